@@ -1,0 +1,80 @@
+// The xf dialect: attributes, ops, and helpers on its types.
+#ifndef XF_DIALECT_IR_XF_H
+#define XF_DIALECT_IR_XF_H
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/IR/TensorEncoding.h"
+#include "mlir/Interfaces/CallInterfaces.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+
+#include "dialect/IR/XfDialect.h.inc"
+#include "dialect/IR/XfEnums.h.inc"
+#define GET_ATTRDEF_CLASSES
+#include "dialect/IR/XfAttrs.h.inc"
+
+namespace mlir::xf {
+/// Syntax of `maps`: [[0, 1], [1]].
+ParseResult parseIndexMaps(OpAsmParser &parser, ArrayAttr &maps);
+void printIndexMaps(OpAsmPrinter &p, Operation *op, ArrayAttr maps);
+} // namespace mlir::xf
+
+#define GET_OP_CLASSES
+#include "dialect/IR/XfOps.h.inc"
+
+namespace mlir::xf {
+
+/// Module attribute: a dictionary, dimension name -> its largest value (i64).
+inline constexpr llvm::StringLiteral kBoundsAttr = "xf.bounds";
+/// Module attributes that say how entries serve a search, how lines become tokens, and what an encoder-only
+/// program prints. Their members are listed in dialect/README.md.
+inline constexpr llvm::StringLiteral kGenerateAttr = "xf.generate";
+inline constexpr llvm::StringLiteral kTextAttr = "xf.text";
+inline constexpr llvm::StringLiteral kPredictAttr = "xf.predict";
+/// Argument and result attribute of an entry: the name (StringAttr).
+inline constexpr llvm::StringLiteral kNameAttr = "xf.name";
+
+/// A tensor type from sizes, of which a dynamic one has a name: dims holds a name (dynamic) or an empty string.
+RankedTensorType makeTensor(ArrayRef<int64_t> sizes, ArrayRef<StringRef> names, Type element);
+
+/// The name of dimension i; empty if it is static.
+StringRef getDimName(RankedTensorType type, unsigned i);
+/// All dimensions' names.
+SmallVector<StringRef> getDimNames(RankedTensorType type);
+/// Whether dimension i of a and j of b are the same size for every binding of the names.
+bool sameDim(RankedTensorType a, unsigned i, RankedTensorType b, unsigned j);
+/// "[B, S, 64]", as messages print a shape.
+std::string describeShape(RankedTensorType type);
+/// The largest value of dimension `name`, from the module's bounds; nullopt if it is not listed.
+std::optional<int64_t> getBound(ModuleOp module, StringRef name);
+/// The same shape with another element type.
+RankedTensorType withElement(RankedTensorType type, Type element);
+/// `type` with dimension i replaced.
+RankedTensorType withDim(RankedTensorType type, unsigned i, int64_t size, StringRef name);
+
+/// An einops pattern, parsed: each side is a list of groups of axis numbers; `1` is an empty group.
+struct Rearrangement {
+  SmallVector<std::string> axes;
+  SmallVector<SmallVector<unsigned>> in, out;
+
+  /// Parses "B T (h k) -> B h T k". The error says what is wrong with the pattern.
+  static FailureOr<Rearrangement> parse(StringRef pattern, llvm::function_ref<InFlightDiagnostic()> emitError);
+  /// Sizes and dimension names of all axes for an input of type `in` and given sizes; or an error.
+  LogicalResult bind(RankedTensorType in, DictionaryAttr sizes, SmallVectorImpl<int64_t> &axisSizes,
+                     SmallVectorImpl<StringRef> &axisNames, llvm::function_ref<InFlightDiagnostic()> emitError) const;
+  /// The result's type for an input of type `in`.
+  FailureOr<RankedTensorType> apply(RankedTensorType in, DictionaryAttr sizes,
+                                    llvm::function_ref<InFlightDiagnostic()> emitError) const;
+};
+
+} // namespace mlir::xf
+
+#endif // XF_DIALECT_IR_XF_H

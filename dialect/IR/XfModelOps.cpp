@@ -1,0 +1,231 @@
+// Verifiers of the model ops. What ODS types say is not checked again.
+#include "dialect/IR/Xf.h"
+#include "dialect/IR/Verify.h"
+
+using namespace mlir;
+using namespace mlir::xf;
+
+static RankedTensorType typeOf(Value v) { return cast<RankedTensorType>(v.getType()); }
+
+ParseResult mlir::xf::parseIndexMaps(OpAsmParser &parser, ArrayAttr &maps) {
+  SmallVector<Attribute> all;
+  auto parseMap = [&]() -> ParseResult {
+    SmallVector<int64_t> map;
+    if (parser.parseCommaSeparatedList(OpAsmParser::Delimiter::Square,
+                                       [&] { return parser.parseInteger(map.emplace_back()); }))
+      return failure();
+    all.push_back(parser.getBuilder().getDenseI64ArrayAttr(map));
+    return success();
+  };
+  if (parser.parseCommaSeparatedList(OpAsmParser::Delimiter::Square, parseMap))
+    return failure();
+  maps = parser.getBuilder().getArrayAttr(all);
+  return success();
+}
+
+void mlir::xf::printIndexMaps(OpAsmPrinter &p, Operation *, ArrayAttr maps) {
+  p << '[';
+  llvm::interleaveComma(maps.getAsRange<DenseI64ArrayAttr>(), p, [&](DenseI64ArrayAttr map) {
+    p << '[';
+    llvm::interleaveComma(map.asArrayRef(), p);
+    p << ']';
+  });
+  p << ']';
+}
+
+LogicalResult mlir::xf::verifyIndexMaps(Operation *op, ValueRange operands, ArrayAttr maps, RankedTensorType shape) {
+  if (maps.size() != operands.size())
+    return op->emitOpError("has ") << maps.size() << " maps for " << operands.size() << " operands";
+  for (auto [i, operand] : llvm::enumerate(operands)) {
+    auto map = cast<DenseI64ArrayAttr>(maps[i]).asArrayRef();
+    auto type = typeOf(operand);
+    if (static_cast<int64_t>(map.size()) != type.getRank())
+      return op->emitOpError("map ") << i << " has another rank than its operand " << describeShape(type);
+    for (auto [d, target] : llvm::enumerate(map)) {
+      if (target < -1 || target >= shape.getRank())
+        return op->emitOpError("map ") << i << " refers to dimension " << target << " of " << describeShape(shape);
+      if (target == -1 ? type.getDimSize(d) != 1 : !sameDim(type, d, shape, target))
+        return op->emitOpError("operand ") << i << " of shape " << describeShape(type) << " does not fit " << describeShape(shape)
+                               << " in its dimension " << d;
+    }
+  }
+  return success();
+}
+
+LogicalResult mlir::xf::verifyScalarBody(Operation *op, Region &body, TypeRange args, TypeRange results) {
+  if (body.getArgumentTypes() != args)
+    return op->emitOpError("its region must take the operands' elements: ") << args;
+  auto yield = dyn_cast<YieldOp>(body.front().back());
+  if (!yield || yield.getOperandTypes() != results)
+    return op->emitOpError("its region must yield the results' elements: ") << results;
+  return success();
+}
+
+SmallVector<Type> mlir::xf::elementTypes(TypeRange types) {
+  return llvm::map_to_vector(types, [](Type t) { return cast<RankedTensorType>(t).getElementType(); });
+}
+
+LogicalResult mlir::xf::verifySameShapes(Operation *op, TypeRange types) {
+  auto first = cast<RankedTensorType>(types.front());
+  for (Type type : types)
+    if (withElement(cast<RankedTensorType>(type), first.getElementType()) != first)
+      return op->emitOpError("needs one shape, but has ") << describeShape(first) << " and "
+                                                          << describeShape(cast<RankedTensorType>(type));
+  return success();
+}
+
+LogicalResult PositionsOp::verify() {
+  auto type = typeOf(getResult());
+  if (!type.getElementType().isInteger(32) || type.getRank() != (getPast() ? 2 : 1))
+    return emitOpError("gives i32 positions of rank ") << (getPast() ? 2 : 1);
+  return success();
+}
+
+LogicalResult EmbedOp::verify() {
+  auto table = typeOf(getTable()), ids = typeOf(getIds()), result = typeOf(getResult());
+  if (table.getRank() != 2 || !ids.getElementType().isInteger(32))
+    return emitOpError("needs a table of rank 2 and i32 ids");
+  bool rowForm = ids.getRank() == 1 && ids.getDimSize(0) == 1 && result.getRank() == 1; // in xf.row
+  if (!rowForm && result.getRank() != ids.getRank() + 1)
+    return emitOpError("result ") << describeShape(result) << " should have the ids' dimensions " << describeShape(ids)
+                                  << " and the table's row";
+  for (unsigned i = 0; !rowForm && i < ids.getRank(); ++i)
+    if (!sameDim(ids, i, result, i))
+      return emitOpError("result ") << describeShape(result) << " does not follow the ids " << describeShape(ids);
+  if (result.getShape().back() != table.getDimSize(1))
+    return emitOpError("result ") << describeShape(result) << " should end with the table's " << table.getDimSize(1);
+  return success();
+}
+
+LogicalResult mlir::xf::verifyProduct(Operation *op, RankedTensorType x, RankedTensorType weight, RankedTensorType result) {
+  if (weight.getRank() != 2 || !weight.hasStaticShape() || x.getRank() == 0)
+    return op->emitOpError("needs a static weight of rank 2");
+  if (x.getShape().back() != weight.getDimSize(1))
+    return op->emitOpError("input ") << describeShape(x) << " does not fit the weight " << describeShape(weight)
+                                     << " ([out, in])";
+  if (withDim(x, x.getRank() - 1, weight.getDimSize(0), "") != result)
+    return op->emitOpError("result ") << describeShape(result) << " is not what " << describeShape(x) << " and the weight "
+                                      << describeShape(weight) << " give";
+  return success();
+}
+
+LogicalResult LinearOp::verify() {
+  if (getBias() && typeOf(getBias()).getShape() != typeOf(getWeight()).getShape().take_front())
+    return emitOpError("bias ") << describeShape(typeOf(getBias())) << " does not fit the weight "
+                                << describeShape(typeOf(getWeight()));
+  return verifyProduct(*this, typeOf(getX()), typeOf(getWeight()), typeOf(getResult()));
+}
+
+LogicalResult MapOp::verify() {
+  if (failed(verifySameShapes(*this, getResultTypes())) ||
+      failed(verifyIndexMaps(*this, getInputs(), getMaps(), getShape())))
+    return failure();
+  return verifyScalarBody(*this, getBody(), elementTypes(getInputs().getTypes()), elementTypes(getResultTypes()));
+}
+
+LogicalResult ReduceOp::verify() {
+  auto x = typeOf(getX());
+  if (x.getRank() == 0 || withDim(x, x.getRank() - 1, 1, "") != typeOf(getResult()))
+    return emitOpError("result must be ") << describeShape(x) << " with 1 as its last dimension";
+  return success();
+}
+
+LogicalResult AttendOp::verify() {
+  auto q = typeOf(getQ()), k = typeOf(getK()), v = typeOf(getV()), c = typeOf(getOutput());
+  for (RankedTensorType t : {q, k, v, c})
+    if (t.getRank() != 4)
+      return emitOpError("needs [batch, heads, positions, width], not ") << describeShape(t);
+  if (!sameDim(k, 1, v, 1) || !sameDim(k, 2, v, 2))
+    return emitOpError("keys ") << describeShape(k) << " and values " << describeShape(v) << " differ in heads or positions";
+  if (!sameDim(q, 0, k, 0) || !sameDim(k, 0, v, 0))
+    return emitOpError("queries ") << describeShape(q) << " and keys " << describeShape(k) << " differ in their batch";
+  if (!sameDim(q, 3, k, 3))
+    return emitOpError("queries ") << describeShape(q) << " and keys " << describeShape(k) << " differ in width";
+  if (q.isDynamicDim(1) || k.isDynamicDim(1) || q.getDimSize(1) % k.getDimSize(1) != 0)
+    return emitOpError("query heads of ") << describeShape(q) << " are no multiple of the key heads of " << describeShape(k);
+  if (withDim(q, 3, v.getDimSize(3), getDimName(v, 3)) != c)
+    return emitOpError("context ") << describeShape(c) << " should be as the queries with the values' width";
+  if (getProbabilities() && withDim(q, 3, k.getDimSize(2), getDimName(k, 2)) != typeOf(getProbabilities()))
+    return emitOpError("probabilities ") << describeShape(typeOf(getProbabilities())) << " should be [batch, heads, queries, keys]";
+  Type index = IndexType::get(getContext());
+  SmallVector<Type> args(4, index);
+  if (!getMask().empty() && failed(verifyScalarBody(*this, getMask(), args, IntegerType::get(getContext(), 1))))
+    return failure();
+  if (!getBias().empty() && failed(verifyScalarBody(*this, getBias(), args, Float32Type::get(getContext()))))
+    return failure();
+  return success();
+}
+
+LogicalResult AtOp::verify() {
+  if (static_cast<int64_t>(getIndices().size()) != typeOf(getTensor()).getRank())
+    return emitOpError("needs one index for each dimension of ") << describeShape(typeOf(getTensor()));
+  return success();
+}
+
+LogicalResult RearrangeOp::verify() {
+  auto emit = [&] { return emitOpError(); };
+  auto pattern = Rearrangement::parse(getPattern(), emit);
+  if (failed(pattern))
+    return failure();
+  auto type = pattern->apply(typeOf(getX()), getSizes(), emit);
+  if (failed(type))
+    return failure();
+  if (*type != getResult().getType())
+    return emitOpError("gives ") << describeShape(*type) << ", not " << describeShape(typeOf(getResult()));
+  return success();
+}
+
+LogicalResult SliceOp::verify() {
+  auto x = typeOf(getX()), result = typeOf(getResult());
+  int64_t axis = getAxis();
+  if (axis < 0 || axis >= x.getRank() || getStart() < 0 || getStep() < 1)
+    return emitOpError("axis, start or step is out of range for ") << describeShape(x);
+  if (result.getRank() != x.getRank() || result.isDynamicDim(axis) ||
+      withDim(x, axis, result.getDimSize(axis), "") != result)
+    return emitOpError("result ") << describeShape(result) << " should differ from " << describeShape(x) << " along the axis only";
+  if (!x.isDynamicDim(axis) && getStart() + (result.getDimSize(axis) - 1) * getStep() >= x.getDimSize(axis))
+    return emitOpError("reads past dimension ") << axis << " of " << describeShape(x);
+  return success();
+}
+
+LogicalResult ConcatOp::verify() {
+  auto result = typeOf(getResult());
+  int64_t axis = getAxis(), total = 0;
+  if (axis < 0 || axis >= result.getRank())
+    return emitOpError("axis is out of range for ") << describeShape(result);
+  for (Value input : getInputs()) {
+    auto type = typeOf(input);
+    if (type.getRank() != result.getRank() || type.isDynamicDim(axis) ||
+        withDim(type, axis, result.getDimSize(axis), getDimName(result, axis)) != result)
+      return emitOpError("input ") << describeShape(type) << " does not fit " << describeShape(result) << " beside the axis";
+    total += type.getDimSize(axis);
+  }
+  if (total != result.getDimSize(axis))
+    return emitOpError("inputs have ") << total << " along the axis, the result " << result.getDimSize(axis);
+  return success();
+}
+
+LogicalResult ScanOp::verify() {
+  SmallVector<Type> types(getInputs().getTypes());
+  llvm::append_range(types, getResultTypes());
+  if (failed(verifySameShapes(*this, types)))
+    return failure();
+  SmallVector<Type> states(getInit().size(), Float32Type::get(getContext())), args(states), results(states);
+  llvm::append_range(args, elementTypes(getInputs().getTypes()));
+  llvm::append_range(results, elementTypes(getResultTypes()));
+  return verifyScalarBody(*this, getBody(), args, results);
+}
+
+LogicalResult RepeatOp::verify() {
+  if (static_cast<int64_t>(getCount()) < 1)
+    return emitOpError("needs at least one layer");
+  auto args = getBody().getArgumentTypes();
+  if (args.empty() || !args.front().isIndex() || TypeRange(args).drop_front() != getInits().getTypes())
+    return emitOpError("its region must take the layer's index and the carried values");
+  auto yield = dyn_cast<YieldOp>(getBody().front().back());
+  if (!yield || yield.getOperandTypes() != getResultTypes())
+    return emitOpError("its region must yield the results' types");
+  if (TypeRange(getResultTypes()).take_front(getInits().size()) != TypeRange(getInits().getTypes()))
+    return emitOpError("carried values must keep their types");
+  return success();
+}

@@ -1,0 +1,230 @@
+// Model ops: what a description means, before any fusion.
+#ifndef XF_MODEL_OPS_TD
+#define XF_MODEL_OPS_TD
+
+include "dialect/IR/XfModuleOps.td"
+
+def Xf_IndexMaps : TypedArrayAttrBase<DenseI64ArrayAttr, "for each operand, for each of its dimensions, the result's dimension that it follows, or -1 (size 1, broadcast)">;
+
+def Xf_PositionsOp : Xf_Op<"positions", [Pure]> {
+  let summary = "The positions of a sequence";
+  let description = [{
+    0, 1, … plus `offset`, along the result's only dimension. With `from`, each row's positions continue after its
+    past ones: result [B, N] = past[b] + n + offset.
+
+    ```mlir
+    %p = xf.positions : tensor<?xi32, #xf.dims<"S">>
+    %q = xf.positions from %past : tensor<?xi32, #xf.dims<"B">> -> tensor<?x?xi32, #xf.dims<"B", "N">>
+    ```
+  }];
+  let arguments = (ins Optional<AnyRankedTensor>:$past, DefaultValuedAttr<I64Attr, "0">:$offset);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "(`from` $past^ `:` type($past) `->`):(`:`)? type($result) attr-dict";
+  let hasVerifier = 1;
+}
+
+def Xf_EmbedOp : Xf_Op<"embed", [Pure]> {
+  let summary = "Rows of a table, chosen by ids";
+  let description = [{
+    result[.., j] = table[ids[..], j]. An id outside the table is the caller's error; entries check tokens.
+
+    ```mlir
+    %x = xf.embed %table, %ids : tensor<100x64xf32>, tensor<?x?xi32, #xf.dims<"B", "S">> -> tensor<?x?x64xf32, #xf.dims<"B", "S", "">>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$table, AnyRankedTensor:$ids);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$table `,` $ids attr-dict `:` type($table) `,` type($ids) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Xf_LinearOp : Xf_Op<"linear", [Pure]> {
+  let summary = "x Wᵀ + b over the last dimension";
+  let description = [{
+    result[.., n] = Σ_k x[.., k] * weight[n, k] (+ bias[n]), k ascending. The weight and bias depend on parameters only.
+
+    ```mlir
+    %y = xf.linear %x, %w, %b : tensor<?x64xf32, #xf.dims<"B", "">>, tensor<256x64xf32>, tensor<256xf32> -> tensor<?x256xf32, #xf.dims<"B", "">>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$x, AnyRankedTensor:$weight, Optional<AnyRankedTensor>:$bias);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$x `,` $weight (`,` $bias^)? attr-dict `:` type($x) `,` type($weight) (`,` type($bias)^)? `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Xf_MapOp : Xf_Op<"map", [Pure, SingleBlock]> {
+  let summary = "Element-wise maths with broadcasting";
+  let description = [{
+    The region (arith and math ops on scalars) computes each element of the results from the operands' elements. `maps`
+    says for each operand which result dimension each of its dimensions follows; -1 marks one of size 1.
+    All results have the same shape.
+
+    ```mlir
+    %z = xf.map(%x, %y) maps [[0, 1], [1]] : (tensor<?x64xf32, #xf.dims<"B", "">>, tensor<64xf32>) -> tensor<?x64xf32, #xf.dims<"B", "">> {
+    ^bb0(%a: f32, %b: f32):
+      %s = arith.addf %a, %b : f32
+      xf.yield %s : f32
+    }
+    ```
+  }];
+  let arguments = (ins Variadic<AnyRankedTensor>:$inputs, Xf_IndexMaps:$maps);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "`(` $inputs `)` `maps` custom<IndexMaps>($maps) attr-dict `:` functional-type($inputs, $results) $body";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The result dimensions that operand i follows.
+    ArrayRef<int64_t> getMap(unsigned i) { return llvm::cast<DenseI64ArrayAttr>(getMaps()[i]).asArrayRef(); }
+    RankedTensorType getShape() { return llvm::cast<RankedTensorType>(getResult(0).getType()); }
+  }];
+}
+
+def Xf_ReduceOp : Xf_Op<"reduce", [Pure]> {
+  let summary = "Sum or maximum of each row";
+  let description = [{
+    Over the last dimension, which stays with size 1. Element i belongs to partial i mod 16; the 16 partials
+    are combined by one fixed tree (distance 8, 4, 2, 1), whatever the target.
+
+    ```mlir
+    %s = xf.reduce sum %x : tensor<?x64xf32, #xf.dims<"B", "">> -> tensor<?x1xf32, #xf.dims<"B", "">>
+    ```
+  }];
+  let arguments = (ins Xf_ReduceKindAttr:$kind, AnyRankedTensor:$x);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$kind $x attr-dict `:` type($x) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Xf_AttendOp : Xf_Op<"attend", [Pure]> {
+  let summary = "Scaled dot-product attention with mask and bias as functions of positions";
+  let description = [{
+    q [B, H, Q, d], k [B, G, K, d], v [B, G, K, e], G divides H; query head h reads key/value head h div (H/G).
+    score(b,h,i,j) = scale * Σ q k + bias(b,h,i,j); where mask(b,h,i,j) is false it becomes `fill`; softmax
+    over j; context = Σ_j p v. Results: context [B, H, Q, e] and, if asked for, the probabilities [B, H, Q, K].
+    The regions take (b, h, i, j) as index values and may read tensors with `xf.at`. A row without any allowed key
+    gives what PyTorch gives: the mean over all K keys with a finite fill, NaN with -inf.
+
+    ```mlir
+    %c = xf.attend %q, %k, %v scale 0.5 fill 0xFFF0000000000000 mask {
+    ^bb0(%b: index, %h: index, %i: index, %j: index):
+      %ok = arith.cmpi sle, %j, %i : index
+      xf.yield %ok : i1
+    } : tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">>, tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">>, tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">>
+      -> (tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">>)
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$q, AnyRankedTensor:$k, AnyRankedTensor:$v, F64Attr:$scale, F64Attr:$fill);
+  let results = (outs AnyRankedTensor:$output, Optional<AnyRankedTensor>:$probabilities);
+  let regions = (region AnyRegion:$mask, AnyRegion:$bias);
+  let assemblyFormat = [{
+    $q `,` $k `,` $v `scale` $scale `fill` $fill (`mask` $mask^)? (`bias` $bias^)? attr-dict `:`
+    type($q) `,` type($k) `,` type($v) `->` `(` type($output) (`,` type($probabilities)^)? `)`
+  }];
+  let hasVerifier = 1;
+}
+
+def Xf_AtOp : Xf_Op<"at", [Pure, TypesMatchWith<"the result is an element of the tensor", "tensor", "result",
+                                               "::llvm::cast<::mlir::RankedTensorType>($_self).getElementType()">]> {
+  let summary = "One element of a tensor, for mask, bias and table regions";
+  let description = [{
+    ```mlir
+    %t = xf.at %tokens[%b, %j] : tensor<?x?xi32, #xf.dims<"B", "S">>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$tensor, Variadic<Index>:$indices);
+  let results = (outs AnyType:$result);
+  let assemblyFormat = "$tensor `[` $indices `]` attr-dict `:` type($tensor)";
+  let hasVerifier = 1;
+}
+
+def Xf_RearrangeOp : Xf_Op<"rearrange", [Pure]> {
+  let summary = "Splits, permutes and merges dimensions, as an einops pattern says";
+  let description = [{
+    Names are axes, parentheses merge, `1` is an axis of size 1. `sizes` gives the axes that the types leave open.
+
+    ```mlir
+    %h = xf.rearrange %x "B T (h k) -> B h T k" {h = 8 : i64} : tensor<?x?x64xf32, #xf.dims<"B", "T", "">> -> tensor<?x8x?x8xf32, #xf.dims<"B", "", "T", "">>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$x, StrAttr:$pattern, DictionaryAttr:$sizes);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$x $pattern $sizes attr-dict `:` type($x) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Xf_SliceOp : Xf_Op<"slice", [Pure]> {
+  let summary = "A range of one dimension";
+  let description = [{
+    result[.., i, ..] = x[.., start + i * step, ..] along `axis`; the result's size there is static.
+
+    ```mlir
+    %e = xf.slice %x axis 1 start 1 step 2 : tensor<?x64xf32, #xf.dims<"B", "">> -> tensor<?x32xf32, #xf.dims<"B", "">>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$x, I64Attr:$axis, I64Attr:$start, DefaultValuedAttr<I64Attr, "1">:$step);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$x `axis` $axis `start` $start (`step` $step^)? attr-dict `:` type($x) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Xf_ConcatOp : Xf_Op<"concat", [Pure]> {
+  let summary = "Tensors one after the other along a static dimension";
+  let description = [{
+    ```mlir
+    %c = xf.concat(%a, %b) axis 0 : (tensor<64x64xf32>, tensor<32x64xf32>) -> tensor<96x64xf32>
+    ```
+  }];
+  let arguments = (ins Variadic<AnyRankedTensor>:$inputs, I64Attr:$axis);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "`(` $inputs `)` `axis` $axis attr-dict `:` functional-type($inputs, $result)";
+  let hasVerifier = 1;
+}
+
+def Xf_ScanOp : Xf_Op<"scan", [Pure, SingleBlock]> {
+  let summary = "An element-wise recurrence along one dimension";
+  let description = [{
+    All inputs and the results have the same shape. For each position along `axis`, ascending, the region takes the
+    states' elements, then the inputs', and yields the new states', then the results'. States start at `init`.
+
+    ```mlir
+    %c = xf.scan(%f, %u) axis 1 init [0.0] : (tensor<?x?x8xf32, #xf.dims<"B", "T", "">>, tensor<?x?x8xf32, #xf.dims<"B", "T", "">>) -> tensor<?x?x8xf32, #xf.dims<"B", "T", "">> {
+    ^bb0(%s: f32, %a: f32, %b: f32):
+      %p = arith.mulf %s, %a : f32
+      %q = arith.addf %p, %b : f32
+      xf.yield %q, %q : f32, f32
+    }
+    ```
+  }];
+  let arguments = (ins Variadic<AnyRankedTensor>:$inputs, I64Attr:$axis, DenseF64ArrayAttr:$init);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "`(` $inputs `)` `axis` $axis `init` $init attr-dict `:` functional-type($inputs, $results) $body";
+  let hasVerifier = 1;
+}
+
+def Xf_RepeatOp : Xf_Op<"repeat", [SingleBlock, RecursiveMemoryEffects, RecursivelySpeculatable]> {
+  let summary = "A stack of equal layers";
+  let description = [{
+    Runs the body for layer 0 … count-1. The body takes the layer's index and the carried values; it yields the new
+    carried values and then any others, of which the results keep the last layer's. count is at least 1.
+
+    ```mlir
+    %y = xf.repeat 6 (%x) : (tensor<?x64xf32, #xf.dims<"B", "">>) -> (tensor<?x64xf32, #xf.dims<"B", "">>) {
+    ^bb0(%layer: index, %h: tensor<?x64xf32, #xf.dims<"B", "">>):
+      xf.yield %h : tensor<?x64xf32, #xf.dims<"B", "">>
+    }
+    ```
+  }];
+  let arguments = (ins I64Attr:$count, Variadic<AnyRankedTensor>:$inits);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$count `(` $inits `)` attr-dict `:` functional-type($inits, $results) $body";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    BlockArgument getLayer() { return getBody().getArgument(0); }
+    ArrayRef<BlockArgument> getCarried() { return getBody().getArguments().drop_front(); }
+  }];
+}
+
+#endif // XF_MODEL_OPS_TD

@@ -1,0 +1,123 @@
+// Parameters, entries and references to them.
+#include "dialect/IR/Xf.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/Interfaces/FunctionImplementation.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using namespace mlir::xf;
+
+LogicalResult ParameterOp::verify() {
+  auto type = dyn_cast<RankedTensorType>(getType());
+  if (!type || !type.hasStaticShape() || !isa<FloatType>(type.getElementType()))
+    return emitOpError("needs a static tensor of floats, not ") << getType();
+  if (!isTable())
+    return getPath() ? success() : emitOpError("needs a path or a region");
+  if (getInit().getNumArguments() != type.getRank() ||
+      llvm::any_of(getInit().getArgumentTypes(), [](Type t) { return !t.isIndex(); }))
+    return emitOpError("its region takes one index for each dimension");
+  auto yield = dyn_cast<YieldOp>(getInit().back().back());
+  if (!yield || yield.getNumOperands() != 1 || !yield.getOperand(0).getType().isF64())
+    return emitOpError("its region must yield one f64");
+  return success();
+}
+
+LogicalResult ParamOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  Operation *target = symbols.lookupNearestSymbolFrom(*this, getNameAttr());
+  size_t indices = 0;
+  Type type;
+  if (auto parameter = dyn_cast_or_null<ParameterOp>(target)) {
+    indices = parameter.getCounts().size();
+    type = withElement(parameter.getTensorType(), getType().getElementType());
+    if (!getType().getElementType().isF32())
+      return emitOpError("gives f32 values (narrower types are widened)");
+  } else if (auto weight = dyn_cast_or_null<WeightOp>(target)) {
+    indices = weight.getLayers() > 1 ? 1 : 0;
+    type = weight.getType();
+  } else {
+    return emitOpError("refers to ") << getNameAttr() << ", which is neither a parameter nor a weight";
+  }
+  if (indices != getIndices().size())
+    return emitOpError("needs ") << indices << " indices for " << getNameAttr();
+  if (type != getType())
+    return emitOpError("has type ") << getType() << ", but " << getNameAttr() << " is " << type;
+  return success();
+}
+
+void EntryOp::build(OpBuilder &builder, OperationState &state, StringRef name, FunctionType type,
+                    ArrayRef<StringRef> argNames, ArrayRef<StringRef> resultNames, EntryKind kind) {
+  auto names = [&](ArrayRef<StringRef> list) {
+    SmallVector<Attribute> attrs;
+    for (StringRef n : list)
+      attrs.push_back(builder.getDictionaryAttr(builder.getNamedAttr(kNameAttr, builder.getStringAttr(n))));
+    return builder.getArrayAttr(attrs);
+  };
+  state.addAttribute(getSymNameAttrName(state.name), builder.getStringAttr(name));
+  state.addAttribute(getFunctionTypeAttrName(state.name), TypeAttr::get(type));
+  state.addAttribute(getKindAttrName(state.name), EntryKindAttr::get(builder.getContext(), kind));
+  state.addAttribute(getArgAttrsAttrName(state.name), names(argNames));
+  state.addAttribute(getResAttrsAttrName(state.name), names(resultNames));
+  state.addRegion();
+}
+
+Block *EntryOp::addBody() {
+  Block &block = getBody().emplaceBlock();
+  for (Type type : getArgumentTypes())
+    block.addArgument(type, getLoc());
+  return &block;
+}
+
+static StringRef nameOf(std::optional<ArrayAttr> attrs, unsigned i) {
+  if (!attrs || i >= attrs->size())
+    return {};
+  auto name = cast<DictionaryAttr>((*attrs)[i]).getAs<StringAttr>(kNameAttr);
+  return name ? name.getValue() : StringRef();
+}
+StringRef EntryOp::getArgName(unsigned i) { return nameOf(getArgAttrs(), i); }
+StringRef EntryOp::getResultName(unsigned i) { return nameOf(getResAttrs(), i); }
+
+ParseResult EntryOp::parse(OpAsmParser &parser, OperationState &result) {
+  auto kind = EntryKind::full;
+  for (auto k : {EntryKind::full, EntryKind::begin, EntryKind::step})
+    if (succeeded(parser.parseOptionalKeyword(stringifyEntryKind(k))))
+      kind = k;
+  result.addAttribute(getKindAttrName(result.name), EntryKindAttr::get(parser.getContext(), kind));
+  auto buildType = [](Builder &builder, ArrayRef<Type> args, ArrayRef<Type> results,
+                      function_interface_impl::VariadicFlag, std::string &) {
+    return builder.getFunctionType(args, results);
+  };
+  return function_interface_impl::parseFunctionOp(parser, result, /*allowVariadic=*/false,
+                                                  getFunctionTypeAttrName(result.name), buildType,
+                                                  getArgAttrsAttrName(result.name), getResAttrsAttrName(result.name));
+}
+
+void EntryOp::print(OpAsmPrinter &p) {
+  p << ' ' << stringifyEntryKind(getKind()) << ' ';
+  p.printSymbolName(getSymName());
+  function_interface_impl::printFunctionSignature(p, cast<FunctionOpInterface>(getOperation()), getArgumentTypes(), false,
+                                                  getResultTypes());
+  function_interface_impl::printFunctionAttributes(
+      p, *this, {getFunctionTypeAttrName(), getKindAttrName(), getArgAttrsAttrName(), getResAttrsAttrName()});
+  p << ' ';
+  p.printRegion(getBody(), /*printEntryBlockArgs=*/false);
+}
+
+LogicalResult EntryOp::verify() {
+  llvm::StringSet<> seen;
+  for (unsigned i = 0; i < getArgumentTypes().size(); ++i)
+    if (getArgName(i).empty() || !seen.insert(getArgName(i)).second)
+      return emitOpError("argument ") << i << " needs a name of its own";
+  seen.clear();
+  for (unsigned i = 0; i < getResultTypes().size(); ++i)
+    if (getResultName(i).empty() || !seen.insert(getResultName(i)).second)
+      return emitOpError("result ") << i << " needs a name of its own";
+  return success();
+}
+
+LogicalResult ReturnOp::verify() {
+  auto entry = cast<EntryOp>((*this)->getParentOp());
+  if (getOperandTypes() != entry.getResultTypes())
+    return emitOpError("returns other types than entry @") << entry.getSymName() << " promises";
+  return success();
+}

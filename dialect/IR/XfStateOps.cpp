@@ -1,0 +1,55 @@
+// Verifiers of the ops on state.
+#include "dialect/IR/Xf.h"
+
+using namespace mlir;
+using namespace mlir::xf;
+
+/// The state that `op` names, or an error.
+static FailureOr<StateOp> findState(Operation *op, SymbolTableCollection &symbols, FlatSymbolRefAttr name) {
+  auto state = dyn_cast_or_null<StateOp>(symbols.lookupNearestSymbolFrom(op, name));
+  if (!state)
+    return op->emitOpError("refers to ") << name << ", which is no state";
+  return state;
+}
+
+static LogicalResult checkRank(Operation *op, StateOp state, Type type) {
+  if (cast<RankedTensorType>(type).getRank() != state.getTensorType().getRank())
+    return op->emitOpError("has another rank than its state ") << state.getTensorType();
+  return success();
+}
+
+LogicalResult AppendOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto state = findState(*this, symbols, getNameAttr());
+  if (failed(state))
+    return failure();
+  if (state->getSentences())
+    return emitOpError("appends to a state of sentences");
+  return checkRank(*this, *state, getResult().getType());
+}
+
+LogicalResult StoreOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto state = findState(*this, symbols, getNameAttr());
+  if (failed(state))
+    return failure();
+  if (!state->getSentences())
+    return emitOpError("stores into a state of search rows");
+  return checkRank(*this, *state, getX().getType());
+}
+
+LogicalResult LoadOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto state = findState(*this, symbols, getNameAttr());
+  if (failed(state))
+    return failure();
+  if (!state->getSentences())
+    return emitOpError("loads from a state of search rows");
+  return checkRank(*this, *state, getResult().getType());
+}
+
+LogicalResult ScanStepOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  if (getStates().size() != getInit().size())
+    return emitOpError("needs one state tensor for each of its ") << getInit().size() << " states";
+  for (auto name : getStates().getAsRange<FlatSymbolRefAttr>())
+    if (failed(findState(*this, symbols, name)))
+      return failure();
+  return success();
+}

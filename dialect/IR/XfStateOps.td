@@ -1,0 +1,90 @@
+// State: what a decoder's step keeps between calls.
+#ifndef XF_STATE_OPS_TD
+#define XF_STATE_OPS_TD
+
+include "dialect/IR/XfModelOps.td"
+
+def Xf_StateOp : Xf_Op<"state", [Symbol]> {
+  let summary = "Memory that a session keeps between steps";
+  let description = [{
+    One tensor for each of `layers`. Its first dimension is the search row, or with `sentences` the sentence slot,
+    filled once by the begin entry. A dimension of the decoder's target grows by append. `layout` is the physical order.
+
+    ```mlir
+    xf.state @keys : tensor<?x8x?x8xf32, #xf.dims<"B", "", "T", "">> layers 6
+    xf.state @cross_keys : tensor<?x8x?x8xf32, #xf.dims<"B", "", "S", "">> layers 6 sentences
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttr:$type, I64Attr:$layers, UnitAttr:$sentences,
+                       DefaultValuedAttr<Xf_LayoutAttr, "Layout::plain">:$layout);
+  let assemblyFormat = "$sym_name `:` $type `layers` $layers (`sentences` $sentences^)? (`layout` $layout^)? attr-dict";
+  let extraClassDeclaration = [{
+    RankedTensorType getTensorType() { return llvm::cast<RankedTensorType>(getType()); }
+  }];
+}
+
+def Xf_AppendOp : Xf_Op<"append", [DeclareOpInterfaceMethods<SymbolUserOpInterface>, MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Writes new positions into a state and gives all positions";
+  let description = [{
+    x holds the new positions along `axis`; row b's stand behind its past[b] ones. The result is the state with dimension
+    `axis` up to the longest row; positions behind a row's own last one are undefined.
+
+    ```mlir
+    %all = xf.append %k to @keys[%layer] axis 2 past %past : tensor<?x8x?x8xf32, #xf.dims<"B", "", "N", "">>, tensor<?xi32, #xf.dims<"B">> -> tensor<?x8x?x8xf32, #xf.dims<"B", "", "T", "">>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$x, FlatSymbolRefAttr:$name, Index:$layer, I64Attr:$axis, AnyRankedTensor:$past);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$x `to` $name `[` $layer `]` `axis` $axis `past` $past attr-dict `:` type($x) `,` type($past) `->` type($result)";
+}
+
+def Xf_StoreOp : Xf_Op<"store", [DeclareOpInterfaceMethods<SymbolUserOpInterface>, MemoryEffects<[MemWrite]>]> {
+  let summary = "Writes a sentence's value into its slot of a state";
+  let description = [{
+    ```mlir
+    xf.store %k to @cross_keys[%layer] slots %slots : tensor<?x8x?x8xf32, #xf.dims<"B", "", "S", "">>, tensor<?xi32, #xf.dims<"B">>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$x, FlatSymbolRefAttr:$name, Index:$layer, AnyRankedTensor:$slots);
+  let assemblyFormat = "$x `to` $name `[` $layer `]` `slots` $slots attr-dict `:` type($x) `,` type($slots)";
+}
+
+def Xf_LoadOp : Xf_Op<"load", [DeclareOpInterfaceMethods<SymbolUserOpInterface>, MemoryEffects<[MemRead]>]> {
+  let summary = "Reads a per-sentence state for the rows of a search";
+  let description = [{
+    result[b, ..] = state[layer][slots[b], ..]
+
+    ```mlir
+    %k = xf.load @cross_keys[%layer] slots %slots : tensor<?xi32, #xf.dims<"B">> -> tensor<?x8x?x8xf32, #xf.dims<"B", "", "S", "">>
+    ```
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$name, Index:$layer, AnyRankedTensor:$slots);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$name `[` $layer `]` `slots` $slots attr-dict `:` type($slots) `->` type($result)";
+}
+
+def Xf_ScanStepOp : Xf_Op<"scan_step", [DeclareOpInterfaceMethods<SymbolUserOpInterface>, MemoryEffects<[MemRead, MemWrite]>, SingleBlock]> {
+  let summary = "A recurrence over new positions, its states kept between calls";
+  let description = [{
+    As `xf.scan`, but the states of row b start from what the state tensors hold (from `init` where past[b] is 0) and are
+    written back after the last position. State tensors have the inputs' shape without `axis`.
+
+    ```mlir
+    %c = xf.scan_step(%f) states [@s][%layer] past %past axis 1 init [0.0] : (tensor<?x?x8xf32, #xf.dims<"B", "N", "">>), tensor<?xi32, #xf.dims<"B">> -> tensor<?x?x8xf32, #xf.dims<"B", "N", "">> {
+    ^bb0(%s: f32, %a: f32):
+      %q = arith.addf %s, %a : f32
+      xf.yield %q, %q : f32, f32
+    }
+    ```
+  }];
+  let arguments = (ins Variadic<AnyRankedTensor>:$inputs, FlatSymbolRefArrayAttr:$states, Index:$layer, AnyRankedTensor:$past,
+                       I64Attr:$axis, DenseF64ArrayAttr:$init);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    `(` $inputs `)` `states` $states `[` $layer `]` `past` $past `axis` $axis `init` $init attr-dict `:`
+    `(` type($inputs) `)` `,` type($past) `->` type($results) $body
+  }];
+}
+
+#endif // XF_STATE_OPS_TD

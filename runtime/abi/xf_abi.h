@@ -1,0 +1,262 @@
+/* The one meeting point of compiler and runtime: the layout of a compiled image and the
+ * calling convention of the code in it.
+ *
+ * Dependency-free C. The compiler writes these structs, the runtime maps them; neither
+ * restates them. Any change of meaning or layout raises XF_ABI_VERSION.
+ *
+ * Image. One position-independent block of bytes: this header, tables, code, weights,
+ * vocabularies and the unfused IR. Ranges are byte offsets from the image's first byte. Code and
+ * weights start at multiples of XF_ABI_PAGE, both in the image and in the file that carries it,
+ * so that they are mapped, shared and never copied. All integers are little-endian.
+ *
+ * Carriers. A bare model file is the image alone. An executable or shared library is a prebuilt ELF
+ * file, padding up to a multiple of XF_ABI_PAGE, the image, and an xf_abi_trailer at the very end.
+ */
+#ifndef XF_ABI_H
+#define XF_ABI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define XF_ABI_MAGIC "XFIMAGE"
+#define XF_ABI_TRAILER_MAGIC "XFTRAIL"
+#define XF_ABI_VERSION 1u
+#define XF_ABI_PAGE 4096u
+#define XF_ABI_MAX_RANK 6
+/* Width of a weight panel and of a block of keys, in columns. */
+#define XF_ABI_PANEL 16
+
+/* --- What generated code sees ------------------------------------------------------------- */
+
+/* A strided tensor as a kernel receives it. Sizes and strides count elements; entries past the
+ * rank are unspecified. */
+typedef struct xf_abi_view {
+  void *data;
+  int64_t size[XF_ABI_MAX_RANK];
+  int64_t stride[XF_ABI_MAX_RANK];
+} xf_abi_view;
+
+/* What one thread passes to an entry's plan, and the plan to its kernels. Everything but
+ * `scratch` and `thread` is the same for all threads of a call. */
+typedef struct xf_abi_context {
+  const int64_t *dims;           /* current value of each dimension, by index in the table */
+  void *const *io;               /* the entry's inputs, then its outputs: dense, row-major */
+  const uint8_t *weights;        /* start of the weights range */
+  uint8_t *state;                /* start of the session's states */
+  uint8_t *workspace;            /* shared by the threads of a call */
+  uint8_t *scratch;              /* this thread's own */
+  const void *const *kernels;    /* kernel addresses of the chosen instruction set */
+  /* Returns when all threads of the call have arrived. Memory written before by any of them
+   * is visible after. Null when threads == 1. */
+  void (*barrier)(const struct xf_abi_context *);
+  void *runtime;                 /* the runtime's own; generated code leaves it alone */
+  int32_t thread;                /* 0 <= thread < threads */
+  int32_t threads;
+} xf_abi_context;
+
+/* An entry's plan: runs on every thread of the call with its own context. */
+typedef void (*xf_abi_entry_fn)(const xf_abi_context *);
+/* A kernel: `views` holds its operands, then its results. It does its thread's share. */
+typedef void (*xf_abi_kernel_fn)(const xf_abi_context *, const xf_abi_view *views);
+
+/* --- The image ------------------------------------------------------------------------------ */
+
+typedef struct xf_abi_range {
+  uint64_t offset; /* from the image's first byte */
+  uint64_t size;   /* bytes */
+} xf_abi_range;
+
+/* A table: `count` structs of the named type from `offset` on (8-byte aligned). */
+typedef struct xf_abi_table {
+  uint64_t offset;
+  uint64_t count;
+} xf_abi_table;
+
+enum xf_abi_dtype { XF_ABI_F32 = 0, XF_ABI_I32 = 1, XF_ABI_I1 = 2 /* one byte, 0 or 1 */ };
+
+/* Instruction sets, ascending: a CPU that has one has those before it. */
+enum xf_abi_isa {
+  XF_ABI_BASELINE = 0, /* x86-64-v2 */
+  XF_ABI_AVX2 = 1,     /* x86-64-v3: AVX2, FMA, BMI2, F16C */
+  XF_ABI_AVX512 = 2,   /* x86-64-v4: AVX-512 F, BW, CD, DQ, VL */
+  XF_ABI_ISA_COUNT = 3
+};
+
+/* A named dimension. Which role it plays in a search is said by xf_abi_generate. */
+typedef struct xf_abi_dim {
+  xf_abi_range name;
+  int64_t max; /* the session refuses larger values */
+} xf_abi_dim;
+
+typedef struct xf_abi_tensor {
+  xf_abi_range name;
+  uint32_t dtype;
+  uint32_t rank;
+  /* A size when >= 0, else dimension number -(dim + 1). */
+  int64_t dim[XF_ABI_MAX_RANK];
+  /* Of an i32 input: the runtime refuses values outside 0 <= v < bound before the code sees them (rows of
+   * the embedding table that it indexes); 0: any value will do. */
+  int64_t bound;
+} xf_abi_tensor;
+
+enum xf_abi_entry_kind {
+  XF_ABI_ENTRY_FULL = 0,  /* called by name, over whole sequences */
+  XF_ABI_ENTRY_BEGIN = 1, /* once per sentence: fills the states that hold for all steps */
+  XF_ABI_ENTRY_STEP = 2   /* n new positions of every row */
+};
+
+/* An entry. Inputs are tensors[first_tensor ...], outputs follow.
+ *
+ * A BEGIN entry has, beside the model's inputs, the input "xf.slots" i32[B]: sentence b fills slot
+ * xf.slots[b]. A STEP entry has the decode entry's token input (with dimension N, new positions, in
+ * place of its target dimension), "xf.past" i32[B]: how many positions of row b the states already hold,
+ * and "xf.slots" i32[B]: which sentence row b belongs to. */
+typedef struct xf_abi_entry {
+  xf_abi_range name;
+  uint64_t code_offset; /* of its plan, from the start of the code range */
+  uint32_t kind;
+  uint32_t inputs;
+  uint32_t outputs;
+  uint32_t first_tensor;
+} xf_abi_entry;
+
+/* Offsets of one instruction set's kernels from the start of the code range. */
+typedef struct xf_abi_kernels {
+  uint32_t isa;
+  uint32_t reserved;
+  xf_abi_table offsets; /* uint64_t */
+} xf_abi_kernels;
+
+/* A state, kept between steps: [layers][rows][outer][units][unit_bytes]. A unit holds
+ * `unit_positions` consecutive positions; unit_positions == 0: one unit, whatever the position (scans). Moving row a to row b copies, for each layer and outer index, the
+ * units that hold the positions in use. */
+typedef struct xf_abi_state {
+  xf_abi_range name;
+  uint64_t offset;       /* from the start of the session's states */
+  uint64_t layers;
+  uint64_t layer_stride; /* bytes */
+  uint64_t row_stride;
+  uint64_t outer;
+  uint64_t outer_stride;
+  uint64_t unit_positions;
+  uint64_t unit_bytes;
+  uint32_t per_sentence; /* 1: a row per sentence slot (filled by BEGIN); 0: per search row */
+  uint32_t reserved;
+} xf_abi_state;
+
+/* Where a checkpoint tensor's rows lie in the weights, so that tools can read it back. A tensor of rank
+ * r is seen as [rows, columns] with columns = its last size (rank 1: one row). */
+enum xf_abi_layout {
+  XF_ABI_PLAIN = 0, /* [rows][columns] f32 */
+  XF_ABI_PANELS = 1 /* [ceil(rows/16)][columns][16] f32, padded with zeros */
+};
+typedef struct xf_abi_segment {
+  uint64_t row;           /* first row of the tensor */
+  uint64_t rows;
+  uint64_t weight_offset; /* of the packed matrix, from the start of the weights range */
+  uint64_t weight_row;    /* row of the packed matrix that holds `row` */
+  uint32_t layout;
+  uint32_t reserved;
+} xf_abi_segment;
+typedef struct xf_abi_parameter {
+  xf_abi_range path;
+  uint32_t rank;
+  uint32_t reserved;
+  int64_t size[XF_ABI_MAX_RANK];
+  uint64_t first_segment;
+  uint64_t segments;
+} xf_abi_parameter;
+
+/* How entries serve a search; entry numbers are -1 where there is none. */
+typedef struct xf_abi_generate {
+  int32_t present; /* 0: the model does not generate */
+  int32_t encode, begin, step;
+  int32_t tokens_input;   /* of the step entry: the new tokens */
+  int32_t logits_output;  /* of the step entry: [B, N, V], or [N, B, V] when sequence_first */
+  int32_t start, end, pad; /* -1 where there is none */
+  int32_t sequence_first;
+  int32_t batch_dim;      /* numbers in the dims table */
+  int32_t source_dim;
+  int32_t target_dim;
+  int32_t new_dim;        /* N of the step entry */
+  int32_t min_length;
+  int32_t max_length_base;   /* largest target length: max_length_per_source * source length */
+  int32_t max_length_per_source; /* + max_length_base, both 0: only the limit bounds it */
+  int32_t reserved;
+  int64_t batch, beam, source, target; /* limits */
+} xf_abi_generate;
+
+enum xf_abi_split { XF_ABI_IDS = 0, XF_ABI_CHARACTERS = 1, XF_ABI_WORDS = 2 };
+#define XF_ABI_MAX_AFFIX 8
+/* How lines become tokens, and back. */
+typedef struct xf_abi_text {
+  uint32_t source_split, target_split;
+  int32_t source_unknown;  /* id of a token that the vocabulary lacks; -1: an error */
+  int32_t lowercase;       /* 1: the line is lowered (Unicode simple lower case) first */
+  uint32_t prefix_count, suffix_count;
+  int32_t prefix[XF_ABI_MAX_AFFIX], suffix[XF_ABI_MAX_AFFIX];
+} xf_abi_text;
+
+/* What an encoder-only program prints for a line. The fields batch_dim, source_dim, sequence_first, batch and
+ * source of xf_abi_generate hold for it too, though generate.present is 0. */
+typedef struct xf_abi_predict {
+  int32_t present;
+  int32_t entry;
+  int32_t output;  /* of that entry */
+  int32_t labels;  /* 1: the index of each row's largest value (by name with a target vocabulary); 0: numbers */
+  int32_t pad;
+  int32_t reserved;
+} xf_abi_predict;
+
+typedef struct xf_abi_image {
+  char magic[8]; /* XF_ABI_MAGIC with its 0 */
+  uint32_t abi_version;
+  uint32_t header_size; /* sizeof(xf_abi_image) */
+  uint64_t image_size;
+  xf_abi_range name;       /* of the model */
+  xf_abi_range code;       /* page aligned */
+  xf_abi_range weights;    /* page aligned */
+  xf_abi_range ir;         /* the unfused IR, MLIR bytecode or text */
+  xf_abi_range source_vocabulary, target_vocabulary; /* UTF-8, a token a line; size 0: none */
+  xf_abi_table dims;       /* xf_abi_dim */
+  xf_abi_table tensors;    /* xf_abi_tensor */
+  xf_abi_table entries;    /* xf_abi_entry */
+  xf_abi_table kernels;    /* xf_abi_kernels, ascending by isa */
+  xf_abi_table states;     /* xf_abi_state */
+  xf_abi_table parameters; /* xf_abi_parameter */
+  xf_abi_table segments;   /* xf_abi_segment */
+  uint64_t workspace_bytes;
+  uint64_t state_bytes;
+  uint64_t scratch_bytes;  /* for each thread */
+  xf_abi_generate generate;
+  xf_abi_text text;
+  xf_abi_predict predict;
+} xf_abi_image;
+
+typedef struct xf_abi_trailer {
+  char magic[8]; /* XF_ABI_TRAILER_MAGIC with its 0 */
+  uint64_t image_offset; /* from the start of the file */
+  uint64_t image_size;
+} xf_abi_trailer;
+
+#if defined(__cplusplus)
+#define XF_ABI_ASSERT(what) static_assert(what, #what)
+#else
+#define XF_ABI_ASSERT(what) _Static_assert(what, #what)
+#endif
+XF_ABI_ASSERT(sizeof(void *) == 8);
+XF_ABI_ASSERT(sizeof(xf_abi_view) == 8 + 16 * XF_ABI_MAX_RANK);
+XF_ABI_ASSERT(offsetof(xf_abi_context, thread) == 72 && sizeof(xf_abi_context) == 80);
+XF_ABI_ASSERT(sizeof(xf_abi_tensor) == 32 + 8 * XF_ABI_MAX_RANK);
+XF_ABI_ASSERT(sizeof(xf_abi_entry) == 40);
+XF_ABI_ASSERT(sizeof(xf_abi_state) == 88);
+XF_ABI_ASSERT(sizeof(xf_abi_generate) % 8 == 0 && sizeof(xf_abi_text) % 8 == 0);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,69 @@
+# Settings and helpers shared by all directories.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib")
+
+find_program(XF_CCACHE ccache)
+if(XF_CCACHE)
+  set(CMAKE_C_COMPILER_LAUNCHER "${XF_CCACHE}")
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${XF_CCACHE}")
+endif()
+
+# LLVM and MLIR 22. Everything links the shared libMLIR and libLLVM: one copy, and a build of minutes.
+set(LLVM_LINK_LLVM_DYLIB ON)
+set(MLIR_LINK_MLIR_DYLIB ON)
+list(APPEND CMAKE_PREFIX_PATH /usr/lib/llvm-22)
+find_package(MLIR 22.1 REQUIRED CONFIG)
+find_package(LLVM 22.1 REQUIRED CONFIG)
+find_package(fmt REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(Threads REQUIRED)
+list(APPEND CMAKE_MODULE_PATH "${MLIR_CMAKE_DIR}" "${LLVM_CMAKE_DIR}")
+include(TableGen)
+include(AddLLVM)
+include(AddMLIR)
+separate_arguments(XF_LLVM_DEFINITIONS NATIVE_COMMAND "${LLVM_DEFINITIONS}")
+
+# mlir_tablegen finds the .td files of MLIR through the directory property.
+include_directories(SYSTEM ${MLIR_INCLUDE_DIRS})
+
+# An interface target with what every compiler library needs from LLVM and MLIR.
+add_library(XfMLIR INTERFACE)
+target_include_directories(XfMLIR SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
+target_compile_definitions(XfMLIR INTERFACE ${XF_LLVM_DEFINITIONS})
+target_link_libraries(XfMLIR INTERFACE MLIR LLVM)
+
+# xf_add_library(NAME SOURCES... [DEPENDS ...] [LINK ...]): a static compiler library on MLIR.
+# The slow MLIR headers are precompiled once (by XfDialect) and reused.
+function(xf_add_library name)
+  cmake_parse_arguments(ARG "" "" "DEPENDS;LINK" ${ARGN})
+  add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
+  target_include_directories(${name} PUBLIC "${PROJECT_SOURCE_DIR}" "${PROJECT_BINARY_DIR}")
+  target_link_libraries(${name} PUBLIC XfMLIR fmt::fmt ${ARG_LINK})
+  target_compile_options(${name} PRIVATE -Wall -Wextra -Wno-unused-parameter)
+  if(ARG_DEPENDS)
+    add_dependencies(${name} ${ARG_DEPENDS})
+  endif()
+  if(NOT name STREQUAL "XfDialect")
+    add_dependencies(${name} XfDialectIncGen)
+    target_precompile_headers(${name} REUSE_FROM XfDialect)
+  endif()
+endfunction()
+
+# xf_add_tool(NAME SOURCES... [LINK ...]): a program in build/bin.
+function(xf_add_tool name)
+  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+  add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
+  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}" "${PROJECT_BINARY_DIR}")
+  target_link_libraries(${name} PRIVATE ${ARG_LINK})
+  install(TARGETS ${name} RUNTIME)
+endfunction()
