@@ -1,0 +1,75 @@
+// The CPU back end's interface: kernels from kernel ops, and objects from modules of them.
+//
+// A kernel is `void(const xf_abi_context *, const xf_abi_view *views)`. `views` holds what kernelOperands() lists,
+// then the op's results (for append and store: the layer's state). It does its thread's share of the work.
+#ifndef XF_COMPILER_TARGET_CPU_KERNELS_H
+#define XF_COMPILER_TARGET_CPU_KERNELS_H
+
+#include "dialect/IR/Xf.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+namespace xf::cpu {
+
+/// Instruction sets, numbered as in runtime/abi.
+enum class Isa { baseline = 0, avx2 = 1, avx512 = 2 };
+inline constexpr Isa kAllIsas[] = {Isa::baseline, Isa::avx2, Isa::avx512};
+llvm::StringRef isaName(Isa isa);
+
+/// A tensor that a kernel reads. A value loaded from a per-sentence state comes with the slots of its rows: the kernel
+/// then reads row slots[b] where the op says b, and `slots` is the operand behind it in the list.
+struct KernelOperand {
+  mlir::Value value;
+  bool isSlots = false;
+};
+
+/// The tensors that kernel op `op` reads: its tensor operands in order, then tensors that its regions capture in
+/// order of first use; each xf.load result is followed by its slots. Duplicates of captured values are listed once.
+llvm::SmallVector<KernelOperand> kernelOperands(mlir::Operation *op);
+
+/// What is known when compiling about how a kernel's views lie in memory: for each view, the stride of its last
+/// dimension (1, another constant, or ShapedType::kDynamic). Packed layouts have 1.
+struct KernelAccess {
+  llvm::SmallVector<int64_t> lastStride;
+};
+
+/// Adds the kernel of `op` as function `name` to `module` (dialects llvm, scf, arith, math, vector). `root` is the
+/// module that `op` lives in (bounds of dimensions, states).
+mlir::LogicalResult emitKernel(mlir::ModuleOp module, llvm::StringRef name, mlir::Operation *op,
+                               const KernelAccess &access, Isa isa, mlir::ModuleOp root);
+
+/// Bytes of scratch that one thread needs for `op`, at the module's bounds.
+int64_t kernelScratchBytes(mlir::Operation *op, mlir::ModuleOp root);
+
+/// The micro-kernel C[m, n] = Σ_k A[m, k] * B[n/16][k][n%16] for m < rows, n < 16 * panels, k ascending from 0:
+/// `void(ptr a, i64 lda, ptr b, i64 panelStride, ptr c, i64 ldc, i64 k)`, strides in elements, A's and C's last stride 1.
+/// Declared and defined in `module` on first use.
+mlir::LLVM::LLVMFuncOp getMicroKernel(mlir::ModuleOp module, Isa isa, int64_t rows, int64_t panels);
+/// The largest tile (rows x panels) that stays in registers.
+struct Tile {
+  int64_t rows, panels;
+};
+Tile largestTile(Isa isa);
+/// Panels to take at once for `rows` rows, so that enough independent chains hide the FMA's latency.
+int64_t panelsFor(Isa isa, int64_t rows);
+
+/// Machine code, placed: one block without relocations or undefined symbols.
+struct Code {
+  llvm::SmallVector<char, 0> bytes;
+  llvm::StringMap<uint64_t> symbols; // offsets of the functions
+};
+
+/// Lowers `module` to LLVM and compiles it. Functions named `NAME.avx2`, `NAME.avx512` get that target's features, all
+/// others the baseline's. On failure `error` says why.
+mlir::FailureOr<std::unique_ptr<llvm::MemoryBuffer>> emitObject(mlir::ModuleOp module, std::string &error);
+/// The same module as LLVM IR or assembly text.
+mlir::FailureOr<std::string> emitLLVM(mlir::ModuleOp module, std::string &error);
+mlir::FailureOr<std::string> emitAssembly(mlir::ModuleOp module, std::string &error);
+/// Places an object's sections one behind the other and resolves its relocations.
+mlir::FailureOr<Code> linkObject(llvm::MemoryBufferRef object, std::string &error);
+
+} // namespace xf::cpu
+
+#endif // XF_COMPILER_TARGET_CPU_KERNELS_H
