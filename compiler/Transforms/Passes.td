@@ -1,0 +1,70 @@
+// The passes on xf IR. One .cpp each; their order stands in compiler/Pipelines.
+#ifndef XF_TRANSFORMS_PASSES_TD
+#define XF_TRANSFORMS_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def XfDeriveStep : Pass<"xf-derive-step", "::mlir::ModuleOp"> {
+  let summary = "Derive the decoder's step from its full-sequence entry";
+  let description = [{
+    Proves that the decode entry named by `xf.generate` is causal along its target dimension, and adds the entry that
+    computes n new positions from kept state, and the one that fills what holds for a whole sentence.
+  }];
+}
+
+def XfFuseMaps : Pass<"xf-fuse-maps", "::mlir::ModuleOp"> {
+  let summary = "Merge element-wise maps into the maps that use them";
+  let description = [{
+    A map with one use, by a map over the same elements, moves into it. What several ops use stays a value of its
+    own: whether it is recomputed or kept is decided when rows are formed.
+  }];
+}
+
+def XfMergeLinears : Pass<"xf-merge-linears", "::mlir::ModuleOp"> {
+  let summary = "One product for all linears that read the same tensor";
+  let description = [{
+    Their weights and biases are concatenated; each result becomes a slice. Queries, keys and values of a layer are the
+    usual case. Linears with and without bias stay apart.
+  }];
+}
+
+def XfFormContracts : Pass<"xf-form-contracts", "::mlir::ModuleOp"> {
+  let summary = "Turn linears into contracts with their epilogue";
+  let description = [{
+    The bias and a map that is the linear's only use (activation, residual, gate) move into the contract's region.
+    Needs xf-fuse-maps before, so that a chain of maps is one op.
+  }];
+}
+
+def XfFormRows : Pass<"xf-form-rows", "::mlir::ModuleOp"> {
+  let summary = "Group maps, row statistics and look-ups into row kernels";
+  let description = [{
+    Ops over the same rows that feed each other become one xf.row: a norm, a softmax, an embedding with its scale,
+    position and norm. Runs after contracts have taken their epilogues.
+  }];
+}
+
+def XfPackAttention : Pass<"xf-pack-attention", "::mlir::ModuleOp"> {
+  let summary = "Give attention its keys and values in packed order";
+  let description = [{
+    Keys and values that come from a state fix the state's layout; others are packed.
+  }];
+}
+
+def XfHoistWeights : Pass<"xf-hoist-weights", "::mlir::ModuleOp"> {
+  let summary = "Name what depends on parameters only, to be packed when compiling";
+  let description = [{
+    Each expression of parameters that a kernel reads becomes an xf.weight: in panels where a contract reads it, else
+    plain. A table that a contract and a look-up share is stored once, in panels.
+  }];
+}
+
+def XfMaterializeViews : Pass<"xf-materialize-views", "::mlir::ModuleOp"> {
+  let summary = "Copy where a view cannot be read in place";
+  let description = [{
+    Rearranges and slices are strides. A copy is made where merged dimensions are not adjacent in memory, where a
+    contract's rows have no single stride, where a loop would carry a view, and where an entry returns one.
+  }];
+}
+
+#endif // XF_TRANSFORMS_PASSES_TD
