@@ -1,0 +1,93 @@
+#include "compiler/Target/CPU/CodeBuilder.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+
+namespace xf::cpu {
+
+CodeBuilder::CodeBuilder(ModuleOp module, StringRef name, ArrayRef<Type> arguments, Isa isa, Location location)
+    : ImplicitLocOpBuilder(location, module.getContext()), module_(module), isa_(isa) {
+  getContext()->loadDialect<arith::ArithDialect, math::MathDialect, scf::SCFDialect, vector::VectorDialect,
+                            LLVM::LLVMDialect>();
+  setInsertionPointToEnd(module.getBody());
+  auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(getContext()), arguments);
+  function_ = create<LLVM::LLVMFuncOp>(name, type);
+  setInsertionPointToStart(function_.addEntryBlock(*this));
+}
+
+Value CodeBuilder::i64(int64_t value) { return create<arith::ConstantIntOp>(getI64Type(), value); }
+Value CodeBuilder::f32(double value) {
+  return create<arith::ConstantOp>(getF32FloatAttr(static_cast<float>(value)));
+}
+Value CodeBuilder::splat(Value value) { return createOrFold<vector::BroadcastOp>(vectorOf(value.getType()), value); }
+Value CodeBuilder::splatF32(double value) { return splat(f32(value)); }
+Value CodeBuilder::lanes() {
+  SmallVector<int32_t> numbers;
+  for (int32_t i = 0; i < kLanes; ++i)
+    numbers.push_back(i);
+  return create<arith::ConstantOp>(getI32VectorAttr(numbers));
+}
+
+Value CodeBuilder::add(Value a, Value b) { return createOrFold<arith::AddIOp>(a, b); }
+Value CodeBuilder::sub(Value a, Value b) { return createOrFold<arith::SubIOp>(a, b); }
+Value CodeBuilder::mul(Value a, Value b) { return createOrFold<arith::MulIOp>(a, b); }
+Value CodeBuilder::div(Value a, Value b) { return createOrFold<arith::DivUIOp>(a, b); }
+Value CodeBuilder::rem(Value a, Value b) { return createOrFold<arith::RemUIOp>(a, b); }
+Value CodeBuilder::min(Value a, Value b) { return createOrFold<arith::MinSIOp>(a, b); }
+Value CodeBuilder::max(Value a, Value b) { return createOrFold<arith::MaxSIOp>(a, b); }
+Value CodeBuilder::less(Value a, Value b) { return createOrFold<arith::CmpIOp>(arith::CmpIPredicate::slt, a, b); }
+Value CodeBuilder::equal(Value a, Value b) { return createOrFold<arith::CmpIOp>(arith::CmpIPredicate::eq, a, b); }
+
+Value CodeBuilder::toI64(Value integer) {
+  if (integer.getType().isInteger(64))
+    return integer;
+  if (integer.getType().isIndex())
+    return create<arith::IndexCastOp>(getI64Type(), integer);
+  return create<arith::ExtSIOp>(getI64Type(), integer);
+}
+
+void CodeBuilder::loop(Value from, Value to, int64_t step, LoopBody body) {
+  loop(from, to, step, ValueRange(), [&](Value i, ValueRange) {
+    body(i);
+    return SmallVector<Value>();
+  });
+}
+
+SmallVector<Value> CodeBuilder::loop(Value from, Value to, int64_t step, ValueRange carried, CarryingBody body) {
+  auto op = create<scf::ForOp>(from, to, i64(step), carried);
+  OpBuilder::InsertionGuard guard(*this);
+  // Without carried values the op comes with its terminator.
+  if (!op.getBody()->empty())
+    op.getBody()->getTerminator()->erase();
+  setInsertionPointToStart(op.getBody());
+  create<scf::YieldOp>(body(op.getInductionVar(), op.getRegionIterArgs()));
+  return llvm::to_vector_of<Value>(op.getResults());
+}
+
+void CodeBuilder::ifThen(Value condition, function_ref<void()> then) {
+  auto op = create<scf::IfOp>(TypeRange(), condition, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(*this);
+  setInsertionPoint(op.thenBlock()->getTerminator());
+  then();
+}
+
+void CodeBuilder::ifElse(Value condition, function_ref<void()> then, function_ref<void()> otherwise) {
+  auto op = create<scf::IfOp>(TypeRange(), condition, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(*this);
+  setInsertionPoint(op.thenBlock()->getTerminator());
+  then();
+  setInsertionPoint(op.elseBlock()->getTerminator());
+  otherwise();
+}
+
+SmallVector<Value> CodeBuilder::choose(Value condition, function_ref<SmallVector<Value>()> then,
+                                       function_ref<SmallVector<Value>()> otherwise) {
+  // The op's builder enters each branch with this very builder.
+  auto op = create<scf::IfOp>(
+      condition, [&](OpBuilder &, Location) { create<scf::YieldOp>(then()); },
+      [&](OpBuilder &, Location) { create<scf::YieldOp>(otherwise()); });
+  return llvm::to_vector_of<Value>(op.getResults());
+}
+
+} // namespace xf::cpu

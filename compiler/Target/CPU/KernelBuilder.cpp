@@ -1,0 +1,55 @@
+#include "compiler/Target/CPU/KernelBuilder.h"
+
+#include "runtime/abi/xf_abi.h"
+
+using namespace mlir;
+
+namespace xf::cpu {
+
+static SmallVector<Type> kernelArguments(MLIRContext *context) {
+  Type ptr = LLVM::LLVMPointerType::get(context);
+  return {ptr, ptr};
+}
+
+KernelBuilder::KernelBuilder(ModuleOp module, StringRef name, Isa isa, Location location)
+    : CodeBuilder(module, name, kernelArguments(module.getContext()), isa, location) {
+  // Nobody writes to them while kernels run, so their fields stay what they were.
+  for (unsigned i : {0u, 1u}) {
+    function().setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(), getUnitAttr());
+    function().setArgAttr(i, LLVM::LLVMDialect::getReadonlyAttrName(), getUnitAttr());
+  }
+}
+
+Value KernelBuilder::field(unsigned argumentNumber, int64_t offset, Type type) {
+  Value &value = fields_[{argumentNumber, offset}];
+  if (!value) {
+    OpBuilder::InsertionGuard guard(*this);
+    setInsertionPointToStart(&function().getBody().front());
+    Value loaded = create<LLVM::LoadOp>(type, atByte(argument(argumentNumber), offset));
+    value = type.isInteger(32) ? toI64(loaded) : loaded;
+  }
+  return value;
+}
+
+Value KernelBuilder::thread() { return field(0, offsetof(xf_abi_context, thread), getI32Type()); }
+Value KernelBuilder::threads() { return field(0, offsetof(xf_abi_context, threads), getI32Type()); }
+Value KernelBuilder::scratch() { return field(0, offsetof(xf_abi_context, scratch), ptrType()); }
+Value KernelBuilder::workspace() { return field(0, offsetof(xf_abi_context, workspace), ptrType()); }
+
+Value KernelBuilder::data(unsigned i) {
+  return field(1, i * sizeof(xf_abi_view) + offsetof(xf_abi_view, data), ptrType());
+}
+Value KernelBuilder::size(unsigned i, unsigned dim) {
+  return field(1, i * sizeof(xf_abi_view) + offsetof(xf_abi_view, size) + 8 * dim, getI64Type());
+}
+Value KernelBuilder::stride(unsigned i, unsigned dim) {
+  return field(1, i * sizeof(xf_abi_view) + offsetof(xf_abi_view, stride) + 8 * dim, getI64Type());
+}
+
+std::pair<Value, Value> KernelBuilder::share(Value tasks) {
+  Value first = div(mul(tasks, thread()), threads());
+  Value end = div(mul(tasks, add(thread(), 1)), threads());
+  return {first, end};
+}
+
+} // namespace xf::cpu

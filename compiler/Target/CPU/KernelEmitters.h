@@ -1,0 +1,40 @@
+// One function for each kind of kernel: writes the kernel's body, between the function's start and its return.
+#ifndef XF_COMPILER_TARGET_CPU_KERNELEMITTERS_H
+#define XF_COMPILER_TARGET_CPU_KERNELEMITTERS_H
+
+#include "compiler/Target/CPU/KernelBuilder.h"
+
+namespace xf::cpu {
+
+/// What an emitter knows besides the op itself.
+struct KernelRequest {
+  const KernelAccess &access;
+  /// The tensors that views 0, 1, … stand for; the result's views follow.
+  llvm::ArrayRef<KernelOperand> operands;
+  /// The module with the dimensions' bounds and the states.
+  mlir::ModuleOp root;
+
+  /// The view of `value`.
+  unsigned viewOf(mlir::Value value) const;
+  /// The view with the slots of `value`'s rows, if it was loaded from a per-sentence state.
+  std::optional<unsigned> slotsOf(mlir::Value value) const;
+  /// The first view behind the operands'.
+  unsigned resultView() const { return operands.size(); }
+};
+
+mlir::LogicalResult emitContract(KernelBuilder &b, mlir::xf::ContractOp op, const KernelRequest &request);
+mlir::LogicalResult emitRow(KernelBuilder &b, mlir::xf::RowOp op, const KernelRequest &request);
+mlir::LogicalResult emitAttend(KernelBuilder &b, mlir::xf::AttendOp op, const KernelRequest &request);
+mlir::LogicalResult emitPack(KernelBuilder &b, mlir::xf::PackOp op, const KernelRequest &request);
+mlir::LogicalResult emitAppend(KernelBuilder &b, mlir::xf::AppendOp op, const KernelRequest &request);
+mlir::LogicalResult emitStore(KernelBuilder &b, mlir::xf::StoreOp op, const KernelRequest &request);
+mlir::LogicalResult emitConcat(KernelBuilder &b, mlir::xf::ConcatOp op, const KernelRequest &request);
+
+/// Bytes of scratch that one thread needs; 0 for the kinds without.
+int64_t contractScratchBytes(mlir::xf::ContractOp op);
+int64_t rowScratchBytes(mlir::xf::RowOp op, mlir::ModuleOp root);
+int64_t attendScratchBytes(mlir::xf::AttendOp op, mlir::ModuleOp root);
+
+} // namespace xf::cpu
+
+#endif // XF_COMPILER_TARGET_CPU_KERNELEMITTERS_H
