@@ -1,0 +1,94 @@
+#include "compiler/Target/CPU/RegionVectorizer.h"
+
+#include "compiler/Target/CPU/VectorMath.h"
+
+using namespace mlir;
+
+namespace xf::cpu {
+
+void RegionVectorizer::bindLanes(Value value, Value base) {
+  bases[value] = base;
+  Value first = b.splat(b.create<arith::TruncIOp>(b.getI32Type(), base));
+  known[value] = b.create<arith::AddIOp>(first, b.lanes());
+}
+
+Value RegionVectorizer::toVector(Value value, bool wide) {
+  if (isVector(value))
+    return value;
+  if (value.getType().isInteger(64) && !wide)
+    value = b.createOrFold<arith::TruncIOp>(b.getI32Type(), value);
+  return b.splat(value);
+}
+
+Value RegionVectorizer::emit(Value value) {
+  if (Value found = known.lookup(value))
+    return found;
+  Value emitted = emitOp(value.getDefiningOp());
+  known[value] = emitted;
+  return emitted;
+}
+
+SmallVector<Value> RegionVectorizer::emitYields(Block &body) {
+  SmallVector<Value> results;
+  for (Value value : body.getTerminator()->getOperands())
+    results.push_back(emit(value));
+  return results;
+}
+
+/// An index is an i64 alone and an i32 in a vector, so a cast changes the width only.
+Value RegionVectorizer::castIndex(Operation *op, Value operand) {
+  Type target = op->getResult(0).getType();
+  unsigned width = target.isIndex() ? (isVector(operand) ? 32 : 64) : target.getIntOrFloatBitWidth();
+  Type type = b.getIntegerType(width);
+  if (isVector(operand))
+    type = b.vectorOf(type);
+  unsigned from = getElementTypeOrSelf(operand.getType()).getIntOrFloatBitWidth();
+  if (from == width)
+    return operand;
+  if (from > width)
+    return b.create<arith::TruncIOp>(type, operand);
+  return isa<arith::IndexCastUIOp>(op) || from == 1 ? b.create<arith::ExtUIOp>(type, operand).getResult()
+                                                    : b.create<arith::ExtSIOp>(type, operand).getResult();
+}
+
+Value RegionVectorizer::emitOp(Operation *op) {
+  if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
+    if (op->getResult(0).getType().isIndex())
+      return b.i64(cast<IntegerAttr>(constant.getValue()).getInt());
+    return b.create<arith::ConstantOp>(constant.getValue());
+  }
+  if (auto at = dyn_cast<mlir::xf::AtOp>(op))
+    return reader(*this, at);
+
+  SmallVector<Value> operands;
+  for (Value operand : op->getOperands())
+    operands.push_back(emit(operand));
+  bool anyVector = llvm::any_of(operands, isVector);
+  if (isa<arith::IndexCastOp, arith::IndexCastUIOp>(op))
+    return castIndex(op, operands[0]);
+  if (anyVector)
+    for (auto [i, operand] : llvm::enumerate(operands))
+      // A condition that all lanes share may stay a scalar.
+      if (!isa<arith::SelectOp>(op) || i != 0)
+        operand = toVector(operand, /*wide=*/op->getOperand(i).getType().isInteger(64));
+
+  if (isa<arith::MaximumFOp, arith::MaxNumFOp, arith::MinimumFOp, arith::MinNumFOp>(op)) {
+    // The constant first: what is computed then decides when it is not a number.
+    bool swap = matchPattern(op->getOperand(1), m_Constant());
+    Value x = operands[swap ? 1 : 0], y = operands[swap ? 0 : 1];
+    return isa<arith::MaximumFOp, arith::MaxNumFOp>(op) ? maximum(b, x, y) : minimum(b, x, y);
+  }
+  if (Value expanded = expandMath(b, op, operands))
+    return expanded;
+
+  Type type = op->getResult(0).getType();
+  if (type.isIndex())
+    type = anyVector ? b.getI32Type() : b.getI64Type();
+  if (anyVector)
+    type = b.vectorOf(type);
+  OperationState state(b.getLoc(), op->getName(), operands, type, op->getAttrs());
+  state.propertiesAttr = op->getPropertiesAsAttribute();
+  return b.create(state)->getResult(0);
+}
+
+} // namespace xf::cpu

@@ -1,0 +1,231 @@
+#include "compiler/Target/CPU/VectorMath.h"
+
+using namespace mlir;
+using mlir::xf::ReduceKind;
+
+namespace xf::cpu {
+
+Value fusedMultiplyAdd(CodeBuilder &b, Value x, Value y, Value z) {
+  if (b.isa() != Isa::baseline)
+    return b.create<math::FmaOp>(x, y, z);
+  return b.create<arith::AddFOp>(b.create<arith::MulFOp>(x, y), z);
+}
+
+// A comparison and a choice in just this form are x86's max and min.
+Value maximum(CodeBuilder &b, Value x, Value y) {
+  Value greater = b.create<arith::CmpFOp>(arith::CmpFPredicate::OGT, x, y);
+  return b.create<arith::SelectOp>(greater, x, y);
+}
+Value minimum(CodeBuilder &b, Value x, Value y) {
+  Value less = b.create<arith::CmpFOp>(arith::CmpFPredicate::OLT, x, y);
+  return b.create<arith::SelectOp>(less, x, y);
+}
+
+/// `value` in the type of `like`.
+static Value constantLike(CodeBuilder &b, double value, Value like) {
+  Type type = like.getType();
+  TypedAttr attr = b.getFloatAttr(getElementTypeOrSelf(type), value);
+  if (auto vector = dyn_cast<VectorType>(type))
+    attr = DenseElementsAttr::get(vector, attr);
+  return b.create<arith::ConstantOp>(attr);
+}
+static Value integerLike(CodeBuilder &b, int64_t value, Type type) {
+  TypedAttr attr = b.getIntegerAttr(getElementTypeOrSelf(type), value);
+  if (auto vector = dyn_cast<VectorType>(type))
+    attr = DenseElementsAttr::get(vector, attr);
+  return b.create<arith::ConstantOp>(attr);
+}
+/// The type of `like` with another element.
+static Type typeLike(Value like, Type element) {
+  auto vector = dyn_cast<VectorType>(like.getType());
+  return vector ? vector.clone(element) : element;
+}
+static Value add(CodeBuilder &b, Value x, Value y) { return b.create<arith::AddFOp>(x, y); }
+static Value sub(CodeBuilder &b, Value x, Value y) { return b.create<arith::SubFOp>(x, y); }
+static Value mul(CodeBuilder &b, Value x, Value y) { return b.create<arith::MulFOp>(x, y); }
+static Value choose(CodeBuilder &b, Value condition, Value x, Value y) {
+  return b.create<arith::SelectOp>(condition, x, y);
+}
+
+/// Horner's scheme, coefficients from the highest down; f64 without fused operations.
+static Value polynomial(CodeBuilder &b, Value x, ArrayRef<double> coefficients) {
+  Value sum = constantLike(b, coefficients.front(), x);
+  bool wide = getElementTypeOrSelf(x.getType()).isF64();
+  for (double c : coefficients.drop_front()) {
+    Value next = constantLike(b, c, x);
+    sum = wide ? add(b, mul(b, sum, x), next) : fusedMultiplyAdd(b, sum, x, next);
+  }
+  return sum;
+}
+
+// exp(x) = 2^n exp(r), r = x - n ln 2 with ln 2 in two parts, n rounded by adding 1.5 * 2^23, whose sum then holds n in
+// its low bits, ready to be shifted into the exponent. exp(r) by a polynomial of degree 6 (Lawson's algorithm).
+Value expOfNegative(CodeBuilder &b, Value x) {
+  Value magic = constantLike(b, 12582912.0, x);
+  Value shifted = fusedMultiplyAdd(b, x, constantLike(b, 1.4426950408889634, x), magic);
+  Value n = sub(b, shifted, magic);
+  Value r = fusedMultiplyAdd(b, n, constantLike(b, -0.693359375, x), x);
+  r = fusedMultiplyAdd(b, n, constantLike(b, 2.12194440e-4, x), r);
+  Value power = polynomial(
+      b, r, {0.0013814539415761828, 0.00836874544620514, 0.04166838899254799, 0.1666652113199234, 0.4999999403953552, 1, 1});
+  Type bits = typeLike(x, b.getI32Type());
+  Value exponent = b.create<arith::ShLIOp>(b.create<arith::BitcastOp>(bits, shifted), integerLike(b, 23, bits));
+  Value scaled = b.create<arith::AddIOp>(b.create<arith::BitcastOp>(bits, power), exponent);
+  Value tiny = b.create<arith::CmpFOp>(arith::CmpFPredicate::OLT, x, constantLike(b, -87.3, x));
+  return choose(b, tiny, constantLike(b, 0, x), b.create<arith::BitcastOp>(x.getType(), scaled));
+}
+
+Value combine(CodeBuilder &b, ReduceKind kind, Value value, Value running) {
+  bool isFloat = isa<FloatType>(getElementTypeOrSelf(value.getType()));
+  if (kind == ReduceKind::sum)
+    return isFloat ? b.create<arith::AddFOp>(running, value).getResult()
+                   : b.create<arith::AddIOp>(running, value).getResult();
+  return isFloat ? maximum(b, value, running) : b.create<arith::MaxSIOp>(running, value).getResult();
+}
+
+Value identity(CodeBuilder &b, ReduceKind kind, Type element) {
+  TypedAttr attr = b.getZeroAttr(element);
+  if (kind == ReduceKind::max && isa<FloatType>(element))
+    attr = b.getFloatAttr(element, -std::numeric_limits<double>::infinity());
+  else if (kind == ReduceKind::max)
+    attr = b.getIntegerAttr(element, llvm::APInt::getSignedMinValue(element.getIntOrFloatBitWidth()));
+  return b.create<arith::ConstantOp>(attr);
+}
+
+Value reduceLanes(CodeBuilder &b, ReduceKind kind, Value vector) {
+  for (int64_t distance = kLanes / 2; distance >= 1; distance /= 2) {
+    Value low = b.create<vector::ExtractStridedSliceOp>(vector, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{distance},
+                                                        ArrayRef<int64_t>{1});
+    Value high = b.create<vector::ExtractStridedSliceOp>(vector, ArrayRef<int64_t>{distance},
+                                                         ArrayRef<int64_t>{distance}, ArrayRef<int64_t>{1});
+    vector = combine(b, kind, high, low);
+  }
+  return b.create<vector::ExtractOp>(vector, 0);
+}
+
+/// sin or cos. The argument is brought to [-π/4, π/4] in f64, where no position times frequency loses anything.
+static Value sineOrCosine(CodeBuilder &b, Value x, bool cosine) {
+  Type wide = typeLike(x, b.getF64Type()), bits = typeLike(x, b.getI32Type());
+  Value x64 = b.create<arith::ExtFOp>(wide, x);
+  Value n = b.create<math::RoundEvenOp>(mul(b, x64, constantLike(b, 0.63661977236758134, x64)));
+  Value r64 = sub(b, sub(b, x64, mul(b, n, constantLike(b, 1.5707963267948966, x64))),
+                  mul(b, n, constantLike(b, 6.123233995736766e-17, x64)));
+  Value r = b.create<arith::TruncFOp>(x.getType(), r64);
+  Value quadrant = b.create<arith::FPToSIOp>(bits, n);
+  if (cosine)
+    quadrant = b.create<arith::AddIOp>(quadrant, integerLike(b, 1, bits));
+
+  Value square = mul(b, r, r);
+  Value sine = polynomial(b, square, {2.7183114939898219e-6, -1.9839334836096632e-4, 8.333329385889463e-3, -0.16666666641626524});
+  sine = fusedMultiplyAdd(b, mul(b, sine, square), r, r);
+  Value other = polynomial(b, square, {2.4390448796277409e-5, -1.388676377460993e-3, 4.1666623323739063e-2, -0.5, 1});
+
+  auto bitSet = [&](int64_t bit) -> Value {
+    Value masked = b.create<arith::AndIOp>(quadrant, integerLike(b, bit, bits));
+    return b.create<arith::CmpIOp>(arith::CmpIPredicate::ne, masked, integerLike(b, 0, bits));
+  };
+  Value result = choose(b, bitSet(1), other, sine);
+  return choose(b, bitSet(2), b.create<arith::NegFOp>(result), result);
+}
+
+/// log2 of a positive normal f64: exponent plus 2/ln 2 artanh((m-1)/(m+1)), m in [√½, √2).
+static Value log2Wide(CodeBuilder &b, Value x) {
+  Type bits = typeLike(x, b.getI64Type());
+  Value raw = b.create<arith::BitcastOp>(bits, x);
+  // Subtracting the bits of √½ makes the exponent field count from there.
+  Value offset = b.create<arith::SubIOp>(raw, integerLike(b, 0x3FE6A09E667F3BCD, bits));
+  Value exponent = b.create<arith::ShRSIOp>(offset, integerLike(b, 52, bits));
+  Value mantissa = b.create<arith::SubIOp>(raw, b.create<arith::ShLIOp>(exponent, integerLike(b, 52, bits)));
+  Value m = b.create<arith::BitcastOp>(x.getType(), mantissa);
+  Value one = constantLike(b, 1, x);
+  Value t = b.create<arith::DivFOp>(sub(b, m, one), add(b, m, one));
+  Value square = mul(b, t, t);
+  SmallVector<double> series;
+  for (int k = 8; k >= 0; --k)
+    series.push_back(2.8853900817779268 / (2 * k + 1));
+  Value log = mul(b, polynomial(b, square, series), t);
+  Value narrow = b.create<arith::TruncIOp>(typeLike(x, b.getI32Type()), exponent);
+  return add(b, log, b.create<arith::SIToFPOp>(x.getType(), narrow));
+}
+
+/// 2^x of an f64, clamped to what an f32 can tell apart.
+static Value exp2Wide(CodeBuilder &b, Value x) {
+  x = maximum(b, constantLike(b, -200, x), minimum(b, constantLike(b, 200, x), x));
+  Value n = b.create<math::RoundEvenOp>(x);
+  Value r = mul(b, sub(b, x, n), constantLike(b, 0.69314718055994531, x));
+  SmallVector<double> series{1};
+  for (int k = 1; k <= 9; ++k)
+    series.push_back(series.back() / k);
+  std::reverse(series.begin(), series.end());
+  Type bits = typeLike(x, b.getI64Type());
+  Value whole = b.create<arith::FPToSIOp>(typeLike(x, b.getI32Type()), n);
+  Value exponent = b.create<arith::ShLIOp>(b.create<arith::ExtSIOp>(bits, whole), integerLike(b, 52, bits));
+  Value power = b.create<arith::BitcastOp>(bits, polynomial(b, r, series));
+  return b.create<arith::BitcastOp>(x.getType(), b.create<arith::AddIOp>(power, exponent));
+}
+
+/// x^y: in f64, since y log x loses as many bits as it has before its point.
+static Value power(CodeBuilder &b, Value x, Value y) {
+  FloatAttr exponent;
+  DenseElementsAttr splat;
+  if (matchPattern(y, m_Constant(&splat)) && splat.isSplat())
+    exponent = splat.getSplatValue<FloatAttr>();
+  else
+    matchPattern(y, m_Constant(&exponent));
+  if (exponent) {
+    double e = exponent.getValueAsDouble();
+    if (e == 2 || e == 3)
+      return e == 2 ? mul(b, x, x) : mul(b, mul(b, x, x), x);
+    if (e == 0.5)
+      return b.create<math::SqrtOp>(x);
+    if (e == -1 || e == -0.5)
+      return b.create<arith::DivFOp>(constantLike(b, 1, x), e == -1 ? x : b.create<math::SqrtOp>(x).getResult());
+  }
+  Type wide = typeLike(x, b.getF64Type());
+  Value zero = constantLike(b, 0, x), one = constantLike(b, 1, x);
+  Value isZero = b.create<arith::CmpFOp>(arith::CmpFPredicate::OEQ, x, zero);
+  Value base = choose(b, isZero, one, b.create<math::AbsFOp>(x));
+  Value log = log2Wide(b, b.create<arith::ExtFOp>(wide, base));
+  Value y64 = b.create<arith::ExtFOp>(wide, y);
+  Value result = b.create<arith::TruncFOp>(x.getType(), exp2Wide(b, mul(b, y64, log)));
+  // Zero: 0, 1 or infinity. Negative numbers: whole exponents only.
+  Value yPositive = b.create<arith::CmpFOp>(arith::CmpFPredicate::OGT, y, zero);
+  Value yZero = b.create<arith::CmpFOp>(arith::CmpFPredicate::OEQ, y, zero);
+  Value infinity = constantLike(b, std::numeric_limits<double>::infinity(), x);
+  result = choose(b, isZero, choose(b, yZero, one, choose(b, yPositive, zero, infinity)), result);
+  Value negative = b.create<arith::CmpFOp>(arith::CmpFPredicate::OLT, x, zero);
+  Value isWhole = b.create<arith::CmpFOp>(arith::CmpFPredicate::OEQ, b.create<math::FloorOp>(y), y);
+  Value half = mul(b, y, constantLike(b, 0.5, y));
+  Value isEven = b.create<arith::CmpFOp>(arith::CmpFPredicate::OEQ, b.create<math::FloorOp>(half), half);
+  Value nan = constantLike(b, std::numeric_limits<double>::quiet_NaN(), x);
+  Value mirrored = choose(b, isEven, result, b.create<arith::NegFOp>(result));
+  return choose(b, negative, choose(b, isWhole, mirrored, nan), result);
+}
+
+Value expandMath(CodeBuilder &b, Operation *op, ValueRange operands) {
+  if (operands.empty() || !getElementTypeOrSelf(operands[0].getType()).isF32())
+    return nullptr;
+  Value x = operands[0];
+  if (isa<math::SinOp>(op) || isa<math::CosOp>(op))
+    return sineOrCosine(b, x, isa<math::CosOp>(op));
+  if (isa<math::TanOp>(op))
+    return b.create<arith::DivFOp>(sineOrCosine(b, x, false), sineOrCosine(b, x, true));
+  if (isa<math::PowFOp>(op))
+    return power(b, x, operands[1]);
+  if (isa<math::RsqrtOp>(op))
+    return b.create<arith::DivFOp>(constantLike(b, 1, x), b.create<math::SqrtOp>(x));
+  if (isa<math::Exp2Op>(op))
+    return b.create<arith::TruncFOp>(x.getType(), exp2Wide(b, b.create<arith::ExtFOp>(typeLike(x, b.getF64Type()), x)));
+  if (isa<math::Log10Op>(op))
+    return mul(b, b.create<math::LogOp>(x), constantLike(b, 0.43429448190325182, x));
+  if (isa<math::RoundOp>(op)) {
+    // The largest number below a half, so that numbers just below one are not rounded up.
+    Value half = b.create<math::CopySignOp>(constantLike(b, 0.49999997019767761, x), x);
+    return b.create<math::TruncOp>(add(b, x, half));
+  }
+  if (isa<math::FmaOp>(op))
+    return fusedMultiplyAdd(b, x, operands[1], operands[2]);
+  return nullptr;
+}
+
+} // namespace xf::cpu

@@ -1,0 +1,35 @@
+// Mathematics on vectors of 16 (and on scalars), where MLIR has no approximation or a dearer one than is needed.
+//
+// All of it gives the same bits on AVX2 and AVX-512: the same operations in the same order. The baseline has no fused
+// multiply-add and rounds twice instead.
+#ifndef XF_COMPILER_TARGET_CPU_VECTORMATH_H
+#define XF_COMPILER_TARGET_CPU_VECTORMATH_H
+
+#include "compiler/Target/CPU/CodeBuilder.h"
+
+namespace xf::cpu {
+
+/// a * b + c.
+mlir::Value fusedMultiplyAdd(CodeBuilder &b, mlir::Value x, mlir::Value y, mlir::Value z);
+
+/// The larger or smaller one in a single instruction. If `y` is NaN the result is; a NaN in `x` is dropped.
+mlir::Value maximum(CodeBuilder &b, mlir::Value x, mlir::Value y);
+mlir::Value minimum(CodeBuilder &b, mlir::Value x, mlir::Value y);
+
+/// exp(x) for x <= 0 (or NaN), 0 below -87.3; what a softmax needs. Error below 1.1 ulp.
+mlir::Value expOfNegative(CodeBuilder &b, mlir::Value x);
+
+/// The 16 lanes' sum or maximum by the tree that all targets share: distance 8, 4, 2, 1.
+mlir::Value reduceLanes(CodeBuilder &b, mlir::xf::ReduceKind kind, mlir::Value vector);
+/// Adds to or compares with a running sum or maximum.
+mlir::Value combine(CodeBuilder &b, mlir::xf::ReduceKind kind, mlir::Value value, mlir::Value running);
+/// What changes no sum or maximum, as a scalar of `element`.
+mlir::Value identity(CodeBuilder &b, mlir::xf::ReduceKind kind, mlir::Type element);
+
+/// `op` of the math dialect on `operands` (vectors or scalars), if it is one that MLIR does not approximate well
+/// enough; else null.
+mlir::Value expandMath(CodeBuilder &b, mlir::Operation *op, mlir::ValueRange operands);
+
+} // namespace xf::cpu
+
+#endif // XF_COMPILER_TARGET_CPU_VECTORMATH_H
