@@ -2,6 +2,8 @@
 #ifndef XF_DIALECT_IR_XF_H
 #define XF_DIALECT_IR_XF_H
 
+#include "dialect/IR/Causality.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -20,6 +22,7 @@
 #include "dialect/IR/XfEnums.h.inc"
 #define GET_ATTRDEF_CLASSES
 #include "dialect/IR/XfAttrs.h.inc"
+#include "dialect/IR/XfInterfaces.h.inc"
 
 namespace mlir::xf {
 /// Syntax of `maps`: [[0, 1], [1]].

@@ -2,11 +2,12 @@
 #ifndef XF_MODEL_OPS_TD
 #define XF_MODEL_OPS_TD
 
+include "dialect/IR/XfInterfaces.td"
 include "dialect/IR/XfModuleOps.td"
 
 def Xf_IndexMaps : TypedArrayAttrBase<DenseI64ArrayAttr, "for each operand, for each of its dimensions, the result's dimension that it follows, or -1 (size 1, broadcast)">;
 
-def Xf_PositionsOp : Xf_Op<"positions", [Pure]> {
+def Xf_PositionsOp : Xf_Op<"positions", [Pure, DeclareOpInterfaceMethods<Xf_CausalOpInterface, ["getAlong", "buildStep"]>]> {
   let summary = "The positions of a sequence";
   let description = [{
     0, 1, … plus `offset`, along the result's only dimension. With `from`, each row's positions continue after its
@@ -23,7 +24,7 @@ def Xf_PositionsOp : Xf_Op<"positions", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Xf_EmbedOp : Xf_Op<"embed", [Pure]> {
+def Xf_EmbedOp : Xf_Op<"embed", [Pure, Xf_CausalOpInterface]> {
   let summary = "Rows of a table, chosen by ids";
   let description = [{
     result[.., j] = table[ids[..], j]. An id outside the table is the caller's error; entries check tokens.
@@ -38,7 +39,7 @@ def Xf_EmbedOp : Xf_Op<"embed", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Xf_LinearOp : Xf_Op<"linear", [Pure]> {
+def Xf_LinearOp : Xf_Op<"linear", [Pure, Xf_CausalOpInterface]> {
   let summary = "x Wᵀ + b over the last dimension";
   let description = [{
     result[.., n] = Σ_k x[.., k] * weight[n, k] (+ bias[n]), k ascending. The weight and bias depend on parameters only.
@@ -53,7 +54,7 @@ def Xf_LinearOp : Xf_Op<"linear", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Xf_MapOp : Xf_Op<"map", [Pure, SingleBlock]> {
+def Xf_MapOp : Xf_Op<"map", [Pure, DeclareOpInterfaceMethods<Xf_CausalOpInterface, ["buildStep"]>, SingleBlock]> {
   let summary = "Element-wise maths with broadcasting";
   let description = [{
     The region (arith and math ops on scalars) computes each element of the results from the operands' elements. `maps`
@@ -80,7 +81,7 @@ def Xf_MapOp : Xf_Op<"map", [Pure, SingleBlock]> {
   }];
 }
 
-def Xf_ReduceOp : Xf_Op<"reduce", [Pure]> {
+def Xf_ReduceOp : Xf_Op<"reduce", [Pure, DeclareOpInterfaceMethods<Xf_CausalOpInterface, ["getAlong"]>]> {
   let summary = "Sum or maximum of each row";
   let description = [{
     Over the last dimension, which stays with size 1. Element i belongs to partial i mod 16; the 16 partials
@@ -96,7 +97,7 @@ def Xf_ReduceOp : Xf_Op<"reduce", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Xf_AttendOp : Xf_Op<"attend", [Pure]> {
+def Xf_AttendOp : Xf_Op<"attend", [Pure, DeclareOpInterfaceMethods<Xf_CausalOpInterface, ["getAlong", "buildStep"]>]> {
   let summary = "Scaled dot-product attention with mask and bias as functions of positions";
   let description = [{
     q [B, H, Q, d], k [B, G, K, d], v [B, G, K, e], G divides H; query head h reads key/value head h div (H/G).
@@ -138,7 +139,7 @@ def Xf_AtOp : Xf_Op<"at", [Pure, TypesMatchWith<"the result is an element of the
   let hasVerifier = 1;
 }
 
-def Xf_RearrangeOp : Xf_Op<"rearrange", [Pure]> {
+def Xf_RearrangeOp : Xf_Op<"rearrange", [Pure, DeclareOpInterfaceMethods<Xf_CausalOpInterface, ["buildStep"]>]> {
   let summary = "Splits, permutes and merges dimensions, as an einops pattern says";
   let description = [{
     Names are axes, parentheses merge, `1` is an axis of size 1. `sizes` gives the axes that the types leave open.
@@ -153,7 +154,7 @@ def Xf_RearrangeOp : Xf_Op<"rearrange", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Xf_SliceOp : Xf_Op<"slice", [Pure]> {
+def Xf_SliceOp : Xf_Op<"slice", [Pure, DeclareOpInterfaceMethods<Xf_CausalOpInterface, ["getAlong", "buildStep"]>]> {
   let summary = "A range of one dimension";
   let description = [{
     result[.., i, ..] = x[.., start + i * step, ..] along `axis`; the result's size there is static.
@@ -168,7 +169,7 @@ def Xf_SliceOp : Xf_Op<"slice", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Xf_ConcatOp : Xf_Op<"concat", [Pure]> {
+def Xf_ConcatOp : Xf_Op<"concat", [Pure, DeclareOpInterfaceMethods<Xf_CausalOpInterface, ["buildStep"]>]> {
   let summary = "Tensors one after the other along a static dimension";
   let description = [{
     ```mlir
@@ -181,7 +182,7 @@ def Xf_ConcatOp : Xf_Op<"concat", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Xf_ScanOp : Xf_Op<"scan", [Pure, SingleBlock]> {
+def Xf_ScanOp : Xf_Op<"scan", [Pure, DeclareOpInterfaceMethods<Xf_CausalOpInterface, ["getAlong", "buildStep"]>, SingleBlock]> {
   let summary = "An element-wise recurrence along one dimension";
   let description = [{
     All inputs and the results have the same shape. For each position along `axis`, ascending, the region takes the

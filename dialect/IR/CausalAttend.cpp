@@ -1,0 +1,227 @@
+// Causality of attention: a proof that its mask lets no position read a later one, and its form for new positions.
+#include "dialect/IR/Xf.h"
+
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Transforms/RegionUtils.h"
+
+using namespace mlir;
+using namespace mlir::xf;
+
+namespace {
+/// query * i + key * j + constant, i and j being the region's query and key positions.
+struct Affine {
+  int64_t query = 0, key = 0, constant = 0;
+};
+
+std::optional<Affine> affine(Value value, Block &body) {
+  if (value == body.getArgument(2))
+    return Affine{1, 0, 0};
+  if (value == body.getArgument(3))
+    return Affine{0, 1, 0};
+  APInt constant;
+  if (matchPattern(value, m_ConstantInt(&constant)))
+    return Affine{0, 0, constant.getSExtValue()};
+  Operation *op = value.getDefiningOp();
+  if (isa_and_nonnull<arith::IndexCastOp, arith::ExtSIOp, arith::TruncIOp>(op))
+    return affine(op->getOperand(0), body);
+  if (!isa_and_nonnull<arith::AddIOp, arith::SubIOp, arith::MulIOp>(op))
+    return std::nullopt;
+  auto a = affine(op->getOperand(0), body), b = affine(op->getOperand(1), body);
+  if (!a || !b)
+    return std::nullopt;
+  if (isa<arith::AddIOp>(op))
+    return Affine{a->query + b->query, a->key + b->key, a->constant + b->constant};
+  if (isa<arith::SubIOp>(op))
+    return Affine{a->query - b->query, a->key - b->key, a->constant - b->constant};
+  if (a->query || a->key)
+    std::swap(a, b);
+  if (a->query || a->key)
+    return std::nullopt;
+  return Affine{a->constant * b->query, a->constant * b->key, a->constant * b->constant};
+}
+
+/// Whether `lhs - rhs < bound` (lhs and rhs being a comparison's operands) gives j <= i.
+bool ordersKeys(Affine lhs, Affine rhs, int64_t bound) {
+  int64_t key = lhs.key - rhs.key, query = lhs.query - rhs.query;
+  // key * (j - i) < bound - constant, so j - i < 1.
+  return key > 0 && query == -key && bound - (lhs.constant - rhs.constant) <= key;
+}
+
+bool comparisonOrdersKeys(arith::CmpIOp cmp, bool negated, Block &body) {
+  auto lhs = affine(cmp.getLhs(), body), rhs = affine(cmp.getRhs(), body);
+  if (!lhs || !rhs)
+    return false;
+  auto predicate = negated ? arith::invertPredicate(cmp.getPredicate()) : cmp.getPredicate();
+  // Positions count from 0 on: without subtraction, their order is the same when unsigned.
+  auto natural = [](Affine a) { return a.query >= 0 && a.key >= 0 && a.constant >= 0; };
+  bool unsignedFits = natural(*lhs) && natural(*rhs);
+  switch (predicate) {
+  case arith::CmpIPredicate::eq:
+    return ordersKeys(*lhs, *rhs, 1) || ordersKeys(*rhs, *lhs, 1);
+  case arith::CmpIPredicate::slt:
+    return ordersKeys(*lhs, *rhs, 0);
+  case arith::CmpIPredicate::sle:
+    return ordersKeys(*lhs, *rhs, 1);
+  case arith::CmpIPredicate::sgt:
+    return ordersKeys(*rhs, *lhs, 0);
+  case arith::CmpIPredicate::sge:
+    return ordersKeys(*rhs, *lhs, 1);
+  case arith::CmpIPredicate::ult:
+    return unsignedFits && ordersKeys(*lhs, *rhs, 0);
+  case arith::CmpIPredicate::ule:
+    return unsignedFits && ordersKeys(*lhs, *rhs, 1);
+  case arith::CmpIPredicate::ugt:
+    return unsignedFits && ordersKeys(*rhs, *lhs, 0);
+  case arith::CmpIPredicate::uge:
+    return unsignedFits && ordersKeys(*rhs, *lhs, 1);
+  case arith::CmpIPredicate::ne:
+    return false;
+  }
+  return false;
+}
+
+/// Whether `value` being true (false when negated) implies j <= i.
+bool ordersKeys(Value value, bool negated, Block &body) {
+  APInt constant;
+  if (matchPattern(value, m_ConstantInt(&constant)))
+    return constant.isZero() != negated;
+  Operation *op = value.getDefiningOp();
+  auto of = [&](unsigned i, bool negate) { return ordersKeys(op->getOperand(i), negate, body); };
+  if (auto cmp = dyn_cast_or_null<arith::CmpIOp>(op))
+    return comparisonOrdersKeys(cmp, negated, body);
+  if (isa_and_nonnull<arith::AndIOp>(op))
+    return negated ? of(0, true) && of(1, true) : of(0, false) || of(1, false);
+  if (isa_and_nonnull<arith::OrIOp>(op))
+    return negated ? of(0, true) || of(1, true) : of(0, false) && of(1, false);
+  if (isa_and_nonnull<arith::XOrIOp>(op))
+    for (unsigned i : {0, 1})
+      if (matchPattern(op->getOperand(i), m_ConstantInt(&constant)))
+        return of(1 - i, constant.isZero() ? negated : !negated);
+  if (isa_and_nonnull<arith::SelectOp>(op)) // condition and first, or no condition and second
+    return (of(0, false) || of(1, negated)) && (of(0, true) || of(2, negated));
+  return false;
+}
+
+/// Which positions of the target a captured tensor is read at.
+enum class Read { here, past, ahead };
+} // namespace
+
+static Read positionRead(AtOp at, unsigned axis, bool keysAreTarget, Block &body) {
+  auto index = affine(at.getIndices()[axis], body);
+  if (!index)
+    return Read::ahead;
+  if (index->query == 1 && index->key == 0 && index->constant <= 0)
+    return index->constant == 0 ? Read::here : Read::past;
+  // Only the keys up to i count: the mask says so.
+  if (index->query == 0 && index->key == 1 && index->constant <= 0 && keysAreTarget)
+    return Read::past;
+  return Read::ahead;
+}
+
+Along AttendOp::getAlong(CausalityQuery &query) {
+  Along along = query.join(*this);
+  if (!growsAlong(along))
+    return along;
+  bool keysAreTarget = growsAlong(query.get(getK())) || growsAlong(query.get(getV()));
+  LookAhead reason{"this attention mixes target positions with its batch, heads or width"};
+  for (Value value : {getQ(), getK(), getV()})
+    if (growsAlong(query.get(value)) && query.axis(value) != 2u)
+      return query.whole(*this, reason);
+  if (!growsAlong(query.get(getQ()))) {
+    reason.what = "this attention reads all target positions, but its queries are none";
+    return query.whole(*this, reason);
+  }
+  if (keysAreTarget) {
+    reason.what = "this attention lets a position read later ones";
+    reason.notes.emplace_back(getK().getLoc(), "its keys are target positions, computed here");
+    if (getMask().empty()) {
+      reason.notes.emplace_back(getLoc(), "it has no mask; a causal one allows key j for position i where j <= i");
+      return query.whole(*this, reason);
+    }
+    Value allowed = getMask().front().getTerminator()->getOperand(0);
+    if (!ordersKeys(allowed, false, getMask().front())) {
+      reason.notes.emplace_back(allowed.getLoc(), "the mask lets position i read position j > i: nothing in it implies j <= i");
+      return query.whole(*this, reason);
+    }
+  }
+  for (Region *region : {&getMask(), &getBias()})
+    for (auto at : region->getOps<AtOp>())
+      if (auto axis = query.axis(at.getTensor()); axis && growsAlong(query.get(at.getTensor())))
+        if (positionRead(at, *axis, keysAreTarget, region->front()) == Read::ahead) {
+          reason = {"a mask or bias of this attention reads a target position that may be a later one", {}};
+          reason.notes.emplace_back(at.getLoc(), "read here, neither at position i nor at key position j nor at a fixed distance before");
+          return query.whole(*this, reason);
+        }
+  return keysAreTarget ? Along::prefix : along;
+}
+
+/// Clones a mask or bias region: position i counts from the row's past positions on.
+static void buildRegion(StepBuilder &step, Region &from, Region &to, bool keysAreTarget) {
+  if (from.empty())
+    return;
+  Block &body = from.front();
+  // What it reads from outside comes first: it may add ops to the step's body.
+  IRMapping mapping;
+  llvm::DenseMap<Operation *, Value> tensors;
+  auto isRead = [&](AtOp at) { return step.axis(at.getTensor().getType()) && growsAlong(step.get(at.getTensor())); };
+  for (Operation &op : body)
+    if (auto at = dyn_cast<AtOp>(op); at && isRead(at)) {
+      bool here = positionRead(at, *step.axis(at.getTensor().getType()), keysAreTarget, body) == Read::here;
+      tensors[at] = here ? step.now(at.getTensor()) : step.history(at.getTensor());
+    }
+  llvm::SetVector<Value> captured;
+  getUsedValuesDefinedAbove(from, captured);
+  for (Value value : captured)
+    if (!step.axis(value.getType()))
+      mapping.map(value, step.now(value));
+
+  OpBuilder::InsertionGuard guard(step.builder);
+  auto &b = step.builder;
+  Block *block = b.createBlock(&to, to.end(), body.getArgumentTypes(), SmallVector<Location>(4, from.getLoc()));
+  mapping.map(body.getArguments(), block->getArguments());
+  Value row = block->getArgument(0), query = block->getArgument(2);
+  if (!body.getArgument(2).use_empty()) {
+    Location loc = from.getLoc();
+    Value past = arith::IndexCastOp::create(b, loc, b.getIndexType(), AtOp::create(b, loc, b.getI32Type(), step.past, row));
+    mapping.map(body.getArgument(2), arith::AddIOp::create(b, loc, past, query).getResult());
+  }
+  for (Operation &op : body) {
+    auto at = dyn_cast<AtOp>(op);
+    if (!at || !isRead(at)) {
+      b.clone(op, mapping);
+      continue;
+    }
+    unsigned axis = *step.axis(at.getTensor().getType());
+    SmallVector<Value> indices;
+    if (step.isPerRow(at.getTensor().getType()))
+      indices.push_back(row);
+    for (auto [i, index] : llvm::enumerate(at.getIndices()))
+      indices.push_back(i == axis && positionRead(at, axis, keysAreTarget, body) == Read::here ? query : mapping.lookup(index));
+    mapping.map(at.getResult(), AtOp::create(b, at.getLoc(), at.getType(), tensors[at], indices).getResult());
+  }
+}
+
+LogicalResult AttendOp::buildStep(StepBuilder &step) {
+  for (Value value : {getQ(), getK(), getV()})
+    if (step.isPerRow(value.getType()))
+      return emitError("the step cannot be derived from attention without a batch: ")
+             << describeShape(cast<RankedTensorType>(value.getType()));
+  bool keysAreTarget = growsAlong(step.get(getK())) || growsAlong(step.get(getV()));
+  auto keys = [&](Value value, StateRole role) { return keysAreTarget ? step.history(value, role) : step.now(value, role); };
+  Value q = step.now(getQ()), k = keys(getK(), StateRole::keys), v = keys(getV(), StateRole::values);
+  Value probabilities = getProbabilities();
+  if (probabilities && !step.isNeeded(probabilities))
+    probabilities = {};
+  auto attend = AttendOp::create(step.builder, getLoc(), step.stepType(getOutput().getType()),
+                                 probabilities ? step.stepType(probabilities.getType()) : Type(), q, k, v, getScaleAttr(),
+                                 getFillAttr());
+  OpBuilder::InsertionGuard guard(step.builder);
+  step.builder.setInsertionPoint(attend);
+  buildRegion(step, getMask(), attend.getMask(), keysAreTarget);
+  buildRegion(step, getBias(), attend.getBias(), keysAreTarget);
+  step.bind(getOutput(), attend.getOutput());
+  if (probabilities)
+    step.bind(probabilities, attend.getProbabilities());
+  return success();
+}
