@@ -1,0 +1,405 @@
+// The C API: handles around the C++ runtime, and exceptions turned into a status and a message.
+#include "runtime/include/xf/xf.h"
+
+#include "runtime/core/binding.h"
+#include "runtime/core/cpu.h"
+#include "runtime/core/error.h"
+#include "runtime/core/session.h"
+#include "runtime/text/line_engine.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <string>
+
+using namespace xf::rt;
+
+struct xf_model {
+  std::shared_ptr<const model> impl;
+  std::vector<int> entries; // those that are called by name
+};
+
+struct xf_session {
+  xf_session(std::shared_ptr<const model> m, session_options options) : impl(std::move(m), options) {}
+  session impl;
+};
+
+struct xf_lines {
+  std::vector<line_result> results;
+};
+
+namespace {
+
+thread_local std::string last_message;
+
+xf_status report(xf_status code, const char *message) {
+  try {
+    last_message = message;
+  } catch (...) {
+    last_message.clear();
+  }
+  return code;
+}
+
+template <typename F> xf_status guard(F &&function) {
+  try {
+    return function();
+  } catch (const error &problem) {
+    return report(static_cast<xf_status>(problem.code), problem.what());
+  } catch (const std::bad_alloc &) {
+    return report(XF_OUT_OF_MEMORY, "out of memory");
+  } catch (const std::exception &problem) {
+    return report(XF_INTERNAL, problem.what());
+  } catch (...) {
+    return report(XF_INTERNAL, "an unknown error");
+  }
+}
+
+void require(bool condition, const char *what) {
+  if (!condition)
+    fail(status::invalid_argument, "%s", what);
+}
+
+xf_status wrap(std::shared_ptr<const model> opened, xf_model **result) {
+  auto handle = std::make_unique<xf_model>();
+  for (size_t i = 0; i < opened->entries().size(); ++i)
+    if (opened->entries()[i].kind == XF_ABI_ENTRY_FULL)
+      handle->entries.push_back(static_cast<int>(i));
+  handle->impl = std::move(opened);
+  *result = handle.release();
+  return XF_OK;
+}
+
+const entry_info *entry_at(const xf_model *m, int32_t entry) {
+  if (!m || entry < 0 || static_cast<size_t>(entry) >= m->entries.size())
+    return nullptr;
+  return &m->impl->entries()[m->entries[entry]];
+}
+
+xf_status describe(const entry_info *entry, const std::vector<tensor_info> *tensors, int32_t number,
+                   xf_tensor_info *info) {
+  require(entry && info && number >= 0 && static_cast<size_t>(number) < tensors->size(), "there is no such tensor");
+  const tensor_info &tensor = (*tensors)[number];
+  *info = {tensor.name.c_str(), static_cast<int32_t>(tensor.dtype), static_cast<int32_t>(tensor.dim.size()), {},
+           tensor.bound};
+  std::copy(tensor.dim.begin(), tensor.dim.end(), info->shape);
+  return XF_OK;
+}
+
+const entry_info &callable(const model &m, const char *name) {
+  require(name, "the entry's name is null");
+  int found = m.find_entry(name);
+  if (found < 0 || m.entries()[found].kind != XF_ABI_ENTRY_FULL)
+    fail(status::invalid_argument, "model '%s' has no entry '%s'", m.name().c_str(), name);
+  return m.entries()[found];
+}
+
+// Arguments as the runtime takes them; no entry has more than these many inputs in one call.
+constexpr int32_t kMostArguments = 256;
+struct arguments {
+  arguments(const xf_tensor *tensors, int32_t count) {
+    require(count >= 0 && count <= kMostArguments && (tensors || count == 0), "the inputs are null or too many");
+    for (int32_t i = 0; i < count; ++i)
+      list[i] = {tensors[i].name, tensors[i].dtype, tensors[i].rank, tensors[i].shape, tensors[i].data};
+    given = std::span<const argument>(list, static_cast<size_t>(count));
+  }
+  argument list[kMostArguments];
+  std::span<const argument> given;
+};
+
+search_options options_of(const xf_generate_options *given) {
+  xf_generate_options o;
+  xf_generate_options_init(&o);
+  if (given) {
+    require(given->size >= offsetof(xf_generate_options, suppress) && given->size <= 4096,
+            "the options' size is not set");
+    std::memcpy(&o, given, std::min(given->size, sizeof(o)));
+  }
+  require(o.suppress_count >= 0 && (o.suppress || o.suppress_count == 0), "the suppressed tokens are null");
+  search_options result;
+  result.beam = o.beam;
+  result.best = o.n_best;
+  result.length_penalty = o.length_penalty;
+  result.min_length = o.min_length;
+  result.max_length = o.max_length;
+  result.batch = o.batch;
+  result.scores = o.scores != 0;
+  result.suppress = {o.suppress, static_cast<size_t>(o.suppress_count)};
+  return result;
+}
+
+searcher &search_of(xf_session *s) {
+  require(s, "the session is null");
+  if (!s->impl.search())
+    fail(status::unsupported, "model '%s' does not generate", s->impl.get_model().name().c_str());
+  return *s->impl.search();
+}
+
+// Writes hypotheses into the caller's arrays; keeps the first failure.
+class array_sink : public search_sink {
+public:
+  array_sink(const xf_hypotheses *results, int32_t best, int64_t sentences) : best_(best) {
+    require(results && results->size >= sizeof(xf_hypotheses) && results->lengths && results->capacity >= 0 &&
+                (results->tokens || results->capacity == 0),
+            "the results' arrays are null or their size is not set");
+    out_ = *results;
+    std::fill_n(out_.lengths, sentences * best, -1);
+  }
+
+  void hypothesis_found(int64_t sentence, int32_t rank, std::span<const int32_t> tokens, bool, double score) override {
+    int64_t place = sentence * best_ + rank;
+    out_.lengths[place] = static_cast<int32_t>(tokens.size());
+    size_t stored = std::min(tokens.size(), static_cast<size_t>(out_.capacity));
+    std::copy_n(tokens.data(), stored, out_.tokens + place * out_.capacity);
+    if (out_.scores)
+      out_.scores[place] = score;
+  }
+  void sentence_failed(int64_t sentence, const char *message) override {
+    if (failed_ >= 0 && failed_ < sentence)
+      return;
+    failed_ = sentence;
+    message_ = message;
+  }
+
+  xf_status result() const {
+    if (failed_ < 0)
+      return XF_OK;
+    return report(XF_INVALID_ARGUMENT, ("sentence " + std::to_string(failed_) + ": " + message_).c_str());
+  }
+
+private:
+  xf_hypotheses out_;
+  int32_t best_;
+  int64_t failed_ = -1;
+  std::string message_;
+};
+
+} // namespace
+
+const char *xf_message(void) { return last_message.c_str(); }
+const char *xf_version(void) { return XF_VERSION_TEXT; }
+
+xf_status xf_open(const char *path, xf_model **result) {
+  return guard([&] {
+    require(path && result, "the path or the result is null");
+    return wrap(open_model(path), result);
+  });
+}
+
+xf_status xf_open_memory(const void *data, uint64_t size, xf_model **result) {
+  return guard([&] {
+    require(result, "the result is null");
+    return wrap(open_model(data, size), result);
+  });
+}
+
+xf_status xf_open_self(xf_model **result) {
+  return guard([&] {
+    require(result, "the result is null");
+    return wrap(open_model(file_of_address(reinterpret_cast<const void *>(&xf_open_self))), result);
+  });
+}
+
+void xf_model_free(xf_model *m) { delete m; }
+
+const char *xf_model_name(const xf_model *m) { return m ? m->impl->name().c_str() : nullptr; }
+
+const void *xf_model_ir(const xf_model *m, uint64_t *size) {
+  if (!m)
+    return nullptr;
+  std::string_view ir = m->impl->text(m->impl->header().ir);
+  if (size)
+    *size = ir.size();
+  return ir.data();
+}
+
+xf_status xf_get_limits(const xf_model *m, xf_limits *limits) {
+  return guard([&] {
+    require(m && limits && limits->size >= sizeof(xf_limits), "the limits' size is not set");
+    const xf_abi_generate &g = m->impl->header().generate;
+    bool searches = g.present, predicts = m->impl->header().predict.present;
+    memory_bound memory = memory_of(*m->impl);
+    size_t size = limits->size;
+    *limits = {};
+    limits->size = size;
+    limits->batch = searches || predicts ? g.batch : 0;
+    limits->source = searches || predicts ? g.source : 0;
+    limits->beam = searches ? g.beam : 0;
+    limits->target = searches ? g.target : 0;
+    limits->vocabulary = searches ? m->impl->entries()[g.step].outputs[g.logits_output].dim[2] : 0;
+    limits->weights_bytes = memory.weights;
+    limits->state_bytes = memory.state;
+    limits->workspace_bytes = memory.workspace;
+    limits->search_bytes = memory.search;
+    limits->scratch_bytes = memory.scratch;
+    return XF_OK;
+  });
+}
+
+int32_t xf_dim_count(const xf_model *m) { return m ? static_cast<int32_t>(m->impl->dims().size()) : 0; }
+const char *xf_dim_name(const xf_model *m, int32_t dim) {
+  return dim >= 0 && dim < xf_dim_count(m) ? m->impl->dims()[dim].name.c_str() : nullptr;
+}
+int64_t xf_dim_limit(const xf_model *m, int32_t dim) {
+  return dim >= 0 && dim < xf_dim_count(m) ? m->impl->dims()[dim].max : -1;
+}
+
+int32_t xf_entry_count(const xf_model *m) { return m ? static_cast<int32_t>(m->entries.size()) : 0; }
+const char *xf_entry_name(const xf_model *m, int32_t entry) {
+  const entry_info *found = entry_at(m, entry);
+  return found ? found->name.c_str() : nullptr;
+}
+int32_t xf_input_count(const xf_model *m, int32_t entry) {
+  const entry_info *found = entry_at(m, entry);
+  return found ? static_cast<int32_t>(found->inputs.size()) : -1;
+}
+int32_t xf_output_count(const xf_model *m, int32_t entry) {
+  const entry_info *found = entry_at(m, entry);
+  return found ? static_cast<int32_t>(found->outputs.size()) : -1;
+}
+xf_status xf_input_info(const xf_model *m, int32_t entry, int32_t input, xf_tensor_info *info) {
+  return guard([&] {
+    const entry_info *found = entry_at(m, entry);
+    return describe(found, found ? &found->inputs : nullptr, input, info);
+  });
+}
+xf_status xf_output_info(const xf_model *m, int32_t entry, int32_t output, xf_tensor_info *info) {
+  return guard([&] {
+    const entry_info *found = entry_at(m, entry);
+    return describe(found, found ? &found->outputs : nullptr, output, info);
+  });
+}
+
+void xf_session_options_init(xf_session_options *options) {
+  *options = {sizeof(*options), 0, XF_ISA_BEST};
+}
+
+xf_status xf_session_create(const xf_model *m, const xf_session_options *options, xf_session **result) {
+  return guard([&] {
+    require(m && result, "the model or the result is null");
+    session_options o;
+    if (options) {
+      require(options->size >= sizeof(xf_session_options), "the options' size is not set");
+      require(options->isa >= -1 && options->isa < XF_ABI_ISA_COUNT, "there is no such instruction set");
+      o = {options->threads, options->isa};
+    }
+    *result = new xf_session(m->impl, o);
+    return XF_OK;
+  });
+}
+
+void xf_session_free(xf_session *s) { delete s; }
+int32_t xf_session_threads(const xf_session *s) { return s ? s->impl.threads() : 0; }
+const char *xf_session_isa(const xf_session *s) { return s ? isa_name(s->impl.isa()) : nullptr; }
+
+xf_status xf_output_shapes(xf_session *s, const char *entry_name, const xf_tensor *inputs, int32_t input_count,
+                           xf_tensor *outputs, int32_t output_count) {
+  return guard([&] {
+    require(s, "the session is null");
+    require(output_count == 0 || outputs, "the outputs are null");
+    const model &m = s->impl.get_model();
+    const entry_info &entry = callable(m, entry_name);
+    arguments given(inputs, input_count);
+    bind_inputs(m, entry, given.given, s->impl.call_dims(), s->impl.call_io());
+    for (int32_t i = 0; i < output_count; ++i) {
+      argument wanted{outputs[i].name, 0, 0, nullptr, nullptr};
+      const tensor_info &tensor = entry.outputs[place_of(entry, entry.outputs, wanted, i, "output")];
+      outputs[i].name = tensor.name.c_str();
+      outputs[i].dtype = tensor.dtype;
+      outputs[i].rank = static_cast<int32_t>(tensor.dim.size());
+      shape_of(tensor, s->impl.call_dims(), outputs[i].shape);
+    }
+    return XF_OK;
+  });
+}
+
+xf_status xf_run(xf_session *s, const char *entry_name, const xf_tensor *inputs, int32_t input_count,
+                 const xf_tensor *outputs, int32_t output_count) {
+  return guard([&] {
+    require(s, "the session is null");
+    const model &m = s->impl.get_model();
+    const entry_info &entry = callable(m, entry_name);
+    arguments given(inputs, input_count), wanted(outputs, output_count);
+    int64_t *dims = s->impl.call_dims();
+    void **io = s->impl.call_io();
+    bind_inputs(m, entry, given.given, dims, io);
+    bind_outputs(m, entry, wanted.given, dims, io + entry.inputs.size());
+    s->impl.call(entry, dims, io);
+    return XF_OK;
+  });
+}
+
+void xf_generate_options_init(xf_generate_options *options) {
+  *options = {sizeof(*options), 1, 1, -1, -1, 0, 1, 1.0, nullptr, 0};
+}
+
+xf_status xf_generate(xf_session *s, const int32_t *ids, const int64_t *offsets, int64_t count,
+                      const xf_generate_options *options, const xf_hypotheses *results) {
+  return guard([&] {
+    searcher &search = search_of(s);
+    require(count >= 0 && (count == 0 || (ids && offsets)), "the sentences are null");
+    for (int64_t i = 0; i < count; ++i)
+      require(offsets[i] >= 0 && offsets[i] <= offsets[i + 1], "the sentences' offsets descend");
+    search_options o = options_of(options);
+    search.check(o);
+    array_sink sink(results, o.best, count);
+    search.generate({ids, offsets, count}, o, sink);
+    return sink.result();
+  });
+}
+
+xf_status xf_generate_from(xf_session *s, const xf_tensor *inputs, int32_t input_count,
+                           const xf_generate_options *options, const xf_hypotheses *results) {
+  return guard([&] {
+    searcher &search = search_of(s);
+    arguments given(inputs, input_count);
+    search_options o = options_of(options);
+    search.check(o);
+    int64_t sentences = search.bind_source(given.given);
+    array_sink sink(results, o.best, sentences);
+    search.generate_bound(o, sink);
+    return sink.result();
+  });
+}
+
+xf_status xf_process_lines(xf_session *s, const char *const *lines, int64_t count, int32_t ids,
+                           const xf_generate_options *options, xf_lines **result) {
+  return guard([&] {
+    require(s && result && count >= 0 && (lines || count == 0), "the session, the lines or the result are null");
+    std::vector<std::string_view> views;
+    for (int64_t i = 0; i < count; ++i) {
+      require(lines[i], "a line is null");
+      views.emplace_back(lines[i]);
+    }
+    search_options o = options_of(options);
+    line_engine engine(s->impl, ids != 0);
+    auto handle = std::make_unique<xf_lines>();
+    engine.run(views, o, handle->results);
+    *result = handle.release();
+    return XF_OK;
+  });
+}
+
+namespace {
+const line_hypothesis *result_at(const xf_lines *lines, int64_t line, int32_t result) {
+  return result >= 0 && result < xf_line_results(lines, line) ? &lines->results[line].best[result] : nullptr;
+}
+} // namespace
+
+int32_t xf_line_results(const xf_lines *lines, int64_t line) {
+  bool there = lines && line >= 0 && static_cast<size_t>(line) < lines->results.size();
+  return there ? static_cast<int32_t>(lines->results[line].best.size()) : 0;
+}
+const char *xf_line_text(const xf_lines *lines, int64_t line, int32_t result) {
+  const line_hypothesis *found = result_at(lines, line, result);
+  return found ? found->text.c_str() : nullptr;
+}
+double xf_line_score(const xf_lines *lines, int64_t line, int32_t result) {
+  const line_hypothesis *found = result_at(lines, line, result);
+  return found ? found->score : 0.0;
+}
+const char *xf_line_error(const xf_lines *lines, int64_t line) {
+  bool there = lines && line >= 0 && static_cast<size_t>(line) < lines->results.size();
+  return there && !lines->results[line].error.empty() ? lines->results[line].error.c_str() : nullptr;
+}
+void xf_lines_free(xf_lines *lines) { delete lines; }

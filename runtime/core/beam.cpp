@@ -1,0 +1,94 @@
+#include "runtime/core/beam.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace xf::rt {
+
+void beam_search::plan(arena_plan &plan, int64_t beams, int64_t length) {
+  nodes_at_ = plan.add(beams * length, sizeof(beam_node));
+  open_at_ = plan.add(beams, sizeof(open_beam));
+  // Below K before a step, and in the last step K that end and K that stay open.
+  finished_at_ = plan.add(3 * beams, sizeof(hypothesis));
+  pairs_at_ = plan.add(2 * beams * beams, sizeof(pair));
+}
+
+void beam_search::bind(const arena &memory) {
+  nodes_ = memory.as<beam_node>(nodes_at_);
+  now_ = memory.as<open_beam>(open_at_);
+  finished_ = memory.as<hypothesis>(finished_at_);
+  pairs_ = memory.as<pair>(pairs_at_);
+}
+
+void beam_search::start(int32_t beams, int32_t max_length, int32_t end) {
+  beams_ = beams;
+  max_length_ = max_length;
+  end_ = end;
+  open_ = 1;
+  step_ = 0;
+  finished_count_ = 0;
+  now_[0] = {0.0, 0, -1};
+}
+
+void beam_search::finish(double sum, int32_t length, int32_t step, int32_t beam, bool ended) {
+  finished_[finished_count_++] = {sum, 0.0, length, step, beam, ended};
+}
+
+bool beam_search::advance(const row_summary *const *rows, const candidate *const *best) {
+  int32_t count = 0;
+  for (int32_t b = 0; b < open_; ++b)
+    for (int32_t i = 0; i < rows[b]->count; ++i)
+      pairs_[count++] = {now_[b].sum + (best[b][i].logit - rows[b]->normaliser), b, best[b][i].token};
+  int32_t considered = std::min(count, 2 * beams_);
+  std::partial_sort(pairs_, pairs_ + considered, pairs_ + count, [](const pair &x, const pair &y) {
+    if (x.sum != y.sum)
+      return x.sum > y.sum;
+    return x.beam != y.beam ? x.beam < y.beam : x.token < y.token;
+  });
+  int32_t next = 0;
+  for (int32_t i = 0; i < considered && next < beams_; ++i) {
+    const pair &p = pairs_[i];
+    if (p.token != end_) {
+      now_[next] = {p.sum, p.beam, p.token};
+      *node(step_, next) = {p.beam, p.token};
+      ++next;
+    } else if (i < beams_) {
+      finish(p.sum, step_ + 1, step_ - 1, p.beam, true);
+    }
+  }
+  // One beam that ends has nothing to take its place.
+  open_ = next;
+  ++step_;
+  if (step_ == max_length_) {
+    for (int32_t b = 0; b < open_; ++b)
+      finish(now_[b].sum, step_, step_ - 1, b, false);
+    open_ = 0;
+  }
+  if (finished_count_ >= beams_)
+    open_ = 0;
+  return open_ > 0;
+}
+
+int32_t beam_search::rank(double alpha) {
+  for (int32_t i = 0; i < finished_count_; ++i) {
+    hypothesis &h = finished_[i];
+    h.score = alpha == 0.0 ? h.sum : h.sum / (alpha == 1.0 ? h.length : std::pow(h.length, alpha));
+  }
+  // A stable insertion sort: hypotheses that score the same stay in the order in which they finished.
+  for (int32_t i = 1; i < finished_count_; ++i)
+    for (int32_t j = i; j > 0 && finished_[j - 1].score < finished_[j].score; --j)
+      std::swap(finished_[j - 1], finished_[j]);
+  return finished_count_;
+}
+
+void beam_search::tokens_of(const hypothesis &h, int32_t *tokens) const {
+  int32_t at = h.length;
+  if (h.ended)
+    tokens[--at] = end_;
+  for (int32_t step = h.step, beam = h.beam; step >= 0; --step) {
+    tokens[--at] = node(step, beam)->token;
+    beam = node(step, beam)->parent;
+  }
+}
+
+} // namespace xf::rt

@@ -1,0 +1,83 @@
+// The beams of one sentence: which (beam, token) pairs go on and which hypotheses are finished. Knows nothing
+// of models, rows or memory plans; greedy search is the search with one beam.
+//
+// At each step the 2K best pairs by summed log p are taken (ties: lower beam, then lower token). Of the K best
+// those that end the sentence finish, and the next best take their places. The search stops at K finished
+// hypotheses; at the greatest length the open ones count as finished. A hypothesis of n tokens, the end
+// token included, scores sum / n^alpha.
+#ifndef RUNTIME_CORE_BEAM_H
+#define RUNTIME_CORE_BEAM_H
+
+#include "runtime/core/arena.h"
+#include "runtime/core/row_best.h"
+
+#include <cstdint>
+
+namespace xf::rt {
+
+struct beam_node {
+  int32_t parent; // beam of the step before
+  int32_t token;
+};
+
+struct open_beam {
+  double sum;
+  int32_t parent; // beam of the step before
+  int32_t token;
+};
+
+struct hypothesis {
+  double sum;
+  double score;   // set by rank()
+  int32_t length; // tokens, the end token included
+  int32_t step;   // of its last node; -1: none
+  int32_t beam;   // of its last node
+  bool ended;     // by the end token
+};
+
+class beam_search {
+public:
+  // Memory for at most `beams` beams and `length` tokens.
+  void plan(arena_plan &plan, int64_t beams, int64_t length);
+  void bind(const arena &memory);
+
+  void start(int32_t beams, int32_t max_length, int32_t end);
+
+  // Candidates that advance() wants of every open beam.
+  int32_t wanted() const { return beams_ == 1 ? 1 : 2 * beams_; }
+  // Takes the best tokens of every open beam, in the order of the beams: `rows[b]` describes the candidates at
+  // best + b * stride. Returns false when the sentence is done.
+  bool advance(const row_summary *const *rows, const candidate *const *best);
+
+  int32_t open() const { return open_; }
+  const open_beam &beam(int32_t b) const { return now_[b]; }
+  int32_t produced() const { return step_; } // tokens of the open beams
+  int32_t max_length() const { return max_length_; }
+
+  // Scores and sorts the finished hypotheses, best first; returns how many there are.
+  int32_t rank(double alpha);
+  const hypothesis &finished(int32_t i) const { return finished_[i]; }
+  // Writes the hypothesis' length tokens.
+  void tokens_of(const hypothesis &h, int32_t *tokens) const;
+
+private:
+  struct pair {
+    double sum;
+    int32_t beam;
+    int32_t token;
+  };
+  void finish(double sum, int32_t length, int32_t step, int32_t beam, bool ended);
+  beam_node *node(int32_t step, int32_t beam) const { return nodes_ + int64_t(step) * beams_ + beam; }
+
+  uint64_t nodes_at_ = 0, open_at_ = 0, finished_at_ = 0, pairs_at_ = 0;
+  beam_node *nodes_ = nullptr;
+  open_beam *now_ = nullptr;
+  hypothesis *finished_ = nullptr;
+  pair *pairs_ = nullptr;
+  int32_t beams_ = 1, max_length_ = 0, end_ = -1;
+  int32_t open_ = 0, step_ = 0, finished_count_ = 0;
+};
+
+} // namespace xf::rt
+
+#endif

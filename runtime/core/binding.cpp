@@ -1,0 +1,150 @@
+#include "runtime/core/binding.h"
+
+#include "runtime/core/error.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+namespace xf::rt {
+
+namespace {
+
+std::string shape_text(const argument &a) {
+  std::string text = "[";
+  for (int32_t axis = 0; axis < a.rank; ++axis)
+    text += (axis ? ", " : "") + std::to_string(a.shape[axis]);
+  return text + "]";
+}
+
+void check_values(const tensor_info &tensor, const argument &given) {
+  int64_t count = 1;
+  for (int32_t axis = 0; axis < given.rank; ++axis)
+    count *= given.shape[axis];
+  if (tensor.dtype == XF_ABI_I1) {
+    auto *values = static_cast<const uint8_t *>(given.data);
+    for (int64_t i = 0; i < count; ++i)
+      if (values[i] > 1)
+        fail(status::invalid_argument, "input '%s' holds %d at position %lld; a truth value is 0 or 1",
+             tensor.name.c_str(), values[i], static_cast<long long>(i));
+  }
+  if (tensor.dtype == XF_ABI_I32 && tensor.bound > 0) {
+    auto *values = static_cast<const int32_t *>(given.data);
+    for (int64_t i = 0; i < count; ++i)
+      if (values[i] < 0 || values[i] >= tensor.bound)
+        fail(status::invalid_argument, "input '%s' holds %d at position %lld; values go from 0 to %lld",
+             tensor.name.c_str(), values[i], static_cast<long long>(i), static_cast<long long>(tensor.bound) - 1);
+  }
+}
+
+} // namespace
+
+size_t place_of(const entry_info &entry, std::span<const tensor_info> tensors, const argument &given,
+                size_t position, const char *role) {
+  if (!given.name) {
+    if (position >= tensors.size())
+      fail(status::invalid_argument, "entry '%s' has %zu %ss, not %zu", entry.name.c_str(), tensors.size(), role,
+           position + 1);
+    return position;
+  }
+  for (size_t i = 0; i < tensors.size(); ++i)
+    if (tensors[i].name == given.name)
+      return i;
+  std::string names;
+  for (const tensor_info &tensor : tensors)
+    names += (names.empty() ? "" : ", ") + tensor.name;
+  fail(status::invalid_argument, "entry '%s' has no %s '%s'; it has: %s", entry.name.c_str(), role, given.name,
+       names.empty() ? "none" : names.c_str());
+}
+
+void shape_of(const tensor_info &tensor, const int64_t *dims, int64_t *shape) {
+  for (size_t axis = 0; axis < tensor.dim.size(); ++axis) {
+    int dimension = tensor.dimension(axis);
+    shape[axis] = dimension < 0 ? tensor.dim[axis] : dims[dimension];
+  }
+}
+
+void bind_inputs(const model &m, const entry_info &entry, std::span<const argument> inputs, int64_t *dims,
+                 void **io) {
+  std::fill_n(dims, m.dims().size(), int64_t(-1));
+  std::fill_n(io, entry.inputs.size(), nullptr);
+  // The input that first gave a dimension is the other party when a later one disagrees.
+  const char *given_by[256] = {};
+  for (size_t position = 0; position < inputs.size(); ++position) {
+    const argument &given = inputs[position];
+    size_t place = place_of(entry, entry.inputs, given, position, "input");
+    const tensor_info &tensor = entry.inputs[place];
+    const char *name = tensor.name.c_str();
+    if (io[place])
+      fail(status::invalid_argument, "input '%s' is given twice", name);
+    if (!given.data)
+      fail(status::invalid_argument, "input '%s' has no data", name);
+    if (given.dtype != tensor.dtype)
+      fail(status::invalid_argument, "input '%s' has another data type than %s", name,
+           m.shape_text(tensor).c_str());
+    if (given.rank < 0 || static_cast<size_t>(given.rank) != tensor.dim.size())
+      fail(status::invalid_argument, "input '%s' has shape %s; %s is needed", name,
+           given.rank < 0 || given.rank > XF_ABI_MAX_RANK ? "of an absurd rank" : shape_text(given).c_str(),
+           m.shape_text(tensor).c_str());
+    for (int32_t axis = 0; axis < given.rank; ++axis) {
+      auto size = static_cast<long long>(given.shape[axis]);
+      int dimension = tensor.dimension(axis);
+      if (dimension < 0) {
+        if (size != tensor.dim[axis])
+          fail(status::invalid_argument, "input '%s' has shape %s; %s is needed", name, shape_text(given).c_str(),
+               m.shape_text(tensor).c_str());
+        continue;
+      }
+      const dim_info &dim = m.dims()[dimension];
+      if (size < 1)
+        fail(status::invalid_argument, "input '%s' has size %lld in dimension %s", name, size, dim.name.c_str());
+      if (size > dim.max)
+        fail(status::limit, "input '%s' has size %lld in dimension %s; the limit is %lld", name, size,
+             dim.name.c_str(), static_cast<long long>(dim.max));
+      if (dims[dimension] >= 0 && dims[dimension] != size) {
+        const char *other = dimension < 256 ? given_by[dimension] : nullptr;
+        fail(status::invalid_argument, "input '%s' has size %lld in dimension %s, but input '%s' has %lld", name, size,
+             dim.name.c_str(), other ? other : "before it", static_cast<long long>(dims[dimension]));
+      }
+      dims[dimension] = size;
+      if (dimension < 256 && !given_by[dimension])
+        given_by[dimension] = name;
+    }
+    check_values(tensor, given);
+    io[place] = given.data;
+  }
+  for (size_t place = 0; place < entry.inputs.size(); ++place)
+    if (!io[place])
+      fail(status::invalid_argument, "entry '%s' needs input '%s', %s", entry.name.c_str(),
+           entry.inputs[place].name.c_str(), m.shape_text(entry.inputs[place]).c_str());
+  for (const tensor_info &tensor : entry.outputs)
+    for (size_t axis = 0; axis < tensor.dim.size(); ++axis)
+      if (int dimension = tensor.dimension(axis); dimension >= 0 && dims[dimension] < 0)
+        fail(status::invalid_argument, "no input of entry '%s' says dimension %s of output '%s'",
+             entry.name.c_str(), m.dims()[dimension].name.c_str(), tensor.name.c_str());
+}
+
+void bind_outputs(const model &m, const entry_info &entry, std::span<const argument> outputs, const int64_t *dims,
+                  void **io) {
+  std::fill_n(io, entry.outputs.size(), nullptr);
+  for (size_t position = 0; position < outputs.size(); ++position) {
+    const argument &given = outputs[position];
+    size_t place = place_of(entry, entry.outputs, given, position, "output");
+    const tensor_info &tensor = entry.outputs[place];
+    if (io[place] || !given.data)
+      fail(status::invalid_argument, "output '%s' %s", tensor.name.c_str(), io[place] ? "is given twice" : "has no data");
+    int64_t shape[XF_ABI_MAX_RANK];
+    shape_of(tensor, dims, shape);
+    argument right{nullptr, tensor.dtype, static_cast<int32_t>(tensor.dim.size()), shape, nullptr};
+    if (given.dtype != right.dtype || given.rank != right.rank || !std::equal(shape, shape + right.rank, given.shape))
+      fail(status::invalid_argument, "output '%s' has another data type or shape than %s, which is %s here",
+           tensor.name.c_str(), m.shape_text(tensor).c_str(), shape_text(right).c_str());
+    io[place] = given.data;
+  }
+  for (size_t place = 0; place < entry.outputs.size(); ++place)
+    if (!io[place])
+      fail(status::invalid_argument, "entry '%s' gives output '%s', %s: it needs a place", entry.name.c_str(),
+           entry.outputs[place].name.c_str(), m.shape_text(entry.outputs[place]).c_str());
+}
+
+} // namespace xf::rt

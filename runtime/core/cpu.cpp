@@ -1,0 +1,153 @@
+#include "runtime/core/cpu.h"
+
+#include "runtime/abi/xf_abi.h"
+#include "runtime/core/error.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <string>
+
+#include <cpuid.h>
+#include <sched.h>
+
+namespace xf::rt {
+
+namespace {
+
+struct registers {
+  uint32_t a = 0, b = 0, c = 0, d = 0;
+};
+
+registers cpuid(uint32_t leaf, uint32_t subleaf = 0) {
+  registers r;
+  __get_cpuid_count(leaf, subleaf, &r.a, &r.b, &r.c, &r.d);
+  return r;
+}
+
+bool has(uint32_t value, std::initializer_list<int> bits) {
+  return std::all_of(bits.begin(), bits.end(), [&](int bit) { return (value >> bit) & 1; });
+}
+
+// The register states that the operating system saves (XCR0).
+uint64_t enabled_states() {
+  uint32_t low, high;
+  __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return (static_cast<uint64_t>(high) << 32) | low;
+}
+
+constexpr const char *kNames[XF_ABI_ISA_COUNT] = {"baseline", "avx2", "avx512"};
+
+// A file of one line with at most two numbers, "max" standing for -1.
+bool read_quota(const std::string &path, long long &quota, long long &period) {
+  FILE *file = std::fopen(path.c_str(), "re");
+  if (!file)
+    return false;
+  char text[64] = {};
+  size_t n = std::fread(text, 1, sizeof(text) - 1, file);
+  std::fclose(file);
+  if (n == 0)
+    return false;
+  if (std::strncmp(text, "max", 3) == 0) {
+    quota = -1;
+    return true;
+  }
+  return std::sscanf(text, "%lld %lld", &quota, &period) >= 1;
+}
+
+// CPUs by quota of the control group at `path` and its parents; `limit` where none is set.
+int limit_by_quota(std::string path, const std::string &root, bool unified, int limit) {
+  while (true) {
+    std::string directory = root + path;
+    long long quota = -1, period = 100000, unused = 0;
+    bool found = unified ? read_quota(directory + "/cpu.max", quota, period)
+                         : read_quota(directory + "/cpu.cfs_quota_us", quota, unused) &&
+                               read_quota(directory + "/cpu.cfs_period_us", period, unused);
+    if (found && quota > 0 && period > 0)
+      limit = static_cast<int>(std::min<long long>(limit, std::max(1LL, (quota + period - 1) / period)));
+    size_t slash = path.rfind('/');
+    if (path.empty() || slash == std::string::npos)
+      return limit;
+    path.resize(slash);
+  }
+}
+
+int limit_by_control_group(int limit) {
+  FILE *file = std::fopen("/proc/self/cgroup", "re");
+  if (!file)
+    return limit;
+  char line[4096];
+  while (std::fgets(line, sizeof(line), file)) {
+    // hierarchy:controllers:path
+    char *controllers = std::strchr(line, ':');
+    char *path = controllers ? std::strchr(controllers + 1, ':') : nullptr;
+    if (!path)
+      continue;
+    *controllers++ = *path++ = '\0';
+    path[std::strcspn(path, "\n")] = '\0';
+    std::string group = std::strcmp(path, "/") == 0 ? "" : path;
+    if (*controllers == '\0')
+      limit = limit_by_quota(group, "/sys/fs/cgroup", true, limit);
+    else if (std::strstr((std::string(",") + controllers + ",").c_str(), ",cpu,"))
+      limit = limit_by_quota(group, "/sys/fs/cgroup/cpu", false, limit);
+  }
+  std::fclose(file);
+  return limit;
+}
+
+} // namespace
+
+int detect_isa() {
+  registers one = cpuid(1), seven = cpuid(7), extended = cpuid(0x80000001);
+  // SSE3, SSSE3, CMPXCHG16B, SSE4.1, SSE4.2, POPCNT; LAHF.
+  if (!has(one.c, {0, 9, 13, 19, 20, 23}) || !has(extended.c, {0}))
+    return -1;
+  // FMA, MOVBE, XSAVE, OSXSAVE, AVX, F16C; LZCNT; BMI1, AVX2, BMI2.
+  if (!has(one.c, {12, 22, 26, 27, 28, 29}) || !has(extended.c, {5}) || !has(seven.b, {3, 5, 8}))
+    return XF_ABI_BASELINE;
+  uint64_t states = enabled_states();
+  if ((states & 0x6) != 0x6)
+    return XF_ABI_BASELINE;
+  // AVX-512 F, DQ, CD, BW, VL; opmask and both halves of the registers are saved.
+  if (!has(seven.b, {16, 17, 28, 30, 31}) || (states & 0xe6) != 0xe6)
+    return XF_ABI_AVX2;
+  return XF_ABI_AVX512;
+}
+
+const char *isa_name(int isa) { return isa >= 0 && isa < XF_ABI_ISA_COUNT ? kNames[isa] : "unknown"; }
+
+int parse_isa(std::string_view name) {
+  for (int isa = 0; isa < XF_ABI_ISA_COUNT; ++isa)
+    if (name == kNames[isa])
+      return isa;
+  return -1;
+}
+
+int choose_isa(const std::vector<int> &available, int supported, int requested) {
+  if (supported < 0)
+    fail(status::unsupported, "this CPU is too old: an x86-64 CPU with SSE4.2 and POPCNT (x86-64-v2) is needed");
+  if (requested > supported)
+    fail(status::unsupported, "this CPU does not support %s; its best is %s", isa_name(requested),
+         isa_name(supported));
+  int chosen = -1;
+  for (size_t i = 0; i < available.size(); ++i)
+    if (requested >= 0 ? available[i] == requested : available[i] <= supported)
+      chosen = static_cast<int>(i);
+  if (chosen < 0 && requested >= 0)
+    fail(status::unsupported, "the model was compiled without code for %s", isa_name(requested));
+  if (chosen < 0)
+    fail(status::unsupported, "the model was compiled for %s and better; this CPU's best is %s",
+         available.empty() ? "nothing" : isa_name(available.front()), isa_name(supported));
+  return chosen;
+}
+
+int available_cpus() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  int count = 1;
+  if (sched_getaffinity(0, sizeof(set), &set) == 0)
+    count = std::max(1, CPU_COUNT(&set));
+  return limit_by_control_group(count);
+}
+
+} // namespace xf::rt

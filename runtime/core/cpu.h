@@ -1,0 +1,42 @@
+// What the machine offers: the instruction set, the number of CPUs this process may use, and the
+// floating-point control word that every computation runs under.
+#ifndef RUNTIME_CORE_CPU_H
+#define RUNTIME_CORE_CPU_H
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include <immintrin.h>
+
+namespace xf::rt {
+
+// The highest xf_abi_isa that CPU and operating system support, or -1 below the baseline.
+int detect_isa();
+
+const char *isa_name(int isa);
+// The instruction set of that name, or -1.
+int parse_isa(std::string_view name);
+
+// The index in `available` (ascending xf_abi_isa values) of the kernels to use on a CPU whose best is
+// `supported`; `requested` is an xf_abi_isa or -1 for the best. Throws a sentence when there is none.
+int choose_isa(const std::vector<int> &available, int supported, int requested);
+
+// CPUs that the affinity mask and the control group's quota leave to this process, at least 1.
+int available_cpus();
+
+// Round to nearest, denormals kept, exceptions masked; restores the caller's setting when it goes.
+class fp_scope {
+public:
+  fp_scope() : saved_(_mm_getcsr()) { _mm_setcsr(0x1f80); }
+  ~fp_scope() { _mm_setcsr(saved_); }
+  fp_scope(const fp_scope &) = delete;
+  fp_scope &operator=(const fp_scope &) = delete;
+
+private:
+  uint32_t saved_;
+};
+
+} // namespace xf::rt
+
+#endif

@@ -1,0 +1,100 @@
+// A validated image: everything that the header and the tables say, checked against the image's size and
+// against each other and copied out of the file, so that no later read can go astray.
+#ifndef RUNTIME_CORE_MODEL_H
+#define RUNTIME_CORE_MODEL_H
+
+#include "runtime/abi/xf_abi.h"
+#include "runtime/core/mapping.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace xf::rt {
+
+struct dim_info {
+  std::string name;
+  int64_t max;
+};
+
+struct tensor_info {
+  std::string name;
+  xf_abi_dtype dtype;
+  std::vector<int64_t> dim; // a size, or -(dimension + 1)
+  int64_t bound;
+
+  uint64_t element_bytes() const { return dtype == XF_ABI_I1 ? 1 : 4; }
+  // The number of the dimension at this axis, or -1 where the size is fixed.
+  int dimension(size_t axis) const { return dim[axis] < 0 ? static_cast<int>(-(dim[axis] + 1)) : -1; }
+};
+
+struct entry_info {
+  std::string name;
+  uint64_t code_offset;
+  xf_abi_entry_kind kind;
+  std::vector<tensor_info> inputs, outputs;
+
+  int find_input(std::string_view name) const;
+  int find_output(std::string_view name) const;
+};
+
+struct kernel_table {
+  int isa;
+  std::vector<uint64_t> offsets;
+};
+
+struct parameter_info {
+  std::string path;
+  std::vector<int64_t> size;
+  std::vector<xf_abi_segment> segments;
+};
+
+class model {
+public:
+  explicit model(std::unique_ptr<mapping> image);
+
+  const xf_abi_image &header() const { return header_; }
+  const std::string &file_name() const { return image_->name(); }
+  const std::string &name() const { return name_; }
+  const std::vector<dim_info> &dims() const { return dims_; }
+  const std::vector<entry_info> &entries() const { return entries_; }
+  const std::vector<kernel_table> &kernels() const { return kernels_; }
+  const std::vector<xf_abi_state> &states() const { return states_; }
+  const std::vector<parameter_info> &parameters() const { return parameters_; }
+  std::string_view text(xf_abi_range range) const {
+    return {reinterpret_cast<const char *>(image_->data() + range.offset), range.size};
+  }
+  const uint8_t *weights() const { return image_->data() + header_.weights.offset; }
+  const uint8_t *code() const { return code_; }
+  int find_entry(std::string_view name) const;
+
+  // Rows of the states that belong to a search row, and to a sentence.
+  int64_t search_rows() const { return header_.generate.batch * header_.generate.beam; }
+  // Bytes of a tensor for these dimension values.
+  uint64_t bytes(const tensor_info &tensor, const int64_t *dims) const;
+  std::string shape_text(const tensor_info &tensor) const;
+
+private:
+
+  std::unique_ptr<mapping> image_;
+  xf_abi_image header_;
+  std::string name_;
+  std::vector<dim_info> dims_;
+  std::vector<entry_info> entries_;
+  std::vector<kernel_table> kernels_;
+  std::vector<xf_abi_state> states_;
+  std::vector<parameter_info> parameters_;
+  const uint8_t *code_ = nullptr;
+};
+
+// Checks what the header says of search, text and prediction against the tables (roles.cpp).
+void check_roles(const model &m);
+
+std::shared_ptr<const model> open_model(const std::string &path);
+std::shared_ptr<const model> open_model(const void *data, uint64_t size);
+
+} // namespace xf::rt
+
+#endif

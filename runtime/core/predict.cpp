@@ -1,0 +1,116 @@
+#include "runtime/core/predict.h"
+
+#include "runtime/core/error.h"
+#include "runtime/core/session.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace xf::rt {
+
+predict_layout::predict_layout(const model &m, arena_plan &plan) {
+  const xf_abi_generate &limits = m.header().generate;
+  const xf_abi_predict &roles = m.header().predict;
+  entry = &m.entries()[roles.entry];
+  batch = limits.batch;
+  window = batch * kWindowBatches;
+  const tensor_info &output = entry->outputs[roles.output];
+  width = output.dim.back();
+  by_token = output.dim.size() == 3;
+  std::vector<int64_t> dims;
+  for (const dim_info &dim : m.dims())
+    dims.push_back(dim.max);
+  dims[limits.batch_dim] = limits.batch;
+  dims[limits.source_dim] = limits.source;
+  for (const auto *list : {&entry->inputs, &entry->outputs})
+    for (const tensor_info &tensor : *list)
+      tensors.push_back(plan.add(m.bytes(tensor, dims.data()), 1));
+  order = plan.add(window, sizeof(int32_t));
+}
+
+predictor::predictor(session &owner, const model &m, arena_plan &plan)
+    : session_(owner), model_(m), limits_(m.header().generate), roles_(m.header().predict), layout_(m, plan) {}
+
+void predictor::bind(const arena &memory) {
+  order_ = memory.as<int32_t>(layout_.order);
+  for (uint64_t offset : layout_.tensors)
+    io_.push_back(memory.at(offset));
+  dims_.resize(model_.dims().size());
+}
+
+bool predictor::refuse(const token_rows &rows, int64_t sentence, predict_sink &sink) const {
+  const int32_t *begin = rows.ids + rows.offsets[sentence], *end = rows.ids + rows.offsets[sentence + 1];
+  char message[160];
+  int64_t bound = layout_.entry->inputs[0].bound;
+  auto wrong = std::find_if(begin, end, [&](int32_t id) { return id < 0 || (bound > 0 && id >= bound); });
+  if (begin == end) {
+    sink.sentence_failed(sentence, "it has no tokens");
+  } else if (roles_.pad >= 0 && std::all_of(begin, end, [&](int32_t id) { return id == roles_.pad; })) {
+    sink.sentence_failed(sentence, "it has nothing but padding");
+  } else if (end - begin > limits_.source) {
+    std::snprintf(message, sizeof(message), "it has %lld tokens; at most %lld are possible",
+                  static_cast<long long>(end - begin), static_cast<long long>(limits_.source));
+    sink.sentence_failed(sentence, message);
+  } else if (wrong != end) {
+    std::snprintf(message, sizeof(message), "there is no token %d; the last is %lld", *wrong,
+                  static_cast<long long>(bound) - 1);
+    sink.sentence_failed(sentence, message);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void predictor::predict(const token_rows &rows, int32_t batch, predict_sink &sink) {
+  if (batch < 0 || batch > layout_.batch)
+    fail(status::invalid_argument, "the batch must be between 1 and %lld, not %d",
+         static_cast<long long>(layout_.batch), batch);
+  int64_t most = batch ? batch : layout_.batch;
+  auto length = [&](int64_t sentence) { return rows.offsets[sentence + 1] - rows.offsets[sentence]; };
+  for (int64_t first = 0; first < rows.count; first += layout_.window) {
+    int64_t count = 0;
+    for (int64_t i = first; i < std::min(first + layout_.window, rows.count); ++i)
+      if (!refuse(rows, i, sink))
+        order_[count++] = static_cast<int32_t>(i - first);
+    std::sort(order_, order_ + count, [&](int32_t x, int32_t y) {
+      int64_t a = length(first + x), b = length(first + y);
+      return a != b ? a > b : x < y;
+    });
+    for (int64_t begin = 0, end; begin < count; begin = end) {
+      end = begin;
+      // Without a padding token only sentences of one length share a batch.
+      while (end < count && end - begin < most &&
+             (roles_.pad >= 0 || length(first + order_[end]) == length(first + order_[begin])))
+        ++end;
+      run_batch(rows, first, order_ + begin, end - begin, sink);
+    }
+  }
+}
+
+void predictor::run_batch(const token_rows &rows, int64_t first, const int32_t *order, int64_t count,
+                          predict_sink &sink) {
+  auto ids = [&](int64_t b) { return rows.ids + rows.offsets[first + order[b]]; };
+  auto length = [&](int64_t b) {
+    return rows.offsets[first + order[b] + 1] - rows.offsets[first + order[b]];
+  };
+  int64_t longest = length(0);
+  auto *tokens = static_cast<int32_t *>(io_[0]);
+  for (int64_t b = 0; b < count; ++b)
+    for (int64_t i = 0; i < longest; ++i)
+      tokens[limits_.sequence_first ? i * count + b : b * longest + i] = i < length(b) ? ids(b)[i] : roles_.pad;
+  dims_[limits_.batch_dim] = count;
+  dims_[limits_.source_dim] = longest;
+  session_.call(*layout_.entry, dims_.data(), io_.data());
+  auto *values = static_cast<const float *>(io_[layout_.entry->inputs.size() + roles_.output]);
+  for (int64_t b = 0; b < count; ++b) {
+    int64_t sentence = first + order[b];
+    if (!layout_.by_token)
+      sink.predicted(sentence, values + b * layout_.width, 1, layout_.width, layout_.width);
+    else if (limits_.sequence_first)
+      sink.predicted(sentence, values + b * layout_.width, length(b), count * layout_.width, layout_.width);
+    else
+      sink.predicted(sentence, values + b * longest * layout_.width, length(b), layout_.width, layout_.width);
+  }
+}
+
+} // namespace xf::rt

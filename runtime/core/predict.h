@@ -1,0 +1,59 @@
+// Encoder-only models: sentences in, one row of numbers for each sentence or each of its tokens out.
+#ifndef RUNTIME_CORE_PREDICT_H
+#define RUNTIME_CORE_PREDICT_H
+
+#include "runtime/core/arena.h"
+#include "runtime/core/model.h"
+#include "runtime/core/search.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace xf::rt {
+
+class session;
+
+struct predict_layout {
+  predict_layout(const model &m, arena_plan &plan);
+
+  const entry_info *entry;
+  int64_t batch, window, width;
+  bool by_token; // a row for each token, or one for the sentence
+  std::vector<uint64_t> tensors; // offsets of the entry's inputs, then its outputs
+  uint64_t order;                // int32_t[window]
+};
+
+class predict_sink {
+public:
+  virtual ~predict_sink() = default;
+  // Row i of the sentence is the `width` floats from values + i * stride; as many rows as it has tokens, or one.
+  virtual void predicted(int64_t sentence, const float *values, int64_t rows, int64_t stride, int64_t width) = 0;
+  virtual void sentence_failed(int64_t sentence, const char *message) = 0;
+};
+
+class predictor {
+public:
+  predictor(session &owner, const model &m, arena_plan &plan);
+  void bind(const arena &memory);
+  const predict_layout &layout() const { return layout_; }
+
+  // At most `batch` sentences at once; 0: the model's limit.
+  void predict(const token_rows &rows, int32_t batch, predict_sink &sink);
+
+private:
+  bool refuse(const token_rows &rows, int64_t sentence, predict_sink &sink) const;
+  void run_batch(const token_rows &rows, int64_t first, const int32_t *order, int64_t count, predict_sink &sink);
+
+  session &session_;
+  const model &model_;
+  const xf_abi_generate &limits_;
+  const xf_abi_predict &roles_;
+  predict_layout layout_;
+  int32_t *order_ = nullptr;
+  std::vector<void *> io_;
+  std::vector<int64_t> dims_;
+};
+
+} // namespace xf::rt
+
+#endif

@@ -1,0 +1,148 @@
+// Checks what the image says of search, text and prediction: the entries and tensors that play a role there
+// must exist and have the shapes that the runtime will rely on.
+#include "runtime/core/error.h"
+#include "runtime/core/model.h"
+
+namespace xf::rt {
+
+namespace {
+
+class role_checker {
+public:
+  explicit role_checker(const model &m) : model_(m), header_(m.header()), generate_(m.header().generate) {}
+
+  void check() const {
+    check_text();
+    if (generate_.present)
+      check_generate();
+    if (header_.predict.present)
+      check_predict();
+  }
+
+private:
+  void require(bool condition, const char *what) const {
+    if (!condition)
+      fail(status::bad_image, "%s: damaged: %s", model_.file_name().c_str(), what);
+  }
+
+  bool is_dim(int32_t dim) const { return dim >= 0 && static_cast<size_t>(dim) < model_.dims().size(); }
+  bool is_entry(int32_t entry, xf_abi_entry_kind kind) const {
+    return entry >= 0 && static_cast<size_t>(entry) < model_.entries().size() &&
+           model_.entries()[entry].kind == kind;
+  }
+  bool has_shape(const tensor_info &tensor, xf_abi_dtype dtype, std::initializer_list<int> dims) const {
+    if (tensor.dtype != dtype || tensor.dim.size() != dims.size())
+      return false;
+    size_t axis = 0;
+    for (int dim : dims)
+      if (tensor.dimension(axis++) != dim)
+        return false;
+    return true;
+  }
+
+  void check_text() const {
+    const xf_abi_text &text = header_.text;
+    require(text.source_split <= XF_ABI_WORDS && text.target_split <= XF_ABI_WORDS,
+            "lines are split in an unknown way");
+    require(text.prefix_count <= XF_ABI_MAX_AFFIX && text.suffix_count <= XF_ABI_MAX_AFFIX,
+            "too many prefix or suffix tokens");
+    require(text.source_unknown >= -1, "the unknown token is not one");
+    for (uint32_t i = 0; i < text.prefix_count; ++i)
+      require(text.prefix[i] >= 0, "a prefix token is not one");
+    for (uint32_t i = 0; i < text.suffix_count; ++i)
+      require(text.suffix[i] >= 0, "a suffix token is not one");
+  }
+
+  void check_generate() const {
+    const xf_abi_generate &g = generate_;
+    require(g.encode == -1 || is_entry(g.encode, XF_ABI_ENTRY_FULL), "the search has no such encode entry");
+    require(g.begin == -1 || is_entry(g.begin, XF_ABI_ENTRY_BEGIN), "the search has no such begin entry");
+    require(is_entry(g.step, XF_ABI_ENTRY_STEP), "the search has no such step entry");
+    require(is_dim(g.batch_dim) && is_dim(g.new_dim) && g.batch_dim != g.new_dim,
+            "the search has no batch or step dimension");
+    require((g.source_dim == -1 && g.encode == -1 && g.begin == -1) || is_dim(g.source_dim),
+            "the search has no source dimension");
+    require(g.target_dim == -1 || is_dim(g.target_dim), "the search has no target dimension");
+    require(g.batch <= model_.dims()[g.batch_dim].max &&
+                (g.source_dim == -1 || g.source <= model_.dims()[g.source_dim].max) &&
+                (g.target_dim == -1 || g.target <= model_.dims()[g.target_dim].max),
+            "the limits of the search are beyond those of its dimensions");
+    require(g.start >= 0 || (g.encode == -1 && g.begin == -1), "the search has no start token");
+    require(g.start >= -1 && g.end >= -1 && g.pad >= -1, "the search's special tokens are not tokens");
+    require(g.min_length >= 0 && g.max_length_per_source >= 0, "the search's lengths are impossible");
+
+    const entry_info &step = model_.entries()[g.step];
+    require(g.tokens_input >= 0 && static_cast<size_t>(g.tokens_input) < step.inputs.size() &&
+                g.logits_output >= 0 && static_cast<size_t>(g.logits_output) < step.outputs.size(),
+            "the step entry lacks tokens or logits");
+    int first = g.sequence_first ? g.new_dim : g.batch_dim;
+    int second = g.sequence_first ? g.batch_dim : g.new_dim;
+    require(has_shape(step.inputs[g.tokens_input], XF_ABI_I32, {first, second}),
+            "the step entry's tokens have another shape");
+    const tensor_info &logits = step.outputs[g.logits_output];
+    require(has_shape(logits, XF_ABI_F32, {first, second, -1}) && logits.dim[2] >= 1,
+            "the step entry's logits have another shape");
+    for (size_t i = 0; i < step.inputs.size(); ++i)
+      require(static_cast<int32_t>(i) == g.tokens_input || is_bookkeeping(step.inputs[i]),
+              "the step entry has an input that the search does not know");
+    require(step.find_input("xf.past") >= 0, "the step entry lacks xf.past");
+    // Only then it is fed tokens that it can look up.
+    int64_t bound = step.inputs[g.tokens_input].bound;
+    require(bound == 0 || bound >= logits.dim[2], "the step entry does not know all tokens that it may choose");
+    require(g.start < logits.dim[2] && g.end < logits.dim[2], "the search's special tokens are not tokens");
+
+    if (g.begin >= 0)
+      check_begin(model_.entries()[g.begin]);
+  }
+
+  bool is_bookkeeping(const tensor_info &tensor) const {
+    return (tensor.name == "xf.past" || tensor.name == "xf.slots") &&
+           has_shape(tensor, XF_ABI_I32, {generate_.batch_dim});
+  }
+
+  void check_begin(const entry_info &begin) const {
+    for (const tensor_info &input : begin.inputs) {
+      if (is_bookkeeping(input) || generate_.encode < 0)
+        continue;
+      const entry_info &encode = model_.entries()[generate_.encode];
+      int output = encode.find_output(input.name), same = encode.find_input(input.name);
+      if (output < 0 && same < 0)
+        continue; // one more input of the model's
+      const tensor_info &given = output >= 0 ? encode.outputs[output] : encode.inputs[same];
+      require(given.dtype == input.dtype && given.dim == input.dim, "begin and encode disagree on a tensor");
+    }
+  }
+
+  void check_predict() const {
+    const xf_abi_predict &p = header_.predict;
+    require(is_entry(p.entry, XF_ABI_ENTRY_FULL), "there is no such entry to predict with");
+    const entry_info &entry = model_.entries()[p.entry];
+    require(p.output >= 0 && static_cast<size_t>(p.output) < entry.outputs.size(), "there is nothing to predict");
+    const tensor_info &output = entry.outputs[p.output];
+    size_t rank = output.dim.size();
+    require(output.dtype == XF_ABI_F32 && (rank == 2 || rank == 3), "the prediction has another shape");
+    require(is_dim(generate_.batch_dim) && is_dim(generate_.source_dim) &&
+                generate_.batch_dim != generate_.source_dim,
+            "the prediction has no batch or source dimension");
+    require(generate_.batch >= 1 && generate_.batch <= model_.dims()[generate_.batch_dim].max &&
+                generate_.source >= 1 && generate_.source <= model_.dims()[generate_.source_dim].max,
+            "the limits of the prediction are impossible");
+    int first = generate_.sequence_first ? generate_.source_dim : generate_.batch_dim;
+    int second = generate_.sequence_first ? generate_.batch_dim : generate_.source_dim;
+    bool right = rank == 2 ? output.dimension(0) == generate_.batch_dim
+                           : output.dimension(0) == first && output.dimension(1) == second;
+    require(right && output.dimension(rank - 1) < 0 && output.dim[rank - 1] >= 1, "the prediction has another shape");
+    require(entry.inputs.size() == 1 && has_shape(entry.inputs[0], XF_ABI_I32, {first, second}),
+            "the prediction takes more than one row of tokens");
+  }
+
+  const model &model_;
+  const xf_abi_image &header_;
+  const xf_abi_generate &generate_;
+};
+
+} // namespace
+
+void check_roles(const model &m) { role_checker(m).check(); }
+
+} // namespace xf::rt

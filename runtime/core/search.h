@@ -1,0 +1,124 @@
+// Search: sentences in, hypotheses out. Sentences are taken in windows, longest first; those of a batch step
+// together, one row of the step entry for each open beam, and waiting sentences take the slots of finished ones.
+#ifndef RUNTIME_CORE_SEARCH_H
+#define RUNTIME_CORE_SEARCH_H
+
+#include "runtime/core/binding.h"
+#include "runtime/core/search_layout.h"
+
+#include <cstdint>
+#include <span>
+
+namespace xf::rt {
+
+class session;
+
+struct search_options {
+  int32_t beam = 1;
+  int32_t best = 1; // hypotheses wanted of each sentence
+  double length_penalty = 1.0;
+  int32_t min_length = -1; // -1: the model's
+  int32_t max_length = -1;
+  int32_t batch = 0; // sentences at once; 0: the model's limit
+  bool scores = true;
+  std::span<const int32_t> suppress;
+};
+
+// Sentence i is ids[offsets[i]] to ids[offsets[i + 1]].
+struct token_rows {
+  const int32_t *ids;
+  const int64_t *offsets;
+  int64_t count;
+};
+
+// Receives results, each sentence's best first, sentences in any order.
+class search_sink {
+public:
+  virtual ~search_sink() = default;
+  // `tokens` include the end token when the hypothesis ended with it.
+  virtual void hypothesis_found(int64_t sentence, int32_t rank, std::span<const int32_t> tokens, bool ended,
+                                double score) = 0;
+  virtual void sentence_failed(int64_t sentence, const char *message) = 0;
+};
+
+class searcher {
+public:
+  searcher(session &owner, const model &m, arena_plan &plan);
+  void bind(const arena &memory);
+
+  const search_layout &layout() const { return layout_; }
+  // Throws on options that the model cannot serve.
+  void check(const search_options &options) const;
+
+  void generate(const token_rows &rows, const search_options &options, search_sink &sink);
+
+  // One batch whose source the caller gives as the model's own inputs: checks and keeps them, and returns the
+  // number of sentences; then searches.
+  int64_t bind_source(std::span<const argument> inputs);
+  void generate_bound(const search_options &options, search_sink &sink);
+
+private:
+  struct slot {
+    int64_t sentence = -1; // -1: free
+    int64_t past = 0;      // positions in the states
+    int32_t min_length = 0;
+    int32_t prefix_length = 0, prefix_used = 0;
+    bool due = false; // the last step gave logits to choose from
+    bool failed = false;
+  };
+
+  void begin_window(const token_rows &rows, int64_t first, int64_t count);
+  const char *refuse(std::span<const int32_t> ids);
+  void start_waiting(const token_rows &rows);
+  bool may_join(int64_t length) const;
+  void open_slot(int32_t number, int64_t sentence, std::span<const int32_t> ids, int64_t own_length);
+  void run_source(int64_t sentences, int64_t length, bool given);
+  void run_to_the_end(const token_rows *rows);
+  void step();
+  void reduce_rows();
+  void suppress(float *logits, const slot &s, int32_t produced) const;
+  void advance_slots();
+  void plan_moves();
+  void move_rows();
+  void copy_rows(int thread, int threads) const;
+  void close_slot(int32_t number);
+  int64_t own_length(std::span<const int32_t> ids) const;
+  float *row_logits(int32_t row, int64_t position) const;
+
+  session &session_;
+  const model &model_;
+  const xf_abi_generate &g_;
+  search_layout layout_;
+  row_reducer reduce_ = nullptr;
+
+  // Bound to the arena.
+  uint8_t *memory_ = nullptr;
+  int32_t *order_ = nullptr, *slots_argument_ = nullptr, *beam_rows_ = nullptr, *next_rows_ = nullptr;
+  int32_t *row_slot_ = nullptr, *row_beam_ = nullptr, *prefix_ = nullptr, *tokens_ = nullptr;
+  uint8_t *kept_ = nullptr;
+  row_move *moves_ = nullptr;
+  candidate *candidates_ = nullptr;
+  row_summary *summaries_ = nullptr;
+  int32_t *step_tokens_ = nullptr, *step_past_ = nullptr, *step_slots_ = nullptr;
+  float *logits_ = nullptr;
+  std::vector<void *> source_pointers_, given_inputs_, given_pointers_, encode_io_, begin_io_, step_io_;
+  std::vector<int64_t> source_dims_, step_dims_;
+  std::vector<slot> slots_;
+  std::vector<const row_summary *> beam_summaries_;
+  std::vector<const candidate *> beam_candidates_;
+
+  // Of the call in progress.
+  const search_options *options_ = nullptr;
+  search_sink *sink_ = nullptr;
+  int32_t batch_ = 0;
+  int64_t window_first_ = 0, waiting_ = 0, next_waiting_ = 0;
+  int64_t source_length_ = 0; // of the sentences in the slots, padding included
+  int32_t rows_ = 0, active_ = 0, moves_count_ = 0;
+  int reduce_threads_ = 1;
+  int64_t new_ = 1; // positions of the step
+  char message_[160];
+};
+
+} // namespace xf::rt
+
+#endif

@@ -1,0 +1,103 @@
+#include "runtime/core/search_layout.h"
+
+#include <algorithm>
+
+namespace xf::rt {
+
+search_layout::search_layout(const model &m, arena_plan &plan) {
+  const xf_abi_generate &g = m.header().generate;
+  batch = g.batch;
+  beam = g.beam;
+  rows = batch * beam;
+  chunk = std::min<int64_t>({m.dims()[g.new_dim].max, kPromptChunk, g.target});
+  window = batch * kWindowBatches;
+  step = &m.entries()[g.step];
+  vocabulary = step->outputs[g.logits_output].dim[2];
+
+  if (g.encode >= 0)
+    add_source(m, plan, m.entries()[g.encode], encode);
+  if (g.begin >= 0)
+    add_source(m, plan, m.entries()[g.begin], begin);
+  find_source_inputs(m);
+
+  std::vector<int64_t> dims;
+  for (const dim_info &dim : m.dims())
+    dims.push_back(dim.max);
+  dims[g.batch_dim] = rows;
+  dims[g.new_dim] = chunk;
+  for (const auto *tensors : {&step->inputs, &step->outputs})
+    for (const tensor_info &tensor : *tensors)
+      step_tensors.push_back(plan.add(m.bytes(tensor, dims.data()), 1));
+
+  beams.resize(batch);
+  for (beam_search &search : beams)
+    search.plan(plan, beam, g.target);
+  prefix_capacity = g.target;
+  order = plan.add(window, sizeof(int32_t));
+  slots = plan.add(batch, sizeof(int32_t));
+  beam_rows = plan.add(rows, sizeof(int32_t));
+  next_rows = plan.add(rows, sizeof(int32_t));
+  row_slot = plan.add(rows, sizeof(int32_t));
+  row_beam = plan.add(rows, sizeof(int32_t));
+  kept = plan.add(rows, 1);
+  moves = plan.add(rows, sizeof(row_move));
+  prefix = plan.add(batch * prefix_capacity, sizeof(int32_t));
+  candidates = plan.add(rows * 2 * beam, sizeof(candidate));
+  summaries = plan.add(rows, sizeof(row_summary));
+  tokens = plan.add(g.target + 1, sizeof(int32_t));
+}
+
+void search_layout::add_source(const model &m, arena_plan &plan, const entry_info &entry, source_call &call) {
+  std::vector<int64_t> dims;
+  for (const dim_info &dim : m.dims())
+    dims.push_back(dim.max);
+  dims[m.header().generate.batch_dim] = batch;
+  if (m.header().generate.source_dim >= 0)
+    dims[m.header().generate.source_dim] = m.header().generate.source;
+  call.entry = &entry;
+  for (const auto *tensors : {&entry.inputs, &entry.outputs})
+    for (const tensor_info &tensor : *tensors) {
+      if (tensors == &entry.inputs && tensor.name == "xf.slots") {
+        call.arguments.push_back(-1);
+        continue;
+      }
+      // An input is what an earlier entry took or gave under its name; the later of those.
+      int found = -1;
+      if (tensors == &entry.inputs)
+        for (size_t i = 0; i < source_tensors.size(); ++i)
+          if (source_tensors[i].info->name == tensor.name)
+            found = static_cast<int>(i);
+      if (found < 0) {
+        found = static_cast<int>(source_tensors.size());
+        source_tensors.push_back({&tensor, plan.add(m.bytes(tensor, dims.data()), 1)});
+      }
+      call.arguments.push_back(found);
+    }
+}
+
+void search_layout::find_source_inputs(const model &m) {
+  const xf_abi_generate &g = m.header().generate;
+  int first = g.sequence_first ? g.source_dim : g.batch_dim;
+  int second = g.sequence_first ? g.batch_dim : g.source_dim;
+  for (const source_call *call : {&encode, &begin}) {
+    if (!call->entry)
+      continue;
+    source.name = source.name.empty() ? call->entry->name : source.name;
+    for (size_t i = 0; i < call->entry->inputs.size(); ++i) {
+      const tensor_info &tensor = call->entry->inputs[i];
+      bool produced = call == &begin && encode.entry && encode.entry->find_output(tensor.name) >= 0;
+      if (call->arguments[i] < 0 || produced || source.find_input(tensor.name) >= 0)
+        continue;
+      source.inputs.push_back(tensor);
+      source_inputs.push_back(call->arguments[i]);
+      bool tokens = tensor.dtype == XF_ABI_I32 && tensor.dim.size() == 2 && tensor.dimension(0) == first &&
+                    tensor.dimension(1) == second;
+      if (tokens && source_tokens < 0)
+        source_tokens = call->arguments[i];
+      else
+        other_input = tensor.name;
+    }
+  }
+}
+
+} // namespace xf::rt

@@ -1,0 +1,71 @@
+// Where the search keeps its tensors and bookkeeping in the session's memory, for the model's limits.
+#ifndef RUNTIME_CORE_SEARCH_LAYOUT_H
+#define RUNTIME_CORE_SEARCH_LAYOUT_H
+
+#include "runtime/core/arena.h"
+#include "runtime/core/beam.h"
+#include "runtime/core/model.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace xf::rt {
+
+// Sentences that are looked at together: sorted by length, so that those of a batch are alike.
+constexpr int64_t kWindowBatches = 16;
+// Positions of a prompt that one call of the step takes.
+constexpr int64_t kPromptChunk = 32;
+
+// A tensor of encode or begin. One that both know, by its name, is stored once.
+struct source_tensor {
+  const tensor_info *info;
+  uint64_t offset;
+};
+
+// The entries' arguments as indices into `source_tensors`; -1 stands for xf.slots.
+struct source_call {
+  const entry_info *entry = nullptr;
+  std::vector<int> arguments;
+};
+
+struct row_move {
+  int32_t from, to;
+  int64_t positions;
+};
+
+struct search_layout {
+  search_layout(const model &m, arena_plan &plan);
+
+  int64_t batch, beam, rows, chunk, window, vocabulary;
+  std::vector<source_tensor> source_tensors;
+  entry_info source;            // as if encode and begin were one: the inputs that the caller owes
+  std::vector<int> source_inputs; // their indices in `source_tensors`
+  int source_tokens = -1;       // index in `source_tensors` of the input that token rows fill
+  std::string other_input;      // an input of the source that is not tokens, if there is one
+  source_call encode, begin;
+  const entry_info *step;
+  std::vector<uint64_t> step_tensors; // offsets of its inputs, then its outputs
+
+  std::vector<beam_search> beams; // of each slot
+  uint64_t order;                 // int32_t[window]
+  uint64_t slots;                 // int32_t[batch], the argument of begin
+  uint64_t beam_rows;             // int32_t[batch][beam]: the row of each beam
+  uint64_t next_rows;             // the same after a step
+  uint64_t row_slot, row_beam;    // int32_t[rows]
+  uint64_t kept;                  // uint8_t[rows]
+  uint64_t moves;                 // row_move[rows]
+  uint64_t prefix;                // int32_t[batch][target]: tokens given, the start token first
+  uint64_t candidates;            // candidate[rows][2 * beam]
+  uint64_t summaries;             // row_summary[rows]
+  uint64_t tokens;                // int32_t[target]: of one result
+  int64_t prefix_capacity;
+
+private:
+  void add_source(const model &m, arena_plan &plan, const entry_info &entry, source_call &call);
+  void find_source_inputs(const model &m);
+};
+
+} // namespace xf::rt
+
+#endif

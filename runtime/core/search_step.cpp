@@ -1,0 +1,227 @@
+// A step of the search: run the step entry on all rows, choose the beams that go on, and move the states of
+// rows so that they are dense again.
+//
+// A beam that goes on keeps its row if it can: of the beams that grow from one parent the first takes the
+// parent's row, the others take rows that nobody needs any more. Rows to keep are never overwritten, so a
+// move copies from a row that stays or falls away to one that is free, all moves are independent, and no
+// second copy of the states is needed.
+#include "runtime/core/error.h"
+#include "runtime/core/search.h"
+#include "runtime/core/session.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+namespace xf::rt {
+
+namespace {
+
+// Work below this many bytes is not worth waking the other threads.
+constexpr int64_t kWorthThreads = 1 << 17;
+
+} // namespace
+
+float *searcher::row_logits(int32_t row, int64_t position) const {
+  int64_t at = g_.sequence_first ? position * rows_ + row : row * new_ + position;
+  return logits_ + at * layout_.vocabulary;
+}
+
+void searcher::step() {
+  // Rows with more given tokens take several positions at once, as many as all rows have.
+  new_ = layout_.chunk;
+  for (int32_t number = 0; number < batch_; ++number) {
+    const slot &s = slots_[number];
+    if (s.sentence >= 0)
+      new_ = std::min<int64_t>(new_, std::max(1, s.prefix_length - s.prefix_used));
+  }
+  int64_t longest = 0;
+  for (int32_t row = 0; row < rows_; ++row) {
+    const slot &s = slots_[row_slot_[row]];
+    const int32_t *prefix = prefix_ + row_slot_[row] * layout_.prefix_capacity;
+    for (int64_t n = 0; n < new_; ++n) {
+      int32_t token = s.prefix_used < s.prefix_length ? prefix[s.prefix_used + n]
+                                                      : layout_.beams[row_slot_[row]].beam(row_beam_[row]).token;
+      step_tokens_[g_.sequence_first ? n * rows_ + row : row * new_ + n] = token;
+    }
+    step_past_[row] = static_cast<int32_t>(s.past);
+    if (step_slots_)
+      step_slots_[row] = row_slot_[row];
+    longest = std::max(longest, s.past + new_);
+  }
+  step_dims_ = source_dims_;
+  step_dims_[g_.batch_dim] = rows_;
+  if (g_.source_dim >= 0)
+    step_dims_[g_.source_dim] = source_length_;
+  if (g_.target_dim >= 0)
+    step_dims_[g_.target_dim] = longest;
+  step_dims_[g_.new_dim] = new_;
+  session_.call(*layout_.step, step_dims_.data(), step_io_.data());
+
+  for (int32_t number = 0; number < batch_; ++number) {
+    slot &s = slots_[number];
+    if (s.sentence < 0)
+      continue;
+    s.past += new_;
+    if (s.prefix_used < s.prefix_length)
+      s.prefix_used += static_cast<int32_t>(new_);
+    s.due = s.prefix_used == s.prefix_length;
+  }
+  reduce_rows();
+  advance_slots();
+  plan_moves();
+  move_rows();
+}
+
+void searcher::suppress(float *logits, const slot &s, int32_t produced) const {
+  constexpr float kNever = -std::numeric_limits<float>::infinity();
+  for (int32_t token : options_->suppress)
+    logits[token] = kNever;
+  if (produced < s.min_length && g_.end >= 0)
+    logits[g_.end] = kNever;
+}
+
+void searcher::reduce_rows() {
+  thread_pool::job job = [](void *argument, int thread) {
+    auto &self = *static_cast<searcher *>(argument);
+    int threads = self.reduce_threads_;
+    for (int32_t row = thread; row < self.rows_ && thread < threads; row += threads) {
+      int32_t number = self.row_slot_[row];
+      const slot &s = self.slots_[number];
+      if (!s.due)
+        continue;
+      const beam_search &beams = self.layout_.beams[number];
+      float *logits = self.row_logits(row, self.new_ - 1);
+      self.suppress(logits, s, beams.produced());
+      self.summaries_[row] =
+          self.reduce_(logits, self.layout_.vocabulary, beams.wanted(),
+                       self.candidates_ + row * 2 * self.layout_.beam, self.options_->scores || self.options_->beam > 1);
+    }
+  };
+  reduce_threads_ = rows_ * layout_.vocabulary * 4 < kWorthThreads ? 1 : session_.pool().size();
+  if (reduce_threads_ == 1)
+    job(this, 0);
+  else
+    session_.pool().run(job, this);
+}
+
+void searcher::advance_slots() {
+  for (int32_t number = 0; number < batch_; ++number) {
+    slot &s = slots_[number];
+    if (s.sentence < 0 || !s.due)
+      continue;
+    beam_search &beams = layout_.beams[number];
+    for (int32_t b = 0; b < beams.open(); ++b) {
+      int32_t row = beam_rows_[number * layout_.beam + b];
+      beam_summaries_[b] = &summaries_[row];
+      beam_candidates_[b] = candidates_ + row * 2 * layout_.beam;
+      s.failed |= !summaries_[row].finite;
+    }
+    if (s.failed || !beams.advance(beam_summaries_.data(), beam_candidates_.data()))
+      close_slot(number);
+  }
+}
+
+void searcher::close_slot(int32_t number) {
+  slot &s = slots_[number];
+  int64_t sentence = s.sentence;
+  s.sentence = -1;
+  --active_;
+  if (s.failed) {
+    sink_->sentence_failed(sentence, "the model gave scores that are infinite or not numbers");
+    return;
+  }
+  beam_search &beams = layout_.beams[number];
+  int32_t found = std::min(beams.rank(options_->length_penalty), options_->best);
+  if (found == 0)
+    sink_->sentence_failed(sentence, "every token is suppressed");
+  for (int32_t i = 0; i < found; ++i) {
+    const hypothesis &h = beams.finished(i);
+    beams.tokens_of(h, tokens_);
+    sink_->hypothesis_found(sentence, i, {tokens_, static_cast<size_t>(h.length)}, h.ended,
+                            options_->scores || options_->beam > 1 ? h.score : 0.0);
+  }
+}
+
+void searcher::plan_moves() {
+  // A sentence that still reads its prompt has its one beam where it was.
+  auto count_of = [&](int32_t number) {
+    const slot &s = slots_[number];
+    return s.sentence < 0 ? 0 : s.due ? layout_.beams[number].open() : 1;
+  };
+  auto parent_row = [&](int32_t number, int32_t b) {
+    int32_t parent = slots_[number].due ? layout_.beams[number].beam(b).parent : b;
+    return beam_rows_[number * layout_.beam + parent];
+  };
+  int32_t rows = 0;
+  for (int32_t number = 0; number < batch_; ++number)
+    rows += count_of(number);
+  std::memset(kept_, 0, static_cast<size_t>(std::max(rows, rows_)));
+  for (int32_t number = 0; number < batch_; ++number)
+    for (int32_t b = 0; b < count_of(number); ++b) {
+      int32_t from = parent_row(number, b), &to = next_rows_[number * layout_.beam + b];
+      bool keeps = from < rows && !kept_[from];
+      to = keeps ? from : -1;
+      kept_[from] |= keeps;
+    }
+  moves_count_ = 0;
+  int32_t free = 0;
+  for (int32_t number = 0; number < batch_; ++number)
+    for (int32_t b = 0; b < count_of(number); ++b) {
+      int32_t &to = next_rows_[number * layout_.beam + b];
+      if (to < 0) {
+        while (kept_[free])
+          ++free;
+        to = free++;
+        moves_[moves_count_++] = {parent_row(number, b), to, slots_[number].past};
+      }
+      row_slot_[to] = number;
+      row_beam_[to] = b;
+    }
+  std::swap(beam_rows_, next_rows_);
+  rows_ = rows;
+}
+
+void searcher::move_rows() {
+  int64_t bytes = 0;
+  for (int32_t i = 0; i < moves_count_; ++i)
+    for (const xf_abi_state &state : model_.states())
+      if (!state.per_sentence)
+        bytes += static_cast<int64_t>(state.layers * state.outer * state.unit_bytes) *
+                 (state.unit_positions ? moves_[i].positions / static_cast<int64_t>(state.unit_positions) + 1 : 1);
+  if (bytes == 0)
+    return;
+  if (bytes < kWorthThreads)
+    copy_rows(0, 1);
+  else
+    session_.pool().run(
+        [](void *self, int thread) {
+          auto *search = static_cast<searcher *>(self);
+          search->copy_rows(thread, search->session_.pool().size());
+        },
+        this);
+}
+
+void searcher::copy_rows(int thread, int threads) const {
+  uint8_t *states = session_.states();
+  uint64_t turn = 0;
+  for (int32_t i = 0; i < moves_count_; ++i) {
+    const row_move &move = moves_[i];
+    for (const xf_abi_state &state : model_.states()) {
+      if (state.per_sentence)
+        continue;
+      auto positions = static_cast<uint64_t>(move.positions);
+      uint64_t units = state.unit_positions ? (positions + state.unit_positions - 1) / state.unit_positions : 1;
+      for (uint64_t layer = 0; layer < state.layers; ++layer) {
+        if (turn++ % static_cast<uint64_t>(threads) != static_cast<uint64_t>(thread))
+          continue;
+        uint8_t *base = states + state.offset + layer * state.layer_stride;
+        for (uint64_t outer = 0; outer < state.outer; ++outer)
+          std::memcpy(base + move.to * state.row_stride + outer * state.outer_stride,
+                      base + move.from * state.row_stride + outer * state.outer_stride, units * state.unit_bytes);
+      }
+    }
+  }
+}
+
+} // namespace xf::rt

@@ -1,0 +1,111 @@
+#include "runtime/core/threads.h"
+
+#include "runtime/core/cpu.h"
+#include "runtime/core/error.h"
+
+#include <climits>
+#include <system_error>
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace xf::rt {
+
+namespace {
+
+long futex(std::atomic<uint32_t> *word, int operation, uint32_t value) {
+  return syscall(SYS_futex, reinterpret_cast<uint32_t *>(word), operation | FUTEX_PRIVATE_FLAG, value, nullptr,
+                 nullptr, 0);
+}
+
+} // namespace
+
+void event_count::advance() {
+  value_.fetch_add(1, std::memory_order_seq_cst);
+  if (sleepers_.load(std::memory_order_seq_cst) != 0)
+    futex(&value_, FUTEX_WAKE, INT_MAX);
+}
+
+void event_count::wait(uint32_t old, int spins) {
+  for (int i = 0; i < spins; ++i) {
+    if (value_.load(std::memory_order_acquire) != old)
+      return;
+    _mm_pause();
+  }
+  sleepers_.fetch_add(1, std::memory_order_seq_cst);
+  while (value_.load(std::memory_order_seq_cst) == old)
+    futex(&value_, FUTEX_WAIT, old);
+  sleepers_.fetch_sub(1, std::memory_order_seq_cst);
+}
+
+thread_pool::thread_pool(int threads, int cpus) : threads_(threads), spins_(threads <= cpus ? 4000 : 0) {
+  // Signals of the process are for the program's own threads.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    workers_.reserve(threads - 1);
+    for (int thread = 1; thread < threads; ++thread)
+      workers_.emplace_back([this, thread] { work(thread); });
+  } catch (const std::system_error &) {
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    stop_ = true;
+    started_.advance();
+    for (std::thread &worker : workers_)
+      worker.join();
+    fail(status::out_of_memory, "cannot start %d threads", threads);
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+thread_pool::~thread_pool() {
+  stop_ = true;
+  started_.advance();
+  for (std::thread &worker : workers_)
+    worker.join();
+}
+
+void thread_pool::run(job function, void *argument) {
+  if (threads_ == 1) {
+    function(argument, 0);
+    return;
+  }
+  function_ = function;
+  argument_ = argument;
+  running_.store(threads_ - 1, std::memory_order_relaxed);
+  uint32_t finished = finished_.value();
+  started_.advance();
+  function(argument, 0);
+  finished_.wait(finished, spins_);
+}
+
+void thread_pool::barrier() {
+  if (threads_ == 1)
+    return;
+  uint32_t phase = phase_.value();
+  if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) {
+    arrived_.store(0, std::memory_order_relaxed);
+    phase_.advance();
+  } else {
+    phase_.wait(phase, spins_);
+  }
+}
+
+void thread_pool::work(int thread) {
+  fp_scope control_word;
+  uint32_t seen = 0;
+  while (true) {
+    started_.wait(seen, spins_);
+    ++seen;
+    if (stop_)
+      return;
+    function_(argument_, thread);
+    if (running_.fetch_sub(1, std::memory_order_acq_rel) == 1)
+      finished_.advance();
+  }
+}
+
+} // namespace xf::rt

@@ -1,0 +1,63 @@
+// A small pool: the threads of one session. The caller is thread 0; the others wait, spinning for some
+// microseconds (a step follows a step) and then asleep.
+#ifndef RUNTIME_CORE_THREADS_H
+#define RUNTIME_CORE_THREADS_H
+
+#include <atomic>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+namespace xf::rt {
+
+// A counter that threads wait on: spins shortly, then sleeps in the kernel.
+class event_count {
+public:
+  uint32_t value() const { return value_.load(std::memory_order_acquire); }
+  // Sets the next value and wakes all that wait.
+  void advance();
+  // Returns when the value differs from `old`.
+  void wait(uint32_t old, int spins);
+
+private:
+  std::atomic<uint32_t> value_{0};
+  std::atomic<uint32_t> sleepers_{0};
+};
+
+class thread_pool {
+public:
+  // `threads` counts the caller; `cpus` is what they share: no spinning when they outnumber it.
+  thread_pool(int threads, int cpus);
+  ~thread_pool();
+  thread_pool(const thread_pool &) = delete;
+  thread_pool &operator=(const thread_pool &) = delete;
+
+  int size() const { return threads_; }
+
+  using job = void (*)(void *argument, int thread);
+  // Runs the job once on every thread and returns when all are done. One caller at a time; jobs must
+  // not throw.
+  void run(job function, void *argument);
+
+  // Inside a job: returns when all threads have arrived.
+  void barrier();
+
+private:
+  void work(int thread);
+
+  const int threads_;
+  const int spins_;
+  job function_ = nullptr;
+  void *argument_ = nullptr;
+  alignas(64) event_count started_;
+  alignas(64) event_count finished_;
+  alignas(64) event_count phase_;
+  alignas(64) std::atomic<int> arrived_{0};
+  alignas(64) std::atomic<int> running_{0};
+  std::atomic<bool> stop_{false};
+  std::vector<std::thread> workers_;
+};
+
+} // namespace xf::rt
+
+#endif

@@ -1,0 +1,189 @@
+/* xf: running models that xfc has compiled.
+ *
+ * A model is opened from a file (a compiled program, a shared library or a bare model file) or from memory. A
+ * session runs it: it owns threads and all memory that runs need, reserved when it is created; xf_run and
+ * xf_generate allocate nothing. Sessions of one model share its weights, as do processes.
+ *
+ * Errors. Functions that can fail return a status; xf_message() then says in a sentence what went wrong. No
+ * input makes the library crash or print.
+ *
+ * Threads. A model may be used by any number of threads at once. A session serves one call at a time; create
+ * a session for each thread that needs one. xf_message() is the calling thread's own.
+ *
+ * Structs that begin with `size` must be given by their initialiser function or with size = sizeof(the struct);
+ * fields that a later version adds are then left alone.
+ */
+#ifndef XF_XF_H
+#define XF_XF_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define XF_API __attribute__((visibility("default")))
+#else
+#define XF_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum xf_status {
+  XF_OK = 0,
+  XF_INVALID_ARGUMENT = 1, /* an argument, shape, name or value is wrong */
+  XF_BAD_IMAGE = 2,        /* the file is no compiled model, damaged, or of another version */
+  XF_UNSUPPORTED = 3,      /* this CPU or this model cannot do it */
+  XF_LIMIT = 4,            /* larger than the limits that the model was compiled for */
+  XF_IO = 5,               /* the operating system refused */
+  XF_OUT_OF_MEMORY = 6,
+  XF_INTERNAL = 7
+} xf_status;
+
+enum xf_dtype { XF_F32 = 0, XF_I32 = 1, XF_I1 = 2 /* one byte, 0 or 1 */ };
+enum xf_isa { XF_ISA_BEST = -1, XF_ISA_BASELINE = 0, XF_ISA_AVX2 = 1, XF_ISA_AVX512 = 2 };
+#define XF_MAX_RANK 6
+
+typedef struct xf_model xf_model;
+typedef struct xf_session xf_session;
+typedef struct xf_lines xf_lines;
+
+/* What the last call on this thread that failed had to say. Valid until the next call that fails. */
+XF_API const char *xf_message(void);
+/* "MAJOR.MINOR.PATCH" of this library. */
+XF_API const char *xf_version(void);
+
+/* --- Models ------------------------------------------------------------------------------------ */
+
+/* Opens a compiled program, shared library or model file. On success *model is to be freed. */
+XF_API xf_status xf_open(const char *path, xf_model **model);
+/* Opens a model image in memory, which starts at a multiple of 64 bytes and outlives the model. */
+XF_API xf_status xf_open_memory(const void *data, uint64_t size, xf_model **model);
+/* Opens the model that is attached to the file (program or shared library) which this function is in. */
+XF_API xf_status xf_open_self(xf_model **model);
+/* Sessions keep what they need: a model may be freed before them. Null is fine. */
+XF_API void xf_model_free(xf_model *model);
+
+XF_API const char *xf_model_name(const xf_model *model);
+/* The model's IR before fusion, as it was compiled. Not terminated. */
+XF_API const void *xf_model_ir(const xf_model *model, uint64_t *size);
+
+typedef struct xf_limits {
+  size_t size;
+  /* Of a search: sentences at once, beams, tokens of a sentence, tokens of a result. 0 where there is none. */
+  int64_t batch, beam, source, target;
+  int64_t vocabulary; /* of the results */
+  /* Bytes. A session reserves state + workspace + search + threads * scratch; weights are mapped and shared. */
+  uint64_t weights_bytes, state_bytes, workspace_bytes, search_bytes, scratch_bytes;
+} xf_limits;
+XF_API xf_status xf_get_limits(const xf_model *model, xf_limits *limits);
+
+/* Named dimensions of the model's shapes, and the largest value of each. Null and -1 beyond the last. */
+XF_API int32_t xf_dim_count(const xf_model *model);
+XF_API const char *xf_dim_name(const xf_model *model, int32_t dim);
+XF_API int64_t xf_dim_limit(const xf_model *model, int32_t dim);
+
+/* Entries: functions of the model that can be called by name. The search's own are not among them. */
+XF_API int32_t xf_entry_count(const xf_model *model);
+XF_API const char *xf_entry_name(const xf_model *model, int32_t entry);
+XF_API int32_t xf_input_count(const xf_model *model, int32_t entry);
+XF_API int32_t xf_output_count(const xf_model *model, int32_t entry);
+
+typedef struct xf_tensor_info {
+  const char *name; /* lives as long as the model */
+  int32_t dtype;
+  int32_t rank;
+  int64_t shape[XF_MAX_RANK]; /* a size, or -(dim + 1) for the named dimension `dim` */
+  int64_t bound;              /* i32 inputs: values are below it (0: any) */
+} xf_tensor_info;
+XF_API xf_status xf_input_info(const xf_model *model, int32_t entry, int32_t input, xf_tensor_info *info);
+XF_API xf_status xf_output_info(const xf_model *model, int32_t entry, int32_t output, xf_tensor_info *info);
+
+/* --- Sessions ---------------------------------------------------------------------------------- */
+
+typedef struct xf_session_options {
+  size_t size;
+  int32_t threads; /* 0: as many as the process may use */
+  int32_t isa;     /* enum xf_isa */
+} xf_session_options;
+XF_API void xf_session_options_init(xf_session_options *options);
+/* `options` may be null. */
+XF_API xf_status xf_session_create(const xf_model *model, const xf_session_options *options, xf_session **session);
+XF_API void xf_session_free(xf_session *session);
+XF_API int32_t xf_session_threads(const xf_session *session);
+/* "baseline", "avx2" or "avx512". */
+XF_API const char *xf_session_isa(const xf_session *session);
+
+/* A dense row-major tensor in the caller's memory. */
+typedef struct xf_tensor {
+  const char *name; /* null: the tensor at this place of the entry's */
+  int32_t dtype;
+  int32_t rank;
+  int64_t shape[XF_MAX_RANK];
+  void *data; /* inputs are not written */
+} xf_tensor;
+
+/* Sets dtype, rank and shape of each output as xf_run would need it for these inputs; a null name is set. Data
+ * of inputs may be token values that are checked, so it must be there. */
+XF_API xf_status xf_output_shapes(xf_session *session, const char *entry, const xf_tensor *inputs, int32_t input_count,
+                                  xf_tensor *outputs, int32_t output_count);
+/* Runs an entry. All inputs and all outputs must be given, with the shapes that they have. */
+XF_API xf_status xf_run(xf_session *session, const char *entry, const xf_tensor *inputs, int32_t input_count,
+                        const xf_tensor *outputs, int32_t output_count);
+
+/* --- Generating -------------------------------------------------------------------------------- */
+
+typedef struct xf_generate_options {
+  size_t size;
+  int32_t beam;       /* 1: greedy */
+  int32_t n_best;     /* results of a sentence, at most `beam` */
+  int32_t min_length; /* tokens before the end token; -1: the model's */
+  int32_t max_length; /* tokens, the end token included; -1: the model's */
+  int32_t batch;      /* sentences at once; 0: the model's limit */
+  int32_t scores;     /* 0: greedy search need not compute scores (it gives 0) */
+  double length_penalty; /* alpha: a result of n tokens scores (sum of log p) / n^alpha */
+  const int32_t *suppress; /* tokens never to choose */
+  int64_t suppress_count;
+} xf_generate_options;
+XF_API void xf_generate_options_init(xf_generate_options *options);
+
+/* Where results go, in the caller's memory; best first. */
+typedef struct xf_hypotheses {
+  size_t size;
+  int32_t *tokens;  /* [sentences][n_best][capacity]; no start token; the end token, if it came */
+  int64_t capacity; /* tokens beyond it are counted in `lengths` but not stored */
+  int32_t *lengths; /* [sentences][n_best]; -1 where there is no such result */
+  double *scores;   /* [sentences][n_best], or null */
+} xf_hypotheses;
+
+/* Searches for the targets of `count` sentences: sentence i is ids[offsets[i]] .. ids[offsets[i + 1] - 1]. For a
+ * model without a source these are prompts, and the results their continuations. Results do not depend on
+ * `batch`, on the number of threads, or on the other sentences. A sentence that cannot be searched (empty, only
+ * padding, too long, an unknown token) gets lengths -1; the others are searched, and the call returns the
+ * status and message of the first such sentence. */
+XF_API xf_status xf_generate(xf_session *session, const int32_t *ids, const int64_t *offsets, int64_t count,
+                             const xf_generate_options *options, const xf_hypotheses *results);
+/* One batch of sentences given as the model's own source inputs (tokens with padding, masks, features). */
+XF_API xf_status xf_generate_from(xf_session *session, const xf_tensor *inputs, int32_t input_count,
+                                  const xf_generate_options *options, const xf_hypotheses *results);
+
+/* --- Text -------------------------------------------------------------------------------------- */
+
+/* Lines (UTF-8, without newline; ids where the model has no vocabulary or `ids` is set) to lines: results of a
+ * search, or the predictions of an encoder-only model (which uses `batch` only). `options` may be null. On
+ * success *lines_out is to be freed. Bad lines have an error of their own and do not make the call fail. */
+XF_API xf_status xf_process_lines(xf_session *session, const char *const *lines, int64_t count, int32_t ids,
+                                  const xf_generate_options *options, xf_lines **lines_out);
+/* Results of a line; 0 for a bad one. */
+XF_API int32_t xf_line_results(const xf_lines *lines, int64_t line);
+/* The text of a result, or null. Lives as long as `lines`. */
+XF_API const char *xf_line_text(const xf_lines *lines, int64_t line, int32_t result);
+XF_API double xf_line_score(const xf_lines *lines, int64_t line, int32_t result);
+/* What is wrong with the line, or null. */
+XF_API const char *xf_line_error(const xf_lines *lines, int64_t line);
+XF_API void xf_lines_free(xf_lines *lines);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

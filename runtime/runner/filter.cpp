@@ -1,0 +1,130 @@
+#include "runtime/runner/filter.h"
+
+#include "runtime/core/error.h"
+#include "runtime/runner/line_reader.h"
+#include "runtime/runner/output.h"
+#include "runtime/text/line_engine.h"
+
+#include <chrono>
+#include <cstdio>
+
+#include <unistd.h>
+
+namespace xf::rt {
+
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+// A line on standard error, where that is a terminal and standard output is not, once work takes seconds.
+class progress {
+public:
+  progress() : shown_(isatty(STDERR_FILENO) && !isatty(STDOUT_FILENO)), begin_(clock::now()), last_(begin_) {}
+  ~progress() { clear(); }
+
+  void clear() {
+    if (visible_)
+      std::fputs("\r\033[K", stderr);
+    visible_ = false;
+  }
+
+  void update(int64_t lines, const line_reader &reader) {
+    clock::time_point now = clock::now();
+    if (!shown_ || now - last_ < std::chrono::milliseconds(500))
+      return;
+    last_ = now;
+    double seconds = std::chrono::duration<double>(now - begin_).count();
+    std::fprintf(stderr, "\r\033[K%lld lines, %.0f lines/s", static_cast<long long>(lines),
+                 static_cast<double>(lines) / seconds);
+    if (reader.size() > 0)
+      std::fprintf(stderr, ", %.0f%%",
+                   100.0 * static_cast<double>(reader.consumed()) / static_cast<double>(reader.size()));
+    std::fflush(stderr);
+    visible_ = true;
+  }
+
+private:
+  const bool shown_;
+  bool visible_ = false;
+  const clock::time_point begin_;
+  clock::time_point last_;
+};
+
+void append_number(std::string &text, const char *format, double value) {
+  char number[64];
+  std::snprintf(number, sizeof(number), format, value);
+  text += number;
+}
+
+std::string as_json(int64_t number, const line_result &result, bool scored) {
+  std::string text = "{\"line\": " + std::to_string(number);
+  if (!result.error.empty())
+    return text + ", \"error\": " + json_string(result.error) + "}\n";
+  text += ", \"results\": [";
+  for (size_t i = 0; i < result.best.size(); ++i) {
+    text += (i ? ", {\"text\": " : "{\"text\": ") + json_string(result.best[i].text);
+    if (scored)
+      append_number(text, ", \"score\": %.9g", result.best[i].score);
+    text += "}";
+  }
+  return text + "]}\n";
+}
+
+std::string as_text(int64_t number, const line_result &result, bool numbered) {
+  if (result.best.empty())
+    return "\n";
+  if (!numbered)
+    return result.best[0].text + "\n";
+  std::string text;
+  for (const line_hypothesis &hypothesis : result.best) {
+    text += std::to_string(number);
+    append_number(text, "\t%.6f\t", hypothesis.score);
+    text += hypothesis.text + "\n";
+  }
+  return text;
+}
+
+} // namespace
+
+bool run_filter(const char *program, session &s, const run_options &options) {
+  line_engine engine(s, options.ids);
+  if (s.search())
+    s.search()->check(options.search);
+  line_reader reader(options.file);
+  output out;
+  progress shown;
+  bool good = true;
+  int64_t number = 0;
+  int64_t batch = options.search.batch ? options.search.batch : s.get_model().header().generate.batch;
+  std::vector<input_line> lines;
+  std::vector<std::string_view> texts;
+  std::vector<line_result> results;
+  while (true) {
+    reader.read(static_cast<size_t>(batch * kWindowBatches), lines);
+    if (lines.empty())
+      break;
+    texts.clear();
+    for (const input_line &line : lines)
+      texts.push_back(line.too_long ? std::string_view() : line.text);
+    engine.run(texts, options.search, results);
+    for (size_t i = 0; i < lines.size(); ++i) {
+      ++number;
+      line_result &result = results[i];
+      if (lines[i].too_long)
+        result.error = "it is longer than a mebibyte";
+      if (!result.error.empty()) {
+        good = false;
+        shown.clear();
+        std::fprintf(stderr, "%s: line %lld: %s\n", program, static_cast<long long>(number), result.error.c_str());
+      }
+      out.write(options.json ? as_json(number, result, s.search() != nullptr)
+                             : as_text(number, result, options.numbered));
+    }
+    out.flush();
+    shown.update(number, reader);
+  }
+  out.close();
+  return good;
+}
+
+} // namespace xf::rt

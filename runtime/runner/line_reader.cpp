@@ -1,0 +1,94 @@
+#include "runtime/runner/line_reader.h"
+
+#include "runtime/core/error.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace xf::rt {
+
+namespace {
+constexpr size_t kLongestLine = size_t(1) << 20;
+}
+
+line_reader::line_reader(const std::string &path)
+    : name_(path == "-" ? "standard input" : path),
+      file_(path == "-" ? STDIN_FILENO : open(path.c_str(), O_RDONLY | O_CLOEXEC)), buffer_(1 << 16) {
+  if (file_ < 0)
+    fail(status::io, "%s: %s", name_.c_str(), std::strerror(errno));
+  struct stat info;
+  if (fstat(file_, &info) == 0 && S_ISREG(info.st_mode))
+    size_ = info.st_size;
+}
+
+line_reader::~line_reader() {
+  if (file_ > STDIN_FILENO)
+    close(file_);
+}
+
+bool line_reader::available() const {
+  struct pollfd waiting = {file_, POLLIN, 0};
+  return poll(&waiting, 1, 0) > 0;
+}
+
+bool line_reader::fill() {
+  while (true) {
+    ssize_t n = ::read(file_, buffer_.data(), buffer_.size());
+    if (n < 0 && errno == EINTR)
+      continue;
+    if (n < 0)
+      fail(status::io, "%s: %s", name_.c_str(), std::strerror(errno));
+    begin_ = 0;
+    end_ = static_cast<size_t>(n);
+    consumed_ += n;
+    ended_ = n == 0;
+    return !ended_;
+  }
+}
+
+bool line_reader::take_line(input_line &line) {
+  if (begin_ == end_)
+    return false;
+  const char *from = buffer_.data() + begin_;
+  auto *newline = static_cast<const char *>(std::memchr(from, '\n', end_ - begin_));
+  size_t length = newline ? static_cast<size_t>(newline - from) : end_ - begin_;
+  size_t room = kLongestLine - partial_.text.size();
+  partial_.text.append(from, std::min(length, room));
+  partial_.too_long |= length > room;
+  begin_ += length + (newline ? 1 : 0);
+  started_ = newline == nullptr;
+  if (!newline)
+    return false;
+  if (!partial_.text.empty() && partial_.text.back() == '\r')
+    partial_.text.pop_back();
+  std::swap(line, partial_);
+  partial_.text.clear();
+  partial_.too_long = false;
+  return true;
+}
+
+void line_reader::read(size_t most, std::vector<input_line> &lines) {
+  lines.clear();
+  input_line line;
+  while (lines.size() < most) {
+    if (take_line(line)) {
+      lines.push_back(std::move(line));
+      continue;
+    }
+    if (ended_ || (!lines.empty() && !available()))
+      return;
+    if (!fill() && started_) {
+      lines.push_back(std::move(partial_)); // the last line lacks its newline
+      partial_ = {};
+      started_ = false;
+    }
+  }
+}
+
+} // namespace xf::rt

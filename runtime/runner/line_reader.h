@@ -1,0 +1,48 @@
+// Lines of a file or pipe, with what is available now told from what must be waited for: a person at a
+// terminal, or a slow program before the pipe, gets an answer to every line at once.
+#ifndef RUNTIME_RUNNER_LINE_READER_H
+#define RUNTIME_RUNNER_LINE_READER_H
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace xf::rt {
+
+struct input_line {
+  std::string text;
+  bool too_long = false; // the rest was skipped
+};
+
+class line_reader {
+public:
+  // "-" is standard input. Throws when the file cannot be opened.
+  explicit line_reader(const std::string &path);
+  ~line_reader();
+  line_reader(const line_reader &) = delete;
+  line_reader &operator=(const line_reader &) = delete;
+
+  // The next lines: waits for one, then takes those that are there, `most` at most. None at the end.
+  void read(size_t most, std::vector<input_line> &lines);
+
+  int64_t consumed() const { return consumed_; }
+  int64_t size() const { return size_; } // of a regular file, else -1
+
+private:
+  bool take_line(input_line &line);
+  bool fill();
+  bool available() const;
+
+  std::string name_;
+  int file_;
+  bool ended_ = false;
+  int64_t size_ = -1, consumed_ = 0;
+  std::vector<char> buffer_;
+  size_t begin_ = 0, end_ = 0;
+  input_line partial_;
+  bool started_ = false; // partial_ holds a line without its end
+};
+
+} // namespace xf::rt
+
+#endif

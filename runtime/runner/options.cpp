@@ -1,0 +1,203 @@
+#include "runtime/runner/options.h"
+
+#include "runtime/core/cpu.h"
+#include "runtime/core/error.h"
+
+#include <charconv>
+#include <cstdarg>
+#include <cstdio>
+#include <functional>
+#include <string_view>
+
+namespace xf::rt {
+
+namespace {
+
+template <typename T> T number(std::string_view option, std::string_view text) {
+  T value{};
+  auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (problem != std::errc() || end != text.data() + text.size() || text.empty())
+    fail(status::invalid_argument, "%.*s: '%.*s' is not a number", static_cast<int>(option.size()), option.data(),
+         static_cast<int>(text.size()), text.data());
+  return value;
+}
+
+int32_t count(std::string_view option, std::string_view text, int32_t least) {
+  auto value = number<int32_t>(option, text);
+  if (value < least)
+    fail(status::invalid_argument, "%.*s must be at least %d, not %d", static_cast<int>(option.size()),
+         option.data(), least, value);
+  return value;
+}
+
+void append(std::string &text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void append(std::string &text, const char *format, ...) {
+  char line[512];
+  va_list list;
+  va_start(list, format);
+  std::vsnprintf(line, sizeof(line), format, list);
+  va_end(list);
+  text += line;
+}
+
+struct option {
+  const char *name;
+  bool takes_value;
+  bool for_search; // means nothing to a model that predicts
+  std::function<void(std::string_view)> apply;
+};
+
+std::vector<option> table(run_options &o) {
+  auto search = &o.search;
+  return {
+      {"--beam", true, true, [=](std::string_view v) { search->beam = count("--beam", v, 1); }},
+      {"--n-best", true, true,
+       [search, &o](std::string_view v) {
+         search->best = count("--n-best", v, 1);
+         o.numbered = true;
+       }},
+      {"--length-penalty", true, true,
+       [=](std::string_view v) { search->length_penalty = number<double>("--length-penalty", v); }},
+      {"--min-length", true, true, [=](std::string_view v) { search->min_length = count("--min-length", v, 0); }},
+      {"--max-length", true, true, [=](std::string_view v) { search->max_length = count("--max-length", v, 1); }},
+      {"--suppress", true, true,
+       [&o](std::string_view v) {
+         while (!v.empty()) {
+           size_t comma = v.find(',');
+           o.suppress.push_back(number<int32_t>("--suppress", v.substr(0, comma)));
+           v.remove_prefix(comma == std::string_view::npos ? v.size() : comma + 1);
+         }
+       }},
+      {"--scores", false, true, [&o](std::string_view) { o.numbered = true; }},
+      {"--ids", false, false, [&o](std::string_view) { o.ids = true; }},
+      {"--json", false, false, [&o](std::string_view) { o.json = true; }},
+      {"--threads", true, false, [&o](std::string_view v) { o.session.threads = count("--threads", v, 1); }},
+      {"--batch", true, false, [=](std::string_view v) { search->batch = count("--batch", v, 1); }},
+      {"--isa", true, false,
+       [&o](std::string_view v) {
+         o.session.isa = parse_isa(v);
+         if (o.session.isa < 0)
+           fail(status::invalid_argument, "--isa: '%.*s' is none of baseline, avx2, avx512",
+                static_cast<int>(v.size()), v.data());
+       }},
+      {"--limits", false, false, [&o](std::string_view) { o.limits = true; }},
+      {"--help", false, false, [&o](std::string_view) { o.help = true; }},
+      {"--version", false, false, [&o](std::string_view) { o.version = true; }},
+  };
+}
+
+} // namespace
+
+void parse_options(int argc, char **argv, const model &m, run_options &o) {
+  std::vector<option> options = table(o);
+  bool only_files = false, has_file = false;
+  for (int i = 1; i < argc; ++i) {
+    std::string_view word = argv[i];
+    if (only_files || word == "-" || word.empty() || word[0] != '-') {
+      if (has_file)
+        fail(status::invalid_argument, "one file at most: '%s' and '%s'", o.file.c_str(), argv[i]);
+      has_file = true;
+      o.file = word;
+      continue;
+    }
+    if (word == "--") {
+      only_files = true;
+      continue;
+    }
+    if (word == "-h")
+      word = "--help";
+    size_t equals = word.find('=');
+    std::string_view name = word.substr(0, equals);
+    const option *found = nullptr;
+    for (const option &candidate : options)
+      if (name == candidate.name)
+        found = &candidate;
+    if (!found)
+      fail(status::invalid_argument, "unknown option %s (--help lists all)", argv[i]);
+    if (found->for_search && !m.header().generate.present)
+      fail(status::invalid_argument, "%s: this model predicts, it does not search", found->name);
+    std::string_view value;
+    if (found->takes_value) {
+      if (equals != std::string_view::npos)
+        value = word.substr(equals + 1);
+      else if (i + 1 < argc)
+        value = argv[++i];
+      else
+        fail(status::invalid_argument, "%s needs a value", found->name);
+    } else if (equals != std::string_view::npos) {
+      fail(status::invalid_argument, "%s takes no value", found->name);
+    }
+    found->apply(value);
+  }
+  o.search.suppress = o.suppress;
+  o.search.scores = o.numbered || o.json;
+}
+
+std::string help_text(const char *program, const model &m) {
+  const xf_abi_generate &g = m.header().generate;
+  bool prompts = g.present && g.encode < 0 && g.begin < 0;
+  std::string text;
+  append(text, "Usage: %s [OPTION]... [FILE]\n\n", program);
+  if (prompts)
+    append(text, "Continues each line of FILE (standard input without one): the continuation alone is printed.\n");
+  else if (g.present)
+    append(text, "Reads FILE (standard input without one) and prints a result for each line, in order.\n");
+  else
+    append(text, "Reads FILE (standard input without one) and prints a prediction for each line, in order.\n");
+  append(text, "A line that cannot be read gives an empty line and a message; the exit status is then 1.\n\n");
+  if (g.present) {
+    append(text,
+           "  --beam K             search with K beams (default 1: greedy; at most %lld)\n"
+           "  --n-best N           print the N best results of each line, N <= K, as\n"
+           "                       line-number<TAB>score<TAB>text\n"
+           "  --scores             print results in that form\n",
+           static_cast<long long>(g.beam));
+    append(text,
+           "  --length-penalty A   score = (sum of log p) / (tokens, the end included)^A (default 1)\n"
+           "  --min-length N       at least N tokens before the end (default %d)\n"
+           "  --max-length N       at most N tokens (at most %lld)\n"
+           "  --suppress ID,...    never choose these tokens\n",
+           g.min_length, static_cast<long long>(g.target));
+  }
+  append(text, "  --ids                read and write token ids (the default without a vocabulary)\n"
+               "  --json               one JSON object a line\n"
+               "  --threads N          default: the CPUs that this process may use\n");
+  append(text,
+         "  --batch N            lines at once, at most %lld (the default); results do not depend on it\n"
+         "  --isa NAME           baseline, avx2 or avx512 (default: the best that this CPU has)\n"
+         "  --limits             print the model's limits and how much memory it needs at most\n"
+         "  --help, --version\n",
+         static_cast<long long>(g.batch));
+  return text;
+}
+
+std::string limits_text(const model &m, int threads) {
+  std::string text;
+  append(text, "model %s\n\nlargest sizes\n", m.name().c_str());
+  for (const dim_info &dim : m.dims())
+    append(text, "  %-12s %12lld\n", dim.name.c_str(), static_cast<long long>(dim.max));
+  const xf_abi_generate &g = m.header().generate;
+  if (g.present) {
+    append(text, "\nsearch\n  %-12s %12lld\n  %-12s %12lld\n", "batch", static_cast<long long>(g.batch), "beam",
+           static_cast<long long>(g.beam));
+    append(text, "  %-12s %12lld\n  %-12s %12lld\n", "source", static_cast<long long>(g.source), "target",
+           static_cast<long long>(g.target));
+  }
+  memory_bound memory = memory_of(m);
+  auto row = [&](const char *what, uint64_t bytes, const char *note) {
+    append(text, "  %-12s %12.2f MiB%s\n", what, static_cast<double>(bytes) / 1048576.0, note);
+  };
+  char scratch[64];
+  std::snprintf(scratch, sizeof(scratch), "  %d x %llu bytes", threads,
+                static_cast<unsigned long long>(memory.scratch));
+  append(text, "\nmemory at most, with %d thread%s\n", threads, threads == 1 ? "" : "s");
+  row("weights", memory.weights, "  mapped read-only, shared by processes");
+  row("state", memory.state, "");
+  row("workspace", memory.workspace, "");
+  row("scratch", memory.scratch * static_cast<uint64_t>(threads), scratch);
+  row("search", memory.search, "");
+  row("total", memory.total(threads), "");
+  return text;
+}
+
+} // namespace xf::rt

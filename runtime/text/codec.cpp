@@ -1,0 +1,152 @@
+#include "runtime/text/codec.h"
+
+#include "runtime/core/error.h"
+#include "runtime/text/utf8.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace xf::rt {
+
+namespace {
+
+bool blank(char c) { return c == ' ' || c == '\t'; }
+
+// The next word from `at` on; empty at the end.
+std::string_view next_word(std::string_view line, size_t &at) {
+  while (at < line.size() && blank(line[at]))
+    ++at;
+  size_t begin = at;
+  while (at < line.size() && !blank(line[at]))
+    ++at;
+  return line.substr(begin, at - begin);
+}
+
+// A token as a message shows it.
+std::string shown(std::string_view token) {
+  std::string text(token.substr(0, 60));
+  while (!text.empty() && find_invalid_utf8(text) != std::string::npos)
+    text.pop_back();
+  return text.size() < token.size() ? text + "…" : text;
+}
+
+} // namespace
+
+vocabulary::vocabulary(std::string_view text) {
+  while (!text.empty()) {
+    size_t end = text.find('\n');
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    if (!line.empty() && line.back() == '\r')
+      line.remove_suffix(1);
+    ids_.emplace(line, static_cast<int32_t>(tokens_.size()));
+    tokens_.push_back(line);
+  }
+}
+
+int32_t vocabulary::find(std::string_view token) const {
+  auto found = ids_.find(token);
+  return found == ids_.end() ? -1 : found->second;
+}
+
+text_codec::text_codec(const model &m, bool ids)
+    : text_(m.header().text), generate_(m.header().generate), source_(m.text(m.header().source_vocabulary)),
+      target_(m.text(m.header().target_vocabulary)),
+      source_ids_(ids || text_.source_split == XF_ABI_IDS || source_.empty()),
+      target_ids_(ids || text_.target_split == XF_ABI_IDS || target_.empty()),
+      shared_(m.text(m.header().source_vocabulary) == m.text(m.header().target_vocabulary)) {}
+
+int32_t text_codec::lookup(std::string_view token) const {
+  int32_t id = source_.find(token);
+  if (id < 0)
+    id = text_.source_unknown;
+  if (id < 0)
+    fail(status::invalid_argument, "'%s' is not in the source vocabulary", shown(token).c_str());
+  return id;
+}
+
+void text_codec::encode_ids(std::string_view line, std::vector<int32_t> &tokens) const {
+  size_t at = 0;
+  for (std::string_view word = next_word(line, at); !word.empty(); word = next_word(line, at)) {
+    int32_t id = -1;
+    auto [end, problem] = std::from_chars(word.data(), word.data() + word.size(), id);
+    if (problem != std::errc() || end != word.data() + word.size() || id < 0)
+      fail(status::invalid_argument, "'%s' is not a token id", shown(word).c_str());
+    tokens.push_back(id);
+  }
+}
+
+void text_codec::encode(std::string_view line, std::vector<int32_t> &tokens) {
+  size_t before = tokens.size();
+  try {
+    if (size_t wrong = find_invalid_utf8(line); wrong != std::string_view::npos)
+      fail(status::invalid_argument, "byte %zu is not UTF-8", wrong + 1);
+    if (source_ids_) {
+      encode_ids(line, tokens);
+    } else {
+      if (text_.lowercase) {
+        to_lower(line, lowered_);
+        line = lowered_;
+      }
+      tokens.insert(tokens.end(), text_.prefix, text_.prefix + text_.prefix_count);
+      if (text_.source_split == XF_ABI_CHARACTERS) {
+        for (size_t at = 0; at < line.size();) {
+          size_t length = utf8_length(line, at);
+          tokens.push_back(lookup(line.substr(at, length)));
+          at += length;
+        }
+      } else {
+        size_t at = 0;
+        for (std::string_view word = next_word(line, at); !word.empty(); word = next_word(line, at))
+          tokens.push_back(lookup(word));
+      }
+      if (tokens.size() == before + text_.prefix_count)
+        fail(status::invalid_argument, "it is empty");
+      tokens.insert(tokens.end(), text_.suffix, text_.suffix + text_.suffix_count);
+    }
+    if (tokens.size() == before)
+      fail(status::invalid_argument, "it is empty");
+  } catch (...) {
+    tokens.resize(before);
+    throw;
+  }
+}
+
+bool text_codec::special(int32_t token) const {
+  if (token == generate_.start || token == generate_.end || token == generate_.pad)
+    return true;
+  if (!shared_)
+    return false;
+  return std::find(text_.prefix, text_.prefix + text_.prefix_count, token) != text_.prefix + text_.prefix_count ||
+         std::find(text_.suffix, text_.suffix + text_.suffix_count, token) != text_.suffix + text_.suffix_count;
+}
+
+void text_codec::decode(std::span<const int32_t> tokens, std::string &text) const {
+  if (target_ids_ && !tokens.empty() && tokens.back() == generate_.end)
+    tokens = tokens.first(tokens.size() - 1);
+  bool first = true;
+  for (int32_t token : tokens) {
+    if (!target_ids_ && special(token))
+      continue;
+    if (!first && (target_ids_ || text_.target_split == XF_ABI_WORDS))
+      text += ' ';
+    first = false;
+    if (target_ids_)
+      text += std::to_string(token);
+    else if (static_cast<size_t>(token) < target_.size())
+      text += target_.token(static_cast<size_t>(token));
+    else
+      text += "<unk>"; // a row of the table that the vocabulary has no line for
+  }
+}
+
+void text_codec::append_label(int64_t label, std::string &text) const {
+  if (!target_ids_ && static_cast<size_t>(label) < target_.size())
+    text += target_.token(static_cast<size_t>(label));
+  else if (!target_.empty() && !source_ids_ && static_cast<size_t>(label) < target_.size())
+    text += target_.token(static_cast<size_t>(label));
+  else
+    text += std::to_string(label);
+}
+
+} // namespace xf::rt

@@ -1,0 +1,66 @@
+// Lines of text to token ids and back, as the image says: characters or words looked up in a vocabulary, tokens
+// put before and after, an unknown token; or plain ids.
+#ifndef RUNTIME_TEXT_CODEC_H
+#define RUNTIME_TEXT_CODEC_H
+
+#include "runtime/core/model.h"
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace xf::rt {
+
+class vocabulary {
+public:
+  // A token a line; line n is token n. The text outlives the vocabulary.
+  explicit vocabulary(std::string_view text);
+
+  bool empty() const { return tokens_.empty(); }
+  size_t size() const { return tokens_.size(); }
+  std::string_view token(size_t id) const { return tokens_[id]; }
+  // The token's id, the lowest if several lines hold it, or -1.
+  int32_t find(std::string_view token) const;
+
+private:
+  std::vector<std::string_view> tokens_;
+  std::unordered_map<std::string_view, int32_t> ids_;
+};
+
+class text_codec {
+public:
+  // `ids`: lines are ids whatever the image says.
+  text_codec(const model &m, bool ids);
+
+  bool source_is_ids() const { return source_ids_; }
+  bool target_is_ids() const { return target_ids_; }
+  // Tokens that encode() puts before and after the line's own.
+  size_t prefix() const { return source_ids_ ? 0 : text_.prefix_count; }
+  size_t suffix() const { return source_ids_ ? 0 : text_.suffix_count; }
+
+  // Appends the line's tokens. Throws what is wrong with it; nothing is appended then.
+  void encode(std::string_view line, std::vector<int32_t> &tokens);
+  // Appends the text of the tokens, special ones left out (ids: all but a final end token).
+  void decode(std::span<const int32_t> tokens, std::string &text) const;
+  // The name of a label.
+  void append_label(int64_t label, std::string &text) const;
+
+private:
+  bool special(int32_t token) const;
+  int32_t lookup(std::string_view token) const;
+  void encode_ids(std::string_view line, std::vector<int32_t> &tokens) const;
+
+  const xf_abi_text &text_;
+  const xf_abi_generate &generate_;
+  vocabulary source_, target_;
+  bool source_ids_, target_ids_;
+  bool shared_; // both vocabularies are the same
+  std::string lowered_;
+};
+
+} // namespace xf::rt
+
+#endif

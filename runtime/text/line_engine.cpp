@@ -1,0 +1,103 @@
+#include "runtime/text/line_engine.h"
+
+#include "runtime/core/error.h"
+
+#include <cstdio>
+
+namespace xf::rt {
+
+class line_engine::search_results : public search_sink {
+public:
+  search_results(const line_engine &engine, std::vector<line_result> &results) : engine_(engine), results_(results) {}
+
+  void hypothesis_found(int64_t sentence, int32_t, std::span<const int32_t> tokens, bool, double score) override {
+    line_result &result = results_[engine_.line_of_[sentence]];
+    line_hypothesis &hypothesis = result.best.emplace_back();
+    hypothesis.score = score;
+    engine_.codec_.decode(tokens, hypothesis.text);
+  }
+  void sentence_failed(int64_t sentence, const char *message) override {
+    results_[engine_.line_of_[sentence]].error = message;
+  }
+
+private:
+  const line_engine &engine_;
+  std::vector<line_result> &results_;
+};
+
+class line_engine::prediction_results : public predict_sink {
+public:
+  prediction_results(const line_engine &engine, std::vector<line_result> &results)
+      : engine_(engine), results_(results), labels_(engine.session_.get_model().header().predict.labels != 0) {}
+
+  void predicted(int64_t sentence, const float *values, int64_t rows, int64_t stride, int64_t width) override {
+    std::string &text = results_[engine_.line_of_[sentence]].best.emplace_back().text;
+    // Tokens that the text settings put around a line are not the line's.
+    bool by_token = engine_.session_.prediction()->layout().by_token;
+    int64_t first = by_token ? static_cast<int64_t>(engine_.codec_.prefix()) : 0;
+    int64_t last = by_token ? rows - static_cast<int64_t>(engine_.codec_.suffix()) : rows;
+    for (int64_t row = first; row < last; ++row)
+      append_row(values + row * stride, width, text);
+  }
+  void sentence_failed(int64_t sentence, const char *message) override {
+    results_[engine_.line_of_[sentence]].error = message;
+  }
+
+private:
+  void append_row(const float *values, int64_t width, std::string &text) const {
+    if (labels_) {
+      int64_t best = 0;
+      for (int64_t i = 1; i < width; ++i)
+        if (values[i] > values[best])
+          best = i;
+      text += text.empty() ? "" : " ";
+      engine_.codec_.append_label(best, text);
+      return;
+    }
+    char number[32];
+    for (int64_t i = 0; i < width; ++i) {
+      std::snprintf(number, sizeof(number), "%.6g", static_cast<double>(values[i]));
+      text += text.empty() ? "" : " ";
+      text += number;
+    }
+  }
+
+  const line_engine &engine_;
+  std::vector<line_result> &results_;
+  const bool labels_;
+};
+
+line_engine::line_engine(session &s, bool ids) : session_(s), codec_(s.get_model(), ids) {
+  if (!s.search() && !s.prediction())
+    fail(status::unsupported, "model '%s' neither generates nor predicts: its entries are called by name",
+         s.get_model().name().c_str());
+}
+
+void line_engine::run(const std::vector<std::string_view> &lines, const search_options &options,
+                      std::vector<line_result> &results) {
+  results.resize(lines.size());
+  ids_.clear();
+  offsets_.assign(1, 0);
+  line_of_.clear();
+  for (size_t line = 0; line < lines.size(); ++line) {
+    results[line].best.clear();
+    results[line].error.clear();
+    try {
+      codec_.encode(lines[line], ids_);
+      offsets_.push_back(static_cast<int64_t>(ids_.size()));
+      line_of_.push_back(static_cast<int64_t>(line));
+    } catch (const error &problem) {
+      results[line].error = problem.what();
+    }
+  }
+  token_rows rows{ids_.data(), offsets_.data(), static_cast<int64_t>(line_of_.size())};
+  if (session_.search()) {
+    search_results sink(*this, results);
+    session_.search()->generate(rows, options, sink);
+  } else {
+    prediction_results sink(*this, results);
+    session_.prediction()->predict(rows, options.batch, sink);
+  }
+}
+
+} // namespace xf::rt

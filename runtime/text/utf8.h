@@ -1,0 +1,23 @@
+// UTF-8 as the Unicode standard defines it: no overlong forms, no surrogates, nothing above U+10FFFF.
+#ifndef RUNTIME_TEXT_UTF8_H
+#define RUNTIME_TEXT_UTF8_H
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace xf::rt {
+
+// The number of bytes of the code point that starts at `at`, or 0 where there is none.
+size_t utf8_length(std::string_view text, size_t at);
+// The position of the first byte that is not UTF-8, or npos.
+size_t find_invalid_utf8(std::string_view text);
+// Writes the text with every code point in lower case. The text is valid.
+void to_lower(std::string_view text, std::string &lowered);
+// Unicode's simple lower-case mapping.
+uint32_t lower(uint32_t point);
+
+} // namespace xf::rt
+
+#endif
