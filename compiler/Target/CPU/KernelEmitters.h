@@ -28,6 +28,9 @@ mlir::LogicalResult emitAttend(KernelBuilder &b, mlir::xf::AttendOp op, const Ke
 mlir::LogicalResult emitPack(KernelBuilder &b, mlir::xf::PackOp op, const KernelRequest &request);
 mlir::LogicalResult emitAppend(KernelBuilder &b, mlir::xf::AppendOp op, const KernelRequest &request);
 mlir::LogicalResult emitStore(KernelBuilder &b, mlir::xf::StoreOp op, const KernelRequest &request);
+mlir::LogicalResult emitPositions(KernelBuilder &b, mlir::xf::PositionsOp op, const KernelRequest &request);
+mlir::LogicalResult emitScan(KernelBuilder &b, mlir::xf::ScanOp op, const KernelRequest &request);
+mlir::LogicalResult emitScanStep(KernelBuilder &b, mlir::xf::ScanStepOp op, const KernelRequest &request);
 mlir::LogicalResult emitConcat(KernelBuilder &b, mlir::xf::ConcatOp op, const KernelRequest &request);
 
 /// Bytes of scratch that one thread needs; 0 for the kinds without.

@@ -1,0 +1,302 @@
+// The kernel of xf.row: each thread takes a contiguous range of rows, each row is walked over in passes (RowSchedule.h)
+// of 16 elements at a time.
+//
+// Sums are the same on every instruction set and for every way to split the rows: element i belongs to lane i mod 16,
+// lanes outside the row count as the identity, and one tree combines the lanes.
+#include "compiler/Target/CPU/KernelEmitters.h"
+#include "compiler/Target/CPU/RegionVectorizer.h"
+#include "compiler/Target/CPU/RowSchedule.h"
+#include "compiler/Target/CPU/VectorMath.h"
+
+using namespace mlir;
+using namespace mlir::xf;
+
+namespace xf::cpu {
+namespace {
+
+RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+Type elementOf(Value value) { return typeOf(value).getElementType(); }
+
+class RowEmitter {
+public:
+  RowEmitter(KernelBuilder &b, RowOp op, const KernelRequest &request)
+      : b(b), op(op), request(request), body(op.getBody().front()), schedule(op, request.root) {}
+
+  void emit();
+
+private:
+  /// Memory that holds a row: 16 elements are `stride` apart. `constantStride` is what is known of it.
+  struct Place {
+    Value address;
+    int64_t constantStride;
+    Value stride;
+  };
+
+  unsigned lastDim() { return typeOf(op.getResult(0)).getRank() - 1; }
+  void findLength();
+  Place placeOf(unsigned view, Value tensor, ArrayRef<int64_t> map, ArrayRef<Value> indices);
+  Place scratchPlace(unsigned row);
+  Place tablePlace(EmbedOp embed);
+  void emitOneRow(ArrayRef<Value> indices);
+  void emitStatistics(unsigned level);
+  void emitPass(unsigned pass);
+  SmallVector<Value> emitChunk(unsigned pass, Value offset, Value count, ArrayRef<Value> running);
+  Value emitValue(Value value);
+  Value chunkAddress(const Place &place, Type element);
+  Value load(const Place &place, Type element);
+  void store(const Place &place, Value value);
+
+  KernelBuilder &b;
+  RowOp op;
+  const KernelRequest &request;
+  Block &body;
+  RowSchedule schedule;
+  Value length; // of a row; null if there are none
+  std::optional<int64_t> staticLength;
+
+  // Of the current row.
+  SmallVector<Place> inputs, outputs;
+  llvm::DenseMap<Operation *, Place> tableRows;
+  llvm::DenseMap<Value, Value> numbers; // values that are one number
+
+  // Of the current chunk.
+  unsigned pass = 0;
+  Value offset, count;
+  llvm::DenseMap<Value, Value> vectors;
+};
+
+void RowEmitter::findLength() {
+  for (auto [i, argument] : llvm::enumerate(body.getArguments()))
+    if (RowSchedule::isRow(argument) && !length) {
+      staticLength = typeOf(argument).getDimSize(0);
+      length = b.size(request.viewOf(op.getInputs()[i]), typeOf(op.getInputs()[i]).getRank() - 1);
+    }
+  for (auto [i, result] : llvm::enumerate(op.getResults()))
+    if (typeOf(result).getShape().back() != 1 && !length) {
+      staticLength = typeOf(result).getShape().back();
+      length = b.size(request.resultView() + i, lastDim());
+    }
+  // Embeddings that only a statistic is taken of.
+  for (auto embed : body.getOps<EmbedOp>())
+    if (!length && RowSchedule::isRow(embed.getResult()))
+      staticLength = typeOf(embed.getResult()).getDimSize(0);
+  if (staticLength && ShapedType::isDynamic(*staticLength))
+    staticLength.reset();
+  if (staticLength)
+    length = b.i64(*staticLength);
+}
+
+/// The row of `tensor` at the results' leading `indices`.
+RowEmitter::Place RowEmitter::placeOf(unsigned view, Value tensor, ArrayRef<int64_t> map, ArrayRef<Value> indices) {
+  unsigned rank = map.size();
+  Value start = b.i64(0);
+  for (auto [d, target] : llvm::enumerate(map)) {
+    if (target < 0 || target >= static_cast<int64_t>(indices.size()))
+      continue;
+    Value index = indices[target];
+    if (auto slots = d == 0 ? request.slotsOf(tensor) : std::nullopt) {
+      Value address = b.at(b.data(*slots), b.mul(index, b.stride(*slots, 0)), b.getI32Type());
+      index = b.toI64(b.load(b.getI32Type(), address));
+    }
+    start = b.add(start, b.mul(index, b.stride(view, d)));
+  }
+  Value address = b.at(b.data(view), start, elementOf(tensor));
+  return {address, rank ? request.access.lastStride[view] : 1, rank ? b.stride(view, rank - 1) : Value()};
+}
+
+RowEmitter::Place RowEmitter::scratchPlace(unsigned row) {
+  Value rowElements = b.mul(b.ceilDiv(length, kLanes), kLanes);
+  return {b.at(b.scratch(), b.mul(rowElements, row), b.getF32Type()), 1, Value()};
+}
+
+/// The row of an embedding's table.
+RowEmitter::Place RowEmitter::tablePlace(EmbedOp embed) {
+  Value table = embed.getTable(), id = b.toI64(numbers.lookup(embed.getIds()));
+  unsigned view = request.viewOf(table);
+  Type element = elementOf(table);
+  if (!RowSchedule::isInPanels(table, request.root))
+    return {b.at(b.data(view), b.mul(id, b.stride(view, 0)), element), request.access.lastStride[view], b.stride(view, 1)};
+  Value panel = b.mul(b.div(id, b.i64(kLanes)), typeOf(table).getDimSize(1) * kLanes);
+  return {b.at(b.data(view), b.add(panel, b.rem(id, b.i64(kLanes))), element), kLanes, b.i64(kLanes)};
+}
+
+void RowEmitter::emit() {
+  findLength();
+  unsigned leading = lastDim(), view = request.resultView();
+  Value rows = b.i64(1);
+  for (unsigned d = 0; d < leading; ++d)
+    rows = b.mul(rows, b.size(view, d));
+  auto [first, end] = b.share(rows);
+  // The rows' indices are counted up beside the row's number, which saves divisions.
+  SmallVector<Value> start(leading);
+  Value rest = first;
+  for (unsigned d = leading; d-- > 0;) {
+    start[d] = d == 0 ? rest : b.rem(rest, b.size(view, d));
+    rest = d == 0 ? rest : b.div(rest, b.size(view, d));
+  }
+  b.loop(first, end, 1, start, [&](Value, ValueRange carried) {
+    SmallVector<Value> indices(carried);
+    emitOneRow(indices);
+    Value carry = b.i64(1);
+    for (unsigned d = leading; d-- > 0;) {
+      Value next = b.add(indices[d], carry);
+      Value full = b.equal(next, b.size(view, d));
+      indices[d] = d == 0 ? next : b.create<arith::SelectOp>(full, b.i64(0), next).getResult();
+      carry = b.create<arith::ExtUIOp>(b.i64Type(), full);
+    }
+    return indices;
+  });
+}
+
+void RowEmitter::emitOneRow(ArrayRef<Value> indices) {
+  inputs.clear(), outputs.clear(), numbers.clear(), tableRows.clear();
+  for (auto [i, argument] : llvm::enumerate(body.getArguments())) {
+    Value tensor = op.getInputs()[i];
+    inputs.push_back(placeOf(request.viewOf(tensor), tensor, op.getMap(i), indices));
+    if (!RowSchedule::isRow(argument))
+      numbers[argument] = b.load(elementOf(argument), inputs.back().address);
+  }
+  SmallVector<int64_t> identityMap = llvm::to_vector(llvm::seq<int64_t>(0, lastDim() + 1));
+  for (auto [i, result] : llvm::enumerate(op.getResults()))
+    outputs.push_back(placeOf(request.resultView() + i, result, identityMap, indices));
+  emitStatistics(0);
+  for (unsigned p = 0; p < schedule.passes(); ++p) {
+    emitPass(p);
+    emitStatistics(p + 1);
+  }
+  for (auto [i, value] : llvm::enumerate(body.getTerminator()->getOperands()))
+    if (!RowSchedule::isRow(value))
+      b.store(numbers.lookup(value), outputs[i].address);
+}
+
+/// What can be known of the row once the passes below `level` are done.
+void RowEmitter::emitStatistics(unsigned level) {
+  for (Operation &inner : body.without_terminator()) {
+    if (schedule.level(inner.getResult(0)) != level)
+      continue;
+    if (auto embed = dyn_cast<EmbedOp>(inner)) {
+      tableRows[embed] = tablePlace(embed);
+      if (!RowSchedule::isRow(embed.getResult()))
+        numbers[embed.getResult()] = b.load(elementOf(embed.getResult()), tableRows[embed].address);
+    } else if (auto reduce = dyn_cast<ReduceOp>(inner)) {
+      if (!RowSchedule::isRow(reduce.getX()))
+        numbers[reduce.getResult()] = numbers.lookup(reduce.getX());
+    } else if (auto map = cast<MapOp>(inner); !RowSchedule::isRow(map.getResult(0))) {
+      RegionVectorizer region(b);
+      for (auto [argument, input] : llvm::zip(map.getBody().getArguments(), map.getInputs()))
+        region.bind(argument, numbers.lookup(input));
+      for (auto [result, value] : llvm::zip(map.getResults(), region.emitYields(map.getBody().front())))
+        numbers[result] = value;
+    }
+  }
+}
+
+void RowEmitter::emitPass(unsigned p) {
+  pass = p;
+  SmallVector<Value> running;
+  for (ReduceOp reduce : schedule.reductions(p))
+    running.push_back(b.splat(identity(b, reduce.getKind(), elementOf(reduce.getX()))));
+  Value whole = b.mul(b.div(length, b.i64(kLanes)), kLanes);
+  if (!staticLength || *staticLength >= kLanes)
+    running = b.loop(b.i64(0), whole, kLanes, running,
+                     [&](Value i, ValueRange carried) { return emitChunk(p, i, Value(), llvm::to_vector(carried)); });
+  if (!staticLength) {
+    Value tail = b.sub(length, whole);
+    running = b.choose(
+        b.less(b.i64(0), tail), [&] { return emitChunk(p, whole, tail, running); }, [&] { return running; });
+  } else if (int64_t tail = *staticLength % kLanes) {
+    running = emitChunk(p, b.i64(*staticLength - tail), b.i64(tail), running);
+  }
+  for (auto [reduce, value] : llvm::zip(schedule.reductions(p), running))
+    numbers[reduce.getResult()] = reduceLanes(b, reduce.getKind(), value);
+}
+
+/// Elements offset … offset + 15 of the row, or the first `count` of them.
+SmallVector<Value> RowEmitter::emitChunk(unsigned p, Value at, Value lanes, ArrayRef<Value> running) {
+  offset = at, count = lanes;
+  vectors.clear();
+  SmallVector<Value> next;
+  for (auto [reduce, sum] : llvm::zip(schedule.reductions(p), running)) {
+    Value vector = b.splat(emitValue(reduce.getX()));
+    if (count) {
+      Value nothing = b.splat(identity(b, reduce.getKind(), elementOf(reduce.getX())));
+      vector = b.create<arith::SelectOp>(b.firstLanes(count), vector, nothing);
+    }
+    next.push_back(combine(b, reduce.getKind(), vector, sum));
+  }
+  for (unsigned i : schedule.stores(p))
+    store(outputs[i], emitValue(body.getTerminator()->getOperand(i)));
+  return next;
+}
+
+Value RowEmitter::chunkAddress(const Place &place, Type element) {
+  Value distance = ShapedType::isDynamic(place.constantStride) ? b.mul(offset, place.stride)
+                                                               : b.mul(offset, place.constantStride);
+  return b.at(place.address, distance, element);
+}
+
+Value RowEmitter::load(const Place &place, Type element) {
+  return b.loadStrided(element, chunkAddress(place, element), place.constantStride, place.stride, count);
+}
+
+void RowEmitter::store(const Place &place, Value value) {
+  if (!RegionVectorizer::isVector(value))
+    value = b.splat(value);
+  Type element = cast<VectorType>(value.getType()).getElementType();
+  b.storeStrided(value, chunkAddress(place, element), place.constantStride, place.stride, count);
+}
+
+/// A value of the body for the current chunk: a vector, or a scalar if all elements share it.
+Value RowEmitter::emitValue(Value value) {
+  if (!RowSchedule::isRow(value))
+    return numbers.lookup(value);
+  if (Value known = vectors.lookup(value))
+    return known;
+  Value emitted;
+  auto argument = dyn_cast<BlockArgument>(value);
+  auto scratch = schedule.scratchRow(value);
+  bool isKept = !argument && schedule.firstUse(value) < pass;
+  if (argument)
+    emitted = load(inputs[argument.getArgNumber()], elementOf(value));
+  else if (auto stored = schedule.storedAs(value); isKept && stored)
+    emitted = load(outputs[*stored], elementOf(value));
+  else if (isKept && scratch)
+    emitted = load(scratchPlace(*scratch), elementOf(value));
+  else if (auto embed = value.getDefiningOp<EmbedOp>())
+    emitted = load(tableRows.lookup(embed), elementOf(value));
+  else {
+    auto map = value.getDefiningOp<MapOp>();
+    RegionVectorizer region(b);
+    for (auto [regionArgument, input] : llvm::zip(map.getBody().getArguments(), map.getInputs()))
+      region.bind(regionArgument, emitValue(input));
+    emitted = region.emit(map.getBody().front().getTerminator()->getOperand(cast<OpResult>(value).getResultNumber()));
+  }
+  if (scratch && !isKept)
+    store(scratchPlace(*scratch), emitted);
+  vectors[value] = emitted;
+  return emitted;
+}
+
+} // namespace
+
+LogicalResult emitRow(KernelBuilder &b, RowOp op, const KernelRequest &request) {
+  RowEmitter(b, op, request).emit();
+  return success();
+}
+
+int64_t rowScratchBytes(RowOp op, ModuleOp root) {
+  RowSchedule schedule(op, root);
+  if (schedule.scratchRows() == 0)
+    return 0;
+  int64_t length = 1;
+  auto consider = [&](Value value) {
+    auto type = typeOf(value);
+    length = std::max(length, type.isDynamicDim(0) ? getBound(root, getDimName(type, 0)).value_or(0) : type.getDimSize(0));
+  };
+  for (Operation &inner : op.getBody().front().without_terminator())
+    for (Value result : inner.getResults())
+      consider(result);
+  return llvm::alignTo(length, kLanes) * sizeof(float) * schedule.scratchRows();
+}
+
+} // namespace xf::cpu
