@@ -1,0 +1,226 @@
+// Maps, row statistics, row kernels and scans.
+#include "compiler/Reference/Machine.h"
+
+#include <cmath>
+
+namespace xf {
+
+/// Runs `body` for each element of `shape`; operand o's dimension d follows dimension maps[o][d].
+template <typename T>
+llvm::Error Machine<T>::apply(mlir::Block &body, llvm::ArrayRef<const Array<T> *> inputs,
+                              llvm::ArrayRef<llvm::ArrayRef<int64_t>> maps, llvm::ArrayRef<int64_t> shape,
+                              llvm::ArrayRef<Array<T> *> results) {
+  auto region = compile(body);
+  if (!region)
+    return region.takeError();
+  ScalarFrame &frame = (*region)->frame;
+  std::vector<llvm::SmallVector<int64_t>> strides;
+  for (auto [input, map] : llvm::zip(inputs, maps)) {
+    llvm::SmallVector<int64_t> own = stridesOf(input->shape), stride(shape.size(), 0);
+    for (auto [d, target] : llvm::enumerate(map))
+      if (target >= 0)
+        stride[target] += own[d];
+    strides.push_back(std::move(stride));
+  }
+  int64_t total = 1;
+  for (int64_t d : shape)
+    total *= d;
+  Odometer at(shape, std::move(strides));
+  for (int64_t first = 0; first < total; first += ScalarFrame::maxLanes) {
+    int lanes = std::min<int64_t>(ScalarFrame::maxLanes, total - first);
+    for (int l = 0; l < lanes; ++l, at.next())
+      for (auto [o, input] : llvm::enumerate(inputs)) {
+        if (input->isFloat)
+          frame.floatArg(o)[l] = input->floats[at.offset(o)];
+        else
+          frame.intArg(o)[l] = input->ints[at.offset(o)];
+      }
+    if (llvm::Error error = frame.run(lanes))
+      return error;
+    for (auto [r, result] : llvm::enumerate(results)) {
+      if (result->isFloat)
+        std::copy_n(frame.floatResult(r), lanes, result->floats.begin() + first);
+      else
+        std::copy_n(frame.intResult(r), lanes, result->ints.begin() + first);
+    }
+  }
+  return llvm::Error::success();
+}
+
+template <typename T>
+llvm::Error Machine<T>::exec(mlir::xf::MapOp op) {
+  std::vector<const Array<T> *> inputs;
+  std::vector<llvm::ArrayRef<int64_t>> maps;
+  for (auto [i, input] : llvm::enumerate(op.getInputs())) {
+    inputs.push_back(&get(input));
+    maps.push_back(op.getMap(i));
+  }
+  std::vector<std::shared_ptr<Array<T>>> results;
+  std::vector<Array<T> *> pointers;
+  for (mlir::Value value : op.getResults()) {
+    auto result = makeResult(value);
+    if (!result)
+      return result.takeError();
+    results.push_back(*result);
+    pointers.push_back(result->get());
+  }
+  if (llvm::Error error = apply(op.getBody().front(), inputs, maps, pointers.front()->shape, pointers))
+    return error;
+  for (auto [value, result] : llvm::zip(op.getResults(), results))
+    if (llvm::Error error = define(value, result))
+      return error;
+  return llvm::Error::success();
+}
+
+/// Sixteen partials by index mod 16, combined by distance 8, 4, 2, 1.
+template <typename T>
+static T reduceRow(mlir::xf::ReduceKind kind, const T *row, int64_t n) {
+  bool isSum = kind == mlir::xf::ReduceKind::sum;
+  auto combine = [&](T a, T b) -> T {
+    if (isSum)
+      return a + b;
+    return std::isnan(a) || std::isnan(b) ? T(NAN) : std::max(a, b);
+  };
+  T partial[16];
+  std::fill_n(partial, 16, isSum ? T(0) : -T(INFINITY));
+  for (int64_t i = 0; i < n; ++i)
+    partial[i % 16] = combine(partial[i % 16], row[i]);
+  for (int distance = 8; distance; distance /= 2)
+    for (int i = 0; i < distance; ++i)
+      partial[i] = combine(partial[i], partial[i + distance]);
+  return partial[0];
+}
+
+template <typename T>
+llvm::Error Machine<T>::exec(mlir::xf::ReduceOp op) {
+  const Array<T> &x = get(op.getX());
+  auto result = std::make_shared<Array<T>>(x.shape, true);
+  int64_t n = x.shape.back();
+  result->shape.back() = 1;
+  result->floats.resize(result->size());
+  for (auto [r, value] : llvm::enumerate(result->floats))
+    value = reduceRow(op.getKind(), x.floats.data() + r * n, n);
+  return define(op.getResult(), std::move(result));
+}
+
+/// One row after the other through the body, which is a block of ordinary ops on rank-1 tensors.
+template <typename T>
+llvm::Error Machine<T>::exec(mlir::xf::RowOp op) {
+  std::vector<std::shared_ptr<Array<T>>> results;
+  for (mlir::Value value : op.getResults()) {
+    auto result = makeResult(value);
+    if (!result)
+      return result.takeError();
+    results.push_back(*result);
+  }
+  llvm::SmallVector<int64_t> rows(results.front()->shape);
+  rows.pop_back();
+  int64_t last = rows.size(), count = 1;
+  for (int64_t d : rows)
+    count *= d;
+  // The operands, and where their rows start.
+  std::vector<Ref<T>> inputs;
+  std::vector<llvm::SmallVector<int64_t>> strides;
+  for (auto [i, value] : llvm::enumerate(op.getInputs())) {
+    inputs.push_back(values.find(value)->second);
+    llvm::SmallVector<int64_t> own = stridesOf(inputs.back()->shape), stride(rows.size(), 0);
+    for (auto [d, target] : llvm::enumerate(op.getMap(i)))
+      if (target >= 0 && target < last)
+        stride[target] += own[d];
+    strides.push_back(std::move(stride));
+  }
+  mlir::Block &body = op.getBody().front();
+  Odometer at(rows, std::move(strides));
+  for (int64_t row = 0; row < count; ++row, at.next()) {
+    for (auto [i, input] : llvm::enumerate(inputs)) {
+      llvm::ArrayRef<int64_t> map = op.getMap(i);
+      int64_t length = !map.empty() && map.back() == last ? input->shape.back() : 1;
+      auto part = std::make_shared<Array<T>>(llvm::ArrayRef<int64_t>{length}, input->isFloat);
+      for (int64_t e = 0; e < length; ++e)
+        part->copy(e, *input, at.offset(i) + e);
+      if (llvm::Error error = define(body.getArgument(i), std::move(part)))
+        return error;
+    }
+    if (llvm::Error error = execute(body))
+      return error;
+    for (auto [value, result] : llvm::zip(body.getTerminator()->getOperands(), results)) {
+      const Array<T> &part = get(value);
+      for (int64_t e = 0; e < part.size(); ++e)
+        result->copy(row * part.size() + e, part, e);
+    }
+  }
+  for (auto [value, result] : llvm::zip(op.getResults(), results))
+    if (llvm::Error error = define(value, result))
+      return error;
+  return llvm::Error::success();
+}
+
+/// The recurrence along `axis`. Each state holds one value for each element beside the axis, outer before inner.
+template <typename T>
+llvm::Error Machine<T>::scan(mlir::Block &body, llvm::ArrayRef<const Array<T> *> inputs, int64_t axis,
+                             llvm::MutableArrayRef<std::vector<T>> states, llvm::ArrayRef<Array<T> *> results) {
+  auto region = compile(body);
+  if (!region)
+    return region.takeError();
+  ScalarFrame &frame = (*region)->frame;
+  llvm::ArrayRef<int64_t> shape = results.front()->shape;
+  int64_t outer = 1, inner = 1, steps = shape[axis], count = states.size();
+  for (auto [d, size] : llvm::enumerate(shape))
+    (static_cast<int64_t>(d) < axis ? outer : inner) *= static_cast<int64_t>(d) == axis ? 1 : size;
+  for (int64_t o = 0; o < outer; ++o)
+    for (int64_t t = 0; t < steps; ++t)
+      for (int64_t first = 0; first < inner; first += ScalarFrame::maxLanes) {
+        int lanes = std::min<int64_t>(ScalarFrame::maxLanes, inner - first);
+        int64_t offset = (o * steps + t) * inner + first;
+        for (int64_t s = 0; s < count; ++s)
+          std::copy_n(states[s].begin() + o * inner + first, lanes, frame.floatArg(s));
+        for (auto [i, input] : llvm::enumerate(inputs)) {
+          if (input->isFloat)
+            std::copy_n(input->floats.begin() + offset, lanes, frame.floatArg(count + i));
+          else
+            std::copy_n(input->ints.begin() + offset, lanes, frame.intArg(count + i));
+        }
+        if (llvm::Error error = frame.run(lanes))
+          return error;
+        for (int64_t s = 0; s < count; ++s)
+          std::copy_n(frame.floatResult(s), lanes, states[s].begin() + o * inner + first);
+        for (auto [r, result] : llvm::enumerate(results)) {
+          if (result->isFloat)
+            std::copy_n(frame.floatResult(count + r), lanes, result->floats.begin() + offset);
+          else
+            std::copy_n(frame.intResult(count + r), lanes, result->ints.begin() + offset);
+        }
+      }
+  return llvm::Error::success();
+}
+
+template <typename T>
+llvm::Error Machine<T>::exec(mlir::xf::ScanOp op) {
+  std::vector<const Array<T> *> inputs;
+  for (mlir::Value input : op.getInputs())
+    inputs.push_back(&get(input));
+  std::vector<std::shared_ptr<Array<T>>> results;
+  std::vector<Array<T> *> pointers;
+  for (mlir::Value value : op.getResults()) {
+    auto result = makeResult(value);
+    if (!result)
+      return result.takeError();
+    results.push_back(*result);
+    pointers.push_back(result->get());
+  }
+  int64_t steps = pointers.front()->shape[op.getAxis()];
+  std::vector<std::vector<T>> states;
+  for (double init : op.getInit())
+    states.emplace_back(steps ? pointers.front()->size() / steps : 0, static_cast<T>(init));
+  if (llvm::Error error = scan(op.getBody().front(), inputs, op.getAxis(), states, pointers))
+    return error;
+  for (auto [value, result] : llvm::zip(op.getResults(), results))
+    if (llvm::Error error = define(value, result))
+      return error;
+  return llvm::Error::success();
+}
+
+template class Machine<float>;
+template class Machine<double>;
+
+} // namespace xf

@@ -1,0 +1,143 @@
+// From a region's ops to a flat program.
+#include "compiler/Import/Error.h"
+#include "compiler/Reference/Scalar.h"
+#include "dialect/IR/Xf.h"
+
+#include "mlir/IR/Matchers.h"
+
+namespace xf {
+
+static bool isFloatValue(mlir::Value value) { return llvm::isa<mlir::FloatType>(value.getType()); }
+
+static bool isScalar(mlir::Type type) { return type.isF32() || type.isF64() || type.isIntOrIndex(); }
+
+static unsigned widthOf(mlir::Type type) { return llvm::isa<mlir::IndexType>(type) ? 64 : type.getIntOrFloatBitWidth(); }
+
+static std::string spell(mlir::Type type) {
+  std::string text;
+  llvm::raw_string_ostream(text) << type;
+  return text;
+}
+
+struct ScalarCompiler {
+  ScalarProgram program;
+  llvm::DenseMap<mlir::Value, ScalarProgram::Reg> regs;
+
+  ScalarProgram::Reg define(mlir::Value value) {
+    bool isFloat = isFloatValue(value);
+    ScalarProgram::Reg reg{isFloat, isFloat ? program.floatRegs++ : program.intRegs++};
+    regs[value] = reg;
+    return reg;
+  }
+
+  /// The register of a value; one from outside the region becomes a constant or a capture.
+  llvm::Expected<ScalarProgram::Reg> use(mlir::Value value) {
+    if (auto it = regs.find(value); it != regs.end())
+      return it->second;
+    if (auto *op = value.getDefiningOp(); op && op->hasTrait<mlir::OpTrait::ConstantLike>()) {
+      if (llvm::Error error = constant(op))
+        return error;
+      return regs[value];
+    }
+    if (!value.getType().isIntOrIndex())
+      return makeError("a scalar region cannot take a {} from outside", spell(value.getType()));
+    auto reg = define(value);
+    program.captures.push_back(value);
+    program.captureRegs.push_back(reg);
+    return reg;
+  }
+
+  llvm::Error constant(mlir::Operation *op) {
+    mlir::Attribute attr;
+    if (!mlir::matchPattern(op->getResult(0), mlir::m_Constant(&attr)))
+      return makeError("the constant {} has no value", op->getName().getStringRef().str());
+    auto reg = define(op->getResult(0));
+    if (auto value = llvm::dyn_cast<mlir::FloatAttr>(attr))
+      program.floatConstants.push_back({reg.number, value.getValueAsDouble()});
+    else if (auto value = llvm::dyn_cast<mlir::IntegerAttr>(attr))
+      program.intConstants.push_back(
+          {reg.number, value.getType().isInteger(1) ? value.getValue().getZExtValue() : value.getValue().getSExtValue()});
+    else
+      return makeError("the constant {} is no scalar", op->getName().getStringRef().str());
+    return llvm::Error::success();
+  }
+
+  llvm::Error compile(mlir::Operation *op) {
+    if (op->hasTrait<mlir::OpTrait::ConstantLike>())
+      return constant(op);
+    ScalarInst inst;
+    inst.kernel = findScalarKernel(op);
+    if (!inst.kernel || op->getNumResults() != 1 || !isScalar(op->getResult(0).getType()))
+      return makeError("a scalar region cannot hold {}", op->getName().getStringRef().str());
+    auto operands = op->getOperands();
+    if (auto at = llvm::dyn_cast<mlir::xf::AtOp>(op)) {
+      auto known = llvm::find(program.tensors, mlir::Value(at.getTensor()));
+      inst.tensor = known - program.tensors.begin();
+      if (inst.tensor == static_cast<int>(program.tensors.size()))
+        program.tensors.push_back(at.getTensor());
+      operands = at.getIndices();
+    }
+    for (auto [i, operand] : llvm::enumerate(operands)) {
+      if (!isScalar(operand.getType()))
+        return makeError("a scalar region cannot compute on {}", spell(operand.getType()));
+      auto reg = use(operand);
+      if (!reg)
+        return reg.takeError();
+      if (llvm::isa<mlir::xf::AtOp>(op))
+        inst.indices.push_back(reg->number);
+      else
+        inst.operands[i] = reg->number;
+    }
+    mlir::Type type = op->getResult(0).getType();
+    // Comparisons give i1 and need their operands' width, as conversions from integers do.
+    bool converts = llvm::isa<mlir::arith::CmpIOp, mlir::arith::SIToFPOp, mlir::arith::UIToFPOp, mlir::arith::ExtSIOp,
+                              mlir::arith::ExtUIOp, mlir::arith::IndexCastOp, mlir::arith::IndexCastUIOp>(op);
+    inst.bits = widthOf(converts ? op->getOperand(0).getType() : type);
+    inst.f32 = type.isF32();
+    inst.result = define(op->getResult(0)).number;
+    program.insts.push_back(std::move(inst));
+    return llvm::Error::success();
+  }
+
+  llvm::Error finish(mlir::ValueRange results) {
+    for (mlir::Value result : results) {
+      auto reg = use(result);
+      if (!reg)
+        return reg.takeError();
+      program.results.push_back(*reg);
+    }
+    return llvm::Error::success();
+  }
+};
+
+llvm::Expected<ScalarProgram> ScalarProgram::compile(mlir::Block &block) {
+  ScalarCompiler compiler;
+  for (mlir::Value arg : block.getArguments()) {
+    if (!isScalar(arg.getType()))
+      return makeError("a scalar region cannot take {}", spell(arg.getType()));
+    compiler.program.args.push_back(compiler.define(arg));
+  }
+  for (mlir::Operation &op : block.without_terminator())
+    if (llvm::Error error = compiler.compile(&op))
+      return error;
+  if (llvm::Error error = compiler.finish(block.getTerminator()->getOperands()))
+    return error;
+  return std::move(compiler.program);
+}
+
+llvm::Expected<ScalarProgram> ScalarProgram::compile(mlir::Operation *op) {
+  ScalarCompiler compiler;
+  for (mlir::Value operand : op->getOperands()) {
+    if (!isScalar(operand.getType()))
+      return makeError("{} cannot be interpreted", op->getName().getStringRef().str());
+    auto known = compiler.regs.find(operand);
+    compiler.program.args.push_back(known == compiler.regs.end() ? compiler.define(operand) : known->second);
+  }
+  if (llvm::Error error = compiler.compile(op))
+    return error;
+  if (llvm::Error error = compiler.finish(op->getResults()))
+    return error;
+  return std::move(compiler.program);
+}
+
+} // namespace xf
