@@ -1,0 +1,56 @@
+#include "compiler/Conversion/XfToLLVM/DataLayout.h"
+
+#include "compiler/Conversion/XfToLLVM/MemoryPlan.h"
+#include "compiler/Transforms/Layouts.h"
+
+using namespace mlir;
+using namespace mlir::xf;
+
+namespace xf {
+
+static constexpr int64_t kAlignment = 64;
+
+int64_t stateRows(StateOp state, ModuleOp module) {
+  auto type = state.getTensorType();
+  return type.isDynamicDim(0) ? getBound(module, getDimName(type, 0)).value_or(1) : type.getDimSize(0);
+}
+
+int64_t stateRowBytes(StateOp state, ModuleOp module) {
+  auto type = state.getTensorType();
+  return maxElements(type, state.getLayout(), module) / stateRows(state, module) * elementBytes(type.getElementType());
+}
+
+DataLayout layOutData(ModuleOp module) {
+  DataLayout layout;
+  auto place = [](auto &map, int64_t &bytes, Operation *op, int64_t size, int64_t layers) {
+    int64_t stride = llvm::alignTo(size, kAlignment);
+    map[op] = {bytes, stride, layers};
+    bytes += stride * layers;
+  };
+  llvm::SetVector<Operation *> read;
+  module.walk([&](EntryOp entry) {
+    entry.walk([&](ParamOp param) { read.insert(module.lookupSymbol(param.getNameAttr())); });
+  });
+  // In the module's order: a stack's weights lie as its layers use them.
+  for (Operation &op : *module.getBody()) {
+    if (!read.contains(&op))
+      continue;
+    if (auto weight = dyn_cast<WeightOp>(op)) {
+      place(layout.weights, layout.weightBytes, &op,
+            maxElements(weight.getTensorType(), weight.getLayout(), module) * elementBytes(weight.getTensorType().getElementType()), weight.getLayers());
+    } else if (auto parameter = dyn_cast<ParameterOp>(op)) {
+      int64_t layers = 1;
+      for (int64_t count : parameter.getCounts())
+        layers *= count;
+      place(layout.weights, layout.weightBytes, &op, parameter.getTensorType().getNumElements() * 4, layers);
+    }
+  }
+  for (auto state : module.getOps<StateOp>())
+    place(layout.states, layout.stateBytes, state, stateRows(state, module) * stateRowBytes(state, module), state.getLayers());
+  if (auto bounds = module->getAttrOfType<DictionaryAttr>(kBoundsAttr))
+    for (auto [i, bound] : llvm::enumerate(bounds))
+      layout.dims[bound.getName().getValue()] = i;
+  return layout;
+}
+
+} // namespace xf

@@ -1,0 +1,298 @@
+// The plan of an entry: straight-line code that every thread runs.
+//
+// For each kernel op it describes operands and results as strided views, calls the kernel through the context's table,
+// and waits for the other threads. Rearranges and slices cost nothing: they are strides. A stack of layers is a loop
+// that carries pointers: a layer reads its input where the layer before has written it, and writes to the other of two places.
+#include "compiler/Conversion/XfToLLVM/KernelTable.h"
+#include "compiler/Conversion/XfToLLVM/MemoryPlan.h"
+#include "compiler/Conversion/XfToLLVM/Plan.h"
+#include "compiler/Conversion/XfToLLVM/PlanBuilder.h"
+#include "runtime/abi/xf_abi.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace mlir::xf;
+
+namespace xf {
+namespace {
+
+/// A view as a kernel gets it; sizes and strides as monomials.
+struct KernelView {
+  Value data;
+  SmallVector<Monomial> sizes, strides;
+};
+
+class PlanEmitter {
+public:
+  PlanEmitter(EntryOp entry, const DataLayout &layout, KernelTable &kernels, ModuleOp code)
+      : entry(entry), root(entry->getParentOfType<ModuleOp>()), kernels(kernels), memory(planMemory(entry)),
+        builder(code.getBodyRegion()), plan(builder, entry.getLoc(), Value(), layout) {}
+
+  LogicalResult run(StringRef name) {
+    auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(builder.getContext()), {plan.ptr()});
+    builder.setInsertionPointToEnd(builder.getBlock());
+    auto function = LLVM::LLVMFuncOp::create(builder, entry.getLoc(), name, type);
+    Block *body = function.addEntryBlock(builder);
+    builder.setInsertionPointToStart(body);
+    plan.context = body->getArgument(0);
+    plan.loadDims();
+    io = plan.contextField(offsetof(xf_abi_context, io));
+    weights = plan.contextField(offsetof(xf_abi_context, weights));
+    state = plan.contextField(offsetof(xf_abi_context, state));
+    workspace = plan.contextField(offsetof(xf_abi_context, workspace));
+    table = plan.contextField(offsetof(xf_abi_context, kernels));
+    Value threads = plan.load(builder.getI32Type(), plan.context, offsetof(xf_abi_context, threads));
+    Value one = LLVM::ConstantOp::create(builder, entry.getLoc(), builder.getI32Type(), builder.getI32IntegerAttr(1));
+    manyThreads = LLVM::ICmpOp::create(builder, entry.getLoc(), LLVM::ICmpPredicate::sgt, threads, one);
+    views = LLVM::AllocaOp::create(builder, entry.getLoc(), plan.ptr(), builder.getI8Type(), plan.constant(viewBytes()), 8);
+
+    for (auto [i, arg] : llvm::enumerate(entry.getBody().getArguments()))
+      pointers[arg] = plan.load(plan.ptr(), io, 8 * i);
+    auto *terminator = entry.getBody().front().getTerminator();
+    for (OpOperand &result : terminator->getOpOperands())
+      pointers[result.get()] = plan.load(plan.ptr(), io, 8 * (entry.getBody().getNumArguments() + result.getOperandNumber()));
+    if (failed(emitBlock(entry.getBody().front())))
+      return failure();
+    LLVM::ReturnOp::create(builder, entry.getLoc(), ValueRange());
+    return success();
+  }
+
+  int64_t workspaceBytes() const { return memory.bytes; }
+
+private:
+  /// Room for the views of any one kernel.
+  int64_t viewBytes() {
+    size_t most = 1;
+    entry.walk([&](Operation *op) {
+      if (!isa<EntryOp>(op))
+        most = std::max<size_t>(most, cpu::kernelOperands(op).size() + op->getNumResults() + 4);
+    });
+    return most * sizeof(xf_abi_view);
+  }
+
+  LogicalResult emitBlock(Block &block) {
+    for (Operation &op : block.without_terminator()) {
+      if (auto repeat = dyn_cast<RepeatOp>(op)) {
+        if (failed(emitRepeat(repeat)))
+          return failure();
+      } else if (auto constant = dyn_cast<arith::ConstantIndexOp>(op)) {
+        layers[constant] = plan.constant(constant.value());
+      } else if (!isa<RearrangeOp, SliceOp, ParamOp, LoadOp, arith::ConstantOp>(op)) {
+        if (failed(emitKernel(&op)))
+          return failure();
+      }
+    }
+    return success();
+  }
+
+  Value inWorkspace(const Slot &slot) { return plan.advance(workspace, slot.offset); }
+
+  LogicalResult emitRepeat(RepeatOp repeat) {
+    Location loc = repeat.getLoc();
+    size_t carried = repeat.getInits().size();
+    Block &body = repeat.getBody().front();
+    auto *yield = body.getTerminator();
+    // Values that only the last layer's run leaves behind have one place, known before the loop.
+    for (size_t i = carried; i < repeat.getNumResults(); ++i)
+      pointers[repeat.getResult(i)] = rootPointer(yield->getOperand(i));
+    SmallVector<Value> state;
+    for (Value init : repeat.getInits())
+      state.push_back(rootPointer(init));
+    for (auto &pair : memory.carried[repeat])
+      state.push_back(inWorkspace(pair.first));
+    for (auto &pair : memory.carried[repeat])
+      state.push_back(inWorkspace(pair.second));
+
+    auto loop = scf::ForOp::create(builder, loc, plan.constant(0), plan.constant(repeat.getCount()), plan.constant(1), state);
+    {
+      OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPointToStart(loop.getBody());
+      layers[repeat.getLayer()] = loop.getInductionVar();
+      auto args = loop.getRegionIterArgs();
+      for (size_t i = 0; i < carried; ++i) {
+        pointers[repeat.getCarried()[i]] = args[i];
+        pointers[yield->getOperand(i)] = args[carried + i];
+      }
+      if (failed(emitBlock(body)))
+        return failure();
+      // input <- written, written <- the other place, the other place <- written
+      SmallVector<Value> next;
+      for (size_t part : {1, 2, 1})
+        for (size_t i = 0; i < carried; ++i)
+          next.push_back(args[part * carried + i]);
+      scf::YieldOp::create(builder, loc, next);
+    }
+    for (size_t i = 0; i < carried; ++i)
+      pointers[repeat.getResult(i)] = loop.getResult(i);
+    return success();
+  }
+
+  Value layerValue(ValueRange indices, ArrayRef<int64_t> counts) {
+    Value number;
+    for (auto [i, index] : llvm::enumerate(indices)) {
+      Value one = layers.lookup(index);
+      if (auto constant = index.getDefiningOp<arith::ConstantIndexOp>(); !one && constant)
+        one = plan.constant(constant.value());
+      number = number ? plan.add(plan.mul(number, plan.constant(counts[i])), one) : one;
+    }
+    return number;
+  }
+
+  Value placed(Value base, const Placement &place, ValueRange indices, ArrayRef<int64_t> counts) {
+    Value start = plan.advance(base, place.offset);
+    return indices.empty() ? start : plan.advance(start, plan.mul(layerValue(indices, counts), plan.constant(place.stride)));
+  }
+
+  Value statePointer(FlatSymbolRefAttr name, Value layer) {
+    const Placement &place = plan.layout.states.find(root.lookupSymbol(name))->second;
+    return placed(state, place, place.layers > 1 ? ValueRange(layer) : ValueRange(), {place.layers});
+  }
+
+  /// Where the buffer that `value` is the root of starts.
+  Value rootPointer(Value value) {
+    if (Value known = pointers.lookup(value))
+      return known;
+    Operation *op = value.getDefiningOp();
+    if (auto param = dyn_cast<ParamOp>(op)) {
+      Operation *symbol = root.lookupSymbol(param.getNameAttr());
+      auto parameter = dyn_cast<ParameterOp>(symbol);
+      SmallVector<int64_t> counts{1};
+      if (parameter)
+        counts.assign(parameter.getCounts().begin(), parameter.getCounts().end());
+      return placed(weights, plan.layout.weights.find(symbol)->second, param.getIndices(), counts);
+    }
+    if (auto append = dyn_cast<AppendOp>(op))
+      return statePointer(append.getNameAttr(), append.getLayer());
+    if (auto load = dyn_cast<LoadOp>(op))
+      return statePointer(load.getNameAttr(), load.getLayer());
+    return inWorkspace(memory.slots.lookup(value));
+  }
+
+  KernelView viewOfValue(Value value) {
+    auto type = cast<RankedTensorType>(value.getType());
+    View view = *viewOf(value, root);
+    KernelView result{rootPointer(view.root), {}, view.strides};
+    int64_t bytes = elementBytes(cast<RankedTensorType>(view.root.getType()).getElementType());
+    for (const Monomial &term : view.offset)
+      result.data = plan.advance(result.data, plan.mul(plan.evaluate(term), plan.constant(bytes)));
+    for (unsigned d = 0; d < type.getRank(); ++d)
+      result.sizes.push_back(sizeOf(type, d));
+    return result;
+  }
+
+  /// Leading dimensions of `value` as one.
+  KernelView collapsed(Value value) {
+    auto type = cast<RankedTensorType>(value.getType());
+    KernelView view = viewOfValue(value);
+    Monomial rows;
+    for (unsigned d = 0; d + 1 < type.getRank(); ++d)
+      rows = rows * sizeOf(type, d);
+    Monomial stride = *collapseRows(type, *viewOf(value, root));
+    return {view.data, {rows, view.sizes.back()}, {stride, view.strides.back()}};
+  }
+
+  /// A state as the op that writes it sees it: the layer's tensor at its bounds.
+  KernelView stateView(FlatSymbolRefAttr name, Value layer) {
+    auto state = root.lookupSymbol<StateOp>(name);
+    auto type = state.getTensorType();
+    KernelView view{statePointer(name, layer), {}, {}};
+    if (state.getLayout() != Layout::plain)
+      view.strides = packedStrides(type, state.getLayout(), root);
+    Monomial stride;
+    for (int d = type.getRank() - 1; d >= 0; --d) {
+      Monomial size{type.isDynamicDim(d) ? getBound(root, getDimName(type, d)).value_or(1) : type.getDimSize(d), {}};
+      view.sizes.insert(view.sizes.begin(), size);
+      if (state.getLayout() == Layout::plain)
+        view.strides.insert(view.strides.begin(), stride);
+      stride = stride * size;
+    }
+    return view;
+  }
+
+  LogicalResult emitKernel(Operation *op) {
+    SmallVector<KernelView> list;
+    bool collapse = isa<ContractOp>(op);
+    for (const cpu::KernelOperand &operand : cpu::kernelOperands(op)) {
+      auto type = cast<RankedTensorType>(operand.value.getType());
+      bool packed = viewOf(operand.value, root)->packing != Layout::plain;
+      list.push_back(collapse && type.getRank() > 1 && !packed ? collapsed(operand.value) : viewOfValue(operand.value));
+    }
+    if (auto append = dyn_cast<AppendOp>(op))
+      list.push_back(stateView(append.getNameAttr(), append.getLayer()));
+    else if (auto store = dyn_cast<StoreOp>(op))
+      list.push_back(stateView(store.getNameAttr(), store.getLayer()));
+    else
+      for (Value result : op->getResults())
+        list.push_back(collapse ? collapsed(result) : viewOfValue(result));
+    if (auto scan = dyn_cast<ScanStepOp>(op))
+      for (auto name : scan.getStates().getAsRange<FlatSymbolRefAttr>())
+        list.push_back(stateView(name, scan.getLayer()));
+
+    cpu::KernelAccess access;
+    for (const KernelView &view : list) {
+      if (view.sizes.size() > XF_ABI_MAX_RANK)
+        return op->emitError("tensors of more than ") << XF_ABI_MAX_RANK << " dimensions are not supported";
+      bool known = !view.strides.empty() && view.strides.back().isConstant();
+      access.lastStride.push_back(view.strides.empty() ? 1 : known ? view.strides.back().coefficient : ShapedType::kDynamic);
+    }
+    auto number = kernels.get(op, access);
+    if (failed(number))
+      return failure();
+    for (auto [i, view] : llvm::enumerate(list))
+      storeView(view, i * sizeof(xf_abi_view));
+    Value kernel = plan.load(plan.ptr(), table, 8 * *number);
+    auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(builder.getContext()), {plan.ptr(), plan.ptr()});
+    LLVM::CallOp::create(builder, op->getLoc(), type, ValueRange{kernel, plan.context, views});
+    emitBarrier(op->getLoc());
+    return success();
+  }
+
+  void storeView(const KernelView &view, int64_t offset) {
+    plan.store(view.data, views, offset + offsetof(xf_abi_view, data));
+    for (unsigned d = 0; d < view.sizes.size(); ++d) {
+      plan.store(plan.evaluate(view.sizes[d]), views, offset + offsetof(xf_abi_view, size) + 8 * d);
+      plan.store(plan.evaluate(view.strides[d]), views, offset + offsetof(xf_abi_view, stride) + 8 * d);
+    }
+  }
+
+  void emitBarrier(Location loc) {
+    auto branch = scf::IfOp::create(builder, loc, manyThreads, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(branch.thenBlock());
+    Value barrier = plan.contextField(offsetof(xf_abi_context, barrier));
+    auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(builder.getContext()), {plan.ptr()});
+    LLVM::CallOp::create(builder, loc, type, ValueRange{barrier, plan.context});
+  }
+
+  EntryOp entry;
+  ModuleOp root;
+  KernelTable &kernels;
+  MemoryPlan memory;
+  OpBuilder builder;
+  PlanBuilder plan;
+  Value io, weights, state, workspace, table, views, manyThreads;
+  DenseMap<Value, Value> pointers; // of roots that are not simply in the workspace
+  DenseMap<Value, Value> layers;   // of index values
+};
+
+} // namespace
+
+FailureOr<CodeModule> convertToCode(ModuleOp module) {
+  CodeModule result;
+  result.module = ModuleOp::create(module.getLoc());
+  result.layout = layOutData(module);
+  KernelTable kernels(*result.module, module);
+  for (auto entry : module.getOps<EntryOp>()) {
+    PlanEmitter emitter(entry, result.layout, kernels, *result.module);
+    result.plans.push_back(("plan." + entry.getSymName()).str());
+    if (failed(emitter.run(result.plans.back())))
+      return failure();
+    result.workspaceBytes = std::max(result.workspaceBytes, emitter.workspaceBytes());
+  }
+  result.kernels.assign(kernels.names().begin(), kernels.names().end());
+  result.scratchBytes = kernels.scratchBytes();
+  return result;
+}
+
+} // namespace xf

@@ -1,0 +1,73 @@
+#include "compiler/Conversion/XfToLLVM/KernelTable.h"
+
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace mlir::xf;
+
+namespace xf {
+
+/// The layout that a tensor is known to have from its definition, beside its strides.
+static Layout layoutOf(Value value, ModuleOp root) {
+  Operation *op = value.getDefiningOp();
+  if (auto param = dyn_cast_or_null<ParamOp>(op))
+    if (auto weight = root.lookupSymbol<WeightOp>(param.getNameAttr()))
+      return weight.getLayout();
+  return Layout::plain;
+}
+
+/// What decides a kernel's code: the op as text without the names of what it reads, which captured tensor is read
+/// where, layouts and strides.
+static std::string fingerprint(Operation *op, const cpu::KernelAccess &access, ModuleOp root) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  auto operands = cpu::kernelOperands(op);
+  llvm::MapVector<Value, unsigned> number;
+  for (auto &operand : operands) {
+    number.insert({operand.value, number.size()});
+    os << operand.value.getType() << stringifyLayout(layoutOf(operand.value, root)) << operand.isSlots << ';';
+  }
+  for (int64_t stride : access.lastStride)
+    os << stride << ',';
+  // A state's name does not matter, its shape and layout do.
+  Operation *copy = op->clone();
+  for (StringRef name : {"name", "states"}) {
+    Attribute attr = copy->getAttr(name);
+    auto note = [&](FlatSymbolRefAttr symbol) {
+      if (auto state = root.lookupSymbol<StateOp>(symbol))
+        os << state.getType() << stringifyLayout(state.getLayout());
+    };
+    if (auto symbol = dyn_cast_or_null<FlatSymbolRefAttr>(attr))
+      note(symbol);
+    if (auto symbols = dyn_cast_or_null<ArrayAttr>(attr))
+      for (auto symbol : symbols.getAsRange<FlatSymbolRefAttr>())
+        note(symbol);
+    if (isa_and_nonnull<FlatSymbolRefAttr>(attr))
+      copy->setAttr(name, FlatSymbolRefAttr::get(op->getContext(), "s"));
+    if (auto symbols = dyn_cast_or_null<ArrayAttr>(attr))
+      copy->setAttr(name, ArrayAttr::get(op->getContext(), SmallVector<Attribute>(symbols.size(), FlatSymbolRefAttr::get(op->getContext(), "s"))));
+  }
+  copy->print(os, OpPrintingFlags().useLocalScope().printGenericOpForm());
+  copy->destroy();
+  op->walk([&](Operation *inner) {
+    for (Value operand : inner->getOperands())
+      if (auto found = number.find(operand); found != number.end())
+        os << '#' << found->second;
+  });
+  return text;
+}
+
+FailureOr<unsigned> KernelTable::get(Operation *op, const cpu::KernelAccess &access) {
+  auto [found, isNew] = numbers.try_emplace(fingerprint(op, access, root), kernelNames.size());
+  if (!isNew)
+    return found->second;
+  unsigned number = found->second;
+  kernelNames.push_back("k" + std::to_string(number) + "_" + op->getName().stripDialect().str());
+  for (cpu::Isa isa : cpu::kAllIsas)
+    if (failed(cpu::emitKernel(code, (kernelNames.back() + "." + cpu::isaName(isa)).str(), op, access, isa, root)))
+      return op->emitError("no kernel can be made of this op");
+  scratch = std::max(scratch, cpu::kernelScratchBytes(op, root));
+  return number;
+}
+
+} // namespace xf

@@ -1,0 +1,129 @@
+// Liveness over the ops in order (a value that a stack of layers reads from outside lives as long as the stack), then
+// the largest first into the lowest place that no live neighbour overlaps.
+#include "compiler/Conversion/XfToLLVM/MemoryPlan.h"
+
+#include "compiler/Transforms/Layouts.h"
+
+using namespace mlir;
+using namespace mlir::xf;
+
+namespace xf {
+
+int64_t elementBytes(Type element) { return element.isInteger(1) ? 1 : 4; }
+
+namespace {
+
+constexpr int64_t kAlignment = 64;
+
+struct Request {
+  int64_t bytes, begin, end;
+  Slot *slot;
+};
+
+class Planner {
+public:
+  explicit Planner(EntryOp entry) : entry(entry), module(entry->getParentOfType<ModuleOp>()) {}
+
+  MemoryPlan run() {
+    int64_t next = 0;
+    number(entry.getBody().front(), next);
+    entry.walk([&](Operation *op) {
+      if (auto repeat = dyn_cast<RepeatOp>(op))
+        plan.carried[op].resize(repeat.getInits().size());
+      else if (!isa<RearrangeOp, SliceOp, ParamOp, AppendOp, LoadOp, EntryOp>(op))
+        for (Value result : op->getResults())
+          if (auto type = dyn_cast<RankedTensorType>(result.getType()); type && !isElsewhere(result))
+            plan.slots[result];
+    });
+    // The maps are complete: pointers into them stay valid.
+    for (auto &[value, slot] : plan.slots)
+      requests.push_back({bytesOf(value), begin.lookup(value.getDefiningOp()), endOf(value), &slot});
+    for (auto &[op, pairs] : plan.carried)
+      for (auto [i, pair] : llvm::enumerate(pairs)) {
+        Value result = op->getResult(i);
+        int64_t last = std::max(end.lookup(op), endOf(result));
+        requests.push_back({bytesOf(result), begin.lookup(op), last, &pair.first});
+        requests.push_back({bytesOf(result), begin.lookup(op), last, &pair.second});
+      }
+    place();
+    return std::move(plan);
+  }
+
+private:
+  void number(Block &block, int64_t &next) {
+    for (Operation &op : block) {
+      begin[&op] = next++;
+      if (auto repeat = dyn_cast<RepeatOp>(op))
+        number(repeat.getBody().front(), next);
+      end[&op] = next++;
+    }
+  }
+
+  int64_t bytesOf(Value value) {
+    auto type = cast<RankedTensorType>(value.getType());
+    return ::xf::maxElements(type, ::xf::viewOf(value, module)->packing, module) * elementBytes(type.getElementType());
+  }
+
+  /// Values that are not in the workspace, or in a stack's own places.
+  bool isElsewhere(Value value) {
+    for (OpOperand &use : value.getUses()) {
+      if (isa<ReturnOp>(use.getOwner()))
+        return true;
+      if (isa<YieldOp>(use.getOwner()))
+        if (auto repeat = dyn_cast<RepeatOp>(use.getOwner()->getParentOp()))
+          if (use.getOperandNumber() < repeat.getInits().size())
+            return true;
+    }
+    return false;
+  }
+
+  /// The last moment at which `value`, or a view of it, is read.
+  int64_t endOf(Value value) {
+    Block *home = value.getParentBlock();
+    int64_t last = value.getDefiningOp() ? end.lookup(value.getDefiningOp()) : 0;
+    for (OpOperand &use : value.getUses()) {
+      Operation *user = use.getOwner();
+      Operation *atHome = home->findAncestorOpInBlock(*user);
+      last = std::max(last, end.lookup(atHome));
+      if (isa<RearrangeOp, SliceOp>(user))
+        last = std::max(last, user->getBlock() == home ? endOf(user->getResult(0)) : end.lookup(atHome));
+      // A last layer's value leaves its stack under another name.
+      if (isa<YieldOp>(user) && isa<RepeatOp>(user->getParentOp()))
+        last = std::max(last, endOf(user->getParentOp()->getResult(use.getOperandNumber())));
+      if (auto repeat = dyn_cast<RepeatOp>(user))
+        last = std::max(last, end.lookup(repeat));
+    }
+    return last;
+  }
+
+  void place() {
+    llvm::stable_sort(requests, [](const Request &a, const Request &b) { return a.bytes > b.bytes; });
+    SmallVector<const Request *> placed;
+    for (Request &request : requests) {
+      int64_t size = llvm::alignTo(std::max<int64_t>(request.bytes, 1), kAlignment), offset = 0;
+      SmallVector<const Request *> neighbours;
+      for (const Request *other : placed)
+        if (other->begin <= request.end && request.begin <= other->end)
+          neighbours.push_back(other);
+      llvm::sort(neighbours, [](auto *a, auto *b) { return a->slot->offset < b->slot->offset; });
+      for (const Request *other : neighbours)
+        if (offset + size > other->slot->offset && offset < other->slot->offset + other->slot->size)
+          offset = other->slot->offset + other->slot->size;
+      *request.slot = {offset, size};
+      plan.bytes = std::max(plan.bytes, offset + size);
+      placed.push_back(&request);
+    }
+  }
+
+  EntryOp entry;
+  ModuleOp module;
+  MemoryPlan plan;
+  DenseMap<Operation *, int64_t> begin, end;
+  SmallVector<Request> requests;
+};
+
+} // namespace
+
+MemoryPlan planMemory(EntryOp entry) { return Planner(entry).run(); }
+
+} // namespace xf

@@ -1,0 +1,46 @@
+// Small helpers for emitting plan code: context fields, dimensions, pointers.
+#ifndef XF_COMPILER_CONVERSION_XFTOLLVM_PLANBUILDER_H
+#define XF_COMPILER_CONVERSION_XFTOLLVM_PLANBUILDER_H
+
+#include "compiler/Conversion/XfToLLVM/DataLayout.h"
+#include "compiler/Transforms/Layouts.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/Builders.h"
+
+namespace xf {
+
+class PlanBuilder {
+public:
+  /// `context` is the plan's xf_abi_context pointer; code is emitted at the builder's place.
+  PlanBuilder(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value context, const DataLayout &layout)
+      : builder(builder), loc(loc), context(context), layout(layout) {}
+
+  mlir::Type ptr() const { return mlir::LLVM::LLVMPointerType::get(builder.getContext()); }
+  mlir::Value constant(int64_t value);
+  mlir::Value add(mlir::Value a, mlir::Value b);
+  mlir::Value mul(mlir::Value a, mlir::Value b);
+  /// base + bytes
+  mlir::Value advance(mlir::Value base, mlir::Value bytes);
+  mlir::Value advance(mlir::Value base, int64_t bytes);
+  mlir::Value load(mlir::Type type, mlir::Value base, int64_t bytes);
+  void store(mlir::Value value, mlir::Value base, int64_t bytes);
+  /// A pointer field of the context.
+  mlir::Value contextField(size_t offset) { return load(ptr(), context, offset); }
+  /// The value of a monomial for this call's dimensions.
+  mlir::Value evaluate(const Monomial &monomial);
+  /// Loads each dimension once; must be called where the code that uses them is dominated.
+  void loadDims();
+
+  mlir::OpBuilder &builder;
+  mlir::Location loc;
+  mlir::Value context;
+  const DataLayout &layout;
+
+private:
+  llvm::StringMap<mlir::Value> dims;
+};
+
+} // namespace xf
+
+#endif // XF_COMPILER_CONVERSION_XFTOLLVM_PLANBUILDER_H

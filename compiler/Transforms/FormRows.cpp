@@ -1,0 +1,321 @@
+// Maps, row statistics and look-ups over the same rows become one row kernel.
+//
+// Ops are taken in order. Each joins the group that made one of its operands if it runs over the same rows and can see
+// that operand's row as a whole; else it starts a group of its own. A look-up that only broadcasts into a row (a position's
+// row, say) is repeated inside. A group is placed where its last member stands, so nobody in between may use its results.
+#include "compiler/Transforms/MapUtils.h"
+#include "compiler/Transforms/Passes.h"
+
+#include "llvm/ADT/SetVector.h"
+
+namespace xf {
+#define GEN_PASS_DEF_XFFORMROWS
+#include "compiler/Transforms/Passes.h.inc"
+} // namespace xf
+
+using namespace mlir;
+using namespace mlir::xf;
+
+namespace {
+
+RankedTensorType typeOf(Value v) { return cast<RankedTensorType>(v.getType()); }
+
+/// The widest tensor that `op` touches row by row: its rows and their length.
+RankedTensorType rowsOf(Operation *op) {
+  if (auto reduce = dyn_cast<ReduceOp>(op))
+    return typeOf(reduce.getX());
+  return typeOf(op->getResult(0));
+}
+
+bool isRowOp(Operation *op) {
+  if (auto embed = dyn_cast<EmbedOp>(op))
+    return ::xf::dependsOnParametersOnly(embed.getTable());
+  return isa<MapOp, ReduceOp>(op) && !::xf::dependsOnParametersOnly(op->getResult(0)) && rowsOf(op).getRank() > 0;
+}
+
+/// How a member reads operand i, as dimensions of its row space.
+SmallVector<int64_t> readMap(Operation *op, unsigned i) {
+  if (auto map = dyn_cast<MapOp>(op))
+    return SmallVector<int64_t>(map.getMap(i));
+  int64_t rank = typeOf(op->getOperand(i)).getRank();
+  SmallVector<int64_t> identity(rank);
+  std::iota(identity.begin(), identity.end(), 0);
+  return identity;
+}
+
+/// Operands that are read row by row; a look-up's table is captured instead.
+SmallVector<unsigned> rowOperands(Operation *op) {
+  if (isa<EmbedOp>(op))
+    return {1};
+  SmallVector<unsigned> all(op->getNumOperands());
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
+struct Group {
+  llvm::SmallSetVector<Operation *, 8> members;
+  SmallVector<StringRef> names; // of the leading dimensions
+  SmallVector<int64_t> lead;
+  int64_t length = 1; // of the rows; 1 as long as only statistics are known
+  StringRef lengthName;
+
+  bool fits(RankedTensorType rows) const {
+    if (rows.getRank() != static_cast<int64_t>(lead.size()) + 1)
+      return false;
+    for (unsigned d = 0; d < lead.size(); ++d)
+      if (lead[d] != rows.getDimSize(d) || names[d] != getDimName(rows, d))
+        return false;
+    int64_t last = rows.getShape().back();
+    return last == 1 || length == 1 || (last == length && lengthName == getDimName(rows, lead.size()));
+  }
+  void add(Operation *op) {
+    auto rows = rowsOf(op);
+    lead.assign(rows.getShape().begin(), rows.getShape().end() - 1);
+    names = getDimNames(rows);
+    if (rows.getShape().back() != 1) {
+      length = rows.getShape().back();
+      lengthName = names.back();
+    }
+    names.pop_back();
+    members.insert(op);
+  }
+  /// Whether member `op` sees the row of `value`, which another member makes, as a whole.
+  bool sees(Operation *op, unsigned operand, Value value) const {
+    auto map = readMap(op, operand);
+    int64_t rank = lead.size() + 1;
+    if (static_cast<int64_t>(map.size()) != rank)
+      return false;
+    for (int64_t d = 0; d < rank; ++d)
+      if (map[d] != d && !(typeOf(value).getDimSize(d) == 1 && map[d] == -1 && (d == rank - 1 || lead[d] == 1)))
+        return false;
+    return true;
+  }
+};
+
+class BlockGrouper {
+public:
+  explicit BlockGrouper(Block &block) : block(block) {}
+
+  void run() {
+    for (Operation &op : block)
+      if (isRowOp(&op))
+        place(&op);
+    // Users first: a look-up that they repeat inside is then without use when it is its own group's turn.
+    for (auto &group : llvm::reverse(groups))
+      if (!group->members.empty())
+        emit(*group);
+  }
+
+private:
+  /// No op between the group's members and `op` uses what they make, unless it is itself one.
+  bool canMoveTo(const Group &group, Operation *op) {
+    for (Operation *member : group.members)
+      for (Operation *user : member->getUsers()) {
+        Operation *ancestor = block.findAncestorOpInBlock(*user);
+        if (ancestor != op && !group.members.contains(ancestor) && ancestor->isBeforeInBlock(op))
+          return false;
+      }
+    return true;
+  }
+
+  Group *groupOf(Operation *op) {
+    auto found = owner.find(op);
+    return found == owner.end() ? nullptr : found->second;
+  }
+
+  bool canJoin(Group &group, Operation *op) {
+    if (!group.fits(rowsOf(op)) || !canMoveTo(group, op))
+      return false;
+    for (unsigned i : rowOperands(op)) {
+      Operation *def = op->getOperand(i).getDefiningOp();
+      if (def && group.members.contains(def) && !group.sees(op, i, op->getOperand(i)))
+        return false;
+    }
+    return true;
+  }
+
+  void place(Operation *op) {
+    for (unsigned i : rowOperands(op)) {
+      Operation *def = op->getOperand(i).getDefiningOp();
+      Group *group = def ? groupOf(def) : nullptr;
+      if (group && canJoin(*group, op)) {
+        group->add(op);
+        owner[op] = group;
+        // Groups that feed the op through other operands join too, where they can move here.
+        absorb(*group, op);
+        return;
+      }
+    }
+    groups.push_back(std::make_unique<Group>());
+    groups.back()->add(op);
+    owner[op] = groups.back().get();
+    absorb(*groups.back(), op);
+  }
+
+  /// Takes the look-ups that `op` broadcasts, and other groups that `op` reads and that run over the same rows.
+  void absorb(Group &group, Operation *op) {
+    for (unsigned i : rowOperands(op)) {
+      Operation *def = op->getOperand(i).getDefiningOp();
+      Group *other = def ? groupOf(def) : nullptr;
+      if (!other || other == &group)
+        continue;
+      bool fits = llvm::all_of(other->members, [&](Operation *m) { return group.fits(rowsOf(m)); });
+      if (!fits || !group.sees(op, i, op->getOperand(i)) || !canMoveTo(*other, op))
+        continue;
+      for (Operation *member : other->members) {
+        group.add(member);
+        owner[member] = &group;
+      }
+      other->members.clear();
+    }
+  }
+
+  /// A look-up outside the group that the member reads by broadcasting its rows: its ids can be read instead.
+  EmbedOp broadcastLookup(const Group &group, Operation *member, unsigned i) {
+    auto embed = member->getOperand(i).getDefiningOp<EmbedOp>();
+    if (!embed || group.members.contains(embed) || !::xf::dependsOnParametersOnly(embed.getTable()))
+      return {};
+    auto map = readMap(member, i);
+    return map.back() == static_cast<int64_t>(group.lead.size()) ? embed : EmbedOp();
+  }
+
+  /// The operand as the row op reads it: the dimension that runs along the rows comes last.
+  std::pair<Value, SmallVector<int64_t>> rowsLast(OpBuilder &builder, Value value, SmallVector<int64_t> map, int64_t last) {
+    auto found = llvm::find(map, last);
+    if (found == map.end() || found + 1 == map.end())
+      return {value, map};
+    std::string in, out;
+    for (unsigned d = 0; d < map.size(); ++d) {
+      std::string axis = "a" + std::to_string(d);
+      in += (d ? " " : "") + axis;
+      if (&map[d] != found)
+        out += axis + " ";
+    }
+    out += "a" + std::to_string(found - map.begin());
+    auto type = typeOf(value);
+    SmallVector<int64_t> sizes, newMap;
+    SmallVector<StringRef> names;
+    for (unsigned d = 0; d < map.size(); ++d)
+      if (&map[d] != found) {
+        sizes.push_back(type.getDimSize(d));
+        names.push_back(getDimName(type, d));
+        newMap.push_back(map[d]);
+      }
+    sizes.push_back(type.getDimSize(found - map.begin()));
+    names.push_back(getDimName(type, found - map.begin()));
+    newMap.push_back(last);
+    auto moved = RearrangeOp::create(builder, value.getLoc(), makeTensor(sizes, names, type.getElementType()), value,
+                                     builder.getStringAttr(in + " -> " + out), builder.getDictionaryAttr({}));
+    return {moved, newMap};
+  }
+
+  RankedTensorType rowType(const Group &group, Type element, bool whole) {
+    return makeTensor({whole ? group.length : 1}, {whole ? group.lengthName : StringRef()}, element);
+  }
+
+  void emit(Group &group);
+
+  Block &block;
+  SmallVector<std::unique_ptr<Group>> groups;
+  DenseMap<Operation *, Group *> owner;
+};
+
+void BlockGrouper::emit(Group &group) {
+  SmallVector<Operation *> members(group.members.begin(), group.members.end());
+  llvm::sort(members, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  Operation *last = members.back();
+  int64_t lastDim = group.lead.size();
+  OpBuilder builder(last);
+
+  // What the group reads from outside, and which members' results are read outside.
+  ::xf::MappedInputs inputs;
+  DenseMap<std::pair<Operation *, unsigned>, unsigned> inputNumber;
+  for (Operation *op : members)
+    for (unsigned i : rowOperands(op)) {
+      Value value = op->getOperand(i);
+      if (Operation *def = value.getDefiningOp(); def && group.members.contains(def))
+        continue;
+      SmallVector<int64_t> map = readMap(op, i);
+      if (EmbedOp lookup = broadcastLookup(group, op, i)) {
+        value = lookup.getIds();
+        map.pop_back();
+      }
+      auto [rows, rowMap] = rowsLast(builder, value, map, lastDim);
+      inputNumber[{op, i}] = inputs.add(rows, rowMap);
+    }
+  SmallVector<Value> outside;
+  for (Operation *op : members)
+    for (Value result : op->getResults())
+      if (llvm::any_of(result.getUsers(), [&](Operation *u) { return !group.members.contains(u); }))
+        outside.push_back(result);
+  if (outside.empty())
+    return; // dead code, left to canonicalisation
+
+  auto row = RowOp::create(builder, last->getLoc(), ValueRange(outside).getTypes(), inputs.values(), inputs.maps(builder));
+  Block &body = row.getBody().emplaceBlock();
+  for (auto [i, value] : llvm::enumerate(inputs.values())) {
+    auto map = row.getMap(i);
+    body.addArgument(rowType(group, typeOf(value).getElementType(), !map.empty() && map.back() == lastDim), value.getLoc());
+  }
+  builder.setInsertionPointToStart(&body);
+  IRMapping rows;
+  for (Operation *op : members) {
+    Location loc = op->getLoc();
+    SmallVector<Value> args;
+    for (unsigned i : rowOperands(op)) {
+      Value value = op->getOperand(i);
+      auto number = inputNumber.find({op, i});
+      if (number == inputNumber.end()) {
+        args.push_back(rows.lookup(value));
+      } else if (EmbedOp lookup = broadcastLookup(group, op, i)) {
+        args.push_back(EmbedOp::create(builder, lookup.getLoc(), rowType(group, builder.getF32Type(), true), lookup.getTable(),
+                                       body.getArgument(number->second)));
+      } else {
+        args.push_back(body.getArgument(number->second));
+      }
+    }
+    bool whole = typeOf(op->getResult(0)).getShape().back() != 1;
+    SmallVector<Type> types = llvm::map_to_vector(op->getResultTypes(), [&](Type t) -> Type {
+      return rowType(group, cast<RankedTensorType>(t).getElementType(), whole);
+    });
+    if (auto map = dyn_cast<MapOp>(op)) {
+      SmallVector<Attribute> maps;
+      for (Value arg : args)
+        maps.push_back(builder.getDenseI64ArrayAttr({whole && typeOf(arg).getDimSize(0) == 1 ? -1 : 0}));
+      auto copy = MapOp::create(builder, loc, types, args, builder.getArrayAttr(maps));
+      IRMapping region;
+      map.getBody().cloneInto(&copy.getBody(), region);
+      rows.map(op->getResults(), copy.getResults());
+    } else if (auto reduce = dyn_cast<ReduceOp>(op)) {
+      rows.map(op->getResult(0), ReduceOp::create(builder, loc, types[0], reduce.getKindAttr(), args[0]).getResult());
+    } else {
+      rows.map(op->getResult(0), EmbedOp::create(builder, loc, types[0], cast<EmbedOp>(op).getTable(), args[0]).getResult());
+    }
+  }
+  YieldOp::create(builder, last->getLoc(), llvm::map_to_vector(outside, [&](Value v) { return rows.lookup(v); }));
+  for (auto [old, result] : llvm::zip(outside, row.getResults()))
+    old.replaceAllUsesWith(result);
+  for (Operation *op : llvm::reverse(members))
+    op->erase();
+}
+
+struct FormRows : ::xf::impl::XfFormRowsBase<FormRows> {
+  void runOnOperation() override {
+    SmallVector<Block *> blocks;
+    getOperation()->walk([&](Operation *op) {
+      if (isa<EntryOp, RepeatOp>(op))
+        for (Region &region : op->getRegions())
+          for (Block &block : region)
+            blocks.push_back(&block);
+    });
+    for (Block *block : blocks)
+      BlockGrouper(*block).run();
+    // Look-ups that every user has repeated for itself are left without use.
+    getOperation()->walk([&](EmbedOp embed) {
+      if (embed->use_empty())
+        embed->erase();
+    });
+  }
+};
+
+} // namespace

@@ -1,0 +1,172 @@
+// What depends on parameters only is named, so that it can be computed and packed when compiling.
+//
+// A contract reads its weight in panels. Everything else is plain; a bare f32 parameter needs no name of its own. When a
+// contract and a look-up share a matrix (tied embeddings) the look-up reads the panels, so that it is stored once.
+#include "compiler/Transforms/MapUtils.h"
+#include "compiler/Transforms/Passes.h"
+
+#include "llvm/ADT/StringMap.h"
+
+namespace xf {
+#define GEN_PASS_DEF_XFHOISTWEIGHTS
+#include "compiler/Transforms/Passes.h.inc"
+} // namespace xf
+
+using namespace mlir;
+using namespace mlir::xf;
+
+namespace {
+
+/// The layer argument that `value`'s parameters are indexed by, if any; fails if there are several.
+LogicalResult findLayer(Value value, BlockArgument &layer) {
+  Operation *op = value.getDefiningOp();
+  if (auto param = dyn_cast<ParamOp>(op)) {
+    for (Value index : param.getIndices())
+      if (auto arg = dyn_cast<BlockArgument>(index)) {
+        if (layer && layer != arg)
+          return param.emitError("a weight that depends on the layers of two nested stacks is not supported");
+        layer = arg;
+      }
+    return success();
+  }
+  for (Value operand : op->getOperands())
+    if (failed(findLayer(operand, layer)))
+      return failure();
+  return success();
+}
+
+StringRef firstParameter(Value value) {
+  while (auto *op = value.getDefiningOp()) {
+    if (auto param = dyn_cast<ParamOp>(op))
+      return param.getName();
+    value = op->getOperand(0);
+  }
+  return "constant";
+}
+
+class Hoister {
+public:
+  explicit Hoister(ModuleOp module) : module(module), symbols(module) {}
+
+  LogicalResult run() {
+    SmallVector<ContractOp> contracts;
+    module.walk([&](ContractOp op) { contracts.push_back(op); });
+    for (ContractOp op : contracts)
+      if (failed(hoist(op, op.getWeightMutable(), Layout::panels)))
+        return failure();
+    // Only now, when all panels are known, the plain readers.
+    SmallVector<std::pair<Operation *, OpOperand *>> uses;
+    module.walk([&](EntryOp entry) {
+      entry.walk([&](Operation *op) {
+        for (OpOperand &operand : op->getOpOperands())
+          if (isa<RankedTensorType>(operand.get().getType()) && !isExpression(op) && isa_and_nonnull<ParamOp, RearrangeOp, SliceOp, ConcatOp, MapOp, ReduceOp>(operand.get().getDefiningOp()) &&
+              ::xf::dependsOnParametersOnly(operand.get()))
+            uses.push_back({op, &operand});
+      });
+    });
+    for (auto [op, operand] : uses)
+      if (failed(hoistPlain(op, *operand)))
+        return failure();
+    return success();
+  }
+
+private:
+  /// Whether `op` is itself part of an expression of parameters.
+  bool isExpression(Operation *op) {
+    return op->getNumResults() == 1 && isa<RankedTensorType>(op->getResult(0).getType()) &&
+           ::xf::dependsOnParametersOnly(op->getResult(0));
+  }
+
+  LogicalResult hoistPlain(Operation *op, OpOperand &operand) {
+    if (auto param = operand.get().getDefiningOp<ParamOp>()) {
+      if (isa<WeightOp>(symbols.lookup(param.getName())))
+        return success();
+      bool isTable = isa<EmbedOp>(op) && operand.getOperandNumber() == 0;
+      if (!isTable || !isShared(param))
+        return success();
+      return hoist(op, operand, Layout::panels);
+    }
+    return hoist(op, operand, Layout::plain);
+  }
+
+  /// Whether a contract has the same parameter, as it is, in panels.
+  bool isShared(ParamOp param) {
+    if (!param.getIndices().empty())
+      return false;
+    for (auto weight : module.getOps<WeightOp>()) {
+      auto yielded = weight.getBody().front().getTerminator()->getOperand(0).getDefiningOp<ParamOp>();
+      if (weight.getLayout() == Layout::panels && yielded && yielded.getName() == param.getName())
+        return true;
+    }
+    return false;
+  }
+
+  LogicalResult hoist(Operation *op, OpOperand &operand, Layout layout) {
+    Value value = operand.get();
+    if (!::xf::dependsOnParametersOnly(value))
+      return op->emitError("a linear's weight and bias must depend on parameters only");
+    BlockArgument layer;
+    if (failed(findLayer(value, layer)))
+      return failure();
+    int64_t layers = layer ? cast<RepeatOp>(layer.getOwner()->getParentOp()).getCount() : 1;
+
+    OpBuilder builder(op->getContext());
+    auto weight = WeightOp::create(builder, value.getLoc(), StringRef(), value.getType(), layers, layout);
+    Block &body = weight.getBody().emplaceBlock();
+    body.addArgument(builder.getIndexType(), value.getLoc());
+    builder.setInsertionPointToStart(&body);
+    IRMapping mapping;
+    if (layer)
+      mapping.map(layer, body.getArgument(0));
+    YieldOp::create(builder, value.getLoc(), ::xf::cloneParameterExpression(builder, value, mapping));
+
+    WeightOp &known = weights[print(weight)];
+    if (known) {
+      weight->erase();
+    } else {
+      weight.setSymName(("w." + firstParameter(value)).str());
+      symbols.insert(weight, entryPoint()); // makes the name unique
+      known = weight;
+    }
+    builder.setInsertionPoint(op->getParentOfType<EntryOp>() ? firstUse(op, layer) : op);
+    auto ref = ParamOp::create(builder, value.getLoc(), value.getType(), known.getSymName(),
+                               layers > 1 ? ValueRange(layer) : ValueRange());
+    operand.set(ref);
+    return success();
+  }
+
+  /// Weights stand before the first entry.
+  Block::iterator entryPoint() {
+    for (Operation &op : *module.getBody())
+      if (isa<EntryOp>(op))
+        return op.getIterator();
+    return module.getBody()->end();
+  }
+
+  /// A captured value must be defined outside the op that captures it.
+  Operation *firstUse(Operation *op, BlockArgument) {
+    while (!isa<EntryOp, RepeatOp>(op->getParentOp()))
+      op = op->getParentOp();
+    return op;
+  }
+
+  std::string print(WeightOp weight) {
+    std::string text;
+    llvm::raw_string_ostream os(text);
+    weight->print(os, OpPrintingFlags().useLocalScope());
+    return text;
+  }
+
+  ModuleOp module;
+  SymbolTable symbols;
+  llvm::StringMap<WeightOp> weights;
+};
+
+struct HoistWeights : ::xf::impl::XfHoistWeightsBase<HoistWeights> {
+  void runOnOperation() override {
+    if (failed(Hoister(getOperation()).run()))
+      signalPassFailure();
+  }
+};
+
+} // namespace

@@ -1,0 +1,199 @@
+#include "compiler/Transforms/Layouts.h"
+
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace mlir::xf;
+
+namespace xf {
+
+Monomial Monomial::operator*(const Monomial &other) const {
+  Monomial product{coefficient * other.coefficient, dims};
+  llvm::append_range(product.dims, other.dims);
+  llvm::sort(product.dims);
+  return product;
+}
+
+static Monomial constant(int64_t value) { return Monomial{value, {}}; }
+
+Monomial sizeOf(RankedTensorType type, unsigned i) {
+  if (type.isDynamicDim(i))
+    return Monomial{1, {getDimName(type, i)}};
+  return constant(type.getDimSize(i));
+}
+
+/// Strides for dimensions laid out in `order`, outermost first.
+static SmallVector<Monomial> orderedStrides(RankedTensorType type, ArrayRef<unsigned> order) {
+  SmallVector<Monomial> strides(type.getRank());
+  Monomial stride = constant(1);
+  for (unsigned d : llvm::reverse(order)) {
+    strides[d] = stride;
+    stride = stride * sizeOf(type, d);
+  }
+  return strides;
+}
+
+SmallVector<Monomial> denseStrides(RankedTensorType type) {
+  SmallVector<unsigned> order(type.getRank());
+  std::iota(order.begin(), order.end(), 0u);
+  return orderedStrides(type, order);
+}
+
+static int64_t boundOf(RankedTensorType type, unsigned i, ModuleOp module) {
+  return type.isDynamicDim(i) ? getBound(module, getDimName(type, i)).value_or(1) : type.getDimSize(i);
+}
+
+static int64_t roundUp(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
+
+SmallVector<Monomial> packedStrides(RankedTensorType type, Layout layout, ModuleOp module) {
+  int64_t heads = boundOf(type, 1, module), positions = roundUp(boundOf(type, 2, module), 16), width = type.getDimSize(3);
+  int64_t head = layout == Layout::keys ? positions * width : positions * roundUp(width, 16);
+  return {constant(heads * head), constant(head), constant(layout == Layout::keys ? width * 16 : positions * 16), constant(1)};
+}
+
+int64_t maxElements(RankedTensorType type, Layout layout, ModuleOp module) {
+  if (layout == Layout::keys || layout == Layout::values)
+    return boundOf(type, 0, module) * packedStrides(type, layout, module)[0].coefficient;
+  if (layout == Layout::panels)
+    return roundUp(type.getDimSize(0), 16) * type.getDimSize(1);
+  int64_t count = 1;
+  for (unsigned i = 0; i < type.getRank(); ++i)
+    count *= boundOf(type, i, module);
+  return count;
+}
+
+/// The order in which the only user of an attention's context wants its dimensions, so that its merge is a view.
+static SmallVector<unsigned> contextOrder(Value context) {
+  auto type = cast<RankedTensorType>(context.getType());
+  SmallVector<unsigned> order(type.getRank());
+  std::iota(order.begin(), order.end(), 0u);
+  if (!context.hasOneUse())
+    return order;
+  auto rearrange = dyn_cast<RearrangeOp>(*context.user_begin());
+  if (!rearrange)
+    return order;
+  auto pattern = Rearrangement::parse(rearrange.getPattern(), [&] { return rearrange.emitError(); });
+  if (failed(pattern))
+    return order;
+  SmallVector<unsigned> dimOfAxis(pattern->axes.size());
+  for (auto [d, group] : llvm::enumerate(pattern->in)) {
+    if (group.size() > 1)
+      return order;
+    if (!group.empty())
+      dimOfAxis[group[0]] = d;
+  }
+  SmallVector<unsigned> wanted;
+  for (auto &group : pattern->out)
+    for (unsigned axis : group)
+      wanted.push_back(dimOfAxis[axis]);
+  // Kernels write vectors along the width, so that must stay innermost; size-1 dimensions may be missing.
+  if (wanted.size() != order.size() || wanted.back() != order.back())
+    return order;
+  return wanted;
+}
+
+static View rootView(Value value, ModuleOp module) {
+  auto type = cast<RankedTensorType>(value.getType());
+  View view{value, Layout::plain, denseStrides(type), {}};
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return view;
+  if (auto attend = dyn_cast<AttendOp>(op); attend && value == attend.getOutput()) {
+    view.strides = orderedStrides(type, contextOrder(value));
+  } else if (auto pack = dyn_cast<PackOp>(op)) {
+    view.packing = pack.getLayout();
+  } else if (isa<AppendOp, LoadOp>(op)) {
+    auto name = isa<AppendOp>(op) ? cast<AppendOp>(op).getNameAttr() : cast<LoadOp>(op).getNameAttr();
+    auto state = module.lookupSymbol<StateOp>(name);
+    view.packing = state.getLayout();
+    // A state's strides follow its bounds, not the sizes of the moment.
+    auto stateType = state.getTensorType();
+    Monomial stride = constant(1);
+    for (int d = stateType.getRank() - 1; d >= 0; --d) {
+      view.strides[d] = stride;
+      stride = stride * constant(boundOf(stateType, d, module));
+    }
+  } else if (auto param = dyn_cast<ParamOp>(op)) {
+    if (auto weight = module.lookupSymbol<WeightOp>(param.getName()))
+      view.packing = weight.getLayout();
+  }
+  if (view.packing == Layout::keys || view.packing == Layout::values)
+    view.strides = packedStrides(type, view.packing, module);
+  return view;
+}
+
+static std::optional<View> rearranged(RearrangeOp op, View in) {
+  auto emit = [&] { return op.emitError(); };
+  auto pattern = Rearrangement::parse(op.getPattern(), emit);
+  SmallVector<int64_t> sizes;
+  SmallVector<StringRef> names;
+  auto type = cast<RankedTensorType>(op.getX().getType());
+  if (failed(pattern) || failed(pattern->bind(type, op.getSizes(), sizes, names, emit)))
+    return std::nullopt;
+  auto axisSize = [&](unsigned axis) {
+    return ShapedType::isDynamic(sizes[axis]) ? Monomial{1, {names[axis]}} : constant(sizes[axis]);
+  };
+  SmallVector<Monomial> axisStrides(sizes.size());
+  for (auto [d, group] : llvm::enumerate(pattern->in)) {
+    Monomial stride = in.strides[d];
+    for (unsigned axis : llvm::reverse(group)) {
+      axisStrides[axis] = stride;
+      stride = stride * axisSize(axis);
+    }
+  }
+  View out{in.root, in.packing, {}, in.offset};
+  for (auto &group : pattern->out) {
+    std::optional<Monomial> stride; // of the group's innermost axis
+    Monomial next;                  // the stride that the axis before must have
+    for (unsigned axis : llvm::reverse(group)) {
+      if (sizes[axis] == 1)
+        continue;
+      if (!stride)
+        stride = axisStrides[axis];
+      else if (!(axisStrides[axis] == next))
+        return std::nullopt;
+      next = axisStrides[axis] * axisSize(axis);
+    }
+    out.strides.push_back(stride.value_or(constant(1)));
+  }
+  return out;
+}
+
+std::optional<View> viewOf(Value value, ModuleOp module) {
+  Operation *op = value.getDefiningOp();
+  if (auto rearrange = dyn_cast_or_null<RearrangeOp>(op)) {
+    auto in = viewOf(rearrange.getX(), module);
+    return in && in->packing == Layout::plain ? rearranged(rearrange, *in) : std::nullopt;
+  }
+  if (auto slice = dyn_cast_or_null<SliceOp>(op)) {
+    auto view = viewOf(slice.getX(), module);
+    if (!view || view->packing != Layout::plain)
+      return std::nullopt;
+    Monomial &stride = view->strides[slice.getAxis()];
+    if (slice.getStart() != 0)
+      view->offset.push_back(stride * constant(slice.getStart()));
+    stride = stride * constant(slice.getStep());
+    return view;
+  }
+  return rootView(value, module);
+}
+
+std::optional<Monomial> collapseRows(RankedTensorType type, const View &view) {
+  int64_t last = type.getRank() - 1;
+  if (view.packing != Layout::plain || (!(view.strides[last] == constant(1)) && type.getDimSize(last) != 1))
+    return std::nullopt;
+  std::optional<Monomial> row;
+  Monomial next;
+  for (int64_t d = last - 1; d >= 0; --d) {
+    if (type.getDimSize(d) == 1)
+      continue;
+    if (!row)
+      row = view.strides[d];
+    else if (!(view.strides[d] == next))
+      return std::nullopt;
+    next = view.strides[d] * sizeOf(type, d);
+  }
+  return row.value_or(constant(type.getDimSize(last)));
+}
+
+} // namespace xf

@@ -1,0 +1,83 @@
+#include "compiler/Transforms/MapUtils.h"
+
+using namespace mlir;
+using namespace mlir::xf;
+
+namespace xf {
+
+unsigned MappedInputs::add(Value value, ArrayRef<int64_t> map) {
+  for (unsigned i = 0; i < operands.size(); ++i)
+    if (operands[i] == value && ArrayRef<int64_t>(indexMaps[i]) == map)
+      return i;
+  operands.push_back(value);
+  indexMaps.emplace_back(map);
+  return operands.size() - 1;
+}
+
+ArrayAttr MappedInputs::maps(Builder &builder) const {
+  SmallVector<Attribute> attrs;
+  for (const auto &map : indexMaps)
+    attrs.push_back(builder.getDenseI64ArrayAttr(map));
+  return builder.getArrayAttr(attrs);
+}
+
+bool isIdentityMap(ArrayRef<int64_t> map) {
+  for (auto [i, target] : llvm::enumerate(map))
+    if (target != static_cast<int64_t>(i))
+      return false;
+  return true;
+}
+
+bool isPermutationMap(ArrayRef<int64_t> map, int64_t rank) {
+  SmallVector<bool> seen(rank);
+  for (int64_t target : map)
+    if (target >= 0)
+      seen[target] = true;
+  return static_cast<int64_t>(map.size()) == rank && llvm::all_of(seen, [](bool s) { return s; });
+}
+
+SmallVector<int64_t> composeMaps(ArrayRef<int64_t> inner, ArrayRef<int64_t> outer) {
+  return llvm::map_to_vector(inner, [&](int64_t d) { return d < 0 ? int64_t(-1) : outer[d]; });
+}
+
+SmallVector<Value> inlineBody(OpBuilder &builder, Region &body, ValueRange args) {
+  IRMapping mapping;
+  mapping.map(body.getArguments(), args);
+  for (Operation &op : body.front().without_terminator())
+    builder.clone(op, mapping);
+  return llvm::map_to_vector(body.front().getTerminator()->getOperands(),
+                             [&](Value v) { return mapping.lookupOrDefault(v); });
+}
+
+/// Ops that an expression of parameters may consist of.
+static bool isParameterMaths(Operation *op) {
+  return isa<RearrangeOp, SliceOp, ConcatOp, MapOp, ReduceOp>(op);
+}
+
+bool dependsOnParametersOnly(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (isa_and_nonnull<ParamOp>(op))
+    return true;
+  return op && isParameterMaths(op) && op->getNumOperands() > 0 &&
+         llvm::all_of(op->getOperands(), dependsOnParametersOnly);
+}
+
+Value cloneParameterExpression(OpBuilder &builder, Value value, IRMapping &mapping) {
+  if (Value done = mapping.lookupOrNull(value))
+    return done;
+  Operation *op = value.getDefiningOp();
+  if (auto param = dyn_cast<ParamOp>(op)) {
+    // Indices are layer arguments, mapped by the caller or in reach, or constants.
+    for (Value index : param.getIndices())
+      if (Operation *constant = index.getDefiningOp(); constant && !mapping.contains(index))
+        mapping.map(index, builder.clone(*constant)->getResult(0));
+  } else {
+    for (Value operand : op->getOperands())
+      cloneParameterExpression(builder, operand, mapping);
+  }
+  Operation *copy = builder.clone(*op, mapping);
+  mapping.map(op->getResults(), copy->getResults());
+  return mapping.lookup(value);
+}
+
+} // namespace xf

@@ -1,0 +1,40 @@
+// Helpers on index maps and scalar regions that several passes share.
+#ifndef XF_COMPILER_TRANSFORMS_MAPUTILS_H
+#define XF_COMPILER_TRANSFORMS_MAPUTILS_H
+
+#include "dialect/IR/Xf.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/IRMapping.h"
+
+namespace xf {
+
+/// Operand positions and their maps, without repetitions: what a merged op reads.
+class MappedInputs {
+public:
+  /// The number of `value` read through `map`, added if it is new.
+  unsigned add(mlir::Value value, llvm::ArrayRef<int64_t> map);
+  llvm::ArrayRef<mlir::Value> values() const { return operands; }
+  mlir::ArrayAttr maps(mlir::Builder &builder) const;
+
+private:
+  llvm::SmallVector<mlir::Value> operands;
+  llvm::SmallVector<llvm::SmallVector<int64_t>> indexMaps;
+};
+
+/// 0, 1, 2 …
+bool isIdentityMap(llvm::ArrayRef<int64_t> map);
+/// A permutation of all `rank` dimensions.
+bool isPermutationMap(llvm::ArrayRef<int64_t> map, int64_t rank);
+/// The map of an operand of a producer, seen from the producer's user that reads the producer through `outer`.
+llvm::SmallVector<int64_t> composeMaps(llvm::ArrayRef<int64_t> inner, llvm::ArrayRef<int64_t> outer);
+/// Clones the body of a single-block region with `args` for its arguments; gives the yielded values.
+llvm::SmallVector<mlir::Value> inlineBody(mlir::OpBuilder &builder, mlir::Region &body, mlir::ValueRange args);
+/// Whether `value` is computed from parameters (and layer indices) only.
+bool dependsOnParametersOnly(mlir::Value value);
+/// Clones what computes `value`, which depends on parameters only, at the builder's place.
+mlir::Value cloneParameterExpression(mlir::OpBuilder &builder, mlir::Value value, mlir::IRMapping &mapping);
+
+} // namespace xf
+
+#endif // XF_COMPILER_TRANSFORMS_MAPUTILS_H

@@ -1,0 +1,117 @@
+// Copies where a view cannot be read in place.
+#include "compiler/Transforms/Layouts.h"
+#include "compiler/Transforms/Passes.h"
+
+namespace xf {
+#define GEN_PASS_DEF_XFMATERIALIZEVIEWS
+#include "compiler/Transforms/Passes.h.inc"
+} // namespace xf
+
+using namespace mlir;
+using namespace mlir::xf;
+
+namespace {
+
+RankedTensorType typeOf(Value v) { return cast<RankedTensorType>(v.getType()); }
+
+class Materializer {
+public:
+  explicit Materializer(ModuleOp module) : module(module) {}
+
+  void run() {
+    SmallVector<Operation *> ops;
+    module.walk([&](EntryOp entry) { entry.walk([&](Operation *op) { ops.push_back(op); }); });
+    // Views first: what follows reads them.
+    for (Operation *op : ops)
+      if (auto rearrange = dyn_cast<RearrangeOp>(op))
+        splitMerge(rearrange);
+    for (Operation *op : ops)
+      visit(op);
+  }
+
+private:
+  Value copy(OpBuilder &builder, Value value) {
+    return PackOp::create(builder, value.getLoc(), value.getType(), Layout::plain, value);
+  }
+  void copyOperand(OpOperand &operand) {
+    OpBuilder builder(operand.getOwner());
+    operand.set(copy(builder, operand.get()));
+  }
+
+  /// A rearrange whose merge is no view becomes: split and permute (a view), copy, merge (a view of the copy).
+  void splitMerge(RearrangeOp op) {
+    if (op->getParentOfType<WeightOp>() || ::xf::viewOf(op.getResult(), module))
+      return;
+    OpBuilder builder(op);
+    auto emit = [&] { return op.emitError(); };
+    Value x = op.getX();
+    if (auto in = ::xf::viewOf(x, module); !in || in->packing != Layout::plain)
+      x = copy(builder, x);
+    auto pattern = *Rearrangement::parse(op.getPattern(), emit);
+    std::string left = op.getPattern().split("->").first.str(), flat, right = op.getPattern().split("->").second.str();
+    for (auto &group : pattern.out)
+      for (unsigned axis : group)
+        flat += pattern.axes[axis] + " ";
+    auto permutation = *Rearrangement::parse(left + "-> " + flat, emit);
+    auto permuted = RearrangeOp::create(builder, op.getLoc(), *permutation.apply(typeOf(x), op.getSizes(), emit), x,
+                                        builder.getStringAttr(left + "-> " + flat), op.getSizes());
+    auto merged = RearrangeOp::create(builder, op.getLoc(), op.getResult().getType(), copy(builder, permuted),
+                                      builder.getStringAttr(flat + "->" + right), op.getSizes());
+    op.replaceAllUsesWith(merged.getResult());
+    op->erase();
+  }
+
+  bool collapses(Value value) {
+    auto view = ::xf::viewOf(value, module);
+    return view && ::xf::collapseRows(typeOf(value), *view);
+  }
+
+  /// A dense buffer of its own that an op in `block` writes.
+  bool isOwnBuffer(Value value, Block *block) {
+    Operation *op = value.getDefiningOp();
+    if (!op || op->getBlock() != block || isa<RearrangeOp, SliceOp, ParamOp, AppendOp, LoadOp, RepeatOp>(op))
+      return false;
+    auto view = ::xf::viewOf(value, module);
+    return view->packing == Layout::plain && view->strides == ::xf::denseStrides(typeOf(value));
+  }
+
+  void visitYielded(Operation *terminator) {
+    llvm::SmallPtrSet<Value, 4> seen;
+    for (OpOperand &operand : terminator->getOpOperands())
+      if (!isOwnBuffer(operand.get(), terminator->getBlock()) || !seen.insert(operand.get()).second) {
+        copyOperand(operand);
+        seen.insert(operand.get());
+      }
+  }
+
+  void visit(Operation *op) {
+    if (auto contract = dyn_cast<ContractOp>(op)) {
+      if (!collapses(contract.getX()))
+        copyOperand(contract.getXMutable());
+      for (OpOperand &extra : contract.getExtrasMutable())
+        if (typeOf(extra.get()).getRank() > 1 && !collapses(extra.get()))
+          copyOperand(extra);
+    } else if (auto attend = dyn_cast<AttendOp>(op)) {
+      auto view = ::xf::viewOf(attend.getQ(), module);
+      if (!view || view->packing != Layout::plain || !(view->strides.back() == ::xf::Monomial{1, {}}))
+        copyOperand(attend.getQMutable());
+    } else if (auto repeat = dyn_cast<RepeatOp>(op)) {
+      for (OpOperand &init : repeat.getInitsMutable()) {
+        bool argument = isa<BlockArgument>(init.get()) && isa<EntryOp>(init.get().getParentBlock()->getParentOp());
+        if (!argument && !isOwnBuffer(init.get(), op->getBlock()))
+          copyOperand(init);
+      }
+      visitYielded(repeat.getBody().front().getTerminator());
+    } else if (isa<ReturnOp>(op)) {
+      visitYielded(op);
+    }
+  }
+
+  ModuleOp module;
+};
+
+struct MaterializeViews : ::xf::impl::XfMaterializeViewsBase<MaterializeViews> {
+  void runOnOperation() override { Materializer(getOperation()).run(); }
+};
+
+} // namespace

@@ -1,0 +1,73 @@
+// Linears that read the same tensor become one.
+//
+// Q, K and V of a layer read the same rows: one product reads them once, and has three times the columns to work on,
+// which matters most when there are few rows. A linear whose only use is a map is left alone: the map becomes its epilogue.
+#include "compiler/Transforms/MapUtils.h"
+#include "compiler/Transforms/Passes.h"
+
+#include "llvm/ADT/MapVector.h"
+
+namespace xf {
+#define GEN_PASS_DEF_XFMERGELINEARS
+#include "compiler/Transforms/Passes.h.inc"
+} // namespace xf
+
+using namespace mlir;
+using namespace mlir::xf;
+
+namespace {
+
+bool hasEpilogue(LinearOp linear) { return linear->hasOneUse() && isa<MapOp>(*linear->user_begin()); }
+
+Value concatenate(OpBuilder &builder, Location loc, ValueRange parts) {
+  auto first = cast<RankedTensorType>(parts[0].getType());
+  int64_t rows = 0;
+  for (Value part : parts)
+    rows += cast<RankedTensorType>(part.getType()).getDimSize(0);
+  return ConcatOp::create(builder, loc, withDim(first, 0, rows, ""), parts, builder.getI64IntegerAttr(0));
+}
+
+void merge(ArrayRef<LinearOp> linears) {
+  OpBuilder builder(linears.front());
+  Location loc = FusedLoc::get(builder.getContext(), llvm::map_to_vector(linears, [](LinearOp l) { return l.getLoc(); }));
+  SmallVector<Value> weights, biases;
+  IRMapping mapping;
+  for (LinearOp linear : linears) {
+    weights.push_back(::xf::cloneParameterExpression(builder, linear.getWeight(), mapping));
+    if (linear.getBias())
+      biases.push_back(::xf::cloneParameterExpression(builder, linear.getBias(), mapping));
+  }
+  Value weight = concatenate(builder, loc, weights);
+  Value bias = biases.empty() ? Value() : concatenate(builder, loc, biases);
+  LinearOp first = linears.front();
+  Value x = first.getX();
+  auto type = cast<RankedTensorType>(x.getType());
+  int64_t axis = type.getRank() - 1, start = 0;
+  auto whole = LinearOp::create(builder, loc, withDim(type, axis, cast<RankedTensorType>(weight.getType()).getDimSize(0), ""),
+                                x, weight, bias);
+  for (LinearOp linear : linears) {
+    auto part = SliceOp::create(builder, linear.getLoc(), linear.getResult().getType(), whole,
+                                builder.getI64IntegerAttr(axis), builder.getI64IntegerAttr(start), builder.getI64IntegerAttr(1));
+    start += linear.getResult().getType().getShape().back();
+    linear.replaceAllUsesWith(part.getResult());
+    linear->erase();
+  }
+}
+
+struct MergeLinears : ::xf::impl::XfMergeLinearsBase<MergeLinears> {
+  void runOnOperation() override {
+    // What reads the same tensor in the same block, with or without bias.
+    llvm::MapVector<std::pair<Block *, Value>, SmallVector<LinearOp>> groups[2];
+    getOperation()->walk([&](LinearOp linear) {
+      if (!hasEpilogue(linear) && ::xf::dependsOnParametersOnly(linear.getWeight()) &&
+          (!linear.getBias() || ::xf::dependsOnParametersOnly(linear.getBias())))
+        groups[linear.getBias() ? 1 : 0][{linear->getBlock(), linear.getX()}].push_back(linear);
+    });
+    for (auto &kind : groups)
+      for (auto &[key, linears] : kind)
+        if (linears.size() > 1)
+          merge(linears);
+  }
+};
+
+} // namespace
