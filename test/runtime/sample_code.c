@@ -1,0 +1,149 @@
+/* The sample model's "generated" code: what the compiler writes into an image, here written by hand in C.
+ *
+ * All of it lies in the section xf_sample_code, which the tests copy into an image. So it must be position
+ * independent and refer to nothing outside: no calls that are not inlined, no constants in memory. */
+#include "runtime/abi/xf_abi.h"
+#include "test/runtime/sample_math.h"
+
+#define SAMPLE_CODE __attribute__((section("xf_sample_code"), used, noinline))
+
+/* Where the sample's states lie; the image's table of states says the same. */
+enum { ROWS = 16, SLOTS = 4, LAYERS = 2, OUTER = 2, UNIT = 4, UNITS = 10 };
+enum { UNIT_BYTES = UNIT * 4, OUTER_STRIDE = UNITS * UNIT_BYTES + 16, ROW_STRIDE = OUTER * OUTER_STRIDE + 32,
+       LAYER_STRIDE = ROWS * ROW_STRIDE + 64 };
+enum { SEEN = 64, SCAN = SEEN + LAYERS * LAYER_STRIDE, CROSS = SCAN + ROWS * 8 };
+/* Numbers of dimensions. */
+enum { B, S, T, N };
+
+SAMPLE_INLINE float quotient(int32_t x, int32_t y) {
+  __asm__("" : "+r"(y)); /* keeps the compiler from making a constant in memory */
+  return (float)x / (float)y;
+}
+SAMPLE_INLINE void arrive(const xf_abi_context *c) {
+  if (c->barrier)
+    c->barrier(c);
+}
+SAMPLE_INLINE int32_t *seen_at(const xf_abi_context *c, int64_t layer, int64_t row, int64_t outer, int64_t position) {
+  return (int32_t *)(c->state + SEEN + layer * LAYER_STRIDE + row * ROW_STRIDE + outer * OUTER_STRIDE +
+                     position / UNIT * UNIT_BYTES) +
+         position % UNIT;
+}
+
+/* encode(src) -> memory */
+SAMPLE_INLINE void encode(const xf_abi_context *c, int sequence_first) {
+  const int32_t *src = c->io[0];
+  float *memory = c->io[1];
+  for (int64_t i = c->thread; i < c->dims[B] * c->dims[S]; i += c->threads) {
+    int64_t s = sequence_first ? i / c->dims[B] : i % c->dims[S];
+    memory[2 * i] = (float)sample_feature(src[i], (int32_t)s);
+    memory[2 * i + 1] = quotient(src[i] != SAMPLE_PAD, 1);
+  }
+}
+SAMPLE_CODE void sample_encode(const xf_abi_context *c) { encode(c, 0); }
+SAMPLE_CODE void sample_encode_first(const xf_abi_context *c) { encode(c, 1); }
+
+/* begin(memory, xf.slots) */
+SAMPLE_INLINE void begin(const xf_abi_context *c, int sequence_first) {
+  const float *memory = c->io[0];
+  const int32_t *slots = c->io[1];
+  for (int64_t b = c->thread; b < c->dims[B]; b += c->threads) {
+    uint32_t cross = 1;
+    for (int64_t s = 0; s < c->dims[S]; ++s) {
+      const float *at = memory + 2 * (sequence_first ? s * c->dims[B] + b : b * c->dims[S] + s);
+      if (at[1] != 0)
+        cross = sample_cross(cross, (int32_t)at[0], (int32_t)s);
+    }
+    uint32_t *state = (uint32_t *)(c->state + CROSS + slots[b] * 16);
+    state[0] = cross;
+    state[1] = (uint32_t)c->dims[S];
+  }
+}
+SAMPLE_CODE void sample_begin(const xf_abi_context *c) { begin(c, 0); }
+SAMPLE_CODE void sample_begin_first(const xf_abi_context *c) { begin(c, 1); }
+
+/* A kernel: the logits of one row and position, this thread's columns. views: two states, the logits. */
+SAMPLE_CODE void sample_logits(const xf_abi_context *c, const xf_abi_view *views) {
+  const uint32_t *state = views[0].data;
+  float *logits = views[1].data;
+  for (int32_t v = c->thread; v < SAMPLE_VOCABULARY; v += c->threads)
+    logits[v] = quotient(sample_score(state[0], state[1], state[2], v), 8);
+}
+
+/* step(tokens, xf.past[, xf.slots]) -> logits */
+SAMPLE_INLINE void step(const xf_abi_context *c, int sequence_first, int source) {
+  const int32_t *tokens = c->io[0], *past = c->io[1], *slots = source ? c->io[2] : 0;
+  float *logits = c->io[source ? 3 : 2];
+  int64_t rows = c->dims[B], positions = c->dims[N];
+  for (int64_t n = 0; n < positions; ++n) {
+    for (int64_t b = c->thread; b < rows; b += c->threads) {
+      int32_t token = tokens[sequence_first ? n * rows + b : b * positions + n];
+      for (int64_t layer = 0; layer < LAYERS; ++layer)
+        for (int64_t outer = 0; outer < OUTER; ++outer)
+          *seen_at(c, layer, b, outer, past[b] + n) = token;
+      uint32_t *scan = (uint32_t *)(c->state + SCAN + b * 8);
+      *scan = sample_scan(past[b] + n == 0 ? 0 : *scan, token);
+    }
+    arrive(c);
+    for (int64_t b = 0; b < rows; ++b) {
+      uint32_t numbers[3] = {1, 0, *(uint32_t *)(c->state + SCAN + b * 8)};
+      for (int64_t p = 0; p <= past[b] + n; ++p)
+        numbers[1] = sample_seen(numbers[1], *seen_at(c, p % LAYERS, b, p / LAYERS % OUTER, p), (int32_t)p);
+      if (source) {
+        const uint32_t *cross = (const uint32_t *)(c->state + CROSS + slots[b] * 16);
+        numbers[0] = cross[1] == (uint32_t)c->dims[S] ? cross[0] : 0; /* another S is a mistake of the caller's */
+      }
+      xf_abi_view views[2];
+      views[0].data = numbers;
+      views[1].data = logits + SAMPLE_VOCABULARY * (sequence_first ? n * rows + b : b * positions + n);
+      ((xf_abi_kernel_fn)c->kernels[0])(c, views);
+    }
+    arrive(c);
+  }
+}
+SAMPLE_CODE void sample_step(const xf_abi_context *c) { step(c, 0, 1); }
+SAMPLE_CODE void sample_step_first(const xf_abi_context *c) { step(c, 1, 1); }
+SAMPLE_CODE void sample_step_alone(const xf_abi_context *c) { step(c, 0, 0); }
+
+/* tag(src) -> labels: one row for each token, of the token alone */
+SAMPLE_CODE void sample_tag(const xf_abi_context *c) {
+  const int32_t *src = c->io[0];
+  float *labels = c->io[1];
+  for (int64_t i = c->thread; i < c->dims[B] * c->dims[S] * SAMPLE_LABELS; i += c->threads)
+    labels[i] = quotient(-(int32_t)((src[i / SAMPLE_LABELS] + i) % SAMPLE_LABELS), 4);
+}
+
+/* pool(src) -> vector: of all tokens but padding */
+SAMPLE_CODE void sample_pool(const xf_abi_context *c) {
+  const int32_t *src = c->io[0];
+  float *vector = c->io[1];
+  for (int64_t b = c->thread; b < c->dims[B]; b += c->threads)
+    for (int32_t v = 0; v < SAMPLE_POOLED; ++v) {
+      int32_t sum = 0;
+      for (int64_t s = 0; s < c->dims[S]; ++s)
+        sum += src[b * c->dims[S] + s] * (v + 1);
+      vector[b * SAMPLE_POOLED + v] = quotient(sum, 4);
+    }
+}
+
+/* which(x) -> isa: says which instruction set's kernels run */
+SAMPLE_CODE void sample_which(const xf_abi_context *c) {
+  xf_abi_view view;
+  view.data = c->io[1];
+  if (c->thread == 0)
+    ((xf_abi_kernel_fn)c->kernels[1])(c, &view);
+}
+#define SAMPLE_ISA(name, number)                                                                                     \
+  SAMPLE_CODE void name(const xf_abi_context *c, const xf_abi_view *views) {                                        \
+    for (int64_t b = 0; b < c->dims[B]; ++b)                                                                        \
+      ((int32_t *)views[0].data)[b] = number;                                                                       \
+  }
+SAMPLE_ISA(sample_isa_0, 0)
+SAMPLE_ISA(sample_isa_1, 1)
+SAMPLE_ISA(sample_isa_2, 2)
+
+/* The states, for the image. */
+const uint64_t sample_state_bytes = CROSS + SLOTS * 16;
+const xf_abi_state sample_states[3] = {
+    {{0, 0}, SEEN, LAYERS, LAYER_STRIDE, ROW_STRIDE, OUTER, OUTER_STRIDE, UNIT, UNIT_BYTES, 0, 0},
+    {{0, 0}, SCAN, 1, 0, 8, 1, 0, 0, 8, 0, 0},
+    {{0, 0}, CROSS, 1, 0, 16, 1, 0, 0, 16, 1, 0}};

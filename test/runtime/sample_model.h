@@ -1,0 +1,61 @@
+// The sample model: a toy that exercises every part of the interface between compiler and runtime, and shows
+// how an image is put together. It is the executable specification of runtime/abi/xf_abi.h.
+#ifndef TEST_RUNTIME_SAMPLE_MODEL_H
+#define TEST_RUNTIME_SAMPLE_MODEL_H
+
+#include "runtime/abi/xf_abi.h"
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace sample {
+
+// Bytes that start at a page, as an image must in memory.
+class aligned_bytes {
+public:
+  explicit aligned_bytes(const std::vector<uint8_t> &bytes)
+      : storage_(bytes.size() + XF_ABI_PAGE), size_(bytes.size()) {
+    offset_ = XF_ABI_PAGE - reinterpret_cast<uintptr_t>(storage_.data()) % XF_ABI_PAGE;
+    std::memcpy(data(), bytes.data(), bytes.size());
+  }
+  uint8_t *data() { return storage_.data() + offset_; }
+  uint64_t size() const { return size_; }
+
+private:
+  std::vector<uint8_t> storage_;
+  uint64_t offset_, size_;
+};
+
+enum class kind {
+  translator,     // encode, begin, step: source -> target
+  sequence_first, // the same with [S, B], [T, B]
+  continuer,      // step alone: prompt -> continuation
+  tagger,         // a label for each token
+  pooler          // numbers for each sentence
+};
+
+struct options {
+  kind model = kind::translator;
+  int32_t pad = 0; // -1: the model has no padding token
+  int32_t end = 2;
+  uint32_t split = XF_ABI_WORDS;
+  int32_t unknown = 3;
+  bool vocabulary = true;
+  bool suffix = false; // the source ends with the end token
+  int32_t max_length_per_source = 2, max_length_base = 3, min_length = 0;
+};
+
+constexpr int64_t kBatch = 4, kBeam = 4, kSource = 12, kTarget = 40, kSourceBound = 30;
+
+std::vector<uint8_t> build(const options &o);
+// A program or library: the ELF file, padding, the image, the trailer.
+std::vector<uint8_t> attach(std::vector<uint8_t> carrier, const std::vector<uint8_t> &image);
+
+std::vector<uint8_t> read_file(const std::string &path);
+void write_file(const std::string &path, const std::vector<uint8_t> &bytes, int mode = 0644);
+
+} // namespace sample
+
+#endif

@@ -1,0 +1,108 @@
+// The sample model and the search as one would write them on paper: hypotheses are lists of tokens, every
+// score is computed afresh. Slow and obvious.
+#ifndef TEST_RUNTIME_SAMPLE_REFERENCE_H
+#define TEST_RUNTIME_SAMPLE_REFERENCE_H
+
+#include "test/runtime/sample_math.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <set>
+#include <vector>
+
+namespace sample {
+
+using tokens = std::vector<int32_t>;
+
+struct search {
+  int beam = 1, best = 1, min_length = 0, max_length = 0, end = SAMPLE_END;
+  double alpha = 1.0;
+  std::set<int32_t> suppress;
+};
+
+struct found {
+  tokens ids; // with the end token
+  double score;
+};
+
+// log p of every token after `prefix` (the start token included), given the source.
+inline std::vector<double> log_p(const tokens *source, const tokens &prefix, const std::set<int32_t> &never) {
+  uint32_t cross = 1, seen = 0, scan = 0;
+  for (size_t s = 0; source && s < source->size(); ++s)
+    if ((*source)[s] != SAMPLE_PAD)
+      cross = sample_cross(cross, sample_feature((*source)[s], static_cast<int32_t>(s)), static_cast<int32_t>(s));
+  for (size_t p = 0; p < prefix.size(); ++p) {
+    seen = sample_seen(seen, prefix[p], static_cast<int32_t>(p));
+    scan = sample_scan(scan, prefix[p]);
+  }
+  std::vector<double> x;
+  double sum = 0;
+  for (int32_t v = 0; v < SAMPLE_VOCABULARY; ++v) {
+    x.push_back(never.count(v) ? -INFINITY : sample_score(cross, seen, scan, v) / 8.0);
+    sum += std::exp(x.back());
+  }
+  for (double &value : x)
+    value -= std::log(sum);
+  return x;
+}
+
+inline std::vector<found> run(const tokens *source, const tokens &prefix, const search &o) {
+  struct open {
+    tokens ids;
+    double sum;
+  };
+  struct pair {
+    double sum;
+    size_t beam;
+    int32_t token;
+  };
+  std::vector<open> beams = {{{}, 0.0}};
+  std::vector<found> done;
+  auto finish = [&](const tokens &ids, double sum) {
+    done.push_back({ids, sum / std::pow(static_cast<double>(ids.size()), o.alpha)});
+  };
+  for (int step = 1; !beams.empty(); ++step) {
+    std::vector<pair> pairs;
+    for (size_t b = 0; b < beams.size(); ++b) {
+      tokens all = prefix;
+      all.insert(all.end(), beams[b].ids.begin(), beams[b].ids.end());
+      std::set<int32_t> never = o.suppress;
+      if (step <= o.min_length)
+        never.insert(o.end);
+      std::vector<double> p = log_p(source, all, never);
+      for (int32_t v = 0; v < SAMPLE_VOCABULARY; ++v)
+        if (std::isfinite(p[v]))
+          pairs.push_back({beams[b].sum + p[v], b, v});
+    }
+    // Equal scores differ by rounding only: sums of the same numbers in another order.
+    std::stable_sort(pairs.begin(), pairs.end(), [](const pair &x, const pair &y) { return x.sum > y.sum + 1e-9; });
+    if (pairs.size() > static_cast<size_t>(2 * o.beam))
+      pairs.resize(2 * o.beam);
+    std::vector<open> next;
+    for (size_t i = 0; i < pairs.size(); ++i) {
+      tokens ids = beams[pairs[i].beam].ids;
+      ids.push_back(pairs[i].token);
+      if (pairs[i].token == o.end) {
+        if (i < static_cast<size_t>(o.beam))
+          finish(ids, pairs[i].sum);
+      } else if (next.size() < static_cast<size_t>(o.beam)) {
+        next.push_back({ids, pairs[i].sum});
+      }
+    }
+    beams = next;
+    if (step == o.max_length)
+      for (const open &b : beams)
+        finish(b.ids, b.sum);
+    if (step == o.max_length || done.size() >= static_cast<size_t>(o.beam))
+      break;
+  }
+  std::stable_sort(done.begin(), done.end(), [](const found &x, const found &y) { return x.score > y.score + 1e-9; });
+  if (done.size() > static_cast<size_t>(o.best))
+    done.resize(o.best);
+  return done;
+}
+
+} // namespace sample
+
+#endif

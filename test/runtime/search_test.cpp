@@ -1,0 +1,300 @@
+// Search against the reference, for every setting, and the same bits whatever the batch and the threads.
+#include "runtime/include/xf/xf.h"
+#include "test/runtime/sample_model.h"
+#include "test/runtime/sample_reference.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <memory>
+#include <random>
+
+namespace {
+
+using sample::tokens;
+
+// A model in memory, and a session of it.
+class machine {
+public:
+  explicit machine(const sample::options &o, int threads = 1, int isa = XF_ISA_BASELINE)
+      : image_(sample::build(o)) {
+    xf_session_options options;
+    xf_session_options_init(&options);
+    options.threads = threads;
+    options.isa = isa;
+    EXPECT_EQ(xf_open_memory(image_.data(), image_.size(), &model), XF_OK) << xf_message();
+    EXPECT_EQ(xf_session_create(model, &options, &session), XF_OK) << xf_message();
+  }
+  ~machine() {
+    xf_session_free(session);
+    xf_model_free(model);
+  }
+
+  xf_model *model = nullptr;
+  xf_session *session = nullptr;
+
+private:
+  sample::aligned_bytes image_;
+};
+
+struct outcome {
+  std::vector<std::vector<sample::found>> sentences;
+  xf_status status;
+};
+
+outcome collect(const std::vector<int32_t> &ids, const std::vector<int32_t> &lengths, const std::vector<double> &scores,
+                int64_t capacity, int32_t best, xf_status status) {
+  outcome result;
+  result.status = status;
+  for (size_t i = 0; i < lengths.size(); ++i) {
+    if (i % best == 0)
+      result.sentences.emplace_back();
+    if (lengths[i] >= 0)
+      result.sentences.back().push_back({tokens(&ids[i * capacity], &ids[i * capacity] + lengths[i]), scores[i]});
+  }
+  return result;
+}
+
+outcome generate(xf_session *session, const std::vector<tokens> &sources, const xf_generate_options &options) {
+  std::vector<int32_t> ids;
+  std::vector<int64_t> offsets = {0};
+  for (const tokens &source : sources) {
+    ids.insert(ids.end(), source.begin(), source.end());
+    offsets.push_back(static_cast<int64_t>(ids.size()));
+  }
+  ids.push_back(0);
+  size_t places = sources.size() * static_cast<size_t>(options.n_best);
+  std::vector<int32_t> out(places * 64, -7), lengths(places);
+  std::vector<double> scores(places);
+  xf_hypotheses results = {sizeof(results), out.data(), 64, lengths.data(), scores.data()};
+  xf_status status =
+      xf_generate(session, ids.data(), offsets.data(), static_cast<int64_t>(sources.size()), &options, &results);
+  return collect(out, lengths, scores, 64, options.n_best, status);
+}
+
+xf_generate_options defaults() {
+  xf_generate_options o;
+  xf_generate_options_init(&o);
+  return o;
+}
+
+std::vector<tokens> random_sources(unsigned seed, int count, bool pads = false) {
+  std::mt19937 random(seed);
+  std::vector<tokens> sources;
+  for (int i = 0; i < count; ++i) {
+    tokens source(1 + random() % sample::kSource);
+    for (int32_t &id : source)
+      id = static_cast<int32_t>(pads && random() % 4 == 0 ? 0 : 3 + random() % (sample::kSourceBound - 3));
+    source.back() = 5;
+    sources.push_back(source);
+  }
+  return sources;
+}
+
+void expect_same(const std::vector<sample::found> &got, const std::vector<sample::found> &wanted, size_t sentence) {
+  ASSERT_EQ(got.size(), wanted.size()) << "sentence " << sentence;
+  for (size_t i = 0; i < got.size(); ++i) {
+    EXPECT_EQ(got[i].ids, wanted[i].ids) << "sentence " << sentence << " result " << i;
+    EXPECT_NEAR(got[i].score, wanted[i].score, 1e-6) << "sentence " << sentence << " result " << i;
+  }
+}
+
+TEST(search, agrees_with_the_reference) {
+  for (bool first : {false, true}) {
+    sample::options model;
+    model.model = first ? sample::kind::sequence_first : sample::kind::translator;
+    machine m(model);
+    std::vector<tokens> sources = random_sources(1, 60, true);
+    for (int beam = 1; beam <= sample::kBeam; ++beam)
+      for (double alpha : {1.0, 0.0, 0.6})
+        for (int setting = 0; setting < 4; ++setting) {
+          sample::search o;
+          o.beam = o.best = beam;
+          o.alpha = alpha;
+          xf_generate_options options = defaults();
+          options.beam = options.n_best = beam;
+          options.length_penalty = alpha;
+          std::vector<int32_t> never = {4, 7};
+          if (setting == 1)
+            options.min_length = o.min_length = 6;
+          if (setting == 2)
+            options.max_length = 3;
+          if (setting == 3) {
+            o.suppress = {4, 7};
+            options.suppress = never.data();
+            options.suppress_count = 2;
+          }
+          outcome got = generate(m.session, sources, options);
+          ASSERT_EQ(got.status, XF_OK) << xf_message();
+          for (size_t i = 0; i < sources.size(); ++i) {
+            o.max_length = setting == 2 ? 3 : static_cast<int>(2 * sources[i].size() + 3);
+            o.min_length = setting == 1 ? std::min(6, o.max_length) : 0;
+            expect_same(got.sentences[i], sample::run(&sources[i], {SAMPLE_START}, o), i);
+          }
+        }
+  }
+}
+
+TEST(search, gives_the_same_bits_in_any_company) {
+  sample::options model;
+  std::vector<tokens> sources = random_sources(2, 50, true);
+  xf_generate_options options = defaults();
+  options.beam = options.n_best = 3;
+  options.batch = 1;
+  machine one(model);
+  outcome alone = generate(one.session, sources, options);
+  for (int threads : {1, 2, 3, 7}) {
+    machine many(model, threads);
+    for (int batch : {0, 1, 2, 3}) {
+      options.batch = batch;
+      outcome got = generate(many.session, sources, options);
+      for (size_t i = 0; i < sources.size(); ++i) {
+        ASSERT_EQ(got.sentences[i].size(), alone.sentences[i].size());
+        for (size_t k = 0; k < got.sentences[i].size(); ++k) {
+          EXPECT_EQ(got.sentences[i][k].ids, alone.sentences[i][k].ids);
+          EXPECT_EQ(got.sentences[i][k].score, alone.sentences[i][k].score);
+        }
+      }
+    }
+  }
+}
+
+TEST(search, without_padding_batches_equal_lengths_only) {
+  sample::options model;
+  model.pad = -1;
+  machine m(model);
+  std::vector<tokens> sources = random_sources(3, 40);
+  outcome got = generate(m.session, sources, defaults());
+  ASSERT_EQ(got.status, XF_OK) << xf_message();
+  for (size_t i = 0; i < sources.size(); ++i) {
+    sample::search o;
+    o.max_length = static_cast<int>(2 * sources[i].size() + 3);
+    expect_same(got.sentences[i], sample::run(&sources[i], {SAMPLE_START}, o), i);
+  }
+}
+
+TEST(search, measures_the_longest_result_without_padding) {
+  sample::options model;
+  model.end = -1;
+  machine m(model);
+  outcome got = generate(m.session, {{5, 6, 7, 0, 0, 0}, {5, 6, 7}}, defaults());
+  EXPECT_EQ(got.sentences[0][0].ids.size(), 9u);
+  EXPECT_EQ(got.sentences[0][0].ids, got.sentences[1][0].ids);
+}
+
+TEST(search, fills_the_target_limit_where_the_model_gives_none) {
+  sample::options model;
+  model.end = -1;
+  model.max_length_per_source = model.max_length_base = 0;
+  machine m(model);
+  EXPECT_EQ(generate(m.session, {{5, 6, 7}}, defaults()).sentences[0][0].ids.size(), size_t(sample::kTarget));
+  model.model = sample::kind::continuer;
+  machine c(model);
+  // The start token and three of the prompt come first; the last token is never read.
+  EXPECT_EQ(generate(c.session, {{5, 6, 7}}, defaults()).sentences[0][0].ids.size(), size_t(sample::kTarget) - 3);
+}
+
+TEST(search, continues_prompts_of_any_length_together) {
+  sample::options model;
+  model.model = sample::kind::continuer;
+  model.max_length_per_source = 0;
+  model.max_length_base = 9;
+  for (int threads : {1, 2}) {
+    machine m(model, threads);
+    std::mt19937 random(4);
+    std::vector<tokens> prompts;
+    for (int i = 0; i < 30; ++i) {
+      tokens prompt(1 + random() % 30);
+      for (int32_t &id : prompt)
+        id = static_cast<int32_t>(3 + random() % (SAMPLE_VOCABULARY - 3));
+      if (i % 3 == 0)
+        prompt[0] = SAMPLE_START; // already there: not put in front again
+      prompts.push_back(prompt);
+    }
+    for (int beam : {1, 3}) {
+      xf_generate_options options = defaults();
+      options.beam = options.n_best = beam;
+      outcome got = generate(m.session, prompts, options);
+      ASSERT_EQ(got.status, XF_OK) << xf_message();
+      for (size_t i = 0; i < prompts.size(); ++i) {
+        tokens prefix = prompts[i];
+        if (prefix[0] != SAMPLE_START)
+          prefix.insert(prefix.begin(), SAMPLE_START);
+        sample::search o;
+        o.beam = o.best = beam;
+        o.max_length = std::min<int>(9, static_cast<int>(sample::kTarget - prefix.size() + 1));
+        expect_same(got.sentences[i], sample::run(nullptr, prefix, o), i);
+      }
+    }
+  }
+}
+
+TEST(search, takes_the_models_own_inputs) {
+  machine m({});
+  std::vector<int32_t> src = {5, 0, 6, 7, 8, 9, 0, 0}; // padding in the middle and at the end
+  xf_tensor input = {"src", XF_I32, 2, {2, 4}, src.data()};
+  xf_generate_options options = defaults();
+  options.max_length = 6;
+  std::vector<int32_t> out(2 * 6), lengths(2);
+  std::vector<double> scores(2);
+  xf_hypotheses results = {sizeof(results), out.data(), 6, lengths.data(), scores.data()};
+  ASSERT_EQ(xf_generate_from(m.session, &input, 1, &options, &results), XF_OK) << xf_message();
+  outcome got = collect(out, lengths, scores, 6, 1, XF_OK);
+  for (int b = 0; b < 2; ++b) {
+    tokens source(&src[b * 4], &src[b * 4] + 4);
+    sample::search o;
+    o.max_length = 6;
+    expect_same(got.sentences[b], sample::run(&source, {SAMPLE_START}, o), b);
+  }
+  input.name = "source";
+  EXPECT_EQ(xf_generate_from(m.session, &input, 1, &options, &results), XF_INVALID_ARGUMENT);
+  EXPECT_STREQ(xf_message(), "entry 'encode' has no input 'source'; it has: src");
+}
+
+TEST(search, refuses_bad_sentences_and_goes_on) {
+  machine m({});
+  std::vector<tokens> sources = {{5}, {}, {0, 0}, tokens(13, 5), {30}, {-1}, {6}};
+  outcome got = generate(m.session, sources, defaults());
+  EXPECT_EQ(got.status, XF_INVALID_ARGUMENT);
+  EXPECT_STREQ(xf_message(), "sentence 1: it has no tokens");
+  for (size_t i = 0; i < sources.size(); ++i)
+    EXPECT_EQ(got.sentences[i].size(), i == 0 || i == 6 ? 1u : 0u) << i;
+  auto message = [&](tokens source) {
+    EXPECT_EQ(generate(m.session, {source}, defaults()).status, XF_INVALID_ARGUMENT);
+    return std::string(xf_message());
+  };
+  EXPECT_EQ(message({0, 0}), "sentence 0: it has nothing but padding");
+  EXPECT_EQ(message(tokens(13, 5)), "sentence 0: it has 13 tokens; at most 12 are possible");
+  EXPECT_EQ(message({30}), "sentence 0: there is no token 30; the last is 29");
+}
+
+TEST(search, says_when_every_token_is_suppressed) {
+  machine m({});
+  std::vector<int32_t> all;
+  for (int32_t v = 0; v < SAMPLE_VOCABULARY; ++v)
+    all.push_back(v);
+  xf_generate_options options = defaults();
+  options.suppress = all.data();
+  options.suppress_count = SAMPLE_VOCABULARY;
+  EXPECT_EQ(generate(m.session, {{5}}, options).status, XF_INVALID_ARGUMENT);
+  EXPECT_STREQ(xf_message(), "sentence 0: every token is suppressed");
+}
+
+TEST(search, refuses_options_beyond_the_limits) {
+  machine m({});
+  auto message = [&](auto &&change) {
+    xf_generate_options options = defaults();
+    change(options);
+    EXPECT_EQ(generate(m.session, {{5}}, options).status, XF_INVALID_ARGUMENT);
+    return std::string(xf_message());
+  };
+  EXPECT_EQ(message([](auto &o) { o.beam = 5; }), "the number of beams must be between 1 and 4, not 5");
+  EXPECT_EQ(message([](auto &o) { o.n_best = 2; }),
+            "the number of results of a line (at most the number of beams) must be between 1 and 1, not 2");
+  EXPECT_EQ(message([](auto &o) { o.batch = 5; }), "the batch must be between 1 and 4, not 5");
+  EXPECT_EQ(message([](auto &o) { o.max_length = 41; }), "the maximum length must be between 1 and 40, not 41");
+  EXPECT_EQ(message([](auto &o) { o.min_length = 5, o.max_length = 4; }),
+            "the minimum length 5 is above the maximum length 4");
+}
+
+} // namespace
