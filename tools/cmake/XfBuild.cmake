@@ -42,6 +42,11 @@ target_include_directories(XfMLIR SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS} ${MLIR_I
 target_compile_definitions(XfMLIR INTERFACE ${XF_LLVM_DEFINITIONS})
 target_link_libraries(XfMLIR INTERFACE MLIR LLVM)
 
+# MLIR knows types and traits by the address of an inline variable: ours must be libMLIR's own, hence visible.
+function(xf_share_type_ids name)
+  set_target_properties(${name} PROPERTIES CXX_VISIBILITY_PRESET default VISIBILITY_INLINES_HIDDEN OFF)
+endfunction()
+
 # xf_add_library(NAME SOURCES... [DEPENDS ...] [LINK ...]): a static compiler library on MLIR.
 # The slow MLIR headers are precompiled once (by XfDialect) and reused.
 function(xf_add_library name)
@@ -50,6 +55,7 @@ function(xf_add_library name)
   target_include_directories(${name} PUBLIC "${PROJECT_SOURCE_DIR}" "${PROJECT_BINARY_DIR}")
   target_link_libraries(${name} PUBLIC XfMLIR fmt::fmt ${ARG_LINK})
   target_compile_options(${name} PRIVATE -Wall -Wextra -Wno-unused-parameter)
+  xf_share_type_ids(${name})
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})
   endif()
@@ -65,5 +71,6 @@ function(xf_add_tool name)
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}" "${PROJECT_BINARY_DIR}")
   target_link_libraries(${name} PRIVATE ${ARG_LINK})
+  xf_share_type_ids(${name})
   install(TARGETS ${name} RUNTIME)
 endfunction()
