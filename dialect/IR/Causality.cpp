@@ -57,7 +57,8 @@ Operation *StepBuilder::clone(Operation *op) {
     mapping.map(value, now(value));
   Operation *copy = builder.clone(*op, mapping);
   for (auto [old, fresh] : llvm::zip(op->getResults(), copy->getResults())) {
-    fresh.setType(stepType(old.getType()));
+    if (axis(old.getType()))
+      fresh.setType(stepType(old.getType()));
     bind(old, fresh);
   }
   return copy;
@@ -75,12 +76,12 @@ LogicalResult PositionsOp::buildStep(StepBuilder &step) {
 
 LogicalResult MapOp::buildStep(StepBuilder &step) {
   auto type = step.stepType(getShape());
-  int64_t shift = step.isPerRow(getShape()), batch = llvm::find(getDimNames(type), step.batch) - getDimNames(type).begin();
+  int64_t shift = step.isPerRow(getShape());
   SmallVector<Attribute> maps;
   for (auto [i, input] : llvm::enumerate(getInputs())) {
     SmallVector<int64_t> map;
     if (step.isPerRow(input.getType()))
-      map.push_back(batch);
+      map.push_back(*findDim(type, step.batch));
     for (int64_t target : getMap(i))
       map.push_back(target == -1 ? -1 : target + shift);
     maps.push_back(step.builder.getDenseI64ArrayAttr(map));

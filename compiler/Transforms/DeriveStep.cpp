@@ -1,0 +1,142 @@
+// The pass that derives a decoder's step: reads the roles, proves causality, writes the entries, says what is in the way.
+#include "compiler/Transforms/DeriveStep.h"
+#include "compiler/Transforms/Passes.h"
+
+namespace xf {
+#define GEN_PASS_DEF_XFDERIVESTEP
+#include "compiler/Transforms/Passes.h.inc"
+} // namespace xf
+
+using namespace xf::step;
+
+/// The roles that xf.generate gives; an error if the decoder doesn't fit them.
+static FailureOr<Roles> findRoles(ModuleOp module, DictionaryAttr generate) {
+  auto missing = [&](const char *member) { return module.emitError("xf.generate lacks '") << member << "'"; };
+  auto string = [&](const char *member) {
+    auto attr = generate.getAs<StringAttr>(member);
+    return attr ? attr.getValue() : StringRef();
+  };
+  Roles roles;
+  auto decode = generate.getAs<FlatSymbolRefAttr>("decode");
+  if (!decode)
+    return missing("decode");
+  roles.decode = module.lookupSymbol<EntryOp>(decode.getValue());
+  if (!roles.decode)
+    return module.emitError("xf.generate names ") << decode << ", which is no entry";
+  for (const char *member : {"tokens", "logits", "batch", "target"})
+    if (string(member).empty())
+      return missing(member);
+  roles.batch = string("batch");
+  roles.target = string("target");
+
+  EntryOp entry = roles.decode;
+  unsigned arguments = entry.getArgumentTypes().size(), results = entry.getResultTypes().size();
+  while (roles.tokens < arguments && entry.getArgName(roles.tokens) != string("tokens"))
+    ++roles.tokens;
+  while (roles.logits < results && entry.getResultName(roles.logits) != string("logits"))
+    ++roles.logits;
+  if (roles.tokens == arguments)
+    return entry.emitError("has no argument '") << string("tokens") << "', the tokens of a search";
+  if (roles.logits == results)
+    return entry.emitError("has no result '") << string("logits") << "', the logits of a search";
+  auto tokens = cast<RankedTensorType>(entry.getArgumentTypes()[roles.tokens]);
+  for (StringRef dim : {StringRef(roles.batch), StringRef(roles.target)})
+    if (tokens.getRank() != 2 || !llvm::is_contained(getDimNames(tokens), dim))
+      return entry.emitError("its tokens '") << string("tokens") << "' are " << describeShape(tokens)
+                                             << ", but a search needs the dimensions '" << roles.batch << "' and '"
+                                             << roles.target << "'";
+
+  auto bounds = module->getAttrOfType<DictionaryAttr>(kBoundsAttr);
+  roles.fresh = "N";
+  for (unsigned i = 1; bounds && bounds.contains(roles.fresh); ++i)
+    roles.fresh = "N" + std::to_string(i);
+  return roles;
+}
+
+/// Reports each op that looks ahead and that the logits need, with the way from it to them.
+static bool reportLookAheads(Roles &roles, const Causality &causality, const Need &need) {
+  llvm::SmallPtrSet<Operation *, 4> reported;
+  bool any = false;
+  for (Value value : need.all()) {
+    const LookAhead *reason = causality.reason(value);
+    if (!reason || (value.getDefiningOp() && !reported.insert(value.getDefiningOp()).second))
+      continue;
+    any = true;
+    auto error = mlir::emitError(value.getLoc()) << reason->what << ", so no step can be derived from @"
+                                                 << roles.decode.getSymName();
+    for (auto &[loc, text] : reason->notes)
+      error.attachNote(loc) << text;
+    Location last = value.getLoc();
+    unsigned shown = 0;
+    for (Value user : need.pathFrom(value)) {
+      if (user.getLoc() == last || shown == 3)
+        continue;
+      last = user.getLoc();
+      error.attachNote(last) << (shown++ ? "and that here" : "it is used here");
+    }
+    error.attachNote(roles.decode.getBody().front().getTerminator()->getLoc())
+        << "result '" << roles.decode.getResultName(roles.logits) << "' depends on it";
+  }
+  return any;
+}
+
+/// What is stored for a sentence needs the batch: it is how rows find their sentence.
+static LogicalResult checkSentences(Roles &roles, const Causality &causality, const Need &need) {
+  LogicalResult result = success();
+  for (Value value : need.all()) {
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    if (causality.get(value) != Along::sentence || (type && llvm::count(getDimNames(type), roles.batch) == 1))
+      continue;
+    result = mlir::emitError(value.getLoc())
+             << "the step of @" << roles.decode.getSymName() << " needs this value of the sentence, but "
+             << (type ? describeShape(type) : std::string("it")) << " has no dimension '" << roles.batch << "'";
+  }
+  return result;
+}
+
+static LogicalResult derive(ModuleOp module, DictionaryAttr generate) {
+  auto roles = findRoles(module, generate);
+  if (failed(roles))
+    return failure();
+  Causality causality(*roles);
+  Value logits = roles->decode.getBody().front().getTerminator()->getOperand(roles->logits);
+  Need need(&causality);
+  need.add(logits);
+  if (reportLookAheads(*roles, causality, need))
+    return failure();
+  if (!growsAlong(causality.get(logits)))
+    return roles->decode.emitError("its result '")
+           << roles->decode.getResultName(roles->logits) << "' does not depend on the target's tokens";
+  if (failed(checkSentences(*roles, causality, need)))
+    return failure();
+
+  SmallVector<Stored> stored;
+  auto step = writeStep(*roles, causality, need, stored);
+  if (failed(step))
+    return failure();
+  NamedAttrList members(generate);
+  if (!stored.empty())
+    members.set("begin", FlatSymbolRefAttr::get(writeBegin(*roles, *step, stored)));
+  members.set("step", FlatSymbolRefAttr::get(*step));
+  members.set("new", StringAttr::get(module.getContext(), roles->fresh));
+  module->setAttr(kGenerateAttr, members.getDictionary(module.getContext()));
+  NamedAttrList bounds(module->getAttrOfType<DictionaryAttr>(kBoundsAttr));
+  if (auto bound = bounds.get(roles->target))
+    bounds.set(roles->fresh, bound);
+  module->setAttr(kBoundsAttr, bounds.getDictionary(module.getContext()));
+  return success();
+}
+
+namespace xf {
+namespace {
+struct DeriveStep : impl::XfDeriveStepBase<DeriveStep> {
+  void runOnOperation() override {
+    auto generate = getOperation()->getAttrOfType<DictionaryAttr>(kGenerateAttr);
+    if (!generate || generate.contains("step"))
+      return;
+    if (failed(derive(getOperation(), generate)))
+      signalPassFailure();
+  }
+};
+} // namespace
+} // namespace xf

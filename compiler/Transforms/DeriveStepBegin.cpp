@@ -1,0 +1,115 @@
+// Writes the begin entry: what the step needs of a sentence, computed once and stored in its slot.
+#include "compiler/Transforms/DeriveStep.h"
+
+namespace xf::step {
+namespace {
+class BeginWriter {
+public:
+  BeginWriter(Roles &roles, ArrayRef<Stored> stored) : roles(roles), stored(stored), builder(roles.decode.getContext()) {
+    for (const Stored &each : stored)
+      need.add(each.value);
+  }
+
+  EntryOp write(EntryOp step);
+
+private:
+  void writeBlock(Block &from, Value layer);
+  void writeRepeat(RepeatOp repeat, Value outer);
+  void store(Value value, Value layer);
+
+  Roles &roles;
+  ArrayRef<Stored> stored;
+  Need need;
+  OpBuilder builder;
+  IRMapping mapping;
+  Value slots;
+};
+
+void BeginWriter::store(Value value, Value layer) {
+  for (const Stored &each : stored)
+    if (each.value == value) {
+      Value x = moveRows(builder, mapping.lookup(value), dimIndex(value.getType(), roles.batch));
+      StoreOp::create(builder, value.getLoc(), x, FlatSymbolRefAttr::get(each.state), layer, slots);
+    }
+}
+
+void BeginWriter::writeBlock(Block &from, Value layer) {
+  for (BlockArgument argument : from.getArguments())
+    store(argument, layer);
+  for (Operation &op : from.without_terminator()) {
+    if (!need.has(&op))
+      continue;
+    if (auto repeat = dyn_cast<RepeatOp>(op))
+      writeRepeat(repeat, layer);
+    else
+      builder.clone(op, mapping);
+    for (Value result : op.getResults())
+      store(result, layer);
+  }
+}
+
+void BeginWriter::writeRepeat(RepeatOp repeat, Value outer) {
+  Block &from = repeat.getBody().front();
+  SmallVector<unsigned> kept;
+  SmallVector<Value> inits;
+  SmallVector<Type> results;
+  for (unsigned k = 0; k < repeat.getNumResults(); ++k) {
+    bool carried = k < repeat.getInits().size();
+    if (!need.has(repeat.getResult(k)) && !(carried && need.has(repeat.getCarried()[k])))
+      continue;
+    kept.push_back(k);
+    results.push_back(repeat.getResult(k).getType());
+    if (carried)
+      inits.push_back(mapping.lookup(repeat.getInits()[k]));
+  }
+  auto copy = RepeatOp::create(builder, repeat.getLoc(), results, repeat.getCountAttr(), inits);
+  OpBuilder::InsertionGuard guard(builder);
+  Block *body = builder.createBlock(&copy.getBody());
+  mapping.map(repeat.getLayer(), body->addArgument(builder.getIndexType(), repeat.getLayer().getLoc()));
+  for (auto [k, init] : llvm::zip(kept, inits))
+    mapping.map(repeat.getCarried()[k], body->addArgument(init.getType(), repeat.getCarried()[k].getLoc()));
+  writeBlock(from, layerIndex(builder, repeat, mapping.lookup(repeat.getLayer()), outer));
+  SmallVector<Value> yielded;
+  for (unsigned k : kept)
+    yielded.push_back(mapping.lookup(from.getTerminator()->getOperand(k)));
+  YieldOp::create(builder, from.getTerminator()->getLoc(), yielded);
+  for (auto [i, k] : llvm::enumerate(kept))
+    mapping.map(repeat.getResult(k), copy.getResult(i));
+}
+
+EntryOp BeginWriter::write(EntryOp step) {
+  EntryOp decode = roles.decode;
+  Block &from = decode.getBody().front();
+  SmallVector<Type> types;
+  SmallVector<StringRef> names;
+  SmallVector<BlockArgument> arguments;
+  for (BlockArgument argument : from.getArguments())
+    if (need.has(argument)) {
+      arguments.push_back(argument);
+      types.push_back(argument.getType());
+      names.push_back(decode.getArgName(argument.getArgNumber()));
+    }
+  names.push_back("xf.slots");
+  types.push_back(makeTensor({ShapedType::kDynamic}, {roles.batch}, builder.getI32Type()));
+  SymbolTable symbols(decode->getParentOp());
+  builder.setInsertionPoint(step);
+  auto begin = EntryOp::create(builder, decode.getLoc(), (decode.getSymName() + ".begin").str(),
+                               builder.getFunctionType(types, {}), names, {}, EntryKind::begin);
+  symbols.insert(begin);
+  Block *body = begin.addBody();
+  for (auto [i, argument] : llvm::enumerate(arguments))
+    mapping.map(argument, body->getArgument(i));
+  slots = body->getArguments().back();
+  builder.setInsertionPointToStart(body);
+  auto zero = arith::ConstantIndexOp::create(builder, decode.getLoc(), 0);
+  writeBlock(from, zero);
+  ReturnOp::create(builder, from.getTerminator()->getLoc(), ValueRange());
+  if (zero->use_empty())
+    zero->erase();
+  return begin;
+}
+} // namespace
+
+EntryOp writeBegin(Roles &roles, EntryOp step, ArrayRef<Stored> stored) { return BeginWriter(roles, stored).write(step); }
+
+} // namespace xf::step
