@@ -27,14 +27,14 @@ public:
 
   void check_range(const xf_abi_range &range, const std::string &what) const {
     require(range.offset <= image_.size() && range.size <= image_.size() - range.offset,
-            what + " reaches past the end of the image");
+            "past the end of the image: " + what);
   }
 
   // A copy of the table's structs.
   template <typename T> std::vector<T> table(const xf_abi_table &table, const std::string &what) const {
     require(table.offset % 8 == 0, what + " is not aligned");
     require(table.offset <= image_.size() && table.count <= (image_.size() - table.offset) / sizeof(T),
-            what + " reaches past the end of the image");
+            "past the end of the image: " + what);
     std::vector<T> result(table.count);
     if (table.count)
       std::memcpy(result.data(), image_.data() + table.offset, table.count * sizeof(T));

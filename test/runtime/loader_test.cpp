@@ -1,0 +1,193 @@
+// Images that are cut short, damaged, or of another version give an error, never a crash.
+#include "runtime/core/cpu.h"
+#include "runtime/core/error.h"
+#include "runtime/core/session.h"
+#include "runtime/include/xf/xf.h"
+#include "test/runtime/sample_model.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <random>
+
+#include <unistd.h>
+
+namespace {
+
+std::string temporary(const std::string &name) { return testing::TempDir() + "xf-" + std::to_string(getpid()) + "-" + name; }
+
+// Opens the image in memory; the message, or "" when it opened.
+std::string open_message(const std::vector<uint8_t> &bytes) {
+  sample::aligned_bytes image(bytes);
+  xf_model *model = nullptr;
+  if (xf_open_memory(image.data(), image.size(), &model) != XF_OK)
+    return xf_message();
+  xf_limits limits = {};
+  limits.size = sizeof(limits);
+  xf_get_limits(model, &limits);
+  for (int32_t entry = 0; entry < xf_entry_count(model); ++entry)
+    for (int32_t input = 0; input < xf_input_count(model, entry); ++input) {
+      xf_tensor_info info;
+      EXPECT_EQ(xf_input_info(model, entry, input, &info), XF_OK);
+    }
+  xf_model_free(model);
+  return "";
+}
+
+template <typename F> std::string with_header(F &&change, sample::options o = {}) {
+  std::vector<uint8_t> bytes = sample::build(o);
+  xf_abi_image header;
+  std::memcpy(&header, bytes.data(), sizeof(header));
+  change(header);
+  std::memcpy(bytes.data(), &header, sizeof(header));
+  return open_message(bytes);
+}
+
+TEST(loader, opens_every_kind) {
+  for (sample::kind kind : {sample::kind::translator, sample::kind::sequence_first, sample::kind::continuer,
+                            sample::kind::tagger, sample::kind::pooler}) {
+    sample::options o;
+    o.model = kind;
+    EXPECT_EQ(open_message(sample::build(o)), "");
+  }
+}
+
+TEST(loader, refuses_every_truncation) {
+  for (sample::kind kind : {sample::kind::translator, sample::kind::tagger}) {
+    sample::options o;
+    o.model = kind;
+    std::vector<uint8_t> image = sample::build(o);
+    for (size_t size = 0; size < image.size(); size += size < 4096 ? 1 : 97) {
+      std::vector<uint8_t> part(image.begin(), image.begin() + static_cast<ptrdiff_t>(size));
+      EXPECT_NE(open_message(part).find("cut short"), std::string::npos) << size;
+    }
+  }
+}
+
+// The length says that the image is whole, its ranges lie beyond.
+TEST(loader, refuses_every_truncation_that_lies_about_it) {
+  std::vector<uint8_t> image = sample::build({});
+  for (size_t size = sizeof(xf_abi_image); size < image.size(); size += size < 4096 ? 1 : 97) {
+    std::vector<uint8_t> part(image.begin(), image.begin() + static_cast<ptrdiff_t>(size));
+    reinterpret_cast<xf_abi_image *>(part.data())->image_size = size;
+    EXPECT_NE(open_message(part).find("damaged"), std::string::npos) << size;
+  }
+}
+
+TEST(loader, survives_random_damage) {
+  std::mt19937 random(1);
+  for (sample::kind kind : {sample::kind::translator, sample::kind::continuer, sample::kind::tagger}) {
+    sample::options o;
+    o.model = kind;
+    const std::vector<uint8_t> image = sample::build(o);
+    // The header, and the tables after it; not the code and the weights, which mean nothing to the loader.
+    uint64_t end = reinterpret_cast<const xf_abi_image *>(image.data())->code.offset;
+    int opened = 0;
+    for (int i = 0; i < 8000; ++i) {
+      std::vector<uint8_t> damaged = image;
+      for (int flips = 1 + i % 3; flips > 0; --flips)
+        damaged[i % 2 ? random() % sizeof(xf_abi_image) : random() % end] =
+            static_cast<uint8_t>(random() % 3 == 0 ? 0xff : random());
+      opened += open_message(damaged).empty();
+    }
+    EXPECT_LT(opened, 8000);
+  }
+}
+
+TEST(loader, says_what_is_wrong) {
+  EXPECT_EQ(with_header([](auto &h) { h.abi_version = 99; }),
+            "image in memory: compiled for version 99 of the runtime interface; this is version " +
+                std::to_string(XF_ABI_VERSION) + ": compile again");
+  EXPECT_EQ(with_header([](auto &h) { h.magic[0] = 'Y'; }), "image in memory: not a compiled model");
+  EXPECT_EQ(with_header([](auto &h) { h.image_size -= 8; }), "image in memory: damaged: the file is longer than it says");
+  EXPECT_EQ(with_header([](auto &h) { h.code.offset += 8; }), "image in memory: damaged: the code is not page aligned");
+  EXPECT_EQ(with_header([](auto &h) { h.dims.offset += 1; }),
+            "image in memory: damaged: the table of dimensions is not aligned");
+  EXPECT_EQ(with_header([](auto &h) { h.dims.count = uint64_t(1) << 61; }),
+            "image in memory: damaged: past the end of the image: the table of dimensions");
+  EXPECT_EQ(with_header([](auto &h) { h.weights.size = ~uint64_t(0); }),
+            "image in memory: damaged: past the end of the image: the weights");
+  EXPECT_EQ(with_header([](auto &h) { h.generate.step = 0; }),
+            "image in memory: damaged: the search has no such step entry");
+  EXPECT_EQ(with_header([](auto &h) { h.generate.target = 41; }),
+            "image in memory: damaged: the limits of the search are beyond those of its dimensions");
+  EXPECT_EQ(with_header([](auto &h) { h.state_bytes -= 64; }),
+            "image in memory: damaged: a state does not fit the memory plan");
+  EXPECT_EQ(with_header([](auto &h) { h.generate.end = 11; }),
+            "image in memory: damaged: the search's special tokens are not tokens");
+  EXPECT_EQ(with_header([](auto &h) { h.text.suffix_count = 9; }),
+            "image in memory: damaged: too many prefix or suffix tokens");
+}
+
+TEST(loader, finds_the_image_in_what_carries_it) {
+  std::vector<uint8_t> image = sample::build({}), elf = sample::read_file("/proc/self/exe");
+  elf.resize(5000);
+  std::string bare = temporary("bare"), program = temporary("program");
+  sample::write_file(bare, image);
+  xf_model *model = nullptr;
+  ASSERT_EQ(xf_open(bare.c_str(), &model), XF_OK) << xf_message();
+  EXPECT_STREQ(xf_model_name(model), "sample");
+  uint64_t size = 0;
+  const void *ir = xf_model_ir(model, &size);
+  EXPECT_EQ(std::string(static_cast<const char *>(ir), size), "module {}");
+  xf_model_free(model);
+
+  std::vector<uint8_t> whole = sample::attach(elf, image);
+  sample::write_file(program, whole);
+  ASSERT_EQ(xf_open(program.c_str(), &model), XF_OK) << xf_message();
+  xf_model_free(model);
+
+  auto message = [&](const std::vector<uint8_t> &bytes) {
+    sample::write_file(program, bytes);
+    EXPECT_NE(xf_open(program.c_str(), &model), XF_OK);
+    return std::string(xf_message());
+  };
+  EXPECT_EQ(message(elf), program + ": holds no compiled model (cut short, or a runner without one)");
+  for (size_t cut : {size_t(1), size_t(24), size_t(25), image.size(), image.size() + 100}) {
+    std::vector<uint8_t> part(whole.begin(), whole.end() - static_cast<ptrdiff_t>(cut));
+    EXPECT_EQ(message(part), program + ": holds no compiled model (cut short, or a runner without one)");
+  }
+  std::vector<uint8_t> moved = whole;
+  moved[moved.size() - 16] ^= 1;
+  EXPECT_EQ(message(moved), program + ": damaged: the trailer does not fit the file");
+  EXPECT_EQ(message({'h', 'e', 'l', 'l', 'o'}), program + ": neither a compiled program nor a compiled model");
+  EXPECT_EQ(message({}), program + ": neither a compiled program nor a compiled model");
+  EXPECT_EQ(xf_open("/nowhere/model", &model), XF_IO);
+  EXPECT_STREQ(xf_message(), "/nowhere/model: No such file or directory");
+  EXPECT_EQ(xf_open("/", &model), XF_IO);
+  unlink(bare.c_str());
+  unlink(program.c_str());
+}
+
+TEST(loader, reads_where_parameters_lie) {
+  sample::aligned_bytes image(sample::build({}));
+  std::shared_ptr<const xf::rt::model> m = xf::rt::open_model(image.data(), image.size());
+  ASSERT_EQ(m->parameters().size(), 3u);
+  EXPECT_EQ(m->parameters()[1].path, "k.weight");
+  const xf_abi_segment &k = m->parameters()[1].segments[0];
+  EXPECT_EQ(k.weight_row, 3u);
+  auto *packed = reinterpret_cast<const float *>(m->weights() + k.weight_offset);
+  EXPECT_EQ(packed[2 * 16 + 4], 42.0f); // row 1 of k is row 4 of the packed matrix; column 2
+}
+
+std::string isa_message(std::vector<int> available, int supported, int requested) {
+  try {
+    return std::to_string(xf::rt::choose_isa(available, supported, requested));
+  } catch (const xf::rt::error &problem) {
+    return problem.what();
+  }
+}
+
+TEST(cpu, chooses_the_best_instruction_set_that_both_have) {
+  EXPECT_EQ(isa_message({0, 1, 2}, 2, -1), "2");
+  EXPECT_EQ(isa_message({0, 1, 2}, 1, -1), "1");
+  EXPECT_EQ(isa_message({0, 2}, 1, -1), "0");
+  EXPECT_EQ(isa_message({0, 1, 2}, 2, 0), "0");
+  EXPECT_EQ(isa_message({0, 1, 2}, 1, 2), "this CPU does not support avx512; its best is avx2");
+  EXPECT_EQ(isa_message({0, 2}, 2, 1), "the model was compiled without code for avx2");
+  EXPECT_EQ(isa_message({2}, 1, -1), "the model was compiled for avx512 and better; this CPU's best is avx2");
+  EXPECT_EQ(isa_message({0, 1, 2}, -1, -1),
+            "this CPU is too old: an x86-64 CPU with SSE4.2 and POPCNT (x86-64-v2) is needed");
+}
+
+} // namespace

@@ -1,0 +1,265 @@
+// A compiled program as its users meet it: a Unix filter. Runs xf-runner with the sample model attached.
+#include "runtime/abi/xf_abi.h"
+#include "runtime/include/xf/xf.h"
+#include "test/runtime/sample_math.h"
+#include "test/runtime/sample_model.h"
+#include "test/runtime/sample_reference.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include <dlfcn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace {
+
+std::string temporary(const std::string &name) {
+  return testing::TempDir() + "xf-runner-" + std::to_string(getpid()) + "-" + name;
+}
+
+struct ran {
+  std::string out;
+  int status;
+};
+
+// Runs a shell command; standard error comes with standard output.
+ran shell(const std::string &command) {
+  ran result;
+  FILE *pipe = popen(("exec 2>&1; " + command).c_str(), "r");
+  char chunk[4096];
+  while (size_t n = std::fread(chunk, 1, sizeof(chunk), pipe))
+    result.out.append(chunk, n);
+  int status = pclose(pipe);
+  result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+  return result;
+}
+
+class runner : public testing::Test {
+protected:
+  void make(const sample::options &o) {
+    program = temporary("toy");
+    sample::write_file(program, sample::attach(sample::read_file(XF_RUNNER), sample::build(o)), 0755);
+  }
+  void TearDown() override { unlink(program.c_str()); }
+  ran with(const std::string &input, const std::string &arguments) {
+    std::string file = temporary("input");
+    sample::write_file(file, {input.begin(), input.end()});
+    ran result = shell(program + " " + arguments + " < " + file);
+    unlink(file.c_str());
+    return result;
+  }
+  // The best result of a sentence, without special tokens.
+  static std::string expected(const sample::tokens &source, int beam = 1) {
+    sample::search o;
+    o.beam = beam;
+    o.best = 1;
+    o.max_length = static_cast<int>(2 * source.size() + 3);
+    static const char *names[] = {"", "", "", "<unk>", "A", "B", "C", "D", "Ö", "E", "<unk>"};
+    std::string text;
+    sample::tokens ids = sample::run(&source, {SAMPLE_START}, o)[0].ids;
+    for (int32_t id : ids)
+      if (id > 2)
+        text += (text.empty() ? "" : " ") + std::string(names[id]);
+    return text;
+  }
+
+  std::string program;
+};
+
+std::string name_of(const std::string &path) { return path.substr(path.rfind('/') + 1); }
+
+TEST_F(runner, answers_each_line_in_order) {
+  make({});
+  std::string input, wanted;
+  std::vector<std::string> words = {"a", "b", "c", "d", "e", "f"};
+  for (int i = 0; i < 300; ++i) {
+    sample::tokens source;
+    std::string line;
+    for (int k = 0; k <= i * 7 % 11; ++k) {
+      line += (k ? " " : "") + words[(i + k * k) % 6];
+      source.push_back(4 + (i + k * k) % 6);
+    }
+    input += line + "\n";
+    wanted += expected(source) + "\n";
+  }
+  for (const char *arguments : {"", "--threads 2 --batch 3", "--batch=1 --isa baseline", "-"}) {
+    ran got = with(input, arguments);
+    EXPECT_EQ(got.out, wanted) << arguments;
+    EXPECT_EQ(got.status, 0);
+  }
+}
+
+TEST_F(runner, goes_on_after_bad_lines) {
+  make({});
+  ran got = with("a\n\n\xff\nb c\r\na b c d e f a b c d e f a\nb", "");
+  std::string name = name_of(program);
+  EXPECT_EQ(got.status, 1);
+  EXPECT_EQ(got.out, name + ": line 2: it is empty\n" + name + ": line 3: byte 1 is not UTF-8\n" + name +
+                         ": line 5: it has 13 tokens; at most 12 are possible\n" + expected({4}) + "\n\n\n" +
+                         expected({5, 6}) + "\n\n" + expected({5}) + "\n");
+}
+
+TEST_F(runner, prints_scores_and_several_results) {
+  make({});
+  sample::search o;
+  o.beam = o.best = 2;
+  o.max_length = 5;
+  sample::tokens source = {4};
+  auto results = sample::run(&source, {SAMPLE_START}, o);
+  std::string ids_form;
+  for (const auto &found : results) {
+    char score[32];
+    std::snprintf(score, sizeof(score), "1\t%.6f\t", found.score);
+    ids_form += score;
+    std::string text;
+    for (int32_t id : found.ids)
+      if (id != SAMPLE_END)
+        text += (text.empty() ? "" : " ") + std::to_string(id);
+    ids_form += text + "\n";
+  }
+  ran got = with("4\n", "--ids --beam 2 --n-best 2");
+  EXPECT_EQ(got.out, ids_form);
+  got = with("a\n\nb\n", "--scores 2>/dev/null");
+  EXPECT_EQ(std::count(got.out.begin(), got.out.end(), '\t'), 4);
+  EXPECT_NE(got.out.find("\n\n3\t-"), std::string::npos);
+  got = with("a\n\n", "--json 2>/dev/null");
+  EXPECT_EQ(got.out.rfind("{\"line\": 1, \"results\": [{\"text\": \"" + expected({4}) + "\", \"score\": -", 0), 0u);
+  EXPECT_NE(got.out.find("\n{\"line\": 2, \"error\": \"it is empty\"}\n"), std::string::npos);
+}
+
+TEST_F(runner, explains_its_options) {
+  make({});
+  std::string name = name_of(program);
+  EXPECT_EQ(with("", "--beams 3").out, name + ": unknown option --beams (--help lists all)\n");
+  EXPECT_EQ(with("", "--beam").out, name + ": --beam needs a value\n");
+  EXPECT_EQ(with("", "--beam x").out, name + ": --beam: 'x' is not a number\n");
+  EXPECT_EQ(with("", "--beam 9").out, name + ": the number of beams must be between 1 and 4, not 9\n");
+  EXPECT_EQ(with("", "--isa sse").out, name + ": --isa: 'sse' is none of baseline, avx2, avx512\n");
+  EXPECT_EQ(with("", "--suppress 99").out, name + ": a suppressed token must be between 0 and 10, not 99\n");
+  EXPECT_EQ(with("", "one two").out, name + ": one file at most: 'one' and 'two'\n");
+  EXPECT_EQ(with("", "/nowhere").out, name + ": /nowhere: No such file or directory\n");
+  EXPECT_EQ(with("", "--beam 9").status, 2);
+  ran help = with("", "--help");
+  EXPECT_EQ(help.status, 0);
+  for (const char *option : {"--beam K", "--n-best N", "--length-penalty A", "--min-length N", "--max-length N",
+                             "--suppress ID,...", "--scores", "--ids", "--threads N", "--batch N", "--isa NAME",
+                             "--limits", "--version"})
+    EXPECT_NE(help.out.find(option), std::string::npos) << option;
+  EXPECT_EQ(with("", "--version").out.rfind("sample, compiled with xfc ", 0), 0u);
+  ran limits = with("", "--limits --threads 3");
+  for (const char *part : {"model sample", "  S                      12\n", "  beam                    4\n", "with 3 threads",
+                           "  workspace", "  total"})
+    EXPECT_NE(limits.out.find(part), std::string::npos) << part << "\n" << limits.out;
+}
+
+TEST_F(runner, says_when_nothing_can_be_written) {
+  make({});
+  ran full = with("a\n", "2>&1 > /dev/full");
+  EXPECT_EQ(full.out, name_of(program) + ": standard output: No space left on device\n");
+  EXPECT_EQ(full.status, 1);
+  // The reader goes away after one line.
+  ran closed = shell("{ { yes a | head -n 100000; } | " + program + "; echo status $? >&2; } | head -n 1");
+  EXPECT_NE(closed.out.find("standard output: Broken pipe"), std::string::npos) << closed.out;
+  EXPECT_NE(closed.out.find("status 1"), std::string::npos) << closed.out;
+}
+
+TEST_F(runner, does_not_keep_a_slow_writer_waiting) {
+  make({});
+  // An answer within the pause: the time at which the first line came, in the shell's own clock.
+  ran timed = shell("begin=$(date +%s%N); { echo a; sleep 2; echo b; } | " + program +
+                    " | { read line; echo $(( ($(date +%s%N) - begin) / 1000000 )); cat > /dev/null; }");
+  EXPECT_LT(std::atoi(timed.out.c_str()), 1500) << timed.out;
+}
+
+TEST_F(runner, tells_when_the_file_is_cut_short) {
+  make({});
+  std::vector<uint8_t> bytes = sample::read_file(program);
+  bytes.resize(bytes.size() - 5000);
+  sample::write_file(program, bytes, 0755);
+  ran got = with("a\n", "");
+  EXPECT_EQ(got.status, 1);
+  EXPECT_NE(got.out.find("holds no compiled model (cut short, or a runner without one)"), std::string::npos);
+}
+
+TEST_F(runner, predicts_labels_and_numbers) {
+  sample::options o;
+  o.model = sample::kind::tagger;
+  o.suffix = true; // tokens put around the line have no label
+  make(o);
+  auto label = [](int32_t id, int s) {
+    // The value of label l is -((id + (s * 5 + l)) % 5) / 4: the best is where the remainder is 0.
+    for (int l = 0; l < SAMPLE_LABELS; ++l)
+      if ((id + s * SAMPLE_LABELS + l) % SAMPLE_LABELS == 0)
+        return l;
+    return -1;
+  };
+  static const char *names[] = {"<pad>", "<s>", "</s>", "<unk>", "A"};
+  std::string wanted = std::string(names[label(4, 0)]) + " " + names[label(5, 1)] + "\n" + names[label(6, 0)] + "\n";
+  EXPECT_EQ(with("a b\nc\n", "").out, wanted);
+  EXPECT_EQ(with("4 5\n6\n", "--ids").out, std::to_string(label(4, 0)) + " " + std::to_string(label(5, 1)) + "\n" +
+                                               std::to_string(label(6, 0)) + "\n");
+  EXPECT_EQ(with("a\n", "--beam 2").out, name_of(program) + ": --beam: this model predicts, it does not search\n");
+  TearDown();
+  o.model = sample::kind::pooler;
+  o.suffix = false;
+  make(o);
+  EXPECT_EQ(with("a b\nc\n", "").out, "2.25 4.5 6.75\n1.5 3 4.5\n");
+  EXPECT_EQ(with("a b\n", "--json").out, "{\"line\": 1, \"results\": [{\"text\": \"2.25 4.5 6.75\"}]}\n");
+}
+
+TEST(library, opens_the_model_attached_to_itself) {
+  std::string path = temporary("library.so");
+  sample::write_file(path, sample::attach(sample::read_file(XF_RUNTIME_SO), sample::build({})), 0755);
+  void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(library, nullptr) << dlerror();
+  auto open_self = reinterpret_cast<decltype(&xf_open_self)>(dlsym(library, "xf_open_self"));
+  auto name = reinterpret_cast<decltype(&xf_model_name)>(dlsym(library, "xf_model_name"));
+  auto message = reinterpret_cast<decltype(&xf_message)>(dlsym(library, "xf_message"));
+  auto create = reinterpret_cast<decltype(&xf_session_create)>(dlsym(library, "xf_session_create"));
+  auto process = reinterpret_cast<decltype(&xf_process_lines)>(dlsym(library, "xf_process_lines"));
+  auto text = reinterpret_cast<decltype(&xf_line_text)>(dlsym(library, "xf_line_text"));
+  auto problem = reinterpret_cast<decltype(&xf_line_error)>(dlsym(library, "xf_line_error"));
+  auto free_lines = reinterpret_cast<decltype(&xf_lines_free)>(dlsym(library, "xf_lines_free"));
+  auto free_session = reinterpret_cast<decltype(&xf_session_free)>(dlsym(library, "xf_session_free"));
+  auto free_model = reinterpret_cast<decltype(&xf_model_free)>(dlsym(library, "xf_model_free"));
+  ASSERT_TRUE(open_self && name && create && process && text && problem);
+  xf_model *model = nullptr;
+  ASSERT_EQ(open_self(&model), XF_OK) << message();
+  EXPECT_STREQ(name(model), "sample");
+  xf_session *session = nullptr;
+  ASSERT_EQ(create(model, nullptr, &session), XF_OK) << message();
+  free_model(model); // the session keeps what it needs
+  const char *lines[] = {"a b", ""};
+  xf_lines *results = nullptr;
+  ASSERT_EQ(process(session, lines, 2, 0, nullptr, &results), XF_OK) << message();
+  EXPECT_NE(text(results, 0, 0), nullptr);
+  EXPECT_EQ(text(results, 1, 0), nullptr);
+  EXPECT_STREQ(problem(results, 1), "it is empty");
+  free_lines(results);
+  free_session(session);
+  dlclose(library);
+  unlink(path.c_str());
+}
+
+// The compiled files need libc, libm and the dynamic linker that come with it, of this version or newer.
+TEST(artefacts, need_nothing_but_the_c_library) {
+  for (const char *file : {XF_RUNNER, XF_RUNTIME_SO}) {
+    ran needed = shell(std::string("readelf -dW ") + file + " | grep NEEDED | sed 's/.*\\[//; s/\\]//' | sort -u");
+    for (size_t at = 0; at < needed.out.size();) {
+      std::string name = needed.out.substr(at, needed.out.find('\n', at) - at);
+      at += name.size() + 1;
+      EXPECT_TRUE(name == "libc.so.6" || name == "libm.so.6" || name == "libpthread.so.0" || name == "libdl.so.2" ||
+                  name == "ld-linux-x86-64.so.2")
+          << name;
+    }
+    ran versions = shell(std::string("readelf -VW ") + file + " | grep -o 'GLIBC_2[.][0-9]*' | sort -uV | tail -n 1");
+    EXPECT_LE(std::atoi(versions.out.c_str() + std::string("GLIBC_2.").size()), 35) << versions.out;
+  }
+}
+
+} // namespace

@@ -1,0 +1,229 @@
+// Entries called by name: shapes and values are checked, threads and instruction sets chosen, the caller's
+// floating-point setting kept, and nothing is allocated while running.
+#include "runtime/core/cpu.h"
+#include "runtime/core/threads.h"
+#include "runtime/include/xf/xf.h"
+#include "test/runtime/allocations.h"
+#include "test/runtime/sample_math.h"
+#include "test/runtime/sample_model.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include <immintrin.h>
+
+namespace {
+
+class session : public testing::Test {
+protected:
+  void open(const sample::options &o, int threads, int isa = XF_ISA_BEST) {
+    image_ = std::make_unique<sample::aligned_bytes>(sample::build(o));
+    ASSERT_EQ(xf_open_memory(image_->data(), image_->size(), &model), XF_OK) << xf_message();
+    xf_session_options options;
+    xf_session_options_init(&options);
+    options.threads = threads;
+    options.isa = isa;
+    ASSERT_EQ(xf_session_create(model, &options, &handle), XF_OK) << xf_message();
+  }
+  void TearDown() override {
+    xf_session_free(handle);
+    xf_model_free(model);
+  }
+  std::string run_message(const char *entry, std::vector<xf_tensor> in, std::vector<xf_tensor> out) {
+    EXPECT_NE(xf_run(handle, entry, in.data(), static_cast<int32_t>(in.size()), out.data(),
+                     static_cast<int32_t>(out.size())),
+              XF_OK);
+    return xf_message();
+  }
+
+  xf_model *model = nullptr;
+  xf_session *handle = nullptr;
+
+private:
+  std::unique_ptr<sample::aligned_bytes> image_;
+};
+
+TEST_F(session, runs_an_entry) {
+  for (int threads : {1, 2, 3}) {
+    open({}, threads);
+    std::vector<int32_t> src = {5, 6, 7, 0, 9, 4};
+    std::vector<float> memory(12, -1);
+    xf_tensor in = {"src", XF_I32, 2, {2, 3}, src.data()};
+    xf_tensor out = {};
+    ASSERT_EQ(xf_output_shapes(handle, "encode", &in, 1, &out, 1), XF_OK) << xf_message();
+    EXPECT_STREQ(out.name, "memory");
+    EXPECT_EQ(out.rank, 3);
+    EXPECT_EQ(out.shape[0] * 100 + out.shape[1] * 10 + out.shape[2], 232);
+    out.data = memory.data();
+    ASSERT_EQ(xf_run(handle, "encode", &in, 1, &out, 1), XF_OK) << xf_message();
+    for (int i = 0; i < 6; ++i) {
+      EXPECT_EQ(memory[2 * i], static_cast<float>(sample_feature(src[i], i % 3)));
+      EXPECT_EQ(memory[2 * i + 1], src[i] != 0);
+    }
+    TearDown();
+    handle = nullptr, model = nullptr;
+  }
+}
+
+TEST_F(session, says_which_tensors_and_sizes_are_at_odds) {
+  open({}, 1);
+  int32_t src[13] = {};
+  float memory[26];
+  xf_tensor in = {"src", XF_I32, 2, {1, 13}, src}, out = {"memory", XF_F32, 3, {1, 3, 2}, memory};
+  EXPECT_EQ(run_message("encode", {in}, {out}), "input 'src' has size 13 in dimension S; the limit is 12");
+  in.shape[1] = 0;
+  EXPECT_EQ(run_message("encode", {in}, {out}), "input 'src' has size 0 in dimension S");
+  in.shape[1] = 3;
+  EXPECT_EQ(run_message("encode", {in}, {}), "entry 'encode' gives output 'memory', f32[B, S, 2]: it needs a place");
+  EXPECT_EQ(run_message("encode", {}, {out}), "entry 'encode' needs input 'src', i32[B, S]");
+  EXPECT_EQ(run_message("encode", {in, in}, {out}), "input 'src' is given twice");
+  EXPECT_EQ(run_message("decode", {in}, {out}), "model 'sample' has no entry 'decode'");
+  EXPECT_EQ(run_message("step", {in}, {out}), "model 'sample' has no entry 'step'");
+  in.rank = 1;
+  EXPECT_EQ(run_message("encode", {in}, {out}), "input 'src' has shape [1]; i32[B, S] is needed");
+  in.rank = 2;
+  in.dtype = XF_F32;
+  EXPECT_EQ(run_message("encode", {in}, {out}), "input 'src' has another data type than i32[B, S]");
+  in.dtype = XF_I32;
+  src[2] = 30;
+  EXPECT_EQ(run_message("encode", {in}, {out}), "input 'src' holds 30 at position 2; values go from 0 to 29");
+  src[2] = 0;
+  out.shape[1] = 4;
+  EXPECT_EQ(run_message("encode", {in}, {out}),
+            "output 'memory' has another data type or shape than f32[B, S, 2], which is [1, 3, 2] here");
+}
+
+TEST_F(session, describes_the_model) {
+  open({}, 2);
+  EXPECT_EQ(xf_entry_count(model), 2);
+  EXPECT_STREQ(xf_entry_name(model, 1), "encode");
+  EXPECT_EQ(xf_entry_name(model, 2), nullptr);
+  EXPECT_STREQ(xf_dim_name(model, 1), "S");
+  EXPECT_EQ(xf_dim_limit(model, 1), sample::kSource);
+  EXPECT_EQ(xf_dim_name(model, 4), nullptr);
+  xf_tensor_info info;
+  ASSERT_EQ(xf_input_info(model, 1, 0, &info), XF_OK);
+  EXPECT_STREQ(info.name, "src");
+  EXPECT_EQ(info.shape[1], -2);
+  EXPECT_EQ(info.bound, sample::kSourceBound);
+  EXPECT_EQ(xf_output_info(model, 1, 1, &info), XF_INVALID_ARGUMENT);
+  xf_limits limits = {};
+  limits.size = sizeof(limits);
+  ASSERT_EQ(xf_get_limits(model, &limits), XF_OK);
+  EXPECT_EQ(limits.batch, sample::kBatch);
+  EXPECT_EQ(limits.vocabulary, SAMPLE_VOCABULARY);
+  EXPECT_GT(limits.search_bytes, 0u);
+  EXPECT_EQ(xf_session_threads(handle), 2);
+}
+
+TEST_F(session, runs_the_kernels_of_the_chosen_instruction_set) {
+  for (int isa = 0; isa <= xf::rt::detect_isa(); ++isa) {
+    open({}, 1, isa);
+    int32_t x[2] = {0, 0}, which[2] = {-1, -1};
+    xf_tensor in = {"x", XF_I32, 1, {2}, x}, out = {"isa", XF_I32, 1, {2}, which};
+    ASSERT_EQ(xf_run(handle, "which", &in, 1, &out, 1), XF_OK) << xf_message();
+    EXPECT_EQ(which[1], isa);
+    TearDown();
+    handle = nullptr, model = nullptr;
+  }
+}
+
+TEST_F(session, keeps_the_callers_floating_point_setting) {
+  open({}, 2);
+  unsigned before = _mm_getcsr(), strange = before | 0x8040 | 0x2000; // flush and zero denormals, round down
+  _mm_setcsr(strange);
+  int32_t x = 0, which = -1;
+  xf_tensor in = {"x", XF_I32, 1, {1}, &x}, out = {"isa", XF_I32, 1, {1}, &which};
+  xf_status status = xf_run(handle, "which", &in, 1, &out, 1);
+  unsigned after = _mm_getcsr();
+  _mm_setcsr(before);
+  EXPECT_EQ(status, XF_OK);
+  EXPECT_EQ(after, strange);
+}
+
+TEST_F(session, allocates_nothing_while_running) {
+  if (!xf_test_counts_allocations())
+    GTEST_SKIP() << "allocations are not counted in this build";
+  open({}, 3);
+  std::vector<int32_t> ids;
+  std::vector<int64_t> offsets = {0};
+  for (int i = 0; i < 100; ++i) {
+    for (int k = 0; k <= i % sample::kSource; ++k)
+      ids.push_back(3 + (i * 7 + k * 5) % 27);
+    offsets.push_back(static_cast<int64_t>(ids.size()));
+  }
+  std::vector<int32_t> out(100 * 4 * 40), lengths(400);
+  std::vector<double> scores(400);
+  xf_hypotheses results = {sizeof(results), out.data(), 40, lengths.data(), scores.data()};
+  xf_generate_options options;
+  xf_generate_options_init(&options);
+  options.beam = options.n_best = 4;
+  std::vector<int32_t> src(24, 5);
+  std::vector<float> memory(48);
+  xf_tensor in = {"src", XF_I32, 2, {2, 12}, src.data()}, given = {"memory", XF_F32, 3, {2, 12, 2}, memory.data()};
+  long before = xf_test_allocations();
+  xf_status status = XF_OK;
+  for (int i = 0; i < 3 && status == XF_OK; ++i) {
+    status = xf_generate(handle, ids.data(), offsets.data(), 100, &options, &results);
+    if (status == XF_OK)
+      status = xf_run(handle, "encode", &in, 1, &given, 1);
+  }
+  EXPECT_EQ(xf_test_allocations(), before);
+  EXPECT_EQ(status, XF_OK) << xf_message();
+}
+
+TEST(threads, all_threads_meet_at_every_barrier) {
+  for (int threads : {1, 2, 3, 8}) {
+    struct shared {
+      xf::rt::thread_pool pool;
+      std::atomic<int> arrived{0};
+      std::atomic<int> wrong{0};
+    } s{{threads, 2}};
+    for (int round = 0; round < 50; ++round) {
+      s.arrived = 0;
+      s.pool.run(
+          [](void *argument, int) {
+            auto *s = static_cast<shared *>(argument);
+            for (int i = 1; i <= 20; ++i) {
+              ++s->arrived;
+              s->pool.barrier();
+              s->wrong += s->arrived != i * s->pool.size();
+              s->pool.barrier();
+            }
+          },
+          &s);
+    }
+    EXPECT_EQ(s.wrong, 0) << threads;
+  }
+}
+
+TEST(threads, sessions_of_one_model_run_side_by_side) {
+  sample::aligned_bytes image(sample::build({}));
+  xf_model *model = nullptr;
+  ASSERT_EQ(xf_open_memory(image.data(), image.size(), &model), XF_OK);
+  std::atomic<int> good{0};
+  std::vector<std::thread> users;
+  for (int user = 0; user < 4; ++user)
+    users.emplace_back([&] {
+      xf_session_options options;
+      xf_session_options_init(&options);
+      options.threads = 2;
+      xf_session *own = nullptr;
+      if (xf_session_create(model, &options, &own) != XF_OK)
+        return;
+      int32_t ids[3] = {5, 6, 7}, tokens[40], length = 0;
+      int64_t offsets[2] = {0, 3};
+      xf_hypotheses results = {sizeof(results), tokens, 40, &length, nullptr};
+      for (int i = 0; i < 20; ++i)
+        good += xf_generate(own, ids, offsets, 1, nullptr, &results) == XF_OK && length > 0;
+      xf_session_free(own);
+    });
+  for (std::thread &user : users)
+    user.join();
+  xf_model_free(model);
+  EXPECT_EQ(good, 80);
+}
+
+} // namespace

@@ -1,0 +1,111 @@
+// Lines to tokens and back.
+#include "runtime/core/error.h"
+#include "runtime/text/codec.h"
+#include "runtime/text/utf8.h"
+#include "test/runtime/sample_model.h"
+
+#include <gtest/gtest.h>
+
+namespace {
+
+using namespace xf::rt;
+
+class text : public testing::Test {
+protected:
+  text_codec &open(const sample::options &o, bool ids = false) {
+    image_ = std::make_unique<sample::aligned_bytes>(sample::build(o));
+    model_ = open_model(image_->data(), image_->size());
+    codec_ = std::make_unique<text_codec>(*model_, ids);
+    return *codec_;
+  }
+  std::vector<int32_t> encode(std::string_view line) {
+    std::vector<int32_t> tokens = {-9};
+    codec_->encode(line, tokens);
+    EXPECT_EQ(tokens.front(), -9);
+    return {tokens.begin() + 1, tokens.end()};
+  }
+  std::string message(std::string_view line) {
+    std::vector<int32_t> tokens = {-9};
+    try {
+      codec_->encode(line, tokens);
+    } catch (const error &problem) {
+      EXPECT_EQ(tokens.size(), 1u);
+      return problem.what();
+    }
+    return "";
+  }
+  std::string decode(std::vector<int32_t> tokens) {
+    std::string line;
+    codec_->decode(tokens, line);
+    return line;
+  }
+
+private:
+  std::unique_ptr<sample::aligned_bytes> image_;
+  std::shared_ptr<const model> model_;
+  std::unique_ptr<text_codec> codec_;
+};
+
+using ids = std::vector<int32_t>;
+
+TEST_F(text, words) {
+  open({});
+  EXPECT_EQ(encode("a b  \tÄ "), (ids{4, 5, 10}));
+  EXPECT_EQ(encode("a zebra"), (ids{4, 3}));
+  EXPECT_EQ(message(""), "it is empty");
+  EXPECT_EQ(message(" \t "), "it is empty");
+  EXPECT_EQ(message("a \xff"), "byte 3 is not UTF-8");
+  EXPECT_EQ(decode({1, 4, 8, 0, 5, 2}), "A Ö B");
+  EXPECT_EQ(decode({10}), "<unk>"); // a row of the table without a line in the vocabulary
+  EXPECT_EQ(decode({3}), "<unk>");
+  EXPECT_EQ(decode({}), "");
+}
+
+TEST_F(text, characters) {
+  sample::options o;
+  o.split = XF_ABI_CHARACTERS;
+  o.suffix = true;
+  open(o);
+  EXPECT_EQ(encode("aBÄ?"), (ids{4, 5, 10, 3, 2}));
+  EXPECT_EQ(message(""), "it is empty");
+  EXPECT_EQ(decode({4, 8, 2}), "AÖ");
+}
+
+TEST_F(text, unknown_tokens_are_an_error_without_a_token_for_them) {
+  sample::options o;
+  o.unknown = -1;
+  open(o);
+  EXPECT_EQ(message("a zebra b"), "'zebra' is not in the source vocabulary");
+  EXPECT_EQ(message(std::string(100, 'z')), "'" + std::string(60, 'z') + "…' is not in the source vocabulary");
+}
+
+TEST_F(text, plain_ids) {
+  for (bool asked : {false, true}) {
+    sample::options o;
+    o.vocabulary = asked;
+    open(o, asked);
+    EXPECT_EQ(encode(" 12 0\t7"), (ids{12, 0, 7}));
+    EXPECT_EQ(message(""), "it is empty");
+    EXPECT_EQ(message("5 x"), "'x' is not a token id");
+    EXPECT_EQ(message("5 -1"), "'-1' is not a token id");
+    EXPECT_EQ(message("99999999999"), "'99999999999' is not a token id");
+    EXPECT_EQ(decode({1, 0, 7, 2}), "1 0 7");
+  }
+}
+
+TEST(utf8, accepts_exactly_what_the_standard_does) {
+  for (const char *good : {"", "a", "\x7f", "\xc2\x80", "\xdf\xbf", "\xe0\xa0\x80", "\xed\x9f\xbf", "\xee\x80\x80",
+                           "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf"})
+    EXPECT_EQ(find_invalid_utf8(good), std::string_view::npos) << good;
+  for (const char *bad : {"\x80", "\xc0\x80", "\xc1\xbf", "\xc2", "\xe0\x9f\xbf", "\xed\xa0\x80", "\xe1\x80",
+                          "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xff"})
+    EXPECT_EQ(find_invalid_utf8(bad), 0u);
+}
+
+TEST(utf8, lowers) {
+  std::string lowered;
+  to_lower("ABCxyz ÄÖÜß ÇŁŸ АБВЯ ΑΒΩ Ǆ İ 𐐀 ẞ 日本", lowered);
+  EXPECT_EQ(lowered, "abcxyz äöüß çłÿ абвя αβω ǆ i 𐐨 ß 日本");
+}
+
+} // namespace
