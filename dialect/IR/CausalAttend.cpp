@@ -181,11 +181,11 @@ static void buildRegion(StepBuilder &step, Region &from, Region &to, bool keysAr
   Block *block = b.createBlock(&to, to.end(), body.getArgumentTypes(), SmallVector<Location>(4, from.getLoc()));
   mapping.map(body.getArguments(), block->getArguments());
   Value row = block->getArgument(0), query = block->getArgument(2);
-  if (!body.getArgument(2).use_empty()) {
-    Location loc = from.getLoc();
-    Value past = arith::IndexCastOp::create(b, loc, b.getIndexType(), AtOp::create(b, loc, b.getI32Type(), step.past, row));
-    mapping.map(body.getArgument(2), arith::AddIOp::create(b, loc, past, query).getResult());
-  }
+  Location loc = from.getLoc();
+  auto rowPast = AtOp::create(b, loc, b.getI32Type(), step.past, row);
+  auto past = arith::IndexCastOp::create(b, loc, b.getIndexType(), rowPast);
+  auto position = arith::AddIOp::create(b, loc, past, query);
+  mapping.map(body.getArgument(2), position.getResult());
   for (Operation &op : body) {
     auto at = dyn_cast<AtOp>(op);
     if (!at || !isRead(at)) {
@@ -200,6 +200,9 @@ static void buildRegion(StepBuilder &step, Region &from, Region &to, bool keysAr
       indices.push_back(i == axis && positionRead(at, axis, keysAreTarget, body) == Read::here ? query : mapping.lookup(index));
     mapping.map(at.getResult(), AtOp::create(b, at.getLoc(), at.getType(), tensors[at], indices).getResult());
   }
+  for (Operation *op : {position.getOperation(), past.getOperation(), rowPast.getOperation()})
+    if (op->use_empty())
+      op->erase();
 }
 
 LogicalResult AttendOp::buildStep(StepBuilder &step) {
