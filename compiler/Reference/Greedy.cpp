@@ -50,7 +50,7 @@ llvm::Expected<Tensor> Interpreter::greedy(const TensorMap &inputs, int64_t rows
     if (!encoded)
       return encoded.takeError();
     for (auto &[name, tensor] : *encoded)
-      values.insert_or_assign(name, std::move(tensor));
+      values.emplace(name, std::move(tensor)); // what the caller gives wins
   }
   Tensor result = Tensor::ofInts({rows, length}, std::vector<int64_t>(rows * length, roles->pad));
   std::vector<bool> finished(rows, false);

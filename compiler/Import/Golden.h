@@ -1,0 +1,74 @@
+// Comparing a model with golden numbers, whoever runs it: an interpreter, a compiled program.
+#ifndef XF_COMPILER_IMPORT_GOLDEN_H
+#define XF_COMPILER_IMPORT_GOLDEN_H
+
+#include "compiler/Import/Tensor.h"
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+
+namespace xf {
+
+/// Something that runs a model's entries.
+class Engine {
+public:
+  struct Port {
+    std::string name;
+    Tensor::Kind kind;
+    int64_t rank;
+  };
+  struct Entry {
+    std::string name;
+    std::vector<Port> inputs, outputs;
+  };
+
+  virtual ~Engine() = default;
+  /// The entries that are called by name, in the model's order.
+  virtual std::vector<Entry> entries() = 0;
+  /// Runs an entry on exactly its inputs.
+  virtual llvm::Expected<TensorMap> run(llvm::StringRef entry, const TensorMap &inputs) = 0;
+  /// `rows` greedy searches of exactly `length` tokens, the start token first; pad follows the end token. `inputs` holds
+  /// all that the file gives. Result: integers [rows, length].
+  virtual llvm::Expected<Tensor> greedy(const TensorMap &inputs, int64_t rows, int64_t length) = 0;
+};
+
+struct GoldenOptions {
+  double rtol = 1e-5; // on the norm-wise error
+};
+
+/// How one tensor compares.
+struct GoldenResult {
+  std::string name;  // without "out."
+  std::string entry; // what produced it
+  bool exact = false;          // integers: compared one by one
+  double largest = 0;          // largest absolute error
+  double relative = 0;         // ‖a − b‖₂ / ‖b‖₂
+  int64_t differing = 0;       // integers that differ
+  std::string problem;         // why it fails; empty if it passes
+};
+
+struct GoldenReport {
+  std::vector<GoldenResult> tensors;
+  std::vector<std::string> problems; // beside the tensors': inputs not consumed, outputs not produced
+  bool passed() const;
+  /// One line a tensor, then the problems.
+  std::string format() const;
+};
+
+/// Compares `got` with `want`. NaN agrees with NaN only, an infinity with itself only.
+GoldenResult compareTensors(llvm::StringRef name, const Tensor &got, const Tensor &want, const GoldenOptions &options);
+
+/// Runs every entry that can run and compares what it gives. `file` holds in.NAME and out.NAME. A result feeds the
+/// inputs of its name unless the file has in.NAME; out.greedy asks for a search. Everything in the file must be used.
+/// An error is a failure of the engine itself; what merely differs is in the report.
+llvm::Expected<GoldenReport> runGolden(Engine &engine, const TensorMap &file, const GoldenOptions &options = {});
+
+/// Reads a file of golden numbers, and does the above.
+llvm::Expected<GoldenReport> runGolden(Engine &engine, llvm::StringRef path, const GoldenOptions &options = {});
+
+/// `tensor` as an input of the given kind: integers may serve as booleans. An error names what does not fit.
+llvm::Expected<Tensor> convertInput(const Tensor &tensor, const Engine::Port &port);
+
+} // namespace xf
+
+#endif // XF_COMPILER_IMPORT_GOLDEN_H

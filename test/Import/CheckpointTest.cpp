@@ -1,0 +1,129 @@
+// Binding checkpoints to modules: what fits, and that every problem is told at once.
+#include "compiler/Import/Checkpoint.h"
+#include "test/Import/Modules.h"
+
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <gtest/gtest.h>
+
+using namespace xf;
+using mlir::xf::ParameterOp;
+
+namespace {
+
+#define EXPECT_HAS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
+
+class CheckpointTest : public testing::Test, protected Modules {
+protected:
+  std::string path = testing::TempDir() + "xf-checkpoint-" + std::to_string(getpid()) + ".safetensors";
+  ~CheckpointTest() override { std::filesystem::remove(path); }
+
+  llvm::Expected<std::unique_ptr<Checkpoint>> open(mlir::ModuleOp module, const TensorMap &tensors,
+                                                   std::vector<std::string> ignore = {}) {
+    if (llvm::Error error = writeSafetensors(path, tensors))
+      return std::move(error);
+    return Checkpoint::open(path, module, ignore);
+  }
+  std::string errorOf(mlir::ModuleOp module, const TensorMap &tensors, std::vector<std::string> ignore = {}) {
+    auto checkpoint = open(module, tensors, ignore);
+    return checkpoint ? "" : llvm::toString(checkpoint.takeError());
+  }
+};
+
+const char *layers = R"(
+  xf.parameter @w : tensor<2x3xf32> path "layers.{0}.heads.{1}.weight" counts [2, 2]
+  xf.parameter @b : tensor<2xf32> path "bias"
+)";
+
+TensorMap layerTensors() {
+  TensorMap tensors{{"bias", Tensor::ofFloats({2}, {1, 2})}};
+  for (int i = 0; i < 2; ++i)
+    for (int j = 0; j < 2; ++j)
+      tensors["layers." + std::to_string(i) + ".heads." + std::to_string(j) + ".weight"] =
+          Tensor::ofFloats({2, 3}, std::vector<double>(6, 10 * i + j));
+  return tensors;
+}
+
+TEST_F(CheckpointTest, ReadsByIndex) {
+  auto module = parse(layers);
+  auto checkpoint = open(*module, layerTensors());
+  ASSERT_TRUE(bool(checkpoint)) << llvm::toString(checkpoint.takeError());
+  std::vector<float> out(6);
+  ASSERT_FALSE(bool((*checkpoint)->read(module->lookupSymbol<ParameterOp>("w"), {1, 0}, out)));
+  EXPECT_EQ(out, std::vector<float>(6, 10));
+}
+
+TEST_F(CheckpointTest, TellsAllProblems) {
+  auto module = parse(layers);
+  TensorMap tensors = layerTensors();
+  tensors.erase("layers.0.heads.1.weight");
+  tensors["layers.1.heads.0.weight"] = Tensor::ofFloats({3, 2}, std::vector<double>(6));
+  tensors["layers.1.heads.1.weight"].floats[4] = NAN;
+  tensors["bias"] = Tensor::ofInts({2}, {1, 2});
+  tensors["extra"] = Tensor::ofInts({1}, {1});
+  tensors["buffers.mask"] = Tensor::ofInts({1}, {1});
+  std::string error = errorOf(*module, tensors, {"buffers.*"});
+  EXPECT_HAS(error, path);
+  EXPECT_HAS(error, "5 tensors do not fit");
+  EXPECT_HAS(error, "'layers.0.heads.1.weight' of shape [2, 3] is missing");
+  EXPECT_HAS(error, "'layers.1.heads.0.weight' has shape [3, 2], but the model needs [2, 3]");
+  EXPECT_HAS(error, "'layers.1.heads.1.weight' holds nan at [1, 1]");
+  EXPECT_HAS(error, "'bias' has dtype I64");
+  EXPECT_HAS(error, "'extra' of shape [1] is not used");
+  EXPECT_EQ(error.find("buffers"), std::string::npos);
+  EXPECT_HAS(errorOf(*module, layerTensors(), {"[a"}), "--ignore '[a'");
+}
+
+const char *table = R"(
+  xf.parameter @position : tensor<4x2xf32> path "encoder.pe" {
+  ^bb0(%p: index, %i: index):
+    %pi = arith.index_cast %p : index to i64
+    %ii = arith.index_cast %i : index to i64
+    %pf = arith.sitofp %pi : i64 to f64
+    %if = arith.sitofp %ii : i64 to f64
+    %ten = arith.constant 10.0 : f64
+    %a = arith.mulf %pf, %ten : f64
+    %v = arith.addf %a, %if : f64
+    xf.yield %v : f64
+  }
+)";
+
+TEST_F(CheckpointTest, ComputesOrTakesTables) {
+  auto module = parse(table);
+  auto position = module->lookupSymbol<ParameterOp>("position");
+  auto readWith = [&](const TensorMap &tensors) {
+    std::vector<float> out(8);
+    auto checkpoint = open(*module, tensors);
+    if (!checkpoint)
+      ADD_FAILURE() << llvm::toString(checkpoint.takeError());
+    else
+      EXPECT_FALSE(bool((*checkpoint)->read(position, {}, out)));
+    return out;
+  };
+  EXPECT_EQ(readWith({}), (std::vector<float>{0, 1, 10, 11, 20, 21, 30, 31}));
+  std::vector<double> stored{9, 8, 7, 6, 5, 4, 3, 2, 1, 0};
+  std::vector<float> first(stored.begin(), stored.begin() + 8);
+  EXPECT_EQ(readWith({{"encoder.pe", Tensor::ofFloats({1, 5, 2}, stored)}}), first);
+  EXPECT_EQ(readWith({{"encoder.pe", Tensor::ofFloats({5, 1, 2}, stored)}}), first);
+  EXPECT_HAS(errorOf(*module, {{"encoder.pe", Tensor::ofFloats({3, 2}, std::vector<double>(6))}}),
+             "has shape [3, 2], but the model needs [4, 2]");
+  EXPECT_HAS(errorOf(*module, {{"encoder.pe", Tensor::ofFloats({2, 5}, stored)}}), "has shape [2, 5]");
+}
+
+TEST_F(CheckpointTest, RoundsToTheDeclaredType) {
+  auto module = parse(R"(
+    xf.parameter @h : tensor<2xbf16> path "h"
+    xf.parameter @f : tensor<2xf16> path "f"
+  )");
+  auto checkpoint = open(*module, {{"h", Tensor::ofFloats({2}, {1.00390625, 1.01171875})}, {"f", Tensor::ofFloats({2}, {1.0 / 3, 65504})}});
+  ASSERT_TRUE(bool(checkpoint)) << llvm::toString(checkpoint.takeError());
+  std::vector<float> out(2);
+  ASSERT_FALSE(bool((*checkpoint)->read(module->lookupSymbol<ParameterOp>("h"), {}, out)));
+  EXPECT_EQ(out, (std::vector<float>{1.0f, 1.015625f})); // ties to even
+  ASSERT_FALSE(bool((*checkpoint)->read(module->lookupSymbol<ParameterOp>("f"), {}, out)));
+  EXPECT_EQ(out[0], 0.333251953125f);
+  EXPECT_HAS(errorOf(*module, {{"h", Tensor::ofFloats({2}, {0, 0})}, {"f", Tensor::ofFloats({2}, {0, 70000})}}), "'f' holds inf at [1]");
+}
+
+} // namespace
