@@ -1,38 +1,17 @@
-// The C API: handles around the C++ runtime, and exceptions turned into a status and a message.
-#include "runtime/include/xf/xf.h"
-
-#include "runtime/core/binding.h"
+// The C API: models, sessions, entries called by name.
+#include "runtime/api/handles.h"
 #include "runtime/core/cpu.h"
-#include "runtime/core/error.h"
-#include "runtime/core/session.h"
-#include "runtime/text/line_engine.h"
 
 #include <algorithm>
-#include <cstring>
-#include <new>
 #include <string>
 
 using namespace xf::rt;
 
-struct xf_model {
-  std::shared_ptr<const model> impl;
-  std::vector<int> entries; // those that are called by name
-};
-
-struct xf_session {
-  xf_session(std::shared_ptr<const model> m, session_options options) : impl(std::move(m), options) {}
-  session impl;
-};
-
-struct xf_lines {
-  std::vector<line_result> results;
-};
-
 namespace {
-
 thread_local std::string last_message;
+}
 
-xf_status report(xf_status code, const char *message) {
+xf_status xf::rt::report(xf_status code, const char *message) {
   try {
     last_message = message;
   } catch (...) {
@@ -41,24 +20,7 @@ xf_status report(xf_status code, const char *message) {
   return code;
 }
 
-template <typename F> xf_status guard(F &&function) {
-  try {
-    return function();
-  } catch (const error &problem) {
-    return report(static_cast<xf_status>(problem.code), problem.what());
-  } catch (const std::bad_alloc &) {
-    return report(XF_OUT_OF_MEMORY, "out of memory");
-  } catch (const std::exception &problem) {
-    return report(XF_INTERNAL, problem.what());
-  } catch (...) {
-    return report(XF_INTERNAL, "an unknown error");
-  }
-}
-
-void require(bool condition, const char *what) {
-  if (!condition)
-    fail(status::invalid_argument, "%s", what);
-}
+namespace {
 
 xf_status wrap(std::shared_ptr<const model> opened, xf_model **result) {
   auto handle = std::make_unique<xf_model>();
@@ -93,86 +55,6 @@ const entry_info &callable(const model &m, const char *name) {
     fail(status::invalid_argument, "model '%s' has no entry '%s'", m.name().c_str(), name);
   return m.entries()[found];
 }
-
-// Arguments as the runtime takes them; no entry has more than these many inputs in one call.
-constexpr int32_t kMostArguments = 256;
-struct arguments {
-  arguments(const xf_tensor *tensors, int32_t count) {
-    require(count >= 0 && count <= kMostArguments && (tensors || count == 0), "the inputs are null or too many");
-    for (int32_t i = 0; i < count; ++i)
-      list[i] = {tensors[i].name, tensors[i].dtype, tensors[i].rank, tensors[i].shape, tensors[i].data};
-    given = std::span<const argument>(list, static_cast<size_t>(count));
-  }
-  argument list[kMostArguments];
-  std::span<const argument> given;
-};
-
-search_options options_of(const xf_generate_options *given) {
-  xf_generate_options o;
-  xf_generate_options_init(&o);
-  if (given) {
-    require(given->size >= offsetof(xf_generate_options, suppress) && given->size <= 4096,
-            "the options' size is not set");
-    std::memcpy(&o, given, std::min(given->size, sizeof(o)));
-  }
-  require(o.suppress_count >= 0 && (o.suppress || o.suppress_count == 0), "the suppressed tokens are null");
-  search_options result;
-  result.beam = o.beam;
-  result.best = o.n_best;
-  result.length_penalty = o.length_penalty;
-  result.min_length = o.min_length;
-  result.max_length = o.max_length;
-  result.batch = o.batch;
-  result.scores = o.scores != 0;
-  result.suppress = {o.suppress, static_cast<size_t>(o.suppress_count)};
-  return result;
-}
-
-searcher &search_of(xf_session *s) {
-  require(s, "the session is null");
-  if (!s->impl.search())
-    fail(status::unsupported, "model '%s' does not generate", s->impl.get_model().name().c_str());
-  return *s->impl.search();
-}
-
-// Writes hypotheses into the caller's arrays; keeps the first failure.
-class array_sink : public search_sink {
-public:
-  array_sink(const xf_hypotheses *results, int32_t best, int64_t sentences) : best_(best) {
-    require(results && results->size >= sizeof(xf_hypotheses) && results->lengths && results->capacity >= 0 &&
-                (results->tokens || results->capacity == 0),
-            "the results' arrays are null or their size is not set");
-    out_ = *results;
-    std::fill_n(out_.lengths, sentences * best, -1);
-  }
-
-  void hypothesis_found(int64_t sentence, int32_t rank, std::span<const int32_t> tokens, bool, double score) override {
-    int64_t place = sentence * best_ + rank;
-    out_.lengths[place] = static_cast<int32_t>(tokens.size());
-    size_t stored = std::min(tokens.size(), static_cast<size_t>(out_.capacity));
-    std::copy_n(tokens.data(), stored, out_.tokens + place * out_.capacity);
-    if (out_.scores)
-      out_.scores[place] = score;
-  }
-  void sentence_failed(int64_t sentence, const char *message) override {
-    if (failed_ >= 0 && failed_ < sentence)
-      return;
-    failed_ = sentence;
-    message_ = message;
-  }
-
-  xf_status result() const {
-    if (failed_ < 0)
-      return XF_OK;
-    return report(XF_INVALID_ARGUMENT, ("sentence " + std::to_string(failed_) + ": " + message_).c_str());
-  }
-
-private:
-  xf_hypotheses out_;
-  int32_t best_;
-  int64_t failed_ = -1;
-  std::string message_;
-};
 
 } // namespace
 
@@ -328,78 +210,3 @@ xf_status xf_run(xf_session *s, const char *entry_name, const xf_tensor *inputs,
     return XF_OK;
   });
 }
-
-void xf_generate_options_init(xf_generate_options *options) {
-  *options = {sizeof(*options), 1, 1, -1, -1, 0, 1, 1.0, nullptr, 0};
-}
-
-xf_status xf_generate(xf_session *s, const int32_t *ids, const int64_t *offsets, int64_t count,
-                      const xf_generate_options *options, const xf_hypotheses *results) {
-  return guard([&] {
-    searcher &search = search_of(s);
-    require(count >= 0 && (count == 0 || (ids && offsets)), "the sentences are null");
-    for (int64_t i = 0; i < count; ++i)
-      require(offsets[i] >= 0 && offsets[i] <= offsets[i + 1], "the sentences' offsets descend");
-    search_options o = options_of(options);
-    search.check(o);
-    array_sink sink(results, o.best, count);
-    search.generate({ids, offsets, count}, o, sink);
-    return sink.result();
-  });
-}
-
-xf_status xf_generate_from(xf_session *s, const xf_tensor *inputs, int32_t input_count,
-                           const xf_generate_options *options, const xf_hypotheses *results) {
-  return guard([&] {
-    searcher &search = search_of(s);
-    arguments given(inputs, input_count);
-    search_options o = options_of(options);
-    search.check(o);
-    int64_t sentences = search.bind_source(given.given);
-    array_sink sink(results, o.best, sentences);
-    search.generate_bound(o, sink);
-    return sink.result();
-  });
-}
-
-xf_status xf_process_lines(xf_session *s, const char *const *lines, int64_t count, int32_t ids,
-                           const xf_generate_options *options, xf_lines **result) {
-  return guard([&] {
-    require(s && result && count >= 0 && (lines || count == 0), "the session, the lines or the result are null");
-    std::vector<std::string_view> views;
-    for (int64_t i = 0; i < count; ++i) {
-      require(lines[i], "a line is null");
-      views.emplace_back(lines[i]);
-    }
-    search_options o = options_of(options);
-    line_engine engine(s->impl, ids != 0);
-    auto handle = std::make_unique<xf_lines>();
-    engine.run(views, o, handle->results);
-    *result = handle.release();
-    return XF_OK;
-  });
-}
-
-namespace {
-const line_hypothesis *result_at(const xf_lines *lines, int64_t line, int32_t result) {
-  return result >= 0 && result < xf_line_results(lines, line) ? &lines->results[line].best[result] : nullptr;
-}
-} // namespace
-
-int32_t xf_line_results(const xf_lines *lines, int64_t line) {
-  bool there = lines && line >= 0 && static_cast<size_t>(line) < lines->results.size();
-  return there ? static_cast<int32_t>(lines->results[line].best.size()) : 0;
-}
-const char *xf_line_text(const xf_lines *lines, int64_t line, int32_t result) {
-  const line_hypothesis *found = result_at(lines, line, result);
-  return found ? found->text.c_str() : nullptr;
-}
-double xf_line_score(const xf_lines *lines, int64_t line, int32_t result) {
-  const line_hypothesis *found = result_at(lines, line, result);
-  return found ? found->score : 0.0;
-}
-const char *xf_line_error(const xf_lines *lines, int64_t line) {
-  bool there = lines && line >= 0 && static_cast<size_t>(line) < lines->results.size();
-  return there && !lines->results[line].error.empty() ? lines->results[line].error.c_str() : nullptr;
-}
-void xf_lines_free(xf_lines *lines) { delete lines; }

@@ -159,8 +159,8 @@ model::model(std::unique_ptr<mapping> image) : image_(std::move(image)) {
   check_header(reader, header_, *image_);
   name_ = reader.name(header_.name, "the model");
   const xf_abi_generate &generate = header_.generate;
-  if (generate.present)
-    for (int64_t limit : {generate.batch, generate.beam, generate.source, generate.target})
+  if (generate.present) // a model without a source needs no limit for it
+    for (int64_t limit : {generate.batch, generate.beam, generate.source_dim < 0 ? 1 : generate.source, generate.target})
       reader.require(limit >= 1 && limit <= (int64_t(1) << 24), "the limits of the search are impossible");
 
   for (const xf_abi_dim &dim : reader.table<xf_abi_dim>(header_.dims, "the table of dimensions")) {

@@ -14,9 +14,9 @@ predict_layout::predict_layout(const model &m, arena_plan &plan) {
   entry = &m.entries()[roles.entry];
   batch = limits.batch;
   window = batch * kWindowBatches;
-  const tensor_info &output = entry->outputs[roles.output];
-  width = output.dim.back();
-  by_token = output.dim.size() == 3;
+  check_shapes(limits, entry->outputs[roles.output]);
+  if (problem)
+    return;
   std::vector<int64_t> dims;
   for (const dim_info &dim : m.dims())
     dims.push_back(dim.max);
@@ -28,10 +28,28 @@ predict_layout::predict_layout(const model &m, arena_plan &plan) {
   order = plan.add(window, sizeof(int32_t));
 }
 
+void predict_layout::check_shapes(const xf_abi_generate &limits, const tensor_info &output) {
+  int first = limits.sequence_first ? limits.source_dim : limits.batch_dim;
+  int second = limits.sequence_first ? limits.batch_dim : limits.source_dim;
+  const tensor_info *tokens = entry->inputs.size() == 1 ? &entry->inputs[0] : nullptr;
+  if (!tokens || tokens->dtype != XF_ABI_I32 || tokens->dim.size() != 2 || tokens->dimension(0) != first ||
+      tokens->dimension(1) != second) {
+    problem = "the prediction's entry takes other inputs than the tokens of a batch";
+    return;
+  }
+  by_token = output.dim.size() == 3 && output.dimension(0) == first && output.dimension(1) == second;
+  bool by_sentence = output.dim.size() == 2 && output.dimension(0) == limits.batch_dim;
+  if ((!by_token && !by_sentence) || output.dim.back() < 1)
+    problem = "the prediction has neither a row for each token nor one for each sentence";
+  width = output.dim.empty() ? 0 : output.dim.back();
+}
+
 predictor::predictor(session &owner, const model &m, arena_plan &plan)
     : session_(owner), model_(m), limits_(m.header().generate), roles_(m.header().predict), layout_(m, plan) {}
 
 void predictor::bind(const arena &memory) {
+  if (layout_.problem)
+    return;
   order_ = memory.as<int32_t>(layout_.order);
   for (uint64_t offset : layout_.tensors)
     io_.push_back(memory.at(offset));
@@ -62,6 +80,8 @@ bool predictor::refuse(const token_rows &rows, int64_t sentence, predict_sink &s
 }
 
 void predictor::predict(const token_rows &rows, int32_t batch, predict_sink &sink) {
+  if (layout_.problem)
+    fail(status::unsupported, "%s", layout_.problem);
   if (batch < 0 || batch > layout_.batch)
     fail(status::invalid_argument, "the batch must be between 1 and %lld, not %d",
          static_cast<long long>(layout_.batch), batch);

@@ -17,10 +17,14 @@ struct predict_layout {
   predict_layout(const model &m, arena_plan &plan);
 
   const entry_info *entry;
-  int64_t batch, window, width;
-  bool by_token; // a row for each token, or one for the sentence
+  const char *problem = nullptr; // why lines cannot be predicted from their tokens alone, if they cannot
+  int64_t batch, window, width = 0;
+  bool by_token = false; // a row for each token, or one for the sentence
   std::vector<uint64_t> tensors; // offsets of the entry's inputs, then its outputs
   uint64_t order;                // int32_t[window]
+
+private:
+  void check_shapes(const xf_abi_generate &limits, const tensor_info &output);
 };
 
 class predict_sink {

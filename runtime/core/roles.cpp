@@ -118,22 +118,13 @@ private:
     require(is_entry(p.entry, XF_ABI_ENTRY_FULL), "there is no such entry to predict with");
     const entry_info &entry = model_.entries()[p.entry];
     require(p.output >= 0 && static_cast<size_t>(p.output) < entry.outputs.size(), "there is nothing to predict");
-    const tensor_info &output = entry.outputs[p.output];
-    size_t rank = output.dim.size();
-    require(output.dtype == XF_ABI_F32 && (rank == 2 || rank == 3), "the prediction has another shape");
+    require(entry.outputs[p.output].dtype == XF_ABI_F32, "the prediction is not made of numbers");
     require(is_dim(generate_.batch_dim) && is_dim(generate_.source_dim) &&
                 generate_.batch_dim != generate_.source_dim,
             "the prediction has no batch or source dimension");
     require(generate_.batch >= 1 && generate_.batch <= model_.dims()[generate_.batch_dim].max &&
                 generate_.source >= 1 && generate_.source <= model_.dims()[generate_.source_dim].max,
             "the limits of the prediction are impossible");
-    int first = generate_.sequence_first ? generate_.source_dim : generate_.batch_dim;
-    int second = generate_.sequence_first ? generate_.batch_dim : generate_.source_dim;
-    bool right = rank == 2 ? output.dimension(0) == generate_.batch_dim
-                           : output.dimension(0) == first && output.dimension(1) == second;
-    require(right && output.dimension(rank - 1) < 0 && output.dim[rank - 1] >= 1, "the prediction has another shape");
-    require(entry.inputs.size() == 1 && has_shape(entry.inputs[0], XF_ABI_I32, {first, second}),
-            "the prediction takes more than one row of tokens");
   }
 
   const model &model_;

@@ -5,6 +5,7 @@
 
 #include "runtime/abi/xf_abi.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -18,7 +19,7 @@ public:
   explicit aligned_bytes(const std::vector<uint8_t> &bytes)
       : storage_(bytes.size() + XF_ABI_PAGE), size_(bytes.size()) {
     offset_ = XF_ABI_PAGE - reinterpret_cast<uintptr_t>(storage_.data()) % XF_ABI_PAGE;
-    std::memcpy(data(), bytes.data(), bytes.size());
+    std::copy(bytes.begin(), bytes.end(), data());
   }
   uint8_t *data() { return storage_.data() + offset_; }
   uint64_t size() const { return size_; }

@@ -1,0 +1,65 @@
+// What the files of the C API share: the handles, and exceptions turned into a status and a message.
+#ifndef RUNTIME_API_HANDLES_H
+#define RUNTIME_API_HANDLES_H
+
+#include "runtime/include/xf/xf.h"
+
+#include "runtime/core/binding.h"
+#include "runtime/core/error.h"
+#include "runtime/core/session.h"
+
+#include <memory>
+#include <new>
+#include <span>
+#include <vector>
+
+struct xf_model {
+  std::shared_ptr<const xf::rt::model> impl;
+  std::vector<int> entries; // those that are called by name
+};
+
+struct xf_session {
+  xf_session(std::shared_ptr<const xf::rt::model> m, xf::rt::session_options options) : impl(std::move(m), options) {}
+  xf::rt::session impl;
+};
+
+namespace xf::rt {
+
+// Keeps the message for xf_message() and returns the code.
+xf_status report(xf_status code, const char *message);
+
+template <typename F> xf_status guard(F &&function) {
+  try {
+    return function();
+  } catch (const error &problem) {
+    return report(static_cast<xf_status>(problem.code), problem.what());
+  } catch (const std::bad_alloc &) {
+    return report(XF_OUT_OF_MEMORY, "out of memory");
+  } catch (const std::exception &problem) {
+    return report(XF_INTERNAL, problem.what());
+  } catch (...) {
+    return report(XF_INTERNAL, "an unknown error");
+  }
+}
+
+inline void require(bool condition, const char *what) {
+  if (!condition)
+    fail(status::invalid_argument, "%s", what);
+}
+
+// Arguments as the runtime takes them; no entry has more than these many inputs in one call.
+constexpr int32_t kMostArguments = 256;
+struct arguments {
+  arguments(const xf_tensor *tensors, int32_t count) {
+    require(count >= 0 && count <= kMostArguments && (tensors || count == 0), "the inputs are null or too many");
+    for (int32_t i = 0; i < count; ++i)
+      list[i] = {tensors[i].name, tensors[i].dtype, tensors[i].rank, tensors[i].shape, tensors[i].data};
+    given = std::span<const argument>(list, static_cast<size_t>(count));
+  }
+  argument list[kMostArguments];
+  std::span<const argument> given;
+};
+
+} // namespace xf::rt
+
+#endif
