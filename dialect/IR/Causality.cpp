@@ -163,6 +163,8 @@ LogicalResult ScanOp::buildStep(StepBuilder &step) {
   auto scan = ScanStepOp::create(step.builder, getLoc(), types, inputs, step.builder.getArrayAttr(states), layer, step.past,
                                  axis, getInit());
   IRMapping mapping;
+  for (Value value : valuesRead(*this))
+    mapping.map(value, step.now(value));
   getBody().cloneInto(&scan.getBody(), mapping);
   for (auto [old, fresh] : llvm::zip(getResults(), scan.getResults()))
     step.bind(old, fresh);

@@ -298,3 +298,80 @@ module attributes {xf.bounds = {B = 4 : i64, T = 10 : i64},
 // CHECK: xf.scan_step(%{{.*}}) states [@decode.scan.0][%[[LAYER]]] past %{{.*}} axis 1 init [0.0
 // CHECK: xf.map{{.*}} maps {{\[\[}}0, 1, 2, 3], [0, 2, 3]]
 // CHECK: xf.append {{.*}} to @decode.keys.0[%[[LAYER]]]
+
+// -----
+
+// decode encodes its source itself, in a loop; the decoder's loop carries the memory on, too. Self-attention's keys are
+// the same for all layers: one state of one layer. The recurrence is sequence first.
+#tb = #xf.dims<"T", "B">
+#tbd = #xf.dims<"T", "B", "">
+#bs = #xf.dims<"B", "S">
+#bsd = #xf.dims<"B", "S", "">
+#bhtd = #xf.dims<"B", "", "T", "">
+#bhsd = #xf.dims<"B", "", "S", "">
+module attributes {xf.bounds = {B = 4 : i64, S = 12 : i64, T = 10 : i64},
+    xf.generate = {decode = @decode, tokens = "tgt", logits = "logits", batch = "B", source = "S", target = "T", sequence_first}} {
+  xf.parameter @embed : tensor<11x8xf32> path "embed"
+  xf.parameter @encoder : tensor<8x8xf32> path "encoder.{0}" counts [2]
+  xf.parameter @memory : tensor<8x8xf32> path "memory.{0}" counts [3]
+  xf.entry @decode(%tgt: tensor<?x?xi32, #tb> {xf.name = "tgt"}, %src: tensor<?x?xi32, #bs> {xf.name = "src"})
+      -> (tensor<?x?x8xf32, #tbd> {xf.name = "logits"}) {
+    %table = xf.param @embed : tensor<11x8xf32>
+    %s = xf.embed %table, %src : tensor<11x8xf32>, tensor<?x?xi32, #bs> -> tensor<?x?x8xf32, #bsd>
+    %m0 = xf.repeat 2 (%s) : (tensor<?x?x8xf32, #bsd>) -> (tensor<?x?x8xf32, #bsd>) {
+    ^bb0(%layer: index, %h: tensor<?x?x8xf32, #bsd>):
+      %w = xf.param @encoder[%layer] : tensor<8x8xf32>
+      %y = xf.linear %h, %w : tensor<?x?x8xf32, #bsd>, tensor<8x8xf32> -> tensor<?x?x8xf32, #bsd>
+      xf.yield %y : tensor<?x?x8xf32, #bsd>
+    }
+    %x = xf.embed %table, %tgt : tensor<11x8xf32>, tensor<?x?xi32, #tb> -> tensor<?x?x8xf32, #tbd>
+    %k = xf.rearrange %x "T B (h k) -> B h T k" {h = 2 : i64} : tensor<?x?x8xf32, #tbd> -> tensor<?x2x?x4xf32, #bhtd>
+    %real = xf.map(%src) maps [[0, 1]] : (tensor<?x?xi32, #bs>) -> tensor<?x?xi1, #bs> {
+    ^bb0(%a: i32):
+      %zero = arith.constant 0 : i32
+      %r = arith.cmpi ne, %a, %zero : i32
+      xf.yield %r : i1
+    }
+    %y, %m = xf.repeat 3 (%x, %m0) : (tensor<?x?x8xf32, #tbd>, tensor<?x?x8xf32, #bsd>) -> (tensor<?x?x8xf32, #tbd>, tensor<?x?x8xf32, #bsd>) {
+    ^bb0(%layer: index, %h: tensor<?x?x8xf32, #tbd>, %mem: tensor<?x?x8xf32, #bsd>):
+      %cells = xf.scan(%h) axis 0 init [0.5] : (tensor<?x?x8xf32, #tbd>) -> tensor<?x?x8xf32, #tbd> {
+      ^bb0(%st: f32, %a: f32):
+        %half = arith.constant 5.000000e-01 : f32
+        %p = arith.mulf %st, %half : f32
+        %n = arith.addf %p, %a : f32
+        xf.yield %n, %n : f32, f32
+      }
+      %q = xf.rearrange %cells "T B (h k) -> B h T k" {h = 2 : i64} : tensor<?x?x8xf32, #tbd> -> tensor<?x2x?x4xf32, #bhtd>
+      %c = xf.attend %q, %k, %k scale 0.5 fill 0xFFF0000000000000 mask {
+      ^bb0(%b: index, %head: index, %i: index, %j: index):
+        %i32 = arith.index_cast %i : index to i32
+        %j32 = arith.index_cast %j : index to i32
+        %ok = arith.cmpi ule, %j32, %i32 : i32
+        xf.yield %ok : i1
+      } : tensor<?x2x?x4xf32, #bhtd>, tensor<?x2x?x4xf32, #bhtd>, tensor<?x2x?x4xf32, #bhtd> -> (tensor<?x2x?x4xf32, #bhtd>)
+      %direct = xf.rearrange %mem "B S (h k) -> B h S k" {h = 2 : i64} : tensor<?x?x8xf32, #bsd> -> tensor<?x2x?x4xf32, #bhsd>
+      %w = xf.param @memory[%layer] : tensor<8x8xf32>
+      %next = xf.linear %mem, %w : tensor<?x?x8xf32, #bsd>, tensor<8x8xf32> -> tensor<?x?x8xf32, #bsd>
+      %d = xf.attend %c, %direct, %direct scale 0.5 fill 0xFFF0000000000000 mask {
+      ^bb0(%b: index, %head: index, %i: index, %j: index):
+        %r = xf.at %real[%b, %j] : tensor<?x?xi1, #bs>
+        xf.yield %r : i1
+      } : tensor<?x2x?x4xf32, #bhtd>, tensor<?x2x?x4xf32, #bhsd>, tensor<?x2x?x4xf32, #bhsd> -> (tensor<?x2x?x4xf32, #bhtd>)
+      %o = xf.rearrange %d "B h T k -> T B (h k)" {} : tensor<?x2x?x4xf32, #bhtd> -> tensor<?x?x8xf32, #tbd>
+      xf.yield %o, %next : tensor<?x?x8xf32, #tbd>, tensor<?x?x8xf32, #bsd>
+    }
+    xf.return %y : tensor<?x?x8xf32, #tbd>
+  }
+}
+
+// CHECK-DAG: xf.state @decode.scan.0 : tensor<?x8xf32, #xf.dims<"B", "">> layers 3{{$}}
+// CHECK-DAG: xf.state @decode.keys.0 : {{.*}} layers 1{{$}}
+// CHECK-DAG: xf.state @decode.sentence.keys.0 : {{.*}} layers 3 sentences
+// CHECK-DAG: xf.state @decode.sentence.given.0 : tensor<?x?xi1, #xf.dims<"B", "S">> layers 1 sentences
+// CHECK: xf.entry begin @decode.begin(%{{.*}}: {{.*}} {xf.name = "src"}, %{{.*}}: {{.*}} {xf.name = "xf.slots"})
+// CHECK: %[[M:.*]] = xf.repeat 2
+// CHECK: xf.repeat 3(%[[M]])
+// CHECK: xf.store
+// CHECK: xf.entry step @decode.step
+// CHECK: xf.append
+// CHECK: xf.repeat 3(%{{[a-z0-9]*}})

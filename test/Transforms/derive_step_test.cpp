@@ -102,7 +102,7 @@ TEST_P(DeriveStep, AgreesWithTheWholeDecoder) {
   std::vector<Call> calls;
   for (auto [past, count] : std::vector<std::pair<int64_t, int64_t>>{{0, 1}, {1, 1}, {2, 1}, {3, 1}, {0, 3}, {3, 1}, {4, 3}})
     calls.push_back({{past, past, past}, count});
-  if (number != 2) { // what a recurrence holds cannot be taken back
+  if (number < 2) { // what a recurrence holds cannot be taken back
     calls.push_back({{5, 1, 3}, 2});
     calls.push_back({{0, 6, 2}, 1});
   }
@@ -129,5 +129,5 @@ TEST_P(DeriveStep, AgreesWithTheWholeDecoder) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Modules, DeriveStep, testing::Combine(testing::Values(0, 1, 2), testing::Bool()));
+INSTANTIATE_TEST_SUITE_P(Modules, DeriveStep, testing::Combine(testing::Values(0, 1, 2, 3), testing::Bool()));
 } // namespace
