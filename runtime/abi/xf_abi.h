@@ -114,7 +114,11 @@ enum xf_abi_entry_kind {
  * A BEGIN entry has, beside the model's inputs, the input "xf.slots" i32[B]: sentence b fills slot
  * xf.slots[b]. A STEP entry has the decode entry's token input (with dimension N, new positions, in
  * place of its target dimension), "xf.past" i32[B]: how many positions of row b the states already hold,
- * and "xf.slots" i32[B]: which sentence row b belongs to. */
+ * and "xf.slots" i32[B]: which sentence row b belongs to.
+ *
+ * Dimensions of a call. FULL: those of its inputs. BEGIN: B new sentences, padded to one source length S. STEP: B rows
+ * of N positions; S is the padded length that all sentences in the slots share, T the most positions that
+ * a row holds after the step. Others are unspecified. */
 typedef struct xf_abi_entry {
   xf_abi_range name;
   uint64_t code_offset; /* of its plan, from the start of the code range */

@@ -35,4 +35,12 @@ void arena::reserve(uint64_t bytes) {
   bytes_ = bytes;
 }
 
+void arena::allow_huge_pages(uint64_t offset, uint64_t bytes, bool allowed) {
+  constexpr uint64_t kPage = 4096;
+  uint64_t begin = (offset + kPage - 1) / kPage * kPage, end = (offset + bytes) / kPage * kPage;
+  // Only advice: a kernel that does not take it runs as well.
+  if (begin < end)
+    madvise(data_ + begin, end - begin, allowed ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+}
+
 } // namespace xf::rt

@@ -27,6 +27,9 @@ public:
   arena &operator=(const arena &) = delete;
 
   void reserve(uint64_t bytes);
+  // Whether the kernel may back these whole pages with huge ones. States are touched in small pieces far apart: huge
+  // pages would make resident what is never used. The workspace is dense and gains from them.
+  void allow_huge_pages(uint64_t offset, uint64_t bytes, bool allowed);
   uint8_t *at(uint64_t offset) const { return data_ + offset; }
   template <typename T> T *as(uint64_t offset) const { return reinterpret_cast<T *>(data_ + offset); }
 

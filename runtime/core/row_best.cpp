@@ -15,6 +15,7 @@ namespace {
 
 using f32x16 = float __attribute__((vector_size(64)));
 using i32x16 = int32_t __attribute__((vector_size(64)));
+using u32x16 = uint32_t __attribute__((vector_size(64)));
 #define XF_INLINE inline __attribute__((always_inline))
 
 constexpr int64_t kLanes = 16;
@@ -42,13 +43,12 @@ XF_INLINE f32x16 exp_negative(f32x16 x) {
   p = p * r + 1.6666665459e-1f;
   p = p * r + 5.0000001201e-1f;
   p = p * r * r + r + 1.0f;
-  i32x16 exponent;
+  u32x16 exponent, bits;
   std::memcpy(&exponent, &shifted, sizeof(exponent));
-  exponent = exponent << 23; // the integer sits in the low bits of `shifted`
-  i32x16 bits;
   std::memcpy(&bits, &p, sizeof(bits));
-  bits += exponent;
-  bits &= x > -87.0f;
+  bits += exponent << 23; // the integer sits in the low bits of `shifted`
+  const i32x16 counts = x > -87.0f;
+  bits &= (u32x16)counts;
   f32x16 result;
   std::memcpy(&result, &bits, sizeof(result));
   return result;

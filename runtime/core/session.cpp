@@ -52,6 +52,8 @@ session::session(std::shared_ptr<const model> m, session_options options)
   if (header.predict.present)
     predict_ = std::make_unique<predictor>(*this, *model_, plan);
   arena_.reserve(plan.bytes());
+  arena_.allow_huge_pages(0, plan.bytes(), false);
+  arena_.allow_huge_pages(workspace, header.workspace_bytes, true);
 
   for (uint64_t offset : model_->kernels()[kernels_].offsets)
     addresses_.push_back(model_->code() + offset);

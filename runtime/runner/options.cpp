@@ -32,7 +32,7 @@ int32_t count(std::string_view option, std::string_view text, int32_t least) {
 
 void append(std::string &text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void append(std::string &text, const char *format, ...) {
-  char line[512];
+  char line[1024];
   va_list list;
   va_start(list, format);
   std::vsnprintf(line, sizeof(line), format, list);
@@ -90,7 +90,7 @@ std::vector<option> table(run_options &o) {
 
 void parse_options(int argc, char **argv, const model &m, run_options &o) {
   std::vector<option> options = table(o);
-  bool only_files = false, has_file = false;
+  bool only_files = false, has_file = false, beam_given = false;
   for (int i = 1; i < argc; ++i) {
     std::string_view word = argv[i];
     if (only_files || word == "-" || word.empty() || word[0] != '-') {
@@ -128,7 +128,10 @@ void parse_options(int argc, char **argv, const model &m, run_options &o) {
       fail(status::invalid_argument, "%s takes no value", found->name);
     }
     found->apply(value);
+    beam_given |= name == "--beam";
   }
+  if (!beam_given)
+    o.search.beam = o.search.best;
   o.search.suppress = o.suppress;
   o.search.scores = o.numbered || o.json;
 }
@@ -148,8 +151,8 @@ std::string help_text(const char *program, const model &m) {
   if (g.present) {
     append(text,
            "  --beam K             search with K beams (default 1: greedy; at most %lld)\n"
-           "  --n-best N           print the N best results of each line, N <= K, as\n"
-           "                       line-number<TAB>score<TAB>text\n"
+           "  --n-best N           print the N best results of each line as line-number<TAB>score<TAB>text;\n"
+           "                       N is at most K, and K is N where --beam does not say\n"
            "  --scores             print results in that form\n",
            static_cast<long long>(g.beam));
     append(text,

@@ -240,7 +240,8 @@ std::vector<uint8_t> read_file(const std::string &path) {
 
 void write_file(const std::string &path, const std::vector<uint8_t> &bytes, int mode) {
   FILE *file = std::fopen(path.c_str(), "wb");
-  if (!file || std::fwrite(bytes.data(), 1, bytes.size(), file) != bytes.size() || std::fclose(file) != 0)
+  bool written = file && (bytes.empty() || std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size());
+  if (!file || std::fclose(file) != 0 || !written)
     throw std::runtime_error("cannot write " + path);
   chmod(path.c_str(), static_cast<mode_t>(mode));
 }
