@@ -1,0 +1,150 @@
+// Built-in functions that rearrange tensors.
+#include "compiler/Frontend/Evaluator.h"
+
+#include <fmt/format.h>
+
+using namespace xf::frontend;
+
+namespace {
+mlir::RankedTensorType typeOf(mlir::Value value) { return llvm::cast<mlir::RankedTensorType>(value.getType()); }
+
+/// The tensors among the positional arguments; the named one may be `axis`.
+bool tensors(Evaluator &e, Args &args, Loc loc, llvm::StringRef name, llvm::SmallVectorImpl<mlir::Value> &values, int64_t &axis) {
+  for (CallArg &arg : args) {
+    if (arg.name == "axis") {
+      auto known = e.asInt(arg.value, arg.loc, "the axis");
+      if (!known)
+        return false;
+      axis = *known;
+      continue;
+    }
+    if (!arg.name.empty()) {
+      e.error(arg.loc, name.str() + " has no parameter '" + arg.name + "'");
+      return false;
+    }
+    mlir::Value value = e.asTensor(arg.value, arg.loc, "the argument of " + name.str());
+    if (!value)
+      return false;
+    values.push_back(value);
+  }
+  if (values.empty())
+    e.error(loc, name.str() + " needs tensors");
+  return !values.empty();
+}
+
+Value runRearrange(Evaluator &e, Args &args, Loc loc) {
+  if (args.size() < 2 || !holds<std::string>(args[1].value) || !args[0].name.empty() || !args[1].name.empty())
+    return e.poison(loc, "rearrange needs a tensor and a pattern such as \"B T (h k) -> B h T k\"");
+  mlir::Value x = e.asTensor(args[0].value, args[0].loc, "the argument of rearrange");
+  if (!x)
+    return Poison{};
+  std::vector<std::pair<std::string, int64_t>> sizes;
+  for (size_t i = 2; i < args.size(); ++i) {
+    auto size = e.asInt(args[i].value, args[i].loc, "the size of axis '" + args[i].name + "'");
+    if (!size)
+      return Poison{};
+    if (args[i].name.empty() || *size < 1 || *size > INT32_MAX)
+      return e.poison(args[i].loc, "sizes of axes are given by name and positive, such as h = 8");
+    sizes.push_back({args[i].name, *size});
+  }
+  return e.rearrange(x, std::get<std::string>(args[1].value), sizes, args[1].loc);
+}
+
+/// split(x, heads): [B, T, h * k] to [B, h, T, k].
+Value runSplit(Evaluator &e, Args &args, Loc loc) {
+  if (args.size() != 2)
+    return e.poison(loc, "split needs a tensor and the number of heads");
+  mlir::Value x = e.asTensor(args[0].value, args[0].loc, "the argument of split");
+  auto heads = e.asInt(args[1].value, args[1].loc, "the number of heads");
+  if (!x || !heads)
+    return Poison{};
+  auto type = typeOf(x);
+  int64_t width = type.getRank() ? type.getShape().back() : 0;
+  if (type.getRank() != 3 || *heads < 1 || mlir::ShapedType::isDynamic(width) || width % *heads != 0) {
+    e.error(loc, fmt::format("{} cannot be split into {} heads; [batch, positions, heads * width] is wanted", mlir::xf::describeShape(type), *heads));
+    e.noteValue(x, "the shape");
+    return Poison{};
+  }
+  return e.rearrange(x, "B T (h k) -> B h T k", {{"h", *heads}}, loc);
+}
+
+Value runMerge(Evaluator &e, Args &args, Loc loc) {
+  if (args.size() != 1)
+    return e.poison(loc, "merge needs one tensor");
+  mlir::Value x = e.asTensor(args[0].value, args[0].loc, "the argument of merge");
+  if (!x)
+    return Poison{};
+  if (typeOf(x).getRank() == 4)
+    return e.rearrange(x, "B h T k -> B T (h k)", {}, loc);
+  e.error(loc, "merge needs [batch, heads, positions, width], not " + mlir::xf::describeShape(typeOf(x)));
+  e.noteValue(x, "the shape");
+  return Poison{};
+}
+
+/// chunk(x, n): n equal parts along an axis, the last one if none is given.
+Value runChunk(Evaluator &e, Args &args, Loc loc) {
+  llvm::SmallVector<mlir::Value> values;
+  int64_t axis = -1;
+  Args first(args.begin(), args.begin() + std::min<size_t>(args.size(), 1));
+  for (CallArg &arg : args)
+    if (arg.name == "axis")
+      first.push_back(arg);
+  if (args.size() < 2 || !tensors(e, first, loc, "chunk", values, axis))
+    return args.size() < 2 ? e.poison(loc, "chunk needs a tensor and the number of parts") : Value(Poison{});
+  auto count = e.asInt(args[1].value, args[1].loc, "the number of parts");
+  if (!count)
+    return Poison{};
+  auto type = typeOf(values[0]);
+  int64_t rank = type.getRank();
+  axis += axis < 0 ? rank : 0;
+  bool fits = axis >= 0 && axis < rank && *count >= 1 && !type.isDynamicDim(axis) && type.getDimSize(axis) % *count == 0;
+  if (!fits) {
+    e.error(loc, fmt::format("{} has no {} equal parts", mlir::xf::describeShape(type), *count));
+    e.noteValue(values[0], "the shape");
+    return Poison{};
+  }
+  auto parts = std::make_shared<Tuple>();
+  int64_t size = type.getDimSize(axis) / *count;
+  for (int64_t i = 0; i < *count; ++i)
+    parts->elements.push_back(e.slice(values[0], axis, i * size, size, 1, loc));
+  return parts;
+}
+
+Value runConcat(Evaluator &e, Args &args, Loc loc) {
+  llvm::SmallVector<mlir::Value> values;
+  int64_t axis = -1;
+  return tensors(e, args, loc, "concat", values, axis) ? e.concat(values, axis, loc) : Value(Poison{});
+}
+
+/// interleave(a, b): a0 b0 a1 b1 … along the last dimension.
+Value runInterleave(Evaluator &e, Args &args, Loc loc) {
+  llvm::SmallVector<mlir::Value> values;
+  int64_t axis = -1;
+  if (!tensors(e, args, loc, "interleave", values, axis))
+    return Poison{};
+  int64_t rank = typeOf(values[0]).getRank();
+  std::string leading;
+  for (int64_t d = 0; d + 1 < rank; ++d)
+    leading += fmt::format("d{} ", d);
+  for (mlir::Value &value : values) {
+    if (typeOf(value).getRank() != rank || rank == 0)
+      return e.poison(loc, "interleave needs tensors of one shape");
+    Value column = e.rearrange(value, leading + "k -> " + leading + "k 1", {}, loc);
+    if (isPoison(column))
+      return column;
+    value = std::get<Tensor>(column).value;
+  }
+  Value joined = e.concat(values, -1, loc);
+  return isPoison(joined) ? joined : e.rearrange(std::get<Tensor>(joined).value, leading + "k c -> " + leading + "(k c)", {}, loc);
+}
+
+const Builtin kBuiltins[] = {{"rearrange", runRearrange}, {"split", runSplit},   {"merge", runMerge},
+                             {"chunk", runChunk},         {"concat", runConcat}, {"interleave", runInterleave}};
+} // namespace
+
+const Builtin *xf::frontend::findShapeBuiltin(llvm::StringRef name) {
+  for (const Builtin &builtin : kBuiltins)
+    if (builtin.name == name)
+      return &builtin;
+  return nullptr;
+}

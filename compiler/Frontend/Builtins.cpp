@@ -1,0 +1,204 @@
+// Built-in functions: what the library cannot say in the language itself.
+#include "compiler/Frontend/Evaluator.h"
+
+#include <fmt/format.h>
+
+using namespace xf::frontend;
+
+namespace {
+mlir::RankedTensorType typeOf(mlir::Value value) { return llvm::cast<mlir::RankedTensorType>(value.getType()); }
+
+/// Orders arguments as `names` says; missing ones are none. False (with an error) if they do not fit.
+bool order(Evaluator &e, Args &args, Loc loc, llvm::StringRef function, std::vector<std::string> names, size_t required) {
+  Args ordered(names.size(), CallArg{loc, "", None{}});
+  std::vector<bool> given(names.size());
+  size_t next = 0;
+  for (CallArg &arg : args) {
+    size_t i = arg.name.empty() ? next++ : llvm::find(names, arg.name) - names.begin();
+    if (i >= names.size() || given[i]) {
+      e.error(arg.loc, !arg.name.empty() ? function.str() + (i < names.size() ? " gets '" : " has no parameter '") + arg.name + (i < names.size() ? "' twice" : "'")
+                                         : fmt::format("{} takes {} arguments, not {}", function.str(), names.size(), args.size()));
+      return false;
+    }
+    given[i] = true;
+    ordered[i] = arg;
+    ordered[i].name = names[i];
+  }
+  for (size_t i = 0; i < required; ++i)
+    if (!given[i]) {
+      e.error(loc, "argument '" + names[i] + "' of " + function.str() + " is missing");
+      return false;
+    }
+  args = std::move(ordered);
+  return true;
+}
+
+
+Value runUnary(Evaluator &e, Args &args, Loc loc, llvm::StringRef name) {
+  return order(e, args, loc, name, {"x"}, 1) ? e.unary(name, args[0].value, loc) : Value(Poison{});
+}
+Value runBinary(Evaluator &e, Args &args, Loc loc, llvm::StringRef name) {
+  return order(e, args, loc, name, {"a", "b"}, 2) ? e.binary(name, args[0].value, args[1].value, loc) : Value(Poison{});
+}
+
+Value runWhere(Evaluator &e, Args &args, Loc loc) {
+  if (!order(e, args, loc, "where", {"condition", "a", "b"}, 3))
+    return Poison{};
+  if (auto *known = getIf<bool>(args[0].value))
+    return args[*known ? 1 : 2].value;
+  return e.elementwise({args[0].value, args[1].value, args[2].value}, loc, "where",
+                       [&](llvm::ArrayRef<Operand> x) { return e.emitSelect(x[0], x[1], x[2], loc); });
+}
+
+Value runEven(Evaluator &e, Args &args, Loc loc) {
+  if (!order(e, args, loc, "even", {"x"}, 1))
+    return Poison{};
+  Value rest = e.binary("%", args[0].value, int64_t(2), loc);
+  return isPoison(rest) ? rest : e.binary("==", rest, int64_t(0), loc);
+}
+
+Value runPositions(Evaluator &e, Args &args, Loc loc) {
+  if (!order(e, args, loc, "positions", {"dimension", "offset"}, 1))
+    return Poison{};
+  DimSize dim;
+  if (auto *name = getIf<DimName>(args[0].value)) {
+    dim.name = name->name;
+  } else {
+    auto size = e.asInt(args[0].value, args[0].loc, "the dimension of positions");
+    if (!size)
+      return Poison{};
+    if (*size < 1 || *size > INT32_MAX)
+      return e.poison(args[0].loc, fmt::format("a dimension cannot be {}", *size));
+    dim.size = *size;
+  }
+  auto offset = holds<None>(args[1].value) ? std::optional<int64_t>(0) : e.asInt(args[1].value, args[1].loc, "the offset of positions");
+  if (!offset)
+    return Poison{};
+  if (!e.inBody)
+    return e.poison(loc, "positions stand in a method only");
+  auto type = tensorOf(dim, e.builder.getI32Type());
+  return Tensor{mlir::xf::PositionsOp::create(e.builder, e.at(loc), type, mlir::Value(), *offset)};
+}
+
+Value reduce(Evaluator &e, Args &args, Loc loc, llvm::StringRef name, mlir::xf::ReduceKind kind) {
+  if (!order(e, args, loc, name, {"x"}, 1))
+    return Poison{};
+  mlir::Value x = e.asTensor(args[0].value, args[0].loc, "the argument of " + name.str());
+  if (!x)
+    return Poison{};
+  if (typeOf(x).getElementType().isInteger()) { // counts of booleans and tokens
+    Value real = e.unary("float", Tensor{x}, loc);
+    if (isPoison(real))
+      return real;
+    x = std::get<Tensor>(real).value;
+  }
+  if (typeOf(x).getRank() == 0)
+    return e.poison(loc, name.str() + " needs a tensor with dimensions");
+  auto type = mlir::xf::withDim(typeOf(x), typeOf(x).getRank() - 1, 1, "");
+  return Tensor{mlir::xf::ReduceOp::create(e.builder, e.at(loc), type, kind, x)};
+}
+
+Value runSize(Evaluator &e, Args &args, Loc loc) {
+  if (!order(e, args, loc, "size", {"x", "axis"}, 1))
+    return Poison{};
+  mlir::Value x = e.asTensor(args[0].value, args[0].loc, "the argument of size");
+  auto axis = holds<None>(args[1].value) ? std::optional<int64_t>(-1) : e.asInt(args[1].value, args[1].loc, "the axis");
+  if (!x || !axis)
+    return Poison{};
+  int64_t rank = typeOf(x).getRank();
+  if (*axis < -rank || *axis >= rank)
+    return e.poison(args[1].loc, fmt::format("{} has no axis {}", mlir::xf::describeShape(typeOf(x)), *axis));
+  return dimValue(dimOf(typeOf(x), *axis < 0 ? *axis + rank : *axis));
+}
+
+Value runLen(Evaluator &e, Args &args, Loc loc) {
+  if (!order(e, args, loc, "len", {"list"}, 1))
+    return Poison{};
+  auto *list = getIf<std::shared_ptr<List>>(args[0].value);
+  return list ? Value((*list)->size()) : e.poison(args[0].loc, "len needs a list, not " + describe(args[0].value));
+}
+
+Value runRange(Evaluator &e, Args &args, Loc loc) {
+  if (!order(e, args, loc, "range", {"begin", "end"}, 1))
+    return Poison{};
+  auto first = e.asInt(args[0].value, args[0].loc, "the argument of range");
+  auto second = holds<None>(args[1].value) ? first : e.asInt(args[1].value, args[1].loc, "the argument of range");
+  if (!first || !second)
+    return Poison{};
+  int64_t begin = holds<None>(args[1].value) ? 0 : *first;
+  if (begin < -1'000'000 || *second > 1'000'000)
+    return e.poison(loc, "the range is too long");
+  return e.rangeList(begin, *second);
+}
+
+Value runZip(Evaluator &e, Args &args, Loc loc) {
+  auto tuple = std::make_shared<Tuple>();
+  int64_t size = -1;
+  bool equalLayers = !args.empty();
+  for (CallArg &arg : args) {
+    auto *list = getIf<std::shared_ptr<List>>(arg.value);
+    if (!list)
+      return e.poison(arg.loc, "zip needs lists, not " + describe(arg.value));
+    if (size >= 0 && size != (*list)->size())
+      return e.poison(arg.loc, fmt::format("zip needs lists of one length, not {} and {}", size, (*list)->size()));
+    size = (*list)->size();
+    equalLayers &= (*list)->element.has_value();
+    tuple->elements.push_back(arg.value);
+  }
+  auto zipped = std::make_shared<List>();
+  if (equalLayers) {
+    zipped->element = tuple;
+    zipped->count = size;
+    zipped->indexed = true;
+    return zipped;
+  }
+  for (int64_t i = 0; i < size; ++i) {
+    auto row = std::make_shared<Tuple>();
+    for (const Value &list : tuple->elements)
+      row->elements.push_back(e.elementAt(*std::get<std::shared_ptr<List>>(list), i));
+    zipped->elements.push_back(row);
+  }
+  return zipped;
+}
+
+Value runDelay(Evaluator &e, Args &args, Loc loc) {
+  if (!order(e, args, loc, "delay", {"x", "along"}, 2))
+    return Poison{};
+  mlir::Value x = e.asTensor(args[0].value, args[0].loc, "the argument of delay");
+  auto *name = getIf<DimName>(args[1].value);
+  auto *size = getIf<int64_t>(args[1].value);
+  if (x && !name && !size)
+    return e.poison(args[1].loc, "delay needs a dimension, not " + describe(args[1].value));
+  return x ? e.delay(x, name ? DimSize{mlir::ShapedType::kDynamic, name->name} : DimSize{*size, ""}, loc) : Value(Poison{});
+}
+
+Value runLinear(Evaluator &e, Args &args, Loc loc) {
+  if (!order(e, args, loc, "linear", {"x", "weight", "bias"}, 2))
+    return Poison{};
+  mlir::Value x = e.asTensor(args[0].value, args[0].loc, "the input of linear");
+  mlir::Value weight = e.asTensor(args[1].value, args[1].loc, "the weight of linear");
+  bool biased = !holds<None>(args[2].value);
+  mlir::Value bias = biased ? e.asTensor(args[2].value, args[2].loc, "the bias of linear") : mlir::Value();
+  return x && weight && (bias || !biased) ? e.linear(x, weight, bias, loc) : Value(Poison{});
+}
+
+#define XF_UNARY(name) {name, [](Evaluator &e, Args &args, Loc loc) { return runUnary(e, args, loc, name); }}
+#define XF_BINARY(name) {name, [](Evaluator &e, Args &args, Loc loc) { return runBinary(e, args, loc, name); }}
+
+const Builtin kBuiltins[] = {
+    XF_UNARY("exp"), XF_UNARY("log"), XF_UNARY("sqrt"), XF_UNARY("sin"), XF_UNARY("cos"), XF_UNARY("tanh"), XF_UNARY("erf"),
+    XF_UNARY("abs"), XF_UNARY("floor"), XF_UNARY("int"), XF_UNARY("float"), XF_BINARY("min"), XF_BINARY("max"), XF_BINARY("div"),
+    {"where", runWhere}, {"even", runEven}, {"positions", runPositions}, {"size", runSize}, {"len", runLen}, {"range", runRange},
+    {"zip", runZip}, {"delay", runDelay}, {"linear", runLinear},
+    {"rowsum", [](Evaluator &e, Args &args, Loc loc) { return reduce(e, args, loc, "rowsum", mlir::xf::ReduceKind::sum); }},
+    {"rowmax", [](Evaluator &e, Args &args, Loc loc) { return reduce(e, args, loc, "rowmax", mlir::xf::ReduceKind::max); }},
+    {"attend", [](Evaluator &e, Args &args, Loc loc) { return e.attend(args, loc); }},
+};
+} // namespace
+
+const Builtin *xf::frontend::findBuiltin(llvm::StringRef name) {
+  for (const Builtin &builtin : kBuiltins)
+    if (builtin.name == name)
+      return &builtin;
+  return findShapeBuiltin(name);
+}

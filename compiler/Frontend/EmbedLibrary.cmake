@@ -1,0 +1,9 @@
+# Writes OUTPUT, a C++ file with the texts of FILES (separated by commas).
+string(REPLACE "," ";" FILES "${FILES}")
+set(content "#include \"compiler/Frontend/LibraryFiles.h\"\n\nllvm::ArrayRef<xf::frontend::LibraryFile> xf::frontend::libraryFiles() {\n  static const LibraryFile files[] = {\n")
+foreach(file IN LISTS FILES)
+  get_filename_component(name "${file}" NAME)
+  file(READ "${file}" text)
+  string(APPEND content "{\"${name}\", R\"xf-text(${text})xf-text\"},\n")
+endforeach()
+file(WRITE "${OUTPUT}" "${content}  };\n  return files;\n}\n")

@@ -1,0 +1,305 @@
+// Entries: xf.entry operations from a model's entries, or from the `apply` of a block that is compiled by itself.
+#include "compiler/Frontend/Evaluator.h"
+
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/Support/SaveAndRestore.h"
+#include <fmt/format.h>
+
+using namespace xf::frontend;
+
+namespace {
+const Function *findApply(const Instance &instance) {
+  auto it = instance.methods.find("apply");
+  return it == instance.methods.end() ? nullptr : it->second;
+}
+} // namespace
+
+/// Bounds that entries declare (`S <= 80`), before any entry is built: tables take their length from them.
+void Evaluator::declareBounds(const Instance &instance) {
+  auto scope = std::make_shared<Scope>();
+  scope->self = InstanceRef{const_cast<Instance *>(&instance), {}};
+  scope->parent = instance.scope;
+  for (const Function *entry : instance.entries)
+    for (const Param &param : entry->params)
+      for (size_t i = 0; param.type && i < param.type->dims.size(); ++i) {
+        const DimExpr &dim = param.type->dims[i];
+        if (!dim.bound)
+          continue;
+        if (dim.size->kind != ExprKind::Name) {
+          error(dim.loc, "only a dimension's name can have a bound");
+          continue;
+        }
+        auto bound = asInt(eval(*dim.bound, scope), dim.bound->loc, "the bound");
+        if (!bound)
+          continue;
+        if (*bound < 1 || *bound > INT32_MAX) {
+          error(dim.bound->loc, fmt::format("a dimension's bound cannot be {}", *bound));
+          continue;
+        }
+        DimInfo &info = dims[dim.size->text];
+        if (info.declared && *info.declared != *bound) {
+          error(dim.loc, fmt::format("'{}' has the bound {} here", dim.size->text, *bound));
+          note(info.loc, fmt::format("but {} here", *info.declared));
+        }
+        info.declared = *bound;
+        info.loc = dim.loc;
+      }
+}
+
+/// Gives a parameter of an entry its argument; its dimensions are free unless the model knows them.
+bool Evaluator::bindEntryParam(const Param &param, const ScopePtr &scope) {
+  mlir::RankedTensorType type;
+  if (!param.type) {
+    // A result or parameter of an earlier entry.
+    for (EntryInfo &entry : entries) {
+      for (unsigned i = 0; i < entry.op.getFunctionType().getNumResults() && !type; ++i)
+        if (entry.op.getResultName(i) == param.name)
+          type = llvm::cast<mlir::RankedTensorType>(entry.op.getFunctionType().getResult(i));
+      for (unsigned i = 0; i < entry.op.getFunctionType().getNumInputs() && !type; ++i)
+        if (entry.op.getArgName(i) == param.name)
+          type = llvm::cast<mlir::RankedTensorType>(entry.op.getFunctionType().getInput(i));
+    }
+    if (!type) {
+      error(param.loc, "input '" + param.name + "' needs a type, because no earlier entry has a result or input of that name");
+      return false;
+    }
+    for (const DimSize &dim : dimsOf(type))
+      if (dim.isDynamic() && !lookup(scope.get(), dim.name))
+        scope->set(dim.name, DimName{dim.name}, param.loc);
+  } else {
+    mlir::Type element = elementType(*param.type, false);
+    if (!element)
+      return false;
+    std::vector<DimSize> shape;
+    for (const DimExpr &dim : param.type->dims) {
+      if (!dim.size) {
+        shape.push_back({mlir::ShapedType::kDynamic, ".."});
+        continue;
+      }
+      std::optional<Binding> known;
+      if (dim.size->kind == ExprKind::Name)
+        known = lookup(scope.get(), dim.size->text);
+      if (dim.size->kind == ExprKind::Name && (!known || (!holds<int64_t>(known->value) && !holds<DimName>(known->value)))) {
+        scope->set(dim.size->text, DimName{dim.size->text}, dim.loc);
+        shape.push_back({mlir::ShapedType::kDynamic, dim.size->text});
+        continue;
+      }
+      auto size = evalDim(*dim.size, scope);
+      if (!size)
+        return false;
+      shape.push_back(*size);
+    }
+    if (shape.empty()) {
+      error(param.type->loc, "an input needs a shape, such as " + param.type->name + "[B, S]");
+      return false;
+    }
+    type = tensorOf(shape, element);
+  }
+  mlir::Value argument = entryBlock->addArgument(type, sources.toMlir(builder.getContext(), param.loc));
+  entryArgNames.push_back(param.name);
+  scope->set(param.name, Tensor{argument}, param.loc);
+  return true;
+}
+
+void Evaluator::buildEntry(const InstanceRef &self, const Function &function) {
+  for (const EntryInfo &entry : entries)
+    if (entry.function && entry.function->name == function.name) {
+      error(function.loc, "entry '" + function.name + "' is declared twice");
+      return note(entry.function->loc, "the first one is here");
+    }
+  mlir::OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToEnd(module->getBody());
+  auto type = builder.getFunctionType({}, {});
+  auto entry = mlir::xf::EntryOp::create(builder, at(function.loc), function.name, type, {}, {});
+  entryBlock = entry.addBody();
+  entryArgNames.clear();
+  builder.setInsertionPointToEnd(entryBlock);
+  llvm::SaveAndRestore body(inBody, true);
+  auto scope = std::make_shared<Scope>();
+  scope->parent = selfScope(self);
+  bool good = true;
+  for (const Param &param : function.params) {
+    if (scope->names.count(param.name) && !holds<DimName>(scope->names[param.name].value)) {
+      error(param.loc, "input '" + param.name + "' is declared twice");
+      good = false;
+    } else if (!bindEntryParam(param, scope)) {
+      scope->set(param.name, Poison{}, param.loc);
+      good = false;
+    }
+  }
+  std::optional<Value> value;
+  if (function.expr)
+    value = eval(*function.expr, scope);
+  else
+    value = exec(function.body, scope);
+  std::vector<std::pair<std::string, Value>> results;
+  if (!value) {
+    // Without a return the results are the variables of their names.
+    for (const Target &target : function.results) {
+      auto it = scope->names.find(target.name);
+      if (it == scope->names.end())
+        error(target.loc, "entry '" + function.name + "' neither returns nor sets its result '" + target.name + "'");
+      results.push_back({target.name, it == scope->names.end() ? Value(Poison{}) : it->second.value});
+    }
+  } else if (!isPoison(*value)) {
+    auto inner = std::make_shared<Scope>();
+    assign(function.results, *value, inner, function.loc);
+    for (const Target &target : function.results)
+      results.push_back({target.name, inner->names[target.name].value});
+  } else {
+    good = false;
+  }
+  if (good || !results.empty())
+    finishEntry(entry, std::move(results), function.loc);
+  entries.push_back({&function, entry});
+}
+
+/// Adds the return and gives the entry its type and names.
+void Evaluator::finishEntry(mlir::xf::EntryOp entry, std::vector<std::pair<std::string, Value>> results, Loc loc) {
+  llvm::SmallVector<mlir::Value> values;
+  llvm::SmallVector<mlir::Attribute> argAttrs, resultAttrs;
+  auto named = [&](llvm::StringRef name) {
+    return builder.getDictionaryAttr(builder.getNamedAttr(mlir::xf::kNameAttr, builder.getStringAttr(name)));
+  };
+  std::set<std::string> seen;
+  for (auto &[name, value] : results) {
+    if (isPoison(value))
+      return;
+    mlir::Value tensor = asTensor(value, loc, "the result '" + name + "'");
+    if (!tensor)
+      return;
+    if (!seen.insert(name).second)
+      return error(loc, "two results are named '" + name + "'");
+    values.push_back(tensor);
+    resultAttrs.push_back(named(name));
+  }
+  for (const std::string &name : entryArgNames)
+    argAttrs.push_back(named(name));
+  mlir::xf::ReturnOp::create(builder, at(loc), values);
+  auto types = llvm::map_to_vector(values, [](mlir::Value v) { return v.getType(); });
+  entry.setFunctionTypeAttr(mlir::TypeAttr::get(builder.getFunctionType(entryBlock->getArgumentTypes(), types)));
+  entry.setArgAttrsAttr(builder.getArrayAttr(argAttrs));
+  entry.setResAttrsAttr(builder.getArrayAttr(resultAttrs));
+}
+
+/// A block by itself: `apply` becomes the entry "apply". What `..` stands for is one dimension named "..".
+void Evaluator::buildBlockEntry(const InstanceRef &self) {
+  const Function *apply = findApply(*self.instance);
+  if (!apply)
+    return error(self.instance->block->loc, "block '" + self.instance->block->name + "' has no method 'apply' to run by itself");
+  mlir::OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToEnd(module->getBody());
+  auto entry = mlir::xf::EntryOp::create(builder, at(apply->loc), "apply", builder.getFunctionType({}, {}), {}, {});
+  entryBlock = entry.addBody();
+  entryArgNames.clear();
+  builder.setInsertionPointToEnd(entryBlock);
+  llvm::SaveAndRestore body(inBody, true);
+  auto scope = std::make_shared<Scope>();
+  scope->parent = selfScope(self);
+  Args args;
+  for (const Param &param : apply->params) {
+    if (param.type && param.type->hasShape) {
+      if (!bindEntryParam(param, scope))
+        return;
+      args.push_back({param.loc, param.name, scope->names[param.name].value});
+    } else if (!param.value) {
+      lazyInputs.push_back(std::make_unique<LazyInput>(LazyInput{param.name, param.loc, 0, {}}));
+      args.push_back({param.loc, param.name, lazyInputs.back().get()});
+    }
+  }
+  Value value = call(self, std::move(args), apply->loc);
+  if (isPoison(value))
+    return;
+  std::vector<std::pair<std::string, Value>> results;
+  if (auto *tuple = getIf<std::shared_ptr<Tuple>>(value)) {
+    for (auto [i, element] : llvm::enumerate((*tuple)->elements))
+      results.push_back({fmt::format("r{}", i), element});
+  } else {
+    results.push_back({"result", value});
+  }
+  finishEntry(entry, std::move(results), apply->loc);
+  entries.push_back({apply, entry});
+}
+
+/// An input without a declared shape takes that of the first parameter it is given to.
+bool Evaluator::bindLazy(LazyInput &input, const TypeExpr &type, const ScopePtr &scope, Loc loc) {
+  if (!input.value) {
+    mlir::Type element = elementType(type, false);
+    std::vector<DimSize> shape;
+    for (const DimExpr &dim : type.dims) {
+      if (!dim.size) {
+        if (scope->leading)
+          shape.insert(shape.end(), scope->leading->begin(), scope->leading->end());
+        else
+          shape.push_back({mlir::ShapedType::kDynamic, ".."});
+        continue;
+      }
+      std::optional<Binding> known;
+      if (dim.size->kind == ExprKind::Name)
+        known = lookup(scope.get(), dim.size->text);
+      bool isFree = dim.size->kind == ExprKind::Name && (!known || (!holds<int64_t>(known->value) && !holds<DimName>(known->value)));
+      auto size = isFree ? DimSize{mlir::ShapedType::kDynamic, dim.size->text} : evalDim(*dim.size, scope);
+      if (!size)
+        return false;
+      shape.push_back(*size);
+    }
+    mlir::Value argument = entryBlock->addArgument(tensorOf(shape, element), sources.toMlir(builder.getContext(), input.loc));
+    entryArgNames.push_back(input.name);
+    input.value = Tensor{argument};
+  }
+  auto actual = std::get<Tensor>(*input.value).type();
+  if (actual.getElementType() != elementType(type, false)) {
+    error(loc, "'" + input.name + "' is used as " + describe(*input.value) + " and as a tensor of " + type.name);
+    return false;
+  }
+  return bindShape(type, actual, scope, "'" + input.name + "'", loc);
+}
+
+/// Operations without effect and uses go, and so do the results of repeats that nobody reads.
+void Evaluator::cleanUp() {
+  for (auto &[old, twin] : replaced) {
+    old.getOutput().replaceAllUsesWith(twin.getOutput());
+    old.erase();
+  }
+  auto sweep = [&] {
+    bool changed = false;
+    module->walk([&](mlir::Operation *op) {
+      if (op->getParentOp() != *module && mlir::isOpTriviallyDead(op)) {
+        op->erase();
+        changed = true;
+      }
+    });
+    return changed;
+  };
+  auto prune = [&] {
+    bool changed = false;
+    llvm::SmallVector<mlir::xf::RepeatOp> repeats;
+    module->walk([&](mlir::xf::RepeatOp op) { repeats.push_back(op); });
+    for (mlir::xf::RepeatOp op : repeats) {
+      unsigned kept = op.getInits().size();
+      llvm::SmallVector<unsigned> used;
+      for (unsigned i = 0; i < op.getNumResults(); ++i)
+        if (i < kept || !op.getResult(i).use_empty())
+          used.push_back(i);
+      if (used.size() == op.getNumResults())
+        continue;
+      changed = true;
+      mlir::Operation *yield = op.getBody().front().getTerminator();
+      llvm::SmallVector<mlir::Value> values;
+      for (unsigned i : used)
+        values.push_back(yield->getOperand(i));
+      yield->setOperands(values);
+      mlir::OpBuilder at(op);
+      mlir::OperationState state(op.getLoc(), mlir::xf::RepeatOp::getOperationName());
+      mlir::xf::RepeatOp::build(at, state, mlir::ValueRange(values).getTypes(), op.getCount(), op.getInits());
+      state.regions[0]->takeBody(op.getBody());
+      mlir::Operation *twin = at.create(state);
+      for (auto [i, old] : llvm::enumerate(used))
+        op.getResult(old).replaceAllUsesWith(twin->getResult(i));
+      op.erase();
+    }
+    return changed;
+  };
+  while (sweep() | prune())
+    ;
+}

@@ -1,0 +1,186 @@
+// Calls: arguments to parameters, functions, methods, blocks.
+#include "compiler/Frontend/Evaluator.h"
+
+#include "llvm/Support/SaveAndRestore.h"
+#include "llvm/ADT/ScopeExit.h"
+#include <fmt/format.h>
+
+using namespace xf::frontend;
+
+ScopePtr Evaluator::selfScope(const InstanceRef &self) {
+  auto scope = std::make_shared<Scope>();
+  scope->self = self;
+  scope->parent = self.instance->scope;
+  return scope;
+}
+
+Value Evaluator::call(const Value &callee, Args args, Loc loc) {
+  DepthGuard guard(*this);
+  if (guard.tooDeep())
+    return poison(loc, "calls are too deeply nested; does a function or block use itself?");
+  calls.push_back(loc);
+  llvm::scope_exit leave([&] { calls.pop_back(); });
+  if (auto *builtin = getIf<const Builtin *>(callee))
+    return (*builtin)->run(*this, args, loc);
+  if (auto *closure = getIf<std::shared_ptr<Closure>>(callee))
+    return callFunction((*closure)->function, (*closure)->lambda, (*closure)->scope, std::move(args), loc);
+  if (auto *method = getIf<BoundMethod>(callee))
+    return callFunction(method->method, nullptr, selfScope(method->self), std::move(args), loc);
+  if (auto *block = getIf<BlockRef>(callee))
+    return makeSpec(*block, std::move(args), loc);
+  if (auto *self = getIf<InstanceRef>(callee)) {
+    auto apply = self->instance->methods.find("apply");
+    if (apply != self->instance->methods.end())
+      return callFunction(apply->second, nullptr, selfScope(*self), std::move(args), loc);
+    error(loc, "block '" + self->instance->block->name + "' has no method 'apply' to call");
+    note(self->instance->block->loc, "'" + self->instance->block->name + "' is declared here");
+    return Poison{};
+  }
+  if (auto *term = getIf<std::shared_ptr<Term>>(callee); term && (*term)->kind == Term::Leaf && (*term)->indices) {
+    auto local = std::make_shared<Scope>();
+    local->parent = (*term)->scope;
+    if (!bindArguments(*(*term)->indices, args, local, (*term)->name, loc, (*term)->loc))
+      return Poison{};
+    const Expr *body = (*term)->lambda ? (*term)->lambda->operands[0].get() : (*term)->function->expr.get();
+    return body ? eval(*body, local) : Value(Poison{});
+  }
+  return poison(loc, describe(callee) + " cannot be called");
+}
+
+Value Evaluator::callFunction(const Function *function, const Expr *lambda, const ScopePtr &scope, Args args, Loc loc) {
+  auto local = std::make_shared<Scope>();
+  local->parent = scope;
+  const std::vector<Param> &params = lambda ? lambda->params : function->params;
+  std::string name = lambda ? "the function" : "'" + function->name + "'";
+  if (!bindArguments(params, args, local, name, loc, lambda ? lambda->loc : function->loc))
+    return Poison{};
+  if (lambda)
+    return eval(*lambda->operands[0], local);
+  switch (function->kind) {
+  case FunctionKind::Mask:
+  case FunctionKind::Bias: {
+    auto term = std::make_shared<Term>();
+    term->isBias = function->kind == FunctionKind::Bias;
+    term->loc = function->loc;
+    term->name = "'" + function->name + "'";
+    term->indices = &function->indices;
+    term->function = function;
+    term->scope = local;
+    return term;
+  }
+  case FunctionKind::Table: {
+    auto table = std::make_shared<TableUse>();
+    table->function = function;
+    table->scope = local;
+    table->key = fmt::format("{}:{}:{}", function->name, function->loc.file, function->loc.line);
+    if (scope->self)
+      table->key += fmt::format("@{}", static_cast<const void *>(scope->self->instance));
+    for (const Param &param : params)
+      table->key += "," + printValue(local->names[param.name].value);
+    return table;
+  }
+  default:
+    break;
+  }
+  if (function->expr)
+    return eval(*function->expr, local);
+  auto result = exec(function->body, local);
+  if (!result)
+    return poison(loc, name + " does not return a value");
+  return *result;
+}
+
+bool Evaluator::bindArguments(const std::vector<Param> &params, Args &args, const ScopePtr &local, const std::string &name, Loc loc,
+                              Loc declared) {
+  auto fail = [&](Loc where, const std::string &message) {
+    error(where, message);
+    note(declared, name + " is declared here");
+    return false;
+  };
+  std::vector<CallArg *> bound(params.size());
+  size_t next = 0;
+  for (CallArg &arg : args) {
+    size_t i = next;
+    if (!arg.name.empty()) {
+      for (i = 0; i < params.size() && params[i].name != arg.name; ++i)
+        ;
+      if (i == params.size())
+        return fail(arg.loc, name + " has no parameter '" + arg.name + "'");
+    } else if (next++ >= params.size()) {
+      return fail(arg.loc, fmt::format("{} takes {} arguments, not {}", name, params.size(), args.size()));
+    }
+    if (bound[i])
+      return fail(arg.loc, "argument '" + params[i].name + "' is given twice");
+    bound[i] = &arg;
+  }
+  bool good = true;
+  for (auto [i, param] : llvm::enumerate(params)) {
+    if (!bound[i] && !param.value)
+      return fail(loc, "argument '" + param.name + "' of " + name + " is missing");
+    Value value = bound[i] ? bound[i]->value : eval(*param.value, local);
+    Loc where = bound[i] ? bound[i]->loc : loc;
+    if (isPoison(value) || !bindParam(param, value, local, where)) {
+      good = false;
+      value = Poison{};
+    }
+    local->set(param.name, std::move(value), where);
+  }
+  return good;
+}
+
+/// Checks a value against its parameter's type, binding the type's new dimensions.
+bool Evaluator::bindParam(const Param &param, Value &value, const ScopePtr &local, Loc loc) {
+  if (!param.type)
+    return true;
+  const TypeExpr &type = *param.type;
+  std::string what = "'" + param.name + "'";
+  auto wrong = [&](const std::string &wanted) {
+    error(loc, what + " must be " + wanted + ", not " + describe(value));
+    note(param.loc, what + " is declared here");
+    return false;
+  };
+  if (type.hasShape) {
+    mlir::Type element = elementType(type, false);
+    if (!element)
+      return false;
+    if (auto *lazy = getIf<LazyInput *>(value))
+      return bindLazy(**lazy, type, local, loc) && (value = *(*lazy)->value, true);
+    if (holds<None>(value) && param.value)
+      return true;
+    value = force(value, loc);
+    if (isPoison(value))
+      return false;
+    auto *tensor = getIf<Tensor>(value);
+    if (!tensor)
+      return wrong("a tensor");
+    if (tensor->type().getElementType() != element)
+      return wrong(element.isF32() ? "a tensor of numbers (f32)" : element.isInteger(1) ? "a boolean tensor" : "a tensor of tokens");
+    if (!bindShape(type, tensor->type(), local, what, loc)) {
+      note(type.loc, "its type is declared here");
+      noteValue(tensor->value, "the shape");
+      return false;
+    }
+    return true;
+  }
+  if (type.name == "int")
+    return holds<int64_t>(value) || wrong("an integer");
+  if (type.name == "float") {
+    if (auto *i = getIf<int64_t>(value))
+      value = static_cast<double>(*i);
+    return holds<double>(value) || wrong("a number");
+  }
+  if (type.name == "bool")
+    return holds<bool>(value) || wrong("true or false");
+  if (type.name == "string")
+    return holds<std::string>(value) || wrong("a string");
+  if (type.name == "function")
+    return holds<std::shared_ptr<Closure>>(value) || holds<const Builtin *>(value) || holds<BoundMethod>(value) ||
+           holds<InstanceRef>(value) || wrong("a function");
+  if (type.name == "block")
+    return holds<BlockRef>(value) || holds<std::shared_ptr<Spec>>(value) || holds<InstanceRef>(value) ||
+           holds<std::shared_ptr<Closure>>(value) || wrong("a block");
+  if (type.name == "list")
+    return holds<std::shared_ptr<List>>(value) || wrong("a list");
+  error(type.loc, "'" + type.name + "' is not a type (int, float, bool, string, function, block, list, or f32[..], token[..], bool[..])");
+  return false;
+}

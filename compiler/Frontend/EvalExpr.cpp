@@ -1,0 +1,235 @@
+// Expressions: names, literals, members, lists, conditionals.
+#include "compiler/Frontend/Evaluator.h"
+
+#include "llvm/Support/SaveAndRestore.h"
+#include <fmt/format.h>
+
+using namespace xf::frontend;
+
+namespace {
+constexpr uint64_t kMaxSteps = 20'000'000;
+}
+
+std::optional<Binding> Evaluator::lookup(const Scope *scope, llvm::StringRef name) {
+  for (; scope; scope = scope->parent.get()) {
+    if (auto it = scope->names.find(name); it != scope->names.end())
+      return it->second;
+    if (!scope->self)
+      continue;
+    Instance &instance = *scope->self->instance;
+    if (auto it = instance.members.find(name); it != instance.members.end()) {
+      Binding binding = it->second;
+      if (binding.isOwn)
+        binding.value = rebase(binding.value, scope->self->indices);
+      return binding;
+    }
+    if (auto it = instance.methods.find(name); it != instance.methods.end())
+      return Binding{BoundMethod{*scope->self, it->second}, it->second->loc};
+    if (auto it = instance.params.find(name); it != instance.params.end())
+      return it->second;
+  }
+  if (name == "true" || name == "false")
+    return Binding{name == "true", {}};
+  if (name == "none")
+    return Binding{None{}, {}};
+  if (name == "inf")
+    return Binding{std::numeric_limits<double>::infinity(), {}};
+  if (const Builtin *builtin = findBuiltin(name))
+    return Binding{builtin, {}};
+  return std::nullopt;
+}
+
+/// Masks and tables without parameters need no call: `causal`.
+Value Evaluator::autoApply(Value value, Loc loc) {
+  const Function *function = nullptr;
+  if (auto *closure = getIf<std::shared_ptr<Closure>>(value))
+    function = (*closure)->function;
+  else if (auto *method = getIf<BoundMethod>(value))
+    function = method->method;
+  bool applies = function && function->params.empty() &&
+                 (function->kind == FunctionKind::Mask || function->kind == FunctionKind::Bias || function->kind == FunctionKind::Table);
+  return applies ? call(value, {}, loc) : value;
+}
+
+Value Evaluator::eval(const Expr &expr, const ScopePtr &scope) {
+  DepthGuard guard(*this);
+  if (guard.tooDeep())
+    return poison(expr.loc, "calls are too deeply nested; does a function or block use itself?");
+  if (++steps > kMaxSteps) {
+    if (steps == kMaxSteps + 1)
+      error(expr.loc, "the description takes too long to evaluate");
+    return Poison{};
+  }
+  return evalUncounted(expr, scope);
+}
+
+Value Evaluator::evalUncounted(const Expr &expr, const ScopePtr &scope) {
+  switch (expr.kind) {
+  case ExprKind::Integer:
+    return expr.integer;
+  case ExprKind::Float:
+    return expr.number;
+  case ExprKind::String:
+    return expr.text;
+  case ExprKind::Name: {
+    auto found = lookup(scope.get(), expr.text);
+    if (!found)
+      return poison(expr.loc, "'" + expr.text + "' is not defined");
+    return autoApply(std::move(found->value), expr.loc);
+  }
+  case ExprKind::Unary:
+    return unary(expr.text, eval(*expr.operands[0], scope), expr.loc);
+  case ExprKind::Binary:
+    return evalBinary(expr, scope);
+  case ExprKind::Member:
+    return evalMember(expr, scope);
+  case ExprKind::Call: {
+    Value callee = eval(*expr.operands[0], scope);
+    Args args;
+    bool bad = isPoison(callee);
+    for (const Argument &argument : expr.arguments) {
+      args.push_back({argument.value->loc, argument.name, eval(*argument.value, scope)});
+      bad |= isPoison(args.back().value);
+    }
+    return bad ? Value(Poison{}) : call(callee, std::move(args), expr.loc);
+  }
+  case ExprKind::Index:
+    return index(expr, scope);
+  case ExprKind::Slice:
+  case ExprKind::Ellipsis:
+    return poison(expr.loc, "a range stands in an index only");
+  case ExprKind::List:
+    return evalList(expr, scope);
+  case ExprKind::Tuple: {
+    auto tuple = std::make_shared<Tuple>();
+    bool bad = false;
+    for (auto &operand : expr.operands) {
+      tuple->elements.push_back(eval(*operand, scope));
+      bad |= isPoison(tuple->elements.back());
+    }
+    return tuple;
+  }
+  case ExprKind::If:
+    return evalIf(expr, scope);
+  case ExprKind::Lambda: {
+    auto closure = std::make_shared<Closure>();
+    closure->lambda = &expr;
+    closure->scope = scope;
+    return closure;
+  }
+  case ExprKind::Scan:
+    return scan(expr, scope);
+  }
+  return Poison{};
+}
+
+Value Evaluator::evalBinary(const Expr &expr, const ScopePtr &scope) {
+  Value left = eval(*expr.operands[0], scope), right = eval(*expr.operands[1], scope);
+  if (isPoison(left) || isPoison(right))
+    return Poison{};
+  if (expr.text == "@")
+    return matmul(left, right, expr.loc);
+  return binary(expr.text, left, right, expr.loc);
+}
+
+Value Evaluator::evalMember(const Expr &expr, const ScopePtr &scope) {
+  Value object = force(eval(*expr.operands[0], scope), expr.loc);
+  if (isPoison(object))
+    return object;
+  if (auto *self = getIf<InstanceRef>(object)) {
+    Scope inside;
+    inside.self = *self;
+    auto found = lookup(&inside, expr.text);
+    if (found && found->loc.isValid())
+      return autoApply(std::move(found->value), expr.loc);
+    error(expr.loc, "block '" + self->instance->block->name + "' has no member '" + expr.text + "'");
+    note(self->instance->block->loc, "'" + self->instance->block->name + "' is declared here");
+    return Poison{};
+  }
+  if (expr.text == "T")
+    return transpose(object, expr.loc);
+  return poison(expr.loc, describe(object) + " has no member '" + expr.text + "'");
+}
+
+Value Evaluator::evalIf(const Expr &expr, const ScopePtr &scope) {
+  Value condition = eval(*expr.operands[0], scope);
+  if (auto *scalar = getIf<Scalar>(condition)) {
+    Value yes = eval(*expr.operands[1], scope), no = eval(*expr.operands[2], scope);
+    if (isPoison(yes) || isPoison(no))
+      return Poison{};
+    auto a = scalarOperand(yes), b = scalarOperand(no);
+    if (!a || !b)
+      return poison(expr.loc, "both branches must be elements, not " + describe(a ? no : yes));
+    mlir::Value result = emitSelect(scalar->value, *a, *b, expr.loc);
+    return result ? Value(Scalar{result, {}}) : Value(Poison{});
+  }
+  auto known = asBool(condition, expr.operands[0]->loc, "the condition");
+  return known ? eval(*expr.operands[*known ? 1 : 2], scope) : Value(Poison{});
+}
+
+Value Evaluator::evalList(const Expr &expr, const ScopePtr &scope) {
+  auto list = std::make_shared<List>();
+  for (auto &operand : expr.operands) {
+    // `[Block(d) * n]` and `[member * n]`
+    bool times = operand->kind == ExprKind::Binary && operand->text == "*";
+    Value value = times ? eval(*operand->operands[0], scope) : eval(*operand, scope);
+    bool block = holds<std::shared_ptr<Spec>>(value) || holds<InstanceRef>(value);
+    if (times && !block) {
+      Value right = eval(*operand->operands[1], scope);
+      value = isPoison(value) || isPoison(right) ? Value(Poison{}) : binary("*", value, right, operand->loc);
+    }
+    if (isPoison(value))
+      return Poison{};
+    if (!times || !block) {
+      list->elements.push_back(value);
+      continue;
+    }
+    auto count = asInt(eval(*operand->operands[1], scope), operand->operands[1]->loc, "the number of elements");
+    if (!count)
+      return Poison{};
+    if (*count < 0 || *count > 100'000)
+      return poison(operand->operands[1]->loc, fmt::format("a list cannot have {} elements", *count));
+    if (expr.operands.size() == 1) {
+      list->element = value;
+      list->count = *count;
+      list->indexed = holds<std::shared_ptr<Spec>>(value);
+      return list;
+    }
+    list->elements.insert(list->elements.end(), *count, value);
+    if (list->elements.size() > 100'000)
+      return poison(expr.loc, "the list has too many elements");
+  }
+  return list;
+}
+
+Value Evaluator::rangeList(int64_t begin, int64_t end) {
+  auto list = std::make_shared<List>();
+  for (int64_t i = begin; i < end; ++i)
+    list->elements.push_back(i);
+  return list;
+}
+
+Loc Evaluator::userLoc(Loc loc) const {
+  if (loc.isValid() && !sources.isLibrary(loc))
+    return loc;
+  for (Loc call : llvm::reverse(calls))
+    if (call.isValid() && !sources.isLibrary(call))
+      return call;
+  return loc;
+}
+
+void Evaluator::error(Loc loc, const std::string &message) {
+  Loc shown = userLoc(loc);
+  diagnostics.error(shown, message);
+  if (sources.isLibrary(loc) && !sources.isLibrary(shown))
+    diagnostics.note(loc, "in the library, here");
+}
+
+void Evaluator::note(Loc loc, const std::string &message) {
+  if (loc.isValid())
+    diagnostics.note(loc, message);
+}
+
+void Evaluator::noteValue(mlir::Value value, llvm::StringRef what) {
+  note(locOf(value), (what + " " + mlir::xf::describeShape(llvm::cast<mlir::RankedTensorType>(value.getType())) + " comes from here").str());
+}

@@ -1,0 +1,64 @@
+// Statements.
+#include "compiler/Frontend/Evaluator.h"
+
+#include <fmt/format.h>
+
+using namespace xf::frontend;
+
+std::optional<Value> Evaluator::exec(const std::vector<Stmt> &body, const ScopePtr &scope) {
+  for (const Stmt &stmt : body) {
+    if (diagnostics.isFull())
+      return Poison{};
+    switch (stmt.kind) {
+    case StmtKind::Assign:
+      assign(stmt.targets, eval(*stmt.value, scope), scope, stmt.loc);
+      break;
+    case StmtKind::Return:
+      return eval(*stmt.value, scope);
+    case StmtKind::If: {
+      auto condition = asBool(eval(*stmt.value, scope), stmt.value->loc, "the condition");
+      if (!condition)
+        return Poison{};
+      if (auto result = exec(*condition ? stmt.body : stmt.otherwise, scope))
+        return result;
+      break;
+    }
+    case StmtKind::For:
+      if (auto result = execFor(stmt, scope))
+        return result;
+      break;
+    case StmtKind::State:
+    case StmtKind::Yield:
+      error(stmt.loc, stmt.kind == StmtKind::State ? "'state' stands in a scan only" : "'yield' stands in a scan only");
+      break;
+    }
+  }
+  return std::nullopt;
+}
+
+void Evaluator::assign(const std::vector<Target> &targets, Value value, const ScopePtr &scope, Loc loc) {
+  if (targets.size() == 1 || isPoison(value)) {
+    for (const Target &target : targets)
+      scope->set(target.name, value, target.loc);
+    return;
+  }
+  std::vector<Value> elements;
+  value = force(value, loc);
+  if (auto *tuple = getIf<std::shared_ptr<Tuple>>(value)) {
+    elements = (*tuple)->elements;
+  } else if (auto *list = getIf<std::shared_ptr<List>>(value)) {
+    for (int64_t i = 0; i < (*list)->size() && i <= static_cast<int64_t>(targets.size()); ++i)
+      elements.push_back(elementAt(**list, i));
+  } else if (auto *tensor = getIf<Tensor>(value); tensor && targets.size() == 2) {
+    // `x, p = attend(…)`: the probabilities come if they are asked for.
+    mlir::Value probabilities;
+    if (mlir::Value context = withProbabilities(tensor->value, probabilities))
+      elements = {Tensor{context}, Tensor{probabilities}};
+  }
+  if (elements.size() != targets.size()) {
+    error(loc, fmt::format("{} names for {}", targets.size(), describe(value)));
+    elements.assign(targets.size(), Poison{});
+  }
+  for (auto [target, element] : llvm::zip(targets, elements))
+    scope->set(target.name, element, target.loc);
+}

@@ -1,0 +1,120 @@
+// Arithmetic on compile-time numbers, checked for overflow and division by zero.
+#include "compiler/Frontend/Evaluator.h"
+
+#include "llvm/Support/MathExtras.h"
+#include <cmath>
+#include <fmt/format.h>
+
+using namespace xf::frontend;
+
+namespace {
+std::optional<bool> compare(llvm::StringRef op, double a, double b) {
+  if (op == "==")
+    return a == b;
+  if (op == "!=")
+    return a != b;
+  if (op == "<")
+    return a < b;
+  if (op == "<=")
+    return a <= b;
+  if (op == ">")
+    return a > b;
+  if (op == ">=")
+    return a >= b;
+  return std::nullopt;
+}
+
+/// Exact integer arithmetic; nothing if it overflows (`failed`) or the result is no integer.
+std::optional<int64_t> foldInt(llvm::StringRef op, int64_t a, int64_t b, bool &failed) {
+  int64_t result = 0;
+  if (op == "+")
+    failed = llvm::AddOverflow(a, b, result);
+  else if (op == "-")
+    failed = llvm::SubOverflow(a, b, result);
+  else if (op == "*")
+    failed = llvm::MulOverflow(a, b, result);
+  else if (op == "/" && b != -1 && a % b == 0)
+    result = a / b;
+  else if (op == "%" && b > 0)
+    result = ((a % b) + b) % b;
+  else if (op == "div" && b > 0)
+    result = a / b - (a % b < 0);
+  else if (op == "min")
+    result = std::min(a, b);
+  else if (op == "max")
+    result = std::max(a, b);
+  else if (op == "^" && b >= 0) {
+    result = 1;
+    if (a == 0 || a == 1)
+      return b == 0 ? 1 : a;
+    if (a == -1)
+      return b % 2 ? -1 : 1;
+    for (int64_t i = 0; i < b && !failed; ++i)
+      failed = llvm::MulOverflow(result, a, result);
+  } else {
+    return std::nullopt;
+  }
+  return failed ? std::nullopt : std::optional<int64_t>(result);
+}
+} // namespace
+
+std::optional<Value> Evaluator::fold(llvm::StringRef op, const Value &left, const Value &right, Loc loc, bool &failed) {
+  auto fail = [&](const std::string &message) {
+    failed = true;
+    error(loc, message);
+    return std::nullopt;
+  };
+  if (op == "==" || op == "!=") {
+    bool equal = op == "==";
+    if (holds<None>(left) || holds<None>(right))
+      return Value((holds<None>(left) && holds<None>(right)) == equal);
+    if (holds<std::string>(left) && holds<std::string>(right))
+      return Value((std::get<std::string>(left) == std::get<std::string>(right)) == equal);
+    if (holds<DimName>(left) && holds<DimName>(right))
+      return Value((std::get<DimName>(left).name == std::get<DimName>(right).name) == equal);
+  }
+  if (!isNumber(left) || !isNumber(right))
+    return std::nullopt;
+  bool logical = op == "&" || op == "|";
+  if (logical) {
+    if (!holds<bool>(left) || !holds<bool>(right))
+      return fail("'" + op.str() + "' joins booleans, not " + describe(holds<bool>(left) ? right : left));
+    bool a = std::get<bool>(left), b = std::get<bool>(right);
+    return Value(op == "&" ? (a && b) : (a || b));
+  }
+  bool integers = holds<int64_t>(left) && holds<int64_t>(right);
+  if (integers && (op == "/" || op == "%" || op == "div") && std::get<int64_t>(right) == 0)
+    return fail("division by zero");
+  if (integers) {
+    int64_t a = std::get<int64_t>(left), b = std::get<int64_t>(right);
+    bool overflow = false;
+    if (auto result = foldInt(op, a, b, overflow))
+      return Value(*result);
+    if (overflow)
+      return fail(fmt::format("{} {} {} is too large", a, op.str(), b));
+    if ((op == "%" || op == "div") && b < 0)
+      return fail(fmt::format("'{}' needs a positive divisor, not {}", op.str(), b));
+  }
+  double a = toDouble(left), b = toDouble(right);
+  if (auto result = compare(op, a, b))
+    return Value(*result);
+  if (op == "+")
+    return Value(a + b);
+  if (op == "-")
+    return Value(a - b);
+  if (op == "*")
+    return Value(a * b);
+  if (op == "/")
+    return b == 0 ? fail("division by zero") : std::optional<Value>(a / b);
+  if (op == "%")
+    return b == 0 ? fail("division by zero") : std::optional<Value>(a - b * std::floor(a / b));
+  if (op == "div")
+    return b == 0 ? fail("division by zero") : std::optional<Value>(std::floor(a / b));
+  if (op == "min")
+    return Value(std::min(a, b));
+  if (op == "max")
+    return Value(std::max(a, b));
+  if (op == "^")
+    return Value(std::pow(a, b));
+  return std::nullopt;
+}

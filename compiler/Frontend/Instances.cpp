@@ -1,0 +1,232 @@
+// Blocks become instances: members get their paths, weights become xf.parameter.
+#include "compiler/Frontend/Evaluator.h"
+
+#include <fmt/format.h>
+
+using namespace xf::frontend;
+
+namespace {
+std::string joined(const std::string &path, const std::string &name) {
+  return path.empty() ? name : name.empty() ? path : path + "." + name;
+}
+} // namespace
+
+Value Evaluator::makeSpec(const BlockRef &block, Args args, Loc loc) {
+  auto spec = std::make_shared<Spec>();
+  spec->block = block.block;
+  spec->scope = block.scope;
+  spec->loc = loc;
+  auto local = std::make_shared<Scope>();
+  local->parent = block.scope;
+  if (!bindArguments(block.block->params, args, local, "block '" + block.block->name + "'", loc, block.block->loc))
+    return Poison{};
+  for (const Param &param : block.block->params)
+    spec->arguments.push_back({&param, local->names[param.name].value});
+  return spec;
+}
+
+Instance *Evaluator::instantiate(const Spec &spec, std::string path, std::string symbol, std::vector<int64_t> counts,
+                                 const Indices &outer) {
+  DepthGuard guard(*this);
+  if (path.size() > 2000 || guard.tooDeep()) {
+    error(spec.loc, "blocks are too deeply nested; does '" + spec.block->name + "' contain itself?");
+    return nullptr;
+  }
+  if (instances.size() > 200'000) {
+    error(spec.loc, "the model has too many members");
+    return nullptr;
+  }
+  depth += 20; // a block in a block needs more of the stack than an expression
+  instances.push_back(std::make_unique<Instance>());
+  Instance &instance = *instances.back();
+  instance.block = spec.block;
+  instance.scope = spec.scope;
+  instance.path = std::move(path);
+  instance.symbol = std::move(symbol);
+  instance.counts = std::move(counts);
+  for (auto &[param, value] : spec.arguments)
+    instance.params[param->name] = {value, param->loc};
+  calls.push_back(spec.loc);
+  addItems(instance, spec.block->items, selfScope({&instance, outer}), outer);
+  calls.pop_back();
+  depth -= 20;
+  return &instance;
+}
+
+void Evaluator::addItems(Instance &instance, const std::vector<Item> &items, const ScopePtr &scope, const Indices &indices) {
+  for (const Item &item : items) {
+    if (diagnostics.isFull())
+      return;
+    switch (item.kind) {
+    case ItemKind::Method: {
+      const Function &method = *item.method;
+      if (method.kind == FunctionKind::Entry) {
+        if (!instance.block->isModel)
+          error(method.loc, "entries stand in a model only");
+        instance.entries.push_back(&method);
+      } else if (!instance.methods.try_emplace(method.name, &method).second) {
+        error(method.loc, "'" + method.name + "' is declared twice");
+        note(instance.methods[method.name]->loc, "the first one is here");
+      }
+      break;
+    }
+    case ItemKind::If: {
+      auto condition = asBool(eval(*item.value, scope), item.value->loc, "the condition");
+      if (condition)
+        addItems(instance, *condition ? item.items : item.otherwise, scope, indices);
+      break;
+    }
+    case ItemKind::Directive:
+      instance.directives.push_back(&item);
+      break;
+    case ItemKind::Weight:
+    case ItemKind::Member:
+      for (const Target &target : item.names) {
+        if (auto it = instance.members.find(target.name); it != instance.members.end()) {
+          error(target.loc, "'" + target.name + "' is declared twice");
+          note(it->second.loc, "the first one is here");
+        } else if (item.kind == ItemKind::Weight) {
+          addWeight(instance, item, target, scope);
+        } else {
+          addMember(instance, item, target, scope, indices);
+        }
+      }
+      break;
+    }
+  }
+}
+
+void Evaluator::addWeight(Instance &instance, const Item &item, const Target &target, const ScopePtr &scope) {
+  Binding binding{Poison{}, target.loc, true};
+  mlir::Type element = elementType(item.type, true);
+  std::vector<DimSize> shape;
+  bool good = element != nullptr;
+  for (const DimExpr &dim : item.type.dims) {
+    if (!dim.size || dim.bound) {
+      error(dim.loc, "a parameter's dimensions must be known");
+      good = false;
+      continue;
+    }
+    auto size = evalDim(*dim.size, scope);
+    good &= size.has_value();
+    if (size)
+      shape.push_back(*size);
+  }
+  if (good && item.type.dims.empty()) {
+    error(item.type.loc, "a parameter needs a shape, such as f32[d]");
+    good = false;
+  }
+  if (good) {
+    std::string path = joined(instance.path, item.path.value_or(target.name));
+    auto *parameter = makeParameter(joined(instance.symbol, target.name), path, instance.counts, tensorOf(shape, element), target.loc);
+    if (parameter)
+      binding.value = WeightRef{parameter, {}};
+  }
+  instance.members[target.name] = binding;
+}
+
+const Parameter *Evaluator::makeParameter(std::string symbol, const std::string &path, llvm::ArrayRef<int64_t> counts,
+                                          mlir::RankedTensorType type, Loc loc) {
+  double elements = 1;
+  for (int64_t size : type.getShape())
+    elements *= static_cast<double>(size);
+  for (int64_t count : counts)
+    elements *= static_cast<double>(count);
+  if (elements > 1e12) {
+    error(loc, fmt::format("parameter '{}' would have {:.3g} elements", path, elements));
+    return nullptr;
+  }
+  if (auto it = parameters.find(path); it != parameters.end()) {
+    // The same name again is the same weight.
+    if (it->second->type == type && llvm::ArrayRef(it->second->counts) == counts)
+      return it->second.get();
+    error(loc, "parameter '" + path + "' of shape " + mlir::xf::describeShape(type) + " has another shape elsewhere");
+    note(it->second->loc, "here it has shape " + mlir::xf::describeShape(it->second->type));
+    return nullptr;
+  }
+  for (unsigned i = 2; !symbols.insert(symbol).second; ++i)
+    symbol = fmt::format("{}_{}", path, i);
+  auto parameter = std::make_unique<Parameter>();
+  parameter->symbol = symbol;
+  parameter->type = type;
+  parameter->counts.assign(counts.begin(), counts.end());
+  parameter->loc = loc;
+  mlir::OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToEnd(module->getBody());
+  parameter->op = mlir::xf::ParameterOp::create(builder, at(loc), symbol, type, builder.getStringAttr(path), counts);
+  return (parameters[path] = std::move(parameter)).get();
+}
+
+void Evaluator::addMember(Instance &instance, const Item &item, const Target &target, const ScopePtr &scope, const Indices &indices) {
+  Value value = eval(*item.value, scope);
+  std::string name = item.path.value_or(target.name);
+  if (auto *block = getIf<BlockRef>(value))
+    value = makeSpec(*block, {}, item.value->loc); // `norm: Norm` with no arguments
+  Binding binding{Poison{}, target.loc, true};
+  bool foreign = holds<InstanceRef>(value) || holds<WeightRef>(value);
+  auto *list = getIf<std::shared_ptr<List>>(value);
+  if (foreign || (list && (*list)->element && !(*list)->indexed)) {
+    binding.value = value; // another block's member under a name of its own
+    binding.isOwn = false;
+  } else if (!isPoison(value)) {
+    binding.value = makeMember(instance, value, joined(instance.path, name), joined(instance.symbol, target.name), indices, item.value->loc);
+  }
+  instance.members[target.name] = binding;
+}
+
+/// Gives a described block, or list of blocks, its place.
+Value Evaluator::makeMember(Instance &owner, const Value &value, const std::string &path, const std::string &symbol,
+                            const Indices &indices, Loc loc) {
+  auto list = getIf<std::shared_ptr<List>>(value);
+  size_t brace = path.rfind("{i}");
+  if (!list && brace != std::string::npos)
+    return poison(loc, "the name \"" + path + "\" has '{i}', but the member is no list");
+  if (auto *spec = getIf<std::shared_ptr<Spec>>(value)) {
+    Instance *instance = instantiate(**spec, path, symbol, owner.counts, indices);
+    return instance ? Value(InstanceRef{instance, indices}) : Value(Poison{});
+  }
+  if (!list)
+    return poison(loc, "a member must be a block such as Linear(d, d) or a list of blocks, not " + describe(value));
+  auto numbered = [&](const std::string &number) {
+    return brace == std::string::npos ? path + "." + number : path.substr(0, brace) + number + path.substr(brace + 3);
+  };
+  auto result = std::make_shared<List>();
+  if ((*list)->element) {
+    result->count = (*list)->count;
+    result->indexed = true;
+    result->element = None{};
+    if (result->count == 0)
+      return result;
+    std::vector<int64_t> counts = owner.counts;
+    std::string hole = fmt::format("{{{}}}", counts.size());
+    counts.push_back(result->count);
+    // Inside, the layer's index is still open.
+    Indices inner = indices;
+    inner.push_back(int64_t(0));
+    auto *spec = getIf<std::shared_ptr<Spec>>(*(*list)->element);
+    if (!spec)
+      return poison(loc, "a list member holds blocks, not " + describe(*(*list)->element));
+    Instance *instance = instantiate(**spec, numbered(hole), symbol, counts, inner);
+    if (!instance)
+      return Poison{};
+    result->element = InstanceRef{instance, indices};
+    return result;
+  }
+  for (auto [i, element] : llvm::enumerate((*list)->elements)) {
+    if (holds<InstanceRef>(element)) {
+      result->elements.push_back(element);
+      continue;
+    }
+    Value block = element;
+    if (auto *ref = getIf<BlockRef>(element))
+      block = makeSpec(*ref, {}, loc);
+    auto *spec = getIf<std::shared_ptr<Spec>>(block);
+    if (!spec)
+      return poison(loc, "a list member holds blocks, not " + describe(element));
+    Instance *instance = instantiate(**spec, numbered(std::to_string(i)), fmt::format("{}.{}", symbol, i), owner.counts, indices);
+    if (!instance)
+      return Poison{};
+    result->elements.push_back(InstanceRef{instance, indices});
+  }
+  return result;
+}

@@ -1,0 +1,153 @@
+// The lexer: ASCII outside of comments and strings, line comments, numbers, names, punctuation.
+#include "compiler/Frontend/Lexer.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+#include <cmath>
+#include <cstdlib>
+
+using namespace xf::frontend;
+
+namespace {
+class Lexer {
+public:
+  Lexer(llvm::StringRef text, uint32_t file, Diagnostics &diagnostics) : text(text), file(file), diagnostics(diagnostics) {}
+
+  std::vector<Token> run() {
+    std::vector<Token> tokens;
+    do
+      tokens.push_back(next());
+    while (tokens.back().kind != TokenKind::End);
+    return tokens;
+  }
+
+private:
+  char peek(size_t ahead = 0) const { return pos + ahead < text.size() ? text[pos + ahead] : '\0'; }
+  Loc here() const { return {file, line, column}; }
+
+  void advance() {
+    char c = text[pos++];
+    if (c == '\n') {
+      ++line;
+      column = 1;
+      newline = true;
+    } else if ((c & 0xC0) != 0x80) {
+      ++column;
+    }
+  }
+
+  void skipBlanks() {
+    while (pos < text.size()) {
+      if (llvm::isSpace(peek())) {
+        advance();
+      } else if (peek() == '/' && peek(1) == '/') {
+        while (pos < text.size() && peek() != '\n')
+          advance();
+      } else {
+        return;
+      }
+    }
+  }
+
+  Token next() {
+    newline = pos == 0;
+    skipBlanks();
+    Token token;
+    token.loc = here();
+    token.startsLine = newline;
+    if (pos >= text.size())
+      return token;
+    char c = peek();
+    if (llvm::isAlpha(c) || c == '_') {
+      token.kind = TokenKind::Name;
+      while (llvm::isAlnum(peek()) || peek() == '_')
+        take(token);
+    } else if (llvm::isDigit(c)) {
+      number(token);
+    } else if (c == '"') {
+      string(token);
+    } else if (!punctuation(token)) {
+      std::string shown = static_cast<unsigned char>(c) < 0x80 && llvm::isPrint(c) ? std::string(1, c) : "a byte that is not ASCII";
+      diagnostics.error(token.loc, "unexpected " + (shown.size() == 1 ? "'" + shown + "'" : shown));
+      do
+        advance();
+      while (pos < text.size() && (static_cast<unsigned char>(peek()) >= 0x80 || peek() == '\0'));
+      return next();
+    }
+    return token;
+  }
+
+  void take(Token &token) {
+    token.text += peek();
+    advance();
+  }
+
+  void number(Token &token) {
+    token.kind = TokenKind::Integer;
+    while (llvm::isDigit(peek()))
+      take(token);
+    // "1.5" is a number, but "0..n" a range and "x.1" nothing.
+    if (peek() == '.' && llvm::isDigit(peek(1))) {
+      token.kind = TokenKind::Float;
+      take(token);
+      while (llvm::isDigit(peek()))
+        take(token);
+    }
+    size_t exponent = (peek(1) == '-' || peek(1) == '+') ? 2 : 1;
+    if ((peek() == 'e' || peek() == 'E') && llvm::isDigit(peek(exponent))) {
+      token.kind = TokenKind::Float;
+      for (size_t i = 0; i < exponent; ++i)
+        take(token);
+      while (llvm::isDigit(peek()))
+        take(token);
+    }
+    if (llvm::isAlpha(peek()) || peek() == '_') {
+      diagnostics.error(token.loc, "a name cannot start with a digit");
+      while (llvm::isAlnum(peek()) || peek() == '_')
+        advance();
+    }
+    token.number = std::strtod(token.text.c_str(), nullptr);
+    if (token.kind == TokenKind::Float ? !std::isfinite(token.number)
+                                       : llvm::StringRef(token.text).getAsInteger(10, token.integer))
+      diagnostics.error(token.loc, "number " + token.text.substr(0, 40) + " is too large");
+  }
+
+  void string(Token &token) {
+    token.kind = TokenKind::String;
+    advance();
+    while (pos < text.size() && peek() != '"' && peek() != '\n') {
+      if (peek() == '\\' && (peek(1) == '"' || peek(1) == '\\'))
+        advance();
+      take(token);
+    }
+    if (peek() != '"')
+      return diagnostics.error(token.loc, "string without its closing '\"'");
+    advance();
+  }
+
+  bool punctuation(Token &token) {
+    static constexpr llvm::StringLiteral all[] = {"->", "==", "!=", "<=", ">=", "..", "(", ")", "[", "]", "{", "}", ",", ":", ";",
+                                                  "=",  "<",  ">",  "+",  "-",  "*",  "/", "%", "^", "@", ".", "&", "|", "!"};
+    for (llvm::StringRef candidate : all) {
+      if (!text.substr(pos).starts_with(candidate))
+        continue;
+      token.kind = TokenKind::Punctuation;
+      token.text = candidate.str();
+      for (size_t i = 0; i < candidate.size(); ++i)
+        advance();
+      return true;
+    }
+    return false;
+  }
+
+  llvm::StringRef text;
+  uint32_t file, line = 1, column = 1;
+  Diagnostics &diagnostics;
+  size_t pos = 0;
+  bool newline = true;
+};
+} // namespace
+
+std::vector<Token> xf::frontend::tokenize(const Sources &sources, uint32_t file, Diagnostics &diagnostics) {
+  return Lexer(sources.text(file), file, diagnostics).run();
+}

@@ -1,0 +1,396 @@
+// Declarations, members and statements.
+#include "compiler/Frontend/Parser.h"
+
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace xf::frontend;
+
+bool Parser::is(llvm::StringRef text, size_t ahead) const {
+  return peek(ahead).kind == TokenKind::Punctuation && peek(ahead).text == text;
+}
+
+bool Parser::isKeyword(llvm::StringRef text, size_t ahead) const { return isName(ahead) && peek(ahead).text == text; }
+
+bool Parser::accept(llvm::StringRef text) {
+  if (!is(text))
+    return false;
+  take();
+  return true;
+}
+
+bool Parser::acceptKeyword(llvm::StringRef text) {
+  if (!isKeyword(text))
+    return false;
+  take();
+  return true;
+}
+
+bool Parser::error(const Token &token, const std::string &message) {
+  diagnostics.error(token.loc, message);
+  return false;
+}
+
+bool Parser::unexpected(llvm::StringRef wanted) {
+  const Token &token = peek();
+  std::string found = token.kind == TokenKind::End      ? "the end of the file"
+                      : token.kind == TokenKind::String ? "a string"
+                                                        : "'" + token.text.substr(0, 40) + "'";
+  return error(token, "expected " + wanted.str() + ", found " + found);
+}
+
+bool Parser::expect(llvm::StringRef text, llvm::StringRef where) {
+  return accept(text) || unexpected(("'" + text + "' " + where).str());
+}
+
+bool Parser::expectName(Target &target, llvm::StringRef what) {
+  if (!isName())
+    return unexpected(what);
+  Token token = take();
+  target = {token.loc, token.text};
+  return true;
+}
+
+void Parser::recover(size_t start, bool topLevel) {
+  static const llvm::StringSet<> keywords = {"return", "for", "if", "param", "entry", "block", "model", "table", "mask", "bias"};
+  pos = std::max(pos, start);
+  if (pos == start)
+    take();
+  parens = 0;
+  nesting = 0;
+  int braces = 0, others = 0;
+  for (size_t i = start; i < pos; ++i) {
+    const std::string &text = tokens[i].kind == TokenKind::Punctuation ? tokens[i].text : "";
+    braces += (text == "{") - (text == "}");
+    others += (text == "(" || text == "[") - (text == ")" || text == "]");
+  }
+  for (; peek().kind != TokenKind::End; take()) {
+    const Token &token = peek();
+    bool begins = token.startsLine && braces <= 0 &&
+                  (others <= 0 || (isName() && (keywords.contains(token.text) || is("=", 1))));
+    if (topLevel ? token.startsLine && token.loc.column == 1 && isName() : begins)
+      return;
+    if (topLevel)
+      continue;
+    if (is("}") && braces <= 0)
+      return;
+    braces += is("{") - is("}");
+    others += (is("(") || is("[")) - (is(")") || is("]"));
+    if (is(";") && braces <= 0 && others <= 0)
+      return;
+  }
+}
+
+bool Parser::endStatement() {
+  if (accept(";") || is("}") || peek().kind == TokenKind::End || peek().startsLine)
+    return true;
+  return unexpected("the end of the line");
+}
+
+File Parser::parseFile() {
+  File file;
+  while (peek().kind != TokenKind::End && !diagnostics.isFull()) {
+    size_t start = pos;
+    if (!parseDeclaration(file))
+      recover(start, true);
+  }
+  return file;
+}
+
+bool Parser::parseDeclaration(File &file) {
+  if (accept(";"))
+    return true;
+  if (isName(1) && (isKeyword("block") || isKeyword("model"))) {
+    auto block = std::make_unique<Block>();
+    bool good = parseBlock(*block);
+    if (!block->name.empty())
+      file.blocks.push_back(std::move(block));
+    return good;
+  }
+  if (isName() && is("=", 1)) {
+    Token name = take();
+    take();
+    Constant constant{name.loc, name.text, parseExpr()};
+    if (!constant.value || !endStatement())
+      return false;
+    file.constants.push_back(std::move(constant));
+    return true;
+  }
+  bool table = isName(1) && (isKeyword("table") || isKeyword("mask") || isKeyword("bias"));
+  if (!table && !(isName() && is("(", 1)))
+    return unexpected("a block, a model or a function");
+  auto function = std::make_unique<Function>();
+  bool good = parseFunction(*function);
+  if (good)
+    file.functions.push_back(std::move(function));
+  return good;
+}
+
+bool Parser::parseBlock(Block &block) {
+  block.isModel = take().text == "model";
+  Token name = take();
+  block.loc = name.loc;
+  if (!is("(") && !is("{"))
+    return unexpected("'(' and the parameters of '" + name.text + "'");
+  if (accept("(") && !parseParams(block.params, ")"))
+    return false;
+  block.name = name.text;
+  return parseItems(block.items, block.isModel);
+}
+
+bool Parser::parseItems(std::vector<Item> &items, bool isModel) {
+  if (!expect("{", "and members"))
+    return false;
+  llvm::scope_exit leave([&, outer = parens] { --nesting, parens = outer; });
+  parens = 0;
+  if (++nesting > 100)
+    return error(peek(), "blocks are too deeply nested");
+  while (!is("}")) {
+    if (peek().kind == TokenKind::End || diagnostics.isFull())
+      return unexpected("'}' at the end of the members");
+    if (accept(";"))
+      continue;
+    Item item;
+    size_t start = pos;
+    unsigned depth = nesting;
+    if (parseItem(item, isModel) && endStatement()) {
+      items.push_back(std::move(item));
+      continue;
+    }
+    recover(start, false);
+    nesting = depth;
+  }
+  take();
+  return true;
+}
+
+bool Parser::parseItem(Item &item, bool isModel) {
+  item.loc = peek().loc;
+  if (isKeyword("if"))
+    return parseConditionalItems(item, isModel);
+  bool function = isName(1) && (isKeyword("table") || isKeyword("mask") || isKeyword("bias") || isKeyword("entry"));
+  bool directive = isModel && is("(", 1) && (isKeyword("generate") || isKeyword("text") || isKeyword("predict"));
+  if (function || (!directive && isName() && is("(", 1))) {
+    item.kind = ItemKind::Method;
+    item.method = std::make_unique<Function>();
+    item.method->kind = FunctionKind::Method;
+    return parseFunction(*item.method);
+  }
+  if (directive) {
+    item.kind = ItemKind::Directive;
+    item.value = parsePostfix();
+    return item.value != nullptr;
+  }
+  item.kind = ItemKind::Member;
+  if (isKeyword("param") && isName(1)) {
+    take();
+    item.kind = ItemKind::Weight;
+  }
+  if (!parseTargets(item.names))
+    return false;
+  if (!is(":"))
+    return unexpected("':' and what '" + item.names.back().name + "' is");
+  take();
+  if (item.kind == ItemKind::Weight) {
+    if (!parseType(item.type))
+      return false;
+  } else if (!(item.value = parseExpr())) {
+    return false;
+  }
+  return parsePath(item.path);
+}
+
+bool Parser::parseConditionalItems(Item &item, bool isModel) {
+  take();
+  item.kind = ItemKind::If;
+  item.value = parseExpr();
+  if (!item.value || !parseItems(item.items, isModel))
+    return false;
+  if (!acceptKeyword("else"))
+    return true;
+  if (!isKeyword("if"))
+    return parseItems(item.otherwise, isModel);
+  llvm::scope_exit leave([&] { --nesting; });
+  if (++nesting > 100)
+    return error(peek(), "blocks are too deeply nested");
+  item.otherwise.emplace_back();
+  item.otherwise.back().loc = peek().loc;
+  return parseConditionalItems(item.otherwise.back(), isModel);
+}
+
+bool Parser::parsePath(std::optional<std::string> &path) {
+  if (!acceptKeyword("as"))
+    return true;
+  if (peek().kind != TokenKind::String)
+    return unexpected("a string with the name in the checkpoint");
+  path = take().text;
+  return true;
+}
+
+bool Parser::parseTargets(std::vector<Target> &targets) {
+  do {
+    targets.emplace_back();
+    if (!expectName(targets.back(), "a name"))
+      return false;
+  } while (accept(","));
+  return true;
+}
+
+/// `name(params) = expr`, `name(params) { … }`; `mask` and `bias` with a second list, `table` with indices in brackets.
+bool Parser::parseFunction(Function &function) {
+  if (!is("(", 1)) {
+    std::string kind = take().text;
+    function.kind = kind == "table"  ? FunctionKind::Table
+                    : kind == "mask" ? FunctionKind::Mask
+                    : kind == "bias" ? FunctionKind::Bias
+                                     : FunctionKind::Entry;
+  }
+  Token name = take();
+  function.loc = name.loc;
+  function.name = name.text;
+  if (accept("(") && !parseParams(function.params, ")"))
+    return false;
+  if (function.kind == FunctionKind::Table) {
+    if (!expect("[", "and the indices of the table") || !parseParams(function.indices, "]"))
+      return false;
+  } else if (function.kind == FunctionKind::Mask || function.kind == FunctionKind::Bias) {
+    // `mask causal(b, i, j) = …` has positions only.
+    if (accept("(")) {
+      if (!parseParams(function.indices, ")"))
+        return false;
+    } else {
+      std::swap(function.params, function.indices);
+    }
+  } else if (function.kind == FunctionKind::Entry) {
+    if (!expect("->", "and the names of the results") || !parseTargets(function.results))
+      return false;
+  }
+  if (is("{"))
+    return parseStatements(function.body);
+  if (!expect("=", ("or '{' and the body of '" + name.text + "'")))
+    return false;
+  function.expr = parseExprList();
+  return function.expr && parsePath(function.path);
+}
+
+bool Parser::parseParams(std::vector<Param> &params, llvm::StringRef close) {
+  ++parens;
+  llvm::scope_exit leave([&] { --parens; });
+  while (!is(close)) {
+    Target name;
+    if (!expectName(name, "the name of a parameter"))
+      return false;
+    Param param;
+    param.loc = name.loc;
+    param.name = name.name;
+    if (accept(":") && !parseType(param.type.emplace()))
+      return false;
+    if (close == "]" && accept("<") && !(param.below = parseExpr()))
+      return false;
+    if (accept("=") && !(param.value = parseExpr()))
+      return false;
+    params.push_back(std::move(param));
+    if (!accept(","))
+      break;
+  }
+  return expect(close, "at the end of the parameters");
+}
+
+bool Parser::parseType(TypeExpr &type) {
+  Target name;
+  if (!expectName(name, "a type"))
+    return false;
+  type.loc = name.loc;
+  type.name = name.name;
+  if (!continues() || !accept("["))
+    return true;
+  type.hasShape = true;
+  ++parens;
+  llvm::scope_exit leave([&] { --parens; });
+  while (!is("]")) {
+    DimExpr dim;
+    dim.loc = peek().loc;
+    if (!accept("..")) {
+      dim.size = parseBinary(3);
+      if (!dim.size || (accept("<=") && !(dim.bound = parseBinary(3))))
+        return false;
+    }
+    type.dims.push_back(std::move(dim));
+    if (!accept(","))
+      break;
+  }
+  return expect("]", "at the end of the shape");
+}
+
+bool Parser::parseStatements(std::vector<Stmt> &body) {
+  if (!expect("{", "and statements"))
+    return false;
+  llvm::scope_exit leave([&, outer = parens] { --nesting, parens = outer; });
+  parens = 0;
+  if (++nesting > 100)
+    return error(peek(), "statements are too deeply nested");
+  while (!is("}")) {
+    if (peek().kind == TokenKind::End || diagnostics.isFull())
+      return unexpected("'}' at the end of the statements");
+    if (accept(";"))
+      continue;
+    Stmt stmt;
+    size_t start = pos;
+    unsigned depth = nesting;
+    if (parseStatement(stmt) && endStatement()) {
+      body.push_back(std::move(stmt));
+      continue;
+    }
+    recover(start, false);
+    nesting = depth;
+  }
+  take();
+  return true;
+}
+
+bool Parser::parseStatement(Stmt &stmt) {
+  stmt.loc = peek().loc;
+  bool assigns = is("=", 1) || is(",", 1);
+  if (!assigns && isKeyword("if")) {
+    take();
+    stmt.kind = StmtKind::If;
+    stmt.value = parseExpr();
+    if (!stmt.value || !parseStatements(stmt.body))
+      return false;
+    if (!acceptKeyword("else"))
+      return true;
+    if (!isKeyword("if"))
+      return parseStatements(stmt.otherwise);
+    llvm::scope_exit leave([&] { --nesting; });
+    if (++nesting > 100)
+      return error(peek(), "statements are too deeply nested");
+    stmt.otherwise.emplace_back();
+    return parseStatement(stmt.otherwise.back());
+  }
+  if (!assigns && isKeyword("for")) {
+    take();
+    stmt.kind = StmtKind::For;
+    if (!parseTargets(stmt.targets))
+      return false;
+    if (!acceptKeyword("in"))
+      return unexpected("'in' and a list");
+    stmt.value = parseExpr();
+    return stmt.value && parseStatements(stmt.body);
+  }
+  if (!assigns && (isKeyword("return") || isKeyword("yield"))) {
+    stmt.kind = take().text == "return" ? StmtKind::Return : StmtKind::Yield;
+    stmt.value = parseExprList();
+    return stmt.value != nullptr;
+  }
+  stmt.kind = StmtKind::Assign;
+  if (isKeyword("state") && isName(1)) {
+    take();
+    stmt.kind = StmtKind::State;
+  }
+  if (!isName())
+    return unexpected("a statement");
+  if (!parseTargets(stmt.targets) || !expect("=", "and the value of '" + stmt.targets.back().name + "'"))
+    return false;
+  stmt.value = parseExprList();
+  return stmt.value != nullptr;
+}

@@ -1,0 +1,200 @@
+// Scalar code: what one element of a map, mask, bias, table or scan computes, in the arith and math dialects.
+// Positions are `index`, tokens i32, numbers f32 (f64 in tables); mixed operands meet in the wider kind.
+#include "compiler/Frontend/Evaluator.h"
+
+#include <fmt/format.h>
+
+using namespace xf::frontend;
+namespace arith = mlir::arith;
+namespace math = mlir::math;
+
+std::optional<Operand> Evaluator::scalarOperand(const Value &value) {
+  if (auto *scalar = getIf<Scalar>(value))
+    return scalar->value;
+  if (auto *i = getIf<int64_t>(value))
+    return *i;
+  if (auto *d = getIf<double>(value))
+    return *d;
+  if (auto *b = getIf<bool>(value))
+    return *b;
+  return std::nullopt;
+}
+
+/// The type in which operands meet: the real type if `real` or if one of them is a real number.
+mlir::Type Evaluator::commonType(llvm::ArrayRef<Operand> operands, bool real) const {
+  mlir::Type widest;
+  auto rank = [](mlir::Type type) { return type.isInteger(1) ? 0 : type.isIndex() ? 2 : llvm::isa<mlir::FloatType>(type) ? 3 : 1; };
+  bool number = false;
+  for (const Operand &operand : operands) {
+    real |= std::holds_alternative<double>(operand);
+    number |= std::holds_alternative<int64_t>(operand);
+    if (auto *value = std::get_if<mlir::Value>(&operand); value && (!widest || rank(value->getType()) > rank(widest)))
+      widest = value->getType();
+  }
+  if (widest && llvm::isa<mlir::FloatType>(widest))
+    return widest;
+  if (real || !widest)
+    return realType;
+  return widest.isInteger(1) && number ? mlir::Type(mlir::IntegerType::get(realType.getContext(), 32)) : widest;
+}
+
+mlir::Value Evaluator::convert(Operand operand, mlir::Type type, Loc loc) {
+  mlir::Location l = at(loc);
+  bool toFloat = llvm::isa<mlir::FloatType>(type);
+  if (!std::holds_alternative<mlir::Value>(operand)) {
+    double number = std::visit(
+        [](auto v) {
+          if constexpr (std::is_same_v<decltype(v), mlir::Value>)
+            return 0.0;
+          else
+            return static_cast<double>(v);
+        },
+        operand);
+    if (toFloat)
+      return arith::ConstantOp::create(builder, l, type, builder.getFloatAttr(type, number));
+    int64_t integer = std::holds_alternative<int64_t>(operand) ? std::get<int64_t>(operand) : static_cast<int64_t>(number);
+    if (type.isInteger(32) && integer != static_cast<int32_t>(integer)) {
+      error(loc, fmt::format("{} does not fit a token's 32 bits", integer));
+      return {};
+    }
+    return arith::ConstantOp::create(builder, l, type, builder.getIntegerAttr(type, integer));
+  }
+  mlir::Value value = std::get<mlir::Value>(operand);
+  mlir::Type from = value.getType();
+  if (from == type)
+    return value;
+  if (toFloat) {
+    if (llvm::isa<mlir::FloatType>(from))
+      return type.isF64() ? arith::ExtFOp::create(builder, l, type, value).getResult()
+                          : arith::TruncFOp::create(builder, l, type, value).getResult();
+    if (from.isInteger(1))
+      return arith::UIToFPOp::create(builder, l, type, value);
+    if (from.isIndex())
+      value = arith::IndexCastOp::create(builder, l, builder.getI64Type(), value);
+    return arith::SIToFPOp::create(builder, l, type, value);
+  }
+  if (llvm::isa<mlir::FloatType>(from)) {
+    value = arith::FPToSIOp::create(builder, l, type.isIndex() ? builder.getI64Type() : type, value);
+    return type.isIndex() ? arith::IndexCastOp::create(builder, l, type, value).getResult() : value;
+  }
+  if (type.isInteger(1)) {
+    mlir::Value zero = convert(int64_t(0), from, loc);
+    return arith::CmpIOp::create(builder, l, arith::CmpIPredicate::ne, value, zero);
+  }
+  if (from.isInteger(1) && !type.isIndex())
+    return arith::ExtUIOp::create(builder, l, type, value);
+  if (from.isInteger(1))
+    return arith::IndexCastUIOp::create(builder, l, type, value);
+  return arith::IndexCastOp::create(builder, l, type, value);
+}
+
+mlir::Value Evaluator::emitBinary(llvm::StringRef op, Operand left, Operand right, Loc loc) {
+  mlir::Location l = at(loc);
+  bool logical = op == "&" || op == "|";
+  if (op == "^") {
+    auto *power = std::get_if<int64_t>(&right);
+    if (power && *power == 2) {
+      mlir::Value x = convert(left, commonType({left}, false), loc);
+      return emitBinary("*", x, x, loc);
+    }
+  }
+  mlir::Type type = commonType({left, right}, op == "/" || op == "^");
+  if (type.isInteger(1) && !logical && op != "==" && op != "!=")
+    type = builder.getI32Type();
+  mlir::Value a = convert(left, type, loc), b = convert(right, type, loc);
+  if (!a || !b)
+    return {};
+  bool real = llvm::isa<mlir::FloatType>(type);
+  if (logical) {
+    if (!type.isInteger(1)) {
+      error(loc, "'" + op.str() + "' joins booleans, not numbers");
+      return {};
+    }
+    return op == "&" ? arith::AndIOp::create(builder, l, a, b).getResult() : arith::OrIOp::create(builder, l, a, b).getResult();
+  }
+#define XF_ARITH(text, Real, Int)                                                                                                        \
+  if (op == text)                                                                                                                        \
+    return real ? arith::Real::create(builder, l, a, b).getResult() : arith::Int::create(builder, l, a, b).getResult();
+  XF_ARITH("+", AddFOp, AddIOp)
+  XF_ARITH("-", SubFOp, SubIOp)
+  XF_ARITH("*", MulFOp, MulIOp)
+  XF_ARITH("%", RemFOp, RemSIOp)
+  XF_ARITH("min", MinimumFOp, MinSIOp)
+  XF_ARITH("max", MaximumFOp, MaxSIOp)
+#undef XF_ARITH
+  if (op == "/")
+    return arith::DivFOp::create(builder, l, a, b);
+  if (op == "^")
+    return math::PowFOp::create(builder, l, a, b);
+  if (op == "div") {
+    if (!real)
+      return arith::FloorDivSIOp::create(builder, l, a, b);
+    return math::FloorOp::create(builder, l, arith::DivFOp::create(builder, l, a, b));
+  }
+  static const std::map<llvm::StringRef, std::pair<arith::CmpFPredicate, arith::CmpIPredicate>> comparisons = {
+      {"==", {arith::CmpFPredicate::OEQ, arith::CmpIPredicate::eq}},  {"!=", {arith::CmpFPredicate::UNE, arith::CmpIPredicate::ne}},
+      {"<", {arith::CmpFPredicate::OLT, arith::CmpIPredicate::slt}},  {"<=", {arith::CmpFPredicate::OLE, arith::CmpIPredicate::sle}},
+      {">", {arith::CmpFPredicate::OGT, arith::CmpIPredicate::sgt}},  {">=", {arith::CmpFPredicate::OGE, arith::CmpIPredicate::sge}}};
+  auto comparison = comparisons.find(op);
+  if (comparison == comparisons.end()) {
+    error(loc, "'" + op.str() + "' is not defined for elements");
+    return {};
+  }
+  return real ? arith::CmpFOp::create(builder, l, comparison->second.first, a, b).getResult()
+              : arith::CmpIOp::create(builder, l, comparison->second.second, a, b).getResult();
+}
+
+mlir::Value Evaluator::emitUnary(llvm::StringRef op, Operand operand, Loc loc) {
+  mlir::Location l = at(loc);
+  if (op == "!") {
+    mlir::Value x = convert(operand, commonType({operand}, false), loc);
+    if (x && x.getType().isInteger(1))
+      return arith::XOrIOp::create(builder, l, x, convert(true, x.getType(), loc));
+    error(loc, "'!' negates booleans, not numbers");
+    return {};
+  }
+  if (op == "int")
+    return convert(operand, realType.isF64() ? mlir::Type(builder.getIndexType()) : mlir::Type(builder.getI32Type()), loc);
+  if (op == "float")
+    return convert(operand, realType, loc);
+  bool keepsInteger = op == "-" || op == "abs";
+  mlir::Type type = commonType({operand}, !keepsInteger);
+  mlir::Value x = convert(operand, type, loc);
+  if (!x)
+    return {};
+  if (keepsInteger && !llvm::isa<mlir::FloatType>(type)) {
+    mlir::Value negative = emitBinary("-", int64_t(0), x, loc);
+    return op == "-" || !negative ? negative : emitBinary("max", x, negative, loc);
+  }
+  if (op == "-")
+    return arith::NegFOp::create(builder, l, x);
+#define XF_MATH(text, Op)                                                                                                                \
+  if (op == text)                                                                                                                        \
+    return math::Op::create(builder, l, x);
+  XF_MATH("exp", ExpOp)
+  XF_MATH("log", LogOp)
+  XF_MATH("sqrt", SqrtOp)
+  XF_MATH("sin", SinOp)
+  XF_MATH("cos", CosOp)
+  XF_MATH("tanh", TanhOp)
+  XF_MATH("erf", ErfOp)
+  XF_MATH("abs", AbsFOp)
+  XF_MATH("floor", FloorOp)
+#undef XF_MATH
+  error(loc, "'" + op.str() + "' is not defined for elements");
+  return {};
+}
+
+mlir::Value Evaluator::emitSelect(Operand condition, Operand yes, Operand no, Loc loc) {
+  auto *known = std::get_if<mlir::Value>(&condition);
+  if (!known || !known->getType().isInteger(1)) {
+    error(loc, "the condition must be a boolean");
+    return {};
+  }
+  bool booleans = std::holds_alternative<bool>(yes) && std::holds_alternative<bool>(no);
+  mlir::Type type = booleans ? mlir::Type(builder.getI1Type()) : commonType({yes, no}, false);
+  mlir::Value a = convert(yes, type, loc), b = convert(no, type, loc);
+  if (!a || !b)
+    return {};
+  return arith::SelectOp::create(builder, at(loc), *known, a, b);
+}

@@ -1,0 +1,188 @@
+// Shapes: checking and binding of dimensions, broadcasting, and the conversions of values that operations need.
+#include "compiler/Frontend/Evaluator.h"
+
+#include "llvm/Support/SaveAndRestore.h"
+#include <cmath>
+#include <fmt/format.h>
+
+using namespace xf::frontend;
+
+mlir::Type Evaluator::elementType(const TypeExpr &type, bool weight) {
+  if (type.name == "f32")
+    return builder.getF32Type();
+  if (weight && type.name == "f16")
+    return builder.getF16Type();
+  if (weight && type.name == "bf16")
+    return builder.getBF16Type();
+  if (!weight && type.name == "token")
+    return builder.getI32Type();
+  if (!weight && type.name == "bool")
+    return builder.getI1Type();
+  error(type.loc, "'" + type.name + "' is not the type of " + (weight ? "a parameter (f32, bf16 or f16)" : "a tensor (f32, token or bool)"));
+  return {};
+}
+
+/// A dimension that the surroundings know. Nothing if its names are unknown or it has been reported.
+std::optional<DimSize> Evaluator::evalDim(const Expr &expr, const ScopePtr &scope) {
+  Value value = eval(expr, scope);
+  if (isPoison(value))
+    return std::nullopt;
+  if (auto *dim = getIf<DimName>(value))
+    return DimSize{mlir::ShapedType::kDynamic, dim->name};
+  auto size = asInt(value, expr.loc, "a dimension");
+  if (!size)
+    return std::nullopt;
+  if (*size < 1 || *size > INT32_MAX) {
+    error(expr.loc, fmt::format("a dimension cannot be {}", *size));
+    return std::nullopt;
+  }
+  return DimSize{*size, ""};
+}
+
+bool Evaluator::bindShape(const TypeExpr &type, mlir::RankedTensorType actual, const ScopePtr &scope, const std::string &what, Loc loc) {
+  std::vector<DimSize> dims = dimsOf(actual);
+  auto ellipsis = llvm::find_if(type.dims, [](const DimExpr &dim) { return !dim.size; });
+  size_t leading = 0;
+  bool hasEllipsis = ellipsis != type.dims.end();
+  size_t fixed = type.dims.size() - hasEllipsis;
+  std::string shape = mlir::xf::describeShape(actual);
+  auto wrongRank = [&] {
+    error(loc, fmt::format("{} has shape {}, but {}{} dimensions are wanted", what, shape, hasEllipsis ? "at least " : "", fixed));
+    return false;
+  };
+  if (hasEllipsis ? dims.size() < fixed : dims.size() != fixed)
+    return wrongRank();
+  leading = dims.size() - fixed;
+  size_t d = 0;
+  for (const DimExpr &dim : type.dims) {
+    if (!dim.size) {
+      std::vector<DimSize> found(dims.begin() + d, dims.begin() + d + leading);
+      d += leading;
+      if (scope->leading && *scope->leading != found) {
+        error(loc, fmt::format("{} has leading dimensions {}, but '..' is {}", what, describeDims(found), describeDims(*scope->leading)));
+        note(scope->leadingLoc, "'..' got its value here");
+        return false;
+      }
+      if (!scope->leading)
+        scope->leadingLoc = loc;
+      scope->leading = found;
+      continue;
+    }
+    const DimSize &found = dims[d++];
+    if (dim.size->kind == ExprKind::Name) {
+      auto known = lookup(scope.get(), dim.size->text);
+      if (!known || (!holds<int64_t>(known->value) && !holds<DimName>(known->value))) {
+        scope->set(dim.size->text, dimValue(found), loc);
+        continue;
+      }
+    }
+    auto wanted = evalDim(*dim.size, scope);
+    if (!wanted)
+      return false;
+    if (*wanted == found)
+      continue;
+    std::string name = dim.size->kind == ExprKind::Name && dim.size->text != wanted->str() ? dim.size->text + " = " : "";
+    error(loc, fmt::format("{} has shape {}, but its dimension {} must be {}{}, not {}", what, shape, d, name, wanted->str(), found.str()));
+    if (dim.size->kind == ExprKind::Name)
+      if (auto it = scope->names.find(dim.size->text); it != scope->names.end())
+        note(it->second.loc, dim.size->text + " is " + wanted->str() + " because of this argument");
+    return false;
+  }
+  return true;
+}
+
+/// The common shape of operands, aligned at their last dimensions as in NumPy.
+std::optional<std::vector<DimSize>> Evaluator::broadcast(llvm::ArrayRef<mlir::Value> values, Loc loc) {
+  std::vector<DimSize> result;
+  std::vector<mlir::Value> owner;
+  for (mlir::Value value : values) {
+    std::vector<DimSize> dims = dimsOf(llvm::cast<mlir::RankedTensorType>(value.getType()));
+    while (result.size() < dims.size()) {
+      result.insert(result.begin(), DimSize{1, ""});
+      owner.insert(owner.begin(), value);
+    }
+    for (size_t i = 0; i < dims.size(); ++i) {
+      size_t at = result.size() - dims.size() + i;
+      if (result[at] == dims[i] || dims[i].size == 1)
+        continue;
+      if (result[at].size == 1) {
+        result[at] = dims[i];
+        owner[at] = value;
+        continue;
+      }
+      auto left = llvm::cast<mlir::RankedTensorType>(owner[at].getType());
+      error(loc, fmt::format("shapes {} and {} do not fit: {} is not {}", mlir::xf::describeShape(left), describeDims(dims),
+                             result[at].str(), dims[i].str()));
+      noteValue(owner[at], "the shape");
+      noteValue(value, "the shape");
+      return std::nullopt;
+    }
+  }
+  return result;
+}
+
+std::optional<int64_t> Evaluator::asInt(const Value &value, Loc loc, llvm::StringRef what) {
+  if (auto *i = getIf<int64_t>(value))
+    return *i;
+  if (isPoison(value))
+    return std::nullopt;
+  if (auto *d = getIf<double>(value))
+    error(loc, fmt::format("{} must be an integer, not {}", what.str(), *d));
+  else if (auto *dim = getIf<DimName>(value))
+    error(loc, fmt::format("{} must be known when compiling, but {} is known at run time only", what.str(), dim->name));
+  else
+    error(loc, what.str() + " must be an integer, not " + describe(value));
+  return std::nullopt;
+}
+
+std::optional<double> Evaluator::asNumber(const Value &value, Loc loc, llvm::StringRef what) {
+  if (holds<int64_t>(value) || holds<double>(value))
+    return toDouble(value);
+  if (!isPoison(value))
+    error(loc, what.str() + " must be a number that is known when compiling, not " + describe(value));
+  return std::nullopt;
+}
+
+std::optional<bool> Evaluator::asBool(const Value &value, Loc loc, llvm::StringRef what) {
+  if (auto *b = getIf<bool>(value))
+    return *b;
+  if (!isPoison(value))
+    error(loc, what.str() + " must be true or false when compiling, not " + describe(value));
+  return std::nullopt;
+}
+
+/// Weights become tensors (xf.param), and so do tables whose size is known and inputs whose shape is.
+Value Evaluator::force(const Value &value, Loc loc) {
+  if (auto *lazy = getIf<LazyInput *>(value))
+    return (*lazy)->value ? *(*lazy)->value : value;
+  if (auto *table = getIf<std::shared_ptr<TableUse>>(value))
+    return loadTable(**table, loc, nullptr);
+  auto *weight = getIf<WeightRef>(value);
+  if (!weight)
+    return value;
+  if (!inBody)
+    return poison(loc, "a parameter's value is not known here");
+  const Parameter &parameter = *weight->parameter;
+  llvm::SmallVector<mlir::Value> indices;
+  for (const Index &index : weight->indices) {
+    if (auto *known = std::get_if<int64_t>(&index))
+      indices.push_back(mlir::arith::ConstantIndexOp::create(builder, at(loc), *known));
+    else
+      indices.push_back(std::get<mlir::Value>(index));
+  }
+  auto type = mlir::xf::withElement(parameter.type, builder.getF32Type());
+  // The parameter's own place says more about its shape than that of its use.
+  mlir::Location place = parameter.loc.isValid() && !sources.isLibrary(parameter.loc) ? sources.toMlir(builder.getContext(), parameter.loc) : at(loc);
+  return Tensor{mlir::xf::ParamOp::create(builder, place, type, parameter.symbol, indices)};
+}
+
+mlir::Value Evaluator::asTensor(const Value &value, Loc loc, llvm::StringRef what) {
+  Value forced = force(value, loc);
+  if (auto *tensor = getIf<Tensor>(forced))
+    return tensor->value;
+  if (auto *lazy = getIf<LazyInput *>(forced))
+    error(loc, "the shape of the input '" + (*lazy)->name + "' is not known here; declare it");
+  else if (!isPoison(forced))
+    error(loc, what.str() + " must be a tensor, not " + describe(forced));
+  return {};
+}

@@ -1,0 +1,151 @@
+// Operations on whole tensors: products with weights, rearrangements, slices, look-ups.
+#include "compiler/Frontend/Evaluator.h"
+
+#include <fmt/format.h>
+
+using namespace xf::frontend;
+
+namespace {
+constexpr llvm::StringLiteral kTransposed = "a b -> b a";
+mlir::RankedTensorType typeOf(mlir::Value value) { return llvm::cast<mlir::RankedTensorType>(value.getType()); }
+} // namespace
+
+/// Whether a value depends on parameters only.
+bool Evaluator::isConstant(mlir::Value value) {
+  mlir::Operation *op = value.getDefiningOp();
+  if (!op)
+    return false;
+  if (llvm::isa<mlir::xf::ParamOp>(op))
+    return true;
+  if (!llvm::isa<mlir::xf::RearrangeOp, mlir::xf::SliceOp, mlir::xf::ConcatOp, mlir::xf::MapOp, mlir::xf::ReduceOp>(op) ||
+      op->getNumOperands() == 0)
+    return false;
+  return llvm::all_of(op->getOperands(), [&](mlir::Value operand) { return isConstant(operand); });
+}
+
+Value Evaluator::transpose(const Value &value, Loc loc) {
+  mlir::Value x = asTensor(value, loc, "the value before '.T'");
+  if (!x)
+    return Poison{};
+  if (typeOf(x).getRank() == 2)
+    return rearrange(x, kTransposed.str(), {}, loc);
+  error(loc, "'.T' needs a tensor of two dimensions, not " + mlir::xf::describeShape(typeOf(x)) + "; use rearrange");
+  noteValue(x, "the shape");
+  return Poison{};
+}
+
+Value Evaluator::matmul(const Value &left, const Value &right, Loc loc) {
+  mlir::Value x = asTensor(left, loc, "the left side of '@'"), w = asTensor(right, loc, "the right side of '@'");
+  if (!x || !w)
+    return Poison{};
+  if (!isConstant(w)) {
+    error(loc, "the right side of '@' must be computed from parameters; products of activations are attend's");
+    noteValue(w, "the right side of shape");
+    return Poison{};
+  }
+  if (typeOf(w).getRank() != 2) {
+    error(loc, "the right side of '@' must have two dimensions, not " + mlir::xf::describeShape(typeOf(w)));
+    noteValue(w, "the shape");
+    return Poison{};
+  }
+  // x @ W.T reads W as it is.
+  if (auto turned = w.getDefiningOp<mlir::xf::RearrangeOp>(); turned && turned.getPattern() == kTransposed) {
+    w = turned.getX();
+    if (turned->use_empty())
+      turned->erase();
+  } else {
+    Value turnedBack = rearrange(w, kTransposed.str(), {}, loc);
+    if (isPoison(turnedBack))
+      return turnedBack;
+    w = std::get<Tensor>(turnedBack).value;
+  }
+  return linear(x, w, {}, loc);
+}
+
+Value Evaluator::linear(mlir::Value x, mlir::Value weight, mlir::Value bias, Loc loc) {
+  auto xt = typeOf(x), wt = typeOf(weight);
+  if (!xt.getElementType().isF32() || !wt.getElementType().isF32())
+    return poison(loc, "a product needs numbers (f32) on both sides");
+  if (wt.getRank() != 2 || xt.getRank() == 0 || !mlir::xf::sameDim(xt, xt.getRank() - 1, wt, 1)) {
+    error(loc, fmt::format("{} @ {} does not fit: {} is not {}", mlir::xf::describeShape(xt),
+                           wt.getRank() == 2 ? "[" + dimOf(wt, 1).str() + ", " + dimOf(wt, 0).str() + "]" : mlir::xf::describeShape(wt),
+                           xt.getRank() ? dimOf(xt, xt.getRank() - 1).str() : "a number", wt.getRank() == 2 ? dimOf(wt, 1).str() : "a matrix"));
+    noteValue(x, "the left shape");
+    noteValue(weight, "the weight");
+    return Poison{};
+  }
+  if (!wt.hasStaticShape() || !isConstant(weight) || (bias && !isConstant(bias)))
+    return poison(loc, "weight and bias of a linear must be computed from parameters");
+  if (bias && (typeOf(bias).getRank() != 1 || !mlir::xf::sameDim(typeOf(bias), 0, wt, 0)))
+    return poison(loc, "the bias " + mlir::xf::describeShape(typeOf(bias)) + " does not fit the weight " + mlir::xf::describeShape(wt));
+  auto type = mlir::xf::withDim(xt, xt.getRank() - 1, wt.getDimSize(0), "");
+  return Tensor{mlir::xf::LinearOp::create(builder, at(loc), type, x, weight, bias)};
+}
+
+Value Evaluator::rearrange(mlir::Value x, const std::string &pattern, llvm::ArrayRef<std::pair<std::string, int64_t>> sizes, Loc loc) {
+  llvm::SmallVector<mlir::NamedAttribute> attrs;
+  for (auto &[name, size] : sizes)
+    attrs.push_back(builder.getNamedAttr(name, builder.getI64IntegerAttr(size)));
+  auto dictionary = builder.getDictionaryAttr(attrs);
+  unsigned before = diagnostics.getErrorCount();
+  auto emit = [&] { return mlir::emitError(at(loc)); };
+  auto parsed = mlir::xf::Rearrangement::parse(pattern, emit);
+  if (succeeded(parsed)) {
+    for (auto &[name, size] : sizes)
+      if (!llvm::is_contained(parsed->axes, name))
+        return poison(loc, "the pattern \"" + pattern + "\" has no axis '" + name + "'");
+    auto type = parsed->apply(typeOf(x), dictionary, emit);
+    if (succeeded(type))
+      return Tensor{mlir::xf::RearrangeOp::create(builder, at(loc), *type, x, builder.getStringAttr(pattern), dictionary)};
+  }
+  if (diagnostics.getErrorCount() > before)
+    noteValue(x, "the tensor");
+  return Poison{};
+}
+
+Value Evaluator::slice(mlir::Value x, unsigned axis, int64_t start, int64_t size, int64_t step, Loc loc) {
+  auto type = mlir::xf::withDim(typeOf(x), axis, size, "");
+  return Tensor{mlir::xf::SliceOp::create(builder, at(loc), type, x, axis, start, step)};
+}
+
+Value Evaluator::concat(llvm::ArrayRef<mlir::Value> inputs, int64_t axis, Loc loc) {
+  auto first = typeOf(inputs.front());
+  int64_t rank = first.getRank(), total = 0;
+  if (axis < -rank || axis >= rank)
+    return poison(loc, fmt::format("{} has no axis {}", mlir::xf::describeShape(first), axis));
+  axis += axis < 0 ? rank : 0;
+  for (mlir::Value input : inputs) {
+    auto type = typeOf(input);
+    bool fits = type.getRank() == rank && type.getElementType() == first.getElementType() && !type.isDynamicDim(axis);
+    for (int64_t d = 0; fits && d < rank; ++d)
+      fits = d == axis || mlir::xf::sameDim(type, d, first, d);
+    if (!fits) {
+      error(loc, fmt::format("{} and {} cannot be joined along axis {}", mlir::xf::describeShape(first), mlir::xf::describeShape(type), axis));
+      noteValue(inputs.front(), "the first");
+      noteValue(input, "the other");
+      return Poison{};
+    }
+    total += type.getDimSize(axis);
+  }
+  return Tensor{mlir::xf::ConcatOp::create(builder, at(loc), mlir::xf::withDim(first, axis, total, ""), inputs, axis)};
+}
+
+Value Evaluator::embed(mlir::Value table, mlir::Value ids, Loc loc, bool limits) {
+  auto tt = typeOf(table), it = typeOf(ids);
+  if (tt.getRank() != 2 || !tt.getElementType().isF32())
+    return poison(loc, "a look-up needs a table [rows, width], not " + mlir::xf::describeShape(tt));
+  if (!isConstant(table))
+    return poison(loc, "a look-up needs a table that is computed from parameters");
+  if (auto positions = ids.getDefiningOp<mlir::xf::PositionsOp>(); limits && positions && it.isDynamicDim(0)) {
+    // The sequence can be as long as the table.
+    DimInfo &info = dims[mlir::xf::getDimName(it, 0).str()];
+    int64_t rows = tt.getDimSize(0) - static_cast<int64_t>(positions.getOffset());
+    if (!info.table || rows < *info.table) {
+      info.table = rows;
+      info.tableLoc = locOf(table);
+    }
+  }
+  std::vector<DimSize> shape = dimsOf(it);
+  shape.push_back(dimOf(tt, 1));
+  return Tensor{mlir::xf::EmbedOp::create(builder, at(loc), tensorOf(shape, builder.getF32Type()), table, ids)};
+}

@@ -1,0 +1,108 @@
+// Descriptions of values and helpers on shapes.
+#include "compiler/Frontend/Values.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include <fmt/format.h>
+
+using namespace xf::frontend;
+
+std::string xf::frontend::describe(const Value &value) {
+  struct Visitor {
+    std::string operator()(Poison) { return "something wrong"; }
+    std::string operator()(None) { return "none"; }
+    std::string operator()(ScanPosition) { return "the position of the scan"; }
+    std::string operator()(bool b) { return b ? "true" : "false"; }
+    std::string operator()(int64_t i) { return fmt::format("the integer {}", i); }
+    std::string operator()(double d) { return fmt::format("the number {}", d); }
+    std::string operator()(const std::string &s) { return "the string \"" + s + "\""; }
+    std::string operator()(const DimName &d) { return "the dimension " + d.name; }
+    std::string operator()(const Tensor &t) {
+      mlir::Type element = t.type().getElementType();
+      std::string kind = element.isInteger(1) ? "a boolean tensor " : element.isInteger(32) ? "an integer tensor " : "a tensor ";
+      return kind + mlir::xf::describeShape(t.type());
+    }
+    std::string operator()(const Scalar &) { return "an element"; }
+    std::string operator()(const WeightRef &w) { return "a parameter " + mlir::xf::describeShape(w.parameter->type); }
+    std::string operator()(const InstanceRef &i) { return "a member of block '" + i.instance->block->name + "'"; }
+    std::string operator()(const BoundMethod &m) { return "the method '" + m.method->name + "'"; }
+    std::string operator()(const BlockRef &b) { return "the block '" + b.block->name + "'"; }
+    std::string operator()(const Builtin *) { return "a built-in function"; }
+    std::string operator()(const LazyInput *l) { return "the input '" + l->name + "'"; }
+    std::string operator()(const std::shared_ptr<List> &l) { return fmt::format("a list of {}", l->size()); }
+    std::string operator()(const std::shared_ptr<Tuple> &t) { return fmt::format("{} values", t->elements.size()); }
+    std::string operator()(const std::shared_ptr<Closure> &) { return "a function"; }
+    std::string operator()(const std::shared_ptr<Term> &t) { return t->isBias ? "a bias" : "a mask"; }
+    std::string operator()(const std::shared_ptr<Spec> &s) { return "the block '" + s->block->name + "'"; }
+    std::string operator()(const std::shared_ptr<TableUse> &t) { return "the table '" + t->function->name + "'"; }
+  };
+  return std::visit(Visitor{}, value);
+}
+
+std::string xf::frontend::printValue(const Value &value) {
+  if (auto *d = getIf<double>(value))
+    return fmt::format("{:a}", *d);
+  if (auto *dim = getIf<DimName>(value))
+    return dim->name;
+  if (auto *block = getIf<BlockRef>(value))
+    return fmt::format("{}", static_cast<const void *>(block->block));
+  if (auto *list = getIf<std::shared_ptr<List>>(value)) {
+    std::string text = "[";
+    for (const Value &element : (*list)->elements)
+      text += printValue(element) + ",";
+    return text + "]";
+  }
+  if (auto *closure = getIf<std::shared_ptr<Closure>>(value))
+    return fmt::format("{}/{}/{}", static_cast<const void *>((*closure)->function), static_cast<const void *>((*closure)->lambda),
+                       static_cast<const void *>((*closure)->scope.get()));
+  return describe(value);
+}
+
+Value xf::frontend::rebase(const Value &value, const Indices &indices) {
+  if (auto *weight = getIf<WeightRef>(value))
+    return WeightRef{weight->parameter, indices};
+  if (auto *instance = getIf<InstanceRef>(value))
+    return InstanceRef{instance->instance, indices};
+  if (auto *list = getIf<std::shared_ptr<List>>(value)) {
+    auto copy = std::make_shared<List>(**list);
+    for (Value &element : copy->elements)
+      element = rebase(element, indices);
+    if (copy->element)
+      copy->element = rebase(*copy->element, indices);
+    return copy;
+  }
+  return value;
+}
+
+DimSize xf::frontend::dimOf(mlir::RankedTensorType type, unsigned i) {
+  return {type.getDimSize(i), mlir::xf::getDimName(type, i).str()};
+}
+
+std::vector<DimSize> xf::frontend::dimsOf(mlir::RankedTensorType type) {
+  std::vector<DimSize> dims;
+  for (int64_t i = 0; i < type.getRank(); ++i)
+    dims.push_back(dimOf(type, i));
+  return dims;
+}
+
+mlir::RankedTensorType xf::frontend::tensorOf(llvm::ArrayRef<DimSize> dims, mlir::Type element) {
+  llvm::SmallVector<int64_t> sizes;
+  llvm::SmallVector<llvm::StringRef> names;
+  for (const DimSize &dim : dims) {
+    sizes.push_back(dim.size);
+    names.push_back(dim.name);
+  }
+  return mlir::xf::makeTensor(sizes, names, element);
+}
+
+Value xf::frontend::dimValue(const DimSize &dim) {
+  if (dim.isDynamic())
+    return DimName{dim.name};
+  return dim.size;
+}
+
+std::string xf::frontend::describeDims(llvm::ArrayRef<DimSize> dims) {
+  std::string text = "[";
+  for (auto [i, dim] : llvm::enumerate(dims))
+    text += (i ? ", " : "") + dim.str();
+  return text + "]";
+}
