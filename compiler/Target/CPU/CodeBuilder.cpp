@@ -6,10 +6,13 @@ using namespace mlir;
 
 namespace xf::cpu {
 
+void loadCodeDialects(MLIRContext *context) {
+  context->loadDialect<arith::ArithDialect, math::MathDialect, scf::SCFDialect, vector::VectorDialect,
+                       LLVM::LLVMDialect>();
+}
+
 CodeBuilder::CodeBuilder(ModuleOp module, StringRef name, ArrayRef<Type> arguments, Isa isa, Location location)
     : ImplicitLocOpBuilder(location, module.getContext()), module_(module), isa_(isa) {
-  getContext()->loadDialect<arith::ArithDialect, math::MathDialect, scf::SCFDialect, vector::VectorDialect,
-                            LLVM::LLVMDialect>();
   setInsertionPointToEnd(module.getBody());
   auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(getContext()), arguments);
   function_ = create<LLVM::LLVMFuncOp>(name, type);

@@ -19,6 +19,9 @@ namespace xf::cpu {
 /// Lanes of a vector, and columns of a panel.
 inline constexpr int64_t kLanes = 16;
 
+/// Loads what generated functions are written in.
+void loadCodeDialects(mlir::MLIRContext *context);
+
 class CodeBuilder : public mlir::ImplicitLocOpBuilder {
 public:
   using Value = mlir::Value;

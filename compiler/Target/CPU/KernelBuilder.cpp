@@ -7,6 +7,8 @@ using namespace mlir;
 namespace xf::cpu {
 
 static SmallVector<Type> kernelArguments(MLIRContext *context) {
+  context->loadDialect<LLVM::LLVMDialect>();
+  loadCodeDialects(context);
   Type ptr = LLVM::LLVMPointerType::get(context);
   return {ptr, ptr};
 }

@@ -1,0 +1,62 @@
+#include "compiler/Target/CPU/BlockProduct.h"
+
+#include "compiler/Target/CPU/CodeBuilder.h"
+
+using namespace mlir;
+
+namespace xf::cpu {
+
+namespace {
+class BlockProduct {
+public:
+  explicit BlockProduct(CodeBuilder &b) : b(b) {}
+
+  /// Finds the number of rows among `row` … tile.rows.
+  void dispatch(int64_t row) {
+    if (row == largestTile(b.isa()).rows)
+      return columns(row);
+    b.ifElse(
+        b.equal(b.argument(0), b.i64(row)), [&] { columns(row); }, [&] { dispatch(row + 1); });
+  }
+
+private:
+  /// Walks over the panels, as many at once as suit the number of rows, then the rest by halves.
+  void columns(int64_t rows) {
+    Value panels = b.argument(8);
+    int64_t width = panelsFor(b.isa(), rows);
+    Value whole = b.sub(panels, b.rem(panels, b.i64(width)));
+    b.loop(b.i64(0), whole, width, [&](Value first) { call(rows, width, first); });
+    for (int64_t rest = width / 2; rest; rest /= 2) {
+      Value first = b.sub(panels, b.rem(panels, b.i64(2 * rest)));
+      b.ifThen(b.less(b.i64(rest - 1), b.sub(panels, first)), [&] { call(rows, rest, first); });
+    }
+  }
+
+  void call(int64_t rows, int64_t width, Value firstPanel) {
+    Type f32 = b.getF32Type();
+    Value panelStride = b.argument(4);
+    Value panel = b.at(b.argument(3), b.mul(firstPanel, panelStride), f32);
+    Value c = b.at(b.argument(5), b.mul(firstPanel, kLanes), f32);
+    b.create<LLVM::CallOp>(getMicroKernel(b.module(), b.isa(), rows, width),
+                           ValueRange{b.argument(1), b.argument(2), panel, panelStride, c, b.argument(6), b.argument(7)});
+  }
+
+  CodeBuilder &b;
+};
+} // namespace
+
+LLVM::LLVMFuncOp getBlockProduct(ModuleOp module, Isa isa) {
+  std::string name = ("xf.product." + isaName(isa)).str();
+  if (auto function = module.lookupSymbol<LLVM::LLVMFuncOp>(name))
+    return function;
+  Type ptr = LLVM::LLVMPointerType::get(module.getContext());
+  Type i64 = IntegerType::get(module.getContext(), 64);
+  CodeBuilder b(module, name, {i64, ptr, i64, ptr, i64, ptr, i64, i64, i64}, isa, module.getLoc());
+  b.function().setLinkage(LLVM::Linkage::Internal);
+  b.function().setNoInline(true);
+  BlockProduct(b).dispatch(1);
+  b.finish();
+  return b.function();
+}
+
+} // namespace xf::cpu

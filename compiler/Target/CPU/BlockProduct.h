@@ -1,0 +1,15 @@
+// Products of a few rows with any number of weight panels.
+#ifndef XF_COMPILER_TARGET_CPU_BLOCKPRODUCT_H
+#define XF_COMPILER_TARGET_CPU_BLOCKPRODUCT_H
+
+#include "compiler/Target/CPU/Kernels.h"
+
+namespace xf::cpu {
+
+/// `void(i64 rows, ptr a, i64 lda, ptr b, i64 panelStride, ptr c, i64 ldc, i64 k, i64 panels)`: as getMicroKernel, for
+/// 1 <= rows <= largestTile(isa).rows and any number of panels. Defined in `module` on first use; kernels share it.
+mlir::LLVM::LLVMFuncOp getBlockProduct(mlir::ModuleOp module, Isa isa);
+
+} // namespace xf::cpu
+
+#endif // XF_COMPILER_TARGET_CPU_BLOCKPRODUCT_H

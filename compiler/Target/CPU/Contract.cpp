@@ -1,0 +1,197 @@
+// The kernel of xf.contract: a matrix product whose epilogue is applied while the block is in the first-level cache.
+//
+// Threads split the rows where there are many, and the columns where there are few: then each reads its own part of the
+// weights, which is all the traffic there is. Neither choice changes an element's additions.
+#include "compiler/Target/CPU/BlockProduct.h"
+#include "compiler/Target/CPU/KernelEmitters.h"
+#include "compiler/Target/CPU/RegionVectorizer.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace xf::cpu {
+
+/// Rows that are worth a thread of their own.
+static constexpr int64_t kRowsPerThread = 32;
+/// Weights that are walked over for all rows before the next ones are: a part of the second-level cache.
+static constexpr int64_t kWeightBlockBytes = 256 << 10;
+static constexpr int64_t kMaxBlockPanels = 8;
+
+static int64_t blockPanels(int64_t depth) {
+  int64_t panels = kWeightBlockBytes / std::max<int64_t>(depth * kLanes * 4, 1);
+  return std::clamp<int64_t>(llvm::bit_floor(static_cast<uint64_t>(panels)), 2, kMaxBlockPanels);
+}
+
+int64_t contractScratchBytes(mlir::xf::ContractOp op) {
+  int64_t depth = cast<RankedTensorType>(op.getWeight().getType()).getDimSize(1);
+  int64_t rows = 0;
+  for (Isa isa : kAllIsas)
+    rows = std::max(rows, largestTile(isa).rows);
+  return rows * blockPanels(depth) * kLanes * 4;
+}
+
+namespace {
+/// An extra operand of the epilogue.
+struct Extra {
+  unsigned view;
+  Type element;
+  bool byRow, byColumn;
+  int64_t columnStride;
+};
+
+class Contract {
+public:
+  Contract(KernelBuilder &b, mlir::xf::ContractOp op, const KernelRequest &request)
+      : b(b), op(op), result(request.resultView()), access(request.access) {
+    auto weight = cast<RankedTensorType>(op.getWeight().getType());
+    columns = weight.getDimSize(0);
+    depth = weight.getDimSize(1);
+    panels = llvm::divideCeil(columns, kLanes);
+    element = cast<RankedTensorType>(op.getResult().getType()).getElementType();
+    int64_t lastDim = cast<RankedTensorType>(op.getResult().getType()).getRank() - 1;
+    for (auto [i, value] : llvm::enumerate(op.getExtras())) {
+      Extra extra{static_cast<unsigned>(2 + i), cast<RankedTensorType>(value.getType()).getElementType(), false, false, 0};
+      for (int64_t dim : op.getMap(i)) {
+        extra.byColumn |= dim == lastDim;
+        extra.byRow |= dim >= 0 && dim != lastDim;
+      }
+      if (extra.byColumn)
+        extra.columnStride = access.lastStride[extra.view];
+      extras.push_back(extra);
+    }
+  }
+
+  void emit();
+
+private:
+  void splitWork();
+  void block(Value firstPanel, Value panelCount, Value firstRow, Value rowCount);
+  void epilogue(Value buffer, Value bufferStride, Value firstPanel, Value panelCount, Value firstRow, Value rowCount);
+  /// The epilogue of one panel; `lanes` of its columns exist (null: all).
+  void epilogueColumns(Value sums, Value sumsStride, Value column, Value lanes, Value firstRow, Value rowCount);
+  Value loadExtra(const Extra &extra, Value row, Value column, Value lanes);
+  /// Whether the result is the bare product, which is then written in place.
+  bool isBare() {
+    return op.getBody().front().getTerminator()->getOperand(0) == op.getBody().getArgument(0) && columns % kLanes == 0 &&
+           access.lastStride[result] == 1;
+  }
+
+  KernelBuilder &b;
+  mlir::xf::ContractOp op;
+  unsigned result;
+  const KernelAccess &access;
+  SmallVector<Extra> extras;
+  Type element;
+  int64_t columns, depth, panels;
+  Value rowBegin, rowEnd, panelBegin, panelEnd; // this thread's share
+};
+
+void Contract::splitWork() {
+  // A grid of threads: as many parts of rows as fill them, the rest split columns, in pairs of panels.
+  Value rows = b.size(result, 0), one = b.i64(1);
+  int64_t pairs = llvm::divideCeil(panels, 2);
+  Value rowParts = b.max(one, b.min(b.threads(), b.div(rows, b.i64(kRowsPerThread))));
+  Value columnParts = b.min(b.i64(pairs), b.div(b.threads(), rowParts));
+  rowParts = b.max(one, b.min(rows, b.div(b.threads(), columnParts)));
+  Value row = b.div(b.thread(), columnParts), column = b.rem(b.thread(), columnParts);
+  // Threads outside of the grid get no rows.
+  Value part = b.min(row, rowParts), next = b.min(b.add(row, 1), rowParts);
+  rowBegin = b.div(b.mul(rows, part), rowParts);
+  rowEnd = b.div(b.mul(rows, next), rowParts);
+  panelBegin = b.mul(b.div(b.mul(column, pairs), columnParts), 2);
+  panelEnd = b.min(b.i64(panels), b.mul(b.div(b.mul(b.add(column, 1), pairs), columnParts), 2));
+}
+
+void Contract::emit() {
+  splitWork();
+  Value tileRows = b.i64(largestTile(b.isa()).rows);
+  Value rows = b.sub(rowEnd, rowBegin);
+  // Blocks of rows as equal as can be: 13 rows are 7 and 6, not 12 and 1.
+  Value blocks = b.div(b.add(rows, b.sub(tileRows, 1)), tileRows);
+  int64_t step = blockPanels(depth);
+  b.loop(panelBegin, panelEnd, step, [&](Value firstPanel) {
+    Value panelCount = b.min(b.i64(step), b.sub(panelEnd, firstPanel));
+    b.loop(b.i64(0), blocks, 1, [&](Value i) {
+      Value first = b.div(b.mul(rows, i), blocks), end = b.div(b.mul(rows, b.add(i, 1)), blocks);
+      block(firstPanel, panelCount, b.add(rowBegin, first), b.sub(end, first));
+    });
+  });
+}
+
+void Contract::block(Value firstPanel, Value panelCount, Value firstRow, Value rowCount) {
+  Type f32 = b.getF32Type();
+  Value lda = b.stride(0, 0), panelStride = b.i64(depth * kLanes);
+  Value x = b.at(b.data(0), b.mul(firstRow, lda), f32);
+  Value weights = b.at(b.data(1), b.mul(firstPanel, panelStride), f32);
+  Value target = b.scratch(), targetStride = b.i64(blockPanels(depth) * kLanes);
+  if (isBare()) {
+    targetStride = b.stride(result, 0);
+    Value row = b.at(b.data(result), b.mul(firstRow, targetStride), f32);
+    target = b.at(row, b.mul(firstPanel, kLanes), f32);
+  }
+  b.create<LLVM::CallOp>(getBlockProduct(b.module(), b.isa()),
+                         ValueRange{rowCount, x, lda, weights, panelStride, target, targetStride, b.i64(depth), panelCount});
+  if (!isBare())
+    epilogue(target, targetStride, firstPanel, panelCount, firstRow, rowCount);
+}
+
+void Contract::epilogue(Value buffer, Value bufferStride, Value firstPanel, Value panelCount, Value firstRow,
+                        Value rowCount) {
+  Type f32 = b.getF32Type();
+  Value end = b.add(firstPanel, panelCount);
+  auto columnsOf = [&](Value panel, Value lanes) {
+    Value sums = b.at(buffer, b.mul(b.sub(panel, firstPanel), kLanes), f32);
+    epilogueColumns(sums, bufferStride, b.mul(panel, kLanes), lanes, firstRow, rowCount);
+  };
+  b.loop(firstPanel, b.min(end, b.i64(columns / kLanes)), 1, [&](Value panel) { columnsOf(panel, nullptr); });
+  if (columns % kLanes)
+    b.ifThen(b.equal(end, b.i64(panels)), [&] { columnsOf(b.i64(panels - 1), b.i64(columns % kLanes)); });
+}
+
+Value Contract::loadExtra(const Extra &extra, Value row, Value column, Value lanes) {
+  Value address = b.data(extra.view);
+  if (extra.byRow)
+    address = b.at(address, b.mul(row, b.stride(extra.view, 0)), extra.element);
+  if (!extra.byColumn)
+    return b.load(extra.element, address);
+  Value stride;
+  if (ShapedType::isDynamic(extra.columnStride))
+    stride = b.stride(extra.view, extra.byRow ? 1 : 0);
+  else
+    stride = b.i64(extra.columnStride);
+  address = b.at(address, b.mul(column, stride), extra.element);
+  return b.loadStrided(extra.element, address, extra.columnStride, stride, lanes);
+}
+
+void Contract::epilogueColumns(Value sums, Value sumsStride, Value column, Value lanes, Value firstRow,
+                               Value rowCount) {
+  Block &body = op.getBody().front();
+  RegionVectorizer shared(b);
+  for (auto [i, extra] : llvm::enumerate(extras))
+    if (!extra.byRow)
+      shared.bind(body.getArgument(1 + i), loadExtra(extra, nullptr, column, lanes));
+  b.loop(b.i64(0), rowCount, 1, [&](Value i) {
+    RegionVectorizer region = shared;
+    Value row = b.add(firstRow, i);
+    region.bind(body.getArgument(0), b.loadVector(b.getF32Type(), b.at(sums, b.mul(i, sumsStride), b.getF32Type())));
+    for (auto [number, extra] : llvm::enumerate(extras))
+      if (extra.byRow)
+        region.bind(body.getArgument(1 + number), loadExtra(extra, row, column, lanes));
+    Value value = region.emitVector(body.getTerminator()->getOperand(0));
+    int64_t columnStride = access.lastStride[result];
+    Value stride = ShapedType::isDynamic(columnStride) ? b.stride(result, 1) : b.i64(columnStride);
+    Value address = b.at(b.data(result), b.mul(row, b.stride(result, 0)), element);
+    b.storeStrided(value, b.at(address, b.mul(column, stride), element), columnStride, stride, lanes);
+  });
+}
+} // namespace
+
+LogicalResult emitContract(KernelBuilder &b, mlir::xf::ContractOp op, const KernelRequest &request) {
+  if (request.operands.size() != 2 + op.getExtras().size())
+    return op.emitError("a matrix product reads per-sentence states through a copy only");
+  Contract(b, op, request).emit();
+  return success();
+}
+
+} // namespace xf::cpu

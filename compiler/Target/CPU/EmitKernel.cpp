@@ -1,0 +1,40 @@
+#include "compiler/Target/CPU/KernelEmitters.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::xf;
+
+namespace xf::cpu {
+
+LogicalResult emitKernel(ModuleOp module, StringRef name, Operation *op, const KernelAccess &access, Isa isa,
+                         ModuleOp root) {
+  SmallVector<KernelOperand> operands = kernelOperands(op);
+  KernelRequest request{access, operands, root};
+  KernelBuilder b(module, name, isa, op->getLoc());
+  LogicalResult emitted =
+      llvm::TypeSwitch<Operation *, LogicalResult>(op)
+          .Case([&](ContractOp op) { return emitContract(b, op, request); })
+          .Case([&](RowOp op) { return emitRow(b, op, request); })
+          .Case([&](AttendOp op) { return emitAttend(b, op, request); })
+          .Case([&](PackOp op) { return emitPack(b, op, request); })
+          .Case([&](AppendOp op) { return emitAppend(b, op, request); })
+          .Case([&](StoreOp op) { return emitStore(b, op, request); })
+          .Case([&](PositionsOp op) { return emitPositions(b, op, request); })
+          .Case([&](ScanOp op) { return emitScan(b, op, request); })
+          .Case([&](ScanStepOp op) { return emitScanStep(b, op, request); })
+          .Case([&](ConcatOp op) { return emitConcat(b, op, request); })
+          .Default([](Operation *op) { return op->emitError("is not a kernel of the CPU back end"); });
+  b.finish();
+  return emitted;
+}
+
+int64_t kernelScratchBytes(Operation *op, ModuleOp root) {
+  return llvm::TypeSwitch<Operation *, int64_t>(op)
+      .Case([&](ContractOp op) { return contractScratchBytes(op); })
+      .Case([&](RowOp op) { return rowScratchBytes(op, root); })
+      .Case([&](AttendOp op) { return attendScratchBytes(op, root); })
+      .Default(int64_t{0});
+}
+
+} // namespace xf::cpu

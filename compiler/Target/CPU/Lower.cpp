@@ -1,0 +1,123 @@
+#include "compiler/Target/CPU/Lower.h"
+
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/TargetSelect.h"
+
+using namespace mlir;
+
+namespace xf::cpu {
+
+static constexpr llvm::StringLiteral kTriple = "x86_64-unknown-linux-gnu";
+
+LogicalResult lowerToLLVMDialect(ModuleOp module, std::string &error) {
+  ScopedDiagnosticHandler handler(module.getContext(), [&](Diagnostic &diagnostic) {
+    if (diagnostic.getSeverity() == DiagnosticSeverity::Error && error.empty())
+      error = diagnostic.str();
+    return success();
+  });
+  if (failed(verify(module)) || failed(expandMathOps(module, error)))
+    return failure();
+  PassManager passes(module.getContext(), ModuleOp::getOperationName());
+  passes.enableVerifier(false);
+  passes.addPass(createSCFToControlFlowPass());
+  passes.addPass(createConvertVectorToLLVMPass());
+  passes.addPass(createConvertMathToLLVMPass());
+  passes.addPass(createArithToLLVMConversionPass());
+  passes.addPass(createConvertIndexToLLVMPass());
+  passes.addPass(createConvertControlFlowToLLVMPass());
+  passes.addPass(createConvertFuncToLLVMPass());
+  passes.addPass(createUBToLLVMConversionPass());
+  passes.addPass(createReconcileUnrealizedCastsPass());
+  if (failed(passes.run(module)) || failed(verify(module))) {
+    if (error.empty())
+      error = "lowering to LLVM failed";
+    return failure();
+  }
+  return success();
+}
+
+std::unique_ptr<llvm::TargetMachine> makeTargetMachine(std::string &error) {
+  LLVMInitializeX86TargetInfo();
+  LLVMInitializeX86Target();
+  LLVMInitializeX86TargetMC();
+  LLVMInitializeX86AsmPrinter();
+  llvm::Triple triple(kTriple);
+  const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, error);
+  if (!target)
+    return nullptr;
+  llvm::TargetOptions options;
+  // Multiplications and additions are fused where the IR says so and nowhere else: all instruction sets with FMA agree
+  // on every bit.
+  options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
+  options.FunctionSections = false;
+  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
+      triple, "x86-64-v2", "", options, llvm::Reloc::PIC_, llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
+}
+
+static void setAttributes(llvm::Module &module) {
+  for (llvm::Function &function : module) {
+    if (function.isDeclaration())
+      continue;
+    llvm::StringRef name = function.getName();
+    function.setDSOLocal(true);
+    function.addFnAttr(llvm::Attribute::NoUnwind);
+    // Loops stay loops: no call of memcpy or memset is made from them.
+    function.addFnAttr("no-builtins");
+    if (name.ends_with(".avx512")) {
+      function.addFnAttr("target-cpu", "x86-64-v4");
+      function.addFnAttr("target-features", "-prefer-256-bit");
+      function.addFnAttr("prefer-vector-width", "512");
+      function.addFnAttr("min-legal-vector-width", "512");
+    } else {
+      function.addFnAttr("target-cpu", name.ends_with(".avx2") ? "x86-64-v3" : "x86-64-v2");
+    }
+  }
+}
+
+static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
+  // Kernels are vectorised and unrolled as they are to be; what is scalar is not worth it.
+  llvm::PipelineTuningOptions tuning;
+  tuning.LoopVectorization = false;
+  tuning.SLPVectorization = false;
+  tuning.LoopInterleaving = false;
+  llvm::PassBuilder builder(&machine, tuning);
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager graphs;
+  llvm::ModuleAnalysisManager modules;
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(graphs);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, graphs, modules);
+  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
+}
+
+std::unique_ptr<llvm::Module> lowerToLLVM(ModuleOp module, llvm::LLVMContext &context, llvm::TargetMachine &machine,
+                                          std::string &error) {
+  OwningOpRef<ModuleOp> copy = module.clone();
+  if (failed(lowerToLLVMDialect(*copy, error)))
+    return nullptr;
+  registerBuiltinDialectTranslation(*module.getContext());
+  registerLLVMDialectTranslation(*module.getContext());
+  std::unique_ptr<llvm::Module> result = translateModuleToLLVMIR(*copy, context, "xfc");
+  if (!result) {
+    error = "translation to LLVM IR failed";
+    return nullptr;
+  }
+  result->setTargetTriple(machine.getTargetTriple());
+  result->setDataLayout(machine.createDataLayout());
+  setAttributes(*result);
+  optimize(*result, machine);
+  return result;
+}
+
+} // namespace xf::cpu

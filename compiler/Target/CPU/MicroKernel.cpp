@@ -1,0 +1,86 @@
+// The innermost loops of a matrix product: a register tile of rows x panels, one chain of multiply-adds an element.
+//
+// The order of additions in an element is k ascending from +0, whatever the tile, so that tiles can be chosen by speed
+// alone. Independent chains come from more rows and columns, never from splitting k.
+#include "compiler/Target/CPU/VectorMath.h"
+
+using namespace mlir;
+
+namespace xf::cpu {
+
+/// Passes of the loop over k that are written out, for fewer jumps and address updates.
+static constexpr int64_t kUnroll = 4;
+
+namespace {
+class MicroKernel {
+public:
+  MicroKernel(CodeBuilder &b, int64_t rows, int64_t panels) : b(b), rows(rows), panels(panels) {}
+
+  void emit() {
+    Type f32 = b.getF32Type();
+    Value a = b.argument(0), lda = b.argument(1), panel = b.argument(2), panelStride = b.argument(3);
+    Value c = b.argument(4), ldc = b.argument(5), depth = b.argument(6);
+    for (int64_t row = 0; row < rows; ++row)
+      rowStart.push_back(b.at(a, b.mul(lda, row), f32));
+    for (int64_t i = 0; i < panels; ++i)
+      panelStart.push_back(b.at(panel, b.mul(panelStride, i), f32));
+
+    SmallVector<Value> sums(rows * panels, b.splatF32(0.0));
+    Value whole = b.sub(depth, b.rem(depth, b.i64(kUnroll)));
+    sums = b.loop(b.i64(0), whole, kUnroll, sums, [&](Value k, ValueRange carried) {
+      SmallVector<Value> next(carried);
+      for (int64_t u = 0; u < kUnroll; ++u)
+        step(k, u, next);
+      return next;
+    });
+    sums = b.loop(whole, depth, 1, sums, [&](Value k, ValueRange carried) {
+      SmallVector<Value> next(carried);
+      step(k, 0, next);
+      return next;
+    });
+
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t i = 0; i < panels; ++i)
+        b.storeVector(sums[row * panels + i], b.at(b.at(c, b.mul(ldc, row), f32), i * kLanes, f32));
+  }
+
+private:
+  /// Adds the products of position k + u.
+  void step(Value k, int64_t u, SmallVector<Value> &sums) {
+    Type f32 = b.getF32Type();
+    SmallVector<Value> columns;
+    for (Value start : panelStart)
+      columns.push_back(b.loadVector(f32, b.at(b.at(start, b.mul(k, kLanes), f32), u * kLanes, f32)));
+    for (int64_t row = 0; row < rows; ++row) {
+      Value element = b.splat(b.load(f32, b.at(b.at(rowStart[row], k, f32), u, f32)));
+      for (int64_t i = 0; i < panels; ++i) {
+        Value &sum = sums[row * panels + i];
+        sum = fusedMultiplyAdd(b, element, columns[i], sum);
+      }
+    }
+  }
+
+  CodeBuilder &b;
+  int64_t rows, panels;
+  SmallVector<Value> rowStart, panelStart;
+};
+} // namespace
+
+LLVM::LLVMFuncOp getMicroKernel(ModuleOp module, Isa isa, int64_t rows, int64_t panels) {
+  std::string name = ("xf.product." + Twine(rows) + "x" + Twine(panels) + "." + isaName(isa)).str();
+  if (auto function = module.lookupSymbol<LLVM::LLVMFuncOp>(name))
+    return function;
+  loadCodeDialects(module.getContext());
+  Type ptr = LLVM::LLVMPointerType::get(module.getContext());
+  Type i64 = IntegerType::get(module.getContext(), 64);
+  CodeBuilder b(module, name, {ptr, i64, ptr, i64, ptr, i64, i64}, isa, module.getLoc());
+  b.function().setLinkage(LLVM::Linkage::Internal);
+  b.function().setNoInline(true);
+  for (unsigned pointer : {0, 2, 4})
+    b.function().setArgAttr(pointer, LLVM::LLVMDialect::getNoAliasAttrName(), b.getUnitAttr());
+  MicroKernel(b, rows, panels).emit();
+  b.finish();
+  return b.function();
+}
+
+} // namespace xf::cpu

@@ -1,0 +1,93 @@
+#include "test/Target/CPU/KernelHarness.h"
+
+#include <cmath>
+
+using namespace xf::cpu;
+using namespace xf::cpu::test;
+
+namespace {
+
+/// y = max(x Wᵀ + b, 0) + r.
+std::string contractText(int64_t columns, int64_t depth) {
+  std::string n = std::to_string(columns), k = std::to_string(depth);
+  std::string x = "tensor<?x" + k + "xf32, #xf.dims<\"B\", \"\">>", y = "tensor<?x" + n + "xf32, #xf.dims<\"B\", \"\">>";
+  std::string w = "tensor<" + n + "x" + k + "xf32>", bias = "tensor<" + n + "xf32>";
+  return "module attributes {xf.bounds = {B = 512 : i64}} {\n"
+         "xf.parameter @w : " + w + " path \"w\"\nxf.parameter @b : " + bias + " path \"b\"\n"
+         "xf.entry @run(%x: " + x + " {xf.name = \"x\"}, %r: " + y + " {xf.name = \"r\"}) -> (" + y + " {xf.name = \"y\"}) {\n"
+         "%w = xf.param @w : " + w + "\n%b = xf.param @b : " + bias + "\n"
+         "%y = xf.contract %x, %w extras(%b, %r) maps [[1], [0, 1]] : " + x + ", " + w + " extras(" + bias + ", " + y + ") -> " + y + " {\n"
+         "^bb0(%acc: f32, %bias: f32, %res: f32):\n"
+         "%zero = arith.constant 0.0 : f32\n"
+         "%s = arith.addf %acc, %bias : f32\n%m = arith.maximumf %s, %zero : f32\n%t = arith.addf %m, %res : f32\n"
+         "xf.yield %t : f32\n}\nxf.return %y : " + y + "\n}\n}\n";
+}
+
+struct Problem {
+  Problem(int64_t rows, int64_t columns, int64_t depth)
+      : rows(rows), columns(columns), depth(depth), x(randomNumbers(rows * (depth + 8), 1)),
+        weight(randomNumbers(columns * depth, 2)), packed(packPanels(weight, columns, depth)),
+        bias(randomNumbers(columns, 3)), residual(randomNumbers(rows * columns, 4)) {}
+
+  std::vector<float> run(const Kernel &kernel, int threads, int64_t firstRow = 0) {
+    std::vector<float> y(rows * columns + 16, -77.0f);
+    int64_t stride = depth + 8, count = rows - firstRow;
+    kernel({view(x.data() + firstRow * stride, {count, depth}, {stride, 1}), view(packed, {columns, depth}),
+            view(bias, {columns}), view(residual.data() + firstRow * columns, {count, columns}),
+            view(y.data() + firstRow * columns, {count, columns})},
+           threads);
+    for (size_t i = rows * columns; i < y.size(); ++i)
+      EXPECT_EQ(y[i], -77.0f) << "written behind the result";
+    y.resize(rows * columns);
+    return y;
+  }
+
+  std::vector<double> expected() const {
+    std::vector<double> y(rows * columns);
+    for (int64_t m = 0; m < rows; ++m)
+      for (int64_t n = 0; n < columns; ++n) {
+        double sum = 0;
+        for (int64_t k = 0; k < depth; ++k)
+          sum += double(x[m * (depth + 8) + k]) * weight[n * depth + k];
+        y[m * columns + n] = std::max(sum + bias[n], 0.0) + residual[m * columns + n];
+      }
+    return y;
+  }
+
+  int64_t rows, columns, depth;
+  std::vector<float> x, weight, packed, bias, residual;
+};
+
+class ContractTest : public testing::TestWithParam<std::pair<int64_t, int64_t>> {};
+
+TEST_P(ContractTest, IsRightAndInvariant) {
+  auto [columns, depth] = GetParam();
+  KernelHarness harness(contractText(columns, depth));
+  auto op = harness.find<mlir::xf::ContractOp>();
+  std::vector<std::vector<std::vector<float>>> byIsa;
+  for (Isa isa : machineIsas()) {
+    Kernel kernel = harness.compile(op, isa, {{1, 1, 1, 1, 1}});
+    byIsa.emplace_back();
+    for (int64_t rows : {1, 2, 3, 4, 5, 7, 12, 13, 29, 70, 100}) {
+      Problem problem(rows, columns, depth);
+      std::vector<float> y = problem.run(kernel, 1);
+      std::vector<double> expected = problem.expected();
+      for (size_t i = 0; i < y.size(); ++i)
+        ASSERT_NEAR(y[i], expected[i], 1e-5 * depth) << isaName(isa).str() << " rows " << rows << " element " << i;
+      for (int threads : {2, 3, 7})
+        ASSERT_EQ(problem.run(kernel, threads), y) << isaName(isa).str() << " rows " << rows << " threads " << threads;
+      std::vector<float> last = problem.run(kernel, 1, rows - 1);
+      ASSERT_TRUE(std::equal(last.end() - columns, last.end(), y.end() - columns)) << "a row depends on its neighbours";
+      byIsa.back().push_back(y);
+    }
+  }
+  if (byIsa.size() == 3) {
+    EXPECT_EQ(byIsa[1], byIsa[2]) << "AVX2 and AVX-512 differ";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, ContractTest,
+                         testing::Values(std::pair{64, 64}, std::pair{5, 16}, std::pair{176, 37}, std::pair{100, 1},
+                                         std::pair{33, 520}));
+
+} // namespace
