@@ -2,6 +2,8 @@
 #include "compiler/Transforms/DeriveStep.h"
 #include "compiler/Transforms/Passes.h"
 
+#include "mlir/Transforms/RegionUtils.h"
+
 namespace xf {
 #define GEN_PASS_DEF_XFDERIVESTEP
 #include "compiler/Transforms/Passes.h.inc"
@@ -94,11 +96,27 @@ static LogicalResult checkSentences(Roles &roles, const Causality &causality, co
   return result;
 }
 
+/// Moves what is the same in all layers and comes from the entry's arguments (tokens that a mask compares, say) out of
+/// the loops: it is kept once then, not for each layer.
+static void hoist(EntryOp decode, const Causality &causality) {
+  decode.walk([&](RepeatOp repeat) {
+    for (Operation &op : llvm::make_early_inc_range(repeat.getBody().front().without_terminator())) {
+      llvm::SetVector<Value> read(op.operand_begin(), op.operand_end());
+      getUsedValuesDefinedAbove(op.getRegions(), read);
+      auto isOutside = [&](Value value) { return !repeat.getBody().isAncestor(value.getParentRegion()); };
+      auto followsArguments = [&](Value value) { return causality.get(value) != Along::fixed; };
+      if (isPure(&op) && llvm::all_of(read, isOutside) && llvm::any_of(read, followsArguments))
+        op.moveBefore(repeat);
+    }
+  });
+}
+
 static LogicalResult derive(ModuleOp module, DictionaryAttr generate) {
   auto roles = findRoles(module, generate);
   if (failed(roles))
     return failure();
   Causality causality(*roles);
+  hoist(roles->decode, causality);
   Value logits = roles->decode.getBody().front().getTerminator()->getOperand(roles->logits);
   Need need(&causality);
   need.add(logits);

@@ -326,12 +326,6 @@ module attributes {xf.bounds = {B = 4 : i64, S = 12 : i64, T = 10 : i64},
     }
     %x = xf.embed %table, %tgt : tensor<11x8xf32>, tensor<?x?xi32, #tb> -> tensor<?x?x8xf32, #tbd>
     %k = xf.rearrange %x "T B (h k) -> B h T k" {h = 2 : i64} : tensor<?x?x8xf32, #tbd> -> tensor<?x2x?x4xf32, #bhtd>
-    %real = xf.map(%src) maps [[0, 1]] : (tensor<?x?xi32, #bs>) -> tensor<?x?xi1, #bs> {
-    ^bb0(%a: i32):
-      %zero = arith.constant 0 : i32
-      %r = arith.cmpi ne, %a, %zero : i32
-      xf.yield %r : i1
-    }
     %y, %m = xf.repeat 3 (%x, %m0) : (tensor<?x?x8xf32, #tbd>, tensor<?x?x8xf32, #bsd>) -> (tensor<?x?x8xf32, #tbd>, tensor<?x?x8xf32, #bsd>) {
     ^bb0(%layer: index, %h: tensor<?x?x8xf32, #tbd>, %mem: tensor<?x?x8xf32, #bsd>):
       %cells = xf.scan(%h) axis 0 init [0.5] : (tensor<?x?x8xf32, #tbd>) -> tensor<?x?x8xf32, #tbd> {
@@ -352,6 +346,13 @@ module attributes {xf.bounds = {B = 4 : i64, S = 12 : i64, T = 10 : i64},
       %direct = xf.rearrange %mem "B S (h k) -> B h S k" {h = 2 : i64} : tensor<?x?x8xf32, #bsd> -> tensor<?x2x?x4xf32, #bhsd>
       %w = xf.param @memory[%layer] : tensor<8x8xf32>
       %next = xf.linear %mem, %w : tensor<?x?x8xf32, #bsd>, tensor<8x8xf32> -> tensor<?x?x8xf32, #bsd>
+      // The same in all layers: one state of one layer, too.
+      %real = xf.map(%src) maps [[0, 1]] : (tensor<?x?xi32, #bs>) -> tensor<?x?xi1, #bs> {
+      ^bb0(%a: i32):
+        %zero = arith.constant 0 : i32
+        %r = arith.cmpi ne, %a, %zero : i32
+        xf.yield %r : i1
+      }
       %d = xf.attend %c, %direct, %direct scale 0.5 fill 0xFFF0000000000000 mask {
       ^bb0(%b: index, %head: index, %i: index, %j: index):
         %r = xf.at %real[%b, %j] : tensor<?x?xi1, #bs>
