@@ -22,6 +22,7 @@ static_assert(XF_BAD_IMAGE == xf_status(xf::rt::status::bad_image) && XF_INTERNA
 struct xf_model {
   std::shared_ptr<const xf::rt::model> impl;
   std::vector<int> entries; // those that are called by name
+  xf::rt::entry_info source; // what a search takes
 };
 
 struct xf_session {

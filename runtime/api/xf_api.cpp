@@ -27,6 +27,10 @@ xf_status wrap(std::shared_ptr<const model> opened, xf_model **result) {
   for (size_t i = 0; i < opened->entries().size(); ++i)
     if (opened->entries()[i].kind == XF_ABI_ENTRY_FULL)
       handle->entries.push_back(static_cast<int>(i));
+  if (opened->header().generate.present) {
+    arena_plan unused;
+    handle->source = search_layout(*opened, unused).source;
+  }
   handle->impl = std::move(opened);
   *result = handle.release();
   return XF_OK;
@@ -118,6 +122,19 @@ xf_status xf_get_limits(const xf_model *m, xf_limits *limits) {
   });
 }
 
+xf_status xf_get_search_info(const xf_model *m, xf_search_info *info) {
+  return guard([&] {
+    require(m && info && info->size >= sizeof(xf_search_info), "the information's size is not set");
+    const xf_abi_generate &g = m->impl->header().generate;
+    *info = {info->size, g.present != 0, m->impl->header().predict.present != 0, -1, -1, -1, 0};
+    if (g.present) {
+      info->start = g.start, info->end = g.end, info->pad = g.pad;
+      info->source_inputs = static_cast<int32_t>(m->source.inputs.size());
+    }
+    return XF_OK;
+  });
+}
+
 int32_t xf_dim_count(const xf_model *m) { return m ? static_cast<int32_t>(m->impl->dims().size()) : 0; }
 const char *xf_dim_name(const xf_model *m, int32_t dim) {
   return dim >= 0 && dim < xf_dim_count(m) ? m->impl->dims()[dim].name.c_str() : nullptr;
@@ -150,6 +167,10 @@ xf_status xf_output_info(const xf_model *m, int32_t entry, int32_t output, xf_te
     const entry_info *found = entry_at(m, entry);
     return describe(found, found ? &found->outputs : nullptr, output, info);
   });
+}
+
+xf_status xf_source_info(const xf_model *m, int32_t input, xf_tensor_info *info) {
+  return guard([&] { return describe(m ? &m->source : nullptr, m ? &m->source.inputs : nullptr, input, info); });
 }
 
 void xf_session_options_init(xf_session_options *options) {

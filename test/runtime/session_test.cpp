@@ -116,6 +116,14 @@ TEST_F(session, describes_the_model) {
   EXPECT_EQ(limits.vocabulary, SAMPLE_VOCABULARY);
   EXPECT_GT(limits.search_bytes, 0u);
   EXPECT_EQ(xf_session_threads(handle), 2);
+  xf_search_info search = {};
+  search.size = sizeof(search);
+  ASSERT_EQ(xf_get_search_info(model, &search), XF_OK);
+  EXPECT_EQ(search.generates * 1000 + search.start * 100 + search.end * 10 + search.pad, 1120);
+  ASSERT_EQ(search.source_inputs, 1);
+  ASSERT_EQ(xf_source_info(model, 0, &info), XF_OK);
+  EXPECT_STREQ(info.name, "src");
+  EXPECT_EQ(xf_source_info(model, 1, &info), XF_INVALID_ARGUMENT);
 }
 
 TEST_F(session, runs_the_kernels_of_the_chosen_instruction_set) {

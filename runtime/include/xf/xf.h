@@ -78,6 +78,16 @@ typedef struct xf_limits {
 } xf_limits;
 XF_API xf_status xf_get_limits(const xf_model *model, xf_limits *limits);
 
+/* How the model is searched. Tokens are -1 where there is none. */
+typedef struct xf_search_info {
+  size_t size;
+  int32_t generates; /* 0: it is not searched, and the rest is -1 or 0 */
+  int32_t predicts;  /* 1: xf_process_lines gives predictions */
+  int32_t start, end, pad;
+  int32_t source_inputs; /* inputs that xf_generate_from takes; 0: the model continues prompts */
+} xf_search_info;
+XF_API xf_status xf_get_search_info(const xf_model *model, xf_search_info *info);
+
 /* Named dimensions of the model's shapes, and the largest value of each. Null and -1 beyond the last. */
 XF_API int32_t xf_dim_count(const xf_model *model);
 XF_API const char *xf_dim_name(const xf_model *model, int32_t dim);
@@ -98,6 +108,9 @@ typedef struct xf_tensor_info {
 } xf_tensor_info;
 XF_API xf_status xf_input_info(const xf_model *model, int32_t entry, int32_t input, xf_tensor_info *info);
 XF_API xf_status xf_output_info(const xf_model *model, int32_t entry, int32_t output, xf_tensor_info *info);
+
+/* The inputs of xf_generate_from. */
+XF_API xf_status xf_source_info(const xf_model *model, int32_t input, xf_tensor_info *info);
 
 /* --- Sessions ---------------------------------------------------------------------------------- */
 
