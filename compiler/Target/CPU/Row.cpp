@@ -3,6 +3,7 @@
 //
 // Sums are the same on every instruction set and for every way to split the rows: element i belongs to lane i mod 16,
 // lanes outside the row count as the identity, and one tree combines the lanes.
+#include "compiler/Target/CPU/Chunks.h"
 #include "compiler/Target/CPU/KernelEmitters.h"
 #include "compiler/Target/CPU/RegionVectorizer.h"
 #include "compiler/Target/CPU/RowSchedule.h"
@@ -42,6 +43,7 @@ private:
   void emitPass(unsigned pass);
   SmallVector<Value> emitChunk(unsigned pass, Value offset, Value count, ArrayRef<Value> running);
   Value emitValue(Value value);
+  Value asVector(Value value) { return RegionVectorizer::isVector(value) ? value : b.splat(value); }
   Value chunkAddress(const Place &place, Type element);
   Value load(const Place &place, Type element);
   void store(const Place &place, Value value);
@@ -52,7 +54,6 @@ private:
   Block &body;
   RowSchedule schedule;
   Value length; // of a row; null if there are none
-  std::optional<int64_t> staticLength;
 
   // Of the current row.
   SmallVector<Place> inputs, outputs;
@@ -66,6 +67,7 @@ private:
 };
 
 void RowEmitter::findLength() {
+  std::optional<int64_t> staticLength;
   for (auto [i, argument] : llvm::enumerate(body.getArguments()))
     if (RowSchedule::isRow(argument) && !length) {
       staticLength = typeOf(argument).getDimSize(0);
@@ -80,9 +82,7 @@ void RowEmitter::findLength() {
   for (auto embed : body.getOps<EmbedOp>())
     if (!length && RowSchedule::isRow(embed.getResult()))
       staticLength = typeOf(embed.getResult()).getDimSize(0);
-  if (staticLength && ShapedType::isDynamic(*staticLength))
-    staticLength.reset();
-  if (staticLength)
+  if (staticLength && !ShapedType::isDynamic(*staticLength))
     length = b.i64(*staticLength);
 }
 
@@ -196,17 +196,9 @@ void RowEmitter::emitPass(unsigned p) {
   SmallVector<Value> running;
   for (ReduceOp reduce : schedule.reductions(p))
     running.push_back(b.splat(identity(b, reduce.getKind(), elementOf(reduce.getX()))));
-  Value whole = b.mul(b.div(length, b.i64(kLanes)), kLanes);
-  if (!staticLength || *staticLength >= kLanes)
-    running = b.loop(b.i64(0), whole, kLanes, running,
-                     [&](Value i, ValueRange carried) { return emitChunk(p, i, Value(), llvm::to_vector(carried)); });
-  if (!staticLength) {
-    Value tail = b.sub(length, whole);
-    running = b.choose(
-        b.less(b.i64(0), tail), [&] { return emitChunk(p, whole, tail, running); }, [&] { return running; });
-  } else if (int64_t tail = *staticLength % kLanes) {
-    running = emitChunk(p, b.i64(*staticLength - tail), b.i64(tail), running);
-  }
+  running = forChunks(b, length, running, [&](Value i, Value lanes, ValueRange carried) {
+    return emitChunk(p, i, lanes, llvm::to_vector(carried));
+  });
   for (auto [reduce, value] : llvm::zip(schedule.reductions(p), running))
     numbers[reduce.getResult()] = reduceLanes(b, reduce.getKind(), value);
 }
@@ -217,7 +209,7 @@ SmallVector<Value> RowEmitter::emitChunk(unsigned p, Value at, Value lanes, Arra
   vectors.clear();
   SmallVector<Value> next;
   for (auto [reduce, sum] : llvm::zip(schedule.reductions(p), running)) {
-    Value vector = b.splat(emitValue(reduce.getX()));
+    Value vector = asVector(emitValue(reduce.getX()));
     if (count) {
       Value nothing = b.splat(identity(b, reduce.getKind(), elementOf(reduce.getX())));
       vector = b.create<arith::SelectOp>(b.firstLanes(count), vector, nothing);
@@ -240,8 +232,7 @@ Value RowEmitter::load(const Place &place, Type element) {
 }
 
 void RowEmitter::store(const Place &place, Value value) {
-  if (!RegionVectorizer::isVector(value))
-    value = b.splat(value);
+  value = asVector(value);
   Type element = cast<VectorType>(value.getType()).getElementType();
   b.storeStrided(value, chunkAddress(place, element), place.constantStride, place.stride, count);
 }

@@ -1,0 +1,220 @@
+// The kernel of xf.attend. A task is a few query rows of one head of one sentence: products with the keys into a strip
+// of scratch that stays in L1 or L2, softmax in place, product with the values. Threads take contiguous ranges of tasks.
+//
+// An element of the context is one chain of multiply-adds over ascending keys, and masked keys have probability 0, so
+// that neither the rows beside it nor keys behind its own end change its bits.
+#include "compiler/Target/CPU/AttendScores.h"
+#include "compiler/Target/CPU/BlockProduct.h"
+#include "compiler/Target/CPU/Chunks.h"
+
+using namespace mlir;
+using namespace mlir::xf;
+
+namespace xf::cpu {
+namespace {
+
+RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+int64_t roundUp(int64_t n) { return llvm::alignTo(n, kLanes); }
+
+/// Where a thread's scratch holds what: offsets and row lengths in floats.
+struct ScratchLayout {
+  ScratchLayout(AttendOp op, int64_t keys, int64_t rows) {
+    // Rows off powers of two, which would share cache sets.
+    stripRow = roundUp(keys) + kLanes;
+    contextRow = roundUp(typeOf(op.getV()).getDimSize(3));
+    queryRow = roundUp(typeOf(op.getQ()).getDimSize(3));
+    context = rows * stripRow;
+    query = context + rows * contextRow;
+    total = query + rows * queryRow;
+  }
+  int64_t stripRow, contextRow, queryRow, context, query, total;
+};
+
+int64_t largestKeys(AttendOp op, ModuleOp root) {
+  auto type = typeOf(op.getK());
+  return type.isDynamicDim(2) ? getBound(root, getDimName(type, 2)).value_or(0) : type.getDimSize(2);
+}
+
+class AttendEmitter {
+public:
+  AttendEmitter(KernelBuilder &b, AttendOp op, const KernelRequest &request)
+      : b(b), op(op), request(request), scores(b, op, request), layout(op, largestKeys(op, request.root), largestTile(b.isa()).rows),
+        q(request.viewOf(op.getQ())), k(request.viewOf(op.getK())), v(request.viewOf(op.getV())), out(request.resultView()),
+        width(typeOf(op.getQ()).getDimSize(3)), valueWidth(typeOf(op.getV()).getDimSize(3)) {}
+
+  void emit();
+
+private:
+  /// A few query rows of one head.
+  struct Block {
+    Value batch, head, first, rows; // i64
+    Value keys, values;             // addresses of the head's panels
+  };
+
+  void emitBlock(const Block &block);
+  Value headStart(unsigned view, Value tensor, const Block &block);
+  Value findEnds(const Block &block);
+  void multiplyKeys(const Block &block, Value end);
+  void multiplyValues(const Block &block, Value firstRow, Value rows, Value end);
+  void storeProbabilities(const Block &block, Value row);
+  void emitRowWithoutKeys(const Block &block, Value row);
+
+  Value strip(Value row) { return b.at(b.scratch(), b.mul(row, layout.stripRow), b.getF32Type()); }
+  /// A row of `tensor`, of which view `view` is.
+  Value rowAddress(unsigned view, const Block &block, Value row) {
+    Value offset = b.add(b.mul(block.batch, b.stride(view, 0)), b.mul(block.head, b.stride(view, 1)));
+    offset = b.add(offset, b.mul(b.add(block.first, row), b.stride(view, 2)));
+    return b.at(b.data(view), offset, b.getF32Type());
+  }
+  Query query(const Block &block, Value row) { return {block.batch, block.head, b.add(block.first, row)}; }
+
+  KernelBuilder &b;
+  AttendOp op;
+  const KernelRequest &request;
+  AttendScores scores;
+  ScratchLayout layout;
+  unsigned q, k, v, out;
+  int64_t width, valueWidth;
+  Value keyCount, ends; // `ends` is where the rows' ends are kept, if they differ
+};
+
+void AttendEmitter::emit() {
+  keyCount = b.size(k, 2);
+  int64_t rows = largestTile(b.isa()).rows;
+  ends = b.stack(b.i64Type(), rows);
+  Value heads = b.i64(typeOf(op.getQ()).getDimSize(1)), queries = b.size(q, 2);
+  Value blocks = b.ceilDiv(queries, rows);
+  auto [first, end] = b.share(b.mul(b.mul(b.size(q, 0), heads), blocks));
+  b.loop(first, end, 1, [&](Value task) {
+    Block block;
+    Value head = b.div(task, blocks);
+    block.first = b.mul(b.rem(task, blocks), rows);
+    block.rows = b.min(b.i64(rows), b.sub(queries, block.first));
+    block.batch = b.div(head, heads);
+    block.head = b.rem(head, heads);
+    block.keys = headStart(k, op.getK(), block);
+    block.values = headStart(v, op.getV(), block);
+    emitBlock(block);
+  });
+}
+
+/// The panels of keys or values of the block's head.
+Value AttendEmitter::headStart(unsigned view, Value tensor, const Block &block) {
+  Value row = block.batch;
+  if (auto slots = request.slotsOf(tensor))
+    row = b.toI64(b.load(b.getI32Type(), b.at(b.data(*slots), b.mul(row, b.stride(*slots, 0)), b.getI32Type())));
+  Value head = b.div(block.head, b.i64(typeOf(op.getQ()).getDimSize(1) / typeOf(tensor).getDimSize(1)));
+  Value offset = b.add(b.mul(row, b.stride(view, 0)), b.mul(head, b.stride(view, 1)));
+  return b.at(b.data(view), offset, b.getF32Type());
+}
+
+/// Finds each row's end of keys and returns the last one.
+Value AttendEmitter::findEnds(const Block &block) {
+  if (!scores.hasEnds())
+    return keyCount;
+  return b.loop(b.i64(0), block.rows, 1, b.i64(0), [&](Value row, ValueRange carried) -> SmallVector<Value> {
+    Value end = scores.end(query(block, row), keyCount);
+    b.store(end, b.at(ends, row, b.i64Type()));
+    return {b.max(carried[0], end)};
+  })[0];
+}
+
+void AttendEmitter::emitBlock(const Block &block) {
+  Value end = findEnds(block);
+  multiplyKeys(block, end);
+  Value panels = b.ceilDiv(op.getProbabilities() ? keyCount : end, kLanes);
+  Value lacking = b.loop(b.i64(0), block.rows, 1, b.i64(0), [&](Value row, ValueRange carried) -> SmallVector<Value> {
+    Value rowEnd = scores.hasEnds() ? b.load(b.i64Type(), b.at(ends, row, b.i64Type())) : end;
+    Value any = scores.emit(strip(row), rowEnd, b.mul(panels, kLanes), query(block, row));
+    storeProbabilities(block, row);
+    Value bit = b.create<arith::ShLIOp>(b.i64(1), row);
+    return {b.create<arith::SelectOp>(any, carried[0], b.create<arith::OrIOp>(carried[0], bit))};
+  })[0];
+  multiplyValues(block, b.i64(0), block.rows, end);
+  if (!scores.mayLackKeys())
+    return;
+  b.ifThen(b.less(b.i64(0), lacking), [&] {
+    b.loop(b.i64(0), block.rows, 1, [&](Value row) {
+      Value bit = b.create<arith::AndIOp>(b.create<arith::ShRUIOp>(lacking, row), b.i64(1));
+      b.ifThen(b.equal(bit, b.i64(1)), [&] { emitRowWithoutKeys(block, row); });
+    });
+  });
+}
+
+void AttendEmitter::multiplyKeys(const Block &block, Value end) {
+  Type f32 = b.getF32Type();
+  Value rows = rowAddress(q, block, b.i64(0)), rowStride = b.stride(q, 2);
+  if (request.access.lastStride[q] != 1) {
+    Value copy = b.at(b.scratch(), layout.query, f32);
+    b.loop(b.i64(0), block.rows, 1, [&](Value row) {
+      Value from = rowAddress(q, block, row), to = b.at(copy, b.mul(row, layout.queryRow), f32);
+      forChunks(b, b.i64(width), ValueRange(), [&](Value offset, Value count, ValueRange) -> SmallVector<Value> {
+        Value element = b.at(from, b.mul(offset, b.stride(q, 3)), f32);
+        b.storeVector(b.loadStrided(f32, element, request.access.lastStride[q], b.stride(q, 3), count), b.at(to, offset, f32));
+        return {};
+      });
+    });
+    rows = copy, rowStride = b.i64(layout.queryRow);
+  }
+  b.create<LLVM::CallOp>(getBlockProduct(b.module(), b.isa()),
+                         ValueRange{block.rows, rows, rowStride, block.keys, b.i64(width * kLanes), b.scratch(),
+                                    b.i64(layout.stripRow), b.i64(width), b.ceilDiv(end, kLanes)});
+}
+
+/// The context of `rows` rows, from probabilities of the first `end` keys.
+void AttendEmitter::multiplyValues(const Block &block, Value firstRow, Value rows, Value end) {
+  Type f32 = b.getF32Type();
+  bool direct = valueWidth % kLanes == 0 && request.access.lastStride[out] == 1;
+  Value target = direct ? rowAddress(out, block, firstRow) : b.at(b.scratch(), layout.context, f32);
+  Value targetStride = direct ? b.stride(out, 2) : b.i64(layout.contextRow);
+  b.create<LLVM::CallOp>(getBlockProduct(b.module(), b.isa()),
+                         ValueRange{rows, strip(firstRow), b.i64(layout.stripRow), block.values, b.stride(v, 2), target,
+                                    targetStride, end, b.i64(roundUp(valueWidth) / kLanes)});
+  if (direct)
+    return;
+  b.loop(b.i64(0), rows, 1, [&](Value row) {
+    Value from = b.at(target, b.mul(row, targetStride), f32), to = rowAddress(out, block, b.add(firstRow, row));
+    forChunks(b, b.i64(valueWidth), ValueRange(), [&](Value offset, Value count, ValueRange) -> SmallVector<Value> {
+      Value element = b.at(to, b.mul(offset, b.stride(out, 3)), f32);
+      b.storeStrided(b.loadVector(f32, b.at(from, offset, f32)), element, request.access.lastStride[out], b.stride(out, 3), count);
+      return {};
+    });
+  });
+}
+
+void AttendEmitter::storeProbabilities(const Block &block, Value row) {
+  if (!op.getProbabilities())
+    return;
+  Type f32 = b.getF32Type();
+  Value from = strip(row), to = rowAddress(out + 1, block, row);
+  forChunks(b, keyCount, ValueRange(), [&](Value offset, Value count, ValueRange) -> SmallVector<Value> {
+    Value element = b.at(to, b.mul(offset, b.stride(out + 1, 3)), f32);
+    b.storeStrided(b.loadVector(f32, b.at(from, offset, f32)), element, request.access.lastStride[out + 1], b.stride(out + 1, 3), count);
+    return {};
+  });
+}
+
+/// A row that the mask leaves no key: the same for all keys.
+void AttendEmitter::emitRowWithoutKeys(const Block &block, Value row) {
+  Type f32 = b.getF32Type();
+  Value probability = b.splat(scores.rowWithoutKeys(keyCount));
+  b.loop(b.i64(0), keyCount, kLanes, [&](Value offset) { b.storeVector(probability, b.at(strip(row), offset, f32)); });
+  storeProbabilities(block, row);
+  multiplyValues(block, row, b.i64(1), keyCount);
+}
+
+} // namespace
+
+LogicalResult emitAttend(KernelBuilder &b, AttendOp op, const KernelRequest &request) {
+  AttendEmitter(b, op, request).emit();
+  return success();
+}
+
+int64_t attendScratchBytes(AttendOp op, ModuleOp root) {
+  int64_t rows = 0;
+  for (Isa isa : kAllIsas)
+    rows = std::max(rows, largestTile(isa).rows);
+  return ScratchLayout(op, largestKeys(op, root), rows).total * sizeof(float);
+}
+
+} // namespace xf::cpu

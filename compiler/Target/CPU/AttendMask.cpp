@@ -1,0 +1,104 @@
+#include "compiler/Target/CPU/AttendMask.h"
+
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+
+namespace xf::cpu {
+
+bool dependsOn(Value value, Value source) {
+  if (value == source)
+    return true;
+  Operation *producer = value.getDefiningOp();
+  return producer && producer->getParentRegion() == source.getParentRegion() &&
+         llvm::any_of(producer->getOperands(), [&](Value operand) { return dependsOn(operand, source); });
+}
+
+/// Adds factor * value. Sizes are far from overflow, so casts between integers keep values.
+static void addLinear(LinearForm &sum, Value value, int64_t factor) {
+  llvm::APInt constant;
+  if (matchPattern(value, m_ConstantInt(&constant))) {
+    sum.constant += factor * constant.getSExtValue();
+    return;
+  }
+  Operation *op = value.getDefiningOp();
+  if (isa_and_nonnull<arith::AddIOp, arith::SubIOp>(op)) {
+    addLinear(sum, op->getOperand(0), factor);
+    addLinear(sum, op->getOperand(1), isa<arith::AddIOp>(op) ? factor : -factor);
+    return;
+  }
+  if (isa_and_nonnull<arith::IndexCastOp, arith::ExtSIOp>(op) && !op->getOperand(0).getType().isInteger(1))
+    return addLinear(sum, op->getOperand(0), factor);
+  for (auto &[known, factorOfKnown] : sum.terms)
+    if (known == value) {
+      factorOfKnown += factor;
+      return;
+    }
+  sum.terms.push_back({value, factor});
+}
+
+/// The end of the keys that `compare` allows, if it is a bound of just the key's position from above.
+static std::optional<LinearForm> findEnd(arith::CmpIOp compare, Value key) {
+  int64_t sign, slack;
+  switch (compare.getPredicate()) {
+  case arith::CmpIPredicate::sle:
+    sign = 1, slack = 1;
+    break;
+  case arith::CmpIPredicate::slt:
+    sign = 1, slack = 0;
+    break;
+  case arith::CmpIPredicate::sge:
+    sign = -1, slack = 1;
+    break;
+  case arith::CmpIPredicate::sgt:
+    sign = -1, slack = 0;
+    break;
+  default:
+    return std::nullopt;
+  }
+  // sign * (left - right) < slack, where the key has to come with the factor 1.
+  LinearForm difference;
+  addLinear(difference, compare.getLhs(), sign);
+  addLinear(difference, compare.getRhs(), -sign);
+  LinearForm end;
+  end.constant = slack - difference.constant;
+  bool found = false;
+  for (auto [value, factor] : difference.terms) {
+    if (value == key && factor == 1)
+      found = true;
+    else if (factor != 0 && dependsOn(value, key))
+      return std::nullopt;
+    else if (factor != 0)
+      end.terms.push_back({value, -factor});
+  }
+  return found ? std::optional<LinearForm>(end) : std::nullopt;
+}
+
+void AttendMask::split(Value condition, Value key) {
+  if (auto conjunction = condition.getDefiningOp<arith::AndIOp>()) {
+    split(conjunction.getLhs(), key);
+    split(conjunction.getRhs(), key);
+    return;
+  }
+  auto choice = condition.getDefiningOp<arith::SelectOp>();
+  if (choice && matchPattern(choice.getFalseValue(), m_Zero())) {
+    split(choice.getCondition(), key);
+    split(choice.getTrueValue(), key);
+    return;
+  }
+  if (matchPattern(condition, m_One()))
+    return;
+  if (auto compare = condition.getDefiningOp<arith::CmpIOp>())
+    if (auto end = findEnd(compare, key)) {
+      ends.push_back(*end);
+      return;
+    }
+  (dependsOn(condition, key) ? keyTerms : rowTerms).push_back(condition);
+}
+
+AttendMask::AttendMask(Region &region) {
+  if (!region.empty())
+    split(region.front().getTerminator()->getOperand(0), region.getArgument(3));
+}
+
+} // namespace xf::cpu

@@ -1,0 +1,39 @@
+// What a mask says, taken apart: up to where a query may look, whether it looks at all, and the rest.
+//
+// A mask is a conjunction. A term that bounds the key's position from above by something that does not depend on it
+// (j <= i + c, j < past[b] + n) becomes the end of loops over keys: what lies behind is neither read nor multiplied. A
+// term without the key's position holds for a whole row. Other terms are evaluated for 16 keys at a time.
+#ifndef XF_COMPILER_TARGET_CPU_ATTENDMASK_H
+#define XF_COMPILER_TARGET_CPU_ATTENDMASK_H
+
+#include "dialect/IR/Xf.h"
+
+namespace xf::cpu {
+
+/// A sum of integers of the region and a constant.
+struct LinearForm {
+  llvm::SmallVector<std::pair<mlir::Value, int64_t>> terms; // value and its factor
+  int64_t constant = 0;
+};
+
+struct AttendMask {
+  /// Of a mask region that takes (b, h, i, j); an empty one allows everything.
+  explicit AttendMask(mlir::Region &region);
+
+  /// Allowed keys have j < each of these; they don't depend on j.
+  llvm::SmallVector<LinearForm> ends;
+  /// i1 values of the region that don't depend on j, all of which have to hold.
+  llvm::SmallVector<mlir::Value> rowTerms;
+  /// i1 values that do.
+  llvm::SmallVector<mlir::Value> keyTerms;
+
+private:
+  void split(mlir::Value condition, mlir::Value key);
+};
+
+/// Whether `value` is computed from `source`.
+bool dependsOn(mlir::Value value, mlir::Value source);
+
+} // namespace xf::cpu
+
+#endif // XF_COMPILER_TARGET_CPU_ATTENDMASK_H

@@ -1,0 +1,138 @@
+// Softmax in three passes over a row of products that lies in L1: largest score; exponentials and their sum; division.
+// Key j belongs to lane j mod 16 of sums, so that the bits don't depend on where the row ends.
+#include "compiler/Target/CPU/AttendScores.h"
+
+#include "compiler/Target/CPU/Chunks.h"
+#include "compiler/Target/CPU/VectorMath.h"
+
+using namespace mlir;
+using namespace mlir::xf;
+
+namespace xf::cpu {
+
+/// A fill below this gives exactly 0 beside any allowed key.
+static constexpr double kLargeFill = -1e4;
+
+AttendScores::AttendScores(KernelBuilder &b, AttendOp op, const KernelRequest &request)
+    : b(b), op(op), request(request), mask(op.getMask()),
+      exactFill(!op.getMask().empty() && op.getFill().convertToDouble() > kLargeFill) {}
+
+RegionVectorizer AttendScores::scope(Region &region, const Query &query) {
+  RegionVectorizer result(b, [this](RegionVectorizer &inside, AtOp at) { return read(inside, at); });
+  if (region.empty())
+    return result;
+  result.bind(region.getArgument(0), query.batch);
+  result.bind(region.getArgument(1), query.head);
+  result.bind(region.getArgument(2), query.position);
+  return result;
+}
+
+Value AttendScores::end(const Query &query, Value keys) {
+  RegionVectorizer region = scope(op.getMask(), query);
+  Value end = keys;
+  for (const LinearForm &form : mask.ends) {
+    Value sum = b.i64(form.constant);
+    for (auto [value, factor] : form.terms)
+      sum = b.add(sum, b.mul(b.toI64(region.emit(value)), factor));
+    end = b.min(end, sum);
+  }
+  if (!mask.ends.empty())
+    end = b.max(end, b.i64(0));
+  for (Value term : mask.rowTerms)
+    end = b.create<arith::SelectOp>(region.emit(term), end, b.i64(0));
+  return end;
+}
+
+Value AttendScores::rowWithoutKeys(Value keys) {
+  if (op.getMask().empty() || !op.getFill().isFinite())
+    return b.f32(std::numeric_limits<double>::quiet_NaN());
+  return b.create<arith::DivFOp>(b.f32(1), b.create<arith::SIToFPOp>(b.getF32Type(), keys));
+}
+
+/// Emits the parts of `value` that don't depend on the key, so that they stand outside the loops over keys.
+void AttendScores::emitUniform(RegionVectorizer &region, Value value, Value key) {
+  if (value == key)
+    return;
+  if (!dependsOn(value, key)) {
+    region.emit(value);
+    return;
+  }
+  for (Value operand : value.getDefiningOp()->getOperands())
+    if (!isa<RankedTensorType>(operand.getType()))
+      emitUniform(region, operand, key);
+}
+
+/// The scores of 16 keys, those that are not allowed at their fill.
+Value AttendScores::score(RegionVectorizer masks, RegionVectorizer biases, Value products, Value offset) {
+  double scale = op.getScale().convertToDouble();
+  Value scores = b.create<arith::MulFOp>(products, b.splatF32(scale));
+  if (!op.getBias().empty()) {
+    biases.bindLanes(op.getBias().getArgument(3), offset);
+    Value bias = biases.emit(op.getBias().front().getTerminator()->getOperand(0));
+    scores = b.create<arith::AddFOp>(scores, biases.toVector(bias));
+  }
+  Value nothing = b.splatF32(-std::numeric_limits<double>::infinity());
+  if (!op.getMask().empty()) {
+    masks.bindLanes(op.getMask().getArgument(3), offset);
+    SmallVector<Value> terms = mask.keyTerms;
+    if (exactFill)
+      terms.assign(1, op.getMask().front().getTerminator()->getOperand(0));
+    Value fill = exactFill ? b.splatF32(op.getFill().convertToDouble()) : nothing;
+    for (Value term : terms)
+      scores = b.create<arith::SelectOp>(masks.emit(term), scores, fill);
+  }
+  return chunkCount ? b.create<arith::SelectOp>(b.firstLanes(chunkCount), scores, nothing).getResult() : scores;
+}
+
+Value AttendScores::emit(Value row, Value end, Value width, const Query &query) {
+  Type f32 = b.getF32Type();
+  double scale = op.getScale().convertToDouble();
+  // Without bias and terms to evaluate, scores need not be stored: the largest is that of the largest product.
+  bool plain = op.getBias().empty() && !exactFill && mask.keyTerms.empty() && scale > 0;
+  RegionVectorizer masks = scope(op.getMask(), query), biases = scope(op.getBias(), query);
+  for (Value term : exactFill ? SmallVector<Value>(op.getMask().front().getTerminator()->getOperands()) : mask.keyTerms)
+    emitUniform(masks, term, op.getMask().getArgument(3));
+  if (!op.getBias().empty())
+    emitUniform(biases, op.getBias().front().getTerminator()->getOperand(0), op.getBias().getArgument(3));
+
+  Value lowest = identity(b, ReduceKind::max, f32);
+  auto largest = forChunks(b, end, b.splat(lowest), [&](Value offset, Value count, ValueRange carried) -> SmallVector<Value> {
+    chunkStart = offset, chunkCount = count;
+    Value scores = b.loadVector(f32, address(row, offset));
+    if (!plain) {
+      scores = score(masks, biases, scores, offset);
+      b.storeVector(scores, address(row, offset));
+    } else if (count) {
+      scores = b.create<arith::SelectOp>(b.firstLanes(count), scores, b.splat(lowest));
+    }
+    return {combine(b, ReduceKind::max, scores, carried[0])};
+  });
+  Value most = reduceLanes(b, ReduceKind::max, largest[0]);
+  Value any = b.create<arith::CmpFOp>(arith::CmpFPredicate::OGT, most, lowest);
+  if (plain)
+    most = b.create<arith::MulFOp>(most, b.f32(scale));
+  Value shift = b.splat(b.create<arith::SelectOp>(any, most, b.f32(0)));
+
+  auto sums = forChunks(b, end, b.splatF32(0), [&](Value offset, Value count, ValueRange carried) -> SmallVector<Value> {
+    Value scores = b.loadVector(f32, address(row, offset));
+    if (plain)
+      scores = b.create<arith::MulFOp>(scores, b.splatF32(scale));
+    Value powers = expOfNegative(b, b.create<arith::SubFOp>(scores, shift));
+    if (count && plain)
+      powers = b.create<arith::SelectOp>(b.firstLanes(count), powers, b.splatF32(0));
+    b.storeVector(powers, address(row, offset));
+    return {combine(b, ReduceKind::sum, powers, carried[0])};
+  });
+  Value sum = reduceLanes(b, ReduceKind::sum, sums[0]);
+  Value reciprocal = b.create<arith::DivFOp>(b.f32(1), b.create<arith::SelectOp>(any, sum, b.f32(1)));
+
+  Value used = b.mul(b.ceilDiv(end, kLanes), kLanes);
+  b.loop(b.i64(0), used, kLanes, [&](Value offset) {
+    Value powers = b.loadVector(f32, address(row, offset));
+    b.storeVector(b.create<arith::MulFOp>(powers, b.splat(reciprocal)), address(row, offset));
+  });
+  b.loop(used, width, kLanes, [&](Value offset) { b.storeVector(b.splatF32(0), address(row, offset)); });
+  return any;
+}
+
+} // namespace xf::cpu

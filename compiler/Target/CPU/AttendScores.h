@@ -1,0 +1,54 @@
+// From raw products of one query with all keys to probabilities, in place.
+#ifndef XF_COMPILER_TARGET_CPU_ATTENDSCORES_H
+#define XF_COMPILER_TARGET_CPU_ATTENDSCORES_H
+
+#include "compiler/Target/CPU/AttendMask.h"
+#include "compiler/Target/CPU/KernelEmitters.h"
+#include "compiler/Target/CPU/RegionVectorizer.h"
+
+namespace xf::cpu {
+
+/// A query: its sentence, head and position, i64.
+struct Query {
+  mlir::Value batch, head, position;
+};
+
+/// Masked keys get exactly 0, as if their score were -inf: that is what any large negative fill gives, as soon as one
+/// key is allowed. A moderate fill takes part in the softmax as the number that it is, with all keys.
+class AttendScores {
+public:
+  AttendScores(KernelBuilder &b, mlir::xf::AttendOp op, const KernelRequest &request);
+
+  /// Whether some queries may see fewer keys than there are.
+  bool hasEnds() { return !exactFill && !(mask.ends.empty() && mask.rowTerms.empty()); }
+  /// How many of the first keys `query` may see.
+  mlir::Value end(const Query &query, mlir::Value keys);
+  /// Whether a query may have no key at all; then its row needs rowWithoutKeys.
+  bool mayLackKeys() { return !exactFill && !(op.getMask().empty() && op.getBias().empty()); }
+  /// What all probabilities of such a row are.
+  mlir::Value rowWithoutKeys(mlir::Value keys);
+
+  /// Makes probabilities of the products at `row` with `query`'s first `end` keys. The other elements up to `width`, a
+  /// multiple of 16, become 0. Returns whether there was any key (i1).
+  mlir::Value emit(mlir::Value row, mlir::Value end, mlir::Value width, const Query &query);
+
+private:
+  RegionVectorizer scope(mlir::Region &region, const Query &query);
+  void emitUniform(RegionVectorizer &scope, mlir::Value value, mlir::Value key);
+  mlir::Value read(RegionVectorizer &scope, mlir::xf::AtOp at);
+  mlir::Value uniformOffset(mlir::xf::AtOp at, unsigned d, mlir::Value index);
+  mlir::Value score(RegionVectorizer masks, RegionVectorizer biases, mlir::Value products, mlir::Value offset);
+  mlir::Value address(mlir::Value row, mlir::Value offset) { return b.at(row, offset, b.getF32Type()); }
+
+  KernelBuilder &b;
+  mlir::xf::AttendOp op;
+  const KernelRequest &request;
+  AttendMask mask;
+  bool exactFill;
+  // Of the chunk that is being emitted: its first key and how many it has (null: 16).
+  mlir::Value chunkStart, chunkCount;
+};
+
+} // namespace xf::cpu
+
+#endif // XF_COMPILER_TARGET_CPU_ATTENDSCORES_H

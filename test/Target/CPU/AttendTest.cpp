@@ -1,0 +1,291 @@
+#include "test/Target/CPU/KernelHarness.h"
+
+using namespace xf::cpu;
+using namespace xf::cpu::test;
+
+namespace {
+
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// What a mask or bias computes, as text and as a function. The tensors are tokens t [B, K], past p [B], given g
+/// [B, Q, K] (i1), additive a [B, Q, K] and a table r [81] of relative positions.
+struct Tensors {
+  std::vector<int32_t> tokens, past;
+  std::vector<uint8_t> given;
+  std::vector<float> additive, relative;
+  int64_t queries, keys;
+};
+struct Region {
+  const char *name, *text;
+  std::function<double(const Tensors &, int64_t, int64_t, int64_t, int64_t)> at;
+  std::string captures; // letters of the tensors in order of first use
+};
+
+const Region kNone{"none", "", nullptr, ""};
+const Region kCausal{"causal", "%ok = arith.cmpi sle, %j, %i : index\nxf.yield %ok : i1\n",
+                     [](const Tensors &, int64_t, int64_t, int64_t i, int64_t j) { return j <= i; }, ""};
+const Region kTokens{"tokens",
+                     "%zero = arith.constant 0 : i32\n%t0 = xf.at %t[%b, %j] : tensor<?x?xi32, #xf.dims<\"B\", \"K\">>\n"
+                     "%ok = arith.cmpi ne, %t0, %zero : i32\nxf.yield %ok : i1\n",
+                     [](const Tensors &t, int64_t b, int64_t, int64_t, int64_t j) { return t.tokens[b * t.keys + j] != 0; }, "t"};
+const Region kBoth{"both",
+                   "%zero = arith.constant 0 : i32\n%t0 = xf.at %t[%b, %j] : tensor<?x?xi32, #xf.dims<\"B\", \"K\">>\n"
+                   "%used = arith.cmpi ne, %t0, %zero : i32\n%past = arith.cmpi sle, %j, %i : index\n"
+                   "%ok = arith.andi %used, %past : i1\nxf.yield %ok : i1\n",
+                   [](const Tensors &t, int64_t b, int64_t, int64_t i, int64_t j) { return t.tokens[b * t.keys + j] != 0 && j <= i; }, "t"};
+const Region kPast{"past",
+                   "%p0 = xf.at %p[%b] : tensor<?xi32, #xf.dims<\"B\">>\n%p1 = arith.index_cast %p0 : i32 to index\n"
+                   "%last = arith.addi %p1, %i : index\n%ok = arith.cmpi sge, %last, %j : index\nxf.yield %ok : i1\n",
+                   [](const Tensors &t, int64_t b, int64_t, int64_t i, int64_t j) { return j <= t.past[b] + i; }, "p"};
+const Region kWindow{"window",
+                     "%three = arith.constant 3 : index\n%past = arith.cmpi sle, %j, %i : index\n%low = arith.addi %j, %three : index\n"
+                     "%near = arith.cmpi sge, %low, %i : index\n%ok = arith.andi %past, %near : i1\nxf.yield %ok : i1\n",
+                     [](const Tensors &, int64_t, int64_t, int64_t i, int64_t j) { return j <= i && j + 3 >= i; }, ""};
+const Region kGiven{"given", "%ok = xf.at %g[%b, %i, %j] : tensor<?x?x?xi1, #xf.dims<\"B\", \"Q\", \"K\">>\nxf.yield %ok : i1\n",
+                    [](const Tensors &t, int64_t b, int64_t, int64_t i, int64_t j) { return t.given[(b * t.queries + i) * t.keys + j]; }, "g"};
+const Region kAdditive{"additive", "%s = xf.at %a[%b, %i, %j] : tensor<?x?x?xf32, #xf.dims<\"B\", \"Q\", \"K\">>\nxf.yield %s : f32\n",
+                       [](const Tensors &t, int64_t b, int64_t, int64_t i, int64_t j) { return t.additive[(b * t.queries + i) * t.keys + j]; }, "a"};
+const Region kRelative{"relative",
+                       "%c = arith.constant 40 : index\n%x = arith.subi %i, %j : index\n%y = arith.addi %x, %c : index\n"
+                       "%s = xf.at %r[%y] : tensor<81xf32>\nxf.yield %s : f32\n",
+                       [](const Tensors &t, int64_t, int64_t, int64_t i, int64_t j) { return t.relative[i - j + 40]; }, "r"};
+
+struct Case {
+  int64_t heads, groups, width, valueWidth;
+  Region mask, bias;
+  double fill;
+  bool probabilities, slots;
+};
+
+void PrintTo(const Case &c, std::ostream *out) {
+  *out << c.heads << " heads, " << c.groups << " groups, " << c.width << "/" << c.valueWidth << " wide, fill " << c.fill;
+}
+
+std::string text(const Case &c) {
+  auto tensor = [](int64_t heads, const char *length, int64_t width) {
+    return "tensor<?x" + std::to_string(heads) + "x?x" + std::to_string(width) + "xf32, #xf.dims<\"B\", \"\", \"" + length + "\", \"\">>";
+  };
+  std::string q = tensor(c.heads, "Q", c.width), k = tensor(c.groups, "K", c.width), v = tensor(c.groups, "K", c.valueWidth);
+  std::string o = tensor(c.heads, "Q", c.valueWidth);
+  std::string p = "tensor<?x" + std::to_string(c.heads) + "x?x?xf32, #xf.dims<\"B\", \"\", \"Q\", \"K\">>";
+  std::string slots = "tensor<?xi32, #xf.dims<\"B\">>";
+  char fill[32];
+  uint64_t bits;
+  std::memcpy(&bits, &c.fill, 8);
+  std::snprintf(fill, sizeof(fill), "0x%016lX", static_cast<unsigned long>(bits));
+  std::string args = "^bb0(%b: index, %h: index, %i: index, %j: index):\n";
+  std::string s = "module attributes {xf.bounds = {B = 8 : i64, Q = 40 : i64, K = 40 : i64}} {\n";
+  s += "xf.state @ks : " + k + " layers 1 sentences layout keys\nxf.state @vs : " + v + " layers 1 sentences layout values\n";
+  s += "xf.entry @run(%q: " + q + " {xf.name = \"q\"}, %k0: " + k + " {xf.name = \"k\"}, %v0: " + v + " {xf.name = \"v\"}, %slots: " + slots +
+       " {xf.name = \"s\"}, %t: tensor<?x?xi32, #xf.dims<\"B\", \"K\">> {xf.name = \"t\"}, %p: " + slots +
+       " {xf.name = \"p\"}, %g: tensor<?x?x?xi1, #xf.dims<\"B\", \"Q\", \"K\">> {xf.name = \"g\"}, "
+       "%a: tensor<?x?x?xf32, #xf.dims<\"B\", \"Q\", \"K\">> {xf.name = \"a\"}, %r: tensor<81xf32> {xf.name = \"r\"}) -> (" + o + " {xf.name = \"o\"}) {\n";
+  std::string kv = "%k0, %v0";
+  if (c.slots) {
+    s += "%layer = arith.constant 0 : index\n";
+    s += "%k1 = xf.load @ks[%layer] slots %slots : " + slots + " -> " + k + "\n%v1 = xf.load @vs[%layer] slots %slots : " + slots + " -> " + v + "\n";
+    kv = "%k1, %v1";
+  }
+  s += (c.probabilities ? "%o, %pr = " : "%o = ") + ("xf.attend %q, " + kv) + " scale 0.3 fill " + fill;
+  if (c.mask.at)
+    s += " mask {\n" + args + c.mask.text + "}";
+  if (c.bias.at)
+    s += " bias {\n" + args + c.bias.text + "}";
+  s += " : " + q + ", " + k + ", " + v + " -> (" + o + (c.probabilities ? ", " + p : "") + ")\nxf.return %o : " + o + "\n}\n}\n";
+  return s;
+}
+
+constexpr int64_t kRoom = 48; // positions that the packed tensors have room for
+
+struct Problem {
+  Problem(const Case &c, int64_t batch, int64_t queries, int64_t keys) : c(c), batch(batch) {
+    t.queries = queries, t.keys = keys;
+    q = randomNumbers(batch * queries * c.heads * c.width, 1);
+    k = randomNumbers(batch * c.groups * keys * c.width, 2), v = randomNumbers(batch * c.groups * keys * c.valueWidth, 3);
+    for (float &x : q)
+      x *= 3;
+    t.relative = randomNumbers(81, 4), t.additive = randomNumbers(batch * queries * keys, 5);
+    for (size_t i = 0; i < t.additive.size(); i += 7)
+      t.additive[i] = i % 2 ? -kInfinity : -1e9f;
+    std::vector<float> dice = randomNumbers(batch * queries * keys, 6);
+    for (float x : dice)
+      t.given.push_back(x > -0.2f);
+    for (int64_t b = 0; b < batch; ++b) {
+      t.past.push_back(static_cast<int32_t>((b * 5) % keys));
+      // Sentence b ends some tokens early; sentence 1 has no token at all.
+      for (int64_t j = 0; j < keys; ++j)
+        t.tokens.push_back(b == 1 ? 0 : j < keys - 3 * b || j == 0 ? 5 + int(j) : 0);
+    }
+    for (int64_t b = 0; b < batch; ++b)
+      slots.push_back(c.slots ? (b * 2 + 1) % batch : b);
+    int64_t panels = (c.valueWidth + 15) / 16;
+    packedKeys.assign(batch * c.groups * kRoom * c.width, kNaN), packedValues.assign(batch * c.groups * panels * kRoom * 16, kNaN);
+    for (int64_t b = 0; b < batch; ++b)
+      for (int64_t g = 0; g < c.groups; ++g)
+        for (int64_t j = 0; j < keys; ++j) {
+          int64_t from = (b * c.groups + g) * keys + j, head = slots[b] * c.groups + g;
+          for (int64_t x = 0; x < c.width; ++x)
+            packedKeys[head * kRoom * c.width + (j / 16 * c.width + x) * 16 + j % 16] = k[from * c.width + x];
+          for (int64_t x = 0; x < panels * 16; ++x)
+            packedValues[((head * panels + x / 16) * kRoom + j) * 16 + x % 16] = x < c.valueWidth ? v[from * c.valueWidth + x] : 0.0f;
+        }
+  }
+
+  struct Output {
+    std::vector<float> context, probabilities;
+    bool operator==(const Output &other) const {
+      auto same = [](const std::vector<float> &a, const std::vector<float> &b) {
+        return a.size() == b.size() && std::memcmp(a.data(), b.data(), 4 * a.size()) == 0;
+      };
+      return same(context, other.context) && same(probabilities, other.probabilities);
+    }
+  };
+
+  /// Sentences [from, to) alone; contexts are [B, Q, H, e], probabilities [B, H, Q, K].
+  Output run(const Kernel &kernel, int threads, int64_t from = 0, int64_t to = -1) {
+    to = to < 0 ? batch : to;
+    int64_t n = to - from, panels = (c.valueWidth + 15) / 16, Q = t.queries, K = t.keys;
+    int64_t qRow = c.heads * c.width, oRow = c.heads * c.valueWidth;
+    Output o;
+    o.context.assign(n * Q * oRow + 16, -77.0f), o.probabilities.assign(n * c.heads * Q * K + 16, -77.0f);
+    auto keyRow = c.groups * kRoom * c.width, valueRow = c.groups * panels * kRoom * 16;
+    std::vector<xf_abi_view> views{view(q.data() + from * Q * qRow, {n, c.heads, Q, c.width}, {Q * qRow, c.width, qRow, 1})};
+    float *keys = packedKeys.data() + (c.slots ? 0 : from * keyRow), *values = packedValues.data() + (c.slots ? 0 : from * valueRow);
+    views.push_back(view(keys, {n, c.groups, K, c.width}, {keyRow, kRoom * c.width, 0, 1}));
+    if (c.slots)
+      views.push_back(view(slots.data() + from, {n}));
+    views.push_back(view(values, {n, c.groups, K, c.valueWidth}, {valueRow, panels * kRoom * 16, kRoom * 16, 1}));
+    if (c.slots)
+      views.push_back(view(slots.data() + from, {n}));
+    std::vector<uint8_t> &given = t.given;
+    for (char letter : c.mask.captures + c.bias.captures) {
+      if (letter == 't')
+        views.push_back(view(t.tokens.data() + from * K, {n, K}));
+      else if (letter == 'p')
+        views.push_back(view(t.past.data() + from, {n}));
+      else if (letter == 'g')
+        views.push_back(view(given.data() + from * Q * K, {n, Q, K}));
+      else if (letter == 'a')
+        views.push_back(view(t.additive.data() + from * Q * K, {n, Q, K}));
+      else
+        views.push_back(view(t.relative, {81}));
+    }
+    views.push_back(view(o.context, {n, c.heads, Q, c.valueWidth}, {Q * oRow, c.valueWidth, oRow, 1}));
+    views.push_back(view(o.probabilities, {n, c.heads, Q, K}));
+    kernel(views, threads);
+    for (int i = 0; i < 16; ++i)
+      EXPECT_TRUE(o.context[n * Q * oRow + i] == -77.0f && o.probabilities[n * c.heads * Q * K + i] == -77.0f) << "written behind the result";
+    o.context.resize(n * Q * oRow), o.probabilities.resize(n * c.heads * Q * K);
+    return o;
+  }
+
+  void check(const Output &o, const std::string &what) {
+    int64_t Q = t.queries, K = t.keys;
+    for (int64_t b = 0; b < batch; ++b)
+      for (int64_t h = 0; h < c.heads; ++h)
+        for (int64_t i = 0; i < Q; ++i) {
+          int64_t head = b * c.groups + h / (c.heads / c.groups);
+          std::vector<double> p(K);
+          double most = -kInfinity, sum = 0;
+          for (int64_t j = 0; j < K; ++j) {
+            double s = 0;
+            for (int64_t x = 0; x < c.width; ++x)
+              s += double(q[((b * Q + i) * c.heads + h) * c.width + x]) * k[(head * K + j) * c.width + x];
+            p[j] = s * 0.3 + (c.bias.at ? c.bias.at(t, b, h, i, j) : 0);
+            if (c.mask.at && !c.mask.at(t, b, h, i, j))
+              p[j] = c.fill;
+            most = std::max(most, p[j]);
+          }
+          for (double &x : p)
+            sum += (x = std::exp(x - most));
+          for (int64_t j = 0; j < K && c.probabilities; ++j) {
+            float got = o.probabilities[((b * c.heads + h) * Q + i) * K + j];
+            if (std::isnan(sum))
+              ASSERT_TRUE(std::isnan(got)) << what << " b " << b << " h " << h << " i " << i << " j " << j;
+            else
+              ASSERT_NEAR(got, p[j] / sum, 2e-6) << what << " b " << b << " h " << h << " i " << i << " j " << j;
+            if (p[j] == 0)
+              ASSERT_EQ(got, 0.0f) << what;
+          }
+          for (int64_t x = 0; x < c.valueWidth; ++x) {
+            double expected = 0;
+            for (int64_t j = 0; j < K; ++j)
+              expected += p[j] / sum * v[(head * K + j) * c.valueWidth + x];
+            float got = o.context[((b * Q + i) * c.heads + h) * c.valueWidth + x];
+            if (std::isnan(sum))
+              ASSERT_TRUE(std::isnan(got)) << what << " b " << b << " h " << h << " i " << i << " x " << x;
+            else
+              ASSERT_NEAR(got, expected, 3e-6) << what << " b " << b << " h " << h << " i " << i << " x " << x;
+          }
+        }
+  }
+
+  Case c;
+  int64_t batch;
+  Tensors t;
+  std::vector<float> q, k, v, packedKeys, packedValues;
+  std::vector<int32_t> slots;
+};
+
+class AttendTest : public testing::TestWithParam<Case> {};
+
+TEST_P(AttendTest, IsRightAndInvariant) {
+  Case c = GetParam();
+  KernelHarness harness(text(c));
+  auto op = harness.find<mlir::xf::AttendOp>();
+  std::vector<std::vector<Problem::Output>> byIsa;
+  for (Isa isa : machineIsas()) {
+    Kernel kernel = harness.compile(op, isa, {llvm::SmallVector<int64_t>(12, 1)});
+    byIsa.emplace_back();
+    for (auto [queries, keys] : {std::pair{1, 1}, {1, 17}, {2, 40}, {5, 5}, {13, 16}, {16, 16}, {17, 33}, {40, 40}}) {
+      Problem problem(c, 3, queries, keys);
+      std::string what = isaName(isa).str() + " Q " + std::to_string(queries) + " K " + std::to_string(keys);
+      Problem::Output o = problem.run(kernel, 1);
+      problem.check(o, what);
+      if (HasFatalFailure())
+        return;
+      for (int threads : {2, 3, 7})
+        ASSERT_TRUE(problem.run(kernel, threads) == o) << what << " threads " << threads;
+      Problem::Output alone = problem.run(kernel, 1, 2, 3);
+      ASSERT_TRUE(std::memcmp(alone.context.data(), o.context.data() + 2 * alone.context.size(), 4 * alone.context.size()) == 0)
+          << what << ": a sentence depends on its neighbours";
+      byIsa.back().push_back(o);
+    }
+  }
+  if (byIsa.size() == 3)
+    for (size_t i = 0; i < byIsa[1].size(); ++i)
+      EXPECT_TRUE(byIsa[1][i] == byIsa[2][i]) << "AVX2 and AVX-512 differ";
+}
+INSTANTIATE_TEST_SUITE_P(
+    Attentions, AttendTest,
+    testing::Values(Case{2, 2, 4, 4, kNone, kNone, -1e9, true, false}, Case{1, 1, 64, 64, kCausal, kNone, -1e9, false, false},
+                    Case{2, 1, 8, 17, kTokens, kNone, -1e9, true, false}, Case{4, 2, 16, 16, kBoth, kNone, -kInfinity, false, true},
+                    Case{4, 2, 3, 5, kBoth, kNone, -1e9, true, true}, Case{2, 2, 8, 8, kPast, kNone, -kInfinity, true, false},
+                    Case{2, 2, 8, 32, kWindow, kNone, -1e9, true, false}, Case{2, 2, 8, 8, kGiven, kNone, -1e9, true, false},
+                    Case{2, 2, 8, 8, kGiven, kNone, -kInfinity, true, false}, Case{2, 2, 8, 8, kGiven, kNone, -2.5, true, false},
+                    Case{2, 2, 8, 8, kNone, kAdditive, -1e9, true, false}, Case{3, 1, 20, 8, kCausal, kRelative, -1e9, true, true}),
+    [](const testing::TestParamInfo<Case> &info) {
+      return std::string(info.param.mask.name) + "_" + info.param.bias.name + "_" + std::to_string(info.index);
+    });
+
+/// Keys behind a sentence's end change nothing, whether they are masked, bounded away or not there.
+TEST(AttendTest, PaddingChangesNothing) {
+  Case c{2, 2, 8, 24, kTokens, kNone, -1e9, false, false};
+  KernelHarness harness(text(c));
+  for (Isa isa : machineIsas()) {
+    Kernel kernel = harness.compile(harness.find<mlir::xf::AttendOp>(), isa, {llvm::SmallVector<int64_t>(12, 1)});
+    Problem padded(c, 1, 9, 37), cut(c, 1, 9, 21);
+    for (int64_t j = 0; j < 37; ++j)
+      padded.t.tokens[j] = j < 21;
+    // Same numbers: the longer problem's first keys and values.
+    for (int64_t head = 0; head < 2; ++head) {
+      std::memcpy(cut.packedKeys.data() + head * kRoom * 8, padded.packedKeys.data() + head * kRoom * 8, 4 * kRoom * 8);
+      std::memcpy(cut.packedValues.data() + head * kRoom * 32, padded.packedValues.data() + head * kRoom * 32, 4 * kRoom * 32);
+    }
+    cut.q = padded.q;
+    EXPECT_TRUE(padded.run(kernel, 1) == cut.run(kernel, 1) || padded.run(kernel, 1).context == cut.run(kernel, 1).context);
+  }
+}
+
+} // namespace
