@@ -136,8 +136,9 @@ typedef struct xf_abi_kernels {
 } xf_abi_kernels;
 
 /* A state, kept between steps: [layers][rows][outer][units][unit_bytes]. A unit holds
- * `unit_positions` consecutive positions; unit_positions == 0: one unit, whatever the position (scans). Moving row a to row b copies, for each layer and outer index, the
- * units that hold the positions in use. */
+ * `unit_positions` consecutive positions; with unit_positions == 0 there is one unit, whatever the position
+ * (scans). Moving row a to row b copies, for each layer and outer index, the units that hold the positions in
+ * use. */
 typedef struct xf_abi_state {
   xf_abi_range name;
   uint64_t offset;       /* from the start of the session's states */

@@ -52,7 +52,6 @@ public:
   int32_t open() const { return open_; }
   const open_beam &beam(int32_t b) const { return now_[b]; }
   int32_t produced() const { return step_; } // tokens of the open beams
-  int32_t max_length() const { return max_length_; }
 
   // Scores and sorts the finished hypotheses, best first; returns how many there are.
   int32_t rank(double alpha);

@@ -132,7 +132,8 @@ void bind_outputs(const model &m, const entry_info &entry, std::span<const argum
     size_t place = place_of(entry, entry.outputs, given, position, "output");
     const tensor_info &tensor = entry.outputs[place];
     if (io[place] || !given.data)
-      fail(status::invalid_argument, "output '%s' %s", tensor.name.c_str(), io[place] ? "is given twice" : "has no data");
+      fail(status::invalid_argument, "output '%s' %s", tensor.name.c_str(),
+           io[place] ? "is given twice" : "has no data");
     int64_t shape[XF_ABI_MAX_RANK];
     shape_of(tensor, dims, shape);
     argument right{nullptr, tensor.dtype, static_cast<int32_t>(tensor.dim.size()), shape, nullptr};

@@ -70,8 +70,6 @@ public:
   const uint8_t *code() const { return code_; }
   int find_entry(std::string_view name) const;
 
-  // Rows of the states that belong to a search row, and to a sentence.
-  int64_t search_rows() const { return header_.generate.batch * header_.generate.beam; }
   // Bytes of a tensor for these dimension values.
   uint64_t bytes(const tensor_info &tensor, const int64_t *dims) const;
   std::string shape_text(const tensor_info &tensor) const;

@@ -50,7 +50,7 @@ int32_t vocabulary::find(std::string_view token) const {
 }
 
 text_codec::text_codec(const model &m, bool ids)
-    : text_(m.header().text), generate_(m.header().generate), source_(m.text(m.header().source_vocabulary)),
+    : ids_(ids), text_(m.header().text), generate_(m.header().generate), source_(m.text(m.header().source_vocabulary)),
       target_(m.text(m.header().target_vocabulary)),
       source_ids_(ids || text_.source_split == XF_ABI_IDS || source_.empty()),
       target_ids_(ids || text_.target_split == XF_ABI_IDS || target_.empty()),
@@ -141,9 +141,7 @@ void text_codec::decode(std::span<const int32_t> tokens, std::string &text) cons
 }
 
 void text_codec::append_label(int64_t label, std::string &text) const {
-  if (!target_ids_ && static_cast<size_t>(label) < target_.size())
-    text += target_.token(static_cast<size_t>(label));
-  else if (!target_.empty() && !source_ids_ && static_cast<size_t>(label) < target_.size())
+  if (!ids_ && static_cast<size_t>(label) < target_.size())
     text += target_.token(static_cast<size_t>(label));
   else
     text += std::to_string(label);

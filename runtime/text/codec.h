@@ -35,8 +35,6 @@ public:
   // `ids`: lines are ids whatever the image says.
   text_codec(const model &m, bool ids);
 
-  bool source_is_ids() const { return source_ids_; }
-  bool target_is_ids() const { return target_ids_; }
   // Tokens that encode() puts before and after the line's own.
   size_t prefix() const { return source_ids_ ? 0 : text_.prefix_count; }
   size_t suffix() const { return source_ids_ ? 0 : text_.suffix_count; }
@@ -53,6 +51,7 @@ private:
   int32_t lookup(std::string_view token) const;
   void encode_ids(std::string_view line, std::vector<int32_t> &tokens) const;
 
+  const bool ids_; // asked for, whatever the model
   const xf_abi_text &text_;
   const xf_abi_generate &generate_;
   vocabulary source_, target_;
