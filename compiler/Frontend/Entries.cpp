@@ -51,14 +51,13 @@ bool Evaluator::bindEntryParam(const Param &param, const ScopePtr &scope) {
   mlir::RankedTensorType type;
   if (!param.type) {
     // A result or parameter of an earlier entry.
-    for (EntryInfo &entry : entries) {
-      for (unsigned i = 0; i < entry.op.getFunctionType().getNumResults() && !type; ++i)
-        if (entry.op.getResultName(i) == param.name)
-          type = llvm::cast<mlir::RankedTensorType>(entry.op.getFunctionType().getResult(i));
-      for (unsigned i = 0; i < entry.op.getFunctionType().getNumInputs() && !type; ++i)
-        if (entry.op.getArgName(i) == param.name)
-          type = llvm::cast<mlir::RankedTensorType>(entry.op.getFunctionType().getInput(i));
-    }
+    bool known = false;
+    for (EntryInfo &entry : entries)
+      for (auto &[name, port] : entry.ports)
+        if (name == param.name && !std::exchange(known, true))
+          type = port;
+    if (known && !type)
+      return false; // its own error has been reported
     if (!type) {
       error(param.loc, "input '" + param.name + "' needs a type, because no earlier entry has a result or input of that name");
       return false;
@@ -73,7 +72,11 @@ bool Evaluator::bindEntryParam(const Param &param, const ScopePtr &scope) {
     std::vector<DimSize> shape;
     for (const DimExpr &dim : param.type->dims) {
       if (!dim.size) {
-        shape.push_back({mlir::ShapedType::kDynamic, ".."});
+        if (blockLeading.empty()) {
+          error(dim.loc, "an entry's inputs have a fixed number of dimensions; '..' stands in methods only");
+          return false;
+        }
+        shape.insert(shape.end(), blockLeading.begin(), blockLeading.end());
         continue;
       }
       std::optional<Binding> known;
@@ -149,9 +152,18 @@ void Evaluator::buildEntry(const InstanceRef &self, const Function &function) {
   } else {
     good = false;
   }
+  EntryInfo info{&function, entry, {}};
+  for (auto [name, argument] : llvm::zip(entryArgNames, entryBlock->getArguments()))
+    info.ports.push_back({name, llvm::cast<mlir::RankedTensorType>(argument.getType())});
+  for (const Param &param : function.params)
+    if (!llvm::is_contained(entryArgNames, param.name))
+      info.ports.push_back({param.name, {}});
   if (good || !results.empty())
-    finishEntry(entry, std::move(results), function.loc);
-  entries.push_back({&function, entry});
+    finishEntry(entry, results, function.loc);
+  auto types = entry.getFunctionType().getResults();
+  for (auto [i, target] : llvm::enumerate(function.results))
+    info.ports.push_back({target.name, i < types.size() ? llvm::cast<mlir::RankedTensorType>(types[i]) : mlir::RankedTensorType()});
+  entries.push_back(std::move(info));
 }
 
 /// Adds the return and gives the entry its type and names.
@@ -182,7 +194,7 @@ void Evaluator::finishEntry(mlir::xf::EntryOp entry, std::vector<std::pair<std::
   entry.setResAttrsAttr(builder.getArrayAttr(resultAttrs));
 }
 
-/// A block by itself: `apply` becomes the entry "apply". What `..` stands for is one dimension named "..".
+/// A block by itself: `apply` becomes the entry "apply". What `..` stands for is batch and positions, [B, S].
 void Evaluator::buildBlockEntry(const InstanceRef &self) {
   const Function *apply = findApply(*self.instance);
   if (!apply)
@@ -196,6 +208,13 @@ void Evaluator::buildBlockEntry(const InstanceRef &self) {
   llvm::SaveAndRestore body(inBody, true);
   auto scope = std::make_shared<Scope>();
   scope->parent = selfScope(self);
+  bool taken = false;
+  for (const Param &param : apply->params)
+    for (size_t i = 0; param.type && i < param.type->dims.size(); ++i)
+      if (const Expr *size = param.type->dims[i].size.get())
+        taken |= size->kind == ExprKind::Name && (size->text == "B" || size->text == "S");
+  for (const char *name : {"B", "S"})
+    blockLeading.push_back({mlir::ShapedType::kDynamic, std::string(name) + (taken ? "_" : "")});
   Args args;
   for (const Param &param : apply->params) {
     if (param.type && param.type->hasShape) {
@@ -218,7 +237,7 @@ void Evaluator::buildBlockEntry(const InstanceRef &self) {
     results.push_back({"result", value});
   }
   finishEntry(entry, std::move(results), apply->loc);
-  entries.push_back({apply, entry});
+  entries.push_back({apply, entry, {}});
 }
 
 /// An input without a declared shape takes that of the first parameter it is given to.
@@ -231,7 +250,7 @@ bool Evaluator::bindLazy(LazyInput &input, const TypeExpr &type, const ScopePtr 
         if (scope->leading)
           shape.insert(shape.end(), scope->leading->begin(), scope->leading->end());
         else
-          shape.push_back({mlir::ShapedType::kDynamic, ".."});
+          shape.insert(shape.end(), blockLeading.begin(), blockLeading.end());
         continue;
       }
       std::optional<Binding> known;

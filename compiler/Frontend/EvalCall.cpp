@@ -66,12 +66,14 @@ Value Evaluator::callFunction(const Function *function, const Expr *lambda, cons
     term->indices = &function->indices;
     term->function = function;
     term->scope = local;
+    scopes.push_back(local);
     return term;
   }
   case FunctionKind::Table: {
     auto table = std::make_shared<TableUse>();
     table->function = function;
     table->scope = local;
+    scopes.push_back(local);
     table->key = fmt::format("{}:{}:{}", function->name, function->loc.file, function->loc.line);
     if (scope->self)
       table->key += fmt::format("@{}", static_cast<const void *>(scope->self->instance));
@@ -163,7 +165,7 @@ bool Evaluator::bindParam(const Param &param, Value &value, const ScopePtr &loca
     return true;
   }
   if (type.name == "int")
-    return holds<int64_t>(value) || wrong("an integer");
+    return holds<int64_t>(value) || wrong(holds<double>(value) ? "an integer (divisions must be exact)" : "an integer");
   if (type.name == "float") {
     if (auto *i = getIf<int64_t>(value))
       value = static_cast<double>(*i);

@@ -7,7 +7,8 @@
 using namespace xf::frontend;
 
 namespace {
-constexpr uint64_t kMaxSteps = 20'000'000;
+constexpr uint64_t kMaxSteps = 1'000'000;
+constexpr int64_t kMaxElements = 10'000;
 }
 
 std::optional<Binding> Evaluator::lookup(const Scope *scope, llvm::StringRef name) {
@@ -55,12 +56,14 @@ Value Evaluator::eval(const Expr &expr, const ScopePtr &scope) {
   DepthGuard guard(*this);
   if (guard.tooDeep())
     return poison(expr.loc, "calls are too deeply nested; does a function or block use itself?");
-  if (++steps > kMaxSteps) {
-    if (steps == kMaxSteps + 1)
-      error(expr.loc, "the description takes too long to evaluate");
-    return Poison{};
-  }
-  return evalUncounted(expr, scope);
+  return spend(expr.loc) ? evalUncounted(expr, scope) : Value(Poison{});
+}
+
+/// False once the evaluation has taken too many steps: a few lines can ask for years.
+bool Evaluator::spend(Loc loc) {
+  if (++steps == kMaxSteps)
+    error(loc, "the description takes too long to evaluate");
+  return steps < kMaxSteps;
 }
 
 Value Evaluator::evalUncounted(const Expr &expr, const ScopePtr &scope) {
@@ -115,6 +118,7 @@ Value Evaluator::evalUncounted(const Expr &expr, const ScopePtr &scope) {
     auto closure = std::make_shared<Closure>();
     closure->lambda = &expr;
     closure->scope = scope;
+    scopes.push_back(scope);
     return closure;
   }
   case ExprKind::Scan:
@@ -187,7 +191,7 @@ Value Evaluator::evalList(const Expr &expr, const ScopePtr &scope) {
     auto count = asInt(eval(*operand->operands[1], scope), operand->operands[1]->loc, "the number of elements");
     if (!count)
       return Poison{};
-    if (*count < 0 || *count > 100'000)
+    if (*count < 0 || *count > 10 * kMaxElements)
       return poison(operand->operands[1]->loc, fmt::format("a list cannot have {} elements", *count));
     if (expr.operands.size() == 1) {
       list->element = value;
@@ -195,9 +199,9 @@ Value Evaluator::evalList(const Expr &expr, const ScopePtr &scope) {
       list->indexed = holds<std::shared_ptr<Spec>>(value);
       return list;
     }
-    list->elements.insert(list->elements.end(), *count, value);
-    if (list->elements.size() > 100'000)
+    if (*count + list->elements.size() > kMaxElements)
       return poison(expr.loc, "the list has too many elements");
+    list->elements.insert(list->elements.end(), *count, value);
   }
   return list;
 }
@@ -231,5 +235,8 @@ void Evaluator::note(Loc loc, const std::string &message) {
 }
 
 void Evaluator::noteValue(mlir::Value value, llvm::StringRef what) {
+  // A weight's turning says less than its declaration.
+  if (auto turned = value.getDefiningOp<mlir::xf::RearrangeOp>(); turned && isConstant(value))
+    value = turned.getX();
   note(locOf(value), (what + " " + mlir::xf::describeShape(llvm::cast<mlir::RankedTensorType>(value.getType())) + " comes from here").str());
 }

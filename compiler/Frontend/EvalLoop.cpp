@@ -5,8 +5,7 @@
 
 using namespace xf::frontend;
 
-namespace {
-void collectAssigned(const std::vector<Stmt> &body, std::vector<Target> &names) {
+void xf::frontend::collectAssigned(const std::vector<Stmt> &body, std::vector<Target> &names) {
   for (const Stmt &stmt : body) {
     if (stmt.kind == StmtKind::Assign || stmt.kind == StmtKind::For)
       for (const Target &target : stmt.targets)
@@ -16,7 +15,6 @@ void collectAssigned(const std::vector<Stmt> &body, std::vector<Target> &names) 
     collectAssigned(stmt.otherwise, names);
   }
 }
-} // namespace
 
 /// Element `index` of a list; the running index of a repeat for lists of equal elements only.
 Value Evaluator::elementAt(const List &list, Index index) {
@@ -39,11 +37,11 @@ Value Evaluator::elementAt(const List &list, Index index) {
 std::optional<Value> Evaluator::execFor(const Stmt &stmt, const ScopePtr &scope) {
   Value value = eval(*stmt.value, scope);
   if (isPoison(value))
-    return Poison{};
+    return poisonAssigned(stmt, scope);
   auto *list = getIf<std::shared_ptr<List>>(value);
   if (!list) {
     error(stmt.value->loc, describe(value) + " is no list; 'for' runs over a list of blocks, a list or range(n)");
-    return Poison{};
+    return poisonAssigned(stmt, scope);
   }
   if ((*list)->element) {
     if ((*list)->count > 0)
@@ -51,7 +49,7 @@ std::optional<Value> Evaluator::execFor(const Stmt &stmt, const ScopePtr &scope)
     return std::nullopt;
   }
   for (const Value &element : (*list)->elements) {
-    if (diagnostics.isFull() || ++steps > 20'000'000)
+    if (diagnostics.isFull() || !spend(stmt.loc))
       return Poison{};
     assign(stmt.targets, element, scope, stmt.loc);
     if (auto result = exec(stmt.body, scope))

@@ -17,8 +17,11 @@ std::optional<Value> Evaluator::exec(const std::vector<Stmt> &body, const ScopeP
       return eval(*stmt.value, scope);
     case StmtKind::If: {
       auto condition = asBool(eval(*stmt.value, scope), stmt.value->loc, "the condition");
-      if (!condition)
-        return Poison{};
+      if (!condition) {
+        if (auto result = poisonAssigned(stmt, scope))
+          return result;
+        break;
+      }
       if (auto result = exec(*condition ? stmt.body : stmt.otherwise, scope))
         return result;
       break;
@@ -34,6 +37,19 @@ std::optional<Value> Evaluator::exec(const std::vector<Stmt> &body, const ScopeP
     }
   }
   return std::nullopt;
+}
+
+/// After an error in the head of a statement: what its body would set is unknown, and so is the result if it returns.
+std::optional<Value> Evaluator::poisonAssigned(const Stmt &stmt, const ScopePtr &scope) {
+  std::vector<Target> assigned;
+  bool returns = false;
+  for (const std::vector<Stmt> *body : {&stmt.body, &stmt.otherwise}) {
+    collectAssigned(*body, assigned);
+    returns |= llvm::any_of(*body, [](const Stmt &each) { return each.kind == StmtKind::Return; });
+  }
+  for (const Target &target : assigned)
+    scope->set(target.name, Poison{}, target.loc);
+  return returns ? std::optional<Value>(Poison{}) : std::nullopt;
 }
 
 void Evaluator::assign(const std::vector<Target> &targets, Value value, const ScopePtr &scope, Loc loc) {

@@ -32,6 +32,9 @@ const Builtin *findShapeBuiltin(llvm::StringRef name);
 /// An operand of scalar code: an SSA value or a compile-time number.
 using Operand = std::variant<mlir::Value, int64_t, double, bool>;
 
+/// The variables that statements set, each once.
+void collectAssigned(const std::vector<Stmt> &body, std::vector<Target> &names);
+
 /// What is known about a dimension of the program.
 struct DimInfo {
   std::optional<int64_t> declared; // `S <= 80`
@@ -59,6 +62,7 @@ public:
   Value eval(const Expr &expr, const ScopePtr &scope);
   std::optional<Binding> lookup(const Scope *scope, llvm::StringRef name);
   Value rangeList(int64_t begin, int64_t end);
+  bool spend(Loc loc);
 
   // Calls (EvalCall.cpp).
   Value call(const Value &callee, Args args, Loc loc);
@@ -73,6 +77,7 @@ public:
   std::optional<Value> exec(const std::vector<Stmt> &body, const ScopePtr &scope);
   void assign(const std::vector<Target> &targets, Value value, const ScopePtr &scope, Loc loc);
   std::optional<Value> execFor(const Stmt &stmt, const ScopePtr &scope);
+  std::optional<Value> poisonAssigned(const Stmt &stmt, const ScopePtr &scope);
   void repeat(const Stmt &stmt, const List &list, const ScopePtr &scope);
   Value elementAt(const List &list, Index index);
 
@@ -98,7 +103,7 @@ public:
   void addWeight(Instance &instance, const Item &item, const Target &target, const ScopePtr &scope);
   Value makeMember(Instance &owner, const Value &value, const std::string &path, const std::string &symbol, const Indices &indices,
                    Loc loc);
-  const Parameter *makeParameter(std::string symbol, const std::string &path, llvm::ArrayRef<int64_t> counts,
+  const Parameter *makeParameter(const std::string &name, const std::string &path, llvm::ArrayRef<int64_t> counts,
                                  mlir::RankedTensorType type, Loc loc);
 
   // Element-wise code (Elementwise.cpp, Scalars.cpp).
@@ -182,11 +187,14 @@ public:
   struct EntryInfo {
     const Function *function = nullptr;
     mlir::xf::EntryOp op;
+    /// Its inputs and results; a null type if an error keeps it unknown.
+    std::vector<std::pair<std::string, mlir::RankedTensorType>> ports;
   };
   std::vector<EntryInfo> entries;
   std::string batchDim, sourceDim, targetDim; // of generate
   mlir::Block *entryBlock = nullptr;
   std::vector<std::string> entryArgNames;
+  std::vector<DimSize> blockLeading; // what `..` is in the inputs of a block that is compiled by itself
   std::vector<std::unique_ptr<LazyInput>> lazyInputs;
   std::vector<std::string> verboseNotes;
 
@@ -204,7 +212,7 @@ private:
   std::map<std::string, std::unique_ptr<Parameter>> parameters; // by path
   std::map<std::string, std::unique_ptr<Parameter>> tables;     // by key
   std::set<std::string> symbols;
-  std::vector<ScopePtr> scopes; // of files
+  std::vector<ScopePtr> scopes; // those that functions refer to; cleared in the end, as they may form circles
   std::vector<std::pair<mlir::xf::AttendOp, mlir::xf::AttendOp>> replaced; // attentions that got probabilities
 };
 

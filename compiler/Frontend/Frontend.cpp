@@ -6,6 +6,7 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
 #include "llvm/ADT/ScopeExit.h"
+#include "llvm/Support/ConvertUTF.h"
 
 using namespace xf::frontend;
 
@@ -110,6 +111,11 @@ mlir::OwningOpRef<mlir::ModuleOp> xf::compileDescription(mlir::MLIRContext &cont
     return {};
   }
   uint32_t id = sources.add(fileName.str(), text.str(), false);
+  const auto *begin = reinterpret_cast<const llvm::UTF8 *>(text.begin()), *end = reinterpret_cast<const llvm::UTF8 *>(text.end());
+  if (!llvm::isLegalUTF8String(&begin, end) || text.contains('\0')) {
+    diagnostics.error({}, (fileName + " is not UTF-8 text").str());
+    return {};
+  }
   file = Parser(tokenize(sources, id, diagnostics), diagnostics).parseFile();
   if (diagnostics.getErrorCount() > 0)
     return {};

@@ -32,7 +32,7 @@ Instance *Evaluator::instantiate(const Spec &spec, std::string path, std::string
     error(spec.loc, "blocks are too deeply nested; does '" + spec.block->name + "' contain itself?");
     return nullptr;
   }
-  if (instances.size() > 200'000) {
+  if (instances.size() > 50'000) {
     error(spec.loc, "the model has too many members");
     return nullptr;
   }
@@ -118,14 +118,14 @@ void Evaluator::addWeight(Instance &instance, const Item &item, const Target &ta
   }
   if (good) {
     std::string path = joined(instance.path, item.path.value_or(target.name));
-    auto *parameter = makeParameter(joined(instance.symbol, target.name), path, instance.counts, tensorOf(shape, element), target.loc);
+    auto *parameter = makeParameter(joined(instance.symbol, item.path.value_or(target.name)), path, instance.counts, tensorOf(shape, element), target.loc);
     if (parameter)
       binding.value = WeightRef{parameter, {}};
   }
   instance.members[target.name] = binding;
 }
 
-const Parameter *Evaluator::makeParameter(std::string symbol, const std::string &path, llvm::ArrayRef<int64_t> counts,
+const Parameter *Evaluator::makeParameter(const std::string &name, const std::string &path, llvm::ArrayRef<int64_t> counts,
                                           mlir::RankedTensorType type, Loc loc) {
   double elements = 1;
   for (int64_t size : type.getShape())
@@ -144,8 +144,9 @@ const Parameter *Evaluator::makeParameter(std::string symbol, const std::string 
     note(it->second->loc, "here it has shape " + mlir::xf::describeShape(it->second->type));
     return nullptr;
   }
+  std::string symbol = name;
   for (unsigned i = 2; !symbols.insert(symbol).second; ++i)
-    symbol = fmt::format("{}_{}", path, i);
+    symbol = fmt::format("{}.{}", name, i);
   auto parameter = std::make_unique<Parameter>();
   parameter->symbol = symbol;
   parameter->type = type;
@@ -169,7 +170,11 @@ void Evaluator::addMember(Instance &instance, const Item &item, const Target &ta
     binding.value = value; // another block's member under a name of its own
     binding.isOwn = false;
   } else if (!isPoison(value)) {
-    binding.value = makeMember(instance, value, joined(instance.path, name), joined(instance.symbol, target.name), indices, item.value->loc);
+    // Symbols are paths without the layers' numbers.
+    std::string symbol = name;
+    if (size_t brace = symbol.find("{i}"); brace != std::string::npos)
+      symbol = target.name;
+    binding.value = makeMember(instance, value, joined(instance.path, name), joined(instance.symbol, symbol), indices, item.value->loc);
   }
   instance.members[target.name] = binding;
 }

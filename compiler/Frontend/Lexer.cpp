@@ -67,8 +67,8 @@ private:
     } else if (c == '"') {
       string(token);
     } else if (!punctuation(token)) {
-      std::string shown = static_cast<unsigned char>(c) < 0x80 && llvm::isPrint(c) ? std::string(1, c) : "a byte that is not ASCII";
-      diagnostics.error(token.loc, "unexpected " + (shown.size() == 1 ? "'" + shown + "'" : shown));
+      bool ascii = static_cast<unsigned char>(c) < 0x80 && llvm::isPrint(c);
+      diagnostics.error(token.loc, ascii ? std::string("unexpected '") + c + "'" : "only comments and strings hold other characters than ASCII");
       do
         advance();
       while (pos < text.size() && (static_cast<unsigned char>(peek()) >= 0x80 || peek() == '\0'));

@@ -81,7 +81,9 @@ bool Evaluator::bindOptions(const Block &block, const ScopePtr &scope, Spec &spe
       good = false;
     }
     origin[name] = "--set";
-    given[name] = parseText(text);
+    auto param = llvm::find_if(block.params, [&](const Param &p) { return p.name == name; });
+    bool isString = param != block.params.end() && param->type && param->type->name == "string";
+    given[name] = isString ? Value(text) : parseText(text);
   }
   auto local = std::make_shared<Scope>();
   local->parent = scope;

@@ -2,7 +2,6 @@
 #include "compiler/Frontend/Parser.h"
 
 #include "llvm/ADT/ScopeExit.h"
-#include "llvm/ADT/StringSet.h"
 
 using namespace xf::frontend;
 
@@ -52,7 +51,6 @@ bool Parser::expectName(Target &target, llvm::StringRef what) {
 }
 
 void Parser::recover(size_t start, bool topLevel) {
-  static const llvm::StringSet<> keywords = {"return", "for", "if", "param", "entry", "block", "model", "table", "mask", "bias"};
   pos = std::max(pos, start);
   if (pos == start)
     take();
@@ -67,7 +65,7 @@ void Parser::recover(size_t start, bool topLevel) {
   for (; peek().kind != TokenKind::End; take()) {
     const Token &token = peek();
     bool begins = token.startsLine && braces <= 0 &&
-                  (others <= 0 || (isName() && (keywords.contains(token.text) || is("=", 1))));
+                  (others <= 0 || token.loc.column <= tokens[start].loc.column);
     if (topLevel ? token.startsLine && token.loc.column == 1 && isName() : begins)
       return;
     if (topLevel)

@@ -294,7 +294,7 @@ int64_t Evaluator::boundOf(llvm::StringRef dim) const {
     return *role;
   if (auto it = dims.find(dim.str()); it != dims.end() && (it->second.declared || it->second.table))
     return it->second.declared ? *it->second.declared : *it->second.table;
-  return dim == ".." ? kDefaultBatch * kDefaultLength : isBatch ? kDefaultBatch : kDefaultLength;
+  return isBatch ? kDefaultBatch : kDefaultLength;
 }
 
 /// Checks the limits, writes `xf.bounds`, and gives tables without a length as many rows as their dimensions need.

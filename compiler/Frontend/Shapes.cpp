@@ -85,7 +85,7 @@ bool Evaluator::bindShape(const TypeExpr &type, mlir::RankedTensorType actual, c
     error(loc, fmt::format("{} has shape {}, but its dimension {} must be {}{}, not {}", what, shape, d, name, wanted->str(), found.str()));
     if (dim.size->kind == ExprKind::Name)
       if (auto it = scope->names.find(dim.size->text); it != scope->names.end())
-        note(it->second.loc, dim.size->text + " is " + wanted->str() + " because of this argument");
+        note(it->second.loc, (dim.size->text == wanted->str() ? wanted->str() : dim.size->text + " = " + wanted->str()) + " comes from this argument");
     return false;
   }
   return true;

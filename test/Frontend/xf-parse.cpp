@@ -1,10 +1,37 @@
 // The frontend alone: prints the model IR of a description, or its errors. For tests.
-//   xf-parse FILE [--model NAME] [--set NAME=VALUE]… [--config FILE] [--limit NAME=N]… [--verbose] [--prefixes]
-// With --prefixes every prefix of the description is compiled; each must give IR or an error, and nothing is printed.
+//   xf-parse FILE [--model NAME] [--set NAME=VALUE]… [--config FILE] [--limit NAME=N]… [--verbose] [--split | --markdown]
+//            [--prefixes] [--mutations N]
+// --split compiles the parts between lines "// -----" one by one, with the lines' numbers of the whole; --markdown the
+// examples of a page, between "```xf" and "```".
+// --prefixes compiles every prefix of the description, --mutations N as many descriptions with random changes. Each must
+// give IR or an error; nothing is printed.
 #include "compiler/Frontend/Frontend.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/Support/MemoryBuffer.h"
+
+#include <random>
+
+/// Changes a description in one to four places: a piece is taken out, doubled, moved, or replaced by a token.
+static std::string mutate(const std::string &text, std::mt19937 &random) {
+  static const char *tokens[] = {"(", ")", "[", "]", "{", "}", ",", ":", "=", "->", "..", "@", "^", "/", "*", "-", "!", "&", "0", "1", "-1",
+                                 "1000000000000000000", "none", "x", "d", "T", "\"", "if", "for", "then", "else", "table", "mask", "scan",
+                                 "state", "yield", "return", "param", "entry", "attend", "positions", "inf", "2.5", ".T", "\n", ";", "as"};
+  std::string changed = text;
+  auto at = [&](size_t end) { return end == 0 ? 0 : random() % end; };
+  for (unsigned i = 0, count = 1 + random() % 4; i < count; ++i) {
+    size_t place = at(changed.size()), size = std::min<size_t>(changed.size() - place, 1 + at(12));
+    std::string piece = changed.substr(place, size);
+    switch (random() % 5) {
+    case 0: changed.erase(place, size); break;
+    case 1: changed.insert(place, piece); break;
+    case 2: changed.insert(at(changed.size()), piece); break;
+    case 3: changed.replace(place, size, tokens[at(std::size(tokens))]); break;
+    default: changed.insert(place, tokens[at(std::size(tokens))]); break;
+    }
+  }
+  return changed;
+}
 
 static std::string read(llvm::StringRef name) {
   auto buffer = llvm::MemoryBuffer::getFileOrSTDIN(name);
@@ -17,7 +44,8 @@ static std::string read(llvm::StringRef name) {
 int main(int argc, char **argv) {
   xf::FrontendOptions options;
   std::string file;
-  bool prefixes = false;
+  bool prefixes = false, split = false, markdown = false;
+  unsigned mutations = 0;
   for (int i = 1; i < argc; ++i) {
     llvm::StringRef arg = argv[i];
     auto value = [&] { return llvm::StringRef(i + 1 < argc ? argv[++i] : ""); };
@@ -37,24 +65,47 @@ int main(int argc, char **argv) {
       options.verbose = true;
     else if (arg == "--prefixes")
       prefixes = true;
+    else if (arg == "--split")
+      split = true;
+    else if (arg == "--markdown")
+      markdown = true;
+    else if (arg == "--mutations")
+      value().getAsInteger(10, mutations);
     else
       file = arg.str();
   }
   std::string text = read(file);
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
-  for (size_t size = 0; prefixes && size < text.size(); ++size) {
-    std::string messages;
+  std::mt19937 random(1);
+  for (size_t i = 0, count = prefixes ? text.size() : mutations; i < count; ++i) {
+    std::string messages, changed = prefixes ? text.substr(0, i) : mutate(text, random);
     llvm::raw_string_ostream os(messages);
-    auto module = xf::compileDescription(context, file, llvm::StringRef(text).take_front(size), options, os);
+    if (std::getenv("XF_PARSE_SHOW"))
+      llvm::errs() << "=====\n" << changed << '\n';
+    auto module = xf::compileDescription(context, file, changed, options, os);
     if (!module && messages.empty()) {
-      llvm::errs() << "the first " << size << " bytes fail without a message\n";
+      llvm::errs() << "fails without a message:\n" << changed << '\n';
       return 1;
     }
   }
-  auto module = xf::compileDescription(context, file, text, options, llvm::errs());
-  if (!module)
-    return 1;
-  if (!prefixes)
-    module->print(llvm::outs());
-  return 0;
+  int status = 0;
+  llvm::SmallVector<llvm::StringRef> parts = {text};
+  if (split) {
+    parts.clear();
+    llvm::StringRef(text).split(parts, "// -----\n");
+  }
+  if (markdown) {
+    parts.clear();
+    for (llvm::StringRef rest = llvm::StringRef(text).split("```xf\n").second; !rest.empty(); rest = rest.split("```xf\n").second)
+      parts.push_back(rest.split("```").first);
+  }
+  for (llvm::StringRef part : parts) {
+    // Empty lines in front keep the numbers.
+    size_t lines = llvm::StringRef(text.data(), part.data() - text.data()).count('\n');
+    auto module = xf::compileDescription(context, file, std::string(lines, '\n') + part.str(), options, llvm::errs());
+    status |= !module;
+    if (module && !prefixes && !mutations)
+      module->print(llvm::outs());
+  }
+  return status;
 }
