@@ -63,6 +63,11 @@ Value RegionVectorizer::emitOp(Operation *op) {
   SmallVector<Value> operands;
   for (Value operand : op->getOperands())
     operands.push_back(emit(operand));
+  // A vector division is dear; by a number that all lanes share it is a multiplication.
+  if (isa<arith::DivFOp>(op) && isVector(operands[0]) && !isVector(operands[1])) {
+    Value reciprocal = b.create<arith::DivFOp>(b.f32(1), operands[1]);
+    return b.create<arith::MulFOp>(operands[0], b.splat(reciprocal));
+  }
   bool anyVector = llvm::any_of(operands, isVector);
   if (isa<arith::IndexCastOp, arith::IndexCastUIOp>(op))
     return castIndex(op, operands[0]);

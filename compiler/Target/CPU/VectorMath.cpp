@@ -202,7 +202,23 @@ static Value power(CodeBuilder &b, Value x, Value y) {
   return choose(b, negative, choose(b, isWhole, mirrored, nan), result);
 }
 
+/// Integer division that rounds down, or up.
+static Value divideRounding(CodeBuilder &b, Value x, Value y, bool up) {
+  Type type = x.getType();
+  Value zero = integerLike(b, 0, type);
+  Value quotient = b.create<arith::DivSIOp>(x, y);
+  Value rest = b.create<arith::SubIOp>(x, b.create<arith::MulIOp>(quotient, y));
+  // Truncation went up where rest and divisor differ in sign, else down.
+  auto wrongSign = up ? arith::CmpIPredicate::sge : arith::CmpIPredicate::slt;
+  Value isWrong = b.create<arith::AndIOp>(
+      b.create<arith::CmpIOp>(arith::CmpIPredicate::ne, rest, zero),
+      b.create<arith::CmpIOp>(wrongSign, b.create<arith::XOrIOp>(rest, y), zero));
+  return choose(b, isWrong, b.create<arith::AddIOp>(quotient, integerLike(b, up ? 1 : -1, type)), quotient);
+}
+
 Value expandMath(CodeBuilder &b, Operation *op, ValueRange operands) {
+  if (isa<arith::FloorDivSIOp, arith::CeilDivSIOp>(op))
+    return divideRounding(b, operands[0], operands[1], isa<arith::CeilDivSIOp>(op));
   if (operands.empty() || !getElementTypeOrSelf(operands[0].getType()).isF32())
     return nullptr;
   Value x = operands[0];
@@ -222,6 +238,10 @@ Value expandMath(CodeBuilder &b, Operation *op, ValueRange operands) {
     // The largest number below a half, so that numbers just below one are not rounded up.
     Value half = b.create<math::CopySignOp>(constantLike(b, 0.49999997019767761, x), x);
     return b.create<math::TruncOp>(add(b, x, half));
+  }
+  if (isa<arith::RemFOp>(op)) {
+    Value whole = b.create<math::TruncOp>(b.create<arith::DivFOp>(x, operands[1]));
+    return sub(b, x, mul(b, whole, operands[1]));
   }
   if (isa<math::FmaOp>(op))
     return fusedMultiplyAdd(b, x, operands[1], operands[2]);

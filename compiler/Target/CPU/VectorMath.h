@@ -26,8 +26,8 @@ mlir::Value combine(CodeBuilder &b, mlir::xf::ReduceKind kind, mlir::Value value
 /// What changes no sum or maximum, as a scalar of `element`.
 mlir::Value identity(CodeBuilder &b, mlir::xf::ReduceKind kind, mlir::Type element);
 
-/// `op` of the math dialect on `operands` (vectors or scalars), if it is one that MLIR does not approximate well
-/// enough; else null.
+/// `op` on `operands` (vectors or scalars), if neither MLIR nor LLVM has code for it, or none that is accurate enough;
+/// else null.
 mlir::Value expandMath(CodeBuilder &b, mlir::Operation *op, mlir::ValueRange operands);
 
 } // namespace xf::cpu

@@ -269,6 +269,27 @@ INSTANTIATE_TEST_SUITE_P(
       return std::string(info.param.mask.name) + "_" + info.param.bias.name + "_" + std::to_string(info.index);
     });
 
+/// Queries and contexts whose elements are apart.
+TEST(AttendTest, StridedQueries) {
+  Case c{2, 2, 20, 32, kCausal, kNone, -1e9, false, false};
+  KernelHarness harness(text(c));
+  Problem problem(c, 1, 7, 7);
+  std::vector<float> apart(2 * problem.q.size()), context(7 * 2 * 32 * 3, -77.0f);
+  for (size_t i = 0; i < problem.q.size(); ++i)
+    apart[2 * i] = problem.q[i];
+  for (Isa isa : machineIsas()) {
+    auto op = harness.find<mlir::xf::AttendOp>();
+    Problem::Output expected = problem.run(harness.compile(op, isa, {llvm::SmallVector<int64_t>(12, 1)}), 1);
+    Kernel strided = harness.compile(op, isa, {{2, 1, 1, mlir::ShapedType::kDynamic}});
+    strided({view(apart, {1, 2, 7, 20}, {0, 40, 80, 2}), view(problem.packedKeys, {1, 2, 7, 20}, {0, kRoom * 20, 0, 1}),
+             view(problem.packedValues, {1, 2, 7, 32}, {0, 2 * kRoom * 16, kRoom * 16, 1}),
+             view(context, {1, 2, 7, 32}, {0, 96, 192, 3})});
+    for (size_t i = 0; i < expected.context.size(); ++i)
+      ASSERT_EQ(context[3 * i], expected.context[i]) << isaName(isa).str() << " element " << i;
+    EXPECT_EQ(context[1], -77.0f);
+  }
+}
+
 /// Keys behind a sentence's end change nothing, whether they are masked, bounded away or not there.
 TEST(AttendTest, PaddingChangesNothing) {
   Case c{2, 2, 8, 24, kTokens, kNone, -1e9, false, false};

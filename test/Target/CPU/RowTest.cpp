@@ -314,6 +314,11 @@ INSTANTIATE_TEST_SUITE_P(
                     Function{"%c = arith.constant 1.7 : f32\n%f = math.powf %x1, %c : f32", [](double x) { return std::pow(x, double(1.7f)); }, 0, 5000},
                     Function{"%c = arith.constant -3.0 : f32\n%f = math.powf %x1, %c : f32", [](double x) { return std::pow(x, -3); }, -3, 3},
                     Function{"%c = arith.constant 1.0e4 : f32\n%f = math.powf %c, %x1 : f32", [](double x) { return std::pow(1e4, x); }, -2, 2},
+                    Function{"%c = arith.constant 7.0 : f32\n%f = arith.remf %x1, %c : f32", [](double x) { return std::fmod(x, 7); }, -6.5, 6.5},
+                    Function{"%c = arith.constant -3 : i32\n%i = arith.fptosi %x1 : f32 to i32\n%d = arith.floordivsi %i, %c : i32\n%f = arith.sitofp %d : i32 to f32",
+                             [](double x) { return std::floor(std::trunc(x) / -3); }, -100, 100},
+                    Function{"%c = arith.constant 3 : i32\n%i = arith.fptosi %x1 : f32 to i32\n%d = arith.ceildivsi %i, %c : i32\n%f = arith.sitofp %d : i32 to f32",
+                             [](double x) { return std::ceil(std::trunc(x) / 3); }, -100, 100},
                     Function{"%f = math.round %x1 : f32", [](double x) { return std::round(x); }, -10, 10}));
 
 } // namespace
