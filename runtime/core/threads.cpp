@@ -41,7 +41,7 @@ void event_count::wait(uint32_t old, int spins) {
   sleepers_.fetch_sub(1, std::memory_order_seq_cst);
 }
 
-thread_pool::thread_pool(int threads, int cpus) : threads_(threads), spins_(threads <= cpus ? 4000 : 0) {
+thread_pool::thread_pool(int threads, int cpus) : threads_(threads), spins_(threads <= cpus ? 1000 : 0) {
   // Signals of the process are for the program's own threads.
   sigset_t all, before;
   sigfillset(&all);
