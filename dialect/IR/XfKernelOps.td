@@ -47,7 +47,7 @@ def Xf_ContractOp : Xf_Op<"contract", [Pure, SingleBlock]> {
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     $x `,` $weight `extras` `(` $extras `)` `maps` custom<IndexMaps>($maps) attr-dict `:`
-    type($x) `,` type($weight) `extras` `(` type($extras) `)` `->` type($result) $body
+    type($x) `,` type($weight) (`extras` `(` type($extras)^ `)`)? `->` type($result) $body
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{

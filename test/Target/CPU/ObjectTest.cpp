@@ -1,0 +1,134 @@
+#include "test/Target/CPU/KernelHarness.h"
+
+#include "compiler/Target/CPU/CodeBuilder.h"
+
+#include "llvm/Object/ObjectFile.h"
+
+using namespace xf::cpu;
+using namespace xf::cpu::test;
+
+namespace {
+
+/// Names that an object leaves to others, as llvm-nm -u lists them.
+std::vector<std::string> undefinedSymbols(llvm::MemoryBufferRef buffer) {
+  auto object = llvm::cantFail(llvm::object::ObjectFile::createObjectFile(buffer));
+  std::vector<std::string> names;
+  for (const llvm::object::SymbolRef &symbol : object->symbols())
+    if (llvm::cantFail(symbol.getFlags()) & llvm::object::SymbolRef::SF_Undefined)
+      if (llvm::StringRef name = llvm::cantFail(symbol.getName()); !name.empty())
+        names.push_back(name.str());
+  return names;
+}
+
+mlir::OwningOpRef<mlir::ModuleOp> parse(mlir::MLIRContext &context, llvm::StringRef text) {
+  loadCodeDialects(&context);
+  return mlir::parseSourceString<mlir::ModuleOp>(text, &context);
+}
+
+TEST(ObjectTest, NeedsNothingFromOutside) {
+  // Every function that a model can name, and loops that look like memset and memcpy.
+  KernelHarness harness(R"(
+    module attributes {xf.bounds = {B = 8 : i64}} {
+      xf.parameter @w : tensor<20x8xf32> path "w"
+      xf.entry @run(%x: tensor<?x8xf32, #xf.dims<"B", "">> {xf.name = "x"}) -> (tensor<?x20xf32, #xf.dims<"B", "">> {xf.name = "y"}) {
+        %w = xf.param @w : tensor<20x8xf32>
+        %y = xf.contract %x, %w extras() maps [] : tensor<?x8xf32, #xf.dims<"B", "">>, tensor<20x8xf32> -> tensor<?x20xf32, #xf.dims<"B", "">> {
+        ^bb0(%acc: f32):
+          %exp = math.exp %acc : f32
+          %tanh = math.tanh %exp : f32
+          %erf = math.erf %tanh : f32
+          %log = math.log %erf : f32
+          %sin = math.sin %log : f32
+          %cos = math.cos %sin : f32
+          %pow = math.powf %cos, %acc : f32
+          %sqrt = math.sqrt %pow : f32
+          %rsqrt = math.rsqrt %sqrt : f32
+          %floor = math.floor %rsqrt : f32
+          %fma = math.fma %floor, %acc, %exp : f32
+          xf.yield %fma : f32
+        }
+        xf.return %y : tensor<?x20xf32, #xf.dims<"B", "">>
+      }
+    })");
+  auto op = harness.find<mlir::xf::ContractOp>();
+  mlir::OwningOpRef<mlir::ModuleOp> module = parse(harness.context, R"(
+    llvm.func @plain(%to: !llvm.ptr, %from: !llvm.ptr, %count: i64) {
+      %zero = arith.constant 0 : i64
+      %one = arith.constant 1 : i64
+      %byte = arith.constant 0 : i8
+      scf.for %i = %zero to %count step %one : i64 {
+        %p = llvm.getelementptr %to[%i] : (!llvm.ptr, i64) -> !llvm.ptr, i8
+        llvm.store %byte, %p : i8, !llvm.ptr
+      }
+      scf.for %i = %zero to %count step %one : i64 {
+        %p = llvm.getelementptr %to[%i] : (!llvm.ptr, i64) -> !llvm.ptr, i8
+        %q = llvm.getelementptr %from[%i] : (!llvm.ptr, i64) -> !llvm.ptr, i8
+        %v = llvm.load %q : !llvm.ptr -> i8
+        llvm.store %v, %p : i8, !llvm.ptr
+      }
+      llvm.return
+    })");
+  ASSERT_TRUE(module);
+  for (Isa isa : kAllIsas)
+    ASSERT_TRUE(mlir::succeeded(
+        emitKernel(*module, ("kernel." + isaName(isa)).str(), op, {{1, 1, 1}}, isa, *harness.root)));
+  std::string error;
+  auto object = emitObject(*module, error);
+  ASSERT_TRUE(mlir::succeeded(object)) << error;
+  EXPECT_EQ(undefinedSymbols((*object)->getMemBufferRef()), std::vector<std::string>());
+  auto code = linkObject((*object)->getMemBufferRef(), error);
+  ASSERT_TRUE(mlir::succeeded(code)) << error;
+  for (const char *name : {"plain", "kernel.baseline", "kernel.avx2", "kernel.avx512"})
+    EXPECT_TRUE(code->symbols.contains(name)) << name;
+
+  MappedCode mapped(*code);
+  char to[100], from[100];
+  for (int i = 0; i < 100; ++i)
+    to[i] = 1, from[i] = static_cast<char>(i);
+  mapped.at<void (*)(char *, const char *, int64_t)>(code->symbols["plain"])(to, from, 99);
+  EXPECT_EQ(std::memcmp(to, from, 99), 0);
+  EXPECT_EQ(to[99], 1);
+}
+
+TEST(ObjectTest, LinkerNamesWhatIsMissing) {
+  mlir::MLIRContext context;
+  auto module = parse(context, R"(
+    llvm.func @elsewhere()
+    llvm.func @caller() {
+      llvm.call @elsewhere() : () -> ()
+      llvm.return
+    })");
+  std::string error;
+  auto object = emitObject(*module, error);
+  ASSERT_TRUE(mlir::succeeded(object)) << error;
+  EXPECT_TRUE(mlir::failed(linkObject((*object)->getMemBufferRef(), error)));
+  EXPECT_NE(error.find("'elsewhere'"), std::string::npos) << error;
+}
+
+TEST(ObjectTest, LinkerRefusesOtherFiles) {
+  std::string error;
+  EXPECT_TRUE(mlir::failed(linkObject(llvm::MemoryBufferRef("no object at all", "x"), error)));
+  EXPECT_FALSE(error.empty());
+}
+
+TEST(ObjectTest, EveryFunctionHasItsInstructionSet) {
+  mlir::MLIRContext context;
+  auto module = mlir::ModuleOp::create(mlir::UnknownLoc::get(&context));
+  mlir::OwningOpRef<mlir::ModuleOp> owner(module);
+  for (Isa isa : kAllIsas)
+    getMicroKernel(module, isa, 2, 1).setLinkage(mlir::LLVM::Linkage::External);
+  std::string error;
+  auto text = emitAssembly(module, error);
+  ASSERT_TRUE(mlir::succeeded(text)) << error;
+  auto bodyOf = [&](const std::string &name) {
+    size_t begin = text->find(name + ":");
+    return text->substr(begin, text->find(".size", begin) - begin);
+  };
+  EXPECT_EQ(bodyOf("xf.product.2x1.baseline").find("%ymm"), std::string::npos);
+  EXPECT_EQ(bodyOf("xf.product.2x1.baseline").find("fmadd"), std::string::npos);
+  EXPECT_NE(bodyOf("xf.product.2x1.avx2").find("%ymm"), std::string::npos);
+  EXPECT_EQ(bodyOf("xf.product.2x1.avx2").find("%zmm"), std::string::npos);
+  EXPECT_NE(bodyOf("xf.product.2x1.avx512").find("%zmm"), std::string::npos);
+}
+
+} // namespace
