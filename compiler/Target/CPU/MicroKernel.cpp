@@ -8,13 +8,14 @@ using namespace mlir;
 
 namespace xf::cpu {
 
-/// Passes of the loop over k that are written out, for fewer jumps and address updates.
-static constexpr int64_t kUnroll = 4;
+/// Passes of the loop over k that are written out. Small tiles save jumps and address updates; in large ones they cost
+/// nothing, and more passes would only tempt LLVM to load rows early and spill them.
+static int64_t unrolling(int64_t chains) { return chains < 8 ? 4 : 1; }
 
 namespace {
 class MicroKernel {
 public:
-  MicroKernel(CodeBuilder &b, int64_t rows, int64_t panels) : b(b), rows(rows), panels(panels) {}
+  MicroKernel(CodeBuilder &b, int64_t rows, int64_t panels) : b(b), rows(rows), panels(panels), unroll(unrolling(rows * panels)) {}
 
   void emit() {
     Type f32 = b.getF32Type();
@@ -26,18 +27,19 @@ public:
       panelStart.push_back(b.at(panel, b.mul(panelStride, i), f32));
 
     SmallVector<Value> sums(rows * panels, b.splatF32(0.0));
-    Value whole = b.sub(depth, b.rem(depth, b.i64(kUnroll)));
-    sums = b.loop(b.i64(0), whole, kUnroll, sums, [&](Value k, ValueRange carried) {
+    Value whole = b.sub(depth, b.rem(depth, b.i64(unroll)));
+    sums = b.loop(b.i64(0), whole, unroll, sums, [&](Value k, ValueRange carried) {
       SmallVector<Value> next(carried);
-      for (int64_t u = 0; u < kUnroll; ++u)
+      for (int64_t u = 0; u < unroll; ++u)
         step(k, u, next);
       return next;
     });
-    sums = b.loop(whole, depth, 1, sums, [&](Value k, ValueRange carried) {
-      SmallVector<Value> next(carried);
-      step(k, 0, next);
-      return next;
-    });
+    if (unroll > 1)
+      sums = b.loop(whole, depth, 1, sums, [&](Value k, ValueRange carried) {
+        SmallVector<Value> next(carried);
+        step(k, 0, next);
+        return next;
+      });
 
     for (int64_t row = 0; row < rows; ++row)
       for (int64_t i = 0; i < panels; ++i)
@@ -61,7 +63,7 @@ private:
   }
 
   CodeBuilder &b;
-  int64_t rows, panels;
+  int64_t rows, panels, unroll;
   SmallVector<Value> rowStart, panelStart;
 };
 } // namespace
