@@ -1,6 +1,7 @@
 // Values, dimensions, compiled regions, and the walk over a block.
 #include "compiler/Reference/Machine.h"
 
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -114,10 +115,13 @@ llvm::Error Machine<T>::bind(Compiled &compiled) {
 
 template <typename T>
 llvm::Expected<int64_t> Machine<T>::scalar(mlir::Value value) {
-  auto it = scalars.find(value);
-  if (it == scalars.end())
-    return makeError("a scalar value is used before it is computed");
-  return it->second;
+  if (auto it = scalars.find(value); it != scalars.end())
+    return it->second;
+  // A constant may stand outside what runs: folding moves those of a weight's region to the module.
+  llvm::APInt constant;
+  if (mlir::matchPattern(value, mlir::m_ConstantInt(&constant)))
+    return constant.getSExtValue();
+  return makeError("a scalar value is used before it is computed");
 }
 
 template <typename T>
