@@ -1,5 +1,6 @@
 // attend(…) and the masks and biases in it: functions of positions, tensors, and both joined.
 #include "compiler/Frontend/Evaluator.h"
+#include "compiler/Frontend/Hoist.h"
 
 #include "llvm/Support/SaveAndRestore.h"
 #include <cmath>
@@ -180,16 +181,19 @@ Value Evaluator::attend(Args &args, Loc loc) {
     llvm::SmallVector<Scalar> positions;
     for (const DimSize &range : ranges)
       positions.push_back({block.addArgument(builder.getIndexType(), at(loc)), range});
-    mlir::OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToEnd(&block);
-    mlir::Value total;
-    for (const Value &term : terms) {
-      mlir::Value part = evalTerm(term, positions, bias, places[bias ? 4 : 3]);
-      if (!part)
-        return Poison{};
-      total = total ? emitBinary(bias ? "+" : "&", total, part, loc) : part;
+    {
+      mlir::OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPointToEnd(&block);
+      mlir::Value total;
+      for (const Value &term : terms) {
+        mlir::Value part = evalTerm(term, positions, bias, places[bias ? 4 : 3]);
+        if (!part)
+          return Poison{};
+        total = total ? emitBinary(bias ? "+" : "&", total, part, loc) : part;
+      }
+      mlir::xf::YieldOp::create(builder, at(loc), total);
     }
-    mlir::xf::YieldOp::create(builder, at(loc), total);
+    hoistTensors(block, builder);
   }
   return Tensor{builder.create(state)->getResult(0)};
 }

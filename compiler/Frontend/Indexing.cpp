@@ -117,13 +117,17 @@ Value Evaluator::indexTensor(mlir::Value x, const Expr &expr, const ScopePtr &sc
   }
   if (llvm::none_of(dropped, [](bool b) { return b; }))
     return Tensor{x};
+  // A single element is a tensor of one element.
+  if (llvm::all_of(dropped, [](bool b) { return b; })) {
+    dropped[rank - 1] = false;
+    if (rank == 1)
+      return Tensor{x};
+  }
   std::string left, right;
   for (int64_t d = 0; d < rank; ++d) {
     left += dropped[d] ? " 1" : fmt::format(" d{}", d);
     right += dropped[d] ? "" : fmt::format(" d{}", d);
   }
-  if (right.empty())
-    return poison(expr.loc, "a tensor's single element is no tensor");
   return rearrange(x, left.substr(1) + " ->" + right, {}, expr.loc);
 }
 

@@ -145,7 +145,7 @@ ExprPtr Parser::parseBinary(unsigned level) {
 }
 
 ExprPtr Parser::parseUnary() {
-  if (isKeyword("if"))
+  if (isKeyword("if") || isLambda()) // as a last operand: x + if c then a else b
     return parseExpr();
   if (!is("-") && !is("!"))
     return parsePower();

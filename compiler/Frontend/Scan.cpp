@@ -1,5 +1,6 @@
 // scan t along T { state c = 0; c = …; yield … }: a recurrence over elements becomes one xf.scan.
 #include "compiler/Frontend/Evaluator.h"
+#include "compiler/Frontend/Hoist.h"
 
 #include "llvm/Support/SaveAndRestore.h"
 #include <fmt/format.h>
@@ -93,6 +94,7 @@ Value Evaluator::scan(const Expr &expr, const ScopePtr &scope) {
     }
     mlir::xf::YieldOp::create(builder, at(expr.loc), yields);
   }
+  hoistTensors(*state.body, builder);
   if (state.inputs.empty())
     return poison(expr.loc, "the scan reads no tensor");
   auto shape = broadcast(state.inputs, expr.loc);
