@@ -27,7 +27,7 @@ static DType fileType(const Tensor &tensor) {
 template <typename T, typename From>
 static bool writeAs(std::FILE *file, const std::vector<From> &values) {
   std::vector<T> converted(values.begin(), values.end());
-  return std::fwrite(converted.data(), sizeof(T), converted.size(), file) == converted.size();
+  return converted.empty() || std::fwrite(converted.data(), sizeof(T), converted.size(), file) == converted.size();
 }
 
 static bool writeData(std::FILE *file, const Tensor &tensor) {
