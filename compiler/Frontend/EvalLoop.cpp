@@ -72,6 +72,10 @@ void Evaluator::repeat(const Stmt &stmt, const List &list, const ScopePtr &scope
     if (it == before.end())
       continue;
     Value value = force(it->second.value, it->second.loc);
+    if (holds<LazyInput *>(value)) {
+      asTensor(value, stmt.loc, "");
+      return (void)poisonAssigned(stmt, scope);
+    }
     if (auto *tensor = getIf<Tensor>(value)) {
       carried.push_back(target);
       inits.push_back(tensor->value);

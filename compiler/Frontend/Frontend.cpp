@@ -65,7 +65,12 @@ mlir::OwningOpRef<mlir::ModuleOp> Evaluator::run(const File &library, const File
     for (const ScopePtr &each : scopes)
       each->names.clear();
   });
-  const Block *model = chooseModel(file);
+  // A block of the library by itself, unless the description has one of that name.
+  auto named = [&](auto &block) { return block->name == options.model; };
+  bool fromLibrary = llvm::none_of(file.blocks, named) && llvm::any_of(library.blocks, named);
+  const Block *model = chooseModel(fromLibrary ? library : file);
+  if (fromLibrary)
+    scope = base;
   Spec spec;
   if (!model || !bindOptions(*model, scope, spec))
     return {};

@@ -12,15 +12,20 @@ mlir::RankedTensorType typeOf(mlir::Value value) { return llvm::cast<mlir::Ranke
 
 /// Whether a value depends on parameters only.
 bool Evaluator::isConstant(mlir::Value value) {
-  mlir::Operation *op = value.getDefiningOp();
-  if (!op)
-    return false;
-  if (llvm::isa<mlir::xf::ParamOp>(op))
-    return true;
-  if (!llvm::isa<mlir::xf::RearrangeOp, mlir::xf::SliceOp, mlir::xf::ConcatOp, mlir::xf::MapOp, mlir::xf::ReduceOp>(op) ||
-      op->getNumOperands() == 0)
-    return false;
-  return llvm::all_of(op->getOperands(), [&](mlir::Value operand) { return isConstant(operand); });
+  llvm::SmallVector<mlir::Value> open = {value};
+  llvm::SmallPtrSet<mlir::Operation *, 16> seen;
+  while (!open.empty()) {
+    mlir::Operation *op = open.pop_back_val().getDefiningOp();
+    if (!op)
+      return false;
+    if (llvm::isa<mlir::xf::ParamOp>(op) || !seen.insert(op).second)
+      continue;
+    if (!llvm::isa<mlir::xf::RearrangeOp, mlir::xf::SliceOp, mlir::xf::ConcatOp, mlir::xf::MapOp, mlir::xf::ReduceOp>(op) ||
+        op->getNumOperands() == 0)
+      return false;
+    llvm::append_range(open, op->getOperands());
+  }
+  return true;
 }
 
 Value Evaluator::transpose(const Value &value, Loc loc) {
