@@ -1,11 +1,13 @@
 // The kernel of xf.attend. A task is a few query rows of one head of one sentence: products with the keys into a strip
-// of scratch that stays in L1 or L2, softmax in place, product with the values. Threads take contiguous ranges of tasks.
+// of scratch that stays in L1 or L2, softmax in place, product with the values. Where a sentence has one query only, as in
+// a decoder's step, a task is a few heads' query instead. Threads take contiguous ranges of tasks.
 //
 // An element of the context is one chain of multiply-adds over ascending keys, and masked keys have probability 0, so
 // that neither the rows beside it nor keys behind its own end change its bits.
 #include "compiler/Target/CPU/AttendScores.h"
 #include "compiler/Target/CPU/BlockProduct.h"
 #include "compiler/Target/CPU/Chunks.h"
+#include "compiler/Target/CPU/HeadProduct.h"
 
 using namespace mlir;
 using namespace mlir::xf;
@@ -40,33 +42,42 @@ public:
   AttendEmitter(KernelBuilder &b, AttendOp op, const KernelRequest &request)
       : b(b), op(op), request(request), scores(b, op, request), layout(op, largestKeys(op, request.root), largestTile(b.isa()).rows),
         q(request.viewOf(op.getQ())), k(request.viewOf(op.getK())), v(request.viewOf(op.getV())), out(request.resultView()),
-        width(typeOf(op.getQ()).getDimSize(3)), valueWidth(typeOf(op.getV()).getDimSize(3)) {}
+        width(typeOf(op.getQ()).getDimSize(3)), valueWidth(typeOf(op.getV()).getDimSize(3)),
+        heads(typeOf(op.getQ()).getDimSize(1)), ratio(heads / typeOf(op.getK()).getDimSize(1)),
+        together(headsTogether(b.isa(), heads, ratio, width)) {}
 
   void emit();
 
 private:
-  /// A few query rows of one head.
+  /// A few query rows of one head, from `first` on; or, `byHead`, the only query of a few heads from `head` on.
   struct Block {
+    bool byHead;
     Value batch, head, first, rows; // i64
-    Value keys, values;             // addresses of the head's panels
+    Value keys, values;             // addresses of the (first) head's panels
   };
 
+  void emitTasks(bool byHead);
   void emitBlock(const Block &block);
   Value headStart(unsigned view, Value tensor, const Block &block);
   Value findEnds(const Block &block);
   void multiplyKeys(const Block &block, Value end);
-  void multiplyValues(const Block &block, Value firstRow, Value rows, Value end);
+  void multiplyValues(const Block &block, std::optional<Value> onlyRow, Value end);
   void storeProbabilities(const Block &block, Value row);
   void emitRowWithoutKeys(const Block &block, Value row);
 
   Value strip(Value row) { return b.at(b.scratch(), b.mul(row, layout.stripRow), b.getF32Type()); }
   /// A row of `tensor`, of which view `view` is.
   Value rowAddress(unsigned view, const Block &block, Value row) {
-    Value offset = b.add(b.mul(block.batch, b.stride(view, 0)), b.mul(block.head, b.stride(view, 1)));
-    offset = b.add(offset, b.mul(b.add(block.first, row), b.stride(view, 2)));
-    return b.at(b.data(view), offset, b.getF32Type());
+    Query at = query(block, row);
+    Value offset = b.add(b.mul(at.batch, b.stride(view, 0)), b.mul(at.head, b.stride(view, 1)));
+    return b.at(b.data(view), b.add(offset, b.mul(at.position, b.stride(view, 2))), b.getF32Type());
   }
-  Query query(const Block &block, Value row) { return {block.batch, block.head, b.add(block.first, row)}; }
+  Query query(const Block &block, Value row) {
+    if (block.byHead)
+      return {block.batch, b.add(block.head, row), block.first};
+    return {block.batch, block.head, b.add(block.first, row)};
+  }
+  void copyQueries(const Block &block, Value target);
 
   KernelBuilder &b;
   AttendOp op;
@@ -74,24 +85,34 @@ private:
   AttendScores scores;
   ScratchLayout layout;
   unsigned q, k, v, out;
-  int64_t width, valueWidth;
+  int64_t width, valueWidth, heads;
+  int64_t ratio;    // query heads that share keys and values
+  int64_t together; // heads in a task where there is one query
   Value keyCount, ends; // `ends` is where the rows' ends are kept, if they differ
 };
 
 void AttendEmitter::emit() {
   keyCount = b.size(k, 2);
-  int64_t rows = largestTile(b.isa()).rows;
-  ends = b.stack(b.i64Type(), rows);
-  Value heads = b.i64(typeOf(op.getQ()).getDimSize(1)), queries = b.size(q, 2);
-  Value blocks = b.ceilDiv(queries, rows);
-  auto [first, end] = b.share(b.mul(b.mul(b.size(q, 0), heads), blocks));
+  ends = b.stack(b.i64Type(), largestTile(b.isa()).rows);
+  if (together == 1)
+    return emitTasks(false);
+  b.ifElse(
+      b.equal(b.size(q, 2), b.i64(1)), [&] { emitTasks(true); }, [&] { emitTasks(false); });
+}
+
+void AttendEmitter::emitTasks(bool byHead) {
+  int64_t rows = byHead ? together : largestTile(b.isa()).rows;
+  Value queries = b.size(q, 2), blocks = byHead ? b.i64(1) : b.ceilDiv(queries, rows);
+  Value headBlocks = b.i64(byHead ? heads / together : heads);
+  auto [first, end] = b.share(b.mul(b.mul(b.size(q, 0), headBlocks), blocks));
   b.loop(first, end, 1, [&](Value task) {
     Block block;
-    Value head = b.div(task, blocks);
-    block.first = b.mul(b.rem(task, blocks), rows);
-    block.rows = b.min(b.i64(rows), b.sub(queries, block.first));
-    block.batch = b.div(head, heads);
-    block.head = b.rem(head, heads);
+    block.byHead = byHead;
+    Value head = byHead ? task : b.div(task, blocks);
+    block.first = byHead ? b.i64(0) : b.mul(b.rem(task, blocks), rows);
+    block.rows = byHead ? b.i64(rows) : b.min(b.i64(rows), b.sub(queries, block.first));
+    block.batch = b.div(head, headBlocks);
+    block.head = b.mul(b.rem(head, headBlocks), byHead ? together : 1);
     block.keys = headStart(k, op.getK(), block);
     block.values = headStart(v, op.getV(), block);
     emitBlock(block);
@@ -103,7 +124,7 @@ Value AttendEmitter::headStart(unsigned view, Value tensor, const Block &block) 
   Value row = block.batch;
   if (auto slots = request.slotsOf(tensor))
     row = b.toI64(b.load(b.getI32Type(), b.at(b.data(*slots), b.mul(row, b.stride(*slots, 0)), b.getI32Type())));
-  Value head = b.div(block.head, b.i64(typeOf(op.getQ()).getDimSize(1) / typeOf(tensor).getDimSize(1)));
+  Value head = b.div(block.head, b.i64(ratio));
   Value offset = b.add(b.mul(row, b.stride(view, 0)), b.mul(head, b.stride(view, 1)));
   return b.at(b.data(view), offset, b.getF32Type());
 }
@@ -130,7 +151,7 @@ void AttendEmitter::emitBlock(const Block &block) {
     Value bit = b.create<arith::ShLIOp>(b.i64(1), row);
     return {b.create<arith::SelectOp>(any, carried[0], b.create<arith::OrIOp>(carried[0], bit))};
   })[0];
-  multiplyValues(block, b.i64(0), block.rows, end);
+  multiplyValues(block, std::nullopt, end);
   if (!scores.mayLackKeys())
     return;
   b.ifThen(b.less(b.i64(0), lacking), [&] {
@@ -141,35 +162,57 @@ void AttendEmitter::emitBlock(const Block &block) {
   });
 }
 
-void AttendEmitter::multiplyKeys(const Block &block, Value end) {
+/// Copies the block's queries to rows of scratch.
+void AttendEmitter::copyQueries(const Block &block, Value target) {
   Type f32 = b.getF32Type();
-  Value rows = rowAddress(q, block, b.i64(0)), rowStride = b.stride(q, 2);
-  if (request.access.lastStride[q] != 1) {
-    Value copy = b.at(b.scratch(), layout.query, f32);
-    b.loop(b.i64(0), block.rows, 1, [&](Value row) {
-      Value from = rowAddress(q, block, row), to = b.at(copy, b.mul(row, layout.queryRow), f32);
-      forChunks(b, b.i64(width), ValueRange(), [&](Value offset, Value count, ValueRange) -> SmallVector<Value> {
-        Value element = b.at(from, b.mul(offset, b.stride(q, 3)), f32);
-        b.storeVector(b.loadStrided(f32, element, request.access.lastStride[q], b.stride(q, 3), count), b.at(to, offset, f32));
-        return {};
-      });
+  int64_t stride = request.access.lastStride[q];
+  b.loop(b.i64(0), block.rows, 1, [&](Value row) {
+    Value from = rowAddress(q, block, row), to = b.at(target, b.mul(row, layout.queryRow), f32);
+    forChunks(b, b.i64(width), ValueRange(), [&](Value offset, Value count, ValueRange) -> SmallVector<Value> {
+      Value element = b.at(from, b.mul(offset, b.stride(q, 3)), f32);
+      b.storeVector(b.loadStrided(f32, element, stride, b.stride(q, 3), count), b.at(to, offset, f32));
+      return {};
     });
-    rows = copy, rowStride = b.i64(layout.queryRow);
-  }
-  b.create<LLVM::CallOp>(getBlockProduct(b.module(), b.isa()),
-                         ValueRange{block.rows, rows, rowStride, block.keys, b.i64(width * kLanes), b.scratch(),
-                                    b.i64(layout.stripRow), b.i64(width), b.ceilDiv(end, kLanes)});
+  });
 }
 
-/// The context of `rows` rows, from probabilities of the first `end` keys.
-void AttendEmitter::multiplyValues(const Block &block, Value firstRow, Value rows, Value end) {
+void AttendEmitter::multiplyKeys(const Block &block, Value end) {
+  Value copy = b.at(b.scratch(), layout.query, b.getF32Type()), panels = b.ceilDiv(end, kLanes);
+  bool isCopied = block.byHead || request.access.lastStride[q] != 1;
+  if (isCopied)
+    copyQueries(block, copy);
+  if (block.byHead) {
+    emitHeadProduct(b, {together, ratio, copy, layout.queryRow, block.keys, b.stride(k, 1), b.i64(width * kLanes),
+                        b.scratch(), layout.stripRow, b.i64(width), panels});
+    return;
+  }
+  Value rows = isCopied ? copy : rowAddress(q, block, b.i64(0));
+  Value rowStride = isCopied ? b.i64(layout.queryRow) : b.stride(q, 2);
+  b.create<LLVM::CallOp>(getBlockProduct(b.module(), b.isa()),
+                         ValueRange{block.rows, rows, rowStride, block.keys, b.i64(width * kLanes), b.scratch(),
+                                    b.i64(layout.stripRow), b.i64(width), panels});
+}
+
+/// The context of all rows or one of them, from probabilities of the first `end` keys.
+void AttendEmitter::multiplyValues(const Block &block, std::optional<Value> onlyRow, Value end) {
   Type f32 = b.getF32Type();
-  bool direct = valueWidth % kLanes == 0 && request.access.lastStride[out] == 1;
+  Value firstRow = onlyRow.value_or(b.i64(0)), rows = onlyRow ? b.i64(1) : block.rows;
+  bool allHeads = block.byHead && !onlyRow;
+  bool direct = !allHeads && valueWidth % kLanes == 0 && request.access.lastStride[out] == 1;
   Value target = direct ? rowAddress(out, block, firstRow) : b.at(b.scratch(), layout.context, f32);
   Value targetStride = direct ? b.stride(out, 2) : b.i64(layout.contextRow);
-  b.create<LLVM::CallOp>(getBlockProduct(b.module(), b.isa()),
-                         ValueRange{rows, strip(firstRow), b.i64(layout.stripRow), block.values, b.stride(v, 2), target,
-                                    targetStride, end, b.i64(roundUp(valueWidth) / kLanes)});
+  Value panels = b.i64(roundUp(valueWidth) / kLanes);
+  if (allHeads) {
+    emitHeadProduct(b, {together, ratio, b.scratch(), layout.stripRow, block.values, b.stride(v, 1), b.stride(v, 2),
+                        target, layout.contextRow, end, panels});
+  } else {
+    Value values = block.values;
+    if (block.byHead)
+      values = b.at(values, b.mul(b.div(firstRow, b.i64(ratio)), b.stride(v, 1)), f32);
+    b.create<LLVM::CallOp>(getBlockProduct(b.module(), b.isa()),
+                           ValueRange{rows, strip(firstRow), b.i64(layout.stripRow), values, b.stride(v, 2), target,
+                                      targetStride, end, panels});
+  }
   if (direct)
     return;
   b.loop(b.i64(0), rows, 1, [&](Value row) {
@@ -200,7 +243,7 @@ void AttendEmitter::emitRowWithoutKeys(const Block &block, Value row) {
   Value probability = b.splat(scores.rowWithoutKeys(keyCount));
   b.loop(b.i64(0), keyCount, kLanes, [&](Value offset) { b.storeVector(probability, b.at(strip(row), offset, f32)); });
   storeProbabilities(block, row);
-  multiplyValues(block, row, b.i64(1), keyCount);
+  multiplyValues(block, row, keyCount);
 }
 
 } // namespace

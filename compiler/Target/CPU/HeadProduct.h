@@ -1,0 +1,27 @@
+// Products of one row a head, for the steps of a decoder: several heads together, since one row's chain of
+// multiply-adds alone would leave the processor waiting for each result.
+#ifndef XF_COMPILER_TARGET_CPU_HEADPRODUCT_H
+#define XF_COMPILER_TARGET_CPU_HEADPRODUCT_H
+
+#include "compiler/Target/CPU/CodeBuilder.h"
+
+namespace xf::cpu {
+
+/// How many of `heads` heads of `width` columns to take together, if `ratio` of them share keys and values.
+int64_t headsTogether(Isa isa, int64_t heads, int64_t ratio, int64_t width);
+
+/// C[h, n] = Σ_k A[h, k] * B[h / ratio][n/16][k][n%16] for `heads` heads, k ascending from 0. Strides in floats.
+struct HeadProduct {
+  int64_t heads, ratio;
+  mlir::Value a;
+  int64_t aStride;
+  mlir::Value b, headStride, panelStride;
+  mlir::Value c;
+  int64_t cStride;
+  mlir::Value depth, panels;
+};
+void emitHeadProduct(CodeBuilder &b, const HeadProduct &product);
+
+} // namespace xf::cpu
+
+#endif // XF_COMPILER_TARGET_CPU_HEADPRODUCT_H
