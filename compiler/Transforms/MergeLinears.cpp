@@ -50,8 +50,9 @@ void merge(ArrayRef<LinearOp> linears) {
                                 builder.getI64IntegerAttr(axis), builder.getI64IntegerAttr(start), builder.getI64IntegerAttr(1));
     start += linear.getResult().getType().getShape().back();
     linear.replaceAllUsesWith(part.getResult());
-    linear->erase();
   }
+  for (LinearOp linear : linears)
+    linear->erase();
 }
 
 struct MergeLinears : ::xf::impl::XfMergeLinearsBase<MergeLinears> {

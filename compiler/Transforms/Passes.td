@@ -67,4 +67,11 @@ def XfMaterializeViews : Pass<"xf-materialize-views", "::mlir::ModuleOp"> {
   }];
 }
 
+def XfSinkConstants : Pass<"xf-sink-constants", "::mlir::ModuleOp"> {
+  let summary = "Put constants inside the kernel regions that read them";
+  let description = [{
+    Canonicalisation moves constants out of regions. A kernel is emitted from its op alone, so they move back in.
+  }];
+}
+
 #endif // XF_TRANSFORMS_PASSES_TD

@@ -121,7 +121,8 @@ private:
       for (size_t part : {1, 2, 1})
         for (size_t i = 0; i < carried; ++i)
           next.push_back(args[part * carried + i]);
-      scf::YieldOp::create(builder, loc, next);
+      if (carried > 0) // a loop that carries nothing has its terminator already
+        scf::YieldOp::create(builder, loc, next);
     }
     for (size_t i = 0; i < carried; ++i)
       pointers[repeat.getResult(i)] = loop.getResult(i);

@@ -1,0 +1,139 @@
+#include "compiler/Pipelines/Compile.h"
+
+#include "compiler/Conversion/XfToLLVM/Plan.h"
+#include "compiler/Import/Error.h"
+#include "compiler/Pipelines/Pipelines.h"
+#include "compiler/Target/Link/Artefact.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/Verifier.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/ToolOutputFile.h"
+
+using namespace mlir;
+using namespace mlir::xf;
+
+namespace xf {
+namespace {
+
+llvm::Error writeText(StringRef path, StringRef text) {
+  std::error_code code;
+  llvm::ToolOutputFile file(path, code, llvm::sys::fs::OF_None);
+  if (code)
+    return makeError("{}: {}", path.str(), code.message());
+  file.os() << text;
+  file.os().flush();
+  if (file.os().has_error()) {
+    auto error = makeError("{}: {}", path.str(), file.os().error().message());
+    file.os().clear_error();
+    return error;
+  }
+  file.keep();
+  return llvm::Error::success();
+}
+
+std::string printModule(ModuleOp module) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  module->print(os);
+  return text;
+}
+
+/// Search rows are sentences times beams: the batch dimension must hold them all.
+void widenBatch(ModuleOp module) {
+  auto generate = module->getAttrOfType<DictionaryAttr>(kGenerateAttr);
+  auto bounds = module->getAttrOfType<DictionaryAttr>(kBoundsAttr);
+  auto batch = generate ? generate.getAs<StringAttr>("batch") : StringAttr();
+  auto beam = generate ? generate.getAs<IntegerAttr>("beam") : IntegerAttr();
+  auto bound = bounds && batch ? bounds.getAs<IntegerAttr>(batch.getValue()) : IntegerAttr();
+  if (!bound || !beam)
+    return;
+  NamedAttrList list(bounds);
+  Builder builder(module.getContext());
+  list.set(batch.getValue(), builder.getI64IntegerAttr(bound.getInt() * beam.getInt()));
+  module->setAttr(kBoundsAttr, list.getDictionary(module.getContext()));
+}
+
+class Compilation {
+public:
+  Compilation(ModuleOp module, ParameterSource *source, const CompileOptions &options)
+      : module(module), source(source), options(options) {}
+
+  llvm::Error run() {
+    std::string ir;
+    if (!module->hasAttr(kPhaseAttr)) {
+      ir = printModule(module);
+      if (auto error = dump("1-model.mlir", ir))
+        return error;
+      if (options.emit == Emit::xf)
+        return writeText(options.output, ir);
+      widenBatch(module);
+      if (auto error = runPasses(buildStepPipeline))
+        return error;
+      if (auto error = dump("2-step.mlir", printModule(module)))
+        return error;
+      if (auto error = runPasses(buildKernelPipeline))
+        return error;
+      module->setAttr(kPhaseAttr, StringAttr::get(module.getContext(), "kernel"));
+      if (auto error = dump("3-kernel.mlir", printModule(module)))
+        return error;
+    }
+    if (options.emit == Emit::fused || options.emit == Emit::xf)
+      return writeText(options.output, printModule(module));
+    auto codeModule = convertToCode(module);
+    if (failed(codeModule))
+      return makeError("");
+    if (auto error = dump("4-code.mlir", options.dumpPhases.empty() ? "" : printModule(*codeModule->module)))
+      return error;
+    return emit(*codeModule, ir);
+  }
+
+private:
+  llvm::Error emit(CodeModule &codeModule, const std::string &ir) {
+    std::string why;
+    if (options.emit == Emit::llvm || options.emit == Emit::assembly) {
+      auto text = options.emit == Emit::llvm ? cpu::emitLLVM(*codeModule.module, why) : cpu::emitAssembly(*codeModule.module, why);
+      return failed(text) ? makeError("{}", why) : writeText(options.output, *text);
+    }
+    auto object = cpu::emitObject(*codeModule.module, why);
+    if (failed(object))
+      return makeError("{}", why);
+    if (options.emit == Emit::obj)
+      return writeText(options.output, (*object)->getBuffer());
+    auto code = cpu::linkObject((*object)->getMemBufferRef(), why);
+    if (failed(code))
+      return makeError("{}", why);
+    ImageContents contents{module, codeModule, *code, ir, options.sourceVocabulary, options.targetVocabulary};
+    Carrier carrier = options.emit == Emit::exe ? Carrier::executable : options.emit == Emit::so ? Carrier::library : Carrier::none;
+    return writeArtefact(contents, *source, carrier, carrier == Carrier::library ? options.library : options.runner, options.output);
+  }
+
+  llvm::Error runPasses(void (*build)(OpPassManager &)) {
+    PassManager passes(module.getContext());
+    build(passes);
+    return failed(passes.run(module)) ? makeError("") : llvm::Error::success();
+  }
+
+  llvm::Error dump(StringRef name, StringRef text) {
+    if (options.dumpPhases.empty())
+      return llvm::Error::success();
+    if (auto code = llvm::sys::fs::create_directories(options.dumpPhases))
+      return makeError("{}: {}", options.dumpPhases, code.message());
+    llvm::SmallString<128> path(options.dumpPhases);
+    llvm::sys::path::append(path, name);
+    return writeText(path, text);
+  }
+
+  ModuleOp module;
+  ParameterSource *source;
+  const CompileOptions &options;
+};
+
+} // namespace
+
+llvm::Error compile(ModuleOp module, ParameterSource *source, const CompileOptions &options) {
+  return Compilation(module, source, options).run();
+}
+
+} // namespace xf

@@ -1,0 +1,32 @@
+// A whole compilation, from model IR to an artefact.
+#ifndef XF_COMPILER_PIPELINES_COMPILE_H
+#define XF_COMPILER_PIPELINES_COMPILE_H
+
+#include "compiler/Import/ParameterSource.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/Support/Error.h"
+
+namespace xf {
+
+/// What to write: an artefact, or the compilation's state after a phase.
+enum class Emit { exe, so, obj, model, xf, fused, llvm, assembly };
+
+struct CompileOptions {
+  Emit emit = Emit::exe;
+  std::string output;
+  std::string dumpPhases; // a folder; empty: none
+  std::string sourceVocabulary, targetVocabulary; // contents
+  std::string runner, library;                    // the prebuilt program and library
+};
+
+/// The attribute of a module of kernel IR, so that a compilation can be resumed from it.
+inline constexpr llvm::StringLiteral kPhaseAttr = "xf.phase";
+
+/// Compiles `module`: model IR, or kernel IR if its phase says so. `source` may be null for Emit::xf and Emit::fused, llvm,
+/// assembly and obj. Diagnostics of passes go to the context's handler and give an error without text.
+llvm::Error compile(mlir::ModuleOp module, ParameterSource *source, const CompileOptions &options);
+
+} // namespace xf
+
+#endif // XF_COMPILER_PIPELINES_COMPILE_H

@@ -1,0 +1,19 @@
+// The phases of a compilation, and the only place with the order of passes.
+#ifndef XF_COMPILER_PIPELINES_PIPELINES_H
+#define XF_COMPILER_PIPELINES_PIPELINES_H
+
+#include "mlir/Pass/PassManager.h"
+
+namespace xf {
+
+/// Model IR to model IR with the derived step.
+void buildStepPipeline(mlir::OpPassManager &passes);
+/// Model IR (with the step) to kernel IR whose views are materialised.
+void buildKernelPipeline(mlir::OpPassManager &passes);
+
+/// Registers the passes and, as xf-step-pipeline and xf-kernel-pipeline, the above.
+void registerPipelines();
+
+} // namespace xf
+
+#endif // XF_COMPILER_PIPELINES_PIPELINES_H

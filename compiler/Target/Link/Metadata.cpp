@@ -1,0 +1,331 @@
+#include "compiler/Target/Link/Metadata.h"
+
+#include "compiler/Target/Link/TokenBounds.h"
+#include "compiler/Transforms/Layouts.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::xf;
+
+namespace xf {
+namespace {
+
+/// Bytes with what was put where.
+class Bytes {
+public:
+  explicit Bytes(size_t reserved) : data(reserved) {}
+  uint64_t align(uint64_t alignment) {
+    data.resize(llvm::alignTo(data.size(), alignment));
+    return data.size();
+  }
+  xf_abi_range put(StringRef text) {
+    xf_abi_range range{data.size(), text.size()};
+    data.insert(data.end(), text.begin(), text.end());
+    return range;
+  }
+  template <typename T>
+  xf_abi_table putTable(ArrayRef<T> rows) {
+    xf_abi_table table{align(8), rows.size()};
+    put(StringRef(reinterpret_cast<const char *>(rows.data()), rows.size() * sizeof(T)));
+    return table;
+  }
+  std::vector<char> data;
+};
+
+class ImageHead {
+public:
+  ImageHead(const ImageContents &contents) : contents(contents), module(contents.kernelModule), bytes(sizeof(xf_abi_image)) {}
+
+  std::vector<char> build(ArrayRef<StoredParameter> parameters, int64_t weightBytes) {
+    memcpy(header.magic, XF_ABI_MAGIC, sizeof(XF_ABI_MAGIC));
+    header.abi_version = XF_ABI_VERSION;
+    header.header_size = sizeof(xf_abi_image);
+    auto name = module->getAttrOfType<StringAttr>(kNameAttr);
+    header.name = bytes.put(name ? name.getValue() : "model");
+    putDims();
+    putEntries();
+    putKernels();
+    putStates();
+    putParameters(parameters);
+    header.workspace_bytes = contents.codeModule.workspaceBytes;
+    header.state_bytes = contents.codeModule.layout.stateBytes;
+    header.scratch_bytes = contents.codeModule.scratchBytes;
+    fillGenerate();
+    fillText();
+    fillPredict();
+    header.ir = bytes.put(contents.ir);
+    header.source_vocabulary = bytes.put(contents.sourceVocabulary);
+    header.target_vocabulary = bytes.put(contents.targetVocabulary);
+    bytes.align(XF_ABI_PAGE);
+    header.code = bytes.put(StringRef(contents.code.bytes.data(), contents.code.bytes.size()));
+    header.weights = {bytes.align(XF_ABI_PAGE), uint64_t(weightBytes)};
+    header.image_size = header.weights.offset + weightBytes;
+    memcpy(bytes.data.data(), &header, sizeof(header));
+    return std::move(bytes.data);
+  }
+
+private:
+  int32_t dimNumber(StringRef name) {
+    auto found = contents.codeModule.layout.dims.find(name);
+    return found == contents.codeModule.layout.dims.end() ? -1 : int32_t(found->second);
+  }
+
+  void putDims() {
+    std::vector<xf_abi_dim> dims;
+    if (auto bounds = module->getAttrOfType<DictionaryAttr>(kBoundsAttr))
+      for (auto bound : bounds)
+        dims.push_back({bytes.put(bound.getName().getValue()), cast<IntegerAttr>(bound.getValue()).getInt()});
+    header.dims = bytes.putTable<xf_abi_dim>(dims);
+  }
+
+  xf_abi_tensor tensor(StringRef name, Type type) {
+    auto shape = cast<RankedTensorType>(type);
+    xf_abi_tensor t{};
+    t.name = bytes.put(name);
+    t.dtype = shape.getElementType().isF32() ? XF_ABI_F32 : shape.getElementType().isInteger(1) ? XF_ABI_I1 : XF_ABI_I32;
+    t.rank = shape.getRank();
+    for (unsigned d = 0; d < t.rank; ++d)
+      t.dim[d] = shape.isDynamicDim(d) ? -(int64_t(dimNumber(getDimName(shape, d))) + 1) : shape.getDimSize(d);
+    return t;
+  }
+
+  void putEntries() {
+    std::vector<xf_abi_entry> entries;
+    std::vector<xf_abi_tensor> tensors;
+    for (auto [i, entry] : llvm::enumerate(module.getOps<EntryOp>())) {
+      xf_abi_entry e{};
+      e.name = bytes.put(entry.getSymName());
+      e.code_offset = contents.code.symbols.lookup(contents.codeModule.plans[i]);
+      e.kind = static_cast<uint32_t>(entry.getKind());
+      e.inputs = entry.getArgumentTypes().size();
+      e.outputs = entry.getResultTypes().size();
+      e.first_tensor = tensors.size();
+      for (auto [a, type] : llvm::enumerate(entry.getArgumentTypes())) {
+        tensors.push_back(tensor(entry.getArgName(a), type));
+        tensors.back().bound = tokenBound(entry, a);
+      }
+      for (auto [r, type] : llvm::enumerate(entry.getResultTypes()))
+        tensors.push_back(tensor(entry.getResultName(r), type));
+      entries.push_back(e);
+      entryNumbers[entry.getSymName()] = i;
+    }
+    header.entries = bytes.putTable<xf_abi_entry>(entries);
+    header.tensors = bytes.putTable<xf_abi_tensor>(tensors);
+  }
+
+  void putKernels() {
+    std::vector<xf_abi_kernels> sets;
+    for (cpu::Isa isa : cpu::kAllIsas) {
+      std::vector<uint64_t> offsets;
+      for (const std::string &name : contents.codeModule.kernels)
+        offsets.push_back(contents.code.symbols.lookup(name + "." + cpu::isaName(isa).str()));
+      sets.push_back({static_cast<uint32_t>(isa), 0, bytes.putTable<uint64_t>(offsets)});
+    }
+    header.kernels = bytes.putTable<xf_abi_kernels>(sets);
+  }
+
+  void putStates() {
+    std::vector<xf_abi_state> states;
+    for (auto &[op, place] : contents.codeModule.layout.states) {
+      auto state = cast<StateOp>(op);
+      auto type = state.getTensorType();
+      xf_abi_state s{};
+      s.name = bytes.put(state.getSymName());
+      s.offset = place.offset;
+      s.layers = place.layers;
+      s.layer_stride = place.stride;
+      s.row_stride = stateRowBytes(state, module);
+      s.per_sentence = state.getSentences();
+      s.outer = 1;
+      if (state.getLayout() == Layout::keys || state.getLayout() == Layout::values) {
+        auto strides = packedStrides(type, state.getLayout(), module);
+        bool keys = state.getLayout() == Layout::keys;
+        s.outer = type.getDimSize(1) * (keys ? 1 : strides[1].coefficient / strides[2].coefficient);
+        s.outer_stride = strides[keys ? 1 : 2].coefficient * 4;
+        s.unit_positions = keys ? XF_ABI_PANEL : 1;
+        s.unit_bytes = keys ? strides[2].coefficient * 4 : XF_ABI_PANEL * 4;
+      } else {
+        placePlain(s, state);
+      }
+      states.push_back(s);
+    }
+    header.states = bytes.putTable<xf_abi_state>(states);
+  }
+
+  /// [row][outer ..][positions][inner ..] in row-major order; without positions a row is one unit.
+  void placePlain(xf_abi_state &s, StateOp state) {
+    auto type = state.getTensorType();
+    int64_t element = type.getElementType().isInteger(1) ? 1 : 4, inner = element, bytesBelow = element, positions = 0;
+    for (int64_t d = type.getRank() - 1; d >= 1; --d) {
+      int64_t size = type.isDynamicDim(d) ? getBound(module, getDimName(type, d)).value_or(1) : type.getDimSize(d);
+      if (type.isDynamicDim(d) && getDimName(type, d) == targetDim() && positions == 0) {
+        positions = size;
+        inner = bytesBelow;
+      }
+      bytesBelow *= size;
+    }
+    if (positions == 0) {
+      s.unit_positions = uint64_t(1) << 32; // holds all positions there can be
+      s.unit_bytes = s.outer_stride = s.row_stride;
+      return;
+    }
+    s.unit_positions = 1;
+    s.unit_bytes = inner;
+    s.outer_stride = inner * positions;
+    s.outer = s.row_stride / s.outer_stride;
+  }
+
+  void putParameters(ArrayRef<StoredParameter> stored) {
+    std::vector<xf_abi_parameter> parameters;
+    std::vector<xf_abi_segment> segments;
+    for (const StoredParameter &p : stored) {
+      xf_abi_parameter out{};
+      out.path = bytes.put(p.path);
+      auto type = const_cast<StoredParameter &>(p).parameter.getTensorType();
+      out.rank = type.getRank();
+      llvm::copy(type.getShape(), out.size);
+      out.first_segment = segments.size();
+      out.segments = p.segments.size();
+      llvm::append_range(segments, p.segments);
+      parameters.push_back(out);
+    }
+    header.parameters = bytes.putTable<xf_abi_parameter>(parameters);
+    header.segments = bytes.putTable<xf_abi_segment>(segments);
+  }
+
+  StringRef targetDim() {
+    auto attr = module->getAttrOfType<DictionaryAttr>(kGenerateAttr);
+    auto name = attr ? attr.getAs<StringAttr>("target") : StringAttr();
+    return name ? name.getValue() : StringRef();
+  }
+
+  int32_t number(DictionaryAttr attr, StringRef key, int32_t otherwise) {
+    auto value = attr.getAs<IntegerAttr>(key);
+    return value ? int32_t(value.getInt()) : otherwise;
+  }
+  int32_t entryNumber(DictionaryAttr attr, StringRef key) {
+    auto symbol = attr.getAs<FlatSymbolRefAttr>(key);
+    auto found = symbol ? entryNumbers.find(symbol.getValue()) : entryNumbers.end();
+    return found == entryNumbers.end() ? -1 : int32_t(found->second);
+  }
+  int32_t dim(DictionaryAttr attr, StringRef key) {
+    auto name = attr.getAs<StringAttr>(key);
+    return name ? dimNumber(name.getValue()) : -1;
+  }
+  int64_t bound(DictionaryAttr attr, StringRef key) {
+    auto name = attr.getAs<StringAttr>(key);
+    return name ? getBound(module, name.getValue()).value_or(0) : 0;
+  }
+
+  void fillGenerate() {
+    auto attr = module->getAttrOfType<DictionaryAttr>(kGenerateAttr);
+    auto &g = header.generate;
+    g = {};
+    if (!attr || entryNumber(attr, "step") < 0)
+      return;
+    g.present = 1;
+    g.encode = entryNumber(attr, "encode");
+    g.begin = entryNumber(attr, "begin");
+    g.step = entryNumber(attr, "step");
+    auto step = module.lookupSymbol<EntryOp>(attr.getAs<FlatSymbolRefAttr>("step"));
+    for (unsigned i = 0; i < step.getArgumentTypes().size(); ++i)
+      if (step.getArgName(i) == attr.getAs<StringAttr>("tokens").getValue()) {
+        g.tokens_input = i;
+        // The step's new positions are the dimension of its tokens that is not the batch.
+        auto tokens = cast<RankedTensorType>(step.getArgumentTypes()[i]);
+        for (unsigned d = 0; d < 2; ++d)
+          if (getDimName(tokens, d) != attr.getAs<StringAttr>("batch").getValue())
+            g.new_dim = dimNumber(getDimName(tokens, d));
+      }
+    for (unsigned i = 0; i < step.getResultTypes().size(); ++i)
+      if (step.getResultName(i) == attr.getAs<StringAttr>("logits").getValue())
+        g.logits_output = i;
+    g.start = number(attr, "start", -1);
+    g.end = number(attr, "end", -1);
+    g.pad = number(attr, "pad", -1);
+    g.sequence_first = attr.contains("sequence_first");
+    g.batch_dim = dim(attr, "batch");
+    g.source_dim = dim(attr, "source");
+    g.target_dim = dim(attr, "target");
+    g.min_length = number(attr, "min_length", 0);
+    g.max_length_base = number(attr, "max_length_base", 0);
+    g.max_length_per_source = number(attr, "max_length_per_source", 0);
+    g.beam = number(attr, "beam", 1);
+    // Search rows and sentences share the batch dimension: its bound holds sentences times beams.
+    g.batch = std::max<int64_t>(1, bound(attr, "batch") / std::max<int64_t>(1, g.beam));
+    g.source = bound(attr, "source");
+    g.target = bound(attr, "target");
+  }
+
+  uint32_t split(DictionaryAttr attr, StringRef key) {
+    auto name = attr.getAs<StringAttr>(key);
+    StringRef text = name ? name.getValue() : "ids";
+    return text == "characters" ? XF_ABI_CHARACTERS : text == "words" ? XF_ABI_WORDS : XF_ABI_IDS;
+  }
+  uint32_t affix(DictionaryAttr attr, StringRef key, int32_t (&out)[XF_ABI_MAX_AFFIX]) {
+    uint32_t count = 0;
+    if (auto list = attr.getAs<ArrayAttr>(key))
+      for (auto id : list.getAsRange<IntegerAttr>())
+        if (count < XF_ABI_MAX_AFFIX)
+          out[count++] = id.getInt();
+    return count;
+  }
+  void fillText() {
+    auto &t = header.text;
+    t = {};
+    t.source_unknown = -1;
+    auto attr = module->getAttrOfType<DictionaryAttr>(kTextAttr);
+    if (!attr)
+      return;
+    t.source_split = split(attr, "source");
+    t.target_split = split(attr, "target");
+    t.source_unknown = number(attr, "unknown", -1);
+    t.lowercase = attr.contains("lowercase");
+    t.prefix_count = affix(attr, "prefix", t.prefix);
+    t.suffix_count = affix(attr, "suffix", t.suffix);
+  }
+
+  void fillPredict() {
+    auto attr = module->getAttrOfType<DictionaryAttr>(kPredictAttr);
+    header.predict = {};
+    header.predict.pad = -1;
+    if (!attr)
+      return;
+    header.predict.present = 1;
+    fillPredictDims(attr);
+    header.predict.entry = entryNumber(attr, "entry");
+    header.predict.labels = attr.contains("labels");
+    header.predict.pad = number(attr, "pad", -1);
+    auto entry = module.lookupSymbol<EntryOp>(attr.getAs<FlatSymbolRefAttr>("entry"));
+    for (unsigned i = 0; i < entry.getResultTypes().size(); ++i)
+      if (entry.getResultName(i) == attr.getAs<StringAttr>("result").getValue())
+        header.predict.output = i;
+  }
+
+  /// Batch and source of the tokens that a prediction reads, as a search would have them.
+  void fillPredictDims(DictionaryAttr attr) {
+    auto &g = header.generate;
+    g.encode = g.begin = g.step = g.target_dim = g.new_dim = g.start = g.end = -1;
+    g.pad = number(attr, "pad", -1);
+    g.batch_dim = dim(attr, "batch");
+    g.source_dim = dim(attr, "source");
+    g.sequence_first = attr.contains("sequence_first");
+    g.batch = bound(attr, "batch");
+    g.source = bound(attr, "source");
+  }
+
+  const ImageContents &contents;
+  ModuleOp module;
+  Bytes bytes;
+  xf_abi_image header{};
+  llvm::StringMap<int64_t> entryNumbers;
+};
+
+} // namespace
+
+std::vector<char> buildImageHead(const ImageContents &contents, ArrayRef<StoredParameter> parameters, int64_t weightBytes) {
+  return ImageHead(contents).build(parameters, weightBytes);
+}
+
+} // namespace xf

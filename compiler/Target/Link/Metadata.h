@@ -1,0 +1,25 @@
+// The image's header and tables.
+#ifndef XF_COMPILER_TARGET_LINK_METADATA_H
+#define XF_COMPILER_TARGET_LINK_METADATA_H
+
+#include "compiler/Conversion/XfToLLVM/Plan.h"
+#include "compiler/Target/CPU/Kernels.h"
+#include "compiler/Target/Link/ParameterMap.h"
+
+namespace xf {
+
+struct ImageContents {
+  mlir::ModuleOp kernelModule; // entries, states, what serves a search
+  const CodeModule &codeModule;
+  const cpu::Code &code;
+  std::string ir; // the unfused module's text
+  std::string sourceVocabulary, targetVocabulary;
+};
+
+/// All bytes of the image up to its weights: header, tables, texts and code; the header says where the weights, which
+/// follow at the end, begin and how long they are.
+std::vector<char> buildImageHead(const ImageContents &contents, llvm::ArrayRef<StoredParameter> parameters, int64_t weightBytes);
+
+} // namespace xf
+
+#endif // XF_COMPILER_TARGET_LINK_METADATA_H

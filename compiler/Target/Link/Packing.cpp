@@ -1,0 +1,95 @@
+#include "compiler/Target/Link/Packing.h"
+
+#include "compiler/Import/Error.h"
+#include "compiler/Reference/Interpreter.h"
+
+using namespace mlir;
+using namespace mlir::xf;
+
+namespace xf {
+
+void packPanels(ArrayRef<float> matrix, int64_t rows, int64_t columns, std::vector<float> &panels) {
+  constexpr int64_t width = XF_ABI_PANEL;
+  int64_t count = (rows + width - 1) / width;
+  panels.assign(count * columns * width, 0.0f);
+  for (int64_t n = 0; n < rows; ++n) {
+    float *panel = panels.data() + n / width * columns * width + n % width;
+    for (int64_t k = 0; k < columns; ++k)
+      panel[k * width] = matrix[n * columns + k];
+  }
+}
+
+namespace {
+
+/// Writes at increasing offsets, zeros between.
+class OffsetWriter {
+public:
+  explicit OffsetWriter(llvm::raw_ostream &out) : out(out) {}
+  void moveTo(int64_t offset) {
+    assert(offset >= position && "weights are written in order");
+    out.write_zeros(offset - position);
+    position = offset;
+  }
+  void write(ArrayRef<float> values) {
+    out.write(reinterpret_cast<const char *>(values.data()), values.size() * sizeof(float));
+    position += values.size() * sizeof(float);
+  }
+
+private:
+  llvm::raw_ostream &out;
+  int64_t position = 0;
+};
+
+} // namespace
+
+llvm::Error writeWeights(ModuleOp module, const DataLayout &layout, ArrayRef<StoredParameter> stored, int64_t bytes,
+                         ParameterSource &source, llvm::raw_ostream &out) {
+  OffsetWriter writer(out);
+  std::vector<float> plain, packed;
+  auto readParameter = [&](ParameterOp parameter, ArrayRef<int64_t> indices) -> llvm::Error {
+    plain.resize(parameter.getTensorType().getNumElements());
+    if (auto error = source.read(parameter, indices, plain))
+      return error;
+    writer.write(plain);
+    return llvm::Error::success();
+  };
+  for (auto &[op, place] : layout.weights) {
+    if (auto parameter = dyn_cast<ParameterOp>(op)) {
+      llvm::Error error = llvm::Error::success();
+      int64_t number = 0;
+      forEachIndices(parameter, [&](ArrayRef<int64_t> indices) {
+        if (error)
+          return;
+        writer.moveTo(place.offset + place.stride * number++);
+        error = readParameter(parameter, indices);
+      });
+      if (error)
+        return error;
+      continue;
+    }
+    auto weight = cast<WeightOp>(op);
+    auto type = weight.getTensorType();
+    for (int64_t layer = 0; layer < place.layers; ++layer) {
+      plain.resize(type.getNumElements());
+      if (auto error = evaluateWeight(weight, layer, source, plain))
+        return error;
+      writer.moveTo(place.offset + place.stride * layer);
+      if (weight.getLayout() == Layout::panels) {
+        packPanels(plain, type.getDimSize(0), type.getDimSize(1), packed);
+        writer.write(packed);
+      } else {
+        writer.write(plain);
+      }
+    }
+  }
+  for (const StoredParameter &parameter : stored)
+    if (parameter.raw) {
+      writer.moveTo(*parameter.raw);
+      if (auto error = readParameter(parameter.parameter, parameter.indices))
+        return error;
+    }
+  writer.moveTo(bytes);
+  return llvm::Error::success();
+}
+
+} // namespace xf

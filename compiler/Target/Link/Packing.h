@@ -1,0 +1,22 @@
+// Weights, computed from the checkpoint and written in their packed order, one tensor at a time.
+#ifndef XF_COMPILER_TARGET_LINK_PACKING_H
+#define XF_COMPILER_TARGET_LINK_PACKING_H
+
+#include "compiler/Import/ParameterSource.h"
+#include "compiler/Target/Link/ParameterMap.h"
+
+#include "llvm/Support/raw_ostream.h"
+
+namespace xf {
+
+/// [N, K] row-major to [ceil(N/16)][K][16], the last panel filled up with zeros.
+void packPanels(llvm::ArrayRef<float> matrix, int64_t rows, int64_t columns, std::vector<float> &panels);
+
+/// Writes the weights range: what `layout` lists, then what `stored` keeps beside, `bytes` in all. Memory in use is
+/// that of the largest tensor.
+llvm::Error writeWeights(mlir::ModuleOp module, const DataLayout &layout, llvm::ArrayRef<StoredParameter> stored, int64_t bytes,
+                         ParameterSource &source, llvm::raw_ostream &out);
+
+} // namespace xf
+
+#endif // XF_COMPILER_TARGET_LINK_PACKING_H

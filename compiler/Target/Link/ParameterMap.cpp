@@ -1,0 +1,114 @@
+#include "compiler/Target/Link/ParameterMap.h"
+
+#include "compiler/Import/ParameterSource.h"
+#include "compiler/Transforms/Layouts.h"
+
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace mlir::xf;
+
+namespace xf {
+namespace {
+
+/// Rows [row, row + rows) of a parameter, standing at row `at` of a value.
+struct Piece {
+  ParamOp param;
+  int64_t row, rows, at;
+};
+
+int64_t rowCount(RankedTensorType type) { return type.getRank() < 2 ? 1 : type.getNumElements() / type.getShape().back(); }
+
+/// The rows of parameters that `value` copies; other parts are left out.
+void findPieces(Value value, SmallVectorImpl<Piece> &pieces) {
+  Operation *op = value.getDefiningOp();
+  auto type = cast<RankedTensorType>(value.getType());
+  if (auto param = dyn_cast<ParamOp>(op)) {
+    pieces.push_back({param, 0, rowCount(type), 0});
+  } else if (auto concat = dyn_cast<ConcatOp>(op); concat && concat.getAxis() == 0 && type.getRank() == 2) {
+    int64_t at = 0;
+    for (Value input : concat.getInputs()) {
+      size_t first = pieces.size();
+      findPieces(input, pieces);
+      for (size_t i = first; i < pieces.size(); ++i)
+        pieces[i].at += at;
+      at += cast<RankedTensorType>(input.getType()).getDimSize(0);
+    }
+  } else if (auto slice = dyn_cast<SliceOp>(op); slice && slice.getAxis() == 0 && slice.getStep() == 1 && type.getRank() == 2) {
+    SmallVector<Piece> all;
+    findPieces(slice.getX(), all);
+    int64_t begin = slice.getStart(), end = begin + type.getDimSize(0);
+    for (Piece piece : all) {
+      int64_t from = std::max(piece.at, begin), to = std::min(piece.at + piece.rows, end);
+      if (from < to)
+        pieces.push_back({piece.param, piece.row + from - piece.at, to - from, from - begin});
+    }
+  }
+}
+
+std::string key(StringRef symbol, ArrayRef<int64_t> indices) {
+  std::string text = symbol.str();
+  for (int64_t i : indices)
+    text += "/" + std::to_string(i);
+  return text;
+}
+
+bool covers(SmallVector<xf_abi_segment> segments, uint64_t rows) {
+  llvm::sort(segments, [](auto &a, auto &b) { return a.row < b.row; });
+  uint64_t known = 0;
+  for (auto &segment : segments)
+    if (segment.row <= known)
+      known = std::max(known, segment.row + segment.rows);
+  return known >= rows;
+}
+
+} // namespace
+
+std::vector<StoredParameter> mapParameters(ModuleOp module, const DataLayout &layout, int64_t &bytes) {
+  llvm::StringMap<SmallVector<xf_abi_segment>> segments;
+  for (auto &[op, place] : layout.weights) {
+    if (auto parameter = dyn_cast<ParameterOp>(op)) {
+      int64_t number = 0;
+      forEachIndices(parameter, [&](ArrayRef<int64_t> indices) {
+        segments[key(parameter.getSymName(), indices)].push_back(
+            {0, uint64_t(rowCount(parameter.getTensorType())), uint64_t(place.offset + place.stride * number++), 0, XF_ABI_PLAIN, 0});
+      });
+      continue;
+    }
+    auto weight = cast<WeightOp>(op);
+    SmallVector<Piece> pieces;
+    findPieces(weight.getBody().front().getTerminator()->getOperand(0), pieces);
+    uint32_t packing = weight.getLayout() == Layout::panels ? XF_ABI_PANELS : XF_ABI_PLAIN;
+    for (int64_t layer = 0; layer < place.layers; ++layer)
+      for (Piece piece : pieces) {
+        SmallVector<int64_t> indices;
+        for (Value index : piece.param.getIndices()) {
+          APInt constant;
+          indices.push_back(matchPattern(index, m_ConstantInt(&constant)) ? constant.getSExtValue() : layer);
+        }
+        segments[key(piece.param.getName(), indices)].push_back({uint64_t(piece.row), uint64_t(piece.rows),
+                                                                 uint64_t(place.offset + place.stride * layer),
+                                                                 uint64_t(piece.at), packing, 0});
+      }
+  }
+  bytes = layout.weightBytes;
+  std::vector<StoredParameter> stored;
+  for (auto parameter : module.getOps<ParameterOp>()) {
+    if (!parameter.getPath())
+      continue; // a table that is always computed
+    forEachIndices(parameter, [&](ArrayRef<int64_t> indices) {
+      StoredParameter entry{parameter, SmallVector<int64_t>(indices), expandPath(parameter, indices), {}, std::nullopt};
+      auto type = parameter.getTensorType();
+      entry.segments = segments.lookup(key(parameter.getSymName(), indices));
+      if (!covers(entry.segments, rowCount(type))) {
+        entry.raw = bytes;
+        entry.segments = {{0, uint64_t(rowCount(type)), uint64_t(bytes), 0, XF_ABI_PLAIN, 0}};
+        bytes += llvm::alignTo(type.getNumElements() * 4, 64);
+      }
+      stored.push_back(std::move(entry));
+    });
+  }
+  return stored;
+}
+
+} // namespace xf

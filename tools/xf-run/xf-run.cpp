@@ -1,0 +1,150 @@
+// xf-run: runs compiled models on tensors, and compares them with golden numbers or with the reference interpreter.
+#include "compiler/Import/Error.h"
+#include "compiler/Import/Safetensors.h"
+#include "compiler/Reference/ReferenceEngine.h"
+#include "tools/common/CommandLine.h"
+#include "tools/common/Registration.h"
+#include "tools/xf-run/CompiledEngine.h"
+#include "tools/xf-run/ImageParameters.h"
+
+#include "mlir/Parser/Parser.h"
+#include "llvm/Support/InitLLVM.h"
+
+namespace cl = llvm::cl;
+
+namespace {
+
+enum class Reference { none, f64, f32 };
+
+struct Options {
+  cl::OptionCategory category{"xf-run options"};
+  cl::opt<std::string> file{cl::Positional, cl::desc("FILE (program, library or model file)"), cl::Required, cl::cat(category)};
+  cl::opt<std::string> golden{"golden", cl::desc("Compares with in.NAME and out.NAME"), cl::value_desc("IO.safetensors"), cl::cat(category)};
+  cl::opt<double> rtol{"rtol", cl::desc("Largest norm-wise error (default 1e-5)"), cl::init(1e-5), cl::cat(category)};
+  cl::opt<std::string> inputs{"inputs", cl::desc("Input tensors"), cl::value_desc("FILE"), cl::cat(category)};
+  cl::opt<std::string> outputs{"outputs", cl::desc("Where results go"), cl::value_desc("FILE"), cl::cat(category)};
+  cl::opt<std::string> entry{"entry", cl::desc("The entry to run (default: all that can run)"), cl::value_desc("NAME"), cl::cat(category)};
+  cl::opt<int> threads{"threads", cl::desc("Threads (default: what the process may use)"), cl::init(0), cl::cat(category)};
+  cl::opt<xf_isa> isa{"isa", cl::desc("Instruction set"), cl::init(XF_ISA_BEST), cl::cat(category),
+                   cl::values(clEnumValN(XF_ISA_BASELINE, "baseline", "x86-64-v2"), clEnumValN(XF_ISA_AVX2, "avx2", "x86-64-v3"),
+                              clEnumValN(XF_ISA_AVX512, "avx512", "x86-64-v4"))};
+  cl::opt<Reference> reference{"reference", cl::desc("Interprets the stored IR instead"), cl::ValueOptional, cl::init(Reference::none), cl::cat(category),
+                               cl::values(clEnumValN(Reference::f64, "", "in f64"), clEnumValN(Reference::f64, "f64", "in f64"),
+                                          clEnumValN(Reference::f32, "f32", "in f32, rounded after each operation"))};
+};
+
+int fail(llvm::Error error) {
+  llvm::errs() << "xf-run: error: " << llvm::toString(std::move(error)) << "\n";
+  return 1;
+}
+
+/// The interpreter on what a compiled file stores.
+struct StoredReference {
+  std::unique_ptr<mlir::MLIRContext> context;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  std::unique_ptr<xf::ImageParameters> parameters;
+  std::unique_ptr<xf::ReferenceEngine> engine;
+
+  llvm::Error open(const std::string &path, xf::Precision precision) try {
+    auto model = xf::rt::open_model(path);
+    mlir::DialectRegistry registry;
+    xf::registerDialects(registry);
+    context = std::make_unique<mlir::MLIRContext>(registry, mlir::MLIRContext::Threading::DISABLED);
+    module = mlir::parseSourceString<mlir::ModuleOp>(llvm::StringRef(model->text(model->header().ir)), context.get());
+    if (!module || module->getBody()->empty())
+      return xf::makeError("{}: it stores no IR to interpret", path);
+    parameters = std::make_unique<xf::ImageParameters>(std::move(model));
+    engine = std::make_unique<xf::ReferenceEngine>(*module, *parameters, precision);
+    return llvm::Error::success();
+  } catch (const std::exception &problem) {
+    return xf::makeError("{}", problem.what());
+  }
+};
+
+/// Runs the named entry, or every entry whose inputs are there; results feed later entries.
+llvm::Error runOnInputs(xf::Engine &engine, const Options &options) {
+  auto file = xf::SafetensorsFile::open(options.inputs);
+  if (!file)
+    return file.takeError();
+  xf::TensorMap values, results;
+  for (const xf::TensorInfo &tensor : (*file)->getTensors()) {
+    llvm::StringRef name = tensor.name;
+    name.consume_front("in.");
+    if (!name.starts_with("out."))
+      values[name.str()] = (*file)->read(tensor);
+  }
+  bool found = false;
+  for (const xf::Engine::Entry &entry : engine.entries()) {
+    if (!options.entry.empty() && entry.name != options.entry)
+      continue;
+    xf::TensorMap arguments;
+    std::string missing;
+    for (const auto &port : entry.inputs) {
+      auto value = values.find(port.name);
+      if (value == values.end()) {
+        missing = port.name;
+        break;
+      }
+      auto converted = xf::convertInput(value->second, port);
+      if (!converted)
+        return converted.takeError();
+      arguments[port.name] = std::move(*converted);
+    }
+    if (!missing.empty()) {
+      if (!options.entry.empty())
+        return xf::makeError("{}: the entry '{}' needs the input '{}'", options.inputs.getValue(), entry.name, missing);
+      continue;
+    }
+    found = true;
+    auto got = engine.run(entry.name, arguments);
+    if (!got)
+      return got.takeError();
+    for (auto &[name, tensor] : *got) {
+      values.try_emplace(name, tensor);
+      results[name] = std::move(tensor);
+    }
+  }
+  if (!found)
+    return options.entry.empty() ? xf::makeError("{}: no entry can run on these inputs", options.inputs.getValue())
+                                 : xf::makeError("the model has no entry '{}'", options.entry.getValue());
+  return xf::writeSafetensors(options.outputs, results);
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  xf::removeForeignOptions();
+  Options options;
+  cl::HideUnrelatedOptions(options.category);
+  cl::ParseCommandLineOptions(argc, argv, "Runs compiled models on tensors.\n");
+  bool compares = !options.golden.empty(), runs = !options.inputs.empty() && !options.outputs.empty();
+  if (compares == runs)
+    return fail(xf::makeError("give either --golden, or --inputs and --outputs"));
+
+  StoredReference reference;
+  std::unique_ptr<xf::CompiledEngine> compiled;
+  xf::Engine *engine = nullptr;
+  if (options.reference != Reference::none) {
+    auto precision = options.reference == Reference::f64 ? xf::Precision::F64 : xf::Precision::F32;
+    if (auto error = reference.open(options.file, precision))
+      return fail(std::move(error));
+    engine = reference.engine.get();
+  } else {
+    auto opened = xf::CompiledEngine::open(options.file, options.threads, options.isa);
+    if (!opened)
+      return fail(opened.takeError());
+    compiled = std::move(*opened);
+    engine = compiled.get();
+  }
+  if (runs) {
+    if (auto error = runOnInputs(*engine, options))
+      return fail(std::move(error));
+    return 0;
+  }
+  auto report = xf::runGolden(*engine, options.golden, {options.rtol});
+  if (!report)
+    return fail(report.takeError());
+  llvm::outs() << report->format();
+  return report->passed() ? 0 : 1;
+}

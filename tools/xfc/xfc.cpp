@@ -1,0 +1,161 @@
+// xfc: compiles a model description, or dumped IR, to one file.
+#include "compiler/Frontend/Frontend.h"
+#include "compiler/Import/Checkpoint.h"
+#include "compiler/Import/RandomWeights.h"
+#include "compiler/Pipelines/Compile.h"
+#include "tools/common/CommandLine.h"
+#include "tools/common/Registration.h"
+
+#include "mlir/Parser/Parser.h"
+#include "mlir/Support/FileUtilities.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/SourceMgr.h"
+
+namespace cl = llvm::cl;
+
+namespace {
+
+struct Options {
+  cl::OptionCategory category{"xfc options"};
+  cl::opt<std::string> input{cl::Positional, cl::desc("DESCRIPTION.xf (or IR: .mlir)"), cl::Required, cl::cat(category)};
+  cl::opt<std::string> output{"o", cl::desc("The file to write ('-': standard output, for text)"), cl::value_desc("FILE"), cl::Required, cl::cat(category)};
+  cl::opt<std::string> model{"model", cl::desc("The model or block to compile (default: the last model)"), cl::value_desc("NAME"), cl::cat(category)};
+  cl::opt<std::string> config{"config", cl::desc("JSON with the model's parameters"), cl::value_desc("FILE"), cl::cat(category)};
+  cl::list<std::string> set{"set", cl::desc("Sets a parameter of the model"), cl::value_desc("NAME=VALUE"), cl::cat(category)};
+  cl::list<std::string> limit{"limit", cl::desc("Largest value of a dimension, or of batch, source, target, beam"), cl::value_desc("NAME=N"), cl::cat(category)};
+  cl::opt<std::string> weights{"weights", cl::desc("The checkpoint (safetensors)"), cl::value_desc("FILE"), cl::cat(category)};
+  cl::opt<uint64_t> random{"random-weights", cl::desc("Random weights instead of a checkpoint"), cl::value_desc("SEED"), cl::cat(category)};
+  cl::list<std::string> ignore{"ignore", cl::desc("Checkpoint tensors that the model need not use (with * and ?)"), cl::value_desc("PATTERN"), cl::cat(category)};
+  cl::opt<std::string> sourceVocab{"source-vocab", cl::desc("Source vocabulary, a token a line"), cl::value_desc("FILE"), cl::cat(category)};
+  cl::opt<std::string> targetVocab{"target-vocab", cl::desc("Target vocabulary, a token a line"), cl::value_desc("FILE"), cl::cat(category)};
+  cl::opt<std::string> dumpPhases{"dump-phases", cl::desc("Writes the IR after each phase to a folder"), cl::value_desc("DIR"), cl::cat(category)};
+  cl::opt<bool> verbose{"verbose", cl::desc("Says what was ignored"), cl::cat(category)};
+  cl::opt<xf::Emit> emit{"emit", cl::desc("What to write"), cl::init(xf::Emit::exe), cl::cat(category),
+                         cl::values(clEnumValN(xf::Emit::exe, "exe", "a program (default)"),
+                                    clEnumValN(xf::Emit::so, "so", "a shared library with the C API"),
+                                    clEnumValN(xf::Emit::obj, "obj", "the generated code as an object file"),
+                                    clEnumValN(xf::Emit::model, "model", "a bare model file"),
+                                    clEnumValN(xf::Emit::xf, "xf", "model IR"), clEnumValN(xf::Emit::fused, "fused", "kernel IR"),
+                                    clEnumValN(xf::Emit::llvm, "llvm", "LLVM IR"), clEnumValN(xf::Emit::assembly, "asm", "assembly"))};
+};
+
+int fail(llvm::StringRef message) {
+  if (!message.empty())
+    llvm::errs() << "xfc: error: " << message << "\n";
+  return 1;
+}
+
+/// The contents of a file, or an error that names it.
+bool readFile(const std::string &path, std::string &contents) {
+  if (path.empty())
+    return true;
+  auto buffer = llvm::MemoryBuffer::getFileOrSTDIN(path);
+  if (!buffer) {
+    fail(path + ": " + buffer.getError().message());
+    return false;
+  }
+  contents = (*buffer)->getBuffer().str();
+  return true;
+}
+
+bool splitAssignment(llvm::StringRef text, llvm::StringRef option, std::pair<std::string, std::string> &out) {
+  auto [name, value] = text.split('=');
+  if (name.empty() || name.size() == text.size()) {
+    fail("--" + option.str() + " " + text.str() + ": expected NAME=VALUE");
+    return false;
+  }
+  out = {name.str(), value.str()};
+  return true;
+}
+
+bool collect(const Options &options, xf::FrontendOptions &frontend) {
+  frontend.model = options.model;
+  frontend.verbose = options.verbose;
+  frontend.configName = options.config;
+  for (const std::string &text : options.set) {
+    if (!splitAssignment(text, "set", frontend.set.emplace_back()))
+      return false;
+  }
+  for (const std::string &text : options.limit) {
+    std::pair<std::string, std::string> parts;
+    int64_t value;
+    if (!splitAssignment(text, "limit", parts))
+      return false;
+    if (llvm::StringRef(parts.second).getAsInteger(10, value) || value < 1) {
+      fail("--limit " + text + ": expected a positive number");
+      return false;
+    }
+    frontend.limits.push_back({parts.first, value});
+  }
+  return readFile(options.config, frontend.configJson);
+}
+
+bool isText(xf::Emit emit) {
+  return emit == xf::Emit::xf || emit == xf::Emit::fused || emit == xf::Emit::llvm || emit == xf::Emit::assembly;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  xf::removeForeignOptions();
+  Options options;
+  cl::HideUnrelatedOptions(options.category);
+  cl::SetVersionPrinter([](llvm::raw_ostream &os) { os << "xfc " XF_VERSION "\n"; });
+  cl::ParseCommandLineOptions(argc, argv, "Compiles Transformer models to native programs.\n");
+
+  mlir::DialectRegistry registry;
+  xf::registerDialects(registry);
+  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  context.loadAllAvailableDialects();
+
+  xf::FrontendOptions frontend;
+  std::string text;
+  xf::CompileOptions compile;
+  if (!collect(options, frontend) || !readFile(options.input, text) || !readFile(options.sourceVocab, compile.sourceVocabulary) ||
+      !readFile(options.targetVocab, compile.targetVocabulary))
+    return 1;
+
+  llvm::SourceMgr sources;
+  sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBuffer(text, options.input), {});
+  mlir::SourceMgrDiagnosticHandler handler(sources, &context);
+  bool isIR = llvm::sys::path::extension(options.input) == ".mlir";
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  if (isIR)
+    module = mlir::parseSourceString<mlir::ModuleOp>(text, &context, options.input);
+  else
+    module = xf::compileDescription(context, options.input, text, frontend, llvm::errs());
+  if (!module)
+    return 1;
+
+  std::unique_ptr<xf::ParameterSource> source;
+  if (!options.weights.empty()) {
+    auto checkpoint = xf::Checkpoint::open(options.weights, *module, std::vector<std::string>(options.ignore.begin(), options.ignore.end()));
+    if (!checkpoint)
+      return fail(llvm::toString(checkpoint.takeError()));
+    source = std::move(*checkpoint);
+  } else if (options.random.getNumOccurrences()) {
+    source = std::make_unique<xf::RandomWeights>(options.random);
+  } else if (!isText(options.emit) && options.emit != xf::Emit::obj) {
+    return fail("without --weights or --random-weights only --emit=xf, fused, llvm, asm and obj are possible");
+  }
+
+  compile.emit = options.emit;
+  compile.output = options.output;
+  compile.dumpPhases = options.dumpPhases;
+  // The prebuilt carriers are installed beside this program.
+  std::string self = llvm::sys::fs::getMainExecutable(argv[0], reinterpret_cast<void *>(&main));
+  llvm::SmallString<256> folder(llvm::sys::path::parent_path(self)), library(folder);
+  llvm::sys::path::append(folder, "xf-runner");
+  llvm::sys::path::append(library, "..", "lib", "libxf-runtime.so");
+  compile.runner = folder.str().str();
+  compile.library = library.str().str();
+  if (auto error = xf::compile(*module, source.get(), compile)) {
+    std::string message = llvm::toString(std::move(error));
+    return fail(message);
+  }
+  return 0;
+}
