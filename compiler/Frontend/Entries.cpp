@@ -222,7 +222,7 @@ void Evaluator::buildBlockEntry(const InstanceRef &self) {
         return;
       args.push_back({param.loc, param.name, scope->names[param.name].value});
     } else if (!param.value) {
-      lazyInputs.push_back(std::make_unique<LazyInput>(LazyInput{param.name, param.loc, 0, {}}));
+      lazyInputs.push_back(std::make_unique<LazyInput>(LazyInput{param.name, param.loc, {}}));
       args.push_back({param.loc, param.name, lazyInputs.back().get()});
     }
   }

@@ -92,7 +92,6 @@ public:
   /// Loads weights and tables; null (with an error) if it is no tensor.
   mlir::Value asTensor(const Value &value, Loc loc, llvm::StringRef what);
   Value force(const Value &value, Loc loc);
-  Value makeLazy(LazyInput &input, mlir::RankedTensorType type);
   bool bindLazy(LazyInput &input, const TypeExpr &type, const ScopePtr &scope, Loc loc);
 
   // Blocks (Instances.cpp).

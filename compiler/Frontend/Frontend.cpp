@@ -18,7 +18,6 @@ Evaluator::Evaluator(mlir::MLIRContext &context, Sources &sources, Diagnostics &
 ScopePtr Evaluator::fileScope(const File &file, const ScopePtr &parent) {
   auto scope = std::make_shared<Scope>();
   scope->parent = parent;
-  scope->isFile = true;
   auto declare = [&](llvm::StringRef name, Value value, Loc loc) {
     if (auto it = scope->names.find(name); it != scope->names.end()) {
       error(loc, "'" + name.str() + "' is declared twice");

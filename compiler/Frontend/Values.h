@@ -126,7 +126,6 @@ struct Spec {
   ScopePtr scope;              // of the block's file
   std::vector<std::pair<const Param *, Value>> arguments;
   Loc loc;
-  int64_t count = -1;          // `[Linear(d, d) * 3]`
 };
 /// A table with its arguments: `position(d)`.
 struct TableUse {
@@ -138,7 +137,6 @@ struct TableUse {
 struct LazyInput {
   std::string name;
   Loc loc;
-  unsigned position = 0;
   std::optional<Value> value;
 };
 
@@ -166,7 +164,6 @@ struct Scope {
   llvm::StringMap<Binding> names;
   std::optional<std::vector<DimSize>> leading; // what `..` stands for
   Loc leadingLoc;
-  bool isFile = false;
 
   void set(llvm::StringRef name, Value value, Loc loc) { names[name] = {std::move(value), loc}; }
 };
