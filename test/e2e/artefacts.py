@@ -1,0 +1,64 @@
+"""Kinds of output, and what happens when one is damaged or cannot be written."""
+import ctypes
+import os
+import shutil
+import struct
+import subprocess
+
+from common import BIN, Checks, MODELS, WORK, compile_g2p, compile_model, run
+
+checks = Checks()
+seed = MODELS / "seed3"
+options = ["--config", seed / "config.json", "--weights", seed / "weights.safetensors"]
+golden = ["--golden", seed / "io.safetensors"]
+description = seed / "seed3.xf"
+
+for kind in ("exe", "so", "model"):
+    compile_model(description, WORK / kind, *options, f"--emit={kind}")
+    run(BIN / "xf-run", WORK / kind, *golden)
+for kind in ("xf", "fused", "llvm", "asm"):
+    _, text, _ = compile_model(description, "-", "--config", seed / "config.json", f"--emit={kind}")
+    checks.that(len(text) > 1000, f"--emit={kind} is empty")
+
+# The generated code needs nothing from outside.
+compile_model(description, WORK / "seed3.o", *options, "--emit=obj")
+nm = shutil.which("llvm-nm-22") or "/usr/lib/llvm-22/bin/llvm-nm"
+_, undefined, _ = run(nm, "--undefined-only", WORK / "seed3.o")
+checks.that(undefined.strip() == "", f"undefined symbols: {undefined}")
+
+# Any phase can be resumed.
+compile_model(description, WORK / "model.mlir", "--config", seed / "config.json", "--emit=xf")
+compile_model(WORK / "model.mlir", WORK / "resumed", "--weights", seed / "weights.safetensors", "--emit=model")
+run(BIN / "xf-run", WORK / "resumed", *golden)
+compile_model(WORK / "model.mlir", WORK / "kernel.mlir", "--emit=fused")
+compile_model(WORK / "kernel.mlir", WORK / "resumed", "--weights", seed / "weights.safetensors", "--emit=model")
+run(BIN / "xf-run", WORK / "resumed", *golden)
+
+# The library has the C API.
+library = ctypes.CDLL(str(WORK / "so"))
+model = ctypes.c_void_p()
+checks.that(library.xf_open_self(ctypes.byref(model)) == 0, "the library does not find its model")
+library.xf_model_free(model)
+
+# Damaged files give a sentence.
+whole = (WORK / "model").read_bytes()
+for length in (0, 7, 100, 4096, len(whole) // 2, len(whole) - 1):
+    (WORK / "cut").write_bytes(whole[:length])
+    status, _, err = run(BIN / "xf-run", WORK / "cut", *golden, ok=False)
+    checks.that(status == 1 and "error" in err, f"cut to {length} bytes: status {status}, {err}")
+(WORK / "cut").write_bytes(whole[:8] + struct.pack("<I", 999) + whole[12:])
+status, _, err = run(BIN / "xf-run", WORK / "cut", *golden, ok=False)
+checks.that(status == 1 and "version" in err, f"another ABI version: status {status}, {err}")
+
+# Output that cannot be written.
+program = compile_g2p(WORK / "g2p")
+with open("/dev/full", "w") as full:
+    done = subprocess.run([program], input="hello\n" * 50, stdout=full, stderr=subprocess.PIPE, text=True)
+checks.that(done.returncode not in (0, -6, -11) and done.stderr, f"full disk: {done.returncode} {done.stderr}")
+reader, writer = os.pipe()
+os.close(reader)
+done = subprocess.run([program], input="hello\n" * 50, stdout=writer, stderr=subprocess.PIPE, text=True)
+checks.that(done.returncode not in (0, -6, -11), f"closed pipe: {done.returncode}")
+status, _, err = compile_model(description, "/nonexistent/folder/out", *options, ok=False)
+checks.that(status == 1 and "/nonexistent" in err, f"no such folder: {err}")
+checks.end()

@@ -1,0 +1,81 @@
+"""What the end-to-end tests share. Only the standard library is needed.
+
+Environment: XF_BIN is the folder of the built programs, XF_SOURCE the repository, XF_SHARED (optional) a folder with models
+that the repository does not ship. A test that needs what is not there ends with status 77: skipped.
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+BIN = pathlib.Path(os.environ["XF_BIN"])
+SOURCE = pathlib.Path(os.environ["XF_SOURCE"])
+MODELS = SOURCE / "test" / "models"
+SHARED = pathlib.Path(os.environ.get("XF_SHARED") or SOURCE.parent / "shared")
+WORK = pathlib.Path(tempfile.mkdtemp(prefix="xf-e2e-"))
+ISAS = ["baseline", "avx2", "avx512"]
+
+
+def skip(reason):
+    print("skipped:", reason)
+    sys.exit(77)
+
+
+def shared_model(name):
+    folder = SHARED / "models" / name
+    if not folder.is_dir():
+        skip(f"the model {name} is not part of the repository")
+    return folder
+
+
+def available_isas():
+    flags = set(next(l for l in open("/proc/cpuinfo") if l.startswith("flags")).split())
+    isas = ["baseline"]
+    if {"avx2", "fma", "bmi2", "f16c"} <= flags:
+        isas.append("avx2")
+        if {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"} <= flags:
+            isas.append("avx512")
+    return isas
+
+
+def run(*command, stdin=None, ok=True):
+    """Runs a program; gives (status, stdout, stderr). With ok a failure ends the test."""
+    done = subprocess.run([str(c) for c in command], input=stdin, capture_output=True, text=True)
+    if ok and done.returncode != 0:
+        print("failed:", " ".join(str(c) for c in command))
+        print(done.stdout[-3000:], done.stderr[-3000:])
+        sys.exit(1)
+    return done.returncode, done.stdout, done.stderr
+
+
+def compile_model(description, output, *options, ok=True):
+    return run(BIN / "xfc", description, "-o", output, *options, ok=ok)
+
+
+def compile_g2p(output, *options):
+    folder = MODELS / "g2p"
+    compile_model(folder / "g2p.xf", output, "--config", folder / "config.json", "--weights", folder / "weights.safetensors",
+                  "--source-vocab", folder / "source.vocab", "--target-vocab", folder / "target.vocab", *options)
+    return output
+
+
+def load(path):
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
+class Checks:
+    """Counts what fails, and says it."""
+
+    def __init__(self):
+        self.failed = 0
+
+    def that(self, condition, message):
+        if not condition:
+            self.failed += 1
+            print("FAILED:", message)
+
+    def end(self):
+        sys.exit(1 if self.failed else 0)
