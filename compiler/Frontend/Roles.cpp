@@ -271,11 +271,29 @@ void Evaluator::runPredict(const Expr &call, const ScopePtr &scope) {
     return error(call.loc, "predict needs an entry");
   if (result.empty() && entry.getFunctionType().getNumResults() > 0)
     result = entry.getResultName(0).str();
-  bool found = false;
+  int resultNumber = -1;
   for (unsigned i = 0; i < entry.getFunctionType().getNumResults(); ++i)
-    found |= entry.getResultName(i) == result;
-  if (!found)
+    if (entry.getResultName(i) == result)
+      resultNumber = i;
+  if (resultNumber < 0)
     return error(resultLoc, "'" + result + "' is no result of '" + entry.getSymName().str() + "'");
+  // A line's tokens are the entry's only input; which of its dimensions is the batch, the result may say.
+  auto inputs = entry.getArgumentTypes();
+  auto tokens = inputs.size() == 1 ? llvm::dyn_cast<mlir::RankedTensorType>(inputs[0]) : mlir::RankedTensorType();
+  if (!tokens || !tokens.getElementType().isInteger(32) || tokens.getRank() != 2 || !tokens.isDynamicDim(0) || !tokens.isDynamicDim(1))
+    return error(call.loc, "predict needs an entry whose only input is token[B, S]");
+  auto rows = typeOf(entry.getFunctionType().getResult(resultNumber));
+  bool sequenceFirst = rows.getRank() == 2 ? mlir::xf::sameDim(rows, 0, tokens, 1) : mlir::xf::getDimName(tokens, 1) == "B";
+  batchDim = mlir::xf::getDimName(tokens, sequenceFirst ? 1 : 0).str();
+  sourceDim = mlir::xf::getDimName(tokens, sequenceFirst ? 0 : 1).str();
+  bool fits = rows.getRank() == 2 ? mlir::xf::getDimName(rows, 0) == batchDim
+                                  : rows.getRank() == 3 && mlir::xf::sameDim(rows, 0, tokens, 0) && mlir::xf::sameDim(rows, 1, tokens, 1);
+  if (!fits || !rows.getElementType().isF32())
+    return error(resultLoc, "predict needs a result [B, V] or [B, S, V] of numbers, not " + mlir::xf::describeShape(rows));
+  if (sequenceFirst)
+    attrs.push_back(builder.getNamedAttr("sequence_first", builder.getUnitAttr()));
+  attrs.push_back(builder.getNamedAttr("batch", builder.getStringAttr(batchDim)));
+  attrs.push_back(builder.getNamedAttr("source", builder.getStringAttr(sourceDim)));
   attrs.push_back(builder.getNamedAttr("entry", mlir::FlatSymbolRefAttr::get(entry.getSymNameAttr())));
   attrs.push_back(builder.getNamedAttr("result", builder.getStringAttr(result)));
   (*module)->setAttr(mlir::xf::kPredictAttr, builder.getDictionaryAttr(attrs));

@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Installs what the build and the tests need, from Debian's packages; nothing if all is there.
+set -euo pipefail
+
+packages=(cmake ninja-build g++ ccache python3
+  llvm-22 llvm-22-dev llvm-22-tools libmlir-22-dev mlir-22-tools
+  libfmt-dev nlohmann-json3-dev libgtest-dev zlib1g-dev)
+missing=()
+for package in "${packages[@]}"; do
+  dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing+=("$package")
+done
+if [ ${#missing[@]} -gt 0 ]; then
+  echo "installing: ${missing[*]}" >&2
+  as_root=()
+  [ "$(id -u)" -eq 0 ] || as_root=(sudo)
+  # A list of packages that could not be refreshed may still be good enough.
+  "${as_root[@]}" apt-get update >&2 || true
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}" >&2
+fi
