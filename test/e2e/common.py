@@ -3,9 +3,12 @@
 Environment: XF_BIN is the folder of the built programs, XF_SOURCE the repository, XF_SHARED (optional) a folder with models
 that the repository does not ship. A test that needs what is not there ends with status 77: skipped.
 """
+import atexit
 import json
 import os
 import pathlib
+import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -15,7 +18,7 @@ SOURCE = pathlib.Path(os.environ["XF_SOURCE"])
 MODELS = SOURCE / "test" / "models"
 SHARED = pathlib.Path(os.environ.get("XF_SHARED") or SOURCE.parent / "shared")
 WORK = pathlib.Path(tempfile.mkdtemp(prefix="xf-e2e-"))
-ISAS = ["baseline", "avx2", "avx512"]
+atexit.register(shutil.rmtree, WORK, ignore_errors=True)
 
 
 def skip(reason):
@@ -64,6 +67,26 @@ def compile_g2p(output, *options):
 def load(path):
     with open(path, encoding="utf-8") as file:
         return json.load(file)
+
+
+def write_safetensors(path, tensors):
+    """tensors: name -> (dtype, shape, bytes)"""
+    header, data = {}, b""
+    for name, (dtype, shape, content) in tensors.items():
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(data), len(data) + len(content)]}
+        data += content
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+
+def read_safetensors(path):
+    """name -> (dtype, shape, bytes)"""
+    content = path.read_bytes()
+    size, = struct.unpack_from("<Q", content)
+    header = json.loads(content[8:8 + size])
+    header.pop("__metadata__", None)
+    return {name: (t["dtype"], t["shape"], content[8 + size + t["data_offsets"][0]:8 + size + t["data_offsets"][1]])
+            for name, t in header.items()}
 
 
 class Checks:

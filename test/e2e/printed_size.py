@@ -1,0 +1,50 @@
+"""Seed 3 at its printed size: 64 + 64 layers, 478 million parameters. Compile time, memory and code stay small, and
+five greedy steps are the reference interpreter's."""
+import resource
+import shutil
+import struct
+import time
+
+from common import BIN, Checks, MODELS, WORK, compile_model, run, skip, write_safetensors
+
+if shutil.disk_usage(WORK).free < 6 << 30:
+    skip("less than 6 GB of disk are free")
+checks = Checks()
+model = WORK / "model"
+start = time.monotonic()
+compile_model(MODELS / "seed3" / "seed3.xf", model, "--random-weights", 7, "--emit=model")
+seconds = time.monotonic() - start
+peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024
+with open(model, "rb") as file:
+    code_bytes, = struct.unpack_from("<Q", file.read(64), 48)
+print(f"compiled in {seconds:.1f} s with its weights written, {peak} MB of memory, {code_bytes} bytes of code")
+checks.that(peak < 256 + 100, f"{peak} MB of memory (the program itself takes up to 100)")
+checks.that(code_bytes < 2 << 20, f"{code_bytes} bytes of code")
+
+source = [[17, 4, 256, 3999, 12, 1, 77, 2], [5, 9, 4021, 33, 0, 0, 0, 0]]
+tokens = struct.pack("<16q", *sum(source, []))
+steps = 5
+
+
+def confirm(*options):
+    """Compares the program's tokens with those of another way to run the model."""
+    io = WORK / "io.safetensors"
+    want = struct.pack(f"<{2 * (steps + 1)}q", *[t for row in compiled for t in row])
+    write_safetensors(io, {"in.src": ("I64", [2, 8], tokens), "out.greedy": ("I64", [2, steps + 1], want)})
+    return run(BIN / "xf-run", model, "--golden", io, *options, ok=False)
+
+
+program = WORK / "program"
+compile_model(MODELS / "seed3" / "seed3.xf", program, "--random-weights", 7)
+rows = run(program, "--ids", "--max-length", steps,
+           stdin="".join(" ".join(str(t) for t in row if t) + "\n" for row in source))[1].splitlines()
+compiled = []
+for row in rows:
+    ids = [1] + [int(t) for t in row.split()]
+    if len(ids) < steps + 1:
+        ids.append(2)
+    compiled.append(ids + [0] * (steps + 1 - len(ids)))
+for options in (["--reference"], ["--threads", 2], ["--isa", "avx2"]):
+    status, out, err = confirm(*options)
+    checks.that(status == 0, f"{options}: {out}{err}")
+checks.end()
