@@ -34,6 +34,11 @@ compile_model(WORK / "model.mlir", WORK / "kernel.mlir", "--emit=fused")
 compile_model(WORK / "kernel.mlir", WORK / "resumed", "--weights", seed / "weights.safetensors", "--emit=model")
 run(BIN / "xf-run", WORK / "resumed", *golden)
 
+# The text of both is read back as it was written, and the pipelines run on their own.
+for name in ("model.mlir", "kernel.mlir"):
+    run(BIN / "xf-opt", WORK / name, "--verify-roundtrip", "-o", WORK / "again.mlir")
+run(BIN / "xf-opt", WORK / "model.mlir", "--pass-pipeline=builtin.module(xf-step-pipeline,xf-kernel-pipeline)", "-o", WORK / "again.mlir")
+
 # The library has the C API.
 library = ctypes.CDLL(str(WORK / "so"))
 model = ctypes.c_void_p()

@@ -1,14 +1,14 @@
 // xf-opt: mlir-opt for the xf dialect.
-#include "compiler/Transforms/Passes.h"
+#include "compiler/Pipelines/Pipelines.h"
+#include "tools/common/Registration.h"
 
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
 
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
-  registry.insert<mlir::xf::XfDialect, mlir::arith::ArithDialect, mlir::math::MathDialect, mlir::func::FuncDialect>();
+  xf::registerDialects(registry);
   mlir::registerTransformsPasses();
-  xf::registerXfPasses();
+  xf::registerPipelines();
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "xf optimizer driver\n", registry));
 }

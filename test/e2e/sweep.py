@@ -1,0 +1,124 @@
+"""Other sizes, odd ones, pad tokens anywhere, single blocks, given masks: compiled code against the reference interpreter.
+
+sweep.py [SEED]: the inputs are random; the seed is printed, so that a failure can be repeated.
+"""
+import random
+import struct
+import sys
+
+from common import BIN, Checks, MODELS, WORK, available_isas, compile_model, read_safetensors, run, write_safetensors
+
+seed = int(sys.argv[1]) if len(sys.argv) > 1 else 1
+rng = random.Random(seed)
+checks = Checks()
+compared = 0
+
+
+def tokens(shape, vocabulary, pads):
+    count = shape[0] * shape[1]
+    values = [0 if pads and rng.random() < 0.3 else rng.randrange(1, vocabulary) for _ in range(count)]
+    return "I64", list(shape), struct.pack(f"<{count}q", *values)
+
+
+def floats(*shape):
+    count = 1
+    for size in shape:
+        count *= size
+    return "F32", list(shape), struct.pack(f"<{count}f", *[rng.gauss(0, 1) for _ in range(count)])
+
+
+def booleans(*shape):
+    count = 1
+    for size in shape:
+        count *= size
+    # The last dimension keeps its first element, so that no row is without any key.
+    return "BOOL", list(shape), bytes(1 if i % shape[-1] == 0 else rng.randrange(2) for i in range(count))
+
+
+def distance(a, b):
+    """Norm-wise, NaN agreeing with NaN only."""
+    if a[:2] != b[:2]:
+        return float("inf")
+    if a[0] != "F32":
+        return 0.0 if a[2] == b[2] else float("inf")
+    x = struct.unpack(f"<{len(a[2]) // 4}f", a[2])
+    y = struct.unpack(f"<{len(b[2]) // 4}f", b[2])
+    pairs = [(p, q) for p, q in zip(x, y) if not (p != p and q != q)]
+    if any((p != p) != (q != q) for p, q in pairs):
+        return float("inf")
+    error = sum((p - q) ** 2 for p, q in pairs) ** 0.5
+    return error / (sum(q * q for _, q in pairs) ** 0.5 or 1.0)
+
+
+def results(model, inputs, *options):
+    write_safetensors(WORK / "in.safetensors", inputs)
+    status, _, err = run(BIN / "xf-run", model, "--inputs", WORK / "in.safetensors", "--outputs", WORK / "out.safetensors",
+                         *options, ok=False)
+    if status:
+        return err
+    return read_safetensors(WORK / "out.safetensors")
+
+
+def compare(title, description, options, inputs):
+    global compared
+    model = WORK / "model"
+    status, _, err = compile_model(description, model, "--emit=model", "--random-weights", rng.randrange(1000), *options, ok=False)
+    if status:
+        checks.that(False, f"{title}: {err}")
+        return
+    want, rough = results(model, inputs, "--reference"), results(model, inputs, "--reference=f32")
+    if isinstance(want, str):
+        checks.that(False, f"{title}: {want}")
+        return
+    previous = {}
+    for isa in available_isas():
+        for threads in (1, 3):
+            got = results(model, inputs, "--isa", isa, "--threads", threads)
+            if isinstance(got, str):
+                checks.that(False, f"{title}, {isa}, {threads} threads: {got}")
+                continue
+            for name, value in want.items():
+                compared += 1
+                error, allowed = distance(got[name], value), max(1e-5, 4 * distance(rough[name], value))
+                checks.that(error <= allowed, f"{title}, {isa}, {threads} threads: {name} is {error:.2e} off (allowed {allowed:.2e})")
+            # The number of threads changes no bit, nor does AVX-512 against AVX2.
+            same = "fma" if isa != "baseline" else isa
+            checks.that(previous.setdefault(same, got) == got, f"{title}, {isa}, {threads} threads: other bits")
+
+
+def sets(**values):
+    return [part for name, value in values.items() for part in ("--set", f"{name}={value}")]
+
+
+for d, h, vocab, batch, length in ((8, 2, 11, 1, 1), (36, 3, 50, 2, 17), (20, 5, 7, 3, 33), (64, 1, 100, 5, 16)):
+    compare(f"seed0 {d}/{h}", MODELS / "seed0/seed0.xf", sets(vocab=vocab, d_model=d, h=h), {"tokens": tokens((batch, length), vocab, True)})
+for d, h, f, q, k in ((8, 2, 5, 1, 1), (24, 8, 100, 7, 18), (20, 1, 33, 16, 31)):
+    compare(f"seed2 {d}/{h}", MODELS / "seed2/seed2.xf", sets(d_model=d, num_heads=h, d_ff=f), {"query": floats(2, q, d), "key": floats(2, k, d)})
+for d, h, f, n, s, t in ((16, 4, 24, 1, 5, 3), (20, 2, 50, 3, 19, 21)):
+    both = {"src": tokens((3, s), 30, False), "tgt": tokens((3, t), 28, False)}
+    padded = {"src": tokens((3, s), 30, True), "tgt": tokens((3, t), 28, True)}
+    for title, inputs in (("", both), (" padded", padded)):
+        compare(f"seed3 {d}/{h}{title}", MODELS / "seed3/seed3.xf", sets(src_vocab=30, trg_vocab=28, d_model=d, heads=h, d_ff=f, n=n, max_len=40), inputs)
+        compare(f"seed4 {d}/{h}{title}", MODELS / "seed4/seed4.xf",
+                sets(src_vocab=30, tgt_vocab=28, d_model=d, n_heads=h, d_k=6, d_v=10, d_ff=f, n=n), inputs)
+    first = {"src": tokens((s, 3), 30, False), "tgt": tokens((t, 3), 30, False)}
+    for norm in ("true", "false"):
+        compare(f"seed1 {d}/{h} {norm}", MODELS / "seed1/seed1.xf",
+                sets(vocab=30, d_model=d, h=h, layers=n, d_ff=f, norm_first=norm, activation="gelu"), first)
+# Single blocks, by themselves.
+compare("Norm", MODELS / "seed3/seed3.xf", ["--model", "Norm", *sets(d=19)], {"x": floats(2, 5, 19)})
+compare("FeedForward", MODELS / "seed3/seed3.xf", ["--model", "FeedForward", *sets(d=12, d_ff=40)], {"x": floats(2, 5, 12)})
+compare("Attention", MODELS / "seed3/seed3.xf", ["--model", "Attention", *sets(d=24, heads=3)],
+        {"q": floats(2, 5, 24), "k": floats(2, 9, 24), "v": floats(2, 9, 24)})
+# Masks as inputs: boolean, and additive; and query, key and value all different.
+compare("masks", MODELS / "seed2/seed2.xf", ["--model", "Seed2Masked", *sets(d_model=24, num_heads=3, d_ff=17)],
+        {"query": floats(2, 6, 24), "key": floats(2, 21, 24), "value": floats(2, 21, 24), "mask": booleans(2, 6, 21), "additive": floats(6, 21)})
+compare("sequential", MODELS / "seed2/seed2.xf", ["--model", "SequentialFeedForward", *sets(d_model=12, d_ff=40)], {"x": floats(2, 5, 12)})
+for shared in ("true", "false"):
+    compare(f"seed1 shared={shared}", MODELS / "seed1/seed1.xf", sets(vocab=30, d_model=16, h=2, layers=3, d_ff=20, shared=shared),
+            {"src": tokens((7, 2), 30, False), "tgt": tokens((5, 2), 30, False)})
+compare("stories", MODELS / "stories260k/stories260k.xf",
+        sets(dim=24, hidden_dim=37, n_layers=2, n_heads=6, n_kv_heads=2, vocab_size=40, max_seq_len=64), {"tokens": tokens((2, 9), 40, False)})
+print(f"seed {seed}: {compared} tensors compared, {checks.failed} failures")
+checks.that(compared > 100, "next to nothing was compared")
+checks.end()
