@@ -59,8 +59,7 @@ public:
     module.walk([&](EntryOp entry) {
       entry.walk([&](Operation *op) {
         for (OpOperand &operand : op->getOpOperands())
-          if (isa<RankedTensorType>(operand.get().getType()) && !isExpression(op) && isa_and_nonnull<ParamOp, RearrangeOp, SliceOp, ConcatOp, MapOp, ReduceOp>(operand.get().getDefiningOp()) &&
-              ::xf::dependsOnParametersOnly(operand.get()))
+          if (!isExpression(op) && ::xf::dependsOnParametersOnly(operand.get()))
             uses.push_back({op, &operand});
       });
     });
@@ -128,7 +127,7 @@ private:
       symbols.insert(weight, entryPoint()); // makes the name unique
       known = weight;
     }
-    builder.setInsertionPoint(op->getParentOfType<EntryOp>() ? firstUse(op, layer) : op);
+    builder.setInsertionPoint(outsideOfKernels(op));
     auto ref = ParamOp::create(builder, value.getLoc(), value.getType(), known.getSymName(),
                                layers > 1 ? ValueRange(layer) : ValueRange());
     operand.set(ref);
@@ -144,7 +143,7 @@ private:
   }
 
   /// A captured value must be defined outside the op that captures it.
-  Operation *firstUse(Operation *op, BlockArgument) {
+  Operation *outsideOfKernels(Operation *op) {
     while (!isa<EntryOp, RepeatOp>(op->getParentOp()))
       op = op->getParentOp();
     return op;
