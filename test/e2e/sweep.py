@@ -6,7 +6,7 @@ import random
 import struct
 import sys
 
-from common import BIN, Checks, MODELS, WORK, available_isas, compile_model, read_safetensors, run, write_safetensors
+from common import BIN, SOURCE, Checks, MODELS, WORK, available_isas, compile_model, read_safetensors, run, write_safetensors
 
 seed = int(sys.argv[1]) if len(sys.argv) > 1 else 1
 rng = random.Random(seed)
@@ -117,6 +117,7 @@ compare("sequential", MODELS / "seed2/seed2.xf", ["--model", "SequentialFeedForw
 for shared in ("true", "false"):
     compare(f"seed1 shared={shared}", MODELS / "seed1/seed1.xf", sets(vocab=30, d_model=16, h=2, layers=3, d_ff=20, shared=shared),
             {"src": tokens((7, 2), 30, False), "tgt": tokens((5, 2), 30, False)})
+compare("nested", SOURCE / "test/e2e/nested.xf", sets(vocab=20, d=16, heads=2), {"tokens": tokens((2, 9), 20, False)})
 compare("stories", MODELS / "stories260k/stories260k.xf",
         sets(dim=24, hidden_dim=37, n_layers=2, n_heads=6, n_kv_heads=2, vocab_size=40, max_seq_len=64), {"tokens": tokens((2, 9), 40, False)})
 print(f"seed {seed}: {compared} tensors compared, {checks.failed} failures")

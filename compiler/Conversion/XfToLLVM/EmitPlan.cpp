@@ -76,8 +76,10 @@ private:
       if (auto repeat = dyn_cast<RepeatOp>(op)) {
         if (failed(emitRepeat(repeat)))
           return failure();
-      } else if (auto constant = dyn_cast<arith::ConstantIndexOp>(op)) {
-        layers[constant] = plan.constant(constant.value());
+      } else if (isa<arith::AddIOp, arith::MulIOp>(op)) {
+        // The number of a layer in nested stacks.
+        Value a = indexValue(op.getOperand(0)), b = indexValue(op.getOperand(1));
+        layers[op.getResult(0)] = isa<arith::AddIOp>(op) ? plan.add(a, b) : plan.mul(a, b);
       } else if (!isa<RearrangeOp, SliceOp, ParamOp, LoadOp, arith::ConstantOp>(op)) {
         if (failed(emitKernel(&op)))
           return failure();
@@ -129,12 +131,16 @@ private:
     return success();
   }
 
+  Value indexValue(Value index) {
+    if (auto constant = index.getDefiningOp<arith::ConstantIndexOp>())
+      return plan.constant(constant.value());
+    return layers.lookup(index);
+  }
+
   Value layerValue(ValueRange indices, ArrayRef<int64_t> counts) {
     Value number;
     for (auto [i, index] : llvm::enumerate(indices)) {
-      Value one = layers.lookup(index);
-      if (auto constant = index.getDefiningOp<arith::ConstantIndexOp>(); !one && constant)
-        one = plan.constant(constant.value());
+      Value one = indexValue(index);
       number = number ? plan.add(plan.mul(number, plan.constant(counts[i])), one) : one;
     }
     return number;
