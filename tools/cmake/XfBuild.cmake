@@ -16,8 +16,13 @@ set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
 
 find_program(XF_CCACHE ccache)
 if(XF_CCACHE)
-  set(CMAKE_C_COMPILER_LAUNCHER "${XF_CCACHE}")
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${XF_CCACHE}")
+  # What ccache wants before it caches units that use a precompiled header.
+  set(XF_LAUNCHER "${CMAKE_COMMAND}" -E env CCACHE_SLOPPINESS=pch_defines,time_macros "${XF_CCACHE}")
+  set(CMAKE_C_COMPILER_LAUNCHER "${XF_LAUNCHER}")
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${XF_LAUNCHER}")
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)
+  endif()
 endif()
 
 # LLVM and MLIR 22. Everything links the shared libMLIR and libLLVM: one copy, and a build of minutes.

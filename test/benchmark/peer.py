@@ -1,0 +1,69 @@
+"""xfc as an engine of a benchmark that runs several: class Peer has the interface that such a harness expects.
+
+A model directory holds config.json and model.safetensors of test/models/bench/bench.xf; `prepare` compiles it once for
+each type, and the compiled file is driven through the C API.
+"""
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import xf  # noqa: E402
+
+# Sentences at once and tokens of a result that files are compiled for.
+LIMITS = dict(batch=256, target=128)
+
+
+class Peer:
+    PRECISIONS = ("f32", "bf16", "int8")
+    VERSION = "xfc " + xf.library().xf_version().decode()
+
+    @staticmethod
+    def files(model_dir, precision):
+        return [os.path.join(model_dir, f"xfc-{precision}.model")]
+
+    @staticmethod
+    def prepare(model_dir, what=()):
+        with open(os.path.join(model_dir, "config.json")) as fh:
+            generates = json.load(fh)["kind"] == "enc-dec"
+        limits = [f"--limit={k}={v}" for k, v in LIMITS.items() if generates or k == "batch"]
+        for precision in Peer.PRECISIONS:
+            subprocess.run([os.path.join(xf.BUILD, "bin", "xfc"), os.path.join(xf.ROOT, "test", "models", "bench", "bench.xf"),
+                            "--config", os.path.join(model_dir, "config.json"),
+                            "--weights", os.path.join(model_dir, "model.safetensors"), *limits, "--type", precision,
+                            "--emit=model", "-o", Peer.files(model_dir, precision)[0]], check=True)
+
+    def __init__(self, model_dir, precision, threads, workers=1):
+        with open(os.path.join(model_dir, "config.json")) as fh:
+            self.cfg = json.load(fh)
+        self.session = xf.Session(self.files(model_dir, precision)[0], threads)
+
+    def encoder(self, ids, lengths):
+        src = np.ascontiguousarray(ids.astype(np.int32))
+        memory = np.zeros((*src.shape, self.cfg["d_model"]), np.float32)
+        run = self.session.call("encode", {"src": src}, {"memory": memory})
+        return run, lambda _: memory
+
+    def decoder(self, ids, lengths, steps, beams):
+        """Exactly `steps` tokens: the end token is never chosen."""
+        sentences = [row[:n] for row, n in zip(ids, lengths)]
+        search, tokens, made = self.session.generate(sentences, beams, steps, steps, [self.cfg["eos"]])
+
+        def run():
+            search()
+            assert (made == steps).all()
+            return tokens
+        return run
+
+    def real_own(self, sents, beams):
+        """The whole list at once, with the runtime's own batching; every sentence ends at its source's length."""
+        longest = max(map(len, sents))
+        search, _, made = self.session.generate(sents, beams, -1, longest, [self.cfg["eos"]])
+
+        def run():
+            search()
+            return int(made.sum())
+        return run
