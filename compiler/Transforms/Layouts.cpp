@@ -22,13 +22,14 @@ Monomial sizeOf(RankedTensorType type, unsigned i) {
   return constant(type.getDimSize(i));
 }
 
-/// Strides for dimensions laid out in `order`, outermost first.
-static SmallVector<Monomial> orderedStrides(RankedTensorType type, ArrayRef<unsigned> order) {
+/// Strides for dimensions laid out in `order`, outermost first. `pitch`: elements that the innermost one takes, if they are
+/// more than it has.
+static SmallVector<Monomial> orderedStrides(RankedTensorType type, ArrayRef<unsigned> order, int64_t pitch = 0) {
   SmallVector<Monomial> strides(type.getRank());
   Monomial stride = constant(1);
-  for (unsigned d : llvm::reverse(order)) {
+  for (auto [i, d] : llvm::enumerate(llvm::reverse(order))) {
     strides[d] = stride;
-    stride = stride * sizeOf(type, d);
+    stride = stride * (i == 0 && pitch ? constant(pitch) : sizeOf(type, d));
   }
   return strides;
 }
@@ -60,6 +61,31 @@ int64_t maxElements(RankedTensorType type, Layout layout, ModuleOp module) {
   for (unsigned i = 0; i < type.getRank(); ++i)
     count *= boundOf(type, i, module);
   return count;
+}
+
+/// Rows of a product whose starts are this many bytes apart share a set of the first-level cache: a tile of rows then
+/// evicts itself.
+static constexpr int64_t kCacheSetPeriod = 4096;
+
+/// Elements from one row of kernel result `value` to the next, 0 if rows are dense. Only what stays among the kernels of
+/// a block has room behind its rows: arguments, results and what layers hand on are dense.
+static int64_t rowPitch(Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  if (!isa_and_nonnull<ContractOp, RowOp>(value.getDefiningOp()) || type.getRank() < 2 || type.isDynamicDim(type.getRank() - 1))
+    return 0;
+  int64_t width = type.getShape().back(), line = 64 / 4;
+  if (type.getElementType().isInteger(1) || (width * 4) % kCacheSetPeriod != 0)
+    return 0;
+  for (Operation *user : value.getUsers())
+    if (isa<ReturnOp, YieldOp, RepeatOp>(user))
+      return 0;
+  return width + line;
+}
+
+int64_t rootElements(Value value, ModuleOp module) {
+  auto type = cast<RankedTensorType>(value.getType());
+  int64_t elements = maxElements(type, viewOf(value, module)->packing, module), pitch = rowPitch(value);
+  return pitch ? elements / type.getShape().back() * pitch : elements;
 }
 
 /// The order in which the only user of an attention's context wants its dimensions, so that its merge is a view.
@@ -95,6 +121,10 @@ static SmallVector<unsigned> contextOrder(Value context) {
 static View rootView(Value value, ModuleOp module) {
   auto type = cast<RankedTensorType>(value.getType());
   View view{value, Layout::plain, denseStrides(type), {}};
+  if (int64_t pitch = rowPitch(value)) {
+    SmallVector<unsigned> order(llvm::to_vector(llvm::seq<unsigned>(0, type.getRank())));
+    view.strides = orderedStrides(type, order, pitch);
+  }
   Operation *op = value.getDefiningOp();
   if (!op)
     return view;

@@ -40,6 +40,9 @@ llvm::SmallVector<Monomial> denseStrides(mlir::RankedTensorType type);
 /// Largest number of elements that a root of `type` takes in `layout`.
 int64_t maxElements(mlir::RankedTensorType type, mlir::xf::Layout layout, mlir::ModuleOp module);
 
+/// The same for the root that `value` is: kernel results may have room behind their rows.
+int64_t rootElements(mlir::Value value, mlir::ModuleOp module);
+
 /// Whether all dimensions but the last are one with a single stride, and the last has stride 1. Gives that stride.
 std::optional<Monomial> collapseRows(mlir::RankedTensorType type, const View &view);
 

@@ -65,7 +65,10 @@ class Session:
         """Binds named arrays; returns a function that runs the entry on them."""
         given = (Tensor * len(inputs))(*[tensor(n, a) for n, a in inputs.items()])
         wanted = (Tensor * len(outputs))(*[tensor(n, a) for n, a in outputs.items()])
-        return lambda: self.check(self.lib.xf_run(self.session, entry.encode(), given, len(inputs), wanted, len(outputs)))
+
+        def run(keep=(inputs, outputs)):
+            self.check(self.lib.xf_run(self.session, entry.encode(), given, len(inputs), wanted, len(outputs)))
+        return run
 
     def generate(self, sentences, beam, max_length, capacity, suppress=(), batch=0):
         """Returns (run, tokens, lengths): run() searches and fills the arrays; best hypotheses only."""
@@ -80,7 +83,7 @@ class Session:
         options.suppress, options.suppress_count = banned.ctypes.data, len(banned)
         results = Hypotheses(ctypes.sizeof(Hypotheses), tokens.ctypes.data, capacity, lengths.ctypes.data, None)
 
-        def run(keep=(ids, offsets, banned)):
+        def run(keep=(ids, offsets, banned, tokens, lengths)):
             self.check(self.lib.xf_generate(self.session, ctypes.c_void_p(ids.ctypes.data), ctypes.c_void_p(offsets.ctypes.data),
                                             ctypes.c_int64(count), ctypes.byref(options), ctypes.byref(results)))
         return run, tokens, lengths

@@ -61,7 +61,7 @@ private:
 
   int64_t bytesOf(Value value) {
     auto type = cast<RankedTensorType>(value.getType());
-    return ::xf::maxElements(type, ::xf::viewOf(value, module)->packing, module) * elementBytes(type.getElementType());
+    return ::xf::rootElements(value, module) * elementBytes(type.getElementType());
   }
 
   /// Values that are not in the workspace, or in a stack's own places.

@@ -188,9 +188,8 @@ void AttendEmitter::multiplyKeys(const Block &block, Value end) {
   }
   Value rows = isCopied ? copy : rowAddress(q, block, b.i64(0));
   Value rowStride = isCopied ? b.i64(layout.queryRow) : b.stride(q, 2);
-  b.create<LLVM::CallOp>(getBlockProduct(b.module(), b.isa()),
-                         ValueRange{block.rows, rows, rowStride, block.keys, b.i64(width * kLanes), b.scratch(),
-                                    b.i64(layout.stripRow), b.i64(width), panels});
+  callBlockProduct(b, {block.rows, rows, rowStride, block.keys, b.i64(width * kLanes), b.scratch(), b.i64(layout.stripRow),
+                       b.i64(width), panels});
 }
 
 /// The context of all rows or one of them, from probabilities of the first `end` keys.
@@ -209,9 +208,7 @@ void AttendEmitter::multiplyValues(const Block &block, std::optional<Value> only
     Value values = block.values;
     if (block.byHead)
       values = b.at(values, b.mul(b.div(firstRow, b.i64(ratio)), b.stride(v, 1)), f32);
-    b.create<LLVM::CallOp>(getBlockProduct(b.module(), b.isa()),
-                           ValueRange{rows, strip(firstRow), b.i64(layout.stripRow), values, b.stride(v, 2), target,
-                                      targetStride, end, panels});
+    callBlockProduct(b, {rows, strip(firstRow), b.i64(layout.stripRow), values, b.stride(v, 2), target, targetStride, end, panels});
   }
   if (direct)
     return;

@@ -1,7 +1,5 @@
 #include "compiler/Target/CPU/BlockProduct.h"
 
-#include "compiler/Target/CPU/CodeBuilder.h"
-
 using namespace mlir;
 
 namespace xf::cpu {
@@ -37,8 +35,10 @@ private:
     Value panelStride = b.argument(4);
     Value panel = b.at(b.argument(3), b.mul(firstPanel, panelStride), f32);
     Value c = b.at(b.argument(5), b.mul(firstPanel, kLanes), f32);
+    Value ahead = b.at(b.argument(9), b.mul(firstPanel, panelStride), f32);
     b.create<LLVM::CallOp>(getMicroKernel(b.module(), b.isa(), rows, width),
-                           ValueRange{b.argument(1), b.argument(2), panel, panelStride, c, b.argument(6), b.argument(7)});
+                           ValueRange{b.argument(1), b.argument(2), panel, panelStride, c, b.argument(6), b.argument(7), ahead,
+                                      b.argument(10)});
   }
 
   CodeBuilder &b;
@@ -51,12 +51,18 @@ LLVM::LLVMFuncOp getBlockProduct(ModuleOp module, Isa isa) {
     return function;
   Type ptr = LLVM::LLVMPointerType::get(module.getContext());
   Type i64 = IntegerType::get(module.getContext(), 64);
-  CodeBuilder b(module, name, {i64, ptr, i64, ptr, i64, ptr, i64, i64, i64}, isa, module.getLoc());
+  CodeBuilder b(module, name, {i64, ptr, i64, ptr, i64, ptr, i64, i64, i64, ptr, i64}, isa, module.getLoc());
   b.function().setLinkage(LLVM::Linkage::Internal);
   b.function().setNoInline(true);
   BlockProduct(b).dispatch(1);
   b.finish();
   return b.function();
+}
+
+void callBlockProduct(CodeBuilder &b, const BlockOperands &o) {
+  b.create<LLVM::CallOp>(getBlockProduct(b.module(), b.isa()),
+                         ValueRange{o.rows, o.a, o.lda, o.b, o.panelStride, o.c, o.ldc, o.depth, o.panels, o.ahead ? o.ahead : o.b,
+                                    o.ahead ? o.aheadStep : b.i64(0)});
 }
 
 } // namespace xf::cpu

@@ -2,13 +2,21 @@
 #ifndef XF_COMPILER_TARGET_CPU_BLOCKPRODUCT_H
 #define XF_COMPILER_TARGET_CPU_BLOCKPRODUCT_H
 
-#include "compiler/Target/CPU/Kernels.h"
+#include "compiler/Target/CPU/CodeBuilder.h"
 
 namespace xf::cpu {
 
-/// `void(i64 rows, ptr a, i64 lda, ptr b, i64 panelStride, ptr c, i64 ldc, i64 k, i64 panels)`: as getMicroKernel, for
-/// 1 <= rows <= largestTile(isa).rows and any number of panels. Defined in `module` on first use; kernels share it.
+/// `void(i64 rows, ptr a, i64 lda, ptr b, i64 panelStride, ptr c, i64 ldc, i64 k, i64 panels, ptr ahead, i64 aheadStep)`: as
+/// getMicroKernel, for 1 <= rows <= largestTile(isa).rows and any number of panels. `ahead` is what corresponds to `b` in the
+/// memory that is needed next. Defined in `module` on first use; kernels share it.
 mlir::LLVM::LLVMFuncOp getBlockProduct(mlir::ModuleOp module, Isa isa);
+
+/// Calls it.
+struct BlockOperands {
+  mlir::Value rows, a, lda, b, panelStride, c, ldc, depth, panels;
+  mlir::Value ahead = {}, aheadStep = {}; // null: nothing is needed next
+};
+void callBlockProduct(CodeBuilder &b, const BlockOperands &operands);
 
 } // namespace xf::cpu
 

@@ -66,10 +66,16 @@ public:
 
 private:
   void splitWork();
-  void block(Value firstPanel, Value panelCount, Value firstRow, Value rowCount);
+  /// What to fetch while block `i` of `blocks` of the rows is multiplied: a share of the panels from `next` on.
+  struct Ahead {
+    Value memory, step;
+  };
+  Ahead aheadOf(Value i, Value blocks, Value firstPanel, Value nextPanel);
+  void block(Value firstPanel, Value panelCount, Value firstRow, Value rowCount, const Ahead &ahead);
   void epilogue(Value buffer, Value bufferStride, Value firstPanel, Value panelCount, Value firstRow, Value rowCount);
   /// The epilogue of one panel; `lanes` of its columns exist (null: all).
   void epilogueColumns(Value sums, Value sumsStride, Value column, Value lanes, Value firstRow, Value rowCount);
+  Value panelAddress(Value panel) { return b.at(b.data(1), b.mul(panel, depth * kLanes), b.getF32Type()); }
   Value loadExtra(const Extra &extra, Value row, Value column, Value lanes);
   /// Whether the result is the bare product, which is then written in place.
   bool isBare() {
@@ -114,24 +120,34 @@ void Contract::emit() {
     Value panelCount = b.min(b.i64(step), b.sub(panelEnd, firstPanel));
     b.loop(b.i64(0), blocks, 1, [&](Value i) {
       Value first = b.div(b.mul(rows, i), blocks), end = b.div(b.mul(rows, b.add(i, 1)), blocks);
-      block(firstPanel, panelCount, b.add(rowBegin, first), b.sub(end, first));
+      Ahead ahead = aheadOf(i, blocks, firstPanel, b.add(firstPanel, step));
+      block(firstPanel, panelCount, b.add(rowBegin, first), b.sub(end, first), ahead);
     });
   });
 }
 
-void Contract::block(Value firstPanel, Value panelCount, Value firstRow, Value rowCount) {
+Contract::Ahead Contract::aheadOf(Value i, Value blocks, Value firstPanel, Value nextPanel) {
+  // Two blocks of rows share the work if there are two: arithmetic then hides more of the memory's time.
+  Value parts = b.min(blocks, b.i64(2));
+  Value busy = b.create<arith::AndIOp>(b.less(i, parts), b.less(nextPanel, panelEnd));
+  int64_t lines = panelsFor(b.isa(), largestTile(b.isa()).rows) * kLanes;
+  Value step = b.div(b.i64(lines), parts);
+  Value next = b.at(panelAddress(nextPanel), b.mul(b.mul(step, depth), i), b.getF32Type());
+  return {b.create<arith::SelectOp>(busy, next, panelAddress(firstPanel)), b.create<arith::SelectOp>(busy, step, b.i64(0))};
+}
+
+void Contract::block(Value firstPanel, Value panelCount, Value firstRow, Value rowCount, const Ahead &ahead) {
   Type f32 = b.getF32Type();
-  Value lda = b.stride(0, 0), panelStride = b.i64(depth * kLanes);
+  Value lda = b.stride(0, 0);
   Value x = b.at(b.data(0), b.mul(firstRow, lda), f32);
-  Value weights = b.at(b.data(1), b.mul(firstPanel, panelStride), f32);
   Value target = b.scratch(), targetStride = b.i64(blockPanels(depth) * kLanes);
   if (isBare()) {
     targetStride = b.stride(result, 0);
     Value row = b.at(b.data(result), b.mul(firstRow, targetStride), f32);
     target = b.at(row, b.mul(firstPanel, kLanes), f32);
   }
-  b.create<LLVM::CallOp>(getBlockProduct(b.module(), b.isa()),
-                         ValueRange{rowCount, x, lda, weights, panelStride, target, targetStride, b.i64(depth), panelCount});
+  callBlockProduct(b, {rowCount, x, lda, panelAddress(firstPanel), b.i64(depth * kLanes), target, targetStride, b.i64(depth),
+                       panelCount, ahead.memory, ahead.step});
   if (!isBare())
     epilogue(target, targetStride, firstPanel, panelCount, firstRow, rowCount);
 }

@@ -44,7 +44,8 @@ mlir::LogicalResult emitKernel(mlir::ModuleOp module, llvm::StringRef name, mlir
 int64_t kernelScratchBytes(mlir::Operation *op, mlir::ModuleOp root);
 
 /// The micro-kernel C[m, n] = Σ_k A[m, k] * B[n/16][k][n%16] for m < rows, n < 16 * panels, k ascending from 0:
-/// `void(ptr a, i64 lda, ptr b, i64 panelStride, ptr c, i64 ldc, i64 k)`, strides in elements, A's and C's last stride 1.
+/// `void(ptr a, i64 lda, ptr b, i64 panelStride, ptr c, i64 ldc, i64 k, ptr ahead, i64 aheadStep)`, strides in elements, A's and
+/// C's last stride 1. At each k it asks the second-level cache for `aheadStep` elements from ahead + k * aheadStep on (0: none).
 /// Declared and defined in `module` on first use.
 mlir::LLVM::LLVMFuncOp getMicroKernel(mlir::ModuleOp module, Isa isa, int64_t rows, int64_t panels);
 /// The largest tile (rows x panels) that stays in registers.

@@ -12,6 +12,10 @@ namespace xf::cpu {
 /// nothing, and more passes would only tempt LLVM to load rows early and spill them.
 static int64_t unrolling(int64_t chains) { return chains < 8 ? 4 : 1; }
 
+/// Rows from which the arithmetic takes long enough to hide memory behind it. With fewer, the processor's own
+/// prefetching keeps memory busy, and there is nothing to gain.
+static constexpr int64_t kPrefetchingRows = 4;
+
 namespace {
 class MicroKernel {
 public:
@@ -21,6 +25,7 @@ public:
     Type f32 = b.getF32Type();
     Value a = b.argument(0), lda = b.argument(1), panel = b.argument(2), panelStride = b.argument(3);
     Value c = b.argument(4), ldc = b.argument(5), depth = b.argument(6);
+    ahead = b.argument(7), aheadStep = b.argument(8);
     for (int64_t row = 0; row < rows; ++row)
       rowStart.push_back(b.at(a, b.mul(lda, row), f32));
     for (int64_t i = 0; i < panels; ++i)
@@ -50,6 +55,8 @@ private:
   /// Adds the products of position k + u.
   void step(Value k, int64_t u, SmallVector<Value> &sums) {
     Type f32 = b.getF32Type();
+    if (rows >= kPrefetchingRows)
+      fetchAhead(b.add(k, u));
     SmallVector<Value> columns;
     for (Value start : panelStart)
       columns.push_back(b.loadVector(f32, b.at(b.at(start, b.mul(k, kLanes), f32), u * kLanes, f32)));
@@ -62,9 +69,18 @@ private:
     }
   }
 
+  /// Asks for the lines that belong to position k of what is multiplied next, a line for each panel.
+  void fetchAhead(Value k) {
+    Type f32 = b.getF32Type();
+    Value line = b.at(ahead, b.mul(k, aheadStep), f32), apart = b.div(aheadStep, b.i64(panels));
+    for (int64_t i = 0; i < panels; ++i)
+      b.create<LLVM::Prefetch>(b.at(line, b.mul(apart, i), f32), /*rw=*/0, /*hint=*/2, /*cache=*/1);
+  }
+
   CodeBuilder &b;
   int64_t rows, panels, unroll;
   SmallVector<Value> rowStart, panelStart;
+  Value ahead, aheadStep;
 };
 } // namespace
 
@@ -75,7 +91,7 @@ LLVM::LLVMFuncOp getMicroKernel(ModuleOp module, Isa isa, int64_t rows, int64_t 
   loadCodeDialects(module.getContext());
   Type ptr = LLVM::LLVMPointerType::get(module.getContext());
   Type i64 = IntegerType::get(module.getContext(), 64);
-  CodeBuilder b(module, name, {ptr, i64, ptr, i64, ptr, i64, i64}, isa, module.getLoc());
+  CodeBuilder b(module, name, {ptr, i64, ptr, i64, ptr, i64, i64, ptr, i64}, isa, module.getLoc());
   b.function().setLinkage(LLVM::Linkage::Internal);
   b.function().setNoInline(true);
   for (unsigned pointer : {0, 2, 4})
