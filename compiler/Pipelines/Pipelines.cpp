@@ -21,6 +21,8 @@ void buildStepPipeline(OpPassManager &passes) {
   passes.addPass(createXfDeriveStep());
   // The step drops results that a search does not use.
   addCleanup(passes);
+  // What the step reads of a sentence is known now, and its masks are still apart.
+  passes.addPass(createXfRaggedSource());
 }
 
 void buildKernelPipeline(OpPassManager &passes) {

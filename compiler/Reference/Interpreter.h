@@ -25,6 +25,7 @@ public:
     Tensor tensor;
     bool sentences = false;
     std::vector<std::vector<int64_t>> extents; // sentences: the shape that each slot was stored with
+    std::optional<int64_t> padding;            // sentences: what is behind a sentence's last position
   };
   /// By state and layer.
   std::map<std::pair<std::string, int64_t>, Slot> slots;

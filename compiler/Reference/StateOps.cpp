@@ -109,6 +109,8 @@ llvm::Error Machine<T>::exec(mlir::xf::StoreOp op) {
     return found.takeError();
   State::Slot &slot = **found;
   slot.sentences = true;
+  if (auto padding = llvm::dyn_cast_or_null<mlir::IntegerAttr>(op.getPaddingAttr()))
+    slot.padding = padding.getType().isInteger(1) ? padding.getValue().getZExtValue() : padding.getInt();
   const Array<T> &x = get(op.getX()), &slots = get(op.getSlots());
   llvm::SmallVector<int64_t> shape(x.shape);
   for (int64_t s : slots.ints)
@@ -162,7 +164,11 @@ llvm::Error Machine<T>::exec(mlir::xf::LoadOp op) {
   Odometer at(shape, {strides});
   for (int64_t i = 0, n = result->size(); i < n; ++i, at.next()) {
     int64_t b = at.getIndex()[0];
-    fromState(*result, i, slot.tensor, at.offset(0) + (slots.ints[b] - b) * strides[0]);
+    // What is stored behind a sentence's own end is as if it had been padded.
+    if (slot.padding && shape.size() == 2 && at.getIndex()[1] >= slot.extents[slots.ints[b]][1])
+      result->ints[i] = *slot.padding;
+    else
+      fromState(*result, i, slot.tensor, at.offset(0) + (slots.ints[b] - b) * strides[0]);
   }
   return define(op.getResult(), std::move(result));
 }

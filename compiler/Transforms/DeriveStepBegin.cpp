@@ -29,7 +29,8 @@ void BeginWriter::store(Value value, Value layer) {
   for (const Stored &each : stored)
     if (each.value == value) {
       Value x = moveRows(builder, mapping.lookup(value), dimIndex(value.getType(), roles.batch));
-      StoreOp::create(builder, value.getLoc(), x, FlatSymbolRefAttr::get(each.state), layer, slots);
+      StoreOp::create(builder, value.getLoc(), x, FlatSymbolRefAttr::get(each.state), layer, slots,
+                      TypedAttr());
     }
 }
 

@@ -12,6 +12,14 @@ def XfDeriveStep : Pass<"xf-derive-step", "::mlir::ModuleOp"> {
   }];
 }
 
+def XfRaggedSource : Pass<"xf-ragged-source", "::mlir::ModuleOp"> {
+  let summary = "Let sentences be stored at their own length";
+  let description = [{
+    If the step cannot tell how far a sentence was padded when it was encoded, the begin entry's stores are told what
+    padding would have left behind its last position, and `xf.generate` gets `ragged_source`.
+  }];
+}
+
 def XfFuseMaps : Pass<"xf-fuse-maps", "::mlir::ModuleOp"> {
   let summary = "Merge element-wise maps into the maps that use them";
   let description = [{

@@ -36,6 +36,17 @@ LogicalResult StoreOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return checkRank(*this, *state, getX().getType());
 }
 
+LogicalResult StoreOp::verify() {
+  if (!getPadding())
+    return success();
+  auto type = cast<RankedTensorType>(getX().getType());
+  if (getPadding()->getType() != type.getElementType())
+    return emitOpError("pads with a ") << getPadding()->getType() << " what is made of " << type.getElementType();
+  if (type.getRank() != 2)
+    return emitOpError("pads tensors of rank 2 only, not ") << describeShape(type);
+  return success();
+}
+
 LogicalResult LoadOp::verifySymbolUses(SymbolTableCollection &symbols) {
   auto state = findState(*this, symbols, getNameAttr());
   if (failed(state))

@@ -13,6 +13,7 @@ def Xf_StateOp : Xf_Op<"state", [Symbol]> {
     ```mlir
     xf.state @keys : tensor<?x8x?x8xf32, #xf.dims<"B", "", "T", "">> layers 6
     xf.state @cross_keys : tensor<?x8x?x8xf32, #xf.dims<"B", "", "S", "">> layers 6 sentences
+    xf.state @allowed : tensor<?x?xi1, #xf.dims<"B", "S">> layers 6 sentences
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttr:$type, I64Attr:$layers, UnitAttr:$sentences,
@@ -41,12 +42,20 @@ def Xf_AppendOp : Xf_Op<"append", [DeclareOpInterfaceMethods<SymbolUserOpInterfa
 def Xf_StoreOp : Xf_Op<"store", [DeclareOpInterfaceMethods<SymbolUserOpInterface>, MemoryEffects<[MemWrite]>]> {
   let summary = "Writes a sentence's value into its slot of a state";
   let description = [{
+    With `padding`, x has rank 2, and the sentence's positions behind x's last are set to it up to the state's bound:
+    sentences may then be stored without padding them to one length.
+
     ```mlir
     xf.store %k to @cross_keys[%layer] slots %slots : tensor<?x8x?x8xf32, #xf.dims<"B", "", "S", "">>, tensor<?xi32, #xf.dims<"B">>
+    xf.store %ok to @allowed[%layer] slots %slots padding false : tensor<?x?xi1, #xf.dims<"B", "S">>, tensor<?xi32, #xf.dims<"B">>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$x, FlatSymbolRefAttr:$name, Index:$layer, AnyRankedTensor:$slots);
-  let assemblyFormat = "$x `to` $name `[` $layer `]` `slots` $slots attr-dict `:` type($x) `,` type($slots)";
+  let arguments = (ins AnyRankedTensor:$x, FlatSymbolRefAttr:$name, Index:$layer, AnyRankedTensor:$slots,
+                       OptionalAttr<TypedAttrInterface>:$padding);
+  let assemblyFormat = [{
+    $x `to` $name `[` $layer `]` `slots` $slots (`padding` $padding^)? attr-dict `:` type($x) `,` type($slots)
+  }];
+  let hasVerifier = 1;
 }
 
 def Xf_LoadOp : Xf_Op<"load", [DeclareOpInterfaceMethods<SymbolUserOpInterface>, MemoryEffects<[MemRead]>]> {

@@ -191,7 +191,8 @@ typedef struct xf_abi_generate {
   int32_t min_length;
   int32_t max_length_base;   /* largest target length: max_length_per_source * source length */
   int32_t max_length_per_source; /* + max_length_base, both 0: only the limit bounds it */
-  int32_t reserved;
+  /* 1: the sentences in the slots may have been given to BEGIN with different S, each at most the S of the steps. */
+  int32_t ragged_source;
   int64_t batch, beam, source, target; /* limits */
 } xf_abi_generate;
 

@@ -11,6 +11,7 @@
 #include <memory>
 #include <new>
 #include <span>
+#include <string>
 #include <vector>
 
 // xf.h stands alone, so what it shares with the ABI and the runtime is said twice, and compared here.
@@ -54,6 +55,32 @@ inline void require(bool condition, const char *what) {
   if (!condition)
     fail(status::invalid_argument, "%s", what);
 }
+
+inline void require_sentences(const int32_t *ids, const int64_t *offsets, int64_t count) {
+  require(count >= 0 && (count == 0 || (ids && offsets)), "the sentences are null");
+  for (int64_t i = 0; i < count; ++i)
+    require(offsets[i] >= 0 && offsets[i] <= offsets[i + 1], "the sentences' offsets descend");
+}
+
+// The first of the sentences that could not be served, and why.
+class first_failure {
+public:
+  void note(int64_t sentence, const char *message) {
+    if (sentence_ >= 0 && sentence_ < sentence)
+      return;
+    sentence_ = sentence;
+    message_ = message;
+  }
+  xf_status result() const {
+    if (sentence_ < 0)
+      return XF_OK;
+    return report(XF_INVALID_ARGUMENT, ("sentence " + std::to_string(sentence_) + ": " + message_).c_str());
+  }
+
+private:
+  int64_t sentence_ = -1;
+  std::string message_;
+};
 
 // Arguments as the runtime takes them; no entry has more than these many inputs in one call.
 constexpr int32_t kMostArguments = 256;

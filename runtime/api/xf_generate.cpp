@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <string>
 
 using namespace xf::rt;
 
@@ -61,24 +60,13 @@ public:
     if (out_.scores)
       out_.scores[place] = score;
   }
-  void sentence_failed(int64_t sentence, const char *message) override {
-    if (failed_ >= 0 && failed_ < sentence)
-      return;
-    failed_ = sentence;
-    message_ = message;
-  }
-
-  xf_status result() const {
-    if (failed_ < 0)
-      return XF_OK;
-    return report(XF_INVALID_ARGUMENT, ("sentence " + std::to_string(failed_) + ": " + message_).c_str());
-  }
+  void sentence_failed(int64_t sentence, const char *message) override { failure_.note(sentence, message); }
+  xf_status result() const { return failure_.result(); }
 
 private:
   xf_hypotheses out_;
   int32_t best_;
-  int64_t failed_ = -1;
-  std::string message_;
+  first_failure failure_;
 };
 
 } // namespace
@@ -91,9 +79,7 @@ xf_status xf_generate(xf_session *s, const int32_t *ids, const int64_t *offsets,
                       const xf_generate_options *options, const xf_hypotheses *results) {
   return guard([&] {
     searcher &search = search_of(s);
-    require(count >= 0 && (count == 0 || (ids && offsets)), "the sentences are null");
-    for (int64_t i = 0; i < count; ++i)
-      require(offsets[i] >= 0 && offsets[i] <= offsets[i + 1], "the sentences' offsets descend");
+    require_sentences(ids, offsets, count);
     search_options o = options_of(options);
     search.check(o);
     array_sink sink(results, o.best, count);

@@ -45,12 +45,14 @@ void predict_layout::check_shapes(const xf_abi_generate &limits, const tensor_in
 }
 
 predictor::predictor(session &owner, const model &m, arena_plan &plan)
-    : session_(owner), model_(m), limits_(m.header().generate), roles_(m.header().predict), layout_(m, plan) {}
+    : session_(owner), model_(m), limits_(m.header().generate), roles_(m.header().predict), layout_(m, plan),
+      groups_(plan, layout_.batch) {}
 
 void predictor::bind(const arena &memory) {
   if (layout_.problem)
     return;
   order_ = memory.as<int32_t>(layout_.order);
+  groups_.bind(memory);
   for (uint64_t offset : layout_.tensors)
     io_.push_back(memory.at(offset));
   dims_.resize(model_.dims().size());
@@ -96,13 +98,16 @@ void predictor::predict(const token_rows &rows, int32_t batch, predict_sink &sin
       int64_t a = length(first + x), b = length(first + y);
       return a != b ? a > b : x < y;
     });
-    for (int64_t begin = 0, end; begin < count; begin = end) {
-      end = begin;
-      // Without a padding token only sentences of one length share a batch.
-      while (end < count && end - begin < most &&
-             (roles_.pad >= 0 || length(first + order_[end]) == length(first + order_[begin])))
-        ++end;
-      run_batch(rows, first, order_ + begin, end - begin, sink);
+    for (int64_t chunk = 0; chunk < count; chunk += most) {
+      int64_t sentences = std::min(most, count - chunk);
+      for (int64_t i = 0; i < sentences; ++i)
+        groups_.lengths()[i] = static_cast<int32_t>(length(first + order_[chunk + i]));
+      int32_t begin = 0;
+      // Without a padding token only sentences of one length share a call.
+      for (int32_t end : groups_.split(sentences, session_.threads(), roles_.pad >= 0)) {
+        run_batch(rows, first, order_ + chunk + begin, end - begin, sink);
+        begin = end;
+      }
     }
   }
 }

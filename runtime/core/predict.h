@@ -27,14 +27,6 @@ private:
   void check_shapes(const xf_abi_generate &limits, const tensor_info &output);
 };
 
-class predict_sink {
-public:
-  virtual ~predict_sink() = default;
-  // Row i of the sentence is the `width` floats from values + i * stride; as many rows as it has tokens, or one.
-  virtual void predicted(int64_t sentence, const float *values, int64_t rows, int64_t stride, int64_t width) = 0;
-  virtual void sentence_failed(int64_t sentence, const char *message) = 0;
-};
-
 class predictor {
 public:
   predictor(session &owner, const model &m, arena_plan &plan);
@@ -53,6 +45,7 @@ private:
   const xf_abi_generate &limits_;
   const xf_abi_predict &roles_;
   predict_layout layout_;
+  grouping groups_;
   int32_t *order_ = nullptr;
   std::vector<void *> io_;
   std::vector<int64_t> dims_;

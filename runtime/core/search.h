@@ -4,9 +4,11 @@
 #define RUNTIME_CORE_SEARCH_H
 
 #include "runtime/core/binding.h"
+#include "runtime/core/grouping.h"
 #include "runtime/core/search_layout.h"
 
 #include <cstdint>
+#include <functional>
 #include <span>
 
 namespace xf::rt {
@@ -41,6 +43,15 @@ public:
   virtual void sentence_failed(int64_t sentence, const char *message) = 0;
 };
 
+// Receives rows of numbers.
+class predict_sink {
+public:
+  virtual ~predict_sink() = default;
+  // Row i of the sentence is the `width` floats from values + i * stride; as many rows as it has tokens, or one.
+  virtual void predicted(int64_t sentence, const float *values, int64_t rows, int64_t stride, int64_t width) = 0;
+  virtual void sentence_failed(int64_t sentence, const char *message) = 0;
+};
+
 class searcher {
 public:
   searcher(session &owner, const model &m, arena_plan &plan);
@@ -51,6 +62,10 @@ public:
   void check(const search_options &options) const;
 
   void generate(const token_rows &rows, const search_options &options, search_sink &sink);
+
+  // The encoder's rows for each sentence's tokens, and how wide they are.
+  int64_t encoding_width() const;
+  void encode(const token_rows &rows, predict_sink &sink);
 
   // One batch whose source the caller gives as the model's own inputs: checks and keeps them, and returns the
   // number of sentences; then searches.
@@ -67,7 +82,19 @@ private:
     bool failed = false;
   };
 
-  void begin_window(const token_rows &rows, int64_t first, int64_t count);
+  void begin_window(const token_rows &rows, int64_t first, int64_t count,
+                    const std::function<void(int64_t, const char *)> &refused);
+  static std::span<const int32_t> sentence_ids(const token_rows &rows, int64_t sentence) {
+    return {rows.ids + rows.offsets[sentence], static_cast<size_t>(rows.offsets[sentence + 1] - rows.offsets[sentence])};
+  }
+  int64_t waiting_sentence(int64_t place) const { return window_first_ + order_[place]; }
+  int64_t waiting_length(int64_t place) const {
+    return static_cast<int64_t>(sentence_ids(*window_rows_, waiting_sentence(place)).size());
+  }
+  int64_t joining(int64_t free) const;
+  void run_group(const token_rows &rows, std::span<const int32_t> group, int64_t length);
+  void fill_tokens(const token_rows &rows, std::span<const int32_t> group, int64_t length);
+  void call_source(const source_call &call, std::vector<void *> &io, bool given);
   const char *refuse(std::span<const int32_t> ids);
   void start_waiting(const token_rows &rows);
   bool may_join(int64_t length) const;
@@ -89,12 +116,13 @@ private:
   const model &model_;
   const xf_abi_generate &g_;
   search_layout layout_;
+  grouping groups_;
   row_reducer reduce_ = nullptr;
 
   // Bound to the arena.
   uint8_t *memory_ = nullptr;
   int32_t *order_ = nullptr, *slots_argument_ = nullptr, *beam_rows_ = nullptr, *next_rows_ = nullptr;
-  int32_t *row_slot_ = nullptr, *row_beam_ = nullptr, *prefix_ = nullptr, *tokens_ = nullptr;
+  int32_t *row_slot_ = nullptr, *row_beam_ = nullptr, *prefix_ = nullptr, *tokens_ = nullptr, *started_ = nullptr;
   uint8_t *kept_ = nullptr;
   row_move *moves_ = nullptr;
   candidate *candidates_ = nullptr;
@@ -111,6 +139,7 @@ private:
   const search_options *options_ = nullptr;
   search_sink *sink_ = nullptr;
   int32_t batch_ = 0;
+  const token_rows *window_rows_ = nullptr;
   int64_t window_first_ = 0, waiting_ = 0, next_waiting_ = 0;
   int64_t source_length_ = 0; // of the sentences in the slots, padding included
   int32_t rows_ = 0, active_ = 0, moves_count_ = 0;

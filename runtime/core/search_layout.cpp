@@ -45,6 +45,7 @@ search_layout::search_layout(const model &m, arena_plan &plan) {
   candidates = plan.add(rows * 2 * beam, sizeof(candidate));
   summaries = plan.add(rows, sizeof(row_summary));
   tokens = plan.add(g.target + 1, sizeof(int32_t));
+  started = plan.add(batch, sizeof(int32_t));
 }
 
 void search_layout::add_source(const model &m, arena_plan &plan, const entry_info &entry, source_call &call) {

@@ -42,10 +42,13 @@ class Peer:
         self.session = xf.Session(self.files(model_dir, precision)[0], threads)
 
     def encoder(self, ids, lengths):
-        src = np.ascontiguousarray(ids.astype(np.int32))
-        memory = np.zeros((*src.shape, self.cfg["d_model"]), np.float32)
-        run = self.session.call("encode", {"src": src}, {"memory": memory})
-        return run, lambda _: memory
+        run, rows = self.session.encode([row[:n] for row, n in zip(ids, lengths)])
+
+        def to_numpy(_):
+            padded = np.zeros((*ids.shape, rows.shape[1]), np.float32)
+            padded[np.arange(ids.shape[1])[None, :] < lengths[:, None]] = rows
+            return padded
+        return run, to_numpy
 
     def decoder(self, ids, lengths, steps, beams):
         """Exactly `steps` tokens: the end token is never chosen."""

@@ -25,6 +25,10 @@ class GenerateOptions(ctypes.Structure):
                 ("suppress_count", ctypes.c_int64)]
 
 
+class EncodingInfo(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("width", ctypes.c_int64), ("by_token", ctypes.c_int32)]
+
+
 class Hypotheses(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("tokens", ctypes.c_void_p), ("capacity", ctypes.c_int64),
                 ("lengths", ctypes.c_void_p), ("scores", ctypes.c_void_p)]
@@ -69,6 +73,19 @@ class Session:
         def run(keep=(inputs, outputs)):
             self.check(self.lib.xf_run(self.session, entry.encode(), given, len(inputs), wanted, len(outputs)))
         return run
+
+    def encode(self, sentences):
+        """Returns (run, rows): run() writes a row for each token of all sentences."""
+        ids = np.concatenate(sentences).astype(np.int32)
+        offsets = np.concatenate([[0], np.cumsum([len(s) for s in sentences])]).astype(np.int64)
+        info = EncodingInfo(ctypes.sizeof(EncodingInfo))
+        self.check(self.lib.xf_get_encoding_info(self.session, ctypes.byref(info)))
+        rows = np.zeros((len(ids) if info.by_token else len(sentences), info.width), np.float32)
+
+        def run(keep=(ids, offsets, rows)):
+            self.check(self.lib.xf_encode(self.session, ctypes.c_void_p(ids.ctypes.data), ctypes.c_void_p(offsets.ctypes.data),
+                                          ctypes.c_int64(len(sentences)), ctypes.c_void_p(rows.ctypes.data), ctypes.c_int64(rows.size)))
+        return run, rows
 
     def generate(self, sentences, beam, max_length, capacity, suppress=(), batch=0):
         """Returns (run, tokens, lengths): run() searches and fills the arrays; best hypotheses only."""

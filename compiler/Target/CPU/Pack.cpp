@@ -93,6 +93,20 @@ private:
 };
 } // namespace
 
+/// Sets what lies behind the last position of each stored row, up to the state's bound.
+static void fillBehind(KernelBuilder &b, const Place &from, const Place &to, TypedAttr padding) {
+  Type element = padding.getType();
+  Value filling = b.create<arith::ConstantOp>(padding), positions = b.size(from.view, 1), bound = b.size(to.view, 1);
+  auto [begin, end] = b.share(b.size(from.view, 0));
+  b.loop(begin, end, 1, [&](Value row) {
+    Value start = to.address(b, {row, positions}, element), step = to.elementStride(b, 2);
+    b.loop(b.i64(0), b.sub(bound, positions), kLanes, [&](Value i) {
+      Value lanes = b.min(b.i64(kLanes), b.sub(b.sub(bound, positions), i));
+      b.storeStrided(b.splat(filling), b.at(start, b.mul(i, step), element), to.lastStride, step, lanes);
+    });
+  });
+}
+
 /// Where a kernel's operand lies.
 static Place placeOf(Value value, const KernelRequest &request) {
   unsigned view = request.viewOf(value);
@@ -144,8 +158,10 @@ LogicalResult emitStore(KernelBuilder &b, mlir::xf::StoreOp op, const KernelRequ
   if (!state)
     return failure();
   unsigned result = request.resultView();
-  Place to{result, request.access.lastStride[result], request.viewOf(op.getSlots())};
-  return copyTo(b, op, cast<RankedTensorType>(op.getX().getType()), state.getLayout(), placeOf(op.getX(), request), to);
+  Place from = placeOf(op.getX(), request), to{result, request.access.lastStride[result], request.viewOf(op.getSlots())};
+  if (op.getPadding())
+    fillBehind(b, from, to, *op.getPadding());
+  return copyTo(b, op, cast<RankedTensorType>(op.getX().getType()), state.getLayout(), from, to);
 }
 
 LogicalResult emitConcat(KernelBuilder &b, mlir::xf::ConcatOp op, const KernelRequest &request) {

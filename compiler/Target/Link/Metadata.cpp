@@ -245,6 +245,7 @@ private:
     g.end = number(attr, "end", -1);
     g.pad = number(attr, "pad", -1);
     g.sequence_first = attr.contains("sequence_first");
+    g.ragged_source = attr.contains("ragged_source");
     g.batch_dim = dim(attr, "batch");
     g.source_dim = dim(attr, "source");
     g.target_dim = dim(attr, "target");

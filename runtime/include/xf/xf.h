@@ -180,6 +180,23 @@ XF_API xf_status xf_generate(xf_session *session, const int32_t *ids, const int6
 XF_API xf_status xf_generate_from(xf_session *session, const xf_tensor *inputs, int32_t input_count,
                                   const xf_generate_options *options, const xf_hypotheses *results);
 
+/* --- Encoding ---------------------------------------------------------------------------------- */
+
+typedef struct xf_encoding_info {
+  size_t size;
+  int64_t width;    /* floats of a row */
+  int32_t by_token; /* 1: a row for each token, 0: one for each sentence */
+} xf_encoding_info;
+/* What xf_encode gives: the encoder's result of a model that generates, the prediction of one that predicts. */
+XF_API xf_status xf_get_encoding_info(xf_session *session, xf_encoding_info *info);
+/* Encodes sentences of any lengths, none padded further than is fastest; sentence i is ids[offsets[i]] ..
+ * ids[offsets[i + 1] - 1]. Rows are written one behind the other to `rows`, [tokens of all sentences][width] or
+ * [count][width]; it has room for `capacity` floats. Results do not depend on the other sentences or on the number of
+ * threads. Rows of a sentence that cannot be encoded are left as they are, and the call returns the status and message of
+ * the first such sentence. */
+XF_API xf_status xf_encode(xf_session *session, const int32_t *ids, const int64_t *offsets, int64_t count, float *rows,
+                           int64_t capacity);
+
 /* --- Text -------------------------------------------------------------------------------------- */
 
 /* Lines (UTF-8, without newline; ids where the model has no vocabulary or `ids` is set) to lines: results of a

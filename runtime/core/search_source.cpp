@@ -1,0 +1,217 @@
+// How sentences enter a search: the slots they take, and the calls of encode and begin.
+#include "runtime/core/cpu.h"
+#include "runtime/core/error.h"
+#include "runtime/core/search.h"
+#include "runtime/core/session.h"
+
+#include <algorithm>
+
+namespace xf::rt {
+
+// Sentences in the slots share one padded source length. The first of an empty batch sets it; later ones must
+// not be so much shorter that padding them costs more than waiting.
+bool searcher::may_join(int64_t length) const {
+  if (layout_.source_tokens < 0 || length == source_length_)
+    return true;
+  if (g_.pad < 0)
+    return false;
+  return length * 4 >= source_length_ * 3 || source_length_ - length <= 4;
+}
+
+// How many of the waiting sentences may start now, in `free` slots.
+int64_t searcher::joining(int64_t free) const {
+  bool source = layout_.source_tokens >= 0, fresh = active_ == 0;
+  // At their own lengths all may; without other sentences to keep company, any shorter one may come along.
+  bool any = !source || g_.ragged_source || (fresh && g_.pad >= 0);
+  int64_t last = next_waiting_;
+  while (last < waiting_ && last - next_waiting_ < free && (any || may_join(waiting_length(last))))
+    ++last;
+  return last - next_waiting_;
+}
+
+void searcher::start_waiting(const token_rows &rows) {
+  int32_t free = batch_ - active_;
+  // Starting a sentence costs a call: wait until some slots are free.
+  if (next_waiting_ == waiting_ || free == 0 || (active_ > 0 && free * 4 < batch_))
+    return;
+  bool source = layout_.source_tokens >= 0;
+  // The first sentence of a window is its longest.
+  if (active_ == 0)
+    source_length_ = waiting_length(next_waiting_);
+  int64_t sentences = joining(free);
+  int32_t number = 0;
+  for (int64_t i = 0; i < sentences; ++i, ++number) {
+    while (slots_[number].sentence >= 0)
+      ++number;
+    int64_t sentence = waiting_sentence(next_waiting_ + i);
+    std::span<const int32_t> ids = sentence_ids(rows, sentence);
+    started_[i] = number;
+    groups_.lengths()[i] = static_cast<int32_t>(ids.size());
+    open_slot(number, sentence, source ? std::span<const int32_t>() : ids, own_length(ids));
+  }
+  int64_t first = next_waiting_;
+  next_waiting_ += sentences;
+  if (!source || sentences == 0)
+    return;
+  if (!g_.ragged_source) {
+    std::copy_n(started_, sentences, slots_argument_);
+    return run_group(rows, {order_ + first, static_cast<size_t>(sentences)}, source_length_);
+  }
+  int32_t begin = 0;
+  for (int32_t end : groups_.split(sentences, session_.threads(), true)) {
+    std::copy(started_ + begin, started_ + end, slots_argument_);
+    run_group(rows, {order_ + first + begin, static_cast<size_t>(end - begin)}, groups_.lengths()[begin]);
+    begin = end;
+  }
+}
+
+// Runs the source's entries on sentences of the window, padded to `length`.
+void searcher::run_group(const token_rows &rows, std::span<const int32_t> group, int64_t length) {
+  fill_tokens(rows, group, length);
+  run_source(static_cast<int64_t>(group.size()), length, false);
+}
+
+int64_t searcher::encoding_width() const {
+  if (!layout_.encode.entry || layout_.source_tokens < 0 || !layout_.other_input.empty())
+    fail(status::unsupported, "the model has no encoder that takes tokens alone");
+  const tensor_info &result = layout_.encode.entry->outputs[0];
+  int outer = g_.sequence_first ? g_.source_dim : g_.batch_dim, inner = g_.sequence_first ? g_.batch_dim : g_.source_dim;
+  if (result.dtype != XF_ABI_F32 || result.dim.size() != 3 || result.dimension(0) != outer ||
+      result.dimension(1) != inner || result.dim[2] < 1)
+    fail(status::unsupported, "the encoder's result '%s' has no row of numbers for each token", result.name.c_str());
+  return result.dim[2];
+}
+
+void searcher::encode(const token_rows &rows, predict_sink &sink) {
+  int64_t width = encoding_width();
+  fp_scope control_word;
+  auto *values = reinterpret_cast<const float *>(
+      source_pointers_[layout_.encode.arguments[layout_.encode.entry->inputs.size()]]);
+  for (int64_t first = 0; first < rows.count; first += layout_.window) {
+    begin_window(rows, first, std::min(layout_.window, rows.count - first),
+                 [&sink](int64_t sentence, const char *problem) { sink.sentence_failed(sentence, problem); });
+    for (; next_waiting_ < waiting_; next_waiting_ += std::min(layout_.batch, waiting_ - next_waiting_)) {
+      int64_t count = std::min(layout_.batch, waiting_ - next_waiting_);
+      for (int64_t i = 0; i < count; ++i)
+        groups_.lengths()[i] = static_cast<int32_t>(waiting_length(next_waiting_ + i));
+      int32_t begin = 0;
+      for (int32_t end : groups_.split(count, session_.threads(), g_.pad >= 0)) {
+        std::span<const int32_t> group(order_ + next_waiting_ + begin, static_cast<size_t>(end - begin));
+        int64_t length = groups_.lengths()[begin], sentences = end - begin;
+        fill_tokens(rows, group, length);
+        source_dims_[g_.batch_dim] = sentences;
+        source_dims_[g_.source_dim] = length;
+        call_source(layout_.encode, encode_io_, false);
+        for (int64_t b = 0; b < sentences; ++b)
+          sink.predicted(window_first_ + group[b], values + (g_.sequence_first ? b : b * length) * width,
+                         groups_.lengths()[begin + b], (g_.sequence_first ? sentences : 1) * width, width);
+        begin = end;
+      }
+    }
+  }
+}
+
+void searcher::fill_tokens(const token_rows &rows, std::span<const int32_t> group, int64_t length) {
+  auto *tokens = static_cast<int32_t *>(source_pointers_[layout_.source_tokens]);
+  auto count = static_cast<int64_t>(group.size());
+  for (int64_t b = 0; b < count; ++b) {
+    std::span<const int32_t> ids = sentence_ids(rows, window_first_ + group[b]);
+    for (int64_t i = 0; i < length; ++i)
+      tokens[g_.sequence_first ? i * count + b : b * length + i] = i < static_cast<int64_t>(ids.size()) ? ids[i] : g_.pad;
+  }
+}
+
+void searcher::open_slot(int32_t number, int64_t sentence, std::span<const int32_t> prompt, int64_t own_length) {
+  slot &s = slots_[number];
+  s = {};
+  s.sentence = sentence;
+  int32_t *prefix = prefix_ + number * layout_.prefix_capacity;
+  if (g_.start >= 0 && (prompt.empty() || prompt[0] != g_.start))
+    prefix[s.prefix_length++] = g_.start;
+  for (int32_t id : prompt)
+    prefix[s.prefix_length++] = id;
+
+  // The last token chosen is never read.
+  int64_t room = g_.target - s.prefix_length + 1, length = room;
+  if (options_->max_length > 0)
+    length = options_->max_length;
+  else if (g_.max_length_per_source != 0 || g_.max_length_base != 0)
+    length = g_.max_length_per_source * own_length + g_.max_length_base;
+  length = std::clamp<int64_t>(length, 1, room);
+  int32_t shortest = options_->min_length >= 0 ? options_->min_length : g_.min_length;
+  s.min_length = static_cast<int32_t>(std::min<int64_t>(shortest, length));
+  layout_.beams[number].start(options_->beam, static_cast<int32_t>(length), g_.end);
+
+  beam_rows_[number * layout_.beam] = rows_;
+  row_slot_[rows_] = number;
+  row_beam_[rows_] = 0;
+  ++rows_;
+  ++active_;
+}
+
+void searcher::call_source(const source_call &call, std::vector<void *> &io, bool given) {
+  if (!call.entry)
+    return;
+  for (size_t i = 0; i < io.size(); ++i) {
+    int tensor = call.arguments[i];
+    void *own = tensor < 0 ? slots_argument_ : source_pointers_[tensor];
+    io[i] = given && tensor >= 0 && given_pointers_[tensor] ? given_pointers_[tensor] : own;
+  }
+  session_.call(*call.entry, source_dims_.data(), io.data());
+}
+
+void searcher::run_source(int64_t sentences, int64_t length, bool given) {
+  source_dims_[g_.batch_dim] = sentences;
+  if (g_.source_dim >= 0)
+    source_dims_[g_.source_dim] = length;
+  call_source(layout_.encode, encode_io_, given);
+  call_source(layout_.begin, begin_io_, given);
+}
+
+int64_t searcher::bind_source(std::span<const argument> inputs) {
+  if (!layout_.encode.entry && !layout_.begin.entry)
+    fail(status::unsupported, "the model has no source: it is searched from tokens");
+  bind_inputs(model_, layout_.source, inputs, source_dims_.data(), given_inputs_.data());
+  std::fill(given_pointers_.begin(), given_pointers_.end(), nullptr);
+  for (size_t i = 0; i < layout_.source_inputs.size(); ++i)
+    given_pointers_[layout_.source_inputs[i]] = given_inputs_[i];
+  int64_t sentences = source_dims_[g_.batch_dim], length = source_dims_[g_.source_dim];
+  if (sentences < 1 || length < 1)
+    fail(status::unsupported, "the source's inputs do not say how many sentences there are, or their length");
+  if (sentences > layout_.batch || length > g_.source)
+    fail(status::limit, "%lld sentences of %lld positions; the search's limits are %lld and %lld",
+         static_cast<long long>(sentences), static_cast<long long>(length), static_cast<long long>(layout_.batch),
+         static_cast<long long>(g_.source));
+  return sentences;
+}
+
+void searcher::generate_bound(const search_options &options, search_sink &sink) {
+  check(options);
+  fp_scope control_word;
+  options_ = &options;
+  sink_ = &sink;
+  waiting_ = next_waiting_ = 0;
+  rows_ = active_ = 0;
+  int64_t sentences = source_dims_[g_.batch_dim];
+  batch_ = static_cast<int32_t>(sentences);
+  source_length_ = source_dims_[g_.source_dim];
+  for (slot &s : slots_)
+    s.sentence = -1;
+  for (int32_t b = 0; b < sentences; ++b) {
+    int64_t own = source_length_;
+    if (layout_.source_tokens >= 0 && g_.pad >= 0) {
+      auto *tokens = static_cast<const int32_t *>(given_pointers_[layout_.source_tokens]);
+      auto at = [&](int64_t i) { return tokens[g_.sequence_first ? i * sentences + b : b * source_length_ + i]; };
+      while (own > 0 && at(own - 1) == g_.pad)
+        --own;
+      if (own == 0)
+        fail(status::invalid_argument, "sentence %d has nothing but padding", b);
+    }
+    slots_argument_[b] = b;
+    open_slot(b, b, {}, own);
+  }
+  run_source(sentences, source_length_, true);
+  run_to_the_end(nullptr);
+}
+
+} // namespace xf::rt
