@@ -5,7 +5,6 @@
 #include "compiler/Reference/Scalar.h"
 
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/bit.h"
 
 namespace xf {
 
@@ -36,13 +35,6 @@ void forEachIndices(mlir::xf::ParameterOp parameter, llvm::function_ref<void(llv
     if (d < 0)
       return;
   }
-}
-
-static float roundToBF16(float value) {
-  uint32_t bits = llvm::bit_cast<uint32_t>(value);
-  if ((bits & 0x7f800000) != 0x7f800000)
-    bits += 0x7fff + (bits >> 16 & 1); // to nearest, ties to even
-  return llvm::bit_cast<float>(bits & 0xffff0000);
 }
 
 void roundToDeclared(mlir::xf::ParameterOp parameter, llvm::MutableArrayRef<float> values) {

@@ -73,11 +73,13 @@ public:
         return error;
       if (auto error = dump("2-step.mlir", printModule(module)))
         return error;
-      if (auto error = runPasses(buildKernelPipeline))
+      if (auto error = runPasses([&](OpPassManager &passes) { buildKernelPipeline(passes, options.type); }))
         return error;
       module->setAttr(kPhaseAttr, StringAttr::get(module.getContext(), "kernel"));
       if (auto error = dump("3-kernel.mlir", printModule(module)))
         return error;
+    } else if (options.type != FactorType::f32) {
+      return makeError("kernel IR has its types: --type is for what comes before it");
     }
     if (options.emit == Emit::fused || options.emit == Emit::xf)
       return writeText(options.output, printModule(module));
@@ -109,7 +111,7 @@ private:
     return writeArtefact(contents, *source, carrier, carrier == Carrier::library ? options.library : options.runner, options.output);
   }
 
-  llvm::Error runPasses(void (*build)(OpPassManager &)) {
+  llvm::Error runPasses(llvm::function_ref<void(OpPassManager &)> build) {
     PassManager passes(module.getContext());
     build(passes);
     return failed(passes.run(module)) ? makeError("") : llvm::Error::success();

@@ -3,6 +3,7 @@
 #define XF_COMPILER_PIPELINES_COMPILE_H
 
 #include "compiler/Import/ParameterSource.h"
+#include "compiler/Pipelines/Pipelines.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/Error.h"
@@ -14,6 +15,7 @@ enum class Emit { exe, so, obj, model, xf, fused, llvm, assembly };
 
 struct CompileOptions {
   Emit emit = Emit::exe;
+  FactorType type = FactorType::f32;
   std::string output;
   std::string dumpPhases; // a folder; empty: none
   std::string sourceVocabulary, targetVocabulary; // contents

@@ -25,11 +25,16 @@ void buildStepPipeline(OpPassManager &passes) {
   passes.addPass(createXfRaggedSource());
 }
 
-void buildKernelPipeline(OpPassManager &passes) {
+void buildKernelPipeline(OpPassManager &passes, FactorType type) {
   // Before maps are fused: a linear with a map behind it is left to its epilogue, and chains are still apart.
   passes.addPass(createXfFuseMaps());
   // Needs fused maps, to see which linears have an epilogue of their own.
   passes.addPass(createXfMergeLinears());
+  if (type != FactorType::f32) {
+    // Linears are as many as they are to be; what this adds is fused by the same passes as what the model says.
+    passes.addPass(createXfQuantizeLinears({type == FactorType::int8 ? "int8" : "bf16"}));
+    passes.addPass(createXfFuseMaps());
+  }
   // Epilogues are taken before rows are formed, or rows would take the maps.
   passes.addPass(createXfFormContracts());
   passes.addPass(createXfFormRows());
@@ -48,7 +53,15 @@ void buildKernelPipeline(OpPassManager &passes) {
 void registerPipelines() {
   registerXfPasses();
   PassPipelineRegistration<>("xf-step-pipeline", "derive the decoder's step", buildStepPipeline);
-  PassPipelineRegistration<>("xf-kernel-pipeline", "fuse model IR into kernel IR", buildKernelPipeline);
+  struct KernelOptions : PassPipelineOptions<KernelOptions> {
+    Option<FactorType> type{*this, "type", llvm::cl::desc("What products with weights multiply"), llvm::cl::init(FactorType::f32),
+                            llvm::cl::values(clEnumValN(FactorType::f32, "f32", ""), clEnumValN(FactorType::bf16, "bf16", ""),
+                                             clEnumValN(FactorType::int8, "int8", ""))};
+  };
+  PassPipelineRegistration<KernelOptions>("xf-kernel-pipeline", "fuse model IR into kernel IR",
+                                          [](OpPassManager &passes, const KernelOptions &options) {
+                                            buildKernelPipeline(passes, options.type);
+                                          });
 }
 
 } // namespace xf

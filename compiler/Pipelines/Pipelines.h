@@ -6,10 +6,13 @@
 
 namespace xf {
 
+/// What products of activations and parameters multiply.
+enum class FactorType { f32, bf16, int8 };
+
 /// Model IR to model IR with the derived step.
 void buildStepPipeline(mlir::OpPassManager &passes);
 /// Model IR (with the step) to kernel IR whose views are materialised.
-void buildKernelPipeline(mlir::OpPassManager &passes);
+void buildKernelPipeline(mlir::OpPassManager &passes, FactorType type = FactorType::f32);
 
 /// Registers the passes and, as xf-step-pipeline and xf-kernel-pipeline, the above.
 void registerPipelines();

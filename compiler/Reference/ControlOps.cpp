@@ -47,10 +47,10 @@ llvm::Error Machine<T>::exec(mlir::xf::ParamOp op) {
   return define(op.getResult(), std::move(result));
 }
 
-/// Whether a weight's region only moves elements, so that f32 computes it exactly.
+/// Whether a weight's region only moves elements, or rounds them as f32 arithmetic has it.
 static bool onlyMoves(mlir::xf::WeightOp weight) {
   return llvm::all_of(weight.getBody().front().without_terminator(), [](mlir::Operation &op) {
-    return llvm::isa<mlir::xf::ParamOp, mlir::xf::RearrangeOp, mlir::xf::SliceOp, mlir::xf::ConcatOp, mlir::xf::PackOp>(op) ||
+    return llvm::isa<mlir::xf::ParamOp, mlir::xf::QuantizeOp, mlir::xf::RearrangeOp, mlir::xf::SliceOp, mlir::xf::ConcatOp, mlir::xf::PackOp>(op) ||
            op.hasTrait<mlir::OpTrait::ConstantLike>();
   });
 }
@@ -89,8 +89,10 @@ llvm::Error Machine<T>::evaluateWeight(mlir::xf::WeightOp weight, int64_t layer,
   dims.clear();
   if (!result)
     return result.takeError();
-  for (auto [to, from] : llvm::zip_equal(out, (*result)->floats))
-    to = static_cast<float>(from);
+  if ((*result)->isFloat)
+    llvm::transform((*result)->floats, out.begin(), [](T value) { return static_cast<float>(value); });
+  else
+    llvm::transform((*result)->ints, out.begin(), [](int64_t value) { return static_cast<float>(value); });
   return llvm::Error::success();
 }
 

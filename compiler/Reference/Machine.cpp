@@ -155,7 +155,7 @@ template <typename T>
 llvm::Error Machine<T>::dispatch(mlir::Operation &op) {
   using namespace mlir::xf;
   return llvm::TypeSwitch<mlir::Operation *, llvm::Error>(&op)
-      .template Case<PositionsOp, EmbedOp, LinearOp, MapOp, ReduceOp, AttendOp, RearrangeOp, SliceOp, ConcatOp, ScanOp, RepeatOp,
+      .template Case<PositionsOp, EmbedOp, QuantizeOp, LinearOp, MapOp, ReduceOp, AttendOp, RearrangeOp, SliceOp, ConcatOp, ScanOp, RepeatOp,
                      ParamOp, AppendOp, StoreOp, LoadOp, ScanStepOp, ContractOp, RowOp, PackOp>(
           [&](auto typed) { return exec(typed); })
       .Default([&](mlir::Operation *) { return executeScalar(op); });

@@ -15,7 +15,7 @@ struct Array {
   llvm::SmallVector<int64_t> shape;
   bool isFloat = true;
   std::vector<T> floats;
-  std::vector<int64_t> ints; // i32 and i1
+  std::vector<int64_t> ints; // i32, i8 and i1
 
   Array(llvm::ArrayRef<int64_t> shape, bool isFloat) : shape(shape), isFloat(isFloat) {
     isFloat ? floats.resize(size()) : ints.resize(size());
@@ -110,6 +110,7 @@ private:
 
   // ProductOps.cpp
   void multiply(const Array<T> &x, const Array<T> &weight, Array<T> &result);
+  llvm::Error exec(mlir::xf::QuantizeOp op);
   llvm::Error exec(mlir::xf::LinearOp op);
   llvm::Error exec(mlir::xf::ContractOp op);
   llvm::Error exec(mlir::xf::EmbedOp op);

@@ -1,11 +1,28 @@
-// Matrix products and look-ups.
+// Matrix products, look-ups and what they read in fewer bits.
 #include "compiler/Reference/Machine.h"
 
+#include <cmath>
+
 namespace xf {
+
+/// The exact sums of an unsigned and a signed factor.
+template <typename T>
+static void multiplyBytes(const Array<T> &x, const Array<T> &weight, Array<T> &result) {
+  int64_t columns = weight.shape[0], depth = weight.shape[1];
+  for (int64_t i = 0; i < result.size(); ++i) {
+    const int64_t *a = x.ints.data() + i / columns * depth, *b = weight.ints.data() + i % columns * depth;
+    int64_t sum = 0;
+    for (int64_t k = 0; k < depth; ++k)
+      sum += (a[k] & 0xff) * b[k];
+    result.ints[i] = static_cast<int32_t>(sum);
+  }
+}
 
 /// result[m, n] = Σ_k x[m, k] weight[n, k], k ascending from +0. Eight columns at a time, for speed only.
 template <typename T>
 void Machine<T>::multiply(const Array<T> &x, const Array<T> &weight, Array<T> &result) {
+  if (!x.isFloat)
+    return multiplyBytes(x, weight, result);
   int64_t columns = weight.shape[0], depth = weight.shape[1], rows = columns ? result.size() / columns : 0;
   constexpr int width = 8;
   for (int64_t m = 0; m < rows; ++m) {
@@ -29,6 +46,41 @@ void Machine<T>::multiply(const Array<T> &x, const Array<T> &weight, Array<T> &r
   }
 }
 
+/// In f32, whatever the machine's precision: the op's results are what is packed.
+template <typename T>
+llvm::Error Machine<T>::exec(mlir::xf::QuantizeOp op) {
+  const Array<T> &x = get(op.getX());
+  int64_t rows = x.shape[0], depth = x.shape[1];
+  if (op->getNumResults() == 1) {
+    auto rounded = std::make_shared<Array<T>>(x.shape, true);
+    llvm::transform(x.floats, rounded->floats.begin(), [](T value) { return roundToBF16(static_cast<float>(value)); });
+    return define(op->getResult(0), std::move(rounded));
+  }
+  auto elements = std::make_shared<Array<T>>(x.shape, false);
+  auto scales = std::make_shared<Array<T>>(llvm::ArrayRef<int64_t>{rows}, true);
+  auto sums = std::make_shared<Array<T>>(llvm::ArrayRef<int64_t>{rows}, false);
+  for (int64_t n = 0; n < rows; ++n) {
+    const T *row = x.floats.data() + n * depth;
+    float largest = 0;
+    for (int64_t k = 0; k < depth; ++k)
+      largest = std::max(largest, std::fabs(static_cast<float>(row[k])));
+    if (largest <= 0x1p-100f)
+      continue;
+    float reciprocal = 127.0f / largest;
+    scales->floats[n] = largest * static_cast<float>(1 / 127.0);
+    for (int64_t k = 0; k < depth; ++k) {
+      int64_t element = static_cast<int64_t>(std::nearbyint(static_cast<float>(row[k]) * reciprocal));
+      elements->ints[n * depth + k] = element;
+      sums->ints[n] += element;
+    }
+  }
+  if (llvm::Error error = define(op->getResult(0), std::move(elements)))
+    return error;
+  if (llvm::Error error = define(op->getResult(1), std::move(scales)))
+    return error;
+  return define(op->getResult(2), std::move(sums));
+}
+
 template <typename T>
 llvm::Error Machine<T>::exec(mlir::xf::LinearOp op) {
   auto result = makeResult(op.getResult());
@@ -48,7 +100,7 @@ llvm::Error Machine<T>::exec(mlir::xf::ContractOp op) {
   auto result = makeResult(op.getResult());
   if (!result)
     return result.takeError();
-  Array<T> product((*result)->shape, true);
+  Array<T> product((*result)->shape, get(op.getX()).isFloat);
   multiply(get(op.getX()), get(op.getWeight()), product);
   llvm::SmallVector<int64_t> identity(product.shape.size());
   for (auto [d, target] : llvm::enumerate(identity))

@@ -18,6 +18,9 @@ namespace xf {
 /// F32 rounds every f32 value to f32; F64 computes all floats in f64. f64 values are f64 in both.
 enum class Precision { F32, F64 };
 
+/// The nearest bf16 value, ties to even.
+float roundToBF16(float value);
+
 /// A tensor as `xf.at` reads it: one of the pointers is set.
 struct TensorView {
   llvm::ArrayRef<int64_t> shape;
@@ -34,6 +37,7 @@ struct ScalarInst {
   int operands[3] = {0, 0, 0};
   unsigned bits = 64;      // width of an integer result, or of a conversion's operand
   bool f32 = false;        // the result is rounded in Precision::F32
+  bool bf16 = false;       // the result is rounded in any case: that is what the op is for
   int tensor = 0;          // xf.at: which tensor
   std::vector<int> indices; // xf.at: integer registers
 };

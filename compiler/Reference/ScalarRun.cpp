@@ -2,7 +2,18 @@
 #include "compiler/Import/Error.h"
 #include "compiler/Reference/Scalar.h"
 
+#include "llvm/ADT/bit.h"
+
 namespace xf {
+
+float roundToBF16(float value) {
+  uint32_t bits = llvm::bit_cast<uint32_t>(value);
+  if ((bits & 0x7f800000) != 0x7f800000)
+    bits += 0x7fff + (bits >> 16 & 1); // to nearest, ties to even
+  else if (bits & 0x7fffff)
+    bits |= 0x400000; // still not a number when the low bits are gone
+  return llvm::bit_cast<float>(bits & 0xffff0000);
+}
 
 ScalarFrame::ScalarFrame(const ScalarProgram &program, Precision precision)
     : program(program), precision(precision), views(program.tensors.size()), floatFile(program.floatRegs * maxLanes),
@@ -23,6 +34,9 @@ llvm::Error ScalarFrame::run(int count) {
     if (inst.f32 && precision == Precision::F32)
       for (int l = 0; l < lanes; ++l)
         floats(inst.result)[l] = static_cast<float>(floats(inst.result)[l]);
+    if (inst.bf16)
+      for (int l = 0; l < lanes; ++l)
+        floats(inst.result)[l] = roundToBF16(static_cast<float>(floats(inst.result)[l]));
   }
   if (outside)
     return makeError("a region reads outside its tensor");

@@ -12,9 +12,11 @@ using namespace mlir::xf;
 
 namespace {
 
-/// Whether a contract can read an operand of its epilogue through `map`: element by element, or one value a column.
+/// Whether a contract can read an operand of its epilogue through `map`: element by element, or one value a row or a
+/// column.
 bool fitsEpilogue(ArrayRef<int64_t> map, int64_t rank) {
-  if (static_cast<int64_t>(map.size()) == rank && ::xf::isIdentityMap(map))
+  if (static_cast<int64_t>(map.size()) == rank &&
+      (::xf::isIdentityMap(map) || (map.back() == -1 && ::xf::isIdentityMap(map.drop_back()))))
     return true;
   for (auto [i, target] : llvm::enumerate(map))
     if (target != -1 && !(target == rank - 1 && i + 1 == map.size()))
@@ -30,7 +32,7 @@ MapOp epilogueOf(LinearOp linear) {
   auto map = dyn_cast<MapOp>(use.getOwner());
   int64_t rank = linear.getResult().getType().getRank();
   if (!map || map->getBlock() != linear->getBlock() || map->getNumResults() != 1 ||
-      map->getResult(0).getType() != linear.getResult().getType() || !::xf::isIdentityMap(map.getMap(use.getOperandNumber())))
+      map.getShape().getShape() != linear.getResult().getType().getShape() || !::xf::isIdentityMap(map.getMap(use.getOperandNumber())))
     return {};
   for (unsigned i = 0; i < map.getInputs().size(); ++i)
     if (!fitsEpilogue(map.getMap(i), rank))
@@ -41,7 +43,7 @@ MapOp epilogueOf(LinearOp linear) {
 void formContract(LinearOp linear) {
   MapOp map = epilogueOf(linear);
   OpBuilder builder(map ? map.getOperation() : linear.getOperation());
-  auto type = linear.getResult().getType();
+  auto type = cast<RankedTensorType>(map ? map->getResult(0).getType() : linear.getResult().getType());
   ::xf::MappedInputs extras;
   unsigned bias = linear.getBias() ? extras.add(linear.getBias(), {type.getRank() - 1}) : 0;
   SmallVector<int> numbers; // of the map's operands: the extra, or -1 for the product
@@ -51,7 +53,7 @@ void formContract(LinearOp linear) {
   auto contract = ContractOp::create(builder, map ? map.getLoc() : linear.getLoc(), type, linear.getX(), linear.getWeight(),
                                      extras.values(), extras.maps(builder));
   Block &block = contract.getBody().emplaceBlock();
-  block.addArgument(builder.getF32Type(), linear.getLoc());
+  block.addArgument(cast<RankedTensorType>(linear.getResult().getType()).getElementType(), linear.getLoc());
   for (Value v : extras.values())
     block.addArgument(cast<RankedTensorType>(v.getType()).getElementType(), v.getLoc());
   builder.setInsertionPointToStart(&block);

@@ -268,8 +268,10 @@ void BlockGrouper::emit(Group &group) {
       if (number == inputNumber.end()) {
         args.push_back(rows.lookup(value));
       } else if (EmbedOp lookup = broadcastLookup(group, op, i)) {
-        args.push_back(EmbedOp::create(builder, lookup.getLoc(), rowType(group, builder.getF32Type(), true), lookup.getTable(),
-                                       body.getArgument(number->second)));
+        auto looked = typeOf(lookup.getResult());
+        args.push_back(EmbedOp::create(builder, lookup.getLoc(),
+                                       rowType(group, looked.getElementType(), looked.getShape().back() != 1),
+                                       lookup.getTable(), body.getArgument(number->second)));
       } else {
         args.push_back(body.getArgument(number->second));
       }

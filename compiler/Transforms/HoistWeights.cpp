@@ -1,7 +1,8 @@
 // What depends on parameters only is named, so that it can be computed and packed when compiling.
 //
 // A contract reads its weight in panels. Everything else is plain; a bare f32 parameter needs no name of its own. When a
-// contract and a look-up share a matrix (tied embeddings) the look-up reads the panels, so that it is stored once.
+// contract and a look-up share a matrix (tied embeddings) the look-up reads the panels, so that it is stored once. A
+// quantised matrix is two weights, its elements and its scales, of which the first names the second.
 #include "compiler/Transforms/MapUtils.h"
 #include "compiler/Transforms/Passes.h"
 
@@ -72,32 +73,29 @@ public:
 private:
   /// Whether `op` is itself part of an expression of parameters.
   bool isExpression(Operation *op) {
-    return op->getNumResults() == 1 && isa<RankedTensorType>(op->getResult(0).getType()) &&
+    return op->getNumResults() > 0 && isa<RankedTensorType>(op->getResult(0).getType()) &&
            ::xf::dependsOnParametersOnly(op->getResult(0));
   }
 
   LogicalResult hoistPlain(Operation *op, OpOperand &operand) {
-    if (auto param = operand.get().getDefiningOp<ParamOp>()) {
-      if (isa<WeightOp>(symbols.lookup(param.getName())))
-        return success();
-      bool isTable = isa<EmbedOp>(op) && operand.getOperandNumber() == 0;
-      if (!isTable || !isShared(param))
-        return success();
+    bool isTable = isa<EmbedOp>(op) && operand.getOperandNumber() == 0;
+    auto param = operand.get().getDefiningOp<ParamOp>();
+    if (param && isa<WeightOp>(symbols.lookup(param.getName())))
+      return success();
+    if (isTable && isShared(operand.get()))
       return hoist(op, operand, Layout::panels);
-    }
-    return hoist(op, operand, Layout::plain);
+    return param ? success() : hoist(op, operand, Layout::plain);
   }
 
-  /// Whether a contract has the same parameter, as it is, in panels.
-  bool isShared(ParamOp param) {
-    if (!param.getIndices().empty())
+  /// Whether a contract has the same matrix, one for all layers, in panels.
+  bool isShared(Value table) {
+    BlockArgument layer;
+    if (failed(findLayer(table, layer)) || layer)
       return false;
-    for (auto weight : module.getOps<WeightOp>()) {
-      auto yielded = weight.getBody().front().getTerminator()->getOperand(0).getDefiningOp<ParamOp>();
-      if (weight.getLayout() == Layout::panels && yielded && yielded.getName() == param.getName())
-        return true;
-    }
-    return false;
+    WeightOp candidate = build(table, layer, Layout::panels);
+    bool known = weights.contains(print(candidate));
+    candidate->erase();
+    return known;
   }
 
   LogicalResult hoist(Operation *op, OpOperand &operand, Layout layout) {
@@ -107,18 +105,20 @@ private:
     BlockArgument layer;
     if (failed(findLayer(value, layer)))
       return failure();
-    int64_t layers = layer ? cast<RepeatOp>(layer.getOwner()->getParentOp()).getCount() : 1;
+    WeightOp weight = name(value, layer, layout);
+    auto quantize = value.getDefiningOp<QuantizeOp>();
+    if (quantize && quantize->getNumResults() > 1 && value == quantize->getResult(0))
+      weight.setScalesAttr(FlatSymbolRefAttr::get(name(quantize->getResult(1), layer, Layout::plain)));
+    OpBuilder builder(outsideOfKernels(op));
+    auto ref = ParamOp::create(builder, value.getLoc(), value.getType(), weight.getSymName(),
+                               weight.getLayers() > 1 ? ValueRange(layer) : ValueRange());
+    operand.set(ref);
+    return success();
+  }
 
-    OpBuilder builder(op->getContext());
-    auto weight = WeightOp::create(builder, value.getLoc(), StringRef(), value.getType(), layers, layout);
-    Block &body = weight.getBody().emplaceBlock();
-    body.addArgument(builder.getIndexType(), value.getLoc());
-    builder.setInsertionPointToStart(&body);
-    IRMapping mapping;
-    if (layer)
-      mapping.map(layer, body.getArgument(0));
-    YieldOp::create(builder, value.getLoc(), ::xf::cloneParameterExpression(builder, value, mapping));
-
+  /// The weight of that value, named when it is first asked for.
+  WeightOp name(Value value, BlockArgument layer, Layout layout) {
+    WeightOp weight = build(value, layer, layout);
     WeightOp &known = weights[print(weight)];
     if (known) {
       weight->erase();
@@ -127,11 +127,23 @@ private:
       symbols.insert(weight, entryPoint()); // makes the name unique
       known = weight;
     }
-    builder.setInsertionPoint(outsideOfKernels(op));
-    auto ref = ParamOp::create(builder, value.getLoc(), value.getType(), known.getSymName(),
-                               layers > 1 ? ValueRange(layer) : ValueRange());
-    operand.set(ref);
-    return success();
+    return known;
+  }
+
+  /// A weight that stands nowhere yet.
+  WeightOp build(Value value, BlockArgument layer, Layout layout) {
+    int64_t layers = layer ? cast<RepeatOp>(layer.getOwner()->getParentOp()).getCount() : 1;
+    OpBuilder builder(module.getContext());
+    auto weight = WeightOp::create(builder, value.getLoc(), StringRef(), value.getType(), layers, layout,
+                                   /*scales=*/FlatSymbolRefAttr());
+    Block &body = weight.getBody().emplaceBlock();
+    body.addArgument(builder.getIndexType(), value.getLoc());
+    builder.setInsertionPointToStart(&body);
+    IRMapping mapping;
+    if (layer)
+      mapping.map(layer, body.getArgument(0));
+    YieldOp::create(builder, value.getLoc(), ::xf::cloneParameterExpression(builder, value, mapping));
+    return weight;
   }
 
   /// Weights stand before the first entry.

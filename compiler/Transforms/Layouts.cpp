@@ -56,7 +56,7 @@ int64_t maxElements(RankedTensorType type, Layout layout, ModuleOp module) {
   if (layout == Layout::keys || layout == Layout::values)
     return boundOf(type, 0, module) * packedStrides(type, layout, module)[0].coefficient;
   if (layout == Layout::panels)
-    return roundUp(type.getDimSize(0), 16) * type.getDimSize(1);
+    return roundUp(type.getDimSize(0), 16) * panelDepth(type.getElementType(), type.getDimSize(1));
   int64_t count = 1;
   for (unsigned i = 0; i < type.getRank(); ++i)
     count *= boundOf(type, i, module);
@@ -73,8 +73,10 @@ static int64_t rowPitch(Value value) {
   auto type = cast<RankedTensorType>(value.getType());
   if (!isa_and_nonnull<ContractOp, RowOp>(value.getDefiningOp()) || type.getRank() < 2 || type.isDynamicDim(type.getRank() - 1))
     return 0;
-  int64_t width = type.getShape().back(), line = 64 / 4;
-  if (type.getElementType().isInteger(1) || (width * 4) % kCacheSetPeriod != 0)
+  if (type.getElementType().isInteger(1))
+    return 0;
+  int64_t width = type.getShape().back(), bytes = type.getElementType().getIntOrFloatBitWidth() / 8, line = 64 / bytes;
+  if ((width * bytes) % kCacheSetPeriod != 0)
     return 0;
   for (Operation *user : value.getUsers())
     if (isa<ReturnOp, YieldOp, RepeatOp>(user))

@@ -14,7 +14,7 @@ LogicalResult ContractOp::verify() {
   if (failed(verifyProduct(*this, typeOf(getX()), typeOf(getWeight()), typeOf(getResult()))) ||
       failed(verifyIndexMaps(*this, getExtras(), getMaps(), typeOf(getResult()))))
     return failure();
-  SmallVector<Type> args{Float32Type::get(getContext())};
+  SmallVector<Type> args{productElement(typeOf(getX()).getElementType())};
   llvm::append_range(args, elementTypes(getExtras().getTypes()));
   return verifyScalarBody(*this, getBody(), args, elementTypes(getResult().getType()));
 }

@@ -8,6 +8,7 @@ def Xf_WeightOp : Xf_Op<"weight", [Symbol, SingleBlock]> {
   let summary = "A constant that is computed from parameters when compiling, and packed";
   let description = [{
     One tensor for each of `layers`; the region computes it from parameters with model ops. It takes the layer's index.
+    `scales` names the weight with the scales of an i8 weight's rows, so that tools can read the parameters back.
 
     ```mlir
     xf.parameter @k : tensor<64x64xf32> path "k.{0}" counts [6]
@@ -20,9 +21,9 @@ def Xf_WeightOp : Xf_Op<"weight", [Symbol, SingleBlock]> {
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttr:$type, I64Attr:$layers,
-                       DefaultValuedAttr<Xf_LayoutAttr, "Layout::plain">:$layout);
+                       DefaultValuedAttr<Xf_LayoutAttr, "Layout::plain">:$layout, OptionalAttr<FlatSymbolRefAttr>:$scales);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$sym_name `:` $type `layers` $layers (`layout` $layout^)? attr-dict-with-keyword $body";
+  let assemblyFormat = "$sym_name `:` $type `layers` $layers (`layout` $layout^)? (`scales` $scales^)? attr-dict-with-keyword $body";
   let extraClassDeclaration = [{
     RankedTensorType getTensorType() { return llvm::cast<RankedTensorType>(getType()); }
   }];
@@ -31,7 +32,7 @@ def Xf_WeightOp : Xf_Op<"weight", [Symbol, SingleBlock]> {
 def Xf_ContractOp : Xf_Op<"contract", [Pure, SingleBlock]> {
   let summary = "A matrix product with its epilogue";
   let description = [{
-    acc = Σ_k x[.., k] * weight[n, k], k ascending; the region takes acc and the extras' elements (as `maps` says, as in
+    acc = Σ_k x[.., k] * weight[n, k], k ascending, of the types that `xf.linear` gives; the region takes acc and the extras' elements (as `maps` says, as in
     `xf.map`) and yields the result's element.
 
     ```mlir

@@ -103,17 +103,42 @@ LogicalResult mlir::xf::verifyProduct(Operation *op, RankedTensorType x, RankedT
   if (x.getShape().back() != weight.getDimSize(1))
     return op->emitOpError("input ") << describeShape(x) << " does not fit the weight " << describeShape(weight)
                                      << " ([out, in])";
-  if (withDim(x, x.getRank() - 1, weight.getDimSize(0), "") != result)
+  if (x.getElementType() != weight.getElementType())
+    return op->emitOpError("multiplies ") << x.getElementType() << " with " << weight.getElementType();
+  if (withDim(withElement(x, result.getElementType()), x.getRank() - 1, weight.getDimSize(0), "") != result)
     return op->emitOpError("result ") << describeShape(result) << " is not what " << describeShape(x) << " and the weight "
                                       << describeShape(weight) << " give";
   return success();
 }
 
+Type mlir::xf::productElement(Type factor) {
+  return factor.isInteger(8) ? Type(IntegerType::get(factor.getContext(), 32)) : Float32Type::get(factor.getContext());
+}
+
+int64_t mlir::xf::panelGroup(Type factor) { return factor.isInteger(8) ? 4 : factor.isBF16() ? 2 : 1; }
+
 LogicalResult LinearOp::verify() {
+  Type sum = productElement(typeOf(getX()).getElementType());
+  if (typeOf(getResult()).getElementType() != sum)
+    return emitOpError("must give ") << sum;
   if (getBias() && typeOf(getBias()).getShape() != typeOf(getWeight()).getShape().take_front())
     return emitOpError("bias ") << describeShape(typeOf(getBias())) << " does not fit the weight "
                                 << describeShape(typeOf(getWeight()));
   return verifyProduct(*this, typeOf(getX()), typeOf(getWeight()), typeOf(getResult()));
+}
+
+LogicalResult QuantizeOp::verify() {
+  auto x = typeOf(getX());
+  if (x.getRank() != 2 || !x.hasStaticShape() || !x.getElementType().isF32())
+    return emitOpError("needs a static f32 matrix, not ") << x;
+  Builder builder(getContext());
+  SmallVector<Type> types{withElement(x, builder.getBF16Type())};
+  if (getNumResults() != 1)
+    types = {withElement(x, builder.getI8Type()), RankedTensorType::get(x.getDimSize(0), builder.getF32Type()),
+             RankedTensorType::get(x.getDimSize(0), builder.getI32Type())};
+  if (getResultTypes() != TypeRange(types))
+    return emitOpError("gives ") << TypeRange(types);
+  return success();
 }
 
 LogicalResult MapOp::verify() {

@@ -43,6 +43,8 @@ def Xf_LinearOp : Xf_Op<"linear", [Pure, Xf_CausalOpInterface]> {
   let summary = "x Wᵀ + b over the last dimension";
   let description = [{
     result[.., n] = Σ_k x[.., k] * weight[n, k] (+ bias[n]), k ascending. The weight and bias depend on parameters only.
+    Both operands are f32, or both bf16, and the result is f32; or both are i8, which counts as unsigned (0 … 255) in x
+    and as signed in the weight, as processors multiply, and the result is the exact i32.
 
     ```mlir
     %y = xf.linear %x, %w, %b : tensor<?x64xf32, #xf.dims<"B", "">>, tensor<256x64xf32>, tensor<256xf32> -> tensor<?x256xf32, #xf.dims<"B", "">>
@@ -51,6 +53,24 @@ def Xf_LinearOp : Xf_Op<"linear", [Pure, Xf_CausalOpInterface]> {
   let arguments = (ins AnyRankedTensor:$x, AnyRankedTensor:$weight, Optional<AnyRankedTensor>:$bias);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$x `,` $weight (`,` $bias^)? attr-dict `:` type($x) `,` type($weight) (`,` type($bias)^)? `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Xf_QuantizeOp : Xf_Op<"quantize", [Pure]> {
+  let summary = "A matrix of parameters in fewer bits";
+  let description = [{
+    To bf16: each element rounded to the nearest, ties to even. To i8: row n has the scale s[n] = max_k |x[n, k]| / 127
+    and the elements x[n, k] * (127 / max) rounded to the nearest, ties to even; a row whose maximum is below 2^-100 has
+    scale 0 and zeros. The further results are then the scales and the rows' sums of elements. All arithmetic is in f32.
+
+    ```mlir
+    %q, %scales, %sums = xf.quantize %w : tensor<256x64xf32> -> tensor<256x64xi8>, tensor<256xf32>, tensor<256xi32>
+    %h = xf.quantize %w : tensor<256x64xf32> -> tensor<256x64xbf16>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$x);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let assemblyFormat = "$x attr-dict `:` type($x) `->` type($results)";
   let hasVerifier = 1;
 }
 

@@ -24,7 +24,7 @@ extern "C" {
 
 #define XF_ABI_MAGIC "XFIMAGE"
 #define XF_ABI_TRAILER_MAGIC "XFTRAIL"
-#define XF_ABI_VERSION 1u
+#define XF_ABI_VERSION 2u
 #define XF_ABI_PAGE 4096u
 #define XF_ABI_MAX_RANK 6
 /* Width of a weight panel and of a block of keys, in columns. */
@@ -76,14 +76,22 @@ typedef struct xf_abi_table {
   uint64_t count;
 } xf_abi_table;
 
-enum xf_abi_dtype { XF_ABI_F32 = 0, XF_ABI_I32 = 1, XF_ABI_I1 = 2 /* one byte, 0 or 1 */ };
+enum xf_abi_dtype {
+  XF_ABI_F32 = 0,
+  XF_ABI_I32 = 1,
+  XF_ABI_I1 = 2, /* one byte, 0 or 1 */
+  XF_ABI_BF16 = 3, /* of stored parameters only, as XF_ABI_I8 */
+  XF_ABI_I8 = 4
+};
 
 /* Instruction sets, ascending: a CPU that has one has those before it. */
 enum xf_abi_isa {
   XF_ABI_BASELINE = 0, /* x86-64-v2 */
   XF_ABI_AVX2 = 1,     /* x86-64-v3: AVX2, FMA, BMI2, F16C */
   XF_ABI_AVX512 = 2,   /* x86-64-v4: AVX-512 F, BW, CD, DQ, VL */
-  XF_ABI_ISA_COUNT = 3
+  XF_ABI_AVX512_VNNI = 3, /* and VNNI: products of bytes */
+  XF_ABI_AVX512_BF16 = 4, /* and BF16: products of bf16 */
+  XF_ABI_ISA_COUNT = 5
 };
 
 /* A named dimension. Which role it plays in a search is said by xf_abi_generate. */
@@ -156,8 +164,8 @@ typedef struct xf_abi_state {
 /* Where a checkpoint tensor's rows lie in the weights, so that tools can read it back. A tensor of rank
  * r is seen as [rows, columns] with columns = its last size (rank 1: one row). */
 enum xf_abi_layout {
-  XF_ABI_PLAIN = 0, /* [rows][columns] f32 */
-  XF_ABI_PANELS = 1 /* [ceil(rows/16)][columns][16] f32, padded with zeros */
+  XF_ABI_PLAIN = 0, /* [rows][columns] */
+  XF_ABI_PANELS = 1 /* [ceil(rows/16)][ceil(columns/g)][16][g], padded with zeros; g = 1 (f32), 2 (bf16), 4 (i8) */
 };
 typedef struct xf_abi_segment {
   uint64_t row;           /* first row of the tensor */
@@ -165,7 +173,8 @@ typedef struct xf_abi_segment {
   uint64_t weight_offset; /* of the packed matrix, from the start of the weights range */
   uint64_t weight_row;    /* row of the packed matrix that holds `row` */
   uint32_t layout;
-  uint32_t reserved;
+  uint32_t dtype;        /* XF_ABI_F32, XF_ABI_BF16, or XF_ABI_I8: element times the scale of its weight row */
+  uint64_t scale_offset; /* XF_ABI_I8: of weight row 0's scale, f32, from the start of the weights range */
 } xf_abi_segment;
 typedef struct xf_abi_parameter {
   xf_abi_range path;
@@ -260,6 +269,7 @@ XF_ABI_ASSERT(offsetof(xf_abi_context, thread) == 72 && sizeof(xf_abi_context) =
 XF_ABI_ASSERT(sizeof(xf_abi_tensor) == 32 + 8 * XF_ABI_MAX_RANK);
 XF_ABI_ASSERT(sizeof(xf_abi_entry) == 40);
 XF_ABI_ASSERT(sizeof(xf_abi_state) == 88);
+XF_ABI_ASSERT(sizeof(xf_abi_segment) == 48);
 XF_ABI_ASSERT(sizeof(xf_abi_generate) % 8 == 0 && sizeof(xf_abi_text) % 8 == 0);
 
 #ifdef __cplusplus

@@ -36,7 +36,7 @@ uint64_t enabled_states() {
   return (static_cast<uint64_t>(high) << 32) | low;
 }
 
-constexpr const char *kNames[XF_ABI_ISA_COUNT] = {"baseline", "avx2", "avx512"};
+constexpr const char *kNames[XF_ABI_ISA_COUNT] = {"baseline", "avx2", "avx512", "avx512_vnni", "avx512_bf16"};
 
 // A file of one line with at most two numbers, "max" standing for -1.
 bool read_quota(const std::string &path, long long &quota, long long &period) {
@@ -111,7 +111,10 @@ int detect_isa() {
   // AVX-512 F, DQ, CD, BW, VL; opmask and both halves of the registers are saved.
   if (!has(seven.b, {16, 17, 28, 30, 31}) || (states & 0xe6) != 0xe6)
     return XF_ABI_AVX2;
-  return XF_ABI_AVX512;
+  if (!has(seven.c, {11}))
+    return XF_ABI_AVX512;
+  // All CPUs with AVX512_BF16 have AVX512_VNNI.
+  return has(cpuid(7, 1).a, {5}) ? XF_ABI_AVX512_BF16 : XF_ABI_AVX512_VNNI;
 }
 
 const char *isa_name(int isa) { return isa >= 0 && isa < XF_ABI_ISA_COUNT ? kNames[isa] : "unknown"; }

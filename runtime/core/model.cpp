@@ -112,18 +112,25 @@ void check_state(const image_reader &reader, const xf_abi_state &state, const xf
 void check_segment(const image_reader &reader, const xf_abi_segment &segment, const parameter_info &parameter,
                    uint64_t weight_bytes) {
   uint64_t columns = parameter.size.empty() ? 1 : static_cast<uint64_t>(parameter.size.back());
-  reader.require(segment.layout <= XF_ABI_PANELS && segment.weight_offset <= weight_bytes &&
+  uint64_t bytes = segment.dtype == XF_ABI_I8 ? 1 : segment.dtype == XF_ABI_BF16 ? 2 : 4;
+  reader.require((segment.dtype == XF_ABI_F32 || segment.dtype == XF_ABI_BF16 || segment.dtype == XF_ABI_I8) &&
+                     segment.layout <= XF_ABI_PANELS && segment.weight_offset <= weight_bytes &&
                      segment.weight_offset % 4 == 0,
                  "parameter '" + parameter.path + "' lies outside the weights");
   uint64_t rows = 1;
   for (size_t axis = 0; axis + 1 < parameter.size.size(); ++axis)
     rows *= static_cast<uint64_t>(parameter.size[axis]);
-  uint64_t limit = (weight_bytes - segment.weight_offset) / 4;
-  uint64_t row_limit = columns == 0 ? kLargestBytes : limit / columns;
+  uint64_t limit = (weight_bytes - segment.weight_offset) / bytes;
+  uint64_t group = segment.layout == XF_ABI_PANELS ? 4 / bytes : 1;
+  uint64_t width = columns > limit ? columns : (columns + group - 1) / group * group;
+  uint64_t row_limit = width == 0 ? kLargestBytes : limit / width;
   bool right = segment.row <= rows && segment.rows <= rows - segment.row && segment.weight_row <= row_limit &&
                segment.rows <= row_limit - segment.weight_row;
   if (right && segment.layout == XF_ABI_PANELS)
     right = (segment.weight_row + segment.rows + XF_ABI_PANEL - 1) / XF_ABI_PANEL * XF_ABI_PANEL <= row_limit;
+  if (right && segment.dtype == XF_ABI_I8)
+    right = segment.scale_offset <= weight_bytes && segment.scale_offset % 4 == 0 &&
+            segment.weight_row + segment.rows <= (weight_bytes - segment.scale_offset) / 4;
   reader.require(right, "parameter '" + parameter.path + "' lies outside the weights");
 }
 

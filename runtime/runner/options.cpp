@@ -77,7 +77,7 @@ std::vector<option> table(run_options &o) {
        [&o](std::string_view v) {
          o.session.isa = parse_isa(v);
          if (o.session.isa < 0)
-           fail(status::invalid_argument, "--isa: '%.*s' is none of baseline, avx2, avx512",
+           fail(status::invalid_argument, "--isa: '%.*s' is none of baseline, avx2, avx512, avx512_vnni, avx512_bf16",
                 static_cast<int>(v.size()), v.data());
        }},
       {"--limits", false, false, [&o](std::string_view) { o.limits = true; }},
@@ -167,7 +167,8 @@ std::string help_text(const char *program, const model &m) {
                "  --threads N          default: the CPUs that this process may use\n");
   append(text,
          "  --batch N            lines at once, at most %lld (the default); results do not depend on it\n"
-         "  --isa NAME           baseline, avx2 or avx512 (default: the best that this CPU has)\n"
+         "  --isa NAME           baseline, avx2 or avx512; of an int8 model avx512_vnni, of a bf16 model avx512_bf16, too\n"
+         "                       (default: the best that this CPU has)\n"
          "  --limits             print the model's limits and how much memory it needs at most\n"
          "  --help, --version\n",
          static_cast<long long>(g.batch));

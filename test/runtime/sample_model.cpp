@@ -175,7 +175,9 @@ private:
     std::vector<uint8_t> weights(panel.size() * 4 + plain.size() * 4);
     std::memcpy(weights.data(), panel.data(), panel.size() * 4);
     std::memcpy(weights.data() + panel.size() * 4, plain.data(), plain.size() * 4);
-    segments_ = {{0, 3, 0, 0, XF_ABI_PANELS, 0}, {0, 2, 0, 3, XF_ABI_PANELS, 0}, {0, 1, panel.size() * 4, 0, XF_ABI_PLAIN, 0}};
+    segments_ = {{0, 3, 0, 0, XF_ABI_PANELS, XF_ABI_F32, 0},
+                 {0, 2, 0, 3, XF_ABI_PANELS, XF_ABI_F32, 0},
+                 {0, 1, panel.size() * 4, 0, XF_ABI_PLAIN, XF_ABI_F32, 0}};
     parameters_ = {{text("q.weight"), 2, 0, {3, 3}, 0, 1}, {text("k.weight"), 2, 0, {2, 3}, 1, 1}, {text("bias"), 1, 0, {2}, 2, 1}};
     weights_ = weights;
   }

@@ -2,6 +2,8 @@
 
 #include "compiler/Import/Error.h"
 
+#include "llvm/ADT/bit.h"
+
 using namespace mlir::xf;
 
 namespace xf {
@@ -21,14 +23,24 @@ llvm::Error ImageParameters::read(ParameterOp parameter, llvm::ArrayRef<int64_t>
     return makeError("the image does not hold the parameter '{}'", path);
   int64_t columns = type.getRank() == 0 ? 1 : type.getShape().back();
   for (const xf_abi_segment &segment : info->segments) {
-    auto *packed = reinterpret_cast<const float *>(model->weights() + segment.weight_offset);
+    const uint8_t *packed = model->weights() + segment.weight_offset;
+    auto *scales = reinterpret_cast<const float *>(model->weights() + segment.scale_offset);
+    int64_t group = segment.dtype == XF_ABI_I8 ? 4 : segment.dtype == XF_ABI_BF16 ? 2 : 1;
+    int64_t depth = (columns + group - 1) / group * group;
     for (uint64_t r = 0; r < segment.rows; ++r) {
       uint64_t row = segment.weight_row + r;
       float *to = out.data() + (segment.row + r) * columns;
-      for (int64_t c = 0; c < columns; ++c)
-        to[c] = segment.layout == XF_ABI_PLAIN
-                    ? packed[row * columns + c]
-                    : packed[(row / XF_ABI_PANEL * columns + c) * XF_ABI_PANEL + row % XF_ABI_PANEL];
+      for (int64_t c = 0; c < columns; ++c) {
+        uint64_t at = segment.layout == XF_ABI_PLAIN
+                          ? row * columns + c
+                          : (row / XF_ABI_PANEL * depth + c / group * group) * XF_ABI_PANEL + row % XF_ABI_PANEL * group + c % group;
+        if (segment.dtype == XF_ABI_I8)
+          to[c] = scales[row] * static_cast<int8_t>(packed[at]);
+        else if (segment.dtype == XF_ABI_BF16)
+          to[c] = llvm::bit_cast<float>(uint32_t(reinterpret_cast<const uint16_t *>(packed)[at]) << 16);
+        else
+          to[c] = reinterpret_cast<const float *>(packed)[at];
+      }
     }
   }
   return llvm::Error::success();

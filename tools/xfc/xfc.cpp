@@ -29,6 +29,10 @@ struct Options {
   cl::opt<std::string> weights{"weights", cl::desc("The checkpoint (safetensors)"), cl::value_desc("FILE"), cl::cat(category)};
   cl::opt<uint64_t> random{"random-weights", cl::desc("Random weights instead of a checkpoint"), cl::value_desc("SEED"), cl::cat(category)};
   cl::list<std::string> ignore{"ignore", cl::desc("Checkpoint tensors that the model need not use (with * and ?)"), cl::value_desc("PATTERN"), cl::cat(category)};
+  cl::opt<xf::FactorType> type{"type", cl::desc("What products with weights multiply"), cl::init(xf::FactorType::f32), cl::cat(category),
+                               cl::values(clEnumValN(xf::FactorType::f32, "f32", "f32 (default)"),
+                                          clEnumValN(xf::FactorType::bf16, "bf16", "bf16, sums are f32: weights take half the memory"),
+                                          clEnumValN(xf::FactorType::int8, "int8", "bytes with a scale a row, sums are exact: a quarter"))};
   cl::opt<std::string> sourceVocab{"source-vocab", cl::desc("Source vocabulary, a token a line"), cl::value_desc("FILE"), cl::cat(category)};
   cl::opt<std::string> targetVocab{"target-vocab", cl::desc("Target vocabulary, a token a line"), cl::value_desc("FILE"), cl::cat(category)};
   cl::opt<std::string> dumpPhases{"dump-phases", cl::desc("Writes the IR after each phase to a folder"), cl::value_desc("DIR"), cl::cat(category)};
@@ -144,6 +148,7 @@ int main(int argc, char **argv) {
   }
 
   compile.emit = options.emit;
+  compile.type = options.type;
   compile.output = options.output;
   compile.dumpPhases = options.dumpPhases;
   // The prebuilt carriers are installed beside this program.

@@ -29,7 +29,12 @@ DataLayout layOutData(ModuleOp module) {
   };
   llvm::SetVector<Operation *> read;
   module.walk([&](EntryOp entry) {
-    entry.walk([&](ParamOp param) { read.insert(module.lookupSymbol(param.getNameAttr())); });
+    entry.walk([&](ParamOp param) {
+      Operation *symbol = module.lookupSymbol(param.getNameAttr());
+      read.insert(symbol);
+      if (auto weight = dyn_cast<WeightOp>(symbol); weight && weight.getScales())
+        read.insert(module.lookupSymbol(weight.getScalesAttr()));
+    });
   });
   // In the module's order: a stack's weights lie as its layers use them.
   for (Operation &op : *module.getBody()) {

@@ -63,7 +63,7 @@ FailureOr<unsigned> KernelTable::get(Operation *op, const cpu::KernelAccess &acc
     return found->second;
   unsigned number = found->second;
   kernelNames.push_back("k" + std::to_string(number) + "_" + op->getName().stripDialect().str());
-  for (cpu::Isa isa : cpu::kAllIsas)
+  for (cpu::Isa isa : cpu::kernelIsas(op))
     if (failed(cpu::emitKernel(code, (kernelNames.back() + "." + cpu::isaName(isa)).str(), op, access, isa, root)))
       return op->emitError("no kernel can be made of this op");
   scratch = std::max(scratch, cpu::kernelScratchBytes(op, root));

@@ -9,7 +9,7 @@ using namespace mlir::xf;
 
 namespace xf {
 
-int64_t elementBytes(Type element) { return element.isInteger(1) ? 1 : 4; }
+int64_t elementBytes(Type element) { return element.isInteger(1) ? 1 : element.getIntOrFloatBitWidth() / 8; }
 
 namespace {
 

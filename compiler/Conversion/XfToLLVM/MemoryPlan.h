@@ -23,7 +23,7 @@ struct MemoryPlan {
 /// Plans `entry`, whose views are materialised (xf-materialize-views).
 MemoryPlan planMemory(mlir::xf::EntryOp entry);
 
-/// Bytes of one element in memory: f32 and i32 four, i1 one.
+/// Bytes of one element in memory; an i1 is a byte.
 int64_t elementBytes(mlir::Type element);
 
 } // namespace xf

@@ -7,11 +7,11 @@ namespace xf::cpu {
 namespace {
 class BlockProduct {
 public:
-  explicit BlockProduct(CodeBuilder &b) : b(b) {}
+  BlockProduct(CodeBuilder &b, Factor factor, int64_t tail) : b(b), factor(factor), tail(tail) {}
 
   /// Finds the number of rows among `row` … tile.rows.
   void dispatch(int64_t row) {
-    if (row == largestTile(b.isa()).rows)
+    if (row == largestTile(b.isa(), factor).rows)
       return columns(row);
     b.ifElse(
         b.equal(b.argument(0), b.i64(row)), [&] { columns(row); }, [&] { dispatch(row + 1); });
@@ -21,7 +21,7 @@ private:
   /// Walks over the panels, as many at once as suit the number of rows, then the rest by halves.
   void columns(int64_t rows) {
     Value panels = b.argument(8);
-    int64_t width = panelsFor(b.isa(), rows);
+    int64_t width = panelsFor(b.isa(), rows, factor);
     Value whole = b.sub(panels, b.rem(panels, b.i64(width)));
     b.loop(b.i64(0), whole, width, [&](Value first) { call(rows, width, first); });
     for (int64_t rest = width / 2; rest; rest /= 2) {
@@ -31,22 +31,27 @@ private:
   }
 
   void call(int64_t rows, int64_t width, Value firstPanel) {
-    Type f32 = b.getF32Type();
     Value panelStride = b.argument(4);
-    Value panel = b.at(b.argument(3), b.mul(firstPanel, panelStride), f32);
-    Value c = b.at(b.argument(5), b.mul(firstPanel, kLanes), f32);
-    Value ahead = b.at(b.argument(9), b.mul(firstPanel, panelStride), f32);
-    b.create<LLVM::CallOp>(getMicroKernel(b.module(), b.isa(), rows, width),
-                           ValueRange{b.argument(1), b.argument(2), panel, panelStride, c, b.argument(6), b.argument(7), ahead,
-                                      b.argument(10)});
+    Type element = factor == Factor::i8 ? b.getI8Type() : factor == Factor::bf16 ? b.getI16Type() : Type(b.getF32Type());
+    Value panel = b.at(b.argument(3), b.mul(firstPanel, panelStride), element);
+    // All sums take four bytes.
+    Value c = b.at(b.argument(5), b.mul(firstPanel, kLanes), b.getI32Type());
+    Value ahead = b.at(b.argument(9), b.mul(firstPanel, panelStride), element);
+    auto kernel = factor == Factor::f32 ? getMicroKernel(b.module(), b.isa(), rows, width)
+                                        : getGroupedMicroKernel(b.module(), b.isa(), factor, tail, rows, width);
+    b.create<LLVM::CallOp>(kernel, ValueRange{b.argument(1), b.argument(2), panel, panelStride, c, b.argument(6), b.argument(7), ahead,
+                                              b.argument(10)});
   }
 
   CodeBuilder &b;
+  Factor factor;
+  int64_t tail;
 };
 } // namespace
 
-LLVM::LLVMFuncOp getBlockProduct(ModuleOp module, Isa isa) {
-  std::string name = ("xf.product." + isaName(isa)).str();
+LLVM::LLVMFuncOp getBlockProduct(ModuleOp module, Isa isa, Factor factor, int64_t tail) {
+  StringRef kind = factor == Factor::i8 ? "i8." : factor == Factor::bf16 ? "bf16." : "";
+  std::string name = ("xf.product." + kind + (tail ? "t" + Twine(tail) + "." : Twine()) + isaName(isa)).str();
   if (auto function = module.lookupSymbol<LLVM::LLVMFuncOp>(name))
     return function;
   Type ptr = LLVM::LLVMPointerType::get(module.getContext());
@@ -54,13 +59,13 @@ LLVM::LLVMFuncOp getBlockProduct(ModuleOp module, Isa isa) {
   CodeBuilder b(module, name, {i64, ptr, i64, ptr, i64, ptr, i64, i64, i64, ptr, i64}, isa, module.getLoc());
   b.function().setLinkage(LLVM::Linkage::Internal);
   b.function().setNoInline(true);
-  BlockProduct(b).dispatch(1);
+  BlockProduct(b, factor, tail).dispatch(1);
   b.finish();
   return b.function();
 }
 
-void callBlockProduct(CodeBuilder &b, const BlockOperands &o) {
-  b.create<LLVM::CallOp>(getBlockProduct(b.module(), b.isa()),
+void callBlockProduct(CodeBuilder &b, const BlockOperands &o, Factor factor, int64_t tail) {
+  b.create<LLVM::CallOp>(getBlockProduct(b.module(), b.isa(), factor, tail),
                          ValueRange{o.rows, o.a, o.lda, o.b, o.panelStride, o.c, o.ldc, o.depth, o.panels, o.ahead ? o.ahead : o.b,
                                     o.ahead ? o.aheadStep : b.i64(0)});
 }

@@ -7,16 +7,16 @@
 namespace xf::cpu {
 
 /// `void(i64 rows, ptr a, i64 lda, ptr b, i64 panelStride, ptr c, i64 ldc, i64 k, i64 panels, ptr ahead, i64 aheadStep)`: as
-/// getMicroKernel, for 1 <= rows <= largestTile(isa).rows and any number of panels. `ahead` is what corresponds to `b` in the
-/// memory that is needed next. Defined in `module` on first use; kernels share it.
-mlir::LLVM::LLVMFuncOp getBlockProduct(mlir::ModuleOp module, Isa isa);
+/// getMicroKernel (for f32) or getGroupedMicroKernel, for 1 <= rows <= largestTile(isa, factor).rows and any number of panels.
+/// `ahead` is what corresponds to `b` in the memory that is needed next. Defined in `module` on first use; kernels share it.
+mlir::LLVM::LLVMFuncOp getBlockProduct(mlir::ModuleOp module, Isa isa, Factor factor = Factor::f32, int64_t tail = 0);
 
 /// Calls it.
 struct BlockOperands {
   mlir::Value rows, a, lda, b, panelStride, c, ldc, depth, panels;
   mlir::Value ahead = {}, aheadStep = {}; // null: nothing is needed next
 };
-void callBlockProduct(CodeBuilder &b, const BlockOperands &operands);
+void callBlockProduct(CodeBuilder &b, const BlockOperands &operands, Factor factor = Factor::f32, int64_t tail = 0);
 
 } // namespace xf::cpu
 

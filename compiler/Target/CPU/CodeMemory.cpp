@@ -5,8 +5,11 @@ using namespace mlir;
 
 namespace xf::cpu {
 
-/// Booleans are bytes in memory.
-static Type stored(Type element) { return element.isInteger(1) ? IntegerType::get(element.getContext(), 8) : element; }
+/// Booleans are bytes in memory, a bf16 is its bits: code converts it where it computes with it.
+static Type stored(Type element) {
+  unsigned bits = element.isInteger(1) ? 8 : element.isBF16() ? 16 : 0;
+  return bits ? IntegerType::get(element.getContext(), bits) : element;
+}
 static unsigned bytesOf(Type element) { return stored(element).getIntOrFloatBitWidth() / 8; }
 
 Value CodeBuilder::at(Value base, Value offset, Type element) {
@@ -53,7 +56,7 @@ Value CodeBuilder::firstLanes(Value count) {
 bool CodeBuilder::hasMaskedMove(Type element, Value count) {
   if (getConstantIntValue(count))
     return true;
-  return isa_ == Isa::avx512 || (isa_ == Isa::avx2 && bytesOf(element) == 4);
+  return hasAvx512(isa_) || (isa_ == Isa::avx2 && bytesOf(element) == 4);
 }
 
 void CodeBuilder::forLanes(Value count, LoopBody body) { loop(i64(0), count, 1, body); }

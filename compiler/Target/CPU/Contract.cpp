@@ -18,16 +18,18 @@ static constexpr int64_t kRowsPerThread = 32;
 static constexpr int64_t kWeightBlockBytes = 256 << 10;
 static constexpr int64_t kMaxBlockPanels = 8;
 
+/// `depth` is in groups of four bytes.
 static int64_t blockPanels(int64_t depth) {
   int64_t panels = kWeightBlockBytes / std::max<int64_t>(depth * kLanes * 4, 1);
   return std::clamp<int64_t>(llvm::bit_floor(static_cast<uint64_t>(panels)), 2, kMaxBlockPanels);
 }
 
 int64_t contractScratchBytes(mlir::xf::ContractOp op) {
-  int64_t depth = cast<RankedTensorType>(op.getWeight().getType()).getDimSize(1);
+  auto weight = cast<RankedTensorType>(op.getWeight().getType());
+  int64_t depth = llvm::divideCeil(weight.getDimSize(1), mlir::xf::panelGroup(weight.getElementType()));
   int64_t rows = 0;
-  for (Isa isa : kAllIsas)
-    rows = std::max(rows, largestTile(isa).rows);
+  for (Isa isa : kernelIsas(op))
+    rows = std::max(rows, largestTile(isa, factorOf(weight.getElementType())).rows);
   return rows * blockPanels(depth) * kLanes * 4;
 }
 
@@ -46,7 +48,14 @@ public:
       : b(b), op(op), result(request.resultView()), access(request.access) {
     auto weight = cast<RankedTensorType>(op.getWeight().getType());
     columns = weight.getDimSize(0);
-    depth = weight.getDimSize(1);
+    type = weight.getElementType();
+    factor = factorOf(type);
+    sumType = op.getBody().getArgument(0).getType();
+    int64_t group = mlir::xf::panelGroup(type);
+    wholeGroups = weight.getDimSize(1) / group;
+    tail = weight.getDimSize(1) % group;
+    depth = wholeGroups + (tail ? 1 : 0);
+    panelElements = depth * group * kLanes;
     panels = llvm::divideCeil(columns, kLanes);
     element = cast<RankedTensorType>(op.getResult().getType()).getElementType();
     int64_t lastDim = cast<RankedTensorType>(op.getResult().getType()).getRank() - 1;
@@ -75,7 +84,7 @@ private:
   void epilogue(Value buffer, Value bufferStride, Value firstPanel, Value panelCount, Value firstRow, Value rowCount);
   /// The epilogue of one panel; `lanes` of its columns exist (null: all).
   void epilogueColumns(Value sums, Value sumsStride, Value column, Value lanes, Value firstRow, Value rowCount);
-  Value panelAddress(Value panel) { return b.at(b.data(1), b.mul(panel, depth * kLanes), b.getF32Type()); }
+  Value panelAddress(Value panel) { return b.at(b.data(1), b.mul(panel, panelElements), type); }
   Value loadExtra(const Extra &extra, Value row, Value column, Value lanes);
   /// Whether the result is the bare product, which is then written in place.
   bool isBare() {
@@ -88,8 +97,10 @@ private:
   unsigned result;
   const KernelAccess &access;
   SmallVector<Extra> extras;
-  Type element;
-  int64_t columns, depth, panels;
+  Type element, type, sumType; // of the result, the factors and their sums
+  Factor factor;
+  // A panel's depth is in groups of four bytes; the last one may have only `tail` elements of a row.
+  int64_t columns, depth, wholeGroups, tail, panelElements, panels;
   Value rowBegin, rowEnd, panelBegin, panelEnd; // this thread's share
 };
 
@@ -111,7 +122,7 @@ void Contract::splitWork() {
 
 void Contract::emit() {
   splitWork();
-  Value tileRows = b.i64(largestTile(b.isa()).rows);
+  Value tileRows = b.i64(largestTile(b.isa(), factor).rows);
   Value rows = b.sub(rowEnd, rowBegin);
   // Blocks of rows as equal as can be: 13 rows are 7 and 6, not 12 and 1.
   Value blocks = b.div(b.add(rows, b.sub(tileRows, 1)), tileRows);
@@ -130,34 +141,32 @@ Contract::Ahead Contract::aheadOf(Value i, Value blocks, Value firstPanel, Value
   // Two blocks of rows share the work if there are two: arithmetic then hides more of the memory's time.
   Value parts = b.min(blocks, b.i64(2));
   Value busy = b.create<arith::AndIOp>(b.less(i, parts), b.less(nextPanel, panelEnd));
-  int64_t lines = panelsFor(b.isa(), largestTile(b.isa()).rows) * kLanes;
+  int64_t lines = panelsFor(b.isa(), largestTile(b.isa(), factor).rows, factor) * kLanes;
   Value step = b.div(b.i64(lines), parts);
-  Value next = b.at(panelAddress(nextPanel), b.mul(b.mul(step, depth), i), b.getF32Type());
+  Value next = b.at(panelAddress(nextPanel), b.mul(b.mul(step, depth), i), b.getI32Type()); // words of four bytes
   return {b.create<arith::SelectOp>(busy, next, panelAddress(firstPanel)), b.create<arith::SelectOp>(busy, step, b.i64(0))};
 }
 
 void Contract::block(Value firstPanel, Value panelCount, Value firstRow, Value rowCount, const Ahead &ahead) {
-  Type f32 = b.getF32Type();
   Value lda = b.stride(0, 0);
-  Value x = b.at(b.data(0), b.mul(firstRow, lda), f32);
+  Value x = b.at(b.data(0), b.mul(firstRow, lda), type);
   Value target = b.scratch(), targetStride = b.i64(blockPanels(depth) * kLanes);
   if (isBare()) {
     targetStride = b.stride(result, 0);
-    Value row = b.at(b.data(result), b.mul(firstRow, targetStride), f32);
-    target = b.at(row, b.mul(firstPanel, kLanes), f32);
+    Value row = b.at(b.data(result), b.mul(firstRow, targetStride), sumType);
+    target = b.at(row, b.mul(firstPanel, kLanes), sumType);
   }
-  callBlockProduct(b, {rowCount, x, lda, panelAddress(firstPanel), b.i64(depth * kLanes), target, targetStride, b.i64(depth),
-                       panelCount, ahead.memory, ahead.step});
+  callBlockProduct(b, {rowCount, x, lda, panelAddress(firstPanel), b.i64(panelElements), target, targetStride, b.i64(wholeGroups),
+                       panelCount, ahead.memory, ahead.step}, factor, tail);
   if (!isBare())
     epilogue(target, targetStride, firstPanel, panelCount, firstRow, rowCount);
 }
 
 void Contract::epilogue(Value buffer, Value bufferStride, Value firstPanel, Value panelCount, Value firstRow,
                         Value rowCount) {
-  Type f32 = b.getF32Type();
   Value end = b.add(firstPanel, panelCount);
   auto columnsOf = [&](Value panel, Value lanes) {
-    Value sums = b.at(buffer, b.mul(b.sub(panel, firstPanel), kLanes), f32);
+    Value sums = b.at(buffer, b.mul(b.sub(panel, firstPanel), kLanes), sumType);
     epilogueColumns(sums, bufferStride, b.mul(panel, kLanes), lanes, firstRow, rowCount);
   };
   b.loop(firstPanel, b.min(end, b.i64(columns / kLanes)), 1, [&](Value panel) { columnsOf(panel, nullptr); });
@@ -190,7 +199,7 @@ void Contract::epilogueColumns(Value sums, Value sumsStride, Value column, Value
   b.loop(b.i64(0), rowCount, 1, [&](Value i) {
     RegionVectorizer region = shared;
     Value row = b.add(firstRow, i);
-    region.bind(body.getArgument(0), b.loadVector(b.getF32Type(), b.at(sums, b.mul(i, sumsStride), b.getF32Type())));
+    region.bind(body.getArgument(0), b.loadVector(sumType, b.at(sums, b.mul(i, sumsStride), sumType)));
     for (auto [number, extra] : llvm::enumerate(extras))
       if (extra.byRow)
         region.bind(body.getArgument(1 + number), loadExtra(extra, row, column, lanes));

@@ -1,4 +1,4 @@
-// Instruction sets: their names, and the register tiles that suit them.
+// Instruction sets: their names, what they are for, and the register tiles that suit them.
 #include "compiler/Target/CPU/Kernels.h"
 
 namespace xf::cpu {
@@ -11,30 +11,66 @@ llvm::StringRef isaName(Isa isa) {
     return "avx2";
   case Isa::avx512:
     return "avx512";
+  case Isa::avx512_vnni:
+    return "avx512_vnni";
+  case Isa::avx512_bf16:
+    return "avx512_bf16";
   }
   llvm_unreachable("unknown instruction set");
 }
 
-Tile largestTile(Isa isa) {
+Factor factorOf(mlir::Type element) {
+  return element.isInteger(8) ? Factor::i8 : element.isBF16() ? Factor::bf16 : Factor::f32;
+}
+
+/// Whether `isa` multiplies such factors in one instruction.
+static bool isNative(Isa isa, Factor factor) {
+  return factor == Factor::f32 || (factor == Factor::i8 && isa >= Isa::avx512_vnni) ||
+         (factor == Factor::bf16 && isa == Isa::avx512_bf16);
+}
+
+llvm::SmallVector<Isa> kernelIsas(mlir::Operation *op) {
+  llvm::SmallVector<Isa> isas{Isa::baseline, Isa::avx2, Isa::avx512};
+  auto contract = llvm::dyn_cast<mlir::xf::ContractOp>(op);
+  if (!contract)
+    return isas;
+  Factor factor = factorOf(llvm::cast<mlir::RankedTensorType>(contract.getX().getType()).getElementType());
+  if (factor == Factor::i8)
+    isas.push_back(Isa::avx512_vnni);
+  if (factor == Factor::bf16)
+    isas.push_back(Isa::avx512_bf16);
+  return isas;
+}
+
+Tile largestTile(Isa isa, Factor factor) {
+  if (!isNative(isa, factor))
+    // Two registers a column and a row, of which each has the half of a group.
+    return isa == Isa::baseline ? Tile{1, 1} : isa == Isa::avx2 ? Tile{4, 1} : Tile{10, 2};
   switch (isa) {
   case Isa::baseline:
     return {3, 1}; // 12 accumulators of 4 lanes, 16 registers
   case Isa::avx2:
     return {6, 1}; // 12 of 8 lanes, 16 registers
   case Isa::avx512:
+  case Isa::avx512_vnni:
+  case Isa::avx512_bf16:
     return {12, 2}; // 24 of 16 lanes, 32 registers
   }
   llvm_unreachable("unknown instruction set");
 }
 
-int64_t panelsFor(Isa isa, int64_t rows) {
+int64_t panelsFor(Isa isa, int64_t rows, Factor factor) {
   // A chain is a register's worth of one panel. FMAs need 8 of them to be always busy; what is left of the registers is
   // for the columns and the broadcast rows.
+  if (!isNative(isa, factor))
+    return hasAvx512(isa) ? (rows <= 3 ? 4 : 2) : isa == Isa::avx2 && rows == 1 ? 2 : 1;
   switch (isa) {
   case Isa::baseline:
   case Isa::avx2:
     return rows == 1 ? 4 : rows == 2 ? 2 : 1;
   case Isa::avx512:
+  case Isa::avx512_vnni:
+  case Isa::avx512_bf16:
     return rows == 1 ? 8 : rows <= 3 ? 4 : 2;
   }
   llvm_unreachable("unknown instruction set");

@@ -14,9 +14,12 @@
 namespace xf::cpu {
 
 /// Instruction sets, numbered as in runtime/abi.
-enum class Isa { baseline = 0, avx2 = 1, avx512 = 2 };
-inline constexpr Isa kAllIsas[] = {Isa::baseline, Isa::avx2, Isa::avx512};
+enum class Isa { baseline = 0, avx2 = 1, avx512 = 2, avx512_vnni = 3, avx512_bf16 = 4 };
+inline constexpr Isa kAllIsas[] = {Isa::baseline, Isa::avx2, Isa::avx512, Isa::avx512_vnni, Isa::avx512_bf16};
 llvm::StringRef isaName(Isa isa);
+inline bool hasAvx512(Isa isa) { return isa >= Isa::avx512; }
+/// The instruction sets that have a kernel of their own for `op`: the general ones, and those made for its products.
+llvm::SmallVector<Isa> kernelIsas(mlir::Operation *op);
 
 /// A tensor that a kernel reads. A value loaded from a per-sentence state comes with the slots of its rows: the kernel
 /// then reads row slots[b] where the op says b, and `slots` is the operand behind it in the list.
@@ -43,18 +46,26 @@ mlir::LogicalResult emitKernel(mlir::ModuleOp module, llvm::StringRef name, mlir
 /// Bytes of scratch that one thread needs for `op`, at the module's bounds.
 int64_t kernelScratchBytes(mlir::Operation *op, mlir::ModuleOp root);
 
+/// What a product multiplies: i8 is unsigned bytes with signed ones, its sums are i32; all others' are f32.
+enum class Factor { f32, bf16, i8 };
+Factor factorOf(mlir::Type element);
+
 /// The micro-kernel C[m, n] = Σ_k A[m, k] * B[n/16][k][n%16] for m < rows, n < 16 * panels, k ascending from 0:
 /// `void(ptr a, i64 lda, ptr b, i64 panelStride, ptr c, i64 ldc, i64 k, ptr ahead, i64 aheadStep)`, strides in elements, A's and
-/// C's last stride 1. At each k it asks the second-level cache for `aheadStep` elements from ahead + k * aheadStep on (0: none).
+/// C's last stride 1. At each k it asks the second-level cache for `aheadStep` floats from ahead + k * aheadStep on (0: none).
 /// Declared and defined in `module` on first use.
 mlir::LLVM::LLVMFuncOp getMicroKernel(mlir::ModuleOp module, Isa isa, int64_t rows, int64_t panels);
+/// The same for factors of fewer bits, B[n/16][k/g][n%16][k%g] with g = 2 for bf16 and 4 for i8. `k` is the number of whole
+/// groups, behind which there are `tail` (< g) more elements.
+mlir::LLVM::LLVMFuncOp getGroupedMicroKernel(mlir::ModuleOp module, Isa isa, Factor factor, int64_t tail, int64_t rows,
+                                             int64_t panels);
 /// The largest tile (rows x panels) that stays in registers.
 struct Tile {
   int64_t rows, panels;
 };
-Tile largestTile(Isa isa);
-/// Panels to take at once for `rows` rows, so that enough independent chains hide the FMA's latency.
-int64_t panelsFor(Isa isa, int64_t rows);
+Tile largestTile(Isa isa, Factor factor = Factor::f32);
+/// Panels to take at once for `rows` rows, so that enough independent chains hide the instruction's latency.
+int64_t panelsFor(Isa isa, int64_t rows, Factor factor = Factor::f32);
 
 /// Machine code, placed: one block without relocations or undefined symbols.
 struct Code {
@@ -62,7 +73,7 @@ struct Code {
   llvm::StringMap<uint64_t> symbols; // offsets of the functions
 };
 
-/// Lowers `module` to LLVM and compiles it. Functions named `NAME.avx2`, `NAME.avx512` get that target's features, all
+/// Lowers `module` to LLVM and compiles it. Functions named `NAME.avx2`, `NAME.avx512` … get that target's features, all
 /// others the baseline's. On failure `error` says why.
 mlir::FailureOr<std::unique_ptr<llvm::MemoryBuffer>> emitObject(mlir::ModuleOp module, std::string &error);
 /// The same module as LLVM IR or assembly text.

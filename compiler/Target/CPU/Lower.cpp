@@ -71,9 +71,10 @@ static void setAttributes(llvm::Module &module) {
     function.addFnAttr(llvm::Attribute::NoUnwind);
     // Loops stay loops: no call of memcpy or memset is made from them.
     function.addFnAttr("no-builtins");
-    if (name.ends_with(".avx512")) {
+    if (name.contains(".avx512")) {
+      bool bf16 = name.ends_with(".avx512_bf16"), vnni = bf16 || name.ends_with(".avx512_vnni");
       function.addFnAttr("target-cpu", "x86-64-v4");
-      function.addFnAttr("target-features", "-prefer-256-bit");
+      function.addFnAttr("target-features", std::string("-prefer-256-bit") + (vnni ? ",+avx512vnni" : "") + (bf16 ? ",+avx512bf16" : ""));
       function.addFnAttr("prefer-vector-width", "512");
       function.addFnAttr("min-legal-vector-width", "512");
     } else {

@@ -2,6 +2,8 @@
 //
 // The order of additions in an element is k ascending from +0, whatever the tile, so that tiles can be chosen by speed
 // alone. Independent chains come from more rows and columns, never from splitting k.
+#include "compiler/Target/CPU/MicroKernel.h"
+
 #include "compiler/Target/CPU/VectorMath.h"
 
 using namespace mlir;
@@ -55,8 +57,7 @@ private:
   /// Adds the products of position k + u.
   void step(Value k, int64_t u, SmallVector<Value> &sums) {
     Type f32 = b.getF32Type();
-    if (rows >= kPrefetchingRows)
-      fetchAhead(b.add(k, u));
+    fetchAhead(b, rows, panels, b.add(k, u), ahead, aheadStep);
     SmallVector<Value> columns;
     for (Value start : panelStart)
       columns.push_back(b.loadVector(f32, b.at(b.at(start, b.mul(k, kLanes), f32), u * kLanes, f32)));
@@ -69,20 +70,21 @@ private:
     }
   }
 
-  /// Asks for the lines that belong to position k of what is multiplied next, a line for each panel.
-  void fetchAhead(Value k) {
-    Type f32 = b.getF32Type();
-    Value line = b.at(ahead, b.mul(k, aheadStep), f32), apart = b.div(aheadStep, b.i64(panels));
-    for (int64_t i = 0; i < panels; ++i)
-      b.create<LLVM::Prefetch>(b.at(line, b.mul(apart, i), f32), /*rw=*/0, /*hint=*/2, /*cache=*/1);
-  }
-
   CodeBuilder &b;
   int64_t rows, panels, unroll;
   SmallVector<Value> rowStart, panelStart;
   Value ahead, aheadStep;
 };
 } // namespace
+
+void fetchAhead(CodeBuilder &b, int64_t rows, int64_t panels, Value k, Value ahead, Value aheadStep) {
+  if (rows < kPrefetchingRows)
+    return;
+  Type word = b.getI32Type();
+  Value line = b.at(ahead, b.mul(k, aheadStep), word), apart = b.div(aheadStep, b.i64(panels));
+  for (int64_t i = 0; i < panels; ++i)
+    b.create<LLVM::Prefetch>(b.at(line, b.mul(apart, i), word), /*rw=*/0, /*hint=*/2, /*cache=*/1);
+}
 
 LLVM::LLVMFuncOp getMicroKernel(ModuleOp module, Isa isa, int64_t rows, int64_t panels) {
   std::string name = ("xf.product." + Twine(rows) + "x" + Twine(panels) + "." + isaName(isa)).str();

@@ -83,6 +83,10 @@ Value RegionVectorizer::emitOp(Operation *op) {
     Value x = operands[swap ? 1 : 0], y = operands[swap ? 0 : 1];
     return isa<arith::MaximumFOp, arith::MaxNumFOp>(op) ? maximum(b, x, y) : minimum(b, x, y);
   }
+  if (isa<arith::TruncFOp>(op) && op->getResult(0).getType().isBF16())
+    return narrowToBF16(b, operands[0]);
+  if (isa<arith::ExtFOp>(op) && op->getOperand(0).getType().isBF16())
+    return widenFromBF16(b, operands[0]);
   if (Value expanded = expandMath(b, op, operands))
     return expanded;
 

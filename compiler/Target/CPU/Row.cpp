@@ -26,11 +26,13 @@ public:
   void emit();
 
 private:
-  /// Memory that holds a row: 16 elements are `stride` apart. `constantStride` is what is known of it.
+  /// Memory that holds a row: 16 elements are `stride` apart. `constantStride` is what is known of it. In a panel of
+  /// elements of fewer bits, `group` of them stand together, and the stride is what it would be if they did not.
   struct Place {
     Value address;
     int64_t constantStride;
     Value stride;
+    int64_t group = 1;
   };
 
   unsigned lastDim() { return typeOf(op.getResult(0)).getRank() - 1; }
@@ -46,6 +48,7 @@ private:
   Value asVector(Value value) { return RegionVectorizer::isVector(value) ? value : b.splat(value); }
   Value chunkAddress(const Place &place, Type element);
   Value load(const Place &place, Type element);
+  Value loadGroups(const Place &place, Type element);
   void store(const Place &place, Value value);
 
   KernelBuilder &b;
@@ -116,8 +119,10 @@ RowEmitter::Place RowEmitter::tablePlace(EmbedOp embed) {
   Type element = elementOf(table);
   if (!RowSchedule::isInPanels(table, request.root))
     return {b.at(b.data(view), b.mul(id, b.stride(view, 0)), element), request.access.lastStride[view], b.stride(view, 1)};
-  Value panel = b.mul(b.div(id, b.i64(kLanes)), typeOf(table).getDimSize(1) * kLanes);
-  return {b.at(b.data(view), b.add(panel, b.rem(id, b.i64(kLanes))), element), kLanes, b.i64(kLanes)};
+  int64_t group = panelGroup(element);
+  Value panel = b.mul(b.div(id, b.i64(kLanes)), panelDepth(element, typeOf(table).getDimSize(1)) * kLanes);
+  Value lane = b.mul(b.rem(id, b.i64(kLanes)), group);
+  return {b.at(b.data(view), b.add(panel, lane), element), kLanes, b.i64(kLanes), group};
 }
 
 void RowEmitter::emit() {
@@ -228,7 +233,23 @@ Value RowEmitter::chunkAddress(const Place &place, Type element) {
 }
 
 Value RowEmitter::load(const Place &place, Type element) {
+  if (place.group > 1)
+    return loadGroups(place, element);
   return b.loadStrided(element, chunkAddress(place, element), place.constantStride, place.stride, count);
+}
+
+/// 16 elements of a panel's lane, a word of four bytes for each group.
+Value RowEmitter::loadGroups(const Place &place, Type element) {
+  int64_t words = kLanes / place.group;
+  std::optional<int64_t> wanted = count ? getConstantIntValue(count) : kLanes;
+  assert(wanted && "a table's width is static");
+  Value address = chunkAddress(place, element), nothing = b.create<arith::ConstantIntOp>(b.getI32Type(), 0);
+  SmallVector<Value> parts(words, nothing);
+  for (int64_t i = 0; i * place.group < *wanted; ++i)
+    parts[i] = b.load(b.getI32Type(), b.at(address, i * kLanes, b.getI32Type()));
+  Value vector = b.create<vector::FromElementsOp>(VectorType::get({words}, b.getI32Type()), parts);
+  Type bits = b.getIntegerType(32 / place.group);
+  return b.create<vector::BitCastOp>(b.vectorOf(bits), vector);
 }
 
 void RowEmitter::store(const Place &place, Value value) {

@@ -75,6 +75,25 @@ Value expOfNegative(CodeBuilder &b, Value x) {
   return choose(b, tiny, constantLike(b, 0, x), b.create<arith::BitcastOp>(x.getType(), scaled));
 }
 
+// In integers, as not all instruction sets have the conversion, and those that do have it flush denormals.
+Value narrowToBF16(CodeBuilder &b, Value x) {
+  Type words = typeLike(x, b.getI32Type());
+  Value bits = b.create<arith::BitcastOp>(words, x), sixteen = integerLike(b, 16, words);
+  Value last = b.create<arith::AndIOp>(b.create<arith::ShRUIOp>(bits, sixteen), integerLike(b, 1, words));
+  Value half = b.create<arith::AddIOp>(last, integerLike(b, 0x7fff, words));
+  Value rounded = b.create<arith::AddIOp>(bits, half);
+  Value isNaN = b.create<arith::CmpFOp>(arith::CmpFPredicate::UNO, x, x);
+  Value quiet = b.create<arith::OrIOp>(bits, integerLike(b, 0x400000, words));
+  Value upper = b.create<arith::ShRUIOp>(choose(b, isNaN, quiet, rounded), sixteen);
+  return b.create<arith::TruncIOp>(typeLike(x, b.getI16Type()), upper);
+}
+
+Value widenFromBF16(CodeBuilder &b, Value bits) {
+  Type words = typeLike(bits, b.getI32Type());
+  Value upper = b.create<arith::ShLIOp>(b.create<arith::ExtUIOp>(words, bits), integerLike(b, 16, words));
+  return b.create<arith::BitcastOp>(typeLike(bits, b.getF32Type()), upper);
+}
+
 Value combine(CodeBuilder &b, ReduceKind kind, Value value, Value running) {
   bool isFloat = isa<FloatType>(getElementTypeOrSelf(value.getType()));
   if (kind == ReduceKind::sum)

@@ -19,6 +19,10 @@ mlir::Value minimum(CodeBuilder &b, mlir::Value x, mlir::Value y);
 /// exp(x) for x <= 0 (or NaN), 0 below -87.3; what a softmax needs. Error below 1.1 ulp.
 mlir::Value expOfNegative(CodeBuilder &b, mlir::Value x);
 
+/// An f32 rounded to bf16, ties to even, as its bits; and back.
+mlir::Value narrowToBF16(CodeBuilder &b, mlir::Value x);
+mlir::Value widenFromBF16(CodeBuilder &b, mlir::Value bits);
+
 /// The 16 lanes' sum or maximum by the tree that all targets share: distance 8, 4, 2, 1.
 mlir::Value reduceLanes(CodeBuilder &b, mlir::xf::ReduceKind kind, mlir::Value vector);
 /// Adds to or compares with a running sum or maximum.

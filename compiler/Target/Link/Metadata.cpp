@@ -116,11 +116,19 @@ private:
 
   void putKernels() {
     std::vector<xf_abi_kernels> sets;
+    std::vector<uint64_t> offsets(contents.codeModule.kernels.size());
     for (cpu::Isa isa : cpu::kAllIsas) {
-      std::vector<uint64_t> offsets;
-      for (const std::string &name : contents.codeModule.kernels)
-        offsets.push_back(contents.code.symbols.lookup(name + "." + cpu::isaName(isa).str()));
-      sets.push_back({static_cast<uint32_t>(isa), 0, bytes.putTable<uint64_t>(offsets)});
+      // A kernel that an instruction set adds nothing to is the one of the set before.
+      bool any = false;
+      for (auto [offset, name] : llvm::zip(offsets, contents.codeModule.kernels)) {
+        auto symbol = contents.code.symbols.find((name + "." + cpu::isaName(isa)).str());
+        if (symbol == contents.code.symbols.end())
+          continue;
+        offset = symbol->second;
+        any = true;
+      }
+      if (any)
+        sets.push_back({static_cast<uint32_t>(isa), 0, bytes.putTable<uint64_t>(offsets)});
     }
     header.kernels = bytes.putTable<xf_abi_kernels>(sets);
   }

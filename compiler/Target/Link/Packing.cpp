@@ -3,19 +3,21 @@
 #include "compiler/Import/Error.h"
 #include "compiler/Reference/Interpreter.h"
 
+#include "llvm/ADT/bit.h"
+
 using namespace mlir;
 using namespace mlir::xf;
 
 namespace xf {
 
-void packPanels(ArrayRef<float> matrix, int64_t rows, int64_t columns, std::vector<float> &panels) {
+void packPanels(ArrayRef<float> matrix, int64_t rows, int64_t columns, int64_t group, std::vector<float> &panels) {
   constexpr int64_t width = XF_ABI_PANEL;
-  int64_t count = (rows + width - 1) / width;
-  panels.assign(count * columns * width, 0.0f);
+  int64_t count = (rows + width - 1) / width, depth = llvm::alignTo(columns, group);
+  panels.assign(count * depth * width, 0.0f);
   for (int64_t n = 0; n < rows; ++n) {
-    float *panel = panels.data() + n / width * columns * width + n % width;
+    float *panel = panels.data() + n / width * depth * width + n % width * group;
     for (int64_t k = 0; k < columns; ++k)
-      panel[k * width] = matrix[n * columns + k];
+      panel[k / group * group * width + k % group] = matrix[n * columns + k];
   }
 }
 
@@ -34,8 +36,27 @@ public:
     out.write(reinterpret_cast<const char *>(values.data()), values.size() * sizeof(float));
     position += values.size() * sizeof(float);
   }
+  /// As elements of another type, which they are exactly.
+  void write(ArrayRef<float> values, Type element) {
+    if (element.isF32())
+      return write(values);
+    if (element.isInteger(8))
+      return convert<int8_t>(values, [](float value) { return static_cast<int8_t>(value); });
+    if (element.isInteger(32))
+      return convert<int32_t>(values, [](float value) { return static_cast<int32_t>(value); });
+    assert(element.isBF16() && "weights of other types are not made");
+    convert<uint16_t>(values, [](float value) { return llvm::bit_cast<uint32_t>(value) >> 16; });
+  }
 
 private:
+  template <typename T, typename F>
+  void convert(ArrayRef<float> values, F one) {
+    std::vector<T> converted(values.size());
+    llvm::transform(values, converted.begin(), one);
+    out.write(reinterpret_cast<const char *>(converted.data()), converted.size() * sizeof(T));
+    position += converted.size() * sizeof(T);
+  }
+
   llvm::raw_ostream &out;
   int64_t position = 0;
 };
@@ -75,10 +96,10 @@ llvm::Error writeWeights(ModuleOp module, const DataLayout &layout, ArrayRef<Sto
         return error;
       writer.moveTo(place.offset + place.stride * layer);
       if (weight.getLayout() == Layout::panels) {
-        packPanels(plain, type.getDimSize(0), type.getDimSize(1), packed);
-        writer.write(packed);
+        packPanels(plain, type.getDimSize(0), type.getDimSize(1), panelGroup(type.getElementType()), packed);
+        writer.write(packed, type.getElementType());
       } else {
-        writer.write(plain);
+        writer.write(plain, type.getElementType());
       }
     }
   }

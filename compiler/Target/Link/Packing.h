@@ -9,8 +9,8 @@
 
 namespace xf {
 
-/// [N, K] row-major to [ceil(N/16)][K][16], the last panel filled up with zeros.
-void packPanels(llvm::ArrayRef<float> matrix, int64_t rows, int64_t columns, std::vector<float> &panels);
+/// [N, K] row-major to [ceil(N/16)][ceil(K/group)][16][group], the last panel and the last group filled up with zeros.
+void packPanels(llvm::ArrayRef<float> matrix, int64_t rows, int64_t columns, int64_t group, std::vector<float> &panels);
 
 /// Writes the weights range: what `layout` lists, then what `stored` keeps beside, `bytes` in all. Memory in use is
 /// that of the largest tensor.

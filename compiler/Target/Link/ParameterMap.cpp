@@ -25,6 +25,8 @@ void findPieces(Value value, SmallVectorImpl<Piece> &pieces) {
   auto type = cast<RankedTensorType>(value.getType());
   if (auto param = dyn_cast<ParamOp>(op)) {
     pieces.push_back({param, 0, rowCount(type), 0});
+  } else if (auto quantize = dyn_cast<QuantizeOp>(op); quantize && value == quantize->getResult(0)) {
+    findPieces(quantize.getX(), pieces);
   } else if (auto concat = dyn_cast<ConcatOp>(op); concat && concat.getAxis() == 0 && type.getRank() == 2) {
     int64_t at = 0;
     for (Value input : concat.getInputs()) {
@@ -71,7 +73,7 @@ std::vector<StoredParameter> mapParameters(ModuleOp module, const DataLayout &la
       int64_t number = 0;
       forEachIndices(parameter, [&](ArrayRef<int64_t> indices) {
         segments[key(parameter.getSymName(), indices)].push_back(
-            {0, uint64_t(rowCount(parameter.getTensorType())), uint64_t(place.offset + place.stride * number++), 0, XF_ABI_PLAIN, 0});
+            {0, uint64_t(rowCount(parameter.getTensorType())), uint64_t(place.offset + place.stride * number++), 0, XF_ABI_PLAIN, XF_ABI_F32, 0});
       });
       continue;
     }
@@ -79,6 +81,11 @@ std::vector<StoredParameter> mapParameters(ModuleOp module, const DataLayout &la
     SmallVector<Piece> pieces;
     findPieces(weight.getBody().front().getTerminator()->getOperand(0), pieces);
     uint32_t packing = weight.getLayout() == Layout::panels ? XF_ABI_PANELS : XF_ABI_PLAIN;
+    Type element = weight.getTensorType().getElementType();
+    uint32_t dtype = element.isInteger(8) ? XF_ABI_I8 : element.isBF16() ? XF_ABI_BF16 : XF_ABI_F32;
+    Placement scales;
+    if (weight.getScales())
+      scales = layout.weights.find(module.lookupSymbol(weight.getScalesAttr()))->second;
     for (int64_t layer = 0; layer < place.layers; ++layer)
       for (Piece piece : pieces) {
         SmallVector<int64_t> indices;
@@ -88,7 +95,8 @@ std::vector<StoredParameter> mapParameters(ModuleOp module, const DataLayout &la
         }
         segments[key(piece.param.getName(), indices)].push_back({uint64_t(piece.row), uint64_t(piece.rows),
                                                                  uint64_t(place.offset + place.stride * layer),
-                                                                 uint64_t(piece.at), packing, 0});
+                                                                 uint64_t(piece.at), packing, dtype,
+                                                                 uint64_t(scales.offset + scales.stride * layer)});
       }
   }
   bytes = layout.weightBytes;
@@ -102,7 +110,7 @@ std::vector<StoredParameter> mapParameters(ModuleOp module, const DataLayout &la
       entry.segments = segments.lookup(key(parameter.getSymName(), indices));
       if (!covers(entry.segments, rowCount(type))) {
         entry.raw = bytes;
-        entry.segments = {{0, uint64_t(rowCount(type)), uint64_t(bytes), 0, XF_ABI_PLAIN, 0}};
+        entry.segments = {{0, uint64_t(rowCount(type)), uint64_t(bytes), 0, XF_ABI_PLAIN, XF_ABI_F32, 0}};
         bytes += llvm::alignTo(type.getNumElements() * 4, 64);
       }
       stored.push_back(std::move(entry));

@@ -41,7 +41,14 @@ typedef enum xf_status {
 } xf_status;
 
 enum xf_dtype { XF_F32 = 0, XF_I32 = 1, XF_I1 = 2 /* one byte, 0 or 1 */ };
-enum xf_isa { XF_ISA_BEST = -1, XF_ISA_BASELINE = 0, XF_ISA_AVX2 = 1, XF_ISA_AVX512 = 2 };
+enum xf_isa {
+  XF_ISA_BEST = -1,
+  XF_ISA_BASELINE = 0,
+  XF_ISA_AVX2 = 1,
+  XF_ISA_AVX512 = 2,
+  XF_ISA_AVX512_VNNI = 3, /* in int8 models only */
+  XF_ISA_AVX512_BF16 = 4  /* in bf16 models only */
+};
 #define XF_MAX_RANK 6
 
 typedef struct xf_model xf_model;

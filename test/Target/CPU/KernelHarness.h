@@ -21,7 +21,7 @@
 
 namespace xf::cpu::test {
 
-/// The instruction sets that this machine can run.
+/// The general instruction sets that this machine can run.
 inline std::vector<Isa> machineIsas() {
   std::vector<Isa> isas = {Isa::baseline};
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
@@ -30,6 +30,16 @@ inline std::vector<Isa> machineIsas() {
       __builtin_cpu_supports("avx512dq"))
     isas.push_back(Isa::avx512);
   return isas;
+}
+
+/// Whether this machine can run an instruction set, also one made for some products.
+inline bool machineHas(Isa isa) {
+  bool general = machineIsas().back() == Isa::avx512, vnni = __builtin_cpu_supports("avx512vnni");
+  if (isa == Isa::avx512_vnni)
+    return general && vnni;
+  if (isa == Isa::avx512_bf16)
+    return general && vnni && __builtin_cpu_supports("avx512bf16");
+  return isa <= machineIsas().back();
 }
 
 /// Code, mapped readable and executable. Where it lies is not known when it is linked.

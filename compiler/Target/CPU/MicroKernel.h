@@ -1,0 +1,15 @@
+// What micro-kernels have in common, whatever they multiply.
+#ifndef XF_COMPILER_TARGET_CPU_MICROKERNEL_H
+#define XF_COMPILER_TARGET_CPU_MICROKERNEL_H
+
+#include "compiler/Target/CPU/CodeBuilder.h"
+
+namespace xf::cpu {
+
+/// Asks for the lines that belong to position k of what is multiplied next, a line for each panel; nothing where the tile
+/// has too few rows. `aheadStep` is in words of four bytes.
+void fetchAhead(CodeBuilder &b, int64_t rows, int64_t panels, mlir::Value k, mlir::Value ahead, mlir::Value aheadStep);
+
+} // namespace xf::cpu
+
+#endif // XF_COMPILER_TARGET_CPU_MICROKERNEL_H

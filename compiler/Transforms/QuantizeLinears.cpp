@@ -1,0 +1,240 @@
+// Products of activations and parameters in a type of fewer bits.
+//
+// int8. An activation's row x has the scale s = max|x| / 127, known when the row is: q = round(x / s) + 128, unsigned as
+// the processors' instructions want it. A weight's row w has its scale when compiling, t, with signed elements p. The
+// product gives Σ q p exactly, and Σ x w ≈ s t (Σ q p - 128 Σ p), in which Σ p is a constant of the weight.
+//
+// A scale for each row, not for a tensor: a row's result must not depend on what else is in the batch.
+#include "compiler/Transforms/MapUtils.h"
+#include "compiler/Transforms/Passes.h"
+
+namespace xf {
+#define GEN_PASS_DEF_XFQUANTIZELINEARS
+#include "compiler/Transforms/Passes.h.inc"
+} // namespace xf
+
+using namespace mlir;
+using namespace mlir::xf;
+
+namespace {
+
+/// Added to quantised activations to make them unsigned.
+constexpr int64_t kZeroPoint = 128;
+constexpr double kLargest = 127;
+/// Below it a row counts as zeros: its scale's reciprocal would not be finite. As `xf.quantize` has it.
+constexpr double kTiny = 0x1p-100;
+
+RankedTensorType typeOf(Value v) { return cast<RankedTensorType>(v.getType()); }
+
+/// The dimensions 0, 1 …, and the same of a tensor whose last one is of size 1.
+SmallVector<int64_t> identityMap(int64_t rank) { return llvm::to_vector(llvm::seq<int64_t>(0, rank)); }
+SmallVector<int64_t> rowMap(int64_t rank) {
+  auto map = identityMap(rank);
+  map.back() = -1;
+  return map;
+}
+
+/// A map under construction: operands and how they are read.
+struct MapBuilder {
+  OpBuilder &builder;
+  Location loc;
+  SmallVector<Value> inputs = {};
+  SmallVector<Attribute> maps = {};
+
+  void add(Value value, ArrayRef<int64_t> map) {
+    inputs.push_back(value);
+    maps.push_back(builder.getDenseI64ArrayAttr(map));
+  }
+  using Body = function_ref<SmallVector<Value>(OpBuilder &, ValueRange)>;
+  MapOp create(ArrayRef<Type> results, Body body) {
+    auto map = MapOp::create(builder, loc, TypeRange(results), inputs, builder.getArrayAttr(maps));
+    Block &block = map.getBody().emplaceBlock();
+    for (Value input : inputs)
+      block.addArgument(typeOf(input).getElementType(), loc);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(&block);
+    YieldOp::create(builder, loc, body(builder, block.getArguments()));
+    return map;
+  }
+};
+
+Value constant(OpBuilder &b, Location loc, double value) {
+  return arith::ConstantOp::create(b, loc, b.getF32FloatAttr(value));
+}
+Value constant(OpBuilder &b, Location loc, int64_t value, Type type) {
+  return arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, value));
+}
+
+class Quantizer {
+public:
+  Quantizer(ModuleOp module, bool isInt8) : module(module), isInt8(isInt8), builder(module.getContext()) {}
+
+  void run() {
+    SmallVector<LinearOp> linears;
+    SmallVector<EmbedOp> embeds;
+    module.walk([&](LinearOp op) { linears.push_back(op); });
+    module.walk([&](EmbedOp op) { embeds.push_back(op); });
+    for (LinearOp linear : linears)
+      if (::xf::dependsOnParametersOnly(linear.getWeight()))
+        quantize(linear);
+    for (EmbedOp embed : embeds)
+      if (isCheckpointTable(embed))
+        quantize(embed);
+  }
+
+private:
+  struct Activation {
+    Value elements, scales;
+  };
+
+  /// Tables of the checkpoint that tokens choose from. Positions are few, and their tables are often computed.
+  bool isCheckpointTable(EmbedOp embed) {
+    auto param = embed.getTable().getDefiningOp<ParamOp>();
+    auto parameter = param ? module.lookupSymbol<ParameterOp>(param.getName()) : ParameterOp();
+    return parameter && !parameter.isTable() && !embed.getIds().getDefiningOp<PositionsOp>();
+  }
+
+  /// x in the product's type, computed once, where x is.
+  Activation activation(Value x) {
+    auto [found, isNew] = activations.try_emplace(x);
+    if (!isNew)
+      return found->second;
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointAfterValue(x);
+    Activation made = isInt8 ? toInt8(x) : Activation{toBF16(x), {}};
+    return activations[x] = made;
+  }
+
+  Value toBF16(Value x) {
+    MapBuilder map{builder, x.getLoc()};
+    map.add(x, identityMap(typeOf(x).getRank()));
+    return map.create({withElement(typeOf(x), builder.getBF16Type())}, [&](OpBuilder &b, ValueRange args) {
+      return SmallVector<Value>{arith::TruncFOp::create(b, x.getLoc(), b.getBF16Type(), args[0])};
+    })->getResult(0);
+  }
+
+  Activation toInt8(Value x) {
+    Location loc = x.getLoc();
+    auto type = typeOf(x), one = withDim(type, type.getRank() - 1, 1, "");
+    auto all = identityMap(type.getRank());
+    MapBuilder magnitudes{builder, loc};
+    magnitudes.add(x, all);
+    Value magnitude = magnitudes.create({type}, [&](OpBuilder &b, ValueRange args) {
+      return SmallVector<Value>{math::AbsFOp::create(b, loc, args[0])};
+    })->getResult(0);
+    Value largest = ReduceOp::create(builder, loc, one, ReduceKind::max, magnitude);
+    MapBuilder ofRow{builder, loc};
+    ofRow.add(largest, all);
+    MapOp scales = ofRow.create({one, one}, [&](OpBuilder &b, ValueRange args) {
+      Value zero = constant(b, loc, 0.0);
+      Value isZero = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLE, args[0], constant(b, loc, kTiny));
+      Value scale = arith::MulFOp::create(b, loc, args[0], constant(b, loc, 1 / kLargest));
+      Value reciprocal = arith::DivFOp::create(b, loc, constant(b, loc, kLargest), args[0]);
+      return SmallVector<Value>{arith::SelectOp::create(b, loc, isZero, zero, scale),
+                                arith::SelectOp::create(b, loc, isZero, zero, reciprocal)};
+    });
+    MapBuilder elements{builder, loc};
+    elements.add(x, all);
+    elements.add(scales->getResult(1), rowMap(type.getRank()));
+    Type i32 = builder.getI32Type(), i8 = builder.getI8Type();
+    MapOp quantized = elements.create({withElement(type, i8)}, [&](OpBuilder &b, ValueRange args) {
+      Value rounded = math::RoundEvenOp::create(b, loc, arith::MulFOp::create(b, loc, args[0], args[1]));
+      Value whole = arith::FPToSIOp::create(b, loc, i32, rounded);
+      Value shifted = arith::AddIOp::create(b, loc, whole, constant(b, loc, kZeroPoint, i32));
+      return SmallVector<Value>{arith::TruncIOp::create(b, loc, i8, shifted)};
+    });
+    return {quantized->getResult(0), scales->getResult(0)};
+  }
+
+  QuantizeOp quantizeWeight(Value weight) {
+    auto type = typeOf(weight);
+    SmallVector<Type> types{withElement(type, builder.getBF16Type())};
+    if (isInt8)
+      types = {withElement(type, builder.getI8Type()), RankedTensorType::get(type.getDimSize(0), builder.getF32Type()),
+               RankedTensorType::get(type.getDimSize(0), builder.getI32Type())};
+    return QuantizeOp::create(builder, weight.getLoc(), types, weight);
+  }
+
+  void quantize(LinearOp linear) {
+    Location loc = linear.getLoc();
+    Activation x = activation(linear.getX());
+    builder.setInsertionPoint(linear);
+    QuantizeOp weight = quantizeWeight(linear.getWeight());
+    auto type = cast<RankedTensorType>(linear.getResult().getType());
+    if (!isInt8) {
+      linear.getXMutable().assign(x.elements);
+      linear.getWeightMutable().assign(weight->getResult(0));
+      return;
+    }
+    Type i32 = builder.getI32Type(), f32 = builder.getF32Type();
+    Value sums = LinearOp::create(builder, loc, withElement(type, i32), x.elements, weight->getResult(0), Value());
+    int64_t rank = type.getRank();
+    MapBuilder map{builder, loc};
+    map.add(sums, identityMap(rank));
+    map.add(x.scales, rowMap(rank));
+    map.add(weight->getResult(1), {rank - 1});
+    map.add(weight->getResult(2), {rank - 1});
+    if (linear.getBias())
+      map.add(linear.getBias(), {rank - 1});
+    MapOp result = map.create({type}, [&](OpBuilder &b, ValueRange args) {
+      Value surplus = arith::MulIOp::create(b, loc, args[3], constant(b, loc, kZeroPoint, i32));
+      Value exact = arith::SubIOp::create(b, loc, args[0], surplus);
+      Value scale = arith::MulFOp::create(b, loc, args[1], args[2]);
+      Value y = arith::MulFOp::create(b, loc, arith::SIToFPOp::create(b, loc, f32, exact), scale);
+      if (linear.getBias())
+        y = arith::AddFOp::create(b, loc, y, args[4]);
+      return SmallVector<Value>{y};
+    });
+    linear.replaceAllUsesWith(result->getResult(0));
+    linear->erase();
+  }
+
+  void quantize(EmbedOp embed) {
+    Location loc = embed.getLoc();
+    builder.setInsertionPoint(embed);
+    QuantizeOp table = quantizeWeight(embed.getTable());
+    auto type = cast<RankedTensorType>(embed.getResult().getType());
+    int64_t rank = type.getRank();
+    Type f32 = builder.getF32Type();
+    Value table0 = table->getResult(0);
+    Value row = EmbedOp::create(builder, loc, withElement(type, typeOf(table0).getElementType()), table0, embed.getIds());
+    MapBuilder map{builder, loc};
+    map.add(row, identityMap(rank));
+    if (isInt8) {
+      // A column of scales is a table of its own.
+      auto column = RankedTensorType::get({typeOf(table0).getDimSize(0), 1}, f32);
+      Value scales = RearrangeOp::create(builder, loc, column, table->getResult(1), builder.getStringAttr("n -> n 1"),
+                                         builder.getDictionaryAttr({}));
+      map.add(EmbedOp::create(builder, loc, withDim(type, rank - 1, 1, ""), scales, embed.getIds()), rowMap(rank));
+    }
+    MapOp wide = map.create({type}, [&](OpBuilder &b, ValueRange args) -> SmallVector<Value> {
+      if (!isInt8)
+        return {arith::ExtFOp::create(b, loc, f32, args[0])};
+      Value whole = arith::ExtSIOp::create(b, loc, b.getI32Type(), args[0]);
+      return {arith::MulFOp::create(b, loc, arith::SIToFPOp::create(b, loc, f32, whole), args[1])};
+    });
+    embed.replaceAllUsesWith(wide->getResult(0));
+    embed->erase();
+  }
+
+  ModuleOp module;
+  bool isInt8;
+  OpBuilder builder;
+  DenseMap<Value, Activation> activations;
+};
+
+struct QuantizeLinears : ::xf::impl::XfQuantizeLinearsBase<QuantizeLinears> {
+  using XfQuantizeLinearsBase::XfQuantizeLinearsBase;
+
+  void runOnOperation() override {
+    if (type == "f32")
+      return;
+    if (type != "bf16" && type != "int8") {
+      getOperation()->emitError("there is no type '") << type << "'; there are f32, bf16 and int8";
+      return signalPassFailure();
+    }
+    Quantizer(getOperation(), type == "int8").run();
+  }
+};
+
+} // namespace

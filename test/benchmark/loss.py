@@ -1,0 +1,95 @@
+"""What types of fewer bits lose: a table of error rates and agreement with f32, for the trained models.
+
+loss.py: needs XF_BIN and XF_SOURCE as the end-to-end tests do; models that the repository does not ship are left out where
+they are not found.
+"""
+import os
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(os.environ["XF_SOURCE"]) / "test" / "e2e"))
+from common import MODELS, SHARED, WORK, compile_g2p, compile_model, load, run  # noqa: E402
+
+TYPES = ("f32", "bf16", "int8")
+
+
+def edits(a, b):
+    """The fewest insertions, deletions and replacements that make b of a."""
+    row = list(range(len(b) + 1))
+    for i, x in enumerate(a, 1):
+        last, row[0] = row[0], i
+        for j, y in enumerate(b, 1):
+            last, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, last + (x != y))
+    return row[-1]
+
+
+def error_rates(answers, right):
+    """Of words, and of phones against the nearest pronunciation."""
+    words = errors = phones = 0
+    for answer, wanted in zip(answers, right, strict=True):
+        words += answer not in wanted
+        distance, length = min((edits(answer.split(), w.split()), len(w.split())) for w in wanted)
+        errors += distance
+        phones += length
+    return words / len(right), errors / phones
+
+
+def agreement(answers, reference):
+    """Of whole lines, and of tokens at equal places."""
+    same = tokens = total = 0
+    for a, r in zip(answers, reference, strict=True):
+        same += a == r
+        total += max(len(a), len(r))
+        tokens += sum(x == y for x, y in zip(a, r))
+    return same / len(reference), tokens / total
+
+
+def g2p():
+    test = [line.rstrip("\n").split("\t") for line in open(MODELS / "g2p" / "test.tsv", encoding="utf-8")]
+    for title, options, count in (("greedy", [], len(test)), ("beam 4", ["--beam", 4], 1000)):
+        words = "".join(t[0] + "\n" for t in test[:count])
+        for kind in TYPES:
+            program = compile_g2p(WORK / f"g2p-{kind}", "--type", kind)
+            answers = run(program, *options, stdin=words)[1].splitlines()
+            rates = error_rates(answers, [t[1:] for t in test[:count]])
+            print(f"| g2p, {title}, {count:,} words | {kind} | word error rate {rates[0]:.4f}, phone error rate {rates[1]:.5f} |")
+
+
+def compared(title, programs, lines, options=(), split=list):
+    answers = {kind: [split(row) for row in run(program, *options, stdin=lines)[1].splitlines()] for kind, program in programs.items()}
+    for kind in TYPES[1:]:
+        whole, tokens = agreement(answers[kind], answers["f32"])
+        print(f"| {title} | {kind} | {100 * whole:.1f} % of the outputs as f32, {100 * tokens:.2f} % of the tokens |")
+
+
+def transliteration():
+    folder = SHARED / "models" / "aren-transliteration"
+    name = folder.name
+    programs = {}
+    for kind in TYPES:
+        programs[kind] = WORK / f"{name}-{kind}"
+        compile_model(MODELS / name / f"{name}.xf", programs[kind], "--weights", folder / "weights.safetensors", "--source-vocab",
+                      folder / "source_vocabulary.txt", "--target-vocab", folder / "target_vocabulary.txt", "--type", kind)
+    lines = "".join(item["text"] + "\n" for item in load(folder / "expected.json")["items"])
+    compared("aren-transliteration, greedy, 105 names", programs, lines)
+    compared("aren-transliteration, beam 4", programs, lines, ["--beam", 4])
+
+
+def antibody():
+    folder = SHARED / "models" / "anarcii-antibody"
+    programs = {}
+    for kind in TYPES:
+        programs[kind] = WORK / f"antibody-{kind}"
+        compile_model(MODELS / folder.name / f"{folder.name}.xf", programs[kind], "--config", folder / "config.json", "--weights",
+                      folder / "weights.safetensors", "--type", kind)
+    items = load(folder / "expected.json")["items"]
+    lines = "".join(" ".join(map(str, item["source_ids"])) + "\n" for item in items)
+    compared(f"anarcii-antibody, greedy, {len(items)} sequences", programs, lines, ["--ids"], str.split)
+
+
+print("| model | type | result |\n|---|---|---|")
+g2p()
+if (SHARED / "models" / "aren-transliteration").is_dir():
+    transliteration()
+if (SHARED / "models" / "anarcii-antibody").is_dir():
+    antibody()
