@@ -104,6 +104,18 @@ bool Evaluator::bindEntryParam(const Param &param, const ScopePtr &scope) {
   return true;
 }
 
+/// Begins an entry: what is built from now on stands in its body, and the scope that it gives is that of its inputs.
+std::pair<mlir::xf::EntryOp, ScopePtr> Evaluator::openEntry(const InstanceRef &self, llvm::StringRef name, Loc loc) {
+  builder.setInsertionPointToEnd(module->getBody());
+  auto entry = mlir::xf::EntryOp::create(builder, at(loc), name, builder.getFunctionType({}, {}), {}, {});
+  entryBlock = entry.addBody();
+  entryArgNames.clear();
+  builder.setInsertionPointToEnd(entryBlock);
+  auto scope = std::make_shared<Scope>();
+  scope->parent = selfScope(self);
+  return {entry, scope};
+}
+
 void Evaluator::buildEntry(const InstanceRef &self, const Function &function) {
   for (const EntryInfo &entry : entries)
     if (entry.function && entry.function->name == function.name) {
@@ -111,15 +123,8 @@ void Evaluator::buildEntry(const InstanceRef &self, const Function &function) {
       return note(entry.function->loc, "the first one is here");
     }
   mlir::OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToEnd(module->getBody());
-  auto type = builder.getFunctionType({}, {});
-  auto entry = mlir::xf::EntryOp::create(builder, at(function.loc), function.name, type, {}, {});
-  entryBlock = entry.addBody();
-  entryArgNames.clear();
-  builder.setInsertionPointToEnd(entryBlock);
   llvm::SaveAndRestore body(inBody, true);
-  auto scope = std::make_shared<Scope>();
-  scope->parent = selfScope(self);
+  auto [entry, scope] = openEntry(self, function.name, function.loc);
   bool good = true;
   for (const Param &param : function.params) {
     if (scope->names.count(param.name) && !holds<DimName>(scope->names[param.name].value)) {
@@ -200,14 +205,8 @@ void Evaluator::buildBlockEntry(const InstanceRef &self) {
   if (!apply)
     return error(self.instance->block->loc, "block '" + self.instance->block->name + "' has no method 'apply' to run by itself");
   mlir::OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToEnd(module->getBody());
-  auto entry = mlir::xf::EntryOp::create(builder, at(apply->loc), "apply", builder.getFunctionType({}, {}), {}, {});
-  entryBlock = entry.addBody();
-  entryArgNames.clear();
-  builder.setInsertionPointToEnd(entryBlock);
   llvm::SaveAndRestore body(inBody, true);
-  auto scope = std::make_shared<Scope>();
-  scope->parent = selfScope(self);
+  auto [entry, scope] = openEntry(self, "apply", apply->loc);
   bool taken = false;
   for (const Param &param : apply->params)
     for (size_t i = 0; param.type && i < param.type->dims.size(); ++i)

@@ -50,25 +50,32 @@ void Evaluator::runDirectives(const InstanceRef &self) {
   }
 }
 
-/// `3 * source + 10`: evaluated for three lengths, which shows whether it is linear.
+/// `3 * source + 10`: two lengths give the line, and others show whether it is one: short lengths, where roundings show,
+/// and long ones, where least and greatest values do.
 bool Evaluator::lengthExpression(const Argument &argument, const ScopePtr &scope, llvm::SmallVectorImpl<mlir::NamedAttribute> &attrs) {
-  int64_t values[3];
-  for (int64_t source = 0; source < 3; ++source) {
+  auto at = [&](int64_t source) {
     auto local = std::make_shared<Scope>();
     local->parent = scope;
     local->set("source", source, argument.loc);
-    auto value = asInt(eval(*argument.value, local), argument.value->loc, "max_length");
+    return asInt(eval(*argument.value, local), argument.value->loc, "max_length");
+  };
+  auto none = at(0), one = none ? at(1) : std::nullopt;
+  if (!one)
+    return false;
+  int64_t base = *none, slope = 0;
+  bool isLine = !__builtin_sub_overflow(*one, base, &slope) && base >= 0 && slope >= 0 && (slope > 0 || base > 0);
+  for (int64_t source = 2; isLine && source <= 1 << 20; source < 64 ? ++source : source *= 2) {
+    auto value = at(source);
     if (!value)
       return false;
-    values[source] = *value;
+    int64_t wanted = 0;
+    isLine = !__builtin_mul_overflow(slope, source, &wanted) && !__builtin_add_overflow(wanted, base, &wanted) && *value == wanted;
   }
-  int64_t slope = 0, second = 0;
-  bool overflow = __builtin_sub_overflow(values[1], values[0], &slope) || __builtin_sub_overflow(values[2], values[1], &second);
-  if (overflow || slope != second || values[0] < 0 || slope < 0 || (slope == 0 && values[0] == 0)) {
-    error(argument.value->loc, "max_length must be a sum of a constant and a multiple of source, not negative");
+  if (!isLine) {
+    error(argument.value->loc, "max_length must be a constant plus a multiple of source, neither below 0, for every length");
     return false;
   }
-  attrs.push_back(builder.getNamedAttr("max_length_base", builder.getI64IntegerAttr(values[0])));
+  attrs.push_back(builder.getNamedAttr("max_length_base", builder.getI64IntegerAttr(base)));
   attrs.push_back(builder.getNamedAttr("max_length_per_source", builder.getI64IntegerAttr(slope)));
   return true;
 }
@@ -328,7 +335,7 @@ void Evaluator::setBounds() {
     if (!names.count(name) && !isRole)
       error({}, "--limit " + name + ": the model has no dimension '" + name + "'");
     else if (value < 1 || value > INT32_MAX)
-      error({}, fmt::format("--limit {}={}: a limit must be positive", name, value));
+      error({}, fmt::format("--limit {}={}: a limit must be between 1 and {}", name, value, INT32_MAX));
   }
   llvm::SmallVector<mlir::NamedAttribute> attrs;
   for (const std::string &name : names) {

@@ -1,4 +1,4 @@
-// Golden numbers: running entries in the order that their inputs allow, and comparing.
+// Golden numbers: running what can run, and comparing.
 #include "compiler/Import/Golden.h"
 
 #include "compiler/Import/Error.h"
@@ -76,71 +76,30 @@ GoldenResult xf::compareTensors(llvm::StringRef name, const Tensor &got, const T
   return result;
 }
 
-llvm::Expected<Tensor> xf::convertInput(const Tensor &tensor, const Engine::Port &port) {
-  if (static_cast<int64_t>(tensor.shape.size()) != port.rank)
-    return makeError("input '{}' has shape {}, but needs {} dimensions", port.name, formatShape(tensor.shape), port.rank);
-  Tensor result = tensor;
-  if (tensor.kind == port.kind)
-    return result;
-  // Files have no one way to store booleans.
-  if (port.kind == Tensor::Kind::Bool) {
-    result.kind = port.kind;
-    if (tensor.kind == Tensor::Kind::Float)
-      result.ints.resize(tensor.floats.size());
-    for (size_t i = 0; i < result.ints.size(); ++i)
-      result.ints[i] = tensor.kind == Tensor::Kind::Float ? tensor.floats[i] != 0 : tensor.ints[i] != 0;
-    result.floats.clear();
-    return result;
-  }
-  const char *names[] = {"floats", "integers", "booleans"};
-  return makeError("input '{}' holds {}, but needs {}", port.name, names[static_cast<int>(tensor.kind)],
-                   names[static_cast<int>(port.kind)]);
-}
-
 namespace {
-/// One comparison: the values at hand, and what of the file has been used.
+/// One comparison, and what of the file has been used.
 struct Run {
   Engine &engine;
   const TensorMap &file;
   const GoldenOptions &options;
   GoldenReport report;
-  TensorMap values; // by input name; the file's in. ones first
-  std::set<std::string> given, consumed, produced;
+  std::set<std::string> consumed, produced;
 
-  /// Takes a result: compares it, and keeps it for other entries.
-  void take(const std::string &entry, const std::string &name, Tensor tensor) {
-    if (auto want = file.find("out." + name); want != file.end()) {
-      GoldenResult result = compareTensors(name, tensor, want->second, options);
-      result.entry = entry;
-      report.tensors.push_back(std::move(result));
-      produced.insert(want->first);
-    }
-    if (!given.contains(name))
-      values.insert_or_assign(name, std::move(tensor));
+  void take(const std::string &entry, const std::string &name, const Tensor &tensor) {
+    auto want = file.find("out." + name);
+    if (want == file.end())
+      return;
+    GoldenResult result = compareTensors(name, tensor, want->second, options);
+    result.entry = entry;
+    report.tensors.push_back(std::move(result));
+    produced.insert(want->first);
   }
 
-  llvm::Error runEntry(const Engine::Entry &entry) {
-    TensorMap inputs;
-    for (const Engine::Port &port : entry.inputs) {
-      auto input = convertInput(values.find(port.name)->second, port);
-      if (!input)
-        return makeError("entry '{}': {}", entry.name, llvm::toString(input.takeError()));
-      inputs.emplace(port.name, std::move(*input));
-      consumed.insert(port.name);
-    }
-    auto results = engine.run(entry.name, inputs);
-    if (!results)
-      return results.takeError();
-    for (auto &[name, tensor] : *results)
-      take(entry.name, name, std::move(tensor));
-    return llvm::Error::success();
-  }
-
-  llvm::Error runGreedy(const Tensor &want, const std::vector<Engine::Entry> &entries) {
+  llvm::Error runGreedy(const Tensor &want) {
     if (want.shape.size() != 2 || want.kind == Tensor::Kind::Float)
       return makeError("out.greedy must hold integers [rows, length], not shape {}", formatShape(want.shape));
     TensorMap inputs;
-    for (const Engine::Entry &entry : entries)
+    for (const Engine::Entry &entry : engine.entries())
       for (const Engine::Port &port : entry.inputs)
         if (auto value = file.find("in." + port.name); value != file.end()) {
           auto input = convertInput(value->second, port);
@@ -151,39 +110,33 @@ struct Run {
     auto tokens = engine.greedy(inputs, want.shape[0], want.shape[1]);
     if (!tokens)
       return makeError("greedy search: {}", llvm::toString(tokens.takeError()));
-    take("greedy", "greedy", std::move(*tokens));
+    take("greedy", "greedy", *tokens);
     return llvm::Error::success();
   }
 };
 } // namespace
 
 llvm::Expected<GoldenReport> xf::runGolden(Engine &engine, const TensorMap &file, const GoldenOptions &options) {
-  Run run{engine, file, options, {}, {}, {}, {}, {}};
+  Run run{engine, file, options, {}, {}, {}};
+  TensorMap given;
   for (const auto &[name, tensor] : file) {
-    if (llvm::StringRef(name).starts_with("in.")) {
-      run.values.emplace(name.substr(3), tensor);
-      run.given.insert(name.substr(3));
-    } else if (!llvm::StringRef(name).starts_with("out.")) {
+    if (llvm::StringRef(name).starts_with("in."))
+      given.emplace(name.substr(3), tensor);
+    else if (!llvm::StringRef(name).starts_with("out."))
       run.report.problems.push_back(fmt::format("tensor '{}' is neither in.NAME nor out.NAME", name));
-    }
   }
-  std::vector<Engine::Entry> entries = engine.entries();
-  std::vector<bool> done(entries.size());
-  // After each run the first entry in the model's order goes on, so that the order depends on the data alone.
-  for (size_t i = 0; i < entries.size(); ++i) {
-    bool ready = llvm::all_of(entries[i].inputs, [&](const Engine::Port &p) { return run.values.contains(p.name); });
-    if (done[i] || !ready)
-      continue;
-    done[i] = true;
-    if (llvm::Error error = run.runEntry(entries[i]))
-      return error;
-    i = -1;
-  }
+  auto count = runEntries(engine, given, "", [&](const Engine::Entry &entry, const std::string &name, const Tensor &tensor) {
+    for (const Engine::Port &port : entry.inputs)
+      run.consumed.insert(port.name);
+    run.take(entry.name, name, tensor);
+  });
+  if (!count)
+    return count.takeError();
   if (auto want = file.find("out.greedy"); want != file.end() && !run.produced.contains("out.greedy"))
-    if (llvm::Error error = run.runGreedy(want->second, entries))
+    if (llvm::Error error = run.runGreedy(want->second))
       return error;
 
-  for (const std::string &name : run.given)
+  for (const auto &[name, _] : given)
     if (!run.consumed.contains(name))
       run.report.problems.push_back(fmt::format("in.{} is not an input of any entry that could run", name));
   for (const auto &[name, _] : file)

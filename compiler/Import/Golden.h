@@ -2,35 +2,9 @@
 #ifndef XF_COMPILER_IMPORT_GOLDEN_H
 #define XF_COMPILER_IMPORT_GOLDEN_H
 
-#include "compiler/Import/Tensor.h"
-
-#include "llvm/ADT/StringRef.h"
-#include "llvm/Support/Error.h"
+#include "compiler/Import/Engine.h"
 
 namespace xf {
-
-/// Something that runs a model's entries.
-class Engine {
-public:
-  struct Port {
-    std::string name;
-    Tensor::Kind kind;
-    int64_t rank;
-  };
-  struct Entry {
-    std::string name;
-    std::vector<Port> inputs, outputs;
-  };
-
-  virtual ~Engine() = default;
-  /// The entries that are called by name, in the model's order.
-  virtual std::vector<Entry> entries() = 0;
-  /// Runs an entry on exactly its inputs.
-  virtual llvm::Expected<TensorMap> run(llvm::StringRef entry, const TensorMap &inputs) = 0;
-  /// `rows` greedy searches of exactly `length` tokens, the start token first; pad follows the end token. `inputs` holds
-  /// all that the file gives. Result: integers [rows, length].
-  virtual llvm::Expected<Tensor> greedy(const TensorMap &inputs, int64_t rows, int64_t length) = 0;
-};
 
 struct GoldenOptions {
   double rtol = 1e-5; // on the norm-wise error
@@ -65,9 +39,6 @@ llvm::Expected<GoldenReport> runGolden(Engine &engine, const TensorMap &file, co
 
 /// Reads a file of golden numbers, and does the above.
 llvm::Expected<GoldenReport> runGolden(Engine &engine, llvm::StringRef path, const GoldenOptions &options = {});
-
-/// `tensor` as an input of the given kind: integers may serve as booleans. An error names what does not fit.
-llvm::Expected<Tensor> convertInput(const Tensor &tensor, const Engine::Port &port);
 
 } // namespace xf
 

@@ -4,12 +4,12 @@
 #include "compiler/Import/Error.h"
 #include "compiler/Pipelines/Pipelines.h"
 #include "compiler/Target/Link/Artefact.h"
+#include "compiler/Target/Link/Vocabularies.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Verifier.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
-#include "llvm/Support/ToolOutputFile.h"
 
 using namespace mlir;
 using namespace mlir::xf;
@@ -18,19 +18,11 @@ namespace xf {
 namespace {
 
 llvm::Error writeText(StringRef path, StringRef text) {
-  std::error_code code;
-  llvm::ToolOutputFile file(path, code, llvm::sys::fs::OF_None);
-  if (code)
-    return makeError("{}: {}", path.str(), code.message());
-  file.os() << text;
-  file.os().flush();
-  if (file.os().has_error()) {
-    auto error = makeError("{}: {}", path.str(), file.os().error().message());
-    file.os().clear_error();
-    return error;
-  }
-  file.keep();
-  return llvm::Error::success();
+  auto write = [&](llvm::raw_ostream &out) {
+    out << text;
+    return llvm::Error::success();
+  };
+  return path == "-" ? writeStdout(write) : writeFile(path, /*executable=*/false, write);
 }
 
 std::string printModule(ModuleOp module) {
@@ -61,6 +53,8 @@ public:
       : module(module), source(source), options(options) {}
 
   llvm::Error run() {
+    if (auto error = checkVocabularies(module, options.sourceVocabulary, options.targetVocabulary))
+      return error;
     std::string ir;
     if (!module->hasAttr(kPhaseAttr)) {
       ir = printModule(module);
@@ -101,13 +95,14 @@ private:
     auto object = cpu::emitObject(*codeModule.module, why);
     if (failed(object))
       return makeError("{}", why);
-    if (options.emit == Emit::obj)
-      return writeText(options.output, (*object)->getBuffer());
     auto code = cpu::linkObject((*object)->getMemBufferRef(), why);
     if (failed(code))
       return makeError("{}", why);
     ImageContents contents{module, codeModule, *code, ir, options.sourceVocabulary, options.targetVocabulary};
-    Carrier carrier = options.emit == Emit::exe ? Carrier::executable : options.emit == Emit::so ? Carrier::library : Carrier::none;
+    Carrier carrier = options.emit == Emit::exe   ? Carrier::executable
+                      : options.emit == Emit::so  ? Carrier::library
+                      : options.emit == Emit::obj ? Carrier::object
+                                                  : Carrier::none;
     return writeArtefact(contents, *source, carrier, carrier == Carrier::library ? options.library : options.runner, options.output);
   }
 

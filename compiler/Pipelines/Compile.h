@@ -25,8 +25,8 @@ struct CompileOptions {
 /// The attribute of a module of kernel IR, so that a compilation can be resumed from it.
 inline constexpr llvm::StringLiteral kPhaseAttr = "xf.phase";
 
-/// Compiles `module`: model IR, or kernel IR if its phase says so. `source` may be null for Emit::xf and Emit::fused, llvm,
-/// assembly and obj. Diagnostics of passes go to the context's handler and give an error without text.
+/// Compiles `module`: model IR, or kernel IR if its phase says so. `source` may be null for kinds that are text
+/// (Emit::xf, fused, llvm and assembly). Diagnostics of passes go to the context's handler and give an error without text.
 llvm::Error compile(mlir::ModuleOp module, ParameterSource *source, const CompileOptions &options);
 
 } // namespace xf

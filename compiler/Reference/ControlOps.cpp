@@ -51,7 +51,7 @@ llvm::Error Machine<T>::exec(mlir::xf::ParamOp op) {
 static bool onlyMoves(mlir::xf::WeightOp weight) {
   return llvm::all_of(weight.getBody().front().without_terminator(), [](mlir::Operation &op) {
     return llvm::isa<mlir::xf::ParamOp, mlir::xf::QuantizeOp, mlir::xf::RearrangeOp, mlir::xf::SliceOp, mlir::xf::ConcatOp, mlir::xf::PackOp>(op) ||
-           op.hasTrait<mlir::OpTrait::ConstantLike>();
+           op.hasTrait<mlir::OpTrait::ConstantLike>() || llvm::all_of(op.getResultTypes(), [](mlir::Type t) { return t.isIndex(); });
   });
 }
 

@@ -49,27 +49,16 @@ llvm::Error Machine<T>::apply(mlir::Block &body, llvm::ArrayRef<const Array<T> *
 
 template <typename T>
 llvm::Error Machine<T>::exec(mlir::xf::MapOp op) {
-  std::vector<const Array<T> *> inputs;
+  std::vector<const Array<T> *> inputs = getAll(op.getInputs());
   std::vector<llvm::ArrayRef<int64_t>> maps;
-  for (auto [i, input] : llvm::enumerate(op.getInputs())) {
-    inputs.push_back(&get(input));
+  for (size_t i = 0; i < inputs.size(); ++i)
     maps.push_back(op.getMap(i));
-  }
-  std::vector<std::shared_ptr<Array<T>>> results;
-  std::vector<Array<T> *> pointers;
-  for (mlir::Value value : op.getResults()) {
-    auto result = makeResult(value);
-    if (!result)
-      return result.takeError();
-    results.push_back(*result);
-    pointers.push_back(result->get());
-  }
-  if (llvm::Error error = apply(op.getBody().front(), inputs, maps, pointers.front()->shape, pointers))
+  auto results = makeResults(op->getResults());
+  if (!results)
+    return results.takeError();
+  if (llvm::Error error = apply(op.getBody().front(), inputs, maps, results->pointers.front()->shape, results->pointers))
     return error;
-  for (auto [value, result] : llvm::zip(op.getResults(), results))
-    if (llvm::Error error = define(value, result))
-      return error;
-  return llvm::Error::success();
+  return define(op->getResults(), *results);
 }
 
 /// Sixteen partials by index mod 16, combined by distance 8, 4, 2, 1.
@@ -106,14 +95,10 @@ llvm::Error Machine<T>::exec(mlir::xf::ReduceOp op) {
 /// One row after the other through the body, which is a block of ordinary ops on rank-1 tensors.
 template <typename T>
 llvm::Error Machine<T>::exec(mlir::xf::RowOp op) {
-  std::vector<std::shared_ptr<Array<T>>> results;
-  for (mlir::Value value : op.getResults()) {
-    auto result = makeResult(value);
-    if (!result)
-      return result.takeError();
-    results.push_back(*result);
-  }
-  llvm::SmallVector<int64_t> rows(results.front()->shape);
+  auto results = makeResults(op->getResults());
+  if (!results)
+    return results.takeError();
+  llvm::SmallVector<int64_t> rows(results->pointers.front()->shape);
   rows.pop_back();
   int64_t last = rows.size(), count = 1;
   for (int64_t d : rows)
@@ -143,16 +128,13 @@ llvm::Error Machine<T>::exec(mlir::xf::RowOp op) {
     }
     if (llvm::Error error = execute(body))
       return error;
-    for (auto [value, result] : llvm::zip(body.getTerminator()->getOperands(), results)) {
+    for (auto [value, result] : llvm::zip(body.getTerminator()->getOperands(), results->pointers)) {
       const Array<T> &part = get(value);
       for (int64_t e = 0; e < part.size(); ++e)
         result->copy(row * part.size() + e, part, e);
     }
   }
-  for (auto [value, result] : llvm::zip(op.getResults(), results))
-    if (llvm::Error error = define(value, result))
-      return error;
-  return llvm::Error::success();
+  return define(op->getResults(), *results);
 }
 
 /// The recurrence along `axis`. Each state holds one value for each element beside the axis, outer before inner.
@@ -196,28 +178,17 @@ llvm::Error Machine<T>::scan(mlir::Block &body, llvm::ArrayRef<const Array<T> *>
 
 template <typename T>
 llvm::Error Machine<T>::exec(mlir::xf::ScanOp op) {
-  std::vector<const Array<T> *> inputs;
-  for (mlir::Value input : op.getInputs())
-    inputs.push_back(&get(input));
-  std::vector<std::shared_ptr<Array<T>>> results;
-  std::vector<Array<T> *> pointers;
-  for (mlir::Value value : op.getResults()) {
-    auto result = makeResult(value);
-    if (!result)
-      return result.takeError();
-    results.push_back(*result);
-    pointers.push_back(result->get());
-  }
-  int64_t steps = pointers.front()->shape[op.getAxis()];
+  std::vector<const Array<T> *> inputs = getAll(op.getInputs());
+  auto results = makeResults(op->getResults());
+  if (!results)
+    return results.takeError();
+  int64_t steps = results->pointers.front()->shape[op.getAxis()];
   std::vector<std::vector<T>> states;
   for (double init : op.getInit())
-    states.emplace_back(steps ? pointers.front()->size() / steps : 0, static_cast<T>(init));
-  if (llvm::Error error = scan(op.getBody().front(), inputs, op.getAxis(), states, pointers))
+    states.emplace_back(steps ? results->pointers.front()->size() / steps : 0, static_cast<T>(init));
+  if (llvm::Error error = scan(op.getBody().front(), inputs, op.getAxis(), states, results->pointers))
     return error;
-  for (auto [value, result] : llvm::zip(op.getResults(), results))
-    if (llvm::Error error = define(value, result))
-      return error;
-  return llvm::Error::success();
+  return define(op->getResults(), *results);
 }
 
 template class Machine<float>;

@@ -78,6 +78,27 @@ llvm::Error Machine<T>::define(mlir::Value value, Ref<T> array) {
 }
 
 template <typename T>
+llvm::Expected<typename Machine<T>::Results> Machine<T>::makeResults(mlir::ResultRange range) {
+  Results results;
+  for (mlir::Value value : range) {
+    auto array = makeResult(value);
+    if (!array)
+      return array.takeError();
+    results.pointers.push_back(array->get());
+    results.arrays.push_back(std::move(*array));
+  }
+  return results;
+}
+
+template <typename T>
+llvm::Error Machine<T>::define(mlir::ResultRange range, const Results &results) {
+  for (auto [value, array] : llvm::zip(range, results.arrays))
+    if (llvm::Error error = define(value, array))
+      return error;
+  return llvm::Error::success();
+}
+
+template <typename T>
 llvm::Expected<Compiled *> Machine<T>::compile(mlir::Block &block) {
   std::unique_ptr<Compiled> &entry = compiled[&block];
   if (!entry) {

@@ -87,7 +87,20 @@ private:
   llvm::Expected<llvm::SmallVector<int64_t>> shapeOf(mlir::RankedTensorType type);
   llvm::Expected<std::shared_ptr<Array<T>>> makeResult(mlir::Value result);
   llvm::Error define(mlir::Value value, Ref<T> array);
+  /// An op's results while they are computed.
+  struct Results {
+    std::vector<std::shared_ptr<Array<T>>> arrays;
+    std::vector<Array<T> *> pointers; // to the same
+  };
+  llvm::Expected<Results> makeResults(mlir::ResultRange values);
+  llvm::Error define(mlir::ResultRange values, const Results &results);
   const Array<T> &get(mlir::Value value) { return *values.find(value)->second; }
+  std::vector<const Array<T> *> getAll(mlir::ValueRange range) {
+    std::vector<const Array<T> *> arrays;
+    for (mlir::Value value : range)
+      arrays.push_back(&get(value));
+    return arrays;
+  }
   llvm::Expected<Compiled *> compile(mlir::Block &block);
   llvm::Error bind(Compiled &compiled);
   llvm::Expected<int64_t> scalar(mlir::Value value);

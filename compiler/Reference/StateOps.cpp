@@ -175,20 +175,12 @@ llvm::Error Machine<T>::exec(mlir::xf::LoadOp op) {
 
 template <typename T>
 llvm::Error Machine<T>::exec(mlir::xf::ScanStepOp op) {
-  std::vector<const Array<T> *> inputs;
-  for (mlir::Value input : op.getInputs())
-    inputs.push_back(&get(input));
-  std::vector<std::shared_ptr<Array<T>>> results;
-  std::vector<Array<T> *> pointers;
-  for (mlir::Value value : op.getResults()) {
-    auto result = makeResult(value);
-    if (!result)
-      return result.takeError();
-    results.push_back(*result);
-    pointers.push_back(result->get());
-  }
+  std::vector<const Array<T> *> inputs = getAll(op.getInputs());
+  auto results = makeResults(op->getResults());
+  if (!results)
+    return results.takeError();
   const Array<T> &past = get(op.getPast());
-  llvm::SmallVector<int64_t> shape(pointers.front()->shape);
+  llvm::SmallVector<int64_t> shape(results->pointers.front()->shape);
   shape.erase(shape.begin() + op.getAxis());
   int64_t row = 1;
   for (int64_t size : llvm::ArrayRef(shape).drop_front())
@@ -208,14 +200,11 @@ llvm::Error Machine<T>::exec(mlir::xf::ScanStepOp op) {
     states.push_back(std::move(values));
     tensors.push_back(&tensor);
   }
-  if (llvm::Error error = scan(op.getBody().front(), inputs, op.getAxis(), states, pointers))
+  if (llvm::Error error = scan(op.getBody().front(), inputs, op.getAxis(), states, results->pointers))
     return error;
   for (auto [tensor, values] : llvm::zip(tensors, states))
     std::copy(values.begin(), values.end(), tensor->floats.begin());
-  for (auto [value, result] : llvm::zip(op.getResults(), results))
-    if (llvm::Error error = define(value, result))
-      return error;
-  return llvm::Error::success();
+  return define(op->getResults(), *results);
 }
 
 template class Machine<float>;

@@ -79,6 +79,10 @@ struct Group {
     names.pop_back();
     members.insert(op);
   }
+  /// The member that stands last in the block.
+  Operation *last() const {
+    return *llvm::max_element(members, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  }
   /// Whether member `op` sees the row of `value`, which another member makes, as a whole.
   bool sees(Operation *op, unsigned operand, Value value) const {
     auto map = readMap(op, operand);
@@ -101,9 +105,10 @@ public:
       if (isRowOp(&op))
         place(&op);
     // Users first: a look-up that they repeat inside is then without use when it is its own group's turn.
-    for (auto &group : llvm::reverse(groups))
-      if (!group->members.empty())
-        emit(*group);
+    llvm::erase_if(groups, [](auto &group) { return group->members.empty(); });
+    llvm::sort(groups, [](auto &a, auto &b) { return b->last()->isBeforeInBlock(a->last()); });
+    for (auto &group : groups)
+      emit(*group);
   }
 
 private:

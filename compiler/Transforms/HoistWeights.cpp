@@ -18,22 +18,55 @@ using namespace mlir::xf;
 
 namespace {
 
-/// The layer argument that `value`'s parameters are indexed by, if any; fails if there are several.
-LogicalResult findLayer(Value value, BlockArgument &layer) {
+/// The stacks whose layers choose `value`'s parameters, the outermost first.
+void findStacks(Value value, SmallVectorImpl<RepeatOp> &stacks) {
   Operation *op = value.getDefiningOp();
   if (auto param = dyn_cast<ParamOp>(op)) {
     for (Value index : param.getIndices())
-      if (auto arg = dyn_cast<BlockArgument>(index)) {
-        if (layer && layer != arg)
-          return param.emitError("a weight that depends on the layers of two nested stacks is not supported");
-        layer = arg;
-      }
-    return success();
+      if (auto arg = dyn_cast<BlockArgument>(index))
+        if (auto repeat = cast<RepeatOp>(arg.getOwner()->getParentOp()); !llvm::is_contained(stacks, repeat))
+          stacks.push_back(repeat);
+    llvm::sort(stacks, [](RepeatOp a, RepeatOp b) { return a != b && a->isProperAncestor(b); });
+    return;
   }
   for (Value operand : op->getOperands())
-    if (failed(findLayer(operand, layer)))
-      return failure();
-  return success();
+    findStacks(operand, stacks);
+}
+
+/// How many layers the stacks have in all.
+int64_t countLayers(ArrayRef<RepeatOp> stacks) {
+  int64_t count = 1;
+  for (RepeatOp repeat : stacks)
+    count *= repeat.getCount();
+  return count;
+}
+
+Value indexConstant(OpBuilder &builder, Location loc, int64_t value) {
+  return arith::ConstantIndexOp::create(builder, loc, value);
+}
+
+/// The number of the layer that runs among all of the nested stacks: the innermost one's counts fastest.
+Value numberLayers(OpBuilder &builder, Location loc, ArrayRef<RepeatOp> stacks) {
+  Value number;
+  for (RepeatOp repeat : stacks) {
+    if (number)
+      number = arith::MulIOp::create(builder, loc, number, indexConstant(builder, loc, repeat.getCount()));
+    number = number ? arith::AddIOp::create(builder, loc, number, repeat.getLayer()).getResult() : Value(repeat.getLayer());
+  }
+  return number;
+}
+
+/// The other way round: each stack's own layer from that number.
+void splitNumber(OpBuilder &builder, Location loc, Value number, ArrayRef<RepeatOp> stacks, IRMapping &mapping) {
+  for (RepeatOp repeat : llvm::reverse(stacks)) {
+    if (repeat == stacks.front()) {
+      mapping.map(repeat.getLayer(), number);
+      return;
+    }
+    Value count = indexConstant(builder, loc, repeat.getCount());
+    mapping.map(repeat.getLayer(), arith::RemUIOp::create(builder, loc, number, count).getResult());
+    number = arith::DivUIOp::create(builder, loc, number, count);
+  }
 }
 
 StringRef firstParameter(Value value) {
@@ -89,10 +122,11 @@ private:
 
   /// Whether a contract has the same matrix, one for all layers, in panels.
   bool isShared(Value table) {
-    BlockArgument layer;
-    if (failed(findLayer(table, layer)) || layer)
+    SmallVector<RepeatOp> stacks;
+    findStacks(table, stacks);
+    if (!stacks.empty())
       return false;
-    WeightOp candidate = build(table, layer, Layout::panels);
+    WeightOp candidate = build(table, stacks, Layout::panels);
     bool known = weights.contains(print(candidate));
     candidate->erase();
     return known;
@@ -102,23 +136,22 @@ private:
     Value value = operand.get();
     if (!::xf::dependsOnParametersOnly(value))
       return op->emitError("a linear's weight and bias must depend on parameters only");
-    BlockArgument layer;
-    if (failed(findLayer(value, layer)))
-      return failure();
-    WeightOp weight = name(value, layer, layout);
+    SmallVector<RepeatOp> stacks;
+    findStacks(value, stacks);
+    WeightOp weight = name(value, stacks, layout);
     auto quantize = value.getDefiningOp<QuantizeOp>();
     if (quantize && quantize->getNumResults() > 1 && value == quantize->getResult(0))
-      weight.setScalesAttr(FlatSymbolRefAttr::get(name(quantize->getResult(1), layer, Layout::plain)));
+      weight.setScalesAttr(FlatSymbolRefAttr::get(name(quantize->getResult(1), stacks, Layout::plain)));
     OpBuilder builder(outsideOfKernels(op));
     auto ref = ParamOp::create(builder, value.getLoc(), value.getType(), weight.getSymName(),
-                               weight.getLayers() > 1 ? ValueRange(layer) : ValueRange());
+                               weight.getLayers() > 1 ? ValueRange(numberLayers(builder, value.getLoc(), stacks)) : ValueRange());
     operand.set(ref);
     return success();
   }
 
   /// The weight of that value, named when it is first asked for.
-  WeightOp name(Value value, BlockArgument layer, Layout layout) {
-    WeightOp weight = build(value, layer, layout);
+  WeightOp name(Value value, ArrayRef<RepeatOp> stacks, Layout layout) {
+    WeightOp weight = build(value, stacks, layout);
     WeightOp &known = weights[print(weight)];
     if (known) {
       weight->erase();
@@ -131,17 +164,15 @@ private:
   }
 
   /// A weight that stands nowhere yet.
-  WeightOp build(Value value, BlockArgument layer, Layout layout) {
-    int64_t layers = layer ? cast<RepeatOp>(layer.getOwner()->getParentOp()).getCount() : 1;
+  WeightOp build(Value value, ArrayRef<RepeatOp> stacks, Layout layout) {
     OpBuilder builder(module.getContext());
-    auto weight = WeightOp::create(builder, value.getLoc(), StringRef(), value.getType(), layers, layout,
+    auto weight = WeightOp::create(builder, value.getLoc(), StringRef(), value.getType(), countLayers(stacks), layout,
                                    /*scales=*/FlatSymbolRefAttr());
     Block &body = weight.getBody().emplaceBlock();
     body.addArgument(builder.getIndexType(), value.getLoc());
     builder.setInsertionPointToStart(&body);
     IRMapping mapping;
-    if (layer)
-      mapping.map(layer, body.getArgument(0));
+    splitNumber(builder, value.getLoc(), body.getArgument(0), stacks, mapping);
     YieldOp::create(builder, value.getLoc(), ::xf::cloneParameterExpression(builder, value, mapping));
     return weight;
   }

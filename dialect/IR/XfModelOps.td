@@ -94,6 +94,7 @@ def Xf_MapOp : Xf_Op<"map", [Pure, DeclareOpInterfaceMethods<Xf_CausalOpInterfac
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "`(` $inputs `)` `maps` custom<IndexMaps>($maps) attr-dict `:` functional-type($inputs, $results) $body";
   let hasVerifier = 1;
+  let hasFolder = 1;
   let extraClassDeclaration = [{
     /// The result dimensions that operand i follows.
     ArrayRef<int64_t> getMap(unsigned i) { return llvm::cast<DenseI64ArrayAttr>(getMaps()[i]).asArrayRef(); }
@@ -143,6 +144,7 @@ def Xf_AttendOp : Xf_Op<"attend", [Pure, DeclareOpInterfaceMethods<Xf_CausalOpIn
     type($q) `,` type($k) `,` type($v) `->` `(` type($output) (`,` type($probabilities)^)? `)`
   }];
   let hasVerifier = 1;
+  let hasCanonicalizer = 1;
 }
 
 def Xf_AtOp : Xf_Op<"at", [Pure, TypesMatchWith<"the result is an element of the tensor", "tensor", "result",
@@ -172,6 +174,7 @@ def Xf_RearrangeOp : Xf_Op<"rearrange", [Pure, DeclareOpInterfaceMethods<Xf_Caus
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$x $pattern $sizes attr-dict `:` type($x) `->` type($result)";
   let hasVerifier = 1;
+  let hasFolder = 1;
 }
 
 def Xf_SliceOp : Xf_Op<"slice", [Pure, DeclareOpInterfaceMethods<Xf_CausalOpInterface, ["getAlong", "buildStep"]>]> {
@@ -187,6 +190,8 @@ def Xf_SliceOp : Xf_Op<"slice", [Pure, DeclareOpInterfaceMethods<Xf_CausalOpInte
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$x `axis` $axis `start` $start (`step` $step^)? attr-dict `:` type($x) `->` type($result)";
   let hasVerifier = 1;
+  let hasFolder = 1;
+  let hasCanonicalizer = 1;
 }
 
 def Xf_ConcatOp : Xf_Op<"concat", [Pure, DeclareOpInterfaceMethods<Xf_CausalOpInterface, ["buildStep"]>]> {
@@ -200,6 +205,7 @@ def Xf_ConcatOp : Xf_Op<"concat", [Pure, DeclareOpInterfaceMethods<Xf_CausalOpIn
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "`(` $inputs `)` `axis` $axis attr-dict `:` functional-type($inputs, $result)";
   let hasVerifier = 1;
+  let hasFolder = 1;
 }
 
 def Xf_ScanOp : Xf_Op<"scan", [Pure, DeclareOpInterfaceMethods<Xf_CausalOpInterface, ["getAlong", "buildStep"]>, SingleBlock]> {

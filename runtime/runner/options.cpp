@@ -165,13 +165,14 @@ std::string help_text(const char *program, const model &m) {
   append(text, "  --ids                read and write token ids (the default without a vocabulary)\n"
                "  --json               one JSON object a line\n"
                "  --threads N          default: the CPUs that this process may use\n");
+  if (g.batch > 0)
+    append(text, "  --batch N            lines at once, at most %lld (the default); results do not depend on it\n",
+           static_cast<long long>(g.batch));
   append(text,
-         "  --batch N            lines at once, at most %lld (the default); results do not depend on it\n"
          "  --isa NAME           baseline, avx2 or avx512; of an int8 model avx512_vnni, of a bf16 model avx512_bf16, too\n"
          "                       (default: the best that this CPU has)\n"
          "  --limits             print the model's limits and how much memory it needs at most\n"
-         "  --help, --version\n",
-         static_cast<long long>(g.batch));
+         "  --help, --version\n");
   return text;
 }
 

@@ -51,6 +51,30 @@ TEST(Golden, GivenInputsWin) {
   EXPECT_TRUE(report->passed()) << report->format();
 }
 
+TEST(Golden, LeadingDimensionsMayBeLeftOut) {
+  /// y = x, of rank 3.
+  struct Same : Engine {
+    std::vector<Entry> entries() override {
+      return {{"apply", {{"x", Tensor::Kind::Float, 3}}, {{"y", Tensor::Kind::Float, 3}}}};
+    }
+    llvm::Expected<TensorMap> run(llvm::StringRef, const TensorMap &inputs) override {
+      EXPECT_EQ(inputs.at("x").shape.size(), 3u);
+      return TensorMap{{"y", inputs.at("x")}};
+    }
+    llvm::Expected<Tensor> greedy(const TensorMap &, int64_t, int64_t) override { return Tensor::ofInts({0}, {}); }
+  } engine;
+  for (std::vector<int64_t> shape : {std::vector<int64_t>{2}, {1, 2}, {1, 1, 2}}) {
+    Tensor x = Tensor::ofFloats(shape, {1, 2});
+    auto report = runGolden(engine, TensorMap{{"in.x", x}, {"out.y", x}});
+    ASSERT_TRUE(bool(report));
+    EXPECT_TRUE(report->passed()) << report->format();
+  }
+  auto report = runGolden(engine, TensorMap{{"in.x", Tensor::ofFloats({1, 1, 2}, {1, 2})}, {"out.y", floats({1, 2})}});
+  ASSERT_TRUE(bool(report));
+  EXPECT_FALSE(report->passed()) << "a result that nothing was left out of keeps its shape";
+  EXPECT_FALSE(bool(runGolden(engine, TensorMap{{"in.x", Tensor::ofFloats({1, 1, 1, 1}, {1})}})));
+}
+
 TEST(Golden, EverythingMustBeUsed) {
   Twice engine;
   auto report = runGolden(engine, TensorMap{{"in.src", ints({1, 2})}, {"in.other", ints({1})}, {"out.memory", floats({2, 4})},

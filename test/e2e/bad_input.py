@@ -1,4 +1,6 @@
 """Lines that cannot be translated: an empty line on standard output, a message with the number, the rest goes on."""
+import os
+import stat
 import subprocess
 
 from common import Checks, MODELS, WORK, compile_g2p, compile_model, run
@@ -30,4 +32,40 @@ for options, words in (
 ):
     status, _, err = compile_model(seed / "seed2.xf", WORK / "out", *options, ok=False)
     checks.that(status == 1 and words in err, f"{options}: status {status}, {err}")
+
+# Vocabularies that do not fit the model.
+g2p = MODELS / "g2p"
+(WORK / "long").write_text("".join(f"t{i}\n" for i in range(34)))
+(WORK / "bytes").write_bytes(b"a\nb\xff\n")
+(WORK / "empty").write_bytes(b"")
+for source, target, words in (("long", g2p / "target.vocab", "34 lines"), (g2p / "source.vocab", "bytes", "line 2"),
+                              (g2p / "source.vocab", "empty", "empty"), ("nowhere", g2p / "target.vocab", "nowhere")):
+    status, _, err = compile_model(g2p / "g2p.xf", WORK / "out", "--config", g2p / "config.json", "--random-weights", 1, "--source-vocab",
+                                   WORK / source, "--target-vocab", WORK / target, ok=False)
+    checks.that(status == 1 and words in err, f"vocabularies {source}, {target}: status {status}, {err}")
+
+# What is no file is written, never replaced.
+small = [seed / "seed2.xf", "--config", seed / "config.json", "--weights", seed / "weights.safetensors", "--emit=model"]
+for output, words in (("/dev/full", "No space left"), (WORK, "folder"), ("-", "standard output"), ("/nonexistent/out", "No such file")):
+    status, out, err = run(BIN / "xfc", *small, "-o", output, ok=False)
+    checks.that(status == 1 and words in err and not out, f"-o {output}: status {status}, {err}")
+checks.that(stat.S_ISCHR(os.stat("/dev/full").st_mode), "a device was replaced by a file")
+run(BIN / "xfc", *small, "-o", WORK / "file")
+os.symlink(WORK / "file", WORK / "link")
+run(BIN / "xfc", *small, "-o", WORK / "link")
+checks.that((WORK / "link").is_symlink() and (WORK / "file").stat().st_size > 10000, "a link was replaced by a file")
+with open("/dev/full", "w") as full:
+    done = subprocess.run([str(w) for w in (BIN / "xfc", *small[:3], "--emit=xf", "-o", "-")], stdout=full, stderr=subprocess.PIPE, text=True)
+checks.that(done.returncode == 1 and "No space left" in done.stderr, f"text to a full disk: {done.returncode} {done.stderr}")
+status, _, err = run(BIN / "xfc", *small, "--random-weights", 1, "-o", WORK / "out", ok=False)
+checks.that(status == 1 and "either" in err, f"two kinds of weights: {err}")
+for limit in ("batch=0", "batch=9999999999999", "nothing=3", "K"):
+    status, _, err = run(BIN / "xfc", *small, "--limit", limit, "-o", WORK / "out", ok=False)
+    checks.that(status == 1 and "--limit" in err, f"--limit {limit}: {err}")
+
+# Sources of nothing but padding, and tokens that there are not.
+done = subprocess.run([program, "--ids"], input="0 0 0\n5 6 2\n33\n-1\n2 99999999999999999999\n", capture_output=True, text=True)
+rows = done.stdout.split("\n")
+checks.that(done.returncode == 1 and len(rows) == 6 and rows[1] and not any(rows[0:1] + rows[2:]), f"ids: {done.returncode}, {rows}")
+checks.that("line 1" in done.stderr and "padding" in done.stderr and "line 3" in done.stderr, f"ids: {done.stderr}")
 checks.end()

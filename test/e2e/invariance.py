@@ -1,28 +1,137 @@
-"""The bits of an answer do not depend on the batch, on padding or on the number of threads (promise P2)."""
-from common import Checks, MODELS, WORK, available_isas, compile_g2p, run
+"""The bits of an answer do not depend on the batch, on padding or on the number of threads (promise P2).
 
-program = compile_g2p(WORK / "g2p")
-words = [line.split("\t")[0] for line in open(MODELS / "g2p" / "test.tsv", encoding="utf-8")][:60]
-words += ["a", "antidisestablishmentarianism", "o'clock"]
-lines = "".join(word + "\n" for word in words)
+Encoders' results are compared as the bytes of their tensors, searches as tokens and the 64 bits of their scores.
+"""
+import ctypes
+import struct
+
+from common import BIN, Checks, MODELS, WORK, available_isas, compile_g2p, compile_model, read_safetensors, run, write_safetensors
+
 checks = Checks()
-# Six digits of the score are printed; the vectors of an encoder-only model below show all of theirs.
-for isa in available_isas():
-    for search in ([], ["--beam", "4", "--n-best", "4"]):
-        options = [*search, "--scores", "--isa", isa]
-        alone = []
-        for number, word in enumerate(words[:12] + words[-3:]):
-            alone.append(run(program, *options, "--threads", 1, stdin=word + "\n")[1].replace("1\t", "", 1))
-        together = run(program, *options, "--threads", 1, stdin=lines)[1]
-        for threads in (2, 3):
-            checks.that(run(program, *options, "--threads", threads, stdin=lines)[1] == together, f"{isa}, {threads} threads differ")
-        for batch in (1, 3):
-            checks.that(run(program, *options, "--batch", batch, stdin=lines)[1] == together, f"{isa}, batches of {batch} differ")
-        first = {}
-        for line in together.splitlines():
-            number, rest = line.split("\t", 1)
-            first.setdefault(int(number), rest)
-        numbers = [*range(1, 13), *range(len(words) - 2, len(words) + 1)]
-        for number, text in zip(numbers, alone):
-            checks.that(text.splitlines()[0] == first[number], f"{isa}: {words[number - 1]} alone differs")
+
+# --- Encoders: each sentence alone, alone but padded, and in one padded batch. ---
+
+
+def encode(model, entry, name, sentences, length, sequence_first, isa, threads):
+    """The bytes of each sentence's own positions, for a batch that is padded to `length`."""
+    rows = [s + [0] * (length - len(s)) for s in sentences]
+    if sequence_first:
+        shape, flat = [length, len(rows)], [row[i] for i in range(length) for row in rows]
+    else:
+        shape, flat = [len(rows), length], sum(rows, [])
+    write_safetensors(WORK / "in", {name: ("I64", shape, struct.pack(f"<{len(flat)}q", *flat))})
+    run(BIN / "xf-run", model, "--inputs", WORK / "in", "--outputs", WORK / "out", "--entry", entry, "--isa", isa, "--threads", threads)
+    results = []
+    for number, sentence in enumerate(sentences):
+        parts = b""
+        for _, shape, data in read_safetensors(WORK / "out").values():
+            if len(shape) != 3:
+                continue  # attention probabilities have the padding in their shape
+            element = len(data) // (length * len(rows))
+            for i in range(len(sentence)):
+                at = (i * len(rows) + number) if sequence_first else (number * length + i)
+                parts += data[at * element:(at + 1) * element]
+        results.append(parts)
+    checks.that(all(results), f"{model.name}: nothing to compare")
+    return results
+
+
+encoders = {
+    "seed3": ("seed3/seed3.xf", "seed3", "encode", "src", False),
+    "seed4": ("seed4/seed4.xf", "seed4", "encode", "src", False),
+    "postnorm": ("seed1/seed1.xf", "seed1/postnorm", "encode", "src", True),
+    "tagger": ("tagger/tagger.xf", "tagger", "tag", "tokens", False),
+}
+sentences = [[5, 9, 3, 7, 11, 13], [4], [8, 6, 7, 5, 3, 9, 10, 12, 14, 15, 16, 17, 18, 19, 20, 21, 22], [30, 31, 32], [2, 3] * 4]
+longest = max(len(s) for s in sentences)
+for title, (description, folder, entry, name, sequence_first) in encoders.items():
+    model = WORK / title
+    folder = MODELS / folder
+    compile_model(MODELS / description, model, "--config", folder / "config.json", "--weights", folder / "weights.safetensors", "--emit=model")
+    for isa in available_isas():
+        want = [encode(model, entry, name, [s], len(s), sequence_first, isa, 1)[0] for s in sentences]
+        for threads in (1, 2, 3):
+            for length in (longest, longest + 14):
+                got = encode(model, entry, name, sentences, length, sequence_first, isa, threads)
+                for s, a, b in zip(sentences, got, want):
+                    checks.that(a == b, f"{title}, {isa}, {threads} threads, padded to {length}: {s} has other bits than alone")
+        padded = encode(model, entry, name, sentences[:1], longest, sequence_first, isa, 2)
+        checks.that(padded == want[:1], f"{title}, {isa}: padding alone changes bits")
+
+# --- Searches: through the C API, for all bits of the scores. ---
+
+
+class SessionOptions(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("threads", ctypes.c_int32), ("isa", ctypes.c_int32)]
+
+
+class GenerateOptions(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t)] + [(n, ctypes.c_int32) for n in ("beam", "n_best", "min_length", "max_length", "batch", "scores")] + [
+        ("length_penalty", ctypes.c_double), ("suppress", ctypes.c_void_p), ("suppress_count", ctypes.c_int64)]
+
+
+class Hypotheses(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("tokens", ctypes.POINTER(ctypes.c_int32)), ("capacity", ctypes.c_int64),
+                ("lengths", ctypes.POINTER(ctypes.c_int32)), ("scores", ctypes.POINTER(ctypes.c_double))]
+
+
+library = ctypes.CDLL(str(BIN.parent / "lib" / "libxf-runtime.so"))
+library.xf_message.restype = ctypes.c_char_p
+
+
+def ok(status):
+    if status:
+        raise RuntimeError(library.xf_message().decode())
+
+
+def search(model, sentences, isa, threads, beam, batch):
+    """For each sentence its results, as bytes: tokens and scores."""
+    options = SessionOptions(ctypes.sizeof(SessionOptions), threads, isa)
+    session = ctypes.c_void_p()
+    ok(library.xf_session_create(model, ctypes.byref(options), ctypes.byref(session)))
+    generate = GenerateOptions()
+    library.xf_generate_options_init(ctypes.byref(generate))
+    generate.beam = generate.n_best = beam
+    generate.batch, generate.scores, generate.max_length = batch, 1, 24
+    flat = sum(sentences, [])
+    ids = (ctypes.c_int32 * len(flat))(*flat)
+    offsets = (ctypes.c_int64 * (len(sentences) + 1))(*[sum(len(s) for s in sentences[:i]) for i in range(len(sentences) + 1)])
+    count, capacity = len(sentences) * beam, 24
+    tokens, lengths, scores = (ctypes.c_int32 * (count * capacity))(), (ctypes.c_int32 * count)(), (ctypes.c_double * count)()
+    results = Hypotheses(ctypes.sizeof(Hypotheses), tokens, capacity, lengths, scores)
+    ok(library.xf_generate(session, ids, offsets, ctypes.c_int64(len(sentences)), ctypes.byref(generate), ctypes.byref(results)))
+    library.xf_session_free(session)
+    answers = []
+    for s in range(len(sentences)):
+        answer = b""
+        for r in range(s * beam, (s + 1) * beam):
+            n = max(lengths[r], 0)
+            answer += struct.pack("<i", lengths[r]) + bytes(tokens)[4 * r * capacity:4 * (r * capacity + n)] + struct.pack("<d", scores[r])
+        answers.append(answer)
+    return answers
+
+
+words = [line.split("\t")[0] for line in open(MODELS / "g2p" / "test.tsv", encoding="utf-8")][:20] + ["a", "antidisestablishmentarianism"]
+letters = {c: i for i, c in enumerate((MODELS / "g2p" / "source.vocab").read_text(encoding="utf-8").split("\n"))}
+searches = {
+    "g2p": (compile_g2p(WORK / "g2p"), [[letters[c] for c in word if c in letters] + [2] for word in words]),
+    "seed3": (WORK / "seed3", [[rand % 140 + 3 for rand in range(n, 17 * n, n)][:n] for n in range(1, 12)]),
+}
+for title, (path, batchful) in searches.items():
+    model = ctypes.c_void_p()
+    ok(library.xf_open(str(path).encode(), ctypes.byref(model)))
+    for isa in range(len(available_isas())):
+        for beam in (1, 4):
+            want = [search(model, [s], isa, 1, beam, 1)[0] for s in batchful]
+            for threads, batch in ((1, 0), (2, 0), (3, 0), (2, 3), (3, 1)):
+                got = search(model, batchful, isa, threads, beam, batch)
+                for number, (a, b) in enumerate(zip(got, want)):
+                    checks.that(a == b, f"{title}, isa {isa}, {threads} threads, batch {batch}, beam {beam}: sentence {number} has other bits than alone")
+    library.xf_model_free(model)
+
+# --- The program prints the same, whatever it is told about threads and batches. ---
+lines = "".join(word + "\n" for word in words)
+want = run(WORK / "g2p", "--beam", 4, "--n-best", 4, "--threads", 1, stdin=lines)[1]
+for options in (["--threads", 2], ["--threads", 3], ["--batch", 1], ["--batch", 3, "--threads", 3]):
+    checks.that(run(WORK / "g2p", "--beam", 4, "--n-best", 4, *options, stdin=lines)[1] == want, f"{options}: another output")
 checks.end()

@@ -117,7 +117,19 @@ compare("sequential", MODELS / "seed2/seed2.xf", ["--model", "SequentialFeedForw
 for shared in ("true", "false"):
     compare(f"seed1 shared={shared}", MODELS / "seed1/seed1.xf", sets(vocab=30, d_model=16, h=2, layers=3, d_ff=20, shared=shared),
             {"src": tokens((7, 2), 30, False), "tgt": tokens((5, 2), 30, False)})
-compare("nested", SOURCE / "test/e2e/nested.xf", sets(vocab=20, d=16, heads=2), {"tokens": tokens((2, 9), 20, False)})
+for shared in ("true", "false"):
+    compare(f"nested shared={shared}", SOURCE / "test/e2e/nested.xf", sets(vocab=20, d=16, heads=2, shared=shared), {"tokens": tokens((2, 9), 20, False)})
+# Causal by a bias of minus infinity as by a mask, in the full decoder and in a search.
+found = []
+for masked in ("true", "false"):
+    options = sets(vocab=20, d=16, heads=2, masked=masked)
+    compare(f"biased masked={masked}", SOURCE / "test/e2e/biased.xf", options, {"tokens": tokens((2, 9), 20, False)})
+    compile_model(SOURCE / "test/e2e/biased.xf", WORK / "biased", "--random-weights", 5, *options)
+    lines = run(WORK / "biased", "--scores", "--max-length", 30, stdin="1 5 7 3\n1\n1 9 9 9 4 4\n")[1].splitlines()
+    found.append([(number, ids, round(float(score), 4)) for number, score, ids in (line.split("\t") for line in lines)])
+checks.that(found[0] == found[1] and len(found[0]) == 3, f"a bias that hides: {found[1]}, a mask: {found[0]}")
+# Rows of a block without a batch.
+compare("Norm, one row", MODELS / "seed3/seed3.xf", ["--model", "Norm", *sets(d=19)], {"x": floats(7, 19)})
 compare("stories", MODELS / "stories260k/stories260k.xf",
         sets(dim=24, hidden_dim=37, n_layers=2, n_heads=6, n_kv_heads=2, vocab_size=40, max_seq_len=64), {"tokens": tokens((2, 9), 40, False)})
 print(f"seed {seed}: {compared} tensors compared, {checks.failed} failures")

@@ -14,6 +14,15 @@ set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib")
 # Installed tools find libMLIR where it was linked from.
 set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
 
+# For tools/sanitize.sh: what is built here is instrumented, generated code and LLVM are not.
+set(XF_SANITIZE "" CACHE STRING "Sanitizers to build with, such as address,undefined")
+if(XF_SANITIZE)
+  # LLVM's classes have no type information that the check of virtual tables could see.
+  set(XF_SANITIZE_FLAGS " -fsanitize=${XF_SANITIZE} -fno-sanitize=vptr -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g1")
+  string(APPEND CMAKE_C_FLAGS "${XF_SANITIZE_FLAGS}")
+  string(APPEND CMAKE_CXX_FLAGS "${XF_SANITIZE_FLAGS}")
+endif()
+
 find_program(XF_CCACHE ccache)
 if(XF_CCACHE)
   # What ccache wants before it caches units that use a precompiled header.

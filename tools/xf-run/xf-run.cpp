@@ -75,40 +75,13 @@ llvm::Error runOnInputs(xf::Engine &engine, const Options &options) {
     if (!name.starts_with("out."))
       values[name.str()] = (*file)->read(tensor);
   }
-  bool found = false;
-  for (const xf::Engine::Entry &entry : engine.entries()) {
-    if (!options.entry.empty() && entry.name != options.entry)
-      continue;
-    xf::TensorMap arguments;
-    std::string missing;
-    for (const auto &port : entry.inputs) {
-      auto value = values.find(port.name);
-      if (value == values.end()) {
-        missing = port.name;
-        break;
-      }
-      auto converted = xf::convertInput(value->second, port);
-      if (!converted)
-        return converted.takeError();
-      arguments[port.name] = std::move(*converted);
-    }
-    if (!missing.empty()) {
-      if (!options.entry.empty())
-        return xf::makeError("{}: the entry '{}' needs the input '{}'", options.inputs.getValue(), entry.name, missing);
-      continue;
-    }
-    found = true;
-    auto got = engine.run(entry.name, arguments);
-    if (!got)
-      return got.takeError();
-    for (auto &[name, tensor] : *got) {
-      values.try_emplace(name, tensor);
-      results[name] = std::move(tensor);
-    }
-  }
-  if (!found)
-    return options.entry.empty() ? xf::makeError("{}: no entry can run on these inputs", options.inputs.getValue())
-                                 : xf::makeError("the model has no entry '{}'", options.entry.getValue());
+  auto count = xf::runEntries(engine, values, options.entry, [&](const xf::Engine::Entry &, const std::string &name, const xf::Tensor &tensor) {
+    results[name] = tensor;
+  });
+  if (!count)
+    return xf::makeError("{}: {}", options.inputs.getValue(), llvm::toString(count.takeError()));
+  if (*count == 0)
+    return xf::makeError("{}: no entry can run on these inputs", options.inputs.getValue());
   return xf::writeSafetensors(options.outputs, results);
 }
 

@@ -40,7 +40,7 @@ struct Options {
   cl::opt<xf::Emit> emit{"emit", cl::desc("What to write"), cl::init(xf::Emit::exe), cl::cat(category),
                          cl::values(clEnumValN(xf::Emit::exe, "exe", "a program (default)"),
                                     clEnumValN(xf::Emit::so, "so", "a shared library with the C API"),
-                                    clEnumValN(xf::Emit::obj, "obj", "the generated code as an object file"),
+                                    clEnumValN(xf::Emit::obj, "obj", "an object file with a C header, to link with the runtime"),
                                     clEnumValN(xf::Emit::model, "model", "a bare model file"),
                                     clEnumValN(xf::Emit::xf, "xf", "model IR"), clEnumValN(xf::Emit::fused, "fused", "kernel IR"),
                                     clEnumValN(xf::Emit::llvm, "llvm", "LLVM IR"), clEnumValN(xf::Emit::assembly, "asm", "assembly"))};
@@ -97,6 +97,16 @@ bool collect(const Options &options, xf::FrontendOptions &frontend) {
   return readFile(options.config, frontend.configJson);
 }
 
+/// A vocabulary that is given holds something.
+bool readVocabulary(const std::string &path, std::string &contents) {
+  if (!readFile(path, contents))
+    return false;
+  if (path.empty() || !contents.empty())
+    return true;
+  fail(path + ": the vocabulary is empty");
+  return false;
+}
+
 bool isText(xf::Emit emit) {
   return emit == xf::Emit::xf || emit == xf::Emit::fused || emit == xf::Emit::llvm || emit == xf::Emit::assembly;
 }
@@ -119,8 +129,8 @@ int main(int argc, char **argv) {
   xf::FrontendOptions frontend;
   std::string text;
   xf::CompileOptions compile;
-  if (!collect(options, frontend) || !readFile(options.input, text) || !readFile(options.sourceVocab, compile.sourceVocabulary) ||
-      !readFile(options.targetVocab, compile.targetVocabulary))
+  if (!collect(options, frontend) || !readFile(options.input, text) || !readVocabulary(options.sourceVocab, compile.sourceVocabulary) ||
+      !readVocabulary(options.targetVocab, compile.targetVocabulary))
     return 1;
 
   llvm::SourceMgr sources;
@@ -135,7 +145,11 @@ int main(int argc, char **argv) {
   if (!module)
     return 1;
 
+  if (options.output == "-" && !isText(options.emit))
+    return fail("only text goes to standard output; -o needs a file for this kind of output");
   std::unique_ptr<xf::ParameterSource> source;
+  if (!options.weights.empty() && options.random.getNumOccurrences())
+    return fail("give either --weights or --random-weights");
   if (!options.weights.empty()) {
     auto checkpoint = xf::Checkpoint::open(options.weights, *module, std::vector<std::string>(options.ignore.begin(), options.ignore.end()));
     if (!checkpoint)
@@ -143,8 +157,8 @@ int main(int argc, char **argv) {
     source = std::move(*checkpoint);
   } else if (options.random.getNumOccurrences()) {
     source = std::make_unique<xf::RandomWeights>(options.random);
-  } else if (!isText(options.emit) && options.emit != xf::Emit::obj) {
-    return fail("without --weights or --random-weights only --emit=xf, fused, llvm, asm and obj are possible");
+  } else if (!isText(options.emit)) {
+    return fail("without --weights or --random-weights only --emit=xf, fused, llvm and asm are possible");
   }
 
   compile.emit = options.emit;

@@ -10,8 +10,13 @@ using namespace mlir;
 
 namespace xf::cpu {
 
-/// What the code generator writes, an object or assembly text.
-static FailureOr<SmallVector<char, 0>> generate(ModuleOp module, llvm::CodeGenFileType type, std::string &error) {
+namespace {
+using Bytes = SmallVector<char, 0>;
+/// Writes lowered code; false if it cannot.
+using Printer = llvm::function_ref<bool(llvm::Module &, llvm::TargetMachine &, llvm::raw_pwrite_stream &)>;
+} // namespace
+
+static FailureOr<Bytes> lowerAndPrint(ModuleOp module, std::string &error, Printer print) {
   std::unique_ptr<llvm::TargetMachine> machine = makeTargetMachine(error);
   if (!machine)
     return failure();
@@ -19,15 +24,29 @@ static FailureOr<SmallVector<char, 0>> generate(ModuleOp module, llvm::CodeGenFi
   std::unique_ptr<llvm::Module> code = lowerToLLVM(module, context, *machine, error);
   if (!code)
     return failure();
-  SmallVector<char, 0> bytes;
+  Bytes bytes;
   llvm::raw_svector_ostream stream(bytes);
-  llvm::legacy::PassManager passes;
-  if (machine->addPassesToEmitFile(passes, stream, nullptr, type)) {
-    error = "the code generator cannot write this kind of file";
+  if (print(*code, *machine, stream))
+    return bytes;
+  error = "the code generator cannot write this kind of file";
+  return failure();
+}
+
+/// What the code generator writes, an object or assembly text.
+static FailureOr<Bytes> generate(ModuleOp module, llvm::CodeGenFileType type, std::string &error) {
+  return lowerAndPrint(module, error, [&](llvm::Module &code, llvm::TargetMachine &machine, llvm::raw_pwrite_stream &stream) {
+    llvm::legacy::PassManager passes;
+    if (machine.addPassesToEmitFile(passes, stream, nullptr, type))
+      return false;
+    passes.run(code);
+    return true;
+  });
+}
+
+static FailureOr<std::string> asText(FailureOr<Bytes> bytes) {
+  if (failed(bytes))
     return failure();
-  }
-  passes.run(*code);
-  return bytes;
+  return std::string(bytes->data(), bytes->size());
 }
 
 FailureOr<std::unique_ptr<llvm::MemoryBuffer>> emitObject(ModuleOp module, std::string &error) {
@@ -39,24 +58,14 @@ FailureOr<std::unique_ptr<llvm::MemoryBuffer>> emitObject(ModuleOp module, std::
 }
 
 FailureOr<std::string> emitAssembly(ModuleOp module, std::string &error) {
-  auto text = generate(module, llvm::CodeGenFileType::AssemblyFile, error);
-  if (failed(text))
-    return failure();
-  return std::string(text->data(), text->size());
+  return asText(generate(module, llvm::CodeGenFileType::AssemblyFile, error));
 }
 
 FailureOr<std::string> emitLLVM(ModuleOp module, std::string &error) {
-  std::unique_ptr<llvm::TargetMachine> machine = makeTargetMachine(error);
-  if (!machine)
-    return failure();
-  llvm::LLVMContext context;
-  std::unique_ptr<llvm::Module> code = lowerToLLVM(module, context, *machine, error);
-  if (!code)
-    return failure();
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  code->print(stream, nullptr);
-  return text;
+  return asText(lowerAndPrint(module, error, [](llvm::Module &code, llvm::TargetMachine &, llvm::raw_pwrite_stream &stream) {
+    code.print(stream, nullptr);
+    return true;
+  }));
 }
 
 } // namespace xf::cpu

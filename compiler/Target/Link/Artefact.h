@@ -1,4 +1,4 @@
-// What `xfc -o` writes: a bare image, or an image behind a prebuilt program or library.
+// What `xfc -o` writes: a bare image, an image behind a prebuilt program or library, or an image in an object file.
 #ifndef XF_COMPILER_TARGET_LINK_ARTEFACT_H
 #define XF_COMPILER_TARGET_LINK_ARTEFACT_H
 
@@ -7,10 +7,16 @@
 
 namespace xf {
 
-enum class Carrier { none, executable, library };
+enum class Carrier { none, executable, library, object };
+
+using Writer = llvm::function_ref<llvm::Error(llvm::raw_ostream &)>;
+/// Calls `write` with a stream to the file at `path`. A file appears whole or not at all; what is none (a device, a pipe) is
+/// written as it is.
+llvm::Error writeFile(llvm::StringRef path, bool executable, Writer write);
+llvm::Error writeStdout(Writer write);
 
 /// Compiles nothing: takes machine code and parameters, and writes the artefact to `path`. `prebuilt` is the program or
-/// library that carries the image (empty for a bare one). The file appears whole or not at all.
+/// library that carries the image (empty for others). A library and an object get a C header beside them.
 llvm::Error writeArtefact(const ImageContents &contents, ParameterSource &source, Carrier carrier, llvm::StringRef prebuilt,
                           llvm::StringRef path);
 

@@ -48,6 +48,18 @@ void findPieces(Value value, SmallVectorImpl<Piece> &pieces) {
   }
 }
 
+/// The value of an index in a weight's region for that number of a layer, which nested stacks divide into theirs.
+int64_t indexAt(Value index, int64_t layer) {
+  APInt constant;
+  if (matchPattern(index, m_ConstantInt(&constant)))
+    return constant.getSExtValue();
+  Operation *op = index.getDefiningOp();
+  if (!op)
+    return layer;
+  int64_t a = indexAt(op->getOperand(0), layer), b = indexAt(op->getOperand(1), layer);
+  return isa<arith::DivUIOp>(op) ? a / b : a % b;
+}
+
 std::string key(StringRef symbol, ArrayRef<int64_t> indices) {
   std::string text = symbol.str();
   for (int64_t i : indices)
@@ -90,8 +102,7 @@ std::vector<StoredParameter> mapParameters(ModuleOp module, const DataLayout &la
       for (Piece piece : pieces) {
         SmallVector<int64_t> indices;
         for (Value index : piece.param.getIndices()) {
-          APInt constant;
-          indices.push_back(matchPattern(index, m_ConstantInt(&constant)) ? constant.getSExtValue() : layer);
+          indices.push_back(indexAt(index, layer));
         }
         segments[key(piece.param.getName(), indices)].push_back({uint64_t(piece.row), uint64_t(piece.rows),
                                                                  uint64_t(place.offset + place.stride * layer),

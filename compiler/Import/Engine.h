@@ -1,0 +1,47 @@
+// Something that runs a model's entries, whoever it is: an interpreter, a compiled program.
+#ifndef XF_COMPILER_IMPORT_ENGINE_H
+#define XF_COMPILER_IMPORT_ENGINE_H
+
+#include "compiler/Import/Tensor.h"
+
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+
+namespace xf {
+
+class Engine {
+public:
+  struct Port {
+    std::string name;
+    Tensor::Kind kind;
+    int64_t rank;
+  };
+  struct Entry {
+    std::string name;
+    std::vector<Port> inputs, outputs;
+  };
+
+  virtual ~Engine() = default;
+  /// The entries that are called by name, in the model's order.
+  virtual std::vector<Entry> entries() = 0;
+  /// Runs an entry on exactly its inputs.
+  virtual llvm::Expected<TensorMap> run(llvm::StringRef entry, const TensorMap &inputs) = 0;
+  /// `rows` greedy searches of exactly `length` tokens, the start token first; pad follows the end token. `inputs` holds
+  /// all that the file gives. Result: integers [rows, length].
+  virtual llvm::Expected<Tensor> greedy(const TensorMap &inputs, int64_t rows, int64_t length) = 0;
+};
+
+/// `tensor` as an input of the given kind and rank: integers may serve as booleans, and dimensions that it lacks in front have
+/// size 1. An error names what does not fit.
+llvm::Expected<Tensor> convertInput(const Tensor &tensor, const Engine::Port &port);
+
+/// Runs the entries whose inputs are there (only the one named, if any is), each once, in the order that the data allow, and
+/// hands every result to `take`. A result feeds the inputs of its name unless `given` has it. Where inputs lacked leading
+/// dimensions, results lose as many. The answer is how many entries ran.
+llvm::Expected<int> runEntries(Engine &engine, const TensorMap &given, llvm::StringRef only,
+                               llvm::function_ref<void(const Engine::Entry &entry, const std::string &name, const Tensor &result)> take);
+
+} // namespace xf
+
+#endif // XF_COMPILER_IMPORT_ENGINE_H

@@ -1,0 +1,83 @@
+"""What checkpoints may hold: stored position tables or none, F16 and BF16, tensors to ignore; and what they may not."""
+import math
+import struct
+
+from common import BIN, Checks, MODELS, WORK, compile_model, read_safetensors, run, write_safetensors
+
+checks = Checks()
+folder = MODELS / "seed3"
+weights = read_safetensors(folder / "weights.safetensors")
+golden = ["--golden", folder / "io.safetensors"]
+
+
+def compile_with(tensors, *options, ok=True):
+    write_safetensors(WORK / "weights", tensors)
+    return compile_model(folder / "seed3.xf", WORK / "model", "--config", folder / "config.json", "--weights", WORK / "weights",
+                         "--emit=model", *options, ok=ok)
+
+
+def table(rows, columns=64):
+    values = [(math.sin if i % 2 == 0 else math.cos)(p / 10000 ** (2 * i / columns)) for p in range(rows) for i in range(columns)]
+    return struct.pack(f"<{len(values)}f", *values)
+
+
+# A position table that the checkpoint has is used: the right one gives the golden numbers, whatever its form, zeros do not.
+paths = ("encoder.pe.pe", "decoder.pe.pe")
+for shape in ([80, 64], [1, 80, 64], [80, 1, 64], [1, 100, 64]):
+    rows = max(shape)
+    compile_with(weights | {path: ("F32", shape, table(rows)) for path in paths})
+    run(BIN / "xf-run", WORK / "model", *golden)
+compile_with(weights | {path: ("F32", [1, 80, 64], bytes(80 * 64 * 4)) for path in paths})
+checks.that(run(BIN / "xf-run", WORK / "model", *golden, ok=False)[0] == 1, "a stored position table is not used")
+for reference in ([], ["--reference"]):
+    compile_with(weights | {"encoder.pe.pe": ("F32", [1, 80, 64], table(80))})
+    run(BIN / "xf-run", WORK / "model", *golden, *reference)
+
+
+def rounded(kind):
+    """The weights in that type, and in f32 the same values."""
+    narrow, wide = {}, {}
+    for name, (_, shape, data) in weights.items():
+        values = struct.unpack(f"<{len(data) // 4}f", data)
+        if kind == "F16":
+            half = struct.pack(f"<{len(values)}e", *values)
+            values = struct.unpack(f"<{len(values)}e", half)
+        else:
+            bits = [(b + 0x7fff + (b >> 16 & 1)) >> 16 for b, in struct.iter_unpack("<I", data)]
+            half = struct.pack(f"<{len(bits)}H", *bits)
+            values = struct.unpack(f"<{len(bits)}f", b"".join(b"\0\0" + half[i:i + 2] for i in range(0, len(half), 2)))
+        narrow[name] = (kind, shape, half)
+        wide[name] = ("F32", shape, struct.pack(f"<{len(values)}f", *values))
+    return narrow, wide
+
+
+def outputs():
+    io = read_safetensors(folder / "io.safetensors")
+    write_safetensors(WORK / "in", {name: value for name, value in io.items() if name.startswith("in.")})
+    run(BIN / "xf-run", WORK / "model", "--inputs", WORK / "in", "--outputs", WORK / "out")
+    return read_safetensors(WORK / "out")
+
+
+for kind in ("F16", "BF16"):
+    narrow, wide = rounded(kind)
+    compile_with(narrow)
+    got = outputs()
+    compile_with(wide)
+    checks.that(got == outputs(), f"{kind}: other bits than the same values in F32")
+
+# What does not fit is listed, all of it.
+name = "decoder.layers.0.ff.linear_1.weight"
+broken = dict(weights)
+del broken["out.bias"]
+broken[name] = ("F32", [64, 256], weights[name][2])
+broken["encoder.norm.beta"] = ("F32", [64], struct.pack("<f", float("nan")) + weights["encoder.norm.beta"][2][4:])
+broken["encoder.norm.alpha"] = ("I32", [64], weights["encoder.norm.alpha"][2])
+broken["optimizer.step"] = ("F32", [], bytes(4))
+status, _, err = compile_with(broken, ok=False)
+for words in ("out.bias", name, "[64, 256]", "[256, 64]", "encoder.norm.beta", "nan", "encoder.norm.alpha", "I32", "optimizer.step"):
+    checks.that(status == 1 and words in err, f"{words} is not named: {err}")
+extra = weights | {"optimizer.step": ("F32", [], bytes(4)), "optimizer.lr": ("I64", [], bytes(8))}
+checks.that(compile_with(extra, "--ignore", "optimizer.lr", ok=False)[0] == 1, "a tensor that is not used is not refused")
+compile_with(extra, "--ignore", "optimizer.*")
+run(BIN / "xf-run", WORK / "model", *golden)
+checks.end()

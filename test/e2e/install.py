@@ -1,0 +1,74 @@
+"""What is installed works on its own: the tools compile, and objects and libraries link into a C program."""
+import os
+import struct
+
+from common import BIN, Checks, MODELS, SOURCE, WORK, read_safetensors, run, write_safetensors
+
+checks = Checks()
+prefix = WORK / "installed"
+run("cmake", "--install", BIN.parent, "--prefix", prefix)
+for file in ("bin/xfc", "bin/xf-run", "bin/xf-opt", "bin/xf-runner", "lib/libxf-runtime.so", "lib/libXfRuntime.a", "include/xf/xf.h"):
+    checks.that((prefix / file).exists(), f"{file} is not installed")
+xfc = prefix / "bin" / "xfc"
+
+
+def compile_installed(name, output, *options):
+    folder = MODELS / name
+    vocabularies = ["--source-vocab", folder / "source.vocab", "--target-vocab", folder / "target.vocab"] if name == "g2p" else []
+    run(xfc, folder / f"{name}.xf", "--config", folder / "config.json", "--weights", folder / "weights.safetensors", *vocabularies,
+        "-o", output, *options)
+    return output
+
+
+program = compile_installed("g2p", WORK / "program")
+checks.that(run(program, stdin="hello\n")[1] == "HH EH1 L OW0\n", "the installed compiler's program")
+
+# An object holds everything, needs nothing, and two of them go into one program.
+objects = [compile_installed(name, WORK / f"{name}.o", "--emit=obj") for name in ("seed3", "g2p")]
+for path in objects:
+    names = run("readelf", "--syms", "--wide", path)[1]
+    checks.that(" UND " not in names.split("\n", 4)[4], f"{path.name} has undefined symbols:\n{names}")
+strict = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+include = ["-I", prefix / "include", "-I", WORK]
+libraries = {
+    "shared": ["-L", prefix / "lib", "-lxf-runtime", f"-Wl,-rpath,{prefix}/lib"],
+    "static": [prefix / "lib" / "libXfRuntime.a", "-lstdc++", "-lm", "-lpthread", "-ldl"],
+}
+model = compile_installed("seed3", WORK / "model", "--emit=model")
+write_safetensors(WORK / "in", {"src": ("I64", [2, 3], struct.pack("<6q", 5, 9, 2, 7, 4, 0))})
+run(prefix / "bin" / "xf-run", model, "--inputs", WORK / "in", "--outputs", WORK / "out", "--entry", "encode")
+memory = read_safetensors(WORK / "out")["memory"][2]
+want = [f"{bits:08x}" for bits, in struct.iter_unpack("<I", memory)] + ["HH EH1 L OW0"]
+for kind, libs in libraries.items():
+    run("cc", *strict, SOURCE / "test/e2e/embed.c", *objects, *include, *libs, "-o", WORK / kind)
+    got = run(WORK / kind)[1].splitlines()
+    checks.that(got == want, f"{kind}: {got[:3]} …, expected {want[:3]} …")
+# The weights are not copied: they stand in the program as they stand in the object, read-only.
+sections = run("readelf", "--sections", "--wide", WORK / "static")[1]
+checks.that(".lrodata" in sections, f"the images are not in read-only data:\n{sections}")
+# C++ takes the header too.
+(WORK / "header.cpp").write_text('#include "seed3.h"\n')
+run("c++", "-std=c++20", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", WORK / "header.cpp", *include)
+
+# A library is linked by its own header and name.
+library = compile_installed("g2p", WORK / "libg2p.so", "--emit=so")
+(WORK / "library.c").write_text("""#include "libg2p.h"
+#include <stdio.h>
+int main(void) {
+  xf_model *model = NULL;
+  xf_session *session = NULL;
+  xf_lines *lines = NULL;
+  const char *line = "world";
+  if (G2P_open(&model) || xf_session_create(model, NULL, &session) || xf_process_lines(session, &line, 1, 0, NULL, &lines)) {
+    fprintf(stderr, "%s\\n", xf_message());
+    return 1;
+  }
+  puts(xf_line_text(lines, 0, 0));
+  return 0;
+}
+""")
+run("cc", *strict, WORK / "library.c", *include, "-L", WORK, "-lg2p", f"-Wl,-rpath,{WORK}", "-o", WORK / "linked")
+os.rename(WORK / "program", WORK / "moved")
+checks.that(run(WORK / "linked")[1] == "W ER1 L D\n", "a program with the library")
+checks.that(run(WORK / "moved", stdin="world\n")[1] == "W ER1 L D\n", "a program that was moved")
+checks.end()

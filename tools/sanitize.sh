@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Builds the runtime, what reads files, and the interpreter with sanitizers, and runs their tests and those of bad input.
+#   tools/sanitize.sh [address,undefined | thread]
+# Beside a finished build (build/, or the folder in XF_BUILD), whose compiler makes the programs that the sanitized runtime runs.
+set -euo pipefail
+source_dir=$(cd "$(dirname "$0")/.." && pwd)
+build_dir=${XF_BUILD:-$source_dir/build}
+sanitizers=${1:-address,undefined}
+sanitized=$source_dir/build-${sanitizers//,/-}
+[ -x "$build_dir/bin/xfc" ] || { echo "tools/sanitize.sh: $build_dir holds no xfc; tools/build.sh makes it" >&2; exit 1; }
+
+targets=(runtime-tests runner-tests)
+tests='^(runtime|runner)$'
+if [ "$sanitizers" != thread ]; then
+  targets+=(import-tests reference-tests xf-parse xf-run)
+  tests='^(runtime|runner)$|^import\.|^reference\.'
+fi
+cmake -G Ninja -S "$source_dir" -B "$sanitized" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 \
+  -DCMAKE_C_FLAGS_RELWITHDEBINFO=-O1 -DXF_SANITIZE="$sanitizers" >&2
+cmake --build "$sanitized" -- "${targets[@]}" >&2
+
+# Containers cross the border to LLVM's code, which does not mark their ends.
+export ASAN_OPTIONS=detect_container_overflow=0:detect_stack_use_after_return=0 UBSAN_OPTIONS=print_stacktrace=1
+ctest --test-dir "$sanitized" --output-on-failure -R "$tests" -E 'golden|trained|passes'
+if [ "$sanitizers" != thread ]; then
+  "$(sed -n 's/^XF_LIT:FILEPATH=//p' "$sanitized/CMakeCache.txt")" -sv "$sanitized/test" --filter 'Frontend/'
+fi
+# The compiler is the other build's; it puts the sanitized runner into the programs that it makes.
+cp "$build_dir/bin/xfc" "$sanitized/bin/xfc"
+export XF_BIN=$sanitized/bin XF_SOURCE=$source_dir
+for test in bad_input mutations g2p; do
+  echo "e2e.$test with $sanitizers" >&2
+  python3 "$source_dir/test/e2e/$test.py"
+done
+echo "nothing found with $sanitizers"
