@@ -18,7 +18,7 @@ LIMITS = dict(batch=256, target=128)
 
 
 class Peer:
-    PRECISIONS = ("f32",)
+    PRECISIONS = ("f32", "bf16", "int8")
     VERSION = "xfc " + xf.library().xf_version().decode()
 
     @staticmethod
@@ -33,7 +33,7 @@ class Peer:
         for precision in Peer.PRECISIONS:
             subprocess.run([os.path.join(xf.BUILD, "bin", "xfc"), os.path.join(xf.ROOT, "test", "models", "bench", "bench.xf"),
                             "--config", os.path.join(model_dir, "config.json"),
-                            "--weights", os.path.join(model_dir, "model.safetensors"), *limits,
+                            "--weights", os.path.join(model_dir, "model.safetensors"), *limits, "--type", precision,
                             "--emit=model", "-o", Peer.files(model_dir, precision)[0]], check=True)
 
     def __init__(self, model_dir, precision, threads, workers=1):
