@@ -47,7 +47,7 @@ module attributes {xf.bounds = {B = 2 : i64, S = 9 : i64}} {
     // INT8: %[[W:.*]]:3 = xf.quantize
     // INT8: %[[SUMS:.*]] = xf.linear %[[X]], %[[W]]#0 : {{.*}} -> tensor<?x?x40xi32
     // INT8: xf.map(%[[SUMS]], %[[SCALES]]#0, %[[W]]#1, %[[W]]#2, {{.*}}) maps {{\[}}[0, 1, 2], [0, 1, -1], [2], [2], [2]]
-    // BF16: %[[X:.*]] = xf.map
+    // BF16: %[[X:.*]] = xf.map({{.*}}) {{.*}} -> tensor<?x?x8xbf16
     // BF16: arith.truncf {{.*}} : f32 to bf16
     // BF16: xf.linear %[[X]], {{.*}} : tensor<?x?x8xbf16
     // All that is one look-up's row and one product.
