@@ -199,7 +199,7 @@ struct Watch : mlir::PassInstrumentation {
       std::string problems = probe.compareFull(module, kQuantizationError);
       EXPECT_EQ(problems, "");
       EXPECT_NE(probe.compareFull(module), "") << "nothing was quantised";
-      probe.adopt(module.clone());
+      probe.adopt(module);
     }
     EXPECT_EQ(probe.compareFull(module), "") << "after pass " << passes << ", " << pass->getName().str();
     EXPECT_EQ(probe.compareStep(module), "") << "after pass " << passes << ", " << pass->getName().str();
