@@ -16,14 +16,14 @@ namespace xf::rt {
 
 struct dim_info {
   std::string name;
-  int64_t max;
+  int64_t max = 0;
 };
 
 struct tensor_info {
   std::string name;
-  xf_abi_dtype dtype;
+  xf_abi_dtype dtype = XF_ABI_F32;
   std::vector<int64_t> dim; // a size, or -(dimension + 1)
-  int64_t bound;
+  int64_t bound = 0;
 
   uint64_t element_bytes() const { return dtype == XF_ABI_I1 ? 1 : 4; }
   // The number of the dimension at this axis, or -1 where the size is fixed.
@@ -32,8 +32,8 @@ struct tensor_info {
 
 struct entry_info {
   std::string name;
-  uint64_t code_offset;
-  xf_abi_entry_kind kind;
+  uint64_t code_offset = 0;
+  xf_abi_entry_kind kind = XF_ABI_ENTRY_FULL;
   std::vector<tensor_info> inputs, outputs;
 
   int find_input(std::string_view name) const;
@@ -41,7 +41,7 @@ struct entry_info {
 };
 
 struct kernel_table {
-  int isa;
+  int isa = XF_ABI_BASELINE;
   std::vector<uint64_t> offsets;
 };
 

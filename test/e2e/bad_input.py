@@ -3,7 +3,7 @@ import os
 import stat
 import subprocess
 
-from common import Checks, MODELS, WORK, compile_g2p, compile_model, run
+from common import BIN, Checks, MODELS, WORK, compile_g2p, compile_model, run
 
 checks = Checks()
 program = compile_g2p(WORK / "g2p")
