@@ -46,6 +46,8 @@ void buildKernelPipeline(OpPassManager &passes, FactorType type) {
   addCleanup(passes);
   // Copies depend on who reads a view, so all readers must be there.
   passes.addPass(createXfMaterializeViews());
+  // Behind all others, so that the copy of the step uses the very kernels of the step.
+  passes.addPass(createXfChooseTokens());
   // Last: any cleanup would move them out again.
   passes.addPass(createXfSinkConstants());
 }

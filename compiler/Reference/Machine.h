@@ -128,6 +128,9 @@ private:
   llvm::Error exec(mlir::xf::ContractOp op);
   llvm::Error exec(mlir::xf::EmbedOp op);
 
+  // ChooseOp.cpp
+  llvm::Error exec(mlir::xf::ChooseOp op);
+
   // AttendOp.cpp
   llvm::Error exec(mlir::xf::AttendOp op);
   llvm::Error runPositions(Compiled &compiled, int64_t b, int64_t h, int64_t i, int64_t keys,

@@ -85,6 +85,14 @@ def XfMaterializeViews : Pass<"xf-materialize-views", "::mlir::ModuleOp"> {
   }];
 }
 
+def XfChooseTokens : Pass<"xf-choose-tokens", "::mlir::ModuleOp"> {
+  let summary = "Let the derived step end in the vocabulary reduction";
+  let description = [{
+    Where the logits of the step entry are a product, a copy of the entry gives the best tokens and the log-sum-exp of
+    each row's last position instead. `xf.generate` names it `choose`.
+  }];
+}
+
 def XfSinkConstants : Pass<"xf-sink-constants", "::mlir::ModuleOp"> {
   let summary = "Put constants inside the kernel regions that read them";
   let description = [{

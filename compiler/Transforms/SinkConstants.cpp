@@ -30,7 +30,7 @@ void sinkInto(Region &region) {
 struct SinkConstants : ::xf::impl::XfSinkConstantsBase<SinkConstants> {
   void runOnOperation() override {
     getOperation()->walk([](Operation *op) {
-      if (isa<ContractOp, RowOp, AttendOp, ScanOp, ScanStepOp>(op))
+      if (isa<ContractOp, ChooseOp, RowOp, AttendOp, ScanOp, ScanStepOp>(op))
         for (Region &region : op->getRegions())
           sinkInto(region);
     });

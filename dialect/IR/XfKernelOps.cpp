@@ -19,6 +19,43 @@ LogicalResult ContractOp::verify() {
   return verifyScalarBody(*this, getBody(), args, elementTypes(getResult().getType()));
 }
 
+RankedTensorType ChooseOp::getLogitsType() {
+  auto x = typeOf(getX());
+  return withDim(withElement(x, Float32Type::get(getContext())), x.getRank() - 1, getColumns(), "");
+}
+
+LogicalResult ChooseOp::verify() {
+  auto x = typeOf(getX()), weight = typeOf(getWeight());
+  if (weight.getRank() != 2 || x.getRank() != 3 || getAxis() < 0 || getAxis() > 1)
+    return emitOpError("needs rows [batch, positions, width] or [positions, batch, width] and a weight of rank 2, not ")
+           << describeShape(x) << " and " << describeShape(weight);
+  auto logits = getLogitsType();
+  if (failed(verifyProduct(*this, x, weight, logits)) || failed(verifyIndexMaps(*this, getExtras(), getMaps(), logits)))
+    return failure();
+  unsigned rowAxis = 1 - getAxis();
+  auto isOf = [&](Value value, ArrayRef<int64_t> columns, Type element) {
+    auto type = typeOf(value);
+    return type.getRank() == int64_t(1 + columns.size()) && sameDim(type, 0, x, rowAxis) &&
+           type.getShape().drop_front() == columns && type.getElementType() == element;
+  };
+  Type f32 = Float32Type::get(getContext()), i32 = IntegerType::get(getContext(), 32);
+  int64_t most = typeOf(getValues()).getRank() == 2 ? typeOf(getValues()).getDimSize(1) : 0;
+  if (most < 1 || !isOf(getValues(), {most}, f32) || !isOf(getTokens(), {most}, i32) || !isOf(getNorms(), {2}, f32) ||
+      !isOf(getParts(), {countParts(getColumns(), most)}, f32))
+    return emitOpError("results ") << describeShape(typeOf(getValues())) << ", " << describeShape(typeOf(getTokens())) << ", "
+                                   << describeShape(typeOf(getNorms())) << ", " << describeShape(typeOf(getParts()))
+                                   << " do not fit the rows of " << describeShape(x);
+  auto forbidden = typeOf(getForbidden());
+  if (forbidden.getRank() != 2 || forbidden.getDimSize(1) != countWords(getColumns()) || !forbidden.getElementType().isInteger(32) ||
+      !isOf(getClasses(), {}, i32) || typeOf(getOptions()) != RankedTensorType::get({2}, i32))
+    return emitOpError("forbidden columns ") << describeShape(forbidden) << ", classes " << describeShape(typeOf(getClasses()))
+                                             << " and options " << describeShape(typeOf(getOptions())) << " do not fit "
+                                             << getColumns() << " columns";
+  SmallVector<Type> args{productElement(x.getElementType())};
+  llvm::append_range(args, elementTypes(getExtras().getTypes()));
+  return verifyScalarBody(*this, getBody(), args, f32);
+}
+
 /// The type of one row of `type` for a row op whose rows have the dimension `last`.
 static RankedTensorType rowType(RankedTensorType type, bool whole) {
   int64_t size = whole ? type.getShape().back() : 1;

@@ -56,6 +56,58 @@ def Xf_ContractOp : Xf_Op<"contract", [Pure, SingleBlock]> {
   }];
 }
 
+def Xf_ChooseOp : Xf_Op<"choose", [Pure, SingleBlock]> {
+  let summary = "The best columns of a matrix product, and its log-sum-exp, without the product";
+  let description = [{
+    The vocabulary reduction of a search. Of each row's last position along `axis` (0 or 1 of x [.., .., k]) the region
+    makes logits as that of `xf.contract` does, seen as [.., .., n]. Column n of row b counts as -inf where bit n of
+    forbidden[classes[b]] is set (bit n mod 32 of word n div 32; bits behind the last column are ignored).
+    options = [wanted, sums]. values and tokens hold the `wanted` largest logits above -inf and their columns, largest
+    first, equal ones by ascending column, and behind them -inf and -1. norms is [m, s]: m the largest logit, or NaN if
+    one is +inf or NaN; s = Σ exp(logit - m) where `sums` is not 0, else undefined. Columns are summed in fixed blocks of 128, whose
+    sums are added in order: who computes which columns does not show. A block without an allowed column costs nothing.
+    `parts` is where threads exchange what they found; its contents mean nothing.
+
+    ```mlir
+    %v, %t, %m, %p = xf.choose %x, %w axis 1 forbidden %f by %c options %o extras(%b) maps [[2]] : tensor<?x?x64xf32, #xf.dims<"B", "N", "">>, tensor<256x64xf32>, tensor<?x8xi32, #xf.dims<"C", "">>, tensor<?xi32, #xf.dims<"B">>, tensor<2xi32> extras(tensor<256xf32>) -> tensor<?x4xf32, #xf.dims<"B", "">>, tensor<?x4xi32, #xf.dims<"B", "">>, tensor<?x2xf32, #xf.dims<"B", "">>, tensor<?x288xf32, #xf.dims<"B", "">> {
+    ^bb0(%acc: f32, %bias: f32):
+      %s = arith.addf %acc, %bias : f32
+      xf.yield %s : f32
+    }
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$x, AnyRankedTensor:$weight, AnyRankedTensor:$forbidden, AnyRankedTensor:$classes,
+                       AnyRankedTensor:$options, Variadic<AnyRankedTensor>:$extras, I64Attr:$axis, Xf_IndexMaps:$maps);
+  let results = (outs AnyRankedTensor:$values, AnyRankedTensor:$tokens, AnyRankedTensor:$norms, AnyRankedTensor:$parts);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    $x `,` $weight `axis` $axis `forbidden` $forbidden `by` $classes `options` $options `extras` `(` $extras `)` `maps`
+    custom<IndexMaps>($maps) attr-dict `:` type($x) `,` type($weight) `,` type($forbidden) `,` type($classes) `,`
+    type($options) (`extras` `(` type($extras)^ `)`)? `->` type($values) `,` type($tokens) `,` type($norms) `,` type($parts) $body
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ArrayRef<int64_t> getMap(unsigned i) { return llvm::cast<DenseI64ArrayAttr>(getMaps()[i]).asArrayRef(); }
+    /// The product whose columns are chosen from.
+    RankedTensorType getLogitsType();
+    int64_t getColumns() { return llvm::cast<RankedTensorType>(getWeight().getType()).getDimSize(0); }
+    /// The most columns that can be chosen.
+    int64_t getMost() { return llvm::cast<RankedTensorType>(getValues().getType()).getDimSize(1); }
+
+    /// Columns whose exponentials are summed before others are.
+    static constexpr int64_t kBlock = 128;
+    /// Threads that can share a row.
+    static constexpr int64_t kLists = 32;
+    static int64_t countBlocks(int64_t columns) { return (columns + kBlock - 1) / kBlock; }
+    /// Words of a row of `forbidden`: those of whole blocks.
+    static int64_t countWords(int64_t columns) { return countBlocks(columns) * kBlock / 32; }
+    /// Elements of a row of `parts`: each block's maximum and sum, each thread's list.
+    static int64_t countParts(int64_t columns, int64_t most) {
+      return 2 * ((countBlocks(columns) + 15) / 16 * 16) + 2 * kLists * most;
+    }
+  }];
+}
+
 def Xf_RowOp : Xf_Op<"row", [Pure, SingleBlock]> {
   let summary = "Any mixture of element-wise maths, row statistics and look-ups, in one pass over rows";
   let description = [{

@@ -24,7 +24,7 @@ extern "C" {
 
 #define XF_ABI_MAGIC "XFIMAGE"
 #define XF_ABI_TRAILER_MAGIC "XFTRAIL"
-#define XF_ABI_VERSION 2u
+#define XF_ABI_VERSION 3u
 #define XF_ABI_PAGE 4096u
 #define XF_ABI_MAX_RANK 6
 /* Width of a weight panel and of a block of keys, in columns. */
@@ -185,7 +185,18 @@ typedef struct xf_abi_parameter {
   uint64_t segments;
 } xf_abi_parameter;
 
-/* How entries serve a search; entry numbers are -1 where there is none. */
+/* How entries serve a search; entry numbers are -1 where there is none.
+ *
+ * `choose` is a STEP entry that does as `step` does, but gives of each row's last position what a search needs in place of
+ * the logits. Its inputs are those of `step` in the same order, and behind them
+ *   xf.forbidden i32[C, W]: bit v mod 32 of word v div 32 is set where rows of a class may not choose token v,
+ *   xf.classes   i32[B]: the class of each row, below C,
+ *   xf.options   i32[2]: how many candidates are wanted (1 to K), and whether the sums of exponentials are.
+ * Its outputs are
+ *   xf.values    f32[B, K], xf.tokens i32[B, K]: logits and tokens of the candidates, best first, ties to the lower
+ *                token; -inf and -1 where there are no more,
+ *   xf.norms     f32[B, 2]: the largest logit (NaN if one is +inf or not a number), and the sum of exp(logit - largest).
+ * W is 4 * ceil(vocabulary / 128). */
 typedef struct xf_abi_generate {
   int32_t present; /* 0: the model does not generate */
   int32_t encode, begin, step;
@@ -202,6 +213,8 @@ typedef struct xf_abi_generate {
   int32_t max_length_per_source; /* + max_length_base, both 0: only the limit bounds it */
   /* 1: the sentences in the slots may have been given to BEGIN with different S, each at most the S of the steps. */
   int32_t ragged_source;
+  int32_t choose;         /* the step entry that ends in choosing tokens, or -1 */
+  int32_t reserved;
   int64_t batch, beam, source, target; /* limits */
 } xf_abi_generate;
 

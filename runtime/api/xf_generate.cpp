@@ -1,11 +1,16 @@
 // The C API: searches, on tokens and on text.
 #include "runtime/api/handles.h"
 #include "runtime/text/line_engine.h"
+#include "runtime/text/shortlist_file.h"
 
 #include <algorithm>
 #include <cstring>
 
 using namespace xf::rt;
+
+struct xf_shortlist {
+  std::unique_ptr<const shortlist> impl;
+};
 
 struct xf_lines {
   std::vector<line_result> results;
@@ -31,6 +36,7 @@ search_options options_of(const xf_generate_options *given) {
   result.batch = o.batch;
   result.scores = o.scores != 0;
   result.suppress = {o.suppress, static_cast<size_t>(o.suppress_count)};
+  result.allowed = o.shortlist ? o.shortlist->impl.get() : nullptr;
   return result;
 }
 
@@ -72,8 +78,18 @@ private:
 } // namespace
 
 void xf_generate_options_init(xf_generate_options *options) {
-  *options = {sizeof(*options), 1, 1, -1, -1, 0, 1, 1.0, nullptr, 0};
+  *options = {sizeof(*options), 1, 1, -1, -1, 0, 1, 1.0, nullptr, 0, nullptr};
 }
+
+xf_status xf_shortlist_open(const xf_model *m, const char *path, int32_t ids, xf_shortlist **result) {
+  return guard([&] {
+    require(m && path && result, "the model, the path or the shortlist is null");
+    *result = new xf_shortlist{read_shortlist(*m->impl, path, ids != 0)};
+    return XF_OK;
+  });
+}
+
+void xf_shortlist_free(xf_shortlist *list) { delete list; }
 
 xf_status xf_generate(xf_session *s, const int32_t *ids, const int64_t *offsets, int64_t count,
                       const xf_generate_options *options, const xf_hypotheses *results) {

@@ -93,6 +93,36 @@ private:
 
     if (g.begin >= 0)
       check_begin(model_.entries()[g.begin]);
+    require(g.choose >= -1, "the search has no such step entry");
+    if (g.choose >= 0)
+      check_choose(step, logits.dim[2]);
+  }
+
+  void check_choose(const entry_info &step, int64_t vocabulary) const {
+    require(is_entry(generate_.choose, XF_ABI_ENTRY_STEP), "the search has no such step entry");
+    const entry_info &choose = model_.entries()[generate_.choose];
+    size_t given = step.inputs.size();
+    const char *what = "the step that chooses has other arguments than the plain one";
+    require(choose.inputs.size() == given + 3 && choose.outputs.size() == 3, what);
+    for (size_t i = 0; i < given; ++i)
+      require(choose.inputs[i].name == step.inputs[i].name && choose.inputs[i].dtype == step.inputs[i].dtype &&
+                  choose.inputs[i].dim == step.inputs[i].dim,
+              what);
+    const tensor_info &forbidden = choose.inputs[given], &values = choose.outputs[0];
+    int rows = generate_.batch_dim;
+    require(forbidden.name == "xf.forbidden" && forbidden.dim.size() == 2 && forbidden.dimension(0) >= 0 &&
+                forbidden.dim[1] == (vocabulary + 127) / 128 * 4 && has_shape(forbidden, XF_ABI_I32, {forbidden.dimension(0), -1}) &&
+                model_.dims()[forbidden.dimension(0)].max >= 2 * generate_.batch + 1,
+            what);
+    require(choose.inputs[given + 1].name == "xf.classes" && has_shape(choose.inputs[given + 1], XF_ABI_I32, {rows}) &&
+                choose.inputs[given + 2].name == "xf.options" && has_shape(choose.inputs[given + 2], XF_ABI_I32, {-1}) &&
+                choose.inputs[given + 2].dim[0] == 2,
+            what);
+    require(values.name == "xf.values" && has_shape(values, XF_ABI_F32, {rows, -1}) && values.dim[1] >= 2 * generate_.beam &&
+                choose.outputs[1].name == "xf.tokens" && has_shape(choose.outputs[1], XF_ABI_I32, {rows, -1}) &&
+                choose.outputs[1].dim[1] == values.dim[1] && choose.outputs[2].name == "xf.norms" &&
+                has_shape(choose.outputs[2], XF_ABI_F32, {rows, -1}) && choose.outputs[2].dim[1] == 2,
+            what);
   }
 
   bool is_bookkeeping(const tensor_info &tensor) const {

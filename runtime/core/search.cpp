@@ -41,7 +41,16 @@ void searcher::bind(const arena &memory) {
   step_past_ = static_cast<int32_t *>(step_io_[step.find_input("xf.past")]);
   if (int at = step.find_input("xf.slots"); at >= 0)
     step_slots_ = static_cast<int32_t *>(step_io_[at]);
-  logits_ = static_cast<float *>(step_io_[step.inputs.size() + g_.logits_output]);
+  if (layout_.chooses) {
+    auto input = [&](int place) { return step_io_[place]; };
+    auto output = [&](int place) { return step_io_[step.inputs.size() + place]; };
+    const choice_places &at = layout_.choice;
+    choice_ = {static_cast<uint32_t *>(input(at.forbidden)), static_cast<int32_t *>(input(at.classes)),
+               static_cast<int32_t *>(input(at.options)),    static_cast<const float *>(output(at.values)),
+               static_cast<const int32_t *>(output(at.tokens)), static_cast<const float *>(output(at.norms))};
+  } else {
+    logits_ = static_cast<float *>(step_io_[step.inputs.size() + g_.logits_output]);
+  }
   for (const source_tensor &tensor : layout_.source_tensors)
     source_pointers_.push_back(memory.at(tensor.offset));
   given_inputs_.resize(layout_.source.inputs.size() + 1);
@@ -74,6 +83,10 @@ void searcher::check(const search_options &o) const {
          o.max_length);
   if (!(o.length_penalty >= -100.0 && o.length_penalty <= 100.0))
     fail(status::invalid_argument, "the length penalty must be between -100 and 100, not %g", o.length_penalty);
+  if (o.allowed && !layout_.chooses)
+    fail(status::unsupported, "the model's logits are no matrix product: it cannot be searched with a shortlist");
+  if (o.allowed && (layout_.source_tokens < 0 || o.allowed->target() != layout_.vocabulary))
+    fail(status::invalid_argument, "the shortlist is for another model");
   for (int32_t token : o.suppress)
     if (token < 0 || token >= layout_.vocabulary)
       refuse("a suppressed token", token, 0, layout_.vocabulary - 1);
@@ -127,6 +140,7 @@ void searcher::generate(const token_rows &rows, const search_options &options, s
   fp_scope control_word;
   options_ = &options;
   sink_ = &sink;
+  forbid_tokens();
   batch_ = options.batch ? options.batch : static_cast<int32_t>(layout_.batch);
   for (int64_t first = 0; first < rows.count; first += layout_.window) {
     begin_window(rows, first, std::min(layout_.window, rows.count - first),

@@ -6,6 +6,7 @@
 #include "runtime/core/binding.h"
 #include "runtime/core/grouping.h"
 #include "runtime/core/search_layout.h"
+#include "runtime/core/shortlist.h"
 
 #include <cstdint>
 #include <functional>
@@ -24,6 +25,7 @@ struct search_options {
   int32_t batch = 0; // sentences at once; 0: the model's limit
   bool scores = true;
   std::span<const int32_t> suppress;
+  const shortlist *allowed = nullptr; // what sentences may be translated with; null: everything
 };
 
 // Sentence i is ids[offsets[i]] to ids[offsets[i + 1]].
@@ -98,12 +100,20 @@ private:
   const char *refuse(std::span<const int32_t> ids);
   void start_waiting(const token_rows &rows);
   bool may_join(int64_t length) const;
-  void open_slot(int32_t number, int64_t sentence, std::span<const int32_t> ids, int64_t own_length);
+  void open_slot(int32_t number, int64_t sentence, std::span<const int32_t> source, std::span<const int32_t> prompt,
+                 int64_t own_length);
   void run_source(int64_t sentences, int64_t length, bool given);
   void run_to_the_end(const token_rows *rows);
   void step();
   void reduce_rows();
   void suppress(float *logits, const slot &s, int32_t produced) const;
+  // The same where the step itself chooses.
+  void forbid_tokens();
+  void forbid_tokens(int32_t number, std::span<const int32_t> source);
+  void forbid(int32_t kind, std::span<const int32_t> tokens);
+  uint32_t *forbidden(int32_t kind) { return choice_.forbidden + kind * layout_.words; }
+  void ask_for_choices();
+  void take_choices();
   void advance_slots();
   void plan_moves();
   void move_rows();
@@ -128,7 +138,8 @@ private:
   candidate *candidates_ = nullptr;
   row_summary *summaries_ = nullptr;
   int32_t *step_tokens_ = nullptr, *step_past_ = nullptr, *step_slots_ = nullptr;
-  float *logits_ = nullptr;
+  float *logits_ = nullptr; // null: the step chooses
+  step_choice choice_ = {};
   std::vector<void *> source_pointers_, given_inputs_, given_pointers_, encode_io_, begin_io_, step_io_;
   std::vector<int64_t> source_dims_, step_dims_;
   std::vector<slot> slots_;

@@ -11,8 +11,11 @@ search_layout::search_layout(const model &m, arena_plan &plan) {
   rows = batch * beam;
   chunk = std::min<int64_t>({m.dims()[g.new_dim].max, kPromptChunk, g.target});
   window = batch * kWindowBatches;
-  step = &m.entries()[g.step];
-  vocabulary = step->outputs[g.logits_output].dim[2];
+  vocabulary = m.entries()[g.step].outputs[g.logits_output].dim[2];
+  chooses = g.choose >= 0;
+  step = &m.entries()[chooses ? g.choose : g.step];
+  if (chooses)
+    find_choice();
 
   if (g.encode >= 0)
     add_source(m, plan, m.entries()[g.encode], encode);
@@ -46,6 +49,14 @@ search_layout::search_layout(const model &m, arena_plan &plan) {
   summaries = plan.add(rows, sizeof(row_summary));
   tokens = plan.add(g.target + 1, sizeof(int32_t));
   started = plan.add(batch, sizeof(int32_t));
+}
+
+void search_layout::find_choice() {
+  choice = {step->find_input("xf.forbidden"), step->find_input("xf.classes"), step->find_input("xf.options"),
+            step->find_output("xf.values"),   step->find_output("xf.tokens"), step->find_output("xf.norms")};
+  classes_dim = step->inputs[choice.forbidden].dimension(0);
+  words = step->inputs[choice.forbidden].dim[1];
+  most = step->outputs[choice.values].dim[1];
 }
 
 void search_layout::add_source(const model &m, arena_plan &plan, const entry_info &entry, source_call &call) {

@@ -29,6 +29,21 @@ struct source_call {
   std::vector<int> arguments;
 };
 
+// Places of what a step that chooses takes and gives beside the plain step's arguments, among its inputs and outputs.
+struct choice_places {
+  int forbidden, classes, options, values, tokens, norms;
+};
+
+// The same bound to memory. A row's class says which tokens are forbidden to it.
+struct step_choice {
+  uint32_t *forbidden; // [classes][words], a bit for each token
+  int32_t *classes;    // [rows]
+  int32_t *options;    // how many candidates, whether sums of exponentials
+  const float *values; // [rows][most], and so on
+  const int32_t *tokens;
+  const float *norms;
+};
+
 struct row_move {
   int32_t from, to;
   int64_t positions;
@@ -44,7 +59,11 @@ struct search_layout {
   int source_tokens = -1;       // index in `source_tensors` of the input that token rows fill
   std::string other_input;      // an input of the source that is not tokens, if there is one
   source_call encode, begin;
-  const entry_info *step;
+  const entry_info *step;       // the one that chooses, if there is one
+  bool chooses = false;
+  choice_places choice = {};
+  int classes_dim = -1;
+  int64_t words = 0, most = 0;  // of a class of forbidden tokens; candidates of a row
   std::vector<uint64_t> step_tensors; // offsets of its inputs, then its outputs
 
   std::vector<beam_search> beams; // of each slot
@@ -63,6 +82,7 @@ struct search_layout {
   int64_t prefix_capacity;
 
 private:
+  void find_choice();
   void add_source(const model &m, arena_plan &plan, const entry_info &entry, source_call &call);
   void find_source_inputs(const model &m);
 };

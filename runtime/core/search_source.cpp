@@ -47,7 +47,8 @@ void searcher::start_waiting(const token_rows &rows) {
     std::span<const int32_t> ids = sentence_ids(rows, sentence);
     started_[i] = number;
     groups_.lengths()[i] = static_cast<int32_t>(ids.size());
-    open_slot(number, sentence, source ? std::span<const int32_t>() : ids, own_length(ids));
+    std::span<const int32_t> none;
+    open_slot(number, sentence, source ? ids : none, source ? none : ids, own_length(ids));
   }
   int64_t first = next_waiting_;
   next_waiting_ += sentences;
@@ -121,7 +122,8 @@ void searcher::fill_tokens(const token_rows &rows, std::span<const int32_t> grou
   }
 }
 
-void searcher::open_slot(int32_t number, int64_t sentence, std::span<const int32_t> prompt, int64_t own_length) {
+void searcher::open_slot(int32_t number, int64_t sentence, std::span<const int32_t> source, std::span<const int32_t> prompt,
+                         int64_t own_length) {
   slot &s = slots_[number];
   s = {};
   s.sentence = sentence;
@@ -140,6 +142,7 @@ void searcher::open_slot(int32_t number, int64_t sentence, std::span<const int32
   length = std::clamp<int64_t>(length, 1, room);
   int32_t shortest = options_->min_length >= 0 ? options_->min_length : g_.min_length;
   s.min_length = static_cast<int32_t>(std::min<int64_t>(shortest, length));
+  forbid_tokens(number, source);
   layout_.beams[number].start(options_->beam, static_cast<int32_t>(length), g_.end);
 
   beam_rows_[number * layout_.beam] = rows_;
@@ -190,6 +193,7 @@ void searcher::generate_bound(const search_options &options, search_sink &sink) 
   fp_scope control_word;
   options_ = &options;
   sink_ = &sink;
+  forbid_tokens();
   waiting_ = next_waiting_ = 0;
   rows_ = active_ = 0;
   int64_t sentences = source_dims_[g_.batch_dim];
@@ -199,16 +203,22 @@ void searcher::generate_bound(const search_options &options, search_sink &sink) 
     s.sentence = -1;
   for (int32_t b = 0; b < sentences; ++b) {
     int64_t own = source_length_;
-    if (layout_.source_tokens >= 0 && g_.pad >= 0) {
+    std::span<const int32_t> source;
+    if (layout_.source_tokens >= 0) {
       auto *tokens = static_cast<const int32_t *>(given_pointers_[layout_.source_tokens]);
       auto at = [&](int64_t i) { return tokens[g_.sequence_first ? i * sentences + b : b * source_length_ + i]; };
-      while (own > 0 && at(own - 1) == g_.pad)
+      while (g_.pad >= 0 && own > 0 && at(own - 1) == g_.pad)
         --own;
       if (own == 0)
         fail(status::invalid_argument, "sentence %d has nothing but padding", b);
+      // The place of tokens that are not given is free.
+      auto *copy = static_cast<int32_t *>(source_pointers_[layout_.source_tokens]);
+      for (int64_t i = 0; i < own; ++i)
+        copy[i] = at(i);
+      source = {copy, static_cast<size_t>(own)};
     }
     slots_argument_[b] = b;
-    open_slot(b, b, {}, own);
+    open_slot(b, b, source, {}, own);
   }
   run_source(sentences, source_length_, true);
   run_to_the_end(nullptr);

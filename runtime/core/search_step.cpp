@@ -56,8 +56,6 @@ void searcher::step() {
   if (g_.target_dim >= 0)
     step_dims_[g_.target_dim] = longest;
   step_dims_[g_.new_dim] = new_;
-  session_.call(*layout_.step, step_dims_.data(), step_io_.data());
-
   for (int32_t number = 0; number < batch_; ++number) {
     slot &s = slots_[number];
     if (s.sentence < 0)
@@ -67,7 +65,13 @@ void searcher::step() {
       s.prefix_used += static_cast<int32_t>(new_);
     s.due = s.prefix_used == s.prefix_length;
   }
-  reduce_rows();
+  if (layout_.chooses)
+    ask_for_choices();
+  session_.call(*layout_.step, step_dims_.data(), step_io_.data());
+  if (layout_.chooses)
+    take_choices();
+  else
+    reduce_rows();
   advance_slots();
   plan_moves();
   move_rows();
@@ -127,6 +131,7 @@ void searcher::close_slot(int32_t number) {
   int64_t sentence = s.sentence;
   s.sentence = -1;
   --active_;
+  forbid_tokens(number, {});
   if (s.failed) {
     sink_->sentence_failed(sentence, "the model gave scores that are infinite or not numbers");
     return;

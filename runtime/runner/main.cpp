@@ -5,6 +5,7 @@
 #include "runtime/runner/filter.h"
 #include "runtime/runner/options.h"
 #include "runtime/runner/output.h"
+#include "runtime/text/shortlist_file.h"
 
 #include <csignal>
 #include <cstdio>
@@ -35,6 +36,10 @@ int run(const char *program, int argc, char **argv) {
     out.close();
     return 0;
   }
+  std::unique_ptr<const shortlist> allowed;
+  if (!options.shortlist.empty())
+    allowed = read_shortlist(*m, options.shortlist, options.ids);
+  options.search.allowed = allowed.get();
   session s(m, options.session);
   return run_filter(program, s, options) ? 0 : 1;
 }

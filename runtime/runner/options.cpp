@@ -68,6 +68,7 @@ std::vector<option> table(run_options &o) {
            v.remove_prefix(comma == std::string_view::npos ? v.size() : comma + 1);
          }
        }},
+      {"--shortlist", true, true, [&o](std::string_view v) { o.shortlist = v; }},
       {"--scores", false, true, [&o](std::string_view) { o.numbered = true; }},
       {"--ids", false, false, [&o](std::string_view) { o.ids = true; }},
       {"--json", false, false, [&o](std::string_view) { o.json = true; }},
@@ -159,7 +160,9 @@ std::string help_text(const char *program, const model &m) {
            "  --length-penalty A   score = (sum of log p) / (tokens, the end included)^A (default 1)\n"
            "  --min-length N       at least N tokens before the end (default %d)\n"
            "  --max-length N       at most N tokens (at most %lld)\n"
-           "  --suppress ID,...    never choose these tokens\n",
+           "  --suppress ID,...    never choose these tokens\n"
+           "  --shortlist FILE     lines of source<TAB>target target ...: choose only targets of a line's source tokens, of\n"
+           "                       lines with nothing before the tab, and the end\n",
            g.min_length, static_cast<long long>(g.target));
   }
   append(text, "  --ids                read and write token ids (the default without a vocabulary)\n"

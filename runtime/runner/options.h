@@ -20,6 +20,7 @@ struct run_options {
   bool limits = false;
   bool help = false;
   bool version = false;
+  std::string shortlist; // the file's name
   std::string file = "-";
 };
 

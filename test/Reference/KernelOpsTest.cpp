@@ -55,6 +55,32 @@ TEST_F(KernelOpsTest, RowNormalisesAndLooksUp) {
   expectNear(results["sum"], {4, 8});
 }
 
+TEST_F(KernelOpsTest, ChooseTakesTheBestOfWhatIsAllowed) {
+  parameters.values = {{"w", {1, 2, 3, 4, 4, -1, 0, 0, 0, 0}}};
+  loadEntry(R"(%x: tensor<?x?x2xf32, #xf.dims<"N", "B", "">> {xf.name = "x"}, %f: tensor<?x4xi32, #xf.dims<"C", "">> {xf.name = "f"},
+               %c: tensor<?xi32, #xf.dims<"B">> {xf.name = "c"}, %o: tensor<2xi32> {xf.name = "o"})",
+            R"(tensor<?x4xf32, #xf.dims<"B", "">> {xf.name = "values"}, tensor<?x4xi32, #xf.dims<"B", "">> {xf.name = "tokens"},
+               tensor<?x2xf32, #xf.dims<"B", "">> {xf.name = "norms"})",
+            R"(%w = xf.param @w : tensor<5x2xf32>
+               %v, %t, %m, %p = xf.choose %x, %w axis 0 forbidden %f by %c options %o extras() maps [] :
+                   tensor<?x?x2xf32, #xf.dims<"N", "B", "">>, tensor<5x2xf32>, tensor<?x4xi32, #xf.dims<"C", "">>,
+                   tensor<?xi32, #xf.dims<"B">>, tensor<2xi32> -> tensor<?x4xf32, #xf.dims<"B", "">>,
+                   tensor<?x4xi32, #xf.dims<"B", "">>, tensor<?x2xf32, #xf.dims<"B", "">>, tensor<?x288xf32, #xf.dims<"B", "">> {
+               ^bb0(%acc: f32):
+                 xf.yield %acc : f32
+               }
+               xf.return %v, %t, %m : tensor<?x4xf32, #xf.dims<"B", "">>, tensor<?x4xi32, #xf.dims<"B", "">>, tensor<?x2xf32, #xf.dims<"B", "">>)",
+            R"(xf.parameter @w : tensor<5x2xf32> path "w")");
+  // Of two positions the last: (1, 0) and (0, 0), whose logits are 1, 3, 4, 0, 0 and all 0. The second row may not have 1 and 2.
+  auto results = run({{"x", floats({2, 2, 2}, {9, 9, 9, 9, 1, 0, 0, 0})}, {"f", ints({2, 4}, {0, 0, 0, 0, 6, 0, 0, 0})},
+                      {"c", ints({2}, {0, 1})}, {"o", ints({2}, {3, 1})}});
+  EXPECT_EQ(results["tokens"].ints, (std::vector<int64_t>{2, 1, 0, -1, 0, 3, 4, -1}));
+  std::vector<double> values = results["values"].floats, norms = results["norms"].floats;
+  EXPECT_EQ(std::vector<double>(values.begin(), values.begin() + 3), (std::vector<double>{4, 3, 1}));
+  EXPECT_EQ(values[3], -INFINITY);
+  expectNear(results["norms"], {4, 1 + std::exp(-1.0) + std::exp(-3.0) + 2 * std::exp(-4.0), 0, 3});
+}
+
 TEST_F(KernelOpsTest, PackChangesNothing) {
   loadEntry(R"(%x: tensor<1x2x3x4xf32> {xf.name = "x"})", R"(tensor<1x2x3x4xf32> {xf.name = "y"})",
             R"(%y = xf.pack keys %x : tensor<1x2x3x4xf32>

@@ -19,6 +19,10 @@ SAMPLE_INLINE float quotient(int32_t x, int32_t y) {
   __asm__("" : "+r"(y)); /* keeps the compiler from making a constant in memory */
   return (float)x / (float)y;
 }
+SAMPLE_INLINE double number(int64_t x) {
+  __asm__("" : "+r"(x)); /* the same */
+  return (double)x;
+}
 SAMPLE_INLINE void arrive(const xf_abi_context *c) {
   if (c->barrier)
     c->barrier(c);
@@ -69,10 +73,17 @@ SAMPLE_CODE void sample_logits(const xf_abi_context *c, const xf_abi_view *views
     logits[v] = quotient(sample_score(state[0], state[1], state[2], v), 8);
 }
 
-/* step(tokens, xf.past[, xf.slots]) -> logits */
-SAMPLE_INLINE void step(const xf_abi_context *c, int sequence_first, int source) {
-  const int32_t *tokens = c->io[0], *past = c->io[1], *slots = source ? c->io[2] : 0;
+/* The logits of a row and position: in the step's output, or of the last position alone, in the workspace. */
+SAMPLE_INLINE float *logits_at(const xf_abi_context *c, int sequence_first, int source, int chooses, int64_t b, int64_t n) {
+  if (chooses)
+    return (float *)c->workspace + SAMPLE_VOCABULARY * b;
   float *logits = c->io[source ? 3 : 2];
+  return logits + SAMPLE_VOCABULARY * (sequence_first ? n * c->dims[B] + b : b * c->dims[N] + n);
+}
+
+/* The new positions of all rows. */
+SAMPLE_INLINE void step(const xf_abi_context *c, int sequence_first, int source, int chooses) {
+  const int32_t *tokens = c->io[0], *past = c->io[1], *slots = source ? c->io[2] : 0;
   int64_t rows = c->dims[B], positions = c->dims[N];
   for (int64_t n = 0; n < positions; ++n) {
     for (int64_t b = c->thread; b < rows; b += c->threads) {
@@ -94,15 +105,57 @@ SAMPLE_INLINE void step(const xf_abi_context *c, int sequence_first, int source)
       }
       xf_abi_view views[2];
       views[0].data = numbers;
-      views[1].data = logits + SAMPLE_VOCABULARY * (sequence_first ? n * rows + b : b * positions + n);
+      views[1].data = logits_at(c, sequence_first, source, chooses, b, n);
       ((xf_abi_kernel_fn)c->kernels[0])(c, views);
     }
     arrive(c);
   }
 }
-SAMPLE_CODE void sample_step(const xf_abi_context *c) { step(c, 0, 1); }
-SAMPLE_CODE void sample_step_first(const xf_abi_context *c) { step(c, 1, 1); }
-SAMPLE_CODE void sample_step_alone(const xf_abi_context *c) { step(c, 0, 0); }
+/* step(tokens, xf.past[, xf.slots]) -> logits */
+SAMPLE_CODE void sample_step(const xf_abi_context *c) { step(c, 0, 1, 0); }
+SAMPLE_CODE void sample_step_first(const xf_abi_context *c) { step(c, 1, 1, 0); }
+SAMPLE_CODE void sample_step_alone(const xf_abi_context *c) { step(c, 0, 0, 0); }
+
+/* choose(.., xf.forbidden, xf.classes, xf.options) -> xf.values, xf.tokens, xf.norms */
+SAMPLE_INLINE void choose(const xf_abi_context *c, int sequence_first, int source) {
+  step(c, sequence_first, source, 1);
+  void *const *io = c->io + (source ? 3 : 2);
+  const int32_t *classes = io[1], *options = io[2];
+  const double eighth = number(8824969025845955) / number(10000000000000000); /* e^(-1/8) */
+  const float none = (float)(number(-1) / number(0));
+  for (int64_t b = c->thread; b < c->dims[B]; b += c->threads) {
+    const uint32_t *forbidden = (const uint32_t *)io[0] + 4 * classes[b];
+    const float *logits = logits_at(c, sequence_first, source, 1, b, 0);
+    float *values = (float *)io[3] + SAMPLE_MOST * b, *norms = (float *)io[5] + 2 * b;
+    int32_t *tokens = (int32_t *)io[4] + SAMPLE_MOST * b;
+    uint32_t taken = forbidden[0];
+    double sum = 0;
+    for (int32_t i = 0; i < SAMPLE_VOCABULARY || i < SAMPLE_MOST; ++i) {
+      int32_t best = -1;
+      for (int32_t v = 0; v < SAMPLE_VOCABULARY; ++v)
+        if (!(taken >> v & 1) && (best < 0 || logits[v] > logits[best]))
+          best = v;
+      float value = best < 0 ? none : logits[best];
+      if (i == 0)
+        norms[0] = value;
+      if (best >= 0) {
+        taken |= 1u << best;
+        double power = number(1);
+        for (int32_t eighths = (int32_t)((norms[0] - value) * (float)number(8)); eighths > 0; --eighths)
+          power *= eighth;
+        sum += power;
+      }
+      if (i < SAMPLE_MOST) {
+        values[i] = i < options[0] ? value : none;
+        tokens[i] = i < options[0] ? best : -1;
+      }
+    }
+    norms[1] = (float)sum;
+  }
+}
+SAMPLE_CODE void sample_choose(const xf_abi_context *c) { choose(c, 0, 1); }
+SAMPLE_CODE void sample_choose_first(const xf_abi_context *c) { choose(c, 1, 1); }
+SAMPLE_CODE void sample_choose_alone(const xf_abi_context *c) { choose(c, 0, 0); }
 
 /* tag(src) -> labels: one row for each token, of the token alone */
 SAMPLE_CODE void sample_tag(const xf_abi_context *c) {

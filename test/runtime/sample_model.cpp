@@ -13,6 +13,8 @@ extern const uint8_t __start_xf_sample_code[], __stop_xf_sample_code[];
 void sample_encode(const xf_abi_context *), sample_encode_first(const xf_abi_context *);
 void sample_begin(const xf_abi_context *), sample_begin_first(const xf_abi_context *);
 void sample_step(const xf_abi_context *), sample_step_first(const xf_abi_context *);
+void sample_choose(const xf_abi_context *), sample_choose_first(const xf_abi_context *);
+void sample_choose_alone(const xf_abi_context *);
 void sample_step_alone(const xf_abi_context *), sample_tag(const xf_abi_context *);
 void sample_pool(const xf_abi_context *), sample_which(const xf_abi_context *);
 void sample_logits(const xf_abi_context *, const xf_abi_view *);
@@ -30,7 +32,7 @@ template <typename F> uint64_t code_offset(F *function) {
   return reinterpret_cast<uintptr_t>(function) - reinterpret_cast<uintptr_t>(__start_xf_sample_code);
 }
 
-enum dimension { B, S, T, N };
+enum dimension { B, S, T, N, C };
 constexpr int64_t dim(int number) { return -(number + 1); }
 
 class builder {
@@ -46,7 +48,7 @@ public:
     int64_t outer = first ? dim(S) : dim(B), inner = first ? dim(B) : dim(S);
     xf_abi_generate &g = image_.generate;
     g = {};
-    g.encode = g.begin = g.step = g.start = g.end = g.pad = -1;
+    g.encode = g.begin = g.step = g.choose = g.start = g.end = g.pad = -1;
     g.batch_dim = B, g.source_dim = S, g.target_dim = T, g.new_dim = N;
     g.batch = kBatch, g.beam = kBeam, g.source = kSource, g.target = kTarget;
     g.sequence_first = first;
@@ -140,6 +142,7 @@ private:
     if (!source) {
       g.source_dim = -1;
       g.step = add_entry("step", XF_ABI_ENTRY_STEP, code_offset(sample_step_alone), {tokens, past}, {logits});
+      add_choice(code_offset(sample_choose_alone), {tokens, past});
       return;
     }
     g.encode = add_entry("encode", XF_ABI_ENTRY_FULL, code_offset(first ? sample_encode_first : sample_encode), {src},
@@ -148,6 +151,20 @@ private:
                         {memory, slots}, {});
     g.step = add_entry("step", XF_ABI_ENTRY_STEP, code_offset(first ? sample_step_first : sample_step),
                        {tokens, past, slots}, {logits});
+    add_choice(code_offset(first ? sample_choose_first : sample_choose), {tokens, past, slots});
+  }
+
+  // The step again, but it ends in choosing tokens.
+  void add_choice(uint64_t code, std::vector<xf_abi_tensor> inputs) {
+    if (!o_.chooses)
+      return;
+    inputs.push_back(tensor("xf.forbidden", XF_ABI_I32, {dim(C), 4}));
+    inputs.push_back(tensor("xf.classes", XF_ABI_I32, {dim(B)}));
+    inputs.push_back(tensor("xf.options", XF_ABI_I32, {2}));
+    image_.generate.choose = add_entry("choose", XF_ABI_ENTRY_STEP, code, inputs,
+                                       {tensor("xf.values", XF_ABI_F32, {dim(B), SAMPLE_MOST}),
+                                        tensor("xf.tokens", XF_ABI_I32, {dim(B), SAMPLE_MOST}),
+                                        tensor("xf.norms", XF_ABI_F32, {dim(B), 2})});
   }
 
   void add_text() {
@@ -187,6 +204,8 @@ private:
     image_.ir = text("module {}");
     std::vector<xf_abi_dim> dims = {
         {text("B"), kBatch}, {text("S"), kSource}, {text("T"), kTarget}, {text("N"), kTarget}};
+    if (o_.chooses)
+      dims.push_back({text("C"), kClasses});
     image_.dims = table(dims);
     image_.tensors = table(tensors_);
     image_.entries = table(entries_);

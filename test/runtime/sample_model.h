@@ -39,6 +39,7 @@ enum class kind {
 
 struct options {
   kind model = kind::translator;
+  bool chooses = false; // has a step that ends in choosing tokens
   int32_t pad = 0; // -1: the model has no padding token
   int32_t end = 2;
   uint32_t split = XF_ABI_WORDS;
@@ -48,7 +49,7 @@ struct options {
   int32_t max_length_per_source = 2, max_length_base = 3, min_length = 0;
 };
 
-constexpr int64_t kBatch = 4, kBeam = 4, kSource = 12, kTarget = 40, kSourceBound = 30;
+constexpr int64_t kBatch = 4, kBeam = 4, kSource = 12, kTarget = 40, kSourceBound = 30, kClasses = 9;
 
 std::vector<uint8_t> build(const options &o);
 // A program or library: the ELF file, padding, the image, the trailer.

@@ -1,4 +1,5 @@
-// Search against the reference, for every setting, and the same bits whatever the batch and the threads.
+// Search against the reference, for every setting, and the same bits whatever the batch and the threads; with a step that
+// gives logits, and with one that chooses.
 #include "runtime/include/xf/xf.h"
 #include "test/runtime/sample_model.h"
 #include "test/runtime/sample_reference.h"
@@ -8,6 +9,9 @@
 #include <cstdlib>
 #include <memory>
 #include <random>
+#include <set>
+
+#include <unistd.h>
 
 namespace {
 
@@ -99,9 +103,18 @@ void expect_same(const std::vector<sample::found> &got, const std::vector<sample
   }
 }
 
-TEST(search, agrees_with_the_reference) {
+class search : public testing::TestWithParam<bool> {
+protected:
+  static sample::options plain() {
+    sample::options o;
+    o.chooses = GetParam();
+    return o;
+  }
+};
+
+TEST_P(search, agrees_with_the_reference) {
   for (bool first : {false, true}) {
-    sample::options model;
+    sample::options model = plain();
     model.model = first ? sample::kind::sequence_first : sample::kind::translator;
     machine m(model);
     std::vector<tokens> sources = random_sources(1, 60, true);
@@ -135,8 +148,8 @@ TEST(search, agrees_with_the_reference) {
   }
 }
 
-TEST(search, gives_the_same_bits_in_any_company) {
-  sample::options model;
+TEST_P(search, gives_the_same_bits_in_any_company) {
+  sample::options model = plain();
   std::vector<tokens> sources = random_sources(2, 50, true);
   xf_generate_options options = defaults();
   options.beam = options.n_best = 3;
@@ -159,8 +172,8 @@ TEST(search, gives_the_same_bits_in_any_company) {
   }
 }
 
-TEST(search, without_padding_batches_equal_lengths_only) {
-  sample::options model;
+TEST_P(search, without_padding_batches_equal_lengths_only) {
+  sample::options model = plain();
   model.pad = -1;
   machine m(model);
   std::vector<tokens> sources = random_sources(3, 40);
@@ -173,8 +186,8 @@ TEST(search, without_padding_batches_equal_lengths_only) {
   }
 }
 
-TEST(search, measures_the_longest_result_without_padding) {
-  sample::options model;
+TEST_P(search, measures_the_longest_result_without_padding) {
+  sample::options model = plain();
   model.end = -1;
   machine m(model);
   outcome got = generate(m.session, {{5, 6, 7, 0, 0, 0}, {5, 6, 7}}, defaults());
@@ -182,8 +195,8 @@ TEST(search, measures_the_longest_result_without_padding) {
   EXPECT_EQ(got.sentences[0][0].ids, got.sentences[1][0].ids);
 }
 
-TEST(search, fills_the_target_limit_where_the_model_gives_none) {
-  sample::options model;
+TEST_P(search, fills_the_target_limit_where_the_model_gives_none) {
+  sample::options model = plain();
   model.end = -1;
   model.max_length_per_source = model.max_length_base = 0;
   machine m(model);
@@ -194,8 +207,8 @@ TEST(search, fills_the_target_limit_where_the_model_gives_none) {
   EXPECT_EQ(generate(c.session, {{5, 6, 7}}, defaults()).sentences[0][0].ids.size(), size_t(sample::kTarget) - 3);
 }
 
-TEST(search, continues_prompts_of_any_length_together) {
-  sample::options model;
+TEST_P(search, continues_prompts_of_any_length_together) {
+  sample::options model = plain();
   model.model = sample::kind::continuer;
   model.max_length_per_source = 0;
   model.max_length_base = 9;
@@ -229,8 +242,8 @@ TEST(search, continues_prompts_of_any_length_together) {
   }
 }
 
-TEST(search, takes_the_models_own_inputs) {
-  machine m({});
+TEST_P(search, takes_the_models_own_inputs) {
+  machine m(plain());
   std::vector<int32_t> src = {5, 0, 6, 7, 8, 9, 0, 0}; // padding in the middle and at the end
   xf_tensor input = {"src", XF_I32, 2, {2, 4}, src.data()};
   xf_generate_options options = defaults();
@@ -251,8 +264,8 @@ TEST(search, takes_the_models_own_inputs) {
   EXPECT_STREQ(xf_message(), "entry 'encode' has no input 'source'; it has: src");
 }
 
-TEST(search, refuses_bad_sentences_and_goes_on) {
-  machine m({});
+TEST_P(search, refuses_bad_sentences_and_goes_on) {
+  machine m(plain());
   std::vector<tokens> sources = {{5}, {}, {0, 0}, tokens(13, 5), {30}, {-1}, {6}};
   outcome got = generate(m.session, sources, defaults());
   EXPECT_EQ(got.status, XF_INVALID_ARGUMENT);
@@ -268,8 +281,8 @@ TEST(search, refuses_bad_sentences_and_goes_on) {
   EXPECT_EQ(message({30}), "sentence 0: there is no token 30; the last is 29");
 }
 
-TEST(search, says_when_every_token_is_suppressed) {
-  machine m({});
+TEST_P(search, says_when_every_token_is_suppressed) {
+  machine m(plain());
   std::vector<int32_t> all;
   for (int32_t v = 0; v < SAMPLE_VOCABULARY; ++v)
     all.push_back(v);
@@ -280,8 +293,8 @@ TEST(search, says_when_every_token_is_suppressed) {
   EXPECT_STREQ(xf_message(), "sentence 0: every token is suppressed");
 }
 
-TEST(search, refuses_options_beyond_the_limits) {
-  machine m({});
+TEST_P(search, refuses_options_beyond_the_limits) {
+  machine m(plain());
   auto message = [&](auto &&change) {
     xf_generate_options options = defaults();
     change(options);
@@ -296,5 +309,85 @@ TEST(search, refuses_options_beyond_the_limits) {
   EXPECT_EQ(message([](auto &o) { o.min_length = 5, o.max_length = 4; }),
             "the minimum length 5 is above the maximum length 4");
 }
+
+// A file with `text` in it.
+std::string write_table(const std::string &text) {
+  std::string path = testing::TempDir() + "shortlist-" + std::to_string(getpid());
+  sample::write_file(path, std::vector<uint8_t>(text.begin(), text.end()));
+  return path;
+}
+
+TEST(shortlist, allows_what_the_source_tokens_bring) {
+  sample::options model;
+  model.chooses = true;
+  // Every sentence may end and use 4; token v of the source brings 3 + v mod 7, and odd ones 3 + v mod 5.
+  std::string text = "\t4\r\n\n";
+  auto brings = [](int32_t v) {
+    std::set<int32_t> targets = {3 + v % 7};
+    if (v % 2)
+      targets.insert(3 + v % 5);
+    return targets;
+  };
+  for (int32_t v = sample::kSourceBound - 1; v > 0; --v)
+    for (int32_t target : brings(v))
+      text += std::to_string(v) + "\t" + std::to_string(target) + "\n";
+  std::string path = write_table(text);
+  std::vector<tokens> sources = random_sources(6, 40, true);
+  for (int beam : {1, 3})
+    for (int threads : {1, 3}) {
+      machine m(model, threads);
+      xf_shortlist *list = nullptr;
+      ASSERT_EQ(xf_shortlist_open(m.model, path.c_str(), 1, &list), XF_OK) << xf_message();
+      xf_generate_options options = defaults();
+      options.beam = options.n_best = beam;
+      options.shortlist = list;
+      for (int batch : {0, 1, 3}) {
+        options.batch = batch;
+        outcome got = generate(m.session, sources, options);
+        ASSERT_EQ(got.status, XF_OK) << xf_message();
+        for (size_t i = 0; i < sources.size(); ++i) {
+          sample::search o;
+          o.beam = o.best = beam;
+          o.max_length = static_cast<int>(2 * sources[i].size() + 3);
+          std::set<int32_t> allowed = {SAMPLE_END, 4};
+          for (int32_t v : sources[i])
+            if (v > 0)
+              allowed.merge(brings(v));
+          for (int32_t v = 0; v < SAMPLE_VOCABULARY; ++v)
+            if (!allowed.count(v))
+              o.suppress.insert(v);
+          expect_same(got.sentences[i], sample::run(&sources[i], {SAMPLE_START}, o), i);
+        }
+      }
+      xf_shortlist_free(list);
+    }
+  std::remove(path.c_str());
+}
+
+TEST(shortlist, says_what_is_wrong_with_it) {
+  sample::options model;
+  model.chooses = true;
+  machine m(model);
+  auto message = [&](const xf_model *of, const std::string &text, int32_t ids, xf_status status) {
+    std::string path = write_table(text);
+    xf_shortlist *list = nullptr;
+    EXPECT_EQ(xf_shortlist_open(of, path.c_str(), ids, &list), status);
+    std::remove(path.c_str());
+    std::string said = xf_message();
+    return said.compare(0, path.size(), path) == 0 ? said.substr(path.size()) : said;
+  };
+  EXPECT_EQ(message(m.model, "5\t6\n7 8\n", 1, XF_INVALID_ARGUMENT), ":2: no tab stands between the source token and its targets");
+  EXPECT_EQ(message(m.model, "5\t11\n", 1, XF_INVALID_ARGUMENT), ":1: the model has no target token '11'");
+  EXPECT_EQ(message(m.model, "30\t5\n", 1, XF_INVALID_ARGUMENT), ":1: the model has no source token '30'");
+  EXPECT_EQ(message(m.model, "a\tA Z\n", 0, XF_INVALID_ARGUMENT), ":1: the model has no target token 'Z'");
+  machine plain({});
+  EXPECT_EQ(message(plain.model, "5\t6\n", 1, XF_UNSUPPORTED),
+            "model 'sample' cannot be searched with a shortlist: its logits are no matrix product");
+  xf_shortlist *list = nullptr;
+  EXPECT_EQ(xf_shortlist_open(m.model, "/nowhere/at/all", 1, &list), XF_IO);
+  EXPECT_STREQ(xf_message(), "/nowhere/at/all: No such file or directory");
+}
+
+INSTANTIATE_TEST_SUITE_P(steps, search, testing::Values(false, true));
 
 } // namespace

@@ -15,6 +15,7 @@ LogicalResult emitKernel(ModuleOp module, StringRef name, Operation *op, const K
   LogicalResult emitted =
       llvm::TypeSwitch<Operation *, LogicalResult>(op)
           .Case([&](ContractOp op) { return emitContract(b, op, request); })
+          .Case([&](ChooseOp op) { return emitChoose(b, op, request); })
           .Case([&](RowOp op) { return emitRow(b, op, request); })
           .Case([&](AttendOp op) { return emitAttend(b, op, request); })
           .Case([&](PackOp op) { return emitPack(b, op, request); })
@@ -32,6 +33,7 @@ LogicalResult emitKernel(ModuleOp module, StringRef name, Operation *op, const K
 int64_t kernelScratchBytes(Operation *op, ModuleOp root) {
   return llvm::TypeSwitch<Operation *, int64_t>(op)
       .Case([&](ContractOp op) { return contractScratchBytes(op); })
+      .Case([&](ChooseOp op) { return chooseScratchBytes(op); })
       .Case([&](RowOp op) { return rowScratchBytes(op, root); })
       .Case([&](AttendOp op) { return attendScratchBytes(op, root); })
       .Default(int64_t{0});

@@ -31,10 +31,10 @@ static bool isNative(Isa isa, Factor factor) {
 
 llvm::SmallVector<Isa> kernelIsas(mlir::Operation *op) {
   llvm::SmallVector<Isa> isas{Isa::baseline, Isa::avx2, Isa::avx512};
-  auto contract = llvm::dyn_cast<mlir::xf::ContractOp>(op);
-  if (!contract)
+  if (!llvm::isa<mlir::xf::ContractOp, mlir::xf::ChooseOp>(op))
     return isas;
-  Factor factor = factorOf(llvm::cast<mlir::RankedTensorType>(contract.getX().getType()).getElementType());
+  // Both have the factor first.
+  Factor factor = factorOf(llvm::cast<mlir::RankedTensorType>(op->getOperand(0).getType()).getElementType());
   if (factor == Factor::i8)
     isas.push_back(Isa::avx512_vnni);
   if (factor == Factor::bf16)

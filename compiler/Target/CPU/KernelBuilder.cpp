@@ -54,4 +54,12 @@ std::pair<Value, Value> KernelBuilder::share(Value tasks) {
   return {first, end};
 }
 
+void KernelBuilder::waitForOthers() {
+  ifThen(less(i64(1), threads()), [&] {
+    Value barrier = field(0, offsetof(xf_abi_context, barrier), ptrType());
+    auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(getContext()), {ptrType()});
+    create<LLVM::CallOp>(type, ValueRange{barrier, context()});
+  });
+}
+
 } // namespace xf::cpu

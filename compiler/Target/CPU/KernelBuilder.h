@@ -31,6 +31,8 @@ public:
 
   /// This thread's part [first, second) of `tasks` tasks: contiguous, and the same whenever the numbers are.
   std::pair<Value, Value> share(Value tasks);
+  /// Returns when all threads have come here; what they have written before can be read after.
+  void waitForOthers();
 
 private:
   Value field(unsigned argument, int64_t offset, Type type);

@@ -23,6 +23,7 @@ struct KernelRequest {
 };
 
 mlir::LogicalResult emitContract(KernelBuilder &b, mlir::xf::ContractOp op, const KernelRequest &request);
+mlir::LogicalResult emitChoose(KernelBuilder &b, mlir::xf::ChooseOp op, const KernelRequest &request);
 mlir::LogicalResult emitRow(KernelBuilder &b, mlir::xf::RowOp op, const KernelRequest &request);
 mlir::LogicalResult emitAttend(KernelBuilder &b, mlir::xf::AttendOp op, const KernelRequest &request);
 mlir::LogicalResult emitPack(KernelBuilder &b, mlir::xf::PackOp op, const KernelRequest &request);
@@ -35,6 +36,7 @@ mlir::LogicalResult emitConcat(KernelBuilder &b, mlir::xf::ConcatOp op, const Ke
 
 /// Bytes of scratch that one thread needs; 0 for the kinds without.
 int64_t contractScratchBytes(mlir::xf::ContractOp op);
+int64_t chooseScratchBytes(mlir::xf::ChooseOp op);
 int64_t rowScratchBytes(mlir::xf::RowOp op, mlir::ModuleOp root);
 int64_t attendScratchBytes(mlir::xf::AttendOp op, mlir::ModuleOp root);
 

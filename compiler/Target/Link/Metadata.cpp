@@ -236,6 +236,7 @@ private:
     g.encode = entryNumber(attr, "encode");
     g.begin = entryNumber(attr, "begin");
     g.step = entryNumber(attr, "step");
+    g.choose = entryNumber(attr, "choose");
     auto step = module.lookupSymbol<EntryOp>(attr.getAs<FlatSymbolRefAttr>("step"));
     for (unsigned i = 0; i < step.getArgumentTypes().size(); ++i)
       if (step.getArgName(i) == attr.getAs<StringAttr>("tokens").getValue()) {
@@ -315,7 +316,7 @@ private:
   /// Batch and source of the tokens that a prediction reads, as a search would have them.
   void fillPredictDims(DictionaryAttr attr) {
     auto &g = header.generate;
-    g.encode = g.begin = g.step = g.target_dim = g.new_dim = g.start = g.end = -1;
+    g.encode = g.begin = g.step = g.choose = g.target_dim = g.new_dim = g.start = g.end = -1;
     g.pad = number(attr, "pad", -1);
     g.batch_dim = dim(attr, "batch");
     g.source_dim = dim(attr, "source");

@@ -153,6 +153,14 @@ XF_API xf_status xf_run(xf_session *session, const char *entry, const xf_tensor 
 
 /* --- Generating -------------------------------------------------------------------------------- */
 
+/* A lexical table: what sentences may be translated with, by their source tokens. The file's lines are
+ *   source<TAB>target target ...
+ * (nothing before the tab: allowed for every sentence; the end token always is), in tokens of the model's vocabularies, or
+ * in ids where it has none or `ids` is not 0. For sessions of this model; any number of them may use it at once. */
+typedef struct xf_shortlist xf_shortlist;
+XF_API xf_status xf_shortlist_open(const xf_model *model, const char *path, int32_t ids, xf_shortlist **shortlist);
+XF_API void xf_shortlist_free(xf_shortlist *shortlist);
+
 typedef struct xf_generate_options {
   size_t size;
   int32_t beam;       /* 1: greedy */
@@ -164,6 +172,7 @@ typedef struct xf_generate_options {
   double length_penalty; /* alpha: a result of n tokens scores (sum of log p) / n^alpha */
   const int32_t *suppress; /* tokens never to choose */
   int64_t suppress_count;
+  const xf_shortlist *shortlist; /* null: every token may be chosen */
 } xf_generate_options;
 XF_API void xf_generate_options_init(xf_generate_options *options);
 

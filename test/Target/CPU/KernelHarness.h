@@ -8,6 +8,7 @@
 #include "gtest/gtest.h"
 #include "mlir/Parser/Parser.h"
 
+#include <barrier>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -17,6 +18,7 @@
 #include <random>
 #include <stdexcept>
 #include <sys/mman.h>
+#include <thread>
 #include <vector>
 
 namespace xf::cpu::test {
@@ -73,20 +75,36 @@ public:
 
   /// The threads run one after the other, each with scratch memory of its own, full of NaN.
   void operator()(const std::vector<xf_abi_view> &views, int threads = 1) const {
-    for (int thread = 0; thread < threads; ++thread) {
-      std::vector<float> memory(scratchBytes / 4 + 64, std::numeric_limits<float>::quiet_NaN());
-      auto scratch = (reinterpret_cast<uintptr_t>(memory.data()) + 63) / 64 * 64;
-      xf_abi_context context = {};
-      context.scratch = reinterpret_cast<uint8_t *>(scratch);
-      context.thread = thread;
-      context.threads = threads;
-      function(&context, views.data());
-      for (uintptr_t i = scratch + scratchBytes; i + 4 <= reinterpret_cast<uintptr_t>(memory.data() + memory.size()); i += 4)
-        ASSERT_TRUE(std::isnan(*reinterpret_cast<float *>(i))) << "the kernel writes behind its scratch memory";
-    }
+    for (int thread = 0; thread < threads; ++thread)
+      run(views, thread, threads, nullptr);
+  }
+
+  /// The threads run at the same time, for kernels in which they wait for each other.
+  void together(const std::vector<xf_abi_view> &views, int threads) const {
+    std::barrier<> all(threads);
+    std::vector<std::thread> others;
+    for (int thread = 1; thread < threads; ++thread)
+      others.emplace_back([&, thread] { run(views, thread, threads, &all); });
+    run(views, 0, threads, &all);
+    for (std::thread &other : others)
+      other.join();
   }
 
 private:
+  void run(const std::vector<xf_abi_view> &views, int thread, int threads, std::barrier<> *all) const {
+    std::vector<float> memory(scratchBytes / 4 + 64, std::numeric_limits<float>::quiet_NaN());
+    auto scratch = (reinterpret_cast<uintptr_t>(memory.data()) + 63) / 64 * 64;
+    xf_abi_context context = {};
+    context.scratch = reinterpret_cast<uint8_t *>(scratch);
+    context.thread = thread;
+    context.threads = threads;
+    context.runtime = all;
+    context.barrier = [](const xf_abi_context *c) { static_cast<std::barrier<> *>(c->runtime)->arrive_and_wait(); };
+    function(&context, views.data());
+    for (uintptr_t i = scratch + scratchBytes; i + 4 <= reinterpret_cast<uintptr_t>(memory.data() + memory.size()); i += 4)
+      ASSERT_TRUE(std::isnan(*reinterpret_cast<float *>(i))) << "the kernel writes behind its scratch memory";
+  }
+
   std::shared_ptr<MappedCode> mapped;
   int64_t scratchBytes;
   xf_abi_kernel_fn function;

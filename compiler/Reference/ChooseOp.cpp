@@ -1,0 +1,68 @@
+// The vocabulary reduction, as its definition says it: all logits, then what is best among them.
+#include "compiler/Reference/Machine.h"
+
+#include <cmath>
+
+namespace xf {
+
+template <typename T>
+llvm::Error Machine<T>::exec(mlir::xf::ChooseOp op) {
+  const Array<T> &x = get(op.getX());
+  int64_t columns = op.getColumns(), axis = op.getAxis(), rows = x.shape[1 - axis], positions = x.shape[axis];
+  Array<T> product({x.shape[0], x.shape[1], columns}, x.isFloat), logits({x.shape[0], x.shape[1], columns}, true);
+  multiply(x, get(op.getWeight()), product);
+  const int64_t identity[] = {0, 1, 2};
+  std::vector<const Array<T> *> inputs{&product};
+  std::vector<llvm::ArrayRef<int64_t>> maps{identity};
+  for (auto [i, extra] : llvm::enumerate(op.getExtras())) {
+    inputs.push_back(&get(extra));
+    maps.push_back(op.getMap(i));
+  }
+  Array<T> *result = &logits;
+  if (llvm::Error error = apply(op.getBody().front(), inputs, maps, product.shape, result))
+    return error;
+
+  const Array<T> &forbidden = get(op.getForbidden());
+  const std::vector<int64_t> &classes = get(op.getClasses()).ints, &options = get(op.getOptions()).ints;
+  int64_t most = op.getMost(), wanted = std::min(options[0], most);
+  auto values = std::make_shared<Array<T>>(llvm::ArrayRef<int64_t>{rows, most}, true);
+  auto tokens = std::make_shared<Array<T>>(llvm::ArrayRef<int64_t>{rows, most}, false);
+  auto norms = std::make_shared<Array<T>>(llvm::ArrayRef<int64_t>{rows, 2}, true);
+  auto parts = std::make_shared<Array<T>>(
+      llvm::ArrayRef<int64_t>{rows, mlir::xf::ChooseOp::countParts(columns, most)}, true);
+  for (int64_t row = 0; row < rows; ++row) {
+    if (classes[row] < 0 || classes[row] >= forbidden.shape[0])
+      return makeError("there is no class {} of forbidden columns", classes[row]);
+    T *at = logits.floats.data() + (axis == 1 ? row * positions + positions - 1 : (positions - 1) * rows + row) * columns;
+    const int64_t *words = forbidden.ints.data() + classes[row] * forbidden.shape[1];
+    bool odd = false;
+    std::vector<int64_t> order;
+    for (int64_t n = 0; n < columns; ++n) {
+      if (words[n / 32] >> (n % 32) & 1)
+        at[n] = -T(INFINITY);
+      odd |= !(at[n] <= std::numeric_limits<float>::max());
+      if (at[n] > -T(INFINITY))
+        order.push_back(n);
+    }
+    llvm::stable_sort(order, [&](int64_t a, int64_t b) { return at[a] > at[b]; });
+    T largest = order.empty() ? -T(INFINITY) : at[order.front()], sum = 0;
+    for (int64_t n : order)
+      sum += std::exp(at[n] - largest);
+    norms->floats[2 * row] = odd ? T(NAN) : largest;
+    norms->floats[2 * row + 1] = sum;
+    for (int64_t i = 0; i < most; ++i) {
+      bool there = i < wanted && i < static_cast<int64_t>(order.size());
+      values->floats[row * most + i] = there ? at[order[i]] : -T(INFINITY);
+      tokens->ints[row * most + i] = there ? order[i] : -1;
+    }
+  }
+  for (auto [value, array] : llvm::zip(op.getResults(), std::initializer_list<Ref<T>>{values, tokens, norms, parts}))
+    if (llvm::Error error = define(value, array))
+      return error;
+  return llvm::Error::success();
+}
+
+template class Machine<float>;
+template class Machine<double>;
+
+} // namespace xf

@@ -1,0 +1,23 @@
+// The best few of many numbers, in memory.
+#ifndef XF_COMPILER_TARGET_CPU_CANDIDATELIST_H
+#define XF_COMPILER_TARGET_CPU_CANDIDATELIST_H
+
+#include "compiler/Target/CPU/CodeBuilder.h"
+
+namespace xf::cpu {
+
+/// `wanted` places for a logit (f32) and its token (i32), largest logit first; free places hold -inf and -1.
+struct CandidateList {
+  mlir::Value values, tokens, wanted;
+};
+
+/// Frees `count` places, at least the list's own.
+void clearList(CodeBuilder &b, const CandidateList &list, mlir::Value count);
+/// The logit that another must exceed to get in.
+mlir::Value worstOf(CodeBuilder &b, const CandidateList &list);
+/// Puts a logit in its place if it exceeds the worst one. Of equal ones the first that was offered stays in front.
+void offer(CodeBuilder &b, const CandidateList &list, mlir::Value logit, mlir::Value token);
+
+} // namespace xf::cpu
+
+#endif // XF_COMPILER_TARGET_CPU_CANDIDATELIST_H

@@ -1,0 +1,133 @@
+// A step that ends in choosing tokens: the logits' product becomes the vocabulary reduction.
+//
+// A search needs a few best tokens of each row and the sum of all exponentials. Where the step's logits are a product with
+// its epilogue, a second step entry gives just that, so that no row as wide as the vocabulary is ever stored. What
+// searches may ask for (tokens that are not allowed, how many candidates) are its arguments.
+#include "compiler/Transforms/Passes.h"
+#include "dialect/IR/Xf.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/IRMapping.h"
+
+namespace xf {
+#define GEN_PASS_DEF_XFCHOOSETOKENS
+#include "compiler/Transforms/Passes.h.inc"
+} // namespace xf
+
+using namespace mlir;
+using namespace mlir::xf;
+
+namespace {
+
+class Writer {
+public:
+  Writer(ModuleOp module, DictionaryAttr generate) : module(module), generate(generate), builder(module.getContext()) {}
+
+  /// Adds the entry; does nothing where the logits are no product.
+  void run() {
+    auto name = generate.getAs<FlatSymbolRefAttr>("step");
+    auto step = name ? module.lookupSymbol<EntryOp>(name.getValue()) : EntryOp();
+    if (!step || generate.contains("choose"))
+      return;
+    Value logits = step.getBody().front().getTerminator()->getOperand(0);
+    auto product = logits.getDefiningOp<ContractOp>();
+    if (step.getResultTypes().size() != 1 || !product || !logits.hasOneUse() || !findAxis(product))
+      return;
+    writeEntry(step, product);
+  }
+
+private:
+  /// The axis of the new positions, if the product's rows are those of a search.
+  bool findAxis(ContractOp product) {
+    auto x = cast<RankedTensorType>(product.getX().getType());
+    auto batch = generate.getAs<StringAttr>("batch"), fresh = generate.getAs<StringAttr>("new");
+    if (!batch || !fresh || x.getRank() != 3 || !product.getResult().getType().getElementType().isF32())
+      return false;
+    for (axis = 0; axis < 2; ++axis)
+      if (getDimName(x, axis) == fresh && getDimName(x, 1 - axis) == batch)
+        return true;
+    return false;
+  }
+
+  int64_t numberOf(StringRef member, int64_t otherwise) {
+    auto attr = generate.getAs<IntegerAttr>(member);
+    return attr ? attr.getInt() : otherwise;
+  }
+
+  /// Adds a dimension of classes of rows: one without any allowed token, and two for each sentence.
+  std::string addClasses() {
+    auto bounds = module->getAttrOfType<DictionaryAttr>(kBoundsAttr);
+    std::string name = "C";
+    for (unsigned i = 1; bounds.contains(name); ++i)
+      name = "C" + std::to_string(i);
+    int64_t rows = getBound(module, generate.getAs<StringAttr>("batch").getValue()).value_or(1);
+    int64_t sentences = std::max<int64_t>(1, rows / std::max<int64_t>(1, numberOf("beam", 1)));
+    NamedAttrList list(bounds);
+    list.set(name, builder.getI64IntegerAttr(2 * sentences + 1));
+    module->setAttr(kBoundsAttr, list.getDictionary(module.getContext()));
+    return name;
+  }
+
+  void writeEntry(EntryOp step, ContractOp product) {
+    auto x = cast<RankedTensorType>(product.getX().getType());
+    int64_t columns = cast<RankedTensorType>(product.getWeight().getType()).getDimSize(0);
+    // A beam that ends leaves its place to the next best.
+    int64_t most = 2 * std::max<int64_t>(1, numberOf("beam", 1));
+    StringRef batch = getDimName(x, 1 - axis);
+    std::string classes = addClasses();
+    Type f32 = builder.getF32Type(), i32 = builder.getI32Type();
+    auto rows = [&](int64_t width, Type element) { return makeTensor({ShapedType::kDynamic, width}, {batch, ""}, element); };
+    Type added[] = {makeTensor({ShapedType::kDynamic, ChooseOp::countWords(columns)}, {classes, ""}, i32),
+                    makeTensor({ShapedType::kDynamic}, {batch}, i32), RankedTensorType::get({2}, i32)};
+    Type results[] = {rows(most, f32), rows(most, i32), rows(2, f32)};
+
+    SmallVector<Type> inputs(step.getArgumentTypes());
+    SmallVector<StringRef> names;
+    for (unsigned i = 0; i < inputs.size(); ++i)
+      names.push_back(step.getArgName(i));
+    llvm::append_range(inputs, added);
+    llvm::append_range(names, ArrayRef<StringRef>{"xf.forbidden", "xf.classes", "xf.options"});
+    builder.setInsertionPointAfter(step);
+    auto base = generate.getAs<FlatSymbolRefAttr>("decode");
+    auto entry = EntryOp::create(builder, step.getLoc(), ((base ? base.getValue() : step.getSymName()) + ".choose").str(),
+                                 builder.getFunctionType(inputs, results), names, {"xf.values", "xf.tokens", "xf.norms"},
+                                 EntryKind::step);
+    SymbolTable(module).insert(entry);
+    IRMapping mapping;
+    step.getBody().cloneInto(&entry.getBody(), mapping);
+    Block &body = entry.getBody().front();
+    SmallVector<Value> given;
+    for (Type type : added)
+      given.push_back(body.addArgument(type, step.getLoc()));
+
+    auto copy = cast<ContractOp>(mapping.lookup(product.getResult()).getDefiningOp());
+    builder.setInsertionPoint(copy);
+    auto choose = ChooseOp::create(builder, copy.getLoc(), results[0], results[1], results[2],
+                                   rows(ChooseOp::countParts(columns, most), f32), copy.getX(), copy.getWeight(), given[0],
+                                   given[1], given[2], copy.getExtras(), axis, copy.getMaps());
+    choose.getBody().takeBody(copy.getBody());
+    auto terminator = cast<ReturnOp>(body.getTerminator());
+    builder.setInsertionPoint(terminator);
+    ReturnOp::create(builder, terminator.getLoc(), ValueRange{choose.getValues(), choose.getTokens(), choose.getNorms()});
+    terminator.erase();
+    copy.erase();
+
+    NamedAttrList members(generate);
+    members.set("choose", FlatSymbolRefAttr::get(entry));
+    module->setAttr(kGenerateAttr, members.getDictionary(module.getContext()));
+  }
+
+  ModuleOp module;
+  DictionaryAttr generate;
+  OpBuilder builder;
+  unsigned axis = 0;
+};
+
+struct ChooseTokens : ::xf::impl::XfChooseTokensBase<ChooseTokens> {
+  void runOnOperation() override {
+    if (auto generate = getOperation()->getAttrOfType<DictionaryAttr>(kGenerateAttr))
+      Writer(getOperation(), generate).run();
+  }
+};
+
+} // namespace

@@ -1,0 +1,79 @@
+// What the search asks of a step that chooses tokens itself, and what it takes from it.
+//
+// Rows are told apart by classes of forbidden tokens. Class 0 may choose none: its row still reads its prompt, and when all
+// do, the step leaves the vocabulary out. Then a pair for all sentences, or for each slot where a shortlist allows each
+// sentence tokens of its own: what may be chosen, and that without the end.
+#include "runtime/core/search.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace xf::rt {
+
+void searcher::forbid(int32_t kind, std::span<const int32_t> tokens) {
+  for (int32_t token : tokens)
+    forbidden(kind)[static_cast<size_t>(token) / 32] |= 1u << (token % 32);
+}
+
+void searcher::forbid_tokens() {
+  if (!layout_.chooses)
+    return;
+  std::fill_n(forbidden(0), layout_.words, ~0u);
+  if (options_->allowed) {
+    // Slots that are not in use allow nothing, so that they make the step compute nothing.
+    std::fill_n(forbidden(1), layout_.words * 2 * layout_.batch, ~0u);
+    return;
+  }
+  for (int32_t kind : {1, 2}) {
+    std::fill_n(forbidden(kind), layout_.words, 0u);
+    forbid(kind, options_->suppress);
+  }
+  if (g_.end >= 0)
+    forbid(2, {&g_.end, 1});
+}
+
+void searcher::forbid_tokens(int32_t number, std::span<const int32_t> source) {
+  if (!layout_.chooses || !options_->allowed)
+    return;
+  int32_t kind = 1 + 2 * number;
+  std::fill_n(forbidden(kind), layout_.words, ~0u);
+  if (!source.empty())
+    options_->allowed->allow(source, forbidden(kind));
+  forbid(kind, options_->suppress);
+  std::copy_n(forbidden(kind), layout_.words, forbidden(kind + 1));
+  if (g_.end >= 0)
+    forbid(kind + 1, {&g_.end, 1});
+}
+
+void searcher::ask_for_choices() {
+  int32_t classes = 1;
+  for (int32_t row = 0; row < rows_; ++row) {
+    int32_t number = row_slot_[row];
+    const slot &s = slots_[number];
+    int32_t kind = options_->allowed ? 1 + 2 * number : 1;
+    if (layout_.beams[number].produced() < s.min_length)
+      ++kind;
+    choice_.classes[row] = s.due ? kind : 0;
+    classes = std::max(classes, choice_.classes[row] + 1);
+  }
+  choice_.options[0] = options_->beam == 1 ? 1 : 2 * options_->beam;
+  choice_.options[1] = options_->scores || options_->beam > 1;
+  step_dims_[layout_.classes_dim] = classes;
+}
+
+void searcher::take_choices() {
+  bool sums = choice_.options[1] != 0;
+  for (int32_t row = 0; row < rows_; ++row) {
+    const float *values = choice_.values + row * layout_.most, *norms = choice_.norms + 2 * row;
+    const int32_t *tokens = choice_.tokens + row * layout_.most;
+    candidate *best = candidates_ + row * 2 * layout_.beam;
+    row_summary &summary = summaries_[row];
+    int32_t count = 0;
+    for (; count < choice_.options[0] && tokens[count] >= 0; ++count)
+      best[count] = {values[count], tokens[count]};
+    double normaliser = sums ? static_cast<double>(norms[0]) + std::log(static_cast<double>(norms[1])) : 0.0;
+    summary = {count, !std::isnan(norms[0]), normaliser};
+  }
+}
+
+} // namespace xf::rt

@@ -1,0 +1,116 @@
+#include "runtime/text/shortlist_file.h"
+
+#include "runtime/core/error.h"
+#include "runtime/text/codec.h"
+
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+
+namespace xf::rt {
+
+namespace {
+
+std::string read_text(const std::string &path) {
+  std::FILE *file = std::fopen(path.c_str(), "rb");
+  if (!file)
+    fail(status::io, "%s: %s", path.c_str(), std::strerror(errno));
+  std::string text;
+  char chunk[1 << 16];
+  while (size_t count = std::fread(chunk, 1, sizeof(chunk), file))
+    text.append(chunk, count);
+  bool bad = std::ferror(file) != 0;
+  std::fclose(file);
+  if (bad)
+    fail(status::io, "%s: %s", path.c_str(), std::strerror(errno));
+  return text;
+}
+
+// Source tokens that the model knows: as many as its embedding has rows, or its vocabulary lines.
+int64_t source_size(const model &m, const vocabulary &words) {
+  const xf_abi_generate &g = m.header().generate;
+  int64_t size = static_cast<int64_t>(words.size());
+  for (int32_t entry : {g.encode, g.begin})
+    if (entry >= 0)
+      for (const tensor_info &input : m.entries()[static_cast<size_t>(entry)].inputs)
+        if (input.dtype == XF_ABI_I32)
+          size = std::max(size, input.bound);
+  return size;
+}
+
+class table_reader {
+public:
+  table_reader(const model &m, const std::string &path, bool ids)
+      : path_(path), source_words_(ids ? std::string_view() : m.text(m.header().source_vocabulary)),
+        target_words_(ids ? std::string_view() : m.text(m.header().target_vocabulary)),
+        source_size_(source_size(m, source_words_)),
+        target_size_(m.entries()[static_cast<size_t>(m.header().generate.step)].outputs[static_cast<size_t>(m.header().generate.logits_output)].dim[2]) {}
+
+  std::unique_ptr<shortlist> read(int32_t end) {
+    std::string text = read_text(path_);
+    if (end >= 0)
+      pairs_.push_back({-1, end});
+    for (std::string_view rest = text; !rest.empty();) {
+      size_t length = rest.find('\n');
+      std::string_view line = rest.substr(0, length);
+      rest.remove_prefix(length == std::string_view::npos ? rest.size() : length + 1);
+      if (!line.empty() && line.back() == '\r')
+        line.remove_suffix(1);
+      ++number_;
+      if (!line.empty())
+        add(line);
+    }
+    auto table = std::make_unique<shortlist>(source_size_, target_size_);
+    table->fill(std::move(pairs_));
+    return table;
+  }
+
+private:
+  void add(std::string_view line) {
+    size_t tab = line.find('\t');
+    if (tab == std::string_view::npos)
+      fail(status::invalid_argument, "%s:%lld: no tab stands between the source token and its targets", path_.c_str(), number_);
+    int32_t source = tab == 0 ? -1 : token(line.substr(0, tab), source_words_, source_size_, "source");
+    line.remove_prefix(tab + 1);
+    while (!line.empty()) {
+      size_t length = line.find_first_of(" \t");
+      if (length != 0)
+        pairs_.push_back({source, token(line.substr(0, length), target_words_, target_size_, "target")});
+      line.remove_prefix(length == std::string_view::npos ? line.size() : length + 1);
+    }
+  }
+
+  int32_t token(std::string_view word, const vocabulary &words, int64_t size, const char *side) const {
+    int32_t id = -1;
+    if (words.empty()) {
+      auto [end, problem] = std::from_chars(word.data(), word.data() + word.size(), id);
+      if (problem != std::errc() || end != word.data() + word.size())
+        id = -1;
+    } else {
+      id = words.find(word);
+    }
+    if (id < 0 || id >= size)
+      fail(status::invalid_argument, "%s:%lld: the model has no %s token '%.*s'", path_.c_str(), number_, side,
+           static_cast<int>(std::min<size_t>(word.size(), 60)), word.data());
+    return id;
+  }
+
+  const std::string &path_;
+  vocabulary source_words_, target_words_;
+  int64_t source_size_, target_size_;
+  std::vector<shortlist::pair> pairs_;
+  long long number_ = 0;
+};
+
+} // namespace
+
+std::unique_ptr<shortlist> read_shortlist(const model &m, const std::string &path, bool ids) {
+  const xf_abi_generate &g = m.header().generate;
+  if (!g.present || g.choose < 0 || (g.encode < 0 && g.begin < 0))
+    fail(status::unsupported, "model '%s' cannot be searched with a shortlist%s", m.name().c_str(),
+         !g.present ? "" : g.choose < 0 ? ": its logits are no matrix product" : ": it has no source");
+  return table_reader(m, path, ids).read(g.end);
+}
+
+} // namespace xf::rt

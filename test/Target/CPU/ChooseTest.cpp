@@ -1,0 +1,188 @@
+// The vocabulary reduction: right, the same bits for any number of threads and rows, with columns that are forbidden.
+#include "test/Target/CPU/KernelHarness.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+using namespace xf::cpu;
+using namespace xf::cpu::test;
+using mlir::xf::ChooseOp;
+
+namespace {
+
+constexpr int64_t kMost = 8;
+
+/// Logits x Wᵀ + b of the last of the positions.
+std::string chooseText(int64_t columns, int64_t depth, int64_t axis) {
+  std::string n = std::to_string(columns), k = std::to_string(depth), most = std::to_string(kMost);
+  std::string names = axis == 1 ? "\"B\", \"N\"" : "\"N\", \"B\"";
+  std::string x = "tensor<?x?x" + k + "xf32, #xf.dims<" + names + ", \"\">>", w = "tensor<" + n + "x" + k + "xf32>";
+  std::string rows = ", #xf.dims<\"B\", \"\">>", bias = "tensor<" + n + "xf32>";
+  std::string f = "tensor<?x" + std::to_string(ChooseOp::countWords(columns)) + "xi32, #xf.dims<\"C\", \"\">>";
+  std::string results = "tensor<?x" + most + "xf32" + rows + ", tensor<?x" + most + "xi32" + rows + ", tensor<?x2xf32" + rows;
+  std::string parts = "tensor<?x" + std::to_string(ChooseOp::countParts(columns, kMost)) + "xf32" + rows;
+  return "module attributes {xf.bounds = {B = 512 : i64, N = 8 : i64, C = 8 : i64}} {\n"
+         "xf.parameter @w : " + w + " path \"w\"\nxf.parameter @b : " + bias + " path \"b\"\n"
+         "xf.entry @run(%x: " + x + " {xf.name = \"x\"}, %f: " + f + " {xf.name = \"f\"}, %c: tensor<?xi32, #xf.dims<\"B\">> "
+         "{xf.name = \"c\"}, %o: tensor<2xi32> {xf.name = \"o\"}) {\n"
+         "%w = xf.param @w : " + w + "\n%b = xf.param @b : " + bias + "\n"
+         "%v, %t, %m, %p = xf.choose %x, %w axis " + std::to_string(axis) + " forbidden %f by %c options %o extras(%b) maps [[2]] : " +
+         x + ", " + w + ", " + f + ", tensor<?xi32, #xf.dims<\"B\">>, tensor<2xi32> extras(" + bias + ") -> " + results + ", " +
+         parts + " {\n^bb0(%acc: f32, %bias: f32):\n%s = arith.addf %acc, %bias : f32\nxf.yield %s : f32\n}\nxf.return\n}\n}\n";
+}
+
+struct Choice {
+  std::vector<float> values, norms;
+  std::vector<int32_t> tokens;
+  bool operator==(const Choice &other) const {
+    return values == other.values && tokens == other.tokens && norms == other.norms;
+  }
+};
+
+struct Problem {
+  Problem(int64_t rows, int64_t columns, int64_t depth, int64_t axis, int64_t positions = 3)
+      : rows(rows), columns(columns), depth(depth), axis(axis), positions(positions),
+        x(randomNumbers(rows * positions * depth, 1)), weight(randomNumbers(columns * depth, 2)), bias(randomNumbers(columns, 3)),
+        forbidden(4 * ChooseOp::countWords(columns)), classes(rows) {
+    packed = packPanels(weight, columns, depth);
+    // Class 0 allows everything, 1 but a few columns, 2 few columns, 3 nothing.
+    for (int64_t n = 0; n < columns; ++n)
+      for (int64_t c = 0; c < 4; ++c)
+        if (c == 3 || (c == 1 && n % 7 == 3) || (c == 2 && n / 16 % 5 != 1))
+          forbidden[c * ChooseOp::countWords(columns) + n / 32] |= 1u << n % 32;
+    for (int64_t row = 0; row < rows; ++row)
+      classes[row] = row % 4;
+  }
+
+  /// Rows from `first` on, the same as alone.
+  Choice run(const Kernel &kernel, int threads, int32_t wanted, bool sums, int64_t first = 0) {
+    int64_t count = rows - first, parts = ChooseOp::countParts(columns, kMost);
+    Choice result{std::vector<float>(count * kMost, -77), std::vector<float>(count * 2, -77), std::vector<int32_t>(count * kMost, -77)};
+    std::vector<float> exchanged(count * parts, std::nanf(""));
+    int32_t options[] = {wanted, sums};
+    int64_t rowStride = axis == 1 ? positions * depth : depth, positionStride = axis == 1 ? depth : rows * depth;
+    float *start = x.data() + first * rowStride;
+    auto rowsView = axis == 1 ? view(start, {count, positions, depth}, {rowStride, positionStride, 1})
+                              : view(start, {positions, count, depth}, {positionStride, rowStride, 1});
+    std::vector<int32_t> own(classes.begin() + first, classes.end());
+    int64_t kinds = *std::max_element(own.begin(), own.end()) + 1;
+    kernel.together({rowsView, view(packed, {columns, depth}), view(forbidden, {kinds, ChooseOp::countWords(columns)}), view(own, {count}),
+                     view(options, {2}), view(bias, {columns}), view(result.values, {count, kMost}), view(result.tokens, {count, kMost}),
+                     view(result.norms, {count, 2}), view(exchanged, {count, parts})},
+                    threads);
+    return result;
+  }
+
+  std::vector<double> logits(int64_t row) const {
+    std::vector<double> y(columns);
+    const float *a = x.data() + (axis == 1 ? row * positions + positions - 1 : (positions - 1) * rows + row) * depth;
+    for (int64_t n = 0; n < columns; ++n) {
+      for (int64_t k = 0; k < depth; ++k)
+        y[n] += double(a[k]) * weight[n * depth + k];
+      y[n] += bias[n];
+      if (forbidden[classes[row] * ChooseOp::countWords(columns) + n / 32] >> n % 32 & 1)
+        y[n] = -INFINITY;
+    }
+    return y;
+  }
+
+  int64_t rows, columns, depth, axis, positions;
+  std::vector<float> x, weight, bias, packed;
+  std::vector<uint32_t> forbidden;
+  std::vector<int32_t> classes;
+};
+
+void expectRight(const Problem &problem, const Choice &got, int32_t wanted, const std::string &where) {
+  for (int64_t row = 0; row < problem.rows; ++row) {
+    std::vector<double> y = problem.logits(row);
+    std::vector<int> order(problem.columns);
+    std::iota(order.begin(), order.end(), 0);
+    order.erase(std::remove_if(order.begin(), order.end(), [&](int n) { return std::isinf(y[n]); }), order.end());
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return y[a] > y[b]; });
+    double sum = 0;
+    for (int n : order)
+      sum += std::exp(y[n] - y[order[0]]);
+    for (int64_t i = 0; i < kMost; ++i) {
+      bool there = i < wanted && i < int64_t(order.size());
+      ASSERT_EQ(got.tokens[row * kMost + i], there ? order[i] : -1) << where << " row " << row << " place " << i;
+      if (there)
+        ASSERT_NEAR(got.values[row * kMost + i], y[order[i]], 1e-5 * problem.depth) << where;
+      else
+        ASSERT_EQ(got.values[row * kMost + i], -INFINITY) << where;
+    }
+    if (order.empty()) {
+      ASSERT_EQ(got.norms[2 * row], -INFINITY) << where;
+      ASSERT_EQ(got.norms[2 * row + 1], 0) << where;
+    } else {
+      ASSERT_EQ(got.norms[2 * row], got.values[row * kMost]) << where;
+      ASSERT_NEAR(got.norms[2 * row + 1] / sum, 1, 1e-5) << where;
+    }
+  }
+}
+
+class ChooseTest : public testing::TestWithParam<std::tuple<int64_t, int64_t, int64_t>> {};
+
+TEST_P(ChooseTest, IsRightAndInvariant) {
+  auto [columns, depth, axis] = GetParam();
+  KernelHarness harness(chooseText(columns, depth, axis));
+  auto op = harness.find<ChooseOp>();
+  std::vector<std::vector<Choice>> byIsa;
+  for (Isa isa : machineIsas()) {
+    Kernel kernel = harness.compile(op, isa, {{1, 1, 1, 1, 1, 1, 1, 1, 1, 1}});
+    byIsa.emplace_back();
+    for (int64_t rows : {1, 2, 4, 13, 29, 70}) {
+      Problem problem(rows, columns, depth, axis);
+      for (int32_t wanted : {1, 5, 8}) {
+        std::string where = isaName(isa).str() + " rows " + std::to_string(rows) + " wanted " + std::to_string(wanted);
+        Choice one = problem.run(kernel, 1, wanted, true);
+        expectRight(problem, one, wanted, where);
+        for (int threads : {2, 3, 5})
+          ASSERT_TRUE(problem.run(kernel, threads, wanted, true) == one) << where << " threads " << threads;
+        Choice last = problem.run(kernel, 2, wanted, true, rows - 1);
+        ASSERT_TRUE(std::equal(last.norms.begin(), last.norms.end(), one.norms.end() - 2)) << where << ": a row depends on its neighbours";
+        ASSERT_TRUE(std::equal(last.tokens.begin(), last.tokens.end(), one.tokens.end() - kMost)) << where;
+        Choice without = problem.run(kernel, 1, wanted, false);
+        ASSERT_EQ(without.tokens, one.tokens) << where;
+        byIsa.back().push_back(one);
+      }
+    }
+  }
+  if (byIsa.size() == 3) {
+    EXPECT_TRUE(byIsa[1] == byIsa[2]) << "AVX2 and AVX-512 differ";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, ChooseTest,
+                         testing::Values(std::tuple{5, 16, 1}, std::tuple{128, 8, 1}, std::tuple{129, 8, 0}, std::tuple{1000, 33, 0},
+                                         std::tuple{2500, 20, 1}));
+
+TEST(Choose, KeepsTheOrderOfEqualsAndNoticesWhatIsNoNumber) {
+  KernelHarness harness(chooseText(300, 1, 1));
+  for (Isa isa : machineIsas()) {
+    Kernel kernel = harness.compile(harness.find<ChooseOp>(), isa, {{1, 1, 1, 1, 1, 1, 1, 1, 1, 1}});
+    Problem problem(2, 300, 1, 1, 1);
+    problem.classes = {0, 0};
+    std::fill(problem.x.begin(), problem.x.end(), 0.0f);
+    for (int64_t n = 0; n < 300; ++n)
+      problem.bias[n] = n % 50 == 7 ? 2.0f : n % 3 == 0 ? 1.0f : 0.0f;
+    for (int threads : {1, 2, 3}) {
+      Choice got = problem.run(kernel, threads, 8, true);
+      EXPECT_EQ(std::vector<int32_t>(got.tokens.begin(), got.tokens.begin() + 8), (std::vector<int32_t>{7, 57, 107, 157, 207, 257, 0, 3}));
+      EXPECT_FALSE(std::isnan(got.norms[0]));
+    }
+    for (float odd : {INFINITY, std::nanf("")})
+      for (int64_t n : {0, 130, 299}) {
+        Problem bad = problem;
+        bad.bias[n] = odd;
+        EXPECT_TRUE(std::isnan(bad.run(kernel, 2, 8, true).norms[0]));
+        // Where nobody may choose it, it does no harm.
+        for (auto &word : bad.forbidden)
+          word = 0;
+        bad.forbidden[n / 32] = 1u << n % 32;
+        EXPECT_FALSE(std::isnan(bad.run(kernel, 2, 8, true).norms[0]));
+      }
+  }
+}
+
+} // namespace

@@ -1,0 +1,95 @@
+"""Start-up and memory of a compiled program.
+
+    start.py PROGRAM [LINE] [--repeat N] [-- PROGRAM'S OPTIONS]
+
+Starts fresh processes (after one that brings the file into the page cache) and prints, in milliseconds, the time from exec to
+the answer to the first line and start-up: that less the time of the same line to a running program. Then peak resident
+memory: of the file's mapping, and beyond it, beside the bound that --limits states.
+"""
+import os
+import re
+import subprocess
+import sys
+import time
+
+
+class Running:
+    """A program that answers lines one at a time."""
+
+    def __init__(self, program, options=()):
+        self.process = subprocess.Popen([str(program), *map(str, options)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def ask(self, line):
+        self.process.stdin.write(line.encode() + b"\n")
+        self.process.stdin.flush()
+        return self.process.stdout.readline()
+
+    def memory(self):
+        """kB by /proc's names: VmHWM, RssAnon, RssFile ..."""
+        with open(f"/proc/{self.process.pid}/status", encoding="utf-8") as file:
+            return {name: int(value) for name, value in re.findall(r"(\w+):\s+(\d+) kB", file.read())}
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.stdout.read()
+        return self.process.wait()
+
+
+def measure_start(program, line, options=(), repeat=5):
+    """Seconds: (exec to the first answer, the same answer of a running program), the medians of some processes."""
+    firsts, warms = [], []
+    for i in range(repeat + 1):
+        begin = time.perf_counter()
+        running = Running(program, options)
+        running.ask(line)
+        firsts.append(time.perf_counter() - begin)
+        again = []
+        for _ in range(5):
+            begin = time.perf_counter()
+            running.ask(line)
+            again.append(time.perf_counter() - begin)
+        warms.append(min(again))
+        running.end()
+        if i == 0:  # it may have read the file from the disk
+            firsts, warms = [], []
+    return sorted(firsts)[repeat // 2], sorted(warms)[repeat // 2]
+
+
+def stated_bound(program, options=()):
+    """MiB by name, as --limits prints them: weights, state, workspace, scratch, search, total."""
+    text = subprocess.run([str(program), *map(str, options), "--limits"], capture_output=True, text=True, check=True).stdout
+    return {name: float(value) for name, value in re.findall(r"^\s+(\w+)\s+([\d.]+) MiB", text, re.M)}
+
+
+def peak_memory(program, lines, options=()):
+    """MiB: peak resident memory of all, and of what is not a file's, after the lines have been answered."""
+    running = Running(program, options)
+    running.process.stdin.write("".join(line + "\n" for line in lines).encode())
+    running.process.stdin.flush()
+    for _ in lines:
+        running.process.stdout.readline()
+    memory = running.memory()
+    running.end()
+    return memory["VmHWM"] / 1024, memory["RssAnon"] / 1024
+
+
+def main():
+    own, _, theirs = " ".join(sys.argv[1:]).partition(" -- ")
+    words, repeat = own.split(), 5
+    if "--repeat" in words:
+        at = words.index("--repeat")
+        repeat = int(words[at + 1])
+        del words[at:at + 2]
+    if not words:
+        sys.exit(__doc__)
+    program, line, options = os.path.abspath(words[0]), " ".join(words[1:]) or "5 6 7 8", theirs.split()
+    first, warm = measure_start(program, line, options, repeat)
+    print(f"first {first * 1e3:.1f} ms, warm {warm * 1e3:.1f} ms, start-up {(first - warm) * 1e3:.1f} ms")
+    peak, anonymous = peak_memory(program, [line], options)
+    bound = stated_bound(program, options)
+    print(f"peak {peak:.1f} MiB, not the file's {anonymous:.1f} MiB; stated: weights {bound['weights']:.1f} MiB, "
+          f"beyond them {bound['total'] - bound['weights']:.1f} MiB")
+
+
+if __name__ == "__main__":
+    main()

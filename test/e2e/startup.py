@@ -1,0 +1,46 @@
+"""Start-up and memory (promise P4): an answer comes soon after exec, and no more memory is resident than --limits states."""
+import shutil
+import sys
+
+from common import Checks, MODELS, SOURCE, WORK, compile_g2p, compile_model
+
+sys.path.insert(0, str(SOURCE / "test" / "benchmark"))
+import start  # noqa: E402
+
+# What start-up may take, with room for a busy machine; on a quiet one it is below 20 ms.
+MOST_SECONDS = 0.25
+# The program's own pages, libc's and its buffers.
+OTHER_MIB = 5
+checks = Checks()
+
+
+def confirm(title, program, line, lines, options):
+    first, warm = start.measure_start(program, line, options, 3)
+    print(f"{title}: first answer {first * 1e3:.1f} ms after exec, {warm * 1e3:.1f} ms warm: start-up {(first - warm) * 1e3:.1f} ms")
+    checks.that(first - warm < MOST_SECONDS, f"{title}: start-up takes {first - warm:.3f} s")
+    bound = start.stated_bound(program, options)
+    beyond = bound["total"] - bound["weights"]
+    checks.that(abs(beyond - bound["state"] - bound["workspace"] - bound["scratch"] - bound["search"]) < 0.05,
+                f"{title}: --limits does not add up: {bound}")
+    peak, anonymous = start.peak_memory(program, lines, options)
+    print(f"{title}: {peak:.1f} MiB at most, {anonymous:.1f} MiB beside the file; stated {bound['weights']:.1f} + {beyond:.1f} MiB")
+    checks.that(anonymous <= beyond + OTHER_MIB, f"{title}: {anonymous:.1f} MiB beside the weights, {beyond:.1f} stated")
+    checks.that(peak <= bound["total"] + OTHER_MIB, f"{title}: {peak:.1f} MiB, {bound['total']:.1f} stated")
+
+
+g2p = compile_g2p(WORK / "g2p", "--limit=batch=4")
+words = [text.split("\t")[0] for text in open(MODELS / "g2p" / "test.tsv", encoding="utf-8")][:80]
+for search in ([], ["--beam", 4]):
+    confirm("g2p " + " ".join(map(str, search)), g2p, "constitution", words, [*search, "--threads", 2])
+
+if shutil.disk_usage(WORK).free < 1 << 30:
+    print("less than 1 GB of disk is free: the base model is left out")
+    checks.end()
+base = WORK / "base"
+settings = {"d_model": 512, "heads": 8, "ffn": 2048, "enc_layers": 6, "dec_layers": 6, "vocab": 32000}
+compile_model(MODELS / "bench" / "bench.xf", base, "--random-weights", 3, "--limit=batch=4", "--limit=target=64",
+              *[word for name, value in settings.items() for word in ("--set", f"{name}={value}")])
+ids = " ".join(str(5 + 997 * i % 31000) for i in range(25))
+for search in ([], ["--beam", 4]):
+    confirm("base " + " ".join(map(str, search)), base, ids, [ids] * 4, [*search, "--ids", "--threads", 1])
+checks.end()
