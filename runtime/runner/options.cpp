@@ -80,6 +80,12 @@ std::vector<option> table(run_options &o) {
            fail(status::invalid_argument, "--isa: '%.*s' is none of baseline, avx2, avx512",
                 static_cast<int>(v.size()), v.data());
        }},
+      {"--device", true, false,
+       [&o](std::string_view v) {
+         if (!parse_device(v, o.session.device))
+           fail(status::invalid_argument, "--device: '%.*s' is none of cpu, cuda, emulator, best",
+                static_cast<int>(v.size()), v.data());
+       }},
       {"--limits", false, false, [&o](std::string_view) { o.limits = true; }},
       {"--help", false, false, [&o](std::string_view) { o.help = true; }},
       {"--version", false, false, [&o](std::string_view) { o.version = true; }},
@@ -168,6 +174,7 @@ std::string help_text(const char *program, const model &m) {
   append(text,
          "  --batch N            lines at once, at most %lld (the default); results do not depend on it\n"
          "  --isa NAME           baseline, avx2 or avx512 (default: the best that this CPU has)\n"
+         "  --device NAME        cpu, cuda or emulator (default: cuda where there is a GPU and code for it, else cpu)\n"
          "  --limits             print the model's limits and how much memory it needs at most\n"
          "  --help, --version\n",
          static_cast<long long>(g.batch));

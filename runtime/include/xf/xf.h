@@ -42,6 +42,9 @@ typedef enum xf_status {
 
 enum xf_dtype { XF_F32 = 0, XF_I32 = 1, XF_I1 = 2 /* one byte, 0 or 1 */ };
 enum xf_isa { XF_ISA_BEST = -1, XF_ISA_BASELINE = 0, XF_ISA_AVX2 = 1, XF_ISA_AVX512 = 2 };
+/* BEST: a GPU where there is one and the model has code for it, else the CPU. EMULATOR runs the GPU's code on the CPU,
+ * slowly, and finds what is wrong with it. */
+enum xf_device { XF_DEVICE_BEST = 0, XF_DEVICE_CPU = 1, XF_DEVICE_CUDA = 2, XF_DEVICE_EMULATOR = 3 };
 #define XF_MAX_RANK 6
 
 typedef struct xf_model xf_model;
@@ -118,6 +121,7 @@ typedef struct xf_session_options {
   size_t size;
   int32_t threads; /* 0: as many as the process may use */
   int32_t isa;     /* enum xf_isa */
+  int32_t device;  /* enum xf_device */
 } xf_session_options;
 XF_API void xf_session_options_init(xf_session_options *options);
 /* `options` may be null. */
@@ -126,6 +130,8 @@ XF_API void xf_session_free(xf_session *session);
 XF_API int32_t xf_session_threads(const xf_session *session);
 /* "baseline", "avx2" or "avx512". */
 XF_API const char *xf_session_isa(const xf_session *session);
+/* "cpu", "emulator", or the GPU's name. Lives as long as the session. */
+XF_API const char *xf_session_device(const xf_session *session);
 
 /* A dense row-major tensor in the caller's memory. */
 typedef struct xf_tensor {
