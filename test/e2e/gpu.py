@@ -47,10 +47,10 @@ def devices():
             checks.that(part in err, f"{program.name} on {device} says {err!r}, not {part!r}")
 
     without_driver()
-    _, expected, _ = run(cpu, "--beam", 3, stdin=words)
+    _, expected, _ = run(cpu, "--beam", 3, "--scores", stdin=words)
     for program, device in ((both, None), (both, "cpu"), (both, "emulator"), (gpu, "emulator")):
         option = ["--device", device] if device else []
-        _, out, _ = run(program, "--beam", 3, *option, stdin=words)
+        _, out, _ = run(program, "--beam", 3, "--scores", *option, stdin=words)
         checks.that(out == expected, f"{program.name} on {device}: {out!r}, not {expected!r}")
     for program in (both, gpu):
         says(program, "cuda", "there is no NVIDIA driver")
@@ -63,7 +63,7 @@ def devices():
     for program, device in ((both, None), (both, "cuda"), (gpu, None)):
         option = ["--device", device] if device else []
         for batch in (1, 3):
-            _, out, _ = run(program, "--beam", 3, "--batch", batch, *option, stdin=words)
+            _, out, _ = run(program, "--beam", 3, "--scores", "--batch", batch, *option, stdin=words)
             checks.that(out == expected, f"{program.name} on {device}, batch {batch}: {out!r}, not {expected!r}")
     with_driver(FAKE_CUDA_GPUS=0)
     says(gpu, None, "finds no GPU")

@@ -5,7 +5,12 @@
 #include "compiler/Target/CPU/Lower.h"
 #include "compiler/Target/GPU/GpuKernels.h"
 
-#include "mlir/Conversion/Passes.h"
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
+#include "mlir/Conversion/GPUToNVVM/GPUToNVVMPass.h"
+#include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
+#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
+#include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -89,6 +94,12 @@ static LogicalResult lowerMath(ModuleOp module, std::string &error) {
 }
 
 static LogicalResult lowerToNVVM(ModuleOp module, std::string &error) {
+  // The conversion to NVVM takes along the dialects that say how they become LLVM's.
+  DialectRegistry registry;
+  arith::registerConvertArithToLLVMInterface(registry);
+  cf::registerConvertControlFlowToLLVMInterface(registry);
+  ub::registerConvertUBToLLVMInterface(registry);
+  module.getContext()->appendDialectRegistry(registry);
   ScopedDiagnosticHandler handler(module.getContext(), [&](Diagnostic &diagnostic) {
     if (diagnostic.getSeverity() == DiagnosticSeverity::Error && error.empty())
       error = diagnostic.str();
@@ -101,11 +112,6 @@ static LogicalResult lowerToNVVM(ModuleOp module, std::string &error) {
   OpPassManager &kernels = passes.nest<mlir::gpu::GPUModuleOp>();
   kernels.addPass(createSCFToControlFlowPass());
   kernels.addPass(createConvertGpuOpsToNVVMOps());
-  kernels.addPass(createConvertVectorToLLVMPass());
-  kernels.addPass(createConvertControlFlowToLLVMPass());
-  kernels.addPass(createConvertIndexToLLVMPass());
-  kernels.addPass(createArithToLLVMConversionPass());
-  kernels.addPass(createUBToLLVMConversionPass());
   kernels.addPass(createReconcileUnrealizedCastsPass());
   if (failed(passes.run(module)) || failed(verify(module))) {
     if (error.empty())

@@ -133,7 +133,21 @@ statement make_statement(std::string_view text, int line) {
   return result;
 }
 
-void read_body(reader &in, function_text &function) {
+// `.align 16 .b8 name[bytes]`
+shared_variable read_shared(std::string_view text, int line) {
+  shared_variable variable{"", 4, 0};
+  std::string words(text);
+  if (size_t at = words.find(".align"); at != std::string::npos)
+    variable.alignment = static_cast<unsigned>(std::strtoul(words.c_str() + at + 6, nullptr, 10));
+  size_t bytes = words.find(".b8"), open = words.find('[');
+  if (bytes == std::string::npos || open == std::string::npos || variable.alignment == 0)
+    reject(line, "shared memory that is no array of bytes");
+  variable.name = trim(text.substr(bytes + 3, open - bytes - 3));
+  variable.bytes = static_cast<unsigned>(std::strtoul(words.c_str() + open + 1, nullptr, 10));
+  return variable;
+}
+
+void read_body(reader &in, function_text &function, module_text &module) {
   in.take('{');
   while (in.peek() != '}') {
     if (in.at_end())
@@ -149,7 +163,10 @@ void read_body(reader &in, function_text &function) {
       function.body.push_back(label);
     } else {
       in.take(';');
-      function.body.push_back(make_statement(text, line));
+      if (text.starts_with(".shared"))
+        module.shared.push_back(read_shared(text, line));
+      else
+        function.body.push_back(make_statement(text, line));
     }
   }
   in.take('}');
@@ -172,24 +189,8 @@ void read_function(reader &in, module_text &module) {
   for (std::string_view limit : {".maxntid", ".reqntid"})
     if (size_t at = directives.find(limit); at != std::string::npos)
       function.threads = static_cast<unsigned>(std::strtoul(directives.c_str() + at + limit.size(), nullptr, 10));
-  read_body(in, function);
+  read_body(in, function, module);
   module.functions.push_back(std::move(function));
-}
-
-// `.align 16 .b8 name[bytes]`
-void read_shared(reader &in, module_text &module) {
-  shared_variable variable{"", 4, 0};
-  int line = in.line();
-  std::string text = in.until(";");
-  in.take(';');
-  if (size_t at = text.find(".align"); at != std::string::npos)
-    variable.alignment = static_cast<unsigned>(std::strtoul(text.c_str() + at + 6, nullptr, 10));
-  size_t bytes = text.find(".b8"), open = text.find('[');
-  if (bytes == std::string::npos || open == std::string::npos || variable.alignment == 0)
-    reject(line, "shared memory that is no array of bytes");
-  variable.name = trim(std::string_view(text).substr(bytes + 3, open - bytes - 3));
-  variable.bytes = static_cast<unsigned>(std::strtoul(text.c_str() + open + 1, nullptr, 10));
-  module.shared.push_back(variable);
 }
 
 } // namespace
@@ -206,9 +207,10 @@ module_text split_ptx(std::string_view text) {
       continue;
     else if (word == ".entry")
       read_function(in, module);
-    else if (word == ".shared")
-      read_shared(in, module);
-    else
+    else if (word == ".shared") {
+      module.shared.push_back(read_shared(in.until(";"), line));
+      in.take(';');
+    } else
       reject(line, word.empty() ? "nothing that starts a declaration" : word);
   }
   return module;
