@@ -165,6 +165,23 @@ TEST(Emulator, Integers) {
   }
 }
 
+TEST(Emulator, LoadsThatWiden) {
+  // Thread t reads the 32-bit number -t - 1 into 64 bits, and stores the upper half, then the lower one.
+  std::vector<float> in(4);
+  for (int32_t t = 0; t < 4; ++t) {
+    int32_t number = -t - 1;
+    std::memcpy(&in[t], &number, 4);
+  }
+  for (auto [half, wanted] : {std::pair{32, -1}, {0, -4}}) {
+    auto out = run(around("\tld.global.s32 %rd5, [%rd4];\n\tshr.u64 %rd6, %rd5, " + std::to_string(half) +
+                          ";\n\tcvt.u32.u64 %r2, %rd6;\n\tst.global.b32 [%rd3], %r2;\n"),
+                   in, 4);
+    int32_t got;
+    std::memcpy(&got, &out[3], 4);
+    EXPECT_EQ(got, wanted);
+  }
+}
+
 TEST(Emulator, RefusesWhatItDoesNotKnow) {
   EXPECT_HAS(problem_of(around("\tatom.global.add.u32 %r2, [%rd3], 1;\n"), 1), "does not understand PTX line");
   EXPECT_HAS(problem_of(around("\tex2.approx.ftz.f32 %r2, %r1;\n"), 1), "does not understand PTX line");

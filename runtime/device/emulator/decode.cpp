@@ -84,6 +84,7 @@ function decoder::run() {
 int32_t decoder::allocate(int bytes) {
   int32_t row = result_.rows;
   result_.rows += bytes / 4;
+  widths_[row] = bytes;
   return row;
 }
 

@@ -41,6 +41,7 @@ private:
   function result_;
   std::map<std::string, int, std::less<>> prefixes_; // bytes of the registers whose names begin so
   std::map<std::string, int32_t, std::less<>> registers_;
+  std::map<int32_t, int> widths_; // bytes of the register at a row
   std::map<std::pair<int, uint64_t>, int32_t> constants_;
   std::map<std::string, int64_t, std::less<>> labels_, shared_offsets_;
 };

@@ -183,8 +183,9 @@ void decoder::decode_memory(const statement &s, instruction &i) {
     else
       i.source[n] = source(s, list[n], i.type);
   }
+  i.widens = loads && size_of(i.type) < 8 && widths_[i.target[0]] == 8;
   if (s.has("param")) {
-    if (!loads)
+    if (!loads || i.widens)
       reject(s.line, s.text);
     std::string_view name = std::string_view(place).substr(1, place.size() - 2);
     size_t plus = name.find('+');

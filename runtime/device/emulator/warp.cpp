@@ -158,7 +158,9 @@ void warp::load(const instruction &i) {
         value = static_cast<uint64_t>(static_cast<int8_t>(value));
       else if (i.type == type::s16)
         value = static_cast<uint64_t>(static_cast<int16_t>(value));
-      if (bytes == 8)
+      else if (i.type == type::s32)
+        value = static_cast<uint64_t>(static_cast<int32_t>(value));
+      if (bytes == 8 || i.widens)
         row<uint64_t>(i.target[n])[lane_] = value;
       else
         row<uint32_t>(i.target[n])[lane_] = static_cast<uint32_t>(value);

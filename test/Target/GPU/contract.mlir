@@ -10,8 +10,7 @@ module attributes {xf.phase = "kernel", xf.bounds = {B = 512 : i64}} {
     xf.yield %w : tensor<64x32xf32>
   }
   xf.entry @run(%x: tensor<?x32xf32, #xf.dims<"B", "">> {xf.name = "x"}) -> (tensor<?x64xf32, #xf.dims<"B", "">> {xf.name = "y"}) {
-    %zero = arith.constant 0 : index
-    %w = xf.param @packed[%zero] : tensor<64x32xf32>
+    %w = xf.param @packed : tensor<64x32xf32>
     %y = xf.contract %x, %w extras() maps [] : tensor<?x32xf32, #xf.dims<"B", "">>, tensor<64x32xf32> -> tensor<?x64xf32, #xf.dims<"B", "">> {
     ^bb0(%acc: f32):
       %half = arith.constant 0.5 : f32
