@@ -55,6 +55,8 @@ public:
   llvm::Error run() {
     if (auto error = checkVocabularies(module, options.sourceVocabulary, options.targetVocabulary))
       return error;
+    if (options.targets.cuda && options.type != FactorType::f32)
+      return makeError("--type is for the CPU: GPU kernels multiply f32 only");
     std::string ir;
     if (!module->hasAttr(kPhaseAttr)) {
       ir = printModule(module);
@@ -67,7 +69,7 @@ public:
         return error;
       if (auto error = dump("2-step.mlir", printModule(module)))
         return error;
-      if (auto error = runPasses([&](OpPassManager &passes) { buildKernelPipeline(passes, options.type); }))
+      if (auto error = runPasses([&](OpPassManager &passes) { buildKernelPipeline(passes, options.type, !options.targets.cuda); }))
         return error;
       module->setAttr(kPhaseAttr, StringAttr::get(module.getContext(), "kernel"));
       if (auto error = dump("3-kernel.mlir", printModule(module)))
@@ -77,17 +79,28 @@ public:
     }
     if (options.emit == Emit::fused || options.emit == Emit::xf)
       return writeText(options.output, printModule(module));
-    auto codeModule = convertToCode(module);
+    auto codeModule = convertToCode(module, options.targets);
     if (failed(codeModule))
       return makeError("");
     if (auto error = dump("4-code.mlir", options.dumpPhases.empty() ? "" : printModule(*codeModule->module)))
       return error;
+    if (codeModule->gpuModule)
+      if (auto error = dump("5-gpu.mlir", options.dumpPhases.empty() ? "" : printModule(*codeModule->gpuModule)))
+        return error;
     return emit(*codeModule, ir);
   }
 
 private:
   llvm::Error emit(CodeModule &codeModule, const std::string &ir) {
-    std::string why;
+    std::string why, ptx;
+    if (codeModule.gpuModule) {
+      auto text = gpu::emitPtx(*codeModule.gpuModule, why);
+      if (failed(text))
+        return makeError("{}", why);
+      ptx = std::move(*text);
+    }
+    if (options.emit == Emit::ptx)
+      return writeText(options.output, ptx);
     if (options.emit == Emit::llvm || options.emit == Emit::assembly) {
       auto text = options.emit == Emit::llvm ? cpu::emitLLVM(*codeModule.module, why) : cpu::emitAssembly(*codeModule.module, why);
       return failed(text) ? makeError("{}", why) : writeText(options.output, *text);
@@ -98,7 +111,7 @@ private:
     auto code = cpu::linkObject((*object)->getMemBufferRef(), why);
     if (failed(code))
       return makeError("{}", why);
-    ImageContents contents{module, codeModule, *code, ir, options.sourceVocabulary, options.targetVocabulary};
+    ImageContents contents{module, codeModule, *code, ptx, ir, options.sourceVocabulary, options.targetVocabulary};
     Carrier carrier = options.emit == Emit::exe   ? Carrier::executable
                       : options.emit == Emit::so  ? Carrier::library
                       : options.emit == Emit::obj ? Carrier::object

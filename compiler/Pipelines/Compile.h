@@ -2,6 +2,7 @@
 #ifndef XF_COMPILER_PIPELINES_COMPILE_H
 #define XF_COMPILER_PIPELINES_COMPILE_H
 
+#include "compiler/Conversion/XfToLLVM/Plan.h"
 #include "compiler/Import/ParameterSource.h"
 #include "compiler/Pipelines/Pipelines.h"
 
@@ -11,11 +12,12 @@
 namespace xf {
 
 /// What to write: an artefact, or the compilation's state after a phase.
-enum class Emit { exe, so, obj, model, xf, fused, llvm, assembly };
+enum class Emit { exe, so, obj, model, xf, fused, llvm, assembly, ptx };
 
 struct CompileOptions {
   Emit emit = Emit::exe;
   FactorType type = FactorType::f32;
+  Targets targets;
   std::string output;
   std::string dumpPhases; // a folder; empty: none
   std::string sourceVocabulary, targetVocabulary; // contents
@@ -26,7 +28,7 @@ struct CompileOptions {
 inline constexpr llvm::StringLiteral kPhaseAttr = "xf.phase";
 
 /// Compiles `module`: model IR, or kernel IR if its phase says so. `source` may be null for kinds that are text
-/// (Emit::xf, fused, llvm and assembly). Diagnostics of passes go to the context's handler and give an error without text.
+/// (Emit::xf, fused, llvm, assembly and ptx). Diagnostics of passes go to the context's handler and give an error without text.
 llvm::Error compile(mlir::ModuleOp module, ParameterSource *source, const CompileOptions &options);
 
 } // namespace xf

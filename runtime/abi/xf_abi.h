@@ -24,7 +24,7 @@ extern "C" {
 
 #define XF_ABI_MAGIC "XFIMAGE"
 #define XF_ABI_TRAILER_MAGIC "XFTRAIL"
-#define XF_ABI_VERSION 3u
+#define XF_ABI_VERSION 4u
 #define XF_ABI_PAGE 4096u
 #define XF_ABI_MAX_RANK 6
 /* Width of a weight panel and of a block of keys, in columns. */
@@ -60,8 +60,9 @@ typedef struct xf_abi_context {
 
 /* An entry's plan: runs on every thread of the call with its own context. */
 typedef void (*xf_abi_entry_fn)(const xf_abi_context *);
-/* A kernel: `views` holds its operands, then its results. It does its thread's share. */
-typedef void (*xf_abi_kernel_fn)(const xf_abi_context *, const xf_abi_view *views);
+/* A kernel: `views` holds its operands, then its results. It does its thread's share. `number` is its place in the
+ * context's table: what stands there may be one function for all, which has another device run the kernel. */
+typedef void (*xf_abi_kernel_fn)(const xf_abi_context *, const xf_abi_view *views, int64_t number);
 
 /* --- The image ------------------------------------------------------------------------------ */
 
@@ -142,6 +143,39 @@ typedef struct xf_abi_kernels {
   uint32_t reserved;
   xf_abi_table offsets; /* uint64_t */
 } xf_abi_kernels;
+
+/* Kernels for GPUs. A plan is the same for all devices: it describes views, of device memory here, and calls kernels
+ * by number; kernel `number` is run by the first of its launches whose limit holds. The function's parameters are the
+ * array of views itself, by value. A launch has
+ *   constant * ceil(product over factors of ceil(size / divisor of the factor) / divisor)
+ * blocks, where a size is views[factor.view].size[factor.dim]; none of them: nothing is launched. */
+typedef struct xf_abi_gpu_factor {
+  uint32_t view, dim;
+  uint32_t divisor;
+  uint32_t reserved;
+} xf_abi_gpu_factor;
+typedef struct xf_abi_gpu_launch {
+  xf_abi_range function; /* its name in the module */
+  uint32_t threads;      /* of a block */
+  uint32_t factors;
+  uint32_t divisor;
+  uint32_t constant;
+  uint32_t limit_view, limit_dim;
+  int64_t limit; /* taken while that size is at most this; negative: always */
+  xf_abi_gpu_factor factor[XF_ABI_MAX_RANK];
+} xf_abi_gpu_launch;
+typedef struct xf_abi_gpu_kernel {
+  uint32_t views;
+  uint32_t launches;
+  uint64_t first_launch;
+} xf_abi_gpu_kernel;
+typedef struct xf_abi_gpu {
+  xf_abi_range ptx;    /* text, without a 0 at its end; size 0: there are no kernels for GPUs */
+  uint32_t capability; /* compute capability that it needs, 10 * major + minor */
+  uint32_t reserved;
+  xf_abi_table kernels;  /* xf_abi_gpu_kernel */
+  xf_abi_table launches; /* xf_abi_gpu_launch */
+} xf_abi_gpu;
 
 /* A state, kept between steps: [layers][rows][outer][units][unit_bytes]. A unit holds
  * `unit_positions` consecutive positions; with unit_positions == 0 there is one unit, whatever the position
@@ -253,7 +287,8 @@ typedef struct xf_abi_image {
   xf_abi_table dims;       /* xf_abi_dim */
   xf_abi_table tensors;    /* xf_abi_tensor */
   xf_abi_table entries;    /* xf_abi_entry */
-  xf_abi_table kernels;    /* xf_abi_kernels, ascending by isa */
+  xf_abi_table kernels;    /* xf_abi_kernels, ascending by isa; none without kernels for CPUs */
+  xf_abi_gpu gpu;
   xf_abi_table states;     /* xf_abi_state */
   xf_abi_table parameters; /* xf_abi_parameter */
   xf_abi_table segments;   /* xf_abi_segment */
@@ -283,6 +318,7 @@ XF_ABI_ASSERT(sizeof(xf_abi_tensor) == 32 + 8 * XF_ABI_MAX_RANK);
 XF_ABI_ASSERT(sizeof(xf_abi_entry) == 40);
 XF_ABI_ASSERT(sizeof(xf_abi_state) == 88);
 XF_ABI_ASSERT(sizeof(xf_abi_segment) == 48);
+XF_ABI_ASSERT(sizeof(xf_abi_gpu_launch) == 48 + 16 * XF_ABI_MAX_RANK && sizeof(xf_abi_gpu) == 56);
 XF_ABI_ASSERT(sizeof(xf_abi_generate) % 8 == 0 && sizeof(xf_abi_text) % 8 == 0);
 
 #ifdef __cplusplus

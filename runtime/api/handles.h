@@ -18,6 +18,7 @@
 static_assert(XF_MAX_RANK == XF_ABI_MAX_RANK);
 static_assert(int(XF_F32) == XF_ABI_F32 && int(XF_I32) == XF_ABI_I32 && int(XF_I1) == XF_ABI_I1);
 static_assert(int(XF_ISA_BASELINE) == XF_ABI_BASELINE && int(XF_ISA_AVX512_BF16) == XF_ABI_AVX512_BF16);
+static_assert(int(XF_DEVICE_EMULATOR) == int(xf::rt::device_kind::emulator) && int(XF_DEVICE_CPU) == int(xf::rt::device_kind::cpu));
 static_assert(XF_BAD_IMAGE == xf_status(xf::rt::status::bad_image));
 static_assert(XF_INTERNAL == xf_status(xf::rt::status::internal));
 

@@ -174,7 +174,7 @@ xf_status xf_source_info(const xf_model *m, int32_t input, xf_tensor_info *info)
 }
 
 void xf_session_options_init(xf_session_options *options) {
-  *options = {sizeof(*options), 0, XF_ISA_BEST};
+  *options = {sizeof(*options), 0, XF_ISA_BEST, XF_DEVICE_BEST};
 }
 
 xf_status xf_session_create(const xf_model *m, const xf_session_options *options, xf_session **result) {
@@ -182,9 +182,11 @@ xf_status xf_session_create(const xf_model *m, const xf_session_options *options
     require(m && result, "the model or the result is null");
     session_options o;
     if (options) {
-      require(options->size >= sizeof(xf_session_options), "the options' size is not set");
+      require(options->size >= offsetof(xf_session_options, device), "the options' size is not set");
       require(options->isa >= -1 && options->isa < XF_ABI_ISA_COUNT, "there is no such instruction set");
-      o = {options->threads, options->isa};
+      int32_t device = options->size >= sizeof(xf_session_options) ? options->device : XF_DEVICE_BEST;
+      require(device >= XF_DEVICE_BEST && device <= XF_DEVICE_EMULATOR, "there is no such device");
+      o = {options->threads, options->isa, static_cast<device_kind>(device)};
     }
     *result = new xf_session(m->impl, o);
     return XF_OK;
@@ -194,6 +196,7 @@ xf_status xf_session_create(const xf_model *m, const xf_session_options *options
 void xf_session_free(xf_session *s) { delete s; }
 int32_t xf_session_threads(const xf_session *s) { return s ? s->impl.threads() : 0; }
 const char *xf_session_isa(const xf_session *s) { return s ? isa_name(s->impl.isa()) : nullptr; }
+const char *xf_session_device(const xf_session *s) { return s ? s->impl.device_name() : nullptr; }
 
 xf_status xf_output_shapes(xf_session *s, const char *entry_name, const xf_tensor *inputs, int32_t input_count,
                            xf_tensor *outputs, int32_t output_count) {

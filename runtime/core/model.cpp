@@ -189,7 +189,10 @@ model::model(std::unique_ptr<mapping> image) : image_(std::move(image)) {
                      "the instruction sets' kernels do not match");
     }
   }
-  reader.require(!kernels_.empty(), "it has no kernels");
+  gpu_ = read_gpu_table(reader, header_.gpu);
+  reader.require(!kernels_.empty() || !gpu_.empty(), "it has no kernels");
+  reader.require(kernels_.empty() || gpu_.empty() || kernels_[0].offsets.size() == gpu_.kernels.size(),
+                 "the kernels for CPUs and GPUs do not match");
   states_ = reader.table<xf_abi_state>(header_.states, "the table of states");
   for (const xf_abi_state &state : states_)
     check_state(reader, state, header_);

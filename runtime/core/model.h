@@ -4,6 +4,7 @@
 #define RUNTIME_CORE_MODEL_H
 
 #include "runtime/abi/xf_abi.h"
+#include "runtime/core/gpu_table.h"
 #include "runtime/core/mapping.h"
 
 #include <cstdint>
@@ -61,6 +62,7 @@ public:
   const std::vector<dim_info> &dims() const { return dims_; }
   const std::vector<entry_info> &entries() const { return entries_; }
   const std::vector<kernel_table> &kernels() const { return kernels_; }
+  const gpu_table &gpu() const { return gpu_; }
   const std::vector<xf_abi_state> &states() const { return states_; }
   const std::vector<parameter_info> &parameters() const { return parameters_; }
   std::string_view text(xf_abi_range range) const {
@@ -82,6 +84,7 @@ private:
   std::vector<dim_info> dims_;
   std::vector<entry_info> entries_;
   std::vector<kernel_table> kernels_;
+  gpu_table gpu_;
   std::vector<xf_abi_state> states_;
   std::vector<parameter_info> parameters_;
   const uint8_t *code_ = nullptr;

@@ -188,6 +188,11 @@ void searcher::plan_moves() {
 }
 
 void searcher::move_rows() {
+  if (device_executor *device = session_.executor()) {
+    for (int32_t i = 0; i < moves_count_; ++i)
+      device->copy_row(moves_[i].from, moves_[i].to, moves_[i].positions);
+    return;
+  }
   int64_t bytes = 0;
   for (int32_t i = 0; i < moves_count_; ++i)
     for (const xf_abi_state &state : model_.states())

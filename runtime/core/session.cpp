@@ -9,6 +9,17 @@ namespace xf::rt {
 
 namespace {
 
+std::unique_ptr<device_executor> open_executor(const std::shared_ptr<const model> &m, device_kind kind) {
+  std::unique_ptr<device> chosen = make_device(*m, kind);
+  return chosen ? std::make_unique<device_executor>(m, std::move(chosen)) : nullptr;
+}
+
+// With another device the plans alone run here, and the runtime's own loops.
+int select_isa(int requested) {
+  int supported = detect_isa();
+  return choose_isa({requested >= 0 ? requested : supported}, supported, requested);
+}
+
 int select_kernels(const model &m, int requested) {
   std::vector<int> available;
   for (const kernel_table &table : m.kernels())
@@ -40,23 +51,27 @@ memory_bound memory_of(const model &m) {
 }
 
 session::session(std::shared_ptr<const model> m, session_options options)
-    : model_(std::move(m)), kernels_(select_kernels(*model_, options.isa)),
+    : model_(std::move(m)), executor_(open_executor(model_, options.device)),
+      kernels_(executor_ ? -1 : select_kernels(*model_, options.isa)),
+      isa_(executor_ ? select_isa(options.isa) : model_->kernels()[kernels_].isa),
       pool_(thread_count(options.threads), available_cpus()) {
   const xf_abi_image &header = model_->header();
+  bool here = !executor_;
   arena_plan plan;
-  states_ = plan.add(header.state_bytes, 1, XF_ABI_PAGE);
-  uint64_t workspace = plan.add(header.workspace_bytes, 1, XF_ABI_PAGE);
-  uint64_t scratch = plan.add(scratch_stride(*model_), pool_.size(), XF_ABI_PAGE);
+  states_ = plan.add(here ? header.state_bytes : 0, 1, XF_ABI_PAGE);
+  uint64_t workspace = plan.add(here ? header.workspace_bytes : 0, 1, XF_ABI_PAGE);
+  uint64_t scratch = plan.add(here ? scratch_stride(*model_) : 0, pool_.size(), XF_ABI_PAGE);
   if (header.generate.present)
     search_ = std::make_unique<searcher>(*this, *model_, plan);
   if (header.predict.present)
     predict_ = std::make_unique<predictor>(*this, *model_, plan);
   arena_.reserve(plan.bytes());
   arena_.allow_huge_pages(0, plan.bytes(), false);
-  arena_.allow_huge_pages(workspace, header.workspace_bytes, true);
+  arena_.allow_huge_pages(workspace, here ? header.workspace_bytes : 0, true);
 
-  for (uint64_t offset : model_->kernels()[kernels_].offsets)
-    addresses_.push_back(model_->code() + offset);
+  if (here)
+    for (uint64_t offset : model_->kernels()[kernels_].offsets)
+      addresses_.push_back(model_->code() + offset);
   contexts_.resize(pool_.size());
   for (int thread = 0; thread < pool_.size(); ++thread) {
     xf_abi_context &context = contexts_[thread].context;
@@ -83,6 +98,8 @@ session::session(std::shared_ptr<const model> m, session_options options)
 }
 
 void session::call(const entry_info &entry, const int64_t *dims, void *const *io) {
+  if (executor_)
+    return executor_->call(entry, dims, io);
   struct arguments {
     xf_abi_entry_fn plan;
     thread_context *contexts;

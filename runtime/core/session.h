@@ -7,6 +7,8 @@
 #include "runtime/core/predict.h"
 #include "runtime/core/search.h"
 #include "runtime/core/threads.h"
+#include "runtime/device/choose.h"
+#include "runtime/device/executor.h"
 
 #include <memory>
 #include <vector>
@@ -16,6 +18,7 @@ namespace xf::rt {
 struct session_options {
   int threads = 0; // 0: as many as the process may use
   int isa = -1;    // -1: the best
+  device_kind device = device_kind::best;
 };
 
 // What a session reserves at most, in bytes.
@@ -35,7 +38,10 @@ public:
 
   const model &get_model() const { return *model_; }
   int threads() const { return pool_.size(); }
-  int isa() const { return model_->kernels()[kernels_].isa; }
+  int isa() const { return isa_; }
+  // Where entries run if not on the CPU, else null; then states() is not used.
+  device_executor *executor() { return executor_.get(); }
+  const char *device_name() const { return executor_ ? executor_->name() : "cpu"; }
   thread_pool &pool() { return pool_; }
   uint8_t *states() const { return arena_.at(states_); }
 
@@ -57,7 +63,9 @@ private:
   };
 
   std::shared_ptr<const model> model_;
-  int kernels_; // index in the model's kernel tables
+  std::unique_ptr<device_executor> executor_;
+  int kernels_; // index in the model's kernel tables; -1 where another device runs them
+  int isa_;     // of the kernels, or of what the runtime itself computes
   thread_pool pool_;
   arena arena_;
   uint64_t states_ = 0;

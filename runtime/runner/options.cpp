@@ -81,6 +81,12 @@ std::vector<option> table(run_options &o) {
            fail(status::invalid_argument, "--isa: '%.*s' is none of baseline, avx2, avx512, avx512_vnni, avx512_bf16",
                 static_cast<int>(v.size()), v.data());
        }},
+      {"--device", true, false,
+       [&o](std::string_view v) {
+         if (!parse_device(v, o.session.device))
+           fail(status::invalid_argument, "--device: '%.*s' is none of cpu, cuda, emulator, best",
+                static_cast<int>(v.size()), v.data());
+       }},
       {"--limits", false, false, [&o](std::string_view) { o.limits = true; }},
       {"--help", false, false, [&o](std::string_view) { o.help = true; }},
       {"--version", false, false, [&o](std::string_view) { o.version = true; }},
@@ -174,6 +180,7 @@ std::string help_text(const char *program, const model &m) {
   append(text,
          "  --isa NAME           baseline, avx2 or avx512; of an int8 model avx512_vnni, of a bf16 model avx512_bf16, too\n"
          "                       (default: the best that this CPU has)\n"
+         "  --device NAME        cpu, cuda or emulator (default: cuda where there is a GPU and code for it, else cpu)\n"
          "  --limits             print the model's limits and how much memory it needs at most\n"
          "  --help, --version\n");
   return text;

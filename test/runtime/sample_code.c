@@ -106,7 +106,7 @@ SAMPLE_INLINE void step(const xf_abi_context *c, int sequence_first, int source,
       xf_abi_view views[2];
       views[0].data = numbers;
       views[1].data = logits_at(c, sequence_first, source, chooses, b, n);
-      ((xf_abi_kernel_fn)c->kernels[0])(c, views);
+      ((xf_abi_kernel_fn)c->kernels[0])(c, views, 0);
     }
     arrive(c);
   }
@@ -183,7 +183,7 @@ SAMPLE_CODE void sample_which(const xf_abi_context *c) {
   xf_abi_view view;
   view.data = c->io[1];
   if (c->thread == 0)
-    ((xf_abi_kernel_fn)c->kernels[1])(c, &view);
+    ((xf_abi_kernel_fn)c->kernels[1])(c, &view, 1);
 }
 #define SAMPLE_ISA(name, number)                                                                                     \
   SAMPLE_CODE void name(const xf_abi_context *c, const xf_abi_view *views) {                                        \

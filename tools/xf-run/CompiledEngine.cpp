@@ -76,12 +76,13 @@ private:
 
 } // namespace
 
-llvm::Expected<std::unique_ptr<CompiledEngine>> CompiledEngine::open(llvm::StringRef path, int threads, int isa) {
+llvm::Expected<std::unique_ptr<CompiledEngine>> CompiledEngine::open(llvm::StringRef path, int threads, int isa, int device) {
   std::unique_ptr<CompiledEngine> engine(new CompiledEngine);
   xf_session_options options;
   xf_session_options_init(&options);
   options.threads = threads;
   options.isa = isa;
+  options.device = device;
   if (xf_open(path.str().c_str(), &engine->model) != XF_OK ||
       xf_session_create(engine->model, &options, &engine->session) != XF_OK)
     return lastError();

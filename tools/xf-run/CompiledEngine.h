@@ -10,8 +10,8 @@ namespace xf {
 
 class CompiledEngine : public Engine {
 public:
-  /// `isa` as in xf_session_options; `threads` 0 takes what the process may use.
-  static llvm::Expected<std::unique_ptr<CompiledEngine>> open(llvm::StringRef path, int threads, int isa);
+  /// `isa` and `device` as in xf_session_options; `threads` 0 takes what the process may use.
+  static llvm::Expected<std::unique_ptr<CompiledEngine>> open(llvm::StringRef path, int threads, int isa, int device);
   ~CompiledEngine() override;
 
   std::vector<Entry> entries() override;

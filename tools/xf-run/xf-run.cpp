@@ -30,6 +30,9 @@ struct Options {
                               clEnumValN(XF_ISA_AVX512, "avx512", "x86-64-v4"),
                               clEnumValN(XF_ISA_AVX512_VNNI, "avx512_vnni", "with VNNI (int8 models)"),
                               clEnumValN(XF_ISA_AVX512_BF16, "avx512_bf16", "with BF16 (bf16 models)"))};
+  cl::opt<xf_device> device{"device", cl::desc("Where to run (default: cuda where there is a GPU and code for it, else cpu)"), cl::init(XF_DEVICE_BEST), cl::cat(category),
+                            cl::values(clEnumValN(XF_DEVICE_BEST, "best", "the default"), clEnumValN(XF_DEVICE_CPU, "cpu", "the CPU"),
+                                       clEnumValN(XF_DEVICE_CUDA, "cuda", "an NVIDIA GPU"), clEnumValN(XF_DEVICE_EMULATOR, "emulator", "the GPU's code, checked, on the CPU"))};
   cl::opt<Reference> reference{"reference", cl::desc("Interprets the stored IR instead"), cl::ValueOptional, cl::init(Reference::none), cl::cat(category),
                                cl::values(clEnumValN(Reference::f64, "", "in f64"), clEnumValN(Reference::f64, "f64", "in f64"),
                                           clEnumValN(Reference::f32, "f32", "in f32, rounded after each operation"))};
@@ -106,7 +109,7 @@ int main(int argc, char **argv) {
       return fail(std::move(error));
     engine = reference.engine.get();
   } else {
-    auto opened = xf::CompiledEngine::open(options.file, options.threads, options.isa);
+    auto opened = xf::CompiledEngine::open(options.file, options.threads, options.isa, options.device);
     if (!opened)
       return fail(opened.takeError());
     compiled = std::move(*opened);

@@ -43,7 +43,9 @@ struct Options {
                                     clEnumValN(xf::Emit::obj, "obj", "an object file with a C header, to link with the runtime"),
                                     clEnumValN(xf::Emit::model, "model", "a bare model file"),
                                     clEnumValN(xf::Emit::xf, "xf", "model IR"), clEnumValN(xf::Emit::fused, "fused", "kernel IR"),
-                                    clEnumValN(xf::Emit::llvm, "llvm", "LLVM IR"), clEnumValN(xf::Emit::assembly, "asm", "assembly"))};
+                                    clEnumValN(xf::Emit::llvm, "llvm", "LLVM IR"), clEnumValN(xf::Emit::assembly, "asm", "assembly"),
+                                    clEnumValN(xf::Emit::ptx, "ptx", "PTX"))};
+  cl::opt<std::string> target{"target", cl::desc("What to make code for: cpu (default), cuda, or cpu,cuda"), cl::init("cpu"), cl::value_desc("LIST"), cl::cat(category)};
 };
 
 int fail(llvm::StringRef message) {
@@ -107,8 +109,24 @@ bool readVocabulary(const std::string &path, std::string &contents) {
   return false;
 }
 
+/// The devices of a list with commas.
+bool parseTargets(const std::string &list, xf::Targets &targets) {
+  targets = {false, false};
+  llvm::SmallVector<llvm::StringRef> names;
+  llvm::StringRef(list).split(names, ',');
+  for (llvm::StringRef name : names) {
+    if (name != "cpu" && name != "cuda") {
+      fail("--target " + list + ": expected cpu, cuda or cpu,cuda");
+      return false;
+    }
+    (name == "cpu" ? targets.cpu : targets.cuda) = true;
+  }
+  return true;
+}
+
 bool isText(xf::Emit emit) {
-  return emit == xf::Emit::xf || emit == xf::Emit::fused || emit == xf::Emit::llvm || emit == xf::Emit::assembly;
+  return emit == xf::Emit::xf || emit == xf::Emit::fused || emit == xf::Emit::llvm || emit == xf::Emit::assembly ||
+         emit == xf::Emit::ptx;
 }
 
 } // namespace
@@ -129,6 +147,12 @@ int main(int argc, char **argv) {
   xf::FrontendOptions frontend;
   std::string text;
   xf::CompileOptions compile;
+  if (!parseTargets(options.target, compile.targets))
+    return 1;
+  if (options.emit == xf::Emit::ptx && options.target.getNumOccurrences() == 0)
+    compile.targets = {false, true};
+  if (options.emit == xf::Emit::ptx && !compile.targets.cuda)
+    return fail("--emit=ptx is for --target cuda");
   if (!collect(options, frontend) || !readFile(options.input, text) || !readVocabulary(options.sourceVocab, compile.sourceVocabulary) ||
       !readVocabulary(options.targetVocab, compile.targetVocabulary))
     return 1;
@@ -158,7 +182,7 @@ int main(int argc, char **argv) {
   } else if (options.random.getNumOccurrences()) {
     source = std::make_unique<xf::RandomWeights>(options.random);
   } else if (!isText(options.emit)) {
-    return fail("without --weights or --random-weights only --emit=xf, fused, llvm and asm are possible");
+    return fail("without --weights or --random-weights only --emit=xf, fused, llvm, asm and ptx are possible");
   }
 
   compile.emit = options.emit;

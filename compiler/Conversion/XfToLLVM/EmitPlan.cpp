@@ -249,8 +249,9 @@ private:
     for (auto [i, view] : llvm::enumerate(list))
       storeView(view, i * sizeof(xf_abi_view));
     Value kernel = plan.load(plan.ptr(), table, 8 * *number);
-    auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(builder.getContext()), {plan.ptr(), plan.ptr()});
-    LLVM::CallOp::create(builder, op->getLoc(), type, ValueRange{kernel, plan.context, views});
+    auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(builder.getContext()),
+                                            {plan.ptr(), plan.ptr(), builder.getI64Type()});
+    LLVM::CallOp::create(builder, op->getLoc(), type, ValueRange{kernel, plan.context, views, plan.constant(*number)});
     emitBarrier(op->getLoc());
     return success();
   }
@@ -285,11 +286,14 @@ private:
 
 } // namespace
 
-FailureOr<CodeModule> convertToCode(ModuleOp module) {
+FailureOr<CodeModule> convertToCode(ModuleOp module, Targets targets) {
   CodeModule result;
+  result.targets = targets;
   result.module = ModuleOp::create(module.getLoc());
+  if (targets.cuda)
+    result.gpuModule = gpu::makeKernelModule(module.getContext());
   result.layout = layOutData(module);
-  KernelTable kernels(*result.module, module);
+  KernelTable kernels(result, module);
   for (auto entry : module.getOps<EntryOp>()) {
     PlanEmitter emitter(entry, result.layout, kernels, *result.module);
     result.plans.push_back(("plan." + entry.getSymName()).str());
@@ -297,8 +301,6 @@ FailureOr<CodeModule> convertToCode(ModuleOp module) {
       return failure();
     result.workspaceBytes = std::max(result.workspaceBytes, emitter.workspaceBytes());
   }
-  result.kernels.assign(kernels.names().begin(), kernels.names().end());
-  result.scratchBytes = kernels.scratchBytes();
   return result;
 }
 

@@ -57,16 +57,31 @@ static std::string fingerprint(Operation *op, const cpu::KernelAccess &access, M
   return text;
 }
 
+LogicalResult KernelTable::emit(StringRef name, Operation *op, const cpu::KernelAccess &access) {
+  if (code.targets.cpu) {
+    for (cpu::Isa isa : cpu::kernelIsas(op))
+      if (failed(cpu::emitKernel(*code.module, (name + "." + cpu::isaName(isa)).str(), op, access, isa, root)))
+        return failure();
+    code.scratchBytes = std::max(code.scratchBytes, cpu::kernelScratchBytes(op, root));
+  }
+  if (code.targets.cuda) {
+    auto kernels = *code.gpuModule->getOps<mlir::gpu::GPUModuleOp>().begin();
+    auto kernel = gpu::emitKernel(kernels, name, op, access, root);
+    if (failed(kernel))
+      return failure();
+    code.gpuKernels.push_back(std::move(*kernel));
+  }
+  return success();
+}
+
 FailureOr<unsigned> KernelTable::get(Operation *op, const cpu::KernelAccess &access) {
-  auto [found, isNew] = numbers.try_emplace(fingerprint(op, access, root), kernelNames.size());
+  auto [found, isNew] = numbers.try_emplace(fingerprint(op, access, root), code.kernels.size());
   if (!isNew)
     return found->second;
   unsigned number = found->second;
-  kernelNames.push_back("k" + std::to_string(number) + "_" + op->getName().stripDialect().str());
-  for (cpu::Isa isa : cpu::kernelIsas(op))
-    if (failed(cpu::emitKernel(code, (kernelNames.back() + "." + cpu::isaName(isa)).str(), op, access, isa, root)))
-      return op->emitError("no kernel can be made of this op");
-  scratch = std::max(scratch, cpu::kernelScratchBytes(op, root));
+  code.kernels.push_back("k" + std::to_string(number) + "_" + op->getName().stripDialect().str());
+  if (failed(emit(code.kernels.back(), op, access)))
+    return op->emitError("no kernel can be made of this op");
   return number;
 }
 

@@ -3,20 +3,30 @@
 #define XF_COMPILER_CONVERSION_XFTOLLVM_PLAN_H
 
 #include "compiler/Conversion/XfToLLVM/DataLayout.h"
+#include "compiler/Target/GPU/GpuKernels.h"
 
 namespace xf {
 
+/// What kernels are made for.
+struct Targets {
+  bool cpu = true, cuda = false;
+};
+
 struct CodeModule {
+  Targets targets;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   DataLayout layout;
   std::vector<std::string> kernels; // names without the instruction set's suffix, by number
   std::vector<std::string> plans;   // names of the entries' plans, in the entries' order
+  /// With the target cuda: a gpu.module with the kernels, and how each is launched.
+  mlir::OwningOpRef<mlir::ModuleOp> gpuModule;
+  std::vector<gpu::Kernel> gpuKernels;
   int64_t workspaceBytes = 0;
   int64_t scratchBytes = 0;
 };
 
 /// Emits plans and kernels for all entries of `module`, whose views are materialised.
-mlir::FailureOr<CodeModule> convertToCode(mlir::ModuleOp module);
+mlir::FailureOr<CodeModule> convertToCode(mlir::ModuleOp module, Targets targets = {});
 
 } // namespace xf
 

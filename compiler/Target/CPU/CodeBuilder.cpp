@@ -11,8 +11,11 @@ void loadCodeDialects(MLIRContext *context) {
                        LLVM::LLVMDialect>();
 }
 
+CodeBuilder::CodeBuilder(ModuleOp module, Isa isa, Location location)
+    : ImplicitLocOpBuilder(location, module.getContext()), module_(module), isa_(isa) {}
+
 CodeBuilder::CodeBuilder(ModuleOp module, StringRef name, ArrayRef<Type> arguments, Isa isa, Location location)
-    : ImplicitLocOpBuilder(location, module.getContext()), module_(module), isa_(isa) {
+    : CodeBuilder(module, isa, location) {
   setInsertionPointToEnd(module.getBody());
   auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(getContext()), arguments);
   function_ = create<LLVM::LLVMFuncOp>(name, type);

@@ -99,6 +99,10 @@ public:
   /// i1 lanes: true in the first `count`.
   Value firstLanes(Value count);
 
+protected:
+  /// Writes into a function that is made elsewhere, as another target's kernels are.
+  CodeBuilder(mlir::ModuleOp module, Isa isa, mlir::Location location);
+
 private:
   /// Runs the body for each of the first `count` lanes with its number.
   void forLanes(Value count, LoopBody body);

@@ -83,7 +83,7 @@ static void setAttributes(llvm::Module &module) {
   }
 }
 
-static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
+void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
   // Kernels are vectorised and unrolled as they are to be, and what is scalar is not worth it. The higher levels take
   // twice the time and make nothing faster.
   llvm::PipelineTuningOptions tuning;

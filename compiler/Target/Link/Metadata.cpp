@@ -45,7 +45,9 @@ public:
     header.name = bytes.put(name ? name.getValue() : "model");
     putDims();
     putEntries();
-    putKernels();
+    if (contents.codeModule.targets.cpu)
+      putKernels();
+    putGpuKernels();
     putStates();
     putParameters(parameters);
     header.workspace_bytes = contents.codeModule.workspaceBytes;
@@ -131,6 +133,23 @@ private:
         sets.push_back({static_cast<uint32_t>(isa), 0, bytes.putTable<uint64_t>(offsets)});
     }
     header.kernels = bytes.putTable<xf_abi_kernels>(sets);
+  }
+
+  void putGpuKernels() {
+    std::vector<xf_abi_gpu_kernel> kernels;
+    std::vector<xf_abi_gpu_launch> launches;
+    for (const gpu::Kernel &kernel : contents.codeModule.gpuKernels) {
+      kernels.push_back({kernel.views, uint32_t(kernel.launches.size()), launches.size()});
+      for (const gpu::Launch &launch : kernel.launches) {
+        xf_abi_gpu_launch out = gpu::toAbi(launch);
+        out.function = bytes.put(launch.function);
+        launches.push_back(out);
+      }
+    }
+    header.gpu.ptx = bytes.put(contents.ptx);
+    header.gpu.capability = gpu::kComputeCapability;
+    header.gpu.kernels = bytes.putTable<xf_abi_gpu_kernel>(kernels);
+    header.gpu.launches = bytes.putTable<xf_abi_gpu_launch>(launches);
   }
 
   void putStates() {

@@ -12,6 +12,7 @@ struct ImageContents {
   mlir::ModuleOp kernelModule; // entries, states, what serves a search
   const CodeModule &codeModule;
   const cpu::Code &code;
+  std::string ptx; // of the GPU's kernels; empty: there are none
   std::string ir; // the unfused module's text
   std::string sourceVocabulary, targetVocabulary;
 };

@@ -49,6 +49,9 @@ enum xf_isa {
   XF_ISA_AVX512_VNNI = 3, /* in int8 models only */
   XF_ISA_AVX512_BF16 = 4  /* in bf16 models only */
 };
+/* BEST: a GPU where there is one and the model has code for it, else the CPU. EMULATOR runs the GPU's code on the CPU,
+ * slowly, and finds what is wrong with it. */
+enum xf_device { XF_DEVICE_BEST = 0, XF_DEVICE_CPU = 1, XF_DEVICE_CUDA = 2, XF_DEVICE_EMULATOR = 3 };
 #define XF_MAX_RANK 6
 
 typedef struct xf_model xf_model;
@@ -125,6 +128,7 @@ typedef struct xf_session_options {
   size_t size;
   int32_t threads; /* 0: as many as the process may use */
   int32_t isa;     /* enum xf_isa */
+  int32_t device;  /* enum xf_device */
 } xf_session_options;
 XF_API void xf_session_options_init(xf_session_options *options);
 /* `options` may be null. */
@@ -133,6 +137,8 @@ XF_API void xf_session_free(xf_session *session);
 XF_API int32_t xf_session_threads(const xf_session *session);
 /* "baseline", "avx2" or "avx512". */
 XF_API const char *xf_session_isa(const xf_session *session);
+/* "cpu", "emulator", or the GPU's name. Lives as long as the session. */
+XF_API const char *xf_session_device(const xf_session *session);
 
 /* A dense row-major tensor in the caller's memory. */
 typedef struct xf_tensor {

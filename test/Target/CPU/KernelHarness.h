@@ -23,6 +23,14 @@
 
 namespace xf::cpu::test {
 
+#ifdef XF_TEST_GPU_KERNELS
+} // namespace xf::cpu::test
+#include "test/Target/GPU/EmulatedKernel.h"
+namespace xf::cpu::test {
+using xf::gpu::test::Kernel;
+/// Stands for the GPU, whose kernels take the place of the CPU's.
+inline std::vector<Isa> machineIsas() { return {Isa::avx2}; }
+#else
 /// The general instruction sets that this machine can run.
 inline std::vector<Isa> machineIsas() {
   std::vector<Isa> isas = {Isa::baseline};
@@ -100,7 +108,7 @@ private:
     context.threads = threads;
     context.runtime = all;
     context.barrier = [](const xf_abi_context *c) { static_cast<std::barrier<> *>(c->runtime)->arrive_and_wait(); };
-    function(&context, views.data());
+    function(&context, views.data(), 0);
     for (uintptr_t i = scratch + scratchBytes; i + 4 <= reinterpret_cast<uintptr_t>(memory.data() + memory.size()); i += 4)
       ASSERT_TRUE(std::isnan(*reinterpret_cast<float *>(i))) << "the kernel writes behind its scratch memory";
   }
@@ -109,6 +117,8 @@ private:
   int64_t scratchBytes;
   xf_abi_kernel_fn function;
 };
+
+#endif // XF_TEST_GPU_KERNELS
 
 /// A module and kernels made from ops in it.
 class KernelHarness {
@@ -132,6 +142,9 @@ public:
     return found;
   }
 
+#ifdef XF_TEST_GPU_KERNELS
+  Kernel compile(mlir::Operation *op, Isa, KernelAccess access) { return Kernel(op, access, *root); }
+#else
   Kernel compile(mlir::Operation *op, Isa isa, KernelAccess access) {
     std::string error;
     std::string name = ("kernel." + isaName(isa)).str();
@@ -144,6 +157,7 @@ public:
       throw std::runtime_error("linking failed: " + error);
     return Kernel(*code, name, kernelScratchBytes(op, *root));
   }
+#endif
 
   mlir::OwningOpRef<mlir::ModuleOp> emit(mlir::Operation *op, Isa isa, const KernelAccess &access,
                                          llvm::StringRef name) {

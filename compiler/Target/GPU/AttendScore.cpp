@@ -1,0 +1,86 @@
+#include "compiler/Target/GPU/AttendKernel.h"
+
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace mlir::xf;
+
+namespace xf::gpu {
+
+/// As on the CPU: a fill below this gives exactly 0 beside any allowed key.
+static constexpr double kLargeFill = -1e4;
+
+AttendScore::AttendScore(GpuBuilder &b, AttendOp op, const KernelRequest &request, Value batch, Value head, Value position)
+    : b(b), op(op), request(request), mask(op.getMask()),
+      exactFill(!op.getMask().empty() && op.getFill().convertToDouble() > kLargeFill), batch(batch), head(head),
+      position(position) {}
+
+cpu::RegionVectorizer AttendScore::scope(Region &region) {
+  cpu::RegionVectorizer result(b, [this](cpu::RegionVectorizer &inside, AtOp at) { return read(inside, at); });
+  result.bind(region.getArgument(0), batch);
+  result.bind(region.getArgument(1), head);
+  result.bind(region.getArgument(2), position);
+  return result;
+}
+
+/// Reads stay inside the tensor, whatever their indices: a choice may guard them.
+Value AttendScore::read(cpu::RegionVectorizer &region, AtOp at) {
+  unsigned view = request.viewOf(at.getTensor());
+  Value offset = b.i64(0);
+  for (auto [d, index] : llvm::enumerate(at.getIndices())) {
+    Value place = region.emit(index);
+    if (!isa<BlockArgument>(index) && !matchPattern(index, m_Constant()))
+      place = b.max(b.min(place, b.sub(b.size(view, d), 1)), b.i64(0));
+    if (auto slots = d == 0 ? request.slotsOf(at.getTensor()) : std::nullopt)
+      place = loadIndex(b, *slots, place);
+    offset = b.add(offset, b.mul(place, b.stride(view, d)));
+  }
+  Type element = at.getResult().getType();
+  return b.load(element, b.at(b.data(view), offset, element));
+}
+
+Value AttendScore::end(Value keys) {
+  if (exactFill || (mask.ends.empty() && mask.rowTerms.empty()))
+    return keys;
+  cpu::RegionVectorizer region = scope(op.getMask());
+  Value end = keys;
+  for (const cpu::LinearForm &form : mask.ends) {
+    Value sum = b.i64(form.constant);
+    for (auto [value, factor] : form.terms)
+      sum = b.add(sum, b.mul(b.toI64(region.emit(value)), factor));
+    end = b.min(end, sum);
+  }
+  if (!mask.ends.empty())
+    end = b.max(end, b.i64(0));
+  for (Value term : mask.rowTerms)
+    end = b.create<arith::SelectOp>(region.emit(term), end, b.i64(0));
+  return end;
+}
+
+Value AttendScore::score(Value product, Value key) {
+  Value score = b.create<arith::MulFOp>(product, b.f32(op.getScale().convertToDouble()));
+  if (!op.getBias().empty()) {
+    cpu::RegionVectorizer region = scope(op.getBias());
+    region.bind(op.getBias().getArgument(3), key);
+    score = b.create<arith::AddFOp>(score, region.emit(op.getBias().front().getTerminator()->getOperand(0)));
+  }
+  if (op.getMask().empty())
+    return score;
+  cpu::RegionVectorizer region = scope(op.getMask());
+  region.bind(op.getMask().getArgument(3), key);
+  SmallVector<Value> terms = mask.keyTerms;
+  if (exactFill)
+    terms.assign(1, op.getMask().front().getTerminator()->getOperand(0));
+  Value fill = b.f32(exactFill ? op.getFill().convertToDouble() : -std::numeric_limits<double>::infinity());
+  for (Value term : terms)
+    score = b.create<arith::SelectOp>(region.emit(term), score, fill);
+  return score;
+}
+
+Value AttendScore::rowWithoutKeys(Value keys) {
+  if (op.getMask().empty() || !op.getFill().isFinite())
+    return b.f32(std::numeric_limits<double>::quiet_NaN());
+  return b.create<arith::DivFOp>(b.f32(1), b.create<arith::SIToFPOp>(b.getF32Type(), keys));
+}
+
+} // namespace xf::gpu

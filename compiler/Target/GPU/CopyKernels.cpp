@@ -1,0 +1,165 @@
+// Kernels that bring a tensor into another physical order or make positions: a thread moves one element.
+//
+// Keys lie as [T/16][d][16], values as [e/16][T][16], as on the CPU. What is behind the last position of a block of keys
+// is not written: kernels read only keys that there are.
+#include "compiler/Target/GPU/KernelEmitters.h"
+
+using namespace mlir;
+using namespace mlir::xf;
+
+namespace xf::gpu {
+namespace {
+
+constexpr int64_t kThreads = 256, kPanel = cpu::kLanes;
+
+/// Threads for the elements of view `view`, which has `rank` dimensions.
+void addLaunch(Kernel &kernel, StringRef function, unsigned view, unsigned rank) {
+  Launch launch{function.str(), kThreads, {}, kThreads, 1, std::nullopt};
+  for (unsigned d = 0; d < rank; ++d)
+    launch.factors.push_back({view, d, 1});
+  kernel.launches.push_back(launch);
+}
+
+/// Runs `body` with the indices of the thread's element of view `view`, if there is one.
+void forElement(GpuBuilder &b, unsigned view, unsigned rank, function_ref<void(ArrayRef<Value>)> body) {
+  SmallVector<Value> sizes;
+  Value count = b.i64(1);
+  for (unsigned d = 0; d < rank; ++d) {
+    sizes.push_back(b.size(view, d));
+    count = b.mul(count, sizes.back());
+  }
+  Value number = b.add(b.mul(b.block(), kThreads), b.thread());
+  b.ifThen(b.less(number, count), [&] { body(b.split(number, sizes)); });
+}
+
+/// The address of the element at `indices` of a strided tensor.
+Value plainAddress(GpuBuilder &b, unsigned view, ArrayRef<Value> indices, Type element) {
+  Value offset = b.i64(0);
+  for (auto [d, index] : llvm::enumerate(indices))
+    offset = b.add(offset, b.mul(index, b.stride(view, d)));
+  return b.at(b.data(view), offset, element);
+}
+
+/// The same in one of the layouts of attention, for tensors [B, H, T, width].
+Value addressIn(GpuBuilder &b, Layout layout, unsigned view, ArrayRef<Value> indices, Type element, int64_t width) {
+  if (layout == Layout::plain)
+    return plainAddress(b, view, indices, element);
+  Value position = indices[2], column = indices[3];
+  Value offset = b.add(b.mul(indices[0], b.stride(view, 0)), b.mul(indices[1], b.stride(view, 1)));
+  Value panel = b.i64(kPanel);
+  if (layout == Layout::keys) {
+    Value lane = b.rem(position, panel);
+    offset = b.add(offset, b.mul(b.sub(position, lane), width));
+    offset = b.add(offset, b.add(b.mul(column, kPanel), lane));
+  } else {
+    offset = b.add(offset, b.mul(b.div(column, panel), b.stride(view, 2)));
+    offset = b.add(offset, b.add(b.mul(position, kPanel), b.rem(column, panel)));
+  }
+  return b.at(b.data(view), offset, element);
+}
+
+/// Where an element goes whose indices in the source are known.
+using Target = function_ref<SmallVector<Value>(GpuBuilder &, ArrayRef<Value>)>;
+
+/// Copies the tensor of operand 0 to the result's view.
+LogicalResult emitCopy(Operation *op, Value source, Layout layout, const KernelRequest &request, Kernel &kernel, Target moved) {
+  auto type = cast<RankedTensorType>(source.getType());
+  unsigned rank = type.getRank(), from = request.viewOf(source), to = request.resultView();
+  if (layout != Layout::plain && (layout == Layout::panels || rank != 4 || type.isDynamicDim(3)))
+    return op->emitError("layout ") << stringifyLayout(layout) << " is not for a tensor " << describeShape(type);
+  Type element = type.getElementType();
+  GpuBuilder b = request.start(request.name, kThreads, op->getLoc());
+  forElement(b, from, rank, [&](ArrayRef<Value> indices) {
+    SmallVector<Value> origin(indices);
+    if (auto slots = request.slotsOf(source))
+      origin[0] = loadIndex(b, *slots, indices[0]);
+    Value value = b.load(element, plainAddress(b, from, origin, element));
+    b.store(value, addressIn(b, layout, to, moved(b, indices), element, rank == 4 ? type.getDimSize(3) : 0));
+  });
+  b.finish();
+  addLaunch(kernel, request.name, from, rank);
+  return success();
+}
+
+StateOp stateOf(Operation *op, StringRef name, const KernelRequest &request) {
+  auto state = ModuleOp(request.root).lookupSymbol<StateOp>(name);
+  if (!state)
+    op->emitError("names no state: ") << name;
+  return state;
+}
+
+} // namespace
+
+LogicalResult emitPack(PackOp op, const KernelRequest &request, Kernel &kernel) {
+  return emitCopy(op, op.getX(), op.getLayout(), request, kernel,
+                  [](GpuBuilder &, ArrayRef<Value> indices) { return SmallVector<Value>(indices); });
+}
+
+LogicalResult emitAppend(AppendOp op, const KernelRequest &request, Kernel &kernel) {
+  StateOp state = stateOf(op, op.getName(), request);
+  if (!state)
+    return failure();
+  int64_t axis = op.getAxis();
+  if (state.getLayout() != Layout::plain && axis != 2)
+    return op.emitError("packed states grow along dimension 2, not ") << axis;
+  return emitCopy(op, op.getX(), state.getLayout(), request, kernel, [&](GpuBuilder &b, ArrayRef<Value> indices) {
+    SmallVector<Value> moved(indices);
+    moved[axis] = b.add(moved[axis], loadIndex(b, request.viewOf(op.getPast()), indices[0]));
+    return moved;
+  });
+}
+
+LogicalResult emitStore(StoreOp op, const KernelRequest &request, Kernel &kernel) {
+  StateOp state = stateOf(op, op.getName(), request);
+  if (!state)
+    return failure();
+  return emitCopy(op, op.getX(), state.getLayout(), request, kernel, [&](GpuBuilder &b, ArrayRef<Value> indices) {
+    SmallVector<Value> moved(indices);
+    moved[0] = loadIndex(b, request.viewOf(op.getSlots()), indices[0]);
+    return moved;
+  });
+}
+
+LogicalResult emitConcat(ConcatOp op, const KernelRequest &request, Kernel &kernel) {
+  auto type = cast<RankedTensorType>(op.getResult().getType());
+  unsigned result = request.resultView(), axis = op.getAxis();
+  Type element = type.getElementType();
+  GpuBuilder b = request.start(request.name, kThreads, op.getLoc());
+  forElement(b, result, type.getRank(), [&](ArrayRef<Value> indices) {
+    Value begin = b.i64(0);
+    for (Value input : op.getInputs()) {
+      unsigned view = request.viewOf(input);
+      Value end = b.add(begin, b.size(view, axis));
+      SmallVector<Value> origin(indices);
+      origin[axis] = b.sub(origin[axis], begin);
+      Value inside = b.create<arith::AndIOp>(b.less(b.sub(begin, 1), indices[axis]), b.less(indices[axis], end));
+      b.ifThen(inside, [&] {
+        if (auto slots = request.slotsOf(input))
+          origin[0] = loadIndex(b, *slots, origin[0]);
+        Value value = b.load(element, plainAddress(b, view, origin, element));
+        b.store(value, plainAddress(b, result, indices, element));
+      });
+      begin = end;
+    }
+  });
+  b.finish();
+  addLaunch(kernel, request.name, result, type.getRank());
+  return success();
+}
+
+LogicalResult emitPositions(PositionsOp op, const KernelRequest &request, Kernel &kernel) {
+  unsigned result = request.resultView(), rank = op.getPast() ? 2 : 1;
+  GpuBuilder b = request.start(request.name, kThreads, op.getLoc());
+  forElement(b, result, rank, [&](ArrayRef<Value> indices) {
+    Value position = b.add(indices.back(), op.getOffset());
+    if (op.getPast())
+      position = b.add(position, loadIndex(b, request.viewOf(op.getPast()), indices[0]));
+    Value narrow = b.create<arith::TruncIOp>(b.getI32Type(), position);
+    b.store(narrow, plainAddress(b, result, indices, b.getI32Type()));
+  });
+  b.finish();
+  addLaunch(kernel, request.name, result, rank);
+  return success();
+}
+
+} // namespace xf::gpu

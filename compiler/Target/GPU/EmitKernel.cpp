@@ -1,0 +1,69 @@
+#include "compiler/Target/GPU/KernelEmitters.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::xf;
+
+namespace xf::gpu {
+
+Value loadIndex(GpuBuilder &b, unsigned view, Value row) {
+  Type i32 = b.getI32Type();
+  return b.toI64(b.load(i32, b.at(b.data(view), b.mul(row, b.stride(view, 0)), i32)));
+}
+
+xf_abi_gpu_launch toAbi(const Launch &launch) {
+  xf_abi_gpu_launch out{};
+  out.threads = launch.threads;
+  out.factors = launch.factors.size();
+  out.divisor = launch.divisor;
+  out.constant = launch.constant;
+  out.limit = -1;
+  if (launch.limit)
+    out.limit_view = launch.limit->view, out.limit_dim = launch.limit->dim, out.limit = launch.limit->most;
+  for (auto [i, factor] : llvm::enumerate(launch.factors))
+    out.factor[i] = {factor.view, factor.dim, static_cast<uint32_t>(factor.divisor), 0};
+  return out;
+}
+
+/// Types that kernels have no code for yet; `op` is told so.
+static LogicalResult checkTypes(Operation *op, ArrayRef<cpu::KernelOperand> operands) {
+  auto check = [&](Type type) -> LogicalResult {
+    Type element = cast<RankedTensorType>(type).getElementType();
+    if (element.isF32() || element.isInteger(32) || element.isInteger(1))
+      return success();
+    return op->emitError("the GPU back end has no kernels for tensors of ") << element;
+  };
+  for (const cpu::KernelOperand &operand : operands)
+    if (failed(check(operand.value.getType())))
+      return failure();
+  for (Type type : op->getResultTypes())
+    if (failed(check(type)))
+      return failure();
+  return success();
+}
+
+FailureOr<Kernel> emitKernel(mlir::gpu::GPUModuleOp module, StringRef name, Operation *op,
+                             const cpu::KernelAccess &access, ModuleOp root) {
+  SmallVector<cpu::KernelOperand> operands = cpu::kernelOperands(op);
+  if (failed(checkTypes(op, operands)))
+    return failure();
+  KernelRequest request{{access, operands, root}, module, name};
+  Kernel kernel{request.views(), {}};
+  LogicalResult emitted = llvm::TypeSwitch<Operation *, LogicalResult>(op)
+                              .Case([&](ContractOp op) { return emitContract(op, request, kernel); })
+                              .Case([&](RowOp op) { return emitRow(op, request, kernel); })
+                              .Case([&](AttendOp op) { return emitAttend(op, request, kernel); })
+                              .Case([&](PackOp op) { return emitPack(op, request, kernel); })
+                              .Case([&](AppendOp op) { return emitAppend(op, request, kernel); })
+                              .Case([&](StoreOp op) { return emitStore(op, request, kernel); })
+                              .Case([&](ConcatOp op) { return emitConcat(op, request, kernel); })
+                              .Case([&](PositionsOp op) { return emitPositions(op, request, kernel); })
+                              .Case<ScanOp, ScanStepOp>([&](auto op) { return emitScan(op, request, kernel); })
+                              .Default([](Operation *op) { return op->emitError("is not a kernel of the GPU back end"); });
+  if (failed(emitted))
+    return failure();
+  return kernel;
+}
+
+} // namespace xf::gpu

@@ -1,0 +1,127 @@
+#include "compiler/Target/GPU/GpuBuilder.h"
+
+#include "compiler/Target/CPU/VectorMath.h"
+#include "runtime/abi/xf_abi.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+
+namespace xf::gpu {
+
+static constexpr unsigned kGlobalSpace = 1, kSharedSpace = 3;
+static constexpr unsigned kViewWords = sizeof(xf_abi_view) / 8;
+static_assert(offsetof(xf_abi_view, size) == 8 && offsetof(xf_abi_view, stride) == 8 + 8 * XF_ABI_MAX_RANK);
+
+OwningOpRef<ModuleOp> makeKernelModule(MLIRContext *context) {
+  context->loadDialect<mlir::gpu::GPUDialect, NVVM::NVVMDialect>();
+  cpu::loadCodeDialects(context);
+  Location loc = UnknownLoc::get(context);
+  OwningOpRef<ModuleOp> module = ModuleOp::create(loc);
+  OpBuilder builder(module->getBodyRegion());
+  mlir::gpu::GPUModuleOp::create(builder, loc, "kernels");
+  return module;
+}
+
+// The instruction set stands for what arithmetic there is: fused multiply-add, as AVX2 has it.
+GpuBuilder::GpuBuilder(mlir::gpu::GPUModuleOp module, StringRef name, unsigned views, int64_t threads, Location location)
+    : CodeBuilder(module->getParentOfType<ModuleOp>(), cpu::Isa::avx2, location), kernels(module) {
+  setInsertionPointToEnd(module.getBody());
+  SmallVector<Type> parameters;
+  Type pointer = LLVM::LLVMPointerType::get(getContext(), kGlobalSpace);
+  for (unsigned view = 0; view < views; ++view) {
+    parameters.push_back(pointer);
+    parameters.append(kViewWords - 1, getI64Type());
+  }
+  kernel = create<mlir::gpu::GPUFuncOp>(name, getFunctionType(parameters, {}));
+  kernel->setAttr(mlir::gpu::GPUDialect::getKernelFuncAttrName(), getUnitAttr());
+  kernel.setKnownBlockSizeAttr(getDenseI32ArrayAttr({static_cast<int32_t>(threads), 1, 1}));
+  setInsertionPointToStart(&kernel.getBody().front());
+}
+
+Value GpuBuilder::parameter(unsigned view, unsigned word) { return kernel.getArgument(view * kViewWords + word); }
+Value GpuBuilder::size(unsigned i, unsigned dim) { return parameter(i, 1 + dim); }
+Value GpuBuilder::stride(unsigned i, unsigned dim) { return parameter(i, 1 + XF_ABI_MAX_RANK + dim); }
+
+Value GpuBuilder::block() {
+  if (!blockNumber) {
+    OpBuilder::InsertionGuard guard(*this);
+    setInsertionPointToStart(&kernel.getBody().front());
+    blockNumber = toI64(create<mlir::gpu::BlockIdOp>(mlir::gpu::Dimension::x));
+  }
+  return blockNumber;
+}
+
+Value GpuBuilder::thread() {
+  if (!threadNumber) {
+    OpBuilder::InsertionGuard guard(*this);
+    setInsertionPointToStart(&kernel.getBody().front());
+    threadNumber = toI64(create<mlir::gpu::ThreadIdOp>(mlir::gpu::Dimension::x));
+  }
+  return threadNumber;
+}
+
+void GpuBuilder::barrier() { create<mlir::gpu::BarrierOp>(); }
+
+Value GpuBuilder::exchange(Value value, int64_t distance) {
+  return create<mlir::gpu::ShuffleOp>(value, static_cast<int32_t>(distance), static_cast<int32_t>(kWarp),
+                                      mlir::gpu::ShuffleMode::XOR)
+      .getShuffleResult();
+}
+
+Value GpuBuilder::reduceOver(mlir::xf::ReduceKind kind, Value value, int64_t lanes) {
+  for (int64_t distance = lanes / 2; distance >= 1; distance /= 2)
+    value = cpu::combine(*this, kind, exchange(value, distance), value);
+  return value;
+}
+
+Value GpuBuilder::shared(Type element, int64_t count) {
+  OpBuilder::InsertionGuard guard(*this);
+  setInsertionPoint(kernel);
+  std::string name = (kernel.getName() + "_shared" + Twine(sharedBuffers++)).str();
+  auto type = LLVM::LLVMArrayType::get(element, count);
+  auto global = create<LLVM::GlobalOp>(type, /*isConstant=*/false, LLVM::Linkage::Internal, name, Attribute(),
+                                       /*alignment=*/16, kSharedSpace);
+  setInsertionPointToStart(&kernel.getBody().front());
+  return create<LLVM::AddressOfOp>(global);
+}
+
+SmallVector<Value> GpuBuilder::loadMany(Value address, int64_t count) {
+  auto type = VectorType::get({count}, getF32Type());
+  Value vector = create<LLVM::LoadOp>(type, address, static_cast<unsigned>(4 * count));
+  SmallVector<Value> values;
+  for (int64_t i = 0; i < count; ++i)
+    values.push_back(create<LLVM::ExtractElementOp>(vector, i64(i)));
+  return values;
+}
+
+void GpuBuilder::storeMany(ArrayRef<Value> values, Value address) {
+  auto type = VectorType::get({static_cast<int64_t>(values.size())}, getF32Type());
+  Value vector = create<LLVM::PoisonOp>(type);
+  for (auto [i, value] : llvm::enumerate(values))
+    vector = create<LLVM::InsertElementOp>(vector, value, i64(i));
+  create<LLVM::StoreOp>(vector, address, static_cast<unsigned>(4 * values.size()));
+}
+
+Value GpuBuilder::narrow(Value number) { return createOrFold<arith::TruncIOp>(getI32Type(), number); }
+
+Value GpuBuilder::divide(Value a, Value b) {
+  return createOrFold<arith::ExtUIOp>(getI64Type(), createOrFold<arith::DivUIOp>(narrow(a), narrow(b)));
+}
+Value GpuBuilder::remainder(Value a, Value b) {
+  return createOrFold<arith::ExtUIOp>(getI64Type(), createOrFold<arith::RemUIOp>(narrow(a), narrow(b)));
+}
+
+SmallVector<Value> GpuBuilder::split(Value number, ArrayRef<Value> sizes) {
+  SmallVector<Value> indices(sizes.size());
+  for (size_t d = sizes.size(); d-- > 1;) {
+    Value rest = divide(number, sizes[d]);
+    indices[d] = sub(number, mul(rest, sizes[d]));
+    number = rest;
+  }
+  if (!indices.empty())
+    indices[0] = number;
+  return indices;
+}
+
+} // namespace xf::gpu

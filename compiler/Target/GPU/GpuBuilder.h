@@ -1,0 +1,69 @@
+// What GPU kernels are written with: a function of a gpu.module, its views, threads, barriers and shared memory.
+//
+// Beside that it is the builder of the CPU kernels, used with scalars only: a thread computes one element at a time, so
+// regions and mathematical functions are emitted by the same code for both targets, and give the same bits.
+#ifndef XF_COMPILER_TARGET_GPU_GPUBUILDER_H
+#define XF_COMPILER_TARGET_GPU_GPUBUILDER_H
+
+#include "compiler/Target/CPU/CodeBuilder.h"
+#include "compiler/Target/GPU/GpuKernels.h"
+
+namespace xf::gpu {
+
+/// Threads of a warp.
+inline constexpr int64_t kWarp = 32;
+/// Bytes of shared memory that every GPU gives a block.
+inline constexpr int64_t kSharedBytes = 48 << 10;
+
+class GpuBuilder : public cpu::CodeBuilder {
+public:
+  /// Starts the function of blocks of `threads` threads.
+  GpuBuilder(mlir::gpu::GPUModuleOp module, llvm::StringRef name, unsigned views, int64_t threads,
+             mlir::Location location);
+  /// Ends it.
+  void finish() { create<mlir::gpu::ReturnOp>(); }
+
+  // View `i`.
+  Value data(unsigned i) { return parameter(i, 0); }
+  Value size(unsigned i, unsigned dim);
+  Value stride(unsigned i, unsigned dim);
+
+  /// The block's number, i64.
+  Value block();
+  /// The thread's number in its block, i64, and what it is in its warp.
+  Value thread();
+  Value lane() { return rem(thread(), i64(kWarp)); }
+  Value warp() { return div(thread(), i64(kWarp)); }
+  /// Waits for all threads of the block; what they wrote to shared memory is there afterwards.
+  void barrier();
+  /// The value of the lane whose number differs in the bit `distance`. All lanes of the warp must take part.
+  Value exchange(Value value, int64_t distance);
+  /// The sum or maximum over groups of `lanes` neighbouring lanes by a tree from the largest distance down.
+  Value reduceOver(mlir::xf::ReduceKind kind, Value value, int64_t lanes);
+
+  /// Shared memory of the block for `count` elements, aligned to 16 bytes; nothing is known of its contents.
+  Value shared(Type element, int64_t count);
+  /// `count` neighbouring f32, whose address is a multiple of their size.
+  llvm::SmallVector<Value> loadMany(Value address, int64_t count);
+  void storeMany(llvm::ArrayRef<Value> values, Value address);
+
+  // Division of numbers that are below 2^31: far cheaper than that of i64.
+  Value divide(Value a, Value b);
+  Value remainder(Value a, Value b);
+  /// `number` taken apart into indices below `sizes`, the last one running fastest; the first one is not bounded.
+  llvm::SmallVector<Value> split(Value number, llvm::ArrayRef<Value> sizes);
+
+private:
+  Value parameter(unsigned view, unsigned word);
+  Value special(mlir::Operation *read);
+  Value narrow(Value number);
+
+  mlir::gpu::GPUModuleOp kernels;
+  mlir::gpu::GPUFuncOp kernel;
+  Value threadNumber, blockNumber;
+  unsigned sharedBuffers = 0;
+};
+
+} // namespace xf::gpu
+
+#endif // XF_COMPILER_TARGET_GPU_GPUBUILDER_H

@@ -1,0 +1,174 @@
+// From kernels in the gpu dialect to PTX.
+//
+// No library takes part: what mathematical functions have no instruction are polynomials by now, and those that have one
+// become LLVM's intrinsics here, before the conversion to NVVM makes calls of NVIDIA's device library of them.
+#include "compiler/Target/CPU/Lower.h"
+#include "compiler/Target/GPU/GpuKernels.h"
+
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
+#include "mlir/Conversion/GPUToNVVM/GPUToNVVMPass.h"
+#include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
+#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
+#include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/GPU/GPUToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Support/TargetSelect.h"
+
+using namespace mlir;
+
+namespace xf::gpu {
+
+static constexpr llvm::StringLiteral kTriple = "nvptx64-nvidia-cuda";
+/// The oldest version of PTX that knows the compute capability: drivers since CUDA 11.0 read it.
+static constexpr llvm::StringLiteral kPtxVersion = "+ptx70";
+
+/// The intrinsic that an op of the math dialect is, without the suffix of its type.
+static StringRef intrinsicOf(Operation *op) {
+  return llvm::StringSwitch<StringRef>(op->getName().getStringRef())
+      .Case("math.fma", "llvm.fma")
+      .Case("math.sqrt", "llvm.sqrt")
+      .Case("math.absf", "llvm.fabs")
+      .Case("math.copysign", "llvm.copysign")
+      .Case("math.floor", "llvm.floor")
+      .Case("math.ceil", "llvm.ceil")
+      .Case("math.trunc", "llvm.trunc")
+      .Case("math.roundeven", "llvm.rint") // the default rounding is to even
+      .Default("");
+}
+
+/// NaN, infinity and finiteness are comparisons.
+static Value classify(OpBuilder &builder, Operation *op) {
+  Location loc = op->getLoc();
+  Value x = op->getOperand(0);
+  if (isa<math::IsNaNOp>(op))
+    return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UNO, x, x);
+  auto type = cast<FloatType>(x.getType());
+  Value infinity = arith::ConstantOp::create(
+      builder, loc, FloatAttr::get(type, APFloat::getInf(type.getFloatSemantics())));
+  Value size = LLVM::CallIntrinsicOp::create(builder, loc, type, builder.getStringAttr(type.isF64() ? "llvm.fabs.f64" : "llvm.fabs.f32"), ValueRange(x)).getResults();
+  auto predicate = isa<math::IsInfOp>(op) ? arith::CmpFPredicate::OEQ : arith::CmpFPredicate::OLT;
+  return arith::CmpFOp::create(builder, loc, predicate, size, infinity);
+}
+
+static LogicalResult lowerMath(ModuleOp module, std::string &error) {
+  if (failed(cpu::expandMathOps(module, error)))
+    return failure();
+  SmallVector<Operation *> work;
+  module.walk([&](Operation *op) {
+    if (isa_and_nonnull<math::MathDialect>(op->getDialect()))
+      work.push_back(op);
+  });
+  for (Operation *op : work) {
+    OpBuilder builder(op);
+    Value result;
+    if (isa<math::IsNaNOp, math::IsInfOp, math::IsFiniteOp>(op)) {
+      result = classify(builder, op);
+    } else if (isa<math::AbsIOp>(op)) {
+      Value x = op->getOperand(0);
+      Value zero = arith::ConstantOp::create(builder, op->getLoc(), builder.getZeroAttr(x.getType()));
+      Value negative = arith::SubIOp::create(builder, op->getLoc(), zero, x);
+      result = arith::MaxSIOp::create(builder, op->getLoc(), x, negative);
+    } else if (StringRef name = intrinsicOf(op); !name.empty()) {
+      Type type = op->getResult(0).getType();
+      auto full = builder.getStringAttr(name + (type.isF64() ? ".f64" : ".f32"));
+      result = LLVM::CallIntrinsicOp::create(builder, op->getLoc(), type, full, op->getOperands()).getResults();
+    } else {
+      error = ("the GPU back end has no code for " + op->getName().getStringRef()).str();
+      return failure();
+    }
+    op->getResult(0).replaceAllUsesWith(result);
+    op->erase();
+  }
+  return success();
+}
+
+static LogicalResult lowerToNVVM(ModuleOp module, std::string &error) {
+  // The conversion to NVVM takes along the dialects that say how they become LLVM's.
+  DialectRegistry registry;
+  arith::registerConvertArithToLLVMInterface(registry);
+  cf::registerConvertControlFlowToLLVMInterface(registry);
+  ub::registerConvertUBToLLVMInterface(registry);
+  module.getContext()->appendDialectRegistry(registry);
+  ScopedDiagnosticHandler handler(module.getContext(), [&](Diagnostic &diagnostic) {
+    if (diagnostic.getSeverity() == DiagnosticSeverity::Error && error.empty())
+      error = diagnostic.str();
+    return success();
+  });
+  if (failed(verify(module)) || failed(lowerMath(module, error)))
+    return failure();
+  PassManager passes(module.getContext(), ModuleOp::getOperationName());
+  passes.enableVerifier(false);
+  OpPassManager &kernels = passes.nest<mlir::gpu::GPUModuleOp>();
+  kernels.addPass(createSCFToControlFlowPass());
+  kernels.addPass(createConvertGpuOpsToNVVMOps());
+  kernels.addPass(createReconcileUnrealizedCastsPass());
+  if (failed(passes.run(module)) || failed(verify(module))) {
+    if (error.empty())
+      error = "lowering to NVVM failed";
+    return failure();
+  }
+  return success();
+}
+
+static std::unique_ptr<llvm::TargetMachine> makeTargetMachine(std::string &error) {
+  LLVMInitializeNVPTXTargetInfo();
+  LLVMInitializeNVPTXTarget();
+  LLVMInitializeNVPTXTargetMC();
+  LLVMInitializeNVPTXAsmPrinter();
+  llvm::Triple triple(kTriple);
+  const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, error);
+  if (!target)
+    return nullptr;
+  llvm::TargetOptions options;
+  // As on the CPU: fused where the IR says so and nowhere else.
+  options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
+  std::string processor = "sm_" + std::to_string(kComputeCapability);
+  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
+      triple, processor, kPtxVersion, options, llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Default));
+}
+
+FailureOr<std::string> emitPtx(ModuleOp module, std::string &error) {
+  std::unique_ptr<llvm::TargetMachine> machine = makeTargetMachine(error);
+  if (!machine)
+    return failure();
+  OwningOpRef<ModuleOp> copy = module.clone();
+  if (failed(lowerToNVVM(*copy, error)))
+    return failure();
+  MLIRContext &context = *module.getContext();
+  registerBuiltinDialectTranslation(context);
+  registerGPUDialectTranslation(context);
+  registerLLVMDialectTranslation(context);
+  registerNVVMDialectTranslation(context);
+  llvm::LLVMContext llvmContext;
+  auto kernels = *copy->getOps<mlir::gpu::GPUModuleOp>().begin();
+  std::unique_ptr<llvm::Module> code = translateModuleToLLVMIR(kernels, llvmContext, "xfc");
+  if (!code) {
+    error = "translation of GPU kernels to LLVM IR failed";
+    return failure();
+  }
+  code->setTargetTriple(machine->getTargetTriple());
+  code->setDataLayout(machine->createDataLayout());
+  cpu::optimize(*code, *machine);
+  SmallVector<char, 0> text;
+  llvm::raw_svector_ostream stream(text);
+  llvm::legacy::PassManager passes;
+  if (machine->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::AssemblyFile)) {
+    error = "the code generator cannot write PTX";
+    return failure();
+  }
+  passes.run(*code);
+  return std::string(text.data(), text.size());
+}
+
+} // namespace xf::gpu

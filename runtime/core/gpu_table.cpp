@@ -1,0 +1,48 @@
+#include "runtime/core/gpu_table.h"
+
+namespace xf::rt {
+
+gpu_table read_gpu_table(const image_reader &reader, const xf_abi_gpu &gpu) {
+  gpu_table result;
+  reader.check_range(gpu.ptx, "the code for GPUs");
+  auto launches = reader.table<xf_abi_gpu_launch>(gpu.launches, "the table of launches");
+  for (const xf_abi_gpu_kernel &kernel : reader.table<xf_abi_gpu_kernel>(gpu.kernels, "the table of kernels for GPUs")) {
+    std::string what = "kernel " + std::to_string(result.kernels.size()) + " for GPUs";
+    reader.require(kernel.views <= 1024 && kernel.launches >= 1 && kernel.first_launch <= launches.size() &&
+                       kernel.launches <= launches.size() - kernel.first_launch,
+                   what + " has launches outside their table");
+    gpu_kernel read{kernel.views, {}};
+    for (uint64_t i = kernel.first_launch; i < kernel.first_launch + kernel.launches; ++i) {
+      const xf_abi_gpu_launch &how = launches[i];
+      bool right = how.threads >= 1 && how.threads <= 1024 && how.factors <= XF_ABI_MAX_RANK && how.divisor >= 1 &&
+                   how.constant >= 1 && (how.limit < 0 || (how.limit_view < kernel.views && how.limit_dim < XF_ABI_MAX_RANK));
+      for (uint32_t f = 0; right && f < how.factors; ++f)
+        right = how.factor[f].view < kernel.views && how.factor[f].dim < XF_ABI_MAX_RANK && how.factor[f].divisor >= 1;
+      reader.require(right, what + " has an impossible launch");
+      read.launches.push_back({result.functions.size(), how});
+      result.functions.push_back(reader.name(how.function, what));
+    }
+    reader.require(read.launches.back().how.limit < 0, what + " has no launch for all sizes");
+    result.kernels.push_back(std::move(read));
+  }
+  return result;
+}
+
+uint64_t blocks_of(const xf_abi_gpu_launch &launch, const xf_abi_view *views) {
+  uint64_t product = 1;
+  for (uint32_t i = 0; i < launch.factors; ++i) {
+    const xf_abi_gpu_factor &factor = launch.factor[i];
+    auto size = static_cast<uint64_t>(views[factor.view].size[factor.dim]);
+    product *= (size + factor.divisor - 1) / factor.divisor;
+  }
+  return (product + launch.divisor - 1) / launch.divisor * launch.constant;
+}
+
+const gpu_launch &choose_launch(const gpu_kernel &kernel, const xf_abi_view *views) {
+  for (const gpu_launch &launch : kernel.launches)
+    if (launch.how.limit < 0 || views[launch.how.limit_view].size[launch.how.limit_dim] <= launch.how.limit)
+      return launch;
+  return kernel.launches.back();
+}
+
+} // namespace xf::rt

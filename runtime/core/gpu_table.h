@@ -1,0 +1,39 @@
+// The image's kernels for GPUs, checked and copied out of it.
+#ifndef RUNTIME_CORE_GPU_TABLE_H
+#define RUNTIME_CORE_GPU_TABLE_H
+
+#include "runtime/core/image_reader.h"
+
+#include <string>
+#include <vector>
+
+namespace xf::rt {
+
+// `function` is a number in gpu_table::functions.
+struct gpu_launch {
+  size_t function;
+  xf_abi_gpu_launch how;
+};
+
+struct gpu_kernel {
+  uint32_t views;
+  std::vector<gpu_launch> launches;
+};
+
+struct gpu_table {
+  std::vector<gpu_kernel> kernels;
+  std::vector<std::string> functions;
+
+  bool empty() const { return kernels.empty(); }
+};
+
+gpu_table read_gpu_table(const image_reader &reader, const xf_abi_gpu &gpu);
+
+// How many blocks the launch has for these views; 0 where a size is 0.
+uint64_t blocks_of(const xf_abi_gpu_launch &launch, const xf_abi_view *views);
+// The launch to take for these views.
+const gpu_launch &choose_launch(const gpu_kernel &kernel, const xf_abi_view *views);
+
+} // namespace xf::rt
+
+#endif

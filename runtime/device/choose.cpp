@@ -1,0 +1,40 @@
+#include "runtime/device/choose.h"
+
+#include "runtime/core/error.h"
+#include "runtime/device/cuda/cuda.h"
+#include "runtime/device/emulator/emulator.h"
+
+namespace xf::rt {
+
+bool parse_device(std::string_view name, device_kind &kind) {
+  constexpr std::pair<std::string_view, device_kind> kNames[] = {
+      {"best", device_kind::best}, {"cpu", device_kind::cpu}, {"cuda", device_kind::cuda}, {"emulator", device_kind::emulator}};
+  for (auto [known, value] : kNames)
+    if (name == known) {
+      kind = value;
+      return true;
+    }
+  return false;
+}
+
+std::unique_ptr<device> make_device(const model &m, device_kind kind) {
+  bool for_cpu = !m.kernels().empty(), for_gpu = !m.gpu().empty();
+  if (kind == device_kind::cpu || (kind == device_kind::best && !for_gpu)) {
+    if (!for_cpu)
+      fail(status::unsupported, "the model was compiled without code for the CPU (compile with --target cpu,cuda)");
+    return nullptr;
+  }
+  if (!for_gpu)
+    fail(status::unsupported, "the model was compiled without code for GPUs (compile with --target cpu,cuda)");
+  if (kind == device_kind::emulator)
+    return make_emulator();
+  try {
+    return make_cuda(static_cast<int>(m.header().gpu.capability));
+  } catch (const error &) {
+    if (kind == device_kind::best && for_cpu)
+      return nullptr;
+    throw;
+  }
+}
+
+} // namespace xf::rt

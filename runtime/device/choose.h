@@ -1,0 +1,24 @@
+// Which device a session runs on.
+#ifndef RUNTIME_DEVICE_CHOOSE_H
+#define RUNTIME_DEVICE_CHOOSE_H
+
+#include "runtime/core/model.h"
+#include "runtime/device/device.h"
+
+#include <memory>
+#include <string_view>
+
+namespace xf::rt {
+
+enum class device_kind { best = 0, cpu = 1, cuda = 2, emulator = 3 };
+
+// The kind of that name; false where there is none.
+bool parse_device(std::string_view name, device_kind &kind);
+
+// The device of that kind for the model, null for the CPU. The best is a GPU where there is one and the model has code
+// for it, else the CPU. Throws what is missing.
+std::unique_ptr<device> make_device(const model &m, device_kind kind);
+
+} // namespace xf::rt
+
+#endif

@@ -1,0 +1,143 @@
+#include "runtime/device/cuda/cuda.h"
+
+#include "runtime/core/error.h"
+#include "runtime/device/cuda/driver.h"
+
+#include <string>
+
+namespace xf::rt {
+
+namespace {
+
+using namespace cuda;
+
+double mebibytes(size_t bytes) { return static_cast<double>(bytes) / 1048576.0; }
+
+class cuda_device final : public device {
+public:
+  explicit cuda_device(int capability) : driver_(open_driver()) {
+    check(driver_.init(0), "starting the NVIDIA driver");
+    int count = 0;
+    check(driver_.device_count(&count), "counting GPUs");
+    if (count == 0)
+      fail(status::unsupported, "the NVIDIA driver finds no GPU");
+    check(driver_.device_get(&number_, 0), "opening the GPU");
+    driver_.device_name(name_, sizeof(name_), number_);
+    int major = 0, minor = 0;
+    check(driver_.device_attribute(&major, kCapabilityMajor, number_), "asking for the GPU's compute capability");
+    check(driver_.device_attribute(&minor, kCapabilityMinor, number_), "asking for the GPU's compute capability");
+    if (10 * major + minor < capability)
+      fail(status::unsupported, "the GPU %s is too old: it has compute capability %d.%d; the model's code needs %d.%d", name_,
+           major, minor, capability / 10, capability % 10);
+    check(driver_.context_retain(&context_, number_), "opening the GPU");
+    try {
+      activate();
+      check(driver_.stream_create(&stream_, 1 /* not ordered with others */), "opening the GPU");
+    } catch (...) {
+      driver_.context_release(number_);
+      throw;
+    }
+  }
+
+  ~cuda_device() override {
+    driver_.context_set(context_);
+    driver_.stream_wait(stream_);
+    if (module_)
+      driver_.module_unload(module_);
+    driver_.stream_destroy(stream_);
+    driver_.context_release(number_);
+  }
+
+  const char *name() const override { return name_; }
+
+  void load(std::string_view ptx, const std::vector<std::string> &functions) override {
+    activate();
+    std::string text(ptx), log(8192, '\0');
+    int names[] = {kErrorLog, kErrorLogBytes};
+    void *values[] = {log.data(), reinterpret_cast<void *>(log.size())};
+    if (result r = driver_.module_load(&module_, text.c_str(), 2, names, values))
+      fail(status::unsupported, "the driver cannot take the model's code for the GPU: %s %s", explain(r), log.c_str());
+    for (const std::string &function : functions) {
+      functions_.emplace_back();
+      check(driver_.module_function(&functions_.back(), module_, function.c_str()), function.c_str());
+    }
+  }
+
+  uint8_t *allocate(uint64_t bytes) override {
+    activate();
+    address memory = 0;
+    result r = driver_.memory_allocate(&memory, bytes);
+    if (r == kOutOfMemory) {
+      size_t free = 0, total = 0;
+      driver_.memory_info(&free, &total);
+      fail(status::out_of_memory, "the GPU %s has %.1f MiB of memory free of %.1f; %.1f more are needed", name_,
+           mebibytes(free), mebibytes(total), mebibytes(bytes));
+    }
+    check(r, "reserving memory of the GPU");
+    return reinterpret_cast<uint8_t *>(memory);
+  }
+
+  void release(uint8_t *memory) override {
+    driver_.context_set(context_);
+    driver_.stream_wait(stream_);
+    driver_.memory_free(number(memory));
+  }
+
+  void upload(uint8_t *to, const void *from, uint64_t bytes) override {
+    activate();
+    check(driver_.copy_in(number(to), from, bytes, stream_), "copying to the GPU");
+    check(driver_.stream_wait(stream_), "copying to the GPU");
+  }
+
+  void download(void *to, const uint8_t *from, uint64_t bytes) override {
+    activate();
+    check(driver_.copy_out(to, number(from), bytes, stream_), "copying from the GPU");
+    check(driver_.stream_wait(stream_), "running the model on the GPU");
+  }
+
+  void copy(const strided_copy &c) override {
+    activate();
+    copy_2d what{};
+    what.from_kind = what.to_kind = 2;
+    what.from_device = number(c.from);
+    what.to_device = number(c.to);
+    // One row may be longer than the distance to the next one, of which there is none.
+    what.from_pitch = what.to_pitch = c.rows > 1 ? c.pitch : c.bytes;
+    what.bytes = c.bytes;
+    what.rows = c.rows;
+    check(driver_.copy_rows(&what, stream_), "copying states on the GPU");
+  }
+
+  void launch(size_t function, uint32_t blocks, uint32_t threads, const void *parameters, size_t bytes) override {
+    void *extra[] = {kParameterPointer, const_cast<void *>(parameters), kParameterSize, &bytes, kParameterEnd};
+    activate();
+    check(driver_.launch(functions_[function], blocks, 1, 1, threads, 1, 1, 0, stream_, nullptr, extra), "starting a kernel");
+  }
+
+private:
+  static address number(const uint8_t *memory) { return reinterpret_cast<address>(memory); }
+  // Sessions may be used by one thread now and by another then.
+  void activate() { check(driver_.context_set(context_), "entering the GPU's context"); }
+  const char *explain(result r) const {
+    const char *text = nullptr;
+    return driver_.error_text(r, &text) == 0 && text ? text : "an unknown error";
+  }
+  void check(result r, const char *what) const {
+    if (r != 0)
+      fail(r == kOutOfMemory ? status::out_of_memory : status::internal, "%s: %s", what, explain(r));
+  }
+
+  const driver &driver_;
+  device_number number_ = 0;
+  char name_[128] = "";
+  context context_ = nullptr;
+  stream stream_ = nullptr;
+  module module_ = nullptr;
+  std::vector<cuda::function> functions_;
+};
+
+} // namespace
+
+std::unique_ptr<device> make_cuda(int capability) { return std::make_unique<cuda_device>(capability); }
+
+} // namespace xf::rt

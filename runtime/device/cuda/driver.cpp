@@ -1,0 +1,47 @@
+#include "runtime/device/cuda/driver.h"
+
+#include "runtime/core/error.h"
+
+#include <dlfcn.h>
+
+namespace xf::rt::cuda {
+
+const driver &open_driver() {
+  static const driver opened = [] {
+    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+      fail(status::unsupported, "there is no NVIDIA driver: %s", dlerror());
+    driver d;
+    auto find = [&](auto &pointer, const char *name) {
+      pointer = reinterpret_cast<std::remove_reference_t<decltype(pointer)>>(dlsym(library, name));
+      if (!pointer)
+        fail(status::unsupported, "the NVIDIA driver is too old: it has no %s", name);
+    };
+    find(d.init, "cuInit");
+    find(d.error_text, "cuGetErrorString");
+    find(d.device_count, "cuDeviceGetCount");
+    find(d.device_get, "cuDeviceGet");
+    find(d.device_name, "cuDeviceGetName");
+    find(d.device_attribute, "cuDeviceGetAttribute");
+    find(d.context_retain, "cuDevicePrimaryCtxRetain");
+    find(d.context_release, "cuDevicePrimaryCtxRelease_v2");
+    find(d.context_set, "cuCtxSetCurrent");
+    find(d.memory_info, "cuMemGetInfo_v2");
+    find(d.memory_allocate, "cuMemAlloc_v2");
+    find(d.memory_free, "cuMemFree_v2");
+    find(d.copy_in, "cuMemcpyHtoDAsync_v2");
+    find(d.copy_out, "cuMemcpyDtoHAsync_v2");
+    find(d.copy_rows, "cuMemcpy2DAsync_v2");
+    find(d.module_load, "cuModuleLoadDataEx");
+    find(d.module_unload, "cuModuleUnload");
+    find(d.module_function, "cuModuleGetFunction");
+    find(d.stream_create, "cuStreamCreate");
+    find(d.stream_destroy, "cuStreamDestroy_v2");
+    find(d.stream_wait, "cuStreamSynchronize");
+    find(d.launch, "cuLaunchKernel");
+    return d;
+  }();
+  return opened;
+}
+
+} // namespace xf::rt::cuda

@@ -1,0 +1,51 @@
+// Turns a function's statements into instructions.
+#ifndef RUNTIME_DEVICE_EMULATOR_DECODE_H
+#define RUNTIME_DEVICE_EMULATOR_DECODE_H
+
+#include "runtime/device/emulator/program.h"
+#include "runtime/device/emulator/statement.h"
+
+namespace xf::rt::emulator {
+
+class decoder {
+public:
+  decoder(const function_text &text, const std::vector<shared_variable> &shared) : text_(text), shared_(shared) {}
+  function run();
+
+private:
+  void decode(const statement &s);
+  void declare_registers(const statement &s);
+  bool decode_arithmetic(const statement &s, instruction &i);
+  bool decode_bits(const statement &s, instruction &i);
+  bool decode_moves(const statement &s, instruction &i);
+  bool decode_control(const statement &s, instruction &i);
+  void decode_memory(const statement &s, instruction &i);
+  void decode_convert(const statement &s, instruction &i);
+  void decode_compare(const statement &s, instruction &i);
+  void decode_move(const statement &s, instruction &i);
+  void set(const statement &s, instruction &i, emulator::op op, type t, int sources);
+
+  // The row of a register, a number or a special register as a source of type `t`.
+  int32_t source(const statement &s, std::string_view text, type t);
+  int32_t target(const statement &s, std::string_view text);
+  int32_t special(std::string_view name);
+  int32_t constant_row(int bytes, uint64_t value);
+  // `[register + offset]`; gives the register's row.
+  int32_t address(const statement &s, std::string_view text, int64_t &offset);
+  int64_t shared_address(std::string_view name);
+  type last_type(const statement &s) const;
+  int32_t allocate(int bytes);
+
+  const function_text &text_;
+  const std::vector<shared_variable> &shared_;
+  function result_;
+  std::map<std::string, int, std::less<>> prefixes_; // bytes of the registers whose names begin so
+  std::map<std::string, int32_t, std::less<>> registers_;
+  std::map<int32_t, int> widths_; // bytes of the register at a row
+  std::map<std::pair<int, uint64_t>, int32_t> constants_;
+  std::map<std::string, int64_t, std::less<>> labels_, shared_offsets_;
+};
+
+} // namespace xf::rt::emulator
+
+#endif

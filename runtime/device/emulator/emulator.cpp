@@ -1,0 +1,91 @@
+#include "runtime/device/emulator/emulator.h"
+
+#include "runtime/core/error.h"
+#include "runtime/device/emulator/warp.h"
+
+#include <cstring>
+
+namespace xf::rt {
+
+namespace emulator {
+
+// All warps up to a barrier, in order, then up to the next one.
+static void run_block(const function &code, uint32_t block, std::vector<warp> &warps, shared_memory &shared) {
+  shared.clear();
+  for (warp &w : warps)
+    w.start(block);
+  while (true) {
+    size_t waiting = 0;
+    for (warp &w : warps)
+      try {
+        waiting += w.run(shared) == warp::stop::barrier;
+      } catch (const fault &f) {
+        fail(status::internal, "kernel %s, block %u, thread %u, PTX line %d: the thread %s", code.name.c_str(), block,
+             w.thread(), w.line(), f.what.c_str());
+      }
+    if (waiting == 0)
+      return;
+    if (waiting != warps.size())
+      fail(status::internal, "kernel %s, block %u: some warps end while others wait at a barrier", code.name.c_str(), block);
+    shared.pass_barrier();
+  }
+}
+
+void run_kernel(const function &code, global_memory &memory, const kernel_call &call) {
+  if (call.bytes != code.parameter_bytes)
+    fail(status::internal, "%s takes %u bytes of parameters, not %zu", code.name.c_str(), code.parameter_bytes, call.bytes);
+  if (code.threads && call.threads > code.threads)
+    fail(status::internal, "%s is made for blocks of at most %u threads, not %u", code.name.c_str(), code.threads, call.threads);
+  launch_state state{&code, &memory, static_cast<const uint8_t *>(call.parameters), call.blocks, call.threads};
+  shared_memory shared(code.shared_bytes);
+  std::vector<warp> warps;
+  for (uint32_t first = 0; first < call.threads; first += kLanes)
+    warps.emplace_back(state, first);
+  for (uint32_t block = 0; block < call.blocks; ++block)
+    run_block(code, block, warps, shared);
+}
+
+} // namespace emulator
+
+namespace {
+
+using namespace emulator;
+
+class emulator_device final : public device {
+public:
+  const char *name() const override { return "emulator"; }
+
+  void load(std::string_view ptx, const std::vector<std::string> &functions) override {
+    program_ = parse_ptx(ptx);
+    for (const std::string &name : functions) {
+      auto found = program_.functions.find(name);
+      if (found == program_.functions.end())
+        fail(status::bad_image, "the PTX lacks the function '%s'", name.c_str());
+      functions_.push_back(&found->second);
+    }
+  }
+
+  uint8_t *allocate(uint64_t bytes) override { return memory_.allocate(bytes); }
+  void release(uint8_t *memory) override { memory_.release(memory); }
+  void upload(uint8_t *to, const void *from, uint64_t bytes) override { std::memcpy(to, from, bytes); }
+  void download(void *to, const uint8_t *from, uint64_t bytes) override { std::memcpy(to, from, bytes); }
+  void copy(const strided_copy &c) override {
+    for (uint64_t row = 0; row < c.rows; ++row)
+      std::memcpy(c.to + row * c.pitch, c.from + row * c.pitch, c.bytes);
+  }
+
+  void launch(size_t number, uint32_t blocks, uint32_t threads, const void *parameters, size_t bytes) override {
+    run_kernel(*functions_[number], memory_, {parameters, bytes, blocks, threads});
+  }
+
+private:
+  program program_;
+  std::vector<const function *> functions_;
+  global_memory memory_;
+};
+
+} // namespace
+
+std::unique_ptr<device> make_emulator() { return std::make_unique<emulator_device>(); }
+
+} // namespace xf::rt

@@ -1,0 +1,219 @@
+#include "runtime/device/emulator/statement.h"
+
+#include "runtime/core/error.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+
+namespace xf::rt::emulator {
+
+void reject(int line, const std::string &what) {
+  fail(status::unsupported, "the emulator does not understand PTX line %d: %s", line, what.c_str());
+}
+
+bool statement::has(std::string_view part) const {
+  return std::find(opcode.begin(), opcode.end(), part) != opcode.end();
+}
+
+std::string_view trim(std::string_view text) {
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front())))
+    text.remove_prefix(1);
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())))
+    text.remove_suffix(1);
+  return text;
+}
+
+std::vector<std::string> split_operands(std::string_view text) {
+  std::vector<std::string> parts;
+  int depth = 0;
+  size_t begin = 0;
+  for (size_t i = 0; i <= text.size(); ++i) {
+    char c = i < text.size() ? text[i] : ',';
+    depth += c == '{' || c == '[';
+    depth -= c == '}' || c == ']';
+    if (c == ',' && (depth == 0 || i == text.size())) {
+      std::string_view part = trim(text.substr(begin, i - begin));
+      if (!part.empty())
+        parts.emplace_back(part);
+      begin = i + 1;
+    }
+  }
+  return parts;
+}
+
+namespace {
+
+// Characters with the lines that they are in; comments are skipped.
+class reader {
+public:
+  explicit reader(std::string_view text) : text_(text) {}
+
+  int line() const { return line_; }
+  bool at_end() {
+    skip_space();
+    return at_ >= text_.size();
+  }
+  char peek() {
+    skip_space();
+    return at_ < text_.size() ? text_[at_] : '\0';
+  }
+  void take(char c) {
+    if (peek() != c)
+      reject(line_, std::string("expected '") + c + "'");
+    ++at_;
+  }
+  // Up to one of the characters, which stays.
+  std::string until(std::string_view ends) {
+    std::string result;
+    while (at_ < text_.size() && ends.find(text_[at_]) == std::string_view::npos) {
+      if (skip_comment())
+        continue;
+      result += step();
+    }
+    return std::string(trim(result));
+  }
+  std::string word() {
+    skip_space();
+    std::string result;
+    while (at_ < text_.size() && !std::isspace(static_cast<unsigned char>(text_[at_])) &&
+           std::string_view("(){};,").find(text_[at_]) == std::string_view::npos)
+      result += step();
+    return result;
+  }
+
+private:
+  char step() {
+    line_ += text_[at_] == '\n';
+    return text_[at_++];
+  }
+  bool skip_comment() {
+    if (text_.substr(at_, 2) != "//")
+      return false;
+    while (at_ < text_.size() && text_[at_] != '\n')
+      ++at_;
+    return true;
+  }
+  void skip_space() {
+    while (at_ < text_.size() && (skip_comment() || std::isspace(static_cast<unsigned char>(text_[at_]))))
+      if (at_ < text_.size())
+        step();
+  }
+
+  std::string_view text_;
+  size_t at_ = 0;
+  int line_ = 1;
+};
+
+statement make_statement(std::string_view text, int line) {
+  statement result;
+  result.line = line;
+  result.text = text;
+  if (text.starts_with('@')) {
+    size_t space = text.find_first_of(" \t");
+    std::string_view guard = text.substr(1, space - 1);
+    result.negated = guard.starts_with('!');
+    guard.remove_prefix(result.negated);
+    result.guard = guard;
+    text = trim(text.substr(std::min(space, text.size())));
+  }
+  size_t space = text.find_first_of(" \t");
+  std::string_view opcode = text.substr(0, space);
+  if (opcode.starts_with('.')) {
+    result.opcode.emplace_back(opcode);
+  } else {
+    while (!opcode.empty()) {
+      size_t dot = opcode.find('.');
+      result.opcode.emplace_back(opcode.substr(0, dot));
+      opcode.remove_prefix(dot == std::string_view::npos ? opcode.size() : dot + 1);
+    }
+  }
+  if (space != std::string_view::npos)
+    result.operands = split_operands(text.substr(space));
+  return result;
+}
+
+// `.align 16 .b8 name[bytes]`
+shared_variable read_shared(std::string_view text, int line) {
+  shared_variable variable{"", 4, 0};
+  std::string words(text);
+  if (size_t at = words.find(".align"); at != std::string::npos)
+    variable.alignment = static_cast<unsigned>(std::strtoul(words.c_str() + at + 6, nullptr, 10));
+  size_t bytes = words.find(".b8"), open = words.find('[');
+  if (bytes == std::string::npos || open == std::string::npos || variable.alignment == 0)
+    reject(line, "shared memory that is no array of bytes");
+  variable.name = trim(text.substr(bytes + 3, open - bytes - 3));
+  variable.bytes = static_cast<unsigned>(std::strtoul(words.c_str() + open + 1, nullptr, 10));
+  return variable;
+}
+
+void read_body(reader &in, function_text &function, module_text &module) {
+  in.take('{');
+  while (in.peek() != '}') {
+    if (in.at_end())
+      reject(in.line(), "a function does not end");
+    int line = in.line();
+    // A label ends with a colon; braces belong to operands.
+    std::string text = in.until(";:");
+    if (in.peek() == ':') {
+      in.take(':');
+      statement label;
+      label.label = text;
+      label.line = line;
+      function.body.push_back(label);
+    } else {
+      in.take(';');
+      if (text.starts_with(".shared"))
+        module.shared.push_back(read_shared(text, line));
+      else
+        function.body.push_back(make_statement(text, line));
+    }
+  }
+  in.take('}');
+}
+
+void read_function(reader &in, module_text &module) {
+  function_text function;
+  function.name = in.word();
+  if (in.peek() == '(') {
+    in.take('(');
+    for (const std::string &parameter : split_operands(in.until(")"))) {
+      size_t space = parameter.find_last_of(" \t");
+      if (parameter.find("64") == std::string::npos || space == std::string::npos)
+        reject(in.line(), "a parameter that does not take 8 bytes: " + parameter);
+      function.parameters.push_back(parameter.substr(space + 1));
+    }
+    in.take(')');
+  }
+  std::string directives = in.until("{");
+  for (std::string_view limit : {".maxntid", ".reqntid"})
+    if (size_t at = directives.find(limit); at != std::string::npos)
+      function.threads = static_cast<unsigned>(std::strtoul(directives.c_str() + at + limit.size(), nullptr, 10));
+  read_body(in, function, module);
+  module.functions.push_back(std::move(function));
+}
+
+} // namespace
+
+module_text split_ptx(std::string_view text) {
+  module_text module;
+  reader in(text);
+  while (!in.at_end()) {
+    int line = in.line();
+    std::string word = in.word();
+    if (word == ".version" || word == ".target" || word == ".address_size")
+      in.until("\n");
+    else if (word == ".visible" || word == ".weak")
+      continue;
+    else if (word == ".entry")
+      read_function(in, module);
+    else if (word == ".shared") {
+      module.shared.push_back(read_shared(in.until(";"), line));
+      in.take(';');
+    } else
+      reject(line, word.empty() ? "nothing that starts a declaration" : word);
+  }
+  return module;
+}
+
+} // namespace xf::rt::emulator

@@ -1,0 +1,237 @@
+// The control of a warp: which lanes execute what, and how they part and meet.
+#include "runtime/device/emulator/warp.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <limits>
+
+namespace xf::rt::emulator {
+
+warp::warp(const launch_state &launch, uint32_t first_thread) : launch_(launch), first_thread_(first_thread) {
+  registers_.resize(static_cast<size_t>(launch.code->rows) * kLanes);
+  for (const constant &c : launch.code->constants)
+    for (int lane = 0; lane < kLanes; ++lane) {
+      if (c.bytes == 8)
+        row<uint64_t>(c.row)[lane] = c.value;
+      else
+        row<uint32_t>(c.row)[lane] = static_cast<uint32_t>(c.value);
+    }
+}
+
+void warp::fill(int32_t number, uint32_t (*value)(const warp &, int)) {
+  if (number < 0)
+    return;
+  for (int lane = 0; lane < kLanes; ++lane)
+    row<uint32_t>(number)[lane] = value(*this, lane);
+}
+
+void warp::start(uint32_t number) {
+  block_ = number;
+  const function &code = *launch_.code;
+  fill(code.thread_row, [](const warp &w, int lane) { return w.first_thread_ + static_cast<uint32_t>(lane); });
+  fill(code.lane_row, [](const warp &, int lane) { return static_cast<uint32_t>(lane); });
+  fill(code.block_row, [](const warp &w, int) { return w.block_; });
+  fill(code.threads_row, [](const warp &w, int) { return w.launch_.threads; });
+  fill(code.blocks_row, [](const warp &w, int) { return w.launch_.blocks; });
+  uint32_t threads = std::min<uint32_t>(kLanes, launch_.threads - first_thread_);
+  live_ = active_ = threads == kLanes ? ~0u : (1u << threads) - 1;
+  place_ = 0;
+  meeting_ = std::numeric_limits<int64_t>::max();
+}
+
+void warp::fail_lane(int lane, const std::string &what) {
+  lane_ = lane;
+  throw fault{what};
+}
+
+// Chooses the lanes that stand first.
+void warp::regroup() {
+  place_ = meeting_ = std::numeric_limits<int64_t>::max();
+  for (uint32_t rest = live_; rest; rest &= rest - 1)
+    place_ = std::min(place_, places_[std::countr_zero(rest)]);
+  active_ = 0;
+  for (uint32_t rest = live_; rest; rest &= rest - 1) {
+    int lane = std::countr_zero(rest);
+    if (places_[lane] == place_)
+      active_ |= 1u << lane;
+    else
+      meeting_ = std::min(meeting_, places_[lane]);
+  }
+}
+
+void warp::branch(const instruction &i) {
+  if (mask_ == 0)
+    return;
+  if (mask_ == active_ && active_ == live_) {
+    place_ = i.immediate;
+    return;
+  }
+  for (uint32_t rest = active_; rest; rest &= rest - 1) {
+    int lane = std::countr_zero(rest);
+    places_[lane] = mask_ >> lane & 1 ? i.immediate : place_;
+  }
+  regroup();
+}
+
+void warp::leave() {
+  live_ &= ~mask_;
+  for (uint32_t rest = active_ & ~mask_; rest; rest &= rest - 1)
+    places_[std::countr_zero(rest)] = place_;
+  if (live_)
+    regroup();
+}
+
+warp::stop warp::run(shared_memory &shared) {
+  shared_ = &shared;
+  const instruction *code = launch_.code->code.data();
+  while (live_) {
+    if (place_ == meeting_) {
+      for (uint32_t rest = active_; rest; rest &= rest - 1)
+        places_[std::countr_zero(rest)] = place_;
+      regroup();
+    }
+    const instruction &i = code[place_++];
+    line_ = i.line;
+    mask_ = active_;
+    if (i.guard >= 0) {
+      const uint32_t *guard = row<uint32_t>(i.guard);
+      uint32_t holds = 0;
+      for (int lane = 0; lane < kLanes; ++lane)
+        holds |= static_cast<uint32_t>((guard[lane] != 0) != i.negated) << lane;
+      mask_ &= holds;
+    }
+    switch (i.op) {
+    case op::branch:
+      branch(i);
+      break;
+    case op::exit:
+      leave();
+      break;
+    case op::barrier:
+      if (mask_ != live_)
+        fail_lane(std::countr_zero(live_ & ~mask_), "does not come to a barrier at which other threads of its warp wait");
+      return stop::barrier;
+    case op::warp_barrier:
+      if (mask_ != live_)
+        fail_lane(std::countr_zero(live_ & ~mask_), "does not come to a barrier of its warp");
+      break;
+    default:
+      if (mask_)
+        execute(i);
+    }
+  }
+  return stop::end;
+}
+
+void warp::load_parameter(const instruction &i) {
+  int bytes = size_of(i.type);
+  for (int n = 0; n < i.count; ++n) {
+    const uint8_t *from = launch_.parameters + i.immediate + n * bytes;
+    for (int lane = 0; lane < kLanes; ++lane)
+      if (bytes == 8)
+        std::memcpy(row<uint64_t>(i.target[n]) + lane, from, 8);
+      else
+        std::memcpy(row<uint32_t>(i.target[n]) + lane, from, 4);
+  }
+}
+
+void warp::load(const instruction &i) {
+  uint32_t bytes = static_cast<uint32_t>(size_of(i.type)), all = bytes * i.count;
+  const uint64_t *addresses = row<uint64_t>(i.source[0]);
+  for (uint32_t rest = mask_; rest; rest &= rest - 1) {
+    lane_ = std::countr_zero(rest);
+    uint64_t address = addresses[lane_] + static_cast<uint64_t>(i.immediate);
+    const uint8_t *from;
+    if (i.op == op::load_shared) {
+      from = shared_->read(address, all, thread());
+    } else {
+      launch_.memory->check(address, all, "reads");
+      from = reinterpret_cast<const uint8_t *>(address);
+    }
+    uint8_t copy[32];
+    std::memcpy(copy, from, all); // a target may be the address
+    for (int n = 0; n < i.count; ++n) {
+      uint64_t value = 0;
+      std::memcpy(&value, copy + n * bytes, bytes);
+      if (i.type == type::s8)
+        value = static_cast<uint64_t>(static_cast<int8_t>(value));
+      else if (i.type == type::s16)
+        value = static_cast<uint64_t>(static_cast<int16_t>(value));
+      else if (i.type == type::s32)
+        value = static_cast<uint64_t>(static_cast<int32_t>(value));
+      if (bytes == 8 || i.widens)
+        row<uint64_t>(i.target[n])[lane_] = value;
+      else
+        row<uint32_t>(i.target[n])[lane_] = static_cast<uint32_t>(value);
+    }
+  }
+}
+
+void warp::store(const instruction &i) {
+  uint32_t bytes = static_cast<uint32_t>(size_of(i.type)), all = bytes * i.count;
+  const uint64_t *addresses = row<uint64_t>(i.target[0]);
+  for (uint32_t rest = mask_; rest; rest &= rest - 1) {
+    lane_ = std::countr_zero(rest);
+    uint64_t address = addresses[lane_] + static_cast<uint64_t>(i.immediate);
+    uint8_t *to;
+    if (i.op == op::store_shared) {
+      to = shared_->write(address, all, thread());
+    } else {
+      launch_.memory->check(address, all, "writes");
+      to = reinterpret_cast<uint8_t *>(address);
+    }
+    for (int n = 0; n < i.count; ++n) {
+      uint64_t value = bytes == 8 ? row<uint64_t>(i.source[n])[lane_] : row<uint32_t>(i.source[n])[lane_];
+      std::memcpy(to + n * bytes, &value, bytes);
+    }
+  }
+}
+
+void warp::shuffle(const instruction &i) {
+  const uint32_t *values = row<uint32_t>(i.source[0]), *others = row<uint32_t>(i.source[1]);
+  const uint32_t *clamps = row<uint32_t>(i.source[2]), *members = row<uint32_t>(i.source[3]);
+  uint32_t copy[kLanes];
+  std::memcpy(copy, values, sizeof(copy));
+  for (uint32_t rest = mask_; rest; rest &= rest - 1) {
+    int lane = std::countr_zero(rest);
+    if ((members[lane] & live_) & ~mask_)
+      fail_lane(std::countr_zero((members[lane] & live_) & ~mask_), "does not take part in an exchange of its warp");
+    if (!(members[lane] >> lane & 1))
+      fail_lane(lane, "takes part in an exchange that does not name it");
+    // The clamp holds the group's last lane, and in its upper half which bits are the group's.
+    uint32_t segment = clamps[lane] >> 8 & 31, last = (static_cast<uint32_t>(lane) & segment) | (clamps[lane] & 31 & ~segment);
+    uint32_t first = static_cast<uint32_t>(lane) & segment, distance = others[lane] & 31;
+    uint32_t from = static_cast<uint32_t>(lane);
+    bool inside = false;
+    switch (static_cast<shuffle_mode>(i.mode)) {
+    case shuffle_mode::exchange:
+      from = static_cast<uint32_t>(lane) ^ distance;
+      inside = from <= last;
+      break;
+    case shuffle_mode::up: {
+      int wanted = lane - static_cast<int>(distance);
+      inside = wanted >= static_cast<int>(last);
+      from = static_cast<uint32_t>(wanted);
+      break;
+    }
+    case shuffle_mode::down:
+      from = static_cast<uint32_t>(lane) + distance;
+      inside = from <= last;
+      break;
+    case shuffle_mode::index:
+      from = first | (distance & ~segment);
+      inside = from <= last;
+      break;
+    }
+    if (!inside)
+      from = static_cast<uint32_t>(lane);
+    else if (!(mask_ >> from & 1))
+      fail_lane(lane, "takes a value from a lane that does not take part");
+    row<uint32_t>(i.target[0])[lane] = copy[from];
+    if (i.target[1] >= 0)
+      row<uint32_t>(i.target[1])[lane] = inside;
+  }
+}
+
+} // namespace xf::rt::emulator

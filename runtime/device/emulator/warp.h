@@ -1,0 +1,77 @@
+// A warp: 32 threads that execute a function's instructions together.
+//
+// Of the threads' places in the code the first one is executed, by all threads that stand there: what diverges
+// behind a branch comes together again where the paths meet, since later code waits for earlier code.
+#ifndef RUNTIME_DEVICE_EMULATOR_WARP_H
+#define RUNTIME_DEVICE_EMULATOR_WARP_H
+
+#include "runtime/device/emulator/memory.h"
+#include "runtime/device/emulator/program.h"
+
+namespace xf::rt::emulator {
+
+// What a launch gives all its blocks.
+struct launch_state {
+  const function *code;
+  global_memory *memory;
+  const uint8_t *parameters;
+  uint32_t blocks, threads;
+};
+
+class warp {
+public:
+  // Threads first_thread … of the launch's blocks.
+  warp(const launch_state &launch, uint32_t first_thread);
+  // Puts the warp at the start of block `number`.
+  void start(uint32_t number);
+
+  enum class stop { barrier, end };
+  // Runs up to the next barrier or the end. Throws faults.
+  stop run(shared_memory &shared);
+  // Of what is being executed: for messages.
+  int line() const { return line_; }
+  uint32_t thread() const { return first_thread_ + static_cast<uint32_t>(lane_); }
+
+private:
+  template <typename T> T *row(int32_t number) { return reinterpret_cast<T *>(registers_.data() + number * kLanes); }
+  template <typename R, typename F> void each(const instruction &i, F f);
+  void fill(int32_t row, uint32_t (*value)(const warp &, int));
+
+  void execute(const instruction &i);
+  void execute_moves(const instruction &i);
+  template <typename T> void integer(const instruction &i);
+  template <typename T> void floating(const instruction &i);
+  template <typename T> void bits(const instruction &i);
+  template <typename T> void compare(const instruction &i);
+  template <typename T> void select(const instruction &i);
+  void convert(const instruction &i);
+  template <typename From> void convert_from(const instruction &i);
+  template <typename From, typename To> void convert_to(const instruction &i);
+  void permute(const instruction &i);
+  void logic(const instruction &i);
+  void load_parameter(const instruction &i);
+  void load(const instruction &i);
+  void store(const instruction &i);
+  void shuffle(const instruction &i);
+  void branch(const instruction &i);
+  void leave();
+  void regroup();
+  [[noreturn]] void fail_lane(int lane, const std::string &what);
+
+  const launch_state launch_;
+  uint32_t first_thread_;
+  std::vector<uint32_t> registers_;
+  shared_memory *shared_ = nullptr;
+  uint32_t block_ = 0;
+  uint32_t live_ = 0;    // lanes that have not ended
+  uint32_t active_ = 0;  // lanes that stand at place_
+  uint32_t mask_ = 0;    // those of them whose guard holds for the instruction
+  int64_t place_ = 0;
+  int64_t meeting_ = 0;  // the first place at which other lanes wait
+  int64_t places_[kLanes] = {};
+  int line_ = 0, lane_ = 0;
+};
+
+} // namespace xf::rt::emulator
+
+#endif

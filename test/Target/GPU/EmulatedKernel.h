@@ -1,0 +1,50 @@
+// A GPU kernel that is called as the CPU's are: compiled to PTX, and run by the emulator on the test's own memory.
+#ifndef XF_TEST_TARGET_GPU_EMULATEDKERNEL_H
+#define XF_TEST_TARGET_GPU_EMULATEDKERNEL_H
+
+#include "compiler/Target/GPU/GpuKernels.h"
+#include "runtime/core/gpu_table.h"
+#include "runtime/device/emulator/emulator.h"
+
+namespace xf::gpu::test {
+
+class Kernel {
+public:
+  Kernel(mlir::Operation *op, const cpu::KernelAccess &access, mlir::ModuleOp root) {
+    auto module = makeKernelModule(op->getContext());
+    auto kernel = emitKernel(*module->getOps<mlir::gpu::GPUModuleOp>().begin(), "k", op, access, root);
+    if (mlir::failed(kernel))
+      throw std::runtime_error("the kernel cannot be emitted");
+    std::string error;
+    auto ptx = emitPtx(*module, error);
+    if (mlir::failed(ptx))
+      throw std::runtime_error(error);
+    program = rt::emulator::parse_ptx(*ptx);
+    for (const Launch &launch : kernel->launches) {
+      table.launches.push_back({functions.size(), toAbi(launch)});
+      functions.push_back(launch.function);
+    }
+    table.views = kernel->views;
+  }
+
+  /// A launch has as many blocks as it needs, whatever `threads`. More views than the kernel has are left alone.
+  void operator()(const std::vector<xf_abi_view> &views, int threads = 1) const {
+    if (table.views > views.size())
+      throw std::runtime_error("the test gives too few views");
+    rt::emulator::global_memory memory;
+    memory.adopt(1 << 16, uint64_t(1) << 47);
+    const rt::gpu_launch &chosen = rt::choose_launch(table, views.data());
+    rt::emulator::run_kernel(program.functions.find(functions[chosen.function])->second, memory,
+                             {views.data(), table.views * sizeof(xf_abi_view),
+                              static_cast<uint32_t>(rt::blocks_of(chosen.how, views.data())), chosen.how.threads});
+  }
+
+private:
+  rt::emulator::program program;
+  rt::gpu_kernel table;
+  std::vector<std::string> functions;
+};
+
+} // namespace xf::gpu::test
+
+#endif // XF_TEST_TARGET_GPU_EMULATEDKERNEL_H

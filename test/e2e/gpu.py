@@ -1,0 +1,80 @@
+"""Models compiled for GPUs: their code runs in the emulator, which checks it, and through the CUDA driver's interface.
+
+gpu.py golden DESCRIPTION FOLDER: golden numbers; gpu.py devices: what is said where a device is missing.
+"""
+import os
+import sys
+
+from common import BIN, Checks, MODELS, WORK, compile_g2p, compile_model, run
+
+checks = Checks()
+FAKE = BIN.parent / "lib" / "fake-cuda"
+
+
+def with_driver(**settings):
+    """The environment of a machine whose NVIDIA driver is the fake one; the processes that follow have it."""
+    for name in [n for n in os.environ if n.startswith("FAKE_CUDA_")]:
+        del os.environ[name]
+    os.environ["LD_LIBRARY_PATH"] = str(FAKE)
+    os.environ.update({name: str(value) for name, value in settings.items()})
+
+
+def without_driver():
+    os.environ["LD_LIBRARY_PATH"] = "/nonexistent"
+
+
+def golden(description, folder):
+    artefact = WORK / "artefact"
+    compile_model(description, artefact, "--config", f"{folder}/config.json", "--weights", f"{folder}/weights.safetensors",
+                  "--target", "cpu,cuda", "--emit=model")
+    with_driver()
+    for device in ("emulator", "cuda", "cpu"):
+        status, out, err = run(BIN / "xf-run", artefact, "--golden", f"{folder}/io.safetensors", "--device", device, ok=False)
+        checks.that(status == 0, f"{device}:\n{out}{err}")
+
+
+def devices():
+    both, gpu, cpu = WORK / "both", WORK / "gpu", WORK / "cpu"
+    compile_g2p(both, "--target", "cpu,cuda")
+    compile_g2p(gpu, "--target", "cuda")
+    compile_g2p(cpu)
+    words = "hello\nworld\nknight\n"
+
+    def says(program, device, *parts):
+        status, out, err = run(program, *(["--device", device] if device else []), stdin=words, ok=False)
+        checks.that(status == 1 and not out, f"{program.name} on {device}: {status} {out}")
+        for part in parts:
+            checks.that(part in err, f"{program.name} on {device} says {err!r}, not {part!r}")
+
+    without_driver()
+    _, expected, _ = run(cpu, "--beam", 3, "--scores", stdin=words)
+    for program, device in ((both, None), (both, "cpu"), (both, "emulator"), (gpu, "emulator")):
+        option = ["--device", device] if device else []
+        _, out, _ = run(program, "--beam", 3, "--scores", *option, stdin=words)
+        checks.that(out == expected, f"{program.name} on {device}: {out!r}, not {expected!r}")
+    for program in (both, gpu):
+        says(program, "cuda", "there is no NVIDIA driver")
+    says(gpu, None, "there is no NVIDIA driver")
+    says(gpu, "cpu", "compiled without code for the CPU")
+    says(cpu, "cuda", "compiled without code for GPUs")
+    says(cpu, "emulator", "compiled without code for GPUs")
+
+    with_driver()
+    for program, device in ((both, None), (both, "cuda"), (gpu, None)):
+        option = ["--device", device] if device else []
+        for batch in (1, 3):
+            _, out, _ = run(program, "--beam", 3, "--scores", "--batch", batch, *option, stdin=words)
+            checks.that(out == expected, f"{program.name} on {device}, batch {batch}: {out!r}, not {expected!r}")
+    with_driver(FAKE_CUDA_GPUS=0)
+    says(gpu, None, "finds no GPU")
+    with_driver(FAKE_CUDA_CAPABILITY=75)
+    says(gpu, "cuda", "Fake GPU is too old", "compute capability 7.5", "needs 8.0")
+    with_driver(FAKE_CUDA_MEMORY=1 << 20)
+    says(gpu, "cuda", "Fake GPU has", "MiB of memory free of 1.0", "more are needed")
+
+
+if sys.argv[1] == "golden":
+    golden(sys.argv[2], sys.argv[3])
+else:
+    devices()
+checks.end()

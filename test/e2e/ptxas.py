@@ -1,0 +1,31 @@
+"""NVIDIA's assembler, where it is installed, takes the PTX of the models for two GPUs, and nothing spills. The table of registers
+and shared memory goes to build/ptxas.txt."""
+import re
+import shutil
+
+from common import BIN, Checks, MODELS, WORK, compile_model, run, skip
+
+assembler = shutil.which("ptxas") or shutil.which("ptxas", path="/usr/local/cuda/bin")
+if not assembler:
+    skip("ptxas is not installed")
+checks = Checks()
+table = ["model          gpu    kernel                     registers  shared  spilled"]
+for name in ("seed0", "seed2", "seed3", "seed4", "tagger", "g2p"):
+    ptx = WORK / f"{name}.ptx"
+    compile_model(MODELS / name / f"{name}.xf", ptx, "--config", MODELS / name / "config.json", "--emit=ptx")
+    for gpu in ("sm_80", "sm_90"):
+        status, out, err = run(assembler, "-v", f"-arch={gpu}", ptx, "-o", WORK / "cubin", ok=False)
+        checks.that(status == 0, f"{name} for {gpu}: {out}{err}")
+        kernel, spilled, found = "", 0, 0
+        for line in (out + err).splitlines():
+            if match := re.search(r"Compiling entry function '(\w+)'", line):
+                kernel = match[1]
+            elif match := re.search(r"(\d+) bytes spill stores, (\d+) bytes spill loads", line):
+                spilled = int(match[1]) + int(match[2])
+            elif match := re.search(r"Used (\d+) registers(?:.*?(\d+) bytes smem)?", line):
+                found += 1
+                table.append(f"{name:14} {gpu}  {kernel:26} {match[1]:>9} {match[2] or 0:>7} {spilled:>8}")
+                checks.that(spilled == 0, f"{name} for {gpu}: {kernel} spills {spilled} bytes")
+        checks.that(found > 0, f"{name} for {gpu}: ptxas says nothing of registers:\n{out}{err}")
+(BIN.parent / "ptxas.txt").write_text("\n".join(table) + "\n")
+checks.end()

@@ -1,0 +1,192 @@
+// The emulator on PTX written by hand: that it computes, and that it finds what is wrong with a kernel.
+#include "runtime/core/error.h"
+#include "runtime/device/emulator/emulator.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+using namespace xf::rt;
+
+namespace {
+
+// A kernel `k(in, out)` around a body; %rd1 and %rd2 are the parameters, %r1 the thread, %rd3 the address of out's
+// element of the thread, %rd4 that of in's.
+std::string around(const std::string &body, const std::string &declarations = "") {
+  return ".version 7.0\n.target sm_80\n.address_size 64\n.shared .align 16 .b8 buffer[512];\n" + declarations +
+         ".visible .entry k(\n\t.param .u64 .ptr .global .align 1 k_param_0,\n\t.param .u64 k_param_1\n)\n.maxntid 128, 1, 1\n{\n"
+         "\t.reg .pred %p<20>;\n\t.reg .b16 %rs<20>;\n\t.reg .b32 %r<40>;\n\t.reg .b64 %rd<40>;\n\n// %bb.0:\n"
+         "\tld.param.b64 %rd1, [k_param_0];\n\tld.param.b64 %rd2, [k_param_1];\n\tmov.u32 %r1, %tid.x;\n"
+         "\tmad.wide.u32 %rd3, %r1, 4, %rd2;\n\tmad.wide.u32 %rd4, %r1, 4, %rd1;\n" +
+         body + "\tret;\n}\n";
+}
+
+std::vector<float> run(const std::string &ptx, std::vector<float> in, uint32_t threads, size_t results = 0) {
+  auto device = make_emulator();
+  device->load(ptx, {"k"});
+  results = results ? results : threads;
+  uint8_t *from = device->allocate(in.size() * 4), *to = device->allocate(results * 4);
+  device->upload(from, in.data(), in.size() * 4);
+  uint64_t parameters[2] = {reinterpret_cast<uint64_t>(from), reinterpret_cast<uint64_t>(to)};
+  device->launch(0, 1, threads, parameters, sizeof(parameters));
+  std::vector<float> out(results);
+  device->download(out.data(), to, results * 4);
+  return out;
+}
+
+std::string problem_of(const std::string &ptx, uint32_t threads, size_t elements = 64) {
+  try {
+    run(ptx, std::vector<float>(elements, 1.0f), threads, elements);
+    return "";
+  } catch (const error &problem) {
+    return problem.what();
+  }
+}
+
+std::vector<float> ramp(size_t count) {
+  std::vector<float> numbers(count);
+  for (size_t i = 0; i < count; ++i)
+    numbers[i] = static_cast<float>(i) + 1;
+  return numbers;
+}
+
+#define EXPECT_HAS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
+
+TEST(Emulator, ComputesInEveryThread) {
+  auto out = run(around("\tld.global.b32 %r2, [%rd4];\n\tfma.rn.f32 %r3, %r2, 0f40000000, 0fBF800000;\n\tst.global.b32 [%rd3], %r3;\n"),
+                 ramp(70), 70);
+  for (size_t i = 0; i < out.size(); ++i)
+    EXPECT_EQ(out[i], 2 * (static_cast<float>(i) + 1) - 1);
+}
+
+TEST(Emulator, LanesPartAndMeet) {
+  // Thread t adds its input t + 1 times; then all exchange with a neighbour.
+  auto out = run(around("\tld.global.b32 %r2, [%rd4];\n\tmov.b32 %r3, 0f00000000;\n\tmov.b32 %r4, 0;\n"
+                        "$L1:\n\tadd.rn.f32 %r3, %r3, %r2;\n\tadd.s32 %r4, %r4, 1;\n\tsetp.le.u32 %p1, %r4, %r1;\n\t@%p1 bra $L1;\n"
+                        "\tshfl.sync.bfly.b32 %r5, %r3, 1, 31, -1;\n\tst.global.b32 [%rd3], %r5;\n"),
+                 ramp(32), 32);
+  for (size_t i = 0; i < out.size(); ++i)
+    EXPECT_EQ(out[i], static_cast<float>(((i ^ 1) + 1) * ((i ^ 1) + 1)));
+}
+
+TEST(Emulator, SharedMemoryWithABarrierBetween) {
+  std::string before = "\tld.global.b32 %r2, [%rd4];\n\tmov.b64 %rd5, buffer;\n\tmad.wide.u32 %rd6, %r1, 4, %rd5;\n"
+                       "\tst.shared.b32 [%rd6], %r2;\n";
+  std::string after = "\txor.b32 %r3, %r1, 1;\n\tmad.wide.u32 %rd7, %r3, 4, %rd5;\n\tld.shared.b32 %r4, [%rd7];\n"
+                      "\tst.global.b32 [%rd3], %r4;\n";
+  auto out = run(around(before + "\tbar.sync 0;\n" + after), ramp(64), 64);
+  for (size_t i = 0; i < out.size(); ++i)
+    EXPECT_EQ(out[i], static_cast<float>((i ^ 1) + 1));
+  EXPECT_HAS(problem_of(around(before + after), 64), "with no barrier between");
+  // Reading first, writing then: the other order of the same mistake.
+  std::string again = "\tst.shared.b32 [%rd6], %r4;\n";
+  EXPECT_HAS(problem_of(around(before + "\tbar.sync 0;\n" + after + again), 64), "has read with no barrier between");
+  EXPECT_EQ(problem_of(around(before + "\tbar.sync 0;\n" + after + "\tbar.sync 0;\n" + again), 64), "");
+}
+
+TEST(Emulator, TwoThreadsWriteOnePlace) {
+  std::string body = "\tmov.b64 %rd5, buffer;\n\tst.shared.b32 [%rd5], %r1;\n";
+  EXPECT_HAS(problem_of(around(body), 64), "writes shared memory at 0, which thread");
+  EXPECT_EQ(problem_of(around(body), 1), "");
+}
+
+TEST(Emulator, ReadsWhatNobodyHasWritten) {
+  std::string problem = problem_of(around("\tmov.b64 %rd5, buffer;\n\tld.shared.b32 %r2, [%rd5+16];\n"), 32);
+  EXPECT_HAS(problem, "reads shared memory at 16, which nobody has written");
+  EXPECT_HAS(problem, "kernel k, block 0, thread 0, PTX line");
+}
+
+TEST(Emulator, AccessesOutsideOfMemory) {
+  EXPECT_HAS(problem_of(around("\tld.global.b32 %r2, [%rd4+4];\n"), 64), "thread 63");
+  EXPECT_HAS(problem_of(around("\tld.global.b32 %r2, [%rd4+4];\n"), 64), "reads outside of memory, 0 bytes behind a block of 256");
+  EXPECT_HAS(problem_of(around("\tst.global.b32 [%rd4+-4], %r1;\n"), 64), "writes outside of memory");
+  EXPECT_HAS(problem_of(around("\tmov.b64 %rd5, buffer;\n\tst.shared.b32 [%rd5+512], %r1;\n"), 1), "outside of its 512 bytes");
+  EXPECT_HAS(problem_of(around("\tld.global.b32 %r2, [%rd4+2];\n"), 64), "no multiple of it");
+  EXPECT_HAS(problem_of(around("\tld.global.v4.b32 {%r2, %r3, %r4, %r5}, [%rd4];\n"), 64), "no multiple of it");
+}
+
+TEST(Emulator, ABarrierThatSomeThreadsMiss) {
+  std::string skip = "\tsetp.lt.u32 %p1, %r1, 40;\n\t@%p1 bra $L1;\n\tbar.sync 0;\n$L1:\n\tst.global.b32 [%rd3], %r1;\n";
+  EXPECT_HAS(problem_of(around(skip), 64), "barrier");
+  std::string leave = "\tsetp.lt.u32 %p1, %r1, 32;\n\t@%p1 ret;\n\tbar.sync 0;\n";
+  EXPECT_HAS(problem_of(around(leave), 64), "some warps end while others wait at a barrier");
+}
+
+TEST(Emulator, AnExchangeThatALaneMisses) {
+  std::string body = "\tsetp.eq.u32 %p1, %r1, 5;\n\t@%p1 bra $L1;\n\tshfl.sync.bfly.b32 %r5, %r1, 1, 31, -1;\n$L1:\n";
+  EXPECT_HAS(problem_of(around(body), 32), "thread 5");
+  EXPECT_HAS(problem_of(around(body), 32), "does not take part in an exchange");
+}
+
+TEST(Emulator, Integers) {
+  // Each result is stored as an integer at its place by thread 0.
+  std::string body, stores;
+  std::vector<int32_t> wanted;
+  int next = 10;
+  auto add = [&](const std::string &code, int32_t result) {
+    std::string r = "%r" + std::to_string(next++);
+    body += "\t" + code.substr(0, code.find('$')) + r + code.substr(code.find('$') + 1) + ";\n";
+    body += "\tst.global.b32 [%rd2+" + std::to_string(4 * wanted.size()) + "], " + r + ";\n";
+    wanted.push_back(result);
+  };
+  add("mul.hi.u32 $, -1, -1", -2);
+  add("mul.hi.s32 $, -1, 5", -1);
+  add("div.s32 $, -7, 2", -3);
+  add("rem.s32 $, -7, 2", -1);
+  add("div.u32 $, -7, 2", 0x7ffffffc);
+  add("shr.s32 $, -8, 1", -4);
+  add("shr.u32 $, -8, 28", 15);
+  add("shl.b32 $, 1, 40", 0);
+  add("bfe.u32 $, 0x12345678, 8, 8", 0x56);
+  add("bfe.s32 $, 0x1280, 0, 8", -128);
+  add("bfi.b32 $, 0xff, 0, 4, 8", 0xff0);
+  add("prmt.b32 $, 0x33221100, 0x77665544, 0x5140U", 0);
+  wanted.back() = 0x55114400;
+  add("lop3.b32 $, 0xff00, 0x0ff0, 0x00ff, 0x80", 0);
+  add("shf.l.wrap.b32 $, 0x80000000, 1, 1", 3);
+  add("min.s32 $, -1, 1", -1);
+  add("min.u32 $, -1, 1", 1);
+  add("abs.s32 $, -9", 9);
+  add("cvt.rzi.s32.f32 $, 0fC0200000", -2); // -2.5
+  add("cvt.rni.s32.f32 $, 0fC0200000", -2);
+  add("cvt.rmi.s32.f32 $, 0fC0200000", -3);
+  add("cvt.rzi.s32.f32 $, 0f7F800000", 0x7fffffff);
+  add("popc.b32 $, 255", 8);
+  add("clz.b32 $, 1", 31);
+  std::string selector = "0x5140U";
+  body.replace(body.find(selector), selector.size(), "0x5140");
+  auto out = run(around("\tsetp.ne.u32 %p1, %r1, 0;\n\t@%p1 ret;\n" + body), {0}, 1, wanted.size());
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    int32_t got;
+    std::memcpy(&got, &out[i], 4);
+    EXPECT_EQ(got, wanted[i]) << i;
+  }
+}
+
+TEST(Emulator, LoadsThatWiden) {
+  // Thread t reads the 32-bit number -t - 1 into 64 bits, and stores the upper half, then the lower one.
+  std::vector<float> in(4);
+  for (int32_t t = 0; t < 4; ++t) {
+    int32_t number = -t - 1;
+    std::memcpy(&in[t], &number, 4);
+  }
+  for (auto [half, wanted] : {std::pair{32, -1}, {0, -4}}) {
+    auto out = run(around("\tld.global.s32 %rd5, [%rd4];\n\tshr.u64 %rd6, %rd5, " + std::to_string(half) +
+                          ";\n\tcvt.u32.u64 %r2, %rd6;\n\tst.global.b32 [%rd3], %r2;\n"),
+                   in, 4);
+    int32_t got;
+    std::memcpy(&got, &out[3], 4);
+    EXPECT_EQ(got, wanted);
+  }
+}
+
+TEST(Emulator, RefusesWhatItDoesNotKnow) {
+  EXPECT_HAS(problem_of(around("\tatom.global.add.u32 %r2, [%rd3], 1;\n"), 1), "does not understand PTX line");
+  EXPECT_HAS(problem_of(around("\tex2.approx.ftz.f32 %r2, %r1;\n"), 1), "does not understand PTX line");
+  EXPECT_HAS(problem_of(around("\tbra $nowhere;\n"), 1), "does not understand PTX line");
+  EXPECT_HAS(problem_of("nonsense", 1), "does not understand PTX line 1");
+}
+
+} // namespace

@@ -1,0 +1,210 @@
+"""Runs the models that gpu-check.sh has compiled on a device and prints one table. Python's standard library alone."""
+import argparse
+import array
+import ctypes as c
+import json
+import math
+import os
+import struct
+import sys
+import time
+
+DEVICES = {"best": 0, "cpu": 1, "cuda": 2, "emulator": 3}
+F32, I32, I1 = 0, 1, 2
+
+
+class TensorInfo(c.Structure):
+    _fields_ = [("name", c.c_char_p), ("dtype", c.c_int32), ("rank", c.c_int32), ("shape", c.c_int64 * 6), ("bound", c.c_int64)]
+
+
+class Tensor(c.Structure):
+    _fields_ = [("name", c.c_char_p), ("dtype", c.c_int32), ("rank", c.c_int32), ("shape", c.c_int64 * 6), ("data", c.c_void_p)]
+
+
+class SessionOptions(c.Structure):
+    _fields_ = [("size", c.c_size_t), ("threads", c.c_int32), ("isa", c.c_int32), ("device", c.c_int32)]
+
+
+class GenerateOptions(c.Structure):
+    _fields_ = [("size", c.c_size_t), ("beam", c.c_int32), ("n_best", c.c_int32), ("min_length", c.c_int32),
+                ("max_length", c.c_int32), ("batch", c.c_int32), ("scores", c.c_int32), ("length_penalty", c.c_double),
+                ("suppress", c.c_void_p), ("suppress_count", c.c_int64)]
+
+
+class Hypotheses(c.Structure):
+    _fields_ = [("size", c.c_size_t), ("tokens", c.c_void_p), ("capacity", c.c_int64), ("lengths", c.c_void_p), ("scores", c.c_void_p)]
+
+
+class Problem(Exception):
+    pass
+
+
+class Session:
+    def __init__(self, library, path, device):
+        self.lib, self.model, self.handle = library, c.c_void_p(), c.c_void_p()
+        self.check(library.xf_open(path.encode(), c.byref(self.model)))
+        options = SessionOptions(c.sizeof(SessionOptions), 0, -1, DEVICES[device])
+        self.check(library.xf_session_create(self.model, c.byref(options), c.byref(self.handle)))
+        self.device = library.xf_session_device(self.handle).decode()
+
+    def close(self):
+        self.lib.xf_session_free(self.handle)
+        self.lib.xf_model_free(self.model)
+
+    def check(self, status):
+        if status:
+            raise Problem(self.lib.xf_message().decode())
+
+    def tensors(self, entry, count, info):
+        result = []
+        for i in range(count(self.model, entry)):
+            t = TensorInfo()
+            self.check(info(self.model, entry, i, c.byref(t)))
+            result.append(t)
+        return result
+
+    def run(self, entry, values):
+        """values: name -> (shape, list); gives the outputs the same way, or None if an input is missing."""
+        lib, name = self.lib, self.lib.xf_entry_name(self.model, entry)
+        inputs = self.tensors(entry, lib.xf_input_count, lib.xf_input_info)
+        if any(t.name.decode() not in values for t in inputs):
+            return None
+        kept, given = [], (Tensor * max(len(inputs), 1))()
+        for t, info in zip(given, inputs):
+            shape, numbers = values[info.name.decode()]
+            data = array.array({F32: "f", I32: "i", I1: "b"}[info.dtype], [bool(x) for x in numbers] if info.dtype == I1 else numbers)
+            kept.append(data)
+            t.name, t.dtype, t.rank, t.data = info.name, info.dtype, len(shape), data.buffer_info()[0]
+            t.shape[:len(shape)] = shape
+        wanted = (Tensor * lib.xf_output_count(self.model, entry))()
+        self.check(lib.xf_output_shapes(self.handle, name, given, len(inputs), wanted, len(wanted)))
+        for t in wanted:
+            size = math.prod(t.shape[:t.rank])
+            data = array.array({F32: "f", I32: "i", I1: "b"}[t.dtype], bytes(max(size, 1) * (1 if t.dtype == I1 else 4)))
+            kept.append(data)
+            t.data = data.buffer_info()[0]
+        self.check(lib.xf_run(self.handle, name, given, len(inputs), wanted, len(wanted)))
+        return {t.name.decode(): (list(t.shape[:t.rank]), kept[len(inputs) + i].tolist()) for i, t in enumerate(wanted)}
+
+    def generate(self, sentences, beam, batch):
+        """The best results' tokens."""
+        ids = array.array("i", [x for s in sentences for x in s])
+        offsets = array.array("q", [0])
+        for s in sentences:
+            offsets.append(offsets[-1] + len(s))
+        capacity = 512
+        tokens, lengths = array.array("i", bytes(4 * capacity * len(sentences))), array.array("i", bytes(4 * len(sentences)))
+        options = GenerateOptions()
+        self.lib.xf_generate_options_init(c.byref(options))
+        options.beam, options.n_best, options.batch = beam, 1, batch
+        results = Hypotheses(c.sizeof(Hypotheses), tokens.buffer_info()[0], capacity, lengths.buffer_info()[0], None)
+        self.check(self.lib.xf_generate(self.handle, c.c_void_p(ids.buffer_info()[0]), c.c_void_p(offsets.buffer_info()[0]),
+                                        c.c_int64(len(sentences)), c.byref(options), c.byref(results)))
+        return [tokens[i * capacity:i * capacity + n].tolist() for i, n in enumerate(lengths)]
+
+
+def load_library(path):
+    lib = c.CDLL(path)
+    for function in (lib.xf_message, lib.xf_entry_name, lib.xf_session_device):
+        function.restype = c.c_char_p
+    for function in (lib.xf_entry_count, lib.xf_entry_name, lib.xf_session_free, lib.xf_model_free, lib.xf_session_device):
+        function.argtypes = [c.c_void_p] + ([c.c_int32] if function is lib.xf_entry_name else [])
+    return lib
+
+
+def read_safetensors(path):
+    """name -> (shape, list of numbers)"""
+    content = open(path, "rb").read()
+    size, = struct.unpack_from("<Q", content)
+    header = json.loads(content[8:8 + size])
+    header.pop("__metadata__", None)
+    result = {}
+    for name, t in header.items():
+        begin, end = t["data_offsets"]
+        data = array.array({"F32": "f", "F64": "d", "I32": "i", "I64": "q", "BOOL": "b", "U8": "B"}[t["dtype"]])
+        data.frombytes(content[8 + size + begin:8 + size + end])
+        result[name] = (t["shape"], data.tolist())
+    return result
+
+
+def distance(got, wanted):
+    """Norm-wise; where one is not finite both must be the same."""
+    top = bottom = 0.0
+    for x, y in zip(got, wanted):
+        if math.isfinite(x) and math.isfinite(y):
+            top, bottom = top + (x - y) ** 2, bottom + y * y
+        elif not (x == y or (math.isnan(x) and math.isnan(y))):
+            return math.inf
+    return math.sqrt(top / bottom) if bottom else math.sqrt(top)
+
+
+def golden(session, path):
+    """The largest error of what entries give, and the milliseconds that a run of all took."""
+    file = read_safetensors(path)
+    values = {name[3:]: t for name, t in file.items() if name.startswith("in.")}
+    worst, compared, seconds = 0.0, 0, 0.0
+    for entry in range(session.lib.xf_entry_count(session.model)):
+        begin = time.perf_counter()
+        results = session.run(entry, values)
+        seconds += time.perf_counter() - begin
+        for name, t in (results or {}).items():
+            values.setdefault(name, t)
+            if "out." + name in file:
+                worst, compared = max(worst, distance(t[1], file["out." + name][1])), compared + 1
+    return worst, compared, seconds * 1e3
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--library", required=True)
+    parser.add_argument("--device", default="cuda", choices=DEVICES)
+    parser.add_argument("folder")
+    options = parser.parse_args()
+    lib, failed, rows, device = load_library(options.library), 0, [], "?"
+    names = sorted(f[:-4] for f in os.listdir(options.folder) if f.endswith(".xfm"))
+    if not names:
+        sys.exit(f"{options.folder} holds no models: run tools/gpu-check.sh --prepare where xfc is built")
+    for name in names:
+        path = os.path.join(options.folder, name)
+        try:
+            session = Session(lib, path + ".xfm", options.device)
+            device = session.device
+            if os.path.exists(path + ".io.safetensors"):
+                golden(session, path + ".io.safetensors")
+                worst, compared, ms = golden(session, path + ".io.safetensors")
+                ok = compared > 0 and worst <= 1e-5
+                rows.append((name, f"{compared} outputs", f"error {worst:.1e}", f"{ms:.2f} ms", ok))
+            if os.path.exists(path + ".source.vocab"):
+                rows += search(lib, session, path)
+            session.close()
+        except Problem as problem:
+            rows.append((name, "", str(problem), "", False))
+    print(f"device: {device}")
+    for name, what, result, ms, ok in rows:
+        failed += not ok
+        print(f"{name:18} {what:22} {result:28} {ms:>12}  {'ok' if ok else 'FAILED'}")
+    sys.exit(1 if failed else 0)
+
+
+def search(lib, session, path):
+    """Words through the search, compared with the CPU's results."""
+    vocabulary = {token: i for i, token in enumerate(open(path + ".source.vocab", encoding="utf-8").read().split("\n"))}
+    words = ["hello", "world", "knight", "translation", "emulator", "graphics", "a", "transformer"]
+    sentences = [[vocabulary[letter] for letter in word] for word in words]
+    cpu = Session(lib, path + ".xfm", "cpu")
+    rows = []
+    for beam, batch in ((1, 1), (1, 8), (4, 8)):
+        wanted = cpu.generate(sentences, beam, batch)
+        session.generate(sentences, beam, batch)
+        begin = time.perf_counter()
+        got = session.generate(sentences, beam, batch)
+        ms = (time.perf_counter() - begin) * 1e3
+        same = sum(a == b for a, b in zip(got, wanted))
+        steps = sum(map(len, got))
+        rows.append((os.path.basename(path), f"beam {beam}, batch {batch}", f"{same}/{len(words)} as on the CPU",
+                     f"{ms / steps:.3f} ms/token", same == len(words)))
+    cpu.close()
+    return rows
+
+
+main()

@@ -1,0 +1,40 @@
+#!/bin/sh
+# Checks models on this machine's GPU and prints one table: golden numbers, agreement with the CPU, times.
+#
+#   tools/gpu-check.sh [--prepare] [--device NAME] [FOLDER]
+#
+# FOLDER (default: build/gpu-check) holds what is compiled for the check. Where xfc runs it is filled first; --prepare does
+# only that, for a machine that has the GPU but not LLVM: carry build/gpu-check and build/lib/libxf-runtime.so there and run
+# this script again. It needs Python's standard library alone, and downloads nothing. --device emulator checks the check.
+set -e
+root=$(cd "$(dirname "$0")/.." && pwd)
+build=${XF_BUILD:-$root/build}
+only_prepare= device=cuda folder=$build/gpu-check
+while [ $# -gt 0 ]; do
+  case $1 in
+    --prepare) only_prepare=1 ;;
+    --device) device=$2; shift ;;
+    -*) echo "usage: tools/gpu-check.sh [--prepare] [--device NAME] [FOLDER]" >&2; exit 2 ;;
+    *) folder=$1 ;;
+  esac
+  shift
+done
+
+# compile NAME DESCRIPTION OPTION...
+compile() {
+  name=$1; description=$2; shift 2
+  [ "$folder/$name.xfm" -nt "$build/bin/xfc" ] || "$build/bin/xfc" "$description" --target cpu,cuda --emit=model -o "$folder/$name.xfm" "$@"
+}
+golden() {
+  compile "$1" "$2" --config "$3/config.json" --weights "$3/weights.safetensors"
+  cp "$3/io.safetensors" "$folder/$1.io.safetensors"
+}
+if "$build/bin/xfc" --version >/dev/null 2>&1; then
+  mkdir -p "$folder"
+  models=$root/test/models
+  for seed in seed0 seed2 seed3 seed4 tagger classifier; do golden $seed "$models/$seed/$seed.xf" "$models/$seed"; done
+  for norm in postnorm prenorm; do golden seed1-$norm "$models/seed1/seed1.xf" "$models/seed1/$norm"; done
+  compile g2p "$models/g2p/g2p.xf" --config "$models/g2p/config.json" --weights "$models/g2p/weights.safetensors"
+  cp "$models/g2p/source.vocab" "$folder/g2p.source.vocab"
+fi
+[ -n "$only_prepare" ] || exec python3 "$root/tools/gpu-check.py" --library "$build/lib/libxf-runtime.so" --device "$device" "$folder"
