@@ -109,10 +109,34 @@ LogicalResult emitAppend(AppendOp op, const KernelRequest &request, Kernel &kern
   });
 }
 
+/// Stores [B, S], and behind each row's last position the padding up to the state's bound.
+static LogicalResult emitPaddedStore(StoreOp op, const KernelRequest &request, Kernel &kernel) {
+  Value source = op.getX();
+  unsigned from = request.viewOf(source), to = request.resultView();
+  Type element = cast<RankedTensorType>(source.getType()).getElementType();
+  GpuBuilder b = request.start(request.name, kThreads, op->getLoc());
+  SmallVector<Value> sizes{b.size(from, 0), b.size(to, 1)};
+  Value number = b.add(b.mul(b.block(), kThreads), b.thread());
+  b.ifThen(b.less(number, b.mul(sizes[0], sizes[1])), [&] {
+    SmallVector<Value> indices = b.split(number, sizes), target(indices);
+    target[0] = loadIndex(b, request.viewOf(op.getSlots()), indices[0]);
+    Value value = b.choose(
+        b.less(indices[1], b.size(from, 1)),
+        [&] { return SmallVector<Value>{b.load(element, plainAddress(b, from, indices, element))}; },
+        [&] { return SmallVector<Value>{b.create<arith::ConstantOp>(cast<TypedAttr>(op.getPaddingAttr()))}; })[0];
+    b.store(value, plainAddress(b, to, target, element));
+  });
+  b.finish();
+  kernel.launches.push_back({request.name.str(), kThreads, {{from, 0, 1}, {to, 1, 1}}, kThreads, 1, std::nullopt});
+  return success();
+}
+
 LogicalResult emitStore(StoreOp op, const KernelRequest &request, Kernel &kernel) {
   StateOp state = stateOf(op, op.getName(), request);
   if (!state)
     return failure();
+  if (op.getPaddingAttr())
+    return emitPaddedStore(op, request, kernel);
   return emitCopy(op, op.getX(), state.getLayout(), request, kernel, [&](GpuBuilder &b, ArrayRef<Value> indices) {
     SmallVector<Value> moved(indices);
     moved[0] = loadIndex(b, request.viewOf(op.getSlots()), indices[0]);
