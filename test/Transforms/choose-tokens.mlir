@@ -4,7 +4,8 @@
 // sentences.
 #bn = #xf.dims<"B", "N">
 #bnd = #xf.dims<"B", "N", "">
-// CHECK: xf.bounds = {B = 12 : i64, C = 9 : i64, N = 10 : i64}
+// CHECK-LABEL: module attributes
+// CHECK-SAME: xf.bounds = {B = 12 : i64, C = 9 : i64, N = 10 : i64}
 // CHECK-SAME: choose = @decode.choose
 module attributes {xf.bounds = {B = 12 : i64, N = 10 : i64},
     xf.generate = {decode = @decode, step = @decode.step, tokens = "tgt", logits = "logits", batch = "B", target = "T", new = "N", beam = 3 : i64}} {

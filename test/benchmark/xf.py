@@ -15,14 +15,15 @@ class Tensor(ctypes.Structure):
 
 
 class SessionOptions(ctypes.Structure):
-    _fields_ = [("size", ctypes.c_size_t), ("threads", ctypes.c_int32), ("isa", ctypes.c_int32)]
+    _fields_ = [("size", ctypes.c_size_t), ("threads", ctypes.c_int32), ("isa", ctypes.c_int32),
+                ("device", ctypes.c_int32)]
 
 
 class GenerateOptions(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("beam", ctypes.c_int32), ("n_best", ctypes.c_int32),
                 ("min_length", ctypes.c_int32), ("max_length", ctypes.c_int32), ("batch", ctypes.c_int32),
                 ("scores", ctypes.c_int32), ("length_penalty", ctypes.c_double), ("suppress", ctypes.c_void_p),
-                ("suppress_count", ctypes.c_int64)]
+                ("suppress_count", ctypes.c_int64), ("shortlist", ctypes.c_void_p)]
 
 
 class EncodingInfo(ctypes.Structure):
@@ -54,7 +55,7 @@ class Session:
         self.lib = library()
         self.model, self.session = ctypes.c_void_p(), ctypes.c_void_p()
         self.check(self.lib.xf_open(path.encode(), ctypes.byref(self.model)))
-        options = SessionOptions(ctypes.sizeof(SessionOptions), threads, int(os.environ.get("XF_BENCH_ISA", -1)))
+        options = SessionOptions(ctypes.sizeof(SessionOptions), threads, int(os.environ.get("XF_BENCH_ISA", -1)), 1)
         self.check(self.lib.xf_session_create(self.model, ctypes.byref(options), ctypes.byref(self.session)))
 
     def __del__(self):

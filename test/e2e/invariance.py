@@ -62,12 +62,12 @@ for title, (description, folder, entry, name, sequence_first) in encoders.items(
 
 
 class SessionOptions(ctypes.Structure):
-    _fields_ = [("size", ctypes.c_size_t), ("threads", ctypes.c_int32), ("isa", ctypes.c_int32)]
+    _fields_ = [("size", ctypes.c_size_t), ("threads", ctypes.c_int32), ("isa", ctypes.c_int32), ("device", ctypes.c_int32)]
 
 
 class GenerateOptions(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t)] + [(n, ctypes.c_int32) for n in ("beam", "n_best", "min_length", "max_length", "batch", "scores")] + [
-        ("length_penalty", ctypes.c_double), ("suppress", ctypes.c_void_p), ("suppress_count", ctypes.c_int64)]
+        ("length_penalty", ctypes.c_double), ("suppress", ctypes.c_void_p), ("suppress_count", ctypes.c_int64), ("shortlist", ctypes.c_void_p)]
 
 
 class Hypotheses(ctypes.Structure):

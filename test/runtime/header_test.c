@@ -3,8 +3,8 @@
 
 _Static_assert(sizeof(xf_tensor) == 72, "xf_tensor");
 _Static_assert(sizeof(xf_tensor_info) == 72, "xf_tensor_info");
-_Static_assert(sizeof(xf_session_options) == 16, "xf_session_options");
-_Static_assert(sizeof(xf_generate_options) == 56, "xf_generate_options");
+_Static_assert(sizeof(xf_session_options) == 24, "xf_session_options");
+_Static_assert(sizeof(xf_generate_options) == 64, "xf_generate_options");
 _Static_assert(sizeof(xf_hypotheses) == 40, "xf_hypotheses");
 _Static_assert(sizeof(xf_limits) == 88, "xf_limits");
 _Static_assert(sizeof(xf_search_info) == 32, "xf_search_info");
