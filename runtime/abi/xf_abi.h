@@ -46,7 +46,7 @@ typedef struct xf_abi_context {
   const int64_t *dims;           /* current value of each dimension, by index in the table */
   void *const *io;               /* the entry's inputs, then its outputs: dense, row-major */
   const uint8_t *weights;        /* start of the weights range */
-  uint8_t *state;                /* start of the session's states */
+  uint8_t *state;                /* start of the session's states: zeros before the first call */
   uint8_t *workspace;            /* shared by the threads of a call */
   uint8_t *scratch;              /* this thread's own */
   const void *const *kernels;    /* kernel addresses of the chosen instruction set */

@@ -34,6 +34,8 @@ public:
   virtual void upload(uint8_t *to, const void *from, uint64_t bytes) = 0;
   virtual void download(void *to, const uint8_t *from, uint64_t bytes) = 0;
   virtual void copy(const strided_copy &c) = 0;
+  // Sets bytes to 0.
+  virtual void clear(uint8_t *memory, uint64_t bytes) = 0;
 
   virtual void launch(size_t function, uint32_t blocks, uint32_t threads, const void *parameters, size_t bytes) = 0;
 };

@@ -21,6 +21,8 @@ device_executor::device_executor(std::shared_ptr<const model> m, std::unique_ptr
   weights_ = device_->allocate(std::max<uint64_t>(header.weights.size, 1));
   state_ = device_->allocate(std::max<uint64_t>(header.state_bytes, 1));
   workspace_ = device_->allocate(std::max<uint64_t>(header.workspace_bytes, 1));
+  // Masked keys behind a sentence's last position are read before they are written: as on the CPU they are finite.
+  device_->clear(state_, header.state_bytes);
   device_->upload(weights_, model_->weights(), header.weights.size);
   kernels_.assign(model_->gpu().kernels.size(), reinterpret_cast<const void *>(&launch));
   size_t tensors = 0;

@@ -104,6 +104,12 @@ FAKE cuMemFree_v2(address a) {
   memory.release(pointer(a));
   return kOk;
 }
+FAKE cuMemsetD8Async(address to, unsigned char value, size_t bytes, void *) {
+  if (!holds(to, bytes))
+    return kInvalid;
+  std::memset(pointer(to), value, bytes);
+  return kOk;
+}
 FAKE cuMemcpyHtoDAsync_v2(address to, const void *from, size_t bytes, void *) {
   if (!holds(to, bytes))
     return kInvalid;

@@ -95,6 +95,11 @@ public:
     check(driver_.stream_wait(stream_), "running the model on the GPU");
   }
 
+  void clear(uint8_t *memory, uint64_t bytes) override {
+    activate();
+    check(driver_.memory_set(number(memory), 0, bytes, stream_), "clearing memory of the GPU");
+  }
+
   void copy(const strided_copy &c) override {
     activate();
     copy_2d what{};

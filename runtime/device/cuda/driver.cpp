@@ -29,6 +29,7 @@ const driver &open_driver() {
     find(d.memory_info, "cuMemGetInfo_v2");
     find(d.memory_allocate, "cuMemAlloc_v2");
     find(d.memory_free, "cuMemFree_v2");
+    find(d.memory_set, "cuMemsetD8Async");
     find(d.copy_in, "cuMemcpyHtoDAsync_v2");
     find(d.copy_out, "cuMemcpyDtoHAsync_v2");
     find(d.copy_rows, "cuMemcpy2DAsync_v2");

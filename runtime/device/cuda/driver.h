@@ -53,6 +53,7 @@ struct driver {
   result (*memory_info)(size_t *free, size_t *total);
   result (*memory_allocate)(address *, size_t bytes);
   result (*memory_free)(address);
+  result (*memory_set)(address, unsigned char value, size_t bytes, stream);
   result (*copy_in)(address, const void *, size_t, stream);
   result (*copy_out)(void *, address, size_t, stream);
   result (*copy_rows)(const copy_2d *, stream);

@@ -74,6 +74,8 @@ public:
       std::memcpy(c.to + row * c.pitch, c.from + row * c.pitch, c.bytes);
   }
 
+  void clear(uint8_t *memory, uint64_t bytes) override { std::memset(memory, 0, bytes); }
+
   void launch(size_t number, uint32_t blocks, uint32_t threads, const void *parameters, size_t bytes) override {
     run_kernel(*functions_[number], memory_, {parameters, bytes, blocks, threads});
   }
