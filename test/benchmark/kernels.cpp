@@ -7,8 +7,10 @@
 // do not stay in a cache between two calls, are read with.
 #include "test/Target/CPU/KernelHarness.h"
 
+#include "llvm/Support/Format.h"
+#include "llvm/Support/raw_ostream.h"
+
 #include <benchmark/benchmark.h>
-#include <immintrin.h>
 
 #include <chrono>
 
@@ -30,25 +32,22 @@ double secondsOf(llvm::function_ref<void()> work) {
 constexpr int64_t kRounds = 10'000'000;
 constexpr int kChains = 12;
 
-__attribute__((target("avx512f"), optimize("O3"))) void multiplyAdd512() {
-  __m512 sums[kChains], x = _mm512_set1_ps(1.0f);
-  for (auto &sum : sums)
-    sum = _mm512_setzero_ps();
-  for (int64_t i = 0; i < kRounds; ++i)
-    for (auto &sum : sums)
-      asm volatile("vfmadd231ps %1, %1, %0" : "+v"(sum) : "v"(x));
-  benchmark::DoNotOptimize(sums);
-}
+// Twelve chains in registers of their own. The registers are named: a compiler that spilled one would measure memory.
+#define XF_CHAINS(op, r)                                                                                        \
+  op(r, 1) op(r, 2) op(r, 3) op(r, 4) op(r, 5) op(r, 6) op(r, 7) \
+  op(r, 8) op(r, 9) op(r, 10) op(r, 11) op(r, 12)
+#define XF_CLEAR(r, i) "vxorps %%ymm" #i ", %%ymm" #i ", %%ymm" #i "\n\t"
+#define XF_MULTIPLY_ADD(r, i) "vfmadd231ps %%" r "0, %%" r "0, %%" r #i "\n\t"
+#define XF_MEASURED_LOOP(r)                                                                                             \
+  int64_t rounds = kRounds;                                                                                             \
+  asm volatile("vxorps %%ymm0, %%ymm0, %%ymm0\n\t" XF_CHAINS(XF_CLEAR, r)                                             \
+               "1:\n\t" XF_CHAINS(XF_MULTIPLY_ADD, r) "dec %0\n\tjnz 1b\n\tvzeroupper"                               \
+               : "+r"(rounds)                                                                                           \
+               :                                                                                                        \
+               : "cc", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12")
 
-__attribute__((target("avx2,fma"), optimize("O3"))) void multiplyAdd256() {
-  __m256 sums[kChains], x = _mm256_set1_ps(1.0f);
-  for (auto &sum : sums)
-    sum = _mm256_setzero_ps();
-  for (int64_t i = 0; i < kRounds; ++i)
-    for (auto &sum : sums)
-      asm volatile("vfmadd231ps %1, %1, %0" : "+x"(sum) : "x"(x));
-  benchmark::DoNotOptimize(sums);
-}
+void multiplyAdd512() { XF_MEASURED_LOOP("zmm"); }
+void multiplyAdd256() { XF_MEASURED_LOOP("ymm"); }
 
 /// Operations a second.
 double peakOf(Isa isa) {
