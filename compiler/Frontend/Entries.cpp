@@ -318,6 +318,8 @@ void Evaluator::cleanUp() {
     }
     return changed;
   };
-  while (sweep() | prune())
-    ;
+  for (bool changed = true; changed;) {
+    changed = sweep();
+    changed |= prune();
+  }
 }

@@ -105,11 +105,8 @@ Value Evaluator::evalUncounted(const Expr &expr, const ScopePtr &scope) {
     return evalList(expr, scope);
   case ExprKind::Tuple: {
     auto tuple = std::make_shared<Tuple>();
-    bool bad = false;
-    for (auto &operand : expr.operands) {
+    for (auto &operand : expr.operands)
       tuple->elements.push_back(eval(*operand, scope));
-      bad |= isPoison(tuple->elements.back());
-    }
     return tuple;
   }
   case ExprKind::If:

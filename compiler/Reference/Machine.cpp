@@ -247,7 +247,7 @@ Tensor Machine<T>::toTensor(const Array<T> &array, mlir::Type element) {
 
 template <typename T>
 llvm::Expected<TensorMap> Machine<T>::run(mlir::xf::EntryOp entry, const TensorMap &inputs, State *callerState) {
-  auto clear = llvm::make_scope_exit([&] {
+  llvm::scope_exit clear([&] {
     dims.clear();
     values.clear();
     scalars.clear();

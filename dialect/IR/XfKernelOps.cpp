@@ -26,7 +26,7 @@ RankedTensorType ChooseOp::getLogitsType() {
 
 LogicalResult ChooseOp::verify() {
   auto x = typeOf(getX()), weight = typeOf(getWeight());
-  if (weight.getRank() != 2 || x.getRank() != 3 || getAxis() < 0 || getAxis() > 1)
+  if (weight.getRank() != 2 || x.getRank() != 3 || getAxis() > 1)
     return emitOpError("needs rows [batch, positions, width] or [positions, batch, width] and a weight of rank 2, not ")
            << describeShape(x) << " and " << describeShape(weight);
   auto logits = getLogitsType();

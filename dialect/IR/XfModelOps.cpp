@@ -202,13 +202,13 @@ LogicalResult RearrangeOp::verify() {
 
 LogicalResult SliceOp::verify() {
   auto x = typeOf(getX()), result = typeOf(getResult());
-  int64_t axis = getAxis();
-  if (axis < 0 || axis >= x.getRank() || getStart() < 0 || getStep() < 1)
+  int64_t axis = getAxis(), start = getStart(), step = getStep();
+  if (axis < 0 || axis >= x.getRank() || start < 0 || step < 1)
     return emitOpError("axis, start or step is out of range for ") << describeShape(x);
   if (result.getRank() != x.getRank() || result.isDynamicDim(axis) ||
       withDim(x, axis, result.getDimSize(axis), "") != result)
     return emitOpError("result ") << describeShape(result) << " should differ from " << describeShape(x) << " along the axis only";
-  if (!x.isDynamicDim(axis) && getStart() + (result.getDimSize(axis) - 1) * getStep() >= x.getDimSize(axis))
+  if (!x.isDynamicDim(axis) && start + (result.getDimSize(axis) - 1) * step >= x.getDimSize(axis))
     return emitOpError("reads past dimension ") << axis << " of " << describeShape(x);
   return success();
 }

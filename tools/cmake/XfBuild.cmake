@@ -23,6 +23,11 @@ if(XF_SANITIZE)
   string(APPEND CMAKE_CXX_FLAGS "${XF_SANITIZE_FLAGS}")
 endif()
 
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  # libstdc++ 12's stable_sort calls a function that it calls deprecated.
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-deprecated-declarations>)
+endif()
+
 find_program(XF_CCACHE ccache)
 if(XF_CCACHE)
   # What ccache wants before it caches units that use a precompiled header.
@@ -31,6 +36,8 @@ if(XF_CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER "${XF_LAUNCHER}")
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)
+  else()
+    add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>")
   endif()
 endif()
 
@@ -58,26 +65,33 @@ target_include_directories(XfMLIR SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS} ${MLIR_I
 target_compile_definitions(XfMLIR INTERFACE ${XF_LLVM_DEFINITIONS})
 target_link_libraries(XfMLIR INTERFACE MLIR LLVM)
 
-# MLIR knows types and traits by the address of an inline variable: ours must be libMLIR's own, hence visible.
-function(xf_share_type_ids name)
+# Settings of what uses MLIR: xf_use_mlir(NAME).
+function(xf_use_mlir name)
+  # MLIR knows types and traits by the address of an inline variable: ours must be libMLIR's own, hence visible.
   set_target_properties(${name} PROPERTIES CXX_VISIBILITY_PRESET default VISIBILITY_INLINES_HIDDEN OFF)
+  target_link_libraries(${name} PUBLIC XfMLIR fmt::fmt)
+  target_include_directories(${name} PUBLIC "${PROJECT_SOURCE_DIR}" "${PROJECT_BINARY_DIR}")
+  add_dependencies(${name} XfDialectIncGen)
+  # The headers are precompiled once, by XfDialect, and with the options of a library.
+  if(NOT name STREQUAL "XfDialect")
+    target_compile_options(${name} PRIVATE -fPIC)
+    target_precompile_headers(${name} REUSE_FROM XfDialect)
+  endif()
 endfunction()
 
 # xf_add_library(NAME SOURCES... [DEPENDS ...] [LINK ...]): a static compiler library on MLIR.
-# The slow MLIR headers are precompiled once (by XfDialect) and reused.
 function(xf_add_library name)
   cmake_parse_arguments(ARG "" "" "DEPENDS;LINK" ${ARGN})
   add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
-  target_include_directories(${name} PUBLIC "${PROJECT_SOURCE_DIR}" "${PROJECT_BINARY_DIR}")
-  target_link_libraries(${name} PUBLIC XfMLIR fmt::fmt ${ARG_LINK})
+  target_link_libraries(${name} PUBLIC ${ARG_LINK})
   target_compile_options(${name} PRIVATE -Wall -Wextra -Wno-unused-parameter)
-  xf_share_type_ids(${name})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # GCC 12 warns of copies of strings in its own library.
+    target_compile_options(${name} PRIVATE -Wno-stringop-overflow)
+  endif()
+  xf_use_mlir(${name})
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})
-  endif()
-  if(NOT name STREQUAL "XfDialect")
-    add_dependencies(${name} XfDialectIncGen)
-    target_precompile_headers(${name} REUSE_FROM XfDialect)
   endif()
 endfunction()
 
@@ -85,7 +99,6 @@ endfunction()
 function(xf_add_tool name)
   cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
-  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}" "${PROJECT_BINARY_DIR}")
   target_link_libraries(${name} PRIVATE ${ARG_LINK})
-  xf_share_type_ids(${name})
+  xf_use_mlir(${name})
 endfunction()

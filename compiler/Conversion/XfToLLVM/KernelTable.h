@@ -14,7 +14,6 @@ public:
   /// The number of the kernel for `op` with views as `access` says; emits it if it is new.
   mlir::FailureOr<unsigned> get(mlir::Operation *op, const cpu::KernelAccess &access);
 
-
 private:
   mlir::LogicalResult emit(llvm::StringRef name, mlir::Operation *op, const cpu::KernelAccess &access);
 

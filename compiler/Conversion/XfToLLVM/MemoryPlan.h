@@ -4,6 +4,8 @@
 
 #include "dialect/IR/Xf.h"
 
+#include "llvm/ADT/MapVector.h"
+
 namespace xf {
 
 /// A range of the workspace, in bytes.
@@ -12,11 +14,11 @@ struct Slot {
 };
 
 /// The workspace of one entry. Sizes are those at the dimensions' bounds, so offsets are constants; memory is
-/// touched as far as it is used.
+/// touched as far as it is used. The maps are in the order of the ops: what is planned may not depend on addresses.
 struct MemoryPlan {
-  llvm::DenseMap<mlir::Value, Slot> slots;
+  llvm::MapVector<mlir::Value, Slot> slots;
   /// For each carried value of a stack of layers: two places that its layers write in turn.
-  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<std::pair<Slot, Slot>>> carried;
+  llvm::MapVector<mlir::Operation *, llvm::SmallVector<std::pair<Slot, Slot>>> carried;
   int64_t bytes = 0;
 };
 

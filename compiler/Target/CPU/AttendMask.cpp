@@ -1,5 +1,7 @@
 #include "compiler/Target/CPU/AttendMask.h"
 
+#include "compiler/Target/CPU/RegionVectorizer.h"
+
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
@@ -99,6 +101,21 @@ void AttendMask::split(Value condition, Value key) {
 AttendMask::AttendMask(Region &region) {
   if (!region.empty())
     split(region.front().getTerminator()->getOperand(0), region.getArgument(3));
+}
+
+Value emitEnd(CodeBuilder &b, RegionVectorizer &region, const AttendMask &mask, Value keys) {
+  Value end = keys;
+  for (const LinearForm &form : mask.ends) {
+    Value sum = b.i64(form.constant);
+    for (auto [value, factor] : form.terms)
+      sum = b.add(sum, b.mul(b.toI64(region.emit(value)), factor));
+    end = b.min(end, sum);
+  }
+  if (!mask.ends.empty())
+    end = b.max(end, b.i64(0));
+  for (Value term : mask.rowTerms)
+    end = b.create<arith::SelectOp>(region.emit(term), end, b.i64(0));
+  return end;
 }
 
 } // namespace xf::cpu

@@ -10,6 +10,9 @@
 
 namespace xf::cpu {
 
+class CodeBuilder;
+class RegionVectorizer;
+
 /// A sum of integers of the region and a constant.
 struct LinearForm {
   llvm::SmallVector<std::pair<mlir::Value, int64_t>> terms; // value and its factor
@@ -30,6 +33,9 @@ struct AttendMask {
 private:
   void split(mlir::Value condition, mlir::Value key);
 };
+
+/// The end of the keys that `mask` lets a query see, of `keys` at most; `region` has the query's positions bound.
+mlir::Value emitEnd(CodeBuilder &b, RegionVectorizer &region, const AttendMask &mask, mlir::Value keys);
 
 /// Whether `value` is computed from `source`.
 bool dependsOn(mlir::Value value, mlir::Value source);

@@ -29,18 +29,7 @@ RegionVectorizer AttendScores::scope(Region &region, const Query &query) {
 
 Value AttendScores::end(const Query &query, Value keys) {
   RegionVectorizer region = scope(op.getMask(), query);
-  Value end = keys;
-  for (const LinearForm &form : mask.ends) {
-    Value sum = b.i64(form.constant);
-    for (auto [value, factor] : form.terms)
-      sum = b.add(sum, b.mul(b.toI64(region.emit(value)), factor));
-    end = b.min(end, sum);
-  }
-  if (!mask.ends.empty())
-    end = b.max(end, b.i64(0));
-  for (Value term : mask.rowTerms)
-    end = b.create<arith::SelectOp>(region.emit(term), end, b.i64(0));
-  return end;
+  return emitEnd(b, region, mask, keys);
 }
 
 Value AttendScores::rowWithoutKeys(Value keys) {

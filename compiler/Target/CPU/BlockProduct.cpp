@@ -1,5 +1,7 @@
 #include "compiler/Target/CPU/BlockProduct.h"
 
+#include "llvm/Support/MathExtras.h"
+
 using namespace mlir;
 
 namespace xf::cpu {
@@ -62,6 +64,26 @@ LLVM::LLVMFuncOp getBlockProduct(ModuleOp module, Isa isa, Factor factor, int64_
   BlockProduct(b, factor, tail).dispatch(1);
   b.finish();
   return b.function();
+}
+
+WeightPanels::WeightPanels(Value weight) {
+  auto matrix = cast<RankedTensorType>(weight.getType());
+  type = matrix.getElementType();
+  factor = factorOf(type);
+  columns = matrix.getDimSize(0);
+  panels = llvm::divideCeil(columns, kLanes);
+  int64_t group = mlir::xf::panelGroup(type);
+  wholeGroups = matrix.getDimSize(1) / group;
+  tail = matrix.getDimSize(1) % group;
+  depth = wholeGroups + (tail ? 1 : 0);
+  panelElements = depth * group * kLanes;
+}
+
+int64_t largestTileRows(Operation *op, Factor factor) {
+  int64_t rows = 0;
+  for (Isa isa : kernelIsas(op))
+    rows = std::max(rows, largestTile(isa, factor).rows);
+  return rows;
 }
 
 void callBlockProduct(CodeBuilder &b, const BlockOperands &o, Factor factor, int64_t tail) {

@@ -11,6 +11,21 @@ namespace xf::cpu {
 /// `ahead` is what corresponds to `b` in the memory that is needed next. Defined in `module` on first use; kernels share it.
 mlir::LLVM::LLVMFuncOp getBlockProduct(mlir::ModuleOp module, Isa isa, Factor factor = Factor::f32, int64_t tail = 0);
 
+/// A weight [N, K] as products read it: panels of 16 columns, along K in groups of four bytes.
+struct WeightPanels {
+  explicit WeightPanels(mlir::Value weight);
+
+  mlir::Type type; // of the factors
+  Factor factor;
+  int64_t columns, panels;
+  /// Groups that are whole, elements of the last one if it is not, and groups in all.
+  int64_t wholeGroups, tail, depth;
+  int64_t panelElements;
+};
+
+/// Rows of the largest tile of `factor` that any kernel of `op` uses.
+int64_t largestTileRows(mlir::Operation *op, Factor factor);
+
 /// Calls it.
 struct BlockOperands {
   mlir::Value rows, a, lda, b, panelStride, c, ldc, depth, panels;

@@ -22,14 +22,8 @@ using mlir::xf::ReduceKind;
 namespace xf::cpu {
 
 static constexpr int64_t kBlockPanels = ChooseOp::kBlock / kLanes;
-/// Rows that are worth a thread of their own.
-static constexpr int64_t kRowsPerThread = 32;
-
 int64_t chooseScratchBytes(ChooseOp op) {
-  int64_t rows = 0;
-  for (Isa isa : kernelIsas(op))
-    rows = std::max(rows, largestTile(isa, factorOf(cast<RankedTensorType>(op.getWeight().getType()).getElementType())).rows);
-  return rows * ChooseOp::kBlock * 4;
+  return largestTileRows(op, WeightPanels(op.getWeight()).factor) * ChooseOp::kBlock * 4;
 }
 
 namespace {
@@ -37,19 +31,9 @@ namespace {
 class Choose {
 public:
   Choose(KernelBuilder &b, ChooseOp op, const KernelRequest &request)
-      : b(b), op(op), access(request.access), result(request.resultView()), axis(op.getAxis()), columns(op.getColumns()),
-        panels(llvm::divideCeil(columns, kLanes)), blocks(ChooseOp::countBlocks(columns)),
-        paddedBlocks(llvm::alignTo(blocks, kLanes)), most(op.getMost()) {
-    auto weight = cast<RankedTensorType>(op.getWeight().getType());
-    type = weight.getElementType();
-    factor = factorOf(type);
-    sumType = op.getBody().getArgument(0).getType();
-    int64_t group = mlir::xf::panelGroup(type);
-    wholeGroups = weight.getDimSize(1) / group;
-    tail = weight.getDimSize(1) % group;
-    depth = wholeGroups + (tail ? 1 : 0);
-    panelElements = depth * group * kLanes;
-  }
+      : b(b), op(op), access(request.access), result(request.resultView()), axis(op.getAxis()), weight(op.getWeight()),
+        sumType(op.getBody().getArgument(0).getType()), blocks(ChooseOp::countBlocks(weight.columns)),
+        paddedBlocks(llvm::alignTo(blocks, kLanes)), most(op.getMost()) {}
 
   void emit();
 
@@ -101,10 +85,9 @@ private:
   ChooseOp op;
   const KernelAccess &access;
   unsigned result, axis;
-  int64_t columns, panels, blocks, paddedBlocks, most;
-  Type type, sumType; // of the factors and their sums, both of which are four bytes a group or element
-  Factor factor;
-  int64_t depth, wholeGroups, tail, panelElements; // as those of a matrix product
+  WeightPanels weight;
+  Type sumType;
+  int64_t blocks, paddedBlocks, most;
   Value rows, last, wanted, sums;
   Value rowBegin, rowEnd, blockBegin, blockEnd, part, parts; // this thread's share, and in how many parts columns are split
   // The block at hand; `barred` has a bit for each column that no class may choose.
@@ -112,15 +95,9 @@ private:
 };
 
 void Choose::splitWork() {
-  Value one = b.i64(1);
-  Value rowParts = b.max(one, b.min(b.threads(), b.div(rows, b.i64(kRowsPerThread))));
-  parts = b.min(b.i64(std::min(blocks, ChooseOp::kLists)), b.div(b.threads(), rowParts));
-  rowParts = b.max(one, b.min(rows, b.div(b.threads(), parts)));
-  Value row = b.div(b.thread(), parts);
-  part = b.rem(b.thread(), parts);
-  // Threads outside of the grid get no rows.
-  rowBegin = b.div(b.mul(rows, b.min(row, rowParts)), rowParts);
-  rowEnd = b.div(b.mul(rows, b.min(b.add(row, 1), rowParts)), rowParts);
+  KernelBuilder::Grid grid = b.grid(rows, std::min(blocks, ChooseOp::kLists));
+  rowBegin = grid.rowBegin, rowEnd = grid.rowEnd;
+  part = grid.column, parts = grid.columns;
   blockBegin = b.div(b.mul(part, blocks), parts);
   blockEnd = b.div(b.mul(b.add(part, 1), blocks), parts);
 }
@@ -137,7 +114,7 @@ void Choose::emit() {
   b.loop(rowBegin, rowEnd, 1, [&](Value row) { clearList(b, listOf(row, part), wanted); });
   b.loop(blockBegin, blockEnd, 1, [&](Value i) {
     number = i;
-    panelCount = b.min(b.i64(kBlockPanels), b.sub(b.i64(panels), b.mul(i, kBlockPanels)));
+    panelCount = b.min(b.i64(kBlockPanels), b.sub(b.i64(weight.panels), b.mul(i, kBlockPanels)));
     findNeeded();
     block();
   });
@@ -173,7 +150,7 @@ void Choose::block() {
   };
   auto work = [&] {
     // Blocks of rows as equal as can be.
-    Value tile = b.i64(largestTile(b.isa(), factor).rows), count = b.sub(rowEnd, rowBegin);
+    Value tile = b.i64(largestTile(b.isa(), weight.factor).rows), count = b.sub(rowEnd, rowBegin);
     Value turns = b.div(b.add(count, b.sub(tile, 1)), tile);
     b.loop(b.i64(0), turns, 1, [&](Value turn) {
       Value first = b.div(b.mul(count, turn), turns), end = b.div(b.mul(count, b.add(turn, 1)), turns);
@@ -187,29 +164,29 @@ void Choose::block() {
 }
 
 void Choose::product(Value firstRow, Value rowCount, Value turn, Value turns) {
-  Value lda = b.stride(rowsView, 1 - axis), panelStride = b.i64(panelElements);
+  Value lda = b.stride(rowsView, 1 - axis), panelStride = b.i64(weight.panelElements);
   Value offset = b.add(b.mul(last, b.stride(rowsView, axis)), b.mul(firstRow, lda));
-  Value x = b.at(b.data(rowsView), offset, type);
+  Value x = b.at(b.data(rowsView), offset, weight.type);
   Value first = b.mul(number, kBlockPanels);
-  auto weightsOf = [&](Value panel) { return b.at(b.data(weightView), b.mul(panel, panelStride), type); };
+  auto weightsOf = [&](Value panel) { return b.at(b.data(weightView), b.mul(panel, panelStride), weight.type); };
   auto operands = [&](Value panel, Value count) {
     return BlockOperands{rowCount, x, lda, weightsOf(b.add(first, panel)), panelStride, panelOf(b.scratch(), panel),
-                         b.i64(ChooseOp::kBlock), b.i64(wholeGroups), count};
+                         b.i64(ChooseOp::kBlock), b.i64(weight.wholeGroups), count};
   };
   auto whole = [&] {
     // The next block's weights are fetched meanwhile, by two blocks of rows if there are two.
     BlockOperands all = operands(b.i64(0), panelCount);
     Value shares = b.min(turns, b.i64(2)), next = b.add(number, 1);
     Value busy = b.create<arith::AndIOp>(b.less(turn, shares), b.less(next, blockEnd));
-    Value step = b.div(b.i64(panelsFor(b.isa(), largestTile(b.isa(), factor).rows, factor) * kLanes), shares);
-    Value ahead = b.at(weightsOf(b.mul(next, kBlockPanels)), b.mul(b.mul(step, depth), turn), f32());
+    Value step = b.div(b.i64(panelsFor(b.isa(), largestTile(b.isa(), weight.factor).rows, weight.factor) * kLanes), shares);
+    Value ahead = b.at(weightsOf(b.mul(next, kBlockPanels)), b.mul(b.mul(step, weight.depth), turn), f32());
     all.ahead = b.create<arith::SelectOp>(busy, ahead, all.b);
     all.aheadStep = b.create<arith::SelectOp>(busy, step, b.i64(0));
-    callBlockProduct(b, all, factor, tail);
+    callBlockProduct(b, all, weight.factor, weight.tail);
   };
   auto some = [&] {
     b.loop(b.i64(0), panelCount, 1, [&](Value panel) {
-      b.ifThen(panelIsNeeded(panel), [&] { callBlockProduct(b, operands(panel, b.i64(1)), factor, tail); });
+      b.ifThen(panelIsNeeded(panel), [&] { callBlockProduct(b, operands(panel, b.i64(1)), weight.factor, weight.tail); });
     });
   };
   b.ifElse(b.equal(neededCount, panelCount), whole, some);
@@ -259,12 +236,12 @@ void Choose::lookAt(Value row, Value logits) {
     return {maximum(b, x, carried[0]), b.create<arith::OrIOp>(carried[1], isOdd)};
   };
   Value noLane = b.splat(b.create<arith::ConstantIntOp>(b.getI1Type(), 0)), whole = panelCount;
-  if (columns % kLanes)
-    whole = b.min(panelCount, b.sub(b.i64(columns / kLanes), b.mul(number, kBlockPanels)));
+  if (weight.columns % kLanes)
+    whole = b.min(panelCount, b.sub(b.i64(weight.columns / kLanes), b.mul(number, kBlockPanels)));
   auto seen = b.loop(b.i64(0), whole, 1, {none, noLane}, [&](Value panel, ValueRange carried) { return look(panel, nullptr, carried); });
-  if (columns % kLanes)
+  if (weight.columns % kLanes)
     seen = b.choose(
-        b.less(whole, panelCount), [&] { return look(whole, b.i64(columns % kLanes), seen); }, [&] { return seen; });
+        b.less(whole, panelCount), [&] { return look(whole, b.i64(weight.columns % kLanes), seen); }, [&] { return seen; });
 
   Value largest = reduceLanes(b, ReduceKind::max, seen[0]);
   b.store(b.create<arith::SelectOp>(anyLane(seen[1]), notANumber(), largest), maximumAt(row, number));

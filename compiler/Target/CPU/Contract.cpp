@@ -12,8 +12,6 @@ using namespace mlir;
 
 namespace xf::cpu {
 
-/// Rows that are worth a thread of their own.
-static constexpr int64_t kRowsPerThread = 32;
 /// Weights that are walked over for all rows before the next ones are: a part of the second-level cache.
 static constexpr int64_t kWeightBlockBytes = 256 << 10;
 static constexpr int64_t kMaxBlockPanels = 8;
@@ -25,12 +23,8 @@ static int64_t blockPanels(int64_t depth) {
 }
 
 int64_t contractScratchBytes(mlir::xf::ContractOp op) {
-  auto weight = cast<RankedTensorType>(op.getWeight().getType());
-  int64_t depth = llvm::divideCeil(weight.getDimSize(1), mlir::xf::panelGroup(weight.getElementType()));
-  int64_t rows = 0;
-  for (Isa isa : kernelIsas(op))
-    rows = std::max(rows, largestTile(isa, factorOf(weight.getElementType())).rows);
-  return rows * blockPanels(depth) * kLanes * 4;
+  WeightPanels weight(op.getWeight());
+  return largestTileRows(op, weight.factor) * blockPanels(weight.depth) * kLanes * 4;
 }
 
 namespace {
@@ -45,18 +39,8 @@ struct Extra {
 class Contract {
 public:
   Contract(KernelBuilder &b, mlir::xf::ContractOp op, const KernelRequest &request)
-      : b(b), op(op), result(request.resultView()), access(request.access) {
-    auto weight = cast<RankedTensorType>(op.getWeight().getType());
-    columns = weight.getDimSize(0);
-    type = weight.getElementType();
-    factor = factorOf(type);
-    sumType = op.getBody().getArgument(0).getType();
-    int64_t group = mlir::xf::panelGroup(type);
-    wholeGroups = weight.getDimSize(1) / group;
-    tail = weight.getDimSize(1) % group;
-    depth = wholeGroups + (tail ? 1 : 0);
-    panelElements = depth * group * kLanes;
-    panels = llvm::divideCeil(columns, kLanes);
+      : b(b), op(op), result(request.resultView()), access(request.access), weight(op.getWeight()),
+        sumType(op.getBody().getArgument(0).getType()) {
     element = cast<RankedTensorType>(op.getResult().getType()).getElementType();
     int64_t lastDim = cast<RankedTensorType>(op.getResult().getType()).getRank() - 1;
     for (auto [i, value] : llvm::enumerate(op.getExtras())) {
@@ -84,11 +68,11 @@ private:
   void epilogue(Value buffer, Value bufferStride, Value firstPanel, Value panelCount, Value firstRow, Value rowCount);
   /// The epilogue of one panel; `lanes` of its columns exist (null: all).
   void epilogueColumns(Value sums, Value sumsStride, Value column, Value lanes, Value firstRow, Value rowCount);
-  Value panelAddress(Value panel) { return b.at(b.data(1), b.mul(panel, panelElements), type); }
+  Value panelAddress(Value panel) { return b.at(b.data(1), b.mul(panel, weight.panelElements), weight.type); }
   Value loadExtra(const Extra &extra, Value row, Value column, Value lanes);
   /// Whether the result is the bare product, which is then written in place.
   bool isBare() {
-    return op.getBody().front().getTerminator()->getOperand(0) == op.getBody().getArgument(0) && columns % kLanes == 0 &&
+    return op.getBody().front().getTerminator()->getOperand(0) == op.getBody().getArgument(0) && weight.columns % kLanes == 0 &&
            access.lastStride[result] == 1;
   }
 
@@ -96,37 +80,29 @@ private:
   mlir::xf::ContractOp op;
   unsigned result;
   const KernelAccess &access;
+  WeightPanels weight;
+  Type sumType;
   SmallVector<Extra> extras;
-  Type element, type, sumType; // of the result, the factors and their sums
-  Factor factor;
-  // A panel's depth is in groups of four bytes; the last one may have only `tail` elements of a row.
-  int64_t columns, depth, wholeGroups, tail, panelElements, panels;
+  Type element; // of the result
   Value rowBegin, rowEnd, panelBegin, panelEnd; // this thread's share
 };
 
 void Contract::splitWork() {
-  // A grid of threads: as many parts of rows as fill them, the rest split columns, in pairs of panels.
-  Value rows = b.size(result, 0), one = b.i64(1);
-  int64_t pairs = llvm::divideCeil(panels, 2);
-  Value rowParts = b.max(one, b.min(b.threads(), b.div(rows, b.i64(kRowsPerThread))));
-  Value columnParts = b.min(b.i64(pairs), b.div(b.threads(), rowParts));
-  rowParts = b.max(one, b.min(rows, b.div(b.threads(), columnParts)));
-  Value row = b.div(b.thread(), columnParts), column = b.rem(b.thread(), columnParts);
-  // Threads outside of the grid get no rows.
-  Value part = b.min(row, rowParts), next = b.min(b.add(row, 1), rowParts);
-  rowBegin = b.div(b.mul(rows, part), rowParts);
-  rowEnd = b.div(b.mul(rows, next), rowParts);
-  panelBegin = b.mul(b.div(b.mul(column, pairs), columnParts), 2);
-  panelEnd = b.min(b.i64(panels), b.mul(b.div(b.mul(b.add(column, 1), pairs), columnParts), 2));
+  // Columns are split in pairs of panels.
+  int64_t pairs = llvm::divideCeil(weight.panels, 2);
+  KernelBuilder::Grid grid = b.grid(b.size(result, 0), pairs);
+  rowBegin = grid.rowBegin, rowEnd = grid.rowEnd;
+  panelBegin = b.mul(b.div(b.mul(grid.column, pairs), grid.columns), 2);
+  panelEnd = b.min(b.i64(weight.panels), b.mul(b.div(b.mul(b.add(grid.column, 1), pairs), grid.columns), 2));
 }
 
 void Contract::emit() {
   splitWork();
-  Value tileRows = b.i64(largestTile(b.isa(), factor).rows);
+  Value tileRows = b.i64(largestTile(b.isa(), weight.factor).rows);
   Value rows = b.sub(rowEnd, rowBegin);
   // Blocks of rows as equal as can be: 13 rows are 7 and 6, not 12 and 1.
   Value blocks = b.div(b.add(rows, b.sub(tileRows, 1)), tileRows);
-  int64_t step = blockPanels(depth);
+  int64_t step = blockPanels(weight.depth);
   b.loop(panelBegin, panelEnd, step, [&](Value firstPanel) {
     Value panelCount = b.min(b.i64(step), b.sub(panelEnd, firstPanel));
     b.loop(b.i64(0), blocks, 1, [&](Value i) {
@@ -141,23 +117,23 @@ Contract::Ahead Contract::aheadOf(Value i, Value blocks, Value firstPanel, Value
   // Two blocks of rows share the work if there are two: arithmetic then hides more of the memory's time.
   Value parts = b.min(blocks, b.i64(2));
   Value busy = b.create<arith::AndIOp>(b.less(i, parts), b.less(nextPanel, panelEnd));
-  int64_t lines = panelsFor(b.isa(), largestTile(b.isa(), factor).rows, factor) * kLanes;
+  int64_t lines = panelsFor(b.isa(), largestTile(b.isa(), weight.factor).rows, weight.factor) * kLanes;
   Value step = b.div(b.i64(lines), parts);
-  Value next = b.at(panelAddress(nextPanel), b.mul(b.mul(step, depth), i), b.getI32Type()); // words of four bytes
+  Value next = b.at(panelAddress(nextPanel), b.mul(b.mul(step, weight.depth), i), b.getI32Type()); // words of four bytes
   return {b.create<arith::SelectOp>(busy, next, panelAddress(firstPanel)), b.create<arith::SelectOp>(busy, step, b.i64(0))};
 }
 
 void Contract::block(Value firstPanel, Value panelCount, Value firstRow, Value rowCount, const Ahead &ahead) {
   Value lda = b.stride(0, 0);
-  Value x = b.at(b.data(0), b.mul(firstRow, lda), type);
-  Value target = b.scratch(), targetStride = b.i64(blockPanels(depth) * kLanes);
+  Value x = b.at(b.data(0), b.mul(firstRow, lda), weight.type);
+  Value target = b.scratch(), targetStride = b.i64(blockPanels(weight.depth) * kLanes);
   if (isBare()) {
     targetStride = b.stride(result, 0);
     Value row = b.at(b.data(result), b.mul(firstRow, targetStride), sumType);
     target = b.at(row, b.mul(firstPanel, kLanes), sumType);
   }
-  callBlockProduct(b, {rowCount, x, lda, panelAddress(firstPanel), b.i64(panelElements), target, targetStride, b.i64(wholeGroups),
-                       panelCount, ahead.memory, ahead.step}, factor, tail);
+  callBlockProduct(b, {rowCount, x, lda, panelAddress(firstPanel), b.i64(weight.panelElements), target, targetStride, b.i64(weight.wholeGroups),
+                       panelCount, ahead.memory, ahead.step}, weight.factor, weight.tail);
   if (!isBare())
     epilogue(target, targetStride, firstPanel, panelCount, firstRow, rowCount);
 }
@@ -169,9 +145,9 @@ void Contract::epilogue(Value buffer, Value bufferStride, Value firstPanel, Valu
     Value sums = b.at(buffer, b.mul(b.sub(panel, firstPanel), kLanes), sumType);
     epilogueColumns(sums, bufferStride, b.mul(panel, kLanes), lanes, firstRow, rowCount);
   };
-  b.loop(firstPanel, b.min(end, b.i64(columns / kLanes)), 1, [&](Value panel) { columnsOf(panel, nullptr); });
-  if (columns % kLanes)
-    b.ifThen(b.equal(end, b.i64(panels)), [&] { columnsOf(b.i64(panels - 1), b.i64(columns % kLanes)); });
+  b.loop(firstPanel, b.min(end, b.i64(weight.columns / kLanes)), 1, [&](Value panel) { columnsOf(panel, nullptr); });
+  if (weight.columns % kLanes)
+    b.ifThen(b.equal(end, b.i64(weight.panels)), [&] { columnsOf(b.i64(weight.panels - 1), b.i64(weight.columns % kLanes)); });
 }
 
 Value Contract::loadExtra(const Extra &extra, Value row, Value column, Value lanes) {

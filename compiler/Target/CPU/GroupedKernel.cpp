@@ -190,19 +190,7 @@ LLVM::LLVMFuncOp getGroupedMicroKernel(ModuleOp module, Isa isa, Factor factor, 
   std::string name = (Twine("xf.product.") + (factor == Factor::i8 ? "i8." : "bf16.") + (tail ? "t" + Twine(tail) + "." : Twine()) +
                       Twine(rows) + "x" + Twine(panels) + "." + isaName(isa))
                          .str();
-  if (auto function = module.lookupSymbol<LLVM::LLVMFuncOp>(name))
-    return function;
-  loadCodeDialects(module.getContext());
-  Type ptr = LLVM::LLVMPointerType::get(module.getContext());
-  Type i64 = IntegerType::get(module.getContext(), 64);
-  CodeBuilder b(module, name, {ptr, i64, ptr, i64, ptr, i64, i64, ptr, i64}, isa, module.getLoc());
-  b.function().setLinkage(LLVM::Linkage::Internal);
-  b.function().setNoInline(true);
-  for (unsigned pointer : {0, 2, 4})
-    b.function().setArgAttr(pointer, LLVM::LLVMDialect::getNoAliasAttrName(), b.getUnitAttr());
-  GroupedKernel(b, factor, tail, rows, panels).emit();
-  b.finish();
-  return b.function();
+  return defineMicroKernel(module, name, isa, [&](CodeBuilder &b) { GroupedKernel(b, factor, tail, rows, panels).emit(); });
 }
 
 } // namespace xf::cpu

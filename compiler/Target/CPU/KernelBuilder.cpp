@@ -6,6 +6,9 @@ using namespace mlir;
 
 namespace xf::cpu {
 
+/// Rows that are worth a thread of their own.
+static constexpr int64_t kRowsPerThread = 32;
+
 static SmallVector<Type> kernelArguments(MLIRContext *context) {
   context->loadDialect<LLVM::LLVMDialect>();
   loadCodeDialects(context);
@@ -52,6 +55,16 @@ std::pair<Value, Value> KernelBuilder::share(Value tasks) {
   Value first = div(mul(tasks, thread()), threads());
   Value end = div(mul(tasks, add(thread(), 1)), threads());
   return {first, end};
+}
+
+KernelBuilder::Grid KernelBuilder::grid(Value rows, int64_t mostColumns) {
+  Value one = i64(1);
+  Value rowParts = max(one, min(threads(), div(rows, i64(kRowsPerThread))));
+  Value columns = min(i64(mostColumns), div(threads(), rowParts));
+  rowParts = max(one, min(rows, div(threads(), columns)));
+  Value row = div(thread(), columns), column = rem(thread(), columns);
+  Value part = min(row, rowParts), next = min(add(row, 1), rowParts);
+  return {div(mul(rows, part), rowParts), div(mul(rows, next), rowParts), column, columns};
 }
 
 void KernelBuilder::waitForOthers() {

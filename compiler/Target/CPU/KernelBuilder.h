@@ -31,6 +31,13 @@ public:
 
   /// This thread's part [first, second) of `tasks` tasks: contiguous, and the same whenever the numbers are.
   std::pair<Value, Value> share(Value tasks);
+  /// This thread's place in a grid: rows [rowBegin, rowEnd), and part `column` of the `columns` parts of what a row has.
+  struct Grid {
+    Value rowBegin, rowEnd, column, columns;
+  };
+  /// As many parts of rows as keep a thread busy each, and with the threads that are left at most `mostColumns` parts of
+  /// the columns. Threads outside of the grid get no rows.
+  Grid grid(Value rows, int64_t mostColumns);
   /// Returns when all threads have come here; what they have written before can be read after.
   void waitForOthers();
 

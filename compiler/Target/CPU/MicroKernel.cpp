@@ -86,8 +86,7 @@ void fetchAhead(CodeBuilder &b, int64_t rows, int64_t panels, Value k, Value ahe
     b.create<LLVM::Prefetch>(b.at(line, b.mul(apart, i), word), /*rw=*/0, /*hint=*/2, /*cache=*/1);
 }
 
-LLVM::LLVMFuncOp getMicroKernel(ModuleOp module, Isa isa, int64_t rows, int64_t panels) {
-  std::string name = ("xf.product." + Twine(rows) + "x" + Twine(panels) + "." + isaName(isa)).str();
+LLVM::LLVMFuncOp defineMicroKernel(ModuleOp module, const std::string &name, Isa isa, function_ref<void(CodeBuilder &)> emit) {
   if (auto function = module.lookupSymbol<LLVM::LLVMFuncOp>(name))
     return function;
   loadCodeDialects(module.getContext());
@@ -98,9 +97,14 @@ LLVM::LLVMFuncOp getMicroKernel(ModuleOp module, Isa isa, int64_t rows, int64_t 
   b.function().setNoInline(true);
   for (unsigned pointer : {0, 2, 4})
     b.function().setArgAttr(pointer, LLVM::LLVMDialect::getNoAliasAttrName(), b.getUnitAttr());
-  MicroKernel(b, rows, panels).emit();
+  emit(b);
   b.finish();
   return b.function();
+}
+
+LLVM::LLVMFuncOp getMicroKernel(ModuleOp module, Isa isa, int64_t rows, int64_t panels) {
+  std::string name = ("xf.product." + Twine(rows) + "x" + Twine(panels) + "." + isaName(isa)).str();
+  return defineMicroKernel(module, name, isa, [&](CodeBuilder &b) { MicroKernel(b, rows, panels).emit(); });
 }
 
 } // namespace xf::cpu

@@ -10,6 +10,11 @@ namespace xf::cpu {
 /// has too few rows. `aheadStep` is in words of four bytes.
 void fetchAhead(CodeBuilder &b, int64_t rows, int64_t panels, mlir::Value k, mlir::Value ahead, mlir::Value aheadStep);
 
+/// The micro-kernel `name` with the arguments that getMicroKernel documents, its body written by `emit`; defined in `module` on
+/// first use.
+mlir::LLVM::LLVMFuncOp defineMicroKernel(mlir::ModuleOp module, const std::string &name, Isa isa,
+                                         llvm::function_ref<void(CodeBuilder &)> emit);
+
 } // namespace xf::cpu
 
 #endif // XF_COMPILER_TARGET_CPU_MICROKERNEL_H

@@ -176,24 +176,7 @@ void RowEmitter::emitOneRow(ArrayRef<Value> indices) {
 
 /// What can be known of the row once the passes below `level` are done.
 void RowEmitter::emitStatistics(unsigned level) {
-  for (Operation &inner : body.without_terminator()) {
-    if (schedule.level(inner.getResult(0)) != level)
-      continue;
-    if (auto embed = dyn_cast<EmbedOp>(inner)) {
-      tableRows[embed] = tablePlace(embed);
-      if (!RowSchedule::isRow(embed.getResult()))
-        numbers[embed.getResult()] = b.load(elementOf(embed.getResult()), tableRows[embed].address);
-    } else if (auto reduce = dyn_cast<ReduceOp>(inner)) {
-      if (!RowSchedule::isRow(reduce.getX()))
-        numbers[reduce.getResult()] = numbers.lookup(reduce.getX());
-    } else if (auto map = cast<MapOp>(inner); !RowSchedule::isRow(map.getResult(0))) {
-      RegionVectorizer region(b);
-      for (auto [argument, input] : llvm::zip(map.getBody().getArguments(), map.getInputs()))
-        region.bind(argument, numbers.lookup(input));
-      for (auto [result, value] : llvm::zip(map.getResults(), region.emitYields(map.getBody().front())))
-        numbers[result] = value;
-    }
-  }
+  schedule.emitNumbers(b, level, numbers, [&](EmbedOp embed) { return (tableRows[embed] = tablePlace(embed)).address; });
 }
 
 void RowEmitter::emitPass(unsigned p) {

@@ -1,5 +1,7 @@
 #include "compiler/Target/CPU/RowSchedule.h"
 
+#include "compiler/Target/CPU/RegionVectorizer.h"
+
 using namespace mlir;
 using namespace mlir::xf;
 
@@ -89,6 +91,28 @@ void RowSchedule::visit(Value value, unsigned pass) {
   if (auto map = dyn_cast<MapOp>(producer))
     for (Value operand : map.getInputs())
       visit(operand, pass);
+}
+
+void RowSchedule::emitNumbers(CodeBuilder &b, unsigned atLevel, llvm::DenseMap<Value, Value> &numbers,
+                              llvm::function_ref<Value(EmbedOp)> tableRow) {
+  for (Operation &inner : op.getBody().front().without_terminator()) {
+    if (level(inner.getResult(0)) != atLevel)
+      continue;
+    if (auto embed = dyn_cast<EmbedOp>(inner)) {
+      Value row = tableRow(embed);
+      if (!isRow(embed.getResult()))
+        numbers[embed.getResult()] = b.load(cast<RankedTensorType>(embed.getResult().getType()).getElementType(), row);
+    } else if (auto reduce = dyn_cast<ReduceOp>(inner)) {
+      if (!isRow(reduce.getX()))
+        numbers[reduce.getResult()] = numbers.lookup(reduce.getX());
+    } else if (auto map = cast<MapOp>(inner); !isRow(map.getResult(0))) {
+      RegionVectorizer region(b);
+      for (auto [argument, input] : llvm::zip(map.getBody().getArguments(), map.getInputs()))
+        region.bind(argument, numbers.lookup(input));
+      for (auto [result, value] : llvm::zip(map.getResults(), region.emitYields(map.getBody().front())))
+        numbers[result] = value;
+    }
+  }
 }
 
 } // namespace xf::cpu

@@ -8,7 +8,7 @@
 #ifndef XF_COMPILER_TARGET_CPU_ROWSCHEDULE_H
 #define XF_COMPILER_TARGET_CPU_ROWSCHEDULE_H
 
-#include "dialect/IR/Xf.h"
+#include "compiler/Target/CPU/CodeBuilder.h"
 
 #include "llvm/ADT/MapVector.h"
 
@@ -35,6 +35,11 @@ public:
   /// The result that holds `value` behind the pass that computes it.
   std::optional<unsigned> storedAs(mlir::Value value);
   unsigned scratchRows() const { return cached.size(); }
+
+  /// Emits what is one number for the row and known behind the passes below `level`, into `numbers`, which has the body's
+  /// arguments and the earlier levels' numbers. `tableRow` is asked once for each embedding, and gives where its row starts.
+  void emitNumbers(CodeBuilder &b, unsigned level, llvm::DenseMap<mlir::Value, mlir::Value> &numbers,
+                   llvm::function_ref<mlir::Value(mlir::xf::EmbedOp)> tableRow);
 
   /// Whether an embedding's table is stored in panels of 16 rows.
   static bool isInPanels(mlir::Value table, mlir::ModuleOp root);

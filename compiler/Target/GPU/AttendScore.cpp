@@ -43,18 +43,7 @@ Value AttendScore::end(Value keys) {
   if (exactFill || (mask.ends.empty() && mask.rowTerms.empty()))
     return keys;
   cpu::RegionVectorizer region = scope(op.getMask());
-  Value end = keys;
-  for (const cpu::LinearForm &form : mask.ends) {
-    Value sum = b.i64(form.constant);
-    for (auto [value, factor] : form.terms)
-      sum = b.add(sum, b.mul(b.toI64(region.emit(value)), factor));
-    end = b.min(end, sum);
-  }
-  if (!mask.ends.empty())
-    end = b.max(end, b.i64(0));
-  for (Value term : mask.rowTerms)
-    end = b.create<arith::SelectOp>(region.emit(term), end, b.i64(0));
-  return end;
+  return cpu::emitEnd(b, region, mask, keys);
 }
 
 Value AttendScore::score(Value product, Value key) {
