@@ -15,7 +15,7 @@ if [ ${#words[@]} -eq 0 ]; then
 fi
 
 "$source_dir/tools/setup.sh"
-"$source_dir/tools/build.sh" xfc xf-runner
+"$source_dir/tools/build.sh" xfc xf-run xf-opt xf-runner
 model=$source_dir/test/models/g2p
 "$build_dir/bin/xfc" "$model/g2p.xf" --config "$model/config.json" --weights "$model/weights.safetensors" \
   --source-vocab "$model/source.vocab" --target-vocab "$model/target.vocab" -o "$build_dir/g2p" >&2
