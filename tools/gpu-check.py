@@ -9,30 +9,10 @@ import struct
 import sys
 import time
 
+from capi import GenerateOptions, Hypotheses, SessionOptions, Tensor, TensorInfo
+
 DEVICES = {"best": 0, "cpu": 1, "cuda": 2, "emulator": 3}
 F32, I32, I1 = 0, 1, 2
-
-
-class TensorInfo(c.Structure):
-    _fields_ = [("name", c.c_char_p), ("dtype", c.c_int32), ("rank", c.c_int32), ("shape", c.c_int64 * 6), ("bound", c.c_int64)]
-
-
-class Tensor(c.Structure):
-    _fields_ = [("name", c.c_char_p), ("dtype", c.c_int32), ("rank", c.c_int32), ("shape", c.c_int64 * 6), ("data", c.c_void_p)]
-
-
-class SessionOptions(c.Structure):
-    _fields_ = [("size", c.c_size_t), ("threads", c.c_int32), ("isa", c.c_int32), ("device", c.c_int32)]
-
-
-class GenerateOptions(c.Structure):
-    _fields_ = [("size", c.c_size_t), ("beam", c.c_int32), ("n_best", c.c_int32), ("min_length", c.c_int32),
-                ("max_length", c.c_int32), ("batch", c.c_int32), ("scores", c.c_int32), ("length_penalty", c.c_double),
-                ("suppress", c.c_void_p), ("suppress_count", c.c_int64)]
-
-
-class Hypotheses(c.Structure):
-    _fields_ = [("size", c.c_size_t), ("tokens", c.c_void_p), ("capacity", c.c_int64), ("lengths", c.c_void_p), ("scores", c.c_void_p)]
 
 
 class Problem(Exception):

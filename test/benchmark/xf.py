@@ -1,44 +1,21 @@
 """The C API (runtime/include/xf/xf.h) through ctypes, as far as benchmarks need it."""
 import ctypes
 import os
+import sys
 
 import numpy as np
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.environ.get("XF_BUILD", os.path.join(ROOT, "build"))
+sys.path.insert(0, os.path.join(ROOT, "tools"))
+import capi  # noqa: E402
+from capi import EncodingInfo, GenerateOptions, Hypotheses, SessionOptions, Tensor  # noqa: E402
+
 DTYPES = {np.dtype(np.float32): 0, np.dtype(np.int32): 1, np.dtype(np.bool_): 2}
 
 
-class Tensor(ctypes.Structure):
-    _fields_ = [("name", ctypes.c_char_p), ("dtype", ctypes.c_int32), ("rank", ctypes.c_int32),
-                ("shape", ctypes.c_int64 * 6), ("data", ctypes.c_void_p)]
-
-
-class SessionOptions(ctypes.Structure):
-    _fields_ = [("size", ctypes.c_size_t), ("threads", ctypes.c_int32), ("isa", ctypes.c_int32),
-                ("device", ctypes.c_int32)]
-
-
-class GenerateOptions(ctypes.Structure):
-    _fields_ = [("size", ctypes.c_size_t), ("beam", ctypes.c_int32), ("n_best", ctypes.c_int32),
-                ("min_length", ctypes.c_int32), ("max_length", ctypes.c_int32), ("batch", ctypes.c_int32),
-                ("scores", ctypes.c_int32), ("length_penalty", ctypes.c_double), ("suppress", ctypes.c_void_p),
-                ("suppress_count", ctypes.c_int64), ("shortlist", ctypes.c_void_p)]
-
-
-class EncodingInfo(ctypes.Structure):
-    _fields_ = [("size", ctypes.c_size_t), ("width", ctypes.c_int64), ("by_token", ctypes.c_int32)]
-
-
-class Hypotheses(ctypes.Structure):
-    _fields_ = [("size", ctypes.c_size_t), ("tokens", ctypes.c_void_p), ("capacity", ctypes.c_int64),
-                ("lengths", ctypes.c_void_p), ("scores", ctypes.c_void_p)]
-
-
 def library():
-    lib = ctypes.CDLL(os.path.join(BUILD, "lib", "libxf-runtime.so"))
-    lib.xf_message.restype = lib.xf_version.restype = ctypes.c_char_p
-    return lib
+    return capi.load(os.path.join(BUILD, "lib", "libxf-runtime.so"))
 
 
 def tensor(name, array):
@@ -63,8 +40,7 @@ class Session:
         self.lib.xf_model_free(self.model)
 
     def check(self, status):
-        if status != 0:
-            raise RuntimeError(self.lib.xf_message().decode())
+        capi.check(self.lib, status)
 
     def call(self, entry, inputs, outputs):
         """Binds named arrays; returns a function that runs the entry on them."""

@@ -4,8 +4,12 @@ Encoders' results are compared as the bytes of their tensors, searches as tokens
 """
 import ctypes
 import struct
+import sys
 
-from common import BIN, Checks, MODELS, WORK, available_isas, compile_g2p, compile_model, read_safetensors, run, write_safetensors
+from common import BIN, Checks, MODELS, SOURCE, WORK, available_isas, compile_g2p, compile_model, read_safetensors, run, write_safetensors
+
+sys.path.insert(0, str(SOURCE / "tools"))
+import capi  # noqa: E402
 
 checks = Checks()
 
@@ -61,35 +65,19 @@ for title, (description, folder, entry, name, sequence_first) in encoders.items(
 # --- Searches: through the C API, for all bits of the scores. ---
 
 
-class SessionOptions(ctypes.Structure):
-    _fields_ = [("size", ctypes.c_size_t), ("threads", ctypes.c_int32), ("isa", ctypes.c_int32), ("device", ctypes.c_int32)]
-
-
-class GenerateOptions(ctypes.Structure):
-    _fields_ = [("size", ctypes.c_size_t)] + [(n, ctypes.c_int32) for n in ("beam", "n_best", "min_length", "max_length", "batch", "scores")] + [
-        ("length_penalty", ctypes.c_double), ("suppress", ctypes.c_void_p), ("suppress_count", ctypes.c_int64), ("shortlist", ctypes.c_void_p)]
-
-
-class Hypotheses(ctypes.Structure):
-    _fields_ = [("size", ctypes.c_size_t), ("tokens", ctypes.POINTER(ctypes.c_int32)), ("capacity", ctypes.c_int64),
-                ("lengths", ctypes.POINTER(ctypes.c_int32)), ("scores", ctypes.POINTER(ctypes.c_double))]
-
-
-library = ctypes.CDLL(str(BIN.parent / "lib" / "libxf-runtime.so"))
-library.xf_message.restype = ctypes.c_char_p
+library = capi.load(BIN.parent / "lib" / "libxf-runtime.so")
 
 
 def ok(status):
-    if status:
-        raise RuntimeError(library.xf_message().decode())
+    capi.check(library, status)
 
 
 def search(model, sentences, isa, threads, beam, batch):
     """For each sentence its results, as bytes: tokens and scores."""
-    options = SessionOptions(ctypes.sizeof(SessionOptions), threads, isa)
+    options = capi.SessionOptions(ctypes.sizeof(capi.SessionOptions), threads, isa)
     session = ctypes.c_void_p()
     ok(library.xf_session_create(model, ctypes.byref(options), ctypes.byref(session)))
-    generate = GenerateOptions()
+    generate = capi.GenerateOptions()
     library.xf_generate_options_init(ctypes.byref(generate))
     generate.beam = generate.n_best = beam
     generate.batch, generate.scores, generate.max_length = batch, 1, 24
@@ -98,7 +86,8 @@ def search(model, sentences, isa, threads, beam, batch):
     offsets = (ctypes.c_int64 * (len(sentences) + 1))(*[sum(len(s) for s in sentences[:i]) for i in range(len(sentences) + 1)])
     count, capacity = len(sentences) * beam, 24
     tokens, lengths, scores = (ctypes.c_int32 * (count * capacity))(), (ctypes.c_int32 * count)(), (ctypes.c_double * count)()
-    results = Hypotheses(ctypes.sizeof(Hypotheses), tokens, capacity, lengths, scores)
+    results = capi.Hypotheses(ctypes.sizeof(capi.Hypotheses), ctypes.addressof(tokens), capacity, ctypes.addressof(lengths),
+                              ctypes.addressof(scores))
     ok(library.xf_generate(session, ids, offsets, ctypes.c_int64(len(sentences)), ctypes.byref(generate), ctypes.byref(results)))
     library.xf_session_free(session)
     answers = []

@@ -1,0 +1,45 @@
+"""The structures of the C API (runtime/include/xf/xf.h) for ctypes; the standard library alone."""
+import ctypes
+
+
+class TensorInfo(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("dtype", ctypes.c_int32), ("rank", ctypes.c_int32),
+                ("shape", ctypes.c_int64 * 6), ("bound", ctypes.c_int64)]
+
+
+class Tensor(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("dtype", ctypes.c_int32), ("rank", ctypes.c_int32),
+                ("shape", ctypes.c_int64 * 6), ("data", ctypes.c_void_p)]
+
+
+class SessionOptions(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("threads", ctypes.c_int32), ("isa", ctypes.c_int32),
+                ("device", ctypes.c_int32)]
+
+
+class GenerateOptions(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("beam", ctypes.c_int32), ("n_best", ctypes.c_int32),
+                ("min_length", ctypes.c_int32), ("max_length", ctypes.c_int32), ("batch", ctypes.c_int32),
+                ("scores", ctypes.c_int32), ("length_penalty", ctypes.c_double), ("suppress", ctypes.c_void_p),
+                ("suppress_count", ctypes.c_int64), ("shortlist", ctypes.c_void_p)]
+
+
+class EncodingInfo(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("width", ctypes.c_int64), ("by_token", ctypes.c_int32)]
+
+
+class Hypotheses(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("tokens", ctypes.c_void_p), ("capacity", ctypes.c_int64),
+                ("lengths", ctypes.c_void_p), ("scores", ctypes.c_void_p)]
+
+
+def load(path):
+    """The runtime library at `path`."""
+    library = ctypes.CDLL(str(path))
+    library.xf_message.restype = library.xf_version.restype = ctypes.c_char_p
+    return library
+
+
+def check(library, status):
+    if status != 0:
+        raise RuntimeError(library.xf_message().decode())
