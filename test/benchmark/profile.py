@@ -3,8 +3,8 @@
 
   profile.py --config DIR/config.json --model FILE.model [--threads N] (--encode BxS | --greedy B | --beam B | --list N) [--seconds N]
 
-FILE.model must have been compiled by the present build from test/models/bench/bench.xf with that configuration and the
-limits of peer.py. Needs perf and llvm-nm.
+FILE.model must have been compiled by the present build from test/models/bench/bench.xf with that configuration; what its
+type and limits were, --xfc-options repeats. Needs perf and llvm-nm.
 """
 import argparse
 import bisect
@@ -12,7 +12,6 @@ import collections
 import json
 import os
 import re
-import struct
 import subprocess
 import sys
 import tempfile
@@ -42,12 +41,12 @@ def work(a, cfg):
 
 
 def symbols(a, directory):
-    """Sorted (offset, name) of the generated functions."""
+    """Sorted (offset in the file, name) of the generated functions."""
     obj = os.path.join(directory, "code.o")
     subprocess.run([os.path.join(xf.BUILD, "bin", "xfc"), os.path.join(xf.ROOT, "test", "models", "bench", "bench.xf"), "--config", a.config,
                     "--random-weights", "1", *a.xfc_options.split(), "--emit=obj", "-o", obj], check=True)
     names = subprocess.run(["llvm-nm-22", "--defined-only", "-n", obj], check=True, capture_output=True, text=True).stdout
-    return sorted((int(l.split()[0], 16), l.split()[2]) for l in names.splitlines() if l.split()[1] in "tT")
+    return sorted((int(l.split()[0], 16), l.split()[2]) for l in names.splitlines() if l.split()[1] == "r")
 
 
 def main():
@@ -60,7 +59,7 @@ def main():
     ap.add_argument("--beam", type=int)
     ap.add_argument("--list", type=int, help="greedy search of so many sentences of news lengths, in the runtime's own batches")
     ap.add_argument("--seconds", type=float, default=5)
-    ap.add_argument("--xfc-options", default="--limit=batch=256 --limit=target=128")
+    ap.add_argument("--xfc-options", default="")
     ap.add_argument("--run", action="store_true", help=argparse.SUPPRESS)
     a = ap.parse_args()
     with open(a.config) as fh:
@@ -73,8 +72,6 @@ def main():
                         "--run"], check=True)
         script = subprocess.run(["perf", "script", "-i", data, "-F", "ip,sym,dso,symoff", "--show-mmap-events"], capture_output=True, text=True).stdout
         table = symbols(a, tmp)
-    with open(a.model, "rb") as fh:
-        code = struct.unpack_from("<Q", fh.read(4096), 40)[0]  # xf_abi_image.code.offset
     maps, counts, total = [], collections.Counter(), 0
     for line in script.splitlines():
         m = re.search(r"MMAP2? .*\[(0x[0-9a-f]+)\((0x[0-9a-f]+)\) @ (0x[0-9a-f]+|0) .*r-xp (\S+)", line)
@@ -88,7 +85,7 @@ def main():
         ip, name = int(m[1], 16), (m[2].split("+")[0].strip() or m[3]) + " (" + os.path.basename(m[3]) + ")"
         for start, size, offset in maps:
             if start <= ip < start + size:
-                at = ip - start + offset - code
+                at = ip - start + offset
                 name = table[max(0, bisect.bisect_right(table, (at, "~")) - 1)][1]
         counts[name] += 1
         total += 1
