@@ -15,6 +15,9 @@ void fetchAhead(CodeBuilder &b, int64_t rows, int64_t panels, mlir::Value k, mli
 mlir::LLVM::LLVMFuncOp defineMicroKernel(mlir::ModuleOp module, const std::string &name, Isa isa,
                                          llvm::function_ref<void(CodeBuilder &)> emit);
 
+/// getGroupedMicroKernel for i8_weights.
+mlir::LLVM::LLVMFuncOp getByteWeightMicroKernel(mlir::ModuleOp module, Isa isa, int64_t tail, int64_t rows, int64_t panels);
+
 } // namespace xf::cpu
 
 #endif // XF_COMPILER_TARGET_CPU_MICROKERNEL_H
