@@ -44,23 +44,59 @@ public:
 
 private:
   static constexpr int64_t kGroup = 4;
+  /// How far ahead of itself a panel is fetched where rows are few: the arithmetic takes as long as memory then, and leaves
+  /// the processor's own prefetching behind.
+  static constexpr int64_t kAheadBytes = 1024;
 
   /// Adds the products of a group's first `count` positions.
   void step(Value group, int64_t count, SmallVector<Value> &sums) {
-    Type f32 = b.getF32Type();
     SmallVector<Value> words;
-    for (Value start : panelStart)
-      words.push_back(b.loadVector(b.getI32Type(), b.at(start, b.mul(group, kGroup * kLanes), b.getI8Type())));
+    for (Value start : panelStart) {
+      Value address = b.at(start, b.mul(group, kGroup * kLanes), b.getI8Type());
+      words.push_back(b.loadVector(b.getI32Type(), address));
+      if (rows < kPrefetchingRows)
+        b.create<LLVM::Prefetch>(b.atByte(address, kAheadBytes), /*rw=*/0, /*hint=*/2, /*cache=*/1);
+    }
+    Value first = b.mul(group, kGroup);
+    if (fillsRegisters())
+      return loopOverPositions(first, count, words, sums);
     for (int64_t position = 0; position < count; ++position) {
       SmallVector<Value> columns;
       for (Value word : words)
         columns.push_back(widened(word, position));
-      for (int64_t row = 0; row < rows; ++row) {
-        Value element = b.splat(b.load(f32, b.at(b.at(rowStart[row], b.mul(group, kGroup), f32), position, f32)));
-        for (int64_t i = 0; i < panels; ++i) {
-          Value &sum = sums[row * panels + i];
-          sum = fusedMultiplyAdd(b, element, columns[i], sum);
-        }
+      multiplyAdd(first, position, columns, sums);
+    }
+  }
+
+  /// Whether sums take more than half of the registers. LLVM would then load all positions' elements of the rows at once, and
+  /// spill them, if positions were written out.
+  bool fillsRegisters() { return rows * panels > (hasAvx512(b.isa()) ? 16 : b.isa() == Isa::avx2 ? 4 : 2); }
+
+  /// The same as a loop: a position's byte is its word's lowest when it is its turn.
+  void loopOverPositions(Value first, int64_t count, SmallVector<Value> &words, SmallVector<Value> &sums) {
+    SmallVector<Value> start(sums);
+    llvm::append_range(start, words);
+    auto end = b.loop(b.i64(0), b.i64(count), 1, start, [&](Value position, ValueRange carried) {
+      SmallVector<Value> next(carried.take_front(sums.size())), columns, rest;
+      for (Value word : carried.drop_front(sums.size())) {
+        columns.push_back(widened(word, 0));
+        rest.push_back(b.create<arith::ShRUIOp>(word, constant(word.getType(), 8)));
+      }
+      multiplyAdd(b.add(first, position), 0, columns, next);
+      llvm::append_range(next, rest);
+      return next;
+    });
+    sums.assign(end.begin(), end.begin() + sums.size());
+  }
+
+  /// Adds the products of position k + u.
+  void multiplyAdd(Value k, int64_t u, ArrayRef<Value> columns, SmallVector<Value> &sums) {
+    Type f32 = b.getF32Type();
+    for (int64_t row = 0; row < rows; ++row) {
+      Value element = b.splat(b.load(f32, b.at(b.at(rowStart[row], k, f32), u, f32)));
+      for (int64_t i = 0; i < panels; ++i) {
+        Value &sum = sums[row * panels + i];
+        sum = fusedMultiplyAdd(b, element, columns[i], sum);
       }
     }
   }

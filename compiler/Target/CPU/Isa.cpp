@@ -46,6 +46,9 @@ llvm::SmallVector<Isa> kernelIsas(mlir::Operation *op) {
 }
 
 Tile largestTile(Isa isa, Factor factor) {
+  // The words that the columns are made of need registers, too.
+  if (factor == Factor::i8_weights && !hasAvx512(isa))
+    return isa == Isa::avx2 ? Tile{5, 1} : Tile{2, 1};
   if (!isNative(isa, factor))
     // Two registers a column and a row, of which each has the half of a group.
     return isa == Isa::baseline ? Tile{1, 1} : isa == Isa::avx2 ? Tile{4, 1} : Tile{10, 2};

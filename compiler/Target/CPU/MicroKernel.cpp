@@ -14,10 +14,6 @@ namespace xf::cpu {
 /// nothing, and more passes would only tempt LLVM to load rows early and spill them.
 static int64_t unrolling(int64_t chains) { return chains < 8 ? 4 : 1; }
 
-/// Rows from which the arithmetic takes long enough to hide memory behind it. With fewer, the processor's own
-/// prefetching keeps memory busy, and there is nothing to gain.
-static constexpr int64_t kPrefetchingRows = 4;
-
 namespace {
 class MicroKernel {
 public:

@@ -6,6 +6,10 @@
 
 namespace xf::cpu {
 
+/// Rows from which the arithmetic takes long enough to hide memory behind it. With fewer, the processor's own
+/// prefetching keeps memory busy, and there is nothing to gain.
+inline constexpr int64_t kPrefetchingRows = 4;
+
 /// Asks for the lines that belong to position k of what is multiplied next, a line for each panel; nothing where the tile
 /// has too few rows. `aheadStep` is in words of four bytes.
 void fetchAhead(CodeBuilder &b, int64_t rows, int64_t panels, mlir::Value k, mlir::Value ahead, mlir::Value aheadStep);
