@@ -25,6 +25,21 @@ void buildStepPipeline(OpPassManager &passes) {
   passes.addPass(createXfRaggedSource());
 }
 
+/// As the pass calls a type.
+static std::string factorName(FactorType type) {
+  switch (type) {
+  case FactorType::f32:
+    return "f32";
+  case FactorType::bf16:
+    return "bf16";
+  case FactorType::int8:
+    return "int8";
+  case FactorType::int8Weights:
+    return "int8-weights";
+  }
+  llvm_unreachable("unknown type");
+}
+
 void buildKernelPipeline(OpPassManager &passes, FactorType type, bool choose) {
   // Before maps are fused: a linear with a map behind it is left to its epilogue, and chains are still apart.
   passes.addPass(createXfFuseMaps());
@@ -32,7 +47,7 @@ void buildKernelPipeline(OpPassManager &passes, FactorType type, bool choose) {
   passes.addPass(createXfMergeLinears());
   if (type != FactorType::f32) {
     // Linears are as many as they are to be; what this adds is fused by the same passes as what the model says.
-    passes.addPass(createXfQuantizeLinears({type == FactorType::int8 ? "int8" : "bf16"}));
+    passes.addPass(createXfQuantizeLinears({factorName(type)}));
     passes.addPass(createXfFuseMaps());
   }
   // Epilogues are taken before rows are formed, or rows would take the maps.
@@ -59,7 +74,8 @@ void registerPipelines() {
   struct KernelOptions : PassPipelineOptions<KernelOptions> {
     Option<FactorType> type{*this, "type", llvm::cl::desc("What products with weights multiply"), llvm::cl::init(FactorType::f32),
                             llvm::cl::values(clEnumValN(FactorType::f32, "f32", ""), clEnumValN(FactorType::bf16, "bf16", ""),
-                                             clEnumValN(FactorType::int8, "int8", ""))};
+                                             clEnumValN(FactorType::int8, "int8", ""),
+                                             clEnumValN(FactorType::int8Weights, "int8-weights", ""))};
   };
   PassPipelineRegistration<KernelOptions>("xf-kernel-pipeline", "fuse model IR into kernel IR",
                                           [](OpPassManager &passes, const KernelOptions &options) {

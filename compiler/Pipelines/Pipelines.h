@@ -7,7 +7,7 @@
 namespace xf {
 
 /// What products of activations and parameters multiply.
-enum class FactorType { f32, bf16, int8 };
+enum class FactorType { f32, bf16, int8, int8Weights };
 
 /// Model IR to model IR with the derived step.
 void buildStepPipeline(mlir::OpPassManager &passes);

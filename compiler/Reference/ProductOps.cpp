@@ -23,6 +23,11 @@ template <typename T>
 void Machine<T>::multiply(const Array<T> &x, const Array<T> &weight, Array<T> &result) {
   if (!x.isFloat)
     return multiplyBytes(x, weight, result);
+  if (!weight.isFloat) {
+    Array<T> widened(weight.shape, true);
+    llvm::copy(weight.ints, widened.floats.begin());
+    return multiply(x, widened, result);
+  }
   int64_t columns = weight.shape[0], depth = weight.shape[1], rows = columns ? result.size() / columns : 0;
   constexpr int width = 8;
   for (int64_t m = 0; m < rows; ++m) {

@@ -5,6 +5,8 @@
 // product gives Σ q p exactly, and Σ x w ≈ s t (Σ q p - 128 Σ p), in which Σ p is a constant of the weight.
 //
 // A scale for each row, not for a tensor: a row's result must not depend on what else is in the batch.
+//
+// int8-weights. The same weights, but x stays f32: Σ x w ≈ t (Σ x p), in which p is made f32 where it is multiplied.
 #include "compiler/Transforms/MapUtils.h"
 #include "compiler/Transforms/Passes.h"
 
@@ -65,9 +67,15 @@ Value constant(OpBuilder &b, Location loc, int64_t value, Type type) {
   return arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, value));
 }
 
+/// What becomes of the factors.
+struct Types {
+  bool isInt8;   // the weights are, else they are bf16
+  bool isWidened; // of the weights only: activations stay f32
+};
+
 class Quantizer {
 public:
-  Quantizer(ModuleOp module, bool isInt8) : module(module), isInt8(isInt8), builder(module.getContext()) {}
+  Quantizer(ModuleOp module, Types types) : module(module), isInt8(types.isInt8), isWidened(types.isWidened), builder(module.getContext()) {}
 
   void run() {
     SmallVector<LinearOp> linears;
@@ -157,10 +165,12 @@ private:
 
   void quantize(LinearOp linear) {
     Location loc = linear.getLoc();
-    Activation x = activation(linear.getX());
+    Activation x = isWidened ? Activation{linear.getX(), {}} : activation(linear.getX());
     builder.setInsertionPoint(linear);
     QuantizeOp weight = quantizeWeight(linear.getWeight());
     auto type = cast<RankedTensorType>(linear.getResult().getType());
+    if (isWidened)
+      return scaleColumns(linear, weight);
     if (!isInt8) {
       linear.getXMutable().assign(x.elements);
       linear.getWeightMutable().assign(weight->getResult(0));
@@ -183,6 +193,26 @@ private:
       Value y = arith::MulFOp::create(b, loc, arith::SIToFPOp::create(b, loc, f32, exact), scale);
       if (linear.getBias())
         y = arith::AddFOp::create(b, loc, y, args[4]);
+      return SmallVector<Value>{y};
+    });
+    linear.replaceAllUsesWith(result->getResult(0));
+    linear->erase();
+  }
+
+  /// The product with the weight's elements, its columns multiplied by their scales behind it.
+  void scaleColumns(LinearOp linear, QuantizeOp weight) {
+    Location loc = linear.getLoc();
+    auto type = cast<RankedTensorType>(linear.getResult().getType());
+    int64_t rank = type.getRank();
+    MapBuilder map{builder, loc};
+    map.add(LinearOp::create(builder, loc, type, linear.getX(), weight->getResult(0), Value()), identityMap(rank));
+    map.add(weight->getResult(1), {rank - 1});
+    if (linear.getBias())
+      map.add(linear.getBias(), {rank - 1});
+    MapOp result = map.create({type}, [&](OpBuilder &b, ValueRange args) {
+      Value y = arith::MulFOp::create(b, loc, args[0], args[1]);
+      if (linear.getBias())
+        y = arith::AddFOp::create(b, loc, y, args[2]);
       return SmallVector<Value>{y};
     });
     linear.replaceAllUsesWith(result->getResult(0));
@@ -218,7 +248,7 @@ private:
   }
 
   ModuleOp module;
-  bool isInt8;
+  bool isInt8, isWidened;
   OpBuilder builder;
   DenseMap<Value, Activation> activations;
 };
@@ -229,11 +259,12 @@ struct QuantizeLinears : ::xf::impl::XfQuantizeLinearsBase<QuantizeLinears> {
   void runOnOperation() override {
     if (type == "f32")
       return;
-    if (type != "bf16" && type != "int8") {
-      getOperation()->emitError("there is no type '") << type << "'; there are f32, bf16 and int8";
+    if (type != "bf16" && type != "int8" && type != "int8-weights") {
+      getOperation()->emitError("there is no type '") << type << "'; there are f32, bf16, int8 and int8-weights";
       return signalPassFailure();
     }
-    Quantizer(getOperation(), type == "int8").run();
+    bool isWidened = type == "int8-weights";
+    Quantizer(getOperation(), {isWidened || type == "int8", isWidened}).run();
   }
 };
 

@@ -103,7 +103,8 @@ LogicalResult mlir::xf::verifyProduct(Operation *op, RankedTensorType x, RankedT
   if (x.getShape().back() != weight.getDimSize(1))
     return op->emitOpError("input ") << describeShape(x) << " does not fit the weight " << describeShape(weight)
                                      << " ([out, in])";
-  if (x.getElementType() != weight.getElementType())
+  bool isWidened = x.getElementType().isF32() && weight.getElementType().isInteger(8);
+  if (x.getElementType() != weight.getElementType() && !isWidened)
     return op->emitOpError("multiplies ") << x.getElementType() << " with " << weight.getElementType();
   if (withDim(withElement(x, result.getElementType()), x.getRank() - 1, weight.getDimSize(0), "") != result)
     return op->emitOpError("result ") << describeShape(result) << " is not what " << describeShape(x) << " and the weight "

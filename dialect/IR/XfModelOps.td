@@ -43,8 +43,9 @@ def Xf_LinearOp : Xf_Op<"linear", [Pure, Xf_CausalOpInterface]> {
   let summary = "x Wᵀ + b over the last dimension";
   let description = [{
     result[.., n] = Σ_k x[.., k] * weight[n, k] (+ bias[n]), k ascending. The weight and bias depend on parameters only.
-    Both operands are f32, or both bf16, and the result is f32; or both are i8, which counts as unsigned (0 … 255) in x
-    and as signed in the weight, as processors multiply, and the result is the exact i32.
+    Both operands are f32, or both bf16, or x is f32 and the weight i8, whose elements count as whole numbers, and the
+    result is f32; or both are i8, which counts as unsigned (0 … 255) in x and as signed in the weight, as processors
+    multiply, and the result is the exact i32.
 
     ```mlir
     %y = xf.linear %x, %w, %b : tensor<?x64xf32, #xf.dims<"B", "">>, tensor<256x64xf32>, tensor<256xf32> -> tensor<?x256xf32, #xf.dims<"B", "">>

@@ -1,11 +1,12 @@
 // RUN: xf-opt %s --pass-pipeline='builtin.module(xf-quantize-linears{type=int8})' | FileCheck %s --check-prefix=INT8
 // RUN: xf-opt %s --pass-pipeline='builtin.module(xf-quantize-linears{type=bf16})' | FileCheck %s --check-prefix=BF16
+// RUN: xf-opt %s --pass-pipeline='builtin.module(xf-quantize-linears{type=int8-weights})' | FileCheck %s --check-prefix=WEIGHTS
 // RUN: xf-opt %s --pass-pipeline='builtin.module(xf-quantize-linears{type=f32})' | FileCheck %s --check-prefix=F32
 // RUN: xf-opt %s --pass-pipeline='builtin.module(xf-kernel-pipeline{type=int8})' | FileCheck %s --check-prefix=KERNEL
 // RUN: not xf-opt %s --pass-pipeline='builtin.module(xf-quantize-linears{type=f16})' 2>&1 | FileCheck %s --check-prefix=ERROR
 
 // F32-NOT: i8
-// ERROR: there is no type 'f16'; there are f32, bf16 and int8
+// ERROR: there is no type 'f16'; there are f32, bf16, int8 and int8-weights
 
 // The table of tied embeddings is stored once, in panels, and the look-up reads it there.
 // KERNEL: xf.weight @{{.*}} : tensor<40x8xi8> layers 1 layout panels scales @[[SCALES:.*]] {
@@ -18,6 +19,7 @@ module attributes {xf.bounds = {B = 2 : i64, S = 9 : i64}} {
   xf.parameter @position : tensor<9x8xf32> path "position"
   // INT8-LABEL: xf.entry full @run
   // BF16-LABEL: xf.entry full @run
+  // WEIGHTS-LABEL: xf.entry full @run
   // KERNEL-LABEL: xf.entry full @run
   xf.entry full @run(%ids: tensor<?x?xi32, #xf.dims<"B", "S">> {xf.name = "ids"})
       -> (tensor<?x?x40xf32, #xf.dims<"B", "S", "">> {xf.name = "y"}) {
@@ -30,6 +32,8 @@ module attributes {xf.bounds = {B = 2 : i64, S = 9 : i64}} {
     // INT8: %[[SCALE:.*]] = xf.embed %[[COLUMN]], {{.*}} -> tensor<?x?x1xf32
     // INT8: xf.map(%[[ROW]], %[[SCALE]]) maps {{\[}}[0, 1, 2], [0, 1, -1]]
     // BF16: xf.embed {{.*}} -> tensor<?x?x8xbf16
+    // WEIGHTS: xf.embed {{.*}} -> tensor<?x?x8xi8
+    // WEIGHTS: xf.map({{.*}}) maps {{\[}}[0, 1, 2], [0, 1, -1]]
     %x = xf.embed %table, %ids : tensor<40x8xf32>, tensor<?x?xi32, #xf.dims<"B", "S">> -> tensor<?x?x8xf32, #xf.dims<"B", "S", "">>
     // A table of positions stays what it is.
     // INT8: xf.embed {{.*}} : tensor<9x8xf32>
@@ -47,6 +51,11 @@ module attributes {xf.bounds = {B = 2 : i64, S = 9 : i64}} {
     // INT8: %[[W:.*]]:3 = xf.quantize
     // INT8: %[[SUMS:.*]] = xf.linear %[[X]], %[[W]]#0 : {{.*}} -> tensor<?x?x40xi32
     // INT8: xf.map(%[[SUMS]], %[[SCALES]]#0, %[[W]]#1, %[[W]]#2, {{.*}}) maps {{\[}}[0, 1, 2], [0, 1, -1], [2], [2], [2]]
+    // The sum of position and token is multiplied as it is.
+    // WEIGHTS-NOT: xf.reduce
+    // WEIGHTS: %[[W:.*]]:3 = xf.quantize
+    // WEIGHTS: %[[SUMS:.*]] = xf.linear {{.*}}, %[[W]]#0 : tensor<?x?x8xf32, {{.*}}>, tensor<40x8xi8> -> tensor<?x?x40xf32
+    // WEIGHTS: xf.map(%[[SUMS]], %[[W]]#1, {{.*}}) maps {{\[}}[0, 1, 2], [2], [2]]
     // BF16: %[[X:.*]] = xf.map({{.*}}) {{.*}} -> tensor<?x?x8xbf16
     // BF16: arith.truncf {{.*}} : f32 to bf16
     // BF16: xf.linear %[[X]], {{.*}} : tensor<?x?x8xbf16

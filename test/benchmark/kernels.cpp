@@ -1,127 +1,151 @@
-// Products with a bias, of the shapes of a Transformer, against what this machine can do at most: its multiply-adds and
-// its memory, both measured in the same run. One thread.
+// Products of the shapes of a Transformer, of every type, against what this machine can do at most: the instruction that
+// multiplies, and its memory. One thread.
 //
-//   xf-kernel-benchmark [--benchmark_filter=M:1/] …
+//   xf-kernel-benchmark [WORD …]      rows whose names hold all of the words: "f32", "avx2", "M=1 ", "2048x512" …
 //
-// `of_peak` is the share of the multiply-add peak, `of_memory` the share of memory's reading speed that the weights, which
-// do not stay in a cache between two calls, are read with.
-#include "test/Target/CPU/KernelHarness.h"
+// A row's product, its peak and its memory are measured in turn, so that what else the machine does meets all three, and
+// the best of each counts. `of peak` is the share of the peak of multiplications and additions, `of memory` the share of
+// the speed with which memory can be read that the weights, which do not stay in a cache between two calls, are read with.
+#include "test/Target/CPU/FactorData.h"
+#include "test/benchmark/Peak.h"
 
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
-
-#include <benchmark/benchmark.h>
 
 #include <chrono>
 
 using namespace xf::cpu;
 using namespace xf::cpu::test;
+using namespace xf::benchmark;
 
 namespace {
 
+constexpr int kRounds = 9;
+/// What a call of a product takes at least, so that the clock does not matter.
+constexpr double kSeconds = 0.004;
+
 double secondsOf(llvm::function_ref<void()> work) {
-  double best = 1e9;
-  for (int i = 0; i < 5; ++i) {
-    auto start = std::chrono::steady_clock::now();
-    work();
-    best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  auto start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// A type with an instruction set that has kernels for it.
+struct Kind {
+  std::string name;
+  Factor factor;
+  Isa isa;
+  Peak peak;
+};
+
+std::vector<Kind> kindsOfMachine() {
+  std::vector<Kind> all = {{"f32 avx2", Factor::f32, Isa::avx2, kMultiplyAdd256},
+                           {"f32 avx512", Factor::f32, Isa::avx512, kMultiplyAdd512},
+                           {"int8-weights avx2", Factor::i8_weights, Isa::avx2, kMultiplyAdd256},
+                           {"int8-weights avx512", Factor::i8_weights, Isa::avx512, kMultiplyAdd512},
+                           {"bf16 avx512", Factor::bf16, Isa::avx512, kMultiplyAdd512},
+                           {"bf16 avx512_bf16", Factor::bf16, Isa::avx512_bf16, kMultiplyAddBF16},
+                           {"int8 avx2", Factor::i8, Isa::avx2, kMultiplyAddPairs256},
+                           {"int8 avx512_vnni", Factor::i8, Isa::avx512_vnni, kMultiplyAddBytes}};
+  llvm::erase_if(all, [](const Kind &kind) { return !machineHas(kind.isa); });
+  return all;
+}
+
+int64_t bytesOf(const std::string &type) { return type == "i8" ? 1 : type == "bf16" ? 2 : 4; }
+
+/// Elements from row to row, as the compiler places what kernels hand each other: not a multiple of 4096 bytes, which
+/// would have all rows share a set of the first-level cache.
+int64_t pitchOf(int64_t width, int64_t bytes) { return width * bytes % 4096 == 0 ? width + 64 / bytes : width; }
+
+/// One product, and the operands of calls that read their weights in turn from so many copies that no cache keeps them, as
+/// a model's layers do.
+class Product {
+public:
+  Product(const Kind &kind, int64_t rows, int64_t columns, int64_t depth)
+      : kind(kind), rows(rows), columns(columns), depth(depth), xBytes(bytesOf(typesOf(kind.factor).x)),
+        weightBytes(columns * depth * bytesOf(typesOf(kind.factor).weight)), copies(std::max<int64_t>(2, (int64_t(96) << 20) / weightBytes)),
+        harness(factorContractText(columns, depth, kind.factor)),
+        kernel(harness.compile(harness.find<mlir::xf::ContractOp>(), kind.isa, {{1, 1, 1, 1, 1, 1}})),
+        // Numbers that are small, whatever the type.
+        weights(copies * weightBytes / 8, 0x3c003c003c003c00), x(rows * pitchOf(depth, xBytes) * xBytes / 8 + 8, 0x3c003c003c003c00),
+        scales(rows, 1.0f), columnScales(columns, 1.0f), y(rows * pitchOf(columns, 4)), sums(columns) {}
+
+  double operations() const { return 2.0 * rows * columns * depth; }
+  double bytes() const { return weightBytes; }
+
+  /// Seconds of a call.
+  double measure() {
+    double seconds = 0;
+    int64_t count = 0;
+    while (seconds < kSeconds) {
+      // A few calls each time: the clock and the scratch memory cost something, too.
+      std::vector<std::vector<xf_abi_view>> calls;
+      for (int i = 0; i < 8 && (i == 0 || operations() < 1e8); ++i)
+        calls.push_back(operands(turn++ % copies));
+      seconds += secondsOf([&] { kernel.inTurn(calls); });
+      count += calls.size();
+    }
+    return seconds / count;
   }
-  return best;
-}
 
-constexpr int64_t kRounds = 10'000'000;
-constexpr int kChains = 12;
+  /// Bytes a second that the weights can be read with, by a loop that does nothing else, from one place or from eight.
+  double readingSpeed() {
+    // The other half each time: no cache has it any more.
+    size_t half = weights.size() / 2;
+    uint64_t sum = 0, *start = weights.data() + (reads % 2) * half;
+    double seconds = secondsOf([&] { sum = reads % 4 < 2 ? readLines<1>(start, half) : readLines<8>(start, half); });
+    ++reads;
+    if (sum == 1)
+      llvm::errs() << ""; // the sum is of use
+    return 8.0 * half / seconds;
+  }
 
-// Twelve chains in registers of their own. The registers are named: a compiler that spilled one would measure memory.
-#define XF_CHAINS(op, r)                                                                                        \
-  op(r, 1) op(r, 2) op(r, 3) op(r, 4) op(r, 5) op(r, 6) op(r, 7) \
-  op(r, 8) op(r, 9) op(r, 10) op(r, 11) op(r, 12)
-#define XF_CLEAR(r, i) "vxorps %%ymm" #i ", %%ymm" #i ", %%ymm" #i "\n\t"
-#define XF_MULTIPLY_ADD(r, i) "vfmadd231ps %%" r "0, %%" r "0, %%" r #i "\n\t"
-#define XF_MEASURED_LOOP(r)                                                                                             \
-  int64_t rounds = kRounds;                                                                                             \
-  asm volatile("vxorps %%ymm0, %%ymm0, %%ymm0\n\t" XF_CHAINS(XF_CLEAR, r)                                             \
-               "1:\n\t" XF_CHAINS(XF_MULTIPLY_ADD, r) "dec %0\n\tjnz 1b\n\tvzeroupper"                               \
-               : "+r"(rounds)                                                                                           \
-               :                                                                                                        \
-               : "cc", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12")
+private:
+  std::vector<xf_abi_view> operands(int64_t copy) {
+    return {view(x.data(), {rows, depth}, {pitchOf(depth, xBytes), 1}),
+            view(weights.data() + copy * (weightBytes / 8), {columns, depth}),
+            view(scales, {rows, 1}),
+            view(columnScales, {columns}),
+            view(sums, {columns}),
+            view(y, {rows, columns}, {pitchOf(columns, 4), 1})};
+  }
 
-void multiplyAdd512() { XF_MEASURED_LOOP("zmm"); }
-void multiplyAdd256() { XF_MEASURED_LOOP("ymm"); }
-
-/// Operations a second.
-double peakOf(Isa isa) {
-  if (isa == Isa::avx512)
-    return 2.0 * 16 * kChains * kRounds / secondsOf(multiplyAdd512);
-  if (isa == Isa::avx2)
-    return 2.0 * 8 * kChains * kRounds / secondsOf(multiplyAdd256);
-  return 0; // without multiply-add there is no such peak
-}
-
-/// Bytes a second, of more than any cache holds.
-double readingSpeed() {
-  std::vector<uint64_t> memory(size_t(256) << 17, 1);
-  double seconds = secondsOf([&] {
-    uint64_t sums[8] = {};
-    for (size_t i = 0; i < memory.size(); i += 8)
-      for (int lane = 0; lane < 8; ++lane)
-        sums[lane] += memory[i + lane];
-    benchmark::DoNotOptimize(sums);
-  });
-  return 8.0 * memory.size() / seconds;
-}
-
-std::string moduleText(int64_t columns, int64_t depth) {
-  std::string n = std::to_string(columns), k = std::to_string(depth);
-  std::string x = "tensor<?x" + k + "xf32, #xf.dims<\"B\", \"\">>", y = "tensor<?x" + n + "xf32, #xf.dims<\"B\", \"\">>";
-  std::string w = "tensor<" + n + "x" + k + "xf32>", bias = "tensor<" + n + "xf32>";
-  return "module attributes {xf.bounds = {B = 1024 : i64}} {\n"
-         "xf.parameter @w : " + w + " path \"w\"\nxf.parameter @b : " + bias + " path \"b\"\n"
-         "xf.entry @run(%x: " + x + " {xf.name = \"x\"}) -> (" + y + " {xf.name = \"y\"}) {\n"
-         "%w = xf.param @w : " + w + "\n%b = xf.param @b : " + bias + "\n"
-         "%y = xf.contract %x, %w extras(%b) maps [[1]] : " + x + ", " + w + " extras(" + bias + ") -> " + y + " {\n"
-         "^bb0(%acc: f32, %bias: f32):\n%s = arith.addf %acc, %bias : f32\nxf.yield %s : f32\n}\n"
-         "xf.return %y : " + y + "\n}\n}\n";
-}
-
-void product(benchmark::State &state, Isa isa, double peak, double speed) {
-  int64_t rows = state.range(0), columns = state.range(1), depth = state.range(2);
-  KernelHarness harness(moduleText(columns, depth));
-  Kernel kernel = harness.compile(harness.find<mlir::xf::ContractOp>(), isa, {{1, 1, 1, 1}});
-  // Weights are read in turn from so many copies that no cache keeps them, as a model's layers do.
-  int64_t copies = std::max<int64_t>(1, (int64_t(96) << 20) / (columns * depth * 4));
-  std::vector<float> packed(copies * columns * depth, 0.5f), x(rows * depth, 1.0f), bias(columns, 1.0f), y(rows * columns);
+  const Kind &kind;
+  int64_t rows, columns, depth, xBytes, weightBytes, copies;
+  KernelHarness harness;
+  Kernel kernel;
+  std::vector<uint64_t> weights, x;
+  std::vector<float> scales, columnScales, y;
+  std::vector<int32_t> sums;
   int64_t turn = 0;
-  for (auto _ : state) {
-    float *weights = packed.data() + turn++ % copies * columns * depth;
-    xf_abi_view weightView = view(bias, {columns, depth});
-    weightView.data = weights;
-    kernel({view(x, {rows, depth}), weightView, view(bias, {columns}), view(y, {rows, columns})});
+  int64_t reads = 0;
+};
+
+void measure(const Kind &kind, const std::string &name, int64_t rows, int64_t columns, int64_t depth) {
+  Product product(kind, rows, columns, depth);
+  double seconds = 1e9, peak = 0, speed = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    seconds = std::min(seconds, product.measure());
+    peak = std::max(peak, kind.peak.operations / secondsOf(kind.peak.run));
+    speed = std::max(speed, product.readingSpeed());
   }
-  double operations = 2.0 * rows * columns * depth * state.iterations(), bytes = 4.0 * columns * depth * state.iterations();
-  state.counters["GFLOP/s"] = benchmark::Counter(operations * 1e-9, benchmark::Counter::kIsRate);
-  if (peak > 0)
-    state.counters["of_peak"] = benchmark::Counter(operations / peak, benchmark::Counter::kIsRate);
-  state.counters["of_memory"] = benchmark::Counter(bytes / speed, benchmark::Counter::kIsRate);
+  llvm::outs() << llvm::format("%-44s %10.1f us %8.1f GOP/s %6.1f %% of peak %8.1f %6.1f %% of memory %5.1f GB/s\n", name.c_str(),
+                               seconds * 1e6, product.operations() / seconds * 1e-9, 100 * product.operations() / seconds / peak,
+                               peak * 1e-9, 100 * product.bytes() / seconds / speed, speed * 1e-9);
+  llvm::outs().flush();
 }
 
 } // namespace
 
 int main(int argc, char **argv) {
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv))
-    return 1;
-  double speed = readingSpeed();
-  for (Isa isa : machineIsas()) {
-    double peak = peakOf(isa);
-    llvm::outs() << isaName(isa) << ": multiply-add peak " << llvm::format("%.1f GFLOP/s, memory %.1f GB/s\n", peak * 1e-9, speed * 1e-9);
-    auto *each = benchmark::RegisterBenchmark(("product/" + isaName(isa)).str().c_str(),
-                                              [=](benchmark::State &state) { product(state, isa, peak, speed); });
-    each->ArgNames({"M", "N", "K"})->Unit(benchmark::kMicrosecond);
+  for (const Kind &kind : kindsOfMachine())
     for (auto [columns, depth] : {std::pair(512, 512), std::pair(2048, 512), std::pair(512, 2048), std::pair(32000, 512)})
-      for (int64_t rows : {1, 4, 8, 13, 32, 64, 128, 256, 1024})
-        each->Args({rows, columns, depth});
-  }
-  llvm::outs().flush();
-  benchmark::RunSpecifiedBenchmarks();
+      for (int64_t rows : {1, 4, 8, 32, 64, 256}) {
+        std::string name = kind.name + " " + std::to_string(columns) + "x" + std::to_string(depth) + " M=" + std::to_string(rows) + " ";
+        bool wanted = true;
+        for (int i = 1; i < argc; ++i)
+          wanted &= name.find(argv[i]) != std::string::npos;
+        if (wanted)
+          measure(kind, name, rows, columns, depth);
+      }
 }

@@ -34,7 +34,7 @@ private:
 
   void call(int64_t rows, int64_t width, Value firstPanel) {
     Value panelStride = b.argument(4);
-    Type element = factor == Factor::i8 ? b.getI8Type() : factor == Factor::bf16 ? b.getI16Type() : Type(b.getF32Type());
+    Type element = elementOf(factor);
     Value panel = b.at(b.argument(3), b.mul(firstPanel, panelStride), element);
     // All sums take four bytes.
     Value c = b.at(b.argument(5), b.mul(firstPanel, kLanes), b.getI32Type());
@@ -45,15 +45,43 @@ private:
                                               b.argument(10)});
   }
 
+  /// Of panels.
+  Type elementOf(Factor factor) {
+    switch (factor) {
+    case Factor::f32:
+      return b.getF32Type();
+    case Factor::bf16:
+      return b.getI16Type();
+    case Factor::i8:
+    case Factor::i8_weights:
+      return b.getI8Type();
+    }
+    llvm_unreachable("unknown factor");
+  }
+
   CodeBuilder &b;
   Factor factor;
   int64_t tail;
 };
 } // namespace
 
+/// A part of the functions' names.
+static StringRef kindOf(Factor factor) {
+  switch (factor) {
+  case Factor::f32:
+    return "";
+  case Factor::bf16:
+    return "bf16.";
+  case Factor::i8:
+    return "i8.";
+  case Factor::i8_weights:
+    return "i8_weights.";
+  }
+  llvm_unreachable("unknown factor");
+}
+
 LLVM::LLVMFuncOp getBlockProduct(ModuleOp module, Isa isa, Factor factor, int64_t tail) {
-  StringRef kind = factor == Factor::i8 ? "i8." : factor == Factor::bf16 ? "bf16." : "";
-  std::string name = ("xf.product." + kind + (tail ? "t" + Twine(tail) + "." : Twine()) + isaName(isa)).str();
+  std::string name = ("xf.product." + kindOf(factor) + (tail ? "t" + Twine(tail) + "." : Twine()) + isaName(isa)).str();
   if (auto function = module.lookupSymbol<LLVM::LLVMFuncOp>(name))
     return function;
   Type ptr = LLVM::LLVMPointerType::get(module.getContext());
@@ -66,10 +94,11 @@ LLVM::LLVMFuncOp getBlockProduct(ModuleOp module, Isa isa, Factor factor, int64_
   return b.function();
 }
 
-WeightPanels::WeightPanels(Value weight) {
+WeightPanels::WeightPanels(Value x, Value weight) {
   auto matrix = cast<RankedTensorType>(weight.getType());
   type = matrix.getElementType();
-  factor = factorOf(type);
+  rowType = cast<RankedTensorType>(x.getType()).getElementType();
+  factor = factorOf(rowType, type);
   columns = matrix.getDimSize(0);
   panels = llvm::divideCeil(columns, kLanes);
   int64_t group = mlir::xf::panelGroup(type);

@@ -11,11 +11,11 @@ namespace xf::cpu {
 /// `ahead` is what corresponds to `b` in the memory that is needed next. Defined in `module` on first use; kernels share it.
 mlir::LLVM::LLVMFuncOp getBlockProduct(mlir::ModuleOp module, Isa isa, Factor factor = Factor::f32, int64_t tail = 0);
 
-/// A weight [N, K] as products read it: panels of 16 columns, along K in groups of four bytes.
+/// A weight [N, K] as its product with x reads it: panels of 16 columns, along K in groups of four bytes.
 struct WeightPanels {
-  explicit WeightPanels(mlir::Value weight);
+  WeightPanels(mlir::Value x, mlir::Value weight);
 
-  mlir::Type type; // of the factors
+  mlir::Type type, rowType; // of the weight's elements and of x's
   Factor factor;
   int64_t columns, panels;
   /// Groups that are whole, elements of the last one if it is not, and groups in all.

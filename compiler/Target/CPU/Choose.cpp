@@ -23,7 +23,7 @@ namespace xf::cpu {
 
 static constexpr int64_t kBlockPanels = ChooseOp::kBlock / kLanes;
 int64_t chooseScratchBytes(ChooseOp op) {
-  return largestTileRows(op, WeightPanels(op.getWeight()).factor) * ChooseOp::kBlock * 4;
+  return largestTileRows(op, WeightPanels(op.getX(), op.getWeight()).factor) * ChooseOp::kBlock * 4;
 }
 
 namespace {
@@ -31,7 +31,7 @@ namespace {
 class Choose {
 public:
   Choose(KernelBuilder &b, ChooseOp op, const KernelRequest &request)
-      : b(b), op(op), access(request.access), result(request.resultView()), axis(op.getAxis()), weight(op.getWeight()),
+      : b(b), op(op), access(request.access), result(request.resultView()), axis(op.getAxis()), weight(op.getX(), op.getWeight()),
         sumType(op.getBody().getArgument(0).getType()), blocks(ChooseOp::countBlocks(weight.columns)),
         paddedBlocks(llvm::alignTo(blocks, kLanes)), most(op.getMost()) {}
 
@@ -166,7 +166,7 @@ void Choose::block() {
 void Choose::product(Value firstRow, Value rowCount, Value turn, Value turns) {
   Value lda = b.stride(rowsView, 1 - axis), panelStride = b.i64(weight.panelElements);
   Value offset = b.add(b.mul(last, b.stride(rowsView, axis)), b.mul(firstRow, lda));
-  Value x = b.at(b.data(rowsView), offset, weight.type);
+  Value x = b.at(b.data(rowsView), offset, weight.rowType);
   Value first = b.mul(number, kBlockPanels);
   auto weightsOf = [&](Value panel) { return b.at(b.data(weightView), b.mul(panel, panelStride), weight.type); };
   auto operands = [&](Value panel, Value count) {

@@ -23,7 +23,7 @@ static int64_t blockPanels(int64_t depth) {
 }
 
 int64_t contractScratchBytes(mlir::xf::ContractOp op) {
-  WeightPanels weight(op.getWeight());
+  WeightPanels weight(op.getX(), op.getWeight());
   return largestTileRows(op, weight.factor) * blockPanels(weight.depth) * kLanes * 4;
 }
 
@@ -39,7 +39,7 @@ struct Extra {
 class Contract {
 public:
   Contract(KernelBuilder &b, mlir::xf::ContractOp op, const KernelRequest &request)
-      : b(b), op(op), result(request.resultView()), access(request.access), weight(op.getWeight()),
+      : b(b), op(op), result(request.resultView()), access(request.access), weight(op.getX(), op.getWeight()),
         sumType(op.getBody().getArgument(0).getType()) {
     element = cast<RankedTensorType>(op.getResult().getType()).getElementType();
     int64_t lastDim = cast<RankedTensorType>(op.getResult().getType()).getRank() - 1;
@@ -125,7 +125,7 @@ Contract::Ahead Contract::aheadOf(Value i, Value blocks, Value firstPanel, Value
 
 void Contract::block(Value firstPanel, Value panelCount, Value firstRow, Value rowCount, const Ahead &ahead) {
   Value lda = b.stride(0, 0);
-  Value x = b.at(b.data(0), b.mul(firstRow, lda), weight.type);
+  Value x = b.at(b.data(0), b.mul(firstRow, lda), weight.rowType);
   Value target = b.scratch(), targetStride = b.i64(blockPanels(weight.depth) * kLanes);
   if (isBare()) {
     targetStride = b.stride(result, 0);

@@ -187,6 +187,8 @@ private:
 } // namespace
 
 LLVM::LLVMFuncOp getGroupedMicroKernel(ModuleOp module, Isa isa, Factor factor, int64_t tail, int64_t rows, int64_t panels) {
+  if (factor == Factor::i8_weights)
+    return getByteWeightMicroKernel(module, isa, tail, rows, panels);
   std::string name = (Twine("xf.product.") + (factor == Factor::i8 ? "i8." : "bf16.") + (tail ? "t" + Twine(tail) + "." : Twine()) +
                       Twine(rows) + "x" + Twine(panels) + "." + isaName(isa))
                          .str();

@@ -19,13 +19,15 @@ llvm::StringRef isaName(Isa isa) {
   llvm_unreachable("unknown instruction set");
 }
 
-Factor factorOf(mlir::Type element) {
-  return element.isInteger(8) ? Factor::i8 : element.isBF16() ? Factor::bf16 : Factor::f32;
+Factor factorOf(mlir::Type x, mlir::Type weight) {
+  if (weight.isInteger(8))
+    return x.isF32() ? Factor::i8_weights : Factor::i8;
+  return weight.isBF16() ? Factor::bf16 : Factor::f32;
 }
 
-/// Whether `isa` multiplies such factors in one instruction.
+/// Whether `isa` multiplies what the product's loop has in registers in one instruction.
 static bool isNative(Isa isa, Factor factor) {
-  return factor == Factor::f32 || (factor == Factor::i8 && isa >= Isa::avx512_vnni) ||
+  return factor == Factor::f32 || factor == Factor::i8_weights || (factor == Factor::i8 && isa >= Isa::avx512_vnni) ||
          (factor == Factor::bf16 && isa == Isa::avx512_bf16);
 }
 
@@ -33,8 +35,9 @@ llvm::SmallVector<Isa> kernelIsas(mlir::Operation *op) {
   llvm::SmallVector<Isa> isas{Isa::baseline, Isa::avx2, Isa::avx512};
   if (!llvm::isa<mlir::xf::ContractOp, mlir::xf::ChooseOp>(op))
     return isas;
-  // Both have the factor first.
-  Factor factor = factorOf(llvm::cast<mlir::RankedTensorType>(op->getOperand(0).getType()).getElementType());
+  // Both have the factors first.
+  auto elementOf = [&](unsigned i) { return llvm::cast<mlir::RankedTensorType>(op->getOperand(i).getType()).getElementType(); };
+  Factor factor = factorOf(elementOf(0), elementOf(1));
   if (factor == Factor::i8)
     isas.push_back(Isa::avx512_vnni);
   if (factor == Factor::bf16)
@@ -43,6 +46,9 @@ llvm::SmallVector<Isa> kernelIsas(mlir::Operation *op) {
 }
 
 Tile largestTile(Isa isa, Factor factor) {
+  // The words that the columns are made of need registers, too.
+  if (factor == Factor::i8_weights && !hasAvx512(isa))
+    return isa == Isa::avx2 ? Tile{5, 1} : Tile{2, 1};
   if (!isNative(isa, factor))
     // Two registers a column and a row, of which each has the half of a group.
     return isa == Isa::baseline ? Tile{1, 1} : isa == Isa::avx2 ? Tile{4, 1} : Tile{10, 2};

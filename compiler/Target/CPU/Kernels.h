@@ -46,16 +46,17 @@ mlir::LogicalResult emitKernel(mlir::ModuleOp module, llvm::StringRef name, mlir
 /// Bytes of scratch that one thread needs for `op`, at the module's bounds.
 int64_t kernelScratchBytes(mlir::Operation *op, mlir::ModuleOp root);
 
-/// What a product multiplies: i8 is unsigned bytes with signed ones, its sums are i32; all others' are f32.
-enum class Factor { f32, bf16, i8 };
-Factor factorOf(mlir::Type element);
+/// What a product multiplies: i8 is unsigned bytes with signed ones, its sums are i32; all others' are f32. i8_weights is
+/// f32 with signed bytes.
+enum class Factor { f32, bf16, i8, i8_weights };
+Factor factorOf(mlir::Type x, mlir::Type weight);
 
 /// The micro-kernel C[m, n] = Σ_k A[m, k] * B[n/16][k][n%16] for m < rows, n < 16 * panels, k ascending from 0:
 /// `void(ptr a, i64 lda, ptr b, i64 panelStride, ptr c, i64 ldc, i64 k, ptr ahead, i64 aheadStep)`, strides in elements, A's and
 /// C's last stride 1. At each k it asks the second-level cache for `aheadStep` floats from ahead + k * aheadStep on (0: none).
 /// Declared and defined in `module` on first use.
 mlir::LLVM::LLVMFuncOp getMicroKernel(mlir::ModuleOp module, Isa isa, int64_t rows, int64_t panels);
-/// The same for factors of fewer bits, B[n/16][k/g][n%16][k%g] with g = 2 for bf16 and 4 for i8. `k` is the number of whole
+/// The same for weights of fewer bits, B[n/16][k/g][n%16][k%g] with g = 2 for bf16 and 4 for i8. `k` is the number of whole
 /// groups, behind which there are `tail` (< g) more elements.
 mlir::LLVM::LLVMFuncOp getGroupedMicroKernel(mlir::ModuleOp module, Isa isa, Factor factor, int64_t tail, int64_t rows,
                                              int64_t panels);

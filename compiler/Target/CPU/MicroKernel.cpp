@@ -14,10 +14,6 @@ namespace xf::cpu {
 /// nothing, and more passes would only tempt LLVM to load rows early and spill them.
 static int64_t unrolling(int64_t chains) { return chains < 8 ? 4 : 1; }
 
-/// Rows from which the arithmetic takes long enough to hide memory behind it. With fewer, the processor's own
-/// prefetching keeps memory busy, and there is nothing to gain.
-static constexpr int64_t kPrefetchingRows = 4;
-
 namespace {
 class MicroKernel {
 public:
@@ -54,13 +50,23 @@ public:
   }
 
 private:
+  /// Whether a panel's line is used up before the first-level cache has the next one by itself: in AVX2 a line lasts for six
+  /// cycles, with two panels of AVX-512 for twelve.
+  bool readsPanelsFast() { return b.isa() == Isa::avx2 && rows >= kPrefetchingRows; }
+  /// Positions that are then fetched ahead.
+  static constexpr int64_t kAhead = 6;
+
   /// Adds the products of position k + u.
   void step(Value k, int64_t u, SmallVector<Value> &sums) {
     Type f32 = b.getF32Type();
     fetchAhead(b, rows, panels, b.add(k, u), ahead, aheadStep);
     SmallVector<Value> columns;
-    for (Value start : panelStart)
-      columns.push_back(b.loadVector(f32, b.at(b.at(start, b.mul(k, kLanes), f32), u * kLanes, f32)));
+    for (Value start : panelStart) {
+      Value address = b.at(b.at(start, b.mul(k, kLanes), f32), u * kLanes, f32);
+      if (readsPanelsFast())
+        b.create<LLVM::Prefetch>(b.at(address, kAhead * kLanes, f32), /*rw=*/0, /*hint=*/3, /*cache=*/1);
+      columns.push_back(b.loadVector(f32, address));
+    }
     for (int64_t row = 0; row < rows; ++row) {
       Value element = b.splat(b.load(f32, b.at(b.at(rowStart[row], k, f32), u, f32)));
       for (int64_t i = 0; i < panels; ++i) {

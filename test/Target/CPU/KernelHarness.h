@@ -30,6 +30,7 @@ namespace xf::cpu::test {
 using xf::gpu::test::Kernel;
 /// Stands for the GPU, whose kernels take the place of the CPU's.
 inline std::vector<Isa> machineIsas() { return {Isa::avx2}; }
+inline std::vector<Isa> runnableIsas(mlir::Operation *) { return machineIsas(); }
 #else
 /// The general instruction sets that this machine can run.
 inline std::vector<Isa> machineIsas() {
@@ -50,6 +51,15 @@ inline bool machineHas(Isa isa) {
   if (isa == Isa::avx512_bf16)
     return general && vnni && __builtin_cpu_supports("avx512bf16");
   return isa <= machineIsas().back();
+}
+
+/// Those that have a kernel of their own for `op` and that this machine can run.
+inline std::vector<Isa> runnableIsas(mlir::Operation *op) {
+  std::vector<Isa> isas;
+  for (Isa isa : kernelIsas(op))
+    if (machineHas(isa))
+      isas.push_back(isa);
+  return isas;
 }
 
 /// Code, mapped readable and executable. Where it lies is not known when it is linked.
@@ -87,6 +97,14 @@ public:
       run(views, thread, threads, nullptr);
   }
 
+  /// One call after the other, on one thread, with nothing between them that a measurement would see.
+  void inTurn(llvm::ArrayRef<std::vector<xf_abi_view>> calls) const {
+    Scratch scratch(scratchBytes);
+    xf_abi_context context = contextOf(scratch, 0, 1, nullptr);
+    for (auto &views : calls)
+      function(&context, views.data(), 0);
+  }
+
   /// The threads run at the same time, for kernels in which they wait for each other.
   void together(const std::vector<xf_abi_view> &views, int threads) const {
     std::barrier<> all(threads);
@@ -99,17 +117,29 @@ public:
   }
 
 private:
-  void run(const std::vector<xf_abi_view> &views, int thread, int threads, std::barrier<> *all) const {
-    std::vector<float> memory(scratchBytes / 4 + 64, std::numeric_limits<float>::quiet_NaN());
-    auto scratch = (reinterpret_cast<uintptr_t>(memory.data()) + 63) / 64 * 64;
+  /// A thread's memory, aligned, full of NaN and with room behind it.
+  struct Scratch {
+    explicit Scratch(int64_t bytes) : memory(bytes / 4 + 64, std::numeric_limits<float>::quiet_NaN()) {}
+    uintptr_t start() const { return (reinterpret_cast<uintptr_t>(memory.data()) + 63) / 64 * 64; }
+    uintptr_t end() const { return reinterpret_cast<uintptr_t>(memory.data() + memory.size()); }
+    std::vector<float> memory;
+  };
+
+  static xf_abi_context contextOf(const Scratch &scratch, int thread, int threads, std::barrier<> *all) {
     xf_abi_context context = {};
-    context.scratch = reinterpret_cast<uint8_t *>(scratch);
+    context.scratch = reinterpret_cast<uint8_t *>(scratch.start());
     context.thread = thread;
     context.threads = threads;
     context.runtime = all;
     context.barrier = [](const xf_abi_context *c) { static_cast<std::barrier<> *>(c->runtime)->arrive_and_wait(); };
+    return context;
+  }
+
+  void run(const std::vector<xf_abi_view> &views, int thread, int threads, std::barrier<> *all) const {
+    Scratch scratch(scratchBytes);
+    xf_abi_context context = contextOf(scratch, thread, threads, all);
     function(&context, views.data(), 0);
-    for (uintptr_t i = scratch + scratchBytes; i + 4 <= reinterpret_cast<uintptr_t>(memory.data() + memory.size()); i += 4)
+    for (uintptr_t i = scratch.start() + scratchBytes; i + 4 <= scratch.end(); i += 4)
       ASSERT_TRUE(std::isnan(*reinterpret_cast<float *>(i))) << "the kernel writes behind its scratch memory";
   }
 

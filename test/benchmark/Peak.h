@@ -1,0 +1,75 @@
+// What a machine can do at most: loops of nothing but multiplications and additions, and of nothing but reading.
+#ifndef XF_TEST_BENCHMARK_PEAK_H
+#define XF_TEST_BENCHMARK_PEAK_H
+
+#include <cstddef>
+#include <cstdint>
+
+namespace xf::benchmark {
+
+/// A loop to be measured, and the multiplications and additions in it.
+struct Peak {
+  void (*run)();
+  double operations;
+};
+
+inline constexpr int64_t kPeakRounds = 300'000;
+inline constexpr int kPeakChains = 12;
+
+// Twelve chains in registers of their own. The registers are named: a compiler that spilled one would measure memory.
+#define XF_CHAINS(op, name, r)                                                                                          \
+  op(name, r, 1) op(name, r, 2) op(name, r, 3) op(name, r, 4) op(name, r, 5) op(name, r, 6) op(name, r, 7)               \
+  op(name, r, 8) op(name, r, 9) op(name, r, 10) op(name, r, 11) op(name, r, 12)
+#define XF_CLEAR(name, r, i) "vxorps %%ymm" #i ", %%ymm" #i ", %%ymm" #i "\n\t"
+#define XF_CHAIN(name, r, i) name " %%" r "0, %%" r "0, %%" r #i "\n\t"
+#define XF_PEAK_LOOP(function, name, r)                                                                                 \
+  inline void function() {                                                                                              \
+    int64_t rounds = kPeakRounds;                                                                                       \
+    asm volatile("vxorps %%ymm0, %%ymm0, %%ymm0\n\t" XF_CHAINS(XF_CLEAR, name, r)                                       \
+                 "1:\n\t" XF_CHAINS(XF_CHAIN, name, r) "dec %0\n\tjnz 1b\n\tvzeroupper"                                 \
+                 : "+r"(rounds)                                                                                         \
+                 :                                                                                                      \
+                 : "cc", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", \
+                   "xmm12");                                                                                            \
+  }
+
+XF_PEAK_LOOP(multiplyAdd256, "vfmadd231ps", "ymm")
+XF_PEAK_LOOP(multiplyAdd512, "vfmadd231ps", "zmm")
+XF_PEAK_LOOP(multiplyAddBF16, "vdpbf16ps", "zmm")
+XF_PEAK_LOOP(multiplyAddBytes, "vpdpbusd", "zmm")
+
+// Without VNNI bytes are multiplied as 16-bit numbers, in two instructions.
+#define XF_PAIRS(name, r, i) "vpmaddwd %%ymm0, %%ymm0, %%ymm13\n\tvpaddd %%ymm13, %%ymm" #i ", %%ymm" #i "\n\t"
+inline void multiplyAddPairs256() {
+  int64_t rounds = kPeakRounds;
+  asm volatile("vxorps %%ymm0, %%ymm0, %%ymm0\n\t" XF_CHAINS(XF_CLEAR, "", "") "1:\n\t" XF_CHAINS(XF_PAIRS, "", "")
+               "dec %0\n\tjnz 1b\n\tvzeroupper"
+               : "+r"(rounds)
+               :
+               : "cc", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12",
+                 "xmm13");
+}
+
+/// Products that an instruction adds up, twice, in all chains and rounds.
+constexpr double operationsOf(int products) { return 2.0 * products * kPeakChains * kPeakRounds; }
+inline constexpr Peak kMultiplyAdd256{multiplyAdd256, operationsOf(8)}, kMultiplyAdd512{multiplyAdd512, operationsOf(16)},
+    kMultiplyAddBF16{multiplyAddBF16, operationsOf(32)}, kMultiplyAddBytes{multiplyAddBytes, operationsOf(64)},
+    kMultiplyAddPairs256{multiplyAddPairs256, operationsOf(16)};
+
+/// Reads a word of each line of `words` words, from `Places` places at a time.
+template <size_t Places> uint64_t readLines(const uint64_t *memory, size_t words) {
+  // Places that are a multiple of 4096 bytes apart would share a set of the first-level cache.
+  constexpr size_t kApart = 5 * 8;
+  size_t part = words / Places - Places * kApart;
+  uint64_t sum = 0, sums[Places] = {};
+  for (size_t i = 0; i < part; i += 8)
+    for (size_t place = 0; place < Places; ++place)
+      sums[place] += memory[place * (part + kApart) + i];
+  for (uint64_t s : sums)
+    sum += s;
+  return sum;
+}
+
+} // namespace xf::benchmark
+
+#endif // XF_TEST_BENCHMARK_PEAK_H
