@@ -56,13 +56,15 @@ void device_executor::launch(const xf_abi_context *context, const xf_abi_view *v
     return;
   try {
     const gpu_kernel &kernel = self.model_->gpu().kernels[number];
-    const gpu_launch &chosen = choose_launch(kernel, views);
-    uint64_t blocks = blocks_of(chosen.how, views);
-    if (blocks > 0x7fffffff)
-      fail(status::limit, "a kernel would take %llu blocks", static_cast<unsigned long long>(blocks));
-    if (blocks > 0)
-      self.device_->launch(chosen.function, static_cast<uint32_t>(blocks), chosen.how.threads, views,
-                           kernel.views * sizeof(xf_abi_view));
+    for (const gpu_stage &stage : kernel.stages) {
+      const gpu_launch &chosen = choose_launch(stage, views);
+      uint64_t blocks = blocks_of(chosen.how, views);
+      if (blocks > 0x7fffffff)
+        fail(status::limit, "a kernel would take %llu blocks", static_cast<unsigned long long>(blocks));
+      if (blocks > 0)
+        self.device_->launch(chosen.function, static_cast<uint32_t>(blocks), chosen.how.threads, views,
+                             kernel.views * sizeof(xf_abi_view));
+    }
   } catch (...) {
     self.problem_ = std::current_exception();
   }

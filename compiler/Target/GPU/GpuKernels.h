@@ -31,12 +31,13 @@ struct Launch {
     int64_t most;
   };
   std::optional<Limit> limit;
+  unsigned stage = 0;
 };
 
 /// As the image says it, but for the function's name.
 xf_abi_gpu_launch toAbi(const Launch &launch);
 
-/// A kernel's launches: the first whose limit holds is taken.
+/// A kernel's launches, in the order of their stages: of each stage the first whose limit holds is taken.
 struct Kernel {
   unsigned views;
   llvm::SmallVector<Launch> launches;
