@@ -188,11 +188,8 @@ void searcher::plan_moves() {
 }
 
 void searcher::move_rows() {
-  if (device_executor *device = session_.executor()) {
-    for (int32_t i = 0; i < moves_count_; ++i)
-      device->copy_row(moves_[i].from, moves_[i].to, moves_[i].positions);
-    return;
-  }
+  if (device_executor *device = session_.executor())
+    return device->move_rows({moves_, static_cast<size_t>(moves_count_)});
   int64_t bytes = 0;
   for (int32_t i = 0; i < moves_count_; ++i)
     for (const xf_abi_state &state : model_.states())

@@ -33,6 +33,7 @@ std::vector<float> run(const std::string &ptx, std::vector<float> in, uint32_t t
   device->launch(0, 1, threads, parameters, sizeof(parameters));
   std::vector<float> out(results);
   device->download(out.data(), to, results * 4);
+  device->wait(device->mark());
   return out;
 }
 
