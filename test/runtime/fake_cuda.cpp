@@ -1,6 +1,6 @@
 // A stand-in for NVIDIA's driver, libcuda.so.1, whose one GPU is the emulator: the runtime's device `cuda` is tested with
 // it on machines without a GPU. What a test wants it to be is said by environment variables: FAKE_CUDA_GPUS (how many),
-// FAKE_CUDA_CAPABILITY (80: 8.0), FAKE_CUDA_MEMORY (bytes).
+// FAKE_CUDA_CAPABILITY (80: 8.0), FAKE_CUDA_MEMORY (bytes), FAKE_CUDA_COUNTS (a file for how much was done).
 #include "runtime/core/error.h"
 #include "runtime/device/cuda/driver.h"
 #include "runtime/device/emulator/emulator.h"
@@ -51,6 +51,20 @@ bool holds(address begin, size_t bytes) {
 std::deque<std::function<result()>> work;
 uint64_t done = 0;
 std::map<const void *, size_t> host_blocks;
+
+// Copies from and to pinned memory only, as the weights and large results are not.
+struct counted {
+  long launches = 0, uploads = 0, uploaded = 0, downloads = 0, downloaded = 0, waits = 0;
+  long ahead = 0; // waits behind which there was more work
+  void write() const {
+    const char *name = std::getenv("FAKE_CUDA_COUNTS");
+    if (std::FILE *file = name ? std::fopen(name, "w") : nullptr) {
+      std::fprintf(file, "launches %ld\nuploads %ld\nuploaded %ld\ndownloads %ld\ndownloaded %ld\nwaits %ld\nahead %ld\n", launches,
+                   uploads, uploaded, downloads, downloaded, waits, ahead);
+      std::fclose(file);
+    }
+  }
+} counts;
 
 result work_until(uint64_t end) {
   result problem = kOk;
@@ -157,6 +171,8 @@ FAKE cuMemcpyHtoDAsync_v2(address to, const void *from, size_t bytes, void *) {
   if (!holds(to, bytes))
     return kInvalid;
   if (is_pinned(from)) {
+    ++counts.uploads;
+    counts.uploaded += static_cast<long>(bytes);
     work.push_back([=] { return std::memcpy(pointer(to), from, bytes), kOk; });
   } else {
     std::vector<char> copy(static_cast<const char *>(from), static_cast<const char *>(from) + bytes);
@@ -168,7 +184,11 @@ FAKE cuMemcpyDtoHAsync_v2(void *to, address from, size_t bytes, void *) {
   if (!holds(from, bytes))
     return kInvalid;
   work.push_back([=] { return std::memcpy(to, pointer(from), bytes), kOk; });
-  return is_pinned(to) ? kOk : work_off();
+  if (!is_pinned(to))
+    return work_off();
+  ++counts.downloads;
+  counts.downloaded += static_cast<long>(bytes);
+  return kOk;
 }
 FAKE cuModuleLoadDataEx(void **module, const void *image, unsigned, int *, void **) {
   try {
@@ -206,11 +226,18 @@ FAKE cuEventRecord(void *event, void *) {
   *static_cast<uint64_t *>(event) = done + work.size();
   return kOk;
 }
-FAKE cuEventSynchronize(void *event) { return work_until(*static_cast<uint64_t *>(event)); }
+FAKE cuEventSynchronize(void *event) {
+  result problem = work_until(*static_cast<uint64_t *>(event));
+  ++counts.waits;
+  counts.ahead += !work.empty();
+  counts.write();
+  return problem;
+}
 FAKE cuLaunchKernel(void *function, unsigned x, unsigned, unsigned, unsigned threads, unsigned, unsigned, unsigned, void *,
                     void **parameters, void **extra) {
   if (parameters || !extra || extra[0] != cuda::kParameterPointer || extra[2] != cuda::kParameterSize || extra[4])
     return kInvalid;
+  ++counts.launches;
   const auto *begin = static_cast<const uint64_t *>(extra[1]);
   std::vector<uint64_t> words(begin, begin + *static_cast<size_t *>(extra[3]) / sizeof(uint64_t));
   work.push_back([=, words = std::move(words)] {
