@@ -38,7 +38,7 @@ if "$build/bin/xfc" --version >/dev/null 2>&1; then
   for norm in postnorm prenorm; do golden seed1-$norm "$models/seed1/seed1.xf" "$models/seed1/$norm"; done
   compile g2p "$models/g2p/g2p.xf" --config "$models/g2p/config.json" --weights "$models/g2p/weights.safetensors"
   cp "$models/g2p/source.vocab" "$folder/g2p.source.vocab"
-  [ -z "$bench" ] || compile bench "$models/bench/bench.xf" --random-weights 1 \
+  [ -z "$bench" ] || compile bench "$models/bench/bench.xf" --random-weights 1 --limit=batch=32 \
     --set d_model=512 --set heads=8 --set ffn=2048 --set enc_layers=6 --set dec_layers=6 --set vocab=32000
 fi
 [ -n "$only_prepare" ] || exec python3 "$root/tools/gpu-check.py" --library "$build/lib/libxf-runtime.so" --device "$device" "$folder"
