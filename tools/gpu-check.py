@@ -156,6 +156,8 @@ def main():
                 rows.append((name, f"{compared} outputs", f"error {worst:.1e}", f"{ms:.2f} ms", ok))
             if os.path.exists(path + ".source.vocab"):
                 rows += search(lib, session, path)
+            if name == "bench":
+                rows += decoder_times(session)
             session.close()
         except Problem as problem:
             rows.append((name, "", str(problem), "", False))
@@ -164,6 +166,20 @@ def main():
         failed += not ok
         print(f"{name:18} {what:22} {result:28} {ms:>12}  {'ok' if ok else 'FAILED'}")
     sys.exit(1 if failed else 0)
+
+
+def decoder_times(session):
+    """Random weights seldom end a sentence, so each result has as many tokens as its source."""
+    rows = []
+    for beam, count in ((1, 1), (1, 32), (4, 8)):
+        sentences = [[3 + (7 * i + 11 * j) % 997 for j in range(32)] for i in range(count)]
+        session.generate(sentences, beam, count)
+        begin = time.perf_counter()
+        tokens = sum(map(len, session.generate(sentences, beam, count)))
+        seconds = time.perf_counter() - begin
+        rows.append(("bench", f"beam {beam}, batch {count}", f"{tokens / seconds:.0f} tokens/s", f"{seconds * 1e3 / max(tokens, 1):.3f} ms/token",
+                     tokens > 0))
+    return rows
 
 
 def search(lib, session, path):

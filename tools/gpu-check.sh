@@ -1,20 +1,22 @@
 #!/bin/sh
 # Checks models on this machine's GPU and prints one table: golden numbers, agreement with the CPU, times.
 #
-#   tools/gpu-check.sh [--prepare] [--device NAME] [FOLDER]
+#   tools/gpu-check.sh [--prepare] [--bench] [--device NAME] [FOLDER]
 #
 # FOLDER (default: build/gpu-check) holds what is compiled for the check. Where xfc runs it is filled first; --prepare does
 # only that, for a machine that has the GPU but not LLVM: carry build/gpu-check and build/lib/libxf-runtime.so there and run
-# this script again. It needs Python's standard library alone, and downloads nothing. --device emulator checks the check.
+# this script again. It needs Python's standard library alone, and downloads nothing. --bench adds the benchmarks' base model
+# with random weights (250 MB) and times its decoder. --device emulator checks the check.
 set -e
 root=$(cd "$(dirname "$0")/.." && pwd)
 build=${XF_BUILD:-$root/build}
-only_prepare= device=cuda folder=$build/gpu-check
+only_prepare= bench= device=cuda folder=$build/gpu-check
 while [ $# -gt 0 ]; do
   case $1 in
     --prepare) only_prepare=1 ;;
+    --bench) bench=1 ;;
     --device) device=$2; shift ;;
-    -*) echo "usage: tools/gpu-check.sh [--prepare] [--device NAME] [FOLDER]" >&2; exit 2 ;;
+    -*) echo "usage: tools/gpu-check.sh [--prepare] [--bench] [--device NAME] [FOLDER]" >&2; exit 2 ;;
     *) folder=$1 ;;
   esac
   shift
@@ -36,5 +38,7 @@ if "$build/bin/xfc" --version >/dev/null 2>&1; then
   for norm in postnorm prenorm; do golden seed1-$norm "$models/seed1/seed1.xf" "$models/seed1/$norm"; done
   compile g2p "$models/g2p/g2p.xf" --config "$models/g2p/config.json" --weights "$models/g2p/weights.safetensors"
   cp "$models/g2p/source.vocab" "$folder/g2p.source.vocab"
+  [ -z "$bench" ] || compile bench "$models/bench/bench.xf" --random-weights 1 --limit=batch=32 \
+    --set d_model=512 --set heads=8 --set ffn=2048 --set enc_layers=6 --set dec_layers=6 --set vocab=32000
 fi
 [ -n "$only_prepare" ] || exec python3 "$root/tools/gpu-check.py" --library "$build/lib/libxf-runtime.so" --device "$device" "$folder"

@@ -40,7 +40,7 @@ static std::string factorName(FactorType type) {
   llvm_unreachable("unknown type");
 }
 
-void buildKernelPipeline(OpPassManager &passes, FactorType type, bool choose) {
+void buildKernelPipeline(OpPassManager &passes, FactorType type) {
   // Before maps are fused: a linear with a map behind it is left to its epilogue, and chains are still apart.
   passes.addPass(createXfFuseMaps());
   // Needs fused maps, to see which linears have an epilogue of their own.
@@ -62,8 +62,7 @@ void buildKernelPipeline(OpPassManager &passes, FactorType type, bool choose) {
   // Copies depend on who reads a view, so all readers must be there.
   passes.addPass(createXfMaterializeViews());
   // Behind all others, so that the copy of the step uses the very kernels of the step.
-  if (choose)
-    passes.addPass(createXfChooseTokens());
+  passes.addPass(createXfChooseTokens());
   // Last: any cleanup would move them out again.
   passes.addPass(createXfSinkConstants());
 }

@@ -11,9 +11,8 @@ enum class FactorType { f32, bf16, int8, int8Weights };
 
 /// Model IR to model IR with the derived step.
 void buildStepPipeline(mlir::OpPassManager &passes);
-/// Model IR (with the step) to kernel IR whose views are materialised. With `choose` a search's step chooses tokens itself,
-/// for which only the CPU has a kernel.
-void buildKernelPipeline(mlir::OpPassManager &passes, FactorType type = FactorType::f32, bool choose = true);
+/// Model IR (with the step) to kernel IR whose views are materialised.
+void buildKernelPipeline(mlir::OpPassManager &passes, FactorType type = FactorType::f32);
 
 /// Registers the passes and, as xf-step-pipeline and xf-kernel-pipeline, the above.
 void registerPipelines();

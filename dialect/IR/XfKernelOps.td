@@ -96,14 +96,16 @@ def Xf_ChooseOp : Xf_Op<"choose", [Pure, SingleBlock]> {
 
     /// Columns whose exponentials are summed before others are.
     static constexpr int64_t kBlock = 128;
-    /// Threads that can share a row.
+    /// Threads of a CPU that can share a row.
     static constexpr int64_t kLists = 32;
     static int64_t countBlocks(int64_t columns) { return (columns + kBlock - 1) / kBlock; }
     /// Words of a row of `forbidden`: those of whole blocks.
     static int64_t countWords(int64_t columns) { return countBlocks(columns) * kBlock / 32; }
-    /// Elements of a row of `parts`: each block's maximum and sum, each thread's list.
+    /// Elements of a row of `parts`: each block's maximum and sum, and a list for each of those that share the row,
+    /// which are threads on a CPU and blocks on a GPU.
     static int64_t countParts(int64_t columns, int64_t most) {
-      return 2 * ((countBlocks(columns) + 15) / 16 * 16) + 2 * kLists * most;
+      int64_t blocks = countBlocks(columns);
+      return 2 * ((blocks + 15) / 16 * 16) + 2 * std::max(kLists, blocks) * most;
     }
   }];
 }

@@ -24,7 +24,7 @@ extern "C" {
 
 #define XF_ABI_MAGIC "XFIMAGE"
 #define XF_ABI_TRAILER_MAGIC "XFTRAIL"
-#define XF_ABI_VERSION 4u
+#define XF_ABI_VERSION 5u
 #define XF_ABI_PAGE 4096u
 #define XF_ABI_MAX_RANK 6
 /* Width of a weight panel and of a block of keys, in columns. */
@@ -145,8 +145,8 @@ typedef struct xf_abi_kernels {
 } xf_abi_kernels;
 
 /* Kernels for GPUs. A plan is the same for all devices: it describes views, of device memory here, and calls kernels
- * by number; kernel `number` is run by the first of its launches whose limit holds. The function's parameters are the
- * array of views itself, by value. A launch has
+ * by number; kernel `number` runs in stages 0, 1, ..., and each stage by the first of its launches whose limit holds. The
+ * function's parameters are the array of views itself, by value. A launch has
  *   constant * ceil(product over factors of ceil(size / divisor of the factor) / divisor)
  * blocks, where a size is views[factor.view].size[factor.dim]; none of them: nothing is launched. */
 typedef struct xf_abi_gpu_factor {
@@ -161,7 +161,9 @@ typedef struct xf_abi_gpu_launch {
   uint32_t divisor;
   uint32_t constant;
   uint32_t limit_view, limit_dim;
-  int64_t limit; /* taken while that size is at most this; negative: always */
+  int64_t limit;  /* taken while that size is at most this; negative: always */
+  uint32_t stage; /* a kernel's launches are in the order of their stages */
+  uint32_t reserved;
   xf_abi_gpu_factor factor[XF_ABI_MAX_RANK];
 } xf_abi_gpu_launch;
 typedef struct xf_abi_gpu_kernel {
@@ -169,12 +171,19 @@ typedef struct xf_abi_gpu_kernel {
   uint32_t launches;
   uint64_t first_launch;
 } xf_abi_gpu_kernel;
+/* Beside the kernels that plans call there are two that searches call, on views of words of 4 bytes:
+ * move_rows(state, moves): state has size [layers, outer, unit_positions, words of a unit], strides of [a layer, an outer
+ *   index, a row] and starts with row 0; of each row (from, to, positions) of moves, i32 [moves, 3], the units that hold
+ *   these positions are copied. What one move writes no other reads.
+ * feed_tokens(chosen, tokens): tokens[b] = max(chosen[b, 0], 0), i32 [rows, candidates] and i32 [rows]. */
 typedef struct xf_abi_gpu {
   xf_abi_range ptx;    /* text, without a 0 at its end; size 0: there are no kernels for GPUs */
   uint32_t capability; /* compute capability that it needs, 10 * major + minor */
   uint32_t reserved;
   xf_abi_table kernels;  /* xf_abi_gpu_kernel */
   xf_abi_table launches; /* xf_abi_gpu_launch */
+  xf_abi_gpu_kernel move_rows;   /* of models that are searched, else without launches */
+  xf_abi_gpu_kernel feed_tokens;
 } xf_abi_gpu;
 
 /* A state, kept between steps: [layers][rows][outer][units][unit_bytes]. A unit holds
@@ -318,7 +327,7 @@ XF_ABI_ASSERT(sizeof(xf_abi_tensor) == 32 + 8 * XF_ABI_MAX_RANK);
 XF_ABI_ASSERT(sizeof(xf_abi_entry) == 40);
 XF_ABI_ASSERT(sizeof(xf_abi_state) == 88);
 XF_ABI_ASSERT(sizeof(xf_abi_segment) == 48);
-XF_ABI_ASSERT(sizeof(xf_abi_gpu_launch) == 48 + 16 * XF_ABI_MAX_RANK && sizeof(xf_abi_gpu) == 56);
+XF_ABI_ASSERT(sizeof(xf_abi_gpu_launch) == 56 + 16 * XF_ABI_MAX_RANK && sizeof(xf_abi_gpu) == 88);
 XF_ABI_ASSERT(sizeof(xf_abi_generate) % 8 == 0 && sizeof(xf_abi_text) % 8 == 0);
 
 #ifdef __cplusplus

@@ -52,6 +52,7 @@ public:
   int32_t open() const { return open_; }
   const open_beam &beam(int32_t b) const { return now_[b]; }
   int32_t produced() const { return step_; } // tokens of the open beams
+  int32_t remaining() const { return max_length_ - step_; } // tokens that they may still get
 
   // Scores and sorts the finished hypotheses, best first; returns how many there are.
   int32_t rank(double alpha);

@@ -1,29 +1,55 @@
 #include "runtime/core/gpu_table.h"
 
+#include <span>
+
 namespace xf::rt {
 
-gpu_table read_gpu_table(const image_reader &reader, const xf_abi_gpu &gpu) {
+namespace {
+
+bool takes_all_sizes(const gpu_stage &stage) { return stage.back().how.limit < 0; }
+
+// Whether a launch is of the kernel's last stage so far or begins the next one.
+bool stage_follows(const gpu_kernel &kernel, const xf_abi_gpu_launch &launch) {
+  size_t stages = kernel.stages.size();
+  return uint64_t{launch.stage} + 1 == stages || (launch.stage == stages && (stages == 0 || takes_all_sizes(kernel.stages.back())));
+}
+
+gpu_kernel read_kernel(const image_reader &reader, const xf_abi_gpu_kernel &kernel, std::span<const xf_abi_gpu_launch> launches,
+                       const std::string &what, std::vector<std::string> &functions) {
+  reader.require(kernel.views <= 1024 && kernel.launches >= 1 && kernel.first_launch <= launches.size() &&
+                     kernel.launches <= launches.size() - kernel.first_launch,
+                 what + " has launches outside their table");
+  gpu_kernel read{kernel.views, {}};
+  for (const xf_abi_gpu_launch &how : launches.subspan(kernel.first_launch, kernel.launches)) {
+    bool right = how.threads >= 1 && how.threads <= 1024 && how.factors <= XF_ABI_MAX_RANK && how.divisor >= 1 &&
+                 how.constant >= 1 && stage_follows(read, how) &&
+                 (how.limit < 0 || (how.limit_view < kernel.views && how.limit_dim < XF_ABI_MAX_RANK));
+    for (uint32_t f = 0; right && f < how.factors; ++f)
+      right = how.factor[f].view < kernel.views && how.factor[f].dim < XF_ABI_MAX_RANK && how.factor[f].divisor >= 1;
+    reader.require(right, what + " has an impossible launch");
+    if (how.stage == read.stages.size())
+      read.stages.emplace_back();
+    read.stages.back().push_back({functions.size(), how});
+    functions.push_back(reader.name(how.function, what));
+  }
+  reader.require(takes_all_sizes(read.stages.back()), what + " has no launch for all sizes");
+  return read;
+}
+
+} // namespace
+
+gpu_table read_gpu_table(const image_reader &reader, const xf_abi_image &image) {
+  const xf_abi_gpu &gpu = image.gpu;
   gpu_table result;
   reader.check_range(gpu.ptx, "the code for GPUs");
   auto launches = reader.table<xf_abi_gpu_launch>(gpu.launches, "the table of launches");
-  for (const xf_abi_gpu_kernel &kernel : reader.table<xf_abi_gpu_kernel>(gpu.kernels, "the table of kernels for GPUs")) {
-    std::string what = "kernel " + std::to_string(result.kernels.size()) + " for GPUs";
-    reader.require(kernel.views <= 1024 && kernel.launches >= 1 && kernel.first_launch <= launches.size() &&
-                       kernel.launches <= launches.size() - kernel.first_launch,
-                   what + " has launches outside their table");
-    gpu_kernel read{kernel.views, {}};
-    for (uint64_t i = kernel.first_launch; i < kernel.first_launch + kernel.launches; ++i) {
-      const xf_abi_gpu_launch &how = launches[i];
-      bool right = how.threads >= 1 && how.threads <= 1024 && how.factors <= XF_ABI_MAX_RANK && how.divisor >= 1 &&
-                   how.constant >= 1 && (how.limit < 0 || (how.limit_view < kernel.views && how.limit_dim < XF_ABI_MAX_RANK));
-      for (uint32_t f = 0; right && f < how.factors; ++f)
-        right = how.factor[f].view < kernel.views && how.factor[f].dim < XF_ABI_MAX_RANK && how.factor[f].divisor >= 1;
-      reader.require(right, what + " has an impossible launch");
-      read.launches.push_back({result.functions.size(), how});
-      result.functions.push_back(reader.name(how.function, what));
-    }
-    reader.require(read.launches.back().how.limit < 0, what + " has no launch for all sizes");
-    result.kernels.push_back(std::move(read));
+  for (const xf_abi_gpu_kernel &kernel : reader.table<xf_abi_gpu_kernel>(gpu.kernels, "the table of kernels for GPUs"))
+    result.kernels.push_back(read_kernel(reader, kernel, launches, "kernel " + std::to_string(result.kernels.size()) + " for GPUs",
+                                         result.functions));
+  if (!result.empty() && image.generate.present) {
+    result.move_rows = read_kernel(reader, gpu.move_rows, launches, "the kernel that moves rows", result.functions);
+    result.feed_tokens = read_kernel(reader, gpu.feed_tokens, launches, "the kernel that feeds tokens", result.functions);
+    reader.require(result.move_rows.views == 2 && result.feed_tokens.views == 2, "a search's kernel takes other views");
   }
   return result;
 }
@@ -38,11 +64,11 @@ uint64_t blocks_of(const xf_abi_gpu_launch &launch, const xf_abi_view *views) {
   return (product + launch.divisor - 1) / launch.divisor * launch.constant;
 }
 
-const gpu_launch &choose_launch(const gpu_kernel &kernel, const xf_abi_view *views) {
-  for (const gpu_launch &launch : kernel.launches)
+const gpu_launch &choose_launch(const gpu_stage &stage, const xf_abi_view *views) {
+  for (const gpu_launch &launch : stage)
     if (launch.how.limit < 0 || views[launch.how.limit_view].size[launch.how.limit_dim] <= launch.how.limit)
       return launch;
-  return kernel.launches.back();
+  return stage.back();
 }
 
 } // namespace xf::rt

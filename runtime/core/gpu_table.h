@@ -15,24 +15,28 @@ struct gpu_launch {
   xf_abi_gpu_launch how;
 };
 
+// Ways to run one stage of a kernel: the first whose limit holds is taken, and the last one has none.
+using gpu_stage = std::vector<gpu_launch>;
+
 struct gpu_kernel {
-  uint32_t views;
-  std::vector<gpu_launch> launches;
+  uint32_t views = 0;
+  std::vector<gpu_stage> stages; // one after the other
 };
 
 struct gpu_table {
   std::vector<gpu_kernel> kernels;
+  gpu_kernel move_rows, feed_tokens; // no stages: the model is not searched
   std::vector<std::string> functions;
 
   bool empty() const { return kernels.empty(); }
 };
 
-gpu_table read_gpu_table(const image_reader &reader, const xf_abi_gpu &gpu);
+gpu_table read_gpu_table(const image_reader &reader, const xf_abi_image &image);
 
 // How many blocks the launch has for these views; 0 where a size is 0.
 uint64_t blocks_of(const xf_abi_gpu_launch &launch, const xf_abi_view *views);
 // The launch to take for these views.
-const gpu_launch &choose_launch(const gpu_kernel &kernel, const xf_abi_view *views);
+const gpu_launch &choose_launch(const gpu_stage &stage, const xf_abi_view *views);
 
 } // namespace xf::rt
 

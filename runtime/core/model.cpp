@@ -189,7 +189,7 @@ model::model(std::unique_ptr<mapping> image) : image_(std::move(image)) {
                      "the instruction sets' kernels do not match");
     }
   }
-  gpu_ = read_gpu_table(reader, header_.gpu);
+  gpu_ = read_gpu_table(reader, header_);
   reader.require(!kernels_.empty() || !gpu_.empty(), "it has no kernels");
   reader.require(kernels_.empty() || gpu_.empty() || kernels_[0].offsets.size() == gpu_.kernels.size(),
                  "the kernels for CPUs and GPUs do not match");

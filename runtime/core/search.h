@@ -105,6 +105,12 @@ private:
   void run_source(int64_t sentences, int64_t length, bool given);
   void run_to_the_end(const token_rows *rows);
   void step();
+  // Sets the step entry's arguments and moves the slots on by its positions.
+  void prepare_step();
+  // Several steps of a device, of which each is started before the host has seen the one before.
+  bool can_run_ahead() const;
+  void run_ahead();
+  bool goes_on() const;
   void reduce_rows();
   void suppress(float *logits, const slot &s, int32_t produced) const;
   // The same where the step itself chooses.
@@ -156,6 +162,7 @@ private:
   int32_t rows_ = 0, active_ = 0, moves_count_ = 0;
   int reduce_threads_ = 1;
   int64_t new_ = 1; // positions of the step
+  int32_t under_way_ = 0; // steps that have been started and not been looked at
   char message_[160];
 };
 

@@ -4,6 +4,7 @@
 // do, the step leaves the vocabulary out. Then a pair for all sentences, or for each slot where a shortlist allows each
 // sentence tokens of its own: what may be chosen, and that without the end.
 #include "runtime/core/search.h"
+#include "runtime/core/session.h"
 
 #include <algorithm>
 #include <cmath>
@@ -46,12 +47,13 @@ void searcher::forbid_tokens(int32_t number, std::span<const int32_t> source) {
 }
 
 void searcher::ask_for_choices() {
-  int32_t classes = 1;
+  // A chain of calls on a device has tensors of one size.
+  int32_t classes = !session_.executor() ? 1 : options_->allowed ? 1 + 2 * batch_ : 3;
   for (int32_t row = 0; row < rows_; ++row) {
     int32_t number = row_slot_[row];
     const slot &s = slots_[number];
     int32_t kind = options_->allowed ? 1 + 2 * number : 1;
-    if (layout_.beams[number].produced() < s.min_length)
+    if (layout_.beams[number].produced() + under_way_ < s.min_length)
       ++kind;
     choice_.classes[row] = s.due ? kind : 0;
     classes = std::max(classes, choice_.classes[row] + 1);

@@ -28,6 +28,23 @@ float *searcher::row_logits(int32_t row, int64_t position) const {
 }
 
 void searcher::step() {
+  under_way_ = 0;
+  if (can_run_ahead()) {
+    run_ahead();
+  } else {
+    prepare_step();
+    session_.call(*layout_.step, step_dims_.data(), step_io_.data());
+    if (layout_.chooses)
+      take_choices();
+    else
+      reduce_rows();
+    advance_slots();
+  }
+  plan_moves();
+  move_rows();
+}
+
+void searcher::prepare_step() {
   // Rows with more given tokens take several positions at once, as many as all rows have.
   new_ = layout_.chunk;
   for (int32_t number = 0; number < batch_; ++number) {
@@ -67,14 +84,6 @@ void searcher::step() {
   }
   if (layout_.chooses)
     ask_for_choices();
-  session_.call(*layout_.step, step_dims_.data(), step_io_.data());
-  if (layout_.chooses)
-    take_choices();
-  else
-    reduce_rows();
-  advance_slots();
-  plan_moves();
-  move_rows();
 }
 
 void searcher::suppress(float *logits, const slot &s, int32_t produced) const {
@@ -188,11 +197,8 @@ void searcher::plan_moves() {
 }
 
 void searcher::move_rows() {
-  if (device_executor *device = session_.executor()) {
-    for (int32_t i = 0; i < moves_count_; ++i)
-      device->copy_row(moves_[i].from, moves_[i].to, moves_[i].positions);
-    return;
-  }
+  if (device_executor *device = session_.executor())
+    return device->move_rows({moves_, static_cast<size_t>(moves_count_)});
   int64_t bytes = 0;
   for (int32_t i = 0; i < moves_count_; ++i)
     for (const xf_abi_state &state : model_.states())

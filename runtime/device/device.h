@@ -1,4 +1,4 @@
-// A device beside the CPU: memory of its own, and kernels that run there in the order in which they are launched.
+// A device beside the CPU: memory of its own, and copies and kernels that it works off in the order in which they are asked for.
 #ifndef RUNTIME_DEVICE_DEVICE_H
 #define RUNTIME_DEVICE_DEVICE_H
 
@@ -11,13 +11,6 @@
 
 namespace xf::rt {
 
-// `rows` pieces of `bytes` bytes, `pitch` apart, from one place of the device's memory to another that does not overlap.
-struct strided_copy {
-  uint8_t *to;
-  const uint8_t *from;
-  uint64_t bytes, pitch, rows;
-};
-
 // What goes wrong is thrown as an error with a message. Addresses are the device's: nobody else reads them.
 class device {
 public:
@@ -27,17 +20,25 @@ public:
   // Takes a module's text; function `number` of a launch is functions[number].
   virtual void load(std::string_view ptx, const std::vector<std::string> &functions) = 0;
 
-  // Aligned to 256 bytes.
+  // Aligned to 256 bytes. Releasing waits for the device.
   virtual uint8_t *allocate(uint64_t bytes) = 0;
   virtual void release(uint8_t *memory) = 0;
-  // These wait for what was launched before, and return when they are done.
+  // Memory of the host that the device reads and writes by itself, so that copies need not be waited for one by one.
+  virtual uint8_t *allocate_host(uint64_t bytes) = 0;
+  virtual void release_host(uint8_t *memory) = 0;
+
+  // These return at once. Until they have been waited for, memory of the host that they read must not be changed, and what
+  // they write is not there. What goes wrong with a kernel may be thrown by any later function.
   virtual void upload(uint8_t *to, const void *from, uint64_t bytes) = 0;
   virtual void download(void *to, const uint8_t *from, uint64_t bytes) = 0;
-  virtual void copy(const strided_copy &c) = 0;
   // Sets bytes to 0.
   virtual void clear(uint8_t *memory, uint64_t bytes) = 0;
-
+  // The parameters are copied.
   virtual void launch(size_t function, uint32_t blocks, uint32_t threads, const void *parameters, size_t bytes) = 0;
+
+  // A number for what has been asked for so far, and waiting for that.
+  virtual uint64_t mark() = 0;
+  virtual void wait(uint64_t mark) = 0;
 };
 
 } // namespace xf::rt

@@ -2,8 +2,10 @@
 
 #include "runtime/core/cpu.h"
 #include "runtime/core/error.h"
+#include "runtime/core/search_layout.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace xf::rt {
 
@@ -12,41 +14,35 @@ namespace {
 constexpr uint64_t kAlignment = 256;
 uint64_t aligned(uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
+// Calls with more bytes of arguments are copied tensor by tensor, from and to the caller's memory.
+constexpr uint64_t kMostStaged = 1 << 20;
+
+xf_abi_view make_view(const void *data, std::initializer_list<int64_t> sizes, std::initializer_list<int64_t> strides) {
+  xf_abi_view view{};
+  view.data = const_cast<void *>(data);
+  std::copy(sizes.begin(), sizes.end(), view.size);
+  std::copy(strides.begin(), strides.end(), view.stride);
+  return view;
+}
+
 } // namespace
 
 device_executor::device_executor(std::shared_ptr<const model> m, std::unique_ptr<device> d)
     : model_(std::move(m)), device_(std::move(d)) {
   const xf_abi_image &header = model_->header();
   device_->load(model_->text(header.gpu.ptx), model_->gpu().functions);
-  weights_ = device_->allocate(std::max<uint64_t>(header.weights.size, 1));
-  state_ = device_->allocate(std::max<uint64_t>(header.state_bytes, 1));
-  workspace_ = device_->allocate(std::max<uint64_t>(header.workspace_bytes, 1));
+  weights_ = {*device_, header.weights.size};
+  state_ = {*device_, header.state_bytes};
+  workspace_ = {*device_, header.workspace_bytes};
   // Masked keys behind a sentence's last position are read before they are written: as on the CPU they are finite.
-  device_->clear(state_, header.state_bytes);
-  device_->upload(weights_, model_->weights(), header.weights.size);
-  kernels_.assign(model_->gpu().kernels.size(), reinterpret_cast<const void *>(&launch));
+  device_->clear(state_.get(), header.state_bytes);
+  device_->upload(weights_.get(), model_->weights(), header.weights.size);
+  device_->wait(device_->mark());
+  kernels_.assign(model_->gpu().kernels.size(), reinterpret_cast<const void *>(static_cast<xf_abi_kernel_fn>(&launch)));
   size_t tensors = 0;
   for (const entry_info &entry : model_->entries())
     tensors = std::max(tensors, entry.inputs.size() + entry.outputs.size());
   io_.resize(tensors + 1);
-}
-
-device_executor::~device_executor() {
-  for (uint8_t *memory : {weights_, state_, workspace_, io_memory_})
-    if (memory)
-      device_->release(memory);
-}
-
-// Memory for arguments grows with the largest call.
-void device_executor::reserve_io(uint64_t bytes) {
-  if (bytes <= io_bytes_)
-    return;
-  if (io_memory_)
-    device_->release(io_memory_);
-  io_memory_ = nullptr;
-  io_bytes_ = 0;
-  io_memory_ = device_->allocate(bytes);
-  io_bytes_ = bytes;
 }
 
 // What stands for every kernel in the plans' table. Plans know nothing of exceptions.
@@ -55,42 +51,124 @@ void device_executor::launch(const xf_abi_context *context, const xf_abi_view *v
   if (self.problem_)
     return;
   try {
-    const gpu_kernel &kernel = self.model_->gpu().kernels[number];
-    const gpu_launch &chosen = choose_launch(kernel, views);
-    uint64_t blocks = blocks_of(chosen.how, views);
-    if (blocks > 0x7fffffff)
-      fail(status::limit, "a kernel would take %llu blocks", static_cast<unsigned long long>(blocks));
-    if (blocks > 0)
-      self.device_->launch(chosen.function, static_cast<uint32_t>(blocks), chosen.how.threads, views,
-                           kernel.views * sizeof(xf_abi_view));
+    self.launch(self.model_->gpu().kernels[number], views);
   } catch (...) {
     self.problem_ = std::current_exception();
   }
 }
 
-void device_executor::call(const entry_info &entry, const int64_t *dims, void *const *io) {
-  size_t inputs = entry.inputs.size(), count = inputs + entry.outputs.size();
-  auto bytes_of = [&](size_t i) {
-    return model_->bytes(i < inputs ? entry.inputs[i] : entry.outputs[i - inputs], dims);
-  };
-  uint64_t total = 0;
-  for (size_t i = 0; i < count; ++i)
-    total += aligned(bytes_of(i));
-  reserve_io(std::max<uint64_t>(total, 1));
-  uint64_t offset = 0;
-  for (size_t i = 0; i < count; ++i) {
-    io_[i] = io_memory_ + offset;
-    offset += aligned(bytes_of(i));
-    if (i < inputs && bytes_of(i))
-      device_->upload(static_cast<uint8_t *>(io_[i]), io[i], bytes_of(i));
+void device_executor::launch(const gpu_kernel &kernel, const xf_abi_view *views) {
+  for (const gpu_stage &stage : kernel.stages) {
+    const gpu_launch &chosen = choose_launch(stage, views);
+    uint64_t blocks = blocks_of(chosen.how, views);
+    if (blocks > 0x7fffffff)
+      fail(status::limit, "a kernel would take %llu blocks", static_cast<unsigned long long>(blocks));
+    if (blocks > 0)
+      device_->launch(chosen.function, static_cast<uint32_t>(blocks), chosen.how.threads, views,
+                      kernel.views * sizeof(xf_abi_view));
   }
+}
 
+void device_executor::place(const entry_info &entry, const int64_t *dims, call_places &places) const {
+  places.entry = &entry;
+  places.begin.clear();
+  places.bytes.clear();
+  uint64_t offset = 0;
+  auto add = [&](const tensor_info &tensor) {
+    places.begin.push_back(offset);
+    places.bytes.push_back(model_->bytes(tensor, dims));
+    offset += aligned(places.bytes.back());
+  };
+  for (const tensor_info &tensor : entry.inputs)
+    add(tensor);
+  places.outputs = offset;
+  for (const tensor_info &tensor : entry.outputs)
+    add(tensor);
+  places.end = offset;
+}
+
+// Memory for arguments grows with the largest call, that for copies with the largest that is copied as one.
+void device_executor::reserve(const call_places &places) {
+  if (places.end > io_memory_.bytes()) {
+    io_memory_.grow(*device_, places.end);
+    resident_places_ = {};
+  }
+  if (places.end > slot_bytes_ && places.end <= kMostStaged) {
+    staging_.grow(*device_, kCalls * places.end);
+    slot_bytes_ = places.end;
+  }
+}
+
+void device_executor::upload_inputs(const call_places &to, void *const *io, const fed_input *fed) {
+  size_t inputs = to.entry->inputs.size();
+  if (!staged(to)) {
+    for (size_t i = 0; i < inputs; ++i)
+      if (to.bytes[i])
+        device_->upload(io_memory_.get() + to.begin[i], io[i], to.bytes[i]);
+    resident_places_ = {};
+    return;
+  }
+  bool same_places = to == resident_places_;
+  resident_.resize(std::max<size_t>(resident_.size(), to.outputs));
+  uint8_t *from = slot(started_);
+  // Neighbours that have changed go together.
+  uint64_t begin = 0, end = 0;
+  auto flush = [&] {
+    if (end > begin)
+      device_->upload(io_memory_.get() + begin, from + begin, end - begin);
+    begin = end = 0;
+  };
+  for (size_t i = 0; i < inputs; ++i) {
+    uint8_t *known = resident_.data() + to.begin[i];
+    bool is_fed = fed && fed->input == i;
+    bool same = same_places && fed_ != static_cast<int>(i) && std::memcmp(known, io[i], to.bytes[i]) == 0;
+    if (is_fed || same || !to.bytes[i]) {
+      flush();
+      continue;
+    }
+    std::memcpy(known, io[i], to.bytes[i]);
+    std::memcpy(from + to.begin[i], io[i], to.bytes[i]);
+    if (end == begin)
+      begin = to.begin[i];
+    end = to.begin[i] + to.bytes[i];
+  }
+  flush();
+  fed_ = fed ? static_cast<int>(fed->input) : -1;
+  if (!same_places)
+    resident_places_ = to;
+}
+
+// The output of the call before lies where this call's will.
+void device_executor::feed(const call_places &at, const fed_input &fed) {
+  int64_t rows = static_cast<int64_t>(at.bytes[fed.input] / sizeof(int32_t)), width = at.entry->outputs[fed.output].dim.back();
+  const xf_abi_view views[] = {
+      make_view(io_memory_.get() + at.begin[at.entry->inputs.size() + fed.output], {rows, width}, {width, 1}),
+      make_view(io_memory_.get() + at.begin[fed.input], {rows}, {1})};
+  launch(model_->gpu().feed_tokens, views);
+}
+
+void device_executor::download_outputs(started_call &call, void *const *io) {
+  const call_places &from = call.places;
+  size_t inputs = from.entry->inputs.size();
+  call.outputs.clear();
+  if (!staged(from)) {
+    for (size_t i = inputs; i < from.begin.size(); ++i)
+      if (from.bytes[i])
+        device_->download(io[i], io_memory_.get() + from.begin[i], from.bytes[i]);
+    return;
+  }
+  if (from.end > from.outputs)
+    device_->download(slot(started_) + from.outputs, io_memory_.get() + from.outputs, from.end - from.outputs);
+  call.outputs.assign(io + inputs, io + from.begin.size());
+}
+
+void device_executor::run_plan(const entry_info &entry, const int64_t *dims) {
   xf_abi_context context{};
   context.dims = dims;
   context.io = io_.data();
-  context.weights = weights_;
-  context.state = state_;
-  context.workspace = workspace_;
+  context.weights = weights_.get();
+  context.state = state_.get();
+  context.workspace = workspace_.get();
   context.kernels = kernels_.data();
   context.runtime = this;
   context.threads = 1;
@@ -99,24 +177,84 @@ void device_executor::call(const entry_info &entry, const int64_t *dims, void *c
   reinterpret_cast<xf_abi_entry_fn>(reinterpret_cast<uintptr_t>(model_->code() + entry.code_offset))(&context);
   if (problem_)
     std::rethrow_exception(problem_);
-  for (size_t i = inputs; i < count; ++i)
-    if (bytes_of(i))
-      device_->download(io[i], static_cast<const uint8_t *>(io_[i]), bytes_of(i));
 }
 
-void device_executor::copy_row(int32_t from, int32_t to, int64_t positions) {
+bool device_executor::can_chain(const entry_info &entry, const int64_t *dims) const {
+  call_places places;
+  place(entry, dims, places);
+  return places.end <= kMostStaged;
+}
+
+void device_executor::start(const entry_info &entry, const int64_t *dims, void *const *io, const fed_input *fed) {
+  if (!fed && started_ != finished_) {
+    finished_ = started_;
+    wait(calls_[(started_ - 1) % kCalls].mark);
+  }
+  started_call &call = calls_[started_ % kCalls];
+  place(entry, dims, call.places);
+  if (fed && (started_ - finished_ == kCalls || !(call.places == resident_places_)))
+    fail(status::internal, "a call of a chain differs from the one before, or there are too many");
+  reserve(call.places);
+  for (size_t i = 0; i < call.places.begin.size(); ++i)
+    io_[i] = io_memory_.get() + call.places.begin[i];
+  upload_inputs(call.places, io, fed);
+  if (fed)
+    feed(call.places, *fed);
+  run_plan(entry, dims);
+  download_outputs(call, io);
+  call.mark = device_->mark();
+  ++started_;
+}
+
+void device_executor::finish() {
+  const started_call &call = calls_[finished_ % kCalls];
+  const uint8_t *from = slot(finished_);
+  ++finished_;
+  wait(call.mark);
+  size_t inputs = call.places.entry->inputs.size();
+  for (size_t i = 0; i < call.outputs.size(); ++i)
+    std::memcpy(call.outputs[i], from + call.places.begin[inputs + i], call.places.bytes[inputs + i]);
+}
+
+// What went wrong may have kept inputs from coming to the device.
+void device_executor::wait(uint64_t mark) {
+  try {
+    device_->wait(mark);
+  } catch (...) {
+    resident_places_ = {};
+    throw;
+  }
+}
+
+void device_executor::call(const entry_info &entry, const int64_t *dims, void *const *io) {
+  start(entry, dims, io);
+  finish();
+}
+
+void device_executor::move_rows(std::span<const row_move> moves) {
+  if (moves.empty())
+    return;
+  uint64_t bytes = moves.size() * 3 * sizeof(int32_t);
+  wait(moves_mark_); // the moves before have been read
+  moves_.grow(*device_, bytes);
+  staged_moves_.grow(*device_, bytes);
+  auto *words = reinterpret_cast<int32_t *>(staged_moves_.get());
+  for (const row_move &move : moves)
+    for (int64_t word : {int64_t{move.from}, int64_t{move.to}, move.positions})
+      *words++ = static_cast<int32_t>(word);
+  device_->upload(moves_.get(), staged_moves_.get(), bytes);
+  moves_mark_ = device_->mark();
   for (const xf_abi_state &state : model_->states()) {
     if (state.per_sentence)
       continue;
-    auto used = static_cast<uint64_t>(positions);
-    uint64_t units = state.unit_positions ? (used + state.unit_positions - 1) / state.unit_positions : 1;
-    if (units == 0)
-      continue;
-    for (uint64_t layer = 0; layer < state.layers; ++layer) {
-      uint8_t *base = state_ + state.offset + layer * state.layer_stride;
-      device_->copy({base + static_cast<uint64_t>(to) * state.row_stride, base + static_cast<uint64_t>(from) * state.row_stride,
-                     units * state.unit_bytes, state.outer_stride, state.outer});
-    }
+    auto word = [](uint64_t bytes) { return static_cast<int64_t>(bytes / sizeof(float)); };
+    const xf_abi_view views[] = {
+        make_view(state_.get() + state.offset,
+                  {static_cast<int64_t>(state.layers), static_cast<int64_t>(state.outer), static_cast<int64_t>(state.unit_positions),
+                   word(state.unit_bytes)},
+                  {word(state.layer_stride), word(state.outer_stride), word(state.row_stride)}),
+        make_view(moves_.get(), {static_cast<int64_t>(moves.size()), 3}, {3, 1})};
+    launch(model_->gpu().move_rows, views);
   }
 }
 

@@ -33,6 +33,26 @@ def golden(description, folder):
         checks.that(status == 0, f"{device}:\n{out}{err}")
 
 
+def confirm_greedy(program):
+    """Steps that are started ahead of the host: the CPU's results, whatever ends when."""
+    words = "".join(word + "\n" for word in ("a", "knight", "of", "transformers", "by", "emulator", "it"))
+    everything = ",".join(map(str, range(len(open(MODELS / "g2p" / "target.vocab", encoding="utf-8").read().splitlines()))))
+    for options in ([], ["--batch", 1], ["--batch", 3], ["--batch", 3, "--min-length", 5], ["--max-length", 3, "--batch", 5],
+                    ["--suppress", "5,9,11"], ["--suppress", everything]):
+        want, got = (run(program, *options, "--device", device, stdin=words, ok=False) for device in ("cpu", "cuda"))
+        checks.that(got == want, f"greedy {options}: {got} on the GPU, {want} on the CPU")
+
+    counts = WORK / "counts"
+    with_driver(FAKE_CUDA_COUNTS=counts)
+    _, out, _ = run(program, "--ids", "--batch", 1, "--device", "cuda", stdin="5 6 7 8 9 10 11\n")
+    done = {name: int(number) for name, number in (line.split() for line in counts.read_text().splitlines())}
+    tokens = len(out.split()) + 1
+    # A step sends its positions and takes its candidates; before that come two calls for the source.
+    checks.that(done["uploads"] <= tokens + 2 * 3 + 6 and done["downloads"] <= tokens + 4, f"copies for {tokens} tokens: {done}")
+    checks.that(done["downloaded"] < 1024 * done["downloads"] + 65536 and done["ahead"] >= tokens - 3, f"{tokens} tokens: {done}")
+    with_driver()
+
+
 def devices():
     both, gpu, cpu = WORK / "both", WORK / "gpu", WORK / "cpu"
     compile_g2p(both, "--target", "cpu,cuda")
@@ -65,6 +85,7 @@ def devices():
         for batch in (1, 3):
             _, out, _ = run(program, "--beam", 3, "--scores", "--batch", batch, *option, stdin=words)
             checks.that(out == expected, f"{program.name} on {device}, batch {batch}: {out!r}, not {expected!r}")
+    confirm_greedy(both)
     with_driver(FAKE_CUDA_GPUS=0)
     says(gpu, None, "finds no GPU")
     with_driver(FAKE_CUDA_CAPABILITY=75)

@@ -33,6 +33,7 @@ std::vector<float> run(const std::string &ptx, std::vector<float> in, uint32_t t
   device->launch(0, 1, threads, parameters, sizeof(parameters));
   std::vector<float> out(results);
   device->download(out.data(), to, results * 4);
+  device->wait(device->mark());
   return out;
 }
 
@@ -118,6 +119,19 @@ TEST(Emulator, AnExchangeThatALaneMisses) {
   std::string body = "\tsetp.eq.u32 %p1, %r1, 5;\n\t@%p1 bra $L1;\n\tshfl.sync.bfly.b32 %r5, %r1, 1, 31, -1;\n$L1:\n";
   EXPECT_HAS(problem_of(around(body), 32), "thread 5");
   EXPECT_HAS(problem_of(around(body), 32), "does not take part in an exchange");
+}
+
+TEST(Emulator, ThreadsWaitForThoseThatComeAnotherWay) {
+  std::string body = "\tsetp.lt.u32 %p1, %r1, 16;\n\t@%p1 bra $L2;\n$L1:\n\tshfl.sync.bfly.b32 %r5, %r1, 16, 31, -1;\n"
+                     "\tcvt.rn.f32.u32 %r6, %r5;\n\tst.global.b32 [%rd3], %r6;\n\tbar.sync 0;\n\tret;\n$L2:\n\tadd.s32 %r7, %r1, 1;\n"
+                     "\tbra.uni $L1;\n";
+  auto out = run(around(body), std::vector<float>(64), 64);
+  for (size_t i = 0; i < out.size(); ++i)
+    EXPECT_EQ(out[i], static_cast<float>(i ^ 16)) << i;
+  // Half of the warp waits at one place for an exchange with all, half at another.
+  std::string apart = "\tsetp.lt.u32 %p1, %r1, 16;\n\t@%p1 bra $L2;\n\tshfl.sync.bfly.b32 %r5, %r1, 16, 31, -1;\n\tret;\n$L2:\n"
+                      "\tbar.sync 0;\n";
+  EXPECT_HAS(problem_of(around(apart), 32), "of its warp");
 }
 
 TEST(Emulator, Integers) {

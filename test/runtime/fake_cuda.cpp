@@ -1,6 +1,6 @@
 // A stand-in for NVIDIA's driver, libcuda.so.1, whose one GPU is the emulator: the runtime's device `cuda` is tested with
 // it on machines without a GPU. What a test wants it to be is said by environment variables: FAKE_CUDA_GPUS (how many),
-// FAKE_CUDA_CAPABILITY (80: 8.0), FAKE_CUDA_MEMORY (bytes).
+// FAKE_CUDA_CAPABILITY (80: 8.0), FAKE_CUDA_MEMORY (bytes), FAKE_CUDA_COUNTS (a file for how much was done).
 #include "runtime/core/error.h"
 #include "runtime/device/cuda/driver.h"
 #include "runtime/device/emulator/emulator.h"
@@ -8,8 +8,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
+#include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 using namespace xf::rt;
 using cuda::address, cuda::result;
@@ -41,6 +44,45 @@ bool holds(address begin, size_t bytes) {
     return false;
   auto [first, size] = *std::prev(after);
   return begin + bytes <= first + size;
+}
+
+// The one stream: work is done when it is waited for. Memory of the host that is not the driver's is copied before a copy
+// returns, as by the real one.
+std::deque<std::function<result()>> work;
+uint64_t done = 0;
+std::map<const void *, size_t> host_blocks;
+
+// Copies from and to pinned memory only, as the weights and large results are not.
+struct counted {
+  long launches = 0, uploads = 0, uploaded = 0, downloads = 0, downloaded = 0, waits = 0;
+  long ahead = 0; // waits behind which there was more work
+  void write() const {
+    const char *name = std::getenv("FAKE_CUDA_COUNTS");
+    if (std::FILE *file = name ? std::fopen(name, "w") : nullptr) {
+      std::fprintf(file, "launches %ld\nuploads %ld\nuploaded %ld\ndownloads %ld\ndownloaded %ld\nwaits %ld\nahead %ld\n", launches,
+                   uploads, uploaded, downloads, downloaded, waits, ahead);
+      std::fclose(file);
+    }
+  }
+} counts;
+
+result work_until(uint64_t end) {
+  result problem = kOk;
+  while (done < end && problem == kOk) {
+    problem = work.front()();
+    work.pop_front();
+    ++done;
+  }
+  return problem;
+}
+result work_off() { return work_until(done + work.size()); }
+
+bool is_pinned(const void *memory) {
+  auto after = host_blocks.upper_bound(memory);
+  if (after == host_blocks.begin())
+    return false;
+  auto [first, size] = *std::prev(after);
+  return static_cast<const char *>(memory) < static_cast<const char *>(first) + size;
 }
 
 } // namespace
@@ -99,6 +141,7 @@ FAKE cuMemFree_v2(address a) {
   auto found = blocks.find(a);
   if (found == blocks.end())
     return kInvalid;
+  work_off();
   used -= found->second;
   blocks.erase(found);
   memory.release(pointer(a));
@@ -107,30 +150,44 @@ FAKE cuMemFree_v2(address a) {
 FAKE cuMemsetD8Async(address to, unsigned char value, size_t bytes, void *) {
   if (!holds(to, bytes))
     return kInvalid;
-  std::memset(pointer(to), value, bytes);
+  work.push_back([=] { return std::memset(pointer(to), value, bytes), kOk; });
+  return kOk;
+}
+FAKE cuMemAllocHost_v2(void **out, size_t bytes) {
+  if (bytes == 0)
+    return kInvalid;
+  *out = std::malloc(bytes);
+  host_blocks[*out] = bytes;
+  return kOk;
+}
+FAKE cuMemFreeHost(void *memory) {
+  work_off();
+  if (host_blocks.erase(memory) == 0)
+    return kInvalid;
+  std::free(memory);
   return kOk;
 }
 FAKE cuMemcpyHtoDAsync_v2(address to, const void *from, size_t bytes, void *) {
   if (!holds(to, bytes))
     return kInvalid;
-  std::memcpy(pointer(to), from, bytes);
+  if (is_pinned(from)) {
+    ++counts.uploads;
+    counts.uploaded += static_cast<long>(bytes);
+    work.push_back([=] { return std::memcpy(pointer(to), from, bytes), kOk; });
+  } else {
+    std::vector<char> copy(static_cast<const char *>(from), static_cast<const char *>(from) + bytes);
+    work.push_back([to, copy = std::move(copy)] { return std::memcpy(pointer(to), copy.data(), copy.size()), kOk; });
+  }
   return kOk;
 }
 FAKE cuMemcpyDtoHAsync_v2(void *to, address from, size_t bytes, void *) {
   if (!holds(from, bytes))
     return kInvalid;
-  std::memcpy(to, pointer(from), bytes);
-  return kOk;
-}
-FAKE cuMemcpy2DAsync_v2(const cuda::copy_2d *c, void *) {
-  if (c->from_kind != 2 || c->to_kind != 2 || c->bytes > c->from_pitch || c->bytes > c->to_pitch)
-    return kInvalid;
-  for (size_t row = 0; row < c->rows; ++row) {
-    address from = c->from_device + row * c->from_pitch, to = c->to_device + row * c->to_pitch;
-    if (!holds(from, c->bytes) || !holds(to, c->bytes))
-      return kInvalid;
-    std::memcpy(pointer(to), pointer(from), c->bytes);
-  }
+  work.push_back([=] { return std::memcpy(to, pointer(from), bytes), kOk; });
+  if (!is_pinned(to))
+    return work_off();
+  ++counts.downloads;
+  counts.downloaded += static_cast<long>(bytes);
   return kOk;
 }
 FAKE cuModuleLoadDataEx(void **module, const void *image, unsigned, int *, void **) {
@@ -156,17 +213,42 @@ FAKE cuStreamCreate(void **stream, unsigned) {
   return kOk;
 }
 FAKE cuStreamDestroy_v2(void *) { return kOk; }
-FAKE cuStreamSynchronize(void *) { return kOk; }
+FAKE cuStreamSynchronize(void *) { return work_off(); }
+FAKE cuEventCreate(void **event, unsigned) {
+  *event = new uint64_t(0);
+  return kOk;
+}
+FAKE cuEventDestroy_v2(void *event) {
+  delete static_cast<uint64_t *>(event);
+  return kOk;
+}
+FAKE cuEventRecord(void *event, void *) {
+  *static_cast<uint64_t *>(event) = done + work.size();
+  return kOk;
+}
+FAKE cuEventSynchronize(void *event) {
+  result problem = work_until(*static_cast<uint64_t *>(event));
+  ++counts.waits;
+  counts.ahead += !work.empty();
+  counts.write();
+  return problem;
+}
 FAKE cuLaunchKernel(void *function, unsigned x, unsigned, unsigned, unsigned threads, unsigned, unsigned, unsigned, void *,
                     void **parameters, void **extra) {
   if (parameters || !extra || extra[0] != cuda::kParameterPointer || extra[2] != cuda::kParameterSize || extra[4])
     return kInvalid;
-  try {
-    emulator::run_kernel(*static_cast<const emulator::function *>(function), memory,
-                         {extra[1], *static_cast<size_t *>(extra[3]), x, threads});
-  } catch (const error &problem) {
-    last_problem = problem.what();
-    return kLaunchFailed;
-  }
+  ++counts.launches;
+  const auto *begin = static_cast<const uint64_t *>(extra[1]);
+  std::vector<uint64_t> words(begin, begin + *static_cast<size_t *>(extra[3]) / sizeof(uint64_t));
+  work.push_back([=, words = std::move(words)] {
+    try {
+      emulator::run_kernel(*static_cast<const emulator::function *>(function), memory,
+                           {words.data(), words.size() * sizeof(uint64_t), x, threads});
+    } catch (const error &problem) {
+      last_problem = problem.what();
+      return kLaunchFailed;
+    }
+    return kOk;
+  });
   return kOk;
 }

@@ -16,7 +16,7 @@ enum { SEEN = 64, SCAN = SEEN + LAYERS * LAYER_STRIDE, CROSS = SCAN + ROWS * 8 }
 enum { B, S, T, N };
 
 SAMPLE_INLINE float quotient(int32_t x, int32_t y) {
-  __asm__("" : "+r"(x), "+r"(y)); /* keeps the compiler from making a constant in memory */
+  __asm__("" : "+r"(x), "+r"(y)); /* keeps the compiler from making constants in memory */
   return (float)x / (float)y;
 }
 SAMPLE_INLINE double number(int64_t x) {

@@ -301,6 +301,11 @@ FailureOr<CodeModule> convertToCode(ModuleOp module, Targets targets) {
       return failure();
     result.workspaceBytes = std::max(result.workspaceBytes, emitter.workspaceBytes());
   }
+  if (targets.cuda && module->hasAttr(kGenerateAttr)) {
+    auto functions = *result.gpuModule->getOps<mlir::gpu::GPUModuleOp>().begin();
+    result.gpuMoveRows = gpu::emitMoveRows(functions, "move_rows");
+    result.gpuFeedTokens = gpu::emitFeedTokens(functions, "feed_tokens");
+  }
   return result;
 }
 

@@ -21,6 +21,8 @@ struct CodeModule {
   /// With the target cuda: a gpu.module with the kernels, and how each is launched.
   mlir::OwningOpRef<mlir::ModuleOp> gpuModule;
   std::vector<gpu::Kernel> gpuKernels;
+  /// Of models that are searched.
+  gpu::Kernel gpuMoveRows, gpuFeedTokens;
   int64_t workspaceBytes = 0;
   int64_t scratchBytes = 0;
 };

@@ -19,6 +19,7 @@ xf_abi_gpu_launch toAbi(const Launch &launch) {
   out.divisor = launch.divisor;
   out.constant = launch.constant;
   out.limit = -1;
+  out.stage = launch.stage;
   if (launch.limit)
     out.limit_view = launch.limit->view, out.limit_dim = launch.limit->dim, out.limit = launch.limit->most;
   for (auto [i, factor] : llvm::enumerate(launch.factors))
@@ -52,6 +53,7 @@ FailureOr<Kernel> emitKernel(mlir::gpu::GPUModuleOp module, StringRef name, Oper
   Kernel kernel{request.views(), {}};
   LogicalResult emitted = llvm::TypeSwitch<Operation *, LogicalResult>(op)
                               .Case([&](ContractOp op) { return emitContract(op, request, kernel); })
+                              .Case([&](ChooseOp op) { return emitChoose(op, request, kernel); })
                               .Case([&](RowOp op) { return emitRow(op, request, kernel); })
                               .Case([&](AttendOp op) { return emitAttend(op, request, kernel); })
                               .Case([&](PackOp op) { return emitPack(op, request, kernel); })

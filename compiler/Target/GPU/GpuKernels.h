@@ -31,14 +31,15 @@ struct Launch {
     int64_t most;
   };
   std::optional<Limit> limit;
+  unsigned stage = 0;
 };
 
 /// As the image says it, but for the function's name.
 xf_abi_gpu_launch toAbi(const Launch &launch);
 
-/// A kernel's launches: the first whose limit holds is taken.
+/// A kernel's launches, in the order of their stages: of each stage the first whose limit holds is taken.
 struct Kernel {
-  unsigned views;
+  unsigned views = 0;
   llvm::SmallVector<Launch> launches;
 };
 
@@ -46,6 +47,10 @@ struct Kernel {
 /// Operands, access and root are those of cpu::emitKernel.
 mlir::FailureOr<Kernel> emitKernel(mlir::gpu::GPUModuleOp module, llvm::StringRef name, mlir::Operation *op,
                                    const cpu::KernelAccess &access, mlir::ModuleOp root);
+
+/// Adds the function `name` of a kernel that searches call beside the model's: what they do is said in xf_abi.h.
+Kernel emitMoveRows(mlir::gpu::GPUModuleOp module, llvm::StringRef name);
+Kernel emitFeedTokens(mlir::gpu::GPUModuleOp module, llvm::StringRef name);
 
 /// A module that holds one empty gpu.module.
 mlir::OwningOpRef<mlir::ModuleOp> makeKernelModule(mlir::MLIRContext *context);

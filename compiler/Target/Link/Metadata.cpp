@@ -138,14 +138,19 @@ private:
   void putGpuKernels() {
     std::vector<xf_abi_gpu_kernel> kernels;
     std::vector<xf_abi_gpu_launch> launches;
-    for (const gpu::Kernel &kernel : contents.codeModule.gpuKernels) {
-      kernels.push_back({kernel.views, uint32_t(kernel.launches.size()), launches.size()});
+    auto put = [&](const gpu::Kernel &kernel) {
+      uint64_t first = launches.size();
       for (const gpu::Launch &launch : kernel.launches) {
         xf_abi_gpu_launch out = gpu::toAbi(launch);
         out.function = bytes.put(launch.function);
         launches.push_back(out);
       }
-    }
+      return xf_abi_gpu_kernel{kernel.views, uint32_t(kernel.launches.size()), first};
+    };
+    for (const gpu::Kernel &kernel : contents.codeModule.gpuKernels)
+      kernels.push_back(put(kernel));
+    header.gpu.move_rows = put(contents.codeModule.gpuMoveRows);
+    header.gpu.feed_tokens = put(contents.codeModule.gpuFeedTokens);
     header.gpu.ptx = bytes.put(contents.ptx);
     header.gpu.capability = gpu::kComputeCapability;
     header.gpu.kernels = bytes.putTable<xf_abi_gpu_kernel>(kernels);

@@ -33,8 +33,10 @@ public:
     try {
       activate();
       check(driver_.stream_create(&stream_, 1 /* not ordered with others */), "opening the GPU");
+      for (event &e : events_)
+        check(driver_.event_create(&e, kEventWithoutTime), "opening the GPU");
     } catch (...) {
-      driver_.context_release(number_);
+      close();
       throw;
     }
   }
@@ -42,10 +44,7 @@ public:
   ~cuda_device() override {
     driver_.context_set(context_);
     driver_.stream_wait(stream_);
-    if (module_)
-      driver_.module_unload(module_);
-    driver_.stream_destroy(stream_);
-    driver_.context_release(number_);
+    close();
   }
 
   const char *name() const override { return name_; }
@@ -83,34 +82,32 @@ public:
     driver_.memory_free(number(memory));
   }
 
+  uint8_t *allocate_host(uint64_t bytes) override {
+    activate();
+    void *memory = nullptr;
+    check(driver_.host_allocate(&memory, bytes), "reserving memory for the GPU's copies");
+    return static_cast<uint8_t *>(memory);
+  }
+
+  void release_host(uint8_t *memory) override {
+    driver_.context_set(context_);
+    driver_.stream_wait(stream_);
+    driver_.host_free(memory);
+  }
+
   void upload(uint8_t *to, const void *from, uint64_t bytes) override {
     activate();
     check(driver_.copy_in(number(to), from, bytes, stream_), "copying to the GPU");
-    check(driver_.stream_wait(stream_), "copying to the GPU");
   }
 
   void download(void *to, const uint8_t *from, uint64_t bytes) override {
     activate();
     check(driver_.copy_out(to, number(from), bytes, stream_), "copying from the GPU");
-    check(driver_.stream_wait(stream_), "running the model on the GPU");
   }
 
   void clear(uint8_t *memory, uint64_t bytes) override {
     activate();
     check(driver_.memory_set(number(memory), 0, bytes, stream_), "clearing memory of the GPU");
-  }
-
-  void copy(const strided_copy &c) override {
-    activate();
-    copy_2d what{};
-    what.from_kind = what.to_kind = 2;
-    what.from_device = number(c.from);
-    what.to_device = number(c.to);
-    // One row may be longer than the distance to the next one, of which there is none.
-    what.from_pitch = what.to_pitch = c.rows > 1 ? c.pitch : c.bytes;
-    what.bytes = c.bytes;
-    what.rows = c.rows;
-    check(driver_.copy_rows(&what, stream_), "copying states on the GPU");
   }
 
   void launch(size_t function, uint32_t blocks, uint32_t threads, const void *parameters, size_t bytes) override {
@@ -119,7 +116,35 @@ public:
     check(driver_.launch(functions_[function], blocks, 1, 1, threads, 1, 1, 0, stream_, nullptr, extra), "starting a kernel");
   }
 
+  // Marks share events: one that has been recorded anew since is later than the mark, and waiting for it long enough.
+  uint64_t mark() override {
+    activate();
+    ++marks_;
+    check(driver_.event_record(events_[marks_ % kEvents], stream_), "marking a place in the GPU's work");
+    return marks_;
+  }
+
+  void wait(uint64_t mark) override {
+    if (mark <= passed_)
+      return;
+    activate();
+    check(driver_.event_wait(events_[mark % kEvents]), "running the model on the GPU");
+    passed_ = mark;
+  }
+
 private:
+  static constexpr size_t kEvents = 8;
+
+  void close() {
+    if (module_)
+      driver_.module_unload(module_);
+    for (event e : events_)
+      if (e)
+        driver_.event_destroy(e);
+    if (stream_)
+      driver_.stream_destroy(stream_);
+    driver_.context_release(number_);
+  }
   static address number(const uint8_t *memory) { return reinterpret_cast<address>(memory); }
   // Sessions may be used by one thread now and by another then.
   void activate() { check(driver_.context_set(context_), "entering the GPU's context"); }
@@ -137,6 +162,8 @@ private:
   char name_[128] = "";
   context context_ = nullptr;
   stream stream_ = nullptr;
+  event events_[kEvents] = {};
+  uint64_t marks_ = 0, passed_ = 0;
   module module_ = nullptr;
   std::vector<cuda::function> functions_;
 };

@@ -15,30 +15,16 @@ using context = struct context_handle *;
 using module = struct module_handle *;
 using function = struct function_handle *;
 using stream = struct stream_handle *;
+using event = struct event_handle *;
 
 constexpr int kCapabilityMajor = 75, kCapabilityMinor = 76; // CUdevice_attribute
 constexpr int kOutOfMemory = 2;                             // CUresult
+constexpr unsigned kEventWithoutTime = 2;                  // CUevent_flags
 constexpr int kErrorLog = 5, kErrorLogBytes = 6;            // CUjit_option
 // Marks in cuLaunchKernel's `extra`.
 inline void *const kParameterPointer = reinterpret_cast<void *>(1);
 inline void *const kParameterSize = reinterpret_cast<void *>(2);
 inline void *const kParameterEnd = nullptr;
-
-struct copy_2d {
-  size_t from_x, from_y;
-  int from_kind; // CUmemorytype: 2 is the device
-  const void *from_host;
-  address from_device;
-  void *from_array;
-  size_t from_pitch;
-  size_t to_x, to_y;
-  int to_kind;
-  void *to_host;
-  address to_device;
-  void *to_array;
-  size_t to_pitch;
-  size_t bytes, rows;
-};
 
 struct driver {
   result (*init)(unsigned flags);
@@ -53,16 +39,21 @@ struct driver {
   result (*memory_info)(size_t *free, size_t *total);
   result (*memory_allocate)(address *, size_t bytes);
   result (*memory_free)(address);
+  result (*host_allocate)(void **, size_t bytes);
+  result (*host_free)(void *);
   result (*memory_set)(address, unsigned char value, size_t bytes, stream);
   result (*copy_in)(address, const void *, size_t, stream);
   result (*copy_out)(void *, address, size_t, stream);
-  result (*copy_rows)(const copy_2d *, stream);
   result (*module_load)(module *, const void *image, unsigned options, int *names, void **values);
   result (*module_unload)(module);
   result (*module_function)(function *, module, const char *name);
   result (*stream_create)(stream *, unsigned flags);
   result (*stream_destroy)(stream);
   result (*stream_wait)(stream);
+  result (*event_create)(event *, unsigned flags);
+  result (*event_destroy)(event);
+  result (*event_record)(event, stream);
+  result (*event_wait)(event);
   result (*launch)(function, unsigned x, unsigned y, unsigned z, unsigned threads_x, unsigned threads_y, unsigned threads_z,
                    unsigned shared_bytes, stream, void **parameters, void **extra);
 };

@@ -4,6 +4,8 @@
 #include "runtime/device/emulator/warp.h"
 
 #include <cstring>
+#include <deque>
+#include <functional>
 
 namespace xf::rt {
 
@@ -51,6 +53,7 @@ namespace {
 
 using namespace emulator;
 
+// What is asked for is done when it is waited for, and no sooner: as late as a device may be.
 class emulator_device final : public device {
 public:
   const char *name() const override { return "emulator"; }
@@ -66,24 +69,57 @@ public:
   }
 
   uint8_t *allocate(uint64_t bytes) override { return memory_.allocate(bytes); }
-  void release(uint8_t *memory) override { memory_.release(memory); }
-  void upload(uint8_t *to, const void *from, uint64_t bytes) override { std::memcpy(to, from, bytes); }
-  void download(void *to, const uint8_t *from, uint64_t bytes) override { std::memcpy(to, from, bytes); }
-  void copy(const strided_copy &c) override {
-    for (uint64_t row = 0; row < c.rows; ++row)
-      std::memcpy(c.to + row * c.pitch, c.from + row * c.pitch, c.bytes);
+  void release(uint8_t *memory) override {
+    // Part of clearing up, perhaps after an error.
+    try {
+      wait(mark());
+    } catch (const error &) {
+    }
+    memory_.release(memory);
+  }
+  uint8_t *allocate_host(uint64_t bytes) override { return new uint8_t[bytes]; }
+  void release_host(uint8_t *memory) override { delete[] memory; }
+
+  void upload(uint8_t *to, const void *from, uint64_t bytes) override {
+    queue_.push_back([=] { std::memcpy(to, from, bytes); });
+  }
+  void download(void *to, const uint8_t *from, uint64_t bytes) override {
+    queue_.push_back([=] { std::memcpy(to, from, bytes); });
+  }
+  void clear(uint8_t *memory, uint64_t bytes) override {
+    queue_.push_back([=] { std::memset(memory, 0, bytes); });
+  }
+  void launch(size_t number, uint32_t blocks, uint32_t threads, const void *parameters, size_t bytes) override {
+    const auto *begin = static_cast<const uint64_t *>(parameters);
+    std::vector<uint64_t> copy(begin, begin + bytes / sizeof(uint64_t));
+    queue_.push_back([=, this, copy = std::move(copy)] {
+      run_kernel(*functions_[number], memory_, {copy.data(), bytes, blocks, threads});
+    });
   }
 
-  void clear(uint8_t *memory, uint64_t bytes) override { std::memset(memory, 0, bytes); }
-
-  void launch(size_t number, uint32_t blocks, uint32_t threads, const void *parameters, size_t bytes) override {
-    run_kernel(*functions_[number], memory_, {parameters, bytes, blocks, threads});
+  uint64_t mark() override { return done_ + queue_.size(); }
+  void wait(uint64_t mark) override {
+    while (done_ < mark) {
+      std::function<void()> next = std::move(queue_.front());
+      queue_.pop_front();
+      ++done_;
+      try {
+        next();
+      } catch (...) {
+        // What follows would work on what has gone wrong.
+        done_ += queue_.size();
+        queue_.clear();
+        throw;
+      }
+    }
   }
 
 private:
   program program_;
   std::vector<const function *> functions_;
   global_memory memory_;
+  std::deque<std::function<void()>> queue_;
+  uint64_t done_ = 0;
 };
 
 } // namespace

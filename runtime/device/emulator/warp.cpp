@@ -37,6 +37,7 @@ void warp::start(uint32_t number) {
   uint32_t threads = std::min<uint32_t>(kLanes, launch_.threads - first_thread_);
   live_ = active_ = threads == kLanes ? ~0u : (1u << threads) - 1;
   place_ = 0;
+  parked_ = 0;
   meeting_ = std::numeric_limits<int64_t>::max();
 }
 
@@ -45,10 +46,43 @@ void warp::fail_lane(int lane, const std::string &what) {
   throw fault{what};
 }
 
-// Chooses the lanes that stand first.
+void warp::fail_meeting(int lane, op where) {
+  fail_lane(lane, where == op::shuffle   ? "does not take part in an exchange of its warp"
+                  : where == op::barrier ? "does not come to a barrier at which other threads of its warp wait"
+                                         : "does not come to a barrier of its warp");
+}
+
+uint32_t warp::missing(const instruction &i) {
+  if (i.op != op::shuffle)
+    return live_ & ~mask_;
+  uint32_t named = 0;
+  for (uint32_t rest = mask_; rest; rest &= rest - 1)
+    named |= row<uint32_t>(i.source[3])[std::countr_zero(rest)];
+  return named & live_ & ~mask_;
+}
+
+void warp::park() {
+  for (uint32_t rest = active_; rest; rest &= rest - 1) {
+    int lane = std::countr_zero(rest);
+    places_[lane] = mask_ >> lane & 1 ? place_ - 1 : place_;
+  }
+  parked_ |= mask_;
+  regroup();
+}
+
+// Chooses the lanes that stand first, of those that do not wait for others.
 void warp::regroup() {
   place_ = meeting_ = std::numeric_limits<int64_t>::max();
-  for (uint32_t rest = live_; rest; rest &= rest - 1)
+  uint32_t going = live_ & ~parked_;
+  if (!going) {
+    // All wait, at different places: the last lane is missed by the first.
+    int first = std::countr_zero(live_), last = 31 - std::countl_zero(live_);
+    for (uint32_t rest = live_; rest; rest &= rest - 1)
+      if (places_[std::countr_zero(rest)] != places_[first])
+        last = std::countr_zero(rest);
+    fail_meeting(last, launch_.code->code[places_[first]].op);
+  }
+  for (uint32_t rest = going; rest; rest &= rest - 1)
     place_ = std::min(place_, places_[std::countr_zero(rest)]);
   active_ = 0;
   for (uint32_t rest = live_; rest; rest &= rest - 1) {
@@ -56,8 +90,9 @@ void warp::regroup() {
     if (places_[lane] == place_)
       active_ |= 1u << lane;
     else
-      meeting_ = std::min(meeting_, places_[lane]);
+      meeting_ = std::min(meeting_, places_[lane] >= place_ ? places_[lane] : std::numeric_limits<int64_t>::max());
   }
+  parked_ &= ~active_;
 }
 
 void warp::branch(const instruction &i) {
@@ -75,6 +110,8 @@ void warp::branch(const instruction &i) {
 }
 
 void warp::leave() {
+  if (mask_ && parked_)
+    fail_meeting(std::countr_zero(mask_), launch_.code->code[places_[std::countr_zero(parked_)]].op);
   live_ &= ~mask_;
   for (uint32_t rest = active_ & ~mask_; rest; rest &= rest - 1)
     places_[std::countr_zero(rest)] = place_;
@@ -109,12 +146,16 @@ warp::stop warp::run(shared_memory &shared) {
       leave();
       break;
     case op::barrier:
-      if (mask_ != live_)
-        fail_lane(std::countr_zero(live_ & ~mask_), "does not come to a barrier at which other threads of its warp wait");
-      return stop::barrier;
     case op::warp_barrier:
-      if (mask_ != live_)
-        fail_lane(std::countr_zero(live_ & ~mask_), "does not come to a barrier of its warp");
+    case op::shuffle:
+      if (mask_ && missing(i)) {
+        park();
+        break;
+      }
+      if (i.op == op::barrier && mask_)
+        return stop::barrier;
+      if (i.op == op::shuffle && mask_)
+        execute(i);
       break;
     default:
       if (mask_)
@@ -195,8 +236,6 @@ void warp::shuffle(const instruction &i) {
   std::memcpy(copy, values, sizeof(copy));
   for (uint32_t rest = mask_; rest; rest &= rest - 1) {
     int lane = std::countr_zero(rest);
-    if ((members[lane] & live_) & ~mask_)
-      fail_lane(std::countr_zero((members[lane] & live_) & ~mask_), "does not take part in an exchange of its warp");
     if (!(members[lane] >> lane & 1))
       fail_lane(lane, "takes part in an exchange that does not name it");
     // The clamp holds the group's last lane, and in its upper half which bits are the group's.

@@ -1,7 +1,8 @@
 // A warp: 32 threads that execute a function's instructions together.
 //
 // Of the threads' places in the code the first one is executed, by all threads that stand there: what diverges
-// behind a branch comes together again where the paths meet, since later code waits for earlier code.
+// behind a branch comes together again where the paths meet, since later code waits for earlier code; and threads that come
+// to a barrier or an exchange wait for the others of their warp.
 #ifndef RUNTIME_DEVICE_EMULATOR_WARP_H
 #define RUNTIME_DEVICE_EMULATOR_WARP_H
 
@@ -56,6 +57,10 @@ private:
   void branch(const instruction &i);
   void leave();
   void regroup();
+  // Lanes that have yet to come to the instruction at which the active ones stand; makes these wait for them.
+  uint32_t missing(const instruction &i);
+  void park();
+  [[noreturn]] void fail_meeting(int lane, op where);
   [[noreturn]] void fail_lane(int lane, const std::string &what);
 
   const launch_state launch_;
@@ -65,6 +70,7 @@ private:
   uint32_t block_ = 0;
   uint32_t live_ = 0;    // lanes that have not ended
   uint32_t active_ = 0;  // lanes that stand at place_
+  uint32_t parked_ = 0;  // lanes that wait for others at a barrier or an exchange
   uint32_t mask_ = 0;    // those of them whose guard holds for the instruction
   int64_t place_ = 0;
   int64_t meeting_ = 0;  // the first place at which other lanes wait

@@ -21,7 +21,8 @@ public:
       throw std::runtime_error(error);
     program = rt::emulator::parse_ptx(*ptx);
     for (const Launch &launch : kernel->launches) {
-      table.launches.push_back({functions.size(), toAbi(launch)});
+      table.stages.resize(launch.stage + 1);
+      table.stages.back().push_back({functions.size(), toAbi(launch)});
       functions.push_back(launch.function);
     }
     table.views = kernel->views;
@@ -33,11 +34,16 @@ public:
       throw std::runtime_error("the test gives too few views");
     rt::emulator::global_memory memory;
     memory.adopt(1 << 16, uint64_t(1) << 47);
-    const rt::gpu_launch &chosen = rt::choose_launch(table, views.data());
-    rt::emulator::run_kernel(program.functions.find(functions[chosen.function])->second, memory,
-                             {views.data(), table.views * sizeof(xf_abi_view),
-                              static_cast<uint32_t>(rt::blocks_of(chosen.how, views.data())), chosen.how.threads});
+    for (const rt::gpu_stage &stage : table.stages) {
+      const rt::gpu_launch &chosen = rt::choose_launch(stage, views.data());
+      rt::emulator::run_kernel(program.functions.find(functions[chosen.function])->second, memory,
+                               {views.data(), table.views * sizeof(xf_abi_view),
+                                static_cast<uint32_t>(rt::blocks_of(chosen.how, views.data())), chosen.how.threads});
+    }
   }
+
+  /// For kernels whose threads wait for each other on a CPU: on a GPU their stages follow each other.
+  void together(const std::vector<xf_abi_view> &views, int threads) const { (*this)(views, threads); }
 
 private:
   rt::emulator::program program;

@@ -1,0 +1,53 @@
+// What a search asks of a device beside the model's own kernels: moving rows of states, and handing the tokens that a step has
+// chosen to the next one.
+#include "compiler/Target/GPU/GpuBuilder.h"
+
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+
+namespace xf::gpu {
+
+static constexpr int64_t kThreads = 128;
+
+Kernel emitMoveRows(mlir::gpu::GPUModuleOp module, StringRef name) {
+  enum View : unsigned { state, moves };
+  enum StateDim : unsigned { layers, outer, unitPositions, unitWords, row = unitPositions };
+  GpuBuilder b(module, name, 2, kThreads, module.getLoc());
+  Type word = b.getI32Type();
+  SmallVector<Value> task = b.split(b.block(), {b.size(moves, 0), b.size(state, layers), b.size(state, outer)});
+  auto moveWord = [&](int64_t i) {
+    Value offset = b.add(b.mul(task[0], b.stride(moves, 0)), i);
+    return b.toI64(b.load(word, b.at(b.data(moves), offset, word)));
+  };
+  Value start = b.add(b.mul(task[1], b.stride(state, layers)), b.mul(task[2], b.stride(state, outer)));
+  auto rowAt = [&](Value number) {
+    return b.at(b.data(state), b.add(start, b.mul(number, b.stride(state, row))), word);
+  };
+  // A state without positions is one unit.
+  Value positions = b.size(state, unitPositions), one = b.i64(1);
+  Value units = b.divide(b.add(moveWord(2), b.sub(b.max(positions, one), 1)), b.max(positions, one));
+  units = b.create<arith::SelectOp>(b.less(b.i64(0), positions), units, one);
+  Value from = rowAt(moveWord(0)), to = rowAt(moveWord(1));
+  b.loop(b.thread(), b.mul(units, b.size(state, unitWords)), kThreads,
+         [&](Value i) { b.store(b.load(word, b.at(from, i, word)), b.at(to, i, word)); });
+  b.finish();
+  return {2, {{name.str(), kThreads, {{moves, 0}, {state, layers}, {state, outer}}, 1, 1, std::nullopt}}};
+}
+
+Kernel emitFeedTokens(mlir::gpu::GPUModuleOp module, StringRef name) {
+  enum View : unsigned { chosen, tokens };
+  GpuBuilder b(module, name, 2, kThreads, module.getLoc());
+  Type i32 = b.getI32Type();
+  Value row = b.add(b.mul(b.block(), kThreads), b.thread());
+  b.ifThen(b.less(row, b.size(tokens, 0)), [&] {
+    Value token = b.load(i32, b.at(b.data(chosen), b.mul(row, b.stride(chosen, 0)), i32));
+    // A row that has ended may have chosen nothing.
+    token = b.create<arith::MaxSIOp>(token, b.create<arith::ConstantIntOp>(i32, 0));
+    b.store(token, b.at(b.data(tokens), b.mul(row, b.stride(tokens, 0)), i32));
+  });
+  b.finish();
+  return {2, {{name.str(), kThreads, {{tokens, 0}}, kThreads, 1, std::nullopt}}};
+}
+
+} // namespace xf::gpu
