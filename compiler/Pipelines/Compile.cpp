@@ -55,8 +55,8 @@ public:
   llvm::Error run() {
     if (auto error = checkVocabularies(module, options.sourceVocabulary, options.targetVocabulary))
       return error;
-    if (options.targets.cuda && options.type != FactorType::f32)
-      return makeError("--type is for the CPU: GPU kernels multiply f32 only");
+    if (options.targets.cuda && options.type == FactorType::int8)
+      return makeError("--type int8 is for the CPU: GPU kernels multiply f32 and bf16");
     std::string ir;
     if (!module->hasAttr(kPhaseAttr)) {
       ir = printModule(module);
