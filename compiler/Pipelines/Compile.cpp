@@ -56,7 +56,9 @@ public:
     if (auto error = checkVocabularies(module, options.sourceVocabulary, options.targetVocabulary))
       return error;
     if (options.targets.cuda && options.type == FactorType::int8)
-      return makeError("--type int8 is for the CPU: GPU kernels multiply f32 and bf16");
+      return makeError("--type int8 is for the CPU: GPU kernels multiply f32, bf16 and f16");
+    if (options.targets.cpu && options.type == FactorType::f16)
+      return makeError("--type f16 is for GPUs (--target cuda): the CPU's kernels multiply f32, bf16 and int8");
     std::string ir;
     if (!module->hasAttr(kPhaseAttr)) {
       ir = printModule(module);

@@ -9,6 +9,20 @@ using namespace mlir;
 
 namespace xf {
 
+llvm::StringRef factorTypeName(FactorType type) {
+  switch (type) {
+  case FactorType::f32:
+    return "f32";
+  case FactorType::bf16:
+    return "bf16";
+  case FactorType::f16:
+    return "f16";
+  case FactorType::int8:
+    return "int8";
+  }
+  llvm_unreachable("unknown type");
+}
+
 /// Folds, removes what is dead, and shares what is computed twice.
 static void addCleanup(OpPassManager &passes) {
   passes.addPass(createCanonicalizerPass());
@@ -32,7 +46,7 @@ void buildKernelPipeline(OpPassManager &passes, FactorType type, bool choose) {
   passes.addPass(createXfMergeLinears());
   if (type != FactorType::f32) {
     // Linears are as many as they are to be; what this adds is fused by the same passes as what the model says.
-    passes.addPass(createXfQuantizeLinears({type == FactorType::int8 ? "int8" : "bf16"}));
+    passes.addPass(createXfQuantizeLinears({factorTypeName(type).str()}));
     passes.addPass(createXfFuseMaps());
   }
   // Epilogues are taken before rows are formed, or rows would take the maps.
@@ -58,7 +72,7 @@ void registerPipelines() {
   PassPipelineRegistration<>("xf-step-pipeline", "derive the decoder's step", buildStepPipeline);
   struct KernelOptions : PassPipelineOptions<KernelOptions> {
     Option<FactorType> type{*this, "type", llvm::cl::desc("What products with weights multiply"), llvm::cl::init(FactorType::f32),
-                            llvm::cl::values(clEnumValN(FactorType::f32, "f32", ""), clEnumValN(FactorType::bf16, "bf16", ""),
+                            llvm::cl::values(clEnumValN(FactorType::f32, "f32", ""), clEnumValN(FactorType::bf16, "bf16", ""), clEnumValN(FactorType::f16, "f16", ""),
                                              clEnumValN(FactorType::int8, "int8", ""))};
   };
   PassPipelineRegistration<KernelOptions>("xf-kernel-pipeline", "fuse model IR into kernel IR",

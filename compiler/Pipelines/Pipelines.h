@@ -7,7 +7,9 @@
 namespace xf {
 
 /// What products of activations and parameters multiply.
-enum class FactorType { f32, bf16, int8 };
+enum class FactorType { f32, bf16, f16, int8 };
+/// Their names, as options and passes have them.
+llvm::StringRef factorTypeName(FactorType type);
 
 /// Model IR to model IR with the derived step.
 void buildStepPipeline(mlir::OpPassManager &passes);

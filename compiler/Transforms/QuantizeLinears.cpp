@@ -67,7 +67,9 @@ Value constant(OpBuilder &b, Location loc, int64_t value, Type type) {
 
 class Quantizer {
 public:
-  Quantizer(ModuleOp module, bool isInt8) : module(module), isInt8(isInt8), builder(module.getContext()) {}
+  /// `element` is i8, bf16 or f16.
+  Quantizer(ModuleOp module, Type element)
+      : module(module), element(element), isInt8(element.isInteger(8)), builder(module.getContext()) {}
 
   void run() {
     SmallVector<LinearOp> linears;
@@ -101,15 +103,15 @@ private:
       return found->second;
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointAfterValue(x);
-    Activation made = isInt8 ? toInt8(x) : Activation{toBF16(x), {}};
+    Activation made = isInt8 ? toInt8(x) : Activation{rounded(x), {}};
     return activations[x] = made;
   }
 
-  Value toBF16(Value x) {
+  Value rounded(Value x) {
     MapBuilder map{builder, x.getLoc()};
     map.add(x, identityMap(typeOf(x).getRank()));
-    return map.create({withElement(typeOf(x), builder.getBF16Type())}, [&](OpBuilder &b, ValueRange args) {
-      return SmallVector<Value>{arith::TruncFOp::create(b, x.getLoc(), b.getBF16Type(), args[0])};
+    return map.create({withElement(typeOf(x), element)}, [&](OpBuilder &b, ValueRange args) {
+      return SmallVector<Value>{arith::TruncFOp::create(b, x.getLoc(), element, args[0])};
     })->getResult(0);
   }
 
@@ -148,7 +150,7 @@ private:
 
   QuantizeOp quantizeWeight(Value weight) {
     auto type = typeOf(weight);
-    SmallVector<Type> types{withElement(type, builder.getBF16Type())};
+    SmallVector<Type> types{withElement(type, element)};
     if (isInt8)
       types = {withElement(type, builder.getI8Type()), RankedTensorType::get(type.getDimSize(0), builder.getF32Type()),
                RankedTensorType::get(type.getDimSize(0), builder.getI32Type())};
@@ -218,6 +220,7 @@ private:
   }
 
   ModuleOp module;
+  Type element;
   bool isInt8;
   OpBuilder builder;
   DenseMap<Value, Activation> activations;
@@ -229,11 +232,16 @@ struct QuantizeLinears : ::xf::impl::XfQuantizeLinearsBase<QuantizeLinears> {
   void runOnOperation() override {
     if (type == "f32")
       return;
-    if (type != "bf16" && type != "int8") {
-      getOperation()->emitError("there is no type '") << type << "'; there are f32, bf16 and int8";
+    MLIRContext *context = &getContext();
+    Type element = type == "int8"   ? Type(IntegerType::get(context, 8))
+                   : type == "bf16" ? Type(BFloat16Type::get(context))
+                   : type == "f16"  ? Type(Float16Type::get(context))
+                                    : Type();
+    if (!element) {
+      getOperation()->emitError("there is no type '") << type << "'; there are f32, bf16, f16 and int8";
       return signalPassFailure();
     }
-    Quantizer(getOperation(), type == "int8").run();
+    Quantizer(getOperation(), element).run();
   }
 };
 

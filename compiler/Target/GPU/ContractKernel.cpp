@@ -1,4 +1,5 @@
-// The kernels of xf.contract in f32; those of 16-bit factors are in TensorContract.cpp. Weights are read in the panels [N/16][K][16] that the CPU reads.
+// The kernels of xf.contract in f32; those of 16-bit factors are in TensorContract.cpp. Weights are read in the panels
+// [N/16][K][16] that the CPU reads.
 //
 // An element is one chain of fused multiply-adds over ascending k from +0, in both kernels, so that which of them runs
 // (many rows or few) changes no bit, and the CPU's AVX code computes the same bits.

@@ -3,7 +3,7 @@
 // The weights are always the operand with 16 rows, a panel's 16 columns, and 8 rows of x the other one. So the memory's
 // layout is the registers' layout: a word of a panel, (k pair, column), is a word of A, and a word of a row of x is a word
 // of B. Each element is one chain of the same instruction over ascending k from +0, 16 k at a time with zeros behind the
-// last ones, for one row as for thousands: its bits depend neither on the other rows nor on the kernel.
+// last ones up to a multiple of 32, for one row as for thousands: its bits depend neither on the other rows nor on the kernel.
 //
 // Which column is which row of A is free. Here rows g and g + 8 are columns 2g and 2g + 1: a lane then reads both at once.
 //
@@ -128,6 +128,10 @@ SmallVector<Value> FewRows::chain(bool isAligned) {
     Operands last = readLast(whole);
     sums = multiplyTiles(b, factor, last.weights, last.x, sums);
   }
+  // Zeros up to a whole part, as there are with many rows: they change nothing, but the sign of a sum that has become -0.
+  Value zero = b.create<arith::ConstantIntOp>(0, 32);
+  for (int64_t k = llvm::alignTo(depth, kStepDepth); k < llvm::alignTo(depth, kPartDepth); k += kStepDepth)
+    sums = multiplyTiles(b, factor, SmallVector<Value>(4, zero), {zero, zero}, sums);
   return sums;
 }
 
@@ -157,14 +161,14 @@ Launch emitFewRows(ContractOp op, const KernelRequest &request, StringRef name) 
   int64_t threads = kWarps * kWarp;
   FewRows(request.start(name, threads, op.getLoc()), op, request).emit();
   int64_t columns = cast<RankedTensorType>(op.getWeight().getType()).getDimSize(0);
+  int64_t parts = llvm::divideCeil(columns, kWarps * kPanelColumns);
   unsigned result = request.resultView();
-  return {name.str(), threads, {{result, 0, kTileRows}}, 1, static_cast<int64_t>(llvm::divideCeil(columns, kWarps * kPanelColumns)),
-          Launch::Limit{result, 0, kFewRows}};
+  return {name.str(), threads, {{result, 0, kTileRows}}, 1, parts, Launch::Limit{result, 0, kFewRows}};
 }
 
 LogicalResult emitTensorContract(ContractOp op, const KernelRequest &request, Kernel &kernel) {
   Type factor = cast<RankedTensorType>(op.getWeight().getType()).getElementType();
-  if (!factor.isBF16())
+  if (!factor.isBF16() && !factor.isF16())
     return op.emitError("the GPU back end does not multiply ") << factor;
   kernel.launches.push_back(emitFewRows(op, request, (request.name + "_few").str()));
   kernel.launches.push_back(emitManyRows(op, request, (request.name + "_many").str()));

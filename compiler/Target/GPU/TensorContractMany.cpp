@@ -4,7 +4,7 @@
 // ring of stages, which asynchronous copies fill some parts ahead; one barrier a part both shows what has arrived and
 // frees the stage that is filled next.
 //
-// Nothing in shared memory meets in a bank. Rows of x are 80 bytes apart: the 8 rows that a matrix load reads at once start at
+// No two lanes' reads of shared memory meet in a bank. Rows of x are 80 bytes apart: the 8 rows that a matrix load reads at once start at
 // 8 different multiples of 16 bytes modulo 128. A panel's pair is 64 bytes, so pairs t and t + 2 share their banks; in every
 // other two pairs the halves of the panel change places, and the 8 lanes that read 16 bytes at a time (two quarters of the
 // columns, four pairs) meet 8 different places again.
@@ -25,9 +25,10 @@ namespace {
 
 constexpr int64_t kColumns = 64, kRows = 64, kWarpColumns = 32, kWarpRows = 32, kThreads = 128;
 constexpr int64_t kPanels = kColumns / kPanelColumns, kRowTiles = kWarpRows / kTileRows;
-constexpr int64_t kPart = 32, kStages = 4;
+constexpr int64_t kStages = 4;
 // Bytes. A chunk is what one copy moves.
-constexpr int64_t kChunk = 16, kPairBytes = 4 * kPanelColumns, kPanelBytes = kPart / 2 * kPairBytes, kRowBytes = 2 * kPart + kChunk;
+constexpr int64_t kChunk = 16, kRowBytes = 2 * kPartDepth + kChunk;
+constexpr int64_t kPairBytes = 4 * kPanelColumns, kPanelBytes = kPartDepth / 2 * kPairBytes;
 constexpr int64_t kWeightBytes = kPanels * kPanelBytes, kStageBytes = kWeightBytes + kRows * kRowBytes;
 // Of the sums, f32: rows 2t of a lane's neighbours start 8 banks apart.
 constexpr int64_t kSumStride = kColumns + 4, kBatch = 8;
@@ -54,7 +55,7 @@ private:
   Value swapped(Value quad, Value pair) {
     return b.create<arith::XOrIOp>(quad, b.mul(b.rem(b.div(pair, b.i64(2)), b.i64(2)), 2));
   }
-  int64_t parts() { return llvm::divideCeil(depth, kPart); }
+  int64_t parts() { return llvm::divideCeil(depth, kPartDepth); }
 
   Value shared, copiesX;      // whether x can be copied in chunks
   Value firstRow, firstPanel; // of the block
@@ -67,12 +68,12 @@ void ManyRows::copyWeights(Value target, Value firstPair) {
   constexpr int64_t kQuads = kPairBytes / kChunk, kPerPanel = kPanelBytes / kChunk;
   for (int64_t first = 0; first < kPanels * kPerPanel; first += kThreads) {
     Value chunk = b.add(b.thread(), first);
-    Value panel = b.div(chunk, b.i64(kPerPanel)), pair = b.rem(b.div(chunk, b.i64(kQuads)), b.i64(kPart / 2));
+    Value panel = b.div(chunk, b.i64(kPerPanel)), pair = b.rem(b.div(chunk, b.i64(kQuads)), b.i64(kPartDepth / 2));
     Value quad = b.rem(chunk, b.i64(kQuads)), sourcePair = b.add(firstPair, pair);
     Value from = atByte(panelAt(b.add(firstPanel, panel)), b.add(b.mul(sourcePair, kPairBytes), b.mul(quad, kChunk)));
     Value place = b.add(b.mul(pair, kPairBytes), b.mul(swapped(quad, pair), kChunk));
     Value bytes;
-    if (depth % kPart)
+    if (depth % kPartDepth)
       bytes = b.create<arith::SelectOp>(b.less(sourcePair, b.i64(pairs)), b.create<arith::ConstantIntOp>(kChunk, 32),
                                         b.create<arith::ConstantIntOp>(0, 32));
     copyAsync(b, atByte(target, b.add(b.mul(panel, kPanelBytes), place)), from, bytes);
@@ -81,7 +82,7 @@ void ManyRows::copyWeights(Value target, Value firstPair) {
 
 /// The thread's chunks of x: where they go, where they are, and how many of their elements there are.
 void ManyRows::forChunksOfX(Value target, Value firstK, function_ref<void(Value, Value, Value)> body) {
-  constexpr int64_t kPerRow = 2 * kPart / kChunk;
+  constexpr int64_t kPerRow = 2 * kPartDepth / kChunk;
   for (int64_t first = 0; first < kRows * kPerRow; first += kThreads) {
     Value chunk = b.add(b.thread(), first);
     Value row = b.div(chunk, b.i64(kPerRow)), part = b.rem(chunk, b.i64(kPerRow));
@@ -93,13 +94,13 @@ void ManyRows::forChunksOfX(Value target, Value firstK, function_ref<void(Value,
 
 /// Starts to bring a part to its stage.
 void ManyRows::fill(Value part) {
-  Value target = stage(part), firstK = b.mul(part, kPart);
-  copyWeights(target, b.mul(part, kPart / 2));
+  Value target = stage(part), firstK = b.mul(part, kPartDepth);
+  copyWeights(target, b.mul(part, kPartDepth / 2));
   Value targetX = b.atByte(target, kWeightBytes);
   auto copy = [&] {
     forChunksOfX(targetX, firstK, [&](Value to, Value from, Value elements) {
       Value bytes;
-      if (depth % kPart)
+      if (depth % kPartDepth)
         bytes = b.create<arith::TruncIOp>(word, b.mul(ofChunk(elements), 2));
       copyAsync(b, to, from, bytes);
     });
@@ -132,7 +133,7 @@ void ManyRows::multiply(Value part) {
   SmallVector<SmallVector<Value>> rowsOfX;
   for (int64_t tile = 0; tile < kRowTiles; ++tile)
     rowsOfX.push_back(loadMatrices(b, b.atByte(x, tile * kTileRows * kRowBytes)));
-  for (int64_t step = 0; step < kPart / kStepDepth; ++step) {
+  for (int64_t step = 0; step < kPartDepth / kStepDepth; ++step) {
     auto low = b.loadMany(b.atByte(weights, step * kStepDepth / 2 * kPairBytes), 4, word);
     auto high = b.loadMany(b.atByte(weights, (step * kStepDepth / 2 + 4) * kPairBytes), 4, word);
     for (int64_t tile = 0; tile < kRowTiles; ++tile)
@@ -215,7 +216,8 @@ void ManyRows::emit() {
 Launch emitManyRows(ContractOp op, const KernelRequest &request, StringRef name) {
   ManyRows(request.start(name, kThreads, op.getLoc()), op, request).emit();
   int64_t columns = cast<RankedTensorType>(op.getWeight().getType()).getDimSize(0);
-  return {name.str(), kThreads, {{request.resultView(), 0, kRows}}, 1, static_cast<int64_t>(llvm::divideCeil(columns, kColumns)), std::nullopt};
+  int64_t tiles = llvm::divideCeil(columns, kColumns);
+  return {name.str(), kThreads, {{request.resultView(), 0, kRows}}, 1, tiles, std::nullopt};
 }
 
 } // namespace xf::gpu
