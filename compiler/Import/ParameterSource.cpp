@@ -44,7 +44,7 @@ void roundToDeclared(mlir::xf::ParameterOp parameter, llvm::MutableArrayRef<floa
       value = roundToBF16(value);
   else if (type.isF16())
     for (float &value : values)
-      value = static_cast<float>(static_cast<_Float16>(value));
+      value = roundToF16(value);
 }
 
 llvm::Error evaluateTable(mlir::xf::ParameterOp table, llvm::MutableArrayRef<float> out) {

@@ -55,8 +55,10 @@ public:
   llvm::Error run() {
     if (auto error = checkVocabularies(module, options.sourceVocabulary, options.targetVocabulary))
       return error;
-    if (options.targets.cuda && options.type != FactorType::f32)
-      return makeError("--type is for the CPU: GPU kernels multiply f32 only");
+    if (options.targets.cuda && (options.type == FactorType::int8 || options.type == FactorType::int8Weights))
+      return makeError("--type {} is for the CPU: GPU kernels multiply f32, bf16 and f16", factorTypeName(options.type).str());
+    if (options.targets.cpu && options.type == FactorType::f16)
+      return makeError("--type f16 is for GPUs (--target cuda): the CPU's kernels multiply f32, bf16, int8 and int8-weights");
     std::string ir;
     if (!module->hasAttr(kPhaseAttr)) {
       ir = printModule(module);
@@ -69,7 +71,9 @@ public:
         return error;
       if (auto error = dump("2-step.mlir", printModule(module)))
         return error;
-      if (auto error = runPasses([&](OpPassManager &passes) { buildKernelPipeline(passes, options.type); }))
+      // GPUs choose tokens by products of f32 only.
+      bool choose = !options.targets.cuda || options.type == FactorType::f32;
+      if (auto error = runPasses([&](OpPassManager &passes) { buildKernelPipeline(passes, options.type, choose); }))
         return error;
       module->setAttr(kPhaseAttr, StringAttr::get(module.getContext(), "kernel"));
       if (auto error = dump("3-kernel.mlir", printModule(module)))

@@ -9,6 +9,22 @@ using namespace mlir;
 
 namespace xf {
 
+llvm::StringRef factorTypeName(FactorType type) {
+  switch (type) {
+  case FactorType::f32:
+    return "f32";
+  case FactorType::bf16:
+    return "bf16";
+  case FactorType::f16:
+    return "f16";
+  case FactorType::int8:
+    return "int8";
+  case FactorType::int8Weights:
+    return "int8-weights";
+  }
+  llvm_unreachable("unknown type");
+}
+
 /// Folds, removes what is dead, and shares what is computed twice.
 static void addCleanup(OpPassManager &passes) {
   passes.addPass(createCanonicalizerPass());
@@ -25,29 +41,14 @@ void buildStepPipeline(OpPassManager &passes) {
   passes.addPass(createXfRaggedSource());
 }
 
-/// As the pass calls a type.
-static std::string factorName(FactorType type) {
-  switch (type) {
-  case FactorType::f32:
-    return "f32";
-  case FactorType::bf16:
-    return "bf16";
-  case FactorType::int8:
-    return "int8";
-  case FactorType::int8Weights:
-    return "int8-weights";
-  }
-  llvm_unreachable("unknown type");
-}
-
-void buildKernelPipeline(OpPassManager &passes, FactorType type) {
+void buildKernelPipeline(OpPassManager &passes, FactorType type, bool choose) {
   // Before maps are fused: a linear with a map behind it is left to its epilogue, and chains are still apart.
   passes.addPass(createXfFuseMaps());
   // Needs fused maps, to see which linears have an epilogue of their own.
   passes.addPass(createXfMergeLinears());
   if (type != FactorType::f32) {
     // Linears are as many as they are to be; what this adds is fused by the same passes as what the model says.
-    passes.addPass(createXfQuantizeLinears({factorName(type)}));
+    passes.addPass(createXfQuantizeLinears({factorTypeName(type).str()}));
     passes.addPass(createXfFuseMaps());
   }
   // Epilogues are taken before rows are formed, or rows would take the maps.
@@ -62,7 +63,8 @@ void buildKernelPipeline(OpPassManager &passes, FactorType type) {
   // Copies depend on who reads a view, so all readers must be there.
   passes.addPass(createXfMaterializeViews());
   // Behind all others, so that the copy of the step uses the very kernels of the step.
-  passes.addPass(createXfChooseTokens());
+  if (choose)
+    passes.addPass(createXfChooseTokens());
   // Last: any cleanup would move them out again.
   passes.addPass(createXfSinkConstants());
 }
@@ -73,7 +75,7 @@ void registerPipelines() {
   struct KernelOptions : PassPipelineOptions<KernelOptions> {
     Option<FactorType> type{*this, "type", llvm::cl::desc("What products with weights multiply"), llvm::cl::init(FactorType::f32),
                             llvm::cl::values(clEnumValN(FactorType::f32, "f32", ""), clEnumValN(FactorType::bf16, "bf16", ""),
-                                             clEnumValN(FactorType::int8, "int8", ""),
+                                             clEnumValN(FactorType::f16, "f16", ""), clEnumValN(FactorType::int8, "int8", ""),
                                              clEnumValN(FactorType::int8Weights, "int8-weights", ""))};
   };
   PassPipelineRegistration<KernelOptions>("xf-kernel-pipeline", "fuse model IR into kernel IR",

@@ -7,12 +7,14 @@
 namespace xf {
 
 /// What products of activations and parameters multiply.
-enum class FactorType { f32, bf16, int8, int8Weights };
+enum class FactorType { f32, bf16, f16, int8, int8Weights };
+/// Their names, as options and passes have them.
+llvm::StringRef factorTypeName(FactorType type);
 
 /// Model IR to model IR with the derived step.
 void buildStepPipeline(mlir::OpPassManager &passes);
-/// Model IR (with the step) to kernel IR whose views are materialised.
-void buildKernelPipeline(mlir::OpPassManager &passes, FactorType type = FactorType::f32);
+/// Model IR (with the step) to kernel IR whose views are materialised; with `choose` the step chooses tokens where it can.
+void buildKernelPipeline(mlir::OpPassManager &passes, FactorType type = FactorType::f32, bool choose = true);
 
 /// Registers the passes and, as xf-step-pipeline and xf-kernel-pipeline, the above.
 void registerPipelines();

@@ -58,7 +58,9 @@ llvm::Error Machine<T>::exec(mlir::xf::QuantizeOp op) {
   int64_t rows = x.shape[0], depth = x.shape[1];
   if (op->getNumResults() == 1) {
     auto rounded = std::make_shared<Array<T>>(x.shape, true);
-    llvm::transform(x.floats, rounded->floats.begin(), [](T value) { return roundToBF16(static_cast<float>(value)); });
+    bool isF16 = llvm::cast<mlir::RankedTensorType>(op->getResult(0).getType()).getElementType().isF16();
+    auto round = isF16 ? roundToF16 : roundToBF16;
+    llvm::transform(x.floats, rounded->floats.begin(), [&](T value) { return round(static_cast<float>(value)); });
     return define(op->getResult(0), std::move(rounded));
   }
   auto elements = std::make_shared<Array<T>>(x.shape, false);

@@ -20,6 +20,8 @@ enum class Precision { F32, F64 };
 
 /// The nearest bf16 value, ties to even.
 float roundToBF16(float value);
+/// The nearest f16 value, ties to even; infinity from 65520 on.
+float roundToF16(float value);
 
 /// A tensor as `xf.at` reads it: one of the pointers is set.
 struct TensorView {
@@ -37,7 +39,7 @@ struct ScalarInst {
   int operands[3] = {0, 0, 0};
   unsigned bits = 64;      // width of an integer result, or of a conversion's operand
   bool f32 = false;        // the result is rounded in Precision::F32
-  bool bf16 = false;       // the result is rounded in any case: that is what the op is for
+  float (*round)(float) = nullptr; // of a result that is rounded in any case: that is what the op is for
   int tensor = 0;          // xf.at: which tensor
   std::vector<int> indices; // xf.at: integer registers
 };

@@ -9,7 +9,7 @@ namespace xf {
 
 static bool isFloatValue(mlir::Value value) { return llvm::isa<mlir::FloatType>(value.getType()); }
 
-static bool isScalar(mlir::Type type) { return type.isF32() || type.isF64() || type.isBF16() || type.isIntOrIndex(); }
+static bool isScalar(mlir::Type type) { return type.isF32() || type.isF64() || type.isBF16() || type.isF16() || type.isIntOrIndex(); }
 
 static unsigned widthOf(mlir::Type type) { return llvm::isa<mlir::IndexType>(type) ? 64 : type.getIntOrFloatBitWidth(); }
 
@@ -94,7 +94,7 @@ struct ScalarCompiler {
                               mlir::arith::ExtUIOp, mlir::arith::IndexCastOp, mlir::arith::IndexCastUIOp>(op);
     inst.bits = widthOf(converts ? op->getOperand(0).getType() : type);
     inst.f32 = type.isF32();
-    inst.bf16 = type.isBF16();
+    inst.round = type.isBF16() ? roundToBF16 : type.isF16() ? roundToF16 : nullptr;
     inst.result = define(op->getResult(0)).number;
     program.insts.push_back(std::move(inst));
     return llvm::Error::success();

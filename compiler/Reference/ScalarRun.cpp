@@ -15,6 +15,8 @@ float roundToBF16(float value) {
   return llvm::bit_cast<float>(bits & 0xffff0000);
 }
 
+float roundToF16(float value) { return static_cast<float>(static_cast<_Float16>(value)); }
+
 ScalarFrame::ScalarFrame(const ScalarProgram &program, Precision precision)
     : program(program), precision(precision), views(program.tensors.size()), floatFile(program.floatRegs * maxLanes),
       intFile(program.intRegs * maxLanes) {
@@ -34,9 +36,9 @@ llvm::Error ScalarFrame::run(int count) {
     if (inst.f32 && precision == Precision::F32)
       for (int l = 0; l < lanes; ++l)
         floats(inst.result)[l] = static_cast<float>(floats(inst.result)[l]);
-    if (inst.bf16)
+    if (inst.round)
       for (int l = 0; l < lanes; ++l)
-        floats(inst.result)[l] = roundToBF16(static_cast<float>(floats(inst.result)[l]));
+        floats(inst.result)[l] = inst.round(static_cast<float>(floats(inst.result)[l]));
   }
   if (outside)
     return makeError("a region reads outside its tensor");

@@ -39,12 +39,12 @@ def XfMergeLinears : Pass<"xf-merge-linears", "::mlir::ModuleOp"> {
 def XfQuantizeLinears : Pass<"xf-quantize-linears", "::mlir::ModuleOp"> {
   let summary = "Compute products of activations and parameters in a type of fewer bits";
   let description = [{
-    bf16: both factors are rounded, the sums are f32. int8: a row of activations and a row of the weight each have a
+    bf16, f16: both factors are rounded, the sums are f32. int8: a row of activations and a row of the weight each have a
     scale, sums are exact integers, and a map behind the product multiplies by both scales. int8-weights: weights as in
     int8, activations stay f32, and the map multiplies by the weight's scales. Look-ups read the same table and widen
     it. Everything that is added is ordinary maps and row statistics, for the passes behind to fuse.
   }];
-  let options = [Option<"type", "type", "std::string", "\"f32\"", "f32 (nothing to do), bf16, int8 or int8-weights">];
+  let options = [Option<"type", "type", "std::string", "\"f32\"", "f32 (nothing to do), bf16, f16, int8 or int8-weights">];
 }
 
 def XfFormContracts : Pass<"xf-form-contracts", "::mlir::ModuleOp"> {

@@ -69,13 +69,14 @@ Value constant(OpBuilder &b, Location loc, int64_t value, Type type) {
 
 /// What becomes of the factors.
 struct Types {
-  bool isInt8;   // the weights are, else they are bf16
+  Type weights;   // i8, bf16 or f16
   bool isWidened; // of the weights only: activations stay f32
 };
 
 class Quantizer {
 public:
-  Quantizer(ModuleOp module, Types types) : module(module), isInt8(types.isInt8), isWidened(types.isWidened), builder(module.getContext()) {}
+  Quantizer(ModuleOp module, Types types)
+      : module(module), element(types.weights), isInt8(element.isInteger(8)), isWidened(types.isWidened), builder(module.getContext()) {}
 
   void run() {
     SmallVector<LinearOp> linears;
@@ -109,15 +110,15 @@ private:
       return found->second;
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointAfterValue(x);
-    Activation made = isInt8 ? toInt8(x) : Activation{toBF16(x), {}};
+    Activation made = isInt8 ? toInt8(x) : Activation{rounded(x), {}};
     return activations[x] = made;
   }
 
-  Value toBF16(Value x) {
+  Value rounded(Value x) {
     MapBuilder map{builder, x.getLoc()};
     map.add(x, identityMap(typeOf(x).getRank()));
-    return map.create({withElement(typeOf(x), builder.getBF16Type())}, [&](OpBuilder &b, ValueRange args) {
-      return SmallVector<Value>{arith::TruncFOp::create(b, x.getLoc(), b.getBF16Type(), args[0])};
+    return map.create({withElement(typeOf(x), element)}, [&](OpBuilder &b, ValueRange args) {
+      return SmallVector<Value>{arith::TruncFOp::create(b, x.getLoc(), element, args[0])};
     })->getResult(0);
   }
 
@@ -156,7 +157,7 @@ private:
 
   QuantizeOp quantizeWeight(Value weight) {
     auto type = typeOf(weight);
-    SmallVector<Type> types{withElement(type, builder.getBF16Type())};
+    SmallVector<Type> types{withElement(type, element)};
     if (isInt8)
       types = {withElement(type, builder.getI8Type()), RankedTensorType::get(type.getDimSize(0), builder.getF32Type()),
                RankedTensorType::get(type.getDimSize(0), builder.getI32Type())};
@@ -248,6 +249,7 @@ private:
   }
 
   ModuleOp module;
+  Type element;
   bool isInt8, isWidened;
   OpBuilder builder;
   DenseMap<Value, Activation> activations;
@@ -259,12 +261,17 @@ struct QuantizeLinears : ::xf::impl::XfQuantizeLinearsBase<QuantizeLinears> {
   void runOnOperation() override {
     if (type == "f32")
       return;
-    if (type != "bf16" && type != "int8" && type != "int8-weights") {
-      getOperation()->emitError("there is no type '") << type << "'; there are f32, bf16, int8 and int8-weights";
+    MLIRContext *context = &getContext();
+    bool isWidened = type == "int8-weights";
+    Type element = isWidened || type == "int8" ? Type(IntegerType::get(context, 8))
+                   : type == "bf16"            ? Type(BFloat16Type::get(context))
+                   : type == "f16"             ? Type(Float16Type::get(context))
+                                               : Type();
+    if (!element) {
+      getOperation()->emitError("there is no type '") << type << "'; there are f32, bf16, f16, int8 and int8-weights";
       return signalPassFailure();
     }
-    bool isWidened = type == "int8-weights";
-    Quantizer(getOperation(), {isWidened || type == "int8", isWidened}).run();
+    Quantizer(getOperation(), {element, isWidened}).run();
   }
 };
 

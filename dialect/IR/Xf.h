@@ -60,7 +60,7 @@ std::string describeShape(RankedTensorType type);
 std::optional<int64_t> getBound(ModuleOp module, StringRef name);
 /// The same shape with another element type.
 RankedTensorType withElement(RankedTensorType type, Type element);
-/// What a product of such factors adds up to: i32 for i8, f32 for bf16 and f32.
+/// What a product of such factors adds up to: i32 for i8, else f32.
 Type productElement(Type factor);
 /// How many elements of a row stand together in Layout::panels: four bytes' worth.
 int64_t panelGroup(Type factor);

@@ -116,7 +116,7 @@ Type mlir::xf::productElement(Type factor) {
   return factor.isInteger(8) ? Type(IntegerType::get(factor.getContext(), 32)) : Float32Type::get(factor.getContext());
 }
 
-int64_t mlir::xf::panelGroup(Type factor) { return factor.isInteger(8) ? 4 : factor.isBF16() ? 2 : 1; }
+int64_t mlir::xf::panelGroup(Type factor) { return factor.isInteger(8) ? 4 : factor.isBF16() || factor.isF16() ? 2 : 1; }
 
 LogicalResult LinearOp::verify() {
   Type sum = productElement(typeOf(getX()).getElementType());
@@ -133,7 +133,8 @@ LogicalResult QuantizeOp::verify() {
   if (x.getRank() != 2 || !x.hasStaticShape() || !x.getElementType().isF32())
     return emitOpError("needs a static f32 matrix, not ") << x;
   Builder builder(getContext());
-  SmallVector<Type> types{withElement(x, builder.getBF16Type())};
+  bool isF16 = getNumResults() == 1 && typeOf(getResult(0)).getElementType().isF16();
+  SmallVector<Type> types{withElement(x, isF16 ? Type(builder.getF16Type()) : Type(builder.getBF16Type()))};
   if (getNumResults() != 1)
     types = {withElement(x, builder.getI8Type()), RankedTensorType::get(x.getDimSize(0), builder.getF32Type()),
              RankedTensorType::get(x.getDimSize(0), builder.getI32Type())};

@@ -43,8 +43,8 @@ def Xf_LinearOp : Xf_Op<"linear", [Pure, Xf_CausalOpInterface]> {
   let summary = "x Wᵀ + b over the last dimension";
   let description = [{
     result[.., n] = Σ_k x[.., k] * weight[n, k] (+ bias[n]), k ascending. The weight and bias depend on parameters only.
-    Both operands are f32, or both bf16, or x is f32 and the weight i8, whose elements count as whole numbers, and the
-    result is f32; or both are i8, which counts as unsigned (0 … 255) in x and as signed in the weight, as processors
+    Both operands are f32, or both bf16 or f16, or x is f32 and the weight i8, whose elements count as whole numbers, and
+    the result is f32; or both are i8, which counts as unsigned (0 … 255) in x and as signed in the weight, as processors
     multiply, and the result is the exact i32.
 
     ```mlir
@@ -60,7 +60,7 @@ def Xf_LinearOp : Xf_Op<"linear", [Pure, Xf_CausalOpInterface]> {
 def Xf_QuantizeOp : Xf_Op<"quantize", [Pure]> {
   let summary = "A matrix of parameters in fewer bits";
   let description = [{
-    To bf16: each element rounded to the nearest, ties to even. To i8: row n has the scale s[n] = max_k |x[n, k]| / 127
+    To bf16 or f16: each element rounded to the nearest, ties to even. To i8: row n has the scale s[n] = max_k |x[n, k]| / 127
     and the elements x[n, k] * (127 / max) rounded to the nearest, ties to even; a row whose maximum is below 2^-100 has
     scale 0 and zeros. The further results are then the scales and the rows' sums of elements. All arithmetic is in f32.
 

@@ -82,7 +82,8 @@ enum xf_abi_dtype {
   XF_ABI_I32 = 1,
   XF_ABI_I1 = 2, /* one byte, 0 or 1 */
   XF_ABI_BF16 = 3, /* of stored parameters only, as XF_ABI_I8 */
-  XF_ABI_I8 = 4
+  XF_ABI_I8 = 4,
+  XF_ABI_F16 = 5 /* as XF_ABI_BF16 */
 };
 
 /* Instruction sets, ascending: a CPU that has one has those before it. */
@@ -208,7 +209,7 @@ typedef struct xf_abi_state {
  * r is seen as [rows, columns] with columns = its last size (rank 1: one row). */
 enum xf_abi_layout {
   XF_ABI_PLAIN = 0, /* [rows][columns] */
-  XF_ABI_PANELS = 1 /* [ceil(rows/16)][ceil(columns/g)][16][g], padded with zeros; g = 1 (f32), 2 (bf16), 4 (i8) */
+  XF_ABI_PANELS = 1 /* [ceil(rows/16)][ceil(columns/g)][16][g], padded with zeros; g = 1 (f32), 2 (bf16, f16), 4 (i8) */
 };
 typedef struct xf_abi_segment {
   uint64_t row;           /* first row of the tensor */
@@ -216,7 +217,7 @@ typedef struct xf_abi_segment {
   uint64_t weight_offset; /* of the packed matrix, from the start of the weights range */
   uint64_t weight_row;    /* row of the packed matrix that holds `row` */
   uint32_t layout;
-  uint32_t dtype;        /* XF_ABI_F32, XF_ABI_BF16, or XF_ABI_I8: element times the scale of its weight row */
+  uint32_t dtype;        /* XF_ABI_F32, XF_ABI_BF16, XF_ABI_F16, or XF_ABI_I8: element times the scale of its weight row */
   uint64_t scale_offset; /* XF_ABI_I8: of weight row 0's scale, f32, from the start of the weights range */
 } xf_abi_segment;
 typedef struct xf_abi_parameter {

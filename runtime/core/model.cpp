@@ -112,8 +112,9 @@ void check_state(const image_reader &reader, const xf_abi_state &state, const xf
 void check_segment(const image_reader &reader, const xf_abi_segment &segment, const parameter_info &parameter,
                    uint64_t weight_bytes) {
   uint64_t columns = parameter.size.empty() ? 1 : static_cast<uint64_t>(parameter.size.back());
-  uint64_t bytes = segment.dtype == XF_ABI_I8 ? 1 : segment.dtype == XF_ABI_BF16 ? 2 : 4;
-  reader.require((segment.dtype == XF_ABI_F32 || segment.dtype == XF_ABI_BF16 || segment.dtype == XF_ABI_I8) &&
+  bool is_half = segment.dtype == XF_ABI_BF16 || segment.dtype == XF_ABI_F16;
+  uint64_t bytes = segment.dtype == XF_ABI_I8 ? 1 : is_half ? 2 : 4;
+  reader.require((segment.dtype == XF_ABI_F32 || is_half || segment.dtype == XF_ABI_I8) &&
                      segment.layout <= XF_ABI_PANELS && segment.weight_offset <= weight_bytes &&
                      segment.weight_offset % 4 == 0,
                  "parameter '" + parameter.path + "' lies outside the weights");

@@ -1,12 +1,13 @@
 // RUN: xf-opt %s --pass-pipeline='builtin.module(xf-quantize-linears{type=int8})' | FileCheck %s --check-prefix=INT8
 // RUN: xf-opt %s --pass-pipeline='builtin.module(xf-quantize-linears{type=bf16})' | FileCheck %s --check-prefix=BF16
 // RUN: xf-opt %s --pass-pipeline='builtin.module(xf-quantize-linears{type=int8-weights})' | FileCheck %s --check-prefix=WEIGHTS
+// RUN: xf-opt %s --pass-pipeline='builtin.module(xf-quantize-linears{type=f16})' | FileCheck %s --check-prefix=F16
 // RUN: xf-opt %s --pass-pipeline='builtin.module(xf-quantize-linears{type=f32})' | FileCheck %s --check-prefix=F32
 // RUN: xf-opt %s --pass-pipeline='builtin.module(xf-kernel-pipeline{type=int8})' | FileCheck %s --check-prefix=KERNEL
-// RUN: not xf-opt %s --pass-pipeline='builtin.module(xf-quantize-linears{type=f16})' 2>&1 | FileCheck %s --check-prefix=ERROR
+// RUN: not xf-opt %s --pass-pipeline='builtin.module(xf-quantize-linears{type=int4})' 2>&1 | FileCheck %s --check-prefix=ERROR
 
 // F32-NOT: i8
-// ERROR: there is no type 'f16'; there are f32, bf16, int8 and int8-weights
+// ERROR: there is no type 'int4'; there are f32, bf16, f16, int8 and int8-weights
 
 // The table of tied embeddings is stored once, in panels, and the look-up reads it there.
 // KERNEL: xf.weight @{{.*}} : tensor<40x8xi8> layers 1 layout panels scales @[[SCALES:.*]] {
@@ -58,6 +59,7 @@ module attributes {xf.bounds = {B = 2 : i64, S = 9 : i64}} {
     // WEIGHTS: xf.map(%[[SUMS]], %[[W]]#1, {{.*}}) maps {{\[}}[0, 1, 2], [2], [2]]
     // BF16: %[[X:.*]] = xf.map({{.*}}) {{.*}} -> tensor<?x?x8xbf16
     // BF16: arith.truncf {{.*}} : f32 to bf16
+    // F16: arith.truncf {{.*}} : f32 to f16
     // BF16: xf.linear %[[X]], {{.*}} : tensor<?x?x8xbf16
     // All that is one look-up's row and one product.
     // KERNEL: xf.row

@@ -11,9 +11,11 @@ if not assembler:
     skip("ptxas is not installed")
 checks = Checks()
 table = ["model          gpu    kernel                     registers  shared  spilled"]
-for name in ("seed0", "seed2", "seed3", "seed4", "tagger", "g2p"):
-    ptx = WORK / f"{name}.ptx"
-    compile_model(MODELS / name / f"{name}.xf", ptx, "--config", MODELS / name / "config.json", "--emit=ptx")
+seeds = ("seed0", "seed2", "seed3", "seed4")
+for model, kind in [(seed, "f32") for seed in seeds] + [(model, kind) for model in ("tagger", "g2p") for kind in ("f32", "bf16", "f16")]:
+    name = model if kind == "f32" else f"{model} {kind}"
+    ptx = WORK / "ptx"
+    compile_model(MODELS / model / f"{model}.xf", ptx, "--config", MODELS / model / "config.json", "--emit=ptx", "--type", kind, "--target", "cuda")
     for gpu in ("sm_80", "sm_90"):
         status, out, err = run(assembler, "-v", f"-arch={gpu}", ptx, "-o", WORK / "cubin", ok=False)
         checks.that(status == 0, f"{name} for {gpu}: {out}{err}")
@@ -26,7 +28,7 @@ for name in ("seed0", "seed2", "seed3", "seed4", "tagger", "g2p"):
             elif match := re.search(r"Used (\d+) registers(?:.*?(\d+) bytes smem)?", line):
                 found += 1
                 table.append(f"{name:14} {gpu}  {kernel:26} {match[1]:>9} {match[2] or 0:>7} {spilled:>8}")
-                checks.that(spilled <= (0 if gpu == "sm_80" else 32), f"{name} for {gpu}: {kernel} spills {spilled} bytes")
+                checks.that(spilled <= (32 if gpu == "sm_90" and kind == "f32" else 0), f"{name} for {gpu}: {kernel} spills {spilled} bytes")
         checks.that(found > 0, f"{name} for {gpu}: ptxas says nothing of registers:\n{out}{err}")
 (BIN.parent / "ptxas.txt").write_text("\n".join(table) + "\n")
 checks.end()

@@ -1,59 +1,11 @@
 // The emulator on PTX written by hand: that it computes, and that it finds what is wrong with a kernel.
-#include "runtime/core/error.h"
-#include "runtime/device/emulator/emulator.h"
-
-#include <gtest/gtest.h>
+#include "test/runtime/emulated_ptx.h"
 
 #include <cstring>
-#include <string>
-#include <vector>
 
 using namespace xf::rt;
 
 namespace {
-
-// A kernel `k(in, out)` around a body; %rd1 and %rd2 are the parameters, %r1 the thread, %rd3 the address of out's
-// element of the thread, %rd4 that of in's.
-std::string around(const std::string &body, const std::string &declarations = "") {
-  return ".version 7.0\n.target sm_80\n.address_size 64\n.shared .align 16 .b8 buffer[512];\n" + declarations +
-         ".visible .entry k(\n\t.param .u64 .ptr .global .align 1 k_param_0,\n\t.param .u64 k_param_1\n)\n.maxntid 128, 1, 1\n{\n"
-         "\t.reg .pred %p<20>;\n\t.reg .b16 %rs<20>;\n\t.reg .b32 %r<40>;\n\t.reg .b64 %rd<40>;\n\n// %bb.0:\n"
-         "\tld.param.b64 %rd1, [k_param_0];\n\tld.param.b64 %rd2, [k_param_1];\n\tmov.u32 %r1, %tid.x;\n"
-         "\tmad.wide.u32 %rd3, %r1, 4, %rd2;\n\tmad.wide.u32 %rd4, %r1, 4, %rd1;\n" +
-         body + "\tret;\n}\n";
-}
-
-std::vector<float> run(const std::string &ptx, std::vector<float> in, uint32_t threads, size_t results = 0) {
-  auto device = make_emulator();
-  device->load(ptx, {"k"});
-  results = results ? results : threads;
-  uint8_t *from = device->allocate(in.size() * 4), *to = device->allocate(results * 4);
-  device->upload(from, in.data(), in.size() * 4);
-  uint64_t parameters[2] = {reinterpret_cast<uint64_t>(from), reinterpret_cast<uint64_t>(to)};
-  device->launch(0, 1, threads, parameters, sizeof(parameters));
-  std::vector<float> out(results);
-  device->download(out.data(), to, results * 4);
-  device->wait(device->mark());
-  return out;
-}
-
-std::string problem_of(const std::string &ptx, uint32_t threads, size_t elements = 64) {
-  try {
-    run(ptx, std::vector<float>(elements, 1.0f), threads, elements);
-    return "";
-  } catch (const error &problem) {
-    return problem.what();
-  }
-}
-
-std::vector<float> ramp(size_t count) {
-  std::vector<float> numbers(count);
-  for (size_t i = 0; i < count; ++i)
-    numbers[i] = static_cast<float>(i) + 1;
-  return numbers;
-}
-
-#define EXPECT_HAS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
 
 TEST(Emulator, ComputesInEveryThread) {
   auto out = run(around("\tld.global.b32 %r2, [%rd4];\n\tfma.rn.f32 %r3, %r2, 0f40000000, 0fBF800000;\n\tst.global.b32 [%rd3], %r3;\n"),

@@ -25,7 +25,7 @@ llvm::Error ImageParameters::read(ParameterOp parameter, llvm::ArrayRef<int64_t>
   for (const xf_abi_segment &segment : info->segments) {
     const uint8_t *packed = model->weights() + segment.weight_offset;
     auto *scales = reinterpret_cast<const float *>(model->weights() + segment.scale_offset);
-    int64_t group = segment.dtype == XF_ABI_I8 ? 4 : segment.dtype == XF_ABI_BF16 ? 2 : 1;
+    int64_t group = segment.dtype == XF_ABI_I8 ? 4 : segment.dtype == XF_ABI_BF16 || segment.dtype == XF_ABI_F16 ? 2 : 1;
     int64_t depth = (columns + group - 1) / group * group;
     for (uint64_t r = 0; r < segment.rows; ++r) {
       uint64_t row = segment.weight_row + r;
@@ -38,6 +38,8 @@ llvm::Error ImageParameters::read(ParameterOp parameter, llvm::ArrayRef<int64_t>
           to[c] = scales[row] * static_cast<int8_t>(packed[at]);
         else if (segment.dtype == XF_ABI_BF16)
           to[c] = llvm::bit_cast<float>(uint32_t(reinterpret_cast<const uint16_t *>(packed)[at]) << 16);
+        else if (segment.dtype == XF_ABI_F16)
+          to[c] = static_cast<float>(reinterpret_cast<const _Float16 *>(packed)[at]);
         else
           to[c] = reinterpret_cast<const float *>(packed)[at];
       }

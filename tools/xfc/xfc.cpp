@@ -32,6 +32,7 @@ struct Options {
   cl::opt<xf::FactorType> type{"type", cl::desc("What products with weights multiply"), cl::init(xf::FactorType::f32), cl::cat(category),
                                cl::values(clEnumValN(xf::FactorType::f32, "f32", "f32 (default)"),
                                           clEnumValN(xf::FactorType::bf16, "bf16", "bf16, sums are f32: weights take half the memory"),
+                                          clEnumValN(xf::FactorType::f16, "f16", "the same in f16, for --target cuda: 3 more bits, but nothing beyond 65504"),
                                           clEnumValN(xf::FactorType::int8, "int8", "bytes with a scale a row, sums are exact: a quarter"),
                                           clEnumValN(xf::FactorType::int8Weights, "int8-weights", "weights as in int8, activations and sums are f32"))};
   cl::opt<std::string> sourceVocab{"source-vocab", cl::desc("Source vocabulary, a token a line"), cl::value_desc("FILE"), cl::cat(category)};

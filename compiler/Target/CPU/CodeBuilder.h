@@ -79,7 +79,7 @@ public:
   llvm::SmallVector<Value> choose(Value condition, llvm::function_ref<llvm::SmallVector<Value>()> then,
                                   llvm::function_ref<llvm::SmallVector<Value>()> otherwise);
 
-  // Memory. `element` is the tensor's element type: f32, i32, i8, i1 (a byte) or bf16 (which comes as its bits, an i16).
+  // Memory. `element` is the tensor's element type: f32, i32, i8, i1 (a byte), bf16 or f16 (which come as their bits, an i16).
   /// The address of element `offset` from `base` on.
   Value at(Value base, Value offset, Type element);
   Value at(Value base, int64_t offset, Type element);

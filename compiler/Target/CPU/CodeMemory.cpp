@@ -5,9 +5,9 @@ using namespace mlir;
 
 namespace xf::cpu {
 
-/// Booleans are bytes in memory, a bf16 is its bits: code converts it where it computes with it.
+/// Booleans are bytes in memory, numbers of 16 bits are their bits: code converts it where it computes with it.
 static Type stored(Type element) {
-  unsigned bits = element.isInteger(1) ? 8 : element.isBF16() ? 16 : 0;
+  unsigned bits = element.isInteger(1) ? 8 : element.isBF16() || element.isF16() ? 16 : 0;
   return bits ? IntegerType::get(element.getContext(), bits) : element;
 }
 static unsigned bytesOf(Type element) { return stored(element).getIntOrFloatBitWidth() / 8; }

@@ -7,9 +7,22 @@ using namespace mlir::xf;
 
 namespace xf::cpu {
 
+/// The baseline has no instructions for f16: `op` is told so.
+static LogicalResult checkTypes(Operation *op, ArrayRef<KernelOperand> operands) {
+  SmallVector<Type> types(op->getResultTypes());
+  for (const KernelOperand &operand : operands)
+    types.push_back(operand.value.getType());
+  for (Type type : types)
+    if (getElementTypeOrSelf(type).isF16())
+      return op->emitError("the CPU back end has no kernels for tensors of f16");
+  return success();
+}
+
 LogicalResult emitKernel(ModuleOp module, StringRef name, Operation *op, const KernelAccess &access, Isa isa,
                          ModuleOp root) {
   SmallVector<KernelOperand> operands = kernelOperands(op);
+  if (failed(checkTypes(op, operands)))
+    return failure();
   KernelRequest request{access, operands, root};
   KernelBuilder b(module, name, isa, op->getLoc());
   LogicalResult emitted =

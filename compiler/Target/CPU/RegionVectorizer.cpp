@@ -87,6 +87,10 @@ Value RegionVectorizer::emitOp(Operation *op) {
     return narrowToBF16(b, operands[0]);
   if (isa<arith::ExtFOp>(op) && op->getOperand(0).getType().isBF16())
     return widenFromBF16(b, operands[0]);
+  if (isa<arith::TruncFOp>(op) && op->getResult(0).getType().isF16())
+    return narrowToF16(b, operands[0]);
+  if (isa<arith::ExtFOp>(op) && op->getOperand(0).getType().isF16())
+    return widenFromF16(b, operands[0]);
   if (Value expanded = expandMath(b, op, operands))
     return expanded;
 

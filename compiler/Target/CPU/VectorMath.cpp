@@ -94,6 +94,16 @@ Value widenFromBF16(CodeBuilder &b, Value bits) {
   return b.create<arith::BitcastOp>(typeLike(bits, b.getF32Type()), upper);
 }
 
+Value narrowToF16(CodeBuilder &b, Value x) {
+  Value narrow = b.create<arith::TruncFOp>(typeLike(x, b.getF16Type()), x);
+  return b.create<arith::BitcastOp>(typeLike(x, b.getI16Type()), narrow);
+}
+
+Value widenFromF16(CodeBuilder &b, Value bits) {
+  Value narrow = b.create<arith::BitcastOp>(typeLike(bits, b.getF16Type()), bits);
+  return b.create<arith::ExtFOp>(typeLike(bits, b.getF32Type()), narrow);
+}
+
 Value combine(CodeBuilder &b, ReduceKind kind, Value value, Value running) {
   bool isFloat = isa<FloatType>(getElementTypeOrSelf(value.getType()));
   if (kind == ReduceKind::sum)

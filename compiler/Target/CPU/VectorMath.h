@@ -22,6 +22,9 @@ mlir::Value expOfNegative(CodeBuilder &b, mlir::Value x);
 /// An f32 rounded to bf16, ties to even, as its bits; and back.
 mlir::Value narrowToBF16(CodeBuilder &b, mlir::Value x);
 mlir::Value widenFromBF16(CodeBuilder &b, mlir::Value bits);
+/// The same for f16, on targets that have instructions for it.
+mlir::Value narrowToF16(CodeBuilder &b, mlir::Value x);
+mlir::Value widenFromF16(CodeBuilder &b, mlir::Value bits);
 
 /// The 16 lanes' sum or maximum by the tree that all targets share: distance 8, 4, 2, 1.
 mlir::Value reduceLanes(CodeBuilder &b, mlir::xf::ReduceKind kind, mlir::Value vector);

@@ -1,4 +1,5 @@
-// The kernels of xf.contract, in f32. Weights are read in the panels [N/16][K][16] that the CPU reads.
+// The kernels of xf.contract in f32; those of 16-bit factors are in TensorContract.cpp. Weights are read in the panels
+// [N/16][K][16] that the CPU reads.
 //
 // An element is one chain of fused multiply-adds over ascending k from +0, in both kernels, so that which of them runs
 // (many rows or few) changes no bit, and the CPU's AVX code computes the same bits.
@@ -6,9 +7,8 @@
 // Many rows: a block computes 64 x 64 elements, 4 x 4 a thread, from parts of 16 columns of k in shared memory.
 // Few rows, as in a decoder's step: a thread computes 4 rows of one column; the rows' x lie in shared memory, and each
 // weight is read once from memory, neighbouring threads reading neighbouring weights.
-#include "compiler/Target/CPU/RegionVectorizer.h"
 #include "compiler/Target/CPU/VectorMath.h"
-#include "compiler/Target/GPU/KernelEmitters.h"
+#include "compiler/Target/GPU/ContractEpilogue.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -28,12 +28,12 @@ constexpr int64_t kFewRows = 16, kRows = 4, kColumns = 64, kChunk = 512, kUnroll
 class Contract {
 public:
   Contract(GpuBuilder b, ContractOp op, const KernelRequest &request)
-      : b(std::move(b)), op(op), request(request), result(request.resultView()) {
+      : b(std::move(b)), epilogue(this->b, op, request) {
     auto weight = cast<RankedTensorType>(op.getWeight().getType());
     columns = weight.getDimSize(0);
     depth = weight.getDimSize(1);
     panels = llvm::divideCeil(columns, kPanel);
-    rows = this->b.size(result, 0);
+    rows = this->b.size(request.resultView(), 0);
   }
 
   void emitMany();
@@ -42,8 +42,6 @@ public:
 private:
   void multiplyPart(Value k0, int64_t count);
   void stageX(Value firstRow, Value k0, Value count);
-  void storeElement(Value sum, Value row, Value column);
-  Value extra(unsigned i, Value row, Value column);
   /// The address of x[row, k], rows behind the last one being the last one: their products are not stored.
   Value xAt(Value row, Value k) {
     Value offset = b.add(b.mul(b.min(row, b.sub(rows, 1)), b.stride(0, 0)), k);
@@ -55,50 +53,13 @@ private:
   }
 
   GpuBuilder b;
-  ContractOp op;
-  const KernelRequest &request;
-  unsigned result;
+  ContractEpilogue epilogue;
   int64_t columns, depth, panels;
   Value rows;
   // Of the block that is being emitted.
   Value firstRow, firstPanel, sharedX, sharedW, ownRow, ownColumn;
   SmallVector<Value> sums;
 };
-
-Value Contract::extra(unsigned i, Value row, Value column) {
-  unsigned view = 2 + i;
-  auto type = cast<RankedTensorType>(op.getExtras()[i].getType());
-  int64_t last = cast<RankedTensorType>(op.getResult().getType()).getRank() - 1;
-  bool byRow = false, byColumn = false;
-  for (int64_t dim : op.getMap(i)) {
-    byColumn |= dim == last;
-    byRow |= dim >= 0 && dim != last;
-  }
-  Value offset = b.i64(0);
-  if (byRow)
-    offset = b.mul(row, b.stride(view, 0));
-  if (byColumn) {
-    int64_t stride = request.access.lastStride[view];
-    Value step = ShapedType::isDynamic(stride) ? b.stride(view, byRow ? 1 : 0) : b.i64(stride);
-    offset = b.add(offset, b.mul(column, step));
-  }
-  return b.load(type.getElementType(), b.at(b.data(view), offset, type.getElementType()));
-}
-
-/// Applies the epilogue to an element that exists.
-void Contract::storeElement(Value sum, Value row, Value column) {
-  Block &body = op.getBody().front();
-  cpu::RegionVectorizer region(b);
-  region.bind(body.getArgument(0), sum);
-  for (unsigned i = 0; i < op.getExtras().size(); ++i)
-    region.bind(body.getArgument(1 + i), extra(i, row, column));
-  Value value = region.emit(body.getTerminator()->getOperand(0));
-  Type element = cast<RankedTensorType>(op.getResult().getType()).getElementType();
-  int64_t stride = request.access.lastStride[result];
-  Value step = ShapedType::isDynamic(stride) ? b.stride(result, 1) : b.i64(stride);
-  Value offset = b.add(b.mul(row, b.stride(result, 0)), b.mul(column, step));
-  b.store(value, b.at(b.data(result), offset, element));
-}
 
 /// Adds the products of k0 … k0 + count - 1 to the thread's sums.
 void Contract::multiplyPart(Value k0, int64_t count) {
@@ -165,7 +126,7 @@ void Contract::emitMany() {
     b.ifThen(b.less(row, rows), [&] {
       for (int64_t j = 0; j < kOwn; ++j) {
         Value column = b.add(firstColumn, j);
-        auto store = [&] { storeElement(sums[i * kOwn + j], row, column); };
+        auto store = [&] { epilogue.storeElement(sums[i * kOwn + j], row, column); };
         if (columns % kTile == 0)
           store();
         else
@@ -232,7 +193,7 @@ void Contract::emitFew() {
   b.ifThen(b.less(column, b.i64(columns)), [&] {
     for (int64_t i = 0; i < kRows; ++i) {
       Value row = b.add(firstRow, i);
-      b.ifThen(b.less(row, rows), [&] { storeElement(sums[i], row, column); });
+      b.ifThen(b.less(row, rows), [&] { epilogue.storeElement(sums[i], row, column); });
     }
   });
   b.finish();
@@ -244,6 +205,8 @@ LogicalResult emitContract(ContractOp op, const KernelRequest &request, Kernel &
   if (request.operands.size() != 2 + op.getExtras().size())
     return op.emitError("a matrix product reads per-sentence states through a copy only");
   auto weight = cast<RankedTensorType>(op.getWeight().getType());
+  if (!weight.getElementType().isF32())
+    return emitTensorContract(op, request, kernel);
   unsigned result = request.resultView();
   int64_t columns = llvm::alignTo(weight.getDimSize(0), kPanel);
   std::string few = (request.name + "_few").str(), many = (request.name + "_many").str();

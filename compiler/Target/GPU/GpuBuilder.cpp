@@ -86,8 +86,8 @@ Value GpuBuilder::shared(Type element, int64_t count) {
   return create<LLVM::AddressOfOp>(global);
 }
 
-SmallVector<Value> GpuBuilder::loadMany(Value address, int64_t count) {
-  auto type = VectorType::get({count}, getF32Type());
+SmallVector<Value> GpuBuilder::loadMany(Value address, int64_t count, Type element) {
+  auto type = VectorType::get({count}, element ? element : getF32Type());
   Value vector = create<LLVM::LoadOp>(type, address, static_cast<unsigned>(4 * count));
   SmallVector<Value> values;
   for (int64_t i = 0; i < count; ++i)
@@ -96,7 +96,7 @@ SmallVector<Value> GpuBuilder::loadMany(Value address, int64_t count) {
 }
 
 void GpuBuilder::storeMany(ArrayRef<Value> values, Value address) {
-  auto type = VectorType::get({static_cast<int64_t>(values.size())}, getF32Type());
+  auto type = VectorType::get({static_cast<int64_t>(values.size())}, values.front().getType());
   Value vector = create<LLVM::PoisonOp>(type);
   for (auto [i, value] : llvm::enumerate(values))
     vector = create<LLVM::InsertElementOp>(vector, value, i64(i));

@@ -43,8 +43,8 @@ public:
 
   /// Shared memory of the block for `count` elements, aligned to 16 bytes; nothing is known of its contents.
   Value shared(Type element, int64_t count);
-  /// `count` neighbouring f32, whose address is a multiple of their size.
-  llvm::SmallVector<Value> loadMany(Value address, int64_t count);
+  /// `count` neighbouring f32 or, if said, elements of another type of 32 bits, whose address is a multiple of their size.
+  llvm::SmallVector<Value> loadMany(Value address, int64_t count, Type element = nullptr);
   void storeMany(llvm::ArrayRef<Value> values, Value address);
 
   // Division of numbers that are below 2^31: far cheaper than that of i64.

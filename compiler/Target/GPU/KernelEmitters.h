@@ -20,6 +20,8 @@ struct KernelRequest : cpu::KernelRequest {
 
 mlir::LogicalResult emitContract(mlir::xf::ContractOp op, const KernelRequest &request, Kernel &kernel);
 mlir::LogicalResult emitChoose(mlir::xf::ChooseOp op, const KernelRequest &request, Kernel &kernel);
+/// Of factors of 16 bits, on tensor cores.
+mlir::LogicalResult emitTensorContract(mlir::xf::ContractOp op, const KernelRequest &request, Kernel &kernel);
 mlir::LogicalResult emitRow(mlir::xf::RowOp op, const KernelRequest &request, Kernel &kernel);
 mlir::LogicalResult emitAttend(mlir::xf::AttendOp op, const KernelRequest &request, Kernel &kernel);
 mlir::LogicalResult emitPack(mlir::xf::PackOp op, const KernelRequest &request, Kernel &kernel);

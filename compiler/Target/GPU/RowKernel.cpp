@@ -26,9 +26,10 @@ public:
   void emit();
 
 private:
-  /// Memory that holds a row: elements are `stride` apart.
+  /// Memory that holds a row: elements are `stride` apart, or lie in a panel of groups of `group`.
   struct Place {
     Value address, stride;
+    int64_t group = 1;
   };
 
   unsigned leading() { return typeOf(op.getResult(0)).getRank() - 1; }
@@ -39,7 +40,12 @@ private:
   void emitPass(unsigned number);
   Value emitValue(Value value);
   Value load(const Place &place, Type element) {
-    return b.load(element, b.at(place.address, b.mul(offset, place.stride), element));
+    Value distance = b.mul(offset, place.stride);
+    if (place.group > 1) {
+      Value inGroup = b.rem(offset, b.i64(place.group));
+      distance = b.add(b.mul(b.sub(offset, inGroup), place.stride), inGroup);
+    }
+    return b.load(element, b.at(place.address, distance, element));
   }
   void store(const Place &place, Value value) {
     Type element = value.getType();
@@ -106,8 +112,10 @@ RowEmitter::Place RowEmitter::tablePlace(EmbedOp embed) {
     Value step = ShapedType::isDynamic(stride) ? b.stride(view, 1) : b.i64(stride);
     return {b.at(b.data(view), b.mul(id, b.stride(view, 0)), element), step};
   }
-  Value panel = b.mul(b.div(id, b.i64(kLanes)), typeOf(table).getDimSize(1) * kLanes);
-  return {b.at(b.data(view), b.add(panel, b.rem(id, b.i64(kLanes))), element), b.i64(kLanes)};
+  int64_t group = panelGroup(element);
+  Value panel = b.mul(b.div(id, b.i64(kLanes)), panelDepth(element, typeOf(table).getDimSize(1)) * kLanes);
+  Value first = b.mul(b.rem(id, b.i64(kLanes)), group);
+  return {b.at(b.data(view), b.add(panel, first), element), b.i64(kLanes), group};
 }
 
 void RowEmitter::emit() {

@@ -5,6 +5,8 @@
 
 #include "llvm/ADT/bit.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace mlir::xf;
 
@@ -44,6 +46,8 @@ public:
       return convert<int8_t>(values, [](float value) { return static_cast<int8_t>(value); });
     if (element.isInteger(32))
       return convert<int32_t>(values, [](float value) { return static_cast<int32_t>(value); });
+    if (element.isF16())
+      return convert<uint16_t>(values, [](float value) { return llvm::bit_cast<uint16_t>(static_cast<_Float16>(value)); });
     assert(element.isBF16() && "weights of other types are not made");
     convert<uint16_t>(values, [](float value) { return llvm::bit_cast<uint32_t>(value) >> 16; });
   }
@@ -94,6 +98,8 @@ llvm::Error writeWeights(ModuleOp module, const DataLayout &layout, ArrayRef<Sto
       plain.resize(type.getNumElements());
       if (auto error = evaluateWeight(weight, layer, source, plain))
         return error;
+      if (type.getElementType().isF16() && llvm::any_of(plain, [](float value) { return std::isinf(value); }))
+        return makeError("a weight is beyond the largest number of f16, 65504: --type bf16 has the range of f32");
       writer.moveTo(place.offset + place.stride * layer);
       if (weight.getLayout() == Layout::panels) {
         packPanels(plain, type.getDimSize(0), type.getDimSize(1), panelGroup(type.getElementType()), packed);

@@ -94,7 +94,10 @@ std::vector<StoredParameter> mapParameters(ModuleOp module, const DataLayout &la
     findPieces(weight.getBody().front().getTerminator()->getOperand(0), pieces);
     uint32_t packing = weight.getLayout() == Layout::panels ? XF_ABI_PANELS : XF_ABI_PLAIN;
     Type element = weight.getTensorType().getElementType();
-    uint32_t dtype = element.isInteger(8) ? XF_ABI_I8 : element.isBF16() ? XF_ABI_BF16 : XF_ABI_F32;
+    uint32_t dtype = element.isInteger(8) ? XF_ABI_I8
+                     : element.isBF16()    ? XF_ABI_BF16
+                     : element.isF16()     ? XF_ABI_F16
+                                           : XF_ABI_F32;
     Placement scales;
     if (weight.getScales())
       scales = layout.weights.find(module.lookupSymbol(weight.getScalesAttr()))->second;

@@ -15,7 +15,7 @@ struct type_name {
 constexpr type_name kTypes[] = {
     {"pred", type::pred, 4}, {"b8", type::b8, 1},   {"b16", type::b16, 2}, {"b32", type::b32, 4}, {"b64", type::b64, 8},
     {"u8", type::u8, 1},     {"u16", type::u16, 2}, {"u32", type::u32, 4}, {"u64", type::u64, 8}, {"s8", type::s8, 1},
-    {"s16", type::s16, 2},   {"s32", type::s32, 4}, {"s64", type::s64, 8}, {"f32", type::f32, 4}, {"f64", type::f64, 8}};
+    {"s16", type::s16, 2},   {"s32", type::s32, 4}, {"s64", type::s64, 8}, {"f16", type::f16, 2}, {"bf16", type::bf16, 2}, {"f32", type::f32, 4}, {"f64", type::f64, 8}};
 
 std::optional<type> find_type(std::string_view name) {
   for (const type_name &known : kTypes)
@@ -203,10 +203,14 @@ void decoder::decode(const statement &s) {
     i.guard = target(s, s.guard);
     i.negated = s.negated;
   }
-  for (std::string_view part : {"ftz", "sat", "f16", "bf16", "f16x2", "bf16x2"})
+  for (std::string_view part : {"ftz", "sat", "f16x2", "bf16x2"})
     if (s.has(part))
       reject(s.line, s.text);
-  if (!decode_arithmetic(s, i) && !decode_bits(s, i) && !decode_moves(s, i) && !decode_control(s, i))
+  // Of 16 bits there are conversions and products of matrices, no arithmetic.
+  if ((s.has("f16") || s.has("bf16")) && s.opcode[0] != "cvt" && s.opcode[0] != "mma")
+    reject(s.line, s.text);
+  if (!decode_arithmetic(s, i) && !decode_bits(s, i) && !decode_moves(s, i) && !decode_control(s, i) &&
+      !decode_copies(s, i) && !decode_matrices(s, i))
     reject(s.line, s.text);
   result_.code.push_back(i);
 }

@@ -19,6 +19,8 @@ private:
   bool decode_bits(const statement &s, instruction &i);
   bool decode_moves(const statement &s, instruction &i);
   bool decode_control(const statement &s, instruction &i);
+  bool decode_copies(const statement &s, instruction &i);
+  bool decode_matrices(const statement &s, instruction &i);
   void decode_memory(const statement &s, instruction &i);
   void decode_convert(const statement &s, instruction &i);
   void decode_compare(const statement &s, instruction &i);

@@ -132,8 +132,12 @@ void decoder::decode_convert(const statement &s, instruction &i) {
     else
       reject(s.line, s.text);
   }
-  bool narrowing = i.type == type::f32 && i.from == type::f64;
+  auto is_half = [](type t) { return t == type::f16 || t == type::bf16; };
+  bool narrowing = (i.type == type::f32 && i.from == type::f64) || (is_half(i.type) && i.from == type::f32);
   if (narrowing && i.mode != static_cast<uint8_t>(rounding::nearest))
+    reject(s.line, s.text);
+  // Halves become f32 and come from it, and nothing else.
+  if ((is_half(i.type) && i.from != type::f32) || (is_half(i.from) && i.type != type::f32))
     reject(s.line, s.text);
 }
 

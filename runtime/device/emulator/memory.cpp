@@ -35,6 +35,12 @@ void global_memory::release(const void *data) {
 void global_memory::check(uint64_t address, uint64_t bytes, const char *verb) const {
   if (address % bytes != 0)
     raise("%s %llu bytes at an address that is no multiple of it", verb, static_cast<unsigned long long>(bytes));
+  check_range(address, bytes, verb);
+}
+
+void global_memory::check_range(uint64_t address, uint64_t bytes, const char *verb) const {
+  if (bytes == 0)
+    return;
   if (address >= last_begin_ && address + bytes <= last_end_)
     return;
   auto after = blocks_.upper_bound(address);
@@ -56,6 +62,7 @@ shared_memory::shared_memory(uint32_t bytes) : bytes_((bytes + 15) / 16 * 16), w
 void shared_memory::clear() {
   std::fill(bytes_.begin(), bytes_.end(), uint8_t(0xff));
   std::fill(words_.begin(), words_.end(), word());
+  copies_.clear();
   interval_ = 1;
 }
 
@@ -72,6 +79,9 @@ uint8_t *shared_memory::read(uint64_t address, uint32_t bytes, uint32_t thread) 
   check(address, bytes, "reads");
   for (uint64_t w = address / kWord; w <= (address + bytes - 1) / kWord; ++w) {
     word &state = words_[w];
+    if (state.arriving)
+      raise("reads shared memory at %llu, where a copy of thread %u arrives that has not been waited for",
+            static_cast<unsigned long long>(w * kWord), state.writer);
     if (state.write_interval == 0)
       raise("reads shared memory at %llu, which nobody has written", static_cast<unsigned long long>(w * kWord));
     if (state.write_interval == interval_ && state.writer != thread)
@@ -87,6 +97,9 @@ uint8_t *shared_memory::write(uint64_t address, uint32_t bytes, uint32_t thread)
   check(address, bytes, "writes");
   for (uint64_t w = address / kWord; w <= (address + bytes - 1) / kWord; ++w) {
     word &state = words_[w];
+    if (state.arriving)
+      raise("writes shared memory at %llu, where a copy of thread %u arrives that has not been waited for",
+            static_cast<unsigned long long>(w * kWord), state.writer);
     if (state.write_interval == interval_ && state.writer != thread)
       raise("writes shared memory at %llu, which thread %u has written with no barrier between",
             static_cast<unsigned long long>(w * kWord), state.writer);
@@ -97,6 +110,36 @@ uint8_t *shared_memory::write(uint64_t address, uint32_t bytes, uint32_t thread)
     state.write_interval = interval_;
   }
   return bytes_.data() + address;
+}
+
+shared_memory::thread_copies &shared_memory::copies_of(uint32_t thread) {
+  if (thread >= copies_.size())
+    copies_.resize(thread + 1);
+  return copies_[thread];
+}
+
+uint8_t *shared_memory::start_copy(uint64_t address, uint32_t bytes, uint32_t thread) {
+  uint8_t *to = write(address, bytes, thread);
+  for (uint64_t w = address / kWord; w < (address + bytes) / kWord; ++w)
+    words_[w].arriving = true;
+  thread_copies &own = copies_of(thread);
+  own.under_way.push_back({address, bytes, own.groups});
+  return to;
+}
+
+void shared_memory::close_copies(uint32_t thread) { ++copies_of(thread).groups; }
+
+void shared_memory::await_copies(uint32_t thread, int64_t open) {
+  thread_copies &own = copies_of(thread);
+  std::erase_if(own.under_way, [&](const copy &c) {
+    if (open >= 0 && c.group + open >= own.groups)
+      return false;
+    for (uint64_t w = c.address / kWord; w < (c.address + c.bytes) / kWord; ++w) {
+      words_[w].arriving = false;
+      words_[w].write_interval = interval_;
+    }
+    return true;
+  });
 }
 
 } // namespace xf::rt::emulator

@@ -23,8 +23,10 @@ public:
   void release(const void *block);
   // Lets kernels use memory that somebody else owns.
   void adopt(uint64_t begin, uint64_t end) { blocks_[begin] = {nullptr, begin, end}; }
-  // Throws a fault unless all the bytes lie in one block.
+  // Throws a fault unless all the bytes lie in one block, at a multiple of their number.
   void check(uint64_t address, uint64_t bytes, const char *verb) const;
+  // The same for bytes anywhere.
+  void check_range(uint64_t address, uint64_t bytes, const char *verb) const;
 
 private:
   struct block {
@@ -37,6 +39,9 @@ private:
 
 // A block's shared memory. Between two barriers no thread may read what another writes, nor write what another reads
 // or writes; and nobody may read what nobody has written.
+//
+// A thread's asynchronous copies are written when it has waited for them: nobody may touch their places between, and other
+// threads must come behind a barrier thereafter.
 class shared_memory {
 public:
   explicit shared_memory(uint32_t bytes);
@@ -46,16 +51,36 @@ public:
   uint8_t *read(uint64_t address, uint32_t bytes, uint32_t thread);
   uint8_t *write(uint64_t address, uint32_t bytes, uint32_t thread);
 
+  // Where the bytes of a thread's new copy go.
+  uint8_t *start_copy(uint64_t address, uint32_t bytes, uint32_t thread);
+  // The thread's copies since the last call are a group.
+  void close_copies(uint32_t thread);
+  // The thread's groups but the newest `open` ones have arrived; with open < 0 all its copies have.
+  void await_copies(uint32_t thread, int64_t open);
+
 private:
   static constexpr uint32_t kWord = 4, kMany = 0xffffffff;
   struct word {
     uint32_t write_interval = 0, read_interval = 0; // 0: never
     uint32_t writer = 0, reader = 0;
+    bool arriving = false; // a copy of `writer` is under way
+  };
+  struct copy {
+    uint64_t address;
+    uint32_t bytes;
+    int64_t group;
+  };
+  struct thread_copies {
+    std::vector<copy> under_way;
+    int64_t groups = 0; // closed ones
   };
   void check(uint64_t address, uint32_t bytes, const char *verb) const;
 
   std::vector<uint8_t> bytes_;
+  thread_copies &copies_of(uint32_t thread);
+
   std::vector<word> words_;
+  std::vector<thread_copies> copies_; // by thread
   uint32_t interval_ = 1;
 };
 

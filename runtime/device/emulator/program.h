@@ -13,17 +13,18 @@ namespace xf::rt::emulator {
 
 constexpr int kLanes = 32;
 
-enum class type : uint8_t { pred, b8, b16, b32, b64, u8, u16, u32, u64, s8, s16, s32, s64, f32, f64 };
+enum class type : uint8_t { pred, b8, b16, b32, b64, u8, u16, u32, u64, s8, s16, s32, s64, f16, bf16, f32, f64 };
 // Bytes in memory.
 int size_of(type t);
-bool is_float(type t);
+bool is_float(type t); // with arithmetic of its own
 bool is_signed(type t);
 
 enum class op : uint8_t {
   mov, pack, unpack, add, sub, mul, mul_hi, mul_wide, mad, mad_wide, fma, div, rem, min, max, abs, neg, copysign,
   sqrt, rcp, ex2, band, bor, bxor, bnot, shl, shr, funnel_left, funnel_right, extract_bits, insert_bits, permute, logic,
   count_ones, leading_zeros, select, compare, convert, load_param, load_global, load_shared, store_global,
-  store_shared, branch, exit, barrier, warp_barrier, shuffle
+  store_shared, branch, exit, barrier, warp_barrier, shuffle, start_copy, close_copies, await_copies,
+  load_matrices, multiply
 };
 
 enum class comparison : uint8_t { eq, ne, lt, le, gt, ge, equ, neu, ltu, leu, gtu, geu, num, nan };
@@ -36,13 +37,14 @@ struct instruction {
   emulator::type type;          // of the sources, or of what is moved
   emulator::type from{};        // convert: the source's
   uint8_t mode = 0;             // comparison, rounding, shuffle_mode
-  uint8_t count = 1;            // elements of a load, store, pack or unpack
+  uint8_t count = 1;            // elements of a load, store, pack or unpack; matrices; bytes of a copy
   bool widens = false;          // a load of less than 64 bits whose targets have 64
   bool negated = false;         // the guard is to be false
   int32_t guard = -1;           // a predicate; -1: always
   int32_t target[4] = {-1, -1, -1, -1};
-  int32_t source[4] = {-1, -1, -1, -1};
-  int64_t immediate = 0;        // offset of an address; instruction to branch to; table of `logic`
+  int32_t source[10] = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
+  int64_t immediate = 0;        // offset of an address; instruction to branch to; table of `logic`; groups that may be open
+  int64_t source_offset = 0;    // start_copy: of the source's address
   int32_t line = 0;             // in the text
 };
 

@@ -110,14 +110,14 @@ statement make_statement(std::string_view text, int line) {
   result.line = line;
   result.text = text;
   if (text.starts_with('@')) {
-    size_t space = text.find_first_of(" \t");
+    size_t space = text.find_first_of(" \t\n");
     std::string_view guard = text.substr(1, space - 1);
     result.negated = guard.starts_with('!');
     guard.remove_prefix(result.negated);
     result.guard = guard;
     text = trim(text.substr(std::min(space, text.size())));
   }
-  size_t space = text.find_first_of(" \t");
+  size_t space = text.find_first_of(" \t\n");
   std::string_view opcode = text.substr(0, space);
   if (opcode.starts_with('.')) {
     result.opcode.emplace_back(opcode);

@@ -165,67 +165,55 @@ warp::stop warp::run(shared_memory &shared) {
   return stop::end;
 }
 
-void warp::load_parameter(const instruction &i) {
-  int bytes = size_of(i.type);
-  for (int n = 0; n < i.count; ++n) {
-    const uint8_t *from = launch_.parameters + i.immediate + n * bytes;
-    for (int lane = 0; lane < kLanes; ++lane)
-      if (bytes == 8)
-        std::memcpy(row<uint64_t>(i.target[n]) + lane, from, 8);
-      else
-        std::memcpy(row<uint32_t>(i.target[n]) + lane, from, 4);
-  }
-}
-
-void warp::load(const instruction &i) {
-  uint32_t bytes = static_cast<uint32_t>(size_of(i.type)), all = bytes * i.count;
-  const uint64_t *addresses = row<uint64_t>(i.source[0]);
-  for (uint32_t rest = mask_; rest; rest &= rest - 1) {
-    lane_ = std::countr_zero(rest);
-    uint64_t address = addresses[lane_] + static_cast<uint64_t>(i.immediate);
-    const uint8_t *from;
-    if (i.op == op::load_shared) {
-      from = shared_->read(address, all, thread());
-    } else {
-      launch_.memory->check(address, all, "reads");
-      from = reinterpret_cast<const uint8_t *>(address);
-    }
-    uint8_t copy[32];
-    std::memcpy(copy, from, all); // a target may be the address
-    for (int n = 0; n < i.count; ++n) {
-      uint64_t value = 0;
-      std::memcpy(&value, copy + n * bytes, bytes);
-      if (i.type == type::s8)
-        value = static_cast<uint64_t>(static_cast<int8_t>(value));
-      else if (i.type == type::s16)
-        value = static_cast<uint64_t>(static_cast<int16_t>(value));
-      else if (i.type == type::s32)
-        value = static_cast<uint64_t>(static_cast<int32_t>(value));
-      if (bytes == 8 || i.widens)
-        row<uint64_t>(i.target[n])[lane_] = value;
-      else
-        row<uint32_t>(i.target[n])[lane_] = static_cast<uint32_t>(value);
-    }
-  }
-}
-
-void warp::store(const instruction &i) {
-  uint32_t bytes = static_cast<uint32_t>(size_of(i.type)), all = bytes * i.count;
-  const uint64_t *addresses = row<uint64_t>(i.target[0]);
-  for (uint32_t rest = mask_; rest; rest &= rest - 1) {
-    lane_ = std::countr_zero(rest);
-    uint64_t address = addresses[lane_] + static_cast<uint64_t>(i.immediate);
-    uint8_t *to;
-    if (i.op == op::store_shared) {
-      to = shared_->write(address, all, thread());
-    } else {
-      launch_.memory->check(address, all, "writes");
-      to = reinterpret_cast<uint8_t *>(address);
-    }
-    for (int n = 0; n < i.count; ++n) {
-      uint64_t value = bytes == 8 ? row<uint64_t>(i.source[n])[lane_] : row<uint32_t>(i.source[n])[lane_];
-      std::memcpy(to + n * bytes, &value, bytes);
-    }
+void warp::execute(const instruction &i) {
+  switch (i.op) {
+  case op::close_copies:
+    for (uint32_t rest = mask_; rest; rest &= rest - 1)
+      shared_->close_copies(first_thread_ + static_cast<uint32_t>(std::countr_zero(rest)));
+    return;
+  case op::await_copies:
+    for (uint32_t rest = mask_; rest; rest &= rest - 1)
+      shared_->await_copies(first_thread_ + static_cast<uint32_t>(std::countr_zero(rest)), i.immediate);
+    return;
+  case op::load_param:
+    return load_parameter(i);
+  case op::load_global:
+  case op::load_shared:
+    return load(i);
+  case op::store_global:
+  case op::store_shared:
+    return store(i);
+  case op::start_copy:
+    return start_copy(i);
+  case op::load_matrices:
+    return load_matrices(i);
+  case op::multiply:
+    return multiply(i);
+  case op::shuffle:
+    return shuffle(i);
+  case op::convert:
+    return convert(i);
+  case op::permute:
+    return permute(i);
+  case op::logic:
+    return logic(i);
+  case op::mov:
+  case op::pack:
+  case op::unpack:
+  case op::select:
+  case op::band:
+  case op::bor:
+  case op::bxor:
+  case op::bnot:
+  case op::shl:
+  case op::funnel_left:
+  case op::funnel_right:
+  case op::insert_bits:
+  case op::count_ones:
+  case op::leading_zeros:
+    return execute_moves(i);
+  default:
+    return execute_arithmetic(i);
   }
 }
 

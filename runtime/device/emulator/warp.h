@@ -39,6 +39,7 @@ private:
   void fill(int32_t row, uint32_t (*value)(const warp &, int));
 
   void execute(const instruction &i);
+  void execute_arithmetic(const instruction &i);
   void execute_moves(const instruction &i);
   template <typename T> void integer(const instruction &i);
   template <typename T> void floating(const instruction &i);
@@ -47,12 +48,18 @@ private:
   template <typename T> void select(const instruction &i);
   void convert(const instruction &i);
   template <typename From> void convert_from(const instruction &i);
+  void narrow(const instruction &i);
+  void widen(const instruction &i);
   template <typename From, typename To> void convert_to(const instruction &i);
   void permute(const instruction &i);
   void logic(const instruction &i);
   void load_parameter(const instruction &i);
   void load(const instruction &i);
   void store(const instruction &i);
+  void start_copy(const instruction &i);
+  void load_matrices(const instruction &i);
+  void multiply(const instruction &i);
+  void need_whole_warp(const char *what);
   void shuffle(const instruction &i);
   void branch(const instruction &i);
   void leave();

@@ -244,6 +244,55 @@ TEST(RowTest, EmbedsFromPlainAndPackedTables) {
     }
 }
 
+/// Rows of a table of 16-bit numbers, in groups of two where it is in panels.
+const char *kEmbedHalves = R"(
+module attributes {xf.bounds = {B = 8 : i64}} {
+xf.weight @table : tensor<40x$Dxbf16> layers 1 layout $L {
+^bb0(%layer: index):
+  %t = xf.param @raw : tensor<40x$Dxf32>
+  %q = xf.quantize %t : tensor<40x$Dxf32> -> tensor<40x$Dxbf16>
+  xf.yield %q : tensor<40x$Dxbf16>
+}
+xf.parameter @raw : tensor<40x$Dxf32> path "raw"
+xf.entry @run(%ids: tensor<?xi32, #xf.dims<"B">> {xf.name = "ids"}) -> (tensor<?x$Dxf32, #xf.dims<"B", "">> {xf.name = "y"}) {
+  %t = xf.param @table : tensor<40x$Dxbf16>
+  %y = xf.row(%ids) maps [[0]] : (tensor<?xi32, #xf.dims<"B">>) -> (tensor<?x$Dxf32, #xf.dims<"B", "">>) {
+  ^bb0(%id: tensor<1xi32>):
+    %e = xf.embed %t, %id : tensor<40x$Dxbf16>, tensor<1xi32> -> tensor<$Dxbf16>
+    %r = xf.map(%e) maps [[0]] : (tensor<$Dxbf16>) -> tensor<$Dxf32> {
+    ^bb0(%u: bf16):
+      %w = arith.extf %u : bf16 to f32
+      xf.yield %w : f32
+    }
+    xf.yield %r : tensor<$Dxf32>
+  }
+  xf.return %y : tensor<?x$Dxf32, #xf.dims<"B", "">>
+}
+})";
+
+TEST(RowTest, EmbedsFromTablesOf16Bits) {
+  for (int64_t d : {1, 5, 16, 37})
+    for (bool panels : {false, true}) {
+      KernelHarness harness(fill(kEmbedHalves, {{"D", std::to_string(d)}, {"L", panels ? "panels" : "plain"}}));
+      // Numbers that bf16 holds exactly: 1 … 2, in steps of 2^-7.
+      int64_t pairs = (d + 1) / 2;
+      std::vector<uint16_t> table(panels ? 3 * pairs * 32 : 40 * d, 0x7fff);
+      for (int64_t n = 0; n < 40; ++n)
+        for (int64_t i = 0; i < d; ++i)
+          table[panels ? ((n / 16 * pairs + i / 2) * 16 + n % 16) * 2 + i % 2 : n * d + i] = 0x3f80 + (n * 7 + i * 3) % 128;
+      std::vector<int32_t> ids{0, 39, 17, 16, 15, 31};
+      int64_t batch = ids.size();
+      for (Isa isa : machineIsas()) {
+        Kernel kernel = harness.compile(harness.find<mlir::xf::RowOp>(), isa, {{1, 1, 1}});
+        std::vector<float> y(batch * d);
+        kernel({view(ids, {batch}), view(table, {40, d}), view(y, {batch, d})});
+        for (int64_t row = 0; row < batch; ++row)
+          for (int64_t i = 0; i < d; ++i)
+            ASSERT_EQ(y[row * d + i], 1 + (ids[row] * 7 + i * 3) % 128 / 128.0f) << isaName(isa).str() << " " << row << " " << i;
+      }
+    }
+}
+
 TEST(RowTest, Positions) {
   KernelHarness harness(R"(
 module attributes {xf.bounds = {B = 8 : i64, N = 64 : i64}} {

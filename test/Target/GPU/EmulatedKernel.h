@@ -28,12 +28,19 @@ public:
     table.views = kernel->views;
   }
 
-  /// A launch has as many blocks as it needs, whatever `threads`. More views than the kernel has are left alone.
-  void operator()(const std::vector<xf_abi_view> &views, int threads = 1) const {
+  /// Memory from the first address up to the second.
+  using Range = std::pair<const void *, const void *>;
+
+  /// A launch has as many blocks as it needs, whatever `threads`. More views than the kernel has are left alone. With `ranges`,
+  /// these are all the memory that there is.
+  void operator()(const std::vector<xf_abi_view> &views, int threads = 1, const std::vector<Range> &ranges = {}) const {
     if (table.views > views.size())
       throw std::runtime_error("the test gives too few views");
     rt::emulator::global_memory memory;
-    memory.adopt(1 << 16, uint64_t(1) << 47);
+    for (auto [begin, end] : ranges)
+      memory.adopt(reinterpret_cast<uint64_t>(begin), reinterpret_cast<uint64_t>(end));
+    if (ranges.empty())
+      memory.adopt(1 << 16, uint64_t(1) << 47);
     for (const rt::gpu_stage &stage : table.stages) {
       const rt::gpu_launch &chosen = rt::choose_launch(stage, views.data());
       rt::emulator::run_kernel(program.functions.find(functions[chosen.function])->second, memory,

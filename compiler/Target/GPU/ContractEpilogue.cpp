@@ -1,0 +1,46 @@
+#include "compiler/Target/GPU/ContractEpilogue.h"
+
+using namespace mlir;
+
+namespace xf::gpu {
+
+Value ContractEpilogue::extra(unsigned i, Value row, Value column) {
+  unsigned view = 2 + i;
+  auto type = cast<RankedTensorType>(op.getExtras()[i].getType());
+  int64_t last = cast<RankedTensorType>(op.getResult().getType()).getRank() - 1;
+  bool byRow = false, byColumn = false;
+  for (int64_t dim : op.getMap(i)) {
+    byColumn |= dim == last;
+    byRow |= dim >= 0 && dim != last;
+  }
+  Value offset = b.i64(0);
+  if (byRow)
+    offset = b.mul(row, b.stride(view, 0));
+  if (byColumn) {
+    int64_t stride = access.lastStride[view];
+    Value step = ShapedType::isDynamic(stride) ? b.stride(view, byRow ? 1 : 0) : b.i64(stride);
+    offset = b.add(offset, b.mul(column, step));
+  }
+  return b.load(type.getElementType(), b.at(b.data(view), offset, type.getElementType()));
+}
+
+cpu::RegionVectorizer ContractEpilogue::read(Value row, Value column) {
+  Block &body = op.getBody().front();
+  cpu::RegionVectorizer region(b);
+  for (unsigned i = 0; i < op.getExtras().size(); ++i)
+    region.bind(body.getArgument(1 + i), extra(i, row, column));
+  return region;
+}
+
+void ContractEpilogue::store(cpu::RegionVectorizer region, Value sum, Value row, Value column) {
+  Block &body = op.getBody().front();
+  region.bind(body.getArgument(0), sum);
+  Value value = region.emit(body.getTerminator()->getOperand(0));
+  Type element = cast<RankedTensorType>(op.getResult().getType()).getElementType();
+  int64_t stride = access.lastStride[result];
+  Value step = ShapedType::isDynamic(stride) ? b.stride(result, 1) : b.i64(stride);
+  Value offset = b.add(b.mul(row, b.stride(result, 0)), b.mul(column, step));
+  b.store(value, b.at(b.data(result), offset, element));
+}
+
+} // namespace xf::gpu

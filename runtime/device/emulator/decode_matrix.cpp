@@ -1,0 +1,86 @@
+// Instructions of compute capability 8.0: asynchronous copies, and matrices that a warp holds together.
+#include "runtime/device/emulator/decode.h"
+
+namespace xf::rt::emulator {
+
+bool decoder::decode_copies(const statement &s, instruction &i) {
+  if (s.opcode[0] != "cp" || !s.has("async"))
+    return false;
+  i.type = type::b32;
+  if (s.has("commit_group")) {
+    i.op = op::close_copies;
+    return s.operands.empty();
+  }
+  if (s.has("wait_all")) {
+    i.op = op::await_copies;
+    i.immediate = -1;
+    return s.operands.empty();
+  }
+  if (s.has("wait_group")) {
+    i.op = op::await_copies;
+    if (s.operands.size() != 1)
+      return false;
+    i.immediate = std::stoll(s.operands[0], nullptr, 0);
+    return i.immediate >= 0;
+  }
+  // cp.async.cg.shared.global [to], [from], size(, bytes that are read)
+  if (s.opcode.size() != 5 || !s.has("shared") || !s.has("global") || s.operands.size() < 3 || s.operands.size() > 4)
+    return false;
+  const std::string &size = s.operands[2];
+  if (size != "16" && (s.has("cg") || (size != "4" && size != "8")))
+    return false;
+  i.op = op::start_copy;
+  i.count = static_cast<uint8_t>(std::stoi(size));
+  i.target[0] = address(s, s.operands[0], i.immediate);
+  i.source[0] = address(s, s.operands[1], i.source_offset);
+  if (s.operands.size() == 4)
+    i.source[1] = source(s, s.operands[3], type::b32);
+  return true;
+}
+
+bool decoder::decode_matrices(const statement &s, instruction &i) {
+  auto list = [&](const std::string &text, size_t count) {
+    if (!text.starts_with('{'))
+      reject(s.line, s.text);
+    auto parts = split_operands(std::string_view(text).substr(1, text.size() - 2));
+    if (parts.size() != count)
+      reject(s.line, s.text);
+    return parts;
+  };
+  if (s.opcode[0] == "ldmatrix") {
+    // ldmatrix.sync.aligned.m8n8.x4.shared.b16 {words}, [row]
+    if (s.operands.size() != 2 || s.opcode.size() != 7 || !s.has("m8n8") || !s.has("b16") || !s.has("shared"))
+      return false;
+    i.op = op::load_matrices;
+    i.type = type::b32;
+    i.count = s.has("x4") ? 4 : s.has("x2") ? 2 : 1;
+    auto targets = list(s.operands[0], i.count);
+    for (size_t n = 0; n < i.count; ++n)
+      i.target[n] = target(s, targets[n]);
+    i.source[0] = address(s, s.operands[1], i.immediate);
+    return true;
+  }
+  if (s.opcode[0] != "mma")
+    return false;
+  // mma.sync.aligned.m16n8k16.row.col.f32.TYPE.TYPE.f32 {sums}, {a}, {b}, {c}
+  static constexpr const char *kParts[] = {"mma", "sync", "aligned", "m16n8k16", "row", "col", "f32", "", "", "f32"};
+  if (s.opcode.size() != std::size(kParts) || s.operands.size() != 4)
+    return false;
+  for (size_t n = 0; n < std::size(kParts); ++n)
+    if (*kParts[n] && s.opcode[n] != kParts[n])
+      return false;
+  if (s.opcode[7] != s.opcode[8] || (s.opcode[7] != "bf16" && s.opcode[7] != "f16"))
+    return false;
+  i.op = op::multiply;
+  i.type = s.opcode[7] == "bf16" ? type::bf16 : type::f16;
+  auto sums = list(s.operands[0], 4);
+  for (size_t n = 0; n < 4; ++n)
+    i.target[n] = target(s, sums[n]);
+  int32_t *next = i.source;
+  for (auto [operand, count] : {std::pair<size_t, size_t>{1, 4}, {2, 2}, {3, 4}})
+    for (const std::string &word : list(s.operands[operand], count))
+      *next++ = source(s, word, type::b32);
+  return true;
+}
+
+} // namespace xf::rt::emulator

@@ -1,0 +1,87 @@
+"""Types of 16 bits on GPUs, in the emulator: models with golden numbers, and searches.
+
+The distance to PyTorch's f32 numbers is bounded by what the types keep in models as narrow as these. The bits of a search depend
+neither on the batch nor on the other words in it.
+"""
+
+import struct
+
+from common import BIN, Checks, MODELS, WORK, compile_g2p, compile_model, read_safetensors, run, write_safetensors
+
+# Norm-wise, of each output.
+TOLERANCE = {"bf16": 0.03, "f16": 0.004}
+# Types that the CPU has no code for.
+GPU_ONLY = {"f16"}
+
+checks = Checks()
+
+
+def distance(a, b):
+    """Norm-wise."""
+    x, y = (struct.unpack(f"<{len(t[2]) // 4}f", t[2]) for t in (a, b))
+    if a[1] != b[1]:
+        return float("inf")
+    return (sum((p - q) ** 2 for p, q in zip(x, y)) / sum(q * q for q in y)) ** 0.5
+
+
+seeds = [("seed0/seed0.xf", "seed0"), ("seed1/seed1.xf", "seed1/postnorm"), ("seed1/seed1.xf", "seed1/prenorm"), ("seed2/seed2.xf", "seed2"),
+         ("seed3/seed3.xf", "seed3"), ("seed4/seed4.xf", "seed4"), ("tagger/tagger.xf", "tagger"), ("classifier/classifier.xf", "classifier")]
+for kind, allowed in TOLERANCE.items():
+    for description, folder in seeds:
+        folder = MODELS / folder
+        model, io = WORK / "model", folder / "io.safetensors"
+        compile_model(MODELS / description, model, "--config", folder / "config.json", "--weights", folder / "weights.safetensors",
+                      "--emit=model", "--type", kind, "--target", "cuda")
+        wanted = {key.removeprefix("out."): tensor for key, tensor in read_safetensors(io).items() if key.startswith("out.")}
+        # The parameters that a file of fewer bits gives back are those that it computes with.
+        for options in (("--reference=f32",), ("--device", "emulator")):
+            title = f"{folder.name}, {kind}, {' '.join(options)}"
+            run(BIN / "xf-run", model, "--inputs", io, "--outputs", WORK / "out.safetensors", *options)
+            got = read_safetensors(WORK / "out.safetensors")
+            compared = [name for name in got if name in wanted and wanted[name][0] == "F32"]
+            checks.that(compared, f"{title}: nothing was compared")
+            for tensor in compared:
+                error = distance(got[tensor], wanted[tensor])
+                checks.that(1e-6 < error <= allowed or "attention" in tensor and error <= allowed, f"{title}: {tensor} is {error:.2e} off")
+
+words = [line.split("\t")[0] for line in open(MODELS / "g2p" / "test.tsv", encoding="utf-8")][:6]
+lines = "".join(word + "\n" for word in words)
+for kind in TOLERANCE:
+    program = compile_g2p(WORK / f"g2p-{kind}", "--type", kind, "--target", "cuda")
+    options = ["--beam", 3, "--scores", "--device", "emulator"]
+    together = run(program, *options, stdin=lines)[1]
+    # Three hypotheses of 6 words are more rows than the kernels for few rows take, of one word fewer.
+    for batch in (1, 4):
+        checks.that(run(program, *options, "--batch", batch, stdin=lines)[1] == together, f"g2p, {kind}: batches of {batch} differ")
+    exact = run(compile_g2p(WORK / "g2p-f32"), "--beam", 3, stdin=lines)[1].splitlines()
+    found = run(program, "--beam", 3, "--device", "emulator", stdin=lines)[1].splitlines()
+    checks.that(len(found) == len(exact) and sum(a != b for a, b in zip(found, exact)) <= 1, f"g2p, {kind}: {found}, not {exact}")
+    if kind not in GPU_ONLY:
+        # One file for both, with one copy of the weights.
+        ptx, both, cpu = WORK / "ptx", WORK / "both", WORK / "cpu"
+        for output, *how in ((ptx, "--target", "cuda", "--emit=ptx"), (both, "--target", "cpu,cuda"), (cpu,)):
+            compile_g2p(output, "--type", kind, *how)
+        more = both.stat().st_size - cpu.stat().st_size
+        checks.that(0 < more <= ptx.stat().st_size + (64 << 10), f"g2p, {kind}: the GPU's code adds {more} bytes")
+        checks.that(run(both, *options, stdin=lines)[1] == together, f"g2p, {kind}: the file for both differs on the GPU")
+
+for kind, target, wanted in (("int8", "cuda", "--type int8 is for the CPU"), ("f16", "cpu", "--type f16 is for GPUs"),
+                             ("f16", "cpu,cuda", "--type f16 is for GPUs")):
+    status, _, err = compile_model(MODELS / "g2p" / "g2p.xf", WORK / "x", "--random-weights", 1, "--type", kind, "--target", target, ok=False)
+    checks.that(status != 0 and wanted in err, f"{kind} for {target}: {err}")
+# Beyond f16's range a weight is no number; 70000 is one in bf16.
+description, weights = WORK / "wide.xf", WORK / "wide.safetensors"
+description.write_text("""model Wide(vocab: int, d: int) {
+  embed: Embedding(vocab, d)
+  out: Linear(d, d)
+  entry run(tokens: token[B, S <= 8]) -> y = out(embed(tokens))
+}
+""")
+ones = struct.pack("<64f", *[1.0] * 64)
+write_safetensors(weights, {"embed.weight": ("F32", [8, 8], ones), "out.weight": ("F32", [8, 8], ones[:-4] + struct.pack("<f", 70000)),
+                            "out.bias": ("F32", [8], ones[:32])})
+for kind in TOLERANCE:
+    status, _, err = compile_model(description, WORK / "x", "--set", "vocab=8", "--set", "d=8", "--weights", weights, "--emit=model", "--type", kind,
+                                   "--target", "cuda", ok=False)
+    checks.that(status == 0 if kind == "bf16" else "beyond the largest number of f16" in err, f"a weight of 70000 in {kind}: {status} {err}")
+checks.end()
