@@ -65,7 +65,8 @@ for kind in TOLERANCE:
         checks.that(0 < more <= ptx.stat().st_size + (64 << 10), f"g2p, {kind}: the GPU's code adds {more} bytes")
         checks.that(run(both, *options, stdin=lines)[1] == together, f"g2p, {kind}: the file for both differs on the GPU")
 
-for kind, target, wanted in (("int8", "cuda", "--type int8 is for the CPU"), ("f16", "cpu", "--type f16 is for GPUs"),
+for kind, target, wanted in (("int8", "cuda", "--type int8 is for the CPU"),
+                             ("int8-weights", "cuda", "--type int8-weights is for the CPU"), ("f16", "cpu", "--type f16 is for GPUs"),
                              ("f16", "cpu,cuda", "--type f16 is for GPUs")):
     status, _, err = compile_model(MODELS / "g2p" / "g2p.xf", WORK / "x", "--random-weights", 1, "--type", kind, "--target", target, ok=False)
     checks.that(status != 0 and wanted in err, f"{kind} for {target}: {err}")
