@@ -344,6 +344,9 @@ void ChooseBlock::lookAt(Value local, Value exists) {
 LogicalResult emitChoose(ChooseOp op, const KernelRequest &request, Kernel &kernel) {
   if (request.operands.size() != op->getNumOperands())
     return op.emitError("a matrix product reads per-sentence states through a copy only");
+  for (Value factor : {op.getX(), op.getWeight()})
+    if (!cast<RankedTensorType>(factor.getType()).getElementType().isF32())
+      return op.emitError("GPU kernels choose tokens by products of f32 only");
   unsigned rowDim = 1 - op.getAxis();
   int64_t blocks = ChooseOp::countBlocks(op.getColumns());
   auto add = [&](StringRef suffix, const TileShape &shape, std::optional<Launch::Limit> limit) {
