@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds everything and runs all tests. The last line says how many passed and failed.
+# Installs what is missing, builds everything and runs all tests; arguments go to ctest (`-LE long`: the quick suite). The last
+# line says how many passed and failed.
 set -uo pipefail
 source_dir=$(cd "$(dirname "$0")/.." && pwd)
 build_dir=${XF_BUILD:-$source_dir/build}
