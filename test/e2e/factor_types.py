@@ -5,9 +5,8 @@ and in int8, whose sums are exact, nor does the choice between AVX2, AVX-512 and
 on every bit, as in f32.
 """
 
-import struct
-
-from common import BIN, Checks, MODELS, WORK, available_isas, compile_g2p, compile_model, read_safetensors, run
+from common import Checks, MODELS, WORK, available_isas, compile_g2p, compile_model, run
+from factors import GOLDENS, confirm_golden
 
 # Norm-wise, of each output.
 TOLERANCE = {"bf16": 0.03, "int8": 0.08, "int8-weights": 0.05}
@@ -17,42 +16,23 @@ checks = Checks()
 flags = set(next(line for line in open("/proc/cpuinfo") if line.startswith("flags")).split())
 
 
-def distance(a, b):
-    """Norm-wise."""
-    x, y = (struct.unpack(f"<{len(t[2]) // 4}f", t[2]) for t in (a, b))
-    if a[1] != b[1]:
-        return float("inf")
-    return (sum((p - q) ** 2 for p, q in zip(x, y)) / sum(q * q for q in y)) ** 0.5
-
-
 def isas_of(kind):
     """The instruction sets that a model of the type has code for and this machine runs."""
     name, needed = SPECIAL.get(kind, (None, None))
     return available_isas() + ([name] if name and "avx512" in available_isas() and needed <= flags else [])
 
 
-seeds = [("seed0/seed0.xf", "seed0"), ("seed1/seed1.xf", "seed1/postnorm"), ("seed1/seed1.xf", "seed1/prenorm"), ("seed2/seed2.xf", "seed2"),
-         ("seed3/seed3.xf", "seed3"), ("seed4/seed4.xf", "seed4"), ("tagger/tagger.xf", "tagger"), ("classifier/classifier.xf", "classifier")]
 for kind, allowed in TOLERANCE.items():
     isas = isas_of(kind)
-    for description, folder in seeds:
-        folder = MODELS / folder
-        model = WORK / "model"
-        compile_model(MODELS / description, model, "--config", folder / "config.json", "--weights", folder / "weights.safetensors",
+    for description, folder in GOLDENS:
+        model, data = WORK / "model", MODELS / folder
+        compile_model(MODELS / description, model, "--config", data / "config.json", "--weights", data / "weights.safetensors",
                       "--emit=model", "--type", kind)
-        io = folder / "io.safetensors"
-        wanted = {key.removeprefix("out."): tensor for key, tensor in read_safetensors(io).items() if key.startswith("out.")}
         bits = {}
         # The parameters that a file of fewer bits gives back are those that it computes with.
         for options in [("--reference=f32",)] + [("--isa", isa, "--threads", threads) for isa in isas for threads in (1, 2, 3)]:
-            title = f"{folder.name}, {kind}, {' '.join(map(str, options))}"
-            run(BIN / "xf-run", model, "--inputs", io, "--outputs", WORK / "out.safetensors", *options)
-            got = read_safetensors(WORK / "out.safetensors")
-            compared = [name for name in got if name in wanted and wanted[name][0] == "F32"]
-            checks.that(compared, f"{title}: nothing was compared")
-            for tensor in compared:
-                error = distance(got[tensor], wanted[tensor])
-                checks.that(1e-6 < error <= allowed or "attention" in tensor and error <= allowed, f"{title}: {tensor} is {error:.2e} off")
+            title = f"{data.name}, {kind}, {' '.join(map(str, options))}"
+            got = confirm_golden(checks, title, model, folder, allowed, *options)
             if options[0] == "--isa":
                 same = options[1] if options[1] == "baseline" or kind == "bf16" else "fma"
                 checks.that(bits.setdefault(same, got) == got, f"{title}: other bits")

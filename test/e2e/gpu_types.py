@@ -6,7 +6,8 @@ neither on the batch nor on the other words in it.
 
 import struct
 
-from common import BIN, Checks, MODELS, WORK, compile_g2p, compile_model, read_safetensors, run, write_safetensors
+from common import Checks, MODELS, WORK, compile_g2p, compile_model, run, write_safetensors
+from factors import GOLDENS, confirm_golden
 
 # Norm-wise, of each output.
 TOLERANCE = {"bf16": 0.03, "f16": 0.004}
@@ -16,33 +17,14 @@ GPU_ONLY = {"f16"}
 checks = Checks()
 
 
-def distance(a, b):
-    """Norm-wise."""
-    x, y = (struct.unpack(f"<{len(t[2]) // 4}f", t[2]) for t in (a, b))
-    if a[1] != b[1]:
-        return float("inf")
-    return (sum((p - q) ** 2 for p, q in zip(x, y)) / sum(q * q for q in y)) ** 0.5
-
-
-seeds = [("seed0/seed0.xf", "seed0"), ("seed1/seed1.xf", "seed1/postnorm"), ("seed1/seed1.xf", "seed1/prenorm"), ("seed2/seed2.xf", "seed2"),
-         ("seed3/seed3.xf", "seed3"), ("seed4/seed4.xf", "seed4"), ("tagger/tagger.xf", "tagger"), ("classifier/classifier.xf", "classifier")]
 for kind, allowed in TOLERANCE.items():
-    for description, folder in seeds:
-        folder = MODELS / folder
-        model, io = WORK / "model", folder / "io.safetensors"
-        compile_model(MODELS / description, model, "--config", folder / "config.json", "--weights", folder / "weights.safetensors",
+    for description, folder in GOLDENS:
+        model, data = WORK / "model", MODELS / folder
+        compile_model(MODELS / description, model, "--config", data / "config.json", "--weights", data / "weights.safetensors",
                       "--emit=model", "--type", kind, "--target", "cuda")
-        wanted = {key.removeprefix("out."): tensor for key, tensor in read_safetensors(io).items() if key.startswith("out.")}
         # The parameters that a file of fewer bits gives back are those that it computes with.
         for options in (("--reference=f32",), ("--device", "emulator")):
-            title = f"{folder.name}, {kind}, {' '.join(options)}"
-            run(BIN / "xf-run", model, "--inputs", io, "--outputs", WORK / "out.safetensors", *options)
-            got = read_safetensors(WORK / "out.safetensors")
-            compared = [name for name in got if name in wanted and wanted[name][0] == "F32"]
-            checks.that(compared, f"{title}: nothing was compared")
-            for tensor in compared:
-                error = distance(got[tensor], wanted[tensor])
-                checks.that(1e-6 < error <= allowed or "attention" in tensor and error <= allowed, f"{title}: {tensor} is {error:.2e} off")
+            confirm_golden(checks, f"{data.name}, {kind}, {' '.join(options)}", model, folder, allowed, *options)
 
 words = [line.split("\t")[0] for line in open(MODELS / "g2p" / "test.tsv", encoding="utf-8")][:6]
 lines = "".join(word + "\n" for word in words)
