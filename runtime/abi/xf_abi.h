@@ -24,7 +24,7 @@ extern "C" {
 
 #define XF_ABI_MAGIC "XFIMAGE"
 #define XF_ABI_TRAILER_MAGIC "XFTRAIL"
-#define XF_ABI_VERSION 5u
+#define XF_ABI_VERSION 6u
 #define XF_ABI_PAGE 4096u
 #define XF_ABI_MAX_RANK 6
 /* Width of a weight panel and of a block of keys, in columns. */
@@ -86,14 +86,16 @@ enum xf_abi_dtype {
   XF_ABI_F16 = 5 /* as XF_ABI_BF16 */
 };
 
-/* Instruction sets, ascending: a CPU that has one has those before it. */
+/* Instruction sets, ascending: a CPU that has one has those before it, but that CPUs with AVX-512 may lack AVX-VNNI, and have no
+ * use for it. */
 enum xf_abi_isa {
   XF_ABI_BASELINE = 0, /* x86-64-v2 */
   XF_ABI_AVX2 = 1,     /* x86-64-v3: AVX2, FMA, BMI2, F16C */
-  XF_ABI_AVX512 = 2,   /* x86-64-v4: AVX-512 F, BW, CD, DQ, VL */
-  XF_ABI_AVX512_VNNI = 3, /* and VNNI: products of bytes */
-  XF_ABI_AVX512_BF16 = 4, /* and BF16: products of bf16 */
-  XF_ABI_ISA_COUNT = 5
+  XF_ABI_AVX2_VNNI = 2, /* and AVX-VNNI: products of bytes */
+  XF_ABI_AVX512 = 3,   /* x86-64-v4: AVX-512 F, BW, CD, DQ, VL */
+  XF_ABI_AVX512_VNNI = 4, /* and VNNI: products of bytes */
+  XF_ABI_AVX512_BF16 = 5, /* and BF16: products of bf16 */
+  XF_ABI_ISA_COUNT = 6
 };
 
 /* A named dimension. Which role it plays in a search is said by xf_abi_generate. */

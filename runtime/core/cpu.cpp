@@ -36,7 +36,7 @@ uint64_t enabled_states() {
   return (static_cast<uint64_t>(high) << 32) | low;
 }
 
-constexpr const char *kNames[XF_ABI_ISA_COUNT] = {"baseline", "avx2", "avx512", "avx512_vnni", "avx512_bf16"};
+constexpr const char *kNames[XF_ABI_ISA_COUNT] = {"baseline", "avx2", "avx2_vnni", "avx512", "avx512_vnni", "avx512_bf16"};
 
 // A file of one line with at most two numbers, "max" standing for -1.
 bool read_quota(const std::string &path, long long &quota, long long &period) {
@@ -110,7 +110,7 @@ int detect_isa() {
     return XF_ABI_BASELINE;
   // AVX-512 F, DQ, CD, BW, VL; opmask and both halves of the registers are saved.
   if (!has(seven.b, {16, 17, 28, 30, 31}) || (states & 0xe6) != 0xe6)
-    return XF_ABI_AVX2;
+    return has(cpuid(7, 1).a, {4}) ? XF_ABI_AVX2_VNNI : XF_ABI_AVX2;
   if (!has(seven.c, {11}))
     return XF_ABI_AVX512;
   // All CPUs with AVX512_BF16 have AVX512_VNNI.
@@ -129,7 +129,7 @@ int parse_isa(std::string_view name) {
 int choose_isa(const std::vector<int> &available, int supported, int requested) {
   if (supported < 0)
     fail(status::unsupported, "this CPU is too old: an x86-64 CPU with SSE4.2 and POPCNT (x86-64-v2) is needed");
-  if (requested > supported)
+  if (requested > supported || (requested == XF_ABI_AVX2_VNNI && supported != requested))
     fail(status::unsupported, "this CPU does not support %s; its best is %s", isa_name(requested),
          isa_name(supported));
   int chosen = -1;

@@ -179,14 +179,17 @@ std::string isa_message(std::vector<int> available, int supported, int requested
 }
 
 TEST(cpu, chooses_the_best_instruction_set_that_both_have) {
-  EXPECT_EQ(isa_message({0, 1, 2}, 2, -1), "2");
-  EXPECT_EQ(isa_message({0, 1, 2}, 1, -1), "1");
-  EXPECT_EQ(isa_message({0, 2}, 1, -1), "0");
-  EXPECT_EQ(isa_message({0, 1, 2}, 2, 0), "0");
-  EXPECT_EQ(isa_message({0, 1, 2}, 1, 2), "this CPU does not support avx512; its best is avx2");
-  EXPECT_EQ(isa_message({0, 2}, 2, 1), "the model was compiled without code for avx2");
-  EXPECT_EQ(isa_message({2}, 1, -1), "the model was compiled for avx512 and better; this CPU's best is avx2");
-  EXPECT_EQ(isa_message({0, 1, 2}, -1, -1),
+  EXPECT_EQ(isa_message({0, 1, 3}, 3, -1), "2");
+  EXPECT_EQ(isa_message({0, 1, 3}, 1, -1), "1");
+  EXPECT_EQ(isa_message({0, 3}, 1, -1), "0");
+  EXPECT_EQ(isa_message({0, 1, 3}, 3, 0), "0");
+  EXPECT_EQ(isa_message({0, 1, 3}, 1, 3), "this CPU does not support avx512; its best is avx2");
+  EXPECT_EQ(isa_message({0, 3}, 3, 1), "the model was compiled without code for avx2");
+  EXPECT_EQ(isa_message({3}, 1, -1), "the model was compiled for avx512 and better; this CPU's best is avx2");
+  EXPECT_EQ(isa_message({0, 1, 2, 3, 4}, 2, -1), "2");
+  EXPECT_EQ(isa_message({0, 1, 2, 3, 4}, 3, -1), "3");
+  EXPECT_EQ(isa_message({0, 1, 2, 3, 4}, 4, 2), "this CPU does not support avx2_vnni; its best is avx512_vnni");
+  EXPECT_EQ(isa_message({0, 1, 3}, -1, -1),
             "this CPU is too old: an x86-64 CPU with SSE4.2 and POPCNT (x86-64-v2) is needed");
 }
 

@@ -140,7 +140,7 @@ TEST_F(runner, explains_its_options) {
   EXPECT_EQ(with("", "--beam").out, name + ": --beam needs a value\n");
   EXPECT_EQ(with("", "--beam x").out, name + ": --beam: 'x' is not a number\n");
   EXPECT_EQ(with("", "--beam 9").out, name + ": the number of beams must be between 1 and 4, not 9\n");
-  EXPECT_EQ(with("", "--isa sse").out, name + ": --isa: 'sse' is none of baseline, avx2, avx512, avx512_vnni, avx512_bf16\n");
+  EXPECT_EQ(with("", "--isa sse").out, name + ": --isa: 'sse' is none of baseline, avx2, avx2_vnni, avx512, avx512_vnni, avx512_bf16\n");
   EXPECT_EQ(with("", "--suppress 99").out, name + ": a suppressed token must be between 0 and 10, not 99\n");
   EXPECT_EQ(with("", "one two").out, name + ": one file at most: 'one' and 'two'\n");
   EXPECT_EQ(with("", "/nowhere").out, name + ": /nowhere: No such file or directory\n");

@@ -70,7 +70,7 @@ private:
 
   /// Whether sums take more than half of the registers. LLVM would then load all positions' elements of the rows at once, and
   /// spill them, if positions were written out.
-  bool fillsRegisters() { return rows * panels > (hasAvx512(b.isa()) ? 16 : b.isa() == Isa::avx2 ? 4 : 2); }
+  bool fillsRegisters() { return rows * panels > (hasAvx512(b.isa()) ? 16 : hasAvx2(b.isa()) ? 4 : 2); }
 
   /// The same as a loop: a position's byte is its word's lowest when it is its turn.
   void loopOverPositions(Value first, int64_t count, SmallVector<Value> &words, SmallVector<Value> &sums) {

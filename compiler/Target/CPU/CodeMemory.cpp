@@ -56,7 +56,7 @@ Value CodeBuilder::firstLanes(Value count) {
 bool CodeBuilder::hasMaskedMove(Type element, Value count) {
   if (getConstantIntValue(count))
     return true;
-  return hasAvx512(isa_) || (isa_ == Isa::avx2 && bytesOf(element) == 4);
+  return hasAvx512(isa_) || (hasAvx2(isa_) && bytesOf(element) == 4);
 }
 
 void CodeBuilder::forLanes(Value count, LoopBody body) { loop(i64(0), count, 1, body); }

@@ -60,9 +60,7 @@ private:
   /// What a word's multiplication needs of it: itself, or its even and its odd elements.
   using Parts = SmallVector<Value, 2>;
 
-  bool hasVnni() { return b.isa() >= Isa::avx512_vnni; }
-  bool hasBF16() { return b.isa() == Isa::avx512_bf16; }
-  bool isNative() { return isBytes ? hasVnni() : hasBF16(); }
+  bool isNative() { return isBytes ? hasVnni(b.isa()) : b.isa() == Isa::avx512_bf16; }
 
   /// Adds the products of group k + u, of which the row has the first `count` elements.
   void step(Value k, int64_t u, int64_t count, SmallVector<Value> &sums) {
@@ -130,13 +128,12 @@ private:
   }
 
   Value multiplyAdd(const Parts &x, const Parts &column, Value sum) {
-    if (isNative()) {
-      Type type = VectorType::get({kLanes * group}, isBytes ? b.getI8Type() : Type(b.getBF16Type()));
-      Value row = b.create<vector::BitCastOp>(type, x[0]), panel = b.create<vector::BitCastOp>(type, column[0]);
-      // The panel last: it can then be read from memory by the instruction itself.
-      return call(isBytes ? "llvm.x86.avx512.vpdpbusd.512" : "llvm.x86.avx512bf16.dpbf16ps.512", sum.getType(),
-                  {sum, row, panel});
-    }
+    // The panel last: it can then be read from memory by the instruction itself.
+    if (isNative() && isBytes)
+      return byRegisters(hasAvx512(b.isa()) ? "llvm.x86.avx512.vpdpbusd.512" : "llvm.x86.avx512.vpdpbusd.256",
+                         {{sum, word}, {x[0], element}, {column[0], element}});
+    if (isNative())
+      return byRegisters("llvm.x86.avx512bf16.dpbf16ps.512", {{sum, b.getF32Type()}, {x[0], b.getBF16Type()}, {column[0], b.getBF16Type()}});
     for (auto [a, w] : llvm::zip(x, column))
       sum = isBytes ? b.create<arith::AddIOp>(sum, pairProducts(a, w)).getResult() : fusedMultiplyAdd(b, a, w, sum);
     return sum;
@@ -144,18 +141,25 @@ private:
 
   /// Of 16 lanes with two 16-bit numbers each: the sums of their products.
   Value pairProducts(Value x, Value w) {
-    int64_t lanes = hasAvx512(b.isa()) ? 16 : b.isa() == Isa::avx2 ? 8 : 4;
-    StringRef name = lanes == 16 ? "llvm.x86.avx512.pmaddw.d.512" : lanes == 8 ? "llvm.x86.avx2.pmadd.wd" : "llvm.x86.sse2.pmadd.wd";
-    auto shorts = VectorType::get({2 * lanes}, b.getI16Type()), words = VectorType::get({lanes}, word);
-    auto part = [&](Value vector, int64_t first) -> Value {
-      if (lanes < kLanes)
-        vector = b.create<vector::ExtractStridedSliceOp>(vector, ArrayRef<int64_t>{first}, ArrayRef<int64_t>{lanes},
-                                                         ArrayRef<int64_t>{1});
-      return b.create<vector::BitCastOp>(shorts, vector);
-    };
+    StringRef name = hasAvx512(b.isa()) ? "llvm.x86.avx512.pmaddw.d.512" : hasAvx2(b.isa()) ? "llvm.x86.avx2.pmadd.wd" : "llvm.x86.sse2.pmadd.wd";
+    return byRegisters(name, {{x, b.getI16Type()}, {w, b.getI16Type()}});
+  }
+
+  /// The instruction `name` on registers of 16 lanes of four bytes each, in as many parts as the instruction set needs; each
+  /// operand with the type of the elements that the instruction takes it to have. The result is of f32 if the first is, else of words.
+  Value byRegisters(StringRef name, ArrayRef<std::pair<Value, Type>> operands) {
+    int64_t lanes = hasAvx512(b.isa()) ? 16 : hasAvx2(b.isa()) ? 8 : 4;
+    Type result = operands[0].second.isF32() ? operands[0].second : Type(word);
     SmallVector<Value> parts;
-    for (int64_t first = 0; first < kLanes; first += lanes)
-      parts.push_back(call(name, words, {part(x, first), part(w, first)}));
+    for (int64_t first = 0; first < kLanes; first += lanes) {
+      SmallVector<Value> registers;
+      for (auto [vector, type] : operands) {
+        if (lanes < kLanes)
+          vector = b.create<vector::ExtractStridedSliceOp>(vector, ArrayRef<int64_t>{first}, ArrayRef<int64_t>{lanes}, ArrayRef<int64_t>{1});
+        registers.push_back(b.create<vector::BitCastOp>(VectorType::get({lanes * 32 / type.getIntOrFloatBitWidth()}, type), vector));
+      }
+      parts.push_back(b.create<LLVM::CallIntrinsicOp>(VectorType::get({lanes}, result), b.getStringAttr(name), registers)->getResult(0));
+    }
     for (; parts.size() > 1; lanes *= 2) {
       SmallVector<int64_t> all = llvm::to_vector(llvm::seq<int64_t>(0, 2 * lanes));
       for (size_t i = 0; i < parts.size() / 2; ++i)
@@ -163,10 +167,6 @@ private:
       parts.resize(parts.size() / 2);
     }
     return parts[0];
-  }
-
-  Value call(StringRef name, Type type, ValueRange operands) {
-    return b.create<LLVM::CallIntrinsicOp>(type, b.getStringAttr(name), operands)->getResult(0);
   }
 
   Value constant(Type type, int64_t value) {

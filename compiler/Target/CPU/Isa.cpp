@@ -9,6 +9,8 @@ llvm::StringRef isaName(Isa isa) {
     return "baseline";
   case Isa::avx2:
     return "avx2";
+  case Isa::avx2_vnni:
+    return "avx2_vnni";
   case Isa::avx512:
     return "avx512";
   case Isa::avx512_vnni:
@@ -27,7 +29,7 @@ Factor factorOf(mlir::Type x, mlir::Type weight) {
 
 /// Whether `isa` multiplies what the product's loop has in registers in one instruction.
 static bool isNative(Isa isa, Factor factor) {
-  return factor == Factor::f32 || factor == Factor::i8_weights || (factor == Factor::i8 && isa >= Isa::avx512_vnni) ||
+  return factor == Factor::f32 || factor == Factor::i8_weights || (factor == Factor::i8 && hasVnni(isa)) ||
          (factor == Factor::bf16 && isa == Isa::avx512_bf16);
 }
 
@@ -39,7 +41,7 @@ llvm::SmallVector<Isa> kernelIsas(mlir::Operation *op) {
   auto elementOf = [&](unsigned i) { return llvm::cast<mlir::RankedTensorType>(op->getOperand(i).getType()).getElementType(); };
   Factor factor = factorOf(elementOf(0), elementOf(1));
   if (factor == Factor::i8)
-    isas.push_back(Isa::avx512_vnni);
+    isas = {Isa::baseline, Isa::avx2, Isa::avx2_vnni, Isa::avx512, Isa::avx512_vnni};
   if (factor == Factor::bf16)
     isas.push_back(Isa::avx512_bf16);
   return isas;
@@ -48,14 +50,15 @@ llvm::SmallVector<Isa> kernelIsas(mlir::Operation *op) {
 Tile largestTile(Isa isa, Factor factor) {
   // The words that the columns are made of need registers, too.
   if (factor == Factor::i8_weights && !hasAvx512(isa))
-    return isa == Isa::avx2 ? Tile{5, 1} : Tile{2, 1};
+    return hasAvx2(isa) ? Tile{5, 1} : Tile{2, 1};
   if (!isNative(isa, factor))
     // Two registers a column and a row, of which each has the half of a group.
-    return isa == Isa::baseline ? Tile{1, 1} : isa == Isa::avx2 ? Tile{4, 1} : Tile{10, 2};
+    return !hasAvx2(isa) ? Tile{1, 1} : !hasAvx512(isa) ? Tile{4, 1} : Tile{10, 2};
   switch (isa) {
   case Isa::baseline:
     return {3, 1}; // 12 accumulators of 4 lanes, 16 registers
   case Isa::avx2:
+  case Isa::avx2_vnni:
     return {6, 1}; // 12 of 8 lanes, 16 registers
   case Isa::avx512:
   case Isa::avx512_vnni:
@@ -69,10 +72,11 @@ int64_t panelsFor(Isa isa, int64_t rows, Factor factor) {
   // A chain is a register's worth of one panel. FMAs need 8 of them to be always busy; what is left of the registers is
   // for the columns and the broadcast rows.
   if (!isNative(isa, factor))
-    return hasAvx512(isa) ? (rows <= 3 ? 4 : 2) : isa == Isa::avx2 && rows == 1 ? 2 : 1;
+    return hasAvx512(isa) ? (rows <= 3 ? 4 : 2) : hasAvx2(isa) && rows == 1 ? 2 : 1;
   switch (isa) {
   case Isa::baseline:
   case Isa::avx2:
+  case Isa::avx2_vnni:
     return rows == 1 ? 4 : rows == 2 ? 2 : 1;
   case Isa::avx512:
   case Isa::avx512_vnni:

@@ -14,10 +14,13 @@
 namespace xf::cpu {
 
 /// Instruction sets, numbered as in runtime/abi.
-enum class Isa { baseline = 0, avx2 = 1, avx512 = 2, avx512_vnni = 3, avx512_bf16 = 4 };
-inline constexpr Isa kAllIsas[] = {Isa::baseline, Isa::avx2, Isa::avx512, Isa::avx512_vnni, Isa::avx512_bf16};
+enum class Isa { baseline = 0, avx2 = 1, avx2_vnni = 2, avx512 = 3, avx512_vnni = 4, avx512_bf16 = 5 };
+inline constexpr Isa kAllIsas[] = {Isa::baseline, Isa::avx2, Isa::avx2_vnni, Isa::avx512, Isa::avx512_vnni, Isa::avx512_bf16};
 llvm::StringRef isaName(Isa isa);
+inline bool hasAvx2(Isa isa) { return isa >= Isa::avx2; }
 inline bool hasAvx512(Isa isa) { return isa >= Isa::avx512; }
+/// Products of bytes in one instruction.
+inline bool hasVnni(Isa isa) { return isa == Isa::avx2_vnni || isa >= Isa::avx512_vnni; }
 /// The instruction sets that have a kernel of their own for `op`: the general ones, and those made for its products.
 llvm::SmallVector<Isa> kernelIsas(mlir::Operation *op);
 

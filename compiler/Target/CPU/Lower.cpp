@@ -78,7 +78,10 @@ static void setAttributes(llvm::Module &module) {
       function.addFnAttr("prefer-vector-width", "512");
       function.addFnAttr("min-legal-vector-width", "512");
     } else {
-      function.addFnAttr("target-cpu", name.ends_with(".avx2") ? "x86-64-v3" : "x86-64-v2");
+      bool vnni = name.ends_with(".avx2_vnni");
+      function.addFnAttr("target-cpu", vnni || name.ends_with(".avx2") ? "x86-64-v3" : "x86-64-v2");
+      if (vnni)
+        function.addFnAttr("target-features", "+avxvnni");
     }
   }
 }

@@ -26,6 +26,9 @@ std::unique_ptr<llvm::TargetMachine> makeTargetMachine(std::string &error);
 std::unique_ptr<llvm::Module> lowerToLLVM(mlir::ModuleOp module, llvm::LLVMContext &context,
                                           llvm::TargetMachine &machine, std::string &error);
 
+/// An object of what lowerToLLVM made.
+mlir::FailureOr<std::unique_ptr<llvm::MemoryBuffer>> emitObject(llvm::Module &code, llvm::TargetMachine &machine, std::string &error);
+
 /// LLVM's simplifications, without vectorising or unrolling what comes as it is to be.
 void optimize(llvm::Module &module, llvm::TargetMachine &machine);
 

@@ -52,7 +52,7 @@ public:
 private:
   /// Whether a panel's line is used up before the first-level cache has the next one by itself: in AVX2 a line lasts for six
   /// cycles, with two panels of AVX-512 for twelve.
-  bool readsPanelsFast() { return b.isa() == Isa::avx2 && rows >= kPrefetchingRows; }
+  bool readsPanelsFast() { return hasAvx2(b.isa()) && !hasAvx512(b.isa()) && rows >= kPrefetchingRows; }
   /// Positions that are then fetched ahead.
   static constexpr int64_t kAhead = 6;
 

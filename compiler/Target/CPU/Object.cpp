@@ -16,7 +16,16 @@ using Bytes = SmallVector<char, 0>;
 using Printer = llvm::function_ref<bool(llvm::Module &, llvm::TargetMachine &, llvm::raw_pwrite_stream &)>;
 } // namespace
 
-static FailureOr<Bytes> lowerAndPrint(ModuleOp module, std::string &error, Printer print) {
+static FailureOr<Bytes> print(llvm::Module &code, llvm::TargetMachine &machine, std::string &error, Printer printer) {
+  Bytes bytes;
+  llvm::raw_svector_ostream stream(bytes);
+  if (printer(code, machine, stream))
+    return bytes;
+  error = "the code generator cannot write this kind of file";
+  return failure();
+}
+
+static FailureOr<Bytes> lowerAndPrint(ModuleOp module, std::string &error, Printer printer) {
   std::unique_ptr<llvm::TargetMachine> machine = makeTargetMachine(error);
   if (!machine)
     return failure();
@@ -24,23 +33,16 @@ static FailureOr<Bytes> lowerAndPrint(ModuleOp module, std::string &error, Print
   std::unique_ptr<llvm::Module> code = lowerToLLVM(module, context, *machine, error);
   if (!code)
     return failure();
-  Bytes bytes;
-  llvm::raw_svector_ostream stream(bytes);
-  if (print(*code, *machine, stream))
-    return bytes;
-  error = "the code generator cannot write this kind of file";
-  return failure();
+  return print(*code, *machine, error, printer);
 }
 
 /// What the code generator writes, an object or assembly text.
-static FailureOr<Bytes> generate(ModuleOp module, llvm::CodeGenFileType type, std::string &error) {
-  return lowerAndPrint(module, error, [&](llvm::Module &code, llvm::TargetMachine &machine, llvm::raw_pwrite_stream &stream) {
-    llvm::legacy::PassManager passes;
-    if (machine.addPassesToEmitFile(passes, stream, nullptr, type))
-      return false;
-    passes.run(code);
-    return true;
-  });
+static bool generate(llvm::Module &code, llvm::TargetMachine &machine, llvm::CodeGenFileType type, llvm::raw_pwrite_stream &stream) {
+  llvm::legacy::PassManager passes;
+  if (machine.addPassesToEmitFile(passes, stream, nullptr, type))
+    return false;
+  passes.run(code);
+  return true;
 }
 
 static FailureOr<std::string> asText(FailureOr<Bytes> bytes) {
@@ -49,16 +51,29 @@ static FailureOr<std::string> asText(FailureOr<Bytes> bytes) {
   return std::string(bytes->data(), bytes->size());
 }
 
-FailureOr<std::unique_ptr<llvm::MemoryBuffer>> emitObject(ModuleOp module, std::string &error) {
-  auto bytes = generate(module, llvm::CodeGenFileType::ObjectFile, error);
+static FailureOr<std::unique_ptr<llvm::MemoryBuffer>> asObject(FailureOr<Bytes> bytes) {
   if (failed(bytes))
     return failure();
   return std::unique_ptr<llvm::MemoryBuffer>(
       std::make_unique<llvm::SmallVectorMemoryBuffer>(std::move(*bytes), "xfc.o", /*RequiresNullTerminator=*/false));
 }
 
+static bool writeObject(llvm::Module &code, llvm::TargetMachine &machine, llvm::raw_pwrite_stream &stream) {
+  return generate(code, machine, llvm::CodeGenFileType::ObjectFile, stream);
+}
+
+FailureOr<std::unique_ptr<llvm::MemoryBuffer>> emitObject(ModuleOp module, std::string &error) {
+  return asObject(lowerAndPrint(module, error, writeObject));
+}
+
+FailureOr<std::unique_ptr<llvm::MemoryBuffer>> emitObject(llvm::Module &code, llvm::TargetMachine &machine, std::string &error) {
+  return asObject(print(code, machine, error, writeObject));
+}
+
 FailureOr<std::string> emitAssembly(ModuleOp module, std::string &error) {
-  return asText(generate(module, llvm::CodeGenFileType::AssemblyFile, error));
+  return asText(lowerAndPrint(module, error, [](llvm::Module &code, llvm::TargetMachine &machine, llvm::raw_pwrite_stream &stream) {
+    return generate(code, machine, llvm::CodeGenFileType::AssemblyFile, stream);
+  }));
 }
 
 FailureOr<std::string> emitLLVM(ModuleOp module, std::string &error) {

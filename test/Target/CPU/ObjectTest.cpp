@@ -117,6 +117,7 @@ TEST(ObjectTest, EveryFunctionHasItsInstructionSet) {
   mlir::OwningOpRef<mlir::ModuleOp> owner(module);
   for (Isa isa : kAllIsas)
     getMicroKernel(module, isa, 2, 1).setLinkage(mlir::LLVM::Linkage::External);
+  getGroupedMicroKernel(module, Isa::avx2_vnni, Factor::i8, 0, 6, 1).setLinkage(mlir::LLVM::Linkage::External);
   std::string error;
   auto text = emitAssembly(module, error);
   ASSERT_TRUE(mlir::succeeded(text)) << error;
@@ -129,6 +130,12 @@ TEST(ObjectTest, EveryFunctionHasItsInstructionSet) {
   EXPECT_NE(bodyOf("xf.product.2x1.avx2").find("%ymm"), std::string::npos);
   EXPECT_EQ(bodyOf("xf.product.2x1.avx2").find("%zmm"), std::string::npos);
   EXPECT_NE(bodyOf("xf.product.2x1.avx512").find("%zmm"), std::string::npos);
+  // AVX-VNNI has the instruction without masks and with half the registers.
+  std::string bytes = bodyOf("xf.product.i8.6x1.avx2_vnni");
+  EXPECT_NE(bytes.find("{vex}\tvpdpbusd"), std::string::npos) << bytes;
+  EXPECT_EQ(bytes.find("%zmm"), std::string::npos);
+  for (const char *absent : {"%ymm16", "%ymm31", "%k1"})
+    EXPECT_EQ(bytes.find(absent), std::string::npos) << absent;
 }
 
 } // namespace
