@@ -1,16 +1,16 @@
 // Products of the shapes of a Transformer, of every type, against what this machine can do at most: the instruction that
 // multiplies, and its memory. One thread.
 //
-//   xf-kernel-benchmark [WORD …]      rows whose names hold all of the words: "f32", "avx2", "M=1 ", "2048x512" …
+//   xf-kernel-benchmark [--benchmark_filter='f32/avx512/.*/M=(1|64)/'] [other options of Google Benchmark]
 //
-// A row's product, its peak and its memory are measured in turn, so that what else the machine does meets all three, and
-// the best of each counts. `of peak` is the share of the peak of multiplications and additions, `of memory` the share of
-// the speed with which memory can be read that the weights, which do not stay in a cache between two calls, are read with.
+// A row's product, its peak and its memory are measured in turn, so that what else the machine does meets all three.
+// Time is the mean; the counters take the best of each: %peak is the share of the peak of multiplications and additions,
+// %mem the share of the speed with which memory can be read that the weights, which do not stay in a cache between two
+// calls, are read with.
 #include "test/Target/CPU/FactorData.h"
 #include "test/benchmark/Peak.h"
 
-#include "llvm/Support/Format.h"
-#include "llvm/Support/raw_ostream.h"
+#include <benchmark/benchmark.h>
 
 #include <chrono>
 
@@ -39,14 +39,14 @@ struct Kind {
 };
 
 std::vector<Kind> kindsOfMachine() {
-  std::vector<Kind> all = {{"f32 avx2", Factor::f32, Isa::avx2, kMultiplyAdd256},
-                           {"f32 avx512", Factor::f32, Isa::avx512, kMultiplyAdd512},
-                           {"int8-weights avx2", Factor::i8_weights, Isa::avx2, kMultiplyAdd256},
-                           {"int8-weights avx512", Factor::i8_weights, Isa::avx512, kMultiplyAdd512},
-                           {"bf16 avx512", Factor::bf16, Isa::avx512, kMultiplyAdd512},
-                           {"bf16 avx512_bf16", Factor::bf16, Isa::avx512_bf16, kMultiplyAddBF16},
-                           {"int8 avx2", Factor::i8, Isa::avx2, kMultiplyAddPairs256},
-                           {"int8 avx512_vnni", Factor::i8, Isa::avx512_vnni, kMultiplyAddBytes}};
+  std::vector<Kind> all = {{"f32/avx2", Factor::f32, Isa::avx2, kMultiplyAdd256},
+                           {"f32/avx512", Factor::f32, Isa::avx512, kMultiplyAdd512},
+                           {"int8-weights/avx2", Factor::i8_weights, Isa::avx2, kMultiplyAdd256},
+                           {"int8-weights/avx512", Factor::i8_weights, Isa::avx512, kMultiplyAdd512},
+                           {"bf16/avx512", Factor::bf16, Isa::avx512, kMultiplyAdd512},
+                           {"bf16/avx512_bf16", Factor::bf16, Isa::avx512_bf16, kMultiplyAddBF16},
+                           {"int8/avx2", Factor::i8, Isa::avx2, kMultiplyAddPairs256},
+                           {"int8/avx512_vnni", Factor::i8, Isa::avx512_vnni, kMultiplyAddBytes}};
   llvm::erase_if(all, [](const Kind &kind) { return !machineHas(kind.isa); });
   return all;
 }
@@ -95,8 +95,7 @@ public:
     uint64_t sum = 0, *start = weights.data() + (reads % 2) * half;
     double seconds = secondsOf([&] { sum = reads % 4 < 2 ? readLines<1>(start, half) : readLines<8>(start, half); });
     ++reads;
-    if (sum == 1)
-      llvm::errs() << ""; // the sum is of use
+    benchmark::DoNotOptimize(sum);
     return 8.0 * half / seconds;
   }
 
@@ -121,31 +120,44 @@ private:
   int64_t reads = 0;
 };
 
-void measure(const Kind &kind, const std::string &name, int64_t rows, int64_t columns, int64_t depth) {
+/// The product in Google Benchmark's time, the limits and the shares of them as counters.
+void measure(benchmark::State &state, const Kind &kind, int64_t rows, int64_t columns, int64_t depth) {
   Product product(kind, rows, columns, depth);
   double seconds = 1e9, peak = 0, speed = 0;
-  for (int round = 0; round < kRounds; ++round) {
-    seconds = std::min(seconds, product.measure());
+  for (auto round : state) {
+    double now = product.measure();
+    state.SetIterationTime(now);
+    seconds = std::min(seconds, now);
     peak = std::max(peak, kind.peak.operations / secondsOf(kind.peak.run));
     speed = std::max(speed, product.readingSpeed());
   }
-  llvm::outs() << llvm::format("%-44s %10.1f us %8.1f GOP/s %6.1f %% of peak %8.1f %6.1f %% of memory %5.1f GB/s\n", name.c_str(),
-                               seconds * 1e6, product.operations() / seconds * 1e-9, 100 * product.operations() / seconds / peak,
-                               peak * 1e-9, 100 * product.bytes() / seconds / speed, speed * 1e-9);
-  llvm::outs().flush();
+  state.counters["best_us"] = seconds * 1e6;
+  state.counters["GOP/s"] = product.operations() / seconds * 1e-9;
+  state.counters["peak"] = peak * 1e-9;
+  state.counters["%peak"] = 100 * product.operations() / seconds / peak;
+  state.counters["mem_GB/s"] = speed * 1e-9;
+  state.counters["%mem"] = 100 * product.bytes() / seconds / speed;
+}
+
+void registerAll() {
+  for (const Kind &kind : kindsOfMachine())
+    for (auto [columns, depth] : {std::pair(512, 512), std::pair(2048, 512), std::pair(512, 2048), std::pair(32000, 512)})
+      for (int64_t rows : {1, 4, 8, 32, 64, 256}) {
+        std::string name = kind.name + "/" + std::to_string(columns) + "x" + std::to_string(depth) + "/M=" + std::to_string(rows);
+        benchmark::RegisterBenchmark(name.c_str(), [=](benchmark::State &state) { measure(state, kind, rows, columns, depth); })
+            ->UseManualTime()
+            ->Iterations(kRounds)
+            ->Unit(benchmark::kMicrosecond);
+      }
 }
 
 } // namespace
 
 int main(int argc, char **argv) {
-  for (const Kind &kind : kindsOfMachine())
-    for (auto [columns, depth] : {std::pair(512, 512), std::pair(2048, 512), std::pair(512, 2048), std::pair(32000, 512)})
-      for (int64_t rows : {1, 4, 8, 32, 64, 256}) {
-        std::string name = kind.name + " " + std::to_string(columns) + "x" + std::to_string(depth) + " M=" + std::to_string(rows) + " ";
-        bool wanted = true;
-        for (int i = 1; i < argc; ++i)
-          wanted &= name.find(argv[i]) != std::string::npos;
-        if (wanted)
-          measure(kind, name, rows, columns, depth);
-      }
+  registerAll();
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv))
+    return 1;
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
 }
