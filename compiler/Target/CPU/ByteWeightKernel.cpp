@@ -25,10 +25,11 @@ public:
     for (int64_t i = 0; i < panels; ++i)
       panelStart.push_back(b.at(panel, b.mul(panelStride, i), b.getI8Type()));
 
+    AheadFetcher ahead(b, Factor::i8_weights, b.getI8Type(), rows, panels);
     SmallVector<Value> sums(rows * panels, b.splatF32(0.0));
     sums = b.loop(b.i64(0), groups, 1, sums, [&](Value k, ValueRange carried) {
       SmallVector<Value> next(carried);
-      fetchAhead(b, rows, panels, k, b.argument(7), b.argument(8));
+      ahead.fetch(k);
       step(k, kGroup, next);
       return next;
     });
@@ -54,7 +55,7 @@ private:
     for (Value start : panelStart) {
       Value address = b.at(start, b.mul(group, kGroup * kLanes), b.getI8Type());
       words.push_back(b.loadVector(b.getI32Type(), address));
-      if (rows < kPrefetchingRows)
+      if (rows < fetchingRows(b.isa(), Factor::i8_weights))
         b.create<LLVM::Prefetch>(b.atByte(address, kAheadBytes), /*rw=*/0, /*hint=*/2, /*cache=*/1);
     }
     Value first = b.mul(group, kGroup);

@@ -178,7 +178,7 @@ void Choose::product(Value firstRow, Value rowCount, Value turn, Value turns) {
     BlockOperands all = operands(b.i64(0), panelCount);
     Value shares = b.min(turns, b.i64(2)), next = b.add(number, 1);
     Value busy = b.create<arith::AndIOp>(b.less(turn, shares), b.less(next, blockEnd));
-    Value step = b.div(b.i64(panelsFor(b.isa(), largestTile(b.isa(), weight.factor).rows, weight.factor) * kLanes), shares);
+    Value step = b.div(b.i64(kLanes), shares);
     Value ahead = b.at(weightsOf(b.mul(next, kBlockPanels)), b.mul(b.mul(step, weight.depth), turn), f32());
     all.ahead = b.create<arith::SelectOp>(busy, ahead, all.b);
     all.aheadStep = b.create<arith::SelectOp>(busy, step, b.i64(0));

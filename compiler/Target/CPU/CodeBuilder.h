@@ -64,6 +64,8 @@ public:
   Value add(Value a, int64_t b) { return add(a, i64(b)); }
   Value sub(Value a, int64_t b) { return sub(a, i64(b)); }
   Value mul(Value a, int64_t b) { return mul(a, i64(b)); }
+  Value div(Value a, int64_t b) { return div(a, i64(b)); }
+  Value rem(Value a, int64_t b) { return rem(a, i64(b)); }
   Value toI64(Value integer); // from i32 (signed) or index
 
   // Control.

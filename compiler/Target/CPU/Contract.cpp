@@ -114,11 +114,10 @@ void Contract::emit() {
 }
 
 Contract::Ahead Contract::aheadOf(Value i, Value blocks, Value firstPanel, Value nextPanel) {
-  // Two blocks of rows share the work if there are two: arithmetic then hides more of the memory's time.
+  // Two blocks of rows share the work if there are two, each with a half of k: arithmetic then hides more of the memory's time.
   Value parts = b.min(blocks, b.i64(2));
   Value busy = b.create<arith::AndIOp>(b.less(i, parts), b.less(nextPanel, panelEnd));
-  int64_t lines = panelsFor(b.isa(), largestTile(b.isa(), weight.factor).rows, weight.factor) * kLanes;
-  Value step = b.div(b.i64(lines), parts);
+  Value step = b.div(b.i64(kLanes), parts);
   Value next = b.at(panelAddress(nextPanel), b.mul(b.mul(step, weight.depth), i), b.getI32Type()); // words of four bytes
   return {b.create<arith::SelectOp>(busy, next, panelAddress(firstPanel)), b.create<arith::SelectOp>(busy, step, b.i64(0))};
 }

@@ -24,7 +24,6 @@ public:
   void emit() {
     Value a = b.argument(0), lda = b.argument(1), panel = b.argument(2), panelStride = b.argument(3);
     Value c = b.argument(4), ldc = b.argument(5), groups = b.argument(6);
-    ahead = b.argument(7), aheadStep = b.argument(8);
     for (int64_t row = 0; row < rows; ++row)
       rowStart.push_back(b.at(a, b.mul(lda, row), element));
     for (int64_t i = 0; i < panels; ++i)
@@ -32,6 +31,7 @@ public:
     Type sumType = isBytes ? word : b.getF32Type();
     SmallVector<Value> sums(rows * panels, b.create<arith::ConstantOp>(b.getZeroAttr(b.vectorOf(sumType))));
 
+    AheadFetcher ahead(b, isBytes ? Factor::i8 : Factor::bf16, element, rows, panels);
     // Small tiles save jumps and address updates; in large ones they cost nothing.
     int64_t unroll = rows * panels < 8 ? 4 : 1;
     Value whole = b.sub(groups, b.rem(groups, b.i64(unroll)));
@@ -39,7 +39,7 @@ public:
       sums = b.loop(from, to, count, sums, [&](Value k, ValueRange carried) {
         SmallVector<Value> next(carried);
         for (int64_t u = 0; u < count; ++u) {
-          fetchAhead(b, rows, panels, b.add(k, u), ahead, aheadStep);
+          ahead.fetch(b.add(k, u));
           step(k, u, group, next);
         }
         return next;
@@ -182,7 +182,6 @@ private:
   Type element, word;
   int64_t group;
   SmallVector<Value> rowStart, panelStart;
-  Value ahead, aheadStep;
 };
 } // namespace
 

@@ -68,6 +68,11 @@ Tile largestTile(Isa isa, Factor factor) {
   llvm_unreachable("unknown instruction set");
 }
 
+int64_t fetchingRows(Isa isa, Factor factor) {
+  // Panels of fewer bits are shorter, and the processor's own prefetching takes a while to find them.
+  return hasAvx512(isa) && (factor == Factor::f32 || factor == Factor::i8_weights) ? 5 : 4;
+}
+
 int64_t panelsFor(Isa isa, int64_t rows, Factor factor) {
   // A chain is a register's worth of one panel. FMAs need 8 of them to be always busy; what is left of the registers is
   // for the columns and the broadcast rows.
@@ -81,7 +86,7 @@ int64_t panelsFor(Isa isa, int64_t rows, Factor factor) {
   case Isa::avx512:
   case Isa::avx512_vnni:
   case Isa::avx512_bf16:
-    return rows == 1 ? 8 : rows <= 3 ? 4 : 2;
+    return rows == 1 ? 8 : rows < fetchingRows(isa, factor) ? 4 : 2;
   }
   llvm_unreachable("unknown instruction set");
 }

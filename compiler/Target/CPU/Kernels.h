@@ -56,7 +56,7 @@ Factor factorOf(mlir::Type x, mlir::Type weight);
 
 /// The micro-kernel C[m, n] = Σ_k A[m, k] * B[n/16][k][n%16] for m < rows, n < 16 * panels, k ascending from 0:
 /// `void(ptr a, i64 lda, ptr b, i64 panelStride, ptr c, i64 ldc, i64 k, ptr ahead, i64 aheadStep)`, strides in elements, A's and
-/// C's last stride 1. At each k it asks the second-level cache for `aheadStep` floats from ahead + k * aheadStep on (0: none).
+/// C's last stride 1. Meanwhile it asks the second-level cache for the first k * aheadStep words of four bytes of each panel at `ahead` (0: none).
 /// Declared and defined in `module` on first use.
 mlir::LLVM::LLVMFuncOp getMicroKernel(mlir::ModuleOp module, Isa isa, int64_t rows, int64_t panels);
 /// The same for weights of fewer bits, B[n/16][k/g][n%16][k%g] with g = 2 for bf16 and 4 for i8. `k` is the number of whole
@@ -68,6 +68,9 @@ struct Tile {
   int64_t rows, panels;
 };
 Tile largestTile(Isa isa, Factor factor = Factor::f32);
+/// Rows from which micro-kernels fetch what comes next themselves: the arithmetic then takes long enough to hide memory behind
+/// it. With fewer, the processor's own prefetching keeps memory busy, and there is nothing to gain.
+int64_t fetchingRows(Isa isa, Factor factor);
 /// Panels to take at once for `rows` rows, so that enough independent chains hide the instruction's latency.
 int64_t panelsFor(Isa isa, int64_t rows, Factor factor = Factor::f32);
 

@@ -23,23 +23,26 @@ public:
     Type f32 = b.getF32Type();
     Value a = b.argument(0), lda = b.argument(1), panel = b.argument(2), panelStride = b.argument(3);
     Value c = b.argument(4), ldc = b.argument(5), depth = b.argument(6);
-    ahead = b.argument(7), aheadStep = b.argument(8);
     for (int64_t row = 0; row < rows; ++row)
       rowStart.push_back(b.at(a, b.mul(lda, row), f32));
     for (int64_t i = 0; i < panels; ++i)
       panelStart.push_back(b.at(panel, b.mul(panelStride, i), f32));
 
+    AheadFetcher ahead(b, Factor::f32, f32, rows, panels);
     SmallVector<Value> sums(rows * panels, b.splatF32(0.0));
     Value whole = b.sub(depth, b.rem(depth, b.i64(unroll)));
     sums = b.loop(b.i64(0), whole, unroll, sums, [&](Value k, ValueRange carried) {
       SmallVector<Value> next(carried);
-      for (int64_t u = 0; u < unroll; ++u)
+      for (int64_t u = 0; u < unroll; ++u) {
+        ahead.fetch(b.add(k, u));
         step(k, u, next);
+      }
       return next;
     });
     if (unroll > 1)
       sums = b.loop(whole, depth, 1, sums, [&](Value k, ValueRange carried) {
         SmallVector<Value> next(carried);
+        ahead.fetch(k);
         step(k, 0, next);
         return next;
       });
@@ -52,14 +55,13 @@ public:
 private:
   /// Whether a panel's line is used up before the first-level cache has the next one by itself: in AVX2 a line lasts for six
   /// cycles, with two panels of AVX-512 for twelve.
-  bool readsPanelsFast() { return hasAvx2(b.isa()) && !hasAvx512(b.isa()) && rows >= kPrefetchingRows; }
+  bool readsPanelsFast() { return hasAvx2(b.isa()) && !hasAvx512(b.isa()) && rows >= fetchingRows(b.isa(), Factor::f32); }
   /// Positions that are then fetched ahead.
   static constexpr int64_t kAhead = 6;
 
   /// Adds the products of position k + u.
   void step(Value k, int64_t u, SmallVector<Value> &sums) {
     Type f32 = b.getF32Type();
-    fetchAhead(b, rows, panels, b.add(k, u), ahead, aheadStep);
     SmallVector<Value> columns;
     for (Value start : panelStart) {
       Value address = b.at(b.at(start, b.mul(k, kLanes), f32), u * kLanes, f32);
@@ -79,17 +81,18 @@ private:
   CodeBuilder &b;
   int64_t rows, panels, unroll;
   SmallVector<Value> rowStart, panelStart;
-  Value ahead, aheadStep;
 };
 } // namespace
 
-void fetchAhead(CodeBuilder &b, int64_t rows, int64_t panels, Value k, Value ahead, Value aheadStep) {
-  if (rows < kPrefetchingRows)
-    return;
-  Type word = b.getI32Type();
-  Value line = b.at(ahead, b.mul(k, aheadStep), word), apart = b.div(aheadStep, b.i64(panels));
-  for (int64_t i = 0; i < panels; ++i)
-    b.create<LLVM::Prefetch>(b.at(line, b.mul(apart, i), word), /*rw=*/0, /*hint=*/2, /*cache=*/1);
+AheadFetcher::AheadFetcher(CodeBuilder &b, Factor factor, Type element, int64_t rows, int64_t panels) : b(b) {
+  if (rows >= fetchingRows(b.isa(), factor))
+    for (int64_t i = 0; i < panels; ++i)
+      starts.push_back(b.at(b.argument(7), b.mul(b.argument(3), i), element));
+}
+
+void AheadFetcher::fetch(Value k) {
+  for (Value start : starts)
+    b.create<LLVM::Prefetch>(b.at(start, b.mul(k, b.argument(8)), b.getI32Type()), /*rw=*/0, /*hint=*/2, /*cache=*/1);
 }
 
 LLVM::LLVMFuncOp defineMicroKernel(ModuleOp module, const std::string &name, Isa isa, function_ref<void(CodeBuilder &)> emit) {
@@ -99,7 +102,8 @@ LLVM::LLVMFuncOp defineMicroKernel(ModuleOp module, const std::string &name, Isa
   Type ptr = LLVM::LLVMPointerType::get(module.getContext());
   Type i64 = IntegerType::get(module.getContext(), 64);
   CodeBuilder b(module, name, {ptr, i64, ptr, i64, ptr, i64, i64, ptr, i64}, isa, module.getLoc());
-  b.function().setLinkage(LLVM::Linkage::Internal);
+  // Seen from outside, LLVM does not make it another one for the arguments of its only caller, which a measurement would then be of.
+  b.function().setVisibility_(LLVM::Visibility::Hidden);
   b.function().setNoInline(true);
   for (unsigned pointer : {0, 2, 4})
     b.function().setArgAttr(pointer, LLVM::LLVMDialect::getNoAliasAttrName(), b.getUnitAttr());

@@ -6,13 +6,23 @@
 
 namespace xf::cpu {
 
-/// Rows from which the arithmetic takes long enough to hide memory behind it. With fewer, the processor's own
-/// prefetching keeps memory busy, and there is nothing to gain.
-inline constexpr int64_t kPrefetchingRows = 4;
+/// Asks the second-level cache for what is multiplied next, in the loop over k of a micro-kernel, which it is made in front of;
+/// for nothing where the tile has too few rows.
+///
+/// A first-level cache has room for so few misses (24 on Zen 4) that with all of them waiting for memory it would reach half of
+/// memory's speed. The second level's own prefetching has room for more, for each ascending run of lines that it sees: so each
+/// panel is a run of its own. More runs would gain a little, but for the instructions that their addresses take.
+class AheadFetcher {
+public:
+  /// `element` is a panel's.
+  AheadFetcher(CodeBuilder &b, Factor factor, mlir::Type element, int64_t rows, int64_t panels);
+  /// What belongs to position k.
+  void fetch(mlir::Value k);
 
-/// Asks for the lines that belong to position k of what is multiplied next, a line for each panel; nothing where the tile
-/// has too few rows. `aheadStep` is in words of four bytes.
-void fetchAhead(CodeBuilder &b, int64_t rows, int64_t panels, mlir::Value k, mlir::Value ahead, mlir::Value aheadStep);
+private:
+  CodeBuilder &b;
+  llvm::SmallVector<mlir::Value> starts; // of panels
+};
 
 /// The micro-kernel `name` with the arguments that getMicroKernel documents, its body written by `emit`; defined in `module` on
 /// first use.
