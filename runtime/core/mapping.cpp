@@ -140,17 +140,22 @@ std::string file_of_address(const void *address) {
   // The memory map has absolute names, right even after the working directory has changed.
   if (FILE *maps = std::fopen("/proc/self/maps", "re")) {
     char line[5000];
+    unsigned long long inode = 0;
     std::string found;
     while (found.empty() && std::fgets(line, sizeof(line), maps)) {
       unsigned long long begin, end;
       int path = 0;
-      if (std::sscanf(line, "%llx-%llx %*s %*s %*s %*s %n", &begin, &end, &path) == 2 && path > 0 &&
+      if (std::sscanf(line, "%llx-%llx %*s %*s %*s %llu %n", &begin, &end, &inode, &path) == 3 && path > 0 &&
           reinterpret_cast<uintptr_t>(address) - begin < end - begin && line[path] == '/') {
         line[path + std::strcspn(line + path, "\n")] = '\0';
         found = line + path;
       }
     }
     std::fclose(maps);
+    // The map writes a newline otherwise, and a deleted file's name is no longer its own. The link works all the same.
+    struct stat there, self;
+    if (!found.empty() && stat(found.c_str(), &there) != 0 && stat("/proc/self/exe", &self) == 0 && self.st_ino == inode)
+      return "/proc/self/exe";
     if (!found.empty())
       return found;
   }

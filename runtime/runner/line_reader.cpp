@@ -65,12 +65,16 @@ bool line_reader::take_line(input_line &line) {
   started_ = newline == nullptr;
   if (!newline)
     return false;
+  end_line(line);
+  return true;
+}
+
+void line_reader::end_line(input_line &line) {
   if (!partial_.text.empty() && partial_.text.back() == '\r')
     partial_.text.pop_back();
   std::swap(line, partial_);
   partial_.text.clear();
   partial_.too_long = false;
-  return true;
 }
 
 void line_reader::read(size_t most, std::vector<input_line> &lines) {
@@ -84,8 +88,8 @@ void line_reader::read(size_t most, std::vector<input_line> &lines) {
     if (ended_ || (!lines.empty() && !available()))
       return;
     if (!fill() && started_) {
-      lines.push_back(std::move(partial_)); // the last line lacks its newline
-      partial_ = {};
+      end_line(line); // the last line lacks its newline
+      lines.push_back(std::move(line));
       started_ = false;
     }
   }

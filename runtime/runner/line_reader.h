@@ -30,6 +30,7 @@ public:
 
 private:
   bool take_line(input_line &line);
+  void end_line(input_line &line);
   bool fill();
   bool available() const;
 

@@ -47,8 +47,9 @@ int run(const char *program, int argc, char **argv) {
 } // namespace
 
 int main(int argc, char **argv) {
-  // A closed pipe is then an error of write() like any other.
+  // A closed pipe and the limit of a file's size are then errors of write() like any other.
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
   const char *slash = argc > 0 ? std::strrchr(argv[0], '/') : nullptr;
   const char *program = slash ? slash + 1 : argc > 0 ? argv[0] : "program";
   try {

@@ -16,6 +16,9 @@ namespace {
 template <typename T> T number(std::string_view option, std::string_view text) {
   T value{};
   auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (problem == std::errc::result_out_of_range && end == text.data() + text.size())
+    fail(status::invalid_argument, "%.*s: '%.*s' is out of range", static_cast<int>(option.size()), option.data(),
+         static_cast<int>(text.size()), text.data());
   if (problem != std::errc() || end != text.data() + text.size() || text.empty())
     fail(status::invalid_argument, "%.*s: '%.*s' is not a number", static_cast<int>(option.size()), option.data(),
          static_cast<int>(text.size()), text.data());

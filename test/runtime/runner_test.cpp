@@ -13,6 +13,7 @@
 #include <string>
 
 #include <dlfcn.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -96,7 +97,7 @@ TEST_F(runner, answers_each_line_in_order) {
 
 TEST_F(runner, goes_on_after_bad_lines) {
   make({});
-  ran got = with("a\n\n\xff\nb c\r\na b c d e f a b c d e f a\nb", "");
+  ran got = with("a\n\n\xff\nb c\r\na b c d e f a b c d e f a\nb\r", "");
   std::string name = name_of(program);
   EXPECT_EQ(got.status, 1);
   EXPECT_EQ(got.out, name + ": line 2: it is empty\n" + name + ": line 3: byte 1 is not UTF-8\n" + name +
@@ -139,6 +140,7 @@ TEST_F(runner, explains_its_options) {
   EXPECT_EQ(with("", "--beams 3").out, name + ": unknown option --beams (--help lists all)\n");
   EXPECT_EQ(with("", "--beam").out, name + ": --beam needs a value\n");
   EXPECT_EQ(with("", "--beam x").out, name + ": --beam: 'x' is not a number\n");
+  EXPECT_EQ(with("", "--beam 9999999999").out, name + ": --beam: '9999999999' is out of range\n");
   EXPECT_EQ(with("", "--beam 9").out, name + ": the number of beams must be between 1 and 4, not 9\n");
   EXPECT_EQ(with("", "--isa sse").out, name + ": --isa: 'sse' is none of baseline, avx2, avx2_vnni, avx512, avx512_vnni, avx512_bf16\n");
   EXPECT_EQ(with("", "--suppress 99").out, name + ": a suppressed token must be between 0 and 10, not 99\n");
@@ -163,6 +165,10 @@ TEST_F(runner, says_when_nothing_can_be_written) {
   ran full = with("a\n", "2>&1 > /dev/full");
   EXPECT_EQ(full.out, name_of(program) + ": standard output: No space left on device\n");
   EXPECT_EQ(full.status, 1);
+  ran limited = shell("ulimit -f 1; yes a | head -n 5000 | " + program + " > " + temporary("limited"));
+  EXPECT_EQ(limited.out, name_of(program) + ": standard output: File too large\n");
+  EXPECT_EQ(limited.status, 1);
+  unlink(temporary("limited").c_str());
   // The reader goes away after one line.
   ran closed = shell("{ { yes a | head -n 100000; } | " + program + "; echo status $? >&2; } | head -n 1");
   EXPECT_NE(closed.out.find("standard output: Broken pipe"), std::string::npos) << closed.out;
@@ -175,6 +181,16 @@ TEST_F(runner, does_not_keep_a_slow_writer_waiting) {
   ran timed = shell("begin=$(date +%s%N); { echo a; sleep 2; echo b; } | " + program +
                     " | { read line; echo $(( ($(date +%s%N) - begin) / 1000000 )); cat > /dev/null; }");
   EXPECT_LT(std::atoi(timed.out.c_str()), 1500) << timed.out;
+}
+
+TEST_F(runner, runs_from_a_folder_with_a_newline) {
+  make({});
+  std::string folder = temporary("new\nline");
+  ASSERT_EQ(mkdir(folder.c_str(), 0755), 0);
+  ASSERT_EQ(rename(program.c_str(), (folder + "/toy").c_str()), 0);
+  EXPECT_EQ(shell("echo a | '" + folder + "/toy'").out, expected({4}) + "\n");
+  unlink((folder + "/toy").c_str());
+  rmdir(folder.c_str());
 }
 
 TEST_F(runner, tells_when_the_file_is_cut_short) {
