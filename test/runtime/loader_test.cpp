@@ -115,6 +115,7 @@ TEST(loader, says_what_is_wrong) {
             "image in memory: damaged: a state does not fit the memory plan");
   EXPECT_EQ(with_header([](auto &h) { h.generate.end = 11; }),
             "image in memory: damaged: the search's special tokens are not tokens");
+  EXPECT_EQ(with_header([](auto &h) { h.generate.pad = 99; }), "image in memory: damaged: the padding is no token");
   EXPECT_EQ(with_header([](auto &h) { h.text.suffix_count = 9; }),
             "image in memory: damaged: too many prefix or suffix tokens");
 }

@@ -2,6 +2,7 @@
 
 #include "compiler/Import/Error.h"
 #include "compiler/Target/Link/TokenBounds.h"
+#include "runtime/abi/xf_abi.h"
 
 #include "llvm/Support/JSON.h"
 
@@ -41,9 +42,31 @@ static int64_t columns(EntryOp entry, StringAttr name) {
   return 0;
 }
 
+/// The ids that an attribute's list holds, or its only one; of none there is nothing to check.
+static llvm::SmallVector<int64_t> idsOf(DictionaryAttr attr, StringRef key) {
+  llvm::SmallVector<int64_t> ids;
+  Attribute value = attr ? attr.get(key) : Attribute();
+  if (auto list = dyn_cast_or_null<ArrayAttr>(value))
+    for (auto id : list.getAsRange<IntegerAttr>())
+      ids.push_back(id.getInt());
+  else if (auto id = dyn_cast_or_null<IntegerAttr>(value))
+    ids.push_back(id.getInt());
+  return ids;
+}
+
+/// Ids of `attr` are below `most`, where that is known.
+static llvm::Error checkIds(StringRef role, DictionaryAttr attr, ArrayRef<StringRef> keys, StringRef which, int64_t most) {
+  for (StringRef key : keys)
+    for (int64_t id : idsOf(attr, key))
+      if (most > 0 && id >= most)
+        return makeError("'{}' of {} is {}, but the model has {} {} tokens", key.str(), role.str(), id, most, which.str());
+  return llvm::Error::success();
+}
+
 llvm::Error checkVocabularies(ModuleOp module, StringRef source, StringRef target) {
   auto generate = module->getAttrOfType<DictionaryAttr>(kGenerateAttr);
   auto predict = module->getAttrOfType<DictionaryAttr>(kPredictAttr);
+  auto text = module->getAttrOfType<DictionaryAttr>(kTextAttr);
   auto find = [&](DictionaryAttr attr, StringRef key) -> EntryOp {
     auto name = attr ? attr.getAs<FlatSymbolRefAttr>(key) : FlatSymbolRefAttr();
     return name ? module.lookupSymbol<EntryOp>(name) : EntryOp();
@@ -57,9 +80,19 @@ llvm::Error checkVocabularies(ModuleOp module, StringRef source, StringRef targe
   }
   if (!reads)
     reads = writes;
-  if (llvm::Error error = check("source", source, reads ? sourceTokens(reads) : 0))
+  int64_t sources = reads ? sourceTokens(reads) : 0, targets = writes ? columns(writes, result) : 0;
+  if (llvm::Error error = checkIds("generate", generate, {"start", "end"}, "target", targets))
     return error;
-  return check("target", target, writes ? columns(writes, result) : 0);
+  if (llvm::Error error = checkIds(generate ? "generate" : "predict", generate ? generate : predict, {"pad"}, "source", sources))
+    return error;
+  if (llvm::Error error = checkIds("text", text, {"prefix", "suffix", "unknown"}, "source", sources))
+    return error;
+  for (StringRef key : {"prefix", "suffix"})
+    if (size_t count = idsOf(text, key).size(); count > XF_ABI_MAX_AFFIX)
+      return makeError("'{}' of text has {} tokens; at most {} are possible", key.str(), count, XF_ABI_MAX_AFFIX);
+  if (llvm::Error error = check("source", source, sources))
+    return error;
+  return check("target", target, targets);
 }
 
 } // namespace xf

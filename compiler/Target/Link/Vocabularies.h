@@ -1,4 +1,4 @@
-// Whether vocabularies fit the model that they are compiled into.
+// Whether vocabularies and special tokens fit the model that they are compiled into.
 #ifndef XF_COMPILER_TARGET_LINK_VOCABULARIES_H
 #define XF_COMPILER_TARGET_LINK_VOCABULARIES_H
 
@@ -9,7 +9,8 @@
 namespace xf {
 
 /// Checks vocabularies, a token a line (empty: none is given), against a module of model IR or kernel IR: each is UTF-8,
-/// and has no more lines than the table that its tokens look up, or than the results have columns.
+/// and has no more lines than the table that its tokens look up, or than the results have columns. So are the tokens that
+/// the description names.
 llvm::Error checkVocabularies(mlir::ModuleOp module, llvm::StringRef source, llvm::StringRef target);
 
 } // namespace xf
