@@ -63,6 +63,33 @@ for limit in ("batch=0", "batch=9999999999999", "nothing=3", "K"):
     status, _, err = run(BIN / "xfc", *small, "--limit", limit, "-o", WORK / "out", ok=False)
     checks.that(status == 1 and "--limit" in err, f"--limit {limit}: {err}")
 
+# What is read is not written over, under any name.
+def same(path):
+    return path.read_bytes() == (seed / "weights.safetensors").read_bytes()
+
+
+weights = WORK / "weights.h"
+weights.write_bytes((seed / "weights.safetensors").read_bytes())
+os.link(weights, WORK / "linked")
+for output, kind in ((weights, "model"), (WORK / "linked", "model"), (WORK / "weights.so", "so"), (WORK / "another.h", "so")):
+    status, _, err = run(BIN / "xfc", *small[:4], weights, f"--emit={kind}", "-o", output, ok=False)
+    checks.that(status == 1 and "overwritten" in err or "header" in err, f"-o {output}: status {status}, {err}")
+    checks.that(same(weights), f"-o {output}: the weights were overwritten")
+
+# Tokens that the description names, and that there are not.
+words = (g2p / "g2p.xf").read_text()
+for old, new in (("start = 1", "start = 73"), ("end = 2", "end = 73"), ("pad = 0", "pad = 33"), ("suffix = [2]", "suffix = [2, 33]"),
+                 ("unknown = 3", "unknown = 33"), ("suffix = [2]", "suffix = [2, 2, 2, 2, 2, 2, 2, 2, 2]")):
+    (WORK / "words.xf").write_text(words.replace(old, new))
+    status, _, err = compile_model(WORK / "words.xf", WORK / "out", "--random-weights", 1, ok=False)
+    checks.that(status == 1 and "tokens" in err and f"'{new.split()[0]}'" in err, f"{new}: status {status}, {err}")
+
+# A limit on the size of files.
+done = subprocess.run(["sh", "-c", 'ulimit -f 100; exec "$@"', "sh", *(str(word) for word in (BIN / "xfc", *small, "-o", WORK / "limited"))],
+                      capture_output=True, text=True)
+checks.that(done.returncode == 1 and "File too large" in done.stderr, f"limited: {done.returncode} {done.stderr[-300:]}")
+checks.that(not list(WORK.glob("limited*")), "something is left of a file that could not be written")
+
 # Sources of nothing but padding, and tokens that there are not.
 done = subprocess.run([program, "--ids"], input="0 0 0\n5 6 2\n33\n-1\n2 99999999999999999999\n", capture_output=True, text=True)
 rows = done.stdout.split("\n")

@@ -14,6 +14,8 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/SourceMgr.h"
 
+#include <csignal>
+
 namespace cl = llvm::cl;
 
 namespace {
@@ -131,10 +133,32 @@ bool isText(xf::Emit emit) {
          emit == xf::Emit::ptx;
 }
 
+/// Whether a file that will be written is one that is read, which is said.
+bool overwritesInput(const Options &options) {
+  llvm::SmallVector<std::string> outputs = {options.output};
+  if (options.emit == xf::Emit::so || options.emit == xf::Emit::obj) {
+    llvm::SmallString<128> header(llvm::StringRef(options.output));
+    llvm::sys::path::replace_extension(header, "h");
+    if (header == llvm::StringRef(options.output))
+      return fail(options.output + ": the header beside the output would have its name");
+    outputs.push_back(header.str().str());
+  }
+  for (const std::string &output : outputs) {
+    llvm::sys::fs::file_status status;
+    if (llvm::sys::fs::status(output, status) || !llvm::sys::fs::is_regular_file(status))
+      continue;
+    for (const auto *input : {&options.input, &options.config, &options.weights, &options.sourceVocab, &options.targetVocab})
+      if (llvm::sys::fs::equivalent(output, *input))
+        return fail(output + ": is an input, and would be overwritten");
+  }
+  return false;
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  std::signal(SIGXFSZ, SIG_IGN); // the limit of a file's size is then an error of writing like any other
   xf::removeForeignOptions();
   Options options;
   cl::HideUnrelatedOptions(options.category);
@@ -155,6 +179,8 @@ int main(int argc, char **argv) {
     compile.targets = {false, true};
   if (options.emit == xf::Emit::ptx && !compile.targets.cuda)
     return fail("--emit=ptx is for --target cuda");
+  if (overwritesInput(options))
+    return 1;
   if (!collect(options, frontend) || !readFile(options.input, text) || !readVocabulary(options.sourceVocab, compile.sourceVocabulary) ||
       !readVocabulary(options.targetVocab, compile.targetVocabulary))
     return 1;
