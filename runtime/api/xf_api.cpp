@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
+
+#include <link.h>
 
 using namespace xf::rt;
 
@@ -34,6 +37,31 @@ xf_status wrap(std::shared_ptr<const model> opened, xf_model **result) {
   handle->impl = std::move(opened);
   *result = handle.release();
   return XF_OK;
+}
+
+// What this code is in. Its functions may be called by names that another library of a process has, too; its address is
+// its own.
+std::string own_file() { return file_of_address(reinterpret_cast<const void *>(&wrap)); }
+
+// This file, the program, and the libraries that the process has loaded.
+std::vector<std::string> loaded_files() {
+  std::vector<std::string> files = {own_file(), "/proc/self/exe"};
+  auto add = [](struct dl_phdr_info *info, size_t, void *list) {
+    if (info->dlpi_name && info->dlpi_name[0] != '\0')
+      static_cast<std::vector<std::string> *>(list)->push_back(info->dlpi_name);
+    return 0;
+  };
+  dl_iterate_phdr(add, &files);
+  return files;
+}
+
+// The model that is attached to the file; null where there is none that could be used.
+std::shared_ptr<const model> model_of(const std::string &file) {
+  try {
+    return open_model(file);
+  } catch (const error &) {
+    return nullptr;
+  }
 }
 
 const entry_info *entry_at(const xf_model *m, int32_t entry) {
@@ -82,7 +110,18 @@ xf_status xf_open_memory(const void *data, uint64_t size, xf_model **result) {
 xf_status xf_open_self(xf_model **result) {
   return guard([&] {
     require(result, "the result is null");
-    return wrap(open_model(file_of_address(reinterpret_cast<const void *>(&xf_open_self))), result);
+    return wrap(open_model(own_file()), result);
+  });
+}
+
+xf_status xf_open_linked(const char *name, xf_model **result) {
+  return guard([&] {
+    require(name && result, "the name or the result is null");
+    for (const std::string &file : loaded_files())
+      if (std::shared_ptr<const model> found = model_of(file); found && found->name() == name)
+        return wrap(std::move(found), result);
+    std::shared_ptr<const model> own = open_model(own_file()); // damaged, or of another version: that is what is wrong
+    fail(status::invalid_argument, "no library with model '%s' is loaded; this one has '%s'", name, own->name().c_str());
   });
 }
 

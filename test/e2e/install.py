@@ -68,6 +68,37 @@ int main(void) {
 }
 """)
 run("cc", *strict, WORK / "library.c", *include, "-L", WORK, "-lg2p", f"-Wl,-rpath,{WORK}", "-o", WORK / "linked")
+# Two libraries in one program, each with its model.
+library = compile_installed("seed3", WORK / "libseed3.so", "--emit=so")
+(WORK / "two.c").write_text("""#include "libg2p.h"
+#include "libseed3.h"
+#include <stdio.h>
+int main(void) {
+  xf_model *g2p = NULL, *seed3 = NULL, *none = NULL;
+  if (G2P_open(&g2p) || Seed3_open(&seed3)) {
+    fprintf(stderr, "%s\\n", xf_message());
+    return 1;
+  }
+  printf("%s %s\\n", xf_model_name(g2p), xf_model_name(seed3));
+  if (xf_open_linked("None", &none))
+    printf("%s\\n", xf_message());
+  xf_model_free(g2p);
+  xf_model_free(seed3);
+  return 0;
+}
+""")
+run("cc", *strict, WORK / "two.c", *include, "-L", WORK, "-Wl,--no-as-needed", "-lg2p", "-lseed3", f"-Wl,-rpath,{WORK}", "-o", WORK / "two")
+got = run(WORK / "two")[1]
+checks.that(got == "G2P Seed3\nno library with model 'None' is loaded; this one has 'G2P'\n", f"a program with two libraries: {got}")
+# The first of them offers its functions to all that is loaded later.
+names = run("python3", "-c", f"""import ctypes
+for path, mode in (("{WORK}/libg2p.so", ctypes.RTLD_GLOBAL), ("{WORK}/libseed3.so", ctypes.RTLD_LOCAL)):
+    library, model = ctypes.CDLL(path, mode), ctypes.c_void_p()
+    library.xf_model_name.restype = ctypes.c_char_p
+    assert library.xf_open_self(ctypes.byref(model)) == 0
+    print(library.xf_model_name(model).decode())
+""")[1]
+checks.that(names == "G2P\nSeed3\n", f"libraries loaded one after the other: {names}")
 os.rename(WORK / "program", WORK / "moved")
 checks.that(run(WORK / "linked")[1] == "W ER1 L D\n", "a program with the library")
 checks.that(run(WORK / "moved", stdin="world\n")[1] == "W ER1 L D\n", "a program that was moved")

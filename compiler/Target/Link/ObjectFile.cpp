@@ -115,10 +115,14 @@ ObjectFrame frameObject(llvm::StringRef name, uint64_t imageSize, const cpu::Cod
   return frame;
 }
 
-std::string modelIdentifier(mlir::ModuleOp module) {
+static llvm::StringRef modelName(mlir::ModuleOp module) {
   auto name = module->getAttrOfType<mlir::StringAttr>(kNameAttr);
+  return name ? name.getValue() : "model";
+}
+
+std::string modelIdentifier(mlir::ModuleOp module) {
   std::string identifier;
-  for (char c : name ? name.getValue() : "model")
+  for (char c : modelName(module))
     identifier += llvm::isAlnum(c) ? c : '_';
   return identifier.empty() || llvm::isDigit(identifier.front()) ? "model_" + identifier : identifier;
 }
@@ -158,7 +162,7 @@ std::string writeHeader(mlir::ModuleOp module, bool library) {
     text += fmt::format("extern const unsigned char {0}_image[];\nextern const uint64_t {0}_image_size;\n\n", name);
   text += fmt::format("/* Opens the model; xf_model_free frees it. */\n"
                       "static inline xf_status {0}_open(xf_model **model) {{ return {1}; }}\n\n", name,
-                      library ? "xf_open_self(model)" : fmt::format("xf_open_memory({0}_image, {0}_image_size, model)", name));
+                      library ? fmt::format("xf_open_linked(\"{}\", model)", modelName(module).str()) : fmt::format("xf_open_memory({0}_image, {0}_image_size, model)", name));
   return text + "#ifdef __cplusplus\n}\n#endif\n#endif\n";
 }
 

@@ -72,6 +72,9 @@ XF_API xf_status xf_open(const char *path, xf_model **model);
 XF_API xf_status xf_open_memory(const void *data, uint64_t size, xf_model **model);
 /* Opens the model that is attached to the file (program or shared library) which this function is in. */
 XF_API xf_status xf_open_self(xf_model **model);
+/* Opens the model of this name that is attached to the program or to any library that is loaded: with several libraries
+ * in a process, functions are those of the first. */
+XF_API xf_status xf_open_linked(const char *name, xf_model **model);
 /* Sessions keep what they need: a model may be freed before them. Null is fine. */
 XF_API void xf_model_free(xf_model *model);
 
