@@ -56,7 +56,9 @@ llvm::Error Machine<T>::exec(mlir::xf::ChooseOp op) {
       tokens->ints[row * most + i] = there ? order[i] : -1;
     }
   }
-  for (auto [value, array] : llvm::zip(op.getResults(), std::initializer_list<Ref<T>>{values, tokens, norms, parts}))
+  // A name of its own: zip would keep a list that it is given, but not what is in it.
+  const Ref<T> results[] = {values, tokens, norms, parts};
+  for (auto [value, array] : llvm::zip(op.getResults(), results))
     if (llvm::Error error = define(value, array))
       return error;
   return llvm::Error::success();
