@@ -63,6 +63,12 @@ for limit in ("batch=0", "batch=9999999999999", "nothing=3", "K"):
     status, _, err = run(BIN / "xfc", *small, "--limit", limit, "-o", WORK / "out", ok=False)
     checks.that(status == 1 and "--limit" in err, f"--limit {limit}: {err}")
 
+for limits in (("B=1073741824", "Q=1073741824"), ("B=2147483647", "Q=2147483647", "K=2147483647"), ("B=2000000000",)):
+    status, _, err = run(BIN / "xfc", *small, *(word for limit in limits for word in ("--limit", limit)), "-o", WORK / "out", ok=False)
+    checks.that(status == 1 and "larger than any memory" in err, f"--limit {limits}: {status} {err}")
+status, _, err = compile_model(g2p / "g2p.xf", WORK / "out", "--random-weights", 1, "--limit", "batch=1000000000", ok=False)
+checks.that(status == 1 and "--limit" in err, f"a billion sentences: {status} {err}")
+
 # What is read is not written over, under any name.
 def same(path):
     return path.read_bytes() == (seed / "weights.safetensors").read_bytes()

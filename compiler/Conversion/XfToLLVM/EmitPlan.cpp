@@ -286,7 +286,55 @@ private:
 
 } // namespace
 
+/// What the runtime takes for a size of memory or of a dimension, not for damage.
+static constexpr int64_t kLargestBytes = int64_t(1) << 46, kLargestSize = int64_t(1) << 31,
+                         kLargestSearch = int64_t(1) << 24;
+
+/// Where what is wrong with all of the module is: at its first entry.
+static Location whereOf(ModuleOp module) {
+  auto entries = module.getOps<EntryOp>();
+  return entries.empty() ? module.getLoc() : (*entries.begin()).getLoc();
+}
+
+/// Sizes at the dimensions' limits can be computed in 64 bits, and be had.
+static LogicalResult checkSizes(ModuleOp module) {
+  Location whole = whereOf(module);
+  auto isTooLarge = [&](RankedTensorType type, int64_t layers) {
+    double bytes = double(layers) * elementBytes(type.getElementType());
+    for (int64_t d = 0; d < type.getRank(); ++d)
+      bytes *= type.isDynamicDim(d) ? getBound(module, getDimName(type, d)).value_or(1) : type.getDimSize(d);
+    return bytes > kLargestBytes;
+  };
+  auto refuse = [](Operation *op, RankedTensorType type) {
+    emitError(op->getLoc(), "a tensor of shape " + describeShape(type) + " is larger than any memory; lower the limits of its dimensions (--limit)");
+    return WalkResult::interrupt();
+  };
+  if (auto bounds = module->getAttrOfType<DictionaryAttr>(kBoundsAttr))
+    for (auto bound : bounds)
+      if (cast<IntegerAttr>(bound.getValue()).getInt() > kLargestSize)
+        return emitError(whole, "dimension " + bound.getName().getValue() + " is too large with all beams; lower its limit (--limit)");
+  if (auto search = module->getAttrOfType<DictionaryAttr>(kGenerateAttr))
+    for (StringRef role : {"batch", "source", "target"})
+      if (auto dim = search.getAs<StringAttr>(role); dim && getBound(module, dim.getValue()).value_or(0) > kLargestSearch)
+        return emitError(whole, "dimension " + dim.getValue() + " is too large for a search; lower the limit of " + role + " (--limit)");
+  WalkResult walked = module.walk([&](Operation *op) {
+    if (auto state = dyn_cast<StateOp>(op); state && isTooLarge(state.getTensorType(), state.getLayers()))
+      return refuse(op, state.getTensorType());
+    for (Region &region : op->getRegions())
+      for (Value argument : region.getArguments())
+        if (auto type = dyn_cast<RankedTensorType>(argument.getType()); type && isTooLarge(type, 1))
+          return refuse(op, type);
+    for (Type result : op->getResultTypes())
+      if (auto type = dyn_cast<RankedTensorType>(result); type && isTooLarge(type, 1))
+        return refuse(op, type);
+    return WalkResult::advance();
+  });
+  return failure(walked.wasInterrupted());
+}
+
 FailureOr<CodeModule> convertToCode(ModuleOp module, Targets targets) {
+  if (failed(checkSizes(module)))
+    return failure();
   CodeModule result;
   result.targets = targets;
   result.module = ModuleOp::create(module.getLoc());
@@ -301,6 +349,8 @@ FailureOr<CodeModule> convertToCode(ModuleOp module, Targets targets) {
       return failure();
     result.workspaceBytes = std::max(result.workspaceBytes, emitter.workspaceBytes());
   }
+  if (std::max(result.workspaceBytes, result.layout.stateBytes) > kLargestBytes)
+    return emitError(whereOf(module), "the tensors together are larger than any memory; lower the limits of their dimensions (--limit)"), failure();
   if (targets.cuda && module->hasAttr(kGenerateAttr)) {
     auto functions = *result.gpuModule->getOps<mlir::gpu::GPUModuleOp>().begin();
     result.gpuMoveRows = gpu::emitMoveRows(functions, "move_rows");
