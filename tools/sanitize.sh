@@ -19,8 +19,8 @@ cmake -G Ninja -S "$source_dir" -B "$sanitized" -DCMAKE_BUILD_TYPE=RelWithDebInf
   -DCMAKE_C_FLAGS_RELWITHDEBINFO=-O1 -DXF_SANITIZE="$sanitizers" >&2
 cmake --build "$sanitized" -- "${targets[@]}" >&2
 
-# Containers cross the border to LLVM's code, which does not mark their ends.
-export ASAN_OPTIONS=detect_container_overflow=0:detect_stack_use_after_return=0 UBSAN_OPTIONS=print_stacktrace=1
+# Containers and pools of memory cross the border to LLVM's code, which does not mark what of them is in use.
+export ASAN_OPTIONS=detect_container_overflow=0:allow_user_poisoning=0:detect_stack_use_after_return=0 UBSAN_OPTIONS=print_stacktrace=1
 ctest --test-dir "$sanitized" --output-on-failure -R "$tests" -E 'golden|trained|passes'
 if [ "$sanitizers" != thread ]; then
   "$(sed -n 's/^XF_LIT:FILEPATH=//p' "$sanitized/CMakeCache.txt")" -sv "$sanitized/test" --filter 'Frontend/'
