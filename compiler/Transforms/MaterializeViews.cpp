@@ -21,6 +21,9 @@ public:
   void run() {
     SmallVector<Operation *> ops;
     module.walk([&](EntryOp entry) { entry.walk([&](Operation *op) { ops.push_back(op); }); });
+    for (Operation *op : ops)
+      if (auto load = dyn_cast<LoadOp>(op))
+        visitLoad(load);
     // Views first: what follows reads them.
     for (Operation *op : ops)
       if (auto rearrange = dyn_cast<RearrangeOp>(op))
@@ -36,6 +39,13 @@ private:
   void copyOperand(OpOperand &operand) {
     OpBuilder builder(operand.getOwner());
     operand.set(copy(builder, operand.get()));
+  }
+
+  /// Some kernels look up the slots of a load that they read; a view of it knows none.
+  void visitLoad(LoadOp load) {
+    for (OpOperand &use : llvm::make_early_inc_range(load.getResult().getUses()))
+      if (!isa<AtOp, AttendOp, ConcatOp, PackOp, RowOp>(use.getOwner()))
+        copyOperand(use);
   }
 
   /// A rearrange whose merge is no view becomes: split and permute (a view), copy, merge (a view of the copy).

@@ -105,6 +105,7 @@ letters = {c: i for i, c in enumerate((MODELS / "g2p" / "source.vocab").read_tex
 searches = {
     "g2p": (compile_g2p(WORK / "g2p"), [[letters[c] for c in word if c in letters] + [2] for word in words]),
     "seed3": (WORK / "seed3", [[rand % 140 + 3 for rand in range(n, 17 * n, n)][:n] for n in range(1, 12)]),
+    "postnorm": (WORK / "postnorm", [[rand % 117 + 3 for rand in range(n, 17 * n, n)][:n] for n in range(1, 12)]),
 }
 for title, (path, batchful) in searches.items():
     model = ctypes.c_void_p()
