@@ -47,6 +47,13 @@ bool Evaluator::bindOptions(const Block &block, const ScopePtr &scope, Spec &spe
     auto json = nlohmann::json::parse(options.configJson, nullptr, false);
     if (json.is_object() && json.contains("config") && json["config"].is_object())
       json = json["config"];
+    // Where training frameworks keep them; what stands beside it counts first.
+    if (json.is_object() && json.contains("hyper_parameters") && json["hyper_parameters"].is_object()) {
+      auto own = json["hyper_parameters"];
+      json.erase("hyper_parameters");
+      for (auto &[key, value] : own.items())
+        json.emplace(key, value);
+    }
     if (!json.is_object()) {
       error({}, options.configName + ": is no JSON object");
       return false;
