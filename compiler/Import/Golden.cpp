@@ -96,7 +96,7 @@ struct Run {
   }
 
   llvm::Error runGreedy(const Tensor &want) {
-    if (want.shape.size() != 2 || want.kind == Tensor::Kind::Float)
+    if (want.shape.size() != 2 || want.size() == 0 || want.kind == Tensor::Kind::Float)
       return makeError("out.greedy must hold integers [rows, length], not shape {}", formatShape(want.shape));
     TensorMap inputs;
     for (const Engine::Entry &entry : engine.entries())

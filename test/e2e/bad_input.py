@@ -1,9 +1,10 @@
 """Lines that cannot be translated: an empty line on standard output, a message with the number, the rest goes on."""
 import os
 import stat
+import struct
 import subprocess
 
-from common import BIN, Checks, MODELS, WORK, compile_g2p, compile_model, run
+from common import BIN, Checks, MODELS, WORK, compile_g2p, compile_model, read_safetensors, run, write_safetensors
 
 checks = Checks()
 program = compile_g2p(WORK / "g2p")
@@ -101,4 +102,12 @@ done = subprocess.run([program, "--ids"], input="0 0 0\n5 6 2\n33\n-1\n2 9999999
 rows = done.stdout.split("\n")
 checks.that(done.returncode == 1 and len(rows) == 6 and rows[1] and not any(rows[0:1] + rows[2:]), f"ids: {done.returncode}, {rows}")
 checks.that("line 1" in done.stderr and "padding" in done.stderr and "line 3" in done.stderr, f"ids: {done.stderr}")
+
+# Greedy tokens of another shape than the source's: only the start is asked for, nothing is, or rows are missing or too many.
+compile_model(MODELS / "seed3/seed3.xf", WORK / "seed3", "--config", MODELS / "seed3/config.json", "--random-weights", 1, "--emit=model")
+source = {"in.src": read_safetensors(MODELS / "seed3/io.safetensors")["in.src"]}
+for shape, words in (([3, 1], "0 differ"), ([3, 0], "[3, 0]"), ([1, 70], "1 rows, but there are 3"), ([9, 6], "9 rows, but there are 3"), ([0, 6], "[0, 6]")):
+    write_safetensors(WORK / "greedy", source | {"out.greedy": ("I64", shape, struct.pack("<q", 1) * (shape[0] * shape[1]))})
+    status, out, err = run(BIN / "xf-run", WORK / "seed3", "--golden", WORK / "greedy", ok=False)
+    checks.that(status == (0 if shape == [3, 1] else 1) and words in out + err, f"out.greedy {shape}: status {status}, {out}{err}")
 checks.end()

@@ -2,6 +2,7 @@
 
 #include "compiler/Import/Error.h"
 
+#include <algorithm>
 #include <deque>
 
 namespace xf {
@@ -157,7 +158,15 @@ llvm::Expected<Tensor> CompiledEngine::greedy(const TensorMap &values, int64_t r
   xf_generate_options_init(&options);
   options.min_length = 0;
   options.max_length = steps;
-  std::vector<int32_t> tokens(rows * steps), lengths(rows);
+  if (steps == 0)
+    return Tensor::ofInts({rows, length}, std::vector<int64_t>(rows, search.start));
+  // The source says how many sentences there are: no more than its largest size.
+  constexpr int32_t none = -2;
+  int64_t most = rows;
+  for (const auto &[name, tensor] : values)
+    for (int64_t size : tensor.shape)
+      most = std::max(most, size);
+  std::vector<int32_t> tokens(most * steps), lengths(most, none);
   xf_hypotheses results{sizeof(xf_hypotheses), tokens.data(), steps, lengths.data(), nullptr};
   xf_status status;
   if (search.source_inputs == 0) {
@@ -182,6 +191,8 @@ llvm::Expected<Tensor> CompiledEngine::greedy(const TensorMap &values, int64_t r
   }
   if (status != XF_OK)
     return lastError();
+  if (int64_t found = most - std::count(lengths.begin(), lengths.end(), none); found != rows)
+    return makeError("out.greedy has {} rows, but there are {} sentences", rows, found);
   std::vector<int64_t> out(rows * length, std::max(search.pad, 0));
   for (int64_t r = 0; r < rows; ++r) {
     out[r * length] = search.start;
