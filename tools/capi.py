@@ -1,6 +1,9 @@
 """The structures of the C API (runtime/include/xf/xf.h) for ctypes; the standard library alone."""
 import ctypes
 
+# enum xf_isa
+ISA = {"baseline": 0, "avx2": 1, "avx2_vnni": 2, "avx512": 3, "avx512_vnni": 4, "avx512_bf16": 5}
+
 
 class TensorInfo(ctypes.Structure):
     _fields_ = [("name", ctypes.c_char_p), ("dtype", ctypes.c_int32), ("rank", ctypes.c_int32),

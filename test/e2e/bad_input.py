@@ -91,6 +91,27 @@ for old, new in (("start = 1", "start = 73"), ("end = 2", "end = 73"), ("pad = 0
     status, _, err = compile_model(WORK / "words.xf", WORK / "out", "--random-weights", 1, ok=False)
     checks.that(status == 1 and "tokens" in err and f"'{new.split()[0]}'" in err, f"{new}: status {status}, {err}")
 
+SEARCH = """model M(rows = 9) {
+  source: Embedding(7, 4)
+  target: Embedding(rows, 4)
+  out: Linear(4, 9)
+  entry encode(src: token[B, S]) -> memory = source(src)
+  entry decode(tgt: token[B, T], memory) -> logits = out(target(tgt) + rearrange(memory[:, 0], "B d -> B 1 d"))
+  DIRECTIVE
+}
+"""
+for directive, options, words in (
+    ("generate(encode, decode, start = 9, end = 2, pad = 0)", [], "search.xf:6:9: error: 'start' of generate is 9, but the model has 9 target tokens"),
+    ("generate(encode, decode, start = 1, end = 100, pad = 0)", [], "'end' of generate is 100"),
+    ("generate(encode, decode, start = 1, end = 2, pad = 7)", [], "search.xf:5:9: error: 'pad' of generate is 7, but the model has 7 source tokens"),
+    ("predict(encode, memory, pad = 1000000)", [], "'pad' of predict is 1000000"),
+    ("generate(encode, decode, start = 1, end = 2)", ["--set", "rows=8"], "9 tokens can be chosen, but the table that looks them up has 8 rows"),
+    ("generate(encode, decode, start = 8, end = 2, pad = 6)", [], ""),
+):
+    (WORK / "search.xf").write_text(SEARCH.replace("DIRECTIVE", directive))
+    status, _, err = compile_model(WORK / "search.xf", WORK / "out", "--random-weights", 1, *options, ok=False)
+    checks.that(status == (1 if words else 0) and words in err, f"{directive}: status {status}, {err}")
+
 # A limit on the size of files.
 done = subprocess.run(["sh", "-c", 'ulimit -f 100; exec "$@"', "sh", *(str(word) for word in (BIN / "xfc", *small, "-o", WORK / "limited"))],
                       capture_output=True, text=True)

@@ -74,7 +74,7 @@ def ok(status):
 
 def search(model, sentences, isa, threads, beam, batch):
     """For each sentence its results, as bytes: tokens and scores."""
-    options = capi.SessionOptions(ctypes.sizeof(capi.SessionOptions), threads, isa)
+    options = capi.SessionOptions(ctypes.sizeof(capi.SessionOptions), threads, capi.ISA[isa])
     session = ctypes.c_void_p()
     ok(library.xf_session_create(model, ctypes.byref(options), ctypes.byref(session)))
     generate = capi.GenerateOptions()
@@ -110,13 +110,13 @@ searches = {
 for title, (path, batchful) in searches.items():
     model = ctypes.c_void_p()
     ok(library.xf_open(str(path).encode(), ctypes.byref(model)))
-    for isa in range(len(available_isas())):
+    for isa in available_isas():
         for beam in (1, 4):
             want = [search(model, [s], isa, 1, beam, 1)[0] for s in batchful]
             for threads, batch in ((1, 0), (2, 0), (3, 0), (2, 3), (3, 1)):
                 got = search(model, batchful, isa, threads, beam, batch)
                 for number, (a, b) in enumerate(zip(got, want)):
-                    checks.that(a == b, f"{title}, isa {isa}, {threads} threads, batch {batch}, beam {beam}: sentence {number} has other bits than alone")
+                    checks.that(a == b, f"{title}, {isa}, {threads} threads, batch {batch}, beam {beam}: sentence {number} has other bits than alone")
     library.xf_model_free(model)
 
 # --- The program prints the same, whatever it is told about threads and batches. ---

@@ -43,8 +43,8 @@ static int64_t columns(EntryOp entry, StringAttr name) {
 }
 
 /// The ids that an attribute's list holds, or its only one; of none there is nothing to check.
-static llvm::SmallVector<int64_t> idsOf(DictionaryAttr attr, StringRef key) {
-  llvm::SmallVector<int64_t> ids;
+static SmallVector<int64_t> idsOf(DictionaryAttr attr, StringRef key) {
+  SmallVector<int64_t> ids;
   Attribute value = attr ? attr.get(key) : Attribute();
   if (auto list = dyn_cast_or_null<ArrayAttr>(value))
     for (auto id : list.getAsRange<IntegerAttr>())
@@ -54,14 +54,42 @@ static llvm::SmallVector<int64_t> idsOf(DictionaryAttr attr, StringRef key) {
   return ids;
 }
 
-/// Ids of `attr` are below `most`, where that is known.
-static llvm::Error checkIds(StringRef role, DictionaryAttr attr, ArrayRef<StringRef> keys, StringRef which, int64_t most) {
-  for (StringRef key : keys)
-    for (int64_t id : idsOf(attr, key))
-      if (most > 0 && id >= most)
-        return makeError("'{}' of {} is {}, but the model has {} {} tokens", key.str(), role.str(), id, most, which.str());
-  return llvm::Error::success();
-}
+namespace {
+/// Says of each token that a description names whether the model has it.
+class NamedTokens {
+public:
+  /// `directive` names the tokens `keys`, of the `most` that `entry` has to do with (0: not known).
+  void check(EntryOp entry, DictionaryAttr directive, StringRef name, ArrayRef<StringRef> keys, int64_t most, StringRef which) {
+    for (StringRef key : keys)
+      for (int64_t id : idsOf(directive, key))
+        if (entry && most > 0 && id >= most)
+          refuse(entry) << "'" << key << "' of " << name << " is " << id << ", but the model has " << most << " " << which << " tokens";
+  }
+
+  void checkAffixes(EntryOp entry, DictionaryAttr text) {
+    for (StringRef key : {"prefix", "suffix"})
+      if (size_t count = idsOf(text, key).size(); entry && count > XF_ABI_MAX_AFFIX)
+        refuse(entry) << "'" << key << "' of text has " << count << " tokens; at most " << XF_ABI_MAX_AFFIX << " are possible";
+  }
+
+  /// What is chosen can be looked up in the next step.
+  void checkStep(EntryOp entry, StringAttr tokens, int64_t chosen) {
+    for (unsigned i = 0; entry && i < entry.getArgumentTypes().size(); ++i)
+      if (int64_t rows = tokenBound(entry, i); entry.getArgName(i) == tokens && rows > 0 && rows < chosen)
+        refuse(entry) << chosen << " tokens can be chosen, but the table that looks them up has " << rows << " rows";
+  }
+
+  bool areGood() const { return good; }
+
+private:
+  InFlightDiagnostic refuse(EntryOp entry) {
+    good = false;
+    return emitError(entry.getLoc());
+  }
+
+  bool good = true;
+};
+} // namespace
 
 llvm::Error checkVocabularies(ModuleOp module, StringRef source, StringRef target) {
   auto generate = module->getAttrOfType<DictionaryAttr>(kGenerateAttr);
@@ -81,15 +109,15 @@ llvm::Error checkVocabularies(ModuleOp module, StringRef source, StringRef targe
   if (!reads)
     reads = writes;
   int64_t sources = reads ? sourceTokens(reads) : 0, targets = writes ? columns(writes, result) : 0;
-  if (llvm::Error error = checkIds("generate", generate, {"start", "end"}, "target", targets))
-    return error;
-  if (llvm::Error error = checkIds(generate ? "generate" : "predict", generate ? generate : predict, {"pad"}, "source", sources))
-    return error;
-  if (llvm::Error error = checkIds("text", text, {"prefix", "suffix", "unknown"}, "source", sources))
-    return error;
-  for (StringRef key : {"prefix", "suffix"})
-    if (size_t count = idsOf(text, key).size(); count > XF_ABI_MAX_AFFIX)
-      return makeError("'{}' of text has {} tokens; at most {} are possible", key.str(), count, XF_ABI_MAX_AFFIX);
+  NamedTokens named;
+  named.check(writes, generate, "generate", {"start", "end"}, targets, "target");
+  named.check(reads, generate ? generate : predict, generate ? "generate" : "predict", {"pad"}, sources, "source");
+  named.check(reads, text, "text", {"prefix", "suffix", "unknown"}, sources, "source");
+  named.checkAffixes(reads, text);
+  if (generate)
+    named.checkStep(writes, generate.getAs<StringAttr>("tokens"), targets);
+  if (!named.areGood())
+    return makeError(""); // what is wrong has been said
   if (llvm::Error error = check("source", source, sources))
     return error;
   return check("target", target, targets);

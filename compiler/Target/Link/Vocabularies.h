@@ -9,8 +9,8 @@
 namespace xf {
 
 /// Checks vocabularies, a token a line (empty: none is given), against a module of model IR or kernel IR: each is UTF-8,
-/// and has no more lines than the table that its tokens look up, or than the results have columns. So are the tokens that
-/// the description names.
+/// and has no more lines than the table that its tokens look up, or than the results have columns. The tokens that a
+/// description names must be the model's, too; those that are not are said at their entry, and the error is empty.
 llvm::Error checkVocabularies(mlir::ModuleOp module, llvm::StringRef source, llvm::StringRef target);
 
 } // namespace xf
