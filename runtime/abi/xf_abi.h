@@ -174,9 +174,9 @@ typedef struct xf_abi_gpu_kernel {
   uint32_t launches;
   uint64_t first_launch;
 } xf_abi_gpu_kernel;
-/* Beside the kernels that plans call there are two that searches call, on views of words of 4 bytes:
- * move_rows(state, moves): state has size [layers, outer, unit_positions, words of a unit], strides of [a layer, an outer
- *   index, a row] and starts with row 0; of each row (from, to, positions) of moves, i32 [moves, 3], the units that hold
+/* Beside the kernels that plans call there are two that searches call:
+ * move_rows(state, moves): state is of bytes, has size [layers, outer, unit_positions, bytes of a unit], strides of [a layer, an
+ *   outer index, a row] and starts with row 0; of each row (from, to, positions) of moves, i32 [moves, 3], the units that hold
  *   these positions are copied. What one move writes no other reads.
  * feed_tokens(chosen, tokens): tokens[b] = max(chosen[b, 0], 0), i32 [rows, candidates] and i32 [rows]. */
 typedef struct xf_abi_gpu {

@@ -247,12 +247,11 @@ void device_executor::move_rows(std::span<const row_move> moves) {
   for (const xf_abi_state &state : model_->states()) {
     if (state.per_sentence)
       continue;
-    auto word = [](uint64_t bytes) { return static_cast<int64_t>(bytes / sizeof(float)); };
+    auto size = [](uint64_t n) { return static_cast<int64_t>(n); };
     const xf_abi_view views[] = {
         make_view(state_.get() + state.offset,
-                  {static_cast<int64_t>(state.layers), static_cast<int64_t>(state.outer), static_cast<int64_t>(state.unit_positions),
-                   word(state.unit_bytes)},
-                  {word(state.layer_stride), word(state.outer_stride), word(state.row_stride)}),
+                  {size(state.layers), size(state.outer), size(state.unit_positions), size(state.unit_bytes)},
+                  {size(state.layer_stride), size(state.outer_stride), size(state.row_stride)}),
         make_view(moves_.get(), {static_cast<int64_t>(moves.size()), 3}, {3, 1})};
     launch(model_->gpu().move_rows, views);
   }

@@ -31,6 +31,20 @@ def golden(description, folder):
     for device in ("emulator", "cuda", "cpu"):
         status, out, err = run(BIN / "xf-run", artefact, "--golden", f"{folder}/io.safetensors", "--device", device, ok=False)
         checks.that(status == 0, f"{device}:\n{out}{err}")
+    program = WORK / "program"
+    compile_model(description, program, "--config", f"{folder}/config.json", "--weights", f"{folder}/weights.safetensors", "--target", "cpu,cuda")
+    if "--beam" in run(program, "--help")[1]:
+        confirm_beams(program)
+
+
+def confirm_beams(program):
+    """Beams that take each other's rows, masks of earlier tokens included: the CPU's tokens and scores."""
+    lines = "3 4 5\n6 7 8\n9 5 4\n"
+    options = ["--beam", 3, "--n-best", 3, "--scores", "--min-length", 3, "--max-length", 5]
+    want, got = ([line.split("\t") for line in run(program, *options, "--device", device, stdin=lines)[1].splitlines()]
+                 for device in ("cpu", "emulator"))
+    same = len(want) == len(got) and all(a[::2] == b[::2] and abs(float(a[1]) - float(b[1])) < 1e-4 for a, b in zip(want, got))
+    checks.that(want and same, f"beams: {got} in the emulator, {want} on the CPU")
 
 
 def confirm_greedy(program):

@@ -12,9 +12,9 @@ static constexpr int64_t kThreads = 128;
 
 Kernel emitMoveRows(mlir::gpu::GPUModuleOp module, StringRef name) {
   enum View : unsigned { state, moves };
-  enum StateDim : unsigned { layers, outer, unitPositions, unitWords, row = unitPositions };
+  enum StateDim : unsigned { layers, outer, unitPositions, unitBytes, row = unitPositions };
   GpuBuilder b(module, name, 2, kThreads, module.getLoc());
-  Type word = b.getI32Type();
+  Type byte = b.getI8Type(), word = b.getI32Type();
   SmallVector<Value> task = b.split(b.block(), {b.size(moves, 0), b.size(state, layers), b.size(state, outer)});
   auto moveWord = [&](int64_t i) {
     Value offset = b.add(b.mul(task[0], b.stride(moves, 0)), i);
@@ -22,15 +22,22 @@ Kernel emitMoveRows(mlir::gpu::GPUModuleOp module, StringRef name) {
   };
   Value start = b.add(b.mul(task[1], b.stride(state, layers)), b.mul(task[2], b.stride(state, outer)));
   auto rowAt = [&](Value number) {
-    return b.at(b.data(state), b.add(start, b.mul(number, b.stride(state, row))), word);
+    return b.at(b.data(state), b.add(start, b.mul(number, b.stride(state, row))), byte);
   };
   // A state without positions is one unit.
   Value positions = b.size(state, unitPositions), one = b.i64(1);
   Value units = b.divide(b.add(moveWord(2), b.sub(b.max(positions, one), 1)), b.max(positions, one));
   units = b.create<arith::SelectOp>(b.less(b.i64(0), positions), units, one);
-  Value from = rowAt(moveWord(0)), to = rowAt(moveWord(1));
-  b.loop(b.thread(), b.mul(units, b.size(state, unitWords)), kThreads,
-         [&](Value i) { b.store(b.load(word, b.at(from, i, word)), b.at(to, i, word)); });
+  Value from = rowAt(moveWord(0)), to = rowAt(moveWord(1)), bytes = b.mul(units, b.size(state, unitBytes));
+  auto copy = [&](Type element, Value count) {
+    b.loop(b.thread(), count, kThreads, [&](Value i) { b.store(b.load(element, b.at(from, i, element)), b.at(to, i, element)); });
+  };
+  // Masks are of bytes.
+  Value all = bytes;
+  for (Value stride : {b.stride(state, layers), b.stride(state, outer), b.stride(state, row)})
+    all = b.create<arith::OrIOp>(all, stride);
+  b.ifElse(
+      b.equal(b.rem(all, 4), b.i64(0)), [&] { copy(word, b.div(bytes, 4)); }, [&] { copy(byte, bytes); });
   b.finish();
   return {2, {{name.str(), kThreads, {{moves, 0}, {state, layers}, {state, outer}}, 1, 1, std::nullopt}}};
 }
