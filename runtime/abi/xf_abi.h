@@ -17,6 +17,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -291,6 +292,7 @@ typedef struct xf_abi_image {
   uint32_t abi_version;
   uint32_t header_size; /* sizeof(xf_abi_image) */
   uint64_t image_size;
+  uint64_t checksum;       /* xf_abi_checksum */
   xf_abi_range name;       /* of the model */
   xf_abi_range code;       /* page aligned */
   xf_abi_range weights;    /* page aligned */
@@ -311,6 +313,19 @@ typedef struct xf_abi_image {
   xf_abi_text text;
   xf_abi_predict predict;
 } xf_abi_image;
+
+/* Of what an image has in front of its weights, which are too large to be read when it is opened: `size` bytes, a multiple of 8,
+ * without `checksum` itself. An FNV-1a hash of 64-bit words: a change of one word, of however many bits, changes it. */
+static inline uint64_t xf_abi_checksum(const void *image, uint64_t size) {
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (uint64_t at = 0; at < size; at += 8)
+    if (at != offsetof(xf_abi_image, checksum)) {
+      uint64_t word;
+      memcpy(&word, (const char *)image + at, 8);
+      hash = (hash ^ word) * 0x100000001b3u;
+    }
+  return hash;
+}
 
 typedef struct xf_abi_trailer {
   char magic[8]; /* XF_ABI_TRAILER_MAGIC with its 0 */

@@ -202,6 +202,8 @@ model::model(std::unique_ptr<mapping> image) : image_(std::move(image)) {
        reader.table<xf_abi_parameter>(header_.parameters, "the table of parameters"))
     parameters_.push_back(read_parameter(reader, parameter, segments, header_.weights.size));
   check_roles(*this);
+  // Last, so that what is wrong has been named if it could be.
+  reader.require(xf_abi_checksum(image_->data(), header_.weights.offset) == header_.checksum, "its checksum is another");
   code_ = image_->map_code(header_.code.offset, header_.code.size);
 }
 

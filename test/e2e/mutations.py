@@ -76,16 +76,20 @@ for number in range(24):
     attempt(f"checkpoint {number}", [BIN / "xfc", folder / "seed2.xf", "--config", folder / "config.json", "--weights", WORK / "damaged.safetensors",
                                      "--emit=model", "-o", WORK / "out"])
 
-# Compiled programs, cut short anywhere, or with another value in their header's ranges and tables. (Its code is trusted.)
+# Compiled programs, cut short anywhere, with another value in their header's ranges and tables, or with a bit flipped in front of
+# the weights, which must be noticed.
 program = compile_g2p(WORK / "g2p")
 whole = program.read_bytes()
 _, image, size = struct.unpack("<8sQQ", whole[-24:])
-words_of_header = list(range(8, 8 * 29, 8))  # version, sizes, then the ranges and tables
-for number in range(150):
+words_of_header = list(range(8, 8 * 30, 8))  # version, sizes, the checksum, then the ranges and tables
+weights_at = struct.unpack_from("<Q", whole, image + 64)[0]  # offsetof(xf_abi_image, weights)
+for number in range(200):
     damaged = bytearray(whole)
-    if number % 3 == 0:
+    if number % 4 == 0:
         damaged = damaged[:rng.randrange(image, len(whole))]
-    elif number % 3 == 1:
+    elif number % 4 == 1:
+        damaged[image + rng.randrange(weights_at)] ^= 1 << rng.randrange(8)
+    elif number % 4 == 2:
         at = image + rng.choice(words_of_header)
         value = rng.choice([0, 1, 7, 1 << 12, 1 << 31, 1 << 63, (1 << 64) - 1, size, size - 1, rng.getrandbits(64), rng.randrange(size)])
         struct.pack_into("<Q", damaged, at, value)
@@ -94,7 +98,7 @@ for number in range(150):
                          rng.choice([0, size - 1, size + 1, 1 << 62, size]))
     (WORK / "damaged").write_bytes(damaged)
     os.chmod(WORK / "damaged", 0o755)
-    attempt(f"program {number}", [WORK / "damaged", "--threads", "1"], b"hello\n")
+    attempt(f"program {number}", [WORK / "damaged", "--threads", "1"], b"hello\n", statuses=(1, 2) if number % 4 < 2 else (0, 1, 2))
 
 # Lines: a result or an empty line for each, whatever stands in it.
 lines = [rng.randbytes(rng.randrange(40)).replace(b"\n", b"") for _ in range(150)]

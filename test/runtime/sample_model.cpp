@@ -217,6 +217,7 @@ private:
     image_.weights = put(weights_.data(), weights_.size(), XF_ABI_PAGE);
     image_.image_size = bytes_.size();
     std::memcpy(bytes_.data(), &image_, sizeof(image_));
+    seal(bytes_);
     return bytes_;
   }
 
@@ -232,6 +233,12 @@ private:
 };
 
 } // namespace
+
+void seal(std::vector<uint8_t> &image) {
+  auto *header = reinterpret_cast<xf_abi_image *>(image.data());
+  if (header->weights.offset <= image.size())
+    header->checksum = xf_abi_checksum(image.data(), header->weights.offset);
+}
 
 std::vector<uint8_t> build(const options &o) { return builder(o).build(); }
 

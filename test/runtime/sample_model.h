@@ -52,6 +52,8 @@ struct options {
 constexpr int64_t kBatch = 4, kBeam = 4, kSource = 12, kTarget = 40, kSourceBound = 30, kClasses = 9;
 
 std::vector<uint8_t> build(const options &o);
+// Makes the checksum right again.
+void seal(std::vector<uint8_t> &image);
 // A program or library: the ELF file, padding, the image, the trailer.
 std::vector<uint8_t> attach(std::vector<uint8_t> carrier, const std::vector<uint8_t> &image);
 

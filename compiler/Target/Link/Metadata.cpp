@@ -64,6 +64,8 @@ public:
     header.weights = {bytes.align(XF_ABI_PAGE), uint64_t(weightBytes)};
     header.image_size = header.weights.offset + weightBytes;
     memcpy(bytes.data.data(), &header, sizeof(header));
+    header.checksum = xf_abi_checksum(bytes.data.data(), bytes.data.size());
+    memcpy(bytes.data.data(), &header, sizeof(header));
     return std::move(bytes.data);
   }
 
