@@ -8,8 +8,8 @@ namespace xf::rt {
 void beam_search::plan(arena_plan &plan, int64_t beams, int64_t length) {
   nodes_at_ = plan.add(beams * length, sizeof(beam_node));
   open_at_ = plan.add(beams, sizeof(open_beam));
-  // Below K before a step, and in the last step K that end and K that stay open.
-  finished_at_ = plan.add(3 * beams, sizeof(hypothesis));
+  // Below K before a step, to which K that end may come; or at the last K that stay open.
+  finished_at_ = plan.add(2 * beams, sizeof(hypothesis));
   pairs_at_ = plan.add(2 * beams * beams, sizeof(pair));
 }
 
@@ -59,14 +59,14 @@ bool beam_search::advance(const row_summary *const *rows, const candidate *const
   // One beam that ends has nothing to take its place.
   open_ = next;
   ++step_;
-  if (step_ == max_length_) {
+  if (finished_count_ < beams_ && step_ < max_length_)
+    return open_ > 0;
+  // Open ones count at the greatest length only, and only where the search has not stopped anyway.
+  if (finished_count_ < beams_)
     for (int32_t b = 0; b < open_; ++b)
       finish(now_[b].sum, step_, step_ - 1, b, false);
-    open_ = 0;
-  }
-  if (finished_count_ >= beams_)
-    open_ = 0;
-  return open_ > 0;
+  open_ = 0;
+  return false;
 }
 
 int32_t beam_search::rank(double alpha) {

@@ -91,7 +91,7 @@ inline std::vector<found> run(const tokens *source, const tokens &prefix, const 
       }
     }
     beams = next;
-    if (step == o.max_length)
+    if (step == o.max_length && done.size() < static_cast<size_t>(o.beam))
       for (const open &b : beams)
         finish(b.ids, b.sum);
     if (step == o.max_length || done.size() >= static_cast<size_t>(o.beam))
