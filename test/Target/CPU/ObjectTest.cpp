@@ -138,4 +138,36 @@ TEST(ObjectTest, EveryFunctionHasItsInstructionSet) {
     EXPECT_EQ(bytes.find(absent), std::string::npos) << absent;
 }
 
+// Tiles and numbers of panels (largestTile, panelsFor) are chosen so that all sums stay in registers.
+TEST(ObjectTest, MicroKernelsSpillNoVector) {
+  for (Factor factor : {Factor::f32, Factor::bf16, Factor::i8, Factor::i8_weights}) {
+    mlir::MLIRContext context;
+    mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(mlir::UnknownLoc::get(&context));
+    for (Isa isa : kAllIsas) {
+      // What has to be taken apart to be multiplied needs registers for a moment.
+      bool multiplies = factor == Factor::f32 ? hasAvx2(isa) : factor == Factor::i8 ? hasVnni(isa)
+                        : factor == Factor::bf16 ? isa == Isa::avx512_bf16 : hasAvx512(isa);
+      for (int64_t rows = 1; multiplies && rows <= largestTile(isa, factor).rows; ++rows) {
+        int64_t panels = panelsFor(isa, rows, factor);
+        if (factor == Factor::f32)
+          getMicroKernel(*module, isa, rows, panels);
+        else
+          getGroupedMicroKernel(*module, isa, factor, /*tail=*/0, rows, panels);
+      }
+    }
+    std::string error;
+    auto text = emitAssembly(*module, error);
+    ASSERT_TRUE(mlir::succeeded(text)) << error;
+    llvm::StringRef function;
+    llvm::SmallVector<llvm::StringRef> lines;
+    llvm::StringRef(*text).split(lines, '\n');
+    for (llvm::StringRef line : lines) {
+      if (line.starts_with("xf.product."))
+        function = line;
+      bool isVector = line.contains("%xmm") || line.contains("%ymm") || line.contains("%zmm");
+      EXPECT_FALSE(isVector && line.contains("(%rsp)")) << function.str() << line.str();
+    }
+  }
+}
+
 } // namespace
