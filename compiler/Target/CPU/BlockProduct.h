@@ -8,7 +8,8 @@ namespace xf::cpu {
 
 /// `void(i64 rows, ptr a, i64 lda, ptr b, i64 panelStride, ptr c, i64 ldc, i64 k, i64 panels, ptr ahead, i64 aheadStep)`: as
 /// getMicroKernel (for f32) or getGroupedMicroKernel, for 1 <= rows <= largestTile(isa, factor).rows and any number of panels.
-/// `ahead` is what corresponds to `b` in the memory that is needed next, of which a part may be asked for: getMicroKernel. Defined in `module` on first use; kernels share it.
+/// `ahead` is what corresponds to `b` in the memory that is needed next, of which a part may be asked for (getMicroKernel).
+/// Defined in `module` on first use; kernels share it.
 mlir::LLVM::LLVMFuncOp getBlockProduct(mlir::ModuleOp module, Isa isa, Factor factor = Factor::f32, int64_t tail = 0);
 
 /// A weight [N, K] as its product with x reads it: panels of 16 columns, along K in groups of four bytes.

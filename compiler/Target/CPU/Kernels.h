@@ -56,7 +56,8 @@ Factor factorOf(mlir::Type x, mlir::Type weight);
 
 /// The micro-kernel C[m, n] = Σ_k A[m, k] * B[n/16][k][n%16] for m < rows, n < 16 * panels, k ascending from 0:
 /// `void(ptr a, i64 lda, ptr b, i64 panelStride, ptr c, i64 ldc, i64 k, ptr ahead, i64 aheadStep)`, strides in elements, A's and
-/// C's last stride 1. Meanwhile it asks the second-level cache for the first k * aheadStep words of four bytes of each panel at `ahead` (0: none).
+/// C's last stride 1. Meanwhile it asks the second-level cache for the first k * aheadStep words of four bytes of each panel at
+/// `ahead` (0: none).
 /// Declared and defined in `module` on first use.
 mlir::LLVM::LLVMFuncOp getMicroKernel(mlir::ModuleOp module, Isa isa, int64_t rows, int64_t panels);
 /// The same for weights of fewer bits, B[n/16][k/g][n%16][k%g] with g = 2 for bf16 and 4 for i8. `k` is the number of whole
