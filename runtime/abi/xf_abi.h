@@ -28,6 +28,11 @@ extern "C" {
 #define XF_ABI_VERSION 6u
 #define XF_ABI_PAGE 4096u
 #define XF_ABI_MAX_RANK 6
+/* The greatest size of a dimension, limit of a search, and number of bytes of a memory: larger ones are damage, and sums of
+ * products below them cannot overflow. */
+#define XF_ABI_LARGEST_SIZE (INT64_C(1) << 31)
+#define XF_ABI_LARGEST_LIMIT (INT64_C(1) << 24)
+#define XF_ABI_LARGEST_BYTES (UINT64_C(1) << 46)
 /* Width of a weight panel and of a block of keys, in columns. */
 #define XF_ABI_PANEL 16
 

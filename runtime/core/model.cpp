@@ -9,11 +9,6 @@ namespace xf::rt {
 
 namespace {
 
-// No dimension, rank product or limit comes near this; larger values are damage, and sums of products
-// below it cannot overflow.
-constexpr int64_t kLargestSize = int64_t(1) << 31;
-constexpr uint64_t kLargestBytes = uint64_t(1) << 46;
-
 void check_header(const image_reader &reader, const xf_abi_image &header, const mapping &image) {
   const char *name = image.name().c_str();
   if (std::memcmp(header.magic, XF_ABI_MAGIC, sizeof(header.magic)) != 0)
@@ -33,8 +28,8 @@ void check_header(const image_reader &reader, const xf_abi_image &header, const 
   reader.check_range(header.target_vocabulary, "the target vocabulary");
   reader.require(header.code.offset % XF_ABI_PAGE == 0, "the code is not page aligned");
   reader.require(header.weights.offset % XF_ABI_PAGE == 0, "the weights are not page aligned");
-  reader.require(header.workspace_bytes <= kLargestBytes && header.state_bytes <= kLargestBytes &&
-                     header.scratch_bytes <= kLargestBytes,
+  reader.require(header.workspace_bytes <= XF_ABI_LARGEST_BYTES && header.state_bytes <= XF_ABI_LARGEST_BYTES &&
+                     header.scratch_bytes <= XF_ABI_LARGEST_BYTES,
                  "the memory plan has an absurd size");
 }
 
@@ -46,10 +41,10 @@ tensor_info read_tensor(const image_reader &reader, const xf_abi_tensor &tensor,
   reader.require(tensor.rank <= XF_ABI_MAX_RANK, what + " has an absurd rank");
   result.dtype = static_cast<xf_abi_dtype>(tensor.dtype);
   result.bound = tensor.bound;
-  reader.require(tensor.bound >= 0 && tensor.bound <= kLargestSize, what + " has an absurd bound");
+  reader.require(tensor.bound >= 0 && tensor.bound <= XF_ABI_LARGEST_SIZE, what + " has an absurd bound");
   for (uint32_t axis = 0; axis < tensor.rank; ++axis) {
     int64_t dim = tensor.dim[axis];
-    reader.require(dim >= 0 ? dim <= kLargestSize : dim >= -static_cast<int64_t>(dims),
+    reader.require(dim >= 0 ? dim <= XF_ABI_LARGEST_SIZE : dim >= -static_cast<int64_t>(dims),
                    what + " has an impossible size");
     result.dim.push_back(dim);
   }
@@ -124,7 +119,7 @@ void check_segment(const image_reader &reader, const xf_abi_segment &segment, co
   uint64_t limit = (weight_bytes - segment.weight_offset) / bytes;
   uint64_t group = segment.layout == XF_ABI_PANELS ? 4 / bytes : 1;
   uint64_t width = columns > limit ? columns : (columns + group - 1) / group * group;
-  uint64_t row_limit = width == 0 ? kLargestBytes : limit / width;
+  uint64_t row_limit = width == 0 ? XF_ABI_LARGEST_BYTES : limit / width;
   bool right = segment.row <= rows && segment.rows <= rows - segment.row && segment.weight_row <= row_limit &&
                segment.rows <= row_limit - segment.weight_row;
   if (right && segment.layout == XF_ABI_PANELS)
@@ -143,8 +138,8 @@ parameter_info read_parameter(const image_reader &reader, const xf_abi_parameter
   uint64_t elements = 1;
   for (uint32_t axis = 0; axis < parameter.rank; ++axis) {
     int64_t size = parameter.size[axis];
-    reader.require(size >= 0 && size <= kLargestSize &&
-                       (size == 0 || elements <= kLargestBytes / static_cast<uint64_t>(size)),
+    reader.require(size >= 0 && size <= XF_ABI_LARGEST_SIZE &&
+                       (size == 0 || elements <= XF_ABI_LARGEST_BYTES / static_cast<uint64_t>(size)),
                    "parameter '" + result.path + "' has an absurd size");
     elements *= static_cast<uint64_t>(size);
     result.size.push_back(size);
@@ -169,11 +164,11 @@ model::model(std::unique_ptr<mapping> image) : image_(std::move(image)) {
   const xf_abi_generate &generate = header_.generate;
   if (generate.present) // a model without a source needs no limit for it
     for (int64_t limit : {generate.batch, generate.beam, generate.source_dim < 0 ? 1 : generate.source, generate.target})
-      reader.require(limit >= 1 && limit <= (int64_t(1) << 24), "the limits of the search are impossible");
+      reader.require(limit >= 1 && limit <= XF_ABI_LARGEST_LIMIT, "the limits of the search are impossible");
 
   for (const xf_abi_dim &dim : reader.table<xf_abi_dim>(header_.dims, "the table of dimensions")) {
     std::string name = reader.name(dim.name, "a dimension");
-    reader.require(dim.max >= 1 && dim.max <= kLargestSize, "dimension '" + name + "' has an impossible limit");
+    reader.require(dim.max >= 1 && dim.max <= XF_ABI_LARGEST_SIZE, "dimension '" + name + "' has an impossible limit");
     dims_.push_back({name, dim.max});
   }
   std::vector<tensor_info> tensors;
@@ -233,7 +228,7 @@ uint64_t model::bytes(const tensor_info &tensor, const int64_t *dims) const {
   for (size_t axis = 0; axis < tensor.dim.size(); ++axis) {
     int dimension = tensor.dimension(axis);
     auto size = static_cast<uint64_t>(dimension < 0 ? tensor.dim[axis] : dims[dimension]);
-    if (size != 0 && count > kLargestBytes / size)
+    if (size != 0 && count > XF_ABI_LARGEST_BYTES / size)
       fail(status::limit, "tensor '%s' is too large", tensor.name.c_str());
     count *= size;
   }

@@ -3,6 +3,7 @@
 #include "compiler/Import/Checkpoint.h"
 #include "compiler/Import/RandomWeights.h"
 #include "compiler/Pipelines/Compile.h"
+#include "compiler/Target/Link/Artefact.h"
 #include "tools/common/CommandLine.h"
 #include "tools/common/Registration.h"
 
@@ -137,11 +138,10 @@ bool isText(xf::Emit emit) {
 bool overwritesInput(const Options &options) {
   llvm::SmallVector<std::string> outputs = {options.output};
   if (options.emit == xf::Emit::so || options.emit == xf::Emit::obj) {
-    llvm::SmallString<128> header(llvm::StringRef(options.output));
-    llvm::sys::path::replace_extension(header, "h");
-    if (header == llvm::StringRef(options.output))
+    std::string header = xf::headerBeside(options.output);
+    if (header == options.output.getValue())
       return fail(options.output + ": the header beside the output would have its name");
-    outputs.push_back(header.str().str());
+    outputs.push_back(header);
   }
   for (const std::string &output : outputs) {
     llvm::sys::fs::file_status status;

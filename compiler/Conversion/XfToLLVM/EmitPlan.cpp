@@ -286,10 +286,6 @@ private:
 
 } // namespace
 
-/// What the runtime takes for a size of memory or of a dimension, not for damage.
-static constexpr int64_t kLargestBytes = int64_t(1) << 46, kLargestSize = int64_t(1) << 31,
-                         kLargestSearch = int64_t(1) << 24;
-
 /// Where what is wrong with all of the module is: at its first entry.
 static Location whereOf(ModuleOp module) {
   auto entries = module.getOps<EntryOp>();
@@ -303,7 +299,7 @@ static LogicalResult checkSizes(ModuleOp module) {
     double bytes = double(layers) * elementBytes(type.getElementType());
     for (int64_t d = 0; d < type.getRank(); ++d)
       bytes *= type.isDynamicDim(d) ? getBound(module, getDimName(type, d)).value_or(1) : type.getDimSize(d);
-    return bytes > kLargestBytes;
+    return bytes > XF_ABI_LARGEST_BYTES;
   };
   auto refuse = [](Operation *op, RankedTensorType type) {
     emitError(op->getLoc(), "a tensor of shape " + describeShape(type) + " is larger than any memory; lower the limits of its dimensions (--limit)");
@@ -311,11 +307,11 @@ static LogicalResult checkSizes(ModuleOp module) {
   };
   if (auto bounds = module->getAttrOfType<DictionaryAttr>(kBoundsAttr))
     for (auto bound : bounds)
-      if (cast<IntegerAttr>(bound.getValue()).getInt() > kLargestSize)
+      if (cast<IntegerAttr>(bound.getValue()).getInt() > XF_ABI_LARGEST_SIZE)
         return emitError(whole, "dimension " + bound.getName().getValue() + " is too large with all beams; lower its limit (--limit)");
   if (auto search = module->getAttrOfType<DictionaryAttr>(kGenerateAttr))
     for (StringRef role : {"batch", "source", "target"})
-      if (auto dim = search.getAs<StringAttr>(role); dim && getBound(module, dim.getValue()).value_or(0) > kLargestSearch)
+      if (auto dim = search.getAs<StringAttr>(role); dim && getBound(module, dim.getValue()).value_or(0) > XF_ABI_LARGEST_LIMIT)
         return emitError(whole, "dimension " + dim.getValue() + " is too large for a search; lower the limit of " + role + " (--limit)");
   WalkResult walked = module.walk([&](Operation *op) {
     if (auto state = dyn_cast<StateOp>(op); state && isTooLarge(state.getTensorType(), state.getLayers()))
@@ -349,7 +345,7 @@ FailureOr<CodeModule> convertToCode(ModuleOp module, Targets targets) {
       return failure();
     result.workspaceBytes = std::max(result.workspaceBytes, emitter.workspaceBytes());
   }
-  if (std::max(result.workspaceBytes, result.layout.stateBytes) > kLargestBytes)
+  if (uint64_t(std::max(result.workspaceBytes, result.layout.stateBytes)) > XF_ABI_LARGEST_BYTES)
     return emitError(whereOf(module), "the tensors together are larger than any memory; lower the limits of their dimensions (--limit)"), failure();
   if (targets.cuda && module->hasAttr(kGenerateAttr)) {
     auto functions = *result.gpuModule->getOps<mlir::gpu::GPUModuleOp>().begin();

@@ -62,14 +62,10 @@ llvm::Error writeFile(StringRef path, bool executable, Writer write) {
   return llvm::Error::success();
 }
 
-/// The header beside an artefact: its name with the ending .h.
-static llvm::Error writeHeaderBeside(ModuleOp module, bool library, StringRef path) {
+std::string headerBeside(StringRef path) {
   llvm::SmallString<128> header(path);
   llvm::sys::path::replace_extension(header, "h");
-  return writeFile(header, /*executable=*/false, [&](llvm::raw_ostream &out) {
-    out << writeHeader(module, library);
-    return llvm::Error::success();
-  });
+  return header.str().str();
 }
 
 llvm::Error writeArtefact(const ImageContents &contents, ParameterSource &source, Carrier carrier, StringRef prebuilt, StringRef path) {
@@ -103,7 +99,10 @@ llvm::Error writeArtefact(const ImageContents &contents, ParameterSource &source
   });
   if (error || (carrier != Carrier::library && carrier != Carrier::object))
     return error;
-  return writeHeaderBeside(contents.kernelModule, carrier == Carrier::library, path);
+  return writeFile(headerBeside(path), /*executable=*/false, [&](llvm::raw_ostream &out) {
+    out << writeHeader(contents.kernelModule, carrier == Carrier::library);
+    return llvm::Error::success();
+  });
 }
 
 } // namespace xf

@@ -9,6 +9,9 @@ namespace xf {
 
 enum class Carrier { none, executable, library, object };
 
+/// The C header that a library or an object has beside it: its path with the ending .h.
+std::string headerBeside(llvm::StringRef path);
+
 using Writer = llvm::function_ref<llvm::Error(llvm::raw_ostream &)>;
 /// Calls `write` with a stream to the file at `path`. A file appears whole or not at all; what is none (a device, a pipe) is
 /// written as it is.

@@ -17,6 +17,9 @@ struct ImageContents {
   std::string sourceVocabulary, targetVocabulary;
 };
 
+/// What the model is called.
+llvm::StringRef modelName(mlir::ModuleOp module);
+
 /// All bytes of the image up to its weights: header, tables, texts and code; the header says where the weights, which
 /// follow at the end, begin and how long they are.
 std::vector<char> buildImageHead(const ImageContents &contents, llvm::ArrayRef<StoredParameter> parameters, int64_t weightBytes);

@@ -115,11 +115,6 @@ ObjectFrame frameObject(llvm::StringRef name, uint64_t imageSize, const cpu::Cod
   return frame;
 }
 
-static llvm::StringRef modelName(mlir::ModuleOp module) {
-  auto name = module->getAttrOfType<mlir::StringAttr>(kNameAttr);
-  return name ? name.getValue() : "model";
-}
-
 std::string modelIdentifier(mlir::ModuleOp module) {
   std::string identifier;
   for (char c : modelName(module))

@@ -42,8 +42,7 @@ static int64_t columns(EntryOp entry, StringAttr name) {
   return 0;
 }
 
-/// The ids that an attribute's list holds, or its only one; of none there is nothing to check.
-static SmallVector<int64_t> idsOf(DictionaryAttr attr, StringRef key) {
+SmallVector<int64_t> tokenIds(DictionaryAttr attr, StringRef key) {
   SmallVector<int64_t> ids;
   Attribute value = attr ? attr.get(key) : Attribute();
   if (auto list = dyn_cast_or_null<ArrayAttr>(value))
@@ -61,14 +60,14 @@ public:
   /// `directive` names the tokens `keys`, of the `most` that `entry` has to do with (0: not known).
   void check(EntryOp entry, DictionaryAttr directive, StringRef name, ArrayRef<StringRef> keys, int64_t most, StringRef which) {
     for (StringRef key : keys)
-      for (int64_t id : idsOf(directive, key))
+      for (int64_t id : tokenIds(directive, key))
         if (entry && most > 0 && id >= most)
           refuse(entry) << "'" << key << "' of " << name << " is " << id << ", but the model has " << most << " " << which << " tokens";
   }
 
   void checkAffixes(EntryOp entry, DictionaryAttr text) {
     for (StringRef key : {"prefix", "suffix"})
-      if (size_t count = idsOf(text, key).size(); entry && count > XF_ABI_MAX_AFFIX)
+      if (size_t count = tokenIds(text, key).size(); entry && count > XF_ABI_MAX_AFFIX)
         refuse(entry) << "'" << key << "' of text has " << count << " tokens; at most " << XF_ABI_MAX_AFFIX << " are possible";
   }
 

@@ -191,9 +191,7 @@ public:
       throw std::runtime_error("linking failed: " + error);
     return Kernel(*code, name, kernelScratchBytes(op, *root));
   }
-#endif
 
-#ifndef XF_TEST_GPU_KERNELS
   /// emitObject, but that the functions' LLVM IR becomes instructions of AVX-512 VNNI.
   static mlir::FailureOr<std::unique_ptr<llvm::MemoryBuffer>> emitForAvx512(mlir::ModuleOp module, std::string &error) {
     std::unique_ptr<llvm::TargetMachine> machine = makeTargetMachine(error);
