@@ -1,5 +1,7 @@
 #include "compiler/Transforms/MapUtils.h"
 
+#include "mlir/Transforms/RegionUtils.h"
+
 using namespace mlir;
 using namespace mlir::xf;
 
@@ -74,6 +76,12 @@ Value cloneParameterExpression(OpBuilder &builder, Value value, IRMapping &mappi
   } else {
     for (Value operand : op->getOperands())
       cloneParameterExpression(builder, operand, mapping);
+    // Constants that a cleanup has moved out of regions.
+    llvm::SetVector<Value> captured;
+    getUsedValuesDefinedAbove(op->getRegions(), captured);
+    for (Value value : captured)
+      if (Operation *constant = value.getDefiningOp(); constant && !mapping.contains(value))
+        mapping.map(value, builder.clone(*constant)->getResult(0));
   }
   Operation *copy = builder.clone(*op, mapping);
   mapping.map(op->getResults(), copy->getResults());
