@@ -71,9 +71,10 @@ public:
         return error;
       if (auto error = dump("2-step.mlir", printModule(module)))
         return error;
-      // GPUs choose tokens by products of f32 only.
+      // GPUs choose tokens by products of f32 only, and attend to f32.
       bool choose = !options.targets.cuda || options.type == FactorType::f32;
-      if (auto error = runPasses([&](OpPassManager &passes) { buildKernelPipeline(passes, options.type, choose); }))
+      KernelChoices choices{options.type, choose, /*narrowAttention=*/!options.targets.cuda};
+      if (auto error = runPasses([&](OpPassManager &passes) { buildKernelPipeline(passes, choices); }))
         return error;
       module->setAttr(kPhaseAttr, StringAttr::get(module.getContext(), "kernel"));
       if (auto error = dump("3-kernel.mlir", printModule(module)))

@@ -13,8 +13,14 @@ llvm::StringRef factorTypeName(FactorType type);
 
 /// Model IR to model IR with the derived step.
 void buildStepPipeline(mlir::OpPassManager &passes);
-/// Model IR (with the step) to kernel IR whose views are materialised; with `choose` the step chooses tokens where it can.
-void buildKernelPipeline(mlir::OpPassManager &passes, FactorType type = FactorType::f32, bool choose = true);
+/// What kernels of all targets can do.
+struct KernelChoices {
+  FactorType type = FactorType::f32;
+  bool choose = true;          // the step chooses tokens where it can
+  bool narrowAttention = true; // attention multiplies bf16 where products with weights have factors of fewer bits
+};
+/// Model IR (with the step) to kernel IR whose views are materialised.
+void buildKernelPipeline(mlir::OpPassManager &passes, const KernelChoices &choices = {});
 
 /// Registers the passes and, as xf-step-pipeline and xf-kernel-pipeline, the above.
 void registerPipelines();

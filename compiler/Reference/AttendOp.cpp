@@ -32,17 +32,19 @@ static T dot(const T *a, const T *b, int64_t n) {
   return sum;
 }
 
-/// Softmax in place. A row without any allowed key needs no case of its own: equal finite fills give equal
-/// probabilities, -inf gives exp(-inf + inf) = NaN.
+/// A softmax's exponentials, rounded to bf16 if `narrow`, in place; returns the sum of those that are not rounded. A row without
+/// any allowed key needs no case of its own: equal finite fills give equal ones, -inf gives exp(-inf + inf) = NaN.
 template <typename T>
-static void softmax(std::vector<T> &row) {
+static T exponentials(std::vector<T> &row, bool narrow) {
   T largest = -T(INFINITY), sum = 0;
   for (T value : row)
     largest = std::isnan(value) || value > largest ? value : largest;
-  for (T &value : row)
+  for (T &value : row) {
     sum += value = static_cast<T>(std::exp(static_cast<double>(static_cast<T>(value - largest))));
-  for (T &value : row)
-    value /= sum;
+    if (narrow)
+      value = roundToBF16(static_cast<float>(value));
+  }
+  return sum;
 }
 
 template <typename T>
@@ -69,6 +71,8 @@ llvm::Error Machine<T>::exec(mlir::xf::AttendOp op) {
 
   int64_t batch = q.shape[0], heads = q.shape[1], queries = q.shape[2], depth = q.shape[3];
   int64_t groups = k.shape[1], keys = k.shape[2], width = v.shape[3];
+  auto isBF16 = [](mlir::Value value) { return llvm::cast<mlir::RankedTensorType>(value.getType()).getElementType().isBF16(); };
+  bool isNarrow = isBF16(op.getV()), givesNarrow = isBF16(op.getOutput());
   T scale = static_cast<T>(op.getScale().convertToDouble()), fill = static_cast<T>(op.getFill().convertToDouble());
   std::vector<T> scores(keys);
   for (int64_t b = 0; b < batch; ++b)
@@ -89,11 +93,19 @@ llvm::Error Machine<T>::exec(mlir::xf::AttendOp op) {
                   scores[first + l] = frame.intResult(0)[l] ? scores[first + l] : fill;
               }))
             return error;
-        softmax(scores);
+        T sum = exponentials(scores, isNarrow);
+        if (!isNarrow)
+          for (T &probability : scores)
+            probability /= sum;
         T *context = (*output)->floats.data() + row * width;
         for (int64_t j = 0; j < keys; ++j)
           for (int64_t e = 0; e < width; ++e)
             context[e] += scores[j] * v.floats[(group * keys + j) * width + e];
+        for (int64_t e = 0; isNarrow && e < width; ++e) {
+          context[e] /= sum;
+          if (givesNarrow)
+            context[e] = roundToBF16(static_cast<float>(context[e]));
+        }
         if (probabilities)
           std::copy(scores.begin(), scores.end(), probabilities->floats.begin() + row * keys);
       }

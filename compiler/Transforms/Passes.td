@@ -47,6 +47,23 @@ def XfQuantizeLinears : Pass<"xf-quantize-linears", "::mlir::ModuleOp"> {
   let options = [Option<"type", "type", "std::string", "\"f32\"", "f32 (nothing to do), bf16, f16, int8 or int8-weights">];
 }
 
+def XfDropKeyBias : Pass<"xf-drop-key-bias", "::mlir::ModuleOp"> {
+  let summary = "Compute keys without their bias";
+  let description = [{
+    A bias of the keys shifts all scores of a query alike, which a softmax does not see, but it takes bits of keys that are
+    rounded. It becomes zeros, so that queries, keys and values can still be one product.
+  }];
+}
+
+def XfNarrowAttention : Pass<"xf-narrow-attention", "::mlir::ModuleOp"> {
+  let summary = "Let attention multiply bf16";
+  let description = [{
+    Queries, keys and values are rounded where they are made, and states that attention alone reads keep them in bf16. A
+    context that is rounded next is given in bf16. Attention that gives its probabilities, has heads of odd width, or reads
+    states that others read, too, stays f32.
+  }];
+}
+
 def XfFormContracts : Pass<"xf-form-contracts", "::mlir::ModuleOp"> {
   let summary = "Turn linears into contracts with their epilogue";
   let description = [{

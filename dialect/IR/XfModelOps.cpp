@@ -170,7 +170,14 @@ LogicalResult AttendOp::verify() {
     return emitOpError("queries ") << describeShape(q) << " and keys " << describeShape(k) << " differ in width";
   if (q.isDynamicDim(1) || k.isDynamicDim(1) || q.getDimSize(1) % k.getDimSize(1) != 0)
     return emitOpError("query heads of ") << describeShape(q) << " are no multiple of the key heads of " << describeShape(k);
-  if (withDim(q, 3, v.getDimSize(3), getDimName(v, 3)) != c)
+  if (!(q.getElementType().isF32() || q.getElementType().isBF16()) || q.getElementType() != k.getElementType() ||
+      q.getElementType() != v.getElementType())
+    return emitOpError("multiplies f32 with f32 or bf16 with bf16, not ") << q << ", " << k << " and " << v;
+  if (!c.getElementType().isF32() && c.getElementType() != q.getElementType())
+    return emitOpError("context ") << c << " of factors of " << q.getElementType();
+  if (getProbabilities() && !q.getElementType().isF32())
+    return emitOpError("gives probabilities of f32 only");
+  if (withElement(withDim(q, 3, v.getDimSize(3), getDimName(v, 3)), c.getElementType()) != c)
     return emitOpError("context ") << describeShape(c) << " should be as the queries with the values' width";
   if (getProbabilities() && withDim(q, 3, k.getDimSize(2), getDimName(k, 2)) != typeOf(getProbabilities()))
     return emitOpError("probabilities ") << describeShape(typeOf(getProbabilities())) << " should be [batch, heads, queries, keys]";

@@ -128,6 +128,9 @@ def Xf_AttendOp : Xf_Op<"attend", [Pure, DeclareOpInterfaceMethods<Xf_CausalOpIn
     The regions take (b, h, i, j) as index values and may read tensors with `xf.at`. A row without any allowed key
     gives what PyTorch gives: the mean over all K keys with a finite fill, NaN with -inf.
 
+    q, k and v are all f32 or all bf16. With bf16, sums, scores and exponentials are f32; with s_j = exp(score_j - largest
+    score), the context is (Σ_j bf16(s_j) v_j) / Σ_j s_j, in f32 or bf16, and there are no probabilities.
+
     ```mlir
     %c = xf.attend %q, %k, %v scale 0.5 fill 0xFFF0000000000000 mask {
     ^bb0(%b: index, %h: index, %i: index, %j: index):
@@ -143,6 +146,11 @@ def Xf_AttendOp : Xf_Op<"attend", [Pure, DeclareOpInterfaceMethods<Xf_CausalOpIn
   let assemblyFormat = [{
     $q `,` $k `,` $v `scale` $scale `fill` $fill (`mask` $mask^)? (`bias` $bias^)? attr-dict `:`
     type($q) `,` type($k) `,` type($v) `->` `(` type($output) (`,` type($probabilities)^)? `)`
+  }];
+  let extraClassDeclaration = [{
+    /// Whether masked scores take part in the softmax as the number that `fill` is: any larger negative one gives exactly 0
+    /// beside an allowed key.
+    bool isFillAScore() { return !getMask().empty() && getFill().convertToDouble() > -1e4; }
   }];
   let hasVerifier = 1;
   let hasCanonicalizer = 1;

@@ -12,9 +12,12 @@ static FailureOr<StateOp> findState(Operation *op, SymbolTableCollection &symbol
   return state;
 }
 
-static LogicalResult checkRank(Operation *op, StateOp state, Type type) {
-  if (cast<RankedTensorType>(type).getRank() != state.getTensorType().getRank())
-    return op->emitOpError("has another rank than its state ") << state.getTensorType();
+static LogicalResult checkType(Operation *op, StateOp state, Type type) {
+  auto tensor = cast<RankedTensorType>(type), kept = state.getTensorType();
+  if (tensor.getRank() != kept.getRank())
+    return op->emitOpError("has another rank than its state ") << kept;
+  if (tensor.getElementType() != kept.getElementType())
+    return op->emitOpError("has elements of ") << tensor.getElementType() << ", unlike its state " << kept;
   return success();
 }
 
@@ -24,7 +27,9 @@ LogicalResult AppendOp::verifySymbolUses(SymbolTableCollection &symbols) {
     return failure();
   if (state->getSentences())
     return emitOpError("appends to a state of sentences");
-  return checkRank(*this, *state, getResult().getType());
+  if (failed(checkType(*this, *state, getX().getType())))
+    return failure();
+  return checkType(*this, *state, getResult().getType());
 }
 
 LogicalResult StoreOp::verifySymbolUses(SymbolTableCollection &symbols) {
@@ -33,7 +38,7 @@ LogicalResult StoreOp::verifySymbolUses(SymbolTableCollection &symbols) {
     return failure();
   if (!state->getSentences())
     return emitOpError("stores into a state of search rows");
-  return checkRank(*this, *state, getX().getType());
+  return checkType(*this, *state, getX().getType());
 }
 
 LogicalResult StoreOp::verify() {
@@ -53,7 +58,7 @@ LogicalResult LoadOp::verifySymbolUses(SymbolTableCollection &symbols) {
     return failure();
   if (!state->getSentences())
     return emitOpError("loads from a state of search rows");
-  return checkRank(*this, *state, getResult().getType());
+  return checkType(*this, *state, getResult().getType());
 }
 
 LogicalResult ScanStepOp::verifySymbolUses(SymbolTableCollection &symbols) {

@@ -4,10 +4,13 @@
 //
 // An element of the context is one chain of multiply-adds over ascending keys, and masked keys have probability 0, so
 // that neither the rows beside it nor keys behind its own end change its bits.
+//
+// With factors of bf16 the strip holds exponentials, and the context is divided by their sum when it is stored.
 #include "compiler/Target/CPU/AttendScores.h"
 #include "compiler/Target/CPU/BlockProduct.h"
 #include "compiler/Target/CPU/Chunks.h"
 #include "compiler/Target/CPU/HeadProduct.h"
+#include "compiler/Target/CPU/VectorMath.h"
 
 using namespace mlir;
 using namespace mlir::xf;
@@ -18,7 +21,7 @@ namespace {
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 int64_t roundUp(int64_t n) { return llvm::alignTo(n, kLanes); }
 
-/// Where a thread's scratch holds what: offsets and row lengths in floats.
+/// Where a thread's scratch holds what: offsets in floats, row lengths in elements. Rows of bf16 have room for floats.
 struct ScratchLayout {
   ScratchLayout(AttendOp op, int64_t keys, int64_t rows) {
     // Rows off powers of two, which would share cache sets.
@@ -32,6 +35,9 @@ struct ScratchLayout {
   int64_t stripRow, contextRow, queryRow, context, query, total;
 };
 
+/// Of a block: a tile's rows, or heads.
+int64_t mostRows(int64_t tileRows) { return std::max(tileRows, kMostHeads); }
+
 int64_t largestKeys(AttendOp op, ModuleOp root) {
   auto type = typeOf(op.getK());
   return type.isDynamicDim(2) ? getBound(root, getDimName(type, 2)).value_or(0) : type.getDimSize(2);
@@ -40,7 +46,9 @@ int64_t largestKeys(AttendOp op, ModuleOp root) {
 class AttendEmitter {
 public:
   AttendEmitter(KernelBuilder &b, AttendOp op, const KernelRequest &request)
-      : b(b), op(op), request(request), scores(b, op, request), layout(op, largestKeys(op, request.root), largestTile(b.isa()).rows),
+      : b(b), op(op), request(request), scores(b, op, request), element(typeOf(op.getQ()).getElementType()),
+        factor(factorOf(element, element)), group(panelGroup(element)), tileRows(largestTile(b.isa(), factor).rows),
+        layout(op, largestKeys(op, request.root), mostRows(tileRows)),
         q(request.viewOf(op.getQ())), k(request.viewOf(op.getK())), v(request.viewOf(op.getV())), out(request.resultView()),
         width(typeOf(op.getQ()).getDimSize(3)), valueWidth(typeOf(op.getV()).getDimSize(3)),
         heads(typeOf(op.getQ()).getDimSize(1)), ratio(heads / typeOf(op.getK()).getDimSize(1)),
@@ -66,11 +74,14 @@ private:
   void emitRowWithoutKeys(const Block &block, Value row);
 
   Value strip(Value row) { return b.at(b.scratch(), b.mul(row, layout.stripRow), b.getF32Type()); }
-  /// A row of `tensor`, of which view `view` is.
-  Value rowAddress(unsigned view, const Block &block, Value row) {
+  /// Of the strip's rows, in elements of factors.
+  int64_t stripStride() { return layout.stripRow * group; }
+  Value reciprocal(Value row) { return b.at(reciprocals, row, b.getF32Type()); }
+  /// A row of a tensor of `type`, of which view `view` is.
+  Value rowAddress(unsigned view, Type type, const Block &block, Value row) {
     Query at = query(block, row);
     Value offset = b.add(b.mul(at.batch, b.stride(view, 0)), b.mul(at.head, b.stride(view, 1)));
-    return b.at(b.data(view), b.add(offset, b.mul(at.position, b.stride(view, 2))), b.getF32Type());
+    return b.at(b.data(view), b.add(offset, b.mul(at.position, b.stride(view, 2))), type);
   }
   Query query(const Block &block, Value row) {
     if (block.byHead)
@@ -83,17 +94,24 @@ private:
   AttendOp op;
   const KernelRequest &request;
   AttendScores scores;
+  Type element; // of queries, keys and values
+  Factor factor;
+  int64_t group;    // elements of a word
+  int64_t tileRows;
   ScratchLayout layout;
   unsigned q, k, v, out;
   int64_t width, valueWidth, heads;
   int64_t ratio;    // query heads that share keys and values
   int64_t together; // heads in a task where there is one query
   Value keyCount, ends; // `ends` is where the rows' ends are kept, if they differ
+  Value reciprocals;    // and their sums' reciprocals, if they have not been used yet
 };
 
 void AttendEmitter::emit() {
   keyCount = b.size(k, 2);
-  ends = b.stack(b.i64Type(), largestTile(b.isa()).rows);
+  ends = b.stack(b.i64Type(), mostRows(tileRows));
+  if (factor != Factor::f32)
+    reciprocals = b.stack(b.getF32Type(), mostRows(tileRows));
   if (together == 1)
     return emitTasks(false);
   b.ifElse(
@@ -101,7 +119,7 @@ void AttendEmitter::emit() {
 }
 
 void AttendEmitter::emitTasks(bool byHead) {
-  int64_t rows = byHead ? together : largestTile(b.isa()).rows;
+  int64_t rows = byHead ? together : tileRows;
   Value queries = b.size(q, 2), blocks = byHead ? b.i64(1) : b.ceilDiv(queries, rows);
   Value headBlocks = b.i64(byHead ? heads / together : heads);
   auto [first, end] = b.share(b.mul(b.mul(b.size(q, 0), headBlocks), blocks));
@@ -126,7 +144,7 @@ Value AttendEmitter::headStart(unsigned view, Value tensor, const Block &block) 
     row = b.toI64(b.load(b.getI32Type(), b.at(b.data(*slots), b.mul(row, b.stride(*slots, 0)), b.getI32Type())));
   Value head = b.div(block.head, b.i64(ratio));
   Value offset = b.add(b.mul(row, b.stride(view, 0)), b.mul(head, b.stride(view, 1)));
-  return b.at(b.data(view), offset, b.getF32Type());
+  return b.at(b.data(view), offset, element);
 }
 
 /// Finds each row's end of keys and returns the last one.
@@ -146,10 +164,12 @@ void AttendEmitter::emitBlock(const Block &block) {
   Value panels = b.ceilDiv(op.getProbabilities() ? keyCount : end, kLanes);
   Value lacking = b.loop(b.i64(0), block.rows, 1, b.i64(0), [&](Value row, ValueRange carried) -> SmallVector<Value> {
     Value rowEnd = scores.hasEnds() ? b.load(b.i64Type(), b.at(ends, row, b.i64Type())) : end;
-    Value any = scores.emit(strip(row), rowEnd, b.mul(panels, kLanes), query(block, row));
+    AttendScores::Row made = scores.emit(strip(row), rowEnd, b.mul(panels, kLanes), query(block, row));
     storeProbabilities(block, row);
+    if (reciprocals)
+      b.store(made.reciprocal, reciprocal(row));
     Value bit = b.create<arith::ShLIOp>(b.i64(1), row);
-    return {b.create<arith::SelectOp>(any, carried[0], b.create<arith::OrIOp>(carried[0], bit))};
+    return {b.create<arith::SelectOp>(made.any, carried[0], b.create<arith::OrIOp>(carried[0], bit))};
   })[0];
   multiplyValues(block, std::nullopt, end);
   if (!scores.mayLackKeys())
@@ -164,59 +184,64 @@ void AttendEmitter::emitBlock(const Block &block) {
 
 /// Copies the block's queries to rows of scratch.
 void AttendEmitter::copyQueries(const Block &block, Value target) {
-  Type f32 = b.getF32Type();
   int64_t stride = request.access.lastStride[q];
   b.loop(b.i64(0), block.rows, 1, [&](Value row) {
-    Value from = rowAddress(q, block, row), to = b.at(target, b.mul(row, layout.queryRow), f32);
+    Value from = rowAddress(q, element, block, row), to = b.at(target, b.mul(row, layout.queryRow), element);
     forChunks(b, b.i64(width), ValueRange(), [&](Value offset, Value count, ValueRange) -> SmallVector<Value> {
-      Value element = b.at(from, b.mul(offset, b.stride(q, 3)), f32);
-      b.storeVector(b.loadStrided(f32, element, stride, b.stride(q, 3), count), b.at(to, offset, f32));
+      Value column = b.at(from, b.mul(offset, b.stride(q, 3)), element);
+      b.storeVector(b.loadStrided(element, column, stride, b.stride(q, 3), count), b.at(to, offset, element));
       return {};
     });
   });
 }
 
 void AttendEmitter::multiplyKeys(const Block &block, Value end) {
-  Value copy = b.at(b.scratch(), layout.query, b.getF32Type()), panels = b.ceilDiv(end, kLanes);
+  Value copy = b.at(b.scratch(), layout.query, b.getF32Type()), panels = b.ceilDiv(end, kLanes), depth = b.i64(width / group);
   bool isCopied = block.byHead || request.access.lastStride[q] != 1;
   if (isCopied)
     copyQueries(block, copy);
   if (block.byHead) {
-    emitHeadProduct(b, {together, ratio, copy, layout.queryRow, block.keys, b.stride(k, 1), b.i64(width * kLanes),
-                        b.scratch(), layout.stripRow, b.i64(width), panels});
+    emitHeadProduct(b, {factor, together, ratio, copy, layout.queryRow, block.keys, b.stride(k, 1), b.i64(width * kLanes),
+                        b.scratch(), layout.stripRow, depth, panels});
     return;
   }
-  Value rows = isCopied ? copy : rowAddress(q, block, b.i64(0));
+  Value rows = isCopied ? copy : rowAddress(q, element, block, b.i64(0));
   Value rowStride = isCopied ? b.i64(layout.queryRow) : b.stride(q, 2);
-  callBlockProduct(b, {block.rows, rows, rowStride, block.keys, b.i64(width * kLanes), b.scratch(), b.i64(layout.stripRow),
-                       b.i64(width), panels});
+  callBlockProduct(b, {block.rows, rows, rowStride, block.keys, b.i64(width * kLanes), b.scratch(), b.i64(layout.stripRow), depth, panels},
+                   factor);
 }
 
-/// The context of all rows or one of them, from probabilities of the first `end` keys.
+/// The context of all rows or one of them, from probabilities or exponentials of the first `end` keys.
 void AttendEmitter::multiplyValues(const Block &block, std::optional<Value> onlyRow, Value end) {
-  Type f32 = b.getF32Type();
+  Type f32 = b.getF32Type(), result = typeOf(op.getOutput()).getElementType();
   Value firstRow = onlyRow.value_or(b.i64(0)), rows = onlyRow ? b.i64(1) : block.rows;
   bool allHeads = block.byHead && !onlyRow;
-  bool direct = !allHeads && valueWidth % kLanes == 0 && request.access.lastStride[out] == 1;
-  Value target = direct ? rowAddress(out, block, firstRow) : b.at(b.scratch(), layout.context, f32);
+  bool direct = !reciprocals && !allHeads && valueWidth % kLanes == 0 && request.access.lastStride[out] == 1;
+  Value target = direct ? rowAddress(out, f32, block, firstRow) : b.at(b.scratch(), layout.context, f32);
   Value targetStride = direct ? b.stride(out, 2) : b.i64(layout.contextRow);
-  Value panels = b.i64(roundUp(valueWidth) / kLanes);
+  Value panels = b.i64(roundUp(valueWidth) / kLanes), depth = b.ceilDiv(end, group);
   if (allHeads) {
-    emitHeadProduct(b, {together, ratio, b.scratch(), layout.stripRow, block.values, b.stride(v, 1), b.stride(v, 2),
-                        target, layout.contextRow, end, panels});
+    emitHeadProduct(b, {factor, together, ratio, b.scratch(), stripStride(), block.values, b.stride(v, 1), b.stride(v, 2),
+                        target, layout.contextRow, depth, panels});
   } else {
     Value values = block.values;
     if (block.byHead)
-      values = b.at(values, b.mul(b.div(firstRow, b.i64(ratio)), b.stride(v, 1)), f32);
-    callBlockProduct(b, {rows, strip(firstRow), b.i64(layout.stripRow), values, b.stride(v, 2), target, targetStride, end, panels});
+      values = b.at(values, b.mul(b.div(firstRow, b.i64(ratio)), b.stride(v, 1)), element);
+    callBlockProduct(b, {rows, strip(firstRow), b.i64(stripStride()), values, b.stride(v, 2), target, targetStride, depth, panels}, factor);
   }
   if (direct)
     return;
   b.loop(b.i64(0), rows, 1, [&](Value row) {
-    Value from = b.at(target, b.mul(row, targetStride), f32), to = rowAddress(out, block, b.add(firstRow, row));
+    Value from = b.at(target, b.mul(row, targetStride), f32), to = rowAddress(out, result, block, b.add(firstRow, row));
+    Value factor = reciprocals ? b.splat(b.load(f32, reciprocal(b.add(firstRow, row)))) : Value();
     forChunks(b, b.i64(valueWidth), ValueRange(), [&](Value offset, Value count, ValueRange) -> SmallVector<Value> {
-      Value element = b.at(to, b.mul(offset, b.stride(out, 3)), f32);
-      b.storeStrided(b.loadVector(f32, b.at(from, offset, f32)), element, request.access.lastStride[out], b.stride(out, 3), count);
+      Value context = b.loadVector(f32, b.at(from, offset, f32));
+      if (factor)
+        context = b.create<arith::MulFOp>(context, factor);
+      if (result.isBF16())
+        context = narrowToBF16(b, context);
+      Value column = b.at(to, b.mul(offset, b.stride(out, 3)), result);
+      b.storeStrided(context, column, request.access.lastStride[out], b.stride(out, 3), count);
       return {};
     });
   });
@@ -226,7 +251,7 @@ void AttendEmitter::storeProbabilities(const Block &block, Value row) {
   if (!op.getProbabilities())
     return;
   Type f32 = b.getF32Type();
-  Value from = strip(row), to = rowAddress(out + 1, block, row);
+  Value from = strip(row), to = rowAddress(out + 1, f32, block, row);
   forChunks(b, keyCount, ValueRange(), [&](Value offset, Value count, ValueRange) -> SmallVector<Value> {
     Value element = b.at(to, b.mul(offset, b.stride(out + 1, 3)), f32);
     b.storeStrided(b.loadVector(f32, b.at(from, offset, f32)), element, request.access.lastStride[out + 1], b.stride(out + 1, 3), count);
@@ -236,9 +261,15 @@ void AttendEmitter::storeProbabilities(const Block &block, Value row) {
 
 /// A row that the mask leaves no key: the same for all keys.
 void AttendEmitter::emitRowWithoutKeys(const Block &block, Value row) {
-  Type f32 = b.getF32Type();
-  Value probability = b.splat(scores.rowWithoutKeys(keyCount));
-  b.loop(b.i64(0), keyCount, kLanes, [&](Value offset) { b.storeVector(probability, b.at(strip(row), offset, f32)); });
+  Value probability = scores.rowWithoutKeys(keyCount);
+  if (reciprocals) {
+    b.store(probability, reciprocal(row));
+    probability = narrowToBF16(b, b.f32(1));
+  }
+  b.loop(b.i64(0), keyCount, kLanes, [&](Value offset) { b.storeVector(b.splat(probability), b.at(strip(row), offset, element)); });
+  // Behind the last key is what else its word holds.
+  if (reciprocals)
+    b.store(narrowToBF16(b, b.f32(0)), b.at(strip(row), keyCount, element));
   storeProbabilities(block, row);
   multiplyValues(block, row, keyCount);
 }
@@ -251,10 +282,9 @@ LogicalResult emitAttend(KernelBuilder &b, AttendOp op, const KernelRequest &req
 }
 
 int64_t attendScratchBytes(AttendOp op, ModuleOp root) {
-  int64_t rows = 0;
-  for (Isa isa : kAllIsas)
-    rows = std::max(rows, largestTile(isa).rows);
-  return ScratchLayout(op, largestKeys(op, root), rows).total * sizeof(float);
+  Type element = typeOf(op.getQ()).getElementType();
+  int64_t rows = largestTileRows(op, factorOf(element, element));
+  return ScratchLayout(op, largestKeys(op, root), mostRows(rows)).total * sizeof(float);
 }
 
 } // namespace xf::cpu

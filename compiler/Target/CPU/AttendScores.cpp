@@ -1,4 +1,5 @@
-// Softmax in three passes over a row of products that lies in L1: largest score; exponentials and their sum; division.
+// Softmax in three passes over a row of products that lies in L1: largest score; exponentials and their sum; division, which
+// with factors of bf16 is left for the context, that is shorter.
 // Key j belongs to lane j mod 16 of sums, so that the bits don't depend on where the row ends.
 #include "compiler/Target/CPU/AttendScores.h"
 
@@ -10,12 +11,10 @@ using namespace mlir::xf;
 
 namespace xf::cpu {
 
-/// A fill below this gives exactly 0 beside any allowed key.
-static constexpr double kLargeFill = -1e4;
-
 AttendScores::AttendScores(KernelBuilder &b, AttendOp op, const KernelRequest &request)
     : b(b), op(op), request(request), mask(op.getMask()),
-      exactFill(!op.getMask().empty() && op.getFill().convertToDouble() > kLargeFill) {}
+      exactFill(op.isFillAScore()),
+      isNarrow(cast<RankedTensorType>(op.getV().getType()).getElementType().isBF16()) {}
 
 RegionVectorizer AttendScores::scope(Region &region, const Query &query) {
   RegionVectorizer result(b, [this](RegionVectorizer &inside, AtOp at) { return read(inside, at); });
@@ -73,7 +72,7 @@ Value AttendScores::score(RegionVectorizer masks, RegionVectorizer biases, Value
   return chunkCount ? b.create<arith::SelectOp>(b.firstLanes(chunkCount), scores, nothing).getResult() : scores;
 }
 
-Value AttendScores::emit(Value row, Value end, Value width, const Query &query) {
+AttendScores::Row AttendScores::emit(Value row, Value end, Value width, const Query &query) {
   Type f32 = b.getF32Type();
   double scale = op.getScale().convertToDouble();
   // Without bias and terms to evaluate, scores need not be stored: the largest is that of the largest product.
@@ -109,19 +108,28 @@ Value AttendScores::emit(Value row, Value end, Value width, const Query &query) 
     Value powers = expOfNegative(b, b.create<arith::SubFOp>(scores, shift));
     if (count && plain)
       powers = b.create<arith::SelectOp>(b.firstLanes(count), powers, b.splatF32(0));
-    b.storeVector(powers, address(row, offset));
+    // A vector's exponentials take half of the room of its scores: they end before those that are still to be read.
+    if (isNarrow)
+      b.storeVector(narrowNormalToBF16(b, powers), b.at(row, offset, b.getBF16Type()));
+    else
+      b.storeVector(powers, address(row, offset));
     return {combine(b, ReduceKind::sum, powers, carried[0])};
   });
   Value sum = reduceLanes(b, ReduceKind::sum, sums[0]);
   Value reciprocal = b.create<arith::DivFOp>(b.f32(1), b.create<arith::SelectOp>(any, sum, b.f32(1)));
 
   Value used = b.mul(b.ceilDiv(end, kLanes), kLanes);
+  if (isNarrow) {
+    Value zeros = b.splat(b.create<arith::ConstantOp>(b.getI16IntegerAttr(0)));
+    b.loop(used, width, kLanes, [&](Value offset) { b.storeVector(zeros, b.at(row, offset, b.getBF16Type())); });
+    return {any, reciprocal};
+  }
   b.loop(b.i64(0), used, kLanes, [&](Value offset) {
     Value powers = b.loadVector(f32, address(row, offset));
     b.storeVector(b.create<arith::MulFOp>(powers, b.splat(reciprocal)), address(row, offset));
   });
   b.loop(used, width, kLanes, [&](Value offset) { b.storeVector(b.splatF32(0), address(row, offset)); });
-  return any;
+  return {any, reciprocal};
 }
 
 } // namespace xf::cpu

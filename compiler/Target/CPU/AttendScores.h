@@ -28,9 +28,13 @@ public:
   /// What all probabilities of such a row are.
   mlir::Value rowWithoutKeys(mlir::Value keys);
 
-  /// Makes probabilities of the products at `row` with `query`'s first `end` keys. The other elements up to `width`, a
-  /// multiple of 16, become 0. Returns whether there was any key (i1).
-  mlir::Value emit(mlir::Value row, mlir::Value end, mlir::Value width, const Query &query);
+  struct Row {
+    mlir::Value any;        // i1: whether there was any key
+    mlir::Value reciprocal; // of the sum of exponentials
+  };
+  /// Makes probabilities of the products at `row` with `query`'s first `end` keys; where factors are bf16 exponentials, as
+  /// bf16 from the row's start on, whose sum is left for later. The other elements up to `width`, a multiple of 16, become 0.
+  Row emit(mlir::Value row, mlir::Value end, mlir::Value width, const Query &query);
 
 private:
   RegionVectorizer scope(mlir::Region &region, const Query &query);
@@ -44,7 +48,7 @@ private:
   mlir::xf::AttendOp op;
   const KernelRequest &request;
   AttendMask mask;
-  bool exactFill;
+  bool exactFill, isNarrow; // of bf16
   // Of the chunk that is being emitted: its first key and how many it has (null: 16).
   mlir::Value chunkStart, chunkCount;
 };

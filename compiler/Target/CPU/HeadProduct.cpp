@@ -1,6 +1,6 @@
 #include "compiler/Target/CPU/HeadProduct.h"
 
-#include "compiler/Target/CPU/VectorMath.h"
+#include "compiler/Target/CPU/FactorArithmetic.h"
 
 #include "llvm/ADT/bit.h"
 
@@ -13,7 +13,7 @@ static int64_t chains(Isa isa) { return hasAvx512(isa) ? 8 : hasAvx2(isa) ? 4 : 
 
 int64_t headsTogether(Isa isa, int64_t heads, int64_t ratio, int64_t width) {
   // Wide heads have several panels, hence chains, of their own; and each head more is a stream more through the cache.
-  int64_t most = std::min<int64_t>(chains(isa), width > kLanes ? 4 : 8);
+  int64_t most = std::min<int64_t>(chains(isa), width > kLanes ? 4 : kMostHeads);
   for (int64_t together = most; together > 1; --together)
     if (heads % together == 0 && (together % ratio == 0 || ratio % together == 0))
       return together;
@@ -22,23 +22,25 @@ int64_t headsTogether(Isa isa, int64_t heads, int64_t ratio, int64_t width) {
 
 /// `width` panels from `first` on.
 static void emitPanels(CodeBuilder &b, const HeadProduct &p, Value first, int64_t width) {
-  Type f32 = b.getF32Type();
+  FactorArithmetic factors(b, p.factor);
+  Type f32 = b.getF32Type(), element = factors.element();
   int64_t groups = llvm::divideCeil(p.heads, p.ratio);
   SmallVector<Value> panels;
   for (int64_t group = 0; group < groups; ++group)
     for (int64_t i = 0; i < width; ++i) {
       Value offset = b.add(b.mul(p.headStride, group), b.mul(b.add(first, i), p.panelStride));
-      panels.push_back(b.at(p.b, offset, f32));
+      panels.push_back(b.at(p.b, offset, element));
     }
   SmallVector<Value> sums(p.heads * width, b.splatF32(0));
   sums = b.loop(b.i64(0), p.depth, 1, sums, [&](Value k, ValueRange carried) {
-    SmallVector<Value> columns, next;
+    SmallVector<FactorArithmetic::Parts> columns;
     for (Value panel : panels)
-      columns.push_back(b.loadVector(f32, b.at(panel, b.mul(k, kLanes), f32)));
+      columns.push_back(factors.loadPanel(b.at(panel, b.mul(k, kLanes * factors.group()), element)));
+    SmallVector<Value> next;
     for (int64_t head = 0; head < p.heads; ++head) {
-      Value element = b.splat(b.load(f32, b.at(b.at(p.a, k, f32), head * p.aStride, f32)));
+      auto x = factors.loadRow(b.at(b.at(p.a, b.mul(k, factors.group()), element), head * p.aStride, element));
       for (int64_t i = 0; i < width; ++i)
-        next.push_back(fusedMultiplyAdd(b, element, columns[head / p.ratio * width + i], carried[next.size()]));
+        next.push_back(factors.multiplyAdd(x, columns[head / p.ratio * width + i], carried[next.size()]));
     }
     return next;
   });

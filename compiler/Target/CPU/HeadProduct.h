@@ -7,11 +7,15 @@
 
 namespace xf::cpu {
 
+/// The most heads that are taken together.
+inline constexpr int64_t kMostHeads = 8;
 /// How many of `heads` heads of `width` columns to take together, if `ratio` of them share keys and values.
 int64_t headsTogether(Isa isa, int64_t heads, int64_t ratio, int64_t width);
 
-/// C[h, n] = Σ_k A[h, k] * B[h / ratio][n/16][k][n%16] for `heads` heads, k ascending from 0. Strides in floats.
+/// C[h, n] = Σ_k A[h, k] * B[h / ratio][n/16][k/g][n%16][k%g] for `heads` heads, k ascending from 0, g elements of `factor`
+/// being a word. `depth` is in words, strides are in elements.
 struct HeadProduct {
+  Factor factor; // f32 or bf16
   int64_t heads, ratio;
   mlir::Value a;
   int64_t aStride;

@@ -35,9 +35,9 @@ static bool isNative(Isa isa, Factor factor) {
 
 llvm::SmallVector<Isa> kernelIsas(mlir::Operation *op) {
   llvm::SmallVector<Isa> isas{Isa::baseline, Isa::avx2, Isa::avx512};
-  if (!llvm::isa<mlir::xf::ContractOp, mlir::xf::ChooseOp>(op))
+  if (!llvm::isa<mlir::xf::ContractOp, mlir::xf::ChooseOp, mlir::xf::AttendOp>(op))
     return isas;
-  // Both have the factors first.
+  // All have the factors first.
   auto elementOf = [&](unsigned i) { return llvm::cast<mlir::RankedTensorType>(op->getOperand(i).getType()).getElementType(); };
   Factor factor = factorOf(elementOf(0), elementOf(1));
   if (factor == Factor::i8)

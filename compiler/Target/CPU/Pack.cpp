@@ -1,6 +1,7 @@
 // Kernels that bring a tensor into another physical order: pack, append, store, concat.
 //
-// Attention reads keys as [T/16][d][16], 16 positions at once, and values as [e/16][T][16], 16 columns at once.
+// Attention reads keys as [T/16][d][16], 16 positions at once, and values as [e/16][T][16], 16 columns at once. Of bf16 two
+// elements share a word: keys' neighbouring columns, and values' neighbouring positions.
 #include "compiler/Target/CPU/StridedCopy.h"
 
 using namespace mlir;
@@ -13,7 +14,8 @@ namespace {
 class HeadCopy {
 public:
   HeadCopy(KernelBuilder &b, RankedTensorType type, const Place &from, const Place &to)
-      : b(b), from(from), to(to), element(type.getElementType()), width(type.getDimSize(3)) {}
+      : b(b), from(from), to(to), element(type.getElementType()), word(b.getI32Type()), width(type.getDimSize(3)),
+        group(mlir::xf::panelGroup(element)) {}
 
   void emit(Layout layout) {
     Value heads = b.size(from.view, 1);
@@ -24,12 +26,11 @@ public:
       Value targetRow = to.rows ? loadIndex(b, *to.rows, row) : row;
       target = b.add(b.mul(targetRow, b.stride(to.view, 0)), b.mul(head, b.stride(to.view, 1)));
       target = b.at(b.data(to.view), target, element);
+      Value past = to.past ? loadIndex(b, *to.past, row) : Value();
       if (layout == Layout::values)
-        values(to.past ? loadIndex(b, *to.past, row) : b.i64(0));
-      else if (to.past)
-        appendKeys(loadIndex(b, *to.past, row));
+        past && group > 1 ? appendValuePairs(past) : group > 1 ? wholeValuePairs() : values(past ? past : b.i64(0));
       else
-        wholeKeys();
+        past ? appendKeys(past) : wholeKeys();
     });
   }
 
@@ -44,30 +45,110 @@ private:
   Value columnsAt(Value position, Value column, Value lanes) {
     return b.loadStrided(element, sourceAt(position, column), from.lastStride, from.elementStride(b, 4), lanes);
   }
-  /// Runs `body` for each 16 columns: first column, and how many there are (null: 16).
-  void forColumns(function_ref<void(Value, Value)> body) {
-    b.loop(b.i64(0), b.i64(width / kLanes * kLanes), kLanes, [&](Value column) { body(column, nullptr); });
-    if (width % kLanes)
-      body(b.i64(width / kLanes * kLanes), b.i64(width % kLanes));
+  /// Runs `body` for 16 of `count` numbers each: the first, and how many there are (null: 16).
+  void forSixteen(int64_t count, function_ref<void(Value, Value)> body) {
+    b.loop(b.i64(0), b.i64(count / kLanes * kLanes), kLanes, [&](Value first) { body(first, nullptr); });
+    if (count % kLanes)
+      body(b.i64(count / kLanes * kLanes), b.i64(count % kLanes));
+  }
+  /// Words of two elements each.
+  Value join(Value low, Value high) {
+    Type type = isa<VectorType>(low.getType()) ? Type(b.vectorOf(word)) : word;
+    TypedAttr sixteen = b.getI32IntegerAttr(16);
+    if (auto vector = dyn_cast<VectorType>(type))
+      sixteen = DenseElementsAttr::get(vector, Attribute(sixteen));
+    Value upper = b.create<arith::ShLIOp>(b.create<arith::ExtUIOp>(type, high), b.create<arith::ConstantOp>(sixteen));
+    return b.create<arith::OrIOp>(b.create<arith::ExtUIOp>(type, low), upper);
   }
 
   void values(Value past) {
-    forColumns([&](Value column, Value lanes) {
-      Value panel = b.at(target, b.mul(b.div(column, b.i64(kLanes)), b.stride(to.view, 2)), element);
+    forSixteen(width, [&](Value column, Value lanes) {
       b.loop(b.i64(0), positions(), 1, [&](Value position) {
-        Value address = b.at(panel, b.mul(b.add(past, position), kLanes), element);
-        b.storeVector(columnsAt(position, column, lanes), address);
+        b.storeVector(columnsAt(position, column, lanes), b.at(valuePanel(column), b.mul(b.add(past, position), kLanes), element));
       });
     });
+  }
+  Value valuePanel(Value column) { return b.at(target, b.mul(b.div(column, b.i64(kLanes)), b.stride(to.view, 2)), element); }
+
+  /// Behind the last position of an odd number there are zeros.
+  void wholeValuePairs() {
+    Value rest = b.rem(positions(), b.i64(2)), whole = b.sub(positions(), rest);
+    forSixteen(width, [&](Value column, Value lanes) {
+      Value panel = valuePanel(column);
+      b.loop(b.i64(0), whole, 2, [&](Value first) {
+        Value pair = join(columnsAt(first, column, lanes), columnsAt(b.add(first, 1), column, lanes));
+        b.storeVector(pair, b.at(panel, b.mul(first, kLanes), element));
+      });
+      b.ifThen(b.equal(rest, b.i64(1)), [&] {
+        Value last = b.create<arith::ExtUIOp>(b.vectorOf(word), columnsAt(whole, column, lanes));
+        b.storeVector(last, b.at(panel, b.mul(whole, kLanes), element));
+      });
+    });
+  }
+
+  /// The first of a pair brings a zero for the second, which then joins it.
+  void appendValuePairs(Value past) {
+    forSixteen(width, [&](Value column, Value lanes) {
+      Value panel = valuePanel(column);
+      b.loop(b.i64(0), positions(), 1, [&](Value i) {
+        Value position = b.add(past, i), second = b.rem(position, b.i64(2)), columns = columnsAt(i, column, lanes);
+        Value pair = b.at(panel, b.mul(b.sub(position, second), kLanes), element);
+        b.ifElse(
+            b.equal(second, b.i64(0)), [&] { b.storeVector(b.create<arith::ExtUIOp>(b.vectorOf(word), columns), pair); },
+            [&] {
+              Value first = b.create<arith::TruncIOp>(b.vectorOf(b.getI16Type()), b.loadVector(word, pair));
+              b.storeVector(join(first, columns), pair);
+            });
+      });
+    });
+  }
+
+  // Keys are copied by words.
+  Type keyWord() { return group > 1 ? word : element; }
+  int64_t keyWords() { return width / group; }
+
+  /// The word of a position at `address`.
+  Value keyWordAt(Value address) {
+    if (group == 1)
+      return b.load(element, address);
+    if (from.lastStride == 1)
+      return b.create<LLVM::LoadOp>(word, address, /*alignment=*/2);
+    return join(b.load(element, address), b.load(element, b.at(address, from.elementStride(b, 4), element)));
+  }
+  /// 16 words of a position from word `first` on.
+  Value keyWordsAt(Value position, Value first, Value lanes) {
+    Value column = b.mul(first, group);
+    if (group == 1)
+      return columnsAt(position, column, lanes);
+    Value address = sourceAt(position, column), stride = from.elementStride(b, 4);
+    if (from.lastStride == 1)
+      return b.loadVector(word, address, lanes);
+    Value pairs = b.mul(stride, 2);
+    return join(b.loadStrided(element, address, ShapedType::kDynamic, pairs, lanes),
+                b.loadStrided(element, b.at(address, stride, element), ShapedType::kDynamic, pairs, lanes));
+  }
+  /// A word of 16 positions `step()` apart; of the first `lanes`, zeros behind them.
+  Value keyWordOfPositions(Value address, Value lanes) {
+    auto at = [&](Value lane) { return keyWordAt(b.at(address, b.mul(step(), lane), element)); };
+    if (!lanes) {
+      SmallVector<Value> words;
+      for (int64_t lane = 0; lane < kLanes; ++lane)
+        words.push_back(at(b.i64(lane)));
+      return b.create<vector::FromElementsOp>(b.vectorOf(keyWord()), words);
+    }
+    Value buffer = b.stack(keyWord(), kLanes);
+    b.storeVector(b.create<arith::ConstantOp>(b.getZeroAttr(b.vectorOf(keyWord()))), buffer);
+    b.loop(b.i64(0), lanes, 1, [&](Value lane) { b.store(at(lane), b.at(buffer, lane, keyWord())); });
+    return b.loadVector(keyWord(), buffer);
   }
 
   /// New keys go between old ones: one lane each.
   void appendKeys(Value past) {
     b.loop(b.i64(0), positions(), 1, [&](Value i) {
       Value position = b.add(past, i), lane = b.rem(position, b.i64(kLanes));
-      Value start = b.at(target, b.add(b.mul(b.sub(position, lane), width), lane), element);
-      forColumns([&](Value column, Value lanes) {
-        b.storeStrided(columnsAt(i, column, lanes), b.at(start, b.mul(column, kLanes), element), kLanes, nullptr, lanes);
+      Value start = b.at(target, b.add(b.mul(b.sub(position, lane), width), b.mul(lane, group)), element);
+      forSixteen(keyWords(), [&](Value first, Value lanes) {
+        b.storeStrided(keyWordsAt(i, first, lanes), b.at(start, b.mul(first, kLanes), keyWord()), kLanes, nullptr, lanes);
       });
     });
   }
@@ -76,9 +157,9 @@ private:
   void wholeKeys() {
     Value rest = b.rem(positions(), b.i64(kLanes)), whole = b.sub(positions(), rest);
     auto block = [&](Value first, Value lanes) {
-      b.loop(b.i64(0), b.i64(width), 1, [&](Value column) {
-        Value keys = b.loadStrided(element, sourceAt(first, column), ShapedType::kDynamic, step(), lanes);
-        b.storeVector(keys, b.at(target, b.add(b.mul(first, width), b.mul(column, kLanes)), element));
+      Value panel = b.at(target, b.mul(first, width), element);
+      b.loop(b.i64(0), b.i64(keyWords()), 1, [&](Value i) {
+        b.storeVector(keyWordOfPositions(sourceAt(first, b.mul(i, group)), lanes), b.at(panel, b.mul(i, kLanes), keyWord()));
       });
     };
     b.loop(b.i64(0), whole, kLanes, [&](Value first) { block(first, nullptr); });
@@ -87,8 +168,8 @@ private:
 
   KernelBuilder &b;
   const Place &from, &to;
-  Type element;
-  int64_t width;
+  Type element, word;
+  int64_t width, group;
   Value source, target; // of the current (b, h)
 };
 } // namespace
@@ -119,7 +200,9 @@ static LogicalResult copyTo(KernelBuilder &b, Operation *op, RankedTensorType ty
     copyTensor(b, type, from, to);
     return success();
   }
-  if (layout == Layout::panels || type.getRank() != 4 || type.isDynamicDim(3))
+  bool isPossible = type.getRank() == 4 && !type.isDynamicDim(3) && (type.getElementType().isF32() || type.getElementType().isBF16()) &&
+                    (layout == Layout::values || (layout == Layout::keys && type.getDimSize(3) % mlir::xf::panelGroup(type.getElementType()) == 0));
+  if (!isPossible)
     return op->emitError("layout ") << stringifyLayout(layout) << " is not for a tensor "
                                     << mlir::xf::describeShape(type);
   HeadCopy(b, type, from, to).emit(layout);

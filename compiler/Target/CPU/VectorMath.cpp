@@ -88,6 +88,13 @@ Value narrowToBF16(CodeBuilder &b, Value x) {
   return b.create<arith::TruncIOp>(typeLike(x, b.getI16Type()), upper);
 }
 
+Value narrowNormalToBF16(CodeBuilder &b, Value x) {
+  if (b.isa() != Isa::avx512_bf16)
+    return narrowToBF16(b, x);
+  auto narrow = LLVM::CallIntrinsicOp::create(b, b.getLoc(), b.vectorOf(b.getBF16Type()), b.getStringAttr("llvm.x86.avx512bf16.cvtneps2bf16.512"), ValueRange{x});
+  return b.create<LLVM::BitcastOp>(b.vectorOf(b.getI16Type()), narrow->getResult(0));
+}
+
 Value widenFromBF16(CodeBuilder &b, Value bits) {
   Type words = typeLike(bits, b.getI32Type());
   Value upper = b.create<arith::ShLIOp>(b.create<arith::ExtUIOp>(words, bits), integerLike(b, 16, words));

@@ -35,6 +35,8 @@ static LogicalResult checkTypes(Operation *op, ArrayRef<cpu::KernelOperand> oper
       return success();
     return op->emitError("the GPU back end has no kernels for tensors of ") << element;
   };
+  if (isa<AttendOp>(op) && !cast<RankedTensorType>(op->getOperand(0).getType()).getElementType().isF32())
+    return op->emitError("the GPU back end's attention multiplies f32");
   for (const cpu::KernelOperand &operand : operands)
     if (failed(check(operand.value.getType())))
       return failure();

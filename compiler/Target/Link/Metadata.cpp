@@ -1,6 +1,8 @@
 #include "compiler/Target/Link/Metadata.h"
 
+#include "compiler/Conversion/XfToLLVM/MemoryPlan.h"
 #include "compiler/Target/Link/TokenBounds.h"
+#include "compiler/Target/Link/Vocabularies.h"
 #include "compiler/Transforms/Layouts.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -41,8 +43,7 @@ public:
     memcpy(header.magic, XF_ABI_MAGIC, sizeof(XF_ABI_MAGIC));
     header.abi_version = XF_ABI_VERSION;
     header.header_size = sizeof(xf_abi_image);
-    auto name = module->getAttrOfType<StringAttr>(kNameAttr);
-    header.name = bytes.put(name ? name.getValue() : "model");
+    header.name = bytes.put(modelName(module));
     putDims();
     putEntries();
     if (contents.codeModule.targets.cpu)
@@ -176,9 +177,10 @@ private:
         auto strides = packedStrides(type, state.getLayout(), module);
         bool keys = state.getLayout() == Layout::keys;
         s.outer = type.getDimSize(1) * (keys ? 1 : strides[1].coefficient / strides[2].coefficient);
-        s.outer_stride = strides[keys ? 1 : 2].coefficient * 4;
-        s.unit_positions = keys ? XF_ABI_PANEL : 1;
-        s.unit_bytes = keys ? strides[2].coefficient * 4 : XF_ABI_PANEL * 4;
+        int64_t bytes = elementBytes(type.getElementType());
+        s.outer_stride = strides[keys ? 1 : 2].coefficient * bytes;
+        s.unit_positions = keys ? XF_ABI_PANEL : panelGroup(type.getElementType()); // values: as many as share a word
+        s.unit_bytes = keys ? strides[2].coefficient * bytes : XF_ABI_PANEL * 4;
       } else {
         placePlain(s, state);
       }
@@ -190,7 +192,7 @@ private:
   /// [row][outer ..][positions][inner ..] in row-major order; without positions a row is one unit.
   void placePlain(xf_abi_state &s, StateOp state) {
     auto type = state.getTensorType();
-    int64_t element = type.getElementType().isInteger(1) ? 1 : 4, inner = element, bytesBelow = element, positions = 0;
+    int64_t element = elementBytes(type.getElementType()), inner = element, bytesBelow = element, positions = 0;
     for (int64_t d = type.getRank() - 1; d >= 1; --d) {
       int64_t size = type.isDynamicDim(d) ? getBound(module, getDimName(type, d)).value_or(1) : type.getDimSize(d);
       if (type.isDynamicDim(d) && getDimName(type, d) == targetDim() && positions == 0) {
@@ -300,12 +302,10 @@ private:
     return text == "characters" ? XF_ABI_CHARACTERS : text == "words" ? XF_ABI_WORDS : XF_ABI_IDS;
   }
   uint32_t affix(DictionaryAttr attr, StringRef key, int32_t (&out)[XF_ABI_MAX_AFFIX]) {
-    uint32_t count = 0;
-    if (auto list = attr.getAs<ArrayAttr>(key))
-      for (auto id : list.getAsRange<IntegerAttr>())
-        if (count < XF_ABI_MAX_AFFIX)
-          out[count++] = id.getInt();
-    return count;
+    SmallVector<int64_t> ids = tokenIds(attr, key);
+    ids.truncate(std::min<size_t>(ids.size(), XF_ABI_MAX_AFFIX));
+    llvm::copy(ids, out);
+    return ids.size();
   }
   void fillText() {
     auto &t = header.text;
@@ -359,6 +359,11 @@ private:
 };
 
 } // namespace
+
+StringRef modelName(ModuleOp module) {
+  auto name = module->getAttrOfType<StringAttr>(kNameAttr);
+  return name ? name.getValue() : "model";
+}
 
 std::vector<char> buildImageHead(const ImageContents &contents, ArrayRef<StoredParameter> parameters, int64_t weightBytes) {
   return ImageHead(contents).build(parameters, weightBytes);

@@ -1,0 +1,135 @@
+#include "compiler/Target/CPU/FactorArithmetic.h"
+
+#include "compiler/Target/CPU/VectorMath.h"
+
+using namespace mlir;
+
+namespace xf::cpu {
+
+FactorArithmetic::FactorArithmetic(CodeBuilder &b, Factor factor) : b(b), factor(factor), word(b.getI32Type()) {
+  switch (factor) {
+  case Factor::f32:
+    element_ = b.getF32Type(), group_ = 1;
+    return;
+  case Factor::bf16:
+    element_ = b.getBF16Type(), group_ = 2;
+    return;
+  case Factor::i8:
+    element_ = b.getI8Type(), group_ = 4;
+    return;
+  case Factor::i8_weights:
+    break;
+  }
+  llvm_unreachable("widened bytes have a kernel of their own");
+}
+
+bool FactorArithmetic::isNative() const {
+  return isBytes() ? hasVnni(b.isa()) : factor == Factor::f32 || b.isa() == Isa::avx512_bf16;
+}
+
+FactorArithmetic::Parts FactorArithmetic::loadRow(Value address, int64_t count) {
+  if (factor == Factor::f32)
+    return {b.splat(b.load(element_, address))};
+  Value words = loadWord(address, count);
+  if (isNative())
+    return {b.splat(words)};
+  if (!isBytes())
+    return halves(b.splat(words));
+  // Unsigned bytes as 16-bit numbers.
+  Value even = b.create<arith::AndIOp>(words, constant(word, 0x00ff00ff));
+  Value shifted = b.create<arith::ShRUIOp>(words, constant(word, 8));
+  Value odd = b.create<arith::AndIOp>(shifted, constant(word, 0x00ff00ff));
+  return {b.splat(even), b.splat(odd)};
+}
+
+/// The first `count` elements of a group, zeros behind them.
+Value FactorArithmetic::loadWord(Value address, int64_t count) {
+  // Rows lie anywhere: the word need not be aligned.
+  int64_t bits = element_.getIntOrFloatBitWidth();
+  if (count == group_)
+    return b.create<LLVM::LoadOp>(word, address, bits / 8);
+  Value sum;
+  for (int64_t i = 0; i < count; ++i) {
+    Value part = b.create<arith::ExtUIOp>(word, b.load(element_, b.at(address, i, element_)));
+    if (i)
+      part = b.create<arith::ShLIOp>(part, constant(word, i * bits));
+    sum = sum ? b.create<arith::OrIOp>(sum, part).getResult() : part;
+  }
+  return sum;
+}
+
+FactorArithmetic::Parts FactorArithmetic::loadPanel(Value address) {
+  if (factor == Factor::f32)
+    return {b.loadVector(element_, address)};
+  Value words = b.loadVector(word, address);
+  if (isNative())
+    return {words};
+  if (!isBytes())
+    return halves(words);
+  // Signed bytes as 16-bit numbers.
+  auto shorts = VectorType::get({2 * kLanes}, b.getI16Type());
+  Value pairs = b.create<vector::BitCastOp>(shorts, words), eight = constant(shorts, 8);
+  Value even = b.create<arith::ShRSIOp>(b.create<arith::ShLIOp>(pairs, eight), eight);
+  Value odd = b.create<arith::ShRSIOp>(pairs, eight);
+  return {b.create<vector::BitCastOp>(words.getType(), even), b.create<vector::BitCastOp>(words.getType(), odd)};
+}
+
+/// The f32 values of two bf16.
+FactorArithmetic::Parts FactorArithmetic::halves(Value words) {
+  Type type = words.getType(), floats = b.vectorOf(b.getF32Type());
+  Value even = b.create<arith::ShLIOp>(words, constant(type, 16));
+  Value odd = b.create<arith::AndIOp>(words, constant(type, 0xffff0000));
+  return {b.create<vector::BitCastOp>(floats, even), b.create<vector::BitCastOp>(floats, odd)};
+}
+
+Value FactorArithmetic::multiplyAdd(const Parts &row, const Parts &panel, Value sum) {
+  if (isNative() && factor != Factor::f32) {
+    // The panel last: it can then be read from memory by the instruction itself.
+    StringRef name = !isBytes()             ? "llvm.x86.avx512bf16.dpbf16ps.512"
+                     : hasAvx512(b.isa()) ? "llvm.x86.avx512.vpdpbusd.512"
+                                            : "llvm.x86.avx512.vpdpbusd.256";
+    return byRegisters(name, {{sum, sumType()}, {row[0], element_}, {panel[0], element_}});
+  }
+  for (auto [x, w] : llvm::zip(row, panel))
+    sum = isBytes() ? b.create<arith::AddIOp>(sum, pairProducts(x, w)).getResult() : fusedMultiplyAdd(b, x, w, sum);
+  return sum;
+}
+
+/// Of 16 lanes with two 16-bit numbers each: the sums of their products.
+Value FactorArithmetic::pairProducts(Value x, Value w) {
+  StringRef name = hasAvx512(b.isa()) ? "llvm.x86.avx512.pmaddw.d.512" : hasAvx2(b.isa()) ? "llvm.x86.avx2.pmadd.wd" : "llvm.x86.sse2.pmadd.wd";
+  return byRegisters(name, {{x, b.getI16Type()}, {w, b.getI16Type()}});
+}
+
+/// The instruction `name` on registers of 16 lanes of four bytes each, in as many parts as the instruction set needs; each
+/// operand with the type of the elements that the instruction takes it to have. The result is of f32 if the first is, else of words.
+Value FactorArithmetic::byRegisters(StringRef name, ArrayRef<std::pair<Value, Type>> operands) {
+  int64_t lanes = hasAvx512(b.isa()) ? 16 : hasAvx2(b.isa()) ? 8 : 4;
+  Type result = operands[0].second.isF32() ? operands[0].second : Type(word);
+  SmallVector<Value> parts;
+  for (int64_t first = 0; first < kLanes; first += lanes) {
+    SmallVector<Value> registers;
+    for (auto [vector, type] : operands) {
+      if (lanes < kLanes)
+        vector = b.create<vector::ExtractStridedSliceOp>(vector, ArrayRef<int64_t>{first}, ArrayRef<int64_t>{lanes}, ArrayRef<int64_t>{1});
+      registers.push_back(b.create<vector::BitCastOp>(VectorType::get({lanes * 32 / type.getIntOrFloatBitWidth()}, type), vector));
+    }
+    parts.push_back(b.create<LLVM::CallIntrinsicOp>(VectorType::get({lanes}, result), b.getStringAttr(name), registers)->getResult(0));
+  }
+  for (; parts.size() > 1; lanes *= 2) {
+    SmallVector<int64_t> all = llvm::to_vector(llvm::seq<int64_t>(0, 2 * lanes));
+    for (size_t i = 0; i < parts.size() / 2; ++i)
+      parts[i] = b.create<vector::ShuffleOp>(parts[2 * i], parts[2 * i + 1], all);
+    parts.resize(parts.size() / 2);
+  }
+  return parts[0];
+}
+
+Value FactorArithmetic::constant(Type type, int64_t value) {
+  TypedAttr attr = b.getIntegerAttr(getElementTypeOrSelf(type), value);
+  if (auto vector = dyn_cast<VectorType>(type))
+    attr = DenseElementsAttr::get(vector, attr);
+  return b.create<arith::ConstantOp>(attr);
+}
+
+} // namespace xf::cpu

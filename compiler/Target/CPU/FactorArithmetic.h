@@ -1,0 +1,53 @@
+// What the innermost loops of products do with the elements of each type of factors.
+#ifndef XF_COMPILER_TARGET_CPU_FACTORARITHMETIC_H
+#define XF_COMPILER_TARGET_CPU_FACTORARITHMETIC_H
+
+#include "compiler/Target/CPU/CodeBuilder.h"
+
+namespace xf::cpu {
+
+/// Products are made of words of four bytes: one f32, two bf16, or four bytes, which stand together along k. A step multiplies a
+/// row's word with a panel's 16 words and adds the 16 groups' products to 16 sums.
+///
+/// Bytes: sums are exact, so any order gives the same bits. VNNI has the step as one instruction. Elsewhere bytes become
+/// 16-bit numbers, even ones and odd ones apart, whose products are added in pairs; no intermediate can overflow.
+/// bf16: a chain of f32 multiply-adds, k ascending, where the processor has nothing better: a bf16 is the upper half of an
+/// f32. BF16 instructions round in an order of their own, which is the same for all tiles.
+class FactorArithmetic {
+public:
+  /// `factor`: f32, bf16 or i8.
+  FactorArithmetic(CodeBuilder &b, Factor factor);
+
+  /// Of rows and panels in memory.
+  mlir::Type element() const { return element_; }
+  /// Elements in a word.
+  int64_t group() const { return group_; }
+  mlir::Type sumType() const { return isBytes() ? word : b.getF32Type(); }
+
+  /// A word as its multiplication needs it: itself, or its even and its odd elements; in all lanes, or a lane each.
+  using Parts = llvm::SmallVector<mlir::Value, 2>;
+  /// The row's word at `address`, of which there are the first `count` elements; nothing behind them is read.
+  Parts loadRow(mlir::Value address, int64_t count);
+  Parts loadRow(mlir::Value address) { return loadRow(address, group_); }
+  /// The panel's 16 words at `address`.
+  Parts loadPanel(mlir::Value address);
+  mlir::Value multiplyAdd(const Parts &row, const Parts &panel, mlir::Value sum);
+
+private:
+  bool isBytes() const { return factor == Factor::i8; }
+  bool isNative() const;
+  mlir::Value loadWord(mlir::Value address, int64_t count);
+  Parts halves(mlir::Value words);
+  mlir::Value pairProducts(mlir::Value x, mlir::Value w);
+  mlir::Value byRegisters(llvm::StringRef name, llvm::ArrayRef<std::pair<mlir::Value, mlir::Type>> operands);
+  mlir::Value constant(mlir::Type type, int64_t value);
+
+  CodeBuilder &b;
+  Factor factor;
+  mlir::Type element_, word;
+  int64_t group_;
+};
+
+} // namespace xf::cpu
+
+#endif // XF_COMPILER_TARGET_CPU_FACTORARITHMETIC_H

@@ -1,0 +1,184 @@
+// Attention with factors of bf16.
+//
+// Queries, keys and values are rounded where they are computed, so that the product that makes them writes them rounded, and
+// states keep keys and values in bf16: half the memory to read in every step. An attention whose keys and values are kept in
+// a state that something else reads, too, stays f32, as do those that give their probabilities.
+//
+// What rounding does to scores is small beside what tells keys apart, if their bias is no part of them (xf-drop-key-bias).
+#include "compiler/Transforms/MapUtils.h"
+#include "compiler/Transforms/Passes.h"
+
+#include "llvm/ADT/SetVector.h"
+
+namespace xf {
+#define GEN_PASS_DEF_XFNARROWATTENTION
+#include "compiler/Transforms/Passes.h.inc"
+} // namespace xf
+
+using namespace mlir;
+using namespace mlir::xf;
+
+namespace {
+
+RankedTensorType typeOf(Value v) { return cast<RankedTensorType>(v.getType()); }
+
+/// Whether `map` does nothing but round each element to bf16.
+bool isRounding(Operation *op) {
+  auto map = dyn_cast<MapOp>(op);
+  if (!map || map.getInputs().size() != 1 || map->getNumResults() != 1 || !::xf::isIdentityMap(map.getMap(0)))
+    return false;
+  Operation *first = &map.getBody().front().front();
+  return isa<arith::TruncFOp>(first) && first->getNextNode() == map.getBody().front().getTerminator() &&
+         typeOf(map->getResult(0)).getElementType().isBF16();
+}
+
+class Narrower {
+public:
+  Narrower(ModuleOp module) : module(module), symbols(module), builder(module.getContext()), bf16(builder.getBF16Type()) {}
+
+  void run() {
+    choose();
+    for (StateOp state : states)
+      state.setType(withElement(state.getTensorType(), bf16));
+    for (Operation *access : accesses)
+      narrow(access);
+    for (AttendOp attend : attends) {
+      for (OpOperand *factor : {&attend.getQMutable(), &attend.getKMutable(), &attend.getVMutable()})
+        factor->set(narrow(factor->get()));
+      narrowContext(attend);
+    }
+  }
+
+private:
+  /// Finds the attentions that can be narrowed, and the states that they alone read.
+  void choose() {
+    llvm::SetVector<Operation *> candidates;
+    module.walk([&](AttendOp op) {
+      // Two elements of a key share a word.
+      if (!op.getProbabilities() && typeOf(op.getQ()).getElementType().isF32() && typeOf(op.getQ()).getDimSize(3) % 2 == 0)
+        candidates.insert(op);
+    });
+    DenseMap<StateOp, SmallVector<Operation *>> users;
+    module.walk([&](Operation *op) {
+      if (isa<AppendOp, LoadOp, StoreOp>(op))
+        users[stateOf(op)].push_back(op);
+    });
+    auto isOnlyRead = [&](StateOp state) {
+      return llvm::all_of(users[state], [&](Operation *op) {
+        return op->getNumResults() == 0 || llvm::all_of(op->getResult(0).getUses(), [&](OpOperand &use) {
+                 return candidates.contains(use.getOwner()) && use.getOperandNumber() > 0;
+               });
+      });
+    };
+    // A state that one attention keeps f32 keeps the others that read it f32, and so on.
+    auto isFixed = [&](Operation *op) {
+      auto attend = cast<AttendOp>(op);
+      return llvm::any_of(ValueRange{attend.getK(), attend.getV()}, [&](Value value) {
+        StateOp state = stateOf(value.getDefiningOp());
+        return state && !isOnlyRead(state);
+      });
+    };
+    while (candidates.remove_if(isFixed))
+      ;
+    for (Operation *op : candidates) {
+      attends.push_back(cast<AttendOp>(op));
+      for (Value value : {attends.back().getK(), attends.back().getV()})
+        if (StateOp state = stateOf(value.getDefiningOp()); state && states.insert(state))
+          llvm::append_range(accesses, users[state]);
+    }
+  }
+
+  StateOp stateOf(Operation *op) {
+    if (!isa_and_nonnull<AppendOp, LoadOp, StoreOp>(op))
+      return {};
+    return symbols.lookup<StateOp>(cast<FlatSymbolRefAttr>(op->getAttr("name")).getValue());
+  }
+
+  /// An access to a narrowed state: what is written, what is read.
+  void narrow(Operation *access) {
+    if (auto append = dyn_cast<AppendOp>(access))
+      append.getXMutable().assign(narrow(append.getX()));
+    else if (auto store = dyn_cast<StoreOp>(access))
+      store.getXMutable().assign(narrow(store.getX()));
+    for (Value result : access->getResults())
+      result.setType(withElement(typeOf(result), bf16));
+  }
+
+  /// Whether all that reads `value` wants it rounded.
+  bool isWantedNarrow(Value value) {
+    return llvm::all_of(value.getUsers(), [&](Operation *user) {
+      if (isa<RearrangeOp, SliceOp>(user))
+        return isWantedNarrow(user->getResult(0));
+      return llvm::is_contained(attends, user) || llvm::is_contained(accesses, user);
+    });
+  }
+
+  /// `value` rounded: if it is part of something that is wanted rounded as a whole, part of that.
+  Value narrow(Value value) {
+    if (typeOf(value).getElementType().isBF16())
+      return value;
+    if (Value known = rounded.lookup(value))
+      return known;
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointAfterValue(value);
+    Operation *view = value.getDefiningOp();
+    Value result;
+    if (isa_and_nonnull<RearrangeOp, SliceOp>(view) && isWantedNarrow(view->getOperand(0))) {
+      Value source = narrow(view->getOperand(0));
+      Operation *same = builder.clone(*view);
+      same->setOperand(0, source);
+      same->getResult(0).setType(withElement(typeOf(value), bf16));
+      result = same->getResult(0);
+    } else {
+      result = round(value);
+    }
+    return rounded[value] = result;
+  }
+
+  Value round(Value value) {
+    Location loc = value.getLoc();
+    SmallVector<int64_t> identity = llvm::to_vector(llvm::seq<int64_t>(0, typeOf(value).getRank()));
+    auto map = MapOp::create(builder, loc, TypeRange{withElement(typeOf(value), bf16)}, value,
+                             builder.getArrayAttr(builder.getDenseI64ArrayAttr(identity)));
+    Block &body = map.getBody().emplaceBlock();
+    Value element = body.addArgument(builder.getF32Type(), loc);
+    builder.setInsertionPointToStart(&body);
+    YieldOp::create(builder, loc, ValueRange{arith::TruncFOp::create(builder, loc, bf16, element)});
+    return map->getResult(0);
+  }
+
+  /// A context that is rounded next is given so.
+  void narrowContext(AttendOp attend) {
+    Value context = attend.getOutput();
+    SmallVector<Operation *> views;
+    while (context.hasOneUse() && isa<RearrangeOp>(*context.user_begin())) {
+      views.push_back(*context.user_begin());
+      context = views.back()->getResult(0);
+    }
+    SmallVector<Operation *> users(context.getUsers());
+    if (users.empty() || !llvm::all_of(users, isRounding))
+      return;
+    attend.getOutput().setType(withElement(typeOf(attend.getOutput()), bf16));
+    for (Operation *view : views)
+      view->getResult(0).setType(withElement(typeOf(view->getResult(0)), bf16));
+    for (Operation *rounding : users) {
+      rounding->getResult(0).replaceAllUsesWith(context);
+      rounding->erase();
+    }
+  }
+
+  ModuleOp module;
+  SymbolTable symbols;
+  OpBuilder builder;
+  Type bf16;
+  SmallVector<AttendOp> attends;
+  llvm::SetVector<StateOp> states;
+  SmallVector<Operation *> accesses;
+  DenseMap<Value, Value> rounded;
+};
+
+struct NarrowAttention : ::xf::impl::XfNarrowAttentionBase<NarrowAttention> {
+  void runOnOperation() override { Narrower(getOperation()).run(); }
+};
+
+} // namespace

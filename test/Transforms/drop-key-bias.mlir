@@ -1,0 +1,82 @@
+// RUN: xf-opt %s --pass-pipeline='builtin.module(xf-drop-key-bias)' | FileCheck %s
+
+#bt = #xf.dims<"B", "T", "">
+module attributes {xf.bounds = {B = 2 : i64, T = 9 : i64, N = 9 : i64}} {
+  xf.parameter @w : tensor<8x8xf32> path "w"
+  xf.parameter @b : tensor<8xf32> path "b"
+  xf.state @keys : tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">> layers 1
+  xf.state @seen : tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">> layers 1
+
+  // CHECK-LABEL: xf.entry full @plain
+  // CHECK: %[[B:.*]] = xf.param @b
+  // CHECK: %[[ZERO:.*]] = xf.map(%[[B]])
+  // CHECK: arith.constant 0.000000e+00
+  // CHECK: %[[K:.*]] = xf.linear %arg0, {{.*}}, %[[ZERO]]
+  // CHECK: xf.linear %arg0, {{.*}}, %[[B]]
+  xf.entry full @plain(%x: tensor<?x?x8xf32, #bt> {xf.name = "x"}) -> (tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">> {xf.name = "y"}) {
+    %w = xf.param @w : tensor<8x8xf32>
+    %b = xf.param @b : tensor<8xf32>
+    %k = xf.linear %x, %w, %b : tensor<?x?x8xf32, #bt>, tensor<8x8xf32>, tensor<8xf32> -> tensor<?x?x8xf32, #bt>
+    %v = xf.linear %x, %w, %b : tensor<?x?x8xf32, #bt>, tensor<8x8xf32>, tensor<8xf32> -> tensor<?x?x8xf32, #bt>
+    %kh = xf.rearrange %k "B T (h k) -> B h T k" {h = 2 : i64} : tensor<?x?x8xf32, #bt> -> tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">>
+    %vh = xf.rearrange %v "B T (h k) -> B h T k" {h = 2 : i64} : tensor<?x?x8xf32, #bt> -> tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">>
+    %y = xf.attend %vh, %kh, %vh scale 0.5 fill 0xFFF0000000000000 : tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">>, tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">>, tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">>
+      -> (tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">>)
+    xf.return %y : tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">>
+  }
+
+  // A moderate fill is a score like the others, and does not shift with them.
+  // CHECK-LABEL: xf.entry full @moderate
+  // CHECK-NOT: xf.map
+  xf.entry full @moderate(%x: tensor<?x?x8xf32, #bt> {xf.name = "x"}) -> (tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">> {xf.name = "y"}) {
+    %w = xf.param @w : tensor<8x8xf32>
+    %b = xf.param @b : tensor<8xf32>
+    %k = xf.linear %x, %w, %b : tensor<?x?x8xf32, #bt>, tensor<8x8xf32>, tensor<8xf32> -> tensor<?x?x8xf32, #bt>
+    %v = xf.linear %x, %w, %b : tensor<?x?x8xf32, #bt>, tensor<8x8xf32>, tensor<8xf32> -> tensor<?x?x8xf32, #bt>
+    %kh = xf.rearrange %k "B T (h k) -> B h T k" {h = 2 : i64} : tensor<?x?x8xf32, #bt> -> tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">>
+    %vh = xf.rearrange %v "B T (h k) -> B h T k" {h = 2 : i64} : tensor<?x?x8xf32, #bt> -> tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">>
+    %y = xf.attend %vh, %kh, %vh scale 0.5 fill -2.0 mask {
+    ^bb0(%bb: index, %h: index, %i: index, %j: index):
+      %ok = arith.cmpi sle, %j, %i : index
+      xf.yield %ok : i1
+    } : tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">>, tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">>, tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">>
+      -> (tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">>)
+    xf.return %y : tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">>
+  }
+
+  // Keys that are values, too, keep their bias.
+  // CHECK-LABEL: xf.entry full @shared
+  // CHECK-NOT: xf.map
+  xf.entry full @shared(%x: tensor<?x?x8xf32, #bt> {xf.name = "x"}) -> (tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">> {xf.name = "y"}) {
+    %w = xf.param @w : tensor<8x8xf32>
+    %b = xf.param @b : tensor<8xf32>
+    %k = xf.linear %x, %w, %b : tensor<?x?x8xf32, #bt>, tensor<8x8xf32>, tensor<8xf32> -> tensor<?x?x8xf32, #bt>
+    %kh = xf.rearrange %k "B T (h k) -> B h T k" {h = 2 : i64} : tensor<?x?x8xf32, #bt> -> tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">>
+    %y = xf.attend %kh, %kh, %kh scale 0.5 fill 0xFFF0000000000000 : tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">>, tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">>, tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">>
+      -> (tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">>)
+    xf.return %y : tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">>
+  }
+
+  // Keys that are kept: all that is written into the state, if attention alone reads it.
+  // CHECK-LABEL: xf.entry step @step
+  // CHECK: %[[ZERO:.*]] = xf.map
+  // CHECK: xf.linear %arg0, {{.*}}, %[[ZERO]]
+  // CHECK-NOT: xf.map
+  xf.entry step @step(%x: tensor<?x?x8xf32, #xf.dims<"B", "N", "">> {xf.name = "x"}, %q: tensor<?x2x?x4xf32, #xf.dims<"B", "", "N", "">> {xf.name = "q"}, %past: tensor<?xi32, #xf.dims<"B">> {xf.name = "xf.past"})
+      -> (tensor<?x2x?x4xf32, #xf.dims<"B", "", "N", "">> {xf.name = "y"}, tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">> {xf.name = "all"}) {
+    %zero = arith.constant 0 : index
+    %w = xf.param @w : tensor<8x8xf32>
+    %b = xf.param @b : tensor<8xf32>
+    %k = xf.linear %x, %w, %b : tensor<?x?x8xf32, #xf.dims<"B", "N", "">>, tensor<8x8xf32>, tensor<8xf32> -> tensor<?x?x8xf32, #xf.dims<"B", "N", "">>
+    %kh = xf.rearrange %k "B N (h k) -> B h N k" {h = 2 : i64} : tensor<?x?x8xf32, #xf.dims<"B", "N", "">> -> tensor<?x2x?x4xf32, #xf.dims<"B", "", "N", "">>
+    %ks = xf.append %kh to @keys[%zero] axis 2 past %past : tensor<?x2x?x4xf32, #xf.dims<"B", "", "N", "">>, tensor<?xi32, #xf.dims<"B">> -> tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">>
+    %s = xf.linear %x, %w, %b : tensor<?x?x8xf32, #xf.dims<"B", "N", "">>, tensor<8x8xf32>, tensor<8xf32> -> tensor<?x?x8xf32, #xf.dims<"B", "N", "">>
+    %sh = xf.rearrange %s "B N (h k) -> B h N k" {h = 2 : i64} : tensor<?x?x8xf32, #xf.dims<"B", "N", "">> -> tensor<?x2x?x4xf32, #xf.dims<"B", "", "N", "">>
+    %ss = xf.append %sh to @seen[%zero] axis 2 past %past : tensor<?x2x?x4xf32, #xf.dims<"B", "", "N", "">>, tensor<?xi32, #xf.dims<"B">> -> tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">>
+    %c = xf.attend %q, %ks, %ss scale 0.5 fill 0xFFF0000000000000 : tensor<?x2x?x4xf32, #xf.dims<"B", "", "N", "">>, tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">>, tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">>
+      -> (tensor<?x2x?x4xf32, #xf.dims<"B", "", "N", "">>)
+    %y = xf.attend %c, %ss, %ss scale 0.5 fill 0xFFF0000000000000 : tensor<?x2x?x4xf32, #xf.dims<"B", "", "N", "">>, tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">>, tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">>
+      -> (tensor<?x2x?x4xf32, #xf.dims<"B", "", "N", "">>)
+    xf.return %y, %ss : tensor<?x2x?x4xf32, #xf.dims<"B", "", "N", "">>, tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">>
+  }
+}
