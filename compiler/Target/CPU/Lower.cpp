@@ -7,6 +7,9 @@
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/IntrinsicInst.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/TargetSelect.h"
@@ -107,6 +110,41 @@ void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
   builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O1).run(module, modules);
 }
 
+/// The only lane that a constant mask lets through.
+static std::optional<unsigned> onlyLane(llvm::Value *mask) {
+  auto *constant = llvm::dyn_cast<llvm::Constant>(mask);
+  auto *type = llvm::dyn_cast<llvm::FixedVectorType>(mask->getType());
+  std::optional<unsigned> found;
+  for (unsigned lane = 0; constant && type && lane < type->getNumElements(); ++lane) {
+    llvm::Constant *bit = constant->getAggregateElement(lane);
+    if (!bit || (!bit->isNullValue() && (found || !bit->isOneValue())))
+      return std::nullopt;
+    if (bit->isOneValue())
+      found = lane;
+  }
+  return found;
+}
+
+/// Makes masked stores of one lane plain ones. LLVM 22 does so itself, but writes all bytes of an element that was truncated for
+/// the store (llvm/llvm-project#179489).
+static void storeSingleLanes(llvm::Module &module) {
+  SmallVector<llvm::IntrinsicInst *> stores;
+  for (llvm::Function &function : module)
+    for (llvm::Instruction &instruction : llvm::instructions(function))
+      if (auto *call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction); call && call->getIntrinsicID() == llvm::Intrinsic::masked_store)
+        stores.push_back(call);
+  for (llvm::IntrinsicInst *store : stores) {
+    std::optional<unsigned> lane = onlyLane(store->getArgOperand(2));
+    if (!lane)
+      continue;
+    llvm::IRBuilder<> builder(store);
+    llvm::Value *element = builder.CreateExtractElement(store->getArgOperand(0), *lane);
+    llvm::Value *address = builder.CreateConstInBoundsGEP1_64(element->getType(), store->getArgOperand(1), *lane);
+    builder.CreateAlignedStore(element, address, llvm::Align(1));
+    store->eraseFromParent();
+  }
+}
+
 std::unique_ptr<llvm::Module> lowerToLLVM(ModuleOp module, llvm::LLVMContext &context, llvm::TargetMachine &machine,
                                           std::string &error) {
   OwningOpRef<ModuleOp> copy = module.clone();
@@ -123,6 +161,7 @@ std::unique_ptr<llvm::Module> lowerToLLVM(ModuleOp module, llvm::LLVMContext &co
   result->setDataLayout(machine.createDataLayout());
   setAttributes(*result);
   optimize(*result, machine);
+  storeSingleLanes(*result);
   return result;
 }
 

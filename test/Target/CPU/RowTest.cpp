@@ -293,6 +293,45 @@ TEST(RowTest, EmbedsFromTablesOf16Bits) {
     }
 }
 
+/// Results of fewer bits are as many bytes as they have elements, also where one is left of a vector.
+TEST(RowTest, NarrowResultsEndWhereTheyShould) {
+  const char *text = R"(
+module attributes {xf.bounds = {B = 8 : i64}} {
+xf.entry @run(%x: tensor<?x$Dxf32, #xf.dims<"B", "">> {xf.name = "x"}) -> (tensor<?x$Dxbf16, #xf.dims<"B", "">> {xf.name = "y"}, tensor<?x$Dxi8, #xf.dims<"B", "">> {xf.name = "z"}) {
+  %y, %z = xf.row(%x) maps [[0, 1]] : (tensor<?x$Dxf32, #xf.dims<"B", "">>) -> (tensor<?x$Dxbf16, #xf.dims<"B", "">>, tensor<?x$Dxi8, #xf.dims<"B", "">>) {
+  ^bb0(%a: tensor<$Dxf32>):
+    %n, %m = xf.map(%a) maps [[0]] : (tensor<$Dxf32>) -> (tensor<$Dxbf16>, tensor<$Dxi8>) {
+    ^bb0(%u: f32):
+      %t = arith.truncf %u : f32 to bf16
+      %i = arith.fptosi %u : f32 to i32
+      %c = arith.trunci %i : i32 to i8
+      xf.yield %t, %c : bf16, i8
+    }
+    xf.yield %n, %m : tensor<$Dxbf16>, tensor<$Dxi8>
+  }
+  xf.return %y, %z : tensor<?x$Dxbf16, #xf.dims<"B", "">>, tensor<?x$Dxi8, #xf.dims<"B", "">>
+}
+})";
+  for (int64_t width : {1, 2, 15, 16, 17, 18, 33}) {
+    KernelHarness harness(fill(text, {{"D", std::to_string(width)}}));
+    for (Isa isa : machineIsas()) {
+      Kernel kernel = harness.compile(harness.find<mlir::xf::RowOp>(), isa, {{1, 1, 1}});
+      std::vector<float> x(width);
+      std::vector<uint16_t> y(width + 16, 0xaaaa), halves = y;
+      std::vector<int8_t> z(width + 16, -86), bytes = z;
+      for (int64_t i = 0; i < width; ++i) {
+        x[i] = static_cast<float>(i + 1);
+        uint32_t bits;
+        std::memcpy(&bits, &x[i], sizeof(bits));
+        halves[i] = bits >> 16, bytes[i] = i + 1; // bf16 holds these numbers exactly
+      }
+      kernel({view(x, {1, width}), view(y, {1, width}), view(z, {1, width})});
+      EXPECT_EQ(y, halves) << isaName(isa).str() << " width " << width;
+      EXPECT_EQ(z, bytes) << isaName(isa).str() << " width " << width;
+    }
+  }
+}
+
 TEST(RowTest, Positions) {
   KernelHarness harness(R"(
 module attributes {xf.bounds = {B = 8 : i64, N = 64 : i64}} {
