@@ -48,7 +48,7 @@ enum xf_isa {
   XF_ISA_AVX2_VNNI = 2, /* in int8 models only; not on CPUs with AVX-512 */
   XF_ISA_AVX512 = 3,
   XF_ISA_AVX512_VNNI = 4, /* in int8 models only */
-  XF_ISA_AVX512_BF16 = 5  /* in bf16 models only */
+  XF_ISA_AVX512_BF16 = 5  /* in bf16 and int8 models only */
 };
 /* BEST: a GPU where there is one and the model has code for it, else the CPU. EMULATOR runs the GPU's code on the CPU,
  * slowly, and finds what is wrong with it. */
