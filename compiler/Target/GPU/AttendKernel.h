@@ -1,4 +1,8 @@
-// What the parts of the attention kernel share.
+// What the kernels of xf.attend share: scores, addresses, and how tiles of keys are joined.
+//
+// A row's keys are taken in tiles of kTileKeys, by their positions alone. Of each tile come its largest score, the sum of its
+// powers exp(score - largest) and the context that these give; tiles are joined in ascending order. Which kernel does
+// it, how many warps share the tiles, and what other rows there are change none of a row's operations.
 #ifndef XF_COMPILER_TARGET_GPU_ATTENDKERNEL_H
 #define XF_COMPILER_TARGET_GPU_ATTENDKERNEL_H
 
@@ -7,6 +11,12 @@
 #include "compiler/Target/GPU/KernelEmitters.h"
 
 namespace xf::gpu {
+
+/// Four panels of keys.
+inline constexpr int64_t kTileKeys = 64;
+
+/// Whether keys that are not allowed have a score, the fill; else they have none, whatever the fill.
+bool keepsFill(mlir::xf::AttendOp op);
 
 /// From a product of query and key to its score, and which keys a query sees: as AttendScores does on the CPU, for one
 /// key at a time.
@@ -17,12 +27,8 @@ public:
 
   /// How many of the first `keys` keys the query may see.
   mlir::Value end(mlir::Value keys);
-  /// The score of key `key`; -inf if it is not allowed.
+  /// The score of key `key`, which exists; -inf if it is not allowed.
   mlir::Value score(mlir::Value product, mlir::Value key);
-  /// Whether a query may have no key at all.
-  bool mayLackKeys() { return !exactFill && !(op.getMask().empty() && op.getBias().empty()); }
-  /// What all probabilities of such a row are.
-  mlir::Value rowWithoutKeys(mlir::Value keys);
 
 private:
   cpu::RegionVectorizer scope(mlir::Region &region);
@@ -35,6 +41,66 @@ private:
   bool exactFill;
   mlir::Value batch, head, position;
 };
+
+class AttendKernel {
+public:
+  AttendKernel(GpuBuilder builder, mlir::xf::AttendOp op, const KernelRequest &request);
+
+protected:
+  using Value = mlir::Value;
+
+  /// The largest score of some keys (-inf where none is allowed) and the sum of their powers.
+  struct Softmax {
+    Value most, sum;
+  };
+  Softmax nothing() { return {lowest, b.f32(0)}; }
+  Value isAny(Value most) { return b.create<mlir::arith::CmpFOp>(mlir::arith::CmpFPredicate::OGT, most, lowest); }
+  /// exp(score - largest of them); the largest may be -inf.
+  Value power(Value score, Value most);
+  /// The sum of powers that `lanes` lanes hold, lane i those of keys i, i + lanes, … of a tile: (i, i + 32) first, then the tree
+  /// over distances 16, 8, 4, 2, 1.
+  Value sumOfTile(llvm::ArrayRef<Value> powers, int64_t lanes);
+  /// Joins a tile with those before it: also how their contexts are to be weighed.
+  struct Joined {
+    Softmax all;
+    Value before, tile;
+  };
+  Joined join(const Softmax &before, const Softmax &tile);
+  Value joinContext(Value before, Value weightBefore, Value tile, Value weightTile);
+  /// What makes probabilities of powers.
+  Value factorOf(const Softmax &all);
+  Value probability(Value score, const Softmax &all, Value factor);
+
+  /// Whether a query may have no key at all; then all keys have the same probability.
+  bool mayLackKeys();
+  Value probabilityWithoutKeys();
+  /// A column of the context of a row without keys.
+  Value contextWithoutKeys(Value values, Value column);
+
+  /// The panels of keys or values of the block's head.
+  Value headStart(unsigned view, Value tensor);
+  /// The address of an element of the query's row in a tensor [B, H, Q, ...].
+  Value element(unsigned view, Value position, Value column);
+  Value elementOf(Value values, Value key, Value column);
+
+  GpuBuilder b;
+  mlir::xf::AttendOp op;
+  const KernelRequest &request;
+  unsigned q, k, v, out;
+  int64_t heads, ratio, width, valueWidth;
+  mlir::Type f32;
+  Value lowest;
+  Value batch, head; // of the block
+  Value keyCount;
+};
+
+/// A block's threads and queries of a head.
+inline constexpr int64_t kAttendThreads = 128, kAttendRows = 32;
+
+/// Few queries: a block computes one of a head, its warps each a tile at a time.
+void emitAttendFew(GpuBuilder b, mlir::xf::AttendOp op, const KernelRequest &request);
+/// Many: a block computes kAttendRows of a head.
+void emitAttendMany(GpuBuilder b, mlir::xf::AttendOp op, const KernelRequest &request);
 
 } // namespace xf::gpu
 

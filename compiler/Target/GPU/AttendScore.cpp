@@ -7,13 +7,15 @@ using namespace mlir::xf;
 
 namespace xf::gpu {
 
-/// As on the CPU: a fill below this gives exactly 0 beside any allowed key.
-static constexpr double kLargeFill = -1e4;
+bool keepsFill(AttendOp op) {
+  // As on the CPU: a fill below this gives exactly 0 beside any allowed key.
+  constexpr double kLargeFill = -1e4;
+  return !op.getMask().empty() && op.getFill().convertToDouble() > kLargeFill;
+}
 
 AttendScore::AttendScore(GpuBuilder &b, AttendOp op, const KernelRequest &request, Value batch, Value head, Value position)
     : b(b), op(op), request(request), mask(op.getMask()),
-      exactFill(!op.getMask().empty() && op.getFill().convertToDouble() > kLargeFill), batch(batch), head(head),
-      position(position) {}
+      exactFill(keepsFill(op)), batch(batch), head(head), position(position) {}
 
 cpu::RegionVectorizer AttendScore::scope(Region &region) {
   cpu::RegionVectorizer result(b, [this](cpu::RegionVectorizer &inside, AtOp at) { return read(inside, at); });
@@ -64,12 +66,6 @@ Value AttendScore::score(Value product, Value key) {
   for (Value term : terms)
     score = b.create<arith::SelectOp>(region.emit(term), score, fill);
   return score;
-}
-
-Value AttendScore::rowWithoutKeys(Value keys) {
-  if (op.getMask().empty() || !op.getFill().isFinite())
-    return b.f32(std::numeric_limits<double>::quiet_NaN());
-  return b.create<arith::DivFOp>(b.f32(1), b.create<arith::SIToFPOp>(b.getF32Type(), keys));
 }
 
 } // namespace xf::gpu

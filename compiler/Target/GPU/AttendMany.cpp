@@ -1,0 +1,304 @@
+// Attention for many queries: a block computes 32 of one head, and walks over the keys tile by tile. Both products of a tile are
+// tiles of matrix products, 4 x 4 elements a thread from parts in shared memory: queries with keys, powers with values, of
+// which both lie in panels of 16 columns. Between them 16 lanes take a row of scores at a time.
+//
+// In shared memory an operand's rows run along k, so that a thread reads its 4 at once: [k][rows] and [k][columns].
+#include "compiler/Target/CPU/VectorMath.h"
+#include "compiler/Target/GPU/AttendKernel.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::xf;
+
+namespace xf::gpu {
+namespace {
+
+constexpr int64_t kPanel = cpu::kLanes, kRows = kAttendRows, kOwn = 4, kColumns = kTileKeys, kPanels = kColumns / kPanel;
+constexpr int64_t kPart = 32, kUnroll = 8; // of k: in shared memory at once, and in a piece of straight code
+// A multiple of 16 bytes, and off the banks' period; two rows of half the banks each.
+constexpr int64_t kRowStride = kRows + 4, kColumnStride = kColumns + 16;
+// Queries that are wider come to shared memory in parts, for each tile of keys anew.
+constexpr int64_t kWidestQuery = 128;
+constexpr int64_t kGroups = kAttendThreads / kPanel; // of lanes that take a row
+static_assert(kRows * kColumns == kAttendThreads * kOwn * kOwn);
+static_assert((kWidestQuery * kRowStride + kPart * kColumnStride + kColumns * kRowStride + 5 * kRows) * 4 <= kSharedBytes);
+
+class AttendMany : public AttendKernel {
+public:
+  using AttendKernel::AttendKernel;
+
+  void emit();
+
+private:
+  void findEnds();
+  void stageQueries(Value firstK, int64_t count);
+  void stagePanels(function_ref<Value(int64_t panel)> start, Value firstK, int64_t count, Value end);
+  SmallVector<Value> multiply(ArrayRef<Value> sums, Value x, int64_t count);
+  void storeScores(Value firstKey);
+  void emitPowers(Value firstKey);
+  void addContext(Value firstKey, MutableArrayRef<Value> contexts);
+  void storeContext(ArrayRef<Value> contexts);
+  void storeProbabilities();
+  void storeWithoutKeys();
+
+  bool keepsQueries() { return width <= kWidestQuery; }
+  Value existing(Value row) { return b.min(b.add(firstRow, row), b.sub(queries, 1)); }
+  Value exists(Value row) { return b.less(b.add(firstRow, row), queries); }
+  Value scoreAt(Value key, Value row) { return b.at(scores, b.add(b.mul(key, kRowStride), row), f32); }
+  Softmax softmaxOf(Value row) { return {b.load(f32, b.at(mosts, row, f32)), b.load(f32, b.at(sums, row, f32))}; }
+  void forRows(function_ref<void(Value)> body) { b.loop(b.div(b.thread(), b.i64(kPanel)), b.i64(kRows), kGroups, body); }
+
+  Value queries, firstRow, blockEnd; // of the op; of the block, and the last of its rows' ends
+  Value ownRow, ownColumn;           // of the thread, in a tile of products
+  Value keys, values;
+  // Shared: operands of products; scores, then powers, [key][row]; of each row its end, softmax, and the weights of joining.
+  Value operandX, operandW, scores, ends, mosts, sums, weightsBefore, weightsTile;
+};
+
+/// Every warp finds them, a lane a row's.
+void AttendMany::findEnds() {
+  static_assert(kRows == kWarp);
+  AttendScore score(b, op, request, batch, head, existing(b.lane()));
+  Value end = b.create<arith::TruncIOp>(b.getI32Type(), score.end(keyCount));
+  blockEnd = b.toI64(b.reduceOver(ReduceKind::max, end, kWarp));
+  b.ifThen(b.equal(b.warp(), b.i64(0)), [&] {
+    b.store(end, b.at(ends, b.lane(), b.getI32Type()));
+    b.store(nothing().most, b.at(mosts, b.lane(), f32));
+    b.store(nothing().sum, b.at(sums, b.lane(), f32));
+  });
+}
+
+void AttendMany::stageQueries(Value firstK, int64_t count) {
+  b.loop(b.thread(), b.i64(count * kRows), kAttendThreads, [&](Value number) {
+    Value row = b.div(number, b.i64(count)), column = b.rem(number, b.i64(count));
+    Value x = b.load(f32, element(q, existing(row), b.add(firstK, column)));
+    b.store(x, b.at(operandX, b.add(b.mul(column, kRowStride), row), f32));
+  });
+}
+
+/// Brings rows firstK … firstK + count - 1 of four panels; with `end`, those from there on do not exist and are zeros.
+void AttendMany::stagePanels(function_ref<Value(int64_t panel)> start, Value firstK, int64_t count, Value end) {
+  constexpr int64_t kQuad = 4, kQuads = kPanel / kQuad;
+  Value number = b.thread(), row = b.div(number, b.i64(kQuads)), lane = b.mul(b.rem(number, b.i64(kQuads)), kQuad);
+  Value k = b.add(firstK, row);
+  auto stage = [&] {
+    SmallVector<SmallVector<Value>> read;
+    auto load = [&] {
+      SmallVector<Value> quads;
+      for (int64_t panel = 0; panel < kPanels; ++panel)
+        llvm::append_range(quads, b.loadMany(b.at(start(panel), b.add(b.mul(k, kPanel), lane), f32), kQuad));
+      return quads;
+    };
+    SmallVector<Value> quads =
+        end ? b.choose(b.less(k, end), load, [&] { return SmallVector<Value>(kPanels * kQuad, b.f32(0)); }) : load();
+    for (int64_t panel = 0; panel < kPanels; ++panel) {
+      Value place = b.add(b.mul(row, kColumnStride), b.add(lane, panel * kPanel));
+      b.storeMany(ArrayRef(quads).slice(panel * kQuad, kQuad), b.at(operandW, place, f32));
+    }
+  };
+  static_assert(kPart * kQuads == kAttendThreads);
+  if (count == kPart)
+    stage();
+  else
+    b.ifThen(b.less(row, b.i64(count)), stage);
+}
+
+/// Adds to the thread's sums the products of `count` k of `x` [k][rows] and operandW.
+SmallVector<Value> AttendMany::multiply(ArrayRef<Value> sums, Value x, int64_t count) {
+  auto step = [&](Value k, int64_t unroll, ValueRange carried) {
+    SmallVector<Value> next = llvm::to_vector(carried);
+    for (int64_t u = 0; u < unroll; ++u) {
+      Value at = b.add(k, u);
+      auto rows = b.loadMany(b.at(x, b.add(b.mul(at, kRowStride), ownRow), f32), kOwn);
+      auto columns = b.loadMany(b.at(operandW, b.add(b.mul(at, kColumnStride), ownColumn), f32), kOwn);
+      for (int64_t i = 0; i < kOwn; ++i)
+        for (int64_t j = 0; j < kOwn; ++j)
+          next[i * kOwn + j] = cpu::fusedMultiplyAdd(b, rows[i], columns[j], next[i * kOwn + j]);
+    }
+    return next;
+  };
+  int64_t whole = count / kUnroll * kUnroll;
+  SmallVector<Value> all = b.loop(b.i64(0), b.i64(whole), kUnroll, sums, [&](Value k, ValueRange carried) { return step(k, kUnroll, carried); });
+  return whole < count ? step(b.i64(whole), count - whole, all) : all;
+}
+
+/// Leaves the tile's products of queries and keys in shared memory.
+void AttendMany::storeScores(Value firstKey) {
+  Value lastPanel = b.div(b.sub(blockEnd, 1), b.i64(kPanel)), firstPanel = b.div(firstKey, b.i64(kPanel));
+  auto start = [&](int64_t panel) {
+    return b.at(keys, b.mul(b.min(b.add(firstPanel, panel), lastPanel), width * kPanel), f32);
+  };
+  auto part = [&](Value firstK, int64_t count, ValueRange sums) {
+    b.barrier(); // what was there is no longer read
+    if (!keepsQueries())
+      stageQueries(firstK, count);
+    stagePanels(start, firstK, count, nullptr);
+    b.barrier();
+    Value x = keepsQueries() ? b.at(operandX, b.mul(firstK, kRowStride), f32) : operandX;
+    return multiply(llvm::to_vector(sums), x, count);
+  };
+  int64_t whole = width / kPart * kPart;
+  SmallVector<Value> products(kOwn * kOwn, b.f32(0));
+  products = b.loop(b.i64(0), b.i64(whole), kPart, products, [&](Value firstK, ValueRange carried) { return part(firstK, kPart, carried); });
+  if (whole < width)
+    products = part(b.i64(whole), width - whole, products);
+  for (int64_t j = 0; j < kOwn; ++j) {
+    SmallVector<Value> rows;
+    for (int64_t i = 0; i < kOwn; ++i)
+      rows.push_back(products[i * kOwn + j]);
+    b.storeMany(rows, scoreAt(b.add(ownColumn, j), ownRow));
+  }
+}
+
+/// Makes powers of products, and joins the rows' softmax with the tile's.
+void AttendMany::emitPowers(Value firstKey) {
+  Value lane = b.rem(b.thread(), b.i64(kPanel));
+  forRows([&](Value row) {
+    Value position = existing(row), end = b.toI64(b.load(b.getI32Type(), b.at(ends, row, b.getI32Type())));
+    AttendScore score(b, op, request, batch, head, position);
+    SmallVector<Value> found, powers;
+    Value most = lowest;
+    for (int64_t i = 0; i < kPanels; ++i) {
+      Value place = b.add(lane, i * kPanel), key = b.add(firstKey, place);
+      Value own = score.score(b.load(f32, scoreAt(place, row)), b.min(key, b.sub(keyCount, 1)));
+      found.push_back(b.create<arith::SelectOp>(b.less(key, end), own, lowest));
+      most = cpu::combine(b, ReduceKind::max, found.back(), most);
+      if (op.getProbabilities())
+        b.ifThen(b.create<arith::AndIOp>(b.less(key, end), exists(row)),
+                 [&] { b.store(found.back(), element(out + 1, position, key)); });
+    }
+    most = b.reduceOver(ReduceKind::max, most, kPanel);
+    for (auto [i, own] : llvm::enumerate(found)) {
+      powers.push_back(power(own, most));
+      b.store(powers.back(), scoreAt(b.add(lane, i * kPanel), row));
+    }
+    Value sum = sumOfTile(powers, kPanel);
+    b.ifThen(b.equal(lane, b.i64(0)), [&] {
+      Joined joined = join(softmaxOf(row), {most, sum});
+      b.store(joined.all.most, b.at(mosts, row, f32));
+      b.store(joined.all.sum, b.at(sums, row, f32));
+      b.store(joined.before, b.at(weightsBefore, row, f32));
+      b.store(joined.tile, b.at(weightsTile, row, f32));
+    });
+  });
+}
+
+/// Joins the thread's elements of the context, [group of columns][row][column], with the tile's.
+void AttendMany::addContext(Value firstKey, MutableArrayRef<Value> contexts) {
+  int64_t lastPanel = llvm::divideCeil(valueWidth, kPanel) - 1;
+  Value count = b.min(b.sub(blockEnd, firstKey), b.i64(kTileKeys));
+  SmallVector<Value> before, tile;
+  for (int64_t group = 0; group * kOwn * kOwn < static_cast<int64_t>(contexts.size()); ++group) {
+    auto start = [&](int64_t panel) {
+      return b.at(values, b.mul(b.stride(v, 2), std::min(group * kPanels + panel, lastPanel)), f32);
+    };
+    SmallVector<Value> products(kOwn * kOwn, b.f32(0));
+    products = b.loop(b.i64(0), count, kPart, products, [&](Value place, ValueRange carried) {
+      b.barrier(); // what was there is no longer read, and the powers are there
+      stagePanels(start, b.add(firstKey, place), kPart, blockEnd);
+      b.barrier();
+      return multiply(llvm::to_vector(carried), b.at(scores, b.mul(place, kRowStride), f32), kPart);
+    });
+    if (group == 0) {
+      before = b.loadMany(b.at(weightsBefore, ownRow, f32), kOwn);
+      tile = b.loadMany(b.at(weightsTile, ownRow, f32), kOwn);
+    }
+    for (int64_t i = 0; i < kOwn; ++i)
+      for (int64_t j = 0; j < kOwn; ++j) {
+        Value &own = contexts[(group * kOwn + i) * kOwn + j];
+        own = joinContext(own, before[i], products[i * kOwn + j], tile[i]);
+      }
+  }
+}
+
+void AttendMany::storeContext(ArrayRef<Value> contexts) {
+  for (int64_t i = 0; i < kOwn; ++i) {
+    Value row = b.add(ownRow, i), stores = exists(row);
+    Softmax all = softmaxOf(row);
+    Value factor = factorOf(all);
+    if (mayLackKeys())
+      stores = b.create<arith::AndIOp>(stores, isAny(all.most));
+    b.ifThen(stores, [&] {
+      for (int64_t group = 0; group * kOwn * kOwn < static_cast<int64_t>(contexts.size()); ++group)
+        for (int64_t j = 0; j < kOwn; ++j) {
+          Value column = b.add(ownColumn, group * kColumns + j);
+          auto store = [&] {
+            Value context = b.create<arith::MulFOp>(contexts[(group * kOwn + i) * kOwn + j], factor);
+            b.store(context, element(out, existing(row), column));
+          };
+          if (valueWidth % kColumns == 0)
+            store();
+          else
+            b.ifThen(b.less(column, b.i64(valueWidth)), store);
+        }
+    });
+  }
+}
+
+/// From the scores, which lie in their places: a lane reads what it has written.
+void AttendMany::storeProbabilities() {
+  forRows([&](Value row) {
+    Softmax all = softmaxOf(row);
+    Value factor = factorOf(all), any = isAny(all.most), position = existing(row);
+    Value end = b.toI64(b.load(b.getI32Type(), b.at(ends, row, b.getI32Type())));
+    b.ifThen(exists(row), [&] {
+      b.loop(b.rem(b.thread(), b.i64(kPanel)), keyCount, kPanel, [&](Value key) {
+        Value place = element(out + 1, position, key);
+        Value found = b.choose(
+            b.less(key, end), [&] { return SmallVector<Value>{probability(b.load(f32, place), all, factor)}; },
+            [&] { return SmallVector<Value>{b.f32(0)}; })[0];
+        b.store(mayLackKeys() ? b.create<arith::SelectOp>(any, found, probabilityWithoutKeys()).getResult() : found, place);
+      });
+    });
+  });
+}
+
+void AttendMany::storeWithoutKeys() {
+  forRows([&](Value row) {
+    Value any = isAny(softmaxOf(row).most), lacks = b.create<arith::XOrIOp>(any, b.create<arith::ConstantOp>(b.getBoolAttr(true)));
+    b.ifThen(b.create<arith::AndIOp>(lacks, exists(row)), [&] {
+      b.loop(b.rem(b.thread(), b.i64(kPanel)), b.i64(valueWidth), kPanel,
+             [&](Value column) { b.store(contextWithoutKeys(values, column), element(out, existing(row), column)); });
+    });
+  });
+}
+
+void AttendMany::emit() {
+  queries = b.size(q, 2);
+  SmallVector<Value> task = b.split(b.block(), {b.size(q, 0), b.i64(heads), b.divide(b.add(queries, kRows - 1), b.i64(kRows))});
+  batch = task[0], head = task[1], firstRow = b.mul(task[2], kRows);
+  keys = headStart(k, op.getK()), values = headStart(v, op.getV());
+  ownRow = b.mul(b.div(b.thread(), b.i64(kColumns / kOwn)), kOwn);
+  ownColumn = b.mul(b.rem(b.thread(), b.i64(kColumns / kOwn)), kOwn);
+  operandX = b.shared(f32, (keepsQueries() ? width : kPart) * kRowStride), operandW = b.shared(f32, kPart * kColumnStride);
+  scores = b.shared(f32, kColumns * kRowStride), ends = b.shared(b.getI32Type(), kRows);
+  for (Value *perRow : {&mosts, &sums, &weightsBefore, &weightsTile})
+    *perRow = b.shared(f32, kRows);
+  findEnds();
+  if (keepsQueries())
+    stageQueries(b.i64(0), width);
+
+  SmallVector<Value> contexts(llvm::divideCeil(valueWidth, kColumns) * kOwn * kOwn, b.f32(0));
+  contexts = b.loop(b.i64(0), blockEnd, kTileKeys, contexts, [&](Value firstKey, ValueRange carried) {
+    SmallVector<Value> next = llvm::to_vector(carried);
+    storeScores(firstKey);
+    b.barrier();
+    emitPowers(firstKey);
+    addContext(firstKey, next);
+    return next;
+  });
+  b.barrier();
+  storeContext(contexts);
+  if (op.getProbabilities())
+    storeProbabilities();
+  if (mayLackKeys())
+    storeWithoutKeys();
+  b.finish();
+}
+
+} // namespace
+
+void emitAttendMany(GpuBuilder b, AttendOp op, const KernelRequest &request) { AttendMany(std::move(b), op, request).emit(); }
+
+} // namespace xf::gpu
