@@ -71,10 +71,9 @@ public:
         return error;
       if (auto error = dump("2-step.mlir", printModule(module)))
         return error;
-      // GPUs choose tokens by products of f32 only, and attend to f32.
-      bool choose = !options.targets.cuda || options.type == FactorType::f32;
-      KernelChoices choices{options.type, choose, /*narrowAttention=*/!options.targets.cuda};
-      if (auto error = runPasses([&](OpPassManager &passes) { buildKernelPipeline(passes, choices); }))
+      // GPUs attend to f32.
+      bool narrowAttention = !options.targets.cuda;
+      if (auto error = runPasses([&](OpPassManager &passes) { buildKernelPipeline(passes, options.type, narrowAttention); }))
         return error;
       module->setAttr(kPhaseAttr, StringAttr::get(module.getContext(), "kernel"));
       if (auto error = dump("3-kernel.mlir", printModule(module)))

@@ -41,8 +41,8 @@ void buildStepPipeline(OpPassManager &passes) {
   passes.addPass(createXfRaggedSource());
 }
 
-void buildKernelPipeline(OpPassManager &passes, const KernelChoices &choices) {
-  bool narrowAttention = choices.narrowAttention && (choices.type == FactorType::bf16 || choices.type == FactorType::int8);
+void buildKernelPipeline(OpPassManager &passes, FactorType type, bool narrowAttention) {
+  narrowAttention &= type == FactorType::bf16 || type == FactorType::int8;
   // Before linears are merged: a bias is still the keys' alone.
   if (narrowAttention)
     passes.addPass(createXfDropKeyBias());
@@ -50,9 +50,9 @@ void buildKernelPipeline(OpPassManager &passes, const KernelChoices &choices) {
   passes.addPass(createXfFuseMaps());
   // Needs fused maps, to see which linears have an epilogue of their own.
   passes.addPass(createXfMergeLinears());
-  if (choices.type != FactorType::f32) {
+  if (type != FactorType::f32) {
     // Linears are as many as they are to be; what this adds is fused by the same passes as what the model says.
-    passes.addPass(createXfQuantizeLinears({factorTypeName(choices.type).str()}));
+    passes.addPass(createXfQuantizeLinears({factorTypeName(type).str()}));
     // Behind it, as it finds contexts that are rounded for the next product.
     if (narrowAttention)
       passes.addPass(createXfNarrowAttention());
@@ -70,8 +70,7 @@ void buildKernelPipeline(OpPassManager &passes, const KernelChoices &choices) {
   // Copies depend on who reads a view, so all readers must be there.
   passes.addPass(createXfMaterializeViews());
   // Behind all others, so that the copy of the step uses the very kernels of the step.
-  if (choices.choose)
-    passes.addPass(createXfChooseTokens());
+  passes.addPass(createXfChooseTokens());
   // Last: any cleanup would move them out again.
   passes.addPass(createXfSinkConstants());
 }
@@ -87,7 +86,7 @@ void registerPipelines() {
   };
   PassPipelineRegistration<KernelOptions>("xf-kernel-pipeline", "fuse model IR into kernel IR",
                                           [](OpPassManager &passes, const KernelOptions &options) {
-                                            buildKernelPipeline(passes, {options.type});
+                                            buildKernelPipeline(passes, options.type);
                                           });
 }
 

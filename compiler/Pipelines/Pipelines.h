@@ -13,14 +13,9 @@ llvm::StringRef factorTypeName(FactorType type);
 
 /// Model IR to model IR with the derived step.
 void buildStepPipeline(mlir::OpPassManager &passes);
-/// What kernels of all targets can do.
-struct KernelChoices {
-  FactorType type = FactorType::f32;
-  bool choose = true;          // the step chooses tokens where it can
-  bool narrowAttention = true; // attention multiplies bf16 where products with weights have factors of fewer bits
-};
-/// Model IR (with the step) to kernel IR whose views are materialised.
-void buildKernelPipeline(mlir::OpPassManager &passes, const KernelChoices &choices = {});
+/// Model IR (with the step) to kernel IR whose views are materialised, and whose step chooses tokens where it can. With
+/// `narrowAttention` attention multiplies bf16 where products with weights have factors of fewer bits than f32.
+void buildKernelPipeline(mlir::OpPassManager &passes, FactorType type = FactorType::f32, bool narrowAttention = true);
 
 /// Registers the passes and, as xf-step-pipeline and xf-kernel-pipeline, the above.
 void registerPipelines();

@@ -232,7 +232,7 @@ TEST_P(Passes, KeepWhatModelsCompute) {
 
   mlir::PassManager passes(&context);
   buildStepPipeline(passes);
-  buildKernelPipeline(passes, {c.type});
+  buildKernelPipeline(passes, c.type);
   auto watch = std::make_unique<Watch>(probe);
   Watch &watched = *watch;
   passes.addInstrumentation(std::move(watch));

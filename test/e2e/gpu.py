@@ -55,7 +55,11 @@ def confirm_greedy(program):
                     ["--suppress", "5,9,11"], ["--suppress", everything]):
         want, got = (run(program, *options, "--device", device, stdin=words, ok=False) for device in ("cpu", "cuda"))
         checks.that(got == want, f"greedy {options}: {got} on the GPU, {want} on the CPU")
+    confirm_counts(program)
 
+
+def confirm_counts(program):
+    """Of a greedy search's steps little is copied, and most are started ahead of the host."""
     counts = WORK / "counts"
     with_driver(FAKE_CUDA_COUNTS=counts)
     _, out, _ = run(program, "--ids", "--batch", 1, "--device", "cuda", stdin="5 6 7 8 9 10 11\n")
@@ -100,6 +104,9 @@ def devices():
             _, out, _ = run(program, "--beam", 3, "--scores", "--batch", batch, *option, stdin=words)
             checks.that(out == expected, f"{program.name} on {device}, batch {batch}: {out!r}, not {expected!r}")
     confirm_greedy(both)
+    for kind in ("bf16", "f16"):
+        compile_g2p(WORK / kind, "--target", "cuda", "--type", kind)
+        confirm_counts(WORK / kind)
     with_driver(FAKE_CUDA_GPUS=0)
     says(gpu, None, "finds no GPU")
     with_driver(FAKE_CUDA_CAPABILITY=75)

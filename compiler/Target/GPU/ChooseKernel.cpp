@@ -1,175 +1,117 @@
-// The kernels of xf.choose, in f32: logits stay in shared memory and registers.
+// The kernels of xf.choose: logits stay in shared memory and registers.
 //
-// The first one computes some rows of 128 columns, whose exponentials are one sum (ChooseOp::kBlock). 16 lanes then take a
-// row: its maximum, its sum in the CPU's order, and the best candidates, which leave their lane one by one. The second one
+// The first one computes some rows of 128 columns, whose exponentials are one sum (ChooseOp::kBlock), as the kernels of
+// xf.contract compute them: in f32 by multiply-adds, in 16 bits on tensor cores. 16 lanes then take a row: its maximum, its sum in the CPU's order, and the best candidates, which leave their lane one by one. The second one
 // (ChooseMerge.cpp) joins the blocks. Few rows, as of one sentence, get smaller tiles.
 #include "compiler/Target/GPU/ChooseKernel.h"
 
 #include "compiler/Target/CPU/RegionVectorizer.h"
 #include "compiler/Target/CPU/VectorMath.h"
 #include "compiler/Target/GPU/ChooseProduct.h"
+#include "compiler/Target/GPU/TensorProduct.h"
 
 #include "llvm/Support/MathExtras.h"
-
-#include <limits>
 
 using namespace mlir;
 using namespace mlir::xf;
 
 namespace xf::gpu {
 
-static Value compare(GpuBuilder &b, arith::CmpFPredicate predicate, Value x, Value y) {
-  return b.create<arith::CmpFOp>(predicate, x, y);
-}
-static Value select(GpuBuilder &b, Value condition, Value x, Value y) { return b.create<arith::SelectOp>(condition, x, y); }
 static Value i32Of(GpuBuilder &b, Value number) { return b.create<arith::TruncIOp>(b.getI32Type(), number); }
-static Value noLogit(GpuBuilder &b) { return b.f32(-std::numeric_limits<double>::infinity()); }
-
-Candidate noCandidate(GpuBuilder &b) { return {noLogit(b), b.create<arith::ConstantIntOp>(b.getI32Type(), -1)}; }
-
-Candidate greaterOf(GpuBuilder &b, const Candidate &first, const Candidate &next) {
-  Value greater = compare(b, arith::CmpFPredicate::OGT, next.logit, first.logit);
-  return {select(b, greater, next.logit, first.logit), select(b, greater, next.column, first.column)};
-}
-
-Candidate bestOf(GpuBuilder &b, const Candidate &x, const Candidate &y) {
-  // No column at all, -1, is the last of them.
-  Value before = b.create<arith::CmpIOp>(arith::CmpIPredicate::ult, y.column, x.column);
-  Value equal = compare(b, arith::CmpFPredicate::OEQ, y.logit, x.logit);
-  Value better = b.create<arith::OrIOp>(compare(b, arith::CmpFPredicate::OGT, y.logit, x.logit),
-                                        b.create<arith::AndIOp>(equal, before));
-  return {select(b, better, y.logit, x.logit), select(b, better, y.column, x.column)};
-}
-
-Candidate bestOver(GpuBuilder &b, Candidate candidate, int64_t lanes) {
-  for (int64_t distance = lanes / 2; distance >= 1; distance /= 2)
-    candidate = bestOf(b, candidate, {b.exchange(candidate.logit, distance), b.exchange(candidate.column, distance)});
-  return candidate;
-}
-
-KeptCandidates::KeptCandidates(GpuBuilder &b, Value thread, int64_t threads, int64_t most) : b(b) {
-  for (int64_t first = 0; first < most; first += threads) {
-    places.push_back(b.add(thread, first));
-    kept.push_back(noCandidate(b));
-  }
-}
-SmallVector<Value> KeptCandidates::values() const {
-  SmallVector<Value> values;
-  for (const Candidate &candidate : kept)
-    values.append({candidate.logit, candidate.column});
-  return values;
-}
-void KeptCandidates::take(ValueRange carried) {
-  for (auto [i, candidate] : llvm::enumerate(kept))
-    candidate = {carried[2 * i], carried[2 * i + 1]};
-}
-void KeptCandidates::keep(const Candidate &candidate, Value place) {
-  for (auto [own, mine] : llvm::zip(kept, places)) {
-    Value isMine = b.equal(mine, place);
-    own = {select(b, isMine, candidate.logit, own.logit), select(b, isMine, candidate.column, own.column)};
-  }
-}
-void KeptCandidates::forEach(Value end, function_ref<void(const Candidate &, Value)> store) const {
-  for (auto [own, mine] : llvm::zip(kept, places))
-    b.ifThen(b.less(mine, end), [&, own = own, mine = mine] { store(own, mine); });
-}
-
-Value shiftOf(GpuBuilder &b, Value largest) {
-  return select(b, compare(b, arith::CmpFPredicate::OEQ, largest, noLogit(b)), b.f32(0), largest);
-}
-
-void storeLargest(GpuBuilder &b, Value largest, Value isOdd, Value address) {
-  Value odd = b.create<arith::CmpIOp>(arith::CmpIPredicate::ne, isOdd, b.create<arith::ConstantIntOp>(b.getI32Type(), 0));
-  b.store(select(b, odd, b.f32(std::numeric_limits<double>::quiet_NaN()), largest), address);
-}
-
-ChooseViews::ChooseViews(GpuBuilder &b, ChooseOp op, const KernelRequest &request)
-    : result(request.resultView()), blocks(ChooseOp::countBlocks(op.getColumns())), most(op.getMost()), b(b),
-      paddedBlocks(llvm::alignTo(blocks, cpu::kLanes)) {
-  Type i32 = b.getI32Type();
-  rows = b.size(rowsView, 1 - op.getAxis());
-  wanted = b.min(b.toI64(b.load(i32, b.data(optionsView))), b.i64(most));
-  sums = b.create<arith::CmpIOp>(arith::CmpIPredicate::ne, b.load(i32, b.at(b.data(optionsView), 1, i32)),
-                                 b.create<arith::ConstantIntOp>(i32, 0));
-}
-
-Value ChooseViews::maximumAt(Value row, Value block) {
-  return b.at(b.data(result + 3), b.add(b.mul(row, b.stride(result + 3, 0)), block), b.getF32Type());
-}
-Value ChooseViews::sumAt(Value row, Value block) { return maximumAt(row, b.add(block, paddedBlocks)); }
-Value ChooseViews::logitAt(Value row, Value block, Value place) {
-  return maximumAt(row, b.add(b.add(b.mul(block, 2 * most), place), 2 * paddedBlocks));
-}
-Value ChooseViews::columnOf(Value logitAddress) { return b.at(logitAddress, most, b.getI32Type()); }
-
-Candidate ChooseViews::load(Value row, Value block, Value place) {
-  Value address = logitAt(row, block, place);
-  return {b.load(b.getF32Type(), address), b.load(b.getI32Type(), columnOf(address))};
-}
-void ChooseViews::store(const Candidate &candidate, Value row, Value block, Value place) {
-  Value address = logitAt(row, block, place);
-  b.store(candidate.logit, address);
-  b.store(candidate.column, columnOf(address));
-}
-void ChooseViews::storeResult(const Candidate &candidate, Value row, Value place) {
-  auto at = [&](unsigned view, Type element) {
-    return b.at(b.data(view), b.add(b.mul(row, b.stride(view, 0)), place), element);
-  };
-  b.store(candidate.logit, at(result, b.getF32Type()));
-  b.store(candidate.column, at(result + 1, b.getI32Type()));
-}
 
 namespace {
 
 constexpr int64_t kLanes = cpu::kLanes, kPanels = ChooseOp::kBlock / kLanes, kWords = ChooseOp::kBlock / 32;
-constexpr int64_t kRowStride = ChooseOp::kBlock + kLanes; // of logits in shared memory: two rows of 16 lanes share no bank
 // Weights are read once for as many rows as a tile has; a few rows' tiles have more of them under way.
 constexpr TileShape kFew{4, 4, 1, 32}, kMany{32, 4, 4, 16};
 constexpr int64_t kFewRows = 8;
+// On tensor cores: of few rows a warp takes a panel.
+constexpr ManyRowsProduct::Shape kTensorMany{kPanels};
+constexpr int64_t kTensorThreads = kPanels * kWarp;
+static_assert(kFewRows == kTileRows && kTensorThreads == kTensorMany.threads());
 
 class ChooseBlock {
 public:
-  ChooseBlock(GpuBuilder b, ChooseOp op, const KernelRequest &request, const TileShape &shape)
-      : b(std::move(b)), op(op), request(request), shape(shape), views(this->b, op, request), axis(op.getAxis()) {
+  ChooseBlock(GpuBuilder b, ChooseOp op, const KernelRequest &request, int64_t rows, int64_t threads)
+      : b(std::move(b)), op(op), request(request), rows(rows), threads(threads), views(this->b, op, request), axis(op.getAxis()) {
     auto weight = cast<RankedTensorType>(op.getWeight().getType());
+    factor = weight.getElementType();
     columns = weight.getDimSize(0);
     depth = weight.getDimSize(1);
   }
+  virtual ~ChooseBlock() = default;
 
   void emit();
 
-private:
-  void findBarred();
+protected:
+  /// Leaves the tile's logits in shared memory, -inf where the row may not choose.
+  virtual void computeLogits() = 0;
   Value panelIsNeeded(Value panel);
-  void skip();
-  void work();
-  void storeLogits(ArrayRef<Value> products);
+  /// The address of the row's bits for the block's columns.
   Value wordsOf(Value row);
-  Value logit(Value product, Value row, Value column);
-  Value extra(unsigned number, Value row, Value column);
-  void lookAt(Value local, Value exists);
+  /// The logit of the block's column `own`, with the word that holds its bit.
+  Value logit(Value product, Value word, Value row, Value own);
   /// Rows behind the last one are computed as the last one, and not stored.
   Value existing(Value row) { return b.min(row, b.sub(views.rows, 1)); }
+  Value rowStride() { return b.stride(ChooseViews::rowsView, 1 - axis); }
+  /// Of x, at the last position.
+  Value firstX() {
+    return b.at(b.data(ChooseViews::rowsView), b.mul(last, b.stride(ChooseViews::rowsView, axis)), factor);
+  }
 
   GpuBuilder b;
   ChooseOp op;
   const KernelRequest &request;
-  TileShape shape;
+  int64_t rows, threads; // of the tile, of the block
   ChooseViews views;
   unsigned axis;
+  Type factor;
   int64_t columns, depth;
-  Value last;             // position
-  Value number, firstRow; // of the block of columns; of the tile's rows
+  Value last;                // position
+  Value number, firstRow;    // of the block of columns; of the tile's rows
   SmallVector<Value> barred; // words of columns that none of the rows may choose
-  Value logits;           // shared, [rows][kRowStride]
+  Value logits;              // shared, [rows][stride]
+  int64_t stride = 0;
+
+private:
+  void findBarred();
+  void skip();
+  void work();
+  Value extra(unsigned number, Value row, Value column);
+  void lookAt(Value local, Value exists);
+};
+
+/// In f32.
+class PlainChoose : public ChooseBlock {
+public:
+  PlainChoose(GpuBuilder b, ChooseOp op, const KernelRequest &request, const TileShape &shape)
+      : ChooseBlock(std::move(b), op, request, shape.rows, shape.threads()), shape(shape) {}
+
+private:
+  void computeLogits() override;
+
+  TileShape shape;
+};
+
+/// In 16 bits.
+class TensorChoose : public ChooseBlock {
+public:
+  TensorChoose(GpuBuilder b, ChooseOp op, const KernelRequest &request, bool isMany)
+      : ChooseBlock(std::move(b), op, request, isMany ? kTensorMany.kRows : kFewRows, kTensorThreads), isMany(isMany) {}
+
+private:
+  void computeLogits() override;
+  void multiplyFew(const TensorOperands &operands);
+
+  bool isMany;
 };
 
 void ChooseBlock::emit() {
   last = b.sub(b.size(ChooseViews::rowsView, axis), 1);
   // Blocks that run together read the same weights.
-  Value tiles = b.ceilDiv(views.rows, shape.rows);
+  Value tiles = b.ceilDiv(views.rows, rows);
   number = b.divide(b.block(), tiles);
-  firstRow = b.mul(b.remainder(b.block(), tiles), shape.rows);
+  firstRow = b.mul(b.remainder(b.block(), tiles), rows);
   findBarred();
   Value all = barred[0];
   for (Value word : ArrayRef<Value>(barred).drop_front())
@@ -179,20 +121,26 @@ void ChooseBlock::emit() {
   b.finish();
 }
 
-/// The address of the row's bits for the block's columns.
 Value ChooseBlock::wordsOf(Value row) {
   Value kind = loadIndex(b, ChooseViews::classesView, row);
   Value offset = b.add(b.mul(kind, b.stride(ChooseViews::forbiddenView, 0)), b.mul(number, kWords));
   return b.at(b.data(ChooseViews::forbiddenView), offset, b.getI32Type());
 }
 
-/// Each warp finds out for itself, a lane a row.
+/// Each warp finds out for itself, a lane a row or more.
 void ChooseBlock::findBarred() {
   Type i32 = b.getI32Type();
-  Value words = wordsOf(existing(b.add(firstRow, b.rem(b.lane(), b.i64(shape.rows)))));
+  int64_t lanes = std::min(rows, kWarp);
+  SmallVector<Value> words;
+  for (int64_t first = 0; first < rows; first += lanes)
+    words.push_back(wordsOf(existing(b.add(firstRow, b.add(b.rem(b.lane(), b.i64(lanes)), first)))));
   for (int64_t i = 0; i < kWords; ++i) {
-    Value bits = b.load(i32, b.at(words, i, i32));
-    for (int64_t distance = shape.rows / 2; distance >= 1; distance /= 2)
+    Value bits;
+    for (Value own : words) {
+      Value read = b.load(i32, b.at(own, i, i32));
+      bits = bits ? b.create<arith::AndIOp>(bits, read) : read;
+    }
+    for (int64_t distance = lanes / 2; distance >= 1; distance /= 2)
       bits = b.create<arith::AndIOp>(bits, b.exchange(bits, distance));
     barred.push_back(bits);
   }
@@ -205,13 +153,16 @@ Value ChooseBlock::panelIsNeeded(Value panel) {
     bits = select(b, b.equal(word, b.i64(i)), barred[i], bits);
   Value half = i32Of(b, b.mul(b.rem(panel, b.i64(2)), kLanes));
   Value own = b.create<arith::TruncIOp>(b.getI16Type(), b.create<arith::ShRUIOp>(i32, bits, half));
-  return b.create<arith::CmpIOp>(arith::CmpIPredicate::ne, own, b.create<arith::ConstantIntOp>(b.getI16Type(), -1));
+  Value wanted = b.create<arith::CmpIOp>(arith::CmpIPredicate::ne, own, b.create<arith::ConstantIntOp>(b.getI16Type(), -1));
+  // Bits behind the last column say nothing.
+  Value exists = b.less(b.add(b.mul(number, kPanels), panel), b.i64(llvm::divideCeil(columns, kLanes)));
+  return b.create<arith::AndIOp>(wanted, exists);
 }
 
 /// Nobody may choose any of the columns.
 void ChooseBlock::skip() {
   Value row = b.add(firstRow, b.thread());
-  Value exists = b.create<arith::AndIOp>(b.less(b.thread(), b.i64(shape.rows)), b.less(row, views.rows));
+  Value exists = b.create<arith::AndIOp>(b.less(b.thread(), b.i64(rows)), b.less(row, views.rows));
   b.ifThen(exists, [&] {
     b.store(noLogit(b), views.maximumAt(row, number));
     b.store(b.f32(0), views.sumAt(row, number));
@@ -220,27 +171,15 @@ void ChooseBlock::skip() {
 }
 
 void ChooseBlock::work() {
-  Type f32 = b.getF32Type();
-  auto x = [&](Value row, Value k) {
-    Value offset = b.add(b.mul(last, b.stride(ChooseViews::rowsView, axis)),
-                         b.mul(existing(b.add(firstRow, row)), b.stride(ChooseViews::rowsView, 1 - axis)));
-    return b.at(b.data(ChooseViews::rowsView), b.add(offset, k), f32);
-  };
-  auto weights = [&](Value panel) {
-    Value existingPanel = b.min(b.add(b.mul(number, kPanels), panel), b.i64(llvm::divideCeil(columns, kLanes) - 1));
-    return b.at(b.data(ChooseViews::weightView), b.mul(existingPanel, depth * kLanes), f32);
-  };
-  auto isNeeded = [&](Value panel) { return panelIsNeeded(panel); };
-  logits = b.shared(f32, shape.rows * kRowStride);
-  storeLogits(multiplyTile(b, shape, {depth, x, weights, isNeeded}));
+  computeLogits();
   b.barrier();
-  int64_t groups = shape.threads() / kLanes;
+  int64_t groups = threads / kLanes;
   Value group = b.div(b.thread(), b.i64(kLanes));
-  for (int64_t first = 0; first < shape.rows; first += groups) {
-    Value local = b.add(b.rem(group, b.i64(std::min(groups, shape.rows))), first);
-    Value exists = b.create<arith::AndIOp>(b.less(group, b.i64(shape.rows)), b.less(b.add(firstRow, local), views.rows));
+  b.loop(b.i64(0), b.i64(rows), groups, [&](Value first) {
+    Value local = b.add(b.rem(group, b.i64(std::min(groups, rows))), first);
+    Value exists = b.create<arith::AndIOp>(b.less(group, b.i64(rows)), b.less(b.add(firstRow, local), views.rows));
     lookAt(local, exists);
-  }
+  });
 }
 
 Value ChooseBlock::extra(unsigned number, Value row, Value column) {
@@ -258,35 +197,89 @@ Value ChooseBlock::extra(unsigned number, Value row, Value column) {
   return b.load(element, b.at(b.data(view), offset, element));
 }
 
-Value ChooseBlock::logit(Value product, Value row, Value column) {
+Value ChooseBlock::logit(Value product, Value word, Value row, Value own) {
+  Type i32 = b.getI32Type();
+  Value column = b.add(b.mul(number, ChooseOp::kBlock), own), existingColumn = b.min(column, b.i64(columns - 1));
+  Value mask = b.create<arith::ShLIOp>(b.create<arith::ConstantIntOp>(i32, 1), i32Of(b, b.rem(own, b.i64(32))));
+  Value bit = b.create<arith::AndIOp>(word, mask);
+  Value allowed = b.create<arith::CmpIOp>(arith::CmpIPredicate::eq, bit, b.create<arith::ConstantIntOp>(i32, 0));
+  allowed = b.create<arith::AndIOp>(allowed, b.less(column, b.i64(columns)));
   Block &body = op.getBody().front();
   cpu::RegionVectorizer region(b);
   region.bind(body.getArgument(0), product);
   for (unsigned i = 0; i < op.getExtras().size(); ++i)
-    region.bind(body.getArgument(1 + i), extra(i, row, column));
-  return region.emit(body.getTerminator()->getOperand(0));
+    region.bind(body.getArgument(1 + i), extra(i, row, existingColumn));
+  return select(b, allowed, region.emit(body.getTerminator()->getOperand(0)), noLogit(b));
 }
 
-/// Puts the thread's logits into shared memory, -inf where the row may not choose.
-void ChooseBlock::storeLogits(ArrayRef<Value> products) {
+void PlainChoose::computeLogits() {
   Type f32 = b.getF32Type(), i32 = b.getI32Type();
-  Value own = shape.ownColumn(b), firstColumn = b.add(b.mul(number, ChooseOp::kBlock), own);
-  Value zero = b.create<arith::ConstantIntOp>(i32, 0);
+  Value start = firstX();
+  auto x = [&](Value row, Value k) {
+    return b.at(start, b.add(b.mul(existing(b.add(firstRow, row)), rowStride()), k), f32);
+  };
+  auto weights = [&](Value panel) {
+    Value existingPanel = b.min(b.add(b.mul(number, kPanels), panel), b.i64(llvm::divideCeil(columns, kLanes) - 1));
+    return b.at(b.data(ChooseViews::weightView), b.mul(existingPanel, depth * kLanes), f32);
+  };
+  auto isNeeded = [&](Value panel) { return panelIsNeeded(panel); };
+  stride = ChooseOp::kBlock + kLanes; // two rows of 16 lanes share no bank
+  logits = b.shared(f32, rows * stride);
+  SmallVector<Value> products = multiplyTile(b, shape, {depth, x, weights, isNeeded});
+  Value own = shape.ownColumn(b);
   for (int64_t i = 0; i < shape.ownRows; ++i) {
     Value local = b.add(shape.ownRow(b), i), row = existing(b.add(firstRow, local));
     // A thread's columns share a word.
     Value word = b.load(i32, b.at(wordsOf(row), b.div(own, b.i64(32)), i32));
     SmallVector<Value> values;
-    for (int64_t j = 0; j < shape.ownColumns; ++j) {
-      Value column = b.add(firstColumn, j), bit = i32Of(b, b.rem(b.add(own, j), b.i64(32)));
-      Value mask = b.create<arith::ShLIOp>(b.create<arith::ConstantIntOp>(i32, 1), bit);
-      Value allowed = b.create<arith::CmpIOp>(arith::CmpIPredicate::eq, b.create<arith::AndIOp>(word, mask), zero);
-      allowed = b.create<arith::AndIOp>(allowed, b.less(column, b.i64(columns)));
-      Value value = logit(products[i * shape.ownColumns + j], row, b.min(column, b.i64(columns - 1)));
-      values.push_back(select(b, allowed, value, noLogit(b)));
-    }
-    b.storeMany(values, b.at(logits, b.add(b.mul(local, kRowStride), own), f32));
+    for (int64_t j = 0; j < shape.ownColumns; ++j)
+      values.push_back(logit(products[i * shape.ownColumns + j], word, row, b.add(own, j)));
+    b.storeMany(values, b.at(logits, b.add(b.mul(local, stride), own), f32));
   }
+}
+
+/// Leaves the products in shared memory.
+void TensorChoose::multiplyFew(const TensorOperands &operands) {
+  Type f32 = b.getF32Type();
+  stride = ChooseOp::kBlock + 4;
+  logits = b.shared(f32, rows * stride);
+  auto chain = [&] {
+    return FewRowsProduct(b, operands).multiply(firstRow, b.add(b.mul(number, kPanels), b.warp()));
+  };
+  auto zeros = [&] { return SmallVector<Value>(FewRowsProduct::kSums, b.f32(0)); };
+  SmallVector<Value> sums = b.choose(panelIsNeeded(b.warp()), chain, zeros);
+  for (auto [i, sum] : llvm::enumerate(sums)) {
+    Value column = b.add(b.mul(b.warp(), kPanelColumns), FewRowsProduct::columnOf(b, i));
+    b.store(sum, b.at(logits, b.add(b.mul(FewRowsProduct::rowOf(b, i), stride), column), f32));
+  }
+}
+
+void TensorChoose::computeLogits() {
+  Type f32 = b.getF32Type(), i32 = b.getI32Type();
+  TensorOperands operands{factor, columns, depth, firstX(), rowStride(), views.rows, b.data(ChooseViews::weightView)};
+  if (isMany) {
+    auto isNeeded = [&](Value panel) { return panelIsNeeded(panel); };
+    stride = kTensorMany.stride();
+    logits = ManyRowsProduct(b, operands, kTensorMany).multiply(firstRow, b.mul(number, kPanels), isNeeded);
+  } else {
+    multiplyFew(operands);
+  }
+  b.barrier();
+
+  // In place: neighbouring threads have neighbouring columns of a row; a thread's rows are some apart.
+  constexpr int64_t kApart = kTensorThreads / ChooseOp::kBlock, kBatch = kFewRows / kApart;
+  Value own = b.rem(b.thread(), b.i64(ChooseOp::kBlock)), first = b.div(b.thread(), b.i64(ChooseOp::kBlock));
+  b.loop(b.i64(0), b.i64(rows), kApart * kBatch, [&](Value start) {
+    SmallVector<Value> local, words;
+    for (int64_t i = 0; i < kBatch; ++i) {
+      local.push_back(b.add(b.add(start, first), i * kApart));
+      words.push_back(b.load(i32, b.at(wordsOf(existing(b.add(firstRow, local[i]))), b.div(own, b.i64(32)), i32)));
+    }
+    for (int64_t i = 0; i < kBatch; ++i) {
+      Value place = b.at(logits, b.add(b.mul(local[i], stride), own), f32);
+      b.store(logit(b.load(f32, place), words[i], existing(b.add(firstRow, local[i])), own), place);
+    }
+  });
 }
 
 /// 16 lanes look at row `local` of the tile, which they leave alone unless it `exists`.
@@ -299,7 +292,7 @@ void ChooseBlock::lookAt(Value local, Value exists) {
   SmallVector<Value> values, tokens;
   for (int64_t panel = 0; panel < kPanels; ++panel) {
     Value place = b.add(lane, panel * kLanes);
-    Value x = b.load(f32, b.at(logits, b.add(b.mul(local, kRowStride), place), f32));
+    Value x = b.load(f32, b.at(logits, b.add(b.mul(local, stride), place), f32));
     values.push_back(x);
     tokens.push_back(i32Of(b, b.add(b.mul(number, ChooseOp::kBlock), place)));
     largest = cpu::maximum(b, x, largest);
@@ -344,18 +337,25 @@ void ChooseBlock::lookAt(Value local, Value exists) {
 LogicalResult emitChoose(ChooseOp op, const KernelRequest &request, Kernel &kernel) {
   if (request.operands.size() != op->getNumOperands())
     return op.emitError("a matrix product reads per-sentence states through a copy only");
-  for (Value factor : {op.getX(), op.getWeight()})
-    if (!cast<RankedTensorType>(factor.getType()).getElementType().isF32())
-      return op.emitError("GPU kernels choose tokens by products of f32 only");
+  auto typeOf = [](Value value) { return cast<RankedTensorType>(value.getType()).getElementType(); };
+  Type factor = typeOf(op.getWeight());
+  if (typeOf(op.getX()) != factor || !(factor.isF32() || factor.isBF16() || factor.isF16()))
+    return op.emitError("the GPU back end does not choose by products of ") << factor;
   unsigned rowDim = 1 - op.getAxis();
   int64_t blocks = ChooseOp::countBlocks(op.getColumns());
-  auto add = [&](StringRef suffix, const TileShape &shape, std::optional<Launch::Limit> limit) {
-    std::string name = (request.name + suffix).str();
-    ChooseBlock(request.start(name, shape.threads(), op.getLoc()), op, request, shape).emit();
-    kernel.launches.push_back({name, shape.threads(), {{ChooseViews::rowsView, rowDim, shape.rows}}, 1, blocks, limit});
+  std::string few = (request.name + "_few").str(), many = (request.name + "_many").str();
+  auto add = [&](const std::string &name, int64_t rows, int64_t threads, std::optional<Launch::Limit> limit) {
+    kernel.launches.push_back({name, threads, {{ChooseViews::rowsView, rowDim, rows}}, 1, blocks, limit});
+    return request.start(name, threads, op.getLoc());
   };
-  add("_few", kFew, Launch::Limit{ChooseViews::rowsView, rowDim, kFewRows});
-  add("_many", kMany, std::nullopt);
+  Launch::Limit ofFew{ChooseViews::rowsView, rowDim, kFewRows};
+  if (factor.isF32()) {
+    PlainChoose(add(few, kFew.rows, kFew.threads(), ofFew), op, request, kFew).emit();
+    PlainChoose(add(many, kMany.rows, kMany.threads(), std::nullopt), op, request, kMany).emit();
+  } else {
+    TensorChoose(add(few, kFewRows, kTensorThreads, ofFew), op, request, /*isMany=*/false).emit();
+    TensorChoose(add(many, kTensorMany.kRows, kTensorThreads, std::nullopt), op, request, /*isMany=*/true).emit();
+  }
   std::string merge = (request.name + "_merge").str();
   emitChooseMerge(request.start(merge, kMergeThreads, op.getLoc()), op, request);
   kernel.launches.push_back({merge, kMergeThreads, {{ChooseViews::rowsView, rowDim, 1}}, 1, 1, std::nullopt, 1});

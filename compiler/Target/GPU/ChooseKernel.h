@@ -5,7 +5,18 @@
 
 #include "compiler/Target/GPU/KernelEmitters.h"
 
+#include <limits>
+
 namespace xf::gpu {
+
+inline mlir::Value compare(GpuBuilder &b, mlir::arith::CmpFPredicate predicate, mlir::Value x, mlir::Value y) {
+  return b.create<mlir::arith::CmpFOp>(predicate, x, y);
+}
+inline mlir::Value select(GpuBuilder &b, mlir::Value condition, mlir::Value x, mlir::Value y) {
+  return b.create<mlir::arith::SelectOp>(condition, x, y);
+}
+/// -inf, the logit of a column that may not be chosen.
+inline mlir::Value noLogit(GpuBuilder &b) { return b.f32(-std::numeric_limits<double>::infinity()); }
 
 /// A logit (f32) and its column (i32); -inf and -1: none.
 struct Candidate {

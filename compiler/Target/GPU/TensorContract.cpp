@@ -1,15 +1,7 @@
-// Products of 16-bit factors, and the kernel for few rows.
-//
-// The weights are always the operand with 16 rows, a panel's 16 columns, and 8 rows of x the other one. So the memory's
-// layout is the registers' layout: a word of a panel, (k pair, column), is a word of A, and a word of a row of x is a word
-// of B. Each element is one chain of the same instruction over ascending k from +0, 16 k at a time with zeros behind the
-// last ones up to a multiple of 32, for one row as for thousands: its bits depend neither on the other rows nor on the kernel.
-//
-// Which column is which row of A is free. Here rows g and g + 8 are columns 2g and 2g + 1: a lane then reads both at once.
-//
-// Few rows, as in a decoder's step: a warp computes a panel's columns of 8 rows, all from global memory. It waits for no
-// other warp and has several steps' reads under way.
-#include "compiler/Target/GPU/TensorContract.h"
+// The kernels of xf.contract with 16-bit factors, which apply an op's region to the sums of tensor products: for few rows straight from
+// registers, for many from shared memory, whole rows at a time.
+#include "compiler/Target/GPU/ContractEpilogue.h"
+#include "compiler/Target/GPU/TensorProduct.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -17,161 +9,92 @@ using namespace mlir;
 using namespace mlir::xf;
 
 namespace xf::gpu {
-
-static constexpr int64_t kFewRows = 16, kWarps = 2, kUnroll = 8;
-
-TensorContract::TensorContract(GpuBuilder builder, ContractOp op, const KernelRequest &request)
-    : b(std::move(builder)), epilogue(b, op, request), word(b.getI32Type()) {
-  auto weight = cast<RankedTensorType>(op.getWeight().getType());
-  factor = weight.getElementType();
-  columns = weight.getDimSize(0);
-  depth = weight.getDimSize(1);
-  panels = llvm::divideCeil(columns, kPanelColumns);
-  pairs = llvm::divideCeil(depth, 2);
-  rows = b.size(request.resultView(), 0);
-}
-
-Value TensorContract::rowsAligned(int64_t bytes) {
-  Value start = b.create<LLVM::PtrToIntOp>(b.getI64Type(), b.data(0));
-  Value either = b.create<arith::OrIOp>(start, b.mul(b.stride(0, 0), 2));
-  return b.equal(b.create<arith::AndIOp>(either, b.i64(bytes - 1)), b.i64(0));
-}
-
-Value TensorContract::joined(Value low, Value high) {
-  Value upper = b.create<arith::ShLIOp>(b.create<arith::ExtUIOp>(word, high), b.create<arith::ConstantIntOp>(16, 32));
-  return b.create<arith::OrIOp>(b.create<arith::ExtUIOp>(word, low), upper);
-}
-
 namespace {
 
-class FewRows : public TensorContract {
-public:
-  using TensorContract::TensorContract;
+constexpr int64_t kFewRows = 16, kWarps = 2; // of few rows: up to how many, and the warps of a block, which take a panel each
+constexpr ManyRowsProduct::Shape kMany{4};
 
-  void emit();
+class TensorContract {
+public:
+  TensorContract(GpuBuilder builder, ContractOp op, const KernelRequest &request)
+      : b(std::move(builder)), epilogue(b, op, request) {
+    auto weight = cast<RankedTensorType>(op.getWeight().getType());
+    operands = {weight.getElementType(), weight.getDimSize(0), weight.getDimSize(1), b.data(0), b.stride(0, 0),
+                b.size(request.resultView(), 0), b.data(1)};
+  }
+
+  void emitFew();
+  void emitMany();
 
 private:
-  /// What a lane needs for one step.
-  struct Operands {
-    SmallVector<Value> weights, x;
-  };
-  SmallVector<Value> chain(bool isAligned);
-  Operands read(Value k, bool isAligned);
-  Operands readLast(int64_t k);
-  Value xWord(Value k, bool isAligned);
+  Value inside(Value column) { return b.less(column, b.i64(operands.columns)); }
 
-  Value group, inGroup; // the lane's g and t
-  Value weights, x;     // of the lane: its first columns at pair t, and k = 2t of its row
+  GpuBuilder b;
+  ContractEpilogue epilogue;
+  TensorOperands operands;
 };
 
-/// The lane's word of x at its k + `k`.
-Value FewRows::xWord(Value k, bool isAligned) {
-  Value address = b.at(x, k, factor);
-  return isAligned ? b.load(word, address) : joined(b.load(factor, address), b.load(factor, b.at(address, 1, factor)));
-}
-
-FewRows::Operands FewRows::read(Value k, bool isAligned) {
-  Operands step;
-  for (int64_t half : {0, 8}) {
-    Value first = b.add(k, half);
-    // A pair's words are as many elements as 2 x 16.
-    step.weights.append(b.loadMany(b.at(weights, b.mul(first, kPanelColumns), factor), 2, word));
-    step.x.push_back(xWord(first, isAligned));
-  }
-  return step;
-}
-
-/// The step that `depth` ends in, from `k` on: what is behind it is zero. Without branches: all lanes of a warp must come to
-/// a multiplication together, and LLVM does not know that. What is not needed is read from the last place there is.
-FewRows::Operands FewRows::readLast(int64_t k) {
-  Operands step;
-  Value ownFirst = b.mul(inGroup, 2);
-  auto orZero = [&](Value condition, Value value) {
-    Value zero = b.create<arith::ConstantOp>(b.getZeroAttr(value.getType()));
-    return b.create<arith::SelectOp>(condition, value, zero).getResult();
-  };
-  for (int64_t half : {0, 8}) {
-    Value first = b.i64(k + half);
-    auto exists = [&](int64_t i) { return b.less(b.add(ownFirst, b.add(first, i)), b.i64(depth)); };
-    Value pair = b.min(first, b.sub(b.i64(2 * pairs - 2), ownFirst));
-    for (Value loaded : b.loadMany(b.at(weights, b.mul(pair, kPanelColumns), factor), 2, word))
-      step.weights.push_back(orZero(exists(0), loaded));
-    auto element = [&](int64_t i) {
-      Value place = b.min(b.add(first, i), b.sub(b.i64(depth - 1), ownFirst));
-      return orZero(exists(i), b.load(factor, b.at(x, place, factor)));
-    };
-    Value low = element(0);
-    step.x.push_back(joined(low, element(1)));
-  }
-  return step;
-}
-
-SmallVector<Value> FewRows::chain(bool isAligned) {
-  SmallVector<Value> sums(4, b.f32(0));
-  auto steps = [&](Value k, int64_t count) {
-    SmallVector<Operands> all;
-    for (int64_t i = 0; i < count; ++i)
-      all.push_back(read(b.add(k, i * kStepDepth), isAligned));
-    for (const Operands &step : all)
-      sums = multiplyTiles(b, factor, step.weights, step.x, sums);
-  };
-  int64_t whole = depth / kStepDepth * kStepDepth, unroll = isAligned ? kUnroll : 1;
-  int64_t looped = whole / (unroll * kStepDepth) * (unroll * kStepDepth);
-  if (looped)
-    sums = b.loop(b.i64(0), b.i64(looped), unroll * kStepDepth, sums, [&](Value k, ValueRange carried) {
-      sums = llvm::to_vector(carried);
-      steps(k, unroll);
-      return sums;
-    });
-  steps(b.i64(looped), (whole - looped) / kStepDepth);
-  if (whole < depth) {
-    Operands last = readLast(whole);
-    sums = multiplyTiles(b, factor, last.weights, last.x, sums);
-  }
-  // Zeros up to a whole part, as there are with many rows: they change nothing, but the sign of a sum that has become -0.
-  Value zero = b.create<arith::ConstantIntOp>(0, 32);
-  for (int64_t k = llvm::alignTo(depth, kStepDepth); k < llvm::alignTo(depth, kPartDepth); k += kStepDepth)
-    sums = multiplyTiles(b, factor, SmallVector<Value>(4, zero), {zero, zero}, sums);
-  return sums;
-}
-
-void FewRows::emit() {
-  int64_t parts = llvm::divideCeil(panels, kWarps);
+void TensorContract::emitFew() {
+  int64_t parts = llvm::divideCeil(operands.columns, kWarps * kPanelColumns);
   Value firstRow = b.mul(b.divide(b.block(), b.i64(parts)), kTileRows);
   Value panel = b.add(b.mul(b.remainder(b.block(), b.i64(parts)), kWarps), b.warp());
-  group = b.div(b.lane(), b.i64(4)), inGroup = b.rem(b.lane(), b.i64(4));
-  Value ownColumns = b.mul(group, 2), ownRows = b.mul(inGroup, 2);
-  // Words of weights: pair t, columns 2g and 2g + 1.
-  weights = b.at(panelAt(panel), b.add(b.mul(inGroup, kPanelColumns), ownColumns), word);
-  x = b.at(xRow(b.add(firstRow, group)), ownRows, factor);
-  auto sums = b.choose(rowsAligned(4), [&] { return chain(true); }, [&] { return chain(false); });
-
-  Value firstColumn = b.add(b.mul(panel, kPanelColumns), ownColumns);
-  for (int64_t i = 0; i < 4; ++i) {
-    Value row = b.add(b.add(firstRow, ownRows), i % 2), column = b.add(firstColumn, i / 2);
-    Value exists = b.create<arith::AndIOp>(b.less(row, rows), b.less(column, b.i64(columns)));
+  SmallVector<Value> sums = FewRowsProduct(b, operands).multiply(firstRow, panel);
+  Value firstColumn = b.mul(panel, kPanelColumns);
+  for (int64_t i = 0; i < FewRowsProduct::kSums; ++i) {
+    Value row = b.add(firstRow, FewRowsProduct::rowOf(b, i)), column = b.add(firstColumn, FewRowsProduct::columnOf(b, i));
+    Value exists = b.create<arith::AndIOp>(b.less(row, operands.rows), inside(column));
     b.ifThen(exists, [&] { epilogue.storeElement(sums[i], row, column); });
   }
   b.finish();
 }
 
-} // namespace
+void TensorContract::emitMany() {
+  int64_t tiles = llvm::divideCeil(operands.columns, kMany.columns());
+  Value firstRow = b.mul(b.divide(b.block(), b.i64(tiles)), kMany.kRows);
+  Value firstPanel = b.mul(b.remainder(b.block(), b.i64(tiles)), kMany.panels);
+  Value sums = ManyRowsProduct(b, operands, kMany).multiply(firstRow, firstPanel);
+  b.barrier();
 
-Launch emitFewRows(ContractOp op, const KernelRequest &request, StringRef name) {
-  int64_t threads = kWarps * kWarp;
-  FewRows(request.start(name, threads, op.getLoc()), op, request).emit();
-  int64_t columns = cast<RankedTensorType>(op.getWeight().getType()).getDimSize(0);
-  int64_t parts = llvm::divideCeil(columns, kWarps * kPanelColumns);
-  unsigned result = request.resultView();
-  return {name.str(), threads, {{result, 0, kTileRows}}, 1, parts, Launch::Limit{result, 0, kFewRows}};
+  // Neighbouring threads have neighbouring columns of a row; a thread's rows are some apart.
+  constexpr int64_t kApart = kMany.threads() / kMany.columns(), kBatch = 8;
+  Type f32 = b.getF32Type();
+  Value own = b.rem(b.thread(), b.i64(kMany.columns())), first = b.div(b.thread(), b.i64(kMany.columns()));
+  Value column = b.add(b.mul(firstPanel, kPanelColumns), own), lastRow = b.sub(operands.rows, 1);
+  b.ifThen(inside(column), [&] {
+    b.loop(b.i64(0), b.i64(kMany.kRows), kApart * kBatch, [&](Value start) {
+      SmallVector<Value> row;
+      SmallVector<cpu::RegionVectorizer> regions;
+      for (int64_t i = 0; i < kBatch; ++i) {
+        row.push_back(b.add(b.add(start, first), i * kApart));
+        regions.push_back(epilogue.read(b.min(b.add(firstRow, row[i]), lastRow), column));
+      }
+      for (int64_t i = 0; i < kBatch; ++i) {
+        Value target = b.add(firstRow, row[i]);
+        b.ifThen(b.less(target, operands.rows), [&] {
+          Value sum = b.load(f32, b.at(sums, b.add(b.mul(row[i], kMany.stride()), own), f32));
+          epilogue.store(regions[i], sum, target, column);
+        });
+      }
+    });
+  });
+  b.finish();
 }
 
+} // namespace
+
 LogicalResult emitTensorContract(ContractOp op, const KernelRequest &request, Kernel &kernel) {
-  Type factor = cast<RankedTensorType>(op.getWeight().getType()).getElementType();
-  if (!factor.isBF16() && !factor.isF16())
-    return op.emitError("the GPU back end does not multiply ") << factor;
-  kernel.launches.push_back(emitFewRows(op, request, (request.name + "_few").str()));
-  kernel.launches.push_back(emitManyRows(op, request, (request.name + "_many").str()));
+  auto weight = cast<RankedTensorType>(op.getWeight().getType());
+  if (!weight.getElementType().isBF16() && !weight.getElementType().isF16())
+    return op.emitError("the GPU back end does not multiply ") << weight.getElementType();
+  int64_t columns = weight.getDimSize(0);
+  unsigned result = request.resultView();
+  std::string few = (request.name + "_few").str(), many = (request.name + "_many").str();
+  TensorContract(request.start(few, kWarps * kWarp, op.getLoc()), op, request).emitFew();
+  TensorContract(request.start(many, kMany.threads(), op.getLoc()), op, request).emitMany();
+  auto blocks = [&](int64_t own) { return static_cast<int64_t>(llvm::divideCeil(columns, own)); };
+  kernel.launches.push_back({few, kWarps * kWarp, {{result, 0, kTileRows}}, 1, blocks(kWarps * kPanelColumns),
+                             Launch::Limit{result, 0, kFewRows}});
+  kernel.launches.push_back({many, kMany.threads(), {{result, 0, kMany.kRows}}, 1, blocks(kMany.columns()), std::nullopt});
   return success();
 }
 

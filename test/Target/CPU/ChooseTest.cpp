@@ -173,8 +173,8 @@ protected:
 };
 
 TEST_P(ChooseTest, IsRightAndInvariant) { check(Factor::f32); }
-#ifndef XF_TEST_GPU_KERNELS // which multiply f32 only
 TEST_P(ChooseTest, IsRightInBF16) { check(Factor::bf16); }
+#ifndef XF_TEST_GPU_KERNELS // which do not multiply bytes
 TEST_P(ChooseTest, IsRightInBytes) { check(Factor::i8); }
 TEST_P(ChooseTest, IsRightWithByteWeights) { check(Factor::i8_weights); }
 #endif

@@ -1,6 +1,6 @@
 // Products of 16-bit factors with many rows.
 //
-// A block computes 64 columns of 64 rows, a warp 32 of 32. Parts of 32 k of both operands pass through shared memory in a
+// A block computes 64 or 128 columns of 64 rows, a warp 32 of 32. Parts of 32 k of both operands pass through shared memory in a
 // ring of stages, which asynchronous copies fill some parts ahead; one barrier a part both shows what has arrived and
 // frees the stage that is filled next.
 //
@@ -12,78 +12,68 @@
 // Which column is which row of A is free here too: a lane reads 4 neighbouring columns of a pair, and takes two for each of
 // two multiplications, whose 32 rows of A are the columns of two panels. It ends with sums of 4 neighbouring columns.
 //
-// The sums go through shared memory, for the epilogue to read and write whole rows, with the code of few elements.
-#include "compiler/Target/GPU/TensorContract.h"
+// The sums go to shared memory, so that who needs them can take whole rows, with the code of few elements.
+#include "compiler/Target/GPU/TensorProduct.h"
 
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
-using namespace mlir::xf;
 
 namespace xf::gpu {
 namespace {
 
-constexpr int64_t kColumns = 64, kRows = 64, kWarpColumns = 32, kWarpRows = 32, kThreads = 128;
-constexpr int64_t kPanels = kColumns / kPanelColumns, kRowTiles = kWarpRows / kTileRows;
-constexpr int64_t kStages = 4;
+constexpr int64_t kRows = ManyRowsProduct::Shape::kRows, kWarpColumns = 32, kWarpRows = 32;
+constexpr int64_t kRowTiles = kWarpRows / kTileRows;
 // Bytes. A chunk is what one copy moves.
 constexpr int64_t kChunk = 16, kRowBytes = 2 * kPartDepth + kChunk;
 constexpr int64_t kPairBytes = 4 * kPanelColumns, kPanelBytes = kPartDepth / 2 * kPairBytes;
-constexpr int64_t kWeightBytes = kPanels * kPanelBytes, kStageBytes = kWeightBytes + kRows * kRowBytes;
-// Of the sums, f32: rows 2t of a lane's neighbours start 8 banks apart.
-constexpr int64_t kSumStride = kColumns + 4, kBatch = 8;
-static_assert(kStages * kStageBytes <= kSharedBytes && kRows * kSumStride * 4 <= kStages * kStageBytes);
 
-class ManyRows : public TensorContract {
-public:
-  using TensorContract::TensorContract;
+constexpr int64_t bytesOfStage(ManyRowsProduct::Shape shape) { return shape.panels * kPanelBytes + kRows * kRowBytes; }
+/// As many stages as there is room for.
+constexpr int64_t stagesOf(ManyRowsProduct::Shape shape) { return std::min<int64_t>(4, kSharedBytes / bytesOfStage(shape)); }
+constexpr bool fits(ManyRowsProduct::Shape shape) {
+  int64_t bytes = stagesOf(shape) * bytesOfStage(shape);
+  return stagesOf(shape) >= 3 && shape.stride() * kRows * 4 <= bytes && shape.threads() == kRows / kWarpRows * shape.columns() / kWarpColumns * kWarp;
+}
+static_assert(fits({4}) && fits({8}));
 
-  void emit();
+} // namespace
 
-private:
-  Value stage(Value part) { return atByte(shared, b.mul(b.rem(part, b.i64(kStages)), kStageBytes)); }
-  void fill(Value part);
-  void copyWeights(Value target, Value firstPair);
-  void forChunksOfX(Value target, Value firstK, function_ref<void(Value to, Value from, Value elements)> body);
-  void multiply(Value part);
-  void storeSums();
+int64_t ManyRowsProduct::stageBytes() const { return bytesOfStage(shape); }
+int64_t ManyRowsProduct::parts() { return llvm::divideCeil(depth, kPartDepth); }
+Value ManyRowsProduct::stage(Value part) {
+  return atByte(shared, b.mul(b.rem(part, b.i64(stagesOf(shape))), stageBytes()));
+}
+Value ManyRowsProduct::ofChunk(Value elements) { return b.min(b.max(elements, b.i64(0)), b.i64(kChunk / 2)); }
+/// The quarter of `pair` where quarter `quad` of its columns lies.
+Value ManyRowsProduct::swapped(Value quad, Value pair) {
+  return b.create<arith::XOrIOp>(quad, b.mul(b.rem(b.div(pair, b.i64(2)), b.i64(2)), 2));
+}
 
-  Value atByte(Value base, Value offset) { return b.at(base, offset, b.getI8Type()); }
-  /// `elements`, at least 0 and at most a chunk's.
-  Value ofChunk(Value elements) { return b.min(b.max(elements, b.i64(0)), b.i64(kChunk / 2)); }
-  /// The quarter of `pair` where quarter `quad` of its columns lies.
-  Value swapped(Value quad, Value pair) {
-    return b.create<arith::XOrIOp>(quad, b.mul(b.rem(b.div(pair, b.i64(2)), b.i64(2)), 2));
-  }
-  int64_t parts() { return llvm::divideCeil(depth, kPartDepth); }
-
-  Value shared, copiesX;      // whether x can be copied in chunks
-  Value firstRow, firstPanel; // of the block
-  Value ownRow, ownPanel;     // of the warp, in the block
-  Value group, inGroup;       // the lane's g and t
-  SmallVector<Value> sums;    // [row tile][half of the columns][4]
-};
-
-void ManyRows::copyWeights(Value target, Value firstPair) {
+void ManyRowsProduct::copyWeights(Value target, Value firstPair) {
   constexpr int64_t kQuads = kPairBytes / kChunk, kPerPanel = kPanelBytes / kChunk;
-  for (int64_t first = 0; first < kPanels * kPerPanel; first += kThreads) {
-    Value chunk = b.add(b.thread(), first);
+  auto chunkOr0 = [&](Value condition) {
+    return b.create<arith::SelectOp>(condition, b.create<arith::ConstantIntOp>(kChunk, 32), b.create<arith::ConstantIntOp>(0, 32));
+  };
+  for (int64_t i = 0; i < shape.panels * kPerPanel / shape.threads(); ++i) {
+    Value chunk = b.add(b.thread(), i * shape.threads());
     Value panel = b.div(chunk, b.i64(kPerPanel)), pair = b.rem(b.div(chunk, b.i64(kQuads)), b.i64(kPartDepth / 2));
     Value quad = b.rem(chunk, b.i64(kQuads)), sourcePair = b.add(firstPair, pair);
     Value from = atByte(panelAt(b.add(firstPanel, panel)), b.add(b.mul(sourcePair, kPairBytes), b.mul(quad, kChunk)));
     Value place = b.add(b.mul(pair, kPairBytes), b.mul(swapped(quad, pair), kChunk));
-    Value bytes;
+    Value reads;
     if (depth % kPartDepth)
-      bytes = b.create<arith::SelectOp>(b.less(sourcePair, b.i64(pairs)), b.create<arith::ConstantIntOp>(kChunk, 32),
-                                        b.create<arith::ConstantIntOp>(0, 32));
-    copyAsync(b, atByte(target, b.add(b.mul(panel, kPanelBytes), place)), from, bytes);
+      reads = b.less(sourcePair, b.i64(pairs));
+    if (needed)
+      reads = reads ? b.create<arith::AndIOp>(reads, needed(panel)).getResult() : needed(panel);
+    copyAsync(b, atByte(target, b.add(b.mul(panel, kPanelBytes), place)), from, reads ? chunkOr0(reads).getResult() : Value());
   }
 }
 
 /// The thread's chunks of x: where they go, where they are, and how many of their elements there are.
-void ManyRows::forChunksOfX(Value target, Value firstK, function_ref<void(Value, Value, Value)> body) {
+void ManyRowsProduct::forChunksOfX(Value target, Value firstK, function_ref<void(Value, Value, Value)> body) {
   constexpr int64_t kPerRow = 2 * kPartDepth / kChunk;
-  for (int64_t first = 0; first < kRows * kPerRow; first += kThreads) {
+  for (int64_t first = 0; first < kRows * kPerRow; first += shape.threads()) {
     Value chunk = b.add(b.thread(), first);
     Value row = b.div(chunk, b.i64(kPerRow)), part = b.rem(chunk, b.i64(kPerRow));
     Value k = b.add(firstK, b.mul(part, kChunk / 2));
@@ -93,10 +83,10 @@ void ManyRows::forChunksOfX(Value target, Value firstK, function_ref<void(Value,
 }
 
 /// Starts to bring a part to its stage.
-void ManyRows::fill(Value part) {
+void ManyRowsProduct::fill(Value part) {
   Value target = stage(part), firstK = b.mul(part, kPartDepth);
   copyWeights(target, b.mul(part, kPartDepth / 2));
-  Value targetX = b.atByte(target, kWeightBytes);
+  Value targetX = b.atByte(target, shape.panels * kPanelBytes);
   auto copy = [&] {
     forChunksOfX(targetX, firstK, [&](Value to, Value from, Value elements) {
       Value bytes;
@@ -122,13 +112,13 @@ void ManyRows::fill(Value part) {
   b.ifElse(copiesX, copy, gather);
 }
 
-void ManyRows::multiply(Value part) {
+void ManyRowsProduct::multiply(Value part) {
   Value start = stage(part);
   Value panel = b.add(ownPanel, b.div(group, b.i64(4))), quad = b.rem(group, b.i64(4));
   Value place = b.add(b.mul(inGroup, kPairBytes), b.mul(swapped(quad, inGroup), kChunk));
   Value weights = atByte(start, b.add(b.mul(panel, kPanelBytes), place));
   Value matrix = b.div(b.lane(), b.i64(kTileRows)), row = b.add(ownRow, b.rem(b.lane(), b.i64(kTileRows)));
-  Value x = atByte(start, b.add(b.add(b.mul(row, kRowBytes), b.mul(matrix, kChunk)), kWeightBytes));
+  Value x = atByte(start, b.add(b.add(b.mul(row, kRowBytes), b.mul(matrix, kChunk)), shape.panels * kPanelBytes));
   // Of each tile the words of B of both steps.
   SmallVector<SmallVector<Value>> rowsOfX;
   for (int64_t tile = 0; tile < kRowTiles; ++tile)
@@ -145,9 +135,9 @@ void ManyRows::multiply(Value part) {
   }
 }
 
-void ManyRows::storeSums() {
+void ManyRowsProduct::storeSums() {
   Type f32 = b.getF32Type();
-  auto sumAt = [&](Value row, Value column) { return b.at(shared, b.add(b.mul(row, kSumStride), column), f32); };
+  auto sumAt = [&](Value row, Value column) { return b.at(shared, b.add(b.mul(row, shape.stride()), column), f32); };
   Value column = b.add(b.mul(ownPanel, kPanelColumns), b.mul(group, 4));
   for (int64_t tile = 0; tile < kRowTiles; ++tile)
     for (int64_t i = 0; i < 2; ++i) {
@@ -155,41 +145,20 @@ void ManyRows::storeSums() {
       Value row = b.add(b.add(ownRow, b.mul(inGroup, 2)), tile * kTileRows + i);
       b.storeMany({at(0, 0), at(0, 1), at(1, 0), at(1, 1)}, sumAt(row, column));
     }
-  b.barrier();
-
-  // Neighbouring threads have neighbouring columns of a row; a thread's rows are some apart.
-  constexpr int64_t kApart = kThreads / kColumns;
-  Value own = b.rem(b.thread(), b.i64(kColumns)), first = b.div(b.thread(), b.i64(kColumns));
-  column = b.add(b.mul(firstPanel, kPanelColumns), own);
-  Value lastRow = b.sub(rows, 1);
-  b.ifThen(b.less(column, b.i64(columns)), [&] {
-    b.loop(b.i64(0), b.i64(kRows), kApart * kBatch, [&](Value start) {
-      SmallVector<Value> row;
-      SmallVector<cpu::RegionVectorizer> regions;
-      for (int64_t i = 0; i < kBatch; ++i) {
-        row.push_back(b.add(b.add(start, first), i * kApart));
-        regions.push_back(epilogue.read(b.min(b.add(firstRow, row[i]), lastRow), column));
-      }
-      for (int64_t i = 0; i < kBatch; ++i) {
-        Value target = b.add(firstRow, row[i]);
-        b.ifThen(b.less(target, rows), [&] { epilogue.store(regions[i], b.load(f32, sumAt(row[i], own)), target, column); });
-      }
-    });
-  });
 }
 
-void ManyRows::emit() {
-  int64_t tiles = llvm::divideCeil(panels, kPanels);
-  firstRow = b.mul(b.divide(b.block(), b.i64(tiles)), kRows);
-  firstPanel = b.mul(b.remainder(b.block(), b.i64(tiles)), kPanels);
-  ownPanel = b.mul(b.rem(b.warp(), b.i64(kColumns / kWarpColumns)), kWarpColumns / kPanelColumns);
-  ownRow = b.mul(b.div(b.warp(), b.i64(kColumns / kWarpColumns)), kWarpRows);
+Value ManyRowsProduct::multiply(Value firstRow, Value firstPanel, function_ref<Value(Value)> isNeeded) {
+  this->firstRow = firstRow, this->firstPanel = firstPanel, needed = isNeeded;
+  constexpr int64_t kRowWarps = kRows / kWarpRows;
+  ownPanel = b.mul(b.div(b.warp(), b.i64(kRowWarps)), kWarpColumns / kPanelColumns);
+  ownRow = b.mul(b.rem(b.warp(), b.i64(kRowWarps)), kWarpRows);
   group = b.div(b.lane(), b.i64(4)), inGroup = b.rem(b.lane(), b.i64(4));
-  shared = b.shared(b.getI8Type(), kStages * kStageBytes);
+  shared = b.shared(b.getI8Type(), stagesOf(shape) * stageBytes());
   copiesX = rowsAligned(kChunk);
 
   // A group of copies for each part, and an empty one where there is no part, so that numbers tell what has arrived.
-  for (int64_t part = 0; part < kStages - 1; ++part) {
+  int64_t stages = stagesOf(shape);
+  for (int64_t part = 0; part < stages - 1; ++part) {
     if (part < parts())
       fill(b.i64(part));
     closeCopies(b);
@@ -197,9 +166,9 @@ void ManyRows::emit() {
   sums.assign(2 * kRowTiles * 4, b.f32(0));
   sums = b.loop(b.i64(0), b.i64(parts()), 1, sums, [&](Value part, ValueRange carried) {
     sums = llvm::to_vector(carried);
-    awaitCopies(b, kStages - 2);
+    awaitCopies(b, stages - 2);
     b.barrier();
-    Value next = b.add(part, kStages - 1);
+    Value next = b.add(part, stages - 1);
     b.ifThen(b.less(next, b.i64(parts())), [&] { fill(next); });
     closeCopies(b);
     multiply(part);
@@ -208,16 +177,7 @@ void ManyRows::emit() {
   awaitCopies(b, 0);
   b.barrier();
   storeSums();
-  b.finish();
-}
-
-} // namespace
-
-Launch emitManyRows(ContractOp op, const KernelRequest &request, StringRef name) {
-  ManyRows(request.start(name, kThreads, op.getLoc()), op, request).emit();
-  int64_t columns = cast<RankedTensorType>(op.getWeight().getType()).getDimSize(0);
-  int64_t tiles = llvm::divideCeil(columns, kColumns);
-  return {name.str(), kThreads, {{request.resultView(), 0, kRows}}, 1, tiles, std::nullopt};
+  return shared;
 }
 
 } // namespace xf::gpu

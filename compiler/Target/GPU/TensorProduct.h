@@ -1,0 +1,121 @@
+// Products of 16-bit factors on tensor cores, for few rows and for many, up to where their sums are there: what becomes of these
+// is said by those that have a use for them.
+#ifndef XF_COMPILER_TARGET_GPU_TENSORPRODUCT_H
+#define XF_COMPILER_TARGET_GPU_TENSORPRODUCT_H
+
+#include "compiler/Target/GPU/TensorCore.h"
+
+namespace xf::gpu {
+
+/// The k of one multiplication of tiles, the rows of x in it, and the columns of a panel: an A of its own.
+inline constexpr int64_t kStepDepth = 16, kTileRows = 8, kPanelColumns = cpu::kLanes;
+/// The k that are brought to shared memory together.
+inline constexpr int64_t kPartDepth = 32;
+
+/// x [rows, depth] and the panels of a weight [columns, depth], both bf16 or f16.
+struct TensorOperands {
+  mlir::Type factor;
+  int64_t columns, depth;
+  mlir::Value x, rowStride, rows; // where row 0 is, elements from row to row, and how many there are
+  mlir::Value weights;
+};
+
+class TensorProduct {
+public:
+  TensorProduct(GpuBuilder &b, const TensorOperands &operands);
+
+protected:
+  using Value = mlir::Value;
+
+  /// Whether all rows of x start at multiples of `bytes`. The same for all threads.
+  Value rowsAligned(int64_t bytes);
+  /// The address of row `row`; those behind the last one are the last one: what comes of them is nobody's.
+  Value xRow(Value row) {
+    return b.at(operands.x, b.mul(b.min(row, b.sub(operands.rows, 1)), operands.rowStride), factor);
+  }
+  /// The address of panel `panel`, of which the last one is the last.
+  Value panelAt(Value panel) {
+    return b.at(operands.weights, b.mul(b.min(panel, b.i64(panels - 1)), pairs * 2 * kPanelColumns), factor);
+  }
+  /// Two 16-bit elements as a word.
+  Value joined(Value low, Value high);
+
+  GpuBuilder &b;
+  TensorOperands operands;
+  mlir::Type factor, word; // bf16 or f16; i32
+  /// Of the weight; `pairs` are words along k, of which the last one may be half zero.
+  int64_t depth, panels, pairs;
+};
+
+/// A warp computes a panel's columns of 8 rows.
+class FewRowsProduct : public TensorProduct {
+public:
+  using TensorProduct::TensorProduct;
+
+  /// The lane's sums: sum `i` is of rowOf(i) and columnOf(i), counted from the first row and the panel's first column. All lanes must
+  /// take part.
+  static constexpr int64_t kSums = 4;
+  llvm::SmallVector<Value> multiply(Value firstRow, Value panel);
+  static Value rowOf(GpuBuilder &b, int64_t i);
+  static Value columnOf(GpuBuilder &b, int64_t i);
+
+private:
+  /// What a lane needs for one step.
+  struct Step {
+    llvm::SmallVector<Value> weights, x;
+  };
+  llvm::SmallVector<Value> chain(bool isAligned);
+  Step read(Value k, bool isAligned);
+  Step readLast(int64_t k);
+  Value xWord(Value k, bool isAligned);
+
+  Value inGroup;    // the lane's t
+  Value weights, x; // of the lane: its first columns at pair t, and k = 2t of its row
+};
+
+/// A block computes some panels' columns of 64 rows.
+class ManyRowsProduct : public TensorProduct {
+public:
+  /// Of `panels` panels, 4 or 8.
+  struct Shape {
+    int64_t panels;
+    static constexpr int64_t kRows = 64;
+    constexpr int64_t threads() const { return panels * kWarp; }
+    constexpr int64_t columns() const { return panels * kPanelColumns; }
+    /// Elements from row to row of the sums in shared memory.
+    constexpr int64_t stride() const { return columns() + 4; }
+  };
+  ManyRowsProduct(GpuBuilder &b, const TensorOperands &operands, Shape shape)
+      : TensorProduct(b, operands), shape(shape) {}
+
+  /// The sums in shared memory, f32 [row][column], counted from the first row and the first panel. All threads must take part;
+  /// behind a barrier there is what others have computed. Panels that are not needed are not read, and their sums +0.
+  Value multiply(Value firstRow, Value firstPanel, llvm::function_ref<Value(Value panel)> isNeeded = nullptr);
+
+private:
+  int64_t stageBytes() const;
+  Value stage(Value part);
+  void fill(Value part);
+  void copyWeights(Value target, Value firstPair);
+  void forChunksOfX(Value target, Value firstK, llvm::function_ref<void(Value to, Value from, Value elements)> body);
+  void multiply(Value part);
+  void storeSums();
+  Value swapped(Value quad, Value pair);
+
+  Value atByte(Value base, Value offset) { return b.at(base, offset, b.getI8Type()); }
+  /// `elements`, at least 0 and at most a chunk's.
+  Value ofChunk(Value elements);
+  int64_t parts();
+
+  Shape shape;
+  Value shared, copiesX;         // whether x can be copied in chunks
+  Value firstRow, firstPanel;    // of the block
+  llvm::function_ref<Value(Value panel)> needed;
+  Value ownRow, ownPanel;        // of the warp, in the block
+  Value group, inGroup;          // the lane's g and t
+  llvm::SmallVector<Value> sums; // [row tile][half of the columns][4]
+};
+
+} // namespace xf::gpu
+
+#endif // XF_COMPILER_TARGET_GPU_TENSORPRODUCT_H
