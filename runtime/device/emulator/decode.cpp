@@ -27,8 +27,10 @@ std::optional<type> find_type(std::string_view name) {
 // 4 or 8: what a register for such values takes in each lane.
 int register_bytes(type t) { return size_of(t) == 8 ? 8 : 4; }
 
-// Integers (also negative and hexadecimal) and floats as their bits; nullopt: it is no number.
+// Integers (also negative and hexadecimal, and with the U of unsigned ones) and floats as their bits; nullopt: it is no number.
 std::optional<uint64_t> parse_number(std::string_view text) {
+  if (text.size() > 1 && text.ends_with('U'))
+    text.remove_suffix(1);
   std::string word(text);
   char *end = nullptr;
   uint64_t value;
