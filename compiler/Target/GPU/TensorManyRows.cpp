@@ -95,14 +95,15 @@ void ManyRowsProduct::fill(Value part) {
       copyAsync(b, to, from, bytes);
     });
   };
-  // Rows that start anywhere are read element by element.
+  // Rows that start anywhere are read element by element. Without branches: all lanes of a warp must come to the multiplications
+  // that follow together, and LLVM does not know that. What is not needed is read from the row's last place.
   auto gather = [&] {
     forChunksOfX(targetX, firstK, [&](Value to, Value from, Value elements) {
       Value zero = b.create<arith::ConstantIntOp>(0, 16);
       SmallVector<Value> values, words;
       for (int64_t i = 0; i < kChunk / 2; ++i) {
-        auto load = [&] { return SmallVector<Value>{b.load(factor, b.at(from, i, factor))}; };
-        values.push_back(b.choose(b.less(b.i64(i), elements), load, [&] { return SmallVector<Value>{zero}; })[0]);
+        Value read = b.load(factor, b.at(from, b.min(b.i64(i), b.sub(elements, 1)), factor));
+        values.push_back(b.create<arith::SelectOp>(b.less(b.i64(i), elements), read, zero));
       }
       for (size_t i = 0; i < values.size(); i += 2)
         words.push_back(joined(values[i], values[i + 1]));

@@ -137,7 +137,7 @@ TEST_P(TensorContractTest, IsExactAndInvariant) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, TensorContractTest,
-                         testing::Combine(testing::Values("bf16", "f16"), testing::Values(1, 16, 40, 130), testing::Values(1, 7, 16, 33, 512)),
+                         testing::Combine(testing::Values("bf16", "f16"), testing::Values(1, 16, 40, 130), testing::Values(1, 7, 16, 33, 512, 522)),
                          [](const auto &info) {
                            return std::get<0>(info.param) + "_" + std::to_string(std::get<1>(info.param)) + "x" +
                                   std::to_string(std::get<2>(info.param));
