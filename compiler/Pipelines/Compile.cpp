@@ -55,8 +55,8 @@ public:
   llvm::Error run() {
     if (auto error = checkVocabularies(module, options.sourceVocabulary, options.targetVocabulary))
       return error;
-    if (options.targets.cuda && (options.type == FactorType::int8 || options.type == FactorType::int8Weights))
-      return makeError("--type {} is for the CPU: GPU kernels multiply f32, bf16 and f16", factorTypeName(options.type).str());
+    if (options.targets.cuda && options.type == FactorType::int8)
+      return makeError("--type int8 is for the CPU: GPU kernels multiply f32, bf16, f16 and int8-weights");
     if (options.targets.cpu && options.type == FactorType::f16)
       return makeError("--type f16 is for GPUs (--target cuda): the CPU's kernels multiply f32, bf16, int8 and int8-weights");
     std::string ir;

@@ -1,4 +1,4 @@
-"""Types of 16 bits on GPUs, in the emulator: models with golden numbers, and searches.
+"""Types of fewer bits on GPUs, in the emulator: models with golden numbers, and searches.
 
 The distance to PyTorch's f32 numbers is bounded by what the types keep in models as narrow as these. The bits of a search depend
 neither on the batch nor on the other words in it.
@@ -10,7 +10,7 @@ from common import Checks, MODELS, WORK, compile_g2p, compile_model, run, write_
 from factors import GOLDENS, confirm_golden
 
 # Norm-wise, of each output.
-TOLERANCE = {"bf16": 0.03, "f16": 0.004}
+TOLERANCE = {"bf16": 0.03, "f16": 0.004, "int8-weights": 0.05}
 # Types that the CPU has no code for.
 GPU_ONLY = {"f16"}
 
@@ -47,8 +47,7 @@ for kind in TOLERANCE:
         checks.that(0 < more <= ptx.stat().st_size + (64 << 10), f"g2p, {kind}: the GPU's code adds {more} bytes")
         checks.that(run(both, *options, stdin=lines)[1] == together, f"g2p, {kind}: the file for both differs on the GPU")
 
-for kind, target, wanted in (("int8", "cuda", "--type int8 is for the CPU"),
-                             ("int8-weights", "cuda", "--type int8-weights is for the CPU"), ("f16", "cpu", "--type f16 is for GPUs"),
+for kind, target, wanted in (("int8", "cuda", "--type int8 is for the CPU"), ("f16", "cpu", "--type f16 is for GPUs"),
                              ("f16", "cpu,cuda", "--type f16 is for GPUs")):
     status, _, err = compile_model(MODELS / "g2p" / "g2p.xf", WORK / "x", "--random-weights", 1, "--type", kind, "--target", target, ok=False)
     checks.that(status != 0 and wanted in err, f"{kind} for {target}: {err}")
@@ -66,5 +65,5 @@ write_safetensors(weights, {"embed.weight": ("F32", [8, 8], ones), "out.weight":
 for kind in TOLERANCE:
     status, _, err = compile_model(description, WORK / "x", "--set", "vocab=8", "--set", "d=8", "--weights", weights, "--emit=model", "--type", kind,
                                    "--target", "cuda", ok=False)
-    checks.that(status == 0 if kind == "bf16" else "beyond the largest number of f16" in err, f"a weight of 70000 in {kind}: {status} {err}")
+    checks.that(status == 0 if kind != "f16" else "beyond the largest number of f16" in err, f"a weight of 70000 in {kind}: {status} {err}")
 checks.end()

@@ -12,7 +12,7 @@ if not assembler:
 checks = Checks()
 table = ["model          gpu    kernel                     registers  shared  spilled"]
 seeds = ("seed0", "seed2", "seed3", "seed4")
-for model, kind in [(seed, "f32") for seed in seeds] + [(model, kind) for model in ("tagger", "g2p") for kind in ("f32", "bf16", "f16")]:
+for model, kind in [(seed, "f32") for seed in seeds] + [(model, kind) for model in ("tagger", "g2p") for kind in ("f32", "bf16", "f16", "int8-weights")]:
     name = model if kind == "f32" else f"{model} {kind}"
     ptx = WORK / "ptx"
     compile_model(MODELS / model / f"{model}.xf", ptx, "--config", MODELS / model / "config.json", "--emit=ptx", "--type", kind, "--target", "cuda")

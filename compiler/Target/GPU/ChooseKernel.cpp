@@ -1,12 +1,13 @@
 // The kernels of xf.choose: logits stay in shared memory and registers.
 //
 // The first one computes some rows of 128 columns, whose exponentials are one sum (ChooseOp::kBlock), as the kernels of
-// xf.contract compute them: in f32 by multiply-adds, in 16 bits on tensor cores. 16 lanes then take a row: its maximum, its sum in the CPU's order, and the best candidates, which leave their lane one by one. The second one
+// xf.contract compute them: in f32, also with weights of bytes, by multiply-adds, in 16 bits on tensor cores. 16 lanes then take a row: its maximum, its sum in the CPU's order, and the best candidates, which leave their lane one by one. The second one
 // (ChooseMerge.cpp) joins the blocks. Few rows, as of one sentence, get smaller tiles.
 #include "compiler/Target/GPU/ChooseKernel.h"
 
 #include "compiler/Target/CPU/RegionVectorizer.h"
 #include "compiler/Target/CPU/VectorMath.h"
+#include "compiler/Target/GPU/ByteWeights.h"
 #include "compiler/Target/GPU/ChooseProduct.h"
 #include "compiler/Target/GPU/TensorProduct.h"
 
@@ -35,7 +36,7 @@ public:
   ChooseBlock(GpuBuilder b, ChooseOp op, const KernelRequest &request, int64_t rows, int64_t threads)
       : b(std::move(b)), op(op), request(request), rows(rows), threads(threads), views(this->b, op, request), axis(op.getAxis()) {
     auto weight = cast<RankedTensorType>(op.getWeight().getType());
-    factor = weight.getElementType();
+    factor = cast<RankedTensorType>(op.getX().getType()).getElementType();
     columns = weight.getDimSize(0);
     depth = weight.getDimSize(1);
   }
@@ -215,17 +216,20 @@ Value ChooseBlock::logit(Value product, Value word, Value row, Value own) {
 void PlainChoose::computeLogits() {
   Type f32 = b.getF32Type(), i32 = b.getI32Type();
   Value start = firstX();
+  bool ofBytes = cast<RankedTensorType>(op.getWeight().getType()).getElementType().isInteger(8);
   auto x = [&](Value row, Value k) {
     return b.at(start, b.add(b.mul(existing(b.add(firstRow, row)), rowStride()), k), f32);
   };
   auto weights = [&](Value panel) {
     Value existingPanel = b.min(b.add(b.mul(number, kPanels), panel), b.i64(llvm::divideCeil(columns, kLanes) - 1));
-    return b.at(b.data(ChooseViews::weightView), b.mul(existingPanel, depth * kLanes), f32);
+    // A word of bytes is as large as an f32.
+    int64_t length = ofBytes ? llvm::divideCeil(depth, kWordDepth) : depth;
+    return b.at(b.data(ChooseViews::weightView), b.mul(existingPanel, length * kLanes), f32);
   };
   auto isNeeded = [&](Value panel) { return panelIsNeeded(panel); };
   stride = ChooseOp::kBlock + kLanes; // two rows of 16 lanes share no bank
   logits = b.shared(f32, rows * stride);
-  SmallVector<Value> products = multiplyTile(b, shape, {depth, x, weights, isNeeded});
+  SmallVector<Value> products = multiplyTile(b, shape, {depth, x, ofBytes, weights, isNeeded});
   Value own = shape.ownColumn(b);
   for (int64_t i = 0; i < shape.ownRows; ++i) {
     Value local = b.add(shape.ownRow(b), i), row = existing(b.add(firstRow, local));
@@ -338,9 +342,10 @@ LogicalResult emitChoose(ChooseOp op, const KernelRequest &request, Kernel &kern
   if (request.operands.size() != op->getNumOperands())
     return op.emitError("a matrix product reads per-sentence states through a copy only");
   auto typeOf = [](Value value) { return cast<RankedTensorType>(value.getType()).getElementType(); };
-  Type factor = typeOf(op.getWeight());
-  if (typeOf(op.getX()) != factor || !(factor.isF32() || factor.isBF16() || factor.isF16()))
-    return op.emitError("the GPU back end does not choose by products of ") << factor;
+  Type factor = typeOf(op.getX()), weight = typeOf(op.getWeight());
+  bool ofBytes = factor.isF32() && weight.isInteger(8);
+  if (!ofBytes && (weight != factor || !(factor.isF32() || factor.isBF16() || factor.isF16())))
+    return op.emitError("the GPU back end does not choose by products of ") << factor << " and " << weight;
   unsigned rowDim = 1 - op.getAxis();
   int64_t blocks = ChooseOp::countBlocks(op.getColumns());
   std::string few = (request.name + "_few").str(), many = (request.name + "_many").str();

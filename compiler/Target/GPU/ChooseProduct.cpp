@@ -2,6 +2,9 @@
 #include "compiler/Target/GPU/ChooseProduct.h"
 
 #include "compiler/Target/CPU/VectorMath.h"
+#include "compiler/Target/GPU/ByteWeights.h"
+
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -14,13 +17,21 @@ class TileProduct {
 public:
   TileProduct(GpuBuilder &b, const TileShape &shape, const TileOperands &operands)
       : b(b), shape(shape), operands(operands), quads(shape.part * TileShape::kColumns / kQuad / shape.threads()),
-        elements(shape.rows * shape.part / shape.threads()), rowStride(shape.rows + kQuad) {}
+        elements(shape.rows * shape.part / shape.threads()), rowStride(shape.rows + kQuad) {
+    static_assert(kQuad == kWordDepth);
+    assert(shape.threads() % TileShape::kColumns == 0 && shape.part % kWordDepth == 0);
+  }
 
   SmallVector<Value> run();
 
 private:
+  void placeThread();
   SmallVector<Value> read(Value k0);
+  SmallVector<Value> readQuads(Value k0);
+  SmallVector<Value> readWords(Value k0);
   void write(ValueRange staged);
+  void writeQuads(ValueRange staged);
+  void writeWords(ValueRange staged);
   void multiply(int64_t count);
   Value clampedK(Value k) { return b.min(k, b.i64(operands.depth - 1)); }
 
@@ -30,7 +41,9 @@ private:
   int64_t quads, elements; // of weights and of x that a thread brings to shared memory
   int64_t rowStride;       // of x there, [part][rows]: a multiple of 16 bytes, and off the banks' period
   Value sharedX, sharedW;
-  Value panel, weights, isNeeded, lane, firstK; // of the thread's quads
+  // Of the thread's quads of columns or, of bytes, words of k: their panel, its address, whether it is needed, and where they
+  // begin in it: column, and k or word.
+  Value panel, weights, isNeeded, lane, firstK;
   SmallVector<Value> sums;
 };
 
@@ -43,17 +56,32 @@ SmallVector<Value> TileProduct::read(Value k0) {
     Value k = b.rem(number, b.i64(shape.part)), row = b.div(number, b.i64(shape.part));
     staged.push_back(b.load(f32, operands.x(row, clampedK(b.add(k0, k)))));
   }
-  auto quadsOf = [&] {
-    SmallVector<Value> values;
-    for (int64_t i = 0; i < quads; ++i) {
-      Value k = clampedK(b.add(k0, b.add(firstK, i * shape.threads() / kWarp)));
-      llvm::append_range(values, b.loadMany(b.at(weights, b.add(b.mul(k, kPanel), lane), f32), kQuad));
-    }
-    return values;
+  auto zeros = [&] {
+    Type word = operands.ofBytes ? b.getI32Type() : f32;
+    return SmallVector<Value>(operands.ofBytes ? quads : quads * kQuad, b.create<arith::ConstantOp>(b.getZeroAttr(word)));
   };
-  auto zeros = [&] { return SmallVector<Value>(quads * kQuad, b.f32(0)); };
-  llvm::append_range(staged, b.choose(isNeeded, quadsOf, zeros));
+  llvm::append_range(staged, b.choose(isNeeded, [&] { return operands.ofBytes ? readWords(k0) : readQuads(k0); }, zeros));
   return staged;
+}
+
+SmallVector<Value> TileProduct::readQuads(Value k0) {
+  SmallVector<Value> values;
+  for (int64_t i = 0; i < quads; ++i) {
+    Value k = clampedK(b.add(k0, b.add(firstK, i * shape.threads() / kWarp)));
+    llvm::append_range(values, b.loadMany(b.at(weights, b.add(b.mul(k, kPanel), lane), b.getF32Type()), kQuad));
+  }
+  return values;
+}
+
+SmallVector<Value> TileProduct::readWords(Value k0) {
+  Type word = b.getI32Type();
+  int64_t groups = llvm::divideCeil(operands.depth, kWordDepth);
+  SmallVector<Value> values;
+  for (int64_t i = 0; i < quads; ++i) {
+    Value group = b.add(b.div(k0, b.i64(kWordDepth)), b.add(firstK, i * shape.threads() / TileShape::kColumns));
+    values.push_back(b.load(word, b.at(weights, b.add(b.mul(b.min(group, b.i64(groups - 1)), kPanel), lane), word)));
+  }
+  return values;
 }
 
 void TileProduct::write(ValueRange staged) {
@@ -63,10 +91,23 @@ void TileProduct::write(ValueRange staged) {
     Value k = b.rem(number, b.i64(shape.part)), row = b.div(number, b.i64(shape.part));
     b.store(staged[i], b.at(sharedX, b.add(b.mul(k, rowStride), row), f32));
   }
+  operands.ofBytes ? writeWords(staged.drop_front(elements)) : writeQuads(staged.drop_front(elements));
+}
+
+void TileProduct::writeQuads(ValueRange staged) {
   for (int64_t i = 0; i < quads; ++i) {
     Value k = b.add(firstK, i * shape.threads() / kWarp);
     Value target = b.add(b.mul(k, TileShape::kColumns), b.add(b.mul(panel, kPanel), lane));
-    b.storeMany(llvm::to_vector(staged.slice(elements + i * kQuad, kQuad)), b.at(sharedW, target, f32));
+    b.storeMany(llvm::to_vector(staged.slice(i * kQuad, kQuad)), b.at(sharedW, target, b.getF32Type()));
+  }
+}
+
+void TileProduct::writeWords(ValueRange staged) {
+  Value column = b.add(b.mul(panel, kPanel), lane);
+  for (int64_t i = 0; i < quads; ++i) {
+    Value k = b.mul(b.add(firstK, i * shape.threads() / TileShape::kColumns), kWordDepth);
+    for (auto [u, weight] : llvm::enumerate(widenBytes(b, staged[i])))
+      b.store(weight, b.at(sharedW, b.add(b.mul(b.add(k, u), TileShape::kColumns), column), b.getF32Type()));
   }
 }
 
@@ -85,17 +126,27 @@ void TileProduct::multiply(int64_t count) {
   }
 }
 
+void TileProduct::placeThread() {
+  if (operands.ofBytes) {
+    // A warp reads a word of two panels' columns.
+    Value column = b.rem(b.thread(), b.i64(TileShape::kColumns));
+    panel = b.div(column, b.i64(kPanel)), lane = b.rem(column, b.i64(kPanel));
+    firstK = b.div(b.thread(), b.i64(TileShape::kColumns));
+  } else {
+    // A warp reads a k of all panels, 16 bytes a thread.
+    panel = b.div(b.lane(), b.i64(kPanel / kQuad));
+    lane = b.mul(b.rem(b.lane(), b.i64(kPanel / kQuad)), kQuad);
+    firstK = b.warp();
+  }
+  weights = operands.weights(panel);
+  isNeeded = operands.isNeeded(panel);
+}
+
 SmallVector<Value> TileProduct::run() {
   Type f32 = b.getF32Type();
   sharedX = b.shared(f32, shape.part * rowStride);
   sharedW = b.shared(f32, shape.part * TileShape::kColumns);
-  // A warp reads a k of all panels, 16 bytes a thread.
-  panel = b.div(b.lane(), b.i64(kPanel / kQuad));
-  lane = b.mul(b.rem(b.lane(), b.i64(kPanel / kQuad)), kQuad);
-  firstK = b.warp();
-  weights = operands.weights(panel);
-  isNeeded = operands.isNeeded(panel);
-
+  placeThread();
   sums.assign(shape.ownRows * shape.ownColumns, b.f32(0));
   int64_t whole = operands.depth / shape.part * shape.part, tail = operands.depth - whole;
   SmallVector<Value> carried = sums;

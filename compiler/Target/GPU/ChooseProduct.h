@@ -22,7 +22,8 @@ struct TileOperands {
   int64_t depth;
   /// The address of x[row, k].
   llvm::function_ref<mlir::Value(mlir::Value row, mlir::Value k)> x;
-  /// The address of a panel [depth][16].
+  bool ofBytes; // the weights (ByteWeights.h)
+  /// The address of a panel [depth][16], of bytes [depth / 4][16][4].
   llvm::function_ref<mlir::Value(mlir::Value panel)> weights;
   /// Whether anybody wants the panel's columns; those of others are neither read nor is it said what their sums are.
   llvm::function_ref<mlir::Value(mlir::Value panel)> isNeeded;

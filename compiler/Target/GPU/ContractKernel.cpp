@@ -1,5 +1,5 @@
 // The kernels of xf.contract in f32; those of 16-bit factors are in TensorContract.cpp. Weights are read in the panels
-// [N/16][K][16] that the CPU reads.
+// [N/16][K][16] that the CPU reads. Weights of bytes (ByteWeights.h) are widened on their way.
 //
 // An element is one chain of fused multiply-adds over ascending k from +0, in both kernels, so that which of them runs
 // (many rows or few) changes no bit, and the CPU's AVX code computes the same bits.
@@ -8,6 +8,7 @@
 // Few rows, as in a decoder's step: a thread computes 4 rows of one column; the rows' x lie in shared memory, and each
 // weight is read once from memory, neighbouring threads reading neighbouring weights.
 #include "compiler/Target/CPU/VectorMath.h"
+#include "compiler/Target/GPU/ByteWeights.h"
 #include "compiler/Target/GPU/ContractEpilogue.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -27,19 +28,22 @@ constexpr int64_t kFewRows = 16, kRows = 4, kColumns = 64, kChunk = 512, kUnroll
 
 class Contract {
 public:
-  Contract(GpuBuilder b, ContractOp op, const KernelRequest &request)
-      : b(std::move(b)), epilogue(this->b, op, request) {
+  Contract(GpuBuilder builder, ContractOp op, const KernelRequest &request)
+      : b(std::move(builder)), epilogue(b, op, request), f32(b.getF32Type()) {
     auto weight = cast<RankedTensorType>(op.getWeight().getType());
     columns = weight.getDimSize(0);
     depth = weight.getDimSize(1);
+    ofBytes = weight.getElementType().isInteger(8);
     panels = llvm::divideCeil(columns, kPanel);
-    rows = this->b.size(request.resultView(), 0);
+    rows = b.size(request.resultView(), 0);
   }
 
   void emitMany();
   void emitFew();
 
 private:
+  void stageWeights(Value k0, int64_t count);
+  void stageBytes(Value k0, int64_t count);
   void multiplyPart(Value k0, int64_t count);
   void stageX(Value firstRow, Value k0, Value count);
   /// The address of x[row, k], rows behind the last one being the last one: their products are not stored.
@@ -54,16 +58,45 @@ private:
 
   GpuBuilder b;
   ContractEpilogue epilogue;
+  Type f32;
   int64_t columns, depth, panels;
+  bool ofBytes; // the weights
   Value rows;
   // Of the block that is being emitted.
   Value firstRow, firstPanel, sharedX, sharedW, ownRow, ownColumn;
   SmallVector<Value> sums;
 };
 
+/// A panel's part is 256 neighbours, 4 for each of 64 threads.
+void Contract::stageWeights(Value k0, int64_t count) {
+  constexpr int64_t kPerPanel = kTileThreads / kTilePanels;
+  Value panel = b.div(b.thread(), b.i64(kPerPanel)), place = b.mul(b.rem(b.thread(), b.i64(kPerPanel)), 4);
+  Value k = b.div(place, b.i64(kPanel)), lane = b.rem(place, b.i64(kPanel));
+  auto stage = [&] {
+    auto loaded = b.loadMany(panelAt(b.add(firstPanel, panel), b.add(b.mul(k0, kPanel), place)), 4);
+    b.storeMany(loaded, b.at(sharedW, b.add(b.add(b.mul(k, kTile), b.mul(panel, kPanel)), lane), f32));
+  };
+  count == kPart ? stage() : b.ifThen(b.less(k, b.i64(count)), stage);
+}
+
+/// The same of bytes: a word, 4 k of a column, for each thread. The last one may have less.
+void Contract::stageBytes(Value k0, int64_t count) {
+  static_assert(kTile * kPart == kTileThreads * kWordDepth);
+  Type word = b.getI32Type();
+  int64_t groups = llvm::divideCeil(depth, kWordDepth);
+  Value column = b.rem(b.thread(), b.i64(kTile)), group = b.div(b.thread(), b.i64(kTile));
+  Value panel = b.min(b.add(firstPanel, b.div(column, b.i64(kPanel))), b.i64(panels - 1));
+  auto stage = [&] {
+    Value line = b.add(b.mul(panel, groups), b.add(b.div(k0, b.i64(kWordDepth)), group));
+    Value bytes = b.load(word, b.at(b.data(1), b.add(b.mul(line, kPanel), b.rem(column, b.i64(kPanel))), word));
+    for (auto [i, w] : llvm::enumerate(widenBytes(b, bytes)))
+      b.store(w, b.at(sharedW, b.add(b.mul(b.add(b.mul(group, kWordDepth), i), kTile), column), f32));
+  };
+  count == kPart ? stage() : b.ifThen(b.less(group, b.i64(llvm::divideCeil(count, kWordDepth))), stage);
+}
+
 /// Adds the products of k0 … k0 + count - 1 to the thread's sums.
 void Contract::multiplyPart(Value k0, int64_t count) {
-  Type f32 = b.getF32Type();
   Value thread = b.thread();
   // x: neighbouring threads read neighbouring k; each thread reads 4 rows.
   auto readX = [&] {
@@ -74,24 +107,12 @@ void Contract::multiplyPart(Value k0, int64_t count) {
       b.store(element, b.at(sharedX, b.add(b.mul(k, kTileStride), r), f32));
     }
   };
-  // Weights: a panel's part is 256 neighbours, 4 for each of 64 threads.
-  auto readW = [&] {
-    Value panel = b.div(thread, b.i64(kTileThreads / kTilePanels));
-    Value place = b.mul(b.rem(thread, b.i64(kTileThreads / kTilePanels)), 4);
-    Value k = b.div(place, b.i64(kPanel)), lane = b.rem(place, b.i64(kPanel));
-    auto loaded = b.loadMany(panelAt(b.add(firstPanel, panel), b.add(b.mul(k0, kPanel), place)), 4);
-    Value target = b.add(b.add(b.mul(k, kTile), b.mul(panel, kPanel)), lane);
-    b.storeMany(loaded, b.at(sharedW, target, f32));
-  };
   b.barrier(); // the part before is no longer read
-  if (count == kPart) {
+  if (count == kPart)
     readX();
-    readW();
-  } else {
+  else
     b.ifThen(b.less(b.rem(thread, b.i64(kPart)), b.i64(count)), readX);
-    Value place = b.rem(thread, b.i64(kTileThreads / kTilePanels));
-    b.ifThen(b.less(place, b.i64(count * kPanel / 4)), readW);
-  }
+  ofBytes ? stageBytes(k0, count) : stageWeights(k0, count);
   b.barrier();
   for (int64_t k = 0; k < count; ++k) {
     auto x = b.loadMany(b.at(sharedX, b.add(ownRow, k * kTileStride), f32), kOwn);
@@ -139,7 +160,6 @@ void Contract::emitMany() {
 
 /// Copies x[firstRow … + 3, k0 … k0 + count - 1] to shared memory, the rows of one k side by side.
 void Contract::stageX(Value firstRow, Value k0, Value count) {
-  Type f32 = b.getF32Type();
   b.barrier();
   b.loop(b.thread(), count, kColumns, [&](Value k) {
     SmallVector<Value> values;
@@ -151,7 +171,6 @@ void Contract::stageX(Value firstRow, Value k0, Value count) {
 }
 
 void Contract::emitFew() {
-  Type f32 = b.getF32Type();
   int64_t parts = llvm::divideCeil(panels * kPanel, kColumns);
   firstRow = b.mul(b.divide(b.block(), b.i64(parts)), kRows);
   Value column = b.add(b.mul(b.remainder(b.block(), b.i64(parts)), kColumns), b.thread());
@@ -205,12 +224,17 @@ LogicalResult emitContract(ContractOp op, const KernelRequest &request, Kernel &
   if (request.operands.size() != 2 + op.getExtras().size())
     return op.emitError("a matrix product reads per-sentence states through a copy only");
   auto weight = cast<RankedTensorType>(op.getWeight().getType());
-  if (!weight.getElementType().isF32())
+  bool ofBytes = weight.getElementType().isInteger(8);
+  if (ofBytes && !cast<RankedTensorType>(op.getX().getType()).getElementType().isF32())
+    return op.emitError("the GPU back end does not multiply bytes with bytes");
+  if (!ofBytes && !weight.getElementType().isF32())
     return emitTensorContract(op, request, kernel);
   unsigned result = request.resultView();
   int64_t columns = llvm::alignTo(weight.getDimSize(0), kPanel);
   std::string few = (request.name + "_few").str(), many = (request.name + "_many").str();
-  Contract(request.start(few, kColumns, op.getLoc()), op, request).emitFew();
+  static_assert(kByteThreads == kColumns && kByteColumns == kColumns && kByteRows == kRows);
+  GpuBuilder ofFew = request.start(few, kColumns, op.getLoc());
+  ofBytes ? emitFewRowsOfBytes(std::move(ofFew), op, request) : Contract(std::move(ofFew), op, request).emitFew();
   Contract(request.start(many, kTileThreads, op.getLoc()), op, request).emitMany();
   kernel.launches.push_back({few, kColumns, {{result, 0, kRows}}, 1, static_cast<int64_t>(llvm::divideCeil(columns, kColumns)),
                              Launch::Limit{result, 0, kFewRows}});

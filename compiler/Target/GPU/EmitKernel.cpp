@@ -31,7 +31,7 @@ xf_abi_gpu_launch toAbi(const Launch &launch) {
 static LogicalResult checkTypes(Operation *op, ArrayRef<cpu::KernelOperand> operands) {
   auto check = [&](Type type) -> LogicalResult {
     Type element = cast<RankedTensorType>(type).getElementType();
-    if (element.isF32() || element.isBF16() || element.isF16() || element.isInteger(32) || element.isInteger(1))
+    if (element.isF32() || element.isBF16() || element.isF16() || element.isInteger(32) || element.isInteger(8) || element.isInteger(1))
       return success();
     return op->emitError("the GPU back end has no kernels for tensors of ") << element;
   };

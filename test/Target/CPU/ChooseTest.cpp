@@ -174,9 +174,9 @@ protected:
 
 TEST_P(ChooseTest, IsRightAndInvariant) { check(Factor::f32); }
 TEST_P(ChooseTest, IsRightInBF16) { check(Factor::bf16); }
-#ifndef XF_TEST_GPU_KERNELS // which do not multiply bytes
-TEST_P(ChooseTest, IsRightInBytes) { check(Factor::i8); }
 TEST_P(ChooseTest, IsRightWithByteWeights) { check(Factor::i8_weights); }
+#ifndef XF_TEST_GPU_KERNELS // which do not multiply bytes with bytes
+TEST_P(ChooseTest, IsRightInBytes) { check(Factor::i8); }
 #endif
 
 INSTANTIATE_TEST_SUITE_P(Shapes, ChooseTest,

@@ -1,0 +1,21 @@
+// Weights of bytes beside rows of f32: in panels [N/16][K/4][16][4], so that a word is four k of a column. They become f32 in
+// registers, and their products are summed as those of f32 weights are; what a byte is worth is the epilogue's business.
+#ifndef XF_COMPILER_TARGET_GPU_BYTEWEIGHTS_H
+#define XF_COMPILER_TARGET_GPU_BYTEWEIGHTS_H
+
+#include "compiler/Target/GPU/KernelEmitters.h"
+
+namespace xf::gpu {
+
+/// The k of a word.
+inline constexpr int64_t kWordDepth = 4;
+/// The four signed bytes of a word as f32, lowest first.
+llvm::SmallVector<mlir::Value> widenBytes(GpuBuilder &b, mlir::Value word);
+
+/// The kernel of xf.contract for few rows, 4 of them and 64 columns a block.
+void emitFewRowsOfBytes(GpuBuilder b, mlir::xf::ContractOp op, const KernelRequest &request);
+inline constexpr int64_t kByteRows = 4, kByteColumns = 64, kByteThreads = 64;
+
+} // namespace xf::gpu
+
+#endif // XF_COMPILER_TARGET_GPU_BYTEWEIGHTS_H
