@@ -265,6 +265,9 @@ void AttendMany::storeWithoutKeys() {
 }
 
 void AttendMany::emit() {
+  // The sums of a tile and of the context stay in registers; where ptxas wants more blocks than these, it spills them.
+  int64_t groups = llvm::divideCeil(valueWidth, kColumns);
+  b.setBlocksTogether(groups == 1 ? 4 : groups == 2 ? 3 : 2);
   queries = b.size(q, 2);
   SmallVector<Value> task = b.split(b.block(), {b.size(q, 0), b.i64(heads), b.divide(b.add(queries, kRows - 1), b.i64(kRows))});
   batch = task[0], head = task[1], firstRow = b.mul(task[2], kRows);
@@ -279,7 +282,7 @@ void AttendMany::emit() {
   if (keepsQueries())
     stageQueries(b.i64(0), width);
 
-  SmallVector<Value> contexts(llvm::divideCeil(valueWidth, kColumns) * kOwn * kOwn, b.f32(0));
+  SmallVector<Value> contexts(groups * kOwn * kOwn, b.f32(0));
   contexts = b.loop(b.i64(0), blockEnd, kTileKeys, contexts, [&](Value firstKey, ValueRange carried) {
     SmallVector<Value> next = llvm::to_vector(carried);
     storeScores(firstKey);

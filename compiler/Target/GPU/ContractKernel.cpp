@@ -24,7 +24,7 @@ constexpr int64_t kPanel = cpu::kLanes;
 constexpr int64_t kTile = 64, kTilePanels = kTile / kPanel, kPart = 16, kOwn = 4, kTileThreads = 256;
 constexpr int64_t kTileStride = kTile + 4; // of x in shared memory: off the banks' period, and a multiple of 16 bytes
 // Few rows.
-constexpr int64_t kFewRows = 16, kRows = 4, kColumns = 64, kChunk = 512, kUnroll = 8;
+constexpr int64_t kFewRows = 16, kRows = 4, kColumns = 64, kChunk = 512, kUnroll = 16;
 
 class Contract {
 public:
@@ -192,7 +192,7 @@ void Contract::emitFew() {
   auto chunk = [&](Value k0, int64_t count) {
     stageX(firstRow, k0, b.i64(count));
     int64_t whole = count / kUnroll * kUnroll;
-    sums = b.loop(b.i64(0), b.i64(whole), kUnroll, sums, [&](Value k, ValueRange carried) {
+    sums = b.writtenOutLoop(b.i64(0), b.i64(whole), kUnroll, sums, [&](Value k, ValueRange carried) {
       sums = llvm::to_vector(carried);
       return step(k0, k, kUnroll);
     });

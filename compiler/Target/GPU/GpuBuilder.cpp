@@ -39,6 +39,10 @@ GpuBuilder::GpuBuilder(mlir::gpu::GPUModuleOp module, StringRef name, unsigned v
   setInsertionPointToStart(&kernel.getBody().front());
 }
 
+void GpuBuilder::setBlocksTogether(int64_t blocks) {
+  kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), getI32IntegerAttr(static_cast<int32_t>(blocks)));
+}
+
 Value GpuBuilder::parameter(unsigned view, unsigned word) { return kernel.getArgument(view * kViewWords + word); }
 Value GpuBuilder::size(unsigned i, unsigned dim) { return parameter(i, 1 + dim); }
 Value GpuBuilder::stride(unsigned i, unsigned dim) { return parameter(i, 1 + XF_ABI_MAX_RANK + dim); }
@@ -101,6 +105,14 @@ void GpuBuilder::storeMany(ArrayRef<Value> values, Value address) {
   for (auto [i, value] : llvm::enumerate(values))
     vector = create<LLVM::InsertElementOp>(vector, value, i64(i));
   create<LLVM::StoreOp>(vector, address, static_cast<unsigned>(4 * values.size()));
+}
+
+SmallVector<Value> GpuBuilder::writtenOutLoop(Value from, Value to, int64_t step, ValueRange carried, CarryingBody body) {
+  SmallVector<Value> results = loop(from, to, step, carried, body);
+  auto unroll = LLVM::LoopUnrollAttr::get(getContext(), /*disable=*/getBoolAttr(true), {}, {}, {}, {}, {}, {});
+  auto annotation = LLVM::LoopAnnotationAttr::get(getContext(), {}, {}, {}, unroll, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {});
+  results.front().getDefiningOp()->setAttr(kLoopAnnotation, annotation);
+  return results;
 }
 
 Value GpuBuilder::narrow(Value number) { return createOrFold<arith::TruncIOp>(getI32Type(), number); }

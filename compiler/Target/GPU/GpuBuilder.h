@@ -22,6 +22,8 @@ public:
              mlir::Location location);
   /// Ends it.
   void finish() { create<mlir::gpu::ReturnOp>(); }
+  /// Says that so many blocks are to share a multiprocessor: what registers they leave each other are the kernel's to use.
+  void setBlocksTogether(int64_t blocks);
 
   // View `i`.
   Value data(unsigned i) { return parameter(i, 0); }
@@ -46,6 +48,10 @@ public:
   /// `count` neighbouring f32 or, if said, elements of another type of 32 bits, whose address is a multiple of their size.
   llvm::SmallVector<Value> loadMany(Value address, int64_t count, Type element = nullptr);
   void storeMany(llvm::ArrayRef<Value> values, Value address);
+
+  /// A loop whose body is as long as it is meant to be: neither LLVM nor ptxas unrolls it further, for which registers may lack.
+  static constexpr llvm::StringLiteral kLoopAnnotation = "llvm.loop_annotation";
+  llvm::SmallVector<Value> writtenOutLoop(Value from, Value to, int64_t step, mlir::ValueRange carried, CarryingBody body);
 
   // Division of numbers that are below 2^31: far cheaper than that of i64.
   Value divide(Value a, Value b);

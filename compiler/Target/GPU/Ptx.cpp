@@ -3,7 +3,7 @@
 // No library takes part: what mathematical functions have no instruction are polynomials by now, and those that have one
 // become LLVM's intrinsics here, before the conversion to NVVM makes calls of NVIDIA's device library of them.
 #include "compiler/Target/CPU/Lower.h"
-#include "compiler/Target/GPU/GpuKernels.h"
+#include "compiler/Target/GPU/GpuBuilder.h"
 
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
@@ -118,6 +118,11 @@ static LogicalResult lowerToNVVM(ModuleOp module, std::string &error) {
       error = "lowering to NVVM failed";
     return failure();
   }
+  // The conversions carry what is said of a loop along, but not to where the translation to LLVM looks for it.
+  module.walk([](LLVM::BrOp branch) {
+    if (auto annotation = branch->getAttrOfType<LLVM::LoopAnnotationAttr>(GpuBuilder::kLoopAnnotation))
+      branch.setLoopAnnotationAttr(annotation);
+  });
   return success();
 }
 
