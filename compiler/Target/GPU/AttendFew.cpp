@@ -15,7 +15,7 @@ using namespace mlir::xf;
 namespace xf::gpu {
 namespace {
 
-constexpr int64_t kPanel = cpu::kLanes, kWarps = kAttendThreads / kWarp, kOwnKeys = kTileKeys / kWarp, kKeysAtOnce = 4;
+constexpr int64_t kPanel = cpu::kLanes, kWarps = kAttendThreads / kWarp, kOwnKeys = kTileKeys / kWarp, kKeysAtOnce = 8;
 
 class AttendFew : public AttendKernel {
 public:
@@ -98,7 +98,9 @@ void AttendFew::emitContext(Value first) {
   Value own = b.at(powers, b.mul(b.warp(), kTileKeys), f32), count = b.min(b.sub(end, first), b.i64(kTileKeys));
   auto found = b.loop(b.i64(0), count, kKeysAtOnce, SmallVector<Value>(groups, b.f32(0)), [&](Value start, ValueRange carried) {
     SmallVector<Value> next = llvm::to_vector(carried);
-    auto weights = b.loadMany(b.at(own, start, f32), kKeysAtOnce);
+    SmallVector<Value> weights;
+    for (int64_t u = 0; u < kKeysAtOnce; u += 4)
+      llvm::append_range(weights, b.loadMany(b.at(own, b.add(start, u), f32), 4));
     for (int64_t u = 0; u < kKeysAtOnce; ++u) {
       // Behind the last key there are powers, 0, but perhaps no values.
       Value key = b.min(b.add(b.add(first, start), u), b.sub(end, 1));

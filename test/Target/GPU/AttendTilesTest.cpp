@@ -12,6 +12,7 @@ constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 struct Shape {
   int64_t heads, groups, width, valueWidth;
   bool probabilities = false;
+  bool byRow = false; // the first token alone says whether a sentence's keys are seen
 };
 
 /// Keys whose token is not 0; the masked ones' scores are -1e9, so that a sentence without tokens sees all keys alike.
@@ -26,7 +27,7 @@ std::string text(const Shape &s) {
          "xf.entry @run(%q: " + q + " {xf.name = \"q\"}, %k: " + k + " {xf.name = \"k\"}, %v: " + v + " {xf.name = \"v\"}, %t: " + t +
          " {xf.name = \"t\"}) -> (" + o + " {xf.name = \"o\"}) {\n" + (s.probabilities ? "%o, %p = " : "%o = ") +
          "xf.attend %q, %k, %v scale 0.3 fill -1.0e9 mask {\n^bb0(%b: index, %h: index, %i: index, %j: index):\n"
-         "%zero = arith.constant 0 : i32\n%t0 = xf.at %t[%b, %j] : " + t + "\n%ok = arith.cmpi ne, %t0, %zero : i32\nxf.yield %ok : i1\n} : " +
+         "%zero = arith.constant 0 : i32\n%first = arith.constant 0 : index\n%t0 = xf.at %t[%b, " + (s.byRow ? "%first" : "%j") + "] : " + t + "\n%ok = arith.cmpi ne, %t0, %zero : i32\nxf.yield %ok : i1\n} : " +
          q + ", " + k + ", " + v + " -> (" + o + (s.probabilities ? ", " + p : "") + ")\nxf.return %o : " + o + "\n}\n}\n";
 }
 
@@ -78,7 +79,7 @@ struct Problem {
             double score = 0;
             for (int64_t x = 0; x < s.width; ++x)
               score += double(q[((b * s.heads + h) * queries + i) * s.width + x]) * key(head, j, x);
-            p[j] = tokens[b * keys + j] ? score * 0.3 : -1e9;
+            p[j] = tokens[b * keys + (s.byRow ? 0 : j)] ? score * 0.3 : -1e9;
             most = std::max(most, p[j]);
           }
           for (double &x : p)
@@ -151,6 +152,23 @@ TEST(AttendTilesTest, PaddingChangesNothing) {
         ASSERT_TRUE(same(problem.run(kernel, 0, queries), exact)) << queries << " queries, " << keys << " keys padded to " << padded;
       }
     }
+}
+
+/// Where a row sees no key, none is visited, and all count alike.
+TEST(AttendTilesTest, RowsWithoutKeys) {
+  for (Shape shape : {Shape{2, 1, 8, 20, true, true}, Shape{2, 1, 8, 20, true, false}}) {
+    KernelHarness harness(text(shape));
+    Kernel kernel = compile(harness);
+    for (int64_t queries : {1, 35})
+      for (int64_t keys : {3, 100}) {
+        Problem problem(shape, 3, queries, keys);
+        std::fill_n(problem.tokens.begin() + keys, keys, 0);
+        std::vector<float> probabilities, all = problem.run(kernel, 0, queries, &probabilities);
+        problem.check(all, probabilities, std::to_string(queries) + " queries, " + std::to_string(keys) + " keys");
+        if (HasFatalFailure())
+          return;
+      }
+  }
 }
 
 /// Far more keys than have their scores in shared memory.

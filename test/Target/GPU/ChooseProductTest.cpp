@@ -1,5 +1,5 @@
-// Choosing by products of 16-bit factors: the logits are those of the linear kernel, to the bit, for any number of rows, and what
-// nobody may choose is not read.
+// Choosing by products of any type: the logits are those of the linear kernel, to the bit, for any number of rows, and what nobody
+// may choose is not read.
 #include "test/Target/CPU/KernelHarness.h"
 
 #include "llvm/ADT/APFloat.h"
@@ -14,11 +14,22 @@ namespace {
 
 constexpr int64_t kMost = 8;
 
+/// What x and weights are made of: i8 is weights beside f32.
+struct Types {
+  std::string x, weight;
+  int64_t group; // elements of a panel that stand together along k
+};
+Types typesOf(const std::string &name) {
+  if (name == "i8")
+    return {"f32", "i8", 4};
+  return {name, name, name == "f32" ? 1 : 2};
+}
+
 /// Both kernels of y = x Wᵀ + b.
-std::string text(int64_t columns, int64_t depth, const std::string &type) {
+std::string text(int64_t columns, int64_t depth, const Types &types) {
   std::string n = std::to_string(columns), k = std::to_string(depth), most = std::to_string(kMost);
-  std::string names = ", #xf.dims<\"B\", \"\">>", bias = "tensor<" + n + "xf32>", w = "tensor<" + n + "x" + k + "x" + type + ">";
-  std::string x = "tensor<?x" + k + "x" + type + names, x3 = "tensor<?x?x" + k + "x" + type + ", #xf.dims<\"B\", \"N\", \"\">>";
+  std::string names = ", #xf.dims<\"B\", \"\">>", bias = "tensor<" + n + "xf32>", w = "tensor<" + n + "x" + k + "x" + types.weight + ">";
+  std::string x = "tensor<?x" + k + "x" + types.x + names, x3 = "tensor<?x?x" + k + "x" + types.x + ", #xf.dims<\"B\", \"N\", \"\">>";
   std::string y = "tensor<?x" + n + "xf32" + names;
   std::string f = "tensor<?x" + std::to_string(ChooseOp::countWords(columns)) + "xi32, #xf.dims<\"C\", \"\">>";
   std::string classes = "tensor<?xi32, #xf.dims<\"B\">>", parts = std::to_string(ChooseOp::countParts(columns, kMost));
@@ -32,28 +43,41 @@ std::string text(int64_t columns, int64_t depth, const std::string &type) {
          names + ", tensor<?x" + parts + "xf32" + names + region + "xf.return %y : " + y + "\n}\n}\n";
 }
 
-uint16_t narrow(float value, const std::string &type) {
+/// Writes a number between -1 and 1 as an element of `type`.
+void write(float value, const std::string &type, std::vector<uint8_t> &data, int64_t element) {
+  if (type == "i8") {
+    data[element] = static_cast<uint8_t>(static_cast<int8_t>(std::nearbyint(value * 127)));
+    return;
+  }
   llvm::APFloat number(value);
   bool loses;
-  number.convert(type == "bf16" ? llvm::APFloat::BFloat() : llvm::APFloat::IEEEhalf(), llvm::APFloat::rmNearestTiesToEven, &loses);
-  return static_cast<uint16_t>(number.bitcastToAPInt().getZExtValue());
+  number.convert(type == "bf16"  ? llvm::APFloat::BFloat()
+                 : type == "f16" ? llvm::APFloat::IEEEhalf()
+                                 : llvm::APFloat::IEEEsingle(),
+                 llvm::APFloat::rmNearestTiesToEven, &loses);
+  uint64_t bits = number.bitcastToAPInt().getZExtValue();
+  int64_t bytes = type == "f32" ? 4 : 2;
+  std::memcpy(data.data() + element * bytes, &bits, bytes);
 }
+int64_t bytesOf(const std::string &type) { return type == "i8" ? 1 : type == "f32" ? 4 : 2; }
 
-class TensorChooseTest : public testing::TestWithParam<std::tuple<std::string, int64_t>> {};
+class ChooseProductTest : public testing::TestWithParam<std::tuple<std::string, int64_t>> {};
 
-TEST_P(TensorChooseTest, LogitsAreThoseOfTheProduct) {
-  auto [type, depth] = GetParam();
-  const int64_t columns = 300, pairs = (depth + 1) / 2, mostRows = 70;
-  KernelHarness harness(text(columns, depth, type));
+TEST_P(ChooseProductTest, LogitsAreThoseOfTheProduct) {
+  auto [name, depth] = GetParam();
+  Types types = typesOf(name);
+  const int64_t columns = 300, panels = (columns + 15) / 16, groups = (depth + types.group - 1) / types.group, mostRows = 70;
+  KernelHarness harness(text(columns, depth, types));
   Kernel contract = harness.compile(harness.find<mlir::xf::ContractOp>(), Isa::avx2, {llvm::SmallVector<int64_t>(4, 1)});
   Kernel choose = harness.compile(harness.find<ChooseOp>(), Isa::avx2, {llvm::SmallVector<int64_t>(10, 1)});
-  std::vector<uint16_t> x, panels((columns + 15) / 16 * pairs * 32);
-  for (float value : randomNumbers(mostRows * depth, 1))
-    x.push_back(narrow(value, type));
-  std::vector<float> weight = randomNumbers(columns * depth, 2), bias = randomNumbers(columns, 3);
+  const int64_t panelBytes = groups * types.group * 16 * bytesOf(types.weight);
+  std::vector<uint8_t> x(mostRows * depth * bytesOf(types.x)), packed(panels * panelBytes);
+  std::vector<float> numbers = randomNumbers(mostRows * depth, 1), weight = randomNumbers(columns * depth, 2), bias = randomNumbers(columns, 3);
+  for (int64_t i = 0; i < mostRows * depth; ++i)
+    write(numbers[i], types.x, x, i);
   for (int64_t n = 0; n < columns; ++n)
     for (int64_t k = 0; k < depth; ++k)
-      panels[((n / 16 * pairs + k / 2) * 16 + n % 16) * 2 + k % 2] = narrow(weight[n * depth + k], type);
+      write(weight[n * depth + k], types.weight, packed, ((n / 16 * groups + k / types.group) * 16 + n % 16) * types.group + k % types.group);
   // Class 1 may choose from a panel and a half, apart from each other.
   std::vector<uint32_t> forbidden(2 * ChooseOp::countWords(columns));
   for (int64_t n = 0; n < 32 * ChooseOp::countWords(columns); ++n)
@@ -65,14 +89,14 @@ TEST_P(TensorChooseTest, LogitsAreThoseOfTheProduct) {
       std::vector<float> y(rows * columns), values(rows * kMost), norms(rows * 2), parts(rows * ChooseOp::countParts(columns, kMost));
       std::vector<int32_t> tokens(rows * kMost), classes(rows, kind);
       int32_t options[] = {kMost, 1};
-      contract({view(x, {rows, depth}), view(panels, {columns, depth}), view(bias, {columns}), view(y, {rows, columns})});
+      contract({view(x, {rows, depth}), view(packed, {columns, depth}), view(bias, {columns}), view(y, {rows, columns})});
       auto range = [](auto &data) { return Kernel::Range{data.data(), data.data() + data.size()}; };
       std::vector<Kernel::Range> ranges{range(x),    range(forbidden), range(classes), {options, options + 2}, range(bias), range(values),
                                         range(tokens), range(norms),   range(parts)};
-      for (int64_t panel = 0; panel < (columns + 15) / 16; ++panel)
+      for (int64_t panel = 0; panel < panels; ++panel)
         if (kind == 0 || panel == 3 || panel == 10) // there is no memory where the others would be
-          ranges.push_back({panels.data() + panel * pairs * 32, panels.data() + (panel + 1) * pairs * 32});
-      choose({view(x, {rows, 1, depth}), view(panels, {columns, depth}), view(forbidden, {2, ChooseOp::countWords(columns)}), view(classes, {rows}),
+          ranges.push_back({packed.data() + panel * panelBytes, packed.data() + (panel + 1) * panelBytes});
+      choose({view(x, {rows, 1, depth}), view(packed, {columns, depth}), view(forbidden, {2, ChooseOp::countWords(columns)}), view(classes, {rows}),
               view(options, {2}), view(bias, {columns}), view(values, {rows, kMost}), view(tokens, {rows, kMost}), view(norms, {rows, 2}),
               view(parts, {rows, ChooseOp::countParts(columns, kMost)})},
              1, ranges);
@@ -92,7 +116,7 @@ TEST_P(TensorChooseTest, LogitsAreThoseOfTheProduct) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, TensorChooseTest, testing::Combine(testing::Values("bf16", "f16"), testing::Values(7, 33, 96)),
+INSTANTIATE_TEST_SUITE_P(Types, ChooseProductTest, testing::Combine(testing::Values("f32", "bf16", "f16", "i8"), testing::Values(7, 33, 96)),
                          [](const auto &info) { return std::get<0>(info.param) + "_" + std::to_string(std::get<1>(info.param)); });
 
 } // namespace
