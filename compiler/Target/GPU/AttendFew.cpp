@@ -1,7 +1,8 @@
 // Attention for few queries, as in a decoder's step: reading keys and values is all that it costs.
 //
 // A block computes one query of one head. Its warps take the tiles of keys in turn, each by itself, and then join what they
-// found, every thread for columns of its own; so any number of keys needs the same shared memory.
+// found, every thread for columns of its own; so any number of keys needs the same shared memory. How many warps there are
+// follows from how many keys there may be, and changes no bit.
 //
 // Scores: a lane takes two keys of the tile. Context: a lane takes every 32nd column, and adds over ascending keys.
 #include "compiler/Target/CPU/VectorMath.h"
@@ -15,11 +16,12 @@ using namespace mlir::xf;
 namespace xf::gpu {
 namespace {
 
-constexpr int64_t kPanel = cpu::kLanes, kWarps = kAttendThreads / kWarp, kOwnKeys = kTileKeys / kWarp, kKeysAtOnce = 8;
+constexpr int64_t kPanel = cpu::kLanes, kOwnKeys = kTileKeys / kWarp, kKeysAtOnce = 8;
 
 class AttendFew : public AttendKernel {
 public:
-  using AttendKernel::AttendKernel;
+  AttendFew(GpuBuilder builder, AttendOp op, const KernelRequest &request, int64_t warps)
+      : AttendKernel(std::move(builder), op, request), warps(warps), threads(warps * kWarp) {}
 
   void emit();
 
@@ -35,6 +37,7 @@ private:
       body(b.add(b.add(first, b.lane()), i * kWarp));
   }
 
+  int64_t warps, threads;
   Value position, end; // of the query, and of its keys
   Value keys, values;
   Value query, powers, contexts, mosts, sums; // shared: the query; of each warp the tile's powers and what came of it
@@ -42,7 +45,7 @@ private:
 
 void AttendFew::stageQuery() {
   query = b.shared(f32, llvm::alignTo(width, 4));
-  b.loop(b.thread(), b.i64(width), kAttendThreads, [&](Value column) {
+  b.loop(b.thread(), b.i64(width), threads, [&](Value column) {
     b.store(b.load(f32, element(q, position, column)), b.at(query, column, f32));
   });
   b.barrier();
@@ -121,7 +124,7 @@ void AttendFew::storeProbabilities(const Softmax &all) {
   Value factor = factorOf(all), any = isAny(all.most);
   Value warpFirst = b.mul(b.warp(), kTileKeys);
   // In the order of the scores: a lane reads what it has written.
-  b.loop(b.i64(0), keyCount, kWarps * kTileKeys, [&](Value start) {
+  b.loop(b.i64(0), keyCount, warps * kTileKeys, [&](Value start) {
     forOwnKeys(b.add(start, warpFirst), [&](Value key) {
       b.ifThen(b.less(key, keyCount), [&] {
         Value place = element(out + 1, position, key);
@@ -137,7 +140,7 @@ void AttendFew::storeProbabilities(const Softmax &all) {
 void AttendFew::storeContext(ValueRange found, const Softmax &all) {
   Value factor = factorOf(all);
   for (auto [i, sum] : llvm::enumerate(found)) {
-    Value column = b.add(b.thread(), static_cast<int64_t>(i) * kAttendThreads);
+    Value column = b.add(b.thread(), static_cast<int64_t>(i) * threads);
     b.ifThen(b.less(column, b.i64(valueWidth)), [&, sum = sum] {
       auto regular = [&] { return SmallVector<Value>{b.create<arith::MulFOp>(sum, factor)}; };
       auto lacking = [&] { return SmallVector<Value>{contextWithoutKeys(values, column)}; };
@@ -153,14 +156,14 @@ void AttendFew::emit() {
   AttendScore score(b, op, request, batch, head, position);
   end = score.end(keyCount);
   keys = headStart(k, op.getK()), values = headStart(v, op.getV());
-  powers = b.shared(f32, kWarps * kTileKeys), contexts = b.shared(f32, kWarps * valueWidth);
-  mosts = b.shared(f32, kWarps), sums = b.shared(f32, kWarps);
+  powers = b.shared(f32, warps * kTileKeys), contexts = b.shared(f32, warps * valueWidth);
+  mosts = b.shared(f32, warps), sums = b.shared(f32, warps);
   stageQuery();
 
-  int64_t groups = llvm::divideCeil(valueWidth, kAttendThreads);
+  int64_t groups = llvm::divideCeil(valueWidth, threads);
   SmallVector<Value> carried(groups, b.f32(0));
   carried.append({nothing().most, nothing().sum});
-  carried = b.loop(b.i64(0), end, kWarps * kTileKeys, carried, [&](Value start, ValueRange before) {
+  carried = b.loop(b.i64(0), end, warps * kTileKeys, carried, [&](Value start, ValueRange before) {
     Value first = b.add(start, b.mul(b.warp(), kTileKeys)), exists = b.less(first, end);
     auto some = [&] {
       Softmax tile = emitTile(score, first);
@@ -175,23 +178,19 @@ void AttendFew::emit() {
       b.store(tile[1], b.at(sums, b.warp(), f32));
     });
     b.barrier();
-    SmallVector<Value> all = llvm::to_vector(before);
-    for (int64_t warp = 0; warp < kWarps; ++warp) {
-      auto join = [&] {
-        Softmax softmax{all[groups], all[groups + 1]};
-        Joined joined = this->join(softmax, {b.load(f32, b.at(mosts, warp, f32)), b.load(f32, b.at(sums, warp, f32))});
-        SmallVector<Value> next;
-        for (int64_t i = 0; i < groups; ++i) {
-          Value column = b.min(b.add(b.thread(), i * kAttendThreads), b.i64(valueWidth - 1));
-          Value context = b.load(f32, b.at(contexts, b.add(column, warp * valueWidth), f32));
-          next.push_back(joinContext(all[i], joined.before, context, joined.tile));
-        }
-        next.append({joined.all.most, joined.all.sum});
-        return next;
-      };
-      all = b.choose(b.less(b.add(start, warp * kTileKeys), end), join, [&] { return all; });
-    }
-    return all;
+    Value found = b.min(b.ceilDiv(b.sub(end, start), kTileKeys), b.i64(warps));
+    return b.loop(b.i64(0), found, 1, before, [&](Value warp, ValueRange all) {
+      Softmax softmax{all[groups], all[groups + 1]};
+      Joined joined = join(softmax, {b.load(f32, b.at(mosts, warp, f32)), b.load(f32, b.at(sums, warp, f32))});
+      SmallVector<Value> next;
+      for (int64_t i = 0; i < groups; ++i) {
+        Value column = b.min(b.add(b.thread(), i * threads), b.i64(valueWidth - 1));
+        Value context = b.load(f32, b.at(contexts, b.add(b.mul(warp, valueWidth), column), f32));
+        next.push_back(joinContext(all[i], joined.before, context, joined.tile));
+      }
+      next.append({joined.all.most, joined.all.sum});
+      return next;
+    });
   });
   Softmax all{carried[groups], carried[groups + 1]};
   if (op.getProbabilities())
@@ -202,6 +201,17 @@ void AttendFew::emit() {
 
 } // namespace
 
-void emitAttendFew(GpuBuilder b, AttendOp op, const KernelRequest &request) { AttendFew(std::move(b), op, request).emit(); }
+int64_t emitAttendFew(AttendOp op, const KernelRequest &request, StringRef name) {
+  auto keys = cast<RankedTensorType>(op.getK().getType());
+  int64_t most = keys.isDynamicDim(2) ? getBound(request.root, getDimName(keys, 2)).value_or(1) : keys.getDimSize(2);
+  int64_t warps = most <= 1024 ? 4 : most <= 4096 ? 8 : 16;
+  // What the warps leave each other, beside the query, is in shared memory.
+  int64_t width = cast<RankedTensorType>(op.getQ().getType()).getDimSize(3);
+  int64_t valueWidth = cast<RankedTensorType>(op.getV().getType()).getDimSize(3);
+  while (warps > 1 && (warps * (valueWidth + kTileKeys + 2) + width) * 4 > kSharedBytes)
+    warps /= 2;
+  AttendFew(request.start(name, warps * kWarp, op.getLoc()), op, request, warps).emit();
+  return warps * kWarp;
+}
 
 } // namespace xf::gpu

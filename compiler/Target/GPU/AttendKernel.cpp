@@ -95,9 +95,9 @@ LogicalResult emitAttend(AttendOp op, const KernelRequest &request, Kernel &kern
   unsigned q = request.viewOf(op.getQ());
   int64_t heads = typeOf(op.getQ()).getDimSize(1);
   std::string few = (request.name + "_few").str(), many = (request.name + "_many").str();
-  emitAttendFew(request.start(few, kAttendThreads, op.getLoc()), op, request);
+  int64_t threadsOfFew = emitAttendFew(op, request, few);
   emitAttendMany(request.start(many, kAttendThreads, op.getLoc()), op, request);
-  kernel.launches.push_back({few, kAttendThreads, {{q, 0, 1}, {q, 2, 1}}, 1, heads, Launch::Limit{q, 2, kFewQueries}});
+  kernel.launches.push_back({few, threadsOfFew, {{q, 0, 1}, {q, 2, 1}}, 1, heads, Launch::Limit{q, 2, kFewQueries}});
   kernel.launches.push_back({many, kAttendThreads, {{q, 0, 1}, {q, 2, kAttendRows}}, 1, heads, std::nullopt});
   return success();
 }

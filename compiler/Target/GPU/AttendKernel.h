@@ -94,13 +94,11 @@ protected:
   Value keyCount;
 };
 
-/// A block's threads and queries of a head.
-inline constexpr int64_t kAttendThreads = 128, kAttendRows = 32;
-
-/// Few queries: a block computes one of a head, its warps each a tile at a time.
-void emitAttendFew(GpuBuilder b, mlir::xf::AttendOp op, const KernelRequest &request);
-/// Many: a block computes kAttendRows of a head.
+/// Adds function `name`, for few queries: a block computes one of a head, its warps each a tile at a time. Returns a block's threads.
+int64_t emitAttendFew(mlir::xf::AttendOp op, const KernelRequest &request, llvm::StringRef name);
+/// For many: a block of kAttendThreads computes kAttendRows of a head.
 void emitAttendMany(GpuBuilder b, mlir::xf::AttendOp op, const KernelRequest &request);
+inline constexpr int64_t kAttendThreads = 128, kAttendRows = 32;
 
 } // namespace xf::gpu
 

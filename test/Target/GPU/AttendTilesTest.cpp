@@ -13,6 +13,7 @@ struct Shape {
   int64_t heads, groups, width, valueWidth;
   bool probabilities = false;
   bool byRow = false; // the first token alone says whether a sentence's keys are seen
+  int64_t mostKeys = 1000000;
 };
 
 /// Keys whose token is not 0; the masked ones' scores are -1e9, so that a sentence without tokens sees all keys alike.
@@ -23,7 +24,7 @@ std::string text(const Shape &s) {
   std::string q = tensor(s.heads, "Q", s.width), k = tensor(s.groups, "K", s.width), v = tensor(s.groups, "K", s.valueWidth);
   std::string o = tensor(s.heads, "Q", s.valueWidth), t = "tensor<?x?xi32, #xf.dims<\"B\", \"K\">>";
   std::string p = "tensor<?x" + std::to_string(s.heads) + "x?x?xf32, #xf.dims<\"B\", \"\", \"Q\", \"K\">>";
-  return "module attributes {xf.bounds = {B = 8 : i64, Q = 4096 : i64, K = 1000000 : i64}} {\n"
+  return "module attributes {xf.bounds = {B = 8 : i64, Q = 4096 : i64, K = " + std::to_string(s.mostKeys) + " : i64}} {\n"
          "xf.entry @run(%q: " + q + " {xf.name = \"q\"}, %k: " + k + " {xf.name = \"k\"}, %v: " + v + " {xf.name = \"v\"}, %t: " + t +
          " {xf.name = \"t\"}) -> (" + o + " {xf.name = \"o\"}) {\n" + (s.probabilities ? "%o, %p = " : "%o = ") +
          "xf.attend %q, %k, %v scale 0.3 fill -1.0e9 mask {\n^bb0(%b: index, %h: index, %i: index, %j: index):\n"
@@ -110,7 +111,7 @@ bool same(const std::vector<float> &a, const std::vector<float> &b) {
 
 /// One query is computed by other blocks than many are, and so are the queries beside it.
 TEST(AttendTilesTest, QueriesAreAlone) {
-  for (Shape shape : {Shape{2, 1, 8, 20, true}, Shape{1, 1, 40, 72}, Shape{1, 1, 144, 130}}) {
+  for (Shape shape : {Shape{2, 1, 8, 20, true}, Shape{1, 1, 40, 72}, Shape{1, 1, 144, 130}, Shape{1, 1, 4, 800}}) {
     KernelHarness harness(text(shape));
     Kernel kernel = compile(harness);
     for (int64_t keys : {1, 63, 64, 65, 200, 257, 600}) {
@@ -136,6 +137,22 @@ TEST(AttendTilesTest, QueriesAreAlone) {
           }
       }
     }
+  }
+}
+
+/// A query's block has as many warps as there may be tiles for.
+TEST(AttendTilesTest, LimitsChangeNothing) {
+  std::vector<std::vector<float>> found;
+  for (int64_t mostKeys : {600, 2000, 100000}) {
+    Shape shape{2, 1, 8, 20, false, false, mostKeys};
+    KernelHarness harness(text(shape));
+    Kernel kernel = compile(harness);
+    found.emplace_back();
+    for (int64_t keys : {1, 64, 65, 600}) {
+      std::vector<float> some = Problem(shape, 2, 1, keys).run(kernel, 0, 1);
+      found.back().insert(found.back().end(), some.begin(), some.end());
+    }
+    ASSERT_TRUE(same(found.back(), found.front())) << mostKeys;
   }
 }
 
