@@ -15,6 +15,8 @@ models += [(model if kind == "f32" else f"{model} {kind}", model, kind, ()) for 
            for kind in ("f32", "bf16", "f16", "int8-weights")]
 # Wide heads, whose context takes more registers.
 models += [(f"seed0, {width} wide", "seed0", "f32", ("--set", f"d_model={2 * width}", "--set", "h=2")) for width in (128, 256)]
+# More keys than have their scores in shared memory.
+models += [("seed0, long", "seed0", "f32", ("--set", "max_len=20000"))]
 for name, model, kind, settings in models:
     ptx = WORK / "ptx"
     compile_model(MODELS / model / f"{model}.xf", ptx, "--config", MODELS / model / "config.json", "--emit=ptx", "--type", kind, "--target", "cuda", *settings)

@@ -1,7 +1,8 @@
 // The kernels of xf.choose: logits stay in shared memory and registers.
 //
 // The first one computes some rows of 128 columns, whose exponentials are one sum (ChooseOp::kBlock), as the kernels of
-// xf.contract compute them: in f32, also with weights of bytes, by multiply-adds, in 16 bits on tensor cores. 16 lanes then take a row: its maximum, its sum in the CPU's order, and the best candidates, which leave their lane one by one. The second one
+// xf.contract compute them: in f32, also with weights of bytes, by multiply-adds, in 16 bits on tensor cores. 16 lanes then take
+// a row: its maximum, its sum in the CPU's order, and the best candidates, which leave their lane one by one. The second one
 // (ChooseMerge.cpp) joins the blocks. Few rows, as of one sentence, get smaller tiles.
 #include "compiler/Target/GPU/ChooseKernel.h"
 

@@ -28,8 +28,8 @@ std::string text(const Shape &s) {
          "xf.entry @run(%q: " + q + " {xf.name = \"q\"}, %k: " + k + " {xf.name = \"k\"}, %v: " + v + " {xf.name = \"v\"}, %t: " + t +
          " {xf.name = \"t\"}) -> (" + o + " {xf.name = \"o\"}) {\n" + (s.probabilities ? "%o, %p = " : "%o = ") +
          "xf.attend %q, %k, %v scale 0.3 fill -1.0e9 mask {\n^bb0(%b: index, %h: index, %i: index, %j: index):\n"
-         "%zero = arith.constant 0 : i32\n%first = arith.constant 0 : index\n%t0 = xf.at %t[%b, " + (s.byRow ? "%first" : "%j") + "] : " + t + "\n%ok = arith.cmpi ne, %t0, %zero : i32\nxf.yield %ok : i1\n} : " +
-         q + ", " + k + ", " + v + " -> (" + o + (s.probabilities ? ", " + p : "") + ")\nxf.return %o : " + o + "\n}\n}\n";
+         "%zero = arith.constant 0 : i32\n%first = arith.constant 0 : index\n%t0 = xf.at %t[%b, " + (s.byRow ? "%first" : "%j") + "] : " + t +
+         "\n%ok = arith.cmpi ne, %t0, %zero : i32\nxf.yield %ok : i1\n} : " + q + ", " + k + ", " + v + " -> (" + o + (s.probabilities ? ", " + p : "") + ")\nxf.return %o : " + o + "\n}\n}\n";
 }
 
 struct Problem {
