@@ -25,7 +25,7 @@ extern "C" {
 
 #define XF_ABI_MAGIC "XFIMAGE"
 #define XF_ABI_TRAILER_MAGIC "XFTRAIL"
-#define XF_ABI_VERSION 6u
+#define XF_ABI_VERSION 7u
 #define XF_ABI_PAGE 4096u
 #define XF_ABI_MAX_RANK 6
 /* The greatest size of a dimension, limit of a search, and number of bytes of a memory: larger ones are damage, and sums of
@@ -184,7 +184,31 @@ typedef struct xf_abi_gpu_kernel {
  * move_rows(state, moves): state is of bytes, has size [layers, outer, unit_positions, bytes of a unit], strides of [a layer, an
  *   outer index, a row] and starts with row 0; of each row (from, to, positions) of moves, i32 [moves, 3], the units that hold
  *   these positions are copied. What one move writes no other reads.
- * feed_tokens(chosen, tokens): tokens[b] = max(chosen[b, 0], 0), i32 [rows, candidates] and i32 [rows]. */
+ * advance(values, chosen, norms, options, sums, sentences, tokens, past, classes, moves, pair_sums, decided): takes a search of
+ *   G sentences with K beams, at most XF_ABI_ADVANCED_BEAMS, from one step of R = G * K rows to the next. Of each sentence it reads
+ *     values, chosen, norms, options: what the step gives of its rows and was told (xf_abi_generate),
+ *     sums f64[G, K]: of the open beams' logarithms of probabilities,
+ *     sentences i32[G, XF_ABI_SENTENCE_WORDS + K]: the words of xf_abi_sentence, and the row of each beam,
+ *   and of a sentence that is not done it writes
+ *     sums and sentences as they are after the step,
+ *     tokens, past, classes i32[R]: what the next step is told of the sentence's rows, unless the sentence is done now,
+ *     moves i32[R, 3]: for move_rows; where a sentence is done, of a row to itself,
+ *     pair_sums f64[G, 2K], decided i32[G, 2 + 5K]: how many of the best pairs there are, whether a number of its rows is none,
+ *       the new row of each beam, and the pairs' beams and tokens.
+ *   Which pairs these are, and what becomes of them, is said in runtime/core/beam.h. */
+enum xf_abi_sentence {
+  XF_ABI_OPEN = 0,       /* beams */
+  XF_ABI_PRODUCED = 1,   /* tokens */
+  XF_ABI_MAX_LENGTH = 2, /* of them */
+  XF_ABI_MIN_LENGTH = 3,
+  XF_ABI_FINISHED = 4,   /* hypotheses */
+  XF_ABI_CLASS = 5,      /* of rows that may choose the end; the next one is of those that may not */
+  XF_ABI_POSITIONS = 6,  /* that the rows hold after the step */
+  XF_ABI_DONE = 7,
+  XF_ABI_END = 8,        /* the end token */
+  XF_ABI_SENTENCE_WORDS = 9
+};
+#define XF_ABI_ADVANCED_BEAMS 32
 typedef struct xf_abi_gpu {
   xf_abi_range ptx;    /* text, without a 0 at its end; size 0: there are no kernels for GPUs */
   uint32_t capability; /* compute capability that it needs, 10 * major + minor */
@@ -192,7 +216,7 @@ typedef struct xf_abi_gpu {
   xf_abi_table kernels;  /* xf_abi_gpu_kernel */
   xf_abi_table launches; /* xf_abi_gpu_launch */
   xf_abi_gpu_kernel move_rows;   /* of models that are searched, else without launches */
-  xf_abi_gpu_kernel feed_tokens;
+  xf_abi_gpu_kernel advance;
 } xf_abi_gpu;
 
 /* A state, kept between steps: [layers][rows][outer][units][unit_bytes]. A unit holds

@@ -10,14 +10,14 @@ void beam_search::plan(arena_plan &plan, int64_t beams, int64_t length) {
   open_at_ = plan.add(beams, sizeof(open_beam));
   // Below K before a step, to which K that end may come; or at the last K that stay open.
   finished_at_ = plan.add(2 * beams, sizeof(hypothesis));
-  pairs_at_ = plan.add(2 * beams * beams, sizeof(pair));
+  pairs_at_ = plan.add(2 * beams * beams, sizeof(beam_pair));
 }
 
 void beam_search::bind(const arena &memory) {
   nodes_ = memory.as<beam_node>(nodes_at_);
   now_ = memory.as<open_beam>(open_at_);
   finished_ = memory.as<hypothesis>(finished_at_);
-  pairs_ = memory.as<pair>(pairs_at_);
+  pairs_ = memory.as<beam_pair>(pairs_at_);
 }
 
 void beam_search::start(int32_t beams, int32_t max_length, int32_t end) {
@@ -40,14 +40,18 @@ bool beam_search::advance(const row_summary *const *rows, const candidate *const
     for (int32_t i = 0; i < rows[b]->count; ++i)
       pairs_[count++] = {now_[b].sum + (best[b][i].logit - rows[b]->normaliser), b, best[b][i].token};
   int32_t considered = std::min(count, 2 * beams_);
-  std::partial_sort(pairs_, pairs_ + considered, pairs_ + count, [](const pair &x, const pair &y) {
+  std::partial_sort(pairs_, pairs_ + considered, pairs_ + count, [](const beam_pair &x, const beam_pair &y) {
     if (x.sum != y.sum)
       return x.sum > y.sum;
     return x.beam != y.beam ? x.beam < y.beam : x.token < y.token;
   });
+  return take(pairs_, considered);
+}
+
+bool beam_search::take(const beam_pair *pairs, int32_t count) {
   int32_t next = 0;
-  for (int32_t i = 0; i < considered && next < beams_; ++i) {
-    const pair &p = pairs_[i];
+  for (int32_t i = 0; i < count && next < beams_; ++i) {
+    const beam_pair &p = pairs[i];
     if (p.token != end_) {
       now_[next] = {p.sum, p.beam, p.token};
       *node(step_, next) = {p.beam, p.token};

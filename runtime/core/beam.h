@@ -26,6 +26,13 @@ struct open_beam {
   int32_t token;
 };
 
+// What a beam may become: its sum with a token's log p.
+struct beam_pair {
+  double sum;
+  int32_t beam;
+  int32_t token;
+};
+
 struct hypothesis {
   double sum;
   double score;   // set by rank()
@@ -48,11 +55,16 @@ public:
   // Takes the best tokens of every open beam, in the order of the beams: `rows[b]` describes the candidates at
   // best + b * stride. Returns false when the sentence is done.
   bool advance(const row_summary *const *rows, const candidate *const *best);
+  // The same where the best pairs are known: the first `count` of them, at most 2K.
+  bool take(const beam_pair *pairs, int32_t count);
 
   int32_t open() const { return open_; }
   const open_beam &beam(int32_t b) const { return now_[b]; }
   int32_t produced() const { return step_; } // tokens of the open beams
   int32_t remaining() const { return max_length_ - step_; } // tokens that they may still get
+  int32_t max_length() const { return max_length_; }
+  int32_t end() const { return end_; }
+  int32_t finished() const { return finished_count_; }
 
   // Scores and sorts the finished hypotheses, best first; returns how many there are.
   int32_t rank(double alpha);
@@ -61,11 +73,6 @@ public:
   void tokens_of(const hypothesis &h, int32_t *tokens) const;
 
 private:
-  struct pair {
-    double sum;
-    int32_t beam;
-    int32_t token;
-  };
   void finish(double sum, int32_t length, int32_t step, int32_t beam, bool ended);
   beam_node *node(int32_t step, int32_t beam) const { return nodes_ + int64_t(step) * beams_ + beam; }
 
@@ -73,7 +80,7 @@ private:
   beam_node *nodes_ = nullptr;
   open_beam *now_ = nullptr;
   hypothesis *finished_ = nullptr;
-  pair *pairs_ = nullptr;
+  beam_pair *pairs_ = nullptr;
   int32_t beams_ = 1, max_length_ = 0, end_ = -1;
   int32_t open_ = 0, step_ = 0, finished_count_ = 0;
 };

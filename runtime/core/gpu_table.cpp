@@ -48,8 +48,8 @@ gpu_table read_gpu_table(const image_reader &reader, const xf_abi_image &image) 
                                          result.functions));
   if (!result.empty() && image.generate.present) {
     result.move_rows = read_kernel(reader, gpu.move_rows, launches, "the kernel that moves rows", result.functions);
-    result.feed_tokens = read_kernel(reader, gpu.feed_tokens, launches, "the kernel that feeds tokens", result.functions);
-    reader.require(result.move_rows.views == 2 && result.feed_tokens.views == 2, "a search's kernel takes other views");
+    result.advance = read_kernel(reader, gpu.advance, launches, "the kernel that advances searches", result.functions);
+    reader.require(result.move_rows.views == 2 && result.advance.views == 12, "a search's kernel takes other views");
   }
   return result;
 }

@@ -25,7 +25,7 @@ struct gpu_kernel {
 
 struct gpu_table {
   std::vector<gpu_kernel> kernels;
-  gpu_kernel move_rows, feed_tokens; // no stages: the model is not searched
+  gpu_kernel move_rows, advance; // no stages: the model is not searched
   std::vector<std::string> functions;
 
   bool empty() const { return kernels.empty(); }

@@ -37,8 +37,8 @@ void searcher::bind(const arena &memory) {
   const entry_info &step = *layout_.step;
   for (uint64_t offset : layout_.step_tensors)
     step_io_.push_back(memory.at(offset));
-  step_tokens_ = static_cast<int32_t *>(step_io_[g_.tokens_input]);
-  step_past_ = static_cast<int32_t *>(step_io_[step.find_input("xf.past")]);
+  step_tokens_ = static_cast<int32_t *>(step_io_[layout_.step_tokens]);
+  step_past_ = static_cast<int32_t *>(step_io_[layout_.step_past]);
   if (int at = step.find_input("xf.slots"); at >= 0)
     step_slots_ = static_cast<int32_t *>(step_io_[at]);
   if (layout_.chooses) {
@@ -62,6 +62,8 @@ void searcher::bind(const arena &memory) {
   slots_.resize(layout_.batch);
   beam_summaries_.resize(layout_.beam);
   beam_candidates_.resize(layout_.beam);
+  if (device_executor *device = session_.executor(); device && layout_.chooses)
+    ahead_ = std::make_unique<device_search>(*device, layout_);
 }
 
 void searcher::check(const search_options &o) const {

@@ -7,9 +7,11 @@
 #include "runtime/core/grouping.h"
 #include "runtime/core/search_layout.h"
 #include "runtime/core/shortlist.h"
+#include "runtime/device/device_search.h"
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 
 namespace xf::rt {
@@ -107,10 +109,14 @@ private:
   void step();
   // Sets the step entry's arguments and moves the slots on by its positions.
   void prepare_step();
+  // The most positions that a row holds after the step.
+  void set_longest();
   // Several steps of a device, of which each is started before the host has seen the one before.
   bool can_run_ahead() const;
   void run_ahead();
+  void begin_ahead();
   bool goes_on() const;
+  void take_decisions();
   void reduce_rows();
   void suppress(float *logits, const slot &s, int32_t produced) const;
   // The same where the step itself chooses.
@@ -118,6 +124,7 @@ private:
   void forbid_tokens(int32_t number, std::span<const int32_t> source);
   void forbid(int32_t kind, std::span<const int32_t> tokens);
   uint32_t *forbidden(int32_t kind) { return choice_.forbidden + kind * layout_.words; }
+  int32_t class_of(int32_t number) const;
   void ask_for_choices();
   void take_choices();
   void advance_slots();
@@ -162,7 +169,11 @@ private:
   int32_t rows_ = 0, active_ = 0, moves_count_ = 0;
   int reduce_threads_ = 1;
   int64_t new_ = 1; // positions of the step
-  int32_t under_way_ = 0; // steps that have been started and not been looked at
+  std::unique_ptr<device_search> ahead_; // null where the host decides after each step
+  std::vector<int32_t> ahead_slots_;     // those of its sentences
+  std::vector<device_sentence> ahead_sentences_;
+  int32_t under_way_ = 0;   // steps that have been started and not been looked at
+  bool have_moved_ = false; // the beams' rows are those after the step, not those of their parents
   char message_[160];
 };
 

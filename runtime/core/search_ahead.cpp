@@ -1,31 +1,31 @@
-// Greedy search on a device, steps ahead of the host: a step reads the tokens that the one before it has chosen from the
-// device's memory, and is started before the host has seen them.
+// Search on a device, steps ahead of the host: the device decides which beams go on, moves their rows, and begins the next step
+// with what it has decided. The host starts steps before it has seen what became of those before.
 //
-// All that the host must know of a step is where its rows stand, and of a row that goes on it does. Rows stay where they are
-// meanwhile: those that end go on computing what nobody reads until the host has caught up and closes the gaps.
+// All that it must know of a step are sizes, and they follow from the rows that go on. A sentence has its rows as long as steps
+// are under way: when it is done they go on computing what nobody reads, until the host has caught up and closes the gaps.
 #include "runtime/core/search.h"
 #include "runtime/core/session.h"
 
+#include <algorithm>
+
 namespace xf::rt {
 
-// Steps under way at once: the device has one to work on while the host prepares another and looks at the last.
-static constexpr int32_t kAhead = 3;
-static_assert(kAhead <= device_executor::kCalls);
-
 bool searcher::can_run_ahead() const {
-  if (!session_.executor() || !layout_.chooses || options_->beam != 1)
+  if (!ahead_ || options_->beam > XF_ABI_ADVANCED_BEAMS)
     return false;
   for (int32_t number = 0; number < batch_; ++number) {
     const slot &s = slots_[number];
-    if (s.sentence >= 0 && s.prefix_length - s.prefix_used > 1)
+    // A sentence begins with one beam, and with few tokens to choose from may keep few.
+    if (s.sentence >= 0 && (s.prefix_length - s.prefix_used > 1 || layout_.beams[number].open() != options_->beam))
       return false;
   }
   return true;
 }
 
-// Whether another step is worth it while `under_way_` steps are not seen yet, by the rows that go on so far.
+// Whether another step is worth it while `under_way_` steps are not seen yet, by the sentences that go on so far.
 bool searcher::goes_on() const {
-  bool gaps = (rows_ - active_) * 4 >= rows_, may_start = next_waiting_ < waiting_ && (batch_ - active_) * 4 >= batch_;
+  bool gaps = (rows_ - active_ * options_->beam) * 4 >= rows_;
+  bool may_start = next_waiting_ < waiting_ && (batch_ - active_) * 4 >= batch_;
   if (active_ == 0 || gaps || may_start)
     return false;
   for (int32_t number = 0; number < batch_; ++number)
@@ -34,23 +34,50 @@ bool searcher::goes_on() const {
   return true;
 }
 
+void searcher::begin_ahead() {
+  prepare_step();
+  ahead_slots_.clear();
+  ahead_sentences_.clear();
+  for (int32_t number = 0; number < batch_; ++number) {
+    const slot &s = slots_[number];
+    if (s.sentence < 0)
+      continue;
+    ahead_slots_.push_back(number);
+    ahead_sentences_.push_back(
+        {&layout_.beams[number], s.min_length, class_of(number), s.past, beam_rows_ + number * layout_.beam});
+  }
+  ahead_->begin(step_dims_.data(), step_io_.data(), ahead_sentences_, options_->beam);
+}
+
 void searcher::run_ahead() {
-  device_executor &device = *session_.executor();
-  const fed_input fed{static_cast<size_t>(g_.tokens_input), static_cast<size_t>(layout_.choice.tokens)};
-  auto start = [&](const fed_input *tokens) {
-    prepare_step();
-    device.start(*layout_.step, step_dims_.data(), step_io_.data(), tokens);
-    ++under_way_;
-  };
-  start(nullptr);
-  bool chains = device.can_chain(*layout_.step, step_dims_.data());
+  begin_ahead();
+  ahead_->start(step_dims_.data());
+  under_way_ = 1;
   while (under_way_ > 0) {
-    while (chains && under_way_ < kAhead && goes_on())
-      start(&fed);
-    device.finish();
+    while (under_way_ < static_cast<int32_t>(device_search::kAhead) && goes_on()) {
+      for (int32_t number : ahead_slots_)
+        slots_[number].past += slots_[number].sentence >= 0;
+      set_longest();
+      ahead_->start(step_dims_.data());
+      ++under_way_;
+    }
+    ahead_->finish();
     --under_way_;
-    take_choices();
-    advance_slots();
+    take_decisions();
+  }
+}
+
+void searcher::take_decisions() {
+  for (size_t i = 0; i < ahead_slots_.size(); ++i) {
+    int32_t number = ahead_slots_[i];
+    slot &s = slots_[number];
+    if (s.sentence < 0)
+      continue;
+    device_decision decided = ahead_->decision(i);
+    s.failed = decided.failed;
+    std::copy_n(decided.rows, options_->beam, beam_rows_ + number * layout_.beam);
+    if (s.failed || !layout_.beams[number].take(decided.pairs.data(), static_cast<int32_t>(decided.pairs.size())))
+      close_slot(number);
   }
 }
 

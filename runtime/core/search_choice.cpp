@@ -3,6 +3,7 @@
 // Rows are told apart by classes of forbidden tokens. Class 0 may choose none: its row still reads its prompt, and when all
 // do, the step leaves the vocabulary out. Then a pair for all sentences, or for each slot where a shortlist allows each
 // sentence tokens of its own: what may be chosen, and that without the end.
+#include "runtime/abi/xf_log.h"
 #include "runtime/core/search.h"
 #include "runtime/core/session.h"
 
@@ -46,15 +47,16 @@ void searcher::forbid_tokens(int32_t number, std::span<const int32_t> source) {
     forbid(kind + 1, {&g_.end, 1});
 }
 
+// Of rows that may choose the end; the next class may not.
+int32_t searcher::class_of(int32_t number) const { return options_->allowed ? 1 + 2 * number : 1; }
+
 void searcher::ask_for_choices() {
-  // A chain of calls on a device has tensors of one size.
+  // Steps that follow each other on a device have tensors of one size.
   int32_t classes = !session_.executor() ? 1 : options_->allowed ? 1 + 2 * batch_ : 3;
   for (int32_t row = 0; row < rows_; ++row) {
     int32_t number = row_slot_[row];
     const slot &s = slots_[number];
-    int32_t kind = options_->allowed ? 1 + 2 * number : 1;
-    if (layout_.beams[number].produced() + under_way_ < s.min_length)
-      ++kind;
+    int32_t kind = class_of(number) + (layout_.beams[number].produced() < s.min_length);
     choice_.classes[row] = s.due ? kind : 0;
     classes = std::max(classes, choice_.classes[row] + 1);
   }
@@ -73,7 +75,7 @@ void searcher::take_choices() {
     int32_t count = 0;
     for (; count < choice_.options[0] && tokens[count] >= 0; ++count)
       best[count] = {values[count], tokens[count]};
-    double normaliser = sums ? static_cast<double>(norms[0]) + std::log(static_cast<double>(norms[1])) : 0.0;
+    double normaliser = sums ? static_cast<double>(norms[0]) + xf_log(static_cast<double>(norms[1])) : 0.0;
     summary = {count, !std::isnan(norms[0]), normaliser};
   }
 }

@@ -14,6 +14,8 @@ search_layout::search_layout(const model &m, arena_plan &plan) {
   vocabulary = m.entries()[g.step].outputs[g.logits_output].dim[2];
   chooses = g.choose >= 0;
   step = &m.entries()[chooses ? g.choose : g.step];
+  step_tokens = g.tokens_input;
+  step_past = step->find_input("xf.past");
   if (chooses)
     find_choice();
 

@@ -64,6 +64,7 @@ struct search_layout {
   choice_places choice = {};
   int classes_dim = -1;
   int64_t words = 0, most = 0;  // of a class of forbidden tokens; candidates of a row
+  int step_tokens, step_past;   // inputs of the step
   std::vector<uint64_t> step_tensors; // offsets of its inputs, then its outputs
 
   std::vector<beam_search> beams; // of each slot

@@ -28,8 +28,8 @@ float *searcher::row_logits(int32_t row, int64_t position) const {
 }
 
 void searcher::step() {
-  under_way_ = 0;
-  if (can_run_ahead()) {
+  have_moved_ = can_run_ahead();
+  if (have_moved_) {
     run_ahead();
   } else {
     prepare_step();
@@ -52,7 +52,6 @@ void searcher::prepare_step() {
     if (s.sentence >= 0)
       new_ = std::min<int64_t>(new_, std::max(1, s.prefix_length - s.prefix_used));
   }
-  int64_t longest = 0;
   for (int32_t row = 0; row < rows_; ++row) {
     const slot &s = slots_[row_slot_[row]];
     const int32_t *prefix = prefix_ + row_slot_[row] * layout_.prefix_capacity;
@@ -64,14 +63,11 @@ void searcher::prepare_step() {
     step_past_[row] = static_cast<int32_t>(s.past);
     if (step_slots_)
       step_slots_[row] = row_slot_[row];
-    longest = std::max(longest, s.past + new_);
   }
   step_dims_ = source_dims_;
   step_dims_[g_.batch_dim] = rows_;
   if (g_.source_dim >= 0)
     step_dims_[g_.source_dim] = source_length_;
-  if (g_.target_dim >= 0)
-    step_dims_[g_.target_dim] = longest;
   step_dims_[g_.new_dim] = new_;
   for (int32_t number = 0; number < batch_; ++number) {
     slot &s = slots_[number];
@@ -82,8 +78,19 @@ void searcher::prepare_step() {
       s.prefix_used += static_cast<int32_t>(new_);
     s.due = s.prefix_used == s.prefix_length;
   }
+  set_longest();
   if (layout_.chooses)
     ask_for_choices();
+}
+
+void searcher::set_longest() {
+  if (g_.target_dim < 0)
+    return;
+  int64_t &longest = step_dims_[g_.target_dim];
+  longest = 0;
+  for (int32_t number = 0; number < batch_; ++number)
+    if (slots_[number].sentence >= 0)
+      longest = std::max(longest, slots_[number].past);
 }
 
 void searcher::suppress(float *logits, const slot &s, int32_t produced) const {
@@ -164,7 +171,7 @@ void searcher::plan_moves() {
     return s.sentence < 0 ? 0 : s.due ? layout_.beams[number].open() : 1;
   };
   auto parent_row = [&](int32_t number, int32_t b) {
-    int32_t parent = slots_[number].due ? layout_.beams[number].beam(b).parent : b;
+    int32_t parent = slots_[number].due && !have_moved_ ? layout_.beams[number].beam(b).parent : b;
     return beam_rows_[number * layout_.beam + parent];
   };
   int32_t rows = 0;

@@ -17,6 +17,8 @@ uint64_t aligned(uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment 
 // Calls with more bytes of arguments are copied tensor by tensor, from and to the caller's memory.
 constexpr uint64_t kMostStaged = 1 << 20;
 
+} // namespace
+
 xf_abi_view make_view(const void *data, std::initializer_list<int64_t> sizes, std::initializer_list<int64_t> strides) {
   xf_abi_view view{};
   view.data = const_cast<void *>(data);
@@ -24,8 +26,6 @@ xf_abi_view make_view(const void *data, std::initializer_list<int64_t> sizes, st
   std::copy(strides.begin(), strides.end(), view.stride);
   return view;
 }
-
-} // namespace
 
 device_executor::device_executor(std::shared_ptr<const model> m, std::unique_ptr<device> d)
     : model_(std::move(m)), device_(std::move(d)) {
@@ -69,10 +69,9 @@ void device_executor::launch(const gpu_kernel &kernel, const xf_abi_view *views)
   }
 }
 
-void device_executor::place(const entry_info &entry, const int64_t *dims, call_places &places) const {
+device_executor::call_places device_executor::place(const entry_info &entry, const int64_t *dims) const {
+  call_places places;
   places.entry = &entry;
-  places.begin.clear();
-  places.bytes.clear();
   uint64_t offset = 0;
   auto add = [&](const tensor_info &tensor) {
     places.begin.push_back(offset);
@@ -85,84 +84,60 @@ void device_executor::place(const entry_info &entry, const int64_t *dims, call_p
   for (const tensor_info &tensor : entry.outputs)
     add(tensor);
   places.end = offset;
+  return places;
 }
 
-// Memory for arguments grows with the largest call, that for copies with the largest that is copied as one.
+// Memory for arguments grows with the largest call, that for copies with the largest that is copied as one. Nothing is known any
+// more of what lies elsewhere now.
 void device_executor::reserve(const call_places &places) {
-  if (places.end > io_memory_.bytes()) {
-    io_memory_.grow(*device_, places.end);
-    resident_places_ = {};
-  }
-  if (places.end > slot_bytes_ && places.end <= kMostStaged) {
-    staging_.grow(*device_, kCalls * places.end);
-    slot_bytes_ = places.end;
-  }
+  if (places.end > io_memory_.bytes() || !(places == places_))
+    known_.assign(places.entry->inputs.size(), false);
+  io_memory_.grow(*device_, places.end);
+  if (places.end <= kMostStaged)
+    staging_.grow(*device_, places.end);
+  resident_.resize(std::max<size_t>(resident_.size(), places.outputs));
 }
 
-void device_executor::upload_inputs(const call_places &to, void *const *io, const fed_input *fed) {
-  size_t inputs = to.entry->inputs.size();
-  if (!staged(to)) {
+void device_executor::upload(const entry_info &entry, const int64_t *dims, void *const *io) {
+  call_places places = place(entry, dims);
+  reserve(places);
+  places_ = std::move(places);
+  size_t inputs = entry.inputs.size();
+  if (!staged()) {
     for (size_t i = 0; i < inputs; ++i)
-      if (to.bytes[i])
-        device_->upload(io_memory_.get() + to.begin[i], io[i], to.bytes[i]);
-    resident_places_ = {};
+      if (places_.bytes[i])
+        device_->upload(tensor(i), io[i], places_.bytes[i]);
+    known_.assign(inputs, false);
     return;
   }
-  bool same_places = to == resident_places_;
-  resident_.resize(std::max<size_t>(resident_.size(), to.outputs));
-  uint8_t *from = slot(started_);
   // Neighbours that have changed go together.
   uint64_t begin = 0, end = 0;
   auto flush = [&] {
     if (end > begin)
-      device_->upload(io_memory_.get() + begin, from + begin, end - begin);
+      device_->upload(io_memory_.get() + begin, staging_.get() + begin, end - begin);
     begin = end = 0;
   };
   for (size_t i = 0; i < inputs; ++i) {
-    uint8_t *known = resident_.data() + to.begin[i];
-    bool is_fed = fed && fed->input == i;
-    bool same = same_places && fed_ != static_cast<int>(i) && std::memcmp(known, io[i], to.bytes[i]) == 0;
-    if (is_fed || same || !to.bytes[i]) {
+    uint64_t at = places_.begin[i], bytes = places_.bytes[i];
+    if (!bytes || (known_[i] && std::memcmp(resident_.data() + at, io[i], bytes) == 0)) {
       flush();
       continue;
     }
-    std::memcpy(known, io[i], to.bytes[i]);
-    std::memcpy(from + to.begin[i], io[i], to.bytes[i]);
+    std::memcpy(resident_.data() + at, io[i], bytes);
+    std::memcpy(staging_.get() + at, io[i], bytes);
+    known_[i] = true;
     if (end == begin)
-      begin = to.begin[i];
-    end = to.begin[i] + to.bytes[i];
+      begin = at;
+    end = at + bytes;
   }
   flush();
-  fed_ = fed ? static_cast<int>(fed->input) : -1;
-  if (!same_places)
-    resident_places_ = to;
 }
 
-// The output of the call before lies where this call's will.
-void device_executor::feed(const call_places &at, const fed_input &fed) {
-  int64_t rows = static_cast<int64_t>(at.bytes[fed.input] / sizeof(int32_t)), width = at.entry->outputs[fed.output].dim.back();
-  const xf_abi_view views[] = {
-      make_view(io_memory_.get() + at.begin[at.entry->inputs.size() + fed.output], {rows, width}, {width, 1}),
-      make_view(io_memory_.get() + at.begin[fed.input], {rows}, {1})};
-  launch(model_->gpu().feed_tokens, views);
-}
-
-void device_executor::download_outputs(started_call &call, void *const *io) {
-  const call_places &from = call.places;
-  size_t inputs = from.entry->inputs.size();
-  call.outputs.clear();
-  if (!staged(from)) {
-    for (size_t i = inputs; i < from.begin.size(); ++i)
-      if (from.bytes[i])
-        device_->download(io[i], io_memory_.get() + from.begin[i], from.bytes[i]);
-    return;
-  }
-  if (from.end > from.outputs)
-    device_->download(slot(started_) + from.outputs, io_memory_.get() + from.outputs, from.end - from.outputs);
-  call.outputs.assign(io + inputs, io + from.begin.size());
-}
-
-void device_executor::run_plan(const entry_info &entry, const int64_t *dims) {
+void device_executor::run(const entry_info &entry, const int64_t *dims) {
+  if (!(place(entry, dims) == places_))
+    fail(status::internal, "the arguments of '%s' are not those that have been copied", entry.name.c_str());
+  for (size_t i = 0; i < places_.begin.size(); ++i)
+    io_[i] = tensor(i);
   xf_abi_context context{};
   context.dims = dims;
   context.io = io_.data();
@@ -179,41 +154,22 @@ void device_executor::run_plan(const entry_info &entry, const int64_t *dims) {
     std::rethrow_exception(problem_);
 }
 
-bool device_executor::can_chain(const entry_info &entry, const int64_t *dims) const {
-  call_places places;
-  place(entry, dims, places);
-  return places.end <= kMostStaged;
-}
-
-void device_executor::start(const entry_info &entry, const int64_t *dims, void *const *io, const fed_input *fed) {
-  if (!fed && started_ != finished_) {
-    finished_ = started_;
-    wait(calls_[(started_ - 1) % kCalls].mark);
+void device_executor::download_outputs(void *const *io) {
+  if (staged()) {
+    if (places_.end > places_.outputs)
+      device_->download(staging_.get() + places_.outputs, io_memory_.get() + places_.outputs, places_.end - places_.outputs);
+    return;
   }
-  started_call &call = calls_[started_ % kCalls];
-  place(entry, dims, call.places);
-  if (fed && (started_ - finished_ == kCalls || !(call.places == resident_places_)))
-    fail(status::internal, "a call of a chain differs from the one before, or there are too many");
-  reserve(call.places);
-  for (size_t i = 0; i < call.places.begin.size(); ++i)
-    io_[i] = io_memory_.get() + call.places.begin[i];
-  upload_inputs(call.places, io, fed);
-  if (fed)
-    feed(call.places, *fed);
-  run_plan(entry, dims);
-  download_outputs(call, io);
-  call.mark = device_->mark();
-  ++started_;
+  for (size_t i = places_.entry->inputs.size(); i < places_.begin.size(); ++i)
+    if (places_.bytes[i])
+      device_->download(io[i], tensor(i), places_.bytes[i]);
 }
 
-void device_executor::finish() {
-  const started_call &call = calls_[finished_ % kCalls];
-  const uint8_t *from = slot(finished_);
-  ++finished_;
-  wait(call.mark);
-  size_t inputs = call.places.entry->inputs.size();
-  for (size_t i = 0; i < call.outputs.size(); ++i)
-    std::memcpy(call.outputs[i], from + call.places.begin[inputs + i], call.places.bytes[inputs + i]);
+void device_executor::take_outputs(void *const *io) const {
+  size_t inputs = places_.entry->inputs.size();
+  if (staged())
+    for (size_t i = inputs; i < places_.begin.size(); ++i)
+      std::memcpy(io[i], staging_.get() + places_.begin[i], places_.bytes[i]);
 }
 
 // What went wrong may have kept inputs from coming to the device.
@@ -221,14 +177,17 @@ void device_executor::wait(uint64_t mark) {
   try {
     device_->wait(mark);
   } catch (...) {
-    resident_places_ = {};
+    known_.assign(known_.size(), false);
     throw;
   }
 }
 
 void device_executor::call(const entry_info &entry, const int64_t *dims, void *const *io) {
-  start(entry, dims, io);
-  finish();
+  upload(entry, dims, io);
+  run(entry, dims);
+  download_outputs(io);
+  wait(device_->mark());
+  take_outputs(io);
 }
 
 void device_executor::move_rows(std::span<const row_move> moves) {
@@ -244,6 +203,10 @@ void device_executor::move_rows(std::span<const row_move> moves) {
       *words++ = static_cast<int32_t>(word);
   device_->upload(moves_.get(), staged_moves_.get(), bytes);
   moves_mark_ = device_->mark();
+  move_rows(moves_.get(), static_cast<int64_t>(moves.size()));
+}
+
+void device_executor::move_rows(uint8_t *moves, int64_t count) {
   for (const xf_abi_state &state : model_->states()) {
     if (state.per_sentence)
       continue;
@@ -252,7 +215,7 @@ void device_executor::move_rows(std::span<const row_move> moves) {
         make_view(state_.get() + state.offset,
                   {size(state.layers), size(state.outer), size(state.unit_positions), size(state.unit_bytes)},
                   {size(state.layer_stride), size(state.outer_stride), size(state.row_stride)}),
-        make_view(moves_.get(), {static_cast<int64_t>(moves.size()), 3}, {3, 1})};
+        make_view(moves, {count, 3}, {3, 1})};
     launch(model_->gpu().move_rows, views);
   }
 }

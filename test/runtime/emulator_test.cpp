@@ -39,6 +39,15 @@ TEST(Emulator, SharedMemoryWithABarrierBetween) {
   EXPECT_EQ(problem_of(around(before + "\tbar.sync 0;\n" + after + "\tbar.sync 0;\n" + again), 64), "");
 }
 
+TEST(Emulator, SharedMemoryThatIsOneNumber) {
+  std::string number = ".shared .align 8 .u64 number;\n", write = "\tsetp.ne.u32 %p1, %r1, 3;\n\t@%p1 bra $L1;\n\tst.shared.b64 [number], 7;\n$L1:\n";
+  std::string read = "\tld.shared.b64 %rd7, [number];\n\tcvt.rn.f32.u64 %r4, %rd7;\n\tst.global.b32 [%rd3], %r4;\n";
+  auto out = run(around(write + "\tbar.sync 0;\n" + read, number), ramp(64), 64);
+  EXPECT_EQ(out[63], 7);
+  EXPECT_HAS(problem_of(around(write + read, number), 64), "with no barrier between");
+  EXPECT_HAS(problem_of(around("\tst.shared.b64 [number+4096], 7;\n", number), 1), "outside of its");
+}
+
 TEST(Emulator, TwoThreadsWriteOnePlace) {
   std::string body = "\tmov.b64 %rd5, buffer;\n\tst.shared.b32 [%rd5], %r1;\n";
   EXPECT_HAS(problem_of(around(body), 64), "writes shared memory at 0, which thread");
@@ -143,6 +152,17 @@ TEST(Emulator, LoadsThatWiden) {
     int32_t got;
     std::memcpy(&got, &out[3], 4);
     EXPECT_EQ(got, wanted);
+  }
+}
+
+TEST(Emulator, StoresThatNarrow) {
+  // Thread t stores the lower half of 2^32 * t + its address' distance to the first.
+  auto out = run(around("\tsub.s64 %rd5, %rd3, %rd2;\n\tshl.b64 %rd6, %rd5, 30;\n\tadd.s64 %rd7, %rd6, %rd5;\n\tst.global.b32 [%rd3], %rd7;\n"),
+                 std::vector<float>(40), 40);
+  for (size_t t = 0; t < out.size(); ++t) {
+    int32_t got;
+    std::memcpy(&got, &out[t], 4);
+    EXPECT_EQ(got, static_cast<int32_t>(4 * t));
   }
 }
 

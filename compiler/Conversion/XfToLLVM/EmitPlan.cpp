@@ -350,7 +350,7 @@ FailureOr<CodeModule> convertToCode(ModuleOp module, Targets targets) {
   if (targets.cuda && module->hasAttr(kGenerateAttr)) {
     auto functions = *result.gpuModule->getOps<mlir::gpu::GPUModuleOp>().begin();
     result.gpuMoveRows = gpu::emitMoveRows(functions, "move_rows");
-    result.gpuFeedTokens = gpu::emitFeedTokens(functions, "feed_tokens");
+    result.gpuAdvance = gpu::emitAdvance(functions, "advance");
   }
   return result;
 }

@@ -22,7 +22,7 @@ struct CodeModule {
   mlir::OwningOpRef<mlir::ModuleOp> gpuModule;
   std::vector<gpu::Kernel> gpuKernels;
   /// Of models that are searched.
-  gpu::Kernel gpuMoveRows, gpuFeedTokens;
+  gpu::Kernel gpuMoveRows, gpuAdvance;
   int64_t workspaceBytes = 0;
   int64_t scratchBytes = 0;
 };

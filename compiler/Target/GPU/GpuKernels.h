@@ -50,7 +50,7 @@ mlir::FailureOr<Kernel> emitKernel(mlir::gpu::GPUModuleOp module, llvm::StringRe
 
 /// Adds the function `name` of a kernel that searches call beside the model's: what they do is said in xf_abi.h.
 Kernel emitMoveRows(mlir::gpu::GPUModuleOp module, llvm::StringRef name);
-Kernel emitFeedTokens(mlir::gpu::GPUModuleOp module, llvm::StringRef name);
+Kernel emitAdvance(mlir::gpu::GPUModuleOp module, llvm::StringRef name);
 
 /// A module that holds one empty gpu.module.
 mlir::OwningOpRef<mlir::ModuleOp> makeKernelModule(mlir::MLIRContext *context);

@@ -1,5 +1,4 @@
-// What a search asks of a device beside the model's own kernels: moving rows of states, and handing the tokens that a step has
-// chosen to the next one.
+// Moving rows of states for a search. What it decides is in AdvanceKernel.cpp.
 #include "compiler/Target/GPU/GpuBuilder.h"
 
 #include "mlir/IR/Builders.h"
@@ -28,6 +27,8 @@ Kernel emitMoveRows(mlir::gpu::GPUModuleOp module, StringRef name) {
   Value positions = b.size(state, unitPositions), one = b.i64(1);
   Value units = b.divide(b.add(moveWord(2), b.sub(b.max(positions, one), 1)), b.max(positions, one));
   units = b.create<arith::SelectOp>(b.less(b.i64(0), positions), units, one);
+  // Moves that a device has planned have a place for each row, also for those that stay.
+  units = b.create<arith::SelectOp>(b.equal(moveWord(0), moveWord(1)), b.i64(0), units);
   Value from = rowAt(moveWord(0)), to = rowAt(moveWord(1)), bytes = b.mul(units, b.size(state, unitBytes));
   auto copy = [&](Type element, Value count) {
     b.loop(b.thread(), count, kThreads, [&](Value i) { b.store(b.load(element, b.at(from, i, element)), b.at(to, i, element)); });
@@ -40,21 +41,6 @@ Kernel emitMoveRows(mlir::gpu::GPUModuleOp module, StringRef name) {
       b.equal(b.rem(all, 4), b.i64(0)), [&] { copy(word, b.div(bytes, 4)); }, [&] { copy(byte, bytes); });
   b.finish();
   return {2, {{name.str(), kThreads, {{moves, 0}, {state, layers}, {state, outer}}, 1, 1, std::nullopt}}};
-}
-
-Kernel emitFeedTokens(mlir::gpu::GPUModuleOp module, StringRef name) {
-  enum View : unsigned { chosen, tokens };
-  GpuBuilder b(module, name, 2, kThreads, module.getLoc());
-  Type i32 = b.getI32Type();
-  Value row = b.add(b.mul(b.block(), kThreads), b.thread());
-  b.ifThen(b.less(row, b.size(tokens, 0)), [&] {
-    Value token = b.load(i32, b.at(b.data(chosen), b.mul(row, b.stride(chosen, 0)), i32));
-    // A row that has ended may have chosen nothing.
-    token = b.create<arith::MaxSIOp>(token, b.create<arith::ConstantIntOp>(i32, 0));
-    b.store(token, b.at(b.data(tokens), b.mul(row, b.stride(tokens, 0)), i32));
-  });
-  b.finish();
-  return {2, {{name.str(), kThreads, {{tokens, 0}}, kThreads, 1, std::nullopt}}};
 }
 
 } // namespace xf::gpu

@@ -153,7 +153,7 @@ private:
     for (const gpu::Kernel &kernel : contents.codeModule.gpuKernels)
       kernels.push_back(put(kernel));
     header.gpu.move_rows = put(contents.codeModule.gpuMoveRows);
-    header.gpu.feed_tokens = put(contents.codeModule.gpuFeedTokens);
+    header.gpu.advance = put(contents.codeModule.gpuAdvance);
     header.gpu.ptx = bytes.put(contents.ptx);
     header.gpu.capability = gpu::kComputeCapability;
     header.gpu.kernels = bytes.putTable<xf_abi_gpu_kernel>(kernels);

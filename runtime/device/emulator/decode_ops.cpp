@@ -186,6 +186,8 @@ void decoder::decode_memory(const statement &s, instruction &i) {
       i.target[n] = target(s, list[n]);
     else
       i.source[n] = source(s, list[n], i.type);
+    if (!loads && size_of(i.type) < 8 && list[n].starts_with('%') && widths_[i.source[n]] == 8)
+      i.narrows |= static_cast<uint8_t>(1 << n);
   }
   i.widens = loads && size_of(i.type) < 8 && widths_[i.target[0]] == 8;
   if (s.has("param")) {

@@ -133,17 +133,21 @@ statement make_statement(std::string_view text, int line) {
   return result;
 }
 
-// `.align 16 .b8 name[bytes]`
+// `.align 16 .b8 name[bytes]`, or one number: `.align 8 .u64 name`.
 shared_variable read_shared(std::string_view text, int line) {
   shared_variable variable{"", 4, 0};
   std::string words(text);
   if (size_t at = words.find(".align"); at != std::string::npos)
     variable.alignment = static_cast<unsigned>(std::strtoul(words.c_str() + at + 6, nullptr, 10));
-  size_t bytes = words.find(".b8"), open = words.find('[');
-  if (bytes == std::string::npos || open == std::string::npos || variable.alignment == 0)
-    reject(line, "shared memory that is no array of bytes");
-  variable.name = trim(text.substr(bytes + 3, open - bytes - 3));
-  variable.bytes = static_cast<unsigned>(std::strtoul(words.c_str() + open + 1, nullptr, 10));
+  size_t type = words.rfind('.'), name = words.find(' ', type), open = words.find('[');
+  bool is_array = open != std::string::npos;
+  unsigned bits = 0;
+  if (type != std::string::npos && name != std::string::npos)
+    bits = static_cast<unsigned>(std::strtoul(words.c_str() + type + 2, nullptr, 10));
+  if (bits == 0 || bits % 8 != 0 || bits > 64 || (is_array && bits != 8) || variable.alignment == 0)
+    reject(line, "shared memory that is neither an array of bytes nor a number");
+  variable.name = trim(text.substr(name, is_array ? open - name : std::string_view::npos));
+  variable.bytes = is_array ? static_cast<unsigned>(std::strtoul(words.c_str() + open + 1, nullptr, 10)) : bits / 8;
   return variable;
 }
 

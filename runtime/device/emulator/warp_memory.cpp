@@ -64,7 +64,7 @@ void warp::store(const instruction &i) {
       to = reinterpret_cast<uint8_t *>(address);
     }
     for (int n = 0; n < i.count; ++n) {
-      uint64_t value = bytes == 8 ? row<uint64_t>(i.source[n])[lane_] : row<uint32_t>(i.source[n])[lane_];
+      uint64_t value = bytes == 8 || i.narrows >> n & 1 ? row<uint64_t>(i.source[n])[lane_] : row<uint32_t>(i.source[n])[lane_];
       std::memcpy(to + n * bytes, &value, bytes);
     }
   }

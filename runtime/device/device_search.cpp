@@ -1,0 +1,126 @@
+#include "runtime/device/device_search.h"
+
+#include "runtime/core/error.h"
+#include "runtime/core/search_layout.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace xf::rt {
+
+device_search::places::places(int64_t sentences, int64_t beams)
+    : words(XF_ABI_SENTENCE_WORDS + beams), decided_words(2 + 5 * beams) {
+  uint64_t offset = 0;
+  auto add = [&](int64_t count, uint64_t size) {
+    uint64_t begin = offset;
+    offset += (static_cast<uint64_t>(count) * size + 255) / 256 * 256;
+    return begin;
+  };
+  sums = add(sentences * beams, sizeof(double));
+  this->sentences = add(sentences * words, sizeof(int32_t));
+  moves = add(sentences * beams * 3, sizeof(int32_t));
+  pair_sums = add(sentences * beams * 2, sizeof(double));
+  decided = add(sentences * decided_words, sizeof(int32_t));
+  end = offset;
+}
+
+device_search::device_search(device_executor &executor, const search_layout &layout) : executor_(executor), layout_(layout) {
+  slot_ = places(layout.batch, layout.beam).end;
+  memory_ = {executor.where(), slot_};
+  staging_ = {executor.where(), (1 + kAhead) * slot_};
+  pairs_.resize(2 * layout.beam);
+}
+
+void device_search::begin(const int64_t *dims, void *const *io, std::span<const device_sentence> sentences, int32_t beams) {
+  if (started_ != finished_) // the last search has stopped in the middle
+    executor_.wait(executor_.where().mark());
+  started_ = finished_ = 0;
+  sentences_ = static_cast<int64_t>(sentences.size());
+  beams_ = beams;
+  at_ = places(sentences_, beams_);
+  executor_.upload(*layout_.step, dims, io);
+  upload_sentences(sentences);
+}
+
+void device_search::upload_sentences(std::span<const device_sentence> sentences) {
+  auto *sums = reinterpret_cast<double *>(staging_.get() + at_.sums);
+  auto *words = reinterpret_cast<int32_t *>(staging_.get() + at_.sentences);
+  for (const device_sentence &s : sentences) {
+    const beam_search &search = *s.beams;
+    for (int32_t b = 0; b < beams_; ++b) {
+      sums[b] = b < search.open() ? search.beam(b).sum : 0.0;
+      words[XF_ABI_SENTENCE_WORDS + b] = s.rows[b];
+    }
+    words[XF_ABI_OPEN] = search.open();
+    words[XF_ABI_PRODUCED] = search.produced();
+    words[XF_ABI_MAX_LENGTH] = search.max_length();
+    words[XF_ABI_MIN_LENGTH] = s.min_length;
+    words[XF_ABI_FINISHED] = search.finished();
+    words[XF_ABI_CLASS] = s.row_class;
+    words[XF_ABI_POSITIONS] = static_cast<int32_t>(s.positions);
+    words[XF_ABI_DONE] = 0;
+    words[XF_ABI_END] = search.end();
+    sums += beams_;
+    words += at_.words;
+  }
+  executor_.where().upload(memory_.get(), staging_.get(), at_.moves);
+}
+
+void device_search::start(const int64_t *dims) {
+  if (started_ - finished_ == kAhead)
+    fail(status::internal, "too many steps are under way");
+  executor_.run(*layout_.step, dims);
+  advance();
+  executor_.where().download(told(started_), memory_.get() + at_.pair_sums, at_.end - at_.pair_sums);
+  marks_[started_ % kAhead] = executor_.where().mark();
+  ++started_;
+}
+
+// As the host would, it decides, moves rows of states, and sets what the next step is told.
+void device_search::advance() {
+  const entry_info &step = *layout_.step;
+  int64_t rows = sentences_ * beams_, most = layout_.most;
+  size_t inputs = step.inputs.size();
+  auto input = [&](int number) { return executor_.tensor(static_cast<size_t>(number)); };
+  auto output = [&](int number) { return executor_.tensor(inputs + static_cast<size_t>(number)); };
+  auto own = [&](uint64_t offset) { return memory_.get() + offset; };
+  const int changed[] = {layout_.step_tokens, layout_.step_past, layout_.choice.classes};
+  const xf_abi_view views[] = {make_view(output(layout_.choice.values), {rows, most}, {most, 1}),
+                               make_view(output(layout_.choice.tokens), {rows, most}, {most, 1}),
+                               make_view(output(layout_.choice.norms), {rows, 2}, {2, 1}),
+                               make_view(input(layout_.choice.options), {2}, {1}),
+                               make_view(own(at_.sums), {sentences_, beams_}, {beams_, 1}),
+                               make_view(own(at_.sentences), {sentences_, at_.words}, {at_.words, 1}),
+                               make_view(input(changed[0]), {rows}, {1}),
+                               make_view(input(changed[1]), {rows}, {1}),
+                               make_view(input(changed[2]), {rows}, {1}),
+                               make_view(own(at_.moves), {rows, 3}, {3, 1}),
+                               make_view(own(at_.pair_sums), {sentences_, 2 * beams_}, {2 * beams_, 1}),
+                               make_view(own(at_.decided), {sentences_, at_.decided_words}, {at_.decided_words, 1})};
+  executor_.launch(executor_.get_model().gpu().advance, views);
+  // A single beam's row stays where it is.
+  if (beams_ > 1)
+    executor_.move_rows(own(at_.moves), rows);
+  for (int number : changed)
+    executor_.forget(static_cast<size_t>(number));
+}
+
+void device_search::finish() {
+  uint64_t mark = marks_[finished_ % kAhead];
+  ++finished_;
+  executor_.wait(mark);
+}
+
+device_decision device_search::decision(size_t sentence) {
+  const uint8_t *slot = told(finished_ - 1) - at_.pair_sums;
+  auto *sums = reinterpret_cast<const double *>(slot + at_.pair_sums) + static_cast<int64_t>(sentence) * 2 * beams_;
+  auto *words = reinterpret_cast<const int32_t *>(slot + at_.decided) + static_cast<int64_t>(sentence) * at_.decided_words;
+  auto count = static_cast<size_t>(words[0]);
+  for (size_t i = 0; i < count; ++i) {
+    const int32_t *pair = words + 2 + beams_ + 2 * i;
+    pairs_[i] = {sums[i], pair[0], pair[1]};
+  }
+  return {{pairs_.data(), count}, words[1] != 0, words + 2};
+}
+
+} // namespace xf::rt

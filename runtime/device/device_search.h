@@ -1,0 +1,77 @@
+// A search's steps on a device, of which each begins with what the one before it has decided, without the host: it starts them,
+// and is told later what became of its sentences.
+#ifndef RUNTIME_DEVICE_DEVICE_SEARCH_H
+#define RUNTIME_DEVICE_DEVICE_SEARCH_H
+
+#include "runtime/core/beam.h"
+#include "runtime/device/device_memory.h"
+#include "runtime/device/executor.h"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace xf::rt {
+
+struct search_layout;
+
+// A sentence as its first step here finds it.
+struct device_sentence {
+  const beam_search *beams;
+  int32_t min_length, row_class; // row_class: of rows that may choose the end
+  int64_t positions;             // that its rows hold after that step
+  const int32_t *rows;           // of each beam; as many as there may be beams
+};
+
+// What a step has decided of a sentence: the best pairs for beam_search::take(), and the beams' rows, to which their states
+// have been moved already. Lasts until the next step is finished.
+struct device_decision {
+  std::span<const beam_pair> pairs;
+  bool failed; // there are numbers that are none
+  const int32_t *rows;
+};
+
+class device_search {
+public:
+  // Steps that may be under way: the device has one to work on while the host prepares another and looks at the last.
+  static constexpr size_t kAhead = 3;
+
+  // Takes memory for the model's limits.
+  device_search(device_executor &executor, const search_layout &layout);
+
+  // Begins with a step whose arguments these are, of sentences whose rows are all there are, `beams` of each (at most
+  // XF_ABI_ADVANCED_BEAMS). `io` must not be changed before the last step that is started has been finished.
+  void begin(const int64_t *dims, void *const *io, std::span<const device_sentence> sentences, int32_t beams);
+  // The next step, `dims` of which differ in nothing that arguments have. At most kAhead are under way.
+  void start(const int64_t *dims);
+  // Waits for the oldest step that has been started.
+  void finish();
+  // Of that step.
+  device_decision decision(size_t sentence);
+
+private:
+  // What lies where in the memory for a search, of which the last two are what the host is told.
+  struct places {
+    places(int64_t sentences, int64_t beams);
+    int64_t words, decided_words; // of a sentence
+    uint64_t sums, sentences, moves, pair_sums, decided, end;
+  };
+  void upload_sentences(std::span<const device_sentence> sentences);
+  void advance();
+  uint8_t *told(size_t step) const { return staging_.get() + (1 + step % kAhead) * slot_; }
+
+  device_executor &executor_;
+  const search_layout &layout_;
+  device_memory memory_;
+  uint64_t slot_;
+  host_memory staging_; // what a search begins with, and of each step under way what it has decided
+  int64_t sentences_ = 0, beams_ = 0;
+  places at_{0, 0};
+  uint64_t marks_[kAhead] = {};
+  size_t started_ = 0, finished_ = 0;
+  std::vector<beam_pair> pairs_;
+};
+
+} // namespace xf::rt
+
+#endif
