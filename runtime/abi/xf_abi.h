@@ -135,8 +135,8 @@ enum xf_abi_entry_kind {
  * and "xf.slots" i32[B]: which sentence row b belongs to.
  *
  * Dimensions of a call. FULL: those of its inputs. BEGIN: B new sentences, padded to one source length S. STEP: B rows
- * of N positions; S is the padded length that all sentences in the slots share, T the most positions that
- * a row holds after the step. Others are unspecified. */
+ * of N positions; S is the padded length that all sentences in the slots share, T at least the most
+ * positions that a row holds after the step. Others are unspecified. */
 typedef struct xf_abi_entry {
   xf_abi_range name;
   uint64_t code_offset; /* of its plan, from the start of the code range */

@@ -20,6 +20,9 @@ namespace {
 // Work below this many bytes is not worth waking the other threads.
 constexpr int64_t kWorthThreads = 1 << 17;
 
+// A device's steps are told a multiple of these positions.
+constexpr int64_t kAlikePositions = 64;
+
 } // namespace
 
 float *searcher::row_logits(int32_t row, int64_t position) const {
@@ -91,6 +94,9 @@ void searcher::set_longest() {
   for (int32_t number = 0; number < batch_; ++number)
     if (slots_[number].sentence >= 0)
       longest = std::max(longest, slots_[number].past);
+  // More positions than there are change nothing, and steps of the same sizes can be asked for as one piece.
+  if (ahead_)
+    longest = std::min((longest + kAlikePositions - 1) / kAlikePositions * kAlikePositions, model_.dims()[g_.target_dim].max);
 }
 
 void searcher::suppress(float *logits, const slot &s, int32_t produced) const {

@@ -36,6 +36,19 @@ public:
   // The parameters are copied.
   virtual void launch(size_t function, uint32_t blocks, uint32_t threads, const void *parameters, size_t bytes) = 0;
 
+  // Launches that are asked for again and again. From begin_recording() to end_recording() launches are kept, not done; nothing else
+  // may be asked for meanwhile. replay() asks for all that a recording has, in their order, at less cost than one by one. A
+  // recording must not outlive the device.
+  class recording {
+  public:
+    virtual ~recording() = default;
+  };
+  // False where the device cannot record; nothing has begun then.
+  virtual bool begin_recording() = 0;
+  // Null where it turns out that it cannot: nothing has been done then, and nothing is kept.
+  virtual std::unique_ptr<recording> end_recording() = 0;
+  virtual void replay(const recording &recorded) = 0;
+
   // A number for what has been asked for so far, and waiting for that.
   virtual uint64_t mark() = 0;
   virtual void wait(uint64_t mark) = 0;

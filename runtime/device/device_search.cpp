@@ -8,6 +8,13 @@
 
 namespace xf::rt {
 
+namespace {
+
+// Sizes of steps whose launches are kept: a graph of a large model's step takes some MiB.
+constexpr size_t kMostKnown = 32;
+
+} // namespace
+
 device_search::places::places(int64_t sentences, int64_t beams)
     : words(XF_ABI_SENTENCE_WORDS + beams), decided_words(2 + 5 * beams) {
   uint64_t offset = 0;
@@ -25,7 +32,7 @@ device_search::places::places(int64_t sentences, int64_t beams)
 }
 
 device_search::device_search(device_executor &executor, const search_layout &layout) : executor_(executor), layout_(layout) {
-  slot_ = places(layout.batch, layout.beam).end;
+  slot_ = places(layout.batch, std::min<int64_t>(layout.beam, XF_ABI_ADVANCED_BEAMS)).end;
   memory_ = {executor.where(), slot_};
   staging_ = {executor.where(), (1 + kAhead) * slot_};
   pairs_.resize(2 * layout.beam);
@@ -39,6 +46,8 @@ void device_search::begin(const int64_t *dims, void *const *io, std::span<const 
   beams_ = beams;
   at_ = places(sentences_, beams_);
   executor_.upload(*layout_.step, dims, io);
+  for (int number : {layout_.step_tokens, layout_.step_past, layout_.choice.classes})
+    executor_.forget(static_cast<size_t>(number)); // the device changes them
   upload_sentences(sentences);
 }
 
@@ -69,11 +78,53 @@ void device_search::upload_sentences(std::span<const device_sentence> sentences)
 void device_search::start(const int64_t *dims) {
   if (started_ - finished_ == kAhead)
     fail(status::internal, "too many steps are under way");
-  executor_.run(*layout_.step, dims);
-  advance();
+  known_step *step = find(dims);
+  if (step && !step->launches && records_)
+    record(*step, dims);
+  if (step && step->launches)
+    executor_.where().replay(*step->launches);
+  else
+    launch(dims);
   executor_.where().download(told(started_), memory_.get() + at_.pair_sums, at_.end - at_.pair_sums);
   marks_[started_ % kAhead] = executor_.where().mark();
   ++started_;
+}
+
+void device_search::launch(const int64_t *dims) {
+  executor_.run(*layout_.step, dims);
+  advance();
+}
+
+// What a step launches follows from its sizes and from where its arguments lie. Of sizes that are new, nothing is known: they may
+// not come again.
+device_search::known_step *device_search::find(const int64_t *dims) {
+  sizes_.assign(dims, dims + executor_.get_model().dims().size());
+  sizes_.insert(sizes_.end(), {beams_, reinterpret_cast<int64_t>(executor_.tensor(0))});
+  ++asked_;
+  for (known_step &step : known_)
+    if (step.sizes == sizes_) {
+      step.used = asked_;
+      return &step;
+    }
+  if (known_.size() == kMostKnown)
+    known_.erase(std::min_element(known_.begin(), known_.end(), [](const auto &x, const auto &y) { return x.used < y.used; }));
+  known_.push_back({sizes_, asked_, nullptr});
+  return nullptr;
+}
+
+void device_search::record(known_step &step, const int64_t *dims) {
+  device &where = executor_.where();
+  records_ = where.begin_recording();
+  if (!records_)
+    return;
+  try {
+    launch(dims);
+  } catch (...) {
+    where.end_recording();
+    throw;
+  }
+  step.launches = where.end_recording();
+  records_ = step.launches != nullptr;
 }
 
 // As the host would, it decides, moves rows of states, and sets what the next step is told.
@@ -84,16 +135,15 @@ void device_search::advance() {
   auto input = [&](int number) { return executor_.tensor(static_cast<size_t>(number)); };
   auto output = [&](int number) { return executor_.tensor(inputs + static_cast<size_t>(number)); };
   auto own = [&](uint64_t offset) { return memory_.get() + offset; };
-  const int changed[] = {layout_.step_tokens, layout_.step_past, layout_.choice.classes};
   const xf_abi_view views[] = {make_view(output(layout_.choice.values), {rows, most}, {most, 1}),
                                make_view(output(layout_.choice.tokens), {rows, most}, {most, 1}),
                                make_view(output(layout_.choice.norms), {rows, 2}, {2, 1}),
                                make_view(input(layout_.choice.options), {2}, {1}),
                                make_view(own(at_.sums), {sentences_, beams_}, {beams_, 1}),
                                make_view(own(at_.sentences), {sentences_, at_.words}, {at_.words, 1}),
-                               make_view(input(changed[0]), {rows}, {1}),
-                               make_view(input(changed[1]), {rows}, {1}),
-                               make_view(input(changed[2]), {rows}, {1}),
+                               make_view(input(layout_.step_tokens), {rows}, {1}),
+                               make_view(input(layout_.step_past), {rows}, {1}),
+                               make_view(input(layout_.choice.classes), {rows}, {1}),
                                make_view(own(at_.moves), {rows, 3}, {3, 1}),
                                make_view(own(at_.pair_sums), {sentences_, 2 * beams_}, {2 * beams_, 1}),
                                make_view(own(at_.decided), {sentences_, at_.decided_words}, {at_.decided_words, 1})};
@@ -101,8 +151,6 @@ void device_search::advance() {
   // A single beam's row stays where it is.
   if (beams_ > 1)
     executor_.move_rows(own(at_.moves), rows);
-  for (int number : changed)
-    executor_.forget(static_cast<size_t>(number));
 }
 
 void device_search::finish() {

@@ -56,7 +56,16 @@ private:
     int64_t words, decided_words; // of a sentence
     uint64_t sums, sentences, moves, pair_sums, decided, end;
   };
+  // A step of these sizes, and what it launches once it has been asked for twice.
+  struct known_step {
+    std::vector<int64_t> sizes;
+    uint64_t used;
+    std::unique_ptr<device::recording> launches;
+  };
   void upload_sentences(std::span<const device_sentence> sentences);
+  void launch(const int64_t *dims);
+  void record(known_step &step, const int64_t *dims);
+  known_step *find(const int64_t *dims);
   void advance();
   uint8_t *told(size_t step) const { return staging_.get() + (1 + step % kAhead) * slot_; }
 
@@ -69,6 +78,10 @@ private:
   places at_{0, 0};
   uint64_t marks_[kAhead] = {};
   size_t started_ = 0, finished_ = 0;
+  std::vector<known_step> known_;
+  std::vector<int64_t> sizes_; // of the step that is asked for, and where its arguments lie
+  uint64_t asked_ = 0;
+  bool records_ = true; // until the device cannot
   std::vector<beam_pair> pairs_;
 };
 

@@ -10,13 +10,14 @@ from common import BIN, Checks, MODELS, WORK, compile_g2p, compile_model, run
 
 checks = Checks()
 FAKE = BIN.parent / "lib" / "fake-cuda"
+OLD = BIN.parent / "lib" / "fake-cuda-old"  # a driver from before CUDA graphs
 
 
-def with_driver(**settings):
+def with_driver(folder=FAKE, **settings):
     """The environment of a machine whose NVIDIA driver is the fake one; the processes that follow have it."""
     for name in [n for n in os.environ if n.startswith("FAKE_CUDA_")]:
         del os.environ[name]
-    os.environ["LD_LIBRARY_PATH"] = str(FAKE)
+    os.environ["LD_LIBRARY_PATH"] = str(folder)
     os.environ.update({name: str(value) for name, value in settings.items()})
 
 
@@ -47,10 +48,10 @@ def confirm_beams(program, lines="3 4 5\n6 7 8\n9 5 4\n", device="emulator", opt
     checks.that(want and same, f"beams: {got} on {device}, {want} on the CPU")
 
 
-def counts_of(program, *options, stdin):
+def counts_of(program, *options, stdin, **driver):
     """What the driver was asked to do, and the output."""
     counts = WORK / "counts"
-    with_driver(FAKE_CUDA_COUNTS=counts)
+    with_driver(FAKE_CUDA_COUNTS=counts, **driver)
     _, out, _ = run(program, *options, "--device", "cuda", stdin=stdin)
     with_driver()
     return {name: int(number) for name, number in (line.split() for line in counts.read_text().splitlines())}, out
@@ -77,12 +78,19 @@ def confirm_steps_ahead(program):
 
 def confirm_counts(program):
     """Of a search's steps little is copied, and most are started ahead of the host."""
+    ids = "5 6 7 8 9 10 11\n"
     for beam in (1, 4):
-        done, out = counts_of(program, "--ids", "--batch", 1, "--beam", beam, stdin="5 6 7 8 9 10 11\n")
+        search = ("--ids", "--batch", 1, "--beam", beam)
+        done, out = counts_of(program, *search, stdin=ids)
         tokens = len(out.split()) + 1
         # Two calls for the source and at most one for the first step; then a step sends nothing, and says what it has decided.
         checks.that(done["uploads"] <= 8 and done["downloads"] <= tokens + 4, f"copies for {tokens} tokens, beam {beam}: {done}")
         checks.that(done["downloaded"] < 1024 * done["downloads"] + 65536 and done["ahead"] >= tokens - 3, f"{tokens} tokens, beam {beam}: {done}")
+        # The first step of its sizes is launched, the second one recorded, and all from then on are replayed.
+        checks.that(done["graphs"] == 1 and done["replays"] >= tokens - 3, f"{tokens} tokens, beam {beam}: {done}")
+        for driver in ({"folder": OLD}, {"FAKE_CUDA_GRAPHS": 0}):
+            plain, same = counts_of(program, *search, stdin=ids, **driver)
+            checks.that(same == out and plain["replays"] == 0 and plain["launches"] > done["launches"], f"without graphs, beam {beam}: {same} {plain}")
 
 
 def devices():

@@ -1,6 +1,7 @@
 // A stand-in for NVIDIA's driver, libcuda.so.1, whose one GPU is the emulator: the runtime's device `cuda` is tested with
 // it on machines without a GPU. What a test wants it to be is said by environment variables: FAKE_CUDA_GPUS (how many),
-// FAKE_CUDA_CAPABILITY (80: 8.0), FAKE_CUDA_MEMORY (bytes), FAKE_CUDA_COUNTS (a file for how much was done).
+// FAKE_CUDA_CAPABILITY (80: 8.0), FAKE_CUDA_MEMORY (bytes), FAKE_CUDA_COUNTS (a file for how much was done), FAKE_CUDA_GRAPHS (0: it
+// makes none). Without XF_FAKE_GRAPHS it is a driver from before there were any.
 #include "runtime/core/error.h"
 #include "runtime/device/cuda/driver.h"
 #include "runtime/device/emulator/emulator.h"
@@ -19,7 +20,8 @@ using cuda::address, cuda::result;
 
 namespace {
 
-constexpr result kOk = 0, kInvalid = 1, kNotStarted = 3, kNoDevice = 100, kBadPtx = 218, kNotFound = 500, kLaunchFailed = 719;
+constexpr result kOk = 0, kInvalid = 1, kNotStarted = 3, kNoDevice = 100, kBadPtx = 218, kNotFound = 500, kLaunchFailed = 719,
+                 kNotSupported = 801, kCaptureUnsupported = 900;
 
 long setting(const char *name, long otherwise) {
   const char *text = std::getenv(name);
@@ -48,19 +50,25 @@ bool holds(address begin, size_t bytes) {
 
 // The one stream: work is done when it is waited for. Memory of the host that is not the driver's is copied before a copy
 // returns, as by the real one.
-std::deque<std::function<result()>> work;
+using task = std::function<result()>;
+std::deque<task> work;
 uint64_t done = 0;
+// Launches between the begin and the end of a capture, in which nothing else may be asked for.
+using graph = std::vector<task>;
+graph captured;
+bool captures = false;
 std::map<const void *, size_t> host_blocks;
 
 // Copies from and to pinned memory only, as the weights and large results are not.
 struct counted {
   long launches = 0, uploads = 0, uploaded = 0, downloads = 0, downloaded = 0, waits = 0;
   long ahead = 0; // waits behind which there was more work
+  long graphs = 0, replays = 0;
   void write() const {
     const char *name = std::getenv("FAKE_CUDA_COUNTS");
     if (std::FILE *file = name ? std::fopen(name, "w") : nullptr) {
-      std::fprintf(file, "launches %ld\nuploads %ld\nuploaded %ld\ndownloads %ld\ndownloaded %ld\nwaits %ld\nahead %ld\n", launches,
-                   uploads, uploaded, downloads, downloaded, waits, ahead);
+      std::fprintf(file, "launches %ld\nuploads %ld\nuploaded %ld\ndownloads %ld\ndownloaded %ld\nwaits %ld\nahead %ld\n"
+                   "graphs %ld\nreplays %ld\n", launches, uploads, uploaded, downloads, downloaded, waits, ahead, graphs, replays);
       std::fclose(file);
     }
   }
@@ -128,6 +136,8 @@ FAKE cuMemGetInfo_v2(size_t *free, size_t *total) {
   return kOk;
 }
 FAKE cuMemAlloc_v2(address *out, size_t bytes) {
+  if (captures)
+    return kCaptureUnsupported;
   if (bytes == 0)
     return kInvalid;
   if (bytes > total_memory() - used)
@@ -138,6 +148,8 @@ FAKE cuMemAlloc_v2(address *out, size_t bytes) {
   return kOk;
 }
 FAKE cuMemFree_v2(address a) {
+  if (captures)
+    return kCaptureUnsupported;
   auto found = blocks.find(a);
   if (found == blocks.end())
     return kInvalid;
@@ -148,12 +160,16 @@ FAKE cuMemFree_v2(address a) {
   return kOk;
 }
 FAKE cuMemsetD8Async(address to, unsigned char value, size_t bytes, void *) {
+  if (captures)
+    return kCaptureUnsupported;
   if (!holds(to, bytes))
     return kInvalid;
   work.push_back([=] { return std::memset(pointer(to), value, bytes), kOk; });
   return kOk;
 }
 FAKE cuMemAllocHost_v2(void **out, size_t bytes) {
+  if (captures)
+    return kCaptureUnsupported;
   if (bytes == 0)
     return kInvalid;
   *out = std::malloc(bytes);
@@ -168,6 +184,8 @@ FAKE cuMemFreeHost(void *memory) {
   return kOk;
 }
 FAKE cuMemcpyHtoDAsync_v2(address to, const void *from, size_t bytes, void *) {
+  if (captures)
+    return kCaptureUnsupported;
   if (!holds(to, bytes))
     return kInvalid;
   if (is_pinned(from)) {
@@ -181,6 +199,8 @@ FAKE cuMemcpyHtoDAsync_v2(address to, const void *from, size_t bytes, void *) {
   return kOk;
 }
 FAKE cuMemcpyDtoHAsync_v2(void *to, address from, size_t bytes, void *) {
+  if (captures)
+    return kCaptureUnsupported;
   if (!holds(from, bytes))
     return kInvalid;
   work.push_back([=] { return std::memcpy(to, pointer(from), bytes), kOk; });
@@ -213,7 +233,7 @@ FAKE cuStreamCreate(void **stream, unsigned) {
   return kOk;
 }
 FAKE cuStreamDestroy_v2(void *) { return kOk; }
-FAKE cuStreamSynchronize(void *) { return work_off(); }
+FAKE cuStreamSynchronize(void *) { return captures ? kCaptureUnsupported : work_off(); }
 FAKE cuEventCreate(void **event, unsigned) {
   *event = new uint64_t(0);
   return kOk;
@@ -223,10 +243,14 @@ FAKE cuEventDestroy_v2(void *event) {
   return kOk;
 }
 FAKE cuEventRecord(void *event, void *) {
+  if (captures)
+    return kCaptureUnsupported;
   *static_cast<uint64_t *>(event) = done + work.size();
   return kOk;
 }
 FAKE cuEventSynchronize(void *event) {
+  if (captures)
+    return kCaptureUnsupported;
   result problem = work_until(*static_cast<uint64_t *>(event));
   ++counts.waits;
   counts.ahead += !work.empty();
@@ -237,10 +261,10 @@ FAKE cuLaunchKernel(void *function, unsigned x, unsigned, unsigned, unsigned thr
                     void **parameters, void **extra) {
   if (parameters || !extra || extra[0] != cuda::kParameterPointer || extra[2] != cuda::kParameterSize || extra[4])
     return kInvalid;
-  ++counts.launches;
+  counts.launches += !captures;
   const auto *begin = static_cast<const uint64_t *>(extra[1]);
   std::vector<uint64_t> words(begin, begin + *static_cast<size_t *>(extra[3]) / sizeof(uint64_t));
-  work.push_back([=, words = std::move(words)] {
+  auto launch = [=, words = std::move(words)] {
     try {
       emulator::run_kernel(*static_cast<const emulator::function *>(function), memory,
                            {words.data(), words.size() * sizeof(uint64_t), x, threads});
@@ -249,6 +273,47 @@ FAKE cuLaunchKernel(void *function, unsigned x, unsigned, unsigned, unsigned thr
       return kLaunchFailed;
     }
     return kOk;
-  });
+  };
+  if (captures)
+    captured.push_back(std::move(launch));
+  else
+    work.push_back(std::move(launch));
   return kOk;
 }
+
+#ifdef XF_FAKE_GRAPHS
+FAKE cuStreamBeginCapture_v2(void *, int) {
+  if (captures || setting("FAKE_CUDA_GRAPHS", 1) == 0)
+    return kNotSupported;
+  captures = true;
+  captured.clear();
+  return kOk;
+}
+FAKE cuStreamEndCapture(void *, graph **out) {
+  if (!captures)
+    return kInvalid;
+  captures = false;
+  *out = new graph(std::move(captured));
+  return kOk;
+}
+FAKE cuGraphInstantiateWithFlags(graph **out, const graph *from, unsigned long long flags) {
+  *out = new graph(*from);
+  ++counts.graphs;
+  return flags == 0 ? kOk : kInvalid;
+}
+FAKE cuGraphLaunch(const graph *launched, void *) {
+  if (captures)
+    return kCaptureUnsupported;
+  ++counts.replays;
+  work.insert(work.end(), launched->begin(), launched->end());
+  return kOk;
+}
+FAKE cuGraphDestroy(graph *g) {
+  delete g;
+  return kOk;
+}
+FAKE cuGraphExecDestroy(graph *g) {
+  delete g;
+  return kOk;
+}
+#endif

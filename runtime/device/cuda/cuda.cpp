@@ -116,6 +116,27 @@ public:
     check(driver_.launch(functions_[function], blocks, 1, 1, threads, 1, 1, 0, stream_, nullptr, extra), "starting a kernel");
   }
 
+  bool begin_recording() override {
+    activate();
+    return driver_.has_graphs() && driver_.capture_begin(stream_, kCaptureOfThread) == 0;
+  }
+
+  // A driver that cannot make a graph of these launches is no error: they can be asked for one by one.
+  std::unique_ptr<recording> end_recording() override {
+    activate();
+    graph captured = nullptr;
+    graph_program program = nullptr;
+    bool is_made = driver_.capture_end(stream_, &captured) == 0 && captured && driver_.graph_instantiate(&program, captured, 0) == 0;
+    if (captured)
+      driver_.graph_destroy(captured);
+    return is_made ? std::make_unique<recorded_graph>(*this, program) : nullptr;
+  }
+
+  void replay(const recording &recorded) override {
+    activate();
+    check(driver_.graph_launch(static_cast<const recorded_graph &>(recorded).program, stream_), "starting a graph of kernels");
+  }
+
   // Marks share events: one that has been recorded anew since is later than the mark, and waiting for it long enough.
   uint64_t mark() override {
     activate();
@@ -134,6 +155,17 @@ public:
 
 private:
   static constexpr size_t kEvents = 8;
+
+  struct recorded_graph final : recording {
+    recorded_graph(cuda_device &d, graph_program p) : owner(d), program(p) {}
+    ~recorded_graph() override {
+      owner.driver_.context_set(owner.context_);
+      owner.driver_.stream_wait(owner.stream_); // it may be under way
+      owner.driver_.graph_program_destroy(program);
+    }
+    cuda_device &owner;
+    graph_program program;
+  };
 
   void close() {
     if (module_)

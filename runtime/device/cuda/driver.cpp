@@ -12,8 +12,11 @@ const driver &open_driver() {
     if (!library)
       fail(status::unsupported, "there is no NVIDIA driver: %s", dlerror());
     driver d;
-    auto find = [&](auto &pointer, const char *name) {
+    auto look_for = [&](auto &pointer, const char *name) {
       pointer = reinterpret_cast<std::remove_reference_t<decltype(pointer)>>(dlsym(library, name));
+    };
+    auto find = [&](auto &pointer, const char *name) {
+      look_for(pointer, name);
       if (!pointer)
         fail(status::unsupported, "the NVIDIA driver is too old: it has no %s", name);
     };
@@ -45,6 +48,12 @@ const driver &open_driver() {
     find(d.event_record, "cuEventRecord");
     find(d.event_wait, "cuEventSynchronize");
     find(d.launch, "cuLaunchKernel");
+    look_for(d.capture_begin, "cuStreamBeginCapture_v2");
+    look_for(d.capture_end, "cuStreamEndCapture");
+    look_for(d.graph_instantiate, "cuGraphInstantiateWithFlags");
+    look_for(d.graph_launch, "cuGraphLaunch");
+    look_for(d.graph_destroy, "cuGraphDestroy");
+    look_for(d.graph_program_destroy, "cuGraphExecDestroy");
     return d;
   }();
   return opened;

@@ -16,10 +16,13 @@ using module = struct module_handle *;
 using function = struct function_handle *;
 using stream = struct stream_handle *;
 using event = struct event_handle *;
+using graph = struct graph_handle *;
+using graph_program = struct graph_program_handle *; // CUgraphExec
 
 constexpr int kCapabilityMajor = 75, kCapabilityMinor = 76; // CUdevice_attribute
 constexpr int kOutOfMemory = 2;                             // CUresult
 constexpr unsigned kEventWithoutTime = 2;                  // CUevent_flags
+constexpr int kCaptureOfThread = 1;                        // CUstreamCaptureMode
 constexpr int kErrorLog = 5, kErrorLogBytes = 6;            // CUjit_option
 // Marks in cuLaunchKernel's `extra`.
 inline void *const kParameterPointer = reinterpret_cast<void *>(1);
@@ -56,6 +59,16 @@ struct driver {
   result (*event_wait)(event);
   result (*launch)(function, unsigned x, unsigned y, unsigned z, unsigned threads_x, unsigned threads_y, unsigned threads_z,
                    unsigned shared_bytes, stream, void **parameters, void **extra);
+  // Null in drivers from before CUDA 11.4.
+  result (*capture_begin)(stream, int mode);
+  result (*capture_end)(stream, graph *);
+  result (*graph_instantiate)(graph_program *, graph, unsigned long long flags);
+  result (*graph_launch)(graph_program, stream);
+  result (*graph_destroy)(graph);
+  result (*graph_program_destroy)(graph_program);
+  bool has_graphs() const {
+    return capture_begin && capture_end && graph_instantiate && graph_launch && graph_destroy && graph_program_destroy;
+  }
 };
 
 // Opened once for the process. Throws when the library or one of the functions is not there.

@@ -92,9 +92,21 @@ public:
   void launch(size_t number, uint32_t blocks, uint32_t threads, const void *parameters, size_t bytes) override {
     const auto *begin = static_cast<const uint64_t *>(parameters);
     std::vector<uint64_t> copy(begin, begin + bytes / sizeof(uint64_t));
-    queue_.push_back([=, this, copy = std::move(copy)] {
-      run_kernel(*functions_[number], memory_, {copy.data(), bytes, blocks, threads});
-    });
+    auto work = [=, this, copy = std::move(copy)] { run_kernel(*functions_[number], memory_, {copy.data(), bytes, blocks, threads}); };
+    if (recording_)
+      recording_->launches.push_back(std::move(work));
+    else
+      queue_.push_back(std::move(work));
+  }
+
+  bool begin_recording() override {
+    recording_ = std::make_unique<launches>();
+    return true;
+  }
+  std::unique_ptr<recording> end_recording() override { return std::move(recording_); }
+  void replay(const recording &recorded) override {
+    for (const std::function<void()> &launch : static_cast<const launches &>(recorded).launches)
+      queue_.push_back(launch);
   }
 
   uint64_t mark() override { return done_ + queue_.size(); }
@@ -115,11 +127,16 @@ public:
   }
 
 private:
+  struct launches final : recording {
+    std::vector<std::function<void()>> launches;
+  };
+
   program program_;
   std::vector<const function *> functions_;
   global_memory memory_;
   std::deque<std::function<void()>> queue_;
   uint64_t done_ = 0;
+  std::unique_ptr<launches> recording_;
 };
 
 } // namespace

@@ -1,0 +1,129 @@
+// What every device must do, by the emulator and by `cuda` on the fake driver.
+#include "runtime/core/error.h"
+#include "runtime/device/cuda/cuda.h"
+#include "runtime/device/device_memory.h"
+#include "test/runtime/emulated_ptx.h"
+
+#include <cstdlib>
+#include <cstring>
+
+using namespace xf::rt;
+
+namespace {
+
+constexpr uint32_t kThreads = 64;
+
+// k(in, out): out[t] = 2 * in[t] + 1.
+std::string twice_and_one() {
+  return around("\tld.global.b32 %r2, [%rd4];\n\tfma.rn.f32 %r3, %r2, 0f40000000, 0f3F800000;\n\tst.global.b32 [%rd3], %r3;\n");
+}
+
+class Device : public testing::TestWithParam<const char *> {
+protected:
+  void SetUp() override {
+    where = std::string_view(GetParam()) == "cuda" ? make_cuda(80) : make_emulator();
+    where->load(twice_and_one(), {"k"});
+    numbers = {*where, kThreads * sizeof(float)};
+    staging = {*where, kThreads * sizeof(float)};
+  }
+  void put(float value) {
+    std::fill_n(host(), kThreads, value);
+    where->upload(numbers.get(), staging.get(), numbers.bytes());
+    where->wait(where->mark());
+  }
+  void launch(uint8_t *memory) {
+    uint64_t parameters[2] = {reinterpret_cast<uint64_t>(memory), reinterpret_cast<uint64_t>(memory)};
+    where->launch(0, 1, kThreads, parameters, sizeof(parameters));
+    parameters[0] = parameters[1] = 0; // they have been copied
+  }
+  void launch() { launch(numbers.get()); }
+  float get() {
+    where->download(staging.get(), numbers.get(), numbers.bytes());
+    where->wait(where->mark());
+    for (uint32_t t = 1; t < kThreads; ++t)
+      EXPECT_EQ(host()[t], host()[0]);
+    return host()[0];
+  }
+  float *host() { return reinterpret_cast<float *>(staging.get()); }
+
+  std::unique_ptr<device> where;
+  device_memory numbers;
+  host_memory staging;
+};
+
+TEST_P(Device, WorksInOrder) {
+  put(1);
+  launch();
+  launch();
+  EXPECT_EQ(get(), 7);
+  where->clear(numbers.get(), numbers.bytes());
+  launch();
+  EXPECT_EQ(get(), 1);
+}
+
+TEST_P(Device, MarksAreInOrder) {
+  put(0);
+  launch();
+  where->download(staging.get(), numbers.get(), numbers.bytes());
+  uint64_t first = where->mark();
+  for (int i = 0; i < 40; ++i) {
+    launch();
+    EXPECT_GT(where->mark(), first);
+  }
+  where->wait(first);
+  EXPECT_EQ(host()[0], 1);
+  where->wait(first); // it has passed
+}
+
+// A device may be unable to record, as old drivers are; then nothing has begun.
+TEST_P(Device, RecordsLaunches) {
+  put(0);
+  if (!where->begin_recording()) {
+    launch();
+    EXPECT_EQ(get(), 1);
+    GTEST_SKIP() << "the device does not record";
+  }
+  launch();
+  launch();
+  auto recorded = where->end_recording();
+  ASSERT_TRUE(recorded);
+  EXPECT_EQ(get(), 0) << "what is recorded is not done";
+  where->replay(*recorded);
+  EXPECT_EQ(get(), 3);
+  launch();
+  where->replay(*recorded);
+  where->replay(*recorded);
+  EXPECT_EQ(get(), 127);
+}
+
+TEST_P(Device, RecordingsAreApart) {
+  put(0);
+  if (!where->begin_recording())
+    GTEST_SKIP() << "the device does not record";
+  launch();
+  auto one = where->end_recording();
+  ASSERT_TRUE(where->begin_recording());
+  for (int i = 0; i < 3; ++i)
+    launch();
+  auto three = where->end_recording();
+  ASSERT_TRUE(where->begin_recording());
+  auto none = where->end_recording();
+  where->replay(*three);
+  where->replay(*none);
+  where->replay(*one);
+  one = nullptr; // it is under way
+  EXPECT_EQ(get(), 15);
+}
+
+TEST_P(Device, SaysWhatWentWrongInARecording) {
+  if (!where->begin_recording())
+    GTEST_SKIP() << "the device does not record";
+  launch(numbers.get() + numbers.bytes());
+  auto recorded = where->end_recording();
+  where->replay(*recorded);
+  EXPECT_THROW(where->wait(where->mark()), error);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Device, testing::Values("emulator", "cuda"), [](const auto &info) { return std::string(info.param); });
+
+} // namespace
