@@ -28,10 +28,11 @@ bool searcher::goes_on() const {
   bool may_start = next_waiting_ < waiting_ && (batch_ - active_) * 4 >= batch_;
   if (active_ == 0 || gaps || may_start)
     return false;
+  // Those that reach their greatest length stop by themselves.
   for (int32_t number = 0; number < batch_; ++number)
-    if (slots_[number].sentence >= 0 && layout_.beams[number].remaining() <= under_way_)
-      return false;
-  return true;
+    if (slots_[number].sentence >= 0 && layout_.beams[number].remaining() > under_way_)
+      return true;
+  return false;
 }
 
 void searcher::begin_ahead() {

@@ -93,6 +93,26 @@ def confirm_counts(program):
             checks.that(same == out and plain["replays"] == 0 and plain["launches"] > done["launches"], f"without graphs, beam {beam}: {same} {plain}")
 
 
+def small_bench(output, *options):
+    """The benchmarks' model, as small as possible: results are at most as long as sources."""
+    sizes = ("d_model=32", "heads=2", "ffn=32", "enc_layers=1", "dec_layers=1", "vocab=50")
+    compile_model(MODELS / "bench" / "bench.xf", output, "--random-weights", 1, "--target", "cpu,cuda", *options,
+                  *(option for size in sizes for option in ("--set", size)))
+
+
+def confirm_lengths():
+    """A sentence at its greatest length does not keep the others from going on."""
+    program = WORK / "small"
+    small_bench(program)
+    lines = "".join(" ".join(str(3 + (7 * i + 5 * j) % 40) for j in range(length)) + "\n" for i, length in enumerate([5] + [14] * 7))
+    for beam in (1, 2):
+        options = ("--beam", beam, "--min-length", 14, "--batch", 8)
+        want, got = (run(program, *options, "--device", device, stdin=lines)[1] for device in ("cpu", "cuda"))
+        checks.that(got == want and [len(line.split()) for line in got.splitlines()] == [5] + [14] * 7, f"beam {beam}: {got} on the GPU, {want} on the CPU")
+        done, _ = counts_of(program, *options, stdin=lines)
+        checks.that(done["graphs"] == 1 and done["uploads"] <= 6, f"beam {beam}: {done}")
+
+
 def devices():
     both, gpu, cpu = WORK / "both", WORK / "gpu", WORK / "cpu"
     compile_g2p(both, "--target", "cpu,cuda")
@@ -129,6 +149,7 @@ def devices():
     for kind in ("bf16", "f16"):
         compile_g2p(WORK / kind, "--target", "cuda", "--type", kind)
         confirm_counts(WORK / kind)
+    confirm_lengths()
     with_driver(FAKE_CUDA_GPUS=0)
     says(gpu, None, "finds no GPU")
     with_driver(FAKE_CUDA_CAPABILITY=75)
