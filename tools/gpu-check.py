@@ -68,8 +68,8 @@ class Session:
         self.check(lib.xf_run(self.handle, name, given, len(inputs), wanted, len(wanted)))
         return {t.name.decode(): (list(t.shape[:t.rank]), kept[len(inputs) + i].tolist()) for i, t in enumerate(wanted)}
 
-    def generate(self, sentences, beam, batch):
-        """The best results' tokens."""
+    def generate(self, sentences, beam, batch, length=None):
+        """The best results' tokens; all of `length`, if it is given."""
         ids = array.array("i", [x for s in sentences for x in s])
         offsets = array.array("q", [0])
         for s in sentences:
@@ -79,6 +79,8 @@ class Session:
         options = GenerateOptions()
         self.lib.xf_generate_options_init(c.byref(options))
         options.beam, options.n_best, options.batch = beam, 1, batch
+        if length:
+            options.min_length = options.max_length = length
         results = Hypotheses(c.sizeof(Hypotheses), tokens.buffer_info()[0], capacity, lengths.buffer_info()[0], None)
         self.check(self.lib.xf_generate(self.handle, c.c_void_p(ids.buffer_info()[0]), c.c_void_p(offsets.buffer_info()[0]),
                                         c.c_int64(len(sentences)), c.byref(options), c.byref(results)))
@@ -136,13 +138,47 @@ def golden(session, path):
     return worst, compared, seconds * 1e3
 
 
+def measured_bandwidth():
+    """What copying reads and writes of the first GPU's memory, in bytes a second; None where there is no driver, or one without copies."""
+    try:
+        cuda = c.CDLL("libcuda.so.1")
+        copy, wait, free = cuda.cuMemcpyDtoDAsync_v2, cuda.cuCtxSynchronize, cuda.cuMemFree_v2
+        for function in (copy, free):
+            function.argtypes = [c.c_uint64] + ([c.c_uint64, c.c_size_t, c.c_void_p] if function is copy else [])
+        context, memory, bytes_each, copies = c.c_void_p(), [c.c_uint64(), c.c_uint64()], 1 << 30, 10
+        steps = [lambda: cuda.cuInit(0), lambda: cuda.cuDevicePrimaryCtxRetain(c.byref(context), 0), lambda: cuda.cuCtxSetCurrent(context)]
+        steps += [lambda m=m: cuda.cuMemAlloc_v2(c.byref(m), c.c_size_t(bytes_each)) for m in memory]
+        if any(step() for step in steps):
+            return None
+        to, source = (m.value for m in memory)
+        if copy(to, source, bytes_each, None) or wait():
+            return None
+        begin = time.perf_counter()
+        status = [copy(to, source, bytes_each, None) for _ in range(copies)] + [wait()]
+        seconds = time.perf_counter() - begin
+        free(to), free(source)
+        return None if any(status) else 2 * copies * bytes_each / seconds
+    except (OSError, AttributeError):
+        return None
+
+
+def bytes_of_step(sizes, weight_bytes, sentences, beam, source, past):
+    """What a step of bench.xf's decoder must read: each weight once, the keys and values of each row, and of each sentence's source."""
+    d, layers = sizes["width"], sizes["layers"]
+    weights = layers * (6 * d * d + 2 * d * sizes["ffn"]) + sizes["vocabulary"] * d
+    caches = layers * 2 * d * 4 * sentences * (beam * past + source)
+    return weights * weight_bytes + caches
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--library", required=True)
     parser.add_argument("--device", default="cuda", choices=DEVICES)
+    parser.add_argument("--quick", action="store_true", help="each thing once, and few of them: times mean nothing")
     parser.add_argument("folder")
     options = parser.parse_args()
     lib, failed, rows, device = load_library(options.library), 0, [], "?"
+    bandwidth = measured_bandwidth() if options.device == "cuda" else None
     names = sorted(f[:-4] for f in os.listdir(options.folder) if f.endswith(".xfm"))
     if not names:
         sys.exit(f"{options.folder} holds no models: run tools/gpu-check.sh --prepare where xfc is built")
@@ -152,48 +188,60 @@ def main():
             session = Session(lib, path + ".xfm", options.device)
             device = session.device
             if os.path.exists(path + ".io.safetensors"):
-                golden(session, path + ".io.safetensors")
+                if not options.quick:
+                    golden(session, path + ".io.safetensors")
                 worst, compared, ms = golden(session, path + ".io.safetensors")
                 ok = compared > 0 and worst <= TOLERANCE.get(name.rpartition("-")[2], 1e-5)
                 rows.append((name, f"{compared} outputs", f"error {worst:.1e}", f"{ms:.2f} ms", ok))
             if os.path.exists(path + ".source.vocab"):
-                rows += search(lib, session, path)
-            if name == "bench":
-                rows += decoder_times(session)
+                rows += search(lib, session, path, options.quick)
+            if os.path.exists(path + ".sizes.json"):
+                rows += decoder_times(session, name, json.load(open(path + ".sizes.json", encoding="utf-8")), bandwidth, options.quick)
             session.close()
         except Problem as problem:
             rows.append((name, "", str(problem), "", False))
-    print(f"device: {device}")
+    print(f"device: {device}" + (f", memory copied at {bandwidth / 1e9:.0f} GB/s" if bandwidth else ""))
     for name, what, result, ms, ok in rows:
         failed += not ok
-        print(f"{name:18} {what:22} {result:28} {ms:>12}  {'ok' if ok else 'FAILED'}")
+        print(f"{name:18} {what:22} {result:44} {ms:>14}  {'ok' if ok else 'FAILED'}")
     sys.exit(1 if failed else 0)
 
 
-def decoder_times(session):
-    """Random weights seldom end a sentence, so each result has as many tokens as its source."""
-    rows = []
-    for beam, count in ((1, 1), (1, 32), (4, 8)):
-        sentences = [[3 + (7 * i + 11 * j) % 997 for j in range(32)] for i in range(count)]
-        session.generate(sentences, beam, count)
-        begin = time.perf_counter()
-        tokens = sum(map(len, session.generate(sentences, beam, count)))
-        seconds = time.perf_counter() - begin
-        rows.append(("bench", f"beam {beam}, batch {count}", f"{tokens / seconds:.0f} tokens/s", f"{seconds * 1e3 / max(tokens, 1):.3f} ms/token",
-                     tokens > 0))
+def decoder_times(session, name, sizes, bandwidth, quick):
+    """Steps alone: what longer results take more than shorter ones. Their bytes are counted with the keys that a row has on average."""
+    rows, source, short, long = [], 32, 8, 12 if quick else 40
+    weight_bytes = 2 if name.endswith("16") else 4
+    for beam, count in ((1, 1), (4, 2)) if quick else ((1, 1), (1, 32), (1, 128), (4, 1), (4, 32), (4, 128)):
+        sentences = [[3 + (7 * i + 11 * j) % (sizes["vocabulary"] - 3) for j in range(source)] for i in range(count)]
+        seconds = {}
+        for length in (short, long):
+            times = []
+            for _ in range(1 if quick else 3):
+                begin = time.perf_counter()
+                results = session.generate(sentences, beam, count, length)
+                times.append(time.perf_counter() - begin)
+            seconds[length] = min(times)
+            whole = all(len(tokens) == length for tokens in results)
+        step = max(seconds[long] - seconds[short], 1e-9) / (long - short)
+        read = bytes_of_step(sizes, weight_bytes, count, beam, source, (short + long) / 2)
+        share = f"{read / step / bandwidth:.0%} of the bandwidth" if bandwidth else "bandwidth unknown"
+        rows.append((name, f"beam {beam}, batch {count}", f"{count / step:.0f} tokens/s, {read / count / 1e6:.3g} MB/token, {share}",
+                     f"{step * 1e3:.3f} ms/step", whole))
     return rows
 
 
-def search(lib, session, path):
+def search(lib, session, path, quick):
     """Words through the search, compared with the CPU's results."""
     vocabulary = {token: i for i, token in enumerate(open(path + ".source.vocab", encoding="utf-8").read().split("\n"))}
-    words = ["hello", "world", "knight", "translation", "emulator", "graphics", "a", "transformer"]
+    words = ["translation", "transformer", "emulator", "a"] + ([] if quick else ["hello", "world", "knight", "graphics"])
     sentences = [[vocabulary[letter] for letter in word] for word in words]
     cpu = Session(lib, path + ".xfm", "cpu")
     rows = []
-    for beam, batch in ((1, 1), (1, 8), (4, 8)):
+    # In one session, some with as many rows as others.
+    for beam, batch in ((1, 1), (1, 4), (4, 1), (2, 2), (1, 8), (4, 8)):
         wanted = cpu.generate(sentences, beam, batch)
-        session.generate(sentences, beam, batch)
+        if not quick:
+            session.generate(sentences, beam, batch)
         begin = time.perf_counter()
         got = session.generate(sentences, beam, batch)
         ms = (time.perf_counter() - begin) * 1e3

@@ -6,21 +6,26 @@
 # FOLDER (default: build/gpu-check) holds what is compiled for the check. Where xfc runs it is filled first; --prepare does
 # only that, for a machine that has the GPU but not LLVM: carry build/gpu-check and build/lib/libxf-runtime.so there and run
 # this script again. It needs Python's standard library alone, and downloads nothing. --bench adds the benchmarks' base model
-# with random weights (250 MB) and times its decoder. --device emulator checks the check.
+# with random weights (250 MB in f32, 125 MB in bf16) and times its decoder: what a step reads, and how near that comes to the
+# memory's bandwidth, which is measured. --device emulator checks the check, in some minutes: the model of --bench is a small one
+# then (bench-small), and figures of time mean nothing.
 set -e
 root=$(cd "$(dirname "$0")/.." && pwd)
 build=${XF_BUILD:-$root/build}
-only_prepare= bench= device=cuda folder=$build/gpu-check
+only_prepare= bench= device=cuda quick= folder=$build/gpu-check
 while [ $# -gt 0 ]; do
   case $1 in
     --prepare) only_prepare=1 ;;
     --bench) bench=1 ;;
     --device) device=$2; shift ;;
+    --help) sed -n '2,/^set -e/{/^set -e/!s/^# \{0,1\}//p}' "$0"; exit ;;
     -*) echo "usage: tools/gpu-check.sh [--prepare] [--bench] [--device NAME] [FOLDER]" >&2; exit 2 ;;
     *) folder=$1 ;;
   esac
   shift
 done
+
+[ "$device" != emulator ] || quick=--quick
 
 # compile NAME DESCRIPTION OPTION..., for the targets $target
 target=cpu,cuda
@@ -46,7 +51,19 @@ if "$build/bin/xfc" --version >/dev/null 2>&1; then
   done
   compile g2p "$models/g2p/g2p.xf" --config "$models/g2p/config.json" --weights "$models/g2p/weights.safetensors"
   cp "$models/g2p/source.vocab" "$folder/g2p.source.vocab"
-  [ -z "$bench" ] || compile bench "$models/bench/bench.xf" --random-weights 1 --limit=batch=32 \
-    --set d_model=512 --set heads=8 --set ffn=2048 --set enc_layers=6 --set dec_layers=6 --set vocab=32000
+  # bench NAME OPTION...: the sizes are for gpu-check.py, which counts what a step of the decoder reads.
+  bench() {
+    name=$1 d=$2 ffn=$3 layers=$4 vocab=$5; shift 5
+    compile "$name" "$models/bench/bench.xf" --random-weights 1 --limit=batch=128 --limit=beam=4 --limit=source=128 \
+      --limit=target=128 --set d_model=$d --set heads=8 --set ffn=$ffn --set enc_layers=$layers --set dec_layers=$layers --set vocab=$vocab "$@"
+    echo "{\"width\": $d, \"ffn\": $ffn, \"layers\": $layers, \"vocabulary\": $vocab}" > "$folder/$name.sizes.json"
+  }
+  if [ -n "$bench" ] && [ "$device" = emulator ]; then
+    bench bench-small 64 128 1 500
+    bench bench-small-bf16 64 128 1 500 --type bf16
+  elif [ -n "$bench" ]; then
+    bench bench 512 2048 6 32000
+    bench bench-bf16 512 2048 6 32000 --type bf16
+  fi
 fi
-[ -n "$only_prepare" ] || exec python3 "$root/tools/gpu-check.py" --library "$build/lib/libxf-runtime.so" --device "$device" "$folder"
+[ -n "$only_prepare" ] || exec python3 "$root/tools/gpu-check.py" --library "$build/lib/libxf-runtime.so" --device "$device" $quick "$folder"

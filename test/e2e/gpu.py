@@ -1,12 +1,14 @@
 """Models compiled for GPUs: their code runs in the emulator, which checks it, and through the CUDA driver's interface.
 
-gpu.py golden DESCRIPTION FOLDER: golden numbers; gpu.py devices: what is said where a device is missing.
+gpu.py golden DESCRIPTION FOLDER: golden numbers; gpu.py devices: what is said where a device is missing; gpu.py check: searches
+that follow each other in a session, by tools/gpu-check.py.
 """
 import os
 import random
+import shutil
 import sys
 
-from common import BIN, Checks, MODELS, WORK, compile_g2p, compile_model, run
+from common import BIN, Checks, MODELS, SOURCE, WORK, compile_g2p, compile_model, run
 
 checks = Checks()
 FAKE = BIN.parent / "lib" / "fake-cuda"
@@ -158,8 +160,23 @@ def devices():
     says(gpu, "cuda", "Fake GPU has", "MiB of memory free of 1.0", "more are needed")
 
 
+def check():
+    folder = WORK / "check"
+    folder.mkdir()
+    compile_g2p(folder / "g2p.xfm", "--target", "cpu,cuda", "--emit=model")
+    shutil.copy(MODELS / "g2p" / "source.vocab", folder / "g2p.source.vocab")
+    small_bench(folder / "bench.xfm", "--emit=model")
+    (folder / "bench.sizes.json").write_text('{"width": 32, "ffn": 32, "layers": 1, "vocabulary": 50}')
+    with_driver()
+    status, out, err = run(sys.executable, SOURCE / "tools" / "gpu-check.py", "--library", BIN.parent / "lib" / "libxf-runtime.so",
+                           "--device", "cuda", "--quick", folder, ok=False)
+    checks.that(status == 0 and out.count("4/4 as on the CPU") == 6 and "MB/token" in out, f"{status}\n{out}{err}")
+
+
 if sys.argv[1] == "golden":
     golden(sys.argv[2], sys.argv[3])
+elif sys.argv[1] == "check":
+    check()
 else:
     devices()
 checks.end()
