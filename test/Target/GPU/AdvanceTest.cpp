@@ -8,10 +8,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
+#include <map>
 #include <random>
+#include <tuple>
 
 using namespace xf;
 
