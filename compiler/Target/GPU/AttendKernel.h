@@ -15,9 +15,6 @@ namespace xf::gpu {
 /// Four panels of keys.
 inline constexpr int64_t kTileKeys = 64;
 
-/// Whether keys that are not allowed have a score, the fill; else they have none, whatever the fill.
-bool keepsFill(mlir::xf::AttendOp op);
-
 /// From a product of query and key to its score, and which keys a query sees: as AttendScores does on the CPU, for one
 /// key at a time.
 class AttendScore {

@@ -7,15 +7,9 @@ using namespace mlir::xf;
 
 namespace xf::gpu {
 
-bool keepsFill(AttendOp op) {
-  // As on the CPU: a fill below this gives exactly 0 beside any allowed key.
-  constexpr double kLargeFill = -1e4;
-  return !op.getMask().empty() && op.getFill().convertToDouble() > kLargeFill;
-}
-
 AttendScore::AttendScore(GpuBuilder &b, AttendOp op, const KernelRequest &request, Value batch, Value head, Value position)
     : b(b), op(op), request(request), mask(op.getMask()),
-      exactFill(keepsFill(op)), batch(batch), head(head), position(position) {}
+      exactFill(op.isFillAScore()), batch(batch), head(head), position(position) {}
 
 cpu::RegionVectorizer AttendScore::scope(Region &region) {
   cpu::RegionVectorizer result(b, [this](cpu::RegionVectorizer &inside, AtOp at) { return read(inside, at); });

@@ -98,7 +98,7 @@ SmallVector<Value> FewRowsProduct::chain(bool isAligned) {
   }
   // Zeros up to a whole part, as there are with many rows: they change nothing, but the sign of a sum that has become -0.
   Value zero = b.create<arith::ConstantIntOp>(0, 32);
-  for (int64_t k = llvm::alignTo(depth, kStepDepth); k < llvm::alignTo(depth, kPartDepth); k += kStepDepth)
+  for (int64_t k = llvm::alignTo(depth, kStepDepth); k < int64_t(llvm::alignTo(depth, kPartDepth)); k += kStepDepth)
     sums = multiplyTiles(b, factor, SmallVector<Value>(4, zero), {zero, zero}, sums);
   return sums;
 }
