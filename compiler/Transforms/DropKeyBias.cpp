@@ -53,13 +53,12 @@ private:
   static void clear(LinearOp linear) {
     OpBuilder builder(linear);
     Value bias = linear.getBias();
-    auto zeros = MapOp::create(builder, bias.getLoc(), bias.getType(), bias, builder.getArrayAttr(builder.getDenseI64ArrayAttr({0})));
-    Block &body = zeros.getBody().emplaceBlock();
-    body.addArgument(builder.getF32Type(), bias.getLoc());
-    builder.setInsertionPointToStart(&body);
-    Value zero = arith::ConstantOp::create(builder, bias.getLoc(), builder.getF32FloatAttr(0));
-    YieldOp::create(builder, bias.getLoc(), zero);
-    linear.getBiasMutable().assign(zeros->getResult(0));
+    ::xf::MapBuilder zeros{builder, bias.getLoc()};
+    zeros.add(bias, ::xf::identityMap(1));
+    MapOp map = zeros.create({bias.getType()}, [&](OpBuilder &b, ValueRange) {
+      return SmallVector<Value>{arith::ConstantOp::create(b, bias.getLoc(), b.getF32FloatAttr(0))};
+    });
+    linear.getBiasMutable().assign(map->getResult(0));
   }
 
   /// Keys in a state: what is written, if only attention reads them.

@@ -23,6 +23,33 @@ ArrayAttr MappedInputs::maps(Builder &builder) const {
   return builder.getArrayAttr(attrs);
 }
 
+void MapBuilder::add(Value value, ArrayRef<int64_t> map) {
+  inputs.push_back(value);
+  maps.push_back(builder.getDenseI64ArrayAttr(map));
+}
+
+MapOp MapBuilder::create(ArrayRef<Type> results, Body body) {
+  auto map = MapOp::create(builder, loc, TypeRange(results), inputs, builder.getArrayAttr(maps));
+  Block &block = map.getBody().emplaceBlock();
+  for (Value input : inputs)
+    block.addArgument(getElementTypeOrSelf(input.getType()), loc);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(&block);
+  YieldOp::create(builder, loc, body(builder, block.getArguments()));
+  return map;
+}
+
+Value roundElements(OpBuilder &builder, Value x, Type element) {
+  auto type = cast<RankedTensorType>(x.getType());
+  MapBuilder map{builder, x.getLoc()};
+  map.add(x, identityMap(type.getRank()));
+  return map.create({withElement(type, element)}, [&](OpBuilder &b, ValueRange args) {
+    return SmallVector<Value>{arith::TruncFOp::create(b, x.getLoc(), element, args[0])};
+  })->getResult(0);
+}
+
+SmallVector<int64_t> identityMap(int64_t rank) { return llvm::to_vector(llvm::seq<int64_t>(0, rank)); }
+
 bool isIdentityMap(ArrayRef<int64_t> map) {
   for (auto [i, target] : llvm::enumerate(map))
     if (target != static_cast<int64_t>(i))

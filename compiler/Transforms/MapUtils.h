@@ -22,7 +22,23 @@ private:
   llvm::SmallVector<llvm::SmallVector<int64_t>> indexMaps;
 };
 
+/// A map under construction: operands and how they are read.
+struct MapBuilder {
+  mlir::OpBuilder &builder;
+  mlir::Location loc;
+  llvm::SmallVector<mlir::Value> inputs = {};
+  llvm::SmallVector<mlir::Attribute> maps = {};
+
+  void add(mlir::Value value, llvm::ArrayRef<int64_t> map);
+  using Body = llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::OpBuilder &, mlir::ValueRange)>;
+  /// Its region takes an element of each operand.
+  mlir::xf::MapOp create(llvm::ArrayRef<mlir::Type> results, Body body);
+};
+/// `x` with its elements rounded to those of a smaller type.
+mlir::Value roundElements(mlir::OpBuilder &builder, mlir::Value x, mlir::Type element);
+
 /// 0, 1, 2 …
+llvm::SmallVector<int64_t> identityMap(int64_t rank);
 bool isIdentityMap(llvm::ArrayRef<int64_t> map);
 /// A permutation of all `rank` dimensions.
 bool isPermutationMap(llvm::ArrayRef<int64_t> map, int64_t rank);

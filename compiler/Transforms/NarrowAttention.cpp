@@ -130,21 +130,9 @@ private:
       same->getResult(0).setType(withElement(typeOf(value), bf16));
       result = same->getResult(0);
     } else {
-      result = round(value);
+      result = ::xf::roundElements(builder, value, bf16);
     }
     return rounded[value] = result;
-  }
-
-  Value round(Value value) {
-    Location loc = value.getLoc();
-    SmallVector<int64_t> identity = llvm::to_vector(llvm::seq<int64_t>(0, typeOf(value).getRank()));
-    auto map = MapOp::create(builder, loc, TypeRange{withElement(typeOf(value), bf16)}, value,
-                             builder.getArrayAttr(builder.getDenseI64ArrayAttr(identity)));
-    Block &body = map.getBody().emplaceBlock();
-    Value element = body.addArgument(builder.getF32Type(), loc);
-    builder.setInsertionPointToStart(&body);
-    YieldOp::create(builder, loc, ValueRange{arith::TruncFOp::create(builder, loc, bf16, element)});
-    return map->getResult(0);
   }
 
   /// A context that is rounded next is given so.

@@ -28,37 +28,12 @@ constexpr double kTiny = 0x1p-100;
 
 RankedTensorType typeOf(Value v) { return cast<RankedTensorType>(v.getType()); }
 
-/// The dimensions 0, 1 …, and the same of a tensor whose last one is of size 1.
-SmallVector<int64_t> identityMap(int64_t rank) { return llvm::to_vector(llvm::seq<int64_t>(0, rank)); }
+/// The dimensions 0, 1 … of a tensor whose last one is of size 1.
 SmallVector<int64_t> rowMap(int64_t rank) {
-  auto map = identityMap(rank);
+  auto map = ::xf::identityMap(rank);
   map.back() = -1;
   return map;
 }
-
-/// A map under construction: operands and how they are read.
-struct MapBuilder {
-  OpBuilder &builder;
-  Location loc;
-  SmallVector<Value> inputs = {};
-  SmallVector<Attribute> maps = {};
-
-  void add(Value value, ArrayRef<int64_t> map) {
-    inputs.push_back(value);
-    maps.push_back(builder.getDenseI64ArrayAttr(map));
-  }
-  using Body = function_ref<SmallVector<Value>(OpBuilder &, ValueRange)>;
-  MapOp create(ArrayRef<Type> results, Body body) {
-    auto map = MapOp::create(builder, loc, TypeRange(results), inputs, builder.getArrayAttr(maps));
-    Block &block = map.getBody().emplaceBlock();
-    for (Value input : inputs)
-      block.addArgument(typeOf(input).getElementType(), loc);
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(&block);
-    YieldOp::create(builder, loc, body(builder, block.getArguments()));
-    return map;
-  }
-};
 
 Value constant(OpBuilder &b, Location loc, double value) {
   return arith::ConstantOp::create(b, loc, b.getF32FloatAttr(value));
@@ -110,29 +85,21 @@ private:
       return found->second;
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointAfterValue(x);
-    Activation made = isInt8 ? toInt8(x) : Activation{rounded(x), {}};
+    Activation made = isInt8 ? toInt8(x) : Activation{::xf::roundElements(builder, x, element), {}};
     return activations[x] = made;
-  }
-
-  Value rounded(Value x) {
-    MapBuilder map{builder, x.getLoc()};
-    map.add(x, identityMap(typeOf(x).getRank()));
-    return map.create({withElement(typeOf(x), element)}, [&](OpBuilder &b, ValueRange args) {
-      return SmallVector<Value>{arith::TruncFOp::create(b, x.getLoc(), element, args[0])};
-    })->getResult(0);
   }
 
   Activation toInt8(Value x) {
     Location loc = x.getLoc();
     auto type = typeOf(x), one = withDim(type, type.getRank() - 1, 1, "");
-    auto all = identityMap(type.getRank());
-    MapBuilder magnitudes{builder, loc};
+    auto all = ::xf::identityMap(type.getRank());
+    ::xf::MapBuilder magnitudes{builder, loc};
     magnitudes.add(x, all);
     Value magnitude = magnitudes.create({type}, [&](OpBuilder &b, ValueRange args) {
       return SmallVector<Value>{math::AbsFOp::create(b, loc, args[0])};
     })->getResult(0);
     Value largest = ReduceOp::create(builder, loc, one, ReduceKind::max, magnitude);
-    MapBuilder ofRow{builder, loc};
+    ::xf::MapBuilder ofRow{builder, loc};
     ofRow.add(largest, all);
     MapOp scales = ofRow.create({one, one}, [&](OpBuilder &b, ValueRange args) {
       Value zero = constant(b, loc, 0.0);
@@ -142,7 +109,7 @@ private:
       return SmallVector<Value>{arith::SelectOp::create(b, loc, isZero, zero, scale),
                                 arith::SelectOp::create(b, loc, isZero, zero, reciprocal)};
     });
-    MapBuilder elements{builder, loc};
+    ::xf::MapBuilder elements{builder, loc};
     elements.add(x, all);
     elements.add(scales->getResult(1), rowMap(type.getRank()));
     Type i32 = builder.getI32Type(), i8 = builder.getI8Type();
@@ -180,8 +147,8 @@ private:
     Type i32 = builder.getI32Type(), f32 = builder.getF32Type();
     Value sums = LinearOp::create(builder, loc, withElement(type, i32), x.elements, weight->getResult(0), Value());
     int64_t rank = type.getRank();
-    MapBuilder map{builder, loc};
-    map.add(sums, identityMap(rank));
+    ::xf::MapBuilder map{builder, loc};
+    map.add(sums, ::xf::identityMap(rank));
     map.add(x.scales, rowMap(rank));
     map.add(weight->getResult(1), {rank - 1});
     map.add(weight->getResult(2), {rank - 1});
@@ -205,8 +172,8 @@ private:
     Location loc = linear.getLoc();
     auto type = cast<RankedTensorType>(linear.getResult().getType());
     int64_t rank = type.getRank();
-    MapBuilder map{builder, loc};
-    map.add(LinearOp::create(builder, loc, type, linear.getX(), weight->getResult(0), Value()), identityMap(rank));
+    ::xf::MapBuilder map{builder, loc};
+    map.add(LinearOp::create(builder, loc, type, linear.getX(), weight->getResult(0), Value()), ::xf::identityMap(rank));
     map.add(weight->getResult(1), {rank - 1});
     if (linear.getBias())
       map.add(linear.getBias(), {rank - 1});
@@ -229,8 +196,8 @@ private:
     Type f32 = builder.getF32Type();
     Value table0 = table->getResult(0);
     Value row = EmbedOp::create(builder, loc, withElement(type, typeOf(table0).getElementType()), table0, embed.getIds());
-    MapBuilder map{builder, loc};
-    map.add(row, identityMap(rank));
+    ::xf::MapBuilder map{builder, loc};
+    map.add(row, ::xf::identityMap(rank));
     if (isInt8) {
       // A column of scales is a table of its own.
       auto column = RankedTensorType::get({typeOf(table0).getDimSize(0), 1}, f32);

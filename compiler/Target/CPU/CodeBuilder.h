@@ -94,6 +94,8 @@ public:
   /// 16 neighbours. With `count`, the first `count` (0 … 16) of them, other lanes 0, and only those are touched.
   Value loadVector(Type element, Value address, Value count = nullptr);
   void storeVector(Value vector, Value address, Value count = nullptr);
+  /// 16 elements from wherever `load` finds that of a lane, whose number it takes; with `count` as loadVector.
+  Value gather(Type element, Value count, llvm::function_ref<Value(Value)> load);
   /// 16 elements `stride` apart. `constantStride` is what is known of it (ShapedType::kDynamic: nothing); 0 repeats
   /// one element, 1 is loadVector.
   Value loadStrided(Type element, Value address, int64_t constantStride, Value stride, Value count = nullptr);

@@ -95,6 +95,20 @@ void CodeBuilder::storeVector(Value vector, Value address, Value count) {
   forLanes(count, [&](Value i) { store(load(stored(element), at(buffer, i, element)), at(address, i, element)); });
 }
 
+Value CodeBuilder::gather(Type element, Value count, function_ref<Value(Value)> load) {
+  if (!count) {
+    // A gather instruction is no faster than its loads on most machines.
+    SmallVector<Value> values;
+    for (int64_t lane = 0; lane < kLanes; ++lane)
+      values.push_back(toStored(*this, load(i64(lane))));
+    return fromStored(*this, create<vector::FromElementsOp>(vectorOf(stored(element)), values), element);
+  }
+  Value buffer = stack(element, kLanes);
+  create<LLVM::StoreOp>(create<arith::ConstantOp>(getZeroAttr(vectorOf(stored(element)))), buffer, bytesOf(element));
+  forLanes(count, [&](Value lane) { store(load(lane), at(buffer, lane, element)); });
+  return loadVector(element, buffer);
+}
+
 Value CodeBuilder::loadStrided(Type element, Value address, int64_t constantStride, Value stride, Value count) {
   if (constantStride == 1)
     return loadVector(element, address, count);
@@ -102,18 +116,7 @@ Value CodeBuilder::loadStrided(Type element, Value address, int64_t constantStri
     return splat(load(element, address));
   if (!ShapedType::isDynamic(constantStride))
     stride = i64(constantStride);
-  Type type = stored(element);
-  if (!count) {
-    // A gather instruction is no faster than its loads on most machines.
-    SmallVector<Value> values;
-    for (int64_t lane = 0; lane < kLanes; ++lane)
-      values.push_back(create<LLVM::LoadOp>(type, at(address, mul(stride, lane), element)));
-    return fromStored(*this, create<vector::FromElementsOp>(vectorOf(type), values), element);
-  }
-  Value buffer = stack(type, kLanes);
-  create<LLVM::StoreOp>(create<arith::ConstantOp>(getZeroAttr(vectorOf(type))), buffer, bytesOf(element));
-  forLanes(count, [&](Value i) { store(load(type, at(address, mul(stride, i), element)), at(buffer, i, element)); });
-  return fromStored(*this, create<LLVM::LoadOp>(vectorOf(type), buffer, bytesOf(element)), element);
+  return gather(element, count, [&](Value lane) { return load(element, at(address, mul(stride, lane), element)); });
 }
 
 void CodeBuilder::storeStrided(Value vector, Value address, int64_t constantStride, Value stride, Value count) {

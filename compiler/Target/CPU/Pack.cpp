@@ -27,10 +27,12 @@ public:
       target = b.add(b.mul(targetRow, b.stride(to.view, 0)), b.mul(head, b.stride(to.view, 1)));
       target = b.at(b.data(to.view), target, element);
       Value past = to.past ? loadIndex(b, *to.past, row) : Value();
-      if (layout == Layout::values)
-        past && group > 1 ? appendValuePairs(past) : group > 1 ? wholeValuePairs() : values(past ? past : b.i64(0));
-      else
+      if (layout == Layout::keys)
         past ? appendKeys(past) : wholeKeys();
+      else if (group == 1)
+        values(past ? past : b.i64(0));
+      else
+        past ? appendValuePairs(past) : wholeValuePairs();
     });
   }
 
@@ -63,8 +65,9 @@ private:
 
   void values(Value past) {
     forSixteen(width, [&](Value column, Value lanes) {
+      Value panel = valuePanel(column);
       b.loop(b.i64(0), positions(), 1, [&](Value position) {
-        b.storeVector(columnsAt(position, column, lanes), b.at(valuePanel(column), b.mul(b.add(past, position), kLanes), element));
+        b.storeVector(columnsAt(position, column, lanes), b.at(panel, b.mul(b.add(past, position), kLanes), element));
       });
     });
   }
@@ -129,17 +132,7 @@ private:
   }
   /// A word of 16 positions `step()` apart; of the first `lanes`, zeros behind them.
   Value keyWordOfPositions(Value address, Value lanes) {
-    auto at = [&](Value lane) { return keyWordAt(b.at(address, b.mul(step(), lane), element)); };
-    if (!lanes) {
-      SmallVector<Value> words;
-      for (int64_t lane = 0; lane < kLanes; ++lane)
-        words.push_back(at(b.i64(lane)));
-      return b.create<vector::FromElementsOp>(b.vectorOf(keyWord()), words);
-    }
-    Value buffer = b.stack(keyWord(), kLanes);
-    b.storeVector(b.create<arith::ConstantOp>(b.getZeroAttr(b.vectorOf(keyWord()))), buffer);
-    b.loop(b.i64(0), lanes, 1, [&](Value lane) { b.store(at(lane), b.at(buffer, lane, keyWord())); });
-    return b.loadVector(keyWord(), buffer);
+    return b.gather(keyWord(), lanes, [&](Value lane) { return keyWordAt(b.at(address, b.mul(step(), lane), element)); });
   }
 
   /// New keys go between old ones: one lane each.

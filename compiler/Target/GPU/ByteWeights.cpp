@@ -169,13 +169,7 @@ void FewRowsOfBytes::emit() {
   if (whole < parts)
     sums = step(b.i64(whole), depth - whole * kPart, sums);
 
-  Value column = b.add(b.mul(firstPanel, kPanel), b.thread());
-  b.ifThen(b.less(column, b.i64(columns)), [&] {
-    for (int64_t i = 0; i < kByteRows; ++i) {
-      Value row = b.add(firstRow, i);
-      b.ifThen(b.less(row, rows), [&] { epilogue.storeElement(sums[i], row, column); });
-    }
-  });
+  epilogue.storeColumn(sums, firstRow, b.add(b.mul(firstPanel, kPanel), b.thread()));
   b.finish();
 }
 

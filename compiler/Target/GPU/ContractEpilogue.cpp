@@ -43,4 +43,14 @@ void ContractEpilogue::store(cpu::RegionVectorizer region, Value sum, Value row,
   b.store(value, b.at(b.data(result), offset, element));
 }
 
+void ContractEpilogue::storeColumn(ArrayRef<Value> sums, Value firstRow, Value column) {
+  Value rows = b.size(result, 0), columns = b.i64(cast<RankedTensorType>(op.getWeight().getType()).getDimSize(0));
+  b.ifThen(b.less(column, columns), [&] {
+    for (auto [i, sum] : llvm::enumerate(sums)) {
+      Value row = b.add(firstRow, static_cast<int64_t>(i));
+      b.ifThen(b.less(row, rows), [&] { storeElement(sum, row, column); });
+    }
+  });
+}
+
 } // namespace xf::gpu

@@ -19,6 +19,8 @@ public:
   void store(cpu::RegionVectorizer region, mlir::Value sum, mlir::Value row, mlir::Value column);
   /// Both.
   void storeElement(mlir::Value sum, mlir::Value row, mlir::Value column) { store(read(row, column), sum, row, column); }
+  /// A column's elements from `firstRow` on, of which some rows may not exist.
+  void storeColumn(llvm::ArrayRef<mlir::Value> sums, mlir::Value firstRow, mlir::Value column);
 
 private:
   mlir::Value extra(unsigned i, mlir::Value row, mlir::Value column);

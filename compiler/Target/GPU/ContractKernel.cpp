@@ -209,12 +209,7 @@ void Contract::emitFew() {
   if (whole < depth)
     chunk(b.i64(whole), depth - whole);
 
-  b.ifThen(b.less(column, b.i64(columns)), [&] {
-    for (int64_t i = 0; i < kRows; ++i) {
-      Value row = b.add(firstRow, i);
-      b.ifThen(b.less(row, rows), [&] { epilogue.storeElement(sums[i], row, column); });
-    }
-  });
+  epilogue.storeColumn(sums, firstRow, column);
   b.finish();
 }
 
