@@ -47,6 +47,10 @@ public:
         factor->set(narrow(factor->get()));
       narrowContext(attend);
     }
+    // What nobody reads any more would keep the product's epilogue from taking the rounding.
+    for (Operation *view : llvm::reverse(replaced))
+      if (view->use_empty())
+        view->erase();
   }
 
 private:
@@ -123,8 +127,9 @@ private:
     builder.setInsertionPointAfterValue(value);
     Operation *view = value.getDefiningOp();
     Value result;
-    if (isa_and_nonnull<RearrangeOp, SliceOp>(view) && isWantedNarrow(view->getOperand(0))) {
+    if (isa_and_nonnull<RearrangeOp, SliceOp>(view) && (rounded.contains(view->getOperand(0)) || isWantedNarrow(view->getOperand(0)))) {
       Value source = narrow(view->getOperand(0));
+      replaced.push_back(view);
       Operation *same = builder.clone(*view);
       same->setOperand(0, source);
       same->getResult(0).setType(withElement(typeOf(value), bf16));
@@ -163,6 +168,7 @@ private:
   llvm::SetVector<StateOp> states;
   SmallVector<Operation *> accesses;
   DenseMap<Value, Value> rounded;
+  SmallVector<Operation *> replaced; // views of what is rounded, sources behind what reads them
 };
 
 struct NarrowAttention : ::xf::impl::XfNarrowAttentionBase<NarrowAttention> {

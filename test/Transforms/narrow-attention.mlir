@@ -17,7 +17,12 @@ module attributes {xf.bounds = {B = 2 : i64, T = 9 : i64, N = 9 : i64}} {
   // CHECK: %[[ROUNDED:.*]] = xf.map(%arg0)
   // CHECK: arith.truncf
   // CHECK-NOT: arith.truncf
-  // CHECK: %[[Q:.*]] = xf.slice %[[ROUNDED]] axis 2 start 0 : {{.*}}xbf16
+  // CHECK: xf.slice %[[ROUNDED]] axis 2 start 0 : {{.*}}xbf16
+  // CHECK-NOT: {{arith.truncf|xf.slice %arg0}}
+  // CHECK: xf.slice %[[ROUNDED]] axis 2 start 8 : {{.*}}xbf16
+  // CHECK-NOT: {{arith.truncf|xf.slice %arg0}}
+  // CHECK: xf.slice %[[ROUNDED]] axis 2 start 16 : {{.*}}xbf16
+  // CHECK-NOT: {{arith.truncf|xf.slice %arg0}}
   // CHECK: xf.attend {{.*}}xbf16{{.*}} -> (tensor<?x2x?x4xbf16
   // CHECK: %[[MERGED:.*]] = xf.rearrange {{.*}} -> tensor<?x?x8xbf16
   // CHECK: xf.return %[[MERGED]]
