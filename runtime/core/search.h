@@ -96,6 +96,7 @@ private:
     return static_cast<int64_t>(sentence_ids(*window_rows_, waiting_sentence(place)).size());
   }
   int64_t joining(int64_t free) const;
+  std::span<const int32_t> split(int64_t count, bool may_pad);
   void run_group(const token_rows &rows, std::span<const int32_t> group, int64_t length);
   void fill_tokens(const token_rows &rows, std::span<const int32_t> group, int64_t length);
   void call_source(const source_call &call, std::vector<void *> &io, bool given);

@@ -46,7 +46,7 @@ void searcher::start_waiting(const token_rows &rows) {
     int64_t sentence = waiting_sentence(next_waiting_ + i);
     std::span<const int32_t> ids = sentence_ids(rows, sentence);
     started_[i] = number;
-    groups_.lengths()[i] = static_cast<int32_t>(ids.size());
+    groups_.lengths()[i] = static_cast<int32_t>(g_.ragged_source ? ids.size() : source_length_);
     std::span<const int32_t> none;
     open_slot(number, sentence, source ? ids : none, source ? none : ids, own_length(ids));
   }
@@ -54,16 +54,16 @@ void searcher::start_waiting(const token_rows &rows) {
   next_waiting_ += sentences;
   if (!source || sentences == 0)
     return;
-  if (!g_.ragged_source) {
-    std::copy_n(started_, sentences, slots_argument_);
-    return run_group(rows, {order_ + first, static_cast<size_t>(sentences)}, source_length_);
-  }
   int32_t begin = 0;
-  for (int32_t end : groups_.split(sentences, session_.threads(), true)) {
+  for (int32_t end : split(sentences, true)) {
     std::copy(started_ + begin, started_ + end, slots_argument_);
     run_group(rows, {order_ + first + begin, static_cast<size_t>(end - begin)}, groups_.lengths()[begin]);
     begin = end;
   }
+}
+
+std::span<const int32_t> searcher::split(int64_t count, bool may_pad) {
+  return groups_.split(count, session_.threads(), most_tokens(session_.threads(), session_.executor()), may_pad);
 }
 
 // Runs the source's entries on sentences of the window, padded to `length`.
@@ -96,7 +96,7 @@ void searcher::encode(const token_rows &rows, predict_sink &sink) {
       for (int64_t i = 0; i < count; ++i)
         groups_.lengths()[i] = static_cast<int32_t>(waiting_length(next_waiting_ + i));
       int32_t begin = 0;
-      for (int32_t end : groups_.split(count, session_.threads(), g_.pad >= 0)) {
+      for (int32_t end : split(count, g_.pad >= 0)) {
         std::span<const int32_t> group(order_ + next_waiting_ + begin, static_cast<size_t>(end - begin));
         int64_t length = groups_.lengths()[begin], sentences = end - begin;
         fill_tokens(rows, group, length);
