@@ -25,7 +25,7 @@ extern "C" {
 
 #define XF_ABI_MAGIC "XFIMAGE"
 #define XF_ABI_TRAILER_MAGIC "XFTRAIL"
-#define XF_ABI_VERSION 7u
+#define XF_ABI_VERSION 8u
 #define XF_ABI_PAGE 4096u
 #define XF_ABI_MAX_RANK 6
 /* The greatest size of a dimension, limit of a search, and number of bytes of a memory: larger ones are damage, and sums of
@@ -47,7 +47,8 @@ typedef struct xf_abi_view {
 } xf_abi_view;
 
 /* What one thread passes to an entry's plan, and the plan to its kernels. Everything but
- * `scratch` and `thread` is the same for all threads of a call. */
+ * `scratch` and `thread` is the same for all threads of a call. A step of many rows may be several calls at the same time,
+ * each of one thread with rows and a workspace of its own. */
 typedef struct xf_abi_context {
   const int64_t *dims;           /* current value of each dimension, by index in the table */
   void *const *io;               /* the entry's inputs, then its outputs: dense, row-major */
@@ -62,6 +63,7 @@ typedef struct xf_abi_context {
   void *runtime;                 /* the runtime's own; generated code leaves it alone */
   int32_t thread;                /* 0 <= thread < threads */
   int32_t threads;
+  int64_t first_row;             /* of a STEP: which row of the states is row 0 of this call */
 } xf_abi_context;
 
 /* An entry's plan: runs on every thread of the call with its own context. */
@@ -369,7 +371,7 @@ typedef struct xf_abi_trailer {
 #endif
 XF_ABI_ASSERT(sizeof(void *) == 8);
 XF_ABI_ASSERT(sizeof(xf_abi_view) == 8 + 16 * XF_ABI_MAX_RANK);
-XF_ABI_ASSERT(offsetof(xf_abi_context, thread) == 72 && sizeof(xf_abi_context) == 80);
+XF_ABI_ASSERT(offsetof(xf_abi_context, thread) == 72 && sizeof(xf_abi_context) == 88);
 XF_ABI_ASSERT(sizeof(xf_abi_tensor) == 32 + 8 * XF_ABI_MAX_RANK);
 XF_ABI_ASSERT(sizeof(xf_abi_entry) == 40);
 XF_ABI_ASSERT(sizeof(xf_abi_state) == 88);

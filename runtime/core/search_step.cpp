@@ -36,7 +36,7 @@ void searcher::step() {
     run_ahead();
   } else {
     prepare_step();
-    session_.call(*layout_.step, step_dims_.data(), step_io_.data());
+    session_.step(*layout_.step, step_dims_.data(), step_io_.data());
     if (layout_.chooses)
       take_choices();
     else

@@ -35,8 +35,9 @@ int thread_count(int requested) {
 
 void arrive(const xf_abi_context *context) { static_cast<thread_pool *>(context->runtime)->barrier(); }
 
-// Threads must not share cache lines of their scratch.
+// Threads must not share cache lines of their scratch, or pages of their workspaces.
 uint64_t scratch_stride(const model &m) { return (m.header().scratch_bytes + 127) / 64 * 64 + 64; }
+uint64_t workspace_stride(const model &m) { return (m.header().workspace_bytes + XF_ABI_PAGE - 1) / XF_ABI_PAGE * XF_ABI_PAGE; }
 
 } // namespace
 
@@ -47,19 +48,24 @@ memory_bound memory_of(const model &m) {
     search_layout layout(m, search);
   if (header.predict.present)
     predict_layout layout(m, search);
-  return {header.weights.size, header.state_bytes, header.workspace_bytes, scratch_stride(m), search.bytes()};
+  bool searched = header.generate.present;
+  return {header.weights.size, header.state_bytes, workspace_stride(m), scratch_stride(m), search.bytes(), searched};
 }
 
 session::session(std::shared_ptr<const model> m, session_options options)
     : model_(std::move(m)), executor_(open_executor(model_, options.device)),
       kernels_(executor_ ? -1 : select_kernels(*model_, options.isa)),
       isa_(executor_ ? select_isa(options.isa) : model_->kernels()[kernels_].isa),
-      pool_(thread_count(options.threads), available_cpus()) {
+      pool_(thread_count(options.threads), available_cpus()), rows_apart_(options.rows_apart),
+      rows_at_once_(options.rows_at_once) {
   const xf_abi_image &header = model_->header();
   bool here = !executor_;
   arena_plan plan;
   states_ = plan.add(here ? header.state_bytes : 0, 1, XF_ABI_PAGE);
-  uint64_t workspace = plan.add(here ? header.workspace_bytes : 0, 1, XF_ABI_PAGE);
+  // Only searches split their rows.
+  splits_ = here && header.generate.present;
+  uint64_t workspace_bytes = here ? workspace_stride(*model_) : 0;
+  workspace_ = plan.add(workspace_bytes, splits_ ? pool_.size() : 1, XF_ABI_PAGE);
   uint64_t scratch = plan.add(here ? scratch_stride(*model_) : 0, pool_.size(), XF_ABI_PAGE);
   if (header.generate.present)
     search_ = std::make_unique<searcher>(*this, *model_, plan);
@@ -67,7 +73,7 @@ session::session(std::shared_ptr<const model> m, session_options options)
     predict_ = std::make_unique<predictor>(*this, *model_, plan);
   arena_.reserve(plan.bytes());
   arena_.allow_huge_pages(0, plan.bytes(), false);
-  arena_.allow_huge_pages(workspace, here ? header.workspace_bytes : 0, true);
+  arena_.allow_huge_pages(workspace_, workspace_bytes, true);
 
   if (here)
     for (uint64_t offset : model_->kernels()[kernels_].offsets)
@@ -78,7 +84,7 @@ session::session(std::shared_ptr<const model> m, session_options options)
     context = {};
     context.weights = model_->weights();
     context.state = arena_.at(states_);
-    context.workspace = arena_.at(workspace);
+    context.workspace = arena_.at(workspace_);
     context.scratch = arena_.at(scratch + scratch_stride(*model_) * thread);
     context.kernels = addresses_.data();
     context.barrier = pool_.size() > 1 ? arrive : nullptr;
@@ -86,11 +92,15 @@ session::session(std::shared_ptr<const model> m, session_options options)
     context.thread = thread;
     context.threads = pool_.size();
   }
-  size_t tensors = 0;
+  size_t tensors = 1, dims = model_->dims().size() + 1;
   for (const entry_info &entry : model_->entries())
-    tensors = std::max(tensors, entry.inputs.size() + entry.outputs.size());
-  call_dims_.resize(model_->dims().size() + 1);
-  call_io_.resize(tensors + 1);
+    tensors = std::max(tensors, entry.inputs.size() + entry.outputs.size() + 1);
+  call_dims_.resize(dims);
+  call_io_.resize(tensors);
+  if (splits_) {
+    own_dims_.resize(dims * pool_.size());
+    own_io_.resize(tensors * pool_.size());
+  }
   if (search_)
     search_->bind(arena_);
   if (predict_)
@@ -103,8 +113,7 @@ void session::call(const entry_info &entry, const int64_t *dims, void *const *io
   struct arguments {
     xf_abi_entry_fn plan;
     thread_context *contexts;
-  } call = {reinterpret_cast<xf_abi_entry_fn>(reinterpret_cast<uintptr_t>(model_->code() + entry.code_offset)),
-            contexts_.data()};
+  } call = {plan_of(entry), contexts_.data()};
   for (thread_context &thread : contexts_) {
     thread.context.dims = dims;
     thread.context.io = io;
@@ -116,6 +125,70 @@ void session::call(const entry_info &entry, const int64_t *dims, void *const *io
         call->plan(&call->contexts[thread].context);
       },
       &call);
+}
+
+// Whether rows are what is outermost in all tensors that have them, and are enough for all threads.
+bool session::can_split(const entry_info &entry, const int64_t *dims) const {
+  int rows = model_->header().generate.batch_dim;
+  if (!splits_ || dims[rows] < int64_t(rows_apart_) * pool_.size())
+    return false;
+  for (const auto *tensors : {&entry.inputs, &entry.outputs})
+    for (const tensor_info &tensor : *tensors)
+      for (size_t axis = 1; axis < tensor.dim.size(); ++axis)
+        if (tensor.dimension(axis) == rows)
+          return false;
+  return true;
+}
+
+void session::step(const entry_info &entry, const int64_t *dims, void *const *io) {
+  if (!can_split(entry, dims))
+    return call(entry, dims, io);
+  struct arguments {
+    session *self;
+    const entry_info *entry;
+    const int64_t *dims;
+    void *const *io;
+  } call = {this, &entry, dims, io};
+  fp_scope control_word;
+  pool_.run(
+      [](void *argument, int thread) {
+        auto *call = static_cast<arguments *>(argument);
+        call->self->step_rows(*call->entry, call->dims, call->io, thread);
+      },
+      &call);
+}
+
+// The rows of one thread.
+void session::step_rows(const entry_info &entry, const int64_t *dims, void *const *io, int64_t thread) {
+  int row_dim = model_->header().generate.batch_dim;
+  int64_t threads = pool_.size(), first = dims[row_dim] * thread / threads, end = dims[row_dim] * (thread + 1) / threads;
+  int64_t pieces = (end - first + rows_at_once_ - 1) / rows_at_once_;
+  xf_abi_context context = contexts_[thread].context;
+  context.workspace = arena_.at(workspace_ + workspace_stride(*model_) * thread);
+  context.barrier = nullptr;
+  context.thread = 0;
+  context.threads = 1;
+  int64_t *own_dims = own_dims_.data() + own_dims_.size() / threads * thread;
+  void **own_io = own_io_.data() + own_io_.size() / threads * thread;
+  context.dims = own_dims;
+  context.io = own_io;
+  for (int64_t piece = 0; piece < pieces; ++piece) {
+    int64_t from = first + (end - first) * piece / pieces, to = first + (end - first) * (piece + 1) / pieces;
+    std::copy_n(dims, model_->dims().size(), own_dims);
+    own_dims[row_dim] = 1;
+    for (size_t i = 0, inputs = entry.inputs.size(); i < inputs + entry.outputs.size(); ++i) {
+      const tensor_info &tensor = i < inputs ? entry.inputs[i] : entry.outputs[i - inputs];
+      bool has_rows = !tensor.dim.empty() && tensor.dimension(0) == row_dim;
+      own_io[i] = static_cast<uint8_t *>(io[i]) + (has_rows ? model_->bytes(tensor, own_dims) * from : 0);
+    }
+    own_dims[row_dim] = to - from;
+    context.first_row = from;
+    plan_of(entry)(&context);
+  }
+}
+
+xf_abi_entry_fn session::plan_of(const entry_info &entry) const {
+  return reinterpret_cast<xf_abi_entry_fn>(reinterpret_cast<uintptr_t>(model_->code() + entry.code_offset));
 }
 
 } // namespace xf::rt

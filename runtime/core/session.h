@@ -19,16 +19,21 @@ struct session_options {
   int threads = 0; // 0: as many as the process may use
   int isa = -1;    // -1: the best
   device_kind device = device_kind::best;
+  // Of a search's steps: rows that each thread must get to work alone, and rows that it then takes at once (see session::step). With more,
+  // what kernels hand to each other leaves the second-level cache (compare grouping.cpp).
+  int rows_apart = 16, rows_at_once = 128;
 };
 
 // What a session reserves at most, in bytes.
 struct memory_bound {
   uint64_t weights;   // mapped, shared by all sessions and processes
   uint64_t state;
-  uint64_t workspace;
+  uint64_t workspace; // of one thread if the model is searched, else of all together
   uint64_t scratch;   // of one thread
   uint64_t search;    // inputs, outputs and bookkeeping of generate and predict
-  uint64_t total(int threads) const { return weights + state + workspace + scratch * threads + search; }
+  bool searched;
+  uint64_t workspaces(int threads) const { return searched ? workspace * threads : workspace; }
+  uint64_t total(int threads) const { return weights + state + workspaces(threads) + scratch * threads + search; }
 };
 memory_bound memory_of(const model &m);
 
@@ -49,7 +54,11 @@ public:
   // Nothing is checked here.
   void call(const entry_info &entry, const int64_t *dims, void *const *io);
 
-  // The same for arguments that a caller made (binding.h checks them); scratch for its dims and pointers.
+  // The same for a step of a search, whose rows do not depend on each other. Where each thread gets enough of them, it runs the
+  // plan alone on its own rows, with a workspace of its own, and waits for the others at the end of the step only.
+  void step(const entry_info &entry, const int64_t *dims, void *const *io);
+
+  // The same as `call` for arguments that a caller made (binding.h checks them); scratch for its dims and pointers.
   int64_t *call_dims() { return call_dims_.data(); }
   void **call_io() { return call_io_.data(); }
 
@@ -62,15 +71,24 @@ private:
     xf_abi_context context;
   };
 
+  xf_abi_entry_fn plan_of(const entry_info &entry) const;
+  bool can_split(const entry_info &entry, const int64_t *dims) const;
+  void step_rows(const entry_info &entry, const int64_t *dims, void *const *io, int64_t thread);
+
   std::shared_ptr<const model> model_;
   std::unique_ptr<device_executor> executor_;
   int kernels_; // index in the model's kernel tables; -1 where another device runs them
   int isa_;     // of the kernels, or of what the runtime itself computes
   thread_pool pool_;
   arena arena_;
-  uint64_t states_ = 0;
+  uint64_t states_ = 0, workspace_ = 0;
   std::vector<const void *> addresses_;
   std::vector<thread_context> contexts_;
+  // Of threads that work apart: [thread][dimension], [thread][tensor].
+  bool splits_ = false;
+  int rows_apart_, rows_at_once_;
+  std::vector<int64_t> own_dims_;
+  std::vector<void *> own_io_;
   std::vector<int64_t> call_dims_;
   std::vector<void *> call_io_;
   std::unique_ptr<searcher> search_;

@@ -205,14 +205,14 @@ std::string limits_text(const model &m, int threads) {
   auto row = [&](const char *what, uint64_t bytes, const char *note) {
     append(text, "  %-12s %12.2f MiB%s\n", what, static_cast<double>(bytes) / 1048576.0, note);
   };
-  char scratch[64];
-  std::snprintf(scratch, sizeof(scratch), "  %d x %llu bytes", threads,
-                static_cast<unsigned long long>(memory.scratch));
+  auto shares = [threads](uint64_t bytes) {
+    return "  " + std::to_string(threads) + " x " + std::to_string(bytes) + " bytes";
+  };
   append(text, "\nmemory at most, with %d thread%s\n", threads, threads == 1 ? "" : "s");
   row("weights", memory.weights, "  mapped read-only, shared by processes");
   row("state", memory.state, "");
-  row("workspace", memory.workspace, "");
-  row("scratch", memory.scratch * static_cast<uint64_t>(threads), scratch);
+  row("workspace", memory.workspaces(threads), memory.searched ? shares(memory.workspace).c_str() : "");
+  row("scratch", memory.scratch * static_cast<uint64_t>(threads), shares(memory.scratch).c_str());
   row("search", memory.search, "");
   row("total", memory.total(threads), "");
   return text;

@@ -28,7 +28,7 @@ SAMPLE_INLINE void arrive(const xf_abi_context *c) {
     c->barrier(c);
 }
 SAMPLE_INLINE int32_t *seen_at(const xf_abi_context *c, int64_t layer, int64_t row, int64_t outer, int64_t position) {
-  return (int32_t *)(c->state + SEEN + layer * LAYER_STRIDE + row * ROW_STRIDE + outer * OUTER_STRIDE +
+  return (int32_t *)(c->state + SEEN + layer * LAYER_STRIDE + (c->first_row + row) * ROW_STRIDE + outer * OUTER_STRIDE +
                      position / UNIT * UNIT_BYTES) +
          position % UNIT;
 }
@@ -91,12 +91,12 @@ SAMPLE_INLINE void step(const xf_abi_context *c, int sequence_first, int source,
       for (int64_t layer = 0; layer < LAYERS; ++layer)
         for (int64_t outer = 0; outer < OUTER; ++outer)
           *seen_at(c, layer, b, outer, past[b] + n) = token;
-      uint32_t *scan = (uint32_t *)(c->state + SCAN + b * 8);
+      uint32_t *scan = (uint32_t *)(c->state + SCAN + (c->first_row + b) * 8);
       *scan = sample_scan(past[b] + n == 0 ? 0 : *scan, token);
     }
     arrive(c);
     for (int64_t b = 0; b < rows; ++b) {
-      uint32_t numbers[3] = {1, 0, *(uint32_t *)(c->state + SCAN + b * 8)};
+      uint32_t numbers[3] = {1, 0, *(uint32_t *)(c->state + SCAN + (c->first_row + b) * 8)};
       for (int64_t p = 0; p <= past[b] + n; ++p)
         numbers[1] = sample_seen(numbers[1], *seen_at(c, p % LAYERS, b, p / LAYERS % OUTER, p), (int32_t)p);
       if (source) {

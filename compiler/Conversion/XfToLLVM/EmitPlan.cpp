@@ -44,6 +44,7 @@ public:
     table = plan.contextField(offsetof(xf_abi_context, kernels));
     Value threads = plan.load(builder.getI32Type(), plan.context, offsetof(xf_abi_context, threads));
     Value one = LLVM::ConstantOp::create(builder, entry.getLoc(), builder.getI32Type(), builder.getI32IntegerAttr(1));
+    firstRow = plan.load(builder.getI64Type(), plan.context, offsetof(xf_abi_context, first_row));
     manyThreads = LLVM::ICmpOp::create(builder, entry.getLoc(), LLVM::ICmpPredicate::sgt, threads, one);
     views = LLVM::AllocaOp::create(builder, entry.getLoc(), plan.ptr(), builder.getI8Type(), plan.constant(viewBytes()), 8);
 
@@ -151,9 +152,12 @@ private:
     return indices.empty() ? start : plan.advance(start, plan.mul(layerValue(indices, counts), plan.constant(place.stride)));
   }
 
+  /// Where the first row of the call is kept, or the first sentence.
   Value statePointer(FlatSymbolRefAttr name, Value layer) {
-    const Placement &place = plan.layout.states.find(root.lookupSymbol(name))->second;
-    return placed(state, place, place.layers > 1 ? ValueRange(layer) : ValueRange(), {place.layers});
+    auto op = root.lookupSymbol<StateOp>(name);
+    const Placement &place = plan.layout.states.find(op)->second;
+    Value start = placed(state, place, place.layers > 1 ? ValueRange(layer) : ValueRange(), {place.layers});
+    return op.getSentences() ? start : plan.advance(start, plan.mul(firstRow, plan.constant(stateRowBytes(op, root))));
   }
 
   /// Where the buffer that `value` is the root of starts.
@@ -279,7 +283,7 @@ private:
   MemoryPlan memory;
   OpBuilder builder;
   PlanBuilder plan;
-  Value io, weights, state, workspace, table, views, manyThreads;
+  Value io, weights, state, workspace, table, views, firstRow, manyThreads;
   DenseMap<Value, Value> pointers; // of roots that are not simply in the workspace
   DenseMap<Value, Value> layers;   // of index values
 };
