@@ -103,9 +103,8 @@ void predictor::predict(const token_rows &rows, int32_t batch, predict_sink &sin
       for (int64_t i = 0; i < sentences; ++i)
         groups_.lengths()[i] = static_cast<int32_t>(length(first + order_[chunk + i]));
       int32_t begin = 0;
-      int threads = session_.threads();
       // Without a padding token only sentences of one length share a call.
-      for (int32_t end : groups_.split(sentences, threads, most_tokens(threads, session_.executor()), roles_.pad >= 0)) {
+      for (int32_t end : groups_.split(sentences, session_.threads(), session_.tokens_at_once(), roles_.pad >= 0)) {
         run_batch(rows, first, order_ + chunk + begin, end - begin, sink);
         begin = end;
       }

@@ -96,7 +96,6 @@ private:
     return static_cast<int64_t>(sentence_ids(*window_rows_, waiting_sentence(place)).size());
   }
   int64_t joining(int64_t free) const;
-  std::span<const int32_t> split(int64_t count, bool may_pad);
   void run_group(const token_rows &rows, std::span<const int32_t> group, int64_t length);
   void fill_tokens(const token_rows &rows, std::span<const int32_t> group, int64_t length);
   void call_source(const source_call &call, std::vector<void *> &io, bool given);
@@ -168,7 +167,6 @@ private:
   int64_t window_first_ = 0, waiting_ = 0, next_waiting_ = 0;
   int64_t source_length_ = 0; // of the sentences in the slots, padding included
   int32_t rows_ = 0, active_ = 0, moves_count_ = 0;
-  int reduce_threads_ = 1;
   int64_t new_ = 1; // positions of the step
   std::unique_ptr<device_search> ahead_; // null where the host decides after each step
   std::vector<int32_t> ahead_slots_;     // those of its sentences

@@ -55,15 +55,11 @@ void searcher::start_waiting(const token_rows &rows) {
   if (!source || sentences == 0)
     return;
   int32_t begin = 0;
-  for (int32_t end : split(sentences, true)) {
+  for (int32_t end : groups_.split(sentences, session_.threads(), session_.tokens_at_once(), true)) {
     std::copy(started_ + begin, started_ + end, slots_argument_);
     run_group(rows, {order_ + first + begin, static_cast<size_t>(end - begin)}, groups_.lengths()[begin]);
     begin = end;
   }
-}
-
-std::span<const int32_t> searcher::split(int64_t count, bool may_pad) {
-  return groups_.split(count, session_.threads(), most_tokens(session_.threads(), session_.executor()), may_pad);
 }
 
 // Runs the source's entries on sentences of the window, padded to `length`.
@@ -96,7 +92,7 @@ void searcher::encode(const token_rows &rows, predict_sink &sink) {
       for (int64_t i = 0; i < count; ++i)
         groups_.lengths()[i] = static_cast<int32_t>(waiting_length(next_waiting_ + i));
       int32_t begin = 0;
-      for (int32_t end : split(count, g_.pad >= 0)) {
+      for (int32_t end : groups_.split(count, session_.threads(), session_.tokens_at_once(), g_.pad >= 0)) {
         std::span<const int32_t> group(order_ + next_waiting_ + begin, static_cast<size_t>(end - begin));
         int64_t length = groups_.lengths()[begin], sentences = end - begin;
         fill_tokens(rows, group, length);

@@ -108,27 +108,24 @@ void searcher::suppress(float *logits, const slot &s, int32_t produced) const {
 }
 
 void searcher::reduce_rows() {
-  thread_pool::job job = [](void *argument, int thread) {
-    auto &self = *static_cast<searcher *>(argument);
-    int threads = self.reduce_threads_;
-    for (int32_t row = thread; row < self.rows_ && thread < threads; row += threads) {
-      int32_t number = self.row_slot_[row];
-      const slot &s = self.slots_[number];
+  int threads = rows_ * layout_.vocabulary * 4 < kWorthThreads ? 1 : session_.pool().size();
+  auto reduce = [&](int thread) {
+    for (int32_t row = thread; row < rows_; row += threads) {
+      int32_t number = row_slot_[row];
+      const slot &s = slots_[number];
       if (!s.due)
         continue;
-      const beam_search &beams = self.layout_.beams[number];
-      float *logits = self.row_logits(row, self.new_ - 1);
-      self.suppress(logits, s, beams.produced());
-      self.summaries_[row] =
-          self.reduce_(logits, self.layout_.vocabulary, beams.wanted(),
-                       self.candidates_ + row * 2 * self.layout_.beam, self.options_->scores || self.options_->beam > 1);
+      const beam_search &beams = layout_.beams[number];
+      float *logits = row_logits(row, new_ - 1);
+      suppress(logits, s, beams.produced());
+      summaries_[row] = reduce_(logits, layout_.vocabulary, beams.wanted(), candidates_ + row * 2 * layout_.beam,
+                                options_->scores || options_->beam > 1);
     }
   };
-  reduce_threads_ = rows_ * layout_.vocabulary * 4 < kWorthThreads ? 1 : session_.pool().size();
-  if (reduce_threads_ == 1)
-    job(this, 0);
+  if (threads == 1)
+    reduce(0);
   else
-    session_.pool().run(job, this);
+    session_.pool().run(reduce);
 }
 
 void searcher::advance_slots() {
@@ -223,12 +220,7 @@ void searcher::move_rows() {
   if (bytes < kWorthThreads)
     copy_rows(0, 1);
   else
-    session_.pool().run(
-        [](void *self, int thread) {
-          auto *search = static_cast<searcher *>(self);
-          search->copy_rows(thread, search->session_.pool().size());
-        },
-        this);
+    session_.pool().run([&](int thread) { copy_rows(thread, session_.pool().size()); });
 }
 
 void searcher::copy_rows(int thread, int threads) const {

@@ -63,9 +63,9 @@ session::session(std::shared_ptr<const model> m, session_options options)
   arena_plan plan;
   states_ = plan.add(here ? header.state_bytes : 0, 1, XF_ABI_PAGE);
   // Only searches split their rows.
-  splits_ = here && header.generate.present;
+  bool splits = here && header.generate.present;
   uint64_t workspace_bytes = here ? workspace_stride(*model_) : 0;
-  workspace_ = plan.add(workspace_bytes, splits_ ? pool_.size() : 1, XF_ABI_PAGE);
+  workspace_ = plan.add(workspace_bytes, splits ? pool_.size() : 1, XF_ABI_PAGE);
   uint64_t scratch = plan.add(here ? scratch_stride(*model_) : 0, pool_.size(), XF_ABI_PAGE);
   if (header.generate.present)
     search_ = std::make_unique<searcher>(*this, *model_, plan);
@@ -97,7 +97,7 @@ session::session(std::shared_ptr<const model> m, session_options options)
     tensors = std::max(tensors, entry.inputs.size() + entry.outputs.size() + 1);
   call_dims_.resize(dims);
   call_io_.resize(tensors);
-  if (splits_) {
+  if (splits) {
     own_dims_.resize(dims * pool_.size());
     own_io_.resize(tensors * pool_.size());
   }
@@ -110,27 +110,18 @@ session::session(std::shared_ptr<const model> m, session_options options)
 void session::call(const entry_info &entry, const int64_t *dims, void *const *io) {
   if (executor_)
     return executor_->call(entry, dims, io);
-  struct arguments {
-    xf_abi_entry_fn plan;
-    thread_context *contexts;
-  } call = {plan_of(entry), contexts_.data()};
   for (thread_context &thread : contexts_) {
     thread.context.dims = dims;
     thread.context.io = io;
   }
   fp_scope control_word;
-  pool_.run(
-      [](void *argument, int thread) {
-        auto *call = static_cast<arguments *>(argument);
-        call->plan(&call->contexts[thread].context);
-      },
-      &call);
+  pool_.run([&](int thread) { plan_of(entry)(&contexts_[thread].context); });
 }
 
 // Whether rows are what is outermost in all tensors that have them, and are enough for all threads.
 bool session::can_split(const entry_info &entry, const int64_t *dims) const {
   int rows = model_->header().generate.batch_dim;
-  if (!splits_ || dims[rows] < int64_t(rows_apart_) * pool_.size())
+  if (dims[rows] < int64_t(rows_apart_) * pool_.size())
     return false;
   for (const auto *tensors : {&entry.inputs, &entry.outputs})
     for (const tensor_info &tensor : *tensors)
@@ -141,21 +132,10 @@ bool session::can_split(const entry_info &entry, const int64_t *dims) const {
 }
 
 void session::step(const entry_info &entry, const int64_t *dims, void *const *io) {
-  if (!can_split(entry, dims))
+  if (executor_ || !can_split(entry, dims))
     return call(entry, dims, io);
-  struct arguments {
-    session *self;
-    const entry_info *entry;
-    const int64_t *dims;
-    void *const *io;
-  } call = {this, &entry, dims, io};
   fp_scope control_word;
-  pool_.run(
-      [](void *argument, int thread) {
-        auto *call = static_cast<arguments *>(argument);
-        call->self->step_rows(*call->entry, call->dims, call->io, thread);
-      },
-      &call);
+  pool_.run([&](int thread) { step_rows(entry, dims, io, thread); });
 }
 
 // The rows of one thread.
@@ -172,14 +152,14 @@ void session::step_rows(const entry_info &entry, const int64_t *dims, void *cons
   void **own_io = own_io_.data() + own_io_.size() / threads * thread;
   context.dims = own_dims;
   context.io = own_io;
+  std::copy_n(dims, model_->dims().size(), own_dims);
   for (int64_t piece = 0; piece < pieces; ++piece) {
     int64_t from = first + (end - first) * piece / pieces, to = first + (end - first) * (piece + 1) / pieces;
-    std::copy_n(dims, model_->dims().size(), own_dims);
-    own_dims[row_dim] = 1;
+    own_dims[row_dim] = from; // for the bytes of the rows in front
     for (size_t i = 0, inputs = entry.inputs.size(); i < inputs + entry.outputs.size(); ++i) {
       const tensor_info &tensor = i < inputs ? entry.inputs[i] : entry.outputs[i - inputs];
       bool has_rows = !tensor.dim.empty() && tensor.dimension(0) == row_dim;
-      own_io[i] = static_cast<uint8_t *>(io[i]) + (has_rows ? model_->bytes(tensor, own_dims) * from : 0);
+      own_io[i] = static_cast<uint8_t *>(io[i]) + (has_rows ? model_->bytes(tensor, own_dims) : 0);
     }
     own_dims[row_dim] = to - from;
     context.first_row = from;

@@ -48,6 +48,8 @@ public:
   device_executor *executor() { return executor_.get(); }
   const char *device_name() const { return executor_ ? executor_->name() : "cpu"; }
   thread_pool &pool() { return pool_; }
+  // Tokens that a call of an entry over sentences should have at most.
+  int64_t tokens_at_once() const { return most_tokens(threads(), executor_ != nullptr); }
   uint8_t *states() const { return arena_.at(states_); }
 
   // Runs an entry on all threads: `dims` by number in the model's table, `io` its inputs, then its outputs.
@@ -85,7 +87,6 @@ private:
   std::vector<const void *> addresses_;
   std::vector<thread_context> contexts_;
   // Of threads that work apart: [thread][dimension], [thread][tensor].
-  bool splits_ = false;
   int rows_apart_, rows_at_once_;
   std::vector<int64_t> own_dims_;
   std::vector<void *> own_io_;

@@ -38,6 +38,10 @@ public:
   // Runs the job once on every thread and returns when all are done. One caller at a time; jobs must
   // not throw.
   void run(job function, void *argument);
+  // The same for what is called as f(thread).
+  template <typename F> void run(F f) {
+    run([](void *argument, int thread) { (*static_cast<F *>(argument))(thread); }, &f);
+  }
 
   // Inside a job: returns when all threads have arrived.
   void barrier();

@@ -62,14 +62,14 @@ private:
     bool byHead;
     Value batch, head, first, rows; // i64
     Value keys, values;             // addresses of the (first) head's panels
-    Value nextKeys, nextValues;     // of the task behind this one
   };
 
   void emitTasks(bool byHead);
-  void emitBlock(const Block &block);
+  /// `next` is what the thread does behind it, or null where that is not to be fetched.
+  void emitBlock(const Block &block, const Block *next);
   Value headStart(unsigned view, Value tensor, const Block &block);
   Value findEnds(const Block &block);
-  void fetchNext(const Block &block, Value end);
+  void fetch(const Block &block, Value end);
   void multiplyKeys(const Block &block, Value end);
   void multiplyValues(const Block &block, std::optional<Value> onlyRow, Value end);
   void storeProbabilities(const Block &block, Value row);
@@ -125,25 +125,24 @@ void AttendEmitter::emitTasks(bool byHead) {
   Value queries = b.size(q, 2), blocks = byHead ? b.i64(1) : b.ceilDiv(queries, rows);
   Value headBlocks = b.i64(byHead ? heads / together : heads);
   auto [first, end] = b.share(b.mul(b.mul(b.size(q, 0), headBlocks), blocks));
+  auto place = [&](Block &block, Value head) {
+    block.batch = b.div(head, headBlocks);
+    block.head = b.mul(b.rem(head, headBlocks), byHead ? together : 1);
+    block.keys = headStart(k, op.getK(), block);
+    block.values = headStart(v, op.getV(), block);
+  };
   b.loop(first, end, 1, [&](Value task) {
     Block block;
     block.byHead = byHead;
     Value head = byHead ? task : b.div(task, blocks);
     block.first = byHead ? b.i64(0) : b.mul(b.rem(task, blocks), rows);
     block.rows = byHead ? b.i64(rows) : b.min(b.i64(rows), b.sub(queries, block.first));
-    block.batch = b.div(head, headBlocks);
-    block.head = b.mul(b.rem(head, headBlocks), byHead ? together : 1);
-    block.keys = headStart(k, op.getK(), block);
-    block.values = headStart(v, op.getV(), block);
-    if (byHead) {
-      Value nextTask = b.min(b.add(task, 1), b.sub(end, 1));
-      Block next = block;
-      next.batch = b.div(nextTask, headBlocks);
-      next.head = b.mul(b.rem(nextTask, headBlocks), together);
-      block.nextKeys = headStart(k, op.getK(), next);
-      block.nextValues = headStart(v, op.getV(), next);
-    }
-    emitBlock(block);
+    place(block, head);
+    if (!byHead)
+      return emitBlock(block, nullptr);
+    Block next = block;
+    place(next, b.min(b.add(task, 1), b.sub(end, 1)));
+    emitBlock(block, &next);
   });
 }
 
@@ -168,25 +167,25 @@ Value AttendEmitter::findEnds(const Block &block) {
   })[0];
 }
 
-/// Asks for the next task's keys and values, as many as this one reads.
-void AttendEmitter::fetchNext(const Block &block, Value end) {
-  if (!block.byHead)
-    return;
-  auto fetch = [&](Value start, Value lines) {
+/// Asks for the first `end` keys and values of the block's heads.
+void AttendEmitter::fetch(const Block &block, Value end) {
+  auto fetchLines = [&](Value start, Value lines) {
     b.loop(b.i64(0), lines, 1, [&](Value line) {
       b.create<LLVM::Prefetch>(b.at(start, b.mul(line, kLanes * group), element), /*rw=*/0, /*hint=*/2, /*cache=*/1);
     });
   };
-  for (int64_t i = 0; i < llvm::divideCeil(together, ratio); ++i) {
-    fetch(b.at(block.nextKeys, b.mul(b.stride(k, 1), i), element), b.mul(b.ceilDiv(end, kLanes), width / group));
+  int64_t groups = llvm::divideCeil(together, ratio);
+  for (int64_t i = 0; i < groups; ++i) {
+    fetchLines(b.at(block.keys, b.mul(b.stride(k, 1), i), element), b.mul(b.ceilDiv(end, kLanes), width / group));
     for (int64_t panel = 0; panel < roundUp(valueWidth) / kLanes; ++panel)
-      fetch(b.at(block.nextValues, b.add(b.mul(b.stride(v, 1), i), b.mul(b.stride(v, 2), panel)), element), b.ceilDiv(end, group));
+      fetchLines(b.at(block.values, b.add(b.mul(b.stride(v, 1), i), b.mul(b.stride(v, 2), panel)), element), b.ceilDiv(end, group));
   }
 }
 
-void AttendEmitter::emitBlock(const Block &block) {
+void AttendEmitter::emitBlock(const Block &block, const Block *next) {
   Value end = findEnds(block);
-  fetchNext(block, end);
+  if (next)
+    fetch(*next, end);
   multiplyKeys(block, end);
   Value panels = b.ceilDiv(op.getProbabilities() ? keyCount : end, kLanes);
   Value lacking = b.loop(b.i64(0), block.rows, 1, b.i64(0), [&](Value row, ValueRange carried) -> SmallVector<Value> {
