@@ -48,8 +48,8 @@ static int64_t roundUp(int64_t n, int64_t multiple) { return (n + multiple - 1) 
 
 SmallVector<Monomial> packedStrides(RankedTensorType type, Layout layout, ModuleOp module) {
   int64_t heads = boundOf(type, 1, module), positions = roundUp(boundOf(type, 2, module), 16), width = type.getDimSize(3);
-  int64_t head = layout == Layout::keys ? positions * width : positions * roundUp(width, 16);
-  return {constant(heads * head), constant(head), constant(layout == Layout::keys ? width * 16 : positions * 16), constant(1)};
+  int64_t row = layout == Layout::keys ? width : roundUp(width, 16);
+  return {constant(heads * positions * row), constant(positions * row), constant(row), constant(1)};
 }
 
 int64_t maxElements(RankedTensorType type, Layout layout, ModuleOp module) {

@@ -33,7 +33,8 @@ struct View {
 /// states and bounds.
 std::optional<View> viewOf(mlir::Value value, mlir::ModuleOp module);
 
-/// Strides of the packed orders keys and values for a tensor of `type` at its bounds.
+/// Strides of the packed orders keys and values for a tensor of `type` at its bounds. That of positions is the number of elements
+/// that each of them takes.
 llvm::SmallVector<Monomial> packedStrides(mlir::RankedTensorType type, mlir::xf::Layout layout, mlir::ModuleOp module);
 /// Dense row-major strides.
 llvm::SmallVector<Monomial> denseStrides(mlir::RankedTensorType type);

@@ -2,13 +2,15 @@
 
 #include "compiler/Conversion/XfToLLVM/MemoryPlan.h"
 #include "compiler/Transforms/Layouts.h"
+#include "runtime/abi/xf_abi.h"
 
 using namespace mlir;
 using namespace mlir::xf;
 
 namespace xf {
 
-static constexpr int64_t kAlignment = 64;
+// States begin with a page, so that the first positions of a head touch as few as they can.
+static constexpr int64_t kAlignment = 64, kStateAlignment = XF_ABI_PAGE;
 
 int64_t stateRows(StateOp state, ModuleOp module) {
   auto type = state.getTensorType();
@@ -22,8 +24,8 @@ int64_t stateRowBytes(StateOp state, ModuleOp module) {
 
 DataLayout layOutData(ModuleOp module) {
   DataLayout layout;
-  auto place = [](auto &map, int64_t &bytes, Operation *op, int64_t size, int64_t layers) {
-    int64_t stride = llvm::alignTo(size, kAlignment);
+  auto place = [](auto &map, int64_t &bytes, Operation *op, int64_t size, int64_t layers, int64_t alignment = kAlignment) {
+    int64_t stride = llvm::alignTo(size, alignment);
     map[op] = {bytes, stride, layers};
     bytes += stride * layers;
   };
@@ -51,7 +53,7 @@ DataLayout layOutData(ModuleOp module) {
     }
   }
   for (auto state : module.getOps<StateOp>())
-    place(layout.states, layout.stateBytes, state, stateRows(state, module) * stateRowBytes(state, module), state.getLayers());
+    place(layout.states, layout.stateBytes, state, stateRows(state, module) * stateRowBytes(state, module), state.getLayers(), kStateAlignment);
   if (auto bounds = module->getAttrOfType<DictionaryAttr>(kBoundsAttr))
     for (auto [i, bound] : llvm::enumerate(bounds))
       layout.dims[bound.getName().getValue()] = i;

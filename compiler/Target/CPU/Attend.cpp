@@ -61,7 +61,7 @@ private:
   struct Block {
     bool byHead;
     Value batch, head, first, rows; // i64
-    Value keys, values;             // addresses of the (first) head's panels
+    Value keys, values;             // addresses of the (first) head's
   };
 
   void emitTasks(bool byHead);
@@ -146,7 +146,7 @@ void AttendEmitter::emitTasks(bool byHead) {
   });
 }
 
-/// The panels of keys or values of the block's head.
+/// The keys or values of the block's head.
 Value AttendEmitter::headStart(unsigned view, Value tensor, const Block &block) {
   Value row = block.batch;
   if (auto slots = request.slotsOf(tensor))
@@ -177,8 +177,7 @@ void AttendEmitter::fetch(const Block &block, Value end) {
   int64_t groups = llvm::divideCeil(together, ratio);
   for (int64_t i = 0; i < groups; ++i) {
     fetchLines(b.at(block.keys, b.mul(b.stride(k, 1), i), element), b.mul(b.ceilDiv(end, kLanes), width / group));
-    for (int64_t panel = 0; panel < roundUp(valueWidth) / kLanes; ++panel)
-      fetchLines(b.at(block.values, b.add(b.mul(b.stride(v, 1), i), b.mul(b.stride(v, 2), panel)), element), b.ceilDiv(end, group));
+    fetchLines(b.at(block.values, b.mul(b.stride(v, 1), i), element), b.mul(b.ceilDiv(end, group), roundUp(valueWidth) / kLanes));
   }
 }
 
@@ -227,14 +226,14 @@ void AttendEmitter::multiplyKeys(const Block &block, Value end) {
   if (isCopied)
     copyQueries(block, copy);
   if (block.byHead) {
-    emitHeadProduct(b, {factor, together, ratio, copy, layout.queryRow, block.keys, b.stride(k, 1), b.i64(width * kLanes),
-                        b.scratch(), layout.stripRow, depth, panels});
+    emitHeadProduct(b, {{factor}, together, ratio, copy, layout.queryRow, block.keys, b.stride(k, 1), width * kLanes, b.scratch(),
+                        layout.stripRow, depth, panels});
     return;
   }
   Value rows = isCopied ? copy : rowAddress(q, element, block, b.i64(0));
   Value rowStride = isCopied ? b.i64(layout.queryRow) : b.stride(q, 2);
   callBlockProduct(b, {block.rows, rows, rowStride, block.keys, b.i64(width * kLanes), b.scratch(), b.i64(layout.stripRow), depth, panels},
-                   factor);
+                   {factor});
 }
 
 /// The context of all rows or one of them, from probabilities or exponentials of the first `end` keys.
@@ -245,15 +244,17 @@ void AttendEmitter::multiplyValues(const Block &block, std::optional<Value> only
   bool direct = !reciprocals && !allHeads && valueWidth % kLanes == 0 && request.access.lastStride[out] == 1;
   Value target = direct ? rowAddress(out, f32, block, firstRow) : b.at(b.scratch(), layout.context, f32);
   Value targetStride = direct ? b.stride(out, 2) : b.i64(layout.contextRow);
-  Value panels = b.i64(roundUp(valueWidth) / kLanes), depth = b.ceilDiv(end, group);
+  PanelKind kind{factor, /*tail=*/0, /*pitch=*/roundUp(valueWidth) / kLanes};
+  Value panels = b.i64(kind.pitch), depth = b.ceilDiv(end, group);
+  int64_t panelStride = kLanes * group;
   if (allHeads) {
-    emitHeadProduct(b, {factor, together, ratio, b.scratch(), stripStride(), block.values, b.stride(v, 1), b.stride(v, 2),
-                        target, layout.contextRow, depth, panels});
+    emitHeadProduct(b, {kind, together, ratio, b.scratch(), stripStride(), block.values, b.stride(v, 1), panelStride, target,
+                        layout.contextRow, depth, panels});
   } else {
     Value values = block.values;
     if (block.byHead)
       values = b.at(values, b.mul(b.div(firstRow, b.i64(ratio)), b.stride(v, 1)), element);
-    callBlockProduct(b, {rows, strip(firstRow), b.i64(stripStride()), values, b.stride(v, 2), target, targetStride, depth, panels}, factor);
+    callBlockProduct(b, {rows, strip(firstRow), b.i64(stripStride()), values, b.i64(panelStride), target, targetStride, depth, panels}, kind);
   }
   if (direct)
     return;

@@ -1,5 +1,8 @@
 #include "compiler/Target/CPU/BlockProduct.h"
 
+#include "compiler/Target/CPU/MicroKernel.h"
+
+#include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -9,11 +12,11 @@ namespace xf::cpu {
 namespace {
 class BlockProduct {
 public:
-  BlockProduct(CodeBuilder &b, Factor factor, int64_t tail) : b(b), factor(factor), tail(tail) {}
+  BlockProduct(CodeBuilder &b, const PanelKind &kind) : b(b), kind(kind) {}
 
   /// Finds the number of rows among `row` … tile.rows.
   void dispatch(int64_t row) {
-    if (row == largestTile(b.isa(), factor).rows)
+    if (row == largestTile(b.isa(), kind.factor).rows)
       return columns(row);
     b.ifElse(
         b.equal(b.argument(0), b.i64(row)), [&] { columns(row); }, [&] { dispatch(row + 1); });
@@ -23,7 +26,9 @@ private:
   /// Walks over the panels, as many at once as suit the number of rows, then the rest by halves.
   void columns(int64_t rows) {
     Value panels = b.argument(8);
-    int64_t width = panelsFor(b.isa(), rows, factor);
+    int64_t width = panelsFor(b.isa(), rows, kind.factor);
+    if (kind.pitch > 1) // there are no more
+      width = std::min<int64_t>(width, llvm::bit_floor(static_cast<uint64_t>(kind.pitch)));
     Value whole = b.sub(panels, b.rem(panels, b.i64(width)));
     b.loop(b.i64(0), whole, width, [&](Value first) { call(rows, width, first); });
     for (int64_t rest = width / 2; rest; rest /= 2) {
@@ -34,13 +39,12 @@ private:
 
   void call(int64_t rows, int64_t width, Value firstPanel) {
     Value panelStride = b.argument(4);
-    Type element = elementOf(factor);
+    Type element = elementOf(kind.factor);
     Value panel = b.at(b.argument(3), b.mul(firstPanel, panelStride), element);
     // All sums take four bytes.
     Value c = b.at(b.argument(5), b.mul(firstPanel, kLanes), b.getI32Type());
     Value ahead = b.at(b.argument(9), b.mul(firstPanel, panelStride), element);
-    auto kernel = factor == Factor::f32 ? getMicroKernel(b.module(), b.isa(), rows, width)
-                                        : getGroupedMicroKernel(b.module(), b.isa(), factor, tail, rows, width);
+    auto kernel = getMicroKernel(b.module(), b.isa(), kind, rows, width);
     b.create<LLVM::CallOp>(kernel, ValueRange{b.argument(1), b.argument(2), panel, panelStride, c, b.argument(6), b.argument(7), ahead,
                                               b.argument(10)});
   }
@@ -60,28 +64,12 @@ private:
   }
 
   CodeBuilder &b;
-  Factor factor;
-  int64_t tail;
+  PanelKind kind;
 };
 } // namespace
 
-/// A part of the functions' names.
-static StringRef kindOf(Factor factor) {
-  switch (factor) {
-  case Factor::f32:
-    return "";
-  case Factor::bf16:
-    return "bf16.";
-  case Factor::i8:
-    return "i8.";
-  case Factor::i8_weights:
-    return "i8_weights.";
-  }
-  llvm_unreachable("unknown factor");
-}
-
-LLVM::LLVMFuncOp getBlockProduct(ModuleOp module, Isa isa, Factor factor, int64_t tail) {
-  std::string name = ("xf.product." + kindOf(factor) + (tail ? "t" + Twine(tail) + "." : Twine()) + isaName(isa)).str();
+LLVM::LLVMFuncOp getBlockProduct(ModuleOp module, Isa isa, const PanelKind &kind) {
+  std::string name = productName(kind) + isaName(isa).str();
   if (auto function = module.lookupSymbol<LLVM::LLVMFuncOp>(name))
     return function;
   Type ptr = LLVM::LLVMPointerType::get(module.getContext());
@@ -89,7 +77,7 @@ LLVM::LLVMFuncOp getBlockProduct(ModuleOp module, Isa isa, Factor factor, int64_
   CodeBuilder b(module, name, {i64, ptr, i64, ptr, i64, ptr, i64, i64, i64, ptr, i64}, isa, module.getLoc());
   b.function().setLinkage(LLVM::Linkage::Internal);
   b.function().setNoInline(true);
-  BlockProduct(b, factor, tail).dispatch(1);
+  BlockProduct(b, kind).dispatch(1);
   b.finish();
   return b.function();
 }
@@ -115,8 +103,8 @@ int64_t largestTileRows(Operation *op, Factor factor) {
   return rows;
 }
 
-void callBlockProduct(CodeBuilder &b, const BlockOperands &o, Factor factor, int64_t tail) {
-  b.create<LLVM::CallOp>(getBlockProduct(b.module(), b.isa(), factor, tail),
+void callBlockProduct(CodeBuilder &b, const BlockOperands &o, const PanelKind &kind) {
+  b.create<LLVM::CallOp>(getBlockProduct(b.module(), b.isa(), kind),
                          ValueRange{o.rows, o.a, o.lda, o.b, o.panelStride, o.c, o.ldc, o.depth, o.panels, o.ahead ? o.ahead : o.b,
                                     o.ahead ? o.aheadStep : b.i64(0)});
 }

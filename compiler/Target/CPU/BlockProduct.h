@@ -7,10 +7,10 @@
 namespace xf::cpu {
 
 /// `void(i64 rows, ptr a, i64 lda, ptr b, i64 panelStride, ptr c, i64 ldc, i64 k, i64 panels, ptr ahead, i64 aheadStep)`: as
-/// getMicroKernel (for f32) or getGroupedMicroKernel, for 1 <= rows <= largestTile(isa, factor).rows and any number of panels.
+/// getMicroKernel, for 1 <= rows <= largestTile(isa, kind.factor).rows and any number of panels.
 /// `ahead` is what corresponds to `b` in the memory that is needed next, of which a part may be asked for (getMicroKernel).
 /// Defined in `module` on first use; kernels share it.
-mlir::LLVM::LLVMFuncOp getBlockProduct(mlir::ModuleOp module, Isa isa, Factor factor = Factor::f32, int64_t tail = 0);
+mlir::LLVM::LLVMFuncOp getBlockProduct(mlir::ModuleOp module, Isa isa, const PanelKind &kind);
 
 /// A weight [N, K] as its product with x reads it: panels of 16 columns, along K in groups of four bytes.
 struct WeightPanels {
@@ -22,6 +22,8 @@ struct WeightPanels {
   /// Groups that are whole, elements of the last one if it is not, and groups in all.
   int64_t wholeGroups, tail, depth;
   int64_t panelElements;
+
+  PanelKind kind() const { return {factor, tail}; }
 };
 
 /// Rows of the largest tile of `factor` that any kernel of `op` uses.
@@ -32,7 +34,7 @@ struct BlockOperands {
   mlir::Value rows, a, lda, b, panelStride, c, ldc, depth, panels;
   mlir::Value ahead = {}, aheadStep = {}; // null: nothing is needed next
 };
-void callBlockProduct(CodeBuilder &b, const BlockOperands &operands, Factor factor = Factor::f32, int64_t tail = 0);
+void callBlockProduct(CodeBuilder &b, const BlockOperands &operands, const PanelKind &kind);
 
 } // namespace xf::cpu
 

@@ -122,11 +122,8 @@ private:
 };
 } // namespace
 
-LLVM::LLVMFuncOp getByteWeightMicroKernel(ModuleOp module, Isa isa, int64_t tail, int64_t rows, int64_t panels) {
-  std::string name = ("xf.product.i8_weights." + (tail ? "t" + Twine(tail) + "." : Twine()) + Twine(rows) + "x" + Twine(panels) +
-                      "." + isaName(isa))
-                         .str();
-  return defineMicroKernel(module, name, isa, [&](CodeBuilder &b) { ByteWeightKernel(b, tail, rows, panels).emit(); });
+void emitByteWeightMicroKernel(CodeBuilder &b, int64_t tail, int64_t rows, int64_t panels) {
+  ByteWeightKernel(b, tail, rows, panels).emit();
 }
 
 } // namespace xf::cpu

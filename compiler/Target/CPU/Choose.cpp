@@ -182,11 +182,11 @@ void Choose::product(Value firstRow, Value rowCount, Value turn, Value turns) {
     Value ahead = b.at(weightsOf(b.mul(next, kBlockPanels)), b.mul(b.mul(step, weight.depth), turn), f32());
     all.ahead = b.create<arith::SelectOp>(busy, ahead, all.b);
     all.aheadStep = b.create<arith::SelectOp>(busy, step, b.i64(0));
-    callBlockProduct(b, all, weight.factor, weight.tail);
+    callBlockProduct(b, all, weight.kind());
   };
   auto some = [&] {
     b.loop(b.i64(0), panelCount, 1, [&](Value panel) {
-      b.ifThen(panelIsNeeded(panel), [&] { callBlockProduct(b, operands(panel, b.i64(1)), weight.factor, weight.tail); });
+      b.ifThen(panelIsNeeded(panel), [&] { callBlockProduct(b, operands(panel, b.i64(1)), weight.kind()); });
     });
   };
   b.ifElse(b.equal(neededCount, panelCount), whole, some);

@@ -132,7 +132,7 @@ void Contract::block(Value firstPanel, Value panelCount, Value firstRow, Value r
     target = b.at(row, b.mul(firstPanel, kLanes), sumType);
   }
   callBlockProduct(b, {rowCount, x, lda, panelAddress(firstPanel), b.i64(weight.panelElements), target, targetStride, b.i64(weight.wholeGroups),
-                       panelCount, ahead.memory, ahead.step}, weight.factor, weight.tail);
+                       panelCount, ahead.memory, ahead.step}, weight.kind());
   if (!isBare())
     epilogue(target, targetStride, firstPanel, panelCount, firstRow, rowCount);
 }

@@ -9,8 +9,9 @@ namespace xf::cpu {
 namespace {
 class GroupedKernel {
 public:
-  GroupedKernel(CodeBuilder &b, Factor factor, int64_t tail, int64_t rows, int64_t panels)
-      : b(b), factors(b, factor), factor(factor), tail(tail), rows(rows), panels(panels), element(factors.element()) {}
+  GroupedKernel(CodeBuilder &b, const PanelKind &kind, int64_t rows, int64_t panels)
+      : b(b), factors(b, kind.factor), factor(kind.factor), tail(kind.tail), line(kind.pitch * kLanes * factors.group()), rows(rows),
+        panels(panels), element(factors.element()) {}
 
   void emit() {
     Value a = b.argument(0), lda = b.argument(1), panel = b.argument(2), panelStride = b.argument(3);
@@ -53,7 +54,7 @@ private:
     int64_t group = factors.group();
     SmallVector<FactorArithmetic::Parts> columns;
     for (Value start : panelStart)
-      columns.push_back(factors.loadPanel(b.at(b.at(start, b.mul(k, kLanes * group), element), u * kLanes * group, element)));
+      columns.push_back(factors.loadPanel(b.at(b.at(start, b.mul(k, line), element), u * line, element)));
     for (int64_t row = 0; row < rows; ++row) {
       auto x = factors.loadRow(b.at(b.at(rowStart[row], b.mul(k, group), element), u * group, element), count);
       for (int64_t i = 0; i < panels; ++i) {
@@ -66,19 +67,16 @@ private:
   CodeBuilder &b;
   FactorArithmetic factors;
   Factor factor;
-  int64_t tail, rows, panels;
+  int64_t tail;
+  int64_t line; // elements from one group to the next
+  int64_t rows, panels;
   Type element;
   SmallVector<Value> rowStart, panelStart;
 };
 } // namespace
 
-LLVM::LLVMFuncOp getGroupedMicroKernel(ModuleOp module, Isa isa, Factor factor, int64_t tail, int64_t rows, int64_t panels) {
-  if (factor == Factor::i8_weights)
-    return getByteWeightMicroKernel(module, isa, tail, rows, panels);
-  std::string name = (Twine("xf.product.") + (factor == Factor::i8 ? "i8." : "bf16.") + (tail ? "t" + Twine(tail) + "." : Twine()) +
-                      Twine(rows) + "x" + Twine(panels) + "." + isaName(isa))
-                         .str();
-  return defineMicroKernel(module, name, isa, [&](CodeBuilder &b) { GroupedKernel(b, factor, tail, rows, panels).emit(); });
+void emitGroupedMicroKernel(CodeBuilder &b, const PanelKind &kind, int64_t rows, int64_t panels) {
+  GroupedKernel(b, kind, rows, panels).emit();
 }
 
 } // namespace xf::cpu

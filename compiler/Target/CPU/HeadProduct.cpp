@@ -22,9 +22,9 @@ int64_t headsTogether(Isa isa, int64_t heads, int64_t ratio, int64_t width) {
 
 /// `width` panels from `first` on.
 static void emitPanels(CodeBuilder &b, const HeadProduct &p, Value first, int64_t width) {
-  FactorArithmetic factors(b, p.factor);
+  FactorArithmetic factors(b, p.kind.factor);
   Type f32 = b.getF32Type(), element = factors.element();
-  int64_t groups = llvm::divideCeil(p.heads, p.ratio);
+  int64_t groups = llvm::divideCeil(p.heads, p.ratio), line = p.kind.pitch * kLanes * factors.group();
   SmallVector<Value> panels;
   for (int64_t group = 0; group < groups; ++group)
     for (int64_t i = 0; i < width; ++i) {
@@ -35,7 +35,7 @@ static void emitPanels(CodeBuilder &b, const HeadProduct &p, Value first, int64_
   sums = b.loop(b.i64(0), p.depth, 1, sums, [&](Value k, ValueRange carried) {
     SmallVector<FactorArithmetic::Parts> columns;
     for (Value panel : panels)
-      columns.push_back(factors.loadPanel(b.at(panel, b.mul(k, kLanes * factors.group()), element)));
+      columns.push_back(factors.loadPanel(b.at(panel, b.mul(k, line), element)));
     SmallVector<Value> next;
     for (int64_t head = 0; head < p.heads; ++head) {
       auto x = factors.loadRow(b.at(b.at(p.a, b.mul(k, factors.group()), element), head * p.aStride, element));

@@ -12,14 +12,14 @@ inline constexpr int64_t kMostHeads = 8;
 /// How many of `heads` heads of `width` columns to take together, if `ratio` of them share keys and values.
 int64_t headsTogether(Isa isa, int64_t heads, int64_t ratio, int64_t width);
 
-/// C[h, n] = Σ_k A[h, k] * B[h / ratio][n/16][k/g][n%16][k%g] for `heads` heads, k ascending from 0, g elements of `factor`
-/// being a word. `depth` is in words, strides are in elements.
+/// C[h, n] = Σ_k A[h, k] * B[h / ratio][k, n] for `heads` heads, k ascending from 0. `depth` is in groups, strides are in elements.
 struct HeadProduct {
-  Factor factor; // f32 or bf16
+  PanelKind kind; // f32 or bf16, without a tail
   int64_t heads, ratio;
   mlir::Value a;
   int64_t aStride;
-  mlir::Value b, headStride, panelStride;
+  mlir::Value b, headStride;
+  int64_t panelStride;
   mlir::Value c;
   int64_t cStride;
   mlir::Value depth, panels;

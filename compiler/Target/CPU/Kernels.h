@@ -54,16 +54,19 @@ int64_t kernelScratchBytes(mlir::Operation *op, mlir::ModuleOp root);
 enum class Factor { f32, bf16, i8, i8_weights };
 Factor factorOf(mlir::Type x, mlir::Type weight);
 
-/// The micro-kernel C[m, n] = Σ_k A[m, k] * B[n/16][k][n%16] for m < rows, n < 16 * panels, k ascending from 0:
+/// What a product multiplies rows by: panels of 16 columns, B[n/16][k/g][n%16][k%g] with g = 1 for f32, 2 for bf16 and 4 for i8.
+struct PanelKind {
+  Factor factor = Factor::f32;
+  int64_t tail = 0;  // elements (< g) behind the whole groups of k
+  int64_t pitch = 1; // panels from one group to the next; if more than 1, so many panels lie side by side: B[k/g][n/16][n%16][k%g]
+};
+
+/// The micro-kernel C[m, n] = Σ_k A[m, k] * B[k, n] for m < rows, n < 16 * panels, k ascending from 0:
 /// `void(ptr a, i64 lda, ptr b, i64 panelStride, ptr c, i64 ldc, i64 k, ptr ahead, i64 aheadStep)`, strides in elements, A's and
-/// C's last stride 1. Meanwhile it asks the second-level cache for the first k * aheadStep words of four bytes of each panel at
-/// `ahead` (0: none).
+/// C's last stride 1, `k` the number of whole groups. Meanwhile it asks the second-level cache for the first k * aheadStep words of
+/// four bytes of each panel at `ahead` (0: none).
 /// Declared and defined in `module` on first use.
-mlir::LLVM::LLVMFuncOp getMicroKernel(mlir::ModuleOp module, Isa isa, int64_t rows, int64_t panels);
-/// The same for weights of fewer bits, B[n/16][k/g][n%16][k%g] with g = 2 for bf16 and 4 for i8. `k` is the number of whole
-/// groups, behind which there are `tail` (< g) more elements.
-mlir::LLVM::LLVMFuncOp getGroupedMicroKernel(mlir::ModuleOp module, Isa isa, Factor factor, int64_t tail, int64_t rows,
-                                             int64_t panels);
+mlir::LLVM::LLVMFuncOp getMicroKernel(mlir::ModuleOp module, Isa isa, const PanelKind &kind, int64_t rows, int64_t panels);
 /// The largest tile (rows x panels) that stays in registers.
 struct Tile {
   int64_t rows, panels;

@@ -17,7 +17,8 @@ static int64_t unrolling(int64_t chains) { return chains < 8 ? 4 : 1; }
 namespace {
 class MicroKernel {
 public:
-  MicroKernel(CodeBuilder &b, int64_t rows, int64_t panels) : b(b), rows(rows), panels(panels), unroll(unrolling(rows * panels)) {}
+  MicroKernel(CodeBuilder &b, int64_t pitch, int64_t rows, int64_t panels)
+      : b(b), line(pitch * kLanes), rows(rows), panels(panels), unroll(unrolling(rows * panels)) {}
 
   void emit() {
     Type f32 = b.getF32Type();
@@ -64,9 +65,9 @@ private:
     Type f32 = b.getF32Type();
     SmallVector<Value> columns;
     for (Value start : panelStart) {
-      Value address = b.at(b.at(start, b.mul(k, kLanes), f32), u * kLanes, f32);
+      Value address = b.at(b.at(start, b.mul(k, line), f32), u * line, f32);
       if (readsPanelsFast())
-        b.create<LLVM::Prefetch>(b.at(address, kAhead * kLanes, f32), /*rw=*/0, /*hint=*/3, /*cache=*/1);
+        b.create<LLVM::Prefetch>(b.at(address, kAhead * line, f32), /*rw=*/0, /*hint=*/3, /*cache=*/1);
       columns.push_back(b.loadVector(f32, address));
     }
     for (int64_t row = 0; row < rows; ++row) {
@@ -79,6 +80,7 @@ private:
   }
 
   CodeBuilder &b;
+  int64_t line; // elements from one k to the next
   int64_t rows, panels, unroll;
   SmallVector<Value> rowStart, panelStart;
 };
@@ -95,7 +97,34 @@ void AheadFetcher::fetch(Value k) {
     b.create<LLVM::Prefetch>(b.at(start, b.mul(k, b.argument(8)), b.getI32Type()), /*rw=*/0, /*hint=*/2, /*cache=*/1);
 }
 
-LLVM::LLVMFuncOp defineMicroKernel(ModuleOp module, const std::string &name, Isa isa, function_ref<void(CodeBuilder &)> emit) {
+void emitMicroKernel(CodeBuilder &b, int64_t pitch, int64_t rows, int64_t panels) { MicroKernel(b, pitch, rows, panels).emit(); }
+
+/// A part of the functions' names.
+static StringRef nameOf(Factor factor) {
+  switch (factor) {
+  case Factor::f32:
+    return "";
+  case Factor::bf16:
+    return "bf16.";
+  case Factor::i8:
+    return "i8.";
+  case Factor::i8_weights:
+    return "i8_weights.";
+  }
+  llvm_unreachable("unknown factor");
+}
+
+std::string productName(const PanelKind &kind) {
+  std::string name = ("xf.product." + nameOf(kind.factor)).str();
+  if (kind.tail)
+    name += "t" + std::to_string(kind.tail) + ".";
+  if (kind.pitch > 1)
+    name += "p" + std::to_string(kind.pitch) + ".";
+  return name;
+}
+
+LLVM::LLVMFuncOp getMicroKernel(ModuleOp module, Isa isa, const PanelKind &kind, int64_t rows, int64_t panels) {
+  std::string name = productName(kind) + std::to_string(rows) + "x" + std::to_string(panels) + "." + isaName(isa).str();
   if (auto function = module.lookupSymbol<LLVM::LLVMFuncOp>(name))
     return function;
   loadCodeDialects(module.getContext());
@@ -107,14 +136,14 @@ LLVM::LLVMFuncOp defineMicroKernel(ModuleOp module, const std::string &name, Isa
   b.function().setNoInline(true);
   for (unsigned pointer : {0, 2, 4})
     b.function().setArgAttr(pointer, LLVM::LLVMDialect::getNoAliasAttrName(), b.getUnitAttr());
-  emit(b);
+  if (kind.factor == Factor::f32)
+    emitMicroKernel(b, kind.pitch, rows, panels);
+  else if (kind.factor == Factor::i8_weights)
+    emitByteWeightMicroKernel(b, kind.tail, rows, panels);
+  else
+    emitGroupedMicroKernel(b, kind, rows, panels);
   b.finish();
   return b.function();
-}
-
-LLVM::LLVMFuncOp getMicroKernel(ModuleOp module, Isa isa, int64_t rows, int64_t panels) {
-  std::string name = ("xf.product." + Twine(rows) + "x" + Twine(panels) + "." + isaName(isa)).str();
-  return defineMicroKernel(module, name, isa, [&](CodeBuilder &b) { MicroKernel(b, rows, panels).emit(); });
 }
 
 } // namespace xf::cpu

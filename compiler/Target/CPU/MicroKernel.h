@@ -24,13 +24,13 @@ private:
   llvm::SmallVector<mlir::Value> starts; // of panels
 };
 
-/// The micro-kernel `name` with the arguments that getMicroKernel documents, its body written by `emit`; defined in `module` on
-/// first use.
-mlir::LLVM::LLVMFuncOp defineMicroKernel(mlir::ModuleOp module, const std::string &name, Isa isa,
-                                         llvm::function_ref<void(CodeBuilder &)> emit);
+/// What names of products' functions begin with.
+std::string productName(const PanelKind &kind);
 
-/// getGroupedMicroKernel for i8_weights.
-mlir::LLVM::LLVMFuncOp getByteWeightMicroKernel(mlir::ModuleOp module, Isa isa, int64_t tail, int64_t rows, int64_t panels);
+/// The bodies of getMicroKernel for f32, for bf16 and i8, and for i8_weights, whose pitch is 1.
+void emitMicroKernel(CodeBuilder &b, int64_t pitch, int64_t rows, int64_t panels);
+void emitGroupedMicroKernel(CodeBuilder &b, const PanelKind &kind, int64_t rows, int64_t panels);
+void emitByteWeightMicroKernel(CodeBuilder &b, int64_t tail, int64_t rows, int64_t panels);
 
 } // namespace xf::cpu
 

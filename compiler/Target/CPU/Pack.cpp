@@ -1,6 +1,6 @@
 // Kernels that bring a tensor into another physical order: pack, append, store, concat.
 //
-// Attention reads keys as [T/16][d][16], 16 positions at once, and values as [e/16][T][16], 16 columns at once. Of bf16 two
+// Attention reads keys as [T/16][d][16], 16 positions at once, and values as [T][e], rows of whole vectors. Of bf16 two
 // elements share a word: keys' neighbouring columns, and values' neighbouring positions.
 #include "compiler/Target/CPU/StridedCopy.h"
 
@@ -64,45 +64,50 @@ private:
   }
 
   void values(Value past) {
-    forSixteen(width, [&](Value column, Value lanes) {
-      Value panel = valuePanel(column);
-      b.loop(b.i64(0), positions(), 1, [&](Value position) {
-        b.storeVector(columnsAt(position, column, lanes), b.at(panel, b.mul(b.add(past, position), kLanes), element));
+    b.loop(b.i64(0), positions(), 1, [&](Value position) {
+      forSixteen(width, [&](Value column, Value lanes) {
+        b.storeVector(columnsAt(position, column, lanes), valuesAt(b.add(past, position), column));
       });
     });
   }
-  Value valuePanel(Value column) { return b.at(target, b.mul(b.div(column, b.i64(kLanes)), b.stride(to.view, 2)), element); }
+  /// Of a position that is the first in its words.
+  Value valuesAt(Value position, Value column) {
+    return b.at(b.at(target, b.mul(position, b.stride(to.view, 2)), element), b.mul(column, group), element);
+  }
 
   /// Behind the last position of an odd number there are zeros.
   void wholeValuePairs() {
     Value rest = b.rem(positions(), b.i64(2)), whole = b.sub(positions(), rest);
-    forSixteen(width, [&](Value column, Value lanes) {
-      Value panel = valuePanel(column);
-      b.loop(b.i64(0), whole, 2, [&](Value first) {
-        Value pair = join(columnsAt(first, column, lanes), columnsAt(b.add(first, 1), column, lanes));
-        b.storeVector(pair, b.at(panel, b.mul(first, kLanes), element));
+    b.loop(b.i64(0), whole, 2, [&](Value first) {
+      forSixteen(width, [&](Value column, Value lanes) {
+        b.storeVector(join(columnsAt(first, column, lanes), columnsAt(b.add(first, 1), column, lanes)), valuesAt(first, column));
       });
-      b.ifThen(b.equal(rest, b.i64(1)), [&] {
-        Value last = b.create<arith::ExtUIOp>(b.vectorOf(word), columnsAt(whole, column, lanes));
-        b.storeVector(last, b.at(panel, b.mul(whole, kLanes), element));
+    });
+    b.ifThen(b.equal(rest, b.i64(1)), [&] {
+      forSixteen(width, [&](Value column, Value lanes) {
+        b.storeVector(b.create<arith::ExtUIOp>(b.vectorOf(word), columnsAt(whole, column, lanes)), valuesAt(whole, column));
       });
     });
   }
 
   /// The first of a pair brings a zero for the second, which then joins it.
   void appendValuePairs(Value past) {
-    forSixteen(width, [&](Value column, Value lanes) {
-      Value panel = valuePanel(column);
-      b.loop(b.i64(0), positions(), 1, [&](Value i) {
-        Value position = b.add(past, i), second = b.rem(position, b.i64(2)), columns = columnsAt(i, column, lanes);
-        Value pair = b.at(panel, b.mul(b.sub(position, second), kLanes), element);
-        b.ifElse(
-            b.equal(second, b.i64(0)), [&] { b.storeVector(b.create<arith::ExtUIOp>(b.vectorOf(word), columns), pair); },
-            [&] {
+    b.loop(b.i64(0), positions(), 1, [&](Value i) {
+      Value position = b.add(past, i), second = b.rem(position, b.i64(2)), start = b.sub(position, second);
+      auto forColumns = [&](function_ref<void(Value columns, Value pair)> body) {
+        forSixteen(width, [&](Value column, Value lanes) { body(columnsAt(i, column, lanes), valuesAt(start, column)); });
+      };
+      b.ifElse(
+          b.equal(second, b.i64(0)),
+          [&] {
+            forColumns([&](Value columns, Value pair) { b.storeVector(b.create<arith::ExtUIOp>(b.vectorOf(word), columns), pair); });
+          },
+          [&] {
+            forColumns([&](Value columns, Value pair) {
               Value first = b.create<arith::TruncIOp>(b.vectorOf(b.getI16Type()), b.loadVector(word, pair));
               b.storeVector(join(first, columns), pair);
             });
-      });
+          });
     });
   }
 

@@ -85,8 +85,7 @@ Value AttendKernel::element(unsigned view, Value position, Value column) {
 }
 
 Value AttendKernel::elementOf(Value values, Value key, Value column) {
-  Value lane = b.rem(column, b.i64(cpu::kLanes)), panel = b.div(column, b.i64(cpu::kLanes));
-  return b.at(values, b.add(b.mul(panel, b.stride(v, 2)), b.add(b.mul(key, cpu::kLanes), lane)), f32);
+  return b.at(values, b.add(b.mul(key, b.stride(v, 2)), column), f32);
 }
 
 LogicalResult emitAttend(AttendOp op, const KernelRequest &request, Kernel &kernel) {

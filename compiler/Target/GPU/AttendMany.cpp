@@ -1,6 +1,6 @@
 // Attention for many queries: a block computes 32 of one head, and walks over the keys tile by tile. Both products of a tile are
 // tiles of matrix products, 4 x 4 elements a thread from parts in shared memory: queries with keys, powers with values, of
-// which both lie in panels of 16 columns. Between them 16 lanes take a row of scores at a time.
+// which 16 columns at a time are read. Between them 16 lanes take a row of scores at a time.
 //
 // In shared memory an operand's rows run along k, so that a thread reads its 4 at once: [k][rows] and [k][columns].
 #include "compiler/Target/CPU/VectorMath.h"
@@ -33,7 +33,7 @@ public:
 private:
   void findEnds();
   void stageQueries(Value firstK, int64_t count);
-  void stagePanels(function_ref<Value(int64_t panel)> start, Value firstK, int64_t count, Value end);
+  void stagePanels(function_ref<Value(int64_t panel)> start, Value step, Value firstK, int64_t count, Value end);
   SmallVector<Value> multiply(ArrayRef<Value> sums, Value x, int64_t count);
   void storeScores(Value firstKey);
   void emitPowers(Value firstKey);
@@ -77,8 +77,9 @@ void AttendMany::stageQueries(Value firstK, int64_t count) {
   });
 }
 
-/// Brings rows firstK … firstK + count - 1 of four panels; with `end`, those from there on do not exist and are zeros.
-void AttendMany::stagePanels(function_ref<Value(int64_t panel)> start, Value firstK, int64_t count, Value end) {
+/// Brings rows firstK … firstK + count - 1 of four panels, rows being `step` apart; with `end`, those from there on do not exist
+/// and are zeros.
+void AttendMany::stagePanels(function_ref<Value(int64_t panel)> start, Value step, Value firstK, int64_t count, Value end) {
   constexpr int64_t kQuad = 4, kQuads = kPanel / kQuad;
   Value number = b.thread(), row = b.div(number, b.i64(kQuads)), lane = b.mul(b.rem(number, b.i64(kQuads)), kQuad);
   Value k = b.add(firstK, row);
@@ -87,7 +88,7 @@ void AttendMany::stagePanels(function_ref<Value(int64_t panel)> start, Value fir
     auto load = [&] {
       SmallVector<Value> quads;
       for (int64_t panel = 0; panel < kPanels; ++panel)
-        llvm::append_range(quads, b.loadMany(b.at(start(panel), b.add(b.mul(k, kPanel), lane), f32), kQuad));
+        llvm::append_range(quads, b.loadMany(b.at(start(panel), b.add(b.mul(k, step), lane), f32), kQuad));
       return quads;
     };
     SmallVector<Value> quads =
@@ -133,7 +134,7 @@ void AttendMany::storeScores(Value firstKey) {
     b.barrier(); // what was there is no longer read
     if (!keepsQueries())
       stageQueries(firstK, count);
-    stagePanels(start, firstK, count, nullptr);
+    stagePanels(start, b.i64(kPanel), firstK, count, nullptr);
     b.barrier();
     Value x = keepsQueries() ? b.at(operandX, b.mul(firstK, kRowStride), f32) : operandX;
     return multiply(llvm::to_vector(sums), x, count);
@@ -191,12 +192,12 @@ void AttendMany::addContext(Value firstKey, MutableArrayRef<Value> contexts) {
   SmallVector<Value> before, tile;
   for (int64_t group = 0; group * kOwn * kOwn < static_cast<int64_t>(contexts.size()); ++group) {
     auto start = [&](int64_t panel) {
-      return b.at(values, b.mul(b.stride(v, 2), std::min(group * kPanels + panel, lastPanel)), f32);
+      return b.at(values, std::min(group * kPanels + panel, lastPanel) * kPanel, f32);
     };
     SmallVector<Value> products(kOwn * kOwn, b.f32(0));
     products = b.loop(b.i64(0), count, kPart, products, [&](Value place, ValueRange carried) {
       b.barrier(); // what was there is no longer read, and the powers are there
-      stagePanels(start, b.add(firstKey, place), kPart, blockEnd);
+      stagePanels(start, b.stride(v, 2), b.add(firstKey, place), kPart, blockEnd);
       b.barrier();
       return multiply(llvm::to_vector(carried), b.at(scores, b.mul(place, kRowStride), f32), kPart);
     });

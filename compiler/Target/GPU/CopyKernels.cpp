@@ -1,6 +1,6 @@
 // Kernels that bring a tensor into another physical order or make positions: a thread moves one element.
 //
-// Keys lie as [T/16][d][16], values as [e/16][T][16], as on the CPU. What is behind the last position of a block of keys
+// Keys lie as [T/16][d][16], values as rows of whole vectors, as on the CPU. What is behind the last position of a block of keys
 // is not written: kernels read only keys that there are.
 #include "compiler/Target/GPU/KernelEmitters.h"
 
@@ -46,14 +46,12 @@ Value addressIn(GpuBuilder &b, Layout layout, unsigned view, ArrayRef<Value> ind
     return plainAddress(b, view, indices, element);
   Value position = indices[2], column = indices[3];
   Value offset = b.add(b.mul(indices[0], b.stride(view, 0)), b.mul(indices[1], b.stride(view, 1)));
-  Value panel = b.i64(kPanel);
   if (layout == Layout::keys) {
-    Value lane = b.rem(position, panel);
+    Value lane = b.rem(position, b.i64(kPanel));
     offset = b.add(offset, b.mul(b.sub(position, lane), width));
     offset = b.add(offset, b.add(b.mul(column, kPanel), lane));
   } else {
-    offset = b.add(offset, b.mul(b.div(column, panel), b.stride(view, 2)));
-    offset = b.add(offset, b.add(b.mul(position, kPanel), b.rem(column, panel)));
+    offset = b.add(offset, b.add(b.mul(position, b.stride(view, 2)), column));
   }
   return b.at(b.data(view), offset, element);
 }

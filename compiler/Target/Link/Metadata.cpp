@@ -172,15 +172,14 @@ private:
       s.layer_stride = place.stride;
       s.row_stride = stateRowBytes(state, module);
       s.per_sentence = state.getSentences();
-      s.outer = 1;
       if (state.getLayout() == Layout::keys || state.getLayout() == Layout::values) {
         auto strides = packedStrides(type, state.getLayout(), module);
-        bool keys = state.getLayout() == Layout::keys;
-        s.outer = type.getDimSize(1) * (keys ? 1 : strides[1].coefficient / strides[2].coefficient);
         int64_t bytes = elementBytes(type.getElementType());
-        s.outer_stride = strides[keys ? 1 : 2].coefficient * bytes;
-        s.unit_positions = keys ? XF_ABI_PANEL : panelGroup(type.getElementType()); // values: as many as share a word
-        s.unit_bytes = keys ? strides[2].coefficient * bytes : XF_ABI_PANEL * 4;
+        s.outer = type.getDimSize(1);
+        s.outer_stride = strides[1].coefficient * bytes;
+        // Positions that share a panel of keys, or words of values.
+        s.unit_positions = state.getLayout() == Layout::keys ? XF_ABI_PANEL : panelGroup(type.getElementType());
+        s.unit_bytes = s.unit_positions * strides[2].coefficient * bytes;
       } else {
         placePlain(s, state);
       }
@@ -202,6 +201,7 @@ private:
       bytesBelow *= size;
     }
     if (positions == 0) {
+      s.outer = 1;
       s.unit_positions = uint64_t(1) << 32; // holds all positions there can be
       s.unit_bytes = s.outer_stride = s.row_stride;
       return;

@@ -133,10 +133,10 @@ struct Problem {
           for (int64_t x = 0; x < c.width; ++x)
             packedKeys[head * kRoom * c.width + keyPlace(j, x)] = k[from * c.width + x];
           for (int64_t x = 0; x < panels * 16; ++x) {
-            float *panel = &packedValues[(head * panels + x / 16) * kRoom * 16];
-            panel[valuePlace(j, x)] = x < c.valueWidth ? v[from * c.valueWidth + x] : 0.0f;
+            float *all = &packedValues[head * panels * kRoom * 16];
+            all[valuePlace(j, x)] = x < c.valueWidth ? v[from * c.valueWidth + x] : 0.0f;
             if (c.narrow && j == keys - 1 && j % 2 == 0)
-              panel[valuePlace(keys, x)] = 0; // what shares the last word
+              all[valuePlace(keys, x)] = 0; // what shares the last word
           }
         }
     for (auto [wide, narrow] : {std::pair{&q, &q16}, {&packedKeys, &keys16}, {&packedValues, &values16}})
@@ -149,10 +149,10 @@ struct Problem {
     int64_t g = c.narrow ? 2 : 1;
     return (j / 16 * (c.width / g) + x / g) * 16 * g + j % 16 * g + x % g;
   }
-  /// [j/g][x%16][j%g]
+  /// [j/g][x][j%g]
   int64_t valuePlace(int64_t j, int64_t x) const {
     int64_t g = c.narrow ? 2 : 1;
-    return j / g * 16 * g + x % 16 * g + j % g;
+    return (j / g * ((c.valueWidth + 15) / 16 * 16) + x) * g + j % g;
   }
 
   struct Output {
@@ -181,7 +181,7 @@ struct Problem {
     views.push_back(view(keys, {n, c.groups, K, c.width}, {keyRow, kRoom * c.width, 0, 1}));
     if (c.slots)
       views.push_back(view(slots.data() + from, {n}));
-    views.push_back(view(values, {n, c.groups, K, c.valueWidth}, {valueRow, panels * kRoom * 16, kRoom * 16, 1}));
+    views.push_back(view(values, {n, c.groups, K, c.valueWidth}, {valueRow, panels * kRoom * 16, panels * 16, 1}));
     if (c.slots)
       views.push_back(view(slots.data() + from, {n}));
     std::vector<uint8_t> &given = t.given;
@@ -328,7 +328,7 @@ TEST(AttendTest, StridedQueries) {
     Problem::Output expected = problem.run(harness.compile(op, isa, {llvm::SmallVector<int64_t>(12, 1)}), 1);
     Kernel strided = harness.compile(op, isa, {{2, 1, 1, mlir::ShapedType::kDynamic}});
     strided({view(apart, {1, 2, 7, 20}, {0, 40, 80, 2}), view(problem.packedKeys, {1, 2, 7, 20}, {0, kRoom * 20, 0, 1}),
-             view(problem.packedValues, {1, 2, 7, 32}, {0, 2 * kRoom * 16, kRoom * 16, 1}),
+             view(problem.packedValues, {1, 2, 7, 32}, {0, 2 * kRoom * 16, 32, 1}),
              view(context, {1, 2, 7, 32}, {0, 96, 192, 3})});
     for (size_t i = 0; i < expected.context.size(); ++i)
       ASSERT_EQ(context[3 * i], expected.context[i]) << isaName(isa).str() << " element " << i;

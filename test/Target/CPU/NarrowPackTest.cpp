@@ -38,13 +38,13 @@ struct Packed {
   Packed(const Case &c, int64_t rows) : c(c), panels((c.width + 15) / 16), data(rows * kHeads * headStride() + 32, kUntouched) {}
 
   int64_t headStride() const { return c.keys ? kRoom * c.width : panels * kRoom * 16; }
-  xf_abi_view view() { return test::view(data, {0, 0, 0, 0}, {kHeads * headStride(), headStride(), kRoom * 16, 1}); }
+  xf_abi_view view() { return test::view(data, {0, 0, 0, 0}, {kHeads * headStride(), headStride(), c.keys ? c.width : panels * 16, 1}); }
   uint16_t &at(int64_t row, int64_t head, int64_t position, int64_t column) {
     int64_t key = ((position / 16 * (c.width / 2) + column / 2) * 16 + position % 16) * 2 + column % 2;
-    int64_t value = ((column / 16 * (kRoom / 2) + position / 2) * 16 + column % 16) * 2 + position % 2;
+    int64_t value = (position / 2 * panels * 16 + column) * 2 + position % 2;
     return data[(row * kHeads + head) * headStride() + (c.keys ? key : value)];
   }
-  /// Columns that are written: of values, whole panels.
+  /// Columns that are written: of values, whole vectors.
   int64_t columns() const { return c.keys ? c.width : panels * 16; }
   /// Positions that are written with `count` of them: whole panels of keys if they come all at once, whole words of values.
   int64_t written(int64_t count, bool atOnce) const { return c.keys ? (atOnce ? (count + 15) / 16 * 16 : count) : (count + 1) / 2 * 2; }

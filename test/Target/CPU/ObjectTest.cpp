@@ -116,8 +116,8 @@ TEST(ObjectTest, EveryFunctionHasItsInstructionSet) {
   auto module = mlir::ModuleOp::create(mlir::UnknownLoc::get(&context));
   mlir::OwningOpRef<mlir::ModuleOp> owner(module);
   for (Isa isa : kAllIsas)
-    getMicroKernel(module, isa, 2, 1).setLinkage(mlir::LLVM::Linkage::External);
-  getGroupedMicroKernel(module, Isa::avx2_vnni, Factor::i8, 0, 6, 1).setLinkage(mlir::LLVM::Linkage::External);
+    getMicroKernel(module, isa, {}, 2, 1).setLinkage(mlir::LLVM::Linkage::External);
+  getMicroKernel(module, Isa::avx2_vnni, {Factor::i8}, 6, 1).setLinkage(mlir::LLVM::Linkage::External);
   std::string error;
   auto text = emitAssembly(module, error);
   ASSERT_TRUE(mlir::succeeded(text)) << error;
@@ -149,10 +149,7 @@ TEST(ObjectTest, MicroKernelsSpillNoVector) {
                         : factor == Factor::bf16 ? isa == Isa::avx512_bf16 : hasAvx512(isa);
       for (int64_t rows = 1; multiplies && rows <= largestTile(isa, factor).rows; ++rows) {
         int64_t panels = panelsFor(isa, rows, factor);
-        if (factor == Factor::f32)
-          getMicroKernel(*module, isa, rows, panels);
-        else
-          getGroupedMicroKernel(*module, isa, factor, /*tail=*/0, rows, panels);
+        getMicroKernel(*module, isa, {factor}, rows, panels);
       }
     }
     std::string error;

@@ -39,10 +39,10 @@ struct Packed {
 
   int64_t headStride() const { return keys ? capacity * width : panels * capacity * 16; }
   int64_t rowStride() const { return 2 * headStride(); }
-  xf_abi_view view() { return test::view(data, {0, 0, 0, 0}, {rowStride(), headStride(), capacity * 16, 1}); }
+  xf_abi_view view() { return test::view(data, {0, 0, 0, 0}, {rowStride(), headStride(), keys ? width : panels * 16, 1}); }
   float &at(int64_t row, int64_t head, int64_t position, int64_t column) {
     int64_t place = keys ? (position / 16 * width + column) * 16 + position % 16
-                         : (column / 16 * capacity + position) * 16 + column % 16;
+                         : position * panels * 16 + column;
     return data[row * rowStride() + head * headStride() + place];
   }
 

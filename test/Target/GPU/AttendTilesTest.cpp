@@ -51,7 +51,7 @@ struct Problem {
       }
   }
   float &key(int64_t head, int64_t j, int64_t x) { return k[(head * room / 16 + j / 16) * 16 * s.width + x * 16 + j % 16]; }
-  float &value(int64_t head, int64_t j, int64_t x) { return v[((head * panels + x / 16) * room + j) * 16 + x % 16]; }
+  float &value(int64_t head, int64_t j, int64_t x) { return v[(head * room + j) * panels * 16 + x]; }
 
   /// Queries [from, to) of all heads of all sentences: contexts [B, H, to - from, e]; probabilities likewise. There is no memory
   /// around the operands.
@@ -61,7 +61,7 @@ struct Problem {
     auto range = [](auto &data) { return Kernel::Range{data.data(), data.data() + data.size()}; };
     kernel({view(q.data() + from * s.width, {batch, s.heads, n, s.width}, {s.heads * queries * s.width, queries * s.width, s.width, 1}),
             view(k, {batch, s.groups, keys, s.width}, {s.groups * room * s.width, room * s.width, 0, 1}),
-            view(v, {batch, s.groups, keys, s.valueWidth}, {s.groups * panels * room * 16, panels * room * 16, room * 16, 1}),
+            view(v, {batch, s.groups, keys, s.valueWidth}, {s.groups * panels * room * 16, panels * room * 16, panels * 16, 1}),
             view(tokens, {batch, keys}), view(o, {batch, s.heads, n, s.valueWidth}), view(p, {batch, s.heads, n, keys})},
            1, {range(q), range(k), range(v), range(tokens), range(o), range(p)});
     if (probabilities)
