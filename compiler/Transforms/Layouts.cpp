@@ -1,5 +1,7 @@
 #include "compiler/Transforms/Layouts.h"
 
+#include "runtime/abi/xf_abi.h"
+
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;
@@ -7,19 +9,41 @@ using namespace mlir::xf;
 
 namespace xf {
 
+static int64_t roundUp(int64_t n) { return llvm::alignTo(n, XF_ABI_PANEL); }
+
 Monomial Monomial::operator*(const Monomial &other) const {
-  Monomial product{coefficient * other.coefficient, dims};
+  Monomial product{coefficient * other.coefficient, dims, padded};
   llvm::append_range(product.dims, other.dims);
+  llvm::append_range(product.padded, other.padded);
   llvm::sort(product.dims);
+  llvm::sort(product.padded);
   return product;
 }
 
-static Monomial constant(int64_t value) { return Monomial{value, {}}; }
+static int64_t boundOf(StringRef dim, ModuleOp module) { return getBound(module, dim).value_or(1); }
+
+int64_t Monomial::most(ModuleOp module) const {
+  int64_t product = coefficient;
+  for (StringRef dim : dims)
+    product *= boundOf(dim, module);
+  for (StringRef dim : padded)
+    product *= roundUp(boundOf(dim, module));
+  return product;
+}
+
+static Monomial constant(int64_t value) { return {value}; }
 
 Monomial sizeOf(RankedTensorType type, unsigned i) {
   if (type.isDynamicDim(i))
-    return Monomial{1, {getDimName(type, i)}};
+    return {1, {getDimName(type, i)}};
   return constant(type.getDimSize(i));
+}
+
+/// Rounded up to whole vectors.
+static Monomial paddedSizeOf(RankedTensorType type, unsigned i) {
+  if (type.isDynamicDim(i))
+    return {1, {}, {getDimName(type, i)}};
+  return constant(roundUp(type.getDimSize(i)));
 }
 
 /// Strides for dimensions laid out in `order`, outermost first. `pitch`: elements that the innermost one takes, if they are
@@ -40,27 +64,32 @@ SmallVector<Monomial> denseStrides(RankedTensorType type) {
   return orderedStrides(type, order);
 }
 
-static int64_t boundOf(RankedTensorType type, unsigned i, ModuleOp module) {
-  return type.isDynamicDim(i) ? getBound(module, getDimName(type, i)).value_or(1) : type.getDimSize(i);
+/// Strides of the packed orders keys and values.
+static SmallVector<Monomial> packedStrides(RankedTensorType type, Layout layout) {
+  int64_t width = type.getDimSize(3);
+  Monomial row = constant(layout == Layout::keys ? width : roundUp(width)), head = row * paddedSizeOf(type, 2);
+  return {head * sizeOf(type, 1), head, row, constant(1)};
 }
 
-static int64_t roundUp(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
-
-SmallVector<Monomial> packedStrides(RankedTensorType type, Layout layout, ModuleOp module) {
-  int64_t heads = boundOf(type, 1, module), positions = roundUp(boundOf(type, 2, module), 16), width = type.getDimSize(3);
-  int64_t row = layout == Layout::keys ? width : roundUp(width, 16);
-  return {constant(heads * positions * row), constant(positions * row), constant(row), constant(1)};
+static SmallVector<Monomial> stridesIn(Layout layout, RankedTensorType type) {
+  return layout == Layout::keys || layout == Layout::values ? packedStrides(type, layout) : denseStrides(type);
 }
 
-int64_t maxElements(RankedTensorType type, Layout layout, ModuleOp module) {
-  if (layout == Layout::keys || layout == Layout::values)
-    return boundOf(type, 0, module) * packedStrides(type, layout, module)[0].coefficient;
-  if (layout == Layout::panels)
-    return roundUp(type.getDimSize(0), 16) * panelDepth(type.getElementType(), type.getDimSize(1));
-  int64_t count = 1;
+RankedTensorType atBounds(RankedTensorType type, ModuleOp module) {
+  SmallVector<int64_t> shape;
   for (unsigned i = 0; i < type.getRank(); ++i)
-    count *= boundOf(type, i, module);
-  return count;
+    shape.push_back(sizeOf(type, i).most(module));
+  return RankedTensorType::get(shape, type.getElementType());
+}
+
+SmallVector<Monomial> stateStrides(StateOp state, ModuleOp module) {
+  return stridesIn(state.getLayout(), atBounds(state.getTensorType(), module));
+}
+
+Monomial elementsOf(RankedTensorType type, Layout layout) {
+  if (layout == Layout::panels)
+    return constant(roundUp(type.getDimSize(0)) * panelDepth(type.getElementType(), type.getDimSize(1)));
+  return type.getRank() == 0 ? constant(1) : sizeOf(type, 0) * stridesIn(layout, type)[0];
 }
 
 /// Rows of a product whose starts are this many bytes apart share a set of the first-level cache: a tile of rows then
@@ -84,10 +113,12 @@ static int64_t rowPitch(Value value) {
   return width + line;
 }
 
-int64_t rootElements(Value value, ModuleOp module) {
+Monomial rootElements(Value value, ModuleOp module) {
   auto type = cast<RankedTensorType>(value.getType());
-  int64_t elements = maxElements(type, viewOf(value, module)->packing, module), pitch = rowPitch(value);
-  return pitch ? elements / type.getShape().back() * pitch : elements;
+  Monomial elements = elementsOf(type, viewOf(value, module)->packing);
+  if (int64_t pitch = rowPitch(value))
+    elements.coefficient = elements.coefficient / type.getShape().back() * pitch;
+  return elements;
 }
 
 /// The order in which the only user of an attention's context wants its dimensions, so that its merge is a view.
@@ -134,23 +165,16 @@ static View rootView(Value value, ModuleOp module) {
     view.strides = orderedStrides(type, contextOrder(value));
   } else if (auto pack = dyn_cast<PackOp>(op)) {
     view.packing = pack.getLayout();
+    view.strides = stridesIn(view.packing, type);
   } else if (isa<AppendOp, LoadOp>(op)) {
     auto name = isa<AppendOp>(op) ? cast<AppendOp>(op).getNameAttr() : cast<LoadOp>(op).getNameAttr();
     auto state = module.lookupSymbol<StateOp>(name);
     view.packing = state.getLayout();
-    // A state's strides follow its bounds, not the sizes of the moment.
-    auto stateType = state.getTensorType();
-    Monomial stride = constant(1);
-    for (int d = stateType.getRank() - 1; d >= 0; --d) {
-      view.strides[d] = stride;
-      stride = stride * constant(boundOf(stateType, d, module));
-    }
+    view.strides = stateStrides(state, module);
   } else if (auto param = dyn_cast<ParamOp>(op)) {
     if (auto weight = module.lookupSymbol<WeightOp>(param.getName()))
       view.packing = weight.getLayout();
   }
-  if (view.packing == Layout::keys || view.packing == Layout::values)
-    view.strides = packedStrides(type, view.packing, module);
   return view;
 }
 

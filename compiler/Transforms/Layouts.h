@@ -8,14 +8,18 @@
 
 namespace xf {
 
-/// coefficient * product of dimensions (sorted by name).
+/// coefficient * product of dimensions * product of `padded` ones, which are rounded up to whole vectors (both sorted by name).
 struct Monomial {
   int64_t coefficient = 1;
-  llvm::SmallVector<llvm::StringRef, 2> dims;
+  llvm::SmallVector<llvm::StringRef, 2> dims = {}, padded = {};
 
-  bool isConstant() const { return dims.empty() || coefficient == 0; }
-  bool operator==(const Monomial &other) const { return coefficient == other.coefficient && dims == other.dims; }
+  bool isConstant() const { return (dims.empty() && padded.empty()) || coefficient == 0; }
+  bool operator==(const Monomial &other) const {
+    return coefficient == other.coefficient && dims == other.dims && padded == other.padded;
+  }
   Monomial operator*(const Monomial &other) const;
+  /// Its value at the dimensions' bounds.
+  int64_t most(mlir::ModuleOp module) const;
 };
 
 /// Size of dimension i of `type`.
@@ -33,16 +37,18 @@ struct View {
 /// states and bounds.
 std::optional<View> viewOf(mlir::Value value, mlir::ModuleOp module);
 
-/// Strides of the packed orders keys and values for a tensor of `type` at its bounds. That of positions is the number of elements
-/// that each of them takes.
-llvm::SmallVector<Monomial> packedStrides(mlir::RankedTensorType type, mlir::xf::Layout layout, mlir::ModuleOp module);
 /// Dense row-major strides.
 llvm::SmallVector<Monomial> denseStrides(mlir::RankedTensorType type);
-/// Largest number of elements that a root of `type` takes in `layout`.
-int64_t maxElements(mlir::RankedTensorType type, mlir::xf::Layout layout, mlir::ModuleOp module);
+/// Strides of a state's tensor, which follow its bounds, not the sizes of the moment. In the packed orders that of positions is the
+/// number of elements that each of them takes.
+llvm::SmallVector<Monomial> stateStrides(mlir::xf::StateOp state, mlir::ModuleOp module);
+/// `type` at its dimensions' bounds.
+mlir::RankedTensorType atBounds(mlir::RankedTensorType type, mlir::ModuleOp module);
 
+/// Elements that a tensor of `type` takes in `layout`.
+Monomial elementsOf(mlir::RankedTensorType type, mlir::xf::Layout layout);
 /// The same for the root that `value` is: kernel results may have room behind their rows.
-int64_t rootElements(mlir::Value value, mlir::ModuleOp module);
+Monomial rootElements(mlir::Value value, mlir::ModuleOp module);
 
 /// Whether all dimensions but the last are one with a single stride, and the last has stride 1. Gives that stride.
 std::optional<Monomial> collapseRows(mlir::RankedTensorType type, const View &view);

@@ -14,12 +14,12 @@ static constexpr int64_t kAlignment = 64, kStateAlignment = XF_ABI_PAGE;
 
 int64_t stateRows(StateOp state, ModuleOp module) {
   auto type = state.getTensorType();
-  return type.isDynamicDim(0) ? getBound(module, getDimName(type, 0)).value_or(1) : type.getDimSize(0);
+  return sizeOf(type, 0).most(module);
 }
 
 int64_t stateRowBytes(StateOp state, ModuleOp module) {
   auto type = state.getTensorType();
-  return maxElements(type, state.getLayout(), module) / stateRows(state, module) * elementBytes(type.getElementType());
+  return elementsOf(type, state.getLayout()).most(module) / stateRows(state, module) * elementBytes(type.getElementType());
 }
 
 DataLayout layOutData(ModuleOp module) {
@@ -44,7 +44,8 @@ DataLayout layOutData(ModuleOp module) {
       continue;
     if (auto weight = dyn_cast<WeightOp>(op)) {
       place(layout.weights, layout.weightBytes, &op,
-            maxElements(weight.getTensorType(), weight.getLayout(), module) * elementBytes(weight.getTensorType().getElementType()), weight.getLayers());
+            elementsOf(weight.getTensorType(), weight.getLayout()).most(module) * elementBytes(weight.getTensorType().getElementType()),
+            weight.getLayers());
     } else if (auto parameter = dyn_cast<ParameterOp>(op)) {
       int64_t layers = 1;
       for (int64_t count : parameter.getCounts())

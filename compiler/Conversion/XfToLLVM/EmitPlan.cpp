@@ -42,6 +42,7 @@ public:
     state = plan.contextField(offsetof(xf_abi_context, state));
     workspace = plan.contextField(offsetof(xf_abi_context, workspace));
     table = plan.contextField(offsetof(xf_abi_context, kernels));
+    placeSlots();
     Value threads = plan.load(builder.getI32Type(), plan.context, offsetof(xf_abi_context, threads));
     Value one = LLVM::ConstantOp::create(builder, entry.getLoc(), builder.getI32Type(), builder.getI32IntegerAttr(1));
     firstRow = plan.load(builder.getI64Type(), plan.context, offsetof(xf_abi_context, first_row));
@@ -89,7 +90,19 @@ private:
     return success();
   }
 
-  Value inWorkspace(const Slot &slot) { return plan.advance(workspace, slot.offset); }
+  /// Where each slot begins in this call.
+  void placeSlots() {
+    SmallVector<Value> ends;
+    for (const Slot &slot : memory.slots) {
+      Value offset;
+      for (unsigned below : slot.below)
+        offset = offset ? plan.max(offset, ends[below]) : ends[below];
+      if (!offset)
+        offset = plan.constant(0);
+      slots.push_back(plan.advance(workspace, offset));
+      ends.push_back(plan.add(offset, plan.roundUp(plan.evaluate(slot.bytes), kSlotAlignment)));
+    }
+  }
 
   LogicalResult emitRepeat(RepeatOp repeat) {
     Location loc = repeat.getLoc();
@@ -103,9 +116,9 @@ private:
     for (Value init : repeat.getInits())
       state.push_back(rootPointer(init));
     for (auto &pair : memory.carried[repeat])
-      state.push_back(inWorkspace(pair.first));
+      state.push_back(slots[pair.first]);
     for (auto &pair : memory.carried[repeat])
-      state.push_back(inWorkspace(pair.second));
+      state.push_back(slots[pair.second]);
 
     auto loop = scf::ForOp::create(builder, loc, plan.constant(0), plan.constant(repeat.getCount()), plan.constant(1), state);
     {
@@ -177,7 +190,7 @@ private:
       return statePointer(append.getNameAttr(), append.getLayer());
     if (auto load = dyn_cast<LoadOp>(op))
       return statePointer(load.getNameAttr(), load.getLayer());
-    return inWorkspace(memory.slots.lookup(value));
+    return slots[memory.values.lookup(value)];
   }
 
   KernelView viewOfValue(Value value) {
@@ -206,18 +219,10 @@ private:
   /// A state as the op that writes it sees it: the layer's tensor at its bounds.
   KernelView stateView(FlatSymbolRefAttr name, Value layer) {
     auto state = root.lookupSymbol<StateOp>(name);
-    auto type = state.getTensorType();
-    KernelView view{statePointer(name, layer), {}, {}};
-    if (state.getLayout() != Layout::plain)
-      view.strides = packedStrides(type, state.getLayout(), root);
-    Monomial stride;
-    for (int d = type.getRank() - 1; d >= 0; --d) {
-      Monomial size{type.isDynamicDim(d) ? getBound(root, getDimName(type, d)).value_or(1) : type.getDimSize(d), {}};
-      view.sizes.insert(view.sizes.begin(), size);
-      if (state.getLayout() == Layout::plain)
-        view.strides.insert(view.strides.begin(), stride);
-      stride = stride * size;
-    }
+    auto type = atBounds(state.getTensorType(), root);
+    KernelView view{statePointer(name, layer), {}, stateStrides(state, root)};
+    for (unsigned d = 0; d < type.getRank(); ++d)
+      view.sizes.push_back(sizeOf(type, d));
     return view;
   }
 
@@ -284,6 +289,7 @@ private:
   OpBuilder builder;
   PlanBuilder plan;
   Value io, weights, state, workspace, table, views, firstRow, manyThreads;
+  SmallVector<Value> slots;        // by number: where they begin
   DenseMap<Value, Value> pointers; // of roots that are not simply in the workspace
   DenseMap<Value, Value> layers;   // of index values
 };

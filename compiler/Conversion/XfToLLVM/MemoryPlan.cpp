@@ -2,8 +2,6 @@
 // the largest first into the lowest place that no live neighbour overlaps.
 #include "compiler/Conversion/XfToLLVM/MemoryPlan.h"
 
-#include "compiler/Transforms/Layouts.h"
-
 using namespace mlir;
 using namespace mlir::xf;
 
@@ -13,11 +11,13 @@ int64_t elementBytes(Type element) { return element.isInteger(1) ? 1 : element.g
 
 namespace {
 
-constexpr int64_t kAlignment = 64;
-
 struct Request {
-  int64_t bytes, begin, end;
-  Slot *slot;
+  Monomial bytes;
+  int64_t begin, end;
+  unsigned *number; // of its slot
+  int64_t offset = 0, size = 0; // at the bounds
+
+  bool livesWith(const Request &other) const { return other.begin <= end && begin <= other.end; }
 };
 
 class Planner {
@@ -33,11 +33,11 @@ public:
       else if (!isa<RearrangeOp, SliceOp, ParamOp, AppendOp, LoadOp, EntryOp>(op))
         for (Value result : op->getResults())
           if (auto type = dyn_cast<RankedTensorType>(result.getType()); type && !isElsewhere(result))
-            plan.slots[result];
+            plan.values[result];
     });
     // The maps are complete: pointers into them stay valid.
-    for (auto &[value, slot] : plan.slots)
-      requests.push_back({bytesOf(value), begin.lookup(value.getDefiningOp()), endOf(value), &slot});
+    for (auto &[value, number] : plan.values)
+      requests.push_back({bytesOf(value), begin.lookup(value.getDefiningOp()), endOf(value), &number});
     for (auto &[op, pairs] : plan.carried)
       for (auto [i, pair] : llvm::enumerate(pairs)) {
         Value result = op->getResult(i);
@@ -46,6 +46,7 @@ public:
         requests.push_back({bytesOf(result), begin.lookup(op), last, &pair.second});
       }
     place();
+    order();
     return std::move(plan);
   }
 
@@ -59,9 +60,8 @@ private:
     }
   }
 
-  int64_t bytesOf(Value value) {
-    auto type = cast<RankedTensorType>(value.getType());
-    return ::xf::rootElements(value, module) * elementBytes(type.getElementType());
+  Monomial bytesOf(Value value) {
+    return ::xf::rootElements(value, module) * Monomial{elementBytes(cast<RankedTensorType>(value.getType()).getElementType())};
   }
 
   /// Values that are not in the workspace, or in a stack's own places.
@@ -97,21 +97,34 @@ private:
   }
 
   void place() {
-    llvm::stable_sort(requests, [](const Request &a, const Request &b) { return a.bytes > b.bytes; });
+    for (Request &request : requests)
+      request.size = llvm::alignTo(std::max<int64_t>(request.bytes.most(module), 1), kSlotAlignment);
+    llvm::stable_sort(requests, [](const Request &a, const Request &b) { return a.size > b.size; });
     SmallVector<const Request *> placed;
     for (Request &request : requests) {
-      int64_t size = llvm::alignTo(std::max<int64_t>(request.bytes, 1), kAlignment), offset = 0;
       SmallVector<const Request *> neighbours;
       for (const Request *other : placed)
-        if (other->begin <= request.end && request.begin <= other->end)
+        if (request.livesWith(*other))
           neighbours.push_back(other);
-      llvm::sort(neighbours, [](auto *a, auto *b) { return a->slot->offset < b->slot->offset; });
+      llvm::sort(neighbours, [](auto *a, auto *b) { return a->offset < b->offset; });
       for (const Request *other : neighbours)
-        if (offset + size > other->slot->offset && offset < other->slot->offset + other->slot->size)
-          offset = other->slot->offset + other->slot->size;
-      *request.slot = {offset, size};
-      plan.bytes = std::max(plan.bytes, offset + size);
+        if (request.offset + request.size > other->offset && request.offset < other->offset + other->size)
+          request.offset = other->offset + other->size;
+      plan.bytes = std::max(plan.bytes, request.offset + request.size);
       placed.push_back(&request);
+    }
+  }
+
+  /// Keeps what is above what.
+  void order() {
+    llvm::stable_sort(requests, [](const Request &a, const Request &b) { return a.offset < b.offset; });
+    for (const auto &[i, request] : llvm::enumerate(requests)) {
+      Slot slot{request.bytes, {}};
+      for (unsigned below = 0; below < i; ++below)
+        if (request.livesWith(requests[below]))
+          slot.below.push_back(below);
+      *request.number = plan.slots.size();
+      plan.slots.push_back(slot);
     }
   }
 

@@ -2,23 +2,29 @@
 #ifndef XF_COMPILER_CONVERSION_XFTOLLVM_MEMORYPLAN_H
 #define XF_COMPILER_CONVERSION_XFTOLLVM_MEMORYPLAN_H
 
-#include "dialect/IR/Xf.h"
+#include "compiler/Transforms/Layouts.h"
 
 #include "llvm/ADT/MapVector.h"
 
 namespace xf {
 
-/// A range of the workspace, in bytes.
+/// A range of the workspace. It begins where the last of those that it must lie above ends, so that a call's ranges lie close to
+/// each other whatever its sizes are.
 struct Slot {
-  int64_t offset = 0, size = 0;
+  Monomial bytes;
+  llvm::SmallVector<unsigned> below; // numbers of slots
 };
+inline constexpr int64_t kSlotAlignment = 64;
 
-/// The workspace of one entry. Sizes are those at the dimensions' bounds, so offsets are constants; memory is
-/// touched as far as it is used. The maps are in the order of the ops: what is planned may not depend on addresses.
+/// The workspace of one entry: which of two slots that are needed at the same time lies above the other is planned for the
+/// dimensions' bounds. The maps are in the order of the ops: what is planned may not depend on addresses.
 struct MemoryPlan {
-  llvm::MapVector<mlir::Value, Slot> slots;
-  /// For each carried value of a stack of layers: two places that its layers write in turn.
-  llvm::MapVector<mlir::Operation *, llvm::SmallVector<std::pair<Slot, Slot>>> carried;
+  /// Each behind those that are below it.
+  std::vector<Slot> slots;
+  llvm::MapVector<mlir::Value, unsigned> values;
+  /// For each carried value of a stack of layers: two slots that its layers write in turn.
+  llvm::MapVector<mlir::Operation *, llvm::SmallVector<std::pair<unsigned, unsigned>>> carried;
+  /// That all slots take at the bounds; with smaller sizes they take less.
   int64_t bytes = 0;
 };
 

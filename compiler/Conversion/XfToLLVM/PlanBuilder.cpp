@@ -13,6 +13,12 @@ Value PlanBuilder::constant(int64_t value) {
 Value PlanBuilder::add(Value a, Value b) { return LLVM::AddOp::create(builder, loc, a, b); }
 Value PlanBuilder::mul(Value a, Value b) { return LLVM::MulOp::create(builder, loc, a, b); }
 
+Value PlanBuilder::max(Value a, Value b) { return LLVM::SMaxOp::create(builder, loc, a, b); }
+
+Value PlanBuilder::roundUp(Value a, int64_t multiple) {
+  return LLVM::AndOp::create(builder, loc, add(a, constant(multiple - 1)), constant(-multiple));
+}
+
 Value PlanBuilder::advance(Value base, Value bytes) {
   return LLVM::GEPOp::create(builder, loc, ptr(), builder.getI8Type(), base, ArrayRef<LLVM::GEPArg>{bytes});
 }
@@ -29,16 +35,20 @@ void PlanBuilder::store(Value value, Value base, int64_t bytes) {
 
 void PlanBuilder::loadDims() {
   Value table = contextField(offsetof(xf_abi_context, dims));
-  for (const auto &dim : layout.dims)
+  for (const auto &dim : layout.dims) {
     dims[dim.getKey()] = load(builder.getI64Type(), table, 8 * dim.getValue());
+    padded[dim.getKey()] = roundUp(dims[dim.getKey()], XF_ABI_PANEL);
+  }
 }
 
 Value PlanBuilder::evaluate(const Monomial &monomial) {
-  if (monomial.coefficient == 0 || monomial.dims.empty())
+  if (monomial.isConstant())
     return constant(monomial.coefficient);
   Value product;
   for (StringRef name : monomial.dims)
     product = product ? mul(product, dims.lookup(name)) : dims.lookup(name);
+  for (StringRef name : monomial.padded)
+    product = product ? mul(product, padded.lookup(name)) : padded.lookup(name);
   return monomial.coefficient == 1 ? product : mul(product, constant(monomial.coefficient));
 }
 

@@ -20,6 +20,9 @@ public:
   mlir::Value constant(int64_t value);
   mlir::Value add(mlir::Value a, mlir::Value b);
   mlir::Value mul(mlir::Value a, mlir::Value b);
+  mlir::Value max(mlir::Value a, mlir::Value b);
+  /// To a multiple of a power of two.
+  mlir::Value roundUp(mlir::Value a, int64_t multiple);
   /// base + bytes
   mlir::Value advance(mlir::Value base, mlir::Value bytes);
   mlir::Value advance(mlir::Value base, int64_t bytes);
@@ -38,7 +41,7 @@ public:
   const DataLayout &layout;
 
 private:
-  llvm::StringMap<mlir::Value> dims;
+  llvm::StringMap<mlir::Value> dims, padded;
 };
 
 } // namespace xf

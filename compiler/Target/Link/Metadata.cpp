@@ -173,7 +173,7 @@ private:
       s.row_stride = stateRowBytes(state, module);
       s.per_sentence = state.getSentences();
       if (state.getLayout() == Layout::keys || state.getLayout() == Layout::values) {
-        auto strides = packedStrides(type, state.getLayout(), module);
+        auto strides = stateStrides(state, module);
         int64_t bytes = elementBytes(type.getElementType());
         s.outer = type.getDimSize(1);
         s.outer_stride = strides[1].coefficient * bytes;
