@@ -31,6 +31,7 @@ void searcher::bind(const arena &memory) {
   tokens_ = memory.as<int32_t>(layout_.tokens);
   started_ = memory.as<int32_t>(layout_.started);
   groups_.bind(memory);
+  layout_.history.bind(memory);
   for (beam_search &search : layout_.beams)
     search.bind(memory);
 
@@ -143,6 +144,7 @@ void searcher::generate(const token_rows &rows, const search_options &options, s
   options_ = &options;
   sink_ = &sink;
   forbid_tokens();
+  layout_.history.forget();
   batch_ = options.batch ? options.batch : static_cast<int32_t>(layout_.batch);
   for (int64_t first = 0; first < rows.count; first += layout_.window) {
     begin_window(rows, first, std::min(layout_.window, rows.count - first),

@@ -18,6 +18,9 @@ namespace xf::rt {
 
 class session;
 
+// Work below this many bytes is not worth waking the other threads.
+constexpr int64_t kBytesWorthThreads = 1 << 17;
+
 struct search_options {
   int32_t beam = 1;
   int32_t best = 1; // hypotheses wanted of each sentence
@@ -128,7 +131,13 @@ private:
   void ask_for_choices();
   void take_choices();
   void advance_slots();
+  // The rows of beams after a step.
+  int32_t beams_after(int32_t number) const;
+  int32_t parent_row(int32_t number, int32_t b) const;
+  int32_t &next_row(int32_t number, int32_t b) { return next_rows_[number * layout_.beam + b]; }
   void plan_moves();
+  void give_to_sibling(int32_t row);
+  void move_beam(int32_t number, int32_t b, int32_t to);
   void move_rows();
   void copy_rows(int thread, int threads) const;
   void close_slot(int32_t number);

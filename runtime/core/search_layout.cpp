@@ -4,7 +4,8 @@
 
 namespace xf::rt {
 
-search_layout::search_layout(const model &m, arena_plan &plan) {
+search_layout::search_layout(const model &m, arena_plan &plan)
+    : history(plan, m.header().generate.batch * m.header().generate.beam, m.header().generate.target) {
   const xf_abi_generate &g = m.header().generate;
   batch = g.batch;
   beam = g.beam;

@@ -5,6 +5,7 @@
 #include "runtime/core/arena.h"
 #include "runtime/core/beam.h"
 #include "runtime/core/model.h"
+#include "runtime/core/row_history.h"
 
 #include <cstdint>
 #include <string>
@@ -44,9 +45,10 @@ struct step_choice {
   const float *norms;
 };
 
+// Row `to` is to hold the first `positions` of row `from`, of which it has the first `first` already.
 struct row_move {
   int32_t from, to;
-  int64_t positions;
+  int64_t first, positions;
 };
 
 struct search_layout {
@@ -68,6 +70,7 @@ struct search_layout {
   std::vector<uint64_t> step_tensors; // offsets of its inputs, then its outputs
 
   std::vector<beam_search> beams; // of each slot
+  row_history history;
   uint64_t order;                 // int32_t[window]
   uint64_t slots;                 // int32_t[batch], the argument of begin
   uint64_t beam_rows;             // int32_t[batch][beam]: the row of each beam

@@ -190,6 +190,7 @@ void searcher::generate_bound(const search_options &options, search_sink &sink) 
   options_ = &options;
   sink_ = &sink;
   forbid_tokens();
+  layout_.history.forget();
   waiting_ = next_waiting_ = 0;
   rows_ = active_ = 0;
   int64_t sentences = source_dims_[g_.batch_dim];

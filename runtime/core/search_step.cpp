@@ -1,24 +1,15 @@
 // A step of the search: run the step entry on all rows, choose the beams that go on, and move the states of
-// rows so that they are dense again.
-//
-// A beam that goes on keeps its row if it can: of the beams that grow from one parent the first takes the
-// parent's row, the others take rows that nobody needs any more. Rows to keep are never overwritten, so a
-// move copies from a row that stays or falls away to one that is free, all moves are independent, and no
-// second copy of the states is needed.
+// rows so that they are dense again (search_moves.cpp).
 #include "runtime/core/error.h"
 #include "runtime/core/search.h"
 #include "runtime/core/session.h"
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 
 namespace xf::rt {
 
 namespace {
-
-// Work below this many bytes is not worth waking the other threads.
-constexpr int64_t kWorthThreads = 1 << 17;
 
 // A device's steps are told a multiple of these positions.
 constexpr int64_t kAlikePositions = 64;
@@ -64,6 +55,7 @@ void searcher::prepare_step() {
       step_tokens_[g_.sequence_first ? n * rows_ + row : row * new_ + n] = token;
     }
     step_past_[row] = static_cast<int32_t>(s.past);
+    layout_.history.append(row, s.past, new_);
     if (step_slots_)
       step_slots_[row] = row_slot_[row];
   }
@@ -108,7 +100,7 @@ void searcher::suppress(float *logits, const slot &s, int32_t produced) const {
 }
 
 void searcher::reduce_rows() {
-  int threads = rows_ * layout_.vocabulary * 4 < kWorthThreads ? 1 : session_.pool().size();
+  int threads = rows_ * layout_.vocabulary * 4 < kBytesWorthThreads ? 1 : session_.pool().size();
   auto reduce = [&](int thread) {
     for (int32_t row = thread; row < rows_; row += threads) {
       int32_t number = row_slot_[row];
@@ -164,84 +156,6 @@ void searcher::close_slot(int32_t number) {
     beams.tokens_of(h, tokens_);
     sink_->hypothesis_found(sentence, i, {tokens_, static_cast<size_t>(h.length)}, h.ended,
                             options_->scores || options_->beam > 1 ? h.score : 0.0);
-  }
-}
-
-void searcher::plan_moves() {
-  // A sentence that still reads its prompt has its one beam where it was.
-  auto count_of = [&](int32_t number) {
-    const slot &s = slots_[number];
-    return s.sentence < 0 ? 0 : s.due ? layout_.beams[number].open() : 1;
-  };
-  auto parent_row = [&](int32_t number, int32_t b) {
-    int32_t parent = slots_[number].due && !have_moved_ ? layout_.beams[number].beam(b).parent : b;
-    return beam_rows_[number * layout_.beam + parent];
-  };
-  int32_t rows = 0;
-  for (int32_t number = 0; number < batch_; ++number)
-    rows += count_of(number);
-  std::memset(kept_, 0, static_cast<size_t>(std::max(rows, rows_)));
-  for (int32_t number = 0; number < batch_; ++number)
-    for (int32_t b = 0; b < count_of(number); ++b) {
-      int32_t from = parent_row(number, b), &to = next_rows_[number * layout_.beam + b];
-      bool keeps = from < rows && !kept_[from];
-      to = keeps ? from : -1;
-      kept_[from] |= keeps;
-    }
-  moves_count_ = 0;
-  int32_t free = 0;
-  for (int32_t number = 0; number < batch_; ++number)
-    for (int32_t b = 0; b < count_of(number); ++b) {
-      int32_t &to = next_rows_[number * layout_.beam + b];
-      if (to < 0) {
-        while (kept_[free])
-          ++free;
-        to = free++;
-        moves_[moves_count_++] = {parent_row(number, b), to, slots_[number].past};
-      }
-      row_slot_[to] = number;
-      row_beam_[to] = b;
-    }
-  std::swap(beam_rows_, next_rows_);
-  rows_ = rows;
-}
-
-void searcher::move_rows() {
-  if (device_executor *device = session_.executor())
-    return device->move_rows({moves_, static_cast<size_t>(moves_count_)});
-  int64_t bytes = 0;
-  for (int32_t i = 0; i < moves_count_; ++i)
-    for (const xf_abi_state &state : model_.states())
-      if (!state.per_sentence)
-        bytes += static_cast<int64_t>(state.layers * state.outer * state.unit_bytes) *
-                 (state.unit_positions ? moves_[i].positions / static_cast<int64_t>(state.unit_positions) + 1 : 1);
-  if (bytes == 0)
-    return;
-  if (bytes < kWorthThreads)
-    copy_rows(0, 1);
-  else
-    session_.pool().run([&](int thread) { copy_rows(thread, session_.pool().size()); });
-}
-
-void searcher::copy_rows(int thread, int threads) const {
-  uint8_t *states = session_.states();
-  uint64_t turn = 0;
-  for (int32_t i = 0; i < moves_count_; ++i) {
-    const row_move &move = moves_[i];
-    for (const xf_abi_state &state : model_.states()) {
-      if (state.per_sentence)
-        continue;
-      auto positions = static_cast<uint64_t>(move.positions);
-      uint64_t units = state.unit_positions ? (positions + state.unit_positions - 1) / state.unit_positions : 1;
-      for (uint64_t layer = 0; layer < state.layers; ++layer) {
-        if (turn++ % static_cast<uint64_t>(threads) != static_cast<uint64_t>(thread))
-          continue;
-        uint8_t *base = states + state.offset + layer * state.layer_stride;
-        for (uint64_t outer = 0; outer < state.outer; ++outer)
-          std::memcpy(base + move.to * state.row_stride + outer * state.outer_stride,
-                      base + move.from * state.row_stride + outer * state.outer_stride, units * state.unit_bytes);
-      }
-    }
   }
 }
 

@@ -1,0 +1,28 @@
+#include "runtime/core/row_history.h"
+
+#include <algorithm>
+
+namespace xf::rt {
+
+row_history::row_history(arena_plan &plan, int64_t rows, int64_t positions)
+    : positions_(positions), place_(plan.add(static_cast<uint64_t>(rows * positions), sizeof(uint64_t))) {}
+
+void row_history::append(int32_t row, int64_t past, int64_t count) {
+  for (int64_t position = past; position < past + count; ++position)
+    of(row)[position] = next_++;
+}
+
+int64_t row_history::shared(int32_t from, int32_t to, int64_t positions) const {
+  const uint64_t *a = of(from), *b = of(to);
+  int64_t position = 0;
+  while (position < positions && a[position] == b[position] && a[position] >= first_known_)
+    ++position;
+  return position;
+}
+
+void row_history::copy(int32_t from, int32_t to, int64_t positions) {
+  std::copy_n(of(from), positions, of(to));
+  std::fill(of(to) + positions, of(to) + positions_, 0);
+}
+
+} // namespace xf::rt
