@@ -171,7 +171,7 @@ Value AttendEmitter::findEnds(const Block &block) {
 void AttendEmitter::fetch(const Block &block, Value end) {
   auto fetchLines = [&](Value start, Value lines) {
     b.loop(b.i64(0), lines, 1, [&](Value line) {
-      b.create<LLVM::Prefetch>(b.at(start, b.mul(line, kLanes * group), element), /*rw=*/0, /*hint=*/2, /*cache=*/1);
+      b.prefetch(b.at(start, b.mul(line, kLanes * group), element), CodeBuilder::Cache::secondLevel);
     });
   };
   int64_t groups = llvm::divideCeil(together, ratio);

@@ -56,7 +56,7 @@ private:
       Value address = b.at(start, b.mul(group, kGroup * kLanes), b.getI8Type());
       words.push_back(b.loadVector(b.getI32Type(), address));
       if (rows < fetchingRows(b.isa(), Factor::i8_weights))
-        b.create<LLVM::Prefetch>(b.atByte(address, kAheadBytes), /*rw=*/0, /*hint=*/2, /*cache=*/1);
+        b.prefetch(b.atByte(address, kAheadBytes), CodeBuilder::Cache::secondLevel);
     }
     Value first = b.mul(group, kGroup);
     if (fillsRegisters())

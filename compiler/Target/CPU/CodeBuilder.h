@@ -88,6 +88,9 @@ public:
   Value atByte(Value base, int64_t offset);
   Value load(Type element, Value address);
   void store(Value value, Value address);
+  /// Asks for the line at `address`.
+  enum class Cache { firstLevel = 3, secondLevel = 2 };
+  void prefetch(Value address, Cache into);
   /// Stack memory that lasts as long as the function, aligned to 64 bytes.
   Value stack(Type element, int64_t count);
 

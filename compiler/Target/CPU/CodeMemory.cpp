@@ -42,6 +42,10 @@ Value CodeBuilder::load(Type element, Value address) {
 }
 void CodeBuilder::store(Value value, Value address) { create<LLVM::StoreOp>(toStored(*this, value), address); }
 
+void CodeBuilder::prefetch(Value address, Cache into) {
+  create<LLVM::Prefetch>(address, /*rw=*/0, /*hint=*/static_cast<unsigned>(into), /*cache=*/1);
+}
+
 Value CodeBuilder::stack(Type element, int64_t count) {
   OpBuilder::InsertionGuard guard(*this);
   setInsertionPointToStart(&function_.getBody().front());

@@ -67,7 +67,7 @@ private:
     for (Value start : panelStart) {
       Value address = b.at(b.at(start, b.mul(k, line), f32), u * line, f32);
       if (readsPanelsFast())
-        b.create<LLVM::Prefetch>(b.at(address, kAhead * line, f32), /*rw=*/0, /*hint=*/3, /*cache=*/1);
+        b.prefetch(b.at(address, kAhead * line, f32), CodeBuilder::Cache::firstLevel);
       columns.push_back(b.loadVector(f32, address));
     }
     for (int64_t row = 0; row < rows; ++row) {
@@ -94,7 +94,7 @@ AheadFetcher::AheadFetcher(CodeBuilder &b, Factor factor, Type element, int64_t 
 
 void AheadFetcher::fetch(Value k) {
   for (Value start : starts)
-    b.create<LLVM::Prefetch>(b.at(start, b.mul(k, b.argument(8)), b.getI32Type()), /*rw=*/0, /*hint=*/2, /*cache=*/1);
+    b.prefetch(b.at(start, b.mul(k, b.argument(8)), b.getI32Type()), CodeBuilder::Cache::secondLevel);
 }
 
 void emitMicroKernel(CodeBuilder &b, int64_t pitch, int64_t rows, int64_t panels) { MicroKernel(b, pitch, rows, panels).emit(); }
