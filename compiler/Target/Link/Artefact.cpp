@@ -14,9 +14,14 @@ namespace fs = llvm::sys::fs;
 
 namespace xf {
 
+/// Bytes of a write. The page cache keeps what one write brings in pieces as large, and a program that maps the file takes a
+/// page fault a piece: the 230 MB of a model in f32 cost 25 ms when they were written by 4 KiB, and 2 ms so.
+static constexpr size_t pagesAtOnce = size_t(4) << 20;
+
 /// Lets `write` fill an open file, and adds what went wrong with the file itself.
 static llvm::Error fill(int descriptor, StringRef path, Writer write) {
   llvm::raw_fd_ostream out(descriptor, /*shouldClose=*/false);
+  out.SetBufferSize(pagesAtOnce);
   llvm::Error error = write(out);
   out.flush();
   if (out.has_error() && !error)
