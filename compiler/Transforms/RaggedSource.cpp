@@ -19,9 +19,6 @@ using namespace mlir::xf;
 
 namespace {
 
-/// A fill from here on makes a masked key's probability exactly 0 beside any other.
-constexpr double kHidingFill = -1e4;
-
 /// The value of a constant, which may stand outside of a body; null for anything else.
 Attribute constantOf(Value value) {
   Attribute constant;
@@ -119,7 +116,7 @@ private:
   }
 
   bool hidesPadding(AttendOp attend) {
-    if (attend.getMask().empty() || !(attend.getFill().convertToDouble() <= kHidingFill))
+    if (attend.getMask().empty() || attend.isFillAScore())
       return false;
     Block &mask = attend.getMask().front();
     return isFalseAtPadding(mask.getTerminator()->getOperand(0), mask);

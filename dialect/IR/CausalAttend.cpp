@@ -144,6 +144,10 @@ Along AttendOp::getAlong(CausalityQuery &query) {
       reason.notes.emplace_back(allowed.getLoc(), "the mask lets position i read position j > i: nothing in it implies j <= i");
       return query.whole(*this, reason);
     }
+    if (isFillAScore()) {
+      reason.notes.emplace_back(getLoc(), "a score that is masked counts as 'fill', which is above -1e4: later positions take part with it");
+      return query.whole(*this, reason);
+    }
   }
   for (Region *region : {&getMask(), &getBias()})
     for (auto at : region->getOps<AtOp>())

@@ -150,7 +150,7 @@ def Xf_AttendOp : Xf_Op<"attend", [Pure, DeclareOpInterfaceMethods<Xf_CausalOpIn
   let extraClassDeclaration = [{
     /// Whether masked scores take part in the softmax as the number that `fill` is: any larger negative one gives exactly 0
     /// beside an allowed key.
-    bool isFillAScore() { return !getMask().empty() && getFill().convertToDouble() > -1e4; }
+    bool isFillAScore() { return !getMask().empty() && !(getFill().convertToDouble() <= -1e4); }
   }];
   let hasVerifier = 1;
   let hasCanonicalizer = 1;

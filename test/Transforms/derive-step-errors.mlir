@@ -52,6 +52,33 @@ module attributes {xf.bounds = {B = 4 : i64, T = 10 : i64}, xf.generate = {decod
 
 // -----
 
+// A masked score is as good as others: softmax gives later positions a part.
+#bt = #xf.dims<"B", "T">
+#btd = #xf.dims<"B", "T", "">
+#bhtd = #xf.dims<"B", "", "T", "">
+module attributes {xf.bounds = {B = 4 : i64, T = 10 : i64}, xf.generate = {decode = @decode, tokens = "tgt", logits = "logits", batch = "B", target = "T"}} {
+  xf.parameter @embed : tensor<11x8xf32> path "embed"
+  xf.entry @decode(%tgt: tensor<?x?xi32, #bt> {xf.name = "tgt"}) -> (tensor<?x?x8xf32, #btd> {xf.name = "logits"}) {
+    %table = xf.param @embed : tensor<11x8xf32>
+    %x = xf.embed %table, %tgt : tensor<11x8xf32>, tensor<?x?xi32, #bt> -> tensor<?x?x8xf32, #btd>
+    // expected-note@below {{its keys are target positions, computed here}}
+    %hy = xf.rearrange %x "B T (h k) -> B h T k" {h = 2 : i64} : tensor<?x?x8xf32, #btd> -> tensor<?x2x?x4xf32, #bhtd>
+    // expected-error@below {{this attention lets a position read later ones, so no step can be derived from @decode}}
+    // expected-note@below {{a score that is masked counts as 'fill', which is above -1e4: later positions take part with it}}
+    %cy = xf.attend %hy, %hy, %hy scale 0.5 fill -5.0 mask {
+    ^bb0(%b: index, %head: index, %i: index, %j: index):
+      %ok = arith.cmpi sle, %j, %i : index
+      xf.yield %ok : i1
+    } : tensor<?x2x?x4xf32, #bhtd>, tensor<?x2x?x4xf32, #bhtd>, tensor<?x2x?x4xf32, #bhtd> -> (tensor<?x2x?x4xf32, #bhtd>)
+    // expected-note@below {{it is used here}}
+    %y = xf.rearrange %cy "B h T k -> B T (h k)" {} : tensor<?x2x?x4xf32, #bhtd> -> tensor<?x?x8xf32, #btd>
+    // expected-note@below {{result 'logits' depends on it}}
+    xf.return %y : tensor<?x?x8xf32, #btd>
+  }
+}
+
+// -----
+
 // Causal or near: only one side is.
 #bt = #xf.dims<"B", "T">
 #btd = #xf.dims<"B", "T", "">
