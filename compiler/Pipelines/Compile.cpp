@@ -71,9 +71,7 @@ public:
         return error;
       if (auto error = dump("2-step.mlir", printModule(module)))
         return error;
-      // GPUs attend to f32.
-      bool narrowAttention = !options.targets.cuda;
-      if (auto error = runPasses([&](OpPassManager &passes) { buildKernelPipeline(passes, options.type, narrowAttention); }))
+      if (auto error = runPasses([&](OpPassManager &passes) { buildKernelPipeline(passes, options.type); }))
         return error;
       module->setAttr(kPhaseAttr, StringAttr::get(module.getContext(), "kernel"));
       if (auto error = dump("3-kernel.mlir", printModule(module)))

@@ -41,8 +41,8 @@ void buildStepPipeline(OpPassManager &passes) {
   passes.addPass(createXfRaggedSource());
 }
 
-void buildKernelPipeline(OpPassManager &passes, FactorType type, bool narrowAttention) {
-  narrowAttention &= type == FactorType::bf16 || type == FactorType::int8;
+void buildKernelPipeline(OpPassManager &passes, FactorType type) {
+  bool narrowAttention = type == FactorType::bf16 || type == FactorType::f16 || type == FactorType::int8;
   // Before linears are merged: a bias is still the keys' alone.
   if (narrowAttention)
     passes.addPass(createXfDropKeyBias());
@@ -55,7 +55,7 @@ void buildKernelPipeline(OpPassManager &passes, FactorType type, bool narrowAtte
     passes.addPass(createXfQuantizeLinears({factorTypeName(type).str()}));
     // Behind it, as it finds contexts that are rounded for the next product.
     if (narrowAttention)
-      passes.addPass(createXfNarrowAttention());
+      passes.addPass(createXfNarrowAttention({type == FactorType::f16 ? "f16" : "bf16"}));
     passes.addPass(createXfFuseMaps());
   }
   // Epilogues are taken before rows are formed, or rows would take the maps.

@@ -13,9 +13,9 @@ llvm::StringRef factorTypeName(FactorType type);
 
 /// Model IR to model IR with the derived step.
 void buildStepPipeline(mlir::OpPassManager &passes);
-/// Model IR (with the step) to kernel IR whose views are materialised, and whose step chooses tokens where it can. With
-/// `narrowAttention` attention multiplies bf16 where products with weights have factors of fewer bits than f32.
-void buildKernelPipeline(mlir::OpPassManager &passes, FactorType type = FactorType::f32, bool narrowAttention = true);
+/// Model IR (with the step) to kernel IR whose views are materialised, and whose step chooses tokens where it can. Where products
+/// with weights have factors of bf16, f16 or int8, attention multiplies 16 bits.
+void buildKernelPipeline(mlir::OpPassManager &passes, FactorType type = FactorType::f32);
 
 /// Registers the passes and, as xf-step-pipeline and xf-kernel-pipeline, the above.
 void registerPipelines();

@@ -1,7 +1,7 @@
-// Attention with factors of bf16.
+// Attention with factors of 16 bits.
 //
 // Queries, keys and values are rounded where they are computed, so that the product that makes them writes them rounded, and
-// states keep keys and values in bf16: half the memory to read in every step. An attention whose keys and values are kept in
+// states keep keys and values so: half the memory to read in every step. An attention whose keys and values are kept in
 // a state that something else reads, too, stays f32, as do those that give their probabilities.
 //
 // What rounding does to scores is small beside what tells keys apart, if their bias is no part of them (xf-drop-key-bias).
@@ -22,24 +22,24 @@ namespace {
 
 RankedTensorType typeOf(Value v) { return cast<RankedTensorType>(v.getType()); }
 
-/// Whether `map` does nothing but round each element to bf16.
-bool isRounding(Operation *op) {
+/// Whether `op` does nothing but round each element to `element`.
+bool isRounding(Operation *op, Type element) {
   auto map = dyn_cast<MapOp>(op);
   if (!map || map.getInputs().size() != 1 || map->getNumResults() != 1 || !::xf::isIdentityMap(map.getMap(0)))
     return false;
   Operation *first = &map.getBody().front().front();
   return isa<arith::TruncFOp>(first) && first->getNextNode() == map.getBody().front().getTerminator() &&
-         typeOf(map->getResult(0)).getElementType().isBF16();
+         typeOf(map->getResult(0)).getElementType() == element;
 }
 
 class Narrower {
 public:
-  Narrower(ModuleOp module) : module(module), symbols(module), builder(module.getContext()), bf16(builder.getBF16Type()) {}
+  Narrower(ModuleOp module, Type element) : module(module), symbols(module), builder(module.getContext()), element(element) {}
 
   void run() {
     choose();
     for (StateOp state : states)
-      state.setType(withElement(state.getTensorType(), bf16));
+      state.setType(withElement(state.getTensorType(), element));
     for (Operation *access : accesses)
       narrow(access);
     for (AttendOp attend : attends) {
@@ -105,7 +105,7 @@ private:
     else if (auto store = dyn_cast<StoreOp>(access))
       store.getXMutable().assign(narrow(store.getX()));
     for (Value result : access->getResults())
-      result.setType(withElement(typeOf(result), bf16));
+      result.setType(withElement(typeOf(result), element));
   }
 
   /// Whether all that reads `value` wants it rounded.
@@ -119,7 +119,7 @@ private:
 
   /// `value` rounded: if it is part of something that is wanted rounded as a whole, part of that.
   Value narrow(Value value) {
-    if (typeOf(value).getElementType().isBF16())
+    if (typeOf(value).getElementType() == element)
       return value;
     if (Value known = rounded.lookup(value))
       return known;
@@ -132,10 +132,10 @@ private:
       replaced.push_back(view);
       Operation *same = builder.clone(*view);
       same->setOperand(0, source);
-      same->getResult(0).setType(withElement(typeOf(value), bf16));
+      same->getResult(0).setType(withElement(typeOf(value), element));
       result = same->getResult(0);
     } else {
-      result = ::xf::roundElements(builder, value, bf16);
+      result = ::xf::roundElements(builder, value, element);
     }
     return rounded[value] = result;
   }
@@ -149,11 +149,11 @@ private:
       context = views.back()->getResult(0);
     }
     SmallVector<Operation *> users(context.getUsers());
-    if (users.empty() || !llvm::all_of(users, isRounding))
+    if (users.empty() || !llvm::all_of(users, [&](Operation *user) { return isRounding(user, element); }))
       return;
-    attend.getOutput().setType(withElement(typeOf(attend.getOutput()), bf16));
+    attend.getOutput().setType(withElement(typeOf(attend.getOutput()), element));
     for (Operation *view : views)
-      view->getResult(0).setType(withElement(typeOf(view->getResult(0)), bf16));
+      view->getResult(0).setType(withElement(typeOf(view->getResult(0)), element));
     for (Operation *rounding : users) {
       rounding->getResult(0).replaceAllUsesWith(context);
       rounding->erase();
@@ -163,7 +163,7 @@ private:
   ModuleOp module;
   SymbolTable symbols;
   OpBuilder builder;
-  Type bf16;
+  Type element;
   SmallVector<AttendOp> attends;
   llvm::SetVector<StateOp> states;
   SmallVector<Operation *> accesses;
@@ -172,7 +172,16 @@ private:
 };
 
 struct NarrowAttention : ::xf::impl::XfNarrowAttentionBase<NarrowAttention> {
-  void runOnOperation() override { Narrower(getOperation()).run(); }
+  using XfNarrowAttentionBase::XfNarrowAttentionBase;
+
+  void runOnOperation() override {
+    if (type != "bf16" && type != "f16") {
+      getOperation()->emitError("attention is narrowed to bf16 or f16, not to '") << type << "'";
+      return signalPassFailure();
+    }
+    MLIRContext *context = &getContext();
+    Narrower(getOperation(), type == "f16" ? Type(Float16Type::get(context)) : Type(BFloat16Type::get(context))).run();
+  }
 };
 
 } // namespace

@@ -56,12 +56,13 @@ def XfDropKeyBias : Pass<"xf-drop-key-bias", "::mlir::ModuleOp"> {
 }
 
 def XfNarrowAttention : Pass<"xf-narrow-attention", "::mlir::ModuleOp"> {
-  let summary = "Let attention multiply bf16";
+  let summary = "Let attention multiply factors of 16 bits";
   let description = [{
-    Queries, keys and values are rounded where they are made, and states that attention alone reads keep them in bf16. A
-    context that is rounded next is given in bf16. Attention that gives its probabilities, has heads of odd width, or reads
+    Queries, keys and values are rounded where they are made, and states that attention alone reads keep them so. A
+    context that is rounded next is given so. Attention that gives its probabilities, has heads of odd width, or reads
     states that others read, too, stays f32.
   }];
+  let options = [Option<"type", "type", "std::string", "\"bf16\"", "bf16 or f16">];
 }
 
 def XfFormContracts : Pass<"xf-form-contracts", "::mlir::ModuleOp"> {

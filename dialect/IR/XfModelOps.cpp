@@ -170,9 +170,9 @@ LogicalResult AttendOp::verify() {
     return emitOpError("queries ") << describeShape(q) << " and keys " << describeShape(k) << " differ in width";
   if (q.isDynamicDim(1) || k.isDynamicDim(1) || q.getDimSize(1) % k.getDimSize(1) != 0)
     return emitOpError("query heads of ") << describeShape(q) << " are no multiple of the key heads of " << describeShape(k);
-  if (!(q.getElementType().isF32() || q.getElementType().isBF16()) || q.getElementType() != k.getElementType() ||
-      q.getElementType() != v.getElementType())
-    return emitOpError("multiplies f32 with f32 or bf16 with bf16, not ") << q << ", " << k << " and " << v;
+  Type factor = q.getElementType();
+  if (!(factor.isF32() || factor.isBF16() || factor.isF16()) || factor != k.getElementType() || factor != v.getElementType())
+    return emitOpError("multiplies f32, bf16 or f16 with the same, not ") << q << ", " << k << " and " << v;
   if (!c.getElementType().isF32() && c.getElementType() != q.getElementType())
     return emitOpError("context ") << c << " of factors of " << q.getElementType();
   if (getProbabilities() && !q.getElementType().isF32())

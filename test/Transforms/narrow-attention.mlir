@@ -1,5 +1,11 @@
 // RUN: xf-opt %s --pass-pipeline='builtin.module(xf-narrow-attention)' | FileCheck %s
 // RUN: xf-opt %s --pass-pipeline='builtin.module(xf-narrow-attention,xf-narrow-attention)' | FileCheck %s
+// RUN: xf-opt %s --pass-pipeline='builtin.module(xf-narrow-attention{type=f16})' | FileCheck %s --check-prefix=F16
+// RUN: not xf-opt %s --pass-pipeline='builtin.module(xf-narrow-attention{type=f64})' 2>&1 | FileCheck %s --check-prefix=NONE
+// F16: xf.state @keys : tensor<?x2x?x4xf16
+// F16: arith.truncf {{.*}} : f32 to f16
+// F16: xf.attend {{.*}} tensor<?x2x?x4xf16
+// NONE: attention is narrowed to bf16 or f16, not to 'f64'
 
 // Keys and values in states that attention alone reads are kept in bf16; what something else reads stays.
 // CHECK: xf.state @keys : tensor<?x2x?x4xbf16

@@ -21,7 +21,7 @@ xf.entry begin @run(%x: tensor<?x?x8xf32, #xf.dims<"B", "S", "">> {xf.name = "x"
 // -----
 
 xf.entry full @run(%x: tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">> {xf.name = "x"}, %y: tensor<?x2x?x4xbf16, #xf.dims<"B", "", "T", "">> {xf.name = "y"}) -> (tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">> {xf.name = "z"}) {
-  // expected-error @+1 {{multiplies f32 with f32 or bf16 with bf16}}
+  // expected-error @+1 {{multiplies f32, bf16 or f16 with the same}}
   %z = xf.attend %x, %y, %y scale 0.5 fill -1.0e9 : tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">>, tensor<?x2x?x4xbf16, #xf.dims<"B", "", "T", "">>, tensor<?x2x?x4xbf16, #xf.dims<"B", "", "T", "">>
     -> (tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">>)
   xf.return %z : tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">>

@@ -164,6 +164,17 @@ TEST(EmulatorHalves, AreConverted) {
     else
       EXPECT_NEAR(out[1], c.back, std::fabs(c.back) * 1e-2) << type << " of " << c.value;
   }
+  // Two at once: the first operand is the upper half.
+  for (auto [type, expected] : {std::pair{"bf16x2", 0x40003f80u}, {"f16x2", 0x40003c00u}}) {
+    std::string code = "\tld.global.b32 %r2, [%rd4];\n\tmov.b32 %r3, 0f40000000;\n\tcvt.rn." + std::string(type) +
+                       ".f32 %r4, %r3, %r2;\n\tst.global.b32 [%rd2], %r4;\n";
+    auto out = run(around(code), {1.0f}, 1, 1);
+    uint32_t bits;
+    std::memcpy(&bits, &out[0], 4);
+    EXPECT_EQ(bits, expected) << type;
+  }
+  EXPECT_HAS(problem_of(around("\tcvt.rz.bf16x2.f32 %r4, %r3, %r2;\n"), 1), "does not understand PTX line");
+  EXPECT_HAS(problem_of(around("\tadd.rn.f16x2 %r4, %r3, %r2;\n"), 1), "does not understand PTX line");
   EXPECT_HAS(problem_of(around("\tcvt.rz.bf16.f32 %rs1, %r2;\n"), 1), "does not understand PTX line");
   EXPECT_HAS(problem_of(around("\tcvt.rn.f16.f64 %rs1, %rd2;\n"), 1), "does not understand PTX line");
   EXPECT_HAS(problem_of(around("\tadd.rn.f16 %rs1, %rs2, %rs3;\n"), 1), "does not understand PTX line");

@@ -1,12 +1,6 @@
-// Attention for few queries, as in a decoder's step: reading keys and values is all that it costs.
-//
-// A block computes one query of one head. Its warps take the tiles of keys in turn, each by itself, and then join what they
-// found, every thread for columns of its own; so any number of keys needs the same shared memory. How many warps there are
-// follows from how many keys there may be, and changes no bit.
-//
-// Scores: a lane takes two keys of the tile. Context: a lane takes every 32nd column, and adds over ascending keys.
+#include "compiler/Target/GPU/AttendFew.h"
+
 #include "compiler/Target/CPU/VectorMath.h"
-#include "compiler/Target/GPU/AttendKernel.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -18,41 +12,39 @@ namespace {
 
 constexpr int64_t kPanel = cpu::kLanes, kOwnKeys = kTileKeys / kWarp, kKeysAtOnce = 8;
 
-class AttendFew : public AttendKernel {
+/// Factors of f32. Scores: a lane takes two keys of the tile. Context: a lane takes every 32nd column, and adds over ascending keys.
+class WideAttendFew final : public AttendFew {
 public:
-  AttendFew(GpuBuilder builder, AttendOp op, const KernelRequest &request, int64_t warps)
-      : AttendKernel(std::move(builder), op, request), warps(warps), threads(warps * kWarp) {}
-
-  void emit();
+  using AttendFew::AttendFew;
 
 private:
-  void stageQuery();
+  void stageQuery() override;
+  Tile emitTile(Value first) override;
+  void emitContext(Value first, ArrayRef<Value>) override;
+  void storeProbabilities(const Softmax &all) override;
   SmallVector<Value> products(ArrayRef<Value> columns);
-  Softmax emitTile(AttendScore &score, Value first);
-  void emitContext(Value first);
-  void storeProbabilities(const Softmax &all);
-  void storeContext(ValueRange contexts, const Softmax &all);
   void forOwnKeys(Value first, function_ref<void(Value)> body) {
     for (int64_t i = 0; i < kOwnKeys; ++i)
       body(b.add(b.add(first, b.lane()), i * kWarp));
   }
 
-  int64_t warps, threads;
-  Value position, end; // of the query, and of its keys
-  Value keys, values;
-  Value query, powers, contexts, mosts, sums; // shared: the query; of each warp the tile's powers and what came of it
+  std::optional<AttendScore> score;
+  Value query, powers; // shared: the query; of each warp the tile's powers
 };
 
-void AttendFew::stageQuery() {
+void WideAttendFew::stageQuery() {
+  score.emplace(b, op, request, batch, head, position);
+  end = score->end(keyCount);
+  powers = b.shared(f32, warps * kTileKeys);
   query = b.shared(f32, llvm::alignTo(width, 4));
   b.loop(b.thread(), b.i64(width), threads, [&](Value column) {
-    b.store(b.load(f32, element(q, position, column)), b.at(query, column, f32));
+    b.store(b.load(f32, element(q, position, column, f32)), b.at(query, column, f32));
   });
   b.barrier();
 }
 
 /// Of the query with several keys, each a chain over the width.
-SmallVector<Value> AttendFew::products(ArrayRef<Value> columns) {
+SmallVector<Value> WideAttendFew::products(ArrayRef<Value> columns) {
   int64_t unroll = width % 8 == 0 ? 8 : width % 4 == 0 ? 4 : 1;
   return b.loop(b.i64(0), b.i64(width), unroll, SmallVector<Value>(columns.size(), b.f32(0)), [&](Value c, ValueRange carried) {
     SmallVector<Value> sums = llvm::to_vector(carried), x;
@@ -66,7 +58,7 @@ SmallVector<Value> AttendFew::products(ArrayRef<Value> columns) {
 }
 
 /// The warp's tile: leaves its powers in shared memory.
-AttendKernel::Softmax AttendFew::emitTile(AttendScore &score, Value first) {
+AttendFew::Tile WideAttendFew::emitTile(Value first) {
   SmallVector<Value> existing, columns, scores, tilePowers;
   forOwnKeys(first, [&](Value key) {
     existing.push_back(b.min(key, b.sub(end, 1)));
@@ -78,10 +70,10 @@ AttendKernel::Softmax AttendFew::emitTile(AttendScore &score, Value first) {
   forOwnKeys(first, [&](Value key) {
     size_t i = scores.size();
     Value inside = b.less(key, end);
-    scores.push_back(b.create<arith::SelectOp>(inside, score.score(found[i], existing[i]), lowest));
+    scores.push_back(b.create<arith::SelectOp>(inside, score->score(found[i], existing[i]), lowest));
     most = cpu::combine(b, ReduceKind::max, scores.back(), most);
     if (op.getProbabilities())
-      b.ifThen(inside, [&] { b.store(scores.back(), element(out + 1, position, key)); });
+      b.ifThen(inside, [&] { b.store(scores.back(), probabilityAt(position, key)); });
   });
   most = b.reduceOver(ReduceKind::max, most, kWarp);
   for (auto [i, own] : llvm::enumerate(scores)) {
@@ -89,11 +81,11 @@ AttendKernel::Softmax AttendFew::emitTile(AttendScore &score, Value first) {
     Value place = b.add(b.mul(b.warp(), kTileKeys), b.add(b.lane(), i * kWarp));
     b.store(tilePowers.back(), b.at(powers, place, f32));
   }
-  return {most, sumOfTile(tilePowers, kWarp)};
+  return {{most, sumOfTile(tilePowers, kWarp)}, {}};
 }
 
 /// The context of the warp's tile.
-void AttendFew::emitContext(Value first) {
+void WideAttendFew::emitContext(Value first, ArrayRef<Value>) {
   int64_t groups = llvm::divideCeil(valueWidth, kWarp);
   SmallVector<Value> columns;
   for (int64_t i = 0; i < groups; ++i)
@@ -108,7 +100,7 @@ void AttendFew::emitContext(Value first) {
       // Behind the last key there are powers, 0, but perhaps no values.
       Value key = b.min(b.add(b.add(first, start), u), b.sub(end, 1));
       for (auto [column, sum] : llvm::zip(columns, next)) {
-        Value value = b.load(f32, elementOf(values, key, b.min(column, b.i64(valueWidth - 1))));
+        Value value = loadValue(values, key, b.min(column, b.i64(valueWidth - 1)));
         sum = cpu::fusedMultiplyAdd(b, weights[u], value, sum);
       }
     }
@@ -116,18 +108,18 @@ void AttendFew::emitContext(Value first) {
   });
   for (auto [column, sum] : llvm::zip(columns, found))
     b.ifThen(b.less(column, b.i64(valueWidth)), [&, column = column, sum = sum] {
-      b.store(sum, b.at(contexts, b.add(b.mul(b.warp(), valueWidth), column), f32));
+      b.store(sum, contextAt(b.warp(), column));
     });
 }
 
-void AttendFew::storeProbabilities(const Softmax &all) {
+void WideAttendFew::storeProbabilities(const Softmax &all) {
   Value factor = factorOf(all), any = isAny(all.most);
   Value warpFirst = b.mul(b.warp(), kTileKeys);
   // In the order of the scores: a lane reads what it has written.
   b.loop(b.i64(0), keyCount, warps * kTileKeys, [&](Value start) {
     forOwnKeys(b.add(start, warpFirst), [&](Value key) {
       b.ifThen(b.less(key, keyCount), [&] {
-        Value place = element(out + 1, position, key);
+        Value place = probabilityAt(position, key);
         Value found = b.choose(
             b.less(key, end), [&] { return SmallVector<Value>{probability(b.load(f32, place), all, factor)}; },
             [&] { return SmallVector<Value>{b.f32(0)}; })[0];
@@ -137,15 +129,31 @@ void AttendFew::storeProbabilities(const Softmax &all) {
   });
 }
 
-void AttendFew::storeContext(ValueRange found, const Softmax &all) {
+} // namespace
+
+/// Joins the first `found` warps' tiles with what there was: the thread's columns of the context, the largest score, the sum.
+SmallVector<Value> AttendFew::joinTiles(Value found, ValueRange before) {
+  size_t groups = before.size() - 2;
+  return b.loop(b.i64(0), found, 1, before, [&](Value warp, ValueRange all) {
+    Joined joined = join({all[groups], all[groups + 1]}, {b.load(f32, b.at(mosts, warp, f32)), b.load(f32, b.at(sums, warp, f32))});
+    SmallVector<Value> next;
+    for (size_t i = 0; i < groups; ++i) {
+      Value column = b.min(b.add(b.thread(), static_cast<int64_t>(i) * threads), b.i64(valueWidth - 1));
+      next.push_back(joinContext(all[i], joined.before, b.load(f32, contextAt(warp, column)), joined.tile));
+    }
+    next.append({joined.all.most, joined.all.sum});
+    return next;
+  });
+}
+
+void AttendFew::storeContext(ArrayRef<Value> found, const Softmax &all) {
   Value factor = factorOf(all);
   for (auto [i, sum] : llvm::enumerate(found)) {
     Value column = b.add(b.thread(), static_cast<int64_t>(i) * threads);
     b.ifThen(b.less(column, b.i64(valueWidth)), [&, sum = sum] {
       auto regular = [&] { return SmallVector<Value>{b.create<arith::MulFOp>(sum, factor)}; };
       auto lacking = [&] { return SmallVector<Value>{contextWithoutKeys(values, column)}; };
-      Value context = mayLackKeys() ? b.choose(isAny(all.most), regular, lacking)[0] : regular()[0];
-      b.store(context, element(out, position, column));
+      storeContextAt(mayLackKeys() ? b.choose(isAny(all.most), regular, lacking)[0] : regular()[0], position, column);
     });
   }
 }
@@ -153,44 +161,35 @@ void AttendFew::storeContext(ValueRange found, const Softmax &all) {
 void AttendFew::emit() {
   SmallVector<Value> task = b.split(b.block(), {b.size(q, 0), b.i64(heads), b.size(q, 2)});
   batch = task[0], head = task[1], position = task[2];
-  AttendScore score(b, op, request, batch, head, position);
-  end = score.end(keyCount);
   keys = headStart(k, op.getK()), values = headStart(v, op.getV());
-  powers = b.shared(f32, warps * kTileKeys), contexts = b.shared(f32, warps * valueWidth);
-  mosts = b.shared(f32, warps), sums = b.shared(f32, warps);
+  contexts = b.shared(f32, warps * valueWidth), mosts = b.shared(f32, warps), sums = b.shared(f32, warps);
   stageQuery();
 
-  int64_t groups = llvm::divideCeil(valueWidth, threads);
+  size_t groups = llvm::divideCeil(valueWidth, threads);
   SmallVector<Value> carried(groups, b.f32(0));
   carried.append({nothing().most, nothing().sum});
   carried = b.loop(b.i64(0), end, warps * kTileKeys, carried, [&](Value start, ValueRange before) {
     Value first = b.add(start, b.mul(b.warp(), kTileKeys)), exists = b.less(first, end);
     auto some = [&] {
-      Softmax tile = emitTile(score, first);
-      return SmallVector<Value>{tile.most, tile.sum};
+      Tile tile = emitTile(first);
+      tile.words.append({tile.softmax.most, tile.softmax.sum});
+      return tile.words;
     };
-    auto none = [&] { return SmallVector<Value>{nothing().most, nothing().sum}; };
+    auto none = [&] {
+      SmallVector<Value> words(tileWords(), b.create<arith::ConstantIntOp>(0, 32));
+      words.append({nothing().most, nothing().sum});
+      return words;
+    };
     SmallVector<Value> tile = b.choose(exists, some, none);
+    Value sum = tile.pop_back_val(), most = tile.pop_back_val();
     b.barrier();
-    b.ifThen(exists, [&] { emitContext(first); });
+    b.ifThen(exists, [&] { emitContext(first, tile); });
     b.ifThen(b.equal(b.lane(), b.i64(0)), [&] {
-      b.store(tile[0], b.at(mosts, b.warp(), f32));
-      b.store(tile[1], b.at(sums, b.warp(), f32));
+      b.store(most, b.at(mosts, b.warp(), f32));
+      b.store(sum, b.at(sums, b.warp(), f32));
     });
     b.barrier();
-    Value found = b.min(b.ceilDiv(b.sub(end, start), kTileKeys), b.i64(warps));
-    return b.loop(b.i64(0), found, 1, before, [&](Value warp, ValueRange all) {
-      Softmax softmax{all[groups], all[groups + 1]};
-      Joined joined = join(softmax, {b.load(f32, b.at(mosts, warp, f32)), b.load(f32, b.at(sums, warp, f32))});
-      SmallVector<Value> next;
-      for (int64_t i = 0; i < groups; ++i) {
-        Value column = b.min(b.add(b.thread(), i * threads), b.i64(valueWidth - 1));
-        Value context = b.load(f32, b.at(contexts, b.add(b.mul(warp, valueWidth), column), f32));
-        next.push_back(joinContext(all[i], joined.before, context, joined.tile));
-      }
-      next.append({joined.all.most, joined.all.sum});
-      return next;
-    });
+    return joinTiles(b.min(b.ceilDiv(b.sub(end, start), kTileKeys), b.i64(warps)), before);
   });
   Softmax all{carried[groups], carried[groups + 1]};
   if (op.getProbabilities())
@@ -198,8 +197,6 @@ void AttendFew::emit() {
   storeContext(ArrayRef<Value>(carried).take_front(groups), all);
   b.finish();
 }
-
-} // namespace
 
 int64_t emitAttendFew(AttendOp op, const KernelRequest &request, StringRef name) {
   auto keys = cast<RankedTensorType>(op.getK().getType());
@@ -210,7 +207,11 @@ int64_t emitAttendFew(AttendOp op, const KernelRequest &request, StringRef name)
   int64_t valueWidth = cast<RankedTensorType>(op.getV().getType()).getDimSize(3);
   while (warps > 1 && (warps * (valueWidth + kTileKeys + 2) + width) * 4 > kSharedBytes)
     warps /= 2;
-  AttendFew(request.start(name, warps * kWarp, op.getLoc()), op, request, warps).emit();
+  GpuBuilder b = request.start(name, warps * kWarp, op.getLoc());
+  if (cast<RankedTensorType>(op.getQ().getType()).getElementType().isF32())
+    WideAttendFew(std::move(b), op, request, warps).emit();
+  else
+    makeTensorAttendFew(std::move(b), op, request, warps)->emit();
   return warps * kWarp;
 }
 

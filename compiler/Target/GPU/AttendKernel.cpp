@@ -13,7 +13,7 @@ AttendKernel::AttendKernel(GpuBuilder builder, AttendOp op, const KernelRequest 
     : b(std::move(builder)), op(op), request(request), q(request.viewOf(op.getQ())), k(request.viewOf(op.getK())),
       v(request.viewOf(op.getV())), out(request.resultView()), heads(typeOf(op.getQ()).getDimSize(1)),
       ratio(heads / typeOf(op.getK()).getDimSize(1)), width(typeOf(op.getQ()).getDimSize(3)),
-      valueWidth(typeOf(op.getV()).getDimSize(3)), f32(b.getF32Type()), lowest(cpu::identity(b, ReduceKind::max, f32)),
+      valueWidth(typeOf(op.getV()).getDimSize(3)), f32(b.getF32Type()), factorType(typeOf(op.getQ()).getElementType()), lowest(cpu::identity(b, ReduceKind::max, f32)),
       keyCount(b.size(k, 2)) {}
 
 Value AttendKernel::power(Value score, Value most) {
@@ -65,7 +65,7 @@ Value AttendKernel::probabilityWithoutKeys() {
 Value AttendKernel::contextWithoutKeys(Value values, Value column) {
   Value probability = probabilityWithoutKeys();
   return b.loop(b.i64(0), keyCount, 1, b.f32(0), [&](Value key, ValueRange carried) -> SmallVector<Value> {
-    return {cpu::fusedMultiplyAdd(b, probability, b.load(f32, elementOf(values, key, column)), carried[0])};
+    return {cpu::fusedMultiplyAdd(b, probability, loadValue(values, key, column), carried[0])};
   })[0];
 }
 
@@ -74,18 +74,34 @@ Value AttendKernel::headStart(unsigned view, Value tensor) {
   if (auto slots = request.slotsOf(tensor))
     sentence = loadIndex(b, *slots, batch);
   Value offset = b.add(b.mul(sentence, b.stride(view, 0)), b.mul(b.div(head, b.i64(ratio)), b.stride(view, 1)));
-  return b.at(b.data(view), offset, f32);
+  return b.at(b.data(view), offset, factorType);
 }
 
-Value AttendKernel::element(unsigned view, Value position, Value column) {
+Value AttendKernel::element(unsigned view, Value position, Value column, Type type) {
   int64_t stride = request.access.lastStride[view];
   Value step = ShapedType::isDynamic(stride) ? b.stride(view, 3) : b.i64(stride);
   Value row = b.add(b.mul(batch, b.stride(view, 0)), b.mul(head, b.stride(view, 1)));
-  return b.at(b.data(view), b.add(b.add(row, b.mul(position, b.stride(view, 2))), b.mul(column, step)), f32);
+  return b.at(b.data(view), b.add(b.add(row, b.mul(position, b.stride(view, 2))), b.mul(column, step)), type);
 }
 
-Value AttendKernel::elementOf(Value values, Value key, Value column) {
-  return b.at(values, b.add(b.mul(key, b.stride(v, 2)), column), f32);
+Value AttendKernel::loadValue(Value values, Value key, Value column) {
+  // Neighbouring positions share a word.
+  int64_t group = panelGroup(factorType);
+  Value inWord = group == 1 ? b.i64(0) : b.rem(key, b.i64(group));
+  Value offset = b.add(b.mul(b.sub(key, inWord), b.stride(v, 2)), b.add(b.mul(column, group), inWord));
+  Value loaded = b.load(factorType, b.at(values, offset, factorType));
+  return factorType.isF32() ? loaded : widen(loaded, factorType);
+}
+
+Value AttendKernel::widen(Value bits, Type type) {
+  return type.isBF16() ? cpu::widenFromBF16(b, bits) : cpu::widenFromF16(b, bits);
+}
+
+Value AttendKernel::narrow(Value x, Type type) { return type.isBF16() ? cpu::narrowToBF16(b, x) : cpu::narrowToF16(b, x); }
+
+void AttendKernel::storeContextAt(Value context, Value position, Value column) {
+  Type type = typeOf(op.getOutput()).getElementType();
+  b.store(type.isF32() ? context : narrow(context, type), element(out, position, column, type));
 }
 
 LogicalResult emitAttend(AttendOp op, const KernelRequest &request, Kernel &kernel) {
@@ -95,9 +111,13 @@ LogicalResult emitAttend(AttendOp op, const KernelRequest &request, Kernel &kern
   int64_t heads = typeOf(op.getQ()).getDimSize(1);
   std::string few = (request.name + "_few").str(), many = (request.name + "_many").str();
   int64_t threadsOfFew = emitAttendFew(op, request, few);
-  emitAttendMany(request.start(many, kAttendThreads, op.getLoc()), op, request);
+  bool isTensor = !typeOf(op.getQ()).getElementType().isF32();
+  int64_t rows = isTensor ? kTensorRows : kAttendRows;
+  int64_t columns = typeOf(op.getV()).getDimSize(3);
+  int64_t slices = isTensor ? llvm::divideCeil(columns, tensorColumns(typeOf(op.getQ()).getDimSize(3))) : 1;
+  (isTensor ? emitTensorAttendMany : emitAttendMany)(request.start(many, kAttendThreads, op.getLoc()), op, request);
   kernel.launches.push_back({few, threadsOfFew, {{q, 0, 1}, {q, 2, 1}}, 1, heads, Launch::Limit{q, 2, kFewQueries}});
-  kernel.launches.push_back({many, kAttendThreads, {{q, 0, 1}, {q, 2, kAttendRows}}, 1, heads, std::nullopt});
+  kernel.launches.push_back({many, kAttendThreads, {{q, 0, 1}, {q, 2, rows}}, 1, heads * slices, std::nullopt});
   return success();
 }
 

@@ -39,11 +39,9 @@ private:
   mlir::Value batch, head, position;
 };
 
-class AttendKernel {
-public:
+struct AttendKernel {
   AttendKernel(GpuBuilder builder, mlir::xf::AttendOp op, const KernelRequest &request);
 
-protected:
   using Value = mlir::Value;
 
   /// The largest score of some keys (-inf where none is allowed) and the sum of their powers.
@@ -76,16 +74,24 @@ protected:
 
   /// The panels of keys or values of the block's head.
   Value headStart(unsigned view, Value tensor);
-  /// The address of an element of the query's row in a tensor [B, H, Q, ...].
-  Value element(unsigned view, Value position, Value column);
-  Value elementOf(Value values, Value key, Value column);
+  /// The address of an element, of type `type`, of the query's row in a tensor [B, H, Q, ...].
+  Value element(unsigned view, Value position, Value column, mlir::Type type);
+  /// The same of probabilities.
+  Value probabilityAt(Value position, Value key) { return element(out + 1, position, key, f32); }
+  /// An element of the values, widened to f32.
+  Value loadValue(Value values, Value key, Value column);
+  /// Between f32 and the bits of a type of 16 bits.
+  Value widen(Value bits, mlir::Type type);
+  Value narrow(Value x, mlir::Type type);
+  /// Stores an element of the context, in the context's type.
+  void storeContextAt(Value context, Value position, Value column);
 
   GpuBuilder b;
   mlir::xf::AttendOp op;
   const KernelRequest &request;
   unsigned q, k, v, out;
   int64_t heads, ratio, width, valueWidth;
-  mlir::Type f32;
+  mlir::Type f32, factorType; // factorType: of queries, keys and values
   Value lowest;
   Value batch, head; // of the block
   Value keyCount;
@@ -96,6 +102,12 @@ int64_t emitAttendFew(mlir::xf::AttendOp op, const KernelRequest &request, llvm:
 /// For many: a block of kAttendThreads computes kAttendRows of a head.
 void emitAttendMany(GpuBuilder b, mlir::xf::AttendOp op, const KernelRequest &request);
 inline constexpr int64_t kAttendThreads = 128, kAttendRows = 32;
+
+/// The same with factors of 16 bits: a block computes kTensorRows queries of a head, and some columns of the context.
+void emitTensorAttendMany(GpuBuilder b, mlir::xf::AttendOp op, const KernelRequest &request);
+inline constexpr int64_t kTensorRows = 64;
+/// These columns: as many as leave registers for queries and keys, which are so wide.
+inline int64_t tensorColumns(int64_t width) { return width <= 64 ? 128 : width <= 128 ? 64 : 32; }
 
 } // namespace xf::gpu
 

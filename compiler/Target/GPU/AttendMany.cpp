@@ -72,7 +72,7 @@ void AttendMany::findEnds() {
 void AttendMany::stageQueries(Value firstK, int64_t count) {
   b.loop(b.thread(), b.i64(count * kRows), kAttendThreads, [&](Value number) {
     Value row = b.div(number, b.i64(count)), column = b.rem(number, b.i64(count));
-    Value x = b.load(f32, element(q, existing(row), b.add(firstK, column)));
+    Value x = b.load(f32, element(q, existing(row), b.add(firstK, column), f32));
     b.store(x, b.at(operandX, b.add(b.mul(column, kRowStride), row), f32));
   });
 }
@@ -167,7 +167,7 @@ void AttendMany::emitPowers(Value firstKey) {
       most = cpu::combine(b, ReduceKind::max, found.back(), most);
       if (op.getProbabilities())
         b.ifThen(b.create<arith::AndIOp>(b.less(key, end), exists(row)),
-                 [&] { b.store(found.back(), element(out + 1, position, key)); });
+                 [&] { b.store(found.back(), probabilityAt(position, key)); });
     }
     most = b.reduceOver(ReduceKind::max, most, kPanel);
     for (auto [i, own] : llvm::enumerate(found)) {
@@ -226,7 +226,7 @@ void AttendMany::storeContext(ArrayRef<Value> contexts) {
           Value column = b.add(ownColumn, group * kColumns + j);
           auto store = [&] {
             Value context = b.create<arith::MulFOp>(contexts[(group * kOwn + i) * kOwn + j], factor);
-            b.store(context, element(out, existing(row), column));
+            storeContextAt(context, existing(row), column);
           };
           if (valueWidth % kColumns == 0)
             store();
@@ -245,7 +245,7 @@ void AttendMany::storeProbabilities() {
     Value end = b.toI64(b.load(b.getI32Type(), b.at(ends, row, b.getI32Type())));
     b.ifThen(exists(row), [&] {
       b.loop(b.rem(b.thread(), b.i64(kPanel)), keyCount, kPanel, [&](Value key) {
-        Value place = element(out + 1, position, key);
+        Value place = probabilityAt(position, key);
         Value found = b.choose(
             b.less(key, end), [&] { return SmallVector<Value>{probability(b.load(f32, place), all, factor)}; },
             [&] { return SmallVector<Value>{b.f32(0)}; })[0];
@@ -260,7 +260,7 @@ void AttendMany::storeWithoutKeys() {
     Value any = isAny(softmaxOf(row).most), lacks = b.create<arith::XOrIOp>(any, b.create<arith::ConstantOp>(b.getBoolAttr(true)));
     b.ifThen(b.create<arith::AndIOp>(lacks, exists(row)), [&] {
       b.loop(b.rem(b.thread(), b.i64(kPanel)), b.i64(valueWidth), kPanel,
-             [&](Value column) { b.store(contextWithoutKeys(values, column), element(out, existing(row), column)); });
+             [&](Value column) { storeContextAt(contextWithoutKeys(values, column), existing(row), column); });
     });
   });
 }

@@ -1,6 +1,6 @@
 // Kernels that bring a tensor into another physical order or make positions: a thread moves one element.
 //
-// Keys lie as [T/16][d][16], values as rows of whole vectors, as on the CPU. What is behind the last position of a block of keys
+// Keys lie as [T/16][d/g][16][g], values as [T/g][e][g] with rows of whole vectors, as on the CPU. What is behind the last position of a block of keys
 // is not written: kernels read only keys that there are.
 #include "compiler/Target/GPU/KernelEmitters.h"
 
@@ -46,13 +46,20 @@ Value addressIn(GpuBuilder &b, Layout layout, unsigned view, ArrayRef<Value> ind
     return plainAddress(b, view, indices, element);
   Value position = indices[2], column = indices[3];
   Value offset = b.add(b.mul(indices[0], b.stride(view, 0)), b.mul(indices[1], b.stride(view, 1)));
-  if (layout == Layout::keys) {
+  // Elements of 16 bits are two in a word: of a key, and of the values of two positions.
+  int64_t group = panelGroup(element);
+  bool isKeys = layout == Layout::keys;
+  Value line = isKeys ? column : position, inLine = isKeys ? position : column;
+  Value inWord = group == 1 ? b.i64(0) : b.rem(line, b.i64(group));
+  line = b.sub(line, inWord);
+  if (isKeys) {
     Value lane = b.rem(position, b.i64(kPanel));
-    offset = b.add(offset, b.mul(b.sub(position, lane), width));
-    offset = b.add(offset, b.add(b.mul(column, kPanel), lane));
+    offset = b.add(offset, b.add(b.mul(b.sub(position, lane), width), b.mul(line, kPanel)));
+    inLine = lane;
   } else {
-    offset = b.add(offset, b.add(b.mul(position, b.stride(view, 2)), column));
+    offset = b.add(offset, b.mul(line, b.stride(view, 2)));
   }
+  offset = b.add(offset, b.add(b.mul(inLine, group), inWord));
   return b.at(b.data(view), offset, element);
 }
 

@@ -35,8 +35,11 @@ static LogicalResult checkTypes(Operation *op, ArrayRef<cpu::KernelOperand> oper
       return success();
     return op->emitError("the GPU back end has no kernels for tensors of ") << element;
   };
-  if (isa<AttendOp>(op) && !cast<RankedTensorType>(op->getOperand(0).getType()).getElementType().isF32())
-    return op->emitError("the GPU back end's attention multiplies f32");
+  if (auto attend = dyn_cast<AttendOp>(op)) {
+    auto queries = cast<RankedTensorType>(attend.getQ().getType());
+    if (!queries.getElementType().isF32() && queries.getDimSize(3) % 2 != 0)
+      return op->emitError("attention to factors of 16 bits needs heads of an even width, not ") << queries.getDimSize(3);
+  }
   for (const cpu::KernelOperand &operand : operands)
     if (failed(check(operand.value.getType())))
       return failure();

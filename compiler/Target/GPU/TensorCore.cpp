@@ -32,6 +32,17 @@ SmallVector<Value> multiplyTiles(GpuBuilder &b, Type factor, ArrayRef<Value> a, 
   return members(b, call(b, name, structure(b, b.getF32Type()), operands), 4);
 }
 
+Value joinPair(GpuBuilder &b, Value low, Value high) {
+  Type word = b.getI32Type();
+  Value upper = b.create<arith::ShLIOp>(b.create<arith::ExtUIOp>(word, high), b.create<arith::ConstantIntOp>(16, 32));
+  return b.create<arith::OrIOp>(b.create<arith::ExtUIOp>(word, low), upper);
+}
+
+Value narrowPair(GpuBuilder &b, Type type, Value low, Value high) {
+  StringRef name = type.isBF16() ? "llvm.nvvm.ff2bf16x2.rn" : "llvm.nvvm.ff2f16x2.rn";
+  return b.create<LLVM::BitcastOp>(b.getI32Type(), call(b, name, VectorType::get({2}, type), {high, low}));
+}
+
 SmallVector<Value> loadMatrices(GpuBuilder &b, Value address) {
   return members(b, call(b, "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.b16.p3", structure(b, b.getI32Type()), address), 4);
 }

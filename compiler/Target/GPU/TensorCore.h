@@ -15,6 +15,12 @@ namespace xf::gpu {
 llvm::SmallVector<mlir::Value> multiplyTiles(GpuBuilder &b, mlir::Type factor, llvm::ArrayRef<mlir::Value> a,
                                              llvm::ArrayRef<mlir::Value> x, llvm::ArrayRef<mlir::Value> sums);
 
+/// The bits of two 16-bit elements as a word.
+mlir::Value joinPair(GpuBuilder &b, mlir::Value low, mlir::Value high);
+
+/// Two f32 rounded to `type`, as such a word.
+mlir::Value narrowPair(GpuBuilder &b, mlir::Type type, mlir::Value low, mlir::Value high);
+
 /// ldmatrix: four matrices [8, 8] of 16-bit elements from shared memory. Lane 8 i + r gives the address of matrix i's row r,
 /// a multiple of 16; lane 4 r + t gets of each matrix the word with elements 2t and 2t + 1 of row r.
 llvm::SmallVector<mlir::Value> loadMatrices(GpuBuilder &b, mlir::Value address);

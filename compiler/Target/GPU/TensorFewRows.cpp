@@ -27,15 +27,10 @@ Value TensorProduct::rowsAligned(int64_t bytes) {
   return b.equal(b.create<arith::AndIOp>(either, b.i64(bytes - 1)), b.i64(0));
 }
 
-Value TensorProduct::joined(Value low, Value high) {
-  Value upper = b.create<arith::ShLIOp>(b.create<arith::ExtUIOp>(word, high), b.create<arith::ConstantIntOp>(16, 32));
-  return b.create<arith::OrIOp>(b.create<arith::ExtUIOp>(word, low), upper);
-}
-
 /// The lane's word of x at its k + `k`.
 Value FewRowsProduct::xWord(Value k, bool isAligned) {
   Value address = b.at(x, k, factor);
-  return isAligned ? b.load(word, address) : joined(b.load(factor, address), b.load(factor, b.at(address, 1, factor)));
+  return isAligned ? b.load(word, address) : joinPair(b, b.load(factor, address), b.load(factor, b.at(address, 1, factor)));
 }
 
 FewRowsProduct::Step FewRowsProduct::read(Value k, bool isAligned) {
@@ -69,7 +64,7 @@ FewRowsProduct::Step FewRowsProduct::readLast(int64_t k) {
       return orZero(exists(i), b.load(factor, b.at(x, place, factor)));
     };
     Value low = element(0);
-    step.x.push_back(joined(low, element(1)));
+    step.x.push_back(joinPair(b, low, element(1)));
   }
   return step;
 }

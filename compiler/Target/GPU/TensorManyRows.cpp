@@ -106,7 +106,7 @@ void ManyRowsProduct::fill(Value part) {
         values.push_back(b.create<arith::SelectOp>(b.less(b.i64(i), elements), read, zero));
       }
       for (size_t i = 0; i < values.size(); i += 2)
-        words.push_back(joined(values[i], values[i + 1]));
+        words.push_back(joinPair(b, values[i], values[i + 1]));
       b.storeMany(words, to);
     });
   };

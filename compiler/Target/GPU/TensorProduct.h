@@ -37,8 +37,6 @@ protected:
   Value panelAt(Value panel) {
     return b.at(operands.weights, b.mul(b.min(panel, b.i64(panels - 1)), pairs * 2 * kPanelColumns), factor);
   }
-  /// Two 16-bit elements as a word.
-  Value joined(Value low, Value high);
 
   GpuBuilder &b;
   TensorOperands operands;

@@ -205,12 +205,13 @@ void decoder::decode(const statement &s) {
     i.guard = target(s, s.guard);
     i.negated = s.negated;
   }
-  for (std::string_view part : {"ftz", "sat", "f16x2", "bf16x2"})
+  for (std::string_view part : {"ftz", "sat"})
     if (s.has(part))
       reject(s.line, s.text);
   // Of 16 bits there are conversions and products of matrices, no arithmetic.
-  if ((s.has("f16") || s.has("bf16")) && s.opcode[0] != "cvt" && s.opcode[0] != "mma")
-    reject(s.line, s.text);
+  for (std::string_view part : {"f16", "bf16", "f16x2", "bf16x2"})
+    if (s.has(part) && s.opcode[0] != "cvt" && s.opcode[0] != "mma")
+      reject(s.line, s.text);
   if (!decode_arithmetic(s, i) && !decode_bits(s, i) && !decode_moves(s, i) && !decode_control(s, i) &&
       !decode_copies(s, i) && !decode_matrices(s, i))
     reject(s.line, s.text);

@@ -23,6 +23,7 @@ private:
   bool decode_matrices(const statement &s, instruction &i);
   void decode_memory(const statement &s, instruction &i);
   void decode_convert(const statement &s, instruction &i);
+  bool decode_convert_pair(const statement &s, instruction &i);
   void decode_compare(const statement &s, instruction &i);
   void decode_move(const statement &s, instruction &i);
   void set(const statement &s, instruction &i, emulator::op op, type t, int sources);

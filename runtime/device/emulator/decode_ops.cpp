@@ -106,7 +106,22 @@ void decoder::decode_compare(const statement &s, instruction &i) {
   reject(s.line, s.text);
 }
 
+/// cvt.rn.TYPEx2.f32 pair, upper, lower
+bool decoder::decode_convert_pair(const statement &s, instruction &i) {
+  bool is_f16 = s.has("f16x2");
+  if (s.opcode != std::vector<std::string>{"cvt", "rn", is_f16 ? "f16x2" : "bf16x2", "f32"} || s.operands.size() != 3)
+    return false;
+  i.op = op::convert_pair;
+  i.type = is_f16 ? type::f16 : type::bf16;
+  i.target[0] = target(s, s.operands[0]);
+  for (int part : {0, 1})
+    i.source[part] = source(s, s.operands[1 + part], type::f32);
+  return true;
+}
+
 void decoder::decode_convert(const statement &s, instruction &i) {
+  if (decode_convert_pair(s, i))
+    return;
   // cvt[.rounding][.sat].to.from
   if (s.opcode.size() < 3 || s.operands.size() != 2)
     reject(s.line, s.text);

@@ -22,7 +22,7 @@ bool is_signed(type t);
 enum class op : uint8_t {
   mov, pack, unpack, add, sub, mul, mul_hi, mul_wide, mad, mad_wide, fma, div, rem, min, max, abs, neg, copysign,
   sqrt, rcp, ex2, band, bor, bxor, bnot, shl, shr, funnel_left, funnel_right, extract_bits, insert_bits, permute, logic,
-  count_ones, leading_zeros, select, compare, convert, load_param, load_global, load_shared, store_global,
+  count_ones, leading_zeros, select, compare, convert, convert_pair, load_param, load_global, load_shared, store_global,
   store_shared, branch, exit, barrier, warp_barrier, shuffle, start_copy, close_copies, await_copies,
   load_matrices, multiply
 };

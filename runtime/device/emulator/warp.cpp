@@ -193,6 +193,8 @@ void warp::execute(const instruction &i) {
     return shuffle(i);
   case op::convert:
     return convert(i);
+  case op::convert_pair:
+    return convert_pair(i);
   case op::permute:
     return permute(i);
   case op::logic:

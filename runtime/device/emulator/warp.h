@@ -47,6 +47,7 @@ private:
   template <typename T> void compare(const instruction &i);
   template <typename T> void select(const instruction &i);
   void convert(const instruction &i);
+  void convert_pair(const instruction &i);
   template <typename From> void convert_from(const instruction &i);
   void narrow(const instruction &i);
   void widen(const instruction &i);

@@ -305,7 +305,6 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{2, 2, 8, 8, kNone, kAdditive, -1e9, true, false}, Case{3, 1, 20, 8, kCausal, kRelative, -1e9, true, true}),
     nameOf);
 
-#ifndef XF_TEST_GPU_KERNELS
 INSTANTIATE_TEST_SUITE_P(
     Narrow, AttendTest,
     testing::Values(Case{2, 2, 4, 4, kNone, kNone, -1e9, false, false, true}, Case{1, 1, 64, 64, kCausal, kNone, -1e9, false, false, true, true},
@@ -313,7 +312,6 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{2, 2, 8, 8, kPast, kNone, -kInfinity, false, false, true}, Case{2, 2, 8, 8, kGiven, kNone, -2.5, false, false, true, true},
                     Case{8, 8, 34, 48, kNone, kAdditive, -1e9, false, false, true}, Case{3, 1, 20, 8, kCausal, kRelative, -1e9, false, true, true}),
     nameOf);
-#endif
 
 /// Queries and contexts whose elements are apart.
 TEST(AttendTest, StridedQueries) {

@@ -1,6 +1,6 @@
 // Attention over more keys than a tile, a block's warps or shared memory would hold: right, and with the same bits for any
 // number of queries and whatever lies behind a sentence's end.
-#include "test/Target/CPU/KernelHarness.h"
+#include "test/Target/CPU/FactorData.h"
 
 using namespace xf::cpu;
 using namespace xf::cpu::test;
@@ -14,15 +14,23 @@ struct Shape {
   bool probabilities = false;
   bool byRow = false; // the first token alone says whether a sentence's keys are seen
   int64_t mostKeys = 1000000;
+  std::string type = "f32"; // of queries, keys and values
+
+  int64_t group() const { return type == "f32" ? 1 : 2; }
 };
+
+/// The bits of a number in a type of 16 bits, and what they stand for.
+uint16_t narrow(float x, const std::string &type) { return type == "bf16" ? toBF16(x) : llvm::bit_cast<uint16_t>(static_cast<_Float16>(x)); }
+float widen(uint16_t bits, const std::string &type) { return type == "bf16" ? toFloat(bits) : static_cast<float>(llvm::bit_cast<_Float16>(bits)); }
 
 /// Keys whose token is not 0; the masked ones' scores are -1e9, so that a sentence without tokens sees all keys alike.
 std::string text(const Shape &s) {
-  auto tensor = [](int64_t heads, const char *length, int64_t width) {
-    return "tensor<?x" + std::to_string(heads) + "x?x" + std::to_string(width) + "xf32, #xf.dims<\"B\", \"\", \"" + length + "\", \"\">>";
+  auto tensorOf = [](int64_t heads, const char *length, int64_t width, const std::string &type) {
+    return "tensor<?x" + std::to_string(heads) + "x?x" + std::to_string(width) + "x" + type + ", #xf.dims<\"B\", \"\", \"" + length + "\", \"\">>";
   };
+  auto tensor = [&](int64_t heads, const char *length, int64_t width) { return tensorOf(heads, length, width, s.type); };
   std::string q = tensor(s.heads, "Q", s.width), k = tensor(s.groups, "K", s.width), v = tensor(s.groups, "K", s.valueWidth);
-  std::string o = tensor(s.heads, "Q", s.valueWidth), t = "tensor<?x?xi32, #xf.dims<\"B\", \"K\">>";
+  std::string o = tensorOf(s.heads, "Q", s.valueWidth, "f32"), t = "tensor<?x?xi32, #xf.dims<\"B\", \"K\">>";
   std::string p = "tensor<?x" + std::to_string(s.heads) + "x?x?xf32, #xf.dims<\"B\", \"\", \"Q\", \"K\">>";
   return "module attributes {xf.bounds = {B = 8 : i64, Q = 4096 : i64, K = " + std::to_string(s.mostKeys) + " : i64}} {\n"
          "xf.entry @run(%q: " + q + " {xf.name = \"q\"}, %k: " + k + " {xf.name = \"k\"}, %v: " + v + " {xf.name = \"v\"}, %t: " + t +
@@ -39,8 +47,10 @@ struct Problem {
         v(batch * s.groups * panels * room * 16, kNaN), tokens(batch * keys, 1) {
     for (float &x : q)
       x *= 12 / std::sqrt(static_cast<float>(s.width));
+    round(q);
     std::vector<float> kNumbers = randomNumbers(batch * s.groups * keys * s.width, 2);
     std::vector<float> vNumbers = randomNumbers(batch * s.groups * keys * panels * 16, 3);
+    round(kNumbers), round(vNumbers);
     // By key first, so that fewer keys are the first of more keys.
     for (int64_t j = 0, i = 0; j < keys; ++j)
       for (int64_t head = 0; head < batch * s.groups; ++head) {
@@ -50,26 +60,53 @@ struct Problem {
           value(head, j, x) = vNumbers[i++];
       }
   }
-  float &key(int64_t head, int64_t j, int64_t x) { return k[(head * room / 16 + j / 16) * 16 * s.width + x * 16 + j % 16]; }
-  float &value(int64_t head, int64_t j, int64_t x) { return v[(head * room + j) * panels * 16 + x]; }
+  void round(std::vector<float> &numbers) {
+    if (s.type != "f32")
+      for (float &x : numbers)
+        x = widen(narrow(x, s.type), s.type);
+  }
+  /// Panels of keys [j/16][x/g][16][g], rows of values [j/g][x][g].
+  float &key(int64_t head, int64_t j, int64_t x) {
+    int64_t g = s.group();
+    return k[(head * room / 16 + j / 16) * 16 * s.width + (x / g * 16 + j % 16) * g + x % g];
+  }
+  float &value(int64_t head, int64_t j, int64_t x) {
+    int64_t g = s.group();
+    return v[head * room * panels * 16 + (j / g * panels * 16 + x) * g + j % g];
+  }
 
   /// Queries [from, to) of all heads of all sentences: contexts [B, H, to - from, e]; probabilities likewise. There is no memory
   /// around the operands.
   std::vector<float> run(const Kernel &kernel, int64_t from, int64_t to, std::vector<float> *probabilities = nullptr) {
     int64_t n = to - from;
     std::vector<float> o(batch * s.heads * n * s.valueWidth), p(s.probabilities ? batch * s.heads * n * keys : 0);
+    std::vector<uint16_t> narrowed[3];
     auto range = [](auto &data) { return Kernel::Range{data.data(), data.data() + data.size()}; };
-    kernel({view(q.data() + from * s.width, {batch, s.heads, n, s.width}, {s.heads * queries * s.width, queries * s.width, s.width, 1}),
-            view(k, {batch, s.groups, keys, s.width}, {s.groups * room * s.width, room * s.width, 0, 1}),
-            view(v, {batch, s.groups, keys, s.valueWidth}, {s.groups * panels * room * 16, panels * room * 16, panels * 16, 1}),
+    std::vector<Kernel::Range> ranges;
+    std::vector<void *> starts;
+    for (auto [numbers, bits] : llvm::zip(std::array{&q, &k, &v}, narrowed)) {
+      for (float x : *numbers)
+        if (s.type != "f32")
+          bits.push_back(narrow(x, s.type));
+      ranges.push_back(s.type == "f32" ? range(*numbers) : range(bits));
+      starts.push_back(s.type == "f32" ? static_cast<void *>(numbers->data()) : bits.data());
+    }
+    for (const Kernel::Range &more : {range(tokens), range(o), range(p)})
+      ranges.push_back(more);
+    void *queryStart = static_cast<char *>(starts[0]) + from * s.width * 4 / s.group();
+    kernel({view(queryStart, {batch, s.heads, n, s.width}, {s.heads * queries * s.width, queries * s.width, s.width, 1}),
+            view(starts[1], {batch, s.groups, keys, s.width}, {s.groups * room * s.width, room * s.width, 0, 1}),
+            view(starts[2], {batch, s.groups, keys, s.valueWidth}, {s.groups * panels * room * 16, panels * room * 16, panels * 16, 1}),
             view(tokens, {batch, keys}), view(o, {batch, s.heads, n, s.valueWidth}), view(p, {batch, s.heads, n, keys})},
-           1, {range(q), range(k), range(v), range(tokens), range(o), range(p)});
+           1, ranges);
     if (probabilities)
       *probabilities = p;
     return o;
   }
 
   void check(const std::vector<float> &o, const std::vector<float> &probabilities, const std::string &what) {
+    // Powers are rounded, too.
+    double allowed = s.type == "bf16" ? 4e-3 : s.type == "f16" ? 5e-4 : 3e-6;
     for (int64_t b = 0, at = 0; b < batch; ++b)
       for (int64_t h = 0; h < s.heads; ++h)
         for (int64_t i = 0; i < queries; ++i) {
@@ -89,7 +126,7 @@ struct Problem {
             for (int64_t x = 0; x < s.valueWidth; ++x)
               wanted[x] += p[j] / sum * value(head, j, x);
           for (int64_t x = 0; x < s.valueWidth; ++x, ++at)
-            ASSERT_NEAR(o[at], wanted[x], 3e-6) << what << ", query " << i << " of head " << h << ", column " << x;
+            ASSERT_NEAR(o[at], wanted[x], allowed) << what << ", query " << i << " of head " << h << ", column " << x;
           for (int64_t j = 0; j < keys && !probabilities.empty(); ++j)
             ASSERT_NEAR(probabilities[((b * s.heads + h) * queries + i) * keys + j], p[j] / sum, 2e-6) << what << ", key " << j;
         }
@@ -109,9 +146,18 @@ bool same(const std::vector<float> &a, const std::vector<float> &b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), 4 * a.size()) == 0;
 }
 
+Shape narrowed(Shape shape, const std::string &type) {
+  shape.type = type;
+  return shape;
+}
+
+class AttendTilesOfType : public testing::TestWithParam<const char *> {};
+INSTANTIATE_TEST_SUITE_P(Types, AttendTilesOfType, testing::Values("f32", "bf16", "f16"), [](auto &info) { return info.param; });
+
 /// One query is computed by other blocks than many are, and so are the queries beside it.
 TEST(AttendTilesTest, QueriesAreAlone) {
-  for (Shape shape : {Shape{2, 1, 8, 20, true}, Shape{1, 1, 40, 72}, Shape{1, 1, 144, 130}, Shape{1, 1, 4, 800}}) {
+  for (Shape shape : {Shape{2, 1, 8, 20, true}, Shape{1, 1, 40, 72}, Shape{1, 1, 144, 130}, Shape{1, 1, 4, 800}, narrowed({2, 1, 8, 20}, "bf16"),
+                      narrowed({1, 1, 40, 72}, "f16"), narrowed({1, 1, 144, 130}, "bf16"), narrowed({1, 1, 64, 300}, "f16")}) {
     KernelHarness harness(text(shape));
     Kernel kernel = compile(harness);
     for (int64_t keys : {1, 63, 64, 65, 200, 257, 600}) {
@@ -141,10 +187,10 @@ TEST(AttendTilesTest, QueriesAreAlone) {
 }
 
 /// A query's block has as many warps as there may be tiles for.
-TEST(AttendTilesTest, LimitsChangeNothing) {
+TEST_P(AttendTilesOfType, LimitsChangeNothing) {
   std::vector<std::vector<float>> found;
   for (int64_t mostKeys : {600, 2000, 100000}) {
-    Shape shape{2, 1, 8, 20, false, false, mostKeys};
+    Shape shape{2, 1, 8, 20, false, false, mostKeys, GetParam()};
     KernelHarness harness(text(shape));
     Kernel kernel = compile(harness);
     found.emplace_back();
@@ -156,8 +202,8 @@ TEST(AttendTilesTest, LimitsChangeNothing) {
   }
 }
 
-TEST(AttendTilesTest, PaddingChangesNothing) {
-  Shape shape{1, 1, 8, 16};
+TEST_P(AttendTilesOfType, PaddingChangesNothing) {
+  Shape shape = narrowed({1, 1, 8, 16}, GetParam());
   KernelHarness harness(text(shape));
   Kernel kernel = compile(harness);
   for (int64_t queries : {1, 35})
@@ -173,7 +219,8 @@ TEST(AttendTilesTest, PaddingChangesNothing) {
 
 /// Where a row sees no key, none is visited, and all count alike.
 TEST(AttendTilesTest, RowsWithoutKeys) {
-  for (Shape shape : {Shape{2, 1, 8, 20, true, true}, Shape{2, 1, 8, 20, true, false}}) {
+  for (Shape shape : {Shape{2, 1, 8, 20, true, true}, Shape{2, 1, 8, 20, true, false}, narrowed({2, 1, 8, 20, false, true}, "bf16"),
+                      narrowed({2, 1, 8, 148, false, false}, "f16")}) {
     KernelHarness harness(text(shape));
     Kernel kernel = compile(harness);
     for (int64_t queries : {1, 35})

@@ -1,0 +1,274 @@
+#include "compiler/Target/GPU/AttendTensor.h"
+
+#include "compiler/Target/CPU/VectorMath.h"
+#include "compiler/Target/GPU/AttendFew.h"
+#include "compiler/Target/GPU/TensorCore.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::xf;
+
+namespace xf::gpu {
+
+static constexpr int64_t kPanel = cpu::kLanes, kPanels = kTileKeys / kPanel;
+static constexpr int64_t kDepth = 16; // of an instruction
+static constexpr int64_t kOwn = 4;    // keys of a panel, and columns of 16, that a lane has
+
+TensorTile::TensorTile(AttendKernel &kernel, Value keys, Value values, Value firstRow, Value rowEnd, int64_t halves)
+    : a(kernel), b(kernel.b), word(b.getI32Type()), keys(keys), values(values), group(b.div(b.lane(), b.i64(4))),
+      inGroup(b.rem(b.lane(), b.i64(4))) {
+  Value last = b.create<arith::ConstantIntOp>(0, 32);
+  for (int64_t half = 0; half < halves; ++half) {
+    Value row = b.add(firstRow, b.add(group, half * 8)), position = b.min(row, b.sub(rowEnd, 1));
+    AttendScore score(b, a.op, a.request, a.batch, a.head, position);
+    Value end = score.end(a.keyCount);
+    last = b.create<arith::MaxSIOp>(last, b.create<arith::TruncIOp>(word, end));
+    rows.push_back({score, position, b.less(row, rowEnd), end});
+  }
+  lastEnd = b.toI64(b.reduceOver(ReduceKind::max, last, kWarp));
+  Value none = b.create<arith::ConstantIntOp>(0, 32);
+  for (int64_t column = 0; column < a.width; column += kDepth)
+    for (int64_t part : {0, 8})
+      for (int64_t half : {0, 1})
+        queries.push_back(half < halves ? queryWord(half, column + part) : none);
+}
+
+Value TensorTile::zeroUnless(Value condition, Value value) {
+  return b.create<arith::SelectOp>(condition, value, b.create<arith::ConstantIntOp>(0, 32));
+}
+
+/// The query's elements 2t and 2t + 1 behind `column`; zeros where there are none.
+Value TensorTile::queryWord(int64_t half, int64_t column) {
+  Value first = b.add(b.mul(inGroup, 2), column), inside = b.min(first, b.i64(a.width - 2));
+  auto load = [&](int64_t i) { return b.load(a.factorType, a.element(a.q, rows[half].position, b.add(inside, i), a.factorType)); };
+  Value low = load(0), found = joinPair(b, low, load(1));
+  return zeroUnless(b.create<arith::AndIOp>(rows[half].exists, b.less(first, b.i64(a.width))), found);
+}
+
+/// The lane's words of a panel of keys: for each 16 of the width those of k 2t and of k 2t + 8, of keys 2g and 2g + 1.
+SmallVector<Value> TensorTile::readKeys(Value panel) {
+  Value column = b.at(keys, b.add(b.mul(panel, a.width * kPanel), b.mul(group, 4)), a.factorType);
+  SmallVector<Value> all;
+  int64_t pairs = a.width / 2;
+  for (int64_t first = 0; first < pairs; first += 4) {
+    Value pair = b.add(inGroup, first);
+    auto words = b.loadMany(b.at(column, b.mul(b.min(pair, b.i64(pairs - 1)), 2 * kPanel), a.factorType), 2, word);
+    for (Value one : words)
+      all.push_back(first + 4 > pairs ? zeroUnless(b.less(pair, b.i64(pairs)), one) : one);
+  }
+  all.resize(llvm::alignTo(all.size(), 4), b.create<arith::ConstantIntOp>(0, 32));
+  return all;
+}
+
+/// Products of queries and keys: of each panel and half the lane's four keys.
+SmallVector<Value> TensorTile::products(Value first) {
+  // What is behind the last panel is not read.
+  Value lastPanel = b.div(b.sub(lastEnd, 1), b.i64(kPanel)), firstPanel = b.div(first, b.i64(kPanel));
+  SmallVector<SmallVector<Value>> read;
+  SmallVector<Value> all;
+  for (int64_t panel = 0; panel < kPanels; ++panel) {
+    while (static_cast<int64_t>(read.size()) < std::min(panel + panelsUnderWay(), kPanels))
+      read.push_back(readKeys(b.min(b.add(firstPanel, static_cast<int64_t>(read.size())), lastPanel)));
+    SmallVector<Value> sums(8, b.f32(0));
+    for (size_t word = 0; word < read[panel].size(); word += 4) {
+      ArrayRef<Value> rows = ArrayRef(queries).slice(word, 4);
+      for (int64_t key : {0, 1}) {
+        Value x[] = {read[panel][word + key], read[panel][word + 2 + key]};
+        auto next = multiplyTiles(b, a.factorType, rows, x, ArrayRef(sums).slice(key * 4, 4));
+        llvm::copy(next, sums.begin() + key * 4);
+      }
+    }
+    for (int64_t half = 0; half < halves(); ++half)
+      for (int64_t i = 0; i < kOwn; ++i)
+        all.push_back(sums[i % 2 * 4 + half * 2 + i / 2]);
+  }
+  return all;
+}
+
+TensorTile::Powers TensorTile::multiplyKeys(Value first) {
+  SmallVector<Value> found = products(first);
+  Powers result;
+  SmallVector<SmallVector<Value>> words(halves());
+  for (auto [half, row] : llvm::enumerate(rows)) {
+    SmallVector<Value> scores, powers;
+    Value most = a.lowest;
+    for (int64_t panel = 0; panel < kPanels; ++panel)
+      for (int64_t i = 0; i < kOwn; ++i) {
+        Value key = b.add(b.add(first, panel * kPanel + i), b.mul(inGroup, kOwn));
+        Value product = found[(panel * halves() + static_cast<int64_t>(half)) * kOwn + i];
+        Value score = row.score.score(product, b.min(key, b.sub(a.keyCount, 1)));
+        scores.push_back(b.create<arith::SelectOp>(b.less(key, row.end), score, a.lowest));
+        most = cpu::combine(b, ReduceKind::max, scores.back(), most);
+      }
+    most = b.reduceOver(ReduceKind::max, most, kWarp / 8);
+    for (Value score : scores)
+      powers.push_back(a.power(score, most));
+    result.softmax.push_back({most, a.sumOfTile(powers, kWarp / 8)});
+    for (size_t i = 0; i < powers.size(); i += 2)
+      words[half].push_back(narrowPair(b, a.factorType, powers[i], powers[i + 1]));
+  }
+  for (size_t i = 0; i < words[0].size(); ++i)
+    for (auto &ofHalf : words)
+      result.words.push_back(ofHalf[i]);
+  return result;
+}
+
+SmallVector<Value> TensorTile::readValues(Value first, int64_t column) {
+  SmallVector<Value> all;
+  for (int64_t key = 0; key < kTileKeys; key += 2)
+    if (key % kPanel < kOwn) { // the lane's own are 4t further
+      Value own = b.add(b.add(first, key), b.mul(inGroup, kOwn));
+      Value last = b.sub(lastEnd, 1), even = b.sub(last, b.rem(last, b.i64(2)));
+      Value row = b.at(values, b.mul(b.min(own, even), b.stride(a.v, 2)), a.factorType);
+      // Behind the last key may lie anything, also in the word of which it is the lower half.
+      Value lower = b.create<arith::ConstantIntOp>(0xffff, 32), whole = b.create<arith::ConstantIntOp>(-1, 32);
+      Value mask = zeroUnless(b.less(own, lastEnd), b.create<arith::SelectOp>(b.less(own, last), whole, lower));
+      for (Value one : b.loadMany(b.at(row, b.add(b.mul(group, 4), 2 * column), a.factorType), 2, word))
+        all.push_back(b.create<arith::AndIOp>(one, mask));
+    }
+  return all;
+}
+
+SmallVector<Value> TensorTile::multiplyValues(ArrayRef<Value> powers, ArrayRef<Value> values) {
+  Value none = b.create<arith::ConstantIntOp>(0, 32);
+  SmallVector<Value> sums(8, b.f32(0));
+  for (int64_t panel = 0; panel < kPanels; ++panel) {
+    SmallVector<Value> x;
+    for (int64_t part : {0, 1})
+      for (int64_t half : {0, 1})
+        x.push_back(half < halves() ? powers[(panel * 2 + part) * halves() + half] : none);
+    for (int64_t i : {0, 1}) {
+      Value columns[] = {values[panel * 4 + i], values[panel * 4 + 2 + i]};
+      auto next = multiplyTiles(b, a.factorType, x, columns, ArrayRef(sums).slice(i * 4, 4));
+      llvm::copy(next, sums.begin() + i * 4);
+    }
+  }
+  SmallVector<Value> own;
+  for (int64_t half = 0; half < halves(); ++half)
+    for (int64_t i = 0; i < kOwn; ++i)
+      own.push_back(sums[i % 2 * 4 + half * 2 + i / 2]);
+  return own;
+}
+
+Value TensorTile::column(int64_t column, int64_t i) { return b.add(b.mul(inGroup, kOwn), column + i); }
+
+namespace {
+
+/// One query is the first of 16 rows.
+class TensorAttendFew final : public AttendFew {
+public:
+  using AttendFew::AttendFew;
+
+private:
+  void stageQuery() override {
+    tile.emplace(*this, keys, values, position, b.add(position, 1), /*halves=*/1);
+    end = tile->end();
+  }
+  int64_t tileWords() override { return TensorTile::countWords(1); }
+  Tile emitTile(Value first) override {
+    auto powers = tile->multiplyKeys(first);
+    return {powers.softmax[0], powers.words};
+  }
+  void emitContext(Value first, ArrayRef<Value> words) override {
+    constexpr int64_t kColumnsUnderWay = 64;
+    SmallVector<SmallVector<Value>> read;
+    for (int64_t column = 0; column < valueWidth; column += kPanel) {
+      if (column % kColumnsUnderWay == 0)
+        for (int64_t next = column; next < std::min(valueWidth, column + kColumnsUnderWay); next += kPanel)
+          read.push_back(tile->readValues(first, next));
+      SmallVector<Value> found = tile->multiplyValues(words, read[column / kPanel]);
+      b.ifThen(b.less(b.lane(), b.i64(kOwn)), [&] {
+        for (int64_t i = 0; i < kOwn; ++i) {
+          Value own = tile->column(column, i);
+          b.ifThen(b.less(own, b.i64(valueWidth)), [&] { b.store(found[i], contextAt(b.warp(), own)); });
+        }
+      });
+    }
+  }
+
+  std::optional<TensorTile> tile;
+};
+
+/// Many queries: a warp takes 16 rows and waits for no other.
+class TensorAttendMany : public AttendKernel {
+public:
+  using AttendKernel::AttendKernel;
+
+  void emit() {
+    constexpr int64_t kRows = kTensorRows / (kAttendThreads / kWarp);
+    static_assert(kRows == 16);
+    // Where ptxas wants more blocks than these, it spills.
+    b.setBlocksTogether(2);
+    Value queries = b.size(q, 2), blocks = b.divide(b.add(queries, kTensorRows - 1), b.i64(kTensorRows));
+    int64_t slices = llvm::divideCeil(valueWidth, tensorColumns(width));
+    SmallVector<Value> task = b.split(b.block(), {b.size(q, 0), b.i64(heads), blocks, b.i64(slices)});
+    batch = task[0], head = task[1];
+    Value firstRow = b.add(b.mul(task[2], kTensorRows), b.mul(b.warp(), kRows));
+    // The slice's columns. The last slice computes some that are another's, rather than fewer.
+    Value slice = b.mul(task[3], tensorColumns(width));
+    b.ifThen(b.less(firstRow, queries), [&] { emitRows(firstRow, queries, slice); });
+    b.finish();
+  }
+
+private:
+  void emitRows(Value firstRow, Value queries, Value slice) {
+    Value keys = headStart(k, op.getK()), values = headStart(v, op.getV());
+    int64_t columns = llvm::alignTo(std::min(valueWidth, tensorColumns(width)), kPanel);
+    Value firstColumn = b.min(slice, b.i64(llvm::alignTo(valueWidth, kPanel) - columns));
+    TensorTile tile(*this, keys, b.at(values, b.mul(firstColumn, 2), factorType), firstRow, queries, /*halves=*/2);
+
+    size_t own = columns / kPanel * 2 * kOwn;
+    SmallVector<Value> carried(own, b.f32(0));
+    for (int64_t half = 0; half < 2; ++half)
+      carried.append({nothing().most, nothing().sum});
+    carried = b.loop(b.i64(0), tile.end(), kTileKeys, carried, [&](Value first, ValueRange before) {
+      auto powers = tile.multiplyKeys(first);
+      SmallVector<Joined> joined;
+      for (size_t half = 0; half < 2; ++half)
+        joined.push_back(join({before[own + 2 * half], before[own + 2 * half + 1]}, powers.softmax[half]));
+      SmallVector<Value> next;
+      for (int64_t column = 0; column < columns; column += kPanel)
+        for (auto [i, found] : llvm::enumerate(tile.multiplyValues(powers.words, tile.readValues(first, column)))) {
+          const Joined &row = joined[i / kOwn];
+          next.push_back(joinContext(before[next.size()], row.before, found, row.tile));
+        }
+      for (const Joined &row : joined)
+        next.append({row.all.most, row.all.sum});
+      return next;
+    });
+    for (int64_t half = 0; half < 2; ++half)
+      b.ifThen(tile.exists(half), [&] {
+        Softmax all{carried[own + 2 * half], carried[own + 2 * half + 1]};
+        storeRow(tile, half, slice, firstColumn, ArrayRef<Value>(carried).take_front(own), all, values);
+      });
+  }
+
+  void storeRow(TensorTile &tile, int64_t half, Value slice, Value firstColumn, ArrayRef<Value> contexts, const Softmax &all, Value values) {
+    Value factor = factorOf(all);
+    auto store = [&](function_ref<Value(size_t, Value)> context) {
+      for (size_t i = 0; i < contexts.size(); ++i)
+        if (static_cast<int64_t>(i) / kOwn % 2 == half) {
+          Value column = b.add(firstColumn, tile.column(i / (2 * kOwn) * kPanel, i % kOwn));
+          Value isOwn = b.create<arith::AndIOp>(b.less(b.sub(slice, 1), column), b.less(column, b.i64(valueWidth)));
+          b.ifThen(isOwn, [&] { storeContextAt(context(i, column), tile.position(half), column); });
+        }
+    };
+    auto regular = [&] { store([&](size_t i, Value) { return b.create<arith::MulFOp>(contexts[i], factor); }); };
+    if (!mayLackKeys())
+      return regular();
+    b.ifElse(isAny(all.most), regular, [&] { store([&](size_t, Value column) { return contextWithoutKeys(values, column); }); });
+  }
+};
+
+} // namespace
+
+std::unique_ptr<AttendFew> makeTensorAttendFew(GpuBuilder b, AttendOp op, const KernelRequest &request, int64_t warps) {
+  return std::make_unique<TensorAttendFew>(std::move(b), op, request, warps);
+}
+
+void emitTensorAttendMany(GpuBuilder b, AttendOp op, const KernelRequest &request) {
+  TensorAttendMany(std::move(b), op, request).emit();
+}
+
+} // namespace xf::gpu

@@ -1,0 +1,67 @@
+// A warp's products of an attention with factors of 16 bits, on tensor cores: 16 queries of a head with a tile of keys.
+//
+// Queries are the operand of 16 rows, keys and values the one of 8 columns, so that what the first product leaves in a lane's
+// registers is what the second one wants there: powers need no exchange. A panel of keys is two instructions' columns; its keys
+// 2g and 2g + 1 are column g of the one and of the other, which a lane then reads at once, and columns of values likewise.
+// Lane 4 g + t so holds of rows g and g + 8 the keys 4t … 4t + 3 of each panel, and the columns 4t … 4t + 3 of each 16.
+//
+// Of one instruction's 16 keys the words' order in k is 4t, 4t + 1 and then 4t + 2, 4t + 3: for all rows, whatever their number.
+#ifndef XF_COMPILER_TARGET_GPU_ATTENDTENSOR_H
+#define XF_COMPILER_TARGET_GPU_ATTENDTENSOR_H
+
+#include "compiler/Target/GPU/AttendKernel.h"
+
+namespace xf::gpu {
+
+class TensorTile {
+public:
+  using Value = mlir::Value;
+
+  /// Of the queries from `firstRow` on that are before `rowEnd`, at most 16; halves: 1 if only the first 8 can exist.
+  TensorTile(AttendKernel &kernel, Value keys, Value values, Value firstRow, Value rowEnd, int64_t halves);
+
+  int64_t halves() const { return rows.size(); }
+  /// Of the lane's row in a half, and whether that row exists.
+  Value position(int64_t half) { return rows[half].position; }
+  Value exists(int64_t half) { return rows[half].exists; }
+  /// The last of the rows' ends.
+  Value end() { return lastEnd; }
+
+  /// Scores and powers of the tile that starts with key `first`: of each half the softmax, and words of two powers.
+  struct Powers {
+    llvm::SmallVector<AttendKernel::Softmax, 2> softmax;
+    llvm::SmallVector<Value> words;
+  };
+  static int64_t countWords(int64_t halves) { return kTileKeys / 8 * halves; }
+  Powers multiplyKeys(Value first);
+  /// The lane's words of the tile's values in 16 columns from `column` on.
+  llvm::SmallVector<Value> readValues(Value first, int64_t column);
+  /// Their context: of each half the lane's four columns.
+  llvm::SmallVector<Value> multiplyValues(llvm::ArrayRef<Value> powers, llvm::ArrayRef<Value> values);
+  /// The lane's number `i` of these.
+  Value column(int64_t column, int64_t i);
+
+private:
+  struct Row {
+    AttendScore score;
+    Value position, exists, end;
+  };
+  /// Panels of keys that are asked for before the first one is multiplied: one query is bound by reading, many by registers.
+  int64_t panelsUnderWay() { return halves() == 1 ? kTileKeys / cpu::kLanes : a.width <= 64 ? 2 : 1; }
+  Value queryWord(int64_t half, int64_t column);
+  llvm::SmallVector<Value> readKeys(Value panel);
+  llvm::SmallVector<Value> products(Value first);
+  Value zeroUnless(Value condition, Value word);
+
+  AttendKernel &a;
+  GpuBuilder &b;
+  mlir::Type word;
+  Value keys, values, group, inGroup; // g and t
+  llvm::SmallVector<Row, 2> rows;
+  Value lastEnd;
+  llvm::SmallVector<Value> queries; // words, as multiplyTiles wants them, for each 16 of the width
+};
+
+} // namespace xf::gpu
+
+#endif // XF_COMPILER_TARGET_GPU_ATTENDTENSOR_H
