@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""How near to the machine's limit workloads of the bench models come.
+
+  bound.py --config DIR/config.json --peaks PEAKS.json RESULTS.json...
+
+PEAKS.json holds a line of xf-peak for each number of threads; RESULTS.json is what the harness of table.py writes. Prints a row for
+each workload: its least time, the share of it that xfc reaches, and the greatest ratio to the fastest other engine that any
+program could have here.
+
+The least time counts the multiplications and additions of products at the peak of the type's instruction and the reading of
+the weights at the speed of memory, whichever is longer, step by step; of attention only its products; of all else nothing.
+"""
+import argparse
+import json
+
+import numpy as np
+
+# As the harness defines its workloads: tokens of a source and of a result, beams, and the lengths of the ragged batch.
+SOURCE = TARGET = 25
+BEAMS = 4
+
+
+def ragged_lengths():
+    return np.clip(np.rint(np.random.default_rng(5).lognormal(2.88, 0.5, 32)), 3, 60)
+
+
+class Model:
+    """Operations and weights of a Transformer of test/models/bench."""
+
+    def __init__(self, cfg):
+        self.width, self.layers = cfg["d_model"], cfg.get("enc_layers", 0)
+        self.decoder_layers, self.vocabulary = cfg.get("dec_layers", 0), cfg["vocab"]
+        square, ffn = self.width ** 2, 2 * self.width * cfg["ffn"]
+        self.encoder = self.layers * (4 * square + ffn)  # weights
+        self.cross = self.decoder_layers * 2 * square
+        self.decoder = self.decoder_layers * (6 * square + ffn) + self.vocabulary * self.width
+
+
+def least_seconds(model, precision, workload, case, peak):
+    """None for workloads whose number of steps is not known."""
+    size = {"f32": 4, "bf16": 2, "int8": 1}[precision]
+    attention_peak = peak["f32" if precision == "f32" else "bf16"]
+
+    def part(weights, rows, attention=0):
+        """`attention`: multiplications of its products."""
+        arithmetic = 2 * weights * rows / peak[precision] + 2 * attention / attention_peak
+        return max(arithmetic, weights * size / peak["memory"])
+
+    def encoder(lengths):
+        return part(model.encoder, lengths.sum(), 2 * model.layers * model.width * (lengths ** 2).sum())
+
+    if workload == "enc":
+        batch, length = (0, 0) if case == "ragged32" else map(int, case.split("x"))
+        return encoder(np.full(batch, float(length)) if batch else ragged_lengths())
+    if workload not in ("greedy", "beam"):
+        return None
+    sentences = int(case)
+    rows = sentences * (BEAMS if workload == "beam" else 1)
+    total = encoder(np.full(sentences, float(SOURCE))) + part(model.cross, sentences * SOURCE)
+    for step in range(TARGET):
+        # A beam search starts with one row a sentence.
+        total += part(model.decoder, rows if step else sentences, 2 * model.decoder_layers * model.width * rows * (SOURCE + step + 1))
+    return total
+
+
+def main():
+    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    ap.add_argument("--config", required=True)
+    ap.add_argument("--peaks", required=True)
+    ap.add_argument("results", nargs="+")
+    a = ap.parse_args()
+    with open(a.config, encoding="utf-8") as file:
+        model = Model(json.load(file))
+    with open(a.peaks, encoding="utf-8") as file:
+        peaks = {peak["threads"]: peak for peak in map(json.loads, file)}
+    print("| type | threads | workload | case | ms | least ms | share | ratio | greatest ratio |\n|---|--:|---|---|--:|--:|--:|--:|--:|")
+    for name in a.results:
+        with open(name, encoding="utf-8") as file:
+            rows = json.load(file)
+        for r in rows:
+            least = least_seconds(model, r["precision"], r["workload"], r["case"], peaks[r["threads"]])
+            if least is not None:
+                ms = least * 1e3
+                print(f"| {r['precision']} | {r['threads']} | {r['workload']} | {r['case']} | {r['ours_ms']:.1f} | {ms:.1f} | "
+                      f"{100 * ms / r['ours_ms']:.0f} % | {r['ratio']:.2f} | {r['peer_ms'] / ms:.2f} |")
+
+
+if __name__ == "__main__":
+    main()
