@@ -117,11 +117,13 @@ void device_search::record(known_step &step, const int64_t *dims) {
   records_ = where.begin_recording();
   if (!records_)
     return;
+  // What is wrong with the launches themselves is said when they are asked for without a recording.
   try {
     launch(dims);
-  } catch (...) {
+  } catch (const error &) {
     where.end_recording();
-    throw;
+    records_ = false;
+    return;
   }
   step.launches = where.end_recording();
   records_ = step.launches != nullptr;

@@ -90,7 +90,7 @@ def confirm_counts(program):
         checks.that(done["downloaded"] < 1024 * done["downloads"] + 65536 and done["ahead"] >= tokens - 3, f"{tokens} tokens, beam {beam}: {done}")
         # The first step of its sizes is launched, the second one recorded, and all from then on are replayed.
         checks.that(done["graphs"] == 1 and done["replays"] >= tokens - 3, f"{tokens} tokens, beam {beam}: {done}")
-        for driver in ({"folder": OLD}, {"FAKE_CUDA_GRAPHS": 0}):
+        for driver in ({"folder": OLD}, {"FAKE_CUDA_GRAPHS": 0}, {"FAKE_CUDA_GRAPHS": 2}):
             plain, same = counts_of(program, *search, stdin=ids, **driver)
             checks.that(same == out and plain["replays"] == 0 and plain["launches"] > done["launches"], f"without graphs, beam {beam}: {same} {plain}")
 

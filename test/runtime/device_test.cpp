@@ -6,6 +6,8 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <dlfcn.h>
+#include <thread>
 
 using namespace xf::rt;
 
@@ -122,6 +124,41 @@ TEST_P(Device, SaysWhatWentWrongInARecording) {
   auto recorded = where->end_recording();
   where->replay(*recorded);
   EXPECT_THROW(where->wait(where->mark()), error);
+}
+
+TEST_P(Device, IsUsedByOneThreadAndThenAnother) {
+  put(0);
+  std::thread([&] {
+    launch();
+    device_memory own(*where, 16);
+    host_memory pinned(*where, 16);
+    where->wait(where->mark());
+  }).join();
+  EXPECT_EQ(get(), 1);
+}
+
+// A program that uses CUDA itself, perhaps with another GPU, finds its own context where it was.
+TEST(Cuda, LeavesTheThreadsContext) {
+  void *driver = dlopen("libcuda.so.1", RTLD_NOW);
+  ASSERT_TRUE(driver) << dlerror();
+  auto push = reinterpret_cast<int (*)(void *)>(dlsym(driver, "cuCtxPushCurrent_v2"));
+  auto current = reinterpret_cast<int (*)(void **)>(dlsym(driver, "cuCtxGetCurrent"));
+  auto pop = reinterpret_cast<int (*)(void **)>(dlsym(driver, "cuCtxPopCurrent_v2"));
+  ASSERT_TRUE(push && current && pop);
+  int other = 0;
+  void *found = nullptr;
+  push(&other);
+  {
+    auto where = make_cuda(80);
+    device_memory memory(*where, 16);
+    where->clear(memory.get(), 16);
+    where->wait(where->mark());
+    current(&found);
+    EXPECT_EQ(found, &other);
+  }
+  current(&found);
+  EXPECT_EQ(found, &other);
+  pop(&found);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Device, testing::Values("emulator", "cuda"), [](const auto &info) { return std::string(info.param); });

@@ -1,7 +1,7 @@
 // A stand-in for NVIDIA's driver, libcuda.so.1, whose one GPU is the emulator: the runtime's device `cuda` is tested with
 // it on machines without a GPU. What a test wants it to be is said by environment variables: FAKE_CUDA_GPUS (how many),
 // FAKE_CUDA_CAPABILITY (80: 8.0), FAKE_CUDA_MEMORY (bytes), FAKE_CUDA_COUNTS (a file for how much was done), FAKE_CUDA_GRAPHS (0: it
-// makes none). Without XF_FAKE_GRAPHS it is a driver from before there were any.
+// makes none; 2: it refuses launches while it captures). Without XF_FAKE_GRAPHS it is a driver from before there were any.
 #include "runtime/core/error.h"
 #include "runtime/device/cuda/driver.h"
 #include "runtime/device/emulator/emulator.h"
@@ -20,8 +20,8 @@ using cuda::address, cuda::result;
 
 namespace {
 
-constexpr result kOk = 0, kInvalid = 1, kNotStarted = 3, kNoDevice = 100, kBadPtx = 218, kNotFound = 500, kLaunchFailed = 719,
-                 kNotSupported = 801, kCaptureUnsupported = 900;
+constexpr result kOk = 0, kInvalid = 1, kNotStarted = 3, kNoContext = 201, kBadPtx = 218, kNotFound = 500, kLaunchFailed = 719,
+                 kNotSupported = 801, kCaptureUnsupported = 900, kCaptureInvalidated = 901;
 
 long setting(const char *name, long otherwise) {
   const char *text = std::getenv(name);
@@ -53,10 +53,23 @@ bool holds(address begin, size_t bytes) {
 using task = std::function<result()>;
 std::deque<task> work;
 uint64_t done = 0;
-// Launches between the begin and the end of a capture, in which nothing else may be asked for.
+// Launches between the begin and the end of a capture. What else is asked for is refused, and spoils the graph.
 using graph = std::vector<task>;
 graph captured;
-bool captures = false;
+bool captures = false, is_spoilt = false;
+bool may_not_capture() {
+  is_spoilt |= captures;
+  return captures;
+}
+// What each thread has entered, the last one being current.
+thread_local std::vector<void *> contexts;
+bool is_inside() { return !contexts.empty() && contexts.back() == &memory; }
+// Of what needs a context and may not be captured.
+#define REFUSE_UNLESS_ALLOWED                                                                                                   \
+  if (!is_inside())                                                                                                             \
+    return kNoContext;                                                                                                          \
+  if (may_not_capture())                                                                                                        \
+    return kCaptureUnsupported
 std::map<const void *, size_t> host_blocks;
 
 // Copies from and to pinned memory only, as the weights and large results are not.
@@ -98,6 +111,8 @@ bool is_pinned(const void *memory) {
 #define FAKE extern "C" __attribute__((visibility("default"))) result
 
 FAKE cuInit(unsigned flags) {
+  if (setting("FAKE_CUDA_GPUS", 1) == 0)
+    return cuda::kNoDevice;
   started = flags == 0;
   return started ? kOk : kInvalid;
 }
@@ -111,7 +126,7 @@ FAKE cuDeviceGetCount(int *count) {
 }
 FAKE cuDeviceGet(int *device, int ordinal) {
   *device = ordinal;
-  return ordinal < setting("FAKE_CUDA_GPUS", 1) ? kOk : kNoDevice;
+  return ordinal < setting("FAKE_CUDA_GPUS", 1) ? kOk : cuda::kNoDevice;
 }
 FAKE cuDeviceGetName(char *name, int bytes, int) {
   std::snprintf(name, static_cast<size_t>(bytes), "Fake GPU");
@@ -129,15 +144,29 @@ FAKE cuDevicePrimaryCtxRetain(void **context, int) {
   return kOk;
 }
 FAKE cuDevicePrimaryCtxRelease_v2(int) { return kOk; }
-FAKE cuCtxSetCurrent(void *context) { return context == &memory ? kOk : kInvalid; }
+FAKE cuCtxPushCurrent_v2(void *context) {
+  contexts.push_back(context);
+  return context ? kOk : kNoContext;
+}
+FAKE cuCtxPopCurrent_v2(void **context) {
+  if (contexts.empty())
+    return kNoContext;
+  *context = contexts.back();
+  contexts.pop_back();
+  return kOk;
+}
+FAKE cuCtxGetCurrent(void **context) {
+  *context = contexts.empty() ? nullptr : contexts.back();
+  return kOk;
+}
 FAKE cuMemGetInfo_v2(size_t *free, size_t *total) {
+  REFUSE_UNLESS_ALLOWED;
   *total = total_memory();
   *free = *total - used;
   return kOk;
 }
 FAKE cuMemAlloc_v2(address *out, size_t bytes) {
-  if (captures)
-    return kCaptureUnsupported;
+  REFUSE_UNLESS_ALLOWED;
   if (bytes == 0)
     return kInvalid;
   if (bytes > total_memory() - used)
@@ -148,8 +177,7 @@ FAKE cuMemAlloc_v2(address *out, size_t bytes) {
   return kOk;
 }
 FAKE cuMemFree_v2(address a) {
-  if (captures)
-    return kCaptureUnsupported;
+  REFUSE_UNLESS_ALLOWED;
   auto found = blocks.find(a);
   if (found == blocks.end())
     return kInvalid;
@@ -160,16 +188,14 @@ FAKE cuMemFree_v2(address a) {
   return kOk;
 }
 FAKE cuMemsetD8Async(address to, unsigned char value, size_t bytes, void *) {
-  if (captures)
-    return kCaptureUnsupported;
+  REFUSE_UNLESS_ALLOWED;
   if (!holds(to, bytes))
     return kInvalid;
   work.push_back([=] { return std::memset(pointer(to), value, bytes), kOk; });
   return kOk;
 }
 FAKE cuMemAllocHost_v2(void **out, size_t bytes) {
-  if (captures)
-    return kCaptureUnsupported;
+  REFUSE_UNLESS_ALLOWED;
   if (bytes == 0)
     return kInvalid;
   *out = std::malloc(bytes);
@@ -177,6 +203,7 @@ FAKE cuMemAllocHost_v2(void **out, size_t bytes) {
   return kOk;
 }
 FAKE cuMemFreeHost(void *memory) {
+  REFUSE_UNLESS_ALLOWED;
   work_off();
   if (host_blocks.erase(memory) == 0)
     return kInvalid;
@@ -184,8 +211,7 @@ FAKE cuMemFreeHost(void *memory) {
   return kOk;
 }
 FAKE cuMemcpyHtoDAsync_v2(address to, const void *from, size_t bytes, void *) {
-  if (captures)
-    return kCaptureUnsupported;
+  REFUSE_UNLESS_ALLOWED;
   if (!holds(to, bytes))
     return kInvalid;
   if (is_pinned(from)) {
@@ -199,8 +225,7 @@ FAKE cuMemcpyHtoDAsync_v2(address to, const void *from, size_t bytes, void *) {
   return kOk;
 }
 FAKE cuMemcpyDtoHAsync_v2(void *to, address from, size_t bytes, void *) {
-  if (captures)
-    return kCaptureUnsupported;
+  REFUSE_UNLESS_ALLOWED;
   if (!holds(from, bytes))
     return kInvalid;
   work.push_back([=] { return std::memcpy(to, pointer(from), bytes), kOk; });
@@ -211,6 +236,7 @@ FAKE cuMemcpyDtoHAsync_v2(void *to, address from, size_t bytes, void *) {
   return kOk;
 }
 FAKE cuModuleLoadDataEx(void **module, const void *image, unsigned, int *, void **) {
+  REFUSE_UNLESS_ALLOWED;
   try {
     program = emulator::parse_ptx(static_cast<const char *>(image));
   } catch (const error &problem) {
@@ -220,7 +246,7 @@ FAKE cuModuleLoadDataEx(void **module, const void *image, unsigned, int *, void 
   *module = &program;
   return kOk;
 }
-FAKE cuModuleUnload(void *) { return kOk; }
+FAKE cuModuleUnload(void *) { return is_inside() ? kOk : kNoContext; }
 FAKE cuModuleGetFunction(void **function, void *, const char *name) {
   auto found = program.functions.find(name);
   if (found == program.functions.end())
@@ -229,12 +255,17 @@ FAKE cuModuleGetFunction(void **function, void *, const char *name) {
   return kOk;
 }
 FAKE cuStreamCreate(void **stream, unsigned) {
+  REFUSE_UNLESS_ALLOWED;
   *stream = &used;
   return kOk;
 }
-FAKE cuStreamDestroy_v2(void *) { return kOk; }
-FAKE cuStreamSynchronize(void *) { return captures ? kCaptureUnsupported : work_off(); }
+FAKE cuStreamDestroy_v2(void *) { return is_inside() ? kOk : kNoContext; }
+FAKE cuStreamSynchronize(void *) {
+  REFUSE_UNLESS_ALLOWED;
+  return work_off();
+}
 FAKE cuEventCreate(void **event, unsigned) {
+  REFUSE_UNLESS_ALLOWED;
   *event = new uint64_t(0);
   return kOk;
 }
@@ -243,23 +274,26 @@ FAKE cuEventDestroy_v2(void *event) {
   return kOk;
 }
 FAKE cuEventRecord(void *event, void *) {
-  if (captures)
-    return kCaptureUnsupported;
+  REFUSE_UNLESS_ALLOWED;
   *static_cast<uint64_t *>(event) = done + work.size();
   return kOk;
 }
 FAKE cuEventSynchronize(void *event) {
-  if (captures)
-    return kCaptureUnsupported;
+  REFUSE_UNLESS_ALLOWED;
   result problem = work_until(*static_cast<uint64_t *>(event));
   ++counts.waits;
   counts.ahead += !work.empty();
   counts.write();
   return problem;
 }
-FAKE cuLaunchKernel(void *function, unsigned x, unsigned, unsigned, unsigned threads, unsigned, unsigned, unsigned, void *,
-                    void **parameters, void **extra) {
-  if (parameters || !extra || extra[0] != cuda::kParameterPointer || extra[2] != cuda::kParameterSize || extra[4])
+FAKE cuLaunchKernel(void *function, unsigned x, unsigned y, unsigned z, unsigned threads, unsigned threads_y, unsigned threads_z,
+                    unsigned, void *, void **parameters, void **extra) {
+  if (!is_inside())
+    return kNoContext;
+  if (captures && setting("FAKE_CUDA_GRAPHS", 1) == 2)
+    return is_spoilt = true, kCaptureUnsupported;
+  bool has_size = x > 0 && x <= 0x7fffffff && y == 1 && z == 1 && threads > 0 && threads <= 1024 && threads_y == 1 && threads_z == 1;
+  if (!has_size || parameters || !extra || extra[0] != cuda::kParameterPointer || extra[2] != cuda::kParameterSize || extra[4])
     return kInvalid;
   counts.launches += !captures;
   const auto *begin = static_cast<const uint64_t *>(extra[1]);
@@ -283,9 +317,12 @@ FAKE cuLaunchKernel(void *function, unsigned x, unsigned, unsigned, unsigned thr
 
 #ifdef XF_FAKE_GRAPHS
 FAKE cuStreamBeginCapture_v2(void *, int) {
+  if (!is_inside())
+    return kNoContext;
   if (captures || setting("FAKE_CUDA_GRAPHS", 1) == 0)
     return kNotSupported;
   captures = true;
+  is_spoilt = false;
   captured.clear();
   return kOk;
 }
@@ -293,7 +330,9 @@ FAKE cuStreamEndCapture(void *, graph **out) {
   if (!captures)
     return kInvalid;
   captures = false;
-  *out = new graph(std::move(captured));
+  *out = is_spoilt ? nullptr : new graph(std::move(captured));
+  if (is_spoilt)
+    return kCaptureInvalidated;
   return kOk;
 }
 FAKE cuGraphInstantiateWithFlags(graph **out, const graph *from, unsigned long long flags) {
@@ -302,8 +341,7 @@ FAKE cuGraphInstantiateWithFlags(graph **out, const graph *from, unsigned long l
   return flags == 0 ? kOk : kInvalid;
 }
 FAKE cuGraphLaunch(const graph *launched, void *) {
-  if (captures)
-    return kCaptureUnsupported;
+  REFUSE_UNLESS_ALLOWED;
   ++counts.replays;
   work.insert(work.end(), launched->begin(), launched->end());
   return kOk;

@@ -16,9 +16,12 @@ double mebibytes(size_t bytes) { return static_cast<double>(bytes) / 1048576.0; 
 class cuda_device final : public device {
 public:
   explicit cuda_device(int capability) : driver_(open_driver()) {
-    check(driver_.init(0), "starting the NVIDIA driver");
     int count = 0;
-    check(driver_.device_count(&count), "counting GPUs");
+    result started = driver_.init(0);
+    if (started != kNoDevice) { // it may say so at once
+      check(started, "starting the NVIDIA driver");
+      check(driver_.device_count(&count), "counting GPUs");
+    }
     if (count == 0)
       fail(status::unsupported, "the NVIDIA driver finds no GPU");
     check(driver_.device_get(&number_, 0), "opening the GPU");
@@ -31,8 +34,8 @@ public:
            major, minor, capability / 10, capability % 10);
     check(driver_.context_retain(&context_, number_), "opening the GPU");
     try {
-      activate();
-      check(driver_.stream_create(&stream_, 1 /* not ordered with others */), "opening the GPU");
+      entered inside(*this);
+      check(driver_.stream_create(&stream_, kStreamOfItsOwn), "opening the GPU");
       for (event &e : events_)
         check(driver_.event_create(&e, kEventWithoutTime), "opening the GPU");
     } catch (...) {
@@ -41,16 +44,12 @@ public:
     }
   }
 
-  ~cuda_device() override {
-    driver_.context_set(context_);
-    driver_.stream_wait(stream_);
-    close();
-  }
+  ~cuda_device() override { close(); }
 
   const char *name() const override { return name_; }
 
   void load(std::string_view ptx, const std::vector<std::string> &functions) override {
-    activate();
+    entered inside(*this);
     std::string text(ptx), log(8192, '\0');
     int names[] = {kErrorLog, kErrorLogBytes};
     void *values[] = {log.data(), reinterpret_cast<void *>(log.size())};
@@ -63,7 +62,7 @@ public:
   }
 
   uint8_t *allocate(uint64_t bytes) override {
-    activate();
+    entered inside(*this);
     address memory = 0;
     result r = driver_.memory_allocate(&memory, bytes);
     if (r == kOutOfMemory) {
@@ -77,53 +76,53 @@ public:
   }
 
   void release(uint8_t *memory) override {
-    driver_.context_set(context_);
+    entered inside(*this, kAnyway);
     driver_.stream_wait(stream_);
     driver_.memory_free(number(memory));
   }
 
   uint8_t *allocate_host(uint64_t bytes) override {
-    activate();
+    entered inside(*this);
     void *memory = nullptr;
     check(driver_.host_allocate(&memory, bytes), "reserving memory for the GPU's copies");
     return static_cast<uint8_t *>(memory);
   }
 
   void release_host(uint8_t *memory) override {
-    driver_.context_set(context_);
+    entered inside(*this, kAnyway);
     driver_.stream_wait(stream_);
     driver_.host_free(memory);
   }
 
   void upload(uint8_t *to, const void *from, uint64_t bytes) override {
-    activate();
+    entered inside(*this);
     check(driver_.copy_in(number(to), from, bytes, stream_), "copying to the GPU");
   }
 
   void download(void *to, const uint8_t *from, uint64_t bytes) override {
-    activate();
+    entered inside(*this);
     check(driver_.copy_out(to, number(from), bytes, stream_), "copying from the GPU");
   }
 
   void clear(uint8_t *memory, uint64_t bytes) override {
-    activate();
+    entered inside(*this);
     check(driver_.memory_set(number(memory), 0, bytes, stream_), "clearing memory of the GPU");
   }
 
   void launch(size_t function, uint32_t blocks, uint32_t threads, const void *parameters, size_t bytes) override {
     void *extra[] = {kParameterPointer, const_cast<void *>(parameters), kParameterSize, &bytes, kParameterEnd};
-    activate();
+    entered inside(*this);
     check(driver_.launch(functions_[function], blocks, 1, 1, threads, 1, 1, 0, stream_, nullptr, extra), "starting a kernel");
   }
 
   bool begin_recording() override {
-    activate();
+    entered inside(*this);
     return driver_.has_graphs() && driver_.capture_begin(stream_, kCaptureOfThread) == 0;
   }
 
   // A driver that cannot make a graph of these launches is no error: they can be asked for one by one.
   std::unique_ptr<recording> end_recording() override {
-    activate();
+    entered inside(*this);
     graph captured = nullptr;
     graph_program program = nullptr;
     bool is_made = driver_.capture_end(stream_, &captured) == 0 && captured && driver_.graph_instantiate(&program, captured, 0) == 0;
@@ -133,13 +132,13 @@ public:
   }
 
   void replay(const recording &recorded) override {
-    activate();
+    entered inside(*this);
     check(driver_.graph_launch(static_cast<const recorded_graph &>(recorded).program, stream_), "starting a graph of kernels");
   }
 
   // Marks share events: one that has been recorded anew since is later than the mark, and waiting for it long enough.
   uint64_t mark() override {
-    activate();
+    entered inside(*this);
     ++marks_;
     check(driver_.event_record(events_[marks_ % kEvents], stream_), "marking a place in the GPU's work");
     return marks_;
@@ -148,7 +147,7 @@ public:
   void wait(uint64_t mark) override {
     if (mark <= passed_)
       return;
-    activate();
+    entered inside(*this);
     check(driver_.event_wait(events_[mark % kEvents]), "running the model on the GPU");
     passed_ = mark;
   }
@@ -156,10 +155,31 @@ public:
 private:
   static constexpr size_t kEvents = 8;
 
+  // What the driver is asked for is asked for in the device's context. Sessions may be used by one thread now and by another then,
+  // and a program that uses CUDA itself finds its own context afterwards.
+  enum anyway { kAnyway }; // part of clearing up, perhaps after an error
+  class entered {
+  public:
+    explicit entered(const cuda_device &d) : driver_(d.driver_), is_inside_(true) {
+      d.check(driver_.context_push(d.context_), "entering the GPU's context");
+    }
+    entered(const cuda_device &d, anyway) : driver_(d.driver_), is_inside_(driver_.context_push(d.context_) == 0) {}
+    entered(const entered &) = delete;
+    ~entered() {
+      context left;
+      if (is_inside_)
+        driver_.context_pop(&left);
+    }
+
+  private:
+    const driver &driver_;
+    bool is_inside_;
+  };
+
   struct recorded_graph final : recording {
     recorded_graph(cuda_device &d, graph_program p) : owner(d), program(p) {}
     ~recorded_graph() override {
-      owner.driver_.context_set(owner.context_);
+      entered inside(owner, kAnyway);
       owner.driver_.stream_wait(owner.stream_); // it may be under way
       owner.driver_.graph_program_destroy(program);
     }
@@ -168,18 +188,21 @@ private:
   };
 
   void close() {
-    if (module_)
-      driver_.module_unload(module_);
-    for (event e : events_)
-      if (e)
-        driver_.event_destroy(e);
-    if (stream_)
-      driver_.stream_destroy(stream_);
+    {
+      entered inside(*this, kAnyway);
+      if (stream_)
+        driver_.stream_wait(stream_);
+      if (module_)
+        driver_.module_unload(module_);
+      for (event e : events_)
+        if (e)
+          driver_.event_destroy(e);
+      if (stream_)
+        driver_.stream_destroy(stream_);
+    }
     driver_.context_release(number_);
   }
   static address number(const uint8_t *memory) { return reinterpret_cast<address>(memory); }
-  // Sessions may be used by one thread now and by another then.
-  void activate() { check(driver_.context_set(context_), "entering the GPU's context"); }
   const char *explain(result r) const {
     const char *text = nullptr;
     return driver_.error_text(r, &text) == 0 && text ? text : "an unknown error";

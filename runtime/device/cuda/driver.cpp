@@ -28,7 +28,8 @@ const driver &open_driver() {
     find(d.device_attribute, "cuDeviceGetAttribute");
     find(d.context_retain, "cuDevicePrimaryCtxRetain");
     find(d.context_release, "cuDevicePrimaryCtxRelease_v2");
-    find(d.context_set, "cuCtxSetCurrent");
+    find(d.context_push, "cuCtxPushCurrent_v2");
+    find(d.context_pop, "cuCtxPopCurrent_v2");
     find(d.memory_info, "cuMemGetInfo_v2");
     find(d.memory_allocate, "cuMemAlloc_v2");
     find(d.memory_free, "cuMemFree_v2");

@@ -20,8 +20,9 @@ using graph = struct graph_handle *;
 using graph_program = struct graph_program_handle *; // CUgraphExec
 
 constexpr int kCapabilityMajor = 75, kCapabilityMinor = 76; // CUdevice_attribute
-constexpr int kOutOfMemory = 2;                             // CUresult
+constexpr int kOutOfMemory = 2, kNoDevice = 100;            // CUresult
 constexpr unsigned kEventWithoutTime = 2;                  // CUevent_flags
+constexpr unsigned kStreamOfItsOwn = 1;                    // CUstream_flags: not ordered with the default stream
 constexpr int kCaptureOfThread = 1;                        // CUstreamCaptureMode
 constexpr int kErrorLog = 5, kErrorLogBytes = 6;            // CUjit_option
 // Marks in cuLaunchKernel's `extra`.
@@ -38,7 +39,8 @@ struct driver {
   result (*device_attribute)(int *, int attribute, device_number);
   result (*context_retain)(context *, device_number);
   result (*context_release)(device_number);
-  result (*context_set)(context);
+  result (*context_push)(context);
+  result (*context_pop)(context *);
   result (*memory_info)(size_t *free, size_t *total);
   result (*memory_allocate)(address *, size_t bytes);
   result (*memory_free)(address);
