@@ -177,6 +177,8 @@ typedef struct xf_abi_gpu_launch {
   uint32_t reserved;
   xf_abi_gpu_factor factor[XF_ABI_MAX_RANK];
 } xf_abi_gpu_launch;
+/* Of a kernel: the parameters of a launch have at most 4 KiB. */
+#define XF_ABI_MAX_GPU_VIEWS 39
 typedef struct xf_abi_gpu_kernel {
   uint32_t views;
   uint32_t launches;

@@ -1,5 +1,8 @@
 #include "runtime/core/gpu_table.h"
 
+#include "runtime/core/error.h"
+
+#include <algorithm>
 #include <span>
 
 namespace xf::rt {
@@ -16,7 +19,7 @@ bool stage_follows(const gpu_kernel &kernel, const xf_abi_gpu_launch &launch) {
 
 gpu_kernel read_kernel(const image_reader &reader, const xf_abi_gpu_kernel &kernel, std::span<const xf_abi_gpu_launch> launches,
                        const std::string &what, std::vector<std::string> &functions) {
-  reader.require(kernel.views <= 1024 && kernel.launches >= 1 && kernel.first_launch <= launches.size() &&
+  reader.require(kernel.views <= XF_ABI_MAX_GPU_VIEWS && kernel.launches >= 1 && kernel.first_launch <= launches.size() &&
                      kernel.launches <= launches.size() - kernel.first_launch,
                  what + " has launches outside their table");
   gpu_kernel read{kernel.views, {}};
@@ -54,14 +57,18 @@ gpu_table read_gpu_table(const image_reader &reader, const xf_abi_image &image) 
   return result;
 }
 
-uint64_t blocks_of(const xf_abi_gpu_launch &launch, const xf_abi_view *views) {
+uint32_t blocks_of(const xf_abi_gpu_launch &launch, const xf_abi_view *views) {
+  constexpr uint64_t kMost = 0x7fffffff; // a grid's blocks; kernels divide numbers of blocks and elements in 32 bits
   uint64_t product = 1;
   for (uint32_t i = 0; i < launch.factors; ++i) {
     const xf_abi_gpu_factor &factor = launch.factor[i];
     auto size = static_cast<uint64_t>(views[factor.view].size[factor.dim]);
-    product *= (size + factor.divisor - 1) / factor.divisor;
+    product = std::min(product * ((size + factor.divisor - 1) / factor.divisor), kMost + 1);
   }
-  return (product + launch.divisor - 1) / launch.divisor * launch.constant;
+  uint64_t blocks = (product + launch.divisor - 1) / launch.divisor * launch.constant;
+  if (product > kMost || blocks > kMost)
+    fail(status::limit, "a tensor is too large for the GPU's kernels, which count to %llu", static_cast<unsigned long long>(kMost));
+  return static_cast<uint32_t>(blocks);
 }
 
 const gpu_launch &choose_launch(const gpu_stage &stage, const xf_abi_view *views) {

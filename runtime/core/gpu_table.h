@@ -33,8 +33,9 @@ struct gpu_table {
 
 gpu_table read_gpu_table(const image_reader &reader, const xf_abi_image &image);
 
-// How many blocks the launch has for these views; 0 where a size is 0.
-uint64_t blocks_of(const xf_abi_gpu_launch &launch, const xf_abi_view *views);
+// How many blocks the launch has for these views; 0 where a size is 0. Throws where they or what they share are so many that kernels
+// do not count so far.
+uint32_t blocks_of(const xf_abi_gpu_launch &launch, const xf_abi_view *views);
 // The launch to take for these views.
 const gpu_launch &choose_launch(const gpu_stage &stage, const xf_abi_view *views);
 

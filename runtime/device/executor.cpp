@@ -60,12 +60,8 @@ void device_executor::launch(const xf_abi_context *context, const xf_abi_view *v
 void device_executor::launch(const gpu_kernel &kernel, const xf_abi_view *views) {
   for (const gpu_stage &stage : kernel.stages) {
     const gpu_launch &chosen = choose_launch(stage, views);
-    uint64_t blocks = blocks_of(chosen.how, views);
-    if (blocks > 0x7fffffff)
-      fail(status::limit, "a kernel would take %llu blocks", static_cast<unsigned long long>(blocks));
-    if (blocks > 0)
-      device_->launch(chosen.function, static_cast<uint32_t>(blocks), chosen.how.threads, views,
-                      kernel.views * sizeof(xf_abi_view));
+    if (uint32_t blocks = blocks_of(chosen.how, views))
+      device_->launch(chosen.function, blocks, chosen.how.threads, views, kernel.views * sizeof(xf_abi_view));
   }
 }
 

@@ -55,6 +55,8 @@ FailureOr<Kernel> emitKernel(mlir::gpu::GPUModuleOp module, StringRef name, Oper
   if (failed(checkTypes(op, operands)))
     return failure();
   KernelRequest request{{access, operands, root}, module, name};
+  if (request.views() > XF_ABI_MAX_GPU_VIEWS)
+    return op->emitError("the GPU back end has no kernels of more than ") << XF_ABI_MAX_GPU_VIEWS << " tensors; this one has " << request.views();
   Kernel kernel{request.views(), {}};
   LogicalResult emitted = llvm::TypeSwitch<Operation *, LogicalResult>(op)
                               .Case([&](ContractOp op) { return emitContract(op, request, kernel); })

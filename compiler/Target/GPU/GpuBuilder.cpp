@@ -11,6 +11,7 @@ namespace xf::gpu {
 
 static constexpr unsigned kGlobalSpace = 1, kSharedSpace = 3;
 static constexpr unsigned kViewWords = sizeof(xf_abi_view) / 8;
+static_assert(XF_ABI_MAX_GPU_VIEWS * sizeof(xf_abi_view) <= 4096);
 static_assert(offsetof(xf_abi_view, size) == 8 && offsetof(xf_abi_view, stride) == 8 + 8 * XF_ABI_MAX_RANK);
 
 OwningOpRef<ModuleOp> makeKernelModule(MLIRContext *context) {

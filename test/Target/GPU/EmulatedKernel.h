@@ -43,8 +43,8 @@ public:
     for (const rt::gpu_stage &stage : table.stages) {
       const rt::gpu_launch &chosen = rt::choose_launch(stage, views.data());
       rt::emulator::run_kernel(program.functions.find(functions[chosen.function])->second, memory,
-                               {views.data(), table.views * sizeof(xf_abi_view),
-                                static_cast<uint32_t>(rt::blocks_of(chosen.how, views.data())), chosen.how.threads});
+                               {views.data(), table.views * sizeof(xf_abi_view), rt::blocks_of(chosen.how, views.data()),
+                                chosen.how.threads});
     }
   }
 
