@@ -21,6 +21,7 @@
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/IR/Instructions.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/TargetSelect.h"
@@ -126,6 +127,16 @@ static LogicalResult lowerToNVVM(ModuleOp module, std::string &error) {
   return success();
 }
 
+/// All lanes of a warp come to a multiplication of tiles together (PTX: mma.sync.aligned), which LLVM does not know: it would move one
+/// into the branch of those lanes that use the result.
+static void keepWarpsTogether(llvm::Module &code) {
+  for (llvm::Function &intrinsic : code)
+    if (intrinsic.getName().starts_with("llvm.nvvm.mma."))
+      for (llvm::User *user : intrinsic.users())
+        if (auto *call = dyn_cast<llvm::CallInst>(user))
+          call->setConvergent();
+}
+
 static std::unique_ptr<llvm::TargetMachine> makeTargetMachine(std::string &error) {
   LLVMInitializeNVPTXTargetInfo();
   LLVMInitializeNVPTXTarget();
@@ -164,6 +175,7 @@ FailureOr<std::string> emitPtx(ModuleOp module, std::string &error) {
   }
   code->setTargetTriple(machine->getTargetTriple());
   code->setDataLayout(machine->createDataLayout());
+  keepWarpsTogether(*code);
   cpu::optimize(*code, *machine);
   SmallVector<char, 0> text;
   llvm::raw_svector_ostream stream(text);
