@@ -95,6 +95,73 @@ TEST(Emulator, ThreadsWaitForThoseThatComeAnotherWay) {
   EXPECT_HAS(problem_of(around(apart), 32), "of its warp");
 }
 
+// Of a launch that every thread takes two blocks' part in: what is wrong with it.
+std::string problem_of_blocks(const std::string &body, uint32_t blocks = 2) {
+  auto device = make_emulator();
+  device->load(around("\tmov.u32 %r10, %ctaid.x;\n\tsetp.eq.u32 %p1, %r10, 0;\n" + body), {"k"});
+  uint8_t *memory = device->allocate(512);
+  uint64_t parameters[2] = {reinterpret_cast<uint64_t>(memory), reinterpret_cast<uint64_t>(memory) + 256};
+  try {
+    device->clear(memory, 512);
+    for (int i = 0; i < 2; ++i) // launches are ordered
+      device->launch(0, blocks, 64, parameters, sizeof(parameters));
+    device->wait(device->mark());
+    return "";
+  } catch (const error &problem) {
+    return problem.what();
+  }
+}
+
+// NaN is 0x7fffffff, also where x86 makes it negative or keeps the bits of an operand; of two zeros the positive one is greater.
+TEST(Emulator, NumbersThatAreNone) {
+  auto bits = [](const std::string &body) {
+    std::vector<float> out = run(around("\tld.global.b32 %r2, [%rd4];\n" + body + "\tst.global.b32 [%rd3], %r4;\n"), {-1.0f, 0.0f}, 2);
+    uint32_t words[2];
+    std::memcpy(words, out.data(), sizeof(words));
+    return words[0];
+  };
+  EXPECT_EQ(bits("\tsqrt.rn.f32 %r4, %r2;\n"), 0x7fffffffu);
+  EXPECT_EQ(bits("\tadd.rn.f32 %r4, %r2, 0fFFC12345;\n"), 0x7fffffffu);
+  EXPECT_EQ(bits("\tfma.rn.f32 %r4, %r2, 0f7F800000, 0f7F800000;\n"), 0x7fffffffu);
+  EXPECT_EQ(bits("\tmax.f32 %r4, 0f80000000, 0f00000000;\n\tmax.f32 %r5, 0f00000000, 0f80000000;\n\tor.b32 %r4, %r4, %r5;\n"), 0u);
+  EXPECT_EQ(bits("\tmin.f32 %r4, 0f80000000, 0f00000000;\n\tmin.f32 %r5, 0f00000000, 0f80000000;\n\tand.b32 %r4, %r4, %r5;\n"), 0x80000000u);
+  EXPECT_EQ(bits("\tmax.f32 %r4, 0fFFC12345, %r2;\n"), 0xbf800000u);
+}
+
+TEST(Emulator, BlocksThatMeetInMemory) {
+  std::string write = "\tst.global.b32 [%rd3], %r1;\n", read = "\tld.global.b32 %r2, [%rd3];\n";
+  EXPECT_EQ(problem_of_blocks(read), "");
+  EXPECT_HAS(problem_of_blocks(write), "block 1, thread 0");
+  EXPECT_HAS(problem_of_blocks(write), "writes memory that another block of the launch has written");
+  EXPECT_EQ(problem_of_blocks(write, 1), "");
+  EXPECT_HAS(problem_of_blocks("\t@%p1 st.global.b32 [%rd3], %r1;\n" + read), "reads memory that another block of the launch has written");
+  // The blocks may run the other way round.
+  EXPECT_HAS(problem_of_blocks("\t@%p1 ld.global.b32 %r2, [%rd3];\n\t@!%p1 st.global.b32 [%rd3], %r1;\n"), "writes memory that another block of the launch has read");
+  EXPECT_HAS(problem_of_blocks(read + "\t@!%p1 st.global.b32 [%rd3], %r1;\n"), "writes memory that another block of the launch has read");
+  EXPECT_HAS(problem_of_blocks("\tmov.b64 %rd5, buffer;\n\tcvt.u32.u64 %r4, %rd5;\n\t@%p1 st.global.b32 [%rd3], %r1;\n"
+                               "\tand.b64 %rd6, %rd3, -16;\n\tmad.wide.u32 %rd7, %r1, 0, %rd5;\n\tsetp.gt.u32 %p2, %r1, 0;\n"
+                               "\t@%p2 ret;\n\t@!%p1 cp.async.cg.shared.global [%rd7], [%rd6], 16;\n"),
+             "reads memory that another block of the launch has written");
+}
+
+TEST(Emulator, ThreadsThatMeetInMemory) {
+  std::string write = "\tst.global.b32 [%rd3], %r1;\n", neighbours = "\txor.b32 %r3, %r1, 1;\n\tmad.wide.u32 %rd7, %r3, 4, %rd2;\n"
+                      "\tld.global.b32 %r4, [%rd7];\n", barrier = "\tbar.sync 0;\n";
+  EXPECT_HAS(problem_of(around(write + neighbours), 64), "reads memory that thread 1 has written with no barrier between");
+  EXPECT_EQ(problem_of(around(write + barrier + neighbours), 64), "");
+  EXPECT_HAS(problem_of(around(write + barrier + neighbours + write), 64), "writes memory that another thread has read with no barrier between");
+  EXPECT_EQ(problem_of(around(write + barrier + neighbours + barrier + write), 64), "");
+  // Bytes of a word are apart.
+  EXPECT_EQ(problem_of(around("\tcvt.u64.u32 %rd8, %r1;\n\tadd.s64 %rd9, %rd2, %rd8;\n\tld.global.b8 %rs1, [%rd9];\n\tst.global.b8 [%rd9], %rs1;\n"), 64), "");
+}
+
+TEST(Emulator, LaunchesThatNoGpuTakes) {
+  auto with = [](const char *bytes) { return around("\tmov.b64 %rd5, large;\n", ".shared .align 16 .b8 large[" + std::string(bytes) + "];\n"); };
+  EXPECT_HAS(problem_of(with("49153"), 1), "cannot be launched");
+  EXPECT_EQ(problem_of(with("49152"), 1), "");
+  EXPECT_HAS(problem_of_blocks("", 0), "cannot be launched: 0 blocks");
+}
+
 TEST(Emulator, Integers) {
   // Each result is stored as an integer at its place by thread 0.
   std::string body, stores;
@@ -169,6 +236,11 @@ TEST(Emulator, StoresThatNarrow) {
 TEST(Emulator, RefusesWhatItDoesNotKnow) {
   EXPECT_HAS(problem_of(around("\tatom.global.add.u32 %r2, [%rd3], 1;\n"), 1), "does not understand PTX line");
   EXPECT_HAS(problem_of(around("\tex2.approx.ftz.f32 %r2, %r1;\n"), 1), "does not understand PTX line");
+  // What ptxas may fuse, or leaves to the driver: other bits on another GPU.
+  EXPECT_HAS(problem_of(around("\tmul.f32 %r2, %r1, %r1;\n"), 1), "does not understand PTX line");
+  EXPECT_HAS(problem_of(around("\tadd.f64 %rd5, %rd6, %rd7;\n"), 1), "does not understand PTX line");
+  EXPECT_HAS(problem_of(around("\tadd.rn.ftz.f32 %r2, %r1, %r1;\n"), 1), "does not understand PTX line");
+  EXPECT_HAS(problem_of(around("\tld.global.nc.b32 %r2, [%rd4];\n"), 1), "does not understand PTX line");
   EXPECT_HAS(problem_of(around("\tbra $nowhere;\n"), 1), "does not understand PTX line");
   EXPECT_HAS(problem_of("nonsense", 1), "does not understand PTX line 1");
 }

@@ -19,6 +19,12 @@ bool decoder::decode_arithmetic(const statement &s, instruction &i) {
   // Approximations are not what another GPU gives, bit for bit; only ex2 has nothing else.
   if ((s.has("approx") || s.has("full")) && name != "ex2")
     return false;
+  // Without a rounding ptxas may fuse additions and multiplications.
+  bool is_of_floats = s.opcode.back() == "f32" || s.opcode.back() == "f64";
+  if (is_of_floats && (name == "add" || name == "sub" || name == "mul") && !s.has("rn"))
+    return false;
+  if (s.has("ftz") || s.has("sat"))
+    return false;
   for (const auto &[known, what] : kPlain)
     if (name == known) {
       if (s.has("NaN") || s.has("cc"))
@@ -186,7 +192,7 @@ void decoder::decode_move(const statement &s, instruction &i) {
 
 void decoder::decode_memory(const statement &s, instruction &i) {
   bool loads = s.opcode[0] == "ld";
-  if (s.operands.size() != 2 || s.has("volatile") || s.has("relaxed"))
+  if (s.operands.size() != 2 || s.has("volatile") || s.has("relaxed") || s.has("nc"))
     reject(s.line, s.text);
   i.type = last_type(s);
   const std::string &place = s.operands[loads ? 1 : 0], &values = s.operands[loads ? 0 : 1];

@@ -12,8 +12,9 @@ namespace xf::rt {
 namespace emulator {
 
 // All warps up to a barrier, in order, then up to the next one.
-static void run_block(const function &code, uint32_t block, std::vector<warp> &warps, shared_memory &shared) {
+static void run_block(const function &code, uint32_t block, std::vector<warp> &warps, shared_memory &shared, global_accesses &accesses) {
   shared.clear();
+  accesses.begin_block();
   for (warp &w : warps)
     w.start(block);
   while (true) {
@@ -30,21 +31,30 @@ static void run_block(const function &code, uint32_t block, std::vector<warp> &w
     if (waiting != warps.size())
       fail(status::internal, "kernel %s, block %u: some warps end while others wait at a barrier", code.name.c_str(), block);
     shared.pass_barrier();
+    accesses.pass_barrier();
   }
 }
+
+// What every GPU takes, without asking for more.
+constexpr uint32_t kMostThreads = 1024, kMostSharedBytes = 48 << 10;
+constexpr size_t kMostParameterBytes = 4096;
 
 void run_kernel(const function &code, global_memory &memory, const kernel_call &call) {
   if (call.bytes != code.parameter_bytes)
     fail(status::internal, "%s takes %u bytes of parameters, not %zu", code.name.c_str(), code.parameter_bytes, call.bytes);
   if (code.threads && call.threads > code.threads)
     fail(status::internal, "%s is made for blocks of at most %u threads, not %u", code.name.c_str(), code.threads, call.threads);
+  if (call.blocks == 0 || call.threads == 0 || call.threads > kMostThreads || call.bytes > kMostParameterBytes || code.shared_bytes > kMostSharedBytes)
+    fail(status::internal, "%s cannot be launched: %u blocks of %u threads, %zu bytes of parameters, %u of shared memory",
+         code.name.c_str(), call.blocks, call.threads, call.bytes, code.shared_bytes);
   launch_state state{&code, &memory, static_cast<const uint8_t *>(call.parameters), call.blocks, call.threads};
   shared_memory shared(code.shared_bytes);
   std::vector<warp> warps;
   for (uint32_t first = 0; first < call.threads; first += kLanes)
     warps.emplace_back(state, first);
+  memory.accesses.begin_launch();
   for (uint32_t block = 0; block < call.blocks; ++block)
-    run_block(code, block, warps, shared);
+    run_block(code, block, warps, shared, memory.accesses);
 }
 
 } // namespace emulator

@@ -1,5 +1,5 @@
 // A device that runs PTX on the CPU, thread by thread as a GPU would, and finds what is wrong with kernels: accesses
-// outside of memory, reads of shared memory that nobody has written, and missing barriers.
+// outside of memory, reads of shared memory that nobody has written, missing barriers, and blocks that need each other.
 #ifndef RUNTIME_DEVICE_EMULATOR_EMULATOR_H
 #define RUNTIME_DEVICE_EMULATOR_EMULATOR_H
 

@@ -2,6 +2,8 @@
 #ifndef RUNTIME_DEVICE_EMULATOR_MEMORY_H
 #define RUNTIME_DEVICE_EMULATOR_MEMORY_H
 
+#include "runtime/device/emulator/accesses.h"
+
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -27,6 +29,9 @@ public:
   void check(uint64_t address, uint64_t bytes, const char *verb) const;
   // The same for bytes anywhere.
   void check_range(uint64_t address, uint64_t bytes, const char *verb) const;
+
+  // What a launch has accessed so far.
+  global_accesses accesses;
 
 private:
   struct block {

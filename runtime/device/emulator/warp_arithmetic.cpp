@@ -8,6 +8,18 @@ namespace xf::rt::emulator {
 
 namespace {
 
+// What is no number has one pattern of bits in f32, whatever it comes from.
+template <typename T> T canonical(T x) {
+  if constexpr (std::is_same_v<T, float>)
+    return x == x ? x : std::bit_cast<float>(0x7fffffffu);
+  else
+    return x;
+}
+
+// A zero is greater than the negative one.
+template <typename T> T lesser(T x, T y) { return x == y ? (std::signbit(x) ? x : y) : canonical(std::fmin(x, y)); }
+template <typename T> T greater(T x, T y) { return x == y ? (std::signbit(x) ? y : x) : canonical(std::fmax(x, y)); }
+
 // One rounding, which x86 has an instruction for on all machines but old ones.
 template <typename T>
 __attribute__((target("avx2,fma"))) void fma_quickly(T *to, const T *a, const T *b, const T *c) {
@@ -15,6 +27,8 @@ __attribute__((target("avx2,fma"))) void fma_quickly(T *to, const T *a, const T 
   for (int lane = 0; lane < kLanes; ++lane)
     result[lane] = std::is_same_v<T, float> ? static_cast<T>(__builtin_fmaf(static_cast<float>(a[lane]), static_cast<float>(b[lane]), static_cast<float>(c[lane])))
                                             : static_cast<T>(__builtin_fma(a[lane], b[lane], c[lane]));
+  for (int lane = 0; lane < kLanes; ++lane)
+    result[lane] = canonical(result[lane]);
   std::memcpy(to, result, sizeof(result));
 }
 
@@ -109,27 +123,27 @@ template <typename T> void warp::floating(const instruction &i) {
   const T *a = row<T>(i.source[0]), *b = row<T>(std::max(i.source[1], 0)), *c = row<T>(std::max(i.source[2], 0));
   switch (i.op) {
   case op::add:
-    return each<T>(i, [=](int l) { return a[l] + b[l]; });
+    return each<T>(i, [=](int l) { return canonical(a[l] + b[l]); });
   case op::sub:
-    return each<T>(i, [=](int l) { return a[l] - b[l]; });
+    return each<T>(i, [=](int l) { return canonical(a[l] - b[l]); });
   case op::mul:
-    return each<T>(i, [=](int l) { return a[l] * b[l]; });
+    return each<T>(i, [=](int l) { return canonical(a[l] * b[l]); });
   case op::fma:
     if (mask_ == ~0u && kHasFma)
       return fma_quickly(row<T>(i.target[0]), a, b, c);
-    return each<T>(i, [=](int l) { return std::fma(a[l], b[l], c[l]); });
+    return each<T>(i, [=](int l) { return canonical(std::fma(a[l], b[l], c[l])); });
   case op::div:
-    return each<T>(i, [=](int l) { return a[l] / b[l]; });
+    return each<T>(i, [=](int l) { return canonical(a[l] / b[l]); });
   case op::sqrt:
-    return each<T>(i, [=](int l) { return std::sqrt(a[l]); });
+    return each<T>(i, [=](int l) { return canonical(std::sqrt(a[l])); });
   case op::rcp:
-    return each<T>(i, [=](int l) { return T(1) / a[l]; });
+    return each<T>(i, [=](int l) { return canonical(T(1) / a[l]); });
   case op::ex2:
     return each<T>(i, [=](int l) { return static_cast<T>(std::exp2(static_cast<double>(a[l]))); });
   case op::min: // of a number and a NaN, the number
-    return each<T>(i, [=](int l) { return std::fmin(a[l], b[l]); });
+    return each<T>(i, [=](int l) { return lesser(a[l], b[l]); });
   case op::max:
-    return each<T>(i, [=](int l) { return std::fmax(a[l], b[l]); });
+    return each<T>(i, [=](int l) { return greater(a[l], b[l]); });
   case op::abs:
     return each<T>(i, [=](int l) { return std::fabs(a[l]); });
   case op::neg:

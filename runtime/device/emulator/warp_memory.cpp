@@ -29,6 +29,7 @@ void warp::load(const instruction &i) {
       from = shared_->read(address, all, thread());
     } else {
       launch_.memory->check(address, all, "reads");
+      launch_.memory->accesses.read(address, all, thread());
       from = reinterpret_cast<const uint8_t *>(address);
     }
     uint8_t copy[32];
@@ -61,6 +62,7 @@ void warp::store(const instruction &i) {
       to = shared_->write(address, all, thread());
     } else {
       launch_.memory->check(address, all, "writes");
+      launch_.memory->accesses.write(address, all, thread());
       to = reinterpret_cast<uint8_t *>(address);
     }
     for (int n = 0; n < i.count; ++n) {
@@ -83,6 +85,7 @@ void warp::start_copy(const instruction &i) {
     if (from % bytes != 0)
       fail_lane(lane_, "copies from an address that is no multiple of the copy's size");
     launch_.memory->check_range(from, read, "copies");
+    launch_.memory->accesses.read(from, read, thread());
     uint8_t *to = shared_->start_copy(targets[lane_] + static_cast<uint64_t>(i.immediate), bytes, thread());
     std::memcpy(to, reinterpret_cast<const uint8_t *>(from), read);
     std::memset(to + read, 0, bytes - read);

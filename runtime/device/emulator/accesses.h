@@ -1,0 +1,47 @@
+// Which thread of a launch has read or written which word of global memory. Blocks of a launch run in any order and together, so
+// what one of them writes no other may read or write; and in a block that is so between two barriers.
+#ifndef RUNTIME_DEVICE_EMULATOR_ACCESSES_H
+#define RUNTIME_DEVICE_EMULATOR_ACCESSES_H
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+
+namespace xf::rt::emulator {
+
+class global_accesses {
+public:
+  void begin_launch() { launch_ = ++moment_; }
+  void begin_block() { block_ = ++moment_; }
+  void pass_barrier() { ++moment_; }
+
+  // Throw a fault where other threads have accessed the bytes, one of them writing, with nothing between.
+  void read(uint64_t address, uint32_t bytes, uint32_t thread);
+  void write(uint64_t address, uint32_t bytes, uint32_t thread);
+
+private:
+  static constexpr uint64_t kWord = 4, kPageBytes = 4096;
+  static constexpr uint16_t kSeveral = 0xffff, kOtherBlocks = 0xfffe; // instead of a thread
+  // Of the last writer and reader. Moments count barriers, blocks and launches, so that older ones need not be cleared; bytes of
+  // the word are bits.
+  struct word {
+    uint32_t written = 0, read = 0;
+    uint16_t writer = 0, reader = 0;
+    uint8_t bytes_written = 0, bytes_read = 0;
+  };
+  struct page {
+    word words[kPageBytes / kWord];
+  };
+  word &at(uint64_t address);
+  template <typename F> void for_words(uint64_t address, uint32_t bytes, F f);
+  void check_writer(const word &w, uint8_t bytes, uint32_t thread, const char *verb) const;
+
+  std::unordered_map<uint64_t, std::unique_ptr<page>> pages_;
+  uint64_t last_number_ = ~uint64_t(0);
+  page *last_ = nullptr;
+  uint32_t moment_ = 0, launch_ = 0, block_ = 0;
+};
+
+} // namespace xf::rt::emulator
+
+#endif
