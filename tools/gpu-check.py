@@ -1,12 +1,20 @@
-"""Runs the models that gpu-check.sh has compiled on a device and prints one table. Python's standard library alone."""
+"""Runs the models that gpu-check.sh has compiled on a device and prints one table. Python's standard library alone.
+
+Each model has a process of its own: a fault on a GPU leaves nothing in the process usable, and a kernel may never end. Rows are
+printed when they are known.
+"""
 import argparse
 import array
 import ctypes as c
 import json
 import math
 import os
+import random
 import struct
+import subprocess
 import sys
+import tempfile
+import threading
 import time
 
 from capi import GenerateOptions, Hypotheses, SessionOptions, Tensor, TensorInfo
@@ -138,28 +146,68 @@ def golden(session, path):
     return worst, compared, seconds * 1e3
 
 
-def measured_bandwidth():
-    """What copying reads and writes of the first GPU's memory, in bytes a second; None where there is no driver, or one without copies."""
+# Where drivers lie that the loader does not know of: containers, WSL, NixOS.
+DRIVER_FOLDERS = ("/usr/local/nvidia/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib/wsl/lib", "/run/opengl-driver/lib",
+                  "/usr/local/cuda/compat")
+
+
+def open_driver():
+    """The driver's library; processes that follow find it too."""
     try:
-        cuda = c.CDLL("libcuda.so.1")
-        copy, wait, free = cuda.cuMemcpyDtoDAsync_v2, cuda.cuCtxSynchronize, cuda.cuMemFree_v2
-        for function in (copy, free):
-            function.argtypes = [c.c_uint64] + ([c.c_uint64, c.c_size_t, c.c_void_p] if function is copy else [])
-        context, memory, bytes_each, copies = c.c_void_p(), [c.c_uint64(), c.c_uint64()], 1 << 30, 10
-        steps = [lambda: cuda.cuInit(0), lambda: cuda.cuDevicePrimaryCtxRetain(c.byref(context), 0), lambda: cuda.cuCtxSetCurrent(context)]
-        steps += [lambda m=m: cuda.cuMemAlloc_v2(c.byref(m), c.c_size_t(bytes_each)) for m in memory]
-        if any(step() for step in steps):
-            return None
-        to, source = (m.value for m in memory)
-        if copy(to, source, bytes_each, None) or wait():
-            return None
-        begin = time.perf_counter()
-        status = [copy(to, source, bytes_each, None) for _ in range(copies)] + [wait()]
-        seconds = time.perf_counter() - begin
-        free(to), free(source)
-        return None if any(status) else 2 * copies * bytes_each / seconds
+        return c.CDLL("libcuda.so.1")
+    except OSError as missing:
+        for folder in DRIVER_FOLDERS:
+            if os.path.exists(os.path.join(folder, "libcuda.so.1")):
+                os.environ["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, (os.environ.get("LD_LIBRARY_PATH"), folder)))
+                return c.CDLL(os.path.join(folder, "libcuda.so.1"))
+        nodes = sorted(name for name in os.listdir("/dev") if name.startswith("nvidia"))
+        raise Problem(f"there is no NVIDIA driver: {missing}; /dev has {', '.join(nodes) or 'no nvidia*'}") from None
+
+
+def probe():
+    """What there is to be said of the driver and its first GPU: a line of text, and what copying reads and writes of its memory, in
+    bytes a second. Without the parts that a driver lacks."""
+    cuda, said = open_driver(), []
+
+    def ask(name, *arguments):
+        status = getattr(cuda, name)(*arguments)
+        if status:
+            text = c.c_char_p()
+            cuda.cuGetErrorString(status, c.byref(text))
+            raise Problem(f"{name}: {status}, {(text.value or b'an unknown error').decode()}")
+
+    ask("cuInit", 0)
+    try:
+        version, name, bits = c.c_int(), c.create_string_buffer(128), [c.c_int(), c.c_int()]
+        ask("cuDeviceGetName", name, 128, 0)
+        said.append(name.value.decode())
+        for attribute, value in zip((75, 76), bits):
+            ask("cuDeviceGetAttribute", c.byref(value), attribute, 0)
+        said.append(f"compute capability {bits[0].value}.{bits[1].value}")
+        ask("cuDriverGetVersion", c.byref(version))
+        said.append(f"CUDA {version.value // 1000}.{version.value % 1000 // 10}")
+        with open("/proc/driver/nvidia/version", encoding="utf-8") as file:
+            said.append(file.readline().strip())
     except (OSError, AttributeError):
-        return None
+        pass
+    print(json.dumps({"text": ", ".join(said)}), flush=True)
+    try:
+        copy, free = cuda.cuMemcpyDtoDAsync_v2, cuda.cuMemFree_v2
+        copy.argtypes, free.argtypes = [c.c_uint64, c.c_uint64, c.c_size_t, c.c_void_p], [c.c_uint64]
+        context, memory, bytes_each, copies = c.c_void_p(), [c.c_uint64(), c.c_uint64()], 1 << 30, 10
+        ask("cuDevicePrimaryCtxRetain", c.byref(context), 0)
+        ask("cuCtxSetCurrent", context)
+        for m in memory:
+            ask("cuMemAlloc_v2", c.byref(m), c.c_size_t(bytes_each))
+        to, source = (m.value for m in memory)
+        for timed in (False, True):
+            begin = time.perf_counter()
+            for _ in range(copies):
+                ask("cuMemcpyDtoDAsync_v2", to, source, bytes_each, None)
+            ask("cuCtxSynchronize")
+        print(json.dumps({"bandwidth": 2 * copies * bytes_each / (time.perf_counter() - begin)}), flush=True)
+    except (AttributeError, Problem):
+        pass
 
 
 def bytes_of_step(sizes, weight_bytes, sentences, beam, source, past):
@@ -170,46 +218,138 @@ def bytes_of_step(sizes, weight_bytes, sentences, beam, source, past):
     return weights * weight_bytes + caches
 
 
+WEIGHTS_RANGE = 64  # where an image's header says where its weights begin, and how many bytes they have (xf_abi_image); they come last
+
+
+def write_frame(path):
+    """Of a model with random weights what is in front of them: a thousandth, for carrying."""
+    with open(path, "rb") as model:
+        header = model.read(WEIGHTS_RANGE + 16)
+        offset, _ = struct.unpack_from("<2Q", header, WEIGHTS_RANGE)
+        with open(os.path.splitext(path)[0] + ".frame", "wb") as frame:
+            frame.write(header + model.read(offset - len(header)))
+
+
+def fill_frame(path):
+    """The model, with random weights that are as good as any: numbers from 0.015 to 0.06, with a sign, as bf16 and as f32."""
+    frame = open(path + ".frame", "rb").read()
+    offset, size = struct.unpack_from("<2Q", frame, WEIGHTS_RANGE)
+    generator = random.Random(1)
+    # An odd number, so that no two rows of a matrix are the same.
+    block = array.array("H", (generator.randrange(0x3c80, 0x3d75) | generator.randrange(2) << 15 for _ in range((1 << 19) - 33))).tobytes()
+    with open(path + ".part", "wb") as model:
+        model.write(frame)
+        for begin in range(0, size, len(block)):
+            model.write(block[:size - begin])
+    os.replace(path + ".part", path + ".xfm")
+
+
+def check_model(library, path, options):
+    """Prints a model's rows, each a line of JSON, when they are known."""
+    lib, name = load_library(library), os.path.basename(path)
+    session = Session(lib, path + ".xfm", options.device)
+
+    def tell(*row):
+        print(json.dumps({"row": row, "device": session.device}), flush=True)
+
+    if os.path.exists(path + ".io.safetensors"):
+        if not options.quick:
+            golden(session, path + ".io.safetensors")
+        worst, compared, ms = golden(session, path + ".io.safetensors")
+        ok = compared > 0 and worst <= TOLERANCE.get(name.rpartition("-")[2], 1e-5)
+        tell(name, f"{compared} outputs", f"error {worst:.1e}", f"{ms:.2f} ms", ok)
+    if os.path.exists(path + ".source.vocab"):
+        for row in search(lib, session, path, options.quick):
+            tell(*row)
+    if os.path.exists(path + ".sizes.json"):
+        for row in decoder_times(session, name, json.load(open(path + ".sizes.json", encoding="utf-8")), options.bandwidth, options.quick):
+            tell(*row)
+    session.close()
+
+
+def run_apart(arguments, seconds, take):
+    """Runs this script with other arguments, gives `take` what its lines say, and returns what went wrong or an empty text."""
+    with tempfile.TemporaryFile("w+") as errors:
+        with subprocess.Popen([sys.executable, os.path.abspath(__file__), *arguments], stdout=subprocess.PIPE, stderr=errors, text=True) as child:
+            late = threading.Event()
+            end = threading.Timer(seconds, lambda: (late.set(), child.kill()))
+            end.start()
+            try:
+                for line in child.stdout:
+                    take(json.loads(line))
+            finally:
+                end.cancel()
+        errors.seek(0)
+        if late.is_set():
+            return f"has not ended after {seconds} s"
+        if child.returncode < 0:
+            return f"was ended by signal {-child.returncode}"
+        return (errors.read().strip().splitlines() or ["failed"])[-1] if child.returncode else ""
+
+
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--library", required=True)
+    parser.add_argument("--library")
     parser.add_argument("--device", default="cuda", choices=DEVICES)
     parser.add_argument("--quick", action="store_true", help="each thing once, and few of them: times mean nothing")
-    parser.add_argument("folder")
+    parser.add_argument("--seconds", type=float, default=300, help="that a model may take")
+    parser.add_argument("--frame", help="make a model's frame, in place of its weights", metavar="MODEL")
+    parser.add_argument("--probe", action="store_true", help="say what GPU there is")
+    parser.add_argument("--model", help="this one alone, in this process")
+    parser.add_argument("--bandwidth", type=float)
+    parser.add_argument("folder", nargs="?")
     options = parser.parse_args()
-    lib, failed, rows, device = load_library(options.library), 0, [], "?"
-    bandwidth = measured_bandwidth() if options.device == "cuda" else None
-    names = sorted(f[:-4] for f in os.listdir(options.folder) if f.endswith(".xfm"))
-    if not names:
-        sys.exit(f"{options.folder} holds no models: run tools/gpu-check.sh --prepare where xfc is built")
-    for name in names:
-        path = os.path.join(options.folder, name)
-        try:
-            session = Session(lib, path + ".xfm", options.device)
-            device = session.device
-            if os.path.exists(path + ".io.safetensors"):
-                if not options.quick:
-                    golden(session, path + ".io.safetensors")
-                worst, compared, ms = golden(session, path + ".io.safetensors")
-                ok = compared > 0 and worst <= TOLERANCE.get(name.rpartition("-")[2], 1e-5)
-                rows.append((name, f"{compared} outputs", f"error {worst:.1e}", f"{ms:.2f} ms", ok))
-            if os.path.exists(path + ".source.vocab"):
-                rows += search(lib, session, path, options.quick)
-            if os.path.exists(path + ".sizes.json"):
-                rows += decoder_times(session, name, json.load(open(path + ".sizes.json", encoding="utf-8")), bandwidth, options.quick)
-            session.close()
-        except Problem as problem:
-            rows.append((name, "", str(problem), "", False))
-    print(f"device: {device}" + (f", memory copied at {bandwidth / 1e9:.0f} GB/s" if bandwidth else ""))
-    for name, what, result, ms, ok in rows:
+    try:
+        if options.frame:
+            return write_frame(options.frame)
+        if options.probe:
+            return probe()
+        if options.model:
+            return check_model(options.library, options.model, options)
+        return check(options)
+    except (Problem, OSError) as problem:
+        sys.exit(str(problem))
+
+
+def check(options):
+    failed, device, bandwidth = 0, options.device, None
+    if not os.path.exists(options.library):
+        raise Problem(f"there is no {options.library}: build the target xf_runtime_so, or carry it here")
+    if options.device == "cuda":
+        open_driver()
+
+        def learn(said):
+            nonlocal bandwidth, device
+            device, bandwidth = said.get("text", device), said.get("bandwidth", bandwidth)
+
+        if why := run_apart(["--probe"], 120, learn):
+            raise Problem(f"the GPU cannot be used: {why}")
+    print(f"device: {device}" + (f", memory copied at {bandwidth / 1e9:.0f} GB/s" if bandwidth else ""), flush=True)
+    paths = {os.path.join(options.folder, os.path.splitext(f)[0]) for f in os.listdir(options.folder) if f.endswith((".xfm", ".frame"))}
+    if not paths:
+        raise Problem(f"{options.folder} holds no models: run tools/gpu-check.sh --prepare where xfc is built")
+
+    def show(name, what, result, ms, ok):
+        nonlocal failed
         failed += not ok
-        print(f"{name:18} {what:22} {result:44} {ms:>14}  {'ok' if ok else 'FAILED'}")
+        print(f"{name:18} {what:22} {result:44} {ms:>14}  {'ok' if ok else 'FAILED'}", flush=True)
+
+    shared = ["--library", options.library, "--device", options.device] + ["--quick"] * options.quick
+    shared += ["--bandwidth", str(bandwidth)] * (bandwidth is not None)
+    for path in sorted(paths, key=lambda path: (os.path.exists(path + ".sizes.json"), path)):  # what takes long comes last
+        frame, model = path + ".frame", path + ".xfm"
+        if os.path.exists(frame) and not (os.path.exists(model) and os.path.getmtime(model) >= os.path.getmtime(frame)):
+            fill_frame(path)
+        rows = []
+        why = run_apart(shared + ["--model", path], options.seconds, lambda said: rows.append(said["row"]) or show(*said["row"]))
+        if why or not rows:
+            show(os.path.basename(path), "", why or "nothing was checked", "", False)
     sys.exit(1 if failed else 0)
 
 
 def decoder_times(session, name, sizes, bandwidth, quick):
     """Steps alone: what longer results take more than shorter ones. Their bytes are counted with the keys that a row has on average."""
-    rows, source, short, long = [], 32, 8, 12 if quick else 40
+    source, short, long = 32, 8, 12 if quick else 40
     weight_bytes = 2 if name.endswith("16") else 4
     for beam, count in ((1, 1), (4, 2)) if quick else ((1, 1), (1, 32), (1, 128), (4, 1), (4, 32), (4, 128)):
         sentences = [[3 + (7 * i + 11 * j) % (sizes["vocabulary"] - 3) for j in range(source)] for i in range(count)]
@@ -225,9 +365,8 @@ def decoder_times(session, name, sizes, bandwidth, quick):
         step = max(seconds[long] - seconds[short], 1e-9) / (long - short)
         read = bytes_of_step(sizes, weight_bytes, count, beam, source, (short + long) / 2)
         share = f"{read / step / bandwidth:.0%} of the bandwidth" if bandwidth else "bandwidth unknown"
-        rows.append((name, f"beam {beam}, batch {count}", f"{count / step:.0f} tokens/s, {read / count / 1e6:.3g} MB/token, {share}",
-                     f"{step * 1e3:.3f} ms/step", whole))
-    return rows
+        yield (name, f"beam {beam}, batch {count}", f"{count / step:.0f} tokens/s, {read / count / 1e6:.3g} MB/token, {share}",
+               f"{step * 1e3:.3f} ms/step", whole)
 
 
 def search(lib, session, path, quick):
@@ -236,7 +375,6 @@ def search(lib, session, path, quick):
     words = ["translation", "transformer", "emulator", "a"] + ([] if quick else ["hello", "world", "knight", "graphics"])
     sentences = [[vocabulary[letter] for letter in word] for word in words]
     cpu = Session(lib, path + ".xfm", "cpu")
-    rows = []
     # In one session, some with as many rows as others.
     for beam, batch in ((1, 1), (1, 4), (4, 1), (2, 2), (1, 8), (4, 8)):
         wanted = cpu.generate(sentences, beam, batch)
@@ -247,10 +385,9 @@ def search(lib, session, path, quick):
         ms = (time.perf_counter() - begin) * 1e3
         same = sum(a == b for a, b in zip(got, wanted))
         steps = sum(map(len, got))
-        rows.append((os.path.basename(path), f"beam {beam}, batch {batch}", f"{same}/{len(words)} as on the CPU",
-                     f"{ms / steps:.3f} ms/token", same == len(words)))
+        yield (os.path.basename(path), f"beam {beam}, batch {batch}", f"{same}/{len(words)} as on the CPU", f"{ms / steps:.3f} ms/token",
+               same == len(words))
     cpu.close()
-    return rows
 
 
 main()

@@ -4,11 +4,12 @@
 #   tools/gpu-check.sh [--prepare] [--bench] [--device NAME] [FOLDER]
 #
 # FOLDER (default: build/gpu-check) holds what is compiled for the check. Where xfc runs it is filled first; --prepare does
-# only that, for a machine that has the GPU but not LLVM: carry build/gpu-check and build/lib/libxf-runtime.so there and run
-# this script again. It needs Python's standard library alone, and downloads nothing. --bench adds the benchmarks' base model
-# with random weights (250 MB in f32, 125 MB in bf16) and times its decoder: what a step reads, and how near that comes to the
-# memory's bandwidth, which is measured. --device emulator checks the check, in some minutes: the model of --bench is a small one
-# then (bench-small), and figures of time mean nothing.
+# only that, for a machine that has the GPU but not LLVM: carry tools, build/gpu-check (some 30 MB) and build/lib/libxf-runtime.so
+# there and run this script again. It needs Python's standard library alone, and downloads nothing. Each model is checked in a process
+# of its own, for at most 5 minutes, and what is found is printed at once. --bench adds the benchmarks' base model
+# with random weights and times its decoder: what a step reads, and how near that comes to the memory's bandwidth, which is
+# measured. Its weights (250 MB in f32, 125 MB in bf16) are made where they are needed. --device emulator checks the check, in
+# some minutes: the model of --bench is a small one then (bench-small), and figures of time mean nothing.
 set -e
 root=$(cd "$(dirname "$0")/.." && pwd)
 build=${XF_BUILD:-$root/build}
@@ -25,7 +26,8 @@ while [ $# -gt 0 ]; do
   shift
 done
 
-[ "$device" != emulator ] || quick=--quick
+command -v python3 >/dev/null || { echo "tools/gpu-check.sh needs python3 (its standard library alone)" >&2; exit 1; }
+[ "$device" != emulator ] || quick="--quick --seconds 7200"
 
 # compile NAME DESCRIPTION OPTION..., for the targets $target
 target=cpu,cuda
@@ -51,11 +53,14 @@ if "$build/bin/xfc" --version >/dev/null 2>&1; then
   done
   compile g2p "$models/g2p/g2p.xf" --config "$models/g2p/config.json" --weights "$models/g2p/weights.safetensors"
   cp "$models/g2p/source.vocab" "$folder/g2p.source.vocab"
-  # bench NAME OPTION...: the sizes are for gpu-check.py, which counts what a step of the decoder reads.
+  # bench NAME OPTION...: the sizes are for gpu-check.py, which counts what a step of the decoder reads. It makes the weights anew, too.
   bench() {
     name=$1 d=$2 ffn=$3 layers=$4 vocab=$5; shift 5
+    [ ! "$folder/$name.frame" -nt "$build/bin/xfc" ] || return 0
     compile "$name" "$models/bench/bench.xf" --random-weights 1 --limit=batch=128 --limit=beam=4 --limit=source=128 \
       --limit=target=128 --set d_model=$d --set heads=8 --set ffn=$ffn --set enc_layers=$layers --set dec_layers=$layers --set vocab=$vocab "$@"
+    python3 "$root/tools/gpu-check.py" --frame "$folder/$name.xfm"
+    rm "$folder/$name.xfm"
     echo "{\"width\": $d, \"ffn\": $ffn, \"layers\": $layers, \"vocabulary\": $vocab}" > "$folder/$name.sizes.json"
   }
   if [ -n "$bench" ] && [ "$device" = emulator ]; then
@@ -66,4 +71,5 @@ if "$build/bin/xfc" --version >/dev/null 2>&1; then
     bench bench-bf16 512 2048 6 32000 --type bf16
   fi
 fi
+[ -d "$folder" ] || { echo "there is no $folder: run tools/gpu-check.sh --prepare where xfc is built, and carry it here" >&2; exit 1; }
 [ -n "$only_prepare" ] || exec python3 "$root/tools/gpu-check.py" --library "$build/lib/libxf-runtime.so" --device "$device" $quick "$folder"

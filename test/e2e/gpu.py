@@ -160,17 +160,39 @@ def devices():
     says(gpu, "cuda", "Fake GPU has", "MiB of memory free of 1.0", "more are needed")
 
 
+def gpu_check(*arguments):
+    return run(sys.executable, SOURCE / "tools" / "gpu-check.py", *arguments, ok=False)
+
+
 def check():
-    folder = WORK / "check"
+    folder, library = WORK / "check", BIN.parent / "lib" / "libxf-runtime.so"
     folder.mkdir()
     compile_g2p(folder / "g2p.xfm", "--target", "cpu,cuda", "--emit=model")
     shutil.copy(MODELS / "g2p" / "source.vocab", folder / "g2p.source.vocab")
     small_bench(folder / "bench.xfm", "--emit=model")
+    gpu_check("--frame", folder / "bench.xfm")
+    (folder / "bench.xfm").unlink()  # its weights are made anew
     (folder / "bench.sizes.json").write_text('{"width": 32, "ffn": 32, "layers": 1, "vocabulary": 50}')
     with_driver()
-    status, out, err = run(sys.executable, SOURCE / "tools" / "gpu-check.py", "--library", BIN.parent / "lib" / "libxf-runtime.so",
-                           "--device", "cuda", "--quick", folder, ok=False)
-    checks.that(status == 0 and out.count("4/4 as on the CPU") == 6 and "MB/token" in out, f"{status}\n{out}{err}")
+    options = ("--library", library, "--device", "cuda", "--quick")
+    status, out, err = gpu_check(*options, folder)
+    checks.that(status == 0 and "Fake GPU, compute capability 8.0" in out and out.count("4/4 as on the CPU") == 6 and "MB/token" in out, f"{status}\n{out}{err}")
+
+    # What goes wrong with one model is said, and the others are checked.
+    (folder / "g2p.xfm").unlink()
+    (folder / "abroken.xfm").write_bytes(b"no model")
+    status, out, err = gpu_check(*options, folder)
+    checks.that(status == 1 and "abroken" in out and "FAILED" in out and "MB/token" in out, f"a broken model: {status}\n{out}{err}")
+    status, out, err = gpu_check(*options, "--seconds", "0.01", folder)
+    checks.that(status == 1 and out.count("has not ended after 0.01 s") == 2, f"no time: {status}\n{out}{err}")
+    status, out, err = gpu_check("--library", folder / "none.so", folder)
+    checks.that(status == 1 and "none.so" in err, f"no library: {status}\n{out}{err}")
+    with_driver(FAKE_CUDA_GPUS=0)
+    status, out, err = gpu_check(*options, folder)
+    checks.that(status == 1 and "the GPU cannot be used: cuInit: 100" in err, f"no GPU: {status}\n{out}{err}")
+    without_driver()
+    status, out, err = gpu_check(*options, folder)
+    checks.that(status == 1 and "there is no NVIDIA driver" in err, f"no driver: {status}\n{out}{err}")
 
 
 if sys.argv[1] == "golden":
