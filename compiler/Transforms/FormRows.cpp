@@ -245,6 +245,9 @@ void BlockGrouper::emit(Group &group) {
         value = lookup.getIds();
         map.pop_back();
       }
+      // Beside rows that are longer, a statistic is one number of each.
+      if (rowsOf(op).getShape().back() == 1 && group.length != 1)
+        std::replace(map.begin(), map.end(), lastDim, int64_t(-1));
       auto [rows, rowMap] = rowsLast(builder, value, map, lastDim);
       inputNumber[{op, i}] = inputs.add(rows, rowMap);
     }
