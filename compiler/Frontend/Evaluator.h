@@ -111,6 +111,7 @@ public:
   Value elementwise(llvm::ArrayRef<Value> operands, Loc loc, llvm::StringRef what,
                     llvm::function_ref<mlir::Value(llvm::ArrayRef<Operand>)> emit);
   mlir::Value emitBinary(llvm::StringRef op, Operand left, Operand right, Loc loc);
+  mlir::Value emitRemainder(mlir::Value a, mlir::Value b, Loc loc);
   mlir::Value emitUnary(llvm::StringRef op, Operand operand, Loc loc);
   mlir::Value emitSelect(Operand condition, Operand yes, Operand no, Loc loc);
   mlir::Value convert(Operand operand, mlir::Type type, Loc loc);

@@ -1,6 +1,7 @@
 // Scalar code: what one element of a map, mask, bias, table or scan computes, in the arith and math dialects.
 // Positions are `index`, tokens i32, numbers f32 (f64 in tables); mixed operands meet in the wider kind.
 #include "compiler/Frontend/Evaluator.h"
+#include "compiler/Frontend/Ranges.h"
 
 #include <fmt/format.h>
 
@@ -118,10 +119,11 @@ mlir::Value Evaluator::emitBinary(llvm::StringRef op, Operand left, Operand righ
   XF_ARITH("+", AddFOp, AddIOp)
   XF_ARITH("-", SubFOp, SubIOp)
   XF_ARITH("*", MulFOp, MulIOp)
-  XF_ARITH("%", RemFOp, RemSIOp)
   XF_ARITH("min", MinimumFOp, MinSIOp)
   XF_ARITH("max", MaximumFOp, MaxSIOp)
 #undef XF_ARITH
+  if (op == "%")
+    return emitRemainder(a, b, loc);
   if (op == "/")
     return arith::DivFOp::create(builder, l, a, b);
   if (op == "^")
@@ -142,6 +144,26 @@ mlir::Value Evaluator::emitBinary(llvm::StringRef op, Operand left, Operand righ
   }
   return real ? arith::CmpFOp::create(builder, l, comparison->second.first, a, b).getResult()
               : arith::CmpIOp::create(builder, l, comparison->second.second, a, b).getResult();
+}
+
+/// What is left of a division that rounds down: it has the divisor's sign, as when compiling. The operations of `arith` leave the
+/// dividend's.
+mlir::Value Evaluator::emitRemainder(mlir::Value a, mlir::Value b, Loc loc) {
+  mlir::Location l = at(loc);
+  bool real = llvm::isa<mlir::FloatType>(a.getType());
+  auto truncated = [&](mlir::Value x) {
+    return real ? arith::RemFOp::create(builder, l, x, b).getResult() : arith::RemSIOp::create(builder, l, x, b).getResult();
+  };
+  mlir::Value rest = truncated(a);
+  if (!real && isNatural(a) && isNatural(b))
+    return rest;
+  // Twice by a small constant shows that the result is below it.
+  llvm::APInt divisor;
+  if (!real && mlir::matchPattern(b, mlir::m_ConstantInt(&divisor)) && divisor.sgt(0) && divisor.sle(1 << 30))
+    return truncated(emitBinary("+", rest, b, loc));
+  mlir::Value wrongSign = emitBinary("!=", emitBinary("<", rest, int64_t(0), loc), emitBinary("<", b, int64_t(0), loc), loc);
+  mlir::Value isWrong = emitBinary("&", emitBinary("!=", rest, int64_t(0), loc), wrongSign, loc);
+  return emitSelect(isWrong, emitBinary("+", rest, b, loc), rest, loc);
 }
 
 mlir::Value Evaluator::emitUnary(llvm::StringRef op, Operand operand, Loc loc) {

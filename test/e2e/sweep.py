@@ -147,6 +147,12 @@ checks.that(found[0] == found[1] and len(found[0]) == 3, f"a bias that hides: {f
 compare("Norm, one row", MODELS / "seed3/seed3.xf", ["--model", "Norm", *sets(d=19)], {"x": floats(7, 19)})
 compare("stories", MODELS / "stories260k/stories260k.xf",
         sets(dim=24, hidden_dim=37, n_layers=2, n_heads=6, n_kv_heads=2, vocab_size=40, max_seq_len=64), {"tokens": tokens((2, 9), 40, False)})
+# Whole numbers of any sign, and zero; as many as leave a part of the last vector.
+for s in (1, 5, 16):
+    some = [rng.choice([0, 1, -1, 3, -3, 7, rng.randrange(-100, 100), -2**31, 2**31 - 1]) for _ in range(4 * s)]
+    some = [("I64", [2, s], struct.pack(f"<{2 * s}q", *part)) for part in (some[:2 * s], some[2 * s:])]
+    compare_type(f"divided {s}", SOURCE / "test/e2e/integers.xf", ["--model", "Divided", "--random-weights", 1], dict(zip("ab", some)))
+    compare_type(f"divisible {s}", SOURCE / "test/e2e/integers.xf", ["--model", "Divisible", "--random-weights", 1], {"x": floats(2, s, 8)})
 print(f"seed {seed}: {compared} tensors compared, {checks.failed} failures")
 checks.that(compared > 100, "next to nothing was compared")
 checks.end()

@@ -238,23 +238,38 @@ static Value power(CodeBuilder &b, Value x, Value y) {
   return choose(b, negative, choose(b, isWhole, mirrored, nan), result);
 }
 
+/// Integer division for every operand, where processors trap: by 0 it gives 0, and what overflows wraps. Lanes behind the last
+/// element hold anything.
+static Value divide(CodeBuilder &b, Value x, Value y, bool remainder) {
+  Value one = integerLike(b, 1, x.getType());
+  // Of -1 and 0 a multiplication gives the quotient, and nothing remains.
+  Value traps = b.create<arith::CmpIOp>(arith::CmpIPredicate::ule, b.create<arith::AddIOp>(y, one), one);
+  Value divisor = choose(b, traps, one, y);
+  if (remainder)
+    return b.create<arith::RemSIOp>(x, divisor);
+  return choose(b, traps, b.create<arith::MulIOp>(x, y), b.create<arith::DivSIOp>(x, divisor));
+}
+
 /// Integer division that rounds down, or up.
 static Value divideRounding(CodeBuilder &b, Value x, Value y, bool up) {
   Type type = x.getType();
   Value zero = integerLike(b, 0, type);
-  Value quotient = b.create<arith::DivSIOp>(x, y);
+  Value quotient = divide(b, x, y, /*remainder=*/false);
   Value rest = b.create<arith::SubIOp>(x, b.create<arith::MulIOp>(quotient, y));
   // Truncation went up where rest and divisor differ in sign, else down.
   auto wrongSign = up ? arith::CmpIPredicate::sge : arith::CmpIPredicate::slt;
   Value isWrong = b.create<arith::AndIOp>(
       b.create<arith::CmpIOp>(arith::CmpIPredicate::ne, rest, zero),
       b.create<arith::CmpIOp>(wrongSign, b.create<arith::XOrIOp>(rest, y), zero));
+  isWrong = b.create<arith::AndIOp>(isWrong, b.create<arith::CmpIOp>(arith::CmpIPredicate::ne, y, zero));
   return choose(b, isWrong, b.create<arith::AddIOp>(quotient, integerLike(b, up ? 1 : -1, type)), quotient);
 }
 
 Value expandMath(CodeBuilder &b, Operation *op, ValueRange operands) {
   if (isa<arith::FloorDivSIOp, arith::CeilDivSIOp>(op))
     return divideRounding(b, operands[0], operands[1], isa<arith::CeilDivSIOp>(op));
+  if (isa<arith::DivSIOp, arith::RemSIOp>(op))
+    return divide(b, operands[0], operands[1], isa<arith::RemSIOp>(op));
   if (operands.empty() || !getElementTypeOrSelf(operands[0].getType()).isF32())
     return nullptr;
   Value x = operands[0];
