@@ -1,5 +1,6 @@
 // x[…]: elements of lists, rows of tables, slices of tensors, elements in masks and scans.
 #include "compiler/Frontend/Evaluator.h"
+#include "compiler/Frontend/Ranges.h"
 
 #include <fmt/format.h>
 
@@ -148,9 +149,13 @@ Value Evaluator::readElement(mlir::Value x, const std::vector<Value> &indices, c
     if (!operand || holds<bool>(value))
       return poison(loc, "an index must be a position or an integer, not " + describe(value));
     DimSize dim = dimOf(type, d);
+    bool computed = false;
     if (auto *scalar = getIf<Scalar>(value)) {
       // A position runs over one dimension and reads along no other.
       bool row = dim.size == 1;
+      computed = !scalar->range && !row;
+      if (computed && dim.isDynamic())
+        return poison(loc, fmt::format("a computed index needs a dimension of known size, and {} is known at run time only", dim.name));
       if (scalar->range && *scalar->range != dim && !row && scalar->range->size != 1) {
         error(loc, fmt::format("this position runs over {}, but dimension {} of {} is {}", scalar->range->str(), d + 1,
                                mlir::xf::describeShape(type), dim.str()));
@@ -163,6 +168,8 @@ Value Evaluator::readElement(mlir::Value x, const std::vector<Value> &indices, c
       return poison(loc, fmt::format("index {} is outside of dimension {} of {}", *i, d + 1, mlir::xf::describeShape(type)));
     }
     mlir::Value index = convert(*operand, builder.getIndexType(), loc);
+    if (index && computed && !staysBelow(index, dim.size))
+      index = emitBinary("min", emitBinary("max", index, int64_t(0), loc), dim.size - 1, loc);
     if (!index)
       return Poison{};
     values.push_back(index);

@@ -1,6 +1,8 @@
 // Operations on whole tensors: products with weights, rearrangements, slices, look-ups.
 #include "compiler/Frontend/Evaluator.h"
+#include "compiler/Frontend/Ranges.h"
 
+#include "llvm/Support/SaveAndRestore.h"
 #include <fmt/format.h>
 
 using namespace xf::frontend;
@@ -135,20 +137,44 @@ Value Evaluator::concat(llvm::ArrayRef<mlir::Value> inputs, int64_t axis, Loc lo
   return Tensor{mlir::xf::ConcatOp::create(builder, at(loc), mlir::xf::withDim(first, axis, total, ""), inputs, axis)};
 }
 
+/// Whether these are tokens that an entry takes.
+static bool isInput(mlir::Value ids) {
+  while (ids.getDefiningOp<mlir::xf::RearrangeOp>() || ids.getDefiningOp<mlir::xf::SliceOp>())
+    ids = ids.getDefiningOp()->getOperand(0);
+  auto argument = llvm::dyn_cast<mlir::BlockArgument>(ids);
+  return argument && llvm::isa_and_nonnull<mlir::xf::EntryOp>(argument.getOwner()->getParentOp());
+}
+
 Value Evaluator::embed(mlir::Value table, mlir::Value ids, Loc loc, bool limits) {
   auto tt = typeOf(table), it = typeOf(ids);
   if (tt.getRank() != 2 || !tt.getElementType().isF32())
     return poison(loc, "a look-up needs a table [rows, width], not " + mlir::xf::describeShape(tt));
   if (!isConstant(table))
     return poison(loc, "a look-up needs a table that is computed from parameters");
-  if (auto positions = ids.getDefiningOp<mlir::xf::PositionsOp>(); limits && positions && it.isDynamicDim(0)) {
-    // The sequence can be as long as the table.
-    DimInfo &info = dims[mlir::xf::getDimName(it, 0).str()];
-    int64_t rows = tt.getDimSize(0) - static_cast<int64_t>(positions.getOffset());
-    if (!info.table || rows < *info.table) {
-      info.table = rows;
-      info.tableLoc = locOf(table);
+  if (!it.getElementType().isInteger(32))
+    return poison(loc, "a look-up needs tokens or positions, not " + mlir::xf::describeShape(it) + " of numbers");
+  int64_t rows = tt.getDimSize(0);
+  if (auto positions = ids.getDefiningOp<mlir::xf::PositionsOp>()) {
+    int64_t offset = positions.getOffset();
+    if (offset < 0)
+      return poison(loc, fmt::format("a table has no rows for positions that begin at {}", offset));
+    if (limits && it.isDynamicDim(0)) {
+      // The sequence can be as long as the table.
+      DimInfo &info = dims[mlir::xf::getDimName(it, 0).str()];
+      if (!info.table || rows - offset < *info.table) {
+        info.table = rows - offset;
+        info.tableLoc = locOf(table);
+      }
+    } else if (limits && it.getDimSize(0) > rows - offset) {
+      return poison(loc, fmt::format("{} positions from {} on are looked up, but the table has {} rows", it.getDimSize(0), offset, rows));
     }
+  } else if (!isInput(ids) && !staysBelow(ids, rows)) {
+    // Calls check their inputs, but what is computed from them may be anything.
+    llvm::SaveAndRestore noScan(currentScan, static_cast<ScanState *>(nullptr));
+    Value inside = binary("min", binary("max", Tensor{ids}, int64_t(0), loc), rows - 1, loc);
+    if (isPoison(inside))
+      return inside;
+    ids = std::get<Tensor>(inside).value;
   }
   std::vector<DimSize> shape = dimsOf(it);
   shape.push_back(dimOf(tt, 1));

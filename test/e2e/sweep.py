@@ -152,6 +152,7 @@ for s in (1, 5, 16):
     some = [rng.choice([0, 1, -1, 3, -3, 7, rng.randrange(-100, 100), -2**31, 2**31 - 1]) for _ in range(4 * s)]
     some = [("I64", [2, s], struct.pack(f"<{2 * s}q", *part)) for part in (some[:2 * s], some[2 * s:])]
     compare_type(f"divided {s}", SOURCE / "test/e2e/integers.xf", ["--model", "Divided", "--random-weights", 1], dict(zip("ab", some)))
+    compare_type(f"chosen {s}", SOURCE / "test/e2e/integers.xf", ["--model", "Chosen", "--random-weights", 2], {"ids": some[0], "x": floats(2, s, 8)})
     compare_type(f"divisible {s}", SOURCE / "test/e2e/integers.xf", ["--model", "Divisible", "--random-weights", 1], {"x": floats(2, s, 8)})
 print(f"seed {seed}: {compared} tensors compared, {checks.failed} failures")
 checks.that(compared > 100, "next to nothing was compared")
