@@ -97,7 +97,8 @@ std::string xf::formatShape(const std::vector<int64_t> &shape) { return fmt::for
 
 llvm::Expected<std::unique_ptr<SafetensorsFile>> SafetensorsFile::open(llvm::StringRef path) {
   std::string name = path.str();
-  int fd = ::open(name.c_str(), O_RDONLY | O_CLOEXEC);
+  // A pipe cannot be mapped, and must not be waited for.
+  int fd = ::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0)
     return makeError("{}: {}", name, std::strerror(errno));
   struct stat info;

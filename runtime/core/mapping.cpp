@@ -56,7 +56,8 @@ xf_abi_range find_image(int file, const char *name, uint64_t size) {
 } // namespace
 
 mapping::mapping(const std::string &path) : name_(path) {
-  int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // A pipe, which is no model, must not be waited for.
+  int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0)
     fail(status::io, "%s: %s", path.c_str(), std::strerror(errno));
   try {

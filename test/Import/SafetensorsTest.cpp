@@ -134,6 +134,12 @@ TEST(Safetensors, NamesFilesThatCannotBeRead) {
   auto folder = SafetensorsFile::open("/tmp");
   ASSERT_FALSE(bool(folder));
   EXPECT_HAS(llvm::toString(folder.takeError()), "not a regular file");
+  std::string path = testing::TempDir() + "xf-pipe";
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  auto pipe = SafetensorsFile::open(path);
+  std::remove(path.c_str());
+  ASSERT_FALSE(bool(pipe));
+  EXPECT_HAS(llvm::toString(pipe.takeError()), "not a regular file");
 }
 
 TEST(Safetensors, WritesWhatItReads) {

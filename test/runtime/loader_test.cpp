@@ -53,6 +53,15 @@ TEST(loader, opens_every_kind) {
   }
 }
 
+TEST(loader, waits_for_no_pipe) {
+  std::string path = testing::TempDir() + "pipe-" + std::to_string(getpid());
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  xf_model *model = nullptr;
+  EXPECT_EQ(xf_open(path.c_str(), &model), XF_IO);
+  EXPECT_EQ(xf_message(), path + ": not a file");
+  std::remove(path.c_str());
+}
+
 TEST(loader, refuses_every_truncation) {
   for (sample::kind kind : {sample::kind::translator, sample::kind::tagger}) {
     sample::options o;
