@@ -25,7 +25,7 @@ extern "C" {
 
 #define XF_ABI_MAGIC "XFIMAGE"
 #define XF_ABI_TRAILER_MAGIC "XFTRAIL"
-#define XF_ABI_VERSION 8u
+#define XF_ABI_VERSION 9u
 #define XF_ABI_PAGE 4096u
 #define XF_ABI_MAX_RANK 6
 /* The greatest size of a dimension, limit of a search, and number of bytes of a memory: larger ones are damage, and sums of
@@ -121,6 +121,9 @@ typedef struct xf_abi_tensor {
   /* Of an i32 input: the runtime refuses values outside 0 <= v < bound before the code sees them (rows of
    * the embedding table that it indexes); 0: any value will do. */
   int64_t bound;
+  /* Of an input: the runtime refuses smaller sizes of named dimensions (the code reads positions up to here); 0 and 1: any
+   * size will do. */
+  int64_t least[XF_ABI_MAX_RANK];
 } xf_abi_tensor;
 
 enum xf_abi_entry_kind {
@@ -374,7 +377,7 @@ typedef struct xf_abi_trailer {
 XF_ABI_ASSERT(sizeof(void *) == 8);
 XF_ABI_ASSERT(sizeof(xf_abi_view) == 8 + 16 * XF_ABI_MAX_RANK);
 XF_ABI_ASSERT(offsetof(xf_abi_context, thread) == 72 && sizeof(xf_abi_context) == 88);
-XF_ABI_ASSERT(sizeof(xf_abi_tensor) == 32 + 8 * XF_ABI_MAX_RANK);
+XF_ABI_ASSERT(sizeof(xf_abi_tensor) == 32 + 16 * XF_ABI_MAX_RANK);
 XF_ABI_ASSERT(sizeof(xf_abi_entry) == 40);
 XF_ABI_ASSERT(sizeof(xf_abi_state) == 88);
 XF_ABI_ASSERT(sizeof(xf_abi_segment) == 48);

@@ -98,6 +98,9 @@ void bind_inputs(const model &m, const entry_info &entry, std::span<const argume
       const dim_info &dim = m.dims()[dimension];
       if (size < 1)
         fail(status::invalid_argument, "input '%s' has size %lld in dimension %s", name, size, dim.name.c_str());
+      if (size < tensor.least[axis])
+        fail(status::invalid_argument, "input '%s' has size %lld in dimension %s; at least %lld is needed", name, size,
+             dim.name.c_str(), static_cast<long long>(tensor.least[axis]));
       if (size > dim.max)
         fail(status::limit, "input '%s' has size %lld in dimension %s; the limit is %lld", name, size,
              dim.name.c_str(), static_cast<long long>(dim.max));

@@ -3,6 +3,7 @@
 #include "runtime/core/error.h"
 #include "runtime/core/image_reader.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace xf::rt {
@@ -47,6 +48,8 @@ tensor_info read_tensor(const image_reader &reader, const xf_abi_tensor &tensor,
     reader.require(dim >= 0 ? dim <= XF_ABI_LARGEST_SIZE : dim >= -static_cast<int64_t>(dims),
                    what + " has an impossible size");
     result.dim.push_back(dim);
+    reader.require(tensor.least[axis] >= 0 && tensor.least[axis] <= XF_ABI_LARGEST_SIZE, what + " has an impossible size");
+    result.least.push_back(std::max<int64_t>(tensor.least[axis], 1));
   }
   return result;
 }
@@ -200,6 +203,14 @@ model::model(std::unique_ptr<mapping> image) : image_(std::move(image)) {
   // Last, so that what is wrong has been named if it could be.
   reader.require(xf_abi_checksum(image_->data(), header_.weights.offset) == header_.checksum, "its checksum is another");
   code_ = image_->map_code(header_.code.offset, header_.code.size);
+}
+
+int64_t tensor_info::least_of(int number) const {
+  int64_t most = 1;
+  for (size_t axis = 0; axis < dim.size(); ++axis)
+    if (dimension(axis) == number)
+      most = std::max(most, least[axis]);
+  return most;
 }
 
 int entry_info::find_input(std::string_view name) const {

@@ -37,6 +37,10 @@ void predict_layout::check_shapes(const xf_abi_generate &limits, const tensor_in
     problem = "the prediction's entry takes other inputs than the tokens of a batch";
     return;
   }
+  if (tokens->least_of(limits.batch_dim) > 1) {
+    problem = "the prediction's entry needs several sentences at once";
+    return;
+  }
   by_token = output.dim.size() == 3 && output.dimension(0) == first && output.dimension(1) == second;
   bool by_sentence = output.dim.size() == 2 && output.dimension(0) == limits.batch_dim;
   if ((!by_token && !by_sentence) || output.dim.back() < 1)
@@ -67,6 +71,10 @@ bool predictor::refuse(const token_rows &rows, int64_t sentence, predict_sink &s
     sink.sentence_failed(sentence, "it has no tokens");
   } else if (roles_.pad >= 0 && std::all_of(begin, end, [&](int32_t id) { return id == roles_.pad; })) {
     sink.sentence_failed(sentence, "it has nothing but padding");
+  } else if (int64_t least = layout_.entry->inputs[0].least_of(limits_.source_dim); end - begin < least) {
+    std::snprintf(message, sizeof(message), "it has %lld token%s; at least %lld are needed", static_cast<long long>(end - begin),
+                  end - begin == 1 ? "" : "s", static_cast<long long>(least));
+    sink.sentence_failed(sentence, message);
   } else if (end - begin > limits_.source) {
     std::snprintf(message, sizeof(message), "it has %lld tokens; at most %lld are possible",
                   static_cast<long long>(end - begin), static_cast<long long>(limits_.source));

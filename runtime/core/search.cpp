@@ -68,6 +68,9 @@ void searcher::bind(const arena &memory) {
 }
 
 void searcher::check(const search_options &o) const {
+  if (layout_.least_batch > 1)
+    fail(status::unsupported, "the model needs %lld sentences at once: it cannot be searched",
+         static_cast<long long>(layout_.least_batch));
   auto refuse = [](const char *what, long long value, long long low, long long high) {
     fail(status::invalid_argument, "%s must be between %lld and %lld, not %lld", what, low, high, value);
   };
@@ -110,6 +113,11 @@ const char *searcher::refuse(std::span<const int32_t> ids) {
     return "it has nothing but padding";
   bool source = layout_.source_tokens >= 0;
   auto length = static_cast<long long>(ids.size());
+  if (source && length < layout_.least_source) {
+    std::snprintf(message_, sizeof(message_), "it has %lld token%s; at least %lld are needed", length, length == 1 ? "" : "s",
+                  static_cast<long long>(layout_.least_source));
+    return message_;
+  }
   if (source && length > g_.source) {
     std::snprintf(message_, sizeof(message_), "it has %lld tokens; at most %lld are possible", length,
                   static_cast<long long>(g_.source));

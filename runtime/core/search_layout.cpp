@@ -100,6 +100,8 @@ void search_layout::find_source_inputs(const model &m) {
     source.name = source.name.empty() ? call->entry->name : source.name;
     for (size_t i = 0; i < call->entry->inputs.size(); ++i) {
       const tensor_info &tensor = call->entry->inputs[i];
+      least_batch = std::max(least_batch, tensor.least_of(g.batch_dim));
+      least_source = std::max(least_source, tensor.least_of(g.source_dim));
       bool produced = call == &begin && encode.entry && encode.entry->find_output(tensor.name) >= 0;
       if (call->arguments[i] < 0 || produced || source.find_input(tensor.name) >= 0)
         continue;

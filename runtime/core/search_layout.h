@@ -55,6 +55,7 @@ struct search_layout {
   search_layout(const model &m, arena_plan &plan);
 
   int64_t batch, beam, rows, chunk, window, vocabulary;
+  int64_t least_source = 1, least_batch = 1; // positions and sentences that encode and begin need
   std::vector<source_tensor> source_tensors;
   entry_info source;            // as if encode and begin were one: the inputs that the caller owes
   std::vector<int> source_inputs; // their indices in `source_tensors`

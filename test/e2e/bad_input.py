@@ -112,6 +112,24 @@ for directive, options, words in (
     status, _, err = compile_model(WORK / "search.xf", WORK / "out", "--random-weights", 1, *options, ok=False)
     checks.that(status == (1 if words else 0) and words in err, f"{directive}: status {status}, {err}")
 
+# Sentences shorter than what the model reads of each: where the step reads it, and where the prediction does.
+READS = """model M() {
+  source: Embedding(7, 4)
+  target: Embedding(9, 4)
+  out: Linear(4, 9)
+  entry encode(src: token[B, S]) -> memory, third { memory = source(src); third = memory[:, 2] }
+  entry decode(tgt: token[B, T], memory) -> logits = out(target(tgt) + rearrange(memory[:, 3], "B d -> B 1 d"))
+  DIRECTIVE
+}
+"""
+for directive, least in (("generate(encode, decode, start = 1, end = 2, pad = 0)", 4), ("predict(encode, third, pad = 0)", 3)):
+    (WORK / "reads.xf").write_text(READS.replace("DIRECTIVE", directive))
+    compile_model(WORK / "reads.xf", WORK / "reads", "--random-weights", 1)
+    done = subprocess.run([WORK / "reads", "--ids"], input="".join("5 " * n + "\n" for n in range(1, 7)), capture_output=True, text=True)
+    rows = done.stdout.split("\n")
+    checks.that(done.returncode == 1 and not any(rows[:least - 1]) and all(rows[least - 1:6]), f"{directive}: {done.returncode}, {rows}")
+    checks.that(f"line 1: it has 1 token; at least {least} are needed" in done.stderr, f"{directive}: {done.stderr}")
+
 # A limit on the size of files.
 done = subprocess.run(["sh", "-c", 'ulimit -f 100; exec "$@"', "sh", *(str(word) for word in (BIN / "xfc", *small, "-o", WORK / "limited"))],
                       capture_output=True, text=True)

@@ -46,6 +46,8 @@ struct options {
   int32_t unknown = 3;
   bool vocabulary = true;
   bool suffix = false; // the source ends with the end token
+  int64_t least_source = 0, least_batch = 0; // sizes of the source
+  int64_t source_bound = 30; // 0: any token
   int32_t max_length_per_source = 2, max_length_base = 3, min_length = 0;
 };
 

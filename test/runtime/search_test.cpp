@@ -288,6 +288,27 @@ TEST_P(search, refuses_bad_sentences_and_goes_on) {
   EXPECT_EQ(message({30}), "sentence 0: there is no token 30; the last is 29");
 }
 
+TEST_P(search, refuses_sources_that_are_too_small) {
+  sample::options model = plain();
+  model.least_source = 3;
+  machine m(model);
+  outcome got = generate(m.session, {{5, 6, 7}, {5}, {5, 6}, {5, 6, 7, 8}}, defaults());
+  EXPECT_EQ(got.status, XF_INVALID_ARGUMENT);
+  EXPECT_STREQ(xf_message(), "sentence 1: it has 1 token; at least 3 are needed");
+  for (size_t i = 0; i < 4; ++i)
+    EXPECT_EQ(got.sentences[i].size(), i == 0 || i == 3 ? 1u : 0u) << i;
+  std::vector<int32_t> src = {5, 6}, out(6), lengths(1);
+  xf_tensor input = {"src", XF_I32, 2, {1, 2}, src.data()};
+  xf_hypotheses results = {sizeof(results), out.data(), 6, lengths.data(), nullptr};
+  EXPECT_EQ(xf_generate_from(m.session, &input, 1, nullptr, &results), XF_INVALID_ARGUMENT);
+  EXPECT_STREQ(xf_message(), "input 'src' has size 2 in dimension S; at least 3 is needed");
+
+  model.least_source = 0, model.least_batch = 2;
+  machine several(model);
+  EXPECT_EQ(generate(several.session, {{5}, {6}}, defaults()).status, XF_UNSUPPORTED);
+  EXPECT_STREQ(xf_message(), "the model needs 2 sentences at once: it cannot be searched");
+}
+
 TEST_P(search, says_when_every_token_is_suppressed) {
   machine m(plain());
   std::vector<int32_t> all;

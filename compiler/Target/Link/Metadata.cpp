@@ -106,9 +106,19 @@ private:
       e.inputs = entry.getArgumentTypes().size();
       e.outputs = entry.getResultTypes().size();
       e.first_tensor = tensors.size();
+      llvm::StringMap<int64_t> least = leastSizes(entry);
+      // What a step reads of a sentence, the entry that begins it has stored.
+      if (entry.getKind() == EntryKind::begin)
+        for (auto step : module.getOps<EntryOp>())
+          if (step.getKind() == EntryKind::step)
+            for (auto &size : leastSizes(step))
+              least[size.getKey()] = std::max(least[size.getKey()], size.getValue());
       for (auto [a, type] : llvm::enumerate(entry.getArgumentTypes())) {
         tensors.push_back(tensor(entry.getArgName(a), type));
         tensors.back().bound = tokenBound(entry, a);
+        auto shape = cast<RankedTensorType>(type);
+        for (int64_t d = 0; d < shape.getRank(); ++d)
+          tensors.back().least[d] = shape.isDynamicDim(d) ? least.lookup(getDimName(shape, d)) : 0;
       }
       for (auto [r, type] : llvm::enumerate(entry.getResultTypes()))
         tensors.push_back(tensor(entry.getResultName(r), type));

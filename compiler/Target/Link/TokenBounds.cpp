@@ -1,5 +1,7 @@
 #include "compiler/Target/Link/TokenBounds.h"
 
+#include "mlir/IR/Matchers.h"
+
 using namespace mlir;
 using namespace mlir::xf;
 
@@ -30,6 +32,26 @@ int64_t tokenBound(EntryOp entry, unsigned number) {
     bound = bound == 0 ? rows : std::min(bound, rows);
   });
   return bound;
+}
+
+llvm::StringMap<int64_t> leastSizes(EntryOp entry) {
+  llvm::StringMap<int64_t> least;
+  auto reads = [&](Value tensor, unsigned d, int64_t last) {
+    auto type = cast<RankedTensorType>(tensor.getType());
+    if (type.isDynamicDim(d))
+      least[getDimName(type, d)] = std::max(least[getDimName(type, d)], last + 1);
+  };
+  entry.walk([&](Operation *op) {
+    if (auto slice = dyn_cast<SliceOp>(op)) {
+      int64_t size = cast<RankedTensorType>(slice.getType()).getDimSize(slice.getAxis());
+      reads(slice.getX(), slice.getAxis(), slice.getStart() + (size - 1) * slice.getStep());
+    } else if (auto element = dyn_cast<AtOp>(op)) {
+      for (auto [d, index] : llvm::enumerate(element.getIndices()))
+        if (llvm::APInt constant; matchPattern(index, m_ConstantInt(&constant)))
+          reads(element.getTensor(), d, constant.getSExtValue());
+    }
+  });
+  return least;
 }
 
 } // namespace xf
