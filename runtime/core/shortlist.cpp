@@ -22,7 +22,7 @@ void shortlist::allow(std::span<const int32_t> sentence, uint32_t *forbidden) co
   for (size_t word = 0; word < always_.size(); ++word)
     forbidden[word] &= ~always_[word];
   for (int32_t token : sentence) {
-    if (token >= source())
+    if (token < 0 || token >= source())
       continue; // one that the list does not know
     for (int64_t i = starts_[static_cast<size_t>(token)]; i < starts_[static_cast<size_t>(token) + 1]; ++i)
       forbidden[static_cast<size_t>(targets_[static_cast<size_t>(i)]) / 32] &= ~(1u << (targets_[static_cast<size_t>(i)] % 32));

@@ -392,6 +392,25 @@ TEST(shortlist, allows_what_the_source_tokens_bring) {
   std::remove(path.c_str());
 }
 
+// Sources that the model does not look up may hold any number.
+TEST(shortlist, knows_nothing_of_tokens_that_there_are_not) {
+  sample::options model;
+  model.chooses = true;
+  model.source_bound = 0;
+  machine m(model);
+  std::string path = write_table("\t4 5\n");
+  xf_shortlist *list = nullptr;
+  ASSERT_EQ(xf_shortlist_open(m.model, path.c_str(), 1, &list), XF_OK) << xf_message();
+  xf_generate_options options = defaults();
+  options.shortlist = list;
+  std::vector<int32_t> out(6), lengths(1), src = {INT32_MIN, -1, INT32_MAX, 5};
+  xf_tensor input = {"src", XF_I32, 2, {1, 4}, src.data()};
+  xf_hypotheses results = {sizeof(results), out.data(), 6, lengths.data(), nullptr};
+  EXPECT_EQ(xf_generate_from(m.session, &input, 1, &options, &results), XF_OK) << xf_message();
+  xf_shortlist_free(list);
+  std::remove(path.c_str());
+}
+
 TEST(shortlist, says_what_is_wrong_with_it) {
   sample::options model;
   model.chooses = true;
