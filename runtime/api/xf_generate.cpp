@@ -22,7 +22,8 @@ search_options options_of(const xf_generate_options *given) {
   xf_generate_options o;
   xf_generate_options_init(&o);
   if (given) {
-    require(given->size >= offsetof(xf_generate_options, suppress) && given->size <= 4096,
+    require(given->size >= offsetof(xf_generate_options, suppress) && given->size <= 4096 &&
+                given->size % alignof(xf_generate_options) == 0,
             "the options' size is not set");
     std::memcpy(&o, given, std::min(given->size, sizeof(o)));
   }

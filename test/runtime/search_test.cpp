@@ -336,6 +336,9 @@ TEST_P(search, refuses_options_beyond_the_limits) {
   EXPECT_EQ(message([](auto &o) { o.max_length = 41; }), "the maximum length must be between 1 and 40, not 41");
   EXPECT_EQ(message([](auto &o) { o.min_length = 5, o.max_length = 4; }),
             "the minimum length 5 is above the maximum length 4");
+  // No struct ends within a pointer.
+  for (size_t size : {sizeof(xf_generate_options) - 3, offsetof(xf_generate_options, suppress) + 4, size_t{0}, size_t{5000}})
+    EXPECT_EQ(message([&](auto &o) { o.size = size; }), "the options' size is not set");
 }
 
 // A file with `text` in it.
