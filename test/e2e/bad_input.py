@@ -136,6 +136,13 @@ done = subprocess.run(["sh", "-c", 'ulimit -f 100; exec "$@"', "sh", *(str(word)
 checks.that(done.returncode == 1 and "File too large" in done.stderr, f"limited: {done.returncode} {done.stderr[-300:]}")
 checks.that(not list(WORK.glob("limited*")), "something is left of a file that could not be written")
 
+# Weights that memory has no room for.
+(WORK / "wide.xf").write_text("model M() {\n  ff: FeedForward(64, 20000000)\n  entry run(x: f32[B, 64]) -> y = ff(x)\n}\n")
+done = subprocess.run(["sh", "-c", 'ulimit -v 2000000; exec "$@"', "sh", str(BIN / "xfc"), str(WORK / "wide.xf"), "--random-weights", "1", "-o", str(WORK / "wide")],
+                      capture_output=True, text=True)
+checks.that(done.returncode == 1 and done.stderr == "error: out of memory\n", f"no memory: {done.returncode} {done.stderr[-300:]}")
+checks.that([path.name for path in WORK.glob("wide*")] == ["wide.xf"], "something is left of a file that could not be written")
+
 # Sources of nothing but padding, and tokens that there are not.
 done = subprocess.run([program, "--ids"], input="0 0 0\n5 6 2\n33\n-1\n2 99999999999999999999\n", capture_output=True, text=True)
 rows = done.stdout.split("\n")

@@ -3,6 +3,7 @@
 #include "compiler/Import/Safetensors.h"
 #include "compiler/Reference/ReferenceEngine.h"
 #include "tools/common/CommandLine.h"
+#include "tools/common/OutOfMemory.h"
 #include "tools/common/Registration.h"
 #include "tools/xf-run/CompiledEngine.h"
 #include "tools/xf-run/ImageParameters.h"
@@ -93,6 +94,7 @@ llvm::Error runOnInputs(xf::Engine &engine, const Options &options) {
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  xf::failWithoutMemory();
   xf::removeForeignOptions();
   Options options;
   cl::HideUnrelatedOptions(options.category);

@@ -5,6 +5,7 @@
 #include "compiler/Pipelines/Compile.h"
 #include "compiler/Target/Link/Artefact.h"
 #include "tools/common/CommandLine.h"
+#include "tools/common/OutOfMemory.h"
 #include "tools/common/Registration.h"
 
 #include "mlir/Parser/Parser.h"
@@ -158,6 +159,7 @@ bool overwritesInput(const Options &options) {
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  xf::failWithoutMemory();
   std::signal(SIGXFSZ, SIG_IGN); // the limit of a file's size is then an error of writing like any other
   xf::removeForeignOptions();
   Options options;
