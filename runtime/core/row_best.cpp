@@ -172,7 +172,7 @@ reduce_avx512(const float *x, int64_t size, int32_t wanted, candidate *best, boo
 } // namespace
 
 row_reducer row_reducer_for(int isa) {
-  return isa >= XF_ABI_AVX512 ? reduce_avx512 : isa == XF_ABI_AVX2 ? reduce_avx2 : reduce_baseline;
+  return isa >= XF_ABI_AVX512 ? reduce_avx512 : isa >= XF_ABI_AVX2 ? reduce_avx2 : reduce_baseline;
 }
 
 } // namespace xf::rt

@@ -1,4 +1,5 @@
 // The reduction of a row of logits: right, in the order of ties, and to the same bits on every instruction set.
+#include "runtime/abi/xf_abi.h"
 #include "runtime/core/cpu.h"
 #include "runtime/core/row_best.h"
 
@@ -58,6 +59,14 @@ TEST(row_best, agrees_with_sorting) {
         EXPECT_EQ(got.summary.normaliser, first.summary.normaliser) << isa_name(isa);
       }
     }
+}
+
+TEST(row_best, uses_the_widest_vectors_that_an_instruction_set_has) {
+  EXPECT_NE(row_reducer_for(XF_ABI_AVX2), row_reducer_for(XF_ABI_BASELINE));
+  EXPECT_EQ(row_reducer_for(XF_ABI_AVX2_VNNI), row_reducer_for(XF_ABI_AVX2));
+  EXPECT_NE(row_reducer_for(XF_ABI_AVX512), row_reducer_for(XF_ABI_AVX2));
+  EXPECT_EQ(row_reducer_for(XF_ABI_AVX512_VNNI), row_reducer_for(XF_ABI_AVX512));
+  EXPECT_EQ(row_reducer_for(XF_ABI_AVX512_BF16), row_reducer_for(XF_ABI_AVX512));
 }
 
 TEST(row_best, leaves_out_what_is_suppressed) {
