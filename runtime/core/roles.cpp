@@ -40,11 +40,18 @@ private:
     return true;
   }
 
-  // What fills a batch can be looked up as the tokens can.
-  void check_pad(const entry_info &entry, int32_t pad) const {
-    for (const tensor_info &input : entry.inputs)
-      if (input.dtype == XF_ABI_I32 && !is_bookkeeping(input))
-        return require(input.bound == 0 || pad < input.bound, "the padding is no token");
+  // What fills a batch can be looked up as the tokens can, in each of the entries (-1: none) that take them.
+  void check_pad(std::initializer_list<int32_t> entries, int32_t pad) const {
+    const tensor_info *tokens = nullptr;
+    for (int32_t entry : entries) {
+      if (entry < 0)
+        continue;
+      for (const tensor_info &input : model_.entries()[entry].inputs) {
+        if (!tokens && input.dtype == XF_ABI_I32 && !is_bookkeeping(input))
+          tokens = &input;
+        require(!tokens || input.name != tokens->name || input.bound == 0 || pad < input.bound, "the padding is no token");
+      }
+    }
   }
 
   void check_text() const {
@@ -98,7 +105,7 @@ private:
     require(bound == 0 || bound >= logits.dim[2], "the step entry does not know all tokens that it may choose");
     require(g.start < logits.dim[2] && g.end < logits.dim[2], "the search's special tokens are not tokens");
 
-    check_pad(model_.entries()[g.encode >= 0 ? g.encode : g.begin >= 0 ? g.begin : g.step], g.pad);
+    check_pad({g.encode, g.begin, g.encode < 0 && g.begin < 0 ? g.step : -1}, g.pad);
 
     if (g.begin >= 0)
       check_begin(model_.entries()[g.begin]);
@@ -158,7 +165,7 @@ private:
     const entry_info &entry = model_.entries()[p.entry];
     require(p.output >= 0 && static_cast<size_t>(p.output) < entry.outputs.size(), "there is nothing to predict");
     require(entry.outputs[p.output].dtype == XF_ABI_F32, "the prediction is not made of numbers");
-    check_pad(entry, p.pad);
+    check_pad({p.entry}, p.pad);
     require(is_dim(generate_.batch_dim) && is_dim(generate_.source_dim) &&
                 generate_.batch_dim != generate_.source_dim,
             "the prediction has no batch or source dimension");

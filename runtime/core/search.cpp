@@ -131,7 +131,7 @@ const char *searcher::refuse(std::span<const int32_t> ids) {
     }
   }
   const tensor_info &tokens =
-      source ? *layout_.source_tensors[layout_.source_tokens].info : layout_.step->inputs[g_.tokens_input];
+      source ? layout_.source_tensors[layout_.source_tokens].info : layout_.step->inputs[g_.tokens_input];
   for (int32_t id : ids)
     if (id < 0 || (tokens.bound > 0 && id >= tokens.bound)) {
       std::snprintf(message_, sizeof(message_), "there is no token %d; the last is %lld", id,

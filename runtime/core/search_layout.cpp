@@ -80,11 +80,13 @@ void search_layout::add_source(const model &m, arena_plan &plan, const entry_inf
       int found = -1;
       if (tensors == &entry.inputs)
         for (size_t i = 0; i < source_tensors.size(); ++i)
-          if (source_tensors[i].info->name == tensor.name)
+          if (source_tensors[i].info.name == tensor.name)
             found = static_cast<int>(i);
       if (found < 0) {
         found = static_cast<int>(source_tensors.size());
-        source_tensors.push_back({&tensor, plan.add(m.bytes(tensor, dims.data()), 1)});
+        source_tensors.push_back({tensor, plan.add(m.bytes(tensor, dims.data()), 1)});
+      } else if (int64_t &bound = source_tensors[found].info.bound; tensor.bound > 0) {
+        bound = bound > 0 ? std::min(bound, tensor.bound) : tensor.bound;
       }
       call.arguments.push_back(found);
     }
@@ -105,7 +107,7 @@ void search_layout::find_source_inputs(const model &m) {
       bool produced = call == &begin && encode.entry && encode.entry->find_output(tensor.name) >= 0;
       if (call->arguments[i] < 0 || produced || source.find_input(tensor.name) >= 0)
         continue;
-      source.inputs.push_back(tensor);
+      source.inputs.push_back(source_tensors[call->arguments[i]].info);
       source_inputs.push_back(call->arguments[i]);
       bool tokens = tensor.dtype == XF_ABI_I32 && tensor.dim.size() == 2 && tensor.dimension(0) == first &&
                     tensor.dimension(1) == second;

@@ -18,9 +18,9 @@ constexpr int64_t kWindowBatches = 16;
 // Positions of a prompt that one call of the step takes.
 constexpr int64_t kPromptChunk = 32;
 
-// A tensor of encode or begin. One that both know, by its name, is stored once.
+// A tensor of encode or begin. One that both know, by its name, is stored once; its values are below both bounds.
 struct source_tensor {
-  const tensor_info *info;
+  tensor_info info;
   uint64_t offset;
 };
 

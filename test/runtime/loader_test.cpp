@@ -134,6 +134,9 @@ TEST(loader, says_what_is_wrong) {
   EXPECT_EQ(with_header([](auto &h) { h.generate.end = 11; }),
             "image in memory: damaged: the search's special tokens are not tokens");
   EXPECT_EQ(with_header([](auto &h) { h.generate.pad = 99; }), "image in memory: damaged: the padding is no token");
+  sample::options shared;
+  shared.pad = 25, shared.begin_bound = 20;
+  EXPECT_EQ(open_message(sample::build(shared)), "image in memory: damaged: the padding is no token");
   EXPECT_EQ(with_header([](auto &h) { h.text.suffix_count = 9; }),
             "image in memory: damaged: too many prefix or suffix tokens");
 }

@@ -149,8 +149,11 @@ private:
     }
     g.encode = add_entry("encode", XF_ABI_ENTRY_FULL, code_offset(first ? sample_encode_first : sample_encode), {src},
                          {memory});
+    std::vector<xf_abi_tensor> begin_inputs = {memory, slots};
+    if (o_.begin_bound >= 0) // the code does not read it
+      begin_inputs.push_back(tensor("src", XF_ABI_I32, {outer, inner}, o_.begin_bound));
     g.begin = add_entry("begin", XF_ABI_ENTRY_BEGIN, code_offset(first ? sample_begin_first : sample_begin),
-                        {memory, slots}, {});
+                        begin_inputs, {});
     g.step = add_entry("step", XF_ABI_ENTRY_STEP, code_offset(first ? sample_step_first : sample_step),
                        {tokens, past, slots}, {logits});
     add_choice(code_offset(first ? sample_choose_first : sample_choose), {tokens, past, slots});

@@ -48,10 +48,11 @@ struct options {
   bool suffix = false; // the source ends with the end token
   int64_t least_source = 0, least_batch = 0; // sizes of the source
   int64_t source_bound = 30; // 0: any token
+  int64_t begin_bound = -1; // of the source where begin takes it, too; -1: it does not
   int32_t max_length_per_source = 2, max_length_base = 3, min_length = 0;
 };
 
-constexpr int64_t kBatch = 4, kBeam = 4, kSource = 12, kTarget = 40, kSourceBound = 30, kClasses = 9;
+constexpr int64_t kBatch = 4, kBeam = 4, kSource = 12, kTarget = 40, kSourceBound = options().source_bound, kClasses = 9;
 
 std::vector<uint8_t> build(const options &o);
 // Makes the checksum right again.

@@ -271,6 +271,26 @@ TEST_P(search, takes_the_models_own_inputs) {
   EXPECT_STREQ(xf_message(), "entry 'encode' has no input 'source'; it has: src");
 }
 
+TEST_P(search, holds_an_input_that_two_entries_share_to_both_bounds) {
+  for (auto [encode, begin] : {std::pair{30, 20}, {20, 30}, {0, 20}, {20, 0}}) {
+    sample::options model = plain();
+    model.source_bound = encode, model.begin_bound = begin;
+    machine m(model);
+    EXPECT_EQ(generate(m.session, {{19}}, defaults()).status, XF_OK) << xf_message();
+    EXPECT_EQ(generate(m.session, {{20}}, defaults()).status, XF_INVALID_ARGUMENT);
+    EXPECT_STREQ(xf_message(), "sentence 0: there is no token 20; the last is 19");
+    xf_tensor_info info;
+    ASSERT_EQ(xf_source_info(m.model, 0, &info), XF_OK);
+    EXPECT_EQ(info.bound, 20);
+    std::vector<int32_t> src = {5, 20}, out(1), lengths(1);
+    xf_tensor input = {"src", XF_I32, 2, {1, 2}, src.data()};
+    xf_generate_options options = defaults();
+    xf_hypotheses results = {sizeof(results), out.data(), 1, lengths.data(), nullptr};
+    EXPECT_EQ(xf_generate_from(m.session, &input, 1, &options, &results), XF_INVALID_ARGUMENT);
+    EXPECT_STREQ(xf_message(), "input 'src' holds 20 at position 1; values go from 0 to 19");
+  }
+}
+
 TEST_P(search, refuses_bad_sentences_and_goes_on) {
   machine m(plain());
   std::vector<tokens> sources = {{5}, {}, {0, 0}, tokens(13, 5), {30}, {-1}, {6}};
