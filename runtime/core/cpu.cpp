@@ -4,6 +4,7 @@
 #include "runtime/core/error.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -36,6 +37,7 @@ uint64_t enabled_states() {
   return (static_cast<uint64_t>(high) << 32) | low;
 }
 
+constexpr size_t kMostCpuSets = 1024; // of cpu_set_t
 constexpr const char *kNames[XF_ABI_ISA_COUNT] = {"baseline", "avx2", "avx2_vnni", "avx512", "avx512_vnni", "avx512_bf16"};
 
 // A file of one line with at most two numbers, "max" standing for -1.
@@ -145,11 +147,17 @@ int choose_isa(const std::vector<int> &available, int supported, int requested) 
 }
 
 int available_cpus() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
   int count = 1;
-  if (sched_getaffinity(0, sizeof(set), &set) == 0)
-    count = std::max(1, CPU_COUNT(&set));
+  // A set holds 1024 CPUs; the kernel refuses one that is smaller than what it was built or booted for.
+  for (std::vector<cpu_set_t> sets(1); sets.size() <= kMostCpuSets; sets.resize(2 * sets.size())) {
+    size_t size = sets.size() * sizeof(cpu_set_t);
+    if (sched_getaffinity(0, size, sets.data()) == 0) {
+      count = std::max(1, CPU_COUNT_S(size, sets.data()));
+      break;
+    }
+    if (errno != EINVAL)
+      break;
+  }
   return limit_by_control_group(count);
 }
 

@@ -7,10 +7,32 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <random>
 
+#include <sched.h>
 #include <unistd.h>
+
+// The linker sends calls of sched_getaffinity here (--wrap): a machine of `machine_cpus` CPUs, 0 for this one, of which the
+// process may use the last kUsable.
+namespace {
+int machine_cpus = 0;
+constexpr int kUsable = 700;
+}
+extern "C" int __real_sched_getaffinity(pid_t, size_t, cpu_set_t *);
+extern "C" int __wrap_sched_getaffinity(pid_t process, size_t size, cpu_set_t *set) {
+  if (machine_cpus == 0)
+    return __real_sched_getaffinity(process, size, set);
+  if (size * 8 < static_cast<size_t>(machine_cpus)) {
+    errno = EINVAL; // as the kernel says of a set that is too small for its CPUs
+    return -1;
+  }
+  CPU_ZERO_S(size, set);
+  for (int cpu = machine_cpus - kUsable; cpu < machine_cpus; ++cpu)
+    CPU_SET_S(cpu, size, set);
+  return 0;
+}
 
 namespace {
 
@@ -198,6 +220,17 @@ std::string isa_message(std::vector<int> available, int supported, int requested
   } catch (const xf::rt::error &problem) {
     return problem.what();
   }
+}
+
+TEST(cpu, counts_the_cpus_of_large_machines) {
+  int counted[2];
+  for (int large : {0, 1}) {
+    machine_cpus = large ? 5000 : 1024;
+    counted[large] = xf::rt::available_cpus();
+  }
+  machine_cpus = 0;
+  EXPECT_EQ(counted[1], counted[0]); // unless there is a quota, kUsable
+  EXPECT_GE(xf::rt::available_cpus(), 1);
 }
 
 TEST(cpu, chooses_the_best_instruction_set_that_both_have) {
