@@ -82,7 +82,7 @@ struct search_layout {
   uint64_t prefix;                // int32_t[batch][target]: tokens given, the start token first
   uint64_t candidates;            // candidate[rows][2 * beam]
   uint64_t summaries;             // row_summary[rows]
-  uint64_t tokens;                // int32_t[target]: of one result
+  uint64_t tokens;                // int32_t[target + 1]: of one result; its last token is never read, so it needs no position
   uint64_t started;               // int32_t[batch]: slots of the sentences that start
   int64_t prefix_capacity;
 

@@ -140,7 +140,7 @@ XF_API void xf_session_options_init(xf_session_options *options);
 XF_API xf_status xf_session_create(const xf_model *model, const xf_session_options *options, xf_session **session);
 XF_API void xf_session_free(xf_session *session);
 XF_API int32_t xf_session_threads(const xf_session *session);
-/* "baseline", "avx2" or "avx512". */
+/* "baseline", "avx2", "avx2_vnni", "avx512", "avx512_vnni" or "avx512_bf16". */
 XF_API const char *xf_session_isa(const xf_session *session);
 /* "cpu", "emulator", or the GPU's name. Lives as long as the session. */
 XF_API const char *xf_session_device(const xf_session *session);
