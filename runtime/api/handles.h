@@ -8,6 +8,9 @@
 #include "runtime/core/error.h"
 #include "runtime/core/session.h"
 
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
 #include <memory>
 #include <new>
 #include <span>
@@ -55,6 +58,26 @@ template <typename F> xf_status guard(F &&function) {
 inline void require(bool condition, const char *what) {
   if (!condition)
     fail(status::invalid_argument, "%s", what);
+}
+
+// Structs that begin with `size`, of callers that were built with this version's header, an older or a newer one. FIRST_SIZE
+// is what the first version had, up to its last field: fields of later versions stand behind it, and a caller may lack them.
+#define XF_FIRST_SIZE(type, last) (offsetof(type, last) + sizeof(type::last))
+constexpr size_t kLargestSize = 4096; // more is a size that was not set
+
+template <typename T> void require_size(const T *given, size_t first_size, const char *what) {
+  require(given && given->size >= first_size && given->size <= kLargestSize, what);
+}
+// What the caller gives; fields that it lacks are as in `otherwise`.
+template <typename T> T read_struct(const T *given, const T &otherwise) {
+  T result = otherwise;
+  std::memcpy(static_cast<void *>(&result), given, std::min(given->size, sizeof(T)));
+  return result;
+}
+// Gives the caller the fields that it has, and leaves alone those that are not known here, and its size.
+template <typename T> void write_struct(T *to, T values) {
+  values.size = to->size;
+  std::memcpy(static_cast<void *>(to), &values, std::min(to->size, sizeof(T)));
 }
 
 inline void require_sentences(const int32_t *ids, const int64_t *offsets, int64_t count) {

@@ -140,36 +140,38 @@ const void *xf_model_ir(const xf_model *m, uint64_t *size) {
 
 xf_status xf_get_limits(const xf_model *m, xf_limits *limits) {
   return guard([&] {
-    require(m && limits && limits->size >= sizeof(xf_limits), "the limits' size is not set");
+    require(m, "the model is null");
+    require_size(limits, XF_FIRST_SIZE(xf_limits, scratch_bytes), "the limits are null or their size is not set");
     const xf_abi_generate &g = m->impl->header().generate;
     bool searches = g.present, predicts = m->impl->header().predict.present;
     memory_bound memory = memory_of(*m->impl);
-    size_t size = limits->size;
-    *limits = {};
-    limits->size = size;
-    limits->batch = searches || predicts ? g.batch : 0;
-    limits->source = searches || predicts ? g.source : 0;
-    limits->beam = searches ? g.beam : 0;
-    limits->target = searches ? g.target : 0;
-    limits->vocabulary = searches ? m->impl->entries()[g.step].outputs[g.logits_output].dim[2] : 0;
-    limits->weights_bytes = memory.weights;
-    limits->state_bytes = memory.state;
-    limits->workspace_bytes = memory.workspace;
-    limits->search_bytes = memory.search;
-    limits->scratch_bytes = memory.scratch;
+    xf_limits values = {};
+    values.batch = searches || predicts ? g.batch : 0;
+    values.source = searches || predicts ? g.source : 0;
+    values.beam = searches ? g.beam : 0;
+    values.target = searches ? g.target : 0;
+    values.vocabulary = searches ? m->impl->entries()[g.step].outputs[g.logits_output].dim[2] : 0;
+    values.weights_bytes = memory.weights;
+    values.state_bytes = memory.state;
+    values.workspace_bytes = memory.workspace;
+    values.search_bytes = memory.search;
+    values.scratch_bytes = memory.scratch;
+    write_struct(limits, values);
     return XF_OK;
   });
 }
 
 xf_status xf_get_search_info(const xf_model *m, xf_search_info *info) {
   return guard([&] {
-    require(m && info && info->size >= sizeof(xf_search_info), "the information's size is not set");
+    require(m, "the model is null");
+    require_size(info, XF_FIRST_SIZE(xf_search_info, source_inputs), "the information is null or its size is not set");
     const xf_abi_generate &g = m->impl->header().generate;
-    *info = {info->size, g.present != 0, m->impl->header().predict.present != 0, -1, -1, -1, 0};
+    xf_search_info values = {0, g.present != 0, m->impl->header().predict.present != 0, -1, -1, -1, 0};
     if (g.present) {
-      info->start = g.start, info->end = g.end, info->pad = g.pad;
-      info->source_inputs = static_cast<int32_t>(m->source.inputs.size());
+      values.start = g.start, values.end = g.end, values.pad = g.pad;
+      values.source_inputs = static_cast<int32_t>(m->source.inputs.size());
     }
+    write_struct(info, values);
     return XF_OK;
   });
 }
@@ -221,11 +223,13 @@ xf_status xf_session_create(const xf_model *m, const xf_session_options *options
     require(m && result, "the model or the result is null");
     session_options o;
     if (options) {
-      require(options->size >= offsetof(xf_session_options, device), "the options' size is not set");
-      require(options->isa >= -1 && options->isa < XF_ABI_ISA_COUNT, "there is no such instruction set");
-      int32_t device = options->size >= sizeof(xf_session_options) ? options->device : XF_DEVICE_BEST;
-      require(device >= XF_DEVICE_BEST && device <= XF_DEVICE_EMULATOR, "there is no such device");
-      o = {options->threads, options->isa, static_cast<device_kind>(device)};
+      require_size(options, XF_FIRST_SIZE(xf_session_options, isa), "the options' size is not set");
+      xf_session_options given;
+      xf_session_options_init(&given);
+      given = read_struct(options, given);
+      require(given.isa >= -1 && given.isa < XF_ABI_ISA_COUNT, "there is no such instruction set");
+      require(given.device >= XF_DEVICE_BEST && given.device <= XF_DEVICE_EMULATOR, "there is no such device");
+      o = {given.threads, given.isa, static_cast<device_kind>(given.device)};
     }
     *result = new xf_session(m->impl, o);
     return XF_OK;

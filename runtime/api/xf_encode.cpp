@@ -9,7 +9,7 @@ namespace {
 
 // What a session encodes with: a prediction's rows, or the encoder's of a search.
 xf_encoding_info info_of(session &s) {
-  xf_encoding_info info{sizeof(info), 0, 0};
+  xf_encoding_info info{};
   if (s.prediction()) {
     const predict_layout &layout = s.prediction()->layout();
     if (layout.problem)
@@ -51,8 +51,8 @@ private:
 xf_status xf_get_encoding_info(xf_session *s, xf_encoding_info *info) {
   return guard([&] {
     require(s, "the session is null");
-    require(info && info->size >= sizeof(xf_encoding_info), "the info is null or its size is not set");
-    *info = info_of(s->impl);
+    require_size(info, XF_FIRST_SIZE(xf_encoding_info, by_token), "the info is null or its size is not set");
+    write_struct(info, info_of(s->impl));
     return XF_OK;
   });
 }

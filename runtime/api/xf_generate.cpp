@@ -4,7 +4,6 @@
 #include "runtime/text/shortlist_file.h"
 
 #include <algorithm>
-#include <cstring>
 
 using namespace xf::rt;
 
@@ -22,10 +21,10 @@ search_options options_of(const xf_generate_options *given) {
   xf_generate_options o;
   xf_generate_options_init(&o);
   if (given) {
-    require(given->size >= offsetof(xf_generate_options, suppress) && given->size <= 4096 &&
-                given->size % alignof(xf_generate_options) == 0,
-            "the options' size is not set");
-    std::memcpy(&o, given, std::min(given->size, sizeof(o)));
+    // A size that ends within a field is nobody's struct.
+    require(given->size % alignof(xf_generate_options) == 0, "the options' size is not set");
+    require_size(given, XF_FIRST_SIZE(xf_generate_options, length_penalty), "the options' size is not set");
+    o = read_struct(given, o);
   }
   require(o.suppress_count >= 0 && (o.suppress || o.suppress_count == 0), "the suppressed tokens are null");
   search_options result;
@@ -52,10 +51,10 @@ searcher &search_of(xf_session *s) {
 class array_sink : public search_sink {
 public:
   array_sink(const xf_hypotheses *results, int32_t best, int64_t sentences) : best_(best) {
-    require(results && results->size >= sizeof(xf_hypotheses) && results->lengths && results->capacity >= 0 &&
-                (results->tokens || results->capacity == 0),
-            "the results' arrays are null or their size is not set");
-    out_ = *results;
+    constexpr const char *what = "the results' arrays are null or their size is not set";
+    require_size(results, XF_FIRST_SIZE(xf_hypotheses, scores), what);
+    out_ = read_struct(results, {});
+    require(out_.lengths && out_.capacity >= 0 && (out_.tokens || out_.capacity == 0), what);
     std::fill_n(out_.lengths, sentences * best, -1);
   }
 

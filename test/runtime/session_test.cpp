@@ -1,5 +1,6 @@
 // Entries called by name: shapes and values are checked, threads and instruction sets chosen, the caller's
 // floating-point setting kept, and nothing is allocated while running.
+#include "runtime/api/handles.h"
 #include "runtime/core/cpu.h"
 #include "runtime/core/threads.h"
 #include "runtime/include/xf/xf.h"
@@ -125,6 +126,52 @@ TEST_F(session, describes_the_model) {
   ASSERT_EQ(xf_source_info(model, 0, &info), XF_OK);
   EXPECT_STREQ(info.name, "src");
   EXPECT_EQ(xf_source_info(model, 1, &info), XF_INVALID_ARGUMENT);
+}
+
+// As a library of a later version serves a caller of this one: it knows a field more.
+TEST(versions, callers_of_older_ones_are_served) {
+  struct later {
+    size_t size;
+    int64_t first, second;
+  };
+  struct {
+    size_t size;
+    int64_t first, behind;
+  } caller = {16, 5, 77};
+  auto *seen = reinterpret_cast<later *>(&caller);
+  EXPECT_EQ(XF_FIRST_SIZE(later, first), 16u);
+  EXPECT_NO_THROW(xf::rt::require_size(seen, XF_FIRST_SIZE(later, first), ""));
+  later read = xf::rt::read_struct(seen, {0, 1, 2});
+  EXPECT_EQ(read.first, 5);
+  EXPECT_EQ(read.second, 2);
+  xf::rt::write_struct(seen, {0, 8, 9});
+  EXPECT_EQ(caller.size, 16u);
+  EXPECT_EQ(caller.first, 8);
+  EXPECT_EQ(caller.behind, 77);
+  for (size_t wrong : {0, 15, 1 << 20}) {
+    caller.size = wrong;
+    EXPECT_THROW(xf::rt::require_size(seen, XF_FIRST_SIZE(later, first), ""), xf::rt::error) << wrong;
+  }
+}
+
+// A caller that was built with a later version's header has fields behind those that are known here.
+TEST_F(session, leaves_alone_what_it_does_not_know) {
+  open({}, 1);
+  auto expect_kept = [&](auto known, auto &&get) {
+    struct {
+      decltype(known) info;
+      int64_t later;
+    } given = {{}, 77};
+    given.info.size = sizeof(given);
+    ASSERT_EQ(get(&given.info), XF_OK) << xf_message();
+    EXPECT_EQ(given.info.size, sizeof(given));
+    EXPECT_EQ(given.later, 77);
+    given.info.size = 0;
+    EXPECT_EQ(get(&given.info), XF_INVALID_ARGUMENT);
+  };
+  expect_kept(xf_limits(), [&](auto *limits) { return xf_get_limits(model, limits); });
+  expect_kept(xf_search_info(), [&](auto *info) { return xf_get_search_info(model, info); });
+  expect_kept(xf_encoding_info(), [&](auto *info) { return xf_get_encoding_info(handle, info); });
 }
 
 TEST_F(session, runs_the_kernels_of_the_chosen_instruction_set) {
