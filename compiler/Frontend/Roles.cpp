@@ -75,6 +75,11 @@ bool Evaluator::lengthExpression(const Argument &argument, const ScopePtr &scope
     error(argument.value->loc, "max_length must be a constant plus a multiple of source, neither below 0, for every length");
     return false;
   }
+  for (int64_t number : {base, slope})
+    if (number > INT32_MAX) {
+      error(argument.value->loc, fmt::format("max_length cannot have {} in it; the largest is {}", number, INT32_MAX));
+      return false;
+    }
   attrs.push_back(builder.getNamedAttr("max_length_base", builder.getI64IntegerAttr(base)));
   attrs.push_back(builder.getNamedAttr("max_length_per_source", builder.getI64IntegerAttr(slope)));
   return true;
@@ -269,6 +274,8 @@ void Evaluator::runPredict(const Expr &call, const ScopePtr &scope) {
       auto known = asInt(eval(*argument.value, scope), argument.value->loc, "'pad' of predict");
       if (!known)
         return;
+      if (*known < 0 || *known > INT32_MAX)
+        return error(argument.value->loc, fmt::format("'pad' of predict cannot be {}", *known));
       attrs.push_back(builder.getNamedAttr(key, builder.getI64IntegerAttr(*known)));
     } else {
       return error(argument.loc, "predict has no parameter '" + key + "' (entry, result, labels, pad)");

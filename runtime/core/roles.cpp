@@ -83,7 +83,7 @@ private:
             "the limits of the search are beyond those of its dimensions");
     require(g.start >= 0 || (g.encode == -1 && g.begin == -1), "the search has no start token");
     require(g.start >= -1 && g.end >= -1 && g.pad >= -1, "the search's special tokens are not tokens");
-    require(g.min_length >= 0 && g.max_length_per_source >= 0, "the search's lengths are impossible");
+    require(g.min_length >= 0 && g.max_length_per_source >= 0 && g.max_length_base >= 0, "the search's lengths are impossible");
 
     const entry_info &step = model_.entries()[g.step];
     require(g.tokens_input >= 0 && static_cast<size_t>(g.tokens_input) < step.inputs.size() &&

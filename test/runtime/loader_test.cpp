@@ -155,6 +155,8 @@ TEST(loader, says_what_is_wrong) {
             "image in memory: damaged: a state does not fit the memory plan");
   EXPECT_EQ(with_header([](auto &h) { h.generate.end = 11; }),
             "image in memory: damaged: the search's special tokens are not tokens");
+  EXPECT_EQ(with_header([](auto &h) { h.generate.max_length_base = -1; }),
+            "image in memory: damaged: the search's lengths are impossible");
   EXPECT_EQ(with_header([](auto &h) { h.generate.pad = 99; }), "image in memory: damaged: the padding is no token");
   sample::options shared;
   shared.pad = 25, shared.begin_bound = 20;
