@@ -2,6 +2,7 @@
 #include "dialect/IR/Xf.h"
 
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::xf;
@@ -84,8 +85,8 @@ LogicalResult Rearrangement::bind(RankedTensorType type, DictionaryAttr sizes, S
   axisNames.assign(axes.size(), StringRef());
   for (auto [i, name] : llvm::enumerate(axes))
     if (auto size = sizes.getAs<IntegerAttr>(name)) {
-      if (size.getInt() < 1)
-        return emitError() << "axis '" << name << "' has size " << size.getInt();
+      if (!size.getType().isSignlessInteger(64) || size.getInt() < 1)
+        return emitError() << "axis '" << name << "' has size " << size;
       axisSizes[i] = size.getInt();
     }
   for (unsigned i = 0; i < in.size(); ++i) {
@@ -98,12 +99,13 @@ LogicalResult Rearrangement::bind(RankedTensorType type, DictionaryAttr sizes, S
     }
     int64_t known = 1, open = -1;
     for (unsigned axis : in[i]) {
+      if (axisSizes[axis] != -1 && llvm::MulOverflow(known, axisSizes[axis], known))
+        return emitError() << "the sizes of dimension " << i << " are too large";
       if (axisSizes[axis] != -1)
-        known *= axisSizes[axis];
-      else if (open != -1)
+        continue;
+      if (open != -1)
         return emitError() << "the sizes of axes '" << axes[open] << "' and '" << axes[axis] << "' are not given";
-      else
-        open = axis;
+      open = axis;
     }
     int64_t size = type.getDimSize(i);
     if (open == -1 ? known != size : size % known != 0)
@@ -127,7 +129,10 @@ FailureOr<RankedTensorType> Rearrangement::apply(RankedTensorType type, Dictiona
     for (unsigned axis : group) {
       if (ShapedType::isDynamic(axisSizes[axis]) && group.size() > 1)
         return emitError() << "dimension '" << axisNames[axis] << "' cannot be merged with another";
-      size = ShapedType::isDynamic(axisSizes[axis]) ? axisSizes[axis] : size * axisSizes[axis];
+      if (ShapedType::isDynamic(axisSizes[axis]))
+        size = axisSizes[axis];
+      else if (llvm::MulOverflow(size, axisSizes[axis], size))
+        return emitError() << "a merged dimension is too large";
       name = axisNames[axis];
     }
     shape.push_back(size);

@@ -8,9 +8,17 @@ namespace mlir::xf {
 
 /// Each operand has a map of its rank, whose targets agree in size with `shape`.
 LogicalResult verifyIndexMaps(Operation *op, ValueRange operands, ArrayAttr maps, RankedTensorType shape);
-/// The region takes `args` and yields `results`.
+/// The region is one block, which takes `args` and yields `results`.
+LogicalResult verifyBody(Operation *op, Region &body, TypeRange args, TypeRange results);
+/// The same, and the block computes on numbers: its own, constants, and indices from outside.
 LogicalResult verifyScalarBody(Operation *op, Region &body, TypeRange args, TypeRange results);
-/// All types have one shape.
+/// The block computes on numbers only.
+LogicalResult verifyScalarOps(Block &block);
+/// `axis` is a dimension of `type`.
+LogicalResult verifyAxis(Operation *op, int64_t axis, RankedTensorType type);
+/// The body of a scan over tensors of one shape: states, then elements.
+LogicalResult verifyScanBody(Operation *op, Region &body, ValueRange inputs, int64_t axis, size_t states);
+/// All types have one shape, and there is one.
 LogicalResult verifySameShapes(Operation *op, TypeRange types);
 /// result = x weightᵀ over the last dimension.
 LogicalResult verifyProduct(Operation *op, RankedTensorType x, RankedTensorType weight, RankedTensorType result);

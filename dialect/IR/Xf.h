@@ -25,6 +25,9 @@
 #include "dialect/IR/XfInterfaces.h.inc"
 
 namespace mlir::xf {
+/// Whether values can have this type: a ranked tensor of floats or integers of at most 64 bits, whose dynamic dimensions
+/// have names and whose static ones are at least 1.
+bool isValueType(Type type);
 /// Syntax of `maps`: [[0, 1], [1]].
 ParseResult parseIndexMaps(OpAsmParser &parser, ArrayAttr &maps);
 void printIndexMaps(OpAsmPrinter &p, Operation *op, ArrayAttr maps);

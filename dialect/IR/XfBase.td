@@ -18,6 +18,7 @@ def Xf_Dialect : Dialect {
     fused group of them becomes. See dialect/README.md for what the dialect is not.
   }];
   let useDefaultAttributePrinterParser = 1;
+  let hasOperationAttrVerify = 1;
   let dependentDialects = ["arith::ArithDialect", "math::MathDialect"];
 }
 
@@ -62,6 +63,16 @@ def Xf_Layout : I32EnumAttr<"Layout", "physical order of a packed tensor", [
   let genSpecializedAttr = 0;
 }
 def Xf_LayoutAttr : EnumAttr<Xf_Dialect, Xf_Layout, "layout">;
+
+def Xf_Tensor : Type<CPred<"::mlir::xf::isValueType($_self)">,
+    "ranked tensor of numbers, its dynamic dimensions named by #xf.dims, the others of at least one element",
+    "::mlir::RankedTensorType">;
+
+// Where an op may stand: in the body of an entry or a stack, in a weight's expression, too, or also in a row kernel.
+def Xf_InBody : ParentOneOf<["::mlir::xf::EntryOp", "::mlir::xf::RepeatOp"]>;
+def Xf_InExpression : ParentOneOf<["::mlir::xf::EntryOp", "::mlir::xf::RepeatOp", "::mlir::xf::WeightOp"]>;
+def Xf_InRow : ParentOneOf<["::mlir::xf::EntryOp", "::mlir::xf::RepeatOp", "::mlir::xf::WeightOp", "::mlir::xf::RowOp"]>;
+def Xf_InModule : HasParent<"::mlir::ModuleOp">;
 
 class Xf_Op<string mnemonic, list<Trait> traits = []> : Op<Xf_Dialect, mnemonic, traits>;
 

@@ -34,6 +34,14 @@ LogicalResult DimsAttr::verifyEncoding(ArrayRef<int64_t> shape, Type,
   return success();
 }
 
+bool mlir::xf::isValueType(Type type) {
+  auto tensor = llvm::dyn_cast<RankedTensorType>(type);
+  if (!tensor || !tensor.getElementType().isIntOrFloat() || tensor.getElementTypeBitWidth() > 64)
+    return false;
+  bool isNamed = llvm::isa_and_nonnull<DimsAttr>(tensor.getEncoding());
+  return llvm::all_of(tensor.getShape(), [&](int64_t size) { return ShapedType::isDynamic(size) ? isNamed : size > 0; });
+}
+
 RankedTensorType mlir::xf::makeTensor(ArrayRef<int64_t> sizes, ArrayRef<StringRef> names, Type element) {
   if (llvm::none_of(sizes, ShapedType::isDynamic))
     return RankedTensorType::get(sizes, element);

@@ -10,6 +10,40 @@ using namespace mlir::xf;
 
 static RankedTensorType typeOf(Value v) { return cast<RankedTensorType>(v.getType()); }
 
+LogicalResult WeightOp::verify() {
+  auto type = dyn_cast<RankedTensorType>(getType());
+  if (!isValueType(getType()) || !type.hasStaticShape())
+    return emitOpError("needs a static tensor, not ") << getType();
+  if (static_cast<int64_t>(getLayers()) < 1)
+    return emitOpError("needs at least one layer");
+  if (getLayout() != Layout::plain && (getLayout() != Layout::panels || type.getRank() != 2))
+    return emitOpError("is a plain tensor or panels of a matrix, not ") << stringifyLayout(getLayout()) << " of " << describeShape(type);
+  if (getScales() && (type.getRank() != 2 || !type.getElementType().isInteger(8)))
+    return emitOpError("has scales, but is no matrix of i8: ") << type;
+  return verifyBody(*this, getBody(), IndexType::get(getContext()), type);
+}
+
+LogicalResult WeightOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  if (!getScales())
+    return success();
+  auto scales = dyn_cast_or_null<WeightOp>(symbols.lookupNearestSymbolFrom(*this, getScalesAttr()));
+  auto wanted = RankedTensorType::get(cast<RankedTensorType>(getType()).getDimSize(0), Float32Type::get(getContext()));
+  if (!scales || scales.getType() != wanted || scales.getLayers() != getLayers() || scales.getLayout() != Layout::plain)
+    return emitOpError("its scales ") << getScalesAttr() << " must be a plain weight " << wanted << " of as many layers";
+  return success();
+}
+
+LogicalResult PackOp::verify() {
+  auto type = typeOf(getX());
+  if (getLayout() == Layout::plain)
+    return success();
+  if (getLayout() == Layout::panels)
+    return emitOpError("packs keys and values; panels are made when compiling");
+  if (type.getRank() != 4 || type.isDynamicDim(3) || !(type.getElementType().isF32() || type.getElementType().isBF16()))
+    return emitOpError("packs [batch, heads, positions, width] of f32 or bf16, not ") << type;
+  return success();
+}
+
 LogicalResult ContractOp::verify() {
   if (failed(verifyProduct(*this, typeOf(getX()), typeOf(getWeight()), typeOf(getResult()))) ||
       failed(verifyIndexMaps(*this, getExtras(), getMaps(), typeOf(getResult()))))
@@ -62,21 +96,58 @@ static RankedTensorType rowType(RankedTensorType type, bool whole) {
   return makeTensor({size}, {whole ? getDimName(type, type.getRank() - 1) : StringRef()}, type.getElementType());
 }
 
+/// A row kernel's block holds what can be computed in passes over rows of one length.
+static LogicalResult verifyRowOps(Block &block) {
+  RankedTensorType row;
+  auto isFit = [&](Value value) {
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    if (!type || type.getRank() != 1 || type.getDimSize(0) == 1)
+      return type && type.getRank() == 1;
+    row = row ? row : type;
+    return sameDim(type, 0, row, 0);
+  };
+  for (Value argument : block.getArguments())
+    if (!isFit(argument))
+      return block.getParentOp()->emitOpError("its rows differ in length: ") << describeShape(row) << " and " << argument.getType();
+  for (Operation &op : block.without_terminator()) {
+    if (op.hasTrait<OpTrait::ConstantLike>())
+      continue;
+    if (!isa<MapOp, ReduceOp, EmbedOp>(op))
+      return op.emitOpError("cannot stand in a row kernel");
+    for (OpOperand &operand : op.getOpOperands())
+      if ((operand.get().getParentBlock() == &block) == (isa<EmbedOp>(op) && operand.getOperandNumber() == 0))
+        return op.emitOpError("reads rows of its kernel, and tables from outside");
+    for (Value result : op.getResults())
+      if (!isFit(result))
+        return op.emitOpError("must give rows of the kernel's length or of 1, not ") << result.getType();
+  }
+  return success();
+}
+
 LogicalResult RowOp::verify() {
   // The widest result gives the rows' length; a result of width 1 is a statistic of its row.
+  if (getNumResults() == 0)
+    return emitOpError("needs results");
+  for (Value result : getResults())
+    if (typeOf(result).getRank() == 0)
+      return emitOpError("results need rows");
   auto shape = typeOf(getResult(0));
   unsigned last = shape.getRank() - 1;
   for (Value result : getResults())
     if (typeOf(result).getRank() == shape.getRank() && typeOf(result).getShape().back() != 1)
       shape = typeOf(result);
+  if (getMaps().size() != getInputs().size())
+    return emitOpError("has ") << getMaps().size() << " maps for " << getInputs().size() << " operands";
   SmallVector<Type> args, results;
   for (auto [i, input] : llvm::enumerate(getInputs())) {
     auto type = typeOf(input);
-    if (i >= getMaps().size() || static_cast<int64_t>(getMap(i).size()) != type.getRank())
+    if (static_cast<int64_t>(getMap(i).size()) != type.getRank())
       return emitOpError("map ") << i << " has another rank than its operand " << describeShape(type);
     for (auto [d, target] : llvm::enumerate(getMap(i))) {
       if (target < -1 || target > last)
         return emitOpError("map ") << i << " refers to dimension " << target << " of " << describeShape(shape);
+      if (target == last && d + 1 != getMap(i).size())
+        return emitOpError("map ") << i << " must end with the dimension along the rows";
       // Rows may be longer than a result that keeps a statistic only.
       if (target == -1 ? type.getDimSize(d) != 1 : target != last && !sameDim(type, d, shape, target))
         return emitOpError("operand ") << i << " of shape " << describeShape(type) << " does not fit " << describeShape(shape);
@@ -92,7 +163,7 @@ LogicalResult RowOp::verify() {
         return emitOpError("results ") << describeShape(type) << " and " << describeShape(shape) << " differ in their rows";
     results.push_back(rowType(type, true));
   }
-  return verifyScalarBody(*this, getBody(), args, results);
+  return failed(verifyBody(*this, getBody(), args, results)) ? failure() : verifyRowOps(getBody().front());
 }
 
 #define GET_OP_CLASSES

@@ -4,7 +4,7 @@
 
 include "dialect/IR/XfStateOps.td"
 
-def Xf_WeightOp : Xf_Op<"weight", [Symbol, SingleBlock]> {
+def Xf_WeightOp : Xf_Op<"weight", [Xf_InModule, Symbol, DeclareOpInterfaceMethods<SymbolUserOpInterface>, SingleBlock]> {
   let summary = "A constant that is computed from parameters when compiling, and packed";
   let description = [{
     One tensor for each of `layers`; the region computes it from parameters with model ops. It takes the layer's index.
@@ -24,12 +24,13 @@ def Xf_WeightOp : Xf_Op<"weight", [Symbol, SingleBlock]> {
                        DefaultValuedAttr<Xf_LayoutAttr, "Layout::plain">:$layout, OptionalAttr<FlatSymbolRefAttr>:$scales);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name `:` $type `layers` $layers (`layout` $layout^)? (`scales` $scales^)? attr-dict-with-keyword $body";
+  let hasVerifier = 1;
   let extraClassDeclaration = [{
     RankedTensorType getTensorType() { return llvm::cast<RankedTensorType>(getType()); }
   }];
 }
 
-def Xf_ContractOp : Xf_Op<"contract", [Pure, SingleBlock]> {
+def Xf_ContractOp : Xf_Op<"contract", [Xf_InBody, Pure, SingleBlock]> {
   let summary = "A matrix product with its epilogue";
   let description = [{
     acc = Σ_k x[.., k] * weight[n, k], k ascending, of the types that `xf.linear` gives; the region takes acc and the extras' elements (as `maps` says, as in
@@ -43,8 +44,8 @@ def Xf_ContractOp : Xf_Op<"contract", [Pure, SingleBlock]> {
     }
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$x, AnyRankedTensor:$weight, Variadic<AnyRankedTensor>:$extras, Xf_IndexMaps:$maps);
-  let results = (outs AnyRankedTensor:$result);
+  let arguments = (ins Xf_Tensor:$x, Xf_Tensor:$weight, Variadic<Xf_Tensor>:$extras, Xf_IndexMaps:$maps);
+  let results = (outs Xf_Tensor:$result);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     $x `,` $weight `extras` `(` $extras `)` `maps` custom<IndexMaps>($maps) attr-dict `:`
@@ -56,7 +57,7 @@ def Xf_ContractOp : Xf_Op<"contract", [Pure, SingleBlock]> {
   }];
 }
 
-def Xf_ChooseOp : Xf_Op<"choose", [Pure, SingleBlock]> {
+def Xf_ChooseOp : Xf_Op<"choose", [Xf_InBody, Pure, SingleBlock]> {
   let summary = "The best columns of a matrix product, and its log-sum-exp, without the product";
   let description = [{
     The vocabulary reduction of a search. Of each row's last position along `axis` (0 or 1 of x [.., .., k]) the region
@@ -76,9 +77,9 @@ def Xf_ChooseOp : Xf_Op<"choose", [Pure, SingleBlock]> {
     }
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$x, AnyRankedTensor:$weight, AnyRankedTensor:$forbidden, AnyRankedTensor:$classes,
-                       AnyRankedTensor:$options, Variadic<AnyRankedTensor>:$extras, I64Attr:$axis, Xf_IndexMaps:$maps);
-  let results = (outs AnyRankedTensor:$values, AnyRankedTensor:$tokens, AnyRankedTensor:$norms, AnyRankedTensor:$parts);
+  let arguments = (ins Xf_Tensor:$x, Xf_Tensor:$weight, Xf_Tensor:$forbidden, Xf_Tensor:$classes,
+                       Xf_Tensor:$options, Variadic<Xf_Tensor>:$extras, I64Attr:$axis, Xf_IndexMaps:$maps);
+  let results = (outs Xf_Tensor:$values, Xf_Tensor:$tokens, Xf_Tensor:$norms, Xf_Tensor:$parts);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     $x `,` $weight `axis` $axis `forbidden` $forbidden `by` $classes `options` $options `extras` `(` $extras `)` `maps`
@@ -110,7 +111,7 @@ def Xf_ChooseOp : Xf_Op<"choose", [Pure, SingleBlock]> {
   }];
 }
 
-def Xf_RowOp : Xf_Op<"row", [Pure, SingleBlock]> {
+def Xf_RowOp : Xf_Op<"row", [Xf_InBody, Pure, SingleBlock]> {
   let summary = "Any mixture of element-wise maths, row statistics and look-ups, in one pass over rows";
   let description = [{
     The results' leading dimensions are the rows. For each row the region runs on rank-1 tensors: an operand whose last
@@ -125,8 +126,8 @@ def Xf_RowOp : Xf_Op<"row", [Pure, SingleBlock]> {
     }
     ```
   }];
-  let arguments = (ins Variadic<AnyRankedTensor>:$inputs, Xf_IndexMaps:$maps);
-  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let arguments = (ins Variadic<Xf_Tensor>:$inputs, Xf_IndexMaps:$maps);
+  let results = (outs Variadic<Xf_Tensor>:$results);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "`(` $inputs `)` `maps` custom<IndexMaps>($maps) attr-dict `:` functional-type($inputs, $results) $body";
   let hasVerifier = 1;
@@ -135,7 +136,7 @@ def Xf_RowOp : Xf_Op<"row", [Pure, SingleBlock]> {
   }];
 }
 
-def Xf_PackOp : Xf_Op<"pack", [Pure, AllTypesMatch<["x", "result"]>]> {
+def Xf_PackOp : Xf_Op<"pack", [Xf_InBody, Pure, AllTypesMatch<["x", "result"]>]> {
   let summary = "The same tensor in another physical order";
   let description = [{
     Layout `plain` makes a row-major copy of a view; `keys` and `values` are what attention reads.
@@ -144,9 +145,10 @@ def Xf_PackOp : Xf_Op<"pack", [Pure, AllTypesMatch<["x", "result"]>]> {
     %p = xf.pack keys %k : tensor<?x8x?x8xf32, #xf.dims<"B", "", "S", "">>
     ```
   }];
-  let arguments = (ins Xf_LayoutAttr:$layout, AnyRankedTensor:$x);
-  let results = (outs AnyRankedTensor:$result);
+  let arguments = (ins Xf_LayoutAttr:$layout, Xf_Tensor:$x);
+  let results = (outs Xf_Tensor:$result);
   let assemblyFormat = "$layout $x attr-dict `:` type($x)";
+  let hasVerifier = 1;
 }
 
 #endif // XF_KERNEL_OPS_TD

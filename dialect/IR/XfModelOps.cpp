@@ -52,20 +52,13 @@ LogicalResult mlir::xf::verifyIndexMaps(Operation *op, ValueRange operands, Arra
   return success();
 }
 
-LogicalResult mlir::xf::verifyScalarBody(Operation *op, Region &body, TypeRange args, TypeRange results) {
-  if (body.getArgumentTypes() != args)
-    return op->emitOpError("its region must take the operands' elements: ") << args;
-  auto yield = dyn_cast<YieldOp>(body.front().back());
-  if (!yield || yield.getOperandTypes() != results)
-    return op->emitOpError("its region must yield the results' elements: ") << results;
-  return success();
-}
-
 SmallVector<Type> mlir::xf::elementTypes(TypeRange types) {
   return llvm::map_to_vector(types, [](Type t) { return cast<RankedTensorType>(t).getElementType(); });
 }
 
 LogicalResult mlir::xf::verifySameShapes(Operation *op, TypeRange types) {
+  if (types.empty())
+    return op->emitOpError("needs results");
   auto first = cast<RankedTensorType>(types.front());
   for (Type type : types)
     if (withElement(cast<RankedTensorType>(type), first.getElementType()) != first)
@@ -78,13 +71,17 @@ LogicalResult PositionsOp::verify() {
   auto type = typeOf(getResult());
   if (!type.getElementType().isInteger(32) || type.getRank() != (getPast() ? 2 : 1))
     return emitOpError("gives i32 positions of rank ") << (getPast() ? 2 : 1);
+  if (getPast() && (typeOf(getPast()).getRank() != 1 || !typeOf(getPast()).getElementType().isInteger(32) || !sameDim(typeOf(getPast()), 0, type, 0)))
+    return emitOpError("needs one i32 for each row of ") << describeShape(type) << ", not " << typeOf(getPast());
   return success();
 }
 
 LogicalResult EmbedOp::verify() {
   auto table = typeOf(getTable()), ids = typeOf(getIds()), result = typeOf(getResult());
-  if (table.getRank() != 2 || !ids.getElementType().isInteger(32))
-    return emitOpError("needs a table of rank 2 and i32 ids");
+  if (table.getRank() != 2 || !table.hasStaticShape() || !ids.getElementType().isInteger(32))
+    return emitOpError("needs a static table of rank 2 and i32 ids");
+  if (result.getElementType() != table.getElementType())
+    return emitOpError("gives elements of the table, ") << table.getElementType();
   bool rowForm = ids.getRank() == 1 && ids.getDimSize(0) == 1 && result.getRank() == 1; // in xf.row
   if (!rowForm && result.getRank() != ids.getRank() + 1)
     return emitOpError("result ") << describeShape(result) << " should have the ids' dimensions " << describeShape(ids)
@@ -103,6 +100,9 @@ LogicalResult mlir::xf::verifyProduct(Operation *op, RankedTensorType x, RankedT
   if (x.getShape().back() != weight.getDimSize(1))
     return op->emitOpError("input ") << describeShape(x) << " does not fit the weight " << describeShape(weight)
                                      << " ([out, in])";
+  Type factor = weight.getElementType();
+  if (!factor.isF32() && !factor.isBF16() && !factor.isF16() && !factor.isInteger(8))
+    return op->emitOpError("has no product of ") << factor;
   bool isWidened = x.getElementType().isF32() && weight.getElementType().isInteger(8);
   if (x.getElementType() != weight.getElementType() && !isWidened)
     return op->emitOpError("multiplies ") << x.getElementType() << " with " << weight.getElementType();
@@ -122,6 +122,8 @@ LogicalResult LinearOp::verify() {
   Type sum = productElement(typeOf(getX()).getElementType());
   if (typeOf(getResult()).getElementType() != sum)
     return emitOpError("must give ") << sum;
+  if (getBias() && typeOf(getBias()).getElementType() != sum)
+    return emitOpError("adds a bias of ") << typeOf(getBias()).getElementType() << " to " << sum;
   if (getBias() && typeOf(getBias()).getShape() != typeOf(getWeight()).getShape().take_front())
     return emitOpError("bias ") << describeShape(typeOf(getBias())) << " does not fit the weight "
                                 << describeShape(typeOf(getWeight()));
@@ -217,7 +219,8 @@ LogicalResult SliceOp::verify() {
   if (result.getRank() != x.getRank() || result.isDynamicDim(axis) ||
       withDim(x, axis, result.getDimSize(axis), "") != result)
     return emitOpError("result ") << describeShape(result) << " should differ from " << describeShape(x) << " along the axis only";
-  if (!x.isDynamicDim(axis) && start + (result.getDimSize(axis) - 1) * step >= x.getDimSize(axis))
+  // Without overflow, whatever the numbers are.
+  if (!x.isDynamicDim(axis) && (start >= x.getDimSize(axis) || result.getDimSize(axis) - 1 > (x.getDimSize(axis) - 1 - start) / step))
     return emitOpError("reads past dimension ") << axis << " of " << describeShape(x);
   return success();
 }
@@ -239,16 +242,7 @@ LogicalResult ConcatOp::verify() {
   return success();
 }
 
-LogicalResult ScanOp::verify() {
-  SmallVector<Type> types(getInputs().getTypes());
-  llvm::append_range(types, getResultTypes());
-  if (failed(verifySameShapes(*this, types)))
-    return failure();
-  SmallVector<Type> states(getInit().size(), Float32Type::get(getContext())), args(states), results(states);
-  llvm::append_range(args, elementTypes(getInputs().getTypes()));
-  llvm::append_range(results, elementTypes(getResultTypes()));
-  return verifyScalarBody(*this, getBody(), args, results);
-}
+LogicalResult ScanOp::verify() { return verifyScanBody(*this, getBody(), getInputs(), getAxis(), getInit().size()); }
 
 LogicalResult RepeatOp::verify() {
   if (static_cast<int64_t>(getCount()) < 1)

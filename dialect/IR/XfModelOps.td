@@ -7,7 +7,7 @@ include "dialect/IR/XfModuleOps.td"
 
 def Xf_IndexMaps : TypedArrayAttrBase<DenseI64ArrayAttr, "for each operand, for each of its dimensions, the result's dimension that it follows, or -1 (size 1, broadcast)">;
 
-def Xf_PositionsOp : Xf_Op<"positions", [Pure, DeclareOpInterfaceMethods<Xf_CausalOpInterface, ["getAlong", "buildStep"]>]> {
+def Xf_PositionsOp : Xf_Op<"positions", [Xf_InBody, Pure, DeclareOpInterfaceMethods<Xf_CausalOpInterface, ["getAlong", "buildStep"]>]> {
   let summary = "The positions of a sequence";
   let description = [{
     0, 1, … plus `offset`, along the result's only dimension. With `from`, each row's positions continue after its
@@ -18,13 +18,13 @@ def Xf_PositionsOp : Xf_Op<"positions", [Pure, DeclareOpInterfaceMethods<Xf_Caus
     %q = xf.positions from %past : tensor<?xi32, #xf.dims<"B">> -> tensor<?x?xi32, #xf.dims<"B", "N">>
     ```
   }];
-  let arguments = (ins Optional<AnyRankedTensor>:$past, DefaultValuedAttr<I64Attr, "0">:$offset);
-  let results = (outs AnyRankedTensor:$result);
+  let arguments = (ins Optional<Xf_Tensor>:$past, DefaultValuedAttr<I64Attr, "0">:$offset);
+  let results = (outs Xf_Tensor:$result);
   let assemblyFormat = "(`from` $past^ `:` type($past) `->`):(`:`)? type($result) attr-dict";
   let hasVerifier = 1;
 }
 
-def Xf_EmbedOp : Xf_Op<"embed", [Pure, Xf_CausalOpInterface]> {
+def Xf_EmbedOp : Xf_Op<"embed", [Xf_InRow, Pure, Xf_CausalOpInterface]> {
   let summary = "Rows of a table, chosen by ids";
   let description = [{
     result[.., j] = table[ids[..], j]. An id outside the table is the caller's error; entries check tokens.
@@ -33,13 +33,13 @@ def Xf_EmbedOp : Xf_Op<"embed", [Pure, Xf_CausalOpInterface]> {
     %x = xf.embed %table, %ids : tensor<100x64xf32>, tensor<?x?xi32, #xf.dims<"B", "S">> -> tensor<?x?x64xf32, #xf.dims<"B", "S", "">>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$table, AnyRankedTensor:$ids);
-  let results = (outs AnyRankedTensor:$result);
+  let arguments = (ins Xf_Tensor:$table, Xf_Tensor:$ids);
+  let results = (outs Xf_Tensor:$result);
   let assemblyFormat = "$table `,` $ids attr-dict `:` type($table) `,` type($ids) `->` type($result)";
   let hasVerifier = 1;
 }
 
-def Xf_LinearOp : Xf_Op<"linear", [Pure, Xf_CausalOpInterface]> {
+def Xf_LinearOp : Xf_Op<"linear", [Xf_InBody, Pure, Xf_CausalOpInterface]> {
   let summary = "x Wᵀ + b over the last dimension";
   let description = [{
     result[.., n] = Σ_k x[.., k] * weight[n, k] (+ bias[n]), k ascending. The weight and bias depend on parameters only.
@@ -51,13 +51,13 @@ def Xf_LinearOp : Xf_Op<"linear", [Pure, Xf_CausalOpInterface]> {
     %y = xf.linear %x, %w, %b : tensor<?x64xf32, #xf.dims<"B", "">>, tensor<256x64xf32>, tensor<256xf32> -> tensor<?x256xf32, #xf.dims<"B", "">>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$x, AnyRankedTensor:$weight, Optional<AnyRankedTensor>:$bias);
-  let results = (outs AnyRankedTensor:$result);
+  let arguments = (ins Xf_Tensor:$x, Xf_Tensor:$weight, Optional<Xf_Tensor>:$bias);
+  let results = (outs Xf_Tensor:$result);
   let assemblyFormat = "$x `,` $weight (`,` $bias^)? attr-dict `:` type($x) `,` type($weight) (`,` type($bias)^)? `->` type($result)";
   let hasVerifier = 1;
 }
 
-def Xf_QuantizeOp : Xf_Op<"quantize", [Pure]> {
+def Xf_QuantizeOp : Xf_Op<"quantize", [Xf_InExpression, Pure]> {
   let summary = "A matrix of parameters in fewer bits";
   let description = [{
     To bf16 or f16: each element rounded to the nearest, ties to even. To i8: row n has the scale s[n] = max_k |x[n, k]| / 127
@@ -69,13 +69,13 @@ def Xf_QuantizeOp : Xf_Op<"quantize", [Pure]> {
     %h = xf.quantize %w : tensor<256x64xf32> -> tensor<256x64xbf16>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$x);
-  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let arguments = (ins Xf_Tensor:$x);
+  let results = (outs Variadic<Xf_Tensor>:$results);
   let assemblyFormat = "$x attr-dict `:` type($x) `->` type($results)";
   let hasVerifier = 1;
 }
 
-def Xf_MapOp : Xf_Op<"map", [Pure, DeclareOpInterfaceMethods<Xf_CausalOpInterface, ["buildStep"]>, SingleBlock]> {
+def Xf_MapOp : Xf_Op<"map", [Xf_InRow, Pure, DeclareOpInterfaceMethods<Xf_CausalOpInterface, ["buildStep"]>, SingleBlock]> {
   let summary = "Element-wise maths with broadcasting";
   let description = [{
     The region (arith and math ops on scalars) computes each element of the results from the operands' elements. `maps`
@@ -90,8 +90,8 @@ def Xf_MapOp : Xf_Op<"map", [Pure, DeclareOpInterfaceMethods<Xf_CausalOpInterfac
     }
     ```
   }];
-  let arguments = (ins Variadic<AnyRankedTensor>:$inputs, Xf_IndexMaps:$maps);
-  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let arguments = (ins Variadic<Xf_Tensor>:$inputs, Xf_IndexMaps:$maps);
+  let results = (outs Variadic<Xf_Tensor>:$results);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "`(` $inputs `)` `maps` custom<IndexMaps>($maps) attr-dict `:` functional-type($inputs, $results) $body";
   let hasVerifier = 1;
@@ -103,7 +103,7 @@ def Xf_MapOp : Xf_Op<"map", [Pure, DeclareOpInterfaceMethods<Xf_CausalOpInterfac
   }];
 }
 
-def Xf_ReduceOp : Xf_Op<"reduce", [Pure, DeclareOpInterfaceMethods<Xf_CausalOpInterface, ["getAlong"]>]> {
+def Xf_ReduceOp : Xf_Op<"reduce", [Xf_InRow, Pure, DeclareOpInterfaceMethods<Xf_CausalOpInterface, ["getAlong"]>]> {
   let summary = "Sum or maximum of each row";
   let description = [{
     Over the last dimension, which stays with size 1. Element i belongs to partial i mod 16; the 16 partials
@@ -113,13 +113,13 @@ def Xf_ReduceOp : Xf_Op<"reduce", [Pure, DeclareOpInterfaceMethods<Xf_CausalOpIn
     %s = xf.reduce sum %x : tensor<?x64xf32, #xf.dims<"B", "">> -> tensor<?x1xf32, #xf.dims<"B", "">>
     ```
   }];
-  let arguments = (ins Xf_ReduceKindAttr:$kind, AnyRankedTensor:$x);
-  let results = (outs AnyRankedTensor:$result);
+  let arguments = (ins Xf_ReduceKindAttr:$kind, Xf_Tensor:$x);
+  let results = (outs Xf_Tensor:$result);
   let assemblyFormat = "$kind $x attr-dict `:` type($x) `->` type($result)";
   let hasVerifier = 1;
 }
 
-def Xf_AttendOp : Xf_Op<"attend", [Pure, DeclareOpInterfaceMethods<Xf_CausalOpInterface, ["getAlong", "buildStep"]>]> {
+def Xf_AttendOp : Xf_Op<"attend", [Xf_InBody, Pure, DeclareOpInterfaceMethods<Xf_CausalOpInterface, ["getAlong", "buildStep"]>]> {
   let summary = "Scaled dot-product attention with mask and bias as functions of positions";
   let description = [{
     q [B, H, Q, d], k [B, G, K, d], v [B, G, K, e], G divides H; query head h reads key/value head h div (H/G).
@@ -140,8 +140,8 @@ def Xf_AttendOp : Xf_Op<"attend", [Pure, DeclareOpInterfaceMethods<Xf_CausalOpIn
       -> (tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">>)
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$q, AnyRankedTensor:$k, AnyRankedTensor:$v, F64Attr:$scale, F64Attr:$fill);
-  let results = (outs AnyRankedTensor:$output, Optional<AnyRankedTensor>:$probabilities);
+  let arguments = (ins Xf_Tensor:$q, Xf_Tensor:$k, Xf_Tensor:$v, F64Attr:$scale, F64Attr:$fill);
+  let results = (outs Xf_Tensor:$output, Optional<Xf_Tensor>:$probabilities);
   let regions = (region AnyRegion:$mask, AnyRegion:$bias);
   let assemblyFormat = [{
     $q `,` $k `,` $v `scale` $scale `fill` $fill (`mask` $mask^)? (`bias` $bias^)? attr-dict `:`
@@ -156,7 +156,7 @@ def Xf_AttendOp : Xf_Op<"attend", [Pure, DeclareOpInterfaceMethods<Xf_CausalOpIn
   let hasCanonicalizer = 1;
 }
 
-def Xf_AtOp : Xf_Op<"at", [Pure, TypesMatchWith<"the result is an element of the tensor", "tensor", "result",
+def Xf_AtOp : Xf_Op<"at", [HasParent<"AttendOp">, Pure, TypesMatchWith<"the result is an element of the tensor", "tensor", "result",
                                                "::llvm::cast<::mlir::RankedTensorType>($_self).getElementType()">]> {
   let summary = "One element of a tensor, for mask, bias and table regions";
   let description = [{
@@ -164,13 +164,13 @@ def Xf_AtOp : Xf_Op<"at", [Pure, TypesMatchWith<"the result is an element of the
     %t = xf.at %tokens[%b, %j] : tensor<?x?xi32, #xf.dims<"B", "S">>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$tensor, Variadic<Index>:$indices);
+  let arguments = (ins Xf_Tensor:$tensor, Variadic<Index>:$indices);
   let results = (outs AnyType:$result);
   let assemblyFormat = "$tensor `[` $indices `]` attr-dict `:` type($tensor)";
   let hasVerifier = 1;
 }
 
-def Xf_RearrangeOp : Xf_Op<"rearrange", [Pure, DeclareOpInterfaceMethods<Xf_CausalOpInterface, ["buildStep"]>]> {
+def Xf_RearrangeOp : Xf_Op<"rearrange", [Xf_InExpression, Pure, DeclareOpInterfaceMethods<Xf_CausalOpInterface, ["buildStep"]>]> {
   let summary = "Splits, permutes and merges dimensions, as an einops pattern says";
   let description = [{
     Names are axes, parentheses merge, `1` is an axis of size 1. `sizes` gives the axes that the types leave open.
@@ -179,14 +179,14 @@ def Xf_RearrangeOp : Xf_Op<"rearrange", [Pure, DeclareOpInterfaceMethods<Xf_Caus
     %h = xf.rearrange %x "B T (h k) -> B h T k" {h = 8 : i64} : tensor<?x?x64xf32, #xf.dims<"B", "T", "">> -> tensor<?x8x?x8xf32, #xf.dims<"B", "", "T", "">>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$x, StrAttr:$pattern, DictionaryAttr:$sizes);
-  let results = (outs AnyRankedTensor:$result);
+  let arguments = (ins Xf_Tensor:$x, StrAttr:$pattern, DictionaryAttr:$sizes);
+  let results = (outs Xf_Tensor:$result);
   let assemblyFormat = "$x $pattern $sizes attr-dict `:` type($x) `->` type($result)";
   let hasVerifier = 1;
   let hasFolder = 1;
 }
 
-def Xf_SliceOp : Xf_Op<"slice", [Pure, DeclareOpInterfaceMethods<Xf_CausalOpInterface, ["getAlong", "buildStep"]>]> {
+def Xf_SliceOp : Xf_Op<"slice", [Xf_InExpression, Pure, DeclareOpInterfaceMethods<Xf_CausalOpInterface, ["getAlong", "buildStep"]>]> {
   let summary = "A range of one dimension";
   let description = [{
     result[.., i, ..] = x[.., start + i * step, ..] along `axis`; the result's size there is static.
@@ -195,29 +195,29 @@ def Xf_SliceOp : Xf_Op<"slice", [Pure, DeclareOpInterfaceMethods<Xf_CausalOpInte
     %e = xf.slice %x axis 1 start 1 step 2 : tensor<?x64xf32, #xf.dims<"B", "">> -> tensor<?x32xf32, #xf.dims<"B", "">>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$x, I64Attr:$axis, I64Attr:$start, DefaultValuedAttr<I64Attr, "1">:$step);
-  let results = (outs AnyRankedTensor:$result);
+  let arguments = (ins Xf_Tensor:$x, I64Attr:$axis, I64Attr:$start, DefaultValuedAttr<I64Attr, "1">:$step);
+  let results = (outs Xf_Tensor:$result);
   let assemblyFormat = "$x `axis` $axis `start` $start (`step` $step^)? attr-dict `:` type($x) `->` type($result)";
   let hasVerifier = 1;
   let hasFolder = 1;
   let hasCanonicalizer = 1;
 }
 
-def Xf_ConcatOp : Xf_Op<"concat", [Pure, DeclareOpInterfaceMethods<Xf_CausalOpInterface, ["buildStep"]>]> {
+def Xf_ConcatOp : Xf_Op<"concat", [Xf_InExpression, Pure, DeclareOpInterfaceMethods<Xf_CausalOpInterface, ["buildStep"]>]> {
   let summary = "Tensors one after the other along a static dimension";
   let description = [{
     ```mlir
     %c = xf.concat(%a, %b) axis 0 : (tensor<64x64xf32>, tensor<32x64xf32>) -> tensor<96x64xf32>
     ```
   }];
-  let arguments = (ins Variadic<AnyRankedTensor>:$inputs, I64Attr:$axis);
-  let results = (outs AnyRankedTensor:$result);
+  let arguments = (ins Variadic<Xf_Tensor>:$inputs, I64Attr:$axis);
+  let results = (outs Xf_Tensor:$result);
   let assemblyFormat = "`(` $inputs `)` `axis` $axis attr-dict `:` functional-type($inputs, $result)";
   let hasVerifier = 1;
   let hasFolder = 1;
 }
 
-def Xf_ScanOp : Xf_Op<"scan", [Pure, DeclareOpInterfaceMethods<Xf_CausalOpInterface, ["getAlong", "buildStep"]>, SingleBlock]> {
+def Xf_ScanOp : Xf_Op<"scan", [Xf_InBody, Pure, DeclareOpInterfaceMethods<Xf_CausalOpInterface, ["getAlong", "buildStep"]>, SingleBlock]> {
   let summary = "An element-wise recurrence along one dimension";
   let description = [{
     All inputs and the results have the same shape. For each position along `axis`, ascending, the region takes the
@@ -232,14 +232,14 @@ def Xf_ScanOp : Xf_Op<"scan", [Pure, DeclareOpInterfaceMethods<Xf_CausalOpInterf
     }
     ```
   }];
-  let arguments = (ins Variadic<AnyRankedTensor>:$inputs, I64Attr:$axis, DenseF64ArrayAttr:$init);
-  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let arguments = (ins Variadic<Xf_Tensor>:$inputs, I64Attr:$axis, DenseF64ArrayAttr:$init);
+  let results = (outs Variadic<Xf_Tensor>:$results);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "`(` $inputs `)` `axis` $axis `init` $init attr-dict `:` functional-type($inputs, $results) $body";
   let hasVerifier = 1;
 }
 
-def Xf_RepeatOp : Xf_Op<"repeat", [SingleBlock, RecursiveMemoryEffects, RecursivelySpeculatable]> {
+def Xf_RepeatOp : Xf_Op<"repeat", [Xf_InBody, SingleBlock, RecursiveMemoryEffects, RecursivelySpeculatable]> {
   let summary = "A stack of equal layers";
   let description = [{
     Runs the body for layer 0 … count-1. The body takes the layer's index and the carried values; it yields the new
@@ -252,8 +252,8 @@ def Xf_RepeatOp : Xf_Op<"repeat", [SingleBlock, RecursiveMemoryEffects, Recursiv
     }
     ```
   }];
-  let arguments = (ins I64Attr:$count, Variadic<AnyRankedTensor>:$inits);
-  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let arguments = (ins I64Attr:$count, Variadic<Xf_Tensor>:$inits);
+  let results = (outs Variadic<Xf_Tensor>:$results);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$count `(` $inits `)` attr-dict `:` functional-type($inits, $results) $body";
   let hasVerifier = 1;

@@ -1,4 +1,5 @@
 // Parameters, entries and references to them.
+#include "dialect/IR/Verify.h"
 #include "dialect/IR/Xf.h"
 
 #include "mlir/IR/Builders.h"
@@ -8,19 +9,30 @@
 using namespace mlir;
 using namespace mlir::xf;
 
+/// More tensors of one name than any stack of layers has.
+static constexpr int64_t kMostTensors = 1 << 20;
+
 LogicalResult ParameterOp::verify() {
   auto type = dyn_cast<RankedTensorType>(getType());
-  if (!type || !type.hasStaticShape() || !isa<FloatType>(type.getElementType()))
+  if (!isValueType(getType()) || !type.hasStaticShape() || !isa<FloatType>(type.getElementType()))
     return emitOpError("needs a static tensor of floats, not ") << getType();
+  int64_t tensors = 1;
+  for (int64_t count : getCounts()) {
+    if (count < 1 || count > kMostTensors / tensors)
+      return emitOpError("counts must be positive, their product at most ") << kMostTensors;
+    tensors *= count;
+  }
   if (!isTable())
     return getPath() ? success() : emitOpError("needs a path or a region");
+  if (!getInit().hasOneBlock() || getInit().front().empty())
+    return emitOpError("its region needs one block that yields");
   if (getInit().getNumArguments() != type.getRank() ||
       llvm::any_of(getInit().getArgumentTypes(), [](Type t) { return !t.isIndex(); }))
     return emitOpError("its region takes one index for each dimension");
-  auto yield = dyn_cast<YieldOp>(getInit().back().back());
+  auto yield = dyn_cast<YieldOp>(getInit().front().back());
   if (!yield || yield.getNumOperands() != 1 || !yield.getOperand(0).getType().isF64())
     return emitOpError("its region must yield one f64");
-  return success();
+  return verifyScalarOps(getInit().front());
 }
 
 LogicalResult ParamOp::verifySymbolUses(SymbolTableCollection &symbols) {
@@ -71,7 +83,9 @@ Block *EntryOp::addBody() {
 static StringRef nameOf(std::optional<ArrayAttr> attrs, unsigned i) {
   if (!attrs || i >= attrs->size())
     return {};
-  auto name = cast<DictionaryAttr>((*attrs)[i]).getAs<StringAttr>(kNameAttr);
+  // A verifier of the module may ask before the entry's own.
+  auto members = dyn_cast<DictionaryAttr>((*attrs)[i]);
+  auto name = members ? members.getAs<StringAttr>(kNameAttr) : StringAttr();
   return name ? name.getValue() : StringRef();
 }
 StringRef EntryOp::getArgName(unsigned i) { return nameOf(getArgAttrs(), i); }
@@ -104,6 +118,12 @@ void EntryOp::print(OpAsmPrinter &p) {
 }
 
 LogicalResult EntryOp::verify() {
+  if (!getBody().hasOneBlock() || getBody().front().empty() || !isa<ReturnOp>(getBody().front().back()))
+    return emitOpError("needs a body of one block that ends with xf.return");
+  for (auto types : {getArgumentTypes(), getResultTypes()})
+    for (Type type : types)
+      if (!isValueType(type) && !type.isIndex())
+        return emitOpError("takes and gives tensors and indices, not ") << type;
   llvm::StringSet<> seen;
   for (unsigned i = 0; i < getArgumentTypes().size(); ++i)
     if (getArgName(i).empty() || !seen.insert(getArgName(i)).second)

@@ -9,7 +9,7 @@ include "mlir/Interfaces/FunctionInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/IR/SymbolInterfaces.td"
 
-def Xf_ParameterOp : Xf_Op<"parameter", [Symbol]> {
+def Xf_ParameterOp : Xf_Op<"parameter", [Xf_InModule, Symbol]> {
   let summary = "A named tensor from the checkpoint, or a table computed when compiling";
   let description = [{
     `path` is the tensor's name in the checkpoint; `{0}`, `{1}` … stand for indices below `counts`, one tensor for
@@ -37,7 +37,7 @@ def Xf_ParameterOp : Xf_Op<"parameter", [Symbol]> {
   }];
 }
 
-def Xf_ParamOp : Xf_Op<"param", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+def Xf_ParamOp : Xf_Op<"param", [Xf_InExpression, Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "The value of a parameter or weight, at given indices";
   let description = [{
     ```mlir
@@ -45,11 +45,11 @@ def Xf_ParamOp : Xf_Op<"param", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInt
     ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$name, Variadic<Index>:$indices);
-  let results = (outs AnyRankedTensor:$result);
+  let results = (outs Xf_Tensor:$result);
   let assemblyFormat = "$name (`[` $indices^ `]`)? attr-dict `:` type($result)";
 }
 
-def Xf_EntryOp : Xf_Op<"entry", [IsolatedFromAbove, FunctionOpInterface, AutomaticAllocationScope]> {
+def Xf_EntryOp : Xf_Op<"entry", [Xf_InModule, IsolatedFromAbove, FunctionOpInterface, AutomaticAllocationScope]> {
   let summary = "A function that is called from outside";
   let description = [{
     Arguments and results carry their names as `xf.name`. `kind` says how a search uses it: a `full` entry is called

@@ -1,8 +1,35 @@
 // Verifiers of the ops on state.
+#include "dialect/IR/Verify.h"
 #include "dialect/IR/Xf.h"
 
 using namespace mlir;
 using namespace mlir::xf;
+
+static RankedTensorType typeOf(Value v) { return cast<RankedTensorType>(v.getType()); }
+
+LogicalResult StateOp::verify() {
+  auto type = dyn_cast<RankedTensorType>(getType());
+  if (!isValueType(getType()) || type.getRank() == 0 || !type.isDynamicDim(0))
+    return emitOpError("needs a tensor over search rows or sentences, not ") << getType();
+  if (static_cast<int64_t>(getLayers()) < 1)
+    return emitOpError("needs at least one layer");
+  if (getLayout() == Layout::plain)
+    return success();
+  bool isPackable = type.getRank() == 4 && !type.isDynamicDim(1) && !type.isDynamicDim(3) &&
+                    (type.getElementType().isF32() || type.getElementType().isBF16());
+  if (getLayout() == Layout::panels || !isPackable)
+    return emitOpError("is plain, or keys or values [batch, heads, positions, width] of f32 or bf16, not ")
+           << stringifyLayout(getLayout()) << " of " << type;
+  return success();
+}
+
+/// `numbers` (what it is: `what`) has one i32 for each row of dimension `axis` of `type`.
+static LogicalResult verifyRowNumbers(Operation *op, StringRef what, Value numbers, RankedTensorType type, unsigned axis) {
+  auto given = typeOf(numbers);
+  if (given.getRank() == 1 && given.getElementType().isInteger(32) && axis < type.getRank() && sameDim(given, 0, type, axis))
+    return success();
+  return op->emitOpError("needs ") << what << " as one i32 for each row of " << describeShape(type) << ", not " << given;
+}
 
 /// The state that `op` names, or an error.
 static FailureOr<StateOp> findState(Operation *op, SymbolTableCollection &symbols, FlatSymbolRefAttr name) {
@@ -12,12 +39,18 @@ static FailureOr<StateOp> findState(Operation *op, SymbolTableCollection &symbol
   return state;
 }
 
-static LogicalResult checkType(Operation *op, StateOp state, Type type) {
-  auto tensor = cast<RankedTensorType>(type), kept = state.getTensorType();
+/// `type` is the state's; `isPart`: its sizes may be others.
+static LogicalResult checkType(Operation *op, StateOp state, Type type, bool isPart = false) {
+  // The state itself may not have been verified yet.
+  auto tensor = cast<RankedTensorType>(type), kept = dyn_cast<RankedTensorType>(state.getType());
+  if (!kept)
+    return op->emitOpError("refers to a state that is no tensor");
   if (tensor.getRank() != kept.getRank())
     return op->emitOpError("has another rank than its state ") << kept;
   if (tensor.getElementType() != kept.getElementType())
     return op->emitOpError("has elements of ") << tensor.getElementType() << ", unlike its state " << kept;
+  if (tensor != kept && !isPart)
+    return op->emitOpError("has the shape ") << describeShape(tensor) << ", unlike its state " << kept;
   return success();
 }
 
@@ -27,9 +60,20 @@ LogicalResult AppendOp::verifySymbolUses(SymbolTableCollection &symbols) {
     return failure();
   if (state->getSentences())
     return emitOpError("appends to a state of sentences");
-  if (failed(checkType(*this, *state, getX().getType())))
+  return failed(checkType(*this, *state, getX().getType(), /*isPart=*/true)) ? failure() : checkType(*this, *state, getResult().getType());
+}
+
+LogicalResult AppendOp::verify() {
+  auto x = typeOf(getX()), all = typeOf(getResult());
+  int64_t axis = getAxis();
+  if (failed(verifyAxis(*this, axis, all)))
     return failure();
-  return checkType(*this, *state, getResult().getType());
+  if (axis == 0 || !all.isDynamicDim(axis))
+    return emitOpError("grows a dynamic dimension behind the rows, not dimension ") << axis << " of " << describeShape(all);
+  if (x.getRank() != all.getRank() ||
+      withElement(withDim(x, axis, ShapedType::kDynamic, getDimName(all, axis)), all.getElementType()) != all)
+    return emitOpError("appends ") << describeShape(x) << " along dimension " << axis << " to " << describeShape(all);
+  return verifyRowNumbers(*this, "past", getPast(), x, 0);
 }
 
 LogicalResult StoreOp::verifySymbolUses(SymbolTableCollection &symbols) {
@@ -42,6 +86,8 @@ LogicalResult StoreOp::verifySymbolUses(SymbolTableCollection &symbols) {
 }
 
 LogicalResult StoreOp::verify() {
+  if (failed(verifyRowNumbers(*this, "slots", getSlots(), typeOf(getX()), 0)))
+    return failure();
   if (!getPadding())
     return success();
   auto type = cast<RankedTensorType>(getX().getType());
@@ -61,11 +107,30 @@ LogicalResult LoadOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return checkType(*this, *state, getResult().getType());
 }
 
+LogicalResult LoadOp::verify() { return verifyRowNumbers(*this, "slots", getSlots(), typeOf(getResult()), 0); }
+
+LogicalResult ScanStepOp::verify() {
+  if (failed(verifyScanBody(*this, getBody(), getInputs(), getAxis(), getInit().size())))
+    return failure();
+  return verifyRowNumbers(*this, "past", getPast(), typeOf(getResult(0)), getAxis() == 0 ? 1 : 0);
+}
+
 LogicalResult ScanStepOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (getStates().size() != getInit().size())
     return emitOpError("needs one state tensor for each of its ") << getInit().size() << " states";
-  for (auto name : getStates().getAsRange<FlatSymbolRefAttr>())
-    if (failed(findState(*this, symbols, name)))
+  // A state is the inputs' shape without the axis.
+  auto type = typeOf(getResult(0));
+  SmallVector<int64_t> sizes(type.getShape());
+  SmallVector<StringRef> names = getDimNames(type);
+  sizes.erase(sizes.begin() + getAxis());
+  names.erase(names.begin() + getAxis());
+  auto wanted = makeTensor(sizes, names, Float32Type::get(getContext()));
+  for (auto name : getStates().getAsRange<FlatSymbolRefAttr>()) {
+    auto state = findState(*this, symbols, name);
+    if (failed(state))
       return failure();
+    if (state->getSentences() || state->getLayout() != Layout::plain || state->getType() != wanted)
+      return emitOpError("needs states of search rows ") << wanted << ", not " << name << " of " << state->getType();
+  }
   return success();
 }

@@ -4,7 +4,7 @@
 
 include "dialect/IR/XfModelOps.td"
 
-def Xf_StateOp : Xf_Op<"state", [Symbol]> {
+def Xf_StateOp : Xf_Op<"state", [Xf_InModule, Symbol]> {
   let summary = "Memory that a session keeps between steps";
   let description = [{
     One tensor for each of `layers`. Its first dimension is the search row, or with `sentences` the sentence slot,
@@ -19,12 +19,13 @@ def Xf_StateOp : Xf_Op<"state", [Symbol]> {
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttr:$type, I64Attr:$layers, UnitAttr:$sentences,
                        DefaultValuedAttr<Xf_LayoutAttr, "Layout::plain">:$layout);
   let assemblyFormat = "$sym_name `:` $type `layers` $layers (`sentences` $sentences^)? (`layout` $layout^)? attr-dict";
+  let hasVerifier = 1;
   let extraClassDeclaration = [{
     RankedTensorType getTensorType() { return llvm::cast<RankedTensorType>(getType()); }
   }];
 }
 
-def Xf_AppendOp : Xf_Op<"append", [DeclareOpInterfaceMethods<SymbolUserOpInterface>, MemoryEffects<[MemRead, MemWrite]>]> {
+def Xf_AppendOp : Xf_Op<"append", [Xf_InBody, DeclareOpInterfaceMethods<SymbolUserOpInterface>, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "Writes new positions into a state and gives all positions";
   let description = [{
     x holds the new positions along `axis`; row b's stand behind its past[b] ones. The result is the state with dimension
@@ -34,12 +35,13 @@ def Xf_AppendOp : Xf_Op<"append", [DeclareOpInterfaceMethods<SymbolUserOpInterfa
     %all = xf.append %k to @keys[%layer] axis 2 past %past : tensor<?x8x?x8xf32, #xf.dims<"B", "", "N", "">>, tensor<?xi32, #xf.dims<"B">> -> tensor<?x8x?x8xf32, #xf.dims<"B", "", "T", "">>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$x, FlatSymbolRefAttr:$name, Index:$layer, I64Attr:$axis, AnyRankedTensor:$past);
-  let results = (outs AnyRankedTensor:$result);
+  let arguments = (ins Xf_Tensor:$x, FlatSymbolRefAttr:$name, Index:$layer, I64Attr:$axis, Xf_Tensor:$past);
+  let results = (outs Xf_Tensor:$result);
   let assemblyFormat = "$x `to` $name `[` $layer `]` `axis` $axis `past` $past attr-dict `:` type($x) `,` type($past) `->` type($result)";
+  let hasVerifier = 1;
 }
 
-def Xf_StoreOp : Xf_Op<"store", [DeclareOpInterfaceMethods<SymbolUserOpInterface>, MemoryEffects<[MemWrite]>]> {
+def Xf_StoreOp : Xf_Op<"store", [Xf_InBody, DeclareOpInterfaceMethods<SymbolUserOpInterface>, MemoryEffects<[MemWrite]>]> {
   let summary = "Writes a sentence's value into its slot of a state";
   let description = [{
     With `padding`, x has rank 2, and the sentence's positions behind x's last are set to it up to the state's bound:
@@ -50,7 +52,7 @@ def Xf_StoreOp : Xf_Op<"store", [DeclareOpInterfaceMethods<SymbolUserOpInterface
     xf.store %ok to @allowed[%layer] slots %slots padding false : tensor<?x?xi1, #xf.dims<"B", "S">>, tensor<?xi32, #xf.dims<"B">>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$x, FlatSymbolRefAttr:$name, Index:$layer, AnyRankedTensor:$slots,
+  let arguments = (ins Xf_Tensor:$x, FlatSymbolRefAttr:$name, Index:$layer, Xf_Tensor:$slots,
                        OptionalAttr<TypedAttrInterface>:$padding);
   let assemblyFormat = [{
     $x `to` $name `[` $layer `]` `slots` $slots (`padding` $padding^)? attr-dict `:` type($x) `,` type($slots)
@@ -58,7 +60,7 @@ def Xf_StoreOp : Xf_Op<"store", [DeclareOpInterfaceMethods<SymbolUserOpInterface
   let hasVerifier = 1;
 }
 
-def Xf_LoadOp : Xf_Op<"load", [DeclareOpInterfaceMethods<SymbolUserOpInterface>, MemoryEffects<[MemRead]>]> {
+def Xf_LoadOp : Xf_Op<"load", [Xf_InBody, DeclareOpInterfaceMethods<SymbolUserOpInterface>, MemoryEffects<[MemRead]>]> {
   let summary = "Reads a per-sentence state for the rows of a search";
   let description = [{
     result[b, ..] = state[layer][slots[b], ..]
@@ -67,12 +69,13 @@ def Xf_LoadOp : Xf_Op<"load", [DeclareOpInterfaceMethods<SymbolUserOpInterface>,
     %k = xf.load @cross_keys[%layer] slots %slots : tensor<?xi32, #xf.dims<"B">> -> tensor<?x8x?x8xf32, #xf.dims<"B", "", "S", "">>
     ```
   }];
-  let arguments = (ins FlatSymbolRefAttr:$name, Index:$layer, AnyRankedTensor:$slots);
-  let results = (outs AnyRankedTensor:$result);
+  let arguments = (ins FlatSymbolRefAttr:$name, Index:$layer, Xf_Tensor:$slots);
+  let results = (outs Xf_Tensor:$result);
   let assemblyFormat = "$name `[` $layer `]` `slots` $slots attr-dict `:` type($slots) `->` type($result)";
+  let hasVerifier = 1;
 }
 
-def Xf_ScanStepOp : Xf_Op<"scan_step", [DeclareOpInterfaceMethods<SymbolUserOpInterface>, MemoryEffects<[MemRead, MemWrite]>, SingleBlock]> {
+def Xf_ScanStepOp : Xf_Op<"scan_step", [Xf_InBody, DeclareOpInterfaceMethods<SymbolUserOpInterface>, MemoryEffects<[MemRead, MemWrite]>, SingleBlock]> {
   let summary = "A recurrence over new positions, its states kept between calls";
   let description = [{
     As `xf.scan`, but the states of row b start from what the state tensors hold (from `init` where past[b] is 0) and are
@@ -86,14 +89,15 @@ def Xf_ScanStepOp : Xf_Op<"scan_step", [DeclareOpInterfaceMethods<SymbolUserOpIn
     }
     ```
   }];
-  let arguments = (ins Variadic<AnyRankedTensor>:$inputs, FlatSymbolRefArrayAttr:$states, Index:$layer, AnyRankedTensor:$past,
+  let arguments = (ins Variadic<Xf_Tensor>:$inputs, FlatSymbolRefArrayAttr:$states, Index:$layer, Xf_Tensor:$past,
                        I64Attr:$axis, DenseF64ArrayAttr:$init);
-  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let results = (outs Variadic<Xf_Tensor>:$results);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     `(` $inputs `)` `states` $states `[` $layer `]` `past` $past `axis` $axis `init` $init attr-dict `:`
     `(` type($inputs) `)` `,` type($past) `->` type($results) $body
   }];
+  let hasVerifier = 1;
 }
 
 #endif // XF_STATE_OPS_TD

@@ -12,7 +12,7 @@ import sys
 SOURCE, BIN = pathlib.Path(os.environ["XF_SOURCE"]), pathlib.Path(os.environ["XF_BIN"])
 MODULE_OPS = ("parameter", "entry", "state", "weight")
 # A state that the example of a recurrence refers to; the other symbols are those of other examples.
-PRELUDE = 'xf.state @s : tensor<?x?x8xf32, #xf.dims<"B", "T", "">> layers 6\n'
+PRELUDE = 'xf.state @s : tensor<?x8xf32, #xf.dims<"B", "">> layers 6\n'
 
 
 def types_of(text):
@@ -40,6 +40,13 @@ def wrap(example):
     return f"xf.entry full @example({block}) {{\n{example}\nxf.return\n}}\n"
 
 
+def wrap_in_mask(example):
+    heads = 'tensor<?x2x?x4xf32, #xf.dims<"B", "", "S", "">>'
+    return (f'xf.entry full @example(%tokens: tensor<?x?xi32, #xf.dims<"B", "S">> {{xf.name = "t"}}, %q: {heads} {{xf.name = "q"}}) {{\n'
+            f"%c = xf.attend %q, %q, %q scale 0.5 fill 0.0 mask {{\n^bb0(%b: index, %h: index, %i: index, %j: index):\n{example}\n"
+            f"%ok = arith.constant true\nxf.yield %ok : i1\n}} : {heads}, {heads}, {heads} -> ({heads})\nxf.return\n}}\n")
+
+
 modules, bodies, ops = [], [], set()
 for path in sorted((SOURCE / "dialect" / "IR").glob("*.td")):
     text = path.read_text()
@@ -52,7 +59,7 @@ for path in sorted((SOURCE / "dialect" / "IR").glob("*.td")):
         if name in MODULE_OPS:
             modules.append(lines)
         elif name not in ("return", "yield"):  # they stand in the others' examples
-            bodies.append((name, wrap(lines)))
+            bodies.append((name, wrap_in_mask(lines) if name == "at" else wrap(lines)))
 
 failed = 0
 for name, body in bodies:

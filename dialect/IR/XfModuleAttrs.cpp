@@ -1,0 +1,107 @@
+// Verifies the module's attributes by the table in dialect/README.md. That the names in them stand for something is checked
+// where they are used: passes run on modules that are not complete.
+#include "dialect/IR/Xf.h"
+
+using namespace mlir;
+using namespace mlir::xf;
+
+namespace {
+/// What a member of an attribute may be.
+enum class Member { entry, name, number, numbers, positive, flag, split };
+
+struct MemberRule {
+  StringRef name;
+  Member kind;
+};
+
+constexpr MemberRule kGenerateMembers[] = {
+    {"encode", Member::entry},     {"decode", Member::entry},          {"begin", Member::entry},
+    {"step", Member::entry},       {"choose", Member::entry},          {"tokens", Member::name},
+    {"logits", Member::name},      {"batch", Member::name},            {"source", Member::name},
+    {"target", Member::name},      {"new", Member::name},              {"start", Member::number},
+    {"end", Member::number},       {"pad", Member::number},            {"min_length", Member::number},
+    {"beam", Member::positive},    {"max_length_base", Member::number}, {"max_length_per_source", Member::number},
+    {"sequence_first", Member::flag}, {"ragged_source", Member::flag}};
+constexpr MemberRule kTextMembers[] = {{"source", Member::split},   {"target", Member::split},   {"prefix", Member::numbers},
+                                       {"suffix", Member::numbers}, {"unknown", Member::number}, {"lowercase", Member::flag}};
+constexpr MemberRule kPredictMembers[] = {{"entry", Member::entry}, {"result", Member::name}, {"labels", Member::flag},
+                                          {"pad", Member::number},  {"batch", Member::name},  {"source", Member::name},
+                                          {"sequence_first", Member::flag}};
+
+/// The value of an i64; nullopt if it is something else.
+std::optional<int64_t> numberOf(Attribute value) {
+  auto number = dyn_cast<IntegerAttr>(value);
+  return number && number.getType().isSignlessInteger(64) ? std::optional<int64_t>(number.getInt()) : std::nullopt;
+}
+
+/// Tokens, lengths and beams are kept in 32 bits.
+bool isNumber(Attribute value, int64_t least) {
+  auto number = numberOf(value);
+  return number && *number >= least && *number <= std::numeric_limits<int32_t>::max();
+}
+
+/// What the value should have been; empty if it is that.
+StringRef wantedInstead(Member kind, Attribute value) {
+  constexpr int64_t any = std::numeric_limits<int32_t>::min();
+  auto string = dyn_cast<StringAttr>(value);
+  auto list = dyn_cast<ArrayAttr>(value);
+  switch (kind) {
+  case Member::entry:
+    return isa<FlatSymbolRefAttr>(value) ? "" : "the symbol of an entry";
+  case Member::name:
+    return string && !string.empty() ? "" : "a name";
+  case Member::number:
+    return isNumber(value, any) ? "" : "an i64 that fits in 32 bits";
+  case Member::positive:
+    return isNumber(value, 1) ? "" : "a positive i64 that fits in 32 bits";
+  case Member::numbers:
+    return list && llvm::all_of(list, [](Attribute each) { return isNumber(each, any); }) ? "" : "a list of i64 that fit in 32 bits";
+  case Member::flag:
+    return isa<UnitAttr>(value) ? "" : "a unit attribute";
+  case Member::split:
+    return string && llvm::is_contained({"characters", "words", "ids"}, string.getValue()) ? "" : "\"characters\", \"words\" or \"ids\"";
+  }
+  llvm_unreachable("unknown kind of member");
+}
+
+LogicalResult verifyMembers(Operation *op, NamedAttribute attribute, ArrayRef<MemberRule> rules) {
+  auto members = dyn_cast<DictionaryAttr>(attribute.getValue());
+  if (!members)
+    return op->emitOpError("needs a dictionary as ") << attribute.getName();
+  for (NamedAttribute member : members) {
+    auto *rule = llvm::find_if(rules, [&](const MemberRule &rule) { return rule.name == member.getName(); });
+    if (rule == rules.end())
+      return op->emitOpError() << attribute.getName() << " has no member '" << member.getName().getValue() << "'";
+    if (StringRef wanted = wantedInstead(rule->kind, member.getValue()); !wanted.empty())
+      return op->emitOpError("needs ") << wanted << " as '" << member.getName().getValue() << "' of " << attribute.getName();
+  }
+  return success();
+}
+
+LogicalResult verifyBounds(Operation *op, Attribute value) {
+  auto bounds = dyn_cast<DictionaryAttr>(value);
+  if (!bounds)
+    return op->emitOpError("needs a dictionary as ") << kBoundsAttr;
+  for (NamedAttribute bound : bounds)
+    if (auto number = numberOf(bound.getValue()); !number || *number < 1)
+      return op->emitOpError("needs a positive i64 as the bound of dimension '") << bound.getName().getValue() << "'";
+  return success();
+}
+} // namespace
+
+LogicalResult XfDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+  StringRef name = attribute.getName();
+  if (!llvm::is_contained({kBoundsAttr, kGenerateAttr, kTextAttr, kPredictAttr, kNameAttr}, name))
+    return success();
+  if (!isa<ModuleOp>(op))
+    return op->emitOpError("cannot have ") << attribute.getName() << ", an attribute of modules";
+  if (name == kBoundsAttr)
+    return verifyBounds(op, attribute.getValue());
+  if (name == kGenerateAttr)
+    return verifyMembers(op, attribute, kGenerateMembers);
+  if (name == kTextAttr)
+    return verifyMembers(op, attribute, kTextMembers);
+  if (name == kPredictAttr)
+    return verifyMembers(op, attribute, kPredictMembers);
+  return isa<StringAttr>(attribute.getValue()) ? success() : op->emitOpError("needs a string as ") << kNameAttr;
+}
