@@ -80,7 +80,7 @@ xf.entry @run(%w: tensor<8x4xf32> {xf.name = "w"}) {
 // -----
 
 xf.entry @run(%w: tensor<8x4xf32> {xf.name = "w"}) {
-  // expected-error @+1 {{packs [batch, heads, positions, width] of f32 or bf16}}
+  // expected-error @+1 {{packs [batch, heads, positions, width] of f32, bf16 or f16}}
   %y = xf.pack keys %w : tensor<8x4xf32>
   xf.return
 }
