@@ -9,6 +9,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Verifier.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MathExtras.h"
 #include "llvm/Support/Path.h"
 
 using namespace mlir;
@@ -41,9 +42,12 @@ void widenBatch(ModuleOp module) {
   auto bound = bounds && batch ? bounds.getAs<IntegerAttr>(batch.getValue()) : IntegerAttr();
   if (!bound || !beam)
     return;
+  int64_t rows;
+  if (llvm::MulOverflow(bound.getInt(), beam.getInt(), rows))
+    rows = std::numeric_limits<int64_t>::max(); // conversion to code says that it is too large
   NamedAttrList list(bounds);
   Builder builder(module.getContext());
-  list.set(batch.getValue(), builder.getI64IntegerAttr(bound.getInt() * beam.getInt()));
+  list.set(batch.getValue(), builder.getI64IntegerAttr(rows));
   module->setAttr(kBoundsAttr, list.getDictionary(module.getContext()));
 }
 

@@ -41,7 +41,7 @@ private:
   bool findAxis(ContractOp product) {
     auto x = cast<RankedTensorType>(product.getX().getType());
     auto batch = generate.getAs<StringAttr>("batch"), fresh = generate.getAs<StringAttr>("new");
-    if (!batch || !fresh || x.getRank() != 3 || !product.getResult().getType().getElementType().isF32())
+    if (!batch || !fresh || !module->hasAttr(kBoundsAttr) || x.getRank() != 3 || !product.getResult().getType().getElementType().isF32())
       return false;
     for (axis = 0; axis < 2; ++axis)
       if (getDimName(x, axis) == fresh && getDimName(x, 1 - axis) == batch)
@@ -61,7 +61,8 @@ private:
     for (unsigned i = 1; bounds.contains(name); ++i)
       name = "C" + std::to_string(i);
     int64_t rows = getBound(module, generate.getAs<StringAttr>("batch").getValue()).value_or(1);
-    int64_t sentences = std::max<int64_t>(1, rows / std::max<int64_t>(1, numberOf("beam", 1)));
+    // Numbers that are larger are refused when code is made.
+    int64_t sentences = std::clamp<int64_t>(rows / numberOf("beam", 1), 1, int64_t(1) << 60);
     NamedAttrList list(bounds);
     list.set(name, builder.getI64IntegerAttr(2 * sentences + 1));
     module->setAttr(kBoundsAttr, list.getDictionary(module.getContext()));
@@ -72,7 +73,7 @@ private:
     auto x = cast<RankedTensorType>(product.getX().getType());
     int64_t columns = cast<RankedTensorType>(product.getWeight().getType()).getDimSize(0);
     // A beam that ends leaves its place to the next best.
-    int64_t most = 2 * std::max<int64_t>(1, numberOf("beam", 1));
+    int64_t most = 2 * numberOf("beam", 1);
     StringRef batch = getDimName(x, 1 - axis);
     std::string classes = addClasses();
     Type f32 = builder.getF32Type(), i32 = builder.getI32Type();

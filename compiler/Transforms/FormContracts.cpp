@@ -12,18 +12,6 @@ using namespace mlir::xf;
 
 namespace {
 
-/// Whether a contract can read an operand of its epilogue through `map`: element by element, or one value a row or a
-/// column.
-bool fitsEpilogue(ArrayRef<int64_t> map, int64_t rank) {
-  if (static_cast<int64_t>(map.size()) == rank &&
-      (::xf::isIdentityMap(map) || (map.back() == -1 && ::xf::isIdentityMap(map.drop_back()))))
-    return true;
-  for (auto [i, target] : llvm::enumerate(map))
-    if (target != -1 && !(target == rank - 1 && i + 1 == map.size()))
-      return false;
-  return true;
-}
-
 /// The map that can become the epilogue of `linear`, or null.
 MapOp epilogueOf(LinearOp linear) {
   if (!linear->hasOneUse())
@@ -35,7 +23,7 @@ MapOp epilogueOf(LinearOp linear) {
       map.getShape().getShape() != linear.getResult().getType().getShape() || !::xf::isIdentityMap(map.getMap(use.getOperandNumber())))
     return {};
   for (unsigned i = 0; i < map.getInputs().size(); ++i)
-    if (!fitsEpilogue(map.getMap(i), rank))
+    if (!::xf::fitsEpilogue(map.getMap(i), rank))
       return {};
   return map;
 }

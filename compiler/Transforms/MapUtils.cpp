@@ -65,6 +65,16 @@ bool isPermutationMap(ArrayRef<int64_t> map, int64_t rank) {
   return static_cast<int64_t>(map.size()) == rank && llvm::all_of(seen, [](bool s) { return s; });
 }
 
+bool fitsEpilogue(ArrayRef<int64_t> map, int64_t rank) {
+  if (static_cast<int64_t>(map.size()) == rank &&
+      (isIdentityMap(map) || (map.back() == -1 && isIdentityMap(map.drop_back()))))
+    return true;
+  for (auto [i, target] : llvm::enumerate(map))
+    if (target != -1 && !(target == rank - 1 && i + 1 == map.size()))
+      return false;
+  return true;
+}
+
 SmallVector<int64_t> composeMaps(ArrayRef<int64_t> inner, ArrayRef<int64_t> outer) {
   return llvm::map_to_vector(inner, [&](int64_t d) { return d < 0 ? int64_t(-1) : outer[d]; });
 }

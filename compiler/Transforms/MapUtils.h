@@ -42,6 +42,9 @@ llvm::SmallVector<int64_t> identityMap(int64_t rank);
 bool isIdentityMap(llvm::ArrayRef<int64_t> map);
 /// A permutation of all `rank` dimensions.
 bool isPermutationMap(llvm::ArrayRef<int64_t> map, int64_t rank);
+/// Whether a contract's epilogue, whose result has `rank` dimensions, can read an operand through `map`: element by element, or
+/// one value a row or a column.
+bool fitsEpilogue(llvm::ArrayRef<int64_t> map, int64_t rank);
 /// The map of an operand of a producer, seen from the producer's user that reads the producer through `outer`.
 llvm::SmallVector<int64_t> composeMaps(llvm::ArrayRef<int64_t> inner, llvm::ArrayRef<int64_t> outer);
 /// Clones the body of a single-block region with `args` for its arguments; gives the yielded values.

@@ -3,6 +3,7 @@
 // For each kernel op it describes operands and results as strided views, calls the kernel through the context's table,
 // and waits for the other threads. Rearranges and slices cost nothing: they are strides. A stack of layers is a loop
 // that carries pointers: a layer reads its input where the layer before has written it, and writes to the other of two places.
+#include "compiler/Conversion/XfToLLVM/CheckModule.h"
 #include "compiler/Conversion/XfToLLVM/KernelTable.h"
 #include "compiler/Conversion/XfToLLVM/MemoryPlan.h"
 #include "compiler/Conversion/XfToLLVM/Plan.h"
@@ -339,7 +340,8 @@ static LogicalResult checkSizes(ModuleOp module) {
 }
 
 FailureOr<CodeModule> convertToCode(ModuleOp module, Targets targets) {
-  if (failed(checkSizes(module)))
+  // Sizes first: the others multiply them.
+  if (failed(checkSizes(module)) || failed(checkModule(module)))
     return failure();
   CodeModule result;
   result.targets = targets;

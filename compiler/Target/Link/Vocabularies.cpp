@@ -37,8 +37,8 @@ static int64_t sourceTokens(EntryOp entry) {
 /// The last dimension of the entry's result of that name.
 static int64_t columns(EntryOp entry, StringAttr name) {
   for (auto [i, type] : llvm::enumerate(entry.getResultTypes()))
-    if (name && entry.getResultName(i) == name.getValue())
-      return std::max<int64_t>(cast<RankedTensorType>(type).getShape().back(), 0);
+    if (auto shape = cast<RankedTensorType>(type).getShape(); name && entry.getResultName(i) == name.getValue() && !shape.empty())
+      return std::max<int64_t>(shape.back(), 0);
   return 0;
 }
 

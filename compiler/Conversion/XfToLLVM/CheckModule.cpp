@@ -1,0 +1,405 @@
+// What conversion to code takes for granted, checked on the whole module: IR may have been written by hand, or damaged.
+//
+// Verifiers look at one op. Here is what only all of them together can break: names in the module's attributes that stand for
+// nothing, views that are none, operands that are not packed as kernels read them, layers that are not there.
+#include "compiler/Conversion/XfToLLVM/CheckModule.h"
+
+#include "compiler/Target/CPU/Kernels.h"
+#include "compiler/Transforms/Layouts.h"
+#include "compiler/Transforms/MapUtils.h"
+#include "runtime/abi/xf_abi.h"
+
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/TypeUtilities.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::xf;
+
+namespace xf {
+namespace {
+
+RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+bool isStored(Type element) {
+  return element.isF32() || element.isBF16() || element.isF16() || element.isInteger(1) || element.isInteger(8) || element.isInteger(32);
+}
+
+class Checker {
+public:
+  explicit Checker(ModuleOp module) : module(module) {}
+
+  LogicalResult run() {
+    bool isGood = !module
+                       .walk([&](Operation *op) {
+                         return failed(checkTypes(op)) || failed(checkLayers(op)) ? WalkResult::interrupt() : WalkResult::advance();
+                       })
+                       .wasInterrupted();
+    if (!isGood || failed(checkGenerate()) || failed(checkPredict()))
+      return failure();
+    for (auto weight : module.getOps<WeightOp>())
+      if (failed(checkWeight(weight)))
+        return failure();
+    for (auto entry : module.getOps<EntryOp>())
+      if (failed(checkEntry(entry)))
+        return failure();
+    return success();
+  }
+
+private:
+  LogicalResult checkType(Operation *op, Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    if (!tensor)
+      return success();
+    if (!isStored(tensor.getElementType()))
+      return op->emitError("no kernel is for tensors of ") << tensor.getElementType();
+    if (tensor.getRank() > XF_ABI_MAX_RANK)
+      return op->emitError("tensors of more than ") << XF_ABI_MAX_RANK << " dimensions are not supported";
+    for (StringRef name : getDimNames(tensor))
+      if (!name.empty() && !getBound(module, name))
+        return op->emitError("dimension '") << name << "' has no bound in the module's xf.bounds";
+    return success();
+  }
+
+  LogicalResult checkTypes(Operation *op) {
+    SmallVector<Type> types(op->getResultTypes());
+    for (Region &region : op->getRegions())
+      llvm::append_range(types, region.getArgumentTypes());
+    if (auto state = dyn_cast<StateOp>(op))
+      types.push_back(state.getType());
+    if (auto parameter = dyn_cast<ParameterOp>(op))
+      types.push_back(parameter.getType());
+    if (auto weight = dyn_cast<WeightOp>(op))
+      types.push_back(weight.getType());
+    for (Type type : types)
+      if (failed(checkType(op, type)))
+        return failure();
+    return success();
+  }
+
+  /// All layers of what is stored, in bytes that 64 bits can count.
+  LogicalResult checkLayers(Operation *op) {
+    double count = 1;
+    RankedTensorType type;
+    if (auto weight = dyn_cast<WeightOp>(op)) {
+      type = weight.getTensorType();
+      count = weight.getLayers();
+    } else if (auto parameter = dyn_cast<ParameterOp>(op)) {
+      type = parameter.getTensorType();
+      for (int64_t each : parameter.getCounts())
+        count *= each;
+    } else {
+      return success();
+    }
+    for (int64_t size : type.getShape())
+      count *= size;
+    if (count * 4 <= XF_ABI_LARGEST_BYTES)
+      return success();
+    return op->emitError("tensors of shape ") << describeShape(type) << " for all layers are larger than any memory";
+  }
+
+  LogicalResult missing(StringRef attribute, StringRef member) {
+    return module.emitError() << attribute << " lacks '" << member << "'";
+  }
+
+  /// The entry that a member names; null, and an error, if there is none.
+  EntryOp entryOf(StringRef attribute, DictionaryAttr members, StringRef member) {
+    auto name = members.getAs<FlatSymbolRefAttr>(member);
+    auto entry = name ? module.lookupSymbol<EntryOp>(name.getValue()) : EntryOp();
+    if (!name)
+      (void)missing(attribute, member);
+    else if (!entry)
+      module.emitError() << attribute << " names " << name << " as '" << member << "', which is no entry";
+    return entry;
+  }
+
+  LogicalResult checkGenerate() {
+    auto generate = module->getAttrOfType<DictionaryAttr>(kGenerateAttr);
+    if (!generate)
+      return success();
+    for (StringRef member : {"encode", "decode", "begin", "step", "choose"})
+      if (generate.contains(member) && !entryOf(kGenerateAttr, generate, member))
+        return failure();
+    if (!generate.contains("step"))
+      return missing(kGenerateAttr, "step");
+    for (StringRef member : {"tokens", "logits", "batch", "target"})
+      if (!generate.contains(member))
+        return missing(kGenerateAttr, member);
+    for (StringRef member : {"batch", "source", "target", "new"})
+      if (auto dim = generate.getAs<StringAttr>(member); dim && !getBound(module, dim.getValue()))
+        return module.emitError() << kGenerateAttr << " names dimension '" << dim.getValue() << "' as '" << member
+                                  << "', which has no bound in xf.bounds";
+    EntryOp step = entryOf(kGenerateAttr, generate, "step");
+    StringRef tokens = generate.getAs<StringAttr>("tokens").getValue(), batch = generate.getAs<StringAttr>("batch").getValue();
+    for (auto [i, type] : llvm::enumerate(step.getArgumentTypes()))
+      if (step.getArgName(i) == tokens)
+        if (auto tensor = dyn_cast<RankedTensorType>(type); tensor && tensor.getRank() == 2 && llvm::is_contained(getDimNames(tensor), batch))
+          return success();
+    return step.emitError("has no argument '") << tokens << "' of rank 2 with dimension '" << batch << "', the tokens of a search";
+  }
+
+  LogicalResult checkPredict() {
+    auto predict = module->getAttrOfType<DictionaryAttr>(kPredictAttr);
+    if (!predict)
+      return success();
+    EntryOp entry = entryOf(kPredictAttr, predict, "entry");
+    if (!entry)
+      return failure();
+    for (StringRef member : {"result", "batch", "source"})
+      if (!predict.contains(member))
+        return missing(kPredictAttr, member);
+    for (StringRef member : {"batch", "source"})
+      if (auto dim = predict.getAs<StringAttr>(member); !getBound(module, dim.getValue()))
+        return module.emitError() << kPredictAttr << " names dimension '" << dim.getValue() << "' as '" << member
+                                  << "', which has no bound in xf.bounds";
+    StringRef result = predict.getAs<StringAttr>("result").getValue();
+    for (unsigned i = 0; i < entry.getResultTypes().size(); ++i)
+      if (entry.getResultName(i) == result)
+        return success();
+    return entry.emitError("has no result '") << result << "', which " << kPredictAttr << " names";
+  }
+
+  /// The largest value of an index: a constant, a layer of a stack or a weight, or what is computed from them; nullopt if it
+  /// is none, or may be negative.
+  std::optional<int64_t> largest(Value index) {
+    APInt constant;
+    if (matchPattern(index, m_ConstantInt(&constant)))
+      return constant.getSExtValue() < 0 ? std::nullopt : std::optional<int64_t>(constant.getSExtValue());
+    if (auto argument = dyn_cast<BlockArgument>(index)) {
+      Operation *parent = argument.getOwner()->getParentOp();
+      if (auto repeat = dyn_cast<RepeatOp>(parent); repeat && argument == repeat.getLayer())
+        return repeat.getCount() - 1;
+      if (auto weight = dyn_cast<WeightOp>(parent))
+        return weight.getLayers() - 1;
+      return std::nullopt;
+    }
+    Operation *op = index.getDefiningOp();
+    bool isInWeight = isa<WeightOp>(op->getParentOp());
+    if (isInWeight ? !isa<arith::DivUIOp, arith::RemUIOp>(op) : !isa<arith::AddIOp, arith::MulIOp>(op))
+      return std::nullopt;
+    auto a = largest(op->getOperand(0)), b = largest(op->getOperand(1));
+    int64_t value;
+    if (!a || !b)
+      return std::nullopt;
+    if (isa<arith::AddIOp>(op))
+      return llvm::AddOverflow(*a, *b, value) ? std::nullopt : std::optional<int64_t>(value);
+    if (isa<arith::MulIOp>(op))
+      return llvm::MulOverflow(*a, *b, value) ? std::nullopt : std::optional<int64_t>(value);
+    if (!matchPattern(op->getOperand(1), m_ConstantInt(&constant)) || *b == 0)
+      return std::nullopt;
+    return isa<arith::DivUIOp>(op) ? *a / *b : std::min(*a, *b - 1);
+  }
+
+  LogicalResult checkIndex(Operation *op, Value index, int64_t count) {
+    auto value = largest(index);
+    if (!value)
+      return op->emitError("its index is no number of an enclosing stack's layer");
+    if (*value >= count)
+      return op->emitError("reads layer ") << *value << " of " << count;
+    return success();
+  }
+
+  LogicalResult checkParam(ParamOp param) {
+    Operation *symbol = module.lookupSymbol(param.getNameAttr());
+    SmallVector<int64_t> counts;
+    if (auto parameter = dyn_cast<ParameterOp>(symbol))
+      counts.assign(parameter.getCounts().begin(), parameter.getCounts().end());
+    else
+      counts.push_back(cast<WeightOp>(symbol).getLayers());
+    for (auto [index, count] : llvm::zip(param.getIndices(), counts))
+      if (failed(checkIndex(param, index, count)))
+        return failure();
+    return success();
+  }
+
+  LogicalResult checkWeight(WeightOp weight) {
+    for (Operation &op : weight.getBody().front().without_terminator()) {
+      if (op.hasTrait<OpTrait::ConstantLike>() || isa<arith::DivUIOp, arith::RemUIOp>(op))
+        continue;
+      if (!isa<ParamOp, RearrangeOp, SliceOp, ConcatOp, MapOp, ReduceOp, QuantizeOp>(op))
+        return op.emitError("cannot be computed when compiling");
+      if (auto param = dyn_cast<ParamOp>(op)) {
+        if (!module.lookupSymbol<ParameterOp>(param.getNameAttr()))
+          return op.emitError("a weight is computed from parameters, not from ") << param.getNameAttr();
+        if (failed(checkParam(param)))
+          return failure();
+      }
+    }
+    return success();
+  }
+
+  LogicalResult checkEntry(EntryOp entry) {
+    for (auto types : {entry.getArgumentTypes(), entry.getResultTypes()})
+      for (Type type : types) {
+        if (failed(checkType(entry, type)))
+          return failure();
+        Type element = getElementTypeOrSelf(type);
+        if (!element.isF32() && !element.isInteger(1) && !element.isInteger(32))
+          return entry.emitError("takes and gives tensors of f32, i32 and i1, not of ") << element;
+      }
+    return checkBlock(entry.getBody().front());
+  }
+
+  LogicalResult checkBlock(Block &block) {
+    for (Operation &op : block.without_terminator()) {
+      if (auto repeat = dyn_cast<RepeatOp>(op)) {
+        if (failed(checkRepeat(repeat)))
+          return failure();
+      } else if (failed(checkOp(&op))) {
+        return failure();
+      }
+    }
+    // What a block gives is written where it is wanted.
+    SmallPtrSet<Value, 4> seen;
+    Operation *terminator = block.getTerminator();
+    for (Value value : terminator->getOperands())
+      if (!isOwnBuffer(value, &block) || !seen.insert(value).second)
+        return terminator->emitError("gives a value that has no buffer of its own; xf-materialize-views makes one");
+    return success();
+  }
+
+  bool isOwnBuffer(Value value, Block *block) {
+    Operation *op = value.getDefiningOp();
+    if (!op || op->getBlock() != block || isa<RearrangeOp, SliceOp, ParamOp, AppendOp, LoadOp, RepeatOp>(op))
+      return false;
+    auto view = viewOf(value, module);
+    return view && view->packing == Layout::plain && view->strides == denseStrides(typeOf(value));
+  }
+
+  LogicalResult checkRepeat(RepeatOp repeat) {
+    for (Value init : repeat.getInits())
+      if (bool isArgument = isa<BlockArgument>(init) && isa<EntryOp>(init.getParentBlock()->getParentOp());
+          !isArgument && !isOwnBuffer(init, repeat->getBlock()))
+        return repeat.emitError("carries a value that has no buffer of its own; xf-materialize-views makes one");
+    return checkBlock(repeat.getBody().front());
+  }
+
+  LogicalResult checkView(Operation *op, Value value, ArrayRef<Layout> layouts) {
+    auto view = viewOf(value, module);
+    if (!view)
+      return op->emitError("reads a rearranged tensor that is no view; xf-materialize-views copies it");
+    if (!llvm::is_contained(layouts, view->packing))
+      return op->emitError("cannot read ") << describeShape(typeOf(value)) << " in the order '" << stringifyLayout(view->packing) << "'";
+    return success();
+  }
+
+  LogicalResult checkOp(Operation *op) {
+    if (op->hasTrait<OpTrait::ConstantLike>() || isa<arith::AddIOp, arith::MulIOp>(op))
+      return success();
+    if (auto param = dyn_cast<ParamOp>(op))
+      return checkParam(param);
+    if (auto slice = dyn_cast<SliceOp>(op))
+      return checkSlice(slice);
+    if (isa<RearrangeOp>(op))
+      return success(); // its readers are asked whether it is a view
+    if (!isa<ContractOp, ChooseOp, RowOp, AttendOp, PackOp, AppendOp, StoreOp, LoadOp, PositionsOp, ScanOp, ScanStepOp, ConcatOp>(op))
+      return op->emitError("is no op of kernel IR");
+    if (failed(checkState(op)) || failed(checkCaptures(op)))
+      return failure();
+    for (const cpu::KernelOperand &operand : cpu::kernelOperands(op))
+      if (failed(checkView(op, operand.value, layoutsOf(op, operand.value))))
+        return failure();
+    if (auto contract = dyn_cast<ContractOp>(op))
+      return checkContract(contract);
+    if (auto attend = dyn_cast<AttendOp>(op))
+      return checkAttend(attend);
+    if (auto row = dyn_cast<RowOp>(op))
+      return checkRow(row);
+    return success();
+  }
+
+  /// In which orders `op` reads `value`.
+  SmallVector<Layout, 2> layoutsOf(Operation *op, Value value) {
+    if (auto attend = dyn_cast<AttendOp>(op); attend && value == attend.getK())
+      return {Layout::keys};
+    if (auto attend = dyn_cast<AttendOp>(op); attend && value == attend.getV())
+      return {Layout::values};
+    if (auto contract = dyn_cast<ContractOp>(op); contract && value == contract.getWeight())
+      return {Layout::panels};
+    if (auto choose = dyn_cast<ChooseOp>(op); choose && value == choose.getWeight())
+      return {Layout::panels};
+    if (isa<RowOp>(op) && value.getDefiningOp<ParamOp>() && !llvm::is_contained(op->getOperands(), value))
+      return {Layout::plain, Layout::panels};
+    return {Layout::plain};
+  }
+
+  LogicalResult checkSlice(SliceOp slice) {
+    auto x = typeOf(slice.getX());
+    int64_t bound = sizeOf(x, slice.getAxis()).most(module), start = slice.getStart();
+    if (start >= bound || typeOf(slice.getResult()).getDimSize(slice.getAxis()) - 1 > (bound - 1 - start) / int64_t(slice.getStep()))
+      return slice.emitError("reads behind the bound of dimension ") << slice.getAxis() << " of " << describeShape(x);
+    return success();
+  }
+
+  /// The layer of the state that an op names.
+  LogicalResult checkState(Operation *op) {
+    auto check = [&](FlatSymbolRefAttr name, Value layer) {
+      return checkIndex(op, layer, module.lookupSymbol<StateOp>(name).getLayers());
+    };
+    if (auto append = dyn_cast<AppendOp>(op))
+      return check(append.getNameAttr(), append.getLayer());
+    if (auto store = dyn_cast<StoreOp>(op))
+      return check(store.getNameAttr(), store.getLayer());
+    if (auto load = dyn_cast<LoadOp>(op))
+      return check(load.getNameAttr(), load.getLayer());
+    if (auto scan = dyn_cast<ScanStepOp>(op))
+      for (auto name : scan.getStates().getAsRange<FlatSymbolRefAttr>())
+        if (failed(check(name, scan.getLayer())))
+          return failure();
+    return success();
+  }
+
+  /// A kernel is made from its op alone.
+  LogicalResult checkCaptures(Operation *op) {
+    WalkResult walked = op->walk([&](Operation *inner) {
+      for (Value value : inner->getOperands()) {
+        bool isOutside = inner != op && !op->isAncestor(value.getParentBlock()->getParentOp());
+        if (isOutside && !isa<RankedTensorType>(value.getType()) && !matchPattern(value, m_Constant())) {
+          inner->emitError("a kernel cannot read ") << value.getType() << " from outside";
+          return WalkResult::interrupt();
+        }
+      }
+      return WalkResult::advance();
+    });
+    return failure(walked.wasInterrupted());
+  }
+
+  bool collapses(Value value) { return collapseRows(typeOf(value), *viewOf(value, module)).has_value(); }
+
+  LogicalResult checkContract(ContractOp contract) {
+    if (typeOf(contract.getX()).getRank() > 1 && !collapses(contract.getX()))
+      return contract.emitError("its rows have no single stride; xf-materialize-views copies them");
+    int64_t rank = typeOf(contract.getResult()).getRank();
+    for (auto [i, extra] : llvm::enumerate(contract.getExtras())) {
+      if (typeOf(extra).getRank() > 1 && !collapses(extra))
+        return contract.emitError("the rows of its extra ") << i << " have no single stride; xf-materialize-views copies them";
+      if (!fitsEpilogue(contract.getMap(i), rank))
+        return contract.emitError("an epilogue reads a tensor by element, row or column, unlike map ") << i;
+    }
+    return success();
+  }
+
+  LogicalResult checkAttend(AttendOp attend) {
+    if (typeOf(attend.getQ()).isDynamicDim(3) || typeOf(attend.getV()).isDynamicDim(3))
+      return attend.emitError("needs heads of static width");
+    if (!(viewOf(attend.getQ(), module)->strides.back() == Monomial{1, {}}))
+      return attend.emitError("the elements of its queries are not adjacent; xf-materialize-views copies them");
+    return success();
+  }
+
+  LogicalResult checkRow(RowOp row) {
+    for (auto embed : row.getBody().front().getOps<EmbedOp>())
+      if (!embed.getTable().getDefiningOp<ParamOp>())
+        return embed.emitError("looks up in parameters only");
+    return success();
+  }
+
+  ModuleOp module;
+};
+
+} // namespace
+
+LogicalResult checkModule(ModuleOp module) { return Checker(module).run(); }
+
+} // namespace xf

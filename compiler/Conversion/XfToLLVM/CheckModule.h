@@ -1,0 +1,15 @@
+// The form of kernel IR, beyond what verifiers see.
+#ifndef XF_COMPILER_CONVERSION_XFTOLLVM_CHECKMODULE_H
+#define XF_COMPILER_CONVERSION_XFTOLLVM_CHECKMODULE_H
+
+#include "mlir/IR/BuiltinOps.h"
+
+namespace xf {
+
+/// Whether the module, which must have been verified, is kernel IR that code can be made of. Errors say what is wrong at the
+/// op that is at fault.
+llvm::LogicalResult checkModule(mlir::ModuleOp module);
+
+} // namespace xf
+
+#endif // XF_COMPILER_CONVERSION_XFTOLLVM_CHECKMODULE_H
