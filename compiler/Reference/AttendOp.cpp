@@ -32,17 +32,24 @@ static T dot(const T *a, const T *b, int64_t n) {
   return sum;
 }
 
-/// A softmax's exponentials, rounded to bf16 if `narrow`, in place; returns the sum of those that are not rounded. A row without
+/// `value` as an element of this type keeps it.
+template <typename T>
+static T rounded(T value, mlir::Type element) {
+  if (element.isBF16())
+    return roundToBF16(static_cast<float>(value));
+  return element.isF16() ? static_cast<T>(roundToF16(static_cast<float>(value))) : value;
+}
+
+/// A softmax's exponentials, rounded as factors of this type, in place; returns the sum of those that are not rounded. A row without
 /// any allowed key needs no case of its own: equal finite fills give equal ones, -inf gives exp(-inf + inf) = NaN.
 template <typename T>
-static T exponentials(std::vector<T> &row, bool narrow) {
+static T exponentials(std::vector<T> &row, mlir::Type factor) {
   T largest = -T(INFINITY), sum = 0;
   for (T value : row)
     largest = std::isnan(value) || value > largest ? value : largest;
   for (T &value : row) {
     sum += value = static_cast<T>(std::exp(static_cast<double>(static_cast<T>(value - largest))));
-    if (narrow)
-      value = roundToBF16(static_cast<float>(value));
+    value = rounded(value, factor);
   }
   return sum;
 }
@@ -71,8 +78,9 @@ llvm::Error Machine<T>::exec(mlir::xf::AttendOp op) {
 
   int64_t batch = q.shape[0], heads = q.shape[1], queries = q.shape[2], depth = q.shape[3];
   int64_t groups = k.shape[1], keys = k.shape[2], width = v.shape[3];
-  auto isBF16 = [](mlir::Value value) { return llvm::cast<mlir::RankedTensorType>(value.getType()).getElementType().isBF16(); };
-  bool isNarrow = isBF16(op.getV()), givesNarrow = isBF16(op.getOutput());
+  auto elementOf = [](mlir::Value value) { return llvm::cast<mlir::RankedTensorType>(value.getType()).getElementType(); };
+  mlir::Type factor = elementOf(op.getV()), result = elementOf(op.getOutput());
+  bool isNarrow = !factor.isF32();
   T scale = static_cast<T>(op.getScale().convertToDouble()), fill = static_cast<T>(op.getFill().convertToDouble());
   std::vector<T> scores(keys);
   for (int64_t b = 0; b < batch; ++b)
@@ -93,7 +101,7 @@ llvm::Error Machine<T>::exec(mlir::xf::AttendOp op) {
                   scores[first + l] = frame.intResult(0)[l] ? scores[first + l] : fill;
               }))
             return error;
-        T sum = exponentials(scores, isNarrow);
+        T sum = exponentials(scores, factor);
         if (!isNarrow)
           for (T &probability : scores)
             probability /= sum;
@@ -101,11 +109,8 @@ llvm::Error Machine<T>::exec(mlir::xf::AttendOp op) {
         for (int64_t j = 0; j < keys; ++j)
           for (int64_t e = 0; e < width; ++e)
             context[e] += scores[j] * v.floats[(group * keys + j) * width + e];
-        for (int64_t e = 0; isNarrow && e < width; ++e) {
-          context[e] /= sum;
-          if (givesNarrow)
-            context[e] = roundToBF16(static_cast<float>(context[e]));
-        }
+        for (int64_t e = 0; isNarrow && e < width; ++e)
+          context[e] = rounded(context[e] / sum, result);
         if (probabilities)
           std::copy(scores.begin(), scores.end(), probabilities->floats.begin() + row * keys);
       }

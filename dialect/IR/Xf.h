@@ -67,6 +67,8 @@ RankedTensorType withElement(RankedTensorType type, Type element);
 Type productElement(Type factor);
 /// How many elements of a row stand together in Layout::panels: four bytes' worth.
 int64_t panelGroup(Type factor);
+/// Whether attention multiplies such elements: f32, bf16 or f16.
+bool isFactorOfAttention(Type element);
 /// The elements of a packed row: `depth` filled up with zeros to whole groups.
 inline int64_t panelDepth(Type factor, int64_t depth) { return llvm::alignTo(depth, panelGroup(factor)); }
 /// `type` with dimension i replaced.

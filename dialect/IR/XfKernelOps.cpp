@@ -39,8 +39,7 @@ LogicalResult PackOp::verify() {
     return success();
   if (getLayout() == Layout::panels)
     return emitOpError("packs keys and values; panels are made when compiling");
-  Type element = type.getElementType();
-  if (type.getRank() != 4 || type.isDynamicDim(3) || !(element.isF32() || element.isBF16() || element.isF16()))
+  if (type.getRank() != 4 || type.isDynamicDim(3) || !isFactorOfAttention(type.getElementType()))
     return emitOpError("packs [batch, heads, positions, width] of f32, bf16 or f16, not ") << type;
   return success();
 }

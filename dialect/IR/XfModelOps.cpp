@@ -116,6 +116,8 @@ Type mlir::xf::productElement(Type factor) {
   return factor.isInteger(8) ? Type(IntegerType::get(factor.getContext(), 32)) : Float32Type::get(factor.getContext());
 }
 
+bool mlir::xf::isFactorOfAttention(Type element) { return element.isF32() || element.isBF16() || element.isF16(); }
+
 int64_t mlir::xf::panelGroup(Type factor) { return factor.isInteger(8) ? 4 : factor.isBF16() || factor.isF16() ? 2 : 1; }
 
 LogicalResult LinearOp::verify() {
@@ -173,7 +175,7 @@ LogicalResult AttendOp::verify() {
   if (q.isDynamicDim(1) || k.isDynamicDim(1) || q.getDimSize(1) % k.getDimSize(1) != 0)
     return emitOpError("query heads of ") << describeShape(q) << " are no multiple of the key heads of " << describeShape(k);
   Type factor = q.getElementType();
-  if (!(factor.isF32() || factor.isBF16() || factor.isF16()) || factor != k.getElementType() || factor != v.getElementType())
+  if (!isFactorOfAttention(factor) || factor != k.getElementType() || factor != v.getElementType())
     return emitOpError("multiplies f32, bf16 or f16 with the same, not ") << q << ", " << k << " and " << v;
   if (!c.getElementType().isF32() && c.getElementType() != q.getElementType())
     return emitOpError("context ") << c << " of factors of " << q.getElementType();

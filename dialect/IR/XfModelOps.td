@@ -128,8 +128,8 @@ def Xf_AttendOp : Xf_Op<"attend", [Xf_InBody, Pure, DeclareOpInterfaceMethods<Xf
     The regions take (b, h, i, j) as index values and may read tensors with `xf.at`. A row without any allowed key
     gives what PyTorch gives: the mean over all K keys with a finite fill, NaN with -inf.
 
-    q, k and v are all f32 or all bf16. With bf16, sums, scores and exponentials are f32; with s_j = exp(score_j - largest
-    score), the context is (Σ_j bf16(s_j) v_j) / Σ_j s_j, in f32 or bf16, and there are no probabilities.
+    q, k and v are all f32, all bf16 or all f16. With 16 bits, sums, scores and exponentials are f32; with s_j = exp(score_j - largest
+    score), the context is (Σ_j round(s_j) v_j) / Σ_j s_j, in f32 or the type of q, and there are no probabilities.
 
     ```mlir
     %c = xf.attend %q, %k, %v scale 0.5 fill 0xFFF0000000000000 mask {

@@ -16,9 +16,9 @@ LogicalResult StateOp::verify() {
   if (getLayout() == Layout::plain)
     return success();
   bool isPackable = type.getRank() == 4 && !type.isDynamicDim(1) && !type.isDynamicDim(3) &&
-                    (type.getElementType().isF32() || type.getElementType().isBF16());
+                    isFactorOfAttention(type.getElementType());
   if (getLayout() == Layout::panels || !isPackable)
-    return emitOpError("is plain, or keys or values [batch, heads, positions, width] of f32 or bf16, not ")
+    return emitOpError("is plain, or keys or values [batch, heads, positions, width] of f32, bf16 or f16, not ")
            << stringifyLayout(getLayout()) << " of " << type;
   return success();
 }

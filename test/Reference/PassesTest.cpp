@@ -48,6 +48,8 @@ const Case cases[] = {
     {"seed4_bf16", "seed4/seed4.xf", "", "src_vocab=40 tgt_vocab=33 d_model=16 n_heads=2 d_k=5 d_v=7 d_ff=20 n=2", FactorType::bf16},
     {"tagger_bf16", "tagger/tagger.xf", "", "vocab_size=40 hidden_size=16 num_attention_heads=4 num_hidden_layers=2 intermediate_size=20 num_labels=5", FactorType::bf16},
     {"g2p_bf16", "g2p/g2p.xf", "", "d_model=24 heads=3 d_ff=20 encoder_layers=2", FactorType::bf16},
+    {"tagger_f16", "tagger/tagger.xf", "", "vocab_size=40 hidden_size=16 num_attention_heads=4 num_hidden_layers=2 intermediate_size=20 num_labels=5", FactorType::f16},
+    {"g2p_f16", "g2p/g2p.xf", "", "d_model=24 heads=3 d_ff=20 encoder_layers=2", FactorType::f16},
 };
 
 /// Runs a module's entries on fixed inputs.
