@@ -27,11 +27,11 @@ public:
   void run() {
     auto name = generate.getAs<FlatSymbolRefAttr>("step");
     auto step = name ? module.lookupSymbol<EntryOp>(name.getValue()) : EntryOp();
-    if (!step || generate.contains("choose"))
+    if (!step || generate.contains("choose") || step.getResultTypes().size() != 1)
       return;
     Value logits = step.getBody().front().getTerminator()->getOperand(0);
     auto product = logits.getDefiningOp<ContractOp>();
-    if (step.getResultTypes().size() != 1 || !product || !logits.hasOneUse() || !findAxis(product))
+    if (!product || !logits.hasOneUse() || !findAxis(product))
       return;
     writeEntry(step, product);
   }

@@ -53,3 +53,15 @@ module attributes {xf.bounds = {B = 12 : i64, N = 10 : i64},
     xf.return %x : tensor<?x?x8xf32, #bnd>
   }
 }
+
+// -----
+
+// An entry that gives nothing is no step that a search could use.
+// CHECK-LABEL: module attributes
+// CHECK-NOT: choose
+module attributes {xf.bounds = {B = 12 : i64, N = 10 : i64},
+    xf.generate = {decode = @decode, step = @decode.begin, tokens = "tgt", logits = "logits", batch = "B", target = "T", new = "N"}} {
+  xf.entry begin @decode.begin(%x: tensor<?x8xf32, #xf.dims<"B", "">> {xf.name = "x"}) -> () {
+    xf.return
+  }
+}
