@@ -252,4 +252,22 @@ std::optional<Monomial> collapseRows(RankedTensorType type, const View &view) {
   return row.value_or(constant(type.getDimSize(last)));
 }
 
+bool hasRowStride(Value value, ModuleOp module) {
+  auto view = viewOf(value, module);
+  return view && collapseRows(cast<RankedTensorType>(value.getType()), *view);
+}
+
+bool isOwnBuffer(Value value, Block *block, ModuleOp module) {
+  Operation *op = value.getDefiningOp();
+  if (!op || op->getBlock() != block || isa<RearrangeOp, SliceOp, ParamOp, AppendOp, LoadOp, RepeatOp>(op))
+    return false;
+  auto view = viewOf(value, module);
+  return view && view->packing == Layout::plain && view->strides == denseStrides(cast<RankedTensorType>(value.getType()));
+}
+
+bool canBeCarried(Value init, Block *block, ModuleOp module) {
+  bool isArgument = isa<BlockArgument>(init) && isa<EntryOp>(init.getParentBlock()->getParentOp());
+  return isArgument || isOwnBuffer(init, block, module);
+}
+
 } // namespace xf

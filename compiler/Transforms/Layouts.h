@@ -52,6 +52,13 @@ Monomial rootElements(mlir::Value value, mlir::ModuleOp module);
 
 /// Whether all dimensions but the last are one with a single stride, and the last has stride 1. Gives that stride.
 std::optional<Monomial> collapseRows(mlir::RankedTensorType type, const View &view);
+/// The same of a value.
+bool hasRowStride(mlir::Value value, mlir::ModuleOp module);
+
+/// Whether an op in `block` writes `value` into a dense buffer of its own, as what a block gives must be.
+bool isOwnBuffer(mlir::Value value, mlir::Block *block, mlir::ModuleOp module);
+/// Whether a stack in `block` can carry `init`: that, or an entry's argument.
+bool canBeCarried(mlir::Value init, mlir::Block *block, mlir::ModuleOp module);
 
 } // namespace xf
 

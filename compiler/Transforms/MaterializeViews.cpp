@@ -71,24 +71,10 @@ private:
     op->erase();
   }
 
-  bool collapses(Value value) {
-    auto view = ::xf::viewOf(value, module);
-    return view && ::xf::collapseRows(typeOf(value), *view);
-  }
-
-  /// A dense buffer of its own that an op in `block` writes.
-  bool isOwnBuffer(Value value, Block *block) {
-    Operation *op = value.getDefiningOp();
-    if (!op || op->getBlock() != block || isa<RearrangeOp, SliceOp, ParamOp, AppendOp, LoadOp, RepeatOp>(op))
-      return false;
-    auto view = ::xf::viewOf(value, module);
-    return view->packing == Layout::plain && view->strides == ::xf::denseStrides(typeOf(value));
-  }
-
   void visitYielded(Operation *terminator) {
     llvm::SmallPtrSet<Value, 4> seen;
     for (OpOperand &operand : terminator->getOpOperands())
-      if (!isOwnBuffer(operand.get(), terminator->getBlock()) || !seen.insert(operand.get()).second) {
+      if (!::xf::isOwnBuffer(operand.get(), terminator->getBlock(), module) || !seen.insert(operand.get()).second) {
         copyOperand(operand);
         seen.insert(operand.get());
       }
@@ -96,21 +82,19 @@ private:
 
   void visit(Operation *op) {
     if (auto contract = dyn_cast<ContractOp>(op)) {
-      if (!collapses(contract.getX()))
+      if (!::xf::hasRowStride(contract.getX(), module))
         copyOperand(contract.getXMutable());
       for (OpOperand &extra : contract.getExtrasMutable())
-        if (typeOf(extra.get()).getRank() > 1 && !collapses(extra.get()))
+        if (typeOf(extra.get()).getRank() > 1 && !::xf::hasRowStride(extra.get(), module))
           copyOperand(extra);
     } else if (auto attend = dyn_cast<AttendOp>(op)) {
       auto view = ::xf::viewOf(attend.getQ(), module);
       if (!view || view->packing != Layout::plain || !(view->strides.back() == ::xf::Monomial{1, {}}))
         copyOperand(attend.getQMutable());
     } else if (auto repeat = dyn_cast<RepeatOp>(op)) {
-      for (OpOperand &init : repeat.getInitsMutable()) {
-        bool argument = isa<BlockArgument>(init.get()) && isa<EntryOp>(init.get().getParentBlock()->getParentOp());
-        if (!argument && !isOwnBuffer(init.get(), op->getBlock()))
+      for (OpOperand &init : repeat.getInitsMutable())
+        if (!::xf::canBeCarried(init.get(), op->getBlock(), module))
           copyOperand(init);
-      }
       visitYielded(repeat.getBody().front().getTerminator());
     } else if (isa<ReturnOp>(op)) {
       visitYielded(op);

@@ -114,6 +114,15 @@ private:
     return entry;
   }
 
+  /// The dimensions that members name, if they are there, have bounds.
+  LogicalResult checkDimensions(StringRef attribute, DictionaryAttr members, ArrayRef<StringRef> names) {
+    for (StringRef member : names)
+      if (auto dim = members.getAs<StringAttr>(member); dim && !getBound(module, dim.getValue()))
+        return module.emitError() << attribute << " names dimension '" << dim.getValue() << "' as '" << member
+                                  << "', which has no bound in xf.bounds";
+    return success();
+  }
+
   LogicalResult checkGenerate() {
     auto generate = module->getAttrOfType<DictionaryAttr>(kGenerateAttr);
     if (!generate)
@@ -126,10 +135,8 @@ private:
     for (StringRef member : {"tokens", "logits", "batch", "target"})
       if (!generate.contains(member))
         return missing(kGenerateAttr, member);
-    for (StringRef member : {"batch", "source", "target", "new"})
-      if (auto dim = generate.getAs<StringAttr>(member); dim && !getBound(module, dim.getValue()))
-        return module.emitError() << kGenerateAttr << " names dimension '" << dim.getValue() << "' as '" << member
-                                  << "', which has no bound in xf.bounds";
+    if (failed(checkDimensions(kGenerateAttr, generate, {"batch", "source", "target", "new"})))
+      return failure();
     EntryOp step = entryOf(kGenerateAttr, generate, "step");
     StringRef tokens = generate.getAs<StringAttr>("tokens").getValue(), batch = generate.getAs<StringAttr>("batch").getValue();
     for (auto [i, type] : llvm::enumerate(step.getArgumentTypes()))
@@ -149,10 +156,8 @@ private:
     for (StringRef member : {"result", "batch", "source"})
       if (!predict.contains(member))
         return missing(kPredictAttr, member);
-    for (StringRef member : {"batch", "source"})
-      if (auto dim = predict.getAs<StringAttr>(member); !getBound(module, dim.getValue()))
-        return module.emitError() << kPredictAttr << " names dimension '" << dim.getValue() << "' as '" << member
-                                  << "', which has no bound in xf.bounds";
+    if (failed(checkDimensions(kPredictAttr, predict, {"batch", "source"})))
+      return failure();
     StringRef result = predict.getAs<StringAttr>("result").getValue();
     for (unsigned i = 0; i < entry.getResultTypes().size(); ++i)
       if (entry.getResultName(i) == result)
@@ -254,23 +259,14 @@ private:
     SmallPtrSet<Value, 4> seen;
     Operation *terminator = block.getTerminator();
     for (Value value : terminator->getOperands())
-      if (!isOwnBuffer(value, &block) || !seen.insert(value).second)
+      if (!isOwnBuffer(value, &block, module) || !seen.insert(value).second)
         return terminator->emitError("gives a value that has no buffer of its own; xf-materialize-views makes one");
     return success();
   }
 
-  bool isOwnBuffer(Value value, Block *block) {
-    Operation *op = value.getDefiningOp();
-    if (!op || op->getBlock() != block || isa<RearrangeOp, SliceOp, ParamOp, AppendOp, LoadOp, RepeatOp>(op))
-      return false;
-    auto view = viewOf(value, module);
-    return view && view->packing == Layout::plain && view->strides == denseStrides(typeOf(value));
-  }
-
   LogicalResult checkRepeat(RepeatOp repeat) {
     for (Value init : repeat.getInits())
-      if (bool isArgument = isa<BlockArgument>(init) && isa<EntryOp>(init.getParentBlock()->getParentOp());
-          !isArgument && !isOwnBuffer(init, repeat->getBlock()))
+      if (!canBeCarried(init, repeat->getBlock(), module))
         return repeat.emitError("carries a value that has no buffer of its own; xf-materialize-views makes one");
     return checkBlock(repeat.getBody().front());
   }
@@ -365,14 +361,12 @@ private:
     return failure(walked.wasInterrupted());
   }
 
-  bool collapses(Value value) { return collapseRows(typeOf(value), *viewOf(value, module)).has_value(); }
-
   LogicalResult checkContract(ContractOp contract) {
-    if (typeOf(contract.getX()).getRank() > 1 && !collapses(contract.getX()))
+    if (typeOf(contract.getX()).getRank() > 1 && !hasRowStride(contract.getX(), module))
       return contract.emitError("its rows have no single stride; xf-materialize-views copies them");
     int64_t rank = typeOf(contract.getResult()).getRank();
     for (auto [i, extra] : llvm::enumerate(contract.getExtras())) {
-      if (typeOf(extra).getRank() > 1 && !collapses(extra))
+      if (typeOf(extra).getRank() > 1 && !hasRowStride(extra, module))
         return contract.emitError("the rows of its extra ") << i << " have no single stride; xf-materialize-views copies them";
       if (!fitsEpilogue(contract.getMap(i), rank))
         return contract.emitError("an epilogue reads a tensor by element, row or column, unlike map ") << i;

@@ -248,8 +248,6 @@ private:
 
     cpu::KernelAccess access;
     for (const KernelView &view : list) {
-      if (view.sizes.size() > XF_ABI_MAX_RANK)
-        return op->emitError("tensors of more than ") << XF_ABI_MAX_RANK << " dimensions are not supported";
       bool known = !view.strides.empty() && view.strides.back().isConstant();
       access.lastStride.push_back(view.strides.empty() ? 1 : known ? view.strides.back().coefficient : ShapedType::kDynamic);
     }

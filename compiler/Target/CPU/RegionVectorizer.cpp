@@ -83,14 +83,11 @@ Value RegionVectorizer::emitOp(Operation *op) {
     Value x = operands[swap ? 1 : 0], y = operands[swap ? 0 : 1];
     return isa<arith::MaximumFOp, arith::MaxNumFOp>(op) ? maximum(b, x, y) : minimum(b, x, y);
   }
-  if (isa<arith::TruncFOp>(op) && op->getResult(0).getType().isBF16())
-    return narrowToBF16(b, operands[0]);
-  if (isa<arith::ExtFOp>(op) && op->getOperand(0).getType().isBF16())
-    return widenFromBF16(b, operands[0]);
-  if (isa<arith::TruncFOp>(op) && op->getResult(0).getType().isF16())
-    return narrowToF16(b, operands[0]);
-  if (isa<arith::ExtFOp>(op) && op->getOperand(0).getType().isF16())
-    return widenFromF16(b, operands[0]);
+  auto has16Bits = [](Type type) { return type.isBF16() || type.isF16(); };
+  if (isa<arith::TruncFOp>(op) && has16Bits(op->getResult(0).getType()))
+    return narrowTo(b, operands[0], op->getResult(0).getType());
+  if (isa<arith::ExtFOp>(op) && has16Bits(op->getOperand(0).getType()))
+    return widenFrom(b, operands[0], op->getOperand(0).getType());
   if (Value expanded = expandMath(b, op, operands))
     return expanded;
 

@@ -111,6 +111,11 @@ Value widenFromF16(CodeBuilder &b, Value bits) {
   return b.create<arith::ExtFOp>(typeLike(bits, b.getF32Type()), narrow);
 }
 
+Value narrowTo(CodeBuilder &b, Value x, Type element) { return element.isBF16() ? narrowToBF16(b, x) : narrowToF16(b, x); }
+Value widenFrom(CodeBuilder &b, Value bits, Type element) {
+  return element.isBF16() ? widenFromBF16(b, bits) : widenFromF16(b, bits);
+}
+
 Value combine(CodeBuilder &b, ReduceKind kind, Value value, Value running) {
   bool isFloat = isa<FloatType>(getElementTypeOrSelf(value.getType()));
   if (kind == ReduceKind::sum)

@@ -27,6 +27,9 @@ mlir::Value narrowNormalToBF16(CodeBuilder &b, mlir::Value x);
 /// The same for f16, on targets that have instructions for it.
 mlir::Value narrowToF16(CodeBuilder &b, mlir::Value x);
 mlir::Value widenFromF16(CodeBuilder &b, mlir::Value bits);
+/// The same for `element`, which is bf16 or f16.
+mlir::Value narrowTo(CodeBuilder &b, mlir::Value x, mlir::Type element);
+mlir::Value widenFrom(CodeBuilder &b, mlir::Value bits, mlir::Type element);
 
 /// The 16 lanes' sum or maximum by the tree that all targets share: distance 8, 4, 2, 1.
 mlir::Value reduceLanes(CodeBuilder &b, mlir::xf::ReduceKind kind, mlir::Value vector);

@@ -90,18 +90,12 @@ Value AttendKernel::loadValue(Value values, Value key, Value column) {
   Value inWord = group == 1 ? b.i64(0) : b.rem(key, b.i64(group));
   Value offset = b.add(b.mul(b.sub(key, inWord), b.stride(v, 2)), b.add(b.mul(column, group), inWord));
   Value loaded = b.load(factorType, b.at(values, offset, factorType));
-  return factorType.isF32() ? loaded : widen(loaded, factorType);
+  return factorType.isF32() ? loaded : cpu::widenFrom(b, loaded, factorType);
 }
-
-Value AttendKernel::widen(Value bits, Type type) {
-  return type.isBF16() ? cpu::widenFromBF16(b, bits) : cpu::widenFromF16(b, bits);
-}
-
-Value AttendKernel::narrow(Value x, Type type) { return type.isBF16() ? cpu::narrowToBF16(b, x) : cpu::narrowToF16(b, x); }
 
 void AttendKernel::storeContextAt(Value context, Value position, Value column) {
   Type type = typeOf(op.getOutput()).getElementType();
-  b.store(type.isF32() ? context : narrow(context, type), element(out, position, column, type));
+  b.store(type.isF32() ? context : cpu::narrowTo(b, context, type), element(out, position, column, type));
 }
 
 LogicalResult emitAttend(AttendOp op, const KernelRequest &request, Kernel &kernel) {

@@ -80,9 +80,6 @@ struct AttendKernel {
   Value probabilityAt(Value position, Value key) { return element(out + 1, position, key, f32); }
   /// An element of the values, widened to f32.
   Value loadValue(Value values, Value key, Value column);
-  /// Between f32 and the bits of a type of 16 bits.
-  Value widen(Value bits, mlir::Type type);
-  Value narrow(Value x, mlir::Type type);
   /// Stores an element of the context, in the context's type.
   void storeContextAt(Value context, Value position, Value column);
 

@@ -34,16 +34,12 @@ TensorTile::TensorTile(AttendKernel &kernel, Value keys, Value values, Value fir
         queries.push_back(half < halves ? queryWord(half, column + part) : none);
 }
 
-Value TensorTile::zeroUnless(Value condition, Value value) {
-  return b.create<arith::SelectOp>(condition, value, b.create<arith::ConstantIntOp>(0, 32));
-}
-
 /// The query's elements 2t and 2t + 1 behind `column`; zeros where there are none.
 Value TensorTile::queryWord(int64_t half, int64_t column) {
   Value first = b.add(b.mul(inGroup, 2), column), inside = b.min(first, b.i64(a.width - 2));
   auto load = [&](int64_t i) { return b.load(a.factorType, a.element(a.q, rows[half].position, b.add(inside, i), a.factorType)); };
   Value low = load(0), found = joinPair(b, low, load(1));
-  return zeroUnless(b.create<arith::AndIOp>(rows[half].exists, b.less(first, b.i64(a.width))), found);
+  return zeroUnless(b, b.create<arith::AndIOp>(rows[half].exists, b.less(first, b.i64(a.width))), found);
 }
 
 /// The lane's words of a panel of keys: for each 16 of the width those of k 2t and of k 2t + 8, of keys 2g and 2g + 1.
@@ -55,7 +51,7 @@ SmallVector<Value> TensorTile::readKeys(Value panel) {
     Value pair = b.add(inGroup, first);
     auto words = b.loadMany(b.at(column, b.mul(b.min(pair, b.i64(pairs - 1)), 2 * kPanel), a.factorType), 2, word);
     for (Value one : words)
-      all.push_back(first + 4 > pairs ? zeroUnless(b.less(pair, b.i64(pairs)), one) : one);
+      all.push_back(first + 4 > pairs ? zeroUnless(b, b.less(pair, b.i64(pairs)), one) : one);
   }
   all.resize(llvm::alignTo(all.size(), 4), b.create<arith::ConstantIntOp>(0, 32));
   return all;
@@ -71,17 +67,9 @@ SmallVector<Value> TensorTile::products(Value first) {
     while (static_cast<int64_t>(read.size()) < std::min(panel + panelsUnderWay(), kPanels))
       read.push_back(readKeys(b.min(b.add(firstPanel, static_cast<int64_t>(read.size())), lastPanel)));
     SmallVector<Value> sums(8, b.f32(0));
-    for (size_t word = 0; word < read[panel].size(); word += 4) {
-      ArrayRef<Value> rows = ArrayRef(queries).slice(word, 4);
-      for (int64_t key : {0, 1}) {
-        Value x[] = {read[panel][word + key], read[panel][word + 2 + key]};
-        auto next = multiplyTiles(b, a.factorType, rows, x, ArrayRef(sums).slice(key * 4, 4));
-        llvm::copy(next, sums.begin() + key * 4);
-      }
-    }
-    for (int64_t half = 0; half < halves(); ++half)
-      for (int64_t i = 0; i < kOwn; ++i)
-        all.push_back(sums[i % 2 * 4 + half * 2 + i / 2]);
+    for (size_t word = 0; word < read[panel].size(); word += 4)
+      multiply(ArrayRef(queries).slice(word, 4), ArrayRef(read[panel]).slice(word, 4), sums);
+    llvm::append_range(all, inOrder(sums));
   }
   return all;
 }
@@ -115,15 +103,15 @@ TensorTile::Powers TensorTile::multiplyKeys(Value first) {
 }
 
 SmallVector<Value> TensorTile::readValues(Value first, int64_t column) {
+  Value last = b.sub(lastEnd, 1), even = b.sub(last, b.rem(last, b.i64(2)));
+  Value lower = b.create<arith::ConstantIntOp>(0xffff, 32), whole = b.create<arith::ConstantIntOp>(-1, 32);
   SmallVector<Value> all;
-  for (int64_t key = 0; key < kTileKeys; key += 2)
-    if (key % kPanel < kOwn) { // the lane's own are 4t further
-      Value own = b.add(b.add(first, key), b.mul(inGroup, kOwn));
-      Value last = b.sub(lastEnd, 1), even = b.sub(last, b.rem(last, b.i64(2)));
-      Value row = b.at(values, b.mul(b.min(own, even), b.stride(a.v, 2)), a.factorType);
+  for (int64_t panel = 0; panel < kPanels; ++panel)
+    for (int64_t pair = 0; pair < kOwn; pair += 2) {
+      Value key = b.add(b.add(first, panel * kPanel + pair), b.mul(inGroup, kOwn));
+      Value row = b.at(values, b.mul(b.min(key, even), b.stride(a.v, 2)), a.factorType);
       // Behind the last key may lie anything, also in the word of which it is the lower half.
-      Value lower = b.create<arith::ConstantIntOp>(0xffff, 32), whole = b.create<arith::ConstantIntOp>(-1, 32);
-      Value mask = zeroUnless(b.less(own, lastEnd), b.create<arith::SelectOp>(b.less(own, last), whole, lower));
+      Value mask = zeroUnless(b, b.less(key, lastEnd), b.create<arith::SelectOp>(b.less(key, last), whole, lower));
       for (Value one : b.loadMany(b.at(row, b.add(b.mul(group, 4), 2 * column), a.factorType), 2, word))
         all.push_back(b.create<arith::AndIOp>(one, mask));
     }
@@ -134,16 +122,23 @@ SmallVector<Value> TensorTile::multiplyValues(ArrayRef<Value> powers, ArrayRef<V
   Value none = b.create<arith::ConstantIntOp>(0, 32);
   SmallVector<Value> sums(8, b.f32(0));
   for (int64_t panel = 0; panel < kPanels; ++panel) {
-    SmallVector<Value> x;
+    SmallVector<Value> rows;
     for (int64_t part : {0, 1})
       for (int64_t half : {0, 1})
-        x.push_back(half < halves() ? powers[(panel * 2 + part) * halves() + half] : none);
-    for (int64_t i : {0, 1}) {
-      Value columns[] = {values[panel * 4 + i], values[panel * 4 + 2 + i]};
-      auto next = multiplyTiles(b, a.factorType, x, columns, ArrayRef(sums).slice(i * 4, 4));
-      llvm::copy(next, sums.begin() + i * 4);
-    }
+        rows.push_back(half < halves() ? powers[(panel * 2 + part) * halves() + half] : none);
+    multiply(rows, values.slice(panel * 4, 4), sums);
   }
+  return inOrder(sums);
+}
+
+void TensorTile::multiply(ArrayRef<Value> rows, ArrayRef<Value> columns, MutableArrayRef<Value> sums) {
+  for (int64_t i : {0, 1}) {
+    auto own = sums.slice(i * 4, 4);
+    llvm::copy(multiplyTiles(b, a.factorType, rows, {columns[i], columns[2 + i]}, own), own.begin());
+  }
+}
+
+SmallVector<Value> TensorTile::inOrder(ArrayRef<Value> sums) {
   SmallVector<Value> own;
   for (int64_t half = 0; half < halves(); ++half)
     for (int64_t i = 0; i < kOwn; ++i)

@@ -51,7 +51,10 @@ private:
   Value queryWord(int64_t half, int64_t column);
   llvm::SmallVector<Value> readKeys(Value panel);
   llvm::SmallVector<Value> products(Value first);
-  Value zeroUnless(Value condition, Value word);
+  /// Adds the products of rows and of two instructions' columns, of which `columns` has the words in the order of k.
+  void multiply(llvm::ArrayRef<Value> rows, llvm::ArrayRef<Value> columns, llvm::MutableArrayRef<Value> sums);
+  /// Of each half the lane's four columns, in their order, of these sums.
+  llvm::SmallVector<Value> inOrder(llvm::ArrayRef<Value> sums);
 
   AttendKernel &a;
   GpuBuilder &b;

@@ -48,18 +48,16 @@ Value addressIn(GpuBuilder &b, Layout layout, unsigned view, ArrayRef<Value> ind
   Value offset = b.add(b.mul(indices[0], b.stride(view, 0)), b.mul(indices[1], b.stride(view, 1)));
   // Elements of 16 bits are two in a word: of a key, and of the values of two positions.
   int64_t group = panelGroup(element);
-  bool isKeys = layout == Layout::keys;
-  Value line = isKeys ? column : position, inLine = isKeys ? position : column;
-  Value inWord = group == 1 ? b.i64(0) : b.rem(line, b.i64(group));
-  line = b.sub(line, inWord);
-  if (isKeys) {
-    Value lane = b.rem(position, b.i64(kPanel));
-    offset = b.add(offset, b.add(b.mul(b.sub(position, lane), width), b.mul(line, kPanel)));
-    inLine = lane;
+  auto inWord = [&](Value number) { return group == 1 ? b.i64(0) : b.rem(number, b.i64(group)); };
+  if (layout == Layout::keys) {
+    Value lane = b.rem(position, b.i64(kPanel)), half = inWord(column);
+    offset = b.add(offset, b.add(b.mul(b.sub(position, lane), width), b.mul(b.sub(column, half), kPanel)));
+    offset = b.add(offset, b.add(b.mul(lane, group), half));
   } else {
-    offset = b.add(offset, b.mul(line, b.stride(view, 2)));
+    Value half = inWord(position);
+    offset = b.add(offset, b.mul(b.sub(position, half), b.stride(view, 2)));
+    offset = b.add(offset, b.add(b.mul(column, group), half));
   }
-  offset = b.add(offset, b.add(b.mul(inLine, group), inWord));
   return b.at(b.data(view), offset, element);
 }
 

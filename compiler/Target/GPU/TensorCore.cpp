@@ -43,6 +43,10 @@ Value narrowPair(GpuBuilder &b, Type type, Value low, Value high) {
   return b.create<LLVM::BitcastOp>(b.getI32Type(), call(b, name, VectorType::get({2}, type), {high, low}));
 }
 
+Value zeroUnless(GpuBuilder &b, Value condition, Value value) {
+  return b.create<arith::SelectOp>(condition, value, b.create<arith::ConstantOp>(b.getZeroAttr(value.getType())));
+}
+
 SmallVector<Value> loadMatrices(GpuBuilder &b, Value address) {
   return members(b, call(b, "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.b16.p3", structure(b, b.getI32Type()), address), 4);
 }

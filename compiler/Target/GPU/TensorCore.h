@@ -21,6 +21,9 @@ mlir::Value joinPair(GpuBuilder &b, mlir::Value low, mlir::Value high);
 /// Two f32 rounded to `type`, as such a word.
 mlir::Value narrowPair(GpuBuilder &b, mlir::Type type, mlir::Value low, mlir::Value high);
 
+/// `value` where the condition holds, else 0. Without a branch: all lanes of a warp must come to a multiplication together.
+mlir::Value zeroUnless(GpuBuilder &b, mlir::Value condition, mlir::Value value);
+
 /// ldmatrix: four matrices [8, 8] of 16-bit elements from shared memory. Lane 8 i + r gives the address of matrix i's row r,
 /// a multiple of 16; lane 4 r + t gets of each matrix the word with elements 2t and 2t + 1 of row r.
 llvm::SmallVector<mlir::Value> loadMatrices(GpuBuilder &b, mlir::Value address);

@@ -49,19 +49,15 @@ FewRowsProduct::Step FewRowsProduct::read(Value k, bool isAligned) {
 FewRowsProduct::Step FewRowsProduct::readLast(int64_t k) {
   Step step;
   Value ownFirst = b.mul(inGroup, 2);
-  auto orZero = [&](Value condition, Value value) {
-    Value zero = b.create<arith::ConstantOp>(b.getZeroAttr(value.getType()));
-    return b.create<arith::SelectOp>(condition, value, zero).getResult();
-  };
   for (int64_t half : {0, 8}) {
     Value first = b.i64(k + half);
     auto exists = [&](int64_t i) { return b.less(b.add(ownFirst, b.add(first, i)), b.i64(depth)); };
     Value pair = b.min(first, b.sub(b.i64(2 * pairs - 2), ownFirst));
     for (Value loaded : b.loadMany(b.at(weights, b.mul(pair, kPanelColumns), factor), 2, word))
-      step.weights.push_back(orZero(exists(0), loaded));
+      step.weights.push_back(zeroUnless(b, exists(0), loaded));
     auto element = [&](int64_t i) {
       Value place = b.min(b.add(first, i), b.sub(b.i64(depth - 1), ownFirst));
-      return orZero(exists(i), b.load(factor, b.at(x, place, factor)));
+      return zeroUnless(b, exists(i), b.load(factor, b.at(x, place, factor)));
     };
     Value low = element(0);
     step.x.push_back(joinPair(b, low, element(1)));

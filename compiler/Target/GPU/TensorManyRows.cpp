@@ -99,11 +99,10 @@ void ManyRowsProduct::fill(Value part) {
   // that follow together, and LLVM does not know that. What is not needed is read from the row's last place.
   auto gather = [&] {
     forChunksOfX(targetX, firstK, [&](Value to, Value from, Value elements) {
-      Value zero = b.create<arith::ConstantIntOp>(0, 16);
       SmallVector<Value> values, words;
       for (int64_t i = 0; i < kChunk / 2; ++i) {
         Value read = b.load(factor, b.at(from, b.min(b.i64(i), b.sub(elements, 1)), factor));
-        values.push_back(b.create<arith::SelectOp>(b.less(b.i64(i), elements), read, zero));
+        values.push_back(zeroUnless(b, b.less(b.i64(i), elements), read));
       }
       for (size_t i = 0; i < values.size(); i += 2)
         words.push_back(joinPair(b, values[i], values[i + 1]));

@@ -23,8 +23,6 @@ bool decoder::decode_arithmetic(const statement &s, instruction &i) {
   bool is_of_floats = s.opcode.back() == "f32" || s.opcode.back() == "f64";
   if (is_of_floats && (name == "add" || name == "sub" || name == "mul") && !s.has("rn"))
     return false;
-  if (s.has("ftz") || s.has("sat"))
-    return false;
   for (const auto &[known, what] : kPlain)
     if (name == known) {
       if (s.has("NaN") || s.has("cc"))
