@@ -12,39 +12,29 @@ namespace xf {
 static int64_t roundUp(int64_t n) { return llvm::alignTo(n, XF_ABI_PANEL); }
 
 Monomial Monomial::operator*(const Monomial &other) const {
-  Monomial product{coefficient * other.coefficient, dims, padded};
-  llvm::append_range(product.dims, other.dims);
-  llvm::append_range(product.padded, other.padded);
-  llvm::sort(product.dims);
-  llvm::sort(product.padded);
+  Monomial product{coefficient * other.coefficient, extents};
+  llvm::append_range(product.extents, other.extents);
+  llvm::sort(product.extents);
   return product;
 }
 
-static int64_t boundOf(StringRef dim, ModuleOp module) { return getBound(module, dim).value_or(1); }
-
 int64_t Monomial::most(ModuleOp module) const {
   int64_t product = coefficient;
-  for (StringRef dim : dims)
-    product *= boundOf(dim, module);
-  for (StringRef dim : padded)
-    product *= roundUp(boundOf(dim, module));
+  for (const Extent &extent : extents)
+    product *= llvm::alignTo(getBound(module, extent.dim).value_or(1), extent.multiple);
   return product;
 }
 
 static Monomial constant(int64_t value) { return {value}; }
 
-Monomial sizeOf(RankedTensorType type, unsigned i) {
+/// Size of dimension i, rounded up.
+static Monomial sizeOf(RankedTensorType type, unsigned i, int64_t multiple, bool isCapacity) {
   if (type.isDynamicDim(i))
-    return {1, {getDimName(type, i)}};
-  return constant(type.getDimSize(i));
+    return {1, {{getDimName(type, i), multiple, isCapacity}}};
+  return constant(llvm::alignTo(type.getDimSize(i), multiple));
 }
 
-/// Rounded up to whole vectors.
-static Monomial paddedSizeOf(RankedTensorType type, unsigned i) {
-  if (type.isDynamicDim(i))
-    return {1, {}, {getDimName(type, i)}};
-  return constant(roundUp(type.getDimSize(i)));
-}
+Monomial sizeOf(RankedTensorType type, unsigned i) { return sizeOf(type, i, 1, false); }
 
 /// Strides for dimensions laid out in `order`, outermost first. `pitch`: elements that the innermost one takes, if they are
 /// more than it has.
@@ -64,32 +54,35 @@ SmallVector<Monomial> denseStrides(RankedTensorType type) {
   return orderedStrides(type, order);
 }
 
-/// Strides of the packed orders keys and values.
-static SmallVector<Monomial> packedStrides(RankedTensorType type, Layout layout) {
-  int64_t width = type.getDimSize(3);
-  Monomial row = constant(layout == Layout::keys ? width : roundUp(width)), head = row * paddedSizeOf(type, 2);
-  return {head * sizeOf(type, 1), head, row, constant(1)};
+/// What dimension i takes in a layout. Keys are whole panels; values whole vectors, of as many positions as share words.
+static Monomial paddedSizeOf(RankedTensorType type, Layout layout, unsigned i, bool isCapacity) {
+  bool isKeys = layout == Layout::keys, isValues = layout == Layout::values;
+  int64_t multiple = 1;
+  if (i == 2 && (isKeys || isValues))
+    multiple = isKeys ? XF_ABI_PANEL : panelGroup(type.getElementType());
+  if (i == 3 && isValues)
+    multiple = XF_ABI_PANEL;
+  return sizeOf(type, i, multiple, isCapacity);
 }
 
-static SmallVector<Monomial> stridesIn(Layout layout, RankedTensorType type) {
-  return layout == Layout::keys || layout == Layout::values ? packedStrides(type, layout) : denseStrides(type);
+static SmallVector<Monomial> stridesIn(Layout layout, RankedTensorType type, bool isCapacity) {
+  SmallVector<Monomial> strides(type.getRank());
+  Monomial stride = constant(1);
+  for (unsigned i = type.getRank(); i-- > 0;) {
+    strides[i] = stride;
+    stride = stride * paddedSizeOf(type, layout, i, isCapacity);
+  }
+  return strides;
 }
 
-RankedTensorType atBounds(RankedTensorType type, ModuleOp module) {
-  SmallVector<int64_t> shape;
-  for (unsigned i = 0; i < type.getRank(); ++i)
-    shape.push_back(sizeOf(type, i).most(module));
-  return RankedTensorType::get(shape, type.getElementType());
-}
-
-SmallVector<Monomial> stateStrides(StateOp state, ModuleOp module) {
-  return stridesIn(state.getLayout(), atBounds(state.getTensorType(), module));
-}
+Monomial stateSize(StateOp state, unsigned i) { return sizeOf(state.getTensorType(), i, 1, true); }
+Monomial paddedStateSize(StateOp state, unsigned i) { return paddedSizeOf(state.getTensorType(), state.getLayout(), i, true); }
+SmallVector<Monomial> stateStrides(StateOp state) { return stridesIn(state.getLayout(), state.getTensorType(), true); }
 
 Monomial elementsOf(RankedTensorType type, Layout layout) {
   if (layout == Layout::panels)
     return constant(roundUp(type.getDimSize(0)) * panelDepth(type.getElementType(), type.getDimSize(1)));
-  return type.getRank() == 0 ? constant(1) : sizeOf(type, 0) * stridesIn(layout, type)[0];
+  return type.getRank() == 0 ? constant(1) : sizeOf(type, 0) * stridesIn(layout, type, false)[0];
 }
 
 /// Rows of a product whose starts are this many bytes apart share a set of the first-level cache: a tile of rows then
@@ -165,12 +158,12 @@ static View rootView(Value value, ModuleOp module) {
     view.strides = orderedStrides(type, contextOrder(value));
   } else if (auto pack = dyn_cast<PackOp>(op)) {
     view.packing = pack.getLayout();
-    view.strides = stridesIn(view.packing, type);
+    view.strides = stridesIn(view.packing, type, false);
   } else if (isa<AppendOp, LoadOp>(op)) {
     auto name = isa<AppendOp>(op) ? cast<AppendOp>(op).getNameAttr() : cast<LoadOp>(op).getNameAttr();
     auto state = module.lookupSymbol<StateOp>(name);
     view.packing = state.getLayout();
-    view.strides = stateStrides(state, module);
+    view.strides = stateStrides(state);
   } else if (auto param = dyn_cast<ParamOp>(op)) {
     if (auto weight = module.lookupSymbol<WeightOp>(param.getName()))
       view.packing = weight.getLayout();
@@ -187,7 +180,7 @@ static std::optional<View> rearranged(RearrangeOp op, View in) {
   if (failed(pattern) || failed(pattern->bind(type, op.getSizes(), sizes, names, emit)))
     return std::nullopt;
   auto axisSize = [&](unsigned axis) {
-    return ShapedType::isDynamic(sizes[axis]) ? Monomial{1, {names[axis]}} : constant(sizes[axis]);
+    return ShapedType::isDynamic(sizes[axis]) ? Monomial{1, {{names[axis]}}} : constant(sizes[axis]);
   };
   SmallVector<Monomial> axisStrides(sizes.size());
   for (auto [d, group] : llvm::enumerate(pattern->in)) {

@@ -8,15 +8,25 @@
 
 namespace xf {
 
-/// coefficient * product of dimensions * product of `padded` ones, which are rounded up to whole vectors (both sorted by name).
+/// A dimension's size in a call, or what states have room for of it, rounded up to a multiple.
+struct Extent {
+  llvm::StringRef dim;
+  int64_t multiple = 1; // a power of two
+  bool isCapacity = false;
+
+  bool operator==(const Extent &) const = default;
+  bool operator<(const Extent &other) const {
+    return std::tie(dim, multiple, isCapacity) < std::tie(other.dim, other.multiple, other.isCapacity);
+  }
+};
+
+/// coefficient * product of extents, which are sorted.
 struct Monomial {
   int64_t coefficient = 1;
-  llvm::SmallVector<llvm::StringRef, 2> dims = {}, padded = {};
+  llvm::SmallVector<Extent, 2> extents = {};
 
-  bool isConstant() const { return (dims.empty() && padded.empty()) || coefficient == 0; }
-  bool operator==(const Monomial &other) const {
-    return coefficient == other.coefficient && dims == other.dims && padded == other.padded;
-  }
+  bool isConstant() const { return extents.empty() || coefficient == 0; }
+  bool operator==(const Monomial &) const = default;
   Monomial operator*(const Monomial &other) const;
   /// Its value at the dimensions' bounds.
   int64_t most(mlir::ModuleOp module) const;
@@ -39,11 +49,12 @@ std::optional<View> viewOf(mlir::Value value, mlir::ModuleOp module);
 
 /// Dense row-major strides.
 llvm::SmallVector<Monomial> denseStrides(mlir::RankedTensorType type);
-/// Strides of a state's tensor, which follow its bounds, not the sizes of the moment. In the packed orders that of positions is the
-/// number of elements that each of them takes.
-llvm::SmallVector<Monomial> stateStrides(mlir::xf::StateOp state, mlir::ModuleOp module);
-/// `type` at its dimensions' bounds.
-mlir::RankedTensorType atBounds(mlir::RankedTensorType type, mlir::ModuleOp module);
+/// What a state's tensor has room for along dimension i, and what that takes: in the packed orders more.
+Monomial stateSize(mlir::xf::StateOp state, unsigned i);
+Monomial paddedStateSize(mlir::xf::StateOp state, unsigned i);
+/// Strides of a state's tensor, which follow its capacities, not the sizes of the moment. In the packed orders that of positions is
+/// the number of elements that each of them takes.
+llvm::SmallVector<Monomial> stateStrides(mlir::xf::StateOp state);
 
 /// Elements that a tensor of `type` takes in `layout`.
 Monomial elementsOf(mlir::RankedTensorType type, mlir::xf::Layout layout);

@@ -25,7 +25,7 @@ extern "C" {
 
 #define XF_ABI_MAGIC "XFIMAGE"
 #define XF_ABI_TRAILER_MAGIC "XFTRAIL"
-#define XF_ABI_VERSION 9u
+#define XF_ABI_VERSION 10u
 #define XF_ABI_PAGE 4096u
 #define XF_ABI_MAX_RANK 6
 /* The greatest size of a dimension, limit of a search, and number of bytes of a memory: larger ones are damage, and sums of
@@ -46,6 +46,12 @@ typedef struct xf_abi_view {
   int64_t stride[XF_ABI_MAX_RANK];
 } xf_abi_view;
 
+/* Where a state lies: row r of layer l starts at data + l * layer_stride + r * row_stride, in bytes. */
+typedef struct xf_abi_state_place {
+  uint8_t *data;
+  uint64_t layer_stride, row_stride;
+} xf_abi_state_place;
+
 /* What one thread passes to an entry's plan, and the plan to its kernels. Everything but
  * `scratch` and `thread` is the same for all threads of a call. A step of many rows may be several calls at the same time,
  * each of one thread with rows and a workspace of its own. */
@@ -53,7 +59,8 @@ typedef struct xf_abi_context {
   const int64_t *dims;           /* current value of each dimension, by index in the table */
   void *const *io;               /* the entry's inputs, then its outputs: dense, row-major */
   const uint8_t *weights;        /* start of the weights range */
-  uint8_t *state;                /* start of the session's states: zeros before the first call */
+  const xf_abi_state_place *states; /* by index in the table: zeros when they are laid out, that is, before a search */
+  const int64_t *capacities;     /* what the states have room for of each dimension, by index in the table */
   uint8_t *workspace;            /* shared by the threads of a call */
   uint8_t *scratch;              /* this thread's own */
   const void *const *kernels;    /* kernel addresses of the chosen instruction set */
@@ -226,23 +233,32 @@ typedef struct xf_abi_gpu {
   xf_abi_gpu_kernel advance;
 } xf_abi_gpu;
 
-/* A state, kept between steps: [layers][rows][outer][units][unit_bytes]. A unit holds
- * `unit_positions` consecutive positions; with unit_positions == 0 there is one unit, whatever the position
- * (scans). Moving row a to row b copies, for each layer and outer index, the units that hold the positions in
- * use. */
+/* A state, kept between steps: of each layer rows of one shape, in row-major order without gaps. A size is what there is room for
+ * of a dimension (xf_abi_context.capacities), or constant, and rounded up to a multiple. Moving row a to row b copies the
+ * positions in use, along the axis of positions as many together as its multiple says: their elements may be mixed. */
 typedef struct xf_abi_state {
   xf_abi_range name;
-  uint64_t offset;       /* from the start of the session's states */
   uint64_t layers;
-  uint64_t layer_stride; /* bytes */
-  uint64_t row_stride;
-  uint64_t outer;
-  uint64_t outer_stride;
-  uint64_t unit_positions;
-  uint64_t unit_bytes;
-  uint32_t per_sentence; /* 1: a row per sentence slot (filled by BEGIN); 0: per search row */
-  uint32_t reserved;
+  uint32_t per_sentence;  /* 1: a row per sentence slot (filled by BEGIN); 0: per search row */
+  uint32_t element_bytes;
+  uint32_t rank;          /* of a row */
+  int32_t positions;      /* the axis of the target's positions; -1: a row moves as a whole (scans) */
+  int64_t size[XF_ABI_MAX_RANK];     /* >= 0, else dimension number -(size + 1) */
+  int64_t multiple[XF_ABI_MAX_RANK]; /* powers of two */
 } xf_abi_state;
+
+/* The size of a row's axis, rounded up. `capacities`: by dimension. */
+static inline uint64_t xf_abi_state_size(const xf_abi_state *state, uint32_t axis, const int64_t *capacities) {
+  int64_t size = state->size[axis];
+  uint64_t multiple = (uint64_t)state->multiple[axis];
+  return ((uint64_t)(size >= 0 ? size : capacities[-(size + 1)]) + multiple - 1) & ~(multiple - 1);
+}
+static inline uint64_t xf_abi_state_row_bytes(const xf_abi_state *state, const int64_t *capacities) {
+  uint64_t bytes = state->element_bytes;
+  for (uint32_t axis = 0; axis < state->rank; ++axis)
+    bytes *= xf_abi_state_size(state, axis, capacities);
+  return bytes;
+}
 
 /* Where a checkpoint tensor's rows lie in the weights, so that tools can read it back. A tensor of rank
  * r is seen as [rows, columns] with columns = its last size (rank 1: one row). */
@@ -343,7 +359,6 @@ typedef struct xf_abi_image {
   xf_abi_table parameters; /* xf_abi_parameter */
   xf_abi_table segments;   /* xf_abi_segment */
   uint64_t workspace_bytes;
-  uint64_t state_bytes;
   uint64_t scratch_bytes;  /* for each thread */
   xf_abi_generate generate;
   xf_abi_text text;
@@ -376,10 +391,10 @@ typedef struct xf_abi_trailer {
 #endif
 XF_ABI_ASSERT(sizeof(void *) == 8);
 XF_ABI_ASSERT(sizeof(xf_abi_view) == 8 + 16 * XF_ABI_MAX_RANK);
-XF_ABI_ASSERT(offsetof(xf_abi_context, thread) == 72 && sizeof(xf_abi_context) == 88);
+XF_ABI_ASSERT(offsetof(xf_abi_context, thread) == 80 && sizeof(xf_abi_context) == 96);
 XF_ABI_ASSERT(sizeof(xf_abi_tensor) == 32 + 16 * XF_ABI_MAX_RANK);
 XF_ABI_ASSERT(sizeof(xf_abi_entry) == 40);
-XF_ABI_ASSERT(sizeof(xf_abi_state) == 88);
+XF_ABI_ASSERT(sizeof(xf_abi_state) == 136);
 XF_ABI_ASSERT(sizeof(xf_abi_segment) == 48);
 XF_ABI_ASSERT(sizeof(xf_abi_gpu_launch) == 56 + 16 * XF_ABI_MAX_RANK && sizeof(xf_abi_gpu) == 88);
 XF_ABI_ASSERT(sizeof(xf_abi_generate) % 8 == 0 && sizeof(xf_abi_text) % 8 == 0);

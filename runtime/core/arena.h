@@ -27,8 +27,10 @@ public:
   arena &operator=(const arena &) = delete;
 
   void reserve(uint64_t bytes);
-  // Whether the kernel may back these whole pages with huge ones. States are touched in small pieces far apart: huge
-  // pages would make resident what is never used. The workspace is dense and gains from them.
+  // Gives the pages of a range back, which begins with one: they are zeros again. What shares the last one is lost, too.
+  void clear(uint64_t offset, uint64_t bytes);
+  // Whether the kernel may back these whole pages with huge ones. Of states only the positions
+  // that come are touched: huge pages would make resident what is never used. The workspace is dense and gains from them.
   void allow_huge_pages(uint64_t offset, uint64_t bytes, bool allowed);
   uint8_t *at(uint64_t offset) const { return data_ + offset; }
   template <typename T> T *as(uint64_t offset) const { return reinterpret_cast<T *>(data_ + offset); }

@@ -29,8 +29,7 @@ void check_header(const image_reader &reader, const xf_abi_image &header, const 
   reader.check_range(header.target_vocabulary, "the target vocabulary");
   reader.require(header.code.offset % XF_ABI_PAGE == 0, "the code is not page aligned");
   reader.require(header.weights.offset % XF_ABI_PAGE == 0, "the weights are not page aligned");
-  reader.require(header.workspace_bytes <= XF_ABI_LARGEST_BYTES && header.state_bytes <= XF_ABI_LARGEST_BYTES &&
-                     header.scratch_bytes <= XF_ABI_LARGEST_BYTES,
+  reader.require(header.workspace_bytes <= XF_ABI_LARGEST_BYTES && header.scratch_bytes <= XF_ABI_LARGEST_BYTES,
                  "the memory plan has an absurd size");
 }
 
@@ -80,31 +79,38 @@ kernel_table read_kernels(const image_reader &reader, const xf_abi_kernels &kern
   return result;
 }
 
-// The last byte of the state must lie in the session's states.
-void check_state(const image_reader &reader, const xf_abi_state &state, const xf_abi_image &header) {
-  uint64_t limit = header.state_bytes;
-  auto fits = [&](uint64_t count, uint64_t stride) {
-    return count >= 1 && stride <= limit && (stride == 0 || count - 1 <= limit / stride);
+// Adds the state's bytes at the model's limits to `total`; later sums are of smaller sizes.
+void check_state(const image_reader &reader, const xf_abi_state &state, const std::vector<dim_info> &dims,
+                 const xf_abi_generate &generate, uint64_t &total) {
+  const char *what = "a state has an absurd shape";
+  reader.require(generate.present && state.layers >= 1 && state.per_sentence <= 1 && state.rank <= XF_ABI_MAX_RANK &&
+                     state.positions >= -1 && state.positions < static_cast<int32_t>(state.rank) &&
+                     (state.element_bytes == 1 || state.element_bytes == 2 || state.element_bytes == 4),
+                 what);
+  uint64_t bytes = state.element_bytes;
+  auto times = [&](uint64_t factor) {
+    reader.require(factor == 0 || bytes <= XF_ABI_LARGEST_BYTES / factor, what);
+    bytes *= factor;
   };
-  uint64_t rows = static_cast<uint64_t>(header.generate.batch) *
-                  (state.per_sentence ? 1 : static_cast<uint64_t>(header.generate.beam));
-  bool right = header.generate.present && state.offset <= limit && fits(state.layers, state.layer_stride) &&
-               fits(rows, state.row_stride) && fits(state.outer, state.outer_stride) && state.unit_bytes >= 1 &&
-               state.unit_bytes <= limit && state.per_sentence <= 1;
-  if (right) {
-    // A row's positions take this many bytes at each outer index.
-    uint64_t units = state.unit_positions == 0
-                         ? 1
-                         : (static_cast<uint64_t>(header.generate.target) + state.unit_positions - 1) /
-                               state.unit_positions;
-    if (state.per_sentence)
-      units = 1; // how many there are is the generated code's affair: such rows never move
-    right = units <= limit / state.unit_bytes &&
-            state.offset + (state.layers - 1) * state.layer_stride + (rows - 1) * state.row_stride +
-                    (state.outer - 1) * state.outer_stride + units * state.unit_bytes <=
-                limit;
+  std::vector<int64_t> capacities;
+  for (const dim_info &dim : dims)
+    capacities.push_back(dim.max);
+  for (uint32_t axis = 0; axis < state.rank; ++axis) {
+    int64_t size = state.size[axis], multiple = state.multiple[axis];
+    reader.require((size >= 0 ? size <= XF_ABI_LARGEST_SIZE : size >= -static_cast<int64_t>(dims.size())) && multiple >= 1 &&
+                       multiple <= XF_ABI_PAGE && (multiple & (multiple - 1)) == 0,
+                   what);
+    times(xf_abi_state_size(&state, axis, capacities.data()));
   }
-  reader.require(right, "a state does not fit the memory plan");
+  // The search takes moved rows to have room for its longest result.
+  if (!state.per_sentence && state.positions >= 0)
+    reader.require(state.size[state.positions] == -(int64_t{generate.target_dim} + 1), what);
+  reader.require(generate.batch >= 0 && generate.beam >= 0, what);
+  times(static_cast<uint64_t>(generate.batch));
+  times(state.per_sentence ? 1 : static_cast<uint64_t>(generate.beam));
+  times(state.layers);
+  total += bytes;
+  reader.require(total <= XF_ABI_LARGEST_BYTES, what);
 }
 
 void check_segment(const image_reader &reader, const xf_abi_segment &segment, const parameter_info &parameter,
@@ -193,8 +199,9 @@ model::model(std::unique_ptr<mapping> image) : image_(std::move(image)) {
   reader.require(kernels_.empty() || gpu_.empty() || kernels_[0].offsets.size() == gpu_.kernels.size(),
                  "the kernels for CPUs and GPUs do not match");
   states_ = reader.table<xf_abi_state>(header_.states, "the table of states");
+  uint64_t state_bytes = 0;
   for (const xf_abi_state &state : states_)
-    check_state(reader, state, header_);
+    check_state(reader, state, dims_, header_.generate, state_bytes);
   auto segments = reader.table<xf_abi_segment>(header_.segments, "the table of segments");
   for (const xf_abi_parameter &parameter :
        reader.table<xf_abi_parameter>(header_.parameters, "the table of parameters"))

@@ -12,7 +12,7 @@
 namespace xf::rt {
 
 searcher::searcher(session &owner, const model &m, arena_plan &plan)
-    : session_(owner), model_(m), g_(m.header().generate), layout_(m, plan), groups_(plan, layout_.batch) {}
+    : session_(owner), model_(m), g_(m.header().generate), layout_(m, plan), room_(largest_room(m)), groups_(plan, layout_.batch) {}
 
 void searcher::bind(const arena &memory) {
   reduce_ = row_reducer_for(session_.isa());
@@ -154,6 +154,7 @@ void searcher::generate(const token_rows &rows, const search_options &options, s
   forbid_tokens();
   layout_.history.forget();
   batch_ = options.batch ? options.batch : static_cast<int32_t>(layout_.batch);
+  make_room(rows);
   for (int64_t first = 0; first < rows.count; first += layout_.window) {
     begin_window(rows, first, std::min(layout_.window, rows.count - first),
                  [this](int64_t sentence, const char *problem) { sink_->sentence_failed(sentence, problem); });

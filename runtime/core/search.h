@@ -7,6 +7,7 @@
 #include "runtime/core/grouping.h"
 #include "runtime/core/search_layout.h"
 #include "runtime/core/shortlist.h"
+#include "runtime/core/states.h"
 #include "runtime/device/device_search.h"
 
 #include <cstdint>
@@ -142,12 +143,20 @@ private:
   void copy_rows(int thread, int threads) const;
   void close_slot(int32_t number);
   int64_t own_length(std::span<const int32_t> ids) const;
+  // The most tokens of a result of a source of `own_length` tokens, of which the decoder is given `prefix_length`.
+  int64_t longest_result(int64_t own_length, int64_t prefix_length) const;
+  // Whether the decoder's first token is not the prompt's own.
+  bool needs_start(std::span<const int32_t> prompt) const { return g_.start >= 0 && (prompt.empty() || prompt[0] != g_.start); }
+  // Lays out states for so many sentences with sources and positions that are not longer.
+  void make_room(int64_t sentences, int64_t source, int64_t positions);
+  void make_room(const token_rows &rows);
   float *row_logits(int32_t row, int64_t position) const;
 
   session &session_;
   const model &model_;
   const xf_abi_generate &g_;
   search_layout layout_;
+  state_room room_; // of the call in progress
   grouping groups_;
   row_reducer reduce_ = nullptr;
 

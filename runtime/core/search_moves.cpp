@@ -79,7 +79,7 @@ void searcher::move_beam(int32_t number, int32_t b, int32_t to) {
 }
 
 // The units of a state that hold the positions which a move copies.
-static std::pair<uint64_t, uint64_t> units_of(const xf_abi_state &state, const row_move &move) {
+static std::pair<uint64_t, uint64_t> units_of(const state_place &state, const row_move &move) {
   if (!state.unit_positions)
     return {0, 1};
   auto first = static_cast<uint64_t>(move.first), positions = static_cast<uint64_t>(move.positions);
@@ -91,7 +91,7 @@ void searcher::move_rows() {
     return device->move_rows({moves_, static_cast<size_t>(moves_count_)});
   int64_t bytes = 0;
   for (int32_t i = 0; i < moves_count_; ++i)
-    for (const xf_abi_state &state : model_.states())
+    for (const state_place &state : session_.states().places)
       if (!state.per_sentence) {
         auto [first, end] = units_of(state, moves_[i]);
         bytes += static_cast<int64_t>(state.layers * state.outer * state.unit_bytes * (end - first));
@@ -105,18 +105,17 @@ void searcher::move_rows() {
 }
 
 void searcher::copy_rows(int thread, int threads) const {
-  uint8_t *states = session_.states();
   uint64_t turn = 0;
   for (int32_t i = 0; i < moves_count_; ++i) {
     const row_move &move = moves_[i];
-    for (const xf_abi_state &state : model_.states()) {
+    for (const state_place &state : session_.states().places) {
       if (state.per_sentence)
         continue;
       auto [first, end] = units_of(state, move);
       for (uint64_t layer = 0; layer < state.layers; ++layer) {
         if (turn++ % static_cast<uint64_t>(threads) != static_cast<uint64_t>(thread))
           continue;
-        uint8_t *base = states + state.offset + layer * state.layer_stride + first * state.unit_bytes;
+        uint8_t *base = session_.state_memory() + state.offset + layer * state.layer_stride + first * state.unit_bytes;
         for (uint64_t outer = 0; outer < state.outer; ++outer)
           std::memcpy(base + move.to * state.row_stride + outer * state.outer_stride,
                       base + move.from * state.row_stride + outer * state.outer_stride, (end - first) * state.unit_bytes);

@@ -118,24 +118,52 @@ void searcher::fill_tokens(const token_rows &rows, std::span<const int32_t> grou
   }
 }
 
+int64_t searcher::longest_result(int64_t own_length, int64_t prefix_length) const {
+  // The last token chosen is never read.
+  int64_t room = g_.target - prefix_length + 1, length = room;
+  if (options_->max_length > 0)
+    length = options_->max_length;
+  else if (g_.max_length_per_source != 0 || g_.max_length_base != 0)
+    length = g_.max_length_per_source * own_length + g_.max_length_base;
+  return std::clamp<int64_t>(length, 1, room);
+}
+
+void searcher::make_room(int64_t sentences, int64_t source, int64_t positions) {
+  room_.sentences = sentences;
+  room_.rows = sentences * options_->beam;
+  if (g_.source_dim >= 0)
+    room_.capacities[g_.source_dim] = source;
+  if (g_.target_dim >= 0)
+    room_.capacities[g_.target_dim] = positions;
+  session_.make_room(room_);
+}
+
+// Rows that are too long, which will be refused, need no more than the limits.
+void searcher::make_room(const token_rows &rows) {
+  int64_t source = 1, positions = 1;
+  for (int64_t i = 0; i < rows.count; ++i) {
+    std::span<const int32_t> ids = sentence_ids(rows, i);
+    bool is_source = layout_.source_tokens >= 0;
+    int64_t prefix = is_source ? needs_start({}) : needs_start(ids) + static_cast<int64_t>(ids.size());
+    prefix = std::min<int64_t>(prefix, g_.target);
+    source = std::max(source, std::min<int64_t>(static_cast<int64_t>(ids.size()), g_.source));
+    positions = std::max(positions, prefix + longest_result(own_length(ids), prefix) - 1);
+  }
+  make_room(std::min<int64_t>(batch_, rows.count), source, positions);
+}
+
 void searcher::open_slot(int32_t number, int64_t sentence, std::span<const int32_t> source, std::span<const int32_t> prompt,
                          int64_t own_length) {
   slot &s = slots_[number];
   s = {};
   s.sentence = sentence;
   int32_t *prefix = prefix_ + number * layout_.prefix_capacity;
-  if (g_.start >= 0 && (prompt.empty() || prompt[0] != g_.start))
+  if (needs_start(prompt))
     prefix[s.prefix_length++] = g_.start;
   for (int32_t id : prompt)
     prefix[s.prefix_length++] = id;
 
-  // The last token chosen is never read.
-  int64_t room = g_.target - s.prefix_length + 1, length = room;
-  if (options_->max_length > 0)
-    length = options_->max_length;
-  else if (g_.max_length_per_source != 0 || g_.max_length_base != 0)
-    length = g_.max_length_per_source * own_length + g_.max_length_base;
-  length = std::clamp<int64_t>(length, 1, room);
+  int64_t length = longest_result(own_length, s.prefix_length);
   int32_t shortest = options_->min_length >= 0 ? options_->min_length : g_.min_length;
   s.min_length = static_cast<int32_t>(std::min<int64_t>(shortest, length));
   forbid_tokens(number, source);
@@ -196,6 +224,8 @@ void searcher::generate_bound(const search_options &options, search_sink &sink) 
   int64_t sentences = source_dims_[g_.batch_dim];
   batch_ = static_cast<int32_t>(sentences);
   source_length_ = source_dims_[g_.source_dim];
+  int64_t prefix = needs_start({});
+  make_room(sentences, source_length_, prefix + longest_result(source_length_, prefix) - 1);
   for (slot &s : slots_)
     s.sentence = -1;
   for (int32_t b = 0; b < sentences; ++b) {

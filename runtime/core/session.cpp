@@ -49,19 +49,19 @@ memory_bound memory_of(const model &m) {
   if (header.predict.present)
     predict_layout layout(m, search);
   bool searched = header.generate.present;
-  return {header.weights.size, header.state_bytes, workspace_stride(m), scratch_stride(m), search.bytes(), searched};
+  return {header.weights.size, state_layout(m).bytes, workspace_stride(m), scratch_stride(m), search.bytes(), searched};
 }
 
 session::session(std::shared_ptr<const model> m, session_options options)
     : model_(std::move(m)), executor_(open_executor(model_, options.device)),
       kernels_(executor_ ? -1 : select_kernels(*model_, options.isa)),
       isa_(executor_ ? select_isa(options.isa) : model_->kernels()[kernels_].isa),
-      pool_(thread_count(options.threads), available_cpus()), rows_apart_(options.rows_apart),
-      rows_at_once_(options.rows_at_once) {
+      pool_(thread_count(options.threads), available_cpus()), states_(*model_), wanted_states_(*model_),
+      rows_apart_(options.rows_apart), rows_at_once_(options.rows_at_once) {
   const xf_abi_image &header = model_->header();
   bool here = !executor_;
   arena_plan plan;
-  states_ = plan.add(here ? header.state_bytes : 0, 1, XF_ABI_PAGE);
+  state_memory_ = plan.add(here ? states_.bytes : 0, 1, XF_ABI_PAGE);
   // Only searches split their rows.
   bool splits = here && header.generate.present;
   uint64_t workspace_bytes = here ? workspace_stride(*model_) : 0;
@@ -78,12 +78,14 @@ session::session(std::shared_ptr<const model> m, session_options options)
   if (here)
     for (uint64_t offset : model_->kernels()[kernels_].offsets)
       addresses_.push_back(model_->code() + offset);
+  write_places(states_, state_memory(), state_places_);
   contexts_.resize(pool_.size());
   for (int thread = 0; thread < pool_.size(); ++thread) {
     xf_abi_context &context = contexts_[thread].context;
     context = {};
     context.weights = model_->weights();
-    context.state = arena_.at(states_);
+    context.states = state_places_.data();
+    context.capacities = states_.room.capacities.data();
     context.workspace = arena_.at(workspace_);
     context.scratch = arena_.at(scratch + scratch_stride(*model_) * thread);
     context.kernels = addresses_.data();
@@ -105,6 +107,21 @@ session::session(std::shared_ptr<const model> m, session_options options)
     search_->bind(arena_);
   if (predict_)
     predict_->bind(arena_);
+}
+
+void session::make_room(const state_room &room) {
+  if (executor_)
+    return;
+  wanted_states_.lay_out(*model_, room);
+  // What is there will do unless it spreads over far more memory.
+  if (states_.room.covers(room) && states_.bytes / 2 <= wanted_states_.bytes)
+    return;
+  // What the plans read of positions that they have not written must be finite, in whatever order they lie.
+  arena_.clear(state_memory_, states_.bytes);
+  std::swap(states_, wanted_states_);
+  write_places(states_, state_memory(), state_places_);
+  for (thread_context &thread : contexts_)
+    thread.context.capacities = states_.room.capacities.data();
 }
 
 void session::call(const entry_info &entry, const int64_t *dims, void *const *io) {

@@ -6,6 +6,7 @@
 #include "runtime/core/model.h"
 #include "runtime/core/predict.h"
 #include "runtime/core/search.h"
+#include "runtime/core/states.h"
 #include "runtime/core/threads.h"
 #include "runtime/device/choose.h"
 #include "runtime/device/executor.h"
@@ -44,13 +45,16 @@ public:
   const model &get_model() const { return *model_; }
   int threads() const { return pool_.size(); }
   int isa() const { return isa_; }
-  // Where entries run if not on the CPU, else null; then states() is not used.
+  // Where entries run if not on the CPU, else null; then states() and state_memory() are not used.
   device_executor *executor() { return executor_.get(); }
   const char *device_name() const { return executor_ ? executor_->name() : "cpu"; }
   thread_pool &pool() { return pool_; }
   // Tokens that a call of an entry over sentences should have at most.
   int64_t tokens_at_once() const { return most_tokens(threads(), executor_ != nullptr); }
-  uint8_t *states() const { return arena_.at(states_); }
+  const state_layout &states() const { return states_; }
+  uint8_t *state_memory() const { return arena_.at(state_memory_); }
+  // Before a search: lays the states out for what it needs. They are zeros then, or what searches of the same layout left.
+  void make_room(const state_room &room);
 
   // Runs an entry on all threads: `dims` by number in the model's table, `io` its inputs, then its outputs.
   // Nothing is checked here.
@@ -83,7 +87,9 @@ private:
   int isa_;     // of the kernels, or of what the runtime itself computes
   thread_pool pool_;
   arena arena_;
-  uint64_t states_ = 0, workspace_ = 0;
+  uint64_t state_memory_ = 0, workspace_ = 0;
+  state_layout states_, wanted_states_;
+  std::vector<xf_abi_state_place> state_places_;
   std::vector<const void *> addresses_;
   std::vector<thread_context> contexts_;
   // Of threads that work apart: [thread][dimension], [thread][tensor].

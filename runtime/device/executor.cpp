@@ -28,14 +28,15 @@ xf_abi_view make_view(const void *data, std::initializer_list<int64_t> sizes, st
 }
 
 device_executor::device_executor(std::shared_ptr<const model> m, std::unique_ptr<device> d)
-    : model_(std::move(m)), device_(std::move(d)) {
+    : model_(std::move(m)), device_(std::move(d)), states_(*model_) {
   const xf_abi_image &header = model_->header();
   device_->load(model_->text(header.gpu.ptx), model_->gpu().functions);
   weights_ = {*device_, header.weights.size};
-  state_ = {*device_, header.state_bytes};
+  state_memory_ = {*device_, states_.bytes};
+  write_places(states_, state_memory_.get(), state_places_);
   workspace_ = {*device_, header.workspace_bytes};
   // Masked keys behind a sentence's last position are read before they are written: as on the CPU they are finite.
-  device_->clear(state_.get(), header.state_bytes);
+  device_->clear(state_memory_.get(), states_.bytes);
   device_->upload(weights_.get(), model_->weights(), header.weights.size);
   device_->wait(device_->mark());
   kernels_.assign(model_->gpu().kernels.size(), reinterpret_cast<const void *>(static_cast<xf_abi_kernel_fn>(&launch)));
@@ -138,7 +139,8 @@ void device_executor::run(const entry_info &entry, const int64_t *dims) {
   context.dims = dims;
   context.io = io_.data();
   context.weights = weights_.get();
-  context.state = state_.get();
+  context.states = state_places_.data();
+  context.capacities = states_.room.capacities.data();
   context.workspace = workspace_.get();
   context.kernels = kernels_.data();
   context.runtime = this;
@@ -203,12 +205,12 @@ void device_executor::move_rows(std::span<const row_move> moves) {
 }
 
 void device_executor::move_rows(uint8_t *moves, int64_t count) {
-  for (const xf_abi_state &state : model_->states()) {
+  for (const state_place &state : states_.places) {
     if (state.per_sentence)
       continue;
     auto size = [](uint64_t n) { return static_cast<int64_t>(n); };
     const xf_abi_view views[] = {
-        make_view(state_.get() + state.offset,
+        make_view(state_memory_.get() + state.offset,
                   {size(state.layers), size(state.outer), size(state.unit_positions), size(state.unit_bytes)},
                   {size(state.layer_stride), size(state.outer_stride), size(state.row_stride)}),
         make_view(moves, {count, 3}, {3, 1})};

@@ -7,6 +7,7 @@
 #define RUNTIME_DEVICE_EXECUTOR_H
 
 #include "runtime/core/model.h"
+#include "runtime/core/states.h"
 #include "runtime/device/device.h"
 #include "runtime/device/device_memory.h"
 
@@ -66,7 +67,9 @@ private:
 
   std::shared_ptr<const model> model_;
   std::unique_ptr<device> device_;
-  device_memory weights_, state_, workspace_, io_memory_, moves_;
+  device_memory weights_, state_memory_, workspace_, io_memory_, moves_;
+  state_layout states_; // for the model's limits
+  std::vector<xf_abi_state_place> state_places_;
   host_memory staging_, staged_moves_;
   call_places places_;            // of the last call
   std::vector<bool> known_;       // inputs that are on the device as they were copied

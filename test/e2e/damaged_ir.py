@@ -22,15 +22,16 @@ def attempt(what, command):
     tried += 1
     try:
         done = subprocess.run([str(c) for c in command], capture_output=True, text=True, errors="replace", timeout=120)
+        problem = f"status {done.returncode}, {done.stderr[-300:]}"
+        good = done.returncode == 0 or done.returncode == 1 and "error:" in done.stderr
     except subprocess.TimeoutExpired:
-        checks.that(False, f"{what}: no end after 120 seconds")
-        return False
-    refused += done.returncode != 0
-    good = done.returncode == 0 or done.returncode == 1 and "error:" in done.stderr
-    checks.that(good, f"{what}: status {done.returncode}, {done.stderr[-300:]}")
+        done, good, problem = None, False, "no end after 120 seconds"
+    taken = good and done.returncode == 0
+    refused += not taken
+    checks.that(good, f"{what}: {problem}")
     if not good and len(sys.argv) > 1:
         (WORK.parent / f"xf-{what.replace(' ', '-')}.mlir").write_text((WORK / "damaged.mlir").read_text())
-    return done.returncode == 0
+    return taken
 
 
 def pick(pattern, text):

@@ -151,8 +151,20 @@ TEST(loader, says_what_is_wrong) {
             "image in memory: damaged: the search has no such step entry");
   EXPECT_EQ(with_header([](auto &h) { h.generate.target = 41; }),
             "image in memory: damaged: the limits of the search are beyond those of its dimensions");
-  EXPECT_EQ(with_header([](auto &h) { h.state_bytes -= 64; }),
-            "image in memory: damaged: a state does not fit the memory plan");
+  auto with_state = [](auto &&damage) {
+    std::vector<uint8_t> image = sample::build({});
+    damage(*reinterpret_cast<xf_abi_state *>(image.data() + reinterpret_cast<const xf_abi_image *>(image.data())->states.offset));
+    sample::seal(image);
+    return open_message(image);
+  };
+  std::string shape = "image in memory: damaged: a state has an absurd shape";
+  EXPECT_EQ(with_state([](auto &) {}), "");
+  EXPECT_EQ(with_state([](auto &s) { s.size[0] = XF_ABI_LARGEST_SIZE, s.layers = uint64_t(1) << 32; }), shape);
+  EXPECT_EQ(with_state([](auto &s) { s.size[0] = -6; }), shape);
+  EXPECT_EQ(with_state([](auto &s) { s.size[1] = 5; }), shape) << "moves need room for all positions";
+  EXPECT_EQ(with_state([](auto &s) { s.multiple[1] = 3; }), shape);
+  EXPECT_EQ(with_state([](auto &s) { s.positions = 2; }), shape);
+  EXPECT_EQ(with_state([](auto &s) { s.layers = 0; }), shape);
   EXPECT_EQ(with_header([](auto &h) { h.generate.end = 11; }),
             "image in memory: damaged: the search's special tokens are not tokens");
   EXPECT_EQ(with_header([](auto &h) { h.generate.max_length_base = -1; }),

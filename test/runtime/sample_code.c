@@ -7,11 +7,9 @@
 
 #define SAMPLE_CODE __attribute__((section("xf_sample_code"), used, noinline))
 
-/* Where the sample's states lie; the image's table of states says the same. */
-enum { ROWS = 16, SLOTS = 4, LAYERS = 2, OUTER = 2, UNIT = 4, UNITS = 10 };
-enum { UNIT_BYTES = UNIT * 4, OUTER_STRIDE = UNITS * UNIT_BYTES + 16, ROW_STRIDE = OUTER * OUTER_STRIDE + 32,
-       LAYER_STRIDE = ROWS * ROW_STRIDE + 64 };
-enum { SEEN = 64, SCAN = SEEN + LAYERS * LAYER_STRIDE, CROSS = SCAN + ROWS * 8 };
+/* The sample's states, by number; the image's table says the same. */
+enum { SEEN, SCAN, CROSS };
+enum { LAYERS = 2, OUTER = 2, UNIT = 4 };
 /* Numbers of dimensions. */
 enum { B, S, T, N };
 
@@ -27,10 +25,13 @@ SAMPLE_INLINE void arrive(const xf_abi_context *c) {
   if (c->barrier)
     c->barrier(c);
 }
+SAMPLE_INLINE void *state_row(const xf_abi_context *c, int state, int64_t layer, int64_t row) {
+  const xf_abi_state_place *place = &c->states[state];
+  return place->data + (uint64_t)layer * place->layer_stride + (uint64_t)row * place->row_stride;
+}
 SAMPLE_INLINE int32_t *seen_at(const xf_abi_context *c, int64_t layer, int64_t row, int64_t outer, int64_t position) {
-  return (int32_t *)(c->state + SEEN + layer * LAYER_STRIDE + (c->first_row + row) * ROW_STRIDE + outer * OUTER_STRIDE +
-                     position / UNIT * UNIT_BYTES) +
-         position % UNIT;
+  int64_t room = (c->capacities[T] + UNIT - 1) / UNIT * UNIT;
+  return (int32_t *)state_row(c, SEEN, layer, c->first_row + row) + outer * room + position;
 }
 
 /* encode(src) -> memory */
@@ -57,7 +58,7 @@ SAMPLE_INLINE void begin(const xf_abi_context *c, int sequence_first) {
       if (at[1] != 0)
         cross = sample_cross(cross, (int32_t)at[0], (int32_t)s);
     }
-    uint32_t *state = (uint32_t *)(c->state + CROSS + slots[b] * 16);
+    uint32_t *state = state_row(c, CROSS, 0, slots[b]);
     state[0] = cross;
     state[1] = (uint32_t)c->dims[S];
   }
@@ -91,16 +92,16 @@ SAMPLE_INLINE void step(const xf_abi_context *c, int sequence_first, int source,
       for (int64_t layer = 0; layer < LAYERS; ++layer)
         for (int64_t outer = 0; outer < OUTER; ++outer)
           *seen_at(c, layer, b, outer, past[b] + n) = token;
-      uint32_t *scan = (uint32_t *)(c->state + SCAN + (c->first_row + b) * 8);
+      uint32_t *scan = state_row(c, SCAN, 0, c->first_row + b);
       *scan = sample_scan(past[b] + n == 0 ? 0 : *scan, token);
     }
     arrive(c);
     for (int64_t b = 0; b < rows; ++b) {
-      uint32_t numbers[3] = {1, 0, *(uint32_t *)(c->state + SCAN + (c->first_row + b) * 8)};
+      uint32_t numbers[3] = {1, 0, *(uint32_t *)state_row(c, SCAN, 0, c->first_row + b)};
       for (int64_t p = 0; p <= past[b] + n; ++p)
         numbers[1] = sample_seen(numbers[1], *seen_at(c, p % LAYERS, b, p / LAYERS % OUTER, p), (int32_t)p);
       if (source) {
-        const uint32_t *cross = (const uint32_t *)(c->state + CROSS + slots[b] * 16);
+        const uint32_t *cross = state_row(c, CROSS, 0, slots[b]);
         numbers[0] = cross[1] == (uint32_t)c->dims[S] ? cross[0] : 0; /* another S is a mistake of the caller's */
       }
       xf_abi_view views[2];
@@ -195,8 +196,7 @@ SAMPLE_ISA(sample_isa_1, 1)
 SAMPLE_ISA(sample_isa_2, 2)
 
 /* The states, for the image. */
-const uint64_t sample_state_bytes = CROSS + SLOTS * 16;
 const xf_abi_state sample_states[3] = {
-    {{0, 0}, SEEN, LAYERS, LAYER_STRIDE, ROW_STRIDE, OUTER, OUTER_STRIDE, UNIT, UNIT_BYTES, 0, 0},
-    {{0, 0}, SCAN, 1, 0, 8, 1, 0, 0, 8, 0, 0},
-    {{0, 0}, CROSS, 1, 0, 16, 1, 0, 0, 16, 1, 0}};
+    {{0, 0}, LAYERS, 0, 4, 2, 1, {OUTER, -(T + 1)}, {1, UNIT}},
+    {{0, 0}, 1, 0, 4, 1, -1, {2}, {1}},
+    {{0, 0}, 1, 1, 4, 1, -1, {4}, {1}}};

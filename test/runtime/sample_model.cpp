@@ -20,7 +20,6 @@ void sample_pool(const xf_abi_context *), sample_which(const xf_abi_context *);
 void sample_logits(const xf_abi_context *, const xf_abi_view *);
 void sample_isa_0(const xf_abi_context *, const xf_abi_view *), sample_isa_1(const xf_abi_context *, const xf_abi_view *);
 void sample_isa_2(const xf_abi_context *, const xf_abi_view *);
-extern const uint64_t sample_state_bytes;
 extern const xf_abi_state sample_states[3];
 }
 
@@ -79,7 +78,6 @@ public:
       states_.push_back(sample_states[state]);
       states_.back().name = text(state == 0 ? "seen" : state == 1 ? "scan" : "cross");
     }
-    image_.state_bytes = sample_state_bytes;
     image_.workspace_bytes = 1000;
     image_.scratch_bytes = 100;
 

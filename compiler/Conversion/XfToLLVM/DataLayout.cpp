@@ -2,30 +2,47 @@
 
 #include "compiler/Conversion/XfToLLVM/MemoryPlan.h"
 #include "compiler/Transforms/Layouts.h"
-#include "runtime/abi/xf_abi.h"
 
 using namespace mlir;
 using namespace mlir::xf;
 
 namespace xf {
 
-// States begin with a page, so that the first positions of a head touch as few as they can.
-static constexpr int64_t kAlignment = 64, kStateAlignment = XF_ABI_PAGE;
+static constexpr int64_t kAlignment = 64;
 
-int64_t stateRows(StateOp state, ModuleOp module) {
+/// The innermost axis of a row's tensor along which a search appends positions, or none. Packed rows have it behind their heads.
+static std::optional<unsigned> positionsAxis(StateOp state) {
   auto type = state.getTensorType();
-  return sizeOf(type, 0).most(module);
+  auto module = state->getParentOfType<ModuleOp>();
+  auto generate = module->getAttrOfType<DictionaryAttr>(kGenerateAttr);
+  auto target = generate ? generate.getAs<StringAttr>("target") : StringAttr();
+  for (int64_t i = type.getRank() - 1; target && i >= 1; --i)
+    if (type.isDynamicDim(i) && getDimName(type, i) == target)
+      return i;
+  return std::nullopt;
 }
 
-int64_t stateRowBytes(StateOp state, ModuleOp module) {
+xf_abi_state describeState(StateOp state, const DataLayout &layout) {
   auto type = state.getTensorType();
-  return elementsOf(type, state.getLayout()).most(module) / stateRows(state, module) * elementBytes(type.getElementType());
+  xf_abi_state result{};
+  result.layers = state.getLayers();
+  result.per_sentence = state.getSentences();
+  result.element_bytes = elementBytes(type.getElementType());
+  result.rank = type.getRank() - 1;
+  std::optional<unsigned> positions = positionsAxis(state);
+  result.positions = positions ? int32_t(*positions) - 1 : -1;
+  for (unsigned axis = 0; axis < result.rank; ++axis) {
+    Monomial size = paddedStateSize(state, axis + 1);
+    result.size[axis] = size.isConstant() ? size.coefficient : -int64_t(layout.dims.lookup(size.extents[0].dim)) - 1;
+    result.multiple[axis] = size.isConstant() ? 1 : size.extents[0].multiple;
+  }
+  return result;
 }
 
 DataLayout layOutData(ModuleOp module) {
   DataLayout layout;
-  auto place = [](auto &map, int64_t &bytes, Operation *op, int64_t size, int64_t layers, int64_t alignment = kAlignment) {
-    int64_t stride = llvm::alignTo(size, alignment);
+  auto place = [](auto &map, int64_t &bytes, Operation *op, int64_t size, int64_t layers) {
+    int64_t stride = llvm::alignTo(size, kAlignment);
     map[op] = {bytes, stride, layers};
     bytes += stride * layers;
   };
@@ -53,11 +70,18 @@ DataLayout layOutData(ModuleOp module) {
       place(layout.weights, layout.weightBytes, &op, parameter.getTensorType().getNumElements() * 4, layers);
     }
   }
-  for (auto state : module.getOps<StateOp>())
-    place(layout.states, layout.stateBytes, state, stateRows(state, module) * stateRowBytes(state, module), state.getLayers(), kStateAlignment);
+  SmallVector<int64_t> most;
   if (auto bounds = module->getAttrOfType<DictionaryAttr>(kBoundsAttr))
-    for (auto [i, bound] : llvm::enumerate(bounds))
+    for (auto [i, bound] : llvm::enumerate(bounds)) {
       layout.dims[bound.getName().getValue()] = i;
+      most.push_back(cast<IntegerAttr>(bound.getValue()).getInt());
+    }
+  for (auto state : module.getOps<StateOp>()) {
+    layout.states.insert(state);
+    xf_abi_state described = describeState(state, layout);
+    int64_t rows = sizeOf(state.getTensorType(), 0).most(module);
+    layout.stateBytes += state.getLayers() * llvm::alignTo(rows * xf_abi_state_row_bytes(&described, most.data()), kAlignment);
+  }
   return layout;
 }
 

@@ -4,7 +4,10 @@
 
 #include "dialect/IR/Xf.h"
 
+#include "runtime/abi/xf_abi.h"
+
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace xf {
 
@@ -17,7 +20,8 @@ struct DataLayout {
   /// Weights, and parameters that kernels read as they are, in the order of the weights range.
   llvm::MapVector<mlir::Operation *, Placement> weights;
   int64_t weightBytes = 0;
-  llvm::MapVector<mlir::Operation *, Placement> states;
+  /// States, by number; and how many bytes they take at the dimensions' bounds.
+  llvm::SetVector<mlir::Operation *> states;
   int64_t stateBytes = 0;
   /// Numbers of the dimensions, as `xf.bounds` lists them.
   llvm::StringMap<unsigned> dims;
@@ -26,9 +30,8 @@ struct DataLayout {
 /// Lays out the data of a module of kernel IR.
 DataLayout layOutData(mlir::ModuleOp module);
 
-/// Rows of a state's first dimension, and bytes of one of them.
-int64_t stateRows(mlir::xf::StateOp state, mlir::ModuleOp module);
-int64_t stateRowBytes(mlir::xf::StateOp state, mlir::ModuleOp module);
+/// A state as the runtime knows it, without its name.
+xf_abi_state describeState(mlir::xf::StateOp state, const DataLayout &layout);
 
 } // namespace xf
 

@@ -40,7 +40,7 @@ public:
     plan.loadDims();
     io = plan.contextField(offsetof(xf_abi_context, io));
     weights = plan.contextField(offsetof(xf_abi_context, weights));
-    state = plan.contextField(offsetof(xf_abi_context, state));
+    states = plan.contextField(offsetof(xf_abi_context, states));
     workspace = plan.contextField(offsetof(xf_abi_context, workspace));
     table = plan.contextField(offsetof(xf_abi_context, kernels));
     placeSlots();
@@ -169,9 +169,16 @@ private:
   /// Where the first row of the call is kept, or the first sentence.
   Value statePointer(FlatSymbolRefAttr name, Value layer) {
     auto op = root.lookupSymbol<StateOp>(name);
-    const Placement &place = plan.layout.states.find(op)->second;
-    Value start = placed(state, place, place.layers > 1 ? ValueRange(layer) : ValueRange(), {place.layers});
-    return op.getSentences() ? start : plan.advance(start, plan.mul(firstRow, plan.constant(stateRowBytes(op, root))));
+    int64_t place = std::distance(plan.layout.states.begin(), llvm::find(plan.layout.states, op.getOperation())) * sizeof(xf_abi_state_place);
+    Value start = plan.load(plan.ptr(), states, place + offsetof(xf_abi_state_place, data));
+    auto forward = [&](Value count, size_t stride) {
+      start = plan.advance(start, plan.mul(count, plan.load(builder.getI64Type(), states, place + stride)));
+    };
+    if (op.getLayers() > 1)
+      forward(indexValue(layer), offsetof(xf_abi_state_place, layer_stride));
+    if (!op.getSentences())
+      forward(firstRow, offsetof(xf_abi_state_place, row_stride));
+    return start;
   }
 
   /// Where the buffer that `value` is the root of starts.
@@ -217,13 +224,12 @@ private:
     return {view.data, {rows, view.sizes.back()}, {stride, view.strides.back()}};
   }
 
-  /// A state as the op that writes it sees it: the layer's tensor at its bounds.
+  /// A state as the op that writes it sees it: all that the layer's tensor has room for.
   KernelView stateView(FlatSymbolRefAttr name, Value layer) {
     auto state = root.lookupSymbol<StateOp>(name);
-    auto type = atBounds(state.getTensorType(), root);
-    KernelView view{statePointer(name, layer), {}, stateStrides(state, root)};
-    for (unsigned d = 0; d < type.getRank(); ++d)
-      view.sizes.push_back(sizeOf(type, d));
+    KernelView view{statePointer(name, layer), {}, stateStrides(state)};
+    for (unsigned d = 0; d < state.getTensorType().getRank(); ++d)
+      view.sizes.push_back(stateSize(state, d));
     return view;
   }
 
@@ -287,7 +293,7 @@ private:
   MemoryPlan memory;
   OpBuilder builder;
   PlanBuilder plan;
-  Value io, weights, state, workspace, table, views, firstRow, manyThreads;
+  Value io, weights, states, workspace, table, views, firstRow, manyThreads;
   SmallVector<Value> slots;        // by number: where they begin
   DenseMap<Value, Value> pointers; // of roots that are not simply in the workspace
   DenseMap<Value, Value> layers;   // of index values

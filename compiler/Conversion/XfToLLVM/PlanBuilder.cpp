@@ -34,10 +34,10 @@ void PlanBuilder::store(Value value, Value base, int64_t bytes) {
 }
 
 void PlanBuilder::loadDims() {
-  Value table = contextField(offsetof(xf_abi_context, dims));
+  Value sizes = contextField(offsetof(xf_abi_context, dims)), room = contextField(offsetof(xf_abi_context, capacities));
   for (const auto &dim : layout.dims) {
-    dims[dim.getKey()] = load(builder.getI64Type(), table, 8 * dim.getValue());
-    padded[dim.getKey()] = roundUp(dims[dim.getKey()], XF_ABI_PANEL);
+    dims[dim.getKey()] = load(builder.getI64Type(), sizes, 8 * dim.getValue());
+    capacities[dim.getKey()] = load(builder.getI64Type(), room, 8 * dim.getValue());
   }
 }
 
@@ -45,10 +45,12 @@ Value PlanBuilder::evaluate(const Monomial &monomial) {
   if (monomial.isConstant())
     return constant(monomial.coefficient);
   Value product;
-  for (StringRef name : monomial.dims)
-    product = product ? mul(product, dims.lookup(name)) : dims.lookup(name);
-  for (StringRef name : monomial.padded)
-    product = product ? mul(product, padded.lookup(name)) : padded.lookup(name);
+  for (const Extent &extent : monomial.extents) {
+    Value size = (extent.isCapacity ? capacities : dims).lookup(extent.dim);
+    if (extent.multiple > 1)
+      size = roundUp(size, extent.multiple);
+    product = product ? mul(product, size) : size;
+  }
   return monomial.coefficient == 1 ? product : mul(product, constant(monomial.coefficient));
 }
 

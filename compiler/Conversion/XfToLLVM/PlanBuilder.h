@@ -41,7 +41,7 @@ public:
   const DataLayout &layout;
 
 private:
-  llvm::StringMap<mlir::Value> dims, padded;
+  llvm::StringMap<mlir::Value> dims, capacities;
 };
 
 } // namespace xf

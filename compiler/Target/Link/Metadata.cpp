@@ -52,7 +52,6 @@ public:
     putStates();
     putParameters(parameters);
     header.workspace_bytes = contents.codeModule.workspaceBytes;
-    header.state_bytes = contents.codeModule.layout.stateBytes;
     header.scratch_bytes = contents.codeModule.scratchBytes;
     fillGenerate();
     fillText();
@@ -171,55 +170,14 @@ private:
   }
 
   void putStates() {
+    const DataLayout &layout = contents.codeModule.layout;
     std::vector<xf_abi_state> states;
-    for (auto &[op, place] : contents.codeModule.layout.states) {
+    for (Operation *op : layout.states) {
       auto state = cast<StateOp>(op);
-      auto type = state.getTensorType();
-      xf_abi_state s{};
-      s.name = bytes.put(state.getSymName());
-      s.offset = place.offset;
-      s.layers = place.layers;
-      s.layer_stride = place.stride;
-      s.row_stride = stateRowBytes(state, module);
-      s.per_sentence = state.getSentences();
-      if (state.getLayout() == Layout::keys || state.getLayout() == Layout::values) {
-        auto strides = stateStrides(state, module);
-        int64_t bytes = elementBytes(type.getElementType());
-        s.outer = type.getDimSize(1);
-        s.outer_stride = strides[1].coefficient * bytes;
-        // Positions that share a panel of keys, or words of values.
-        s.unit_positions = state.getLayout() == Layout::keys ? XF_ABI_PANEL : panelGroup(type.getElementType());
-        s.unit_bytes = s.unit_positions * strides[2].coefficient * bytes;
-      } else {
-        placePlain(s, state);
-      }
-      states.push_back(s);
+      states.push_back(describeState(state, layout));
+      states.back().name = bytes.put(state.getSymName());
     }
     header.states = bytes.putTable<xf_abi_state>(states);
-  }
-
-  /// [row][outer ..][positions][inner ..] in row-major order; without positions a row is one unit.
-  void placePlain(xf_abi_state &s, StateOp state) {
-    auto type = state.getTensorType();
-    int64_t element = elementBytes(type.getElementType()), inner = element, bytesBelow = element, positions = 0;
-    for (int64_t d = type.getRank() - 1; d >= 1; --d) {
-      int64_t size = type.isDynamicDim(d) ? getBound(module, getDimName(type, d)).value_or(1) : type.getDimSize(d);
-      if (type.isDynamicDim(d) && getDimName(type, d) == targetDim() && positions == 0) {
-        positions = size;
-        inner = bytesBelow;
-      }
-      bytesBelow *= size;
-    }
-    if (positions == 0) {
-      s.outer = 1;
-      s.unit_positions = uint64_t(1) << 32; // holds all positions there can be
-      s.unit_bytes = s.outer_stride = s.row_stride;
-      return;
-    }
-    s.unit_positions = 1;
-    s.unit_bytes = inner;
-    s.outer_stride = inner * positions;
-    s.outer = s.row_stride / s.outer_stride;
   }
 
   void putParameters(ArrayRef<StoredParameter> stored) {
@@ -238,12 +196,6 @@ private:
     }
     header.parameters = bytes.putTable<xf_abi_parameter>(parameters);
     header.segments = bytes.putTable<xf_abi_segment>(segments);
-  }
-
-  StringRef targetDim() {
-    auto attr = module->getAttrOfType<DictionaryAttr>(kGenerateAttr);
-    auto name = attr ? attr.getAs<StringAttr>("target") : StringAttr();
-    return name ? name.getValue() : StringRef();
   }
 
   int32_t number(DictionaryAttr attr, StringRef key, int32_t otherwise) {

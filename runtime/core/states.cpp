@@ -1,0 +1,68 @@
+#include "runtime/core/states.h"
+
+#include <algorithm>
+
+namespace xf::rt {
+
+namespace {
+
+constexpr uint64_t kAlignment = 64; // of layers: a cache line, and the widest vector
+
+uint64_t aligned(uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+state_place place_row(const xf_abi_state &state, const int64_t *capacities) {
+  state_place place{};
+  place.layers = state.layers;
+  place.per_sentence = state.per_sentence;
+  place.row_stride = xf_abi_state_row_bytes(&state, capacities);
+  place.outer = 1;
+  place.unit_bytes = place.outer_stride = place.row_stride;
+  if (state.positions < 0)
+    return place;
+  auto axis = static_cast<uint32_t>(state.positions);
+  place.unit_positions = static_cast<uint64_t>(state.multiple[axis]);
+  place.unit_bytes = place.unit_positions * state.element_bytes;
+  for (uint32_t i = 0; i < state.rank; ++i)
+    (i < axis ? place.outer : place.unit_bytes) *= i == axis ? 1 : xf_abi_state_size(&state, i, capacities);
+  place.outer_stride = place.row_stride / std::max<uint64_t>(place.outer, 1);
+  return place;
+}
+
+} // namespace
+
+bool state_room::covers(const state_room &other) const {
+  return rows >= other.rows && sentences >= other.sentences &&
+         std::equal(capacities.begin(), capacities.end(), other.capacities.begin(), other.capacities.end(), std::greater_equal<>());
+}
+
+state_room largest_room(const model &m) {
+  const xf_abi_generate &g = m.header().generate;
+  state_room room{int64_t{g.batch} * g.beam, g.batch, {}};
+  for (const dim_info &dim : m.dims())
+    room.capacities.push_back(dim.max);
+  return room;
+}
+
+state_layout::state_layout(const model &m) { lay_out(m, largest_room(m)); }
+
+void state_layout::lay_out(const model &m, const state_room &wanted) {
+  room = wanted;
+  bytes = 0;
+  places.clear();
+  for (const xf_abi_state &state : m.states()) {
+    state_place place = place_row(state, room.capacities.data());
+    int64_t rows = place.per_sentence ? room.sentences : room.rows;
+    place.layer_stride = aligned(place.row_stride * static_cast<uint64_t>(rows));
+    place.offset = bytes;
+    bytes += place.layers * place.layer_stride;
+    places.push_back(place);
+  }
+}
+
+void write_places(const state_layout &layout, uint8_t *base, std::vector<xf_abi_state_place> &result) {
+  result.clear();
+  for (const state_place &place : layout.places)
+    result.push_back({base + place.offset, place.layer_stride, place.row_stride});
+}
+
+} // namespace xf::rt
