@@ -134,13 +134,13 @@ void searcher::make_room(int64_t sentences, int64_t source, int64_t positions) {
   if (g_.source_dim >= 0)
     room_.capacities[g_.source_dim] = source;
   if (g_.target_dim >= 0)
-    room_.capacities[g_.target_dim] = positions;
+    room_.capacities[g_.target_dim] = std::max<int64_t>(positions, 1);
   session_.make_room(room_);
 }
 
 // Rows that are too long, which will be refused, need no more than the limits.
 void searcher::make_room(const token_rows &rows) {
-  int64_t source = 1, positions = 1;
+  int64_t source = 1, positions = 0;
   for (int64_t i = 0; i < rows.count; ++i) {
     std::span<const int32_t> ids = sentence_ids(rows, i);
     bool is_source = layout_.source_tokens >= 0;
