@@ -1,4 +1,5 @@
 """Start-up and memory (promise P4): an answer comes soon after exec, and no more memory is resident than --limits states."""
+import re
 import shutil
 import sys
 
@@ -45,7 +46,21 @@ ids = " ".join(str(5 + 997 * i % 31000) for i in range(25))
 for beams in (1, 4):
     taken = confirm(f"base with {beams} beams", base, ids, [ids] * 4, ["--beam", beams, "--max-length", 25, "--ids", "--threads", 1])
     # However large the limits are, only what a call needs is touched: keys and values of 6 layers in f32, 25 positions
-    # of each sentence and each row, which take as much as 32.
-    needed = 4 * (1 + beams) * 32 * 2 * 512 * 4 * 6 / 2**20
+    # of each sentence and each row, of which keys take as much as 32.
+    needed = 4 * (1 + beams) * (32 + 25) * 512 * 4 * 6 / 2**20
     checks.that(taken <= needed + OTHER_MIB, f"base with {beams} beams: {taken:.1f} MiB beside the file, {needed:.1f} are needed")
+
+# The kernel is asked to read the weights in huge pages, where it has them.
+try:
+    has_huge_pages = "[never]" not in open("/sys/kernel/mm/transparent_hugepage/enabled", encoding="ascii").read()
+except OSError:
+    has_huge_pages = False
+running = start.Running(base, ["--ids"])
+running.ask(ids)
+with open(f"/proc/{running.process.pid}/smaps", encoding="utf-8") as file:
+    mappings = re.findall(r"^\w+-\w+ r--s .*? (\S+)\n(?:\w+:.*\n)*?VmFlags: (.*)$", file.read(), re.M)
+running.end()
+print("how the weights are mapped:", mappings)
+checks.that(not has_huge_pages or any(path == str(base) and "hg" in flags.split() for path, flags in mappings),
+            "the weights are not mapped by huge pages")
 checks.end()
