@@ -1,6 +1,7 @@
 #include "runtime/core/states.h"
 
 #include <algorithm>
+#include <functional>
 
 namespace xf::rt {
 
@@ -37,7 +38,9 @@ bool state_room::covers(const state_room &other) const {
 
 state_room largest_room(const model &m) {
   const xf_abi_generate &g = m.header().generate;
-  state_room room{int64_t{g.batch} * g.beam, g.batch, {}};
+  state_room room{};
+  if (g.present)
+    room.rows = g.batch * g.beam, room.sentences = g.batch;
   for (const dim_info &dim : m.dims())
     room.capacities.push_back(dim.max);
   return room;
