@@ -5,16 +5,12 @@ each type, and the compiled file is driven through the C API.
 """
 import json
 import os
-import subprocess
 import sys
 
 import numpy as np
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import xf  # noqa: E402
-
-# Sentences at once and tokens of a result that files are compiled for.
-LIMITS = dict(batch=256, target=128)
 
 
 class Peer:
@@ -27,14 +23,8 @@ class Peer:
 
     @staticmethod
     def prepare(model_dir, what=()):
-        with open(os.path.join(model_dir, "config.json")) as fh:
-            generates = json.load(fh)["kind"] == "enc-dec"
-        limits = [f"--limit={k}={v}" for k, v in LIMITS.items() if generates or k == "batch"]
         for precision in Peer.PRECISIONS:
-            subprocess.run([os.path.join(xf.BUILD, "bin", "xfc"), os.path.join(xf.ROOT, "test", "models", "bench", "bench.xf"),
-                            "--config", os.path.join(model_dir, "config.json"),
-                            "--weights", os.path.join(model_dir, "model.safetensors"), *limits, "--type", precision,
-                            "--emit=model", "-o", Peer.files(model_dir, precision)[0]], check=True)
+            xf.compile_model(model_dir, precision, Peer.files(model_dir, precision)[0], emit="model")
 
     def __init__(self, model_dir, precision, threads, workers=1):
         with open(os.path.join(model_dir, "config.json")) as fh:

@@ -1,73 +1,171 @@
 #!/usr/bin/env python3
-"""The README's tables: xfc against other engines, from one interleaved run for each configuration, type and number of threads.
+"""The tables of RESULTS.md and of README.md: xfc against other engines.
 
-  table.py --harness DIR --data DIR [--configs base,minilm] [--types f32,bf16,int8] [--threads 1,2]
-           [--workloads enc,greedy,beam,real] [--peers ct2,ort,openvino] [--rounds 3] --out TABLE.md
+  table.py measure --harness DIR --data DIR --results DIR [--parts NAME,...] [--rounds N]
+  table.py write --results DIR
 
-DIR of --harness has compare.py and run_peers.py, which run engines as peer.py describes itself; DIR of --data holds a folder
-with config.json, model.safetensors and reference.npz for each configuration, which every peer has prepared. The engines
-are in the Python environment that runs this. A row whose check fails (results off, tokens other than the reference's in
-f32) is marked.
+DIR of --harness has compare.py and run_peers.py, which run engines as peer.py describes itself, and start.py; DIR of --data
+holds a folder with config.json, model.safetensors and reference.npz for each configuration, which every other engine has
+prepared. The engines are in the Python environment that runs this. `measure` leaves JSON in the folder of --results, and can be
+repeated for some parts (measure.py names them; patterns such as base-*-2 do, too). `write` replaces the tables between
+<!-- table: NAME --> and <!-- end -->: one with no results in the folder stays, in the others what was not measured is empty. A row
+whose check fails (results off, tokens other than the reference's in f32) is marked.
 """
 import argparse
+import functools
 import json
 import os
-import subprocess
+import re
 import sys
-import tempfile
+
+import bound
+import measure
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-# Engines that a type is compared with: those that have it.
-PEERS_OF = {"bf16": {"openvino"}, "int8": {"ct2", "ort"}}
+DOCUMENTS = (os.path.join(HERE, "RESULTS.md"), os.path.join(measure.xf.ROOT, "README.md"))
+MARKED = re.compile(r"(<!-- table: ([^>]+) -->\n)((?:(?!<!-- ).)*)(<!-- end -->)", re.S)
+
+ROWS = (("encoder 1x32", "enc", "1x32"), ("encoder 8x32", "enc", "8x32"), ("encoder 32x32", "enc", "32x32"),
+        ("encoder 1x128", "enc", "1x128"), ("encoder 8x128", "enc", "8x128"), ("encoder 1x512", "enc", "1x512"),
+        ("encoder, 32 sentences of 3 to 60 tokens", "enc", "ragged32"), ("greedy, 1 sentence", "greedy", "1"),
+        ("greedy, 8", "greedy", "8"), ("greedy, 32", "greedy", "32"), ("beam 4, 1 sentence", "beam", "1"), ("beam 4, 32", "beam", "32"))
+SUMMARY_ROWS = (("encoder, 32 sentences of 32 tokens", "enc", "32x32"), ("encoder, 32 of 3 to 60 tokens", "enc", "ragged32"),
+                ("greedy search, 1 sentence", "greedy", "1"), ("greedy search, 32", "greedy", "32"),
+                ("4 beams, 1 sentence", "beam", "1"), ("4 beams, 32", "beam", "32"))
+LISTS = (("base, f32", "base-real-f32-2"), ("base, int8", "base-real-int8-2"),
+         ("student (6 + 2 layers, width 256), f32", "student-real-f32-2"), ("student (6 + 2 layers, width 256), int8", "student-real-int8-2"))
+ENGINES = (("xfc", "xfc"), ("CTranslate2", "ct2"), ("ONNX Runtime", "ort"), ("OpenVINO", "openvino"))
 
 
-def check(row, precision):
-    if precision != "f32":
-        return ""
-    off = row.get("max_abs_err", 0) > 1e-3 or row.get("token_agreement", 1) < 1
+def read(folder, name):
+    """The rows of a file of results; none where there is no such file."""
+    path = os.path.join(folder, name + ".json")
+    if not os.path.exists(path):
+        return []
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
+def compared(folder, name):
+    return {(row["workload"], row["case"]): row for row in read(folder, name)}
+
+
+def ms(value):
+    return f"{value:.1f}" if value < 10 else f"{value:.0f}"
+
+
+def wrong(row):
+    """A mark for results in f32 that are not the reference's."""
+    off = row["precision"] == "f32" and (row.get("max_abs_err", 0) > 1e-3 or row.get("token_agreement", 1) < 1)
     return " (wrong!)" if off else ""
+
+
+def markdown(head, rows):
+    """A table of lists of cells, the first one of each a title; None if there is nothing in it."""
+    if not any(any(cells) for _, *cells in rows):
+        return None
+
+    def line(cells):
+        return "|" + "".join(f" {cell} |" if cell else " |" for cell in cells)
+
+    return "\n".join([line(head), "|---|" + "--:|" * (len(head) - 1), *map(line, rows)])
+
+
+def with_limits(folder, config, threads):
+    """Every workload in all types, beside what bound.py says that the machine allows."""
+    peaks, rows = {}, []
+    path = os.path.join(folder, "peaks.json")
+    if os.path.exists(path):
+        with open(path, encoding="utf-8") as file:
+            peaks = {peak["threads"]: peak for peak in map(json.loads, file)}
+    results = {precision: compared(folder, f"{config}-{precision}-{threads}") for precision in measure.TYPES}
+    model = bound.Model(read(folder, "config-" + config)) if any(results.values()) else None
+    for title, *key in ROWS:
+        cells = []
+        for precision in measure.TYPES:
+            row = results[precision].get(tuple(key))
+            if not row:
+                cells += [""] * 4
+                continue
+            limit = ""
+            if threads in peaks:
+                limit = f"{row['peer_ms'] / (bound.least_seconds(model, precision, *key, peaks[threads]) * 1e3):.2f}"
+            cells += [ms(row["ours_ms"]) + wrong(row), ms(row["peer_ms"]), f"{row['ratio']:.2f}", limit]
+        if any(cells):
+            rows.append([title, *cells])
+    return markdown(["", *(cell for precision in measure.TYPES for cell in (precision, "other", "ratio", "limit"))], rows)
+
+
+def lists(folder):
+    rows = []
+    for title, name in LISTS:
+        results, cells = compared(folder, name), [title]
+        for case in ("greedy", "beam"):
+            row = results.get(("real", case))
+            cells += [f"{row['ours_ms'] / 1e3:.2f}", f"{row['peer_ms'] / 1e3:.2f}", f"{row['ratio']:.2f}"] if row else [""] * 3
+        rows.append(cells)
+    return markdown(["", "greedy", "fastest other", "ratio", "beam 4", "fastest other", "ratio"], rows)
+
+
+def starts(folder):
+    head, rows = ["base"], [[title] for title, _ in ENGINES]
+    for precision in ("f32", "int8"):
+        head += [f"{precision}, first sentence", "MiB, 1 sentence", "MiB, 32 with 4 beams"]
+        records = {record["peer"]: record for record in read(folder, "start-" + precision)}
+        for cells, (_, engine) in zip(rows, ENGINES):
+            record = records.get(engine)
+            cells.append(f"{record['median_ms']:.0f} ms" if record else "")
+            # An engine may have failed with beams.
+            cells += [f"{record[key]:.0f}" if record and record[key] else "" for key in ("rss_batch1_mb", "rss_beam32_mb")]
+    return markdown(head, rows)
+
+
+def summary(folder):
+    rows = []
+    for title, *key in SUMMARY_ROWS:
+        found = [compared(folder, f"base-{precision}-2").get(tuple(key)) for precision in measure.TYPES]
+        rows.append([title, *(f"{ms(row['ours_ms'])} ({row['ratio']:.2f})" if row else "" for row in found)])
+    return markdown(["base, 2 threads: ms (times the fastest other)", *measure.TYPES], rows)
+
+
+TABLES = {"lists": lists, "start": starts, "summary": summary,
+          **{f"{config} {threads}": functools.partial(with_limits, config=config, threads=threads)
+             for config in ("base", "minilm") for threads in measure.THREADS}}
+
+
+def rewritten(text, folder):
+    """The text with the tables that there are results for."""
+    def fill(found):
+        begin, name, _, end = found.groups()
+        if name not in TABLES:
+            sys.exit(f"no table is called '{name}'; there are {', '.join(TABLES)}")
+        lines = TABLES[name](folder)
+        return f"{begin}\n{lines}\n\n{end}" if lines else found[0]
+
+    if len(MARKED.findall(text)) != text.count("<!-- table: "):
+        sys.exit("a table's marker has no end")
+    return MARKED.sub(fill, text)
 
 
 def main():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    ap.add_argument("--harness", required=True)
-    ap.add_argument("--data", required=True)
-    ap.add_argument("--configs", default="base,minilm")
-    ap.add_argument("--types", default="f32,bf16,int8")
-    ap.add_argument("--threads", default="1,2")
-    ap.add_argument("--workloads", default="enc,greedy,beam,real")
-    ap.add_argument("--peers", default="ct2,ort,openvino")
-    ap.add_argument("--rounds", default="3")
-    ap.add_argument("--out", required=True)
+    steps = ap.add_subparsers(dest="step", required=True)
+    for step in (steps.add_parser("measure"), steps.add_parser("write")):
+        step.add_argument("--results", required=True)
+    to_measure = steps.choices["measure"]
+    to_measure.add_argument("--harness", required=True)
+    to_measure.add_argument("--data", required=True)
+    to_measure.add_argument("--parts", default="*")
+    to_measure.add_argument("--rounds", type=int, default=1)
     a = ap.parse_args()
-    peer = os.path.join(HERE, "peer.py")
-    compare = os.path.join(a.harness, "compare.py")
-    lines = []
-    for config in a.configs.split(","):
-        subprocess.run([sys.executable, os.path.join(a.harness, "run_peers.py"), "--config", config, "--root", a.data, "--peer", peer,
-                        "--prepare"], check=True)
-        for precision in a.types.split(","):
-            peers = [p for p in a.peers.split(",") if p in PEERS_OF.get(precision, {p})]
-            rows = {}
-            for threads in a.threads.split(","):
-                with tempfile.TemporaryDirectory() as tmp:
-                    out = os.path.join(tmp, "rows.json")
-                    subprocess.run([sys.executable, compare, "--ours", peer, "--config", config, "--root", a.data, "--precision", precision,
-                                    "--threads", threads, "--workload", a.workloads, "--peers", ",".join(peers), "--rounds", a.rounds,
-                                    "--json", out], check=True, stdout=subprocess.DEVNULL)
-                    with open(out) as fh:
-                        for row in json.load(fh):
-                            rows.setdefault((row["workload"], row["case"]), {})[threads] = row
-            heads = "".join(f" xfc, {t} T | fastest other | ratio |" for t in a.threads.split(","))
-            lines += [f"\n**{config}, {precision}** (ms)\n", f"| workload |{heads}", "|---|" + "--:|---|--:|" * len(a.threads.split(","))]
-            for (workload, case), by in rows.items():
-                line = f"| {workload} {case} |"
-                for threads in a.threads.split(","):
-                    r = by.get(threads)
-                    line += (f" {r['ours_ms']:.1f}{check(r, precision)} | {r['peer']} {r['peer_ms']:.1f} | {r['ratio']:.2f} |" if r else " | | |")
-                lines.append(line)
-            with open(a.out, "w") as fh:
-                fh.write("\n".join(lines).strip() + "\n")
+    if a.step == "measure":
+        measure.measure(measure.Harness(a.harness, a.data, a.results, a.rounds), a.parts.split(","))
+        return
+    for path in DOCUMENTS:
+        with open(path, encoding="utf-8") as file:
+            text = rewritten(file.read(), a.results)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
-"""The C API (runtime/include/xf/xf.h) through ctypes, as far as benchmarks need it."""
+"""The compiler, and the C API (runtime/include/xf/xf.h) through ctypes, as far as benchmarks need them."""
 import ctypes
+import json
 import os
+import subprocess
 import sys
 
 import numpy as np
@@ -11,11 +13,24 @@ sys.path.insert(0, os.path.join(ROOT, "tools"))
 import capi  # noqa: E402
 from capi import EncodingInfo, GenerateOptions, Hypotheses, SessionOptions, Tensor  # noqa: E402
 
+# Sentences at once and tokens of a result that files are compiled for.
+LIMITS = dict(batch=256, target=128)
 DTYPES = {np.dtype(np.float32): 0, np.dtype(np.int32): 1, np.dtype(np.bool_): 2}
 
 
 def library():
     return capi.load(os.path.join(BUILD, "lib", "libxf-runtime.so"))
+
+
+def compile_model(folder, precision, path, emit="exe"):
+    """Writes a program, or what `emit` names, of test/models/bench with the folder's config.json and model.safetensors."""
+    config = os.path.join(folder, "config.json")
+    with open(config, encoding="utf-8") as file:
+        generates = json.load(file)["kind"] == "enc-dec"
+    limits = [f"--limit={k}={v}" for k, v in LIMITS.items() if generates or k == "batch"]
+    subprocess.run([os.path.join(BUILD, "bin", "xfc"), os.path.join(ROOT, "test", "models", "bench", "bench.xf"), "--config", config,
+                    "--weights", os.path.join(folder, "model.safetensors"), *limits, "--type", precision, "--emit", emit, "-o", path],
+                   check=True)
 
 
 def tensor(name, array):

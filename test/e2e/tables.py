@@ -1,0 +1,74 @@
+"""test/benchmark/table.py: what it asks of a harness, and the tables that it makes of the results."""
+import json
+import sys
+
+from common import Checks, SOURCE, WORK, run, skip
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(SOURCE / "test" / "benchmark"))
+try:
+    import table
+except ImportError as problem:
+    skip(problem)
+
+checks = Checks()
+results = WORK / "results"
+
+# A harness that notes how it is called; its engines take as many milliseconds as the calls have words.
+harness, data = WORK / "harness", WORK / "data"
+harness.mkdir()
+(data / "minilm").mkdir(parents=True)
+(data / "minilm" / "config.json").write_text('{"d_model": 384, "enc_layers": 6, "vocab": 30522, "ffn": 1536}')
+(harness / "run_peers.py").write_text("import sys\nassert '--prepare' in sys.argv\n")
+(harness / "compare.py").write_text("""
+import json, sys
+given = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+assert given["--ours"].endswith("peer.py") and given["--config"] == "minilm" and given["--workload"] == "enc"
+assert given["--peers"] == {"bf16": "openvino", "int8": "ct2,ort"}[given["--precision"]] and given["--rounds"] == "2"
+json.dump([dict(workload="enc", case=case, precision=given["--precision"], ours_ms=10.0, peer_ms=15.0, ratio=1.5)
+           for case in ("1x32", "8x32")], open(given["--json"], "w"))
+""")
+script = SOURCE / "test" / "benchmark" / "table.py"
+place = ["--harness", harness, "--data", data, "--results", results]
+_, out, _ = run(sys.executable, script, "measure", *place, "--rounds", 2, "--parts", "minilm-int8-1,minilm-b*-1")
+checks.that([line.split(":")[0] for line in out.splitlines()] == ["minilm-bf16-1", "minilm-int8-1"], f"other parts were measured: {out}")
+status, _, err = run(sys.executable, script, "measure", *place, "--parts", "nothing", ok=False)
+checks.that(status == 1 and "no part is called 'nothing'" in err, f"an unknown part: {status} {err}")
+
+# At these peaks the products of 32 tokens take 9 ms and attention 1; reading the weights takes less.
+operations = 2 * 6 * (4 * 384**2 + 2 * 384 * 1536) * 32
+attention = 2 * 2 * 6 * 384 * 32**2
+peak = {"threads": 1, "int8": operations / 0.009, "bf16": attention / 0.001, "f32": 1e9, "memory": 1e12}
+(results / "peaks.json").write_text(json.dumps(peak) + "\n")
+(results / "config-base.json").write_text('{"d_model": 512, "enc_layers": 6, "dec_layers": 6, "vocab": 32000, "ffn": 2048}')
+(results / "base-f32-2.json").write_text(json.dumps([
+    dict(workload="beam", case="1", precision="f32", ours_ms=1.25, peer_ms=2.5, ratio=2.0, token_agreement=0.5),
+    dict(workload="greedy", case="32", precision="f32", ours_ms=99.6, peer_ms=100.0, ratio=1.004, token_agreement=1.0)]))
+(results / "start-int8.json").write_text(json.dumps([
+    dict(peer="xfc", median_ms=51.4, rss_batch1_mb=62.6, rss_beam32_mb=127.0), dict(peer="ct2", median_ms=385.0,
+                                                                                       rss_batch1_mb=127.0, rss_beam32_mb=None)]))
+
+tables = {name: make(results) for name, make in table.TABLES.items()}
+row = next(line for line in tables["minilm 1"].splitlines() if line.startswith("| encoder 1x32"))
+checks.that(row.startswith("| encoder 1x32 | | | | | 10 | 15 | ") and row.endswith(" | 10 | 15 | 1.50 | 1.50 |"), f"f32 was not measured, the limit is 10 ms: {row}")
+checks.that("| 4 beams, 1 sentence | 1.2 (2.00) | | |" in tables["summary"] and "| 4 beams, 32 | | | |" in tables["summary"], tables["summary"])
+checks.that("| beam 4, 1 sentence | 1.2 (wrong!) | 2.5 | 2.00 | |" in tables["base 2"] and "| greedy, 32 | 100 | 100 | 1.00 | |" in tables["base 2"],
+            f"a result that is off is marked, others are not: {tables['base 2']}")
+checks.that("| xfc | | | | 51 ms | 63 | 127 |" in tables["start"] and "| CTranslate2 | | | | 385 ms | 127 | |" in tables["start"], tables["start"])
+checks.that(tables["lists"] is None and tables["base 1"] is None, "tables without results")
+
+text = "before\n<!-- table: lists -->\nkept\n<!-- end -->\nbetween\n<!-- table: start -->\nold\n<!-- end -->\nafter\n"
+new = table.rewritten(text, results)
+checks.that(new == text.replace("old", f"\n{tables['start']}\n"), f"tables are replaced in place: {new}")
+checks.that(table.rewritten(new, results) == new, "writing twice changes nothing")
+for damaged in (text.replace("lists", "sales"), text.replace("<!-- end -->\nbetween", "between")):
+    try:
+        table.rewritten(damaged, results)
+        checks.that(False, "a damaged marker is not found")
+    except SystemExit:
+        pass
+# The documents have a place for every table.
+documents = "".join(open(path, encoding="utf-8").read() for path in table.DOCUMENTS)
+checks.that(table.rewritten(documents, WORK / "nothing") == documents, "without results nothing is written")
+checks.that(all(documents.count(f"<!-- table: {name} -->") == 1 for name in table.TABLES), "a table has no place, or two")
+checks.end()
