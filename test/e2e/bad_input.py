@@ -112,6 +112,23 @@ for directive, options, words in (
     status, _, err = compile_model(WORK / "search.xf", WORK / "out", "--random-weights", 1, *options, ok=False)
     checks.that(status == (1 if words else 0) and words in err, f"{directive}: status {status}, {err}")
 
+# Vocabularies that nothing would be read or written with.
+(WORK / "words").write_text("a\nb\nc\n")
+TEXT, IDS = "text(source = words, target = words)", "text(prefix = [1])"
+GENERATE, PREDICT = "generate(encode, decode, start = 1, end = 2, pad = 0)", "predict(encode, memory, pad = 0)"
+for directives, side, words in (
+    ((GENERATE,), "source", "without text(source = characters) or text(source = words) lines are ids"),
+    ((GENERATE,), "target", "without text(target = characters) or text(target = words) results are ids"),
+    ((GENERATE, IDS), "source", "lines are ids"), ((TEXT,), "source", "neither generates nor predicts"),
+    ((TEXT,), "target", "neither generates nor predicts"), ((PREDICT, TEXT), "target", "without labels predictions are numbers"),
+    ((GENERATE, TEXT), "source", ""), ((GENERATE, TEXT), "target", ""), ((PREDICT, TEXT), "source", ""),
+    (("predict(encode, memory, labels = true, pad = 0)",), "target", ""),
+):
+    (WORK / "search.xf").write_text(SEARCH.replace("DIRECTIVE", "\n  ".join(directives)))
+    status, _, err = compile_model(WORK / "search.xf", WORK / "out", "--random-weights", 1, f"--{side}-vocab", WORK / "words", "--emit=model", ok=False)
+    checks.that(status == (1 if words else 0) and words in err and (not words or f"the {side} vocabulary would not be used" in err),
+                f"--{side}-vocab with {directives}: status {status}, {err}")
+
 # Sentences shorter than what the model reads of each: where the step reads it, and where the prediction does.
 READS = """model M() {
   source: Embedding(7, 4)

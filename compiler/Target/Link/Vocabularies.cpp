@@ -23,6 +23,19 @@ static llvm::Error check(StringRef which, StringRef text, int64_t most) {
   return llvm::Error::success();
 }
 
+/// Why nothing would be read (or written) with a source (or target) vocabulary; empty if it would be.
+static StringRef whyUnused(bool isSource, DictionaryAttr text, DictionaryAttr generate, DictionaryAttr predict) {
+  if (!generate && !predict)
+    return "the model neither generates nor predicts: its entries are called by name";
+  auto split = text ? text.getAs<StringAttr>(isSource ? "source" : "target") : StringAttr();
+  bool ids = !split || split.getValue() == "ids";
+  if (isSource)
+    return ids ? "without text(source = characters) or text(source = words) lines are ids" : "";
+  if (generate)
+    return ids ? "without text(target = characters) or text(target = words) results are ids" : "";
+  return predict.contains("labels") ? "" : "without labels predictions are numbers";
+}
+
 /// The smallest table that any of the entry's tokens look up; 0 if there is none.
 static int64_t sourceTokens(EntryOp entry) {
   int64_t least = 0;
@@ -117,6 +130,9 @@ llvm::Error checkVocabularies(ModuleOp module, StringRef source, StringRef targe
     named.checkStep(writes, generate.getAs<StringAttr>("tokens"), targets);
   if (!named.areGood())
     return makeError(""); // what is wrong has been said
+  for (bool isSource : {true, false})
+    if (StringRef why = whyUnused(isSource, text, generate, predict); !(isSource ? source : target).empty() && !why.empty())
+      return makeError("the {} vocabulary would not be used: {}", isSource ? "source" : "target", why.str());
   if (llvm::Error error = check("source", source, sources))
     return error;
   return check("target", target, targets);

@@ -9,8 +9,9 @@
 namespace xf {
 
 /// Checks vocabularies, a token a line (empty: none is given), against a module of model IR or kernel IR: each is UTF-8,
-/// and has no more lines than the table that its tokens look up, or than the results have columns. The tokens that a
-/// description names must be the model's, too; those that are not are said at their entry, and the error is empty.
+/// and has no more lines than the table that its tokens look up, or than the results have columns. One that lines are not
+/// read or results not written with is an error. The tokens that a description names must be the model's, too; those that are
+/// not are said at their entry, and the error is empty.
 llvm::Error checkVocabularies(mlir::ModuleOp module, llvm::StringRef source, llvm::StringRef target);
 
 /// The ids that the list `key` of a directive holds, or its only one; none without it.
