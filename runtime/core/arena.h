@@ -32,6 +32,7 @@ public:
   // Whether the kernel may back these whole pages with huge ones. Of states only the positions
   // that come are touched: huge pages would make resident what is never used. The workspace is dense and gains from them.
   void allow_huge_pages(uint64_t offset, uint64_t bytes, bool allowed);
+  uint64_t bytes() const { return bytes_; }
   uint8_t *at(uint64_t offset) const { return data_ + offset; }
   template <typename T> T *as(uint64_t offset) const { return reinterpret_cast<T *>(data_ + offset); }
 

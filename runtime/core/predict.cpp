@@ -8,7 +8,7 @@
 
 namespace xf::rt {
 
-predict_layout::predict_layout(const model &m, arena_plan &plan) {
+predict_layout::predict_layout(const model &m, arena_plan &plan) : groups(plan, m.header().generate.batch) {
   const xf_abi_generate &limits = m.header().generate;
   const xf_abi_predict &roles = m.header().predict;
   entry = &m.entries()[roles.entry];
@@ -49,14 +49,13 @@ void predict_layout::check_shapes(const xf_abi_generate &limits, const tensor_in
 }
 
 predictor::predictor(session &owner, const model &m, arena_plan &plan)
-    : session_(owner), model_(m), limits_(m.header().generate), roles_(m.header().predict), layout_(m, plan),
-      groups_(plan, layout_.batch) {}
+    : session_(owner), model_(m), limits_(m.header().generate), roles_(m.header().predict), layout_(m, plan) {}
 
 void predictor::bind(const arena &memory) {
   if (layout_.problem)
     return;
   order_ = memory.as<int32_t>(layout_.order);
-  groups_.bind(memory);
+  layout_.groups.bind(memory);
   for (uint64_t offset : layout_.tensors)
     io_.push_back(memory.at(offset));
   dims_.resize(model_.dims().size());
@@ -109,10 +108,10 @@ void predictor::predict(const token_rows &rows, int32_t batch, predict_sink &sin
     for (int64_t chunk = 0; chunk < count; chunk += most) {
       int64_t sentences = std::min(most, count - chunk);
       for (int64_t i = 0; i < sentences; ++i)
-        groups_.lengths()[i] = static_cast<int32_t>(length(first + order_[chunk + i]));
+        layout_.groups.lengths()[i] = static_cast<int32_t>(length(first + order_[chunk + i]));
       int32_t begin = 0;
       // Without a padding token only sentences of one length share a call.
-      for (int32_t end : groups_.split(sentences, session_.threads(), session_.tokens_at_once(), roles_.pad >= 0)) {
+      for (int32_t end : layout_.groups.split(sentences, session_.threads(), session_.tokens_at_once(), roles_.pad >= 0)) {
         run_batch(rows, first, order_ + chunk + begin, end - begin, sink);
         begin = end;
       }

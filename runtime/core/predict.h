@@ -22,6 +22,7 @@ struct predict_layout {
   bool by_token = false; // a row for each token, or one for the sentence
   std::vector<uint64_t> tensors; // offsets of the entry's inputs, then its outputs
   uint64_t order;                // int32_t[window]
+  grouping groups;
 
 private:
   void check_shapes(const xf_abi_generate &limits, const tensor_info &output);
@@ -45,7 +46,6 @@ private:
   const xf_abi_generate &limits_;
   const xf_abi_predict &roles_;
   predict_layout layout_;
-  grouping groups_;
   int32_t *order_ = nullptr;
   std::vector<void *> io_;
   std::vector<int64_t> dims_;

@@ -12,7 +12,7 @@
 namespace xf::rt {
 
 searcher::searcher(session &owner, const model &m, arena_plan &plan)
-    : session_(owner), model_(m), g_(m.header().generate), layout_(m, plan), room_(largest_room(m)), groups_(plan, layout_.batch) {}
+    : session_(owner), model_(m), g_(m.header().generate), layout_(m, plan), room_(largest_room(m)) {}
 
 void searcher::bind(const arena &memory) {
   reduce_ = row_reducer_for(session_.isa());
@@ -30,7 +30,7 @@ void searcher::bind(const arena &memory) {
   summaries_ = memory.as<row_summary>(layout_.summaries);
   tokens_ = memory.as<int32_t>(layout_.tokens);
   started_ = memory.as<int32_t>(layout_.started);
-  groups_.bind(memory);
+  layout_.groups.bind(memory);
   layout_.history.bind(memory);
   for (beam_search &search : layout_.beams)
     search.bind(memory);

@@ -4,7 +4,6 @@
 #define RUNTIME_CORE_SEARCH_H
 
 #include "runtime/core/binding.h"
-#include "runtime/core/grouping.h"
 #include "runtime/core/search_layout.h"
 #include "runtime/core/shortlist.h"
 #include "runtime/core/states.h"
@@ -157,7 +156,6 @@ private:
   const xf_abi_generate &g_;
   search_layout layout_;
   state_room room_; // of the call in progress
-  grouping groups_;
   row_reducer reduce_ = nullptr;
 
   // Bound to the arena.

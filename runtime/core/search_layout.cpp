@@ -5,7 +5,8 @@
 namespace xf::rt {
 
 search_layout::search_layout(const model &m, arena_plan &plan)
-    : history(plan, m.header().generate.batch * m.header().generate.beam, m.header().generate.target) {
+    : history(plan, m.header().generate.batch * m.header().generate.beam, m.header().generate.target),
+      groups(plan, m.header().generate.batch) {
   const xf_abi_generate &g = m.header().generate;
   batch = g.batch;
   beam = g.beam;

@@ -4,6 +4,7 @@
 
 #include "runtime/core/arena.h"
 #include "runtime/core/beam.h"
+#include "runtime/core/grouping.h"
 #include "runtime/core/model.h"
 #include "runtime/core/row_history.h"
 
@@ -72,6 +73,7 @@ struct search_layout {
 
   std::vector<beam_search> beams; // of each slot
   row_history history;
+  grouping groups;
   uint64_t order;                 // int32_t[window]
   uint64_t slots;                 // int32_t[batch], the argument of begin
   uint64_t beam_rows;             // int32_t[batch][beam]: the row of each beam

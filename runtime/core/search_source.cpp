@@ -46,7 +46,7 @@ void searcher::start_waiting(const token_rows &rows) {
     int64_t sentence = waiting_sentence(next_waiting_ + i);
     std::span<const int32_t> ids = sentence_ids(rows, sentence);
     started_[i] = number;
-    groups_.lengths()[i] = static_cast<int32_t>(g_.ragged_source ? ids.size() : source_length_);
+    layout_.groups.lengths()[i] = static_cast<int32_t>(g_.ragged_source ? ids.size() : source_length_);
     std::span<const int32_t> none;
     open_slot(number, sentence, source ? ids : none, source ? none : ids, own_length(ids));
   }
@@ -55,9 +55,9 @@ void searcher::start_waiting(const token_rows &rows) {
   if (!source || sentences == 0)
     return;
   int32_t begin = 0;
-  for (int32_t end : groups_.split(sentences, session_.threads(), session_.tokens_at_once(), true)) {
+  for (int32_t end : layout_.groups.split(sentences, session_.threads(), session_.tokens_at_once(), true)) {
     std::copy(started_ + begin, started_ + end, slots_argument_);
-    run_group(rows, {order_ + first + begin, static_cast<size_t>(end - begin)}, groups_.lengths()[begin]);
+    run_group(rows, {order_ + first + begin, static_cast<size_t>(end - begin)}, layout_.groups.lengths()[begin]);
     begin = end;
   }
 }
@@ -90,18 +90,18 @@ void searcher::encode(const token_rows &rows, predict_sink &sink) {
     for (; next_waiting_ < waiting_; next_waiting_ += std::min(layout_.batch, waiting_ - next_waiting_)) {
       int64_t count = std::min(layout_.batch, waiting_ - next_waiting_);
       for (int64_t i = 0; i < count; ++i)
-        groups_.lengths()[i] = static_cast<int32_t>(waiting_length(next_waiting_ + i));
+        layout_.groups.lengths()[i] = static_cast<int32_t>(waiting_length(next_waiting_ + i));
       int32_t begin = 0;
-      for (int32_t end : groups_.split(count, session_.threads(), session_.tokens_at_once(), g_.pad >= 0)) {
+      for (int32_t end : layout_.groups.split(count, session_.threads(), session_.tokens_at_once(), g_.pad >= 0)) {
         std::span<const int32_t> group(order_ + next_waiting_ + begin, static_cast<size_t>(end - begin));
-        int64_t length = groups_.lengths()[begin], sentences = end - begin;
+        int64_t length = layout_.groups.lengths()[begin], sentences = end - begin;
         fill_tokens(rows, group, length);
         source_dims_[g_.batch_dim] = sentences;
         source_dims_[g_.source_dim] = length;
         call_source(layout_.encode, encode_io_, false);
         for (int64_t b = 0; b < sentences; ++b)
           sink.predicted(window_first_ + group[b], values + (g_.sequence_first ? b : b * length) * width,
-                         groups_.lengths()[begin + b], (g_.sequence_first ? sentences : 1) * width, width);
+                         layout_.groups.lengths()[begin + b], (g_.sequence_first ? sentences : 1) * width, width);
         begin = end;
       }
     }

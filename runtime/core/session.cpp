@@ -35,9 +35,10 @@ int thread_count(int requested) {
 
 void arrive(const xf_abi_context *context) { static_cast<thread_pool *>(context->runtime)->barrier(); }
 
-// Threads must not share cache lines of their scratch, or pages of their workspaces.
+// Threads must not share cache lines of their scratch, or pages of their workspaces and states.
+uint64_t whole_pages(uint64_t bytes) { return (bytes + XF_ABI_PAGE - 1) / XF_ABI_PAGE * XF_ABI_PAGE; }
 uint64_t scratch_stride(const model &m) { return (m.header().scratch_bytes + 127) / 64 * 64 + 64; }
-uint64_t workspace_stride(const model &m) { return (m.header().workspace_bytes + XF_ABI_PAGE - 1) / XF_ABI_PAGE * XF_ABI_PAGE; }
+uint64_t workspace_stride(const model &m) { return whole_pages(m.header().workspace_bytes); }
 
 } // namespace
 
@@ -49,7 +50,7 @@ memory_bound memory_of(const model &m) {
   if (header.predict.present)
     predict_layout layout(m, search);
   bool searched = header.generate.present;
-  return {header.weights.size, state_layout(m).bytes, workspace_stride(m), scratch_stride(m), search.bytes(), searched};
+  return {header.weights.size, whole_pages(state_layout(m).bytes), workspace_stride(m), scratch_stride(m), search.bytes(), searched};
 }
 
 session::session(std::shared_ptr<const model> m, session_options options)

@@ -51,6 +51,8 @@ public:
   thread_pool &pool() { return pool_; }
   // Tokens that a call of an entry over sentences should have at most.
   int64_t tokens_at_once() const { return most_tokens(threads(), executor_ != nullptr); }
+  // Bytes: what memory_of states, beside the weights.
+  uint64_t reserved() const { return arena_.bytes(); }
   const state_layout &states() const { return states_; }
   uint8_t *state_memory() const { return arena_.at(state_memory_); }
   // Before a search: lays the states out for what it needs. They are zeros then, or what searches of the same layout left.

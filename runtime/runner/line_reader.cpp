@@ -13,10 +13,6 @@
 
 namespace xf::rt {
 
-namespace {
-constexpr size_t kLongestLine = size_t(1) << 20;
-}
-
 line_reader::line_reader(const std::string &path)
     : name_(path == "-" ? "standard input" : path),
       file_(path == "-" ? STDIN_FILENO : open(path.c_str(), O_RDONLY | O_CLOEXEC)), buffer_(1 << 16) {
@@ -80,8 +76,10 @@ void line_reader::end_line(input_line &line) {
 void line_reader::read(size_t most, std::vector<input_line> &lines) {
   lines.clear();
   input_line line;
-  while (lines.size() < most) {
+  size_t text = 0;
+  while (lines.size() < most && text < kLinesText) {
     if (take_line(line)) {
+      text += line.text.size();
       lines.push_back(std::move(line));
       continue;
     }

@@ -9,6 +9,11 @@
 
 namespace xf::rt {
 
+// Bytes of a line; the rest of a longer one is skipped.
+constexpr size_t kLongestLine = size_t(1) << 20;
+// Bytes of the lines that are read at a time, but for the last of them.
+constexpr size_t kLinesText = size_t(1) << 20;
+
 struct input_line {
   std::string text;
   bool too_long = false; // the rest was skipped
@@ -22,7 +27,7 @@ public:
   line_reader(const line_reader &) = delete;
   line_reader &operator=(const line_reader &) = delete;
 
-  // The next lines: waits for one, then takes those that are there, `most` at most. None at the end.
+  // The next lines: waits for one, then takes those that are there, `most` at most, and kLinesText bytes. None at the end.
   void read(size_t most, std::vector<input_line> &lines);
 
   int64_t consumed() const { return consumed_; }

@@ -2,6 +2,8 @@
 
 #include "runtime/core/cpu.h"
 #include "runtime/core/error.h"
+#include "runtime/runner/line_reader.h"
+#include "runtime/text/line_memory.h"
 
 #include <charconv>
 #include <cstdarg>
@@ -184,7 +186,7 @@ std::string help_text(const char *program, const model &m) {
          "  --isa NAME           baseline, avx2 or avx512; of an int8 model avx2_vnni or avx512_vnni, of a bf16 or int8 model avx512_bf16,\n"
          "                       too (default: the best that this CPU has)\n"
          "  --device NAME        cpu, cuda or emulator (default: cuda where there is a GPU and code for it, else cpu)\n"
-         "  --limits             print the model's limits and how much memory it needs at most\n"
+         "  --limits             print the model's limits and how much memory it needs at most, a shortlist's aside\n"
          "  --help, --version\n");
   return text;
 }
@@ -214,7 +216,10 @@ std::string limits_text(const model &m, int threads) {
   row("workspace", memory.workspaces(threads), memory.searched ? shares(memory.workspace).c_str() : "");
   row("scratch", memory.scratch * static_cast<uint64_t>(threads), shares(memory.scratch).c_str());
   row("search", memory.search, "");
-  row("total", memory.total(threads), "");
+  int64_t count = g.batch * kWindowBatches;
+  uint64_t lines = bytes_of_lines(m, count, kLinesText + kLongestLine, kLongestLine);
+  row("lines", lines, ("  up to " + std::to_string(count) + " at a time, their tokens and results, and vocabularies").c_str());
+  row("total", memory.total(threads) + lines, "");
   return text;
 }
 

@@ -77,6 +77,11 @@ void line_engine::run(const std::vector<std::string_view> &lines, const search_o
                       std::vector<line_result> &results) {
   results.resize(lines.size());
   ids_.clear();
+  // Room for a token of each byte, which is not touched: growing would hold all tokens twice.
+  size_t room = 0;
+  for (std::string_view line : lines)
+    room += line.size() + codec_.prefix() + codec_.suffix();
+  ids_.reserve(room);
   offsets_.assign(1, 0);
   line_of_.clear();
   for (size_t line = 0; line < lines.size(); ++line) {

@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 import time
 
 
@@ -65,7 +66,7 @@ def measure_start(program, line, options=(), repeat=5, processor_time=False):
 
 
 def stated_bound(program, options=()):
-    """MiB by name, as --limits prints them: weights, state, workspace, scratch, search, total."""
+    """MiB by name, as --limits prints them: weights, state, workspace, scratch, search, lines, total."""
     text = subprocess.run([str(program), *map(str, options), "--limits"], capture_output=True, text=True, check=True).stdout
     return {name: float(value) for name, value in re.findall(r"^\s+(\w+)\s+([\d.]+) MiB", text, re.M)}
 
@@ -73,10 +74,17 @@ def stated_bound(program, options=()):
 def peak_memory(program, lines, options=()):
     """MiB: peak resident memory of all, and of what is not a file's, after the lines have been answered."""
     running = Running(program, options)
-    running.process.stdin.write("".join(line + "\n" for line in lines).encode())
-    running.process.stdin.flush()
+
+    def write():
+        running.process.stdin.write("".join(line + "\n" for line in lines).encode())
+        running.process.stdin.flush()
+
+    # The program waits for its answers to be read when it has many.
+    writer = threading.Thread(target=write)
+    writer.start()
     for _ in lines:
         running.process.stdout.readline()
+    writer.join()
     memory = running.memory()
     running.end()
     return memory["VmHWM"] / 1024, memory["RssAnon"] / 1024

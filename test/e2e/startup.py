@@ -15,13 +15,10 @@ OTHER_MIB = 5
 checks = Checks()
 
 
-def confirm(title, program, line, lines, options):
-    first, warm = start.measure_start(program, line, options, 3, processor_time=True)
-    print(f"{title}: {first * 1e3:.1f} ms of the processor to the first answer, {warm * 1e3:.1f} ms to another: start-up {(first - warm) * 1e3:.1f} ms")
-    checks.that(first - warm < MOST_SECONDS, f"{title}: start-up takes {first - warm:.3f} s")
+def confirm_memory(title, program, lines, options):
     bound = start.stated_bound(program, options)
     beyond = bound["total"] - bound["weights"]
-    checks.that(abs(beyond - bound["state"] - bound["workspace"] - bound["scratch"] - bound["search"]) < 0.05,
+    checks.that(abs(beyond - bound["state"] - bound["workspace"] - bound["scratch"] - bound["search"] - bound["lines"]) < 0.06,
                 f"{title}: --limits does not add up: {bound}")
     peak, anonymous = start.peak_memory(program, lines, options)
     print(f"{title}: {peak:.1f} MiB at most, {anonymous:.1f} MiB beside the file; stated {bound['weights']:.1f} + {beyond:.1f} MiB")
@@ -30,10 +27,38 @@ def confirm(title, program, line, lines, options):
     return anonymous
 
 
+def confirm(title, program, line, lines, options):
+    first, warm = start.measure_start(program, line, options, 3, processor_time=True)
+    print(f"{title}: {first * 1e3:.1f} ms of the processor to the first answer, {warm * 1e3:.1f} ms to another: start-up {(first - warm) * 1e3:.1f} ms")
+    checks.that(first - warm < MOST_SECONDS, f"{title}: start-up takes {first - warm:.3f} s")
+    return confirm_memory(title, program, lines, options)
+
+
 g2p = compile_g2p(WORK / "g2p", "--limit=batch=4")
 words = [text.split("\t")[0] for text in open(MODELS / "g2p" / "test.tsv", encoding="utf-8")][:80]
 for search in ([], ["--beam", 4]):
     confirm("g2p " + " ".join(map(str, search)), g2p, "constitution", words, [*search, "--threads", 2])
+
+# Lists: predictions that are numbers take more than their tokens, and lines that are too long are read as others are.
+numbers = WORK / "numbers"
+settings = {"kind": "encoder", "d_model": 256, "heads": 4, "ffn": 256, "enc_layers": 1, "dec_layers": 0, "vocab": 1000}
+compile_model(MODELS / "bench" / "bench.xf", numbers, "--random-weights", 3, "--limit=batch=4", "--limit=source=64",
+              *[word for name, value in settings.items() for word in ("--set", f"{name}={value}")])
+confirm_memory("numbers", numbers, [" ".join(str(5 + (i + k) % 900) for k in range(64)) for i in range(200)], ["--threads", 2])
+confirm_memory("long lines", numbers, ["5 6 7", *["5 " * 300000] * 80, "5 6 7"], ["--threads", 2])
+
+# Vocabularies are looked up in tables of their own.
+(WORK / "echo.xf").write_text("""model Echo(vocab = 400000) {
+  embed: Embedding(vocab, 4)
+  out: Linear(4, vocab)
+  entry tag(tokens: token[B <= 2, S <= 16]) -> logits = out(embed(tokens))
+  text(source = words, target = words)
+  predict(tag, logits, labels = true, pad = 0)
+}
+""")
+(WORK / "vocabulary").write_text("".join(f"word{i}\n" for i in range(400000)))
+compile_model(WORK / "echo.xf", WORK / "echo", "--random-weights", 3, "--source-vocab", WORK / "vocabulary", "--target-vocab", WORK / "vocabulary")
+confirm_memory("vocabularies", WORK / "echo", ["word5 word6 word99999"] * 100, ["--threads", 1])
 
 if shutil.disk_usage(WORK).free < 1 << 30:
     print("less than 1 GB of disk is free: the base model is left out")

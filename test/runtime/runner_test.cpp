@@ -156,7 +156,7 @@ TEST_F(runner, explains_its_options) {
   EXPECT_EQ(with("", "--version").out.rfind("sample, compiled with xfc ", 0), 0u);
   ran limits = with("", "--limits --threads 3");
   for (const char *part : {"model sample", "  S                      12\n", "  beam                    4\n", "with 3 threads",
-                           "  workspace", "  total"})
+                           "  workspace", "  lines", "  total"})
     EXPECT_NE(limits.out.find(part), std::string::npos) << part << "\n" << limits.out;
 }
 

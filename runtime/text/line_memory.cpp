@@ -1,0 +1,57 @@
+#include "runtime/text/line_memory.h"
+
+#include "runtime/core/predict.h"
+#include "runtime/text/codec.h"
+
+#include <algorithm>
+
+namespace xf::rt {
+
+namespace {
+
+// The structs of a line and of a result, a message, and what malloc adds.
+constexpr uint64_t kLine = 512, kResult = 128;
+// A token of a vocabulary: its place in a list and in a hash table, both of which may have just grown.
+constexpr uint64_t kToken = 128;
+// "-1.23457e-05", and the blank between two numbers.
+constexpr uint64_t kNumber = 13;
+// "2147483647" or "<unk>", which a token without a name is written as.
+constexpr size_t kUnnamed = 10;
+// A character of a result in JSON: "\u001f".
+constexpr uint64_t kEscaped = 6;
+
+// The longest token's text and a blank.
+uint64_t longest_token(const vocabulary &words) {
+  size_t longest = kUnnamed;
+  for (size_t id = 0; id < words.size(); ++id)
+    longest = std::max(longest, words.token(id).size());
+  return longest + 1;
+}
+
+// A result's text.
+uint64_t result_bytes(const model &m, const vocabulary &words) {
+  const xf_abi_generate &g = m.header().generate;
+  if (g.present)
+    return static_cast<uint64_t>(g.target + 1) * longest_token(words);
+  arena_plan plan;
+  predict_layout layout(m, plan);
+  uint64_t rows = layout.by_token ? g.source : 1;
+  return rows * (m.header().predict.labels ? longest_token(words) : static_cast<uint64_t>(layout.width) * kNumber);
+}
+
+} // namespace
+
+uint64_t bytes_of_lines(const model &m, uint64_t count, uint64_t text, uint64_t longest) {
+  const xf_abi_generate &g = m.header().generate;
+  if (!g.present && !m.header().predict.present)
+    return 0;
+  vocabulary source(m.text(m.header().source_vocabulary)), target(m.text(m.header().target_vocabulary));
+  uint64_t results = g.present ? g.beam : 1;
+  // A string that has grown has up to twice its text's room. A byte is a token at most, beside those put around a line.
+  uint64_t one = results * (2 * result_bytes(m, target) + kResult) + kLine + sizeof(int32_t) * 2 * XF_ABI_MAX_AFFIX;
+  // One line's results are copied as they are printed.
+  uint64_t given = text * (2 + sizeof(int32_t)) + 2 * longest; // one line in small letters
+  return (source.size() + target.size()) * kToken + given + (count + kEscaped) * one;
+}
+
+} // namespace xf::rt
