@@ -85,7 +85,7 @@ class Session:
         capacity = 512
         tokens, lengths = array.array("i", bytes(4 * capacity * len(sentences))), array.array("i", bytes(4 * len(sentences)))
         options = GenerateOptions()
-        self.lib.xf_generate_options_init(c.byref(options))
+        self.lib.xf_generate_options_init(c.byref(options), c.c_size_t(c.sizeof(options)))
         options.beam, options.n_best, options.batch = beam, 1, batch
         if length:
             options.min_length = options.max_length = length

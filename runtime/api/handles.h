@@ -68,6 +68,11 @@ constexpr size_t kLargestSize = 4096; // more is a size that was not set
 template <typename T> void require_size(const T *given, size_t first_size, const char *what) {
   require(given && given->size >= first_size && given->size <= kLargestSize, what);
 }
+// Sets the fields that the caller has, `size` bytes in all; those that are not known here become zero.
+template <typename T> void init_struct(T *to, size_t size, const T &values) {
+  std::memset(static_cast<void *>(to), 0, size);
+  std::memcpy(static_cast<void *>(to), &values, std::min(size, sizeof(T)));
+}
 // What the caller gives; fields that it lacks are as in `otherwise`.
 template <typename T> T read_struct(const T *given, const T &otherwise) {
   T result = otherwise;

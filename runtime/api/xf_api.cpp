@@ -214,8 +214,8 @@ xf_status xf_source_info(const xf_model *m, int32_t input, xf_tensor_info *info)
   return guard([&] { return describe(m ? &m->source : nullptr, m ? &m->source.inputs : nullptr, input, info); });
 }
 
-void xf_session_options_init(xf_session_options *options) {
-  *options = {sizeof(*options), 0, XF_ISA_BEST, XF_DEVICE_BEST};
+void xf_session_options_init(xf_session_options *options, size_t size) {
+  init_struct(options, size, {size, 0, XF_ISA_BEST, XF_DEVICE_BEST});
 }
 
 xf_status xf_session_create(const xf_model *m, const xf_session_options *options, xf_session **result) {
@@ -225,7 +225,7 @@ xf_status xf_session_create(const xf_model *m, const xf_session_options *options
     if (options) {
       require_size(options, XF_FIRST_SIZE(xf_session_options, isa), "the options' size is not set");
       xf_session_options given;
-      xf_session_options_init(&given);
+      xf_session_options_init(&given, sizeof(given));
       given = read_struct(options, given);
       require(given.isa >= -1 && given.isa < XF_ABI_ISA_COUNT, "there is no such instruction set");
       require(given.device >= XF_DEVICE_BEST && given.device <= XF_DEVICE_EMULATOR, "there is no such device");

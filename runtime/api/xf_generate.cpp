@@ -19,7 +19,7 @@ namespace {
 
 search_options options_of(const xf_generate_options *given) {
   xf_generate_options o;
-  xf_generate_options_init(&o);
+  xf_generate_options_init(&o, sizeof(o));
   if (given) {
     // A size that ends within a field is nobody's struct.
     require(given->size % alignof(xf_generate_options) == 0, "the options' size is not set");
@@ -77,8 +77,8 @@ private:
 
 } // namespace
 
-void xf_generate_options_init(xf_generate_options *options) {
-  *options = {sizeof(*options), 1, 1, -1, -1, 0, 1, 1.0, nullptr, 0, nullptr};
+void xf_generate_options_init(xf_generate_options *options, size_t size) {
+  init_struct(options, size, {size, 1, 1, -1, -1, 0, 1, 1.0, nullptr, 0, nullptr});
 }
 
 xf_status xf_shortlist_open(const xf_model *m, const char *path, int32_t ids, xf_shortlist **result) {

@@ -87,7 +87,7 @@ class Session:
         tokens, lengths = np.zeros((count, capacity), np.int32), np.zeros(count, np.int32)
         banned = np.array(suppress, np.int32)
         options = GenerateOptions()
-        self.lib.xf_generate_options_init(ctypes.byref(options))
+        self.lib.xf_generate_options_init(ctypes.byref(options), ctypes.c_size_t(ctypes.sizeof(options)))
         options.beam, options.n_best, options.max_length, options.batch, options.scores = beam, 1, max_length, batch, int(beam > 1)
         options.suppress, options.suppress_count = banned.ctypes.data, len(banned)
         results = Hypotheses(ctypes.sizeof(Hypotheses), tokens.ctypes.data, capacity, lengths.ctypes.data, None)

@@ -78,7 +78,7 @@ def search(model, sentences, isa, threads, beam, batch):
     session = ctypes.c_void_p()
     ok(library.xf_session_create(model, ctypes.byref(options), ctypes.byref(session)))
     generate = capi.GenerateOptions()
-    library.xf_generate_options_init(ctypes.byref(generate))
+    library.xf_generate_options_init(ctypes.byref(generate), ctypes.c_size_t(ctypes.sizeof(generate)))
     generate.beam = generate.n_best = beam
     generate.batch, generate.scores, generate.max_length = batch, 1, 24
     flat = sum(sentences, [])

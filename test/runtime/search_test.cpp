@@ -23,7 +23,7 @@ public:
   explicit machine(const sample::options &o, int threads = 1, int isa = XF_ISA_BASELINE)
       : image_(sample::build(o)) {
     xf_session_options options;
-    xf_session_options_init(&options);
+    xf_session_options_init(&options, sizeof(options));
     options.threads = threads;
     options.isa = isa;
     EXPECT_EQ(xf_open_memory(image_.data(), image_.size(), &model), XF_OK) << xf_message();
@@ -85,7 +85,7 @@ outcome generate(xf_session *session, const std::vector<tokens> &sources, const 
 
 xf_generate_options defaults() {
   xf_generate_options o;
-  xf_generate_options_init(&o);
+  xf_generate_options_init(&o, sizeof(o));
   return o;
 }
 

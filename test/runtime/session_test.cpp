@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <thread>
 
 #include <immintrin.h>
@@ -24,7 +25,7 @@ protected:
     image_ = std::make_unique<sample::aligned_bytes>(sample::build(o));
     ASSERT_EQ(xf_open_memory(image_->data(), image_->size(), &model), XF_OK) << xf_message();
     xf_session_options options;
-    xf_session_options_init(&options);
+    xf_session_options_init(&options, sizeof(options));
     options.threads = threads;
     options.isa = isa;
     ASSERT_EQ(xf_session_create(model, &options, &handle), XF_OK) << xf_message();
@@ -175,6 +176,32 @@ TEST_F(session, leaves_alone_what_it_does_not_know) {
   expect_kept(xf_encoding_info(), [&](auto *info) { return xf_get_encoding_info(handle, info); });
 }
 
+// For callers that were built with an older header, whose struct ends after its first `first_size` bytes, and with a newer one;
+// the fields of this one end after `fields` bytes.
+template <typename T, typename F> void expect_initialised(F &&init, size_t first_size, size_t fields) {
+  T whole;
+  init(&whole, sizeof(T));
+  EXPECT_EQ(whole.size, sizeof(T));
+  for (size_t size : {first_size, sizeof(T), sizeof(T) + 8}) {
+    alignas(T) uint8_t caller[sizeof(T) + 16];
+    std::memset(caller, 0x55, sizeof(caller));
+    whole.size = size;
+    init(reinterpret_cast<T *>(caller), size);
+    EXPECT_EQ(std::memcmp(caller, &whole, std::min(size, fields)), 0) << size << " bytes";
+    for (size_t i = sizeof(T); i < size; ++i)
+      EXPECT_EQ(caller[i], 0) << i << " of " << size << " bytes";
+    for (size_t i = size; i < sizeof(caller); ++i)
+      EXPECT_EQ(caller[i], 0x55) << i << " of " << size << " bytes";
+  }
+}
+
+TEST(options, are_initialised_as_far_as_the_caller_has_them) {
+  expect_initialised<xf_session_options>(xf_session_options_init, XF_FIRST_SIZE(xf_session_options, isa),
+                                         XF_FIRST_SIZE(xf_session_options, device));
+  expect_initialised<xf_generate_options>(xf_generate_options_init, XF_FIRST_SIZE(xf_generate_options, length_penalty),
+                                          XF_FIRST_SIZE(xf_generate_options, shortlist));
+}
+
 TEST_F(session, runs_the_kernels_of_the_chosen_instruction_set) {
   constexpr int isas[] = {XF_ABI_BASELINE, XF_ABI_AVX2, XF_ABI_AVX512}; // which the sample has
   for (int number = 0; number < 3 && isas[number] <= xf::rt::detect_isa(); ++number) {
@@ -216,7 +243,7 @@ TEST_F(session, allocates_nothing_while_running) {
   std::vector<double> scores(400);
   xf_hypotheses results = {sizeof(results), out.data(), 40, lengths.data(), scores.data()};
   xf_generate_options options;
-  xf_generate_options_init(&options);
+  xf_generate_options_init(&options, sizeof(options));
   options.beam = options.n_best = 4;
   std::vector<int32_t> src(24, 5);
   std::vector<float> memory(48);
@@ -266,7 +293,7 @@ TEST(threads, sessions_of_one_model_run_side_by_side) {
   for (int user = 0; user < 4; ++user)
     users.emplace_back([&] {
       xf_session_options options;
-      xf_session_options_init(&options);
+      xf_session_options_init(&options, sizeof(options));
       options.threads = 2;
       xf_session *own = nullptr;
       if (xf_session_create(model, &options, &own) != XF_OK)

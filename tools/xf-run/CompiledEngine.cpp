@@ -80,7 +80,7 @@ private:
 llvm::Expected<std::unique_ptr<CompiledEngine>> CompiledEngine::open(llvm::StringRef path, int threads, int isa, int device) {
   std::unique_ptr<CompiledEngine> engine(new CompiledEngine);
   xf_session_options options;
-  xf_session_options_init(&options);
+  xf_session_options_init(&options, sizeof(options));
   options.threads = threads;
   options.isa = isa;
   options.device = device;
@@ -155,7 +155,7 @@ llvm::Expected<Tensor> CompiledEngine::greedy(const TensorMap &values, int64_t r
     return makeError("the model does not generate");
   int64_t steps = length - 1;
   xf_generate_options options;
-  xf_generate_options_init(&options);
+  xf_generate_options_init(&options, sizeof(options));
   options.min_length = 0;
   options.max_length = steps;
   if (steps == 0)

@@ -10,8 +10,8 @@
  * Threads. A model may be used by any number of threads at once. A session serves one call at a time; create
  * a session for each thread that needs one. xf_message() is the calling thread's own.
  *
- * Structs that begin with `size` must be given by their initialiser function or with size = sizeof(the struct);
- * fields that a later version adds are then left alone.
+ * Structs that begin with `size` must be given by their initialiser function, which takes sizeof(the struct) as the caller knows
+ * it, or with size = sizeof(the struct); fields that a later version adds are then left alone.
  */
 #ifndef XF_XF_H
 #define XF_XF_H
@@ -88,7 +88,7 @@ typedef struct xf_limits {
   int64_t batch, beam, source, target;
   int64_t vocabulary; /* of the results */
   /* Bytes. A session reserves state + workspace + search + threads * scratch, and threads * workspace for a model that is searched;
-   * weights are mapped and shared. */
+   * weights are mapped and shared. xf_process_lines takes memory for its lines and results beside. */
   uint64_t weights_bytes, state_bytes, workspace_bytes, search_bytes, scratch_bytes;
 } xf_limits;
 XF_API xf_status xf_get_limits(const xf_model *model, xf_limits *limits);
@@ -135,7 +135,8 @@ typedef struct xf_session_options {
   int32_t isa;     /* enum xf_isa */
   int32_t device;  /* enum xf_device */
 } xf_session_options;
-XF_API void xf_session_options_init(xf_session_options *options);
+/* The defaults: xf_session_options_init(&options, sizeof(options)). No more than `size` bytes are written. */
+XF_API void xf_session_options_init(xf_session_options *options, size_t size);
 /* `options` may be null. */
 XF_API xf_status xf_session_create(const xf_model *model, const xf_session_options *options, xf_session **session);
 XF_API void xf_session_free(xf_session *session);
@@ -185,7 +186,8 @@ typedef struct xf_generate_options {
   int64_t suppress_count;
   const xf_shortlist *shortlist; /* null: every token may be chosen */
 } xf_generate_options;
-XF_API void xf_generate_options_init(xf_generate_options *options);
+/* The defaults: xf_generate_options_init(&options, sizeof(options)). No more than `size` bytes are written. */
+XF_API void xf_generate_options_init(xf_generate_options *options, size_t size);
 
 /* Where results go, in the caller's memory; best first. */
 typedef struct xf_hypotheses {
