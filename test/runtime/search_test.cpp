@@ -1,114 +1,17 @@
 // Search against the reference, for every setting, and the same bits whatever the batch and the threads; with a step that
 // gives logits, and with one that chooses.
-#include "runtime/api/handles.h"
-#include "test/runtime/sample_model.h"
-#include "test/runtime/sample_reference.h"
-
-#include <gtest/gtest.h>
-
-#include <cstdlib>
-#include <memory>
-#include <random>
-#include <set>
-
-#include <unistd.h>
+#include "test/runtime/search_harness.h"
 
 namespace {
 
+using sample::collect;
+using sample::defaults;
+using sample::expect_same;
+using sample::generate;
+using sample::machine;
+using sample::outcome;
+using sample::random_sources;
 using sample::tokens;
-
-// A model in memory, and a session of it.
-class machine {
-public:
-  explicit machine(const sample::options &o, int threads = 1, int isa = XF_ISA_BASELINE)
-      : image_(sample::build(o)) {
-    xf_session_options options;
-    xf_session_options_init(&options, sizeof(options));
-    options.threads = threads;
-    options.isa = isa;
-    EXPECT_EQ(xf_open_memory(image_.data(), image_.size(), &model), XF_OK) << xf_message();
-    EXPECT_EQ(xf_session_create(model, &options, &session), XF_OK) << xf_message();
-  }
-  // Threads that work apart on however few rows, two at once.
-  static std::unique_ptr<machine> apart(const sample::options &o, int threads) {
-    auto m = std::make_unique<machine>(o, threads);
-    xf_session_free(m->session);
-    m->session = new xf_session(m->model->impl, {.threads = threads, .isa = XF_ISA_BASELINE, .rows_apart = 1, .rows_at_once = 2});
-    return m;
-  }
-  ~machine() {
-    xf_session_free(session);
-    xf_model_free(model);
-  }
-
-  xf_model *model = nullptr;
-  xf_session *session = nullptr;
-
-private:
-  sample::aligned_bytes image_;
-};
-
-struct outcome {
-  std::vector<std::vector<sample::found>> sentences;
-  xf_status status;
-};
-
-outcome collect(const std::vector<int32_t> &ids, const std::vector<int32_t> &lengths, const std::vector<double> &scores,
-                int64_t capacity, int32_t best, xf_status status) {
-  outcome result;
-  result.status = status;
-  for (size_t i = 0; i < lengths.size(); ++i) {
-    if (i % best == 0)
-      result.sentences.emplace_back();
-    if (lengths[i] >= 0)
-      result.sentences.back().push_back({tokens(&ids[i * capacity], &ids[i * capacity] + lengths[i]), scores[i]});
-  }
-  return result;
-}
-
-outcome generate(xf_session *session, const std::vector<tokens> &sources, const xf_generate_options &options) {
-  std::vector<int32_t> ids;
-  std::vector<int64_t> offsets = {0};
-  for (const tokens &source : sources) {
-    ids.insert(ids.end(), source.begin(), source.end());
-    offsets.push_back(static_cast<int64_t>(ids.size()));
-  }
-  ids.push_back(0);
-  size_t places = sources.size() * static_cast<size_t>(options.n_best);
-  std::vector<int32_t> out(places * 64, -7), lengths(places);
-  std::vector<double> scores(places);
-  xf_hypotheses results = {sizeof(results), out.data(), 64, lengths.data(), scores.data()};
-  xf_status status =
-      xf_generate(session, ids.data(), offsets.data(), static_cast<int64_t>(sources.size()), &options, &results);
-  return collect(out, lengths, scores, 64, options.n_best, status);
-}
-
-xf_generate_options defaults() {
-  xf_generate_options o;
-  xf_generate_options_init(&o, sizeof(o));
-  return o;
-}
-
-std::vector<tokens> random_sources(unsigned seed, int count, bool pads = false) {
-  std::mt19937 random(seed);
-  std::vector<tokens> sources;
-  for (int i = 0; i < count; ++i) {
-    tokens source(1 + random() % sample::kSource);
-    for (int32_t &id : source)
-      id = static_cast<int32_t>(pads && random() % 4 == 0 ? 0 : 3 + random() % (sample::kSourceBound - 3));
-    source.back() = 5;
-    sources.push_back(source);
-  }
-  return sources;
-}
-
-void expect_same(const std::vector<sample::found> &got, const std::vector<sample::found> &wanted, size_t sentence) {
-  ASSERT_EQ(got.size(), wanted.size()) << "sentence " << sentence;
-  for (size_t i = 0; i < got.size(); ++i) {
-    EXPECT_EQ(got[i].ids, wanted[i].ids) << "sentence " << sentence << " result " << i;
-    EXPECT_NEAR(got[i].score, wanted[i].score, 1e-6) << "sentence " << sentence << " result " << i;
-  }
-}
 
 class search : public testing::TestWithParam<bool> {
 protected:
@@ -362,101 +265,6 @@ TEST_P(search, refuses_options_beyond_the_limits) {
 }
 
 // A file with `text` in it.
-std::string write_table(const std::string &text) {
-  std::string path = testing::TempDir() + "shortlist-" + std::to_string(getpid());
-  sample::write_file(path, std::vector<uint8_t>(text.begin(), text.end()));
-  return path;
-}
-
-TEST(shortlist, allows_what_the_source_tokens_bring) {
-  sample::options model;
-  model.chooses = true;
-  // Every sentence may end and use 4; token v of the source brings 3 + v mod 7, and odd ones 3 + v mod 5.
-  std::string text = "\t4\r\n\n";
-  auto brings = [](int32_t v) {
-    std::set<int32_t> targets = {3 + v % 7};
-    if (v % 2)
-      targets.insert(3 + v % 5);
-    return targets;
-  };
-  for (int32_t v = sample::kSourceBound - 1; v > 0; --v)
-    for (int32_t target : brings(v))
-      text += std::to_string(v) + "\t" + std::to_string(target) + "\n";
-  std::string path = write_table(text);
-  std::vector<tokens> sources = random_sources(6, 40, true);
-  for (int beam : {1, 3})
-    for (int threads : {1, 3}) {
-      machine m(model, threads);
-      xf_shortlist *list = nullptr;
-      ASSERT_EQ(xf_shortlist_open(m.model, path.c_str(), 1, &list), XF_OK) << xf_message();
-      xf_generate_options options = defaults();
-      options.beam = options.n_best = beam;
-      options.shortlist = list;
-      for (int batch : {0, 1, 3}) {
-        options.batch = batch;
-        outcome got = generate(m.session, sources, options);
-        ASSERT_EQ(got.status, XF_OK) << xf_message();
-        for (size_t i = 0; i < sources.size(); ++i) {
-          sample::search o;
-          o.beam = o.best = beam;
-          o.max_length = static_cast<int>(2 * sources[i].size() + 3);
-          std::set<int32_t> allowed = {SAMPLE_END, 4};
-          for (int32_t v : sources[i])
-            if (v > 0)
-              allowed.merge(brings(v));
-          for (int32_t v = 0; v < SAMPLE_VOCABULARY; ++v)
-            if (!allowed.count(v))
-              o.suppress.insert(v);
-          expect_same(got.sentences[i], sample::run(&sources[i], {SAMPLE_START}, o), i);
-        }
-      }
-      xf_shortlist_free(list);
-    }
-  std::remove(path.c_str());
-}
-
-// Sources that the model does not look up may hold any number.
-TEST(shortlist, knows_nothing_of_tokens_that_there_are_not) {
-  sample::options model;
-  model.chooses = true;
-  model.source_bound = 0;
-  machine m(model);
-  std::string path = write_table("\t4 5\n");
-  xf_shortlist *list = nullptr;
-  ASSERT_EQ(xf_shortlist_open(m.model, path.c_str(), 1, &list), XF_OK) << xf_message();
-  xf_generate_options options = defaults();
-  options.shortlist = list;
-  std::vector<int32_t> out(6), lengths(1), src = {INT32_MIN, -1, INT32_MAX, 5};
-  xf_tensor input = {"src", XF_I32, 2, {1, 4}, src.data()};
-  xf_hypotheses results = {sizeof(results), out.data(), 6, lengths.data(), nullptr};
-  EXPECT_EQ(xf_generate_from(m.session, &input, 1, &options, &results), XF_OK) << xf_message();
-  xf_shortlist_free(list);
-  std::remove(path.c_str());
-}
-
-TEST(shortlist, says_what_is_wrong_with_it) {
-  sample::options model;
-  model.chooses = true;
-  machine m(model);
-  auto message = [&](const xf_model *of, const std::string &text, int32_t ids, xf_status status) {
-    std::string path = write_table(text);
-    xf_shortlist *list = nullptr;
-    EXPECT_EQ(xf_shortlist_open(of, path.c_str(), ids, &list), status);
-    std::remove(path.c_str());
-    std::string said = xf_message();
-    return said.compare(0, path.size(), path) == 0 ? said.substr(path.size()) : said;
-  };
-  EXPECT_EQ(message(m.model, "5\t6\n7 8\n", 1, XF_INVALID_ARGUMENT), ":2: no tab stands between the source token and its targets");
-  EXPECT_EQ(message(m.model, "5\t11\n", 1, XF_INVALID_ARGUMENT), ":1: the model has no target token '11'");
-  EXPECT_EQ(message(m.model, "30\t5\n", 1, XF_INVALID_ARGUMENT), ":1: the model has no source token '30'");
-  EXPECT_EQ(message(m.model, "a\tA Z\n", 0, XF_INVALID_ARGUMENT), ":1: the model has no target token 'Z'");
-  machine plain({});
-  EXPECT_EQ(message(plain.model, "5\t6\n", 1, XF_UNSUPPORTED),
-            "model 'sample' cannot be searched with a shortlist: its logits are no matrix product");
-  xf_shortlist *list = nullptr;
-  EXPECT_EQ(xf_shortlist_open(m.model, "/nowhere/at/all", 1, &list), XF_IO);
-  EXPECT_STREQ(xf_message(), "/nowhere/at/all: No such file or directory");
-}
 
 INSTANTIATE_TEST_SUITE_P(steps, search, testing::Values(false, true));
 

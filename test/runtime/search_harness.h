@@ -1,0 +1,113 @@
+// What the tests of searches share: a session of the sample model, its results, and sentences.
+#ifndef TEST_RUNTIME_SEARCH_HARNESS_H
+#define TEST_RUNTIME_SEARCH_HARNESS_H
+
+#include "runtime/api/handles.h"
+#include "test/runtime/sample_model.h"
+#include "test/runtime/sample_reference.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <vector>
+
+namespace sample {
+
+// A model in memory, and a session of it.
+class machine {
+public:
+  explicit machine(const sample::options &o, int threads = 1, int isa = XF_ISA_BASELINE)
+      : image_(sample::build(o)) {
+    xf_session_options options;
+    xf_session_options_init(&options, sizeof(options));
+    options.threads = threads;
+    options.isa = isa;
+    EXPECT_EQ(xf_open_memory(image_.data(), image_.size(), &model), XF_OK) << xf_message();
+    EXPECT_EQ(xf_session_create(model, &options, &session), XF_OK) << xf_message();
+  }
+  // Threads that work apart on however few rows, two at once.
+  static std::unique_ptr<machine> apart(const sample::options &o, int threads) {
+    auto m = std::make_unique<machine>(o, threads);
+    xf_session_free(m->session);
+    m->session = new xf_session(m->model->impl, {.threads = threads, .isa = XF_ISA_BASELINE, .rows_apart = 1, .rows_at_once = 2});
+    return m;
+  }
+  ~machine() {
+    xf_session_free(session);
+    xf_model_free(model);
+  }
+
+  xf_model *model = nullptr;
+  xf_session *session = nullptr;
+
+private:
+  sample::aligned_bytes image_;
+};
+
+struct outcome {
+  std::vector<std::vector<sample::found>> sentences;
+  xf_status status;
+};
+
+inline outcome collect(const std::vector<int32_t> &ids, const std::vector<int32_t> &lengths, const std::vector<double> &scores,
+                int64_t capacity, int32_t best, xf_status status) {
+  outcome result;
+  result.status = status;
+  for (size_t i = 0; i < lengths.size(); ++i) {
+    if (i % best == 0)
+      result.sentences.emplace_back();
+    if (lengths[i] >= 0)
+      result.sentences.back().push_back({tokens(&ids[i * capacity], &ids[i * capacity] + lengths[i]), scores[i]});
+  }
+  return result;
+}
+
+inline outcome generate(xf_session *session, const std::vector<tokens> &sources, const xf_generate_options &options) {
+  std::vector<int32_t> ids;
+  std::vector<int64_t> offsets = {0};
+  for (const tokens &source : sources) {
+    ids.insert(ids.end(), source.begin(), source.end());
+    offsets.push_back(static_cast<int64_t>(ids.size()));
+  }
+  ids.push_back(0);
+  size_t places = sources.size() * static_cast<size_t>(options.n_best);
+  std::vector<int32_t> out(places * 64, -7), lengths(places);
+  std::vector<double> scores(places);
+  xf_hypotheses results = {sizeof(results), out.data(), 64, lengths.data(), scores.data()};
+  xf_status status =
+      xf_generate(session, ids.data(), offsets.data(), static_cast<int64_t>(sources.size()), &options, &results);
+  return collect(out, lengths, scores, 64, options.n_best, status);
+}
+
+inline xf_generate_options defaults() {
+  xf_generate_options o;
+  xf_generate_options_init(&o, sizeof(o));
+  return o;
+}
+
+inline std::vector<tokens> random_sources(unsigned seed, int count, bool pads = false) {
+  std::mt19937 random(seed);
+  std::vector<tokens> sources;
+  for (int i = 0; i < count; ++i) {
+    tokens source(1 + random() % sample::kSource);
+    for (int32_t &id : source)
+      id = static_cast<int32_t>(pads && random() % 4 == 0 ? 0 : 3 + random() % (sample::kSourceBound - 3));
+    source.back() = 5;
+    sources.push_back(source);
+  }
+  return sources;
+}
+
+inline void expect_same(const std::vector<sample::found> &got, const std::vector<sample::found> &wanted, size_t sentence) {
+  ASSERT_EQ(got.size(), wanted.size()) << "sentence " << sentence;
+  for (size_t i = 0; i < got.size(); ++i) {
+    EXPECT_EQ(got[i].ids, wanted[i].ids) << "sentence " << sentence << " result " << i;
+    EXPECT_NEAR(got[i].score, wanted[i].score, 1e-6) << "sentence " << sentence << " result " << i;
+  }
+}
+
+} // namespace sample
+
+#endif

@@ -1,0 +1,115 @@
+// Shortlists: searches that choose among what the source's tokens bring, and tables that are wrong.
+#include "test/runtime/search_harness.h"
+
+#include <cstdio>
+#include <set>
+
+#include <unistd.h>
+
+namespace {
+
+using sample::defaults;
+using sample::expect_same;
+using sample::generate;
+using sample::machine;
+using sample::outcome;
+using sample::random_sources;
+using sample::tokens;
+
+std::string write_table(const std::string &text) {
+  std::string path = testing::TempDir() + "shortlist-" + std::to_string(getpid());
+  sample::write_file(path, std::vector<uint8_t>(text.begin(), text.end()));
+  return path;
+}
+
+TEST(shortlist, allows_what_the_source_tokens_bring) {
+  sample::options model;
+  model.chooses = true;
+  // Every sentence may end and use 4; token v of the source brings 3 + v mod 7, and odd ones 3 + v mod 5.
+  std::string text = "\t4\r\n\n";
+  auto brings = [](int32_t v) {
+    std::set<int32_t> targets = {3 + v % 7};
+    if (v % 2)
+      targets.insert(3 + v % 5);
+    return targets;
+  };
+  for (int32_t v = sample::kSourceBound - 1; v > 0; --v)
+    for (int32_t target : brings(v))
+      text += std::to_string(v) + "\t" + std::to_string(target) + "\n";
+  std::string path = write_table(text);
+  std::vector<tokens> sources = random_sources(6, 40, true);
+  for (int beam : {1, 3})
+    for (int threads : {1, 3}) {
+      machine m(model, threads);
+      xf_shortlist *list = nullptr;
+      ASSERT_EQ(xf_shortlist_open(m.model, path.c_str(), 1, &list), XF_OK) << xf_message();
+      xf_generate_options options = defaults();
+      options.beam = options.n_best = beam;
+      options.shortlist = list;
+      for (int batch : {0, 1, 3}) {
+        options.batch = batch;
+        outcome got = generate(m.session, sources, options);
+        ASSERT_EQ(got.status, XF_OK) << xf_message();
+        for (size_t i = 0; i < sources.size(); ++i) {
+          sample::search o;
+          o.beam = o.best = beam;
+          o.max_length = static_cast<int>(2 * sources[i].size() + 3);
+          std::set<int32_t> allowed = {SAMPLE_END, 4};
+          for (int32_t v : sources[i])
+            if (v > 0)
+              allowed.merge(brings(v));
+          for (int32_t v = 0; v < SAMPLE_VOCABULARY; ++v)
+            if (!allowed.count(v))
+              o.suppress.insert(v);
+          expect_same(got.sentences[i], sample::run(&sources[i], {SAMPLE_START}, o), i);
+        }
+      }
+      xf_shortlist_free(list);
+    }
+  std::remove(path.c_str());
+}
+
+// Sources that the model does not look up may hold any number.
+TEST(shortlist, knows_nothing_of_tokens_that_there_are_not) {
+  sample::options model;
+  model.chooses = true;
+  model.source_bound = 0;
+  machine m(model);
+  std::string path = write_table("\t4 5\n");
+  xf_shortlist *list = nullptr;
+  ASSERT_EQ(xf_shortlist_open(m.model, path.c_str(), 1, &list), XF_OK) << xf_message();
+  xf_generate_options options = defaults();
+  options.shortlist = list;
+  std::vector<int32_t> out(6), lengths(1), src = {INT32_MIN, -1, INT32_MAX, 5};
+  xf_tensor input = {"src", XF_I32, 2, {1, 4}, src.data()};
+  xf_hypotheses results = {sizeof(results), out.data(), 6, lengths.data(), nullptr};
+  EXPECT_EQ(xf_generate_from(m.session, &input, 1, &options, &results), XF_OK) << xf_message();
+  xf_shortlist_free(list);
+  std::remove(path.c_str());
+}
+
+TEST(shortlist, says_what_is_wrong_with_it) {
+  sample::options model;
+  model.chooses = true;
+  machine m(model);
+  auto message = [&](const xf_model *of, const std::string &text, int32_t ids, xf_status status) {
+    std::string path = write_table(text);
+    xf_shortlist *list = nullptr;
+    EXPECT_EQ(xf_shortlist_open(of, path.c_str(), ids, &list), status);
+    std::remove(path.c_str());
+    std::string said = xf_message();
+    return said.compare(0, path.size(), path) == 0 ? said.substr(path.size()) : said;
+  };
+  EXPECT_EQ(message(m.model, "5\t6\n7 8\n", 1, XF_INVALID_ARGUMENT), ":2: no tab stands between the source token and its targets");
+  EXPECT_EQ(message(m.model, "5\t11\n", 1, XF_INVALID_ARGUMENT), ":1: the model has no target token '11'");
+  EXPECT_EQ(message(m.model, "30\t5\n", 1, XF_INVALID_ARGUMENT), ":1: the model has no source token '30'");
+  EXPECT_EQ(message(m.model, "a\tA Z\n", 0, XF_INVALID_ARGUMENT), ":1: the model has no target token 'Z'");
+  machine plain({});
+  EXPECT_EQ(message(plain.model, "5\t6\n", 1, XF_UNSUPPORTED),
+            "model 'sample' cannot be searched with a shortlist: its logits are no matrix product");
+  xf_shortlist *list = nullptr;
+  EXPECT_EQ(xf_shortlist_open(m.model, "/nowhere/at/all", 1, &list), XF_IO);
+  EXPECT_STREQ(xf_message(), "/nowhere/at/all: No such file or directory");
+}
+
+} // namespace
