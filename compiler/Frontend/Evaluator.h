@@ -145,7 +145,7 @@ public:
   Value delay(mlir::Value x, const DimSize &dim, Loc loc);
   Value scanInput(mlir::Value tensor, Loc loc, bool indexed);
 
-  // Entries (Entries.cpp, Options.cpp, Roles.cpp).
+  // Entries (Entries.cpp, Options.cpp, Roles.cpp, Bounds.cpp).
   bool bindOptions(const Block &block, const ScopePtr &scope, Spec &spec);
   std::optional<Value> optionValue(const Param &param, llvm::StringRef text, const ScopePtr &scope, Loc loc);
   void declareBounds(const Instance &instance);
@@ -155,10 +155,6 @@ public:
   bool bindEntryParam(const Param &param, const ScopePtr &scope);
   void finishEntry(mlir::xf::EntryOp entry, std::vector<std::pair<std::string, Value>> results, Loc loc);
   void runDirectives(const InstanceRef &self);
-  void runGenerate(const Expr &call, const ScopePtr &scope);
-  void runText(const Expr &call, const ScopePtr &scope);
-  void runPredict(const Expr &call, const ScopePtr &scope);
-  bool lengthExpression(const Argument &argument, const ScopePtr &scope, llvm::SmallVectorImpl<mlir::NamedAttribute> &attrs);
   mlir::xf::EntryOp findEntry(llvm::StringRef name, Loc loc);
   int64_t boundOf(llvm::StringRef dim) const;
   void setBounds();
@@ -207,6 +203,9 @@ private:
   Value evalList(const Expr &expr, const ScopePtr &scope);
   Value evalIf(const Expr &expr, const ScopePtr &scope);
   Value evalUncounted(const Expr &expr, const ScopePtr &scope);
+  void checkLimits(const std::set<std::string> &inputDims);
+  void checkTableRows(llvm::StringRef dim, int64_t bound);
+  void sizeOpenTables();
   void cleanUp();
 
   std::vector<std::unique_ptr<Instance>> instances;

@@ -1,0 +1,234 @@
+// generate(encode, decode, start = 1, end = 2, …): a program that searches for the best tokens.
+#include "compiler/Frontend/Roles.h"
+
+#include <fmt/format.h>
+
+using namespace xf::frontend;
+
+namespace {
+constexpr int64_t kDefaultBeam = 4, kLargestBeam = 1024;
+
+mlir::RankedTensorType typeOf(mlir::Type type) { return llvm::cast<mlir::RankedTensorType>(type); }
+
+/// `3 * source + 10`.
+struct Line {
+  int64_t base = 0, slope = 0;
+};
+
+class Generate : Directive {
+public:
+  using Directive::Directive;
+
+  void run() {
+    if (!readArguments() || !findEntries() || !findTokens() || !findBatch() || !findLogits())
+      return;
+    e.batchDim = mlir::xf::getDimName(target, batch).str();
+    e.targetDim = mlir::xf::getDimName(target, 1 - batch).str();
+    if (source)
+      e.sourceDim = mlir::xf::getDimName(source, 1 - batch).str();
+    addRoles();
+    if (addBeam())
+      write(mlir::xf::kGenerateAttr);
+  }
+
+private:
+  struct Name {
+    std::string text;
+    Loc loc;
+  };
+
+  // What the directive says.
+
+  bool readArguments() {
+    size_t positional = 0;
+    for (const Argument &argument : call.arguments) {
+      if (!argument.name.empty()) {
+        if (!readArgument(argument.name, argument))
+          return false;
+        continue;
+      }
+      if (positional > 1)
+        return fail(argument.loc, "generate takes two entries, encode and decode, and named arguments");
+      if (!readArgument(positional++ == 0 ? "encode" : "decode", argument))
+        return false;
+    }
+    for (const char *needed : {"decode", "start", "end"})
+      if (!given.count(needed))
+        return fail(call.loc, std::string("generate needs '") + needed + "'");
+    return true;
+  }
+
+  bool readArgument(const std::string &key, const Argument &argument) {
+    std::string what = "'" + key + "' of generate";
+    given.insert(key);
+    if (key == "encode" || key == "decode" || key == "tokens" || key == "logits") {
+      auto name = needName(argument, what);
+      if (name)
+        names[key] = {*name, argument.loc};
+      return name.has_value();
+    }
+    if (key == "max_length")
+      return readMaxLength(argument);
+    if (key == "start" || key == "end" || key == "pad" || key == "min_length")
+      return addNumber(argument, key, what);
+    return fail(argument.loc, "generate has no parameter '" + key + "' (encode, decode, tokens, logits, start, end, pad, min_length, max_length)");
+  }
+
+  bool readMaxLength(const Argument &argument) {
+    auto line = findLine(argument);
+    if (!line)
+      return false;
+    for (int64_t number : {line->base, line->slope})
+      if (number > INT32_MAX)
+        return fail(argument.value->loc, fmt::format("max_length cannot have {} in it; the largest is {}", number, INT32_MAX));
+    addInteger("max_length_base", line->base);
+    addInteger("max_length_per_source", line->slope);
+    return true;
+  }
+
+  /// Two lengths give the line, and others show whether it is one: short lengths, where roundings show, and long ones,
+  /// where least and greatest values do.
+  std::optional<Line> findLine(const Argument &argument) {
+    auto none = maxLengthAt(0, argument), one = none ? maxLengthAt(1, argument) : std::nullopt;
+    if (!one)
+      return std::nullopt;
+    Line line{*none};
+    bool isLine = !__builtin_sub_overflow(*one, line.base, &line.slope) && line.base >= 0 && line.slope >= 0 && (line.slope > 0 || line.base > 0);
+    for (int64_t length = 2; isLine && length <= 1 << 20; length < 64 ? ++length : length *= 2) {
+      auto value = maxLengthAt(length, argument);
+      if (!value)
+        return std::nullopt;
+      int64_t wanted = 0;
+      isLine = !__builtin_mul_overflow(line.slope, length, &wanted) && !__builtin_add_overflow(wanted, line.base, &wanted) && *value == wanted;
+    }
+    if (isLine)
+      return line;
+    e.error(argument.value->loc, "max_length must be a constant plus a multiple of source, neither below 0, for every length");
+    return std::nullopt;
+  }
+
+  /// What the expression gives for a source of that length.
+  std::optional<int64_t> maxLengthAt(int64_t length, const Argument &argument) {
+    auto local = std::make_shared<Scope>();
+    local->parent = scope;
+    local->set("source", length, argument.loc);
+    return e.asInt(e.eval(*argument.value, local), argument.value->loc, "max_length");
+  }
+
+  // What the entries have for it.
+
+  bool findEntries() {
+    decode = e.findEntry(names["decode"].text, names["decode"].loc);
+    if (names.count("encode") && !(encode = e.findEntry(names["encode"].text, names["encode"].loc)))
+      return false;
+    return bool(decode);
+  }
+
+  bool findTokens() {
+    auto tokenInput = findTargetInput();
+    if (!tokenInput || (encode && !(source = findSource())))
+      return fail(call.loc, "generate finds no token input in '" + (tokenInput ? encode : decode).getSymName().str() + "'");
+    tokens = *tokenInput;
+    target = typeOf(decode.getFunctionType().getInput(tokens));
+    if (!isTwoDynamicDims(target) || (source && !isTwoDynamicDims(source)))
+      return fail(call.loc, "generate needs tokens of two dimensions, batch and positions, not " +
+                                mlir::xf::describeShape(isTwoDynamicDims(target) ? source : target));
+    return true;
+  }
+
+  /// The target's tokens: those that are named, or the decoder's first token input that the encoder does not have.
+  std::optional<unsigned> findTargetInput() {
+    auto inputs = decode.getFunctionType().getInputs();
+    for (unsigned i = 0; i < inputs.size(); ++i) {
+      llvm::StringRef name = decode.getArgName(i);
+      if (names.count("tokens") ? name == names["tokens"].text : isTokens(typeOf(inputs[i])) && !encoderHas(name))
+        return i;
+    }
+    return std::nullopt;
+  }
+
+  bool encoderHas(llvm::StringRef name) {
+    for (unsigned i = 0; encode && i < encode.getFunctionType().getNumInputs(); ++i)
+      if (encode.getArgName(i) == name)
+        return true;
+    return false;
+  }
+
+  /// The encoder's first token input.
+  mlir::RankedTensorType findSource() {
+    for (mlir::Type type : encode.getFunctionType().getInputs())
+      if (isTokens(typeOf(type)))
+        return typeOf(type);
+    return {};
+  }
+
+  /// The batch is the dimension that source and target share; without a source it is the one called B, else the first.
+  bool findBatch() {
+    using namespace mlir::xf;
+    if (!source) {
+      batch = getDimName(target, 1) == "B" ? 1 : 0;
+      return true;
+    }
+    batch = llvm::is_contained(getDimNames(source), getDimName(target, 0)) ? 0 : 1;
+    if (getDimName(source, batch) == getDimName(target, batch))
+      return true;
+    return fail(call.loc, "source " + describeShape(source) + " and target " + describeShape(target) + " of generate need the same batch dimension");
+  }
+
+  /// The decoder's result of that name; without one it is that called logits, else the first.
+  bool findLogits() {
+    using namespace mlir::xf;
+    bool named = names.count("logits");
+    std::string name = named ? names["logits"].text : "logits";
+    auto results = decode.getFunctionType().getResults();
+    std::optional<unsigned> found = named ? std::nullopt : std::optional<unsigned>(0);
+    for (unsigned i = 0; i < results.size(); ++i)
+      if (decode.getResultName(i) == name)
+        found = i;
+    if (!found)
+      return fail(names["logits"].loc, "'" + name + "' is no result of '" + decode.getSymName().str() + "'");
+    logits = *found;
+    auto rows = typeOf(results[logits]);
+    if (rows.getRank() != 3 || !sameDim(rows, 0, target, 0) || !sameDim(rows, 1, target, 1) || rows.isDynamicDim(2))
+      return fail(call.loc, "the logits " + describeShape(rows) + " must be [" + dimOf(target, 0).str() + ", " + dimOf(target, 1).str() + ", vocabulary]");
+    return true;
+  }
+
+  // What the module's attribute says.
+
+  void addRoles() {
+    if (encode) {
+      addEntry("encode", encode);
+      addString("source", e.sourceDim);
+    }
+    addEntry("decode", decode);
+    addString("tokens", decode.getArgName(tokens));
+    addString("logits", decode.getResultName(logits));
+    addString("batch", e.batchDim);
+    addString("target", e.targetDim);
+    if (batch == 1)
+      addFlag("sequence_first");
+  }
+
+  bool addBeam() {
+    int64_t beam = kDefaultBeam;
+    for (auto &[name, value] : e.options.limits)
+      if (name == "beam")
+        beam = value;
+    if (beam < 1 || beam > kLargestBeam)
+      return fail({}, fmt::format("--limit beam={}: a beam has 1 to {} hypotheses", beam, kLargestBeam));
+    addInteger("beam", beam);
+    return true;
+  }
+
+  std::set<std::string> given;
+  std::map<std::string, Name> names;
+  mlir::xf::EntryOp encode, decode;
+  unsigned tokens = 0, logits = 0; // an input and a result of `decode`
+  mlir::RankedTensorType source, target; // of the tokens; `source` is null without an encoder
+  unsigned batch = 0; // the dimension of both
+};
+
+} // namespace
+
+void xf::frontend::runGenerate(Evaluator &evaluator, const Expr &call, const ScopePtr &scope) { Generate(evaluator, call, scope).run(); }
