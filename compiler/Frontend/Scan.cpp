@@ -14,6 +14,147 @@ std::optional<unsigned> findAxis(llvm::ArrayRef<DimSize> shape, const DimSize &d
   auto *it = llvm::find(shape, dim);
   return it == shape.end() ? std::nullopt : std::optional<unsigned>(it - shape.begin());
 }
+
+/// Evaluates the statements of a scan as the body of an xf.scan, and builds the operation around it.
+class ScanWriter {
+public:
+  ScanWriter(Evaluator &e, const Expr &expr, const ScopePtr &scope, const DimSize &dim)
+      : e(e), expr(expr), scope(scope), local(std::make_shared<Scope>()), scan{dim, &region.emplaceBlock(), {}, {}} {
+    local->parent = scope;
+    local->set(expr.text, ScanPosition{}, expr.loc);
+  }
+
+  Value run() {
+    if (!declareStates() || !writeBody())
+      return Poison{};
+    hoistTensors(*scan.body, e.builder);
+    if (scan.inputs.empty())
+      return e.poison(expr.loc, "the scan reads no tensor");
+    auto shape = e.broadcast(scan.inputs, expr.loc);
+    if (!shape)
+      return Poison{};
+    auto axis = findAxis(*shape, scan.dim);
+    if (!axis)
+      return e.poison(expr.loc, "nothing in the scan runs along " + scan.dim.str());
+    if (!spreadInputs(*shape))
+      return Poison{};
+    return build(*shape, *axis);
+  }
+
+private:
+  /// States are the first arguments of the body.
+  bool declareStates() {
+    for (const Stmt &stmt : expr.body) {
+      if (stmt.kind != StmtKind::State)
+        continue;
+      auto start = e.asNumber(e.eval(*stmt.value, scope), stmt.value->loc, "the start of a state");
+      if (!start)
+        return false;
+      for (const Target &target : stmt.targets) {
+        states.push_back(target);
+        starts.push_back(*start);
+        local->set(target.name, Scalar{scan.body->addArgument(e.builder.getF32Type(), e.at(stmt.loc)), {}}, target.loc);
+      }
+    }
+    return true;
+  }
+
+  bool writeBody() {
+    mlir::OpBuilder::InsertionGuard guard(e.builder);
+    llvm::SaveAndRestore current(e.currentScan, &scan);
+    e.builder.setInsertionPointToEnd(scan.body);
+    auto result = runStatements();
+    return result && yield(*result);
+  }
+
+  /// What the scan yields; nothing after an error.
+  std::optional<Value> runStatements() {
+    unsigned errorsBefore = e.diagnostics.getErrorCount();
+    std::optional<Value> result;
+    for (const Stmt &stmt : expr.body) {
+      if (stmt.kind == StmtKind::Assign)
+        e.assign(stmt.targets, e.eval(*stmt.value, local), local, stmt.loc);
+      else if (stmt.kind == StmtKind::Yield && !result)
+        result = e.eval(*stmt.value, local);
+      else if (stmt.kind != StmtKind::State)
+        e.error(stmt.loc, "a scan holds states, assignments and one yield");
+    }
+    if (!result)
+      e.error(expr.loc, "the scan yields nothing");
+    if (e.diagnostics.getErrorCount() > errorsBefore || isPoison(*result))
+      return std::nullopt;
+    return result;
+  }
+
+  /// Ends the body: it gives the states' next values, then the results.
+  bool yield(const Value &result) {
+    std::vector<Value> values;
+    for (const Target &state : states)
+      values.push_back(local->names[state.name].value);
+    if (auto *tuple = getIf<std::shared_ptr<Tuple>>(result))
+      values.insert(values.end(), (*tuple)->elements.begin(), (*tuple)->elements.end());
+    else
+      values.push_back(result);
+    llvm::SmallVector<mlir::Value> yields;
+    for (const Value &value : values) {
+      auto operand = e.scalarOperand(value);
+      if (!operand) {
+        e.error(expr.loc, "a scan's states and results are elements, not " + describe(value));
+        return false;
+      }
+      yields.push_back(e.convert(*operand, e.builder.getF32Type(), expr.loc));
+    }
+    mlir::xf::YieldOp::create(e.builder, e.at(expr.loc), yields);
+    return true;
+  }
+
+  /// Gives all inputs the common shape.
+  bool spreadInputs(llvm::ArrayRef<DimSize> shape) {
+    for (mlir::Value input : scan.inputs) {
+      if (llvm::ArrayRef(dimsOf(typeOf(input))) != shape) {
+        Value wide = spread(input);
+        if (isPoison(wide))
+          return false;
+        input = std::get<Tensor>(wide).value;
+      }
+      inputs.push_back(input);
+    }
+    return true;
+  }
+
+  /// An element-wise operation over all inputs that gives one of them has their common shape.
+  Value spread(mlir::Value input) {
+    std::vector<Value> operands = {Tensor{input}};
+    for (mlir::Value other : scan.inputs)
+      operands.push_back(Tensor{other});
+    return e.elementwise(operands, expr.loc, "scan", [](llvm::ArrayRef<Operand> elements) { return std::get<mlir::Value>(elements[0]); });
+  }
+
+  Value build(llvm::ArrayRef<DimSize> shape, unsigned axis) {
+    size_t count = scan.body->getTerminator()->getNumOperands() - states.size();
+    mlir::OperationState op(e.at(expr.loc), mlir::xf::ScanOp::getOperationName());
+    llvm::SmallVector<mlir::Type> types(count, tensorOf(shape, e.builder.getF32Type()));
+    mlir::xf::ScanOp::build(e.builder, op, types, inputs, axis, starts);
+    op.regions[0]->takeBody(region);
+    mlir::Operation *made = e.builder.create(op);
+    if (count == 1)
+      return Tensor{made->getResult(0)};
+    auto results = std::make_shared<Tuple>();
+    for (mlir::Value value : made->getResults())
+      results->elements.push_back(Tensor{value});
+    return results;
+  }
+
+  Evaluator &e;
+  const Expr &expr;
+  const ScopePtr &scope;
+  ScopePtr local; // of the body
+  mlir::Region region;
+  Evaluator::ScanState scan;
+  std::vector<Target> states;
+  std::vector<double> starts; // of the states
+  llvm::SmallVector<mlir::Value> inputs; // of the operation
+};
 } // namespace
 
 /// The element of a tensor at the scan's position; a tensor without the scan's dimension is the same at each.
@@ -38,97 +179,7 @@ Value Evaluator::scan(const Expr &expr, const ScopePtr &scope) {
   if (currentScan || !inBody)
     return poison(expr.loc, currentScan ? "a scan cannot stand in a scan" : "a scan stands in a method only");
   auto dim = evalDim(*expr.operands[0], scope);
-  if (!dim)
-    return Poison{};
-  mlir::Region region;
-  ScanState state{*dim, &region.emplaceBlock(), {}, {}};
-  auto local = std::make_shared<Scope>();
-  local->parent = scope;
-  local->set(expr.text, ScanPosition{}, expr.loc);
-  std::vector<Target> states;
-  std::vector<double> init;
-  for (const Stmt &stmt : expr.body) {
-    if (stmt.kind != StmtKind::State)
-      continue;
-    auto number = asNumber(eval(*stmt.value, scope), stmt.value->loc, "the start of a state");
-    if (!number)
-      return Poison{};
-    for (const Target &target : stmt.targets) {
-      states.push_back(target);
-      init.push_back(*number);
-      local->set(target.name, Scalar{state.body->addArgument(builder.getF32Type(), at(stmt.loc)), {}}, target.loc);
-    }
-  }
-  std::optional<Value> result;
-  unsigned errorsBefore = diagnostics.getErrorCount();
-  {
-    mlir::OpBuilder::InsertionGuard guard(builder);
-    llvm::SaveAndRestore current(currentScan, &state);
-    builder.setInsertionPointToEnd(state.body);
-    for (const Stmt &stmt : expr.body) {
-      if (stmt.kind == StmtKind::Assign)
-        assign(stmt.targets, eval(*stmt.value, local), local, stmt.loc);
-      else if (stmt.kind == StmtKind::Yield && !result)
-        result = eval(*stmt.value, local);
-      else if (stmt.kind != StmtKind::State)
-        error(stmt.loc, "a scan holds states, assignments and one yield");
-    }
-    if (!result)
-      error(expr.loc, "the scan yields nothing");
-    if (diagnostics.getErrorCount() > errorsBefore || isPoison(*result))
-      return Poison{};
-    llvm::SmallVector<mlir::Value> yields;
-    std::vector<Value> values;
-    for (const Target &target : states)
-      values.push_back(local->names[target.name].value);
-    auto *tuple = getIf<std::shared_ptr<Tuple>>(*result);
-    if (tuple)
-      values.insert(values.end(), (*tuple)->elements.begin(), (*tuple)->elements.end());
-    else
-      values.push_back(*result);
-    for (const Value &value : values) {
-      auto operand = scalarOperand(value);
-      if (!operand)
-        return poison(expr.loc, "a scan's states and results are elements, not " + describe(value));
-      yields.push_back(convert(*operand, builder.getF32Type(), expr.loc));
-    }
-    mlir::xf::YieldOp::create(builder, at(expr.loc), yields);
-  }
-  hoistTensors(*state.body, builder);
-  if (state.inputs.empty())
-    return poison(expr.loc, "the scan reads no tensor");
-  auto shape = broadcast(state.inputs, expr.loc);
-  if (!shape)
-    return Poison{};
-  auto axis = findAxis(*shape, *dim);
-  if (!axis)
-    return poison(expr.loc, "nothing in the scan runs along " + dim->str());
-  llvm::SmallVector<mlir::Value> inputs;
-  for (mlir::Value input : state.inputs) {
-    if (dimsOf(typeOf(input)) != *shape) { // spread over the common shape
-      std::vector<Value> operands = {Tensor{input}};
-      for (mlir::Value other : state.inputs)
-        operands.push_back(Tensor{other});
-      Value wide = elementwise(operands, expr.loc, "scan",
-                               [&](llvm::ArrayRef<Operand> e) { return std::get<mlir::Value>(e[0]); });
-      if (isPoison(wide))
-        return wide;
-      input = std::get<Tensor>(wide).value;
-    }
-    inputs.push_back(input);
-  }
-  size_t count = state.body->getTerminator()->getNumOperands() - states.size();
-  mlir::OperationState op(at(expr.loc), mlir::xf::ScanOp::getOperationName());
-  llvm::SmallVector<mlir::Type> types(count, tensorOf(*shape, builder.getF32Type()));
-  mlir::xf::ScanOp::build(builder, op, types, inputs, *axis, init);
-  op.regions[0]->takeBody(region);
-  mlir::Operation *made = builder.create(op);
-  if (count == 1)
-    return Tensor{made->getResult(0)};
-  auto results = std::make_shared<Tuple>();
-  for (mlir::Value value : made->getResults())
-    results->elements.push_back(Tensor{value});
-  return results;
+  return dim ? ScanWriter(*this, expr, scope, *dim).run() : Value(Poison{});
 }
 
 /// x shifted by one position, zeros first.
