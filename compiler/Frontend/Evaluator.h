@@ -147,7 +147,6 @@ public:
 
   // Entries (Entries.cpp, Options.cpp, Roles.cpp, Bounds.cpp).
   bool bindOptions(const Block &block, const ScopePtr &scope, Spec &spec);
-  std::optional<Value> optionValue(const Param &param, llvm::StringRef text, const ScopePtr &scope, Loc loc);
   void declareBounds(const Instance &instance);
   std::pair<mlir::xf::EntryOp, ScopePtr> openEntry(const InstanceRef &self, llvm::StringRef name, Loc loc);
   void buildEntry(const InstanceRef &self, const Function &function);

@@ -22,109 +22,146 @@ Value parseText(llvm::StringRef text) {
     return number;
   return text.str();
 }
-} // namespace
+
+struct GivenOption {
+  Value value;
+  std::string origin; // for messages
+};
+
+/// What --config and --set say of the parameters of a block; the latter counts.
+class GivenOptions {
+public:
+  GivenOptions(Evaluator &e, const Block &block) : e(e), block(block) {}
+
+  /// False if the text is no object at all.
+  bool readConfig() {
+    auto json = nlohmann::json::parse(e.options.configJson, nullptr, false);
+    unwrap(json);
+    if (!json.is_object())
+      return fail(e.options.configName + ": is no JSON object");
+    for (auto &[key, value] : json.items())
+      if (findParam(key))
+        readMember(key, value);
+      else if (e.options.verbose)
+        e.verboseNotes.push_back(e.options.configName + ": '" + key + "' is no parameter of '" + block.name + "'");
+    return true;
+  }
+
+  void readSet() {
+    for (auto &[name, text] : e.options.set) {
+      const Param *param = findParam(name);
+      if (!param) {
+        fail("--set " + name + ": '" + block.name + "' has no parameter '" + name + "'");
+        e.note(block.loc, "'" + block.name + "' is declared here");
+        continue;
+      }
+      bool isString = param->type && param->type->name == "string";
+      given[name] = {isString ? Value(text) : parseText(text), "--set"};
+    }
+  }
+
+  bool isGood() const { return good; }
+
+  const GivenOption *find(const std::string &name) const {
+    auto it = given.find(name);
+    return it == given.end() ? nullptr : &it->second;
+  }
+
+private:
+  bool fail(const std::string &message) {
+    e.error({}, message);
+    return good = false;
+  }
+
+  const Param *findParam(llvm::StringRef name) const {
+    auto it = llvm::find_if(block.params, [&](const Param &param) { return param.name == name; });
+    return it == block.params.end() ? nullptr : &*it;
+  }
+
+  /// Goes to where training frameworks keep the parameters.
+  static void unwrap(nlohmann::json &json) {
+    if (json.is_object() && json.contains("config") && json["config"].is_object())
+      json = json["config"];
+    if (!json.is_object() || !json.contains("hyper_parameters") || !json["hyper_parameters"].is_object())
+      return;
+    auto own = json["hyper_parameters"];
+    json.erase("hyper_parameters");
+    for (auto &[key, value] : own.items())
+      json.emplace(key, value); // what stands beside them counts first
+  }
+
+  void readMember(const std::string &key, const nlohmann::json &value) {
+    std::string member = e.options.configName + ": '" + key + "'";
+    GivenOption option{{}, e.options.configName};
+    if (value.is_boolean())
+      option.value = value.get<bool>();
+    else if (value.is_number_unsigned() && value.get<uint64_t>() > INT64_MAX)
+      return (void)fail(member + " is too large");
+    else if (value.is_number_integer())
+      option.value = value.get<int64_t>();
+    else if (value.is_number())
+      option.value = value.get<double>();
+    else if (value.is_string())
+      option.value = value.get<std::string>();
+    else if (value.is_null())
+      option.value = None{};
+    else
+      return (void)fail(member + " must be a number, a boolean or a string");
+    given[key] = option;
+  }
+
+  Evaluator &e;
+  const Block &block;
+  std::map<std::string, GivenOption> given;
+  bool good = true;
+};
+
+/// Whether a parameter wants a function or a block: its type says so, or else its default.
+bool wantsCallable(Evaluator &e, const Param &param, const ScopePtr &scope) {
+  if (param.type || !param.value)
+    return param.type && (param.type->name == "function" || param.type->name == "block");
+  Value usual = e.eval(*param.value, scope);
+  return holds<std::shared_ptr<Closure>>(usual) || holds<const Builtin *>(usual) || holds<BlockRef>(usual);
+}
 
 /// A string names a function or block where the parameter wants one.
-std::optional<Value> Evaluator::optionValue(const Param &param, llvm::StringRef text, const ScopePtr &scope, Loc loc) {
-  auto found = lookup(scope.get(), text);
-  if (!found) {
-    error({}, "'" + text.str() + "', given for '" + param.name + "', is not defined");
-    note(param.loc, "'" + param.name + "' is declared here");
-    return std::nullopt;
-  }
-  return autoApply(found->value, loc);
+Value givenValue(Evaluator &e, const Param &param, const Value &value, const ScopePtr &scope) {
+  auto *text = getIf<std::string>(value);
+  if (!text || !wantsCallable(e, param, scope))
+    return value;
+  if (auto found = e.lookup(scope.get(), *text))
+    return e.autoApply(found->value, param.loc);
+  e.error({}, "'" + *text + "', given for '" + param.name + "', is not defined");
+  e.note(param.loc, "'" + param.name + "' is declared here");
+  return Poison{};
 }
+
+Value missingValue(Evaluator &e, const Param &param, const Block &block) {
+  return e.poison(param.loc, "parameter '" + param.name + "' of '" + block.name + "' has no value; give it with --set " + param.name + "=… or --config");
+}
+} // namespace
 
 bool Evaluator::bindOptions(const Block &block, const ScopePtr &scope, Spec &spec) {
   spec.block = &block;
   spec.scope = scope;
   spec.loc = block.loc;
-  std::map<std::string, Value> given;
-  std::map<std::string, std::string> origin;
-  auto declared = [&](llvm::StringRef name) { return llvm::any_of(block.params, [&](const Param &p) { return p.name == name; }); };
-  bool good = true;
-  if (!options.configJson.empty()) {
-    auto json = nlohmann::json::parse(options.configJson, nullptr, false);
-    if (json.is_object() && json.contains("config") && json["config"].is_object())
-      json = json["config"];
-    // Where training frameworks keep them; what stands beside it counts first.
-    if (json.is_object() && json.contains("hyper_parameters") && json["hyper_parameters"].is_object()) {
-      auto own = json["hyper_parameters"];
-      json.erase("hyper_parameters");
-      for (auto &[key, value] : own.items())
-        json.emplace(key, value);
-    }
-    if (!json.is_object()) {
-      error({}, options.configName + ": is no JSON object");
-      return false;
-    }
-    for (auto &[key, value] : json.items()) {
-      if (!declared(key)) {
-        if (options.verbose)
-          verboseNotes.push_back(options.configName + ": '" + key + "' is no parameter of '" + block.name + "'");
-        continue;
-      }
-      origin[key] = options.configName;
-      if (value.is_boolean())
-        given[key] = value.get<bool>();
-      else if (value.is_number_unsigned() && value.get<uint64_t>() > INT64_MAX)
-        good = (error({}, options.configName + ": '" + key + "' is too large"), false);
-      else if (value.is_number_integer())
-        given[key] = value.get<int64_t>();
-      else if (value.is_number())
-        given[key] = value.get<double>();
-      else if (value.is_string())
-        given[key] = value.get<std::string>();
-      else if (value.is_null())
-        given[key] = None{};
-      else
-        good = (error({}, options.configName + ": '" + key + "' must be a number, a boolean or a string"), false);
-    }
-  }
-  for (auto &[name, text] : options.set) {
-    if (!declared(name)) {
-      error({}, "--set " + name + ": '" + block.name + "' has no parameter '" + name + "'");
-      note(block.loc, "'" + block.name + "' is declared here");
-      good = false;
-    }
-    origin[name] = "--set";
-    auto param = llvm::find_if(block.params, [&](const Param &p) { return p.name == name; });
-    bool isString = param != block.params.end() && param->type && param->type->name == "string";
-    given[name] = isString ? Value(text) : parseText(text);
-  }
+  GivenOptions given(*this, block);
+  if (!options.configJson.empty() && !given.readConfig())
+    return false;
+  given.readSet();
+  bool good = given.isGood();
   auto local = std::make_shared<Scope>();
   local->parent = scope;
   for (const Param &param : block.params) {
-    Value value;
-    auto it = given.find(param.name);
-    if (it != given.end()) {
-      value = it->second;
-      if (auto *text = getIf<std::string>(value)) {
-        std::string wanted = param.type ? param.type->name : "";
-        bool callable = wanted == "function" || wanted == "block";
-        if (!param.type && param.value) {
-          Value usual = eval(*param.value, local);
-          callable = holds<std::shared_ptr<Closure>>(usual) || holds<const Builtin *>(usual) || holds<BlockRef>(usual);
-        }
-        if (callable) {
-          auto found = optionValue(param, *text, local, param.loc);
-          good &= found.has_value();
-          value = found ? *found : Value(Poison{});
-        }
-      }
-    } else if (param.value) {
-      value = eval(*param.value, local);
-    } else {
-      error(param.loc, "parameter '" + param.name + "' of '" + block.name + "' has no value; give it with --set " + param.name + "=… or --config");
-      good = false;
+    const GivenOption *option = given.find(param.name);
+    Value value = option       ? givenValue(*this, param, option->value, local)
+                  : param.value ? eval(*param.value, local)
+                                : missingValue(*this, param, block);
+    if (!isPoison(value) && !bindParam(param, value, local, param.loc)) {
+      if (option)
+        diagnostics.note({}, "the value comes from " + option->origin);
       value = Poison{};
     }
-    if (!isPoison(value))
-      if (!bindParam(param, value, local, param.loc)) {
-        if (it != given.end())
-          diagnostics.note({}, "the value comes from " + origin[param.name]);
-        value = Poison{};
-      }
     good &= !isPoison(value);
     local->set(param.name, value, param.loc);
     spec.arguments.push_back({&param, value});
