@@ -11,6 +11,240 @@ using namespace xf::frontend;
 namespace {
 mlir::RankedTensorType typeOf(mlir::Value value) { return llvm::cast<mlir::RankedTensorType>(value.getType()); }
 constexpr llvm::StringLiteral kPositions[] = {"b", "h", "i", "j"};
+
+/// Writes a mask's or bias' value at the positions (b, h, i, j) as code in a region of the attention.
+class TermWriter {
+public:
+  TermWriter(Evaluator &e, llvm::ArrayRef<Scalar> positions, bool isBias, Loc loc) : e(e), positions(positions), isBias(isBias), loc(loc) {}
+
+  /// Null after an error.
+  mlir::Value write(const Value &value) {
+    if (auto *tensor = getIf<Tensor>(value))
+      return readTensor(*tensor);
+    auto *term = getIf<std::shared_ptr<Term>>(value);
+    if (!term)
+      return {};
+    return (*term)->kind == Term::Leaf ? callFunction(**term) : join(**term);
+  }
+
+private:
+  mlir::Type type() { return isBias ? e.builder.getF32Type() : mlir::Type(e.builder.getI1Type()); }
+
+  /// [.., Q, K], aligned at the end: [Q, K], [B, Q, K] or [B, H, Q, K].
+  mlir::Value readTensor(const Tensor &tensor) {
+    auto type = tensor.type();
+    int64_t rank = type.getRank();
+    llvm::SmallVector<unsigned> which = {2, 3};
+    if (rank >= 3)
+      which.insert(which.begin(), 0);
+    if (rank == 4)
+      which.insert(which.begin() + 1, 1);
+    bool fits = rank >= 2 && rank <= 4;
+    llvm::SmallVector<mlir::Value> indices;
+    for (int64_t d = 0; fits && d < rank; ++d) {
+      DimSize dim = dimOf(type, d);
+      const Scalar &position = positions[which[d]];
+      fits = dim.size == 1 || dim == *position.range;
+      indices.push_back(dim.size == 1 ? e.convert(int64_t(0), e.builder.getIndexType(), loc) : position.value);
+    }
+    if (!fits) {
+      e.error(loc, fmt::format("the {} {} does not fit the attention's [{}, {}, {}, {}]", isBias ? "bias" : "mask", mlir::xf::describeShape(type),
+                               positions[0].range->str(), positions[1].range->str(), positions[2].range->str(), positions[3].range->str()));
+      e.noteValue(tensor.value, "the shape");
+      return {};
+    }
+    mlir::Value element = mlir::xf::AtOp::create(e.builder, e.at(loc), type.getElementType(), tensor.value, indices);
+    return e.convert(element, this->type(), loc);
+  }
+
+  mlir::Value join(const Term &term) {
+    llvm::SmallVector<mlir::Value> parts;
+    for (const Value &operand : term.operands) {
+      parts.push_back(write(operand));
+      if (!parts.back())
+        return {};
+    }
+    if (term.kind == Term::Not)
+      return e.emitUnary("!", parts[0], loc);
+    return e.emitBinary(term.kind == Term::And ? "&" : "|", parts[0], parts[1], loc);
+  }
+
+  mlir::Value callFunction(const Term &term) {
+    auto local = std::make_shared<Scope>();
+    local->parent = term.scope;
+    for (const Param &param : *term.indices) {
+      auto *name = llvm::find(kPositions, param.name);
+      if (name == std::end(kPositions)) {
+        e.error(param.loc, "'" + param.name + "' is no position of a mask or bias; they are b (batch), h (head), i (query) and j (key)");
+        return {};
+      }
+      local->set(param.name, positions[name - kPositions], param.loc);
+    }
+    e.calls.push_back(loc);
+    Value result = term.lambda           ? e.eval(*term.lambda->operands[0], local)
+                   : term.function->expr ? e.eval(*term.function->expr, local)
+                                         : e.exec(term.function->body, local).value_or(Value(None{}));
+    e.calls.pop_back();
+    if (isPoison(result))
+      return {};
+    auto operand = e.scalarOperand(result);
+    bool boolean = holds<bool>(result) || (holds<Scalar>(result) && std::get<Scalar>(result).value.getType().isInteger(1));
+    if (!operand || (!isBias && !boolean)) {
+      e.error(term.loc, term.name + " must give " + (isBias ? "a number" : "true or false") + " for each position, not " + describe(result));
+      return {};
+    }
+    return e.convert(*operand, type(), loc);
+  }
+
+  Evaluator &e;
+  llvm::ArrayRef<Scalar> positions;
+  bool isBias;
+  Loc loc;
+};
+
+/// Checks the arguments of attend(…), and builds the operation.
+class AttendWriter {
+public:
+  AttendWriter(Evaluator &e, Loc loc) : e(e), loc(loc), places(std::size(kNames), loc) {}
+
+  Value run(const Args &args) {
+    if (!bind(args) || !readTensors() || !checkShapes() || !readNumber(kScale, scale) || !readNumber(kFill, fill) || !sortTerm(kMask) ||
+        !sortTerm(kBias))
+      return Poison{};
+    return build();
+  }
+
+private:
+  enum Parameter : unsigned { kQ, kK, kV, kMask, kBias, kScale, kFill };
+  static constexpr llvm::StringLiteral kNames[] = {"q", "k", "v", "mask", "bias", "scale", "fill"};
+
+  bool bind(const Args &args) {
+    for (auto [i, arg] : llvm::enumerate(args)) {
+      size_t at = arg.name.empty() ? i : llvm::find(kNames, arg.name) - kNames;
+      if (at >= values.size()) {
+        e.error(arg.loc, arg.name.empty() ? "attend has too many arguments" : "attend has no parameter '" + arg.name + "'");
+        return false;
+      }
+      values[at] = arg.value;
+      places[at] = arg.loc;
+    }
+    return true;
+  }
+
+  bool readTensors() {
+    for (unsigned i : {kQ, kK, kV}) {
+      qkv[i] = e.asTensor(values[i], places[i], ("'" + kNames[i] + "' of attend").str());
+      if (!qkv[i])
+        return false;
+      if (type(i).getRank() != 4 || !type(i).getElementType().isF32()) {
+        e.error(places[i], "attend needs [batch, heads, positions, width], not " + describe(Tensor{qkv[i]}) + "; split(x, heads) makes it");
+        e.noteValue(qkv[i], "the shape");
+        return false;
+      }
+    }
+    scale = 1 / std::sqrt(static_cast<double>(type(kQ).getDimSize(3)));
+    return true;
+  }
+
+  bool checkShapes() {
+    auto q = type(kQ), k = type(kK), v = type(kV);
+    if (!mlir::xf::sameDim(q, 0, k, 0))
+      return differ(kQ, kK, "batch");
+    if (!mlir::xf::sameDim(q, 3, k, 3))
+      return differ(kQ, kK, "width");
+    if (!mlir::xf::sameDim(k, 0, v, 0) || !mlir::xf::sameDim(k, 1, v, 1) || !mlir::xf::sameDim(k, 2, v, 2))
+      return differ(kK, kV, "batch, heads or positions");
+    if (q.isDynamicDim(1) || k.isDynamicDim(1) || q.getDimSize(1) % k.getDimSize(1) != 0)
+      return differ(kQ, kK, "heads");
+    if (!q.isDynamicDim(3) && !v.isDynamicDim(3))
+      return true;
+    e.error(places[kQ], "the width of attend's queries and values must be known when compiling");
+    return false;
+  }
+
+  bool differ(unsigned a, unsigned b, llvm::StringRef what) {
+    e.error(places[b], fmt::format("{} {} and {} {} of attend differ in their {}", kNames[a].str(), mlir::xf::describeShape(type(a)),
+                                   kNames[b].str(), mlir::xf::describeShape(type(b)), what.str()));
+    e.noteValue(qkv[a], kNames[a]);
+    e.noteValue(qkv[b], kNames[b]);
+    return false;
+  }
+
+  bool readNumber(Parameter at, double &number) {
+    if (holds<None>(values[at]))
+      return true;
+    auto known = e.asNumber(values[at], places[at], ("'" + kNames[at] + "'").str());
+    number = known.value_or(number);
+    return known.has_value();
+  }
+
+  /// An input without a shape that serves as a mask is none; an additive tensor is a bias.
+  bool sortTerm(Parameter at) {
+    Value value = e.force(values[at], places[at]);
+    if (isPoison(value))
+      return false;
+    if (holds<None>(value) || holds<LazyInput *>(value))
+      return true;
+    auto *tensor = getIf<Tensor>(value);
+    if (!tensor)
+      value = e.asTerm(value, at == kBias, places[at]);
+    if (isPoison(value))
+      return false;
+    bool additive = tensor ? tensor->type().getElementType().isF32() : (*getIf<std::shared_ptr<Term>>(value))->isBias;
+    (additive ? biases : masks).push_back(value);
+    return true;
+  }
+
+  Value build() {
+    mlir::OperationState state(e.at(loc), mlir::xf::AttendOp::getOperationName());
+    mlir::Type context = mlir::xf::withDim(type(kQ), 3, type(kV).getDimSize(3), "");
+    mlir::xf::AttendOp::build(e.builder, state, context, mlir::Type(), qkv[kQ], qkv[kK], qkv[kV], e.builder.getF64FloatAttr(scale),
+                              e.builder.getF64FloatAttr(fill));
+    for (bool isBias : {false, true})
+      if (!writeTerms(*state.regions[isBias], isBias ? biases : masks, isBias))
+        return Poison{};
+    return Tensor{e.builder.create(state)->getResult(0)};
+  }
+
+  /// The body of all masks or of all biases.
+  bool writeTerms(mlir::Region &region, llvm::ArrayRef<Value> terms, bool isBias) {
+    if (terms.empty())
+      return true;
+    DimSize ranges[] = {dimOf(type(kQ), 0), dimOf(type(kQ), 1), dimOf(type(kQ), 2), dimOf(type(kK), 2)};
+    mlir::Block &block = region.emplaceBlock();
+    llvm::SmallVector<Scalar> positions;
+    for (const DimSize &range : ranges)
+      positions.push_back({block.addArgument(e.builder.getIndexType(), e.at(loc)), range});
+    if (!writeTotal(block, terms, TermWriter(e, positions, isBias, places[isBias ? kBias : kMask]), isBias ? "+" : "&"))
+      return false;
+    hoistTensors(block, e.builder);
+    return true;
+  }
+
+  bool writeTotal(mlir::Block &block, llvm::ArrayRef<Value> terms, TermWriter writer, llvm::StringRef op) {
+    mlir::OpBuilder::InsertionGuard guard(e.builder);
+    e.builder.setInsertionPointToEnd(&block);
+    mlir::Value total;
+    for (const Value &term : terms) {
+      mlir::Value part = writer.write(term);
+      if (!part)
+        return false;
+      total = total ? e.emitBinary(op, total, part, loc) : part;
+    }
+    mlir::xf::YieldOp::create(e.builder, e.at(loc), total);
+    return true;
+  }
+
+  mlir::RankedTensorType type(unsigned i) { return typeOf(qkv[i]); }
+
+  Evaluator &e;
+  Loc loc;
+  std::vector<Value> values = std::vector<Value>(std::size(kNames), None{});
+  std::vector<Loc> places; // of the values
+  mlir::Value qkv[3];
+  double scale = 0, fill = -INFINITY;
+  std::vector<Value> masks, biases;
+};
 } // namespace
 
 /// A function of positions as a mask or bias.
@@ -32,171 +266,7 @@ Value Evaluator::asTerm(const Value &value, bool isBias, Loc loc) {
   return term;
 }
 
-/// The term's value at the positions (b, h, i, j), as code in a region of the attention.
-mlir::Value Evaluator::evalTerm(const Value &value, llvm::ArrayRef<Scalar> positions, bool asBias, Loc loc) {
-  if (auto *tensor = getIf<Tensor>(value)) {
-    // [.., Q, K], aligned at the end: [Q, K], [B, Q, K] or [B, H, Q, K].
-    auto type = tensor->type();
-    int64_t rank = type.getRank();
-    llvm::SmallVector<unsigned> which = {2, 3};
-    if (rank >= 3)
-      which.insert(which.begin(), 0);
-    if (rank == 4)
-      which.insert(which.begin() + 1, 1);
-    bool fits = rank >= 2 && rank <= 4;
-    llvm::SmallVector<mlir::Value> indices;
-    for (int64_t d = 0; fits && d < rank; ++d) {
-      DimSize dim = dimOf(type, d);
-      const Scalar &position = positions[which[d]];
-      fits = dim.size == 1 || dim == *position.range;
-      indices.push_back(dim.size == 1 ? convert(int64_t(0), builder.getIndexType(), loc) : position.value);
-    }
-    if (!fits) {
-      error(loc, fmt::format("the {} {} does not fit the attention's [{}, {}, {}, {}]", asBias ? "bias" : "mask", mlir::xf::describeShape(type),
-                             positions[0].range->str(), positions[1].range->str(), positions[2].range->str(), positions[3].range->str()));
-      noteValue(tensor->value, "the shape");
-      return {};
-    }
-    mlir::Value element = mlir::xf::AtOp::create(builder, at(loc), type.getElementType(), tensor->value, indices);
-    return convert(element, asBias ? builder.getF32Type() : mlir::Type(builder.getI1Type()), loc);
-  }
-  auto *pointer = getIf<std::shared_ptr<Term>>(value);
-  if (!pointer)
-    return {};
-  const Term &term = **pointer;
-  if (term.kind != Term::Leaf) {
-    llvm::SmallVector<mlir::Value> parts;
-    for (const Value &operand : term.operands) {
-      parts.push_back(evalTerm(operand, positions, asBias, loc));
-      if (!parts.back())
-        return {};
-    }
-    if (term.kind == Term::Not)
-      return emitUnary("!", parts[0], loc);
-    return emitBinary(term.kind == Term::And ? "&" : "|", parts[0], parts[1], loc);
-  }
-  auto local = std::make_shared<Scope>();
-  local->parent = term.scope;
-  for (const Param &param : *term.indices) {
-    auto *name = llvm::find(kPositions, param.name);
-    if (name == std::end(kPositions)) {
-      error(param.loc, "'" + param.name + "' is no position of a mask or bias; they are b (batch), h (head), i (query) and j (key)");
-      return {};
-    }
-    local->set(param.name, positions[name - kPositions], param.loc);
-  }
-  calls.push_back(loc);
-  Value result = term.lambda           ? eval(*term.lambda->operands[0], local)
-                 : term.function->expr ? eval(*term.function->expr, local)
-                                       : exec(term.function->body, local).value_or(Value(None{}));
-  calls.pop_back();
-  if (isPoison(result))
-    return {};
-  auto operand = scalarOperand(result);
-  bool boolean = holds<bool>(result) || (holds<Scalar>(result) && std::get<Scalar>(result).value.getType().isInteger(1));
-  if (!operand || (!asBias && !boolean)) {
-    error(term.loc, term.name + " must give " + (asBias ? "a number" : "true or false") + " for each position, not " + describe(result));
-    return {};
-  }
-  return convert(*operand, asBias ? builder.getF32Type() : mlir::Type(builder.getI1Type()), loc);
-}
-
-Value Evaluator::attend(Args &args, Loc loc) {
-  static const std::vector<std::string> names = {"q", "k", "v", "mask", "bias", "scale", "fill"};
-  std::vector<Value> values(names.size(), None{});
-  std::vector<Loc> places(names.size(), loc);
-  for (size_t i = 0; i < args.size(); ++i) {
-    size_t at = args[i].name.empty() ? i : llvm::find(names, args[i].name) - names.begin();
-    if (at >= names.size())
-      return poison(args[i].loc, args[i].name.empty() ? "attend has too many arguments" : "attend has no parameter '" + args[i].name + "'");
-    values[at] = args[i].value;
-    places[at] = args[i].loc;
-  }
-  mlir::Value qkv[3];
-  for (unsigned i = 0; i < 3; ++i) {
-    qkv[i] = asTensor(values[i], places[i], "'" + names[i] + "' of attend");
-    if (!qkv[i])
-      return Poison{};
-    if (typeOf(qkv[i]).getRank() != 4 || !typeOf(qkv[i]).getElementType().isF32()) {
-      error(places[i], "attend needs [batch, heads, positions, width], not " + describe(Tensor{qkv[i]}) + "; split(x, heads) makes it");
-      noteValue(qkv[i], "the shape");
-      return Poison{};
-    }
-  }
-  auto q = typeOf(qkv[0]), k = typeOf(qkv[1]), v = typeOf(qkv[2]);
-  auto differ = [&](unsigned a, unsigned b, llvm::StringRef what) {
-    error(places[b], fmt::format("{} {} and {} {} of attend differ in their {}", names[a], mlir::xf::describeShape(typeOf(qkv[a])), names[b],
-                                 mlir::xf::describeShape(typeOf(qkv[b])), what.str()));
-    noteValue(qkv[a], names[a]);
-    noteValue(qkv[b], names[b]);
-    return Poison{};
-  };
-  if (!mlir::xf::sameDim(q, 0, k, 0))
-    return differ(0, 1, "batch");
-  if (!mlir::xf::sameDim(q, 3, k, 3))
-    return differ(0, 1, "width");
-  if (!mlir::xf::sameDim(k, 0, v, 0) || !mlir::xf::sameDim(k, 1, v, 1) || !mlir::xf::sameDim(k, 2, v, 2))
-    return differ(1, 2, "batch, heads or positions");
-  if (q.isDynamicDim(1) || k.isDynamicDim(1) || q.getDimSize(1) % k.getDimSize(1) != 0)
-    return differ(0, 1, "heads");
-  if (q.isDynamicDim(3) || v.isDynamicDim(3))
-    return poison(places[0], "the width of attend's queries and values must be known when compiling");
-
-  double scale = 1 / std::sqrt(static_cast<double>(q.getDimSize(3))), fill = -INFINITY;
-  for (auto [at, number] : {std::pair{5, &scale}, std::pair{6, &fill}}) {
-    if (holds<None>(values[at]))
-      continue;
-    auto known = asNumber(values[at], places[at], "'" + names[at] + "'");
-    if (!known)
-      return Poison{};
-    *number = *known;
-  }
-  // An input without a shape that serves as a mask is none; an additive tensor is a bias.
-  std::vector<Value> masks, biases;
-  for (unsigned at : {3u, 4u}) {
-    Value value = force(values[at], places[at]);
-    if (isPoison(value))
-      return value;
-    if (holds<None>(value) || holds<LazyInput *>(value))
-      continue;
-    auto *tensor = getIf<Tensor>(value);
-    if (!tensor)
-      value = asTerm(value, at == 4, places[at]);
-    if (isPoison(value))
-      return value;
-    auto *term = getIf<std::shared_ptr<Term>>(value);
-    bool additive = tensor ? tensor->type().getElementType().isF32() : (*term)->isBias;
-    (additive ? biases : masks).push_back(value);
-  }
-  mlir::OperationState state(at(loc), mlir::xf::AttendOp::getOperationName());
-  mlir::Type context = mlir::xf::withDim(q, 3, v.getDimSize(3), "");
-  mlir::xf::AttendOp::build(builder, state, context, mlir::Type(), qkv[0], qkv[1], qkv[2], builder.getF64FloatAttr(scale),
-                            builder.getF64FloatAttr(fill));
-  DimSize ranges[] = {dimOf(q, 0), dimOf(q, 1), dimOf(q, 2), dimOf(k, 2)};
-  for (bool bias : {false, true}) {
-    const std::vector<Value> &terms = bias ? biases : masks;
-    if (terms.empty())
-      continue;
-    mlir::Block &block = state.regions[bias]->emplaceBlock();
-    llvm::SmallVector<Scalar> positions;
-    for (const DimSize &range : ranges)
-      positions.push_back({block.addArgument(builder.getIndexType(), at(loc)), range});
-    {
-      mlir::OpBuilder::InsertionGuard guard(builder);
-      builder.setInsertionPointToEnd(&block);
-      mlir::Value total;
-      for (const Value &term : terms) {
-        mlir::Value part = evalTerm(term, positions, bias, places[bias ? 4 : 3]);
-        if (!part)
-          return Poison{};
-        total = total ? emitBinary(bias ? "+" : "&", total, part, loc) : part;
-      }
-      mlir::xf::YieldOp::create(builder, at(loc), total);
-    }
-    hoistTensors(block, builder);
-  }
-  return Tensor{builder.create(state)->getResult(0)};
-}
+Value Evaluator::attend(Args &args, Loc loc) { return AttendWriter(*this, loc).run(args); }
 
 /// The same attention with its probabilities as a second result; nothing if the value is no attention's.
 mlir::Value Evaluator::withProbabilities(mlir::Value context, mlir::Value &probabilities) {

@@ -136,7 +136,6 @@ public:
   // Attention, masks, tables, scans (Attention.cpp, Tables.cpp, Scan.cpp).
   Value attend(Args &args, Loc loc);
   mlir::Value withProbabilities(mlir::Value context, mlir::Value &probabilities);
-  mlir::Value evalTerm(const Value &value, llvm::ArrayRef<Scalar> positions, bool asBias, Loc loc);
   Value asTerm(const Value &value, bool isBias, Loc loc);
   Value loadTable(const TableUse &table, Loc loc, Parameter **open);
   Value indexTable(const TableUse &table, mlir::Value ids, Loc loc);
