@@ -58,96 +58,139 @@ std::optional<Value> Evaluator::execFor(const Stmt &stmt, const ScopePtr &scope)
   return std::nullopt;
 }
 
-void Evaluator::repeat(const Stmt &stmt, const List &list, const ScopePtr &scope) {
-  if (!inBody)
-    return error(stmt.loc, "layers run in methods and entries only");
-  std::vector<Target> assigned;
-  collectAssigned(stmt.body, assigned);
-  llvm::StringMap<Binding> before = scope->names;
-  // What lives before the loop and is assigned in it is carried from layer to layer.
-  std::vector<Target> carried;
-  llvm::SmallVector<mlir::Value> inits;
-  for (const Target &target : assigned) {
-    auto it = before.find(target.name);
-    if (it == before.end())
-      continue;
-    Value value = force(it->second.value, it->second.loc);
-    if (holds<LazyInput *>(value)) {
-      asTensor(value, stmt.loc, "");
-      return (void)poisonAssigned(stmt, scope);
+namespace {
+/// A loop over equal layers: its body is run once, with the layer's index as a value, and becomes an xf.repeat.
+class RepeatWriter {
+public:
+  RepeatWriter(Evaluator &e, const Stmt &stmt, const List &list, const ScopePtr &scope)
+      : e(e), stmt(stmt), list(list), scope(scope), loc(e.at(stmt.loc)), before(scope->names) {
+    collectAssigned(stmt.body, assigned);
+  }
+
+  void run() {
+    if (!findCarried())
+      return (void)e.poisonAssigned(stmt, scope);
+    good = runBody();
+    after = std::move(scope->names);
+    scope->names = std::move(before);
+    yieldCarried();
+    for (const Target &target : assigned)
+      if (!llvm::is_contained(results, target.name) && after.count(target.name))
+        leave(target, after[target.name]);
+    if (good)
+      build();
+    else
+      discard();
+  }
+
+private:
+  /// What lives before the loop and is assigned in it is carried from layer to layer.
+  bool findCarried() {
+    for (const Target &target : assigned) {
+      auto it = before.find(target.name);
+      if (it == before.end())
+        continue;
+      Value value = e.force(it->second.value, it->second.loc);
+      if (holds<LazyInput *>(value)) {
+        e.asTensor(value, stmt.loc, "");
+        return false;
+      }
+      if (auto *tensor = getIf<Tensor>(value)) {
+        carried.push_back(target);
+        inits.push_back(tensor->value);
+      }
     }
-    if (auto *tensor = getIf<Tensor>(value)) {
-      carried.push_back(target);
-      inits.push_back(tensor->value);
+    return true;
+  }
+
+  /// False after an error.
+  bool runBody() {
+    mlir::Value layer = body->addArgument(e.builder.getIndexType(), loc);
+    for (auto [target, init] : llvm::zip(carried, inits))
+      scope->set(target.name, Tensor{body->addArgument(init.getType(), init.getLoc())}, before[target.name].loc);
+    unsigned errorsBefore = e.diagnostics.getErrorCount();
+    mlir::OpBuilder::InsertionGuard guard(e.builder);
+    e.builder.setInsertionPointToEnd(body);
+    e.assign(stmt.targets, e.elementAt(list, layer), scope, stmt.loc);
+    if (e.exec(stmt.body, scope) && e.diagnostics.getErrorCount() == errorsBefore)
+      e.error(stmt.loc, "a loop over layers cannot return");
+    return e.diagnostics.getErrorCount() == errorsBefore;
+  }
+
+  void yieldCarried() {
+    for (auto [target, init] : llvm::zip(carried, inits)) {
+      Value value = e.force(after[target.name].value, target.loc);
+      auto *tensor = getIf<Tensor>(value);
+      bool same = tensor && tensor->value.getType() == init.getType();
+      if (!same && !isPoison(value)) {
+        e.error(target.loc, "'" + target.name + "' changes from " + describe(Tensor{init}) + " to " + describe(value) +
+                                " in a layer; what layers pass on must keep its shape");
+        e.noteValue(init, "the shape before the loop");
+      }
+      good &= same;
+      yield(target, tensor ? tensor->value : init);
     }
   }
 
-  mlir::Location loc = at(stmt.loc);
-  mlir::Region region;
-  mlir::Block *block = &region.emplaceBlock();
-  mlir::Value layer = block->addArgument(builder.getIndexType(), loc);
-  for (auto [target, init] : llvm::zip(carried, inits))
-    scope->set(target.name, Tensor{block->addArgument(init.getType(), init.getLoc())}, before[target.name].loc);
-  unsigned errorsBefore = diagnostics.getErrorCount();
-  {
-    mlir::OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToEnd(block);
-    assign(stmt.targets, elementAt(list, layer), scope, stmt.loc);
-    if (exec(stmt.body, scope) && diagnostics.getErrorCount() == errorsBefore)
-      error(stmt.loc, "a loop over layers cannot return");
-  }
-
-  llvm::StringMap<Binding> after = std::move(scope->names);
-  scope->names = std::move(before);
-  llvm::SmallVector<mlir::Value> yields;
-  std::vector<std::string> results;
-  bool good = diagnostics.getErrorCount() == errorsBefore;
-  for (auto [i, target] : llvm::enumerate(carried)) {
-    Value value = force(after[target.name].value, target.loc);
-    auto *tensor = getIf<Tensor>(value);
-    if (!isPoison(value) && (!tensor || tensor->value.getType() != inits[i].getType())) {
-      error(target.loc, "'" + target.name + "' changes from " + describe(Tensor{inits[i]}) + " to " + describe(value) +
-                            " in a layer; what layers pass on must keep its shape");
-      noteValue(inits[i], "the shape before the loop");
-    }
-    good &= tensor && tensor->value.getType() == inits[i].getType();
-    yields.push_back(tensor ? tensor->value : inits[i]);
-    results.push_back(target.name);
-  }
-  for (const Target &target : assigned) {
-    if (llvm::is_contained(results, target.name) || !after.count(target.name))
-      continue;
-    Binding binding = after[target.name];
+  /// A value that the body sets, and that is not carried: the last layer's tensor, or a constant, which is every layer's.
+  void leave(const Target &target, const Binding &binding) {
     if (auto it = scope->names.find(target.name); it != scope->names.end()) {
       if (printValue(it->second.value) == printValue(binding.value) || isPoison(binding.value))
-        continue;
-      error(target.loc, "'" + target.name + "' is " + describe(it->second.value) + " before the loop; only tensors can change from layer to layer");
-      note(it->second.loc, "'" + target.name + "' is set here");
+        return;
+      e.error(target.loc, "'" + target.name + "' is " + describe(it->second.value) + " before the loop; only tensors can change from layer to layer");
+      e.note(it->second.loc, "'" + target.name + "' is set here");
       good = false;
     } else if (auto *tensor = getIf<Tensor>(binding.value)) {
-      yields.push_back(tensor->value);
-      results.push_back(target.name);
+      yield(target, tensor->value);
     } else if (isNumber(binding.value) || holds<std::string>(binding.value) || holds<None>(binding.value)) {
       scope->names[target.name] = binding;
     }
   }
-  if (!good) {
-    // The region's operations go away with it; nothing outside refers to them.
+
+  void yield(const Target &target, mlir::Value value) {
+    yields.push_back(value);
+    results.push_back(target.name);
+  }
+
+  /// The region's operations go away with it; nothing outside refers to them.
+  void discard() {
     for (const Target &target : assigned)
       scope->set(target.name, Poison{}, target.loc);
-    region.getBlocks().front().dropAllDefinedValueUses();
-    return;
+    body->dropAllDefinedValueUses();
   }
-  {
-    mlir::OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToEnd(block);
-    mlir::xf::YieldOp::create(builder, loc, yields);
+
+  void build() {
+    {
+      mlir::OpBuilder::InsertionGuard guard(e.builder);
+      e.builder.setInsertionPointToEnd(body);
+      mlir::xf::YieldOp::create(e.builder, loc, yields);
+    }
+    mlir::OperationState state(loc, mlir::xf::RepeatOp::getOperationName());
+    mlir::xf::RepeatOp::build(e.builder, state, mlir::ValueRange(yields).getTypes(), list.count, inits);
+    state.regions[0]->takeBody(region);
+    mlir::Operation *op = e.builder.create(state);
+    for (auto [name, result] : llvm::zip(results, op->getResults()))
+      scope->set(name, Tensor{result}, stmt.loc);
   }
-  mlir::OperationState state(loc, mlir::xf::RepeatOp::getOperationName());
-  llvm::SmallVector<mlir::Type> types = llvm::map_to_vector(yields, [](mlir::Value v) { return v.getType(); });
-  mlir::xf::RepeatOp::build(builder, state, types, list.count, inits);
-  state.regions[0]->takeBody(region);
-  mlir::Operation *op = builder.create(state);
-  for (auto [name, result] : llvm::zip(results, op->getResults()))
-    scope->set(name, Tensor{result}, stmt.loc);
+
+  Evaluator &e;
+  const Stmt &stmt;
+  const List &list;
+  const ScopePtr &scope;
+  mlir::Location loc;
+  std::vector<Target> assigned, carried;
+  llvm::SmallVector<mlir::Value> inits;         // of what is carried
+  llvm::StringMap<Binding> before, after;       // the scope around the body
+  mlir::Region region;
+  mlir::Block *body = &region.emplaceBlock();
+  llvm::SmallVector<mlir::Value> yields;
+  std::vector<std::string> results; // the names of `yields`
+  bool good = true;
+};
+} // namespace
+
+void Evaluator::repeat(const Stmt &stmt, const List &list, const ScopePtr &scope) {
+  if (!inBody)
+    return error(stmt.loc, "layers run in methods and entries only");
+  RepeatWriter(*this, stmt, list, scope).run();
 }
