@@ -128,7 +128,6 @@ public:
   Value slice(mlir::Value x, unsigned axis, int64_t start, int64_t size, int64_t step, Loc loc);
   Value concat(llvm::ArrayRef<mlir::Value> inputs, int64_t axis, Loc loc);
   Value index(const Expr &expr, const ScopePtr &scope);
-  Value indexTensor(mlir::Value x, const Expr &expr, const ScopePtr &scope);
   Value readElement(mlir::Value x, const std::vector<Value> &indices, const Expr &expr);
   Value embed(mlir::Value table, mlir::Value ids, Loc loc, bool limits = true);
   bool isConstant(mlir::Value value);

@@ -8,6 +8,152 @@ using namespace xf::frontend;
 
 namespace {
 mlir::RankedTensorType typeOf(mlir::Value value) { return llvm::cast<mlir::RankedTensorType>(value.getType()); }
+
+bool isRange(const Expr &part) { return part.kind == ExprKind::Slice || part.kind == ExprKind::Ellipsis; }
+
+/// x[…] with a tensor x: a look-up of rows, an element in a mask or scan, or ranges and numbers.
+class TensorIndex {
+public:
+  TensorIndex(Evaluator &e, mlir::Value x, const Expr &expr, const ScopePtr &scope)
+      : e(e), x(x), expr(expr), scope(scope), values(expr.operands.size() - 1), rank(typeOf(x).getRank()), dropped(rank) {}
+
+  Value run() {
+    if (auto whole = evalParts())
+      return *whole;
+    if (llvm::any_of(values, holds<Scalar>))
+      return e.readElement(x, values, expr);
+    return checkRank() && cut() ? dropDims() : Value(Poison{});
+  }
+
+private:
+  /// `start:stop:step` of a dimension.
+  struct Range {
+    int64_t start = 0, stop = 0, step = 1;
+    bool all = false;
+  };
+
+  const Expr &partAt(size_t i) const { return *expr.operands[i + 1]; }
+
+  /// Evaluates what is no range. A result if an index that stands alone is all: a look-up, or a scan's position.
+  std::optional<Value> evalParts() {
+    for (size_t i = 0; i < values.size(); ++i) {
+      const Expr &part = partAt(i);
+      if (part.kind == ExprKind::Slice)
+        continue;
+      if (part.kind == ExprKind::Ellipsis) {
+        if (std::exchange(hasEllipsis, true))
+          return e.poison(part.loc, "'..' stands once in an index");
+        continue;
+      }
+      values[i] = e.force(e.eval(part, scope), part.loc);
+      if (isPoison(values[i]))
+        return Poison{};
+      if (auto *tensor = getIf<Tensor>(values[i])) {
+        if (values.size() == 1 && tensor->type().getElementType().isInteger(32))
+          return e.embed(x, tensor->value, expr.loc);
+        return e.poison(part.loc, "a tensor as an index must hold tokens or positions and stand alone");
+      }
+      if (holds<ScanPosition>(values[i]) && values.size() == 1)
+        return e.currentScan ? e.scanInput(x, expr.loc, true) : e.poison(part.loc, "the scan's position is used outside of its scan");
+    }
+    return std::nullopt;
+  }
+
+  int64_t countGiven() const { return static_cast<int64_t>(values.size()) - hasEllipsis; }
+
+  bool checkRank() {
+    if (countGiven() <= rank)
+      return true;
+    e.error(expr.loc, fmt::format("{} indices for {}", countGiven(), describe(Tensor{x})));
+    e.noteValue(x, "the tensor");
+    return false;
+  }
+
+  /// Takes the ranges out of x. Numbers are ranges of one whose dimension is dropped in the end.
+  bool cut() {
+    int64_t axis = 0;
+    for (size_t i = 0; i < values.size(); ++i, ++axis) {
+      const Expr &part = partAt(i);
+      if (part.kind == ExprKind::Ellipsis) {
+        axis += rank - countGiven() - 1;
+        continue;
+      }
+      dropped[axis] = part.kind != ExprKind::Slice;
+      DimSize dim = dimOf(typeOf(x), axis);
+      auto range = dropped[axis] ? numberAsRange(values[i], dim, part.loc) : evalRange(part, dim);
+      if (!range || (!range->all && !take(*range, axis, dim, part.loc)))
+        return false;
+    }
+    return true;
+  }
+
+  std::optional<Range> numberAsRange(const Value &value, const DimSize &dim, Loc loc) {
+    auto number = e.asInt(value, loc, "the index");
+    if (!number)
+      return std::nullopt;
+    int64_t start = *number < 0 && !dim.isDynamic() ? *number + dim.size : *number;
+    return Range{start, start == INT64_MAX ? start : start + 1};
+  }
+
+  std::optional<Range> evalRange(const Expr &part, const DimSize &dim) {
+    Range range{0, dim.size};
+    int64_t *places[] = {&range.start, &range.stop, &range.step};
+    for (unsigned i = 0; i < 3; ++i) {
+      if (!part.operands[i])
+        continue;
+      auto value = e.asInt(e.eval(*part.operands[i], scope), part.operands[i]->loc, "the bound of a range");
+      if (!value)
+        return std::nullopt;
+      bool fromEnd = places[i] != &range.step && *value < 0 && !dim.isDynamic();
+      *places[i] = fromEnd ? *value + dim.size : *value;
+    }
+    range.all = llvm::none_of(part.operands, [](const ExprPtr &bound) { return bound != nullptr; });
+    if (!range.all && dim.isDynamic() && !part.operands[1]) {
+      e.error(part.loc, "the range needs an end, because " + dim.name + " is known at run time only");
+      return std::nullopt;
+    }
+    return range;
+  }
+
+  bool take(const Range &range, int64_t axis, const DimSize &dim, Loc loc) {
+    auto [start, stop, step, all] = range;
+    if (start < 0 || stop <= start || step < 1 || (!dim.isDynamic() && stop > dim.size) || stop > INT32_MAX) {
+      e.error(loc, fmt::format("range {}:{}{} does not fit dimension {} of {}", start, stop, step == 1 ? "" : fmt::format(":{}", step), axis + 1,
+                               mlir::xf::describeShape(typeOf(x))));
+      e.noteValue(x, "the tensor");
+      return false;
+    }
+    Value taken = e.slice(x, axis, start, (stop - start + step - 1) / step, step, expr.loc);
+    x = std::get<Tensor>(taken).value;
+    return true;
+  }
+
+  Value dropDims() {
+    if (!llvm::is_contained(dropped, true))
+      return Tensor{x};
+    // A single element is a tensor of one element.
+    if (!llvm::is_contained(dropped, false)) {
+      dropped[rank - 1] = false;
+      if (rank == 1)
+        return Tensor{x};
+    }
+    std::string left, right;
+    for (int64_t d = 0; d < rank; ++d) {
+      left += dropped[d] ? " 1" : fmt::format(" d{}", d);
+      right += dropped[d] ? "" : fmt::format(" d{}", d);
+    }
+    return e.rearrange(x, left.substr(1) + " ->" + right, {}, expr.loc);
+  }
+
+  Evaluator &e;
+  mlir::Value x;
+  const Expr &expr;
+  const ScopePtr &scope;
+  std::vector<Value> values; // of the parts that are no ranges
+  bool hasEllipsis = false;
+  int64_t rank;
+  std::vector<bool> dropped;
+};
 } // namespace
 
 Value Evaluator::index(const Expr &expr, const ScopePtr &scope) {
@@ -15,7 +161,7 @@ Value Evaluator::index(const Expr &expr, const ScopePtr &scope) {
   if (isPoison(object))
     return object;
   if (auto *list = getIf<std::shared_ptr<List>>(object)) {
-    if (expr.operands.size() != 2 || expr.operands[1]->kind == ExprKind::Slice || expr.operands[1]->kind == ExprKind::Ellipsis)
+    if (expr.operands.size() != 2 || isRange(*expr.operands[1]))
       return poison(expr.loc, "a list takes one index");
     auto i = asInt(eval(*expr.operands[1], scope), expr.operands[1]->loc, "the index");
     if (!i)
@@ -27,109 +173,14 @@ Value Evaluator::index(const Expr &expr, const ScopePtr &scope) {
   }
   if (auto *table = getIf<std::shared_ptr<TableUse>>(object); table && expr.operands.size() == 2) {
     const Expr &part = *expr.operands[1];
-    Value ids = part.kind == ExprKind::Slice || part.kind == ExprKind::Ellipsis ? Value(None{}) : force(eval(part, scope), part.loc);
+    Value ids = isRange(part) ? Value(None{}) : force(eval(part, scope), part.loc);
     if (isPoison(ids))
       return ids;
     if (auto *tensor = getIf<Tensor>(ids))
       return indexTable(**table, tensor->value, expr.loc);
   }
   mlir::Value x = asTensor(object, expr.loc, "what is indexed");
-  return x ? indexTensor(x, expr, scope) : Value(Poison{});
-}
-
-Value Evaluator::indexTensor(mlir::Value x, const Expr &expr, const ScopePtr &scope) {
-  size_t count = expr.operands.size() - 1;
-  std::vector<Value> values(count);
-  bool scalars = false, ellipsis = false;
-  for (size_t i = 0; i < count; ++i) {
-    const Expr &part = *expr.operands[i + 1];
-    if (part.kind == ExprKind::Slice)
-      continue;
-    if (part.kind == ExprKind::Ellipsis) {
-      if (std::exchange(ellipsis, true))
-        return poison(part.loc, "'..' stands once in an index");
-      continue;
-    }
-    values[i] = force(eval(part, scope), part.loc);
-    if (isPoison(values[i]))
-      return Poison{};
-    if (auto *tensor = getIf<Tensor>(values[i])) {
-      if (count == 1 && tensor->type().getElementType().isInteger(32))
-        return embed(x, tensor->value, expr.loc);
-      return poison(part.loc, "a tensor as an index must hold tokens or positions and stand alone");
-    }
-    if (holds<ScanPosition>(values[i]) && count == 1)
-      return currentScan ? scanInput(x, expr.loc, true) : poison(part.loc, "the scan's position is used outside of its scan");
-    scalars |= holds<Scalar>(values[i]);
-  }
-  if (scalars)
-    return readElement(x, values, expr);
-  int64_t rank = typeOf(x).getRank(), given = static_cast<int64_t>(count) - ellipsis;
-  if (given > rank) {
-    error(expr.loc, fmt::format("{} indices for {}", given, describe(Tensor{x})));
-    noteValue(x, "the tensor");
-    return Poison{};
-  }
-  // Ranges keep their dimension, numbers drop it in the end.
-  std::vector<bool> dropped(rank);
-  int64_t axis = 0;
-  for (size_t i = 0; i < count; ++i, ++axis) {
-    const Expr &part = *expr.operands[i + 1];
-    if (part.kind == ExprKind::Ellipsis) {
-      axis += rank - given - 1;
-      continue;
-    }
-    DimSize dim = dimOf(typeOf(x), axis);
-    int64_t start = 0, stop = dim.size, step = 1;
-    bool all = false;
-    if (part.kind == ExprKind::Slice) {
-      all = !part.operands[0] && !part.operands[1] && !part.operands[2];
-      int64_t *places[] = {&start, &stop, &step};
-      for (unsigned k = 0; k < 3; ++k) {
-        if (!part.operands[k])
-          continue;
-        auto value = asInt(eval(*part.operands[k], scope), part.operands[k]->loc, "the bound of a range");
-        if (!value)
-          return Poison{};
-        *places[k] = *value;
-        if (k < 2 && *value < 0 && !dim.isDynamic())
-          *places[k] += dim.size;
-      }
-      if (!all && dim.isDynamic() && !part.operands[1])
-        return poison(part.loc, "the range needs an end, because " + dim.name + " is known at run time only");
-    } else {
-      auto value = asInt(values[i], part.loc, "the index");
-      if (!value)
-        return Poison{};
-      start = *value < 0 && !dim.isDynamic() ? *value + dim.size : *value;
-      stop = start == INT64_MAX ? start : start + 1;
-      dropped[axis] = true;
-    }
-    if (all)
-      continue;
-    if (start < 0 || stop <= start || step < 1 || (!dim.isDynamic() && stop > dim.size) || stop > INT32_MAX) {
-      error(part.loc, fmt::format("range {}:{}{} does not fit dimension {} of {}", start, stop, step == 1 ? "" : fmt::format(":{}", step),
-                                  axis + 1, mlir::xf::describeShape(typeOf(x))));
-      noteValue(x, "the tensor");
-      return Poison{};
-    }
-    Value part_ = slice(x, axis, start, (stop - start + step - 1) / step, step, expr.loc);
-    x = std::get<Tensor>(part_).value;
-  }
-  if (llvm::none_of(dropped, [](bool b) { return b; }))
-    return Tensor{x};
-  // A single element is a tensor of one element.
-  if (llvm::all_of(dropped, [](bool b) { return b; })) {
-    dropped[rank - 1] = false;
-    if (rank == 1)
-      return Tensor{x};
-  }
-  std::string left, right;
-  for (int64_t d = 0; d < rank; ++d) {
-    left += dropped[d] ? " 1" : fmt::format(" d{}", d);
-    right += dropped[d] ? "" : fmt::format(" d{}", d);
-  }
-  return rearrange(x, left.substr(1) + " ->" + right, {}, expr.loc);
+  return x ? TensorIndex(*this, x, expr, scope).run() : Value(Poison{});
 }
 
 /// keep[b, j] in a mask, x[t] in a scan.
