@@ -6,75 +6,112 @@
 
 using namespace xf::frontend;
 
-Value Evaluator::elementwise(llvm::ArrayRef<Value> operands, Loc loc, llvm::StringRef what,
-                             llvm::function_ref<mlir::Value(llvm::ArrayRef<Operand>)> emit) {
-  std::vector<Value> values;
-  llvm::SmallVector<mlir::Value> tensors;
-  bool scalars = false;
-  for (const Value &operand : operands) {
-    Value value = force(operand, loc);
+namespace {
+using Emit = llvm::function_ref<mlir::Value(llvm::ArrayRef<Operand>)>;
+
+class ElementwiseWriter {
+public:
+  ElementwiseWriter(Evaluator &e, Loc loc, llvm::StringRef what, Emit emit) : e(e), loc(loc), what(what.str()), emit(emit) {}
+
+  Value run(llvm::ArrayRef<Value> operands) {
+    for (const Value &operand : operands)
+      if (!addOperand(operand))
+        return Poison{};
+    if (!e.inBody || (tensors.empty() && !hasScalars))
+      return e.poison(loc, "'" + what + "' needs a tensor here");
+    if (tensors.empty())
+      return writeScalar();
+    if (!hasScalars)
+      return writeMap();
+    e.error(loc, "'" + what + "' mixes a tensor with an element; the tensor needs an index here");
+    e.noteValue(tensors.front(), "the tensor");
+    return Poison{};
+  }
+
+private:
+  bool addOperand(const Value &operand) {
+    Value value = e.force(operand, loc);
+    if (auto *tensor = getIf<Tensor>(value); tensor && e.currentScan)
+      value = e.scanInput(tensor->value, loc, false);
     if (isPoison(value))
-      return value;
-    if (auto *tensor = getIf<Tensor>(value); tensor && currentScan)
-      value = scanInput(tensor->value, loc, false);
-    if (isPoison(value))
-      return value;
+      return false;
     if (auto *tensor = getIf<Tensor>(value))
       tensors.push_back(tensor->value);
     else if (holds<LazyInput *>(value))
-      return asTensor(value, loc, what), Poison{};
-    else if (!scalarOperand(value))
-      return poison(loc, "'" + what.str() + "' is not defined for " + describe(value));
-    scalars |= holds<Scalar>(value);
+      return e.asTensor(value, loc, what), false;
+    else if (!e.scalarOperand(value))
+      return e.error(loc, "'" + what + "' is not defined for " + describe(value)), false;
+    hasScalars |= holds<Scalar>(value);
     values.push_back(std::move(value));
+    return true;
   }
-  if (!inBody || (tensors.empty() && !scalars))
-    return poison(loc, "'" + what.str() + "' needs a tensor here");
-  llvm::SmallVector<Operand> elements;
-  if (tensors.empty()) {
+
+  /// Code where the builder is, in a body of scalar code.
+  Value writeScalar() {
+    llvm::SmallVector<Operand> elements;
     for (const Value &value : values)
-      elements.push_back(*scalarOperand(value));
+      elements.push_back(*e.scalarOperand(value));
     mlir::Value result = emit(elements);
     return result ? Value(Scalar{result, {}}) : Value(Poison{});
   }
-  if (scalars) {
-    error(loc, "'" + what.str() + "' mixes a tensor with an element; the tensor needs an index here");
-    noteValue(tensors.front(), "the tensor");
-    return Poison{};
-  }
-  auto shape = broadcast(tensors, loc);
-  if (!shape)
-    return Poison{};
-  mlir::Region region;
-  mlir::Block *block = &region.emplaceBlock();
-  llvm::SmallVector<mlir::Attribute> maps;
-  for (mlir::Value tensor : tensors) {
-    auto type = llvm::cast<mlir::RankedTensorType>(tensor.getType());
-    block->addArgument(type.getElementType(), at(loc));
-    llvm::SmallVector<int64_t> map;
-    for (int64_t d = 0; d < type.getRank(); ++d) {
-      int64_t target = shape->size() - type.getRank() + d;
-      map.push_back(dimOf(type, d) == (*shape)[target] ? target : -1);
-    }
-    maps.push_back(builder.getDenseI64ArrayAttr(map));
-  }
-  size_t next = 0;
-  for (const Value &value : values)
-    elements.push_back(holds<Tensor>(value) ? Operand(mlir::Value(block->getArgument(next++))) : *scalarOperand(value));
-  mlir::Value element;
-  {
-    mlir::OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToEnd(block);
-    element = emit(elements);
+
+  /// An xf.map over the common shape; numbers are constants in its body.
+  Value writeMap() {
+    auto shape = e.broadcast(tensors, loc);
+    if (!shape)
+      return Poison{};
+    mlir::Region region;
+    mlir::Value element = writeBody(region.emplaceBlock());
     if (!element)
       return Poison{};
-    mlir::xf::YieldOp::create(builder, at(loc), element);
+    llvm::SmallVector<mlir::Attribute> maps;
+    for (mlir::Value tensor : tensors)
+      maps.push_back(e.builder.getDenseI64ArrayAttr(mapFrom(*shape, llvm::cast<mlir::RankedTensorType>(tensor.getType()))));
+    mlir::OperationState state(e.at(loc), mlir::xf::MapOp::getOperationName());
+    mlir::xf::MapOp::build(e.builder, state, tensorOf(*shape, element.getType()), tensors, e.builder.getArrayAttr(maps));
+    state.regions[0]->takeBody(region);
+    return Tensor{e.builder.create(state)->getResult(0)};
   }
-  mlir::OperationState state(at(loc), mlir::xf::MapOp::getOperationName());
-  mlir::Type type = tensorOf(*shape, element.getType());
-  mlir::xf::MapOp::build(builder, state, type, tensors, builder.getArrayAttr(maps));
-  state.regions[0]->takeBody(region);
-  return Tensor{builder.create(state)->getResult(0)};
+
+  /// The element that the block yields; null after an error.
+  mlir::Value writeBody(mlir::Block &block) {
+    llvm::SmallVector<Operand> elements;
+    for (const Value &value : values)
+      if (auto *tensor = getIf<Tensor>(value))
+        elements.push_back(mlir::Value(block.addArgument(tensor->type().getElementType(), e.at(loc))));
+      else
+        elements.push_back(*e.scalarOperand(value));
+    mlir::OpBuilder::InsertionGuard guard(e.builder);
+    e.builder.setInsertionPointToEnd(&block);
+    mlir::Value element = emit(elements);
+    if (element)
+      mlir::xf::YieldOp::create(e.builder, e.at(loc), element);
+    return element;
+  }
+
+  /// The dimension of the result that each dimension of an operand runs along; -1 where one element serves all.
+  static llvm::SmallVector<int64_t> mapFrom(llvm::ArrayRef<DimSize> shape, mlir::RankedTensorType type) {
+    llvm::SmallVector<int64_t> map;
+    for (int64_t d = 0; d < type.getRank(); ++d) {
+      int64_t target = static_cast<int64_t>(shape.size()) - type.getRank() + d;
+      map.push_back(dimOf(type, d) == shape[target] ? target : -1);
+    }
+    return map;
+  }
+
+  Evaluator &e;
+  Loc loc;
+  std::string what; // for messages
+  Emit emit;
+  std::vector<Value> values; // tensors among them
+  llvm::SmallVector<mlir::Value> tensors;
+  bool hasScalars = false;
+};
+} // namespace
+
+Value Evaluator::elementwise(llvm::ArrayRef<Value> operands, Loc loc, llvm::StringRef what,
+                             llvm::function_ref<mlir::Value(llvm::ArrayRef<Operand>)> emit) {
+  return ElementwiseWriter(*this, loc, what, emit).run(operands);
 }
 
 Value Evaluator::binary(llvm::StringRef op, const Value &left, const Value &right, Loc loc) {
@@ -102,36 +139,48 @@ Value Evaluator::binary(llvm::StringRef op, const Value &left, const Value &righ
   return elementwise({left, right}, loc, op, [&](llvm::ArrayRef<Operand> e) { return emitBinary(op, e[0], e[1], loc); });
 }
 
+namespace {
+/// A function of an integer that stays one; nothing if it does not.
+std::optional<Value> foldInteger(llvm::StringRef op, int64_t integer) {
+  if (op == "-" && integer != INT64_MIN)
+    return -integer;
+  if (op == "abs" && integer != INT64_MIN)
+    return integer < 0 ? -integer : integer;
+  if (op == "floor" || op == "int")
+    return integer;
+  return std::nullopt;
+}
+
+/// A function of any number or boolean.
+Value foldNumber(Evaluator &e, llvm::StringRef op, const Value &operand, Loc loc) {
+  double x = toDouble(operand);
+  if (op == "int") {
+    if (!(std::abs(x) < 9e18))
+      return e.poison(loc, fmt::format("{} is no integer", x));
+    return static_cast<int64_t>(x);
+  }
+  static const std::map<llvm::StringRef, double (*)(double)> functions = {
+      {"exp", std::exp}, {"log", std::log},   {"sqrt", std::sqrt}, {"sin", std::sin},     {"cos", std::cos},
+      {"tanh", std::tanh}, {"erf", std::erf}, {"abs", std::fabs},  {"floor", std::floor}, {"float", [](double v) { return v; }},
+      {"-", [](double v) { return -v; }}};
+  if ((op == "sqrt" && x < 0) || (op == "log" && x <= 0))
+    return e.poison(loc, fmt::format("{}({}) is not a number", op.str(), x));
+  auto function = functions.find(op);
+  return function == functions.end() ? e.poison(loc, "'" + op.str() + "' is not defined for " + describe(operand))
+                                     : Value(function->second(x));
+}
+} // namespace
+
 Value Evaluator::unary(llvm::StringRef op, const Value &operand, Loc loc) {
   if (isPoison(operand))
     return operand;
-  if (auto *integer = getIf<int64_t>(operand)) {
-    if (op == "-" && *integer != INT64_MIN)
-      return -*integer;
-    if (op == "abs" && *integer != INT64_MIN)
-      return *integer < 0 ? -*integer : *integer;
-    if (op == "floor" || op == "int")
-      return operand;
-  }
+  if (auto *integer = getIf<int64_t>(operand))
+    if (auto folded = foldInteger(op, *integer))
+      return *folded;
   if (auto *b = getIf<bool>(operand); b && op == "!")
     return !*b;
-  if (isNumber(operand)) {
-    double x = toDouble(operand);
-    if (op == "int") {
-      if (!(std::abs(x) < 9e18))
-        return poison(loc, fmt::format("{} is no integer", x));
-      return static_cast<int64_t>(x);
-    }
-    static const std::map<llvm::StringRef, double (*)(double)> functions = {
-        {"exp", std::exp}, {"log", std::log},   {"sqrt", std::sqrt}, {"sin", std::sin},     {"cos", std::cos},
-        {"tanh", std::tanh}, {"erf", std::erf}, {"abs", std::fabs},  {"floor", std::floor}, {"float", [](double v) { return v; }},
-        {"-", [](double v) { return -v; }}};
-    if ((op == "sqrt" && x < 0) || (op == "log" && x <= 0))
-      return poison(loc, fmt::format("{}({}) is not a number", op.str(), x));
-    auto function = functions.find(op);
-    return function == functions.end() ? poison(loc, "'" + op.str() + "' is not defined for " + describe(operand))
-                                       : Value(function->second(x));
-  }
+  if (isNumber(operand))
+    return foldNumber(*this, op, operand, loc);
   if (op == "!" && (holds<std::shared_ptr<Term>>(operand) || holds<std::shared_ptr<Closure>>(operand))) {
     Value inner = asTerm(operand, false, loc);
     if (isPoison(inner))
