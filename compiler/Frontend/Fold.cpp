@@ -56,6 +56,38 @@ std::optional<int64_t> foldInt(llvm::StringRef op, int64_t a, int64_t b, bool &f
   }
   return failed ? std::nullopt : std::optional<int64_t>(result);
 }
+std::optional<double> foldDouble(llvm::StringRef op, double a, double b) {
+  if (op == "+")
+    return a + b;
+  if (op == "-")
+    return a - b;
+  if (op == "*")
+    return a * b;
+  if (op == "/")
+    return a / b;
+  if (op == "%")
+    return a - b * std::floor(a / b);
+  if (op == "div")
+    return std::floor(a / b);
+  if (op == "min")
+    return std::min(a, b);
+  if (op == "max")
+    return std::max(a, b);
+  if (op == "^")
+    return std::pow(a, b);
+  return std::nullopt;
+}
+
+/// Whether values are the same, of a kind that is no number; nothing for other kinds.
+std::optional<bool> areEqual(const Value &left, const Value &right) {
+  if (holds<None>(left) || holds<None>(right))
+    return holds<None>(left) && holds<None>(right);
+  if (holds<std::string>(left) && holds<std::string>(right))
+    return std::get<std::string>(left) == std::get<std::string>(right);
+  if (holds<DimName>(left) && holds<DimName>(right))
+    return std::get<DimName>(left).name == std::get<DimName>(right).name;
+  return std::nullopt;
+}
 } // namespace
 
 std::optional<Value> Evaluator::fold(llvm::StringRef op, const Value &left, const Value &right, Loc loc, bool &failed) {
@@ -64,28 +96,20 @@ std::optional<Value> Evaluator::fold(llvm::StringRef op, const Value &left, cons
     error(loc, message);
     return std::nullopt;
   };
-  if (op == "==" || op == "!=") {
-    bool equal = op == "==";
-    if (holds<None>(left) || holds<None>(right))
-      return Value((holds<None>(left) && holds<None>(right)) == equal);
-    if (holds<std::string>(left) && holds<std::string>(right))
-      return Value((std::get<std::string>(left) == std::get<std::string>(right)) == equal);
-    if (holds<DimName>(left) && holds<DimName>(right))
-      return Value((std::get<DimName>(left).name == std::get<DimName>(right).name) == equal);
-  }
+  if (op == "==" || op == "!=")
+    if (auto equal = areEqual(left, right))
+      return Value(*equal == (op == "=="));
   if (!isNumber(left) || !isNumber(right))
     return std::nullopt;
-  bool logical = op == "&" || op == "|";
-  if (logical) {
+  if (op == "&" || op == "|") {
     if (!holds<bool>(left) || !holds<bool>(right))
       return fail("'" + op.str() + "' joins booleans, not " + describe(holds<bool>(left) ? right : left));
     bool a = std::get<bool>(left), b = std::get<bool>(right);
     return Value(op == "&" ? (a && b) : (a || b));
   }
-  bool integers = holds<int64_t>(left) && holds<int64_t>(right);
-  if (integers && (op == "/" || op == "%" || op == "div") && std::get<int64_t>(right) == 0)
+  if ((op == "/" || op == "%" || op == "div") && toDouble(right) == 0)
     return fail("division by zero");
-  if (integers) {
+  if (holds<int64_t>(left) && holds<int64_t>(right)) {
     int64_t a = std::get<int64_t>(left), b = std::get<int64_t>(right);
     bool overflow = false;
     if (auto result = foldInt(op, a, b, overflow))
@@ -98,23 +122,7 @@ std::optional<Value> Evaluator::fold(llvm::StringRef op, const Value &left, cons
   double a = toDouble(left), b = toDouble(right);
   if (auto result = compare(op, a, b))
     return Value(*result);
-  if (op == "+")
-    return Value(a + b);
-  if (op == "-")
-    return Value(a - b);
-  if (op == "*")
-    return Value(a * b);
-  if (op == "/")
-    return b == 0 ? fail("division by zero") : std::optional<Value>(a / b);
-  if (op == "%")
-    return b == 0 ? fail("division by zero") : std::optional<Value>(a - b * std::floor(a / b));
-  if (op == "div")
-    return b == 0 ? fail("division by zero") : std::optional<Value>(std::floor(a / b));
-  if (op == "min")
-    return Value(std::min(a, b));
-  if (op == "max")
-    return Value(std::max(a, b));
-  if (op == "^")
-    return Value(std::pow(a, b));
+  if (auto result = foldDouble(op, a, b))
+    return Value(*result);
   return std::nullopt;
 }
