@@ -96,6 +96,166 @@ struct Group {
   }
 };
 
+/// Writes the members of a group as one row kernel.
+class RowWriter {
+public:
+  explicit RowWriter(const Group &group)
+      : group(group), members(group.members.begin(), group.members.end()), lastDim(group.lead.size()), last(group.last()), builder(last) {
+    llvm::sort(members, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  }
+
+  void run() {
+    addInputs();
+    findOutside();
+    if (outside.empty())
+      return; // dead code, left to canonicalisation
+    auto row = RowOp::create(builder, last->getLoc(), ValueRange(outside).getTypes(), inputs.values(), inputs.maps(builder));
+    openBody(row);
+    for (Operation *op : members)
+      copy(op);
+    YieldOp::create(builder, last->getLoc(), llvm::map_to_vector(outside, [&](Value v) { return rows.lookup(v); }));
+    for (auto [old, result] : llvm::zip(outside, row.getResults()))
+      old.replaceAllUsesWith(result);
+    for (Operation *op : llvm::reverse(members))
+      op->erase();
+  }
+
+private:
+  /// What the group reads from outside.
+  void addInputs() {
+    for (Operation *op : members)
+      for (unsigned i : rowOperands(op))
+        if (Operation *def = op->getOperand(i).getDefiningOp(); !def || !group.members.contains(def))
+          addInput(op, i);
+  }
+
+  void addInput(Operation *op, unsigned i) {
+    Value value = op->getOperand(i);
+    SmallVector<int64_t> map = readMap(op, i);
+    if (EmbedOp lookup = broadcastLookup(op, i)) {
+      value = lookup.getIds();
+      map.pop_back();
+    }
+    // Beside rows that are longer, a statistic is one number of each.
+    if (rowsOf(op).getShape().back() == 1 && group.length != 1)
+      std::replace(map.begin(), map.end(), lastDim, int64_t(-1));
+    auto [moved, rowMap] = rowsLast(value, map);
+    inputNumber[{op, i}] = inputs.add(moved, rowMap);
+  }
+
+  /// The members' results that are read outside.
+  void findOutside() {
+    for (Operation *op : members)
+      for (Value result : op->getResults())
+        if (llvm::any_of(result.getUsers(), [&](Operation *user) { return !group.members.contains(user); }))
+          outside.push_back(result);
+  }
+
+  /// A look-up outside the group that the member reads by broadcasting its rows: its ids can be read instead.
+  EmbedOp broadcastLookup(Operation *member, unsigned i) {
+    auto embed = member->getOperand(i).getDefiningOp<EmbedOp>();
+    if (!embed || group.members.contains(embed) || !::xf::dependsOnParametersOnly(embed.getTable()))
+      return {};
+    auto map = readMap(member, i);
+    return map.back() == lastDim ? embed : EmbedOp();
+  }
+
+  /// The operand as the row op reads it: the dimension that runs along the rows comes last.
+  std::pair<Value, SmallVector<int64_t>> rowsLast(Value value, SmallVector<int64_t> map) {
+    auto found = llvm::find(map, lastDim);
+    if (found == map.end() || found + 1 == map.end())
+      return {value, map};
+    std::string in, out;
+    for (unsigned d = 0; d < map.size(); ++d) {
+      std::string axis = "a" + std::to_string(d);
+      in += (d ? " " : "") + axis;
+      if (&map[d] != found)
+        out += axis + " ";
+    }
+    out += "a" + std::to_string(found - map.begin());
+    auto type = typeOf(value);
+    SmallVector<int64_t> sizes, newMap;
+    SmallVector<StringRef> names;
+    for (unsigned d = 0; d < map.size(); ++d)
+      if (&map[d] != found) {
+        sizes.push_back(type.getDimSize(d));
+        names.push_back(getDimName(type, d));
+        newMap.push_back(map[d]);
+      }
+    sizes.push_back(type.getDimSize(found - map.begin()));
+    names.push_back(getDimName(type, found - map.begin()));
+    newMap.push_back(lastDim);
+    auto moved = RearrangeOp::create(builder, value.getLoc(), makeTensor(sizes, names, type.getElementType()), value,
+                                     builder.getStringAttr(in + " -> " + out), builder.getDictionaryAttr({}));
+    return {moved, newMap};
+  }
+
+  RankedTensorType rowType(Type element, bool whole) {
+    return makeTensor({whole ? group.length : 1}, {whole ? group.lengthName : StringRef()}, element);
+  }
+
+  void openBody(RowOp row) {
+    body = &row.getBody().emplaceBlock();
+    for (auto [i, value] : llvm::enumerate(inputs.values())) {
+      auto map = row.getMap(i);
+      body->addArgument(rowType(typeOf(value).getElementType(), !map.empty() && map.back() == lastDim), value.getLoc());
+    }
+    builder.setInsertionPointToStart(body);
+  }
+
+  /// Writes the member as it computes one row.
+  void copy(Operation *op) {
+    SmallVector<Value> args;
+    for (unsigned i : rowOperands(op))
+      args.push_back(rowOperand(op, i));
+    bool whole = typeOf(op->getResult(0)).getShape().back() != 1;
+    SmallVector<Type> types = llvm::map_to_vector(op->getResultTypes(), [&](Type t) -> Type {
+      return rowType(cast<RankedTensorType>(t).getElementType(), whole);
+    });
+    if (auto map = dyn_cast<MapOp>(op)) {
+      rows.map(op->getResults(), copyMap(map, types, args, whole)->getResults());
+    } else if (auto reduce = dyn_cast<ReduceOp>(op)) {
+      rows.map(op->getResult(0), ReduceOp::create(builder, op->getLoc(), types[0], reduce.getKindAttr(), args[0]).getResult());
+    } else {
+      rows.map(op->getResult(0), EmbedOp::create(builder, op->getLoc(), types[0], cast<EmbedOp>(op).getTable(), args[0]).getResult());
+    }
+  }
+
+  /// A row that another member made, one from outside, or one that is looked up here.
+  Value rowOperand(Operation *op, unsigned i) {
+    auto number = inputNumber.find({op, i});
+    if (number == inputNumber.end())
+      return rows.lookup(op->getOperand(i));
+    Value input = body->getArgument(number->second);
+    EmbedOp lookup = broadcastLookup(op, i);
+    if (!lookup)
+      return input;
+    auto looked = typeOf(lookup.getResult());
+    return EmbedOp::create(builder, lookup.getLoc(), rowType(looked.getElementType(), looked.getShape().back() != 1), lookup.getTable(), input);
+  }
+
+  MapOp copyMap(MapOp map, TypeRange types, ArrayRef<Value> args, bool whole) {
+    SmallVector<Attribute> maps;
+    for (Value arg : args)
+      maps.push_back(builder.getDenseI64ArrayAttr({whole && typeOf(arg).getDimSize(0) == 1 ? -1 : 0}));
+    auto copied = MapOp::create(builder, map.getLoc(), types, args, builder.getArrayAttr(maps));
+    IRMapping region;
+    map.getBody().cloneInto(&copied.getBody(), region);
+    return copied;
+  }
+
+  const Group &group;
+  SmallVector<Operation *> members; // in the order of the block
+  int64_t lastDim;                  // that runs along the rows
+  Operation *last;
+  OpBuilder builder; // at `last`
+  ::xf::MappedInputs inputs;
+  DenseMap<std::pair<Operation *, unsigned>, unsigned> inputNumber; // of members' operands from outside
+  SmallVector<Value> outside;
+  Block *body = nullptr;
+  IRMapping rows; // the members' results as rows
+};
+
 class BlockGrouper {
 public:
   explicit BlockGrouper(Block &block) : block(block) {}
@@ -108,7 +268,7 @@ public:
     llvm::erase_if(groups, [](auto &group) { return group->members.empty(); });
     llvm::sort(groups, [](auto &a, auto &b) { return b->last()->isBeforeInBlock(a->last()); });
     for (auto &group : groups)
-      emit(*group);
+      RowWriter(*group).run();
   }
 
 private:
@@ -175,139 +335,10 @@ private:
     }
   }
 
-  /// A look-up outside the group that the member reads by broadcasting its rows: its ids can be read instead.
-  EmbedOp broadcastLookup(const Group &group, Operation *member, unsigned i) {
-    auto embed = member->getOperand(i).getDefiningOp<EmbedOp>();
-    if (!embed || group.members.contains(embed) || !::xf::dependsOnParametersOnly(embed.getTable()))
-      return {};
-    auto map = readMap(member, i);
-    return map.back() == static_cast<int64_t>(group.lead.size()) ? embed : EmbedOp();
-  }
-
-  /// The operand as the row op reads it: the dimension that runs along the rows comes last.
-  std::pair<Value, SmallVector<int64_t>> rowsLast(OpBuilder &builder, Value value, SmallVector<int64_t> map, int64_t last) {
-    auto found = llvm::find(map, last);
-    if (found == map.end() || found + 1 == map.end())
-      return {value, map};
-    std::string in, out;
-    for (unsigned d = 0; d < map.size(); ++d) {
-      std::string axis = "a" + std::to_string(d);
-      in += (d ? " " : "") + axis;
-      if (&map[d] != found)
-        out += axis + " ";
-    }
-    out += "a" + std::to_string(found - map.begin());
-    auto type = typeOf(value);
-    SmallVector<int64_t> sizes, newMap;
-    SmallVector<StringRef> names;
-    for (unsigned d = 0; d < map.size(); ++d)
-      if (&map[d] != found) {
-        sizes.push_back(type.getDimSize(d));
-        names.push_back(getDimName(type, d));
-        newMap.push_back(map[d]);
-      }
-    sizes.push_back(type.getDimSize(found - map.begin()));
-    names.push_back(getDimName(type, found - map.begin()));
-    newMap.push_back(last);
-    auto moved = RearrangeOp::create(builder, value.getLoc(), makeTensor(sizes, names, type.getElementType()), value,
-                                     builder.getStringAttr(in + " -> " + out), builder.getDictionaryAttr({}));
-    return {moved, newMap};
-  }
-
-  RankedTensorType rowType(const Group &group, Type element, bool whole) {
-    return makeTensor({whole ? group.length : 1}, {whole ? group.lengthName : StringRef()}, element);
-  }
-
-  void emit(Group &group);
-
   Block &block;
   SmallVector<std::unique_ptr<Group>> groups;
   DenseMap<Operation *, Group *> owner;
 };
-
-void BlockGrouper::emit(Group &group) {
-  SmallVector<Operation *> members(group.members.begin(), group.members.end());
-  llvm::sort(members, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
-  Operation *last = members.back();
-  int64_t lastDim = group.lead.size();
-  OpBuilder builder(last);
-
-  // What the group reads from outside, and which members' results are read outside.
-  ::xf::MappedInputs inputs;
-  DenseMap<std::pair<Operation *, unsigned>, unsigned> inputNumber;
-  for (Operation *op : members)
-    for (unsigned i : rowOperands(op)) {
-      Value value = op->getOperand(i);
-      if (Operation *def = value.getDefiningOp(); def && group.members.contains(def))
-        continue;
-      SmallVector<int64_t> map = readMap(op, i);
-      if (EmbedOp lookup = broadcastLookup(group, op, i)) {
-        value = lookup.getIds();
-        map.pop_back();
-      }
-      // Beside rows that are longer, a statistic is one number of each.
-      if (rowsOf(op).getShape().back() == 1 && group.length != 1)
-        std::replace(map.begin(), map.end(), lastDim, int64_t(-1));
-      auto [rows, rowMap] = rowsLast(builder, value, map, lastDim);
-      inputNumber[{op, i}] = inputs.add(rows, rowMap);
-    }
-  SmallVector<Value> outside;
-  for (Operation *op : members)
-    for (Value result : op->getResults())
-      if (llvm::any_of(result.getUsers(), [&](Operation *u) { return !group.members.contains(u); }))
-        outside.push_back(result);
-  if (outside.empty())
-    return; // dead code, left to canonicalisation
-
-  auto row = RowOp::create(builder, last->getLoc(), ValueRange(outside).getTypes(), inputs.values(), inputs.maps(builder));
-  Block &body = row.getBody().emplaceBlock();
-  for (auto [i, value] : llvm::enumerate(inputs.values())) {
-    auto map = row.getMap(i);
-    body.addArgument(rowType(group, typeOf(value).getElementType(), !map.empty() && map.back() == lastDim), value.getLoc());
-  }
-  builder.setInsertionPointToStart(&body);
-  IRMapping rows;
-  for (Operation *op : members) {
-    Location loc = op->getLoc();
-    SmallVector<Value> args;
-    for (unsigned i : rowOperands(op)) {
-      Value value = op->getOperand(i);
-      auto number = inputNumber.find({op, i});
-      if (number == inputNumber.end()) {
-        args.push_back(rows.lookup(value));
-      } else if (EmbedOp lookup = broadcastLookup(group, op, i)) {
-        auto looked = typeOf(lookup.getResult());
-        args.push_back(EmbedOp::create(builder, lookup.getLoc(),
-                                       rowType(group, looked.getElementType(), looked.getShape().back() != 1),
-                                       lookup.getTable(), body.getArgument(number->second)));
-      } else {
-        args.push_back(body.getArgument(number->second));
-      }
-    }
-    bool whole = typeOf(op->getResult(0)).getShape().back() != 1;
-    SmallVector<Type> types = llvm::map_to_vector(op->getResultTypes(), [&](Type t) -> Type {
-      return rowType(group, cast<RankedTensorType>(t).getElementType(), whole);
-    });
-    if (auto map = dyn_cast<MapOp>(op)) {
-      SmallVector<Attribute> maps;
-      for (Value arg : args)
-        maps.push_back(builder.getDenseI64ArrayAttr({whole && typeOf(arg).getDimSize(0) == 1 ? -1 : 0}));
-      auto copy = MapOp::create(builder, loc, types, args, builder.getArrayAttr(maps));
-      IRMapping region;
-      map.getBody().cloneInto(&copy.getBody(), region);
-      rows.map(op->getResults(), copy.getResults());
-    } else if (auto reduce = dyn_cast<ReduceOp>(op)) {
-      rows.map(op->getResult(0), ReduceOp::create(builder, loc, types[0], reduce.getKindAttr(), args[0]).getResult());
-    } else {
-      rows.map(op->getResult(0), EmbedOp::create(builder, loc, types[0], cast<EmbedOp>(op).getTable(), args[0]).getResult());
-    }
-  }
-  YieldOp::create(builder, last->getLoc(), llvm::map_to_vector(outside, [&](Value v) { return rows.lookup(v); }));
-  for (auto [old, result] : llvm::zip(outside, row.getResults()))
-    old.replaceAllUsesWith(result);
-  for (Operation *op : llvm::reverse(members))
-    op->erase();
-}
 
 struct FormRows : ::xf::impl::XfFormRowsBase<FormRows> {
   void runOnOperation() override {
