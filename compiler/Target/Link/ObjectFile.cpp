@@ -46,73 +46,106 @@ Elf64_Sym symbol(uint32_t name, unsigned char binding, unsigned char type, Secti
   return s;
 }
 
-} // namespace
+/// Writes what stands around the image.
+class ObjectWriter {
+public:
+  explicit ObjectWriter(uint64_t imageSize) : imageSize(imageSize) {}
 
-ObjectFrame frameObject(llvm::StringRef name, uint64_t imageSize, const cpu::Code &code, uint64_t codeOffset) {
-  ObjectFrame frame;
-  std::string &after = frame.after;
-  Elf64_Shdr headers[Section::count] = {};
-  Names sections, names;
-  // Sections follow the image; `begin` pads up to their alignment and notes their place.
-  auto begin = [&](Section section, const char *title, uint32_t type, uint64_t flags, uint64_t alignment) -> Elf64_Shdr & {
-    after.resize(llvm::alignTo(imageSize + after.size(), alignment) - imageSize);
+  ObjectFrame run(llvm::StringRef name, const cpu::Code &code, uint64_t codeOffset) {
+    describeImage();
+    begin(size, ".rodata.xf", SHT_PROGBITS, SHF_ALLOC, 8).sh_size = sizeof(uint64_t);
+    append(after, imageSize);
+    addSymbols(name, code, codeOffset);
+    begin(symbolNames, ".strtab", SHT_STRTAB, 0, 1).sh_size = names.text.size();
+    after += names.text;
+    begin(stackNote, ".note.GNU-stack", SHT_PROGBITS, 0, 1); // no executable stack
+    Elf64_Shdr &titles = begin(sectionNames, ".shstrtab", SHT_STRTAB, 0, 1);
+    titles.sh_size = sections.text.size();
+    after += sections.text;
+    ObjectFrame frame;
+    append(frame.before, addSectionHeaders());
+    frame.before.resize(XF_ABI_PAGE);
+    frame.after = std::move(after);
+    return frame;
+  }
+
+private:
+  void padTo(uint64_t alignment) { after.resize(llvm::alignTo(imageSize + after.size(), alignment) - imageSize); }
+  /// The place in the file of what is appended next.
+  uint64_t place() const { return XF_ABI_PAGE + imageSize + after.size(); }
+
+  Elf64_Shdr &declare(Section section, const char *title, uint32_t type, uint64_t flags, uint64_t alignment) {
     Elf64_Shdr &header = headers[section];
     header.sh_name = sections.add(title);
     header.sh_type = type;
     header.sh_flags = flags;
     header.sh_addralign = alignment;
-    header.sh_offset = XF_ABI_PAGE + imageSize + after.size();
     return header;
-  };
-  Elf64_Shdr &data = begin(image, ".lrodata.xf", SHT_PROGBITS, SHF_ALLOC | SHF_X86_64_LARGE, XF_ABI_PAGE);
-  after.clear();
-  data.sh_offset = XF_ABI_PAGE;
-  data.sh_size = imageSize;
+  }
 
-  begin(size, ".rodata.xf", SHT_PROGBITS, SHF_ALLOC, 8).sh_size = sizeof(uint64_t);
-  append(after, imageSize);
+  /// The section is what is appended from now on.
+  Elf64_Shdr &begin(Section section, const char *title, uint32_t type, uint64_t flags, uint64_t alignment) {
+    padTo(alignment);
+    Elf64_Shdr &header = declare(section, title, type, flags, alignment);
+    header.sh_offset = place();
+    return header;
+  }
 
-  Elf64_Shdr &table = begin(symbols, ".symtab", SHT_SYMTAB, 0, 8);
-  table.sh_entsize = sizeof(Elf64_Sym);
-  table.sh_link = symbolNames;
-  append(after, Elf64_Sym{});
-  std::vector<std::pair<uint64_t, llvm::StringRef>> functions;
-  for (auto &function : code.symbols)
-    functions.push_back({function.getValue(), function.getKey()});
-  llvm::sort(functions);
-  for (auto [offset, function] : functions)
-    append(after, symbol(names.add(function), STB_LOCAL, STT_NOTYPE, image, codeOffset + offset, 0));
-  table.sh_info = functions.size() + 1; // the first symbol that is not local
-  append(after, symbol(names.add((name + "_image").str()), STB_GLOBAL, STT_OBJECT, image, 0, imageSize));
-  append(after, symbol(names.add((name + "_image_size").str()), STB_GLOBAL, STT_OBJECT, size, 0, sizeof(uint64_t)));
-  table.sh_size = (functions.size() + 3) * sizeof(Elf64_Sym);
+  void describeImage() {
+    Elf64_Shdr &data = declare(image, ".lrodata.xf", SHT_PROGBITS, SHF_ALLOC | SHF_X86_64_LARGE, XF_ABI_PAGE);
+    data.sh_offset = XF_ABI_PAGE;
+    data.sh_size = imageSize;
+  }
 
-  begin(symbolNames, ".strtab", SHT_STRTAB, 0, 1).sh_size = names.text.size();
-  after += names.text;
-  begin(stackNote, ".note.GNU-stack", SHT_PROGBITS, 0, 1); // no executable stack
-  Elf64_Shdr &titles = begin(sectionNames, ".shstrtab", SHT_STRTAB, 0, 1);
-  titles.sh_size = sections.text.size();
-  after += sections.text;
+  /// The code's functions, then what programs link with.
+  void addSymbols(llvm::StringRef name, const cpu::Code &code, uint64_t codeOffset) {
+    Elf64_Shdr &table = begin(symbols, ".symtab", SHT_SYMTAB, 0, 8);
+    table.sh_entsize = sizeof(Elf64_Sym);
+    table.sh_link = symbolNames;
+    append(after, Elf64_Sym{});
+    std::vector<std::pair<uint64_t, llvm::StringRef>> functions;
+    for (auto &function : code.symbols)
+      functions.push_back({function.getValue(), function.getKey()});
+    llvm::sort(functions);
+    for (auto [offset, function] : functions)
+      append(after, symbol(names.add(function), STB_LOCAL, STT_NOTYPE, image, codeOffset + offset, 0));
+    table.sh_info = functions.size() + 1; // the first symbol that is not local
+    append(after, symbol(names.add((name + "_image").str()), STB_GLOBAL, STT_OBJECT, image, 0, imageSize));
+    append(after, symbol(names.add((name + "_image_size").str()), STB_GLOBAL, STT_OBJECT, size, 0, sizeof(uint64_t)));
+    table.sh_size = (functions.size() + 3) * sizeof(Elf64_Sym);
+  }
 
-  Elf64_Ehdr header{};
-  after.resize(llvm::alignTo(imageSize + after.size(), 8) - imageSize);
-  header.e_shoff = XF_ABI_PAGE + imageSize + after.size();
-  for (const Elf64_Shdr &section : headers)
-    append(after, section);
-  memcpy(header.e_ident, ElfMagic, 4);
-  header.e_ident[EI_CLASS] = ELFCLASS64;
-  header.e_ident[EI_DATA] = ELFDATA2LSB;
-  header.e_ident[EI_VERSION] = EV_CURRENT;
-  header.e_type = ET_REL;
-  header.e_machine = EM_X86_64;
-  header.e_version = EV_CURRENT;
-  header.e_ehsize = sizeof(Elf64_Ehdr);
-  header.e_shentsize = sizeof(Elf64_Shdr);
-  header.e_shnum = Section::count;
-  header.e_shstrndx = sectionNames;
-  append(frame.before, header);
-  frame.before.resize(XF_ABI_PAGE);
-  return frame;
+  /// Returns the file's header, which says where they are.
+  Elf64_Ehdr addSectionHeaders() {
+    padTo(8);
+    Elf64_Ehdr header{};
+    header.e_shoff = place();
+    for (const Elf64_Shdr &section : headers)
+      append(after, section);
+    memcpy(header.e_ident, ElfMagic, 4);
+    header.e_ident[EI_CLASS] = ELFCLASS64;
+    header.e_ident[EI_DATA] = ELFDATA2LSB;
+    header.e_ident[EI_VERSION] = EV_CURRENT;
+    header.e_type = ET_REL;
+    header.e_machine = EM_X86_64;
+    header.e_version = EV_CURRENT;
+    header.e_ehsize = sizeof(Elf64_Ehdr);
+    header.e_shentsize = sizeof(Elf64_Shdr);
+    header.e_shnum = Section::count;
+    header.e_shstrndx = sectionNames;
+    return header;
+  }
+
+  uint64_t imageSize;
+  std::string after; // the image
+  Elf64_Shdr headers[Section::count] = {};
+  Names sections, names;
+};
+
+} // namespace
+
+ObjectFrame frameObject(llvm::StringRef name, uint64_t imageSize, const cpu::Code &code, uint64_t codeOffset) {
+  return ObjectWriter(imageSize).run(name, code, codeOffset);
 }
 
 std::string modelIdentifier(mlir::ModuleOp module) {
