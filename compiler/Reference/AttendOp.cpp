@@ -54,6 +54,51 @@ static T exponentials(std::vector<T> &row, mlir::Type factor) {
   return sum;
 }
 
+namespace {
+/// What one query computes, besides masks and biases.
+template <typename T>
+class Query {
+public:
+  Query(mlir::xf::AttendOp op, const Array<T> &q, const Array<T> &k, const Array<T> &v)
+      : q(q), k(k), v(v), scale(static_cast<T>(op.getScale().convertToDouble())), factor(elementOf(op.getV())), result(elementOf(op.getOutput())) {}
+
+  void score(int64_t b, int64_t h, int64_t i, std::vector<T> &scores) const {
+    int64_t depth = q.shape[3], keys = k.shape[2], from = firstKey(b, h);
+    for (int64_t j = 0; j < keys; ++j)
+      scores[j] = scale * dot(&q.floats[rowOf(b, h, i) * depth], &k.floats[(from + j) * depth], depth);
+  }
+
+  /// The mean of the values, weighed by the softmax of the scores, which become probabilities. Narrow ones stay as they are
+  /// when they are rounded: the result is divided by their sum instead.
+  void attend(int64_t b, int64_t h, int64_t i, std::vector<T> &scores, Array<T> &output) const {
+    int64_t keys = k.shape[2], width = v.shape[3], from = firstKey(b, h);
+    bool isNarrow = !factor.isF32();
+    T sum = exponentials(scores, factor);
+    if (!isNarrow)
+      for (T &probability : scores)
+        probability /= sum;
+    T *context = output.floats.data() + rowOf(b, h, i) * width;
+    for (int64_t j = 0; j < keys; ++j)
+      for (int64_t e = 0; e < width; ++e)
+        context[e] += scores[j] * v.floats[(from + j) * width + e];
+    for (int64_t e = 0; isNarrow && e < width; ++e)
+      context[e] = rounded(context[e] / sum, result);
+  }
+
+  /// The number of a query in all.
+  int64_t rowOf(int64_t b, int64_t h, int64_t i) const { return (b * q.shape[1] + h) * q.shape[2] + i; }
+
+private:
+  static mlir::Type elementOf(mlir::Value value) { return llvm::cast<mlir::RankedTensorType>(value.getType()).getElementType(); }
+  /// The number of the first key of the head's group in all.
+  int64_t firstKey(int64_t b, int64_t h) const { return (b * k.shape[1] + h / (q.shape[1] / k.shape[1])) * k.shape[2]; }
+
+  const Array<T> &q, &k, &v;
+  T scale;
+  mlir::Type factor, result; // element types
+};
+} // namespace
+
 template <typename T>
 llvm::Error Machine<T>::exec(mlir::xf::AttendOp op) {
   const Array<T> &q = get(op.getQ()), &k = get(op.getK()), &v = get(op.getV());
@@ -76,43 +121,30 @@ llvm::Error Machine<T>::exec(mlir::xf::AttendOp op) {
       *target = *compiled;
     }
 
-  int64_t batch = q.shape[0], heads = q.shape[1], queries = q.shape[2], depth = q.shape[3];
-  int64_t groups = k.shape[1], keys = k.shape[2], width = v.shape[3];
-  auto elementOf = [](mlir::Value value) { return llvm::cast<mlir::RankedTensorType>(value.getType()).getElementType(); };
-  mlir::Type factor = elementOf(op.getV()), result = elementOf(op.getOutput());
-  bool isNarrow = !factor.isF32();
-  T scale = static_cast<T>(op.getScale().convertToDouble()), fill = static_cast<T>(op.getFill().convertToDouble());
+  Query<T> query(op, q, k, v);
+  int64_t keys = k.shape[2];
   std::vector<T> scores(keys);
-  for (int64_t b = 0; b < batch; ++b)
-    for (int64_t h = 0; h < heads; ++h)
-      for (int64_t i = 0; i < queries; ++i) {
-        int64_t group = b * groups + h / (heads / groups), row = (b * heads + h) * queries + i;
-        for (int64_t j = 0; j < keys; ++j)
-          scores[j] = scale * dot(&q.floats[row * depth], &k.floats[(group * keys + j) * depth], depth);
+  auto addBias = [&](int64_t first, const ScalarFrame &frame, int lanes) {
+    for (int l = 0; l < lanes; ++l)
+      scores[first + l] += static_cast<T>(frame.floatResult(0)[l]);
+  };
+  auto hide = [&, fill = static_cast<T>(op.getFill().convertToDouble())](int64_t first, const ScalarFrame &frame, int lanes) {
+    for (int l = 0; l < lanes; ++l)
+      scores[first + l] = frame.intResult(0)[l] ? scores[first + l] : fill;
+  };
+  for (int64_t b = 0; b < q.shape[0]; ++b)
+    for (int64_t h = 0; h < q.shape[1]; ++h)
+      for (int64_t i = 0; i < q.shape[2]; ++i) {
+        query.score(b, h, i, scores);
         if (bias)
-          if (llvm::Error error = runPositions(*bias, b, h, i, keys, [&](int64_t first, const ScalarFrame &frame, int lanes) {
-                for (int l = 0; l < lanes; ++l)
-                  scores[first + l] += static_cast<T>(frame.floatResult(0)[l]);
-              }))
+          if (llvm::Error error = runPositions(*bias, b, h, i, keys, addBias))
             return error;
         if (mask)
-          if (llvm::Error error = runPositions(*mask, b, h, i, keys, [&](int64_t first, const ScalarFrame &frame, int lanes) {
-                for (int l = 0; l < lanes; ++l)
-                  scores[first + l] = frame.intResult(0)[l] ? scores[first + l] : fill;
-              }))
+          if (llvm::Error error = runPositions(*mask, b, h, i, keys, hide))
             return error;
-        T sum = exponentials(scores, factor);
-        if (!isNarrow)
-          for (T &probability : scores)
-            probability /= sum;
-        T *context = (*output)->floats.data() + row * width;
-        for (int64_t j = 0; j < keys; ++j)
-          for (int64_t e = 0; e < width; ++e)
-            context[e] += scores[j] * v.floats[(group * keys + j) * width + e];
-        for (int64_t e = 0; isNarrow && e < width; ++e)
-          context[e] = rounded(context[e] / sum, result);
+        query.attend(b, h, i, scores, **output);
         if (probabilities)
-          std::copy(scores.begin(), scores.end(), probabilities->floats.begin() + row * keys);
+          std::copy(scores.begin(), scores.end(), probabilities->floats.begin() + query.rowOf(b, h, i) * keys);
       }
   if (probabilities)
     if (llvm::Error error = define(op.getProbabilities(), std::move(probabilities)))

@@ -5,6 +5,46 @@
 
 namespace xf {
 
+namespace {
+/// The results of an op, a row at a time.
+template <typename T>
+struct Choices {
+  Choices(int64_t rows, int64_t most, int64_t parts)
+      : most(most), values(make(rows, most, true)), tokens(make(rows, most, false)), norms(make(rows, 2, true)), parts(make(rows, parts, true)) {}
+
+  /// Takes the `wanted` best of a row's logits. Columns whose bits are set in `forbidden` become -infinity first.
+  void choose(int64_t row, llvm::MutableArrayRef<T> logits, const int64_t *forbidden, int64_t wanted) {
+    bool odd = false;
+    std::vector<int64_t> order;
+    for (int64_t n = 0, columns = logits.size(); n < columns; ++n) {
+      if (forbidden[n / 32] >> (n % 32) & 1)
+        logits[n] = -T(INFINITY);
+      odd |= !(logits[n] <= std::numeric_limits<float>::max());
+      if (logits[n] > -T(INFINITY))
+        order.push_back(n);
+    }
+    llvm::stable_sort(order, [&](int64_t a, int64_t b) { return logits[a] > logits[b]; });
+    T largest = order.empty() ? -T(INFINITY) : logits[order.front()], sum = 0;
+    for (int64_t n : order)
+      sum += std::exp(logits[n] - largest);
+    norms->floats[2 * row] = odd ? T(NAN) : largest;
+    norms->floats[2 * row + 1] = sum;
+    for (int64_t i = 0; i < most; ++i) {
+      bool there = i < wanted && i < static_cast<int64_t>(order.size());
+      values->floats[row * most + i] = there ? logits[order[i]] : -T(INFINITY);
+      tokens->ints[row * most + i] = there ? order[i] : -1;
+    }
+  }
+
+  static std::shared_ptr<Array<T>> make(int64_t rows, int64_t width, bool isFloat) {
+    return std::make_shared<Array<T>>(llvm::ArrayRef<int64_t>{rows, width}, isFloat);
+  }
+
+  int64_t most;
+  std::shared_ptr<Array<T>> values, tokens, norms, parts;
+};
+} // namespace
+
 template <typename T>
 llvm::Error Machine<T>::exec(mlir::xf::ChooseOp op) {
   const Array<T> &x = get(op.getX());
@@ -24,40 +64,17 @@ llvm::Error Machine<T>::exec(mlir::xf::ChooseOp op) {
 
   const Array<T> &forbidden = get(op.getForbidden());
   const std::vector<int64_t> &classes = get(op.getClasses()).ints, &options = get(op.getOptions()).ints;
-  int64_t most = op.getMost(), wanted = std::min(options[0], most);
-  auto values = std::make_shared<Array<T>>(llvm::ArrayRef<int64_t>{rows, most}, true);
-  auto tokens = std::make_shared<Array<T>>(llvm::ArrayRef<int64_t>{rows, most}, false);
-  auto norms = std::make_shared<Array<T>>(llvm::ArrayRef<int64_t>{rows, 2}, true);
-  auto parts = std::make_shared<Array<T>>(
-      llvm::ArrayRef<int64_t>{rows, mlir::xf::ChooseOp::countParts(columns, most)}, true);
+  int64_t most = op.getMost();
+  Choices<T> choices(rows, most, mlir::xf::ChooseOp::countParts(columns, most));
   for (int64_t row = 0; row < rows; ++row) {
     if (classes[row] < 0 || classes[row] >= forbidden.shape[0])
       return makeError("there is no class {} of forbidden columns", classes[row]);
-    T *at = logits.floats.data() + (axis == 1 ? row * positions + positions - 1 : (positions - 1) * rows + row) * columns;
-    const int64_t *words = forbidden.ints.data() + classes[row] * forbidden.shape[1];
-    bool odd = false;
-    std::vector<int64_t> order;
-    for (int64_t n = 0; n < columns; ++n) {
-      if (words[n / 32] >> (n % 32) & 1)
-        at[n] = -T(INFINITY);
-      odd |= !(at[n] <= std::numeric_limits<float>::max());
-      if (at[n] > -T(INFINITY))
-        order.push_back(n);
-    }
-    llvm::stable_sort(order, [&](int64_t a, int64_t b) { return at[a] > at[b]; });
-    T largest = order.empty() ? -T(INFINITY) : at[order.front()], sum = 0;
-    for (int64_t n : order)
-      sum += std::exp(at[n] - largest);
-    norms->floats[2 * row] = odd ? T(NAN) : largest;
-    norms->floats[2 * row + 1] = sum;
-    for (int64_t i = 0; i < most; ++i) {
-      bool there = i < wanted && i < static_cast<int64_t>(order.size());
-      values->floats[row * most + i] = there ? at[order[i]] : -T(INFINITY);
-      tokens->ints[row * most + i] = there ? order[i] : -1;
-    }
+    int64_t last = axis == 1 ? row * positions + positions - 1 : (positions - 1) * rows + row;
+    choices.choose(row, llvm::MutableArrayRef<T>(logits.floats.data() + last * columns, columns),
+                   forbidden.ints.data() + classes[row] * forbidden.shape[1], std::min(options[0], most));
   }
   // A name of its own: zip would keep a list that it is given, but not what is in it.
-  const Ref<T> results[] = {values, tokens, norms, parts};
+  const Ref<T> results[] = {choices.values, choices.tokens, choices.norms, choices.parts};
   for (auto [value, array] : llvm::zip(op.getResults(), results))
     if (llvm::Error error = define(value, array))
       return error;
