@@ -46,58 +46,69 @@ void Evaluator::declareBounds(const Instance &instance) {
       }
 }
 
+namespace {
+/// The type of an entry's parameter that has none: a result or parameter of an earlier entry. Null after an error.
+mlir::RankedTensorType typeFromEarlier(Evaluator &e, const Param &param, const ScopePtr &scope) {
+  const mlir::RankedTensorType *found = nullptr;
+  for (auto &entry : e.entries)
+    for (auto &[name, port] : entry.ports)
+      if (name == param.name && !found)
+        found = &port;
+  if (!found)
+    e.error(param.loc, "input '" + param.name + "' needs a type, because no earlier entry has a result or input of that name");
+  if (!found || !*found)
+    return {}; // if the port has no type, its own error has been reported
+  for (const DimSize &dim : dimsOf(*found))
+    if (dim.isDynamic() && !e.lookup(scope.get(), dim.name))
+      scope->set(dim.name, DimName{dim.name}, param.loc);
+  return *found;
+}
+
+/// The size of a dimension of an entry's input: a name that means nothing yet is a free dimension.
+std::optional<DimSize> entryDim(Evaluator &e, const DimExpr &dim, const ScopePtr &scope) {
+  if (dim.size->kind != ExprKind::Name)
+    return e.evalDim(*dim.size, scope);
+  const std::string &name = dim.size->text;
+  auto known = e.lookup(scope.get(), name);
+  if (known && (holds<int64_t>(known->value) || holds<DimName>(known->value)))
+    return e.evalDim(*dim.size, scope);
+  scope->set(name, DimName{name}, dim.loc);
+  return DimSize{mlir::ShapedType::kDynamic, name};
+}
+
+/// The declared type of an entry's parameter; null after an error.
+mlir::RankedTensorType declaredType(Evaluator &e, const TypeExpr &type, const ScopePtr &scope) {
+  mlir::Type element = e.elementType(type, false);
+  if (!element)
+    return {};
+  std::vector<DimSize> shape;
+  for (const DimExpr &dim : type.dims) {
+    if (!dim.size && e.blockLeading.empty()) {
+      e.error(dim.loc, "an entry's inputs have a fixed number of dimensions; '..' stands in methods only");
+      return {};
+    }
+    if (!dim.size) {
+      shape.insert(shape.end(), e.blockLeading.begin(), e.blockLeading.end());
+      continue;
+    }
+    auto size = entryDim(e, dim, scope);
+    if (!size)
+      return {};
+    shape.push_back(*size);
+  }
+  if (shape.empty()) {
+    e.error(type.loc, "an input needs a shape, such as " + type.name + "[B, S]");
+    return {};
+  }
+  return tensorOf(shape, element);
+}
+} // namespace
+
 /// Gives a parameter of an entry its argument; its dimensions are free unless the model knows them.
 bool Evaluator::bindEntryParam(const Param &param, const ScopePtr &scope) {
-  mlir::RankedTensorType type;
-  if (!param.type) {
-    // A result or parameter of an earlier entry.
-    bool known = false;
-    for (EntryInfo &entry : entries)
-      for (auto &[name, port] : entry.ports)
-        if (name == param.name && !std::exchange(known, true))
-          type = port;
-    if (known && !type)
-      return false; // its own error has been reported
-    if (!type) {
-      error(param.loc, "input '" + param.name + "' needs a type, because no earlier entry has a result or input of that name");
-      return false;
-    }
-    for (const DimSize &dim : dimsOf(type))
-      if (dim.isDynamic() && !lookup(scope.get(), dim.name))
-        scope->set(dim.name, DimName{dim.name}, param.loc);
-  } else {
-    mlir::Type element = elementType(*param.type, false);
-    if (!element)
-      return false;
-    std::vector<DimSize> shape;
-    for (const DimExpr &dim : param.type->dims) {
-      if (!dim.size) {
-        if (blockLeading.empty()) {
-          error(dim.loc, "an entry's inputs have a fixed number of dimensions; '..' stands in methods only");
-          return false;
-        }
-        shape.insert(shape.end(), blockLeading.begin(), blockLeading.end());
-        continue;
-      }
-      std::optional<Binding> known;
-      if (dim.size->kind == ExprKind::Name)
-        known = lookup(scope.get(), dim.size->text);
-      if (dim.size->kind == ExprKind::Name && (!known || (!holds<int64_t>(known->value) && !holds<DimName>(known->value)))) {
-        scope->set(dim.size->text, DimName{dim.size->text}, dim.loc);
-        shape.push_back({mlir::ShapedType::kDynamic, dim.size->text});
-        continue;
-      }
-      auto size = evalDim(*dim.size, scope);
-      if (!size)
-        return false;
-      shape.push_back(*size);
-    }
-    if (shape.empty()) {
-      error(param.type->loc, "an input needs a shape, such as " + param.type->name + "[B, S]");
-      return false;
-    }
-    type = tensorOf(shape, element);
-  }
+  auto type = param.type ? declaredType(*this, *param.type, scope) : typeFromEarlier(*this, param, scope);
+  if (!type)
+    return false;
   mlir::Value argument = entryBlock->addArgument(type, sources.toMlir(builder.getContext(), param.loc));
   entryArgNames.push_back(param.name);
   scope->set(param.name, Tensor{argument}, param.loc);
@@ -114,6 +125,27 @@ std::pair<mlir::xf::EntryOp, ScopePtr> Evaluator::openEntry(const InstanceRef &s
   auto scope = std::make_shared<Scope>();
   scope->parent = selfScope(self);
   return {entry, scope};
+}
+
+/// The results of an entry with their names; none where its body gave an error.
+static std::vector<std::pair<std::string, Value>> entryResults(Evaluator &e, const Function &function, const std::optional<Value> &returned,
+                                                               const ScopePtr &scope) {
+  if (returned && isPoison(*returned))
+    return {};
+  // Without a return the results are the variables of their names.
+  ScopePtr from = scope;
+  if (returned) {
+    from = std::make_shared<Scope>();
+    e.assign(function.results, *returned, from, function.loc);
+  }
+  std::vector<std::pair<std::string, Value>> results;
+  for (const Target &target : function.results) {
+    auto it = from->names.find(target.name);
+    if (!returned && it == from->names.end())
+      e.error(target.loc, "entry '" + function.name + "' neither returns nor sets its result '" + target.name + "'");
+    results.push_back({target.name, it == from->names.end() ? Value(Poison{}) : it->second.value});
+  }
+  return results;
 }
 
 void Evaluator::buildEntry(const InstanceRef &self, const Function &function) {
@@ -140,23 +172,8 @@ void Evaluator::buildEntry(const InstanceRef &self, const Function &function) {
     value = eval(*function.expr, scope);
   else
     value = exec(function.body, scope);
-  std::vector<std::pair<std::string, Value>> results;
-  if (!value) {
-    // Without a return the results are the variables of their names.
-    for (const Target &target : function.results) {
-      auto it = scope->names.find(target.name);
-      if (it == scope->names.end())
-        error(target.loc, "entry '" + function.name + "' neither returns nor sets its result '" + target.name + "'");
-      results.push_back({target.name, it == scope->names.end() ? Value(Poison{}) : it->second.value});
-    }
-  } else if (!isPoison(*value)) {
-    auto inner = std::make_shared<Scope>();
-    assign(function.results, *value, inner, function.loc);
-    for (const Target &target : function.results)
-      results.push_back({target.name, inner->names[target.name].value});
-  } else {
-    good = false;
-  }
+  good &= !value || !isPoison(*value);
+  auto results = entryResults(*this, function, value, scope);
   EntryInfo info{&function, entry, {}};
   for (auto [name, argument] : llvm::zip(entryArgNames, entryBlock->getArguments()))
     info.ports.push_back({name, llvm::cast<mlir::RankedTensorType>(argument.getType())});
