@@ -89,15 +89,50 @@ mlir::Value Evaluator::convert(Operand operand, mlir::Type type, Loc loc) {
   return arith::IndexCastOp::create(builder, l, type, value);
 }
 
+namespace {
+/// An operator that has an operation of its own for numbers of either kind; null for others.
+mlir::Value emitArithmetic(mlir::OpBuilder &builder, mlir::Location loc, llvm::StringRef op, mlir::Value a, mlir::Value b) {
+  bool real = llvm::isa<mlir::FloatType>(a.getType());
+#define XF_ARITH(text, Real, Int)                                                                                                        \
+  if (op == text)                                                                                                                        \
+    return real ? arith::Real::create(builder, loc, a, b).getResult() : arith::Int::create(builder, loc, a, b).getResult();
+  XF_ARITH("+", AddFOp, AddIOp)
+  XF_ARITH("-", SubFOp, SubIOp)
+  XF_ARITH("*", MulFOp, MulIOp)
+  XF_ARITH("min", MinimumFOp, MinSIOp)
+  XF_ARITH("max", MaximumFOp, MaxSIOp)
+#undef XF_ARITH
+  if (op == "/")
+    return arith::DivFOp::create(builder, loc, a, b);
+  if (op == "^")
+    return math::PowFOp::create(builder, loc, a, b);
+  if (op == "div" && !real)
+    return arith::FloorDivSIOp::create(builder, loc, a, b);
+  if (op == "div")
+    return math::FloorOp::create(builder, loc, arith::DivFOp::create(builder, loc, a, b));
+  return {};
+}
+
+/// Null for what is no comparison.
+mlir::Value emitComparison(mlir::OpBuilder &builder, mlir::Location loc, llvm::StringRef op, mlir::Value a, mlir::Value b) {
+  static const std::map<llvm::StringRef, std::pair<arith::CmpFPredicate, arith::CmpIPredicate>> comparisons = {
+      {"==", {arith::CmpFPredicate::OEQ, arith::CmpIPredicate::eq}},  {"!=", {arith::CmpFPredicate::UNE, arith::CmpIPredicate::ne}},
+      {"<", {arith::CmpFPredicate::OLT, arith::CmpIPredicate::slt}},  {"<=", {arith::CmpFPredicate::OLE, arith::CmpIPredicate::sle}},
+      {">", {arith::CmpFPredicate::OGT, arith::CmpIPredicate::sgt}},  {">=", {arith::CmpFPredicate::OGE, arith::CmpIPredicate::sge}}};
+  auto comparison = comparisons.find(op);
+  if (comparison == comparisons.end())
+    return {};
+  auto [real, integer] = comparison->second;
+  return llvm::isa<mlir::FloatType>(a.getType()) ? arith::CmpFOp::create(builder, loc, real, a, b).getResult()
+                                                 : arith::CmpIOp::create(builder, loc, integer, a, b).getResult();
+}
+} // namespace
+
 mlir::Value Evaluator::emitBinary(llvm::StringRef op, Operand left, Operand right, Loc loc) {
-  mlir::Location l = at(loc);
   bool logical = op == "&" || op == "|";
-  if (op == "^") {
-    auto *power = std::get_if<int64_t>(&right);
-    if (power && *power == 2) {
-      mlir::Value x = convert(left, commonType({left}, false), loc);
-      return emitBinary("*", x, x, loc);
-    }
+  if (auto *power = std::get_if<int64_t>(&right); power && *power == 2 && op == "^") {
+    mlir::Value x = convert(left, commonType({left}, false), loc);
+    return emitBinary("*", x, x, loc);
   }
   mlir::Type type = commonType({left, right}, op == "/" || op == "^");
   if (type.isInteger(1) && !logical && op != "==" && op != "!=")
@@ -105,45 +140,20 @@ mlir::Value Evaluator::emitBinary(llvm::StringRef op, Operand left, Operand righ
   mlir::Value a = convert(left, type, loc), b = convert(right, type, loc);
   if (!a || !b)
     return {};
-  bool real = llvm::isa<mlir::FloatType>(type);
-  if (logical) {
-    if (!type.isInteger(1)) {
-      error(loc, "'" + op.str() + "' joins booleans, not numbers");
-      return {};
-    }
-    return op == "&" ? arith::AndIOp::create(builder, l, a, b).getResult() : arith::OrIOp::create(builder, l, a, b).getResult();
-  }
-#define XF_ARITH(text, Real, Int)                                                                                                        \
-  if (op == text)                                                                                                                        \
-    return real ? arith::Real::create(builder, l, a, b).getResult() : arith::Int::create(builder, l, a, b).getResult();
-  XF_ARITH("+", AddFOp, AddIOp)
-  XF_ARITH("-", SubFOp, SubIOp)
-  XF_ARITH("*", MulFOp, MulIOp)
-  XF_ARITH("min", MinimumFOp, MinSIOp)
-  XF_ARITH("max", MaximumFOp, MaxSIOp)
-#undef XF_ARITH
-  if (op == "%")
-    return emitRemainder(a, b, loc);
-  if (op == "/")
-    return arith::DivFOp::create(builder, l, a, b);
-  if (op == "^")
-    return math::PowFOp::create(builder, l, a, b);
-  if (op == "div") {
-    if (!real)
-      return arith::FloorDivSIOp::create(builder, l, a, b);
-    return math::FloorOp::create(builder, l, arith::DivFOp::create(builder, l, a, b));
-  }
-  static const std::map<llvm::StringRef, std::pair<arith::CmpFPredicate, arith::CmpIPredicate>> comparisons = {
-      {"==", {arith::CmpFPredicate::OEQ, arith::CmpIPredicate::eq}},  {"!=", {arith::CmpFPredicate::UNE, arith::CmpIPredicate::ne}},
-      {"<", {arith::CmpFPredicate::OLT, arith::CmpIPredicate::slt}},  {"<=", {arith::CmpFPredicate::OLE, arith::CmpIPredicate::sle}},
-      {">", {arith::CmpFPredicate::OGT, arith::CmpIPredicate::sgt}},  {">=", {arith::CmpFPredicate::OGE, arith::CmpIPredicate::sge}}};
-  auto comparison = comparisons.find(op);
-  if (comparison == comparisons.end()) {
-    error(loc, "'" + op.str() + "' is not defined for elements");
+  if (logical && !type.isInteger(1)) {
+    error(loc, "'" + op.str() + "' joins booleans, not numbers");
     return {};
   }
-  return real ? arith::CmpFOp::create(builder, l, comparison->second.first, a, b).getResult()
-              : arith::CmpIOp::create(builder, l, comparison->second.second, a, b).getResult();
+  if (logical)
+    return op == "&" ? arith::AndIOp::create(builder, at(loc), a, b).getResult() : arith::OrIOp::create(builder, at(loc), a, b).getResult();
+  if (op == "%")
+    return emitRemainder(a, b, loc);
+  if (mlir::Value result = emitArithmetic(builder, at(loc), op, a, b))
+    return result;
+  if (mlir::Value result = emitComparison(builder, at(loc), op, a, b))
+    return result;
+  error(loc, "'" + op.str() + "' is not defined for elements");
+  return {};
 }
 
 /// What is left of a division that rounds down: it has the divisor's sign, as when compiling. The operations of `arith` leave the
