@@ -60,25 +60,27 @@ int fail(llvm::StringRef message) {
   return 1;
 }
 
+/// The same in a function that says whether to go on.
+bool refuse(llvm::StringRef message) {
+  fail(message);
+  return false;
+}
+
 /// The contents of a file, or an error that names it.
 bool readFile(const std::string &path, std::string &contents) {
   if (path.empty())
     return true;
   auto buffer = llvm::MemoryBuffer::getFileOrSTDIN(path);
-  if (!buffer) {
-    fail(path + ": " + buffer.getError().message());
-    return false;
-  }
+  if (!buffer)
+    return refuse(path + ": " + buffer.getError().message());
   contents = (*buffer)->getBuffer().str();
   return true;
 }
 
 bool splitAssignment(llvm::StringRef text, llvm::StringRef option, std::pair<std::string, std::string> &out) {
   auto [name, value] = text.split('=');
-  if (name.empty() || name.size() == text.size()) {
-    fail("--" + option.str() + " " + text.str() + ": expected NAME=VALUE");
-    return false;
-  }
+  if (name.empty() || name.size() == text.size())
+    return refuse("--" + option.str() + " " + text.str() + ": expected NAME=VALUE");
   out = {name.str(), value.str()};
   return true;
 }
@@ -96,10 +98,8 @@ bool collect(const Options &options, xf::FrontendOptions &frontend) {
     int64_t value;
     if (!splitAssignment(text, "limit", parts))
       return false;
-    if (llvm::StringRef(parts.second).getAsInteger(10, value) || value < 1) {
-      fail("--limit " + text + ": expected a positive number");
-      return false;
-    }
+    if (llvm::StringRef(parts.second).getAsInteger(10, value) || value < 1)
+      return refuse("--limit " + text + ": expected a positive number");
     frontend.limits.push_back({parts.first, value});
   }
   return readFile(options.config, frontend.configJson);
@@ -111,8 +111,7 @@ bool readVocabulary(const std::string &path, std::string &contents) {
     return false;
   if (path.empty() || !contents.empty())
     return true;
-  fail(path + ": the vocabulary is empty");
-  return false;
+  return refuse(path + ": the vocabulary is empty");
 }
 
 /// The devices of a list with commas.
@@ -121,10 +120,8 @@ bool parseTargets(const std::string &list, xf::Targets &targets) {
   llvm::SmallVector<llvm::StringRef> names;
   llvm::StringRef(list).split(names, ',');
   for (llvm::StringRef name : names) {
-    if (name != "cpu" && name != "cuda") {
-      fail("--target " + list + ": expected cpu, cuda or cpu,cuda");
-      return false;
-    }
+    if (name != "cpu" && name != "cuda")
+      return refuse("--target " + list + ": expected cpu, cuda or cpu,cuda");
     (name == "cpu" ? targets.cpu : targets.cuda) = true;
   }
   return true;
@@ -155,6 +152,84 @@ bool overwritesInput(const Options &options) {
   return false;
 }
 
+/// The devices that code is made for; PTX is for one kind only.
+bool chooseTargets(const Options &options, xf::Targets &targets) {
+  if (!parseTargets(options.target, targets))
+    return false;
+  if (options.emit != xf::Emit::ptx)
+    return true;
+  if (options.target.getNumOccurrences() == 0)
+    targets = {false, true};
+  return targets.cuda || refuse("--emit=ptx is for --target cuda");
+}
+
+/// The model IR, or the IR that is resumed from; null with a message.
+mlir::OwningOpRef<mlir::ModuleOp> readModule(const Options &options, const std::string &text, const xf::FrontendOptions &frontend,
+                                             mlir::MLIRContext &context) {
+  if (llvm::sys::path::extension(options.input) == ".mlir")
+    return mlir::parseSourceString<mlir::ModuleOp>(text, &context, options.input);
+  return xf::compileDescription(context, options.input, text, frontend, llvm::errs());
+}
+
+/// Opens what gives the parameters their values; null where nothing does, which is enough for text.
+bool openWeights(const Options &options, mlir::ModuleOp module, std::unique_ptr<xf::ParameterSource> &source) {
+  bool isRandom = options.random.getNumOccurrences();
+  if (!options.weights.empty() && isRandom)
+    return refuse("give either --weights or --random-weights");
+  if (!options.weights.empty()) {
+    auto checkpoint = xf::Checkpoint::open(options.weights, module, std::vector<std::string>(options.ignore.begin(), options.ignore.end()));
+    if (!checkpoint)
+      return refuse(llvm::toString(checkpoint.takeError()));
+    source = std::move(*checkpoint);
+  } else if (isRandom) {
+    source = std::make_unique<xf::RandomWeights>(options.random);
+  } else if (!isText(options.emit)) {
+    return refuse("without --weights or --random-weights only --emit=xf, fused, llvm, asm and ptx are possible");
+  }
+  return true;
+}
+
+/// The prebuilt carriers are installed beside this program.
+void findCarriers(const char *program, xf::CompileOptions &compile) {
+  std::string self = llvm::sys::fs::getMainExecutable(program, reinterpret_cast<void *>(&findCarriers));
+  llvm::SmallString<256> runner(llvm::sys::path::parent_path(self)), library(runner);
+  llvm::sys::path::append(runner, "xf-runner");
+  llvm::sys::path::append(library, "..", "lib", "libxf-runtime.so");
+  compile.runner = runner.str().str();
+  compile.library = library.str().str();
+}
+
+/// From the options to the written file; the exit status.
+int run(const Options &options, const char *program, mlir::MLIRContext &context) {
+  xf::FrontendOptions frontend;
+  xf::CompileOptions compile;
+  std::string text;
+  if (!chooseTargets(options, compile.targets) || overwritesInput(options) || !collect(options, frontend) || !readFile(options.input, text) ||
+      !readVocabulary(options.sourceVocab, compile.sourceVocabulary) || !readVocabulary(options.targetVocab, compile.targetVocabulary))
+    return 1;
+
+  llvm::SourceMgr sources;
+  sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBuffer(text, options.input), {});
+  mlir::SourceMgrDiagnosticHandler handler(sources, &context);
+  auto module = readModule(options, text, frontend, context);
+  if (!module)
+    return 1;
+
+  if (options.output == "-" && !isText(options.emit))
+    return fail("only text goes to standard output; -o needs a file for this kind of output");
+  std::unique_ptr<xf::ParameterSource> source;
+  if (!openWeights(options, *module, source))
+    return 1;
+  compile.emit = options.emit;
+  compile.type = options.type;
+  compile.output = options.output;
+  compile.dumpPhases = options.dumpPhases;
+  findCarriers(program, compile);
+  if (auto error = xf::compile(*module, source.get(), compile))
+    return fail(llvm::toString(std::move(error)));
+  return 0;
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -171,64 +246,5 @@ int main(int argc, char **argv) {
   xf::registerDialects(registry);
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
   context.loadAllAvailableDialects();
-
-  xf::FrontendOptions frontend;
-  std::string text;
-  xf::CompileOptions compile;
-  if (!parseTargets(options.target, compile.targets))
-    return 1;
-  if (options.emit == xf::Emit::ptx && options.target.getNumOccurrences() == 0)
-    compile.targets = {false, true};
-  if (options.emit == xf::Emit::ptx && !compile.targets.cuda)
-    return fail("--emit=ptx is for --target cuda");
-  if (overwritesInput(options))
-    return 1;
-  if (!collect(options, frontend) || !readFile(options.input, text) || !readVocabulary(options.sourceVocab, compile.sourceVocabulary) ||
-      !readVocabulary(options.targetVocab, compile.targetVocabulary))
-    return 1;
-
-  llvm::SourceMgr sources;
-  sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBuffer(text, options.input), {});
-  mlir::SourceMgrDiagnosticHandler handler(sources, &context);
-  bool isIR = llvm::sys::path::extension(options.input) == ".mlir";
-  mlir::OwningOpRef<mlir::ModuleOp> module;
-  if (isIR)
-    module = mlir::parseSourceString<mlir::ModuleOp>(text, &context, options.input);
-  else
-    module = xf::compileDescription(context, options.input, text, frontend, llvm::errs());
-  if (!module)
-    return 1;
-
-  if (options.output == "-" && !isText(options.emit))
-    return fail("only text goes to standard output; -o needs a file for this kind of output");
-  std::unique_ptr<xf::ParameterSource> source;
-  if (!options.weights.empty() && options.random.getNumOccurrences())
-    return fail("give either --weights or --random-weights");
-  if (!options.weights.empty()) {
-    auto checkpoint = xf::Checkpoint::open(options.weights, *module, std::vector<std::string>(options.ignore.begin(), options.ignore.end()));
-    if (!checkpoint)
-      return fail(llvm::toString(checkpoint.takeError()));
-    source = std::move(*checkpoint);
-  } else if (options.random.getNumOccurrences()) {
-    source = std::make_unique<xf::RandomWeights>(options.random);
-  } else if (!isText(options.emit)) {
-    return fail("without --weights or --random-weights only --emit=xf, fused, llvm, asm and ptx are possible");
-  }
-
-  compile.emit = options.emit;
-  compile.type = options.type;
-  compile.output = options.output;
-  compile.dumpPhases = options.dumpPhases;
-  // The prebuilt carriers are installed beside this program.
-  std::string self = llvm::sys::fs::getMainExecutable(argv[0], reinterpret_cast<void *>(&main));
-  llvm::SmallString<256> folder(llvm::sys::path::parent_path(self)), library(folder);
-  llvm::sys::path::append(folder, "xf-runner");
-  llvm::sys::path::append(library, "..", "lib", "libxf-runtime.so");
-  compile.runner = folder.str().str();
-  compile.library = library.str().str();
-  if (auto error = xf::compile(*module, source.get(), compile)) {
-    std::string message = llvm::toString(std::move(error));
-    return fail(message);
-  }
-  return 0;
+  return run(options, argv[0], context);
 }
