@@ -37,6 +37,66 @@ void check_values(const tensor_info &tensor, const argument &given) {
   }
 }
 
+// Checks inputs one after the other, and notes the dimensions that they give.
+class input_binder {
+public:
+  input_binder(const model &m, int64_t *dims) : model_(m), dims_(dims) {}
+
+  void bind(const tensor_info &tensor, const argument &given) {
+    const char *name = tensor.name.c_str();
+    if (!given.data)
+      fail(status::invalid_argument, "input '%s' has no data", name);
+    if (given.dtype != tensor.dtype)
+      fail(status::invalid_argument, "input '%s' has another data type than %s", name,
+           model_.shape_text(tensor).c_str());
+    if (given.rank < 0 || static_cast<size_t>(given.rank) != tensor.dim.size())
+      refuse_shape(tensor,
+                   given.rank < 0 || given.rank > XF_ABI_MAX_RANK ? "of an absurd rank" : shape_text(given).c_str());
+    for (int32_t axis = 0; axis < given.rank; ++axis) {
+      int dimension = tensor.dimension(axis);
+      if (dimension >= 0)
+        bind_size(tensor, axis, dimension, given.shape[axis]);
+      else if (given.shape[axis] != tensor.dim[axis])
+        refuse_shape(tensor, shape_text(given).c_str());
+    }
+    check_values(tensor, given);
+  }
+
+private:
+  [[noreturn]] void refuse_shape(const tensor_info &tensor, const char *shape) {
+    fail(status::invalid_argument, "input '%s' has shape %s; %s is needed", tensor.name.c_str(), shape,
+         model_.shape_text(tensor).c_str());
+  }
+
+  // The size of a dimension that is known at run time only.
+  void bind_size(const tensor_info &tensor, int32_t axis, int dimension, long long size) {
+    const dim_info &dim = model_.dims()[dimension];
+    const char *name = tensor.name.c_str();
+    if (size < 1)
+      fail(status::invalid_argument, "input '%s' has size %lld in dimension %s", name, size, dim.name.c_str());
+    if (size < tensor.least[axis])
+      fail(status::invalid_argument, "input '%s' has size %lld in dimension %s; at least %lld is needed", name, size,
+           dim.name.c_str(), static_cast<long long>(tensor.least[axis]));
+    if (size > dim.max)
+      fail(status::limit, "input '%s' has size %lld in dimension %s; the limit is %lld", name, size,
+           dim.name.c_str(), static_cast<long long>(dim.max));
+    const char **given_by = dimension < kRemembered ? &given_by_[dimension] : nullptr;
+    if (dims_[dimension] >= 0 && dims_[dimension] != size)
+      fail(status::invalid_argument, "input '%s' has size %lld in dimension %s, but input '%s' has %lld", name, size,
+           dim.name.c_str(), given_by && *given_by ? *given_by : "before it", static_cast<long long>(dims_[dimension]));
+    dims_[dimension] = size;
+    if (given_by && !*given_by)
+      *given_by = name;
+  }
+
+  static constexpr int kRemembered = 256;
+
+  const model &model_;
+  int64_t *dims_;
+  // The input that first gave a dimension is the other party when a later one disagrees.
+  const char *given_by_[kRemembered] = {};
+};
+
 } // namespace
 
 size_t place_of(const entry_info &entry, std::span<const tensor_info> tensors, const argument &given,
@@ -68,52 +128,13 @@ void bind_inputs(const model &m, const entry_info &entry, std::span<const argume
                  void **io) {
   std::fill_n(dims, m.dims().size(), int64_t(-1));
   std::fill_n(io, entry.inputs.size(), nullptr);
-  // The input that first gave a dimension is the other party when a later one disagrees.
-  const char *given_by[256] = {};
+  input_binder binder(m, dims);
   for (size_t position = 0; position < inputs.size(); ++position) {
     const argument &given = inputs[position];
     size_t place = place_of(entry, entry.inputs, given, position, "input");
-    const tensor_info &tensor = entry.inputs[place];
-    const char *name = tensor.name.c_str();
     if (io[place])
-      fail(status::invalid_argument, "input '%s' is given twice", name);
-    if (!given.data)
-      fail(status::invalid_argument, "input '%s' has no data", name);
-    if (given.dtype != tensor.dtype)
-      fail(status::invalid_argument, "input '%s' has another data type than %s", name,
-           m.shape_text(tensor).c_str());
-    if (given.rank < 0 || static_cast<size_t>(given.rank) != tensor.dim.size())
-      fail(status::invalid_argument, "input '%s' has shape %s; %s is needed", name,
-           given.rank < 0 || given.rank > XF_ABI_MAX_RANK ? "of an absurd rank" : shape_text(given).c_str(),
-           m.shape_text(tensor).c_str());
-    for (int32_t axis = 0; axis < given.rank; ++axis) {
-      auto size = static_cast<long long>(given.shape[axis]);
-      int dimension = tensor.dimension(axis);
-      if (dimension < 0) {
-        if (size != tensor.dim[axis])
-          fail(status::invalid_argument, "input '%s' has shape %s; %s is needed", name, shape_text(given).c_str(),
-               m.shape_text(tensor).c_str());
-        continue;
-      }
-      const dim_info &dim = m.dims()[dimension];
-      if (size < 1)
-        fail(status::invalid_argument, "input '%s' has size %lld in dimension %s", name, size, dim.name.c_str());
-      if (size < tensor.least[axis])
-        fail(status::invalid_argument, "input '%s' has size %lld in dimension %s; at least %lld is needed", name, size,
-             dim.name.c_str(), static_cast<long long>(tensor.least[axis]));
-      if (size > dim.max)
-        fail(status::limit, "input '%s' has size %lld in dimension %s; the limit is %lld", name, size,
-             dim.name.c_str(), static_cast<long long>(dim.max));
-      if (dims[dimension] >= 0 && dims[dimension] != size) {
-        const char *other = dimension < 256 ? given_by[dimension] : nullptr;
-        fail(status::invalid_argument, "input '%s' has size %lld in dimension %s, but input '%s' has %lld", name, size,
-             dim.name.c_str(), other ? other : "before it", static_cast<long long>(dims[dimension]));
-      }
-      dims[dimension] = size;
-      if (dimension < 256 && !given_by[dimension])
-        given_by[dimension] = name;
-    }
-    check_values(tensor, given);
+      fail(status::invalid_argument, "input '%s' is given twice", entry.inputs[place].name.c_str());
+    binder.bind(entry.inputs[place], given);
     io[place] = given.data;
   }
   for (size_t place = 0; place < entry.inputs.size(); ++place)
