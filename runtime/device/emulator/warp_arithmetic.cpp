@@ -43,6 +43,21 @@ template <> struct wider<uint64_t> { using type = unsigned __int128; };
 template <> struct wider<int64_t> { using type = __int128; };
 template <typename T> using wider_t = typename wider<T>::type;
 
+// `count` bits from `first` on; above them, and where `from` has no more, the last bit's copies if T has a sign.
+template <typename T> T field_of(std::make_unsigned_t<T> from, uint32_t first, uint32_t count) {
+  using U = std::make_unsigned_t<T>;
+  uint32_t width = 8 * sizeof(T);
+  bool fills = false;
+  if (std::is_signed_v<T> && count > 0)
+    fills = from >> std::min(first + count - 1, width - 1) & 1;
+  U field = 0;
+  for (uint32_t n = 0; n < width; ++n) {
+    bool bit = n < count && first + n < width ? from >> (first + n) & 1 : fills;
+    field |= static_cast<U>(U(bit) << n);
+  }
+  return static_cast<T>(field);
+}
+
 } // namespace
 
 template <typename T> void warp::integer(const instruction &i) {
@@ -99,18 +114,7 @@ template <typename T> void warp::integer(const instruction &i) {
     });
   case op::extract_bits: {
     const uint32_t *start = row<uint32_t>(i.source[1]), *length = row<uint32_t>(i.source[2]);
-    return each<R>(i, [=](int l) {
-      uint32_t first = start[l] & 0xff, count = length[l] & 0xff, width = 8 * sizeof(T);
-      U result = 0;
-      bool fills = false;
-      if (std::is_signed_v<T> && count > 0)
-        fills = as<U>(a[l]) >> std::min(first + count - 1, width - 1) & 1;
-      for (uint32_t n = 0; n < width; ++n) {
-        bool bit = n < count && first + n < width ? as<U>(a[l]) >> (first + n) & 1 : fills;
-        result |= static_cast<U>(U(bit) << n);
-      }
-      return stored<T>(static_cast<T>(result));
-    });
+    return each<R>(i, [=](int l) { return stored<T>(field_of<T>(as<U>(a[l]), start[l] & 0xff, length[l] & 0xff)); });
   }
   default:
     break;
