@@ -4,7 +4,6 @@
 #include "runtime/core/session.h"
 
 #include <algorithm>
-#include <cstdio>
 
 namespace xf::rt {
 
@@ -61,31 +60,22 @@ void predictor::bind(const arena &memory) {
   dims_.resize(model_.dims().size());
 }
 
-bool predictor::refuse(const token_rows &rows, int64_t sentence, predict_sink &sink) const {
-  const int32_t *begin = rows.ids + rows.offsets[sentence], *end = rows.ids + rows.offsets[sentence + 1];
-  char message[160];
-  int64_t bound = layout_.entry->inputs[0].bound;
-  auto wrong = std::find_if(begin, end, [&](int32_t id) { return id < 0 || (bound > 0 && id >= bound); });
-  if (begin == end) {
-    sink.sentence_failed(sentence, "it has no tokens");
-  } else if (roles_.pad >= 0 && std::all_of(begin, end, [&](int32_t id) { return id == roles_.pad; })) {
-    sink.sentence_failed(sentence, "it has nothing but padding");
-  } else if (int64_t least = layout_.entry->inputs[0].least_of(limits_.source_dim); end - begin < least) {
-    std::snprintf(message, sizeof(message), "it has %lld token%s; at least %lld are needed", static_cast<long long>(end - begin),
-                  end - begin == 1 ? "" : "s", static_cast<long long>(least));
-    sink.sentence_failed(sentence, message);
-  } else if (end - begin > limits_.source) {
-    std::snprintf(message, sizeof(message), "it has %lld tokens; at most %lld are possible",
-                  static_cast<long long>(end - begin), static_cast<long long>(limits_.source));
-    sink.sentence_failed(sentence, message);
-  } else if (wrong != end) {
-    std::snprintf(message, sizeof(message), "there is no token %d; the last is %lld", *wrong,
-                  static_cast<long long>(bound) - 1);
-    sink.sentence_failed(sentence, message);
-  } else {
-    return false;
-  }
-  return true;
+// Why the sentence has no answer, or null.
+const char *predictor::refuse(std::span<const int32_t> ids) {
+  const tensor_info &tokens = layout_.entry->inputs[0];
+  auto length = static_cast<int64_t>(ids.size());
+  if (ids.empty())
+    return refusal::no_tokens;
+  if (roles_.pad >= 0 && std::all_of(ids.begin(), ids.end(), [&](int32_t id) { return id == roles_.pad; }))
+    return refusal::only_padding;
+  if (int64_t least = tokens.least_of(limits_.source_dim); length < least)
+    return refusal_.too_few_tokens(length, least);
+  if (length > limits_.source)
+    return refusal_.too_many_tokens(length, limits_.source);
+  for (int32_t id : ids)
+    if (id < 0 || (tokens.bound > 0 && id >= tokens.bound))
+      return refusal_.unknown_token(id, tokens.bound);
+  return nullptr;
 }
 
 void predictor::predict(const token_rows &rows, int32_t batch, predict_sink &sink) {
@@ -99,7 +89,9 @@ void predictor::predict(const token_rows &rows, int32_t batch, predict_sink &sin
   for (int64_t first = 0; first < rows.count; first += layout_.window) {
     int64_t count = 0;
     for (int64_t i = first; i < std::min(first + layout_.window, rows.count); ++i)
-      if (!refuse(rows, i, sink))
+      if (const char *problem = refuse({rows.ids + rows.offsets[i], static_cast<size_t>(length(i))}))
+        sink.sentence_failed(i, problem);
+      else
         order_[count++] = static_cast<int32_t>(i - first);
     std::sort(order_, order_ + count, [&](int32_t x, int32_t y) {
       int64_t a = length(first + x), b = length(first + y);

@@ -38,7 +38,7 @@ public:
   void predict(const token_rows &rows, int32_t batch, predict_sink &sink);
 
 private:
-  bool refuse(const token_rows &rows, int64_t sentence, predict_sink &sink) const;
+  const char *refuse(std::span<const int32_t> ids);
   void run_batch(const token_rows &rows, int64_t first, const int32_t *order, int64_t count, predict_sink &sink);
 
   session &session_;
@@ -49,6 +49,7 @@ private:
   int32_t *order_ = nullptr;
   std::vector<void *> io_;
   std::vector<int64_t> dims_;
+  refusal refusal_;
 };
 
 } // namespace xf::rt

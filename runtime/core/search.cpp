@@ -7,7 +7,6 @@
 #include "runtime/core/session.h"
 
 #include <algorithm>
-#include <cstdio>
 
 namespace xf::rt {
 
@@ -108,36 +107,22 @@ int64_t searcher::own_length(std::span<const int32_t> ids) const {
 // Why the sentence cannot be searched, or null.
 const char *searcher::refuse(std::span<const int32_t> ids) {
   if (ids.empty())
-    return "it has no tokens";
+    return refusal::no_tokens;
   if (own_length(ids) == 0)
-    return "it has nothing but padding";
+    return refusal::only_padding;
   bool source = layout_.source_tokens >= 0;
-  auto length = static_cast<long long>(ids.size());
-  if (source && length < layout_.least_source) {
-    std::snprintf(message_, sizeof(message_), "it has %lld token%s; at least %lld are needed", length, length == 1 ? "" : "s",
-                  static_cast<long long>(layout_.least_source));
-    return message_;
-  }
-  if (source && length > g_.source) {
-    std::snprintf(message_, sizeof(message_), "it has %lld tokens; at most %lld are possible", length,
-                  static_cast<long long>(g_.source));
-    return message_;
-  }
-  if (!source) {
-    long long most = g_.target - (g_.start >= 0 && ids[0] != g_.start ? 1 : 0);
-    if (length > most) {
-      std::snprintf(message_, sizeof(message_), "it has %lld tokens; at most %lld are possible", length, most);
-      return message_;
-    }
-  }
+  auto length = static_cast<int64_t>(ids.size());
+  if (source && length < layout_.least_source)
+    return refusal_.too_few_tokens(length, layout_.least_source);
+  // A prompt without the start token gets it.
+  int64_t most = source ? g_.source : g_.target - (g_.start >= 0 && ids[0] != g_.start ? 1 : 0);
+  if (length > most)
+    return refusal_.too_many_tokens(length, most);
   const tensor_info &tokens =
       source ? layout_.source_tensors[layout_.source_tokens].info : layout_.step->inputs[g_.tokens_input];
   for (int32_t id : ids)
-    if (id < 0 || (tokens.bound > 0 && id >= tokens.bound)) {
-      std::snprintf(message_, sizeof(message_), "there is no token %d; the last is %lld", id,
-                    static_cast<long long>(tokens.bound) - 1);
-      return message_;
-    }
+    if (id < 0 || (tokens.bound > 0 && id >= tokens.bound))
+      return refusal_.unknown_token(id, tokens.bound);
   return nullptr;
 }
 

@@ -4,6 +4,7 @@
 #define RUNTIME_CORE_SEARCH_H
 
 #include "runtime/core/binding.h"
+#include "runtime/core/refusal.h"
 #include "runtime/core/search_layout.h"
 #include "runtime/core/shortlist.h"
 #include "runtime/core/states.h"
@@ -189,7 +190,7 @@ private:
   std::vector<device_sentence> ahead_sentences_;
   int32_t under_way_ = 0;   // steps that have been started and not been looked at
   bool have_moved_ = false; // the beams' rows are those after the step, not those of their parents
-  char message_[160];
+  refusal refusal_;
 };
 
 } // namespace xf::rt

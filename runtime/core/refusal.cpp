@@ -1,0 +1,24 @@
+#include "runtime/core/refusal.h"
+
+#include <cstdio>
+
+namespace xf::rt {
+
+const char *refusal::too_few_tokens(int64_t count, int64_t least) {
+  std::snprintf(text_, sizeof(text_), "it has %lld token%s; at least %lld are needed", static_cast<long long>(count),
+                count == 1 ? "" : "s", static_cast<long long>(least));
+  return text_;
+}
+
+const char *refusal::too_many_tokens(int64_t count, int64_t most) {
+  std::snprintf(text_, sizeof(text_), "it has %lld tokens; at most %lld are possible", static_cast<long long>(count),
+                static_cast<long long>(most));
+  return text_;
+}
+
+const char *refusal::unknown_token(int32_t id, int64_t bound) {
+  std::snprintf(text_, sizeof(text_), "there is no token %d; the last is %lld", id, static_cast<long long>(bound) - 1);
+  return text_;
+}
+
+} // namespace xf::rt

@@ -1,0 +1,25 @@
+// Why a sentence is refused, as what follows "line 3: ". Allocates nothing.
+#ifndef RUNTIME_CORE_REFUSAL_H
+#define RUNTIME_CORE_REFUSAL_H
+
+#include <cstdint>
+
+namespace xf::rt {
+
+// What the methods return is valid until the next one is called.
+class refusal {
+public:
+  static constexpr const char *no_tokens = "it has no tokens", *only_padding = "it has nothing but padding";
+
+  const char *too_few_tokens(int64_t count, int64_t least);
+  const char *too_many_tokens(int64_t count, int64_t most);
+  // `bound`: tokens are below it.
+  const char *unknown_token(int32_t id, int64_t bound);
+
+private:
+  char text_[160];
+};
+
+} // namespace xf::rt
+
+#endif
