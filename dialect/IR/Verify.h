@@ -23,6 +23,10 @@ LogicalResult verifySameShapes(Operation *op, TypeRange types);
 /// result = x weightᵀ over the last dimension.
 LogicalResult verifyProduct(Operation *op, RankedTensorType x, RankedTensorType weight, RankedTensorType result);
 SmallVector<Type> elementTypes(TypeRange types);
+/// Keys or values [batch, heads, positions, width], which attention can have packed.
+inline bool isPackable(RankedTensorType type) {
+  return type.getRank() == 4 && !type.isDynamicDim(3) && isFactorOfAttention(type.getElementType());
+}
 
 } // namespace mlir::xf
 

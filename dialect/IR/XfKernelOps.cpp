@@ -39,7 +39,7 @@ LogicalResult PackOp::verify() {
     return success();
   if (getLayout() == Layout::panels)
     return emitOpError("packs keys and values; panels are made when compiling");
-  if (type.getRank() != 4 || type.isDynamicDim(3) || !isFactorOfAttention(type.getElementType()))
+  if (!isPackable(type))
     return emitOpError("packs [batch, heads, positions, width] of f32, bf16 or f16, not ") << type;
   return success();
 }

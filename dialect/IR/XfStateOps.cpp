@@ -15,9 +15,7 @@ LogicalResult StateOp::verify() {
     return emitOpError("needs at least one layer");
   if (getLayout() == Layout::plain)
     return success();
-  bool isPackable = type.getRank() == 4 && !type.isDynamicDim(1) && !type.isDynamicDim(3) &&
-                    isFactorOfAttention(type.getElementType());
-  if (getLayout() == Layout::panels || !isPackable)
+  if (getLayout() == Layout::panels || !isPackable(type) || type.isDynamicDim(1))
     return emitOpError("is plain, or keys or values [batch, heads, positions, width] of f32, bf16 or f16, not ")
            << stringifyLayout(getLayout()) << " of " << type;
   return success();
