@@ -59,10 +59,9 @@ llvm::Error Machine<T>::exec(mlir::xf::SliceOp op) {
   const Array<T> &x = get(op.getX());
   int64_t axis = op.getAxis(), start = op.getStart(), step = op.getStep();
   llvm::SmallVector<int64_t> shape(x.shape), strides = stridesOf(x.shape);
-  shape[axis] = op.getResult().getType().getDimSize(axis);
-  if (shape[axis] && start + (shape[axis] - 1) * step >= x.shape[axis])
-    return makeError("reads up to position {} of dimension {}, which has {}", start + (shape[axis] - 1) * step, axis,
-                     x.shape[axis]);
+  shape[axis] = op.getSize();
+  if (shape[axis] && op.getLast() >= x.shape[axis])
+    return makeError("reads up to position {} of dimension {}, which has {}", op.getLast(), axis, x.shape[axis]);
   int64_t base = start * strides[axis];
   strides[axis] *= step;
   auto result = std::make_shared<Array<T>>(shape, x.isFloat);

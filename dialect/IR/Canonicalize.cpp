@@ -60,7 +60,7 @@ struct SliceOfConcat : OpRewritePattern<SliceOp> {
     auto concat = op.getX().getDefiningOp<ConcatOp>();
     if (!concat || concat.getAxis() != op.getAxis())
       return failure();
-    int64_t first = op.getStart(), last = first + (op.getType().getDimSize(op.getAxis()) - 1) * op.getStep(), begin = 0;
+    int64_t first = op.getStart(), last = op.getLast(), begin = 0;
     for (Value input : concat.getInputs()) {
       int64_t end = begin + cast<RankedTensorType>(input.getType()).getDimSize(op.getAxis());
       if (begin <= first && last < end) {

@@ -215,14 +215,13 @@ LogicalResult RearrangeOp::verify() {
 
 LogicalResult SliceOp::verify() {
   auto x = typeOf(getX()), result = typeOf(getResult());
-  int64_t axis = getAxis(), start = getStart(), step = getStep();
-  if (axis < 0 || axis >= x.getRank() || start < 0 || step < 1)
+  int64_t axis = getAxis();
+  if (axis < 0 || axis >= x.getRank() || int64_t(getStart()) < 0 || int64_t(getStep()) < 1)
     return emitOpError("axis, start or step is out of range for ") << describeShape(x);
   if (result.getRank() != x.getRank() || result.isDynamicDim(axis) ||
-      withDim(x, axis, result.getDimSize(axis), "") != result)
+      withDim(x, axis, getSize(), "") != result)
     return emitOpError("result ") << describeShape(result) << " should differ from " << describeShape(x) << " along the axis only";
-  // Without overflow, whatever the numbers are.
-  if (!x.isDynamicDim(axis) && (start >= x.getDimSize(axis) || result.getDimSize(axis) - 1 > (x.getDimSize(axis) - 1 - start) / step))
+  if (!x.isDynamicDim(axis) && !isWithin(x.getDimSize(axis)))
     return emitOpError("reads past dimension ") << axis << " of " << describeShape(x);
   return success();
 }

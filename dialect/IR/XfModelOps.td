@@ -198,6 +198,16 @@ def Xf_SliceOp : Xf_Op<"slice", [Xf_InExpression, Pure, DeclareOpInterfaceMethod
   let arguments = (ins Xf_Tensor:$x, I64Attr:$axis, I64Attr:$start, DefaultValuedAttr<I64Attr, "1">:$step);
   let results = (outs Xf_Tensor:$result);
   let assemblyFormat = "$x `axis` $axis `start` $start (`step` $step^)? attr-dict `:` type($x) `->` type($result)";
+  let extraClassDeclaration = [{
+    /// How many elements the range has.
+    int64_t getSize() { return getResult().getType().getDimSize(getAxis()); }
+    /// The last index that is read, where isWithin has been checked.
+    int64_t getLast() { return getStart() + (getSize() - 1) * getStep(); }
+    /// Whether all indices lie in a dimension of that size. Nothing overflows, whatever the numbers are.
+    bool isWithin(int64_t size) {
+      return int64_t(getStart()) < size && getSize() - 1 <= (size - 1 - int64_t(getStart())) / int64_t(getStep());
+    }
+  }];
   let hasVerifier = 1;
   let hasFolder = 1;
   let hasCanonicalizer = 1;

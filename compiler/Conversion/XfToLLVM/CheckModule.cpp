@@ -322,8 +322,7 @@ private:
 
   LogicalResult checkSlice(SliceOp slice) {
     auto x = typeOf(slice.getX());
-    int64_t bound = sizeOf(x, slice.getAxis()).most(module), start = slice.getStart();
-    if (start >= bound || typeOf(slice.getResult()).getDimSize(slice.getAxis()) - 1 > (bound - 1 - start) / int64_t(slice.getStep()))
+    if (!slice.isWithin(sizeOf(x, slice.getAxis()).most(module)))
       return slice.emitError("reads behind the bound of dimension ") << slice.getAxis() << " of " << describeShape(x);
     return success();
   }

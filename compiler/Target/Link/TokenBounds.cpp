@@ -43,8 +43,7 @@ llvm::StringMap<int64_t> leastSizes(EntryOp entry) {
   };
   entry.walk([&](Operation *op) {
     if (auto slice = dyn_cast<SliceOp>(op)) {
-      int64_t size = cast<RankedTensorType>(slice.getType()).getDimSize(slice.getAxis());
-      reads(slice.getX(), slice.getAxis(), slice.getStart() + (size - 1) * slice.getStep());
+      reads(slice.getX(), slice.getAxis(), slice.getLast());
     } else if (auto element = dyn_cast<AtOp>(op)) {
       for (auto [d, index] : llvm::enumerate(element.getIndices()))
         if (llvm::APInt constant; matchPattern(index, m_ConstantInt(&constant)))
