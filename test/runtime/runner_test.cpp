@@ -229,6 +229,19 @@ TEST_F(runner, predicts_labels_and_numbers) {
   EXPECT_EQ(with("a b\n", "--json").out, "{\"line\": 1, \"results\": [{\"text\": \"2.25 4.5 6.75\"}]}\n");
 }
 
+TEST_F(runner, says_why_a_line_is_not_predicted) {
+  sample::options o;
+  o.model = sample::kind::tagger;
+  o.least_source = 2;
+  make(o);
+  ran got = with("4 5\n6\n4 31\n0 0\n4 4 4 4 4 4 4 4 4 4 4 4 4\n", "--ids");
+  std::string line = name_of(program) + ": line ";
+  EXPECT_EQ(got.status, 1);
+  EXPECT_EQ(got.out, line + "2: it has 1 token; at least 2 are needed\n" + line + "3: there is no token 31; the last is 29\n" + line +
+                         "4: it has nothing but padding\n" + line + "5: it has 13 tokens; at most 12 are possible\n" +
+                         with("4 5\n", "--ids").out + "\n\n\n\n");
+}
+
 TEST(library, opens_the_model_attached_to_itself) {
   std::string path = temporary("library.so");
   sample::write_file(path, sample::attach(sample::read_file(XF_RUNTIME_SO), sample::build({})), 0755);
