@@ -39,56 +39,76 @@ std::optional<DimSize> Evaluator::evalDim(const Expr &expr, const ScopePtr &scop
   return DimSize{*size, ""};
 }
 
-bool Evaluator::bindShape(const TypeExpr &type, mlir::RankedTensorType actual, const ScopePtr &scope, const std::string &what, Loc loc) {
-  std::vector<DimSize> dims = dimsOf(actual);
-  auto ellipsis = llvm::find_if(type.dims, [](const DimExpr &dim) { return !dim.size; });
-  size_t leading = 0;
-  bool hasEllipsis = ellipsis != type.dims.end();
-  size_t fixed = type.dims.size() - hasEllipsis;
-  std::string shape = mlir::xf::describeShape(actual);
-  auto wrongRank = [&] {
-    error(loc, fmt::format("{} has shape {}, but {}{} dimensions are wanted", what, shape, hasEllipsis ? "at least " : "", fixed));
-    return false;
-  };
-  if (hasEllipsis ? dims.size() < fixed : dims.size() != fixed)
-    return wrongRank();
-  leading = dims.size() - fixed;
-  size_t d = 0;
-  for (const DimExpr &dim : type.dims) {
-    if (!dim.size) {
-      std::vector<DimSize> found(dims.begin() + d, dims.begin() + d + leading);
-      d += leading;
-      if (scope->leading && *scope->leading != found) {
-        error(loc, fmt::format("{} has leading dimensions {}, but '..' is {}", what, describeDims(found), describeDims(*scope->leading)));
-        note(scope->leadingLoc, "'..' got its value here");
+namespace {
+/// Checks a tensor's shape against a type, whose unknown names it gives values.
+class ShapeBinder {
+public:
+  ShapeBinder(Evaluator &e, mlir::RankedTensorType actual, const ScopePtr &scope, const std::string &what, Loc loc)
+      : e(e), dims(dimsOf(actual)), shape(mlir::xf::describeShape(actual)), scope(scope), what(what), loc(loc) {}
+
+  bool bind(const TypeExpr &type) {
+    bool hasEllipsis = llvm::any_of(type.dims, isEllipsis);
+    size_t fixed = type.dims.size() - hasEllipsis;
+    if (hasEllipsis ? dims.size() < fixed : dims.size() != fixed)
+      return fail(fmt::format("{} has shape {}, but {}{} dimensions are wanted", what, shape, hasEllipsis ? "at least " : "", fixed));
+    size_t d = 0;
+    for (const DimExpr &dim : type.dims) {
+      size_t count = isEllipsis(dim) ? dims.size() - fixed : 1;
+      if (!(isEllipsis(dim) ? bindLeading({dims.begin() + d, dims.begin() + d + count}) : bindDim(*dim.size, d)))
         return false;
-      }
-      if (!scope->leading)
-        scope->leadingLoc = loc;
-      scope->leading = found;
-      continue;
+      d += count;
     }
-    const DimSize &found = dims[d++];
-    if (dim.size->kind == ExprKind::Name) {
-      auto known = lookup(scope.get(), dim.size->text);
-      if (!known || (!holds<int64_t>(known->value) && !holds<DimName>(known->value))) {
-        scope->set(dim.size->text, dimValue(found), loc);
-        continue;
-      }
-    }
-    auto wanted = evalDim(*dim.size, scope);
-    if (!wanted)
+    return true;
+  }
+
+private:
+  static bool isEllipsis(const DimExpr &dim) { return !dim.size; }
+  bool fail(const std::string &message) { return e.error(loc, message), false; }
+
+  /// `..` is the same in all shapes of a call.
+  bool bindLeading(std::vector<DimSize> found) {
+    if (scope->leading && *scope->leading != found) {
+      fail(fmt::format("{} has leading dimensions {}, but '..' is {}", what, describeDims(found), describeDims(*scope->leading)));
+      e.note(scope->leadingLoc, "'..' got its value here");
       return false;
-    if (*wanted == found)
-      continue;
-    std::string name = dim.size->kind == ExprKind::Name && dim.size->text != wanted->str() ? dim.size->text + " = " : "";
-    error(loc, fmt::format("{} has shape {}, but its dimension {} must be {}{}, not {}", what, shape, d, name, wanted->str(), found.str()));
-    if (dim.size->kind == ExprKind::Name)
-      if (auto it = scope->names.find(dim.size->text); it != scope->names.end())
-        note(it->second.loc, (dim.size->text == wanted->str() ? wanted->str() : dim.size->text + " = " + wanted->str()) + " comes from this argument");
+    }
+    if (!scope->leading)
+      scope->leadingLoc = loc;
+    scope->leading = std::move(found);
+    return true;
+  }
+
+  bool bindDim(const Expr &size, size_t d) {
+    if (size.kind == ExprKind::Name) {
+      auto known = e.lookup(scope.get(), size.text);
+      if (!known || (!holds<int64_t>(known->value) && !holds<DimName>(known->value))) {
+        scope->set(size.text, dimValue(dims[d]), loc);
+        return true;
+      }
+    }
+    auto wanted = e.evalDim(size, scope);
+    if (!wanted || *wanted == dims[d])
+      return wanted.has_value();
+    bool named = size.kind == ExprKind::Name;
+    std::string text = named && size.text != wanted->str() ? size.text + " = " + wanted->str() : wanted->str();
+    fail(fmt::format("{} has shape {}, but its dimension {} must be {}, not {}", what, shape, d + 1, text, dims[d].str()));
+    if (named)
+      if (auto it = scope->names.find(size.text); it != scope->names.end())
+        e.note(it->second.loc, text + " comes from this argument");
     return false;
   }
-  return true;
+
+  Evaluator &e;
+  std::vector<DimSize> dims;
+  std::string shape; // for messages
+  const ScopePtr &scope;
+  const std::string &what;
+  Loc loc;
+};
+} // namespace
+
+bool Evaluator::bindShape(const TypeExpr &type, mlir::RankedTensorType actual, const ScopePtr &scope, const std::string &what, Loc loc) {
+  return ShapeBinder(*this, actual, scope, what, loc).bind(type);
 }
 
 /// The common shape of operands, aligned at their last dimensions as in NumPy.
