@@ -130,40 +130,47 @@ bool Evaluator::bindArguments(const std::vector<Param> &params, Args &args, cons
   return good;
 }
 
+static bool refuse(Evaluator &e, const Param &param, const Value &value, Loc loc, const std::string &wanted) {
+  std::string what = "'" + param.name + "'";
+  e.error(loc, what + " must be " + wanted + ", not " + describe(value));
+  e.note(param.loc, what + " is declared here");
+  return false;
+}
+
+/// A parameter that is declared as a tensor, whose shape may bind names.
+static bool bindTensor(Evaluator &e, const Param &param, Value &value, const ScopePtr &local, Loc loc) {
+  const TypeExpr &type = *param.type;
+  mlir::Type element = e.elementType(type, false);
+  if (!element)
+    return false;
+  if (auto *lazy = getIf<LazyInput *>(value))
+    return e.bindLazy(**lazy, type, local, loc) && (value = *(*lazy)->value, true);
+  if (holds<None>(value) && param.value)
+    return true;
+  value = e.force(value, loc);
+  if (isPoison(value))
+    return false;
+  auto *tensor = getIf<Tensor>(value);
+  if (!tensor)
+    return refuse(e, param, value, loc, "a tensor");
+  if (tensor->type().getElementType() != element)
+    return refuse(e, param, value, loc,
+                  element.isF32() ? "a tensor of numbers (f32)" : element.isInteger(1) ? "a boolean tensor" : "a tensor of tokens");
+  if (e.bindShape(type, tensor->type(), local, "'" + param.name + "'", loc))
+    return true;
+  e.note(type.loc, "its type is declared here");
+  e.noteValue(tensor->value, "the shape");
+  return false;
+}
+
 /// Checks a value against its parameter's type, binding the type's new dimensions.
 bool Evaluator::bindParam(const Param &param, Value &value, const ScopePtr &local, Loc loc) {
   if (!param.type)
     return true;
   const TypeExpr &type = *param.type;
-  std::string what = "'" + param.name + "'";
-  auto wrong = [&](const std::string &wanted) {
-    error(loc, what + " must be " + wanted + ", not " + describe(value));
-    note(param.loc, what + " is declared here");
-    return false;
-  };
-  if (type.hasShape) {
-    mlir::Type element = elementType(type, false);
-    if (!element)
-      return false;
-    if (auto *lazy = getIf<LazyInput *>(value))
-      return bindLazy(**lazy, type, local, loc) && (value = *(*lazy)->value, true);
-    if (holds<None>(value) && param.value)
-      return true;
-    value = force(value, loc);
-    if (isPoison(value))
-      return false;
-    auto *tensor = getIf<Tensor>(value);
-    if (!tensor)
-      return wrong("a tensor");
-    if (tensor->type().getElementType() != element)
-      return wrong(element.isF32() ? "a tensor of numbers (f32)" : element.isInteger(1) ? "a boolean tensor" : "a tensor of tokens");
-    if (!bindShape(type, tensor->type(), local, what, loc)) {
-      note(type.loc, "its type is declared here");
-      noteValue(tensor->value, "the shape");
-      return false;
-    }
-    return true;
-  }
+  if (type.hasShape)
+    return bindTensor(*this, param, value, local, loc);
+  auto wrong = [&](const std::string &wanted) { return refuse(*this, param, value, loc, wanted); };
   if (type.name == "int")
     return holds<int64_t>(value) || wrong(holds<double>(value) ? "an integer (divisions must be exact)" : "an integer");
   if (type.name == "float") {
