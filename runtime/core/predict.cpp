@@ -72,10 +72,7 @@ const char *predictor::refuse(std::span<const int32_t> ids) {
     return refusal_.too_few_tokens(length, least);
   if (length > limits_.source)
     return refusal_.too_many_tokens(length, limits_.source);
-  for (int32_t id : ids)
-    if (id < 0 || (tokens.bound > 0 && id >= tokens.bound))
-      return refusal_.unknown_token(id, tokens.bound);
-  return nullptr;
+  return refusal_.unknown_token(ids, tokens.bound);
 }
 
 void predictor::predict(const token_rows &rows, int32_t batch, predict_sink &sink) {

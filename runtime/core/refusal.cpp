@@ -16,9 +16,13 @@ const char *refusal::too_many_tokens(int64_t count, int64_t most) {
   return text_;
 }
 
-const char *refusal::unknown_token(int32_t id, int64_t bound) {
-  std::snprintf(text_, sizeof(text_), "there is no token %d; the last is %lld", id, static_cast<long long>(bound) - 1);
-  return text_;
+const char *refusal::unknown_token(std::span<const int32_t> ids, int64_t bound) {
+  for (int32_t id : ids)
+    if (id < 0 || (bound > 0 && id >= bound)) {
+      std::snprintf(text_, sizeof(text_), "there is no token %d; the last is %lld", id, static_cast<long long>(bound) - 1);
+      return text_;
+    }
+  return nullptr;
 }
 
 } // namespace xf::rt

@@ -3,6 +3,7 @@
 #define RUNTIME_CORE_REFUSAL_H
 
 #include <cstdint>
+#include <span>
 
 namespace xf::rt {
 
@@ -13,8 +14,8 @@ public:
 
   const char *too_few_tokens(int64_t count, int64_t least);
   const char *too_many_tokens(int64_t count, int64_t most);
-  // `bound`: tokens are below it.
-  const char *unknown_token(int32_t id, int64_t bound);
+  // Of the first token that is not below `bound` (0: all are); null if there is none.
+  const char *unknown_token(std::span<const int32_t> ids, int64_t bound);
 
 private:
   char text_[160];

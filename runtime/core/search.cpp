@@ -120,10 +120,7 @@ const char *searcher::refuse(std::span<const int32_t> ids) {
     return refusal_.too_many_tokens(length, most);
   const tensor_info &tokens =
       source ? layout_.source_tensors[layout_.source_tokens].info : layout_.step->inputs[g_.tokens_input];
-  for (int32_t id : ids)
-    if (id < 0 || (tokens.bound > 0 && id >= tokens.bound))
-      return refusal_.unknown_token(id, tokens.bound);
-  return nullptr;
+  return refusal_.unknown_token(ids, tokens.bound);
 }
 
 void searcher::generate(const token_rows &rows, const search_options &options, search_sink &sink) {

@@ -15,7 +15,6 @@ struct state_room {
   int64_t rows, sentences;
   std::vector<int64_t> capacities; // of each dimension, by number
 
-  bool operator==(const state_room &) const = default;
   bool covers(const state_room &other) const;
 };
 
