@@ -7,7 +7,6 @@ using namespace xf::frontend;
 
 namespace {
 constexpr int64_t kDefaultBatch = 8, kDefaultLength = 512;
-constexpr double kLargestTable = 1e9; // elements
 } // namespace
 
 int64_t Evaluator::boundOf(llvm::StringRef dim) const {
@@ -75,7 +74,7 @@ void Evaluator::sizeOpenTables() {
     for (auto &[dim, offset] : table->uses)
       rows = std::max(rows, (dim.isDynamic() ? boundOf(dim.name) : dim.size) + offset);
     auto type = mlir::xf::withDim(table->type, 0, rows, "");
-    if (static_cast<double>(rows) * static_cast<double>(type.getNumElements() / rows) > kLargestTable) {
+    if (static_cast<double>(rows) * static_cast<double>(type.getNumElements() / rows) > TableUse::kMostElements) {
       error(table->loc, fmt::format("the table would have {} rows", rows));
       continue;
     }

@@ -63,7 +63,7 @@ bool Evaluator::fillTable(Parameter &parameter, const TableUse &table, const Sco
   double elements = 1;
   for (const DimSize &dim : shape)
     elements *= static_cast<double>(dim.size);
-  if (elements > 1e9)
+  if (elements > TableUse::kMostElements)
     return error(function.loc, fmt::format("table '{}' would have {:.3g} elements", function.name, elements)), false;
   mlir::OpBuilder::InsertionGuard guard(builder);
   llvm::SaveAndRestore real(realType, mlir::Type(builder.getF64Type()));

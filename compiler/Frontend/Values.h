@@ -129,6 +129,8 @@ struct Spec {
 };
 /// A table with its arguments: `position(d)`.
 struct TableUse {
+  static constexpr double kMostElements = 1e9;
+
   const Function *function = nullptr;
   ScopePtr scope;
   std::string key; // equal for equal tables

@@ -41,10 +41,10 @@ xf_abi_state describeState(StateOp state, const DataLayout &layout) {
 
 DataLayout layOutData(ModuleOp module) {
   DataLayout layout;
-  auto place = [](auto &map, int64_t &bytes, Operation *op, int64_t size, int64_t layers) {
+  auto placeWeight = [&](Operation *op, int64_t size, int64_t layers) {
     int64_t stride = llvm::alignTo(size, kAlignment);
-    map[op] = {bytes, stride, layers};
-    bytes += stride * layers;
+    layout.weights[op] = {layout.weightBytes, stride, layers};
+    layout.weightBytes += stride * layers;
   };
   llvm::SetVector<Operation *> read;
   module.walk([&](EntryOp entry) {
@@ -60,14 +60,13 @@ DataLayout layOutData(ModuleOp module) {
     if (!read.contains(&op))
       continue;
     if (auto weight = dyn_cast<WeightOp>(op)) {
-      place(layout.weights, layout.weightBytes, &op,
-            elementsOf(weight.getTensorType(), weight.getLayout()).most(module) * elementBytes(weight.getTensorType().getElementType()),
-            weight.getLayers());
+      RankedTensorType type = weight.getTensorType();
+      placeWeight(&op, elementsOf(type, weight.getLayout()).most(module) * elementBytes(type.getElementType()), weight.getLayers());
     } else if (auto parameter = dyn_cast<ParameterOp>(op)) {
       int64_t layers = 1;
       for (int64_t count : parameter.getCounts())
         layers *= count;
-      place(layout.weights, layout.weightBytes, &op, parameter.getTensorType().getNumElements() * 4, layers);
+      placeWeight(&op, parameter.getTensorType().getNumElements() * 4, layers);
     }
   }
   SmallVector<int64_t> most;
