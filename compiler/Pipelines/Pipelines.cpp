@@ -41,7 +41,7 @@ void buildStepPipeline(OpPassManager &passes) {
   passes.addPass(createXfRaggedSource());
 }
 
-void buildKernelPipeline(OpPassManager &passes, FactorType type) {
+void buildKernelPipeline(OpPassManager &passes, FactorType type, bool forCpu) {
   bool narrowAttention = type == FactorType::bf16 || type == FactorType::f16 || type == FactorType::int8;
   // Before linears are merged: a bias is still the keys' alone.
   if (narrowAttention)
@@ -71,6 +71,8 @@ void buildKernelPipeline(OpPassManager &passes, FactorType type) {
   passes.addPass(createXfMaterializeViews());
   // Behind all others, so that the copy of the step uses the very kernels of the step.
   passes.addPass(createXfChooseTokens());
+  if (forCpu)
+    passes.addPass(createXfScreenTokens());
   // Last: any cleanup would move them out again.
   passes.addPass(createXfSinkConstants());
 }

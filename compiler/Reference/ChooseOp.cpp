@@ -65,7 +65,7 @@ llvm::Error Machine<T>::exec(mlir::xf::ChooseOp op) {
   const Array<T> &forbidden = get(op.getForbidden());
   const std::vector<int64_t> &classes = get(op.getClasses()).ints, &options = get(op.getOptions()).ints;
   int64_t most = op.getMost();
-  Choices<T> choices(rows, most, mlir::xf::ChooseOp::countParts(columns, most));
+  Choices<T> choices(rows, most, op.getPartsWidth());
   for (int64_t row = 0; row < rows; ++row) {
     if (classes[row] < 0 || classes[row] >= forbidden.shape[0])
       return makeError("there is no class {} of forbidden columns", classes[row]);

@@ -51,6 +51,20 @@ void Machine<T>::multiply(const Array<T> &x, const Array<T> &weight, Array<T> &r
   }
 }
 
+/// The Euclidean lengths of a row and of what its bytes lack, rounded up.
+template <typename T>
+static std::pair<float, float> boundRow(llvm::ArrayRef<T> row, llvm::ArrayRef<int64_t> elements, float scale) {
+  double length = 0, error = 0;
+  for (auto [x, element] : llvm::zip(row, elements)) {
+    double lost = double(x) - double(scale) * double(element);
+    length += double(x) * double(x);
+    error += lost * lost;
+  }
+  auto roundUp = [](double squares) { return std::nextafter(static_cast<float>(std::sqrt(squares)), INFINITY); };
+  bool isBounded = std::sqrt(length) <= 0x1p50;
+  return {roundUp(length), isBounded ? roundUp(error) : INFINITY};
+}
+
 /// In f32, whatever the machine's precision: the op's results are what is packed.
 template <typename T>
 llvm::Error Machine<T>::exec(mlir::xf::QuantizeOp op) {
@@ -66,26 +80,32 @@ llvm::Error Machine<T>::exec(mlir::xf::QuantizeOp op) {
   auto elements = std::make_shared<Array<T>>(x.shape, false);
   auto scales = std::make_shared<Array<T>>(llvm::ArrayRef<int64_t>{rows}, true);
   auto sums = std::make_shared<Array<T>>(llvm::ArrayRef<int64_t>{rows}, false);
+  bool isBounded = op->getNumResults() > 3;
+  auto lengths = std::make_shared<Array<T>>(llvm::ArrayRef<int64_t>{isBounded ? rows : 0}, true), errors = std::make_shared<Array<T>>(*lengths);
   for (int64_t n = 0; n < rows; ++n) {
     const T *row = x.floats.data() + n * depth;
     float largest = 0;
     for (int64_t k = 0; k < depth; ++k)
       largest = std::max(largest, std::fabs(static_cast<float>(row[k])));
-    if (largest <= 0x1p-100f)
-      continue;
-    float reciprocal = 127.0f / largest;
-    scales->floats[n] = largest * static_cast<float>(1 / 127.0);
-    for (int64_t k = 0; k < depth; ++k) {
+    bool isZero = largest <= 0x1p-100f;
+    float reciprocal = isZero ? 0.0f : 127.0f / largest, scale = isZero ? 0.0f : largest * static_cast<float>(1 / 127.0);
+    scales->floats[n] = scale;
+    for (int64_t k = 0; k < depth && !isZero; ++k) {
       int64_t element = static_cast<int64_t>(std::nearbyint(static_cast<float>(row[k]) * reciprocal));
       elements->ints[n * depth + k] = element;
       sums->ints[n] += element;
     }
+    if (isBounded) {
+      auto [length, error] = boundRow(llvm::ArrayRef(row, depth), llvm::ArrayRef(elements->ints).slice(n * depth, depth), scale);
+      lengths->floats[n] = length;
+      errors->floats[n] = error;
+    }
   }
-  if (llvm::Error error = define(op->getResult(0), std::move(elements)))
-    return error;
-  if (llvm::Error error = define(op->getResult(1), std::move(scales)))
-    return error;
-  return define(op->getResult(2), std::move(sums));
+  const Ref<T> results[] = {elements, scales, sums, lengths, errors};
+  for (auto [value, array] : llvm::zip_first(op->getResults(), results))
+    if (llvm::Error error = define(value, array))
+      return error;
+  return llvm::Error::success();
 }
 
 template <typename T>

@@ -4,6 +4,7 @@
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace mlir::xf;
@@ -58,6 +59,34 @@ RankedTensorType ChooseOp::getLogitsType() {
   return withDim(withElement(x, Float32Type::get(getContext())), x.getRank() - 1, getColumns(), "");
 }
 
+/// Whether the op's result grows, or stays the same, when only its operand `i` grows; in floating point, too.
+static bool growsWith(Operation *op, unsigned i) {
+  if (isa<arith::AddFOp, arith::MaximumFOp, arith::MinimumFOp, arith::MaxNumFOp, arith::MinNumFOp>(op) || (isa<arith::SubFOp>(op) && i == 0))
+    return true;
+  APFloat factor(0.0f);
+  if (isa<arith::MulFOp>(op) || (isa<arith::DivFOp>(op) && i == 0))
+    return matchPattern(op->getOperand(1 - i), m_ConstantFloat(&factor)) && factor.isFiniteNonZero() && !factor.isNegative();
+  return false;
+}
+
+bool ChooseOp::isMonotone() {
+  Value value = getBody().getArgument(0);
+  while (value.hasOneUse()) {
+    OpOperand &use = *value.use_begin();
+    if (isa<YieldOp>(use.getOwner()))
+      return true;
+    if (!growsWith(use.getOwner(), use.getOperandNumber()))
+      return false;
+    value = use.getOwner()->getResult(0);
+  }
+  return false;
+}
+
+int64_t ChooseOp::getPartsWidth() {
+  int64_t parts = countParts(getColumns(), getMost());
+  return getScreen().empty() ? parts : parts + countScreened(getColumns(), typeOf(getWeight()).getDimSize(1));
+}
+
 LogicalResult ChooseOp::verify() {
   auto x = typeOf(getX()), weight = typeOf(getWeight());
   if (weight.getRank() != 2 || x.getRank() != 3 || getAxis() > 1)
@@ -75,7 +104,7 @@ LogicalResult ChooseOp::verify() {
   Type f32 = Float32Type::get(getContext()), i32 = IntegerType::get(getContext(), 32);
   int64_t most = typeOf(getValues()).getRank() == 2 ? typeOf(getValues()).getDimSize(1) : 0;
   if (most < 1 || !isOf(getValues(), {most}, f32) || !isOf(getTokens(), {most}, i32) || !isOf(getNorms(), {2}, f32) ||
-      !isOf(getParts(), {countParts(getColumns(), most)}, f32))
+      !isOf(getParts(), {getPartsWidth()}, f32))
     return emitOpError("results ") << describeShape(typeOf(getValues())) << ", " << describeShape(typeOf(getTokens())) << ", "
                                    << describeShape(typeOf(getNorms())) << ", " << describeShape(typeOf(getParts()))
                                    << " do not fit the rows of " << describeShape(x);
@@ -85,9 +114,17 @@ LogicalResult ChooseOp::verify() {
     return emitOpError("forbidden columns ") << describeShape(forbidden) << ", classes " << describeShape(typeOf(getClasses()))
                                              << " and options " << describeShape(typeOf(getOptions())) << " do not fit "
                                              << getColumns() << " columns";
+  auto ofColumns = [&](Type type) { return RankedTensorType::get(getColumns(), type); };
+  Type screen[] = {withElement(weight, IntegerType::get(getContext(), 8)), ofColumns(f32), ofColumns(i32), ofColumns(f32), ofColumns(f32)};
+  if (!getScreen().empty() && (getScreen().getTypes() != TypeRange(screen) || !isScreenable(weight)))
+    return emitOpError("has no screen of ") << getScreen().getTypes() << " for " << weight;
   SmallVector<Type> args{productElement(x.getElementType())};
   llvm::append_range(args, elementTypes(getExtras().getTypes()));
-  return verifyScalarBody(*this, getBody(), args, f32);
+  if (failed(verifyScalarBody(*this, getBody(), args, f32)))
+    return failure();
+  if (!getScreen().empty() && !isMonotone())
+    return emitOpError("is screened, but a logit may decrease when its product grows");
+  return success();
 }
 
 /// The type of one row of `type` for a row op whose rows have the dimension `last`.

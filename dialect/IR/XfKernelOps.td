@@ -57,7 +57,7 @@ def Xf_ContractOp : Xf_Op<"contract", [Xf_InBody, Pure, SingleBlock]> {
   }];
 }
 
-def Xf_ChooseOp : Xf_Op<"choose", [Xf_InBody, Pure, SingleBlock]> {
+def Xf_ChooseOp : Xf_Op<"choose", [Xf_InBody, Pure, SingleBlock, AttrSizedOperandSegments]> {
   let summary = "The best columns of a matrix product, and its log-sum-exp, without the product";
   let description = [{
     The vocabulary reduction of a search. Of each row's last position along `axis` (0 or 1 of x [.., .., k]) the region
@@ -69,6 +69,10 @@ def Xf_ChooseOp : Xf_Op<"choose", [Xf_InBody, Pure, SingleBlock]> {
     sums are added in order: who computes which columns does not show. A block without an allowed column costs nothing.
     `parts` is where threads exchange what they found; its contents mean nothing.
 
+    `screen`, the results of `xf.quantize` of the weight with bounds, changes nothing of the results: with it a kernel may find
+    by products of bytes which columns cannot be among the best, and multiply only the others. The region must not decrease when
+    acc grows.
+
     ```mlir
     %v, %t, %m, %p = xf.choose %x, %w axis 1 forbidden %f by %c options %o extras(%b) maps [[2]] : tensor<?x?x64xf32, #xf.dims<"B", "N", "">>, tensor<256x64xf32>, tensor<?x8xi32, #xf.dims<"C", "">>, tensor<?xi32, #xf.dims<"B">>, tensor<2xi32> extras(tensor<256xf32>) -> tensor<?x4xf32, #xf.dims<"B", "">>, tensor<?x4xi32, #xf.dims<"B", "">>, tensor<?x2xf32, #xf.dims<"B", "">>, tensor<?x288xf32, #xf.dims<"B", "">> {
     ^bb0(%acc: f32, %bias: f32):
@@ -78,13 +82,13 @@ def Xf_ChooseOp : Xf_Op<"choose", [Xf_InBody, Pure, SingleBlock]> {
     ```
   }];
   let arguments = (ins Xf_Tensor:$x, Xf_Tensor:$weight, Xf_Tensor:$forbidden, Xf_Tensor:$classes,
-                       Xf_Tensor:$options, Variadic<Xf_Tensor>:$extras, I64Attr:$axis, Xf_IndexMaps:$maps);
+                       Xf_Tensor:$options, Variadic<Xf_Tensor>:$extras, Variadic<Xf_Tensor>:$screen, I64Attr:$axis, Xf_IndexMaps:$maps);
   let results = (outs Xf_Tensor:$values, Xf_Tensor:$tokens, Xf_Tensor:$norms, Xf_Tensor:$parts);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     $x `,` $weight `axis` $axis `forbidden` $forbidden `by` $classes `options` $options `extras` `(` $extras `)` `maps`
-    custom<IndexMaps>($maps) attr-dict `:` type($x) `,` type($weight) `,` type($forbidden) `,` type($classes) `,`
-    type($options) (`extras` `(` type($extras)^ `)`)? `->` type($values) `,` type($tokens) `,` type($norms) `,` type($parts) $body
+    custom<IndexMaps>($maps) (`screen` `(` $screen^ `)`)? attr-dict `:` type($x) `,` type($weight) `,` type($forbidden) `,` type($classes) `,`
+    type($options) (`extras` `(` type($extras)^ `)`)? (`screen` `(` type($screen)^ `)`)? `->` type($values) `,` type($tokens) `,` type($norms) `,` type($parts) $body
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
@@ -92,6 +96,14 @@ def Xf_ChooseOp : Xf_Op<"choose", [Xf_InBody, Pure, SingleBlock]> {
     /// The product whose columns are chosen from.
     RankedTensorType getLogitsType();
     int64_t getColumns() { return llvm::cast<RankedTensorType>(getWeight().getType()).getDimSize(0); }
+    /// Whether a logit never decreases when its product grows, the extras being what they are.
+    bool isMonotone();
+    /// Whether there is a screen for such a weight: words of four bytes are whole, and their products' sums exact in 32 bits.
+    static bool isScreenable(RankedTensorType weight) {
+      Type element = weight.getElementType();
+      int64_t depth = weight.getDimSize(1);
+      return (element.isF32() || element.isBF16()) && depth % 4 == 0 && depth <= (1 << 15);
+    }
     /// The most columns that can be chosen.
     int64_t getMost() { return llvm::cast<RankedTensorType>(getValues().getType()).getDimSize(1); }
 
@@ -108,6 +120,11 @@ def Xf_ChooseOp : Xf_Op<"choose", [Xf_InBody, Pure, SingleBlock]> {
       int64_t blocks = countBlocks(columns);
       return 2 * ((blocks + 15) / 16 * 16) + 2 * std::max(kLists, blocks) * most;
     }
+    /// What it has behind these with a screen: a bound for each panel of 16 columns, the row's scale and two errors, and its
+    /// `depth` bytes.
+    static int64_t countScreened(int64_t columns, int64_t depth) { return (columns + 255) / 256 * 16 + 16 + (depth + 63) / 64 * 16; }
+    /// Elements of a row of `parts` of this op.
+    int64_t getPartsWidth();
   }];
 }
 

@@ -134,14 +134,19 @@ LogicalResult LinearOp::verify() {
 
 LogicalResult QuantizeOp::verify() {
   auto x = typeOf(getX());
-  if (x.getRank() != 2 || !x.hasStaticShape() || !x.getElementType().isF32())
+  bool isNarrowed = getNumResults() == 1, isBounded = getNumResults() > 3;
+  Type element = x.getElementType();
+  if (x.getRank() != 2 || !x.hasStaticShape() || !(element.isF32() || (isBounded && element.isBF16())))
     return emitOpError("needs a static f32 matrix, not ") << x;
   Builder builder(getContext());
-  bool isF16 = getNumResults() == 1 && typeOf(getResult(0)).getElementType().isF16();
+  bool isF16 = isNarrowed && typeOf(getResult(0)).getElementType().isF16();
   SmallVector<Type> types{withElement(x, isF16 ? Type(builder.getF16Type()) : Type(builder.getBF16Type()))};
-  if (getNumResults() != 1)
-    types = {withElement(x, builder.getI8Type()), RankedTensorType::get(x.getDimSize(0), builder.getF32Type()),
-             RankedTensorType::get(x.getDimSize(0), builder.getI32Type())};
+  auto ofRows = [&](Type type) { return RankedTensorType::get(x.getDimSize(0), type); };
+  Type f32 = builder.getF32Type();
+  if (!isNarrowed)
+    types = {withElement(x, builder.getI8Type()), ofRows(f32), ofRows(builder.getI32Type())};
+  if (isBounded)
+    types.append(2, ofRows(f32));
   if (getResultTypes() != TypeRange(types))
     return emitOpError("gives ") << TypeRange(types);
   return success();

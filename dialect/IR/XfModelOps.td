@@ -63,9 +63,12 @@ def Xf_QuantizeOp : Xf_Op<"quantize", [Xf_InExpression, Pure]> {
     To bf16 or f16: each element rounded to the nearest, ties to even. To i8: row n has the scale s[n] = max_k |x[n, k]| / 127
     and the elements x[n, k] * (127 / max) rounded to the nearest, ties to even; a row whose maximum is below 2^-100 has
     scale 0 and zeros. The further results are then the scales and the rows' sums of elements. All arithmetic is in f32.
+    Two more results, if they are there, bound what a product may lose: the rows' Euclidean lengths, and those of what rounding
+    took from them, x[n, k] - s[n] q[n, k]; both are rounded up, and the latter is infinite for a row longer than 2^50.
 
     ```mlir
     %q, %scales, %sums = xf.quantize %w : tensor<256x64xf32> -> tensor<256x64xi8>, tensor<256xf32>, tensor<256xi32>
+    %p, %t, %u, %lengths, %errors = xf.quantize %w : tensor<256x64xf32> -> tensor<256x64xi8>, tensor<256xf32>, tensor<256xi32>, tensor<256xf32>, tensor<256xf32>
     %h = xf.quantize %w : tensor<256x64xf32> -> tensor<256x64xbf16>
     ```
   }];

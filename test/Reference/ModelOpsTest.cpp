@@ -20,6 +20,36 @@ TEST_F(ModelOpsTest, LinearAndParam) {
     expectNear(run({{"x", floats({2, 3}, {1, 0, 0, 1, 1, 1})}}, precision)["y"], {11, 24, 16, 35});
 }
 
+TEST_F(ModelOpsTest, QuantizeBoundsWhatItLoses) {
+  constexpr int64_t kRows = 4, kDepth = 5;
+  parameters.values = {{"w", {0.3f, -1, 0.71f, 0.2f, 0, /*zeros*/ 0, 0, 0, 0, 0, /*exact*/ 127, 1, -3, 50, 2, /*too long*/ 1e20f, 1, 2, 3, 4}}};
+  std::string tensors = "tensor<4x5xi8>, tensor<4xf32>, tensor<4xi32>, tensor<4xf32>, tensor<4xf32>";
+  loadEntry("", R"(tensor<4x5xi8> {xf.name = "q"}, tensor<4xf32> {xf.name = "s"}, tensor<4xi32> {xf.name = "u"}, tensor<4xf32> {xf.name = "l"},
+                   tensor<4xf32> {xf.name = "e"})",
+            "%w = xf.param @w : tensor<4x5xf32>\n"
+            "%q, %s, %u, %l, %e = xf.quantize %w : tensor<4x5xf32> -> " + tensors + "\nxf.return %q, %s, %u, %l, %e : " + tensors,
+            R"(xf.parameter @w : tensor<4x5xf32> path "w")");
+  auto result = run({});
+  for (int64_t n = 0; n < kRows; ++n) {
+    double length = 0, error = 0, sum = 0;
+    for (int64_t k = 0; k < kDepth; ++k) {
+      double w = parameters.values["w"][n * kDepth + k], q = result["q"].ints[n * kDepth + k];
+      length += w * w;
+      error += std::pow(w - result["s"].floats[n] * q, 2);
+      sum += q;
+    }
+    EXPECT_EQ(result["u"].ints[n], sum) << n;
+    EXPECT_GE(result["l"].floats[n], std::sqrt(length)) << n;
+    EXPECT_LE(result["l"].floats[n], std::sqrt(length) * (1 + 1e-6) + 1e-40) << n;
+    if (n == 3) {
+      EXPECT_EQ(result["e"].floats[n], INFINITY);
+    } else {
+      EXPECT_GE(result["e"].floats[n], std::sqrt(error)) << n;
+      EXPECT_LE(result["e"].floats[n], std::sqrt(error) * (1 + 1e-6) + 1e-40) << n;
+    }
+  }
+}
+
 TEST_F(ModelOpsTest, WideLinearSumsEveryColumn) {
   std::vector<float> weight(19 * 5);
   for (size_t i = 0; i < weight.size(); ++i)

@@ -8,7 +8,8 @@ each workload: its least time, the share of it that xfc reaches, and the greates
 program could have here.
 
 The least time counts the multiplications and additions of products at the peak of the type's instruction and the reading of
-the weights at the speed of memory, whichever is longer, step by step; of attention only its products; of all else nothing.
+the weights at the speed of memory, whichever is longer, step by step; of attention only its products; of all else nothing. The
+logits of a greedy search, of which only the largest is wanted, count as products of bytes: these find it (xf.choose's screen).
 """
 import argparse
 import json
@@ -33,18 +34,19 @@ class Model:
         square, ffn = self.width ** 2, 2 * self.width * cfg["ffn"]
         self.encoder = self.layers * (4 * square + ffn)  # weights
         self.cross = self.decoder_layers * 2 * square
-        self.decoder = self.decoder_layers * (6 * square + ffn) + self.vocabulary * self.width
+        self.decoder = self.decoder_layers * (6 * square + ffn)
+        self.logits = self.vocabulary * self.width
 
 
 def least_seconds(model, precision, workload, case, peak):
     """None for workloads whose number of steps is not known."""
-    size = {"f32": 4, "bf16": 2, "int8": 1}[precision]
+    sizes = {"f32": 4, "bf16": 2, "int8": 1}
     attention_peak = peak["f32" if precision == "f32" else "bf16"]
 
-    def part(weights, rows, attention=0):
-        """`attention`: multiplications of its products."""
-        arithmetic = 2 * weights * rows / peak[precision] + 2 * attention / attention_peak
-        return max(arithmetic, weights * size / peak["memory"])
+    def part(weights, rows, attention=0, logits=0, of=precision):
+        """`attention`: multiplications of its products; `logits`: weights of that product, which are of the type `of`."""
+        arithmetic = 2 * rows * (weights / peak[precision] + logits / peak[of]) + 2 * attention / attention_peak
+        return max(arithmetic, (weights * sizes[precision] + logits * sizes[of]) / peak["memory"])
 
     def encoder(lengths):
         return part(model.encoder, lengths.sum(), 2 * model.layers * model.width * (lengths ** 2).sum())
@@ -59,7 +61,8 @@ def least_seconds(model, precision, workload, case, peak):
     total = encoder(np.full(sentences, float(SOURCE))) + part(model.cross, sentences * SOURCE)
     for step in range(TARGET):
         # A beam search starts with one row a sentence.
-        total += part(model.decoder, rows if step else sentences, 2 * model.decoder_layers * model.width * rows * (SOURCE + step + 1))
+        total += part(model.decoder, rows if step else sentences, 2 * model.decoder_layers * model.width * rows * (SOURCE + step + 1),
+                      model.logits, "int8" if workload == "greedy" else precision)
     return total
 
 

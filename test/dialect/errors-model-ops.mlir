@@ -129,6 +129,14 @@ xf.entry @run(%x: tensor<?x4xf32, #xf.dims<"B", "">> {xf.name = "x"}) {
 // -----
 
 xf.entry @run(%w: tensor<8x4xf32> {xf.name = "w"}) {
+  // expected-error @+1 {{gives 'tensor<8x4xi8>', 'tensor<8xf32>', 'tensor<8xi32>', 'tensor<8xf32>', 'tensor<8xf32>'}}
+  %q, %s, %u, %l = xf.quantize %w : tensor<8x4xf32> -> tensor<8x4xi8>, tensor<8xf32>, tensor<8xi32>, tensor<8xf32>
+  xf.return
+}
+
+// -----
+
+xf.entry @run(%w: tensor<8x4xf32> {xf.name = "w"}) {
   // expected-error @+1 {{gives 'tensor<8x4xbf16>'}}
   %y = xf.quantize %w : tensor<8x4xf32> -> tensor<8x4xf32>
   xf.return

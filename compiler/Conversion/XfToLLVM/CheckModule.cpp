@@ -313,7 +313,7 @@ private:
       return {Layout::values};
     if (auto contract = dyn_cast<ContractOp>(op); contract && value == contract.getWeight())
       return {Layout::panels};
-    if (auto choose = dyn_cast<ChooseOp>(op); choose && value == choose.getWeight())
+    if (auto choose = dyn_cast<ChooseOp>(op); choose && (value == choose.getWeight() || llvm::is_contained(choose.getScreen().take_front(1), value)))
       return {Layout::panels};
     if (isa<RowOp>(op) && value.getDefiningOp<ParamOp>() && !llvm::is_contained(op->getOperands(), value))
       return {Layout::plain, Layout::panels};

@@ -82,11 +82,11 @@ LLVM::LLVMFuncOp getBlockProduct(ModuleOp module, Isa isa, const PanelKind &kind
   return b.function();
 }
 
-WeightPanels::WeightPanels(Value x, Value weight) {
-  auto matrix = cast<RankedTensorType>(weight.getType());
-  type = matrix.getElementType();
-  rowType = cast<RankedTensorType>(x.getType()).getElementType();
-  factor = factorOf(rowType, type);
+WeightPanels::WeightPanels(Value x, Value weight)
+    : WeightPanels(cast<RankedTensorType>(x.getType()).getElementType(), cast<RankedTensorType>(weight.getType())) {}
+
+WeightPanels::WeightPanels(Type rowType, RankedTensorType matrix)
+    : type(matrix.getElementType()), rowType(rowType), factor(factorOf(rowType, type)) {
   columns = matrix.getDimSize(0);
   panels = llvm::divideCeil(columns, kLanes);
   int64_t group = mlir::xf::panelGroup(type);

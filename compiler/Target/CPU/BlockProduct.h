@@ -14,6 +14,7 @@ mlir::LLVM::LLVMFuncOp getBlockProduct(mlir::ModuleOp module, Isa isa, const Pan
 
 /// A weight [N, K] as its product with x reads it: panels of 16 columns, along K in groups of four bytes.
 struct WeightPanels {
+  WeightPanels(mlir::Type rowType, mlir::RankedTensorType weight);
   WeightPanels(mlir::Value x, mlir::Value weight);
 
   mlir::Type type, rowType; // of the weight's elements and of x's

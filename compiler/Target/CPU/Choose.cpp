@@ -4,11 +4,13 @@
 // of exponentials are kept, and of each row and thread a list of the best candidates: a block is searched only if its
 // maximum beats the worst of the list. When all threads have arrived they share the rows, add the blocks' sums in order
 // and join the lists, whose outcome does not depend on who had which columns.
-#include "compiler/Target/CPU/BlockProduct.h"
+//
+// With a screen, and if nobody asks for sums, products of bytes bound the logits of each panel first. The panel with the highest
+// bound is computed; all others whose bound reaches its logits are, too. That is a few panels of thousands, or so many (where
+// logits are all alike) that the block's way is taken after all. Either way the result is the same to the last bit.
 #include "compiler/Target/CPU/CandidateList.h"
+#include "compiler/Target/CPU/ChooseScreen.h"
 #include "compiler/Target/CPU/Chunks.h"
-#include "compiler/Target/CPU/KernelEmitters.h"
-#include "compiler/Target/CPU/RegionVectorizer.h"
 #include "compiler/Target/CPU/VectorMath.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -21,9 +23,14 @@ using mlir::xf::ReduceKind;
 
 namespace xf::cpu {
 
-static constexpr int64_t kBlockPanels = ChooseOp::kBlock / kLanes;
+/// Beyond one panel of so many, rows one by one cost about as much as all together.
+static constexpr int64_t kFewPanels = 16;
+
 int64_t chooseScratchBytes(ChooseOp op) {
-  return largestTileRows(op, WeightPanels(op.getX(), op.getWeight()).factor) * ChooseOp::kBlock * 4;
+  int64_t rows = largestTileRows(op, WeightPanels(op.getX(), op.getWeight()).factor);
+  if (!op.getScreen().empty())
+    rows = std::max(rows, largestTileRows(op, Factor::i8));
+  return rows * ChooseOp::kBlock * 4;
 }
 
 namespace {
@@ -31,23 +38,37 @@ namespace {
 class Choose {
 public:
   Choose(KernelBuilder &b, ChooseOp op, const KernelRequest &request)
-      : b(b), op(op), access(request.access), result(request.resultView()), axis(op.getAxis()), weight(op.getX(), op.getWeight()),
-        sumType(op.getBody().getArgument(0).getType()), blocks(ChooseOp::countBlocks(weight.columns)),
-        paddedBlocks(llvm::alignTo(blocks, kLanes)), most(op.getMost()) {}
+      : b(b), op(op), result(request.resultView()), blocks(ChooseOp::countBlocks(op.getColumns())), paddedBlocks(llvm::alignTo(blocks, kLanes)),
+        most(op.getMost()), logits(b, op, request), rows(logits.rowCount()) {
+    if (!op.getScreen().empty() && hasVnni(b.isa()))
+      screen.emplace(b, op, b.at(partsOf(b.i64(0)), ChooseOp::countParts(op.getColumns(), most), f32()), b.stride(result + 3, 0));
+  }
 
   void emit();
 
 private:
-  enum Operand : unsigned { rowsView, weightView, forbiddenView, classesView, optionsView, firstExtra };
-
   void splitWork();
-  void findNeeded();
-  void block();
-  void product(Value firstRow, Value rowCount, Value turn, Value turns);
-  void lookAt(Value row, Value logits);
-  Value logitsOf(Value row, Value logits, Value panel, Value lanes);
-  Value loadExtra(unsigned number, Value row, Value column, Value lanes);
-  void search(Value logits, const CandidateList &list);
+  void clearRow(Value row);
+  /// Calls `body` for each of the thread's blocks, and for those that nobody may choose from `skip`.
+  void forBlocks(llvm::function_ref<void()> body, llvm::function_ref<void(Value row)> skip);
+  /// Multiplies the block's panels, and calls `body` for each row with its number and its place among the last products.
+  void forRows(const ChooseFactors &factors, llvm::function_ref<void(Value, Value)> body);
+
+  // All logits.
+  void lookAtAll();
+  void lookAt(Value row, Value place);
+  void offerPanel(Value panel, Value place, const CandidateList &list);
+
+  // Those that the screen leaves.
+  Value lookAtFew();
+  void bound(Value row, Value place);
+  Value panelOfHighestBound(Value row);
+  Value boundsFrom(Value row, Value first);
+  Value reaching(Value bounds, Value least);
+  Value countPanels(Value row, Value least);
+  void lookAtPanels(Value row, Value least);
+  void lookAtPanel(Value row, Value panel);
+
   void join(Value row);
   void joinNorms(Value row);
 
@@ -59,20 +80,19 @@ private:
     Value none = b.create<arith::CmpFOp>(arith::CmpFPredicate::OEQ, largest, noLogit());
     return b.splat(b.create<arith::SelectOp>(none, b.f32(0), largest));
   }
-  Value anyLane(Value mask) {
-    Value bits = b.create<LLVM::BitcastOp>(b.getI16Type(), mask);
-    return b.create<arith::CmpIOp>(arith::CmpIPredicate::ne, bits, b.create<arith::ConstantIntOp>(b.getI16Type(), 0));
-  }
+  /// Lanes, as the bits of an integer.
+  Value bitsOf(Value mask) { return b.create<arith::ExtUIOp>(b.i64Type(), b.create<LLVM::BitcastOp>(b.getI16Type(), mask)); }
+  Value anyLane(Value mask) { return b.less(b.i64(0), bitsOf(mask)); }
+  Value noLane() { return b.splat(b.create<arith::ConstantIntOp>(b.getI1Type(), 0)); }
   Value difference(Value x, Value y) { return b.create<arith::SubFOp>(x, y); }
-
-  // The block's panels.
-  Value panelIsNeeded(Value panel) {
-    Value bits = b.create<LLVM::LoadOp>(b.getI16Type(), b.at(barred, panel, b.getI16Type()));
-    return b.create<arith::CmpIOp>(arith::CmpIPredicate::ne, bits, b.create<arith::ConstantIntOp>(b.getI16Type(), -1));
+  /// A logit that makes the largest of them no number: +inf, or none itself.
+  Value isOdd(Value x) {
+    return b.create<arith::CmpFOp>(arith::CmpFPredicate::UGT, x, b.splatF32(std::numeric_limits<float>::max()));
   }
-  Value panelOf(Value logits, Value panel) { return b.at(logits, b.mul(panel, kLanes), f32()); }
+  /// The largest of 16 logits, or NaN if one of the lanes `odd` is set.
+  Value largestOf(Value x, Value odd) { return b.create<arith::SelectOp>(anyLane(odd), notANumber(), reduceLanes(b, ReduceKind::max, x)); }
 
-  // Places in `parts`: the blocks' maxima, their sums, and for each part of the columns a list.
+  // Places in `parts`: the blocks' maxima, their sums, for each part of the columns a list, and what the screen has.
   Value partsOf(Value row) { return b.at(b.data(result + 3), b.mul(row, b.stride(result + 3, 0)), f32()); }
   Value maximumAt(Value row, Value number) { return b.at(partsOf(row), number, f32()); }
   Value sumAt(Value row, Value number) { return b.at(maximumAt(row, number), paddedBlocks, f32()); }
@@ -83,15 +103,13 @@ private:
 
   KernelBuilder &b;
   ChooseOp op;
-  const KernelAccess &access;
-  unsigned result, axis;
-  WeightPanels weight;
-  Type sumType;
+  unsigned result;
   int64_t blocks, paddedBlocks, most;
-  Value rows, last, wanted, sums;
+  ChooseLogits logits;
+  std::optional<ChooseScreen> screen;
+  Value rows, wanted, sums;
   Value rowBegin, rowEnd, blockBegin, blockEnd, part, parts; // this thread's share, and in how many parts columns are split
-  // The block at hand; `barred` has a bit for each column that no class may choose.
-  Value number, panelCount, neededCount, barred;
+  Value panelBegin, panelEnd;                                // the blocks' panels
 };
 
 void Choose::splitWork() {
@@ -100,178 +118,195 @@ void Choose::splitWork() {
   part = grid.column, parts = grid.columns;
   blockBegin = b.div(b.mul(part, blocks), parts);
   blockEnd = b.div(b.mul(b.add(part, 1), blocks), parts);
+  panelBegin = b.mul(blockBegin, ChooseLogits::kPanels);
+  panelEnd = b.min(b.mul(blockEnd, ChooseLogits::kPanels), b.i64(logits.factors().weight.panels));
 }
 
 void Choose::emit() {
   Type i32 = b.getI32Type();
-  rows = b.size(rowsView, 1 - axis);
-  last = b.sub(b.size(rowsView, axis), 1);
-  wanted = b.min(b.toI64(b.load(i32, b.data(optionsView))), b.i64(most));
-  sums = b.create<arith::CmpIOp>(arith::CmpIPredicate::ne, b.load(i32, b.at(b.data(optionsView), 1, i32)),
+  wanted = b.min(b.toI64(b.load(i32, b.data(ChooseLogits::optionsView))), b.i64(most));
+  sums = b.create<arith::CmpIOp>(arith::CmpIPredicate::ne, b.load(i32, b.at(b.data(ChooseLogits::optionsView), 1, i32)),
                                  b.create<arith::ConstantIntOp>(i32, 0));
-  barred = b.stack(b.i64Type(), 2);
   splitWork();
-  b.loop(rowBegin, rowEnd, 1, [&](Value row) { clearList(b, listOf(row, part), wanted); });
-  b.loop(blockBegin, blockEnd, 1, [&](Value i) {
-    number = i;
-    panelCount = b.min(b.i64(kBlockPanels), b.sub(b.i64(weight.panels), b.mul(i, kBlockPanels)));
-    findNeeded();
-    block();
-  });
+  if (screen)
+    b.ifThen(b.choose(sums, [&] { return SmallVector<Value>{sums}; }, [&] { return SmallVector<Value>{lookAtFew()}; })[0], [&] { lookAtAll(); });
+  else
+    lookAtAll();
   b.waitForOthers();
   auto [first, end] = b.share(rows);
   b.loop(first, end, 1, [&](Value row) { join(row); });
 }
 
-void Choose::findNeeded() {
-  Type i64 = b.i64Type();
-  Value stride = b.mul(b.stride(forbiddenView, 0), 4), start = b.mul(number, ChooseOp::kBlock / 8);
-  auto bits = b.loop(b.i64(0), b.size(forbiddenView, 0), 1, {b.i64(-1), b.i64(-1)}, [&](Value i, ValueRange before) {
-    Value words = b.at(b.data(forbiddenView), b.add(b.mul(i, stride), start), b.getI8Type());
-    SmallVector<Value> both;
-    for (int64_t half : {0, 1})
-      both.push_back(b.create<arith::AndIOp>(before[half], b.create<LLVM::LoadOp>(i64, b.at(words, half, i64), 4)));
-    return both;
+void Choose::forBlocks(llvm::function_ref<void()> body, llvm::function_ref<void(Value)> skip) {
+  b.loop(blockBegin, blockEnd, 1, [&](Value number) {
+    logits.begin(number, blockEnd);
+    b.ifElse(logits.isNeeded(), body, [&] { b.loop(rowBegin, rowEnd, 1, skip); });
   });
-  for (int64_t half : {0, 1})
-    b.store(bits[half], b.at(barred, half, i64));
-  neededCount = b.loop(b.i64(0), panelCount, 1, b.i64(0), [&](Value panel, ValueRange count) {
-                   Value one = b.create<arith::ExtUIOp>(i64, panelIsNeeded(panel));
-                   return SmallVector<Value>{b.add(count[0], one)};
-                 })[0];
 }
 
-void Choose::block() {
-  auto skip = [&] {
-    b.loop(rowBegin, rowEnd, 1, [&](Value row) {
-      b.store(noLogit(), maximumAt(row, number));
-      b.store(b.f32(0), sumAt(row, number));
-    });
-  };
-  auto work = [&] {
-    // Blocks of rows as equal as can be.
-    Value tile = b.i64(largestTile(b.isa(), weight.factor).rows), count = b.sub(rowEnd, rowBegin);
-    Value turns = b.div(b.add(count, b.sub(tile, 1)), tile);
-    b.loop(b.i64(0), turns, 1, [&](Value turn) {
-      Value first = b.div(b.mul(count, turn), turns), end = b.div(b.mul(count, b.add(turn, 1)), turns);
-      product(b.add(rowBegin, first), b.sub(end, first), turn, turns);
-      b.loop(first, end, 1, [&](Value row) {
-        lookAt(b.add(rowBegin, row), b.at(b.scratch(), b.mul(b.sub(row, first), ChooseOp::kBlock), f32()));
-      });
-    });
-  };
-  b.ifElse(b.equal(neededCount, b.i64(0)), skip, work);
+void Choose::forRows(const ChooseFactors &factors, llvm::function_ref<void(Value, Value)> body) {
+  // Blocks of rows as equal as can be.
+  Value tile = b.i64(largestTile(b.isa(), factors.weight.factor).rows), count = b.sub(rowEnd, rowBegin);
+  Value turns = b.div(b.add(count, b.sub(tile, 1)), tile);
+  b.loop(b.i64(0), turns, 1, [&](Value turn) {
+    Value first = b.div(b.mul(count, turn), turns), end = b.div(b.mul(count, b.add(turn, 1)), turns);
+    logits.multiply(factors, b.add(rowBegin, first), b.sub(end, first), turn, turns);
+    b.loop(first, end, 1, [&](Value row) { body(b.add(rowBegin, row), b.sub(row, first)); });
+  });
 }
 
-void Choose::product(Value firstRow, Value rowCount, Value turn, Value turns) {
-  Value lda = b.stride(rowsView, 1 - axis), panelStride = b.i64(weight.panelElements);
-  Value offset = b.add(b.mul(last, b.stride(rowsView, axis)), b.mul(firstRow, lda));
-  Value x = b.at(b.data(rowsView), offset, weight.rowType);
-  Value first = b.mul(number, kBlockPanels);
-  auto weightsOf = [&](Value panel) { return b.at(b.data(weightView), b.mul(panel, panelStride), weight.type); };
-  auto operands = [&](Value panel, Value count) {
-    return BlockOperands{rowCount, x, lda, weightsOf(b.add(first, panel)), panelStride, panelOf(b.scratch(), panel),
-                         b.i64(ChooseOp::kBlock), b.i64(weight.wholeGroups), count};
+void Choose::lookAtAll() {
+  b.loop(rowBegin, rowEnd, 1, [&](Value row) { clearList(b, listOf(row, part), wanted); });
+  auto skip = [&](Value row) {
+    b.store(noLogit(), maximumAt(row, logits.number()));
+    b.store(b.f32(0), sumAt(row, logits.number()));
   };
-  auto whole = [&] {
-    // The next block's weights are fetched meanwhile, by two blocks of rows if there are two.
-    BlockOperands all = operands(b.i64(0), panelCount);
-    Value shares = b.min(turns, b.i64(2)), next = b.add(number, 1);
-    Value busy = b.create<arith::AndIOp>(b.less(turn, shares), b.less(next, blockEnd));
-    Value step = b.div(b.i64(kLanes), shares);
-    Value ahead = b.at(weightsOf(b.mul(next, kBlockPanels)), b.mul(b.mul(step, weight.depth), turn), f32());
-    all.ahead = b.create<arith::SelectOp>(busy, ahead, all.b);
-    all.aheadStep = b.create<arith::SelectOp>(busy, step, b.i64(0));
-    callBlockProduct(b, all, weight.kind());
-  };
-  auto some = [&] {
-    b.loop(b.i64(0), panelCount, 1, [&](Value panel) {
-      b.ifThen(panelIsNeeded(panel), [&] { callBlockProduct(b, operands(panel, b.i64(1)), weight.kind()); });
-    });
-  };
-  b.ifElse(b.equal(neededCount, panelCount), whole, some);
+  forBlocks([&] { forRows(logits.factors(), [&](Value row, Value place) { lookAt(row, place); }); }, skip);
 }
 
-Value Choose::loadExtra(unsigned number, Value row, Value column, Value lanes) {
-  unsigned view = firstExtra + number;
-  Type element = cast<RankedTensorType>(op.getExtras()[number].getType()).getElementType();
-  Value address = b.data(view);
-  bool byColumn = false;
-  for (auto [d, target] : llvm::enumerate(op.getMap(number))) {
-    if (target == 2)
-      byColumn = true;
-    else if (target >= 0)
-      address = b.at(address, b.mul(target == axis ? last : row, b.stride(view, d)), element);
-  }
-  if (!byColumn)
-    return b.load(element, address);
-  int64_t known = access.lastStride[view];
-  Value stride = ShapedType::isDynamic(known) ? b.stride(view, op.getMap(number).size() - 1) : b.i64(known);
-  return b.loadStrided(element, b.at(address, b.mul(column, stride), element), known, stride, lanes);
-}
-
-Value Choose::logitsOf(Value row, Value logits, Value panel, Value lanes) {
-  Block &body = op.getBody().front();
-  Value column = b.add(b.mul(number, ChooseOp::kBlock), b.mul(panel, kLanes));
-  RegionVectorizer region(b);
-  region.bind(body.getArgument(0), b.loadVector(sumType, panelOf(logits, panel)));
-  for (unsigned i = 0; i < op.getExtras().size(); ++i)
-    region.bind(body.getArgument(1 + i), loadExtra(i, row, column, lanes));
-  return region.emitVector(body.getTerminator()->getOperand(0));
-}
-
-void Choose::lookAt(Value row, Value logits) {
-  Value kind = b.toI64(b.load(b.getI32Type(), b.at(b.data(classesView), row, b.getI32Type())));
-  Value words = b.at(b.data(forbiddenView), b.mul(kind, b.stride(forbiddenView, 0)), b.getI32Type());
-  words = b.at(words, b.mul(number, ChooseOp::kBlock / 32), b.getI32Type());
-  Value none = b.splat(noLogit()), greatest = b.splatF32(std::numeric_limits<float>::max());
-  auto look = [&](Value panel, Value lanes, ValueRange carried) -> SmallVector<Value> {
-    Value bits = b.create<LLVM::LoadOp>(b.getI16Type(), b.at(words, panel, b.getI16Type()));
-    Value mask = b.create<LLVM::BitcastOp>(b.vectorOf(b.getI1Type()), bits);
-    Value x = b.create<arith::SelectOp>(mask, none, logitsOf(row, logits, panel, lanes));
-    if (lanes)
-      x = b.create<arith::SelectOp>(b.firstLanes(lanes), x, none);
-    b.storeVector(x, panelOf(logits, panel));
-    Value isOdd = b.create<arith::CmpFOp>(arith::CmpFPredicate::UGT, x, greatest);
-    return {maximum(b, x, carried[0]), b.create<arith::OrIOp>(carried[1], isOdd)};
-  };
-  Value noLane = b.splat(b.create<arith::ConstantIntOp>(b.getI1Type(), 0)), whole = panelCount;
-  if (weight.columns % kLanes)
-    whole = b.min(panelCount, b.sub(b.i64(weight.columns / kLanes), b.mul(number, kBlockPanels)));
-  auto seen = b.loop(b.i64(0), whole, 1, {none, noLane}, [&](Value panel, ValueRange carried) { return look(panel, nullptr, carried); });
-  if (weight.columns % kLanes)
-    seen = b.choose(
-        b.less(whole, panelCount), [&] { return look(whole, b.i64(weight.columns % kLanes), seen); }, [&] { return seen; });
-
+void Choose::lookAt(Value row, Value place) {
+  ChooseLogits::Row own = logits.rowAt(row);
+  auto seen = logits.forPanels({b.splat(noLogit()), noLane()}, [&](Value panel, Value lanes, ValueRange carried) {
+    Value products = logits.sumsOf(place, panel);
+    Value x = logits.logitsOf(own, panel, lanes, b.loadVector(logits.sumType(), products));
+    b.storeVector(x, products);
+    return SmallVector<Value>{maximum(b, x, carried[0]), b.create<arith::OrIOp>(carried[1], isOdd(x))};
+  });
   Value largest = reduceLanes(b, ReduceKind::max, seen[0]);
-  b.store(b.create<arith::SelectOp>(anyLane(seen[1]), notANumber(), largest), maximumAt(row, number));
+  b.store(largestOf(seen[0], seen[1]), maximumAt(row, logits.number()));
   b.ifThen(sums, [&] {
     Value shift = shiftOf(largest);
-    Value sum = b.loop(b.i64(0), panelCount, 1, b.splatF32(0), [&](Value panel, ValueRange carried) {
-                   Value x = b.loadVector(f32(), panelOf(logits, panel));
+    Value sum = b.loop(b.i64(0), logits.panelCount(), 1, b.splatF32(0), [&](Value panel, ValueRange carried) {
+                   Value x = b.loadVector(f32(), logits.sumsOf(place, panel));
                    Value power = expOfNegative(b, difference(x, shift));
                    return SmallVector<Value>{b.create<arith::AddFOp>(carried[0], power)};
                  })[0];
-    b.store(reduceLanes(b, ReduceKind::sum, sum), sumAt(row, number));
+    b.store(reduceLanes(b, ReduceKind::sum, sum), sumAt(row, logits.number()));
   });
   CandidateList list = listOf(row, part);
   Value beats = b.create<arith::CmpFOp>(arith::CmpFPredicate::OGT, largest, worstOf(b, list));
-  b.ifThen(beats, [&] { search(logits, list); });
+  b.ifThen(beats, [&] {
+    b.loop(b.i64(0), logits.panelCount(), 1, [&](Value panel) { offerPanel(panel, place, list); });
+  });
 }
 
-void Choose::search(Value logits, const CandidateList &list) {
-  b.loop(b.i64(0), panelCount, 1, [&](Value panel) {
-    Value start = panelOf(logits, panel);
-    Value largest = reduceLanes(b, ReduceKind::max, b.loadVector(f32(), start));
-    Value beats = b.create<arith::CmpFOp>(arith::CmpFPredicate::OGT, largest, worstOf(b, list));
-    b.ifThen(beats, [&] {
-      Value first = b.add(b.mul(number, ChooseOp::kBlock), b.mul(panel, kLanes));
+/// Offers the logits of a panel, which are where its products were.
+void Choose::offerPanel(Value panel, Value place, const CandidateList &list) {
+  Value start = logits.sumsOf(place, panel);
+  Value largest = reduceLanes(b, ReduceKind::max, b.loadVector(f32(), start));
+  Value beats = b.create<arith::CmpFOp>(arith::CmpFPredicate::OGT, largest, worstOf(b, list));
+  b.ifThen(beats, [&] {
+    Value first = b.add(b.mul(logits.number(), ChooseOp::kBlock), b.mul(panel, kLanes));
+    b.loop(b.i64(0), b.i64(kLanes), 1, [&](Value lane) {
+      Value token = b.create<arith::TruncIOp>(b.getI32Type(), b.add(first, lane));
+      offer(b, list, b.load(f32(), b.at(start, lane, f32())), token);
+    });
+  });
+}
+
+/// Returns whether there are too many.
+Value Choose::lookAtFew() {
+  auto [first, end] = b.share(rows);
+  b.loop(first, end, 1, [&](Value row) { screen->quantize(logits.factors(), row); });
+  b.waitForOthers();
+  auto skip = [&](Value row) {
+    Value start = b.mul(logits.number(), ChooseLogits::kPanels);
+    b.storeVector(b.splat(noLogit()), screen->boundAt(row, start), logits.panelCount());
+  };
+  forBlocks([&] { forRows(screen->factors(), [&](Value row, Value place) { bound(row, place); }); }, skip);
+
+  // The list holds what a row reaches in any case: a panel that does not is of no use.
+  Value count = b.loop(rowBegin, rowEnd, 1, b.i64(0), [&](Value row, ValueRange carried) {
+                   clearRow(row);
+                   lookAtPanel(row, panelOfHighestBound(row));
+                   return SmallVector<Value>{b.add(carried[0], countPanels(row, worstOf(b, listOf(row, part))))};
+                 })[0];
+  Value all = b.mul(b.sub(rowEnd, rowBegin), b.sub(panelEnd, panelBegin));
+  Value areMany = b.less(all, b.mul(count, kFewPanels));
+  auto few = [&] {
+    b.loop(rowBegin, rowEnd, 1, [&](Value row) {
+      Value least = worstOf(b, listOf(row, part));
+      clearRow(row);
+      lookAtPanels(row, least);
+    });
+  };
+  b.ifElse(areMany, [] {}, few);
+  return areMany;
+}
+
+void Choose::clearRow(Value row) {
+  clearList(b, listOf(row, part), wanted);
+  b.loop(blockBegin, blockEnd, 1, [&](Value number) { b.store(noLogit(), maximumAt(row, number)); });
+}
+
+void Choose::bound(Value row, Value place) {
+  ChooseLogits::Row own = logits.rowAt(row);
+  ChooseScreen::Row ofScreen = screen->rowAt(row);
+  logits.forPanels({}, [&](Value panel, Value lanes, ValueRange) {
+    Value first = b.mul(logits.number(), ChooseLogits::kPanels), column = b.mul(b.add(first, panel), kLanes);
+    Value products = b.loadVector(b.getI32Type(), logits.sumsOf(place, panel));
+    Value x = logits.logitsOf(own, panel, lanes, screen->boundOf(ofScreen, column, lanes, products));
+    // No bound at all where it is no number.
+    x = b.create<arith::SelectOp>(isOdd(x), b.splatF32(std::numeric_limits<double>::infinity()), x);
+    b.store(reduceLanes(b, ReduceKind::max, x), screen->boundAt(row, b.add(first, panel)));
+    return SmallVector<Value>{};
+  });
+}
+
+/// 16 bounds from panel `first` on; those behind the thread's last one are -inf.
+Value Choose::boundsFrom(Value row, Value first) {
+  Value lanes = b.firstLanes(b.min(b.i64(kLanes), b.sub(panelEnd, first)));
+  return b.create<arith::SelectOp>(lanes, b.loadVector(f32(), screen->boundAt(row, first)), b.splat(noLogit()));
+}
+
+/// The lanes of `bounds` that may hold a logit of `least` or more.
+Value Choose::reaching(Value bounds, Value least) {
+  Value isHigh = b.create<arith::CmpFOp>(arith::CmpFPredicate::OGE, bounds, b.splat(least));
+  Value isThere = b.create<arith::CmpFOp>(arith::CmpFPredicate::OGT, bounds, b.splat(noLogit()));
+  return bitsOf(b.create<arith::AndIOp>(isHigh, isThere));
+}
+
+Value Choose::panelOfHighestBound(Value row) {
+  Value highest = b.loop(panelBegin, panelEnd, kLanes, b.splat(noLogit()), [&](Value first, ValueRange carried) {
+                     return SmallVector<Value>{maximum(b, boundsFrom(row, first), carried[0])};
+                   })[0];
+  Value all = b.splat(reduceLanes(b, ReduceKind::max, highest));
+  return b.loop(panelBegin, panelEnd, kLanes, panelBegin, [&](Value first, ValueRange carried) -> SmallVector<Value> {
+    Value lanes = bitsOf(b.create<arith::CmpFOp>(arith::CmpFPredicate::OEQ, boundsFrom(row, first), all));
+    Value panel = b.min(b.add(first, b.create<LLVM::CountTrailingZerosOp>(b.i64Type(), lanes, /*is_zero_poison=*/false)), b.sub(panelEnd, 1));
+    return {b.create<arith::SelectOp>(b.less(b.i64(0), lanes), panel, carried[0])};
+  })[0];
+}
+
+Value Choose::countPanels(Value row, Value least) {
+  return b.loop(panelBegin, panelEnd, kLanes, b.i64(0), [&](Value first, ValueRange carried) {
+    Value lanes = reaching(boundsFrom(row, first), least);
+    return SmallVector<Value>{b.add(carried[0], b.create<LLVM::CtPopOp>(lanes))};
+  })[0];
+}
+
+void Choose::lookAtPanels(Value row, Value least) {
+  b.loop(panelBegin, panelEnd, kLanes, [&](Value first) {
+    Value lanes = reaching(boundsFrom(row, first), least);
+    b.ifThen(b.less(b.i64(0), lanes), [&] {
       b.loop(b.i64(0), b.i64(kLanes), 1, [&](Value lane) {
-        Value token = b.create<arith::TruncIOp>(b.getI32Type(), b.add(first, lane));
-        offer(b, list, b.load(f32(), b.at(start, lane, f32())), token);
+        Value bit = b.create<arith::AndIOp>(b.create<arith::ShRUIOp>(lanes, lane), b.i64(1));
+        b.ifThen(b.equal(bit, b.i64(1)), [&] { lookAtPanel(row, b.add(first, lane)); });
       });
     });
   });
+}
+
+/// Computes a panel of a row's logits.
+void Choose::lookAtPanel(Value row, Value panel) {
+  logits.goTo(b.div(panel, ChooseLogits::kPanels));
+  Value inside = b.rem(panel, ChooseLogits::kPanels), place = b.i64(0), products = logits.sumsOf(place, inside);
+  logits.multiplyPanel(row, inside);
+  Value x = logits.logitsOf(logits.rowAt(row), inside, logits.lanesOf(inside), b.loadVector(logits.sumType(), products));
+  b.storeVector(x, products);
+  Value known = maximumAt(row, logits.number());
+  b.store(b.create<arith::MaximumFOp>(b.load(f32(), known), largestOf(x, isOdd(x))), known);
+  offerPanel(inside, place, listOf(row, part));
 }
 
 void Choose::join(Value row) {
@@ -294,15 +329,14 @@ void Choose::joinNorms(Value row) {
     Value x = b.loadVector(f32(), b.at(maxima, i, f32()), lanes);
     return lanes ? b.create<arith::SelectOp>(b.firstLanes(lanes), x, none).getResult() : x;
   };
-  Value noLane = b.splat(b.create<arith::ConstantIntOp>(b.getI1Type(), 0));
-  auto seen = forChunks(b, b.i64(blocks), {none, noLane}, [&](Value i, Value lanes, ValueRange carried) {
+  auto seen = forChunks(b, b.i64(blocks), {none, noLane()}, [&](Value i, Value lanes, ValueRange carried) {
     Value x = load(i, lanes);
-    Value isOdd = b.create<arith::CmpFOp>(arith::CmpFPredicate::UNO, x, x);
-    return SmallVector<Value>{maximum(b, x, carried[0]), b.create<arith::OrIOp>(carried[1], isOdd)};
+    Value isNumberless = b.create<arith::CmpFOp>(arith::CmpFPredicate::UNO, x, x);
+    return SmallVector<Value>{maximum(b, x, carried[0]), b.create<arith::OrIOp>(carried[1], isNumberless)};
   });
   Value largest = reduceLanes(b, ReduceKind::max, seen[0]);
   Value norms = b.at(b.data(result + 2), b.mul(row, b.stride(result + 2, 0)), f32());
-  b.store(b.create<arith::SelectOp>(anyLane(seen[1]), notANumber(), largest), norms);
+  b.store(largestOf(seen[0], seen[1]), norms);
   b.ifThen(sums, [&] {
     Value shift = shiftOf(largest);
     Value sum = forChunks(b, b.i64(blocks), b.splatF32(0), [&](Value i, Value lanes, ValueRange carried) {

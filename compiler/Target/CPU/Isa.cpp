@@ -42,8 +42,11 @@ llvm::SmallVector<Isa> kernelIsas(mlir::Operation *op) {
   Factor factor = factorOf(elementOf(0), elementOf(1));
   if (factor == Factor::i8)
     isas = {Isa::baseline, Isa::avx2, Isa::avx2_vnni, Isa::avx512, Isa::avx512_vnni};
+  // With BF16 instructions come those for bytes.
   if (factor == Factor::bf16)
     isas.push_back(Isa::avx512_bf16);
+  else if (auto choose = llvm::dyn_cast<mlir::xf::ChooseOp>(op); choose && !choose.getScreen().empty())
+    isas = {Isa::baseline, Isa::avx2, Isa::avx2_vnni, Isa::avx512, Isa::avx512_vnni};
   return isas;
 }
 

@@ -1,0 +1,140 @@
+#include "compiler/Target/CPU/ChooseLogits.h"
+
+#include "compiler/Target/CPU/RegionVectorizer.h"
+
+#include <limits>
+
+using namespace mlir;
+using mlir::xf::ChooseOp;
+
+namespace xf::cpu {
+
+ChooseLogits::ChooseLogits(KernelBuilder &b, ChooseOp op, const KernelRequest &request)
+    : b(b), op(op), access(request.access), axis(op.getAxis()), sumType_(op.getBody().getArgument(0).getType()),
+      rows_(b.size(rowsView, 1 - axis)), last(b.sub(b.size(rowsView, axis), 1)),
+      factors_{WeightPanels(op.getX(), op.getWeight()), weightView, nullptr, b.stride(rowsView, 1 - axis)}, barred(b.stack(b.i64Type(), 2)) {
+  factors_.x = b.at(b.data(rowsView), b.mul(last, b.stride(rowsView, axis)), factors_.weight.rowType);
+}
+
+void ChooseLogits::begin(Value number, Value end) {
+  Type i64 = b.i64Type();
+  number_ = number, end_ = end;
+  panelCount_ = b.min(b.i64(kPanels), b.sub(b.i64(factors_.weight.panels), b.mul(number, kPanels)));
+  Value stride = b.mul(b.stride(forbiddenView, 0), 4), start = b.mul(number, ChooseOp::kBlock / 8);
+  auto bits = b.loop(b.i64(0), b.size(forbiddenView, 0), 1, {b.i64(-1), b.i64(-1)}, [&](Value i, ValueRange before) {
+    Value words = b.at(b.data(forbiddenView), b.add(b.mul(i, stride), start), b.getI8Type());
+    SmallVector<Value> both;
+    for (int64_t half : {0, 1})
+      both.push_back(b.create<arith::AndIOp>(before[half], b.create<LLVM::LoadOp>(i64, b.at(words, half, i64), 4)));
+    return both;
+  });
+  for (int64_t half : {0, 1})
+    b.store(bits[half], b.at(barred, half, i64));
+  neededCount = b.loop(b.i64(0), panelCount_, 1, b.i64(0), [&](Value panel, ValueRange count) {
+                   Value one = b.create<arith::ExtUIOp>(i64, panelIsNeeded(panel));
+                   return SmallVector<Value>{b.add(count[0], one)};
+                 })[0];
+}
+
+Value ChooseLogits::isNeeded() { return b.less(b.i64(0), neededCount); }
+
+Value ChooseLogits::panelIsNeeded(Value panel) {
+  Value bits = b.create<LLVM::LoadOp>(b.getI16Type(), b.at(barred, panel, b.getI16Type()));
+  return b.create<arith::CmpIOp>(arith::CmpIPredicate::ne, bits, b.create<arith::ConstantIntOp>(b.getI16Type(), -1));
+}
+
+Value ChooseLogits::panelAddress(const ChooseFactors &factors, Value panel) {
+  return b.at(b.data(factors.view), b.mul(panel, factors.weight.panelElements), factors.weight.type);
+}
+
+BlockOperands ChooseLogits::operands(const ChooseFactors &factors, Value firstRow, Value rowCount, Value panel, Value count) {
+  Value x = b.at(factors.x, b.mul(firstRow, factors.rowStride), factors.weight.rowType);
+  return {rowCount, x, factors.rowStride, panelAddress(factors, b.add(b.mul(number_, kPanels), panel)), b.i64(factors.weight.panelElements),
+          sumsOf(b.i64(0), panel), b.i64(ChooseOp::kBlock), b.i64(factors.weight.wholeGroups), count};
+}
+
+void ChooseLogits::multiply(const ChooseFactors &factors, Value firstRow, Value rowCount, Value turn, Value turns) {
+  auto whole = [&] {
+    // The next block's weights are fetched meanwhile, by two blocks of rows if there are two.
+    BlockOperands all = operands(factors, firstRow, rowCount, b.i64(0), panelCount_);
+    Value shares = b.min(turns, b.i64(2)), next = b.add(number_, 1);
+    Value busy = b.create<arith::AndIOp>(b.less(turn, shares), b.less(next, end_));
+    Value step = b.div(b.i64(kLanes), shares);
+    Value ahead = b.at(panelAddress(factors, b.mul(next, kPanels)), b.mul(b.mul(step, factors.weight.depth), turn), b.getI32Type());
+    all.ahead = b.create<arith::SelectOp>(busy, ahead, all.b);
+    all.aheadStep = b.create<arith::SelectOp>(busy, step, b.i64(0));
+    callBlockProduct(b, all, factors.weight.kind());
+  };
+  auto some = [&] {
+    b.loop(b.i64(0), panelCount_, 1, [&](Value panel) {
+      b.ifThen(panelIsNeeded(panel),
+               [&] { callBlockProduct(b, operands(factors, firstRow, rowCount, panel, b.i64(1)), factors.weight.kind()); });
+    });
+  };
+  b.ifElse(b.equal(neededCount, panelCount_), whole, some);
+}
+
+void ChooseLogits::multiplyPanel(Value row, Value panel) {
+  callBlockProduct(b, operands(factors_, row, b.i64(1), panel, b.i64(1)), factors_.weight.kind());
+}
+
+Value ChooseLogits::loadExtra(unsigned number, Value row, Value column, Value lanes) {
+  unsigned view = firstExtra + number;
+  Type element = cast<RankedTensorType>(op.getExtras()[number].getType()).getElementType();
+  Value address = b.data(view);
+  bool byColumn = false;
+  for (auto [d, target] : llvm::enumerate(op.getMap(number))) {
+    if (target == 2)
+      byColumn = true;
+    else if (target >= 0)
+      address = b.at(address, b.mul(target == axis ? last : row, b.stride(view, d)), element);
+  }
+  if (!byColumn)
+    return b.load(element, address);
+  int64_t known = access.lastStride[view];
+  Value stride = ShapedType::isDynamic(known) ? b.stride(view, op.getMap(number).size() - 1) : b.i64(known);
+  return b.loadStrided(element, b.at(address, b.mul(column, stride), element), known, stride, lanes);
+}
+
+ChooseLogits::Row ChooseLogits::rowAt(Value number) {
+  Value kind = b.toI64(b.load(b.getI32Type(), b.at(b.data(classesView), number, b.getI32Type())));
+  Value words = b.at(b.data(forbiddenView), b.mul(kind, b.stride(forbiddenView, 0)), b.getI32Type());
+  return {number, b.at(words, b.mul(number_, ChooseOp::kBlock / 32), b.getI32Type())};
+}
+
+Value ChooseLogits::logitsOf(const Row &row, Value panel, Value lanes, Value products) {
+  Block &body = op.getBody().front();
+  Value column = b.add(b.mul(number_, ChooseOp::kBlock), b.mul(panel, kLanes));
+  RegionVectorizer region(b);
+  region.bind(body.getArgument(0), products);
+  for (unsigned i = 0; i < op.getExtras().size(); ++i)
+    region.bind(body.getArgument(1 + i), loadExtra(i, row.number, column, lanes));
+  Value logits = region.emitVector(body.getTerminator()->getOperand(0));
+
+  Value bits = b.create<LLVM::LoadOp>(b.getI16Type(), b.at(row.forbidden, panel, b.getI16Type()));
+  Value none = b.splat(b.f32(-std::numeric_limits<double>::infinity()));
+  logits = b.create<arith::SelectOp>(b.create<LLVM::BitcastOp>(b.vectorOf(b.getI1Type()), bits), none, logits);
+  return lanes ? b.create<arith::SelectOp>(b.firstLanes(lanes), logits, none).getResult() : logits;
+}
+
+SmallVector<Value> ChooseLogits::forPanels(ValueRange carried,
+                                           llvm::function_ref<SmallVector<Value>(Value, Value, ValueRange)> body) {
+  int64_t rest = factors_.weight.columns % kLanes;
+  Value whole = panelCount_;
+  if (rest)
+    whole = b.min(panelCount_, b.sub(b.i64(factors_.weight.columns / kLanes), b.mul(number_, kPanels)));
+  auto values = b.loop(b.i64(0), whole, 1, carried, [&](Value panel, ValueRange inside) { return body(panel, nullptr, inside); });
+  if (!rest)
+    return values;
+  return b.choose(
+      b.less(whole, panelCount_), [&] { return body(whole, b.i64(rest), values); }, [&] { return values; });
+}
+
+Value ChooseLogits::lanesOf(Value panel) {
+  if (factors_.weight.columns % kLanes == 0)
+    return nullptr;
+  Value first = b.add(b.mul(number_, ChooseOp::kBlock), b.mul(panel, kLanes));
+  return b.min(b.i64(kLanes), b.sub(b.i64(factors_.weight.columns), first));
+}
+
+} // namespace xf::cpu
