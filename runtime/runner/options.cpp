@@ -183,8 +183,8 @@ std::string help_text(const char *program, const model &m) {
     append(text, "  --batch N            lines at once, at most %lld (the default); results do not depend on it\n",
            static_cast<long long>(g.batch));
   append(text,
-         "  --isa NAME           baseline, avx2 or avx512; of an int8 model avx2_vnni or avx512_vnni, of a bf16 or int8 model avx512_bf16,\n"
-         "                       too (default: the best that this CPU has)\n"
+         "  --isa NAME           baseline, avx2 or avx512; avx2_vnni, avx512_vnni or avx512_bf16 of a model that has a use for it\n"
+         "                       (default: the best that this CPU has)\n"
          "  --device NAME        cpu, cuda or emulator (default: cuda where there is a GPU and code for it, else cpu)\n"
          "  --limits             print the model's limits and how much memory it needs at most, a shortlist's aside\n"
          "  --help, --version\n");
