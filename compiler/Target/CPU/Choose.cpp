@@ -128,10 +128,13 @@ void Choose::emit() {
   sums = b.create<arith::CmpIOp>(arith::CmpIPredicate::ne, b.load(i32, b.at(b.data(ChooseLogits::optionsView), 1, i32)),
                                  b.create<arith::ConstantIntOp>(i32, 0));
   splitWork();
-  if (screen)
-    b.ifThen(b.choose(sums, [&] { return SmallVector<Value>{sums}; }, [&] { return SmallVector<Value>{lookAtFew()}; })[0], [&] { lookAtAll(); });
-  else
+  if (screen) {
+    SmallVector<Value> needsAll = b.choose(
+        sums, [&] { return SmallVector<Value>{sums}; }, [&] { return SmallVector<Value>{lookAtFew()}; });
+    b.ifThen(needsAll[0], [&] { lookAtAll(); });
+  } else {
     lookAtAll();
+  }
   b.waitForOthers();
   auto [first, end] = b.share(rows);
   b.loop(first, end, 1, [&](Value row) { join(row); });

@@ -1,0 +1,65 @@
+"""A greedy search over a large vocabulary computes few logits: with the tokens of one that computes all, as scores make it do, on
+every instruction set, with any batch and number of threads; and those of the reference interpreter."""
+import json
+import random
+import struct
+
+from common import BIN, Checks, MODELS, WORK, available_isas, compile_model, run, write_safetensors
+
+STEPS, VOCABULARY, END = 10, 5003, 1
+rng = random.Random(11)
+checks = Checks()
+config = WORK / "config.json"
+config.write_text(json.dumps(dict(kind="enc-dec", d_model=64, heads=4, ffn=128, enc_layers=1, dec_layers=2, vocab=VOCABULARY, norm="pre",
+                                  activation="relu", positions="sinusoidal", embed_scale=True, embed_norm=False, eps=1e-5, pad=0,
+                                  eos=END, start=0)))
+sentences = [[rng.randrange(3, VOCABULARY) for _ in range(rng.randrange(2, 12))] for _ in range(20)]
+lines = "".join(" ".join(map(str, s)) + "\n" for s in sentences)
+shortlist = WORK / "shortlist"
+shortlist.write_text("\t" + " ".join(str(t) for t in range(3, VOCABULARY, 7)) + "\n")
+
+
+def compiled(name, *options, source=MODELS / "bench" / "bench.xf"):
+    path = WORK / name
+    compile_model(source, path, "--config", config, "--random-weights", 4, *options)
+    return path
+
+
+def tokens(program, *options):
+    """Without what --scores prints before them."""
+    out = run(program, "--ids", "--max-length", STEPS, *options, stdin=lines)[1]
+    return [line.split("\t")[-1] for line in out.splitlines()]
+
+
+def reference(model, want, kind):
+    """Whether the interpreter, in the precision of `kind`, agrees."""
+    ids = [s + [0] * (12 - len(s)) for s in sentences]
+    rows = [[0] + [int(t) for t in row.split()] for row in want]
+    rows = [(row + [END])[:STEPS + 1] + [0] * (STEPS - len(row)) for row in rows]
+    pack = lambda table: ("I64", [len(table), len(table[0])], struct.pack(f"<{len(table) * len(table[0])}q", *sum(table, [])))  # noqa: E731
+    write_safetensors(WORK / "io", {"in.src": pack(ids), "out.greedy": pack(rows)})
+    status, out, err = run(BIN / "xf-run", model, "--golden", WORK / "io", kind, ok=False)
+    checks.that(status == 0, f"{model.name} {kind}: {out}{err}")
+
+
+for kind in ("f32", "bf16"):
+    program = compiled(kind, "--type", kind)
+    want = tokens(program, "--scores", "--isa", "avx2", "--threads", 1)
+    checks.that(len(set(want)) > 5, f"{kind}: the sentences have the same results: {set(want)}")
+    for isa in [[]] + [["--isa", isa] for isa in available_isas() if kind == "f32"]:
+        all_logits = tokens(program, "--scores", *isa)
+        if kind == "f32":
+            checks.that(all_logits == want, f"{kind} {isa}: other tokens than with AVX2")
+        for options in ([], ["--threads", 1], ["--threads", 3], ["--batch", 1], ["--batch", 3, "--threads", 2]):
+            checks.that(tokens(program, *isa, *options) == all_logits, f"{kind} {isa} {options}: other tokens without scores")
+        for options in (["--suppress", all_logits[0].split()[0]], ["--shortlist", shortlist], ["--min-length", 5]):
+            checks.that(tokens(program, *isa, *options) == tokens(program, "--scores", *isa, *options),
+                        f"{kind} {isa} {options}: other tokens without scores")
+    reference(compiled(kind + ".model", "--type", kind, "--emit=model"), tokens(program), "--reference=f32")
+
+# Kernel IR names the screen, and compiles to the same program.
+fused = compiled("fused.mlir", "--emit=fused")
+checks.that(" screen(" in fused.read_text(), "no choice is screened")
+again = compiled("again", source=fused)
+checks.that(tokens(again) == tokens(WORK / "f32"), "the program from kernel IR gives other tokens")
+checks.end()
