@@ -89,8 +89,8 @@ private:
   Value isOdd(Value x) {
     return b.create<arith::CmpFOp>(arith::CmpFPredicate::UGT, x, b.splatF32(std::numeric_limits<float>::max()));
   }
-  /// The largest of 16 logits, or NaN if one of the lanes `odd` is set.
-  Value largestOf(Value x, Value odd) { return b.create<arith::SelectOp>(anyLane(odd), notANumber(), reduceLanes(b, ReduceKind::max, x)); }
+  /// The largest logit, or NaN if one of the lanes `odd` is set.
+  Value unlessOdd(Value largest, Value odd) { return b.create<arith::SelectOp>(anyLane(odd), notANumber(), largest); }
 
   // Places in `parts`: the blocks' maxima, their sums, for each part of the columns a list, and what the screen has.
   Value partsOf(Value row) { return b.at(b.data(result + 3), b.mul(row, b.stride(result + 3, 0)), f32()); }
@@ -176,7 +176,7 @@ void Choose::lookAt(Value row, Value place) {
     return SmallVector<Value>{maximum(b, x, carried[0]), b.create<arith::OrIOp>(carried[1], isOdd(x))};
   });
   Value largest = reduceLanes(b, ReduceKind::max, seen[0]);
-  b.store(largestOf(seen[0], seen[1]), maximumAt(row, logits.number()));
+  b.store(unlessOdd(largest, seen[1]), maximumAt(row, logits.number()));
   b.ifThen(sums, [&] {
     Value shift = shiftOf(largest);
     Value sum = b.loop(b.i64(0), logits.panelCount(), 1, b.splatF32(0), [&](Value panel, ValueRange carried) {
@@ -307,8 +307,8 @@ void Choose::lookAtPanel(Value row, Value panel) {
   logits.multiplyPanel(row, inside);
   Value x = logits.logitsOf(logits.rowAt(row), inside, logits.lanesOf(inside), b.loadVector(logits.sumType(), products));
   b.storeVector(x, products);
-  Value known = maximumAt(row, logits.number());
-  b.store(b.create<arith::MaximumFOp>(b.load(f32(), known), largestOf(x, isOdd(x))), known);
+  Value known = maximumAt(row, logits.number()), largest = unlessOdd(reduceLanes(b, ReduceKind::max, x), isOdd(x));
+  b.store(b.create<arith::MaximumFOp>(b.load(f32(), known), largest), known);
   offerPanel(inside, place, listOf(row, part));
 }
 
@@ -339,7 +339,7 @@ void Choose::joinNorms(Value row) {
   });
   Value largest = reduceLanes(b, ReduceKind::max, seen[0]);
   Value norms = b.at(b.data(result + 2), b.mul(row, b.stride(result + 2, 0)), f32());
-  b.store(largestOf(seen[0], seen[1]), norms);
+  b.store(unlessOdd(largest, seen[1]), norms);
   b.ifThen(sums, [&] {
     Value shift = shiftOf(largest);
     Value sum = forChunks(b, b.i64(blocks), b.splatF32(0), [&](Value i, Value lanes, ValueRange carried) {

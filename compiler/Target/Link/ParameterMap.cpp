@@ -90,12 +90,12 @@ std::vector<StoredParameter> mapParameters(ModuleOp module, const DataLayout &la
       continue;
     }
     auto weight = cast<WeightOp>(op);
-    SmallVector<Piece> pieces;
-    findPieces(weight.getBody().front().getTerminator()->getOperand(0), pieces);
-    uint32_t packing = weight.getLayout() == Layout::panels ? XF_ABI_PANELS : XF_ABI_PLAIN;
     Type element = weight.getTensorType().getElementType();
     if (element.isInteger(8) && !weight.getScales())
       continue; // a screen, whose parameter stands elsewhere in full
+    SmallVector<Piece> pieces;
+    findPieces(weight.getBody().front().getTerminator()->getOperand(0), pieces);
+    uint32_t packing = weight.getLayout() == Layout::panels ? XF_ABI_PANELS : XF_ABI_PLAIN;
     uint32_t dtype = element.isInteger(8) ? XF_ABI_I8
                      : element.isBF16()    ? XF_ABI_BF16
                      : element.isF16()     ? XF_ABI_F16

@@ -120,11 +120,6 @@ protected:
     for (Isa isa : runnableIsas(op))
       body(harness.compile(op, isa, {llvm::SmallVector<int64_t>(15, 1)}), isaName(isa).str());
   }
-  static std::vector<float> scaled(std::vector<float> numbers, float factor) {
-    for (float &number : numbers)
-      number *= factor;
-    return numbers;
-  }
   std::vector<float> weight = randomNumbers(kColumns * kDepth, 7);
 };
 
