@@ -198,8 +198,8 @@ private:
   Value build() {
     mlir::OperationState state(e.at(loc), mlir::xf::AttendOp::getOperationName());
     mlir::Type context = mlir::xf::withDim(type(kQ), 3, type(kV).getDimSize(3), "");
-    mlir::xf::AttendOp::build(e.builder, state, context, mlir::Type(), qkv[kQ], qkv[kK], qkv[kV], e.builder.getF64FloatAttr(scale),
-                              e.builder.getF64FloatAttr(fill));
+    mlir::xf::AttendOp::build(e.builder, state, context, mlir::Type(), qkv[kQ], qkv[kK], qkv[kV], /*spans=*/mlir::Value(),
+                              e.builder.getF64FloatAttr(scale), e.builder.getF64FloatAttr(fill));
     for (bool isBias : {false, true})
       if (!writeTerms(*state.regions[isBias], isBias ? biases : masks, isBias))
         return Poison{};
@@ -282,7 +282,7 @@ mlir::Value Evaluator::withProbabilities(mlir::Value context, mlir::Value &proba
     mlir::OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPoint(op);
     auto twin = mlir::xf::AttendOp::create(builder, op.getLoc(), context.getType(), type, op.getQ(), op.getK(), op.getV(),
-                                           op.getScaleAttr(), op.getFillAttr());
+                                           op.getSpans(), op.getScaleAttr(), op.getFillAttr());
     twin.getMask().takeBody(op.getMask());
     twin.getBias().takeBody(op.getBias());
     // Values that scopes hold refer to the first operation, so it stays until it is unused.

@@ -75,7 +75,7 @@ public:
         return error;
       if (auto error = dump("2-step.mlir", printModule(module)))
         return error;
-      if (auto error = runPasses([&](OpPassManager &passes) { buildKernelPipeline(passes, options.type, options.targets.cpu); }))
+      if (auto error = runPasses([&](OpPassManager &passes) { buildKernelPipeline(passes, options.type, options.targets.cpu, options.targets.cuda); }))
         return error;
       module->setAttr(kPhaseAttr, StringAttr::get(module.getContext(), "kernel"));
       if (auto error = dump("3-kernel.mlir", printModule(module)))

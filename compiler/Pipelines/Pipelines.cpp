@@ -41,7 +41,7 @@ void buildStepPipeline(OpPassManager &passes) {
   passes.addPass(createXfRaggedSource());
 }
 
-void buildKernelPipeline(OpPassManager &passes, FactorType type, bool forCpu) {
+void buildKernelPipeline(OpPassManager &passes, FactorType type, bool forCpu, bool forGpu) {
   bool narrowAttention = type == FactorType::bf16 || type == FactorType::f16 || type == FactorType::int8;
   // Before linears are merged: a bias is still the keys' alone.
   if (narrowAttention)
@@ -73,6 +73,9 @@ void buildKernelPipeline(OpPassManager &passes, FactorType type, bool forCpu) {
   passes.addPass(createXfChooseTokens());
   if (forCpu)
     passes.addPass(createXfScreenTokens());
+  // A plan is for all devices, and GPUs have no kernels for spans.
+  if (forCpu && !forGpu)
+    passes.addPass(createXfPackSentences());
   // Last: any cleanup would move them out again.
   passes.addPass(createXfSinkConstants());
 }

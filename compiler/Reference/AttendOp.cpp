@@ -59,11 +59,12 @@ namespace {
 template <typename T>
 class Query {
 public:
-  Query(mlir::xf::AttendOp op, const Array<T> &q, const Array<T> &k, const Array<T> &v)
-      : q(q), k(k), v(v), scale(static_cast<T>(op.getScale().convertToDouble())), factor(elementOf(op.getV())), result(elementOf(op.getOutput())) {}
+  /// `spans`: of sentences behind each other, or null.
+  Query(mlir::xf::AttendOp op, const Array<T> &q, const Array<T> &k, const Array<T> &v, const Array<T> *spans)
+      : q(q), k(k), v(v), spans(spans), scale(static_cast<T>(op.getScale().convertToDouble())), factor(elementOf(op.getV())), result(elementOf(op.getOutput())) {}
 
   void score(int64_t b, int64_t h, int64_t i, std::vector<T> &scores) const {
-    int64_t depth = q.shape[3], keys = k.shape[2], from = firstKey(b, h);
+    int64_t depth = q.shape[3], keys = scores.size(), from = firstKey(b, h);
     for (int64_t j = 0; j < keys; ++j)
       scores[j] = scale * dot(&q.floats[rowOf(b, h, i) * depth], &k.floats[(from + j) * depth], depth);
   }
@@ -71,7 +72,7 @@ public:
   /// The mean of the values, weighed by the softmax of the scores, which become probabilities. Narrow ones stay as they are
   /// when they are rounded: the result is divided by their sum instead.
   void attend(int64_t b, int64_t h, int64_t i, std::vector<T> &scores, Array<T> &output) const {
-    int64_t keys = k.shape[2], width = v.shape[3], from = firstKey(b, h);
+    int64_t keys = scores.size(), width = v.shape[3], from = firstKey(b, h);
     bool isNarrow = !factor.isF32();
     T sum = exponentials(scores, factor);
     if (!isNarrow)
@@ -86,14 +87,16 @@ public:
   }
 
   /// The number of a query in all.
-  int64_t rowOf(int64_t b, int64_t h, int64_t i) const { return (b * q.shape[1] + h) * q.shape[2] + i; }
+  int64_t rowOf(int64_t b, int64_t h, int64_t i) const {
+    return spans ? h * q.shape[2] + spans->ints[2 * b] + i : (b * q.shape[1] + h) * q.shape[2] + i;
+  }
 
 private:
   static mlir::Type elementOf(mlir::Value value) { return llvm::cast<mlir::RankedTensorType>(value.getType()).getElementType(); }
   /// The number of the first key of the head's group in all.
   int64_t firstKey(int64_t b, int64_t h) const { return (b * k.shape[1] + h / (q.shape[1] / k.shape[1])) * k.shape[2]; }
 
-  const Array<T> &q, &k, &v;
+  const Array<T> &q, &k, &v, *spans;
   T scale;
   mlir::Type factor, result; // element types
 };
@@ -121,9 +124,12 @@ llvm::Error Machine<T>::exec(mlir::xf::AttendOp op) {
       *target = *compiled;
     }
 
-  Query<T> query(op, q, k, v);
-  int64_t keys = k.shape[2];
-  std::vector<T> scores(keys);
+  const Array<T> *spans = op.getSpans() ? &get(op.getSpans()) : nullptr;
+  if (spans)
+    if (auto rows = spread(q, *spans, 2, k.shape[2]); !rows)
+      return rows.takeError();
+  Query<T> query(op, q, k, v, spans);
+  std::vector<T> scores;
   auto addBias = [&](int64_t first, const ScalarFrame &frame, int lanes) {
     for (int l = 0; l < lanes; ++l)
       scores[first + l] += static_cast<T>(frame.floatResult(0)[l]);
@@ -132,9 +138,11 @@ llvm::Error Machine<T>::exec(mlir::xf::AttendOp op) {
     for (int l = 0; l < lanes; ++l)
       scores[first + l] = frame.intResult(0)[l] ? scores[first + l] : fill;
   };
-  for (int64_t b = 0; b < q.shape[0]; ++b)
+  for (int64_t b = 0; b < k.shape[0]; ++b) {
+    int64_t queries = spans ? spans->ints[2 * b + 1] : q.shape[2], keys = spans ? queries : k.shape[2];
+    scores.resize(keys);
     for (int64_t h = 0; h < q.shape[1]; ++h)
-      for (int64_t i = 0; i < q.shape[2]; ++i) {
+      for (int64_t i = 0; i < queries; ++i) {
         query.score(b, h, i, scores);
         if (bias)
           if (llvm::Error error = runPositions(*bias, b, h, i, keys, addBias))
@@ -146,6 +154,7 @@ llvm::Error Machine<T>::exec(mlir::xf::AttendOp op) {
         if (probabilities)
           std::copy(scores.begin(), scores.end(), probabilities->floats.begin() + query.rowOf(b, h, i) * keys);
       }
+  }
   if (probabilities)
     if (llvm::Error error = define(op.getProbabilities(), std::move(probabilities)))
       return error;

@@ -177,7 +177,7 @@ llvm::Error Machine<T>::dispatch(mlir::Operation &op) {
   using namespace mlir::xf;
   return llvm::TypeSwitch<mlir::Operation *, llvm::Error>(&op)
       .template Case<PositionsOp, EmbedOp, QuantizeOp, LinearOp, MapOp, ReduceOp, AttendOp, RearrangeOp, SliceOp, ConcatOp, ScanOp, RepeatOp,
-                     ParamOp, AppendOp, StoreOp, LoadOp, ScanStepOp, ContractOp, ChooseOp, RowOp, PackOp>(
+                     ParamOp, AppendOp, StoreOp, LoadOp, ScanStepOp, ContractOp, ChooseOp, RowOp, PackOp, SpreadOp>(
           [&](auto typed) { return exec(typed); })
       .Default([&](mlir::Operation *) { return executeScalar(op); });
 }

@@ -137,10 +137,13 @@ private:
                            llvm::function_ref<void(int64_t, const ScalarFrame &, int)> take);
 
   // ShapeOps.cpp
+  /// Sentences' rows of `longest` positions, from `x` with all of them behind each other along `axis`, as xf.spread has it.
+  llvm::Expected<std::shared_ptr<Array<T>>> spread(const Array<T> &x, const Array<T> &spans, unsigned axis, int64_t longest);
   llvm::Error exec(mlir::xf::PositionsOp op);
   llvm::Error exec(mlir::xf::RearrangeOp op);
   llvm::Error exec(mlir::xf::SliceOp op);
   llvm::Error exec(mlir::xf::ConcatOp op);
+  llvm::Error exec(mlir::xf::SpreadOp op);
   llvm::Error exec(mlir::xf::PackOp op) { return define(op.getResult(), values.find(op.getX())->second); }
 
   // ControlOps.cpp

@@ -16,6 +16,40 @@ llvm::Error Machine<T>::exec(mlir::xf::PositionsOp op) {
 }
 
 template <typename T>
+llvm::Expected<std::shared_ptr<Array<T>>> Machine<T>::spread(const Array<T> &x, const Array<T> &spans, unsigned axis, int64_t longest) {
+  llvm::SmallVector<int64_t> shape(x.shape);
+  shape[0] = spans.shape[0];
+  shape[axis] = longest;
+  for (int64_t b = 0; b < shape[0]; ++b) {
+    int64_t first = spans.ints[2 * b], length = spans.ints[2 * b + 1];
+    if (first < 0 || length < 0 || length > longest || first > x.shape[axis] - length)
+      return makeError("sentence {} has {} positions from {} on, of {} in all and {} at most", b, length, first, x.shape[axis], longest);
+  }
+  auto result = std::make_shared<Array<T>>(shape, x.isFloat);
+  llvm::SmallVector<int64_t> strides = stridesOf(x.shape);
+  int64_t step = strides[axis];
+  strides[0] = 0;
+  Odometer at(shape, {strides});
+  for (int64_t i = 0, n = result->size(); i < n; ++i, at.next()) {
+    int64_t b = at.getIndex()[0], position = at.getIndex()[axis];
+    if (position < spans.ints[2 * b + 1])
+      result->copy(i, x, at.offset(0) + spans.ints[2 * b] * step);
+  }
+  return result;
+}
+
+template <typename T>
+llvm::Error Machine<T>::exec(mlir::xf::SpreadOp op) {
+  auto shape = shapeOf(op.getResult().getType());
+  if (!shape)
+    return shape.takeError();
+  auto result = spread(get(op.getX()), get(op.getSpans()), op.getAxis(), (*shape)[op.getAxis()]);
+  if (!result)
+    return result.takeError();
+  return define(op.getResult(), std::move(*result));
+}
+
+template <typename T>
 llvm::Error Machine<T>::exec(mlir::xf::RearrangeOp op) {
   const Array<T> &x = get(op.getX());
   auto emitError = [&] { return op.emitOpError(); };

@@ -111,15 +111,28 @@ llvm::Error Machine<T>::exec(mlir::xf::StoreOp op) {
   slot.sentences = true;
   if (auto padding = llvm::dyn_cast_or_null<mlir::IntegerAttr>(op.getPaddingAttr()))
     slot.padding = padding.getType().isInteger(1) ? padding.getValue().getZExtValue() : padding.getInt();
-  const Array<T> &x = get(op.getX()), &slots = get(op.getSlots());
+  Ref<T> rows = values.find(op.getX())->second;
+  const Array<T> &slots = get(op.getSlots()), *spans = op.getSpans() ? &get(op.getSpans()) : nullptr;
+  if (spans) {
+    int64_t longest = 0;
+    for (int64_t b = 0; b < spans->shape[0]; ++b)
+      longest = std::max(longest, spans->ints[2 * b + 1]);
+    auto all = spread(*rows, *spans, 2, longest);
+    if (!all)
+      return all.takeError();
+    rows = std::move(*all);
+  }
+  const Array<T> &x = *rows;
   llvm::SmallVector<int64_t> shape(x.shape);
   for (int64_t s : slots.ints)
     shape[0] = std::max(shape[0], s + 1);
   grow(slot.tensor, kindOf(op.getX().getType()), shape);
   slot.extents.resize(slot.tensor.shape[0]);
   llvm::SmallVector<int64_t> strides = stridesOf(slot.tensor.shape);
-  for (int64_t s : slots.ints) {
+  for (auto [b, s] : llvm::enumerate(slots.ints)) {
     slot.extents[s].assign(x.shape.begin(), x.shape.end());
+    if (spans)
+      slot.extents[s][2] = spans->ints[2 * b + 1];
     if (x.isFloat)
       std::fill_n(slot.tensor.floats.begin() + s * strides[0], strides[0], 0);
     else

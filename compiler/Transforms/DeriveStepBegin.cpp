@@ -30,7 +30,7 @@ void BeginWriter::store(Value value, Value layer) {
     if (each.value == value) {
       Value x = moveRows(builder, mapping.lookup(value), dimIndex(value.getType(), roles.batch));
       StoreOp::create(builder, value.getLoc(), x, FlatSymbolRefAttr::get(each.state), layer, slots,
-                      TypedAttr());
+                      /*spans=*/Value(), TypedAttr());
     }
 }
 

@@ -159,6 +159,9 @@ static View rootView(Value value, ModuleOp module) {
   } else if (auto pack = dyn_cast<PackOp>(op)) {
     view.packing = pack.getLayout();
     view.strides = stridesIn(view.packing, type, false);
+  } else if (auto spread = dyn_cast<SpreadOp>(op)) {
+    view.packing = spread.getLayout();
+    view.strides = stridesIn(view.packing, type, false);
   } else if (isa<AppendOp, LoadOp>(op)) {
     auto name = isa<AppendOp>(op) ? cast<AppendOp>(op).getNameAttr() : cast<LoadOp>(op).getNameAttr();
     auto state = module.lookupSymbol<StateOp>(name);

@@ -121,6 +121,16 @@ def XfScreenTokens : Pass<"xf-screen-tokens", "::mlir::ModuleOp"> {
   let options = [Option<"leastColumns", "least-columns", "int64_t", "4096", "The smallest vocabulary that is screened">];
 }
 
+def XfPackSentences : Pass<"xf-pack-sentences", "::mlir::ModuleOp"> {
+  let summary = "Let sentences of different lengths be encoded without padding";
+  let description = [{
+    The entries over sources (encode and begin of a search, the entry of a prediction) get twins of kind `packed` for tokens of all
+    sentences behind each other. Beside the entry's inputs, which are packed but for the tokens, they take
+    `xf.tokens` i32 [1, P], `xf.positions` i32 [P] and `xf.spans` i32 [B, 2]. `xf.generate` names them `packed_encode` and
+    `packed_begin`, `xf.predict` `packed`. Nothing is added where some op must see whole sentences and there is no padding token.
+  }];
+}
+
 def XfSinkConstants : Pass<"xf-sink-constants", "::mlir::ModuleOp"> {
   let summary = "Put constants inside the kernel regions that read them";
   let description = [{

@@ -221,8 +221,8 @@ LogicalResult AttendOp::buildStep(StepBuilder &step) {
   if (probabilities && !step.isNeeded(probabilities))
     probabilities = {};
   auto attend = AttendOp::create(step.builder, getLoc(), step.stepType(getOutput().getType()),
-                                 probabilities ? step.stepType(probabilities.getType()) : Type(), q, k, v, getScaleAttr(),
-                                 getFillAttr());
+                                 probabilities ? step.stepType(probabilities.getType()) : Type(), q, k, v,
+                                 /*spans=*/Value(), getScaleAttr(), getFillAttr());
   OpBuilder::InsertionGuard guard(step.builder);
   step.builder.setInsertionPoint(attend);
   buildRegion(step, getMask(), attend.getMask(), keysAreTarget);

@@ -56,3 +56,15 @@ LogicalResult mlir::xf::verifyScanBody(Operation *op, Region &body, ValueRange i
   llvm::append_range(results, elementTypes(op->getResultTypes()));
   return verifyScalarBody(op, body, args, results);
 }
+
+LogicalResult mlir::xf::verifySpans(Operation *op, Value spans, RankedTensorType all, RankedTensorType rows, unsigned axis) {
+  auto type = cast<RankedTensorType>(spans.getType());
+  if (type.getRank() != 2 || !type.getElementType().isInteger(32) || type.getDimSize(1) != 2 || rows.getRank() == 0 || !sameDim(type, 0, rows, 0))
+    return op->emitOpError("needs spans i32 [batch, 2] of the sentences of ") << describeShape(rows) << ", not " << type;
+  bool isOne = all.getRank() == rows.getRank() && axis < all.getRank() && all.isDynamicDim(axis) && rows.isDynamicDim(axis) &&
+               withDim(withDim(rows, 0, 1, ""), axis, ShapedType::kDynamic, getDimName(all, axis)) == all;
+  if (!isOne)
+    return op->emitOpError("needs ") << describeShape(rows) << " with its sentences behind each other along dimension " << axis << ", not "
+                                     << describeShape(all);
+  return success();
+}

@@ -22,6 +22,8 @@ LogicalResult verifyScanBody(Operation *op, Region &body, ValueRange inputs, int
 LogicalResult verifySameShapes(Operation *op, TypeRange types);
 /// result = x weightᵀ over the last dimension.
 LogicalResult verifyProduct(Operation *op, RankedTensorType x, RankedTensorType weight, RankedTensorType result);
+/// `spans` is i32 [B, 2], and `all` is `rows` [B, ..] with its sentences behind each other along `axis`: [1, ..].
+LogicalResult verifySpans(Operation *op, Value spans, RankedTensorType all, RankedTensorType rows, unsigned axis);
 SmallVector<Type> elementTypes(TypeRange types);
 /// Keys or values [batch, heads, positions, width], which attention can have packed.
 inline bool isPackable(RankedTensorType type) {

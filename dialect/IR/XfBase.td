@@ -48,7 +48,8 @@ def Xf_ReduceKind : I32EnumAttr<"ReduceKind", "what a row is reduced to", [
 def Xf_ReduceKindAttr : EnumAttr<Xf_Dialect, Xf_ReduceKind, "reduce_kind">;
 
 def Xf_EntryKind : I32EnumAttr<"EntryKind", "how an entry is called", [
-    I32EnumAttrCase<"full", 0>, I32EnumAttrCase<"begin", 1>, I32EnumAttrCase<"step", 2>]> {
+    I32EnumAttrCase<"full", 0>, I32EnumAttrCase<"begin", 1>, I32EnumAttrCase<"step", 2>,
+    I32EnumAttrCase<"packed", 3> /* as full or begin, of sentences without padding */]> {
   let cppNamespace = "::mlir::xf";
   let genSpecializedAttr = 0;
 }

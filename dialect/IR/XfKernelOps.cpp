@@ -45,6 +45,15 @@ LogicalResult PackOp::verify() {
   return success();
 }
 
+LogicalResult SpreadOp::verify() {
+  auto rows = typeOf(getResult());
+  bool isPlain = getLayout() == Layout::plain && rows.getRank() == 3 && !rows.isDynamicDim(2);
+  if (!isPlain && (getLayout() == Layout::plain || getLayout() == Layout::panels || !isPackable(rows)))
+    return emitOpError("gives plain rows [batch, positions, width], or keys or values [batch, heads, positions, width] of f32, bf16 or f16, not ")
+           << rows;
+  return verifySpans(*this, getSpans(), typeOf(getX()), rows, getAxis());
+}
+
 LogicalResult ContractOp::verify() {
   if (failed(verifyProduct(*this, typeOf(getX()), typeOf(getWeight()), typeOf(getResult()))) ||
       failed(verifyIndexMaps(*this, getExtras(), getMaps(), typeOf(getResult()))))

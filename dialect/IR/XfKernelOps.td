@@ -168,4 +168,26 @@ def Xf_PackOp : Xf_Op<"pack", [Xf_InBody, Pure, AllTypesMatch<["x", "result"]>]>
   let hasVerifier = 1;
 }
 
+def Xf_SpreadOp : Xf_Op<"spread", [Xf_InBody, Pure]> {
+  let summary = "Sentences that lie behind each other, each from the start of a row of its own";
+  let description = [{
+    result[b, .., s, ..] = x[0, .., spans[b, 0] + s, ..] for s < spans[b, 1], and 0 from there on. `spans` i32 [B, 2] has the first
+    position and the length of each sentence. The result is [B, H, S, d] in the layouts `keys` and `values`,
+    [B, S, d] in `plain`.
+
+    ```mlir
+    %p = xf.spread keys %k spans %spans : tensor<1x8x?x8xf32, #xf.dims<"", "", "P", "">>, tensor<?x2xi32, #xf.dims<"B", "">>
+      -> tensor<?x8x?x8xf32, #xf.dims<"B", "", "S", "">>
+    ```
+  }];
+  let arguments = (ins Xf_LayoutAttr:$layout, Xf_Tensor:$x, Xf_Tensor:$spans);
+  let results = (outs Xf_Tensor:$result);
+  let assemblyFormat = "$layout $x `spans` $spans attr-dict `:` type($x) `,` type($spans) `->` type($result)";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The axis of positions.
+    unsigned getAxis() { return getLayout() == Layout::plain ? 1 : 2; }
+  }];
+}
+
 #endif // XF_KERNEL_OPS_TD

@@ -173,7 +173,15 @@ LogicalResult AttendOp::verify() {
       return emitOpError("needs [batch, heads, positions, width], not ") << describeShape(t);
   if (!sameDim(k, 1, v, 1) || !sameDim(k, 2, v, 2))
     return emitOpError("keys ") << describeShape(k) << " and values " << describeShape(v) << " differ in heads or positions";
-  if (!sameDim(q, 0, k, 0) || !sameDim(k, 0, v, 0))
+  if (getSpans()) {
+    if (getProbabilities())
+      return emitOpError("gives no probabilities of spans");
+    // Queries are as many as the keys, which need not be as wide as the values.
+    auto rows = withDim(withDim(q, 0, k.getDimSize(0), getDimName(k, 0)), 2, k.getDimSize(2), getDimName(k, 2));
+    if (failed(verifySpans(*this, getSpans(), q, rows, 2)))
+      return failure();
+  }
+  if ((!getSpans() && !sameDim(q, 0, k, 0)) || !sameDim(k, 0, v, 0))
     return emitOpError("queries ") << describeShape(q) << " and keys " << describeShape(k) << " differ in their batch";
   if (!sameDim(q, 3, k, 3))
     return emitOpError("queries ") << describeShape(q) << " and keys " << describeShape(k) << " differ in width";

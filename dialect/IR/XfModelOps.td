@@ -131,6 +131,9 @@ def Xf_AttendOp : Xf_Op<"attend", [Xf_InBody, Pure, DeclareOpInterfaceMethods<Xf
     The regions take (b, h, i, j) as index values and may read tensors with `xf.at`. A row without any allowed key
     gives what PyTorch gives: the mean over all K keys with a finite fill, NaN with -inf.
 
+    With `spans` i32 [B, 2], which are sentences' first positions and lengths in a row of them all, queries and context are
+    [1, H, P, d] and [1, H, P, e]: sentence b's query i is position spans[b, 0] + i, and it has the first spans[b, 1] keys.
+
     q, k and v are all f32, all bf16 or all f16. With 16 bits, sums, scores and exponentials are f32; with s_j = exp(score_j - largest
     score), the context is (Σ_j round(s_j) v_j) / Σ_j s_j, in f32 or the type of q, and there are no probabilities.
 
@@ -143,12 +146,12 @@ def Xf_AttendOp : Xf_Op<"attend", [Xf_InBody, Pure, DeclareOpInterfaceMethods<Xf
       -> (tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">>)
     ```
   }];
-  let arguments = (ins Xf_Tensor:$q, Xf_Tensor:$k, Xf_Tensor:$v, F64Attr:$scale, F64Attr:$fill);
+  let arguments = (ins Xf_Tensor:$q, Xf_Tensor:$k, Xf_Tensor:$v, Optional<Xf_Tensor>:$spans, F64Attr:$scale, F64Attr:$fill);
   let results = (outs Xf_Tensor:$output, Optional<Xf_Tensor>:$probabilities);
   let regions = (region AnyRegion:$mask, AnyRegion:$bias);
   let assemblyFormat = [{
-    $q `,` $k `,` $v `scale` $scale `fill` $fill (`mask` $mask^)? (`bias` $bias^)? attr-dict `:`
-    type($q) `,` type($k) `,` type($v) `->` `(` type($output) (`,` type($probabilities)^)? `)`
+    $q `,` $k `,` $v (`spans` $spans^)? `scale` $scale `fill` $fill (`mask` $mask^)? (`bias` $bias^)? attr-dict `:`
+    type($q) `,` type($k) `,` type($v) (`,` type($spans)^)? `->` `(` type($output) (`,` type($probabilities)^)? `)`
   }];
   let extraClassDeclaration = [{
     /// Whether masked scores take part in the softmax as the number that `fill` is: any larger negative one gives exactly 0

@@ -21,10 +21,11 @@ constexpr MemberRule kGenerateMembers[] = {
     {"target", Member::name},      {"new", Member::name},              {"start", Member::number},
     {"end", Member::number},       {"pad", Member::number},            {"min_length", Member::number},
     {"beam", Member::positive},    {"max_length_base", Member::number}, {"max_length_per_source", Member::number},
-    {"sequence_first", Member::flag}, {"ragged_source", Member::flag}};
+    {"sequence_first", Member::flag}, {"ragged_source", Member::flag},
+    {"packed_encode", Member::entry}, {"packed_begin", Member::entry}};
 constexpr MemberRule kTextMembers[] = {{"source", Member::split},   {"target", Member::split},   {"prefix", Member::numbers},
                                        {"suffix", Member::numbers}, {"unknown", Member::number}, {"lowercase", Member::flag}};
-constexpr MemberRule kPredictMembers[] = {{"entry", Member::entry}, {"result", Member::name}, {"labels", Member::flag},
+constexpr MemberRule kPredictMembers[] = {{"entry", Member::entry}, {"packed", Member::entry}, {"result", Member::name}, {"labels", Member::flag},
                                           {"pad", Member::number},  {"batch", Member::name},  {"source", Member::name},
                                           {"sequence_first", Member::flag}};
 

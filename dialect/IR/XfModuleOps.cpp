@@ -93,7 +93,7 @@ StringRef EntryOp::getResultName(unsigned i) { return nameOf(getResAttrs(), i); 
 
 ParseResult EntryOp::parse(OpAsmParser &parser, OperationState &result) {
   auto kind = EntryKind::full;
-  for (auto k : {EntryKind::full, EntryKind::begin, EntryKind::step})
+  for (auto k : {EntryKind::full, EntryKind::begin, EntryKind::step, EntryKind::packed})
     if (succeeded(parser.parseOptionalKeyword(stringifyEntryKind(k))))
       kind = k;
   result.addAttribute(getKindAttrName(result.name), EntryKindAttr::get(parser.getContext(), kind));

@@ -80,14 +80,22 @@ LogicalResult StoreOp::verifySymbolUses(SymbolTableCollection &symbols) {
     return failure();
   if (!state->getSentences())
     return emitOpError("stores into a state of search rows");
-  return checkType(*this, *state, getX().getType());
+  if (!getSpans())
+    return checkType(*this, *state, getX().getType());
+  if (failed(checkType(*this, *state, getX().getType(), /*isPart=*/true)))
+    return failure();
+  if (state->getLayout() == Layout::plain)
+    return emitOpError("stores spans as keys or values only");
+  return verifySpans(*this, getSpans(), typeOf(getX()), state->getTensorType(), 2);
 }
 
 LogicalResult StoreOp::verify() {
-  if (failed(verifyRowNumbers(*this, "slots", getSlots(), typeOf(getX()), 0)))
+  if (failed(verifyRowNumbers(*this, "slots", getSlots(), typeOf(getSpans() ? getSpans() : getX()), 0)))
     return failure();
   if (!getPadding())
     return success();
+  if (getSpans())
+    return emitOpError("cannot pad spans");
   auto type = cast<RankedTensorType>(getX().getType());
   if (getPadding()->getType() != type.getElementType())
     return emitOpError("pads with a ") << getPadding()->getType() << " what is made of " << type.getElementType();

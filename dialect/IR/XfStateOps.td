@@ -44,6 +44,7 @@ def Xf_AppendOp : Xf_Op<"append", [Xf_InBody, DeclareOpInterfaceMethods<SymbolUs
 def Xf_StoreOp : Xf_Op<"store", [Xf_InBody, DeclareOpInterfaceMethods<SymbolUserOpInterface>, MemoryEffects<[MemWrite]>]> {
   let summary = "Writes a sentence's value into its slot of a state";
   let description = [{
+    With `spans` (see `xf.spread`), x is [1, H, P, d], which holds all sentences behind each other, and the state is of keys or values.
     With `padding`, x has rank 2, and the sentence's positions behind x's last are set to it up to the state's bound:
     sentences may then be stored without padding them to one length.
 
@@ -53,9 +54,10 @@ def Xf_StoreOp : Xf_Op<"store", [Xf_InBody, DeclareOpInterfaceMethods<SymbolUser
     ```
   }];
   let arguments = (ins Xf_Tensor:$x, FlatSymbolRefAttr:$name, Index:$layer, Xf_Tensor:$slots,
-                       OptionalAttr<TypedAttrInterface>:$padding);
+                       Optional<Xf_Tensor>:$spans, OptionalAttr<TypedAttrInterface>:$padding);
   let assemblyFormat = [{
-    $x `to` $name `[` $layer `]` `slots` $slots (`padding` $padding^)? attr-dict `:` type($x) `,` type($slots)
+    $x `to` $name `[` $layer `]` `slots` $slots (`spans` $spans^)? (`padding` $padding^)? attr-dict `:` type($x) `,` type($slots)
+    (`,` type($spans)^)?
   }];
   let hasVerifier = 1;
 }

@@ -25,7 +25,7 @@ extern "C" {
 
 #define XF_ABI_MAGIC "XFIMAGE"
 #define XF_ABI_TRAILER_MAGIC "XFTRAIL"
-#define XF_ABI_VERSION 10u
+#define XF_ABI_VERSION 11u
 #define XF_ABI_PAGE 4096u
 #define XF_ABI_MAX_RANK 6
 /* The greatest size of a dimension, limit of a search, and number of bytes of a memory: larger ones are damage, and sums of
@@ -136,7 +136,8 @@ typedef struct xf_abi_tensor {
 enum xf_abi_entry_kind {
   XF_ABI_ENTRY_FULL = 0,  /* called by name, over whole sequences */
   XF_ABI_ENTRY_BEGIN = 1, /* once per sentence: fills the states that hold for all steps */
-  XF_ABI_ENTRY_STEP = 2   /* n new positions of every row */
+  XF_ABI_ENTRY_STEP = 2,  /* n new positions of every row */
+  XF_ABI_ENTRY_PACKED = 3 /* as a FULL or BEGIN entry, of sentences behind each other, without padding */
 };
 
 /* An entry. Inputs are tensors[first_tensor ...], outputs follow.
@@ -145,6 +146,11 @@ enum xf_abi_entry_kind {
  * xf.slots[b]. A STEP entry has the decode entry's token input (with dimension N, new positions, in
  * place of its target dimension), "xf.past" i32[B]: how many positions of row b the states already hold,
  * and "xf.slots" i32[B]: which sentence row b belongs to.
+ *
+ * A PACKED entry has the inputs and outputs of its FULL or BEGIN entry, but what has rows [B, S, ..] there has rows [1, P, ..],
+ * P tokens in all. The tokens themselves are given twice: as they are there, where what stands behind a sentence is the padding
+ * token, and packed as "xf.tokens" i32[1, P]. "xf.positions" i32[P] has the position of each in its sentence, "xf.spans" i32[B, 2]
+ * the first token and the number of tokens of each sentence; none is longer than S.
  *
  * Dimensions of a call. FULL: those of its inputs. BEGIN: B new sentences, padded to one source length S. STEP: B rows
  * of N positions; S is the padded length that all sentences in the slots share, T at least the most
@@ -313,6 +319,7 @@ typedef struct xf_abi_generate {
   /* 1: the sentences in the slots may have been given to BEGIN with different S, each at most the S of the steps. */
   int32_t ragged_source;
   int32_t choose;         /* the step entry that ends in choosing tokens, or -1 */
+  int32_t packed_encode, packed_begin; /* twins of encode and begin: of all that there are, or -1 */
   int32_t reserved;
   int64_t batch, beam, source, target; /* limits */
 } xf_abi_generate;
@@ -336,7 +343,7 @@ typedef struct xf_abi_predict {
   int32_t output;  /* of that entry */
   int32_t labels;  /* 1: the index of each row's largest value (by name with a target vocabulary); 0: numbers */
   int32_t pad;
-  int32_t reserved;
+  int32_t packed;  /* the entry's twin, or -1 */
 } xf_abi_predict;
 
 typedef struct xf_abi_image {

@@ -19,7 +19,9 @@ constexpr int64_t kDeviceTokens = 2048;
 int64_t most_tokens(int threads, bool on_device) { return on_device ? kDeviceTokens : kThreadTokens * threads; }
 
 double call_cost(int64_t tokens, int threads) {
-  return std::max(static_cast<double>(tokens), weight_tokens(threads)) + call_tokens(threads);
+  // Of groupings with as many calls, the most even one.
+  double uneven = 1e-6 * static_cast<double>(tokens) * static_cast<double>(tokens);
+  return std::max(static_cast<double>(tokens), weight_tokens(threads)) + call_tokens(threads) + uneven;
 }
 
 grouping::grouping(arena_plan &plan, int64_t most)
@@ -32,14 +34,16 @@ void grouping::bind(const arena &memory) {
   ends_ = memory.as<int32_t>(ends_place_);
 }
 
-std::span<const int32_t> grouping::split(int64_t count, int threads, int64_t most, bool may_pad) {
+std::span<const int32_t> grouping::split(int64_t count, int threads, int64_t most, sharing how) {
   // ends_[i]: where the last group of the first i sentences begins.
   cost_[0] = 0;
   for (int64_t end = 1; end <= count; ++end) {
     cost_[end] = -1;
+    int64_t own = 0;
     for (int64_t begin = end - 1; begin >= 0; --begin) {
-      int64_t tokens = (end - begin) * lengths_[begin];
-      bool alike = may_pad || lengths_[begin] == lengths_[end - 1];
+      own += lengths_[begin];
+      int64_t tokens = how == sharing::packed ? own : (end - begin) * lengths_[begin];
+      bool alike = how != sharing::equal || lengths_[begin] == lengths_[end - 1];
       if (begin + 1 < end && (tokens > most || !alike))
         break;
       double cost = cost_[begin] + call_cost(tokens, threads);

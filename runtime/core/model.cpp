@@ -58,7 +58,7 @@ entry_info read_entry(const image_reader &reader, const xf_abi_entry &entry, uin
   std::string what = "entry " + std::to_string(number);
   entry_info result;
   result.name = reader.name(entry.name, what);
-  reader.require(entry.kind <= XF_ABI_ENTRY_STEP, what + " has an unknown kind");
+  reader.require(entry.kind <= XF_ABI_ENTRY_PACKED, what + " has an unknown kind");
   reader.require(entry.code_offset < code_size, what + " lies outside the code");
   uint64_t first = entry.first_tensor, inputs = entry.inputs, outputs = entry.outputs;
   reader.require(first + inputs + outputs <= tensors.size(), what + " has tensors outside their table");

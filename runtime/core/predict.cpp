@@ -7,7 +7,12 @@
 
 namespace xf::rt {
 
-predict_layout::predict_layout(const model &m, arena_plan &plan) : groups(plan, m.header().generate.batch) {
+// An entry, where there is one of this number.
+static const entry_info *entry_of(const model &m, int32_t number) { return number >= 0 ? &m.entries()[number] : nullptr; }
+
+predict_layout::predict_layout(const model &m, arena_plan &plan)
+    : groups(plan, m.header().generate.batch), packed(entry_of(m, m.header().predict.packed)),
+      pack(packed, m.header().generate.batch, m.header().generate.source, plan) {
   const xf_abi_generate &limits = m.header().generate;
   const xf_abi_predict &roles = m.header().predict;
   entry = &m.entries()[roles.entry];
@@ -57,6 +62,12 @@ void predictor::bind(const arena &memory) {
   layout_.groups.bind(memory);
   for (uint64_t offset : layout_.tensors)
     io_.push_back(memory.at(offset));
+  layout_.pack.bind(memory);
+  // The twin's own inputs stand behind those of the entry.
+  size_t inputs = layout_.entry->inputs.size();
+  packed_io_ = io_;
+  for (size_t i = inputs; layout_.packed && i < layout_.packed->inputs.size(); ++i)
+    packed_io_.insert(packed_io_.begin() + static_cast<ptrdiff_t>(i), layout_.pack.argument(layout_.packed->inputs[i].name));
   dims_.resize(model_.dims().size());
 }
 
@@ -99,8 +110,8 @@ void predictor::predict(const token_rows &rows, int32_t batch, predict_sink &sin
       for (int64_t i = 0; i < sentences; ++i)
         layout_.groups.lengths()[i] = static_cast<int32_t>(length(first + order_[chunk + i]));
       int32_t begin = 0;
-      // Without a padding token only sentences of one length share a call.
-      for (int32_t end : layout_.groups.split(sentences, session_.threads(), session_.tokens_at_once(), roles_.pad >= 0)) {
+      sharing how = layout_.packed ? sharing::packed : roles_.pad >= 0 ? sharing::padded : sharing::equal;
+      for (int32_t end : layout_.groups.split(sentences, session_.threads(), session_.tokens_at_once(), how)) {
         run_batch(rows, first, order_ + chunk + begin, end - begin, sink);
         begin = end;
       }
@@ -118,10 +129,19 @@ void predictor::run_batch(const token_rows &rows, int64_t first, const int32_t *
   auto *tokens = static_cast<int32_t *>(io_[0]);
   for (int64_t b = 0; b < count; ++b)
     for (int64_t i = 0; i < longest; ++i)
-      tokens[limits_.sequence_first ? i * count + b : b * longest + i] = i < length(b) ? ids(b)[i] : roles_.pad;
+      tokens[limits_.sequence_first ? i * count + b : b * longest + i] = i < length(b) ? ids(b)[i] : std::max(roles_.pad, 0);
   dims_[limits_.batch_dim] = count;
   dims_[limits_.source_dim] = longest;
-  session_.call(*layout_.entry, dims_.data(), io_.data());
+  sentence_pack &pack = layout_.pack;
+  if (layout_.packed) {
+    pack.clear();
+    for (int64_t b = 0; b < count; ++b)
+      pack.add({ids(b), static_cast<size_t>(length(b))}, length(b), roles_.pad);
+    dims_[pack.dim()] = pack.tokens();
+    session_.call(*layout_.packed, dims_.data(), packed_io_.data());
+  } else {
+    session_.call(*layout_.entry, dims_.data(), io_.data());
+  }
   auto *values = static_cast<const float *>(io_[layout_.entry->inputs.size() + roles_.output]);
   for (int64_t b = 0; b < count; ++b) {
     int64_t sentence = first + order[b];
@@ -130,7 +150,7 @@ void predictor::run_batch(const token_rows &rows, int64_t first, const int32_t *
     else if (limits_.sequence_first)
       sink.predicted(sentence, values + b * layout_.width, length(b), count * layout_.width, layout_.width);
     else
-      sink.predicted(sentence, values + b * longest * layout_.width, length(b), layout_.width, layout_.width);
+      sink.predicted(sentence, values + (layout_.packed ? pack.first(b) : b * longest) * layout_.width, length(b), layout_.width, layout_.width);
   }
 }
 

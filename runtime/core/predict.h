@@ -5,6 +5,7 @@
 #include "runtime/core/arena.h"
 #include "runtime/core/model.h"
 #include "runtime/core/search.h"
+#include "runtime/core/sentence_pack.h"
 
 #include <cstdint>
 #include <vector>
@@ -23,6 +24,8 @@ struct predict_layout {
   std::vector<uint64_t> tensors; // offsets of the entry's inputs, then its outputs
   uint64_t order;                // int32_t[window]
   grouping groups;
+  const entry_info *packed = nullptr; // the entry's twin, if there is one
+  sentence_pack pack;
 
 private:
   void check_shapes(const xf_abi_generate &limits, const tensor_info &output);
@@ -47,7 +50,7 @@ private:
   const xf_abi_predict &roles_;
   predict_layout layout_;
   int32_t *order_ = nullptr;
-  std::vector<void *> io_;
+  std::vector<void *> io_, packed_io_;
   std::vector<int64_t> dims_;
   refusal refusal_;
 };

@@ -109,6 +109,10 @@ private:
 
     if (g.begin >= 0)
       check_begin(model_.entries()[g.begin]);
+    check_packed(g.packed_encode, g.encode);
+    check_packed(g.packed_begin, g.begin);
+    bool none = g.packed_encode < 0 && g.packed_begin < 0;
+    require(none || ((g.packed_encode < 0) == (g.encode < 0) && (g.packed_begin < 0) == (g.begin < 0)), kTwin);
     require(g.choose >= -1, "the search has no such step entry");
     if (g.choose >= 0)
       check_choose(step, logits.dim[2]);
@@ -141,6 +145,43 @@ private:
             what);
   }
 
+  static constexpr const char *kTwin = "an entry and its twin without padding do not fit together";
+
+  // `original` is the tensor of the same name with rows [B, S, ..]; tokens of i32 stay as they are.
+  bool is_packed(const tensor_info &tensor, const tensor_info &original, int tokens, bool is_input) const {
+    bool rows = original.dim.size() >= 2 && original.dimension(0) == generate_.batch_dim && original.dimension(1) == generate_.source_dim;
+    std::vector<int64_t> dim = original.dim;
+    if (rows && !(is_input && original.dtype == XF_ABI_I32)) {
+      dim[0] = 1;
+      dim[1] = -(int64_t{tokens} + 1);
+    }
+    return tensor.name == original.name && tensor.dtype == original.dtype && tensor.dim == dim;
+  }
+
+  // Twins (-1: none) take and give what their entries do, packed.
+  void check_packed(int32_t number, int32_t original) const {
+    require(number >= -1, kTwin);
+    if (number < 0)
+      return;
+    require(is_entry(number, XF_ABI_ENTRY_PACKED) && original >= 0 && generate_.sequence_first == 0 && is_dim(generate_.source_dim), kTwin);
+    const entry_info &twin = model_.entries()[number], &entry = model_.entries()[original];
+    size_t given = entry.inputs.size();
+    require(twin.inputs.size() == given + 3 && twin.outputs.size() == entry.outputs.size(), kTwin);
+    const tensor_info &ids = twin.inputs[given], &positions = twin.inputs[given + 1], &spans = twin.inputs[given + 2];
+    int tokens = ids.dim.size() == 2 ? ids.dimension(1) : -1;
+    require(tokens >= 0 && tokens != generate_.batch_dim && tokens != generate_.source_dim &&
+                model_.dims()[tokens].max >= generate_.batch * generate_.source,
+            kTwin);
+    require(ids.name == "xf.tokens" && has_shape(ids, XF_ABI_I32, {-1, tokens}) && ids.dim[0] == 1 && positions.name == "xf.positions" &&
+                has_shape(positions, XF_ABI_I32, {tokens}) && spans.name == "xf.spans" &&
+                has_shape(spans, XF_ABI_I32, {generate_.batch_dim, -1}) && spans.dim[1] == 2,
+            kTwin);
+    for (size_t i = 0; i < given; ++i)
+      require(is_packed(twin.inputs[i], entry.inputs[i], tokens, true), kTwin);
+    for (size_t i = 0; i < entry.outputs.size(); ++i)
+      require(is_packed(twin.outputs[i], entry.outputs[i], tokens, false), kTwin);
+  }
+
   bool is_bookkeeping(const tensor_info &tensor) const {
     return (tensor.name == "xf.past" || tensor.name == "xf.slots") &&
            has_shape(tensor, XF_ABI_I32, {generate_.batch_dim});
@@ -166,6 +207,7 @@ private:
     require(p.output >= 0 && static_cast<size_t>(p.output) < entry.outputs.size(), "there is nothing to predict");
     require(entry.outputs[p.output].dtype == XF_ABI_F32, "the prediction is not made of numbers");
     check_pad({p.entry}, p.pad);
+    check_packed(p.packed, p.entry);
     require(is_dim(generate_.batch_dim) && is_dim(generate_.source_dim) &&
                 generate_.batch_dim != generate_.source_dim,
             "the prediction has no batch or source dimension");

@@ -30,6 +30,7 @@ void searcher::bind(const arena &memory) {
   tokens_ = memory.as<int32_t>(layout_.tokens);
   started_ = memory.as<int32_t>(layout_.started);
   layout_.groups.bind(memory);
+  layout_.pack.bind(memory);
   layout_.history.bind(memory);
   for (beam_search &search : layout_.beams)
     search.bind(memory);
@@ -53,10 +54,10 @@ void searcher::bind(const arena &memory) {
   }
   for (const source_tensor &tensor : layout_.source_tensors)
     source_pointers_.push_back(memory.at(tensor.offset));
+  for (const source_call *call : {&layout_.encode, &layout_.begin, &layout_.packed_encode, &layout_.packed_begin})
+    source_io_.reserve(std::max(source_io_.capacity(), call->arguments.size()));
   given_inputs_.resize(layout_.source.inputs.size() + 1);
   given_pointers_.resize(layout_.source_tensors.size());
-  encode_io_.resize(layout_.encode.arguments.size());
-  begin_io_.resize(layout_.begin.arguments.size());
   source_dims_.resize(model_.dims().size());
   step_dims_.resize(model_.dims().size());
   slots_.resize(layout_.batch);

@@ -100,15 +100,16 @@ private:
     return static_cast<int64_t>(sentence_ids(*window_rows_, waiting_sentence(place)).size());
   }
   int64_t joining(int64_t free) const;
-  void run_group(const token_rows &rows, std::span<const int32_t> group, int64_t length);
-  void fill_tokens(const token_rows &rows, std::span<const int32_t> group, int64_t length);
-  void call_source(const source_call &call, std::vector<void *> &io, bool given);
+  void fill_tokens(const token_rows &rows, std::span<const int32_t> group, const int32_t *lengths);
+  sharing source_sharing(bool may_pad) const;
+  void call_source(const source_call &call, bool given);
+  void call_source(const source_call &padded, const source_call &packed);
   const char *refuse(std::span<const int32_t> ids);
   void start_waiting(const token_rows &rows);
   bool may_join(int64_t length) const;
   void open_slot(int32_t number, int64_t sentence, std::span<const int32_t> source, std::span<const int32_t> prompt,
                  int64_t own_length);
-  void run_source(int64_t sentences, int64_t length, bool given);
+  void run_given(int64_t sentences, int64_t length);
   void run_to_the_end(const token_rows *rows);
   void step();
   // Sets the step entry's arguments and moves the slots on by its positions.
@@ -170,7 +171,7 @@ private:
   int32_t *step_tokens_ = nullptr, *step_past_ = nullptr, *step_slots_ = nullptr;
   float *logits_ = nullptr; // null: the step chooses
   step_choice choice_ = {};
-  std::vector<void *> source_pointers_, given_inputs_, given_pointers_, encode_io_, begin_io_, step_io_;
+  std::vector<void *> source_pointers_, given_inputs_, given_pointers_, source_io_, step_io_;
   std::vector<int64_t> source_dims_, step_dims_;
   std::vector<slot> slots_;
   std::vector<const row_summary *> beam_summaries_;

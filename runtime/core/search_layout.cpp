@@ -4,9 +4,16 @@
 
 namespace xf::rt {
 
+// An entry that has a pack, if there is one.
+static const entry_info *packed_entry(const model &m) {
+  const xf_abi_generate &g = m.header().generate;
+  int32_t number = std::max(g.packed_encode, g.packed_begin);
+  return number >= 0 ? &m.entries()[number] : nullptr;
+}
+
 search_layout::search_layout(const model &m, arena_plan &plan)
     : history(plan, m.header().generate.batch * m.header().generate.beam, m.header().generate.target),
-      groups(plan, m.header().generate.batch) {
+      groups(plan, m.header().generate.batch), pack(packed_entry(m), m.header().generate.batch, m.header().generate.source, plan) {
   const xf_abi_generate &g = m.header().generate;
   batch = g.batch;
   beam = g.beam;
@@ -26,6 +33,10 @@ search_layout::search_layout(const model &m, arena_plan &plan)
   if (g.begin >= 0)
     add_source(m, plan, m.entries()[g.begin], begin);
   find_source_inputs(m);
+  if (g.packed_encode >= 0)
+    add_packed(m.entries()[g.packed_encode], packed_encode);
+  if (g.packed_begin >= 0)
+    add_packed(m.entries()[g.packed_begin], packed_begin);
 
   std::vector<int64_t> dims;
   for (const dim_info &dim : m.dims())
@@ -74,7 +85,7 @@ void search_layout::add_source(const model &m, arena_plan &plan, const entry_inf
   for (const auto *tensors : {&entry.inputs, &entry.outputs})
     for (const tensor_info &tensor : *tensors) {
       if (tensors == &entry.inputs && tensor.name == "xf.slots") {
-        call.arguments.push_back(-1);
+        call.arguments.push_back(kSlotsArgument);
         continue;
       }
       // An input is what an earlier entry took or gave under its name; the later of those.
@@ -90,6 +101,19 @@ void search_layout::add_source(const model &m, arena_plan &plan, const entry_inf
         bound = bound > 0 ? std::min(bound, tensor.bound) : tensor.bound;
       }
       call.arguments.push_back(found);
+    }
+}
+
+// A twin's tensors take no more than those of the same names.
+void search_layout::add_packed(const entry_info &entry, source_call &call) const {
+  call.entry = &entry;
+  for (const auto *tensors : {&entry.inputs, &entry.outputs})
+    for (const tensor_info &tensor : *tensors) {
+      int argument = tensor.name == "xf.slots" ? kSlotsArgument : kPackArgument;
+      for (size_t i = 0; i < source_tensors.size(); ++i)
+        if (source_tensors[i].info.name == tensor.name)
+          argument = static_cast<int>(i);
+      call.arguments.push_back(argument);
     }
 }
 

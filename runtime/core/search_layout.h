@@ -7,6 +7,7 @@
 #include "runtime/core/grouping.h"
 #include "runtime/core/model.h"
 #include "runtime/core/row_history.h"
+#include "runtime/core/sentence_pack.h"
 
 #include <cstdint>
 #include <string>
@@ -25,7 +26,9 @@ struct source_tensor {
   uint64_t offset;
 };
 
-// The entries' arguments as indices into `source_tensors`; -1 stands for xf.slots.
+// The entries' arguments as indices into `source_tensors`, or what stands for none of these.
+constexpr int kSlotsArgument = -1;
+constexpr int kPackArgument = -2; // of the sentence_pack, by its name
 struct source_call {
   const entry_info *entry = nullptr;
   std::vector<int> arguments;
@@ -63,6 +66,7 @@ struct search_layout {
   int source_tokens = -1;       // index in `source_tensors` of the input that token rows fill
   std::string other_input;      // an input of the source that is not tokens, if there is one
   source_call encode, begin;
+  source_call packed_encode, packed_begin; // their twins, or none
   const entry_info *step;       // the one that chooses, if there is one
   bool chooses = false;
   choice_places choice = {};
@@ -74,6 +78,7 @@ struct search_layout {
   std::vector<beam_search> beams; // of each slot
   row_history history;
   grouping groups;
+  sentence_pack pack;
   uint64_t order;                 // int32_t[window]
   uint64_t slots;                 // int32_t[batch], the argument of begin
   uint64_t beam_rows;             // int32_t[batch][beam]: the row of each beam
@@ -92,6 +97,7 @@ private:
   void find_choice();
   void add_source(const model &m, arena_plan &plan, const entry_info &entry, source_call &call);
   void find_source_inputs(const model &m);
+  void add_packed(const entry_info &entry, source_call &call) const;
 };
 
 } // namespace xf::rt

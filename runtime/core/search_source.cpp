@@ -55,17 +55,17 @@ void searcher::start_waiting(const token_rows &rows) {
   if (!source || sentences == 0)
     return;
   int32_t begin = 0;
-  for (int32_t end : layout_.groups.split(sentences, session_.threads(), session_.tokens_at_once(), true)) {
+  for (int32_t end : layout_.groups.split(sentences, session_.threads(), session_.tokens_at_once(), source_sharing(true))) {
     std::copy(started_ + begin, started_ + end, slots_argument_);
-    run_group(rows, {order_ + first + begin, static_cast<size_t>(end - begin)}, layout_.groups.lengths()[begin]);
+    fill_tokens(rows, {order_ + first + begin, static_cast<size_t>(end - begin)}, layout_.groups.lengths() + begin);
+    call_source(layout_.encode, layout_.packed_encode);
+    call_source(layout_.begin, layout_.packed_begin);
     begin = end;
   }
 }
 
-// Runs the source's entries on sentences of the window, padded to `length`.
-void searcher::run_group(const token_rows &rows, std::span<const int32_t> group, int64_t length) {
-  fill_tokens(rows, group, length);
-  run_source(static_cast<int64_t>(group.size()), length, false);
+sharing searcher::source_sharing(bool may_pad) const {
+  return layout_.pack.is_present() ? sharing::packed : may_pad ? sharing::padded : sharing::equal;
 }
 
 int64_t searcher::encoding_width() const {
@@ -92,30 +92,41 @@ void searcher::encode(const token_rows &rows, predict_sink &sink) {
       for (int64_t i = 0; i < count; ++i)
         layout_.groups.lengths()[i] = static_cast<int32_t>(waiting_length(next_waiting_ + i));
       int32_t begin = 0;
-      for (int32_t end : layout_.groups.split(count, session_.threads(), session_.tokens_at_once(), g_.pad >= 0)) {
+      for (int32_t end : layout_.groups.split(count, session_.threads(), session_.tokens_at_once(), source_sharing(g_.pad >= 0))) {
         std::span<const int32_t> group(order_ + next_waiting_ + begin, static_cast<size_t>(end - begin));
-        int64_t length = layout_.groups.lengths()[begin], sentences = end - begin;
-        fill_tokens(rows, group, length);
-        source_dims_[g_.batch_dim] = sentences;
-        source_dims_[g_.source_dim] = length;
-        call_source(layout_.encode, encode_io_, false);
-        for (int64_t b = 0; b < sentences; ++b)
-          sink.predicted(window_first_ + group[b], values + (g_.sequence_first ? b : b * length) * width,
-                         layout_.groups.lengths()[begin + b], (g_.sequence_first ? sentences : 1) * width, width);
+        const int32_t *lengths = layout_.groups.lengths() + begin;
+        int64_t sentences = end - begin;
+        fill_tokens(rows, group, lengths);
+        call_source(layout_.encode, layout_.packed_encode);
+        bool packed = layout_.pack.is_present();
+        for (int64_t b = 0; b < sentences; ++b) {
+          int64_t row = packed ? layout_.pack.first(b) : g_.sequence_first ? b : b * lengths[0];
+          sink.predicted(window_first_ + group[b], values + row * width, lengths[b], (g_.sequence_first ? sentences : 1) * width, width);
+        }
         begin = end;
       }
     }
   }
 }
 
-void searcher::fill_tokens(const token_rows &rows, std::span<const int32_t> group, int64_t length) {
+// The source's inputs and dimensions for sentences of the window, of these lengths (descending): padded to the first, and packed.
+void searcher::fill_tokens(const token_rows &rows, std::span<const int32_t> group, const int32_t *lengths) {
   auto *tokens = static_cast<int32_t *>(source_pointers_[layout_.source_tokens]);
   auto count = static_cast<int64_t>(group.size());
+  int64_t longest = lengths[0];
+  int32_t pad = std::max(g_.pad, 0);
+  layout_.pack.clear();
   for (int64_t b = 0; b < count; ++b) {
     std::span<const int32_t> ids = sentence_ids(rows, window_first_ + group[b]);
-    for (int64_t i = 0; i < length; ++i)
-      tokens[g_.sequence_first ? i * count + b : b * length + i] = i < static_cast<int64_t>(ids.size()) ? ids[i] : g_.pad;
+    for (int64_t i = 0; i < longest; ++i)
+      tokens[g_.sequence_first ? i * count + b : b * longest + i] = i < static_cast<int64_t>(ids.size()) ? ids[i] : pad;
+    if (layout_.pack.is_present())
+      layout_.pack.add(ids, lengths[b], pad);
   }
+  source_dims_[g_.batch_dim] = count;
+  source_dims_[g_.source_dim] = longest;
+  if (layout_.pack.is_present())
+    source_dims_[layout_.pack.dim()] = layout_.pack.tokens();
 }
 
 int64_t searcher::longest_result(int64_t own_length, int64_t prefix_length) const {
@@ -176,23 +187,33 @@ void searcher::open_slot(int32_t number, int64_t sentence, std::span<const int32
   ++active_;
 }
 
-void searcher::call_source(const source_call &call, std::vector<void *> &io, bool given) {
+void searcher::call_source(const source_call &call, bool given) {
   if (!call.entry)
     return;
-  for (size_t i = 0; i < io.size(); ++i) {
+  source_io_.resize(call.arguments.size());
+  for (size_t i = 0; i < source_io_.size(); ++i) {
     int tensor = call.arguments[i];
-    void *own = tensor < 0 ? slots_argument_ : source_pointers_[tensor];
-    io[i] = given && tensor >= 0 && given_pointers_[tensor] ? given_pointers_[tensor] : own;
+    if (tensor == kSlotsArgument)
+      source_io_[i] = slots_argument_;
+    else if (tensor == kPackArgument)
+      source_io_[i] = layout_.pack.argument(call.entry->inputs[i].name);
+    else
+      source_io_[i] = given && given_pointers_[tensor] ? given_pointers_[tensor] : source_pointers_[tensor];
   }
-  session_.call(*call.entry, source_dims_.data(), io.data());
+  session_.call(*call.entry, source_dims_.data(), source_io_.data());
 }
 
-void searcher::run_source(int64_t sentences, int64_t length, bool given) {
+void searcher::call_source(const source_call &padded, const source_call &packed) {
+  call_source(packed.entry ? packed : padded, false);
+}
+
+// Runs the source's entries on the inputs that the caller gave.
+void searcher::run_given(int64_t sentences, int64_t length) {
   source_dims_[g_.batch_dim] = sentences;
   if (g_.source_dim >= 0)
     source_dims_[g_.source_dim] = length;
-  call_source(layout_.encode, encode_io_, given);
-  call_source(layout_.begin, begin_io_, given);
+  call_source(layout_.encode, true);
+  call_source(layout_.begin, true);
 }
 
 int64_t searcher::bind_source(std::span<const argument> inputs) {
@@ -247,7 +268,7 @@ void searcher::generate_bound(const search_options &options, search_sink &sink) 
     slots_argument_[b] = b;
     open_slot(b, b, source, {}, own);
   }
-  run_source(sentences, source_length_, true);
+  run_given(sentences, source_length_);
   run_to_the_end(nullptr);
 }
 

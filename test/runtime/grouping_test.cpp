@@ -17,7 +17,7 @@ protected:
   }
   std::vector<int32_t> split(const std::vector<int32_t> &lengths, int threads = 1, bool may_pad = true, int64_t most = 2048) {
     std::copy(lengths.begin(), lengths.end(), groups_.lengths());
-    auto ends = groups_.split(static_cast<int64_t>(lengths.size()), threads, most, may_pad);
+    auto ends = groups_.split(static_cast<int64_t>(lengths.size()), threads, most, may_pad ? sharing::padded : sharing::equal);
     return {ends.begin(), ends.end()};
   }
   static double cost(const std::vector<int32_t> &lengths, const std::vector<int32_t> &ends, int threads) {

@@ -47,12 +47,13 @@ public:
     int64_t outer = first ? dim(S) : dim(B), inner = first ? dim(B) : dim(S);
     xf_abi_generate &g = image_.generate;
     g = {};
-    g.encode = g.begin = g.step = g.choose = g.start = g.end = g.pad = -1;
+    g.encode = g.begin = g.step = g.choose = g.packed_encode = g.packed_begin = g.start = g.end = g.pad = -1;
     g.batch_dim = B, g.source_dim = S, g.target_dim = T, g.new_dim = N;
     g.batch = kBatch, g.beam = kBeam, g.source = kSource, g.target = kTarget;
     g.sequence_first = first;
     image_.predict = {};
     image_.predict.pad = o_.pad;
+    image_.predict.packed = -1;
 
     add_entry("which", XF_ABI_ENTRY_FULL, code_offset(sample_which), {tensor("x", XF_ABI_I32, {dim(B)})},
               {tensor("isa", XF_ABI_I32, {dim(B)})});

@@ -127,7 +127,7 @@ private:
     auto generate = module->getAttrOfType<DictionaryAttr>(kGenerateAttr);
     if (!generate)
       return success();
-    for (StringRef member : {"encode", "decode", "begin", "step", "choose"})
+    for (StringRef member : {"encode", "decode", "begin", "step", "choose", "packed_encode", "packed_begin"})
       if (generate.contains(member) && !entryOf(kGenerateAttr, generate, member))
         return failure();
     if (!generate.contains("step"))
@@ -151,7 +151,7 @@ private:
     if (!predict)
       return success();
     EntryOp entry = entryOf(kPredictAttr, predict, "entry");
-    if (!entry)
+    if (!entry || (predict.contains("packed") && !entryOf(kPredictAttr, predict, "packed")))
       return failure();
     for (StringRef member : {"result", "batch", "source"})
       if (!predict.contains(member))
@@ -289,7 +289,7 @@ private:
       return checkSlice(slice);
     if (isa<RearrangeOp>(op))
       return success(); // its readers are asked whether it is a view
-    if (!isa<ContractOp, ChooseOp, RowOp, AttendOp, PackOp, AppendOp, StoreOp, LoadOp, PositionsOp, ScanOp, ScanStepOp, ConcatOp>(op))
+    if (!isa<ContractOp, ChooseOp, RowOp, AttendOp, PackOp, SpreadOp, AppendOp, StoreOp, LoadOp, PositionsOp, ScanOp, ScanStepOp, ConcatOp>(op))
       return op->emitError("is no op of kernel IR");
     if (failed(checkState(op)) || failed(checkCaptures(op)))
       return failure();

@@ -10,6 +10,7 @@
 #include "compiler/Target/CPU/BlockProduct.h"
 #include "compiler/Target/CPU/Chunks.h"
 #include "compiler/Target/CPU/HeadProduct.h"
+#include "compiler/Target/CPU/StridedCopy.h"
 #include "compiler/Target/CPU/VectorMath.h"
 
 using namespace mlir;
@@ -49,7 +50,7 @@ public:
       : b(b), op(op), request(request), scores(b, op, request), element(typeOf(op.getQ()).getElementType()),
         factor(factorOf(element, element)), group(panelGroup(element)), tileRows(largestTile(b.isa(), factor).rows),
         layout(op, largestKeys(op, request.root), mostRows(tileRows)),
-        q(request.viewOf(op.getQ())), k(request.viewOf(op.getK())), v(request.viewOf(op.getV())), out(request.resultView()),
+        spans(op.getSpans() ? std::optional(request.viewOf(op.getSpans())) : std::nullopt), q(request.viewOf(op.getQ())), k(request.viewOf(op.getK())), v(request.viewOf(op.getV())), out(request.resultView()),
         width(typeOf(op.getQ()).getDimSize(3)), valueWidth(typeOf(op.getV()).getDimSize(3)),
         heads(typeOf(op.getQ()).getDimSize(1)), ratio(heads / typeOf(op.getK()).getDimSize(1)),
         together(headsTogether(b.isa(), heads, ratio, width)) {}
@@ -65,6 +66,7 @@ private:
   };
 
   void emitTasks(bool byHead);
+  void emitSpans();
   /// `next` is what the thread does behind it, or null where that is not to be fetched.
   void emitBlock(const Block &block, const Block *next);
   Value headStart(unsigned view, Value tensor, const Block &block);
@@ -82,8 +84,9 @@ private:
   /// A row of a tensor of `type`, of which view `view` is.
   Value rowAddress(unsigned view, Type type, const Block &block, Value row) {
     Query at = query(block, row);
-    Value offset = b.add(b.mul(at.batch, b.stride(view, 0)), b.mul(at.head, b.stride(view, 1)));
-    return b.at(b.data(view), b.add(offset, b.mul(at.position, b.stride(view, 2))), type);
+    Value batch = spans ? b.i64(0) : at.batch, position = spans ? b.add(start, at.position) : at.position;
+    Value offset = b.add(b.mul(batch, b.stride(view, 0)), b.mul(at.head, b.stride(view, 1)));
+    return b.at(b.data(view), b.add(offset, b.mul(position, b.stride(view, 2))), type);
   }
   Query query(const Block &block, Value row) {
     if (block.byHead)
@@ -101,11 +104,13 @@ private:
   int64_t group;    // elements of a word
   int64_t tileRows;
   ScratchLayout layout;
+  std::optional<unsigned> spans;
   unsigned q, k, v, out;
   int64_t width, valueWidth, heads;
   int64_t ratio;    // query heads that share keys and values
   int64_t together; // heads in a task where there is one query
   Value keyCount, ends; // `ends` is where the rows' ends are kept, if they differ
+  Value start;          // with spans: the first position of the task's sentence
   Value reciprocals;    // and their sums' reciprocals, if they have not been used yet
 };
 
@@ -114,6 +119,8 @@ void AttendEmitter::emit() {
   ends = b.stack(b.i64Type(), mostRows(tileRows));
   if (factor != Factor::f32)
     reciprocals = b.stack(b.getF32Type(), mostRows(tileRows));
+  if (spans)
+    return emitSpans();
   if (together == 1)
     return emitTasks(false);
   b.ifElse(
@@ -143,6 +150,25 @@ void AttendEmitter::emitTasks(bool byHead) {
     Block next = block;
     place(next, b.min(b.add(task, 1), b.sub(end, 1)));
     emitBlock(block, &next);
+  });
+}
+
+/// Sentences of different lengths. Tasks are in the order of heads, so that threads get parts of the same sentences.
+void AttendEmitter::emitSpans() {
+  Value sentences = b.size(*spans, 0), blocks = b.ceilDiv(b.size(k, 2), tileRows);
+  auto [first, end] = b.share(b.mul(b.mul(sentences, blocks), heads));
+  b.loop(first, end, 1, [&](Value task) {
+    Block block;
+    block.byHead = false;
+    block.batch = b.rem(task, sentences);
+    Value rest = b.div(task, sentences);
+    block.first = b.mul(b.rem(rest, blocks), tileRows);
+    block.head = b.div(rest, blocks);
+    std::tie(start, keyCount) = loadSpan(b, *spans, block.batch);
+    block.rows = b.min(b.i64(tileRows), b.sub(keyCount, block.first));
+    block.keys = headStart(k, op.getK(), block);
+    block.values = headStart(v, op.getV(), block);
+    b.ifThen(b.less(b.i64(0), block.rows), [&] { emitBlock(block, nullptr); });
   });
 }
 

@@ -32,6 +32,7 @@ LogicalResult emitKernel(ModuleOp module, StringRef name, Operation *op, const K
           .Case([&](RowOp op) { return emitRow(b, op, request); })
           .Case([&](AttendOp op) { return emitAttend(b, op, request); })
           .Case([&](PackOp op) { return emitPack(b, op, request); })
+          .Case([&](SpreadOp op) { return emitSpread(b, op, request); })
           .Case([&](AppendOp op) { return emitAppend(b, op, request); })
           .Case([&](StoreOp op) { return emitStore(b, op, request); })
           .Case([&](PositionsOp op) { return emitPositions(b, op, request); })

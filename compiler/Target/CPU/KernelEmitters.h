@@ -27,6 +27,7 @@ mlir::LogicalResult emitChoose(KernelBuilder &b, mlir::xf::ChooseOp op, const Ke
 mlir::LogicalResult emitRow(KernelBuilder &b, mlir::xf::RowOp op, const KernelRequest &request);
 mlir::LogicalResult emitAttend(KernelBuilder &b, mlir::xf::AttendOp op, const KernelRequest &request);
 mlir::LogicalResult emitPack(KernelBuilder &b, mlir::xf::PackOp op, const KernelRequest &request);
+mlir::LogicalResult emitSpread(KernelBuilder &b, mlir::xf::SpreadOp op, const KernelRequest &request);
 mlir::LogicalResult emitAppend(KernelBuilder &b, mlir::xf::AppendOp op, const KernelRequest &request);
 mlir::LogicalResult emitStore(KernelBuilder &b, mlir::xf::StoreOp op, const KernelRequest &request);
 mlir::LogicalResult emitPositions(KernelBuilder &b, mlir::xf::PositionsOp op, const KernelRequest &request);

@@ -1,7 +1,8 @@
-// Kernels that bring a tensor into another physical order: pack, append, store, concat.
+// Kernels that bring a tensor into another physical order: pack, spread, append, store, concat.
 //
 // Attention reads keys as [T/16][d][16], 16 positions at once, and values as [T][e], rows of whole vectors. Of bf16 two
 // elements share a word: keys' neighbouring columns, and values' neighbouring positions.
+#include "compiler/Target/CPU/Chunks.h"
 #include "compiler/Target/CPU/StridedCopy.h"
 
 using namespace mlir;
@@ -19,10 +20,17 @@ public:
 
   void emit(Layout layout) {
     Value heads = b.size(from.view, 1);
-    auto [begin, end] = b.share(b.mul(b.size(from.view, 0), heads));
+    auto [begin, end] = b.share(b.mul(b.size(from.spans.value_or(from.view), 0), heads));
     b.loop(begin, end, 1, [&](Value task) {
       Value row = b.div(task, heads), head = b.rem(task, heads);
-      source = from.address(b, {row, head, b.i64(0), b.i64(0)}, element);
+      if (from.spans) {
+        auto [first, length] = loadSpan(b, *from.spans, row);
+        source = from.address(b, {b.i64(0), head, first, b.i64(0)}, element);
+        count = length;
+      } else {
+        source = from.address(b, {row, head, b.i64(0), b.i64(0)}, element);
+        count = b.size(from.view, 2);
+      }
       Value targetRow = to.rows ? loadIndex(b, *to.rows, row) : row;
       target = b.add(b.mul(targetRow, b.stride(to.view, 0)), b.mul(head, b.stride(to.view, 1)));
       target = b.at(b.data(to.view), target, element);
@@ -37,7 +45,7 @@ public:
   }
 
 private:
-  Value positions() { return b.size(from.view, 2); }
+  Value positions() { return count; }
   Value step() { return b.stride(from.view, 2); }
   /// The source's address at a position and column.
   Value sourceAt(Value position, Value column) {
@@ -169,6 +177,7 @@ private:
   Type element, word;
   int64_t width, group;
   Value source, target; // of the current (b, h)
+  Value count;          // of its positions
 };
 } // namespace
 
@@ -213,6 +222,45 @@ LogicalResult emitPack(KernelBuilder &b, mlir::xf::PackOp op, const KernelReques
   return copyTo(b, op, cast<RankedTensorType>(op.getX().getType()), op.getLayout(), placeOf(op.getX(), request), to);
 }
 
+/// Copies [1, P, width] to rows [B, S, width], with zeros behind the sentences.
+static void spreadRows(KernelBuilder &b, RankedTensorType type, const Place &from, const Place &to) {
+  Type element = type.getElementType();
+  Value longest = b.size(to.view, 1), zero = b.create<arith::ConstantOp>(b.getZeroAttr(element));
+  auto [begin, end] = b.share(b.mul(b.size(to.view, 0), longest));
+  b.loop(begin, end, 1, [&](Value task) {
+    Value row = b.div(task, longest), position = b.rem(task, longest);
+    auto [first, length] = loadSpan(b, *from.spans, row);
+    Value target = to.address(b, {row, position, b.i64(0)}, element);
+    auto forColumns = [&](function_ref<Value(Value, Value)> columns) {
+      forChunks(b, b.i64(type.getDimSize(2)), ValueRange(), [&](Value column, Value lanes, ValueRange) -> SmallVector<Value> {
+        Value step = to.elementStride(b, 3);
+        b.storeStrided(columns(column, lanes), b.at(target, b.mul(column, step), element), to.lastStride, step, lanes);
+        return {};
+      });
+    };
+    b.ifElse(
+        b.less(position, length),
+        [&] {
+          Value source = from.address(b, {b.i64(0), b.add(first, position), b.i64(0)}, element), step = from.elementStride(b, 3);
+          forColumns([&](Value column, Value lanes) {
+            return b.loadStrided(element, b.at(source, b.mul(column, step), element), from.lastStride, step, lanes);
+          });
+        },
+        [&] { forColumns([&](Value, Value) { return b.splat(zero); }); });
+  });
+}
+
+LogicalResult emitSpread(KernelBuilder &b, mlir::xf::SpreadOp op, const KernelRequest &request) {
+  unsigned result = request.resultView();
+  Place from = placeOf(op.getX(), request), to{result, request.access.lastStride[result], std::nullopt};
+  from.spans = request.viewOf(op.getSpans());
+  auto type = cast<RankedTensorType>(op.getX().getType());
+  if (op.getLayout() != Layout::plain)
+    return copyTo(b, op, type, op.getLayout(), from, to);
+  spreadRows(b, type, from, to);
+  return success();
+}
+
 static mlir::xf::StateOp stateOf(Operation *op, StringRef name, const KernelRequest &request) {
   auto state = mlir::ModuleOp(request.root).lookupSymbol<mlir::xf::StateOp>(name);
   if (!state)
@@ -240,6 +288,8 @@ LogicalResult emitStore(KernelBuilder &b, mlir::xf::StoreOp op, const KernelRequ
     return failure();
   unsigned result = request.resultView();
   Place from = placeOf(op.getX(), request), to{result, request.access.lastStride[result], request.viewOf(op.getSlots())};
+  if (op.getSpans())
+    from.spans = request.viewOf(op.getSpans());
   if (op.getPadding())
     fillBehind(b, from, to, *op.getPadding());
   return copyTo(b, op, cast<RankedTensorType>(op.getX().getType()), state.getLayout(), from, to);

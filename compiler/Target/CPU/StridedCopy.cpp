@@ -9,6 +9,13 @@ Value loadIndex(KernelBuilder &b, unsigned view, Value index) {
   return b.toI64(b.load(i32, b.at(b.data(view), b.mul(index, b.stride(view, 0)), i32)));
 }
 
+std::pair<Value, Value> loadSpan(KernelBuilder &b, unsigned view, Value index) {
+  Type i32 = b.getI32Type();
+  auto member = [&](Value offset) { return b.toI64(b.load(i32, b.at(b.data(view), offset, i32))); };
+  Value first = b.mul(index, b.stride(view, 0));
+  return {member(first), member(b.add(first, b.stride(view, 1)))};
+}
+
 Value Place::address(KernelBuilder &b, ArrayRef<Value> indices, Type element) const {
   Value sum = b.i64(0);
   for (auto [dim, index] : llvm::enumerate(indices)) {

@@ -16,6 +16,8 @@ struct Place {
   int64_t axis = 0;
   mlir::Value offset = nullptr;
   std::optional<unsigned> past = std::nullopt;
+  /// i32 view [B, 2]: where each sentence begins in a row of all, and its length.
+  std::optional<unsigned> spans = std::nullopt;
 
   /// The address of the element with these indices, one a dimension.
   mlir::Value address(KernelBuilder &b, llvm::ArrayRef<mlir::Value> indices, mlir::Type element) const;
@@ -23,6 +25,8 @@ struct Place {
   mlir::Value elementStride(KernelBuilder &b, int64_t rank) const;
 };
 
+/// First position and length of sentence `index`, of the i32 view `view`.
+std::pair<mlir::Value, mlir::Value> loadSpan(KernelBuilder &b, unsigned view, mlir::Value index);
 /// Element `index` of the rank-1 i32 view `view`.
 mlir::Value loadIndex(KernelBuilder &b, unsigned view, mlir::Value index);
 

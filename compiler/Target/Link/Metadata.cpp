@@ -227,6 +227,8 @@ private:
     g.begin = entryNumber(attr, "begin");
     g.step = entryNumber(attr, "step");
     g.choose = entryNumber(attr, "choose");
+    g.packed_encode = entryNumber(attr, "packed_encode");
+    g.packed_begin = entryNumber(attr, "packed_begin");
     auto step = module.lookupSymbol<EntryOp>(attr.getAs<FlatSymbolRefAttr>("step"));
     for (unsigned i = 0; i < step.getArgumentTypes().size(); ++i)
       if (step.getArgName(i) == attr.getAs<StringAttr>("tokens").getValue()) {
@@ -287,12 +289,13 @@ private:
   void fillPredict() {
     auto attr = module->getAttrOfType<DictionaryAttr>(kPredictAttr);
     header.predict = {};
-    header.predict.pad = -1;
+    header.predict.pad = header.predict.packed = -1;
     if (!attr)
       return;
     header.predict.present = 1;
     fillPredictDims(attr);
     header.predict.entry = entryNumber(attr, "entry");
+    header.predict.packed = entryNumber(attr, "packed");
     header.predict.labels = attr.contains("labels");
     header.predict.pad = number(attr, "pad", -1);
     auto entry = module.lookupSymbol<EntryOp>(attr.getAs<FlatSymbolRefAttr>("entry"));
@@ -304,7 +307,7 @@ private:
   /// Batch and source of the tokens that a prediction reads, as a search would have them.
   void fillPredictDims(DictionaryAttr attr) {
     auto &g = header.generate;
-    g.encode = g.begin = g.step = g.choose = g.target_dim = g.new_dim = g.start = g.end = -1;
+    g.encode = g.begin = g.step = g.choose = g.packed_encode = g.packed_begin = g.target_dim = g.new_dim = g.start = g.end = -1;
     g.pad = number(attr, "pad", -1);
     g.batch_dim = dim(attr, "batch");
     g.source_dim = dim(attr, "source");

@@ -1,0 +1,427 @@
+// Sentences of different lengths, encoded behind each other without padding.
+//
+// Padded to the length of the longest, short sentences cost as much as long ones; called one length at a time, they read all
+// weights for a few rows. Most kernels do not care which sentence a row belongs to: products, norms and look-ups take the
+// tokens of all sentences as one long one. Only attention, and what stores a sentence's keys and values, has to know where each
+// begins and ends. So the entries over sources get a twin, in which [B, S, ..] is [1, P, ..].
+//
+// What cannot be packed (a mask that is computed for 16 keys at a time, a mean over positions) is computed of padded rows, from the
+// padded tokens or from packed values that are spread. So values have two versions, and both are written where they may be needed.
+#include "compiler/Transforms/Passes.h"
+#include "dialect/IR/Xf.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Iterators.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace xf {
+#define GEN_PASS_DEF_XFPACKSENTENCES
+#include "compiler/Transforms/Passes.h.inc"
+} // namespace xf
+
+using namespace mlir;
+using namespace mlir::xf;
+
+namespace {
+
+/// The dimensions of sentences, of a sentence's positions, and of all sentences' positions together.
+struct Dims {
+  StringRef batch, source, tokens;
+
+  bool hasSource(Type type) const { return has(type, source); }
+  bool hasBatch(Type type) const { return has(type, batch); }
+  /// [B, .., S, ..] as [1, .., P, ..].
+  Type packed(Type type) const {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    for (int64_t d = 0; tensor && d < tensor.getRank(); ++d) {
+      if (getDimName(tensor, d) == batch)
+        tensor = withDim(tensor, d, 1, "");
+      else if (getDimName(tensor, d) == source)
+        tensor = withDim(tensor, d, ShapedType::kDynamic, tokens);
+    }
+    return tensor ? Type(tensor) : type;
+  }
+  /// [B, S, ..]
+  bool isRows(Type type) const {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return tensor && tensor.getRank() >= 2 && getDimName(tensor, 0) == batch && getDimName(tensor, 1) == source;
+  }
+
+private:
+  static bool has(Type type, StringRef name) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return tensor && llvm::is_contained(getDimNames(tensor), name);
+  }
+};
+
+/// All that `op` reads: operands, and what its regions take from outside.
+SmallVector<Value> valuesOf(Operation *op) {
+  llvm::SetVector<Value> values(op->operand_begin(), op->operand_end());
+  op->walk([&](Operation *inner) {
+    for (Value value : inner->getOperands())
+      if (inner != op && !op->isAncestor(value.getParentBlock()->getParentOp()))
+        values.insert(value);
+  });
+  return values.takeVector();
+}
+
+class EntryPacker {
+public:
+  /// `mayPad`: whether sentences of different lengths may be padded to one.
+  EntryPacker(ModuleOp module, EntryOp entry, Dims dims, bool mayPad)
+      : module(module), entry(entry), dims(dims), mayPad(mayPad), builder(module.getContext()) {}
+
+  /// The entry's twin, behind it; null if there is none.
+  EntryOp run() {
+    EntryOp twin = makeTwin();
+    if (!twin)
+      return {};
+    builder.setInsertionPointToStart(&twin.getBody().front());
+    if (!packBlock(entry.getBody().front()) || !packReturn(twin) || !packsProducts) {
+      twin.erase();
+      return {};
+    }
+    twin.walk<WalkOrder::PostOrder, ReverseIterator>([](Operation *op) {
+      if (isOpTriviallyDead(op))
+        op->erase();
+    });
+    return twin;
+  }
+
+private:
+  EntryOp makeTwin() {
+    SmallVector<Type> types;
+    SmallVector<StringRef> names;
+    std::optional<unsigned> tokens;
+    for (auto [i, type] : llvm::enumerate(entry.getArgumentTypes())) {
+      bool isInteger = getElementTypeOrSelf(type).isInteger(32), isRows = dims.isRows(type);
+      if (dims.hasSource(type) && !isRows)
+        return {};
+      if (isRows && isInteger && cast<RankedTensorType>(type).getRank() == 2) {
+        if (tokens)
+          return {}; // the caller has the tokens of one source only
+        tokens = i;
+      } else if (isRows && isInteger) {
+        return {};
+      }
+      types.push_back(isRows && !isInteger ? dims.packed(type) : type);
+      names.push_back(entry.getArgName(i));
+    }
+    if (!tokens)
+      return {};
+    Type i32 = builder.getI32Type();
+    types.push_back(dims.packed(entry.getArgumentTypes()[*tokens]));
+    types.push_back(makeTensor({ShapedType::kDynamic}, {dims.tokens}, i32));
+    types.push_back(makeTensor({ShapedType::kDynamic, 2}, {dims.batch, ""}, i32));
+    llvm::append_range(names, ArrayRef<StringRef>{"xf.tokens", "xf.positions", "xf.spans"});
+    SmallVector<Type> results;
+    SmallVector<StringRef> resultNames;
+    for (auto [i, type] : llvm::enumerate(entry.getResultTypes())) {
+      results.push_back(dims.hasSource(type) ? dims.packed(type) : type);
+      resultNames.push_back(entry.getResultName(i));
+    }
+    builder.setInsertionPointAfter(entry);
+    auto twin = EntryOp::create(builder, entry.getLoc(), (entry.getSymName() + ".packed").str(), builder.getFunctionType(types, results), names,
+                                resultNames, EntryKind::packed);
+    SymbolTable(module).insert(twin);
+    Block *body = twin.addBody();
+    for (auto [i, argument] : llvm::enumerate(entry.getBody().getArguments())) {
+      Value own = body->getArgument(i);
+      bool isPacked = own.getType() != argument.getType();
+      if (!isPacked)
+        padded[argument] = own;
+      if (isPacked || !dims.hasSource(argument.getType()))
+        packed[argument] = own;
+    }
+    unsigned count = entry.getArgumentTypes().size();
+    packed[entry.getBody().getArgument(*tokens)] = body->getArgument(count);
+    positions = body->getArgument(count + 1);
+    spans = body->getArgument(count + 2);
+    return twin;
+  }
+
+  bool packBlock(Block &block) {
+    for (Operation &op : block.without_terminator())
+      if (!pack(&op))
+        return false;
+    return true;
+  }
+
+  bool pack(Operation *op) {
+    if (auto repeat = dyn_cast<RepeatOp>(op))
+      return packRepeat(repeat);
+    if (auto attend = dyn_cast<AttendOp>(op); attend && packAttend(attend))
+      return true;
+    if (auto pack = dyn_cast<PackOp>(op); pack && pack.getLayout() != Layout::plain)
+      if (Value x = packed.lookup(pack.getX()); x && packedDiffers(pack.getX())) {
+        padded[pack.getResult()] = SpreadOp::create(builder, op->getLoc(), pack.getResult().getType(), pack.getLayout(), x, spans);
+        return true;
+      }
+    if (auto store = dyn_cast<StoreOp>(op); store && packStore(store))
+      return true;
+    auto ofPositions = dyn_cast<PositionsOp>(op);
+    if (ofPositions && !ofPositions.getPast() && ofPositions.getOffset() == 0 && dims.hasSource(ofPositions.getResult().getType()))
+      packed[ofPositions.getResult()] = positions;
+    else if (clonePacked(op) && !isa_and_nonnull<IntegerType>(elementOf(op)))
+      return true;
+    // Integers are cheap, and masks need them padded.
+    return clonePadded(op) || (op->getNumResults() == 1 && packed.contains(op->getResult(0)));
+  }
+
+  static Type elementOf(Operation *op) { return op->getNumResults() ? getElementTypeOrSelf(op->getResult(0).getType()) : Type(); }
+  bool packedDiffers(Value value) { return dims.hasSource(value.getType()); }
+
+  bool packAttend(AttendOp attend) {
+    auto q = cast<RankedTensorType>(attend.getQ().getType()), k = cast<RankedTensorType>(attend.getK().getType());
+    Value query = packed.lookup(attend.getQ()), keys = padded.lookup(attend.getK()), values = padded.lookup(attend.getV());
+    bool isOwn = getDimName(q, 0) == dims.batch && getDimName(q, 2) == dims.source && getDimName(k, 0) == dims.batch &&
+                 getDimName(k, 2) == dims.source;
+    if (!query || !keys || !values || !isOwn || attend.getProbabilities())
+      return false;
+    IRMapping mapping;
+    for (Value value : valuesOf(attend)) {
+      Value own = value == attend.getQ() ? query : getPadded(value);
+      if (!own)
+        return false;
+      mapping.map(value, own);
+    }
+    auto twin = cast<AttendOp>(builder.clone(*attend, mapping));
+    twin.getSpansMutable().assign(spans);
+    twin.getOutput().setType(cast<RankedTensorType>(dims.packed(attend.getOutput().getType())));
+    packed[attend.getOutput()] = twin.getOutput();
+    return true;
+  }
+
+  bool packStore(StoreOp store) {
+    auto state = module.lookupSymbol<StateOp>(store.getName());
+    Value x = packed.lookup(store.getX()), slots = padded.lookup(store.getSlots());
+    if (!x || !slots || !packedDiffers(store.getX()) || !state || state.getLayout() == Layout::plain)
+      return false;
+    Value layer = layers.lookupOrDefault(store.getLayer());
+    StoreOp::create(builder, store.getLoc(), x, store.getNameAttr(), layer, slots, spans, TypedAttr());
+    return true;
+  }
+
+  bool packRepeat(RepeatOp repeat) {
+    SmallVector<Value> inits;
+    auto version = [&](Value value) { return dims.hasSource(value.getType()) ? packed.lookup(value) : padded.lookup(value); };
+    for (Value init : repeat.getInits()) {
+      inits.push_back(version(init));
+      if (!inits.back())
+        return false;
+    }
+    SmallVector<Type> types;
+    for (Type type : repeat.getResultTypes())
+      types.push_back(dims.hasSource(type) ? dims.packed(type) : type);
+    auto twin = RepeatOp::create(builder, repeat.getLoc(), types, repeat.getCount(), inits);
+    Block &body = twin.getBody().emplaceBlock();
+    layers.map(repeat.getLayer(), body.addArgument(builder.getIndexType(), repeat.getLoc()));
+    for (auto [old, init] : llvm::zip(repeat.getCarried(), inits))
+      note(old, body.addArgument(init.getType(), repeat.getLoc()));
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(&body);
+    if (!packBlock(repeat.getBody().front()))
+      return false;
+    SmallVector<Value> yielded;
+    Operation *yield = repeat.getBody().front().getTerminator();
+    for (Value value : yield->getOperands()) {
+      yielded.push_back(version(value));
+      if (!yielded.back())
+        return false;
+    }
+    YieldOp::create(builder, yield->getLoc(), yielded);
+    for (auto [old, result] : llvm::zip(repeat.getResults(), twin.getResults()))
+      note(old, result);
+    return true;
+  }
+
+  /// A value that has one version: the packed one if it is of positions.
+  void note(Value old, Value value) {
+    packed[old] = value;
+    if (!dims.hasSource(old.getType()))
+      padded[old] = value;
+  }
+
+  bool packReturn(EntryOp twin) {
+    Operation *terminator = entry.getBody().front().getTerminator();
+    SmallVector<Value> results;
+    for (Value value : terminator->getOperands()) {
+      results.push_back(dims.hasSource(value.getType()) ? packed.lookup(value) : padded.lookup(value));
+      if (!results.back())
+        return false;
+    }
+    builder.setInsertionPointToEnd(&twin.getBody().front());
+    ReturnOp::create(builder, terminator->getLoc(), results);
+    return true;
+  }
+
+  /// Whether each row of the op's results depends on the same row of its operands only.
+  bool isRowWise(Operation *op) {
+    if (auto row = dyn_cast<RowOp>(op)) {
+      auto type = cast<RankedTensorType>(row.getResult(0).getType());
+      bool isRowOfPositions = getDimName(type, type.getRank() - 1) == dims.source;
+      return !isRowOfPositions || llvm::all_of(row.getBody().front().without_terminator(), [](Operation &inner) {
+        return isa<MapOp>(inner) || inner.hasTrait<OpTrait::ConstantLike>();
+      });
+    }
+    if (auto slice = dyn_cast<SliceOp>(op))
+      return getDimName(cast<RankedTensorType>(slice.getX().getType()), slice.getAxis()) != dims.source;
+    if (auto concat = dyn_cast<ConcatOp>(op))
+      return getDimName(cast<RankedTensorType>(concat.getResult().getType()), concat.getAxis()) != dims.source;
+    if (auto pack = dyn_cast<PackOp>(op))
+      return pack.getLayout() == Layout::plain;
+    return isa<ContractOp, RearrangeOp>(op);
+  }
+
+  /// Writes the op on packed operands.
+  bool clonePacked(Operation *op) {
+    auto isOfRows = [&](Type type) { return dims.hasSource(type) || !dims.hasBatch(type); };
+    SmallVector<Value> values = valuesOf(op);
+    if (!isRowWise(op) || !llvm::all_of(op->getResultTypes(), [&](Type type) { return dims.hasSource(type); }) ||
+        !llvm::all_of(values, [&](Value value) { return isOfRows(value.getType()) && (packed.contains(value) || layers.contains(value)); }))
+      return false;
+    if (auto rearrange = dyn_cast<RearrangeOp>(op); rearrange && !staysRearrangement(rearrange))
+      return false;
+    IRMapping mapping = mapped(values, packed);
+    Operation *twin = builder.clone(*op, mapping);
+    for (OpResult result : twin->getResults())
+      result.setType(dims.packed(result.getType()));
+    // Rows of positions have them inside, too.
+    for (Region &region : twin->getRegions()) {
+      for (BlockArgument argument : region.getArguments())
+        argument.setType(dims.packed(argument.getType()));
+      for (Operation &inner : region.getOps())
+        for (OpResult result : inner.getResults())
+          result.setType(dims.packed(result.getType()));
+    }
+    packsProducts |= isa<ContractOp>(op);
+    for (auto [old, result] : llvm::zip(op->getResults(), twin->getResults()))
+      packed[old] = result;
+    return true;
+  }
+
+  /// Whether the pattern, which names its axes itself, gives the packed result of the packed operand.
+  bool staysRearrangement(RearrangeOp op) {
+    auto emit = [&] {
+      InFlightDiagnostic none;
+      return none;
+    };
+    auto pattern = Rearrangement::parse(op.getPattern(), emit);
+    if (failed(pattern))
+      return false;
+    auto type = pattern->apply(cast<RankedTensorType>(dims.packed(op.getX().getType())), op.getSizes(), emit);
+    return succeeded(type) && *type == dims.packed(op.getResult().getType());
+  }
+
+  /// Writes the op as it is.
+  bool clonePadded(Operation *op) {
+    SmallVector<Value> values = valuesOf(op);
+    for (Value value : values)
+      if (!layers.contains(value) && !getPadded(value))
+        return false;
+    if (isa<RepeatOp>(op))
+      return false;
+    IRMapping mapping = mapped(values, padded);
+    Operation *twin = builder.clone(*op, mapping);
+    for (auto [old, result] : llvm::zip(op->getResults(), twin->getResults())) {
+      padded[old] = result;
+      if (!dims.hasSource(old.getType()))
+        packed[old] = result;
+    }
+    return true;
+  }
+
+  IRMapping mapped(ArrayRef<Value> values, const llvm::DenseMap<Value, Value> &version) {
+    IRMapping mapping;
+    for (Value value : values)
+      mapping.map(value, layers.contains(value) ? layers.lookup(value) : version.lookup(value));
+    return mapping;
+  }
+
+  /// The padded version of a value, spread from the packed one if there is none yet; null if it cannot be had.
+  Value getPadded(Value value) {
+    if (Value known = padded.lookup(value))
+      return known;
+    Value rows = packed.lookup(value);
+    auto type = cast<RankedTensorType>(value.getType());
+    if (!rows || !mayPad || !dims.isRows(type) || type.getRank() != 3 || type.isDynamicDim(2))
+      return {};
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointAfterValue(rows);
+    return padded[value] = SpreadOp::create(builder, value.getLoc(), type, Layout::plain, rows, spans);
+  }
+
+  ModuleOp module;
+  EntryOp entry;
+  Dims dims;
+  bool mayPad;
+  OpBuilder builder;
+  Value positions, spans;
+  llvm::DenseMap<Value, Value> packed, padded; // values of the entry; the same where a value is of no positions
+  IRMapping layers;                            // numbers of layers
+  bool packsProducts = false;
+};
+
+class SentencePacker {
+public:
+  explicit SentencePacker(ModuleOp module) : module(module) {}
+
+  void run() {
+    if (auto generate = module->getAttrOfType<DictionaryAttr>(kGenerateAttr))
+      pack(kGenerateAttr, generate, {{"encode", "packed_encode"}, {"begin", "packed_begin"}});
+    if (auto predict = module->getAttrOfType<DictionaryAttr>(kPredictAttr))
+      pack(kPredictAttr, predict, {{"entry", "packed"}});
+  }
+
+private:
+  using Roles = ArrayRef<std::pair<StringRef, StringRef>>;
+
+  /// Adds twins of the entries in these roles, of all or none.
+  void pack(StringRef attribute, DictionaryAttr members, Roles roles) {
+    auto batch = members.getAs<StringAttr>("batch"), source = members.getAs<StringAttr>("source");
+    auto bounds = module->getAttrOfType<DictionaryAttr>(kBoundsAttr);
+    if (!batch || !source || !bounds || batch == source || members.contains("sequence_first"))
+      return;
+    auto beam = members.getAs<IntegerAttr>("beam");
+    int64_t sentences = getBound(module, batch).value_or(0) / std::max<int64_t>(1, beam ? beam.getInt() : 1), tokens;
+    if (sentences < 1 || llvm::MulOverflow(sentences, getBound(module, source).value_or(0), tokens) || tokens < 1)
+      return;
+    std::string name = "P";
+    for (unsigned i = 1; bounds.contains(name); ++i)
+      name = "P" + std::to_string(i);
+    auto pad = members.getAs<IntegerAttr>("pad");
+    NamedAttrList list(members);
+    SmallVector<EntryOp> twins;
+    for (auto [role, packed] : roles) {
+      auto symbol = members.getAs<FlatSymbolRefAttr>(role);
+      auto entry = symbol ? module.lookupSymbol<EntryOp>(symbol.getValue()) : EntryOp();
+      if (!entry)
+        continue;
+      EntryOp twin = EntryPacker(module, entry, {batch.getValue(), source.getValue(), name}, pad && pad.getInt() >= 0).run();
+      if (!twin) {
+        for (EntryOp other : twins)
+          other.erase();
+        return;
+      }
+      twins.push_back(twin);
+      list.set(packed, FlatSymbolRefAttr::get(twin));
+    }
+    if (twins.empty())
+      return;
+    module->setAttr(attribute, list.getDictionary(module.getContext()));
+    NamedAttrList wider(bounds);
+    wider.set(name, IntegerAttr::get(IntegerType::get(module.getContext(), 64), tokens));
+    module->setAttr(kBoundsAttr, wider.getDictionary(module.getContext()));
+  }
+
+  ModuleOp module;
+};
+
+struct PackSentences : ::xf::impl::XfPackSentencesBase<PackSentences> {
+  void runOnOperation() override { SentencePacker(getOperation()).run(); }
+};
+
+} // namespace
