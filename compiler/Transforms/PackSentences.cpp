@@ -197,10 +197,9 @@ private:
 
   bool packStore(StoreOp store) {
     auto state = module.lookupSymbol<StateOp>(store.getName());
-    Value x = packed.lookup(store.getX()), slots = padded.lookup(store.getSlots());
-    if (!x || !slots || !packedDiffers(store.getX()) || !state || state.getLayout() == Layout::plain)
+    Value x = packed.lookup(store.getX()), slots = padded.lookup(store.getSlots()), layer = padded.lookup(store.getLayer());
+    if (!x || !slots || !layer || !packedDiffers(store.getX()) || !state || state.getLayout() == Layout::plain)
       return false;
-    Value layer = layers.lookupOrDefault(store.getLayer());
     StoreOp::create(builder, store.getLoc(), x, store.getNameAttr(), layer, slots, spans, TypedAttr());
     return true;
   }
@@ -218,7 +217,7 @@ private:
       types.push_back(dims.hasSource(type) ? dims.packed(type) : type);
     auto twin = RepeatOp::create(builder, repeat.getLoc(), types, repeat.getCount(), inits);
     Block &body = twin.getBody().emplaceBlock();
-    layers.map(repeat.getLayer(), body.addArgument(builder.getIndexType(), repeat.getLoc()));
+    note(repeat.getLayer(), body.addArgument(builder.getIndexType(), repeat.getLoc()));
     for (auto [old, init] : llvm::zip(repeat.getCarried(), inits))
       note(old, body.addArgument(init.getType(), repeat.getLoc()));
     OpBuilder::InsertionGuard guard(builder);
@@ -281,7 +280,7 @@ private:
     auto isOfRows = [&](Type type) { return dims.hasSource(type) || !dims.hasBatch(type); };
     SmallVector<Value> values = valuesOf(op);
     if (!isRowWise(op) || !llvm::all_of(op->getResultTypes(), [&](Type type) { return dims.hasSource(type); }) ||
-        !llvm::all_of(values, [&](Value value) { return isOfRows(value.getType()) && (packed.contains(value) || layers.contains(value)); }))
+        !llvm::all_of(values, [&](Value value) { return isOfRows(value.getType()) && packed.contains(value); }))
       return false;
     if (auto rearrange = dyn_cast<RearrangeOp>(op); rearrange && !staysRearrangement(rearrange))
       return false;
@@ -320,7 +319,7 @@ private:
   bool clonePadded(Operation *op) {
     SmallVector<Value> values = valuesOf(op);
     for (Value value : values)
-      if (!layers.contains(value) && !getPadded(value))
+      if (!getPadded(value))
         return false;
     if (isa<RepeatOp>(op))
       return false;
@@ -337,7 +336,7 @@ private:
   IRMapping mapped(ArrayRef<Value> values, const llvm::DenseMap<Value, Value> &version) {
     IRMapping mapping;
     for (Value value : values)
-      mapping.map(value, layers.contains(value) ? layers.lookup(value) : version.lookup(value));
+      mapping.map(value, version.lookup(value));
     return mapping;
   }
 
@@ -346,8 +345,8 @@ private:
     if (Value known = padded.lookup(value))
       return known;
     Value rows = packed.lookup(value);
-    auto type = cast<RankedTensorType>(value.getType());
-    if (!rows || !mayPad || !dims.isRows(type) || type.getRank() != 3 || type.isDynamicDim(2))
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    if (!rows || !mayPad || !dims.isRows(value.getType()) || type.getRank() != 3 || type.isDynamicDim(2))
       return {};
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointAfterValue(rows);
@@ -361,7 +360,6 @@ private:
   OpBuilder builder;
   Value positions, spans;
   llvm::DenseMap<Value, Value> packed, padded; // values of the entry; the same where a value is of no positions
-  IRMapping layers;                            // numbers of layers
   bool packsProducts = false;
 };
 

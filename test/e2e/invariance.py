@@ -62,14 +62,57 @@ for title, (description, folder, entry, name, sequence_first) in encoders.items(
         padded = encode(model, entry, name, sentences[:1], longest, sequence_first, isa, 2)
         checks.that(padded == want[:1], f"{title}, {isa}: padding alone changes bits")
 
-# --- Searches: through the C API, for all bits of the scores. ---
-
-
 library = capi.load(BIN.parent / "lib" / "libxf-runtime.so")
 
 
 def ok(status):
     capi.check(library, status)
+
+
+# --- Lists of sentences: the runtime groups them as it likes, behind each other or padded. ---
+
+
+def encode_list(model, sentences, isa, threads):
+    """The bytes of each sentence's rows."""
+    options = capi.SessionOptions(ctypes.sizeof(capi.SessionOptions), threads, capi.ISA[isa])
+    session, info = ctypes.c_void_p(), capi.EncodingInfo(ctypes.sizeof(capi.EncodingInfo))
+    ok(library.xf_session_create(model, ctypes.byref(options), ctypes.byref(session)))
+    ok(library.xf_get_encoding_info(session, ctypes.byref(info)))
+    rows = [len(s) if info.by_token else 1 for s in sentences]
+    flat, values = sum(sentences, []), (ctypes.c_float * (sum(rows) * info.width))()
+    offsets = (ctypes.c_int64 * (len(sentences) + 1))(*[sum(len(s) for s in sentences[:i]) for i in range(len(sentences) + 1)])
+    ok(library.xf_encode(session, (ctypes.c_int32 * len(flat))(*flat), offsets, ctypes.c_int64(len(sentences)), values,
+                         ctypes.c_int64(len(values))))
+    library.xf_session_free(session)
+    return [bytes(values)[4 * info.width * sum(rows[:i]):4 * info.width * sum(rows[:i + 1])] for i in range(len(sentences))]
+
+
+compile_g2p(WORK / "g2p")
+listed = {"seed3": ("seed3/seed3.xf", "seed3", ("f32", "bf16")), "tagger": ("tagger/tagger.xf", "tagger", ("f32", "int8-weights")),
+          "classifier": ("classifier/classifier.xf", "classifier", ("f32", "int8")), "postnorm": ("seed1/seed1.xf", "seed1/postnorm", ("f32",)),
+          "g2p": ("g2p/g2p.xf", "g2p", ("f32", "bf16", "int8"))}
+ragged = [[(7 * i * n + n) % 20 + 1 for i in range(n)] for n in (5, 1, 16, 9, 30, 2, 17, 15, 31, 3, 3, 24)]
+for title, (description, folder, kinds) in listed.items():
+    folder = MODELS / folder
+    config = ["--config", folder / "config.json"] if (folder / "config.json").exists() else []
+    for kind in kinds:
+        path = WORK / f"{title}-{kind}"
+        compile_model(MODELS / description, path, *config, "--weights", folder / "weights.safetensors", "--type", kind, "--emit=model")
+        model = ctypes.c_void_p()
+        ok(library.xf_open(str(path).encode(), ctypes.byref(model)))
+        for isa in {available_isas()[0], available_isas()[-1]}:
+            want = [encode_list(model, [s], isa, 1)[0] for s in ragged]
+            if title in encoders:
+                entry, name, sequence_first = encoders[title][2:]
+                whole = [encode(path, entry, name, [s], len(s), sequence_first, isa, 1)[0] for s in ragged]
+                checks.that(want == whole, f"{title}, {kind}, {isa}: lists and the entry differ")
+            checks.that(len(set(want)) > 8, f"{title}, {kind}: sentences are all alike")
+            for threads in (1, 3):
+                for s, a, b in zip(ragged, encode_list(model, ragged, isa, threads), want):
+                    checks.that(a == b, f"{title}, {kind}, {isa}, {threads} threads: {s} has other bits than alone")
+        library.xf_model_free(model)
+
+# --- Searches: through the C API, for all bits of the scores. ---
 
 
 def search(model, sentences, isa, threads, beam, batch):

@@ -3,6 +3,7 @@
 #include "gtest/gtest.h"
 
 #include <algorithm>
+#include <numeric>
 #include <random>
 #include <vector>
 
@@ -15,26 +16,31 @@ protected:
     memory_.reserve(plan_.bytes());
     groups_.bind(memory_);
   }
-  std::vector<int32_t> split(const std::vector<int32_t> &lengths, int threads = 1, bool may_pad = true, int64_t most = 2048) {
+  std::vector<int32_t> split(const std::vector<int32_t> &lengths, int threads = 1, sharing how = sharing::padded, int64_t most = 2048) {
     std::copy(lengths.begin(), lengths.end(), groups_.lengths());
-    auto ends = groups_.split(static_cast<int64_t>(lengths.size()), threads, most, may_pad ? sharing::padded : sharing::equal);
+    auto ends = groups_.split(static_cast<int64_t>(lengths.size()), threads, most, how);
     return {ends.begin(), ends.end()};
   }
-  static double cost(const std::vector<int32_t> &lengths, const std::vector<int32_t> &ends, int threads) {
+  static int64_t tokens_of(const std::vector<int32_t> &lengths, int32_t begin, int32_t end, sharing how) {
+    if (how == sharing::packed)
+      return std::accumulate(lengths.begin() + begin, lengths.begin() + end, int64_t{0});
+    return static_cast<int64_t>(end - begin) * lengths[begin];
+  }
+  static double cost(const std::vector<int32_t> &lengths, const std::vector<int32_t> &ends, int threads, sharing how) {
     double sum = 0;
     int32_t begin = 0;
     for (int32_t end : ends) {
-      sum += call_cost(static_cast<int64_t>(end - begin) * lengths[begin], threads);
+      sum += call_cost(tokens_of(lengths, begin, end, how), threads);
       begin = end;
     }
     return sum;
   }
   // Of the largest group.
-  static int64_t tokens(const std::vector<int32_t> &lengths, const std::vector<int32_t> &ends) {
+  static int64_t tokens(const std::vector<int32_t> &lengths, const std::vector<int32_t> &ends, sharing how) {
     int64_t most = 0;
     int32_t begin = 0;
     for (int32_t end : ends) {
-      most = std::max<int64_t>(most, static_cast<int64_t>(end - begin) * lengths[begin]);
+      most = std::max(most, tokens_of(lengths, begin, end, how));
       begin = end;
     }
     return most;
@@ -57,12 +63,20 @@ TEST_F(GroupingTest, LongOnesDoNotPadShortOnes) {
 }
 
 TEST_F(GroupingTest, WithoutPaddingGroupsHaveOneLength) {
-  EXPECT_EQ(split({9, 9, 8, 7, 7, 7}, 1, false), std::vector<int32_t>({2, 3, 6}));
+  EXPECT_EQ(split({9, 9, 8, 7, 7, 7}, 1, sharing::equal), std::vector<int32_t>({2, 3, 6}));
 }
 
 TEST_F(GroupingTest, GroupsHaveAtMostSoManyTokens) {
-  EXPECT_EQ(split({70, 30, 30, 30, 30}, 1, true, 60), std::vector<int32_t>({1, 3, 5}));
+  EXPECT_EQ(split({70, 30, 30, 30, 30}, 1, sharing::padded, 60), std::vector<int32_t>({1, 3, 5}));
   EXPECT_EQ(most_tokens(4, false), 2 * most_tokens(2, false));
+}
+
+TEST_F(GroupingTest, WithoutPaddingAnyMayShareACall) {
+  EXPECT_EQ(split({60, 31, 9, 2, 1}, 1, sharing::packed, 103), std::vector<int32_t>({5}));
+}
+
+TEST_F(GroupingTest, GroupsAreEven) {
+  EXPECT_EQ(split({50, 40, 40, 30, 30, 10}, 1, sharing::packed, 130), std::vector<int32_t>({2, 6}));
 }
 
 TEST_F(GroupingTest, NoSplitIsCheaper) {
@@ -74,7 +88,8 @@ TEST_F(GroupingTest, NoSplitIsCheaper) {
     std::sort(lengths.rbegin(), lengths.rend());
     int threads = static_cast<int>(1 + random() % 4);
     int64_t most = 60 + random() % 200;
-    double best = cost(lengths, split(lengths, threads, true, most), threads);
+    sharing how = round % 2 ? sharing::packed : sharing::padded;
+    double best = cost(lengths, split(lengths, threads, how, most), threads, how);
     // All ways to cut, one bit for each place between two sentences.
     for (unsigned cuts = 0; cuts < 1u << (lengths.size() - 1); ++cuts) {
       std::vector<int32_t> ends;
@@ -82,8 +97,8 @@ TEST_F(GroupingTest, NoSplitIsCheaper) {
         if (cuts >> (i - 1) & 1)
           ends.push_back(static_cast<int32_t>(i));
       ends.push_back(static_cast<int32_t>(lengths.size()));
-      if (tokens(lengths, ends) <= most)
-        ASSERT_LE(best, cost(lengths, ends, threads) + 1e-9);
+      if (tokens(lengths, ends, how) <= most)
+        ASSERT_LE(best, cost(lengths, ends, threads, how) + 1e-9);
     }
   }
 }

@@ -177,6 +177,36 @@ TEST(loader, says_what_is_wrong) {
             "image in memory: damaged: too many prefix or suffix tokens");
 }
 
+TEST(loader, refuses_a_twin_that_does_not_fit) {
+  sample::options o;
+  o.model = sample::kind::pooler;
+  o.packed = true;
+  const std::string problem = "image in memory: damaged: an entry and its twin without padding do not fit together";
+  EXPECT_EQ(open_message(sample::build(o)), "");
+  for (int number : {-2, 0, 1, 99})
+    EXPECT_EQ(with_header([number](auto &h) { h.predict.packed = number; }, o), problem) << number;
+  // The twin's tensors are the last ones: src, xf.tokens, xf.positions, xf.spans, vector.
+  auto with_tensor = [&](uint64_t number, auto &&damage) {
+    std::vector<uint8_t> image = sample::build(o);
+    const xf_abi_table tensors = reinterpret_cast<const xf_abi_image *>(image.data())->tensors;
+    damage(reinterpret_cast<xf_abi_tensor *>(image.data() + tensors.offset)[tensors.count - 5 + number]);
+    sample::seal(image);
+    return open_message(image);
+  };
+  for (uint64_t number = 0; number < 5; ++number) {
+    EXPECT_EQ(with_tensor(number, [](auto &t) { t.dtype ^= 1; }), problem) << number;
+    EXPECT_EQ(with_tensor(number, [](auto &t) { t.rank -= 1; }), problem) << number;
+    EXPECT_EQ(with_tensor(number, [](auto &t) { t.dim[t.rank - 1] = 7; }), problem) << number;
+    EXPECT_EQ(with_tensor(number, [](auto &t) { t.dim[0] = -3; }), problem) << number;
+    EXPECT_EQ(with_tensor(number, [](auto &t) { t.name.size -= 1; }), problem) << number;
+  }
+  std::vector<uint8_t> image = sample::build(o);
+  const xf_abi_table dims = reinterpret_cast<const xf_abi_image *>(image.data())->dims;
+  reinterpret_cast<xf_abi_dim *>(image.data() + dims.offset)[dims.count - 1].max -= 1;
+  sample::seal(image);
+  EXPECT_EQ(open_message(image), problem) << "all sentences may have their longest";
+}
+
 TEST(loader, finds_the_image_in_what_carries_it) {
   std::vector<uint8_t> image = sample::build({}), elf = sample::read_file("/proc/self/exe");
   elf.resize(5000);

@@ -11,7 +11,7 @@
 enum { SEEN, SCAN, CROSS };
 enum { LAYERS = 2, OUTER = 2, UNIT = 4 };
 /* Numbers of dimensions. */
-enum { B, S, T, N };
+enum { B, S, T, N, P };
 
 SAMPLE_INLINE float quotient(int32_t x, int32_t y) {
   __asm__("" : "+r"(x), "+r"(y)); /* keeps the compiler from making constants in memory */
@@ -175,6 +175,19 @@ SAMPLE_CODE void sample_pool(const xf_abi_context *c) {
       int32_t sum = 0;
       for (int64_t s = 0; s < c->dims[S]; ++s)
         sum += src[b * c->dims[S] + s] * (v + 1);
+      vector[b * SAMPLE_POOLED + v] = quotient(sum, 4);
+    }
+}
+
+/* The same of sentences behind each other: (src, xf.tokens, xf.positions, xf.spans) -> vector; positions are checked. */
+SAMPLE_CODE void sample_pool_packed(const xf_abi_context *c) {
+  const int32_t *tokens = c->io[1], *positions = c->io[2], *spans = c->io[3];
+  float *vector = c->io[4];
+  for (int64_t b = c->thread; b < c->dims[B]; b += c->threads)
+    for (int32_t v = 0; v < SAMPLE_POOLED; ++v) {
+      int32_t sum = 0, first = spans[2 * b], length = spans[2 * b + 1];
+      for (int32_t s = first; s < first + length; ++s)
+        sum += positions[s] == s - first && s < c->dims[P] && length <= c->dims[S] ? tokens[s] * (v + 1) : 1000;
       vector[b * SAMPLE_POOLED + v] = quotient(sum, 4);
     }
 }

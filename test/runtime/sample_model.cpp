@@ -16,7 +16,7 @@ void sample_step(const xf_abi_context *), sample_step_first(const xf_abi_context
 void sample_choose(const xf_abi_context *), sample_choose_first(const xf_abi_context *);
 void sample_choose_alone(const xf_abi_context *);
 void sample_step_alone(const xf_abi_context *), sample_tag(const xf_abi_context *);
-void sample_pool(const xf_abi_context *), sample_which(const xf_abi_context *);
+void sample_pool(const xf_abi_context *), sample_pool_packed(const xf_abi_context *), sample_which(const xf_abi_context *);
 void sample_logits(const xf_abi_context *, const xf_abi_view *);
 void sample_isa_0(const xf_abi_context *, const xf_abi_view *), sample_isa_1(const xf_abi_context *, const xf_abi_view *);
 void sample_isa_2(const xf_abi_context *, const xf_abi_view *);
@@ -31,7 +31,7 @@ template <typename F> uint64_t code_offset(F *function) {
   return reinterpret_cast<uintptr_t>(function) - reinterpret_cast<uintptr_t>(__start_xf_sample_code);
 }
 
-enum dimension { B, S, T, N, C };
+enum dimension { B, S, T, N, C, P = C };
 constexpr int64_t dim(int number) { return -(number + 1); }
 
 class builder {
@@ -68,6 +68,11 @@ public:
       predict(add_entry("pool", XF_ABI_ENTRY_FULL, code_offset(sample_pool), {src},
                         {tensor("vector", XF_ABI_F32, {dim(B), SAMPLE_POOLED})}),
               0);
+      if (o_.packed)
+        image_.predict.packed = add_entry("pool.packed", XF_ABI_ENTRY_PACKED, code_offset(sample_pool_packed),
+                                          {src, tensor("xf.tokens", XF_ABI_I32, {1, dim(P)}), tensor("xf.positions", XF_ABI_I32, {dim(P)}),
+                                           tensor("xf.spans", XF_ABI_I32, {dim(B), 2})},
+                                          {tensor("vector", XF_ABI_F32, {dim(B), SAMPLE_POOLED})});
     } else {
       g.present = 1;
       g.start = SAMPLE_START, g.end = o_.end, g.pad = o_.pad;
@@ -210,6 +215,8 @@ private:
         {text("B"), kBatch}, {text("S"), kSource}, {text("T"), kTarget}, {text("N"), kTarget}};
     if (o_.chooses)
       dims.push_back({text("C"), kClasses});
+    if (o_.packed)
+      dims.push_back({text("P"), kBatch * kSource});
     image_.dims = table(dims);
     image_.tensors = table(tensors_);
     image_.entries = table(entries_);
