@@ -51,6 +51,20 @@ void widenBatch(ModuleOp module) {
   module->setAttr(kBoundsAttr, list.getDictionary(module.getContext()));
 }
 
+/// A plan is for all devices, and GPUs have no kernels for sentences behind each other.
+void dropPackedEntries(ModuleOp module) {
+  for (auto entry : llvm::make_early_inc_range(module.getOps<EntryOp>()))
+    if (entry.getKind() == EntryKind::packed)
+      entry.erase();
+  for (StringRef attribute : {kGenerateAttr, kPredictAttr})
+    if (auto members = module->getAttrOfType<DictionaryAttr>(attribute)) {
+      NamedAttrList list(members);
+      for (StringRef twin : {"packed_encode", "packed_begin", "packed"})
+        list.erase(twin);
+      module->setAttr(attribute, list.getDictionary(module.getContext()));
+    }
+}
+
 class Compilation {
 public:
   Compilation(ModuleOp module, ParameterSource *source, const CompileOptions &options)
@@ -75,14 +89,16 @@ public:
         return error;
       if (auto error = dump("2-step.mlir", printModule(module)))
         return error;
-      if (auto error = runPasses([&](OpPassManager &passes) { buildKernelPipeline(passes, options.type, options.targets.cpu, options.targets.cuda); }))
-        return error;
-      module->setAttr(kPhaseAttr, StringAttr::get(module.getContext(), "kernel"));
-      if (auto error = dump("3-kernel.mlir", printModule(module)))
+      if (auto error = runPasses([&](OpPassManager &passes) { buildKernelPipeline(passes, options.type, options.targets.cpu); }))
         return error;
     } else if (options.type != FactorType::f32) {
       return makeError("kernel IR has its types: --type is for what comes before it");
     }
+    if (options.targets.cuda)
+      dropPackedEntries(module);
+    module->setAttr(kPhaseAttr, StringAttr::get(module.getContext(), "kernel"));
+    if (auto error = dump("3-kernel.mlir", printModule(module)))
+      return error;
     if (options.emit == Emit::fused || options.emit == Emit::xf)
       return writeText(options.output, printModule(module));
     auto codeModule = convertToCode(module, options.targets);

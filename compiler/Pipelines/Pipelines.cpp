@@ -41,7 +41,7 @@ void buildStepPipeline(OpPassManager &passes) {
   passes.addPass(createXfRaggedSource());
 }
 
-void buildKernelPipeline(OpPassManager &passes, FactorType type, bool forCpu, bool forGpu) {
+void buildKernelPipeline(OpPassManager &passes, FactorType type, bool forCpu) {
   bool narrowAttention = type == FactorType::bf16 || type == FactorType::f16 || type == FactorType::int8;
   // Before linears are merged: a bias is still the keys' alone.
   if (narrowAttention)
@@ -71,11 +71,11 @@ void buildKernelPipeline(OpPassManager &passes, FactorType type, bool forCpu, bo
   passes.addPass(createXfMaterializeViews());
   // Behind all others, so that the copy of the step uses the very kernels of the step.
   passes.addPass(createXfChooseTokens());
-  if (forCpu)
+  if (forCpu) {
     passes.addPass(createXfScreenTokens());
-  // A plan is for all devices, and GPUs have no kernels for spans.
-  if (forCpu && !forGpu)
+    // Its twins use the very kernels of their entries where they can.
     passes.addPass(createXfPackSentences());
+  }
   // Last: any cleanup would move them out again.
   passes.addPass(createXfSinkConstants());
 }

@@ -218,7 +218,7 @@ typedef struct xf_encoding_info {
 } xf_encoding_info;
 /* What xf_encode gives: the encoder's result of a model that generates, the prediction of one that predicts. */
 XF_API xf_status xf_get_encoding_info(xf_session *session, xf_encoding_info *info);
-/* Encodes sentences of any lengths, none padded further than is fastest; sentence i is ids[offsets[i]] ..
+/* Encodes sentences of any lengths, padded as little as is fastest, as a rule not at all; sentence i is ids[offsets[i]] ..
  * ids[offsets[i + 1] - 1]. Rows are written one behind the other to `rows`, [tokens of all sentences][width] or
  * [count][width]; it has room for `capacity` floats. Results do not depend on the other sentences or on the number of
  * threads. Rows of a sentence that cannot be encoded are left as they are, and the call returns the status and message of
