@@ -28,7 +28,8 @@ public:
   virtual void release_host(uint8_t *memory) = 0;
 
   // These return at once. Until they have been waited for, memory of the host that they read must not be changed, and what
-  // they write is not there. What goes wrong with a kernel may be thrown by any later function.
+  // they write is not there. What goes wrong with a kernel may be thrown by any later function. There
+  // may be no bytes.
   virtual void upload(uint8_t *to, const void *from, uint64_t bytes) = 0;
   virtual void download(void *to, const uint8_t *from, uint64_t bytes) = 0;
   // Sets bytes to 0.

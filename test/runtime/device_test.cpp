@@ -63,6 +63,15 @@ TEST_P(Device, WorksInOrder) {
   EXPECT_EQ(get(), 1);
 }
 
+// As of a model without states.
+TEST_P(Device, NoBytesAreNoWork) {
+  put(1);
+  where->clear(numbers.get(), 0);
+  where->upload(numbers.get(), staging.get(), 0);
+  where->download(staging.get(), numbers.get(), 0);
+  EXPECT_EQ(get(), 1);
+}
+
 TEST_P(Device, MarksAreInOrder) {
   put(0);
   launch();

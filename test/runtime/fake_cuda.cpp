@@ -39,10 +39,10 @@ size_t total_memory() { return static_cast<size_t>(setting("FAKE_CUDA_MEMORY", 1
 
 uint8_t *pointer(address a) { return reinterpret_cast<uint8_t *>(a); }
 
-// Whether the bytes are the device's.
+// Whether the bytes are the device's. That a driver takes none at all is said nowhere.
 bool holds(address begin, size_t bytes) {
   auto after = blocks.upper_bound(begin);
-  if (after == blocks.begin())
+  if (bytes == 0 || after == blocks.begin())
     return false;
   auto [first, size] = *std::prev(after);
   return begin + bytes <= first + size;
