@@ -134,6 +134,12 @@ TEST(Emulator, BlocksThatMeetInMemory) {
   EXPECT_HAS(problem_of_blocks(write), "block 1, thread 0");
   EXPECT_HAS(problem_of_blocks(write), "writes memory that another block of the launch has written");
   EXPECT_EQ(problem_of_blocks(write, 1), "");
+  for (const char *part : {"b8", "b16"}) { // each written before the next one
+    std::string bytes = "\tcvt.u16.u32 %rs1, %r1;\n";
+    for (int at = 0; at < 4; at += part[1] == '8' ? 1 : 2)
+      bytes += std::string("\tst.global.") + part + " [%rd3+" + std::to_string(at) + "], %rs1;\n";
+    EXPECT_HAS(problem_of_blocks(bytes), "writes memory that another block of the launch has written");
+  }
   EXPECT_HAS(problem_of_blocks("\t@%p1 st.global.b32 [%rd3], %r1;\n" + read), "reads memory that another block of the launch has written");
   // The blocks may run the other way round.
   EXPECT_HAS(problem_of_blocks("\t@%p1 ld.global.b32 %r2, [%rd3];\n\t@!%p1 st.global.b32 [%rd3], %r1;\n"), "writes memory that another block of the launch has read");
@@ -151,6 +157,11 @@ TEST(Emulator, ThreadsThatMeetInMemory) {
   EXPECT_EQ(problem_of(around(write + barrier + neighbours), 64), "");
   EXPECT_HAS(problem_of(around(write + barrier + neighbours + write), 64), "writes memory that another thread has read with no barrier between");
   EXPECT_EQ(problem_of(around(write + barrier + neighbours + barrier + write), 64), "");
+  // Also where the rest of a word has been written since.
+  std::string halves = "\tmad.wide.u32 %rd8, %r1, 2, %rd2;\n\tcvt.u16.u32 %rs1, %r1;\n\tst.global.b16 [%rd8], %rs1;\n";
+  std::string other = "\txor.b32 %r3, %r1, 2;\n\tmad.wide.u32 %rd7, %r3, 2, %rd2;\n\tld.global.b16 %rs2, [%rd7];\n";
+  EXPECT_HAS(problem_of(around(halves + other), 64), "reads memory that thread 2 has written with no barrier between");
+  EXPECT_EQ(problem_of(around(halves + barrier + other), 64), "");
   // Bytes of a word are apart.
   EXPECT_EQ(problem_of(around("\tcvt.u64.u32 %rd8, %r1;\n\tadd.s64 %rd9, %rd2, %rd8;\n\tld.global.b8 %rs1, [%rd9];\n\tst.global.b8 [%rd9], %rs1;\n"), 64), "");
 }

@@ -6,7 +6,15 @@
 
 namespace xf::rt::emulator {
 
-global_accesses::word &global_accesses::at(uint64_t address) {
+void global_accesses::page::split() {
+  std::vector<place> bytes;
+  for (const place &word : places)
+    bytes.insert(bytes.end(), kWord, word);
+  places = std::move(bytes);
+  unit = 1;
+}
+
+global_accesses::page &global_accesses::page_of(uint64_t address) {
   uint64_t number = address / kPageBytes;
   if (number != last_number_) {
     auto &found = pages_[number];
@@ -15,51 +23,53 @@ global_accesses::word &global_accesses::at(uint64_t address) {
     last_ = found.get();
     last_number_ = number;
   }
-  return last_->words[address % kPageBytes / kWord];
+  return *last_;
 }
 
-template <typename F> void global_accesses::for_words(uint64_t address, uint32_t bytes, F f) {
+template <typename F> void global_accesses::for_places(uint64_t address, uint32_t bytes, F f) {
   for (uint64_t end = address + bytes; address < end;) {
-    uint64_t first = address % kWord, count = std::min(kWord - first, end - address);
-    f(at(address), static_cast<uint8_t>(((1u << count) - 1) << first));
+    page &own = page_of(address);
+    uint64_t first = address % kPageBytes, count = std::min(kPageBytes - first, end - address);
+    if (own.unit != 1 && (first % kWord || count % kWord))
+      own.split();
+    for (uint64_t n = first / own.unit; n < (first + count) / own.unit; ++n)
+      f(own.places[n]);
     address += count;
   }
 }
 
-void global_accesses::check_writer(const word &w, uint8_t bytes, uint32_t thread, const char *verb) const {
-  if (w.written < launch_ || !(w.bytes_written & bytes))
+void global_accesses::check_writer(const place &p, uint32_t thread, const char *verb) const {
+  if (p.written < launch_)
     return;
-  if (w.written < block_)
+  if (p.written < block_)
     throw fault{std::string(verb) + " memory that another block of the launch has written"};
-  if (w.written == moment_ && w.writer != thread)
-    throw fault{std::string(verb) + " memory that thread " + std::to_string(w.writer) + " has written with no barrier between"};
+  if (p.written == moment_ && p.writer != thread)
+    throw fault{std::string(verb) + " memory that thread " + std::to_string(p.writer) + " has written with no barrier between"};
 }
 
 void global_accesses::read(uint64_t address, uint32_t bytes, uint32_t thread) {
-  for_words(address, bytes, [&](word &w, uint8_t own) {
-    check_writer(w, own, thread, "reads");
-    bool overlaps = w.read >= launch_ && w.bytes_read & own;
-    if (overlaps && (w.reader == kOtherBlocks || w.read < block_))
-      w.reader = kOtherBlocks;
+  for_places(address, bytes, [&](place &p) {
+    check_writer(p, thread, "reads");
+    bool again = p.read >= launch_;
+    if (again && (p.reader == kOtherBlocks || p.read < block_))
+      p.reader = kOtherBlocks;
     else
-      w.reader = overlaps && w.read == moment_ && w.reader != thread ? kSeveral : static_cast<uint16_t>(thread);
-    w.read = moment_;
-    w.bytes_read = own;
+      p.reader = again && p.read == moment_ && p.reader != thread ? kSeveral : static_cast<uint16_t>(thread);
+    p.read = moment_;
   });
 }
 
 void global_accesses::write(uint64_t address, uint32_t bytes, uint32_t thread) {
-  for_words(address, bytes, [&](word &w, uint8_t own) {
-    check_writer(w, own, thread, "writes");
-    if (w.read >= launch_ && w.bytes_read & own) {
-      if (w.read < block_ || w.reader == kOtherBlocks)
+  for_places(address, bytes, [&](place &p) {
+    check_writer(p, thread, "writes");
+    if (p.read >= launch_) {
+      if (p.read < block_ || p.reader == kOtherBlocks)
         throw fault{"writes memory that another block of the launch has read"};
-      if (w.read == moment_ && w.reader != thread)
+      if (p.read == moment_ && p.reader != thread)
         throw fault{"writes memory that another thread has read with no barrier between"};
     }
-    w.writer = static_cast<uint16_t>(thread);
-    w.written = moment_;
-    w.bytes_written = own;
+    p.writer = static_cast<uint16_t>(thread);
+    p.written = moment_;
   });
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
+#include <vector>
 
 namespace xf::rt::emulator {
 
@@ -22,19 +23,20 @@ public:
 private:
   static constexpr uint64_t kWord = 4, kPageBytes = 4096;
   static constexpr uint16_t kSeveral = 0xffff, kOtherBlocks = 0xfffe; // instead of a thread
-  // Of the last writer and reader. Moments count barriers, blocks and launches, so that older ones need not be cleared; bytes of
-  // the word are bits.
-  struct word {
+  // The last writer and reader. Moments count barriers, blocks and launches, so that older ones need not be cleared.
+  struct place {
     uint32_t written = 0, read = 0;
     uint16_t writer = 0, reader = 0;
-    uint8_t bytes_written = 0, bytes_read = 0;
   };
+  // Its places are words, and bytes as soon as one of them is accessed in part: others may have the rest.
   struct page {
-    word words[kPageBytes / kWord];
+    uint64_t unit = kWord;
+    std::vector<place> places = std::vector<place>(kPageBytes / kWord);
+    void split();
   };
-  word &at(uint64_t address);
-  template <typename F> void for_words(uint64_t address, uint32_t bytes, F f);
-  void check_writer(const word &w, uint8_t bytes, uint32_t thread, const char *verb) const;
+  page &page_of(uint64_t address);
+  template <typename F> void for_places(uint64_t address, uint32_t bytes, F f);
+  void check_writer(const place &p, uint32_t thread, const char *verb) const;
 
   std::unordered_map<uint64_t, std::unique_ptr<page>> pages_;
   uint64_t last_number_ = ~uint64_t(0);
