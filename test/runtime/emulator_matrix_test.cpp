@@ -125,9 +125,9 @@ TEST(EmulatorMatrices, AreMultiplied) {
         EXPECT_EQ(out[4 * lane + n], a(row, row) * x(row, column) + 1000) << type << " row " << row << " column " << column;
       }
     std::string skipped = "\tsetp.eq.u32 %p1, %r1, 9;\n\t@%p1 bra $L1;\n" + product + "$L1:\n";
-    EXPECT_HAS(problem_of(around(skipped), 32), "thread 9");
-    EXPECT_HAS(problem_of(around(skipped), 32), "does not take part in a product");
-    EXPECT_HAS(problem_of(around(product), 16), "does not take part in a product");
+    EXPECT_HAS(problem_of(around(load + skipped), 32, 256), "thread 9");
+    EXPECT_HAS(problem_of(around(load + skipped), 32, 256), "does not take part in a product");
+    EXPECT_HAS(problem_of(around(load + product), 16, 256), "does not take part in a product");
   }
   EXPECT_HAS(problem_of(around("\tmma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32 {%r20, %r21, %r22, %r23}, {%r10, %r11}, {%r14}, "
                                "{%r16, %r16, %r16, %r16};\n"),

@@ -60,6 +60,22 @@ TEST(Emulator, ReadsWhatNobodyHasWritten) {
   EXPECT_HAS(problem, "kernel k, block 0, thread 0, PTX line");
 }
 
+TEST(Emulator, RegistersWithoutAValue) {
+  std::string store = "\tst.global.b32 [%rd3], %r2;\n", set = "\tmov.b32 %r2, 1;\n", test = "\tsetp.lt.u32 %p1, %r1, 40;\n";
+  EXPECT_HAS(problem_of(around(store), 64), "kernel k, PTX line 22: %r2 may be read before it is written");
+  EXPECT_EQ(problem_of(around(set + store), 64), "");
+  EXPECT_HAS(problem_of(around("\tmov.b32 %r3, 1;\n\tst.global.b32 [%rd5], %r3;\n"), 64), "%rd5");
+  EXPECT_HAS(problem_of(around("\t@%p2 bra $L1;\n$L1:\n"), 64), "%p2");
+  // On one way of two.
+  EXPECT_HAS(problem_of(around(test + "\t@%p1 bra $L1;\n" + set + "$L1:\n" + store), 64), "%r2");
+  EXPECT_EQ(problem_of(around(test + "\t@%p1 bra $L1;\n" + set + "\tbra.uni $L2;\n$L1:\n\tmov.b32 %r2, 2;\n$L2:\n" + store), 64), "");
+  EXPECT_EQ(problem_of(around(test + "\t@%p1 bra $L1;\n" + set + "\tbra.uni $L2;\n$L1:\n\tret;\n$L2:\n" + store), 64), "");
+  // In a loop, from its second round on.
+  std::string loop = "\tmov.b32 %r3, %r1;\n$L1:\n", again = "\tadd.s32 %r3, %r3, 40;\n\tsetp.lt.u32 %p1, %r3, 100;\n\t@%p1 bra $L1;\n";
+  EXPECT_HAS(problem_of(around(loop + store + set + again), 64), "%r2");
+  EXPECT_EQ(problem_of(around(loop + set + store + again), 64), "");
+}
+
 TEST(Emulator, AccessesOutsideOfMemory) {
   EXPECT_HAS(problem_of(around("\tld.global.b32 %r2, [%rd4+4];\n"), 64), "thread 63");
   EXPECT_HAS(problem_of(around("\tld.global.b32 %r2, [%rd4+4];\n"), 64), "reads outside of memory, 0 bytes behind a block of 256");

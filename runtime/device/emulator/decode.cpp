@@ -80,6 +80,7 @@ function decoder::run() {
       decode(s);
   if (result_.code.empty() || result_.code.back().op != op::exit)
     result_.code.push_back({.op = op::exit, .type = type::b32});
+  check_registers();
   return std::move(result_);
 }
 

@@ -14,6 +14,7 @@ public:
 
 private:
   void decode(const statement &s);
+  void check_registers() const;
   void declare_registers(const statement &s);
   bool decode_arithmetic(const statement &s, instruction &i);
   bool decode_bits(const statement &s, instruction &i);
