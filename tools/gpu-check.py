@@ -17,6 +17,7 @@ import tempfile
 import threading
 import time
 
+import gpu_graphs
 from capi import GenerateOptions, Hypotheses, SessionOptions, Tensor, TensorInfo
 
 DEVICES = {"best": 0, "cpu": 1, "cuda": 2, "emulator": 3}
@@ -165,8 +166,8 @@ def open_driver():
 
 
 def probe():
-    """What there is to be said of the driver and its first GPU: a line of text, and what copying reads and writes of its memory, in
-    bytes a second. Without the parts that a driver lacks."""
+    """What there is to be said of the driver and its first GPU: a line of text, what copying reads and writes of its memory, in bytes a
+    second, and whether launches are recorded. Without the parts that a driver lacks."""
     cuda, said = open_driver(), []
 
     def ask(name, *arguments):
@@ -208,6 +209,11 @@ def probe():
         print(json.dumps({"bandwidth": 2 * copies * bytes_each / (time.perf_counter() - begin)}), flush=True)
     except (AttributeError, Problem):
         pass
+    try:  # comes last: a driver that refuses goes on capturing
+        graphs = gpu_graphs.record(cuda, ask)
+    except (AttributeError, Problem) as problem:
+        graphs = f"launches are not recorded: {problem}"
+    print(json.dumps({"graphs": graphs}), flush=True)
 
 
 def bytes_of_step(sizes, weight_bytes, sentences, beam, source, past):
@@ -312,19 +318,20 @@ def main():
 
 
 def check(options):
-    failed, device, bandwidth = 0, options.device, None
+    failed, device, graphs, bandwidth = 0, options.device, None, None
     if not os.path.exists(options.library):
         raise Problem(f"there is no {options.library}: build the target xf_runtime_so, or carry it here")
     if options.device == "cuda":
         open_driver()
 
         def learn(said):
-            nonlocal bandwidth, device
-            device, bandwidth = said.get("text", device), said.get("bandwidth", bandwidth)
+            nonlocal bandwidth, device, graphs
+            device, graphs, bandwidth = said.get("text", device), said.get("graphs", graphs), said.get("bandwidth", bandwidth)
 
         if why := run_apart(["--probe"], 120, learn):
             raise Problem(f"the GPU cannot be used: {why}")
-    print(f"device: {device}" + (f", memory copied at {bandwidth / 1e9:.0f} GB/s" if bandwidth else ""), flush=True)
+    print(f"device: {device}" + (f", memory copied at {bandwidth / 1e9:.0f} GB/s" if bandwidth else "") + (f", {graphs}" if graphs else ""),
+          flush=True)
     paths = {os.path.join(options.folder, os.path.splitext(f)[0]) for f in os.listdir(options.folder) if f.endswith((".xfm", ".frame"))}
     if not paths:
         raise Problem(f"{options.folder} holds no models: run tools/gpu-check.sh --prepare where xfc is built")

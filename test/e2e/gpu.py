@@ -176,7 +176,14 @@ def check():
     with_driver()
     options = ("--library", library, "--device", "cuda", "--quick")
     status, out, err = gpu_check(*options, folder)
-    checks.that(status == 0 and "Fake GPU, compute capability 8.0" in out and out.count("4/4 as on the CPU") == 6 and "MB/token" in out, f"{status}\n{out}{err}")
+    checks.that(status == 0 and "Fake GPU, compute capability 8.0" in out and out.count("4/4 as on the CPU") == 6 and "MB/token" in out
+                and ", launches are recorded\n" in out, f"{status}\n{out}{err}")
+    for driver, says in (({"FAKE_CUDA_GRAPHS": 0}, "not recorded: cuStreamBeginCapture_v2: 801"), ({"FAKE_CUDA_GRAPHS": 2}, "not recorded: cuLaunchKernel: 900"),
+                         ({"folder": OLD}, "the driver has no graphs of launches")):
+        with_driver(**driver)
+        status, out, err = gpu_check(*options, "--seconds", "0.01", folder)
+        checks.that(says in out, f"{driver}\n{out}{err}")
+    with_driver()
 
     # What goes wrong with one model is said, and the others are checked.
     (folder / "g2p.xfm").unlink()

@@ -1,0 +1,57 @@
+"""Whether a driver records launches as the runtime asks it to (runtime/device/README.md): where it does not, steps are launched kernel
+by kernel, which shows in nothing but their times. The standard library alone."""
+import ctypes as c
+
+# Adds 1 to a number.
+PTX = b""".version 7.0
+.target sm_80
+.address_size 64
+
+.visible .entry count(
+	.param .u64 count_param_0
+)
+{
+	.reg .b32 %r<3>;
+	.reg .b64 %rd<2>;
+
+	ld.param.b64 %rd1, [count_param_0];
+	ld.global.b32 %r1, [%rd1];
+	add.s32 %r2, %r1, 1;
+	st.global.b32 [%rd1], %r2;
+	ret;
+}
+"""
+STREAM_OF_ITS_OWN, CAPTURE_OF_THREAD = 1, 1
+PARAMETER_POINTER, PARAMETER_SIZE = 1, 2  # in cuLaunchKernel's `extra`, which a null ends
+
+
+def record(cuda, ask):
+    """Records two launches, replays them twice, and says what became of it. `ask(NAME, ...)` calls the driver and raises what fails."""
+    if not hasattr(cuda, "cuGraphInstantiateWithFlags"):
+        return "the driver has no graphs of launches"
+    context, module, function, stream = c.c_void_p(), c.c_void_p(), c.c_void_p(), c.c_void_p()
+    graph, program, memory, number = c.c_void_p(), c.c_void_p(), c.c_uint64(), c.c_int32(-1)
+    ask("cuDevicePrimaryCtxRetain", c.byref(context), 0)
+    ask("cuCtxPushCurrent_v2", context)
+    ask("cuStreamCreate", c.byref(stream), STREAM_OF_ITS_OWN)
+    ask("cuModuleLoadDataEx", c.byref(module), PTX, 0, None, None)
+    ask("cuModuleGetFunction", c.byref(function), module, b"count")
+    ask("cuMemAlloc_v2", c.byref(memory), c.c_size_t(4))
+    ask("cuMemsetD8Async", memory, c.c_ubyte(0), c.c_size_t(4), stream)
+    size = c.c_size_t(8)
+    extra = (c.c_void_p * 5)(PARAMETER_POINTER, c.addressof(memory), PARAMETER_SIZE, c.addressof(size), None)
+
+    def launch():
+        ask("cuLaunchKernel", function, 1, 1, 1, 1, 1, 1, 0, stream, None, extra)
+
+    launch()  # as a step is, before the next one of its sizes is recorded
+    ask("cuStreamBeginCapture_v2", stream, CAPTURE_OF_THREAD)
+    for _ in range(2):
+        launch()
+    ask("cuStreamEndCapture", stream, c.byref(graph))
+    ask("cuGraphInstantiateWithFlags", c.byref(program), graph, c.c_uint64(0))
+    for _ in range(2):
+        ask("cuGraphLaunch", program, stream)
+    ask("cuMemcpyDtoHAsync_v2", c.byref(number), memory, c.c_size_t(4), stream)
+    ask("cuStreamSynchronize", stream)
+    return "launches are recorded" if number.value == 5 else f"launches are recorded wrongly: {number.value} of 5 are done"
