@@ -127,6 +127,12 @@ TEST(EmulatorMatrices, AreMultiplied) {
     std::string skipped = "\tsetp.eq.u32 %p1, %r1, 9;\n\t@%p1 bra $L1;\n" + product + "$L1:\n";
     EXPECT_HAS(problem_of(around(load + skipped), 32, 256), "thread 9");
     EXPECT_HAS(problem_of(around(load + skipped), 32, 256), "does not take part in a product");
+    // Lanes that part and meet again need not do so in time.
+    std::string parted = load + "\tsetp.eq.u32 %p1, %r1, 9;\n\t@%p1 bra $L1;\n\tadd.s32 %r2, %r1, 1;\n$L1:\n";
+    EXPECT_HAS(problem_of(around(parted + product), 32, 256), "behind a branch that has parted it");
+    for (const char *meeting : {"bar.sync 0", "bar.warp.sync -1", "shfl.sync.bfly.b32 %r5, %r1, 1, 31, -1"})
+      EXPECT_EQ(problem_of(around(parted + "\t" + meeting + ";\n" + product), 32, 256), "") << meeting;
+    EXPECT_EQ(problem_of(around(load + "\tsetp.lt.u32 %p1, %r1, 32;\n\t@%p1 bra $L1;\n\tret;\n$L1:\n" + product), 32, 256), "");
     EXPECT_HAS(problem_of(around(load + product), 16, 256), "does not take part in a product");
   }
   EXPECT_HAS(problem_of(around("\tmma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32 {%r20, %r21, %r22, %r23}, {%r10, %r11}, {%r14}, "

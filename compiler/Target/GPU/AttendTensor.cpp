@@ -165,18 +165,23 @@ private:
     auto powers = tile->multiplyKeys(first);
     return {powers.softmax[0], powers.words};
   }
+  // Columns whose reads are under way together are stored together, behind their products: by some lanes alone, which parts them.
   void emitContext(Value first, ArrayRef<Value> words) override {
     constexpr int64_t kColumnsUnderWay = 64;
-    SmallVector<SmallVector<Value>> read;
-    for (int64_t column = 0; column < valueWidth; column += kPanel) {
-      if (column % kColumnsUnderWay == 0)
-        for (int64_t next = column; next < std::min(valueWidth, column + kColumnsUnderWay); next += kPanel)
-          read.push_back(tile->readValues(first, next));
-      SmallVector<Value> found = tile->multiplyValues(words, read[column / kPanel]);
+    for (int64_t start = 0; start < valueWidth; start += kColumnsUnderWay) {
+      if (start)
+        b.meetWarp();
+      SmallVector<SmallVector<Value>> read;
+      for (int64_t column = start; column < std::min(valueWidth, start + kColumnsUnderWay); column += kPanel)
+        read.push_back(tile->readValues(first, column));
+      SmallVector<Value> found;
+      for (const auto &values : read)
+        llvm::append_range(found, tile->multiplyValues(words, values));
       b.ifThen(b.less(b.lane(), b.i64(kOwn)), [&] {
-        for (int64_t i = 0; i < kOwn; ++i) {
-          Value own = tile->column(column, i);
-          b.ifThen(b.less(own, b.i64(valueWidth)), [&] { b.store(found[i], contextAt(b.warp(), own)); });
+        for (auto [i, sum] : llvm::enumerate(found)) {
+          int64_t panel = static_cast<int64_t>(i) / kOwn;
+          Value own = tile->column(start + panel * kPanel, static_cast<int64_t>(i) % kOwn);
+          b.ifThen(b.less(own, b.i64(valueWidth)), [&, sum = sum] { b.store(sum, contextAt(b.warp(), own)); });
         }
       });
     }

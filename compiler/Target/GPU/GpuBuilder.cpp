@@ -68,6 +68,8 @@ Value GpuBuilder::thread() {
 
 void GpuBuilder::barrier() { create<mlir::gpu::BarrierOp>(); }
 
+void GpuBuilder::meetWarp() { create<NVVM::SyncWarpOp>(create<arith::ConstantIntOp>(-1, 32)); }
+
 Value GpuBuilder::exchange(Value value, int64_t distance) {
   return create<mlir::gpu::ShuffleOp>(value, static_cast<int32_t>(distance), static_cast<int32_t>(kWarp),
                                       mlir::gpu::ShuffleMode::XOR)

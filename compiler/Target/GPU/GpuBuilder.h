@@ -38,6 +38,8 @@ public:
   Value warp() { return div(thread(), i64(kWarp)); }
   /// Waits for all threads of the block; what they wrote to shared memory is there afterwards.
   void barrier();
+  /// Waits for all lanes of the warp, which a branch may have parted: before an instruction that they execute as one.
+  void meetWarp();
   /// The value of the lane whose number differs in the bit `distance`. All lanes of the warp must take part.
   Value exchange(Value value, int64_t distance);
   /// The sum or maximum over groups of `lanes` neighbouring lanes by a tree from the largest distance down.

@@ -38,6 +38,7 @@ void warp::start(uint32_t number) {
   live_ = active_ = threads == kLanes ? ~0u : (1u << threads) - 1;
   place_ = 0;
   parked_ = 0;
+  parted_ = false;
   meeting_ = std::numeric_limits<int64_t>::max();
 }
 
@@ -106,6 +107,7 @@ void warp::branch(const instruction &i) {
     int lane = std::countr_zero(rest);
     places_[lane] = mask_ >> lane & 1 ? i.immediate : place_;
   }
+  parted_ = true;
   regroup();
 }
 
@@ -152,6 +154,8 @@ warp::stop warp::run(shared_memory &shared) {
         park();
         break;
       }
+      if (mask_ == live_)
+        parted_ = false;
       if (i.op == op::barrier && mask_)
         return stop::barrier;
       if (i.op == op::shuffle && mask_)

@@ -80,6 +80,7 @@ private:
   uint32_t active_ = 0;  // lanes that stand at place_
   uint32_t parked_ = 0;  // lanes that wait for others at a barrier or an exchange
   uint32_t mask_ = 0;    // those of them whose guard holds for the instruction
+  bool parted_ = false;  // whether a branch has parted them, and nothing has made them wait for each other since
   int64_t place_ = 0;
   int64_t meeting_ = 0;  // the first place at which other lanes wait
   int64_t places_[kLanes] = {};

@@ -7,6 +7,8 @@ namespace xf::rt::emulator {
 void warp::need_whole_warp(const char *what) {
   if (mask_ != ~0u)
     fail_lane(std::countr_one(mask_), what);
+  if (parted_)
+    fail_lane(0, "comes to what its warp does as one behind a branch that has parted it, with nothing that makes it wait for the others");
 }
 
 void warp::load_matrices(const instruction &i) {
