@@ -72,6 +72,14 @@ TEST_P(Device, NoBytesAreNoWork) {
   EXPECT_EQ(get(), 1);
 }
 
+// Nobody but its kernels can follow a device's address.
+TEST_P(Device, MemoryIsNotTheHosts) {
+  put(1);
+  EXPECT_DEATH(*static_cast<volatile uint8_t *>(numbers.get()) = 0, "");
+  EXPECT_DEATH(EXPECT_EQ(*static_cast<volatile uint8_t *>(numbers.get()), 0), "");
+  EXPECT_EQ(get(), 1);
+}
+
 TEST_P(Device, MarksAreInOrder) {
   put(0);
   launch();

@@ -37,7 +37,6 @@ emulator::program program;
 
 size_t total_memory() { return static_cast<size_t>(setting("FAKE_CUDA_MEMORY", 1L << 32)); }
 
-uint8_t *pointer(address a) { return reinterpret_cast<uint8_t *>(a); }
 
 // Whether the bytes are the device's. That a driver takes none at all is said nowhere.
 bool holds(address begin, size_t bytes) {
@@ -47,6 +46,8 @@ bool holds(address begin, size_t bytes) {
   auto [first, size] = *std::prev(after);
   return begin + bytes <= first + size;
 }
+// Where the emulator has these, if it holds them.
+uint8_t *pointer(address begin, size_t bytes) { return memory.check_range(begin, bytes, "copies"); }
 
 // The one stream: work is done when it is waited for. Memory of the host that is not the driver's is copied before a copy
 // returns, as by the real one.
@@ -184,14 +185,14 @@ FAKE cuMemFree_v2(address a) {
   work_off();
   used -= found->second;
   blocks.erase(found);
-  memory.release(pointer(a));
+  memory.release(reinterpret_cast<void *>(a));
   return kOk;
 }
 FAKE cuMemsetD8Async(address to, unsigned char value, size_t bytes, void *) {
   REFUSE_UNLESS_ALLOWED;
   if (!holds(to, bytes))
     return kInvalid;
-  work.push_back([=] { return std::memset(pointer(to), value, bytes), kOk; });
+  work.push_back([=] { return std::memset(pointer(to, bytes), value, bytes), kOk; });
   return kOk;
 }
 FAKE cuMemAllocHost_v2(void **out, size_t bytes) {
@@ -217,10 +218,10 @@ FAKE cuMemcpyHtoDAsync_v2(address to, const void *from, size_t bytes, void *) {
   if (is_pinned(from)) {
     ++counts.uploads;
     counts.uploaded += static_cast<long>(bytes);
-    work.push_back([=] { return std::memcpy(pointer(to), from, bytes), kOk; });
+    work.push_back([=] { return std::memcpy(pointer(to, bytes), from, bytes), kOk; });
   } else {
     std::vector<char> copy(static_cast<const char *>(from), static_cast<const char *>(from) + bytes);
-    work.push_back([to, copy = std::move(copy)] { return std::memcpy(pointer(to), copy.data(), copy.size()), kOk; });
+    work.push_back([to, copy = std::move(copy)] { return std::memcpy(pointer(to, copy.size()), copy.data(), copy.size()), kOk; });
   }
   return kOk;
 }
@@ -228,7 +229,7 @@ FAKE cuMemcpyDtoHAsync_v2(void *to, address from, size_t bytes, void *) {
   REFUSE_UNLESS_ALLOWED;
   if (!holds(from, bytes))
     return kInvalid;
-  work.push_back([=] { return std::memcpy(to, pointer(from), bytes), kOk; });
+  work.push_back([=] { return std::memcpy(to, pointer(from, bytes), bytes), kOk; });
   if (!is_pinned(to))
     return work_off();
   ++counts.downloads;

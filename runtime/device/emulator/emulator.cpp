@@ -91,13 +91,19 @@ public:
   void release_host(uint8_t *memory) override { delete[] memory; }
 
   void upload(uint8_t *to, const void *from, uint64_t bytes) override {
-    queue_.push_back([=] { std::memcpy(to, from, bytes); });
+    if (bytes == 0)
+      return;
+    queue_.push_back([=, this] { std::memcpy(place(to, bytes), from, bytes); });
   }
   void download(void *to, const uint8_t *from, uint64_t bytes) override {
-    queue_.push_back([=] { std::memcpy(to, from, bytes); });
+    if (bytes == 0)
+      return;
+    queue_.push_back([=, this] { std::memcpy(to, place(from, bytes), bytes); });
   }
   void clear(uint8_t *memory, uint64_t bytes) override {
-    queue_.push_back([=] { std::memset(memory, 0, bytes); });
+    if (bytes == 0)
+      return;
+    queue_.push_back([=, this] { std::memset(place(memory, bytes), 0, bytes); });
   }
   void launch(size_t number, uint32_t blocks, uint32_t threads, const void *parameters, size_t bytes) override {
     const auto *begin = static_cast<const uint64_t *>(parameters);
@@ -137,6 +143,15 @@ public:
   }
 
 private:
+  // Where the host has them.
+  uint8_t *place(const uint8_t *memory, uint64_t bytes) const {
+    try {
+      return memory_.check_range(reinterpret_cast<uint64_t>(memory), bytes, "goes");
+    } catch (const fault &f) {
+      fail(status::internal, "a copy or a fill %s", f.what.c_str());
+    }
+  }
+
   struct launches final : recording {
     std::vector<std::function<void()>> launches;
   };

@@ -17,44 +17,40 @@ template <typename... T> [[noreturn]] void raise(const char *format, T... values
 } // namespace
 
 uint8_t *global_memory::allocate(uint64_t bytes) {
-  constexpr uint64_t kAlignment = 256;
-  block b{std::make_unique_for_overwrite<uint8_t[]>(bytes + kAlignment), 0, 0};
-  b.begin = (reinterpret_cast<uint64_t>(b.memory.get()) + kAlignment - 1) / kAlignment * kAlignment;
-  b.end = b.begin + bytes;
-  auto *data = reinterpret_cast<uint8_t *>(b.begin);
-  std::memset(data, 0xff, bytes);
-  blocks_.emplace(b.begin, std::move(b));
-  return data;
+  constexpr uint64_t kAlignment = 256, kDistance = uint64_t(1) << 56; // no address of x86 or Arm
+  auto memory = std::make_unique_for_overwrite<uint8_t[]>(bytes + kAlignment);
+  uint64_t data = (reinterpret_cast<uint64_t>(memory.get()) + kAlignment - 1) / kAlignment * kAlignment, begin = data + kDistance;
+  std::memset(reinterpret_cast<uint8_t *>(data), 0xff, bytes);
+  blocks_[begin] = {std::move(memory), begin, begin + bytes, kDistance};
+  return reinterpret_cast<uint8_t *>(begin);
 }
 
 void global_memory::release(const void *data) {
+  last_ = nullptr;
   blocks_.erase(reinterpret_cast<uint64_t>(data));
-  last_begin_ = 1, last_end_ = 0;
 }
 
-void global_memory::check(uint64_t address, uint64_t bytes, const char *verb) const {
+uint8_t *global_memory::check(uint64_t address, uint64_t bytes, const char *verb) const {
   if (address % bytes != 0)
     raise("%s %llu bytes at an address that is no multiple of it", verb, static_cast<unsigned long long>(bytes));
-  check_range(address, bytes, verb);
+  return check_range(address, bytes, verb);
 }
 
-void global_memory::check_range(uint64_t address, uint64_t bytes, const char *verb) const {
+uint8_t *global_memory::check_range(uint64_t address, uint64_t bytes, const char *verb) const {
   if (bytes == 0)
-    return;
-  if (address >= last_begin_ && address + bytes <= last_end_)
-    return;
-  auto after = blocks_.upper_bound(address);
-  if (after != blocks_.begin()) {
-    const block &b = std::prev(after)->second;
-    if (address + bytes <= b.end) {
-      last_begin_ = b.begin, last_end_ = b.end;
-      return;
-    }
-    if (address < b.end + (1 << 20))
-      raise("%s outside of memory, %lld bytes behind a block of %llu", verb, static_cast<long long>(address - b.end),
-            static_cast<unsigned long long>(b.end - b.begin));
+    return nullptr;
+  auto is_in = [&](const block &b) { return address >= b.begin && address < b.end && bytes <= b.end - address; };
+  if (!last_ || !is_in(*last_)) {
+    auto after = blocks_.upper_bound(address);
+    const block *before = after == blocks_.begin() ? nullptr : &std::prev(after)->second;
+    if (!before || (!is_in(*before) && address - before->begin >= before->end - before->begin + (1 << 20)))
+      raise("%s outside of memory, at %#llx", verb, static_cast<unsigned long long>(address));
+    if (!is_in(*before))
+      raise("%s outside of memory, %lld bytes behind a block of %llu", verb, static_cast<long long>(address - before->end),
+            static_cast<unsigned long long>(before->end - before->begin));
+    last_ = before;
   }
-  raise("%s outside of memory, at %#llx", verb, static_cast<unsigned long long>(address));
+  return reinterpret_cast<uint8_t *>(address - last_->distance);
 }
 
 shared_memory::shared_memory(uint32_t bytes) : bytes_((bytes + 15) / 16 * 16), words_(bytes_.size() / kWord) {}

@@ -17,18 +17,19 @@ struct fault {
   std::string what;
 };
 
-// Global memory: blocks of the host's, with nothing allowed between them.
+// Global memory: blocks with nothing allowed between them. Its addresses are not the host's: whoever follows one outside of kernels and
+// copies crashes, as on a machine with a GPU.
 class global_memory {
 public:
   // Filled with a pattern that is a NaN as a float and far out of range as an index.
   uint8_t *allocate(uint64_t bytes);
   void release(const void *block);
-  // Lets kernels use memory that somebody else owns.
-  void adopt(uint64_t begin, uint64_t end) { blocks_[begin] = {nullptr, begin, end}; }
-  // Throws a fault unless all the bytes lie in one block, at a multiple of their number.
-  void check(uint64_t address, uint64_t bytes, const char *verb) const;
-  // The same for bytes anywhere.
-  void check_range(uint64_t address, uint64_t bytes, const char *verb) const;
+  // Lets kernels use memory of the host's that somebody else owns.
+  void adopt(uint64_t begin, uint64_t end) { blocks_[begin] = {nullptr, begin, end, 0}; }
+  // Where the host has these bytes. Throws a fault unless all of them lie in one block, at a multiple of their number.
+  uint8_t *check(uint64_t address, uint64_t bytes, const char *verb) const;
+  // The same for bytes anywhere; null if there are none.
+  uint8_t *check_range(uint64_t address, uint64_t bytes, const char *verb) const;
 
   // What a launch has accessed so far.
   global_accesses accesses;
@@ -37,9 +38,10 @@ private:
   struct block {
     std::unique_ptr<uint8_t[]> memory;
     uint64_t begin, end;
+    uint64_t distance; // from the host's addresses
   };
   std::map<uint64_t, block> blocks_; // by begin
-  mutable uint64_t last_begin_ = 1, last_end_ = 0;
+  mutable const block *last_ = nullptr;
 };
 
 // A block's shared memory. Between two barriers no thread may read what another writes, nor write what another reads

@@ -1,6 +1,7 @@
 // Loads, stores and asynchronous copies.
 #include "runtime/device/emulator/warp.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -28,9 +29,8 @@ void warp::load(const instruction &i) {
     if (i.op == op::load_shared) {
       from = shared_->read(address, all, thread());
     } else {
-      launch_.memory->check(address, all, "reads");
+      from = launch_.memory->check(address, all, "reads");
       launch_.memory->accesses.read(address, all, thread());
-      from = reinterpret_cast<const uint8_t *>(address);
     }
     uint8_t copy[32];
     std::memcpy(copy, from, all); // a target may be the address
@@ -61,9 +61,8 @@ void warp::store(const instruction &i) {
     if (i.op == op::store_shared) {
       to = shared_->write(address, all, thread());
     } else {
-      launch_.memory->check(address, all, "writes");
+      to = launch_.memory->check(address, all, "writes");
       launch_.memory->accesses.write(address, all, thread());
-      to = reinterpret_cast<uint8_t *>(address);
     }
     for (int n = 0; n < i.count; ++n) {
       uint64_t value = bytes == 8 || i.narrows >> n & 1 ? row<uint64_t>(i.source[n])[lane_] : row<uint32_t>(i.source[n])[lane_];
@@ -84,10 +83,10 @@ void warp::start_copy(const instruction &i) {
       fail_lane(lane_, "copies more bytes than it has room for");
     if (from % bytes != 0)
       fail_lane(lane_, "copies from an address that is no multiple of the copy's size");
-    launch_.memory->check_range(from, read, "copies");
+    const uint8_t *source = launch_.memory->check_range(from, read, "copies");
     launch_.memory->accesses.read(from, read, thread());
     uint8_t *to = shared_->start_copy(targets[lane_] + static_cast<uint64_t>(i.immediate), bytes, thread());
-    std::memcpy(to, reinterpret_cast<const uint8_t *>(from), read);
+    std::copy_n(source, read, to);
     std::memset(to + read, 0, bytes - read);
   }
 }
