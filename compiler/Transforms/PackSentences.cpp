@@ -321,7 +321,10 @@ private:
     for (Value value : values)
       if (!getPadded(value))
         return false;
-    if (isa<RepeatOp>(op))
+    // What stands behind a sentence may be anything then: attention does not see it, but others would.
+    bool isOfPositions = llvm::any_of(values, [&](Value value) { return dims.hasSource(value.getType()); });
+    bool staysThere = isRowWise(op) && llvm::all_of(op->getResultTypes(), [&](Type type) { return dims.hasSource(type); });
+    if (isa<RepeatOp>(op) || (!mayPad && isOfPositions && op->getNumResults() && !staysThere))
       return false;
     IRMapping mapping = mapped(values, padded);
     Operation *twin = builder.clone(*op, mapping);

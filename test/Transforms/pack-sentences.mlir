@@ -164,6 +164,35 @@ module @unpadded attributes {xf.bounds = {B = 6 : i64, S = 4 : i64}, xf.predict 
 
 // -----
 
+// How many tokens there are cannot be said of rows with anything behind them.
+#bs = #xf.dims<"B", "S">
+#bsd = #xf.dims<"B", "S", "">
+// CHECK-LABEL: module @counted
+// CHECK-NOT: packed
+module @counted attributes {xf.bounds = {B = 6 : i64, S = 4 : i64}, xf.predict = {entry = @tag, result = "y", batch = "B", source = "S"}} {
+  xf.parameter @table : tensor<8x8xf32> path "table"
+  xf.entry @tag(%src: tensor<?x?xi32, #bs> {xf.name = "src"}) -> (tensor<?x?x8xf32, #bsd> {xf.name = "y"}, tensor<?x1xi32, #xf.dims<"B", "">> {xf.name = "count"}) {
+    %w = xf.param @table : tensor<8x8xf32>
+    %x = xf.row(%src) maps [[0, 1]] : (tensor<?x?xi32, #bs>) -> tensor<?x?x8xf32, #bsd> {
+    ^bb0(%i: tensor<1xi32>):
+      %a = xf.embed %w, %i : tensor<8x8xf32>, tensor<1xi32> -> tensor<8xf32>
+      xf.yield %a : tensor<8xf32>
+    }
+    %h = xf.contract %x, %w extras() maps [] : tensor<?x?x8xf32, #bsd>, tensor<8x8xf32> -> tensor<?x?x8xf32, #bsd> {
+    ^bb0(%acc: f32):
+      xf.yield %acc : f32
+    }
+    %n = xf.row(%src) maps [[0, 1]] : (tensor<?x?xi32, #bs>) -> tensor<?x1xi32, #xf.dims<"B", "">> {
+    ^bb0(%r: tensor<?xi32, #xf.dims<"S">>):
+      %m = xf.reduce max %r : tensor<?xi32, #xf.dims<"S">> -> tensor<1xi32>
+      xf.yield %m : tensor<1xi32>
+    }
+    xf.return %h, %n : tensor<?x?x8xf32, #bsd>, tensor<?x1xi32, #xf.dims<"B", "">>
+  }
+}
+
+// -----
+
 // A row for each token needs no padding token.
 #bs = #xf.dims<"B", "S">
 #bsd = #xf.dims<"B", "S", "">
