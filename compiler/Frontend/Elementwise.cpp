@@ -31,6 +31,8 @@ public:
 private:
   bool addOperand(const Value &operand) {
     Value value = e.force(operand, loc);
+    if (auto *dim = getIf<DimName>(value); dim && e.inTensorCode())
+      value = e.sizeOf(*dim, loc);
     if (auto *tensor = getIf<Tensor>(value); tensor && e.currentScan)
       value = e.scanInput(tensor->value, loc, false);
     if (isPoison(value))
@@ -112,6 +114,22 @@ private:
 Value Evaluator::elementwise(llvm::ArrayRef<Value> operands, Loc loc, llvm::StringRef what,
                              llvm::function_ref<mlir::Value(llvm::ArrayRef<Operand>)> emit) {
   return ElementwiseWriter(*this, loc, what, emit).run(operands);
+}
+
+bool Evaluator::inTensorCode() {
+  return inBody && !currentScan && llvm::isa<mlir::xf::EntryOp, mlir::xf::RepeatOp>(builder.getInsertionBlock()->getParentOp());
+}
+
+Value Evaluator::sizeOf(const DimName &dim, Loc loc) {
+  DimSize size;
+  size.name = dim.name;
+  mlir::Value positions = mlir::xf::PositionsOp::create(builder, at(loc), tensorOf(size, builder.getI32Type()), mlir::Value(), 1);
+  Value reals = unary("float", Tensor{positions}, loc); // exact: a dimension is far below 2^24
+  DimSize one;
+  one.size = 1;
+  auto last = mlir::xf::ReduceOp::create(builder, at(loc), tensorOf(one, builder.getF32Type()), mlir::xf::ReduceKind::max,
+                                         std::get<Tensor>(reals).value);
+  return unary("int", Tensor{last}, loc);
 }
 
 Value Evaluator::binary(llvm::StringRef op, const Value &left, const Value &right, Loc loc) {

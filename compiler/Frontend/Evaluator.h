@@ -110,6 +110,10 @@ public:
   Value unary(llvm::StringRef op, const Value &operand, Loc loc);
   Value elementwise(llvm::ArrayRef<Value> operands, Loc loc, llvm::StringRef what,
                     llvm::function_ref<mlir::Value(llvm::ArrayRef<Operand>)> emit);
+  /// Whether tensor operations can be built here: not in the code of a mask, table or scan.
+  bool inTensorCode();
+  /// A dimension that is known at run time only as an integer tensor of one element.
+  Value sizeOf(const DimName &dim, Loc loc);
   mlir::Value emitBinary(llvm::StringRef op, Operand left, Operand right, Loc loc);
   mlir::Value emitRemainder(mlir::Value a, mlir::Value b, Loc loc);
   mlir::Value emitUnary(llvm::StringRef op, Operand operand, Loc loc);

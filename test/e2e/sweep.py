@@ -154,6 +154,7 @@ for s in (1, 5, 16):
     compare_type(f"divided {s}", SOURCE / "test/e2e/integers.xf", ["--model", "Divided", "--random-weights", 1], dict(zip("ab", some)))
     compare_type(f"chosen {s}", SOURCE / "test/e2e/integers.xf", ["--model", "Chosen", "--random-weights", 2], {"ids": some[0], "x": floats(2, s, 8)})
     compare_type(f"divisible {s}", SOURCE / "test/e2e/integers.xf", ["--model", "Divisible", "--random-weights", 1], {"x": floats(2, s, 8)})
+    compare_type(f"sized {s}", SOURCE / "test/e2e/integers.xf", ["--model", "Sized", "--random-weights", 1], {"x": floats(2, s, 8)})
 print(f"seed {seed}: {compared} tensors compared, {checks.failed} failures")
 checks.that(compared > 100, "next to nothing was compared")
 checks.end()
