@@ -114,6 +114,7 @@ mlir::OwningOpRef<mlir::ModuleOp> xf::compileDescription(mlir::MLIRContext &cont
     diagnostics.error({}, (fileName + " is too large for a description").str());
     return {};
   }
+  text.consume_front("\xEF\xBB\xBF"); // the mark that some editors put before UTF-8
   uint32_t id = sources.add(fileName.str(), text.str(), false);
   const auto *begin = reinterpret_cast<const llvm::UTF8 *>(text.begin()), *end = reinterpret_cast<const llvm::UTF8 *>(text.end());
   if (!llvm::isLegalUTF8String(&begin, end) || text.contains('\0')) {

@@ -45,6 +45,24 @@ for source, target, words in (("long", g2p / "target.vocab", "34 lines"), (g2p /
                                    WORK / source, "--target-vocab", WORK / target, ok=False)
     checks.that(status == 1 and words in err, f"vocabularies {source}, {target}: status {status}, {err}")
 
+# The mark that some editors put before UTF-8 belongs neither to a description nor to the first token.
+MARK, TAGGER = b"\xef\xbb\xbf", b"""model M() {
+  e: Embedding(3, 3)
+  entry tag(tokens: token[B, S]) -> logits = e(tokens)
+  text(source = words, target = words)
+  predict(tag, logits, labels = true)
+}
+"""
+(WORK / "marked.xf").write_bytes(MARK + TAGGER)
+for name, mark in (("plain", b""), ("marked", MARK)):
+    (WORK / f"{name}.vocab").write_bytes(mark + b"a\nb\nc\n")
+tagged = []
+for name in ("plain", "marked"):
+    vocabulary = WORK / f"{name}.vocab"
+    compile_model(WORK / "marked.xf", WORK / "tagger", "--random-weights", 2, "--source-vocab", vocabulary, "--target-vocab", vocabulary)
+    tagged.append(subprocess.run([WORK / "tagger"], input=b"a b c\n", capture_output=True))
+checks.that(tagged[0].returncode == 0 and tagged[0].stdout == tagged[1].stdout and tagged[0].stdout.isascii(), f"a marked vocabulary: {tagged}")
+
 # What is no file is written, never replaced.
 small = [seed / "seed2.xf", "--config", seed / "config.json", "--weights", seed / "weights.safetensors", "--emit=model"]
 for output, words in (("/dev/full", "No space left"), (WORK, "folder"), ("-", "standard output"), ("/nonexistent/out", "No such file")):

@@ -109,6 +109,8 @@ bool collect(const Options &options, xf::FrontendOptions &frontend) {
 bool readVocabulary(const std::string &path, std::string &contents) {
   if (!readFile(path, contents))
     return false;
+  if (llvm::StringRef(contents).starts_with("\xEF\xBB\xBF")) // the mark that some editors put before UTF-8 is no part of a token
+    contents.erase(0, 3);
   if (path.empty() || !contents.empty())
     return true;
   return refuse(path + ": the vocabulary is empty");
