@@ -154,6 +154,9 @@ bool overwritesInput(const Options &options) {
   return false;
 }
 
+/// Whether a compilation is resumed.
+bool isIR(const Options &options) { return llvm::sys::path::extension(options.input) == ".mlir"; }
+
 /// The devices that code is made for; PTX is for one kind only.
 bool chooseTargets(const Options &options, xf::Targets &targets) {
   if (!parseTargets(options.target, targets))
@@ -165,10 +168,21 @@ bool chooseTargets(const Options &options, xf::Targets &targets) {
   return targets.cuda || refuse("--emit=ptx is for --target cuda");
 }
 
+/// Options that say what a description is compiled to say nothing of IR, which is past that.
+bool fitsInput(const Options &options) {
+  if (!isIR(options))
+    return true;
+  for (auto [name, given] : {std::pair("set", !options.set.empty()), std::pair("config", !options.config.empty()),
+                             std::pair("limit", !options.limit.empty()), std::pair("model", !options.model.empty())})
+    if (given)
+      return refuse(std::string("--") + name + " is for descriptions (.xf): IR has its parameters and limits");
+  return true;
+}
+
 /// The model IR, or the IR that is resumed from; null with a message.
 mlir::OwningOpRef<mlir::ModuleOp> readModule(const Options &options, const std::string &text, const xf::FrontendOptions &frontend,
                                              mlir::MLIRContext &context) {
-  if (llvm::sys::path::extension(options.input) == ".mlir")
+  if (isIR(options))
     return mlir::parseSourceString<mlir::ModuleOp>(text, &context, options.input);
   return xf::compileDescription(context, options.input, text, frontend, llvm::errs());
 }
@@ -206,8 +220,9 @@ int run(const Options &options, const char *program, mlir::MLIRContext &context)
   xf::FrontendOptions frontend;
   xf::CompileOptions compile;
   std::string text;
-  if (!chooseTargets(options, compile.targets) || overwritesInput(options) || !collect(options, frontend) || !readFile(options.input, text) ||
-      !readVocabulary(options.sourceVocab, compile.sourceVocabulary) || !readVocabulary(options.targetVocab, compile.targetVocabulary))
+  if (!chooseTargets(options, compile.targets) || !fitsInput(options) || overwritesInput(options) || !collect(options, frontend) ||
+      !readFile(options.input, text) || !readVocabulary(options.sourceVocab, compile.sourceVocabulary) ||
+      !readVocabulary(options.targetVocab, compile.targetVocabulary))
     return 1;
 
   llvm::SourceMgr sources;
