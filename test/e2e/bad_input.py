@@ -39,8 +39,10 @@ g2p = MODELS / "g2p"
 (WORK / "long").write_text("".join(f"t{i}\n" for i in range(34)))
 (WORK / "bytes").write_bytes(b"a\nb\xff\n")
 (WORK / "empty").write_bytes(b"")
+(WORK / "tabs").write_bytes(b"<unk>\t0\n\xe2\x96\x81a\t-2.5\n")
 for source, target, words in (("long", g2p / "target.vocab", "34 lines"), (g2p / "source.vocab", "bytes", "line 2"),
-                              (g2p / "source.vocab", "empty", "empty"), ("nowhere", g2p / "target.vocab", "nowhere")):
+                              (g2p / "source.vocab", "empty", "empty"), ("tabs", g2p / "target.vocab", "line 1 holds a tab"),
+                              (g2p / "source.vocab", "tabs", "line 1 holds a tab"), ("nowhere", g2p / "target.vocab", "nowhere")):
     status, _, err = compile_model(g2p / "g2p.xf", WORK / "out", "--config", g2p / "config.json", "--random-weights", 1, "--source-vocab",
                                    WORK / source, "--target-vocab", WORK / target, ok=False)
     checks.that(status == 1 and words in err, f"vocabularies {source}, {target}: status {status}, {err}")

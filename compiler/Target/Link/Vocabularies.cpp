@@ -18,6 +18,13 @@ static llvm::Error check(StringRef which, StringRef text, int64_t most) {
   if (!llvm::json::isUTF8(text, &offset))
     return makeError("the {} vocabulary: line {} is not UTF-8", which.str(), text.take_front(offset).count('\n') + 1);
   int64_t lines = text.count('\n') + !text.ends_with("\n");
+  // Other programs' vocabularies have counts or scores beside the tokens, with which no token would be found.
+  for (auto [rest, number] = std::pair(text, int64_t(1)); !rest.empty(); ++number) {
+    auto [line, behind] = rest.split('\n');
+    if (line.contains('\t') && line.rtrim('\r') != "\t")
+      return makeError("the {} vocabulary: line {} holds a tab; a line is a token and nothing else", which.str(), number);
+    rest = behind;
+  }
   if (most > 0 && lines > most)
     return makeError("the {} vocabulary has {} lines, but the model has {} {} tokens", which.str(), lines, most, which.str());
   return llvm::Error::success();
