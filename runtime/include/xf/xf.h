@@ -181,7 +181,9 @@ typedef struct xf_generate_options {
   int32_t max_length; /* tokens, the end token included; -1: the model's */
   int32_t batch;      /* sentences at once; 0: the model's limit */
   int32_t scores;     /* 0: greedy search need not compute scores (it gives 0) */
-  double length_penalty; /* alpha: a result of n tokens scores (sum of log p) / n^alpha */
+  /* alpha: a result of n tokens scores (sum of log p) / n^alpha, where p is a token's probability among those that may be
+   * chosen there: not suppressed, in the shortlist, and no end before min_length */
+  double length_penalty;
   const int32_t *suppress; /* tokens never to choose */
   int64_t suppress_count;
   const xf_shortlist *shortlist; /* null: every token may be chosen */
