@@ -155,6 +155,10 @@ for s in (1, 5, 16):
     compare_type(f"chosen {s}", SOURCE / "test/e2e/integers.xf", ["--model", "Chosen", "--random-weights", 2], {"ids": some[0], "x": floats(2, s, 8)})
     compare_type(f"divisible {s}", SOURCE / "test/e2e/integers.xf", ["--model", "Divisible", "--random-weights", 1], {"x": floats(2, s, 8)})
     compare_type(f"sized {s}", SOURCE / "test/e2e/integers.xf", ["--model", "Sized", "--random-weights", 1], {"x": floats(2, s, 8)})
+for kind in TYPES:
+    whole, rows = ["--model", "Whole", "--random-weights", 3], {"x": floats(2, 5, 8)}
+    want = compare_type("whole", SOURCE / "test/e2e/integers.xf", whole, rows)
+    compare_type(f"whole {kind}", SOURCE / "test/e2e/integers.xf", [*whole, "--type", kind], rows, want, TYPES[kind])
 print(f"seed {seed}: {compared} tensors compared, {checks.failed} failures")
 checks.that(compared > 100, "next to nothing was compared")
 checks.end()

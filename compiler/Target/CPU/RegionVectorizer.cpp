@@ -96,9 +96,14 @@ Value RegionVectorizer::emitOp(Operation *op) {
     type = anyVector ? b.getI32Type() : b.getI64Type();
   if (anyVector)
     type = b.vectorOf(type);
+  // No processor makes 16-bit numbers of integers: by way of f32.
+  Type narrow = isa<arith::SIToFPOp, arith::UIToFPOp>(op) && has16Bits(op->getResult(0).getType()) ? op->getResult(0).getType() : Type();
+  if (narrow)
+    type = anyVector ? b.vectorOf(b.getF32Type()) : Type(b.getF32Type());
   OperationState state(b.getLoc(), op->getName(), operands, type, op->getAttrs());
   state.propertiesAttr = op->getPropertiesAsAttribute();
-  return b.create(state)->getResult(0);
+  Value result = b.create(state)->getResult(0);
+  return narrow ? narrowTo(b, result, narrow) : result;
 }
 
 } // namespace xf::cpu
