@@ -27,15 +27,19 @@ xf_abi_gpu_launch toAbi(const Launch &launch) {
   return out;
 }
 
-/// Types that kernels have no code for yet; `op` is told so.
-static LogicalResult checkTypes(Operation *op, ArrayRef<cpu::KernelOperand> operands) {
+/// Types and operands that kernels have no code for yet; `op` is told so.
+static LogicalResult checkOperands(Operation *op, ArrayRef<cpu::KernelOperand> operands) {
   auto check = [&](Type type) -> LogicalResult {
     Type element = cast<RankedTensorType>(type).getElementType();
     if (element.isF32() || element.isBF16() || element.isF16() || element.isInteger(32) || element.isInteger(8) || element.isInteger(1))
       return success();
     return op->emitError("the GPU back end has no kernels for tensors of ") << element;
   };
-  if (auto attend = dyn_cast<AttendOp>(op)) {
+  auto attend = dyn_cast<AttendOp>(op);
+  auto store = dyn_cast<StoreOp>(op);
+  if (isa<SpreadOp>(op) || (attend && attend.getSpans()) || (store && store.getSpans()))
+    return op->emitError("the GPU back end has no kernels for sentences without padding");
+  if (attend) {
     auto queries = cast<RankedTensorType>(attend.getQ().getType());
     if (!queries.getElementType().isF32() && queries.getDimSize(3) % 2 != 0)
       return op->emitError("attention to factors of 16 bits needs heads of an even width, not ") << queries.getDimSize(3);
@@ -52,7 +56,7 @@ static LogicalResult checkTypes(Operation *op, ArrayRef<cpu::KernelOperand> oper
 FailureOr<Kernel> emitKernel(mlir::gpu::GPUModuleOp module, StringRef name, Operation *op,
                              const cpu::KernelAccess &access, ModuleOp root) {
   SmallVector<cpu::KernelOperand> operands = cpu::kernelOperands(op);
-  if (failed(checkTypes(op, operands)))
+  if (failed(checkOperands(op, operands)))
     return failure();
   KernelRequest request{{access, operands, root}, module, name};
   if (request.views() > XF_ABI_MAX_GPU_VIEWS)
