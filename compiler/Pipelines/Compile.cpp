@@ -45,10 +45,7 @@ void widenBatch(ModuleOp module) {
   int64_t rows;
   if (llvm::MulOverflow(bound.getInt(), beam.getInt(), rows))
     rows = std::numeric_limits<int64_t>::max(); // conversion to code says that it is too large
-  NamedAttrList list(bounds);
-  Builder builder(module.getContext());
-  list.set(batch.getValue(), builder.getI64IntegerAttr(rows));
-  module->setAttr(kBoundsAttr, list.getDictionary(module.getContext()));
+  setBound(module, batch, rows);
 }
 
 /// A plan is for all devices, and GPUs have no kernels for sentences behind each other.

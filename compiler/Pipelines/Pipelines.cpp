@@ -73,7 +73,7 @@ void buildKernelPipeline(OpPassManager &passes, FactorType type, bool forCpu) {
   passes.addPass(createXfChooseTokens());
   if (forCpu) {
     passes.addPass(createXfScreenTokens());
-    // Its twins use the very kernels of their entries where they can.
+    // Twins are made of the entries' final ops.
     passes.addPass(createXfPackSentences());
   }
   // Last: any cleanup would move them out again.

@@ -61,7 +61,8 @@ class Query {
 public:
   /// `spans`: of sentences behind each other, or null.
   Query(mlir::xf::AttendOp op, const Array<T> &q, const Array<T> &k, const Array<T> &v, const Array<T> *spans)
-      : q(q), k(k), v(v), spans(spans), scale(static_cast<T>(op.getScale().convertToDouble())), factor(elementOf(op.getV())), result(elementOf(op.getOutput())) {}
+      : q(q), k(k), v(v), spans(spans), scale(static_cast<T>(op.getScale().convertToDouble())), factor(elementOf(op.getV())),
+        result(elementOf(op.getOutput())) {}
 
   void score(int64_t b, int64_t h, int64_t i, std::vector<T> &scores) const {
     int64_t depth = q.shape[3], keys = scores.size(), from = firstKey(b, h);
@@ -126,8 +127,8 @@ llvm::Error Machine<T>::exec(mlir::xf::AttendOp op) {
 
   const Array<T> *spans = op.getSpans() ? &get(op.getSpans()) : nullptr;
   if (spans)
-    if (auto rows = spread(q, *spans, 2, k.shape[2]); !rows)
-      return rows.takeError();
+    if (llvm::Error error = checkSpans(*spans, q.shape[2], k.shape[2]))
+      return error;
   Query<T> query(op, q, k, v, spans);
   std::vector<T> scores;
   auto addBias = [&](int64_t first, const ScalarFrame &frame, int lanes) {

@@ -137,6 +137,8 @@ private:
                            llvm::function_ref<void(int64_t, const ScalarFrame &, int)> take);
 
   // ShapeOps.cpp
+  /// An error unless all spans lie within `tokens` tokens, and none is longer than `longest`.
+  static llvm::Error checkSpans(const Array<T> &spans, int64_t tokens, int64_t longest);
   /// Sentences' rows of `longest` positions, from `x` with all of them behind each other along `axis`, as xf.spread has it.
   llvm::Expected<std::shared_ptr<Array<T>>> spread(const Array<T> &x, const Array<T> &spans, unsigned axis, int64_t longest);
   llvm::Error exec(mlir::xf::PositionsOp op);

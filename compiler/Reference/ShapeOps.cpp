@@ -16,15 +16,22 @@ llvm::Error Machine<T>::exec(mlir::xf::PositionsOp op) {
 }
 
 template <typename T>
+llvm::Error Machine<T>::checkSpans(const Array<T> &spans, int64_t tokens, int64_t longest) {
+  for (int64_t b = 0; b < spans.shape[0]; ++b) {
+    int64_t first = spans.ints[2 * b], length = spans.ints[2 * b + 1];
+    if (first < 0 || length < 0 || length > longest || first > tokens - length)
+      return makeError("sentence {} has {} positions from {} on, of {} in all and {} at most", b, length, first, tokens, longest);
+  }
+  return llvm::Error::success();
+}
+
+template <typename T>
 llvm::Expected<std::shared_ptr<Array<T>>> Machine<T>::spread(const Array<T> &x, const Array<T> &spans, unsigned axis, int64_t longest) {
+  if (llvm::Error error = checkSpans(spans, x.shape[axis], longest))
+    return std::move(error);
   llvm::SmallVector<int64_t> shape(x.shape);
   shape[0] = spans.shape[0];
   shape[axis] = longest;
-  for (int64_t b = 0; b < shape[0]; ++b) {
-    int64_t first = spans.ints[2 * b], length = spans.ints[2 * b + 1];
-    if (first < 0 || length < 0 || length > longest || first > x.shape[axis] - length)
-      return makeError("sentence {} has {} positions from {} on, of {} in all and {} at most", b, length, first, x.shape[axis], longest);
-  }
   auto result = std::make_shared<Array<T>>(shape, x.isFloat);
   llvm::SmallVector<int64_t> strides = stridesOf(x.shape);
   int64_t step = strides[axis];

@@ -56,16 +56,11 @@ private:
 
   /// Adds a dimension of classes of rows: one without any allowed token, and two for each sentence.
   std::string addClasses() {
-    auto bounds = module->getAttrOfType<DictionaryAttr>(kBoundsAttr);
-    std::string name = "C";
-    for (unsigned i = 1; bounds.contains(name); ++i)
-      name = "C" + std::to_string(i);
+    std::string name = freshDim(module, "C");
     int64_t rows = getBound(module, generate.getAs<StringAttr>("batch").getValue()).value_or(1);
     // Numbers that are larger are refused when code is made.
     int64_t sentences = std::clamp<int64_t>(rows / numberOf("beam", 1), 1, int64_t(1) << 60);
-    NamedAttrList list(bounds);
-    list.set(name, builder.getI64IntegerAttr(2 * sentences + 1));
-    module->setAttr(kBoundsAttr, list.getDictionary(module.getContext()));
+    setBound(module, name, 2 * sentences + 1);
     return name;
   }
 

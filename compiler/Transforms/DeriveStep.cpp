@@ -48,10 +48,7 @@ static FailureOr<Roles> findRoles(ModuleOp module, DictionaryAttr generate) {
                                              << ", but a search needs the dimensions '" << roles.batch << "' and '"
                                              << roles.target << "'";
 
-  auto bounds = module->getAttrOfType<DictionaryAttr>(kBoundsAttr);
-  roles.fresh = "N";
-  for (unsigned i = 1; bounds && bounds.contains(roles.fresh); ++i)
-    roles.fresh = "N" + std::to_string(i);
+  roles.fresh = freshDim(module, "N");
   return roles;
 }
 

@@ -14,6 +14,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Iterators.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -60,11 +61,7 @@ private:
 /// All that `op` reads: operands, and what its regions take from outside.
 SmallVector<Value> valuesOf(Operation *op) {
   llvm::SetVector<Value> values(op->operand_begin(), op->operand_end());
-  op->walk([&](Operation *inner) {
-    for (Value value : inner->getOperands())
-      if (inner != op && !op->isAncestor(value.getParentBlock()->getParentOp()))
-        values.insert(value);
-  });
+  getUsedValuesDefinedAbove(op->getRegions(), values);
   return values.takeVector();
 }
 
@@ -120,7 +117,7 @@ private:
     SmallVector<Type> results;
     SmallVector<StringRef> resultNames;
     for (auto [i, type] : llvm::enumerate(entry.getResultTypes())) {
-      results.push_back(dims.hasSource(type) ? dims.packed(type) : type);
+      results.push_back(ownType(type));
       resultNames.push_back(entry.getResultName(i));
     }
     builder.setInsertionPointAfter(entry);
@@ -156,7 +153,7 @@ private:
     if (auto attend = dyn_cast<AttendOp>(op); attend && packAttend(attend))
       return true;
     if (auto pack = dyn_cast<PackOp>(op); pack && pack.getLayout() != Layout::plain)
-      if (Value x = packed.lookup(pack.getX()); x && packedDiffers(pack.getX())) {
+      if (Value x = packed.lookup(pack.getX()); x && dims.hasSource(pack.getX().getType())) {
         padded[pack.getResult()] = SpreadOp::create(builder, op->getLoc(), pack.getResult().getType(), pack.getLayout(), x, spans);
         return true;
       }
@@ -172,7 +169,15 @@ private:
   }
 
   static Type elementOf(Operation *op) { return op->getNumResults() ? getElementTypeOrSelf(op->getResult(0).getType()) : Type(); }
-  bool packedDiffers(Value value) { return dims.hasSource(value.getType()); }
+  /// The version of values that sentences hand on: the packed one of what has positions.
+  Type ownType(Type type) { return dims.hasSource(type) ? dims.packed(type) : type; }
+  Value ownVersion(Value value) { return dims.hasSource(value.getType()) ? packed.lookup(value) : padded.lookup(value); }
+  /// The same of all values; false if one of them has none.
+  bool ownVersions(ValueRange values, SmallVectorImpl<Value> &own) {
+    for (Value value : values)
+      own.push_back(ownVersion(value));
+    return !llvm::is_contained(own, Value());
+  }
 
   bool packAttend(AttendOp attend) {
     auto q = cast<RankedTensorType>(attend.getQ().getType()), k = cast<RankedTensorType>(attend.getK().getType());
@@ -198,23 +203,17 @@ private:
   bool packStore(StoreOp store) {
     auto state = module.lookupSymbol<StateOp>(store.getName());
     Value x = packed.lookup(store.getX()), slots = padded.lookup(store.getSlots()), layer = padded.lookup(store.getLayer());
-    if (!x || !slots || !layer || !packedDiffers(store.getX()) || !state || state.getLayout() == Layout::plain)
+    if (!x || !slots || !layer || !dims.hasSource(store.getX().getType()) || !state || state.getLayout() == Layout::plain)
       return false;
     StoreOp::create(builder, store.getLoc(), x, store.getNameAttr(), layer, slots, spans, TypedAttr());
     return true;
   }
 
   bool packRepeat(RepeatOp repeat) {
-    SmallVector<Value> inits;
-    auto version = [&](Value value) { return dims.hasSource(value.getType()) ? packed.lookup(value) : padded.lookup(value); };
-    for (Value init : repeat.getInits()) {
-      inits.push_back(version(init));
-      if (!inits.back())
-        return false;
-    }
-    SmallVector<Type> types;
-    for (Type type : repeat.getResultTypes())
-      types.push_back(dims.hasSource(type) ? dims.packed(type) : type);
+    SmallVector<Value> inits, yielded;
+    if (!ownVersions(repeat.getInits(), inits))
+      return false;
+    auto types = llvm::map_to_vector(repeat.getResultTypes(), [&](Type type) { return ownType(type); });
     auto twin = RepeatOp::create(builder, repeat.getLoc(), types, repeat.getCount(), inits);
     Block &body = twin.getBody().emplaceBlock();
     note(repeat.getLayer(), body.addArgument(builder.getIndexType(), repeat.getLoc()));
@@ -222,15 +221,9 @@ private:
       note(old, body.addArgument(init.getType(), repeat.getLoc()));
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(&body);
-    if (!packBlock(repeat.getBody().front()))
-      return false;
-    SmallVector<Value> yielded;
     Operation *yield = repeat.getBody().front().getTerminator();
-    for (Value value : yield->getOperands()) {
-      yielded.push_back(version(value));
-      if (!yielded.back())
-        return false;
-    }
+    if (!packBlock(repeat.getBody().front()) || !ownVersions(yield->getOperands(), yielded))
+      return false;
     YieldOp::create(builder, yield->getLoc(), yielded);
     for (auto [old, result] : llvm::zip(repeat.getResults(), twin.getResults()))
       note(old, result);
@@ -247,11 +240,8 @@ private:
   bool packReturn(EntryOp twin) {
     Operation *terminator = entry.getBody().front().getTerminator();
     SmallVector<Value> results;
-    for (Value value : terminator->getOperands()) {
-      results.push_back(dims.hasSource(value.getType()) ? packed.lookup(value) : padded.lookup(value));
-      if (!results.back())
-        return false;
-    }
+    if (!ownVersions(terminator->getOperands(), results))
+      return false;
     builder.setInsertionPointToEnd(&twin.getBody().front());
     ReturnOp::create(builder, terminator->getLoc(), results);
     return true;
@@ -383,16 +373,13 @@ private:
   /// Adds twins of the entries in these roles, of all or none.
   void pack(StringRef attribute, DictionaryAttr members, Roles roles) {
     auto batch = members.getAs<StringAttr>("batch"), source = members.getAs<StringAttr>("source");
-    auto bounds = module->getAttrOfType<DictionaryAttr>(kBoundsAttr);
-    if (!batch || !source || !bounds || batch == source || members.contains("sequence_first"))
+    if (!batch || !source || batch == source || members.contains("sequence_first"))
       return;
     auto beam = members.getAs<IntegerAttr>("beam");
     int64_t sentences = getBound(module, batch).value_or(0) / std::max<int64_t>(1, beam ? beam.getInt() : 1), tokens;
     if (sentences < 1 || llvm::MulOverflow(sentences, getBound(module, source).value_or(0), tokens) || tokens < 1)
       return;
-    std::string name = "P";
-    for (unsigned i = 1; bounds.contains(name); ++i)
-      name = "P" + std::to_string(i);
+    std::string name = freshDim(module, "P");
     auto pad = members.getAs<IntegerAttr>("pad");
     NamedAttrList list(members);
     SmallVector<EntryOp> twins;
@@ -413,9 +400,7 @@ private:
     if (twins.empty())
       return;
     module->setAttr(attribute, list.getDictionary(module.getContext()));
-    NamedAttrList wider(bounds);
-    wider.set(name, IntegerAttr::get(IntegerType::get(module.getContext(), 64), tokens));
-    module->setAttr(kBoundsAttr, wider.getDictionary(module.getContext()));
+    setBound(module, name, tokens);
   }
 
   ModuleOp module;

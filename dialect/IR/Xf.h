@@ -61,6 +61,10 @@ bool sameDim(RankedTensorType a, unsigned i, RankedTensorType b, unsigned j);
 std::string describeShape(RankedTensorType type);
 /// The largest value of dimension `name`, from the module's bounds; nullopt if it is not listed.
 std::optional<int64_t> getBound(ModuleOp module, StringRef name);
+/// Lists `bound` as the largest value of dimension `name`.
+void setBound(ModuleOp module, StringRef name, int64_t bound);
+/// A name for one more dimension: `letter`, with a number if the module's bounds list that already.
+std::string freshDim(ModuleOp module, StringRef letter);
 /// The same shape with another element type.
 RankedTensorType withElement(RankedTensorType type, Type element);
 /// What a product of such factors adds up to: i32 for i8, else f32.

@@ -85,6 +85,19 @@ std::optional<int64_t> mlir::xf::getBound(ModuleOp module, StringRef name) {
   return bound ? std::optional<int64_t>(bound.getInt()) : std::nullopt;
 }
 
+void mlir::xf::setBound(ModuleOp module, StringRef name, int64_t bound) {
+  NamedAttrList bounds(module->getAttrOfType<DictionaryAttr>(kBoundsAttr));
+  bounds.set(name, IntegerAttr::get(IntegerType::get(module.getContext(), 64), bound));
+  module->setAttr(kBoundsAttr, bounds.getDictionary(module.getContext()));
+}
+
+std::string mlir::xf::freshDim(ModuleOp module, StringRef letter) {
+  std::string name = letter.str();
+  for (unsigned i = 1; getBound(module, name); ++i)
+    name = letter.str() + std::to_string(i);
+  return name;
+}
+
 RankedTensorType mlir::xf::withElement(RankedTensorType type, Type element) {
   return RankedTensorType::get(type.getShape(), element, type.getEncoding());
 }

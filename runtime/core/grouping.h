@@ -30,7 +30,8 @@ public:
 
   // Where the caller writes the lengths, descending.
   int32_t *lengths() { return lengths_; }
-  // Splits the first `count` of them into groups of `most` tokens at most, or one sentence. Returns the groups' ends, ascending, the last one `count`; valid until the next call.
+  // Splits the first `count` of them into groups of `most` tokens at most, or one sentence. Returns the groups' ends, ascending, the
+  // last one `count`; valid until the next call.
   std::span<const int32_t> split(int64_t count, int threads, int64_t most, sharing how);
 
 private:

@@ -7,12 +7,8 @@
 
 namespace xf::rt {
 
-// An entry, where there is one of this number.
-static const entry_info *entry_of(const model &m, int32_t number) { return number >= 0 ? &m.entries()[number] : nullptr; }
-
 predict_layout::predict_layout(const model &m, arena_plan &plan)
-    : groups(plan, m.header().generate.batch), packed(entry_of(m, m.header().predict.packed)),
-      pack(packed, m.header().generate.batch, m.header().generate.source, plan) {
+    : groups(plan, m.header().generate.batch), pack(m, m.header().predict.packed, plan) {
   const xf_abi_generate &limits = m.header().generate;
   const xf_abi_predict &roles = m.header().predict;
   entry = &m.entries()[roles.entry];
@@ -64,10 +60,11 @@ void predictor::bind(const arena &memory) {
     io_.push_back(memory.at(offset));
   layout_.pack.bind(memory);
   // The twin's own inputs stand behind those of the entry.
-  size_t inputs = layout_.entry->inputs.size();
-  packed_io_ = io_;
-  for (size_t i = inputs; layout_.packed && i < layout_.packed->inputs.size(); ++i)
-    packed_io_.insert(packed_io_.begin() + static_cast<ptrdiff_t>(i), layout_.pack.argument(layout_.packed->inputs[i].name));
+  if (const entry_info *twin = layout_.pack.entry()) {
+    packed_io_ = io_;
+    for (size_t i = layout_.entry->inputs.size(); i < twin->inputs.size(); ++i)
+      packed_io_.insert(packed_io_.begin() + static_cast<ptrdiff_t>(i), layout_.pack.argument(twin->inputs[i].name));
+  }
   dims_.resize(model_.dims().size());
 }
 
@@ -110,47 +107,35 @@ void predictor::predict(const token_rows &rows, int32_t batch, predict_sink &sin
       for (int64_t i = 0; i < sentences; ++i)
         layout_.groups.lengths()[i] = static_cast<int32_t>(length(first + order_[chunk + i]));
       int32_t begin = 0;
-      sharing how = layout_.packed ? sharing::packed : roles_.pad >= 0 ? sharing::padded : sharing::equal;
+      sharing how = layout_.pack.entry() ? sharing::packed : roles_.pad >= 0 ? sharing::padded : sharing::equal;
       for (int32_t end : layout_.groups.split(sentences, session_.threads(), session_.tokens_at_once(), how)) {
-        run_batch(rows, first, order_ + chunk + begin, end - begin, sink);
+        std::span<const int32_t> group(order_ + chunk + begin, static_cast<size_t>(end - begin));
+        run_batch(rows, first, group, layout_.groups.lengths() + begin, sink);
         begin = end;
       }
     }
   }
 }
 
-void predictor::run_batch(const token_rows &rows, int64_t first, const int32_t *order, int64_t count,
+void predictor::run_batch(const token_rows &rows, int64_t first, std::span<const int32_t> order, const int32_t *lengths,
                           predict_sink &sink) {
-  auto ids = [&](int64_t b) { return rows.ids + rows.offsets[first + order[b]]; };
-  auto length = [&](int64_t b) {
-    return rows.offsets[first + order[b] + 1] - rows.offsets[first + order[b]];
-  };
-  int64_t longest = length(0);
-  auto *tokens = static_cast<int32_t *>(io_[0]);
-  for (int64_t b = 0; b < count; ++b)
-    for (int64_t i = 0; i < longest; ++i)
-      tokens[limits_.sequence_first ? i * count + b : b * longest + i] = i < length(b) ? ids(b)[i] : std::max(roles_.pad, 0);
-  dims_[limits_.batch_dim] = count;
-  dims_[limits_.source_dim] = longest;
+  auto count = static_cast<int64_t>(order.size());
   sentence_pack &pack = layout_.pack;
-  if (layout_.packed) {
-    pack.clear();
-    for (int64_t b = 0; b < count; ++b)
-      pack.add({ids(b), static_cast<size_t>(length(b))}, length(b), roles_.pad);
-    dims_[pack.dim()] = pack.tokens();
-    session_.call(*layout_.packed, dims_.data(), packed_io_.data());
-  } else {
+  pack.lay_out(count, lengths, roles_.pad, static_cast<int32_t *>(io_[0]), dims_.data(), [&](int64_t b) {
+    return std::span(rows.ids + rows.offsets[first + order[b]], static_cast<size_t>(lengths[b]));
+  });
+  if (pack.entry())
+    session_.call(*pack.entry(), dims_.data(), packed_io_.data());
+  else
     session_.call(*layout_.entry, dims_.data(), io_.data());
-  }
   auto *values = static_cast<const float *>(io_[layout_.entry->inputs.size() + roles_.output]);
+  int64_t width = layout_.width;
   for (int64_t b = 0; b < count; ++b) {
     int64_t sentence = first + order[b];
-    if (!layout_.by_token)
-      sink.predicted(sentence, values + b * layout_.width, 1, layout_.width, layout_.width);
-    else if (limits_.sequence_first)
-      sink.predicted(sentence, values + b * layout_.width, length(b), count * layout_.width, layout_.width);
+    if (layout_.by_token)
+      sink.predicted(sentence, values + pack.first_row(b) * width, lengths[b], pack.row_step() * width, width);
     else
-      sink.predicted(sentence, values + (layout_.packed ? pack.first(b) : b * longest) * layout_.width, length(b), layout_.width, layout_.width);
+      sink.predicted(sentence, values + b * width, 1, width, width);
   }
 }
 

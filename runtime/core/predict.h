@@ -24,8 +24,7 @@ struct predict_layout {
   std::vector<uint64_t> tensors; // offsets of the entry's inputs, then its outputs
   uint64_t order;                // int32_t[window]
   grouping groups;
-  const entry_info *packed = nullptr; // the entry's twin, if there is one
-  sentence_pack pack;
+  sentence_pack pack; // of the entry's twin
 
 private:
   void check_shapes(const xf_abi_generate &limits, const tensor_info &output);
@@ -42,7 +41,7 @@ public:
 
 private:
   const char *refuse(std::span<const int32_t> ids);
-  void run_batch(const token_rows &rows, int64_t first, const int32_t *order, int64_t count, predict_sink &sink);
+  void run_batch(const token_rows &rows, int64_t first, std::span<const int32_t> order, const int32_t *lengths, predict_sink &sink);
 
   session &session_;
   const model &model_;

@@ -109,10 +109,10 @@ private:
 
     if (g.begin >= 0)
       check_begin(model_.entries()[g.begin]);
-    check_packed(g.packed_encode, g.encode);
-    check_packed(g.packed_begin, g.begin);
-    bool none = g.packed_encode < 0 && g.packed_begin < 0;
-    require(none || ((g.packed_encode < 0) == (g.encode < 0) && (g.packed_begin < 0) == (g.begin < 0)), kTwin);
+    int encoded = check_packed(g.packed_encode, g.encode), begun = check_packed(g.packed_begin, g.begin);
+    bool none = encoded < 0 && begun < 0;
+    require(none || ((encoded < 0) == (g.encode < 0) && (begun < 0) == (g.begin < 0)), kTwin);
+    require(encoded < 0 || begun < 0 || encoded == begun, kTwin);
     require(g.choose >= -1, "the search has no such step entry");
     if (g.choose >= 0)
       check_choose(step, logits.dim[2]);
@@ -158,11 +158,11 @@ private:
     return tensor.name == original.name && tensor.dtype == original.dtype && tensor.dim == dim;
   }
 
-  // Twins (-1: none) take and give what their entries do, packed.
-  void check_packed(int32_t number, int32_t original) const {
+  // Twins (-1: none) take and give what their entries do, packed. Returns the dimension of all tokens, or -1.
+  int check_packed(int32_t number, int32_t original) const {
     require(number >= -1, kTwin);
     if (number < 0)
-      return;
+      return -1;
     require(is_entry(number, XF_ABI_ENTRY_PACKED) && original >= 0 && generate_.sequence_first == 0 && is_dim(generate_.source_dim), kTwin);
     const entry_info &twin = model_.entries()[number], &entry = model_.entries()[original];
     size_t given = entry.inputs.size();
@@ -180,6 +180,7 @@ private:
       require(is_packed(twin.inputs[i], entry.inputs[i], tokens, true), kTwin);
     for (size_t i = 0; i < entry.outputs.size(); ++i)
       require(is_packed(twin.outputs[i], entry.outputs[i], tokens, false), kTwin);
+    return tokens;
   }
 
   bool is_bookkeeping(const tensor_info &tensor) const {
@@ -207,13 +208,13 @@ private:
     require(p.output >= 0 && static_cast<size_t>(p.output) < entry.outputs.size(), "there is nothing to predict");
     require(entry.outputs[p.output].dtype == XF_ABI_F32, "the prediction is not made of numbers");
     check_pad({p.entry}, p.pad);
-    check_packed(p.packed, p.entry);
     require(is_dim(generate_.batch_dim) && is_dim(generate_.source_dim) &&
                 generate_.batch_dim != generate_.source_dim,
             "the prediction has no batch or source dimension");
     require(generate_.batch >= 1 && generate_.batch <= model_.dims()[generate_.batch_dim].max &&
                 generate_.source >= 1 && generate_.source <= model_.dims()[generate_.source_dim].max,
             "the limits of the prediction are impossible");
+    check_packed(p.packed, p.entry);
   }
 
   const model &model_;

@@ -4,16 +4,10 @@
 
 namespace xf::rt {
 
-// An entry that has a pack, if there is one.
-static const entry_info *packed_entry(const model &m) {
-  const xf_abi_generate &g = m.header().generate;
-  int32_t number = std::max(g.packed_encode, g.packed_begin);
-  return number >= 0 ? &m.entries()[number] : nullptr;
-}
-
 search_layout::search_layout(const model &m, arena_plan &plan)
     : history(plan, m.header().generate.batch * m.header().generate.beam, m.header().generate.target),
-      groups(plan, m.header().generate.batch), pack(packed_entry(m), m.header().generate.batch, m.header().generate.source, plan) {
+      groups(plan, m.header().generate.batch),
+      pack(m, std::max(m.header().generate.packed_encode, m.header().generate.packed_begin), plan) {
   const xf_abi_generate &g = m.header().generate;
   batch = g.batch;
   beam = g.beam;

@@ -65,7 +65,7 @@ void searcher::start_waiting(const token_rows &rows) {
 }
 
 sharing searcher::source_sharing(bool may_pad) const {
-  return layout_.pack.is_present() ? sharing::packed : may_pad ? sharing::padded : sharing::equal;
+  return layout_.pack.entry() ? sharing::packed : may_pad ? sharing::padded : sharing::equal;
 }
 
 int64_t searcher::encoding_width() const {
@@ -95,38 +95,22 @@ void searcher::encode(const token_rows &rows, predict_sink &sink) {
       for (int32_t end : layout_.groups.split(count, session_.threads(), session_.tokens_at_once(), source_sharing(g_.pad >= 0))) {
         std::span<const int32_t> group(order_ + next_waiting_ + begin, static_cast<size_t>(end - begin));
         const int32_t *lengths = layout_.groups.lengths() + begin;
-        int64_t sentences = end - begin;
         fill_tokens(rows, group, lengths);
         call_source(layout_.encode, layout_.packed_encode);
-        bool packed = layout_.pack.is_present();
-        for (int64_t b = 0; b < sentences; ++b) {
-          int64_t row = packed ? layout_.pack.first(b) : g_.sequence_first ? b : b * lengths[0];
-          sink.predicted(window_first_ + group[b], values + row * width, lengths[b], (g_.sequence_first ? sentences : 1) * width, width);
-        }
+        const sentence_pack &pack = layout_.pack;
+        for (int64_t b = 0; b < end - begin; ++b)
+          sink.predicted(window_first_ + group[b], values + pack.first_row(b) * width, lengths[b], pack.row_step() * width, width);
         begin = end;
       }
     }
   }
 }
 
-// The source's inputs and dimensions for sentences of the window, of these lengths (descending): padded to the first, and packed.
+// The source's inputs and dimensions for sentences of the window, of these lengths (descending).
 void searcher::fill_tokens(const token_rows &rows, std::span<const int32_t> group, const int32_t *lengths) {
   auto *tokens = static_cast<int32_t *>(source_pointers_[layout_.source_tokens]);
-  auto count = static_cast<int64_t>(group.size());
-  int64_t longest = lengths[0];
-  int32_t pad = std::max(g_.pad, 0);
-  layout_.pack.clear();
-  for (int64_t b = 0; b < count; ++b) {
-    std::span<const int32_t> ids = sentence_ids(rows, window_first_ + group[b]);
-    for (int64_t i = 0; i < longest; ++i)
-      tokens[g_.sequence_first ? i * count + b : b * longest + i] = i < static_cast<int64_t>(ids.size()) ? ids[i] : pad;
-    if (layout_.pack.is_present())
-      layout_.pack.add(ids, lengths[b], pad);
-  }
-  source_dims_[g_.batch_dim] = count;
-  source_dims_[g_.source_dim] = longest;
-  if (layout_.pack.is_present())
-    source_dims_[layout_.pack.dim()] = layout_.pack.tokens();
+  layout_.pack.lay_out(static_cast<int64_t>(group.size()), lengths, g_.pad, tokens, source_dims_.data(),
+                       [&](int64_t b) { return sentence_ids(rows, window_first_ + group[b]); });
 }
 
 int64_t searcher::longest_result(int64_t own_length, int64_t prefix_length) const {

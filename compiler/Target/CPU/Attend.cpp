@@ -50,7 +50,8 @@ public:
       : b(b), op(op), request(request), scores(b, op, request), element(typeOf(op.getQ()).getElementType()),
         factor(factorOf(element, element)), group(panelGroup(element)), tileRows(largestTile(b.isa(), factor).rows),
         layout(op, largestKeys(op, request.root), mostRows(tileRows)),
-        spans(op.getSpans() ? std::optional(request.viewOf(op.getSpans())) : std::nullopt), q(request.viewOf(op.getQ())), k(request.viewOf(op.getK())), v(request.viewOf(op.getV())), out(request.resultView()),
+        spans(op.getSpans() ? std::optional(request.viewOf(op.getSpans())) : std::nullopt),
+        q(request.viewOf(op.getQ())), k(request.viewOf(op.getK())), v(request.viewOf(op.getV())), out(request.resultView()),
         width(typeOf(op.getQ()).getDimSize(3)), valueWidth(typeOf(op.getV()).getDimSize(3)),
         heads(typeOf(op.getQ()).getDimSize(1)), ratio(heads / typeOf(op.getK()).getDimSize(1)),
         together(headsTogether(b.isa(), heads, ratio, width)) {}
