@@ -75,8 +75,9 @@ typedef struct xf_abi_context {
 
 /* An entry's plan: runs on every thread of the call with its own context. */
 typedef void (*xf_abi_entry_fn)(const xf_abi_context *);
-/* A kernel: `views` holds its operands, then its results. It does its thread's share. `number` is its place in the
- * context's table: what stands there may be one function for all, which has another device run the kernel. */
+/* A kernel: `views` holds its operands, then its results, and of a product the weights of the next one. It does its thread's
+ * share. `number` is its place in the context's table: what stands there may be one function for all, which has another device run
+ * the kernel. */
 typedef void (*xf_abi_kernel_fn)(const xf_abi_context *, const xf_abi_view *views, int64_t number);
 
 /* --- The image ------------------------------------------------------------------------------ */

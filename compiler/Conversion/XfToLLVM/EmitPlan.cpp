@@ -8,6 +8,7 @@
 #include "compiler/Conversion/XfToLLVM/MemoryPlan.h"
 #include "compiler/Conversion/XfToLLVM/Plan.h"
 #include "compiler/Conversion/XfToLLVM/PlanBuilder.h"
+#include "compiler/Conversion/XfToLLVM/WeightPlaces.h"
 #include "runtime/abi/xf_abi.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -28,7 +29,7 @@ class PlanEmitter {
 public:
   PlanEmitter(EntryOp entry, const DataLayout &layout, KernelTable &kernels, ModuleOp code)
       : entry(entry), root(entry->getParentOfType<ModuleOp>()), kernels(kernels), memory(planMemory(entry)),
-        builder(code.getBodyRegion()), plan(builder, entry.getLoc(), Value(), layout) {}
+        builder(code.getBodyRegion()), plan(builder, entry.getLoc(), Value(), layout), weights(plan, root) {}
 
   LogicalResult run(StringRef name) {
     auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(builder.getContext()), {plan.ptr()});
@@ -39,7 +40,7 @@ public:
     plan.context = body->getArgument(0);
     plan.loadDims();
     io = plan.contextField(offsetof(xf_abi_context, io));
-    weights = plan.contextField(offsetof(xf_abi_context, weights));
+    weights.loadStart();
     states = plan.contextField(offsetof(xf_abi_context, states));
     workspace = plan.contextField(offsetof(xf_abi_context, workspace));
     table = plan.contextField(offsetof(xf_abi_context, kernels));
@@ -79,11 +80,7 @@ private:
       if (auto repeat = dyn_cast<RepeatOp>(op)) {
         if (failed(emitRepeat(repeat)))
           return failure();
-      } else if (isa<arith::AddIOp, arith::MulIOp>(op)) {
-        // The number of a layer in nested stacks.
-        Value a = indexValue(op.getOperand(0)), b = indexValue(op.getOperand(1));
-        layers[op.getResult(0)] = isa<arith::AddIOp>(op) ? plan.add(a, b) : plan.mul(a, b);
-      } else if (!isa<RearrangeOp, SliceOp, ParamOp, LoadOp, arith::ConstantOp>(op)) {
+      } else if (!isa<RearrangeOp, SliceOp, ParamOp, LoadOp, arith::ConstantOp, arith::AddIOp, arith::MulIOp>(op)) {
         if (failed(emitKernel(&op)))
           return failure();
       }
@@ -125,7 +122,7 @@ private:
     {
       OpBuilder::InsertionGuard guard(builder);
       builder.setInsertionPointToStart(loop.getBody());
-      layers[repeat.getLayer()] = loop.getInductionVar();
+      weights.setLayer(repeat, loop.getInductionVar());
       auto args = loop.getRegionIterArgs();
       for (size_t i = 0; i < carried; ++i) {
         pointers[repeat.getCarried()[i]] = args[i];
@@ -146,26 +143,6 @@ private:
     return success();
   }
 
-  Value indexValue(Value index) {
-    if (auto constant = index.getDefiningOp<arith::ConstantIndexOp>())
-      return plan.constant(constant.value());
-    return layers.lookup(index);
-  }
-
-  Value layerValue(ValueRange indices, ArrayRef<int64_t> counts) {
-    Value number;
-    for (auto [i, index] : llvm::enumerate(indices)) {
-      Value one = indexValue(index);
-      number = number ? plan.add(plan.mul(number, plan.constant(counts[i])), one) : one;
-    }
-    return number;
-  }
-
-  Value placed(Value base, const Placement &place, ValueRange indices, ArrayRef<int64_t> counts) {
-    Value start = plan.advance(base, place.offset);
-    return indices.empty() ? start : plan.advance(start, plan.mul(layerValue(indices, counts), plan.constant(place.stride)));
-  }
-
   /// Where the first row of the call is kept, or the first sentence.
   Value statePointer(FlatSymbolRefAttr name, Value layer) {
     auto op = root.lookupSymbol<StateOp>(name);
@@ -175,7 +152,7 @@ private:
       start = plan.advance(start, plan.mul(count, plan.load(builder.getI64Type(), states, place + stride)));
     };
     if (op.getLayers() > 1)
-      forward(indexValue(layer), offsetof(xf_abi_state_place, layer_stride));
+      forward(weights.indexValue(layer), offsetof(xf_abi_state_place, layer_stride));
     if (!op.getSentences())
       forward(firstRow, offsetof(xf_abi_state_place, row_stride));
     return start;
@@ -186,14 +163,8 @@ private:
     if (Value known = pointers.lookup(value))
       return known;
     Operation *op = value.getDefiningOp();
-    if (auto param = dyn_cast<ParamOp>(op)) {
-      Operation *symbol = root.lookupSymbol(param.getNameAttr());
-      auto parameter = dyn_cast<ParameterOp>(symbol);
-      SmallVector<int64_t> counts{1};
-      if (parameter)
-        counts.assign(parameter.getCounts().begin(), parameter.getCounts().end());
-      return placed(weights, plan.layout.weights.find(symbol)->second, param.getIndices(), counts);
-    }
+    if (auto param = dyn_cast<ParamOp>(op))
+      return weights.pointer(param);
     if (auto append = dyn_cast<AppendOp>(op))
       return statePointer(append.getNameAttr(), append.getLayer());
     if (auto load = dyn_cast<LoadOp>(op))
@@ -262,6 +233,8 @@ private:
       return failure();
     for (auto [i, view] : llvm::enumerate(list))
       storeView(view, i * sizeof(xf_abi_view));
+    if (isa<ContractOp>(op))
+      storeFollowingWeights(op, list.size() * sizeof(xf_abi_view));
     Value kernel = plan.load(plan.ptr(), table, 8 * *number);
     auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(builder.getContext()),
                                             {plan.ptr(), plan.ptr(), builder.getI64Type()});
@@ -276,6 +249,16 @@ private:
       plan.store(plan.evaluate(view.sizes[d]), views, offset + offsetof(xf_abi_view, size) + 8 * d);
       plan.store(plan.evaluate(view.strides[d]), views, offset + offsetof(xf_abi_view, stride) + 8 * d);
     }
+  }
+
+  /// The view of panels, whose stride is in bytes, that a product's kernel gets last.
+  void storeFollowingWeights(Operation *product, int64_t offset) {
+    auto panels = weights.panelsBehind(product);
+    plan.store(panels ? panels->count : plan.constant(0), views, offset + offsetof(xf_abi_view, size));
+    if (!panels)
+      return;
+    plan.store(panels->first, views, offset + offsetof(xf_abi_view, data));
+    plan.store(panels->bytes, views, offset + offsetof(xf_abi_view, stride));
   }
 
   void emitBarrier(Location loc) {
@@ -293,10 +276,10 @@ private:
   MemoryPlan memory;
   OpBuilder builder;
   PlanBuilder plan;
-  Value io, weights, states, workspace, table, views, firstRow, manyThreads;
+  WeightPlaces weights;
+  Value io, states, workspace, table, views, firstRow, manyThreads;
   SmallVector<Value> slots;        // by number: where they begin
   DenseMap<Value, Value> pointers; // of roots that are not simply in the workspace
-  DenseMap<Value, Value> layers;   // of index values
 };
 
 } // namespace

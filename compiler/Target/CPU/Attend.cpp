@@ -185,10 +185,11 @@ Value AttendEmitter::headStart(unsigned view, Value tensor, const Block &block) 
 
 /// Finds each row's end of keys and returns the last one.
 Value AttendEmitter::findEnds(const Block &block) {
+  Value keys = scores.keysOfSentence(block.batch, keyCount);
   if (!scores.hasEnds())
-    return keyCount;
+    return keys;
   return b.loop(b.i64(0), block.rows, 1, b.i64(0), [&](Value row, ValueRange carried) -> SmallVector<Value> {
-    Value end = scores.end(query(block, row), keyCount);
+    Value end = scores.end(query(block, row), keys);
     b.store(end, b.at(ends, row, b.i64Type()));
     return {b.max(carried[0], end)};
   })[0];
@@ -209,9 +210,9 @@ void AttendEmitter::fetch(const Block &block, Value end) {
 }
 
 void AttendEmitter::emitBlock(const Block &block, const Block *next) {
-  Value end = findEnds(block);
   if (next)
-    fetch(*next, end);
+    fetch(*next, findEnds(*next));
+  Value end = findEnds(block);
   multiplyKeys(block, end);
   Value panels = b.ceilDiv(op.getProbabilities() ? keyCount : end, kLanes);
   Value lacking = b.loop(b.i64(0), block.rows, 1, b.i64(0), [&](Value row, ValueRange carried) -> SmallVector<Value> {

@@ -31,6 +31,46 @@ Value AttendScores::end(const Query &query, Value keys) {
   return emitEnd(b, region, mask, keys);
 }
 
+/// Whether the terms allow each of 16 keys.
+Value AttendScores::allowed(RegionVectorizer masks, ArrayRef<Value> terms, Value offset) {
+  masks.bindLanes(op.getMask().getArgument(3), offset);
+  Value all;
+  for (Value term : terms) {
+    Value lanes = masks.toVector(masks.emit(term));
+    all = all ? b.create<arith::AndIOp>(all, lanes).getResult() : lanes;
+  }
+  return chunkCount ? b.create<arith::AndIOp>(all, b.firstLanes(chunkCount)).getResult() : all;
+}
+
+Value AttendScores::keysOfSentence(Value batch, Value keys) {
+  auto isOfSentence = [&](Value term) {
+    return !dependsOn(term, op.getMask().getArgument(1)) && !dependsOn(term, op.getMask().getArgument(2));
+  };
+  auto terms = llvm::filter_to_vector(mask.keyTerms, isOfSentence);
+  if (exactFill || terms.empty())
+    return keys;
+  RegionVectorizer region = scope(op.getMask(), {batch, b.i64(0), b.i64(0)});
+  for (Value term : terms)
+    emitUniform(region, term, op.getMask().getArgument(3));
+  Type word = b.getI16Type();
+  auto lastOf = [&](Value offset, Value count) {
+    chunkStart = offset, chunkCount = count;
+    Value bits = b.create<LLVM::BitcastOp>(word, allowed(region, terms, offset));
+    Value behind = b.create<arith::ExtUIOp>(b.i64Type(), b.create<LLVM::CountLeadingZerosOp>(word, bits, /*is_zero_poison=*/false));
+    Value any = b.create<arith::CmpIOp>(arith::CmpIPredicate::ne, bits, b.create<arith::ConstantIntOp>(word, 0));
+    return b.create<arith::SelectOp>(any, b.sub(b.add(offset, kLanes), behind), b.i64(0)).getResult();
+  };
+  // From the last chunk, which may be short, to the first that has a key.
+  Value rest = b.rem(keys, b.i64(kLanes)), whole = b.sub(keys, rest);
+  Value end = b.choose(
+      b.less(b.i64(0), rest), [&] { return SmallVector<Value>{lastOf(whole, rest)}; }, [&] { return SmallVector<Value>{b.i64(0)}; })[0];
+  return b.loop(b.i64(0), whole, kLanes, end, [&](Value from, ValueRange carried) {
+    Value found = b.less(b.i64(0), carried[0]);
+    return b.choose(found, [&] { return SmallVector<Value>(carried); },
+                    [&] { return SmallVector<Value>{lastOf(b.sub(whole, b.add(from, kLanes)), nullptr)}; });
+  })[0];
+}
+
 Value AttendScores::rowWithoutKeys(Value keys) {
   if (op.getMask().empty() || !op.getFill().isFinite())
     return b.f32(std::numeric_limits<double>::quiet_NaN());

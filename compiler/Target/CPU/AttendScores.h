@@ -23,6 +23,8 @@ public:
   bool hasEnds() { return !exactFill && !(mask.ends.empty() && mask.rowTerms.empty()); }
   /// How many of the first keys `query` may see.
   mlir::Value end(const Query &query, mlir::Value keys);
+  /// Of the first `keys` keys those up to the last one that any query of the sentence may see: behind it is padding.
+  mlir::Value keysOfSentence(mlir::Value batch, mlir::Value keys);
   /// Whether a query may have no key at all; then its row needs rowWithoutKeys.
   bool mayLackKeys() { return !exactFill && !(op.getMask().empty() && op.getBias().empty()); }
   /// What all probabilities of such a row are.
@@ -41,6 +43,7 @@ private:
   void emitUniform(RegionVectorizer &scope, mlir::Value value, mlir::Value key);
   mlir::Value read(RegionVectorizer &scope, mlir::xf::AtOp at);
   mlir::Value uniformOffset(mlir::xf::AtOp at, unsigned d, mlir::Value index);
+  mlir::Value allowed(RegionVectorizer masks, llvm::ArrayRef<mlir::Value> terms, mlir::Value offset);
   mlir::Value score(RegionVectorizer masks, RegionVectorizer biases, mlir::Value products, mlir::Value offset);
   mlir::Value address(mlir::Value row, mlir::Value offset) { return b.at(row, offset, b.getF32Type()); }
 

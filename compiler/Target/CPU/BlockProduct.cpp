@@ -43,7 +43,7 @@ private:
     Value panel = b.at(b.argument(3), b.mul(firstPanel, panelStride), element);
     // All sums take four bytes.
     Value c = b.at(b.argument(5), b.mul(firstPanel, kLanes), b.getI32Type());
-    Value ahead = b.at(b.argument(9), b.mul(firstPanel, panelStride), element);
+    Value ahead = b.at(b.argument(9), b.mul(b.mul(b.argument(7), b.argument(10)), firstPanel), b.getI32Type());
     auto kernel = getMicroKernel(b.module(), b.isa(), kind, rows, width);
     b.create<LLVM::CallOp>(kernel, ValueRange{b.argument(1), b.argument(2), panel, panelStride, c, b.argument(6), b.argument(7), ahead,
                                               b.argument(10)});

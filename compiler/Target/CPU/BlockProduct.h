@@ -8,7 +8,7 @@ namespace xf::cpu {
 
 /// `void(i64 rows, ptr a, i64 lda, ptr b, i64 panelStride, ptr c, i64 ldc, i64 k, i64 panels, ptr ahead, i64 aheadStep)`: as
 /// getMicroKernel, for 1 <= rows <= largestTile(isa, kind.factor).rows and any number of panels.
-/// `ahead` is what corresponds to `b` in the memory that is needed next, of which a part may be asked for (getMicroKernel).
+/// From `ahead` on, k * panels * aheadStep words of four bytes are asked for (getMicroKernel).
 /// Defined in `module` on first use; kernels share it.
 mlir::LLVM::LLVMFuncOp getBlockProduct(mlir::ModuleOp module, Isa isa, const PanelKind &kind);
 

@@ -60,7 +60,7 @@ void ChooseLogits::multiply(const ChooseFactors &factors, Value firstRow, Value 
     Value shares = b.min(turns, b.i64(2)), next = b.add(number_, 1);
     Value busy = b.create<arith::AndIOp>(b.less(turn, shares), b.less(next, end_));
     Value step = b.div(b.i64(kLanes), shares);
-    Value ahead = b.at(panelAddress(factors, b.mul(next, kPanels)), b.mul(b.mul(step, factors.weight.depth), turn), b.getI32Type());
+    Value ahead = b.at(panelAddress(factors, b.mul(next, kPanels)), b.mul(b.mul(step, kPanels * factors.weight.depth), turn), b.getI32Type());
     all.ahead = b.create<arith::SelectOp>(busy, ahead, all.b);
     all.aheadStep = b.create<arith::SelectOp>(busy, step, b.i64(0));
     callBlockProduct(b, all, factors.weight.kind());

@@ -59,7 +59,8 @@ public:
 
 private:
   void splitWork();
-  /// What to fetch while block `i` of `blocks` of the rows is multiplied: a share of the panels from `next` on.
+  /// What to fetch while block `i` of `blocks` of the rows is multiplied: a share of the panels from `next` on, or of those that
+  /// this thread begins the following product with.
   struct Ahead {
     Value memory, step;
   };
@@ -85,6 +86,7 @@ private:
   SmallVector<Extra> extras;
   Type element; // of the result
   Value rowBegin, rowEnd, panelBegin, panelEnd; // this thread's share
+  Value following, followingPanels;             // of the product behind this one
 };
 
 void Contract::splitWork() {
@@ -94,6 +96,10 @@ void Contract::splitWork() {
   rowBegin = grid.rowBegin, rowEnd = grid.rowEnd;
   panelBegin = b.mul(b.div(b.mul(grid.column, pairs), grid.columns), 2);
   panelEnd = b.min(b.i64(weight.panels), b.mul(b.div(b.mul(b.add(grid.column, 1), pairs), grid.columns), 2));
+  followingPanels = b.size(result + 1, 0);
+  Value followingPairs = b.div(b.add(followingPanels, 1), b.i64(2));
+  Value first = b.mul(b.div(b.mul(grid.column, followingPairs), grid.columns), 2);
+  following = b.at(b.data(result + 1), b.mul(first, b.stride(result + 1, 0)), b.getI8Type());
 }
 
 void Contract::emit() {
@@ -114,11 +120,15 @@ void Contract::emit() {
 }
 
 Contract::Ahead Contract::aheadOf(Value i, Value blocks, Value firstPanel, Value nextPanel) {
-  // Two blocks of rows share the work if there are two, each with a half of k: arithmetic then hides more of the memory's time.
+  // Two blocks of rows share the work if there are two, each with a half: arithmetic then hides more of the memory's time.
   Value parts = b.min(blocks, b.i64(2));
-  Value busy = b.create<arith::AndIOp>(b.less(i, parts), b.less(nextPanel, panelEnd));
+  Value isHere = b.less(nextPanel, panelEnd);
+  Value isSomewhere = b.create<arith::OrIOp>(isHere, b.less(b.i64(0), followingPanels));
+  Value busy = b.create<arith::AndIOp>(b.less(i, parts), isSomewhere);
   Value step = b.div(b.i64(kLanes), parts);
-  Value next = b.at(panelAddress(nextPanel), b.mul(b.mul(step, weight.depth), i), b.getI32Type()); // words of four bytes
+  int64_t words = blockPanels(weight.depth) * weight.depth; // of four bytes
+  Value panels = b.create<arith::SelectOp>(isHere, panelAddress(nextPanel), following);
+  Value next = b.at(panels, b.mul(b.mul(step, words), i), b.getI32Type());
   return {b.create<arith::SelectOp>(busy, next, panelAddress(firstPanel)), b.create<arith::SelectOp>(busy, step, b.i64(0))};
 }
 

@@ -23,7 +23,7 @@ public:
     Type sumType = factors.sumType();
     SmallVector<Value> sums(rows * panels, b.create<arith::ConstantOp>(b.getZeroAttr(b.vectorOf(sumType))));
 
-    AheadFetcher ahead(b, factor, element, rows, panels);
+    AheadFetcher ahead(b, factor, rows, panels);
     // Small tiles save jumps and address updates; in large ones they cost nothing.
     int64_t unroll = rows * panels < 8 ? 4 : 1;
     Value whole = b.sub(groups, b.rem(groups, b.i64(unroll)));

@@ -1,7 +1,9 @@
 // The CPU back end's interface: kernels from kernel ops, and objects from modules of them.
 //
 // A kernel is `void(const xf_abi_context *, const xf_abi_view *views)`. `views` holds what kernelOperands() lists,
-// then the op's results (for append and store: the layer's state). It does its thread's share of the work.
+// then the op's results (for append and store: the layer's state). It does its thread's share of the work. That of xf.contract has
+// one more: the weight that is multiplied next, so that it can be fetched; data is its first panel, size[0] the number of
+// panels (0: none is known), stride[0] the bytes of one.
 #ifndef XF_COMPILER_TARGET_CPU_KERNELS_H
 #define XF_COMPILER_TARGET_CPU_KERNELS_H
 
@@ -63,8 +65,8 @@ struct PanelKind {
 
 /// The micro-kernel C[m, n] = Σ_k A[m, k] * B[k, n] for m < rows, n < 16 * panels, k ascending from 0:
 /// `void(ptr a, i64 lda, ptr b, i64 panelStride, ptr c, i64 ldc, i64 k, ptr ahead, i64 aheadStep)`, strides in elements, A's and
-/// C's last stride 1, `k` the number of whole groups. Meanwhile it asks the second-level cache for the first k * aheadStep words of
-/// four bytes of each panel at `ahead` (0: none).
+/// C's last stride 1, `k` the number of whole groups. Meanwhile it asks the second-level cache for k * panels * aheadStep words of
+/// four bytes from `ahead` on (0: none).
 /// Declared and defined in `module` on first use.
 mlir::LLVM::LLVMFuncOp getMicroKernel(mlir::ModuleOp module, Isa isa, const PanelKind &kind, int64_t rows, int64_t panels);
 /// The largest tile (rows x panels) that stays in registers.

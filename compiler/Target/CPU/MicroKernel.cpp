@@ -29,7 +29,7 @@ public:
     for (int64_t i = 0; i < panels; ++i)
       panelStart.push_back(b.at(panel, b.mul(panelStride, i), f32));
 
-    AheadFetcher ahead(b, Factor::f32, f32, rows, panels);
+    AheadFetcher ahead(b, Factor::f32, rows, panels);
     SmallVector<Value> sums(rows * panels, b.splatF32(0.0));
     Value whole = b.sub(depth, b.rem(depth, b.i64(unroll)));
     sums = b.loop(b.i64(0), whole, unroll, sums, [&](Value k, ValueRange carried) {
@@ -86,15 +86,13 @@ private:
 };
 } // namespace
 
-AheadFetcher::AheadFetcher(CodeBuilder &b, Factor factor, Type element, int64_t rows, int64_t panels) : b(b) {
-  if (rows >= fetchingRows(b.isa(), factor))
-    for (int64_t i = 0; i < panels; ++i)
-      starts.push_back(b.at(b.argument(7), b.mul(b.argument(3), i), element));
-}
+AheadFetcher::AheadFetcher(CodeBuilder &b, Factor factor, int64_t rows, int64_t panels)
+    : b(b), count(rows >= fetchingRows(b.isa(), factor) ? panels : 0) {}
 
 void AheadFetcher::fetch(Value k) {
-  for (Value start : starts)
-    b.prefetch(b.at(start, b.mul(k, b.argument(8)), b.getI32Type()), CodeBuilder::Cache::secondLevel);
+  Value step = b.argument(8), line = b.at(b.argument(7), b.mul(b.mul(step, count), k), b.getI32Type());
+  for (int64_t i = 0; i < count; ++i)
+    b.prefetch(b.at(line, b.mul(step, i), b.getI32Type()), CodeBuilder::Cache::secondLevel);
 }
 
 void emitMicroKernel(CodeBuilder &b, int64_t pitch, int64_t rows, int64_t panels) { MicroKernel(b, pitch, rows, panels).emit(); }

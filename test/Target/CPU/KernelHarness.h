@@ -101,7 +101,8 @@ public:
       run(views, thread, threads, nullptr);
   }
 
-  /// One call after the other, on one thread, with nothing between them that a measurement would see.
+  /// One call after the other, on one thread, with nothing between them that a measurement would see. Views of products include
+  /// that of the following product's weights.
   void inTurn(llvm::ArrayRef<std::vector<xf_abi_view>> calls) const {
     Scratch scratch(scratchBytes);
     xf_abi_context context = contextOf(scratch, 0, 1, nullptr);
@@ -139,7 +140,8 @@ private:
     return context;
   }
 
-  void run(const std::vector<xf_abi_view> &views, int thread, int threads, std::barrier<> *all) const {
+  void run(std::vector<xf_abi_view> views, int thread, int threads, std::barrier<> *all) const {
+    views.push_back({}); // there is no following product
     Scratch scratch(scratchBytes);
     xf_abi_context context = contextOf(scratch, thread, threads, all);
     function(&context, views.data(), 0);

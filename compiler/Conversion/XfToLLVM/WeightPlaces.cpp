@@ -1,0 +1,85 @@
+#include "compiler/Conversion/XfToLLVM/WeightPlaces.h"
+
+#include "compiler/Conversion/XfToLLVM/MemoryPlan.h"
+#include "compiler/Target/CPU/BlockProduct.h"
+
+using namespace mlir;
+using namespace mlir::xf;
+
+namespace xf {
+
+void WeightPlaces::loadStart() { start = plan.contextField(offsetof(xf_abi_context, weights)); }
+
+Value WeightPlaces::indexValue(Value index) {
+  Operation *op = index.getDefiningOp();
+  if (!op)
+    return layers.lookup(index);
+  if (auto constant = dyn_cast<arith::ConstantIndexOp>(op))
+    return plan.constant(constant.value());
+  // The number of a layer in nested stacks.
+  Value a = indexValue(op->getOperand(0)), b = indexValue(op->getOperand(1));
+  return isa<arith::AddIOp>(op) ? plan.add(a, b) : plan.mul(a, b);
+}
+
+Value WeightPlaces::pointer(ParamOp param) {
+  Operation *symbol = root.lookupSymbol(param.getNameAttr());
+  auto parameter = dyn_cast<ParameterOp>(symbol);
+  const Placement &place = plan.layout.weights.find(symbol)->second;
+  Value number;
+  for (auto [i, index] : llvm::enumerate(param.getIndices())) {
+    Value one = indexValue(index);
+    number = number ? plan.add(plan.mul(number, plan.constant(parameter.getCounts()[i])), one) : one;
+  }
+  Value first = plan.advance(start, place.offset);
+  return number ? plan.advance(first, plan.mul(number, plan.constant(place.stride))) : first;
+}
+
+std::optional<WeightPlaces::Panels> WeightPlaces::panelsOf(Type rowType, Value weight) {
+  auto param = weight.getDefiningOp<ParamOp>();
+  if (!param)
+    return std::nullopt;
+  cpu::WeightPanels panels(rowType, cast<RankedTensorType>(weight.getType()));
+  return Panels{pointer(param), plan.constant(panels.panels), plan.constant(panels.panelElements * elementBytes(panels.type))};
+}
+
+std::optional<WeightPlaces::Panels> WeightPlaces::firstPanels(iterator_range<Block::iterator> ops) {
+  auto elementOf = [](Value x) { return cast<RankedTensorType>(x.getType()).getElementType(); };
+  for (Operation &op : ops) {
+    if (auto contract = dyn_cast<ContractOp>(op))
+      return panelsOf(elementOf(contract.getX()), contract.getWeight());
+    if (auto choose = dyn_cast<ChooseOp>(op))
+      return choose.getScreen().empty() ? panelsOf(elementOf(choose.getX()), choose.getWeight())
+                                        : panelsOf(plan.builder.getI8Type(), choose.getScreen().front());
+    if (auto stack = dyn_cast<RepeatOp>(op))
+      if (auto panels = firstPanels(stack, plan.constant(0)))
+        return panels;
+  }
+  return std::nullopt;
+}
+
+std::optional<WeightPlaces::Panels> WeightPlaces::firstPanels(RepeatOp stack, Value layer) {
+  Value before = layers.lookup(stack.getLayer());
+  setLayer(stack, layer);
+  auto panels = firstPanels(stack.getBody().front().without_terminator());
+  setLayer(stack, before);
+  return panels;
+}
+
+std::optional<WeightPlaces::Panels> WeightPlaces::panelsBehind(Operation *op) {
+  if (auto panels = firstPanels(llvm::make_range(std::next(op->getIterator()), op->getBlock()->end())))
+    return panels;
+  auto stack = dyn_cast<RepeatOp>(op->getParentOp());
+  if (!stack)
+    return std::nullopt;
+  Value next = plan.add(layers.lookup(stack.getLayer()), plan.constant(1));
+  auto inside = firstPanels(stack, next), behind = panelsBehind(stack);
+  if (!inside)
+    return behind;
+  Value isLast = LLVM::ICmpOp::create(plan.builder, plan.loc, LLVM::ICmpPredicate::eq, next, plan.constant(stack.getCount()));
+  if (!behind)
+    behind = Panels{inside->first, plan.constant(0), inside->bytes};
+  auto select = [&](Value there, Value here) { return LLVM::SelectOp::create(plan.builder, plan.loc, isLast, there, here); };
+  return Panels{select(behind->first, inside->first), select(behind->count, inside->count), select(behind->bytes, inside->bytes)};
+}
+
+} // namespace xf

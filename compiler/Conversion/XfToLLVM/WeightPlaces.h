@@ -1,0 +1,41 @@
+// In a plan: which layer of a stack is at work, where its weights are, and which are multiplied next.
+#ifndef XF_COMPILER_CONVERSION_XFTOLLVM_WEIGHTPLACES_H
+#define XF_COMPILER_CONVERSION_XFTOLLVM_WEIGHTPLACES_H
+
+#include "compiler/Conversion/XfToLLVM/PlanBuilder.h"
+
+namespace xf {
+
+class WeightPlaces {
+public:
+  WeightPlaces(PlanBuilder &plan, mlir::ModuleOp root) : plan(plan), root(root) {}
+
+  /// Loads where the weights begin; must be called where the code that uses them is dominated.
+  void loadStart();
+  /// From here on `layer` is the number of the stack's layer.
+  void setLayer(mlir::xf::RepeatOp stack, mlir::Value layer) { layers[stack.getLayer()] = layer; }
+
+  mlir::Value indexValue(mlir::Value index);
+  mlir::Value pointer(mlir::xf::ParamOp param);
+
+  /// Panels of a product's weights: where the first one is, how many there are, and the bytes of one.
+  struct Panels {
+    mlir::Value first, count, bytes;
+  };
+  /// What the next product behind `op` reads, as its kernel walks over it; behind a layer's last product, that of the next layer.
+  std::optional<Panels> panelsBehind(mlir::Operation *op);
+
+private:
+  std::optional<Panels> firstPanels(llvm::iterator_range<mlir::Block::iterator> ops);
+  std::optional<Panels> firstPanels(mlir::xf::RepeatOp stack, mlir::Value layer);
+  std::optional<Panels> panelsOf(mlir::Type rowType, mlir::Value weight);
+
+  PlanBuilder &plan;
+  mlir::ModuleOp root;
+  mlir::Value start;
+  llvm::DenseMap<mlir::Value, mlir::Value> layers; // numbers of stacks' layers
+};
+
+} // namespace xf
+
+#endif // XF_COMPILER_CONVERSION_XFTOLLVM_WEIGHTPLACES_H
