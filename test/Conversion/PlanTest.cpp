@@ -1,0 +1,113 @@
+// What a plan tells kernels, seen by kernels that only write it down.
+#include "compiler/Conversion/XfToLLVM/Plan.h"
+#include "compiler/Target/CPU/CodeBuilder.h"
+#include "test/Target/CPU/KernelHarness.h"
+
+#include <gtest/gtest.h>
+
+using namespace xf;
+using namespace xf::cpu::test;
+
+namespace {
+
+/// A stack of three layers, each of two products, and a product behind it.
+constexpr const char *kStack = R"(
+#rows = #xf.dims<"B", "">
+module attributes {xf.bounds = {B = 8 : i64}} {
+  xf.parameter @up : tensor<64x16xf32> path "up.{0}" counts [3]
+  xf.parameter @down : tensor<16x64xf32> path "down.{0}" counts [3]
+  xf.parameter @out : tensor<40x16xf32> path "out"
+  xf.weight @w.up : tensor<64x16xf32> layers 3 layout panels {
+  ^bb0(%layer: index):
+    %p = xf.param @up[%layer] : tensor<64x16xf32>
+    xf.yield %p : tensor<64x16xf32>
+  }
+  xf.weight @w.down : tensor<16x64xf32> layers 3 layout panels {
+  ^bb0(%layer: index):
+    %p = xf.param @down[%layer] : tensor<16x64xf32>
+    xf.yield %p : tensor<16x64xf32>
+  }
+  xf.weight @w.out : tensor<40x16xf32> layers 1 layout panels {
+  ^bb0(%layer: index):
+    %p = xf.param @out : tensor<40x16xf32>
+    xf.yield %p : tensor<40x16xf32>
+  }
+  xf.entry full @run(%x: tensor<?x16xf32, #rows> {xf.name = "x"}) -> (tensor<?x40xf32, #rows> {xf.name = "y"}) {
+    %last = xf.repeat 3(%x) : (tensor<?x16xf32, #rows>) -> tensor<?x16xf32, #rows> {
+    ^bb0(%layer: index, %in: tensor<?x16xf32, #rows>):
+      %u = xf.param @w.up[%layer] : tensor<64x16xf32>
+      %wide = xf.contract %in, %u extras() maps [] : tensor<?x16xf32, #rows>, tensor<64x16xf32> -> tensor<?x64xf32, #rows> {
+      ^bb0(%sum: f32):
+        xf.yield %sum : f32
+      }
+      %d = xf.param @w.down[%layer] : tensor<16x64xf32>
+      %narrow = xf.contract %wide, %d extras() maps [] : tensor<?x64xf32, #rows>, tensor<16x64xf32> -> tensor<?x16xf32, #rows> {
+      ^bb0(%sum: f32):
+        xf.yield %sum : f32
+      }
+      xf.yield %narrow : tensor<?x16xf32, #rows>
+    }
+    %o = xf.param @w.out : tensor<40x16xf32>
+    %y = xf.contract %last, %o extras() maps [] : tensor<?x16xf32, #rows>, tensor<40x16xf32> -> tensor<?x40xf32, #rows> {
+    ^bb0(%sum: f32):
+      xf.yield %sum : f32
+    }
+    xf.return %y : tensor<?x40xf32, #rows>
+  }
+})";
+
+struct Call {
+  const void *weight, *following; // first panels
+  int64_t panels, bytes;          // of the following weight: how many there are, and of one
+};
+
+/// Runs the first entry's plan. What kernels get are x, a weight, the result, and the weight that follows.
+std::vector<Call> callsOf(CodeModule &code, std::vector<uint8_t> &weights) {
+  std::string error;
+  auto object = cpu::emitObject(*code.module, error);
+  EXPECT_TRUE(mlir::succeeded(object)) << error;
+  auto linked = cpu::linkObject((*object)->getMemBufferRef(), error);
+  EXPECT_TRUE(mlir::succeeded(linked)) << error;
+  MappedCode mapped(*linked);
+
+  std::vector<Call> calls;
+  xf_abi_kernel_fn note = [](const xf_abi_context *context, const xf_abi_view *views, int64_t) {
+    auto &all = *static_cast<std::vector<Call> *>(context->runtime);
+    all.push_back({views[1].data, views[3].data, views[3].size[0], views[3].stride[0]});
+  };
+  std::vector<const void *> kernels(code.kernels.size(), reinterpret_cast<const void *>(note));
+  std::vector<int64_t> dims(code.layout.dims.size(), 5);
+  std::vector<float> x(5 * 16), y(5 * 40);
+  void *io[] = {x.data(), y.data()};
+  std::vector<uint8_t> workspace(code.workspaceBytes + 64);
+  xf_abi_context context = {};
+  context.dims = context.capacities = dims.data();
+  context.io = io;
+  context.weights = weights.data();
+  context.workspace = workspace.data();
+  context.kernels = kernels.data();
+  context.runtime = &calls;
+  context.threads = 1;
+  mapped.at<xf_abi_entry_fn>(linked->symbols.lookup(code.plans[0]))(&context);
+  return calls;
+}
+
+TEST(PlanTest, ProductsAreToldWhatFollows) {
+  KernelHarness harness(kStack);
+  cpu::loadCodeDialects(&harness.context);
+  harness.context.loadDialect<mlir::LLVM::LLVMDialect>();
+  auto code = convertToCode(*harness.root);
+  ASSERT_TRUE(mlir::succeeded(code));
+  std::vector<uint8_t> weights(code->layout.weightBytes);
+  std::vector<Call> calls = callsOf(*code, weights);
+  ASSERT_EQ(calls.size(), 7u);
+  for (size_t i = 0; i + 1 < calls.size(); ++i) {
+    EXPECT_EQ(calls[i].following, calls[i + 1].weight) << "call " << i;
+    bool isUp = i % 2 == 1 && i < 5, isOut = i == 5;
+    EXPECT_EQ(calls[i].panels, isUp ? 4 : isOut ? 3 : 1) << "call " << i;
+    EXPECT_EQ(calls[i].bytes, (isUp || isOut ? 16 : 64) * 16 * 4) << "call " << i;
+  }
+  EXPECT_EQ(calls.back().panels, 0) << "nothing follows";
+}
+
+} // namespace
