@@ -48,8 +48,9 @@ void widenBatch(ModuleOp module) {
   setBound(module, batch, rows);
 }
 
-/// A plan is for all devices, and GPUs have no kernels for sentences behind each other.
-void dropPackedEntries(ModuleOp module) {
+/// A plan is for all devices, and GPUs have no kernels for sentences behind each other, nor for attention that appends.
+void dropWhatGpusLack(ModuleOp module) {
+  module.walk([](AppendOp append) { append.setByReader(false); });
   for (auto entry : llvm::make_early_inc_range(module.getOps<EntryOp>()))
     if (entry.getKind() == EntryKind::packed)
       entry.erase();
@@ -92,7 +93,7 @@ public:
       return makeError("kernel IR has its types: --type is for what comes before it");
     }
     if (options.targets.cuda)
-      dropPackedEntries(module);
+      dropWhatGpusLack(module);
     module->setAttr(kPhaseAttr, StringAttr::get(module.getContext(), "kernel"));
     if (auto error = dump("3-kernel.mlir", printModule(module)))
       return error;

@@ -75,6 +75,8 @@ void buildKernelPipeline(OpPassManager &passes, FactorType type, bool forCpu) {
     passes.addPass(createXfScreenTokens());
     // Twins are made of the entries' final ops.
     passes.addPass(createXfPackSentences());
+    // Copies of the step are there, and layouts of states are known.
+    passes.addPass(createXfAppendByReader());
   }
   // Last: any cleanup would move them out again.
   passes.addPass(createXfSinkConstants());

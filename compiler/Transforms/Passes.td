@@ -131,6 +131,15 @@ def XfPackSentences : Pass<"xf-pack-sentences", "::mlir::ModuleOp"> {
   }];
 }
 
+def XfAppendByReader : Pass<"xf-append-by-reader", "::mlir::ModuleOp"> {
+  let summary = "Let a step's attention write its own key and value";
+  let description = [{
+    Marks an `xf.append` whose only reader is an attention with as many heads of keys as of queries (no two tasks of its kernel then
+    share a head of keys): with one new position, the usual step, it is the kernel of the attention that writes it, and a pass
+    through memory and a barrier are saved.
+  }];
+}
+
 def XfSinkConstants : Pass<"xf-sink-constants", "::mlir::ModuleOp"> {
   let summary = "Put constants inside the kernel regions that read them";
   let description = [{

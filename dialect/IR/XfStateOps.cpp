@@ -74,6 +74,20 @@ LogicalResult AppendOp::verify() {
   return verifyRowNumbers(*this, "past", getPast(), x, 0);
 }
 
+bool AppendOp::canBeByReader() {
+  if (!getResult().hasOneUse())
+    return false;
+  OpOperand &use = *getResult().use_begin();
+  auto attend = dyn_cast<AttendOp>(use.getOwner());
+  auto state = SymbolTable::lookupNearestSymbolFrom<StateOp>(*this, getNameAttr());
+  if (!attend || attend->getBlock() != (*this)->getBlock() || attend.getSpans() || !state)
+    return false;
+  auto q = typeOf(attend.getQ()), x = typeOf(getX());
+  bool isKeys = use.getOperandNumber() == 1 && state.getLayout() == Layout::keys;
+  bool isValues = use.getOperandNumber() == 2 && state.getLayout() == Layout::values;
+  return (isKeys || isValues) && getAxis() == 2 && sameDim(q, 1, x, 1) && sameDim(q, 2, x, 2);
+}
+
 LogicalResult StoreOp::verifySymbolUses(SymbolTableCollection &symbols) {
   auto state = findState(*this, symbols, getNameAttr());
   if (failed(state))

@@ -31,13 +31,21 @@ def Xf_AppendOp : Xf_Op<"append", [Xf_InBody, DeclareOpInterfaceMethods<SymbolUs
     x holds the new positions along `axis`; row b's stand behind its past[b] ones. The result is the state with dimension
     `axis` up to the longest row; positions behind a row's own last one are undefined.
 
+    With `by_reader` a single new position is written by the attention that reads the result as its keys or values, when it does
+    so: there it is needed, and memory has what is around it in the cache.
+
     ```mlir
     %all = xf.append %k to @keys[%layer] axis 2 past %past : tensor<?x8x?x8xf32, #xf.dims<"B", "", "N", "">>, tensor<?xi32, #xf.dims<"B">> -> tensor<?x8x?x8xf32, #xf.dims<"B", "", "T", "">>
     ```
   }];
-  let arguments = (ins Xf_Tensor:$x, FlatSymbolRefAttr:$name, Index:$layer, I64Attr:$axis, Xf_Tensor:$past);
+  let arguments = (ins Xf_Tensor:$x, FlatSymbolRefAttr:$name, Index:$layer, I64Attr:$axis, Xf_Tensor:$past, UnitAttr:$by_reader);
   let results = (outs Xf_Tensor:$result);
-  let assemblyFormat = "$x `to` $name `[` $layer `]` `axis` $axis `past` $past attr-dict `:` type($x) `,` type($past) `->` type($result)";
+  let assemblyFormat = "$x `to` $name `[` $layer `]` `axis` $axis `past` $past (`by_reader` $by_reader^)? attr-dict `:` type($x) `,` type($past) `->` type($result)";
+  let extraClassDeclaration = [{
+    /// Whether the result has one reader, an attention that can write a single new position itself: it reads the positions by as many
+    /// heads, for queries at the new positions, from a state in the layout of keys or values.
+    bool canBeByReader();
+  }];
   let hasVerifier = 1;
 }
 

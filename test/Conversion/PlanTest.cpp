@@ -61,45 +61,53 @@ struct Call {
   int64_t panels, bytes;          // of the following weight: how many there are, and of one
 };
 
-/// Runs the first entry's plan. What kernels get are x, a weight, the result, and the weight that follows.
-std::vector<Call> callsOf(CodeModule &code, std::vector<uint8_t> &weights) {
+struct Setting {
+  std::vector<int64_t> dims;
+  std::vector<void *> io;
+  std::vector<xf_abi_state_place> states;
+  const uint8_t *weights = nullptr;
+};
+
+/// Runs the first entry's plan with `kernel` in the place of each kernel; its context's runtime is `record`.
+void runPlan(CodeModule &code, const Setting &setting, xf_abi_kernel_fn kernel, void *record) {
   std::string error;
   auto object = cpu::emitObject(*code.module, error);
-  EXPECT_TRUE(mlir::succeeded(object)) << error;
+  ASSERT_TRUE(mlir::succeeded(object)) << error;
   auto linked = cpu::linkObject((*object)->getMemBufferRef(), error);
-  EXPECT_TRUE(mlir::succeeded(linked)) << error;
+  ASSERT_TRUE(mlir::succeeded(linked)) << error;
   MappedCode mapped(*linked);
-
-  std::vector<Call> calls;
-  xf_abi_kernel_fn note = [](const xf_abi_context *context, const xf_abi_view *views, int64_t) {
-    auto &all = *static_cast<std::vector<Call> *>(context->runtime);
-    all.push_back({views[1].data, views[3].data, views[3].size[0], views[3].stride[0]});
-  };
-  std::vector<const void *> kernels(code.kernels.size(), reinterpret_cast<const void *>(note));
-  std::vector<int64_t> dims(code.layout.dims.size(), 5);
-  std::vector<float> x(5 * 16), y(5 * 40);
-  void *io[] = {x.data(), y.data()};
+  std::vector<const void *> kernels(code.kernels.size(), reinterpret_cast<const void *>(kernel));
   std::vector<uint8_t> workspace(code.workspaceBytes + 64);
   xf_abi_context context = {};
-  context.dims = context.capacities = dims.data();
-  context.io = io;
-  context.weights = weights.data();
+  context.dims = context.capacities = setting.dims.data();
+  context.io = setting.io.data();
+  context.states = setting.states.data();
+  context.weights = setting.weights;
   context.workspace = workspace.data();
   context.kernels = kernels.data();
-  context.runtime = &calls;
+  context.runtime = record;
   context.threads = 1;
   mapped.at<xf_abi_entry_fn>(linked->symbols.lookup(code.plans[0]))(&context);
-  return calls;
+}
+
+mlir::FailureOr<CodeModule> convert(KernelHarness &harness) {
+  cpu::loadCodeDialects(&harness.context);
+  harness.context.loadDialect<mlir::LLVM::LLVMDialect>();
+  return convertToCode(*harness.root);
 }
 
 TEST(PlanTest, ProductsAreToldWhatFollows) {
   KernelHarness harness(kStack);
-  cpu::loadCodeDialects(&harness.context);
-  harness.context.loadDialect<mlir::LLVM::LLVMDialect>();
-  auto code = convertToCode(*harness.root);
+  auto code = convert(harness);
   ASSERT_TRUE(mlir::succeeded(code));
   std::vector<uint8_t> weights(code->layout.weightBytes);
-  std::vector<Call> calls = callsOf(*code, weights);
+  std::vector<float> x(5 * 16), y(5 * 40);
+  std::vector<Call> calls;
+  // What kernels get are x, a weight, the result, and the weight that follows.
+  xf_abi_kernel_fn note = [](const xf_abi_context *context, const xf_abi_view *views, int64_t) {
+    static_cast<std::vector<Call> *>(context->runtime)->push_back({views[1].data, views[3].data, views[3].size[0], views[3].stride[0]});
+  };
+  runPlan(*code, {std::vector<int64_t>(code->layout.dims.size(), 5), {x.data(), y.data()}, {}, weights.data()}, note, &calls);
   ASSERT_EQ(calls.size(), 7u);
   for (size_t i = 0; i + 1 < calls.size(); ++i) {
     EXPECT_EQ(calls[i].following, calls[i + 1].weight) << "call " << i;
@@ -108,6 +116,43 @@ TEST(PlanTest, ProductsAreToldWhatFollows) {
     EXPECT_EQ(calls[i].bytes, (isUp || isOut ? 16 : 64) * 16 * 4) << "call " << i;
   }
   EXPECT_EQ(calls.back().panels, 0) << "nothing follows";
+}
+
+/// A step whose attention appends.
+constexpr const char *kAppending = R"(
+#n = #xf.dims<"B", "", "N", "">
+#t = #xf.dims<"B", "", "T", "">
+module attributes {xf.bounds = {B = 2 : i64, N = 8 : i64, T = 8 : i64}} {
+  xf.state @keys : tensor<?x2x?x4xf32, #t> layers 1 layout keys
+  xf.state @values : tensor<?x2x?x4xf32, #t> layers 1 layout values
+  xf.entry step @step(%x: tensor<?x2x?x4xf32, #n> {xf.name = "x"}, %past: tensor<?xi32, #xf.dims<"B">> {xf.name = "xf.past"}) -> (tensor<?x2x?x4xf32, #n> {xf.name = "y"}) {
+    %zero = arith.constant 0 : index
+    %k = xf.append %x to @keys[%zero] axis 2 past %past by_reader : tensor<?x2x?x4xf32, #n>, tensor<?xi32, #xf.dims<"B">> -> tensor<?x2x?x4xf32, #t>
+    %v = xf.append %x to @values[%zero] axis 2 past %past by_reader : tensor<?x2x?x4xf32, #n>, tensor<?xi32, #xf.dims<"B">> -> tensor<?x2x?x4xf32, #t>
+    %y = xf.attend %x, %k, %v scale 0.5 fill -1.0e9 : tensor<?x2x?x4xf32, #n>, tensor<?x2x?x4xf32, #t>, tensor<?x2x?x4xf32, #t> -> (tensor<?x2x?x4xf32, #n>)
+    xf.return %y : tensor<?x2x?x4xf32, #n>
+  }
+})";
+
+TEST(PlanTest, OnePositionIsLeftToItsReader) {
+  KernelHarness harness(kAppending);
+  auto code = convert(harness);
+  ASSERT_TRUE(mlir::succeeded(code));
+  ASSERT_EQ(code->kernels.size(), 3u);
+  std::vector<float> x(64), y(64), state(256);
+  std::vector<int32_t> past(2);
+  for (int64_t positions : {1, 2}) {
+    std::vector<int64_t> dims(code->layout.dims.size(), 2), called;
+    dims[code->layout.dims.lookup("N")] = positions;
+    Setting setting{dims, {x.data(), past.data(), y.data()}, std::vector<xf_abi_state_place>(2)};
+    for (auto &place : setting.states)
+      place.data = reinterpret_cast<uint8_t *>(state.data());
+    xf_abi_kernel_fn note = [](const xf_abi_context *context, const xf_abi_view *, int64_t number) {
+      static_cast<std::vector<int64_t> *>(context->runtime)->push_back(number);
+    };
+    runPlan(*code, setting, note, &called);
+    EXPECT_EQ(called, positions == 1 ? std::vector<int64_t>{2} : (std::vector<int64_t>{0, 1, 2}));
+  }
 }
 
 } // namespace

@@ -26,6 +26,8 @@
 // STEP: error: xf.generate names @nothing as 'step', which is no entry
 // RUN: not xfc %t/tokens.mlir --emit=llvm -o - 2>&1 | FileCheck %s --check-prefix=TOKENS
 // TOKENS: error: has no argument 'tokens' of rank 2 with dimension 'B', the tokens of a search
+// RUN: not xfc %t/reader.mlir --emit=llvm -o - 2>&1 | FileCheck %s --check-prefix=READER
+// READER: error: leaves its position to a reader that does not write it
 // RUN: not xfc %t/predict.mlir --emit=llvm -o - 2>&1 | FileCheck %s --check-prefix=PREDICT
 // PREDICT: error: xf.predict lacks 'result'
 
@@ -121,6 +123,15 @@ module attributes {xf.phase = "kernel", xf.generate = {step = @nothing}} {
 //--- tokens.mlir
 module attributes {xf.phase = "kernel", xf.bounds = {B = 2 : i64, T = 2 : i64}, xf.generate = {step = @run, tokens = "tokens", logits = "y", batch = "B", target = "T"}} {
   xf.entry step @run() {
+    xf.return
+  }
+}
+//--- reader.mlir
+module attributes {xf.phase = "kernel", xf.bounds = {B = 2 : i64, N = 4 : i64, T = 4 : i64}} {
+  xf.state @keys : tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">> layers 1 layout keys
+  xf.entry @run(%x: tensor<?x2x?x4xf32, #xf.dims<"B", "", "N", "">> {xf.name = "x"}, %past: tensor<?xi32, #xf.dims<"B">> {xf.name = "past"}) {
+    %zero = arith.constant 0 : index
+    %k = xf.append %x to @keys[%zero] axis 2 past %past by_reader : tensor<?x2x?x4xf32, #xf.dims<"B", "", "N", "">>, tensor<?xi32, #xf.dims<"B">> -> tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">>
     xf.return
   }
 }

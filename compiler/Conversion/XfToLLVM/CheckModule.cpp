@@ -332,8 +332,11 @@ private:
     auto check = [&](FlatSymbolRefAttr name, Value layer) {
       return checkIndex(op, layer, module.lookupSymbol<StateOp>(name).getLayers());
     };
-    if (auto append = dyn_cast<AppendOp>(op))
+    if (auto append = dyn_cast<AppendOp>(op)) {
+      if (append.getByReader() && !append.canBeByReader())
+        return append.emitError("leaves its position to a reader that does not write it");
       return check(append.getNameAttr(), append.getLayer());
+    }
     if (auto store = dyn_cast<StoreOp>(op))
       return check(store.getNameAttr(), store.getLayer());
     if (auto load = dyn_cast<LoadOp>(op))

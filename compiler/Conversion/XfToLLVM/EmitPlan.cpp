@@ -80,12 +80,25 @@ private:
       if (auto repeat = dyn_cast<RepeatOp>(op)) {
         if (failed(emitRepeat(repeat)))
           return failure();
+      } else if (auto append = dyn_cast<AppendOp>(op); append && append.getByReader()) {
+        if (failed(emitAppendOfSeveral(append)))
+          return failure();
       } else if (!isa<RearrangeOp, SliceOp, ParamOp, LoadOp, arith::ConstantOp, arith::AddIOp, arith::MulIOp>(op)) {
         if (failed(emitKernel(&op)))
           return failure();
       }
     }
     return success();
+  }
+
+  /// What is appended, unless it is the one position that its reader will append.
+  LogicalResult emitAppendOfSeveral(AppendOp append) {
+    Value positions = plan.evaluate(sizeOf(cast<RankedTensorType>(append.getX().getType()), append.getAxis()));
+    Value several = LLVM::ICmpOp::create(builder, append.getLoc(), LLVM::ICmpPredicate::ne, positions, plan.constant(1));
+    auto branch = scf::IfOp::create(builder, append.getLoc(), several, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(branch.thenBlock());
+    return emitKernel(append);
   }
 
   /// Where each slot begins in this call.

@@ -25,7 +25,7 @@ static std::string fingerprint(Operation *op, const cpu::KernelAccess &access, M
   llvm::MapVector<Value, unsigned> number;
   for (auto &operand : operands) {
     number.insert({operand.value, number.size()});
-    os << operand.value.getType() << stringifyLayout(layoutOf(operand.value, root)) << operand.isSlots << ';';
+    os << operand.value.getType() << stringifyLayout(layoutOf(operand.value, root)) << operand.isCompanion << ';';
   }
   for (int64_t stride : access.lastStride)
     os << stride << ',';

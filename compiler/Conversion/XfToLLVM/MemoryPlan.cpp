@@ -85,7 +85,9 @@ private:
       Operation *user = use.getOwner();
       Operation *atHome = home->findAncestorOpInBlock(*user);
       last = std::max(last, end.lookup(atHome));
-      if (isa<RearrangeOp, SliceOp>(user))
+      // What is appended by its reader is read with it.
+      bool isForReader = isa<AppendOp>(user) && cast<AppendOp>(user).getByReader();
+      if (isForReader || isa<RearrangeOp, SliceOp>(user))
         last = std::max(last, user->getBlock() == home ? endOf(user->getResult(0)) : end.lookup(atHome));
       // A last layer's value leaves its stack under another name.
       if (isa<YieldOp>(user) && isa<RepeatOp>(user->getParentOp()))

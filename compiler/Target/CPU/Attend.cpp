@@ -9,6 +9,7 @@
 #include "compiler/Target/CPU/AttendScores.h"
 #include "compiler/Target/CPU/BlockProduct.h"
 #include "compiler/Target/CPU/Chunks.h"
+#include "compiler/Target/CPU/HeadCopy.h"
 #include "compiler/Target/CPU/HeadProduct.h"
 #include "compiler/Target/CPU/StridedCopy.h"
 #include "compiler/Target/CPU/VectorMath.h"
@@ -68,6 +69,8 @@ private:
 
   void emitTasks(bool byHead);
   void emitSpans();
+  void appendOne(const Block &block);
+  void appendOne(const Block &block, Value tensor, unsigned view, Layout layout);
   /// `next` is what the thread does behind it, or null where that is not to be fetched.
   void emitBlock(const Block &block, const Block *next);
   Value headStart(unsigned view, Value tensor, const Block &block);
@@ -146,8 +149,11 @@ void AttendEmitter::emitTasks(bool byHead) {
     block.first = byHead ? b.i64(0) : b.mul(b.rem(task, blocks), rows);
     block.rows = byHead ? b.i64(rows) : b.min(b.i64(rows), b.sub(queries, block.first));
     place(block, head);
-    if (!byHead)
+    if (!byHead) {
+      b.ifThen(b.equal(queries, b.i64(1)), [&] { appendOne(block); });
       return emitBlock(block, nullptr);
+    }
+    appendOne(block);
     Block next = block;
     place(next, b.min(b.add(task, 1), b.sub(end, 1)));
     emitBlock(block, &next);
@@ -181,6 +187,25 @@ Value AttendEmitter::headStart(unsigned view, Value tensor, const Block &block) 
   Value head = b.div(block.head, b.i64(ratio));
   Value offset = b.add(b.mul(row, b.stride(view, 0)), b.mul(head, b.stride(view, 1)));
   return b.at(b.data(view), offset, element);
+}
+
+/// Writes the only new position of the block's heads to the states, where that was left to this kernel. No other task reads it:
+/// each query head then has keys of its own.
+void AttendEmitter::appendOne(const Block &block) {
+  appendOne(block, op.getK(), k, Layout::keys);
+  appendOne(block, op.getV(), v, Layout::values);
+}
+
+void AttendEmitter::appendOne(const Block &block, Value tensor, unsigned view, Layout layout) {
+  AppendOp append = appendedBy(op, tensor);
+  if (!append)
+    return;
+  // The state is followed by what is appended and the past.
+  Place from{view + 1, request.access.lastStride[view + 1]}, to{view, request.access.lastStride[view]};
+  to.past = view + 2;
+  b.loop(b.i64(0), b.i64(block.byHead ? together : 1), 1, [&](Value i) {
+    appendHead(b, typeOf(append.getX()), from, to, layout, block.batch, b.add(block.head, i));
+  });
 }
 
 /// Finds each row's end of keys and returns the last one.

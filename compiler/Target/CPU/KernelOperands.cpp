@@ -12,7 +12,10 @@ SmallVector<KernelOperand> kernelOperands(Operation *op) {
   auto append = [&](Value value) {
     operands.push_back({value});
     if (auto load = value.getDefiningOp<mlir::xf::LoadOp>())
-      operands.push_back({load.getSlots(), /*isSlots=*/true});
+      operands.push_back({load.getSlots(), /*isCompanion=*/true});
+    if (auto appended = appendedBy(op, value))
+      for (Value companion : {appended.getX(), appended.getPast()})
+        operands.push_back({companion, /*isCompanion=*/true});
   };
   for (Value value : op->getOperands())
     if (isa<RankedTensorType>(value.getType()))
@@ -32,9 +35,14 @@ SmallVector<KernelOperand> kernelOperands(Operation *op) {
 
 unsigned KernelRequest::viewOf(Value value) const {
   for (auto [i, operand] : llvm::enumerate(operands))
-    if (!operand.isSlots && operand.value == value)
+    if (!operand.isCompanion && operand.value == value)
       return i;
   llvm_unreachable("a tensor that the kernel does not read");
+}
+
+mlir::xf::AppendOp appendedBy(Operation *op, Value value) {
+  auto append = value.getDefiningOp<mlir::xf::AppendOp>();
+  return append && append.getByReader() && isa<mlir::xf::AttendOp>(op) ? append : mlir::xf::AppendOp();
 }
 
 std::optional<unsigned> KernelRequest::slotsOf(Value value) const {

@@ -26,16 +26,19 @@ inline bool hasVnni(Isa isa) { return isa == Isa::avx2_vnni || isa >= Isa::avx51
 /// The instruction sets that have a kernel of their own for `op`: the general ones, and those made for its products.
 llvm::SmallVector<Isa> kernelIsas(mlir::Operation *op);
 
-/// A tensor that a kernel reads. A value loaded from a per-sentence state comes with the slots of its rows: the kernel
-/// then reads row slots[b] where the op says b, and `slots` is the operand behind it in the list.
+/// A tensor that a kernel reads. Some come with others, which stand behind them in the list. A value loaded from a per-sentence
+/// state comes with the slots of its rows: the kernel then reads row slots[b] where the op says b. A state that attention appends to
+/// comes with what is appended and the rows' past lengths.
 struct KernelOperand {
   mlir::Value value;
-  bool isSlots = false;
+  bool isCompanion = false;
 };
 
 /// The tensors that kernel op `op` reads: its tensor operands in order, then tensors that its regions capture in
-/// order of first use; each xf.load result is followed by its slots. Duplicates of captured values are listed once.
+/// order of first use, each with what it comes with. Duplicates of captured values are listed once.
 llvm::SmallVector<KernelOperand> kernelOperands(mlir::Operation *op);
+/// What makes `value`, if that is an xf.append that leaves a single position to its reader `op`; else null.
+mlir::xf::AppendOp appendedBy(mlir::Operation *op, mlir::Value value);
 
 /// What is known when compiling about how a kernel's views lie in memory: for each view, the stride of its last
 /// dimension (1, another constant, or ShapedType::kDynamic). Packed layouts have 1.

@@ -39,6 +39,9 @@ static LogicalResult checkOperands(Operation *op, ArrayRef<cpu::KernelOperand> o
   auto store = dyn_cast<StoreOp>(op);
   if (isa<SpreadOp>(op) || (attend && attend.getSpans()) || (store && store.getSpans()))
     return op->emitError("the GPU back end has no kernels for sentences without padding");
+  auto append = dyn_cast<AppendOp>(op);
+  if ((append && append.getByReader()) || llvm::any_of(op->getOperands(), [&](Value value) { return cpu::appendedBy(op, value); }))
+    return op->emitError("the GPU back end has no kernels of attention that appends");
   if (attend) {
     auto queries = cast<RankedTensorType>(attend.getQ().getType());
     if (!queries.getElementType().isF32() && queries.getDimSize(3) % 2 != 0)
