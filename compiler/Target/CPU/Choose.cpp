@@ -51,12 +51,16 @@ private:
   void clearRow(Value row);
   /// Calls `body` for each of the thread's blocks, and for those that nobody may choose from `skip`.
   void forBlocks(llvm::function_ref<void()> body, llvm::function_ref<void(Value row)> skip);
-  /// Multiplies the block's panels, and calls `body` for each row with its number and its place among the last products.
-  void forRows(const ChooseFactors &factors, llvm::function_ref<void(Value, Value)> body);
+  /// Multiplies the block's panels, and calls each of `steps` for all rows of the last products, with a row's number and its place among
+  /// them. A step ends in a reduction, a long chain; in a loop of its own the next rows' begin meanwhile.
+  using RowStep = llvm::function_ref<void(Value row, Value place)>;
+  void forRows(const ChooseFactors &factors, ArrayRef<RowStep> steps);
 
   // All logits.
   void lookAtAll();
-  void lookAt(Value row, Value place);
+  void findMaximum(Value row, Value place);
+  void addPowers(Value row, Value place);
+  void offerBlock(Value row, Value place);
   void offerPanel(Value panel, Value place, const CandidateList &list);
 
   // Those that the screen leaves.
@@ -147,14 +151,15 @@ void Choose::forBlocks(llvm::function_ref<void()> body, llvm::function_ref<void(
   });
 }
 
-void Choose::forRows(const ChooseFactors &factors, llvm::function_ref<void(Value, Value)> body) {
+void Choose::forRows(const ChooseFactors &factors, ArrayRef<RowStep> steps) {
   // Blocks of rows as equal as can be.
   Value tile = b.i64(largestTile(b.isa(), factors.weight.factor).rows), count = b.sub(rowEnd, rowBegin);
   Value turns = b.div(b.add(count, b.sub(tile, 1)), tile);
   b.loop(b.i64(0), turns, 1, [&](Value turn) {
     Value first = b.div(b.mul(count, turn), turns), end = b.div(b.mul(count, b.add(turn, 1)), turns);
     logits.multiply(factors, b.add(rowBegin, first), b.sub(end, first), turn, turns);
-    b.loop(first, end, 1, [&](Value row) { body(b.add(rowBegin, row), b.sub(row, first)); });
+    for (RowStep step : steps)
+      b.loop(first, end, 1, [&](Value row) { step(b.add(rowBegin, row), b.sub(row, first)); });
   });
 }
 
@@ -164,10 +169,15 @@ void Choose::lookAtAll() {
     b.store(noLogit(), maximumAt(row, logits.number()));
     b.store(b.f32(0), sumAt(row, logits.number()));
   };
-  forBlocks([&] { forRows(logits.factors(), [&](Value row, Value place) { lookAt(row, place); }); }, skip);
+  auto look = [&] {
+    forRows(logits.factors(), {[&](Value row, Value place) { findMaximum(row, place); },
+                               [&](Value row, Value place) { b.ifThen(sums, [&] { addPowers(row, place); }); },
+                               [&](Value row, Value place) { offerBlock(row, place); }});
+  };
+  forBlocks(look, skip);
 }
 
-void Choose::lookAt(Value row, Value place) {
+void Choose::findMaximum(Value row, Value place) {
   ChooseLogits::Row own = logits.rowAt(row);
   auto seen = logits.forPanels({b.splat(noLogit()), noLane()}, [&](Value panel, Value lanes, ValueRange carried) {
     Value products = logits.sumsOf(place, panel);
@@ -175,19 +185,24 @@ void Choose::lookAt(Value row, Value place) {
     b.storeVector(x, products);
     return SmallVector<Value>{maximum(b, x, carried[0]), b.create<arith::OrIOp>(carried[1], isOdd(x))};
   });
-  Value largest = reduceLanes(b, ReduceKind::max, seen[0]);
-  b.store(unlessOdd(largest, seen[1]), maximumAt(row, logits.number()));
-  b.ifThen(sums, [&] {
-    Value shift = shiftOf(largest);
-    Value sum = b.loop(b.i64(0), logits.panelCount(), 1, b.splatF32(0), [&](Value panel, ValueRange carried) {
-                   Value x = b.loadVector(f32(), logits.sumsOf(place, panel));
-                   Value power = expOfNegative(b, difference(x, shift));
-                   return SmallVector<Value>{b.create<arith::AddFOp>(carried[0], power)};
-                 })[0];
-    b.store(reduceLanes(b, ReduceKind::sum, sum), sumAt(row, logits.number()));
-  });
+  b.store(unlessOdd(reduceLanes(b, ReduceKind::max, seen[0]), seen[1]), maximumAt(row, logits.number()));
+}
+
+void Choose::addPowers(Value row, Value place) {
+  Value shift = shiftOf(b.load(f32(), maximumAt(row, logits.number())));
+  Value sum = b.loop(b.i64(0), logits.panelCount(), 1, b.splatF32(0), [&](Value panel, ValueRange carried) {
+                 Value x = b.loadVector(f32(), logits.sumsOf(place, panel));
+                 Value power = expOfNegative(b, difference(x, shift));
+                 return SmallVector<Value>{b.create<arith::AddFOp>(carried[0], power)};
+               })[0];
+  b.store(reduceLanes(b, ReduceKind::sum, sum), sumAt(row, logits.number()));
+}
+
+void Choose::offerBlock(Value row, Value place) {
+  // Where the maximum is no number, some logits may be.
+  Value largest = b.load(f32(), maximumAt(row, logits.number()));
   CandidateList list = listOf(row, part);
-  Value beats = b.create<arith::CmpFOp>(arith::CmpFPredicate::OGT, largest, worstOf(b, list));
+  Value beats = b.create<arith::CmpFOp>(arith::CmpFPredicate::UGT, largest, worstOf(b, list));
   b.ifThen(beats, [&] {
     b.loop(b.i64(0), logits.panelCount(), 1, [&](Value panel) { offerPanel(panel, place, list); });
   });
@@ -216,7 +231,7 @@ Value Choose::lookAtFew() {
     Value start = b.mul(logits.number(), ChooseLogits::kPanels);
     b.storeVector(b.splat(noLogit()), screen->boundAt(row, start), logits.panelCount());
   };
-  forBlocks([&] { forRows(screen->factors(), [&](Value row, Value place) { bound(row, place); }); }, skip);
+  forBlocks([&] { forRows(screen->factors(), {[&](Value row, Value place) { bound(row, place); }}); }, skip);
 
   // The list holds what a row reaches in any case: a panel that does not is of no use.
   Value count = b.loop(rowBegin, rowEnd, 1, b.i64(0), [&](Value row, ValueRange carried) {
