@@ -85,7 +85,8 @@ bool AppendOp::canBeByReader() {
   auto q = typeOf(attend.getQ()), x = typeOf(getX());
   bool isKeys = use.getOperandNumber() == 1 && state.getLayout() == Layout::keys;
   bool isValues = use.getOperandNumber() == 2 && state.getLayout() == Layout::values;
-  return (isKeys || isValues) && getAxis() == 2 && sameDim(q, 1, x, 1) && sameDim(q, 2, x, 2);
+  bool isRow = !getX().getDefiningOp<LoadOp>(); // not a sentence's, which would be read by its slot
+  return isRow && (isKeys || isValues) && getAxis() == 2 && sameDim(q, 1, x, 1) && sameDim(q, 2, x, 2);
 }
 
 LogicalResult StoreOp::verifySymbolUses(SymbolTableCollection &symbols) {

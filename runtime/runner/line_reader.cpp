@@ -1,6 +1,7 @@
 #include "runtime/runner/line_reader.h"
 
 #include "runtime/core/error.h"
+#include "runtime/text/utf8.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -66,6 +67,9 @@ bool line_reader::take_line(input_line &line) {
 }
 
 void line_reader::end_line(input_line &line) {
+  if (is_first_ && partial_.text.starts_with(kByteOrderMark))
+    partial_.text.erase(0, kByteOrderMark.size());
+  is_first_ = false;
   if (!partial_.text.empty() && partial_.text.back() == '\r')
     partial_.text.pop_back();
   std::swap(line, partial_);

@@ -47,6 +47,7 @@ private:
   size_t begin_ = 0, end_ = 0;
   input_line partial_;
   bool started_ = false; // partial_ holds a line without its end
+  bool is_first_ = true;
 };
 
 } // namespace xf::rt

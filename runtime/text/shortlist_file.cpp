@@ -2,6 +2,7 @@
 
 #include "runtime/core/error.h"
 #include "runtime/text/codec.h"
+#include "runtime/text/utf8.h"
 
 #include <cerrno>
 #include <charconv>
@@ -51,7 +52,10 @@ public:
     std::string text = read_text(path_);
     if (end >= 0)
       pairs_.push_back({-1, end});
-    for (std::string_view rest = text; !rest.empty();) {
+    std::string_view rest = text;
+    if (rest.starts_with(kByteOrderMark))
+      rest.remove_prefix(kByteOrderMark.size());
+    while (!rest.empty()) {
       size_t length = rest.find('\n');
       std::string_view line = rest.substr(0, length);
       rest.remove_prefix(length == std::string_view::npos ? rest.size() : length + 1);

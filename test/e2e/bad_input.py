@@ -63,6 +63,8 @@ for name in ("plain", "marked"):
     vocabulary = WORK / f"{name}.vocab"
     compile_model(WORK / "marked.xf", WORK / "tagger", "--random-weights", 2, "--source-vocab", vocabulary, "--target-vocab", vocabulary)
     tagged.append(subprocess.run([WORK / "tagger"], input=b"a b c\n", capture_output=True))
+tagged.append(subprocess.run([WORK / "tagger"], input=MARK + b"a b c\n", capture_output=True))
+checks.that(tagged[1].stdout == tagged[2].stdout, f"marked lines: {tagged}")
 checks.that(tagged[0].returncode == 0 and tagged[0].stdout == tagged[1].stdout and tagged[0].stdout.isascii(), f"a marked vocabulary: {tagged}")
 
 # What is no file is written, never replaced.

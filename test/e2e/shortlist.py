@@ -16,9 +16,9 @@ table = WORK / "table"
 SEARCHES = ([], ["--beam", "4", "--n-best", "4"])
 
 
-def write_table(lists, always, name=str):
+def write_table(lists, always, name=str, encoding="utf-8"):
     """lists: source token -> target tokens; `name` gives a target token's text."""
-    with open(table, "w", encoding="utf-8") as file:
+    with open(table, "w", encoding=encoding) as file:
         file.write("\t" + " ".join(map(name, always)) + "\n\n")
         for source, targets in lists.items():
             half = len(targets) // 2  # a source token may have several lines
@@ -62,7 +62,7 @@ def confirm(title, program, lines, sources, vocabulary, end, options, name=str):
     if DEVICE:
         return confirm_device(title, program, lines, sources, vocabulary, options, name)
     tokens = sorted({token for line in sources for token in line})
-    write_table({}, range(vocabulary), name)
+    write_table({}, range(vocabulary), name, encoding="utf-8-sig")  # with the mark that some editors put before UTF-8
     for search in SEARCHES:
         full = results(program, lines, *options, *search, "--shortlist", table)
         checks.that(full == results(program, lines, *options, *search), f"{title} {search}: a full list changes results")
