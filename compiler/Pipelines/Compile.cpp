@@ -48,19 +48,9 @@ void widenBatch(ModuleOp module) {
   setBound(module, batch, rows);
 }
 
-/// A plan is for all devices, and GPUs have no kernels for sentences behind each other, nor for attention that appends.
+/// A plan is for all devices, and GPUs have no kernels for attention that appends.
 void dropWhatGpusLack(ModuleOp module) {
   module.walk([](AppendOp append) { append.setByReader(false); });
-  for (auto entry : llvm::make_early_inc_range(module.getOps<EntryOp>()))
-    if (entry.getKind() == EntryKind::packed)
-      entry.erase();
-  for (StringRef attribute : {kGenerateAttr, kPredictAttr})
-    if (auto members = module->getAttrOfType<DictionaryAttr>(attribute)) {
-      NamedAttrList list(members);
-      for (StringRef twin : {"packed_encode", "packed_begin", "packed"})
-        list.erase(twin);
-      module->setAttr(attribute, list.getDictionary(module.getContext()));
-    }
 }
 
 class Compilation {

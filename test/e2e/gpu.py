@@ -106,13 +106,24 @@ def confirm_lengths():
     """A sentence at its greatest length does not keep the others from going on."""
     program = WORK / "small"
     small_bench(program)
-    lines = "".join(" ".join(str(3 + (7 * i + 5 * j) % 40) for j in range(length)) + "\n" for i, length in enumerate([5] + [14] * 7))
+
+    def lines_of(lengths):
+        return "".join(" ".join(str(3 + (7 * i + 5 * j) % 40) for j in range(length)) + "\n" for i, length in enumerate(lengths))
+
+    lines = lines_of([5] + [14] * 7)
     for beam in (1, 2):
         options = ("--beam", beam, "--min-length", 14, "--batch", 8)
         want, got = (run(program, *options, "--device", device, stdin=lines)[1] for device in ("cpu", "cuda"))
         checks.that(got == want and [len(line.split()) for line in got.splitlines()] == [5] + [14] * 7, f"beam {beam}: {got} on the GPU, {want} on the CPU")
         done, _ = counts_of(program, *options, stdin=lines)
         checks.that(done["graphs"] == 1 and done["uploads"] <= 6, f"beam {beam}: {done}")
+    # Sentences of different lengths are encoded together, without padding.
+    options = ("--min-length", 3, "--max-length", 3, "--batch", 8)
+    equal, _ = counts_of(program, *options, stdin=lines_of([9] * 8))
+    lines = lines_of([2, 9, 4, 14, 1, 7, 12, 3])
+    done, got = counts_of(program, *options, stdin=lines)
+    want = run(program, *options, "--device", "cpu", stdin=lines)[1]
+    checks.that(got == want and done["launches"] == equal["launches"], f"{done}, of one length {equal}; {got}, not {want}")
 
 
 def devices():

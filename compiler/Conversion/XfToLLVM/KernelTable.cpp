@@ -16,6 +16,37 @@ static Layout layoutOf(Value value, ModuleOp root) {
   return Layout::plain;
 }
 
+/// `type` without what is known of the dimensions that are rows; as it is if others have no known size.
+static RankedTensorType forgetRows(RankedTensorType type, function_ref<bool(int64_t)> isRows) {
+  SmallVector<int64_t> shape(type.getShape());
+  for (int64_t d = 0; d < type.getRank(); ++d) {
+    if (isRows(d))
+      shape[d] = ShapedType::kDynamic;
+    else if (type.isDynamicDim(d))
+      return type;
+  }
+  return RankedTensorType::get(shape, type.getElementType());
+}
+
+/// Kernels of products and of rows take from their views how many rows there are, and in which dimensions: makes `copy`, which nobody
+/// executes, the same for all. Its operands become `arguments`.
+static void forgetRows(Operation *copy, Block &arguments) {
+  auto maps = copy->getAttrOfType<ArrayAttr>("maps");
+  auto typeOf = [](Value value) { return cast<RankedTensorType>(value.getType()); };
+  int64_t columns = typeOf(copy->getResult(0)).getRank() - 1;
+  auto isLeading = [&](int64_t d) { return d >= 0 && d < columns; };
+  auto set = [&](unsigned i, function_ref<bool(int64_t)> isRows) {
+    copy->setOperand(i, arguments.addArgument(forgetRows(typeOf(copy->getOperand(i)), isRows), copy->getLoc()));
+  };
+  unsigned first = copy->getNumOperands() - maps.size();
+  if (isa<ContractOp>(copy))
+    set(0, isLeading);
+  for (auto [i, map] : llvm::enumerate(maps.getAsRange<DenseI64ArrayAttr>()))
+    set(first + i, [&](int64_t d) { return isLeading(map[d]); });
+  for (Value result : copy->getResults())
+    result.setType(forgetRows(typeOf(result), isLeading));
+}
+
 /// What decides a kernel's code: the op as text without the names of what it reads, which captured tensor is read
 /// where, layouts and strides.
 static std::string fingerprint(Operation *op, const cpu::KernelAccess &access, ModuleOp root) {
@@ -25,7 +56,9 @@ static std::string fingerprint(Operation *op, const cpu::KernelAccess &access, M
   llvm::MapVector<Value, unsigned> number;
   for (auto &operand : operands) {
     number.insert({operand.value, number.size()});
-    os << operand.value.getType() << stringifyLayout(layoutOf(operand.value, root)) << operand.isCompanion << ';';
+    if (!llvm::is_contained(op->getOperands(), operand.value)) // of others the op says it
+      os << operand.value.getType();
+    os << stringifyLayout(layoutOf(operand.value, root)) << operand.isCompanion << ';';
   }
   for (int64_t stride : access.lastStride)
     os << stride << ',';
@@ -47,6 +80,9 @@ static std::string fingerprint(Operation *op, const cpu::KernelAccess &access, M
     if (auto symbols = dyn_cast_or_null<ArrayAttr>(attr))
       copy->setAttr(name, ArrayAttr::get(op->getContext(), SmallVector<Attribute>(symbols.size(), FlatSymbolRefAttr::get(op->getContext(), "s"))));
   }
+  Block arguments;
+  if (isa<ContractOp, RowOp>(op))
+    forgetRows(copy, arguments);
   copy->print(os, OpPrintingFlags().useLocalScope().printGenericOpForm());
   copy->destroy();
   op->walk([&](Operation *inner) {

@@ -159,8 +159,9 @@ void AttendFew::storeContext(ArrayRef<Value> found, const Softmax &all) {
 }
 
 void AttendFew::emit() {
-  SmallVector<Value> task = b.split(b.block(), {b.size(q, 0), b.i64(heads), b.size(q, 2)});
-  batch = task[0], head = task[1], position = task[2];
+  SmallVector<Value> task = b.split(b.block(), {sentences(), b.i64(heads), mostQueries()});
+  takeSentence(task[0]);
+  head = task[1], position = task[2];
   keys = headStart(k, op.getK()), values = headStart(v, op.getV());
   contexts = b.shared(f32, warps * valueWidth), mosts = b.shared(f32, warps), sums = b.shared(f32, warps);
   stageQuery();

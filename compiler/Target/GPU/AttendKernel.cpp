@@ -11,10 +11,18 @@ static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(valu
 
 AttendKernel::AttendKernel(GpuBuilder builder, AttendOp op, const KernelRequest &request)
     : b(std::move(builder)), op(op), request(request), q(request.viewOf(op.getQ())), k(request.viewOf(op.getK())),
-      v(request.viewOf(op.getV())), out(request.resultView()), heads(typeOf(op.getQ()).getDimSize(1)),
+      v(request.viewOf(op.getV())), out(request.resultView()),
+      spans(op.getSpans() ? std::optional(request.viewOf(op.getSpans())) : std::nullopt), heads(typeOf(op.getQ()).getDimSize(1)),
       ratio(heads / typeOf(op.getK()).getDimSize(1)), width(typeOf(op.getQ()).getDimSize(3)),
-      valueWidth(typeOf(op.getV()).getDimSize(3)), f32(b.getF32Type()), factorType(typeOf(op.getQ()).getElementType()), lowest(cpu::identity(b, ReduceKind::max, f32)),
-      keyCount(b.size(k, 2)) {}
+      valueWidth(typeOf(op.getV()).getDimSize(3)), f32(b.getF32Type()), factorType(typeOf(op.getQ()).getElementType()), lowest(cpu::identity(b, ReduceKind::max, f32)) {}
+
+void AttendKernel::takeSentence(Value number) {
+  batch = number, keyCount = b.size(k, 2), queries = b.size(q, 2);
+  if (!spans)
+    return;
+  std::tie(start, keyCount) = loadSpan(b, *spans, number);
+  queries = keyCount;
+}
 
 Value AttendKernel::power(Value score, Value most) {
   Value shift = b.create<arith::SelectOp>(isAny(most), most, b.f32(0));
@@ -80,7 +88,11 @@ Value AttendKernel::headStart(unsigned view, Value tensor) {
 Value AttendKernel::element(unsigned view, Value position, Value column, Type type) {
   int64_t stride = request.access.lastStride[view];
   Value step = ShapedType::isDynamic(stride) ? b.stride(view, 3) : b.i64(stride);
-  Value row = b.add(b.mul(batch, b.stride(view, 0)), b.mul(head, b.stride(view, 1)));
+  Value row = b.mul(head, b.stride(view, 1));
+  if (spans)
+    position = b.add(start, position);
+  else
+    row = b.add(b.mul(batch, b.stride(view, 0)), row);
   return b.at(b.data(view), b.add(b.add(row, b.mul(position, b.stride(view, 2))), b.mul(column, step)), type);
 }
 
@@ -104,12 +116,17 @@ LogicalResult emitAttend(AttendOp op, const KernelRequest &request, Kernel &kern
   unsigned q = request.viewOf(op.getQ());
   int64_t heads = typeOf(op.getQ()).getDimSize(1);
   std::string few = (request.name + "_few").str(), many = (request.name + "_many").str();
-  int64_t threadsOfFew = emitAttendFew(op, request, few);
   bool isTensor = !typeOf(op.getQ()).getElementType().isF32();
   int64_t rows = isTensor ? kTensorRows : kAttendRows;
   int64_t columns = typeOf(op.getV()).getDimSize(3);
   int64_t slices = isTensor ? llvm::divideCeil(columns, tensorColumns(typeOf(op.getQ()).getDimSize(3))) : 1;
   (isTensor ? emitTensorAttendMany : emitAttendMany)(request.start(many, kAttendThreads, op.getLoc()), op, request);
+  if (op.getSpans()) {
+    // Sentences have many queries.
+    kernel.launches.push_back({many, kAttendThreads, {{request.viewOf(op.getSpans()), 0, 1}, {request.viewOf(op.getK()), 2, rows}}, 1, heads * slices, std::nullopt});
+    return success();
+  }
+  int64_t threadsOfFew = emitAttendFew(op, request, few);
   kernel.launches.push_back({few, threadsOfFew, {{q, 0, 1}, {q, 2, 1}}, 1, heads, Launch::Limit{q, 2, kFewQueries}});
   kernel.launches.push_back({many, kAttendThreads, {{q, 0, 1}, {q, 2, rows}}, 1, heads * slices, std::nullopt});
   return success();

@@ -72,9 +72,15 @@ struct AttendKernel {
   /// A column of the context of a row without keys.
   Value contextWithoutKeys(Value values, Value column);
 
+  // With spans, the queries of a batch are those of all sentences, behind each other; keys and values have rows for each as ever.
+  /// How many sentences there are, and how many queries each has at most.
+  Value sentences() { return spans ? b.size(*spans, 0) : b.size(q, 0); }
+  Value mostQueries() { return spans ? b.size(k, 2) : b.size(q, 2); }
+  /// Sets `batch`, the sentence's keys and its queries.
+  void takeSentence(Value number);
   /// The panels of keys or values of the block's head.
   Value headStart(unsigned view, Value tensor);
-  /// The address of an element, of type `type`, of the query's row in a tensor [B, H, Q, ...].
+  /// The address of an element, of type `type`, of the row of the sentence's query `position` in a tensor [B, H, Q, ...].
   Value element(unsigned view, Value position, Value column, mlir::Type type);
   /// The same of probabilities.
   Value probabilityAt(Value position, Value key) { return element(out + 1, position, key, f32); }
@@ -87,11 +93,13 @@ struct AttendKernel {
   mlir::xf::AttendOp op;
   const KernelRequest &request;
   unsigned q, k, v, out;
+  std::optional<unsigned> spans;
   int64_t heads, ratio, width, valueWidth;
   mlir::Type f32, factorType; // factorType: of queries, keys and values
   Value lowest;
   Value batch, head; // of the block
-  Value keyCount;
+  Value keyCount, queries; // of the block's sentence
+  Value start;             // with spans: where its queries begin
 };
 
 /// Adds function `name`, for few queries: a block computes one of a head, its warps each a tile at a time. Returns a block's threads.

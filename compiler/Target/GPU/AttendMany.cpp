@@ -31,6 +31,7 @@ public:
   void emit();
 
 private:
+  void emitRows(int64_t groups);
   void findEnds();
   void stageQueries(Value firstK, int64_t count);
   void stagePanels(function_ref<Value(int64_t panel)> start, Value step, Value firstK, int64_t count, Value end);
@@ -49,7 +50,7 @@ private:
   Softmax softmaxOf(Value row) { return {b.load(f32, b.at(mosts, row, f32)), b.load(f32, b.at(sums, row, f32))}; }
   void forRows(function_ref<void(Value)> body) { b.loop(b.div(b.thread(), b.i64(kPanel)), b.i64(kRows), kGroups, body); }
 
-  Value queries, firstRow, blockEnd; // of the op; of the block, and the last of its rows' ends
+  Value firstRow, blockEnd;          // of the block, and the last of its rows' ends
   Value ownRow, ownColumn;           // of the thread, in a tile of products
   Value keys, values;
   // Shared: operands of products; scores, then powers, [key][row]; of each row its end, softmax, and the weights of joining.
@@ -269,9 +270,15 @@ void AttendMany::emit() {
   // The sums of a tile and of the context stay in registers; where ptxas wants more blocks than these, it spills them.
   int64_t groups = llvm::divideCeil(valueWidth, kColumns);
   b.setBlocksTogether(groups == 1 ? 4 : groups == 2 ? 3 : 2);
-  queries = b.size(q, 2);
-  SmallVector<Value> task = b.split(b.block(), {b.size(q, 0), b.i64(heads), b.divide(b.add(queries, kRows - 1), b.i64(kRows))});
-  batch = task[0], head = task[1], firstRow = b.mul(task[2], kRows);
+  SmallVector<Value> task = b.split(b.block(), {sentences(), b.i64(heads), b.divide(b.add(mostQueries(), kRows - 1), b.i64(kRows))});
+  takeSentence(task[0]);
+  head = task[1], firstRow = b.mul(task[2], kRows);
+  b.ifThen(b.less(firstRow, queries), [&] { emitRows(groups); });
+  b.finish();
+}
+
+/// `groups`: of columns of the context.
+void AttendMany::emitRows(int64_t groups) {
   keys = headStart(k, op.getK()), values = headStart(v, op.getV());
   ownRow = b.mul(b.div(b.thread(), b.i64(kColumns / kOwn)), kOwn);
   ownColumn = b.mul(b.rem(b.thread(), b.i64(kColumns / kOwn)), kOwn);
@@ -298,7 +305,6 @@ void AttendMany::emit() {
     storeProbabilities();
   if (mayLackKeys())
     storeWithoutKeys();
-  b.finish();
 }
 
 } // namespace

@@ -200,19 +200,20 @@ public:
     static_assert(kRows == 16);
     // Where ptxas wants more blocks than these, it spills.
     b.setBlocksTogether(2);
-    Value queries = b.size(q, 2), blocks = b.divide(b.add(queries, kTensorRows - 1), b.i64(kTensorRows));
+    Value blocks = b.divide(b.add(mostQueries(), kTensorRows - 1), b.i64(kTensorRows));
     int64_t slices = llvm::divideCeil(valueWidth, tensorColumns(width));
-    SmallVector<Value> task = b.split(b.block(), {b.size(q, 0), b.i64(heads), blocks, b.i64(slices)});
-    batch = task[0], head = task[1];
+    SmallVector<Value> task = b.split(b.block(), {sentences(), b.i64(heads), blocks, b.i64(slices)});
+    takeSentence(task[0]);
+    head = task[1];
     Value firstRow = b.add(b.mul(task[2], kTensorRows), b.mul(b.warp(), kRows));
     // The slice's columns. The last slice computes some that are another's, rather than fewer.
     Value slice = b.mul(task[3], tensorColumns(width));
-    b.ifThen(b.less(firstRow, queries), [&] { emitRows(firstRow, queries, slice); });
+    b.ifThen(b.less(firstRow, queries), [&] { emitRows(firstRow, slice); });
     b.finish();
   }
 
 private:
-  void emitRows(Value firstRow, Value queries, Value slice) {
+  void emitRows(Value firstRow, Value slice) {
     Value keys = headStart(k, op.getK()), values = headStart(v, op.getV());
     int64_t columns = llvm::alignTo(std::min(valueWidth, tensorColumns(width)), kPanel);
     Value firstColumn = b.min(slice, b.i64(llvm::alignTo(valueWidth, kPanel) - columns));

@@ -112,6 +112,64 @@ LogicalResult emitAppend(AppendOp op, const KernelRequest &request, Kernel &kern
   });
 }
 
+LogicalResult emitSpread(SpreadOp op, const KernelRequest &request, Kernel &kernel) {
+  auto type = cast<RankedTensorType>(op.getX().getType());
+  unsigned from = request.viewOf(op.getX()), to = request.resultView(), rank = type.getRank(), axis = op.getAxis();
+  Type element = type.getElementType();
+  GpuBuilder b = request.start(request.name, kThreads, op.getLoc());
+  forElement(b, to, rank, [&](ArrayRef<Value> indices) {
+    auto [first, length] = loadSpan(b, request.viewOf(op.getSpans()), indices[0]);
+    SmallVector<Value> origin(indices);
+    origin[0] = b.i64(0), origin[axis] = b.add(first, indices[axis]);
+    Value target = addressIn(b, op.getLayout(), to, indices, element, type.getDimSize(rank - 1));
+    b.ifElse(
+        b.less(indices[axis], length), [&] { b.store(b.load(element, plainAddress(b, from, origin, element)), target); },
+        [&] { b.store(b.create<arith::ConstantOp>(b.getZeroAttr(element)), target); });
+  });
+  b.finish();
+  addLaunch(kernel, request.name, to, rank);
+  return success();
+}
+
+/// Stores sentences that lie behind each other in [1, H, P, d]. A block takes some positions of a head, and first finds whose they are.
+static LogicalResult emitSpansStore(StoreOp op, Layout layout, const KernelRequest &request, Kernel &kernel) {
+  constexpr int64_t kPositions = 16;
+  auto type = cast<RankedTensorType>(op.getX().getType());
+  unsigned from = request.viewOf(op.getX()), spans = request.viewOf(op.getSpans()), to = request.resultView();
+  int64_t width = type.getDimSize(3);
+  Type element = type.getElementType();
+  GpuBuilder b = request.start(request.name, kThreads, op.getLoc());
+  Type i32 = b.getI32Type();
+  auto narrow = [&](Value number) { return b.create<arith::TruncIOp>(i32, number); };
+  SmallVector<Value> task = b.split(b.block(), {b.size(from, 1), b.divide(b.add(b.size(from, 2), kPositions - 1), b.i64(kPositions))});
+  Value head = task[0], begin = b.mul(task[1], kPositions), behind = b.add(begin, kPositions);
+  Value slots = b.shared(i32, kPositions), places = b.shared(i32, kPositions);
+  Value none = b.create<arith::ConstantIntOp>(-1, 32);
+  b.ifThen(b.less(b.thread(), b.i64(kPositions)), [&] { b.store(none, b.at(slots, b.thread(), i32)); });
+  b.barrier();
+  b.loop(b.thread(), b.size(spans, 0), kThreads, [&](Value sentence) {
+    auto [first, length] = loadSpan(b, spans, sentence);
+    Value slot = narrow(loadIndex(b, request.viewOf(op.getSlots()), sentence));
+    b.loop(b.max(first, begin), b.min(b.add(first, length), behind), 1, [&](Value position) {
+      b.store(slot, b.at(slots, b.sub(position, begin), i32));
+      b.store(narrow(b.sub(position, first)), b.at(places, b.sub(position, begin), i32));
+    });
+  });
+  b.barrier();
+  b.loop(b.thread(), b.i64(kPositions * width), kThreads, [&](Value number) {
+    Value position = b.div(number, b.i64(width)), column = b.rem(number, b.i64(width));
+    Value slot = b.toI64(b.load(i32, b.at(slots, position, i32)));
+    b.ifThen(b.less(b.i64(-1), slot), [&] {
+      Value place = b.toI64(b.load(i32, b.at(places, position, i32)));
+      Value value = b.load(element, plainAddress(b, from, {b.i64(0), head, b.add(begin, position), column}, element));
+      b.store(value, addressIn(b, layout, to, {slot, head, place, column}, element, width));
+    });
+  });
+  b.finish();
+  kernel.launches.push_back({request.name.str(), kThreads, {{from, 1, 1}, {from, 2, kPositions}}, 1, 1, std::nullopt});
+  return success();
+}
+
 /// Stores [B, S], and behind each row's last position the padding up to the state's bound.
 static LogicalResult emitPaddedStore(StoreOp op, const KernelRequest &request, Kernel &kernel) {
   Value source = op.getX();
@@ -140,6 +198,8 @@ LogicalResult emitStore(StoreOp op, const KernelRequest &request, Kernel &kernel
     return failure();
   if (op.getPaddingAttr())
     return emitPaddedStore(op, request, kernel);
+  if (op.getSpans())
+    return emitSpansStore(op, state.getLayout(), request, kernel);
   return emitCopy(op, op.getX(), state.getLayout(), request, kernel, [&](GpuBuilder &b, ArrayRef<Value> indices) {
     SmallVector<Value> moved(indices);
     moved[0] = loadIndex(b, request.viewOf(op.getSlots()), indices[0]);

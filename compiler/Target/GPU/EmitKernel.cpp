@@ -12,6 +12,13 @@ Value loadIndex(GpuBuilder &b, unsigned view, Value row) {
   return b.toI64(b.load(i32, b.at(b.data(view), b.mul(row, b.stride(view, 0)), i32)));
 }
 
+std::pair<Value, Value> loadSpan(GpuBuilder &b, unsigned view, Value number) {
+  Type i32 = b.getI32Type();
+  Value start = b.mul(number, b.stride(view, 0));
+  auto member = [&](Value place) { return b.toI64(b.load(i32, b.at(b.data(view), place, i32))); };
+  return {member(start), member(b.add(start, b.stride(view, 1)))};
+}
+
 xf_abi_gpu_launch toAbi(const Launch &launch) {
   xf_abi_gpu_launch out{};
   out.threads = launch.threads;
@@ -36,9 +43,6 @@ static LogicalResult checkOperands(Operation *op, ArrayRef<cpu::KernelOperand> o
     return op->emitError("the GPU back end has no kernels for tensors of ") << element;
   };
   auto attend = dyn_cast<AttendOp>(op);
-  auto store = dyn_cast<StoreOp>(op);
-  if (isa<SpreadOp>(op) || (attend && attend.getSpans()) || (store && store.getSpans()))
-    return op->emitError("the GPU back end has no kernels for sentences without padding");
   auto append = dyn_cast<AppendOp>(op);
   if ((append && append.getByReader()) || llvm::any_of(op->getOperands(), [&](Value value) { return cpu::appendedBy(op, value); }))
     return op->emitError("the GPU back end has no kernels of attention that appends");
@@ -71,6 +75,7 @@ FailureOr<Kernel> emitKernel(mlir::gpu::GPUModuleOp module, StringRef name, Oper
                               .Case([&](RowOp op) { return emitRow(op, request, kernel); })
                               .Case([&](AttendOp op) { return emitAttend(op, request, kernel); })
                               .Case([&](PackOp op) { return emitPack(op, request, kernel); })
+                              .Case([&](SpreadOp op) { return emitSpread(op, request, kernel); })
                               .Case([&](AppendOp op) { return emitAppend(op, request, kernel); })
                               .Case([&](StoreOp op) { return emitStore(op, request, kernel); })
                               .Case([&](ConcatOp op) { return emitConcat(op, request, kernel); })

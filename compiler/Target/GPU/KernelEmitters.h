@@ -25,6 +25,7 @@ mlir::LogicalResult emitTensorContract(mlir::xf::ContractOp op, const KernelRequ
 mlir::LogicalResult emitRow(mlir::xf::RowOp op, const KernelRequest &request, Kernel &kernel);
 mlir::LogicalResult emitAttend(mlir::xf::AttendOp op, const KernelRequest &request, Kernel &kernel);
 mlir::LogicalResult emitPack(mlir::xf::PackOp op, const KernelRequest &request, Kernel &kernel);
+mlir::LogicalResult emitSpread(mlir::xf::SpreadOp op, const KernelRequest &request, Kernel &kernel);
 mlir::LogicalResult emitAppend(mlir::xf::AppendOp op, const KernelRequest &request, Kernel &kernel);
 mlir::LogicalResult emitStore(mlir::xf::StoreOp op, const KernelRequest &request, Kernel &kernel);
 mlir::LogicalResult emitConcat(mlir::xf::ConcatOp op, const KernelRequest &request, Kernel &kernel);
@@ -34,6 +35,8 @@ mlir::LogicalResult emitScan(mlir::Operation *op, const KernelRequest &request, 
 
 /// The index that row `row` of the rank-1 i32 view `view` holds, as i64.
 mlir::Value loadIndex(GpuBuilder &b, unsigned view, mlir::Value row);
+/// The first position and the length of sentence `number`, of the i32 view `view` [B, 2], as i64.
+std::pair<mlir::Value, mlir::Value> loadSpan(GpuBuilder &b, unsigned view, mlir::Value number);
 
 } // namespace xf::gpu
 
