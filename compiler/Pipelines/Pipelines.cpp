@@ -43,6 +43,8 @@ void buildStepPipeline(OpPassManager &passes) {
 
 void buildKernelPipeline(OpPassManager &passes, FactorType type, bool forCpu) {
   bool narrowAttention = type == FactorType::bf16 || type == FactorType::f16 || type == FactorType::int8;
+  // Behind the step: what is a state there is proved op by op, each where it stands.
+  passes.addPass(createXfHoistInvariants());
   // Before linears are merged: a bias is still the keys' alone.
   if (narrowAttention)
     passes.addPass(createXfDropKeyBias());
@@ -56,6 +58,8 @@ void buildKernelPipeline(OpPassManager &passes, FactorType type, bool forCpu) {
     // Behind it, as it finds contexts that are rounded for the next product.
     if (narrowAttention)
       passes.addPass(createXfNarrowAttention({type == FactorType::f16 ? "f16" : "bf16"}));
+    // Copies in the types of products are there, and not yet parts of rows.
+    passes.addPass(createXfRotateLayers());
     passes.addPass(createXfFuseMaps());
   }
   // Epilogues are taken before rows are formed, or rows would take the maps.
@@ -71,13 +75,13 @@ void buildKernelPipeline(OpPassManager &passes, FactorType type, bool forCpu) {
   passes.addPass(createXfMaterializeViews());
   // Behind all others, so that the copy of the step uses the very kernels of the step.
   passes.addPass(createXfChooseTokens());
-  if (forCpu) {
+  if (forCpu)
     passes.addPass(createXfScreenTokens());
-    // Twins are made of the entries' final ops.
-    passes.addPass(createXfPackSentences());
-    // Copies of the step are there, and layouts of states are known.
+  // Twins are made of the entries' final ops.
+  passes.addPass(createXfPackSentences());
+  // Copies of the step are there, and layouts of states are known.
+  if (forCpu)
     passes.addPass(createXfAppendByReader());
-  }
   // Last: any cleanup would move them out again.
   passes.addPass(createXfSinkConstants());
 }

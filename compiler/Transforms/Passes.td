@@ -20,6 +20,14 @@ def XfRaggedSource : Pass<"xf-ragged-source", "::mlir::ModuleOp"> {
   }];
 }
 
+def XfHoistInvariants : Pass<"xf-hoist-invariants", "::mlir::ModuleOp"> {
+  let summary = "Compute once what is the same in all layers";
+  let description = [{
+    A description that makes a mask in the body of its loop means the same as one that makes it before. What depends on parameters only stays:
+    it is computed when compiling.
+  }];
+}
+
 def XfFuseMaps : Pass<"xf-fuse-maps", "::mlir::ModuleOp"> {
   let summary = "Merge element-wise maps into the maps that use them";
   let description = [{
@@ -63,6 +71,14 @@ def XfNarrowAttention : Pass<"xf-narrow-attention", "::mlir::ModuleOp"> {
     states that others read, too, stays f32.
   }];
   let options = [Option<"type", "type", "std::string", "\"bf16\"", "bf16 or f16">];
+}
+
+def XfRotateLayers : Pass<"xf-rotate-layers", "::mlir::ModuleOp"> {
+  let summary = "Compute what a layer makes of its input alone where that input is made";
+  let description = [{
+    Where a norm ends the body of an `xf.repeat`, what the body makes of that carried value by maps and row statistics alone (a rounded
+    or quantised copy) is carried beside it: it becomes part of the norm's row, instead of a row kernel at the start of each layer.
+  }];
 }
 
 def XfFormContracts : Pass<"xf-form-contracts", "::mlir::ModuleOp"> {

@@ -1,0 +1,167 @@
+// What a layer computes of its input alone is computed where that input is made.
+//
+// The layers of a post-norm model begin with rounding or quantising what the norm at the end of the layer before has made. A row
+// kernel of its own would read these rows again; carried from layer to layer beside them, the copy is made by the norm's.
+#include "compiler/Transforms/MapUtils.h"
+#include "compiler/Transforms/Passes.h"
+
+#include "mlir/IR/OperationSupport.h"
+#include "mlir/Transforms/RegionUtils.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace xf {
+#define GEN_PASS_DEF_XFROTATELAYERS
+#include "compiler/Transforms/Passes.h.inc"
+} // namespace xf
+
+using namespace mlir;
+using namespace mlir::xf;
+
+namespace {
+
+/// What the body makes of one carried value.
+struct Derived {
+  unsigned carried; // its number
+  llvm::SetVector<Operation *> ops;
+  SmallVector<Value> used; // results of theirs that others read
+
+  /// The ops of `source`, which stands for the carried value. Gives what `used` is then.
+  SmallVector<Value> cloneOf(OpBuilder &builder, Value carriedValue, Value source) const {
+    IRMapping mapping;
+    mapping.map(carriedValue, source);
+    for (Operation *op : ops)
+      builder.clone(*op, mapping);
+    return llvm::map_to_vector(used, [&](Value value) { return mapping.lookup(value); });
+  }
+};
+
+/// Whether a row statistic is part of what makes `value`, by maps of its own block: no epilogue of a product then makes it.
+bool isMadeByRows(Value value, Block *body) {
+  auto map = value.getDefiningOp<MapOp>();
+  return map && map->getBlock() == body && llvm::any_of(map.getInputs(), [&](Value input) {
+    return input.getDefiningOp<ReduceOp>() || isMadeByRows(input, body);
+  });
+}
+
+class Rotation {
+public:
+  explicit Rotation(RepeatOp repeat) : repeat(repeat), builder(repeat) {}
+
+  void run() {
+    for (unsigned i = 0; i < repeat.getInits().size(); ++i)
+      if (Derived found = derivedFrom(i); !found.used.empty())
+        all.push_back(std::move(found));
+    if (all.empty())
+      return;
+    SmallVector<Value> inits = llvm::to_vector(repeat.getInits());
+    for (const Derived &derived : all)
+      llvm::append_range(inits, derived.cloneOf(builder, carriedValue(derived), repeat.getInits()[derived.carried]));
+    yieldThem();
+    rebuild(inits);
+    for (const Derived &derived : all)
+      shareBehind(derived);
+    takeAsCarried();
+  }
+
+private:
+  Block &body() { return repeat.getBody().front(); }
+  Value carriedValue(const Derived &derived) { return repeat.getCarried()[derived.carried]; }
+
+  Derived derivedFrom(unsigned carried) {
+    Derived found{carried, {}, {}};
+    if (!isMadeByRows(body().getTerminator()->getOperand(carried), &body()))
+      return found;
+    auto isKnown = [&](Value value) { return value == repeat.getCarried()[carried] || found.ops.contains(value.getDefiningOp()); };
+    auto isOutside = [&](Value value) { return !repeat.getBody().isAncestor(value.getParentRegion()); };
+    for (Operation &op : body()) {
+      if (!isa<MapOp, ReduceOp>(op) || !llvm::all_of(op.getOperands(), isKnown))
+        continue;
+      llvm::SetVector<Value> captured;
+      getUsedValuesDefinedAbove(op.getRegions(), captured);
+      if (llvm::all_of(captured, isOutside))
+        found.ops.insert(&op);
+    }
+    for (Operation *op : found.ops)
+      for (Value result : op->getResults())
+        if (llvm::any_of(result.getUsers(), [&](Operation *user) { return !found.ops.contains(user); }))
+          found.used.push_back(result);
+    return found;
+  }
+
+  /// The new carried values stand behind the others that are carried.
+  void yieldThem() {
+    Operation *yield = body().getTerminator();
+    SmallVector<Value> yielded = llvm::to_vector(yield->getOperands());
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPoint(yield);
+    unsigned place = repeat.getInits().size();
+    for (const Derived &derived : all)
+      for (Value value : derived.cloneOf(builder, carriedValue(derived), yielded[derived.carried]))
+        yielded.insert(yielded.begin() + place++, value);
+    yield->setOperands(yielded);
+  }
+
+  void rebuild(ArrayRef<Value> inits) {
+    unsigned before = repeat.getInits().size(), added = inits.size() - before;
+    auto made = RepeatOp::create(builder, repeat.getLoc(), body().getTerminator()->getOperandTypes(), repeat.getCountAttr(), inits);
+    made.getBody().takeBody(repeat.getBody());
+    for (unsigned i = 0; i < repeat->getNumResults(); ++i)
+      repeat->getResult(i).replaceAllUsesWith(made->getResult(i < before ? i : i + added));
+    repeat->erase();
+    repeat = made;
+    next = before;
+  }
+
+  /// Ops behind the loop that make the same of its result read what the last layer has made.
+  void shareBehind(const Derived &derived) {
+    IRMapping mapping;
+    mapping.map(carriedValue(derived), repeat->getResult(derived.carried));
+    SmallVector<Operation *> replaced;
+    for (Operation *op : derived.ops) {
+      Value first = mapping.lookupOrNull(op->getOperand(0));
+      for (Operation *user : first ? llvm::to_vector(first.getUsers()) : SmallVector<Operation *>()) {
+        IRMapping inside = mapping; // and of what the ops' regions hold
+        auto isSame = [&](Value own, Value others) { return success(own == others || inside.lookupOrNull(own) == others); };
+        auto note = [&](Value own, Value others) { inside.map(own, others); };
+        if (user->getBlock() != repeat->getBlock() ||
+            !OperationEquivalence::isEquivalentTo(op, user, isSame, note, OperationEquivalence::IgnoreLocations))
+          continue;
+        mapping.map(op->getResults(), user->getResults());
+        replaced.push_back(user);
+        break;
+      }
+    }
+    for (auto [i, value] : llvm::enumerate(derived.used))
+      if (Value same = mapping.lookupOrNull(value))
+        same.replaceAllUsesWith(repeat->getResult(next + i));
+    for (Operation *op : llvm::reverse(replaced))
+      if (op->use_empty())
+        op->erase();
+    next += derived.used.size();
+  }
+
+  void takeAsCarried() {
+    for (const Derived &derived : all) {
+      for (Value value : derived.used)
+        value.replaceAllUsesWith(body().addArgument(value.getType(), value.getLoc()));
+      for (Operation *op : llvm::reverse(derived.ops))
+        op->erase();
+    }
+  }
+
+  RepeatOp repeat;
+  OpBuilder builder;
+  SmallVector<Derived> all;
+  unsigned next = 0; // of the results: of the derived values that are to be shared
+};
+
+struct RotateLayers : ::xf::impl::XfRotateLayersBase<RotateLayers> {
+  void runOnOperation() override {
+    SmallVector<RepeatOp> repeats;
+    getOperation()->walk([&](RepeatOp repeat) { repeats.push_back(repeat); });
+    for (RepeatOp repeat : repeats)
+      Rotation(repeat).run();
+  }
+};
+
+} // namespace
