@@ -1,7 +1,7 @@
 // A step's new keys and values are written by the attention that reads them.
 //
-// Each position of a key goes to a cache line of its own, which memory has to bring; attention needs all these lines and has
-// asked for them by the time it comes to a row.
+// Each element of a new key, or pair of 16 bits, goes to a cache line of its own, which memory has to bring. Attention needs all these
+// lines anyway, and asks for those of its next heads while it works on others.
 #include "compiler/Transforms/Passes.h"
 
 namespace xf {

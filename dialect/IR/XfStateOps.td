@@ -31,8 +31,8 @@ def Xf_AppendOp : Xf_Op<"append", [Xf_InBody, DeclareOpInterfaceMethods<SymbolUs
     x holds the new positions along `axis`; row b's stand behind its past[b] ones. The result is the state with dimension
     `axis` up to the longest row; positions behind a row's own last one are undefined.
 
-    With `by_reader` a single new position is written by the attention that reads the result as its keys or values, when it does
-    so: there it is needed, and memory has what is around it in the cache.
+    With `by_reader` a single new position is written by the attention that reads the result as its keys or values, just before it
+    does: the cache lines around it are then needed anyway.
 
     ```mlir
     %all = xf.append %k to @keys[%layer] axis 2 past %past : tensor<?x8x?x8xf32, #xf.dims<"B", "", "N", "">>, tensor<?xi32, #xf.dims<"B">> -> tensor<?x8x?x8xf32, #xf.dims<"B", "", "T", "">>

@@ -155,4 +155,59 @@ TEST(PlanTest, OnePositionIsLeftToItsReader) {
   }
 }
 
+/// The same with keys and values that are rows of their own, and a row behind attention.
+constexpr const char *kAppendingRows = R"(
+#n = #xf.dims<"B", "", "N", "">
+#t = #xf.dims<"B", "", "T", "">
+module attributes {xf.bounds = {B = 2 : i64, N = 8 : i64, T = 8 : i64}} {
+  xf.state @keys : tensor<?x2x?x4xf32, #t> layers 1 layout keys
+  xf.state @values : tensor<?x2x?x4xf32, #t> layers 1 layout values
+  xf.entry step @step(%q: tensor<?x2x?x4xf32, #n> {xf.name = "q"}, %past: tensor<?xi32, #xf.dims<"B">> {xf.name = "xf.past"}) -> (tensor<?x2x?x4xf32, #n> {xf.name = "z"}) {
+    %zero = arith.constant 0 : index
+    %x0 = xf.row(%q) maps [[0, 1, 2, 3]] : (tensor<?x2x?x4xf32, #n>) -> tensor<?x2x?x4xf32, #n> {
+    ^bb0(%row: tensor<4xf32>):
+      xf.yield %row : tensor<4xf32>
+    }
+    %x1 = xf.row(%q) maps [[0, 1, 2, 3]] : (tensor<?x2x?x4xf32, #n>) -> tensor<?x2x?x4xf32, #n> {
+    ^bb0(%row: tensor<4xf32>):
+      xf.yield %row : tensor<4xf32>
+    }
+    %k = xf.append %x0 to @keys[%zero] axis 2 past %past by_reader : tensor<?x2x?x4xf32, #n>, tensor<?xi32, #xf.dims<"B">> -> tensor<?x2x?x4xf32, #t>
+    %v = xf.append %x1 to @values[%zero] axis 2 past %past by_reader : tensor<?x2x?x4xf32, #n>, tensor<?xi32, #xf.dims<"B">> -> tensor<?x2x?x4xf32, #t>
+    %y = xf.attend %q, %k, %v scale 0.5 fill -1.0e9 : tensor<?x2x?x4xf32, #n>, tensor<?x2x?x4xf32, #t>, tensor<?x2x?x4xf32, #t> -> (tensor<?x2x?x4xf32, #n>)
+    %z = xf.row(%y) maps [[0, 1, 2, 3]] : (tensor<?x2x?x4xf32, #n>) -> tensor<?x2x?x4xf32, #n> {
+    ^bb0(%row: tensor<4xf32>):
+      xf.yield %row : tensor<4xf32>
+    }
+    xf.return %z : tensor<?x2x?x4xf32, #n>
+  }
+})";
+
+TEST(PlanTest, WhatIsAppendedLivesUntilItsReaderIsDone) {
+  KernelHarness harness(kAppendingRows);
+  auto code = convert(harness);
+  ASSERT_TRUE(mlir::succeeded(code));
+  std::vector<float> q(64), z(64), state(256);
+  std::vector<int32_t> past(2);
+  std::vector<int64_t> dims(code->layout.dims.size(), 2);
+  dims[code->layout.dims.lookup("N")] = 1;
+  Setting setting{dims, {q.data(), past.data(), z.data()}, std::vector<xf_abi_state_place>(2)};
+  for (auto &place : setting.states)
+    place.data = reinterpret_cast<uint8_t *>(state.data());
+  // Attention gets q, keys, what is appended, past, the same of values, and its result.
+  std::vector<std::vector<const void *>> calls;
+  xf_abi_kernel_fn note = [](const xf_abi_context *context, const xf_abi_view *views, int64_t) {
+    auto &list = static_cast<std::vector<std::vector<const void *>> *>(context->runtime)->emplace_back();
+    for (unsigned i = 0; i < 8; ++i)
+      list.push_back(views[i].data);
+  };
+  runPlan(*code, setting, note, &calls);
+  ASSERT_EQ(calls.size(), 4u);
+  const void *keys = calls[0][1], *values = calls[1][1], *context = calls[3][0];
+  EXPECT_EQ(calls[2][2], keys);
+  EXPECT_EQ(calls[2][5], values);
+  EXPECT_EQ(calls[2][7], context);
+  EXPECT_TRUE(keys != values && keys != context && values != context);
+}
+
 } // namespace

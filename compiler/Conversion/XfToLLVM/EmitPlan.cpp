@@ -1,4 +1,4 @@
-// The plan of an entry: straight-line code that every thread runs.
+// The plan of an entry: code that every thread runs, straight-line but for the loops over layers and what several new positions need.
 //
 // For each kernel op it describes operands and results as strided views, calls the kernel through the context's table,
 // and waits for the other threads. Rearranges and slices cost nothing: they are strides. A stack of layers is a loop

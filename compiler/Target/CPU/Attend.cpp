@@ -150,7 +150,8 @@ void AttendEmitter::emitTasks(bool byHead) {
     block.rows = byHead ? b.i64(rows) : b.min(b.i64(rows), b.sub(queries, block.first));
     place(block, head);
     if (!byHead) {
-      b.ifThen(b.equal(queries, b.i64(1)), [&] { appendOne(block); });
+      if (together == 1) // else a single query is taken by heads
+        b.ifThen(b.equal(queries, b.i64(1)), [&] { appendOne(block); });
       return emitBlock(block, nullptr);
     }
     appendOne(block);

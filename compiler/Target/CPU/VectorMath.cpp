@@ -170,7 +170,7 @@ static Value sineOrCosine(CodeBuilder &b, Value x, bool cosine) {
 }
 
 /// erf(x) = x P(x²) / Q(x²), both of degree 5, fitted by their largest relative error (Lawson's algorithm: 1.9e-8) up to 3.92, where the
-/// f32 nearest to erf is 1. All coefficients are positive: nothing cancels, and the result is within 5 ulp.
+/// f32 nearest to erf is 1. All coefficients are positive: nothing cancels, and the result is within 7 ulp.
 static Value errorFunction(CodeBuilder &b, Value x) {
   auto clamp = [&](Value value, double limit) { return maximum(b, constantLike(b, -limit, x), minimum(b, constantLike(b, limit, x), value)); };
   x = clamp(x, 3.92);
