@@ -123,7 +123,8 @@ private:
       e.noteValue(x, "the tensor");
       return false;
     }
-    Value taken = e.slice(x, axis, start, (stop - start + step - 1) / step, step, expr.loc);
+    int64_t size = (stop - start - 1) / step + 1;
+    Value taken = e.slice(x, axis, start, size, size == 1 ? 1 : step, expr.loc);
     x = std::get<Tensor>(taken).value;
     return true;
   }

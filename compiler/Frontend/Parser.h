@@ -35,6 +35,7 @@ private:
   ExprPtr parseExprList();
   ExprPtr parseBinary(unsigned level);
   ExprPtr parseUnary();
+  ExprPtr parseOperand();
   ExprPtr parsePower();
   ExprPtr parsePostfix();
   ExprPtr parsePrimary();

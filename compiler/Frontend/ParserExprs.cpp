@@ -149,15 +149,20 @@ ExprPtr Parser::parseUnary() {
     return parseExpr();
   if (!is("-") && !is("!"))
     return parsePower();
+  Token op = take();
+  std::vector<ExprPtr> operands;
+  operands.push_back(parseOperand());
+  return operands.back() ? make(ExprKind::Unary, op.loc, std::move(operands), op.text) : nullptr;
+}
+
+/// What follows an operator that binds to the right.
+ExprPtr Parser::parseOperand() {
   llvm::scope_exit leave([&] { --nesting; });
   if (++nesting > kMaxDepth) {
     error(peek(), "the expression is too deeply nested");
     return nullptr;
   }
-  Token op = take();
-  std::vector<ExprPtr> operands;
-  operands.push_back(parseUnary());
-  return operands.back() ? make(ExprKind::Unary, op.loc, std::move(operands), op.text) : nullptr;
+  return parseUnary();
 }
 
 ExprPtr Parser::parsePower() {
@@ -167,7 +172,7 @@ ExprPtr Parser::parsePower() {
   Loc loc = take().loc;
   std::vector<ExprPtr> operands;
   operands.push_back(std::move(base));
-  operands.push_back(parseUnary());
+  operands.push_back(parseOperand());
   return operands.back() ? make(ExprKind::Binary, loc, std::move(operands), "^") : nullptr;
 }
 

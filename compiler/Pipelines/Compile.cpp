@@ -48,11 +48,6 @@ void widenBatch(ModuleOp module) {
   setBound(module, batch, rows);
 }
 
-/// A plan is for all devices, and GPUs have no kernels for attention that appends.
-void dropWhatGpusLack(ModuleOp module) {
-  module.walk([](AppendOp append) { append.setByReader(false); });
-}
-
 class Compilation {
 public:
   Compilation(ModuleOp module, ParameterSource *source, const CompileOptions &options)
@@ -82,8 +77,6 @@ public:
     } else if (options.type != FactorType::f32) {
       return makeError("kernel IR has its types: --type is for what comes before it");
     }
-    if (options.targets.cuda)
-      dropWhatGpusLack(module);
     module->setAttr(kPhaseAttr, StringAttr::get(module.getContext(), "kernel"));
     if (auto error = dump("3-kernel.mlir", printModule(module)))
       return error;

@@ -80,8 +80,7 @@ void buildKernelPipeline(OpPassManager &passes, FactorType type, bool forCpu) {
   // Twins are made of the entries' final ops.
   passes.addPass(createXfPackSentences());
   // Copies of the step are there, and layouts of states are known.
-  if (forCpu)
-    passes.addPass(createXfAppendByReader());
+  passes.addPass(createXfAppendByReader());
   // Last: any cleanup would move them out again.
   passes.addPass(createXfSinkConstants());
 }

@@ -9,6 +9,7 @@
 #include "compiler/Target/CPU/AttendScores.h"
 #include "compiler/Target/CPU/BlockProduct.h"
 #include "compiler/Target/CPU/Chunks.h"
+#include "compiler/Target/CPU/FactorArithmetic.h"
 #include "compiler/Target/CPU/HeadCopy.h"
 #include "compiler/Target/CPU/HeadProduct.h"
 #include "compiler/Target/CPU/StridedCopy.h"
@@ -78,6 +79,7 @@ private:
   void fetch(const Block &block, Value end);
   void multiplyKeys(const Block &block, Value end);
   void multiplyValues(const Block &block, std::optional<Value> onlyRow, Value end);
+  void addHalfWord(const Block &block, Value firstRow, Value rows, Value last, Value target);
   void storeProbabilities(const Block &block, Value row);
   void emitRowWithoutKeys(const Block &block, Value row);
 
@@ -299,7 +301,7 @@ void AttendEmitter::multiplyValues(const Block &block, std::optional<Value> only
   Value target = direct ? rowAddress(out, f32, block, firstRow) : b.at(b.scratch(), layout.context, f32);
   Value targetStride = direct ? b.stride(out, 2) : b.i64(layout.contextRow);
   PanelKind kind{factor, /*tail=*/0, /*pitch=*/roundUp(valueWidth) / kLanes};
-  Value panels = b.i64(kind.pitch), depth = b.ceilDiv(end, group);
+  Value panels = b.i64(kind.pitch), depth = b.div(end, b.i64(group));
   int64_t panelStride = kLanes * group;
   if (allHeads) {
     emitHeadProduct(b, {kind, together, ratio, b.scratch(), stripStride(), block.values, b.stride(v, 1), panelStride, target,
@@ -312,6 +314,8 @@ void AttendEmitter::multiplyValues(const Block &block, std::optional<Value> only
   }
   if (direct)
     return;
+  if (group > 1)
+    b.ifThen(b.less(b.mul(depth, group), end), [&] { addHalfWord(block, firstRow, rows, b.sub(end, 1), target); });
   b.loop(b.i64(0), rows, 1, [&](Value row) {
     Value from = b.at(target, b.mul(row, targetStride), f32), to = rowAddress(out, result, block, b.add(firstRow, row));
     Value factor = reciprocals ? b.splat(b.load(f32, reciprocal(b.add(firstRow, row)))) : Value();
@@ -325,6 +329,23 @@ void AttendEmitter::multiplyValues(const Block &block, std::optional<Value> only
       b.storeStrided(context, column, request.access.lastStride[out], b.stride(out, 3), count);
       return {};
     });
+  });
+}
+
+/// Adds the last of an odd number of keys: what shares its word may be anything, infinities, too, of another sentence or of padding.
+void AttendEmitter::addHalfWord(const Block &block, Value firstRow, Value rows, Value last, Value target) {
+  FactorArithmetic arithmetic(b, factor);
+  Type f32 = b.getF32Type();
+  b.loop(b.i64(0), rows, 1, [&](Value row) {
+    Value number = b.add(firstRow, row), values = block.values;
+    if (block.byHead)
+      values = b.at(values, b.mul(b.div(number, b.i64(ratio)), b.stride(v, 1)), element);
+    auto power = arithmetic.loadRow(b.at(strip(number), last, element), /*count=*/1);
+    for (int64_t column = 0; column < layout.contextRow; column += kLanes) {
+      Value place = b.at(target, b.add(b.mul(row, layout.contextRow), column), f32);
+      auto words = arithmetic.loadPanel(b.at(values, b.add(b.mul(last, layout.contextRow), column * group), element), /*count=*/1);
+      b.storeVector(arithmetic.multiplyAdd(power, words, b.loadVector(f32, place)), place);
+    }
   });
 }
 
@@ -348,9 +369,6 @@ void AttendEmitter::emitRowWithoutKeys(const Block &block, Value row) {
     probability = narrowToBF16(b, b.f32(1));
   }
   b.loop(b.i64(0), keyCount, kLanes, [&](Value offset) { b.storeVector(b.splat(probability), b.at(strip(row), offset, element)); });
-  // Behind the last key is what else its word holds.
-  if (reciprocals)
-    b.store(narrowToBF16(b, b.f32(0)), b.at(strip(row), keyCount, element));
   storeProbabilities(block, row);
   multiplyValues(block, row, keyCount);
 }

@@ -99,8 +99,11 @@ void AttendMask::split(Value condition, Value key) {
 }
 
 AttendMask::AttendMask(Region &region) {
-  if (!region.empty())
-    split(region.front().getTerminator()->getOperand(0), region.getArgument(3));
+  if (region.empty())
+    return;
+  split(region.front().getTerminator()->getOperand(0), region.getArgument(3));
+  sentenceTerms = llvm::filter_to_vector(
+      keyTerms, [&](Value term) { return !dependsOn(term, region.getArgument(1)) && !dependsOn(term, region.getArgument(2)); });
 }
 
 Value emitEnd(CodeBuilder &b, RegionVectorizer &region, const AttendMask &mask, Value keys) {

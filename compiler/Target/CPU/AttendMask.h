@@ -29,6 +29,8 @@ struct AttendMask {
   llvm::SmallVector<mlir::Value> rowTerms;
   /// i1 values that do.
   llvm::SmallVector<mlir::Value> keyTerms;
+  /// Those of them that say the same to all queries and heads of a sentence.
+  llvm::SmallVector<mlir::Value> sentenceTerms;
 
 private:
   void split(mlir::Value condition, mlir::Value key);

@@ -43,10 +43,7 @@ Value AttendScores::allowed(RegionVectorizer masks, ArrayRef<Value> terms, Value
 }
 
 Value AttendScores::keysOfSentence(Value batch, Value keys) {
-  auto isOfSentence = [&](Value term) {
-    return !dependsOn(term, op.getMask().getArgument(1)) && !dependsOn(term, op.getMask().getArgument(2));
-  };
-  auto terms = llvm::filter_to_vector(mask.keyTerms, isOfSentence);
+  ArrayRef<Value> terms = mask.sentenceTerms;
   if (exactFill || terms.empty())
     return keys;
   RegionVectorizer region = scope(op.getMask(), {batch, b.i64(0), b.i64(0)});

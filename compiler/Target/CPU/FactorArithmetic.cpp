@@ -58,10 +58,12 @@ Value FactorArithmetic::loadWord(Value address, int64_t count) {
   return sum;
 }
 
-FactorArithmetic::Parts FactorArithmetic::loadPanel(Value address) {
+FactorArithmetic::Parts FactorArithmetic::loadPanel(Value address, int64_t count) {
   if (factor == Factor::f32)
     return {b.loadVector(element_, address)};
   Value words = b.loadVector(word, address);
+  if (count < group_)
+    words = b.create<arith::AndIOp>(words, constant(words.getType(), (int64_t{1} << count * element_.getIntOrFloatBitWidth()) - 1));
   if (isNative())
     return {words};
   if (!isBytes())

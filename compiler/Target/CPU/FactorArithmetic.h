@@ -29,8 +29,9 @@ public:
   /// The row's word at `address`, of which there are the first `count` elements; nothing behind them is read.
   Parts loadRow(mlir::Value address, int64_t count);
   Parts loadRow(mlir::Value address) { return loadRow(address, group_); }
-  /// The panel's 16 words at `address`.
-  Parts loadPanel(mlir::Value address);
+  /// The panel's 16 words at `address`; of their elements the first `count`, with zeros in the place of the others.
+  Parts loadPanel(mlir::Value address, int64_t count);
+  Parts loadPanel(mlir::Value address) { return loadPanel(address, group_); }
   mlir::Value multiplyAdd(const Parts &row, const Parts &panel, mlir::Value sum);
 
 private:

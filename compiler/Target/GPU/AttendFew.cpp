@@ -34,7 +34,7 @@ private:
 
 void WideAttendFew::stageQuery() {
   score.emplace(b, op, request, batch, head, position);
-  end = score->end(keyCount);
+  end = score->end(score->keysOfSentence(keyCount));
   powers = b.shared(f32, warps * kTileKeys);
   query = b.shared(f32, llvm::alignTo(width, 4));
   b.loop(b.thread(), b.i64(width), threads, [&](Value column) {
@@ -158,10 +158,36 @@ void AttendFew::storeContext(ArrayRef<Value> found, const Softmax &all) {
   }
 }
 
+/// Writes the only new position of the block's head to the states, where that was left to this kernel. No other block reads it: each
+/// query head then has keys of its own.
+void AttendFew::appendOne() {
+  if (!cpu::appendedBy(op, op.getK()) && !cpu::appendedBy(op, op.getV()))
+    return;
+  b.ifThen(b.equal(b.size(q, 2), b.i64(1)), [&] {
+    appendOne(op.getK(), k, Layout::keys);
+    appendOne(op.getV(), v, Layout::values);
+    b.barrier();
+  });
+}
+
+void AttendFew::appendOne(Value tensor, unsigned view, Layout layout) {
+  AppendOp append = cpu::appendedBy(op, tensor);
+  if (!append)
+    return;
+  // The state is followed by what is appended and the past.
+  int64_t columns = cast<RankedTensorType>(append.getX().getType()).getDimSize(3);
+  Value past = loadIndex(b, view + 2, batch);
+  b.loop(b.thread(), b.i64(columns), threads, [&](Value column) {
+    Value from = addressIn(b, Layout::plain, view + 1, {batch, head, b.i64(0), column}, factorType, columns);
+    b.store(b.load(factorType, from), addressIn(b, layout, view, {batch, head, past, column}, factorType, columns));
+  });
+}
+
 void AttendFew::emit() {
   SmallVector<Value> task = b.split(b.block(), {sentences(), b.i64(heads), mostQueries()});
   takeSentence(task[0]);
   head = task[1], position = task[2];
+  appendOne();
   keys = headStart(k, op.getK()), values = headStart(v, op.getV());
   contexts = b.shared(f32, warps * valueWidth), mosts = b.shared(f32, warps), sums = b.shared(f32, warps);
   stageQuery();

@@ -41,6 +41,8 @@ protected:
   Value keys, values;
 
 private:
+  void appendOne();
+  void appendOne(Value tensor, unsigned view, mlir::xf::Layout layout);
   llvm::SmallVector<Value> joinTiles(Value found, mlir::ValueRange before);
   void storeContext(llvm::ArrayRef<Value> found, const Softmax &all);
 

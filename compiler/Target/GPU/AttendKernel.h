@@ -24,6 +24,9 @@ public:
 
   /// How many of the first `keys` keys the query may see.
   mlir::Value end(mlir::Value keys);
+  /// Of the first `keys` keys those up to the last one that any query of the sentence may see: what is behind it may be padding, or
+  /// of the sentence before. All lanes of a warp find it together.
+  mlir::Value keysOfSentence(mlir::Value keys);
   /// The score of key `key`, which exists; -inf if it is not allowed.
   mlir::Value score(mlir::Value product, mlir::Value key);
 

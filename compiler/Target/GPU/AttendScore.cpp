@@ -42,6 +42,22 @@ Value AttendScore::end(Value keys) {
   return cpu::emitEnd(b, region, mask, keys);
 }
 
+Value AttendScore::keysOfSentence(Value keys) {
+  if (exactFill || mask.sentenceTerms.empty())
+    return keys;
+  Type word = b.getI32Type();
+  Value none = b.create<arith::ConstantIntOp>(0, 32);
+  Value last = b.loop(b.i64(0), keys, kWarp, none, [&](Value first, ValueRange carried) -> SmallVector<Value> {
+    Value key = b.add(first, b.lane()), allowed = b.less(key, keys);
+    cpu::RegionVectorizer region = scope(op.getMask());
+    region.bind(op.getMask().getArgument(3), b.min(key, b.sub(keys, 1)));
+    for (Value term : mask.sentenceTerms)
+      allowed = b.create<arith::AndIOp>(allowed, region.emit(term));
+    return {b.create<arith::SelectOp>(allowed, b.create<arith::TruncIOp>(word, b.add(key, 1)), carried[0])};
+  })[0];
+  return b.inHalf(b.reduceOver(ReduceKind::max, last, kWarp));
+}
+
 Value AttendScore::score(Value product, Value key) {
   Value score = b.create<arith::MulFOp>(product, b.f32(op.getScale().convertToDouble()));
   if (!op.getBias().empty()) {

@@ -18,15 +18,17 @@ static constexpr int64_t kOwn = 4;    // keys of a panel, and columns of 16, tha
 TensorTile::TensorTile(AttendKernel &kernel, Value keys, Value values, Value firstRow, Value rowEnd, int64_t halves)
     : a(kernel), b(kernel.b), word(b.getI32Type()), keys(keys), values(values), group(b.div(b.lane(), b.i64(4))),
       inGroup(b.rem(b.lane(), b.i64(4))) {
-  Value last = b.create<arith::ConstantIntOp>(0, 32);
+  Value last = b.create<arith::ConstantIntOp>(0, 32), keyEnd;
   for (int64_t half = 0; half < halves; ++half) {
-    Value row = b.add(firstRow, b.add(group, half * 8)), position = b.min(row, b.sub(rowEnd, 1));
+    Value row = b.add(firstRow, b.add(group, half * 8)), position = b.inHalf(b.min(row, b.sub(rowEnd, 1)));
     AttendScore score(b, a.op, a.request, a.batch, a.head, position);
-    Value end = score.end(a.keyCount);
+    if (!keyEnd)
+      keyEnd = score.keysOfSentence(a.keyCount);
+    Value end = b.inHalf(score.end(keyEnd));
     last = b.create<arith::MaxSIOp>(last, b.create<arith::TruncIOp>(word, end));
     rows.push_back({score, position, b.less(row, rowEnd), end});
   }
-  lastEnd = b.toI64(b.reduceOver(ReduceKind::max, last, kWarp));
+  lastEnd = b.inHalf(b.reduceOver(ReduceKind::max, last, kWarp));
   Value none = b.create<arith::ConstantIntOp>(0, 32);
   for (int64_t column = 0; column < a.width; column += kDepth)
     for (int64_t part : {0, 8})
@@ -205,9 +207,9 @@ public:
     SmallVector<Value> task = b.split(b.block(), {sentences(), b.i64(heads), blocks, b.i64(slices)});
     takeSentence(task[0]);
     head = task[1];
-    Value firstRow = b.add(b.mul(task[2], kTensorRows), b.mul(b.warp(), kRows));
+    Value firstRow = b.inHalf(b.add(b.mul(task[2], kTensorRows), b.mul(b.warp(), kRows)));
     // The slice's columns. The last slice computes some that are another's, rather than fewer.
-    Value slice = b.mul(task[3], tensorColumns(width));
+    Value slice = b.inHalf(b.mul(task[3], tensorColumns(width)));
     b.ifThen(b.less(firstRow, queries), [&] { emitRows(firstRow, slice); });
     b.finish();
   }

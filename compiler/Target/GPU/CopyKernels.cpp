@@ -32,15 +32,16 @@ void forElement(GpuBuilder &b, unsigned view, unsigned rank, function_ref<void(A
   b.ifThen(b.less(number, count), [&] { body(b.split(number, sizes)); });
 }
 
+} // namespace
+
 /// The address of the element at `indices` of a strided tensor.
-Value plainAddress(GpuBuilder &b, unsigned view, ArrayRef<Value> indices, Type element) {
+static Value plainAddress(GpuBuilder &b, unsigned view, ArrayRef<Value> indices, Type element) {
   Value offset = b.i64(0);
   for (auto [d, index] : llvm::enumerate(indices))
     offset = b.add(offset, b.mul(index, b.stride(view, d)));
   return b.at(b.data(view), offset, element);
 }
 
-/// The same in one of the layouts of attention, for tensors [B, H, T, width].
 Value addressIn(GpuBuilder &b, Layout layout, unsigned view, ArrayRef<Value> indices, Type element, int64_t width) {
   if (layout == Layout::plain)
     return plainAddress(b, view, indices, element);
@@ -60,6 +61,8 @@ Value addressIn(GpuBuilder &b, Layout layout, unsigned view, ArrayRef<Value> ind
   }
   return b.at(b.data(view), offset, element);
 }
+
+namespace {
 
 /// Where an element goes whose indices in the source are known.
 using Target = function_ref<SmallVector<Value>(GpuBuilder &, ArrayRef<Value>)>;

@@ -15,7 +15,7 @@ Value loadIndex(GpuBuilder &b, unsigned view, Value row) {
 std::pair<Value, Value> loadSpan(GpuBuilder &b, unsigned view, Value number) {
   Type i32 = b.getI32Type();
   Value start = b.mul(number, b.stride(view, 0));
-  auto member = [&](Value place) { return b.toI64(b.load(i32, b.at(b.data(view), place, i32))); };
+  auto member = [&](Value place) { return b.inHalf(b.load(i32, b.at(b.data(view), place, i32))); };
   return {member(start), member(b.add(start, b.stride(view, 1)))};
 }
 
@@ -42,11 +42,7 @@ static LogicalResult checkOperands(Operation *op, ArrayRef<cpu::KernelOperand> o
       return success();
     return op->emitError("the GPU back end has no kernels for tensors of ") << element;
   };
-  auto attend = dyn_cast<AttendOp>(op);
-  auto append = dyn_cast<AppendOp>(op);
-  if ((append && append.getByReader()) || llvm::any_of(op->getOperands(), [&](Value value) { return cpu::appendedBy(op, value); }))
-    return op->emitError("the GPU back end has no kernels of attention that appends");
-  if (attend) {
+  if (auto attend = dyn_cast<AttendOp>(op)) {
     auto queries = cast<RankedTensorType>(attend.getQ().getType());
     if (!queries.getElementType().isF32() && queries.getDimSize(3) % 2 != 0)
       return op->emitError("attention to factors of 16 bits needs heads of an even width, not ") << queries.getDimSize(3);

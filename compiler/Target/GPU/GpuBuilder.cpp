@@ -120,22 +120,23 @@ SmallVector<Value> GpuBuilder::writtenOutLoop(Value from, Value to, int64_t step
 
 Value GpuBuilder::narrow(Value number) { return createOrFold<arith::TruncIOp>(getI32Type(), number); }
 
-Value GpuBuilder::divide(Value a, Value b) {
-  return createOrFold<arith::ExtUIOp>(getI64Type(), createOrFold<arith::DivUIOp>(narrow(a), narrow(b)));
+Value GpuBuilder::inHalf(Value number) {
+  return createOrFold<arith::ExtUIOp>(getI64Type(), number.getType().isInteger(32) ? number : narrow(number));
 }
-Value GpuBuilder::remainder(Value a, Value b) {
-  return createOrFold<arith::ExtUIOp>(getI64Type(), createOrFold<arith::RemUIOp>(narrow(a), narrow(b)));
-}
+
+Value GpuBuilder::divide(Value a, Value b) { return inHalf(createOrFold<arith::DivUIOp>(narrow(a), narrow(b))); }
+Value GpuBuilder::remainder(Value a, Value b) { return inHalf(createOrFold<arith::RemUIOp>(narrow(a), narrow(b))); }
 
 SmallVector<Value> GpuBuilder::split(Value number, ArrayRef<Value> sizes) {
   SmallVector<Value> indices(sizes.size());
+  Value left = narrow(number);
   for (size_t d = sizes.size(); d-- > 1;) {
-    Value rest = divide(number, sizes[d]);
-    indices[d] = sub(number, mul(rest, sizes[d]));
-    number = rest;
+    Value size = narrow(sizes[d]), rest = createOrFold<arith::DivUIOp>(left, size);
+    indices[d] = inHalf(createOrFold<arith::SubIOp>(left, createOrFold<arith::MulIOp>(rest, size)));
+    left = rest;
   }
   if (!indices.empty())
-    indices[0] = number;
+    indices[0] = inHalf(left);
   return indices;
 }
 

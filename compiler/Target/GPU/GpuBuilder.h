@@ -55,7 +55,10 @@ public:
   static constexpr llvm::StringLiteral kLoopAnnotation = "llvm.loop_annotation";
   llvm::SmallVector<Value> writtenOutLoop(Value from, Value to, int64_t step, mlir::ValueRange carried, CarryingBody body);
 
-  // Division of numbers that are below 2^31: far cheaper than that of i64.
+  // Of numbers that are not negative and below 2^31.
+  /// The same number, of which the compiler knows that half is zeros: they take no register.
+  Value inHalf(Value number);
+  // Division is far cheaper than that of i64.
   Value divide(Value a, Value b);
   Value remainder(Value a, Value b);
   /// `number` taken apart into indices below `sizes`, the last one running fastest; the first one is not bounded.

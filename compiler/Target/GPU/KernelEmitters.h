@@ -38,6 +38,10 @@ mlir::Value loadIndex(GpuBuilder &b, unsigned view, mlir::Value row);
 /// The first position and the length of sentence `number`, of the i32 view `view` [B, 2], as i64.
 std::pair<mlir::Value, mlir::Value> loadSpan(GpuBuilder &b, unsigned view, mlir::Value number);
 
+/// The address of an element of view `view`: with layout `plain` of any strided tensor, else of one [B, H, T, width] in an order of attention.
+mlir::Value addressIn(GpuBuilder &b, mlir::xf::Layout layout, unsigned view, llvm::ArrayRef<mlir::Value> indices, mlir::Type element,
+                      int64_t width);
+
 } // namespace xf::gpu
 
 #endif // XF_COMPILER_TARGET_GPU_KERNELEMITTERS_H
