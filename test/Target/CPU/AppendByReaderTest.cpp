@@ -148,8 +148,7 @@ TEST_P(AppendByReaderTest, SameAsOnItsOwn) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Attentions, AppendByReaderTest,
-                         testing::Values(Case{8, 64, 64, false}, Case{3, 20, 8, false}, Case{1, 8, 17, false}, Case{8, 64, 64, true},
-                                         Case{3, 20, 8, true}, Case{1, 8, 17, true}),
+                         testing::Values(Case{8, 64, 64, false}, Case{3, 20, 8, false}, Case{8, 64, 64, true}, Case{1, 8, 17, true}),
                          [](auto &info) {
                            const Case &c = info.param;
                            return std::to_string(c.heads) + "x" + std::to_string(c.width) + "x" + std::to_string(c.valueWidth) + (c.narrow ? "_bf16" : "_f32");

@@ -135,8 +135,6 @@ struct Problem {
           for (int64_t x = 0; x < panels * 16; ++x) {
             float *all = &packedValues[head * panels * kRoom * 16];
             all[valuePlace(j, x)] = x < c.valueWidth ? v[from * c.valueWidth + x] : 0.0f;
-            if (c.narrow && j == keys - 1 && j % 2 == 0)
-              all[valuePlace(keys, x)] = 0; // what shares the last word
           }
         }
     for (auto [wide, narrow] : {std::pair{&q, &q16}, {&packedKeys, &keys16}, {&packedValues, &values16}})
