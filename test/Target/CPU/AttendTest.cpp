@@ -351,31 +351,32 @@ TEST(AttendTest, PaddingChangesNothing) {
   }
 }
 
-#ifndef XF_TEST_GPU_KERNELS
 /// Nor are they read, if it is a mask that hides them: what stands there may be no number at all.
 TEST(AttendTest, PaddingIsNotRead) {
-  for (const Region &mask : {kTokens, kBoth})
-    for (int64_t queries : {1, 9})
-      for (int64_t end : {1, 16, 21, 32, 37}) {
-        Case c{4, 2, 8, 24, mask, kNone, -1e9, false, true};
-        KernelHarness harness(text(c));
-        auto op = harness.find<mlir::xf::AttendOp>();
-        Problem clean(c, 3, queries, 37);
-        for (int64_t j = 0; j < 37; ++j)
-          clean.t.tokens[37 + j] = j < end;
-        Problem padded = clean;
-        for (int64_t j = end; j < 37; ++j)
-          for (int64_t head = 0; head < 2; ++head) {
-            int64_t number = padded.slots[1] * 2 + head;
-            for (int64_t x = 0; x < 32; ++x)
-              padded.packedValues[number * kRoom * 32 + padded.valuePlace(j, x)] = kNaN;
-          }
-        for (Isa isa : runnableIsas(op)) {
-          Kernel kernel = harness.compile(op, isa, {llvm::SmallVector<int64_t>(12, 1)});
+  auto confirm = [](const Case &c) {
+    KernelHarness harness(text(c));
+    auto op = harness.find<mlir::xf::AttendOp>();
+    for (Isa isa : runnableIsas(op)) {
+      Kernel kernel = harness.compile(op, isa, {llvm::SmallVector<int64_t>(12, 1)});
+      for (int64_t queries : {1, 9})
+        for (int64_t end : {1, 16, 21, 32, 37}) {
+          Problem clean(c, 3, queries, 37);
+          for (int64_t j = 0; j < 37; ++j)
+            clean.t.tokens[37 + j] = j < end;
+          Problem padded = clean;
+          for (int64_t head = padded.slots[1] * 2; head < padded.slots[1] * 2 + 2; ++head)
+            for (int64_t j = end; j < 37; ++j)
+              for (int64_t x = 0; x < 32; ++x) {
+                int64_t place = head * kRoom * 32 + padded.valuePlace(j, x);
+                c.narrow ? void(padded.values16[place] = toBF16(kNaN)) : void(padded.packedValues[place] = kNaN);
+              }
           EXPECT_TRUE(padded.run(kernel, 2) == clean.run(kernel, 1)) << isaName(isa).str() << " end " << end << " queries " << queries;
         }
-      }
+    }
+  };
+  for (bool narrow : {false, true})
+    for (const Region &mask : {kTokens, kBoth})
+      confirm({4, 2, 8, 24, mask, kNone, -1e9, false, true, narrow});
 }
-#endif
 
 } // namespace
