@@ -14,7 +14,8 @@ AttendKernel::AttendKernel(GpuBuilder builder, AttendOp op, const KernelRequest 
       v(request.viewOf(op.getV())), out(request.resultView()),
       spans(op.getSpans() ? std::optional(request.viewOf(op.getSpans())) : std::nullopt), heads(typeOf(op.getQ()).getDimSize(1)),
       ratio(heads / typeOf(op.getK()).getDimSize(1)), width(typeOf(op.getQ()).getDimSize(3)),
-      valueWidth(typeOf(op.getV()).getDimSize(3)), f32(b.getF32Type()), factorType(typeOf(op.getQ()).getElementType()), lowest(cpu::identity(b, ReduceKind::max, f32)) {}
+      valueWidth(typeOf(op.getV()).getDimSize(3)), f32(b.getF32Type()), factorType(typeOf(op.getQ()).getElementType()),
+      lowest(cpu::identity(b, ReduceKind::max, f32)) {}
 
 void AttendKernel::takeSentence(Value number) {
   batch = number, keyCount = b.size(k, 2), queries = b.size(q, 2);
@@ -123,7 +124,8 @@ LogicalResult emitAttend(AttendOp op, const KernelRequest &request, Kernel &kern
   (isTensor ? emitTensorAttendMany : emitAttendMany)(request.start(many, kAttendThreads, op.getLoc()), op, request);
   if (op.getSpans()) {
     // Sentences have many queries.
-    kernel.launches.push_back({many, kAttendThreads, {{request.viewOf(op.getSpans()), 0, 1}, {request.viewOf(op.getK()), 2, rows}}, 1, heads * slices, std::nullopt});
+    unsigned spans = request.viewOf(op.getSpans()), k = request.viewOf(op.getK());
+    kernel.launches.push_back({many, kAttendThreads, {{spans, 0, 1}, {k, 2, rows}}, 1, heads * slices, std::nullopt});
     return success();
   }
   int64_t threadsOfFew = emitAttendFew(op, request, few);

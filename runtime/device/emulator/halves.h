@@ -38,7 +38,7 @@ inline uint32_t to_f16(float value) {
   if (size < 0x1p-14f)
     return sign | static_cast<uint32_t>(std::nearbyint(size * 0x1p24f));
   uint32_t bits = std::bit_cast<uint32_t>(size);
-  return sign | ((bits + 0xfff + (bits >> 13 & 1)) >> 13) - (112 << 10);
+  return sign | (((bits + 0xfff + (bits >> 13 & 1)) >> 13) - (112 << 10));
 }
 
 } // namespace xf::rt::emulator
