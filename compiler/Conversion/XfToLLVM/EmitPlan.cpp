@@ -25,11 +25,41 @@ struct KernelView {
   SmallVector<Monomial> sizes, strides;
 };
 
+/// The function with which plans wait for the call's other threads, if there are any: a branch behind each kernel instead, in a plan of
+/// hundreds, would be lowered in memory that grows with their square.
+LLVM::LLVMFuncOp getWait(ModuleOp code, Location loc) {
+  constexpr StringLiteral name = "xf.wait";
+  if (auto known = code.lookupSymbol<LLVM::LLVMFuncOp>(name))
+    return known;
+  OpBuilder builder = OpBuilder::atBlockEnd(code.getBody());
+  Type pointer = LLVM::LLVMPointerType::get(builder.getContext());
+  auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(builder.getContext()), {pointer});
+  auto function = LLVM::LLVMFuncOp::create(builder, loc, name, type, LLVM::Linkage::Internal);
+  Block *start = function.addEntryBlock(builder), *wait = builder.createBlock(&function.getBody()), *end = builder.createBlock(&function.getBody());
+  Value context = start->getArgument(0);
+  auto field = [&](Type fieldType, int64_t offset) {
+    Value address = LLVM::GEPOp::create(builder, loc, pointer, builder.getI8Type(), context, ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)});
+    return LLVM::LoadOp::create(builder, loc, fieldType, address);
+  };
+  builder.setInsertionPointToStart(start);
+  Value threads = field(builder.getI32Type(), offsetof(xf_abi_context, threads));
+  Value one = LLVM::ConstantOp::create(builder, loc, builder.getI32Type(), builder.getI32IntegerAttr(1));
+  Value areMany = LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::sgt, threads, one);
+  LLVM::CondBrOp::create(builder, loc, areMany, wait, end);
+  builder.setInsertionPointToStart(wait);
+  Value barrier = field(pointer, offsetof(xf_abi_context, barrier));
+  LLVM::CallOp::create(builder, loc, type, ValueRange{barrier, context});
+  LLVM::BrOp::create(builder, loc, end);
+  builder.setInsertionPointToStart(end);
+  LLVM::ReturnOp::create(builder, loc, ValueRange());
+  return function;
+}
+
 class PlanEmitter {
 public:
   PlanEmitter(EntryOp entry, const DataLayout &layout, KernelTable &kernels, ModuleOp code)
       : entry(entry), root(entry->getParentOfType<ModuleOp>()), kernels(kernels), memory(planMemory(entry)),
-        builder(code.getBodyRegion()), plan(builder, entry.getLoc(), Value(), layout), weights(plan, root) {}
+        wait(getWait(code, entry.getLoc())), builder(code.getBodyRegion()), plan(builder, entry.getLoc(), Value(), layout), weights(plan, root) {}
 
   LogicalResult run(StringRef name) {
     auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(builder.getContext()), {plan.ptr()});
@@ -45,10 +75,7 @@ public:
     workspace = plan.contextField(offsetof(xf_abi_context, workspace));
     table = plan.contextField(offsetof(xf_abi_context, kernels));
     placeSlots();
-    Value threads = plan.load(builder.getI32Type(), plan.context, offsetof(xf_abi_context, threads));
-    Value one = LLVM::ConstantOp::create(builder, entry.getLoc(), builder.getI32Type(), builder.getI32IntegerAttr(1));
     firstRow = plan.load(builder.getI64Type(), plan.context, offsetof(xf_abi_context, first_row));
-    manyThreads = LLVM::ICmpOp::create(builder, entry.getLoc(), LLVM::ICmpPredicate::sgt, threads, one);
     views = LLVM::AllocaOp::create(builder, entry.getLoc(), plan.ptr(), builder.getI8Type(), plan.constant(viewBytes()), 8);
 
     for (auto [i, arg] : llvm::enumerate(entry.getBody().getArguments()))
@@ -252,7 +279,7 @@ private:
     auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(builder.getContext()),
                                             {plan.ptr(), plan.ptr(), builder.getI64Type()});
     LLVM::CallOp::create(builder, op->getLoc(), type, ValueRange{kernel, plan.context, views, plan.constant(*number)});
-    emitBarrier(op->getLoc());
+    LLVM::CallOp::create(builder, op->getLoc(), wait, ValueRange{plan.context});
     return success();
   }
 
@@ -274,23 +301,15 @@ private:
     plan.store(panels->bytes, views, offset + offsetof(xf_abi_view, stride));
   }
 
-  void emitBarrier(Location loc) {
-    auto branch = scf::IfOp::create(builder, loc, manyThreads, /*withElseRegion=*/false);
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(branch.thenBlock());
-    Value barrier = plan.contextField(offsetof(xf_abi_context, barrier));
-    auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(builder.getContext()), {plan.ptr()});
-    LLVM::CallOp::create(builder, loc, type, ValueRange{barrier, plan.context});
-  }
-
   EntryOp entry;
   ModuleOp root;
   KernelTable &kernels;
   MemoryPlan memory;
+  LLVM::LLVMFuncOp wait;
   OpBuilder builder;
   PlanBuilder plan;
   WeightPlaces weights;
-  Value io, states, workspace, table, views, firstRow, manyThreads;
+  Value io, states, workspace, table, views, firstRow;
   SmallVector<Value> slots;        // by number: where they begin
   DenseMap<Value, Value> pointers; // of roots that are not simply in the workspace
 };
