@@ -37,10 +37,19 @@ struct Derived {
 
 /// Whether a row statistic is part of what makes `value`, by maps of its own block: no epilogue of a product then makes it.
 bool isMadeByRows(Value value, Block *body) {
-  auto map = value.getDefiningOp<MapOp>();
-  return map && map->getBlock() == body && llvm::any_of(map.getInputs(), [&](Value input) {
-    return input.getDefiningOp<ReduceOp>() || isMadeByRows(input, body);
-  });
+  llvm::SetVector<Operation *> maps;
+  auto consider = [&](Value made) {
+    if (auto map = made.getDefiningOp<MapOp>(); map && map->getBlock() == body)
+      maps.insert(map);
+  };
+  consider(value);
+  for (size_t i = 0; i < maps.size(); ++i)
+    for (Value input : maps[i]->getOperands()) {
+      if (input.getDefiningOp<ReduceOp>())
+        return true;
+      consider(input);
+    }
+  return false;
 }
 
 class Rotation {
