@@ -235,10 +235,14 @@ int64_t emitAttendFew(AttendOp op, const KernelRequest &request, StringRef name)
   while (warps > 1 && (warps * (valueWidth + kTileKeys + 2) + width) * 4 > kSharedBytes)
     warps /= 2;
   GpuBuilder b = request.start(name, warps * kWarp, op.getLoc());
-  if (cast<RankedTensorType>(op.getQ().getType()).getElementType().isF32())
+  if (cast<RankedTensorType>(op.getQ().getType()).getElementType().isF32()) {
     WideAttendFew(std::move(b), op, request, warps).emit();
-  else
-    makeTensorAttendFew(std::move(b), op, request, warps)->emit();
+    return warps * kWarp;
+  }
+  // With narrow heads ptxas would rather have more blocks than the registers that a tile under way takes, and spill.
+  if (width <= 32)
+    b.setBlocksTogether(512 / (warps * kWarp));
+  makeTensorAttendFew(std::move(b), op, request, warps)->emit();
   return warps * kWarp;
 }
 
