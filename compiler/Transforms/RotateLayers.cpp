@@ -83,7 +83,7 @@ private:
     auto isKnown = [&](Value value) { return value == repeat.getCarried()[carried] || found.ops.contains(value.getDefiningOp()); };
     auto isOutside = [&](Value value) { return !repeat.getBody().isAncestor(value.getParentRegion()); };
     for (Operation &op : body()) {
-      if (!isa<MapOp, ReduceOp>(op) || !llvm::all_of(op.getOperands(), isKnown))
+      if (!isa<MapOp, ReduceOp>(op) || op.getNumOperands() == 0 || !llvm::all_of(op.getOperands(), isKnown))
         continue;
       llvm::SetVector<Value> captured;
       getUsedValuesDefinedAbove(op.getRegions(), captured);
