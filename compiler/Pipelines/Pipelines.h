@@ -14,7 +14,8 @@ llvm::StringRef factorTypeName(FactorType type);
 /// Model IR to model IR with the derived step.
 void buildStepPipeline(mlir::OpPassManager &passes);
 /// Model IR (with the step) to kernel IR whose views are materialised, and whose step chooses tokens where it can. Where products
-/// with weights have factors of bf16, f16 or int8, attention multiplies 16 bits. `forCpu`: also the screen of choices, which only CPU kernels make use of.
+/// with weights have factors of bf16, f16 or int8, attention multiplies 16 bits. `forCpu`: also the screen of choices, which only CPU
+/// kernels make use of.
 void buildKernelPipeline(mlir::OpPassManager &passes, FactorType type = FactorType::f32, bool forCpu = true);
 
 /// Registers the passes and, as xf-step-pipeline and xf-kernel-pipeline, the above.

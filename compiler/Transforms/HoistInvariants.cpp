@@ -3,8 +3,8 @@
 #include "compiler/Transforms/Passes.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Transforms/LoopInvariantCodeMotionUtils.h"
 #include "mlir/Transforms/RegionUtils.h"
-#include "llvm/ADT/SetVector.h"
 
 namespace xf {
 #define GEN_PASS_DEF_XFHOISTINVARIANTS
@@ -16,22 +16,15 @@ using namespace mlir::xf;
 
 namespace {
 
-bool isInvariant(Operation *op, Region &body) {
-  if (!isPure(op) || llvm::all_of(op->getResults(), ::xf::dependsOnParametersOnly))
-    return false;
-  llvm::SetVector<Value> read(op->operand_begin(), op->operand_end());
-  getUsedValuesDefinedAbove(op->getRegions(), read);
-  return llvm::none_of(read, [&](Value value) { return body.isAncestor(value.getParentRegion()); });
-}
-
 struct HoistInvariants : ::xf::impl::XfHoistInvariantsBase<HoistInvariants> {
   void runOnOperation() override {
+    auto isOutside = [](Value value, Region *body) { return areValuesDefinedAbove(ValueRange(value), *body); };
+    auto isWorthIt = [](Operation *op, Region *) {
+      return isPure(op) && !llvm::all_of(op->getResults(), ::xf::dependsOnParametersOnly);
+    };
+    auto move = [](Operation *op, Region *body) { op->moveBefore(body->getParentOp()); };
     // Inner loops first.
-    getOperation()->walk([](RepeatOp repeat) {
-      for (Operation &op : llvm::make_early_inc_range(repeat.getBody().front().without_terminator()))
-        if (isInvariant(&op, repeat.getBody()))
-          op.moveBefore(repeat);
-    });
+    getOperation()->walk([&](RepeatOp repeat) { moveLoopInvariantCode(&repeat.getBody(), isOutside, isWorthIt, move); });
   }
 };
 

@@ -66,9 +66,12 @@ public:
     for (const Derived &derived : all)
       llvm::append_range(inits, derived.cloneOf(builder, carriedValue(derived), repeat.getInits()[derived.carried]));
     yieldThem();
+    unsigned next = repeat.getInits().size();
     rebuild(inits);
-    for (const Derived &derived : all)
-      shareBehind(derived);
+    for (const Derived &derived : all) {
+      shareBehind(derived, repeat->getResults().slice(next, derived.used.size()));
+      next += derived.used.size();
+    }
     takeAsCarried();
   }
 
@@ -81,13 +84,12 @@ private:
     if (!isMadeByRows(body().getTerminator()->getOperand(carried), &body()))
       return found;
     auto isKnown = [&](Value value) { return value == repeat.getCarried()[carried] || found.ops.contains(value.getDefiningOp()); };
-    auto isOutside = [&](Value value) { return !repeat.getBody().isAncestor(value.getParentRegion()); };
     for (Operation &op : body()) {
       if (!isa<MapOp, ReduceOp>(op) || op.getNumOperands() == 0 || !llvm::all_of(op.getOperands(), isKnown))
         continue;
       llvm::SetVector<Value> captured;
       getUsedValuesDefinedAbove(op.getRegions(), captured);
-      if (llvm::all_of(captured, isOutside))
+      if (areValuesDefinedAbove(captured, repeat.getBody()))
         found.ops.insert(&op);
     }
     for (Operation *op : found.ops)
@@ -118,11 +120,10 @@ private:
       repeat->getResult(i).replaceAllUsesWith(made->getResult(i < before ? i : i + added));
     repeat->erase();
     repeat = made;
-    next = before;
   }
 
-  /// Ops behind the loop that make the same of its result read what the last layer has made.
-  void shareBehind(const Derived &derived) {
+  /// Ops behind the loop that make the same of its result read what the last layer has made, `made`.
+  void shareBehind(const Derived &derived, ResultRange made) {
     IRMapping mapping;
     mapping.map(carriedValue(derived), repeat->getResult(derived.carried));
     SmallVector<Operation *> replaced;
@@ -140,13 +141,12 @@ private:
         break;
       }
     }
-    for (auto [i, value] : llvm::enumerate(derived.used))
+    for (auto [value, result] : llvm::zip(derived.used, made))
       if (Value same = mapping.lookupOrNull(value))
-        same.replaceAllUsesWith(repeat->getResult(next + i));
+        same.replaceAllUsesWith(result);
     for (Operation *op : llvm::reverse(replaced))
       if (op->use_empty())
         op->erase();
-    next += derived.used.size();
   }
 
   void takeAsCarried() {
@@ -161,7 +161,6 @@ private:
   RepeatOp repeat;
   OpBuilder builder;
   SmallVector<Derived> all;
-  unsigned next = 0; // of the results: of the derived values that are to be shared
 };
 
 struct RotateLayers : ::xf::impl::XfRotateLayersBase<RotateLayers> {

@@ -134,23 +134,31 @@ module attributes {xf.bounds = {B = 2 : i64, N = 8 : i64, T = 8 : i64}} {
   }
 })";
 
+/// The arguments and states of a step of two rows, whose kernels compute nothing.
+struct StepMemory {
+  Setting setting(const CodeModule &code, int64_t positions) {
+    std::vector<int64_t> dims(code.layout.dims.size(), 2);
+    dims[code.layout.dims.lookup("N")] = positions;
+    xf_abi_state_place place = {};
+    place.data = reinterpret_cast<uint8_t *>(state.data());
+    return {dims, {given.data(), past.data(), result.data()}, {place, place}};
+  }
+  std::vector<float> given = std::vector<float>(64), result = given, state = std::vector<float>(256);
+  std::vector<int32_t> past = std::vector<int32_t>(2);
+};
+
 TEST(PlanTest, OnePositionIsLeftToItsReader) {
   KernelHarness harness(kAppending);
   auto code = convert(harness);
   ASSERT_TRUE(mlir::succeeded(code));
   ASSERT_EQ(code->kernels.size(), 3u);
-  std::vector<float> x(64), y(64), state(256);
-  std::vector<int32_t> past(2);
+  StepMemory memory;
   for (int64_t positions : {1, 2}) {
-    std::vector<int64_t> dims(code->layout.dims.size(), 2), called;
-    dims[code->layout.dims.lookup("N")] = positions;
-    Setting setting{dims, {x.data(), past.data(), y.data()}, std::vector<xf_abi_state_place>(2)};
-    for (auto &place : setting.states)
-      place.data = reinterpret_cast<uint8_t *>(state.data());
+    std::vector<int64_t> called;
     xf_abi_kernel_fn note = [](const xf_abi_context *context, const xf_abi_view *, int64_t number) {
       static_cast<std::vector<int64_t> *>(context->runtime)->push_back(number);
     };
-    runPlan(*code, setting, note, &called);
+    runPlan(*code, memory.setting(*code, positions), note, &called);
     EXPECT_EQ(called, positions == 1 ? std::vector<int64_t>{2} : (std::vector<int64_t>{0, 1, 2}));
   }
 }
@@ -187,13 +195,7 @@ TEST(PlanTest, WhatIsAppendedLivesUntilItsReaderIsDone) {
   KernelHarness harness(kAppendingRows);
   auto code = convert(harness);
   ASSERT_TRUE(mlir::succeeded(code));
-  std::vector<float> q(64), z(64), state(256);
-  std::vector<int32_t> past(2);
-  std::vector<int64_t> dims(code->layout.dims.size(), 2);
-  dims[code->layout.dims.lookup("N")] = 1;
-  Setting setting{dims, {q.data(), past.data(), z.data()}, std::vector<xf_abi_state_place>(2)};
-  for (auto &place : setting.states)
-    place.data = reinterpret_cast<uint8_t *>(state.data());
+  StepMemory memory;
   // Attention gets q, keys, what is appended, past, the same of values, and its result.
   std::vector<std::vector<const void *>> calls;
   xf_abi_kernel_fn note = [](const xf_abi_context *context, const xf_abi_view *views, int64_t) {
@@ -201,7 +203,7 @@ TEST(PlanTest, WhatIsAppendedLivesUntilItsReaderIsDone) {
     for (unsigned i = 0; i < 8; ++i)
       list.push_back(views[i].data);
   };
-  runPlan(*code, setting, note, &calls);
+  runPlan(*code, memory.setting(*code, /*positions=*/1), note, &calls);
   ASSERT_EQ(calls.size(), 4u);
   const void *keys = calls[0][1], *values = calls[1][1], *context = calls[3][0];
   EXPECT_EQ(calls[2][2], keys);

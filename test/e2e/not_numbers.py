@@ -1,6 +1,6 @@
 """Infinities and NaN of one sentence stay its own: others have the results that they have alone, in a batch, where they are padded,
 and in a slot that such a sentence has left."""
-from common import BIN, Checks, WORK, compile_model, run
+from common import Checks, WORK, compile_model, run
 
 checks = Checks()
 

@@ -27,28 +27,23 @@ struct KernelView {
 
 /// The function with which plans wait for the call's other threads, if there are any: a branch behind each kernel instead, in a plan of
 /// hundreds, would be lowered in memory that grows with their square.
-LLVM::LLVMFuncOp getWait(ModuleOp code, Location loc) {
+LLVM::LLVMFuncOp getWait(ModuleOp code, const DataLayout &layout, Location loc) {
   constexpr StringLiteral name = "xf.wait";
   if (auto known = code.lookupSymbol<LLVM::LLVMFuncOp>(name))
     return known;
   OpBuilder builder = OpBuilder::atBlockEnd(code.getBody());
-  Type pointer = LLVM::LLVMPointerType::get(builder.getContext());
-  auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(builder.getContext()), {pointer});
+  PlanBuilder plan(builder, loc, Value(), layout);
+  auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(builder.getContext()), {plan.ptr()});
   auto function = LLVM::LLVMFuncOp::create(builder, loc, name, type, LLVM::Linkage::Internal);
   Block *start = function.addEntryBlock(builder), *wait = builder.createBlock(&function.getBody()), *end = builder.createBlock(&function.getBody());
-  Value context = start->getArgument(0);
-  auto field = [&](Type fieldType, int64_t offset) {
-    Value address = LLVM::GEPOp::create(builder, loc, pointer, builder.getI8Type(), context, ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)});
-    return LLVM::LoadOp::create(builder, loc, fieldType, address);
-  };
+  plan.context = start->getArgument(0);
   builder.setInsertionPointToStart(start);
-  Value threads = field(builder.getI32Type(), offsetof(xf_abi_context, threads));
+  Value threads = plan.load(builder.getI32Type(), plan.context, offsetof(xf_abi_context, threads));
   Value one = LLVM::ConstantOp::create(builder, loc, builder.getI32Type(), builder.getI32IntegerAttr(1));
   Value areMany = LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::sgt, threads, one);
   LLVM::CondBrOp::create(builder, loc, areMany, wait, end);
   builder.setInsertionPointToStart(wait);
-  Value barrier = field(pointer, offsetof(xf_abi_context, barrier));
-  LLVM::CallOp::create(builder, loc, type, ValueRange{barrier, context});
+  LLVM::CallOp::create(builder, loc, type, ValueRange{plan.contextField(offsetof(xf_abi_context, barrier)), plan.context});
   LLVM::BrOp::create(builder, loc, end);
   builder.setInsertionPointToStart(end);
   LLVM::ReturnOp::create(builder, loc, ValueRange());
@@ -59,7 +54,7 @@ class PlanEmitter {
 public:
   PlanEmitter(EntryOp entry, const DataLayout &layout, KernelTable &kernels, ModuleOp code)
       : entry(entry), root(entry->getParentOfType<ModuleOp>()), kernels(kernels), memory(planMemory(entry)),
-        wait(getWait(code, entry.getLoc())), builder(code.getBodyRegion()), plan(builder, entry.getLoc(), Value(), layout), weights(plan, root) {}
+        wait(getWait(code, layout, entry.getLoc())), builder(code.getBodyRegion()), plan(builder, entry.getLoc(), Value(), layout), weights(plan, root) {}
 
   LogicalResult run(StringRef name) {
     auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(builder.getContext()), {plan.ptr()});

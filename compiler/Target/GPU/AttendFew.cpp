@@ -34,7 +34,7 @@ private:
 
 void WideAttendFew::stageQuery() {
   score.emplace(b, op, request, batch, head, position);
-  end = score->end(score->keysOfSentence(keyCount));
+  end = score->end(keysOfSentence());
   powers = b.shared(f32, warps * kTileKeys);
   query = b.shared(f32, llvm::alignTo(width, 4));
   b.loop(b.thread(), b.i64(width), threads, [&](Value column) {

@@ -81,6 +81,8 @@ struct AttendKernel {
   Value mostQueries() { return spans ? b.size(k, 2) : b.size(q, 2); }
   /// Sets `batch`, the sentence's keys and its queries.
   void takeSentence(Value number);
+  /// AttendScore's of the block's sentence.
+  Value keysOfSentence() { return AttendScore(b, op, request, batch, head, b.i64(0)).keysOfSentence(keyCount); }
   /// The panels of keys or values of the block's head.
   Value headStart(unsigned view, Value tensor);
   /// The address of an element, of type `type`, of the row of the sentence's query `position` in a tensor [B, H, Q, ...].

@@ -61,7 +61,7 @@ private:
 void AttendMany::findEnds() {
   static_assert(kRows == kWarp);
   AttendScore score(b, op, request, batch, head, existing(b.lane()));
-  Value end = b.create<arith::TruncIOp>(b.getI32Type(), score.end(score.keysOfSentence(keyCount)));
+  Value end = b.create<arith::TruncIOp>(b.getI32Type(), score.end(keysOfSentence()));
   blockEnd = b.toI64(b.reduceOver(ReduceKind::max, end, kWarp));
   b.ifThen(b.equal(b.warp(), b.i64(0)), [&] {
     b.store(end, b.at(ends, b.lane(), b.getI32Type()));

@@ -45,7 +45,6 @@ Value AttendScore::end(Value keys) {
 Value AttendScore::keysOfSentence(Value keys) {
   if (exactFill || mask.sentenceTerms.empty())
     return keys;
-  Type word = b.getI32Type();
   Value none = b.create<arith::ConstantIntOp>(0, 32);
   Value last = b.loop(b.i64(0), keys, kWarp, none, [&](Value first, ValueRange carried) -> SmallVector<Value> {
     Value key = b.add(first, b.lane()), allowed = b.less(key, keys);
@@ -53,7 +52,7 @@ Value AttendScore::keysOfSentence(Value keys) {
     region.bind(op.getMask().getArgument(3), b.min(key, b.sub(keys, 1)));
     for (Value term : mask.sentenceTerms)
       allowed = b.create<arith::AndIOp>(allowed, region.emit(term));
-    return {b.create<arith::SelectOp>(allowed, b.create<arith::TruncIOp>(word, b.add(key, 1)), carried[0])};
+    return {b.create<arith::SelectOp>(allowed, b.narrow(b.add(key, 1)), carried[0])};
   })[0];
   return b.inHalf(b.reduceOver(ReduceKind::max, last, kWarp));
 }

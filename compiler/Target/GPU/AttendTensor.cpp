@@ -18,12 +18,10 @@ static constexpr int64_t kOwn = 4;    // keys of a panel, and columns of 16, tha
 TensorTile::TensorTile(AttendKernel &kernel, Value keys, Value values, Value firstRow, Value rowEnd, int64_t halves)
     : a(kernel), b(kernel.b), word(b.getI32Type()), keys(keys), values(values), group(b.div(b.lane(), b.i64(4))),
       inGroup(b.rem(b.lane(), b.i64(4))) {
-  Value last = b.create<arith::ConstantIntOp>(0, 32), keyEnd;
+  Value last = b.create<arith::ConstantIntOp>(0, 32), keyEnd = a.keysOfSentence();
   for (int64_t half = 0; half < halves; ++half) {
     Value row = b.add(firstRow, b.add(group, half * 8)), position = b.inHalf(b.min(row, b.sub(rowEnd, 1)));
     AttendScore score(b, a.op, a.request, a.batch, a.head, position);
-    if (!keyEnd)
-      keyEnd = score.keysOfSentence(a.keyCount);
     Value end = b.inHalf(score.end(keyEnd));
     last = b.create<arith::MaxSIOp>(last, b.create<arith::TruncIOp>(word, end));
     rows.push_back({score, position, b.less(row, rowEnd), end});

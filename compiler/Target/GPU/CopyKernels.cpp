@@ -143,7 +143,6 @@ static LogicalResult emitSpansStore(StoreOp op, Layout layout, const KernelReque
   Type element = type.getElementType();
   GpuBuilder b = request.start(request.name, kThreads, op.getLoc());
   Type i32 = b.getI32Type();
-  auto narrow = [&](Value number) { return b.create<arith::TruncIOp>(i32, number); };
   SmallVector<Value> task = b.split(b.block(), {b.size(from, 1), b.divide(b.add(b.size(from, 2), kPositions - 1), b.i64(kPositions))});
   Value head = task[0], begin = b.mul(task[1], kPositions), behind = b.add(begin, kPositions);
   Value slots = b.shared(i32, kPositions), places = b.shared(i32, kPositions);
@@ -152,10 +151,10 @@ static LogicalResult emitSpansStore(StoreOp op, Layout layout, const KernelReque
   b.barrier();
   b.loop(b.thread(), b.size(spans, 0), kThreads, [&](Value sentence) {
     auto [first, length] = loadSpan(b, spans, sentence);
-    Value slot = narrow(loadIndex(b, request.viewOf(op.getSlots()), sentence));
+    Value slot = b.narrow(loadIndex(b, request.viewOf(op.getSlots()), sentence));
     b.loop(b.max(first, begin), b.min(b.add(first, length), behind), 1, [&](Value position) {
       b.store(slot, b.at(slots, b.sub(position, begin), i32));
-      b.store(narrow(b.sub(position, first)), b.at(places, b.sub(position, begin), i32));
+      b.store(b.narrow(b.sub(position, first)), b.at(places, b.sub(position, begin), i32));
     });
   });
   b.barrier();

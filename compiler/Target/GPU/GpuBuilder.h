@@ -58,6 +58,8 @@ public:
   // Of numbers that are not negative and below 2^31.
   /// The same number, of which the compiler knows that half is zeros: they take no register.
   Value inHalf(Value number);
+  /// As i32.
+  Value narrow(Value number);
   // Division is far cheaper than that of i64.
   Value divide(Value a, Value b);
   Value remainder(Value a, Value b);
@@ -67,7 +69,6 @@ public:
 private:
   Value parameter(unsigned view, unsigned word);
   Value special(mlir::Operation *read);
-  Value narrow(Value number);
 
   mlir::gpu::GPUModuleOp kernels;
   mlir::gpu::GPUFuncOp kernel;

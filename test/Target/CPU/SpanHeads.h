@@ -60,6 +60,20 @@ protected:
   }
   Numbers nothing() const { return Numbers(c.narrow, 8 * kHeads * headStride() + 32, kUntouched); }
 
+  /// Sentence b in row rows[b], with zeros for what else is written: up to position end(length) and column `width`.
+  Numbers laidOut(const Sentences &s, const std::vector<int32_t> &rows, const Numbers &x, llvm::function_ref<int64_t(int64_t)> end, int64_t width) const {
+    Numbers packed = nothing();
+    for (int64_t b = 0; b < s.count(); ++b)
+      for (int64_t head = 0; head < kHeads; ++head)
+        for (int64_t position = 0; position < end(s.lengths[b]); ++position)
+          for (int64_t column = 0; column < width; ++column) {
+            bool isGiven = position < s.lengths[b] && column < c.width;
+            int64_t from = (s.firsts[b] + position) * tokenRow() + (head * c.width + column) * c.step;
+            packed.set(place(rows[b], head, position, column), isGiven ? x.get(from) : 0);
+          }
+    return packed;
+  }
+
   static constexpr int64_t kRoom = 64, kHeads = 2;
   static constexpr float kUntouched = -77.0f;
   SpanCase c = GetParam();

@@ -17,17 +17,8 @@ protected:
   }
   /// What the layout is by definition: whole panels of keys are written, and whole words of values.
   Numbers expected(const Sentences &s, const std::vector<int32_t> &rows, const Numbers &x) const {
-    Numbers packed = nothing();
     int64_t unit = c.keys ? 16 : c.narrow ? 2 : 1;
-    for (int64_t b = 0; b < s.count(); ++b)
-      for (int64_t head = 0; head < kHeads; ++head)
-        for (int64_t position = 0; position < llvm::alignTo(s.lengths[b], unit); ++position)
-          for (int64_t column = 0; column < columns(); ++column) {
-            bool isGiven = position < s.lengths[b] && column < c.width;
-            int64_t from = (s.firsts[b] + position) * tokenRow() + (head * c.width + column) * c.step;
-            packed.set(place(rows[b], head, position, column), isGiven ? x.get(from) : 0);
-          }
-    return packed;
+    return laidOut(s, rows, x, [=](int64_t length) { return int64_t(llvm::alignTo(length, unit)); }, columns());
   }
 };
 

@@ -12,16 +12,8 @@ constexpr int64_t kDynamic = mlir::ShapedType::kDynamic;
 class SpansTest : public SpanHeads {
 protected:
   /// Sentence b in row rows[b], with zeros up to position `zerosTo`.
-  Numbers expected(const Sentences &s, const std::vector<int32_t> &rows, Numbers &x, int64_t zerosTo) const {
-    Numbers packed = nothing();
-    for (int64_t b = 0; b < s.count(); ++b)
-      for (int64_t head = 0; head < kHeads; ++head)
-        for (int64_t position = 0; position < std::max(s.lengths[b], zerosTo); ++position)
-          for (int64_t column = 0; column < c.width; ++column) {
-            int64_t from = (s.firsts[b] + position) * tokenRow() + (head * c.width + column) * c.step;
-            packed.set(place(rows[b], head, position, column), position < s.lengths[b] ? x.get(from) : 0);
-          }
-    return packed;
+  Numbers expected(const Sentences &s, const std::vector<int32_t> &rows, const Numbers &x, int64_t zerosTo) const {
+    return laidOut(s, rows, x, [=](int64_t length) { return std::max(length, zerosTo); }, c.width);
   }
 };
 
