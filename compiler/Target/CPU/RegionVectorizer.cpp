@@ -23,7 +23,10 @@ Value RegionVectorizer::toVector(Value value, bool wide) {
 Value RegionVectorizer::emit(Value value) {
   if (Value found = known.lookup(value))
     return found;
-  Value emitted = emitOp(value.getDefiningOp());
+  Operation *op = value.getDefiningOp();
+  Value emitted = emitOp(op);
+  if (llvm::any_of(op->getOperands(), [&](Value operand) { return differs(known.lookup(operand)); }))
+    elements.insert(emitted);
   known[value] = emitted;
   return emitted;
 }
@@ -63,10 +66,10 @@ Value RegionVectorizer::emitOp(Operation *op) {
   SmallVector<Value> operands;
   for (Value operand : op->getOperands())
     operands.push_back(emit(operand));
-  // A vector division is dear; by a number that all lanes share it is a multiplication.
-  if (isa<arith::DivFOp>(op) && isVector(operands[0]) && !isVector(operands[1])) {
+  // A division is dear; by a number that all elements share it is a multiplication.
+  if (isa<arith::DivFOp>(op) && differs(operands[0]) && !differs(operands[1])) {
     Value reciprocal = b.create<arith::DivFOp>(b.f32(1), operands[1]);
-    return b.create<arith::MulFOp>(operands[0], b.splat(reciprocal));
+    return b.create<arith::MulFOp>(operands[0], isVector(operands[0]) ? b.splat(reciprocal) : reciprocal);
   }
   bool anyVector = llvm::any_of(operands, isVector);
   if (isa<arith::IndexCastOp, arith::IndexCastUIOp>(op))

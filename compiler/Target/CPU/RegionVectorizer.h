@@ -2,7 +2,7 @@
 //
 // A region of arith and math ops says what one element becomes. Kernels walk over 16 elements at a time, of which some
 // operands are the same for all (uniform: a scalar) and others differ (a vector). Ops on uniform operands stay scalar,
-// once for the 16; the others become vector ops.
+// once for the 16; the others become vector ops. A GPU's thread has one element at a time: what differs is a scalar, too, and is said to differ.
 //
 // Values are emitted on demand, so that a part of a region (a bound inside a mask) can be had alone. Indices are i64
 // when uniform, i32 along the lanes, where sizes are far below 2^31.
@@ -26,6 +26,12 @@ public:
 
   /// Says what `value` (a region's argument) is: a scalar (i64 for an index) or a vector<16x…>.
   void bind(mlir::Value value, mlir::Value emitted) { known[value] = emitted; }
+  /// The same of a scalar that is one element's, where the other elements are other threads' or iterations' business: it is computed as a lane
+  /// would be.
+  void bindElement(mlir::Value value, mlir::Value emitted) {
+    bind(value, emitted);
+    elements.insert(emitted);
+  }
   /// Says that the index `value` is base + lane.
   void bindLanes(mlir::Value value, mlir::Value base);
 
@@ -45,12 +51,15 @@ public:
 
 private:
   mlir::Value emitOp(mlir::Operation *op);
+  /// Whether other elements have other values.
+  bool differs(mlir::Value emitted) const { return emitted && (isVector(emitted) || elements.contains(emitted)); }
   mlir::Value castIndex(mlir::Operation *op, mlir::Value operand);
 
   CodeBuilder &b;
   Reader reader;
   llvm::DenseMap<mlir::Value, mlir::Value> known;
   llvm::DenseMap<mlir::Value, mlir::Value> bases;
+  llvm::DenseSet<mlir::Value> elements; // scalars that are one element's
 };
 
 } // namespace xf::cpu

@@ -161,25 +161,39 @@ void AttendFew::storeContext(ArrayRef<Value> found, const Softmax &all) {
 /// Writes the only new position of the block's head to the states, where that was left to this kernel. No other block reads it: each
 /// query head then has keys of its own.
 void AttendFew::appendOne() {
-  if (!cpu::appendedBy(op, op.getK()) && !cpu::appendedBy(op, op.getV()))
+  struct Appended {
+    unsigned view;
+    Layout layout;
+    int64_t columns;
+    Value past;
+  };
+  SmallVector<Appended> all;
+  int64_t most = 0;
+  auto add = [&](Value tensor, unsigned view, Layout layout) {
+    AppendOp append = cpu::appendedBy(op, tensor);
+    if (!append)
+      return;
+    int64_t columns = cast<RankedTensorType>(append.getX().getType()).getDimSize(3);
+    // The state is followed by what is appended and the past.
+    all.push_back({view, layout, columns, loadIndex(b, view + 2, batch)});
+    most = std::max(most, columns);
+  };
+  add(op.getK(), k, Layout::keys);
+  add(op.getV(), v, Layout::values);
+  if (all.empty())
     return;
   b.ifThen(b.equal(b.size(q, 2), b.i64(1)), [&] {
-    appendOne(op.getK(), k, Layout::keys);
-    appendOne(op.getV(), v, Layout::values);
+    b.loop(b.thread(), b.i64(most), threads, [&](Value column) {
+      SmallVector<Value> read;
+      for (const Appended &a : all)
+        read.push_back(b.load(factorType, addressIn(b, Layout::plain, a.view + 1, {batch, head, b.i64(0), b.min(column, b.i64(a.columns - 1))},
+                                                    factorType, a.columns)));
+      for (auto [a, value] : llvm::zip(all, read))
+        b.ifThen(b.less(column, b.i64(a.columns)), [&, &a = a, value = value] {
+          b.store(value, addressIn(b, a.layout, a.view, {batch, head, a.past, column}, factorType, a.columns));
+        });
+    });
     b.barrier();
-  });
-}
-
-void AttendFew::appendOne(Value tensor, unsigned view, Layout layout) {
-  AppendOp append = cpu::appendedBy(op, tensor);
-  if (!append)
-    return;
-  // The state is followed by what is appended and the past.
-  int64_t columns = cast<RankedTensorType>(append.getX().getType()).getDimSize(3);
-  Value past = loadIndex(b, view + 2, batch);
-  b.loop(b.thread(), b.i64(columns), threads, [&](Value column) {
-    Value from = addressIn(b, Layout::plain, view + 1, {batch, head, b.i64(0), column}, factorType, columns);
-    b.store(b.load(factorType, from), addressIn(b, layout, view, {batch, head, past, column}, factorType, columns));
   });
 }
 
@@ -187,10 +201,10 @@ void AttendFew::emit() {
   SmallVector<Value> task = b.split(b.block(), {sentences(), b.i64(heads), mostQueries()});
   takeSentence(task[0]);
   head = task[1], position = task[2];
-  appendOne();
   keys = headStart(k, op.getK()), values = headStart(v, op.getV());
   contexts = b.shared(f32, warps * valueWidth), mosts = b.shared(f32, warps), sums = b.shared(f32, warps);
   stageQuery();
+  appendOne();
 
   size_t groups = llvm::divideCeil(valueWidth, threads);
   SmallVector<Value> carried(groups, b.f32(0));
@@ -235,14 +249,14 @@ int64_t emitAttendFew(AttendOp op, const KernelRequest &request, StringRef name)
   while (warps > 1 && (warps * (valueWidth + kTileKeys + 2) + width) * 4 > kSharedBytes)
     warps /= 2;
   GpuBuilder b = request.start(name, warps * kWarp, op.getLoc());
-  if (cast<RankedTensorType>(op.getQ().getType()).getElementType().isF32()) {
+  bool isTensor = !cast<RankedTensorType>(op.getQ().getType()).getElementType().isF32();
+  // ptxas would else rather have more blocks than the registers that a tile under way takes, and with narrow heads of 16 bits spill.
+  if (!isTensor || width <= 32)
+    b.setBlocksTogether(std::max<int64_t>((isTensor ? 512 : 256) / (warps * kWarp), 1));
+  if (isTensor)
+    makeTensorAttendFew(std::move(b), op, request, warps)->emit();
+  else
     WideAttendFew(std::move(b), op, request, warps).emit();
-    return warps * kWarp;
-  }
-  // With narrow heads ptxas would rather have more blocks than the registers that a tile under way takes, and spill.
-  if (width <= 32)
-    b.setBlocksTogether(512 / (warps * kWarp));
-  makeTensorAttendFew(std::move(b), op, request, warps)->emit();
   return warps * kWarp;
 }
 

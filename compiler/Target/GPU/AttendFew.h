@@ -42,7 +42,6 @@ protected:
 
 private:
   void appendOne();
-  void appendOne(Value tensor, unsigned view, mlir::xf::Layout layout);
   llvm::SmallVector<Value> joinTiles(Value found, mlir::ValueRange before);
   void storeContext(llvm::ArrayRef<Value> found, const Softmax &all);
 

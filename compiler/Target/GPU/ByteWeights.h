@@ -3,7 +3,7 @@
 #ifndef XF_COMPILER_TARGET_GPU_BYTEWEIGHTS_H
 #define XF_COMPILER_TARGET_GPU_BYTEWEIGHTS_H
 
-#include "compiler/Target/GPU/KernelEmitters.h"
+#include "compiler/Target/GPU/GpuBuilder.h"
 
 namespace xf::gpu {
 
@@ -11,10 +11,6 @@ namespace xf::gpu {
 inline constexpr int64_t kWordDepth = 4;
 /// The four signed bytes of a word as f32, lowest first.
 llvm::SmallVector<mlir::Value> widenBytes(GpuBuilder &b, mlir::Value word);
-
-/// The kernel of xf.contract for few rows, 4 of them and 64 columns a block.
-void emitFewRowsOfBytes(GpuBuilder b, mlir::xf::ContractOp op, const KernelRequest &request);
-inline constexpr int64_t kByteRows = 4, kByteColumns = 64, kByteThreads = 64;
 
 } // namespace xf::gpu
 

@@ -9,8 +9,8 @@
 #include "compiler/Target/CPU/RegionVectorizer.h"
 #include "compiler/Target/CPU/VectorMath.h"
 #include "compiler/Target/GPU/ByteWeights.h"
-#include "compiler/Target/GPU/ChooseProduct.h"
 #include "compiler/Target/GPU/TensorProduct.h"
+#include "compiler/Target/GPU/TileProduct.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -25,7 +25,7 @@ namespace {
 
 constexpr int64_t kLanes = cpu::kLanes, kPanels = ChooseOp::kBlock / kLanes, kWords = ChooseOp::kBlock / 32;
 // Weights are read once for as many rows as a tile has; a few rows' tiles have more of them under way.
-constexpr TileShape kFew{4, 4, 1, 32}, kMany{32, 4, 4, 16};
+constexpr TileShape kFew{4, ChooseOp::kBlock, 4, 1, 32}, kMany{32, ChooseOp::kBlock, 4, 4, 16};
 constexpr int64_t kFewRows = 8;
 // On tensor cores: of few rows a warp takes a panel.
 constexpr ManyRowsProduct::Shape kTensorMany{kPanels};
@@ -208,9 +208,11 @@ Value ChooseBlock::logit(Value product, Value word, Value row, Value own) {
   allowed = b.create<arith::AndIOp>(allowed, b.less(column, b.i64(columns)));
   Block &body = op.getBody().front();
   cpu::RegionVectorizer region(b);
-  region.bind(body.getArgument(0), product);
-  for (unsigned i = 0; i < op.getExtras().size(); ++i)
-    region.bind(body.getArgument(1 + i), extra(i, row, existingColumn));
+  region.bindElement(body.getArgument(0), product);
+  for (unsigned i = 0; i < op.getExtras().size(); ++i) {
+    Value value = extra(i, row, existingColumn);
+    llvm::is_contained(op.getMap(i), 2) ? region.bindElement(body.getArgument(1 + i), value) : region.bind(body.getArgument(1 + i), value);
+  }
   return select(b, allowed, region.emit(body.getTerminator()->getOperand(0)), noLogit(b));
 }
 
@@ -248,6 +250,7 @@ void TensorChoose::multiplyFew(const TensorOperands &operands) {
   Type f32 = b.getF32Type();
   stride = ChooseOp::kBlock + 4;
   logits = b.shared(f32, rows * stride);
+  b.setBlocksTogether(2); // for as many registers as the chains' reads take
   auto chain = [&] {
     return FewRowsProduct(b, operands).multiply(firstRow, b.add(b.mul(number, kPanels), b.warp()));
   };

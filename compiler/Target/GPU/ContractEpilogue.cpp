@@ -24,33 +24,31 @@ Value ContractEpilogue::extra(unsigned i, Value row, Value column) {
   return b.load(type.getElementType(), b.at(b.data(view), offset, type.getElementType()));
 }
 
+Value ContractEpilogue::exists(Value row, Value column) {
+  return b.create<arith::AndIOp>(b.less(row, rows()), b.less(column, columns()));
+}
+
 cpu::RegionVectorizer ContractEpilogue::read(Value row, Value column) {
+  row = b.min(row, b.sub(rows(), 1)), column = b.min(column, b.sub(columns(), 1));
   Block &body = op.getBody().front();
   cpu::RegionVectorizer region(b);
-  for (unsigned i = 0; i < op.getExtras().size(); ++i)
-    region.bind(body.getArgument(1 + i), extra(i, row, column));
+  int64_t last = cast<RankedTensorType>(op.getResult().getType()).getRank() - 1;
+  for (unsigned i = 0; i < op.getExtras().size(); ++i) {
+    Value value = extra(i, row, column);
+    llvm::is_contained(op.getMap(i), last) ? region.bindElement(body.getArgument(1 + i), value) : region.bind(body.getArgument(1 + i), value);
+  }
   return region;
 }
 
 void ContractEpilogue::store(cpu::RegionVectorizer region, Value sum, Value row, Value column) {
   Block &body = op.getBody().front();
-  region.bind(body.getArgument(0), sum);
+  region.bindElement(body.getArgument(0), sum);
   Value value = region.emit(body.getTerminator()->getOperand(0));
   Type element = cast<RankedTensorType>(op.getResult().getType()).getElementType();
   int64_t stride = access.lastStride[result];
   Value step = ShapedType::isDynamic(stride) ? b.stride(result, 1) : b.i64(stride);
   Value offset = b.add(b.mul(row, b.stride(result, 0)), b.mul(column, step));
   b.store(value, b.at(b.data(result), offset, element));
-}
-
-void ContractEpilogue::storeColumn(ArrayRef<Value> sums, Value firstRow, Value column) {
-  Value rows = b.size(result, 0), columns = b.i64(cast<RankedTensorType>(op.getWeight().getType()).getDimSize(0));
-  b.ifThen(b.less(column, columns), [&] {
-    for (auto [i, sum] : llvm::enumerate(sums)) {
-      Value row = b.add(firstRow, static_cast<int64_t>(i));
-      b.ifThen(b.less(row, rows), [&] { storeElement(sum, row, column); });
-    }
-  });
 }
 
 } // namespace xf::gpu

@@ -12,18 +12,17 @@ public:
   ContractEpilogue(GpuBuilder &b, mlir::xf::ContractOp op, const KernelRequest &request)
       : b(b), op(op), access(request.access), result(request.resultView()) {}
 
-  /// Reads what the region needs for the element beside its sum. Apart from `store`, so that the reads of several
-  /// elements can be under way at once; the element must exist.
+  mlir::Value exists(mlir::Value row, mlir::Value column);
+  /// Reads what the region needs for the element beside its sum; if there is no such element, for another one. Apart from `store`, so that
+  /// these reads can be under way with others.
   cpu::RegionVectorizer read(mlir::Value row, mlir::Value column);
-  /// Applies the region to the sum and writes the element.
+  /// Applies the region to the sum and writes the element, which must exist.
   void store(cpu::RegionVectorizer region, mlir::Value sum, mlir::Value row, mlir::Value column);
-  /// Both.
-  void storeElement(mlir::Value sum, mlir::Value row, mlir::Value column) { store(read(row, column), sum, row, column); }
-  /// A column's elements from `firstRow` on, of which some rows may not exist.
-  void storeColumn(llvm::ArrayRef<mlir::Value> sums, mlir::Value firstRow, mlir::Value column);
 
 private:
   mlir::Value extra(unsigned i, mlir::Value row, mlir::Value column);
+  mlir::Value rows() { return b.size(result, 0); }
+  mlir::Value columns() { return b.i64(llvm::cast<mlir::RankedTensorType>(op.getWeight().getType()).getDimSize(0)); }
 
   GpuBuilder &b;
   mlir::xf::ContractOp op;

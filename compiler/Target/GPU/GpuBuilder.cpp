@@ -70,6 +70,11 @@ void GpuBuilder::barrier() { create<mlir::gpu::BarrierOp>(); }
 
 void GpuBuilder::meetWarp() { create<NVVM::SyncWarpOp>(create<arith::ConstantIntOp>(-1, 32)); }
 
+void GpuBuilder::holdReads() {
+  create<LLVM::InlineAsmOp>(TypeRange(), ValueRange(), "", "~{memory}", /*has_side_effects=*/true, /*is_align_stack=*/false,
+                            LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr());
+}
+
 Value GpuBuilder::exchange(Value value, int64_t distance) {
   return create<mlir::gpu::ShuffleOp>(value, static_cast<int32_t>(distance), static_cast<int32_t>(kWarp),
                                       mlir::gpu::ShuffleMode::XOR)

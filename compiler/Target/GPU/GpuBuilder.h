@@ -40,6 +40,9 @@ public:
   void barrier();
   /// Waits for all lanes of the warp, which a branch may have parted: before an instruction that they execute as one.
   void meetWarp();
+  /// Keeps what has been read before from being read later, where it is needed: LLVM saves registers so, and several waits for memory take
+  /// the place of one. No instruction.
+  void holdReads();
   /// The value of the lane whose number differs in the bit `distance`. All lanes of the warp must take part.
   Value exchange(Value value, int64_t distance);
   /// The sum or maximum over groups of `lanes` neighbouring lanes by a tree from the largest distance down.

@@ -1,7 +1,8 @@
 // The kernel of xf.row: 16 lanes walk over a row in the passes that the CPU takes (RowSchedule.h), lane i taking the
 // elements i, i + 16, …: each lane holds the partial sum that the dialect says, and exchanges between lanes are the tree.
 //
-// What the CPU keeps in scratch between passes is computed again here: arithmetic is cheap.
+// A row of known, moderate length is written out: its elements stay in registers from pass to pass, and all of them are read at once, where a
+// loop would wait for memory again and again. Of other rows what the CPU keeps in scratch between passes is computed again: arithmetic is cheap.
 #include "compiler/Target/CPU/RegionVectorizer.h"
 #include "compiler/Target/CPU/RowSchedule.h"
 #include "compiler/Target/CPU/VectorMath.h"
@@ -14,6 +15,8 @@ namespace xf::gpu {
 namespace {
 
 constexpr int64_t kThreads = 128, kLanes = cpu::kLanes, kRows = kThreads / kLanes;
+/// Of rows that are written out, what a lane reads at most.
+constexpr int64_t kMostReads = 128;
 
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 Type elementOf(Value value) { return typeOf(value).getElementType(); }
@@ -34,10 +37,19 @@ private:
 
   unsigned leading() { return typeOf(op.getResult(0)).getRank() - 1; }
   void findLength();
+  void decideForm();
+  /// Of a row that is written out: for each of the lane's elements.
+  void forOwn(function_ref<void()> body) {
+    for (current = 0; current < writtenOut; ++current) {
+      offset = b.add(lane, current * kLanes);
+      body();
+    }
+  }
   Place placeOf(unsigned view, Value tensor, ArrayRef<int64_t> map, ArrayRef<Value> indices);
   Place tablePlace(EmbedOp embed);
   void emitStatistics(unsigned level);
   void emitPass(unsigned number);
+  SmallVector<Value> emitElement(unsigned number, ValueRange running);
   Value emitValue(Value value);
   Value load(const Place &place, Type element) {
     Value distance = b.mul(offset, place.stride);
@@ -47,9 +59,13 @@ private:
     }
     return b.load(element, b.at(place.address, distance, element));
   }
-  void store(const Place &place, Value value) {
-    Type element = value.getType();
-    b.ifThen(exists, [&] { b.store(value, b.at(place.address, b.mul(offset, place.stride), element)); });
+  /// Stores what has been made, if the lanes' row is one of the tensor's.
+  void storeMade() {
+    b.ifThen(exists, [&] {
+      for (auto [value, address] : made)
+        b.store(value, address);
+    });
+    made.clear();
   }
 
   GpuBuilder b;
@@ -64,10 +80,13 @@ private:
   DenseMap<Operation *, Place> tableRows;
   DenseMap<Value, Value> numbers; // values that are one number
 
-  // Of the pass, and the element in it, that is being emitted.
-  unsigned pass = 0;
+  /// The elements of a lane, if the row is written out; else 0.
+  int64_t writtenOut = 0;
+  // Of the element that is being emitted, and of others if the row is written out.
+  int64_t current = 0;
   Value offset;
-  DenseMap<Value, Value> elements;
+  SmallVector<DenseMap<Value, Value>> elements{1};
+  SmallVector<std::pair<Value, Value>> made; // values and where they go
 };
 
 void RowEmitter::findLength() {
@@ -84,6 +103,19 @@ void RowEmitter::findLength() {
   // Embeddings that only a statistic is taken of; their length is static.
   for (auto embed : body.getOps<EmbedOp>())
     consider(embed.getResult(), 0, 0);
+}
+
+void RowEmitter::decideForm() {
+  auto known = length ? getConstantIntValue(length) : std::nullopt;
+  if (!known || *known % kLanes != 0)
+    return;
+  int64_t rows = llvm::count_if(body.getArguments(), cpu::RowSchedule::isRow) + llvm::range_size(body.getOps<EmbedOp>());
+  if (*known / kLanes * rows > kMostReads)
+    return;
+  writtenOut = *known / kLanes;
+  elements.resize(writtenOut);
+  // The registers that this takes: ptxas would rather have more blocks.
+  b.setBlocksTogether(2);
 }
 
 /// The row of `tensor` at the results' leading `indices`.
@@ -120,6 +152,7 @@ RowEmitter::Place RowEmitter::tablePlace(EmbedOp embed) {
 
 void RowEmitter::emit() {
   findLength();
+  decideForm();
   unsigned view = request.resultView();
   SmallVector<Value> sizes;
   Value rows = b.i64(1);
@@ -142,6 +175,10 @@ void RowEmitter::emit() {
   for (auto [i, result] : llvm::enumerate(op.getResults()))
     outputs.push_back(placeOf(view + i, result, identity, indices));
   emitStatistics(0);
+  // What is read is under way before anything is computed.
+  for (Value argument : body.getArguments())
+    if (cpu::RowSchedule::isRow(argument))
+      forOwn([&] { emitValue(argument); });
   for (unsigned p = 0; p < schedule.passes(); ++p) {
     emitPass(p);
     emitStatistics(p + 1);
@@ -158,22 +195,37 @@ void RowEmitter::emitStatistics(unsigned level) {
   schedule.emitNumbers(b, level, numbers, [&](EmbedOp embed) { return (tableRows[embed] = tablePlace(embed)).address; });
 }
 
+/// The current element in a pass: what its reductions are then.
+SmallVector<Value> RowEmitter::emitElement(unsigned number, ValueRange running) {
+  SmallVector<Value> next;
+  for (auto [reduce, sum] : llvm::zip(schedule.reductions(number), running))
+    next.push_back(cpu::combine(b, reduce.getKind(), emitValue(reduce.getX()), sum));
+  for (unsigned result : schedule.stores(number)) {
+    Value value = emitValue(body.getTerminator()->getOperand(result));
+    const Place &place = outputs[result];
+    made.push_back({value, b.at(place.address, b.mul(offset, place.stride), value.getType())});
+  }
+  return next;
+}
+
 void RowEmitter::emitPass(unsigned number) {
-  pass = number;
   auto reductions = schedule.reductions(number);
   SmallVector<Value> running;
   for (ReduceOp reduce : reductions)
     running.push_back(cpu::identity(b, reduce.getKind(), elementOf(reduce.getX())));
-  running = b.loop(lane, length, kLanes, running, [&](Value i, ValueRange carried) {
-    offset = i;
-    elements.clear();
-    SmallVector<Value> next;
-    for (auto [reduce, sum] : llvm::zip(reductions, carried))
-      next.push_back(cpu::combine(b, reduce.getKind(), emitValue(reduce.getX()), sum));
-    for (unsigned result : schedule.stores(number))
-      store(outputs[result], emitValue(body.getTerminator()->getOperand(result)));
-    return next;
-  });
+  if (writtenOut) {
+    forOwn([&] { running = emitElement(number, running); });
+    b.meetWarp(); // else LLVM and ptxas bring the reads to where they are needed, behind the branch
+    storeMade();
+  } else {
+    running = b.loop(lane, length, kLanes, running, [&](Value i, ValueRange carried) {
+      offset = i;
+      elements[current].clear();
+      SmallVector<Value> next = emitElement(number, carried);
+      storeMade();
+      return next;
+    });
+  }
   for (auto [reduce, value] : llvm::zip(reductions, running))
     numbers[reduce.getResult()] = b.reduceOver(reduce.getKind(), value, kLanes);
 }
@@ -182,7 +234,7 @@ void RowEmitter::emitPass(unsigned number) {
 Value RowEmitter::emitValue(Value value) {
   if (!cpu::RowSchedule::isRow(value))
     return numbers.lookup(value);
-  if (Value known = elements.lookup(value))
+  if (Value known = elements[current].lookup(value))
     return known;
   Value emitted;
   if (auto argument = dyn_cast<BlockArgument>(value)) {
@@ -193,10 +245,10 @@ Value RowEmitter::emitValue(Value value) {
     auto map = value.getDefiningOp<MapOp>();
     cpu::RegionVectorizer region(b);
     for (auto [argument, input] : llvm::zip(map.getBody().getArguments(), map.getInputs()))
-      region.bind(argument, emitValue(input));
+      cpu::RowSchedule::isRow(input) ? region.bindElement(argument, emitValue(input)) : region.bind(argument, emitValue(input));
     emitted = region.emit(map.getBody().front().getTerminator()->getOperand(cast<OpResult>(value).getResultNumber()));
   }
-  elements[value] = emitted;
+  elements[current][value] = emitted;
   return emitted;
 }
 

@@ -11,7 +11,7 @@ using namespace mlir::xf;
 namespace xf::gpu {
 namespace {
 
-constexpr int64_t kFewRows = 16, kWarps = 2; // of few rows: up to how many, and the warps of a block, which take a panel each
+constexpr int64_t kFewRows = 16;
 constexpr ManyRowsProduct::Shape kMany{4};
 
 class TensorContract {
@@ -27,23 +27,32 @@ public:
   void emitMany();
 
 private:
-  Value inside(Value column) { return b.less(column, b.i64(operands.columns)); }
-
   GpuBuilder b;
   ContractEpilogue epilogue;
   TensorOperands operands;
 };
 
 void TensorContract::emitFew() {
-  int64_t parts = llvm::divideCeil(operands.columns, kWarps * kPanelColumns);
-  Value firstRow = b.mul(b.divide(b.block(), b.i64(parts)), kTileRows);
-  Value panel = b.add(b.mul(b.remainder(b.block(), b.i64(parts)), kWarps), b.warp());
-  SmallVector<Value> sums = FewRowsProduct(b, operands).multiply(firstRow, panel);
-  Value firstColumn = b.mul(panel, kPanelColumns);
-  for (int64_t i = 0; i < FewRowsProduct::kSums; ++i) {
-    Value row = b.add(firstRow, FewRowsProduct::rowOf(b, i)), column = b.add(firstColumn, FewRowsProduct::columnOf(b, i));
-    Value exists = b.create<arith::AndIOp>(b.less(row, operands.rows), inside(column));
-    b.ifThen(exists, [&] { epilogue.storeElement(sums[i], row, column); });
+  int64_t panels = llvm::divideCeil(operands.columns, kPanelColumns), threads = FewRowsProduct::warpsFor(operands.depth) * kWarp;
+  Value firstRow = b.mul(b.divide(b.block(), b.i64(panels)), kTileRows), panel = b.remainder(b.block(), b.i64(panels));
+  // Else ptxas would have as many blocks as there can be, and read what a product waits for one after the other.
+  b.setBlocksTogether(512 / threads);
+  // What the epilogue reads is under way with what the product reads.
+  SmallVector<Value> rows, columns;
+  SmallVector<cpu::RegionVectorizer> regions;
+  for (int64_t first = 0; first < FewRowsProduct::kElements; first += threads) {
+    Value element = b.add(b.thread(), first);
+    rows.push_back(b.add(firstRow, b.div(element, b.i64(kPanelColumns))));
+    columns.push_back(b.add(b.mul(panel, kPanelColumns), b.rem(element, b.i64(kPanelColumns))));
+    regions.push_back(epilogue.read(rows.back(), columns.back()));
+  }
+  b.holdReads();
+  SmallVector<Value> sums = FewRowsProduct(b, operands).multiplyTogether(firstRow, panel);
+  for (size_t i = 0; i < sums.size(); ++i) {
+    Value exists = epilogue.exists(rows[i], columns[i]);
+    if (threads > FewRowsProduct::kElements)
+      exists = b.create<arith::AndIOp>(exists, b.less(b.thread(), b.i64(FewRowsProduct::kElements)));
+    b.ifThen(exists, [&] { epilogue.store(regions[i], sums[i], rows[i], columns[i]); });
   }
   b.finish();
 }
@@ -59,15 +68,16 @@ void TensorContract::emitMany() {
   constexpr int64_t kApart = kMany.threads() / kMany.columns(), kBatch = 8;
   Type f32 = b.getF32Type();
   Value own = b.rem(b.thread(), b.i64(kMany.columns())), first = b.div(b.thread(), b.i64(kMany.columns()));
-  Value column = b.add(b.mul(firstPanel, kPanelColumns), own), lastRow = b.sub(operands.rows, 1);
-  b.ifThen(inside(column), [&] {
+  Value column = b.add(b.mul(firstPanel, kPanelColumns), own);
+  b.ifThen(b.less(column, b.i64(operands.columns)), [&] {
     b.loop(b.i64(0), b.i64(kMany.kRows), kApart * kBatch, [&](Value start) {
       SmallVector<Value> row;
       SmallVector<cpu::RegionVectorizer> regions;
       for (int64_t i = 0; i < kBatch; ++i) {
         row.push_back(b.add(b.add(start, first), i * kApart));
-        regions.push_back(epilogue.read(b.min(b.add(firstRow, row[i]), lastRow), column));
+        regions.push_back(epilogue.read(b.add(firstRow, row[i]), column));
       }
+      b.holdReads();
       for (int64_t i = 0; i < kBatch; ++i) {
         Value target = b.add(firstRow, row[i]);
         b.ifThen(b.less(target, operands.rows), [&] {
@@ -86,14 +96,13 @@ LogicalResult emitTensorContract(ContractOp op, const KernelRequest &request, Ke
   auto weight = cast<RankedTensorType>(op.getWeight().getType());
   if (!weight.getElementType().isBF16() && !weight.getElementType().isF16())
     return op.emitError("the GPU back end does not multiply ") << weight.getElementType();
-  int64_t columns = weight.getDimSize(0);
+  int64_t columns = weight.getDimSize(0), fewThreads = FewRowsProduct::warpsFor(weight.getDimSize(1)) * kWarp;
   unsigned result = request.resultView();
   std::string few = (request.name + "_few").str(), many = (request.name + "_many").str();
-  TensorContract(request.start(few, kWarps * kWarp, op.getLoc()), op, request).emitFew();
+  TensorContract(request.start(few, fewThreads, op.getLoc()), op, request).emitFew();
   TensorContract(request.start(many, kMany.threads(), op.getLoc()), op, request).emitMany();
   auto blocks = [&](int64_t own) { return static_cast<int64_t>(llvm::divideCeil(columns, own)); };
-  kernel.launches.push_back({few, kWarps * kWarp, {{result, 0, kTileRows}}, 1, blocks(kWarps * kPanelColumns),
-                             Launch::Limit{result, 0, kFewRows}});
+  kernel.launches.push_back({few, fewThreads, {{result, 0, kTileRows}}, 1, blocks(kPanelColumns), Launch::Limit{result, 0, kFewRows}});
   kernel.launches.push_back({many, kMany.threads(), {{result, 0, kMany.kRows}}, 1, blocks(kMany.columns()), std::nullopt});
   return success();
 }

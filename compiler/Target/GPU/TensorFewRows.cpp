@@ -1,21 +1,17 @@
-// Few rows, as in a decoder's step: a warp computes a panel's columns of 8 rows, all from global memory. It waits for no
-// other warp and has several steps' reads under way.
+// Few rows, as in a decoder's step: a panel's columns of 8 rows, all from global memory. What that costs is to wait for memory, so a
+// warp has all reads of a chain under way at once, and a block's warps those of all chains.
 //
 // The weights are always the operand with 16 rows, a panel's 16 columns, and 8 rows of x the other one. So the memory's
 // layout is the registers' layout: a word of a panel, (k pair, column), is a word of A, and a word of a row of x is a word
-// of B. Each element is one chain of the same instruction over ascending k from +0, 16 k at a time with zeros behind the
-// last ones up to a multiple of 32, for one row as for thousands: its bits depend neither on the other rows nor on the kernel.
+// of B. Each element is made of the same chains of the same instruction for one row as for thousands: its bits depend neither on the other
+// rows nor on the kernel.
 //
 // Which column is which row of A is free. Here rows g and g + 8 are columns 2g and 2g + 1: a lane then reads both at once.
 #include "compiler/Target/GPU/TensorProduct.h"
 
-#include "llvm/Support/MathExtras.h"
-
 using namespace mlir;
 
 namespace xf::gpu {
-
-static constexpr int64_t kUnroll = 8;
 
 TensorProduct::TensorProduct(GpuBuilder &b, const TensorOperands &operands)
     : b(b), operands(operands), factor(operands.factor), word(b.getI32Type()), depth(operands.depth),
@@ -25,6 +21,12 @@ Value TensorProduct::rowsAligned(int64_t bytes) {
   Value start = b.create<LLVM::PtrToIntOp>(b.getI64Type(), operands.x);
   Value either = b.create<arith::OrIOp>(start, b.mul(operands.rowStride, 2));
   return b.equal(b.create<arith::AndIOp>(either, b.i64(bytes - 1)), b.i64(0));
+}
+
+SmallVector<Value> TensorProduct::addTo(ValueRange sums, ValueRange chains) {
+  return llvm::map_to_vector(llvm::zip(sums, chains), [&](auto pair) -> Value {
+    return b.create<arith::AddFOp>(std::get<0>(pair), std::get<1>(pair));
+  });
 }
 
 /// The lane's word of x at its k + `k`.
@@ -46,11 +48,11 @@ FewRowsProduct::Step FewRowsProduct::read(Value k, bool isAligned) {
 
 /// The step that `depth` ends in, from `k` on: what is behind it is zero. Without branches: all lanes of a warp must come to
 /// a multiplication together, and LLVM does not know that. What is not needed is read from the last place there is.
-FewRowsProduct::Step FewRowsProduct::readLast(int64_t k) {
+FewRowsProduct::Step FewRowsProduct::readLast(Value k) {
   Step step;
   Value ownFirst = b.mul(inGroup, 2);
   for (int64_t half : {0, 8}) {
-    Value first = b.i64(k + half);
+    Value first = b.add(k, half);
     auto exists = [&](int64_t i) { return b.less(b.add(ownFirst, b.add(first, i)), b.i64(depth)); };
     Value pair = b.min(first, b.sub(b.i64(2 * pairs - 2), ownFirst));
     for (Value loaded : b.loadMany(b.at(weights, b.mul(pair, kPanelColumns), factor), 2, word))
@@ -65,45 +67,98 @@ FewRowsProduct::Step FewRowsProduct::readLast(int64_t k) {
   return step;
 }
 
-SmallVector<Value> FewRowsProduct::chain(bool isAligned) {
-  SmallVector<Value> sums(4, b.f32(0));
-  auto steps = [&](Value k, int64_t count) {
+/// The chain over `count` k from `firstK` on; if these are less than a chain, they are the last ones.
+SmallVector<Value> FewRowsProduct::chain(Value firstK, int64_t count, bool isAligned) {
+  SmallVector<Value> sums(kSums, b.f32(0));
+  auto multiply = [&](const Step &step) { return multiplyTiles(b, factor, step.weights, step.x, sums); };
+  int64_t whole = count / kStepDepth;
+  if (isAligned) {
     SmallVector<Step> all;
-    for (int64_t i = 0; i < count; ++i)
-      all.push_back(read(b.add(k, i * kStepDepth), isAligned));
+    for (int64_t i = 0; i < whole; ++i)
+      all.push_back(read(b.add(firstK, i * kStepDepth), isAligned));
     for (const Step &step : all)
-      sums = multiplyTiles(b, factor, step.weights, step.x, sums);
-  };
-  int64_t whole = depth / kStepDepth * kStepDepth, unroll = isAligned ? kUnroll : 1;
-  int64_t looped = whole / (unroll * kStepDepth) * (unroll * kStepDepth);
-  if (looped)
-    sums = b.loop(b.i64(0), b.i64(looped), unroll * kStepDepth, sums, [&](Value k, ValueRange carried) {
+      sums = multiply(step);
+  } else {
+    sums = b.loop(b.i64(0), b.i64(whole), 1, sums, [&](Value i, ValueRange carried) {
       sums = llvm::to_vector(carried);
-      steps(k, unroll);
-      return sums;
+      return multiply(read(b.add(firstK, b.mul(i, kStepDepth)), isAligned));
     });
-  steps(b.i64(looped), (whole - looped) / kStepDepth);
-  if (whole < depth) {
-    Step last = readLast(whole);
-    sums = multiplyTiles(b, factor, last.weights, last.x, sums);
   }
-  // Zeros up to a whole part, as there are with many rows: they change nothing, but the sign of a sum that has become -0.
-  Value zero = b.create<arith::ConstantIntOp>(0, 32);
-  for (int64_t k = llvm::alignTo(depth, kStepDepth); k < int64_t(llvm::alignTo(depth, kPartDepth)); k += kStepDepth)
-    sums = multiplyTiles(b, factor, SmallVector<Value>(4, zero), {zero, zero}, sums);
+  if (count % kStepDepth)
+    sums = multiply(readLast(b.add(firstK, whole * kStepDepth)));
   return sums;
+}
+
+/// Chain `number`.
+SmallVector<Value> FewRowsProduct::anyChain(Value number, bool isAligned) {
+  int64_t last = depth % kChainDepth;
+  auto whole = [&] { return chain(b.mul(number, kChainDepth), kChainDepth, isAligned); };
+  auto rest = [&] { return chain(b.i64(depth - last), last, isAligned); };
+  if (!last)
+    return whole();
+  return depth < kChainDepth ? rest() : b.choose(b.less(number, b.i64(depth / kChainDepth)), whole, rest);
 }
 
 Value FewRowsProduct::rowOf(GpuBuilder &b, int64_t i) { return b.add(b.mul(b.rem(b.lane(), b.i64(4)), 2), i % 2); }
 Value FewRowsProduct::columnOf(GpuBuilder &b, int64_t i) { return b.add(b.mul(b.div(b.lane(), b.i64(4)), 2), i / 2); }
 
-SmallVector<Value> FewRowsProduct::multiply(Value firstRow, Value panel) {
+void FewRowsProduct::findOwn(Value firstRow, Value panel) {
   Value group = b.div(b.lane(), b.i64(4));
   inGroup = b.rem(b.lane(), b.i64(4));
   // Words of weights: pair t, columns 2g and 2g + 1.
   weights = b.at(panelAt(panel), b.add(b.mul(inGroup, kPanelColumns), b.mul(group, 2)), word);
   x = b.at(xRow(b.add(firstRow, group)), b.mul(inGroup, 2), factor);
-  return b.choose(rowsAligned(4), [&] { return chain(true); }, [&] { return chain(false); });
+}
+
+SmallVector<Value> FewRowsProduct::multiply(Value firstRow, Value panel) {
+  findOwn(firstRow, panel);
+  auto all = [&](bool isAligned) {
+    return b.loop(b.i64(0), b.i64(chains()), 1, SmallVector<Value>(kSums, b.f32(0)), [&](Value number, ValueRange sums) {
+      return addTo(sums, anyChain(number, isAligned));
+    });
+  };
+  return b.choose(rowsAligned(4), [&] { return all(true); }, [&] { return all(false); });
+}
+
+int64_t FewRowsProduct::warpsFor(int64_t depth) { return std::min<int64_t>(llvm::divideCeil(depth, kChainDepth), 16); }
+
+SmallVector<Value> FewRowsProduct::multiplyTogether(Value firstRow, Value panel) {
+  findOwn(firstRow, panel);
+  int64_t warps = warpsFor(depth), own = llvm::divideCeil(kElements, warps * kWarp);
+  Type f32 = b.getF32Type();
+  Value shared = b.shared(f32, warps * kElements), isAligned = rowsAligned(4);
+  // As many chains at a time as there are warps.
+  auto addSome = [&](Value first, int64_t count, ValueRange sums) {
+    auto compute = [&] {
+      Value number = b.add(first, b.warp());
+      auto products = b.choose(isAligned, [&] { return anyChain(number, true); }, [&] { return anyChain(number, false); });
+      for (auto [i, product] : llvm::enumerate(products)) {
+        Value element = b.add(b.mul(rowOf(b, i), kPanelColumns), columnOf(b, i));
+        b.store(product, b.at(shared, b.add(b.mul(b.warp(), kElements), element), f32));
+      }
+    };
+    count == warps ? compute() : b.ifThen(b.less(b.warp(), b.i64(count)), compute);
+    b.barrier();
+    SmallVector<Value> added = llvm::to_vector(sums);
+    for (int64_t i = 0; i < own; ++i) {
+      Value element = b.add(b.rem(b.thread(), b.i64(kElements)), i * warps * kWarp);
+      for (int64_t warp = 0; warp < count; ++warp)
+        added[i] = b.create<arith::AddFOp>(added[i], b.load(f32, b.at(shared, b.add(element, warp * kElements), f32)));
+    }
+    return added;
+  };
+  SmallVector<Value> sums(own, b.f32(0));
+  int64_t together = chains() / warps * warps;
+  sums = b.loop(b.i64(0), b.i64(together), warps, sums, [&](Value first, ValueRange carried) {
+    if (chains() > warps)
+      b.barrier(); // the chains before are no longer read
+    return addSome(first, warps, carried);
+  });
+  if (together < chains()) {
+    b.barrier();
+    sums = addSome(b.i64(together), chains() - together, sums);
+  }
+  return sums;
 }
 
 } // namespace xf::gpu

@@ -15,15 +15,13 @@
 // The sums go to shared memory, so that who needs them can take whole rows, with the code of few elements.
 #include "compiler/Target/GPU/TensorProduct.h"
 
-#include "llvm/Support/MathExtras.h"
-
 using namespace mlir;
 
 namespace xf::gpu {
 namespace {
 
 constexpr int64_t kRows = ManyRowsProduct::Shape::kRows, kWarpColumns = 32, kWarpRows = 32;
-constexpr int64_t kRowTiles = kWarpRows / kTileRows;
+constexpr int64_t kRowTiles = kWarpRows / kTileRows, kChainParts = kChainDepth / kPartDepth;
 // Bytes. A chunk is what one copy moves.
 constexpr int64_t kChunk = 16, kRowBytes = 2 * kPartDepth + kChunk;
 constexpr int64_t kPairBytes = 4 * kPanelColumns, kPanelBytes = kPartDepth / 2 * kPairBytes;
@@ -163,16 +161,20 @@ Value ManyRowsProduct::multiply(Value firstRow, Value firstPanel, function_ref<V
       fill(b.i64(part));
     closeCopies(b);
   }
-  sums.assign(2 * kRowTiles * 4, b.f32(0));
-  sums = b.loop(b.i64(0), b.i64(parts()), 1, sums, [&](Value part, ValueRange carried) {
-    sums = llvm::to_vector(carried);
-    awaitCopies(b, stages - 2);
-    b.barrier();
-    Value next = b.add(part, stages - 1);
-    b.ifThen(b.less(next, b.i64(parts())), [&] { fill(next); });
-    closeCopies(b);
-    multiply(part);
-    return sums;
+  const SmallVector<Value> zeros(2 * kRowTiles * 4, b.f32(0));
+  sums = b.loop(b.i64(0), b.i64(parts()), kChainParts, zeros, [&](Value first, ValueRange chains) {
+    Value end = b.min(b.add(first, kChainParts), b.i64(parts()));
+    SmallVector<Value> chain = b.writtenOutLoop(first, end, 1, zeros, [&](Value part, ValueRange carried) {
+      sums = llvm::to_vector(carried);
+      awaitCopies(b, stages - 2);
+      b.barrier();
+      Value next = b.add(part, stages - 1);
+      b.ifThen(b.less(next, b.i64(parts())), [&] { fill(next); });
+      closeCopies(b);
+      multiply(part);
+      return sums;
+    });
+    return addTo(chains, chain);
   });
   awaitCopies(b, 0);
   b.barrier();

@@ -1,16 +1,22 @@
 // Products of 16-bit factors on tensor cores, for few rows and for many, up to where their sums are there: what becomes of these
 // is said by those that have a use for them.
+//
+// A sum is made of chains of multiplications over kChainDepth ascending k each, from +0, which are added in ascending order to +0; behind
+// the last k there are zeros. The chains of an element depend on nothing but the depth, so several warps can work on one where rows are few:
+// alone, a warp would wait for memory once for each few steps.
 #ifndef XF_COMPILER_TARGET_GPU_TENSORPRODUCT_H
 #define XF_COMPILER_TARGET_GPU_TENSORPRODUCT_H
 
 #include "compiler/Target/GPU/TensorCore.h"
 
+#include "llvm/Support/MathExtras.h"
+
 namespace xf::gpu {
 
 /// The k of one multiplication of tiles, the rows of x in it, and the columns of a panel: an A of its own.
 inline constexpr int64_t kStepDepth = 16, kTileRows = 8, kPanelColumns = cpu::kLanes;
-/// The k that are brought to shared memory together.
-inline constexpr int64_t kPartDepth = 32;
+/// The k that are brought to shared memory together, and those of a chain.
+inline constexpr int64_t kPartDepth = 32, kChainDepth = 128;
 
 /// x [rows, depth] and the panels of a weight [columns, depth], both bf16 or f16.
 struct TensorOperands {
@@ -29,6 +35,8 @@ protected:
 
   /// Whether all rows of x start at multiples of `bytes`. The same for all threads.
   Value rowsAligned(int64_t bytes);
+  llvm::SmallVector<Value> addTo(mlir::ValueRange sums, mlir::ValueRange chains);
+  int64_t chains() const { return llvm::divideCeil(depth, kChainDepth); }
   /// The address of row `row`; those behind the last one are the last one: what comes of them is nobody's.
   Value xRow(Value row) {
     return b.at(operands.x, b.mul(b.min(row, b.sub(operands.rows, 1)), operands.rowStride), factor);
@@ -45,26 +53,34 @@ protected:
   int64_t depth, panels, pairs;
 };
 
-/// A warp computes a panel's columns of 8 rows.
+/// A panel's columns of 8 rows.
 class FewRowsProduct : public TensorProduct {
 public:
   using TensorProduct::TensorProduct;
 
-  /// The lane's sums: sum `i` is of rowOf(i) and columnOf(i), counted from the first row and the panel's first column. All lanes must
-  /// take part.
+  /// A warp computes all chains: the lane's sums, of which `i` is of rowOf(i) and columnOf(i), counted from the first row and the panel's first
+  /// column. All lanes must take part.
   static constexpr int64_t kSums = 4;
   llvm::SmallVector<Value> multiply(Value firstRow, Value panel);
   static Value rowOf(GpuBuilder &b, int64_t i);
   static Value columnOf(GpuBuilder &b, int64_t i);
+
+  /// A block of warpsFor(depth) warps computes them, a warp a chain at a time: the thread's sums, of which `i` is of element
+  /// thread + i * threads, in rows of a panel's columns; those from kElements on are nobody's. All threads must take part.
+  static constexpr int64_t kElements = kTileRows * kPanelColumns;
+  static int64_t warpsFor(int64_t depth);
+  llvm::SmallVector<Value> multiplyTogether(Value firstRow, Value panel);
 
 private:
   /// What a lane needs for one step.
   struct Step {
     llvm::SmallVector<Value> weights, x;
   };
-  llvm::SmallVector<Value> chain(bool isAligned);
+  void findOwn(Value firstRow, Value panel);
+  llvm::SmallVector<Value> anyChain(Value number, bool isAligned);
+  llvm::SmallVector<Value> chain(Value firstK, int64_t count, bool isAligned);
   Step read(Value k, bool isAligned);
-  Step readLast(int64_t k);
+  Step readLast(Value k);
   Value xWord(Value k, bool isAligned);
 
   Value inGroup;    // the lane's t

@@ -1,5 +1,5 @@
 // While the threads multiply one part of k, what they read of the next one is under way to their registers.
-#include "compiler/Target/GPU/ChooseProduct.h"
+#include "compiler/Target/GPU/TileProduct.h"
 
 #include "compiler/Target/CPU/VectorMath.h"
 #include "compiler/Target/GPU/ByteWeights.h"
@@ -16,10 +16,10 @@ constexpr int64_t kPanel = cpu::kLanes, kQuad = 4; // weights are read 4 at a ti
 class TileProduct {
 public:
   TileProduct(GpuBuilder &b, const TileShape &shape, const TileOperands &operands)
-      : b(b), shape(shape), operands(operands), quads(shape.part * TileShape::kColumns / kQuad / shape.threads()),
+      : b(b), shape(shape), operands(operands), quads(shape.part * shape.columns / kQuad / shape.threads()),
         elements(shape.rows * shape.part / shape.threads()), rowStride(shape.rows + kQuad) {
     static_assert(kQuad == kWordDepth);
-    assert(shape.threads() % TileShape::kColumns == 0 && shape.part % kWordDepth == 0);
+    assert(shape.threads() % shape.columns == 0 && shape.part % kWordDepth == 0);
   }
 
   SmallVector<Value> run();
@@ -60,14 +60,16 @@ SmallVector<Value> TileProduct::read(Value k0) {
     Type word = operands.ofBytes ? b.getI32Type() : f32;
     return SmallVector<Value>(operands.ofBytes ? quads : quads * kQuad, b.create<arith::ConstantOp>(b.getZeroAttr(word)));
   };
-  llvm::append_range(staged, b.choose(isNeeded, [&] { return operands.ofBytes ? readWords(k0) : readQuads(k0); }, zeros));
+  auto weights = [&] { return operands.ofBytes ? readWords(k0) : readQuads(k0); };
+  llvm::append_range(staged, isNeeded ? b.choose(isNeeded, weights, zeros) : weights());
+  b.holdReads();
   return staged;
 }
 
 SmallVector<Value> TileProduct::readQuads(Value k0) {
   SmallVector<Value> values;
   for (int64_t i = 0; i < quads; ++i) {
-    Value k = clampedK(b.add(k0, b.add(firstK, i * shape.threads() / kWarp)));
+    Value k = clampedK(b.add(k0, b.add(firstK, i * shape.threads() / (shape.columns / kQuad))));
     llvm::append_range(values, b.loadMany(b.at(weights, b.add(b.mul(k, kPanel), lane), b.getF32Type()), kQuad));
   }
   return values;
@@ -78,7 +80,7 @@ SmallVector<Value> TileProduct::readWords(Value k0) {
   int64_t groups = llvm::divideCeil(operands.depth, kWordDepth);
   SmallVector<Value> values;
   for (int64_t i = 0; i < quads; ++i) {
-    Value group = b.add(b.div(k0, b.i64(kWordDepth)), b.add(firstK, i * shape.threads() / TileShape::kColumns));
+    Value group = b.add(b.div(k0, b.i64(kWordDepth)), b.add(firstK, i * shape.threads() / shape.columns));
     values.push_back(b.load(word, b.at(weights, b.add(b.mul(b.min(group, b.i64(groups - 1)), kPanel), lane), word)));
   }
   return values;
@@ -96,8 +98,8 @@ void TileProduct::write(ValueRange staged) {
 
 void TileProduct::writeQuads(ValueRange staged) {
   for (int64_t i = 0; i < quads; ++i) {
-    Value k = b.add(firstK, i * shape.threads() / kWarp);
-    Value target = b.add(b.mul(k, TileShape::kColumns), b.add(b.mul(panel, kPanel), lane));
+    Value k = b.add(firstK, i * shape.threads() / (shape.columns / kQuad));
+    Value target = b.add(b.mul(k, shape.columns), b.add(b.mul(panel, kPanel), lane));
     b.storeMany(llvm::to_vector(staged.slice(i * kQuad, kQuad)), b.at(sharedW, target, b.getF32Type()));
   }
 }
@@ -105,9 +107,9 @@ void TileProduct::writeQuads(ValueRange staged) {
 void TileProduct::writeWords(ValueRange staged) {
   Value column = b.add(b.mul(panel, kPanel), lane);
   for (int64_t i = 0; i < quads; ++i) {
-    Value k = b.mul(b.add(firstK, i * shape.threads() / TileShape::kColumns), kWordDepth);
+    Value k = b.mul(b.add(firstK, i * shape.threads() / shape.columns), kWordDepth);
     for (auto [u, weight] : llvm::enumerate(widenBytes(b, staged[i])))
-      b.store(weight, b.at(sharedW, b.add(b.mul(b.add(k, u), TileShape::kColumns), column), b.getF32Type()));
+      b.store(weight, b.at(sharedW, b.add(b.mul(b.add(k, u), shape.columns), column), b.getF32Type()));
   }
 }
 
@@ -117,7 +119,7 @@ void TileProduct::multiply(int64_t count) {
   Value ownRow = shape.ownRow(b), ownColumn = shape.ownColumn(b);
   for (int64_t k = 0; k < count; ++k) {
     auto x = b.loadMany(b.at(sharedX, b.add(ownRow, k * rowStride), f32), shape.ownRows);
-    auto w = b.loadMany(b.at(sharedW, b.add(ownColumn, k * TileShape::kColumns), f32), shape.ownColumns);
+    auto w = b.loadMany(b.at(sharedW, b.add(ownColumn, k * shape.columns), f32), shape.ownColumns);
     for (int64_t i = 0; i < shape.ownRows; ++i)
       for (int64_t j = 0; j < shape.ownColumns; ++j) {
         Value &sum = sums[i * shape.ownColumns + j];
@@ -128,24 +130,26 @@ void TileProduct::multiply(int64_t count) {
 
 void TileProduct::placeThread() {
   if (operands.ofBytes) {
-    // A warp reads a word of two panels' columns.
-    Value column = b.rem(b.thread(), b.i64(TileShape::kColumns));
+    // Neighbouring threads read the words of neighbouring columns.
+    Value column = b.rem(b.thread(), b.i64(shape.columns));
     panel = b.div(column, b.i64(kPanel)), lane = b.rem(column, b.i64(kPanel));
-    firstK = b.div(b.thread(), b.i64(TileShape::kColumns));
+    firstK = b.div(b.thread(), b.i64(shape.columns));
   } else {
-    // A warp reads a k of all panels, 16 bytes a thread.
-    panel = b.div(b.lane(), b.i64(kPanel / kQuad));
-    lane = b.mul(b.rem(b.lane(), b.i64(kPanel / kQuad)), kQuad);
-    firstK = b.warp();
+    // Neighbouring threads read a k of all panels, 16 bytes a thread.
+    Value quad = b.rem(b.thread(), b.i64(shape.columns / kQuad));
+    panel = b.div(quad, b.i64(kPanel / kQuad));
+    lane = b.mul(b.rem(quad, b.i64(kPanel / kQuad)), kQuad);
+    firstK = b.div(b.thread(), b.i64(shape.columns / kQuad));
   }
   weights = operands.weights(panel);
-  isNeeded = operands.isNeeded(panel);
+  if (operands.isNeeded)
+    isNeeded = operands.isNeeded(panel);
 }
 
 SmallVector<Value> TileProduct::run() {
   Type f32 = b.getF32Type();
   sharedX = b.shared(f32, shape.part * rowStride);
-  sharedW = b.shared(f32, shape.part * TileShape::kColumns);
+  sharedW = b.shared(f32, shape.part * shape.columns);
   placeThread();
   sums.assign(shape.ownRows * shape.ownColumns, b.f32(0));
   int64_t whole = operands.depth / shape.part * shape.part, tail = operands.depth - whole;
