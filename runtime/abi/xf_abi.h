@@ -25,7 +25,7 @@ extern "C" {
 
 #define XF_ABI_MAGIC "XFIMAGE"
 #define XF_ABI_TRAILER_MAGIC "XFTRAIL"
-#define XF_ABI_VERSION 11u
+#define XF_ABI_VERSION 12u
 #define XF_ABI_PAGE 4096u
 #define XF_ABI_MAX_RANK 6
 /* The greatest size of a dimension, limit of a search, and number of bytes of a memory: larger ones are damage, and sums of
@@ -201,6 +201,14 @@ typedef struct xf_abi_gpu_kernel {
   uint32_t launches;
   uint64_t first_launch;
 } xf_abi_gpu_kernel;
+/* What one launch does in the place of two kernels, where a plan calls `product` next after `row`, its view 0 [rows, columns] is the view `view` of
+ * `row`, of rank `rank`, with the leading dimensions as one, and the launch's limit holds. Its views are those of `product`, which it counts its
+ * blocks by, then those of `row`. */
+typedef struct xf_abi_gpu_pair {
+  uint32_t row, product; /* kernels */
+  uint32_t view, rank;
+  xf_abi_gpu_launch launch;
+} xf_abi_gpu_pair;
 /* Beside the kernels that plans call there are two that searches call:
  * move_rows(state, moves): state is of bytes, has size [layers, outer, unit_positions, bytes of a unit], strides of [a layer, an
  *   outer index, a row] and starts with row 0; of each row (from, to, positions) of moves, i32 [moves, 3], the units that hold
@@ -236,6 +244,7 @@ typedef struct xf_abi_gpu {
   uint32_t reserved;
   xf_abi_table kernels;  /* xf_abi_gpu_kernel */
   xf_abi_table launches; /* xf_abi_gpu_launch */
+  xf_abi_table pairs;    /* xf_abi_gpu_pair */
   xf_abi_gpu_kernel move_rows;   /* of models that are searched, else without launches */
   xf_abi_gpu_kernel advance;
 } xf_abi_gpu;
@@ -404,7 +413,7 @@ XF_ABI_ASSERT(sizeof(xf_abi_tensor) == 32 + 16 * XF_ABI_MAX_RANK);
 XF_ABI_ASSERT(sizeof(xf_abi_entry) == 40);
 XF_ABI_ASSERT(sizeof(xf_abi_state) == 136);
 XF_ABI_ASSERT(sizeof(xf_abi_segment) == 48);
-XF_ABI_ASSERT(sizeof(xf_abi_gpu_launch) == 56 + 16 * XF_ABI_MAX_RANK && sizeof(xf_abi_gpu) == 88);
+XF_ABI_ASSERT(sizeof(xf_abi_gpu_launch) == 56 + 16 * XF_ABI_MAX_RANK && sizeof(xf_abi_gpu) == 104);
 XF_ABI_ASSERT(sizeof(xf_abi_generate) % 8 == 0 && sizeof(xf_abi_text) % 8 == 0);
 
 #ifdef __cplusplus

@@ -17,6 +17,15 @@ bool stage_follows(const gpu_kernel &kernel, const xf_abi_gpu_launch &launch) {
   return uint64_t{launch.stage} + 1 == stages || (launch.stage == stages && (stages == 0 || takes_all_sizes(kernel.stages.back())));
 }
 
+// Whether a kernel with so many views can be launched so.
+bool is_possible(const xf_abi_gpu_launch &how, uint32_t views) {
+  bool right = how.threads >= 1 && how.threads <= 1024 && how.factors <= XF_ABI_MAX_RANK && how.divisor >= 1 && how.constant >= 1 &&
+               (how.limit < 0 || (how.limit_view < views && how.limit_dim < XF_ABI_MAX_RANK));
+  for (uint32_t f = 0; right && f < how.factors; ++f)
+    right = how.factor[f].view < views && how.factor[f].dim < XF_ABI_MAX_RANK && how.factor[f].divisor >= 1;
+  return right;
+}
+
 gpu_kernel read_kernel(const image_reader &reader, const xf_abi_gpu_kernel &kernel, std::span<const xf_abi_gpu_launch> launches,
                        const std::string &what, std::vector<std::string> &functions) {
   reader.require(kernel.views <= XF_ABI_MAX_GPU_VIEWS && kernel.launches >= 1 && kernel.first_launch <= launches.size() &&
@@ -24,12 +33,7 @@ gpu_kernel read_kernel(const image_reader &reader, const xf_abi_gpu_kernel &kern
                  what + " has launches outside their table");
   gpu_kernel read{kernel.views, {}};
   for (const xf_abi_gpu_launch &how : launches.subspan(kernel.first_launch, kernel.launches)) {
-    bool right = how.threads >= 1 && how.threads <= 1024 && how.factors <= XF_ABI_MAX_RANK && how.divisor >= 1 &&
-                 how.constant >= 1 && stage_follows(read, how) &&
-                 (how.limit < 0 || (how.limit_view < kernel.views && how.limit_dim < XF_ABI_MAX_RANK));
-    for (uint32_t f = 0; right && f < how.factors; ++f)
-      right = how.factor[f].view < kernel.views && how.factor[f].dim < XF_ABI_MAX_RANK && how.factor[f].divisor >= 1;
-    reader.require(right, what + " has an impossible launch");
+    reader.require(is_possible(how, kernel.views) && stage_follows(read, how), what + " has an impossible launch");
     if (how.stage == read.stages.size())
       read.stages.emplace_back();
     read.stages.back().push_back({functions.size(), how});
@@ -37,6 +41,35 @@ gpu_kernel read_kernel(const image_reader &reader, const xf_abi_gpu_kernel &kern
   }
   reader.require(takes_all_sizes(read.stages.back()), what + " has no launch for all sizes");
   return read;
+}
+
+gpu_pair read_pair(const image_reader &reader, const xf_abi_gpu_pair &pair, gpu_table &table) {
+  const std::string what = "the launch of two kernels for GPUs";
+  const std::vector<gpu_kernel> &kernels = table.kernels;
+  bool right = pair.row < kernels.size() && pair.product < kernels.size();
+  if (right) {
+    uint32_t row = kernels[pair.row].views, product = kernels[pair.product].views;
+    right = row + product <= XF_ABI_MAX_GPU_VIEWS && pair.view < row && pair.rank >= 2 && pair.rank <= XF_ABI_MAX_RANK && pair.launch.limit >= 0 &&
+            is_possible(pair.launch, product);
+  }
+  reader.require(right, what + " is impossible");
+  table.functions.push_back(reader.name(pair.launch.function, what));
+  return {pair.row, pair.product, pair.view, pair.rank, {table.functions.size() - 1, pair.launch}};
+}
+
+bool holds(const xf_abi_gpu_launch &how, const xf_abi_view *views) { return how.limit < 0 || views[how.limit_view].size[how.limit_dim] <= how.limit; }
+
+// Whether `x`, of rows, is `made` with its leading dimensions as one.
+bool is_same(const xf_abi_view &made, uint32_t rank, const xf_abi_view &x) {
+  if (made.data != x.data)
+    return false;
+  int64_t rows = 1;
+  for (uint32_t d = rank - 1; d-- > 0;) {
+    if (made.size[d] > 1 && made.stride[d] != rows * x.stride[0])
+      return false;
+    rows *= made.size[d];
+  }
+  return rows == x.size[0];
 }
 
 } // namespace
@@ -49,6 +82,8 @@ gpu_table read_gpu_table(const image_reader &reader, const xf_abi_image &image) 
   for (const xf_abi_gpu_kernel &kernel : reader.table<xf_abi_gpu_kernel>(gpu.kernels, "the table of kernels for GPUs"))
     result.kernels.push_back(read_kernel(reader, kernel, launches, "kernel " + std::to_string(result.kernels.size()) + " for GPUs",
                                          result.functions));
+  for (const xf_abi_gpu_pair &pair : reader.table<xf_abi_gpu_pair>(gpu.pairs, "the table of launches of two kernels"))
+    result.pairs.push_back(read_pair(reader, pair, result));
   if (!result.empty() && image.generate.present) {
     result.move_rows = read_kernel(reader, gpu.move_rows, launches, "the kernel that moves rows", result.functions);
     result.advance = read_kernel(reader, gpu.advance, launches, "the kernel that advances searches", result.functions);
@@ -73,9 +108,17 @@ uint32_t blocks_of(const xf_abi_gpu_launch &launch, const xf_abi_view *views) {
 
 const gpu_launch &choose_launch(const gpu_stage &stage, const xf_abi_view *views) {
   for (const gpu_launch &launch : stage)
-    if (launch.how.limit < 0 || views[launch.how.limit_view].size[launch.how.limit_dim] <= launch.how.limit)
+    if (holds(launch.how, views))
       return launch;
   return stage.back();
+}
+
+const gpu_pair *find_pair(const gpu_table &table, size_t row, const xf_abi_view *row_views, size_t product, const xf_abi_view *product_views) {
+  for (const gpu_pair &pair : table.pairs)
+    if (pair.row == row && pair.product == product && holds(pair.launch.how, product_views) &&
+        is_same(row_views[pair.view], pair.rank, product_views[0]))
+      return &pair;
+  return nullptr;
 }
 
 } // namespace xf::rt

@@ -23,8 +23,16 @@ struct gpu_kernel {
   std::vector<gpu_stage> stages; // one after the other
 };
 
+// One launch in the place of the kernels `row` and `product`, numbers in gpu_table::kernels.
+struct gpu_pair {
+  uint32_t row, product;
+  uint32_t view, rank; // of what `row` makes and `product` multiplies
+  gpu_launch launch;
+};
+
 struct gpu_table {
   std::vector<gpu_kernel> kernels;
+  std::vector<gpu_pair> pairs;
   gpu_kernel move_rows, advance; // no stages: the model is not searched
   std::vector<std::string> functions;
 
@@ -38,6 +46,8 @@ gpu_table read_gpu_table(const image_reader &reader, const xf_abi_image &image);
 uint32_t blocks_of(const xf_abi_gpu_launch &launch, const xf_abi_view *views);
 // The launch to take for these views.
 const gpu_launch &choose_launch(const gpu_stage &stage, const xf_abi_view *views);
+// The pair of these kernels, called one after the other with these views; null where there is none, or it does not do for them.
+const gpu_pair *find_pair(const gpu_table &table, size_t row, const xf_abi_view *row_views, size_t product, const xf_abi_view *product_views);
 
 } // namespace xf::rt
 

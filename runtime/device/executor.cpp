@@ -40,6 +40,9 @@ device_executor::device_executor(std::shared_ptr<const model> m, std::unique_ptr
   device_->upload(weights_.get(), model_->weights(), header.weights.size);
   device_->wait(device_->mark());
   kernels_.assign(model_->gpu().kernels.size(), reinterpret_cast<const void *>(static_cast<xf_abi_kernel_fn>(&launch)));
+  begins_pair_.resize(kernels_.size());
+  for (const gpu_pair &pair : model_->gpu().pairs)
+    begins_pair_[pair.row] = true;
   size_t tensors = 0;
   for (const entry_info &entry : model_->entries())
     tensors = std::max(tensors, entry.inputs.size() + entry.outputs.size());
@@ -52,10 +55,39 @@ void device_executor::launch(const xf_abi_context *context, const xf_abi_view *v
   if (self.problem_)
     return;
   try {
-    self.launch(self.model_->gpu().kernels[number], views);
+    self.launch_called(static_cast<size_t>(number), views);
   } catch (...) {
     self.problem_ = std::current_exception();
   }
+}
+
+void device_executor::launch_called(size_t number, const xf_abi_view *views) {
+  const gpu_table &table = model_->gpu();
+  const gpu_kernel &kernel = table.kernels[number];
+  if (!held_.empty()) {
+    if (const gpu_pair *pair = find_pair(table, held_kernel_, held_.data(), number, views)) {
+      both_.assign(views, views + kernel.views);
+      both_.insert(both_.end(), held_.begin(), held_.end());
+      held_.clear();
+      if (uint32_t blocks = blocks_of(pair->launch.how, views))
+        device_->launch(pair->launch.function, blocks, pair->launch.how.threads, both_.data(), both_.size() * sizeof(xf_abi_view));
+      return;
+    }
+    launch_held();
+  }
+  if (begins_pair_[number]) {
+    held_kernel_ = number;
+    held_.assign(views, views + kernel.views);
+  } else {
+    launch(kernel, views);
+  }
+}
+
+void device_executor::launch_held() {
+  if (held_.empty())
+    return;
+  launch(model_->gpu().kernels[held_kernel_], held_.data());
+  held_.clear();
 }
 
 void device_executor::launch(const gpu_kernel &kernel, const xf_abi_view *views) {
@@ -146,10 +178,12 @@ void device_executor::run(const entry_info &entry, const int64_t *dims) {
   context.runtime = this;
   context.threads = 1;
   problem_ = nullptr;
+  held_.clear();
   fp_scope control_word;
   reinterpret_cast<xf_abi_entry_fn>(reinterpret_cast<uintptr_t>(model_->code() + entry.code_offset))(&context);
   if (problem_)
     std::rethrow_exception(problem_);
+  launch_held();
 }
 
 void device_executor::download_outputs(void *const *io) {

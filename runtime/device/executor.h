@@ -59,6 +59,9 @@ private:
   };
 
   static void launch(const xf_abi_context *context, const xf_abi_view *views, int64_t number);
+  // A kernel that a plan calls. One that the next may be launched with is held back until that is known.
+  void launch_called(size_t number, const xf_abi_view *views);
+  void launch_held();
   call_places place(const entry_info &entry, const int64_t *dims) const;
   void reserve(const call_places &places);
   bool staged() const { return places_.end <= staging_.bytes(); }
@@ -76,6 +79,9 @@ private:
   std::vector<uint8_t> resident_; // and what they are
   std::vector<void *> io_;
   std::vector<const void *> kernels_;
+  std::vector<bool> begins_pair_;      // of each kernel
+  size_t held_kernel_ = 0;
+  std::vector<xf_abi_view> held_, both_; // of the kernel that is held back, or none; and of two that are launched together
   uint64_t moves_mark_ = 0;
   std::exception_ptr problem_; // of a launch, behind which nothing is launched any more
 };

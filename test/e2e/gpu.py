@@ -126,6 +126,21 @@ def confirm_lengths():
     checks.that(got == want and done["launches"] == equal["launches"], f"{done}, of one length {equal}; {got}, not {want}")
 
 
+def confirm_launches():
+    """What products with few rows compute along is no launch: in a step of one layer the look-up of the token and two norms."""
+    program = WORK / "steps"
+    for kind in ("f32", "bf16", "int8-weights"):
+        small_bench(program, "--type", kind, "--limit", "batch=24")
+
+        def launches_of_step(sentences):
+            few, many = (counts_of(program, "--min-length", length, "--max-length", length, "--batch", 24, stdin="3 4 5 6 7 8 9 10\n" * sentences,
+                                   FAKE_CUDA_GRAPHS=0)[0]["launches"] for length in (4, 8))
+            return (many - few) / 4
+
+        found = [launches_of_step(sentences) for sentences in (1, 16, 17)]
+        checks.that(found == [13, 13, 16], f"{kind}: {found} launches")
+
+
 def devices():
     both, gpu, cpu = WORK / "both", WORK / "gpu", WORK / "cpu"
     compile_g2p(both, "--target", "cpu,cuda")
@@ -163,6 +178,7 @@ def devices():
         compile_g2p(WORK / kind, "--target", "cuda", "--type", kind)
         confirm_counts(WORK / kind)
     confirm_lengths()
+    confirm_launches()
     with_driver(FAKE_CUDA_GPUS=0)
     says(gpu, None, "finds no GPU")
     with_driver(FAKE_CUDA_CAPABILITY=75)

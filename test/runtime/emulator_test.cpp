@@ -14,6 +14,13 @@ TEST(Emulator, ComputesInEveryThread) {
     EXPECT_EQ(out[i], 2 * (static_cast<float>(i) + 1) - 1);
 }
 
+TEST(Emulator, BlocksHaveRegistersOfTheirOwn) {
+  // A number's upper half twice: numbers with few bits are as they were.
+  std::string half = "\t{ .reg .b16 tmp; mov.b32 {tmp, %rs1}, %r2; }\n\tcvt.u32.u16 %r2, %rs1;\n\tshl.b32 %r2, %r2, 16;\n";
+  auto out = run(around("\tld.global.b32 %r2, [%rd4];\n" + half + half + "\tst.global.b32 [%rd3], %r2;\n"), ramp(70), 70);
+  EXPECT_EQ(out, ramp(70));
+}
+
 TEST(Emulator, LanesPartAndMeet) {
   // Thread t adds its input t + 1 times; then all exchange with a neighbour.
   auto out = run(around("\tld.global.b32 %r2, [%rd4];\n\tmov.b32 %r3, 0f00000000;\n\tmov.b32 %r4, 0;\n"
@@ -52,6 +59,14 @@ TEST(Emulator, TwoThreadsWriteOnePlace) {
   std::string body = "\tmov.b64 %rd5, buffer;\n\tst.shared.b32 [%rd5], %r1;\n";
   EXPECT_HAS(problem_of(around(body), 64), "writes shared memory at 0, which thread");
   EXPECT_EQ(problem_of(around(body), 1), "");
+}
+
+TEST(Emulator, HalvesOfAWordAreOnesOwn) {
+  std::string own = "\tmov.b64 %rd5, buffer;\n\tmad.wide.u32 %rd6, %r1, 2, %rd5;\n\tcvt.u16.u32 %rs1, %r1;\n\tst.shared.b16 [%rd6], %rs1;\n";
+  std::string other = "\txor.b32 %r3, %r1, 1;\n\tmad.wide.u32 %rd7, %r3, 2, %rd5;\n\tld.shared.b16 %rs2, [%rd7];\n";
+  EXPECT_EQ(problem_of(around(own), 64), "");
+  EXPECT_EQ(problem_of(around(own + "\tbar.sync 0;\n" + other), 64), "");
+  EXPECT_HAS(problem_of(around(own + other), 64), "with no barrier between");
 }
 
 TEST(Emulator, ReadsWhatNobodyHasWritten) {

@@ -35,4 +35,34 @@ TEST(GpuTable, RefusesWhatKernelsCannotCount) {
   EXPECT_EQ(blocks(int64_t(1) << 32, 0), 0u);
 }
 
+// Kernel 0 makes [2, 4, 16], its view 1, which kernel 1 multiplies as rows where they are at most 8.
+TEST(GpuTable, FindsWhatIsLaunchedTogether) {
+  gpu_table table;
+  table.kernels.resize(3);
+  gpu_pair pair{0, 1, 1, 3, {}};
+  pair.launch.how.limit_view = 1, pair.launch.how.limit_dim = 0, pair.launch.how.limit = 8;
+  table.pairs.push_back(pair);
+  float data[2];
+  xf_abi_view row[2] = {}, product[2] = {};
+  row[1] = {&data[0], {2, 4, 16}, {64, 16, 1}};
+  product[0] = {&data[0], {8, 16}, {16, 1}};
+  product[1].size[0] = 8;
+  auto finds = [&](size_t first = 0, size_t second = 1) { return find_pair(table, first, row, second, product) != nullptr; };
+  EXPECT_TRUE(finds());
+  EXPECT_FALSE(finds(0, 2));
+  EXPECT_FALSE(finds(1, 0));
+  product[1].size[0] = 9; // more rows than the launch does
+  EXPECT_FALSE(finds());
+  product[1].size[0] = 8, product[0].data = &data[1]; // something else
+  EXPECT_FALSE(finds());
+  product[0].data = &data[0], product[0].size[0] = 4; // a part of it
+  EXPECT_FALSE(finds());
+  product[0].size[0] = 8, row[1].stride[0] = 80; // rows that are not equally far apart
+  EXPECT_FALSE(finds());
+  row[1].size[0] = 1, product[0].size[0] = 4;
+  EXPECT_TRUE(finds());
+  row[1].stride[1] = 20;
+  EXPECT_FALSE(finds());
+}
+
 } // namespace

@@ -53,8 +53,10 @@ LLVM::LLVMFuncOp getWait(ModuleOp code, const DataLayout &layout, Location loc) 
 class PlanEmitter {
 public:
   PlanEmitter(EntryOp entry, const DataLayout &layout, KernelTable &kernels, ModuleOp code)
-      : entry(entry), root(entry->getParentOfType<ModuleOp>()), kernels(kernels), memory(planMemory(entry)),
-        wait(getWait(code, layout, entry.getLoc())), builder(code.getBodyRegion()), plan(builder, entry.getLoc(), Value(), layout), weights(plan, root) {}
+      : entry(entry), root(entry->getParentOfType<ModuleOp>()), kernels(kernels),
+        pairs(kernels.isForGpus() ? findPrologues(entry) : SmallVector<ProloguePair>()), memory(planMemory(entry, pairs)),
+        wait(getWait(code, layout, entry.getLoc())), builder(code.getBodyRegion()), plan(builder, entry.getLoc(), Value(), layout),
+        weights(plan, root) {}
 
   LogicalResult run(StringRef name) {
     auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(builder.getContext()), {plan.ptr()});
@@ -81,6 +83,8 @@ public:
     if (failed(emitBlock(entry.getBody().front())))
       return failure();
     LLVM::ReturnOp::create(builder, entry.getLoc(), ValueRange());
+    for (const ProloguePair &pair : pairs)
+      kernels.addPair(pair, known.at(pair.row), known.at(pair.product));
     return success();
   }
 
@@ -266,6 +270,7 @@ private:
     auto number = kernels.get(op, access);
     if (failed(number))
       return failure();
+    known.try_emplace(op, KernelTable::Known{*number, access});
     for (auto [i, view] : llvm::enumerate(list))
       storeView(view, i * sizeof(xf_abi_view));
     if (isa<ContractOp>(op))
@@ -299,6 +304,7 @@ private:
   EntryOp entry;
   ModuleOp root;
   KernelTable &kernels;
+  SmallVector<ProloguePair> pairs;
   MemoryPlan memory;
   LLVM::LLVMFuncOp wait;
   OpBuilder builder;
@@ -306,6 +312,7 @@ private:
   WeightPlaces weights;
   Value io, states, workspace, table, views, firstRow;
   SmallVector<Value> slots;        // by number: where they begin
+  DenseMap<Operation *, KernelTable::Known> known;
   DenseMap<Value, Value> pointers; // of roots that are not simply in the workspace
 };
 

@@ -121,4 +121,14 @@ FailureOr<unsigned> KernelTable::get(Operation *op, const cpu::KernelAccess &acc
   return number;
 }
 
+void KernelTable::addPair(const ProloguePair &pair, const Known &row, const Known &product) {
+  if (!pairs.insert({row.number, product.number, pair.result}).second)
+    return;
+  auto kernels = *code.gpuModule->getOps<mlir::gpu::GPUModuleOp>().begin();
+  std::string name = code.kernels[product.number] + "_after_" + code.kernels[row.number];
+  if (auto launch = gpu::emitWithPrologue(kernels, name, pair.product, product.access, pair.row, row.access, pair.result, root))
+    code.gpuPairs.push_back({row.number, product.number, static_cast<unsigned>(cpu::kernelOperands(pair.row).size()) + pair.result,
+                             static_cast<unsigned>(cast<RankedTensorType>(ContractOp(pair.product).getX().getType()).getRank()), std::move(*launch)});
+}
+
 } // namespace xf

@@ -3,6 +3,7 @@
 #define XF_COMPILER_CONVERSION_XFTOLLVM_KERNELTABLE_H
 
 #include "compiler/Conversion/XfToLLVM/Plan.h"
+#include "compiler/Conversion/XfToLLVM/Prologues.h"
 
 namespace xf {
 
@@ -11,8 +12,17 @@ public:
   /// Kernels go to `code`; `root` is the module that their ops live in.
   KernelTable(CodeModule &code, mlir::ModuleOp root) : code(code), root(root) {}
 
+  bool isForGpus() const { return code.targets.cuda; }
   /// The number of the kernel for `op` with views as `access` says; emits it if it is new.
   mlir::FailureOr<unsigned> get(mlir::Operation *op, const cpu::KernelAccess &access);
+
+  /// A kernel's number, and the access with which it was asked for.
+  struct Known {
+    unsigned number;
+    cpu::KernelAccess access;
+  };
+  /// Adds what GPUs need to do both in one launch, if it is new and they can.
+  void addPair(const ProloguePair &pair, const Known &row, const Known &product);
 
 private:
   mlir::LogicalResult emit(llvm::StringRef name, mlir::Operation *op, const cpu::KernelAccess &access);
@@ -20,6 +30,7 @@ private:
   CodeModule &code;
   mlir::ModuleOp root;
   llvm::StringMap<unsigned> numbers;
+  llvm::DenseSet<std::tuple<unsigned, unsigned, unsigned>> pairs; // that have been asked for
 };
 
 } // namespace xf

@@ -24,7 +24,7 @@ class Planner {
 public:
   explicit Planner(EntryOp entry) : entry(entry), module(entry->getParentOfType<ModuleOp>()) {}
 
-  MemoryPlan run() {
+  MemoryPlan run(ArrayRef<ProloguePair> pairs) {
     int64_t next = 0;
     number(entry.getBody().front(), next);
     entry.walk([&](Operation *op) {
@@ -36,14 +36,20 @@ public:
             plan.values[result];
     });
     // The maps are complete: pointers into them stay valid.
+    for (const ProloguePair &pair : pairs)
+      keepFor(pair);
+    auto request = [&](Value value, int64_t first, int64_t last, unsigned &number) {
+      auto [keptFrom, keptTo] = kept.try_emplace(value, first, last).first->second;
+      requests.push_back({bytesOf(value), std::min(first, keptFrom), std::max(last, keptTo), &number});
+    };
     for (auto &[value, number] : plan.values)
-      requests.push_back({bytesOf(value), begin.lookup(value.getDefiningOp()), endOf(value), &number});
-    for (auto &[op, pairs] : plan.carried)
-      for (auto [i, pair] : llvm::enumerate(pairs)) {
+      request(value, begin.lookup(value.getDefiningOp()), endOf(value), number);
+    for (auto &[op, slots] : plan.carried)
+      for (auto [i, slot] : llvm::enumerate(slots)) {
         Value result = op->getResult(i);
         int64_t last = std::max(end.lookup(op), endOf(result));
-        requests.push_back({bytesOf(result), begin.lookup(op), last, &pair.first});
-        requests.push_back({bytesOf(result), begin.lookup(op), last, &pair.second});
+        request(result, begin.lookup(op), last, slot.first);
+        request(result, begin.lookup(op), last, slot.second);
       }
     place();
     order();
@@ -75,6 +81,48 @@ private:
             return true;
     }
     return false;
+  }
+
+  /// What the row op reads and writes lives as long as the product.
+  void keepFor(const ProloguePair &pair) {
+    int64_t from = begin.lookup(pair.row), to = end.lookup(pair.product);
+    // The next layer's product: as long as the layers.
+    if (begin.lookup(pair.product) < from) {
+      Operation *layers = pair.row->getParentOp();
+      while (!layers->isProperAncestor(pair.product))
+        layers = layers->getParentOp();
+      from = begin.lookup(layers), to = end.lookup(layers);
+    }
+    for (Value operand : pair.row->getOperands())
+      keep(operand, from, to);
+    for (Value result : RowOp(pair.row)->getResults())
+      keep(result, from, to);
+  }
+
+  void keep(Value value, int64_t from, int64_t to) {
+    value = viewOf(value, module)->root;
+    auto carry = [&](RepeatOp repeat, unsigned i) {
+      keep(repeat.getInits()[i], from, to);
+      note(repeat.getResult(i), from, to);
+    };
+    if (auto argument = dyn_cast<BlockArgument>(value)) {
+      auto repeat = dyn_cast<RepeatOp>(argument.getOwner()->getParentOp());
+      if (repeat && argument.getArgNumber() > 0)
+        carry(repeat, argument.getArgNumber() - 1);
+    } else if (auto repeat = value.getDefiningOp<RepeatOp>()) {
+      unsigned i = cast<OpResult>(value).getResultNumber();
+      if (i < repeat.getInits().size())
+        carry(repeat, i);
+      else
+        keep(repeat.getBody().front().getTerminator()->getOperand(i), from, to);
+    } else {
+      note(value, from, to);
+    }
+  }
+
+  void note(Value value, int64_t from, int64_t to) {
+    auto &[first, last] = kept.try_emplace(value, from, to).first->second;
+    first = std::min(first, from), last = std::max(last, to);
   }
 
   /// The last moment at which `value`, or a view of it, is read.
@@ -135,10 +183,11 @@ private:
   MemoryPlan plan;
   DenseMap<Operation *, int64_t> begin, end;
   SmallVector<Request> requests;
+  DenseMap<Value, std::pair<int64_t, int64_t>> kept; // from when and until when, whatever their uses say
 };
 
 } // namespace
 
-MemoryPlan planMemory(EntryOp entry) { return Planner(entry).run(); }
+MemoryPlan planMemory(EntryOp entry, ArrayRef<ProloguePair> pairs) { return Planner(entry).run(pairs); }
 
 } // namespace xf

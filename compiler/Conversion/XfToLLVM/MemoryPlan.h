@@ -2,6 +2,7 @@
 #ifndef XF_COMPILER_CONVERSION_XFTOLLVM_MEMORYPLAN_H
 #define XF_COMPILER_CONVERSION_XFTOLLVM_MEMORYPLAN_H
 
+#include "compiler/Conversion/XfToLLVM/Prologues.h"
 #include "compiler/Transforms/Layouts.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -28,8 +29,9 @@ struct MemoryPlan {
   int64_t bytes = 0;
 };
 
-/// Plans `entry`, whose views are materialised (xf-materialize-views).
-MemoryPlan planMemory(mlir::xf::EntryOp entry);
+/// Plans `entry`, whose views are materialised (xf-materialize-views). Of the pairs, which may be computed at once, what the row op reads lies
+/// apart from what the product writes.
+MemoryPlan planMemory(mlir::xf::EntryOp entry, llvm::ArrayRef<ProloguePair> pairs = {});
 
 /// Bytes of one element in memory; an i1 is a byte.
 int64_t elementBytes(mlir::Type element);

@@ -21,6 +21,13 @@ struct CodeModule {
   /// With the target cuda: a gpu.module with the kernels, and how each is launched.
   mlir::OwningOpRef<mlir::ModuleOp> gpuModule;
   std::vector<gpu::Kernel> gpuKernels;
+  /// Kernels that one launch does together where rows are few.
+  struct GpuPair {
+    unsigned row, product; // their numbers
+    unsigned view, rank;   // of the tensor that `row` makes and `product` multiplies: its number among the views of `row`
+    gpu::Launch launch;
+  };
+  std::vector<GpuPair> gpuPairs;
   /// Of models that are searched.
   gpu::Kernel gpuMoveRows, gpuAdvance;
   int64_t workspaceBytes = 0;

@@ -51,6 +51,23 @@ static void emitManyRows(GpuBuilder b, ContractOp op, const KernelRequest &reque
   b.finish();
 }
 
+static Launch launchOfFew(ContractOp op, const KernelRequest &request, StringRef name) {
+  int64_t panels = llvm::divideCeil(cast<RankedTensorType>(op.getWeight().getType()).getDimSize(0), kPanel);
+  return {name.str(), kFewRowsThreads, {{request.resultView(), 0, kFewRowsTile}}, 1, panels, Launch::Limit{request.resultView(), 0, kFewRows}};
+}
+
+std::optional<Launch> emitContractWith(const Prologue &prologue, ContractOp op, const KernelRequest &request) {
+  auto weight = cast<RankedTensorType>(op.getWeight().getType());
+  if (!weight.getElementType().isF32() && !weight.getElementType().isInteger(8))
+    return emitTensorContractWith(prologue, op, request);
+  if (weight.getDimSize(1) > kMostPrologue)
+    return std::nullopt;
+  Launch launch = launchOfFew(op, request, request.name);
+  GpuBuilder b(request.module, request.name, prologue.firstView + prologue.request.views(), launch.threads, op.getLoc());
+  emitFewRows(std::move(b), op, request, &prologue);
+  return launch;
+}
+
 LogicalResult emitContract(ContractOp op, const KernelRequest &request, Kernel &kernel) {
   if (request.operands.size() != 2 + op.getExtras().size())
     return op.emitError("a matrix product reads per-sentence states through a copy only");
@@ -60,13 +77,12 @@ LogicalResult emitContract(ContractOp op, const KernelRequest &request, Kernel &
     return op.emitError("the GPU back end does not multiply bytes with bytes");
   if (!ofBytes && !weight.getElementType().isF32())
     return emitTensorContract(op, request, kernel);
-  unsigned result = request.resultView();
   std::string few = (request.name + "_few").str(), many = (request.name + "_many").str();
+  kernel.launches.push_back(launchOfFew(op, request, few));
   emitFewRows(request.start(few, kFewRowsThreads, op.getLoc()), op, request);
   emitManyRows(request.start(many, kMany.threads(), op.getLoc()), op, request);
-  auto blocks = [&](int64_t own) { return static_cast<int64_t>(llvm::divideCeil(weight.getDimSize(0), own)); };
-  kernel.launches.push_back({few, kFewRowsThreads, {{result, 0, kFewRowsTile}}, 1, blocks(kPanel), Launch::Limit{result, 0, kFewRows}});
-  kernel.launches.push_back({many, kMany.threads(), {{result, 0, kMany.rows}}, 1, blocks(kMany.columns), std::nullopt});
+  auto tiles = static_cast<int64_t>(llvm::divideCeil(weight.getDimSize(0), kMany.columns));
+  kernel.launches.push_back({many, kMany.threads(), {{request.resultView(), 0, kMany.rows}}, 1, tiles, std::nullopt});
   return success();
 }
 

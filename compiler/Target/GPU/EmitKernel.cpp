@@ -1,4 +1,5 @@
 #include "compiler/Target/GPU/KernelEmitters.h"
+#include "compiler/Target/GPU/Prologue.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -81,6 +82,15 @@ FailureOr<Kernel> emitKernel(mlir::gpu::GPUModuleOp module, StringRef name, Oper
   if (failed(emitted))
     return failure();
   return kernel;
+}
+
+std::optional<Launch> emitWithPrologue(mlir::gpu::GPUModuleOp module, StringRef name, ContractOp product, const cpu::KernelAccess &access, RowOp row,
+                                       const cpu::KernelAccess &rowAccess, unsigned result, ModuleOp root) {
+  SmallVector<cpu::KernelOperand> operands = cpu::kernelOperands(product), rowOperands = cpu::kernelOperands(row);
+  KernelRequest request{{access, operands, root}, module, name}, rowRequest{{rowAccess, rowOperands, root}, module, name};
+  if (!canBePrologue(row, result) || request.views() + rowRequest.views() > XF_ABI_MAX_GPU_VIEWS)
+    return std::nullopt;
+  return emitContractWith({row, rowRequest, request.views(), result}, product, request);
 }
 
 } // namespace xf::gpu

@@ -23,7 +23,7 @@ static_assert(kThreads == kRows * kPanel);
 // A part is what is copied at once, a chunk what one copy moves.
 constexpr int64_t kPartLines = 64, kLineBytes = 4 * kPanel, kPartBytes = kPartLines * kLineBytes, kChunk = 16, kStages = 7;
 // Of x as many k are in shared memory; the threads of two rows, a warp, read at different banks. A thread has as many reads under way.
-constexpr int64_t kMostX = 1024, kRowStride = kMostX + 4, kReads = 32;
+constexpr int64_t kMostX = kMostPrologue, kRowStride = kMostX + 4, kReads = 32;
 // k that are multiplied together, and how many of these are written out.
 constexpr int64_t kQuad = 4, kUnroll = 8;
 static_assert(kMostX % (kPartLines * kWordDepth) == 0 && kStages * kPartBytes + kRows * kRowStride * 4 <= kSharedBytes);
@@ -39,7 +39,7 @@ public:
     lines = llvm::divideCeil(depth, wordDepth);
   }
 
-  void emit();
+  void emit(const Prologue *prologue);
 
 private:
   Value stage(Value part) { return atByte(weights, b.mul(b.rem(part, b.i64(kStages)), kPartBytes)); }
@@ -118,14 +118,14 @@ Value FewRows::multiply(Value part, int64_t count, Value sum) {
   return count % kQuad ? addQuad(b.i64(whole), count % kQuad, sum) : sum;
 }
 
-void FewRows::emit() {
+void FewRows::emit(const Prologue *prologue) {
   static_assert(kWordDepth == kQuad);
   int64_t panels = llvm::divideCeil(columns, kPanel), parts = llvm::divideCeil(lines, kPartLines), partDepth = kPartLines * wordDepth;
   firstRow = b.mul(b.divide(b.block(), b.i64(panels)), kRows);
   panel = b.remainder(b.block(), b.i64(panels));
   ownRow = b.div(b.thread(), b.i64(kPanel)), ownColumn = b.rem(b.thread(), b.i64(kPanel));
   // Else ptxas would have as many blocks as there can be, and read one after the other.
-  b.setBlocksTogether(4);
+  b.setBlocksTogether(prologue ? 2 : 4);
   weights = b.shared(b.getI8Type(), kStages * kPartBytes);
   sharedX = b.shared(f32, kRows * kRowStride);
   // A group of copies for each part, and an empty one where there is no part, so that numbers tell what has arrived.
@@ -137,12 +137,15 @@ void FewRows::emit() {
   Value row = b.add(firstRow, ownRow), column = b.add(b.mul(panel, kPanel), ownColumn);
   cpu::RegionVectorizer region = epilogue.read(row, column);
   b.holdReads();
+  if (prologue)
+    emitPrologue(b, *prologue, kThreads, firstRow, b.equal(panel, b.i64(0)), {sharedX, kRows, kRowStride});
   auto step = [&](Value part, int64_t count, Value sum) {
     Value firstK = b.mul(part, partDepth);
-    b.ifThen(b.equal(b.rem(firstK, b.i64(kMostX)), b.i64(0)), [&] {
-      b.barrier(); // what was there is no longer read
-      stageX(firstK);
-    });
+    if (!prologue)
+      b.ifThen(b.equal(b.rem(firstK, b.i64(kMostX)), b.i64(0)), [&] {
+        b.barrier(); // what was there is no longer read
+        stageX(firstK);
+      });
     awaitCopies(b, kStages - 2);
     // Shows what has arrived, and that nobody reads the stage that is filled next.
     b.barrier();
@@ -165,6 +168,8 @@ void FewRows::emit() {
 
 } // namespace
 
-void emitFewRows(GpuBuilder b, ContractOp op, const KernelRequest &request) { FewRows(std::move(b), op, request).emit(); }
+void emitFewRows(GpuBuilder b, ContractOp op, const KernelRequest &request, const Prologue *prologue) {
+  FewRows(std::move(b), op, request).emit(prologue);
+}
 
 } // namespace xf::gpu

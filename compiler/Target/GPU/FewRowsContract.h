@@ -2,13 +2,15 @@
 #ifndef XF_COMPILER_TARGET_GPU_FEWROWSCONTRACT_H
 #define XF_COMPILER_TARGET_GPU_FEWROWSCONTRACT_H
 
-#include "compiler/Target/GPU/KernelEmitters.h"
+#include "compiler/Target/GPU/Prologue.h"
 
 namespace xf::gpu {
 
 /// Rows and threads of a block, whose columns are a panel's.
 inline constexpr int64_t kFewRowsTile = 4, kFewRowsThreads = 64;
-void emitFewRows(GpuBuilder b, mlir::xf::ContractOp op, const KernelRequest &request);
+/// With a prologue x is not in memory; its rows must fit kMostPrologue elements.
+inline constexpr int64_t kMostPrologue = 1024;
+void emitFewRows(GpuBuilder b, mlir::xf::ContractOp op, const KernelRequest &request, const Prologue *prologue = nullptr);
 
 } // namespace xf::gpu
 

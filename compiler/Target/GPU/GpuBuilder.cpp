@@ -44,7 +44,7 @@ void GpuBuilder::setBlocksTogether(int64_t blocks) {
   kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), getI32IntegerAttr(static_cast<int32_t>(blocks)));
 }
 
-Value GpuBuilder::parameter(unsigned view, unsigned word) { return kernel.getArgument(view * kViewWords + word); }
+Value GpuBuilder::parameter(unsigned view, unsigned word) { return kernel.getArgument((firstView + view) * kViewWords + word); }
 Value GpuBuilder::size(unsigned i, unsigned dim) { return parameter(i, 1 + dim); }
 Value GpuBuilder::stride(unsigned i, unsigned dim) { return parameter(i, 1 + XF_ABI_MAX_RANK + dim); }
 

@@ -25,6 +25,8 @@ public:
   /// Says that so many blocks are to share a multiprocessor: what registers they leave each other are the kernel's to use.
   void setBlocksTogether(int64_t blocks);
 
+  /// What follows counts views from this one on.
+  void setFirstView(unsigned view) { firstView = view; }
   // View `i`.
   Value data(unsigned i) { return parameter(i, 0); }
   Value size(unsigned i, unsigned dim);
@@ -76,7 +78,7 @@ private:
   mlir::gpu::GPUModuleOp kernels;
   mlir::gpu::GPUFuncOp kernel;
   Value threadNumber, blockNumber;
-  unsigned sharedBuffers = 0;
+  unsigned sharedBuffers = 0, firstView = 0;
 };
 
 } // namespace xf::gpu

@@ -19,6 +19,10 @@ struct KernelRequest : cpu::KernelRequest {
 };
 
 mlir::LogicalResult emitContract(mlir::xf::ContractOp op, const KernelRequest &request, Kernel &kernel);
+/// The function for few rows that computes a row op along (Prologue.h), if there can be one.
+struct Prologue;
+std::optional<Launch> emitContractWith(const Prologue &prologue, mlir::xf::ContractOp op, const KernelRequest &request);
+std::optional<Launch> emitTensorContractWith(const Prologue &prologue, mlir::xf::ContractOp op, const KernelRequest &request);
 mlir::LogicalResult emitChoose(mlir::xf::ChooseOp op, const KernelRequest &request, Kernel &kernel);
 /// Of factors of 16 bits, on tensor cores.
 mlir::LogicalResult emitTensorContract(mlir::xf::ContractOp op, const KernelRequest &request, Kernel &kernel);

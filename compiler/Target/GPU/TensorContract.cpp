@@ -1,6 +1,7 @@
 // The kernels of xf.contract with 16-bit factors, which apply an op's region to the sums of tensor products: for few rows straight from
 // registers, for many from shared memory, whole rows at a time.
 #include "compiler/Target/GPU/ContractEpilogue.h"
+#include "compiler/Target/GPU/Prologue.h"
 #include "compiler/Target/GPU/TensorProduct.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -23,7 +24,7 @@ public:
                 b.size(request.resultView(), 0), b.data(1)};
   }
 
-  void emitFew();
+  void emitFew(const Prologue *prologue = nullptr);
   void emitMany();
 
 private:
@@ -32,11 +33,12 @@ private:
   TensorOperands operands;
 };
 
-void TensorContract::emitFew() {
+/// With a prologue x is not in memory.
+void TensorContract::emitFew(const Prologue *prologue) {
   int64_t panels = llvm::divideCeil(operands.columns, kPanelColumns), threads = FewRowsProduct::warpsFor(operands.depth) * kWarp;
   Value firstRow = b.mul(b.divide(b.block(), b.i64(panels)), kTileRows), panel = b.remainder(b.block(), b.i64(panels));
   // Else ptxas would have as many blocks as there can be, and read what a product waits for one after the other.
-  b.setBlocksTogether(512 / threads);
+  b.setBlocksTogether(std::max<int64_t>((prologue ? 256 : 512) / threads, 1));
   // What the epilogue reads is under way with what the product reads.
   SmallVector<Value> rows, columns;
   SmallVector<cpu::RegionVectorizer> regions;
@@ -47,7 +49,20 @@ void TensorContract::emitFew() {
     regions.push_back(epilogue.read(rows.back(), columns.back()));
   }
   b.holdReads();
-  SmallVector<Value> sums = FewRowsProduct(b, operands).multiplyTogether(firstRow, panel);
+  FewRowsProduct product(b, operands);
+  SmallVector<Value> sums;
+  if (prologue) {
+    // 16 bytes more than a row: lanes that read a k of 8 rows share no bank.
+    int64_t stride = operands.depth + 8;
+    sums = product.multiplyMade(panel, stride, [&] {
+      Value made = b.shared(operands.factor, kTileRows * stride);
+      emitPrologue(b, *prologue, threads, firstRow, b.equal(panel, b.i64(0)), {made, kTileRows, stride});
+      b.barrier();
+      return made;
+    });
+  } else {
+    sums = product.multiplyTogether(firstRow, panel);
+  }
   for (size_t i = 0; i < sums.size(); ++i) {
     Value exists = epilogue.exists(rows[i], columns[i]);
     if (threads > FewRowsProduct::kElements)
@@ -92,18 +107,33 @@ void TensorContract::emitMany() {
 
 } // namespace
 
+/// How the kernel for few rows is launched.
+static Launch launchOfFew(ContractOp op, const KernelRequest &request, StringRef name) {
+  auto weight = cast<RankedTensorType>(op.getWeight().getType());
+  int64_t panels = llvm::divideCeil(weight.getDimSize(0), kPanelColumns);
+  return {name.str(), FewRowsProduct::warpsFor(weight.getDimSize(1)) * kWarp, {{request.resultView(), 0, kTileRows}}, 1, panels,
+          Launch::Limit{request.resultView(), 0, kFewRows}};
+}
+
+std::optional<Launch> emitTensorContractWith(const Prologue &prologue, ContractOp op, const KernelRequest &request) {
+  if (!FewRowsProduct::canMakeRows(cast<RankedTensorType>(op.getWeight().getType()).getDimSize(1)))
+    return std::nullopt;
+  Launch launch = launchOfFew(op, request, request.name);
+  GpuBuilder b(request.module, request.name, prologue.firstView + prologue.request.views(), launch.threads, op.getLoc());
+  TensorContract(std::move(b), op, request).emitFew(&prologue);
+  return launch;
+}
+
 LogicalResult emitTensorContract(ContractOp op, const KernelRequest &request, Kernel &kernel) {
   auto weight = cast<RankedTensorType>(op.getWeight().getType());
   if (!weight.getElementType().isBF16() && !weight.getElementType().isF16())
     return op.emitError("the GPU back end does not multiply ") << weight.getElementType();
-  int64_t columns = weight.getDimSize(0), fewThreads = FewRowsProduct::warpsFor(weight.getDimSize(1)) * kWarp;
-  unsigned result = request.resultView();
   std::string few = (request.name + "_few").str(), many = (request.name + "_many").str();
-  TensorContract(request.start(few, fewThreads, op.getLoc()), op, request).emitFew();
+  kernel.launches.push_back(launchOfFew(op, request, few));
+  TensorContract(request.start(few, kernel.launches.back().threads, op.getLoc()), op, request).emitFew();
   TensorContract(request.start(many, kMany.threads(), op.getLoc()), op, request).emitMany();
-  auto blocks = [&](int64_t own) { return static_cast<int64_t>(llvm::divideCeil(columns, own)); };
-  kernel.launches.push_back({few, fewThreads, {{result, 0, kTileRows}}, 1, blocks(kPanelColumns), Launch::Limit{result, 0, kFewRows}});
-  kernel.launches.push_back({many, kMany.threads(), {{result, 0, kMany.kRows}}, 1, blocks(kMany.columns()), std::nullopt});
+  auto tiles = static_cast<int64_t>(llvm::divideCeil(weight.getDimSize(0), kMany.columns()));
+  kernel.launches.push_back({many, kMany.threads(), {{request.resultView(), 0, kMany.kRows}}, 1, tiles, std::nullopt});
   return success();
 }
 

@@ -35,16 +35,16 @@ Value FewRowsProduct::xWord(Value k, bool isAligned) {
   return isAligned ? b.load(word, address) : joinPair(b, b.load(factor, address), b.load(factor, b.at(address, 1, factor)));
 }
 
-FewRowsProduct::Step FewRowsProduct::read(Value k, bool isAligned) {
-  Step step;
-  for (int64_t half : {0, 8}) {
-    Value first = b.add(k, half);
-    // A pair's words are as many elements as 2 x 16.
-    step.weights.append(b.loadMany(b.at(weights, b.mul(first, kPanelColumns), factor), 2, word));
-    step.x.push_back(xWord(first, isAligned));
-  }
-  return step;
+/// The lane's words of a step from its k + `k` on.
+SmallVector<Value> FewRowsProduct::readWeights(Value k) {
+  SmallVector<Value> words;
+  // A pair's words are as many elements as 2 x 16.
+  for (int64_t half : {0, 8})
+    words.append(b.loadMany(b.at(weights, b.mul(b.add(k, half), kPanelColumns), factor), 2, word));
+  return words;
 }
+
+SmallVector<Value> FewRowsProduct::readX(Value k, bool isAligned) { return {xWord(k, isAligned), xWord(b.add(k, 8), isAligned)}; }
 
 /// The step that `depth` ends in, from `k` on: what is behind it is zero. Without branches: all lanes of a warp must come to
 /// a multiplication together, and LLVM does not know that. What is not needed is read from the last place there is.
@@ -74,14 +74,17 @@ SmallVector<Value> FewRowsProduct::chain(Value firstK, int64_t count, bool isAli
   int64_t whole = count / kStepDepth;
   if (isAligned) {
     SmallVector<Step> all;
-    for (int64_t i = 0; i < whole; ++i)
-      all.push_back(read(b.add(firstK, i * kStepDepth), isAligned));
+    for (int64_t i = 0; i < whole; ++i) {
+      Value k = b.add(firstK, i * kStepDepth);
+      all.push_back({readWeights(k), readX(k, isAligned)});
+    }
     for (const Step &step : all)
       sums = multiply(step);
   } else {
     sums = b.loop(b.i64(0), b.i64(whole), 1, sums, [&](Value i, ValueRange carried) {
       sums = llvm::to_vector(carried);
-      return multiply(read(b.add(firstK, b.mul(i, kStepDepth)), isAligned));
+      Value k = b.add(firstK, b.mul(i, kStepDepth));
+      return multiply({readWeights(k), readX(k, isAligned)});
     });
   }
   if (count % kStepDepth)
@@ -102,12 +105,15 @@ SmallVector<Value> FewRowsProduct::anyChain(Value number, bool isAligned) {
 Value FewRowsProduct::rowOf(GpuBuilder &b, int64_t i) { return b.add(b.mul(b.rem(b.lane(), b.i64(4)), 2), i % 2); }
 Value FewRowsProduct::columnOf(GpuBuilder &b, int64_t i) { return b.add(b.mul(b.div(b.lane(), b.i64(4)), 2), i / 2); }
 
-void FewRowsProduct::findOwn(Value firstRow, Value panel) {
-  Value group = b.div(b.lane(), b.i64(4));
+void FewRowsProduct::findWeights(Value panel) {
   inGroup = b.rem(b.lane(), b.i64(4));
-  // Words of weights: pair t, columns 2g and 2g + 1.
-  weights = b.at(panelAt(panel), b.add(b.mul(inGroup, kPanelColumns), b.mul(group, 2)), word);
-  x = b.at(xRow(b.add(firstRow, group)), b.mul(inGroup, 2), factor);
+  // Pair t, columns 2g and 2g + 1.
+  weights = b.at(panelAt(panel), b.add(b.mul(inGroup, kPanelColumns), b.mul(b.div(b.lane(), b.i64(4)), 2)), word);
+}
+
+void FewRowsProduct::findOwn(Value firstRow, Value panel) {
+  findWeights(panel);
+  x = b.at(xRow(b.add(firstRow, b.div(b.lane(), b.i64(4)))), b.mul(inGroup, 2), factor);
 }
 
 SmallVector<Value> FewRowsProduct::multiply(Value firstRow, Value panel) {
@@ -122,32 +128,60 @@ SmallVector<Value> FewRowsProduct::multiply(Value firstRow, Value panel) {
 
 int64_t FewRowsProduct::warpsFor(int64_t depth) { return std::min<int64_t>(llvm::divideCeil(depth, kChainDepth), 16); }
 
+/// Leaves the warp's chain where the block's others find it.
+void FewRowsProduct::share(ValueRange products, Value shared) {
+  for (auto [i, product] : llvm::enumerate(products)) {
+    Value element = b.add(b.mul(rowOf(b, i), kPanelColumns), columnOf(b, i));
+    b.store(product, b.at(shared, b.add(b.mul(b.warp(), kElements), element), b.getF32Type()));
+  }
+}
+
+/// Adds the chains of the first `count` warps to the thread's sums.
+SmallVector<Value> FewRowsProduct::addShared(Value shared, int64_t count, ValueRange sums) {
+  Type f32 = b.getF32Type();
+  int64_t threads = warpsFor(depth) * kWarp;
+  SmallVector<Value> added = llvm::to_vector(sums);
+  for (size_t i = 0; i < added.size(); ++i) {
+    Value element = b.add(b.rem(b.thread(), b.i64(kElements)), i * threads);
+    for (int64_t warp = 0; warp < count; ++warp)
+      added[i] = b.create<arith::AddFOp>(added[i], b.load(f32, b.at(shared, b.add(element, warp * kElements), f32)));
+  }
+  return added;
+}
+
+SmallVector<Value> FewRowsProduct::multiplyMade(Value panel, int64_t rowStride, function_ref<Value()> makeRows) {
+  findWeights(panel);
+  int64_t warps = warpsFor(depth), steps = std::min(depth, kChainDepth) / kStepDepth;
+  Value firstK = b.mul(b.warp(), kChainDepth);
+  SmallVector<SmallVector<Value>> words;
+  for (int64_t step = 0; step < steps; ++step)
+    words.push_back(readWeights(b.add(firstK, step * kStepDepth)));
+  b.meetWarp(); // neither LLVM nor ptxas brings a read behind this
+  x = b.at(makeRows(), b.add(b.mul(b.div(b.lane(), b.i64(4)), rowStride), b.mul(inGroup, 2)), factor);
+  SmallVector<Value> sums(kSums, b.f32(0));
+  for (int64_t step = 0; step < steps; ++step)
+    sums = multiplyTiles(b, factor, words[step], readX(b.add(firstK, step * kStepDepth), /*isAligned=*/true), sums);
+  Value shared = b.shared(b.getF32Type(), warps * kElements);
+  share(sums, shared);
+  b.barrier();
+  return addShared(shared, warps, SmallVector<Value>(llvm::divideCeil(kElements, warps * kWarp), b.f32(0)));
+}
+
 SmallVector<Value> FewRowsProduct::multiplyTogether(Value firstRow, Value panel) {
   findOwn(firstRow, panel);
-  int64_t warps = warpsFor(depth), own = llvm::divideCeil(kElements, warps * kWarp);
-  Type f32 = b.getF32Type();
-  Value shared = b.shared(f32, warps * kElements), isAligned = rowsAligned(4);
+  int64_t warps = warpsFor(depth);
+  Value shared = b.shared(b.getF32Type(), warps * kElements), isAligned = rowsAligned(4);
   // As many chains at a time as there are warps.
   auto addSome = [&](Value first, int64_t count, ValueRange sums) {
     auto compute = [&] {
       Value number = b.add(first, b.warp());
-      auto products = b.choose(isAligned, [&] { return anyChain(number, true); }, [&] { return anyChain(number, false); });
-      for (auto [i, product] : llvm::enumerate(products)) {
-        Value element = b.add(b.mul(rowOf(b, i), kPanelColumns), columnOf(b, i));
-        b.store(product, b.at(shared, b.add(b.mul(b.warp(), kElements), element), f32));
-      }
+      share(b.choose(isAligned, [&] { return anyChain(number, true); }, [&] { return anyChain(number, false); }), shared);
     };
     count == warps ? compute() : b.ifThen(b.less(b.warp(), b.i64(count)), compute);
     b.barrier();
-    SmallVector<Value> added = llvm::to_vector(sums);
-    for (int64_t i = 0; i < own; ++i) {
-      Value element = b.add(b.rem(b.thread(), b.i64(kElements)), i * warps * kWarp);
-      for (int64_t warp = 0; warp < count; ++warp)
-        added[i] = b.create<arith::AddFOp>(added[i], b.load(f32, b.at(shared, b.add(element, warp * kElements), f32)));
-    }
-    return added;
+    return addShared(shared, count, sums);
   };
-  SmallVector<Value> sums(own, b.f32(0));
+  SmallVector<Value> sums(llvm::divideCeil(kElements, warps * kWarp), b.f32(0));
   int64_t together = chains() / warps * warps;
   sums = b.loop(b.i64(0), b.i64(together), warps, sums, [&](Value first, ValueRange carried) {
     if (chains() > warps)

@@ -70,16 +70,24 @@ public:
   static constexpr int64_t kElements = kTileRows * kPanelColumns;
   static int64_t warpsFor(int64_t depth);
   llvm::SmallVector<Value> multiplyTogether(Value firstRow, Value panel);
+  /// The same of rows that all threads make first, in shared memory, while the weights are on their way; `makeRows` ends with a barrier. Of a
+  /// depth for which canMakeRows().
+  llvm::SmallVector<Value> multiplyMade(Value panel, int64_t rowStride, llvm::function_ref<Value()> makeRows);
+  static bool canMakeRows(int64_t depth) { return depth % kStepDepth == 0 && (depth < kChainDepth || depth % kChainDepth == 0) && depth <= 1024; }
 
 private:
   /// What a lane needs for one step.
   struct Step {
     llvm::SmallVector<Value> weights, x;
   };
+  void findWeights(Value panel);
   void findOwn(Value firstRow, Value panel);
   llvm::SmallVector<Value> anyChain(Value number, bool isAligned);
   llvm::SmallVector<Value> chain(Value firstK, int64_t count, bool isAligned);
-  Step read(Value k, bool isAligned);
+  void share(mlir::ValueRange products, Value shared);
+  llvm::SmallVector<Value> addShared(Value shared, int64_t count, mlir::ValueRange sums);
+  llvm::SmallVector<Value> readWeights(Value k);
+  llvm::SmallVector<Value> readX(Value k, bool isAligned);
   Step readLast(Value k);
   Value xWord(Value k, bool isAligned);
 

@@ -150,13 +150,15 @@ private:
   void putGpuKernels() {
     std::vector<xf_abi_gpu_kernel> kernels;
     std::vector<xf_abi_gpu_launch> launches;
+    auto toAbi = [&](const gpu::Launch &launch) {
+      xf_abi_gpu_launch out = gpu::toAbi(launch);
+      out.function = bytes.put(launch.function);
+      return out;
+    };
     auto put = [&](const gpu::Kernel &kernel) {
       uint64_t first = launches.size();
-      for (const gpu::Launch &launch : kernel.launches) {
-        xf_abi_gpu_launch out = gpu::toAbi(launch);
-        out.function = bytes.put(launch.function);
-        launches.push_back(out);
-      }
+      for (const gpu::Launch &launch : kernel.launches)
+        launches.push_back(toAbi(launch));
       return xf_abi_gpu_kernel{kernel.views, uint32_t(kernel.launches.size()), first};
     };
     for (const gpu::Kernel &kernel : contents.codeModule.gpuKernels)
@@ -167,6 +169,10 @@ private:
     header.gpu.capability = gpu::kComputeCapability;
     header.gpu.kernels = bytes.putTable<xf_abi_gpu_kernel>(kernels);
     header.gpu.launches = bytes.putTable<xf_abi_gpu_launch>(launches);
+    std::vector<xf_abi_gpu_pair> pairs;
+    for (const CodeModule::GpuPair &pair : contents.codeModule.gpuPairs)
+      pairs.push_back({pair.row, pair.product, pair.view, pair.rank, toAbi(pair.launch)});
+    header.gpu.pairs = bytes.putTable<xf_abi_gpu_pair>(pairs);
   }
 
   void putStates() {

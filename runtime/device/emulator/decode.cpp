@@ -92,14 +92,19 @@ int32_t decoder::allocate(int bytes) {
 }
 
 void decoder::declare_registers(const statement &s) {
-  // .reg .b32 %r<10>
+  // .reg .b32 %r<10>, or .reg .b16 tmp
   if (s.operands.size() != 1)
     reject(s.line, s.text);
   std::string_view text = s.operands[0];
   size_t space = text.find_last_of(" \t"), count = text.find('<');
   auto t = text.starts_with('.') ? find_type(trim(text.substr(1, space - 1))) : std::nullopt;
-  if (!t || count == std::string_view::npos)
+  if (!t)
     reject(s.line, s.text);
+  if (count == std::string_view::npos) {
+    if (std::string name(text.substr(space + 1)); !registers_.contains(name))
+      registers_[name] = allocate(register_bytes(*t));
+    return;
+  }
   prefixes_[std::string(text.substr(space + 1, count - space - 1))] = register_bytes(*t);
 }
 

@@ -53,36 +53,42 @@ uint8_t *global_memory::check_range(uint64_t address, uint64_t bytes, const char
   return reinterpret_cast<uint8_t *>(address - last_->distance);
 }
 
-shared_memory::shared_memory(uint32_t bytes) : bytes_((bytes + 15) / 16 * 16), words_(bytes_.size() / kWord) {}
+shared_memory::shared_memory(uint32_t bytes) : bytes_((bytes + 15) / 16 * 16), units_(bytes_.size() / unit_bytes_) {}
 
 void shared_memory::clear() {
   std::fill(bytes_.begin(), bytes_.end(), uint8_t(0xff));
-  std::fill(words_.begin(), words_.end(), word());
+  std::fill(units_.begin(), units_.end(), unit());
   copies_.clear();
   interval_ = 1;
 }
 
-void shared_memory::check(uint64_t address, uint32_t bytes, const char *verb) const {
+void shared_memory::check(uint64_t address, uint32_t bytes, const char *verb) {
   if (address % bytes != 0)
     raise("%s %u bytes of shared memory at %llu, which is no multiple of it", verb, bytes,
           static_cast<unsigned long long>(address));
   if (address > bytes_.size() || bytes > bytes_.size() - address)
     raise("%s shared memory at %lld, outside of its %llu bytes", verb, static_cast<long long>(address),
           static_cast<unsigned long long>(bytes_.size()));
+  if (bytes >= unit_bytes_)
+    return;
+  std::vector<unit> smaller(bytes_.size() / bytes);
+  for (size_t u = 0; u < smaller.size(); ++u)
+    smaller[u] = units_[u * bytes / unit_bytes_];
+  units_ = std::move(smaller), unit_bytes_ = bytes;
 }
 
 uint8_t *shared_memory::read(uint64_t address, uint32_t bytes, uint32_t thread) {
   check(address, bytes, "reads");
-  for (uint64_t w = address / kWord; w <= (address + bytes - 1) / kWord; ++w) {
-    word &state = words_[w];
+  for (uint64_t u = address / unit_bytes_; u <= (address + bytes - 1) / unit_bytes_; ++u) {
+    unit &state = units_[u];
     if (state.arriving)
       raise("reads shared memory at %llu, where a copy of thread %u arrives that has not been waited for",
-            static_cast<unsigned long long>(w * kWord), state.writer);
+            static_cast<unsigned long long>(u * unit_bytes_), state.writer);
     if (state.write_interval == 0)
-      raise("reads shared memory at %llu, which nobody has written", static_cast<unsigned long long>(w * kWord));
+      raise("reads shared memory at %llu, which nobody has written", static_cast<unsigned long long>(u * unit_bytes_));
     if (state.write_interval == interval_ && state.writer != thread)
       raise("reads shared memory at %llu, which thread %u has written with no barrier between",
-            static_cast<unsigned long long>(w * kWord), state.writer);
+            static_cast<unsigned long long>(u * unit_bytes_), state.writer);
     state.reader = state.read_interval == interval_ && state.reader != thread ? kMany : thread;
     state.read_interval = interval_;
   }
@@ -91,17 +97,17 @@ uint8_t *shared_memory::read(uint64_t address, uint32_t bytes, uint32_t thread) 
 
 uint8_t *shared_memory::write(uint64_t address, uint32_t bytes, uint32_t thread) {
   check(address, bytes, "writes");
-  for (uint64_t w = address / kWord; w <= (address + bytes - 1) / kWord; ++w) {
-    word &state = words_[w];
+  for (uint64_t u = address / unit_bytes_; u <= (address + bytes - 1) / unit_bytes_; ++u) {
+    unit &state = units_[u];
     if (state.arriving)
       raise("writes shared memory at %llu, where a copy of thread %u arrives that has not been waited for",
-            static_cast<unsigned long long>(w * kWord), state.writer);
+            static_cast<unsigned long long>(u * unit_bytes_), state.writer);
     if (state.write_interval == interval_ && state.writer != thread)
       raise("writes shared memory at %llu, which thread %u has written with no barrier between",
-            static_cast<unsigned long long>(w * kWord), state.writer);
+            static_cast<unsigned long long>(u * unit_bytes_), state.writer);
     if (state.read_interval == interval_ && state.reader != thread)
       raise("writes shared memory at %llu, which %s has read with no barrier between",
-            static_cast<unsigned long long>(w * kWord), state.reader == kMany ? "more than one thread" : "another thread");
+            static_cast<unsigned long long>(u * unit_bytes_), state.reader == kMany ? "more than one thread" : "another thread");
     state.writer = thread;
     state.write_interval = interval_;
   }
@@ -116,8 +122,8 @@ shared_memory::thread_copies &shared_memory::copies_of(uint32_t thread) {
 
 uint8_t *shared_memory::start_copy(uint64_t address, uint32_t bytes, uint32_t thread) {
   uint8_t *to = write(address, bytes, thread);
-  for (uint64_t w = address / kWord; w < (address + bytes) / kWord; ++w)
-    words_[w].arriving = true;
+  for (uint64_t u = address / unit_bytes_; u < (address + bytes) / unit_bytes_; ++u)
+    units_[u].arriving = true;
   thread_copies &own = copies_of(thread);
   own.under_way.push_back({address, bytes, own.groups});
   return to;
@@ -130,9 +136,9 @@ void shared_memory::await_copies(uint32_t thread, int64_t open) {
   std::erase_if(own.under_way, [&](const copy &c) {
     if (open >= 0 && c.group + open >= own.groups)
       return false;
-    for (uint64_t w = c.address / kWord; w < (c.address + c.bytes) / kWord; ++w) {
-      words_[w].arriving = false;
-      words_[w].write_interval = interval_;
+    for (uint64_t u = c.address / unit_bytes_; u < (c.address + c.bytes) / unit_bytes_; ++u) {
+      units_[u].arriving = false;
+      units_[u].write_interval = interval_;
     }
     return true;
   });

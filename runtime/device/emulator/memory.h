@@ -66,8 +66,8 @@ public:
   void await_copies(uint32_t thread, int64_t open);
 
 private:
-  static constexpr uint32_t kWord = 4, kMany = 0xffffffff;
-  struct word {
+  static constexpr uint32_t kMany = 0xffffffff;
+  struct unit {
     uint32_t write_interval = 0, read_interval = 0; // 0: never
     uint32_t writer = 0, reader = 0;
     bool arriving = false; // a copy of `writer` is under way
@@ -81,12 +81,12 @@ private:
     std::vector<copy> under_way;
     int64_t groups = 0; // closed ones
   };
-  void check(uint64_t address, uint32_t bytes, const char *verb) const;
-
-  std::vector<uint8_t> bytes_;
+  void check(uint64_t address, uint32_t bytes, const char *verb);
   thread_copies &copies_of(uint32_t thread);
 
-  std::vector<word> words_;
+  std::vector<uint8_t> bytes_;
+  uint32_t unit_bytes_ = 4; // what is kept apart: words, until less is touched
+  std::vector<unit> units_;
   std::vector<thread_copies> copies_; // by thread
   uint32_t interval_ = 1;
 };

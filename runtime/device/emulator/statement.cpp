@@ -153,9 +153,15 @@ shared_variable read_shared(std::string_view text, int line) {
 
 void read_body(reader &in, function_text &function, module_text &module) {
   in.take('{');
-  while (in.peek() != '}') {
+  // Blocks inside have registers of their own, whose names LLVM takes for nothing else.
+  for (int depth = 0; depth > 0 || in.peek() != '}';) {
     if (in.at_end())
       reject(in.line(), "a function does not end");
+    if (char c = in.peek(); c == '{' || c == '}') {
+      in.take(c);
+      depth += c == '{' ? 1 : -1;
+      continue;
+    }
     int line = in.line();
     // A label ends with a colon; braces belong to operands.
     std::string text = in.until(";:");

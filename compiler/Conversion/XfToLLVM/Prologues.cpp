@@ -1,0 +1,89 @@
+#include "compiler/Conversion/XfToLLVM/Prologues.h"
+
+using namespace mlir;
+using namespace mlir::xf;
+
+namespace xf {
+namespace {
+
+/// The kernels that may run next, from `op` on.
+void findNext(Operation *op, SmallVectorImpl<Operation *> &next) {
+  for (; op; op = op->getNextNode()) {
+    if (auto repeat = dyn_cast<RepeatOp>(op))
+      return findNext(&repeat.getBody().front().front(), next);
+    if (isa<YieldOp>(op)) {
+      // Another layer, or what is behind the last one.
+      Operation *repeat = op->getParentOp();
+      if (!isa<RepeatOp>(repeat) || llvm::is_contained(next, repeat))
+        return;
+      next.push_back(repeat); // seen
+      findNext(&op->getBlock()->front(), next);
+      return findNext(repeat->getNextNode(), next);
+    }
+    // An append whose reader does it for one position has no kernel where rows are few.
+    auto append = dyn_cast<AppendOp>(op);
+    if (!(append && append.getByReader()) && !isa<RearrangeOp, SliceOp, ParamOp, LoadOp, arith::ConstantOp, arith::AddIOp, arith::MulIOp>(op)) {
+      next.push_back(op);
+      return;
+    }
+  }
+}
+
+/// Whether `value` may be `wanted`, which layers hand on.
+bool mayBe(Value value, Value wanted, llvm::SmallPtrSetImpl<void *> &seen) {
+  if (value == wanted)
+    return true;
+  if (!seen.insert(value.getAsOpaquePointer()).second)
+    return false;
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    auto repeat = dyn_cast<RepeatOp>(argument.getOwner()->getParentOp());
+    if (!repeat)
+      return false;
+    for (auto [i, carried] : llvm::enumerate(repeat.getCarried()))
+      if (carried == argument)
+        return mayBe(repeat.getInits()[i], wanted, seen) || mayBe(argument.getOwner()->getTerminator()->getOperand(i), wanted, seen);
+    return false;
+  }
+  if (auto repeat = value.getDefiningOp<RepeatOp>())
+    return mayBe(repeat.getBody().front().getTerminator()->getOperand(cast<OpResult>(value).getResultNumber()), wanted, seen);
+  // A part or another order of it.
+  if (isa_and_nonnull<RearrangeOp, SliceOp>(value.getDefiningOp()))
+    return mayBe(value.getDefiningOp()->getOperand(0), wanted, seen);
+  return false;
+}
+
+bool mayBe(Value value, Value wanted) {
+  llvm::SmallPtrSet<void *, 8> seen;
+  return mayBe(value, wanted, seen);
+}
+
+} // namespace
+
+/// Whether `product`, a layer's first kernel, writes the place of a layer's input that the layer before, and so `row`, may still read.
+static bool writesInput(RowOp row, ContractOp product) {
+  bool isBehind = product->getBlock() == row->getBlock() && row->isBeforeInBlock(product);
+  auto isYield = [](Operation *user) { return isa<YieldOp>(user); };
+  return !isBehind && llvm::any_of(product->getUsers(), isYield);
+}
+
+SmallVector<ProloguePair> findPrologues(EntryOp entry) {
+  SmallVector<ProloguePair> pairs;
+  entry.walk([&](RowOp row) {
+    SmallVector<Operation *> next;
+    findNext(row->getNextNode(), next);
+    for (Operation *op : next) {
+      auto product = dyn_cast<ContractOp>(op);
+      if (!product || writesInput(row, product))
+        continue;
+      for (OpResult result : row->getResults()) {
+        auto isRead = [&](Value extra) { return llvm::any_of(row->getResults(), [&](Value any) { return mayBe(extra, any); }); };
+        auto type = cast<RankedTensorType>(result.getType());
+        if (type.getRank() > 1 && product.getX().getType() == type && mayBe(product.getX(), result) && llvm::none_of(product.getExtras(), isRead))
+          pairs.push_back({row, result.getResultNumber(), product});
+      }
+    }
+  });
+  return pairs;
+}
+
+} // namespace xf

@@ -1,0 +1,34 @@
+#include "compiler/Target/GPU/Prologue.h"
+
+#include "compiler/Target/GPU/RowEmitter.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::xf;
+
+namespace xf::gpu {
+
+void emitPrologue(GpuBuilder &b, const Prologue &prologue, int64_t threads, Value firstRow, Value stores, const SharedRows &target) {
+  b.setFirstView(prologue.firstView);
+  RowOp row = prologue.row;
+  RowEmitter emitter(b, row, prologue.request);
+  Type element = cast<RankedTensorType>(row.getResult(prologue.result).getType()).getElementType();
+  // A group of lanes for each row; with fewer groups than rows they take some rounds, of more groups some have nothing to do.
+  int64_t groups = threads / RowEmitter::kLanes;
+  Value group = b.div(b.thread(), b.i64(RowEmitter::kLanes)), works;
+  if (target.rows % groups)
+    works = b.less(group, b.i64(target.rows));
+  for (int64_t first = 0; first < target.rows; first += groups) {
+    Value own = b.min(b.add(group, first), b.i64(target.rows - 1));
+    Value mayStore = works ? b.create<arith::AndIOp>(stores, works).getResult() : stores;
+    emitter.emit(b.add(firstRow, own), mayStore, RowEmitter::Copy{prologue.result, b.at(target.start, b.mul(own, target.stride), element)}, works);
+  }
+  b.setFirstView(0);
+}
+
+bool canBePrologue(RowOp row, unsigned result) {
+  return RowEmitter::canBeWrittenOut(row) && cpu::RowSchedule::isRow(row.getBody().front().getTerminator()->getOperand(result));
+}
+
+} // namespace xf::gpu

@@ -1,0 +1,33 @@
+// A row op that the kernel of a product computes along where rows are few: each block makes the rows that it multiplies by itself, while its
+// weights are on their way, where a launch of its own would take as long as the product.
+#ifndef XF_COMPILER_TARGET_GPU_PROLOGUE_H
+#define XF_COMPILER_TARGET_GPU_PROLOGUE_H
+
+#include "compiler/Target/GPU/KernelEmitters.h"
+
+namespace xf::gpu {
+
+/// The op's views are behind the product's, which multiplies result `result`.
+struct Prologue {
+  mlir::xf::RowOp row;
+  const KernelRequest &request;
+  unsigned firstView, result;
+};
+
+/// Rows in shared memory: `stride` elements apart.
+struct SharedRows {
+  mlir::Value start;
+  int64_t rows, stride;
+};
+
+/// Emits the op's rows `firstRow` … with all of a block's `threads`, and leaves the result's in shared memory, where they are behind a barrier;
+/// rows behind the last one are the last one. Where `stores` holds, all results go to memory, too: one block for each row has to do that.
+void emitPrologue(GpuBuilder &b, const Prologue &prologue, int64_t threads, mlir::Value firstRow, mlir::Value stores,
+                  const SharedRows &target);
+
+/// Whether rows of this length can be made so: they are held in registers.
+bool canBePrologue(mlir::xf::RowOp row, unsigned result);
+
+} // namespace xf::gpu
+
+#endif // XF_COMPILER_TARGET_GPU_PROLOGUE_H

@@ -1,0 +1,229 @@
+#include "compiler/Target/GPU/RowEmitter.h"
+
+#include "compiler/Target/CPU/RegionVectorizer.h"
+#include "compiler/Target/CPU/VectorMath.h"
+
+using namespace mlir;
+using namespace mlir::xf;
+
+namespace xf::gpu {
+
+/// Of rows that are written out: a lane's elements at most, and as many as are all read before anything is computed.
+static constexpr int64_t kMostOwn = 64, kMostReads = 128;
+
+static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+static Type elementOf(Value value) { return typeOf(value).getElementType(); }
+
+RowEmitter::RowEmitter(GpuBuilder &builder, RowOp op, const KernelRequest &request)
+    : b(builder), op(op), request(request), body(op.getBody().front()), schedule(op, request.root) {
+  findLength();
+  if (!canBeWrittenOut(op))
+    return;
+  writtenOut = *getConstantIntValue(length) / kLanes;
+  int64_t rows = llvm::count_if(body.getArguments(), cpu::RowSchedule::isRow) + llvm::range_size(body.getOps<EmbedOp>());
+  readsAll = writtenOut * rows <= kMostReads;
+  elements.resize(writtenOut);
+}
+
+bool RowEmitter::canBeWrittenOut(RowOp op) {
+  Block &body = op.getBody().front();
+  auto isFit = [](Value value) {
+    int64_t length = cpu::RowSchedule::isRow(value) ? typeOf(value).getShape().back() : kLanes;
+    return !ShapedType::isDynamic(length) && length % kLanes == 0 && length <= kMostOwn * kLanes;
+  };
+  auto embeds = body.getOps<EmbedOp>();
+  auto results = body.getTerminator()->getOperands();
+  bool hasRows = llvm::any_of(body.getArguments(), cpu::RowSchedule::isRow) || llvm::any_of(results, cpu::RowSchedule::isRow) || !embeds.empty();
+  return hasRows && llvm::all_of(body.getArguments(), isFit) && llvm::all_of(results, isFit) &&
+         llvm::all_of(embeds, [&](EmbedOp embed) { return isFit(embed.getResult()); });
+}
+
+void RowEmitter::findLength() {
+  auto consider = [&](Value value, unsigned view, unsigned dim) {
+    if (length || !cpu::RowSchedule::isRow(value))
+      return;
+    int64_t known = typeOf(value).getShape().back();
+    length = ShapedType::isDynamic(known) ? b.size(view, dim) : b.i64(known);
+  };
+  for (auto [i, argument] : llvm::enumerate(body.getArguments()))
+    consider(argument, request.viewOf(op.getInputs()[i]), typeOf(op.getInputs()[i]).getRank() - 1);
+  for (auto [i, value] : llvm::enumerate(body.getTerminator()->getOperands()))
+    consider(value, request.resultView() + i, leading());
+  // Embeddings that only a statistic is taken of; their length is static.
+  for (auto embed : body.getOps<EmbedOp>())
+    consider(embed.getResult(), 0, 0);
+}
+
+/// The row of `tensor` at the results' leading `indices`.
+RowEmitter::Place RowEmitter::placeOf(unsigned view, Value tensor, ArrayRef<int64_t> map, ArrayRef<Value> indices) {
+  Value start = b.i64(0);
+  for (auto [d, target] : llvm::enumerate(map)) {
+    if (target < 0 || target >= static_cast<int64_t>(indices.size()))
+      continue;
+    Value index = indices[target];
+    if (auto slots = d == 0 ? request.slotsOf(tensor) : std::nullopt)
+      index = loadIndex(b, *slots, index);
+    start = b.add(start, b.mul(index, b.stride(view, d)));
+  }
+  int64_t stride = map.empty() ? 1 : request.access.lastStride[view];
+  Value step = ShapedType::isDynamic(stride) ? b.stride(view, map.size() - 1) : b.i64(stride);
+  return {b.at(b.data(view), start, elementOf(tensor)), step};
+}
+
+/// The row of an embedding's table.
+RowEmitter::Place RowEmitter::tablePlace(EmbedOp embed) {
+  Value table = embed.getTable(), id = b.toI64(numbers.lookup(embed.getIds()));
+  unsigned view = request.viewOf(table);
+  Type element = elementOf(table);
+  if (!cpu::RowSchedule::isInPanels(table, request.root)) {
+    int64_t stride = request.access.lastStride[view];
+    Value step = ShapedType::isDynamic(stride) ? b.stride(view, 1) : b.i64(stride);
+    return {b.at(b.data(view), b.mul(id, b.stride(view, 0)), element), step};
+  }
+  int64_t group = panelGroup(element);
+  Value panel = b.mul(b.div(id, b.i64(kLanes)), panelDepth(element, typeOf(table).getDimSize(1)) * kLanes);
+  Value first = b.mul(b.rem(id, b.i64(kLanes)), group);
+  return {b.at(b.data(view), b.add(panel, first), element), b.i64(kLanes), group};
+}
+
+Value RowEmitter::rows() {
+  Value rows = b.i64(1);
+  for (unsigned d = 0; d < leading(); ++d)
+    rows = b.mul(rows, b.size(request.resultView(), d));
+  return rows;
+}
+
+/// Finds the row's places, and reads what is one number of it.
+void RowEmitter::takeRow(Value row) {
+  inputs.clear(), outputs.clear(), numbers.clear(), tableRows.clear();
+  for (auto &known : elements)
+    known.clear();
+  unsigned view = request.resultView();
+  SmallVector<Value> sizes;
+  for (unsigned d = 0; d < leading(); ++d)
+    sizes.push_back(b.size(view, d));
+  SmallVector<Value> indices = b.split(row, sizes);
+  for (auto [i, argument] : llvm::enumerate(body.getArguments())) {
+    Value tensor = op.getInputs()[i];
+    inputs.push_back(placeOf(request.viewOf(tensor), tensor, op.getMap(i), indices));
+    if (!cpu::RowSchedule::isRow(argument))
+      numbers[argument] = b.load(elementOf(argument), inputs.back().address);
+  }
+  SmallVector<int64_t> identity = llvm::to_vector(llvm::seq<int64_t>(0, leading() + 1));
+  for (auto [i, result] : llvm::enumerate(op.getResults()))
+    outputs.push_back(placeOf(view + i, result, identity, indices));
+}
+
+void RowEmitter::emit(Value row, Value stores, std::optional<Copy> copy, Value copies) {
+  this->copy = copy, this->copies = copies;
+  lane = b.rem(b.thread(), b.i64(kLanes));
+  Value all = rows();
+  exists = b.less(row, all);
+  if (stores)
+    exists = b.create<arith::AndIOp>(exists, stores);
+  takeRow(b.min(row, b.sub(all, 1)));
+  emitStatistics(0);
+  if (readsAll)
+    for (Value argument : body.getArguments())
+      if (cpu::RowSchedule::isRow(argument))
+        forOwn([&] { emitValue(argument); });
+  for (unsigned p = 0; p < schedule.passes(); ++p) {
+    emitPass(p);
+    emitStatistics(p + 1);
+  }
+  for (auto [i, value] : llvm::enumerate(body.getTerminator()->getOperands()))
+    if (!cpu::RowSchedule::isRow(value))
+      made.push_back({numbers.lookup(value), outputs[i].address});
+  store(made, b.create<arith::AndIOp>(exists, b.equal(lane, b.i64(0))));
+}
+
+Value RowEmitter::load(const Place &place, Type element) {
+  Value distance = b.mul(offset, place.stride);
+  if (place.group > 1) {
+    Value inGroup = b.rem(offset, b.i64(place.group));
+    distance = b.add(b.mul(b.sub(offset, inGroup), place.stride), inGroup);
+  }
+  return b.load(element, b.at(place.address, distance, element));
+}
+
+void RowEmitter::store(SmallVector<Made> &made, Value condition) {
+  auto storeAll = [&] {
+    for (auto [value, address] : made)
+      b.store(value, address);
+  };
+  if (!made.empty())
+    condition ? b.ifThen(condition, storeAll) : storeAll();
+  made.clear();
+}
+
+void RowEmitter::storeMade() {
+  store(copied, copies);
+  store(made, exists);
+}
+
+/// What can be known of the row once the passes below `level` are done.
+void RowEmitter::emitStatistics(unsigned level) {
+  schedule.emitNumbers(b, level, numbers, [&](EmbedOp embed) { return (tableRows[embed] = tablePlace(embed)).address; });
+}
+
+/// The current element in a pass: what its reductions are then.
+SmallVector<Value> RowEmitter::emitElement(unsigned number, ValueRange running) {
+  SmallVector<Value> next;
+  for (auto [reduce, sum] : llvm::zip(schedule.reductions(number), running))
+    next.push_back(cpu::combine(b, reduce.getKind(), emitValue(reduce.getX()), sum));
+  for (unsigned result : schedule.stores(number)) {
+    Value value = emitValue(body.getTerminator()->getOperand(result));
+    const Place &place = outputs[result];
+    made.push_back({value, b.at(place.address, b.mul(offset, place.stride), value.getType())});
+    if (copy && copy->result == result)
+      copied.push_back({value, b.at(copy->address, offset, value.getType())});
+  }
+  return next;
+}
+
+void RowEmitter::emitPass(unsigned number) {
+  auto reductions = schedule.reductions(number);
+  SmallVector<Value> running;
+  for (ReduceOp reduce : reductions)
+    running.push_back(cpu::identity(b, reduce.getKind(), elementOf(reduce.getX())));
+  if (writtenOut) {
+    forOwn([&] { running = emitElement(number, running); });
+    if (readsAll)
+      b.meetWarp(); // else LLVM and ptxas bring the reads to where they are needed, behind the branch
+    storeMade();
+  } else {
+    running = b.loop(lane, length, kLanes, running, [&](Value i, ValueRange carried) {
+      offset = i;
+      elements[current].clear();
+      SmallVector<Value> next = emitElement(number, carried);
+      storeMade();
+      return next;
+    });
+  }
+  for (auto [reduce, value] : llvm::zip(reductions, running))
+    numbers[reduce.getResult()] = b.reduceOver(reduce.getKind(), value, kLanes);
+}
+
+/// A value of the body for the current element.
+Value RowEmitter::emitValue(Value value) {
+  if (!cpu::RowSchedule::isRow(value))
+    return numbers.lookup(value);
+  if (Value known = elements[current].lookup(value))
+    return known;
+  Value emitted;
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    emitted = load(inputs[argument.getArgNumber()], elementOf(value));
+  } else if (auto embed = value.getDefiningOp<EmbedOp>()) {
+    emitted = load(tableRows.lookup(embed), elementOf(value));
+  } else {
+    auto map = value.getDefiningOp<MapOp>();
+    cpu::RegionVectorizer region(b);
+    for (auto [argument, input] : llvm::zip(map.getBody().getArguments(), map.getInputs()))
+      cpu::RowSchedule::isRow(input) ? region.bindElement(argument, emitValue(input)) : region.bind(argument, emitValue(input));
+    emitted = region.emit(map.getBody().front().getTerminator()->getOperand(cast<OpResult>(value).getResultNumber()));
+  }
+  elements[current][value] = emitted;
+  return emitted;
+}
+
+} // namespace xf::gpu

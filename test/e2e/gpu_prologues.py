@@ -1,0 +1,46 @@
+"""Products that compute the row op before them along where rows are few: the bits of each row are those that it has among many rows, where both
+are kernels of their own, and in f32 the CPU's."""
+import random
+import struct
+
+from common import BIN, Checks, WORK, compile_model, read_safetensors, run, write_safetensors
+
+DESCRIPTION = """model Prologue(d: int, n: int) {
+  norm: LayerNorm(d)
+  first: Linear(d, n)
+  again: LayerNorm(n)
+  second: Linear(n, 20)
+  entry run(x: f32[B <= 20, d]) -> y, z, u {
+    u = norm(x)
+    z = again(first(u))
+    y = second(z)
+  }
+}
+"""
+# Widths with less than a chain of 128, with several chains, and such as are not held in registers or no multiple of 16 lanes.
+WIDTHS = ((32, 48), (16, 128), (256, 512), (768, 1024), (40, 1040))
+
+checks = Checks()
+description, model = WORK / "prologue.xf", WORK / "prologue"
+description.write_text(DESCRIPTION)
+random.seed(5)
+for d, n in WIDTHS:
+    rows = [struct.pack(f"<{d}f", *(random.gauss(0.3, 1.5) for _ in range(d))) for _ in range(20)]
+    for kind in ("f32", "bf16", "f16", "int8-weights"):
+        targets = "cuda" if kind == "f16" else "cpu,cuda"
+        compile_model(description, model, "--random-weights", 3, "--emit=model", "--type", kind, "--target", targets, "--set", f"d={d}", "--set", f"n={n}")
+
+        def outputs(count, device="emulator"):
+            write_safetensors(WORK / "in", {"x": ("F32", [count, d], b"".join(rows[:count]))})
+            run(BIN / "xf-run", model, "--inputs", WORK / "in", "--outputs", WORK / "out", "--device", device)
+            return {name: data for name, (_, _, data) in read_safetensors(WORK / "out").items()}
+
+        many = outputs(20)
+        for count in (1, 5, 16):
+            few = outputs(count)
+            for name, data in few.items():
+                checks.that(data == many[name][:len(data)], f"{kind}, {d} and {n} wide: {name} of {count} rows differs from that of 20")
+        if kind in ("f32", "int8-weights"):
+            for name, data in outputs(3, "cpu").items():
+                checks.that(data == many[name][:len(data)], f"{kind}, {d} and {n} wide: {name} differs from the CPU's")
+checks.end()
