@@ -8,14 +8,14 @@ using namespace xf::frontend;
 namespace {
 mlir::RankedTensorType typeOf(mlir::Value value) { return llvm::cast<mlir::RankedTensorType>(value.getType()); }
 
-/// The tensors among the positional arguments; the named one may be `axis`.
-bool tensors(Evaluator &e, Args &args, Loc loc, llvm::StringRef name, llvm::SmallVectorImpl<mlir::Value> &values, int64_t &axis) {
+/// The tensors among the positional arguments; the named one may be `axis`, unless that is null.
+bool tensors(Evaluator &e, Args &args, Loc loc, llvm::StringRef name, llvm::SmallVectorImpl<mlir::Value> &values, int64_t *axis) {
   for (CallArg &arg : args) {
-    if (arg.name == "axis") {
+    if (axis && arg.name == "axis") {
       auto known = e.asInt(arg.value, arg.loc, "the axis");
       if (!known)
         return false;
-      axis = *known;
+      *axis = *known;
       continue;
     }
     if (!arg.name.empty()) {
@@ -52,8 +52,8 @@ Value runRearrange(Evaluator &e, Args &args, Loc loc) {
 
 /// split(x, heads): [B, T, h * k] to [B, h, T, k].
 Value runSplit(Evaluator &e, Args &args, Loc loc) {
-  if (args.size() != 2)
-    return e.poison(loc, "split needs a tensor and the number of heads");
+  if (!orderArguments(e, args, loc, "split", {"x", "heads"}, 2))
+    return Poison{};
   mlir::Value x = e.asTensor(args[0].value, args[0].loc, "the argument of split");
   auto heads = e.asInt(args[1].value, args[1].loc, "the number of heads");
   if (!x || !heads)
@@ -69,8 +69,8 @@ Value runSplit(Evaluator &e, Args &args, Loc loc) {
 }
 
 Value runMerge(Evaluator &e, Args &args, Loc loc) {
-  if (args.size() != 1)
-    return e.poison(loc, "merge needs one tensor");
+  if (!orderArguments(e, args, loc, "merge", {"x"}, 1))
+    return Poison{};
   mlir::Value x = e.asTensor(args[0].value, args[0].loc, "the argument of merge");
   if (!x)
     return Poison{};
@@ -83,44 +83,40 @@ Value runMerge(Evaluator &e, Args &args, Loc loc) {
 
 /// chunk(x, n): n equal parts along an axis, the last one if none is given.
 Value runChunk(Evaluator &e, Args &args, Loc loc) {
-  llvm::SmallVector<mlir::Value> values;
-  int64_t axis = -1;
-  Args first(args.begin(), args.begin() + std::min<size_t>(args.size(), 1));
-  for (CallArg &arg : args)
-    if (arg.name == "axis")
-      first.push_back(arg);
-  if (args.size() < 2 || !tensors(e, first, loc, "chunk", values, axis))
-    return args.size() < 2 ? e.poison(loc, "chunk needs a tensor and the number of parts") : Value(Poison{});
-  auto count = e.asInt(args[1].value, args[1].loc, "the number of parts");
-  if (!count)
+  if (!orderArguments(e, args, loc, "chunk", {"x", "n", "axis"}, 2))
     return Poison{};
-  auto type = typeOf(values[0]);
+  mlir::Value x = e.asTensor(args[0].value, args[0].loc, "the argument of chunk");
+  auto count = e.asInt(args[1].value, args[1].loc, "the number of parts");
+  auto given = holds<None>(args[2].value) ? std::optional<int64_t>(-1) : e.asInt(args[2].value, args[2].loc, "the axis");
+  if (!x || !count || !given)
+    return Poison{};
+  auto type = typeOf(x);
+  int64_t axis = *given;
   int64_t rank = type.getRank();
   axis += axis < 0 ? rank : 0;
   bool fits = axis >= 0 && axis < rank && *count >= 1 && !type.isDynamicDim(axis) && type.getDimSize(axis) % *count == 0;
   if (!fits) {
     e.error(loc, fmt::format("{} has no {} equal parts", mlir::xf::describeShape(type), *count));
-    e.noteValue(values[0], "the shape");
+    e.noteValue(x, "the shape");
     return Poison{};
   }
   auto parts = std::make_shared<Tuple>();
   int64_t size = type.getDimSize(axis) / *count;
   for (int64_t i = 0; i < *count; ++i)
-    parts->elements.push_back(e.slice(values[0], axis, i * size, size, 1, loc));
+    parts->elements.push_back(e.slice(x, axis, i * size, size, 1, loc));
   return parts;
 }
 
 Value runConcat(Evaluator &e, Args &args, Loc loc) {
   llvm::SmallVector<mlir::Value> values;
   int64_t axis = -1;
-  return tensors(e, args, loc, "concat", values, axis) ? e.concat(values, axis, loc) : Value(Poison{});
+  return tensors(e, args, loc, "concat", values, &axis) ? e.concat(values, axis, loc) : Value(Poison{});
 }
 
 /// interleave(a, b): a0 b0 a1 b1 … along the last dimension.
 Value runInterleave(Evaluator &e, Args &args, Loc loc) {
   llvm::SmallVector<mlir::Value> values;
-  int64_t axis = -1;
-  if (!tensors(e, args, loc, "interleave", values, axis))
+  if (!tensors(e, args, loc, "interleave", values, nullptr))
     return Poison{};
   int64_t rank = typeOf(values[0]).getRank();
   std::string leading;

@@ -8,41 +8,15 @@ using namespace xf::frontend;
 namespace {
 mlir::RankedTensorType typeOf(mlir::Value value) { return llvm::cast<mlir::RankedTensorType>(value.getType()); }
 
-/// Orders arguments as `names` says; missing ones are none. False (with an error) if they do not fit.
-bool order(Evaluator &e, Args &args, Loc loc, llvm::StringRef function, std::vector<std::string> names, size_t required) {
-  Args ordered(names.size(), CallArg{loc, "", None{}});
-  std::vector<bool> given(names.size());
-  size_t next = 0;
-  for (CallArg &arg : args) {
-    size_t i = arg.name.empty() ? next++ : llvm::find(names, arg.name) - names.begin();
-    if (i >= names.size() || given[i]) {
-      e.error(arg.loc, !arg.name.empty() ? function.str() + (i < names.size() ? " gets '" : " has no parameter '") + arg.name + (i < names.size() ? "' twice" : "'")
-                                         : fmt::format("{} takes {} arguments, not {}", function.str(), names.size(), args.size()));
-      return false;
-    }
-    given[i] = true;
-    ordered[i] = arg;
-    ordered[i].name = names[i];
-  }
-  for (size_t i = 0; i < required; ++i)
-    if (!given[i]) {
-      e.error(loc, "argument '" + names[i] + "' of " + function.str() + " is missing");
-      return false;
-    }
-  args = std::move(ordered);
-  return true;
-}
-
-
 Value runUnary(Evaluator &e, Args &args, Loc loc, llvm::StringRef name) {
-  return order(e, args, loc, name, {"x"}, 1) ? e.unary(name, args[0].value, loc) : Value(Poison{});
+  return orderArguments(e, args, loc, name, {"x"}, 1) ? e.unary(name, args[0].value, loc) : Value(Poison{});
 }
 Value runBinary(Evaluator &e, Args &args, Loc loc, llvm::StringRef name) {
-  return order(e, args, loc, name, {"a", "b"}, 2) ? e.binary(name, args[0].value, args[1].value, loc) : Value(Poison{});
+  return orderArguments(e, args, loc, name, {"a", "b"}, 2) ? e.binary(name, args[0].value, args[1].value, loc) : Value(Poison{});
 }
 
 Value runWhere(Evaluator &e, Args &args, Loc loc) {
-  if (!order(e, args, loc, "where", {"condition", "a", "b"}, 3))
+  if (!orderArguments(e, args, loc, "where", {"condition", "a", "b"}, 3))
     return Poison{};
   if (auto *known = getIf<bool>(args[0].value))
     return args[*known ? 1 : 2].value;
@@ -51,14 +25,14 @@ Value runWhere(Evaluator &e, Args &args, Loc loc) {
 }
 
 Value runEven(Evaluator &e, Args &args, Loc loc) {
-  if (!order(e, args, loc, "even", {"x"}, 1))
+  if (!orderArguments(e, args, loc, "even", {"x"}, 1))
     return Poison{};
   Value rest = e.binary("%", args[0].value, int64_t(2), loc);
   return isPoison(rest) ? rest : e.binary("==", rest, int64_t(0), loc);
 }
 
 Value runPositions(Evaluator &e, Args &args, Loc loc) {
-  if (!order(e, args, loc, "positions", {"dimension", "offset"}, 1))
+  if (!orderArguments(e, args, loc, "positions", {"dimension", "offset"}, 1))
     return Poison{};
   DimSize dim;
   if (auto *name = getIf<DimName>(args[0].value)) {
@@ -81,7 +55,7 @@ Value runPositions(Evaluator &e, Args &args, Loc loc) {
 }
 
 Value reduce(Evaluator &e, Args &args, Loc loc, llvm::StringRef name, mlir::xf::ReduceKind kind) {
-  if (!order(e, args, loc, name, {"x"}, 1))
+  if (!orderArguments(e, args, loc, name, {"x"}, 1))
     return Poison{};
   mlir::Value x = e.asTensor(args[0].value, args[0].loc, "the argument of " + name.str());
   if (!x)
@@ -99,7 +73,7 @@ Value reduce(Evaluator &e, Args &args, Loc loc, llvm::StringRef name, mlir::xf::
 }
 
 Value runSize(Evaluator &e, Args &args, Loc loc) {
-  if (!order(e, args, loc, "size", {"x", "axis"}, 1))
+  if (!orderArguments(e, args, loc, "size", {"x", "axis"}, 1))
     return Poison{};
   mlir::Value x = e.asTensor(args[0].value, args[0].loc, "the argument of size");
   auto axis = holds<None>(args[1].value) ? std::optional<int64_t>(-1) : e.asInt(args[1].value, args[1].loc, "the axis");
@@ -112,14 +86,14 @@ Value runSize(Evaluator &e, Args &args, Loc loc) {
 }
 
 Value runLen(Evaluator &e, Args &args, Loc loc) {
-  if (!order(e, args, loc, "len", {"list"}, 1))
+  if (!orderArguments(e, args, loc, "len", {"list"}, 1))
     return Poison{};
   auto *list = getIf<std::shared_ptr<List>>(args[0].value);
   return list ? Value((*list)->size()) : e.poison(args[0].loc, "len needs a list, not " + describe(args[0].value));
 }
 
 Value runRange(Evaluator &e, Args &args, Loc loc) {
-  if (!order(e, args, loc, "range", {"begin", "end"}, 1))
+  if (!orderArguments(e, args, loc, "range", {"begin", "end"}, 1))
     return Poison{};
   auto first = e.asInt(args[0].value, args[0].loc, "the argument of range");
   auto second = holds<None>(args[1].value) ? first : e.asInt(args[1].value, args[1].loc, "the argument of range");
@@ -162,7 +136,7 @@ Value runZip(Evaluator &e, Args &args, Loc loc) {
 }
 
 Value runDelay(Evaluator &e, Args &args, Loc loc) {
-  if (!order(e, args, loc, "delay", {"x", "along"}, 2))
+  if (!orderArguments(e, args, loc, "delay", {"x", "along"}, 2))
     return Poison{};
   mlir::Value x = e.asTensor(args[0].value, args[0].loc, "the argument of delay");
   auto *name = getIf<DimName>(args[1].value);
@@ -173,7 +147,7 @@ Value runDelay(Evaluator &e, Args &args, Loc loc) {
 }
 
 Value runLinear(Evaluator &e, Args &args, Loc loc) {
-  if (!order(e, args, loc, "linear", {"x", "weight", "bias"}, 2))
+  if (!orderArguments(e, args, loc, "linear", {"x", "weight", "bias"}, 2))
     return Poison{};
   mlir::Value x = e.asTensor(args[0].value, args[0].loc, "the input of linear");
   mlir::Value weight = e.asTensor(args[1].value, args[1].loc, "the weight of linear");
@@ -201,4 +175,28 @@ const Builtin *xf::frontend::findBuiltin(llvm::StringRef name) {
     if (builtin.name == name)
       return &builtin;
   return findShapeBuiltin(name);
+}
+
+bool xf::frontend::orderArguments(Evaluator &e, Args &args, Loc loc, llvm::StringRef function, std::vector<std::string> names, size_t required) {
+  Args ordered(names.size(), CallArg{loc, "", None{}});
+  std::vector<bool> given(names.size());
+  size_t next = 0;
+  for (CallArg &arg : args) {
+    size_t i = arg.name.empty() ? next++ : llvm::find(names, arg.name) - names.begin();
+    if (i >= names.size() || given[i]) {
+      e.error(arg.loc, !arg.name.empty() ? function.str() + (i < names.size() ? " gets '" : " has no parameter '") + arg.name + (i < names.size() ? "' twice" : "'")
+                                         : fmt::format("{} takes {} arguments, not {}", function.str(), names.size(), args.size()));
+      return false;
+    }
+    given[i] = true;
+    ordered[i] = arg;
+    ordered[i].name = names[i];
+  }
+  for (size_t i = 0; i < required; ++i)
+    if (!given[i]) {
+      e.error(loc, "argument '" + names[i] + "' of " + function.str() + " is missing");
+      return false;
+    }
+  args = std::move(ordered);
+  return true;
 }

@@ -28,6 +28,8 @@ struct Builtin {
 /// The built-in function of that name, or null (Builtins*.cpp).
 const Builtin *findBuiltin(llvm::StringRef name);
 const Builtin *findShapeBuiltin(llvm::StringRef name);
+/// Orders arguments as `names` says; missing ones are none. False (with an error) if they do not fit.
+bool orderArguments(Evaluator &e, Args &args, Loc loc, llvm::StringRef function, std::vector<std::string> names, size_t required);
 
 /// An operand of scalar code: an SSA value or a compile-time number.
 using Operand = std::variant<mlir::Value, int64_t, double, bool>;
