@@ -61,15 +61,18 @@ public:
     if (options.targets.cpu && options.type == FactorType::f16)
       return makeError("--type f16 is for GPUs (--target cuda): the CPU's kernels multiply f32, bf16, int8 and int8-weights");
     std::string ir;
-    if (!module->hasAttr(kPhaseAttr)) {
+    if (phase() != kKernelPhase) {
       ir = printModule(module);
-      if (auto error = dump("1-model.mlir", ir))
-        return error;
-      if (options.emit == Emit::xf)
-        return writeText(options.output, ir);
-      widenBatch(module);
-      if (auto error = runPasses(buildStepPipeline))
-        return error;
+      if (phase().empty()) {
+        if (auto error = dump("1-model.mlir", ir))
+          return error;
+        if (options.emit == Emit::xf)
+          return writeText(options.output, ir);
+        widenBatch(module);
+        if (auto error = runPasses(buildStepPipeline))
+          return error;
+        setPhase(kStepPhase);
+      }
       if (auto error = dump("2-step.mlir", printModule(module)))
         return error;
       if (auto error = runPasses([&](OpPassManager &passes) { buildKernelPipeline(passes, options.type, options.targets.cpu); }))
@@ -77,7 +80,7 @@ public:
     } else if (options.type != FactorType::f32) {
       return makeError("kernel IR has its types: --type is for what comes before it");
     }
-    module->setAttr(kPhaseAttr, StringAttr::get(module.getContext(), "kernel"));
+    setPhase(kKernelPhase);
     if (auto error = dump("3-kernel.mlir", printModule(module)))
       return error;
     if (options.emit == Emit::fused || options.emit == Emit::xf)
@@ -94,6 +97,13 @@ public:
   }
 
 private:
+  /// What the module has passed; empty for model IR.
+  StringRef phase() {
+    auto name = module->getAttrOfType<StringAttr>(kPhaseAttr);
+    return name ? name.getValue() : "";
+  }
+  void setPhase(StringRef name) { module->setAttr(kPhaseAttr, StringAttr::get(module.getContext(), name)); }
+
   llvm::Error emit(CodeModule &codeModule, const std::string &ir) {
     std::string why, ptx;
     if (codeModule.gpuModule) {

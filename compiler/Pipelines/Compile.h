@@ -24,10 +24,7 @@ struct CompileOptions {
   std::string runner, library;                    // the prebuilt program and library
 };
 
-/// The attribute of a module of kernel IR, so that a compilation can be resumed from it.
-inline constexpr llvm::StringLiteral kPhaseAttr = "xf.phase";
-
-/// Compiles `module`: model IR, or kernel IR if its phase says so. `source` may be null for kinds that are text
+/// Compiles `module`: model IR, or IR with a derived step or kernel IR if its phase says so. `source` may be null for kinds that are text
 /// (Emit::xf, fused, llvm, assembly and ptx). Diagnostics of passes go to the context's handler and give an error without text.
 llvm::Error compile(mlir::ModuleOp module, ParameterSource *source, const CompileOptions &options);
 

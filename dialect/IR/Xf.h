@@ -45,6 +45,9 @@ inline constexpr llvm::StringLiteral kBoundsAttr = "xf.bounds";
 inline constexpr llvm::StringLiteral kGenerateAttr = "xf.generate";
 inline constexpr llvm::StringLiteral kTextAttr = "xf.text";
 inline constexpr llvm::StringLiteral kPredictAttr = "xf.predict";
+/// Module attribute: the phase that the IR has passed, kStepPhase or kKernelPhase, so that a compilation goes on from there.
+inline constexpr llvm::StringLiteral kPhaseAttr = "xf.phase";
+inline constexpr llvm::StringLiteral kStepPhase = "step", kKernelPhase = "kernel";
 /// Argument and result attribute of an entry: the name (StringAttr).
 inline constexpr llvm::StringLiteral kNameAttr = "xf.name";
 

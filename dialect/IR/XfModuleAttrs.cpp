@@ -92,8 +92,8 @@ LogicalResult verifyBounds(Operation *op, Attribute value) {
 
 LogicalResult XfDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
   StringRef name = attribute.getName();
-  if (!llvm::is_contained({kBoundsAttr, kGenerateAttr, kTextAttr, kPredictAttr, kNameAttr}, name))
-    return success();
+  if (!llvm::is_contained({kBoundsAttr, kGenerateAttr, kTextAttr, kPredictAttr, kNameAttr, kPhaseAttr}, name))
+    return op->emitOpError("has ") << attribute.getName() << ", which is no attribute of the xf dialect";
   if (!isa<ModuleOp>(op))
     return op->emitOpError("cannot have ") << attribute.getName() << ", an attribute of modules";
   if (name == kBoundsAttr)
@@ -104,5 +104,10 @@ LogicalResult XfDialect::verifyOperationAttribute(Operation *op, NamedAttribute 
     return verifyMembers(op, attribute, kTextMembers);
   if (name == kPredictAttr)
     return verifyMembers(op, attribute, kPredictMembers);
-  return isa<StringAttr>(attribute.getValue()) ? success() : op->emitOpError("needs a string as ") << kNameAttr;
+  auto string = dyn_cast<StringAttr>(attribute.getValue());
+  if (name == kPhaseAttr)
+    return string && llvm::is_contained({kStepPhase, kKernelPhase}, string.getValue())
+               ? success()
+               : op->emitOpError("needs \"step\" or \"kernel\" as ") << kPhaseAttr;
+  return string ? success() : op->emitOpError("needs a string as ") << kNameAttr;
 }

@@ -50,6 +50,30 @@ module attributes {xf.generate = {ragged_source = 1 : i64}} {}
 
 // -----
 
+// expected-error @+1 {{needs "step" or "kernel" as xf.phase}}
+module attributes {xf.phase = 3 : i64} {}
+
+// -----
+
+// expected-error @+1 {{needs "step" or "kernel" as xf.phase}}
+module attributes {xf.phase = "model"} {}
+
+// -----
+
+// expected-error @+1 {{has "xf.foo", which is no attribute of the xf dialect}}
+module attributes {xf.foo = 3 : i64} {}
+
+// -----
+
+module {
+  // expected-error @+1 {{cannot have "xf.phase", an attribute of modules}}
+  xf.entry @run() attributes {xf.phase = "kernel"} {
+    xf.return
+  }
+}
+
+// -----
+
 // expected-error @+1 {{as 'source' of}}
 module attributes {xf.text = {source = "letters"}} {}
 

@@ -179,12 +179,21 @@ bool fitsInput(const Options &options) {
   return true;
 }
 
+/// Says so if the IR is the code that kernel IR became: only kernel IR says what weights and entries there are.
+mlir::LogicalResult refuseCode(mlir::ModuleOp module) {
+  for (mlir::Operation &op : *module.getBody())
+    if (op.getName().getDialectNamespace() == "llvm")
+      return mlir::emitError(op.getLoc(), "this is code already: a compilation is resumed from what comes before it (1-model.mlir to 3-kernel.mlir)");
+  return mlir::success();
+}
+
 /// The model IR, or the IR that is resumed from; null with a message.
 mlir::OwningOpRef<mlir::ModuleOp> readModule(const Options &options, const std::string &text, const xf::FrontendOptions &frontend,
                                              mlir::MLIRContext &context) {
-  if (isIR(options))
-    return mlir::parseSourceString<mlir::ModuleOp>(text, &context, options.input);
-  return xf::compileDescription(context, options.input, text, frontend, llvm::errs());
+  if (!isIR(options))
+    return xf::compileDescription(context, options.input, text, frontend, llvm::errs());
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context, options.input);
+  return module && mlir::succeeded(refuseCode(*module)) ? std::move(module) : nullptr;
 }
 
 /// Opens what gives the parameters their values; null where nothing does, which is enough for text.
