@@ -71,7 +71,6 @@ private:
   Diagnostics &diagnostics;
   size_t pos = 0;
   unsigned parens = 0, nesting = 0;
-  friend struct Nesting;
 };
 
 } // namespace xf::frontend

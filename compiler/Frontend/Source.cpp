@@ -50,8 +50,6 @@ void Diagnostics::note(Loc loc, const std::string &message) {
 }
 
 void Diagnostics::print(Loc loc, const char *kind, const std::string &message) {
-  if (muted)
-    return;
   if (!loc.isValid()) {
     os << kind << ": " << message << '\n';
     return;

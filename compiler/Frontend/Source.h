@@ -54,7 +54,6 @@ public:
   unsigned getErrorCount() const { return errors; }
   /// Enough has been said: the evaluation should stop.
   bool isFull() const { return errors >= 50; }
-  void setMuted(bool value) { muted = value; }
 
 private:
   void print(Loc loc, const char *kind, const std::string &message);
@@ -62,7 +61,7 @@ private:
   llvm::raw_ostream &os;
   std::set<std::pair<Loc, std::string>> seen;
   unsigned errors = 0;
-  bool muted = false, repeated = false;
+  bool repeated = false;
 };
 
 } // namespace xf::frontend

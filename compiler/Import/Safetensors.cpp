@@ -264,22 +264,6 @@ Tensor SafetensorsFile::read(const TensorInfo &tensor) const {
   return result;
 }
 
-int64_t SafetensorsFile::findNonFinite(const TensorInfo &tensor) const {
-  const char *source = getBytes(tensor).data();
-  int64_t count = tensor.count();
-  for (int64_t first = 0; first < count; first += 4096) {
-    int64_t last = std::min<int64_t>(count, first + 4096);
-    bool bad = false;
-    for (int64_t i = first; i < last; ++i)
-      bad |= tensor.dtype == DType::F32 ? (load<uint32_t>(source, i) & 0x7f800000) == 0x7f800000
-                                        : !std::isfinite(loadFloat(tensor.dtype, source, i));
-    for (int64_t i = first; bad && i < last; ++i)
-      if (!std::isfinite(loadFloat(tensor.dtype, source, i)))
-        return i;
-  }
-  return -1;
-}
-
 void SafetensorsFile::release(const TensorInfo &tensor) const {
   if (!mapping)
     return;

@@ -48,8 +48,6 @@ public:
   void readFloats(const TensorInfo &tensor, int64_t first, llvm::MutableArrayRef<float> out) const;
   /// The whole tensor, whatever its type.
   Tensor read(const TensorInfo &tensor) const;
-  /// Index of the first NaN or infinity of a float tensor, or -1.
-  int64_t findNonFinite(const TensorInfo &tensor) const;
   /// Tells the system that the tensor's pages are not needed now: mapped weights shall not pile up in memory.
   void release(const TensorInfo &tensor) const;
 

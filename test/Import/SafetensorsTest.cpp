@@ -160,7 +160,6 @@ TEST(Safetensors, WritesWhatItReads) {
     EXPECT_EQ(back.ints, tensor.ints);
     EXPECT_EQ(back.floats.size(), tensor.floats.size());
   }
-  EXPECT_EQ((*file)->findNonFinite(*(*file)->find("in.x")), 3);
   EXPECT_EQ((*file)->find("absent"), nullptr);
   std::filesystem::remove(path);
   EXPECT_HAS(llvm::toString(writeSafetensors("/nowhere/x", tensors)), "/nowhere/x");

@@ -39,7 +39,6 @@ Value KernelBuilder::field(unsigned argumentNumber, int64_t offset, Type type) {
 Value KernelBuilder::thread() { return field(0, offsetof(xf_abi_context, thread), getI32Type()); }
 Value KernelBuilder::threads() { return field(0, offsetof(xf_abi_context, threads), getI32Type()); }
 Value KernelBuilder::scratch() { return field(0, offsetof(xf_abi_context, scratch), ptrType()); }
-Value KernelBuilder::workspace() { return field(0, offsetof(xf_abi_context, workspace), ptrType()); }
 
 Value KernelBuilder::data(unsigned i) {
   return field(1, i * sizeof(xf_abi_view) + offsetof(xf_abi_view, data), ptrType());

@@ -22,7 +22,6 @@ public:
   Value thread();
   Value threads();
   Value scratch();
-  Value workspace();
 
   // View `i`.
   Value data(unsigned i);

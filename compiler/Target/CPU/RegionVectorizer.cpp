@@ -7,7 +7,6 @@ using namespace mlir;
 namespace xf::cpu {
 
 void RegionVectorizer::bindLanes(Value value, Value base) {
-  bases[value] = base;
   Value first = b.splat(b.create<arith::TruncIOp>(b.getI32Type(), base));
   known[value] = b.create<arith::AddIOp>(first, b.lanes());
 }

@@ -42,9 +42,6 @@ public:
   /// What `body` yields.
   llvm::SmallVector<mlir::Value> emitYields(mlir::Block &body);
 
-  /// Lane 0's value if `value` was bound by bindLanes, else null.
-  mlir::Value laneBase(mlir::Value value) const { return bases.lookup(value); }
-
   static bool isVector(mlir::Value value) { return llvm::isa<mlir::VectorType>(value.getType()); }
   /// Broadcasts a scalar. An i64 is an index and narrows to i32, as everywhere along the lanes, unless `wide`.
   mlir::Value toVector(mlir::Value value, bool wide = false);
@@ -58,7 +55,6 @@ private:
   CodeBuilder &b;
   Reader reader;
   llvm::DenseMap<mlir::Value, mlir::Value> known;
-  llvm::DenseMap<mlir::Value, mlir::Value> bases;
   llvm::DenseSet<mlir::Value> elements; // scalars that are one element's
 };
 

@@ -4,8 +4,6 @@
 // keep no other symbol out of reach. It is read where it lies; the runtime copies the code alone, to make it executable.
 #include "compiler/Target/Link/ObjectFile.h"
 
-#include "compiler/Target/Link/TokenBounds.h"
-
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/BinaryFormat/ELF.h"
 #include "llvm/Support/MathExtras.h"
