@@ -1,7 +1,7 @@
 // What conversion to code takes for granted, checked on the whole module: IR may have been written by hand, or damaged.
 //
 // Verifiers look at one op. Here is what only all of them together can break: names in the module's attributes that stand for
-// nothing, views that are none, operands that are not packed as kernels read them, layers that are not there.
+// nothing (CheckRoles.cpp), views that are none, operands that are not packed as kernels read them, layers that are not there.
 #include "compiler/Conversion/XfToLLVM/CheckModule.h"
 
 #include "compiler/Target/CPU/Kernels.h"
@@ -36,7 +36,7 @@ public:
                          return failed(checkTypes(op)) || failed(checkLayers(op)) ? WalkResult::interrupt() : WalkResult::advance();
                        })
                        .wasInterrupted();
-    if (!isGood || failed(checkGenerate()) || failed(checkPredict()))
+    if (!isGood || failed(checkRoles(module)))
       return failure();
     for (auto weight : module.getOps<WeightOp>())
       if (failed(checkWeight(weight)))
@@ -97,72 +97,6 @@ private:
     if (count * 4 <= XF_ABI_LARGEST_BYTES)
       return success();
     return op->emitError("tensors of shape ") << describeShape(type) << " for all layers are larger than any memory";
-  }
-
-  LogicalResult missing(StringRef attribute, StringRef member) {
-    return module.emitError() << attribute << " lacks '" << member << "'";
-  }
-
-  /// The entry that a member names; null, and an error, if there is none.
-  EntryOp entryOf(StringRef attribute, DictionaryAttr members, StringRef member) {
-    auto name = members.getAs<FlatSymbolRefAttr>(member);
-    auto entry = name ? module.lookupSymbol<EntryOp>(name.getValue()) : EntryOp();
-    if (!name)
-      (void)missing(attribute, member);
-    else if (!entry)
-      module.emitError() << attribute << " names " << name << " as '" << member << "', which is no entry";
-    return entry;
-  }
-
-  /// The dimensions that members name, if they are there, have bounds.
-  LogicalResult checkDimensions(StringRef attribute, DictionaryAttr members, ArrayRef<StringRef> names) {
-    for (StringRef member : names)
-      if (auto dim = members.getAs<StringAttr>(member); dim && !getBound(module, dim.getValue()))
-        return module.emitError() << attribute << " names dimension '" << dim.getValue() << "' as '" << member
-                                  << "', which has no bound in xf.bounds";
-    return success();
-  }
-
-  LogicalResult checkGenerate() {
-    auto generate = module->getAttrOfType<DictionaryAttr>(kGenerateAttr);
-    if (!generate)
-      return success();
-    for (StringRef member : {"encode", "decode", "begin", "step", "choose", "packed_encode", "packed_begin"})
-      if (generate.contains(member) && !entryOf(kGenerateAttr, generate, member))
-        return failure();
-    if (!generate.contains("step"))
-      return missing(kGenerateAttr, "step");
-    for (StringRef member : {"tokens", "logits", "batch", "target"})
-      if (!generate.contains(member))
-        return missing(kGenerateAttr, member);
-    if (failed(checkDimensions(kGenerateAttr, generate, {"batch", "source", "target", "new"})))
-      return failure();
-    EntryOp step = entryOf(kGenerateAttr, generate, "step");
-    StringRef tokens = generate.getAs<StringAttr>("tokens").getValue(), batch = generate.getAs<StringAttr>("batch").getValue();
-    for (auto [i, type] : llvm::enumerate(step.getArgumentTypes()))
-      if (step.getArgName(i) == tokens)
-        if (auto tensor = dyn_cast<RankedTensorType>(type); tensor && tensor.getRank() == 2 && llvm::is_contained(getDimNames(tensor), batch))
-          return success();
-    return step.emitError("has no argument '") << tokens << "' of rank 2 with dimension '" << batch << "', the tokens of a search";
-  }
-
-  LogicalResult checkPredict() {
-    auto predict = module->getAttrOfType<DictionaryAttr>(kPredictAttr);
-    if (!predict)
-      return success();
-    EntryOp entry = entryOf(kPredictAttr, predict, "entry");
-    if (!entry || (predict.contains("packed") && !entryOf(kPredictAttr, predict, "packed")))
-      return failure();
-    for (StringRef member : {"result", "batch", "source"})
-      if (!predict.contains(member))
-        return missing(kPredictAttr, member);
-    if (failed(checkDimensions(kPredictAttr, predict, {"batch", "source"})))
-      return failure();
-    StringRef result = predict.getAs<StringAttr>("result").getValue();
-    for (unsigned i = 0; i < entry.getResultTypes().size(); ++i)
-      if (entry.getResultName(i) == result)
-        return success();
-    return entry.emitError("has no result '") << result << "', which " << kPredictAttr << " names";
   }
 
   /// The largest value of an index: a constant, a layer of a stack or a weight, or what is computed from them; nullopt if it

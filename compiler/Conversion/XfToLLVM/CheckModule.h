@@ -10,6 +10,9 @@ namespace xf {
 /// op that is at fault.
 llvm::LogicalResult checkModule(mlir::ModuleOp module);
 
+/// The part of it that looks at xf.generate and xf.predict.
+llvm::LogicalResult checkRoles(mlir::ModuleOp module);
+
 } // namespace xf
 
 #endif // XF_COMPILER_CONVERSION_XFTOLLVM_CHECKMODULE_H

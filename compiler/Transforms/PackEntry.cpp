@@ -1,0 +1,317 @@
+// Writing the twin of one entry.
+//
+// What cannot be packed (a mask that is computed for 16 keys at a time, a mean over positions) is computed of padded rows, from the
+// padded tokens or from packed values that are spread. So values have two versions, and both are written where they may be needed.
+#include "compiler/Transforms/PackSentences.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Iterators.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Transforms/RegionUtils.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace xf::pack {
+namespace {
+
+/// All that `op` reads: operands, and what its regions take from outside.
+SmallVector<Value> valuesOf(Operation *op) {
+  llvm::SetVector<Value> values(op->operand_begin(), op->operand_end());
+  getUsedValuesDefinedAbove(op->getRegions(), values);
+  return values.takeVector();
+}
+
+class EntryPacker {
+public:
+  EntryPacker(ModuleOp module, EntryOp entry, Dims dims, bool mayPad)
+      : module(module), entry(entry), dims(dims), mayPad(mayPad), builder(module.getContext()) {}
+
+  EntryOp run() {
+    EntryOp twin = makeTwin();
+    if (!twin)
+      return {};
+    builder.setInsertionPointToStart(&twin.getBody().front());
+    if (!packBlock(entry.getBody().front()) || !packReturn(twin) || !packsProducts) {
+      twin.erase();
+      return {};
+    }
+    twin.walk<WalkOrder::PostOrder, ReverseIterator>([](Operation *op) {
+      if (isOpTriviallyDead(op))
+        op->erase();
+    });
+    return twin;
+  }
+
+private:
+  EntryOp makeTwin() {
+    SmallVector<Type> types;
+    SmallVector<StringRef> names;
+    std::optional<unsigned> tokens;
+    for (auto [i, type] : llvm::enumerate(entry.getArgumentTypes())) {
+      bool isInteger = getElementTypeOrSelf(type).isInteger(32), isRows = dims.isRows(type);
+      if (dims.hasSource(type) && !isRows)
+        return {};
+      if (isRows && isInteger && cast<RankedTensorType>(type).getRank() == 2) {
+        if (tokens)
+          return {}; // the caller has the tokens of one source only
+        tokens = i;
+      } else if (isRows && isInteger) {
+        return {};
+      }
+      types.push_back(isRows && !isInteger ? dims.packed(type) : type);
+      names.push_back(entry.getArgName(i));
+    }
+    if (!tokens)
+      return {};
+    Type i32 = builder.getI32Type();
+    types.push_back(dims.packed(entry.getArgumentTypes()[*tokens]));
+    types.push_back(makeTensor({ShapedType::kDynamic}, {dims.tokens}, i32));
+    types.push_back(makeTensor({ShapedType::kDynamic, 2}, {dims.batch, ""}, i32));
+    llvm::append_range(names, ArrayRef<StringRef>{"xf.tokens", "xf.positions", "xf.spans"});
+    SmallVector<Type> results;
+    SmallVector<StringRef> resultNames;
+    for (auto [i, type] : llvm::enumerate(entry.getResultTypes())) {
+      results.push_back(ownType(type));
+      resultNames.push_back(entry.getResultName(i));
+    }
+    builder.setInsertionPointAfter(entry);
+    auto twin = EntryOp::create(builder, entry.getLoc(), (entry.getSymName() + ".packed").str(), builder.getFunctionType(types, results), names,
+                                resultNames, EntryKind::packed);
+    SymbolTable(module).insert(twin);
+    Block *body = twin.addBody();
+    for (auto [i, argument] : llvm::enumerate(entry.getBody().getArguments())) {
+      Value own = body->getArgument(i);
+      bool isPacked = own.getType() != argument.getType();
+      if (!isPacked)
+        padded[argument] = own;
+      if (isPacked || !dims.hasSource(argument.getType()))
+        packed[argument] = own;
+    }
+    unsigned count = entry.getArgumentTypes().size();
+    packed[entry.getBody().getArgument(*tokens)] = body->getArgument(count);
+    positions = body->getArgument(count + 1);
+    spans = body->getArgument(count + 2);
+    return twin;
+  }
+
+  bool packBlock(Block &block) {
+    for (Operation &op : block.without_terminator())
+      if (!pack(&op))
+        return false;
+    return true;
+  }
+
+  bool pack(Operation *op) {
+    if (auto repeat = dyn_cast<RepeatOp>(op))
+      return packRepeat(repeat);
+    if (auto attend = dyn_cast<AttendOp>(op); attend && packAttend(attend))
+      return true;
+    if (auto pack = dyn_cast<PackOp>(op); pack && pack.getLayout() != Layout::plain)
+      if (Value x = packed.lookup(pack.getX()); x && dims.hasSource(pack.getX().getType())) {
+        padded[pack.getResult()] = SpreadOp::create(builder, op->getLoc(), pack.getResult().getType(), pack.getLayout(), x, spans);
+        return true;
+      }
+    if (auto store = dyn_cast<StoreOp>(op); store && packStore(store))
+      return true;
+    auto ofPositions = dyn_cast<PositionsOp>(op);
+    if (ofPositions && !ofPositions.getPast() && ofPositions.getOffset() == 0 && dims.hasSource(ofPositions.getResult().getType()))
+      packed[ofPositions.getResult()] = positions;
+    else if (clonePacked(op) && !isa_and_nonnull<IntegerType>(elementOf(op)))
+      return true;
+    // Integers are cheap, and masks need them padded.
+    return clonePadded(op) || (op->getNumResults() == 1 && packed.contains(op->getResult(0)));
+  }
+
+  static Type elementOf(Operation *op) { return op->getNumResults() ? getElementTypeOrSelf(op->getResult(0).getType()) : Type(); }
+  /// The version of values that sentences hand on: the packed one of what has positions.
+  Type ownType(Type type) { return dims.hasSource(type) ? dims.packed(type) : type; }
+  Value ownVersion(Value value) { return dims.hasSource(value.getType()) ? packed.lookup(value) : padded.lookup(value); }
+  /// The same of all values; false if one of them has none.
+  bool ownVersions(ValueRange values, SmallVectorImpl<Value> &own) {
+    for (Value value : values)
+      own.push_back(ownVersion(value));
+    return !llvm::is_contained(own, Value());
+  }
+
+  bool packAttend(AttendOp attend) {
+    auto q = cast<RankedTensorType>(attend.getQ().getType()), k = cast<RankedTensorType>(attend.getK().getType());
+    Value query = packed.lookup(attend.getQ()), keys = padded.lookup(attend.getK()), values = padded.lookup(attend.getV());
+    bool isOwn = getDimName(q, 0) == dims.batch && getDimName(q, 2) == dims.source && getDimName(k, 0) == dims.batch &&
+                 getDimName(k, 2) == dims.source;
+    if (!query || !keys || !values || !isOwn || attend.getProbabilities())
+      return false;
+    IRMapping mapping;
+    for (Value value : valuesOf(attend)) {
+      Value own = value == attend.getQ() ? query : getPadded(value);
+      if (!own)
+        return false;
+      mapping.map(value, own);
+    }
+    auto twin = cast<AttendOp>(builder.clone(*attend, mapping));
+    twin.getSpansMutable().assign(spans);
+    twin.getOutput().setType(cast<RankedTensorType>(dims.packed(attend.getOutput().getType())));
+    packed[attend.getOutput()] = twin.getOutput();
+    return true;
+  }
+
+  bool packStore(StoreOp store) {
+    auto state = module.lookupSymbol<StateOp>(store.getName());
+    Value x = packed.lookup(store.getX()), slots = padded.lookup(store.getSlots()), layer = padded.lookup(store.getLayer());
+    if (!x || !slots || !layer || !dims.hasSource(store.getX().getType()) || !state || state.getLayout() == Layout::plain)
+      return false;
+    StoreOp::create(builder, store.getLoc(), x, store.getNameAttr(), layer, slots, spans, TypedAttr());
+    return true;
+  }
+
+  bool packRepeat(RepeatOp repeat) {
+    SmallVector<Value> inits, yielded;
+    if (!ownVersions(repeat.getInits(), inits))
+      return false;
+    auto types = llvm::map_to_vector(repeat.getResultTypes(), [&](Type type) { return ownType(type); });
+    auto twin = RepeatOp::create(builder, repeat.getLoc(), types, repeat.getCount(), inits);
+    Block &body = twin.getBody().emplaceBlock();
+    note(repeat.getLayer(), body.addArgument(builder.getIndexType(), repeat.getLoc()));
+    for (auto [old, init] : llvm::zip(repeat.getCarried(), inits))
+      note(old, body.addArgument(init.getType(), repeat.getLoc()));
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(&body);
+    Operation *yield = repeat.getBody().front().getTerminator();
+    if (!packBlock(repeat.getBody().front()) || !ownVersions(yield->getOperands(), yielded))
+      return false;
+    YieldOp::create(builder, yield->getLoc(), yielded);
+    for (auto [old, result] : llvm::zip(repeat.getResults(), twin.getResults()))
+      note(old, result);
+    return true;
+  }
+
+  /// A value that has one version: the packed one if it is of positions.
+  void note(Value old, Value value) {
+    packed[old] = value;
+    if (!dims.hasSource(old.getType()))
+      padded[old] = value;
+  }
+
+  bool packReturn(EntryOp twin) {
+    Operation *terminator = entry.getBody().front().getTerminator();
+    SmallVector<Value> results;
+    if (!ownVersions(terminator->getOperands(), results))
+      return false;
+    builder.setInsertionPointToEnd(&twin.getBody().front());
+    ReturnOp::create(builder, terminator->getLoc(), results);
+    return true;
+  }
+
+  /// Whether each row of the op's results depends on the same row of its operands only.
+  bool isRowWise(Operation *op) {
+    if (auto row = dyn_cast<RowOp>(op)) {
+      auto type = cast<RankedTensorType>(row.getResult(0).getType());
+      bool isRowOfPositions = getDimName(type, type.getRank() - 1) == dims.source;
+      return !isRowOfPositions || llvm::all_of(row.getBody().front().without_terminator(), [](Operation &inner) {
+        return isa<MapOp>(inner) || inner.hasTrait<OpTrait::ConstantLike>();
+      });
+    }
+    if (auto slice = dyn_cast<SliceOp>(op))
+      return getDimName(cast<RankedTensorType>(slice.getX().getType()), slice.getAxis()) != dims.source;
+    if (auto concat = dyn_cast<ConcatOp>(op))
+      return getDimName(cast<RankedTensorType>(concat.getResult().getType()), concat.getAxis()) != dims.source;
+    if (auto pack = dyn_cast<PackOp>(op))
+      return pack.getLayout() == Layout::plain;
+    return isa<ContractOp, RearrangeOp>(op);
+  }
+
+  /// Writes the op on packed operands.
+  bool clonePacked(Operation *op) {
+    auto isOfRows = [&](Type type) { return dims.hasSource(type) || !dims.hasBatch(type); };
+    SmallVector<Value> values = valuesOf(op);
+    if (!isRowWise(op) || !llvm::all_of(op->getResultTypes(), [&](Type type) { return dims.hasSource(type); }) ||
+        !llvm::all_of(values, [&](Value value) { return isOfRows(value.getType()) && packed.contains(value); }))
+      return false;
+    if (auto rearrange = dyn_cast<RearrangeOp>(op); rearrange && !staysRearrangement(rearrange))
+      return false;
+    IRMapping mapping = mapped(values, packed);
+    Operation *twin = builder.clone(*op, mapping);
+    for (OpResult result : twin->getResults())
+      result.setType(dims.packed(result.getType()));
+    // Rows of positions have them inside, too.
+    for (Region &region : twin->getRegions()) {
+      for (BlockArgument argument : region.getArguments())
+        argument.setType(dims.packed(argument.getType()));
+      for (Operation &inner : region.getOps())
+        for (OpResult result : inner.getResults())
+          result.setType(dims.packed(result.getType()));
+    }
+    packsProducts |= isa<ContractOp>(op);
+    for (auto [old, result] : llvm::zip(op->getResults(), twin->getResults()))
+      packed[old] = result;
+    return true;
+  }
+
+  /// Whether the pattern, which names its axes itself, gives the packed result of the packed operand.
+  bool staysRearrangement(RearrangeOp op) {
+    auto emit = [&] {
+      InFlightDiagnostic none;
+      return none;
+    };
+    auto pattern = Rearrangement::parse(op.getPattern(), emit);
+    if (failed(pattern))
+      return false;
+    auto type = pattern->apply(cast<RankedTensorType>(dims.packed(op.getX().getType())), op.getSizes(), emit);
+    return succeeded(type) && *type == dims.packed(op.getResult().getType());
+  }
+
+  /// Writes the op as it is.
+  bool clonePadded(Operation *op) {
+    SmallVector<Value> values = valuesOf(op);
+    for (Value value : values)
+      if (!getPadded(value))
+        return false;
+    // What stands behind a sentence may be anything then: attention does not see it, but others would.
+    bool isOfPositions = llvm::any_of(values, [&](Value value) { return dims.hasSource(value.getType()); });
+    bool staysThere = isRowWise(op) && llvm::all_of(op->getResultTypes(), [&](Type type) { return dims.hasSource(type); });
+    if (isa<RepeatOp>(op) || (!mayPad && isOfPositions && op->getNumResults() && !staysThere))
+      return false;
+    IRMapping mapping = mapped(values, padded);
+    Operation *twin = builder.clone(*op, mapping);
+    for (auto [old, result] : llvm::zip(op->getResults(), twin->getResults())) {
+      padded[old] = result;
+      if (!dims.hasSource(old.getType()))
+        packed[old] = result;
+    }
+    return true;
+  }
+
+  IRMapping mapped(ArrayRef<Value> values, const llvm::DenseMap<Value, Value> &version) {
+    IRMapping mapping;
+    for (Value value : values)
+      mapping.map(value, version.lookup(value));
+    return mapping;
+  }
+
+  /// The padded version of a value, spread from the packed one if there is none yet; null if it cannot be had.
+  Value getPadded(Value value) {
+    if (Value known = padded.lookup(value))
+      return known;
+    Value rows = packed.lookup(value);
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    if (!rows || !mayPad || !dims.isRows(value.getType()) || type.getRank() != 3 || type.isDynamicDim(2))
+      return {};
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointAfterValue(rows);
+    return padded[value] = SpreadOp::create(builder, value.getLoc(), type, Layout::plain, rows, spans);
+  }
+
+  ModuleOp module;
+  EntryOp entry;
+  Dims dims;
+  bool mayPad;
+  OpBuilder builder;
+  Value positions, spans;
+  llvm::DenseMap<Value, Value> packed, padded; // values of the entry; the same where a value is of no positions
+  bool packsProducts = false;
+};
+
+} // namespace
+
+EntryOp packEntry(ModuleOp module, EntryOp entry, Dims dims, bool mayPad) { return EntryPacker(module, entry, dims, mayPad).run(); }
+
+} // namespace xf::pack
