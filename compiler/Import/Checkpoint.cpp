@@ -92,7 +92,7 @@ llvm::Error Checkpoint::check(mlir::ModuleOp module, llvm::ArrayRef<std::string>
         problems.push_back(fmt::format("tensor '{}' has shape {}, but the model needs {}", path, formatShape(tensor->shape),
                                        formatShape(wanted.vec())));
       } else if (!isFloat(tensor->dtype)) {
-        problems.push_back(fmt::format("tensor '{}' has dtype {}, but the model needs F32, F16 or BF16", path,
+        problems.push_back(fmt::format("tensor '{}' has dtype {}, but the model needs F64, F32, F16 or BF16", path,
                                        dtypeName(tensor->dtype).str()));
       } else if (first) {
         if (std::string problem = checkValues(*file, parameter, *tensor); !problem.empty())

@@ -69,10 +69,26 @@ TEST_F(CheckpointTest, TellsAllProblems) {
   EXPECT_HAS(error, "'layers.0.heads.1.weight' of shape [2, 3] is missing");
   EXPECT_HAS(error, "'layers.1.heads.0.weight' has shape [3, 2], but the model needs [2, 3]");
   EXPECT_HAS(error, "'layers.1.heads.1.weight' holds nan at [1, 1]");
-  EXPECT_HAS(error, "'bias' has dtype I64");
+  EXPECT_HAS(error, "'bias' has dtype I64, but the model needs F64, F32, F16 or BF16");
   EXPECT_HAS(error, "'extra' of shape [1] is not used");
   EXPECT_EQ(error.find("buffers"), std::string::npos);
   EXPECT_HAS(errorOf(*module, layerTensors(), {"[a"}), "--ignore '[a'");
+}
+
+TEST_F(CheckpointTest, TakesDoubles) {
+  auto module = parse(R"(xf.parameter @w : tensor<2xf32> path "w")");
+  std::string header = R"({"w":{"dtype":"F64","shape":[2],"data_offsets":[0,16]}})";
+  uint64_t size = header.size();
+  double values[] = {1.0 / 3, -2};
+  std::string bytes(reinterpret_cast<const char *>(&size), sizeof(size));
+  bytes += header + std::string(reinterpret_cast<const char *>(values), sizeof(values));
+  auto file = SafetensorsFile::parse("doubles", bytes);
+  ASSERT_TRUE(bool(file)) << llvm::toString(file.takeError());
+  auto checkpoint = Checkpoint::bind(std::move(*file), *module, {});
+  ASSERT_TRUE(bool(checkpoint)) << llvm::toString(checkpoint.takeError());
+  std::vector<float> out(2);
+  ASSERT_FALSE(bool((*checkpoint)->read(module->lookupSymbol<ParameterOp>("w"), {}, out)));
+  EXPECT_EQ(out, (std::vector<float>{1.0f / 3, -2}));
 }
 
 const char *table = R"(
