@@ -365,7 +365,7 @@ typedef struct xf_abi_image {
   xf_abi_range name;       /* of the model */
   xf_abi_range code;       /* page aligned */
   xf_abi_range weights;    /* page aligned */
-  xf_abi_range ir;         /* the unfused IR, MLIR bytecode or text */
+  xf_abi_range ir;         /* the unfused IR, as text; size 0: none */
   xf_abi_range source_vocabulary, target_vocabulary; /* UTF-8, a token a line; size 0: none */
   xf_abi_table dims;       /* xf_abi_dim */
   xf_abi_table tensors;    /* xf_abi_tensor */

@@ -159,7 +159,8 @@ std::string help_text(const char *program, const model &m) {
     append(text, "Reads FILE (standard input without one) and prints a result for each line, in order.\n");
   else
     append(text, "Reads FILE (standard input without one) and prints a prediction for each line, in order.\n");
-  append(text, "A line that cannot be read gives an empty line and a message; the exit status is then 1.\n\n");
+  append(text, "A line that cannot be read, or has more than %zu bytes, gives an empty line and a message; the exit status is then 1.\n"
+               "It is 2 if the options are wrong.\n\n", kLongestLine);
   if (g.present) {
     append(text,
            "  --beam K             search with K beams (default 1: greedy; at most %lld)\n"
@@ -176,8 +177,11 @@ std::string help_text(const char *program, const model &m) {
            "                       lines with nothing before the tab, and the end\n",
            g.min_length, static_cast<long long>(g.target));
   }
-  append(text, "  --ids                read and write token ids (the default without a vocabulary)\n"
-               "  --json               one JSON object a line\n"
+  append(text, "  --ids                read and write token ids (the default without a vocabulary); ids that are read are all of the\n"
+               "                       model's input: the prefix and suffix that text gets are not added\n");
+  append(text, g.present ? "  --json               an object for each line: {\"line\": 1, \"results\": [{\"text\": \"...\", \"score\": -0.5}, ...]},\n"
+                         : "  --json               an object for each line: {\"line\": 1, \"results\": [{\"text\": \"...\"}]},\n");
+  append(text, "                       or {\"line\": 1, \"error\": \"...\"}\n"
                "  --threads N          default: the CPUs that this process may use\n");
   if (g.batch > 0)
     append(text, "  --batch N            lines at once, at most %lld (the default); results do not depend on it\n",
@@ -185,7 +189,7 @@ std::string help_text(const char *program, const model &m) {
   append(text,
          "  --isa NAME           baseline, avx2 or avx512; avx2_vnni, avx512_vnni or avx512_bf16 of a model that has a use for it\n"
          "                       (default: the best that this CPU has)\n"
-         "  --device NAME        cpu, cuda or emulator (default: cuda where there is a GPU and code for it, else cpu)\n"
+         "  --device NAME        cpu, cuda, emulator or best (the default: cuda where there is a GPU and code for it, else cpu)\n"
          "  --limits             print the model's limits and how much memory it needs at most, a shortlist's aside\n"
          "  --help, --version\n");
   return text;

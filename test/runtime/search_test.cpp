@@ -58,6 +58,26 @@ TEST_P(search, agrees_with_the_reference) {
   }
 }
 
+TEST_P(search, gives_lines_the_scores_of_their_sentences) {
+  machine m(plain());
+  xf_generate_options options = defaults();
+  options.beam = options.n_best = 2;
+  outcome wanted = generate(m.session, {{4, 5, 6}, {7, 8}}, options);
+  ASSERT_EQ(wanted.status, XF_OK) << xf_message();
+  const char *lines[] = {"4 5 6", "", "7 8"};
+  xf_lines *results = nullptr;
+  ASSERT_EQ(xf_process_lines(m.session, lines, 3, 1, &options, &results), XF_OK) << xf_message();
+  for (int line : {0, 2}) {
+    const std::vector<sample::found> &found = wanted.sentences[static_cast<size_t>(line / 2)];
+    ASSERT_EQ(xf_line_results(results, line), static_cast<int32_t>(found.size()));
+    for (size_t i = 0; i < found.size(); ++i)
+      EXPECT_EQ(xf_line_score(results, line, static_cast<int32_t>(i)), found[i].score);
+  }
+  EXPECT_EQ(xf_line_score(results, 1, 0), 0);
+  EXPECT_EQ(xf_line_score(results, 0, 2), 0);
+  xf_lines_free(results);
+}
+
 TEST_P(search, gives_the_same_bits_in_any_company) {
   sample::options model = plain();
   std::vector<tokens> sources = random_sources(2, 50, true);

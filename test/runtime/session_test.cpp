@@ -206,6 +206,7 @@ TEST_F(session, runs_the_kernels_of_the_chosen_instruction_set) {
   constexpr int isas[] = {XF_ABI_BASELINE, XF_ABI_AVX2, XF_ABI_AVX512}; // which the sample has
   for (int number = 0; number < 3 && isas[number] <= xf::rt::detect_isa(); ++number) {
     open({}, 1, isas[number]);
+    EXPECT_STREQ(xf_session_isa(handle), xf::rt::isa_name(isas[number]));
     int32_t x[2] = {0, 0}, which[2] = {-1, -1};
     xf_tensor in = {"x", XF_I32, 1, {2}, x}, out = {"isa", XF_I32, 1, {2}, which};
     ASSERT_EQ(xf_run(handle, "which", &in, 1, &out, 1), XF_OK) << xf_message();

@@ -45,9 +45,9 @@ enum xf_isa {
   XF_ISA_BEST = -1,
   XF_ISA_BASELINE = 0,
   XF_ISA_AVX2 = 1,
-  XF_ISA_AVX2_VNNI = 2, /* in int8 models only; not on CPUs with AVX-512 */
+  XF_ISA_AVX2_VNNI = 2, /* in int8 models and f32 models of large vocabularies; not on CPUs with AVX-512 */
   XF_ISA_AVX512 = 3,
-  XF_ISA_AVX512_VNNI = 4, /* in int8 models only */
+  XF_ISA_AVX512_VNNI = 4, /* in int8 models and f32 models of large vocabularies */
   XF_ISA_AVX512_BF16 = 5  /* in bf16 and int8 models only */
 };
 /* BEST: a GPU where there is one and the model has code for it, else the CPU. EMULATOR runs the GPU's code on the CPU,
@@ -79,7 +79,7 @@ XF_API xf_status xf_open_linked(const char *name, xf_model **model);
 XF_API void xf_model_free(xf_model *model);
 
 XF_API const char *xf_model_name(const xf_model *model);
-/* The model's IR before fusion, as it was compiled. Not terminated. */
+/* The model's IR before fusion, as text. Not terminated; of size 0 if the model was compiled from kernel IR. */
 XF_API const void *xf_model_ir(const xf_model *model, uint64_t *size);
 
 typedef struct xf_limits {
@@ -87,8 +87,8 @@ typedef struct xf_limits {
   /* Of a search: sentences at once, beams, tokens of a sentence, tokens of a result. 0 where there is none. */
   int64_t batch, beam, source, target;
   int64_t vocabulary; /* of the results */
-  /* Bytes. A session reserves state + workspace + search + threads * scratch, and threads * workspace for a model that is searched;
-   * weights are mapped and shared. xf_process_lines takes memory for its lines and results beside. */
+  /* Bytes. A session reserves state + search + threads * scratch, and workspace, which a model that is searched has for each
+   * thread; weights are mapped and shared. xf_process_lines takes memory for its lines and results beside. */
   uint64_t weights_bytes, state_bytes, workspace_bytes, search_bytes, scratch_bytes;
 } xf_limits;
 XF_API xf_status xf_get_limits(const xf_model *model, xf_limits *limits);
@@ -185,10 +185,11 @@ typedef struct xf_generate_options {
    * chosen there: not suppressed, in the shortlist, and no end before min_length */
   double length_penalty;
   const int32_t *suppress; /* tokens never to choose */
-  int64_t suppress_count;
+  int64_t suppress_count;  /* */
   const xf_shortlist *shortlist; /* null: every token may be chosen */
 } xf_generate_options;
-/* The defaults: xf_generate_options_init(&options, sizeof(options)). No more than `size` bytes are written. */
+/* The defaults: xf_generate_options_init(&options, sizeof(options)). beam, n_best, scores and length_penalty are 1, min_length and
+ * max_length -1, all others 0 and null. No more than `size` bytes are written. */
 XF_API void xf_generate_options_init(xf_generate_options *options, size_t size);
 
 /* Where results go, in the caller's memory; best first. */
@@ -200,11 +201,12 @@ typedef struct xf_hypotheses {
   double *scores;   /* [sentences][n_best], or null */
 } xf_hypotheses;
 
-/* Searches for the targets of `count` sentences: sentence i is ids[offsets[i]] .. ids[offsets[i + 1] - 1]. For a
- * model without a source these are prompts, and the results their continuations. Results do not depend on
- * `batch`, on the number of threads, or on the other sentences. A sentence that cannot be searched (empty, only
- * padding, too long, an unknown token) gets lengths -1; the others are searched, and the call returns the
- * status and message of the first such sentence. */
+/* Searches for the targets of `count` sentences: sentence i is ids[offsets[i]] .. ids[offsets[i + 1] - 1], to which nothing is
+ * added: prefix and suffix of the description's text(...) are for text only. For a model without a source these are
+ * prompts, which get the start token if they do not begin with it, and the results their continuations. Results do not
+ * depend on `batch`, on the number of threads, or on the other sentences. A sentence that cannot be searched (empty, only
+ * padding, too long, an unknown token) gets lengths -1; the others are searched, and the call returns the status and message
+ * of the first such sentence. */
 XF_API xf_status xf_generate(xf_session *session, const int32_t *ids, const int64_t *offsets, int64_t count,
                              const xf_generate_options *options, const xf_hypotheses *results);
 /* One batch of sentences given as the model's own source inputs (tokens with padding, masks, features). */
@@ -221,24 +223,25 @@ typedef struct xf_encoding_info {
 /* What xf_encode gives: the encoder's result of a model that generates, the prediction of one that predicts. */
 XF_API xf_status xf_get_encoding_info(xf_session *session, xf_encoding_info *info);
 /* Encodes sentences of any lengths, padded as little as is fastest, as a rule not at all; sentence i is ids[offsets[i]] ..
- * ids[offsets[i + 1] - 1]. Rows are written one behind the other to `rows`, [tokens of all sentences][width] or
- * [count][width]; it has room for `capacity` floats. Results do not depend on the other sentences or on the number of
- * threads. Rows of a sentence that cannot be encoded are left as they are, and the call returns the status and message of
- * the first such sentence. */
+ * ids[offsets[i + 1] - 1], to which nothing is added, as in xf_generate. Rows are written one behind the other to `rows`,
+ * [tokens of all sentences][width] or [count][width]; it has room for `capacity` floats. Results do not depend on the other
+ * sentences or on the number of threads. Rows of a sentence that cannot be encoded are left as they are, and the call returns
+ * the status and message of the first such sentence. */
 XF_API xf_status xf_encode(xf_session *session, const int32_t *ids, const int64_t *offsets, int64_t count, float *rows,
                            int64_t capacity);
 
 /* --- Text -------------------------------------------------------------------------------------- */
 
-/* Lines (UTF-8, without newline; ids where the model has no vocabulary or `ids` is set) to lines: results of a
- * search, or the predictions of an encoder-only model (which uses `batch` only). `options` may be null. On
- * success *lines_out is to be freed. Bad lines have an error of their own and do not make the call fail. */
+/* Lines (UTF-8, without newline) to lines: results of a search, or the predictions of an encoder-only model (which uses
+ * `batch` only). Where the model has no vocabulary or `ids` is set, lines are ids, which get no prefix and suffix. `options`
+ * may be null. On success *lines_out is to be freed. Bad lines have an error of their own and do not make the call fail. */
 XF_API xf_status xf_process_lines(xf_session *session, const char *const *lines, int64_t count, int32_t ids,
                                   const xf_generate_options *options, xf_lines **lines_out);
 /* Results of a line; 0 for a bad one. */
 XF_API int32_t xf_line_results(const xf_lines *lines, int64_t line);
 /* The text of a result, or null. Lives as long as `lines`. */
 XF_API const char *xf_line_text(const xf_lines *lines, int64_t line, int32_t result);
+/* The score of a result; 0 for one that is not there. */
 XF_API double xf_line_score(const xf_lines *lines, int64_t line, int32_t result);
 /* What is wrong with the line, or null. */
 XF_API const char *xf_line_error(const xf_lines *lines, int64_t line);
