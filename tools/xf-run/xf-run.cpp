@@ -22,7 +22,7 @@ struct Options {
   cl::opt<std::string> file{cl::Positional, cl::desc("FILE (program, library or model file)"), cl::Required, cl::cat(category)};
   cl::opt<std::string> golden{"golden", cl::desc("Compares with in.NAME and out.NAME"), cl::value_desc("IO.safetensors"), cl::cat(category)};
   cl::opt<double> rtol{"rtol", cl::desc("Largest norm-wise error (default 1e-5)"), cl::init(1e-5), cl::cat(category)};
-  cl::opt<std::string> inputs{"inputs", cl::desc("Input tensors"), cl::value_desc("FILE"), cl::cat(category)};
+  cl::opt<std::string> inputs{"inputs", cl::desc("Input tensors by name, with or without 'in.' before it; those called out.NAME are left out"), cl::value_desc("FILE"), cl::cat(category)};
   cl::opt<std::string> outputs{"outputs", cl::desc("Where results go"), cl::value_desc("FILE"), cl::cat(category)};
   cl::opt<std::string> entry{"entry", cl::desc("The entry to run (default: all that can run)"), cl::value_desc("NAME"), cl::cat(category)};
   cl::opt<int> threads{"threads", cl::desc("Threads (default: what the process may use)"), cl::init(0), cl::cat(category)};
@@ -98,6 +98,7 @@ int main(int argc, char **argv) {
   xf::removeForeignOptions();
   Options options;
   cl::HideUnrelatedOptions(options.category);
+  cl::SetVersionPrinter([](llvm::raw_ostream &os) { os << "xf-run " XF_VERSION "\n"; });
   cl::ParseCommandLineOptions(argc, argv, "Runs compiled models on tensors.\n");
   bool compares = !options.golden.empty(), runs = !options.inputs.empty() && !options.outputs.empty();
   if (compares == runs)
