@@ -58,7 +58,7 @@ def Xf_EntryKindAttr : EnumAttr<Xf_Dialect, Xf_EntryKind, "entry_kind">;
 def Xf_Layout : I32EnumAttr<"Layout", "physical order of a packed tensor", [
     I32EnumAttrCase<"plain", 0>,     // row-major
     I32EnumAttrCase<"panels", 1>,    // weights [N, K] as [N/16][K/g][16][g]: g = 1 for f32, 2 for bf16 and f16, 4 for i8
-    I32EnumAttrCase<"keys", 2>,      // [B, H, T, d] as [B][H][T/16][d/g][16][g]: g = 1 for f32, 2 for bf16
+    I32EnumAttrCase<"keys", 2>,      // [B, H, T, d] as [B][H][T/16][d/g][16][g]: g = 1 for f32, 2 for bf16 and f16
     I32EnumAttrCase<"values", 3>]> { // [B, H, T, e] as [B][H][T/g][e, rounded up to 16][g]
   let cppNamespace = "::mlir::xf";
   let genSpecializedAttr = 0;

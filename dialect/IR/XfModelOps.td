@@ -164,7 +164,7 @@ def Xf_AttendOp : Xf_Op<"attend", [Xf_InBody, Pure, DeclareOpInterfaceMethods<Xf
 
 def Xf_AtOp : Xf_Op<"at", [HasParent<"AttendOp">, Pure, TypesMatchWith<"the result is an element of the tensor", "tensor", "result",
                                                "::llvm::cast<::mlir::RankedTensorType>($_self).getElementType()">]> {
-  let summary = "One element of a tensor, for mask, bias and table regions";
+  let summary = "One element of a tensor, for mask and bias regions";
   let description = [{
     ```mlir
     %t = xf.at %tokens[%b, %j] : tensor<?x?xi32, #xf.dims<"B", "S">>

@@ -53,7 +53,8 @@ def Xf_EntryOp : Xf_Op<"entry", [Xf_InModule, IsolatedFromAbove, FunctionOpInter
   let summary = "A function that is called from outside";
   let description = [{
     Arguments and results carry their names as `xf.name`. `kind` says how a search uses it: a `full` entry is called
-    by name over whole sequences, a `begin` entry once a sentence, a `step` entry for n new positions.
+    by name over whole sequences, a `begin` entry once a sentence, a `step` entry for n new positions. A `packed` entry
+    is the twin of a full or begin one, for sentences that lie behind each other without padding.
 
     ```mlir
     xf.entry @run(%x: tensor<?x64xf32, #xf.dims<"B", "">> {xf.name = "x"})
