@@ -185,7 +185,7 @@ typedef struct xf_generate_options {
    * chosen there: not suppressed, in the shortlist, and no end before min_length */
   double length_penalty;
   const int32_t *suppress; /* tokens never to choose */
-  int64_t suppress_count;  /* */
+  int64_t suppress_count;
   const xf_shortlist *shortlist; /* null: every token may be chosen */
 } xf_generate_options;
 /* The defaults: xf_generate_options_init(&options, sizeof(options)). beam, n_best, scores and length_penalty are 1, min_length and
