@@ -27,15 +27,15 @@ RowEmitter::RowEmitter(GpuBuilder &builder, RowOp op, const KernelRequest &reque
 
 bool RowEmitter::canBeWrittenOut(RowOp op) {
   Block &body = op.getBody().front();
-  auto isFit = [](Value value) {
-    int64_t length = cpu::RowSchedule::isRow(value) ? typeOf(value).getShape().back() : kLanes;
+  SmallVector<Value> values(body.getArguments());
+  llvm::append_range(values, body.getTerminator()->getOperands());
+  for (auto embed : body.getOps<EmbedOp>())
+    values.push_back(embed.getResult());
+  llvm::erase_if(values, [](Value value) { return !cpu::RowSchedule::isRow(value); });
+  return !values.empty() && llvm::all_of(values, [](Value value) {
+    int64_t length = typeOf(value).getShape().back();
     return !ShapedType::isDynamic(length) && length % kLanes == 0 && length <= kMostOwn * kLanes;
-  };
-  auto embeds = body.getOps<EmbedOp>();
-  auto results = body.getTerminator()->getOperands();
-  bool hasRows = llvm::any_of(body.getArguments(), cpu::RowSchedule::isRow) || llvm::any_of(results, cpu::RowSchedule::isRow) || !embeds.empty();
-  return hasRows && llvm::all_of(body.getArguments(), isFit) && llvm::all_of(results, isFit) &&
-         llvm::all_of(embeds, [&](EmbedOp embed) { return isFit(embed.getResult()); });
+  });
 }
 
 void RowEmitter::findLength() {
