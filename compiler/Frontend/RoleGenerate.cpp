@@ -52,9 +52,11 @@ private:
       if (!readArgument(positional++ == 0 ? "encode" : "decode", argument))
         return false;
     }
-    for (const char *needed : {"decode", "start", "end"})
-      if (!given.count(needed))
-        return fail(call.loc, std::string("generate needs '") + needed + "'");
+    for (std::string needed : {"decode", "start", "end"}) {
+      bool isPrompt = needed == "start" && !given.count("encode"); // which may do without a start token
+      if (!isPrompt && !given.count(needed))
+        return fail(call.loc, "generate needs '" + needed + "'");
+    }
     return true;
   }
 

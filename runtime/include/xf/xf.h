@@ -203,7 +203,7 @@ typedef struct xf_hypotheses {
 
 /* Searches for the targets of `count` sentences: sentence i is ids[offsets[i]] .. ids[offsets[i + 1] - 1], to which nothing is
  * added: prefix and suffix of the description's text(...) are for text only. For a model without a source these are
- * prompts, which get the start token if they do not begin with it, and the results their continuations. Results do not
+ * prompts, which get the start token, if the model has one, unless they begin with it, and the results their continuations. Results do not
  * depend on `batch`, on the number of threads, or on the other sentences. A sentence that cannot be searched (empty, only
  * padding, too long, an unknown token) gets lengths -1; the others are searched, and the call returns the status and message
  * of the first such sentence. */

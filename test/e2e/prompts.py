@@ -1,0 +1,48 @@
+"""Models without a source continue prompts: with a start token, which a prompt gets if it does not begin with it, or without one."""
+from common import Checks, WORK, compile_model, run
+
+DESCRIPTION = """block Layer(d: int) {
+  attention: MultiHeadAttention(d, 2)
+  norm: LayerNorm(d)
+  apply(x: f32[B, T, d]) = norm(x + attention(x, x, x, causal))
+}
+model Prompts(d = 16, vocab = 20) {
+  embed: Embedding(vocab, d)
+  layers: [Layer(d) * 2]
+  out: Linear(d, vocab)
+  entry decode(tokens: token[B, T <= 12]) -> logits {
+    x = embed(tokens) + sinusoid(d)[positions(T)]
+    for layer in layers { x = layer(x) }
+    logits = out(x)
+  }
+  generate(decode = decode, %send = 2, max_length = 6)
+}
+"""
+
+checks = Checks()
+description = WORK / "prompts.xf"
+
+
+def program(start):
+    description.write_text(DESCRIPTION.replace("%s", f"start = {start}, " if start else ""))
+    output = WORK / f"start-{start}"
+    compile_model(description, output, "--random-weights", 4)
+    return output
+
+
+def continued(which, *lines, options=()):
+    return run(which, "--scores", *options, stdin="".join(line + "\n" for line in lines))[1]
+
+
+none, one, five = program(None), program(1), program(5)
+for options in ((), ("--beam", 3, "--n-best", 2)):
+    checks.that(continued(none, "5 6 7", options=options) == continued(five, "5 6 7", options=options), "a prompt that is taken as it is")
+    checks.that(continued(none, "1 5 6 7", options=options) == continued(one, "5 6 7", options=options), "a prompt that gets its start token")
+    checks.that(continued(one, "1 5 6 7", options=options) == continued(one, "5 6 7", options=options), "a prompt that has its start token")
+status, out, err = run(none, stdin="\n5 6\n", ok=False)
+checks.that(status == 1 and len(out.splitlines()) == 2 and not out.splitlines()[0] and "1" in err, f"an empty prompt: {status} {out!r} {err!r}")
+description.write_text("model M() {\n  e: Embedding(9, 8)\n  entry encode(s: token[B, S <= 9]) -> m = e(s)\n"
+                       "  entry decode(t: token[B, T <= 9], m) -> logits = e(t) @ e.weight.T\n  generate(encode, decode, end = 2)\n}\n")
+status, _, err = compile_model(description, WORK / "x", "--random-weights", 1, ok=False)
+checks.that(status == 1 and "generate needs 'start'" in err, f"a source without a start token: {err}")
+checks.end()
