@@ -203,10 +203,10 @@ typedef struct xf_hypotheses {
 
 /* Searches for the targets of `count` sentences: sentence i is ids[offsets[i]] .. ids[offsets[i + 1] - 1], to which nothing is
  * added: prefix and suffix of the description's text(...) are for text only. For a model without a source these are
- * prompts, which get the start token, if the model has one, unless they begin with it, and the results their continuations. Results do not
- * depend on `batch`, on the number of threads, or on the other sentences. A sentence that cannot be searched (empty, only
- * padding, too long, an unknown token) gets lengths -1; the others are searched, and the call returns the status and message
- * of the first such sentence. */
+ * prompts, which get the start token, if the model has one, unless they begin with it, and the results their
+ * continuations. Results do not depend on `batch`, on the number of threads, or on the other sentences. A sentence that
+ * cannot be searched (empty, only padding, too long, an unknown token) gets lengths -1; the others are searched, and the
+ * call returns the status and message of the first such sentence. */
 XF_API xf_status xf_generate(xf_session *session, const int32_t *ids, const int64_t *offsets, int64_t count,
                              const xf_generate_options *options, const xf_hypotheses *results);
 /* One batch of sentences given as the model's own source inputs (tokens with padding, masks, features). */
