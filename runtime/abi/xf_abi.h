@@ -280,13 +280,14 @@ static inline uint64_t xf_abi_state_row_bytes(const xf_abi_state *state, const i
  * r is seen as [rows, columns] with columns = its last size (rank 1: one row). */
 enum xf_abi_layout {
   XF_ABI_PLAIN = 0, /* [rows][columns] */
-  XF_ABI_PANELS = 1 /* [ceil(rows/16)][ceil(columns/g)][16][g], padded with zeros; g = 1 (f32), 2 (bf16, f16), 4 (i8) */
+  XF_ABI_PANELS = 1, /* [ceil(rows/16)][ceil(columns/g)][16][g], padded with zeros; g = 1 (f32), 2 (bf16, f16), 4 (i8) */
+  XF_ABI_COLUMN_PANELS = 2 /* panels of a matrix whose rows are the tensor's columns */
 };
 typedef struct xf_abi_segment {
   uint64_t row;           /* first row of the tensor */
   uint64_t rows;
   uint64_t weight_offset; /* of the packed matrix, from the start of the weights range */
-  uint64_t weight_row;    /* row of the packed matrix that holds `row` */
+  uint64_t weight_row;    /* row of the packed matrix that holds `row`; of column panels, all rows' first column */
   uint32_t layout;
   uint32_t dtype;        /* XF_ABI_F32, XF_ABI_BF16, XF_ABI_F16, or XF_ABI_I8: element times the scale of its weight row */
   uint64_t scale_offset; /* XF_ABI_I8: of weight row 0's scale, f32, from the start of the weights range */

@@ -119,23 +119,26 @@ void check_segment(const image_reader &reader, const xf_abi_segment &segment, co
   bool is_half = segment.dtype == XF_ABI_BF16 || segment.dtype == XF_ABI_F16;
   uint64_t bytes = segment.dtype == XF_ABI_I8 ? 1 : is_half ? 2 : 4;
   reader.require((segment.dtype == XF_ABI_F32 || is_half || segment.dtype == XF_ABI_I8) &&
-                     segment.layout <= XF_ABI_PANELS && segment.weight_offset <= weight_bytes &&
+                     segment.layout <= XF_ABI_COLUMN_PANELS && segment.weight_offset <= weight_bytes &&
                      segment.weight_offset % 4 == 0,
                  "parameter '" + parameter.path + "' lies outside the weights");
   uint64_t rows = 1;
   for (size_t axis = 0; axis + 1 < parameter.size.size(); ++axis)
     rows *= static_cast<uint64_t>(parameter.size[axis]);
+  // Of the packed matrix: the rows that are read, and their elements.
+  bool is_transposed = segment.layout == XF_ABI_COLUMN_PANELS;
+  uint64_t read = is_transposed ? columns : segment.rows, depth = is_transposed ? segment.rows : columns;
   uint64_t limit = (weight_bytes - segment.weight_offset) / bytes;
-  uint64_t group = segment.layout == XF_ABI_PANELS ? 4 / bytes : 1;
-  uint64_t width = columns > limit ? columns : (columns + group - 1) / group * group;
+  uint64_t group = segment.layout != XF_ABI_PLAIN ? 4 / bytes : 1;
+  uint64_t width = depth > limit ? depth : (depth + group - 1) / group * group;
   uint64_t row_limit = width == 0 ? XF_ABI_LARGEST_BYTES : limit / width;
   bool right = segment.row <= rows && segment.rows <= rows - segment.row && segment.weight_row <= row_limit &&
-               segment.rows <= row_limit - segment.weight_row;
-  if (right && segment.layout == XF_ABI_PANELS)
-    right = (segment.weight_row + segment.rows + XF_ABI_PANEL - 1) / XF_ABI_PANEL * XF_ABI_PANEL <= row_limit;
+               read <= row_limit - segment.weight_row && (!is_transposed || (segment.row == 0 && segment.rows == rows));
+  if (right && segment.layout != XF_ABI_PLAIN)
+    right = (segment.weight_row + read + XF_ABI_PANEL - 1) / XF_ABI_PANEL * XF_ABI_PANEL <= row_limit;
   if (right && segment.dtype == XF_ABI_I8)
     right = segment.scale_offset <= weight_bytes && segment.scale_offset % 4 == 0 &&
-            segment.weight_row + segment.rows <= (weight_bytes - segment.scale_offset) / 4;
+            segment.weight_row + read <= (weight_bytes - segment.scale_offset) / 4;
   reader.require(right, "parameter '" + parameter.path + "' lies outside the weights");
 }
 

@@ -26,14 +26,16 @@ llvm::Error ImageParameters::read(ParameterOp parameter, llvm::ArrayRef<int64_t>
     const uint8_t *packed = model->weights() + segment.weight_offset;
     auto *scales = reinterpret_cast<const float *>(model->weights() + segment.scale_offset);
     int64_t group = segment.dtype == XF_ABI_I8 ? 4 : segment.dtype == XF_ABI_BF16 || segment.dtype == XF_ABI_F16 ? 2 : 1;
-    int64_t depth = (columns + group - 1) / group * group;
+    bool isTransposed = segment.layout == XF_ABI_COLUMN_PANELS;
+    int64_t depth = ((isTransposed ? segment.rows : columns) + group - 1) / group * group;
     for (uint64_t r = 0; r < segment.rows; ++r) {
-      uint64_t row = segment.weight_row + r;
       float *to = out.data() + (segment.row + r) * columns;
       for (int64_t c = 0; c < columns; ++c) {
+        // Of the packed matrix.
+        uint64_t row = segment.weight_row + (isTransposed ? c : r), k = isTransposed ? r : c;
         uint64_t at = segment.layout == XF_ABI_PLAIN
-                          ? row * columns + c
-                          : (row / XF_ABI_PANEL * depth + c / group * group) * XF_ABI_PANEL + row % XF_ABI_PANEL * group + c % group;
+                          ? row * columns + k
+                          : (row / XF_ABI_PANEL * depth + k / group * group) * XF_ABI_PANEL + row % XF_ABI_PANEL * group + k % group;
         if (segment.dtype == XF_ABI_I8)
           to[c] = scales[row] * static_cast<int8_t>(packed[at]);
         else if (segment.dtype == XF_ABI_BF16)

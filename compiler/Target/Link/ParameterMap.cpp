@@ -11,15 +11,22 @@ using namespace mlir::xf;
 namespace xf {
 namespace {
 
-/// Rows [row, row + rows) of a parameter, standing at row `at` of a value.
+/// Rows [row, row + rows) of a parameter, or all of its columns, standing at row `at` of a value.
 struct Piece {
   ParamOp param;
   int64_t row, rows, at;
+  bool isTransposed = false;
 };
 
 int64_t rowCount(RankedTensorType type) { return type.getRank() < 2 ? 1 : type.getNumElements() / type.getShape().back(); }
 
-/// The rows of parameters that `value` copies; other parts are left out.
+bool isTransposition(RearrangeOp op) {
+  auto pattern = Rearrangement::parse(op.getPattern(), [&] { return op.emitError(); });
+  return succeeded(pattern) && pattern->in == SmallVector<SmallVector<unsigned>>{{0}, {1}} &&
+         pattern->out == SmallVector<SmallVector<unsigned>>{{1}, {0}};
+}
+
+/// The rows of parameters that `value` copies, or their columns; other parts are left out.
 void findPieces(Value value, SmallVectorImpl<Piece> &pieces) {
   Operation *op = value.getDefiningOp();
   auto type = cast<RankedTensorType>(value.getType());
@@ -27,6 +34,8 @@ void findPieces(Value value, SmallVectorImpl<Piece> &pieces) {
     pieces.push_back({param, 0, rowCount(type), 0});
   } else if (auto quantize = dyn_cast<QuantizeOp>(op); quantize && value == quantize->getResult(0)) {
     findPieces(quantize.getX(), pieces);
+  } else if (auto rearrange = dyn_cast<RearrangeOp>(op); rearrange && rearrange.getX().getDefiningOp<ParamOp>() && isTransposition(rearrange)) {
+    pieces.push_back({rearrange.getX().getDefiningOp<ParamOp>(), 0, rowCount(type), 0, /*isTransposed=*/true});
   } else if (auto concat = dyn_cast<ConcatOp>(op); concat && concat.getAxis() == 0 && type.getRank() == 2) {
     int64_t at = 0;
     for (Value input : concat.getInputs()) {
@@ -42,8 +51,9 @@ void findPieces(Value value, SmallVectorImpl<Piece> &pieces) {
     int64_t begin = slice.getStart(), end = begin + type.getDimSize(0);
     for (Piece piece : all) {
       int64_t from = std::max(piece.at, begin), to = std::min(piece.at + piece.rows, end);
-      if (from < to)
-        pieces.push_back({piece.param, piece.row + from - piece.at, to - from, from - begin});
+      bool isCut = to - from < piece.rows;
+      if (from < to && !(piece.isTransposed && isCut))
+        pieces.push_back({piece.param, piece.row + from - piece.at, to - from, from - begin, piece.isTransposed});
     }
   }
 }
@@ -95,7 +105,9 @@ std::vector<StoredParameter> mapParameters(ModuleOp module, const DataLayout &la
       continue; // a screen, whose parameter stands elsewhere in full
     SmallVector<Piece> pieces;
     findPieces(weight.getBody().front().getTerminator()->getOperand(0), pieces);
-    uint32_t packing = weight.getLayout() == Layout::panels ? XF_ABI_PANELS : XF_ABI_PLAIN;
+    bool isPacked = weight.getLayout() == Layout::panels;
+    if (!isPacked)
+      llvm::erase_if(pieces, [](const Piece &piece) { return piece.isTransposed; });
     uint32_t dtype = element.isInteger(8) ? XF_ABI_I8
                      : element.isBF16()    ? XF_ABI_BF16
                      : element.isF16()     ? XF_ABI_F16
@@ -109,7 +121,9 @@ std::vector<StoredParameter> mapParameters(ModuleOp module, const DataLayout &la
         for (Value index : piece.param.getIndices()) {
           indices.push_back(indexAt(index, layer));
         }
-        segments[key(piece.param.getName(), indices)].push_back({uint64_t(piece.row), uint64_t(piece.rows),
+        uint32_t packing = piece.isTransposed ? XF_ABI_COLUMN_PANELS : isPacked ? XF_ABI_PANELS : XF_ABI_PLAIN;
+        int64_t rows = piece.isTransposed ? rowCount(cast<RankedTensorType>(piece.param.getType())) : piece.rows;
+        segments[key(piece.param.getName(), indices)].push_back({uint64_t(piece.row), uint64_t(rows),
                                                                  uint64_t(place.offset + place.stride * layer),
                                                                  uint64_t(piece.at), packing, dtype,
                                                                  uint64_t(scales.offset + scales.stride * layer)});
