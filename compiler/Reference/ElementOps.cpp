@@ -9,8 +9,8 @@ namespace xf {
 template <typename T>
 llvm::Error Machine<T>::apply(mlir::Block &body, llvm::ArrayRef<const Array<T> *> inputs,
                               llvm::ArrayRef<llvm::ArrayRef<int64_t>> maps, llvm::ArrayRef<int64_t> shape,
-                              llvm::ArrayRef<Array<T> *> results) {
-  auto region = compile(body);
+                              llvm::ArrayRef<Array<T> *> results, Precision precision) {
+  auto region = compile(body, precision);
   if (!region)
     return region.takeError();
   ScalarFrame &frame = (*region)->frame;
@@ -48,15 +48,65 @@ llvm::Error Machine<T>::apply(mlir::Block &body, llvm::ArrayRef<const Array<T> *
 }
 
 template <typename T>
-llvm::Error Machine<T>::exec(mlir::xf::MapOp op) {
-  std::vector<const Array<T> *> inputs = getAll(op.getInputs());
+llvm::Error Machine<T>::applyMap(mlir::xf::MapOp op, llvm::ArrayRef<const Array<T> *> inputs, const Results &results, Precision precision) {
   std::vector<llvm::ArrayRef<int64_t>> maps;
   for (size_t i = 0; i < inputs.size(); ++i)
     maps.push_back(op.getMap(i));
+  return apply(op.getBody().front(), inputs, maps, results.pointers.front()->shape, results.pointers, precision);
+}
+
+/// An f32 value for results that jump (see Scalar.h): computed in f32 as far back as maps alone compute it, rounded before.
+template <typename T>
+llvm::Expected<Ref<T>> Machine<T>::rounded(mlir::Value value, int depth) {
+  constexpr int maxDepth = 64; // of the stack
+  if (auto it = roundedValues.find(value); it != roundedValues.end())
+    return it->second;
+  auto op = value.getDefiningOp<mlir::xf::MapOp>();
+  if (!op || depth == maxDepth) {
+    auto array = std::make_shared<Array<T>>(get(value));
+    for (T &element : array->floats)
+      element = static_cast<float>(element);
+    return roundedValues[value] = std::move(array);
+  }
+  std::vector<Ref<T>> kept;
+  std::vector<const Array<T> *> inputs;
+  for (mlir::Value input : op.getInputs()) {
+    auto array = get(input).isFloat ? rounded(input, depth + 1) : llvm::Expected<Ref<T>>(values.find(input)->second);
+    if (!array)
+      return array.takeError();
+    kept.push_back(*array);
+    inputs.push_back(kept.back().get());
+  }
   auto results = makeResults(op->getResults());
   if (!results)
     return results.takeError();
-  if (llvm::Error error = apply(op.getBody().front(), inputs, maps, results->pointers.front()->shape, results->pointers))
+  if (llvm::Error error = applyMap(op, inputs, *results, Precision::F32))
+    return error;
+  for (auto [result, array] : llvm::zip(op->getResults(), results->arrays))
+    roundedValues[result] = array;
+  return roundedValues[value];
+}
+
+template <typename T>
+llvm::Error Machine<T>::exec(mlir::xf::MapOp op) {
+  std::vector<const Array<T> *> inputs = getAll(op.getInputs());
+  std::vector<Ref<T>> kept;
+  if constexpr (precision == Precision::F64) {
+    auto region = compile(op.getBody().front());
+    if (!region)
+      return region.takeError();
+    for (unsigned i : (*region)->program.getRoundedArgs()) {
+      auto array = rounded(op.getInputs()[i]);
+      if (!array)
+        return array.takeError();
+      kept.push_back(*array);
+      inputs[i] = kept.back().get();
+    }
+  }
+  auto results = makeResults(op->getResults());
+  if (!results)
+    return results.takeError();
+  if (llvm::Error error = applyMap(op, inputs, *results, precision))
     return error;
   return define(op->getResults(), *results);
 }

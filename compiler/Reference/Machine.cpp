@@ -74,6 +74,7 @@ llvm::Error Machine<T>::define(mlir::Value value, Ref<T> array) {
     }
   }
   values[value] = std::move(array);
+  roundedValues.erase(value); // a layer's, or a row's, before
   return llvm::Error::success();
 }
 
@@ -99,8 +100,8 @@ llvm::Error Machine<T>::define(mlir::ResultRange range, const Results &results) 
 }
 
 template <typename T>
-llvm::Expected<Compiled *> Machine<T>::compile(mlir::Block &block) {
-  std::unique_ptr<Compiled> &entry = compiled[&block];
+llvm::Expected<Compiled *> Machine<T>::compile(mlir::Block &block, Precision precision) {
+  std::unique_ptr<Compiled> &entry = compiled[{&block, static_cast<int>(precision)}];
   if (!entry) {
     auto program = ScalarProgram::compile(block);
     if (!program)
@@ -188,7 +189,7 @@ llvm::Error Machine<T>::executeScalar(mlir::Operation &op) {
   if (op.getNumResults() == 1 && llvm::isa<mlir::FloatType>(op.getResult(0).getType()) &&
       op.hasTrait<mlir::OpTrait::ConstantLike>())
     return llvm::Error::success(); // regions that use it hold it themselves
-  std::unique_ptr<Compiled> &entry = compiled[&op];
+  std::unique_ptr<Compiled> &entry = compiled[{&op, static_cast<int>(precision)}];
   if (!entry) {
     auto program = ScalarProgram::compile(&op);
     if (!program)
@@ -250,6 +251,7 @@ llvm::Expected<TensorMap> Machine<T>::run(mlir::xf::EntryOp entry, const TensorM
   llvm::scope_exit clear([&] {
     dims.clear();
     values.clear();
+    roundedValues.clear();
     scalars.clear();
   });
   state = callerState;

@@ -101,7 +101,7 @@ private:
       arrays.push_back(&get(value));
     return arrays;
   }
-  llvm::Expected<Compiled *> compile(mlir::Block &block);
+  llvm::Expected<Compiled *> compile(mlir::Block &block, Precision precision = Machine::precision);
   llvm::Error bind(Compiled &compiled);
   llvm::Expected<int64_t> scalar(mlir::Value value);
   llvm::Error execute(mlir::Block &block);
@@ -113,7 +113,9 @@ private:
 
   // ElementOps.cpp
   llvm::Error apply(mlir::Block &body, llvm::ArrayRef<const Array<T> *> inputs, llvm::ArrayRef<llvm::ArrayRef<int64_t>> maps,
-                    llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<Array<T> *> results);
+                    llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<Array<T> *> results, Precision precision = Machine::precision);
+  llvm::Expected<Ref<T>> rounded(mlir::Value value, int depth = 0);
+  llvm::Error applyMap(mlir::xf::MapOp op, llvm::ArrayRef<const Array<T> *> inputs, const Results &results, Precision precision);
   llvm::Error exec(mlir::xf::MapOp op);
   llvm::Error exec(mlir::xf::ReduceOp op);
   llvm::Error exec(mlir::xf::RowOp op);
@@ -165,7 +167,7 @@ private:
   ParameterSource &source;
 
   // Kept between runs.
-  llvm::DenseMap<void *, std::unique_ptr<Compiled>> compiled; // by block, or by op at the top level
+  llvm::DenseMap<std::pair<void *, int>, std::unique_ptr<Compiled>> compiled; // by block, or by op at the top level; and by precision
   llvm::StringMap<Ref<T>> parameters;
   int64_t parameterBytes = 0;
   std::unique_ptr<Machine<double>> exact; // Machine<float>: evaluates weights
@@ -177,6 +179,7 @@ private:
   };
   llvm::StringMap<Binding> dims;
   llvm::DenseMap<mlir::Value, Ref<T>> values;
+  llvm::DenseMap<mlir::Value, Ref<T>> roundedValues; // in Precision::F64: some of the same, as maps in f32 compute them
   llvm::DenseMap<mlir::Value, int64_t> scalars;
   State *state = nullptr;
 };

@@ -3,6 +3,11 @@
 // A region is compiled once into a list of instructions on two register files, floats (double) and integers (int64_t).
 // It then runs over many elements at a time, one register holding `lanes` values, so that walking the instructions
 // costs nothing beside the arithmetic.
+//
+// Where a result jumps (conversions to integers, floor, remainders), f64 would answer another question than the one that
+// is asked: a description's numbers are f32, and `log(x) / log(16) * 8` reaches 2 in f32, but stays below it in f64,
+// because log(16) has been rounded. What jumps takes operands that f32 arithmetic has computed, therefore, in
+// Precision::F64, too. Everything else, and f32 values that are also used otherwise, keep their f64 precision.
 #ifndef XF_COMPILER_REFERENCE_SCALAR_H
 #define XF_COMPILER_REFERENCE_SCALAR_H
 
@@ -59,6 +64,8 @@ public:
 
   llvm::ArrayRef<Reg> getArgs() const { return args; }
   llvm::ArrayRef<Reg> getResults() const { return results; }
+  /// The arguments, by number, on which results that jump depend: such a result is right if they are f32 arithmetic's.
+  llvm::ArrayRef<unsigned> getRoundedArgs() const { return roundedArgs; }
   /// Scalars from outside the region (a layer's index), bound before a run.
   llvm::ArrayRef<mlir::Value> getCaptures() const { return captures; }
   /// Tensors that `xf.at` reads, bound before a run.
@@ -71,6 +78,7 @@ private:
   std::vector<std::pair<int, double>> floatConstants;
   std::vector<std::pair<int, int64_t>> intConstants;
   std::vector<Reg> args, results, captureRegs;
+  std::vector<unsigned> roundedArgs;
   std::vector<mlir::Value> captures, tensors;
   int floatRegs = 0, intRegs = 0;
 };
@@ -108,6 +116,8 @@ private:
 /// The kernel for an op (by name, and by predicate for comparisons), or null if scalar regions do not know it.
 using ScalarKernel = void (*)(ScalarFrame &, const ScalarInst &);
 ScalarKernel findScalarKernel(mlir::Operation *op);
+/// Copies a float.
+ScalarKernel findCopyKernel();
 
 } // namespace xf
 

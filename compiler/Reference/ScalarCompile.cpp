@@ -19,9 +19,34 @@ static std::string spell(mlir::Type type) {
   return text;
 }
 
+/// Whether an op's result jumps where its operands are f32 values.
+static bool jumps(mlir::Operation *op) {
+  return op->getNumOperands() && op->getOperand(0).getType().isF32() &&
+         llvm::isa<mlir::arith::FPToSIOp, mlir::arith::FPToUIOp, mlir::arith::RemFOp, mlir::math::FloorOp, mlir::math::CeilOp,
+                   mlir::math::TruncOp>(op);
+}
+
+/// Whether a whole number is as good as any for an op: it rounds to the nearest, which is quantisation. Nothing before it is
+/// made f32, so that the same comes out however passes have cut the code into regions.
+static bool isNearest(mlir::Operation *op) { return llvm::isa<mlir::math::RoundOp, mlir::math::RoundEvenOp>(op); }
+
+/// The f32 values of a block on which results that jump depend.
+static llvm::DenseSet<mlir::Value> findRounded(mlir::Block &block) {
+  llvm::DenseSet<mlir::Value> rounded;
+  for (mlir::Operation &op : llvm::reverse(block.without_terminator()))
+    if (jumps(&op) || (!isNearest(&op) && llvm::any_of(op.getResults(), [&](mlir::Value result) { return rounded.contains(result); })))
+      for (mlir::Value operand : op.getOperands())
+        if (operand.getType().isF32())
+          rounded.insert(operand);
+  return rounded;
+}
+
+static float asF32(float value) { return value; }
+
 struct ScalarCompiler {
   ScalarProgram program;
   llvm::DenseMap<mlir::Value, ScalarProgram::Reg> regs;
+  llvm::DenseMap<mlir::Value, ScalarProgram::Reg> roundedRegs; // the same values, computed in f32; none where that is the same
 
   ScalarProgram::Reg define(mlir::Value value) {
     bool isFloat = isFloatValue(value);
@@ -62,7 +87,29 @@ struct ScalarCompiler {
     return llvm::Error::success();
   }
 
-  llvm::Error compile(mlir::Operation *op) {
+  /// As `use`, for the value that f32 arithmetic gives.
+  llvm::Expected<ScalarProgram::Reg> useRounded(mlir::Value value) {
+    auto it = roundedRegs.find(value);
+    return it == roundedRegs.end() ? use(value) : it->second;
+  }
+
+  /// Gives an argument its rounded value beside the one that it has.
+  void roundArg(mlir::BlockArgument arg) {
+    ScalarInst inst;
+    inst.kernel = findCopyKernel();
+    inst.operands[0] = regs[arg].number;
+    inst.round = asF32;
+    inst.result = program.floatRegs++;
+    roundedRegs[arg] = {true, inst.result};
+    program.roundedArgs.push_back(arg.getArgNumber());
+    program.insts.push_back(std::move(inst));
+  }
+
+  /// `rounded`: a second instruction for what is there already, in f32.
+  llvm::Error compile(mlir::Operation *op, bool rounded = false) {
+    if (rounded && (op->hasTrait<mlir::OpTrait::ConstantLike>() || jumps(op) || isNearest(op)))
+      return llvm::Error::success(); // f32 in any case
+    bool takesRounded = rounded || jumps(op);
     if (op->hasTrait<mlir::OpTrait::ConstantLike>())
       return constant(op);
     ScalarInst inst;
@@ -80,7 +127,7 @@ struct ScalarCompiler {
     for (auto [i, operand] : llvm::enumerate(operands)) {
       if (!isScalar(operand.getType()))
         return makeError("a scalar region cannot compute on {}", spell(operand.getType()));
-      auto reg = use(operand);
+      auto reg = takesRounded ? useRounded(operand) : use(operand);
       if (!reg)
         return reg.takeError();
       if (llvm::isa<mlir::xf::AtOp>(op))
@@ -95,7 +142,13 @@ struct ScalarCompiler {
     inst.bits = widthOf(converts ? op->getOperand(0).getType() : type);
     inst.f32 = type.isF32();
     inst.round = type.isBF16() ? roundToBF16 : type.isF16() ? roundToF16 : nullptr;
-    inst.result = define(op->getResult(0)).number;
+    if (rounded) {
+      inst.round = asF32;
+      inst.result = program.floatRegs++;
+      roundedRegs[op->getResult(0)] = {true, inst.result};
+    } else {
+      inst.result = define(op->getResult(0)).number;
+    }
     program.insts.push_back(std::move(inst));
     return llvm::Error::success();
   }
@@ -118,9 +171,17 @@ llvm::Expected<ScalarProgram> ScalarProgram::compile(mlir::Block &block) {
       return makeError("a scalar region cannot take {}", spell(arg.getType()));
     compiler.program.args.push_back(compiler.define(arg));
   }
-  for (mlir::Operation &op : block.without_terminator())
+  llvm::DenseSet<mlir::Value> rounded = findRounded(block);
+  for (mlir::BlockArgument arg : block.getArguments())
+    if (rounded.contains(arg))
+      compiler.roundArg(arg);
+  for (mlir::Operation &op : block.without_terminator()) {
     if (llvm::Error error = compiler.compile(&op))
       return error;
+    if (op.getNumResults() == 1 && rounded.contains(op.getResult(0)))
+      if (llvm::Error error = compiler.compile(&op, /*rounded=*/true))
+        return error;
+  }
   if (llvm::Error error = compiler.finish(block.getTerminator()->getOperands()))
     return error;
   return std::move(compiler.program);

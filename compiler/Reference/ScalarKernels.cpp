@@ -326,6 +326,8 @@ ScalarKernel compareInts(mlir::arith::CmpIPredicate predicate) {
 
 } // namespace
 
+ScalarKernel findCopyKernel() { return kernels().lookup("arith.extf"); }
+
 ScalarKernel findScalarKernel(mlir::Operation *op) {
   if (auto cmp = llvm::dyn_cast<mlir::arith::CmpFOp>(op))
     return compareFloats(cmp.getPredicate());

@@ -117,4 +117,32 @@ TEST_F(ScalarTest, F32RoundsAfterEveryOp) {
   EXPECT_EQ(floatOf(wide, 1, 0x1p-30, Precision::F32), 0x1p-30);
 }
 
+TEST_F(ScalarTest, F64AnswersAsF32WhereResultsJump) {
+  // T5's buckets: in f64, dividing by what f32 makes of log(16) stays below the whole numbers that f32 reaches.
+  const char *quotient = "%c = arith.constant 2.77258872 : f32\n%e = arith.constant 8.0 : f32\n%l = math.log %x : f32\n"
+                         "%q = arith.divf %l, %c : f32\n%v = arith.mulf %q, %e : f32\n";
+  for (const char *jump : {"%r = math.floor %v : f32", "%i = arith.fptosi %v : f32 to i32\n%r = arith.sitofp %i : i32 to f32"})
+    EXPECT_EQ(floatsOf(quotient + std::string(jump), {2, 4, 8}, {0, 0, 0}), (std::vector<double>{2, 4, 6})) << jump;
+  EXPECT_EQ(floatOf("%t = arith.constant 0.1 : f32\n%s = arith.mulf %x, %t : f32\n%r = arith.remf %s, %t : f32", 5), std::fmod(0.5f, 0.1f));
+  // What is used otherwise, too, keeps its precision there.
+  EXPECT_EQ(floatOf("%s = arith.addf %x, %y : f32\n%f = math.floor %s : f32\n%r = arith.subf %s, %f : f32", 1, 0x1p-30), 0x1p-30);
+}
+
+TEST_F(ScalarTest, F64AnswersAsF32AcrossMaps) {
+  const std::string type = "tensor<3xf32>";
+  auto map = [&](const std::string &result, const std::string &operand, const std::string &body) {
+    return "%" + result + " = xf.map(%" + operand + ") maps [[0]] : (" + type + ") -> " + type + " {\n^bb0(%x: f32):\n" + body +
+           "\nxf.yield %r : f32\n}\n";
+  };
+  loadEntry("%a: " + type + " {xf.name = \"a\"}", type + " {xf.name = \"bucket\"}, " + type + " {xf.name = \"exact\"}",
+            map("log", "a", "%r = math.log %x : f32") +
+                map("quotient", "log", "%c = arith.constant 2.77258872 : f32\n%r = arith.divf %x, %c : f32") +
+                map("value", "quotient", "%c = arith.constant 8.0 : f32\n%r = arith.mulf %x, %c : f32") +
+                map("bucket", "value", "%r = math.floor %x : f32") + "xf.return %bucket, %value : " + type + ", " + type);
+  auto results = run({{"a", floats({3}, {2, 4, 8})}});
+  EXPECT_EQ(results["bucket"].floats, (std::vector<double>{2, 4, 6}));
+  EXPECT_LT(results["exact"].floats[0], 2);
+  EXPECT_EQ(results["exact"].floats[0], std::log(2.0) / 2.77258872f * 8);
+}
+
 } // namespace
