@@ -145,7 +145,8 @@ ExprPtr Parser::parseBinary(unsigned level) {
 }
 
 ExprPtr Parser::parseUnary() {
-  if (isKeyword("if") || isLambda()) // as a last operand: x + if c then a else b
+  // As a last operand: x + if c then a else b.
+  if (isKeyword("if") || (isKeyword("scan") && isName(1)) || isLambda())
     return parseExpr();
   if (!is("-") && !is("!"))
     return parsePower();

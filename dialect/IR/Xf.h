@@ -31,6 +31,9 @@ bool isValueType(Type type);
 /// Syntax of `maps`: [[0, 1], [1]].
 ParseResult parseIndexMaps(OpAsmParser &parser, ArrayAttr &maps);
 void printIndexMaps(OpAsmPrinter &p, Operation *op, ArrayAttr maps);
+/// Syntax of `init`: [0.0, 0xFFF0000000000000]. Unlike an array attribute's own, it keeps every number, infinities included.
+ParseResult parseStarts(OpAsmParser &parser, DenseF64ArrayAttr &starts);
+void printStarts(OpAsmPrinter &p, Operation *op, DenseF64ArrayAttr starts);
 } // namespace mlir::xf
 
 #define GET_OP_CLASSES

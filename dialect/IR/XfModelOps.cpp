@@ -33,6 +33,20 @@ void mlir::xf::printIndexMaps(OpAsmPrinter &p, Operation *, ArrayAttr maps) {
   p << ']';
 }
 
+ParseResult mlir::xf::parseStarts(OpAsmParser &parser, DenseF64ArrayAttr &starts) {
+  SmallVector<double> all;
+  if (parser.parseCommaSeparatedList(OpAsmParser::Delimiter::Square, [&] { return parser.parseFloat(all.emplace_back()); }))
+    return failure();
+  starts = parser.getBuilder().getDenseF64ArrayAttr(all);
+  return success();
+}
+
+void mlir::xf::printStarts(OpAsmPrinter &p, Operation *, DenseF64ArrayAttr starts) {
+  p << '[';
+  llvm::interleaveComma(starts.asArrayRef(), p, [&](double start) { p.printFloat(APFloat(start)); });
+  p << ']';
+}
+
 LogicalResult mlir::xf::verifyIndexMaps(Operation *op, ValueRange operands, ArrayAttr maps, RankedTensorType shape) {
   if (maps.size() != operands.size())
     return op->emitOpError("has ") << maps.size() << " maps for " << operands.size() << " operands";

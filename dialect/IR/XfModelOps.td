@@ -251,7 +251,7 @@ def Xf_ScanOp : Xf_Op<"scan", [Xf_InBody, Pure, DeclareOpInterfaceMethods<Xf_Cau
   let arguments = (ins Variadic<Xf_Tensor>:$inputs, I64Attr:$axis, DenseF64ArrayAttr:$init);
   let results = (outs Variadic<Xf_Tensor>:$results);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "`(` $inputs `)` `axis` $axis `init` $init attr-dict `:` functional-type($inputs, $results) $body";
+  let assemblyFormat = "`(` $inputs `)` `axis` $axis `init` custom<Starts>($init) attr-dict `:` functional-type($inputs, $results) $body";
   let hasVerifier = 1;
 }
 

@@ -104,7 +104,7 @@ def Xf_ScanStepOp : Xf_Op<"scan_step", [Xf_InBody, DeclareOpInterfaceMethods<Sym
   let results = (outs Variadic<Xf_Tensor>:$results);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
-    `(` $inputs `)` `states` $states `[` $layer `]` `past` $past `axis` $axis `init` $init attr-dict `:`
+    `(` $inputs `)` `states` $states `[` $layer `]` `past` $past `axis` $axis `init` custom<Starts>($init) attr-dict `:`
     `(` type($inputs) `)` `,` type($past) `->` type($results) $body
   }];
   let hasVerifier = 1;
