@@ -159,10 +159,7 @@ void Evaluator::buildEntry(const InstanceRef &self, const Function &function) {
   auto [entry, scope] = openEntry(self, function.name, function.loc);
   bool good = true;
   for (const Param &param : function.params) {
-    if (scope->names.count(param.name) && !holds<DimName>(scope->names[param.name].value)) {
-      error(param.loc, "input '" + param.name + "' is declared twice");
-      good = false;
-    } else if (!bindEntryParam(param, scope)) {
+    if (!bindEntryParam(param, scope)) {
       scope->set(param.name, Poison{}, param.loc);
       good = false;
     }

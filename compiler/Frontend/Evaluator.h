@@ -100,6 +100,7 @@ public:
   Value makeSpec(const BlockRef &block, Args args, Loc loc);
   Instance *instantiate(const Spec &spec, std::string path, std::string symbol, std::vector<int64_t> counts, const Indices &outer);
   void addItems(Instance &instance, const std::vector<Item> &items, const ScopePtr &scope, const Indices &indices);
+  bool isNew(const Instance &instance, const std::string &name, Loc loc);
   void addMember(Instance &instance, const Item &item, const Target &target, const ScopePtr &scope, const Indices &indices);
   void addWeight(Instance &instance, const Item &item, const Target &target, const ScopePtr &scope);
   Value makeMember(Instance &owner, const Value &value, const std::string &path, const std::string &symbol, const Indices &indices,

@@ -53,6 +53,23 @@ Instance *Evaluator::instantiate(const Spec &spec, std::string path, std::string
   return &instance;
 }
 
+/// Whether a block has no member, method or parameter of that name yet; else an error.
+bool Evaluator::isNew(const Instance &instance, const std::string &name, Loc loc) {
+  Loc first;
+  std::string what = "the first one";
+  if (auto it = instance.members.find(name); it != instance.members.end())
+    first = it->second.loc;
+  else if (auto it = instance.methods.find(name); it != instance.methods.end())
+    first = it->second->loc;
+  else if (auto it = instance.params.find(name); it != instance.params.end())
+    first = it->second.loc, what = "the parameter of that name";
+  else
+    return true;
+  error(loc, "'" + name + "' is declared twice");
+  note(first, what + " is here");
+  return false;
+}
+
 void Evaluator::addItems(Instance &instance, const std::vector<Item> &items, const ScopePtr &scope, const Indices &indices) {
   for (const Item &item : items) {
     if (diagnostics.isFull())
@@ -64,9 +81,8 @@ void Evaluator::addItems(Instance &instance, const std::vector<Item> &items, con
         if (!instance.block->isModel)
           error(method.loc, "entries stand in a model only");
         instance.entries.push_back(&method);
-      } else if (!instance.methods.try_emplace(method.name, &method).second) {
-        error(method.loc, "'" + method.name + "' is declared twice");
-        note(instance.methods[method.name]->loc, "the first one is here");
+      } else if (isNew(instance, method.name, method.loc)) {
+        instance.methods[method.name] = &method;
       }
       break;
     }
@@ -82,10 +98,9 @@ void Evaluator::addItems(Instance &instance, const std::vector<Item> &items, con
     case ItemKind::Weight:
     case ItemKind::Member:
       for (const Target &target : item.names) {
-        if (auto it = instance.members.find(target.name); it != instance.members.end()) {
-          error(target.loc, "'" + target.name + "' is declared twice");
-          note(it->second.loc, "the first one is here");
-        } else if (item.kind == ItemKind::Weight) {
+        if (!isNew(instance, target.name, target.loc))
+          continue;
+        if (item.kind == ItemKind::Weight) {
           addWeight(instance, item, target, scope);
         } else {
           addMember(instance, item, target, scope, indices);

@@ -22,6 +22,7 @@ private:
   bool parseConditionalItems(Item &item, bool isModel);
   bool parseFunction(Function &function);
   bool parseParams(std::vector<Param> &params, llvm::StringRef close);
+  void checkTwice(const std::vector<Param> &params, const Param &param);
   bool parseType(TypeExpr &type);
   bool parsePath(std::optional<std::string> &path);
   bool parseTargets(std::vector<Target> &targets);

@@ -251,11 +251,15 @@ bool Parser::parseFunction(Function &function) {
   if (function.kind == FunctionKind::Table) {
     if (!expect("[", "and the indices of the table") || !parseParams(function.indices, "]"))
       return false;
+    for (const Param &index : function.indices)
+      checkTwice(function.params, index);
   } else if (function.kind == FunctionKind::Mask || function.kind == FunctionKind::Bias) {
     // `mask causal(b, i, j) = …` has positions only.
     if (accept("(")) {
       if (!parseParams(function.indices, ")"))
         return false;
+      for (const Param &index : function.indices)
+        checkTwice(function.params, index);
     } else {
       std::swap(function.params, function.indices);
     }
@@ -287,6 +291,7 @@ bool Parser::parseParams(std::vector<Param> &params, llvm::StringRef close) {
       return false;
     if (accept("=") && !(param.value = parseExpr()))
       return false;
+    checkTwice(params, param);
     params.push_back(std::move(param));
     if (!accept(","))
       break;

@@ -62,15 +62,26 @@ bool Parser::isLambda() const {
   return isName(i) && is(")", i + 1) && is("->", i + 2);
 }
 
+/// One name stands for one parameter.
+void Parser::checkTwice(const std::vector<Param> &params, const Param &param) {
+  auto first = llvm::find_if(params, [&](const Param &other) { return other.name == param.name; });
+  if (first == params.end())
+    return;
+  diagnostics.error(param.loc, "parameter '" + param.name + "' is declared twice");
+  diagnostics.note(first->loc, "the first one is here");
+}
+
 ExprPtr Parser::parseLambda() {
   Loc loc = peek().loc;
   std::vector<Param> params;
   bool many = accept("(");
   do {
     Token name = take();
-    params.emplace_back();
-    params.back().loc = name.loc;
-    params.back().name = name.text;
+    Param param;
+    param.loc = name.loc;
+    param.name = name.text;
+    checkTwice(params, param);
+    params.push_back(std::move(param));
   } while (many && accept(","));
   accept(")");
   accept("->");
