@@ -1,6 +1,8 @@
 // Entries: xf.entry operations from a model's entries, or from the `apply` of a block that is compiled by itself.
 #include "compiler/Frontend/Evaluator.h"
 
+#include "runtime/abi/xf_abi.h"
+
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/Support/SaveAndRestore.h"
 #include <fmt/format.h>
@@ -185,6 +187,27 @@ void Evaluator::buildEntry(const InstanceRef &self, const Function &function) {
   entries.push_back(std::move(info));
 }
 
+/// Kernels walk over as many dimensions; the first tensor with more is shown.
+bool Evaluator::checkRanks(mlir::xf::EntryOp entry) {
+  auto check = [&](mlir::Value value) {
+    auto type = llvm::dyn_cast<mlir::RankedTensorType>(value.getType());
+    if (!type || type.getRank() <= XF_ABI_MAX_RANK)
+      return mlir::WalkResult::advance();
+    error(locOf(value), fmt::format("a tensor has at most {} dimensions, but {} has {}", XF_ABI_MAX_RANK, mlir::xf::describeShape(type), type.getRank()));
+    return mlir::WalkResult::interrupt();
+  };
+  for (mlir::Value argument : entry.getBody().getArguments())
+    if (check(argument).wasInterrupted())
+      return false;
+  auto walked = entry.walk([&](mlir::Operation *op) {
+    for (mlir::Value result : op->getResults())
+      if (check(result).wasInterrupted())
+        return mlir::WalkResult::interrupt();
+    return mlir::WalkResult::advance();
+  });
+  return !walked.wasInterrupted();
+}
+
 /// Adds the return and gives the entry its type and names.
 void Evaluator::finishEntry(mlir::xf::EntryOp entry, std::vector<std::pair<std::string, Value>> results, Loc loc) {
   llvm::SmallVector<mlir::Value> values;
@@ -204,6 +227,8 @@ void Evaluator::finishEntry(mlir::xf::EntryOp entry, std::vector<std::pair<std::
     values.push_back(tensor);
     resultAttrs.push_back(named(name));
   }
+  if (!checkRanks(entry))
+    return;
   for (const std::string &name : entryArgNames)
     argAttrs.push_back(named(name));
   mlir::xf::ReturnOp::create(builder, at(loc), values);

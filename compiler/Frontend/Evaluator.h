@@ -157,6 +157,7 @@ public:
   void buildEntry(const InstanceRef &self, const Function &function);
   void buildBlockEntry(const InstanceRef &self);
   bool bindEntryParam(const Param &param, const ScopePtr &scope);
+  bool checkRanks(mlir::xf::EntryOp entry);
   void finishEntry(mlir::xf::EntryOp entry, std::vector<std::pair<std::string, Value>> results, Loc loc);
   void runDirectives(const InstanceRef &self);
   mlir::xf::EntryOp findEntry(llvm::StringRef name, Loc loc);

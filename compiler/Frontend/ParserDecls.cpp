@@ -221,7 +221,13 @@ bool Parser::parsePath(std::optional<std::string> &path) {
     return true;
   if (peek().kind != TokenKind::String)
     return unexpected("a string with the name in the checkpoint");
-  path = take().text;
+  Token name = take();
+  path = name.text;
+  for (size_t open = name.text.find('{'); open != std::string::npos; open = name.text.find('{', open + 1)) {
+    std::string mark = name.text.substr(open, name.text.find('}', open) - open + 1);
+    if (mark != "{i}")
+      return error(name, "the name \"" + name.text + "\" has '" + mark + "'; '{i}' alone stands for a number");
+  }
   return true;
 }
 

@@ -71,8 +71,10 @@ private:
     }
     if (key == "max_length")
       return readMaxLength(argument);
-    if (key == "start" || key == "end" || key == "pad" || key == "min_length")
+    if (key == "start" || key == "end" || key == "pad" || key == "min_length") {
+      numbers[key] = argument.value->loc;
       return addNumber(argument, key, what);
+    }
     return fail(argument.loc, "generate has no parameter '" + key + "' (encode, decode, tokens, logits, start, end, pad, min_length, max_length)");
   }
 
@@ -193,7 +195,16 @@ private:
     auto rows = typeOf(results[logits]);
     if (rows.getRank() != 3 || !sameDim(rows, 0, target, 0) || !sameDim(rows, 1, target, 1) || rows.isDynamicDim(2))
       return fail(call.loc, "the logits " + describeShape(rows) + " must be [" + dimOf(target, 0).str() + ", " + dimOf(target, 1).str() + ", vocabulary]");
-    return true;
+    return checkTokens(rows.getDimSize(2));
+  }
+
+  /// Tokens that are chosen have logits. What tables the entries look tokens up in shows when they are compiled.
+  bool checkTokens(int64_t vocabulary) {
+    bool good = true;
+    for (mlir::NamedAttribute member : members)
+      if (auto id = llvm::dyn_cast<mlir::IntegerAttr>(member.getValue()); id && (member.getName() == "start" || member.getName() == "end") && id.getInt() >= vocabulary)
+        good = fail(numbers[member.getName().str()], fmt::format("'{}' of generate is {}, but the model has {} target tokens", member.getName().str(), id.getInt(), vocabulary));
+    return good;
   }
 
   // What the module's attribute says.
@@ -225,6 +236,7 @@ private:
 
   std::set<std::string> given;
   std::map<std::string, Name> names;
+  std::map<std::string, Loc> numbers; // where they stand
   mlir::xf::EntryOp encode, decode;
   unsigned tokens = 0, logits = 0; // an input and a result of `decode`
   mlir::RankedTensorType source, target; // of the tokens; `source` is null without an encoder

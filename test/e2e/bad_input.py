@@ -123,7 +123,7 @@ SEARCH = """model M(rows = 9) {
 }
 """
 for directive, options, words in (
-    ("generate(encode, decode, start = 9, end = 2, pad = 0)", [], "search.xf:6:9: error: 'start' of generate is 9, but the model has 9 target tokens"),
+    ("generate(encode, decode, start = 9, end = 2, pad = 0)", [], "search.xf:7:36: error: 'start' of generate is 9, but the model has 9 target tokens"),
     ("generate(encode, decode, start = 1, end = 100, pad = 0)", [], "'end' of generate is 100"),
     ("generate(encode, decode, start = 1, end = 2, pad = 7)", [], "search.xf:5:9: error: 'pad' of generate is 7, but the model has 7 source tokens"),
     ("predict(encode, memory, pad = 1000000)", [], "'pad' of predict is 1000000"),
