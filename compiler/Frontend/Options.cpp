@@ -2,6 +2,7 @@
 #include "compiler/Frontend/Evaluator.h"
 
 #include "llvm/ADT/StringExtras.h"
+#include <cmath>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -26,6 +27,7 @@ Value parseText(llvm::StringRef text) {
 struct GivenOption {
   Value value;
   std::string origin; // for messages
+  bool isNull = false; // of JSON: none, or no value at all where the parameter's type has no none
 };
 
 /// What --config and --set say of the parameters of a block; the latter counts.
@@ -44,6 +46,9 @@ public:
         readMember(key, value);
       else if (e.options.verbose)
         e.verboseNotes.push_back(e.options.configName + ": '" + key + "' is no parameter of '" + block.name + "'");
+    for (auto &[key, value] : json.items())
+      if (value.is_object() && !findParam(key))
+        noteNested(key, value);
     return true;
   }
 
@@ -90,6 +95,20 @@ private:
       json.emplace(key, value); // what stands beside them counts first
   }
 
+  /// What an object inside the configuration alone gives is not taken, as it may be another thing's; but silence would be a
+  /// default instead of the model's number.
+  void noteNested(const std::string &outer, const nlohmann::json &object) {
+    for (auto &[key, value] : object.items())
+      if (findParam(key) && !given.count(key) && value.is_primitive() && !value.is_null() && !isSet(key))
+        e.verboseNotes.push_back(fmt::format("{}: '{}' stands in '{}', and is not taken from there; --set {}={} gives it",
+                                             e.options.configName, key, outer, key,
+                                             value.is_string() ? value.get<std::string>() : value.dump()));
+  }
+
+  bool isSet(const std::string &name) const {
+    return llvm::any_of(e.options.set, [&](const auto &pair) { return pair.first == name; });
+  }
+
   void readMember(const std::string &key, const nlohmann::json &value) {
     std::string member = e.options.configName + ": '" + key + "'";
     GivenOption option{{}, e.options.configName};
@@ -104,7 +123,7 @@ private:
     else if (value.is_string())
       option.value = value.get<std::string>();
     else if (value.is_null())
-      option.value = None{};
+      option.isNull = true, option.value = None{};
     else
       return (void)fail(member + " must be a number, a boolean or a string");
     given[key] = option;
@@ -136,6 +155,15 @@ Value givenValue(Evaluator &e, const Param &param, const Value &value, const Sco
   return Poison{};
 }
 
+/// Configurations write whole numbers as 8.0, too.
+Value asDeclared(Evaluator &e, const Param &param, const Value &value, const ScopePtr &scope) {
+  auto *number = getIf<double>(value);
+  if (!number || *number != std::trunc(*number) || std::abs(*number) > 0x1p53)
+    return value;
+  bool isInteger = param.type ? param.type->name == "int" : param.value && holds<int64_t>(e.eval(*param.value, scope));
+  return isInteger ? Value(static_cast<int64_t>(*number)) : value;
+}
+
 Value missingValue(Evaluator &e, const Param &param, const Block &block) {
   return e.poison(param.loc, "parameter '" + param.name + "' of '" + block.name + "' has no value; give it with --set " + param.name + "=… or --config");
 }
@@ -154,7 +182,9 @@ bool Evaluator::bindOptions(const Block &block, const ScopePtr &scope, Spec &spe
   local->parent = scope;
   for (const Param &param : block.params) {
     const GivenOption *option = given.find(param.name);
-    Value value = option       ? givenValue(*this, param, option->value, local)
+    if (option && option->isNull && param.type)
+      option = nullptr;
+    Value value = option       ? asDeclared(*this, param, givenValue(*this, param, option->value, local), local)
                   : param.value ? eval(*param.value, local)
                                 : missingValue(*this, param, block);
     if (!isPoison(value) && !bindParam(param, value, local, param.loc)) {
