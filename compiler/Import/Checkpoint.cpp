@@ -1,31 +1,116 @@
-// Binding a checkpoint to a module, and reading through the binding.
+// Binding the files of a checkpoint to a module, and reading through the binding.
 #include "compiler/Import/Checkpoint.h"
 
 #include "compiler/Import/Error.h"
 
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/GlobPattern.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
 
 #include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
 
 namespace xf {
 
 using mlir::xf::ParameterOp;
+using json = nlohmann::json;
 
-llvm::Expected<std::unique_ptr<Checkpoint>> Checkpoint::open(llvm::StringRef path, mlir::ModuleOp module,
+/// The files that an index names, each once.
+static llvm::Error readIndex(const std::string &path, std::vector<std::string> &shards) {
+  auto buffer = llvm::MemoryBuffer::getFile(path);
+  if (!buffer)
+    return makeError("{}: {}", path, buffer.getError().message());
+  llvm::StringRef text = (*buffer)->getBuffer();
+  json root = json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
+  auto map = root.is_object() ? root.find("weight_map") : root.end();
+  if (!root.is_object() || map == root.end() || !map->is_object() || map->empty())
+    return makeError("{}: is no index of a checkpoint: it has no 'weight_map' with tensors", path);
+  std::set<std::string> names;
+  for (auto &[tensor, file] : map->items()) {
+    if (!file.is_string())
+      return makeError("{}: '{}' has no file's name in 'weight_map'", path, tensor);
+    names.insert(file.get<std::string>());
+  }
+  for (const std::string &name : names) {
+    llvm::SmallString<256> shard(llvm::sys::path::parent_path(path));
+    llvm::sys::path::append(shard, name);
+    shards.push_back(shard.str().str());
+  }
+  return llvm::Error::success();
+}
+
+llvm::Expected<std::vector<std::string>> listShards(llvm::ArrayRef<std::string> paths) {
+  std::vector<std::string> shards;
+  for (const std::string &path : paths) {
+    if (llvm::sys::path::extension(path) != ".json")
+      shards.push_back(path);
+    else if (llvm::Error error = readIndex(path, shards))
+      return error;
+  }
+  return shards;
+}
+
+llvm::Expected<std::unique_ptr<Checkpoint>> Checkpoint::open(llvm::ArrayRef<std::string> paths, mlir::ModuleOp module,
                                                              llvm::ArrayRef<std::string> ignore) {
-  auto file = SafetensorsFile::open(path);
-  if (!file)
-    return file.takeError();
-  return bind(std::move(*file), module, ignore);
+  auto shards = listShards(paths);
+  if (!shards)
+    return shards.takeError();
+  std::vector<std::unique_ptr<SafetensorsFile>> files;
+  for (const std::string &path : *shards) {
+    auto file = SafetensorsFile::open(path);
+    if (!file)
+      return file.takeError();
+    files.push_back(std::move(*file));
+  }
+  return bind(std::move(files), module, ignore);
 }
 
 llvm::Expected<std::unique_ptr<Checkpoint>> Checkpoint::bind(std::unique_ptr<SafetensorsFile> file, mlir::ModuleOp module,
                                                              llvm::ArrayRef<std::string> ignore) {
-  std::unique_ptr<Checkpoint> checkpoint(new Checkpoint(std::move(file)));
+  std::vector<std::unique_ptr<SafetensorsFile>> files;
+  files.push_back(std::move(file));
+  return bind(std::move(files), module, ignore);
+}
+
+llvm::Expected<std::unique_ptr<Checkpoint>> Checkpoint::bind(std::vector<std::unique_ptr<SafetensorsFile>> files, mlir::ModuleOp module,
+                                                             llvm::ArrayRef<std::string> ignore) {
+  llvm::StringMap<llvm::StringRef> owners;
+  for (const auto &file : files)
+    for (const TensorInfo &tensor : file->getTensors())
+      if (auto [owner, isNew] = owners.try_emplace(tensor.name, file->getPath()); !isNew)
+        return makeError("tensor '{}' is in {} and in {}", tensor.name, owner->second.str(), file->getPath().str());
+  std::unique_ptr<Checkpoint> checkpoint(new Checkpoint);
+  checkpoint->files = std::move(files);
   if (llvm::Error error = checkpoint->check(module, ignore))
     return error;
   return checkpoint;
+}
+
+Checkpoint::Entry Checkpoint::find(llvm::StringRef name) const {
+  for (const auto &file : files)
+    if (const TensorInfo *tensor = file->find(name))
+      return {file.get(), tensor};
+  return {};
+}
+
+/// What messages call the files.
+std::string Checkpoint::describe() const {
+  std::string first = files.empty() ? "no file" : files.front()->getPath().str();
+  return files.size() < 2 ? first : fmt::format("{} and {} more", first, files.size() - 1);
+}
+
+/// What stands before all the missing names in the files: a part of the model was stored by itself, or within another; empty if nothing.
+std::string Checkpoint::commonPrefix(llvm::ArrayRef<std::string> missing) const {
+  for (const auto &file : files)
+    for (const TensorInfo &tensor : file->getTensors()) {
+      llvm::StringRef prefix = tensor.name;
+      if (!missing.empty() && prefix.consume_back(missing.front()) && prefix.ends_with(".") &&
+          llvm::all_of(missing, [&](const std::string &name) { return find(prefix.str() + name).tensor; }))
+        return prefix.str();
+    }
+  return {};
 }
 
 static std::vector<int64_t> withoutOnes(llvm::ArrayRef<int64_t> shape) {
@@ -74,8 +159,11 @@ static std::string checkValues(const SafetensorsFile &file, ParameterOp paramete
   return problem;
 }
 
+/// Enough to see what is wrong: a model of another family would fill screens.
+static constexpr size_t maxProblems = 20;
+
 llvm::Error Checkpoint::check(mlir::ModuleOp module, llvm::ArrayRef<std::string> ignore) const {
-  std::vector<std::string> problems;
+  std::vector<std::string> missing, problems;
   llvm::StringSet<> used;
   for (auto parameter : module.getOps<ParameterOp>())
     forEachIndices(parameter, [&](llvm::ArrayRef<int64_t> indices) {
@@ -83,11 +171,13 @@ llvm::Error Checkpoint::check(mlir::ModuleOp module, llvm::ArrayRef<std::string>
         return;
       std::string path = expandPath(parameter, indices);
       bool first = used.insert(path).second;
-      const TensorInfo *tensor = file->find(path);
+      auto [file, tensor] = find(path);
       llvm::ArrayRef<int64_t> wanted = parameter.getTensorType().getShape();
       if (!tensor) {
-        if (!parameter.isTable())
+        if (!parameter.isTable() && first) {
+          missing.push_back(path);
           problems.push_back(fmt::format("tensor '{}' of shape {} is missing", path, formatShape(wanted.vec())));
+        }
       } else if (!shapeFits(parameter, tensor->shape)) {
         problems.push_back(fmt::format("tensor '{}' has shape {}, but the model needs {}", path, formatShape(tensor->shape),
                                        formatShape(wanted.vec())));
@@ -99,6 +189,10 @@ llvm::Error Checkpoint::check(mlir::ModuleOp module, llvm::ArrayRef<std::string>
           problems.push_back(problem);
       }
     });
+  // One name alone says little: many end in "weight".
+  if (std::string prefix = missing.size() > 1 && missing.size() == problems.size() ? commonPrefix(missing) : ""; !prefix.empty())
+    return makeError("{}: {} tensors that the model needs are there under '{}' only, the first as '{}{}'; 'as' gives a member its name in the checkpoint",
+                     describe(), missing.size(), prefix, prefix, missing.front());
 
   std::vector<llvm::GlobPattern> patterns;
   for (const std::string &text : ignore) {
@@ -107,22 +201,27 @@ llvm::Error Checkpoint::check(mlir::ModuleOp module, llvm::ArrayRef<std::string>
       return makeError("--ignore '{}': {}", text, llvm::toString(pattern.takeError()));
     patterns.push_back(std::move(*pattern));
   }
-  for (const TensorInfo &tensor : file->getTensors())
-    if (!used.contains(tensor.name) && llvm::none_of(patterns, [&](auto &p) { return p.match(tensor.name); }))
-      problems.push_back(fmt::format("tensor '{}' of shape {} is not used by the model (--ignore '{}' accepts it)", tensor.name,
-                                     formatShape(tensor.shape), tensor.name));
+  for (const auto &file : files)
+    for (const TensorInfo &tensor : file->getTensors())
+      if (!used.contains(tensor.name) && llvm::none_of(patterns, [&](auto &p) { return p.match(tensor.name); }))
+        problems.push_back(fmt::format("tensor '{}' of shape {} is not used by the model (--ignore '{}' accepts it)", tensor.name,
+                                       formatShape(tensor.shape), tensor.name));
   if (problems.empty())
     return llvm::Error::success();
-  return makeError("{}: {} tensor{} not fit the model:\n  {}", file->getPath().str(), problems.size(),
-                   problems.size() == 1 ? " does" : "s do", fmt::join(problems, "\n  "));
+  size_t count = problems.size();
+  if (count > maxProblems) {
+    problems.resize(maxProblems);
+    problems.push_back(fmt::format("and {} more", count - maxProblems));
+  }
+  return makeError("{}: {} tensor{} not fit the model:\n  {}", describe(), count, count == 1 ? " does" : "s do", fmt::join(problems, "\n  "));
 }
 
 llvm::Error Checkpoint::read(ParameterOp parameter, llvm::ArrayRef<int64_t> indices, llvm::MutableArrayRef<float> out) {
-  const TensorInfo *tensor = parameter.getPath() ? file->find(expandPath(parameter, indices)) : nullptr;
+  auto [file, tensor] = parameter.getPath() ? find(expandPath(parameter, indices)) : Entry();
   if (!tensor && parameter.isTable())
     return evaluateTable(parameter, out);
   if (!tensor || !isFloat(tensor->dtype) || tensor->count() < static_cast<int64_t>(out.size()))
-    return makeError("{}: no tensor for {} of shape {}", file->getPath().str(), describeParameter(parameter, indices),
+    return makeError("{}: no tensor for {} of shape {}", describe(), describeParameter(parameter, indices),
                      formatShape(parameter.getTensorType().getShape().vec()));
   file->readFloats(*tensor, 0, out);
   file->release(*tensor);

@@ -1,4 +1,4 @@
-// A module's parameters, taken from a safetensors file.
+// A module's parameters, taken from safetensors files.
 #ifndef XF_COMPILER_IMPORT_CHECKPOINT_H
 #define XF_COMPILER_IMPORT_CHECKPOINT_H
 
@@ -7,11 +7,15 @@
 
 namespace xf {
 
+/// The safetensors files of a checkpoint: an index (JSON, whose `weight_map` gives each tensor's file) stands for those that
+/// it names, beside it; any other path for itself.
+llvm::Expected<std::vector<std::string>> listShards(llvm::ArrayRef<std::string> paths);
+
 class Checkpoint : public ParameterSource {
 public:
-  /// Opens `path` and checks that its tensors are the module's: none missing, of another shape, unused (unless its name
-  /// matches one of the glob patterns in `ignore`) or with values that are not finite. The error lists every problem.
-  static llvm::Expected<std::unique_ptr<Checkpoint>> open(llvm::StringRef path, mlir::ModuleOp module,
+  /// Opens files and checks that their tensors are the module's: none missing, of another shape, in two files, unused (unless
+  /// its name matches one of the glob patterns in `ignore`) or with values that are not finite. The error lists the problems.
+  static llvm::Expected<std::unique_ptr<Checkpoint>> open(llvm::ArrayRef<std::string> paths, mlir::ModuleOp module,
                                                           llvm::ArrayRef<std::string> ignore = {});
   /// The same for a file that is open already.
   static llvm::Expected<std::unique_ptr<Checkpoint>> bind(std::unique_ptr<SafetensorsFile> file, mlir::ModuleOp module,
@@ -21,9 +25,18 @@ public:
                    llvm::MutableArrayRef<float> out) override;
 
 private:
-  explicit Checkpoint(std::unique_ptr<SafetensorsFile> file) : file(std::move(file)) {}
+  struct Entry {
+    const SafetensorsFile *file = nullptr;
+    const TensorInfo *tensor = nullptr;
+  };
+  static llvm::Expected<std::unique_ptr<Checkpoint>> bind(std::vector<std::unique_ptr<SafetensorsFile>> files, mlir::ModuleOp module,
+                                                          llvm::ArrayRef<std::string> ignore);
   llvm::Error check(mlir::ModuleOp module, llvm::ArrayRef<std::string> ignore) const;
-  std::unique_ptr<SafetensorsFile> file;
+  /// Null if no file has a tensor of that name.
+  Entry find(llvm::StringRef name) const;
+  std::string describe() const;
+  std::string commonPrefix(llvm::ArrayRef<std::string> missing) const;
+  std::vector<std::unique_ptr<SafetensorsFile>> files;
 };
 
 } // namespace xf

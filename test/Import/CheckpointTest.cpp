@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <gtest/gtest.h>
 
 using namespace xf;
@@ -23,7 +24,7 @@ protected:
                                                    std::vector<std::string> ignore = {}) {
     if (llvm::Error error = writeSafetensors(path, tensors))
       return std::move(error);
-    return Checkpoint::open(path, module, ignore);
+    return Checkpoint::open({path}, module, ignore);
   }
   std::string errorOf(mlir::ModuleOp module, const TensorMap &tensors, std::vector<std::string> ignore = {}) {
     auto checkpoint = open(module, tensors, ignore);
@@ -89,6 +90,60 @@ TEST_F(CheckpointTest, TakesDoubles) {
   std::vector<float> out(2);
   ASSERT_FALSE(bool((*checkpoint)->read(module->lookupSymbol<ParameterOp>("w"), {}, out)));
   EXPECT_EQ(out, (std::vector<float>{1.0f / 3, -2}));
+}
+
+TEST_F(CheckpointTest, NamesTheWholesOwner) {
+  auto module = parse(layers);
+  TensorMap tensors{{"head.weight", Tensor::ofFloats({1}, {1})}};
+  for (auto &[name, tensor] : layerTensors())
+    tensors["model.encoder." + name] = tensor;
+  std::string error = errorOf(*module, tensors);
+  EXPECT_HAS(error, "5 tensors that the model needs are there under 'model.encoder.' only, the first as 'model.encoder.layers.0.heads.0.weight'");
+  EXPECT_EQ(error.find("head.weight'"), std::string::npos) << error;
+  tensors.erase("model.encoder.bias");
+  EXPECT_HAS(errorOf(*module, tensors), "'bias' of shape [2] is missing");
+}
+
+TEST_F(CheckpointTest, NamesAFewOfManyProblems) {
+  auto module = parse(R"(xf.parameter @w : tensor<2xf32> path "w.{0}" counts [50])");
+  std::string error = errorOf(*module, {});
+  EXPECT_HAS(error, "50 tensors do not fit");
+  EXPECT_HAS(error, "'w.19' of shape [2] is missing\n  and 30 more");
+  EXPECT_EQ(error.find("'w.20'"), std::string::npos) << error;
+}
+
+TEST_F(CheckpointTest, ReadsSeveralFiles) {
+  auto module = parse(layers);
+  TensorMap first = layerTensors(), second{*first.find("bias")};
+  first.erase("bias");
+  std::string other = path + ".2", index = path + ".index.json", folder = std::filesystem::path(path).parent_path();
+  auto write = [&](const TensorMap &a, const TensorMap &b) {
+    EXPECT_FALSE(bool(writeSafetensors(path, a)));
+    EXPECT_FALSE(bool(writeSafetensors(other, b)));
+  };
+  auto message = [&](const std::vector<std::string> &paths) {
+    auto checkpoint = Checkpoint::open(paths, *module);
+    return checkpoint ? "" : llvm::toString(checkpoint.takeError());
+  };
+  auto indexed = [&](const std::string &text) {
+    std::ofstream(index) << text;
+    return message({index});
+  };
+  write(first, second);
+  EXPECT_EQ(message({path, other}), "");
+  EXPECT_HAS(message({path}), "'bias' of shape [2] is missing");
+  auto name = [](const std::string &file) { return std::filesystem::path(file).filename().string(); };
+  EXPECT_EQ(indexed(R"({"weight_map": {"bias": ")" + name(other) + R"(", "layers.0.heads.0.weight": ")" + name(path) + R"("}})"), "");
+  EXPECT_HAS(indexed(R"({"weight_map": {"bias": "nowhere"}})"), folder + "/nowhere: No such file");
+  EXPECT_HAS(indexed(R"({"weight_map": {"bias": 3}})"), "'bias' has no file's name");
+  EXPECT_HAS(indexed("{}"), "it has no 'weight_map'");
+  EXPECT_HAS(indexed("[1"), "it has no 'weight_map'");
+  first.insert(*second.begin());
+  write(first, second);
+  EXPECT_HAS(message({path, other}), "tensor 'bias' is in " + path + " and in " + other);
+  EXPECT_HAS(message({path, path}), "is in " + path + " and in " + path);
+  std::filesystem::remove(other);
+  std::filesystem::remove(index);
 }
 
 const char *table = R"(

@@ -30,7 +30,7 @@ struct Options {
   cl::opt<std::string> config{"config", cl::desc("JSON with the model's parameters"), cl::value_desc("FILE"), cl::cat(category)};
   cl::list<std::string> set{"set", cl::desc("Sets a parameter of the model"), cl::value_desc("NAME=VALUE"), cl::cat(category)};
   cl::list<std::string> limit{"limit", cl::desc("Largest value of a dimension, or of batch, source, target, beam (else what the description says, or 8 for the batch, 4 for the beam, 512)"), cl::value_desc("NAME=N"), cl::cat(category)};
-  cl::opt<std::string> weights{"weights", cl::desc("The checkpoint (safetensors)"), cl::value_desc("FILE"), cl::cat(category)};
+  cl::list<std::string> weights{"weights", cl::desc("The checkpoint (safetensors; of several files: each, or their index.json)"), cl::value_desc("FILE"), cl::cat(category)};
   cl::opt<uint64_t> random{"random-weights", cl::desc("Random weights instead of a checkpoint"), cl::value_desc("SEED"), cl::cat(category)};
   cl::list<std::string> ignore{"ignore", cl::desc("Checkpoint tensors that the model need not use (with * and ?)"), cl::value_desc("PATTERN"), cl::cat(category)};
   cl::opt<xf::FactorType> type{"type", cl::desc("What products with weights multiply"), cl::init(xf::FactorType::f32), cl::cat(category),
@@ -134,8 +134,8 @@ bool isText(xf::Emit emit) {
          emit == xf::Emit::ptx;
 }
 
-/// Whether a file that will be written is one that is read, which is said.
-bool overwritesInput(const Options &options) {
+/// Whether a file that will be written is one that is read, or cannot be one, which is said before anything is computed.
+bool overwritesInput(const Options &options, llvm::ArrayRef<std::string> weights) {
   llvm::SmallVector<std::string> outputs = {options.output};
   if (options.emit == xf::Emit::so || options.emit == xf::Emit::obj) {
     std::string header = xf::headerBeside(options.output);
@@ -143,12 +143,18 @@ bool overwritesInput(const Options &options) {
       return fail(options.output + ": the header beside the output would have its name");
     outputs.push_back(header);
   }
+  llvm::SmallVector<std::string> inputs(weights.begin(), weights.end());
+  inputs.append(options.weights.begin(), options.weights.end());
+  for (const auto *input : {&options.input, &options.config, &options.sourceVocab, &options.targetVocab})
+    inputs.push_back(*input);
   for (const std::string &output : outputs) {
     llvm::sys::fs::file_status status;
-    if (llvm::sys::fs::status(output, status) || !llvm::sys::fs::is_regular_file(status))
+    if (!llvm::sys::fs::status(output, status) && llvm::sys::fs::is_directory(status))
+      return fail(output + ": is a folder, not a file to write");
+    if (!llvm::sys::fs::is_regular_file(status))
       continue;
-    for (const auto *input : {&options.input, &options.config, &options.weights, &options.sourceVocab, &options.targetVocab})
-      if (llvm::sys::fs::equivalent(output, *input))
+    for (const std::string &input : inputs)
+      if (llvm::sys::fs::equivalent(output, input))
         return fail(output + ": is an input, and would be overwritten");
   }
   return false;
@@ -196,13 +202,22 @@ mlir::OwningOpRef<mlir::ModuleOp> readModule(const Options &options, const std::
   return module && mlir::succeeded(refuseCode(*module)) ? std::move(module) : nullptr;
 }
 
+/// The files of the checkpoint.
+bool findWeights(const Options &options, std::vector<std::string> &files) {
+  auto shards = xf::listShards(std::vector<std::string>(options.weights.begin(), options.weights.end()));
+  if (!shards)
+    return refuse(llvm::toString(shards.takeError()));
+  files = std::move(*shards);
+  return true;
+}
+
 /// Opens what gives the parameters their values; null where nothing does, which is enough for text.
-bool openWeights(const Options &options, mlir::ModuleOp module, std::unique_ptr<xf::ParameterSource> &source) {
+bool openWeights(const Options &options, llvm::ArrayRef<std::string> weights, mlir::ModuleOp module, std::unique_ptr<xf::ParameterSource> &source) {
   bool isRandom = options.random.getNumOccurrences();
-  if (!options.weights.empty() && isRandom)
+  if (!weights.empty() && isRandom)
     return refuse("give either --weights or --random-weights");
-  if (!options.weights.empty()) {
-    auto checkpoint = xf::Checkpoint::open(options.weights, module, std::vector<std::string>(options.ignore.begin(), options.ignore.end()));
+  if (!weights.empty()) {
+    auto checkpoint = xf::Checkpoint::open(weights, module, std::vector<std::string>(options.ignore.begin(), options.ignore.end()));
     if (!checkpoint)
       return refuse(llvm::toString(checkpoint.takeError()));
     source = std::move(*checkpoint);
@@ -229,7 +244,8 @@ int run(const Options &options, const char *program, mlir::MLIRContext &context)
   xf::FrontendOptions frontend;
   xf::CompileOptions compile;
   std::string text;
-  if (!chooseTargets(options, compile.targets) || !fitsInput(options) || overwritesInput(options) || !collect(options, frontend) ||
+  std::vector<std::string> weights;
+  if (!chooseTargets(options, compile.targets) || !fitsInput(options) || !findWeights(options, weights) || overwritesInput(options, weights) || !collect(options, frontend) ||
       !readFile(options.input, text) || !readVocabulary(options.sourceVocab, compile.sourceVocabulary) ||
       !readVocabulary(options.targetVocab, compile.targetVocabulary))
     return 1;
@@ -237,6 +253,7 @@ int run(const Options &options, const char *program, mlir::MLIRContext &context)
   llvm::SourceMgr sources;
   sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBuffer(text, options.input), {});
   mlir::SourceMgrDiagnosticHandler handler(sources, &context);
+  context.printOpOnDiagnostic(isIR(options)); // a description's author has the place, and knows no operations
   auto module = readModule(options, text, frontend, context);
   if (!module)
     return 1;
@@ -244,7 +261,7 @@ int run(const Options &options, const char *program, mlir::MLIRContext &context)
   if (options.output == "-" && !isText(options.emit))
     return fail("only text goes to standard output; -o needs a file for this kind of output");
   std::unique_ptr<xf::ParameterSource> source;
-  if (!openWeights(options, *module, source))
+  if (!openWeights(options, weights, *module, source))
     return 1;
   compile.emit = options.emit;
   compile.type = options.type;
