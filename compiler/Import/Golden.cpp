@@ -86,6 +86,8 @@ struct Run {
   std::set<std::string> consumed, produced;
 
   void take(const std::string &entry, const std::string &name, const Tensor &tensor) {
+    if (options.results)
+      options.results->insert_or_assign(name, tensor);
     auto want = file.find("out." + name);
     if (want == file.end())
       return;

@@ -8,6 +8,7 @@ namespace xf {
 
 struct GoldenOptions {
   double rtol = 1e-5; // on the norm-wise error
+  TensorMap *results = nullptr; // where all results go, if anywhere
 };
 
 /// How one tensor compares.

@@ -23,7 +23,7 @@ struct Options {
   cl::opt<std::string> golden{"golden", cl::desc("Compares with in.NAME and out.NAME"), cl::value_desc("IO.safetensors"), cl::cat(category)};
   cl::opt<double> rtol{"rtol", cl::desc("Largest norm-wise error (default 1e-5)"), cl::init(1e-5), cl::cat(category)};
   cl::opt<std::string> inputs{"inputs", cl::desc("Input tensors by name, with or without 'in.' before it; those called out.NAME are left out"), cl::value_desc("FILE"), cl::cat(category)};
-  cl::opt<std::string> outputs{"outputs", cl::desc("Where results go"), cl::value_desc("FILE"), cl::cat(category)};
+  cl::opt<std::string> outputs{"outputs", cl::desc("Where results go (with --golden, too)"), cl::value_desc("FILE"), cl::cat(category)};
   cl::opt<std::string> entry{"entry", cl::desc("The entry to run (default: all that can run)"), cl::value_desc("NAME"), cl::cat(category)};
   cl::opt<int> threads{"threads", cl::desc("Threads (default: what the process may use)"), cl::init(0), cl::cat(category)};
   cl::opt<xf_isa> isa{"isa", cl::desc("Instruction set"), cl::init(XF_ISA_BEST), cl::cat(category),
@@ -100,9 +100,11 @@ int main(int argc, char **argv) {
   cl::HideUnrelatedOptions(options.category);
   cl::SetVersionPrinter([](llvm::raw_ostream &os) { os << "xf-run " XF_VERSION "\n"; });
   cl::ParseCommandLineOptions(argc, argv, "Runs compiled models on tensors.\n");
-  bool compares = !options.golden.empty(), runs = !options.inputs.empty() && !options.outputs.empty();
-  if (compares == runs)
+  bool compares = !options.golden.empty();
+  if (compares == !options.inputs.empty() || (!compares && options.outputs.empty()))
     return fail(xf::makeError("give either --golden, or --inputs and --outputs"));
+  if (compares && !options.entry.empty())
+    return fail(xf::makeError("--entry is for --inputs: --golden runs every entry whose inputs are there"));
 
   StoredReference reference;
   std::unique_ptr<xf::CompiledEngine> compiled;
@@ -119,14 +121,18 @@ int main(int argc, char **argv) {
     compiled = std::move(*opened);
     engine = compiled.get();
   }
-  if (runs) {
+  if (!compares) {
     if (auto error = runOnInputs(*engine, options))
       return fail(std::move(error));
     return 0;
   }
-  auto report = xf::runGolden(*engine, options.golden, {options.rtol});
+  xf::TensorMap results;
+  auto report = xf::runGolden(*engine, options.golden, {options.rtol, &results});
   if (!report)
     return fail(report.takeError());
   llvm::outs() << report->format();
+  if (!options.outputs.empty())
+    if (auto error = xf::writeSafetensors(options.outputs, results))
+      return fail(std::move(error));
   return report->passed() ? 0 : 1;
 }
