@@ -39,6 +39,18 @@ mlir::Type Evaluator::commonType(llvm::ArrayRef<Operand> operands, bool real) co
   return widest.isInteger(1) && number ? mlir::Type(mlir::IntegerType::get(realType.getContext(), 32)) : widest;
 }
 
+/// The integer of an f32 value: what 32 bits do not hold becomes the least or the largest of them, and what is no number the
+/// least. Processors would each make something of their own of it.
+static mlir::Value toInteger(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value) {
+  auto within = [&](arith::CmpFPredicate predicate, mlir::Value bound) { return arith::CmpFOp::create(builder, loc, predicate, value, bound); };
+  mlir::Value least = arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(-0x1p31f));
+  mlir::Value most = arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(0x1p31f));
+  mlir::Value largest = arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(INT32_MAX));
+  value = arith::SelectOp::create(builder, loc, within(arith::CmpFPredicate::OGE, least), value, least);
+  mlir::Value integer = arith::FPToSIOp::create(builder, loc, builder.getI32Type(), value);
+  return arith::SelectOp::create(builder, loc, within(arith::CmpFPredicate::OLT, most), integer, largest);
+}
+
 mlir::Value Evaluator::convert(Operand operand, mlir::Type type, Loc loc) {
   mlir::Location l = at(loc);
   bool toFloat = llvm::isa<mlir::FloatType>(type);
@@ -75,6 +87,8 @@ mlir::Value Evaluator::convert(Operand operand, mlir::Type type, Loc loc) {
     return arith::SIToFPOp::create(builder, l, type, value);
   }
   if (llvm::isa<mlir::FloatType>(from)) {
+    if (from.isF32() && type.isInteger(32))
+      return toInteger(builder, l, value);
     value = arith::FPToSIOp::create(builder, l, type.isIndex() ? builder.getI64Type() : type, value);
     return type.isIndex() ? arith::IndexCastOp::create(builder, l, type, value).getResult() : value;
   }
