@@ -68,10 +68,14 @@ public:
           return error;
         if (options.emit == Emit::xf)
           return writeText(options.output, ir);
+        if (auto error = roundWeights(ir))
+          return error;
         widenBatch(module);
         if (auto error = runPasses(buildStepPipeline))
           return error;
         setPhase(kStepPhase);
+      } else if (auto error = roundWeights(ir)) {
+        return error;
       }
       if (auto error = dump("2-step.mlir", printModule(module)))
         return error;
@@ -132,7 +136,18 @@ private:
     return writeArtefact(contents, *source, carrier, carrier == Carrier::library ? options.library : options.runner, options.output);
   }
 
-  llvm::Error runPasses(llvm::function_ref<void(OpPassManager &)> build) {
+  /// The model IR that the file stores says which weights the type rounds: the reference computes with the same ones.
+  llvm::Error roundWeights(std::string &ir) {
+    if (options.type == FactorType::f32)
+      return llvm::Error::success();
+    OwningOpRef<ModuleOp> copy = module.clone();
+    auto error = runPasses([&](OpPassManager &passes) { buildRoundingPipeline(passes, options.type); }, *copy);
+    ir = printModule(*copy);
+    return error;
+  }
+
+  llvm::Error runPasses(llvm::function_ref<void(OpPassManager &)> build) { return runPasses(build, module); }
+  llvm::Error runPasses(llvm::function_ref<void(OpPassManager &)> build, ModuleOp module) {
     PassManager passes(module.getContext());
     build(passes);
     return failed(passes.run(module)) ? makeError("") : llvm::Error::success();

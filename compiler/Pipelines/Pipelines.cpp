@@ -31,6 +31,10 @@ static void addCleanup(OpPassManager &passes) {
   passes.addPass(createCSEPass());
 }
 
+void buildRoundingPipeline(OpPassManager &passes, FactorType type) {
+  passes.addPass(createXfQuantizeLinears({factorTypeName(type).str(), /*roundOnly=*/true}));
+}
+
 void buildStepPipeline(OpPassManager &passes) {
   // Shared subexpressions first: q, k and v of one norm are then one value for the proof and for the state.
   addCleanup(passes);

@@ -11,6 +11,8 @@ enum class FactorType { f32, bf16, f16, int8, int8Weights };
 /// Their names, as options and passes have them.
 llvm::StringRef factorTypeName(FactorType type);
 
+/// Model IR to model IR whose products still compute in f32, with the weights that `type` makes of its weights.
+void buildRoundingPipeline(mlir::OpPassManager &passes, FactorType type);
 /// Model IR to model IR with the derived step.
 void buildStepPipeline(mlir::OpPassManager &passes);
 /// Model IR (with the step) to kernel IR whose views are materialised, and whose step chooses tokens where it can. Where products

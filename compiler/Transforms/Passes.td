@@ -51,8 +51,12 @@ def XfQuantizeLinears : Pass<"xf-quantize-linears", "::mlir::ModuleOp"> {
     scale, sums are exact integers, and a map behind the product multiplies by both scales. int8-weights: weights as in
     int8, activations stay f32, and the map multiplies by the weight's scales. Look-ups read the same table and widen
     it. Everything that is added is ordinary maps and row statistics, for the passes behind to fuse.
+
+    `round-only` leaves products and activations as they are, and gives products and look-ups the rounded weights: the model IR
+    that a compiled file stores for the reference. A parameter that nothing else reads is stored rounded, and left alone.
   }];
-  let options = [Option<"type", "type", "std::string", "\"f32\"", "f32 (nothing to do), bf16, f16, int8 or int8-weights">];
+  let options = [Option<"type", "type", "std::string", "\"f32\"", "f32 (nothing to do), bf16, f16, int8 or int8-weights">,
+                 Option<"roundOnly", "round-only", "bool", "false", "Round weights, and leave products as they are">];
 }
 
 def XfDropKeyBias : Pass<"xf-drop-key-bias", "::mlir::ModuleOp"> {

@@ -7,8 +7,13 @@
 // A scale for each row, not for a tensor: a row's result must not depend on what else is in the batch.
 //
 // int8-weights. The same weights, but x stays f32: Σ x w ≈ t (Σ x p), in which p is made f32 where it is multiplied.
+//
+// With `round-only` products keep their types, and what they multiply by is rounded and widened again: what the types above
+// make of the weights alone, in IR that says so.
 #include "compiler/Transforms/MapUtils.h"
 #include "compiler/Transforms/Passes.h"
+
+#include "llvm/ADT/StringSet.h"
 
 namespace xf {
 #define GEN_PASS_DEF_XFQUANTIZELINEARS
@@ -46,27 +51,75 @@ Value constant(OpBuilder &b, Location loc, int64_t value, Type type) {
 struct Types {
   Type weights;   // i8, bf16 or f16
   bool isWidened; // of the weights only: activations stay f32
+  bool onlyRounds;
 };
 
 class Quantizer {
 public:
   Quantizer(ModuleOp module, Types types)
-      : module(module), element(types.weights), isInt8(element.isInteger(8)), isWidened(types.isWidened), builder(module.getContext()) {}
+      : module(module), element(types.weights), isInt8(element.isInteger(8)), isWidened(types.isWidened), onlyRounds(types.onlyRounds),
+        builder(module.getContext()) {}
 
   void run() {
     SmallVector<LinearOp> linears;
     SmallVector<EmbedOp> embeds;
     module.walk([&](LinearOp op) { linears.push_back(op); });
     module.walk([&](EmbedOp op) { embeds.push_back(op); });
+    llvm::erase_if(linears, [](LinearOp op) { return !::xf::dependsOnParametersOnly(op.getWeight()); });
+    llvm::erase_if(embeds, [&](EmbedOp op) { return !isCheckpointTable(op); });
+    if (onlyRounds)
+      return round(linears, embeds);
     for (LinearOp linear : linears)
-      if (::xf::dependsOnParametersOnly(linear.getWeight()))
-        quantize(linear);
+      quantize(linear);
     for (EmbedOp embed : embeds)
-      if (isCheckpointTable(embed))
-        quantize(embed);
+      quantize(embed);
   }
 
 private:
+  /// Parameters that nothing but these products and look-ups reads are stored rounded, and stay as they are.
+  void round(ArrayRef<LinearOp> linears, ArrayRef<EmbedOp> embeds) {
+    SmallVector<OpOperand *> operands;
+    for (LinearOp linear : linears)
+      operands.push_back(&linear.getWeightMutable());
+    for (EmbedOp embed : embeds)
+      operands.push_back(&embed.getTableMutable());
+    llvm::DenseSet<OpOperand *> known(operands.begin(), operands.end());
+    llvm::StringSet<> readOtherwise;
+    module.walk([&](ParamOp param) {
+      for (OpOperand &use : param->getUses())
+        if (!known.contains(&use))
+          readOtherwise.insert(param.getName());
+    });
+    for (OpOperand *operand : operands) {
+      auto param = operand->get().getDefiningOp<ParamOp>();
+      if (param && !readOtherwise.contains(param.getName()))
+        continue;
+      builder.setInsertionPoint(operand->getOwner());
+      operand->set(rounded(operand->get()));
+    }
+  }
+
+  /// A weight as products multiply by it, in its own type.
+  Value rounded(Value weight) {
+    Location loc = weight.getLoc();
+    QuantizeOp quantized = quantizeWeight(weight);
+    ::xf::MapBuilder map{builder, loc};
+    map.add(quantized->getResult(0), {0, 1});
+    if (isInt8)
+      map.add(quantized->getResult(1), {0});
+    MapOp wide = map.create({weight.getType()}, [&](OpBuilder &b, ValueRange args) { return SmallVector<Value>{widen(b, loc, args)}; });
+    return wide->getResult(0);
+  }
+
+  /// The number that an element stands for; `args` are the element and, of a byte, its row's scale.
+  Value widen(OpBuilder &b, Location loc, ValueRange args) {
+    Type f32 = b.getF32Type();
+    if (!isInt8)
+      return arith::ExtFOp::create(b, loc, f32, args[0]);
+    Value whole = arith::ExtSIOp::create(b, loc, b.getI32Type(), args[0]);
+    return arith::MulFOp::create(b, loc, arith::SIToFPOp::create(b, loc, f32, whole), args[1]);
+  }
+
   struct Activation {
     Value elements, scales;
   };
@@ -205,19 +258,14 @@ private:
                                          builder.getDictionaryAttr({}));
       map.add(EmbedOp::create(builder, loc, withDim(type, rank - 1, 1, ""), scales, embed.getIds()), rowMap(rank));
     }
-    MapOp wide = map.create({type}, [&](OpBuilder &b, ValueRange args) -> SmallVector<Value> {
-      if (!isInt8)
-        return {arith::ExtFOp::create(b, loc, f32, args[0])};
-      Value whole = arith::ExtSIOp::create(b, loc, b.getI32Type(), args[0]);
-      return {arith::MulFOp::create(b, loc, arith::SIToFPOp::create(b, loc, f32, whole), args[1])};
-    });
+    MapOp wide = map.create({type}, [&](OpBuilder &b, ValueRange args) { return SmallVector<Value>{widen(b, loc, args)}; });
     embed.replaceAllUsesWith(wide->getResult(0));
     embed->erase();
   }
 
   ModuleOp module;
   Type element;
-  bool isInt8, isWidened;
+  bool isInt8, isWidened, onlyRounds;
   OpBuilder builder;
   DenseMap<Value, Activation> activations;
 };
@@ -238,7 +286,7 @@ struct QuantizeLinears : ::xf::impl::XfQuantizeLinearsBase<QuantizeLinears> {
       getOperation()->emitError("there is no type '") << type << "'; there are f32, bf16, f16, int8 and int8-weights";
       return signalPassFailure();
     }
-    Quantizer(getOperation(), {element, isWidened}).run();
+    Quantizer(getOperation(), {element, isWidened, roundOnly}).run();
   }
 };
 

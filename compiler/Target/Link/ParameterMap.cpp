@@ -86,15 +86,34 @@ bool covers(SmallVector<xf_abi_segment> segments, uint64_t rows) {
   return known >= rows;
 }
 
+/// What weights store of one parameter.
+struct Stored {
+  SmallVector<xf_abi_segment> segments;
+  bool isReadOtherwise = false; // by a weight that is no copy of its rows: rounded rows do not tell what that computes
+};
+
+/// The segments that give the parameter back: its numbers if they are all there, else what they were rounded to.
+SmallVector<xf_abi_segment> chooseSegments(const Stored &stored, uint64_t rows) {
+  SmallVector<xf_abi_segment> exact;
+  llvm::copy_if(stored.segments, std::back_inserter(exact), [](const xf_abi_segment &segment) { return segment.dtype == XF_ABI_F32; });
+  // Rounded by rows and by columns, it is neither.
+  bool isByRows = false, isByColumns = false;
+  for (const xf_abi_segment &segment : stored.segments)
+    if (segment.dtype != XF_ABI_F32)
+      (segment.layout == XF_ABI_COLUMN_PANELS ? isByColumns : isByRows) = true;
+  bool isAmbiguous = stored.isReadOtherwise || (isByRows && isByColumns);
+  return covers(exact, rows) || isAmbiguous ? exact : stored.segments;
+}
+
 } // namespace
 
 std::vector<StoredParameter> mapParameters(ModuleOp module, const DataLayout &layout, int64_t &bytes) {
-  llvm::StringMap<SmallVector<xf_abi_segment>> segments;
+  llvm::StringMap<Stored> parameters;
   for (auto &[op, place] : layout.weights) {
     if (auto parameter = dyn_cast<ParameterOp>(op)) {
       int64_t number = 0;
       forEachIndices(parameter, [&](ArrayRef<int64_t> indices) {
-        segments[key(parameter.getSymName(), indices)].push_back(
+        parameters[key(parameter.getSymName(), indices)].segments.push_back(
             {0, uint64_t(rowCount(parameter.getTensorType())), uint64_t(place.offset + place.stride * number++), 0, XF_ABI_PLAIN, XF_ABI_F32, 0});
       });
       continue;
@@ -115,19 +134,29 @@ std::vector<StoredParameter> mapParameters(ModuleOp module, const DataLayout &la
     Placement scales;
     if (weight.getScales())
       scales = layout.weights.find(module.lookupSymbol(weight.getScalesAttr()))->second;
-    for (int64_t layer = 0; layer < place.layers; ++layer)
+    llvm::SmallDenseSet<Operation *> copied;
+    for (Piece piece : pieces)
+      copied.insert(piece.param);
+    auto keyAt = [](ParamOp param, int64_t layer) {
+      return key(param.getName(), llvm::map_to_vector(param.getIndices(), [&](Value index) { return indexAt(index, layer); }));
+    };
+    // Scales and sums of a quantised matrix say nothing that its elements do not.
+    bool isBesideElements = false;
+    weight.walk([&](QuantizeOp quantize) { isBesideElements |= quantize->getResult(0).use_empty(); });
+    for (int64_t layer = 0; layer < place.layers; ++layer) {
+      weight.walk([&](ParamOp param) {
+        if (!copied.contains(param) && !isBesideElements)
+          parameters[keyAt(param, layer)].isReadOtherwise = true;
+      });
       for (Piece piece : pieces) {
-        SmallVector<int64_t> indices;
-        for (Value index : piece.param.getIndices()) {
-          indices.push_back(indexAt(index, layer));
-        }
         uint32_t packing = piece.isTransposed ? XF_ABI_COLUMN_PANELS : isPacked ? XF_ABI_PANELS : XF_ABI_PLAIN;
         int64_t rows = piece.isTransposed ? rowCount(cast<RankedTensorType>(piece.param.getType())) : piece.rows;
-        segments[key(piece.param.getName(), indices)].push_back({uint64_t(piece.row), uint64_t(rows),
+        parameters[keyAt(piece.param, layer)].segments.push_back({uint64_t(piece.row), uint64_t(rows),
                                                                  uint64_t(place.offset + place.stride * layer),
                                                                  uint64_t(piece.at), packing, dtype,
                                                                  uint64_t(scales.offset + scales.stride * layer)});
       }
+    }
   }
   bytes = layout.weightBytes;
   std::vector<StoredParameter> stored;
@@ -137,7 +166,7 @@ std::vector<StoredParameter> mapParameters(ModuleOp module, const DataLayout &la
     forEachIndices(parameter, [&](ArrayRef<int64_t> indices) {
       StoredParameter entry{parameter, SmallVector<int64_t>(indices), expandPath(parameter, indices), {}, std::nullopt};
       auto type = parameter.getTensorType();
-      entry.segments = segments.lookup(key(parameter.getSymName(), indices));
+      entry.segments = chooseSegments(parameters[key(parameter.getSymName(), indices)], rowCount(type));
       if (!covers(entry.segments, rowCount(type))) {
         entry.raw = bytes;
         entry.segments = {{0, uint64_t(rowCount(type)), uint64_t(bytes), 0, XF_ABI_PLAIN, XF_ABI_F32, 0}};

@@ -1,0 +1,66 @@
+"""The reference interpreter computes with the weights that a type rounds, and with those only: compiled programs agree with it.
+
+Inputs are such that the type rounds none: whole numbers whose rows reach 127.
+"""
+import random
+import struct
+
+from common import BIN, Checks, SOURCE, WORK, compile_model, read_safetensors, run, write_safetensors
+
+checks = Checks()
+rng = random.Random(1)
+B, T, D = 2, 9, 64
+x = [value for _ in range(B * T) for value in [127.0] + [float(rng.randint(-127, 127)) for _ in range(D - 1)]]
+ids = [rng.randrange(50) for _ in range(B * T)]
+inputs = {"x": ("F32", [B, T, D], struct.pack(f"<{len(x)}f", *x)), "ids": ("I64", [B, T], struct.pack(f"<{len(ids)}q", *ids))}
+write_safetensors(WORK / "in", inputs)
+
+
+def golden(model, *options):
+    """What the program gives, as golden numbers for others."""
+    run(BIN / "xf-run", model, "--inputs", WORK / "in", "--outputs", WORK / "out", *options)
+    out = read_safetensors(WORK / "out")
+    write_safetensors(WORK / "io", {f"in.{n}": t for n, t in inputs.items()} | {f"out.{n}": t for n, t in out.items()})
+    return out
+
+
+numbers = {}
+for kind in ("f32", "bf16", "int8", "int8-weights"):
+    compile_model(SOURCE / "test/e2e/rounded_weights.xf", WORK / "model", "--random-weights", 1, "--type", kind, "--emit=model")
+    numbers[kind] = golden(WORK / "model")
+    for reference in ("--reference", "--reference=f32"):
+        status, out, err = run(BIN / "xf-run", WORK / "model", "--golden", WORK / "io", "--rtol", 2e-6, reference, ok=False)
+        checks.that(status == 0, f"{kind}, {reference}:\n{out}{err}")
+for name in numbers["f32"]:
+    checks.that(numbers["f32"][name] != numbers["bf16"][name], f"{name} is not rounded")
+
+# Golden numbers are compared, and what was computed is written, too.
+status, out, _ = run(BIN / "xf-run", WORK / "model", "--golden", WORK / "io", "--outputs", WORK / "again")
+checks.that(read_safetensors(WORK / "again") == numbers["int8-weights"], "--golden with --outputs writes something else")
+for options in (["--inputs", WORK / "in"], ["--entry", "run"]):
+    status, _, err = run(BIN / "xf-run", WORK / "model", "--golden", WORK / "io", *options, ok=False)
+    checks.that(status == 1 and "--inputs" in err, f"--golden with {options[0]}: {status} {err}")
+
+# Whole numbers of what 32 bits do not hold, and where f32 and f64 differ: the same for all.
+(WORK / "steps.xf").write_text("""model Steps() {
+  e: Embedding(9, 4)
+  entry run(x: f32[B, T]) -> n, bucket, whole, row {
+    n = int(x * 1e20)
+    bucket = int(log(abs(x) + 1) / log(16) * 8)
+    whole = floor(x * 0.1 * 10)
+    row = e(n)
+  }
+}
+""")
+values = [0.0, 1.0, -1.0, 1e-11, -1e-11, 3.0, 7.0, 15.0, 255.0, 1e30, -1e30, 2.5]
+inputs = {"x": ("F32", [2, 6], struct.pack("<12f", *values))}
+write_safetensors(WORK / "in", inputs)
+compile_model(WORK / "steps.xf", WORK / "model", "--random-weights", 1, "--emit=model", "--target", "cpu,cuda")
+out = golden(WORK / "model", "--device", "cpu")
+n = struct.unpack("<12q", out["n"][2])
+checks.that(n[:3] == (0, 2**31 - 1, -2**31) and n[3] == 1000000000 and n[9:11] == (2**31 - 1, -2**31), f"int(x * 1e20) is {n}")
+checks.that(struct.unpack("<12q", out["bucket"][2])[5:9] == (4, 6, 8, 16), f"buckets are {struct.unpack('<12q', out['bucket'][2])}")
+for options in (["--reference"], ["--reference=f32"], ["--device", "emulator"], ["--device", "cpu", "--isa", "baseline"]):
+    status, text, err = run(BIN / "xf-run", WORK / "model", "--golden", WORK / "io", *options, ok=False)
+    checks.that(status == 0, f"steps, {options}:\n{text}{err}")
+checks.end()
