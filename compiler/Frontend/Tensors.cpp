@@ -22,7 +22,8 @@ bool Evaluator::isConstant(mlir::Value value) {
       return false;
     if (llvm::isa<mlir::xf::ParamOp>(op) || !seen.insert(op).second)
       continue;
-    if (!llvm::isa<mlir::xf::RearrangeOp, mlir::xf::SliceOp, mlir::xf::ConcatOp, mlir::xf::MapOp, mlir::xf::ReduceOp>(op) ||
+    if (!llvm::isa<mlir::xf::RearrangeOp, mlir::xf::SliceOp, mlir::xf::ConcatOp, mlir::xf::MapOp, mlir::xf::ReduceOp,
+                   mlir::xf::LinearOp>(op) ||
         op->getNumOperands() == 0)
       return false;
     llvm::append_range(open, op->getOperands());

@@ -65,7 +65,7 @@ struct FormContracts : ::xf::impl::XfFormContractsBase<FormContracts> {
   void runOnOperation() override {
     SmallVector<LinearOp> linears;
     getOperation()->walk([&](LinearOp linear) {
-      if (!linear->getParentOfType<WeightOp>())
+      if (!linear->getParentOfType<WeightOp>() && !::xf::dependsOnParametersOnly(linear.getResult()))
         linears.push_back(linear);
     });
     // Later linears first: where a map joins two products, the later one takes it and reads the other.

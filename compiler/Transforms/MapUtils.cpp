@@ -90,7 +90,7 @@ SmallVector<Value> inlineBody(OpBuilder &builder, Region &body, ValueRange args)
 
 /// Ops that an expression of parameters may consist of.
 static bool isParameterMaths(Operation *op) {
-  return isa<RearrangeOp, SliceOp, ConcatOp, MapOp, ReduceOp, QuantizeOp>(op);
+  return isa<RearrangeOp, SliceOp, ConcatOp, MapOp, ReduceOp, QuantizeOp, LinearOp>(op);
 }
 
 bool dependsOnParametersOnly(Value value) {

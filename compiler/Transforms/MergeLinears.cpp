@@ -60,7 +60,7 @@ struct MergeLinears : ::xf::impl::XfMergeLinearsBase<MergeLinears> {
     // What reads the same tensor in the same block, with or without bias.
     llvm::MapVector<std::pair<Block *, Value>, SmallVector<LinearOp>> groups[2];
     getOperation()->walk([&](LinearOp linear) {
-      if (!hasEpilogue(linear) && ::xf::dependsOnParametersOnly(linear.getWeight()) &&
+      if (!hasEpilogue(linear) && !::xf::dependsOnParametersOnly(linear.getX()) && ::xf::dependsOnParametersOnly(linear.getWeight()) &&
           (!linear.getBias() || ::xf::dependsOnParametersOnly(linear.getBias())))
         groups[linear.getBias() ? 1 : 0][{linear->getBlock(), linear.getX()}].push_back(linear);
     });

@@ -65,7 +65,8 @@ public:
     SmallVector<EmbedOp> embeds;
     module.walk([&](LinearOp op) { linears.push_back(op); });
     module.walk([&](EmbedOp op) { embeds.push_back(op); });
-    llvm::erase_if(linears, [](LinearOp op) { return !::xf::dependsOnParametersOnly(op.getWeight()); });
+    // A product of parameters is computed when compiling, in full.
+    llvm::erase_if(linears, [](LinearOp op) { return !::xf::dependsOnParametersOnly(op.getWeight()) || ::xf::dependsOnParametersOnly(op.getX()); });
     llvm::erase_if(embeds, [&](EmbedOp op) { return !isCheckpointTable(op); });
     if (onlyRounds)
       return round(linears, embeds);

@@ -39,10 +39,11 @@ def Xf_EmbedOp : Xf_Op<"embed", [Xf_InRow, Pure, Xf_CausalOpInterface]> {
   let hasVerifier = 1;
 }
 
-def Xf_LinearOp : Xf_Op<"linear", [Xf_InBody, Pure, Xf_CausalOpInterface]> {
+def Xf_LinearOp : Xf_Op<"linear", [Xf_InExpression, Pure, Xf_CausalOpInterface]> {
   let summary = "x Wᵀ + b over the last dimension";
   let description = [{
-    result[.., n] = Σ_k x[.., k] * weight[n, k] (+ bias[n]), k ascending. The weight and bias depend on parameters only.
+    result[.., n] = Σ_k x[.., k] * weight[n, k] (+ bias[n]), k ascending. The weight and bias depend on parameters only; where x does,
+    too, so does the result, which is computed when compiling.
     Both operands are f32, or both bf16 or f16, or x is f32 and the weight i8, whose elements count as whole numbers, and
     the result is f32; or both are i8, which counts as unsigned (0 … 255) in x and as signed in the weight, as processors
     multiply, and the result is the exact i32.

@@ -49,6 +49,9 @@ const Case cases[] = {
     {"tagger_bf16", "tagger/tagger.xf", "", "vocab_size=40 hidden_size=16 num_attention_heads=4 num_hidden_layers=2 intermediate_size=20 num_labels=5", FactorType::bf16},
     {"g2p_bf16", "g2p/g2p.xf", "", "d_model=24 heads=3 d_ff=20 encoder_layers=2", FactorType::bf16},
     {"tagger_f16", "tagger/tagger.xf", "", "vocab_size=40 hidden_size=16 num_attention_heads=4 num_hidden_layers=2 intermediate_size=20 num_labels=5", FactorType::f16},
+    {"products", "../e2e/products.xf", "", "d=8"},
+    {"products_int8", "../e2e/products.xf", "", "d=8", FactorType::int8},
+    {"products_bf16", "../e2e/products.xf", "", "d=8", FactorType::bf16},
     {"g2p_f16", "g2p/g2p.xf", "", "d_model=24 heads=3 d_ff=20 encoder_layers=2", FactorType::f16},
 };
 
