@@ -156,7 +156,7 @@ private:
     for (Operation &op : weight.getBody().front().without_terminator()) {
       if (op.hasTrait<OpTrait::ConstantLike>() || isa<arith::DivUIOp, arith::RemUIOp>(op))
         continue;
-      if (!isa<ParamOp, RearrangeOp, SliceOp, ConcatOp, MapOp, ReduceOp, QuantizeOp>(op))
+      if (!isa<ParamOp, RearrangeOp, SliceOp, ConcatOp, MapOp, ReduceOp, QuantizeOp, LinearOp>(op))
         return op.emitError("cannot be computed when compiling");
       if (auto param = dyn_cast<ParamOp>(op)) {
         if (!module.lookupSymbol<ParameterOp>(param.getNameAttr()))
