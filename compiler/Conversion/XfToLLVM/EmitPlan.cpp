@@ -109,7 +109,7 @@ private:
       } else if (auto append = dyn_cast<AppendOp>(op); append && append.getByReader()) {
         if (failed(emitAppendOfSeveral(append)))
           return failure();
-      } else if (!isa<RearrangeOp, SliceOp, ParamOp, LoadOp, arith::ConstantOp, arith::AddIOp, arith::MulIOp>(op)) {
+      } else if (hasKernel(&op)) {
         if (failed(emitKernel(&op)))
           return failure();
       }

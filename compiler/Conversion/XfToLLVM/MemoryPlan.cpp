@@ -39,8 +39,9 @@ public:
     for (const ProloguePair &pair : pairs)
       keepFor(pair);
     auto request = [&](Value value, int64_t first, int64_t last, unsigned &number) {
-      auto [keptFrom, keptTo] = kept.try_emplace(value, first, last).first->second;
-      requests.push_back({bytesOf(value), std::min(first, keptFrom), std::max(last, keptTo), &number});
+      note(value, first, last);
+      auto [from, to] = kept.at(value);
+      requests.push_back({bytesOf(value), from, to, &number});
     };
     for (auto &[value, number] : plan.values)
       request(value, begin.lookup(value.getDefiningOp()), endOf(value), number);

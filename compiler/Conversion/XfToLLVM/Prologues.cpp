@@ -4,6 +4,11 @@ using namespace mlir;
 using namespace mlir::xf;
 
 namespace xf {
+
+bool hasKernel(Operation *op) {
+  return !isa<RearrangeOp, SliceOp, ParamOp, LoadOp, arith::ConstantOp, arith::AddIOp, arith::MulIOp>(op);
+}
+
 namespace {
 
 /// The kernels that may run next, from `op` on.
@@ -22,7 +27,7 @@ void findNext(Operation *op, SmallVectorImpl<Operation *> &next) {
     }
     // An append whose reader does it for one position has no kernel where rows are few.
     auto append = dyn_cast<AppendOp>(op);
-    if (!(append && append.getByReader()) && !isa<RearrangeOp, SliceOp, ParamOp, LoadOp, arith::ConstantOp, arith::AddIOp, arith::MulIOp>(op)) {
+    if (hasKernel(op) && !(append && append.getByReader())) {
       next.push_back(op);
       return;
     }

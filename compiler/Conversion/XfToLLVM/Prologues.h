@@ -6,6 +6,9 @@
 
 namespace xf {
 
+/// Whether a plan calls a kernel for `op`, which is no stack of layers; else it is strides, a pointer or an index.
+bool hasKernel(mlir::Operation *op);
+
 /// `product` multiplies result `result` of `row`, the kernel before it, or a layer's first product what the layer before has made last. It reads
 /// nothing else of `row`.
 struct ProloguePair {

@@ -24,13 +24,12 @@ public:
   explicit RegionVectorizer(CodeBuilder &builder, Reader reader = nullptr)
       : b(builder), reader(std::move(reader)) {}
 
-  /// Says what `value` (a region's argument) is: a scalar (i64 for an index) or a vector<16x…>.
-  void bind(mlir::Value value, mlir::Value emitted) { known[value] = emitted; }
-  /// The same of a scalar that is one element's, where the other elements are other threads' or iterations' business: it is computed as a lane
-  /// would be.
-  void bindElement(mlir::Value value, mlir::Value emitted) {
-    bind(value, emitted);
-    elements.insert(emitted);
+  /// Says what `value` (a region's argument) is: a scalar (i64 for an index) or a vector<16x…>. A scalar `isElement` if it is one element's, where
+  /// the other elements are other threads' or iterations' business: it is computed as a lane would be.
+  void bind(mlir::Value value, mlir::Value emitted, bool isElement = false) {
+    known[value] = emitted;
+    if (isElement)
+      elements.insert(emitted);
   }
   /// Says that the index `value` is base + lane.
   void bindLanes(mlir::Value value, mlir::Value base);

@@ -208,11 +208,9 @@ Value ChooseBlock::logit(Value product, Value word, Value row, Value own) {
   allowed = b.create<arith::AndIOp>(allowed, b.less(column, b.i64(columns)));
   Block &body = op.getBody().front();
   cpu::RegionVectorizer region(b);
-  region.bindElement(body.getArgument(0), product);
-  for (unsigned i = 0; i < op.getExtras().size(); ++i) {
-    Value value = extra(i, row, existingColumn);
-    llvm::is_contained(op.getMap(i), 2) ? region.bindElement(body.getArgument(1 + i), value) : region.bind(body.getArgument(1 + i), value);
-  }
+  region.bind(body.getArgument(0), product, /*isElement=*/true);
+  for (unsigned i = 0; i < op.getExtras().size(); ++i)
+    region.bind(body.getArgument(1 + i), extra(i, row, existingColumn), /*isElement=*/llvm::is_contained(op.getMap(i), 2));
   return select(b, allowed, region.emit(body.getTerminator()->getOperand(0)), noLogit(b));
 }
 

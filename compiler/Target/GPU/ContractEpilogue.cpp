@@ -33,16 +33,14 @@ cpu::RegionVectorizer ContractEpilogue::read(Value row, Value column) {
   Block &body = op.getBody().front();
   cpu::RegionVectorizer region(b);
   int64_t last = cast<RankedTensorType>(op.getResult().getType()).getRank() - 1;
-  for (unsigned i = 0; i < op.getExtras().size(); ++i) {
-    Value value = extra(i, row, column);
-    llvm::is_contained(op.getMap(i), last) ? region.bindElement(body.getArgument(1 + i), value) : region.bind(body.getArgument(1 + i), value);
-  }
+  for (unsigned i = 0; i < op.getExtras().size(); ++i)
+    region.bind(body.getArgument(1 + i), extra(i, row, column), /*isElement=*/llvm::is_contained(op.getMap(i), last));
   return region;
 }
 
 void ContractEpilogue::store(cpu::RegionVectorizer region, Value sum, Value row, Value column) {
   Block &body = op.getBody().front();
-  region.bindElement(body.getArgument(0), sum);
+  region.bind(body.getArgument(0), sum, /*isElement=*/true);
   Value value = region.emit(body.getTerminator()->getOperand(0));
   Type element = cast<RankedTensorType>(op.getResult().getType()).getElementType();
   int64_t stride = access.lastStride[result];

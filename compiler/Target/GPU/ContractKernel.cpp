@@ -60,11 +60,8 @@ std::optional<Launch> emitContractWith(const Prologue &prologue, ContractOp op, 
   auto weight = cast<RankedTensorType>(op.getWeight().getType());
   if (!weight.getElementType().isF32() && !weight.getElementType().isInteger(8))
     return emitTensorContractWith(prologue, op, request);
-  if (weight.getDimSize(1) > kMostPrologue)
-    return std::nullopt;
   Launch launch = launchOfFew(op, request, request.name);
-  GpuBuilder b(request.module, request.name, prologue.firstView + prologue.request.views(), launch.threads, op.getLoc());
-  emitFewRows(std::move(b), op, request, &prologue);
+  emitFewRows(prologue.start(request, launch.threads, op.getLoc()), op, request, &prologue);
   return launch;
 }
 

@@ -8,6 +8,7 @@
 #include "compiler/Target/CPU/VectorMath.h"
 #include "compiler/Target/GPU/ByteWeights.h"
 #include "compiler/Target/GPU/ContractEpilogue.h"
+#include "compiler/Target/GPU/RowEmitter.h"
 #include "compiler/Target/GPU/TensorCore.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -23,9 +24,10 @@ static_assert(kThreads == kRows * kPanel);
 // A part is what is copied at once, a chunk what one copy moves.
 constexpr int64_t kPartLines = 64, kLineBytes = 4 * kPanel, kPartBytes = kPartLines * kLineBytes, kChunk = 16, kStages = 7;
 // Of x as many k are in shared memory; the threads of two rows, a warp, read at different banks. A thread has as many reads under way.
-constexpr int64_t kMostX = kMostPrologue, kRowStride = kMostX + 4, kReads = 32;
+constexpr int64_t kMostX = 1024, kRowStride = kMostX + 4, kReads = 32;
 // k that are multiplied together, and how many of these are written out.
 constexpr int64_t kQuad = 4, kUnroll = 8;
+static_assert(kMostX >= RowEmitter::kMostWrittenOut); // what a prologue makes
 static_assert(kMostX % (kPartLines * kWordDepth) == 0 && kStages * kPartBytes + kRows * kRowStride * 4 <= kSharedBytes);
 
 class FewRows {
@@ -53,8 +55,8 @@ private:
   Type f32;
   Value rows;
   int64_t columns, depth, wordDepth, lines;
-  Value firstRow, panel;           // of the block
-  Value ownRow, ownColumn;         // of the thread, in the block
+  Value firstRow, panel;   // of the block
+  Value ownRow, ownColumn; // of the thread, in the block
   Value weights, sharedX;
 };
 

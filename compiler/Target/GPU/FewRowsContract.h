@@ -8,8 +8,7 @@ namespace xf::gpu {
 
 /// Rows and threads of a block, whose columns are a panel's.
 inline constexpr int64_t kFewRowsTile = 4, kFewRowsThreads = 64;
-/// With a prologue x is not in memory; its rows must fit kMostPrologue elements.
-inline constexpr int64_t kMostPrologue = 1024;
+/// With a prologue x is not in memory.
 void emitFewRows(GpuBuilder b, mlir::xf::ContractOp op, const KernelRequest &request, const Prologue *prologue = nullptr);
 
 } // namespace xf::gpu

@@ -12,6 +12,11 @@ struct Prologue {
   mlir::xf::RowOp row;
   const KernelRequest &request;
   unsigned firstView, result;
+
+  /// Starts the function of both.
+  GpuBuilder start(const KernelRequest &product, int64_t threads, mlir::Location location) const {
+    return GpuBuilder(product.module, product.name, firstView + request.views(), threads, location);
+  }
 };
 
 /// Rows in shared memory: `stride` elements apart.
@@ -25,7 +30,7 @@ struct SharedRows {
 void emitPrologue(GpuBuilder &b, const Prologue &prologue, int64_t threads, mlir::Value firstRow, mlir::Value stores,
                   const SharedRows &target);
 
-/// Whether rows of this length can be made so: they are held in registers.
+/// Whether rows of this length can be made so: they are held in registers (RowEmitter::canBeWrittenOut).
 bool canBePrologue(mlir::xf::RowOp row, unsigned result);
 
 } // namespace xf::gpu

@@ -8,8 +8,8 @@ using namespace mlir::xf;
 
 namespace xf::gpu {
 
-/// Of rows that are written out: a lane's elements at most, and as many as are all read before anything is computed.
-static constexpr int64_t kMostOwn = 64, kMostReads = 128;
+/// Of rows that are written out: as many elements of a lane are all read before anything is computed.
+static constexpr int64_t kMostReads = 128;
 
 static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 static Type elementOf(Value value) { return typeOf(value).getElementType(); }
@@ -34,7 +34,7 @@ bool RowEmitter::canBeWrittenOut(RowOp op) {
   llvm::erase_if(values, [](Value value) { return !cpu::RowSchedule::isRow(value); });
   return !values.empty() && llvm::all_of(values, [](Value value) {
     int64_t length = typeOf(value).getShape().back();
-    return !ShapedType::isDynamic(length) && length % kLanes == 0 && length <= kMostOwn * kLanes;
+    return !ShapedType::isDynamic(length) && length % kLanes == 0 && length <= kMostWrittenOut;
   });
 }
 
@@ -219,7 +219,7 @@ Value RowEmitter::emitValue(Value value) {
     auto map = value.getDefiningOp<MapOp>();
     cpu::RegionVectorizer region(b);
     for (auto [argument, input] : llvm::zip(map.getBody().getArguments(), map.getInputs()))
-      cpu::RowSchedule::isRow(input) ? region.bindElement(argument, emitValue(input)) : region.bind(argument, emitValue(input));
+      region.bind(argument, emitValue(input), /*isElement=*/cpu::RowSchedule::isRow(input));
     emitted = region.emit(map.getBody().front().getTerminator()->getOperand(cast<OpResult>(value).getResultNumber()));
   }
   elements[current][value] = emitted;

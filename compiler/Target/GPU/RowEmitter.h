@@ -15,6 +15,8 @@ class RowEmitter {
 public:
   using Value = mlir::Value;
   static constexpr int64_t kLanes = cpu::kLanes;
+  /// The longest rows that are written out.
+  static constexpr int64_t kMostWrittenOut = 1024;
 
   /// `op` and `builder` must outlive this.
   RowEmitter(GpuBuilder &builder, mlir::xf::RowOp op, const KernelRequest &request);

@@ -119,8 +119,7 @@ std::optional<Launch> emitTensorContractWith(const Prologue &prologue, ContractO
   if (!FewRowsProduct::canMakeRows(cast<RankedTensorType>(op.getWeight().getType()).getDimSize(1)))
     return std::nullopt;
   Launch launch = launchOfFew(op, request, request.name);
-  GpuBuilder b(request.module, request.name, prologue.firstView + prologue.request.views(), launch.threads, op.getLoc());
-  TensorContract(std::move(b), op, request).emitFew(&prologue);
+  TensorContract(prologue.start(request, launch.threads, op.getLoc()), op, request).emitFew(&prologue);
   return launch;
 }
 

@@ -70,10 +70,10 @@ public:
   static constexpr int64_t kElements = kTileRows * kPanelColumns;
   static int64_t warpsFor(int64_t depth);
   llvm::SmallVector<Value> multiplyTogether(Value firstRow, Value panel);
-  /// The same of rows that all threads make first, in shared memory, while the weights are on their way; `makeRows` ends with a barrier. Of a
-  /// depth for which canMakeRows().
+  /// The same of rows that all threads make first, in shared memory, while the weights are on their way; `makeRows` ends with a barrier. The
+  /// depth is one that can be a prologue's, and for which canMakeRows(): no warp has a shorter chain than the others.
   llvm::SmallVector<Value> multiplyMade(Value panel, int64_t rowStride, llvm::function_ref<Value()> makeRows);
-  static bool canMakeRows(int64_t depth) { return depth % kStepDepth == 0 && (depth < kChainDepth || depth % kChainDepth == 0) && depth <= 1024; }
+  static bool canMakeRows(int64_t depth) { return depth < kChainDepth || depth % kChainDepth == 0; }
 
 private:
   /// What a lane needs for one step.

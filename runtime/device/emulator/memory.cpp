@@ -62,13 +62,17 @@ void shared_memory::clear() {
   interval_ = 1;
 }
 
-void shared_memory::check(uint64_t address, uint32_t bytes, const char *verb) {
+void shared_memory::check(uint64_t address, uint32_t bytes, const char *verb) const {
   if (address % bytes != 0)
     raise("%s %u bytes of shared memory at %llu, which is no multiple of it", verb, bytes,
           static_cast<unsigned long long>(address));
   if (address > bytes_.size() || bytes > bytes_.size() - address)
     raise("%s shared memory at %lld, outside of its %llu bytes", verb, static_cast<long long>(address),
           static_cast<unsigned long long>(bytes_.size()));
+}
+
+// Units are no larger than what is touched.
+void shared_memory::keep_apart(uint32_t bytes) {
   if (bytes >= unit_bytes_)
     return;
   std::vector<unit> smaller(bytes_.size() / bytes);
@@ -79,6 +83,7 @@ void shared_memory::check(uint64_t address, uint32_t bytes, const char *verb) {
 
 uint8_t *shared_memory::read(uint64_t address, uint32_t bytes, uint32_t thread) {
   check(address, bytes, "reads");
+  keep_apart(bytes);
   for (uint64_t u = address / unit_bytes_; u <= (address + bytes - 1) / unit_bytes_; ++u) {
     unit &state = units_[u];
     if (state.arriving)
@@ -97,6 +102,7 @@ uint8_t *shared_memory::read(uint64_t address, uint32_t bytes, uint32_t thread) 
 
 uint8_t *shared_memory::write(uint64_t address, uint32_t bytes, uint32_t thread) {
   check(address, bytes, "writes");
+  keep_apart(bytes);
   for (uint64_t u = address / unit_bytes_; u <= (address + bytes - 1) / unit_bytes_; ++u) {
     unit &state = units_[u];
     if (state.arriving)

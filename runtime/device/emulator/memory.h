@@ -81,7 +81,8 @@ private:
     std::vector<copy> under_way;
     int64_t groups = 0; // closed ones
   };
-  void check(uint64_t address, uint32_t bytes, const char *verb);
+  void check(uint64_t address, uint32_t bytes, const char *verb) const;
+  void keep_apart(uint32_t bytes);
   thread_copies &copies_of(uint32_t thread);
 
   std::vector<uint8_t> bytes_;
