@@ -85,10 +85,12 @@ template <typename T> void write_struct(T *to, T values) {
   std::memcpy(static_cast<void *>(to), &values, std::min(to->size, sizeof(T)));
 }
 
-inline void require_sentences(const int32_t *ids, const int64_t *offsets, int64_t count) {
-  require(count >= 0 && (count == 0 || (ids && offsets)), "the sentences are null");
+inline void require_rows(const char *what, const int32_t *ids, const int64_t *offsets, int64_t count) {
+  if (count < 0 || (count > 0 && !(ids && offsets)))
+    fail(status::invalid_argument, "the %s are null", what);
   for (int64_t i = 0; i < count; ++i)
-    require(offsets[i] >= 0 && offsets[i] <= offsets[i + 1], "the sentences' offsets descend");
+    if (offsets[i] < 0 || offsets[i] > offsets[i + 1])
+      fail(status::invalid_argument, "the %s' offsets descend", what);
 }
 
 // The first of the sentences that could not be served, and why.

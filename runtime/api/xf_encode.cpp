@@ -61,7 +61,7 @@ xf_status xf_encode(xf_session *s, const int32_t *ids, const int64_t *offsets, i
                     int64_t capacity) {
   return guard([&] {
     require(s, "the session is null");
-    require_sentences(ids, offsets, count);
+    require_rows("sentences", ids, offsets, count);
     xf_encoding_info info = info_of(s->impl);
     int64_t wanted = count == 0 ? 0 : info.by_token ? offsets[count] - offsets[0] : count;
     require(rows || wanted == 0, "the rows are null");

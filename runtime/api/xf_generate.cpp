@@ -17,7 +17,7 @@ struct xf_lines {
 
 namespace {
 
-search_options options_of(const xf_generate_options *given) {
+search_options options_of(const xf_generate_options *given, int64_t sentences) {
   xf_generate_options o;
   xf_generate_options_init(&o, sizeof(o));
   if (given) {
@@ -37,6 +37,21 @@ search_options options_of(const xf_generate_options *given) {
   result.scores = o.scores != 0;
   result.suppress = {o.suppress, static_cast<size_t>(o.suppress_count)};
   result.allowed = o.shortlist ? o.shortlist->impl.get() : nullptr;
+  result.repetition_penalty = o.repetition_penalty;
+  result.no_repeat_ngram = o.no_repeat_ngram;
+  result.samples = o.sample != 0;
+  result.sample = {o.temperature, o.top_k, o.top_p};
+  result.seed = o.seed;
+  require(o.ends_count >= 0 && (o.ends || o.ends_count == 0), "the tokens that end results are null");
+  result.ends = {o.ends, static_cast<size_t>(o.ends_count)};
+  result.line_prefixes = o.line_prefixes != 0;
+  require(o.prefix_count >= 0 && (o.prefix || o.prefix_count == 0), "the prefix is null");
+  if (o.prefix_offsets) {
+    require_rows("prefixes", o.prefix, o.prefix_offsets, sentences);
+    result.prefixes = {o.prefix, o.prefix_offsets, sentences};
+  } else {
+    result.prefix = {o.prefix, static_cast<size_t>(o.prefix_count)};
+  }
   return result;
 }
 
@@ -78,7 +93,12 @@ private:
 } // namespace
 
 void xf_generate_options_init(xf_generate_options *options, size_t size) {
-  init_struct(options, size, {size, 1, 1, -1, -1, 0, 1, 1.0, nullptr, 0, nullptr});
+  xf_generate_options defaults = {};
+  defaults.size = size;
+  defaults.beam = defaults.n_best = defaults.scores = 1;
+  defaults.min_length = defaults.max_length = -1;
+  defaults.length_penalty = defaults.repetition_penalty = defaults.temperature = defaults.top_p = 1.0;
+  init_struct(options, size, defaults);
 }
 
 xf_status xf_shortlist_open(const xf_model *m, const char *path, int32_t ids, xf_shortlist **result) {
@@ -95,8 +115,8 @@ xf_status xf_generate(xf_session *s, const int32_t *ids, const int64_t *offsets,
                       const xf_generate_options *options, const xf_hypotheses *results) {
   return guard([&] {
     searcher &search = search_of(s);
-    require_sentences(ids, offsets, count);
-    search_options o = options_of(options);
+    require_rows("sentences", ids, offsets, count);
+    search_options o = options_of(options, count);
     search.check(o);
     array_sink sink(results, o.best, count);
     search.generate({ids, offsets, count}, o, sink);
@@ -109,9 +129,9 @@ xf_status xf_generate_from(xf_session *s, const xf_tensor *inputs, int32_t input
   return guard([&] {
     searcher &search = search_of(s);
     arguments given(inputs, input_count);
-    search_options o = options_of(options);
-    search.check(o);
     int64_t sentences = search.bind_source(given.given);
+    search_options o = options_of(options, sentences);
+    search.check(o);
     array_sink sink(results, o.best, sentences);
     search.generate_bound(o, sink);
     return sink.result();
@@ -127,7 +147,9 @@ xf_status xf_process_lines(xf_session *s, const char *const *lines, int64_t coun
       require(lines[i], "a line is null");
       views.emplace_back(lines[i]);
     }
-    search_options o = options_of(options);
+    require(!options || options->size < XF_FIRST_SIZE(xf_generate_options, prefix_offsets) || !options->prefix_offsets,
+            "lines have their prefixes behind a tab (line_prefixes), not as tokens");
+    search_options o = options_of(options, 0);
     line_engine engine(s->impl, ids != 0);
     auto handle = std::make_unique<xf_lines>();
     engine.run(views, o, handle->results);

@@ -20,25 +20,36 @@ void beam_search::bind(const arena &memory) {
   pairs_ = memory.as<beam_pair>(pairs_at_);
 }
 
-void beam_search::start(int32_t beams, int32_t max_length, int32_t end) {
+void beam_search::start(int32_t beams, int32_t max_length, int32_t end, std::span<const int32_t> ends) {
   beams_ = beams;
   max_length_ = max_length;
   end_ = end;
+  ends_ = ends;
   open_ = 1;
   step_ = 0;
   finished_count_ = 0;
   now_[0] = {0.0, 0, -1};
 }
 
-void beam_search::finish(double sum, int32_t length, int32_t step, int32_t beam, bool ended) {
-  finished_[finished_count_++] = {sum, 0.0, length, step, beam, ended};
+void beam_search::finish(double sum, int32_t length, int32_t step, int32_t beam, int32_t end) {
+  finished_[finished_count_++] = {sum, 0.0, length, step, beam, end};
 }
 
-bool beam_search::advance(const row_summary *const *rows, const candidate *const *best) {
+// All candidates of all open beams as pairs; returns how many there are.
+int32_t beam_search::gather(const row_summary *const *rows, const candidate *const *best) {
   int32_t count = 0;
   for (int32_t b = 0; b < open_; ++b)
     for (int32_t i = 0; i < rows[b]->count; ++i)
       pairs_[count++] = {now_[b].sum + (best[b][i].logit - rows[b]->normaliser), b, best[b][i].token};
+  return count;
+}
+
+bool beam_search::follow(const row_summary *const *rows, const candidate *const *drawn) {
+  return take(pairs_, gather(rows, drawn));
+}
+
+bool beam_search::advance(const row_summary *const *rows, const candidate *const *best) {
+  int32_t count = gather(rows, best);
   int32_t considered = std::min(count, 2 * beams_);
   std::partial_sort(pairs_, pairs_ + considered, pairs_ + count, [](const beam_pair &x, const beam_pair &y) {
     if (x.sum != y.sum)
@@ -52,12 +63,12 @@ bool beam_search::take(const beam_pair *pairs, int32_t count) {
   int32_t next = 0;
   for (int32_t i = 0; i < count && next < beams_; ++i) {
     const beam_pair &p = pairs[i];
-    if (p.token != end_) {
+    if (!is_end(p.token)) {
       now_[next] = {p.sum, p.beam, p.token};
       *node(step_, next) = {p.beam, p.token};
       ++next;
     } else if (i < beams_) {
-      finish(p.sum, step_ + 1, step_ - 1, p.beam, true);
+      finish(p.sum, step_ + 1, step_ - 1, p.beam, p.token);
     }
   }
   // One beam that ends has nothing to take its place.
@@ -68,7 +79,7 @@ bool beam_search::take(const beam_pair *pairs, int32_t count) {
   // Open ones count at the greatest length only, and only where the search has not stopped anyway.
   if (finished_count_ < beams_)
     for (int32_t b = 0; b < open_; ++b)
-      finish(now_[b].sum, step_, step_ - 1, b, false);
+      finish(now_[b].sum, step_, step_ - 1, b, -1);
   open_ = 0;
   return false;
 }
@@ -85,14 +96,20 @@ int32_t beam_search::rank(double alpha) {
   return finished_count_;
 }
 
-void beam_search::tokens_of(const hypothesis &h, int32_t *tokens) const {
-  int32_t at = h.length;
-  if (h.ended)
-    tokens[--at] = end_;
-  for (int32_t step = h.step, beam = h.beam; step >= 0; --step) {
-    tokens[--at] = node(step, beam)->token;
-    beam = node(step, beam)->parent;
+void beam_search::write_path(int32_t step, int32_t beam, int32_t *tokens) const {
+  for (; step >= 0; --step) {
+    const beam_node &last = *node(step, beam);
+    tokens[step] = last.token;
+    beam = last.parent;
   }
 }
+
+void beam_search::tokens_of(const hypothesis &h, int32_t *tokens) const {
+  write_path(h.step, h.beam, tokens);
+  if (h.end >= 0)
+    tokens[h.length - 1] = h.end;
+}
+
+void beam_search::tokens_of(int32_t open, int32_t *tokens) const { write_path(step_ - 1, open, tokens); }
 
 } // namespace xf::rt

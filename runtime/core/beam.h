@@ -4,14 +4,16 @@
 // At each step the 2K best pairs by summed log p are taken (ties: lower beam, then lower token). Of the K best
 // those that end the sentence finish, and the next best take their places. The search stops at K finished
 // hypotheses, without the open ones; at the greatest length the open ones count as finished. A hypothesis of n tokens, the end
-// token included, scores sum / n^alpha.
+// token included, scores sum / n^alpha. Where results are drawn, each of K beams goes on with a token of its own.
 #ifndef RUNTIME_CORE_BEAM_H
 #define RUNTIME_CORE_BEAM_H
 
 #include "runtime/core/arena.h"
 #include "runtime/core/row_best.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <span>
 
 namespace xf::rt {
 
@@ -39,7 +41,7 @@ struct hypothesis {
   int32_t length; // tokens, the end token included
   int32_t step;   // of its last node; -1: none
   int32_t beam;   // of its last node
-  bool ended;     // by the end token
+  int32_t end;    // the token that ended it, or -1
 };
 
 class beam_search {
@@ -48,13 +50,16 @@ public:
   void plan(arena_plan &plan, int64_t beams, int64_t length);
   void bind(const arena &memory);
 
-  void start(int32_t beams, int32_t max_length, int32_t end);
+  // Results end with the token `end` or one of `ends`, which outlive the search.
+  void start(int32_t beams, int32_t max_length, int32_t end, std::span<const int32_t> ends = {});
 
   // Candidates that advance() wants of every open beam.
   int32_t wanted() const { return beams_ == 1 ? 1 : 2 * beams_; }
   // Takes the best tokens of every open beam, in the order of the beams: `rows[b]` describes the candidates at
   // best + b * stride. Returns false when the sentence is done.
   bool advance(const row_summary *const *rows, const candidate *const *best);
+  // The same where each open beam goes on with its own candidates, whatever those of others: K at the first step, then one each.
+  bool follow(const row_summary *const *rows, const candidate *const *drawn);
   // The same where the best pairs are known: the first `count` of them, at most 2K.
   bool take(const beam_pair *pairs, int32_t count);
 
@@ -71,9 +76,14 @@ public:
   const hypothesis &finished(int32_t i) const { return finished_[i]; }
   // Writes the hypothesis' length tokens.
   void tokens_of(const hypothesis &h, int32_t *tokens) const;
+  // Writes the produced() tokens of an open beam.
+  void tokens_of(int32_t open, int32_t *tokens) const;
 
 private:
-  void finish(double sum, int32_t length, int32_t step, int32_t beam, bool ended);
+  bool is_end(int32_t token) const { return token == end_ || std::find(ends_.begin(), ends_.end(), token) != ends_.end(); }
+  int32_t gather(const row_summary *const *rows, const candidate *const *best);
+  void finish(double sum, int32_t length, int32_t step, int32_t beam, int32_t end);
+  void write_path(int32_t step, int32_t beam, int32_t *tokens) const;
   beam_node *node(int32_t step, int32_t beam) const { return nodes_ + int64_t(step) * beams_ + beam; }
 
   uint64_t nodes_at_ = 0, open_at_ = 0, finished_at_ = 0, pairs_at_ = 0;
@@ -82,6 +92,7 @@ private:
   hypothesis *finished_ = nullptr;
   beam_pair *pairs_ = nullptr;
   int32_t beams_ = 1, max_length_ = 0, end_ = -1;
+  std::span<const int32_t> ends_;
   int32_t open_ = 0, step_ = 0, finished_count_ = 0;
 };
 

@@ -16,6 +16,12 @@ const char *refusal::too_many_tokens(int64_t count, int64_t most) {
   return text_;
 }
 
+const char *refusal::too_long_prefix(int64_t count, int64_t most) {
+  std::snprintf(text_, sizeof(text_), "its prefix has %lld tokens; at most %lld are possible", static_cast<long long>(count),
+                static_cast<long long>(most));
+  return text_;
+}
+
 const char *refusal::unknown_token(std::span<const int32_t> ids, int64_t bound) {
   for (int32_t id : ids)
     if (id < 0 || (bound > 0 && id >= bound)) {

@@ -123,7 +123,7 @@ private:
     const entry_info &choose = model_.entries()[generate_.choose];
     size_t given = step.inputs.size();
     const char *what = "the step that chooses has other arguments than the plain one";
-    require(choose.inputs.size() == given + 3 && choose.outputs.size() == 3, what);
+    require(choose.inputs.size() == given + 3 && choose.outputs.size() == 3 && step.outputs.size() == 1, what);
     for (size_t i = 0; i < given; ++i)
       require(choose.inputs[i].name == step.inputs[i].name && choose.inputs[i].dtype == step.inputs[i].dtype &&
                   choose.inputs[i].dim == step.inputs[i].dim,

@@ -1,78 +1,20 @@
 #include "runtime/core/row_best.h"
 
 #include "runtime/abi/xf_abi.h"
+#include "runtime/core/row_vectors.h"
 
 #include <cmath>
 #include <cstring>
 #include <limits>
 
-// Vectors never cross a function boundary here: all helpers are inlined.
 #pragma GCC diagnostic ignored "-Wpsabi"
 
 namespace xf::rt {
 
 namespace {
 
-#define XF_INLINE inline __attribute__((always_inline))
-
-// 16 lanes are 4 vectors of 4 floats, 2 of 8, or 1 of 16: column i belongs to lane i mod 16 on every instruction set.
-template <int Bytes> struct vectors {
-  typedef float f32 __attribute__((vector_size(Bytes)));
-  typedef int32_t i32 __attribute__((vector_size(Bytes)));
-  typedef uint32_t u32 __attribute__((vector_size(Bytes)));
-  static constexpr int kWidth = Bytes / 4, kParts = 64 / Bytes;
-};
-
-constexpr int64_t kLanes = 16;
 constexpr int64_t kChunk = 64;  // columns compared with the worst candidate at once
 constexpr int64_t kBlock = 512; // columns whose exponentials share a maximum
-constexpr float kNone = -std::numeric_limits<float>::infinity();
-
-template <typename V> XF_INLINE V load(const float *from) {
-  V v;
-  std::memcpy(&v, from, sizeof(v));
-  return v;
-}
-
-// e^x for x <= 0, within 2 ulp; 0 for x < -87 and for what is not a number.
-template <typename Set> XF_INLINE typename Set::f32 exp_negative(typename Set::f32 x) {
-  using f32 = typename Set::f32;
-  using u32 = typename Set::u32;
-  const f32 shifted = x * 1.44269504088896341f + 12582912.0f; // 1.5 * 2^23: rounds to an integer
-  const f32 n = shifted - 12582912.0f;
-  const f32 r = (x - n * 0.693359375f) - n * -2.12194440e-4f;
-  f32 p = r * 1.9875691500e-4f + 1.3981999507e-3f;
-  p = p * r + 8.3334519073e-3f;
-  p = p * r + 4.1665795894e-2f;
-  p = p * r + 1.6666665459e-1f;
-  p = p * r + 5.0000001201e-1f;
-  p = p * r * r + r + 1.0f;
-  // The integer sits in the low bits of `shifted`.
-  const u32 bits = (u32)p + ((u32)shifted << 23);
-  const typename Set::i32 counts = x > -87.0f;
-  return (f32)(bits & (u32)counts);
-}
-
-// One tree over the 16 lanes.
-template <typename Combine> XF_INLINE float combine(float *lane, Combine op) {
-  for (int64_t width = kLanes / 2; width >= 1; width /= 2)
-    for (int64_t i = 0; i < width; ++i)
-      lane[i] = op(lane[i], lane[i + width]);
-  return lane[0];
-}
-
-// Calls body(columns) for each 16 columns; the last ones are padded with -inf.
-template <typename Body> XF_INLINE void for_lanes(const float *x, int64_t size, Body body) {
-  int64_t i = 0;
-  for (; i + kLanes <= size; i += kLanes)
-    body(x + i);
-  if (i < size) {
-    float tail[kLanes];
-    for (int64_t lane = 0; lane < kLanes; ++lane)
-      tail[lane] = i + lane < size ? x[i + lane] : kNone;
-    body(tail);
-  }
-}
 
 // Sorted by descending logit; equal logits stay in the order of their tokens.
 struct best_list {
@@ -99,30 +41,13 @@ template <typename Set> struct row_reduction {
   i32 odd[Set::kParts] = {}; // where a value is +inf or not a number
 
   XF_INLINE float largest(const float *x, int64_t size) {
-    f32 m[Set::kParts];
-    for (f32 &part : m)
-      part = f32{} + kNone;
-    for_lanes(x, size, [&](const float *columns) __attribute__((always_inline)) {
-      for (int p = 0; p < Set::kParts; ++p) {
-        const f32 v = load<f32>(columns + p * Set::kWidth);
-        odd[p] |= ~(v <= std::numeric_limits<float>::max());
-        m[p] = v > m[p] ? v : m[p];
-      }
+    return largest_of<Set>(x, size, [this](int part, f32 v) __attribute__((always_inline)) {
+      odd[part] |= ~(v <= std::numeric_limits<float>::max());
     });
-    float lane[kLanes];
-    std::memcpy(lane, m, sizeof(lane));
-    return combine(lane, [](float a, float b) { return a > b ? a : b; });
   }
 
   XF_INLINE float sum_of_exp(const float *x, int64_t size, float shift) {
-    f32 sum[Set::kParts] = {};
-    for_lanes(x, size, [&](const float *columns) __attribute__((always_inline)) {
-      for (int p = 0; p < Set::kParts; ++p)
-        sum[p] += exp_negative<Set>(load<f32>(columns + p * Set::kWidth) - shift);
-    });
-    float lane[kLanes];
-    std::memcpy(lane, sum, sizeof(lane));
-    return combine(lane, [](float a, float b) { return a + b; });
+    return sum_of<Set>(x, size, [shift](f32 v) __attribute__((always_inline)) { return exp_negative<Set>(v - shift); });
   }
 
   XF_INLINE row_summary run(const float *logits, int64_t size, int32_t wanted, candidate *best, bool normaliser) {

@@ -1,4 +1,4 @@
-// Which sentences are searched when: windows and what is refused. How they enter is in search_source.cpp, the steps
+// Which sentences are searched when. What is refused is in search_check.cpp, how they enter in search_source.cpp, the steps
 // themselves are in search_step.cpp.
 #include "runtime/core/search.h"
 
@@ -11,10 +11,12 @@
 namespace xf::rt {
 
 searcher::searcher(session &owner, const model &m, arena_plan &plan)
-    : session_(owner), model_(m), g_(m.header().generate), layout_(m, plan), room_(largest_room(m)) {}
+    : session_(owner), model_(m), g_(m.header().generate), layout_(m, plan), own_scratch_(m), room_(largest_room(m)),
+      scratch_at_(plan.add(static_cast<uint64_t>(owner.threads()), own_scratch_.bytes)) {}
 
 void searcher::bind(const arena &memory) {
   reduce_ = row_reducer_for(session_.isa());
+  sample_ = row_sampler_for(session_.isa());
   memory_ = memory.at(0);
   order_ = memory.as<int32_t>(layout_.order);
   slots_argument_ = memory.as<int32_t>(layout_.slots);
@@ -29,6 +31,9 @@ void searcher::bind(const arena &memory) {
   summaries_ = memory.as<row_summary>(layout_.summaries);
   tokens_ = memory.as<int32_t>(layout_.tokens);
   started_ = memory.as<int32_t>(layout_.started);
+  forbidden_ = memory.as<uint32_t>(layout_.forbidden);
+  logits_ = memory.as<float>(layout_.logits);
+  scratch_ = memory.at(scratch_at_);
   layout_.groups.bind(memory);
   layout_.pack.bind(memory);
   layout_.history.bind(memory);
@@ -46,11 +51,13 @@ void searcher::bind(const arena &memory) {
     auto input = [&](int place) { return step_io_[place]; };
     auto output = [&](int place) { return step_io_[step.inputs.size() + place]; };
     const choice_places &at = layout_.choice;
-    choice_ = {static_cast<uint32_t *>(input(at.forbidden)), static_cast<int32_t *>(input(at.classes)),
-               static_cast<int32_t *>(input(at.options)),    static_cast<const float *>(output(at.values)),
-               static_cast<const int32_t *>(output(at.tokens)), static_cast<const float *>(output(at.norms))};
+    choice_ = {static_cast<int32_t *>(input(at.classes)), static_cast<int32_t *>(input(at.options)),
+               static_cast<const float *>(output(at.values)), static_cast<const int32_t *>(output(at.tokens)),
+               static_cast<const float *>(output(at.norms))};
+    logits_io_.assign(step_io_.begin(), step_io_.begin() + static_cast<std::ptrdiff_t>(layout_.plain->inputs.size()));
+    logits_io_.push_back(logits_);
   } else {
-    logits_ = static_cast<float *>(step_io_[step.inputs.size() + g_.logits_output]);
+    logits_io_ = step_io_;
   }
   for (const source_tensor &tensor : layout_.source_tensors)
     source_pointers_.push_back(memory.at(tensor.offset));
@@ -67,75 +74,22 @@ void searcher::bind(const arena &memory) {
     ahead_ = std::make_unique<device_search>(*device, layout_);
 }
 
-void searcher::check(const search_options &o) const {
-  if (layout_.least_batch > 1)
-    fail(status::unsupported, "the model needs %lld sentences at once: it cannot be searched",
-         static_cast<long long>(layout_.least_batch));
-  auto refuse = [](const char *what, long long value, long long low, long long high) {
-    fail(status::invalid_argument, "%s must be between %lld and %lld, not %lld", what, low, high, value);
-  };
-  if (o.beam < 1 || o.beam > layout_.beam)
-    refuse("the number of beams", o.beam, 1, layout_.beam);
-  if (o.best < 1 || o.best > o.beam)
-    refuse("the number of results of a line (at most the number of beams)", o.best, 1, o.beam);
-  if (o.batch < 0 || o.batch > layout_.batch)
-    refuse("the batch", o.batch, 1, layout_.batch);
-  if (o.max_length == 0 || o.max_length < -1 || o.max_length > g_.target)
-    refuse("the maximum length", o.max_length, 1, g_.target);
-  if (o.min_length < -1 || o.min_length > g_.target)
-    refuse("the minimum length", o.min_length, 0, g_.target);
-  if (o.min_length > 0 && o.max_length > 0 && o.min_length > o.max_length)
-    fail(status::invalid_argument, "the minimum length %d is above the maximum length %d", o.min_length,
-         o.max_length);
-  if (!(o.length_penalty >= -100.0 && o.length_penalty <= 100.0))
-    fail(status::invalid_argument, "the length penalty must be between -100 and 100, not %g", o.length_penalty);
-  if (o.allowed && !layout_.chooses)
-    fail(status::unsupported, "the model's logits are no matrix product: it cannot be searched with a shortlist");
-  if (o.allowed && (layout_.source_tokens < 0 || o.allowed->target() != layout_.vocabulary))
-    fail(status::invalid_argument, "the shortlist is for another model");
-  for (int32_t token : o.suppress)
-    if (token < 0 || token >= layout_.vocabulary)
-      refuse("a suppressed token", token, 0, layout_.vocabulary - 1);
-}
-
-int64_t searcher::own_length(std::span<const int32_t> ids) const {
-  size_t length = ids.size();
-  while (length > 0 && g_.pad >= 0 && ids[length - 1] == g_.pad)
-    --length;
-  return static_cast<int64_t>(length);
-}
-
-// Why the sentence cannot be searched, or null.
-const char *searcher::refuse(std::span<const int32_t> ids) {
-  if (ids.empty())
-    return refusal::no_tokens;
-  if (own_length(ids) == 0)
-    return refusal::only_padding;
-  bool source = layout_.source_tokens >= 0;
-  auto length = static_cast<int64_t>(ids.size());
-  if (source && length < layout_.least_source)
-    return refusal_.too_few_tokens(length, layout_.least_source);
-  // A prompt without the start token gets it.
-  int64_t most = source ? g_.source : g_.target - (g_.start >= 0 && ids[0] != g_.start ? 1 : 0);
-  if (length > most)
-    return refusal_.too_many_tokens(length, most);
-  const tensor_info &tokens =
-      source ? layout_.source_tensors[layout_.source_tokens].info : layout_.step->inputs[g_.tokens_input];
-  return refusal_.unknown_token(ids, tokens.bound);
+void searcher::start_call(const search_options &options, search_sink &sink) {
+  check(options);
+  options_ = &options;
+  sink_ = &sink;
+  forbid_tokens();
+  layout_.history.forget();
 }
 
 void searcher::generate(const token_rows &rows, const search_options &options, search_sink &sink) {
-  check(options);
   if (!layout_.other_input.empty())
     fail(status::unsupported, "the model takes '%s' beside its tokens: it cannot be searched from tokens alone",
          layout_.other_input.c_str());
   if (layout_.source_tokens < 0 && (layout_.encode.entry || layout_.begin.entry))
     fail(status::unsupported, "the model's source is not made of tokens");
   fp_scope control_word;
-  options_ = &options;
-  sink_ = &sink;
-  forbid_tokens();
-  layout_.history.forget();
+  start_call(options, sink);
   batch_ = options.batch ? options.batch : static_cast<int32_t>(layout_.batch);
   make_room(rows);
   for (int64_t first = 0; first < rows.count; first += layout_.window) {
@@ -155,7 +109,7 @@ void searcher::begin_window(const token_rows &rows, int64_t first, int64_t count
   window_first_ = first;
   window_rows_ = &rows;
   for (int64_t i = first; i < first + count; ++i) {
-    if (const char *problem = refuse(sentence_ids(rows, i)))
+    if (const char *problem = refuse(rows, i))
       refused(i, problem);
     else
       order_[waiting_++] = static_cast<int32_t>(i - first);

@@ -6,7 +6,7 @@
 #include "runtime/core/binding.h"
 #include "runtime/core/refusal.h"
 #include "runtime/core/search_layout.h"
-#include "runtime/core/shortlist.h"
+#include "runtime/core/search_options.h"
 #include "runtime/core/states.h"
 #include "runtime/device/device_search.h"
 
@@ -21,25 +21,6 @@ class session;
 
 // Work below this many bytes is not worth waking the other threads.
 constexpr int64_t kBytesWorthThreads = 1 << 17;
-
-struct search_options {
-  int32_t beam = 1;
-  int32_t best = 1; // hypotheses wanted of each sentence
-  double length_penalty = 1.0;
-  int32_t min_length = -1; // -1: the model's
-  int32_t max_length = -1;
-  int32_t batch = 0; // sentences at once; 0: the model's limit
-  bool scores = true;
-  std::span<const int32_t> suppress;
-  const shortlist *allowed = nullptr; // what sentences may be translated with; null: everything
-};
-
-// Sentence i is ids[offsets[i]] to ids[offsets[i + 1]].
-struct token_rows {
-  const int32_t *ids;
-  const int64_t *offsets;
-  int64_t count;
-};
 
 // Receives results, each sentence's best first, sentences in any order.
 class search_sink {
@@ -86,31 +67,32 @@ private:
     int64_t past = 0;      // positions in the states
     int32_t min_length = 0;
     int32_t prefix_length = 0, prefix_used = 0;
-    bool due = false; // the last step gave logits to choose from
+    uint64_t draws = 0; // what its random numbers are made of
+    bool due = false;   // the last step gave logits to choose from
     bool failed = false;
   };
 
   void begin_window(const token_rows &rows, int64_t first, int64_t count,
                     const std::function<void(int64_t, const char *)> &refused);
-  static std::span<const int32_t> sentence_ids(const token_rows &rows, int64_t sentence) {
-    return {rows.ids + rows.offsets[sentence], static_cast<size_t>(rows.offsets[sentence + 1] - rows.offsets[sentence])};
-  }
   int64_t waiting_sentence(int64_t place) const { return window_first_ + order_[place]; }
   int64_t waiting_length(int64_t place) const {
-    return static_cast<int64_t>(sentence_ids(*window_rows_, waiting_sentence(place)).size());
+    return static_cast<int64_t>(window_rows_->row(waiting_sentence(place)).size());
   }
   int64_t joining(int64_t free) const;
   void fill_tokens(const token_rows &rows, std::span<const int32_t> group, const int32_t *lengths);
   sharing source_sharing(bool may_pad) const;
   void call_source(const source_call &call, bool given);
   void call_source(const source_call &padded, const source_call &packed);
-  const char *refuse(std::span<const int32_t> ids);
+  const char *refuse(const token_rows &rows, int64_t sentence);
+  const char *refuse_prefix(std::span<const int32_t> prefix);
   void start_waiting(const token_rows &rows);
   bool may_join(int64_t length) const;
-  void open_slot(int32_t number, int64_t sentence, std::span<const int32_t> source, std::span<const int32_t> prompt,
+  // `given`: what the decoder reads behind its start token.
+  void open_slot(int32_t number, int64_t sentence, std::span<const int32_t> source, std::span<const int32_t> given,
                  int64_t own_length);
   void run_given(int64_t sentences, int64_t length);
   void run_to_the_end(const token_rows *rows);
+  void start_call(const search_options &options, search_sink &sink);
   void step();
   // Sets the step entry's arguments and moves the slots on by its positions.
   void prepare_step();
@@ -122,14 +104,21 @@ private:
   void begin_ahead();
   bool goes_on() const;
   void take_decisions();
+  // Where the host chooses (search_logits.cpp).
+  bool host_chooses() const { return !layout_.chooses || options_->wants_logits(); }
+  bool is_due() const;
   void reduce_rows();
-  void suppress(float *logits, const slot &s, int32_t produced) const;
-  // The same where the step itself chooses.
+  void reduce_row(int32_t row, uint8_t *scratch);
+  std::span<const int32_t> tokens_read(int32_t row, int32_t *tokens) const;
+  int32_t draw(int32_t row, const float *logits, candidate *scratch);
+  // What rows may not choose.
   void forbid_tokens();
   void forbid_tokens(int32_t number, std::span<const int32_t> source);
   void forbid(int32_t kind, std::span<const int32_t> tokens);
-  uint32_t *forbidden(int32_t kind) { return choice_.forbidden + kind * layout_.words; }
+  void forbid_ends(int32_t kind);
+  uint32_t *forbidden(int32_t kind) { return forbidden_ + kind * layout_.words; }
   int32_t class_of(int32_t number) const;
+  int32_t class_of_row(int32_t row) const;
   void ask_for_choices();
   void take_choices();
   void advance_slots();
@@ -157,8 +146,11 @@ private:
   const model &model_;
   const xf_abi_generate &g_;
   search_layout layout_;
-  state_room room_; // of the call in progress
+  choice_scratch own_scratch_; // of a thread
+  state_room room_;            // of the call in progress
+  uint64_t scratch_at_;
   row_reducer reduce_ = nullptr;
+  row_sampler sample_ = nullptr;
 
   // Bound to the arena.
   uint8_t *memory_ = nullptr;
@@ -169,16 +161,18 @@ private:
   candidate *candidates_ = nullptr;
   row_summary *summaries_ = nullptr;
   int32_t *step_tokens_ = nullptr, *step_past_ = nullptr, *step_slots_ = nullptr;
-  float *logits_ = nullptr; // null: the step chooses
+  uint32_t *forbidden_ = nullptr; // [classes][words], a bit for each token
+  float *logits_ = nullptr;       // of the step that gives them
+  uint8_t *scratch_ = nullptr;    // [threads], of choices by the host
   step_choice choice_ = {};
-  std::vector<void *> source_pointers_, given_inputs_, given_pointers_, source_io_, step_io_;
+  std::vector<void *> source_pointers_, given_inputs_, given_pointers_, source_io_, step_io_, logits_io_;
   std::vector<int64_t> source_dims_, step_dims_;
   std::vector<slot> slots_;
   std::vector<const row_summary *> beam_summaries_;
   std::vector<const candidate *> beam_candidates_;
 
   // Of the call in progress.
-  const search_options *options_ = nullptr;
+  const search_options *options_ = nullptr; // null: sentences are only encoded
   search_sink *sink_ = nullptr;
   int32_t batch_ = 0;
   const token_rows *window_rows_ = nullptr;

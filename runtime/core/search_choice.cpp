@@ -1,7 +1,7 @@
-// What the search asks of a step that chooses tokens itself, and what it takes from it.
+// What rows may choose; and what the search asks of a step that chooses tokens itself, and takes from it.
 //
 // Rows are told apart by classes of forbidden tokens. Class 0 may choose none: its row still reads its prompt, and when all
-// do, the step leaves the vocabulary out. Then a pair for all sentences, or for each slot where a shortlist allows each
+// do, a step that chooses leaves the vocabulary out. Then a pair for all sentences, or for each slot where a shortlist allows each
 // sentence tokens of its own: what may be chosen, and that without the end.
 #include "runtime/abi/xf_log.h"
 #include "runtime/core/search.h"
@@ -17,9 +17,13 @@ void searcher::forbid(int32_t kind, std::span<const int32_t> tokens) {
     forbidden(kind)[static_cast<size_t>(token) / 32] |= 1u << (token % 32);
 }
 
+void searcher::forbid_ends(int32_t kind) {
+  if (g_.end >= 0)
+    forbid(kind, {&g_.end, 1});
+  forbid(kind, options_->ends);
+}
+
 void searcher::forbid_tokens() {
-  if (!layout_.chooses)
-    return;
   std::fill_n(forbidden(0), layout_.words, ~0u);
   if (options_->allowed) {
     // Slots that are not in use allow nothing, so that they make the step compute nothing.
@@ -30,34 +34,38 @@ void searcher::forbid_tokens() {
     std::fill_n(forbidden(kind), layout_.words, 0u);
     forbid(kind, options_->suppress);
   }
-  if (g_.end >= 0)
-    forbid(2, {&g_.end, 1});
+  forbid_ends(2);
 }
 
 void searcher::forbid_tokens(int32_t number, std::span<const int32_t> source) {
-  if (!layout_.chooses || !options_->allowed)
+  if (!options_->allowed)
     return;
   int32_t kind = 1 + 2 * number;
   std::fill_n(forbidden(kind), layout_.words, ~0u);
-  if (!source.empty())
+  if (!source.empty()) {
     options_->allowed->allow(source, forbidden(kind));
+    for (int32_t token : options_->ends)
+      forbidden(kind)[static_cast<size_t>(token) / 32] &= ~(1u << (token % 32));
+  }
   forbid(kind, options_->suppress);
   std::copy_n(forbidden(kind), layout_.words, forbidden(kind + 1));
-  if (g_.end >= 0)
-    forbid(kind + 1, {&g_.end, 1});
+  forbid_ends(kind + 1);
 }
 
 // Of rows that may choose the end; the next class may not.
 int32_t searcher::class_of(int32_t number) const { return options_->allowed ? 1 + 2 * number : 1; }
 
+int32_t searcher::class_of_row(int32_t row) const {
+  int32_t number = row_slot_[row];
+  const slot &s = slots_[number];
+  return s.due ? class_of(number) + (layout_.beams[number].produced() < s.min_length) : 0;
+}
+
 void searcher::ask_for_choices() {
   // Steps that follow each other on a device have tensors of one size.
   int32_t classes = !session_.executor() ? 1 : options_->allowed ? 1 + 2 * batch_ : 3;
   for (int32_t row = 0; row < rows_; ++row) {
-    int32_t number = row_slot_[row];
-    const slot &s = slots_[number];
-    int32_t kind = class_of(number) + (layout_.beams[number].produced() < s.min_length);
-    choice_.classes[row] = s.due ? kind : 0;
+    choice_.classes[row] = class_of_row(row);
     classes = std::max(classes, choice_.classes[row] + 1);
   }
   choice_.options[0] = options_->beam == 1 ? 1 : 2 * options_->beam;

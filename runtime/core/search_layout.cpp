@@ -16,7 +16,8 @@ search_layout::search_layout(const model &m, arena_plan &plan)
   window = batch * kWindowBatches;
   vocabulary = m.entries()[g.step].outputs[g.logits_output].dim[2];
   chooses = g.choose >= 0;
-  step = &m.entries()[chooses ? g.choose : g.step];
+  plain = &m.entries()[g.step];
+  step = chooses ? &m.entries()[g.choose] : plain;
   step_tokens = g.tokens_input;
   step_past = step->find_input("xf.past");
   if (chooses)
@@ -40,6 +41,14 @@ search_layout::search_layout(const model &m, arena_plan &plan)
   for (const auto *tensors : {&step->inputs, &step->outputs})
     for (const tensor_info &tensor : *tensors)
       step_tensors.push_back(plan.add(m.bytes(tensor, dims.data()), 1));
+  if (chooses) {
+    forbidden = step_tensors[choice.forbidden];
+    logits = plan.add(rows * vocabulary, sizeof(float));
+  } else {
+    words = (vocabulary + 31) / 32;
+    forbidden = plan.add((1 + 2 * batch) * words, sizeof(uint32_t));
+    logits = step_tensors[step->inputs.size() + g.logits_output];
+  }
 
   beams.resize(batch);
   for (beam_search &search : beams)
@@ -58,6 +67,15 @@ search_layout::search_layout(const model &m, arena_plan &plan)
   summaries = plan.add(rows, sizeof(row_summary));
   tokens = plan.add(g.target + 1, sizeof(int32_t));
   started = plan.add(batch, sizeof(int32_t));
+}
+
+choice_scratch::choice_scratch(const model &m) {
+  arena_plan plan;
+  const xf_abi_generate &g = m.header().generate;
+  read = plan.add(g.target, sizeof(int32_t));
+  penalised = plan.add(g.target, sizeof(float));
+  candidates = plan.add(m.entries()[g.step].outputs[g.logits_output].dim[2], sizeof(candidate));
+  bytes = (plan.bytes() + 63) / 64 * 64;
 }
 
 void search_layout::find_choice() {

@@ -39,9 +39,8 @@ struct choice_places {
   int forbidden, classes, options, values, tokens, norms;
 };
 
-// The same bound to memory. A row's class says which tokens are forbidden to it.
+// The same bound to memory, but for the forbidden tokens.
 struct step_choice {
-  uint32_t *forbidden; // [classes][words], a bit for each token
   int32_t *classes;    // [rows]
   int32_t *options;    // how many candidates, whether sums of exponentials
   const float *values; // [rows][most], and so on
@@ -68,10 +67,11 @@ struct search_layout {
   source_call encode, begin;
   source_call packed_encode, packed_begin; // their twins, or none
   const entry_info *step;       // the one that chooses, if there is one
+  const entry_info *plain;      // the one that gives logits; its inputs are the first of the other's
   bool chooses = false;
   choice_places choice = {};
   int classes_dim = -1;
-  int64_t words = 0, most = 0;  // of a class of forbidden tokens; candidates of a row
+  int64_t words = 0, most = 0;  // of a class of forbidden tokens; candidates of a row that the step chooses
   int step_tokens, step_past;   // inputs of the step
   std::vector<uint64_t> step_tensors; // offsets of its inputs, then its outputs
 
@@ -79,6 +79,8 @@ struct search_layout {
   row_history history;
   grouping groups;
   sentence_pack pack;
+  uint64_t forbidden;             // uint32_t[1 + 2 * batch][words]: classes of tokens that rows may not choose
+  uint64_t logits;                // float[rows][chunk][vocabulary], or of one position where another step chooses
   uint64_t order;                 // int32_t[window]
   uint64_t slots;                 // int32_t[batch], the argument of begin
   uint64_t beam_rows;             // int32_t[batch][beam]: the row of each beam
@@ -98,6 +100,14 @@ private:
   void add_source(const model &m, arena_plan &plan, const entry_info &entry, source_call &call);
   void find_source_inputs(const model &m);
   void add_packed(const entry_info &entry, source_call &call) const;
+};
+
+// Where a thread that chooses from a row of logits keeps what it needs.
+struct choice_scratch {
+  explicit choice_scratch(const model &m);
+  uint64_t read, penalised; // int32_t, float[target]: the tokens that the decoder has read, and their logits
+  uint64_t candidates;      // candidate[vocabulary]
+  uint64_t bytes;           // a multiple of 64
 };
 
 } // namespace xf::rt

@@ -44,11 +44,13 @@ void searcher::start_waiting(const token_rows &rows) {
     while (slots_[number].sentence >= 0)
       ++number;
     int64_t sentence = waiting_sentence(next_waiting_ + i);
-    std::span<const int32_t> ids = sentence_ids(rows, sentence);
+    std::span<const int32_t> ids = rows.row(sentence);
     started_[i] = number;
     layout_.groups.lengths()[i] = static_cast<int32_t>(g_.ragged_source ? ids.size() : source_length_);
-    std::span<const int32_t> none;
-    open_slot(number, sentence, source ? ids : none, source ? none : ids, own_length(ids));
+    if (source)
+      open_slot(number, sentence, ids, options_->prefix_of(sentence), own_length(ids));
+    else
+      open_slot(number, sentence, {}, ids, own_length(ids));
   }
   int64_t first = next_waiting_;
   next_waiting_ += sentences;
@@ -82,6 +84,7 @@ int64_t searcher::encoding_width() const {
 void searcher::encode(const token_rows &rows, predict_sink &sink) {
   int64_t width = encoding_width();
   fp_scope control_word;
+  options_ = nullptr;
   auto *values = reinterpret_cast<const float *>(
       source_pointers_[layout_.encode.arguments[layout_.encode.entry->inputs.size()]]);
   for (int64_t first = 0; first < rows.count; first += layout_.window) {
@@ -110,7 +113,7 @@ void searcher::encode(const token_rows &rows, predict_sink &sink) {
 void searcher::fill_tokens(const token_rows &rows, std::span<const int32_t> group, const int32_t *lengths) {
   auto *tokens = static_cast<int32_t *>(source_pointers_[layout_.source_tokens]);
   layout_.pack.lay_out(static_cast<int64_t>(group.size()), lengths, g_.pad, tokens, source_dims_.data(),
-                       [&](int64_t b) { return sentence_ids(rows, window_first_ + group[b]); });
+                       [&](int64_t b) { return rows.row(window_first_ + group[b]); });
 }
 
 int64_t searcher::longest_result(int64_t own_length, int64_t prefix_length) const {
@@ -137,32 +140,31 @@ void searcher::make_room(int64_t sentences, int64_t source, int64_t positions) {
 void searcher::make_room(const token_rows &rows) {
   int64_t source = 1, positions = 0;
   for (int64_t i = 0; i < rows.count; ++i) {
-    std::span<const int32_t> ids = sentence_ids(rows, i);
-    bool is_source = layout_.source_tokens >= 0;
-    int64_t prefix = is_source ? needs_start({}) : needs_start(ids) + static_cast<int64_t>(ids.size());
-    prefix = std::min<int64_t>(prefix, g_.target);
+    std::span<const int32_t> ids = rows.row(i), given = layout_.source_tokens >= 0 ? options_->prefix_of(i) : ids;
+    int64_t prefix = std::min<int64_t>(needs_start(given) + static_cast<int64_t>(given.size()), g_.target);
     source = std::max(source, std::min<int64_t>(static_cast<int64_t>(ids.size()), g_.source));
     positions = std::max(positions, prefix + longest_result(own_length(ids), prefix) - 1);
   }
   make_room(std::min<int64_t>(batch_, rows.count), source, positions);
 }
 
-void searcher::open_slot(int32_t number, int64_t sentence, std::span<const int32_t> source, std::span<const int32_t> prompt,
+void searcher::open_slot(int32_t number, int64_t sentence, std::span<const int32_t> source, std::span<const int32_t> given,
                          int64_t own_length) {
   slot &s = slots_[number];
   s = {};
   s.sentence = sentence;
   int32_t *prefix = prefix_ + number * layout_.prefix_capacity;
-  if (needs_start(prompt))
+  if (needs_start(given))
     prefix[s.prefix_length++] = g_.start;
-  for (int32_t id : prompt)
+  for (int32_t id : given)
     prefix[s.prefix_length++] = id;
+  s.draws = mix(mix(options_->seed, source), given);
 
   int64_t length = longest_result(own_length, s.prefix_length);
   int32_t shortest = options_->min_length >= 0 ? options_->min_length : g_.min_length;
   s.min_length = static_cast<int32_t>(std::min<int64_t>(shortest, length));
   forbid_tokens(number, source);
-  layout_.beams[number].start(options_->beam, static_cast<int32_t>(length), g_.end);
+  layout_.beams[number].start(options_->beam, static_cast<int32_t>(length), g_.end, options_->ends);
 
   beam_rows_[number * layout_.beam] = rows_;
   row_slot_[rows_] = number;
@@ -218,19 +220,22 @@ int64_t searcher::bind_source(std::span<const argument> inputs) {
 }
 
 void searcher::generate_bound(const search_options &options, search_sink &sink) {
-  check(options);
   fp_scope control_word;
-  options_ = &options;
-  sink_ = &sink;
-  forbid_tokens();
-  layout_.history.forget();
+  start_call(options, sink);
   waiting_ = next_waiting_ = 0;
   rows_ = active_ = 0;
   int64_t sentences = source_dims_[g_.batch_dim];
   batch_ = static_cast<int32_t>(sentences);
   source_length_ = source_dims_[g_.source_dim];
-  int64_t prefix = needs_start({});
-  make_room(sentences, source_length_, prefix + longest_result(source_length_, prefix) - 1);
+  int64_t positions = 0;
+  for (int64_t b = 0; b < sentences; ++b) {
+    std::span<const int32_t> given = options.prefix_of(b);
+    if (const char *problem = refuse_prefix(given))
+      fail(status::invalid_argument, "sentence %lld: %s", static_cast<long long>(b), problem);
+    int64_t prefix = needs_start(given) + static_cast<int64_t>(given.size());
+    positions = std::max(positions, prefix + longest_result(source_length_, prefix) - 1);
+  }
+  make_room(sentences, source_length_, positions);
   for (slot &s : slots_)
     s.sentence = -1;
   for (int32_t b = 0; b < sentences; ++b) {
@@ -250,7 +255,7 @@ void searcher::generate_bound(const search_options &options, search_sink &sink) 
       source = {copy, static_cast<size_t>(own)};
     }
     slots_argument_[b] = b;
-    open_slot(b, b, source, {}, own);
+    open_slot(b, b, source, options.prefix_of(b), own);
   }
   run_given(sentences, source_length_);
   run_to_the_end(nullptr);

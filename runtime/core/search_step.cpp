@@ -5,7 +5,6 @@
 #include "runtime/core/session.h"
 
 #include <algorithm>
-#include <limits>
 
 namespace xf::rt {
 
@@ -16,22 +15,20 @@ constexpr int64_t kAlikePositions = 64;
 
 } // namespace
 
-float *searcher::row_logits(int32_t row, int64_t position) const {
-  int64_t at = g_.sequence_first ? position * rows_ + row : row * new_ + position;
-  return logits_ + at * layout_.vocabulary;
-}
-
 void searcher::step() {
   have_moved_ = can_run_ahead();
   if (have_moved_) {
     run_ahead();
   } else {
     prepare_step();
-    session_.step(*layout_.step, step_dims_.data(), step_io_.data());
-    if (layout_.chooses)
+    // A step that may choose nothing anywhere leaves the vocabulary out.
+    if (layout_.chooses && !(host_chooses() && is_due())) {
+      session_.step(*layout_.step, step_dims_.data(), step_io_.data());
       take_choices();
-    else
+    } else {
+      session_.step(*layout_.plain, step_dims_.data(), logits_io_.data());
       reduce_rows();
+    }
     advance_slots();
   }
   plan_moves();
@@ -39,12 +36,14 @@ void searcher::step() {
 }
 
 void searcher::prepare_step() {
-  // Rows with more given tokens take several positions at once, as many as all rows have.
+  // Rows with more given tokens take several positions at once, as many as all rows have; but there is room for the logits of
+  // one where another step chooses as a rule.
+  int32_t last = layout_.chooses && host_chooses() ? 1 : 0;
   new_ = layout_.chunk;
   for (int32_t number = 0; number < batch_; ++number) {
     const slot &s = slots_[number];
     if (s.sentence >= 0)
-      new_ = std::min<int64_t>(new_, std::max(1, s.prefix_length - s.prefix_used));
+      new_ = std::min<int64_t>(new_, std::max(1, s.prefix_length - s.prefix_used - last));
   }
   for (int32_t row = 0; row < rows_; ++row) {
     const slot &s = slots_[row_slot_[row]];
@@ -91,35 +90,6 @@ void searcher::set_longest() {
     longest = std::min((longest + kAlikePositions - 1) / kAlikePositions * kAlikePositions, model_.dims()[g_.target_dim].max);
 }
 
-void searcher::suppress(float *logits, const slot &s, int32_t produced) const {
-  constexpr float kNever = -std::numeric_limits<float>::infinity();
-  for (int32_t token : options_->suppress)
-    logits[token] = kNever;
-  if (produced < s.min_length && g_.end >= 0)
-    logits[g_.end] = kNever;
-}
-
-void searcher::reduce_rows() {
-  int threads = rows_ * layout_.vocabulary * 4 < kBytesWorthThreads ? 1 : session_.pool().size();
-  auto reduce = [&](int thread) {
-    for (int32_t row = thread; row < rows_; row += threads) {
-      int32_t number = row_slot_[row];
-      const slot &s = slots_[number];
-      if (!s.due)
-        continue;
-      const beam_search &beams = layout_.beams[number];
-      float *logits = row_logits(row, new_ - 1);
-      suppress(logits, s, beams.produced());
-      summaries_[row] = reduce_(logits, layout_.vocabulary, beams.wanted(), candidates_ + row * 2 * layout_.beam,
-                                options_->scores || options_->beam > 1);
-    }
-  };
-  if (threads == 1)
-    reduce(0);
-  else
-    session_.pool().run(reduce);
-}
-
 void searcher::advance_slots() {
   for (int32_t number = 0; number < batch_; ++number) {
     slot &s = slots_[number];
@@ -132,7 +102,9 @@ void searcher::advance_slots() {
       beam_candidates_[b] = candidates_ + row * 2 * layout_.beam;
       s.failed |= !summaries_[row].finite;
     }
-    if (s.failed || !beams.advance(beam_summaries_.data(), beam_candidates_.data()))
+    bool goes_on = !s.failed && (options_->samples ? beams.follow(beam_summaries_.data(), beam_candidates_.data())
+                                                   : beams.advance(beam_summaries_.data(), beam_candidates_.data()));
+    if (!goes_on)
       close_slot(number);
   }
 }
@@ -150,11 +122,11 @@ void searcher::close_slot(int32_t number) {
   beam_search &beams = layout_.beams[number];
   int32_t found = std::min(beams.rank(options_->length_penalty), options_->best);
   if (found == 0)
-    sink_->sentence_failed(sentence, "every token is suppressed");
+    sink_->sentence_failed(sentence, "no token is left that may be chosen");
   for (int32_t i = 0; i < found; ++i) {
     const hypothesis &h = beams.finished(i);
     beams.tokens_of(h, tokens_);
-    sink_->hypothesis_found(sentence, i, {tokens_, static_cast<size_t>(h.length)}, h.ended,
+    sink_->hypothesis_found(sentence, i, {tokens_, static_cast<size_t>(h.length)}, h.end >= 0,
                             options_->scores || options_->beam > 1 ? h.score : 0.0);
   }
 }

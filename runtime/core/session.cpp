@@ -49,8 +49,10 @@ memory_bound memory_of(const model &m) {
     search_layout layout(m, search);
   if (header.predict.present)
     predict_layout layout(m, search);
+  search.add(0, 1); // what follows begins with a line
   bool searched = header.generate.present;
-  return {header.weights.size, whole_pages(state_layout(m).bytes), workspace_stride(m), scratch_stride(m), search.bytes(), searched};
+  uint64_t scratch = scratch_stride(m) + (searched ? choice_scratch(m).bytes : 0);
+  return {header.weights.size, whole_pages(state_layout(m).bytes), workspace_stride(m), scratch, search.bytes(), searched};
 }
 
 session::session(std::shared_ptr<const model> m, session_options options)

@@ -86,10 +86,22 @@ std::string as_text(int64_t number, const line_result &result, bool numbered) {
 
 } // namespace
 
+// The tokens of the prefix that all lines have.
+static std::vector<int32_t> prefix_of(const line_engine &engine, const run_options &options) {
+  try {
+    return engine.encode_prefix(options.prefix);
+  } catch (const error &problem) {
+    fail(problem.code, "--prefix: %s", problem.what());
+  }
+}
+
 bool run_filter(const char *program, session &s, const run_options &options) {
   line_engine engine(s, options.ids);
+  std::vector<int32_t> prefix = prefix_of(engine, options);
+  search_options search = options.search;
+  search.prefix = prefix;
   if (s.search())
-    s.search()->check(options.search);
+    s.search()->check(search);
   line_reader reader(options.file);
   output out;
   progress shown;
@@ -106,7 +118,7 @@ bool run_filter(const char *program, session &s, const run_options &options) {
     texts.clear();
     for (const input_line &line : lines)
       texts.push_back(line.too_long ? std::string_view() : line.text);
-    engine.run(texts, options.search, results);
+    engine.run(texts, search, results);
     for (size_t i = 0; i < lines.size(); ++i) {
       ++number;
       line_result &result = results[i];

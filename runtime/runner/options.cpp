@@ -35,6 +35,14 @@ int32_t count(std::string_view option, std::string_view text, int32_t least) {
   return value;
 }
 
+void ids(std::string_view option, std::string_view text, std::vector<int32_t> &list) {
+  while (!text.empty()) {
+    size_t comma = text.find(',');
+    list.push_back(number<int32_t>(option, text.substr(0, comma)));
+    text.remove_prefix(comma == std::string_view::npos ? text.size() : comma + 1);
+  }
+}
+
 void append(std::string &text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void append(std::string &text, const char *format, ...) {
   char line[1024];
@@ -65,15 +73,20 @@ std::vector<option> table(run_options &o) {
        [=](std::string_view v) { search->length_penalty = number<double>("--length-penalty", v); }},
       {"--min-length", true, true, [=](std::string_view v) { search->min_length = count("--min-length", v, 0); }},
       {"--max-length", true, true, [=](std::string_view v) { search->max_length = count("--max-length", v, 1); }},
-      {"--suppress", true, true,
-       [&o](std::string_view v) {
-         while (!v.empty()) {
-           size_t comma = v.find(',');
-           o.suppress.push_back(number<int32_t>("--suppress", v.substr(0, comma)));
-           v.remove_prefix(comma == std::string_view::npos ? v.size() : comma + 1);
-         }
-       }},
+      {"--suppress", true, true, [&o](std::string_view v) { ids("--suppress", v, o.suppress); }},
+      {"--end", true, true, [&o](std::string_view v) { ids("--end", v, o.ends); }},
       {"--shortlist", true, true, [&o](std::string_view v) { o.shortlist = v; }},
+      {"--prefix", true, true, [&o](std::string_view v) { o.prefix = v; }},
+      {"--prefixes", false, true, [=](std::string_view) { search->line_prefixes = true; }},
+      {"--repetition-penalty", true, true,
+       [=](std::string_view v) { search->repetition_penalty = number<double>("--repetition-penalty", v); }},
+      {"--no-repeat-ngram", true, true,
+       [=](std::string_view v) { search->no_repeat_ngram = count("--no-repeat-ngram", v, 1); }},
+      {"--sample", false, true, [=](std::string_view) { search->samples = true; }},
+      {"--temperature", true, true, [=](std::string_view v) { search->sample.temperature = number<double>("--temperature", v); }},
+      {"--top-k", true, true, [=](std::string_view v) { search->sample.top_k = count("--top-k", v, 1); }},
+      {"--top-p", true, true, [=](std::string_view v) { search->sample.top_p = number<double>("--top-p", v); }},
+      {"--seed", true, true, [=](std::string_view v) { search->seed = number<uint64_t>("--seed", v); }},
       {"--scores", false, true, [&o](std::string_view) { o.numbered = true; }},
       {"--ids", false, false, [&o](std::string_view) { o.ids = true; }},
       {"--json", false, false, [&o](std::string_view) { o.json = true; }},
@@ -103,6 +116,7 @@ std::vector<option> table(run_options &o) {
 void parse_options(int argc, char **argv, const model &m, run_options &o) {
   std::vector<option> options = table(o);
   bool only_files = false, has_file = false, beam_given = false;
+  const char *for_samples = nullptr; // an option that needs --sample
   for (int i = 1; i < argc; ++i) {
     std::string_view word = argv[i];
     if (only_files || word == "-" || word.empty() || word[0] != '-') {
@@ -141,10 +155,17 @@ void parse_options(int argc, char **argv, const model &m, run_options &o) {
     }
     found->apply(value);
     beam_given |= name == "--beam";
+    if (name == "--temperature" || name == "--top-k" || name == "--top-p" || name == "--seed")
+      for_samples = found->name;
   }
+  if (for_samples && !o.search.samples)
+    fail(status::invalid_argument, "%s: it needs --sample", for_samples);
+  if (!o.prefix.empty() && o.search.line_prefixes)
+    fail(status::invalid_argument, "a prefix for all lines, or one on each: --prefix and --prefixes exclude each other");
   if (!beam_given)
     o.search.beam = o.search.best;
   o.search.suppress = o.suppress;
+  o.search.ends = o.ends;
   o.search.scores = o.numbered || o.json;
 }
 
@@ -173,9 +194,25 @@ std::string help_text(const char *program, const model &m) {
            "  --min-length N       at least N tokens before the end (default %d)\n"
            "  --max-length N       at most N tokens (at most %lld)\n"
            "  --suppress ID,...    never choose these tokens\n"
+           "  --end ID,...         tokens that end a result, beside the model's\n"
            "  --shortlist FILE     lines of source<TAB>target target ...: choose only targets of a line's source tokens, of\n"
            "                       lines with nothing before the tab, and the end\n",
            g.min_length, static_cast<long long>(g.target));
+  }
+  if (g.present) {
+    if (!prompts)
+      append(text,
+             "  --prefix TEXT        what the decoder is given first, in target tokens: results go on from there and do not hold it\n"
+             "  --prefixes           lines are text<TAB>prefix\n");
+    append(text,
+           "  --repetition-penalty P\n"
+           "                       logits of tokens that the decoder has read are divided by P, or multiplied if negative\n"
+           "  --no-repeat-ngram N  no N tokens that it reads stand behind each other twice\n"
+           "  --sample             draw results, as many as beams, instead of searching for the most probable\n"
+           "  --temperature T      draw with probabilities p^(1/T) (default 1)\n"
+           "  --top-k K            among the K most probable tokens\n"
+           "  --top-p P            among the most probable that have together the share P of all probability\n"
+           "  --seed N             other numbers draw other results (default 0)\n");
   }
   append(text, "  --ids                read and write token ids (the default without a vocabulary); ids that are read are all of the\n"
                "                       model's input: the prefix and suffix that text gets are not added\n");

@@ -12,7 +12,8 @@ namespace xf::rt {
 
 struct run_options {
   search_options search;
-  std::vector<int32_t> suppress; // what search.suppress refers to
+  std::vector<int32_t> suppress, ends; // what `search` refers to
+  std::string prefix;                  // as text
   session_options session;
   bool ids = false;
   bool numbered = false; // line-number<TAB>score<TAB>text

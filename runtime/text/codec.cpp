@@ -30,6 +30,19 @@ std::string shown(std::string_view token) {
   return text.size() < token.size() ? text + "…" : text;
 }
 
+void check_utf8(std::string_view line) {
+  if (size_t wrong = find_invalid_utf8(line); wrong != std::string_view::npos)
+    fail(status::invalid_argument, "byte %zu is not UTF-8", wrong + 1);
+}
+
+int32_t parse_id(std::string_view word) {
+  int32_t id = -1;
+  auto [end, problem] = std::from_chars(word.data(), word.data() + word.size(), id);
+  if (problem != std::errc() || end != word.data() + word.size() || id < 0)
+    fail(status::invalid_argument, "'%s' is not a token id", shown(word).c_str());
+  return id;
+}
+
 } // namespace
 
 vocabulary::vocabulary(std::string_view text) {
@@ -56,56 +69,55 @@ text_codec::text_codec(const model &m, bool ids)
       target_ids_(ids || text_.target_split == XF_ABI_IDS || target_.empty()),
       shared_(m.text(m.header().source_vocabulary) == m.text(m.header().target_vocabulary)) {}
 
-int32_t text_codec::lookup(std::string_view token) const {
-  int32_t id = source_.find(token);
-  if (id < 0)
-    id = text_.source_unknown;
-  if (id < 0)
-    fail(status::invalid_argument, "'%s' is not in the source vocabulary", shown(token).c_str());
-  return id;
-}
-
-void text_codec::encode_ids(std::string_view line, std::vector<int32_t> &tokens) const {
+void text_codec::append(std::string_view line, bool source, std::vector<int32_t> &tokens) const {
+  const vocabulary &words = source ? source_ : target_;
+  auto lookup = [&](std::string_view token) {
+    int32_t id = words.find(token);
+    if (id < 0 && source)
+      id = text_.source_unknown;
+    if (id < 0)
+      fail(status::invalid_argument, "'%s' is not in the %s vocabulary", shown(token).c_str(), source ? "source" : "target");
+    return id;
+  };
   size_t at = 0;
-  for (std::string_view word = next_word(line, at); !word.empty(); word = next_word(line, at)) {
-    int32_t id = -1;
-    auto [end, problem] = std::from_chars(word.data(), word.data() + word.size(), id);
-    if (problem != std::errc() || end != word.data() + word.size() || id < 0)
-      fail(status::invalid_argument, "'%s' is not a token id", shown(word).c_str());
-    tokens.push_back(id);
+  if (source ? source_ids_ : target_ids_) {
+    for (std::string_view word = next_word(line, at); !word.empty(); word = next_word(line, at))
+      tokens.push_back(parse_id(word));
+  } else if ((source ? text_.source_split : text_.target_split) == XF_ABI_CHARACTERS) {
+    for (size_t length; at < line.size(); at += length) {
+      length = utf8_length(line, at);
+      tokens.push_back(lookup(line.substr(at, length)));
+    }
+  } else {
+    for (std::string_view word = next_word(line, at); !word.empty(); word = next_word(line, at))
+      tokens.push_back(lookup(word));
   }
 }
 
 void text_codec::encode(std::string_view line, std::vector<int32_t> &tokens) {
   size_t before = tokens.size();
   try {
-    if (size_t wrong = find_invalid_utf8(line); wrong != std::string_view::npos)
-      fail(status::invalid_argument, "byte %zu is not UTF-8", wrong + 1);
-    if (source_ids_) {
-      encode_ids(line, tokens);
-    } else {
-      if (text_.lowercase) {
-        to_lower(line, lowered_);
-        line = lowered_;
-      }
-      tokens.insert(tokens.end(), text_.prefix, text_.prefix + text_.prefix_count);
-      if (text_.source_split == XF_ABI_CHARACTERS) {
-        for (size_t at = 0; at < line.size();) {
-          size_t length = utf8_length(line, at);
-          tokens.push_back(lookup(line.substr(at, length)));
-          at += length;
-        }
-      } else {
-        size_t at = 0;
-        for (std::string_view word = next_word(line, at); !word.empty(); word = next_word(line, at))
-          tokens.push_back(lookup(word));
-      }
-      if (tokens.size() == before + text_.prefix_count)
-        fail(status::invalid_argument, "it is empty");
-      tokens.insert(tokens.end(), text_.suffix, text_.suffix + text_.suffix_count);
+    check_utf8(line);
+    if (!source_ids_ && text_.lowercase) {
+      to_lower(line, lowered_);
+      line = lowered_;
     }
-    if (tokens.size() == before)
+    tokens.insert(tokens.end(), text_.prefix, text_.prefix + prefix());
+    append(line, true, tokens);
+    if (tokens.size() == before + prefix())
       fail(status::invalid_argument, "it is empty");
+    tokens.insert(tokens.end(), text_.suffix, text_.suffix + suffix());
+  } catch (...) {
+    tokens.resize(before);
+    throw;
+  }
+}
+
+void text_codec::encode_target(std::string_view line, std::vector<int32_t> &tokens) const {
+  size_t before = tokens.size();
+  try {
+    check_utf8(line);
+    append(line, false, tokens);
   } catch (...) {
     tokens.resize(before);
     throw;
@@ -122,8 +134,6 @@ bool text_codec::special(int32_t token) const {
 }
 
 void text_codec::decode(std::span<const int32_t> tokens, std::string &text) const {
-  if (target_ids_ && !tokens.empty() && tokens.back() == generate_.end)
-    tokens = tokens.first(tokens.size() - 1);
   bool first = true;
   for (int32_t token : tokens) {
     if (!target_ids_ && special(token))

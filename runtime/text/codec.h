@@ -41,15 +41,16 @@ public:
 
   // Appends the line's tokens. Throws what is wrong with it; nothing is appended then.
   void encode(std::string_view line, std::vector<int32_t> &tokens);
-  // Appends the text of the tokens, special ones left out (ids: all but a final end token).
+  // Appends the tokens of a text in the target's language, which may be empty; as encode(), but nothing is put around them.
+  void encode_target(std::string_view line, std::vector<int32_t> &tokens) const;
+  // Appends the text of the tokens, special ones left out where they are not ids.
   void decode(std::span<const int32_t> tokens, std::string &text) const;
   // The name of a label.
   void append_label(int64_t label, std::string &text) const;
 
 private:
   bool special(int32_t token) const;
-  int32_t lookup(std::string_view token) const;
-  void encode_ids(std::string_view line, std::vector<int32_t> &tokens) const;
+  void append(std::string_view line, bool source, std::vector<int32_t> &tokens) const;
 
   const bool ids_; // asked for, whatever the model
   const xf_abi_text &text_;

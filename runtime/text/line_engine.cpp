@@ -10,11 +10,11 @@ class line_engine::search_results : public search_sink {
 public:
   search_results(const line_engine &engine, std::vector<line_result> &results) : engine_(engine), results_(results) {}
 
-  void hypothesis_found(int64_t sentence, int32_t, std::span<const int32_t> tokens, bool, double score) override {
+  void hypothesis_found(int64_t sentence, int32_t, std::span<const int32_t> tokens, bool ended, double score) override {
     line_result &result = results_[engine_.line_of_[sentence]];
     line_hypothesis &hypothesis = result.best.emplace_back();
     hypothesis.score = score;
-    engine_.codec_.decode(tokens, hypothesis.text);
+    engine_.codec_.decode(tokens.first(tokens.size() - ended), hypothesis.text);
   }
   void sentence_failed(int64_t sentence, const char *message) override {
     results_[engine_.line_of_[sentence]].error = message;
@@ -73,23 +73,50 @@ line_engine::line_engine(session &s, bool ids) : session_(s), codec_(s.get_model
          s.get_model().name().c_str());
 }
 
+std::vector<int32_t> line_engine::encode_prefix(std::string_view text) const {
+  std::vector<int32_t> tokens;
+  codec_.encode_target(text, tokens);
+  return tokens;
+}
+
+void line_engine::encode(std::string_view line, bool with_prefix) {
+  size_t tab = with_prefix ? line.find('\t') : std::string_view::npos, before = prefix_ids_.size();
+  if (tab != std::string_view::npos) {
+    try {
+      codec_.encode_target(line.substr(tab + 1), prefix_ids_);
+    } catch (const error &problem) {
+      fail(problem.code, "its prefix: %s", problem.what());
+    }
+  }
+  try {
+    codec_.encode(line.substr(0, tab), ids_);
+  } catch (...) {
+    prefix_ids_.resize(before);
+    throw;
+  }
+}
+
 void line_engine::run(const std::vector<std::string_view> &lines, const search_options &options,
                       std::vector<line_result> &results) {
   results.resize(lines.size());
+  bool with_prefix = options.line_prefixes && session_.search();
   ids_.clear();
+  prefix_ids_.clear();
   // Room for a token of each byte, which is not touched: growing would hold all tokens twice.
   size_t room = 0;
   for (std::string_view line : lines)
     room += line.size() + codec_.prefix() + codec_.suffix();
   ids_.reserve(room);
   offsets_.assign(1, 0);
+  prefix_offsets_.assign(1, 0);
   line_of_.clear();
   for (size_t line = 0; line < lines.size(); ++line) {
     results[line].best.clear();
     results[line].error.clear();
     try {
-      codec_.encode(lines[line], ids_);
+      encode(lines[line], with_prefix);
       offsets_.push_back(static_cast<int64_t>(ids_.size()));
+      prefix_offsets_.push_back(static_cast<int64_t>(prefix_ids_.size()));
       line_of_.push_back(static_cast<int64_t>(line));
     } catch (const error &problem) {
       results[line].error = problem.what();
@@ -97,8 +124,11 @@ void line_engine::run(const std::vector<std::string_view> &lines, const search_o
   }
   token_rows rows{ids_.data(), offsets_.data(), static_cast<int64_t>(line_of_.size())};
   if (session_.search()) {
+    search_options own = options;
+    if (with_prefix)
+      own.prefixes = {prefix_ids_.data(), prefix_offsets_.data(), rows.count};
     search_results sink(*this, results);
-    session_.search()->generate(rows, options, sink);
+    session_.search()->generate(rows, own, sink);
   } else {
     prediction_results sink(*this, results);
     session_.prediction()->predict(rows, options.batch, sink);

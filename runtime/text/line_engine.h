@@ -25,6 +25,8 @@ class line_engine {
 public:
   line_engine(session &s, bool ids);
 
+  // The tokens of a prefix for all lines. Throws what is wrong with it.
+  std::vector<int32_t> encode_prefix(std::string_view text) const;
   // Fills results[i] for each line. A model that predicts has one result a line, and no score.
   void run(const std::vector<std::string_view> &lines, const search_options &options,
            std::vector<line_result> &results);
@@ -33,10 +35,13 @@ private:
   class search_results;
   class prediction_results;
 
+  // Appends the line's tokens, and those of its prefix.
+  void encode(std::string_view line, bool with_prefix);
+
   session &session_;
   text_codec codec_;
-  std::vector<int32_t> ids_;
-  std::vector<int64_t> offsets_;
+  std::vector<int32_t> ids_, prefix_ids_;
+  std::vector<int64_t> offsets_, prefix_offsets_;
   std::vector<int64_t> line_of_; // of each sentence
 };
 

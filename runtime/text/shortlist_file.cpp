@@ -111,9 +111,8 @@ private:
 
 std::unique_ptr<shortlist> read_shortlist(const model &m, const std::string &path, bool ids) {
   const xf_abi_generate &g = m.header().generate;
-  if (!g.present || g.choose < 0 || (g.encode < 0 && g.begin < 0))
-    fail(status::unsupported, "model '%s' cannot be searched with a shortlist%s", m.name().c_str(),
-         !g.present ? "" : g.choose < 0 ? ": its logits are no matrix product" : ": it has no source");
+  if (!g.present || (g.encode < 0 && g.begin < 0))
+    fail(status::unsupported, "model '%s' cannot be searched with a shortlist%s", m.name().c_str(), g.present ? ": it has no source" : "");
   return table_reader(m, path, ids).read(g.end);
 }
 

@@ -19,6 +19,11 @@ struct search {
   int beam = 1, best = 1, min_length = 0, max_length = 0, end = SAMPLE_END;
   double alpha = 1.0;
   std::set<int32_t> suppress;
+  std::set<int32_t> ends; // beside `end`
+  double repetition_penalty = 1.0;
+  size_t no_repeat_ngram = 0;
+
+  bool is_end(int32_t token) const { return token == end || ends.count(token); }
 };
 
 struct found {
@@ -26,8 +31,18 @@ struct found {
   double score;
 };
 
+// The tokens that would be the last of `length` tokens which stand in `read` already.
+inline std::set<int32_t> repeated(const tokens &read, size_t length) {
+  std::set<int32_t> found;
+  for (size_t end = length; length > 0 && end <= read.size(); ++end)
+    if (tokens(read.begin() + static_cast<long>(end - length), read.begin() + static_cast<long>(end - 1)) ==
+        tokens(read.end() - static_cast<long>(length - 1), read.end()))
+      found.insert(read[end - 1]);
+  return found;
+}
+
 // log p of every token after `prefix` (the start token included), given the source.
-inline std::vector<double> log_p(const tokens *source, const tokens &prefix, const std::set<int32_t> &never) {
+inline std::vector<double> log_p(const tokens *source, const tokens &prefix, const std::set<int32_t> &never, double penalty = 1.0) {
   uint32_t cross = 1, seen = 0, scan = 0;
   for (size_t s = 0; source && s < source->size(); ++s)
     if ((*source)[s] != SAMPLE_PAD)
@@ -39,7 +54,10 @@ inline std::vector<double> log_p(const tokens *source, const tokens &prefix, con
   std::vector<double> x;
   double sum = 0;
   for (int32_t v = 0; v < SAMPLE_VOCABULARY; ++v) {
-    x.push_back(never.count(v) ? -INFINITY : sample_score(cross, seen, scan, v) / 8.0);
+    double logit = sample_score(cross, seen, scan, v) / 8.0;
+    if (std::find(prefix.begin(), prefix.end(), v) != prefix.end())
+      logit = static_cast<float>(logit > 0 ? logit / penalty : logit * penalty);
+    x.push_back(never.count(v) ? -INFINITY : logit);
     sum += std::exp(x.back());
   }
   for (double &value : x)
@@ -68,9 +86,12 @@ inline std::vector<found> run(const tokens *source, const tokens &prefix, const 
       tokens all = prefix;
       all.insert(all.end(), beams[b].ids.begin(), beams[b].ids.end());
       std::set<int32_t> never = o.suppress;
-      if (step <= o.min_length)
+      if (step <= o.min_length) {
         never.insert(o.end);
-      std::vector<double> p = log_p(source, all, never);
+        never.insert(o.ends.begin(), o.ends.end());
+      }
+      never.merge(repeated(all, o.no_repeat_ngram));
+      std::vector<double> p = log_p(source, all, never, o.repetition_penalty);
       for (int32_t v = 0; v < SAMPLE_VOCABULARY; ++v)
         if (std::isfinite(p[v]))
           pairs.push_back({beams[b].sum + p[v], b, v});
@@ -83,7 +104,7 @@ inline std::vector<found> run(const tokens *source, const tokens &prefix, const 
     for (size_t i = 0; i < pairs.size(); ++i) {
       tokens ids = beams[pairs[i].beam].ids;
       ids.push_back(pairs[i].token);
-      if (pairs[i].token == o.end) {
+      if (o.is_end(pairs[i].token)) {
         if (i < static_cast<size_t>(o.beam))
           finish(ids, pairs[i].sum);
       } else if (next.size() < static_cast<size_t>(o.beam)) {

@@ -252,7 +252,7 @@ TEST_P(search, refuses_sources_that_are_too_small) {
   EXPECT_STREQ(xf_message(), "the model needs 2 sentences at once: it cannot be searched");
 }
 
-TEST_P(search, says_when_every_token_is_suppressed) {
+TEST_P(search, says_when_no_token_is_left) {
   machine m(plain());
   std::vector<int32_t> all;
   for (int32_t v = 0; v < SAMPLE_VOCABULARY; ++v)
@@ -261,7 +261,7 @@ TEST_P(search, says_when_every_token_is_suppressed) {
   options.suppress = all.data();
   options.suppress_count = SAMPLE_VOCABULARY;
   EXPECT_EQ(generate(m.session, {{5}}, options).status, XF_INVALID_ARGUMENT);
-  EXPECT_STREQ(xf_message(), "sentence 0: every token is suppressed");
+  EXPECT_STREQ(xf_message(), "sentence 0: no token is left that may be chosen");
 }
 
 TEST_P(search, refuses_options_beyond_the_limits) {

@@ -246,13 +246,18 @@ TEST_F(session, allocates_nothing_while_running) {
   xf_generate_options options;
   xf_generate_options_init(&options, sizeof(options));
   options.beam = options.n_best = 4;
+  xf_generate_options drawn = options;
+  const int32_t prefix[] = {4, 5};
+  drawn.sample = 1, drawn.top_k = 5, drawn.top_p = 0.9;
+  drawn.repetition_penalty = 1.5, drawn.no_repeat_ngram = 3;
+  drawn.prefix = prefix, drawn.prefix_count = 2;
   std::vector<int32_t> src(24, 5);
   std::vector<float> memory(48);
   xf_tensor in = {"src", XF_I32, 2, {2, 12}, src.data()}, given = {"memory", XF_F32, 3, {2, 12, 2}, memory.data()};
   long before = xf_test_allocations();
   xf_status status = XF_OK;
-  for (int i = 0; i < 3 && status == XF_OK; ++i) {
-    status = xf_generate(handle, ids.data(), offsets.data(), 100, &options, &results);
+  for (int i = 0; i < 4 && status == XF_OK; ++i) {
+    status = xf_generate(handle, ids.data(), offsets.data(), 100, i % 2 ? &drawn : &options, &results);
     if (status == XF_OK)
       status = xf_run(handle, "encode", &in, 1, &given, 1);
   }

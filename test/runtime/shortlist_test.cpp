@@ -22,9 +22,11 @@ std::string write_table(const std::string &text) {
   return path;
 }
 
-TEST(shortlist, allows_what_the_source_tokens_bring) {
+class shortlists : public testing::TestWithParam<bool> {}; // with a step that chooses, or without
+
+TEST_P(shortlists, allow_what_the_source_tokens_bring) {
   sample::options model;
-  model.chooses = true;
+  model.chooses = GetParam();
   // Every sentence may end and use 4; token v of the source brings 3 + v mod 7, and odd ones 3 + v mod 5.
   std::string text = "\t4\r\n\n";
   auto brings = [](int32_t v) {
@@ -69,6 +71,8 @@ TEST(shortlist, allows_what_the_source_tokens_bring) {
   std::remove(path.c_str());
 }
 
+INSTANTIATE_TEST_SUITE_P(steps, shortlists, testing::Values(false, true));
+
 // Sources that the model does not look up may hold any number.
 TEST(shortlist, knows_nothing_of_tokens_that_there_are_not) {
   sample::options model;
@@ -104,9 +108,9 @@ TEST(shortlist, says_what_is_wrong_with_it) {
   EXPECT_EQ(message(m.model, "5\t11\n", 1, XF_INVALID_ARGUMENT), ":1: the model has no target token '11'");
   EXPECT_EQ(message(m.model, "30\t5\n", 1, XF_INVALID_ARGUMENT), ":1: the model has no source token '30'");
   EXPECT_EQ(message(m.model, "a\tA Z\n", 0, XF_INVALID_ARGUMENT), ":1: the model has no target token 'Z'");
-  machine plain({});
-  EXPECT_EQ(message(plain.model, "5\t6\n", 1, XF_UNSUPPORTED),
-            "model 'sample' cannot be searched with a shortlist: its logits are no matrix product");
+  model.model = sample::kind::continuer;
+  machine continuer(model);
+  EXPECT_EQ(message(continuer.model, "5\t6\n", 1, XF_UNSUPPORTED), "model 'sample' cannot be searched with a shortlist: it has no source");
   xf_shortlist *list = nullptr;
   EXPECT_EQ(xf_shortlist_open(m.model, "/nowhere/at/all", 1, &list), XF_IO);
   EXPECT_STREQ(xf_message(), "/nowhere/at/all: No such file or directory");

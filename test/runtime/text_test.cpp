@@ -89,7 +89,7 @@ TEST_F(text, plain_ids) {
     EXPECT_EQ(message("5 x"), "'x' is not a token id");
     EXPECT_EQ(message("5 -1"), "'-1' is not a token id");
     EXPECT_EQ(message("99999999999"), "'99999999999' is not a token id");
-    EXPECT_EQ(decode({1, 0, 7, 2}), "1 0 7");
+    EXPECT_EQ(decode({1, 0, 7, 2}), "1 0 7 2");
   }
 }
 

@@ -187,15 +187,35 @@ typedef struct xf_generate_options {
   const int32_t *suppress; /* tokens never to choose */
   int64_t suppress_count;
   const xf_shortlist *shortlist; /* null: every token may be chosen */
+  /* Logits of tokens that the decoder has read for the result (its start token, its prefix or prompt, what was chosen) are divided
+   * by this where they are positive, and multiplied by it where they are not; 1: they stay. */
+  double repetition_penalty;
+  int32_t no_repeat_ngram; /* N > 0: no N tokens that the decoder reads stand behind each other twice */
+  /* 1: instead of searching, `beam` results are drawn, each token with the probability that the model gives it, p^(1 / temperature)
+   * made to sum up to 1, among the top_k most probable (0: all), and of these among the fewest that have together the share top_p.
+   * What is drawn is a function of the sentence, its prefix, the options and the seed. Scores are as in a search. */
+  int32_t sample;
+  double temperature, top_p;
+  uint64_t seed;
+  int32_t top_k;
+  int32_t line_prefixes; /* of xf_process_lines. 1: what stands behind a line's first tab is its prefix, in target tokens */
+  const int32_t *ends;   /* tokens that end a result, beside the model's end token */
+  int64_t ends_count;
+  /* What the decoder is given behind its start token, unless it begins with that: results go on from there, and do not hold it. Without
+   * prefix_offsets the prefix_count tokens are every sentence's; with them sentence i has prefix[prefix_offsets[i]] ..
+   * prefix[prefix_offsets[i + 1] - 1]. Not of models that continue prompts. */
+  const int32_t *prefix;
+  int64_t prefix_count;
+  const int64_t *prefix_offsets;
 } xf_generate_options;
-/* The defaults: xf_generate_options_init(&options, sizeof(options)). beam, n_best, scores and length_penalty are 1, min_length and
- * max_length -1, all others 0 and null. No more than `size` bytes are written. */
+/* The defaults: xf_generate_options_init(&options, sizeof(options)). beam, n_best, scores, length_penalty, repetition_penalty,
+ * temperature and top_p are 1, min_length and max_length -1, all others 0 and null. No more than `size` bytes are written. */
 XF_API void xf_generate_options_init(xf_generate_options *options, size_t size);
 
 /* Where results go, in the caller's memory; best first. */
 typedef struct xf_hypotheses {
   size_t size;
-  int32_t *tokens;  /* [sentences][n_best][capacity]; no start token; the end token, if it came */
+  int32_t *tokens;  /* [sentences][n_best][capacity]; no start token and no prefix; the token that ended it, if one did */
   int64_t capacity; /* tokens beyond it are counted in `lengths` but not stored */
   int32_t *lengths; /* [sentences][n_best]; -1 where there is no such result */
   double *scores;   /* [sentences][n_best], or null */

@@ -1,0 +1,170 @@
+#include "runtime/core/row_sample.h"
+
+#include "runtime/abi/xf_abi.h"
+#include "runtime/core/row_vectors.h"
+
+#include <algorithm>
+#include <cmath>
+
+#pragma GCC diagnostic ignored "-Wpsabi"
+
+namespace xf::rt {
+
+namespace {
+
+constexpr int64_t kBlock = 512; // columns whose weights are added up together
+
+// Best first, ties to the lower token.
+bool is_better(const candidate &x, const candidate &y) { return x.logit != y.logit ? x.logit > y.logit : x.token < y.token; }
+
+template <typename Set> class row_draw {
+public:
+  XF_INLINE row_draw(const float *logits, int64_t size, const sampling &how, candidate *scratch)
+      : logits_(logits), size_(size), how_(how), best_(scratch), scale_(static_cast<float>(1.0 / how.temperature)) {
+    for (int64_t block = 0; block < size; block += kBlock)
+      top_ = std::max(top_, largest(block));
+  }
+
+  XF_INLINE candidate run(double uniform) {
+    bool some = how_.top_k > 0 && how_.top_k < size_;
+    if (!some && how_.top_p >= 1.0)
+      return draw_of_all(uniform * weight_of_all());
+    float least = some ? least_of_best() : least_of_share();
+    collect(least);
+    if (some && how_.top_k < count_) {
+      std::nth_element(best_, best_ + how_.top_k, best_ + count_, is_better);
+      count_ = how_.top_k;
+    }
+    std::sort(best_, best_ + count_, is_better);
+    return draw_of_best(uniform, some ? 0.0 : weight_of_all());
+  }
+
+private:
+  using f32 = typename Set::f32;
+
+  XF_INLINE int64_t columns(int64_t block) const { return std::min(kBlock, size_ - block); }
+  XF_INLINE float largest(int64_t begin, int64_t width = kBlock) const {
+    return largest_of<Set>(logits_ + begin, std::min(width, size_ - begin), [](int, f32) __attribute__((always_inline)) {});
+  }
+  // Weights are probabilities but for a factor; the largest is 1.
+  XF_INLINE f32 weight(f32 v) const { return exp_negative<Set>((v - top_) * scale_); }
+  XF_INLINE double weight(const candidate &c) const { return std::exp((static_cast<double>(c.logit) - top_) / how_.temperature); }
+  XF_INLINE double weight_of_block(int64_t block) const {
+    return sum_of<Set>(logits_ + block, columns(block), [this](f32 v) __attribute__((always_inline)) { return weight(v); });
+  }
+  XF_INLINE double weight_of_all() const {
+    double sum = 0;
+    for (int64_t block = 0; block < size_; block += kBlock)
+      sum += weight_of_block(block);
+    return sum;
+  }
+
+  // The token where the running sum of weights passes `goal`.
+  XF_INLINE candidate draw_of_all(double goal) const {
+    int64_t block = 0;
+    double weight = weight_of_block(0);
+    for (; goal >= weight && block + kBlock < size_; weight = weight_of_block(block)) {
+      goal -= weight;
+      block += kBlock;
+    }
+    // What rounding leaves over belongs to the last token that has any weight; should the block have none, to a best one.
+    candidate found = {kNone, -1};
+    for (int64_t i = block; i < block + columns(block) && goal >= 0; ++i) {
+      candidate here = {logits_[i], static_cast<int32_t>(i)};
+      double own = this->weight(here);
+      goal -= own;
+      if (own > 0)
+        found = here;
+    }
+    return found.token >= 0 ? found : *first_best();
+  }
+  XF_INLINE candidate *first_best() const {
+    *best_ = {top_, static_cast<int32_t>(std::find(logits_, logits_ + size_, top_) - logits_)};
+    return best_;
+  }
+
+  // A logit that each of the `top_k` best reaches: so many blocks have one that does.
+  XF_INLINE float least_of_best() const {
+    constexpr int64_t kFew = 64;
+    int32_t blocks = 0;
+    for (int64_t begin = 0; begin < size_; begin += kFew, ++blocks)
+      best_[blocks] = {largest(begin, kFew), blocks};
+    if (how_.top_k > blocks)
+      return kNone;
+    std::nth_element(best_, best_ + how_.top_k - 1, best_ + blocks, is_better);
+    return best_[how_.top_k - 1].logit;
+  }
+  // Tokens with less than (1 - p) / size of all probability have together less than what may be left out: none of them is
+  // among the fewest that have the share p.
+  XF_INLINE float least_of_share() const {
+    double weight = (1.0 - how_.top_p) / static_cast<double>(size_) * weight_of_all();
+    return static_cast<float>(top_ + (std::log(weight) - 0.01) * how_.temperature); // less by more than roundings
+  }
+  XF_INLINE void collect(float least) {
+    count_ = 0;
+    for (int64_t block = 0; block < size_; block += kBlock)
+      if (largest(block) >= least)
+        for (int64_t i = block; i < block + columns(block); ++i)
+          if (logits_[i] >= least && logits_[i] > kNone)
+            best_[count_++] = {logits_[i], static_cast<int32_t>(i)};
+  }
+
+  // Of the candidates, best first, the fewest that have the share `top_p` of `all`; 0: of their own weight.
+  XF_INLINE candidate draw_of_best(double uniform, double all) const {
+    double sum = 0;
+    if (all == 0)
+      for (int64_t i = 0; i < count_; ++i)
+        all += weight(best_[i]);
+    int64_t kept = 0;
+    while (kept < count_ && (kept == 0 || sum < how_.top_p * all))
+      sum += weight(best_[kept++]);
+    double goal = uniform * sum;
+    int64_t i = 0;
+    while (i + 1 < kept && (goal -= weight(best_[i])) >= 0)
+      ++i;
+    return best_[i];
+  }
+
+  const float *logits_;
+  int64_t size_;
+  const sampling &how_;
+  candidate *best_;
+  float scale_, top_ = kNone;
+  int64_t count_ = 0;
+};
+
+candidate sample_baseline(const float *x, int64_t size, const sampling &how, double uniform, candidate *scratch) {
+  return row_draw<vectors<16>>(x, size, how, scratch).run(uniform);
+}
+__attribute__((target("avx2"))) candidate sample_avx2(const float *x, int64_t size, const sampling &how, double uniform,
+                                                      candidate *scratch) {
+  return row_draw<vectors<32>>(x, size, how, scratch).run(uniform);
+}
+__attribute__((target("avx512f,avx512dq,avx512bw,avx512vl"))) candidate
+sample_avx512(const float *x, int64_t size, const sampling &how, double uniform, candidate *scratch) {
+  return row_draw<vectors<64>>(x, size, how, scratch).run(uniform);
+}
+
+} // namespace
+
+row_sampler row_sampler_for(int isa) {
+  return isa >= XF_ABI_AVX512 ? sample_avx512 : isa >= XF_ABI_AVX2 ? sample_avx2 : sample_baseline;
+}
+
+uint64_t mix(uint64_t seed, uint64_t value) {
+  uint64_t z = (seed ^ value * 0xd1342543de82ef95u) + 0x9e3779b97f4a7c15u;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return z ^ (z >> 31);
+}
+
+uint64_t mix(uint64_t seed, std::span<const int32_t> tokens) {
+  seed = mix(seed, tokens.size());
+  for (int32_t token : tokens)
+    seed = mix(seed, static_cast<uint32_t>(token));
+  return seed;
+}
+
+double uniform(uint64_t bits) { return static_cast<double>(bits >> 11) * 0x1p-53; }
+
+} // namespace xf::rt

@@ -1,0 +1,88 @@
+// What a search refuses: options that the model cannot serve, and sentences.
+#include "runtime/core/error.h"
+#include "runtime/core/search.h"
+
+namespace xf::rt {
+
+void searcher::check(const search_options &o) const {
+  if (layout_.least_batch > 1)
+    fail(status::unsupported, "the model needs %lld sentences at once: it cannot be searched",
+         static_cast<long long>(layout_.least_batch));
+  auto refuse = [](const char *what, long long value, long long low, long long high) {
+    fail(status::invalid_argument, "%s must be between %lld and %lld, not %lld", what, low, high, value);
+  };
+  if (o.beam < 1 || o.beam > layout_.beam)
+    refuse("the number of beams", o.beam, 1, layout_.beam);
+  if (o.best < 1 || o.best > o.beam)
+    refuse("the number of results of a line (at most the number of beams)", o.best, 1, o.beam);
+  if (o.batch < 0 || o.batch > layout_.batch)
+    refuse("the batch", o.batch, 1, layout_.batch);
+  if (o.max_length == 0 || o.max_length < -1 || o.max_length > g_.target)
+    refuse("the maximum length", o.max_length, 1, g_.target);
+  if (o.min_length < -1 || o.min_length > g_.target)
+    refuse("the minimum length", o.min_length, 0, g_.target);
+  if (o.min_length > 0 && o.max_length > 0 && o.min_length > o.max_length)
+    fail(status::invalid_argument, "the minimum length %d is above the maximum length %d", o.min_length,
+         o.max_length);
+  if (!(o.length_penalty >= -100.0 && o.length_penalty <= 100.0))
+    fail(status::invalid_argument, "the length penalty must be between -100 and 100, not %g", o.length_penalty);
+  if (o.allowed && (layout_.source_tokens < 0 || o.allowed->target() != layout_.vocabulary))
+    fail(status::invalid_argument, "the shortlist is for another model");
+  for (int32_t token : o.suppress)
+    if (token < 0 || token >= layout_.vocabulary)
+      refuse("a suppressed token", token, 0, layout_.vocabulary - 1);
+  for (int32_t token : o.ends)
+    if (token < 0 || token >= layout_.vocabulary)
+      refuse("a token that ends results", token, 0, layout_.vocabulary - 1);
+  if (o.no_repeat_ngram < 0)
+    fail(status::invalid_argument, "the number of tokens that are not to be repeated must not be negative, as %d is", o.no_repeat_ngram);
+  if (!(o.repetition_penalty >= 0.01 && o.repetition_penalty <= 100.0))
+    fail(status::invalid_argument, "the repetition penalty must be between 0.01 and 100, not %g", o.repetition_penalty);
+  if (o.samples && !(o.sample.temperature >= 0.01 && o.sample.temperature <= 100.0))
+    fail(status::invalid_argument, "the temperature must be between 0.01 and 100, not %g", o.sample.temperature);
+  if (o.samples && o.sample.top_k < 0)
+    fail(status::invalid_argument, "the number of tokens to draw from must not be negative, as %d is", o.sample.top_k);
+  if (o.samples && !(o.sample.top_p > 0.0 && o.sample.top_p <= 1.0))
+    fail(status::invalid_argument, "the share of probability to draw from must be above 0 and at most 1, not %g", o.sample.top_p);
+  if (o.has_prefixes() && !layout_.encode.entry && !layout_.begin.entry)
+    fail(status::unsupported, "the model continues prompts: what results begin with belongs there");
+}
+
+int64_t searcher::own_length(std::span<const int32_t> ids) const {
+  size_t length = ids.size();
+  while (length > 0 && g_.pad >= 0 && ids[length - 1] == g_.pad)
+    --length;
+  return static_cast<int64_t>(length);
+}
+
+// Why the sentence cannot be searched or encoded, or null.
+const char *searcher::refuse(const token_rows &rows, int64_t sentence) {
+  std::span<const int32_t> ids = rows.row(sentence);
+  if (ids.empty())
+    return refusal::no_tokens;
+  if (own_length(ids) == 0)
+    return refusal::only_padding;
+  bool source = layout_.source_tokens >= 0;
+  auto length = static_cast<int64_t>(ids.size());
+  if (source && length < layout_.least_source)
+    return refusal_.too_few_tokens(length, layout_.least_source);
+  // A prompt without the start token gets it.
+  int64_t most = source ? g_.source : g_.target - (g_.start >= 0 && ids[0] != g_.start ? 1 : 0);
+  if (length > most)
+    return refusal_.too_many_tokens(length, most);
+  const tensor_info &tokens =
+      source ? layout_.source_tensors[layout_.source_tokens].info : layout_.step->inputs[g_.tokens_input];
+  if (const char *problem = refusal_.unknown_token(ids, tokens.bound))
+    return problem;
+  return options_ ? refuse_prefix(options_->prefix_of(sentence)) : nullptr;
+}
+
+// Why its decoder cannot be given this, or null.
+const char *searcher::refuse_prefix(std::span<const int32_t> prefix) {
+  int64_t most = g_.target - needs_start(prefix);
+  if (static_cast<int64_t>(prefix.size()) > most)
+    return refusal_.too_long_prefix(static_cast<int64_t>(prefix.size()), most);
+  return refusal_.unknown_token(prefix, layout_.step->inputs[g_.tokens_input].bound);
+}
+
+} // namespace xf::rt

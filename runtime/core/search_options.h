@@ -1,0 +1,51 @@
+// What a search is asked for beside its sentences.
+#ifndef RUNTIME_CORE_SEARCH_OPTIONS_H
+#define RUNTIME_CORE_SEARCH_OPTIONS_H
+
+#include "runtime/core/row_sample.h"
+#include "runtime/core/shortlist.h"
+
+#include <cstdint>
+#include <span>
+
+namespace xf::rt {
+
+// Rows of tokens behind each other: row i is ids[offsets[i]] to ids[offsets[i + 1]].
+struct token_rows {
+  const int32_t *ids = nullptr;
+  const int64_t *offsets = nullptr;
+  int64_t count = 0;
+
+  std::span<const int32_t> row(int64_t i) const { return {ids + offsets[i], static_cast<size_t>(offsets[i + 1] - offsets[i])}; }
+};
+
+struct search_options {
+  int32_t beam = 1;
+  int32_t best = 1; // hypotheses wanted of each sentence
+  double length_penalty = 1.0;
+  int32_t min_length = -1; // -1: the model's
+  int32_t max_length = -1;
+  int32_t batch = 0; // sentences at once; 0: the model's limit
+  bool scores = true;
+  std::span<const int32_t> suppress;
+  const shortlist *allowed = nullptr; // what sentences may be translated with; null: everything
+  std::span<const int32_t> ends;      // tokens that end a result, beside the model's
+  double repetition_penalty = 1.0;    // logit_rules.h
+  int32_t no_repeat_ngram = 0;        // 0: anything may be repeated
+  bool samples = false;               // `beam` results are drawn instead of searched for
+  sampling sample;
+  uint64_t seed = 0;
+  // What the decoder is given behind its start token: the same for every sentence, or a row for each of them.
+  std::span<const int32_t> prefix;
+  token_rows prefixes;
+  bool line_prefixes = false; // of lines: what stands behind a tab is the line's prefix
+
+  std::span<const int32_t> prefix_of(int64_t sentence) const { return prefixes.offsets ? prefixes.row(sentence) : prefix; }
+  bool has_prefixes() const { return prefixes.offsets || !prefix.empty(); }
+  // Whether tokens are chosen from whole rows of logits, by the host.
+  bool wants_logits() const { return samples || repetition_penalty != 1.0 || no_repeat_ngram > 0; }
+};
+
+} // namespace xf::rt
+
+#endif

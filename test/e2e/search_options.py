@@ -1,0 +1,112 @@
+"""What searches may be asked for beside beams: prefixes, no repetitions, samples, tokens that end results.
+
+search_options.py [DEVICE]: on a device, fewer sentences and the same results as on the CPU.
+"""
+import random
+import sys
+
+from common import Checks, MODELS, WORK, compile_g2p, compile_model, run
+
+DEVICE = sys.argv[1] if len(sys.argv) > 1 else None
+TARGET = ["--target", "cpu,cuda"] if DEVICE else []
+checks = Checks()
+rng = random.Random(8)
+words = [line.split("\t")[0] for line in open(MODELS / "g2p" / "test.tsv", encoding="utf-8")]
+
+
+def results(program, lines, *options):
+    """Of each line, (score, text) of each result."""
+    text = run(program, "--scores", *options, stdin="".join(line + "\n" for line in lines))[1]
+    found = [[] for _ in lines]
+    for line in text.splitlines():
+        number, score, result = line.split("\t")
+        found[int(number) - 1].append((float(score), result))
+    return found
+
+
+def alike(got, want):
+    """The same tokens; sums of exponentials may differ in their last bits."""
+    texts = [[[text for _, text in line] for line in side] for side in (got, want)]
+    return texts[0] == texts[1] and all(abs(x[0] - y[0]) < 3e-6 for a, b in zip(got, want) for x, y in zip(a, b))
+
+
+def repeats(tokens, n):
+    grams = [tuple(tokens[i:i + n]) for i in range(len(tokens) - n + 1)]
+    return len(grams) != len(set(grams))
+
+
+ALL = ([], ["--no-repeat-ngram", "2", "--beam", "4", "--n-best", "2"], ["--repetition-penalty", "1.5"],
+       ["--sample", "--n-best", "4", "--seed", "5"], ["--sample", "--top-k", "4", "--temperature", "2"], ["--sample", "--top-p", "0.9"])
+
+
+def confirm_device(title, program, lines, prefix, more):
+    for options in ALL:
+        for prefixes in ([], ["--prefix", prefix]):
+            want, got = (results(program, lines, *options, *prefixes, *more, "--device", where) for where in ("cpu", DEVICE))
+            checks.that(alike(got, want), f"{title} {options} {prefixes}: {got} on {DEVICE}, but {want} on the CPU")
+
+
+def confirm(title, program, lines, prefix, more=()):
+    if DEVICE:
+        return confirm_device(title, program, lines[:3], prefix, more)
+    for search in ([], ["--beam", "4", "--n-best", "4"], ["--min-length", "5"]):
+        plain = results(program, lines, *search, *more)
+        whole = results(program, lines, *search, *more, "--no-repeat-ngram", "1000")
+        checks.that(alike(whole, plain), f"{title} {search}: whole rows of logits give other results than the step that chooses")
+    # What follows the beginning of an answer is the rest of it, and then what the greatest length had cut off.
+    answers = [line[0][1].split() for line in results(program, lines, "--max-length", "12", *more)]
+    cuts = [rng.randrange(len(answer) + 1) for answer in answers]
+    beginnings = [line + "\t" + " ".join(answer[:cut]) for line, answer, cut in zip(lines, answers, cuts)]
+    for result, answer, cut in zip(results(program, beginnings, "--prefixes", "--max-length", "12", *more), answers, cuts):
+        rest = result[0][1].split()
+        checks.that(rest[:len(answer) - cut] == answer[cut:] and (len(answer) == 12 or len(rest) == len(answer) - cut),
+                    f"{title}: {rest} follows {answer[:cut]} of {answer}")
+    for options in ALL:
+        got = results(program, lines, "--prefix", prefix, *options, *more)
+        checks.that(got == results(program, [line + "\t" + prefix for line in lines], "--prefixes", *options, *more), f"{title} {options}: a prefix")
+        for company in (["--batch", "1"], ["--batch", "3"], ["--threads", "2"], ["--threads", "3"]):
+            checks.that(results(program, lines, "--prefix", prefix, *options, *more, *company) == got, f"{title} {options}: {company} changes results")
+    for answer in results(program, lines, "--no-repeat-ngram", "2", *more):
+        checks.that(not repeats(answer[0][1].split(), 2), f"{title}: repeated: {answer}")
+
+
+for kind in ("f32",) if DEVICE else ("f32", "bf16", "int8"):
+    program = compile_g2p(WORK / f"g2p-{kind}", "--type", kind, *TARGET)
+    confirm(f"g2p {kind}", program, words[:30], "AH0 K")
+
+# A vocabulary of which a greedy search without scores screens its logits.
+settings = {"d_model": 32, "heads": 2, "ffn": 48, "enc_layers": 1, "dec_layers": 2, "vocab": 5000}
+bench = WORK / "bench"
+compile_model(MODELS / "bench" / "bench.xf", bench, *TARGET, "--random-weights", 4, "--limit=batch=8", "--limit=target=24",
+              *[word for key, value in settings.items() for word in ("--set", f"{key}={value}")])
+lines = [" ".join(str(rng.randrange(3, 5000)) for _ in range(rng.randrange(3, 9))) for _ in range(12)]
+confirm("bench", bench, lines, "17 4", ["--ids"])
+if DEVICE:
+    checks.end()
+
+
+def without_scores(*options):
+    return run(bench, "--ids", *options, stdin="".join(line + "\n" for line in lines))[1]
+
+
+checks.that(without_scores() == without_scores("--no-repeat-ngram", "1000"), "whole rows of logits give other results than a screen")
+# A token that ends results ends them where it comes, and is not printed.
+answer = results(bench, lines[:1], "--ids")[0][0][1].split()
+checks.that(results(bench, lines[:1], "--ids", "--end", answer[3])[0][0][1].split() == answer[:answer.index(answer[3])], "a token that ends results")
+
+
+def refused(message, *options, status=2):
+    got, _, err = run(program, *options, stdin="abc\n", ok=False)
+    checks.that(got == status and message in err, f"{options}: status {got}, {err!r}")
+
+
+refused("--top-k: it needs --sample", "--top-k", "3")
+refused("--seed: it needs --sample", "--seed=3")
+refused("the temperature must be between 0.01 and 100, not 0", "--sample", "--temperature", "0")
+refused("the share of probability to draw from must be above 0 and at most 1, not 1.5", "--sample", "--top-p", "1.5")
+refused("--no-repeat-ngram must be at least 1, not 0", "--no-repeat-ngram", "0")
+refused("a token that ends results must be between 0 and", "--end", "999999")
+refused("--prefix: 'XYZ' is not in the target vocabulary", "--prefix", "XYZ")
+refused("--prefix and --prefixes exclude each other", "--prefix", "K", "--prefixes")
+refused("line 1: its prefix has 400 tokens; at most 399 are possible", "--prefix", "K " * 400, status=1)
+checks.end()

@@ -1,0 +1,343 @@
+// What searches may be asked for beside beams and lengths: prefixes, more end tokens, no repetitions, samples; where the host
+// chooses, and where a step does.
+#include "test/runtime/search_harness.h"
+
+#include <cmath>
+#include <map>
+#include <set>
+
+namespace {
+
+using sample::collect;
+using sample::defaults;
+using sample::expect_same;
+using sample::generate;
+using sample::machine;
+using sample::outcome;
+using sample::random_sources;
+using sample::tokens;
+
+class search_options : public testing::TestWithParam<bool> {
+protected:
+  static sample::options plain() {
+    sample::options o;
+    o.chooses = GetParam();
+    return o;
+  }
+};
+
+int longest(const tokens &source, size_t prefix) {
+  return std::min<int>(static_cast<int>(2 * source.size() + 3), static_cast<int>(sample::kTarget - prefix + 1));
+}
+
+TEST_P(search_options, agree_with_the_reference) {
+  const std::vector<int32_t> ends = {5, 9};
+  for (bool first : {false, true})
+    for (int threads : {1, 3}) {
+      sample::options model = plain();
+      model.model = first ? sample::kind::sequence_first : sample::kind::translator;
+      machine m(model, threads);
+      std::vector<tokens> sources = random_sources(11, 40, true);
+      for (int beam : {1, 2, 4})
+        for (int setting = 0; setting < 6; ++setting) {
+          sample::search o;
+          o.beam = o.best = beam;
+          xf_generate_options options = defaults();
+          options.beam = options.n_best = beam;
+          if (setting == 0 || setting == 4)
+            options.repetition_penalty = o.repetition_penalty = 1.7;
+          if (setting == 1 || setting == 4)
+            options.no_repeat_ngram = static_cast<int32_t>(o.no_repeat_ngram = 2);
+          if (setting == 2 || setting == 5) {
+            options.ends = ends.data(), options.ends_count = 2;
+            o.ends = {5, 9};
+          }
+          if (setting == 3)
+            options.no_repeat_ngram = 1000; // nothing is forbidden, but the host chooses
+          if (setting >= 4)
+            options.min_length = o.min_length = 4;
+          outcome got = generate(m.session, sources, options);
+          ASSERT_EQ(got.status, XF_OK) << xf_message();
+          for (size_t i = 0; i < sources.size(); ++i) {
+            o.max_length = longest(sources[i], 1);
+            expect_same(got.sentences[i], sample::run(&sources[i], {SAMPLE_START}, o), i);
+          }
+        }
+    }
+}
+
+TEST_P(search_options, go_on_from_prefixes) {
+  for (bool first : {false, true})
+    for (bool host : {false, true}) {
+      sample::options model = plain();
+      model.model = first ? sample::kind::sequence_first : sample::kind::translator;
+      machine m(model, 2);
+      std::vector<tokens> sources = random_sources(12, 40), prefixes;
+      std::mt19937 random(5);
+      std::vector<int32_t> ids;
+      std::vector<int64_t> offsets = {0};
+      for (size_t i = 0; i < sources.size(); ++i) {
+        tokens prefix(i % 7 == 0 ? 0 : random() % 39);
+        for (int32_t &id : prefix)
+          id = static_cast<int32_t>(3 + random() % (SAMPLE_VOCABULARY - 3));
+        if (i % 5 == 1 && !prefix.empty())
+          prefix[0] = SAMPLE_START;
+        prefixes.push_back(prefix);
+        ids.insert(ids.end(), prefix.begin(), prefix.end());
+        offsets.push_back(static_cast<int64_t>(ids.size()));
+      }
+      for (int beam : {1, 3}) {
+        xf_generate_options options = defaults();
+        options.beam = options.n_best = beam;
+        options.prefix = ids.data(), options.prefix_offsets = offsets.data();
+        sample::search o;
+        o.beam = o.best = beam;
+        if (host)
+          options.repetition_penalty = o.repetition_penalty = 1.3;
+        outcome got = generate(m.session, sources, options);
+        ASSERT_EQ(got.status, XF_OK) << xf_message();
+        for (size_t i = 0; i < sources.size(); ++i) {
+          tokens read = prefixes[i];
+          if (read.empty() || read[0] != SAMPLE_START)
+            read.insert(read.begin(), SAMPLE_START);
+          o.max_length = longest(sources[i], read.size());
+          expect_same(got.sentences[i], sample::run(&sources[i], read, o), i);
+        }
+      }
+    }
+}
+
+TEST_P(search_options, share_a_prefix) {
+  machine m(plain());
+  const std::vector<int32_t> prefix = {6, 7};
+  xf_generate_options options = defaults();
+  options.prefix = prefix.data(), options.prefix_count = 2;
+  std::vector<tokens> sources = random_sources(13, 10);
+  outcome got = generate(m.session, sources, options);
+  ASSERT_EQ(got.status, XF_OK) << xf_message();
+  sample::search o;
+  for (size_t i = 0; i < sources.size(); ++i) {
+    o.max_length = longest(sources[i], 3);
+    expect_same(got.sentences[i], sample::run(&sources[i], {SAMPLE_START, 6, 7}, o), i);
+  }
+  // The same for inputs that the caller lays out.
+  std::vector<int32_t> src = {5, 6, 7, 8, 9, 8};
+  xf_tensor input = {"src", XF_I32, 2, {2, 3}, src.data()};
+  std::vector<int32_t> out(2 * 40), lengths(2);
+  std::vector<double> scores(2);
+  xf_hypotheses results = {sizeof(results), out.data(), 40, lengths.data(), scores.data()};
+  ASSERT_EQ(xf_generate_from(m.session, &input, 1, &options, &results), XF_OK) << xf_message();
+  got = collect(out, lengths, scores, 40, 1, XF_OK);
+  for (size_t b = 0; b < 2; ++b) {
+    tokens source(src.begin() + static_cast<long>(3 * b), src.begin() + static_cast<long>(3 * b + 3));
+    o.max_length = 9;
+    expect_same(got.sentences[b], sample::run(&source, {SAMPLE_START, 6, 7}, o), b);
+  }
+  const std::vector<int32_t> unknown = {6, 11};
+  options.prefix = unknown.data();
+  EXPECT_EQ(xf_generate_from(m.session, &input, 1, &options, &results), XF_INVALID_ARGUMENT);
+  EXPECT_STREQ(xf_message(), "sentence 0: there is no token 11; the last is 10");
+}
+
+TEST_P(search_options, take_lines_with_their_prefixes) {
+  machine m(plain());
+  xf_generate_options options = defaults();
+  options.line_prefixes = 1;
+  const std::vector<int32_t> ids = {6, 7};
+  const std::vector<int64_t> offsets = {0, 2, 2, 2};
+  xf_generate_options given = defaults();
+  given.prefix = ids.data(), given.prefix_offsets = offsets.data();
+  outcome wanted = generate(m.session, {{4, 5, 6}, {7, 8}, {7, 8}}, given);
+  const char *lines[] = {"a b c\tC D", "d e", "d e\t", "d e\tX", "\tC"};
+  xf_lines *results = nullptr;
+  ASSERT_EQ(xf_process_lines(m.session, lines, 5, 0, &options, &results), XF_OK) << xf_message();
+  static const char *names[] = {"", "", "", "<unk>", "A", "B", "C", "D", "Ö", "E", "<unk>"};
+  for (int line = 0; line < 3; ++line) {
+    std::string text;
+    for (int32_t id : wanted.sentences[static_cast<size_t>(line)][0].ids)
+      if (id > 2)
+        text += (text.empty() ? "" : " ") + std::string(names[id]);
+    EXPECT_EQ(xf_line_text(results, line, 0), text) << line;
+  }
+  EXPECT_STREQ(xf_line_error(results, 3), "its prefix: 'X' is not in the target vocabulary");
+  EXPECT_STREQ(xf_line_error(results, 4), "it is empty");
+  xf_lines_free(results);
+  EXPECT_EQ(xf_process_lines(m.session, lines, 5, 0, &given, &results), XF_INVALID_ARGUMENT);
+  EXPECT_STREQ(xf_message(), "lines have their prefixes behind a tab (line_prefixes), not as tokens");
+}
+
+TEST_P(search_options, draw_tokens_by_their_probability) {
+  machine m(plain());
+  tokens source = {5, 9, 14};
+  std::vector<double> log_p = sample::log_p(&source, {SAMPLE_START}, {});
+  struct setting {
+    double temperature;
+    int32_t top_k;
+    double top_p;
+  };
+  for (auto [temperature, top_k, top_p] : {setting{1, 0, 1}, {0.3, 0, 1}, {4, 0, 1}, {1, 3, 1}, {1, 0, 0.6}, {1, 4, 0.8}}) {
+    std::vector<int32_t> order(SAMPLE_VOCABULARY);
+    for (int32_t v = 0; v < SAMPLE_VOCABULARY; ++v)
+      order[static_cast<size_t>(v)] = v;
+    auto logit = [&](int32_t v) { return std::round(log_p[static_cast<size_t>(v)] * 8 * 1e6) / 8e6; }; // ties are ties
+    std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) { return logit(a) > logit(b); });
+    if (top_k > 0)
+      order.resize(static_cast<size_t>(top_k));
+    double all = 0, kept = 0;
+    for (int32_t v : order)
+      all += std::exp(logit(v) / temperature);
+    std::map<int32_t, double> expected;
+    for (int32_t v : order)
+      if (kept < top_p * all)
+        kept += expected[v] = std::exp(logit(v) / temperature);
+    std::map<int32_t, int> counts;
+    constexpr int kSeeds = 2000;
+    for (int seed = 0; seed < kSeeds; ++seed) {
+      xf_generate_options options = defaults();
+      options.sample = 1, options.beam = options.n_best = 4, options.max_length = 1, options.seed = static_cast<uint64_t>(seed);
+      options.temperature = temperature, options.top_k = top_k, options.top_p = top_p;
+      outcome got = generate(m.session, {source}, options);
+      ASSERT_EQ(got.status, XF_OK) << xf_message();
+      ASSERT_EQ(got.sentences[0].size(), 4u);
+      for (const sample::found &one : got.sentences[0]) {
+        ++counts[one.ids[0]];
+        EXPECT_NEAR(one.score, log_p[static_cast<size_t>(one.ids[0])], 1e-6);
+      }
+    }
+    double deviation = 0;
+    for (auto [token, weight] : expected) {
+      double mean = weight / kept * 4 * kSeeds;
+      deviation += (counts[token] - mean) * (counts[token] - mean) / mean;
+    }
+    for (auto [token, count] : counts)
+      EXPECT_TRUE(expected.count(token)) << token;
+    EXPECT_LT(deviation, 36) << temperature << " " << top_k << " " << top_p; // 10 degrees of freedom: once in 10,000
+  }
+}
+
+TEST_P(search_options, draw_whole_results) {
+  sample::options continuer = plain();
+  continuer.model = sample::kind::continuer;
+  continuer.max_length_per_source = 0, continuer.max_length_base = 12;
+  for (const sample::options &model : {plain(), continuer}) {
+    bool source = model.model == sample::kind::translator;
+    machine m(model, 2);
+    std::vector<tokens> sources = random_sources(14, 30);
+    for (tokens &ids : sources)
+      for (int32_t &id : ids)
+        id = source ? id : 3 + id % (SAMPLE_VOCABULARY - 3);
+    xf_generate_options options = defaults();
+    options.sample = 1, options.beam = options.n_best = 4, options.length_penalty = 0, options.min_length = 2;
+    outcome got = generate(m.session, sources, options);
+    ASSERT_EQ(got.status, XF_OK) << xf_message();
+    std::set<tokens> different;
+    for (size_t i = 0; i < sources.size(); ++i) {
+      ASSERT_EQ(got.sentences[i].size(), 4u);
+      for (const sample::found &one : got.sentences[i]) {
+        tokens read = {SAMPLE_START};
+        if (!source)
+          read.insert(read.end(), sources[i].begin(), sources[i].end());
+        double sum = 0;
+        for (size_t k = 0; k < one.ids.size(); ++k) {
+          std::set<int32_t> never;
+          if (k < 2)
+            never.insert(SAMPLE_END);
+          sum += sample::log_p(source ? &sources[i] : nullptr, read, never)[static_cast<size_t>(one.ids[k])];
+          read.push_back(one.ids[k]);
+          EXPECT_EQ(one.ids[k] == SAMPLE_END, k + 1 == one.ids.size() && one.ids[k] == SAMPLE_END);
+        }
+        EXPECT_NEAR(one.score, sum, 1e-5);
+        different.insert(one.ids);
+      }
+      EXPECT_TRUE(std::is_sorted(got.sentences[i].begin(), got.sentences[i].end(),
+                                 [](const sample::found &x, const sample::found &y) { return x.score > y.score; }));
+    }
+    EXPECT_GT(different.size(), 60u);
+    options.seed = 1;
+    outcome other = generate(m.session, sources, options);
+    EXPECT_NE(got.sentences[0][0].ids, other.sentences[0][0].ids);
+  }
+}
+
+TEST_P(search_options, give_the_same_bits_in_any_company) {
+  std::vector<tokens> sources = random_sources(15, 30, true);
+  for (bool samples : {false, true}) {
+    xf_generate_options options = defaults();
+    options.beam = options.n_best = 3;
+    options.sample = samples, options.top_p = 0.9, options.temperature = 1.2, options.seed = 3;
+    options.repetition_penalty = 1.2, options.no_repeat_ngram = 3;
+    options.batch = 1;
+    machine one(plain());
+    outcome alone = generate(one.session, sources, options);
+    for (int threads : {1, 2, 3, 7}) {
+      auto many = machine::apart(plain(), threads);
+      for (int batch : {0, 2, 3}) {
+        options.batch = batch;
+        outcome got = generate(many->session, sources, options);
+        for (size_t i = 0; i < sources.size(); ++i) {
+          ASSERT_EQ(got.sentences[i].size(), alone.sentences[i].size());
+          for (size_t k = 0; k < got.sentences[i].size(); ++k) {
+            EXPECT_EQ(got.sentences[i][k].ids, alone.sentences[i][k].ids);
+            EXPECT_EQ(got.sentences[i][k].score, alone.sentences[i][k].score);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_P(search_options, refuse_what_cannot_be_served) {
+  machine m(plain());
+  auto message = [&](auto &&change, xf_status status = XF_INVALID_ARGUMENT) {
+    xf_generate_options options = defaults();
+    change(options);
+    EXPECT_EQ(generate(m.session, {{5}}, options).status, status);
+    return std::string(xf_message());
+  };
+  const std::vector<int32_t> token = {11}, many(40, 3);
+  const std::vector<int64_t> descending = {3, 2};
+  EXPECT_EQ(message([&](auto &o) { o.ends = token.data(), o.ends_count = 1; }), "a token that ends results must be between 0 and 10, not 11");
+  EXPECT_EQ(message([&](auto &o) { o.ends_count = 1; }), "the tokens that end results are null");
+  EXPECT_EQ(message([&](auto &o) { o.prefix_count = 1; }), "the prefix is null");
+  EXPECT_EQ(message([&](auto &o) { o.prefix = token.data(), o.prefix_offsets = descending.data(); }), "the prefixes' offsets descend");
+  EXPECT_EQ(message([&](auto &o) { o.prefix_offsets = descending.data(); }), "the prefixes are null");
+  EXPECT_EQ(message([&](auto &o) { o.prefix = token.data(), o.prefix_count = 1; }), "sentence 0: there is no token 11; the last is 10");
+  EXPECT_EQ(message([&](auto &o) { o.prefix = many.data(), o.prefix_count = 40; }),
+            "sentence 0: its prefix has 40 tokens; at most 39 are possible");
+  EXPECT_EQ(message([](auto &o) { o.no_repeat_ngram = -1; }), "the number of tokens that are not to be repeated must not be negative, as -1 is");
+  for (double bad : {0.0, -1.0, 1e9, std::nan("")}) {
+    EXPECT_EQ(message([&](auto &o) { o.repetition_penalty = bad; }).rfind("the repetition penalty must be between 0.01 and 100, not ", 0), 0u);
+    EXPECT_EQ(message([&](auto &o) { o.sample = 1, o.temperature = bad; }).rfind("the temperature must be between 0.01 and 100, not ", 0), 0u);
+    EXPECT_EQ(message([&](auto &o) { o.sample = 1, o.top_p = bad; }).rfind("the share of probability to draw from must be above 0 and at most 1, not ", 0), 0u);
+  }
+  EXPECT_EQ(message([](auto &o) { o.sample = 1, o.top_k = -2; }), "the number of tokens to draw from must not be negative, as -2 is");
+
+  sample::options continuer = plain();
+  continuer.model = sample::kind::continuer;
+  machine c(continuer);
+  xf_generate_options options = defaults();
+  options.prefix = many.data(), options.prefix_count = 1;
+  EXPECT_EQ(generate(c.session, {{5}}, options).status, XF_UNSUPPORTED);
+  EXPECT_STREQ(xf_message(), "the model continues prompts: what results begin with belongs there");
+}
+
+// Encoding knows nothing of the search before it.
+TEST_P(search_options, do_not_outlive_their_search) {
+  machine m(plain());
+  {
+    std::vector<int32_t> prefix(30, 3);
+    auto options = std::make_unique<xf_generate_options>(defaults());
+    options->prefix = prefix.data(), options->prefix_count = 30;
+    EXPECT_EQ(generate(m.session, {{5}}, *options).status, XF_OK);
+  }
+  std::vector<int32_t> ids = {5, 6};
+  std::vector<int64_t> offsets = {0, 2};
+  xf_encoding_info info = {sizeof(info), 0, 0};
+  ASSERT_EQ(xf_get_encoding_info(m.session, &info), XF_OK) << xf_message();
+  std::vector<float> rows(static_cast<size_t>(2 * info.width));
+  EXPECT_EQ(xf_encode(m.session, ids.data(), offsets.data(), 1, rows.data(), 2 * info.width), XF_OK) << xf_message();
+}
+
+INSTANTIATE_TEST_SUITE_P(steps, search_options, testing::Values(false, true));
+
+} // namespace
