@@ -97,6 +97,9 @@ public:
     if (codeModule->gpuModule)
       if (auto error = dump("5-gpu.mlir", options.dumpPhases.empty() ? "" : printModule(*codeModule->gpuModule)))
         return error;
+    if (options.inspect)
+      if (auto error = options.inspect(module, *codeModule))
+        return error;
     return emit(*codeModule, ir);
   }
 

@@ -9,6 +9,8 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/Error.h"
 
+#include <functional>
+
 namespace xf {
 
 /// What to write: an artefact, or the compilation's state after a phase.
@@ -22,6 +24,8 @@ struct CompileOptions {
   std::string dumpPhases; // a folder; empty: none
   std::string sourceVocabulary, targetVocabulary; // contents
   std::string runner, library;                    // the prebuilt program and library
+  /// Shown kernel IR and the code that it became, before anything is written; what it gives is what compile() gives.
+  std::function<llvm::Error(mlir::ModuleOp, const CodeModule &)> inspect;
 };
 
 /// Compiles `module`: model IR, or IR with a derived step or kernel IR if its phase says so. `source` may be null for kinds that are text

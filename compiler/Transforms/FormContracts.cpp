@@ -38,7 +38,8 @@ void formContract(LinearOp linear) {
   if (map)
     for (auto [i, input] : llvm::enumerate(map.getInputs()))
       numbers.push_back(input == linear.getResult() ? -1 : int(extras.add(input, map.getMap(i))));
-  auto contract = ContractOp::create(builder, map ? map.getLoc() : linear.getLoc(), type, linear.getX(), linear.getWeight(),
+  // Its place is the linear's; what the map computes keeps its own.
+  auto contract = ContractOp::create(builder, linear.getLoc(), type, linear.getX(), linear.getWeight(),
                                      extras.values(), extras.maps(builder));
   Block &block = contract.getBody().emplaceBlock();
   block.addArgument(cast<RankedTensorType>(linear.getResult().getType()).getElementType(), linear.getLoc());

@@ -12,6 +12,7 @@
 #include "runtime/device/executor.h"
 
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace xf::rt {
@@ -69,6 +70,9 @@ public:
   // The same as `call` for arguments that a caller made (binding.h checks them); scratch for its dims and pointers.
   int64_t *call_dims() { return call_dims_.data(); }
   void **call_io() { return call_io_.data(); }
+
+  // What plans call, by the kernels' numbers: a tool that measures puts functions of its own in front of them. None on another device.
+  std::span<const void *> kernels() { return addresses_; }
 
   // Null where the model does not generate or predict.
   searcher *search() { return search_.get(); }

@@ -1,4 +1,4 @@
-// xfc: compiles a model description, or dumped IR, to one file.
+// xfc: compiles a model description, or dumped IR, to one file; xfc explain says what became of a description.
 #include "compiler/Frontend/Frontend.h"
 #include "compiler/Import/Checkpoint.h"
 #include "compiler/Import/RandomWeights.h"
@@ -7,6 +7,7 @@
 #include "tools/common/CommandLine.h"
 #include "tools/common/OutOfMemory.h"
 #include "tools/common/Registration.h"
+#include "tools/xfc/ExplainModel.h"
 
 #include "mlir/Parser/Parser.h"
 #include "mlir/Support/FileUtilities.h"
@@ -25,7 +26,7 @@ namespace {
 struct Options {
   cl::OptionCategory category{"xfc options"};
   cl::opt<std::string> input{cl::Positional, cl::desc("DESCRIPTION.xf (or IR: .mlir)"), cl::Required, cl::cat(category)};
-  cl::opt<std::string> output{"o", cl::desc("The file to write ('-': standard output, for text)"), cl::value_desc("FILE"), cl::Required, cl::cat(category)};
+  cl::opt<std::string> output{"o", cl::desc("The file to write ('-': standard output, for text; the default of explain)"), cl::value_desc("FILE"), cl::cat(category)};
   cl::opt<std::string> model{"model", cl::desc("The model or block to compile (default: the last model)"), cl::value_desc("NAME"), cl::cat(category)};
   cl::opt<std::string> config{"config", cl::desc("JSON with the model's parameters"), cl::value_desc("FILE"), cl::cat(category)};
   cl::list<std::string> set{"set", cl::desc("Sets a parameter of the model"), cl::value_desc("NAME=VALUE"), cl::cat(category)};
@@ -51,6 +52,7 @@ struct Options {
                                     clEnumValN(xf::Emit::xf, "xf", "model IR"), clEnumValN(xf::Emit::fused, "fused", "kernel IR"),
                                     clEnumValN(xf::Emit::llvm, "llvm", "LLVM IR"), clEnumValN(xf::Emit::assembly, "asm", "assembly"),
                                     clEnumValN(xf::Emit::ptx, "ptx", "PTX"))};
+  cl::list<std::string> at{"at", cl::desc("explain: the size of a dimension, or of batch, source, target (else 1 for the batch, 25)"), cl::value_desc("NAME=N"), cl::cat(category)};
   cl::opt<std::string> target{"target", cl::desc("What to make code for: cpu (default), cuda, or cpu,cuda"), cl::init("cpu"), cl::value_desc("LIST"), cl::cat(category)};
 };
 
@@ -85,6 +87,17 @@ bool splitAssignment(llvm::StringRef text, llvm::StringRef option, std::pair<std
   return true;
 }
 
+/// NAME=N of an option; N is positive.
+bool splitSize(llvm::StringRef text, llvm::StringRef option, std::pair<std::string, int64_t> &out) {
+  std::pair<std::string, std::string> parts;
+  if (!splitAssignment(text, option, parts))
+    return false;
+  out.first = parts.first;
+  if (llvm::StringRef(parts.second).getAsInteger(10, out.second) || out.second < 1)
+    return refuse("--" + option.str() + " " + text.str() + ": expected a positive number");
+  return true;
+}
+
 bool collect(const Options &options, xf::FrontendOptions &frontend) {
   frontend.model = options.model;
   frontend.verbose = options.verbose;
@@ -93,15 +106,9 @@ bool collect(const Options &options, xf::FrontendOptions &frontend) {
     if (!splitAssignment(text, "set", frontend.set.emplace_back()))
       return false;
   }
-  for (const std::string &text : options.limit) {
-    std::pair<std::string, std::string> parts;
-    int64_t value;
-    if (!splitAssignment(text, "limit", parts))
+  for (const std::string &text : options.limit)
+    if (!splitSize(text, "limit", frontend.limits.emplace_back()))
       return false;
-    if (llvm::StringRef(parts.second).getAsInteger(10, value) || value < 1)
-      return refuse("--limit " + text + ": expected a positive number");
-    frontend.limits.push_back({parts.first, value});
-  }
   return readFile(options.config, frontend.configJson);
 }
 
@@ -212,7 +219,8 @@ bool findWeights(const Options &options, std::vector<std::string> &files) {
 }
 
 /// Opens what gives the parameters their values; null where nothing does, which is enough for text.
-bool openWeights(const Options &options, llvm::ArrayRef<std::string> weights, mlir::ModuleOp module, std::unique_ptr<xf::ParameterSource> &source) {
+bool openWeights(const Options &options, llvm::ArrayRef<std::string> weights, mlir::ModuleOp module, bool needed,
+                 std::unique_ptr<xf::ParameterSource> &source) {
   bool isRandom = options.random.getNumOccurrences();
   if (!weights.empty() && isRandom)
     return refuse("give either --weights or --random-weights");
@@ -223,7 +231,7 @@ bool openWeights(const Options &options, llvm::ArrayRef<std::string> weights, ml
     source = std::move(*checkpoint);
   } else if (isRandom) {
     source = std::make_unique<xf::RandomWeights>(options.random);
-  } else if (!isText(options.emit)) {
+  } else if (needed) {
     return refuse("without --weights or --random-weights only --emit=xf, fused, llvm, asm and ptx are possible");
   }
   return true;
@@ -239,15 +247,43 @@ void findCarriers(const char *program, xf::CompileOptions &compile) {
   compile.library = library.str().str();
 }
 
+/// Weights do not change what is explained: where none are given, any will do.
+int runExplain(const Options &options, mlir::ModuleOp module, std::unique_ptr<xf::ParameterSource> source, llvm::StringRef text,
+               const xf::CompileOptions &compile) {
+  xf::Sizes sizes;
+  for (const std::string &at : options.at) {
+    std::pair<std::string, int64_t> size;
+    if (!splitSize(at, "at", size))
+      return 1;
+    sizes[size.first] = size.second;
+  }
+  if (!source)
+    source = std::make_unique<xf::RandomWeights>(1);
+  if (auto error = xf::explainModel(module, *source, compile, xf::SourceText(options.input, text), sizes))
+    return fail(llvm::toString(std::move(error)));
+  return 0;
+}
+
+/// Options that `explain` needs or does not know, and those that it alone does.
+bool fitsCommand(const Options &options, bool explains) {
+  if (!explains && options.output.empty())
+    return refuse("-o says which file to write");
+  if (!explains && !options.at.empty())
+    return refuse("--at is for xfc explain");
+  if (explains && options.emit.getNumOccurrences())
+    return refuse("explain writes text of its own: --emit is for compiling");
+  return !explains || !isIR(options) || refuse("explain is for descriptions (.xf), whose words it uses");
+}
+
 /// From the options to the written file; the exit status.
-int run(const Options &options, const char *program, mlir::MLIRContext &context) {
+int run(const Options &options, bool explains, const char *program, mlir::MLIRContext &context) {
   xf::FrontendOptions frontend;
   xf::CompileOptions compile;
   std::string text;
   std::vector<std::string> weights;
-  if (!chooseTargets(options, compile.targets) || !fitsInput(options) || !findWeights(options, weights) || overwritesInput(options, weights) || !collect(options, frontend) ||
-      !readFile(options.input, text) || !readVocabulary(options.sourceVocab, compile.sourceVocabulary) ||
-      !readVocabulary(options.targetVocab, compile.targetVocabulary))
+  if (!fitsCommand(options, explains) || !chooseTargets(options, compile.targets) || !fitsInput(options) || !findWeights(options, weights) ||
+      overwritesInput(options, weights) || !collect(options, frontend) || !readFile(options.input, text) ||
+      !readVocabulary(options.sourceVocab, compile.sourceVocabulary) || !readVocabulary(options.targetVocab, compile.targetVocabulary))
     return 1;
 
   llvm::SourceMgr sources;
@@ -258,16 +294,20 @@ int run(const Options &options, const char *program, mlir::MLIRContext &context)
   if (!module)
     return 1;
 
-  if (options.output == "-" && !isText(options.emit))
+  if (options.output == "-" && !isText(options.emit) && !explains)
     return fail("only text goes to standard output; -o needs a file for this kind of output");
   std::unique_ptr<xf::ParameterSource> source;
-  if (!openWeights(options, weights, *module, source))
+  if (!openWeights(options, weights, *module, !isText(options.emit) && !explains, source))
     return 1;
   compile.emit = options.emit;
   compile.type = options.type;
   compile.output = options.output;
   compile.dumpPhases = options.dumpPhases;
   findCarriers(program, compile);
+  if (explains) {
+    compile.output = options.output.empty() ? std::string("-") : options.output.getValue();
+    return runExplain(options, *module, std::move(source), text, compile);
+  }
   if (auto error = xf::compile(*module, source.get(), compile))
     return fail(llvm::toString(std::move(error)));
   return 0;
@@ -283,11 +323,16 @@ int main(int argc, char **argv) {
   Options options;
   cl::HideUnrelatedOptions(options.category);
   cl::SetVersionPrinter([](llvm::raw_ostream &os) { os << "xfc " XF_VERSION "\n"; });
-  cl::ParseCommandLineOptions(argc, argv, "Compiles Transformer models to native programs.\n");
+  // The one command: all else is options and a file.
+  bool explains = argc > 1 && llvm::StringRef(argv[1]) == "explain";
+  if (explains)
+    std::rotate(argv + 1, argv + 2, argv + argc--);
+  cl::ParseCommandLineOptions(argc, argv, "Compiles Transformer models to native programs.\n\n"
+                                          "xfc explain DESCRIPTION.xf, with the same options, prints what was fused, what was not, and what it costs.\n");
 
   mlir::DialectRegistry registry;
   xf::registerDialects(registry);
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
   context.loadAllAvailableDialects();
-  return run(options, argv[0], context);
+  return run(options, explains, argv[0], context);
 }

@@ -89,6 +89,7 @@ public:
   }
 
   int64_t workspaceBytes() const { return memory.bytes; }
+  EntryCalls takeCalls() { return std::move(called); }
 
 private:
   /// Room for the views of any one kernel.
@@ -271,6 +272,7 @@ private:
     if (failed(number))
       return failure();
     known.try_emplace(op, KernelTable::Known{*number, access});
+    called.push_back({op, *number});
     for (auto [i, view] : llvm::enumerate(list))
       storeView(view, i * sizeof(xf_abi_view));
     if (isa<ContractOp>(op))
@@ -313,6 +315,7 @@ private:
   Value io, states, workspace, table, views, firstRow;
   SmallVector<Value> slots;        // by number: where they begin
   DenseMap<Operation *, KernelTable::Known> known;
+  EntryCalls called;
   DenseMap<Value, Value> pointers; // of roots that are not simply in the workspace
 };
 
@@ -376,6 +379,7 @@ FailureOr<CodeModule> convertToCode(ModuleOp module, Targets targets) {
     result.plans.push_back(("plan." + entry.getSymName()).str());
     if (failed(emitter.run(result.plans.back())))
       return failure();
+    result.calls.push_back(emitter.takeCalls());
     result.workspaceBytes = std::max(result.workspaceBytes, emitter.workspaceBytes());
   }
   if (uint64_t(std::max(result.workspaceBytes, result.layout.stateBytes)) > XF_ABI_LARGEST_BYTES)

@@ -12,12 +12,16 @@ struct Targets {
   bool cpu = true, cuda = false;
 };
 
+/// Kernel ops that an entry's plan calls, and the numbers of their kernels.
+using EntryCalls = std::vector<std::pair<mlir::Operation *, unsigned>>;
+
 struct CodeModule {
   Targets targets;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   DataLayout layout;
   std::vector<std::string> kernels; // names without the instruction set's suffix, by number
   std::vector<std::string> plans;   // names of the entries' plans, in the entries' order
+  std::vector<EntryCalls> calls;    // of each plan
   /// With the target cuda: a gpu.module with the kernels, and how each is launched.
   mlir::OwningOpRef<mlir::ModuleOp> gpuModule;
   std::vector<gpu::Kernel> gpuKernels;

@@ -1,0 +1,103 @@
+#include "compiler/Explain/Costs.h"
+
+#include "compiler/Target/CPU/Kernels.h"
+
+using namespace mlir;
+using namespace mlir::xf;
+
+namespace xf {
+
+Cost &Cost::operator+=(const Cost &other) {
+  operations += other.operations;
+  weightBytes += other.weightBytes;
+  otherBytes += other.otherBytes;
+  return *this;
+}
+
+double countElements(RankedTensorType type, const Sizes &sizes) {
+  double count = 1;
+  for (int64_t d = 0; d < type.getRank(); ++d) {
+    auto known = sizes.find(getDimName(type, d));
+    count *= !type.isDynamicDim(d) ? double(type.getDimSize(d)) : known == sizes.end() ? 1.0 : double(known->second);
+  }
+  return count;
+}
+
+namespace {
+
+RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+double bytesOf(Value value, const Sizes &sizes) {
+  auto type = typeOf(value);
+  return countElements(type, sizes) * std::max(1u, type.getElementType().getIntOrFloatBitWidth() / 8);
+}
+
+/// What a region computes for each element.
+double countArithmetic(Region &region) {
+  double count = 0;
+  region.walk([&](Operation *op) { count += isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) && !isa<arith::ConstantOp>(op); });
+  return count;
+}
+
+double lengthOfRow(RankedTensorType type, const Sizes &sizes) {
+  int64_t last = type.getRank() - 1;
+  return double(type.isDynamicDim(last) ? std::max<int64_t>(1, sizes.lookup(getDimName(type, last))) : type.getDimSize(last));
+}
+
+double countRows(Value value, const Sizes &sizes) { return countElements(typeOf(value), sizes) / lengthOfRow(typeOf(value), sizes); }
+
+/// Row ops are written for one row.
+double rowOperations(RowOp row, const Sizes &sizes) {
+  double count = 0;
+  row->walk([&](Operation *op) {
+    if (auto map = dyn_cast<MapOp>(op))
+      count += countArithmetic(map->getRegion(0)) * countElements(typeOf(map->getResult(0)), sizes);
+    else if (isa<ReduceOp, QuantizeOp>(op))
+      count += countElements(typeOf(op->getOperand(0)), sizes);
+  });
+  return count * countRows(row->getResult(0), sizes);
+}
+
+/// Of a table that rows are looked up in only these are read.
+double lookedUp(RowOp row, Value table, const Sizes &sizes) {
+  double bytes = 0;
+  row->walk([&](EmbedOp embed) {
+    if (embed.getTable() == table)
+      bytes += countRows(row->getResult(0), sizes) * bytesOf(embed.getResult(), sizes);
+  });
+  return bytes;
+}
+
+} // namespace
+
+Cost costOf(Operation *op, const Sizes &sizes) {
+  Cost cost;
+  for (const cpu::KernelOperand &operand : cpu::kernelOperands(op)) {
+    bool isParameter = operand.value.getDefiningOp<ParamOp>() != nullptr;
+    auto row = dyn_cast<RowOp>(op);
+    double looked = row ? lookedUp(row, operand.value, sizes) : 0;
+    (isParameter ? cost.weightBytes : cost.otherBytes) += looked > 0 ? looked : bytesOf(operand.value, sizes);
+  }
+  for (Value result : op->getResults())
+    if (!isa<AppendOp>(op)) // its result is the whole state
+      cost.otherBytes += bytesOf(result, sizes);
+  auto product = [&](Value x, Value weight) { return 2 * countRows(x, sizes) * countElements(typeOf(weight), sizes); };
+  if (auto contract = dyn_cast<ContractOp>(op)) {
+    cost.operations = product(contract.getX(), contract.getWeight()) +
+                      countArithmetic(contract->getRegion(0)) * countElements(typeOf(contract->getResult(0)), sizes);
+  } else if (auto choose = dyn_cast<ChooseOp>(op)) {
+    cost.operations = product(choose.getX(), choose.getWeight());
+    if (!choose.getScreen().empty()) // of the weights themselves only a few rows are read
+      cost.weightBytes -= bytesOf(choose.getWeight(), sizes);
+  } else if (auto attend = dyn_cast<AttendOp>(op)) {
+    auto q = typeOf(attend.getQ()), k = typeOf(attend.getK()), v = typeOf(attend.getV());
+    double width = double(q.getShape().back());
+    double keys = countElements(k, sizes) / countElements(withDim(k, 2, 1, ""), sizes);
+    cost.operations = 2 * countElements(q, sizes) / width * keys * (width + double(v.getShape().back()));
+  } else if (auto row = dyn_cast<RowOp>(op)) {
+    cost.operations = rowOperations(row, sizes);
+  }
+  return cost;
+}
+
+} // namespace xf

@@ -1,0 +1,132 @@
+// The explanation as text: for each entry a table of kernels, why some stay apart, and what each member of the model takes.
+#include "compiler/Explain/Explanation.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+namespace xf {
+namespace {
+
+/// A number with three digits, as columns of numbers have it.
+std::string digits(double value) {
+  char text[32];
+  std::snprintf(text, sizeof(text), value >= 100 || value < 0.0005 ? "%.0f" : value >= 10 ? "%.1f" : value >= 1 ? "%.2f" : "%.3f", value);
+  return text;
+}
+
+std::string column(const std::string &text, size_t width) { return std::string(width > text.size() ? width - text.size() : 0, ' ') + text; }
+
+class EntryPrinter {
+public:
+  EntryPrinter(const ExplainedEntry &entry, bool timed, llvm::raw_ostream &os) : entry(entry), timed(timed), os(os) {}
+
+  void print() {
+    Cost total = entry.total();
+    os << "\n" << entry.name << ": " << entry.role << "\n";
+    os << digits(total.operations / 1e6) << " million operations, " << digits(total.weightBytes / 1e6) << " MB of weights, "
+       << digits(total.otherBytes / 1e6) << " MB of other numbers";
+    if (timed)
+      os << "; " << digits(entry.nanoseconds / 1e6) << " ms, " << digits(total.operations / entry.nanoseconds) << " billion/s, "
+         << digits(total.bytes() / entry.nanoseconds) << " GB/s";
+    os << "\n\n";
+    os << (timed ? "   time      us   " : "  ") << "   Mop      MB  " << (timed ? "  Gop/s   GB/s  " : "") << "kernel\n";
+    for (const ExplainedLine &line : entry.lines)
+      line.isStack ? printStack(line) : printCall(line);
+    for (auto [i, reason] : llvm::enumerate(reasons))
+      os << "  [" << i + 1 << "] apart: " << reason << "\n";
+    printMembers();
+  }
+
+private:
+  struct Member {
+    std::string path;
+    double value;
+  };
+
+  size_t widthOfNumbers() const { return timed ? 49 : 18; }
+
+  void printStack(const ExplainedLine &line) {
+    os << std::string(widthOfNumbers() + 2 * line.depth, ' ') << line.times << " times " << line.text;
+    if (!line.place.empty())
+      os << "   " << line.place;
+    os << "\n";
+  }
+
+  void printCall(const ExplainedLine &line) {
+    if (timed)
+      os << column(digits(100 * line.nanoseconds / entry.nanoseconds), 6) << "%" << column(digits(line.nanoseconds / 1e3), 8) << "   ";
+    else
+      os << "  ";
+    os << column(digits(line.cost.operations / 1e6), 6) << column(digits(line.cost.bytes() / 1e6), 8) << "  ";
+    if (timed)
+      os << column(digits(line.cost.operations / line.nanoseconds), 7) << column(digits(line.cost.bytes() / line.nanoseconds), 7) << "  ";
+    os << std::string(2 * line.depth, ' ') << line.kind << "  " << line.text;
+    for (auto [i, part] : llvm::enumerate(line.fused))
+      os << (i ? ", " : "  with  ") << part;
+    if (!line.place.empty())
+      os << "   " << line.place;
+    if (!line.apart.empty())
+      os << " [" << numberOf(line.apart) << "]";
+    os << "\n";
+  }
+
+  size_t numberOf(const std::string &reason) {
+    if (!llvm::is_contained(reasons, reason))
+      reasons.push_back(reason);
+    return llvm::find(reasons, reason) - reasons.begin() + 1;
+  }
+
+  /// What members take, with what is in them: a member that is all of the one around it stands in its place.
+  void printMembers() {
+    std::vector<Member> members;
+    double all = 0;
+    for (const ExplainedLine &line : entry.lines) {
+      double value = timed ? line.nanoseconds : line.cost.operations;
+      all += value;
+      for (llvm::StringRef path = line.path; !line.isStack && !path.empty(); path = path.contains('.') ? path.rsplit('.').first : "")
+        find(members, path).value += value;
+    }
+    if (members.empty() || all == 0)
+      return;
+    os << "\n  " << (timed ? "time" : "operations") << " by member\n";
+    printInside("", members, all, 0);
+  }
+
+  static Member &find(std::vector<Member> &members, llvm::StringRef path) {
+    auto found = llvm::find_if(members, [&](const Member &member) { return member.path == path; });
+    return found == members.end() ? members.emplace_back(Member{path.str(), 0}) : *found;
+  }
+
+  void printInside(llvm::StringRef parent, const std::vector<Member> &members, double all, unsigned depth) {
+    for (const auto &[path, value] : members) {
+      llvm::StringRef own = path;
+      if (!own.consume_front(parent) || own.empty() || (!parent.empty() && !own.consume_front(".")) || own.contains('.'))
+        continue;
+      os << column(digits(100 * value / all), 8) << "%  " << std::string(2 * depth, ' ') << own << "\n";
+      printInside(path, members, all, depth + 1);
+    }
+  }
+
+  const ExplainedEntry &entry;
+  bool timed;
+  llvm::raw_ostream &os;
+  std::vector<std::string> reasons;
+};
+
+} // namespace
+
+void print(const Explanation &explanation, llvm::StringRef machine, llvm::raw_ostream &os) {
+  os << "model " << explanation.model;
+  if (!machine.empty())
+    os << ", measured on " << machine;
+  os << "\n";
+  if (explanation.entries.empty())
+    return;
+  os << "at";
+  for (const auto &name : explanation.dims)
+    os << " " << name << "=" << explanation.entries.front().sizes.lookup(name);
+  os << " (--at changes them)\n";
+  for (const ExplainedEntry &entry : explanation.entries)
+    EntryPrinter(entry, !machine.empty() && entry.nanoseconds > 0, os).print();
+}
+
+} // namespace xf

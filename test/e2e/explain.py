@@ -1,0 +1,53 @@
+"""xfc explain: its counts add up, its times are those of the kernels that the compiled plans call, for every model, type and target."""
+import re
+
+from common import BIN, Checks, MODELS, run
+
+checks = Checks()
+
+
+def explained(description, *options):
+    """Of each entry: its summary, and a list of (operations, megabytes, what)."""
+    text = run(BIN / "xfc", "explain", description, *options)[1]
+    timed = "measured on" in text.splitlines()[0]
+    entries, members = {}, {}
+    for line in text.splitlines():
+        if match := re.match(r"(\S+): (once|called|the decoder's)", line):
+            name = match[1]
+            entries[name] = []
+        elif match := re.match(r"([0-9.]+) million operations, ([0-9.]+) MB of weights, ([0-9.]+) MB of other numbers", line):
+            summary = [float(number) for number in match.groups()]
+            entries[name].append((summary[0], summary[1] + summary[2], "total", 100.0))
+        elif match := re.match(r" *([0-9.]+)% +[0-9.]+ +([0-9.]+) +([0-9.]+) +[0-9.]+ +[0-9.]+ +(\S.*)" if timed else r" *()([0-9.]+) +([0-9.]+) +([a-z].*)", line):
+            entries[name].append((float(match[2]), float(match[3]), match[4], float(match[1] or 0)))
+        elif match := re.match(r" *([0-9.]+)%  (\S+)$", line):
+            members.setdefault(name, []).append(float(match[1]))
+    for name, lines in entries.items():
+        (operations, megabytes, _, _), *kernels = lines
+        title = f"{description.name} {' '.join(map(str, options))} {name}"
+        checks.that(kernels, f"{title}: no kernels\n{text}")
+        for got, want, what in ((sum(k[0] for k in kernels), operations, "operations"), (sum(k[1] for k in kernels), megabytes, "bytes")):
+            checks.that(abs(got - want) <= 0.01 * want + 0.006 * len(kernels), f"{title}: {what} {got} of {want}")
+        if timed:
+            checks.that(abs(sum(k[3] for k in kernels) - 100) < 1, f"{title}: the shares add up to {sum(k[3] for k in kernels)}")
+    return entries, members
+
+
+for model in ("seed0", "seed3", "seed4", "classifier"):
+    explained(MODELS / model / f"{model}.xf", "--config", MODELS / model / "config.json")
+for model in ("aren-transliteration", "stories260k"):
+    explained(MODELS / model / f"{model}.xf", "--type", "int8-weights")
+
+g2p = (MODELS / "g2p" / "g2p.xf", "--config", MODELS / "g2p" / "config.json")
+for options in (["--type", "bf16"], ["--type", "int8", "--at", "batch=4"], ["--target", "cuda"], ["--target", "cuda", "--type", "f16"],
+                ["--target", "cpu,cuda", "--weights", MODELS / "g2p" / "weights.safetensors"]):
+    explained(*g2p, *options)
+
+# 12 positions through 4 layers of width 192 with 768 in the middle: q, k, v and out, up and down.
+entries, members = explained(*g2p, "--at", "source=12", "--at", "batch=2")
+d, hidden, layers, positions = 192, 768, 4, 24
+products = sum(operations for operations, _, what, _ in entries["encode"] if what.startswith("product"))
+want = 2 * positions * layers * (4 * d * d + 2 * d * hidden) / 1e6
+checks.that(abs(products - want) < 0.02 * want, f"products of the encoder: {products} million operations, not {want}")
+checks.that(members["encode"][0] > 90, f"the encoder is most of itself: {members['encode']}")
+checks.end()

@@ -1,0 +1,45 @@
+#include "tools/xfc/ExplainModel.h"
+
+#include "compiler/Import/Error.h"
+#include "compiler/Target/Link/Artefact.h"
+#include "tools/xfc/Measure.h"
+
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/Support/FileSystem.h"
+
+namespace xf {
+
+llvm::Error explainModel(mlir::ModuleOp module, ParameterSource &parameters, const CompileOptions &options, const SourceText &source,
+                         const Sizes &sizes) {
+  llvm::SmallString<128> file;
+  if (auto code = llvm::sys::fs::createTemporaryFile("xfc-explain", "model", file))
+    return makeError("no temporary file can be made: {}", code.message());
+  auto remove = llvm::make_scope_exit([&] { llvm::sys::fs::remove(file); });
+  Explanation explanation;
+  CompileOptions compile = options;
+  compile.emit = Emit::model;
+  compile.output = file.str().str();
+  compile.inspect = [&](mlir::ModuleOp kernelIR, const CodeModule &code) -> llvm::Error {
+    auto explained = explain(kernelIR, code, source, sizes);
+    if (!explained)
+      return explained.takeError();
+    explanation = std::move(*explained);
+    return llvm::Error::success();
+  };
+  if (auto error = xf::compile(module, &parameters, compile))
+    return error;
+  std::string machine;
+  if (options.targets.cpu) {
+    auto measured = measure(compile.output, explanation);
+    if (!measured)
+      return measured.takeError();
+    machine = std::move(*measured);
+  }
+  auto write = [&](llvm::raw_ostream &out) {
+    print(explanation, machine, out);
+    return llvm::Error::success();
+  };
+  return options.output == "-" ? writeStdout(write) : writeFile(options.output, /*executable=*/false, write);
+}
+
+} // namespace xf
