@@ -46,8 +46,8 @@ private:
   /// What a token of a line is.
   bool readUnit(const Argument &argument) {
     auto unit = nameOf(argument);
-    if (!unit || (*unit != "characters" && *unit != "words" && *unit != "ids"))
-      return fail(argument.value->loc, "'" + argument.name + "' of text is characters, words or ids");
+    if (!unit || (*unit != "characters" && *unit != "words" && *unit != "subwords" && *unit != "ids"))
+      return fail(argument.value->loc, "'" + argument.name + "' of text is characters, words, subwords or ids");
     addString(argument.name, *unit);
     return true;
   }

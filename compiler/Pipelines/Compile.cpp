@@ -4,7 +4,6 @@
 #include "compiler/Import/Error.h"
 #include "compiler/Pipelines/Pipelines.h"
 #include "compiler/Target/Link/Artefact.h"
-#include "compiler/Target/Link/Vocabularies.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Verifier.h"
@@ -54,7 +53,7 @@ public:
       : module(module), source(source), options(options) {}
 
   llvm::Error run() {
-    if (auto error = checkVocabularies(module, options.sourceVocabulary, options.targetVocabulary))
+    if (auto error = checkVocabularies(module, options.source, options.target))
       return error;
     if (options.targets.cuda && options.type == FactorType::int8)
       return makeError("--type int8 is for the CPU: GPU kernels multiply f32, bf16, f16 and int8-weights");
@@ -131,7 +130,7 @@ private:
     auto code = cpu::linkObject((*object)->getMemBufferRef(), why);
     if (failed(code))
       return makeError("{}", why);
-    ImageContents contents{module, codeModule, *code, ptx, ir, options.sourceVocabulary, options.targetVocabulary};
+    ImageContents contents{module, codeModule, *code, ptx, ir, options.source, options.target};
     Carrier carrier = options.emit == Emit::exe   ? Carrier::executable
                       : options.emit == Emit::so  ? Carrier::library
                       : options.emit == Emit::obj ? Carrier::object

@@ -5,6 +5,7 @@
 #include "compiler/Conversion/XfToLLVM/Plan.h"
 #include "compiler/Import/ParameterSource.h"
 #include "compiler/Pipelines/Pipelines.h"
+#include "compiler/Target/Link/Vocabularies.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/Error.h"
@@ -22,7 +23,7 @@ struct CompileOptions {
   Targets targets;
   std::string output;
   std::string dumpPhases; // a folder; empty: none
-  std::string sourceVocabulary, targetVocabulary; // contents
+  Vocabulary source, target;
   std::string runner, library;                    // the prebuilt program and library
   /// Shown kernel IR and the code that it became, before anything is written; what it gives is what compile() gives.
   std::function<llvm::Error(mlir::ModuleOp, const CodeModule &)> inspect;

@@ -60,7 +60,7 @@ StringRef wantedInstead(Member kind, Attribute value) {
   case Member::flag:
     return isa<UnitAttr>(value) ? "" : "a unit attribute";
   case Member::split:
-    return string && llvm::is_contained({"characters", "words", "ids"}, string.getValue()) ? "" : "\"characters\", \"words\" or \"ids\"";
+    return string && llvm::is_contained({"characters", "words", "subwords", "ids"}, string.getValue()) ? "" : "\"characters\", \"words\", \"subwords\" or \"ids\"";
   }
   llvm_unreachable("unknown kind of member");
 }

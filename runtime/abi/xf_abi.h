@@ -25,7 +25,7 @@ extern "C" {
 
 #define XF_ABI_MAGIC "XFIMAGE"
 #define XF_ABI_TRAILER_MAGIC "XFTRAIL"
-#define XF_ABI_VERSION 12u
+#define XF_ABI_VERSION 13u
 #define XF_ABI_PAGE 4096u
 #define XF_ABI_MAX_RANK 6
 /* The greatest size of a dimension, limit of a search, and number of bytes of a memory: larger ones are damage, and sums of
@@ -335,7 +335,7 @@ typedef struct xf_abi_generate {
   int64_t batch, beam, source, target; /* limits */
 } xf_abi_generate;
 
-enum xf_abi_split { XF_ABI_IDS = 0, XF_ABI_CHARACTERS = 1, XF_ABI_WORDS = 2 };
+enum xf_abi_split { XF_ABI_IDS = 0, XF_ABI_CHARACTERS = 1, XF_ABI_WORDS = 2, XF_ABI_SUBWORDS = 3 };
 #define XF_ABI_MAX_AFFIX 8
 /* How lines become tokens, and back. */
 typedef struct xf_abi_text {
@@ -368,6 +368,8 @@ typedef struct xf_abi_image {
   xf_abi_range weights;    /* page aligned */
   xf_abi_range ir;         /* the unfused IR, as text; size 0: none */
   xf_abi_range source_vocabulary, target_vocabulary; /* UTF-8, a token a line; size 0: none */
+  /* SentencePiece models of sides that are split into subwords; size 0: none. Where there is no vocabulary their pieces are the tokens. */
+  xf_abi_range source_subwords, target_subwords;
   xf_abi_table dims;       /* xf_abi_dim */
   xf_abi_table tensors;    /* xf_abi_tensor */
   xf_abi_table entries;    /* xf_abi_entry */

@@ -27,6 +27,8 @@ void check_header(const image_reader &reader, const xf_abi_image &header, const 
   reader.check_range(header.ir, "the model's IR");
   reader.check_range(header.source_vocabulary, "the source vocabulary");
   reader.check_range(header.target_vocabulary, "the target vocabulary");
+  reader.check_range(header.source_subwords, "the source's subwords");
+  reader.check_range(header.target_subwords, "the target's subwords");
   reader.require(header.code.offset % XF_ABI_PAGE == 0, "the code is not page aligned");
   reader.require(header.weights.offset % XF_ABI_PAGE == 0, "the weights are not page aligned");
   reader.require(header.workspace_bytes <= XF_ABI_LARGEST_BYTES && header.scratch_bytes <= XF_ABI_LARGEST_BYTES,

@@ -56,7 +56,7 @@ private:
 
   void check_text() const {
     const xf_abi_text &text = header_.text;
-    require(text.source_split <= XF_ABI_WORDS && text.target_split <= XF_ABI_WORDS,
+    require(text.source_split <= XF_ABI_SUBWORDS && text.target_split <= XF_ABI_SUBWORDS,
             "lines are split in an unknown way");
     require(text.prefix_count <= XF_ABI_MAX_AFFIX && text.suffix_count <= XF_ABI_MAX_AFFIX,
             "too many prefix or suffix tokens");

@@ -62,28 +62,42 @@ int32_t vocabulary::find(std::string_view token) const {
   return found == ids_.end() ? -1 : found->second;
 }
 
-text_codec::text_codec(const model &m, bool ids)
-    : ids_(ids), text_(m.header().text), generate_(m.header().generate), source_(m.text(m.header().source_vocabulary)),
-      target_(m.text(m.header().target_vocabulary)),
-      source_ids_(ids || text_.source_split == XF_ABI_IDS || source_.empty()),
-      target_ids_(ids || text_.target_split == XF_ABI_IDS || target_.empty()),
-      shared_(m.text(m.header().source_vocabulary) == m.text(m.header().target_vocabulary)) {}
+text_side::text_side(const model &m, bool source, bool ids)
+    : name(source ? "source" : "target"), split(source ? m.header().text.source_split : m.header().text.target_split),
+      words(m.text(source ? m.header().source_vocabulary : m.header().target_vocabulary)) {
+  std::string_view bytes = m.text(source ? m.header().source_subwords : m.header().target_subwords);
+  this->ids = ids || split == XF_ABI_IDS || (split == XF_ABI_SUBWORDS ? bytes.empty() : words.empty());
+  if (this->ids || split != XF_ABI_SUBWORDS)
+    return;
+  try {
+    subwords = std::make_unique<subword_model>(bytes);
+  } catch (const error &problem) {
+    fail(status::bad_image, "%s: damaged: the %s's subwords: %s", m.file_name().c_str(), name, problem.what());
+  }
+}
 
-void text_codec::append(std::string_view line, bool source, std::vector<int32_t> &tokens) const {
-  const vocabulary &words = source ? source_ : target_;
+text_codec::text_codec(const model &m, bool ids)
+    : ids_(ids), text_(m.header().text), generate_(m.header().generate), source_(m, true, ids), target_(m, false, ids),
+      shared_(m.text(m.header().source_vocabulary) == m.text(m.header().target_vocabulary) &&
+              m.text(m.header().source_subwords) == m.text(m.header().target_subwords)) {}
+
+// `unknown`: the token for what has none, or -1.
+void text_codec::append(std::string_view line, const text_side &side, int32_t unknown, std::vector<int32_t> &tokens) const {
   auto lookup = [&](std::string_view token) {
-    int32_t id = words.find(token);
-    if (id < 0 && source)
-      id = text_.source_unknown;
+    int32_t id = side.words.find(token);
     if (id < 0)
-      fail(status::invalid_argument, "'%s' is not in the %s vocabulary", shown(token).c_str(), source ? "source" : "target");
+      id = unknown;
+    if (id < 0)
+      fail(status::invalid_argument, "'%s' is not in the %s vocabulary", shown(token).c_str(), side.name);
     return id;
   };
   size_t at = 0;
-  if (source ? source_ids_ : target_ids_) {
+  if (side.subwords) {
+    append_subwords(line, side, unknown, tokens);
+  } else if (side.ids) {
     for (std::string_view word = next_word(line, at); !word.empty(); word = next_word(line, at))
       tokens.push_back(parse_id(word));
-  } else if ((source ? text_.source_split : text_.target_split) == XF_ABI_CHARACTERS) {
+  } else if (side.split == XF_ABI_CHARACTERS) {
     for (size_t length; at < line.size(); at += length) {
       length = utf8_length(line, at);
       tokens.push_back(lookup(line.substr(at, length)));
@@ -94,16 +108,33 @@ void text_codec::append(std::string_view line, bool source, std::vector<int32_t>
   }
 }
 
+void text_codec::append_subwords(std::string_view line, const text_side &side, int32_t unknown, std::vector<int32_t> &tokens) const {
+  const subword_model &model = *side.subwords;
+  size_t first = tokens.size();
+  encode_subwords(model, line, tokens);
+  for (size_t i = first; i < tokens.size(); ++i) {
+    const subword_piece &piece = model.piece(tokens[i]);
+    if (piece.type == piece_type::unknown && unknown >= 0)
+      tokens[i] = unknown;
+    else if (!side.words.empty())
+      tokens[i] = side.words.find(piece.text);
+    if (tokens[i] < 0)
+      tokens[i] = unknown;
+    if (tokens[i] < 0)
+      fail(status::invalid_argument, "the piece '%s' is not in the %s vocabulary", shown(piece.text).c_str(), side.name);
+  }
+}
+
 void text_codec::encode(std::string_view line, std::vector<int32_t> &tokens) {
   size_t before = tokens.size();
   try {
     check_utf8(line);
-    if (!source_ids_ && text_.lowercase) {
+    if (!source_.ids && text_.lowercase) {
       to_lower(line, lowered_);
       line = lowered_;
     }
     tokens.insert(tokens.end(), text_.prefix, text_.prefix + prefix());
-    append(line, true, tokens);
+    append(line, source_, text_.source_unknown, tokens);
     if (tokens.size() == before + prefix())
       fail(status::invalid_argument, "it is empty");
     tokens.insert(tokens.end(), text_.suffix, text_.suffix + suffix());
@@ -117,7 +148,7 @@ void text_codec::encode_target(std::string_view line, std::vector<int32_t> &toke
   size_t before = tokens.size();
   try {
     check_utf8(line);
-    append(line, false, tokens);
+    append(line, target_, -1, tokens);
   } catch (...) {
     tokens.resize(before);
     throw;
@@ -134,25 +165,47 @@ bool text_codec::special(int32_t token) const {
 }
 
 void text_codec::decode(std::span<const int32_t> tokens, std::string &text) const {
+  if (target_.subwords)
+    return decode_subwords(tokens, text);
   bool first = true;
   for (int32_t token : tokens) {
-    if (!target_ids_ && special(token))
+    if (!target_.ids && special(token))
       continue;
-    if (!first && (target_ids_ || text_.target_split == XF_ABI_WORDS))
+    if (!first && (target_.ids || target_.split == XF_ABI_WORDS))
       text += ' ';
     first = false;
-    if (target_ids_)
+    if (target_.ids)
       text += std::to_string(token);
-    else if (static_cast<size_t>(token) < target_.size())
-      text += target_.token(static_cast<size_t>(token));
+    else if (static_cast<size_t>(token) < target_.words.size())
+      text += target_.words.token(static_cast<size_t>(token));
     else
       text += "<unk>"; // a row of the table that the vocabulary has no line for
   }
 }
 
+void text_codec::decode_subwords(std::span<const int32_t> tokens, std::string &text) const {
+  const subword_model &model = *target_.subwords;
+  std::vector<subword_piece> pieces;
+  for (int32_t token : tokens) {
+    if (special(token))
+      continue;
+    auto number = static_cast<size_t>(token);
+    int32_t piece = target_.words.empty() ? token : -1;
+    if (number < target_.words.size())
+      piece = model.find_any(target_.words.token(number));
+    if (piece >= 0 && static_cast<size_t>(piece) < model.size())
+      pieces.push_back(model.piece(piece));
+    else if (number < target_.words.size())
+      pieces.push_back({target_.words.token(number)}); // one that the vocabulary has beside the model's pieces
+    else
+      pieces.push_back(model.piece(model.unknown()));
+  }
+  rt::decode_subwords(model, pieces, text);
+}
+
 void text_codec::append_label(int64_t label, std::string &text) const {
-  if (!ids_ && static_cast<size_t>(label) < target_.size())
-    text += target_.token(static_cast<size_t>(label));
+  if (!ids_ && static_cast<size_t>(label) < target_.words.size())
+    text += target_.words.token(static_cast<size_t>(label));
   else
     text += std::to_string(label);
 }

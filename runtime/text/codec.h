@@ -1,11 +1,13 @@
-// Lines of text to token ids and back, as the image says: characters or words looked up in a vocabulary, tokens
+// Lines of text to token ids and back, as the image says: characters, words or subwords looked up in a vocabulary, tokens
 // put before and after, an unknown token; or plain ids.
 #ifndef RUNTIME_TEXT_CODEC_H
 #define RUNTIME_TEXT_CODEC_H
 
 #include "runtime/core/model.h"
+#include "runtime/text/subwords.h"
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -30,14 +32,26 @@ private:
   std::unordered_map<std::string_view, int32_t> ids_;
 };
 
+// The tokens of one side's text.
+struct text_side {
+  // `ids`: lines are ids whatever the image says. Throws where the image's subwords are damaged.
+  text_side(const model &m, bool source, bool ids);
+
+  const char *name; // "source" or "target"
+  uint32_t split;
+  vocabulary words;
+  std::unique_ptr<const subword_model> subwords; // null: it is not split into such
+  bool ids;                                      // it is not text
+};
+
 class text_codec {
 public:
   // `ids`: lines are ids whatever the image says.
   text_codec(const model &m, bool ids);
 
   // Tokens that encode() puts before and after the line's own.
-  size_t prefix() const { return source_ids_ ? 0 : text_.prefix_count; }
-  size_t suffix() const { return source_ids_ ? 0 : text_.suffix_count; }
+  size_t prefix() const { return source_.ids ? 0 : text_.prefix_count; }
+  size_t suffix() const { return source_.ids ? 0 : text_.suffix_count; }
 
   // Appends the line's tokens. Throws what is wrong with it; nothing is appended then.
   void encode(std::string_view line, std::vector<int32_t> &tokens);
@@ -50,14 +64,15 @@ public:
 
 private:
   bool special(int32_t token) const;
-  void append(std::string_view line, bool source, std::vector<int32_t> &tokens) const;
+  void append(std::string_view line, const text_side &side, int32_t unknown, std::vector<int32_t> &tokens) const;
+  void append_subwords(std::string_view line, const text_side &side, int32_t unknown, std::vector<int32_t> &tokens) const;
+  void decode_subwords(std::span<const int32_t> tokens, std::string &text) const;
 
   const bool ids_; // asked for, whatever the model
   const xf_abi_text &text_;
   const xf_abi_generate &generate_;
-  vocabulary source_, target_;
-  bool source_ids_, target_ids_;
-  bool shared_; // both vocabularies are the same
+  text_side source_, target_;
+  bool shared_; // both sides have the same tokens
   std::string lowered_;
 };
 

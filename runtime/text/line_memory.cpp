@@ -21,22 +21,30 @@ constexpr size_t kUnnamed = 10;
 constexpr uint64_t kEscaped = 6;
 
 // The longest token's text and a blank.
-uint64_t longest_token(const vocabulary &words) {
+uint64_t longest_token(const text_side &side) {
   size_t longest = kUnnamed;
-  for (size_t id = 0; id < words.size(); ++id)
-    longest = std::max(longest, words.token(id).size());
+  for (size_t id = 0; id < side.words.size(); ++id)
+    longest = std::max(longest, side.words.token(id).size());
+  for (size_t id = 0; side.subwords && id < side.subwords->size(); ++id)
+    longest = std::max(longest, side.subwords->piece(static_cast<int32_t>(id)).text.size());
   return longest + 1;
 }
 
+uint64_t token_bytes(const text_side &side) {
+  uint64_t bytes = side.words.size() * kToken;
+  // Of a text at a time that is cut, beside the pieces in their lists.
+  return side.subwords ? bytes + side.subwords->size() * 2 * kToken + kLongestNormalised * kBytesOfCutting : bytes;
+}
+
 // A result's text.
-uint64_t result_bytes(const model &m, const vocabulary &words) {
+uint64_t result_bytes(const model &m, const text_side &side) {
   const xf_abi_generate &g = m.header().generate;
   if (g.present)
-    return static_cast<uint64_t>(g.target + 1) * longest_token(words);
+    return static_cast<uint64_t>(g.target + 1) * longest_token(side);
   arena_plan plan;
   predict_layout layout(m, plan);
   uint64_t rows = layout.by_token ? g.source : 1;
-  return rows * (m.header().predict.labels ? longest_token(words) : static_cast<uint64_t>(layout.width) * kNumber);
+  return rows * (m.header().predict.labels ? longest_token(side) : static_cast<uint64_t>(layout.width) * kNumber);
 }
 
 } // namespace
@@ -45,13 +53,13 @@ uint64_t bytes_of_lines(const model &m, uint64_t count, uint64_t text, uint64_t 
   const xf_abi_generate &g = m.header().generate;
   if (!g.present && !m.header().predict.present)
     return 0;
-  vocabulary source(m.text(m.header().source_vocabulary)), target(m.text(m.header().target_vocabulary));
+  text_side source(m, true, false), target(m, false, false);
   uint64_t results = g.present ? g.beam : 1;
   // A string that has grown has up to twice its text's room. A byte is a token at most, beside those put around a line.
   uint64_t one = results * (2 * result_bytes(m, target) + kResult) + kLine + sizeof(int32_t) * 2 * XF_ABI_MAX_AFFIX;
   // One line's results are copied as they are printed.
   uint64_t given = text * (2 + sizeof(int32_t)) + 2 * longest; // one line in small letters
-  return (source.size() + target.size()) * kToken + given + (count + kEscaped) * one;
+  return token_bytes(source) + token_bytes(target) + given + (count + kEscaped) * one;
 }
 
 } // namespace xf::rt

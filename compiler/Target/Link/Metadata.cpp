@@ -57,8 +57,10 @@ public:
     fillText();
     fillPredict();
     header.ir = bytes.put(contents.ir);
-    header.source_vocabulary = bytes.put(contents.sourceVocabulary);
-    header.target_vocabulary = bytes.put(contents.targetVocabulary);
+    header.source_vocabulary = bytes.put(contents.source.tokens);
+    header.target_vocabulary = bytes.put(contents.target.tokens);
+    header.source_subwords = bytes.put(contents.source.subwords);
+    header.target_subwords = bytes.put(contents.target.subwords);
     bytes.align(XF_ABI_PAGE);
     header.code = bytes.put(StringRef(contents.code.bytes.data(), contents.code.bytes.size()));
     header.weights = {bytes.align(XF_ABI_PAGE), uint64_t(weightBytes)};
@@ -269,7 +271,7 @@ private:
   uint32_t split(DictionaryAttr attr, StringRef key) {
     auto name = attr.getAs<StringAttr>(key);
     StringRef text = name ? name.getValue() : "ids";
-    return text == "characters" ? XF_ABI_CHARACTERS : text == "words" ? XF_ABI_WORDS : XF_ABI_IDS;
+    return text == "characters" ? XF_ABI_CHARACTERS : text == "words" ? XF_ABI_WORDS : text == "subwords" ? XF_ABI_SUBWORDS : XF_ABI_IDS;
   }
   uint32_t affix(DictionaryAttr attr, StringRef key, int32_t (&out)[XF_ABI_MAX_AFFIX]) {
     SmallVector<int64_t> ids = tokenIds(attr, key);

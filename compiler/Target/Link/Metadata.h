@@ -5,6 +5,7 @@
 #include "compiler/Conversion/XfToLLVM/Plan.h"
 #include "compiler/Target/CPU/Kernels.h"
 #include "compiler/Target/Link/ParameterMap.h"
+#include "compiler/Target/Link/Vocabularies.h"
 
 namespace xf {
 
@@ -14,7 +15,7 @@ struct ImageContents {
   const cpu::Code &code;
   std::string ptx; // of the GPU's kernels; empty: there are none
   std::string ir; // the unfused module's text
-  std::string sourceVocabulary, targetVocabulary;
+  const Vocabulary &source, &target;
 };
 
 /// What the model is called.

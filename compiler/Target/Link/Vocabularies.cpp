@@ -11,7 +11,11 @@ using namespace mlir::xf;
 
 namespace xf {
 
-static llvm::Error check(StringRef which, StringRef text, int64_t most) {
+static llvm::Error check(StringRef which, const Vocabulary &vocabulary, int64_t most) {
+  StringRef text = vocabulary.tokens;
+  if (text.empty() && most > 0 && vocabulary.pieces > most)
+    return makeError("the {} SentencePiece model has {} pieces, but the model has {} {} tokens", which.str(), vocabulary.pieces, most,
+                     which.str());
   if (text.empty())
     return llvm::Error::success();
   size_t offset = 0;
@@ -31,11 +35,17 @@ static llvm::Error check(StringRef which, StringRef text, int64_t most) {
 }
 
 /// Why nothing would be read (or written) with a source (or target) vocabulary; empty if it would be.
-static StringRef whyUnused(bool isSource, DictionaryAttr text, DictionaryAttr generate, DictionaryAttr predict) {
+static StringRef whyUnused(bool isSource, const Vocabulary &vocabulary, DictionaryAttr text, DictionaryAttr generate, DictionaryAttr predict) {
   if (!generate && !predict)
     return "the model neither generates nor predicts: its entries are called by name";
   auto split = text ? text.getAs<StringAttr>(isSource ? "source" : "target") : StringAttr();
-  bool ids = !split || split.getValue() == "ids";
+  bool ids = !split || split.getValue() == "ids", subwords = split && split.getValue() == "subwords";
+  if (!vocabulary.subwords.empty() && !subwords)
+    return isSource ? "without text(source = subwords) lines are not cut into pieces"
+                    : "without text(target = subwords) results are not made of pieces";
+  if (vocabulary.subwords.empty() && subwords)
+    return isSource ? "text(source = subwords) needs a SentencePiece model, too (--source-spm)"
+                    : "text(target = subwords) needs a SentencePiece model, too (--target-spm)";
   if (isSource)
     return ids ? "without text(source = characters) or text(source = words) lines are ids" : "";
   if (generate)
@@ -110,7 +120,7 @@ private:
 };
 } // namespace
 
-llvm::Error checkVocabularies(ModuleOp module, StringRef source, StringRef target) {
+llvm::Error checkVocabularies(ModuleOp module, const Vocabulary &source, const Vocabulary &target) {
   auto generate = module->getAttrOfType<DictionaryAttr>(kGenerateAttr);
   auto predict = module->getAttrOfType<DictionaryAttr>(kPredictAttr);
   auto text = module->getAttrOfType<DictionaryAttr>(kTextAttr);
@@ -137,9 +147,12 @@ llvm::Error checkVocabularies(ModuleOp module, StringRef source, StringRef targe
     named.checkStep(writes, generate.getAs<StringAttr>("tokens"), targets);
   if (!named.areGood())
     return makeError(""); // what is wrong has been said
-  for (bool isSource : {true, false})
-    if (StringRef why = whyUnused(isSource, text, generate, predict); !(isSource ? source : target).empty() && !why.empty())
+  for (bool isSource : {true, false}) {
+    const Vocabulary &given = isSource ? source : target;
+    StringRef why = whyUnused(isSource, given, text, generate, predict);
+    if (!(given.tokens.empty() && given.subwords.empty()) && !why.empty())
       return makeError("the {} vocabulary would not be used: {}", isSource ? "source" : "target", why.str());
+  }
   if (llvm::Error error = check("source", source, sources))
     return error;
   return check("target", target, targets);

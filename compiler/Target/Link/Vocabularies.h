@@ -8,11 +8,17 @@
 
 namespace xf {
 
-/// Checks vocabularies, a token a line (empty: none is given), against a module of model IR or kernel IR: each is UTF-8,
-/// and has no more lines than the table that its tokens look up, or than the results have columns. One that lines are not
-/// read or results not written with is an error. The tokens that a description names must be the model's, too; those that are
-/// not are said at their entry, and the error is empty.
-llvm::Error checkVocabularies(mlir::ModuleOp module, llvm::StringRef source, llvm::StringRef target);
+/// What one side's lines are made of. Empty: none is given.
+struct Vocabulary {
+  std::string tokens;   // a token a line
+  std::string subwords; // a SentencePiece model, which is one; where there are no tokens, its pieces are
+  int64_t pieces = 0;   // of it
+};
+
+/// Checks vocabularies against a module of model IR or kernel IR: each is UTF-8, and has no more tokens than the table that
+/// they look up has rows, or than the results have columns. One that lines are not read or results not written with is an error.
+/// The tokens that a description names must be the model's, too; those that are not are said at their entry, and the error is empty.
+llvm::Error checkVocabularies(mlir::ModuleOp module, const Vocabulary &source, const Vocabulary &target);
 
 /// The ids that the list `key` of a directive holds, or its only one; none without it.
 llvm::SmallVector<int64_t> tokenIds(mlir::DictionaryAttr directive, llvm::StringRef key);

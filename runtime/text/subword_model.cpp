@@ -1,0 +1,134 @@
+#include "runtime/text/subword_model.h"
+
+#include "runtime/core/error.h"
+#include "runtime/text/protobuf.h"
+#include "runtime/text/utf8.h"
+
+#include <algorithm>
+#include <cfloat>
+#include <charconv>
+#include <cmath>
+
+namespace xf::rt {
+
+namespace {
+
+// Field numbers of sentencepiece_model.proto.
+enum model_field { kPieces = 1, kTrainer = 2, kNormalizer = 3, kDenormalizer = 5 };
+enum piece_field { kText = 1, kScore = 2, kType = 3 };
+enum trainer_field { kModelType = 3, kSpaceIsSuffix = 24, kByteFallback = 35, kUnknownSurface = 44 };
+enum normalizer_field { kCharacterMap = 2, kAddsSpace = 3, kRemovesSpaces = 4, kEscapesSpaces = 5 };
+
+} // namespace
+
+subword_model::subword_model(std::string_view bytes) {
+  for (protobuf_reader model(bytes); model.next();) {
+    if (model.field() == kPieces) {
+      read_piece(model.bytes());
+    } else if (model.field() == kTrainer) {
+      for (protobuf_reader trainer(model.bytes()); trainer.next();) {
+        if (trainer.field() == kModelType) {
+          if (trainer.number() < 1 || trainer.number() > 4)
+            fail(status::unsupported, "its kind is none of unigram, bpe, word and char");
+          kind = static_cast<subword_kind>(trainer.number());
+        } else if (trainer.field() == kSpaceIsSuffix) {
+          space_is_suffix = trainer.flag();
+        } else if (trainer.field() == kByteFallback) {
+          byte_fallback = trainer.flag();
+        } else if (trainer.field() == kUnknownSurface) {
+          unknown_surface = trainer.bytes();
+        }
+      }
+    } else if (model.field() == kNormalizer) {
+      for (protobuf_reader normalizer(model.bytes()); normalizer.next();) {
+        if (normalizer.field() == kCharacterMap)
+          character_map = normalizer.bytes();
+        else if (normalizer.field() == kAddsSpace)
+          adds_space = normalizer.flag();
+        else if (normalizer.field() == kRemovesSpaces)
+          removes_spaces = normalizer.flag();
+        else if (normalizer.field() == kEscapesSpaces)
+          escapes_spaces = normalizer.flag();
+      }
+    } else if (model.field() == kDenormalizer) {
+      for (protobuf_reader normalizer(model.bytes()); normalizer.next();)
+        if (normalizer.field() == kCharacterMap && !normalizer.bytes().empty())
+          fail(status::unsupported, "it has rules for denormalising text, which are not known here");
+    }
+  }
+  index_pieces();
+}
+
+void subword_model::read_piece(std::string_view bytes) {
+  subword_piece piece;
+  for (protobuf_reader fields(bytes); fields.next();) {
+    if (fields.field() == kText)
+      piece.text = fields.bytes();
+    else if (fields.field() == kScore)
+      piece.score = fields.real();
+    else if (fields.field() == kType)
+      piece.type = fields.number() >= 1 && fields.number() <= 6 ? static_cast<piece_type>(fields.number()) : piece_type::normal;
+  }
+  if (piece.text.empty() || find_invalid_utf8(piece.text) != std::string_view::npos || !std::isfinite(piece.score))
+    fail(status::invalid_argument, "its piece %zu is empty, no UTF-8, or without a score", pieces_.size());
+  if (pieces_.size() >= (1u << 30))
+    fail(status::invalid_argument, "it has too many pieces");
+  pieces_.push_back(piece);
+}
+
+void subword_model::index_pieces() {
+  // The greatest score starts just above 0, as it does in the library: scores are logarithms.
+  least_score_ = FLT_MAX, greatest_score_ = FLT_MIN;
+  for (size_t i = 0; i < pieces_.size(); ++i) {
+    const subword_piece &piece = pieces_[i];
+    auto id = static_cast<int32_t>(i);
+    bool reserved = piece.type == piece_type::unknown || piece.type == piece_type::control || piece.type == piece_type::byte;
+    if (!(reserved ? reserved_ : pieces_by_text_).emplace(piece.text, id).second)
+      fail(status::invalid_argument, "its piece '%.*s' is there twice", static_cast<int>(std::min<size_t>(piece.text.size(), 60)), piece.text.data());
+    if (!reserved)
+      longest_piece_ = std::max(longest_piece_, piece.text.size());
+    if (piece.type == piece_type::normal) {
+      least_score_ = std::min(least_score_, piece.score);
+      greatest_score_ = std::max(greatest_score_, piece.score);
+    } else if (piece.type == piece_type::user_defined) {
+      user_defined_.emplace(piece.text, id);
+      longest_user_defined_ = std::max(longest_user_defined_, piece.text.size());
+    } else if (piece.type == piece_type::unknown) {
+      if (unknown_ >= 0)
+        fail(status::invalid_argument, "it has two unknown pieces");
+      unknown_ = id;
+    }
+  }
+  if (unknown_ < 0)
+    fail(status::invalid_argument, "it has no unknown piece, or is no SentencePiece model");
+  std::fill_n(bytes_, 256, unknown_);
+  for (auto [text, id] : reserved_) {
+    if (pieces_[static_cast<size_t>(id)].type != piece_type::byte)
+      continue;
+    unsigned value = 256;
+    if (text.size() == 6 && text.starts_with("<0x") && text.back() == '>')
+      std::from_chars(text.data() + 3, text.data() + 5, value, 16);
+    if (value > 255)
+      fail(status::invalid_argument, "its piece '%.*s' is no byte", static_cast<int>(std::min<size_t>(text.size(), 60)), text.data());
+    bytes_[value] = id;
+  }
+}
+
+int32_t subword_model::find(const piece_map &map, std::string_view text) {
+  auto found = map.find(text);
+  return found == map.end() ? -1 : found->second;
+}
+
+int32_t subword_model::find_any(std::string_view text) const {
+  int32_t id = find(reserved_, text);
+  return id >= 0 ? id : find(text);
+}
+
+size_t subword_model::match_user_defined(std::string_view text) const {
+  for (size_t length = std::min(longest_user_defined_, text.size()); length > 0; --length)
+    if (find(user_defined_, text.substr(0, length)) >= 0)
+      return length;
+  return 0;
+}
+
+} // namespace xf::rt

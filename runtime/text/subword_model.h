@@ -1,0 +1,76 @@
+// A SentencePiece model: pieces of text with scores, and how text is normalised before it is cut into them. Models are read as the
+// SentencePiece library writes them (its sentencepiece_model.proto, as protocol buffers), and give the same pieces.
+#ifndef RUNTIME_TEXT_SUBWORD_MODEL_H
+#define RUNTIME_TEXT_SUBWORD_MODEL_H
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace xf::rt {
+
+// What stands for a blank in pieces.
+inline constexpr std::string_view kSpacePiece = "\xe2\x96\x81";
+// What stands for a byte that is not UTF-8.
+inline constexpr std::string_view kReplacement = "\xef\xbf\xbd";
+
+enum class piece_type : uint8_t { normal = 1, unknown = 2, control = 3, user_defined = 4, unused = 5, byte = 6 };
+enum class subword_kind : uint8_t { unigram = 1, bpe = 2, word = 3, character = 4 };
+
+struct subword_piece {
+  std::string_view text;
+  float score = 0;
+  piece_type type = piece_type::normal;
+};
+
+class subword_model {
+public:
+  // The file's bytes outlive the model. Throws what is wrong with them.
+  explicit subword_model(std::string_view bytes);
+
+  size_t size() const { return pieces_.size(); }
+  const subword_piece &piece(int32_t id) const { return pieces_[static_cast<size_t>(id)]; }
+  // The piece that segmentation may give (normal, user-defined or unused), or -1.
+  int32_t find(std::string_view text) const { return find(pieces_by_text_, text); }
+  // Any piece, control, byte and unknown ones first, or -1.
+  int32_t find_any(std::string_view text) const;
+  // The same, but the unknown piece where there is none.
+  int32_t id_of(std::string_view text) const {
+    int32_t id = find_any(text);
+    return id >= 0 ? id : unknown_;
+  }
+  int32_t unknown() const { return unknown_; }
+  // The piece that stands for a byte, or the unknown one.
+  int32_t byte_piece(uint8_t byte) const { return bytes_[byte]; }
+  // The longest user-defined piece that the text begins with, in bytes; 0 where there is none.
+  size_t match_user_defined(std::string_view text) const;
+  // Of the pieces that find() gives, in bytes.
+  size_t longest_piece() const { return longest_piece_; }
+  float least_score() const { return least_score_; }
+  float greatest_score() const { return greatest_score_; }
+
+  subword_kind kind = subword_kind::unigram;
+  bool byte_fallback = false, space_is_suffix = false;
+  std::string_view unknown_surface = " \xe2\x81\x87 ";
+  std::string_view character_map; // of the normaliser; empty: characters stay
+  bool adds_space = true, removes_spaces = true, escapes_spaces = true;
+
+private:
+  using piece_map = std::unordered_map<std::string_view, int32_t>;
+  static int32_t find(const piece_map &map, std::string_view text);
+  void read_piece(std::string_view bytes);
+  void index_pieces();
+
+  std::vector<subword_piece> pieces_;
+  piece_map pieces_by_text_, reserved_, user_defined_;
+  int32_t unknown_ = -1;
+  int32_t bytes_[256];
+  size_t longest_piece_ = 0, longest_user_defined_ = 0;
+  float least_score_, greatest_score_;
+};
+
+} // namespace xf::rt
+
+#endif

@@ -1,0 +1,89 @@
+#include "runtime/text/subwords.h"
+
+#include "runtime/text/utf8.h"
+
+#include <charconv>
+
+namespace xf::rt {
+
+void encode_subwords(const subword_model &model, std::string_view text, std::vector<int32_t> &ids) {
+  std::string normalised;
+  normalise(model, text, normalised);
+  std::vector<subword> pieces;
+  switch (model.kind) {
+  case subword_kind::unigram:
+    cut_unigram(model, normalised, pieces);
+    break;
+  case subword_kind::bpe:
+    cut_bpe(model, normalised, pieces);
+    break;
+  case subword_kind::word:
+    cut_words(model, normalised, pieces);
+    break;
+  case subword_kind::character:
+    cut_characters(model, normalised, pieces);
+    break;
+  }
+  bool behind_unknown = false;
+  for (const subword &piece : pieces) {
+    bool unknown = piece.id == model.unknown();
+    if (unknown && model.byte_fallback) {
+      for (char c : piece.text)
+        ids.push_back(model.byte_piece(static_cast<uint8_t>(c)));
+    } else if (!unknown || !behind_unknown) {
+      ids.push_back(piece.id); // unknown pieces that follow each other are one
+    }
+    behind_unknown = unknown;
+  }
+}
+
+namespace {
+
+void append_bytes(std::string &bytes, std::string &text) {
+  for (size_t at = 0; at < bytes.size();) {
+    size_t length = utf8_length(bytes, at);
+    text += length ? std::string_view(bytes).substr(at, length) : kReplacement;
+    at += length ? length : 1;
+  }
+  bytes.clear();
+}
+
+} // namespace
+
+void decode_subwords(const subword_model &model, std::span<const subword_piece> pieces, std::string &text) {
+  std::string decoded, bytes;
+  bool at_begin = true, took_space = false;
+  for (const subword_piece &piece : pieces) {
+    if (piece.type == piece_type::byte) {
+      unsigned value = 0;
+      std::from_chars(piece.text.data() + 3, piece.text.data() + 5, value, 16);
+      bytes += static_cast<char>(value);
+      continue;
+    }
+    append_bytes(bytes, decoded);
+    if (took_space || !decoded.empty())
+      at_begin = false;
+    took_space = false;
+    if (piece.type == piece_type::control)
+      continue;
+    if (piece.type == piece_type::unknown) {
+      decoded += model.unknown_surface;
+      continue;
+    }
+    // The blank that was put in front of the text.
+    std::string_view rest = piece.text;
+    if (at_begin && (model.adds_space || model.removes_spaces) && rest.starts_with(kSpacePiece)) {
+      rest.remove_prefix(kSpacePiece.size());
+      took_space = !model.removes_spaces;
+    }
+    for (size_t at = 0; at < rest.size();) {
+      bool space = rest.substr(at).starts_with(kSpacePiece);
+      decoded += space ? ' ' : rest[at];
+      at += space ? kSpacePiece.size() : 1;
+    }
+  }
+  append_bytes(bytes, decoded);
+  text += decoded;
+}
+
+} // namespace xf::rt

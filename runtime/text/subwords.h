@@ -1,0 +1,43 @@
+// Text to the pieces of a SentencePiece model, and back.
+#ifndef RUNTIME_TEXT_SUBWORDS_H
+#define RUNTIME_TEXT_SUBWORDS_H
+
+#include "runtime/text/subword_model.h"
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace xf::rt {
+
+// A normalised text has this many bytes at most, and cutting it takes so much memory for each of them.
+inline constexpr size_t kLongestNormalised = 1 << 16;
+inline constexpr uint64_t kBytesOfCutting = 128;
+
+// Unicode's normalisation as the model has it, and blanks as pieces have them. Throws where the result is too long, or the model's
+// table is damaged.
+void normalise(const subword_model &model, std::string_view text, std::string &normalised);
+
+struct subword {
+  std::string_view text;
+  int32_t id;
+};
+// Cuts normalised text into pieces; what is in none is unknown.
+void cut_unigram(const subword_model &model, std::string_view text, std::vector<subword> &pieces);
+void cut_bpe(const subword_model &model, std::string_view text, std::vector<subword> &pieces);
+void cut_words(const subword_model &model, std::string_view text, std::vector<subword> &pieces);
+void cut_characters(const subword_model &model, std::string_view text, std::vector<subword> &pieces);
+
+// Appends the ids of a text's pieces. Throws what is wrong with it.
+void encode_subwords(const subword_model &model, std::string_view text, std::vector<int32_t> &ids);
+// Appends the text that pieces stand for.
+void decode_subwords(const subword_model &model, std::span<const subword_piece> pieces, std::string &text);
+
+// The bytes of the character that a text begins with, which is not empty.
+size_t character_length(std::string_view text);
+
+} // namespace xf::rt
+
+#endif

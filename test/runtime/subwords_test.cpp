@@ -1,0 +1,146 @@
+// SentencePiece models: cutting text and putting it together again, and models that are damaged. e2e.subwords compares with the library.
+#include "runtime/core/error.h"
+#include "runtime/text/subwords.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace xf::rt;
+
+// Protocol buffers, as far as models need them.
+std::string varint(uint64_t value) {
+  std::string bytes;
+  for (; value >= 128; value >>= 7)
+    bytes += static_cast<char>(value | 128);
+  return bytes + static_cast<char>(value);
+}
+std::string number(unsigned field, uint64_t value) { return varint(field << 3) + varint(value); }
+std::string bytes(unsigned field, const std::string &value) { return varint(field << 3 | 2) + varint(value.size()) + value; }
+std::string real(unsigned field, float value) {
+  auto bits = std::bit_cast<uint32_t>(value);
+  std::string result = varint(field << 3 | 5);
+  for (int shift = 0; shift < 32; shift += 8)
+    result += static_cast<char>(bits >> shift);
+  return result;
+}
+
+struct made {
+  std::string text;
+  float score = 0;
+  piece_type type = piece_type::normal;
+};
+std::string model_of(std::vector<made> pieces, subword_kind kind, const std::string &trainer = "", const std::string &normalizer = "") {
+  std::string model;
+  pieces.insert(pieces.begin(), {{"<unk>", 0, piece_type::unknown}, {"<s>", 0, piece_type::control}});
+  for (const made &piece : pieces)
+    model += bytes(1, bytes(1, piece.text) + real(2, piece.score) + number(3, static_cast<uint64_t>(piece.type)));
+  return model + bytes(2, number(3, static_cast<uint64_t>(kind)) + trainer) + bytes(3, normalizer);
+}
+
+std::vector<int32_t> encode(const std::string &file, std::string_view text) {
+  subword_model model(file);
+  std::vector<int32_t> ids;
+  encode_subwords(model, text, ids);
+  return ids;
+}
+std::string decode(const std::string &file, const std::vector<int32_t> &ids) {
+  subword_model model(file);
+  std::vector<subword_piece> pieces;
+  for (int32_t id : ids)
+    pieces.push_back(model.piece(id));
+  std::string text;
+  decode_subwords(model, pieces, text);
+  return text;
+}
+std::string message(const std::string &file) {
+  try {
+    subword_model model(file);
+  } catch (const error &problem) {
+    return problem.what();
+  }
+  return "";
+}
+
+using ids = std::vector<int32_t>;
+const std::string kBlank(kSpacePiece);
+//  2: _ab, 3: a, 4: b, 5: _, 6: ab, 7: abc
+const std::vector<made> kPieces = {{kBlank + "ab", -3}, {"a", -2}, {"b", -2}, {kBlank, -1}, {"ab", -3.5f}, {"abc", -9}};
+
+TEST(subwords, of_a_unigram_model_are_the_most_probable) {
+  std::string model = model_of(kPieces, subword_kind::unigram);
+  EXPECT_EQ(encode(model, "ab ab"), (ids{2, 2}));
+  EXPECT_EQ(encode(model, "  ab   a "), (ids{2, 5, 3}));
+  EXPECT_EQ(encode(model, "abab"), (ids{2, 6}));
+  EXPECT_EQ(encode(model, "xyza"), (ids{5, 0, 3})); // unknown ones that follow each other are one
+  EXPECT_EQ(encode(model, ""), (ids{}));
+  EXPECT_EQ(encode(model, "   "), (ids{}));
+  EXPECT_EQ(decode(model, {2, 2, 6}), "ab abab");
+  EXPECT_EQ(decode(model, {1, 5, 3, 0}), "a \xe2\x81\x87 ");
+}
+
+TEST(subwords, of_a_merging_model_are_merged_best_first) {
+  std::vector<made> pieces = {{"a", -9}, {"b", -9}, {"c", -9}, {"ab", -1}, {"bc", -2}, {"abc", -3}, {kBlank, -9}};
+  EXPECT_EQ(encode(model_of(pieces, subword_kind::bpe), "abc bc"), (ids{8, 7, 8, 6}));
+  pieces[5].type = piece_type::unused; // for merging only
+  EXPECT_EQ(encode(model_of(pieces, subword_kind::bpe), "abc"), (ids{8, 5, 4}));
+  pieces.push_back({"ca", 0, piece_type::user_defined});
+  EXPECT_EQ(encode(model_of(pieces, subword_kind::bpe), "bcab"), (ids{8, 3, 9, 3}));
+}
+
+TEST(subwords, of_words_and_characters) {
+  EXPECT_EQ(encode(model_of({{kBlank + "ab"}, {kBlank + "c"}}, subword_kind::word), "ab c d ab"), (ids{2, 3, 0, 2}));
+  EXPECT_EQ(encode(model_of({{kBlank}, {"a"}, {"\xc3\xa4"}}, subword_kind::character), "a\xc3\xa4x"), (ids{2, 3, 4, 0}));
+}
+
+TEST(subwords, stand_for_bytes_where_there_is_nothing_else) {
+  std::vector<made> pieces = {{kBlank}};
+  for (const char *byte : {"<0xC3>", "<0xA4>", "<0x78>"})
+    pieces.push_back({byte, 0, piece_type::byte});
+  std::string model = model_of(pieces, subword_kind::unigram, number(35, 1));
+  EXPECT_EQ(encode(model, "x\xc3\xa4"), (ids{2, 5, 3, 4}));
+  EXPECT_EQ(decode(model, {2, 5, 3, 4}), "x\xc3\xa4");
+  EXPECT_EQ(decode(model, {3, 5}), "\xef\xbf\xbdx"); // half a character
+}
+
+TEST(subwords, keep_blanks_if_the_model_does) {
+  std::string keeps = number(3, 0) + number(4, 0);
+  std::string model = model_of({{kBlank}, {"a"}}, subword_kind::unigram, "", keeps);
+  EXPECT_EQ(encode(model, " a  a "), (ids{2, 3, 2, 2, 3, 2}));
+  EXPECT_EQ(decode(model, {2, 3, 2, 2, 3, 2}), " a  a ");
+}
+
+TEST(subwords, are_refused_where_a_model_is_damaged) {
+  EXPECT_EQ(message(""), "it has no unknown piece, or is no SentencePiece model");
+  EXPECT_EQ(message("what is this"), "it is no SentencePiece model, or damaged");
+  EXPECT_EQ(message(model_of({{"a"}, {"a"}}, subword_kind::bpe)), "its piece 'a' is there twice");
+  EXPECT_EQ(message(model_of({{""}}, subword_kind::bpe)), "its piece 2 is empty, no UTF-8, or without a score");
+  EXPECT_EQ(message(model_of({{"<0xZZ>", 0, piece_type::byte}}, subword_kind::bpe)), "its piece '<0xZZ>' is no byte");
+  EXPECT_EQ(message(model_of({{"?", 0, piece_type::unknown}}, subword_kind::bpe)), "it has two unknown pieces");
+  EXPECT_EQ(message(model_of({}, static_cast<subword_kind>(5))), "its kind is none of unigram, bpe, word and char");
+  std::string map = bytes(2, std::string("\x08\0\0\0\0\0\0\0\0\0\0\0x", 13));
+  EXPECT_THROW(encode(model_of({{"a"}}, subword_kind::unigram, "", map), "a"), error);
+  EXPECT_THROW(encode(model_of(kPieces, subword_kind::unigram), std::string(kLongestNormalised + 1, 'a')), error);
+
+  // A bit, or some bytes, of a sound one.
+  std::string sound = model_of(kPieces, subword_kind::unigram, number(35, 1), bytes(2, std::string("\x04\0\0\0\0\0\0\0", 8) + std::string("x\0", 2)));
+  std::mt19937 random(1);
+  for (int i = 0; i < 5000; ++i) {
+    std::string file = sound;
+    if (i % 2)
+      file[random() % file.size()] = static_cast<char>(random());
+    else
+      file.erase(random() % file.size(), 1 + random() % 5);
+    try {
+      encode(file, "ab x \xc3\xa4 abc");
+    } catch (const error &) {
+    }
+  }
+}
+
+} // namespace
