@@ -45,6 +45,8 @@ search_options options_of(const xf_generate_options *given, int64_t sentences) {
   require(o.ends_count >= 0 && (o.ends || o.ends_count == 0), "the tokens that end results are null");
   result.ends = {o.ends, static_cast<size_t>(o.ends_count)};
   result.line_prefixes = o.line_prefixes != 0;
+  result.on_token = o.on_token;
+  result.token_context = o.token_context;
   require(o.prefix_count >= 0 && (o.prefix || o.prefix_count == 0), "the prefix is null");
   if (o.prefix_offsets) {
     require_rows("prefixes", o.prefix, o.prefix_offsets, sentences);
@@ -150,6 +152,7 @@ xf_status xf_process_lines(xf_session *s, const char *const *lines, int64_t coun
     require(!options || options->size < XF_FIRST_SIZE(xf_generate_options, prefix_offsets) || !options->prefix_offsets,
             "lines have their prefixes behind a tab (line_prefixes), not as tokens");
     search_options o = options_of(options, 0);
+    o.on_token = nullptr;
     line_engine engine(s->impl, ids != 0);
     auto handle = std::make_unique<xf_lines>();
     engine.run(views, o, handle->results);

@@ -60,6 +60,7 @@ bool beam_search::advance(const row_summary *const *rows, const candidate *const
 }
 
 bool beam_search::take(const beam_pair *pairs, int32_t count) {
+  last_token_ = count > 0 ? pairs[0].token : -1;
   int32_t next = 0;
   for (int32_t i = 0; i < count && next < beams_; ++i) {
     const beam_pair &p = pairs[i];

@@ -64,6 +64,8 @@ public:
   bool take(const beam_pair *pairs, int32_t count);
 
   int32_t open() const { return open_; }
+  // Of a search with one beam: the token of the last step, or -1 if there was none to choose.
+  int32_t last_token() const { return last_token_; }
   const open_beam &beam(int32_t b) const { return now_[b]; }
   int32_t produced() const { return step_; } // tokens of the open beams
   int32_t remaining() const { return max_length_ - step_; } // tokens that they may still get
@@ -93,7 +95,7 @@ private:
   beam_pair *pairs_ = nullptr;
   int32_t beams_ = 1, max_length_ = 0, end_ = -1;
   std::span<const int32_t> ends_;
-  int32_t open_ = 0, step_ = 0, finished_count_ = 0;
+  int32_t open_ = 0, step_ = 0, finished_count_ = 0, last_token_ = -1;
 };
 
 } // namespace xf::rt

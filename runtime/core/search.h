@@ -122,6 +122,8 @@ private:
   void ask_for_choices();
   void take_choices();
   void advance_slots();
+  // Says what the one beam of a sentence has become.
+  void tell_token(int32_t number) const;
   // The rows of beams after a step.
   int32_t beams_after(int32_t number) const;
   int32_t parent_row(int32_t number, int32_t b) const;

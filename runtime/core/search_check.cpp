@@ -44,6 +44,8 @@ void searcher::check(const search_options &o) const {
     fail(status::invalid_argument, "the number of tokens to draw from must not be negative, as %d is", o.sample.top_k);
   if (o.samples && !(o.sample.top_p > 0.0 && o.sample.top_p <= 1.0))
     fail(status::invalid_argument, "the share of probability to draw from must be above 0 and at most 1, not %g", o.sample.top_p);
+  if (o.on_token && o.beam > 1)
+    fail(status::invalid_argument, "tokens are told as they are chosen with one beam, not with %d", o.beam);
   if (o.has_prefixes() && !layout_.encode.entry && !layout_.begin.entry)
     fail(status::unsupported, "the model continues prompts: what results begin with belongs there");
 }

@@ -38,6 +38,9 @@ struct search_options {
   // What the decoder is given behind its start token: the same for every sentence, or a row for each of them.
   std::span<const int32_t> prefix;
   token_rows prefixes;
+  // Told of each token of a search with one beam as soon as it is chosen.
+  void (*on_token)(void *context, int64_t sentence, int32_t token) = nullptr;
+  void *token_context = nullptr;
   bool line_prefixes = false; // of lines: what stands behind a tab is the line's prefix
 
   std::span<const int32_t> prefix_of(int64_t sentence) const { return prefixes.offsets ? prefixes.row(sentence) : prefix; }

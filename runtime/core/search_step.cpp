@@ -104,9 +104,19 @@ void searcher::advance_slots() {
     }
     bool goes_on = !s.failed && (options_->samples ? beams.follow(beam_summaries_.data(), beam_candidates_.data())
                                                    : beams.advance(beam_summaries_.data(), beam_candidates_.data()));
+    if (!s.failed)
+      tell_token(number);
     if (!goes_on)
       close_slot(number);
   }
+}
+
+void searcher::tell_token(int32_t number) const {
+  if (!options_->on_token)
+    return;
+  const beam_search &beams = layout_.beams[number];
+  if (int32_t token = beams.last_token(); token >= 0)
+    options_->on_token(options_->token_context, slots_[number].sentence, token);
 }
 
 void searcher::close_slot(int32_t number) {

@@ -16,6 +16,8 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
+constexpr const char *kTooLong = "it is longer than a mebibyte";
+
 // A line on standard error, where that is a terminal and standard output is not, once work takes seconds.
 class progress {
 public:
@@ -95,6 +97,28 @@ static std::vector<int32_t> prefix_of(const line_engine &engine, const run_optio
   }
 }
 
+// Lines one after the other, each result as it comes.
+static bool run_stream(const char *program, line_engine &engine, const search_options &search, line_reader &reader, output &out) {
+  bool good = true;
+  std::vector<input_line> lines;
+  for (int64_t number = 1;; ++number) {
+    reader.read(1, lines);
+    if (lines.empty())
+      return good;
+    auto write = [&](std::string_view text) {
+      out.write(text);
+      out.flush();
+    };
+    std::string problem = lines[0].too_long ? kTooLong : engine.stream(lines[0].text, search, write);
+    out.write("\n");
+    out.flush();
+    if (!problem.empty()) {
+      good = false;
+      std::fprintf(stderr, "%s: line %lld: %s\n", program, static_cast<long long>(number), problem.c_str());
+    }
+  }
+}
+
 bool run_filter(const char *program, session &s, const run_options &options) {
   line_engine engine(s, options.ids);
   std::vector<int32_t> prefix = prefix_of(engine, options);
@@ -104,6 +128,11 @@ bool run_filter(const char *program, session &s, const run_options &options) {
     s.search()->check(search);
   line_reader reader(options.file);
   output out;
+  if (options.stream) {
+    bool good = run_stream(program, engine, search, reader, out);
+    out.close();
+    return good;
+  }
   progress shown;
   bool good = true;
   int64_t number = 0;
@@ -123,7 +152,7 @@ bool run_filter(const char *program, session &s, const run_options &options) {
       ++number;
       line_result &result = results[i];
       if (lines[i].too_long)
-        result.error = "it is longer than a mebibyte";
+        result.error = kTooLong;
       if (!result.error.empty()) {
         good = false;
         shown.clear();

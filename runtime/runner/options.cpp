@@ -89,6 +89,7 @@ std::vector<option> table(run_options &o) {
       {"--seed", true, true, [=](std::string_view v) { search->seed = number<uint64_t>("--seed", v); }},
       {"--scores", false, true, [&o](std::string_view) { o.numbered = true; }},
       {"--ids", false, false, [&o](std::string_view) { o.ids = true; }},
+      {"--stream", false, true, [&o](std::string_view) { o.stream = true; }},
       {"--json", false, false, [&o](std::string_view) { o.json = true; }},
       {"--threads", true, false, [&o](std::string_view v) { o.session.threads = count("--threads", v, 1); }},
       {"--batch", true, false, [=](std::string_view v) { search->batch = count("--batch", v, 1); }},
@@ -164,6 +165,8 @@ void parse_options(int argc, char **argv, const model &m, run_options &o) {
     fail(status::invalid_argument, "a prefix for all lines, or one on each: --prefix and --prefixes exclude each other");
   if (!beam_given)
     o.search.beam = o.search.best;
+  if (o.stream && (o.json || o.numbered || o.search.beam > 1))
+    fail(status::invalid_argument, "--stream shows one result as it comes: not with --beam, --n-best, --scores or --json");
   o.search.suppress = o.suppress;
   o.search.ends = o.ends;
   o.search.scores = o.numbered || o.json;
@@ -212,7 +215,8 @@ std::string help_text(const char *program, const model &m) {
            "  --temperature T      draw with probabilities p^(1/T) (default 1)\n"
            "  --top-k K            among the K most probable tokens\n"
            "  --top-p P            among the most probable that have together the share P of all probability\n"
-           "  --seed N             other numbers draw other results (default 0)\n");
+           "  --seed N             other numbers draw other results (default 0)\n"
+           "  --stream             print a line's result as it comes, one line after the other\n");
   }
   append(text, "  --ids                read and write token ids (the default without a vocabulary); ids that are read are all of the\n"
                "                       model's input: the prefix and suffix that text gets are not added\n");

@@ -18,6 +18,7 @@ struct run_options {
   bool ids = false;
   bool numbered = false; // line-number<TAB>score<TAB>text
   bool json = false;
+  bool stream = false;
   bool limits = false;
   bool help = false;
   bool version = false;

@@ -2,6 +2,7 @@
 
 #include "runtime/core/error.h"
 
+#include <algorithm>
 #include <cstdio>
 
 namespace xf::rt {
@@ -23,6 +24,40 @@ public:
 private:
   const line_engine &engine_;
   std::vector<line_result> &results_;
+};
+
+// The text of the tokens so far, of which the first bytes are written already.
+class line_engine::text_stream {
+public:
+  text_stream(const line_engine &engine, const search_options &options, const std::function<void(std::string_view)> &write)
+      : engine_(engine), options_(options), write_(write) {}
+
+  static void take(void *self, int64_t, int32_t token) { static_cast<text_stream *>(self)->take(token); }
+  // `text`: the whole result.
+  void write_up_to(std::string_view text) {
+    if (text.size() > written_)
+      write_(text.substr(written_));
+    written_ = std::max(written_, text.size());
+  }
+
+private:
+  void take(int32_t token) {
+    if (token == engine_.session_.get_model().header().generate.end ||
+        std::find(options_.ends.begin(), options_.ends.end(), token) != options_.ends.end())
+      return;
+    tokens_.push_back(token);
+    std::string text;
+    engine_.codec_.decode(tokens_, text);
+    // A character may come in several tokens: half of one is no text yet.
+    if (!text.ends_with(kReplacement))
+      write_up_to(text);
+  }
+
+  const line_engine &engine_;
+  const search_options &options_;
+  const std::function<void(std::string_view)> &write_;
+  std::vector<int32_t> tokens_;
+  size_t written_ = 0;
 };
 
 class line_engine::prediction_results : public predict_sink {
@@ -94,6 +129,18 @@ void line_engine::encode(std::string_view line, bool with_prefix) {
     prefix_ids_.resize(before);
     throw;
   }
+}
+
+std::string line_engine::stream(std::string_view line, const search_options &options, const std::function<void(std::string_view)> &write) {
+  text_stream text(*this, options, write);
+  search_options own = options;
+  own.on_token = text_stream::take;
+  own.token_context = &text;
+  std::vector<line_result> results;
+  run({line}, own, results);
+  if (!results[0].best.empty())
+    text.write_up_to(results[0].best[0].text);
+  return results[0].error;
 }
 
 void line_engine::run(const std::vector<std::string_view> &lines, const search_options &options,

@@ -5,6 +5,7 @@
 #include "runtime/core/session.h"
 #include "runtime/text/codec.h"
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,12 +28,17 @@ public:
 
   // The tokens of a prefix for all lines. Throws what is wrong with it.
   std::vector<int32_t> encode_prefix(std::string_view text) const;
+  // Hands the text of one line's result on in pieces, as its tokens are chosen: options.beam is 1. Returns what is wrong with the line,
+  // or nothing.
+  std::string stream(std::string_view line, const search_options &options, const std::function<void(std::string_view)> &write);
+
   // Fills results[i] for each line. A model that predicts has one result a line, and no score.
   void run(const std::vector<std::string_view> &lines, const search_options &options,
            std::vector<line_result> &results);
 
 private:
   class search_results;
+  class text_stream;
   class prediction_results;
 
   // Appends the line's tokens, and those of its prefix.

@@ -39,7 +39,13 @@ ALL = ([], ["--no-repeat-ngram", "2", "--beam", "4", "--n-best", "2"], ["--repet
        ["--sample", "--n-best", "4", "--seed", "5"], ["--sample", "--top-k", "4", "--temperature", "2"], ["--sample", "--top-p", "0.9"])
 
 
+def confirm_stream(title, program, lines, *options):
+    want, got = (run(program, *options, *how, stdin="".join(line + "\n" for line in lines))[1] for how in ([], ["--stream"]))
+    checks.that(got == want, f"{title} {options}: {got!r} in pieces, but {want!r}")
+
+
 def confirm_device(title, program, lines, prefix, more):
+    confirm_stream(title, program, lines, "--prefix", prefix, *more, "--device", DEVICE)
     for options in ALL:
         for prefixes in ([], ["--prefix", prefix]):
             want, got = (results(program, lines, *options, *prefixes, *more, "--device", where) for where in ("cpu", DEVICE))
@@ -53,6 +59,8 @@ def confirm(title, program, lines, prefix, more=()):
         plain = results(program, lines, *search, *more)
         whole = results(program, lines, *search, *more, "--no-repeat-ngram", "1000")
         checks.that(alike(whole, plain), f"{title} {search}: whole rows of logits give other results than the step that chooses")
+    for options in ([], ["--sample", "--seed", "3"], ["--end", "5,9"], ["--prefix", prefix]):
+        confirm_stream(title, program, lines, *options, *more)
     # What follows the beginning of an answer is the rest of it, and then what the greatest length had cut off.
     answers = [line[0][1].split() for line in results(program, lines, "--max-length", "12", *more)]
     cuts = [rng.randrange(len(answer) + 1) for answer in answers]
@@ -105,6 +113,7 @@ refused("--seed: it needs --sample", "--seed=3")
 refused("the temperature must be between 0.01 and 100, not 0", "--sample", "--temperature", "0")
 refused("the share of probability to draw from must be above 0 and at most 1, not 1.5", "--sample", "--top-p", "1.5")
 refused("--no-repeat-ngram must be at least 1, not 0", "--no-repeat-ngram", "0")
+refused("--stream shows one result as it comes", "--stream", "--n-best", "2")
 refused("a token that ends results must be between 0 and", "--end", "999999")
 refused("--prefix: 'XYZ' is not in the target vocabulary", "--prefix", "XYZ")
 refused("--prefix and --prefixes exclude each other", "--prefix", "K", "--prefixes")

@@ -65,6 +65,8 @@ for source, target in zip(KINDS, [*list(KINDS)[3:], *list(KINDS)[:3]]):
              for side, name in (("source", source), ("target", target))]
     program = compiled("program", "--source-spm", models[source], "--target-spm", models[target], *sizes)
     status, got, errors = run(program, "--max-length", 20, stdin=text, ok=False)
+    pieces = run(program, "--max-length", 20, "--stream", stdin=text, ok=False)[1]
+    checks.that(pieces == got, f"{source} to {target}: other text where it is written as it comes")
     ids = run("spm_encode", f"--model={models[source]}", "--output_format=id", "--extra_options=eos", stdin=text)[1]
     answers = run(program, "--ids", "--max-length", 20, stdin=ids, ok=False)[1]
     want = run("spm_decode", f"--model={models[target]}", "--input_format=id", stdin=answers)[1]

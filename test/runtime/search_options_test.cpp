@@ -286,6 +286,27 @@ TEST_P(search_options, give_the_same_bits_in_any_company) {
   }
 }
 
+TEST_P(search_options, tell_tokens_as_they_are_chosen) {
+  machine m(plain(), 2);
+  std::vector<tokens> sources = random_sources(16, 40, true);
+  for (bool samples : {false, true}) {
+    std::vector<tokens> told(sources.size());
+    xf_generate_options options = defaults();
+    options.sample = samples;
+    options.on_token = [](void *context, int64_t sentence, int32_t token) {
+      (*static_cast<std::vector<tokens> *>(context))[static_cast<size_t>(sentence)].push_back(token);
+    };
+    options.token_context = &told;
+    outcome got = generate(m.session, sources, options);
+    ASSERT_EQ(got.status, XF_OK) << xf_message();
+    for (size_t i = 0; i < sources.size(); ++i)
+      EXPECT_EQ(told[i], got.sentences[i][0].ids);
+    options.beam = 2;
+    EXPECT_EQ(generate(m.session, sources, options).status, XF_INVALID_ARGUMENT);
+    EXPECT_STREQ(xf_message(), "tokens are told as they are chosen with one beam, not with 2");
+  }
+}
+
 TEST_P(search_options, refuse_what_cannot_be_served) {
   machine m(plain());
   auto message = [&](auto &&change, xf_status status = XF_INVALID_ARGUMENT) {

@@ -173,6 +173,9 @@ typedef struct xf_shortlist xf_shortlist;
 XF_API xf_status xf_shortlist_open(const xf_model *model, const char *path, int32_t ids, xf_shortlist **shortlist);
 XF_API void xf_shortlist_free(xf_shortlist *shortlist);
 
+/* Told of a token of a sentence's result as soon as it is chosen, tokens in their order; it must not use the session. */
+typedef void (*xf_token_function)(void *context, int64_t sentence, int32_t token);
+
 typedef struct xf_generate_options {
   size_t size;
   int32_t beam;       /* 1: greedy */
@@ -207,6 +210,10 @@ typedef struct xf_generate_options {
   const int32_t *prefix;
   int64_t prefix_count;
   const int64_t *prefix_offsets;
+  /* Null, or called with token_context for every token, the one that ends the result included. For one beam: which of several goes
+   * on is not known before. Not of xf_process_lines. */
+  xf_token_function on_token;
+  void *token_context;
 } xf_generate_options;
 /* The defaults: xf_generate_options_init(&options, sizeof(options)). beam, n_best, scores, length_penalty, repetition_penalty,
  * temperature and top_p are 1, min_length and max_length -1, all others 0 and null. No more than `size` bytes are written. */
