@@ -110,23 +110,39 @@ private:
   }
 
   void readMember(const std::string &key, const nlohmann::json &value) {
-    std::string member = e.options.configName + ": '" + key + "'";
-    GivenOption option{{}, e.options.configName};
-    if (value.is_boolean())
-      option.value = value.get<bool>();
-    else if (value.is_number_unsigned() && value.get<uint64_t>() > INT64_MAX)
-      return (void)fail(member + " is too large");
-    else if (value.is_number_integer())
-      option.value = value.get<int64_t>();
-    else if (value.is_number())
-      option.value = value.get<double>();
-    else if (value.is_string())
-      option.value = value.get<std::string>();
-    else if (value.is_null())
-      option.isNull = true, option.value = None{};
-    else
-      return (void)fail(member + " must be a number, a boolean or a string");
+    const Param *param = findParam(key);
+    bool mayBeList = param && param->type && param->type->name == "list";
+    auto read = valueOf(e.options.configName + ": '" + key + "'", value, mayBeList);
+    if (!read)
+      return;
+    GivenOption option{*read, e.options.configName};
+    option.isNull = value.is_null();
     given[key] = option;
+  }
+
+  std::optional<Value> valueOf(const std::string &member, const nlohmann::json &json, bool mayBeList) {
+    if (json.is_boolean())
+      return Value(json.get<bool>());
+    if (json.is_number_unsigned() && json.get<uint64_t>() > INT64_MAX)
+      return fail(member + " is too large"), std::nullopt;
+    if (json.is_number_integer())
+      return Value(json.get<int64_t>());
+    if (json.is_number())
+      return Value(json.get<double>());
+    if (json.is_string())
+      return Value(json.get<std::string>());
+    if (json.is_null())
+      return Value(None{});
+    if (!json.is_array() || !mayBeList)
+      return fail(member + " must be a number, a boolean or a string"), std::nullopt;
+    auto list = std::make_shared<List>();
+    for (const nlohmann::json &element : json) {
+      auto value = valueOf("an element of " + member, element, /*mayBeList=*/false);
+      if (!value)
+        return std::nullopt;
+      list->elements.push_back(std::move(*value));
+    }
+    return Value(list);
   }
 
   Evaluator &e;
@@ -155,8 +171,13 @@ Value givenValue(Evaluator &e, const Param &param, const Value &value, const Sco
   return Poison{};
 }
 
-/// Configurations write whole numbers as 8.0, too.
+/// Configurations write whole numbers as 8.0, too, and a list of one as what it holds.
 Value asDeclared(Evaluator &e, const Param &param, const Value &value, const ScopePtr &scope) {
+  if (param.type && param.type->name == "list" && !holds<std::shared_ptr<List>>(value)) {
+    auto list = std::make_shared<List>();
+    list->elements.push_back(value);
+    return list;
+  }
   auto *number = getIf<double>(value);
   if (!number || *number != std::trunc(*number) || std::abs(*number) > 0x1p53)
     return value;

@@ -1,5 +1,6 @@
 // generate(encode, decode, start = 1, end = 2, …): a program that searches for the best tokens.
 #include "compiler/Frontend/Roles.h"
+#include "runtime/abi/xf_abi.h"
 
 #include <fmt/format.h>
 
@@ -71,11 +72,40 @@ private:
     }
     if (key == "max_length")
       return readMaxLength(argument);
-    if (key == "start" || key == "end" || key == "pad" || key == "min_length") {
+    if (key == "end")
+      return readEnds(argument);
+    if (key == "start" || key == "pad" || key == "min_length") {
       numbers[key] = argument.value->loc;
       return addNumber(argument, key, what);
     }
     return fail(argument.loc, "generate has no parameter '" + key + "' (encode, decode, tokens, logits, start, end, pad, min_length, max_length)");
+  }
+
+  /// A token, or a list of them.
+  bool readEnds(const Argument &argument) {
+    numbers["end"] = argument.value->loc;
+    Value value = valueOf(argument);
+    auto *list = getIf<std::shared_ptr<List>>(value);
+    if (!list || (*list)->element)
+      return addNumber(argument, "end", "'end' of generate");
+    size_t count = (*list)->elements.size();
+    if (count < 1 || count > XF_ABI_MAX_ENDS)
+      return fail(argument.value->loc, fmt::format("'end' of generate is a token, or a list of 1 to {}, not of {}", XF_ABI_MAX_ENDS, count));
+    llvm::SmallVector<mlir::Attribute> more;
+    for (const auto &[i, element] : llvm::enumerate((*list)->elements)) {
+      auto id = e.asInt(element, argument.value->loc, "'end' of generate");
+      if (!id)
+        return false;
+      if (*id < 0 || *id > INT32_MAX)
+        return fail(argument.value->loc, fmt::format("'end' of generate cannot be {}", *id));
+      if (i == 0)
+        addInteger("end", *id);
+      else
+        more.push_back(builder.getI64IntegerAttr(*id));
+    }
+    if (!more.empty())
+      add("more_ends", builder.getArrayAttr(more));
+    return true;
   }
 
   bool readMaxLength(const Argument &argument) {
@@ -201,9 +231,17 @@ private:
   /// Tokens that are chosen have logits. What tables the entries look tokens up in shows when they are compiled.
   bool checkTokens(int64_t vocabulary) {
     bool good = true;
-    for (mlir::NamedAttribute member : members)
-      if (auto id = llvm::dyn_cast<mlir::IntegerAttr>(member.getValue()); id && (member.getName() == "start" || member.getName() == "end") && id.getInt() >= vocabulary)
-        good = fail(numbers[member.getName().str()], fmt::format("'{}' of generate is {}, but the model has {} target tokens", member.getName().str(), id.getInt(), vocabulary));
+    auto check = [&](const std::string &name, mlir::Attribute value) {
+      if (int64_t id = llvm::cast<mlir::IntegerAttr>(value).getInt(); id >= vocabulary)
+        good = fail(numbers[name], fmt::format("'{}' of generate is {}, but the model has {} target tokens", name, id, vocabulary));
+    };
+    for (mlir::NamedAttribute member : members) {
+      if (member.getName() == "start" || member.getName() == "end")
+        check(member.getName().str(), member.getValue());
+      else if (member.getName() == "more_ends")
+        for (mlir::Attribute id : llvm::cast<mlir::ArrayAttr>(member.getValue()))
+          check("end", id);
+    }
     return good;
   }
 

@@ -8,7 +8,8 @@ namespace {
 /// The members of `xf.generate` that a search needs.
 struct Roles {
   std::string encode, decode, tokens, logits;
-  int64_t start = 0, end = -1, pad = -1;
+  int64_t start = 0, pad = -1;
+  std::vector<int64_t> ends;
   bool sequenceFirst = false;
 };
 } // namespace
@@ -30,10 +31,15 @@ static llvm::Expected<Roles> readRoles(mlir::ModuleOp module) {
   auto dict = module->getAttrOfType<mlir::DictionaryAttr>(mlir::xf::kGenerateAttr);
   if (!dict)
     return makeError("the model does not say how to generate");
-  Roles roles{textOf(dict, "encode"), textOf(dict, "decode"), textOf(dict, "tokens"), textOf(dict, "logits")};
+  Roles roles;
+  roles.encode = textOf(dict, "encode"), roles.decode = textOf(dict, "decode");
+  roles.tokens = textOf(dict, "tokens"), roles.logits = textOf(dict, "logits");
   roles.start = numberOf(dict, "start", 0);
-  roles.end = numberOf(dict, "end", -1);
-  roles.pad = numberOf(dict, "pad", roles.end);
+  roles.pad = numberOf(dict, "pad", numberOf(dict, "end", -1));
+  roles.ends.push_back(numberOf(dict, "end", -1));
+  if (auto more = dict.getAs<mlir::ArrayAttr>("more_ends"))
+    for (auto id : more.getAsRange<mlir::IntegerAttr>())
+      roles.ends.push_back(id.getInt());
   roles.sequenceFirst = static_cast<bool>(dict.get("sequence_first"));
   if (roles.decode.empty() || roles.tokens.empty() || roles.logits.empty())
     return makeError("the model's xf.generate lacks decode, tokens or logits");
@@ -78,7 +84,7 @@ llvm::Expected<Tensor> Interpreter::greedy(const TensorMap &inputs, int64_t rows
       auto first = logits->second.floats.begin() + at(row, t - 1) * vocabulary;
       int64_t token = std::max_element(first, first + vocabulary) - first;
       result.ints[row * length + t] = token;
-      finished[row] = token == roles->end;
+      finished[row] = llvm::is_contained(roles->ends, token);
     }
     if (llvm::all_of(finished, [](bool f) { return f; }))
       break;

@@ -19,7 +19,7 @@ constexpr MemberRule kGenerateMembers[] = {
     {"step", Member::entry},       {"choose", Member::entry},          {"tokens", Member::name},
     {"logits", Member::name},      {"batch", Member::name},            {"source", Member::name},
     {"target", Member::name},      {"new", Member::name},              {"start", Member::number},
-    {"end", Member::number},       {"pad", Member::number},            {"min_length", Member::number},
+    {"end", Member::number},       {"more_ends", Member::numbers},     {"pad", Member::number},            {"min_length", Member::number},
     {"beam", Member::positive},    {"max_length_base", Member::number}, {"max_length_per_source", Member::number},
     {"sequence_first", Member::flag}, {"ragged_source", Member::flag},
     {"packed_encode", Member::entry}, {"packed_begin", Member::entry}};

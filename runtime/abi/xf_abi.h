@@ -313,12 +313,15 @@ typedef struct xf_abi_parameter {
  *                token; -inf and -1 where there are no more,
  *   xf.norms     f32[B, 2]: the largest logit (NaN if one is +inf or not a number), and the sum of exp(logit - largest).
  * W is 4 * ceil(vocabulary / 128). */
+#define XF_ABI_MAX_ENDS 8
 typedef struct xf_abi_generate {
   int32_t present; /* 0: the model does not generate */
   int32_t encode, begin, step;
   int32_t tokens_input;   /* of the step entry: the new tokens */
   int32_t logits_output;  /* of the step entry: [B, N, V], or [N, B, V] when sequence_first */
   int32_t start, end, pad; /* -1 where there is none */
+  int32_t more_ends[XF_ABI_MAX_ENDS - 1]; /* tokens that end a result beside `end` */
+  uint32_t more_ends_count;
   int32_t sequence_first;
   int32_t batch_dim;      /* numbers in the dims table */
   int32_t source_dim;

@@ -20,10 +20,9 @@ void beam_search::bind(const arena &memory) {
   pairs_ = memory.as<beam_pair>(pairs_at_);
 }
 
-void beam_search::start(int32_t beams, int32_t max_length, int32_t end, std::span<const int32_t> ends) {
+void beam_search::start(int32_t beams, int32_t max_length, const end_tokens &ends) {
   beams_ = beams;
   max_length_ = max_length;
-  end_ = end;
   ends_ = ends;
   open_ = 1;
   step_ = 0;
@@ -64,7 +63,7 @@ bool beam_search::take(const beam_pair *pairs, int32_t count) {
   int32_t next = 0;
   for (int32_t i = 0; i < count && next < beams_; ++i) {
     const beam_pair &p = pairs[i];
-    if (!is_end(p.token)) {
+    if (!ends_.contains(p.token)) {
       now_[next] = {p.sum, p.beam, p.token};
       *node(step_, next) = {p.beam, p.token};
       ++next;

@@ -44,14 +44,25 @@ struct hypothesis {
   int32_t end;    // the token that ended it, or -1
 };
 
+// The tokens that end a result: the model's, and those that a search is given, which outlive it.
+struct end_tokens {
+  int32_t first = -1;
+  std::span<const int32_t> more, given;
+
+  bool contains(int32_t token) const {
+    auto is_in = [token](std::span<const int32_t> tokens) { return std::find(tokens.begin(), tokens.end(), token) != tokens.end(); };
+    return token == first || is_in(more) || is_in(given);
+  }
+  bool several() const { return !more.empty() || !given.empty(); }
+};
+
 class beam_search {
 public:
   // Memory for at most `beams` beams and `length` tokens.
   void plan(arena_plan &plan, int64_t beams, int64_t length);
   void bind(const arena &memory);
 
-  // Results end with the token `end` or one of `ends`, which outlive the search.
-  void start(int32_t beams, int32_t max_length, int32_t end, std::span<const int32_t> ends = {});
+  void start(int32_t beams, int32_t max_length, const end_tokens &ends);
 
   // Candidates that advance() wants of every open beam.
   int32_t wanted() const { return beams_ == 1 ? 1 : 2 * beams_; }
@@ -70,7 +81,7 @@ public:
   int32_t produced() const { return step_; } // tokens of the open beams
   int32_t remaining() const { return max_length_ - step_; } // tokens that they may still get
   int32_t max_length() const { return max_length_; }
-  int32_t end() const { return end_; }
+  int32_t end() const { return ends_.first; }
   int32_t finished() const { return finished_count_; }
 
   // Scores and sorts the finished hypotheses, best first; returns how many there are.
@@ -82,7 +93,6 @@ public:
   void tokens_of(int32_t open, int32_t *tokens) const;
 
 private:
-  bool is_end(int32_t token) const { return token == end_ || std::find(ends_.begin(), ends_.end(), token) != ends_.end(); }
   int32_t gather(const row_summary *const *rows, const candidate *const *best);
   void finish(double sum, int32_t length, int32_t step, int32_t beam, int32_t end);
   void write_path(int32_t step, int32_t beam, int32_t *tokens) const;
@@ -93,8 +103,8 @@ private:
   open_beam *now_ = nullptr;
   hypothesis *finished_ = nullptr;
   beam_pair *pairs_ = nullptr;
-  int32_t beams_ = 1, max_length_ = 0, end_ = -1;
-  std::span<const int32_t> ends_;
+  int32_t beams_ = 1, max_length_ = 0;
+  end_tokens ends_;
   int32_t open_ = 0, step_ = 0, finished_count_ = 0, last_token_ = -1;
 };
 

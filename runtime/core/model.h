@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -78,6 +79,8 @@ public:
   // Bytes of a tensor for these dimension values.
   uint64_t bytes(const tensor_info &tensor, const int64_t *dims) const;
   std::string shape_text(const tensor_info &tensor) const;
+  // That end results beside the first.
+  std::span<const int32_t> more_ends() const { return {header_.generate.more_ends, header_.generate.more_ends_count}; }
 
 private:
 

@@ -82,7 +82,7 @@ private:
                 (g.target_dim == -1 || g.target <= model_.dims()[g.target_dim].max),
             "the limits of the search are beyond those of its dimensions");
     require(g.start >= 0 || (g.encode == -1 && g.begin == -1), "the search has no start token");
-    require(g.start >= -1 && g.end >= -1 && g.pad >= -1, "the search's special tokens are not tokens");
+    require(g.start >= -1 && g.end >= -1 && g.pad >= -1 && g.more_ends_count < XF_ABI_MAX_ENDS, "the search's special tokens are not tokens");
     require(g.min_length >= 0 && g.max_length_per_source >= 0 && g.max_length_base >= 0, "the search's lengths are impossible");
 
     const entry_info &step = model_.entries()[g.step];
@@ -103,7 +103,10 @@ private:
     // Only then it is fed tokens that it can look up.
     int64_t bound = step.inputs[g.tokens_input].bound;
     require(bound == 0 || bound >= logits.dim[2], "the step entry does not know all tokens that it may choose");
-    require(g.start < logits.dim[2] && g.end < logits.dim[2], "the search's special tokens are not tokens");
+    bool known = g.start < logits.dim[2] && g.end < logits.dim[2];
+    for (uint32_t i = 0; i < g.more_ends_count; ++i)
+      known &= g.more_ends[i] >= 0 && g.more_ends[i] < logits.dim[2];
+    require(known, "the search's special tokens are not tokens");
 
     check_pad({g.encode, g.begin, g.encode < 0 && g.begin < 0 ? g.step : -1}, g.pad);
 

@@ -116,6 +116,7 @@ private:
   void forbid_tokens(int32_t number, std::span<const int32_t> source);
   void forbid(int32_t kind, std::span<const int32_t> tokens);
   void forbid_ends(int32_t kind);
+  end_tokens ends() const { return {g_.end, model_.more_ends(), options_->ends}; }
   uint32_t *forbidden(int32_t kind) { return forbidden_ + kind * layout_.words; }
   int32_t class_of(int32_t number) const;
   int32_t class_of_row(int32_t row) const;

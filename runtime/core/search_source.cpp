@@ -164,7 +164,7 @@ void searcher::open_slot(int32_t number, int64_t sentence, std::span<const int32
   int32_t shortest = options_->min_length >= 0 ? options_->min_length : g_.min_length;
   s.min_length = static_cast<int32_t>(std::min<int64_t>(shortest, length));
   forbid_tokens(number, source);
-  layout_.beams[number].start(options_->beam, static_cast<int32_t>(length), g_.end, options_->ends);
+  layout_.beams[number].start(options_->beam, static_cast<int32_t>(length), ends());
 
   beam_rows_[number * layout_.beam] = rows_;
   row_slot_[rows_] = number;

@@ -156,7 +156,8 @@ void text_codec::encode_target(std::string_view line, std::vector<int32_t> &toke
 }
 
 bool text_codec::special(int32_t token) const {
-  if (token == generate_.start || token == generate_.end || token == generate_.pad)
+  std::span<const int32_t> ends(generate_.more_ends, generate_.more_ends_count);
+  if (token == generate_.start || token == generate_.end || token == generate_.pad || std::find(ends.begin(), ends.end(), token) != ends.end())
     return true;
   if (!shared_)
     return false;

@@ -42,8 +42,8 @@ public:
 
 private:
   void take(int32_t token) {
-    if (token == engine_.session_.get_model().header().generate.end ||
-        std::find(options_.ends.begin(), options_.ends.end(), token) != options_.ends.end())
+    const model &m = engine_.session_.get_model();
+    if (end_tokens{m.header().generate.end, m.more_ends(), options_.ends}.contains(token))
       return;
     tokens_.push_back(token);
     std::string text;

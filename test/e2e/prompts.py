@@ -15,7 +15,7 @@ model Prompts(d = 16, vocab = 20) {
     for layer in layers { x = layer(x) }
     logits = out(x)
   }
-  generate(decode = decode, %send = 2, max_length = 6)
+  generate(decode = decode, %send = %e, max_length = 6)
 }
 """
 
@@ -23,9 +23,9 @@ checks = Checks()
 description = WORK / "prompts.xf"
 
 
-def program(start):
-    description.write_text(DESCRIPTION.replace("%s", f"start = {start}, " if start else ""))
-    output = WORK / f"start-{start}"
+def program(start, end="2"):
+    description.write_text(DESCRIPTION.replace("%s", f"start = {start}, " if start else "").replace("%e", end))
+    output = WORK / f"start-{start}{end}"
     compile_model(description, output, "--random-weights", 4)
     return output
 
@@ -39,6 +39,10 @@ for options in ((), ("--beam", 3, "--n-best", 2)):
     checks.that(continued(none, "5 6 7", options=options) == continued(five, "5 6 7", options=options), "a prompt that is taken as it is")
     checks.that(continued(none, "1 5 6 7", options=options) == continued(one, "5 6 7", options=options), "a prompt that gets its start token")
     checks.that(continued(one, "1 5 6 7", options=options) == continued(one, "5 6 7", options=options), "a prompt that has its start token")
+several = program(None, "[2, 7, 9]")
+for options in ((), ("--beam", 3, "--n-best", 2), ("--min-length", 2)):
+    for prompt in ("5 6 7", "3", "8 4", "11 12 13 14"):
+        checks.that(continued(several, prompt, options=options) == continued(none, prompt, options=(*options, "--end", "7,9")), f"several ends {options} {prompt}")
 status, out, err = run(none, stdin="\n5 6\n", ok=False)
 checks.that(status == 1 and len(out.splitlines()) == 2 and not out.splitlines()[0] and "1" in err, f"an empty prompt: {status} {out!r} {err!r}")
 description.write_text("model M() {\n  e: Embedding(9, 8)\n  entry encode(s: token[B, S <= 9]) -> m = e(s)\n"

@@ -167,6 +167,10 @@ TEST(loader, says_what_is_wrong) {
   EXPECT_EQ(with_state([](auto &s) { s.layers = 0; }), shape);
   EXPECT_EQ(with_header([](auto &h) { h.generate.end = 11; }),
             "image in memory: damaged: the search's special tokens are not tokens");
+  EXPECT_EQ(with_header([](auto &h) { h.generate.more_ends_count = 1, h.generate.more_ends[0] = 11; }),
+            "image in memory: damaged: the search's special tokens are not tokens");
+  EXPECT_EQ(with_header([](auto &h) { h.generate.more_ends_count = 8; }),
+            "image in memory: damaged: the search's special tokens are not tokens");
   EXPECT_EQ(with_header([](auto &h) { h.generate.max_length_base = -1; }),
             "image in memory: damaged: the search's lengths are impossible");
   EXPECT_EQ(with_header([](auto &h) { h.generate.pad = 99; }), "image in memory: damaged: the padding is no token");

@@ -252,6 +252,10 @@ private:
         g.logits_output = i;
     g.start = number(attr, "start", -1);
     g.end = number(attr, "end", -1);
+    SmallVector<int64_t> moreEnds = tokenIds(attr, "more_ends");
+    moreEnds.truncate(std::min<size_t>(moreEnds.size(), XF_ABI_MAX_ENDS - 1));
+    llvm::copy(moreEnds, g.more_ends);
+    g.more_ends_count = moreEnds.size();
     g.pad = number(attr, "pad", -1);
     g.sequence_first = attr.contains("sequence_first");
     g.ragged_source = attr.contains("ragged_source");

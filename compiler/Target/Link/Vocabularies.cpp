@@ -139,7 +139,7 @@ llvm::Error checkVocabularies(ModuleOp module, const Vocabulary &source, const V
     reads = writes;
   int64_t sources = reads ? sourceTokens(reads) : 0, targets = writes ? columns(writes, result) : 0;
   NamedTokens named;
-  named.check(writes, generate, "generate", {"start", "end"}, targets, "target");
+  named.check(writes, generate, "generate", {"start", "end", "more_ends"}, targets, "target");
   named.check(reads, generate ? generate : predict, generate ? "generate" : "predict", {"pad"}, sources, "source");
   named.check(reads, text, "text", {"prefix", "suffix", "unknown"}, sources, "source");
   named.checkAffixes(reads, text);

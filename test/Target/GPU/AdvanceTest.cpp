@@ -54,7 +54,7 @@ public:
     memory.reserve(plan.bytes());
     for (int32_t g = 0; g < s.sentences; ++g) {
       hosts[g].bind(memory);
-      hosts[g].start(s.beams, s.maxLength, kEnd);
+      hosts[g].start(s.beams, s.maxLength, {kEnd, {}, {}});
       int32_t *words = &sentences[g * width()];
       words[XF_ABI_OPEN] = 1;
       words[XF_ABI_MAX_LENGTH] = s.maxLength;
