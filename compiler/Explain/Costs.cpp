@@ -72,14 +72,20 @@ double lookedUp(RowOp row, Value table, const Sizes &sizes) {
 
 Cost costOf(Operation *op, const Sizes &sizes) {
   Cost cost;
+  llvm::SmallPtrSet<void *, 8> seen;
   for (const cpu::KernelOperand &operand : cpu::kernelOperands(op)) {
+    if (!seen.insert(operand.value.getAsOpaquePointer()).second)
+      continue;
     bool isParameter = operand.value.getDefiningOp<ParamOp>() != nullptr;
     auto row = dyn_cast<RowOp>(op);
     double looked = row ? lookedUp(row, operand.value, sizes) : 0;
     (isParameter ? cost.weightBytes : cost.otherBytes) += looked > 0 ? looked : bytesOf(operand.value, sizes);
   }
-  for (Value result : op->getResults())
-    if (!isa<AppendOp>(op)) // its result is the whole state
+  // The result of an append is the whole state, of which it writes what it is given; a store has none.
+  if (isa<AppendOp, StoreOp>(op))
+    cost.otherBytes += bytesOf(op->getOperand(0), sizes);
+  else
+    for (Value result : op->getResults())
       cost.otherBytes += bytesOf(result, sizes);
   auto product = [&](Value x, Value weight) { return 2 * countRows(x, sizes) * countElements(typeOf(weight), sizes); };
   if (auto contract = dyn_cast<ContractOp>(op)) {
@@ -94,6 +100,8 @@ Cost costOf(Operation *op, const Sizes &sizes) {
     double width = double(q.getShape().back());
     double keys = countElements(k, sizes) / countElements(withDim(k, 2, 1, ""), sizes);
     cost.operations = 2 * countElements(q, sizes) / width * keys * (width + double(v.getShape().back()));
+  } else if (isa<ScanOp, ScanStepOp>(op)) {
+    cost.operations = countArithmetic(op->getRegion(0)) * countElements(typeOf(op->getResult(0)), sizes);
   } else if (auto row = dyn_cast<RowOp>(op)) {
     cost.operations = rowOperations(row, sizes);
   }

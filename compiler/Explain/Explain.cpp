@@ -332,6 +332,8 @@ llvm::Expected<Sizes> findSizes(ModuleOp module, const Sizes &asked) {
     StringRef name = named(wanted.getKey());
     if (name.empty() || wanted.getKey() == "new")
       name = wanted.getKey();
+    if (name == named("new"))
+      return makeError("--at {}: a step is explained for one position", wanted.getKey().str());
     auto bound = getBound(module, name);
     if (!bound)
       return makeError("--at {}: the model has no such dimension", wanted.getKey().str());

@@ -75,7 +75,7 @@ private:
     return llvm::find(reasons, reason) - reasons.begin() + 1;
   }
 
-  /// What members take, with what is in them: a member that is all of the one around it stands in its place.
+  /// What members take, with what is in them.
   void printMembers() {
     std::vector<Member> members;
     double all = 0;

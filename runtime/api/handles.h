@@ -86,11 +86,13 @@ template <typename T> void write_struct(T *to, T values) {
 }
 
 inline void require_rows(const char *what, const int32_t *ids, const int64_t *offsets, int64_t count) {
-  if (count < 0 || (count > 0 && !(ids && offsets)))
+  if (count < 0 || (count > 0 && !offsets))
     fail(status::invalid_argument, "the %s are null", what);
   for (int64_t i = 0; i < count; ++i)
     if (offsets[i] < 0 || offsets[i] > offsets[i + 1])
       fail(status::invalid_argument, "the %s' offsets descend", what);
+  if (count > 0 && offsets[count] > 0 && !ids)
+    fail(status::invalid_argument, "the %s are null", what);
 }
 
 // The first of the sentences that could not be served, and why.

@@ -152,6 +152,7 @@ xf_status xf_process_lines(xf_session *s, const char *const *lines, int64_t coun
     require(!options || options->size < XF_FIRST_SIZE(xf_generate_options, prefix_offsets) || !options->prefix_offsets,
             "lines have their prefixes behind a tab (line_prefixes), not as tokens");
     search_options o = options_of(options, 0);
+    require(!o.line_prefixes || o.prefix.empty(), "a prefix for all lines, or one on each: prefix and line_prefixes exclude each other");
     o.on_token = nullptr;
     line_engine engine(s->impl, ids != 0);
     auto handle = std::make_unique<xf_lines>();

@@ -19,7 +19,7 @@ struct sampling {
 };
 
 // Draws a token, where `uniform` lies in [0, 1). Of the logits one at least is above -inf, and all are numbers or -inf; `scratch`
-// has room for `size` candidates. By the same operations on every instruction set.
+// has room for `size` candidates. The same token with every instruction set of a machine: single exponentials are libm's.
 using row_sampler = candidate (*)(const float *logits, int64_t size, const sampling &how, double uniform, candidate *scratch);
 
 // The code for an instruction set (xf_abi_isa) that the CPU has.

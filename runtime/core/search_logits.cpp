@@ -32,7 +32,7 @@ void searcher::reduce_rows() {
 
 void searcher::reduce_row(int32_t row, uint8_t *scratch) {
   const search_options &o = *options_;
-  float *logits = row_logits(row, new_ - 1);
+  std::span<float> logits(row_logits(row, new_ - 1), static_cast<size_t>(layout_.vocabulary));
   if (o.repetition_penalty != 1.0 || o.no_repeat_ngram > 0) {
     std::span<const int32_t> read = tokens_read(row, reinterpret_cast<int32_t *>(scratch + own_scratch_.read));
     if (o.repetition_penalty != 1.0)
@@ -40,11 +40,11 @@ void searcher::reduce_row(int32_t row, uint8_t *scratch) {
     if (o.no_repeat_ngram > 0)
       forbid_repeated_ngrams(logits, read, o.no_repeat_ngram);
   }
-  leave_out(logits, layout_.vocabulary, forbidden(class_of_row(row)));
+  leave_out(logits, forbidden(class_of_row(row)));
   int32_t wanted = o.samples ? 1 : layout_.beams[row_slot_[row]].wanted();
-  summaries_[row] = reduce_(logits, layout_.vocabulary, wanted, candidates_ + row * 2 * layout_.beam, o.scores || o.beam > 1);
+  summaries_[row] = reduce_(logits.data(), layout_.vocabulary, wanted, candidates_ + row * 2 * layout_.beam, o.scores || o.beam > 1);
   if (o.samples && summaries_[row].finite && summaries_[row].count > 0)
-    summaries_[row].count = draw(row, logits, reinterpret_cast<candidate *>(scratch + own_scratch_.candidates));
+    summaries_[row].count = draw(row, logits.data(), reinterpret_cast<candidate *>(scratch + own_scratch_.candidates));
 }
 
 // All tokens that the decoder has read for a row, its start token first.

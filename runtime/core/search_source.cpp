@@ -158,7 +158,8 @@ void searcher::open_slot(int32_t number, int64_t sentence, std::span<const int32
     prefix[s.prefix_length++] = g_.start;
   for (int32_t id : given)
     prefix[s.prefix_length++] = id;
-  s.draws = mix(mix(options_->seed, source), given);
+  std::span<const int32_t> own = source.first(std::min(source.size(), static_cast<size_t>(own_length))); // without padding
+  s.draws = mix(mix(options_->seed, own), given);
 
   int64_t length = longest_result(own_length, s.prefix_length);
   int32_t shortest = options_->min_length >= 0 ? options_->min_length : g_.min_length;

@@ -64,6 +64,7 @@ int32_t vocabulary::find(std::string_view token) const {
 
 text_side::text_side(const model &m, bool source, bool ids)
     : name(source ? "source" : "target"), split(source ? m.header().text.source_split : m.header().text.target_split),
+      most(static_cast<size_t>(std::max(m.header().generate.source, m.header().generate.target))),
       words(m.text(source ? m.header().source_vocabulary : m.header().target_vocabulary)) {
   std::string_view bytes = m.text(source ? m.header().source_subwords : m.header().target_subwords);
   this->ids = ids || split == XF_ABI_IDS || (split == XF_ABI_SUBWORDS ? bytes.empty() : words.empty());
@@ -111,7 +112,7 @@ void text_codec::append(std::string_view line, const text_side &side, int32_t un
 void text_codec::append_subwords(std::string_view line, const text_side &side, int32_t unknown, std::vector<int32_t> &tokens) const {
   const subword_model &model = *side.subwords;
   size_t first = tokens.size();
-  encode_subwords(model, line, tokens);
+  encode_subwords(model, line, side.most, tokens);
   for (size_t i = first; i < tokens.size(); ++i) {
     const subword_piece &piece = model.piece(tokens[i]);
     if (piece.type == piece_type::unknown && unknown >= 0)
@@ -148,11 +149,28 @@ void text_codec::encode_target(std::string_view line, std::vector<int32_t> &toke
   size_t before = tokens.size();
   try {
     check_utf8(line);
-    append(line, target_, -1, tokens);
+    size_t begin = 0, at = 0;
+    for (std::string_view word = next_word(line, at); target_.subwords && !word.empty(); word = next_word(line, at))
+      if (int32_t marker = find_marker(word); marker >= 0) {
+        append(line.substr(begin, at - word.size() - begin), target_, -1, tokens);
+        tokens.push_back(marker);
+        begin = at;
+      }
+    append(line.substr(begin), target_, -1, tokens);
+    if (target_.subwords && tokens.size() - before > target_.most)
+      fail(status::invalid_argument, "it has more than %zu tokens, which are possible", target_.most);
   } catch (...) {
     tokens.resize(before);
     throw;
   }
+}
+
+// The token that a word stands for which text is not cut into: a control piece, or one that the vocabulary has beside the pieces; or -1.
+int32_t text_codec::find_marker(std::string_view word) const {
+  int32_t piece = target_.subwords->find_any(word);
+  if (piece >= 0 && target_.subwords->piece(piece).type != piece_type::control)
+    return -1;
+  return target_.words.empty() ? piece : target_.words.find(word);
 }
 
 bool text_codec::special(int32_t token) const {

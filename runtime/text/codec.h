@@ -39,6 +39,7 @@ struct text_side {
 
   const char *name; // "source" or "target"
   uint32_t split;
+  size_t most; // tokens of a line of subwords
   vocabulary words;
   std::unique_ptr<const subword_model> subwords; // null: it is not split into such
   bool ids;                                      // it is not text
@@ -49,13 +50,17 @@ public:
   // `ids`: lines are ids whatever the image says.
   text_codec(const model &m, bool ids);
 
+  // What a line's tokens need room for.
+  size_t room(std::string_view line) const { return (source_.subwords ? source_.most : line.size()) + prefix() + suffix(); }
+  size_t target_room(std::string_view line) const { return target_.subwords ? target_.most : line.size(); }
   // Tokens that encode() puts before and after the line's own.
   size_t prefix() const { return source_.ids ? 0 : text_.prefix_count; }
   size_t suffix() const { return source_.ids ? 0 : text_.suffix_count; }
 
   // Appends the line's tokens. Throws what is wrong with it; nothing is appended then.
   void encode(std::string_view line, std::vector<int32_t> &tokens);
-  // Appends the tokens of a text in the target's language, which may be empty; as encode(), but nothing is put around them.
+  // Appends the tokens of a text in the target's language, which may be empty; as encode(), but nothing is put around them. Of subwords,
+  // words that stand for one token which no text is cut into (control pieces, tokens beside the pieces) are that token.
   void encode_target(std::string_view line, std::vector<int32_t> &tokens) const;
   // Appends the text of the tokens, special ones left out where they are not ids.
   void decode(std::span<const int32_t> tokens, std::string &text) const;
@@ -66,6 +71,7 @@ private:
   bool special(int32_t token) const;
   void append(std::string_view line, const text_side &side, int32_t unknown, std::vector<int32_t> &tokens) const;
   void append_subwords(std::string_view line, const text_side &side, int32_t unknown, std::vector<int32_t> &tokens) const;
+  int32_t find_marker(std::string_view word) const;
   void decode_subwords(std::span<const int32_t> tokens, std::string &text) const;
 
   const bool ids_; // asked for, whatever the model

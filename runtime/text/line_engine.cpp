@@ -149,11 +149,14 @@ void line_engine::run(const std::vector<std::string_view> &lines, const search_o
   bool with_prefix = options.line_prefixes && session_.search();
   ids_.clear();
   prefix_ids_.clear();
-  // Room for a token of each byte, which is not touched: growing would hold all tokens twice.
-  size_t room = 0;
-  for (std::string_view line : lines)
-    room += line.size() + codec_.prefix() + codec_.suffix();
+  // Room for all tokens that there may be, which is not touched: growing would hold them twice.
+  size_t room = 0, prefix_room = 0;
+  for (std::string_view line : lines) {
+    room += codec_.room(line);
+    prefix_room += with_prefix ? codec_.target_room(line) : 0;
+  }
   ids_.reserve(room);
+  prefix_ids_.reserve(prefix_room);
   offsets_.assign(1, 0);
   prefix_offsets_.assign(1, 0);
   line_of_.clear();

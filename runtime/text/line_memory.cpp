@@ -58,7 +58,9 @@ uint64_t bytes_of_lines(const model &m, uint64_t count, uint64_t text, uint64_t 
   // A string that has grown has up to twice its text's room. A byte is a token at most, beside those put around a line.
   uint64_t one = results * (2 * result_bytes(m, target) + kResult) + kLine + sizeof(int32_t) * 2 * XF_ABI_MAX_AFFIX;
   // One line's results are copied as they are printed.
-  uint64_t given = text * (2 + sizeof(int32_t)) + 2 * longest; // one line in small letters
+  uint64_t given = 2 * text + 2 * longest; // one line in small letters
+  for (const text_side *side : {&source, &target}) // a prefix on each line, too
+    given += sizeof(int32_t) * (side->subwords ? count * side->most : text);
   return token_bytes(source) + token_bytes(target) + given + (count + kEscaped) * one;
 }
 

@@ -23,28 +23,27 @@ void cut_unigram(const subword_model &model, std::string_view text, std::vector<
   constexpr float kUnknownPenalty = 10.0f;
   const float unknown_score = model.least_score() - kUnknownPenalty;
   std::vector<node> ends(text.size() + 1);
-  auto offer = [&](size_t begin, size_t length, int32_t id, double score) {
+  auto offer = [&](size_t begin, size_t length, int32_t id, double sum) {
     node &end = ends[begin + length];
-    double sum = score + static_cast<double>(ends[begin].score);
     if (end.begin == std::string_view::npos || sum > static_cast<double>(end.score))
       end = {id, static_cast<float>(sum), begin};
   };
   for (size_t begin = 0, length; begin < text.size(); begin += length) {
     length = character_length(text.substr(begin));
+    const float before = ends[begin].score;
     bool has_character = false;
-    for (size_t end = begin; end < text.size() && end - begin < model.longest_piece();) {
-      end += character_length(text.substr(end));
-      int32_t id = model.find(text.substr(begin, end - begin));
-      if (id < 0 || model.piece(id).type == piece_type::unused)
-        continue;
+    model.for_prefixes(text.substr(begin), [&](size_t size, int32_t id) {
+      const subword_piece &piece = model.piece(id);
+      if (piece.type == piece_type::unused)
+        return;
       // User-defined pieces are always taken.
-      bool sure = model.piece(id).type == piece_type::user_defined;
-      double score = sure ? static_cast<double>(static_cast<float>(end - begin) * model.greatest_score()) - 0.1 : static_cast<double>(model.piece(id).score);
-      offer(begin, end - begin, id, score);
-      has_character |= end - begin == length;
-    }
+      bool sure = piece.type == piece_type::user_defined;
+      double score = sure ? static_cast<double>(static_cast<float>(size) * model.greatest_score()) - 0.1 : static_cast<double>(piece.score);
+      offer(begin, size, id, score + static_cast<double>(before));
+      has_character |= size == length;
+    });
     if (!has_character)
-      offer(begin, length, model.unknown(), static_cast<double>(unknown_score));
+      offer(begin, length, model.unknown(), static_cast<double>(unknown_score + before));
   }
   size_t first = pieces.size();
   for (size_t end = text.size(); end > 0; end = ends[end].begin)

@@ -86,19 +86,20 @@ void subword_model::index_pieces() {
     if (!(reserved ? reserved_ : pieces_by_text_).emplace(piece.text, id).second)
       fail(status::invalid_argument, "its piece '%.*s' is there twice", static_cast<int>(std::min<size_t>(piece.text.size(), 60)), piece.text.data());
     if (!reserved)
-      longest_piece_ = std::max(longest_piece_, piece.text.size());
+      sorted_.push_back(id);
     if (piece.type == piece_type::normal) {
       least_score_ = std::min(least_score_, piece.score);
       greatest_score_ = std::max(greatest_score_, piece.score);
     } else if (piece.type == piece_type::user_defined) {
-      user_defined_.emplace(piece.text, id);
-      longest_user_defined_ = std::max(longest_user_defined_, piece.text.size());
+      sorted_user_defined_.push_back(id);
     } else if (piece.type == piece_type::unknown) {
       if (unknown_ >= 0)
         fail(status::invalid_argument, "it has two unknown pieces");
       unknown_ = id;
     }
   }
+  for (std::vector<int32_t> *ids : {&sorted_, &sorted_user_defined_})
+    std::sort(ids->begin(), ids->end(), [this](int32_t x, int32_t y) { return piece(x).text < piece(y).text; });
   if (unknown_ < 0)
     fail(status::invalid_argument, "it has no unknown piece, or is no SentencePiece model");
   std::fill_n(bytes_, 256, unknown_);
@@ -122,13 +123,6 @@ int32_t subword_model::find(const piece_map &map, std::string_view text) {
 int32_t subword_model::find_any(std::string_view text) const {
   int32_t id = find(reserved_, text);
   return id >= 0 ? id : find(text);
-}
-
-size_t subword_model::match_user_defined(std::string_view text) const {
-  for (size_t length = std::min(longest_user_defined_, text.size()); length > 0; --length)
-    if (find(user_defined_, text.substr(0, length)) >= 0)
-      return length;
-  return 0;
 }
 
 } // namespace xf::rt

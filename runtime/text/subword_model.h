@@ -3,6 +3,7 @@
 #ifndef RUNTIME_TEXT_SUBWORD_MODEL_H
 #define RUNTIME_TEXT_SUBWORD_MODEL_H
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -44,10 +45,14 @@ public:
   int32_t unknown() const { return unknown_; }
   // The piece that stands for a byte, or the unknown one.
   int32_t byte_piece(uint8_t byte) const { return bytes_[byte]; }
+  // Calls see(length, id) for each piece that find() knows and the text begins with, shortest first.
+  template <typename See> void for_prefixes(std::string_view text, See see) const { walk(sorted_, text, see); }
   // The longest user-defined piece that the text begins with, in bytes; 0 where there is none.
-  size_t match_user_defined(std::string_view text) const;
-  // Of the pieces that find() gives, in bytes.
-  size_t longest_piece() const { return longest_piece_; }
+  size_t match_user_defined(std::string_view text) const {
+    size_t longest = 0;
+    walk(sorted_user_defined_, text, [&](size_t length, int32_t) { longest = length; });
+    return longest;
+  }
   float least_score() const { return least_score_; }
   float greatest_score() const { return greatest_score_; }
 
@@ -59,15 +64,29 @@ public:
 
 private:
   using piece_map = std::unordered_map<std::string_view, int32_t>;
+  // Of pieces in the order of their texts: those that go on as the text does lie together, and are fewer with every byte.
+  template <typename See> void walk(const std::vector<int32_t> &sorted, std::string_view text, See see) const {
+    auto begin = sorted.begin(), end = sorted.end();
+    for (size_t at = 0; at < text.size() && begin != end;) {
+      // A piece that ends here stands before those that go on.
+      auto byte_of = [&](int32_t id) { return piece(id).text.size() > at ? static_cast<uint8_t>(piece(id).text[at]) : -1; };
+      int byte = static_cast<uint8_t>(text[at]);
+      begin = std::partition_point(begin, end, [&](int32_t id) { return byte_of(id) < byte; });
+      end = std::partition_point(begin, end, [&](int32_t id) { return byte_of(id) == byte; });
+      ++at;
+      if (begin != end && piece(*begin).text.size() == at)
+        see(at, *begin);
+    }
+  }
   static int32_t find(const piece_map &map, std::string_view text);
   void read_piece(std::string_view bytes);
   void index_pieces();
 
   std::vector<subword_piece> pieces_;
-  piece_map pieces_by_text_, reserved_, user_defined_;
+  piece_map pieces_by_text_, reserved_;
+  std::vector<int32_t> sorted_, sorted_user_defined_;
   int32_t unknown_ = -1;
   int32_t bytes_[256];
-  size_t longest_piece_ = 0, longest_user_defined_ = 0;
   float least_score_, greatest_score_;
 };
 

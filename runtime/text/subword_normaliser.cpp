@@ -105,6 +105,8 @@ void normalise(const subword_model &model, std::string_view text, std::string &n
   while (!text.empty()) {
     replaced part = next(model, map, text);
     text.remove_prefix(part.length);
+    if (normalised.size() + part.by.size() * space.size() > kLongestNormalised)
+      fail(status::invalid_argument, "it has more than %zu bytes when it is normalised", kLongestNormalised);
     while (behind_space && part.by.starts_with(' '))
       part.by.remove_prefix(1);
     for (char c : part.by)
@@ -115,8 +117,6 @@ void normalise(const subword_model &model, std::string_view text, std::string &n
     if (!part.by.empty())
       behind_space = part.by.ends_with(' ');
     behind_space &= model.removes_spaces;
-    if (normalised.size() > kLongestNormalised)
-      fail(status::invalid_argument, "it has more than %zu bytes when it is normalised", kLongestNormalised);
   }
   while (model.removes_spaces && normalised.ends_with(space))
     normalised.resize(normalised.size() - space.size());

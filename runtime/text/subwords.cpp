@@ -1,12 +1,13 @@
 #include "runtime/text/subwords.h"
 
+#include "runtime/core/error.h"
 #include "runtime/text/utf8.h"
 
 #include <charconv>
 
 namespace xf::rt {
 
-void encode_subwords(const subword_model &model, std::string_view text, std::vector<int32_t> &ids) {
+void encode_subwords(const subword_model &model, std::string_view text, size_t most, std::vector<int32_t> &ids) {
   std::string normalised;
   normalise(model, text, normalised);
   std::vector<subword> pieces;
@@ -24,14 +25,20 @@ void encode_subwords(const subword_model &model, std::string_view text, std::vec
     cut_characters(model, normalised, pieces);
     break;
   }
+  size_t before = ids.size();
+  auto append = [&](int32_t id) {
+    if (ids.size() - before == most)
+      fail(status::invalid_argument, "it has more than %zu tokens, which are possible", most);
+    ids.push_back(id);
+  };
   bool behind_unknown = false;
   for (const subword &piece : pieces) {
     bool unknown = piece.id == model.unknown();
     if (unknown && model.byte_fallback) {
       for (char c : piece.text)
-        ids.push_back(model.byte_piece(static_cast<uint8_t>(c)));
+        append(model.byte_piece(static_cast<uint8_t>(c)));
     } else if (!unknown || !behind_unknown) {
-      ids.push_back(piece.id); // unknown pieces that follow each other are one
+      append(piece.id); // unknown pieces that follow each other are one
     }
     behind_unknown = unknown;
   }

@@ -103,6 +103,27 @@ answer = results(bench, lines[:1], "--ids")[0][0][1].split()
 checks.that(results(bench, lines[:1], "--ids", "--end", answer[3])[0][0][1].split() == answer[:answer.index(answer[3])], "a token that ends results")
 
 
+# Decoders may read tokens that cannot be chosen.
+wide = WORK / "wide.xf"
+wide.write_text("""model Wide(d = 16) {
+  source, target: Embedding(200, d)
+  cross: MultiHeadAttention(d, 2)
+  out: Linear(d, 40)
+  entry encode(s: token[B, S <= 20]) -> memory = source(s)
+  entry decode(t: token[B, T <= 20], memory, s) -> logits {
+    x = target(t) + sinusoid(d)[positions(T)]
+    logits = out(x + cross(x, memory, memory, keys(s != 0)))
+  }
+  generate(encode, decode, start = 1, end = 2, pad = 0)
+}
+""")
+compile_model(wide, WORK / "wide", "--random-weights", 3)
+few = [" ".join(str(rng.randrange(3, 200)) for _ in range(rng.randrange(3, 9))) for _ in range(12)]
+for options in (["--repetition-penalty", "5"], ["--no-repeat-ngram", "1"]):
+    alone, together = (results(WORK / "wide", few, "--prefix", "45 50 190 199 60 65", *options, "--batch", batch) for batch in ("1", "8"))
+    checks.that(alone == together, f"{options}: tokens that cannot be chosen change other sentences")
+
+
 def refused(message, *options, status=2):
     got, _, err = run(program, *options, stdin="abc\n", ok=False)
     checks.that(got == status and message in err, f"{options}: status {got}, {err!r}")

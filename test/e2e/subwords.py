@@ -94,6 +94,15 @@ prefix = run("spm_encode", f"--model={models['unigram']}", "--output_format=id",
 same = run(program, "--ids", "--prefix", " ".join(str(place[pieces[int(i)]]) for i in prefix), "--max-length", 9, stdin=ids.splitlines()[0] + "\n")[1]
 back = " ".join(tokens[int(i)] for i in same.split())
 checks.that(first == run("spm_decode", f"--model={models['unigram']}", "--input_format=piece", stdin=back + "\n")[1], f"a prefix of subwords: {first}")
+# Words that no text is cut into are the tokens that they stand for.
+program = compiled("program", "--source-spm", models["bpe"], "--target-spm", models["unigram-folded"], "--set=target_vocab=450")
+pieces = [line.split("\t")[0] for line in (WORK / "unigram-folded.vocab").read_text(encoding="utf-8").splitlines()]
+cut = run("spm_encode", f"--model={models['unigram-folded']}", "--output_format=id", stdin="the kernel\n")[1].strip()
+source = run("spm_encode", f"--model={models['bpe']}", "--output_format=id", "--extra_options=eos", stdin=lines[0] + "\n")[1]
+for prefix, ids in (("<de>", f"{pieces.index('<de>')}"), ("<de> the kernel", f"{pieces.index('<de>')} {cut}"), ("the kernel <de>", f"{cut} {pieces.index('<de>')}")):
+    got = run(program, "--prefix", prefix, "--max-length", 9, stdin=lines[0] + "\n")[1]
+    answer = run(program, "--ids", "--prefix", ids, "--max-length", 9, stdin=source)[1]
+    checks.that(got == run("spm_decode", f"--model={models['unigram-folded']}", "--input_format=id", stdin=answer)[1], f"the prefix {prefix}: {got}")
 
 
 def refused(message, *options, more="", description=None):

@@ -125,22 +125,22 @@ TEST(row_sample, makes_numbers_that_look_random) {
 TEST(logit_rules, leave_out_what_is_forbidden) {
   std::vector<float> x(70, 1.0f);
   const uint32_t bits[] = {0x80000001u, 0, 0xfffffff0u};
-  leave_out(x.data(), 70, bits);
+  leave_out(x, bits);
   for (int i = 0; i < 70; ++i)
     EXPECT_EQ(x[static_cast<size_t>(i)], i == 0 || i == 31 || i >= 68 ? -kInfinity : 1.0f) << i;
 }
 
 TEST(logit_rules, penalise_each_token_once) {
-  std::vector<float> x = {2.0f, -2.0f, 0.0f, 4.0f, -kInfinity}, scratch(6);
-  const int32_t read[] = {3, 1, 3, 1, 2, 4};
-  penalise_repetition(x.data(), read, 2.0, scratch.data());
+  std::vector<float> x = {2.0f, -2.0f, 0.0f, 4.0f, -kInfinity}, scratch(7);
+  const int32_t read[] = {3, 1, 3, 1, 5, 2, 4}; // 5 cannot be chosen
+  penalise_repetition(x, read, 2.0, scratch.data());
   EXPECT_EQ(x, (std::vector<float>{2.0f, -4.0f, 0.0f, 2.0f, -kInfinity}));
 }
 
 TEST(logit_rules, forbid_what_would_be_repeated) {
   auto forbidden = [](std::vector<int32_t> read, int length) {
     std::vector<float> x(10);
-    forbid_repeated_ngrams(x.data(), read, length);
+    forbid_repeated_ngrams(x, read, length);
     std::set<int32_t> result;
     for (int32_t v = 0; v < 10; ++v)
       if (x[static_cast<size_t>(v)] == -kInfinity)
@@ -154,6 +154,7 @@ TEST(logit_rules, forbid_what_would_be_repeated) {
   EXPECT_EQ(forbidden({1, 2, 3}, 3), (std::set<int32_t>{}));
   EXPECT_EQ(forbidden({1}, 3), (std::set<int32_t>{}));
   EXPECT_EQ(forbidden({}, 1), (std::set<int32_t>{}));
+  EXPECT_EQ(forbidden({10, 2, 11, 2}, 1), (std::set<int32_t>{2})); // 10 and 11 cannot be chosen
   EXPECT_EQ(forbidden({1, 2, 1, 2}, std::numeric_limits<int32_t>::max()), (std::set<int32_t>{}));
 }
 

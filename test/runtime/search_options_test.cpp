@@ -164,6 +164,9 @@ TEST_P(search_options, take_lines_with_their_prefixes) {
   xf_lines_free(results);
   EXPECT_EQ(xf_process_lines(m.session, lines, 5, 0, &given, &results), XF_INVALID_ARGUMENT);
   EXPECT_STREQ(xf_message(), "lines have their prefixes behind a tab (line_prefixes), not as tokens");
+  options.prefix = ids.data(), options.prefix_count = 2;
+  EXPECT_EQ(xf_process_lines(m.session, lines, 5, 0, &options, &results), XF_INVALID_ARGUMENT);
+  EXPECT_STREQ(xf_message(), "a prefix for all lines, or one on each: prefix and line_prefixes exclude each other");
 }
 
 TEST_P(search_options, draw_tokens_by_their_probability) {
@@ -321,7 +324,8 @@ TEST_P(search_options, refuse_what_cannot_be_served) {
   EXPECT_EQ(message([&](auto &o) { o.ends_count = 1; }), "the tokens that end results are null");
   EXPECT_EQ(message([&](auto &o) { o.prefix_count = 1; }), "the prefix is null");
   EXPECT_EQ(message([&](auto &o) { o.prefix = token.data(), o.prefix_offsets = descending.data(); }), "the prefixes' offsets descend");
-  EXPECT_EQ(message([&](auto &o) { o.prefix_offsets = descending.data(); }), "the prefixes are null");
+  const std::vector<int64_t> some = {0, 1};
+  EXPECT_EQ(message([&](auto &o) { o.prefix_offsets = some.data(); }), "the prefixes are null");
   EXPECT_EQ(message([&](auto &o) { o.prefix = token.data(), o.prefix_count = 1; }), "sentence 0: there is no token 11; the last is 10");
   EXPECT_EQ(message([&](auto &o) { o.prefix = many.data(), o.prefix_count = 40; }),
             "sentence 0: its prefix has 40 tokens; at most 39 are possible");
@@ -340,6 +344,25 @@ TEST_P(search_options, refuse_what_cannot_be_served) {
   options.prefix = many.data(), options.prefix_count = 1;
   EXPECT_EQ(generate(c.session, {{5}}, options).status, XF_UNSUPPORTED);
   EXPECT_STREQ(xf_message(), "the model continues prompts: what results begin with belongs there");
+}
+
+TEST_P(search_options, draw_the_same_with_and_without_padding) {
+  machine m(plain());
+  xf_generate_options options = defaults();
+  options.sample = 1, options.beam = options.n_best = 4, options.temperature = 3, options.max_length = 8;
+  outcome got = generate(m.session, {{5, 9, 14}, {5, 9, 14, 0}, {5, 9, 14, 0, 0}}, options);
+  for (size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(got.sentences[0][i].ids, got.sentences[1][i].ids);
+    EXPECT_EQ(got.sentences[0][i].ids, got.sentences[2][i].ids);
+  }
+  std::vector<int32_t> src = {5, 9, 14, 0, 7, 8, 9, 9}, out(8 * 8), lengths(8);
+  std::vector<double> scores(8);
+  xf_tensor input = {"src", XF_I32, 2, {2, 4}, src.data()};
+  xf_hypotheses results = {sizeof(results), out.data(), 8, lengths.data(), scores.data()};
+  ASSERT_EQ(xf_generate_from(m.session, &input, 1, &options, &results), XF_OK) << xf_message();
+  outcome given = collect(out, lengths, scores, 8, 4, XF_OK);
+  for (size_t i = 0; i < 4; ++i)
+    EXPECT_EQ(got.sentences[0][i].ids, given.sentences[0][i].ids);
 }
 
 // Encoding knows nothing of the search before it.

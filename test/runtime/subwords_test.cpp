@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <cstring>
 #include <random>
 #include <string>
 #include <vector>
@@ -43,10 +44,10 @@ std::string model_of(std::vector<made> pieces, subword_kind kind, const std::str
   return model + bytes(2, number(3, static_cast<uint64_t>(kind)) + trainer) + bytes(3, normalizer);
 }
 
-std::vector<int32_t> encode(const std::string &file, std::string_view text) {
+std::vector<int32_t> encode(const std::string &file, std::string_view text, size_t most = 1000) {
   subword_model model(file);
   std::vector<int32_t> ids;
-  encode_subwords(model, text, ids);
+  encode_subwords(model, text, most, ids);
   return ids;
 }
 std::string decode(const std::string &file, const std::vector<int32_t> &ids) {
@@ -80,6 +81,8 @@ TEST(subwords, of_a_unigram_model_are_the_most_probable) {
   EXPECT_EQ(encode(model, "xyza"), (ids{5, 0, 3})); // unknown ones that follow each other are one
   EXPECT_EQ(encode(model, ""), (ids{}));
   EXPECT_EQ(encode(model, "   "), (ids{}));
+  EXPECT_EQ(encode(model, "ab ab", 2), (ids{2, 2}));
+  EXPECT_THROW(encode(model, "ab ab", 1), error);
   EXPECT_EQ(decode(model, {2, 2, 6}), "ab abab");
   EXPECT_EQ(decode(model, {1, 5, 3, 0}), "a \xe2\x81\x87 ");
 }
@@ -106,6 +109,25 @@ TEST(subwords, stand_for_bytes_where_there_is_nothing_else) {
   EXPECT_EQ(encode(model, "x\xc3\xa4"), (ids{2, 5, 3, 4}));
   EXPECT_EQ(decode(model, {2, 5, 3, 4}), "x\xc3\xa4");
   EXPECT_EQ(decode(model, {3, 5}), "\xef\xbf\xbdx"); // half a character
+}
+
+// Two entries of a double-array trie, from a and from ab, and their replacements.
+TEST(subwords, are_of_text_that_is_normalised_first) {
+  std::vector<uint32_t> units(512);
+  auto set = [&](uint32_t at, char label, uint32_t next, bool leaf) { units[at] = (at ^ next) << 10 | uint32_t(leaf) << 8 | static_cast<uint8_t>(label); };
+  units[0] = 256u << 10;                 // the root's children stand at 256 ^ their label
+  set(256 ^ 'a', 'a', 128, true);        // "a" ends here, and goes on at 128 ^ label
+  units[128] = 0x80000000u | 0;          // what "a" becomes: the string at 0
+  set(128 ^ 'b', 'b', 64, true);         // "ab"
+  units[64] = 0x80000000u | 2;           // the string at 2
+  std::string map(4, '\0');
+  uint32_t size = static_cast<uint32_t>(units.size() * 4);
+  std::memcpy(map.data(), &size, 4);
+  map.append(reinterpret_cast<const char *>(units.data()), size);
+  map += std::string("x\0y z\0", 6);
+  std::string model = model_of({{kBlank}, {"x"}, {"y"}, {"z"}, {"c"}}, subword_kind::character, "", bytes(2, map));
+  EXPECT_EQ(encode(model, "ac"), (ids{2, 3, 6}));
+  EXPECT_EQ(encode(model, "aabc"), (ids{2, 3, 4, 2, 5, 6}));
 }
 
 TEST(subwords, keep_blanks_if_the_model_does) {

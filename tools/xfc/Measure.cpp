@@ -28,13 +28,24 @@ public:
     std::fill(table.begin(), table.end(), reinterpret_cast<const void *>(&call));
   }
 
+  // Before a plan that calls so many kernels.
+  void begin(size_t calls) {
+    laps.clear();
+    laps.reserve(calls);
+    this->calls = 0;
+  }
+
   std::vector<Lap> laps;
+  size_t calls = 0;
 
 private:
   static void call(const xf_abi_context *context, const xf_abi_view *views, int64_t kernel) {
     auto begin = Clock::now();
     reinterpret_cast<xf_abi_kernel_fn>(const_cast<void *>(running->kernels[static_cast<size_t>(kernel)]))(context, views, kernel);
-    running->laps.push_back({kernel, std::chrono::duration<double, std::nano>(Clock::now() - begin).count()});
+    double time = std::chrono::duration<double, std::nano>(Clock::now() - begin).count();
+    ++running->calls;
+    if (running->laps.size() < running->laps.capacity()) // nothing may be thrown through a plan
+      running->laps.push_back({kernel, time});
   }
 
   std::vector<const void *> kernels;
@@ -101,6 +112,16 @@ double median(std::vector<double> &values) {
   return *middle;
 }
 
+/// Smaller inputs than an entry needs are read beyond their ends.
+void checkSizes(const rt::model &model, const rt::entry_info &entry, const Sizes &sizes) {
+  for (const rt::tensor_info &tensor : entry.inputs)
+    for (size_t axis = 0; axis < tensor.dim.size(); ++axis)
+      if (int dim = tensor.dimension(axis); dim >= 0)
+        if (const std::string &name = model.dims()[dim].name; sizes.lookup(name) < tensor.least[axis])
+          rt::fail(rt::status::invalid_argument, "entry '%s' needs at least %lld of dimension %s (--at %s=N)", entry.name.c_str(),
+                   static_cast<long long>(tensor.least[axis]), name.c_str(), name.c_str());
+}
+
 void measureEntry(rt::session &session, Stopwatch &watch, const rt::entry_info &entry, ExplainedEntry &explained) {
   constexpr auto kEnough = std::chrono::milliseconds(250);
   constexpr size_t kLeast = 7, kMost = 300;
@@ -108,9 +129,9 @@ void measureEntry(rt::session &session, Stopwatch &watch, const rt::entry_info &
   std::vector<std::vector<double>> times(explained.order.size());
   auto begin = Clock::now();
   for (size_t run = 0; run < kLeast || (run < kMost && Clock::now() - begin < kEnough); ++run) {
-    watch.laps.clear();
+    watch.begin(explained.order.size());
     session.call(entry, arguments.dims.data(), arguments.pointers.data());
-    bool asExplained = watch.laps.size() == explained.order.size();
+    bool asExplained = watch.calls == explained.order.size();
     for (size_t i = 0; asExplained && i < times.size(); ++i)
       asExplained = watch.laps[i].kernel == explained.lines[explained.order[i]].kernel;
     if (!asExplained)
@@ -149,6 +170,7 @@ llvm::Expected<std::string> measure(const std::string &modelFile, Explanation &e
       int number = session.get_model().find_entry(explained.name);
       if (number < 0)
         rt::fail(rt::status::internal, "the file has no entry '%s'", explained.name.c_str());
+      checkSizes(session.get_model(), session.get_model().entries()[number], explained.sizes);
       measureEntry(session, watch, session.get_model().entries()[number], explained);
     }
     return (llvm::sys::getHostCPUName() + ", " + rt::isa_name(session.isa()) + ", 1 thread").str();

@@ -196,7 +196,8 @@ typedef struct xf_generate_options {
   int32_t no_repeat_ngram; /* N > 0: no N tokens that the decoder reads stand behind each other twice */
   /* 1: instead of searching, `beam` results are drawn, each token with the probability that the model gives it, p^(1 / temperature)
    * made to sum up to 1, among the top_k most probable (0: all), and of these among the fewest that have together the share top_p.
-   * What is drawn is a function of the sentence, its prefix, the options and the seed. Scores are as in a search. */
+   * What is drawn is a function of the sentence's tokens, its prefix, the options and the seed, so that sentences of features alone
+   * (xf_generate_from) share their random numbers. Scores are as in a search. */
   int32_t sample;
   double temperature, top_p;
   uint64_t seed;
