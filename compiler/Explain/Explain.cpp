@@ -122,21 +122,64 @@ private:
           others.push_back(place);
     });
     for (FileLineColLoc place : main)
-      line.text += (line.text.empty() ? "" : ", ") + source.expression(place, /*whole=*/true);
+      line.text += (line.text.empty() ? "" : ", ") + source.expression(place, SourceText::Side::both);
     if (isCopy(op) && op->getOperand(0).getDefiningOp<RepeatOp>())
       line.text = "what the last layer gives";
     if (line.text.empty()) // a block of the library by itself
       line.text = line.path;
     if (!main.empty())
       line.place = SourceText::name(main.front());
-    for (FileLineColLoc place : others)
-      if (std::string text = source.expression(place); !llvm::is_contained(line.fused, text))
+    nameMembers(op, line);
+    llvm::SmallVector<FileLineColLoc> inFront = operatorsBehindProduct(op);
+    for (FileLineColLoc place : others) {
+      auto side = llvm::is_contained(inFront, place) ? SourceText::Side::left : SourceText::Side::right;
+      if (std::string text = source.expression(place, side); !llvm::is_contained(line.fused, text))
         line.fused.push_back(text);
+    }
     addConversions(op, line);
     if (auto attend = dyn_cast<AttendOp>(op))
       if (auto append = attend.getK().getDefiningOp<AppendOp>(); append && append.getByReader())
         line.fused.push_back("keeping the new key and value");
     return line;
+  }
+
+  /// Places of operators whose right side is the product: of x + w(x) the left side is what is fused.
+  SmallVector<FileLineColLoc> operatorsBehindProduct(Operation *op) const {
+    SmallVector<FileLineColLoc> found;
+    auto contract = dyn_cast<ContractOp>(op);
+    if (!contract)
+      return found;
+    Block &block = contract->getRegion(0).front();
+    llvm::SmallPtrSet<void *, 8> made{block.getArgument(0).getAsOpaquePointer()};
+    auto isMade = [&](Value value) { return made.contains(value.getAsOpaquePointer()); };
+    for (Operation &inner : block) {
+      if (!llvm::any_of(inner.getOperands(), isMade))
+        continue;
+      if (inner.getNumOperands() == 2 && isMade(inner.getOperand(1)) && !isMade(inner.getOperand(0)))
+        llvm::append_range(found, source.places(inner.getLoc()));
+      for (Value result : inner.getResults())
+        made.insert(result.getAsOpaquePointer());
+    }
+    return found;
+  }
+
+  /// Blocks of the library have one place for all that they compute: their members' names tell kernels apart.
+  void nameMembers(Operation *op, ExplainedLine &line) const {
+    auto contract = dyn_cast<ContractOp>(op);
+    auto param = contract ? contract.getWeight().getDefiningOp<ParamOp>() : ParamOp();
+    ModuleOp module = root;
+    auto weight = param ? module.lookupSymbol<WeightOp>(param.getNameAttr()) : WeightOp();
+    if (!weight)
+      return;
+    std::string names;
+    bool isNamed = false;
+    weight.walk([&](ParamOp part) {
+      StringRef member = part.getName().rsplit('.').first.rsplit('.').second;
+      isNamed |= member.empty() || StringRef(line.text).contains(member);
+      names += (names.empty() ? "" : ", ") + member.str();
+    });
+    if (!isNamed && !names.empty())
+      line.text += ": " + names;
   }
 
   static std::string kindOf(Operation *op) {
@@ -152,11 +195,15 @@ private:
       return describe("attention", elementOf(attend.getK()));
     if (isa<RowOp>(op))
       return "row";
-    if (isa<AppendOp, StoreOp>(op))
-      return "keep";
+    if (isa<AppendOp, StoreOp>(op)) {
+      StringRef state = op->getAttrOfType<FlatSymbolRefAttr>("name").getValue();
+      return state.contains(".keys.") ? "keep keys" : state.contains(".values.") ? "keep values" : "keep";
+    }
     if (isa<ScanOp, ScanStepOp>(op))
       return "scan";
-    if (isa<PackOp, SpreadOp, MapOp, ConcatOp>(op))
+    if (auto pack = dyn_cast<PackOp>(op))
+      return pack.getLayout() == Layout::keys ? "copy of keys" : pack.getLayout() == Layout::values ? "copy of values" : "copy";
+    if (isa<SpreadOp, MapOp, ConcatOp>(op))
       return "copy";
     return op->getName().stripDialect().str();
   }
@@ -276,6 +323,8 @@ private:
       see(choose.getWeight());
       return path;
     }
+    if (isa<AttendOp>(op)) // the table of a bias may be another block's
+      return path;
     for (const cpu::KernelOperand &operand : cpu::kernelOperands(op))
       see(operand.value);
     return path;
@@ -335,6 +384,9 @@ llvm::Expected<Sizes> findSizes(ModuleOp module, const Sizes &asked) {
     if (name == named("new"))
       return makeError("--at {}: a step is explained for one position", wanted.getKey().str());
     auto bound = getBound(module, name);
+    // The batch's limit is that of rows, of which a sentence has one for each beam.
+    if (auto beams = roles ? roles.getAs<IntegerAttr>("beam") : IntegerAttr(); bound && beams && name == named("batch"))
+      bound = std::max<int64_t>(1, *bound / beams.getInt());
     if (!bound)
       return makeError("--at {}: the model has no such dimension", wanted.getKey().str());
     if (wanted.getValue() > *bound)

@@ -3,14 +3,31 @@
 
 #include "llvm/ADT/STLExtras.h"
 
+#include <array>
+#include <cmath>
+
 namespace xf {
 namespace {
 
 /// A number with three digits, as columns of numbers have it.
 std::string digits(double value) {
   char text[32];
-  std::snprintf(text, sizeof(text), value >= 100 || value < 0.0005 ? "%.0f" : value >= 10 ? "%.1f" : value >= 1 ? "%.2f" : "%.3f", value);
+  const char *format = value >= 100 || value == 0 ? "%.0f" : value >= 10 ? "%.1f" : value >= 1 ? "%.2f" : value >= 0.001 ? "%.3f" : "%.0e";
+  std::snprintf(text, sizeof(text), format, value);
   return text;
+}
+
+std::string percent(double part, double whole) {
+  char text[32];
+  double value = whole > 0 ? 100 * part / whole : 0;
+  std::snprintf(text, sizeof(text), value >= 10 ? "%.1f" : "%.2f", value);
+  return text;
+}
+
+/// A number with the greatest of three units that leaves it above 1.
+std::string withUnit(double value, std::array<const char *, 3> units) {
+  size_t unit = value >= 1 ? 0 : value >= 1e-3 ? 1 : 2;
+  return digits(value * std::pow(1e3, double(unit))) + " " + units[unit];
 }
 
 std::string column(const std::string &text, size_t width) { return std::string(width > text.size() ? width - text.size() : 0, ' ') + text; }
@@ -22,10 +39,11 @@ public:
   void print() {
     Cost total = entry.total();
     os << "\n" << entry.name << ": " << entry.role << "\n";
-    os << digits(total.operations / 1e6) << " million operations, " << digits(total.weightBytes / 1e6) << " MB of weights, "
-       << digits(total.otherBytes / 1e6) << " MB of other numbers";
+    os << withUnit(total.operations / 1e6, {"million", "thousand", "x 1"}) << " operations, "
+       << withUnit(total.weightBytes / 1e6, {"MB", "KB", "bytes"}) << " of weights, "
+       << withUnit(total.otherBytes / 1e6, {"MB", "KB", "bytes"}) << " of other numbers";
     if (timed)
-      os << "; " << digits(entry.nanoseconds / 1e6) << " ms, " << digits(total.operations / entry.nanoseconds) << " billion/s, "
+      os << "; " << withUnit(entry.nanoseconds / 1e6, {"ms", "us", "ns"}) << ", " << digits(total.operations / entry.nanoseconds) << " billion/s, "
          << digits(total.bytes() / entry.nanoseconds) << " GB/s";
     os << "\n\n";
     os << (timed ? "   time      us   " : "  ") << "   Mop      MB  " << (timed ? "  Gop/s   GB/s  " : "") << "kernel\n";
@@ -53,15 +71,18 @@ private:
 
   void printCall(const ExplainedLine &line) {
     if (timed)
-      os << column(digits(100 * line.nanoseconds / entry.nanoseconds), 6) << "%" << column(digits(line.nanoseconds / 1e3), 8) << "   ";
+      os << column(percent(line.nanoseconds, entry.nanoseconds), 6) << "%" << column(digits(line.nanoseconds / 1e3), 8) << "   ";
     else
       os << "  ";
     os << column(digits(line.cost.operations / 1e6), 6) << column(digits(line.cost.bytes() / 1e6), 8) << "  ";
     if (timed)
       os << column(digits(line.cost.operations / line.nanoseconds), 7) << column(digits(line.cost.bytes() / line.nanoseconds), 7) << "  ";
     os << std::string(2 * line.depth, ' ') << line.kind << "  " << line.text;
-    for (auto [i, part] : llvm::enumerate(line.fused))
+    constexpr size_t kMost = 6;
+    for (auto [i, part] : llvm::enumerate(llvm::ArrayRef(line.fused).take_front(kMost)))
       os << (i ? ", " : "  with  ") << part;
+    if (line.fused.size() > kMost)
+      os << " and " << line.fused.size() - kMost << " more";
     if (!line.place.empty())
       os << "   " << line.place;
     if (!line.apart.empty())
@@ -78,10 +99,11 @@ private:
   /// What members take, with what is in them.
   void printMembers() {
     std::vector<Member> members;
-    double all = 0;
+    double all = 0, none = 0;
     for (const ExplainedLine &line : entry.lines) {
       double value = timed ? line.nanoseconds : line.cost.operations;
       all += value;
+      none += line.path.empty() ? value : 0;
       for (llvm::StringRef path = line.path; !line.isStack && !path.empty(); path = path.contains('.') ? path.rsplit('.').first : "")
         find(members, path).value += value;
     }
@@ -89,6 +111,8 @@ private:
       return;
     os << "\n  " << (timed ? "time" : "operations") << " by member\n";
     printInside("", members, all, 0);
+    if (none >= all / 1000)
+      os << column(percent(none, all), 8) << "%  (in none of them)\n";
   }
 
   static Member &find(std::vector<Member> &members, llvm::StringRef path) {
@@ -101,7 +125,7 @@ private:
       llvm::StringRef own = path;
       if (!own.consume_front(parent) || own.empty() || (!parent.empty() && !own.consume_front(".")) || own.contains('.'))
         continue;
-      os << column(digits(100 * value / all), 8) << "%  " << std::string(2 * depth, ' ') << own << "\n";
+      os << column(percent(value, all), 8) << "%  " << std::string(2 * depth, ' ') << own << "\n";
       printInside(path, members, all, depth + 1);
     }
   }
@@ -116,8 +140,7 @@ private:
 
 void print(const Explanation &explanation, llvm::StringRef machine, llvm::raw_ostream &os) {
   os << "model " << explanation.model;
-  if (!machine.empty())
-    os << ", measured on " << machine;
+  os << (machine.empty() ? ", not measured: it has no code for CPUs" : (", measured on " + machine).str());
   os << "\n";
   if (explanation.entries.empty())
     return;

@@ -81,19 +81,19 @@ static std::string shorten(StringRef operand) {
   return result;
 }
 
-std::string SourceText::expression(FileLineColLoc place, bool whole) const {
+std::string SourceText::expression(FileLineColLoc place, Side side) const {
   StringRef text = from(place), line = lines[place.getLine() - 1];
   StringRef sign = text.take_while([](char c) { return StringRef("+-*/%^@<>=!&|").contains(c); });
   StringRef right = text.drop_front(sign.size()).ltrim(' ');
-  std::string result = shorten(right.take_front(operandLength(right)));
-  if (result == "if")
-    result += " ...";
-  if (sign.empty())
-    return result.empty() ? text.take_front(1).str() : result;
-  result = sign.str() + " " + result;
+  right = right.take_front(operandLength(right));
   StringRef left = line.take_front(text.data() - line.data()).rtrim(' ');
   left = left.take_back(operandLengthBefore(left));
-  return whole && !left.empty() ? shorten(left) + " " + result : result;
+  if (sign.empty()) // the place of a.b is the dot's
+    return text.starts_with(".") ? shorten(left) + shorten(right) : right.empty() ? text.take_front(1).str() : shorten(right);
+  std::string after = shorten(right) + (right == "if" ? " ..." : "");
+  if (left.empty() || side == Side::right)
+    return sign.str() + " " + after;
+  return shorten(left) + " " + sign.str() + (side == Side::left ? "" : " " + after);
 }
 
 std::string SourceText::statement(FileLineColLoc place) const {

@@ -17,9 +17,9 @@ public:
 
   /// The places that `location` stands for, in its order: one, or those of ops that were made one. Others' files are left out.
   llvm::SmallVector<mlir::FileLineColLoc> places(mlir::Location location) const;
-  /// The expression that begins at a place: a call with its arguments, or an operator with its right side; `whole`: and its left one.
-  /// Long arguments become "...".
-  std::string expression(mlir::FileLineColLoc place, bool whole = false) const;
+  enum class Side { right, left, both };
+  /// The expression at a place: a call with its arguments, or an operator with one of its sides, or both. Long arguments become "...".
+  std::string expression(mlir::FileLineColLoc place, Side side = Side::right) const;
   /// What stands there up to the end of the line, without a block's brace.
   std::string statement(mlir::FileLineColLoc place) const;
   /// "model.xf:12"

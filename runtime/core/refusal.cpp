@@ -22,10 +22,10 @@ const char *refusal::too_long_prefix(int64_t count, int64_t most) {
   return text_;
 }
 
-const char *refusal::unknown_token(std::span<const int32_t> ids, int64_t bound) {
+const char *refusal::unknown_token(std::span<const int32_t> ids, int64_t bound, const char *where) {
   for (int32_t id : ids)
     if (id < 0 || (bound > 0 && id >= bound)) {
-      std::snprintf(text_, sizeof(text_), "there is no token %d; the last is %lld", id, static_cast<long long>(bound) - 1);
+      std::snprintf(text_, sizeof(text_), "%sthere is no token %d; the last is %lld", where, id, static_cast<long long>(bound) - 1);
       return text_;
     }
   return nullptr;

@@ -47,7 +47,7 @@ void searcher::check(const search_options &o) const {
   if (o.on_token && o.beam > 1)
     fail(status::invalid_argument, "tokens are told as they are chosen with one beam, not with %d", o.beam);
   if (o.has_prefixes() && !layout_.encode.entry && !layout_.begin.entry)
-    fail(status::unsupported, "the model continues prompts: what results begin with belongs there");
+    fail(status::invalid_argument, "the model continues prompts: what results begin with belongs there");
 }
 
 int64_t searcher::own_length(std::span<const int32_t> ids) const {
@@ -84,7 +84,7 @@ const char *searcher::refuse_prefix(std::span<const int32_t> prefix) {
   int64_t most = g_.target - needs_start(prefix);
   if (static_cast<int64_t>(prefix.size()) > most)
     return refusal_.too_long_prefix(static_cast<int64_t>(prefix.size()), most);
-  return refusal_.unknown_token(prefix, layout_.step->inputs[g_.tokens_input].bound);
+  return refusal_.unknown_token(prefix, layout_.step->inputs[g_.tokens_input].bound, "its prefix: ");
 }
 
 } // namespace xf::rt

@@ -72,16 +72,25 @@ std::string as_json(int64_t number, const line_result &result, bool scored) {
   return text + "]}\n";
 }
 
+// Pieces of text may be control characters, newlines among them, which would make several lines of one.
+std::string on_one_line(std::string_view text) {
+  std::string line(text);
+  for (char &c : line)
+    if (static_cast<unsigned char>(c) < 0x20)
+      c = ' ';
+  return line;
+}
+
 std::string as_text(int64_t number, const line_result &result, bool numbered) {
   if (result.best.empty())
     return "\n";
   if (!numbered)
-    return result.best[0].text + "\n";
+    return on_one_line(result.best[0].text) + "\n";
   std::string text;
   for (const line_hypothesis &hypothesis : result.best) {
     text += std::to_string(number);
     append_number(text, "\t%.6f\t", hypothesis.score);
-    text += hypothesis.text + "\n";
+    text += on_one_line(hypothesis.text) + "\n";
   }
   return text;
 }
@@ -106,7 +115,7 @@ static bool run_stream(const char *program, line_engine &engine, const search_op
     if (lines.empty())
       return good;
     auto write = [&](std::string_view text) {
-      out.write(text);
+      out.write(on_one_line(text));
       out.flush();
     };
     std::string problem = lines[0].too_long ? kTooLong : engine.stream(lines[0].text, search, write);

@@ -211,14 +211,15 @@ std::string help_text(const char *program, const model &m) {
            "  --repetition-penalty P\n"
            "                       logits of tokens that the decoder has read are divided by P, or multiplied if negative\n"
            "  --no-repeat-ngram N  no N tokens that it reads stand behind each other twice\n"
-           "  --sample             draw results, as many as beams, instead of searching for the most probable\n"
+           "  --sample             draw results, as many as beams, instead of searching for the most probable; the best\n"
+           "                       scored come first\n"
            "  --temperature T      draw with probabilities p^(1/T) (default 1)\n"
            "  --top-k K            among the K most probable tokens\n"
            "  --top-p P            among the most probable that have together the share P of all probability\n"
            "  --seed N             other numbers draw other results (default 0)\n"
            "  --stream             print a line's result as it comes, one line after the other\n");
   }
-  append(text, "  --ids                read and write token ids (the default without a vocabulary); ids that are read are all of the\n"
+  append(text, "  --ids                read and write token ids (the default without a vocabulary or subwords); ids that are read are all of the\n"
                "                       model's input: the prefix and suffix that text gets are not added\n");
   append(text, g.present ? "  --json               an object for each line: {\"line\": 1, \"results\": [{\"text\": \"...\", \"score\": -0.5}, ...]},\n"
                          : "  --json               an object for each line: {\"line\": 1, \"results\": [{\"text\": \"...\"}]},\n");

@@ -43,9 +43,7 @@ int64_t source_size(const model &m, const vocabulary &words) {
 class table_reader {
 public:
   table_reader(const model &m, const std::string &path, bool ids)
-      : path_(path), source_words_(ids ? std::string_view() : m.text(m.header().source_vocabulary)),
-        target_words_(ids ? std::string_view() : m.text(m.header().target_vocabulary)),
-        source_size_(source_size(m, source_words_)),
+      : path_(path), source_(m, true, ids), target_(m, false, ids), source_size_(source_size(m, source_.words)),
         target_size_(m.entries()[static_cast<size_t>(m.header().generate.step)].outputs[static_cast<size_t>(m.header().generate.logits_output)].dim[2]) {}
 
   std::unique_ptr<shortlist> read(int32_t end) {
@@ -75,33 +73,33 @@ private:
     size_t tab = line.find('\t');
     if (tab == std::string_view::npos)
       fail(status::invalid_argument, "%s:%lld: no tab stands between the source token and its targets", path_.c_str(), number_);
-    int32_t source = tab == 0 ? -1 : token(line.substr(0, tab), source_words_, source_size_, "source");
+    int32_t source = tab == 0 ? -1 : token(line.substr(0, tab), source_, source_size_);
     line.remove_prefix(tab + 1);
     while (!line.empty()) {
       size_t length = line.find_first_of(" \t");
       if (length != 0)
-        pairs_.push_back({source, token(line.substr(0, length), target_words_, target_size_, "target")});
+        pairs_.push_back({source, token(line.substr(0, length), target_, target_size_)});
       line.remove_prefix(length == std::string_view::npos ? line.size() : length + 1);
     }
   }
 
-  int32_t token(std::string_view word, const vocabulary &words, int64_t size, const char *side) const {
+  int32_t token(std::string_view word, const text_side &side, int64_t size) const {
     int32_t id = -1;
-    if (words.empty()) {
+    if (side.ids) {
       auto [end, problem] = std::from_chars(word.data(), word.data() + word.size(), id);
       if (problem != std::errc() || end != word.data() + word.size())
         id = -1;
     } else {
-      id = words.find(word);
+      id = side.words.empty() ? side.subwords->find_any(word) : side.words.find(word);
     }
     if (id < 0 || id >= size)
-      fail(status::invalid_argument, "%s:%lld: the model has no %s token '%.*s'", path_.c_str(), number_, side,
+      fail(status::invalid_argument, "%s:%lld: the model has no %s token '%.*s'", path_.c_str(), number_, side.name,
            static_cast<int>(std::min<size_t>(word.size(), 60)), word.data());
     return id;
   }
 
   const std::string &path_;
-  vocabulary source_words_, target_words_;
+  text_side source_, target_;
   int64_t source_size_, target_size_;
   std::vector<shortlist::pair> pairs_;
   long long number_ = 0;

@@ -46,9 +46,10 @@ void encode_subwords(const subword_model &model, std::string_view text, size_t m
 
 namespace {
 
+// Texts end with a zero byte, so they hold none.
 void append_bytes(std::string &bytes, std::string &text) {
   for (size_t at = 0; at < bytes.size();) {
-    size_t length = utf8_length(bytes, at);
+    size_t length = bytes[at] ? utf8_length(bytes, at) : 0;
     text += length ? std::string_view(bytes).substr(at, length) : kReplacement;
     at += length ? length : 1;
   }

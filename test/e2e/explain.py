@@ -15,10 +15,11 @@ def explained(description, *options):
         if match := re.match(r"(\S+): (once|called|the decoder's)", line):
             name = match[1]
             entries[name] = []
-        elif match := re.match(r"([0-9.]+) million operations, ([0-9.]+) MB of weights, ([0-9.]+) MB of other numbers", line):
-            summary = [float(number) for number in match.groups()]
+        elif match := re.match(r"([0-9.]+) (\S+|x 1) operations, ([0-9.]+) (\S+) of weights, ([0-9.]+) (\S+) of other numbers", line):
+            units = {"million": 1, "thousand": 1e-3, "x 1": 1e-6, "MB": 1, "KB": 1e-3, "bytes": 1e-6}
+            summary = [float(number) * units[unit] for number, unit in zip(match.groups()[::2], match.groups()[1::2])]
             entries[name].append((summary[0], summary[1] + summary[2], "total", 100.0))
-        elif match := re.match(r" *([0-9.]+)% +[0-9.]+ +([0-9.]+) +([0-9.]+) +[0-9.]+ +[0-9.]+ +(\S.*)" if timed else r" *()([0-9.]+) +([0-9.]+) +([a-z].*)", line):
+        elif match := re.match(r" *([0-9.]+)% +[0-9.e-]+ +([0-9.e-]+) +([0-9.e-]+) +[0-9.e-]+ +[0-9.e-]+ +(\S.*)" if timed else r" *()([0-9.e-]+) +([0-9.e-]+) +([a-z].*)", line):
             entries[name].append((float(match[2]), float(match[3]), match[4], float(match[1] or 0)))
         elif match := re.match(r" *([0-9.]+)%  (\S+)$", line):
             members.setdefault(name, []).append(float(match[1]))

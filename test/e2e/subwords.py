@@ -103,6 +103,22 @@ for prefix, ids in (("<de>", f"{pieces.index('<de>')}"), ("<de> the kernel", f"{
     got = run(program, "--prefix", prefix, "--max-length", 9, stdin=lines[0] + "\n")[1]
     answer = run(program, "--ids", "--prefix", ids, "--max-length", 9, stdin=source)[1]
     checks.that(got == run("spm_decode", f"--model={models['unigram-folded']}", "--input_format=id", stdin=answer)[1], f"the prefix {prefix}: {got}")
+# A line in is a line out, whatever bytes its pieces stand for; and tables may name pieces.
+program = compiled("program", "--source-spm", models["bpe"], "--target-spm", models["unigram-bytes"], "--set=target_vocab=450")
+pieces = [line.split("\t")[0] for line in (WORK / "unigram-bytes.vocab").read_text(encoding="utf-8").splitlines()]
+for byte in ("<0x0A>", "<0x09>", "<0x00>"):
+    others = ",".join(str(i) for i, piece in enumerate(pieces) if piece != byte)
+    for options in ([], ["--stream"], ["--scores"]):
+        got = run(program, "--suppress", others, "--max-length", 4, *options, stdin="hello\n")[1]
+        checks.that(got.count("\n") == 1 and got.endswith("\n") and "\0" not in got and got.count("\t") == (2 if options == ["--scores"] else 0),
+                    f"{byte} {options}: {got!r}")
+table = WORK / "table"
+table.write_text(f"\t{pieces[300]} {pieces[301]}\n", encoding="utf-8")
+by_name = run(program, "--shortlist", table, "--max-length", 9, stdin=text)[1]
+table.write_text("\t300 301\n", encoding="utf-8")
+by_id = run(program, "--ids", "--shortlist", table, "--max-length", 9,
+            stdin=run("spm_encode", f"--model={models['bpe']}", "--output_format=id", "--extra_options=eos", stdin=text)[1])[1]
+checks.that(by_name == run("spm_decode", f"--model={models['unigram-bytes']}", "--input_format=id", stdin=by_id)[1], "a table of pieces")
 
 
 def refused(message, *options, more="", description=None):

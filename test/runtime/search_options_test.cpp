@@ -136,7 +136,7 @@ TEST_P(search_options, share_a_prefix) {
   const std::vector<int32_t> unknown = {6, 11};
   options.prefix = unknown.data();
   EXPECT_EQ(xf_generate_from(m.session, &input, 1, &options, &results), XF_INVALID_ARGUMENT);
-  EXPECT_STREQ(xf_message(), "sentence 0: there is no token 11; the last is 10");
+  EXPECT_STREQ(xf_message(), "sentence 0: its prefix: there is no token 11; the last is 10");
 }
 
 TEST_P(search_options, take_lines_with_their_prefixes) {
@@ -326,7 +326,7 @@ TEST_P(search_options, refuse_what_cannot_be_served) {
   EXPECT_EQ(message([&](auto &o) { o.prefix = token.data(), o.prefix_offsets = descending.data(); }), "the prefixes' offsets descend");
   const std::vector<int64_t> some = {0, 1};
   EXPECT_EQ(message([&](auto &o) { o.prefix_offsets = some.data(); }), "the prefixes are null");
-  EXPECT_EQ(message([&](auto &o) { o.prefix = token.data(), o.prefix_count = 1; }), "sentence 0: there is no token 11; the last is 10");
+  EXPECT_EQ(message([&](auto &o) { o.prefix = token.data(), o.prefix_count = 1; }), "sentence 0: its prefix: there is no token 11; the last is 10");
   EXPECT_EQ(message([&](auto &o) { o.prefix = many.data(), o.prefix_count = 40; }),
             "sentence 0: its prefix has 40 tokens; at most 39 are possible");
   EXPECT_EQ(message([](auto &o) { o.no_repeat_ngram = -1; }), "the number of tokens that are not to be repeated must not be negative, as -1 is");
@@ -342,7 +342,7 @@ TEST_P(search_options, refuse_what_cannot_be_served) {
   machine c(continuer);
   xf_generate_options options = defaults();
   options.prefix = many.data(), options.prefix_count = 1;
-  EXPECT_EQ(generate(c.session, {{5}}, options).status, XF_UNSUPPORTED);
+  EXPECT_EQ(generate(c.session, {{5}}, options).status, XF_INVALID_ARGUMENT);
   EXPECT_STREQ(xf_message(), "the model continues prompts: what results begin with belongs there");
 }
 

@@ -151,7 +151,8 @@ llvm::Error checkVocabularies(ModuleOp module, const Vocabulary &source, const V
     const Vocabulary &given = isSource ? source : target;
     StringRef why = whyUnused(isSource, given, text, generate, predict);
     if (!(given.tokens.empty() && given.subwords.empty()) && !why.empty())
-      return makeError("the {} vocabulary would not be used: {}", isSource ? "source" : "target", why.str());
+      return makeError("the {} {} would not be used: {}", isSource ? "source" : "target",
+                       given.subwords.empty() ? "vocabulary" : "SentencePiece model", why.str());
   }
   if (llvm::Error error = check("source", source, sources))
     return error;

@@ -184,8 +184,8 @@ typedef struct xf_generate_options {
   int32_t max_length; /* tokens, the end token included; -1: the model's */
   int32_t batch;      /* sentences at once; 0: the model's limit */
   int32_t scores;     /* 0: greedy search need not compute scores (it gives 0) */
-  /* alpha: a result of n tokens scores (sum of log p) / n^alpha, where p is a token's probability among those that may be
-   * chosen there: not suppressed, in the shortlist, and no end before min_length */
+  /* alpha: a result of n tokens scores (sum of log p) / n^alpha, where p is a token's probability, behind the repetition penalty, among
+   * those that may be chosen there: not suppressed, not repeated, in the shortlist, and no end before min_length */
   double length_penalty;
   const int32_t *suppress; /* tokens never to choose */
   int64_t suppress_count;
@@ -205,9 +205,10 @@ typedef struct xf_generate_options {
   int32_t line_prefixes; /* of xf_process_lines. 1: what stands behind a line's first tab is its prefix, in target tokens */
   const int32_t *ends;   /* tokens that end a result, beside the model's end token */
   int64_t ends_count;
-  /* What the decoder is given behind its start token, unless it begins with that: results go on from there, and do not hold it. Without
-   * prefix_offsets the prefix_count tokens are every sentence's; with them sentence i has prefix[prefix_offsets[i]] ..
-   * prefix[prefix_offsets[i + 1] - 1]. Not of models that continue prompts. */
+  /* What the decoder is given behind its start token, unless it begins with that: results go on from there, and do not hold it; lengths
+   * do not count it. Without prefix_offsets the prefix_count tokens are every sentence's; with them, whatever prefix_count, sentence
+   * i has prefix[prefix_offsets[i]] .. prefix[prefix_offsets[i + 1] - 1]. Not of models that continue prompts. xf_process_lines takes a
+   * prefix for all lines, or line_prefixes; xf_generate_from fails where any sentence's prefix cannot be read. */
   const int32_t *prefix;
   int64_t prefix_count;
   const int64_t *prefix_offsets;
