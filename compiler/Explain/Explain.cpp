@@ -1,10 +1,7 @@
 #include "compiler/Explain/Explanation.h"
 
-#include "compiler/Conversion/XfToLLVM/Prologues.h"
+#include "compiler/Explain/Members.h"
 #include "compiler/Import/Error.h"
-
-#include "llvm/ADT/SetVector.h"
-#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace mlir::xf;
@@ -19,42 +16,6 @@ Cost ExplainedEntry::total() const {
 }
 
 namespace {
-
-/// "a.b" of "a.b.c" and "a.b.d".
-std::string commonPath(StringRef a, StringRef b) {
-  SmallVector<StringRef> left, right, common;
-  a.split(left, '.');
-  b.split(right, '.');
-  for (auto [x, y] : llvm::zip(left, right)) {
-    if (x != y)
-      break;
-    common.push_back(x);
-  }
-  return llvm::join(common, ".");
-}
-
-bool isView(Operation *op) { return isa<RearrangeOp, SliceOp, PackOp, SpreadOp, AppendOp>(op); }
-
-/// The kernel op that computes what a value shows, or null.
-Operation *producerOf(Value value) {
-  Operation *op = value.getDefiningOp();
-  while (op && isView(op))
-    op = op->getOperand(0).getDefiningOp();
-  return op;
-}
-
-/// The op of an entry's body that uses a value, however deep in its regions.
-Operation *topUser(Operation *user, Block *block) { return block->findAncestorOpInBlock(*user); }
-
-void collectUsers(Value value, llvm::SetVector<Operation *> &users) {
-  for (Operation *user : value.getUsers()) {
-    Operation *top = topUser(user, value.getParentBlock());
-    if (top && isView(top) && top->getOperand(0) == value)
-      collectUsers(top->getResult(0), users);
-    else if (top && !isa<YieldOp, ReturnOp>(top))
-      users.insert(top);
-  }
-}
 
 class EntryExplainer {
 public:
@@ -108,7 +69,7 @@ private:
     ExplainedLine line;
     line.depth = depth, line.times = times, line.kernel = kernel;
     line.kind = kindOf(op);
-    line.path = pathOf(op);
+    line.path = memberOf(op, root);
     line.apart = reasonOf(op);
     line.cost = costOf(op, result.sizes);
     line.cost.operations *= times, line.cost.weightBytes *= times, line.cost.otherBytes *= times;
@@ -278,56 +239,6 @@ private:
     if (users.size() > 1)
       return ("others, too, read what " + maker + " gives").str();
     return isa<AttendOp>(producer) ? "attention has no epilogue" : "it reads tensors of other shapes than the product before it gives";
-  }
-
-  /// The weights' member that a kernel computes; the member around its neighbours where it has no weights.
-  std::string pathOf(Operation *op) const {
-    std::string own = ownPath(op);
-    if (!own.empty())
-      return own;
-    std::string path;
-    for (Value operand : op->getOperands())
-      if (Operation *producer = producerOf(operand); producer && path.empty() && producer != op)
-        path = ownPath(producer);
-    llvm::SetVector<Operation *> users;
-    for (Value value : op->getResults())
-      collectUsers(value, users);
-    for (Operation *user : users)
-      if (std::string theirs = ownPath(user); !theirs.empty() && !path.empty())
-        if (std::string common = commonPath(path, theirs); !common.empty())
-          path = common;
-    return path;
-  }
-
-  std::string ownPath(Operation *op) const {
-    ModuleOp module = root;
-    std::string path;
-    auto add = [&](StringRef parameter) {
-      StringRef member = parameter.rsplit('.').first;
-      path = path.empty() ? member.str() : commonPath(path, member);
-    };
-    auto see = [&](Value value) {
-      auto param = value.getDefiningOp<ParamOp>();
-      if (!param)
-        return;
-      if (auto weight = module.lookupSymbol<WeightOp>(param.getNameAttr()))
-        weight.walk([&](ParamOp part) { add(part.getName()); });
-      else if (auto parameter = module.lookupSymbol<ParameterOp>(param.getNameAttr()); parameter && parameter.getPath())
-        add(param.getName());
-    };
-    if (auto contract = dyn_cast<ContractOp>(op)) {
-      see(contract.getWeight());
-      return path;
-    }
-    if (auto choose = dyn_cast<ChooseOp>(op)) {
-      see(choose.getWeight());
-      return path;
-    }
-    if (isa<AttendOp>(op)) // the table of a bias may be another block's
-      return path;
-    for (const cpu::KernelOperand &operand : cpu::kernelOperands(op))
-      see(operand.value);
-    return path;
   }
 
   ModuleOp root;

@@ -1,0 +1,88 @@
+#include "compiler/Explain/Members.h"
+
+#include "compiler/Target/CPU/Kernels.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace mlir::xf;
+
+namespace xf {
+
+static bool isView(Operation *op) { return isa<RearrangeOp, SliceOp, PackOp, SpreadOp, AppendOp>(op); }
+
+Operation *producerOf(Value value) {
+  Operation *op = value.getDefiningOp();
+  while (op && isView(op))
+    op = op->getOperand(0).getDefiningOp();
+  return op;
+}
+
+void collectUsers(Value value, llvm::SetVector<Operation *> &users) {
+  for (Operation *user : value.getUsers()) {
+    Operation *top = value.getParentBlock()->findAncestorOpInBlock(*user);
+    if (top && isView(top) && top->getOperand(0) == value)
+      collectUsers(top->getResult(0), users);
+    else if (top && !isa<YieldOp, ReturnOp>(top))
+      users.insert(top);
+  }
+}
+
+/// "a.b" of "a.b.c" and "a.b.d".
+static std::string commonPath(StringRef a, StringRef b) {
+  SmallVector<StringRef> left, right, common;
+  a.split(left, '.');
+  b.split(right, '.');
+  for (auto [x, y] : llvm::zip(left, right)) {
+    if (x != y)
+      break;
+    common.push_back(x);
+  }
+  return llvm::join(common, ".");
+}
+
+/// The path of the member, or of the one around the members, whose parameters the op reads.
+static std::string ownPath(Operation *op, ModuleOp module) {
+  SmallVector<Value> read;
+  if (auto contract = dyn_cast<ContractOp>(op))
+    read.push_back(contract.getWeight());
+  else if (auto choose = dyn_cast<ChooseOp>(op))
+    read.push_back(choose.getWeight());
+  else if (!isa<AttendOp>(op)) // the table of its bias may be another block's
+    for (const cpu::KernelOperand &operand : cpu::kernelOperands(op))
+      read.push_back(operand.value);
+  std::string path;
+  auto add = [&](StringRef parameter) {
+    StringRef member = parameter.rsplit('.').first;
+    path = path.empty() ? member.str() : commonPath(path, member);
+  };
+  for (Value value : read) {
+    auto param = value.getDefiningOp<ParamOp>();
+    if (!param)
+      continue;
+    if (auto weight = module.lookupSymbol<WeightOp>(param.getNameAttr()))
+      weight.walk([&](ParamOp part) { add(part.getName()); });
+    else if (auto parameter = module.lookupSymbol<ParameterOp>(param.getNameAttr()); parameter && parameter.getPath())
+      add(param.getName());
+  }
+  return path;
+}
+
+std::string memberOf(Operation *op, ModuleOp module) {
+  std::string path = ownPath(op, module);
+  if (!path.empty())
+    return path;
+  for (Value operand : op->getOperands())
+    if (Operation *producer = producerOf(operand); producer && path.empty() && producer != op)
+      path = ownPath(producer, module);
+  llvm::SetVector<Operation *> users;
+  for (Value value : op->getResults())
+    collectUsers(value, users);
+  for (Operation *user : users)
+    if (std::string theirs = ownPath(user, module); !theirs.empty() && !path.empty())
+      if (std::string common = commonPath(path, theirs); !common.empty())
+        path = common;
+  return path;
+}
+
+} // namespace xf
