@@ -24,7 +24,12 @@ class GenerateOptions(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("beam", ctypes.c_int32), ("n_best", ctypes.c_int32),
                 ("min_length", ctypes.c_int32), ("max_length", ctypes.c_int32), ("batch", ctypes.c_int32),
                 ("scores", ctypes.c_int32), ("length_penalty", ctypes.c_double), ("suppress", ctypes.c_void_p),
-                ("suppress_count", ctypes.c_int64), ("shortlist", ctypes.c_void_p)]
+                ("suppress_count", ctypes.c_int64), ("shortlist", ctypes.c_void_p), ("repetition_penalty", ctypes.c_double),
+                ("no_repeat_ngram", ctypes.c_int32), ("sample", ctypes.c_int32), ("temperature", ctypes.c_double),
+                ("top_p", ctypes.c_double), ("seed", ctypes.c_uint64), ("top_k", ctypes.c_int32), ("line_prefixes", ctypes.c_int32),
+                ("ends", ctypes.c_void_p), ("ends_count", ctypes.c_int64), ("prefix", ctypes.c_void_p),
+                ("prefix_count", ctypes.c_int64), ("prefix_offsets", ctypes.c_void_p), ("on_token", ctypes.c_void_p),
+                ("token_context", ctypes.c_void_p)]
 
 
 class EncodingInfo(ctypes.Structure):

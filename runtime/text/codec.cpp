@@ -158,7 +158,7 @@ void text_codec::encode_target(std::string_view line, std::vector<int32_t> &toke
       }
     append(line.substr(begin), target_, -1, tokens);
     if (target_.subwords && tokens.size() - before > target_.most)
-      fail(status::invalid_argument, "it has more than %zu tokens, which are possible", target_.most);
+      fail(status::invalid_argument, "it has more tokens than are possible: %zu", target_.most);
   } catch (...) {
     tokens.resize(before);
     throw;

@@ -28,7 +28,7 @@ void encode_subwords(const subword_model &model, std::string_view text, size_t m
   size_t before = ids.size();
   auto append = [&](int32_t id) {
     if (ids.size() - before == most)
-      fail(status::invalid_argument, "it has more than %zu tokens, which are possible", most);
+      fail(status::invalid_argument, "it has more tokens than are possible: %zu", most);
     ids.push_back(id);
   };
   bool behind_unknown = false;
