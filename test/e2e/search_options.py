@@ -80,7 +80,7 @@ def confirm(title, program, lines, prefix, more=()):
 
 for kind in ("f32",) if DEVICE else ("f32", "bf16", "int8"):
     program = compile_g2p(WORK / f"g2p-{kind}", "--type", kind, *TARGET)
-    confirm(f"g2p {kind}", program, words[:30], "AH0 K")
+    confirm(f"g2p {kind}", program, words[:16], "AH0 K")
 
 # A vocabulary of which a greedy search without scores screens its logits.
 settings = {"d_model": 32, "heads": 2, "ffn": 48, "enc_layers": 1, "dec_layers": 2, "vocab": 5000}
