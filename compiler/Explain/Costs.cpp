@@ -1,5 +1,6 @@
 #include "compiler/Explain/Costs.h"
 
+#include "compiler/Conversion/XfToLLVM/MemoryPlan.h"
 #include "compiler/Target/CPU/Kernels.h"
 
 using namespace mlir;
@@ -29,7 +30,7 @@ RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getTy
 
 double bytesOf(Value value, const Sizes &sizes) {
   auto type = typeOf(value);
-  return countElements(type, sizes) * std::max(1u, type.getElementType().getIntOrFloatBitWidth() / 8);
+  return countElements(type, sizes) * double(elementBytes(type.getElementType()));
 }
 
 /// What a region computes for each element.

@@ -3,6 +3,8 @@
 #include "compiler/Explain/Members.h"
 #include "compiler/Import/Error.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 using namespace mlir;
 using namespace mlir::xf;
 
@@ -127,20 +129,14 @@ private:
   /// Blocks of the library have one place for all that they compute: their members' names tell kernels apart.
   void nameMembers(Operation *op, ExplainedLine &line) const {
     auto contract = dyn_cast<ContractOp>(op);
-    auto param = contract ? contract.getWeight().getDefiningOp<ParamOp>() : ParamOp();
-    ModuleOp module = root;
-    auto weight = param ? module.lookupSymbol<WeightOp>(param.getNameAttr()) : WeightOp();
-    if (!weight)
+    if (!contract)
       return;
-    std::string names;
-    bool isNamed = false;
-    weight.walk([&](ParamOp part) {
-      StringRef member = part.getName().rsplit('.').first.rsplit('.').second;
-      isNamed |= member.empty() || StringRef(line.text).contains(member);
-      names += (names.empty() ? "" : ", ") + member.str();
-    });
+    SmallVector<StringRef> names = membersOf(contract.getWeight(), root);
+    for (StringRef &name : names)
+      name = name.rsplit('.').second;
+    bool isNamed = llvm::any_of(names, [&](StringRef name) { return name.empty() || StringRef(line.text).contains(name); });
     if (!isNamed && !names.empty())
-      line.text += ": " + names;
+      line.text += ": " + llvm::join(names, ", ");
   }
 
   static std::string kindOf(Operation *op) {

@@ -41,6 +41,19 @@ static std::string commonPath(StringRef a, StringRef b) {
   return llvm::join(common, ".");
 }
 
+SmallVector<StringRef> membersOf(Value value, ModuleOp module) {
+  SmallVector<StringRef> members;
+  auto add = [&](ParamOp part) { members.push_back(part.getName().rsplit('.').first); };
+  auto param = value.getDefiningOp<ParamOp>();
+  if (!param)
+    return members;
+  if (auto weight = module.lookupSymbol<WeightOp>(param.getNameAttr()))
+    weight.walk(add);
+  else if (auto parameter = module.lookupSymbol<ParameterOp>(param.getNameAttr()); parameter && parameter.getPath())
+    add(param);
+  return members;
+}
+
 /// The path of the member, or of the one around the members, whose parameters the op reads.
 static std::string ownPath(Operation *op, ModuleOp module) {
   SmallVector<Value> read;
@@ -52,19 +65,9 @@ static std::string ownPath(Operation *op, ModuleOp module) {
     for (const cpu::KernelOperand &operand : cpu::kernelOperands(op))
       read.push_back(operand.value);
   std::string path;
-  auto add = [&](StringRef parameter) {
-    StringRef member = parameter.rsplit('.').first;
-    path = path.empty() ? member.str() : commonPath(path, member);
-  };
-  for (Value value : read) {
-    auto param = value.getDefiningOp<ParamOp>();
-    if (!param)
-      continue;
-    if (auto weight = module.lookupSymbol<WeightOp>(param.getNameAttr()))
-      weight.walk([&](ParamOp part) { add(part.getName()); });
-    else if (auto parameter = module.lookupSymbol<ParameterOp>(param.getNameAttr()); parameter && parameter.getPath())
-      add(param.getName());
-  }
+  for (Value value : read)
+    for (StringRef member : membersOf(value, module))
+      path = path.empty() ? member.str() : commonPath(path, member);
   return path;
 }
 

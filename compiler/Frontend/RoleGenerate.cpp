@@ -83,21 +83,17 @@ private:
 
   /// A token, or a list of them.
   bool readEnds(const Argument &argument) {
-    numbers["end"] = argument.value->loc;
+    Loc loc = numbers["end"] = argument.value->loc;
     Value value = valueOf(argument);
     auto *list = getIf<std::shared_ptr<List>>(value);
-    if (!list || (*list)->element)
-      return addNumber(argument, "end", "'end' of generate");
-    size_t count = (*list)->elements.size();
-    if (count < 1 || count > XF_ABI_MAX_ENDS)
-      return fail(argument.value->loc, fmt::format("'end' of generate is a token, or a list of 1 to {}, not of {}", XF_ABI_MAX_ENDS, count));
+    std::vector<Value> ends = list && !(*list)->element ? (*list)->elements : std::vector<Value>{value};
+    if (ends.empty() || ends.size() > XF_ABI_MAX_ENDS)
+      return fail(loc, fmt::format("'end' of generate is a token, or a list of 1 to {}, not of {}", XF_ABI_MAX_ENDS, ends.size()));
     llvm::SmallVector<mlir::Attribute> more;
-    for (const auto &[i, element] : llvm::enumerate((*list)->elements)) {
-      auto id = e.asInt(element, argument.value->loc, "'end' of generate");
+    for (const auto &[i, end] : llvm::enumerate(ends)) {
+      auto id = asNumber(end, loc, "'end' of generate");
       if (!id)
         return false;
-      if (*id < 0 || *id > INT32_MAX)
-        return fail(argument.value->loc, fmt::format("'end' of generate cannot be {}", *id));
       if (i == 0)
         addInteger("end", *id);
       else

@@ -49,12 +49,16 @@ std::optional<std::string> Directive::needName(const Argument &argument, const s
   return name;
 }
 
+std::optional<int64_t> Directive::asNumber(const Value &value, Loc loc, const std::string &what) {
+  auto number = e.asInt(value, loc, what);
+  if (number && (*number < 0 || *number > INT32_MAX))
+    return fail(loc, fmt::format("{} cannot be {}", what, *number)), std::nullopt;
+  return number;
+}
+
 bool Directive::addNumber(const Argument &argument, llvm::StringRef key, const std::string &what) {
-  auto number = e.asInt(valueOf(argument), argument.value->loc, what);
-  if (!number)
-    return false;
-  if (*number < 0 || *number > INT32_MAX)
-    return fail(argument.value->loc, fmt::format("{} cannot be {}", what, *number));
-  addInteger(key, *number);
-  return true;
+  auto number = asNumber(valueOf(argument), argument.value->loc, what);
+  if (number)
+    addInteger(key, *number);
+  return number.has_value();
 }

@@ -53,6 +53,12 @@ struct end_tokens {
     auto is_in = [token](std::span<const int32_t> tokens) { return std::find(tokens.begin(), tokens.end(), token) != tokens.end(); };
     return token == first || is_in(more) || is_in(given);
   }
+  template <typename See> void for_each(See see) const {
+    if (first >= 0)
+      see(first);
+    std::for_each(more.begin(), more.end(), see);
+    std::for_each(given.begin(), given.end(), see);
+  }
   bool several() const { return !more.empty() || !given.empty(); }
 };
 

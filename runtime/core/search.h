@@ -123,8 +123,8 @@ private:
   void ask_for_choices();
   void take_choices();
   void advance_slots();
-  // Says what the one beam of a sentence has become.
-  void tell_token(int32_t number) const;
+  // A sentence's beams have been advanced, unless it failed; `goes_on`: some are open.
+  void end_step(int32_t number, bool goes_on);
   // The rows of beams after a step.
   int32_t beams_after(int32_t number) const;
   int32_t parent_row(int32_t number, int32_t b) const;
@@ -140,6 +140,8 @@ private:
   int64_t longest_result(int64_t own_length, int64_t prefix_length) const;
   // Whether the decoder's first token is not the prompt's own.
   bool needs_start(std::span<const int32_t> prompt) const { return g_.start >= 0 && (prompt.empty() || prompt[0] != g_.start); }
+  // The tokens that the decoder reads at first.
+  int64_t given_length(std::span<const int32_t> given) const { return needs_start(given) + static_cast<int64_t>(given.size()); }
   // Lays out states for so many sentences with sources and positions that are not longer.
   void make_room(int64_t sentences, int64_t source, int64_t positions);
   void make_room(const token_rows &rows);

@@ -77,11 +77,7 @@ void searcher::take_decisions() {
     device_decision decided = ahead_->decision(i);
     s.failed = decided.failed;
     std::copy_n(decided.rows, options_->beam, beam_rows_ + number * layout_.beam);
-    bool goes_on = !s.failed && layout_.beams[number].take(decided.pairs.data(), static_cast<int32_t>(decided.pairs.size()));
-    if (!s.failed)
-      tell_token(number);
-    if (!goes_on)
-      close_slot(number);
+    end_step(number, !s.failed && layout_.beams[number].take(decided.pairs.data(), static_cast<int32_t>(decided.pairs.size())));
   }
 }
 

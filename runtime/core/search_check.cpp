@@ -69,7 +69,7 @@ const char *searcher::refuse(const token_rows &rows, int64_t sentence) {
   if (source && length < layout_.least_source)
     return refusal_.too_few_tokens(length, layout_.least_source);
   // A prompt without the start token gets it.
-  int64_t most = source ? g_.source : g_.target - (g_.start >= 0 && ids[0] != g_.start ? 1 : 0);
+  int64_t most = source ? g_.source : g_.target - needs_start(ids);
   if (length > most)
     return refusal_.too_many_tokens(length, most);
   const tensor_info &tokens =

@@ -12,16 +12,19 @@
 
 namespace xf::rt {
 
+namespace {
+
+uint32_t bit(int32_t token) { return 1u << (token % 32); }
+
+} // namespace
+
 void searcher::forbid(int32_t kind, std::span<const int32_t> tokens) {
   for (int32_t token : tokens)
-    forbidden(kind)[static_cast<size_t>(token) / 32] |= 1u << (token % 32);
+    forbidden(kind)[token / 32] |= bit(token);
 }
 
 void searcher::forbid_ends(int32_t kind) {
-  if (g_.end >= 0)
-    forbid(kind, {&g_.end, 1});
-  forbid(kind, model_.more_ends());
-  forbid(kind, options_->ends);
+  ends().for_each([&](int32_t token) { forbidden(kind)[token / 32] |= bit(token); });
 }
 
 void searcher::forbid_tokens() {
@@ -45,9 +48,7 @@ void searcher::forbid_tokens(int32_t number, std::span<const int32_t> source) {
   std::fill_n(forbidden(kind), layout_.words, ~0u);
   if (!source.empty()) {
     options_->allowed->allow(source, forbidden(kind));
-    for (std::span<const int32_t> tokens : {model_.more_ends(), options_->ends})
-      for (int32_t token : tokens)
-        forbidden(kind)[static_cast<size_t>(token) / 32] &= ~(1u << (token % 32));
+    ends().for_each([&](int32_t token) { forbidden(kind)[token / 32] &= ~bit(token); }); // any sentence may end
   }
   forbid(kind, options_->suppress);
   std::copy_n(forbidden(kind), layout_.words, forbidden(kind + 1));

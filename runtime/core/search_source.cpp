@@ -141,7 +141,7 @@ void searcher::make_room(const token_rows &rows) {
   int64_t source = 1, positions = 0;
   for (int64_t i = 0; i < rows.count; ++i) {
     std::span<const int32_t> ids = rows.row(i), given = layout_.source_tokens >= 0 ? options_->prefix_of(i) : ids;
-    int64_t prefix = std::min<int64_t>(needs_start(given) + static_cast<int64_t>(given.size()), g_.target);
+    int64_t prefix = std::min<int64_t>(given_length(given), g_.target);
     source = std::max(source, std::min<int64_t>(static_cast<int64_t>(ids.size()), g_.source));
     positions = std::max(positions, prefix + longest_result(own_length(ids), prefix) - 1);
   }
@@ -233,7 +233,7 @@ void searcher::generate_bound(const search_options &options, search_sink &sink) 
     std::span<const int32_t> given = options.prefix_of(b);
     if (const char *problem = refuse_prefix(given))
       fail(status::invalid_argument, "sentence %lld: %s", static_cast<long long>(b), problem);
-    int64_t prefix = needs_start(given) + static_cast<int64_t>(given.size());
+    int64_t prefix = given_length(given);
     positions = std::max(positions, prefix + longest_result(source_length_, prefix) - 1);
   }
   make_room(sentences, source_length_, positions);

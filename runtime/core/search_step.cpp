@@ -104,19 +104,17 @@ void searcher::advance_slots() {
     }
     bool goes_on = !s.failed && (options_->samples ? beams.follow(beam_summaries_.data(), beam_candidates_.data())
                                                    : beams.advance(beam_summaries_.data(), beam_candidates_.data()));
-    if (!s.failed)
-      tell_token(number);
-    if (!goes_on)
-      close_slot(number);
+    end_step(number, goes_on);
   }
 }
 
-void searcher::tell_token(int32_t number) const {
-  if (!options_->on_token)
-    return;
-  const beam_search &beams = layout_.beams[number];
-  if (int32_t token = beams.last_token(); token >= 0)
-    options_->on_token(options_->token_context, slots_[number].sentence, token);
+void searcher::end_step(int32_t number, bool goes_on) {
+  const slot &s = slots_[number];
+  int32_t token = layout_.beams[number].last_token();
+  if (options_->on_token && !s.failed && token >= 0)
+    options_->on_token(options_->token_context, s.sentence, token);
+  if (!goes_on)
+    close_slot(number);
 }
 
 void searcher::close_slot(int32_t number) {

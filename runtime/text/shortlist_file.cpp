@@ -46,10 +46,8 @@ public:
       : path_(path), source_(m, true, ids), target_(m, false, ids), source_size_(source_size(m, source_.words)),
         target_size_(m.entries()[static_cast<size_t>(m.header().generate.step)].outputs[static_cast<size_t>(m.header().generate.logits_output)].dim[2]) {}
 
-  std::unique_ptr<shortlist> read(int32_t end) {
+  std::unique_ptr<shortlist> read() {
     std::string text = read_text(path_);
-    if (end >= 0)
-      pairs_.push_back({-1, end});
     std::string_view rest = text;
     if (rest.starts_with(kByteOrderMark))
       rest.remove_prefix(kByteOrderMark.size());
@@ -111,7 +109,7 @@ std::unique_ptr<shortlist> read_shortlist(const model &m, const std::string &pat
   const xf_abi_generate &g = m.header().generate;
   if (!g.present || (g.encode < 0 && g.begin < 0))
     fail(status::unsupported, "model '%s' cannot be searched with a shortlist%s", m.name().c_str(), g.present ? ": it has no source" : "");
-  return table_reader(m, path, ids).read(g.end);
+  return table_reader(m, path, ids).read();
 }
 
 } // namespace xf::rt

@@ -46,6 +46,16 @@ private:
   sample::aligned_bytes image_;
 };
 
+// With a step that gives logits, and with one that chooses.
+class both_steps : public testing::TestWithParam<bool> {
+protected:
+  static sample::options plain() {
+    sample::options o;
+    o.chooses = GetParam();
+    return o;
+  }
+};
+
 struct outcome {
   std::vector<std::vector<sample::found>> sentences;
   xf_status status;

@@ -17,14 +17,7 @@ using sample::outcome;
 using sample::random_sources;
 using sample::tokens;
 
-class search_options : public testing::TestWithParam<bool> {
-protected:
-  static sample::options plain() {
-    sample::options o;
-    o.chooses = GetParam();
-    return o;
-  }
-};
+class search_options : public sample::both_steps {};
 
 int longest(const tokens &source, size_t prefix) {
   return std::min<int>(static_cast<int>(2 * source.size() + 3), static_cast<int>(sample::kTarget - prefix + 1));

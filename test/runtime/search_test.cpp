@@ -13,14 +13,7 @@ using sample::outcome;
 using sample::random_sources;
 using sample::tokens;
 
-class search : public testing::TestWithParam<bool> {
-protected:
-  static sample::options plain() {
-    sample::options o;
-    o.chooses = GetParam();
-    return o;
-  }
-};
+class search : public sample::both_steps {};
 
 TEST_P(search, agrees_with_the_reference) {
   for (bool first : {false, true}) {

@@ -22,11 +22,10 @@ std::string write_table(const std::string &text) {
   return path;
 }
 
-class shortlists : public testing::TestWithParam<bool> {}; // with a step that chooses, or without
+class shortlists : public sample::both_steps {};
 
 TEST_P(shortlists, allow_what_the_source_tokens_bring) {
-  sample::options model;
-  model.chooses = GetParam();
+  sample::options model = plain();
   // Every sentence may end and use 4; token v of the source brings 3 + v mod 7, and odd ones 3 + v mod 5.
   std::string text = "\t4\r\n\n";
   auto brings = [](int32_t v) {
