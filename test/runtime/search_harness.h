@@ -118,6 +118,17 @@ inline void expect_same(const std::vector<sample::found> &got, const std::vector
   }
 }
 
+inline void expect_same_bits(const outcome &got, const outcome &wanted) {
+  ASSERT_EQ(got.sentences.size(), wanted.sentences.size());
+  for (size_t i = 0; i < got.sentences.size(); ++i) {
+    ASSERT_EQ(got.sentences[i].size(), wanted.sentences[i].size());
+    for (size_t k = 0; k < got.sentences[i].size(); ++k) {
+      EXPECT_EQ(got.sentences[i][k].ids, wanted.sentences[i][k].ids);
+      EXPECT_EQ(got.sentences[i][k].score, wanted.sentences[i][k].score);
+    }
+  }
+}
+
 } // namespace sample
 
 #endif

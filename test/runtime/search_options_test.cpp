@@ -11,6 +11,7 @@ namespace {
 using sample::collect;
 using sample::defaults;
 using sample::expect_same;
+using sample::expect_same_bits;
 using sample::generate;
 using sample::machine;
 using sample::outcome;
@@ -270,13 +271,7 @@ TEST_P(search_options, give_the_same_bits_in_any_company) {
       for (int batch : {0, 2, 3}) {
         options.batch = batch;
         outcome got = generate(many->session, sources, options);
-        for (size_t i = 0; i < sources.size(); ++i) {
-          ASSERT_EQ(got.sentences[i].size(), alone.sentences[i].size());
-          for (size_t k = 0; k < got.sentences[i].size(); ++k) {
-            EXPECT_EQ(got.sentences[i][k].ids, alone.sentences[i][k].ids);
-            EXPECT_EQ(got.sentences[i][k].score, alone.sentences[i][k].score);
-          }
-        }
+        expect_same_bits(got, alone);
       }
     }
   }
