@@ -29,7 +29,8 @@ class GenerateOptions(ctypes.Structure):
                 ("top_p", ctypes.c_double), ("seed", ctypes.c_uint64), ("top_k", ctypes.c_int32), ("line_prefixes", ctypes.c_int32),
                 ("ends", ctypes.c_void_p), ("ends_count", ctypes.c_int64), ("prefix", ctypes.c_void_p),
                 ("prefix_count", ctypes.c_int64), ("prefix_offsets", ctypes.c_void_p), ("on_token", ctypes.c_void_p),
-                ("token_context", ctypes.c_void_p)]
+                ("token_context", ctypes.c_void_p), ("targets", ctypes.c_void_p), ("target_offsets", ctypes.c_void_p),
+                ("line_targets", ctypes.c_int32), ("alternatives", ctypes.c_int32)]
 
 
 class EncodingInfo(ctypes.Structure):

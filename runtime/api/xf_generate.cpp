@@ -45,6 +45,12 @@ search_options options_of(const xf_generate_options *given, int64_t sentences) {
   require(o.ends_count >= 0 && (o.ends || o.ends_count == 0), "the tokens that end results are null");
   result.ends = {o.ends, static_cast<size_t>(o.ends_count)};
   result.line_prefixes = o.line_prefixes != 0;
+  result.line_targets = o.line_targets != 0;
+  result.alternatives = o.alternatives != 0;
+  if (o.target_offsets) {
+    require_rows("targets", o.targets, o.target_offsets, sentences);
+    result.targets = {o.targets, o.target_offsets, sentences};
+  }
   result.on_token = o.on_token;
   result.token_context = o.token_context;
   require(o.prefix_count >= 0 && (o.prefix || o.prefix_count == 0), "the prefix is null");
@@ -149,10 +155,14 @@ xf_status xf_process_lines(xf_session *s, const char *const *lines, int64_t coun
       require(lines[i], "a line is null");
       views.emplace_back(lines[i]);
     }
-    require(!options || options->size < XF_FIRST_SIZE(xf_generate_options, prefix_offsets) || !options->prefix_offsets,
+    auto has_rows = [&](size_t size, auto field) { return options && options->size >= size && options->*field; };
+    require(!has_rows(XF_FIRST_SIZE(xf_generate_options, prefix_offsets), &xf_generate_options::prefix_offsets),
             "lines have their prefixes behind a tab (line_prefixes), not as tokens");
+    require(!has_rows(XF_FIRST_SIZE(xf_generate_options, target_offsets), &xf_generate_options::target_offsets),
+            "lines have their targets behind a tab (line_targets), not as tokens");
     search_options o = options_of(options, 0);
     require(!o.line_prefixes || o.prefix.empty(), "a prefix for all lines, or one on each: prefix and line_prefixes exclude each other");
+    require(!o.line_prefixes || !o.line_targets, "what stands behind a line's tab is its prefix or its target: line_prefixes and line_targets exclude each other");
     o.on_token = nullptr;
     line_engine engine(s->impl, ids != 0);
     auto handle = std::make_unique<xf_lines>();

@@ -4,7 +4,8 @@
 // At each step the 2K best pairs by summed log p are taken (ties: lower beam, then lower token). Of the K best
 // those that end the sentence finish, and the next best take their places. The search stops at K finished
 // hypotheses, without the open ones; at the greatest length the open ones count as finished. A hypothesis of n tokens, the end
-// token included, scores sum / n^alpha. Where results are drawn, each of K beams goes on with a token of its own.
+// token included, scores sum / n^alpha. Where results are drawn, or alternatives, each of K
+// beams goes on with a token of its own.
 #ifndef RUNTIME_CORE_BEAM_H
 #define RUNTIME_CORE_BEAM_H
 

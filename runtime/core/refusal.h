@@ -14,7 +14,7 @@ public:
 
   const char *too_few_tokens(int64_t count, int64_t least);
   const char *too_many_tokens(int64_t count, int64_t most);
-  const char *too_long_prefix(int64_t count, int64_t most);
+  const char *too_long(const char *what, int64_t count, int64_t most);
   // Of the first token that is not below `bound` (0: all are); null if there is none.
   const char *unknown_token(std::span<const int32_t> ids, int64_t bound, const char *where = "");
 

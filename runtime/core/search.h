@@ -49,6 +49,7 @@ public:
   const search_layout &layout() const { return layout_; }
   // Throws on options that the model cannot serve.
   void check(const search_options &options) const;
+  bool continues_prompts() const { return !layout_.encode.entry && !layout_.begin.entry; }
 
   void generate(const token_rows &rows, const search_options &options, search_sink &sink);
 
@@ -85,6 +86,7 @@ private:
   void call_source(const source_call &padded, const source_call &packed);
   const char *refuse(const token_rows &rows, int64_t sentence);
   const char *refuse_prefix(std::span<const int32_t> prefix);
+  const char *refuse_target(int64_t sentence, std::span<const int32_t> given);
   void start_waiting(const token_rows &rows);
   bool may_join(int64_t length) const;
   // `given`: what the decoder reads behind its start token.
@@ -111,6 +113,7 @@ private:
   void reduce_row(int32_t row, uint8_t *scratch);
   std::span<const int32_t> tokens_read(int32_t row, int32_t *tokens) const;
   int32_t draw(int32_t row, const float *logits, candidate *scratch);
+  void score_target(int32_t row, std::span<const float> logits);
   // What rows may not choose.
   void forbid_tokens();
   void forbid_tokens(int32_t number, std::span<const int32_t> source);
@@ -136,8 +139,8 @@ private:
   void copy_rows(int thread, int threads) const;
   void close_slot(int32_t number);
   int64_t own_length(std::span<const int32_t> ids) const;
-  // The most tokens of a result of a source of `own_length` tokens, of which the decoder is given `prefix_length`.
-  int64_t longest_result(int64_t own_length, int64_t prefix_length) const;
+  // The most tokens of a sentence's result, whose source has `own_length` tokens, and of which the decoder is given `prefix_length`.
+  int64_t longest_result(int64_t sentence, int64_t own_length, int64_t prefix_length) const;
   // Whether the decoder's first token is not the prompt's own.
   bool needs_start(std::span<const int32_t> prompt) const { return g_.start >= 0 && (prompt.empty() || prompt[0] != g_.start); }
   // The tokens that the decoder reads at first.

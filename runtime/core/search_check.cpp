@@ -46,8 +46,14 @@ void searcher::check(const search_options &o) const {
     fail(status::invalid_argument, "the share of probability to draw from must be above 0 and at most 1, not %g", o.sample.top_p);
   if (o.on_token && o.beam > 1)
     fail(status::invalid_argument, "tokens are told as they are chosen with one beam, not with %d", o.beam);
-  if (o.has_prefixes() && !layout_.encode.entry && !layout_.begin.entry)
+  if (o.has_prefixes() && continues_prompts())
     fail(status::invalid_argument, "the model continues prompts: what results begin with belongs there");
+  if (o.alternatives && (o.samples || o.has_targets()))
+    fail(status::invalid_argument, "alternatives are searched for, neither drawn nor given");
+  bool chooses = o.beam > 1 || o.samples || o.allowed || !o.suppress.empty() || !o.ends.empty() || o.min_length >= 0 || o.max_length >= 0 ||
+                 o.repetition_penalty != 1.0 || o.no_repeat_ngram > 0 || o.on_token;
+  if ((o.has_targets() || o.line_targets) && chooses)
+    fail(status::invalid_argument, "results that are given are scored as they are: beams, samples, lengths, penalties and what may be chosen mean nothing there");
 }
 
 int64_t searcher::own_length(std::span<const int32_t> ids) const {
@@ -76,15 +82,34 @@ const char *searcher::refuse(const token_rows &rows, int64_t sentence) {
       source ? layout_.source_tensors[layout_.source_tokens].info : layout_.step->inputs[g_.tokens_input];
   if (const char *problem = refusal_.unknown_token(ids, tokens.bound))
     return problem;
-  return options_ ? refuse_prefix(options_->prefix_of(sentence)) : nullptr;
+  if (!options_)
+    return nullptr;
+  std::span<const int32_t> prefix = options_->prefix_of(sentence);
+  if (const char *problem = refuse_prefix(prefix))
+    return problem;
+  return refuse_target(sentence, source ? prefix : ids);
 }
 
 // Why its decoder cannot be given this, or null.
 const char *searcher::refuse_prefix(std::span<const int32_t> prefix) {
   int64_t most = g_.target - needs_start(prefix);
   if (static_cast<int64_t>(prefix.size()) > most)
-    return refusal_.too_long_prefix(static_cast<int64_t>(prefix.size()), most);
+    return refusal_.too_long("its prefix", static_cast<int64_t>(prefix.size()), most);
   return refusal_.unknown_token(prefix, layout_.step->inputs[g_.tokens_input].bound, "its prefix: ");
+}
+
+// Why the result that the sentence is given, behind what its decoder is given before it, cannot be scored, or null.
+const char *searcher::refuse_target(int64_t sentence, std::span<const int32_t> given) {
+  if (!options_->has_targets())
+    return nullptr;
+  std::span<const int32_t> target = options_->targets.row(sentence);
+  if (target.empty())
+    return "its target has no tokens";
+  // The last one is never read.
+  int64_t most = g_.target - given_length(given) + 1;
+  if (static_cast<int64_t>(target.size()) > most)
+    return refusal_.too_long("its target", static_cast<int64_t>(target.size()), most);
+  return refusal_.unknown_token(target, layout_.vocabulary, "its target: ");
 }
 
 } // namespace xf::rt

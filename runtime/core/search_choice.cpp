@@ -72,7 +72,7 @@ void searcher::ask_for_choices() {
     classes = std::max(classes, choice_.classes[row] + 1);
   }
   choice_.options[0] = options_->beam == 1 ? 1 : 2 * options_->beam;
-  choice_.options[1] = options_->scores || options_->beam > 1;
+  choice_.options[1] = options_->wants_scores();
   step_dims_[layout_.classes_dim] = classes;
 }
 

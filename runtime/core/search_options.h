@@ -35,18 +35,26 @@ struct search_options {
   bool samples = false;               // `beam` results are drawn instead of searched for
   sampling sample;
   uint64_t seed = 0;
+  bool alternatives = false; // the `beam` most probable first tokens begin a result each, which goes on greedily
   // What the decoder is given behind its start token: the same for every sentence, or a row for each of them.
   std::span<const int32_t> prefix;
   token_rows prefixes;
+  // Of each sentence the result, which is not searched for but scored.
+  token_rows targets;
   // Told of each token of a search with one beam as soon as it is chosen.
   void (*on_token)(void *context, int64_t sentence, int32_t token) = nullptr;
   void *token_context = nullptr;
   bool line_prefixes = false; // of lines: what stands behind a tab is the line's prefix
+  bool line_targets = false;  // ... its target
 
   std::span<const int32_t> prefix_of(int64_t sentence) const { return prefixes.offsets ? prefixes.row(sentence) : prefix; }
   bool has_prefixes() const { return prefixes.offsets || !prefix.empty(); }
+  bool has_targets() const { return targets.offsets != nullptr; }
   // Whether tokens are chosen from whole rows of logits, by the host.
-  bool wants_logits() const { return samples || repetition_penalty != 1.0 || no_repeat_ngram > 0; }
+  bool wants_logits() const { return samples || has_targets() || repetition_penalty != 1.0 || no_repeat_ngram > 0; }
+  bool wants_scores() const { return scores || beam > 1 || has_targets(); }
+  // Whether each of several results goes on by itself, whatever the others are worth.
+  bool apart() const { return samples || alternatives; }
 };
 
 } // namespace xf::rt

@@ -116,10 +116,12 @@ void searcher::fill_tokens(const token_rows &rows, std::span<const int32_t> grou
                        [&](int64_t b) { return rows.row(window_first_ + group[b]); });
 }
 
-int64_t searcher::longest_result(int64_t own_length, int64_t prefix_length) const {
+int64_t searcher::longest_result(int64_t sentence, int64_t own_length, int64_t prefix_length) const {
   // The last token chosen is never read.
   int64_t room = g_.target - prefix_length + 1, length = room;
-  if (options_->max_length > 0)
+  if (options_->has_targets())
+    length = static_cast<int64_t>(options_->targets.row(sentence).size());
+  else if (options_->max_length > 0)
     length = options_->max_length;
   else if (g_.max_length_per_source != 0 || g_.max_length_base != 0)
     length = g_.max_length_per_source * own_length + g_.max_length_base;
@@ -143,7 +145,7 @@ void searcher::make_room(const token_rows &rows) {
     std::span<const int32_t> ids = rows.row(i), given = layout_.source_tokens >= 0 ? options_->prefix_of(i) : ids;
     int64_t prefix = std::min<int64_t>(given_length(given), g_.target);
     source = std::max(source, std::min<int64_t>(static_cast<int64_t>(ids.size()), g_.source));
-    positions = std::max(positions, prefix + longest_result(own_length(ids), prefix) - 1);
+    positions = std::max(positions, prefix + longest_result(i, own_length(ids), prefix) - 1);
   }
   make_room(std::min<int64_t>(batch_, rows.count), source, positions);
 }
@@ -161,11 +163,12 @@ void searcher::open_slot(int32_t number, int64_t sentence, std::span<const int32
   std::span<const int32_t> own = source.first(std::min(source.size(), static_cast<size_t>(own_length))); // without padding
   s.draws = mix(mix(options_->seed, own), given);
 
-  int64_t length = longest_result(own_length, s.prefix_length);
+  int64_t length = longest_result(sentence, own_length, s.prefix_length);
   int32_t shortest = options_->min_length >= 0 ? options_->min_length : g_.min_length;
   s.min_length = static_cast<int32_t>(std::min<int64_t>(shortest, length));
   forbid_tokens(number, source);
-  layout_.beams[number].start(options_->beam, static_cast<int32_t>(length), ends());
+  // A result that is given may go on behind an end.
+  layout_.beams[number].start(options_->beam, static_cast<int32_t>(length), options_->has_targets() ? end_tokens{} : ends());
 
   beam_rows_[number * layout_.beam] = rows_;
   row_slot_[rows_] = number;
@@ -204,7 +207,7 @@ void searcher::run_given(int64_t sentences, int64_t length) {
 }
 
 int64_t searcher::bind_source(std::span<const argument> inputs) {
-  if (!layout_.encode.entry && !layout_.begin.entry)
+  if (continues_prompts())
     fail(status::unsupported, "the model has no source: it is searched from tokens");
   bind_inputs(model_, layout_.source, inputs, source_dims_.data(), given_inputs_.data());
   std::fill(given_pointers_.begin(), given_pointers_.end(), nullptr);
@@ -231,10 +234,13 @@ void searcher::generate_bound(const search_options &options, search_sink &sink) 
   int64_t positions = 0;
   for (int64_t b = 0; b < sentences; ++b) {
     std::span<const int32_t> given = options.prefix_of(b);
-    if (const char *problem = refuse_prefix(given))
+    const char *problem = refuse_prefix(given);
+    if (!problem)
+      problem = refuse_target(b, given);
+    if (problem)
       fail(status::invalid_argument, "sentence %lld: %s", static_cast<long long>(b), problem);
     int64_t prefix = given_length(given);
-    positions = std::max(positions, prefix + longest_result(source_length_, prefix) - 1);
+    positions = std::max(positions, prefix + longest_result(b, source_length_, prefix) - 1);
   }
   make_room(sentences, source_length_, positions);
   for (slot &s : slots_)

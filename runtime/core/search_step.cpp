@@ -100,10 +100,12 @@ void searcher::advance_slots() {
       int32_t row = beam_rows_[number * layout_.beam + b];
       beam_summaries_[b] = &summaries_[row];
       beam_candidates_[b] = candidates_ + row * 2 * layout_.beam;
+      if (options_->alternatives)
+        summaries_[row].count = std::min(summaries_[row].count, beams.produced() == 0 ? options_->beam : 1);
       s.failed |= !summaries_[row].finite;
     }
-    bool goes_on = !s.failed && (options_->samples ? beams.follow(beam_summaries_.data(), beam_candidates_.data())
-                                                   : beams.advance(beam_summaries_.data(), beam_candidates_.data()));
+    bool goes_on = !s.failed && (options_->apart() ? beams.follow(beam_summaries_.data(), beam_candidates_.data())
+                                                 : beams.advance(beam_summaries_.data(), beam_candidates_.data()));
     end_step(number, goes_on);
   }
 }
@@ -134,8 +136,8 @@ void searcher::close_slot(int32_t number) {
   for (int32_t i = 0; i < found; ++i) {
     const hypothesis &h = beams.finished(i);
     beams.tokens_of(h, tokens_);
-    sink_->hypothesis_found(sentence, i, {tokens_, static_cast<size_t>(h.length)}, h.end >= 0,
-                            options_->scores || options_->beam > 1 ? h.score : 0.0);
+    bool ended = h.end >= 0 || (options_->has_targets() && ends().contains(tokens_[h.length - 1]));
+    sink_->hypothesis_found(sentence, i, {tokens_, static_cast<size_t>(h.length)}, ended, options_->wants_scores() ? h.score : 0.0);
   }
 }
 

@@ -6,6 +6,7 @@
 #include "runtime/text/line_engine.h"
 
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 
 #include <unistd.h>
@@ -65,7 +66,7 @@ std::string as_json(int64_t number, const line_result &result, bool scored) {
   text += ", \"results\": [";
   for (size_t i = 0; i < result.best.size(); ++i) {
     text += (i ? ", {\"text\": " : "{\"text\": ") + json_string(result.best[i].text);
-    if (scored)
+    if (scored && std::isfinite(result.best[i].score)) // JSON has no other numbers
       append_number(text, ", \"score\": %.9g", result.best[i].score);
     text += "}";
   }
@@ -81,12 +82,16 @@ std::string on_one_line(std::string_view text) {
   return line;
 }
 
-std::string as_text(int64_t number, const line_result &result, bool numbered) {
+std::string as_text(int64_t number, const line_result &result, const run_options &options) {
   if (result.best.empty())
     return "\n";
-  if (!numbered)
-    return on_one_line(result.best[0].text) + "\n";
   std::string text;
+  if (options.only_scores) {
+    append_number(text, "%.6f\n", result.best[0].score);
+    return text;
+  }
+  if (!options.numbered)
+    return on_one_line(result.best[0].text) + "\n";
   for (const line_hypothesis &hypothesis : result.best) {
     text += std::to_string(number);
     append_number(text, "\t%.6f\t", hypothesis.score);
@@ -168,7 +173,7 @@ bool run_filter(const char *program, session &s, const run_options &options) {
         std::fprintf(stderr, "%s: line %lld: %s\n", program, static_cast<long long>(number), result.error.c_str());
       }
       out.write(options.json ? as_json(number, result, s.search() != nullptr)
-                             : as_text(number, result, options.numbered));
+                             : as_text(number, result, options));
     }
     out.flush();
     shown.update(number, reader);

@@ -87,6 +87,12 @@ std::vector<option> table(run_options &o) {
       {"--top-k", true, true, [=](std::string_view v) { search->sample.top_k = count("--top-k", v, 1); }},
       {"--top-p", true, true, [=](std::string_view v) { search->sample.top_p = number<double>("--top-p", v); }},
       {"--seed", true, true, [=](std::string_view v) { search->seed = number<uint64_t>("--seed", v); }},
+      {"--alternatives", true, true,
+       [search, &o](std::string_view v) {
+         search->best = count("--alternatives", v, 1);
+         search->alternatives = o.numbered = true;
+       }},
+      {"--score", false, true, [search, &o](std::string_view) { search->line_targets = o.only_scores = true; }},
       {"--scores", false, true, [&o](std::string_view) { o.numbered = true; }},
       {"--ids", false, false, [&o](std::string_view) { o.ids = true; }},
       {"--stream", false, true, [&o](std::string_view) { o.stream = true; }},
@@ -163,6 +169,8 @@ void parse_options(int argc, char **argv, const model &m, run_options &o) {
     fail(status::invalid_argument, "%s: it needs --sample", for_samples);
   if (!o.prefix.empty() && o.search.line_prefixes)
     fail(status::invalid_argument, "a prefix for all lines, or one on each: --prefix and --prefixes exclude each other");
+  if (o.search.line_targets && (o.search.line_prefixes || o.numbered))
+    fail(status::invalid_argument, "--score prints the scores of what stands behind the lines' tabs: not with --scores, --n-best, --alternatives or --prefixes");
   if (!beam_given)
     o.search.beam = o.search.best;
   if (o.stream && (o.json || o.numbered || o.search.beam > 1))
@@ -190,7 +198,9 @@ std::string help_text(const char *program, const model &m) {
            "  --beam K             search with K beams (default 1: greedy; at most %lld)\n"
            "  --n-best N           print the N best results of each line as line-number<TAB>score<TAB>text;\n"
            "                       N is at most K, and K is N where --beam does not say\n"
-           "  --scores             print results in that form\n",
+           "  --scores             print results in that form\n"
+           "  --alternatives N     the N most probable first tokens, each with what is most probable behind it, in that form\n"
+           "  --score              lines are text<TAB>result: print the score of each result\n",
            static_cast<long long>(g.beam));
     append(text,
            "  --length-penalty A   score = (sum of log p) / (tokens, the end included)^A (default 1)\n"

@@ -18,6 +18,7 @@ struct run_options {
   bool ids = false;
   bool numbered = false; // line-number<TAB>score<TAB>text
   bool json = false;
+  bool only_scores = false; // of what stands on the lines
   bool stream = false;
   bool limits = false;
   bool help = false;

@@ -114,21 +114,25 @@ std::vector<int32_t> line_engine::encode_prefix(std::string_view text) const {
   return tokens;
 }
 
-void line_engine::encode(std::string_view line, bool with_prefix) {
-  size_t tab = with_prefix ? line.find('\t') : std::string_view::npos, before = prefix_ids_.size();
+void line_engine::encode(std::string_view line, const search_options &options) {
+  size_t tab = options.line_prefixes || options.line_targets ? line.find('\t') : std::string_view::npos, before = behind_ids_.size();
   if (tab != std::string_view::npos) {
     try {
-      codec_.encode_target(line.substr(tab + 1), prefix_ids_);
+      codec_.encode_target(line.substr(tab + 1), behind_ids_);
     } catch (const error &problem) {
-      fail(problem.code, "its prefix: %s", problem.what());
+      fail(problem.code, "its %s: %s", options.line_targets ? "target" : "prefix", problem.what());
     }
+  } else if (options.line_targets) {
+    fail(status::invalid_argument, "it has no tab, behind which its target would stand");
   }
   try {
     codec_.encode(line.substr(0, tab), ids_);
   } catch (...) {
-    prefix_ids_.resize(before);
+    behind_ids_.resize(before);
     throw;
   }
+  if (options.line_targets)
+    behind_ids_.push_back(session_.get_model().header().generate.end);
 }
 
 std::string line_engine::stream(std::string_view line, const search_options &options, const std::function<void(std::string_view)> &write) {
@@ -146,27 +150,29 @@ std::string line_engine::stream(std::string_view line, const search_options &opt
 void line_engine::run(const std::vector<std::string_view> &lines, const search_options &options,
                       std::vector<line_result> &results) {
   results.resize(lines.size());
-  bool with_prefix = options.line_prefixes && session_.search();
+  search_options own = options;
+  own.line_prefixes &= session_.search() != nullptr;
+  own.line_targets &= session_.search() != nullptr;
   ids_.clear();
-  prefix_ids_.clear();
+  behind_ids_.clear();
   // Room for all tokens that there may be, which is not touched: growing would hold them twice.
-  size_t room = 0, prefix_room = 0;
+  size_t room = 0, behind_room = 0;
   for (std::string_view line : lines) {
     room += codec_.room(line);
-    prefix_room += with_prefix ? codec_.target_room(line) : 0;
+    behind_room += own.line_prefixes || own.line_targets ? codec_.target_room(line) + 1 : 0;
   }
   ids_.reserve(room);
-  prefix_ids_.reserve(prefix_room);
+  behind_ids_.reserve(behind_room);
   offsets_.assign(1, 0);
-  prefix_offsets_.assign(1, 0);
+  behind_offsets_.assign(1, 0);
   line_of_.clear();
   for (size_t line = 0; line < lines.size(); ++line) {
     results[line].best.clear();
     results[line].error.clear();
     try {
-      encode(lines[line], with_prefix);
+      encode(lines[line], own);
       offsets_.push_back(static_cast<int64_t>(ids_.size()));
-      prefix_offsets_.push_back(static_cast<int64_t>(prefix_ids_.size()));
+      behind_offsets_.push_back(static_cast<int64_t>(behind_ids_.size()));
       line_of_.push_back(static_cast<int64_t>(line));
     } catch (const error &problem) {
       results[line].error = problem.what();
@@ -174,9 +180,11 @@ void line_engine::run(const std::vector<std::string_view> &lines, const search_o
   }
   token_rows rows{ids_.data(), offsets_.data(), static_cast<int64_t>(line_of_.size())};
   if (session_.search()) {
-    search_options own = options;
-    if (with_prefix)
-      own.prefixes = {prefix_ids_.data(), prefix_offsets_.data(), rows.count};
+    token_rows behind{behind_ids_.data(), behind_offsets_.data(), rows.count};
+    if (own.line_prefixes)
+      own.prefixes = behind;
+    if (own.line_targets)
+      own.targets = behind;
     search_results sink(*this, results);
     session_.search()->generate(rows, own, sink);
   } else {

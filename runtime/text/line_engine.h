@@ -41,13 +41,13 @@ private:
   class text_stream;
   class prediction_results;
 
-  // Appends the line's tokens, and those of its prefix.
-  void encode(std::string_view line, bool with_prefix);
+  // Appends the line's tokens, and those of what stands behind its tab: nothing, its prefix or its target.
+  void encode(std::string_view line, const search_options &options);
 
   session &session_;
   text_codec codec_;
-  std::vector<int32_t> ids_, prefix_ids_;
-  std::vector<int64_t> offsets_, prefix_offsets_;
+  std::vector<int32_t> ids_, behind_ids_;
+  std::vector<int64_t> offsets_, behind_offsets_;
   std::vector<int64_t> line_of_; // of each sentence
 };
 

@@ -1,4 +1,5 @@
-"""What searches may be asked for beside beams: prefixes, no repetitions, samples, tokens that end results.
+"""What searches may be asked for beside beams: prefixes, no repetitions, samples, alternatives, tokens that end results; and scores of
+results that are given.
 
 search_options.py [DEVICE]: on a device, fewer sentences and the same results as on the CPU.
 """
@@ -36,12 +37,22 @@ def repeats(tokens, n):
 
 
 ALL = ([], ["--no-repeat-ngram", "2", "--beam", "4", "--n-best", "2"], ["--repetition-penalty", "1.5"],
-       ["--sample", "--n-best", "4", "--seed", "5"], ["--sample", "--top-k", "4", "--temperature", "2"], ["--sample", "--top-p", "0.9"])
+       ["--alternatives", "3"], ["--sample", "--n-best", "4", "--seed", "5"], ["--sample", "--top-k", "4", "--temperature", "2"], ["--sample", "--top-p", "0.9"])
 
 
 def confirm_stream(title, program, lines, *options):
     want, got = (run(program, *options, *how, stdin="".join(line + "\n" for line in lines))[1] for how in ([], ["--stream"]))
     checks.that(got == want, f"{title} {options}: {got!r} in pieces, but {want!r}")
+
+
+def confirm_scores(title, program, lines, *options):
+    """What a search has found gets the same score again."""
+    for how in ([], ["--length-penalty", "0"], ["--prefix", "AH0 K"]):
+        for search in (["--beam", "3", "--n-best", "2"], ["--alternatives", "3"]):
+            found = [(line, *result) for line, side in zip(lines, results(program, lines, *search, *how, *options)) for result in side]
+            scores = run(program, "--score", *how, *options, stdin="".join(f"{line}\t{text}\n" for line, _, text in found))[1].split()
+            checks.that(len(scores) == len(found) and all(abs(score - float(again)) < 3e-6 for (_, score, _), again in zip(found, scores)),
+                        f"{title} {search} {how}: {found} score as {scores}")
 
 
 def confirm_device(title, program, lines, prefix, more):
@@ -80,6 +91,7 @@ def confirm(title, program, lines, prefix, more=()):
 
 for kind in ("f32",) if DEVICE else ("f32", "bf16", "int8"):
     program = compile_g2p(WORK / f"g2p-{kind}", "--type", kind, *TARGET)
+    confirm_scores(f"g2p {kind}", program, *([words[:2], "--device", DEVICE] if DEVICE else [words[:16]]))
     confirm(f"g2p {kind}", program, words[:16], "AH0 K")
 
 # A vocabulary of which a greedy search without scores screens its logits.
@@ -139,6 +151,10 @@ checks.that(got == 1 and "line 1: its prefix: there is no token 9999; the last i
 refused("--stream shows one result as it comes", "--stream", "--n-best", "2")
 refused("a token that ends results must be between 0 and", "--end", "999999")
 refused("--prefix: 'XYZ' is not in the target vocabulary", "--prefix", "XYZ")
+refused("--score prints the scores of what stands behind the lines' tabs", "--score", "--n-best", "2")
+refused("results that are given are scored as they are", "--score", "--beam", "2")
+refused("alternatives are searched for", "--alternatives", "2", "--sample")
+refused("line 1: it has no tab, behind which its target would stand", "--score", status=1)
 refused("--prefix and --prefixes exclude each other", "--prefix", "K", "--prefixes")
 refused("line 1: its prefix has 400 tokens; at most 399 are possible", "--prefix", "K " * 400, status=1)
 checks.end()

@@ -216,6 +216,15 @@ typedef struct xf_generate_options {
    * on is not known before. Not of xf_process_lines. */
   xf_token_function on_token;
   void *token_context;
+  /* Not null: nothing is searched for. The result of sentence i is targets[target_offsets[i]] .. targets[target_offsets[i + 1] - 1], at
+   * least one token (a whole result has the end token as its last), and gets the score that a search would give it. Of the other
+   * options scores come from length_penalty and the prefixes; those that say how to search, what may be chosen or how long results are
+   * must have their defaults. */
+  const int32_t *targets;
+  const int64_t *target_offsets;
+  int32_t line_targets; /* of xf_process_lines. 1: what stands behind a line's first tab is its target, to which the end token is added */
+  /* 1: the `beam` most probable first tokens begin a result each, and each goes on with what is most probable behind it. */
+  int32_t alternatives;
 } xf_generate_options;
 /* The defaults: xf_generate_options_init(&options, sizeof(options)). beam, n_best, scores, length_penalty, repetition_penalty,
  * temperature and top_p are 1, min_length and max_length -1, all others 0 and null. No more than `size` bytes are written. */

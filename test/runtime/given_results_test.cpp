@@ -1,0 +1,212 @@
+// Results that are scored instead of searched for, and alternatives: the first tokens of several results given by their order.
+#include "test/runtime/search_harness.h"
+
+#include <cmath>
+
+namespace {
+
+using sample::defaults;
+using sample::expect_same;
+using sample::expect_same_bits;
+using sample::found;
+using sample::generate;
+using sample::machine;
+using sample::outcome;
+using sample::random_sources;
+using sample::tokens;
+
+class given_results : public sample::both_steps {
+protected:
+  static sample::options continuer() {
+    sample::options o = plain();
+    o.model = sample::kind::continuer;
+    return o;
+  }
+};
+
+// Rows of tokens as the C API takes them.
+struct rows {
+  std::vector<int32_t> ids;
+  std::vector<int64_t> offsets = {0};
+  void add(const tokens &row) {
+    ids.insert(ids.end(), row.begin(), row.end());
+    offsets.push_back(static_cast<int64_t>(ids.size()));
+  }
+};
+
+// Sentences that a decoder without a source can read, too.
+std::vector<tokens> sentences(unsigned seed, int count) {
+  std::vector<tokens> result = random_sources(seed, count, true);
+  for (tokens &ids : result) {
+    for (int32_t &id : ids)
+      id = id < SAMPLE_VOCABULARY ? id : 3 + id % (SAMPLE_VOCABULARY - 3);
+    ids.resize(std::min<size_t>(ids.size(), 8));
+    ids.back() = 5;
+  }
+  return result;
+}
+
+double summed(const tokens *source, tokens read, const tokens &target) {
+  double sum = 0;
+  for (int32_t token : target) {
+    sum += sample::log_p(source, read, {})[static_cast<size_t>(token)];
+    read.push_back(token);
+  }
+  return sum;
+}
+
+TEST_P(given_results, are_scored) {
+  std::mt19937 random(3);
+  for (sample::options model : {plain(), continuer()})
+    for (bool with_prefix : {false, true}) {
+      bool source = model.model == sample::kind::translator;
+      if (with_prefix && !source)
+        continue;
+      machine m(model, 2);
+      std::vector<tokens> lines = sentences(21, 40), wanted;
+      rows targets, prefixes;
+      std::vector<double> sums;
+      for (const tokens &line : lines) {
+        tokens target(1 + random() % 20), prefix(with_prefix ? random() % 10 : 0);
+        for (tokens *side : {&target, &prefix})
+          for (int32_t &id : *side)
+            id = static_cast<int32_t>(2 + random() % (SAMPLE_VOCABULARY - 2)); // ends among them
+        tokens read = {SAMPLE_START};
+        read.insert(read.end(), source ? prefix.begin() : line.begin(), source ? prefix.end() : line.end());
+        wanted.push_back(target);
+        sums.push_back(summed(source ? &line : nullptr, read, target));
+        targets.add(target);
+        prefixes.add(prefix);
+      }
+      for (double alpha : {0.0, 1.0, 0.6})
+        for (int32_t batch : {0, 1, 3}) {
+          xf_generate_options options = defaults();
+          options.targets = targets.ids.data(), options.target_offsets = targets.offsets.data();
+          if (with_prefix)
+            options.prefix = prefixes.ids.data(), options.prefix_offsets = prefixes.offsets.data();
+          options.length_penalty = alpha, options.batch = batch, options.scores = 0;
+          outcome got = generate(m.session, lines, options);
+          ASSERT_EQ(got.status, XF_OK) << xf_message();
+          for (size_t i = 0; i < lines.size(); ++i)
+            expect_same(got.sentences[i], {{wanted[i], sums[i] / std::pow(static_cast<double>(wanted[i].size()), alpha)}}, i);
+        }
+    }
+}
+
+TEST_P(given_results, score_as_they_were_searched_for) {
+  machine m(plain());
+  std::vector<tokens> lines = random_sources(22, 30);
+  xf_generate_options options = defaults();
+  options.beam = options.n_best = 3;
+  outcome found = generate(m.session, lines, options);
+  for (size_t rank = 0; rank < 3; ++rank) {
+    rows targets;
+    for (const auto &sentence : found.sentences)
+      targets.add(sentence[rank].ids);
+    xf_generate_options given = defaults();
+    given.targets = targets.ids.data(), given.target_offsets = targets.offsets.data();
+    outcome got = generate(m.session, lines, given);
+    ASSERT_EQ(got.status, XF_OK) << xf_message();
+    for (size_t i = 0; i < lines.size(); ++i)
+      expect_same(got.sentences[i], {found.sentences[i][rank]}, i);
+  }
+}
+
+TEST_P(given_results, stand_behind_tabs) {
+  machine m(plain());
+  xf_generate_options options = defaults();
+  options.line_targets = 1, options.length_penalty = 0;
+  const char *lines[] = {"a b c\tC D", "d e\t", "d e", "d e\tX"};
+  xf_lines *results = nullptr;
+  ASSERT_EQ(xf_process_lines(m.session, lines, 4, 0, &options, &results), XF_OK) << xf_message();
+  tokens first = {4, 5, 6}, second = {7, 8};
+  EXPECT_NEAR(xf_line_score(results, 0, 0), summed(&first, {SAMPLE_START}, {6, 7, SAMPLE_END}), 1e-5);
+  EXPECT_STREQ(xf_line_text(results, 0, 0), "C D");
+  EXPECT_NEAR(xf_line_score(results, 1, 0), summed(&second, {SAMPLE_START}, {SAMPLE_END}), 1e-5);
+  EXPECT_STREQ(xf_line_text(results, 1, 0), "");
+  EXPECT_STREQ(xf_line_error(results, 2), "it has no tab, behind which its target would stand");
+  EXPECT_STREQ(xf_line_error(results, 3), "its target: 'X' is not in the target vocabulary");
+  xf_lines_free(results);
+  options.line_prefixes = 1;
+  EXPECT_EQ(xf_process_lines(m.session, lines, 4, 0, &options, &results), XF_INVALID_ARGUMENT);
+  EXPECT_STREQ(xf_message(), "what stands behind a line's tab is its prefix or its target: line_prefixes and line_targets exclude each other");
+}
+
+TEST_P(given_results, are_refused_where_they_mean_nothing) {
+  machine m(plain());
+  const std::vector<int32_t> ids(50, 3), unknown = {3, 11};
+  auto message = [&](const std::vector<int32_t> &target, int64_t count, auto &&change) {
+    const std::vector<int64_t> offsets = {0, count};
+    xf_generate_options options = defaults();
+    options.targets = target.data(), options.target_offsets = offsets.data();
+    change(options);
+    EXPECT_EQ(generate(m.session, {{5}}, options).status, XF_INVALID_ARGUMENT);
+    return std::string(xf_message());
+  };
+  auto nothing = [](auto &) {};
+  EXPECT_EQ(message(ids, 0, nothing), "sentence 0: its target has no tokens");
+  EXPECT_EQ(message(unknown, 2, nothing), "sentence 0: its target: there is no token 11; the last is 10");
+  EXPECT_EQ(message(ids, 41, nothing), "sentence 0: its target has 41 tokens; at most 40 are possible");
+  EXPECT_EQ(message(ids, 40, [&](auto &o) { o.prefix = ids.data(), o.prefix_count = 2; }),
+            "sentence 0: its target has 40 tokens; at most 38 are possible");
+  const std::string searched = "results that are given are scored as they are: beams, samples, lengths, penalties and what may be chosen mean nothing there";
+  EXPECT_EQ(message(ids, 3, [](auto &o) { o.beam = 2; }), searched);
+  EXPECT_EQ(message(ids, 3, [](auto &o) { o.sample = 1; }), searched);
+  EXPECT_EQ(message(ids, 3, [](auto &o) { o.max_length = 5; }), searched);
+  EXPECT_EQ(message(ids, 3, [](auto &o) { o.no_repeat_ngram = 2; }), searched);
+  EXPECT_EQ(message(ids, 3, [](auto &o) { o.alternatives = 1; }), "alternatives are searched for, neither drawn nor given");
+}
+
+// One first token each, then what a greedy search finds behind it.
+std::vector<found> alternatives(const tokens *source, const tokens &prefix, sample::search o, int count) {
+  std::set<int32_t> never;
+  if (o.min_length > 0)
+    never.insert(o.end);
+  std::vector<double> p = sample::log_p(source, prefix, never);
+  std::vector<int32_t> order(SAMPLE_VOCABULARY);
+  for (int32_t v = 0; v < SAMPLE_VOCABULARY; ++v)
+    order[static_cast<size_t>(v)] = v;
+  std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) { return p[static_cast<size_t>(a)] > p[static_cast<size_t>(b)] + 1e-9; });
+  std::vector<found> results;
+  sample::search rest = o;
+  rest.alpha = 0, --rest.max_length, rest.min_length = std::max(0, o.min_length - 1);
+  for (int i = 0; i < count; ++i) {
+    int32_t first = order[static_cast<size_t>(i)];
+    found one = {{first}, p[static_cast<size_t>(first)]};
+    if (first != o.end && rest.max_length > 0) {
+      tokens read = prefix;
+      read.push_back(first);
+      found behind = sample::run(source, read, rest)[0];
+      one.ids.insert(one.ids.end(), behind.ids.begin(), behind.ids.end());
+      one.score += behind.score;
+    }
+    one.score /= std::pow(static_cast<double>(one.ids.size()), o.alpha);
+    results.push_back(one);
+  }
+  std::stable_sort(results.begin(), results.end(), [](const found &x, const found &y) { return x.score > y.score + 1e-9; });
+  return results;
+}
+
+TEST_P(given_results, begin_with_the_most_probable_tokens) {
+  machine m(plain(), 3), alone(plain());
+  std::vector<tokens> lines = random_sources(23, 40, true);
+  for (int32_t count : {1, 2, 4})
+    for (int32_t least : {0, 2}) {
+      xf_generate_options options = defaults();
+      options.beam = options.n_best = count, options.alternatives = 1, options.min_length = least;
+      outcome got = generate(m.session, lines, options);
+      ASSERT_EQ(got.status, XF_OK) << xf_message();
+      for (size_t i = 0; i < lines.size(); ++i) {
+        sample::search o;
+        o.min_length = least;
+        o.max_length = static_cast<int>(std::min<size_t>(2 * lines[i].size() + 3, sample::kTarget));
+        expect_same(got.sentences[i], alternatives(&lines[i], {SAMPLE_START}, o, count), i);
+      }
+      options.batch = 1;
+      expect_same_bits(generate(alone.session, lines, options), got);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(steps, given_results, testing::Values(false, true));
+
+} // namespace
