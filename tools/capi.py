@@ -30,7 +30,8 @@ class GenerateOptions(ctypes.Structure):
                 ("ends", ctypes.c_void_p), ("ends_count", ctypes.c_int64), ("prefix", ctypes.c_void_p),
                 ("prefix_count", ctypes.c_int64), ("prefix_offsets", ctypes.c_void_p), ("on_token", ctypes.c_void_p),
                 ("token_context", ctypes.c_void_p), ("targets", ctypes.c_void_p), ("target_offsets", ctypes.c_void_p),
-                ("line_targets", ctypes.c_int32), ("alternatives", ctypes.c_int32)]
+                ("line_targets", ctypes.c_int32), ("alternatives", ctypes.c_int32), ("coverage_penalty", ctypes.c_double),
+                ("line_alignments", ctypes.c_int32)]
 
 
 class EncodingInfo(ctypes.Structure):
@@ -39,7 +40,8 @@ class EncodingInfo(ctypes.Structure):
 
 class Hypotheses(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("tokens", ctypes.c_void_p), ("capacity", ctypes.c_int64),
-                ("lengths", ctypes.c_void_p), ("scores", ctypes.c_void_p)]
+                ("lengths", ctypes.c_void_p), ("scores", ctypes.c_void_p), ("alignments", ctypes.c_void_p),
+                ("alignment_width", ctypes.c_int64)]
 
 
 def load(path):

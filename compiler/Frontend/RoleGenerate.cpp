@@ -21,7 +21,7 @@ public:
   using Directive::Directive;
 
   void run() {
-    if (!readArguments() || !findEntries() || !findTokens() || !findBatch() || !findLogits())
+    if (!readArguments() || !findEntries() || !findTokens() || !findBatch() || !findLogits() || !checkAlign())
       return;
     e.batchDim = mlir::xf::getDimName(target, batch).str();
     e.targetDim = mlir::xf::getDimName(target, 1 - batch).str();
@@ -64,7 +64,7 @@ private:
   bool readArgument(const std::string &key, const Argument &argument) {
     std::string what = "'" + key + "' of generate";
     given.insert(key);
-    if (key == "encode" || key == "decode" || key == "tokens" || key == "logits") {
+    if (key == "encode" || key == "decode" || key == "align" || key == "tokens" || key == "logits") {
       auto name = needName(argument, what);
       if (name)
         names[key] = {*name, argument.loc};
@@ -78,7 +78,7 @@ private:
       numbers[key] = argument.value->loc;
       return addNumber(argument, key, what);
     }
-    return fail(argument.loc, "generate has no parameter '" + key + "' (encode, decode, tokens, logits, start, end, pad, min_length, max_length)");
+    return fail(argument.loc, "generate has no parameter '" + key + "' (encode, decode, align, tokens, logits, start, end, pad, min_length, max_length)");
   }
 
   /// A token, or a list of them.
@@ -149,8 +149,9 @@ private:
 
   bool findEntries() {
     decode = e.findEntry(names["decode"].text, names["decode"].loc);
-    if (names.count("encode") && !(encode = e.findEntry(names["encode"].text, names["encode"].loc)))
-      return false;
+    for (auto [name, entry] : {std::pair("encode", &encode), std::pair("align", &align)})
+      if (names.count(name) && !(*entry = e.findEntry(names[name].text, names[name].loc)))
+        return false;
     return bool(decode);
   }
 
@@ -224,6 +225,50 @@ private:
     return checkTokens(rows.getDimSize(2));
   }
 
+  /// The entry that says how much each target token looks at each source token: of what the encoder takes and gives, and of the
+  /// target's tokens as the decoder takes them.
+  bool checkAlign() {
+    using namespace mlir::xf;
+    if (!align)
+      return true;
+    Loc loc = names["align"].loc;
+    std::string name = "'" + align.getSymName().str() + "'";
+    if (!encode)
+      return fail(loc, "a model without an encoder has no source to align results with");
+    auto inputs = align.getFunctionType().getInputs();
+    bool reads = false;
+    for (unsigned i = 0; i < inputs.size(); ++i) {
+      bool isTarget = align.getArgName(i) == decode.getArgName(tokens);
+      reads |= isTarget;
+      mlir::Type known = isTarget ? mlir::Type(target) : encoderTensor(align.getArgName(i));
+      if (!known)
+        return fail(loc, "the input '" + align.getArgName(i).str() + "' of " + name + " is neither the target's tokens, '" + decode.getArgName(tokens).str() +
+                             "', nor the encoder's");
+      if (known != inputs[i])
+        return fail(loc, "the input '" + align.getArgName(i).str() + "' of " + name + " is " + describeShape(typeOf(inputs[i])) + ", but " +
+                             describeShape(typeOf(known)) + " elsewhere");
+    }
+    if (!reads)
+      return fail(loc, name + " does not take the target's tokens, '" + decode.getArgName(tokens).str() + "'");
+    auto results = align.getFunctionType().getResults();
+    auto weights = typeOf(results[0]);
+    bool fits = results.size() == 1 && weights.getElementType().isF32() && weights.getRank() == 3 && sameDim(weights, 2, source, 1 - batch) &&
+                ((sameDim(weights, 0, target, 0) && sameDim(weights, 1, target, 1)) || (sameDim(weights, 0, target, 1) && sameDim(weights, 1, target, 0)));
+    return fits || fail(loc, name + " must have one result, f32 of batch, target and source, not " + describeShape(weights) +
+                                 (results.size() == 1 ? "" : " and more"));
+  }
+
+  /// The type of the encoder's result or input of that name; null if there is none.
+  mlir::Type encoderTensor(llvm::StringRef name) {
+    for (unsigned i = 0; i < encode.getFunctionType().getNumResults(); ++i)
+      if (encode.getResultName(i) == name)
+        return encode.getFunctionType().getResult(i);
+    for (unsigned i = 0; i < encode.getFunctionType().getNumInputs(); ++i)
+      if (encode.getArgName(i) == name)
+        return encode.getFunctionType().getInput(i);
+    return {};
+  }
+
   /// Tokens that are chosen have logits. What tables the entries look tokens up in shows when they are compiled.
   bool checkTokens(int64_t vocabulary) {
     bool good = true;
@@ -249,6 +294,8 @@ private:
       addString("source", e.sourceDim);
     }
     addEntry("decode", decode);
+    if (align)
+      addEntry("align", align);
     addString("tokens", decode.getArgName(tokens));
     addString("logits", decode.getResultName(logits));
     addString("batch", e.batchDim);
@@ -271,7 +318,7 @@ private:
   std::set<std::string> given;
   std::map<std::string, Name> names;
   std::map<std::string, Loc> numbers; // where they stand
-  mlir::xf::EntryOp encode, decode;
+  mlir::xf::EntryOp encode, decode, align;
   unsigned tokens = 0, logits = 0; // an input and a result of `decode`
   mlir::RankedTensorType source, target; // of the tokens; `source` is null without an encoder
   unsigned batch = 0; // the dimension of both

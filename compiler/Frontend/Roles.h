@@ -24,9 +24,9 @@ protected:
   static std::optional<std::string> nameOf(const Argument &argument);
   /// An argument that is a name, or an error; `what` is "'encode' of generate".
   std::optional<std::string> needName(const Argument &argument, const std::string &what);
-  /// An argument that is a token id or a length, as a member `key`; false with an error.
   /// A number from 0 to the largest of 32 bits.
   std::optional<int64_t> asNumber(const Value &value, Loc loc, const std::string &what);
+  /// An argument that is a token id or a length, as a member `key`; false with an error.
   bool addNumber(const Argument &argument, llvm::StringRef key, const std::string &what);
 
   void add(llvm::StringRef key, mlir::Attribute value) { members.push_back(builder.getNamedAttr(key, value)); }

@@ -16,7 +16,7 @@ struct MemberRule {
 
 constexpr MemberRule kGenerateMembers[] = {
     {"encode", Member::entry},     {"decode", Member::entry},          {"begin", Member::entry},
-    {"step", Member::entry},       {"choose", Member::entry},          {"tokens", Member::name},
+    {"step", Member::entry},       {"choose", Member::entry},          {"align", Member::entry},           {"tokens", Member::name},
     {"logits", Member::name},      {"batch", Member::name},            {"source", Member::name},
     {"target", Member::name},      {"new", Member::name},              {"start", Member::number},
     {"end", Member::number},       {"more_ends", Member::numbers},     {"pad", Member::number},            {"min_length", Member::number},

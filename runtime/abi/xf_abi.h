@@ -25,7 +25,7 @@ extern "C" {
 
 #define XF_ABI_MAGIC "XFIMAGE"
 #define XF_ABI_TRAILER_MAGIC "XFTRAIL"
-#define XF_ABI_VERSION 13u
+#define XF_ABI_VERSION 14u
 #define XF_ABI_PAGE 4096u
 #define XF_ABI_MAX_RANK 6
 /* The greatest size of a dimension, limit of a search, and number of bytes of a memory: larger ones are damage, and sums of
@@ -312,7 +312,10 @@ typedef struct xf_abi_parameter {
  *   xf.values    f32[B, K], xf.tokens i32[B, K]: logits and tokens of the candidates, best first, ties to the lower
  *                token; -inf and -1 where there are no more,
  *   xf.norms     f32[B, 2]: the largest logit (NaN if one is +inf or not a number), and the sum of exp(logit - largest).
- * W is 4 * ceil(vocabulary / 128). */
+ * W is 4 * ceil(vocabulary / 128).
+ *
+ * `align` says how much each target token looks at each source token. Its inputs are tensors of `encode`, by their names, and the target's
+ * tokens, under the name that they have in `step`; its result is f32 [B, T, S], or [T, B, S]. */
 #define XF_ABI_MAX_ENDS 8
 typedef struct xf_abi_generate {
   int32_t present; /* 0: the model does not generate */
@@ -334,7 +337,7 @@ typedef struct xf_abi_generate {
   int32_t ragged_source;
   int32_t choose;         /* the step entry that ends in choosing tokens, or -1 */
   int32_t packed_encode, packed_begin; /* twins of encode and begin: of all that there are, or -1 */
-  int32_t reserved;
+  int32_t align;          /* a FULL entry, or -1; see above */
   int64_t batch, beam, source, target; /* limits */
 } xf_abi_generate;
 

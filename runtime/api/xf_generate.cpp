@@ -47,6 +47,8 @@ search_options options_of(const xf_generate_options *given, int64_t sentences) {
   result.line_prefixes = o.line_prefixes != 0;
   result.line_targets = o.line_targets != 0;
   result.alternatives = o.alternatives != 0;
+  result.coverage_penalty = o.coverage_penalty;
+  result.alignments = o.line_alignments != 0;
   if (o.target_offsets) {
     require_rows("targets", o.targets, o.target_offsets, sentences);
     result.targets = {o.targets, o.target_offsets, sentences};
@@ -78,6 +80,7 @@ public:
     require_size(results, XF_FIRST_SIZE(xf_hypotheses, scores), what);
     out_ = read_struct(results, {});
     require(out_.lengths && out_.capacity >= 0 && (out_.tokens || out_.capacity == 0), what);
+    require(!out_.alignments || out_.alignment_width >= 0, "the width of alignments is negative");
     std::fill_n(out_.lengths, sentences * best, -1);
   }
 
@@ -88,6 +91,12 @@ public:
     std::copy_n(tokens.data(), stored, out_.tokens + place * out_.capacity);
     if (out_.scores)
       out_.scores[place] = score;
+  }
+  bool wants_alignments() const { return out_.alignments; }
+  void alignment_found(int64_t sentence, int32_t rank, std::span<const int32_t>, bool, const alignment &found) override {
+    float *to = out_.alignments + (sentence * best_ + rank) * out_.capacity * out_.alignment_width;
+    for (int64_t row = 0; row < std::min(found.rows, out_.capacity); ++row)
+      std::copy_n(found.weights + row * found.columns, std::min(found.columns, out_.alignment_width), to + row * out_.alignment_width);
   }
   void sentence_failed(int64_t sentence, const char *message) override { failure_.note(sentence, message); }
   xf_status result() const { return failure_.result(); }
@@ -127,6 +136,7 @@ xf_status xf_generate(xf_session *s, const int32_t *ids, const int64_t *offsets,
     search_options o = options_of(options, count);
     search.check(o);
     array_sink sink(results, o.best, count);
+    o.alignments = sink.wants_alignments();
     search.generate({ids, offsets, count}, o, sink);
     return sink.result();
   });
@@ -141,6 +151,7 @@ xf_status xf_generate_from(xf_session *s, const xf_tensor *inputs, int32_t input
     search_options o = options_of(options, sentences);
     search.check(o);
     array_sink sink(results, o.best, sentences);
+    o.alignments = sink.wants_alignments();
     search.generate_bound(o, sink);
     return sink.result();
   });
@@ -189,6 +200,15 @@ const char *xf_line_text(const xf_lines *lines, int64_t line, int32_t result) {
 double xf_line_score(const xf_lines *lines, int64_t line, int32_t result) {
   const line_hypothesis *found = result_at(lines, line, result);
   return found ? found->score : 0.0;
+}
+int64_t xf_line_alignment(const xf_lines *lines, int64_t line, int32_t result, int32_t *source, int64_t capacity) {
+  const line_hypothesis *found = result_at(lines, line, result);
+  if (!found)
+    return 0;
+  auto count = static_cast<int64_t>(found->aligned.size());
+  if (source && capacity > 0)
+    std::copy_n(found->aligned.data(), std::min(count, capacity), source);
+  return count;
 }
 const char *xf_line_error(const xf_lines *lines, int64_t line) {
   bool there = lines && line >= 0 && static_cast<size_t>(line) < lines->results.size();

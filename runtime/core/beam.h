@@ -91,8 +91,9 @@ public:
   int32_t end() const { return ends_.first; }
   int32_t finished() const { return finished_count_; }
 
-  // Scores and sorts the finished hypotheses, best first; returns how many there are.
-  int32_t rank(double alpha);
+  // Scores and sorts the finished hypotheses, best first; returns how many there are. `more`: null, or what is added to each one's score,
+  // in the order in which finished() has them before.
+  int32_t rank(double alpha, const double *more = nullptr);
   const hypothesis &finished(int32_t i) const { return finished_[i]; }
   // Writes the hypothesis' length tokens.
   void tokens_of(const hypothesis &h, int32_t *tokens) const;

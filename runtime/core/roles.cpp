@@ -119,6 +119,34 @@ private:
     require(g.choose >= -1, "the search has no such step entry");
     if (g.choose >= 0)
       check_choose(step, logits.dim[2]);
+    require(g.align >= -1, kAlign);
+    if (g.align >= 0)
+      check_align(step.inputs[g.tokens_input]);
+  }
+
+  static constexpr const char *kAlign = "the entry that aligns results has other arguments than the search can give";
+
+  void check_align(const tensor_info &tokens) const {
+    const xf_abi_generate &g = generate_;
+    require(is_entry(g.align, XF_ABI_ENTRY_FULL) && g.encode >= 0 && g.target_dim >= 0 && g.align != g.encode, kAlign);
+    const entry_info &align = model_.entries()[g.align], &encode = model_.entries()[g.encode];
+    bool reads = false;
+    for (const tensor_info &input : align.inputs) {
+      if (input.name == tokens.name) {
+        bool shaped = has_shape(input, XF_ABI_I32, {g.batch_dim, g.target_dim}) || has_shape(input, XF_ABI_I32, {g.target_dim, g.batch_dim});
+        require(shaped && !reads && (input.bound == 0 || (tokens.bound > 0 && input.bound >= tokens.bound)), kAlign);
+        reads = true;
+        continue;
+      }
+      int output = encode.find_output(input.name), same = encode.find_input(input.name);
+      require(output >= 0 || same >= 0, kAlign);
+      const tensor_info &known = output >= 0 ? encode.outputs[output] : encode.inputs[same];
+      require(known.dtype == input.dtype && known.dim == input.dim, kAlign);
+    }
+    require(reads && align.outputs.size() == 1, kAlign);
+    require(has_shape(align.outputs[0], XF_ABI_F32, {g.batch_dim, g.target_dim, g.source_dim}) ||
+                has_shape(align.outputs[0], XF_ABI_F32, {g.target_dim, g.batch_dim, g.source_dim}),
+            kAlign);
   }
 
   void check_choose(const entry_info &step, int64_t vocabulary) const {

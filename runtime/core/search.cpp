@@ -32,6 +32,8 @@ void searcher::bind(const arena &memory) {
   tokens_ = memory.as<int32_t>(layout_.tokens);
   started_ = memory.as<int32_t>(layout_.started);
   forbidden_ = memory.as<uint32_t>(layout_.forbidden);
+  aligned_ = memory.as<int32_t>(layout_.aligned);
+  weights_ = memory.as<float>(layout_.weights);
   logits_ = memory.as<float>(layout_.logits);
   scratch_ = memory.at(scratch_at_);
   layout_.groups.bind(memory);
@@ -61,7 +63,7 @@ void searcher::bind(const arena &memory) {
   }
   for (const source_tensor &tensor : layout_.source_tensors)
     source_pointers_.push_back(memory.at(tensor.offset));
-  for (const source_call *call : {&layout_.encode, &layout_.begin, &layout_.packed_encode, &layout_.packed_begin})
+  for (const source_call *call : {&layout_.encode, &layout_.begin, &layout_.packed_encode, &layout_.packed_begin, &layout_.align})
     source_io_.reserve(call->arguments.size());
   given_inputs_.resize(layout_.source.inputs.size() + 1);
   given_pointers_.resize(layout_.source_tensors.size());
@@ -70,6 +72,7 @@ void searcher::bind(const arena &memory) {
   slots_.resize(layout_.batch);
   beam_summaries_.resize(layout_.beam);
   beam_candidates_.resize(layout_.beam);
+  coverage_.resize(static_cast<size_t>(2 * layout_.beam));
   if (device_executor *device = session_.executor(); device && layout_.chooses)
     ahead_ = std::make_unique<device_search>(*device, layout_);
 }

@@ -22,6 +22,12 @@ class session;
 // Work below this many bytes is not worth waking the other threads.
 constexpr int64_t kBytesWorthThreads = 1 << 17;
 
+// float[tokens of a result][tokens of its source]
+struct alignment {
+  const float *weights;
+  int64_t rows, columns;
+};
+
 // Receives results, each sentence's best first, sentences in any order.
 class search_sink {
 public:
@@ -29,6 +35,8 @@ public:
   // `tokens` include the end token when the hypothesis ended with it.
   virtual void hypothesis_found(int64_t sentence, int32_t rank, std::span<const int32_t> tokens, bool ended,
                                 double score) = 0;
+  // Behind it, where alignments are asked for: how much each of the result's tokens looks at each of the source.
+  virtual void alignment_found(int64_t, int32_t, std::span<const int32_t>, bool, const alignment &) {}
   virtual void sentence_failed(int64_t sentence, const char *message) = 0;
 };
 
@@ -84,6 +92,10 @@ private:
   sharing source_sharing(bool may_pad) const;
   void call_source(const source_call &call, bool given);
   void call_source(const source_call &padded, const source_call &packed);
+  // Of a sentence that is done (search_align.cpp).
+  void encode_again(int64_t sentence);
+  alignment align(int32_t number, const hypothesis &h);
+  double coverage(int64_t sentence, const alignment &found) const;
   const char *refuse(const token_rows &rows, int64_t sentence);
   const char *refuse_prefix(std::span<const int32_t> prefix);
   const char *refuse_target(int64_t sentence, std::span<const int32_t> given);
@@ -164,6 +176,8 @@ private:
   uint8_t *memory_ = nullptr;
   int32_t *order_ = nullptr, *slots_argument_ = nullptr, *beam_rows_ = nullptr, *next_rows_ = nullptr;
   int32_t *row_slot_ = nullptr, *row_beam_ = nullptr, *prefix_ = nullptr, *tokens_ = nullptr, *started_ = nullptr;
+  int32_t *aligned_ = nullptr; // what the decoder reads for a result
+  float *weights_ = nullptr;   // of its alignment
   uint8_t *kept_ = nullptr;
   row_move *moves_ = nullptr;
   candidate *candidates_ = nullptr;
@@ -178,6 +192,7 @@ private:
   std::vector<slot> slots_;
   std::vector<const row_summary *> beam_summaries_;
   std::vector<const candidate *> beam_candidates_;
+  std::vector<double> coverage_; // of finished hypotheses
 
   // Of the call in progress.
   const search_options *options_ = nullptr; // null: sentences are only encoded

@@ -48,6 +48,12 @@ void searcher::check(const search_options &o) const {
     fail(status::invalid_argument, "tokens are told as they are chosen with one beam, not with %d", o.beam);
   if (o.has_prefixes() && continues_prompts())
     fail(status::invalid_argument, "the model continues prompts: what results begin with belongs there");
+  if (o.aligns() && !layout_.align.entry)
+    fail(status::unsupported, "the model does not say how its results are aligned with their source: its 'generate' has no 'align'");
+  if (o.aligns() && layout_.least_aligned > 1)
+    fail(status::unsupported, "the entry that aligns results needs %lld tokens", static_cast<long long>(layout_.least_aligned));
+  if (!(o.coverage_penalty >= 0.0 && o.coverage_penalty <= 100.0))
+    fail(status::invalid_argument, "the coverage penalty must be between 0 and 100, not %g", o.coverage_penalty);
   if (o.alternatives && (o.samples || o.has_targets()))
     fail(status::invalid_argument, "alternatives are searched for, neither drawn nor given");
   bool chooses = o.beam > 1 || o.samples || o.allowed || !o.suppress.empty() || !o.ends.empty() || o.min_length >= 0 || o.max_length >= 0 ||

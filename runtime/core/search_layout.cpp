@@ -32,6 +32,8 @@ search_layout::search_layout(const model &m, arena_plan &plan)
     add_packed(m.entries()[g.packed_encode], packed_encode);
   if (g.packed_begin >= 0)
     add_packed(m.entries()[g.packed_begin], packed_begin);
+  if (g.align >= 0)
+    add_align(m, plan);
 
   std::vector<int64_t> dims;
   for (const dim_info &dim : m.dims())
@@ -86,6 +88,12 @@ void search_layout::find_choice() {
   most = step->outputs[choice.values].dim[1];
 }
 
+// `known` is given to an entry as `input`, too: both bounds hold.
+static void limit_tokens(tensor_info &known, const tensor_info &input) {
+  if (input.bound > 0)
+    known.bound = known.bound > 0 ? std::min(known.bound, input.bound) : input.bound;
+}
+
 void search_layout::add_source(const model &m, arena_plan &plan, const entry_info &entry, source_call &call) {
   std::vector<int64_t> dims;
   for (const dim_info &dim : m.dims())
@@ -109,8 +117,8 @@ void search_layout::add_source(const model &m, arena_plan &plan, const entry_inf
       if (found < 0) {
         found = static_cast<int>(source_tensors.size());
         source_tensors.push_back({tensor, plan.add(m.bytes(tensor, dims.data()), 1)});
-      } else if (int64_t &bound = source_tensors[found].info.bound; tensor.bound > 0) {
-        bound = bound > 0 ? std::min(bound, tensor.bound) : tensor.bound;
+      } else {
+        limit_tokens(source_tensors[found].info, tensor);
       }
       call.arguments.push_back(found);
     }
@@ -127,6 +135,27 @@ void search_layout::add_packed(const entry_info &entry, source_call &call) const
           argument = static_cast<int>(i);
       call.arguments.push_back(argument);
     }
+}
+
+// Its tensors are `encode`'s, of one sentence.
+void search_layout::add_align(const model &m, arena_plan &plan) {
+  const xf_abi_generate &g = m.header().generate;
+  align.entry = &m.entries()[g.align];
+  for (const tensor_info &tensor : align.entry->inputs) {
+    least_batch = std::max(least_batch, tensor.least_of(g.batch_dim));
+    least_source = std::max(least_source, tensor.least_of(g.source_dim));
+    least_aligned = std::max(least_aligned, tensor.least_of(g.target_dim));
+    int argument = kAlignedArgument;
+    for (size_t i = 0; i < source_tensors.size(); ++i)
+      if (source_tensors[i].info.name == tensor.name && tensor.name != step->inputs[g.tokens_input].name) {
+        argument = static_cast<int>(i);
+        limit_tokens(source_tensors[i].info, tensor);
+      }
+    align.arguments.push_back(argument);
+  }
+  align.arguments.push_back(kWeightsArgument);
+  aligned = plan.add(g.target, sizeof(int32_t));
+  weights = plan.add(g.target * g.source, sizeof(float));
 }
 
 void search_layout::find_source_inputs(const model &m) {

@@ -29,6 +29,7 @@ struct source_tensor {
 // The entries' arguments as indices into `source_tensors`, or what stands for none of these.
 constexpr int kSlotsArgument = -1;
 constexpr int kPackArgument = -2; // of the sentence_pack, by its name
+constexpr int kAlignedArgument = -3, kWeightsArgument = -4; // of the entry that aligns: the target's tokens, and its result
 struct source_call {
   const entry_info *entry = nullptr;
   std::vector<int> arguments;
@@ -66,6 +67,8 @@ struct search_layout {
   std::string other_input;      // an input of the source that is not tokens, if there is one
   source_call encode, begin;
   source_call packed_encode, packed_begin; // their twins, or none
+  source_call align;              // of one sentence and one result, or none
+  int64_t least_aligned = 1;      // target tokens that it needs
   const entry_info *step;       // the one that chooses, if there is one
   const entry_info *plain;      // the one that gives logits; its inputs are the first of the other's
   bool chooses = false;
@@ -93,6 +96,8 @@ struct search_layout {
   uint64_t summaries;             // row_summary[rows]
   uint64_t tokens;                // int32_t[target + 1]: of one result; its last token is never read, so it needs no position
   uint64_t started;               // int32_t[batch]: slots of the sentences that start
+  uint64_t aligned = 0;           // int32_t[target]: what the decoder reads for a result; where there is an entry that aligns, as the next
+  uint64_t weights = 0;           // float[target][source]
   int64_t prefix_capacity;
 
 private:
@@ -100,6 +105,7 @@ private:
   void add_source(const model &m, arena_plan &plan, const entry_info &entry, source_call &call);
   void find_source_inputs(const model &m);
   void add_packed(const entry_info &entry, source_call &call) const;
+  void add_align(const model &m, arena_plan &plan);
 };
 
 // Where a thread that chooses from a row of logits keeps what it needs.

@@ -27,6 +27,8 @@ struct search_options {
   int32_t max_length = -1;
   int32_t batch = 0; // sentences at once; 0: the model's limit
   bool scores = true;
+  bool alignments = false; // of the results, too
+  double coverage_penalty = 0.0; // added to a score for each source token: this times log min(1, what the result's tokens look at it in all)
   std::span<const int32_t> suppress;
   const shortlist *allowed = nullptr; // what sentences may be translated with; null: everything
   std::span<const int32_t> ends;      // tokens that end a result, beside the model's
@@ -52,6 +54,7 @@ struct search_options {
   bool has_targets() const { return targets.offsets != nullptr; }
   // Whether tokens are chosen from whole rows of logits, by the host.
   bool wants_logits() const { return samples || has_targets() || repetition_penalty != 1.0 || no_repeat_ngram > 0; }
+  bool aligns() const { return alignments || coverage_penalty != 0.0; }
   bool wants_scores() const { return scores || beam > 1 || has_targets(); }
   // Whether each of several results goes on by itself, whatever the others are worth.
   bool apart() const { return samples || alternatives; }

@@ -130,14 +130,22 @@ void searcher::close_slot(int32_t number) {
     return;
   }
   beam_search &beams = layout_.beams[number];
-  int32_t found = std::min(beams.rank(options_->length_penalty), options_->best);
+  if (options_->aligns())
+    encode_again(sentence);
+  bool covers = options_->coverage_penalty != 0.0;
+  for (int32_t i = 0; covers && i < beams.finished(); ++i)
+    coverage_[static_cast<size_t>(i)] = coverage(sentence, align(number, beams.finished(i)));
+  int32_t found = std::min(beams.rank(options_->length_penalty, covers ? coverage_.data() : nullptr), options_->best);
   if (found == 0)
     sink_->sentence_failed(sentence, "no token is left that may be chosen");
   for (int32_t i = 0; i < found; ++i) {
     const hypothesis &h = beams.finished(i);
     beams.tokens_of(h, tokens_);
     bool ended = h.end >= 0 || (options_->has_targets() && ends().contains(tokens_[h.length - 1]));
-    sink_->hypothesis_found(sentence, i, {tokens_, static_cast<size_t>(h.length)}, ended, options_->wants_scores() ? h.score : 0.0);
+    std::span<const int32_t> tokens(tokens_, static_cast<size_t>(h.length));
+    sink_->hypothesis_found(sentence, i, tokens, ended, options_->wants_scores() ? h.score : 0.0);
+    if (options_->alignments)
+      sink_->alignment_found(sentence, i, tokens, ended, align(number, h));
   }
 }
 

@@ -59,7 +59,16 @@ void append_number(std::string &text, const char *format, double value) {
   text += number;
 }
 
-std::string as_json(int64_t number, const line_result &result, bool scored) {
+// Of each token that looks at one of the line: that one's number and its own.
+std::string links(const std::vector<int32_t> &aligned, const char *before, const char *between, const char *behind, const char *separator) {
+  std::string text;
+  for (size_t i = 0; i < aligned.size(); ++i)
+    if (aligned[i] >= 0)
+      text += (text.empty() ? "" : separator) + (before + std::to_string(aligned[i])) + between + std::to_string(i) + behind;
+  return text;
+}
+
+std::string as_json(int64_t number, const line_result &result, bool scored, bool aligned) {
   std::string text = "{\"line\": " + std::to_string(number);
   if (!result.error.empty())
     return text + ", \"error\": " + json_string(result.error) + "}\n";
@@ -68,6 +77,8 @@ std::string as_json(int64_t number, const line_result &result, bool scored) {
     text += (i ? ", {\"text\": " : "{\"text\": ") + json_string(result.best[i].text);
     if (scored && std::isfinite(result.best[i].score)) // JSON has no other numbers
       append_number(text, ", \"score\": %.9g", result.best[i].score);
+    if (aligned)
+      text += ", \"alignment\": [" + links(result.best[i].aligned, "[", ", ", "]", ", ") + "]";
     text += "}";
   }
   return text + "]}\n";
@@ -90,12 +101,16 @@ std::string as_text(int64_t number, const line_result &result, const run_options
     append_number(text, "%.6f\n", result.best[0].score);
     return text;
   }
+  auto line = [&](const line_hypothesis &hypothesis) {
+    std::string aligned = options.search.alignments ? "\t" + links(hypothesis.aligned, "", "-", "", " ") : "";
+    return on_one_line(hypothesis.text) + aligned + "\n";
+  };
   if (!options.numbered)
-    return on_one_line(result.best[0].text) + "\n";
+    return line(result.best[0]);
   for (const line_hypothesis &hypothesis : result.best) {
     text += std::to_string(number);
     append_number(text, "\t%.6f\t", hypothesis.score);
-    text += on_one_line(hypothesis.text) + "\n";
+    text += line(hypothesis);
   }
   return text;
 }
@@ -172,7 +187,7 @@ bool run_filter(const char *program, session &s, const run_options &options) {
         shown.clear();
         std::fprintf(stderr, "%s: line %lld: %s\n", program, static_cast<long long>(number), result.error.c_str());
       }
-      out.write(options.json ? as_json(number, result, s.search() != nullptr)
+      out.write(options.json ? as_json(number, result, s.search() != nullptr, search.alignments)
                              : as_text(number, result, options));
     }
     out.flush();

@@ -92,6 +92,9 @@ std::vector<option> table(run_options &o) {
          search->best = count("--alternatives", v, 1);
          search->alternatives = o.numbered = true;
        }},
+      {"--alignments", false, true, [=](std::string_view) { search->alignments = true; }},
+      {"--coverage-penalty", true, true,
+       [=](std::string_view v) { search->coverage_penalty = number<double>("--coverage-penalty", v); }},
       {"--score", false, true, [search, &o](std::string_view) { search->line_targets = o.only_scores = true; }},
       {"--scores", false, true, [&o](std::string_view) { o.numbered = true; }},
       {"--ids", false, false, [&o](std::string_view) { o.ids = true; }},
@@ -169,12 +172,15 @@ void parse_options(int argc, char **argv, const model &m, run_options &o) {
     fail(status::invalid_argument, "%s: it needs --sample", for_samples);
   if (!o.prefix.empty() && o.search.line_prefixes)
     fail(status::invalid_argument, "a prefix for all lines, or one on each: --prefix and --prefixes exclude each other");
-  if (o.search.line_targets && (o.search.line_prefixes || o.numbered))
-    fail(status::invalid_argument, "--score prints the scores of what stands behind the lines' tabs: not with --scores, --n-best, --alternatives or --prefixes");
+  if (o.search.aligns() && m.header().generate.align < 0)
+    fail(status::invalid_argument, "--alignments, --coverage-penalty: this model does not say how its results are aligned with their source");
+  if (o.search.line_targets && (o.search.line_prefixes || o.numbered || o.search.alignments))
+    fail(status::invalid_argument, "--score prints the scores of what stands behind the lines' tabs, alone: not with --scores, --n-best, --alternatives, "
+                                   "--alignments or --prefixes");
   if (!beam_given)
     o.search.beam = o.search.best;
-  if (o.stream && (o.json || o.numbered || o.search.beam > 1))
-    fail(status::invalid_argument, "--stream shows one result as it comes: not with --beam, --n-best, --scores or --json");
+  if (o.stream && (o.json || o.numbered || o.search.beam > 1 || o.search.alignments))
+    fail(status::invalid_argument, "--stream shows one result as it comes: not with --beam, --n-best, --scores, --alignments or --json");
   o.search.suppress = o.suppress;
   o.search.ends = o.ends;
   o.search.scores = o.numbered || o.json;
@@ -212,6 +218,12 @@ std::string help_text(const char *program, const model &m) {
            "                       lines with nothing before the tab, and the end\n",
            g.min_length, static_cast<long long>(g.target));
   }
+  if (g.align >= 0)
+    append(text,
+           "  --alignments         behind each text a tab and, for each of its tokens, SOURCE-TOKEN: the numbers of the token that\n"
+           "                       it looks at most and its own, from 0; none where that is one which is put around the text\n"
+           "  --coverage-penalty B\n"
+           "                       score + B * (sum over source tokens of log(min(1, how much all tokens together look at it)))\n");
   if (g.present) {
     if (!prompts)
       append(text,

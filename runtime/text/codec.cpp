@@ -188,7 +188,7 @@ void text_codec::decode(std::span<const int32_t> tokens, std::string &text) cons
     return decode_subwords(tokens, text);
   bool first = true;
   for (int32_t token : tokens) {
-    if (!target_.ids && special(token))
+    if (!is_written(token))
       continue;
     if (!first && (target_.ids || target_.split == XF_ABI_WORDS))
       text += ' ';

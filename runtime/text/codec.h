@@ -64,6 +64,8 @@ public:
   void encode_target(std::string_view line, std::vector<int32_t> &tokens) const;
   // Appends the text of the tokens, special ones left out where they are not ids.
   void decode(std::span<const int32_t> tokens, std::string &text) const;
+  // Whether the token is part of a result's text.
+  bool is_written(int32_t token) const { return target_.ids || !special(token); }
   // The name of a label.
   void append_label(int64_t label, std::string &text) const;
 

@@ -17,6 +17,20 @@ public:
     hypothesis.score = score;
     engine_.codec_.decode(tokens.first(tokens.size() - ended), hypothesis.text);
   }
+  void alignment_found(int64_t sentence, int32_t rank, std::span<const int32_t> tokens, bool ended, const alignment &found) override {
+    const text_codec &codec = engine_.codec_;
+    std::vector<int32_t> &aligned = results_[engine_.line_of_[sentence]].best[static_cast<size_t>(rank)].aligned;
+    aligned.reserve(tokens.size());
+    auto before = static_cast<int64_t>(codec.prefix()), behind = static_cast<int64_t>(codec.suffix());
+    for (size_t i = 0; i < tokens.size() - ended; ++i) {
+      if (!codec.is_written(tokens[i]))
+        continue;
+      const float *row = found.weights + static_cast<int64_t>(i) * found.columns;
+      int64_t most = std::max_element(row, row + found.columns) - row;
+      bool own = most >= before && most < found.columns - behind;
+      aligned.push_back(own ? static_cast<int32_t>(most - before) : -1);
+    }
+  }
   void sentence_failed(int64_t sentence, const char *message) override {
     results_[engine_.line_of_[sentence]].error = message;
   }

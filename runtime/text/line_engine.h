@@ -15,6 +15,9 @@ namespace xf::rt {
 struct line_hypothesis {
   std::string text;
   double score = 0;
+  // Where alignments are asked for, of each token that the text is made of: which of the line's own tokens it looks at most, or -1
+  // where that is one which the text settings put around it.
+  std::vector<int32_t> aligned;
 };
 
 struct line_result {

@@ -40,7 +40,7 @@ uint64_t token_bytes(const text_side &side) {
 uint64_t result_bytes(const model &m, const text_side &side) {
   const xf_abi_generate &g = m.header().generate;
   if (g.present)
-    return static_cast<uint64_t>(g.target + 1) * longest_token(side);
+    return static_cast<uint64_t>(g.target + 1) * (longest_token(side) + (g.align >= 0 ? sizeof(int32_t) : 0));
   arena_plan plan;
   predict_layout layout(m, plan);
   uint64_t rows = layout.by_token ? g.source : 1;

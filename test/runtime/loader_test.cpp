@@ -111,6 +111,7 @@ TEST(loader, survives_random_damage) {
   for (sample::kind kind : {sample::kind::translator, sample::kind::continuer, sample::kind::tagger}) {
     sample::options o;
     o.model = kind;
+    o.aligns = true;
     const std::vector<uint8_t> image = sample::build(o);
     // The header, and the tables after it; not the code and the weights, which mean nothing to the loader. Where the checksum
     // is right all the same, the loader has to find what matters by itself.
@@ -209,6 +210,32 @@ TEST(loader, refuses_a_twin_that_does_not_fit) {
   reinterpret_cast<xf_abi_dim *>(image.data() + dims.offset)[dims.count - 1].max -= 1;
   sample::seal(image);
   EXPECT_EQ(open_message(image), problem) << "all sentences may have their longest";
+}
+
+TEST(loader, refuses_an_alignment_that_does_not_fit) {
+  sample::options o;
+  o.aligns = true;
+  const std::string problem = "image in memory: damaged: the entry that aligns results has other arguments than the search can give";
+  EXPECT_EQ(open_message(sample::build(o)), "");
+  for (int number : {-2, 0, 1, 2, 3, 99})
+    EXPECT_EQ(with_header([number](auto &h) { h.generate.align = number; }, o), problem) << number;
+  // The last tensors: tgt, memory, weights.
+  auto with_tensor = [&](uint64_t number, auto &&damage) {
+    std::vector<uint8_t> image = sample::build(o);
+    const xf_abi_table tensors = reinterpret_cast<const xf_abi_image *>(image.data())->tensors;
+    damage(reinterpret_cast<xf_abi_tensor *>(image.data() + tensors.offset)[tensors.count - 3 + number]);
+    sample::seal(image);
+    return open_message(image);
+  };
+  EXPECT_EQ(with_tensor(0, [](auto &t) { t.bound -= 1; }), problem);
+  for (uint64_t number = 0; number < 3; ++number) {
+    EXPECT_EQ(with_tensor(number, [](auto &t) { t.dtype ^= 1; }), problem) << number;
+    EXPECT_EQ(with_tensor(number, [](auto &t) { t.rank -= 1; }), problem) << number;
+    EXPECT_EQ(with_tensor(number, [](auto &t) { t.dim[t.rank - 1] = 7; }), problem) << number;
+    EXPECT_EQ(with_tensor(number, [](auto &t) { t.dim[0] = -4; }), problem) << number;
+  }
+  EXPECT_EQ(with_tensor(0, [](auto &t) { t.name.size -= 1; }), problem);
+  EXPECT_EQ(with_tensor(1, [](auto &t) { t.name.size -= 1; }), problem);
 }
 
 TEST(loader, finds_the_image_in_what_carries_it) {

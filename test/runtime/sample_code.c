@@ -158,6 +158,27 @@ SAMPLE_CODE void sample_choose(const xf_abi_context *c) { choose(c, 0, 1); }
 SAMPLE_CODE void sample_choose_first(const xf_abi_context *c) { choose(c, 1, 1); }
 SAMPLE_CODE void sample_choose_alone(const xf_abi_context *c) { choose(c, 0, 0); }
 
+/* align(tgt, memory) -> weights */
+SAMPLE_INLINE void align(const xf_abi_context *c, int sequence_first) {
+  const int32_t *tokens = c->io[0];
+  const float *memory = c->io[1];
+  float *weights = c->io[2];
+  int64_t rows = c->dims[B], length = c->dims[T], source = c->dims[S];
+  for (int64_t b = c->thread; b < rows; b += c->threads) {
+    uint32_t seen = 0;
+    for (int64_t t = 0; t < length; ++t) {
+      int64_t place = sequence_first ? t * rows + b : b * length + t;
+      seen = sample_seen(seen, tokens[place], (int32_t)t);
+      for (int64_t s = 0; s < source; ++s) {
+        const float *at = memory + 2 * (sequence_first ? s * rows + b : b * source + s);
+        weights[place * source + s] = at[1] == 0 ? quotient(0, 1) : quotient(sample_weight(seen, (int32_t)at[0], (int32_t)s), 64);
+      }
+    }
+  }
+}
+SAMPLE_CODE void sample_align(const xf_abi_context *c) { align(c, 0); }
+SAMPLE_CODE void sample_align_first(const xf_abi_context *c) { align(c, 1); }
+
 /* tag(src) -> labels: one row for each token, of the token alone */
 SAMPLE_CODE void sample_tag(const xf_abi_context *c) {
   const int32_t *src = c->io[0];

@@ -20,6 +20,10 @@ SAMPLE_INLINE uint32_t sample_seen(uint32_t seen, int32_t token, int32_t positio
   return seen * 31u + (uint32_t)token * 3u + (uint32_t)position;
 }
 SAMPLE_INLINE uint32_t sample_scan(uint32_t scan, int32_t token) { return scan * 17u + (uint32_t)token; }
+/* How much a target position, of which the tokens up to there leave `seen`, looks at position s of the source, in 64ths. */
+SAMPLE_INLINE int32_t sample_weight(uint32_t seen, int32_t feature, int32_t s) {
+  return (int32_t)((seen * 5u + (uint32_t)(feature * 3 + s)) >> 1 & 15);
+}
 /* The score of token v in eighths: few values, so that ties are common. */
 SAMPLE_INLINE int32_t sample_score(uint32_t cross, uint32_t seen, uint32_t scan, int32_t v) {
   uint32_t h = (cross ^ seen * 0x9e3779b1u) + scan * 0x85ebca6bu + (uint32_t)v * 0xc2b2ae35u;

@@ -14,7 +14,7 @@ void sample_encode(const xf_abi_context *), sample_encode_first(const xf_abi_con
 void sample_begin(const xf_abi_context *), sample_begin_first(const xf_abi_context *);
 void sample_step(const xf_abi_context *), sample_step_first(const xf_abi_context *);
 void sample_choose(const xf_abi_context *), sample_choose_first(const xf_abi_context *);
-void sample_choose_alone(const xf_abi_context *);
+void sample_choose_alone(const xf_abi_context *), sample_align(const xf_abi_context *), sample_align_first(const xf_abi_context *);
 void sample_step_alone(const xf_abi_context *), sample_tag(const xf_abi_context *);
 void sample_pool(const xf_abi_context *), sample_pool_packed(const xf_abi_context *), sample_which(const xf_abi_context *);
 void sample_logits(const xf_abi_context *, const xf_abi_view *);
@@ -47,7 +47,7 @@ public:
     int64_t outer = first ? dim(S) : dim(B), inner = first ? dim(B) : dim(S);
     xf_abi_generate &g = image_.generate;
     g = {};
-    g.encode = g.begin = g.step = g.choose = g.packed_encode = g.packed_begin = g.start = g.end = g.pad = -1;
+    g.encode = g.begin = g.step = g.choose = g.align = g.packed_encode = g.packed_begin = g.start = g.end = g.pad = -1;
     g.batch_dim = B, g.source_dim = S, g.target_dim = T, g.new_dim = N;
     g.batch = kBatch, g.beam = kBeam, g.source = kSource, g.target = kTarget;
     g.sequence_first = first;
@@ -161,6 +161,12 @@ private:
     g.step = add_entry("step", XF_ABI_ENTRY_STEP, code_offset(first ? sample_step_first : sample_step),
                        {tokens, past, slots}, {logits});
     add_choice(code_offset(first ? sample_choose_first : sample_choose), {tokens, past, slots});
+    if (!o_.aligns)
+      return;
+    int64_t before = first ? dim(T) : dim(B), behind = first ? dim(B) : dim(T);
+    g.align = add_entry("align", XF_ABI_ENTRY_FULL, code_offset(first ? sample_align_first : sample_align),
+                        {tensor("tgt", XF_ABI_I32, {before, behind}, SAMPLE_VOCABULARY), memory},
+                        {tensor("weights", XF_ABI_F32, {before, behind, dim(S)})});
   }
 
   // The step again, but it ends in choosing tokens.

@@ -40,6 +40,7 @@ enum class kind {
 struct options {
   kind model = kind::translator;
   bool chooses = false; // has a step that ends in choosing tokens
+  bool aligns = false;  // says how results are aligned with their source
   bool packed = false;  // the pooler has a twin for sentences behind each other
   int32_t pad = 0; // -1: the model has no padding token
   int32_t end = 2;

@@ -44,7 +44,7 @@ private:
     auto generate = module->getAttrOfType<DictionaryAttr>(kGenerateAttr);
     if (!generate)
       return success();
-    for (StringRef member : {"encode", "decode", "begin", "step", "choose", "packed_encode", "packed_begin"})
+    for (StringRef member : {"encode", "decode", "begin", "step", "choose", "align", "packed_encode", "packed_begin"})
       if (generate.contains(member) && !entryOf(kGenerateAttr, generate, member))
         return failure();
     if (!generate.contains("step"))

@@ -235,6 +235,7 @@ private:
     g.begin = entryNumber(attr, "begin");
     g.step = entryNumber(attr, "step");
     g.choose = entryNumber(attr, "choose");
+    g.align = entryNumber(attr, "align");
     g.packed_encode = entryNumber(attr, "packed_encode");
     g.packed_begin = entryNumber(attr, "packed_begin");
     auto step = module.lookupSymbol<EntryOp>(attr.getAs<FlatSymbolRefAttr>("step"));
@@ -319,7 +320,7 @@ private:
   /// Batch and source of the tokens that a prediction reads, as a search would have them.
   void fillPredictDims(DictionaryAttr attr) {
     auto &g = header.generate;
-    g.encode = g.begin = g.step = g.choose = g.packed_encode = g.packed_begin = g.target_dim = g.new_dim = g.start = g.end = -1;
+    g.encode = g.begin = g.step = g.choose = g.align = g.packed_encode = g.packed_begin = g.target_dim = g.new_dim = g.start = g.end = -1;
     g.pad = number(attr, "pad", -1);
     g.batch_dim = dim(attr, "batch");
     g.source_dim = dim(attr, "source");

@@ -103,14 +103,28 @@ public:
 
   /// What is chosen can be looked up in the next step.
   void checkStep(EntryOp entry, StringAttr tokens, int64_t chosen) {
-    for (unsigned i = 0; entry && i < entry.getArgumentTypes().size(); ++i)
-      if (int64_t rows = tokenBound(entry, i); entry.getArgName(i) == tokens && rows > 0 && rows < chosen)
-        refuse(entry) << chosen << " tokens can be chosen, but the table that looks them up has " << rows << " rows";
+    if (int64_t rows = boundOf(entry, tokens); rows > 0 && rows < chosen)
+      refuse(entry) << chosen << " tokens can be chosen, but the table that looks them up has " << rows << " rows";
+  }
+
+  /// What the decoder reads can be looked up by the entry that aligns it.
+  void checkAlign(EntryOp align, EntryOp decode, StringAttr tokens) {
+    int64_t here = boundOf(align, tokens), there = boundOf(decode, tokens);
+    if (here > 0 && (there == 0 || here < there))
+      refuse(align) << "'" << tokens.getValue() << "' is looked up in a table of " << here << " rows, but "
+                    << (there == 0 ? std::string("in none") : "in one of " + std::to_string(there)) << " by '" << decode.getSymName() << "'";
   }
 
   bool areGood() const { return good; }
 
 private:
+  /// Of the argument of that name; 0 if there is none.
+  static int64_t boundOf(EntryOp entry, StringAttr argument) {
+    for (unsigned i = 0; entry && i < entry.getArgumentTypes().size(); ++i)
+      if (entry.getArgName(i) == argument)
+        return tokenBound(entry, i);
+    return 0;
+  }
   InFlightDiagnostic refuse(EntryOp entry) {
     good = false;
     return emitError(entry.getLoc());
@@ -145,6 +159,8 @@ llvm::Error checkVocabularies(ModuleOp module, const Vocabulary &source, const V
   named.checkAffixes(reads, text);
   if (generate)
     named.checkStep(writes, generate.getAs<StringAttr>("tokens"), targets);
+  if (EntryOp align = find(generate, "align"))
+    named.checkAlign(align, writes, generate.getAs<StringAttr>("tokens"));
   if (!named.areGood())
     return makeError(""); // what is wrong has been said
   for (bool isSource : {true, false}) {

@@ -225,6 +225,10 @@ typedef struct xf_generate_options {
   int32_t line_targets; /* of xf_process_lines. 1: what stands behind a line's first tab is its target, to which the end token is added */
   /* 1: the `beam` most probable first tokens begin a result each, and each goes on with what is most probable behind it. */
   int32_t alternatives;
+  /* beta: a result's score gets beta * (sum over its source's tokens of log(min(1, how much all its tokens together look at it))), for
+   * models that align their results. Searches find the same results, and order them by that. */
+  double coverage_penalty;
+  int32_t line_alignments; /* of xf_process_lines. 1: xf_line_alignment tells them */
 } xf_generate_options;
 /* The defaults: xf_generate_options_init(&options, sizeof(options)). beam, n_best, scores, length_penalty, repetition_penalty,
  * temperature and top_p are 1, min_length and max_length -1, all others 0 and null. No more than `size` bytes are written. */
@@ -237,6 +241,11 @@ typedef struct xf_hypotheses {
   int64_t capacity; /* tokens beyond it are counted in `lengths` but not stored */
   int32_t *lengths; /* [sentences][n_best]; -1 where there is no such result */
   double *scores;   /* [sentences][n_best], or null */
+  /* Null, or how much each token of a result looks at each of its sentence, for models that align their results
+   * (generate(..., align = ENTRY)): [sentences][n_best][capacity][alignment_width]. What a result or a sentence has no tokens for is left as
+   * it is, and tokens of a sentence beyond the width are left out. Not of xf_generate_from. */
+  float *alignments;
+  int64_t alignment_width;
 } xf_hypotheses;
 
 /* Searches for the targets of `count` sentences: sentence i is ids[offsets[i]] .. ids[offsets[i + 1] - 1], to which nothing is
@@ -281,6 +290,9 @@ XF_API int32_t xf_line_results(const xf_lines *lines, int64_t line);
 XF_API const char *xf_line_text(const xf_lines *lines, int64_t line, int32_t result);
 /* The score of a result; 0 for one that is not there. */
 XF_API double xf_line_score(const xf_lines *lines, int64_t line, int32_t result);
+/* Writes, for each token that the result's text is made of, which of the line's own tokens it looks at most, or -1 for none (one that is put
+ * around the line); at most `capacity`. Returns how many there are; 0 where alignments were not asked for. */
+XF_API int64_t xf_line_alignment(const xf_lines *lines, int64_t line, int32_t result, int32_t *source, int64_t capacity);
 /* What is wrong with the line, or null. */
 XF_API const char *xf_line_error(const xf_lines *lines, int64_t line);
 XF_API void xf_lines_free(xf_lines *lines);

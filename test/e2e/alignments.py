@@ -1,0 +1,140 @@
+"""Alignments of results with their sources: those of the model's own entry when it is called by name, in any company, and as text.
+
+alignments.py [DEVICE]: on a device, the same links as on the CPU.
+"""
+import ctypes
+import json
+import sys
+
+from common import BIN, Checks, MODELS, SOURCE, WORK, compile_g2p, compile_model, run
+
+sys.path.insert(0, str(SOURCE / "tools"))
+import capi  # noqa: E402
+
+DEVICE = sys.argv[1] if len(sys.argv) > 1 else None
+checks = Checks()
+words = ["hello", "compiler", "knight", "though", "philosophy", "a", "psychology", "wrestle", "xylophone", "queue", "island", "strengths"]
+lines = "".join(word + "\n" for word in words)
+library = capi.load(BIN.parent / "lib" / "libxf-runtime.so")
+
+
+def call(function, *arguments):
+    capi.check(library, getattr(library, function)(*arguments))
+
+
+class Session:
+    def __init__(self, path, threads):
+        self.model, self.handle = ctypes.c_void_p(), ctypes.c_void_p()
+        call("xf_open", str(path).encode(), ctypes.byref(self.model))
+        options = capi.SessionOptions(ctypes.sizeof(capi.SessionOptions), threads, -1, 1)
+        call("xf_session_create", self.model, ctypes.byref(options), ctypes.byref(self.handle))
+
+    def entry(self, name, inputs, shape, output):
+        """The entry's only result, as a flat list; inputs: name -> (ctypes type, shape, values)."""
+        def tensor(name, kind, shape, data):
+            return capi.Tensor(name.encode(), 1 if kind is ctypes.c_int32 else 0, len(shape), (ctypes.c_int64 * 6)(*shape),
+                               ctypes.cast(data, ctypes.c_void_p))
+        kept = {name: (kind * len(values))(*values) for name, (kind, _, values) in inputs.items()}
+        given = (capi.Tensor * len(inputs))(*(tensor(name, inputs[name][0], inputs[name][1], data) for name, data in kept.items()))
+        size = 1
+        for extent in shape:
+            size *= extent
+        data = (ctypes.c_float * size)()
+        results = (capi.Tensor * 1)(tensor(output, ctypes.c_float, shape, data))
+        call("xf_run", self.handle, name.encode(), given, len(inputs), results, 1)
+        return list(data)
+
+    def generate(self, sentences, beam, batch, width, capacity=64):
+        """(tokens, rows of weights) of each result of each sentence."""
+        options = capi.GenerateOptions()
+        library.xf_generate_options_init(ctypes.byref(options), ctypes.c_size_t(ctypes.sizeof(options)))
+        options.beam = options.n_best = beam
+        options.batch = batch
+        flat = [token for sentence in sentences for token in sentence]
+        ids = (ctypes.c_int32 * len(flat))(*flat)
+        offsets = (ctypes.c_int64 * (len(sentences) + 1))(*(sum(map(len, sentences[:i])) for i in range(len(sentences) + 1)))
+        places = len(sentences) * beam
+        tokens, lengths = (ctypes.c_int32 * (places * capacity))(), (ctypes.c_int32 * places)()
+        weights = (ctypes.c_float * (places * capacity * width))()
+        address = [ctypes.cast(array, ctypes.c_void_p) for array in (tokens, lengths, weights)]
+        results = capi.Hypotheses(ctypes.sizeof(capi.Hypotheses), address[0], capacity, address[1], None, address[2], width)
+        call("xf_generate", self.handle, ids, offsets, ctypes.c_int64(len(sentences)), ctypes.byref(options), ctypes.byref(results))
+        found = []
+        for place in range(places):
+            length = lengths[place]
+            rows = [weights[(place * capacity + t) * width:(place * capacity + t + 1) * width] for t in range(length)]
+            found.append((tokens[place * capacity:place * capacity + length], rows))
+        return [found[i * beam:(i + 1) * beam] for i in range(len(sentences))]
+
+
+def confirm(title, path, sentences, start, width, sequence_first=False):
+    """What a search says is what the entry gives, bit for bit, whatever else is searched for at the same time."""
+    found = Session(path, 1).generate(sentences, 3, 1, width)
+    for threads, batch in ((1, 0), (2, 0), (3, 2)):
+        checks.that(Session(path, threads).generate(sentences, 3, batch, width) == found, f"{title}: other weights with {threads} threads, batch {batch}")
+    session = Session(path, 2)
+    for sentence, results in zip(sentences, found):
+        length, ints, floats = len(sentence), ctypes.c_int32, ctypes.c_float
+
+        def shape(n, *more):
+            return [n, 1, *more] if sequence_first else [1, n, *more]
+        d = DEPTH
+        memory = session.entry("encode", {"src": (ints, shape(length), sentence)}, shape(length, d), "memory")
+        for tokens, rows in results:
+            read = [start, *tokens[:-1]]
+            inputs = {"tgt": (ints, shape(len(read)), read), "memory": (floats, shape(length, d), memory), "src": (ints, shape(length), sentence)}
+            flat = session.entry("align", inputs, shape(len(read), length), "alignment")
+            wanted = [flat[t * length:(t + 1) * length] for t in range(len(read))]
+            checks.that([row[:length] for row in rows] == wanted, f"{title}: {rows} instead of {wanted}")
+
+
+if DEVICE:
+    program = compile_g2p(WORK / "g2p", "--target", "cpu,cuda")
+    for how in (["--beam", 2], ["--coverage-penalty", 0.4, "--n-best", 2]):
+        want, got = (run(program, "--alignments", *how, "--device", device, stdin="".join(word + "\n" for word in words[:3]))[1]
+                     for device in ("cpu", DEVICE))
+        texts = [[line.split("\t")[-2:] for line in side.splitlines()] for side in (got, want)]
+        checks.that(texts[0] == texts[1], f"{how}: {got} on {DEVICE}, but {want} on the CPU")
+    checks.end()
+
+DEPTH = 192
+for kind in ("f32", "bf16", "int8"):
+    program = compile_g2p(WORK / f"g2p-{kind}", "--type", kind)
+    letters = (MODELS / "g2p" / "source.vocab").read_text(encoding="utf-8").splitlines()
+    confirm(f"g2p {kind}", program, [[letters.index(letter) for letter in word] + [2] for word in words], 1, 16)
+    # The letters that are heard; a silent one has no link.
+    text = dict(zip(words, run(program, "--alignments", stdin=lines)[1].splitlines()))
+    checks.that(text["knight"] == "N AY1 T\t1-0 2-1 5-2", f"{kind}: {text['knight']}")
+    checks.that(text["hello"] == "HH EH1 L OW0\t0-0 1-1 2-2 4-3", f"{kind}: {text['hello']}")
+    for company in (["--batch", 1], ["--threads", 3], ["--isa", "baseline"]):
+        got = dict(zip(words, run(program, "--alignments", *company, stdin=lines)[1].splitlines()))
+        checks.that(got["knight"] == text["knight"], f"{kind} {company}: {got['knight']}")
+    for line, answer in zip(words, run(program, "--alignments", "--json", stdin=lines)[1].splitlines()):
+        links = " ".join(f"{s}-{t}" for s, t in json.loads(answer)["results"][0]["alignment"])
+        checks.that(f"{json.loads(answer)['results'][0]['text']}\t{links}" == text[line], f"{kind}: {answer}")
+
+# A result that leaves out a part of its source is worth less.
+plain, covered = (run(program, "--n-best", 4, *how, stdin=lines)[1].splitlines() for how in ([], ["--coverage-penalty", 1]))
+checks.that(all(float(b.split("\t")[1]) < float(a.split("\t")[1]) for a, b in zip(plain[::4], covered[::4])), "coverage adds to scores")
+
+# Sources and targets that are [positions, batch].
+DEPTH = 16
+turned = WORK / "turned.xf"
+turned.write_text("""model Turned(d = 16) {
+  source, target: Embedding(30, d)
+  cross: SequenceFirstAttention(d, 2)
+  entry encode(src: token[S, B]) -> memory = source(src)
+  entry decode(tgt: token[T, B], memory, src) -> logits = (target(tgt) + cross(target(tgt), memory, memory, keys_first(src != 0))) @ target.weight.T
+  entry align(tgt, memory, src) -> alignment = rearrange(cross.probabilities(target(tgt), memory, keys_first(src != 0))[:, 1], "B T S -> T B S")
+  generate(encode, decode, align = align, start = 1, end = 2, pad = 0, max_length = 12)
+}
+""")
+compile_model(turned, WORK / "turned", "--random-weights", 5)
+confirm("sequence first", WORK / "turned", [[3 + (7 * i + j * j) % 27 for j in range(i + 1)] for i in range(9)], 1, 10, sequence_first=True)
+
+status, _, err = run(WORK / "turned", "--alignments", "--stream", stdin="5\n", ok=False)
+checks.that(status == 2 and "--stream shows one result as it comes" in err, err)
+compile_model(MODELS / "seed3" / "seed3.xf", WORK / "seed3", "--random-weights", 5, "--config", MODELS / "seed3" / "config.json")
+status, _, err = run(WORK / "seed3", "--alignments", stdin="5\n", ok=False)
+checks.that(status == 2 and "this model does not say how its results are aligned with their source" in err, err)
+checks.end()
