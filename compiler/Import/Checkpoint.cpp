@@ -57,9 +57,9 @@ llvm::Expected<std::unique_ptr<Checkpoint>> Checkpoint::open(llvm::ArrayRef<std:
   auto shards = listShards(paths);
   if (!shards)
     return shards.takeError();
-  std::vector<std::unique_ptr<SafetensorsFile>> files;
+  std::vector<std::unique_ptr<TensorFile>> files;
   for (const std::string &path : *shards) {
-    auto file = SafetensorsFile::open(path);
+    auto file = openTensorFile(path);
     if (!file)
       return file.takeError();
     files.push_back(std::move(*file));
@@ -67,14 +67,14 @@ llvm::Expected<std::unique_ptr<Checkpoint>> Checkpoint::open(llvm::ArrayRef<std:
   return bind(std::move(files), module, ignore);
 }
 
-llvm::Expected<std::unique_ptr<Checkpoint>> Checkpoint::bind(std::unique_ptr<SafetensorsFile> file, mlir::ModuleOp module,
+llvm::Expected<std::unique_ptr<Checkpoint>> Checkpoint::bind(std::unique_ptr<TensorFile> file, mlir::ModuleOp module,
                                                              llvm::ArrayRef<std::string> ignore) {
-  std::vector<std::unique_ptr<SafetensorsFile>> files;
+  std::vector<std::unique_ptr<TensorFile>> files;
   files.push_back(std::move(file));
   return bind(std::move(files), module, ignore);
 }
 
-llvm::Expected<std::unique_ptr<Checkpoint>> Checkpoint::bind(std::vector<std::unique_ptr<SafetensorsFile>> files, mlir::ModuleOp module,
+llvm::Expected<std::unique_ptr<Checkpoint>> Checkpoint::bind(std::vector<std::unique_ptr<TensorFile>> files, mlir::ModuleOp module,
                                                              llvm::ArrayRef<std::string> ignore) {
   llvm::StringMap<llvm::StringRef> owners;
   for (const auto &file : files)
@@ -134,13 +134,16 @@ static bool shapeFits(ParameterOp parameter, llvm::ArrayRef<int64_t> stored) {
 }
 
 /// What is wrong with the values of a tensor whose shape fits; empty if nothing.
-static std::string checkValues(const SafetensorsFile &file, ParameterOp parameter, const TensorInfo &tensor) {
+static std::string checkValues(const TensorFile &file, ParameterOp parameter, const TensorInfo &tensor) {
   std::vector<float> chunk(1 << 14);
   int64_t count = tensor.count();
   std::string problem;
   for (int64_t first = 0; first < count && problem.empty(); first += chunk.size()) {
     llvm::MutableArrayRef<float> part(chunk.data(), std::min<int64_t>(chunk.size(), count - first));
-    file.readFloats(tensor, first, part);
+    if (llvm::Error error = file.readFloats(tensor, first, part)) {
+      problem = fmt::format("tensor '{}' cannot be read: {}", tensor.name, llvm::toString(std::move(error)));
+      break;
+    }
     roundToDeclared(parameter, part);
     bool bad = false;
     for (float value : part)
@@ -223,7 +226,8 @@ llvm::Error Checkpoint::read(ParameterOp parameter, llvm::ArrayRef<int64_t> indi
   if (!tensor || !isFloat(tensor->dtype) || tensor->count() < static_cast<int64_t>(out.size()))
     return makeError("{}: no tensor for {} of shape {}", describe(), describeParameter(parameter, indices),
                      formatShape(parameter.getTensorType().getShape().vec()));
-  file->readFloats(*tensor, 0, out);
+  if (llvm::Error error = file->readFloats(*tensor, 0, out))
+    return error;
   file->release(*tensor);
   roundToDeclared(parameter, out);
   return llvm::Error::success();

@@ -1,13 +1,13 @@
-// A module's parameters, taken from safetensors files.
+// A module's parameters, taken from files of tensors.
 #ifndef XF_COMPILER_IMPORT_CHECKPOINT_H
 #define XF_COMPILER_IMPORT_CHECKPOINT_H
 
 #include "compiler/Import/ParameterSource.h"
-#include "compiler/Import/Safetensors.h"
+#include "compiler/Import/TensorFile.h"
 
 namespace xf {
 
-/// The safetensors files of a checkpoint: an index (JSON, whose `weight_map` gives each tensor's file) stands for those that
+/// The files of a checkpoint: an index (JSON, whose `weight_map` gives each tensor's file) stands for those that
 /// it names, beside it; any other path for itself.
 llvm::Expected<std::vector<std::string>> listShards(llvm::ArrayRef<std::string> paths);
 
@@ -18,7 +18,7 @@ public:
   static llvm::Expected<std::unique_ptr<Checkpoint>> open(llvm::ArrayRef<std::string> paths, mlir::ModuleOp module,
                                                           llvm::ArrayRef<std::string> ignore = {});
   /// The same for a file that is open already.
-  static llvm::Expected<std::unique_ptr<Checkpoint>> bind(std::unique_ptr<SafetensorsFile> file, mlir::ModuleOp module,
+  static llvm::Expected<std::unique_ptr<Checkpoint>> bind(std::unique_ptr<TensorFile> file, mlir::ModuleOp module,
                                                           llvm::ArrayRef<std::string> ignore = {});
 
   llvm::Error read(mlir::xf::ParameterOp parameter, llvm::ArrayRef<int64_t> indices,
@@ -26,17 +26,17 @@ public:
 
 private:
   struct Entry {
-    const SafetensorsFile *file = nullptr;
+    const TensorFile *file = nullptr;
     const TensorInfo *tensor = nullptr;
   };
-  static llvm::Expected<std::unique_ptr<Checkpoint>> bind(std::vector<std::unique_ptr<SafetensorsFile>> files, mlir::ModuleOp module,
+  static llvm::Expected<std::unique_ptr<Checkpoint>> bind(std::vector<std::unique_ptr<TensorFile>> files, mlir::ModuleOp module,
                                                           llvm::ArrayRef<std::string> ignore);
   llvm::Error check(mlir::ModuleOp module, llvm::ArrayRef<std::string> ignore) const;
   /// Null if no file has a tensor of that name.
   Entry find(llvm::StringRef name) const;
   std::string describe() const;
   std::string commonPrefix(llvm::ArrayRef<std::string> missing) const;
-  std::vector<std::unique_ptr<SafetensorsFile>> files;
+  std::vector<std::unique_ptr<TensorFile>> files;
 };
 
 } // namespace xf

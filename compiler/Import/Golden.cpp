@@ -2,7 +2,7 @@
 #include "compiler/Import/Golden.h"
 
 #include "compiler/Import/Error.h"
-#include "compiler/Import/Safetensors.h"
+#include "compiler/Import/TensorFile.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -148,11 +148,15 @@ llvm::Expected<GoldenReport> xf::runGolden(Engine &engine, const TensorMap &file
 }
 
 llvm::Expected<GoldenReport> xf::runGolden(Engine &engine, llvm::StringRef path, const GoldenOptions &options) {
-  auto file = SafetensorsFile::open(path);
+  auto file = openTensorFile(path);
   if (!file)
     return file.takeError();
   TensorMap tensors;
-  for (const TensorInfo &info : (*file)->getTensors())
-    tensors.emplace(info.name, (*file)->read(info));
+  for (const TensorInfo &info : (*file)->getTensors()) {
+    auto tensor = (*file)->read(info);
+    if (!tensor)
+      return tensor.takeError();
+    tensors.emplace(info.name, std::move(*tensor));
+  }
   return runGolden(engine, tensors, options);
 }

@@ -1,5 +1,6 @@
 // Binding checkpoints to modules: what fits, and that every problem is told at once.
 #include "compiler/Import/Checkpoint.h"
+#include "compiler/Import/Safetensors.h"
 #include "test/Import/Modules.h"
 
 #include <cmath>

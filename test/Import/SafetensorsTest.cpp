@@ -48,7 +48,7 @@ TEST(Safetensors, ReadsEveryType) {
                                data);
   auto file = SafetensorsFile::parse("t", bytes);
   ASSERT_TRUE(bool(file)) << llvm::toString(file.takeError());
-  auto read = [&](const char *name) { return (*file)->read(*(*file)->find(name)); };
+  auto read = [&](const char *name) { return llvm::cantFail((*file)->read(*(*file)->find(name))); };
   EXPECT_EQ(read("f32").floats, (std::vector<double>{1.5, 0}));
   EXPECT_TRUE(std::signbit(read("f32").floats[1]));
   EXPECT_EQ(read("f16").floats, (std::vector<double>{1, 0x1p-24, -65504, INFINITY}));
@@ -59,7 +59,7 @@ TEST(Safetensors, ReadsEveryType) {
   EXPECT_EQ(read("bool").ints, (std::vector<int64_t>{1}));
   EXPECT_EQ(read("bool").kind, Tensor::Kind::Bool);
   float part[2];
-  (*file)->readFloats(*(*file)->find("f16"), 1, part);
+  ASSERT_FALSE(bool((*file)->readFloats(*(*file)->find("f16"), 1, part)));
   EXPECT_EQ(part[1], -65504.f);
 }
 
@@ -71,7 +71,7 @@ TEST(Safetensors, WidensEveryHalf) {
   auto file = SafetensorsFile::parse("t", bytes);
   ASSERT_TRUE(bool(file));
   std::vector<float> floats(65536);
-  (*file)->readFloats((*file)->getTensors()[0], 0, floats);
+  ASSERT_FALSE(bool((*file)->readFloats((*file)->getTensors()[0], 0, floats)));
   for (unsigned i = 0; i < 65536; ++i) {
     float want = static_cast<float>(llvm::bit_cast<_Float16>(static_cast<uint16_t>(i)));
     ASSERT_TRUE(std::isnan(want) ? std::isnan(floats[i]) : llvm::bit_cast<uint32_t>(want) == llvm::bit_cast<uint32_t>(floats[i])) << i;
@@ -98,7 +98,7 @@ TEST(Safetensors, SurvivesEveryByteFlip) {
         continue;
       }
       for (const TensorInfo &tensor : (*file)->getTensors()) // what was accepted can be read
-        EXPECT_EQ((*file)->read(tensor).size(), tensor.count());
+        EXPECT_EQ(llvm::cantFail((*file)->read(tensor)).size(), tensor.count());
     }
 }
 
@@ -154,7 +154,7 @@ TEST(Safetensors, WritesWhatItReads) {
   for (const auto &[name, tensor] : tensors) {
     const TensorInfo *info = (*file)->find(name);
     ASSERT_NE(info, nullptr);
-    Tensor back = (*file)->read(*info);
+    Tensor back = llvm::cantFail((*file)->read(*info));
     EXPECT_EQ(back.shape, tensor.shape);
     EXPECT_EQ(back.kind, tensor.kind);
     EXPECT_EQ(back.ints, tensor.ints);

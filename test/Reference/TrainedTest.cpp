@@ -22,7 +22,7 @@ class TrainedTest : public testing::Test {
 protected:
   LoadedModel model;
   std::unique_ptr<Interpreter> interpreter;
-  std::unique_ptr<SafetensorsFile> expected;
+  std::unique_ptr<TensorFile> expected;
   json items;
 
   std::string find(const Family &family, const std::string &name) {
@@ -36,7 +36,7 @@ protected:
       return false;
     if (!model.load(family.description, find(family, "config.json"), weights))
       return false;
-    auto file = SafetensorsFile::open(find(family, "expected.safetensors"));
+    auto file = openTensorFile(find(family, "expected.safetensors"));
     if (!file) {
       ADD_FAILURE() << llvm::toString(file.takeError());
       return false;
@@ -68,8 +68,8 @@ protected:
     return values;
   }
 
-  std::vector<double> want(const std::string &name) { return expected->read(*expected->find(name)).floats; }
-  std::vector<int64_t> wantIds(const std::string &name) { return expected->read(*expected->find(name)).ints; }
+  std::vector<double> want(const std::string &name) { return llvm::cantFail(expected->read(*expected->find(name))).floats; }
+  std::vector<int64_t> wantIds(const std::string &name) { return llvm::cantFail(expected->read(*expected->find(name))).ints; }
 
   static void expectClose(const std::string &what, const std::vector<double> &got, size_t from, const std::vector<double> &want,
                           double tolerance) {

@@ -70,15 +70,19 @@ struct StoredReference {
 
 /// Runs the named entry, or every entry whose inputs are there; results feed later entries.
 llvm::Error runOnInputs(xf::Engine &engine, const Options &options) {
-  auto file = xf::SafetensorsFile::open(options.inputs);
+  auto file = xf::openTensorFile(options.inputs);
   if (!file)
     return file.takeError();
   xf::TensorMap values, results;
   for (const xf::TensorInfo &tensor : (*file)->getTensors()) {
     llvm::StringRef name = tensor.name;
     name.consume_front("in.");
-    if (!name.starts_with("out."))
-      values[name.str()] = (*file)->read(tensor);
+    if (name.starts_with("out."))
+      continue;
+    auto value = (*file)->read(tensor);
+    if (!value)
+      return value.takeError();
+    values[name.str()] = std::move(*value);
   }
   auto count = xf::runEntries(engine, values, options.entry, [&](const xf::Engine::Entry &, const std::string &name, const xf::Tensor &tensor) {
     results[name] = tensor;

@@ -1,0 +1,39 @@
+// Which kind of file it is: its bytes say so, not its name.
+#include "compiler/Import/Error.h"
+#include "compiler/Import/Safetensors.h"
+
+#include "llvm/Support/FileSystem.h"
+
+#include <fstream>
+
+using namespace xf;
+
+/// The first bytes of a regular file; fewer if it has fewer, or cannot be read.
+static std::string readBeginning(const std::string &path) {
+  std::string bytes(9, '\0');
+  std::ifstream file;
+  if (llvm::sys::fs::is_regular_file(path)) // a pipe must not be waited for
+    file.open(path, std::ios::binary);
+  file.read(bytes.data(), bytes.size());
+  bytes.resize(file.gcount());
+  return bytes;
+}
+
+/// What torch.save wrote before PyTorch 1.6.
+static llvm::Error refusePickle(const std::string &path) {
+  return makeError("{}: is a pickle, as torch.save writes it, which is a program rather than data; save the tensors with "
+                   "safetensors.torch.save_file",
+                   path);
+}
+
+llvm::Expected<std::unique_ptr<TensorFile>> xf::openTensorFile(llvm::StringRef path) {
+  std::string name = path.str(), beginning = readBeginning(name);
+  llvm::StringRef magic = beginning;
+  auto file = SafetensorsFile::open(name);
+  // 0x80 may begin the length of a header as well, but a header begins with a brace.
+  if (!file && magic.starts_with("\x80") && !magic.ends_with("{")) {
+    llvm::consumeError(file.takeError());
+    return refusePickle(name);
+  }
+  return file;
+}

@@ -1,0 +1,79 @@
+// Files of named tensors, whatever their format: what is in them, and reading it in bounded memory.
+#ifndef XF_COMPILER_IMPORT_TENSORFILE_H
+#define XF_COMPILER_IMPORT_TENSORFILE_H
+
+#include "compiler/Import/Tensor.h"
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+
+#include <memory>
+#include <optional>
+
+namespace xf {
+
+enum class DType { Bool, U8, I8, I16, U16, I32, U32, I64, U64, F16, BF16, F32, F64 };
+
+llvm::StringRef dtypeName(DType type);
+/// The type of that name; nothing if there is none.
+std::optional<DType> findDType(llvm::StringRef name);
+size_t dtypeSize(DType type);
+bool isFloat(DType type);
+
+/// Bytes that a tensor takes; nothing if no memory has as many.
+std::optional<uint64_t> byteSize(DType type, llvm::ArrayRef<int64_t> shape);
+
+/// A tensor of a file: where its bytes are.
+struct TensorInfo {
+  std::string name;
+  DType dtype;
+  std::vector<int64_t> shape;
+  uint64_t begin, end; // within the data section, or the tensor's member of an archive
+  int64_t count() const { return (end - begin) / dtypeSize(dtype); }
+};
+
+class TensorFile {
+public:
+  virtual ~TensorFile() = default;
+
+  llvm::StringRef getPath() const { return path; }
+  /// In the order of their data.
+  llvm::ArrayRef<TensorInfo> getTensors() const { return tensors; }
+  const TensorInfo *find(llvm::StringRef name) const;
+
+  /// Elements [first, first + out.size()) of a float tensor, widened to f32 (F64 is rounded). Pieces are best read one behind
+  /// the other. May be called from several threads.
+  llvm::Error readFloats(const TensorInfo &tensor, int64_t first, llvm::MutableArrayRef<float> out) const;
+  /// The whole tensor, whatever its type.
+  llvm::Expected<Tensor> read(const TensorInfo &tensor) const;
+  /// Says that the tensor is not needed now: mapped weights shall not pile up in memory.
+  virtual void release(const TensorInfo &tensor) const {}
+
+protected:
+  explicit TensorFile(std::string path) : path(std::move(path)) {}
+
+  /// Adds one behind the others; false if there is one of that name.
+  bool add(TensorInfo tensor);
+  /// Bytes [first, first + out.size()) of a tensor; with its last ones it may say that the others were damaged.
+  virtual llvm::Error readBytes(const TensorInfo &tensor, uint64_t first, llvm::MutableArrayRef<char> out) const = 0;
+
+  std::string path;
+
+private:
+  /// Hands over elements [first, first + count), some at a time.
+  llvm::Error readPieces(const TensorInfo &tensor, int64_t first, int64_t count,
+                         llvm::function_ref<void(const char *elements, int64_t count)> take) const;
+
+  std::vector<TensorInfo> tensors;
+  llvm::StringMap<unsigned> index;
+};
+
+/// Opens a safetensors file.
+llvm::Expected<std::unique_ptr<TensorFile>> openTensorFile(llvm::StringRef path);
+
+} // namespace xf
+
+#endif // XF_COMPILER_IMPORT_TENSORFILE_H
