@@ -1,7 +1,10 @@
 // Which kind of file it is: its bytes say so, not its name.
 #include "compiler/Import/Error.h"
+#include "compiler/Import/Npz.h"
 #include "compiler/Import/Safetensors.h"
+#include "compiler/Import/ZipArchive.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FileSystem.h"
 
 #include <fstream>
@@ -19,16 +22,28 @@ static std::string readBeginning(const std::string &path) {
   return bytes;
 }
 
-/// What torch.save wrote before PyTorch 1.6.
+/// What torch.save writes: an archive with a pickle in it, or (before PyTorch 1.6) a pickle.
 static llvm::Error refusePickle(const std::string &path) {
   return makeError("{}: is a pickle, as torch.save writes it, which is a program rather than data; save the tensors with "
                    "safetensors.torch.save_file",
                    path);
 }
 
+static llvm::Expected<std::unique_ptr<TensorFile>> openArchive(const std::string &path) {
+  auto archive = ZipArchive::open(path);
+  if (!archive)
+    return archive.takeError();
+  for (const ZipMember &member : (*archive)->getMembers())
+    if (llvm::StringRef name = member.name; name == "data.pkl" || name.ends_with("/data.pkl"))
+      return refusePickle(path);
+  return NpzFile::open(std::move(*archive));
+}
+
 llvm::Expected<std::unique_ptr<TensorFile>> xf::openTensorFile(llvm::StringRef path) {
   std::string name = path.str(), beginning = readBeginning(name);
   llvm::StringRef magic = beginning;
+  if (magic.starts_with("PK\3\4") || magic.starts_with("PK\5\6"))
+    return openArchive(name);
   auto file = SafetensorsFile::open(name);
   // 0x80 may begin the length of a header as well, but a header begins with a brace.
   if (!file && magic.starts_with("\x80") && !magic.ends_with("{")) {

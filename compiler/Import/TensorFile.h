@@ -71,7 +71,7 @@ private:
   llvm::StringMap<unsigned> index;
 };
 
-/// Opens a safetensors file.
+/// Opens a safetensors or .npz file: its first bytes say which.
 llvm::Expected<std::unique_ptr<TensorFile>> openTensorFile(llvm::StringRef path);
 
 } // namespace xf

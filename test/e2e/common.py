@@ -12,6 +12,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import zipfile
 
 BIN = pathlib.Path(os.environ["XF_BIN"])
 SOURCE = pathlib.Path(os.environ["XF_SOURCE"])
@@ -87,6 +88,17 @@ def read_safetensors(path):
     header.pop("__metadata__", None)
     return {name: (t["dtype"], t["shape"], content[8 + size + t["data_offsets"][0]:8 + size + t["data_offsets"][1]])
             for name, t in header.items()}
+
+
+def write_npz(path, tensors, compression=zipfile.ZIP_STORED):
+    """tensors: name -> (dtype, shape, bytes), in a file as numpy.savez and numpy.savez_compressed write it."""
+    types = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<V2", "I64": "<i8", "I32": "<i4", "BOOL": "|b1"}
+    with zipfile.ZipFile(path, "w", compression) as archive:
+        for name, (dtype, shape, content) in tensors.items():
+            header = repr({"descr": types[dtype], "fortran_order": False, "shape": tuple(shape)}).encode()
+            header = header.ljust(117) + b"\n"
+            with archive.open(name + ".npy", "w", force_zip64=True) as member:
+                member.write(b"\x93NUMPY\1\0" + struct.pack("<H", len(header)) + header + content)
 
 
 class Checks:

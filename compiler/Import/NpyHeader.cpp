@@ -1,0 +1,144 @@
+// Parsing of a .npy header, strictly: what NumPy would not write is refused.
+#include "compiler/Import/NpyHeader.h"
+
+#include "compiler/Import/Error.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/Endian.h"
+
+using namespace xf;
+
+namespace {
+
+/// Reads what a header needs of Python's literals. Blanks may stand before anything.
+class Scanner {
+public:
+  explicit Scanner(llvm::StringRef text) : rest(text) {}
+
+  bool next(char c) {
+    rest = rest.ltrim();
+    return rest.starts_with(llvm::StringRef(&c, 1));
+  }
+  bool take(char c) {
+    bool found = next(c);
+    rest = rest.drop_front(found);
+    return found;
+  }
+  bool atEnd() { return rest.ltrim().empty(); }
+
+  std::optional<llvm::StringRef> takeString() {
+    char quote = next('"') ? '"' : '\'';
+    if (!take(quote))
+      return std::nullopt;
+    auto [text, behind] = rest.split(quote);
+    if (text.size() == rest.size()) // not closed
+      return std::nullopt;
+    rest = behind;
+    return text;
+  }
+  std::optional<bool> takeBool() {
+    rest = rest.ltrim();
+    if (rest.consume_front("True"))
+      return true;
+    return rest.consume_front("False") ? std::optional(false) : std::nullopt;
+  }
+  /// (), (3,), (3, 4), (3, 4,); (3) is a number in brackets.
+  std::optional<std::vector<int64_t>> takeShape() {
+    std::vector<int64_t> shape;
+    bool comma = true;
+    if (!take('('))
+      return std::nullopt;
+    while (!take(')')) {
+      int64_t dim;
+      rest = rest.ltrim();
+      if (!comma || rest.empty() || !llvm::isDigit(rest.front()) || rest.consumeInteger(10, dim))
+        return std::nullopt;
+      shape.push_back(dim);
+      comma = take(',');
+    }
+    return comma || shape.size() > 1 ? std::optional(std::move(shape)) : std::nullopt;
+  }
+
+private:
+  llvm::StringRef rest;
+};
+
+struct TypeRow {
+  const char *text;
+  DType type;
+};
+// NumPy does not know bfloat16: arrays of ml_dtypes, where JAX has it from, are saved as two bytes of no type.
+constexpr TypeRow types[] = {{"|b1", DType::Bool}, {"|u1", DType::U8},  {"|i1", DType::I8},  {"<i2", DType::I16},  {"<u2", DType::U16},
+                             {"<i4", DType::I32},  {"<u4", DType::U32}, {"<i8", DType::I64}, {"<u8", DType::U64},  {"<f2", DType::F16},
+                             {"<f4", DType::F32},  {"<f8", DType::F64}, {"<V2", DType::BF16}, {"|V2", DType::BF16}};
+
+llvm::Expected<DType> parseType(llvm::StringRef text) {
+  const auto *row = llvm::find_if(types, [&](const TypeRow &r) { return text == r.text; });
+  if (row != std::end(types))
+    return row->type;
+  if (text == "|O")
+    return makeError("holds Python objects, which are pickles rather than numbers");
+  if (text.starts_with(">"))
+    return makeError("is big-endian (dtype '{}'); save it as '<{}'", text.str(), text.drop_front().str());
+  return makeError("has the unknown dtype '{}'", text.str());
+}
+
+llvm::Error malformed() { return makeError("has a .npy header that does not describe an array"); }
+
+/// The dict's three values.
+llvm::Expected<NpyHeader> parseDict(llvm::StringRef text) {
+  Scanner scanner(text);
+  std::optional<llvm::StringRef> type;
+  std::optional<bool> isFortran;
+  std::optional<std::vector<int64_t>> shape;
+  if (!scanner.take('{'))
+    return malformed();
+  for (bool comma = true; !scanner.take('}'); comma = scanner.take(',')) {
+    auto key = comma ? scanner.takeString() : std::nullopt;
+    if (!key || !scanner.take(':'))
+      return malformed();
+    bool known = false;
+    if (*key == "descr" && !type) {
+      if (scanner.next('['))
+        return makeError("has fields (a structured dtype); save each as an array");
+      known = (type = scanner.takeString()).has_value();
+    } else if (*key == "fortran_order" && !isFortran) {
+      known = (isFortran = scanner.takeBool()).has_value();
+    } else if (*key == "shape" && !shape) {
+      known = (shape = scanner.takeShape()).has_value();
+    }
+    if (!known)
+      return malformed();
+  }
+  if (!scanner.atEnd() || !type || !isFortran || !shape)
+    return malformed();
+  auto dtype = parseType(*type);
+  if (!dtype)
+    return dtype.takeError();
+  // With at most one dimension beyond 1 both orders are the same.
+  if (*isFortran && llvm::count_if(*shape, [](int64_t d) { return d > 1; }) > 1)
+    return makeError("of shape {} is stored by columns (fortran_order); save numpy.ascontiguousarray of it", formatShape(*shape));
+  return NpyHeader{*dtype, std::move(*shape), 0};
+}
+
+} // namespace
+
+llvm::Expected<NpyHeader> xf::parseNpyHeader(llvm::ArrayRef<char> bytes) {
+  llvm::StringRef text(bytes.data(), bytes.size());
+  if (!text.consume_front("\x93NUMPY") || text.size() < 2)
+    return makeError("is no array of NumPy's: its member does not begin as .npy files do");
+  unsigned major = static_cast<uint8_t>(text[0]), minor = static_cast<uint8_t>(text[1]);
+  if (major < 1 || major > 3 || minor != 0)
+    return makeError("has version {}.{} of the .npy format; 1.0, 2.0 and 3.0 are known", major, minor);
+  text = text.drop_front(2);
+  size_t field = major == 1 ? 2 : 4;
+  uint64_t length = 0;
+  if (text.size() >= field)
+    length = major == 1 ? llvm::support::endian::read16le(text.data()) : llvm::support::endian::read32le(text.data());
+  if (text.size() < field || text.size() - field < length)
+    return makeError("has a .npy header of {} bytes, which is cut short, or longer than an array of numbers needs", length);
+  auto header = parseDict(text.substr(field, length));
+  if (header)
+    header->size = bytes.size() - text.size() + field + length;
+  return header;
+}
