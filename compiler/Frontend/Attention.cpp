@@ -1,4 +1,4 @@
-// attend(…) and the masks and biases in it: functions of positions, tensors, and both joined.
+// attend(…) and the functions of positions in it: its score, masks and biases, which may be tensors and joined, too.
 #include "compiler/Frontend/Evaluator.h"
 #include "compiler/Frontend/Hoist.h"
 
@@ -10,12 +10,16 @@ using namespace xf::frontend;
 
 namespace {
 mlir::RankedTensorType typeOf(mlir::Value value) { return llvm::cast<mlir::RankedTensorType>(value.getType()); }
-constexpr llvm::StringLiteral kPositions[] = {"b", "h", "i", "j"};
+constexpr llvm::StringLiteral kPositions[] = {"b", "h", "i", "j", "s"};
 
-/// Writes a mask's or bias' value at the positions (b, h, i, j) as code in a region of the attention.
+/// The regions of an attention.
+enum Part : unsigned { kMasks, kBiases, kScores, kParts };
+constexpr llvm::StringLiteral kPartNames[] = {"mask", "bias", "score"};
+
+/// Writes the value of a mask, a bias or a score at the positions (b, h, i, j), and of the score s so far, as code in a region of the attention.
 class TermWriter {
 public:
-  TermWriter(Evaluator &e, llvm::ArrayRef<Scalar> positions, bool isBias, Loc loc) : e(e), positions(positions), isBias(isBias), loc(loc) {}
+  TermWriter(Evaluator &e, llvm::ArrayRef<Scalar> positions, Part part, Loc loc) : e(e), positions(positions), part(part), loc(loc) {}
 
   /// Null after an error.
   mlir::Value write(const Value &value) {
@@ -28,7 +32,7 @@ public:
   }
 
 private:
-  mlir::Type type() { return isBias ? e.builder.getF32Type() : mlir::Type(e.builder.getI1Type()); }
+  mlir::Type type() { return part == kMasks ? e.builder.getI1Type() : mlir::Type(e.builder.getF32Type()); }
 
   /// [.., Q, K], aligned at the end: [Q, K], [B, Q, K] or [B, H, Q, K].
   mlir::Value readTensor(const Tensor &tensor) {
@@ -48,7 +52,7 @@ private:
       indices.push_back(dim.size == 1 ? e.convert(int64_t(0), e.builder.getIndexType(), loc) : position.value);
     }
     if (!fits) {
-      e.error(loc, fmt::format("the {} {} does not fit the attention's [{}, {}, {}, {}]", isBias ? "bias" : "mask", mlir::xf::describeShape(type),
+      e.error(loc, fmt::format("the {} {} does not fit the attention's [{}, {}, {}, {}]", kPartNames[part].str(), mlir::xf::describeShape(type),
                                positions[0].range->str(), positions[1].range->str(), positions[2].range->str(), positions[3].range->str()));
       e.noteValue(tensor.value, "the shape");
       return {};
@@ -73,12 +77,13 @@ private:
     auto local = std::make_shared<Scope>();
     local->parent = term.scope;
     for (const Param &param : *term.indices) {
-      auto *name = llvm::find(kPositions, param.name);
-      if (name == std::end(kPositions)) {
-        e.error(param.loc, "'" + param.name + "' is no position of a mask or bias; they are b (batch), h (head), i (query) and j (key)");
+      size_t at = llvm::find(kPositions, param.name) - kPositions;
+      if (at >= positions.size()) {
+        e.error(param.loc, "'" + param.name + "' is no position of a " + kPartNames[part].str() + "; they are b (batch), h (head), i (query) and j (key)" +
+                               (part == kScores ? ", and s is the score" : ""));
         return {};
       }
-      local->set(param.name, positions[name - kPositions], param.loc);
+      local->set(param.name, positions[at], param.loc);
     }
     e.calls.push_back(loc);
     Value result = term.lambda           ? e.eval(*term.lambda->operands[0], local)
@@ -89,8 +94,8 @@ private:
       return {};
     auto operand = e.scalarOperand(result);
     bool boolean = holds<bool>(result) || (holds<Scalar>(result) && std::get<Scalar>(result).value.getType().isInteger(1));
-    if (!operand || (!isBias && !boolean)) {
-      e.error(term.loc, term.name + " must give " + (isBias ? "a number" : "true or false") + " for each position, not " + describe(result));
+    if (!operand || (part == kMasks && !boolean)) {
+      e.error(term.loc, term.name + " must give " + (part == kMasks ? "true or false" : "a number") + " for each position, not " + describe(result));
       return {};
     }
     return e.convert(*operand, type(), loc);
@@ -98,7 +103,7 @@ private:
 
   Evaluator &e;
   llvm::ArrayRef<Scalar> positions;
-  bool isBias;
+  Part part;
   Loc loc;
 };
 
@@ -109,14 +114,14 @@ public:
 
   Value run(const Args &args) {
     if (!bind(args) || !readTensors() || !checkShapes() || !readNumber(kScale, scale) || !readNumber(kFill, fill) || !sortTerm(kMask) ||
-        !sortTerm(kBias))
+        !sortTerm(kBias) || !readScore())
       return Poison{};
     return build();
   }
 
 private:
-  enum Parameter : unsigned { kQ, kK, kV, kMask, kBias, kScale, kFill };
-  static constexpr llvm::StringLiteral kNames[] = {"q", "k", "v", "mask", "bias", "scale", "fill"};
+  enum Parameter : unsigned { kQ, kK, kV, kMask, kBias, kScale, kFill, kScore };
+  static constexpr llvm::StringLiteral kNames[] = {"q", "k", "v", "mask", "bias", "scale", "fill", "score"};
 
   bool bind(const Args &args) {
     for (auto [i, arg] : llvm::enumerate(args)) {
@@ -191,7 +196,20 @@ private:
     if (isPoison(value))
       return false;
     bool additive = tensor ? tensor->type().getElementType().isF32() : (*getIf<std::shared_ptr<Term>>(value))->isBias;
-    (additive ? biases : masks).push_back(value);
+    terms[additive ? kBiases : kMasks].push_back(value);
+    return true;
+  }
+
+  /// A function of the score, and of positions if it wants them.
+  bool readScore() {
+    Value value = e.force(values[kScore], places[kScore]);
+    if (holds<None>(value) || isPoison(value))
+      return !isPoison(value);
+    if (!holds<std::shared_ptr<Closure>>(value)) {
+      e.error(places[kScore], "'score' of attend must be a function of the score s, not " + describe(value));
+      return false;
+    }
+    terms[kScores].push_back(e.asTerm(value, /*isBias=*/false, places[kScore]));
     return true;
   }
 
@@ -200,32 +218,35 @@ private:
     mlir::Type context = mlir::xf::withDim(type(kQ), 3, type(kV).getDimSize(3), "");
     mlir::xf::AttendOp::build(e.builder, state, context, mlir::Type(), qkv[kQ], qkv[kK], qkv[kV], /*spans=*/mlir::Value(),
                               e.builder.getF64FloatAttr(scale), e.builder.getF64FloatAttr(fill));
-    for (bool isBias : {false, true})
-      if (!writeTerms(*state.regions[isBias], isBias ? biases : masks, isBias))
+    for (Part part : {kMasks, kBiases, kScores})
+      if (!writeTerms(*state.regions[part], part))
         return Poison{};
     return Tensor{e.builder.create(state)->getResult(0)};
   }
 
-  /// The body of all masks or of all biases.
-  bool writeTerms(mlir::Region &region, llvm::ArrayRef<Value> terms, bool isBias) {
-    if (terms.empty())
+  /// The body of all masks, of all biases, or of the score.
+  bool writeTerms(mlir::Region &region, Part part) {
+    if (terms[part].empty())
       return true;
     DimSize ranges[] = {dimOf(type(kQ), 0), dimOf(type(kQ), 1), dimOf(type(kQ), 2), dimOf(type(kK), 2)};
     mlir::Block &block = region.emplaceBlock();
     llvm::SmallVector<Scalar> positions;
     for (const DimSize &range : ranges)
       positions.push_back({block.addArgument(e.builder.getIndexType(), e.at(loc)), range});
-    if (!writeTotal(block, terms, TermWriter(e, positions, isBias, places[isBias ? kBias : kMask]), isBias ? "+" : "&"))
+    if (part == kScores)
+      positions.push_back({block.addArgument(e.builder.getF32Type(), e.at(loc)), std::nullopt});
+    constexpr Parameter parameters[] = {kMask, kBias, kScore};
+    if (!writeTotal(block, terms[part], TermWriter(e, positions, part, places[parameters[part]]), part == kBiases ? "+" : "&"))
       return false;
     hoistTensors(block, e.builder);
     return true;
   }
 
-  bool writeTotal(mlir::Block &block, llvm::ArrayRef<Value> terms, TermWriter writer, llvm::StringRef op) {
+  bool writeTotal(mlir::Block &block, llvm::ArrayRef<Value> parts, TermWriter writer, llvm::StringRef op) {
     mlir::OpBuilder::InsertionGuard guard(e.builder);
     e.builder.setInsertionPointToEnd(&block);
     mlir::Value total;
-    for (const Value &term : terms) {
+    for (const Value &term : parts) {
       mlir::Value part = writer.write(term);
       if (!part)
         return false;
@@ -243,7 +264,7 @@ private:
   std::vector<Loc> places; // of the values
   mlir::Value qkv[3];
   double scale = 0, fill = -INFINITY;
-  std::vector<Value> masks, biases;
+  std::vector<Value> terms[kParts];
 };
 } // namespace
 
@@ -285,6 +306,7 @@ mlir::Value Evaluator::withProbabilities(mlir::Value context, mlir::Value &proba
                                            op.getSpans(), op.getScaleAttr(), op.getFillAttr());
     twin.getMask().takeBody(op.getMask());
     twin.getBias().takeBody(op.getBias());
+    twin.getScore().takeBody(op.getScore());
     // Values that scopes hold refer to the first operation, so it stays until it is unused.
     replaced.push_back({op, twin});
     probabilities = twin.getProbabilities();

@@ -5,9 +5,10 @@
 
 namespace xf {
 
-/// Runs a mask or bias region for all keys of one query; `take` gets the first key's index, the frame and the lanes.
+/// Runs a region for all keys of one query, of which `scores`, if given, are its last argument; `take` gets the first key's index, the frame
+/// and the lanes.
 template <typename T>
-llvm::Error Machine<T>::runPositions(Compiled &compiled, int64_t b, int64_t h, int64_t i, int64_t keys,
+llvm::Error Machine<T>::runPositions(Compiled &compiled, int64_t b, int64_t h, int64_t i, int64_t keys, const std::vector<T> *scores,
                                      llvm::function_ref<void(int64_t, const ScalarFrame &, int)> take) {
   ScalarFrame &frame = compiled.frame;
   for (int64_t first = 0; first < keys; first += ScalarFrame::maxLanes) {
@@ -17,6 +18,8 @@ llvm::Error Machine<T>::runPositions(Compiled &compiled, int64_t b, int64_t h, i
     std::fill_n(frame.intArg(2), lanes, i);
     for (int l = 0; l < lanes; ++l)
       frame.intArg(3)[l] = first + l;
+    if (scores)
+      std::copy_n(scores->begin() + first, lanes, frame.floatArg(4));
     if (llvm::Error error = frame.run(lanes))
       return error;
     take(first, frame, lanes);
@@ -55,7 +58,7 @@ static T exponentials(std::vector<T> &row, mlir::Type factor) {
 }
 
 namespace {
-/// What one query computes, besides masks and biases.
+/// What one query computes, besides regions.
 template <typename T>
 class Query {
 public:
@@ -116,8 +119,8 @@ llvm::Error Machine<T>::exec(mlir::xf::AttendOp op) {
       return result.takeError();
     probabilities = *result;
   }
-  Compiled *mask = nullptr, *bias = nullptr;
-  for (auto [region, target] : {std::pair{&op.getMask(), &mask}, std::pair{&op.getBias(), &bias}})
+  Compiled *mask = nullptr, *bias = nullptr, *score = nullptr;
+  for (auto [region, target] : {std::pair{&op.getMask(), &mask}, std::pair{&op.getBias(), &bias}, std::pair{&op.getScore(), &score}})
     if (!region->empty()) {
       auto compiled = compile(region->front());
       if (!compiled)
@@ -131,6 +134,10 @@ llvm::Error Machine<T>::exec(mlir::xf::AttendOp op) {
       return error;
   Query<T> query(op, q, k, v, spans);
   std::vector<T> scores;
+  auto setScore = [&](int64_t first, const ScalarFrame &frame, int lanes) {
+    for (int l = 0; l < lanes; ++l)
+      scores[first + l] = static_cast<T>(frame.floatResult(0)[l]);
+  };
   auto addBias = [&](int64_t first, const ScalarFrame &frame, int lanes) {
     for (int l = 0; l < lanes; ++l)
       scores[first + l] += static_cast<T>(frame.floatResult(0)[l]);
@@ -145,11 +152,14 @@ llvm::Error Machine<T>::exec(mlir::xf::AttendOp op) {
     for (int64_t h = 0; h < q.shape[1]; ++h)
       for (int64_t i = 0; i < queries; ++i) {
         query.score(b, h, i, scores);
+        if (score)
+          if (llvm::Error error = runPositions(*score, b, h, i, keys, &scores, setScore))
+            return error;
         if (bias)
-          if (llvm::Error error = runPositions(*bias, b, h, i, keys, addBias))
+          if (llvm::Error error = runPositions(*bias, b, h, i, keys, nullptr, addBias))
             return error;
         if (mask)
-          if (llvm::Error error = runPositions(*mask, b, h, i, keys, hide))
+          if (llvm::Error error = runPositions(*mask, b, h, i, keys, nullptr, hide))
             return error;
         query.attend(b, h, i, scores, **output);
         if (probabilities)

@@ -135,7 +135,7 @@ private:
 
   // AttendOp.cpp
   llvm::Error exec(mlir::xf::AttendOp op);
-  llvm::Error runPositions(Compiled &compiled, int64_t b, int64_t h, int64_t i, int64_t keys,
+  llvm::Error runPositions(Compiled &compiled, int64_t b, int64_t h, int64_t i, int64_t keys, const std::vector<T> *scores,
                            llvm::function_ref<void(int64_t, const ScalarFrame &, int)> take);
 
   // ShapeOps.cpp

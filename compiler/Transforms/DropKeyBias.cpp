@@ -5,7 +5,7 @@
 // takes the bits of what tells keys apart.
 //
 // That holds where a masked score stays masked whatever the others are, and where the keys that attention reads are a linear's
-// result as it is: behind a rotation by positions the bias differs from key to key.
+// result as it is: behind a rotation by positions the bias differs from key to key. A function of the score may see it.
 #include "compiler/Transforms/MapUtils.h"
 #include "compiler/Transforms/Passes.h"
 
@@ -25,7 +25,7 @@ public:
 
   void drop() {
     module.walk([&](AttendOp attend) {
-      if (!attend.isFillAScore())
+      if (seesDifferencesOnly(attend))
         if (LinearOp linear = linearOf(attend.getKMutable()))
           clear(linear);
     });
@@ -34,6 +34,9 @@ public:
   }
 
 private:
+  /// Whether what is added to all scores of a query changes nothing.
+  static bool seesDifferencesOnly(AttendOp attend) { return !attend.isFillAScore() && attend.getScore().empty(); }
+
   /// The linear with a bias that gives the keys in `use` and nothing else, or null.
   static LinearOp linearOf(OpOperand &use) {
     Value value = use.get();
@@ -79,7 +82,7 @@ private:
       for (Value result : op->getResults())
         for (OpOperand &read : result.getUses()) {
           auto attend = dyn_cast<AttendOp>(read.getOwner());
-          isPossible &= attend && &read == &attend.getKMutable() && !attend.isFillAScore();
+          isPossible &= attend && &read == &attend.getKMutable() && seesDifferencesOnly(attend);
           isRead = true;
         }
     }

@@ -150,7 +150,7 @@ struct HidingBias : OpRewritePattern<AttendOp> {
   }
 };
 
-/// A mask that lets everything pass and a bias of zero are none.
+/// A mask that lets everything pass, a bias of zero and a score that stays as it is are none.
 struct IdleRegions : OpRewritePattern<AttendOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(AttendOp op, PatternRewriter &rewriter) const override {
@@ -162,6 +162,7 @@ struct IdleRegions : OpRewritePattern<AttendOp> {
     };
     bool changed = idle(op.getMask(), [](Value value) { return matchPattern(value, m_One()); });
     changed |= idle(op.getBias(), [](Value value) { return isConstant(value, 0); });
+    changed |= idle(op.getScore(), [&](Value value) { return value == op.getScore().getArgument(4); });
     return success(changed);
   }
 };

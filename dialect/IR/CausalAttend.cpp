@@ -149,18 +149,18 @@ Along AttendOp::getAlong(CausalityQuery &query) {
       return query.whole(*this, reason);
     }
   }
-  for (Region *region : {&getMask(), &getBias()})
+  for (Region *region : {&getMask(), &getBias(), &getScore()})
     for (auto at : region->getOps<AtOp>())
       if (auto axis = query.axis(at.getTensor()); axis && growsAlong(query.get(at.getTensor())))
         if (positionRead(at, *axis, keysAreTarget, region->front()) == Read::ahead) {
-          reason = {"a mask or bias of this attention reads a target position that may be a later one", {}};
+          reason = {"a mask, bias or score of this attention reads a target position that may be a later one", {}};
           reason.notes.emplace_back(at.getLoc(), "read here, neither at position i nor at key position j nor at a fixed distance before");
           return query.whole(*this, reason);
         }
   return keysAreTarget ? Along::prefix : along;
 }
 
-/// Clones a mask or bias region: position i counts from the row's past positions on.
+/// Clones a region: position i counts from the row's past positions on.
 static void buildRegion(StepBuilder &step, Region &from, Region &to, bool keysAreTarget) {
   if (from.empty())
     return;
@@ -182,7 +182,7 @@ static void buildRegion(StepBuilder &step, Region &from, Region &to, bool keysAr
 
   OpBuilder::InsertionGuard guard(step.builder);
   auto &b = step.builder;
-  Block *block = b.createBlock(&to, to.end(), body.getArgumentTypes(), SmallVector<Location>(4, from.getLoc()));
+  Block *block = b.createBlock(&to, to.end(), body.getArgumentTypes(), SmallVector<Location>(body.getNumArguments(), from.getLoc()));
   mapping.map(body.getArguments(), block->getArguments());
   Value row = block->getArgument(0), query = block->getArgument(2);
   Location loc = from.getLoc();
@@ -227,6 +227,7 @@ LogicalResult AttendOp::buildStep(StepBuilder &step) {
   step.builder.setInsertionPoint(attend);
   buildRegion(step, getMask(), attend.getMask(), keysAreTarget);
   buildRegion(step, getBias(), attend.getBias(), keysAreTarget);
+  buildRegion(step, getScore(), attend.getScore(), keysAreTarget);
   step.bind(getOutput(), attend.getOutput());
   if (probabilities)
     step.bind(probabilities, attend.getProbabilities());

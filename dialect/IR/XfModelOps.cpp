@@ -216,7 +216,11 @@ LogicalResult AttendOp::verify() {
   SmallVector<Type> args(4, index);
   if (!getMask().empty() && failed(verifyScalarBody(*this, getMask(), args, IntegerType::get(getContext(), 1))))
     return failure();
-  if (!getBias().empty() && failed(verifyScalarBody(*this, getBias(), args, Float32Type::get(getContext()))))
+  Type f32 = Float32Type::get(getContext());
+  if (!getBias().empty() && failed(verifyScalarBody(*this, getBias(), args, f32)))
+    return failure();
+  args.push_back(f32);
+  if (!getScore().empty() && failed(verifyScalarBody(*this, getScore(), args, f32)))
     return failure();
   return success();
 }

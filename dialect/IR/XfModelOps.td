@@ -124,12 +124,12 @@ def Xf_ReduceOp : Xf_Op<"reduce", [Xf_InRow, Pure, DeclareOpInterfaceMethods<Xf_
 }
 
 def Xf_AttendOp : Xf_Op<"attend", [Xf_InBody, Pure, DeclareOpInterfaceMethods<Xf_CausalOpInterface, ["getAlong", "buildStep"]>]> {
-  let summary = "Scaled dot-product attention with mask and bias as functions of positions";
+  let summary = "Scaled dot-product attention with score, mask and bias as functions of positions";
   let description = [{
     q [B, H, Q, d], k [B, G, K, d], v [B, G, K, e], G divides H; query head h reads key/value head h div (H/G).
-    score(b,h,i,j) = scale * Σ q k + bias(b,h,i,j); where mask(b,h,i,j) is false it becomes `fill`; softmax
+    s(b,h,i,j) = score(b,h,i,j, scale * Σ q k) + bias(b,h,i,j); where mask(b,h,i,j) is false it becomes `fill`; softmax of s
     over j; context = Σ_j p v. Results: context [B, H, Q, e] and, if asked for, the probabilities [B, H, Q, K].
-    The regions take (b, h, i, j) as index values and may read tensors with `xf.at`. A row without any allowed key
+    The regions take (b, h, i, j) as index values, that of the score an f32 behind them, and may read tensors with `xf.at`. A row without any allowed key
     gives what PyTorch gives: the mean over all K keys with a finite fill, NaN with -inf.
 
     With `spans` i32 [B, 2], which are sentences' first positions and lengths in a row of them all, queries and context are
@@ -149,9 +149,9 @@ def Xf_AttendOp : Xf_Op<"attend", [Xf_InBody, Pure, DeclareOpInterfaceMethods<Xf
   }];
   let arguments = (ins Xf_Tensor:$q, Xf_Tensor:$k, Xf_Tensor:$v, Optional<Xf_Tensor>:$spans, F64Attr:$scale, F64Attr:$fill);
   let results = (outs Xf_Tensor:$output, Optional<Xf_Tensor>:$probabilities);
-  let regions = (region AnyRegion:$mask, AnyRegion:$bias);
+  let regions = (region AnyRegion:$mask, AnyRegion:$bias, AnyRegion:$score);
   let assemblyFormat = [{
-    $q `,` $k `,` $v (`spans` $spans^)? `scale` $scale `fill` $fill (`mask` $mask^)? (`bias` $bias^)? attr-dict `:`
+    $q `,` $k `,` $v (`spans` $spans^)? `scale` $scale `fill` $fill (`mask` $mask^)? (`bias` $bias^)? (`score` $score^)? attr-dict `:`
     type($q) `,` type($k) `,` type($v) (`,` type($spans)^)? `->` `(` type($output) (`,` type($probabilities)^)? `)`
   }];
   let extraClassDeclaration = [{
@@ -165,7 +165,7 @@ def Xf_AttendOp : Xf_Op<"attend", [Xf_InBody, Pure, DeclareOpInterfaceMethods<Xf
 
 def Xf_AtOp : Xf_Op<"at", [HasParent<"AttendOp">, Pure, TypesMatchWith<"the result is an element of the tensor", "tensor", "result",
                                                "::llvm::cast<::mlir::RankedTensorType>($_self).getElementType()">]> {
-  let summary = "One element of a tensor, for mask and bias regions";
+  let summary = "One element of a tensor, for the regions of attention";
   let description = [{
     ```mlir
     %t = xf.at %tokens[%b, %j] : tensor<?x?xi32, #xf.dims<"B", "S">>

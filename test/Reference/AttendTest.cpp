@@ -25,7 +25,8 @@ struct AttendTest : InterpreterTest {
                   " -> (" + c + ", " + p + ")\nxf.return %c, %p : " + c + ", " + p);
   }
   void check(TensorMap inputs, llvm::function_ref<bool(int, int, int, int)> allowed,
-             llvm::function_ref<double(int, int, int, int)> bias, double fill) {
+             llvm::function_ref<double(int, int, int, int)> bias, double fill,
+             llvm::function_ref<double(int, int, int, double)> function = [](int, int, int, double s) { return s; }) {
     inputs.emplace("q", q), inputs.emplace("k", k), inputs.emplace("v", v);
     auto results = run(inputs);
     if (results.empty())
@@ -35,9 +36,10 @@ struct AttendTest : InterpreterTest {
         for (int i = 0; i < 3; ++i) {
           double score[5], sum = 0, largest = -INFINITY;
           for (int j = 0; j < 5; ++j) {
-            score[j] = bias(b, h, i, j);
+            score[j] = 0;
             for (int e = 0; e < 2; ++e)
               score[j] += 0.5 * q.floats[((b * 4 + h) * 3 + i) * 2 + e] * k.floats[((b * 2 + h / 2) * 5 + j) * 2 + e];
+            score[j] = function(h, i, j, score[j]) + bias(b, h, i, j);
             score[j] = allowed(b, h, i, j) ? score[j] : fill;
             largest = std::max(largest, score[j]);
           }
@@ -90,6 +92,26 @@ TEST_F(AttendTest, MaskAndBiasReadTensors) {
   Tensor slope = wave({4, 3, 5}, 0.9), keep = bools({2, 5}, {1, 1, 0, 1, 0, 0, 1, 1, 1, 1});
   check({{"keep", keep}, {"slope", slope}}, [&](int b, int, int, int j) { return keep.ints[b * 5 + j] != 0; },
         [&](int, int h, int i, int j) { return slope.floats[(h * 3 + i) * 5 + j]; }, -1e9);
+}
+
+TEST_F(AttendTest, FunctionsOfTheScoreComeBeforeBiasAndMask) {
+  loadAttend("-1.0e9", std::string(causal) + R"( bias {
+      ^bb0(%b: index, %h: index, %i: index, %j: index):
+        %n = arith.index_cast %j : index to i64
+        %s = arith.sitofp %n : i64 to f32
+        xf.yield %s : f32
+      } score {
+      ^bb0(%b: index, %h: index, %i: index, %j: index, %s: f32):
+        %d = arith.subi %i, %j : index
+        %e = arith.addi %d, %h : index
+        %n = arith.index_cast %e : index to i64
+        %f = arith.sitofp %n : i64 to f32
+        %p = arith.mulf %s, %f : f32
+        %t = math.tanh %p : f32
+        xf.yield %t : f32
+      })");
+  check({}, [](int, int, int i, int j) { return j <= i; }, [](int, int, int, int j) { return double(j); }, -1e9,
+        [](int h, int i, int j, double s) { return std::tanh(s * (i - j + h)); });
 }
 
 TEST_F(AttendTest, FullyMaskedRows) {

@@ -120,7 +120,7 @@ module attributes {xf.bounds = {B = 4 : i64, T = 10 : i64}, xf.generate = {decod
     %table = xf.param @embed : tensor<11x8xf32>
     %x = xf.embed %table, %tgt : tensor<11x8xf32>, tensor<?x?xi32, #bt> -> tensor<?x?x8xf32, #btd>
     %hy = xf.rearrange %x "B T (h k) -> B h T k" {h = 2 : i64} : tensor<?x?x8xf32, #btd> -> tensor<?x2x?x4xf32, #bhtd>
-    // expected-error@below {{a mask or bias of this attention reads a target position that may be a later one, so no step can be derived from @decode}}
+    // expected-error@below {{a mask, bias or score of this attention reads a target position that may be a later one, so no step can be derived from @decode}}
     %cy = xf.attend %hy, %hy, %hy scale 0.5 fill 0xFFF0000000000000 mask {
     ^bb0(%b: index, %head: index, %i: index, %j: index):
       %one = arith.constant 1 : index

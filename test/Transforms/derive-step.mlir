@@ -276,6 +276,16 @@ module attributes {xf.bounds = {B = 4 : i64, T = 10 : i64},
           %near = arith.cmpi slt, %distance, %window : index
           %ok = arith.andi %past, %near : i1
           xf.yield %ok : i1
+        } score {
+        ^bb0(%b: index, %head: index, %i: index, %j: index, %score: f32):
+          %distance = arith.subi %i, %j : index
+          %token = xf.at %tgt[%b, %i] : tensor<?x?xi32, #bt>
+          %d = arith.index_cast %distance : index to i32
+          %sum = arith.addi %d, %token : i32
+          %f = arith.sitofp %sum : i32 to f32
+          %r = arith.mulf %f, %score : f32
+          %t = math.tanh %r : f32
+          xf.yield %t : f32
         } : tensor<?x2x?x4xf32, #bhtd>, tensor<?x2x?x4xf32, #bhtd>, tensor<?x2x?x4xf32, #bhtd> -> (tensor<?x2x?x4xf32, #bhtd>)
         %m = xf.rearrange %c "B h T k -> B T (h k)" {} : tensor<?x2x?x4xf32, #bhtd> -> tensor<?x?x8xf32, #btd>
         xf.yield %m : tensor<?x?x8xf32, #btd>
@@ -298,6 +308,14 @@ module attributes {xf.bounds = {B = 4 : i64, T = 10 : i64},
 // CHECK: xf.scan_step(%{{.*}}) states [@decode.scan.0][%[[LAYER]]] past %{{.*}} axis 1 init [0.0
 // CHECK: xf.map{{.*}} maps {{\[\[}}0, 1, 2, 3], [0, 2, 3]]
 // CHECK: xf.append {{.*}} to @decode.keys.0[%[[LAYER]]]
+// CHECK: xf.attend
+// CHECK: } score {
+// CHECK: ^bb0(%[[B:.*]]: index, %{{.*}}: index, %[[I:.*]]: index, %[[J:.*]]: index, %{{.*}}: f32):
+// CHECK: %[[P:.*]] = xf.at %{{.*}}[%[[B]]]
+// CHECK: %[[PAST:.*]] = arith.index_cast %[[P]]
+// CHECK: %[[AT:.*]] = arith.addi %[[PAST]], %[[I]]
+// CHECK: arith.subi %[[AT]], %[[J]]
+// CHECK: xf.at %{{.*}}[%[[B]], %[[I]]]
 
 // -----
 

@@ -44,6 +44,25 @@ module attributes {xf.bounds = {B = 2 : i64, T = 9 : i64, N = 9 : i64}} {
     xf.return %y : tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">>
   }
 
+  // What a function makes of the score depends on all of it.
+  // CHECK-LABEL: xf.entry full @capped
+  // CHECK-NOT: xf.map
+  xf.entry full @capped(%x: tensor<?x?x8xf32, #bt> {xf.name = "x"}) -> (tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">> {xf.name = "y"}) {
+    %w = xf.param @w : tensor<8x8xf32>
+    %b = xf.param @b : tensor<8xf32>
+    %k = xf.linear %x, %w, %b : tensor<?x?x8xf32, #bt>, tensor<8x8xf32>, tensor<8xf32> -> tensor<?x?x8xf32, #bt>
+    %v = xf.linear %x, %w, %b : tensor<?x?x8xf32, #bt>, tensor<8x8xf32>, tensor<8xf32> -> tensor<?x?x8xf32, #bt>
+    %kh = xf.rearrange %k "B T (h k) -> B h T k" {h = 2 : i64} : tensor<?x?x8xf32, #bt> -> tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">>
+    %vh = xf.rearrange %v "B T (h k) -> B h T k" {h = 2 : i64} : tensor<?x?x8xf32, #bt> -> tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">>
+    %y = xf.attend %vh, %kh, %vh scale 0.5 fill 0xFFF0000000000000 score {
+    ^bb0(%bb: index, %h: index, %i: index, %j: index, %s: f32):
+      %t = math.tanh %s : f32
+      xf.yield %t : f32
+    } : tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">>, tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">>, tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">>
+      -> (tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">>)
+    xf.return %y : tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">>
+  }
+
   // Keys that are values, too, keep their bias.
   // CHECK-LABEL: xf.entry full @shared
   // CHECK-NOT: xf.map

@@ -82,6 +82,7 @@ xf.entry @biased(%x: !q {xf.name = "x"}) -> (!q {xf.name = "y"}) {
 // CHECK-LABEL: @idle
 // CHECK-NOT: mask
 // CHECK-NOT: bias
+// CHECK-NOT: score
 xf.entry @filled(%x: !q {xf.name = "x"}) -> (!q {xf.name = "y"}) {
   %y = xf.attend %x, %x, %x scale 0.5 fill -1.0e9 mask {
   ^bb0(%b: index, %h: index, %i: index, %j: index):
@@ -124,6 +125,9 @@ xf.entry @idle(%x: !q {xf.name = "x"}) -> (!q {xf.name = "y"}) {
   ^bb0(%b: index, %h: index, %i: index, %j: index):
     %zero = arith.constant 0.0 : f32
     xf.yield %zero : f32
+  } score {
+  ^bb0(%b: index, %h: index, %i: index, %j: index, %s: f32):
+    xf.yield %s : f32
   } : !q, !q, !q -> (!q)
   xf.return %y : !q
 }

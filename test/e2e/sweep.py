@@ -2,6 +2,7 @@
 
 sweep.py [SEED]: the inputs are random; the seed is printed, so that a failure can be repeated.
 """
+import math
 import random
 import struct
 import sys
@@ -143,6 +144,24 @@ for masked in ("true", "false"):
     lines = run(WORK / "biased", "--scores", "--max-length", 30, stdin="1 5 7 3\n1\n1 9 9 9 4 4\n")[1].splitlines()
     found.append([(number, ids, round(float(score), 4)) for number, score, ids in (line.split("\t") for line in lines)])
 checks.that(found[0] == found[1] and len(found[0]) == 3, f"a bias that hides: {found[1]}, a mask: {found[0]}")
+# Functions of the score: whole sequences, and what a search makes of the step that is derived from them.
+capped = {"src": tokens((3, 9), 40, True), "tgt": tokens((3, 7), 40, False)}
+compare("capped", SOURCE / "test/e2e/capped.xf", [], capped)
+for kind, device, near in (("f32", "cpu", 2e-5), ("f32", "emulator", 2e-5), ("bf16", "cpu", 0.03), ("bf16", "emulator", 0.03), ("int8", "cpu", 0.1)):
+    compile_model(SOURCE / "test/e2e/capped.xf", WORK / "capped", "--random-weights", 8, "--type", kind, "--target", "cpu" if kind == "int8" else "cpu,cuda")
+    results_there, wanted = results(WORK / "capped", capped, "--device", device), results(WORK / "capped", capped, "--reference")
+    off = distance(results_there["logits"], wanted["logits"])
+    checks.that(off <= near, f"capped, {kind} on {device}: {off:.2e} off")
+    found = run(WORK / "capped", "--scores", "--beam", 2, "--max-length", 12, "--device", device, stdin="7 9 11 30\n8 8\n")[1].splitlines()
+    for source, line in zip(([7, 9, 11, 30], [8, 8]), found[:1] + found[1:2]):
+        score, ids = float(line.split("\t")[1]), [int(word) for word in line.split("\t")[2].split()]
+        ids += [2] * (len(ids) < 12)
+        read = {"src": ("I64", [1, len(source)], struct.pack(f"<{len(source)}q", *source)),
+                "tgt": ("I64", [1, len(ids)], struct.pack(f"<{len(ids)}q", 1, *ids[:-1]))}
+        logits = struct.unpack(f"<{40 * len(ids)}f", results(WORK / "capped", read, "--reference")["logits"][2])
+        rows = [logits[40 * t:40 * t + 40] for t in range(len(ids))]
+        sums = sum(row[token] - math.log(sum(map(math.exp, row))) for row, token in zip(rows, ids))
+        checks.that(abs(sums / len(ids) - score) < near, f"capped, {kind} on {device}: {ids} scores {score}, not {sums / len(ids)}")
 # Rows of a block without a batch.
 compare("Norm, one row", MODELS / "seed3/seed3.xf", ["--model", "Norm", *sets(d=19)], {"x": floats(7, 19)})
 compare("stories", MODELS / "stories260k/stories260k.xf",

@@ -74,23 +74,29 @@ Value AttendScores::rowWithoutKeys(Value keys) {
   return b.create<arith::DivFOp>(b.f32(1), b.create<arith::SIToFPOp>(b.getF32Type(), keys));
 }
 
-/// Emits the parts of `value` that don't depend on the key, so that they stand outside the loops over keys.
-void AttendScores::emitUniform(RegionVectorizer &region, Value value, Value key) {
-  if (value == key)
+/// Emits the parts of `value` that don't depend on `varying`, the key and what else differs from key to key, so that they stand outside the
+/// loops over keys.
+void AttendScores::emitUniform(RegionVectorizer &region, Value value, ValueRange varying) {
+  if (llvm::is_contained(varying, value))
     return;
-  if (!dependsOn(value, key)) {
+  if (llvm::none_of(varying, [&](Value each) { return dependsOn(value, each); })) {
     region.emit(value);
     return;
   }
   for (Value operand : value.getDefiningOp()->getOperands())
     if (!isa<RankedTensorType>(operand.getType()))
-      emitUniform(region, operand, key);
+      emitUniform(region, operand, varying);
 }
 
 /// The scores of 16 keys, those that are not allowed at their fill.
-Value AttendScores::score(RegionVectorizer masks, RegionVectorizer biases, Value products, Value offset) {
+Value AttendScores::score(RegionVectorizer masks, RegionVectorizer biases, RegionVectorizer functions, Value products, Value offset) {
   double scale = op.getScale().convertToDouble();
   Value scores = b.create<arith::MulFOp>(products, b.splatF32(scale));
+  if (!op.getScore().empty()) {
+    functions.bindLanes(op.getScore().getArgument(3), offset);
+    functions.bind(op.getScore().getArgument(4), scores);
+    scores = functions.emitVector(op.getScore().front().getTerminator()->getOperand(0));
+  }
   if (!op.getBias().empty()) {
     biases.bindLanes(op.getBias().getArgument(3), offset);
     Value bias = biases.emit(op.getBias().front().getTerminator()->getOperand(0));
@@ -112,20 +118,22 @@ Value AttendScores::score(RegionVectorizer masks, RegionVectorizer biases, Value
 AttendScores::Row AttendScores::emit(Value row, Value end, Value width, const Query &query) {
   Type f32 = b.getF32Type();
   double scale = op.getScale().convertToDouble();
-  // Without bias and terms to evaluate, scores need not be stored: the largest is that of the largest product.
-  bool plain = op.getBias().empty() && !exactFill && mask.keyTerms.empty() && scale > 0;
-  RegionVectorizer masks = scope(op.getMask(), query), biases = scope(op.getBias(), query);
+  // Without regions to evaluate, scores need not be stored: the largest is that of the largest product.
+  bool plain = op.getBias().empty() && op.getScore().empty() && !exactFill && mask.keyTerms.empty() && scale > 0;
+  RegionVectorizer masks = scope(op.getMask(), query), biases = scope(op.getBias(), query), functions = scope(op.getScore(), query);
   for (Value term : exactFill ? SmallVector<Value>(op.getMask().front().getTerminator()->getOperands()) : mask.keyTerms)
     emitUniform(masks, term, op.getMask().getArgument(3));
   if (!op.getBias().empty())
     emitUniform(biases, op.getBias().front().getTerminator()->getOperand(0), op.getBias().getArgument(3));
+  if (!op.getScore().empty())
+    emitUniform(functions, op.getScore().front().getTerminator()->getOperand(0), op.getScore().getArguments().drop_front(3));
 
   Value lowest = identity(b, ReduceKind::max, f32);
   auto largest = forChunks(b, end, b.splat(lowest), [&](Value offset, Value count, ValueRange carried) -> SmallVector<Value> {
     chunkStart = offset, chunkCount = count;
     Value scores = b.loadVector(f32, address(row, offset));
     if (!plain) {
-      scores = score(masks, biases, scores, offset);
+      scores = score(masks, biases, functions, scores, offset);
       b.storeVector(scores, address(row, offset));
     } else if (count) {
       scores = b.create<arith::SelectOp>(b.firstLanes(count), scores, b.splat(lowest));

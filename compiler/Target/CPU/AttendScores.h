@@ -26,7 +26,7 @@ public:
   /// Of the first `keys` keys those up to the last one that any query of the sentence may see: behind it is padding.
   mlir::Value keysOfSentence(mlir::Value batch, mlir::Value keys);
   /// Whether a query may have no key at all; then its row needs rowWithoutKeys.
-  bool mayLackKeys() { return !exactFill && !(op.getMask().empty() && op.getBias().empty()); }
+  bool mayLackKeys() { return !exactFill && !(op.getMask().empty() && op.getBias().empty() && op.getScore().empty()); }
   /// What all probabilities of such a row are.
   mlir::Value rowWithoutKeys(mlir::Value keys);
 
@@ -40,11 +40,11 @@ public:
 
 private:
   RegionVectorizer scope(mlir::Region &region, const Query &query);
-  void emitUniform(RegionVectorizer &scope, mlir::Value value, mlir::Value key);
+  void emitUniform(RegionVectorizer &scope, mlir::Value value, mlir::ValueRange varying);
   mlir::Value read(RegionVectorizer &scope, mlir::xf::AtOp at);
   mlir::Value uniformOffset(mlir::xf::AtOp at, unsigned d, mlir::Value index);
   mlir::Value allowed(RegionVectorizer masks, llvm::ArrayRef<mlir::Value> terms, mlir::Value offset);
-  mlir::Value score(RegionVectorizer masks, RegionVectorizer biases, mlir::Value products, mlir::Value offset);
+  mlir::Value score(RegionVectorizer masks, RegionVectorizer biases, RegionVectorizer functions, mlir::Value products, mlir::Value offset);
   mlir::Value address(mlir::Value row, mlir::Value offset) { return b.at(row, offset, b.getF32Type()); }
 
   KernelBuilder &b;

@@ -63,7 +63,7 @@ Value AttendKernel::probability(Value score, const Softmax &all, Value factor) {
   return b.create<arith::MulFOp>(power(score, all.most), factor);
 }
 
-bool AttendKernel::mayLackKeys() { return !op.isFillAScore() && !(op.getMask().empty() && op.getBias().empty()); }
+bool AttendKernel::mayLackKeys() { return !op.isFillAScore() && !(op.getMask().empty() && op.getBias().empty() && op.getScore().empty()); }
 
 Value AttendKernel::probabilityWithoutKeys() {
   if (op.getMask().empty() || !op.getFill().isFinite())

@@ -59,6 +59,12 @@ Value AttendScore::keysOfSentence(Value keys) {
 
 Value AttendScore::score(Value product, Value key) {
   Value score = b.create<arith::MulFOp>(product, b.f32(op.getScale().convertToDouble()));
+  if (!op.getScore().empty()) {
+    cpu::RegionVectorizer region = scope(op.getScore());
+    region.bind(op.getScore().getArgument(3), key);
+    region.bind(op.getScore().getArgument(4), score, /*isElement=*/true);
+    score = region.emit(op.getScore().front().getTerminator()->getOperand(0));
+  }
   if (!op.getBias().empty()) {
     cpu::RegionVectorizer region = scope(op.getBias());
     region.bind(op.getBias().getArgument(3), key);

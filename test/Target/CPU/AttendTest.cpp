@@ -51,12 +51,26 @@ const Region kRelative{"relative",
                        "%s = xf.at %r[%y] : tensor<81xf32>\nxf.yield %s : f32\n",
                        [](const Tensors &t, int64_t, int64_t, int64_t i, int64_t j) { return t.relative[i - j + 40]; }, "r"};
 
+/// What a function of the score does, with h, i, j and the score.
+struct Function {
+  const char *text = "";
+  double (*at)(int64_t, int64_t, int64_t, double) = nullptr;
+};
+const Function kIdentity, kCap{"%c = arith.constant 2.0 : f32\n%x = arith.divf %s, %c : f32\n%u = math.tanh %x : f32\n%y = arith.mulf %u, %c : f32\nxf.yield %y : f32\n",
+                               [](int64_t, int64_t, int64_t, double s) { return 2 * std::tanh(s / 2); }};
+// Parts that depend on the query, on the key and on neither, and one that is no number for some scores, masked ones among them.
+const Function kRoots{"%h1 = arith.addi %h, %i : index\n%h2 = arith.index_cast %h1 : index to i32\n%h3 = arith.sitofp %h2 : i32 to f32\n"
+                      "%h4 = math.exp %h3 : f32\n%h5 = arith.divf %h3, %h4 : f32\n%d = arith.subi %i, %j : index\n%d1 = arith.index_cast %d : index to i32\n"
+                      "%d2 = arith.sitofp %d1 : i32 to f32\n%root = math.sqrt %d2 : f32\n%m = arith.mulf %s, %h5 : f32\n%y = arith.subf %m, %root : f32\nxf.yield %y : f32\n",
+                      [](int64_t h, int64_t i, int64_t j, double s) { return s * ((h + i) / std::exp(double(h + i))) - std::sqrt(double(i - j)); }};
+
 struct Case {
   int64_t heads, groups, width, valueWidth;
   Region mask, bias;
   double fill;
   bool probabilities, slots;
   bool narrow = false, narrowContext = false; // of bf16
+  Function score = kIdentity;
 };
 
 void PrintTo(const Case &c, std::ostream *out) {
@@ -94,6 +108,8 @@ std::string text(const Case &c) {
     s += " mask {\n" + args + c.mask.text + "}";
   if (c.bias.at)
     s += " bias {\n" + args + c.bias.text + "}";
+  if (c.score.at)
+    s += " score {\n^bb0(%b: index, %h: index, %i: index, %j: index, %s: f32):\n" + std::string(c.score.text) + "}";
   s += " : " + q + ", " + k + ", " + v + " -> (" + o + (c.probabilities ? ", " + p : "") + ")\nxf.return %o : " + o + "\n}\n}\n";
   return s;
 }
@@ -222,7 +238,7 @@ struct Problem {
             double s = 0;
             for (int64_t x = 0; x < c.width; ++x)
               s += double(q[((b * Q + i) * c.heads + h) * c.width + x]) * k[(head * K + j) * c.width + x];
-            p[j] = s * 0.3 + (c.bias.at ? c.bias.at(t, b, h, i, j) : 0);
+            p[j] = (c.score.at ? c.score.at(h, i, j, s * 0.3) : s * 0.3) + (c.bias.at ? c.bias.at(t, b, h, i, j) : 0);
             if (c.mask.at && !c.mask.at(t, b, h, i, j))
               p[j] = c.fill;
             most = std::max(most, p[j]);
@@ -301,6 +317,16 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{2, 2, 8, 32, kWindow, kNone, -1e9, true, false}, Case{2, 2, 8, 8, kGiven, kNone, -1e9, true, false},
                     Case{2, 2, 8, 8, kGiven, kNone, -kInfinity, true, false}, Case{2, 2, 8, 8, kGiven, kNone, -2.5, true, false},
                     Case{2, 2, 8, 8, kNone, kAdditive, -1e9, true, false}, Case{3, 1, 20, 8, kCausal, kRelative, -1e9, true, true}),
+    nameOf);
+
+INSTANTIATE_TEST_SUITE_P(
+    Functions, AttendTest,
+    testing::Values(Case{2, 2, 4, 4, kNone, kNone, -1e9, true, false, false, false, kCap}, Case{2, 1, 8, 17, kTokens, kNone, -1e9, true, true, false, false, kCap},
+                    Case{3, 1, 20, 8, kCausal, kRelative, -1e9, true, true, false, false, kRoots},
+                    Case{2, 2, 8, 8, kGiven, kNone, -2.5, true, false, false, false, kCap},
+                    Case{4, 2, 16, 16, kBoth, kNone, -kInfinity, false, true, true, true, kCap},
+                    Case{8, 8, 34, 48, kNone, kAdditive, -1e9, false, false, true, false, kCap},
+                    Case{3, 1, 20, 8, kCausal, kRelative, -1e9, false, true, true, true, kRoots}),
     nameOf);
 
 INSTANTIATE_TEST_SUITE_P(
