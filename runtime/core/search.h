@@ -19,9 +19,6 @@ namespace xf::rt {
 
 class session;
 
-// Work below this many bytes is not worth waking the other threads.
-constexpr int64_t kBytesWorthThreads = 1 << 17;
-
 // float[tokens of a result][tokens of its source]
 struct alignment {
   const float *weights;
@@ -75,7 +72,8 @@ private:
     int64_t sentence = -1; // -1: free
     int64_t past = 0;      // positions in the states
     int32_t min_length = 0;
-    int32_t prefix_length = 0, prefix_used = 0;
+    // Tokens that are read before any is chosen, of which so many are given before the result; others are the result itself, to be scored.
+    int32_t prefix_length = 0, prefix_used = 0, given = 0;
     uint64_t draws = 0; // what its random numbers are made of
     bool due = false;   // the last step gave logits to choose from
     bool failed = false;
@@ -110,6 +108,8 @@ private:
   void step();
   // Sets the step entry's arguments and moves the slots on by its positions.
   void prepare_step();
+  // How many tokens of a sentence a step may read at once.
+  int64_t readable(const slot &s) const;
   // The most positions that a row holds after the step.
   void set_longest();
   // Several steps of a device, of which each is started before the host has seen the one before.
@@ -125,7 +125,10 @@ private:
   void reduce_row(int32_t row, uint8_t *scratch);
   std::span<const int32_t> tokens_read(int32_t row, int32_t *tokens) const;
   int32_t draw(int32_t row, const float *logits, candidate *scratch);
-  void score_target(int32_t row, std::span<const float> logits);
+  // Where results are given (search_score.cpp).
+  void score_targets();
+  // Which token of its result the step's position says the worth of; negative: one that is given before it.
+  int64_t scored(const slot &s, int64_t position) const { return s.prefix_used - new_ + position + 1 - s.given; }
   // What rows may not choose.
   void forbid_tokens();
   void forbid_tokens(int32_t number, std::span<const int32_t> source);

@@ -26,7 +26,7 @@ void searcher::encode_again(int64_t sentence) {
 
 // Of a result, whose tokens it leaves in tokens_. Valid until the next one.
 alignment searcher::align(int32_t number, const hypothesis &h) {
-  int64_t given = slots_[number].prefix_length, read = given + h.length - 1; // its last token is not read
+  int64_t given = slots_[number].given, read = given + h.length - 1; // its last token is not read
   layout_.beams[number].tokens_of(h, tokens_);
   std::copy_n(prefix_ + number * layout_.prefix_capacity, given, aligned_);
   std::copy_n(tokens_, h.length - 1, aligned_ + given);

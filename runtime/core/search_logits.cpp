@@ -18,16 +18,11 @@ float *searcher::row_logits(int32_t row, int64_t position) const {
 }
 
 void searcher::reduce_rows() {
-  int threads = rows_ * layout_.vocabulary * 4 < kBytesWorthThreads ? 1 : session_.pool().size();
-  auto reduce = [&](int thread) {
+  session_.pool().share(rows_ * layout_.vocabulary * 4, [&](int thread, int threads) {
     for (int32_t row = thread; row < rows_; row += threads)
       if (slots_[row_slot_[row]].due)
         reduce_row(row, scratch_ + static_cast<uint64_t>(thread) * own_scratch_.bytes);
-  };
-  if (threads == 1)
-    reduce(0);
-  else
-    session_.pool().run(reduce);
+  });
 }
 
 void searcher::reduce_row(int32_t row, uint8_t *scratch) {
@@ -40,23 +35,11 @@ void searcher::reduce_row(int32_t row, uint8_t *scratch) {
     if (o.no_repeat_ngram > 0)
       forbid_repeated_ngrams(logits, read, o.no_repeat_ngram);
   }
-  if (o.has_targets())
-    return score_target(row, logits);
   leave_out(logits, forbidden(class_of_row(row)));
   int32_t wanted = o.samples ? 1 : layout_.beams[row_slot_[row]].wanted();
   summaries_[row] = reduce_(logits.data(), layout_.vocabulary, wanted, candidates_ + row * 2 * layout_.beam, o.wants_scores());
   if (o.samples && summaries_[row].finite && summaries_[row].count > 0)
     summaries_[row].count = draw(row, logits.data(), reinterpret_cast<candidate *>(scratch + own_scratch_.candidates));
-}
-
-// What follows the row is given.
-void searcher::score_target(int32_t row, std::span<const float> logits) {
-  int32_t number = row_slot_[row];
-  int32_t token = options_->targets.row(slots_[number].sentence)[layout_.beams[number].produced()];
-  candidate *chosen = candidates_ + row * 2 * layout_.beam;
-  summaries_[row] = reduce_(logits.data(), layout_.vocabulary, 1, chosen, true);
-  summaries_[row].count = 1;
-  *chosen = {logits[token], token};
 }
 
 // All tokens that the decoder has read for a row, its start token first.

@@ -96,12 +96,8 @@ void searcher::move_rows() {
         auto [first, end] = units_of(state, moves_[i]);
         bytes += static_cast<int64_t>(state.layers * state.outer * state.unit_bytes * (end - first));
       }
-  if (bytes == 0)
-    return;
-  if (bytes < kBytesWorthThreads)
-    copy_rows(0, 1);
-  else
-    session_.pool().run([&](int thread) { copy_rows(thread, session_.pool().size()); });
+  if (bytes > 0)
+    session_.pool().share(bytes, [&](int thread, int threads) { copy_rows(thread, threads); });
 }
 
 void searcher::copy_rows(int thread, int threads) const {

@@ -160,10 +160,14 @@ void searcher::open_slot(int32_t number, int64_t sentence, std::span<const int32
     prefix[s.prefix_length++] = g_.start;
   for (int32_t id : given)
     prefix[s.prefix_length++] = id;
+  s.given = s.prefix_length;
   std::span<const int32_t> own = source.first(std::min(source.size(), static_cast<size_t>(own_length))); // without padding
   s.draws = mix(mix(options_->seed, own), given);
 
   int64_t length = longest_result(sentence, own_length, s.prefix_length);
+  // The last token of a result is never read.
+  for (int64_t i = 0; options_->has_targets() && i + 1 < length; ++i)
+    prefix[s.prefix_length++] = options_->targets.row(sentence)[static_cast<size_t>(i)];
   int32_t shortest = options_->min_length >= 0 ? options_->min_length : g_.min_length;
   s.min_length = static_cast<int32_t>(std::min<int64_t>(shortest, length));
   forbid_tokens(number, source);

@@ -27,24 +27,33 @@ void searcher::step() {
       take_choices();
     } else {
       session_.step(*layout_.plain, step_dims_.data(), logits_io_.data());
-      reduce_rows();
+      if (!options_->has_targets())
+        reduce_rows();
     }
-    advance_slots();
+    if (options_->has_targets())
+      score_targets();
+    else
+      advance_slots();
   }
   plan_moves();
   move_rows();
 }
 
+// There is room for the logits of as many rows as a search may have, at one position each, where another step chooses as a rule.
+int64_t searcher::readable(const slot &s) const {
+  int64_t left = s.prefix_length - s.prefix_used;
+  if (!options_->has_targets())
+    return std::max<int64_t>(1, left - (layout_.chooses && host_chooses()));
+  int64_t unscored = s.given - 1 - s.prefix_used;
+  return unscored > 0 ? unscored : std::min(left, layout_.rows / rows_);
+}
+
 void searcher::prepare_step() {
-  // Rows with more given tokens take several positions at once, as many as all rows have; but there is room for the logits of
-  // one where another step chooses as a rule.
-  int32_t last = layout_.chooses && host_chooses() ? 1 : 0;
+  // Rows with more given tokens take several positions at once, as many as all rows have.
   new_ = layout_.chunk;
-  for (int32_t number = 0; number < batch_; ++number) {
-    const slot &s = slots_[number];
-    if (s.sentence >= 0)
-      new_ = std::min<int64_t>(new_, std::max(1, s.prefix_length - s.prefix_used - last));
-  }
+  for (int32_t number = 0; number < batch_; ++number)
+    if (slots_[number].sentence >= 0)
+      new_ = std::min(new_, readable(slots_[number]));
   for (int32_t row = 0; row < rows_; ++row) {
     const slot &s = slots_[row_slot_[row]];
     const int32_t *prefix = prefix_ + row_slot_[row] * layout_.prefix_capacity;
@@ -70,7 +79,7 @@ void searcher::prepare_step() {
     s.past += new_;
     if (s.prefix_used < s.prefix_length)
       s.prefix_used += static_cast<int32_t>(new_);
-    s.due = s.prefix_used == s.prefix_length;
+    s.due = s.prefix_used >= (options_->has_targets() ? s.given : s.prefix_length);
   }
   set_longest();
   if (layout_.chooses)

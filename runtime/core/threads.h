@@ -24,6 +24,9 @@ private:
   std::atomic<uint32_t> sleepers_{0};
 };
 
+// Work on fewer bytes is not worth waking the other threads.
+constexpr int64_t kBytesWorthThreads = 1 << 17;
+
 class thread_pool {
 public:
   // `threads` counts the caller; `cpus` is what they share: no spinning when they outnumber it.
@@ -41,6 +44,14 @@ public:
   // The same for what is called as f(thread).
   template <typename F> void run(F f) {
     run([](void *argument, int thread) { (*static_cast<F *>(argument))(thread); }, &f);
+  }
+
+  // Calls f(thread, threads) on all threads, or on this one alone where so many bytes are not worth waking the others.
+  template <typename F> void share(int64_t bytes, F f) {
+    if (bytes < kBytesWorthThreads)
+      f(0, 1);
+    else
+      run([&](int thread) { f(thread, threads_); });
   }
 
   // Inside a job: returns when all threads have arrived.

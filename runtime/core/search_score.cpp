@@ -1,0 +1,43 @@
+// Scoring results that are given: the decoder reads them as it reads a prompt, several positions at once, and each position's logits say what
+// the token behind it is worth.
+#include "runtime/core/search.h"
+#include "runtime/core/session.h"
+
+namespace xf::rt {
+
+void searcher::score_targets() {
+  auto token_at = [&](const slot &s, int64_t number) { return options_->targets.row(s.sentence)[static_cast<size_t>(number)]; };
+  int64_t positions = rows_ * new_;
+  session_.pool().share(positions * layout_.vocabulary * 4, [&](int thread, int threads) {
+    for (int64_t i = thread; i < positions; i += threads) {
+      auto row = static_cast<int32_t>(i / new_);
+      const slot &s = slots_[row_slot_[row]];
+      int64_t number = scored(s, i % new_);
+      if (!s.due || number < 0)
+        continue;
+      const float *logits = row_logits(row, i % new_);
+      candidate *chosen = candidates_ + i * 2 * layout_.beam;
+      summaries_[i] = reduce_(logits, layout_.vocabulary, 1, chosen, true);
+      summaries_[i].count = 1;
+      *chosen = {logits[token_at(s, number)], token_at(s, number)};
+    }
+  });
+  for (int32_t number = 0; number < batch_; ++number) {
+    slot &s = slots_[number];
+    if (s.sentence < 0 || !s.due)
+      continue;
+    bool goes_on = true;
+    for (int64_t position = 0; position < new_ && goes_on; ++position) {
+      if (scored(s, position) < 0)
+        continue;
+      int64_t i = beam_rows_[number * layout_.beam] * new_ + position;
+      const row_summary *summary = &summaries_[i];
+      const candidate *chosen = candidates_ + i * 2 * layout_.beam;
+      s.failed = !summary->finite;
+      goes_on = !s.failed && layout_.beams[number].advance(&summary, &chosen);
+    }
+    end_step(number, goes_on);
+  }
+}
+
+} // namespace xf::rt
