@@ -63,12 +63,14 @@ void searcher::bind(const arena &memory) {
   }
   for (const source_tensor &tensor : layout_.source_tensors)
     source_pointers_.push_back(memory.at(tensor.offset));
-  for (const source_call *call : {&layout_.encode, &layout_.begin, &layout_.packed_encode, &layout_.packed_begin, &layout_.align})
+  for (const source_call *call : {&layout_.encode, &layout_.begin, &layout_.packed_encode, &layout_.packed_begin})
     source_io_.reserve(call->arguments.size());
   given_inputs_.resize(layout_.source.inputs.size() + 1);
   given_pointers_.resize(layout_.source_tensors.size());
   source_dims_.resize(model_.dims().size());
   step_dims_.resize(model_.dims().size());
+  align_dims_.resize(model_.dims().size());
+  align_io_.resize(layout_.align.arguments.size());
   slots_.resize(layout_.batch);
   beam_summaries_.resize(layout_.beam);
   beam_candidates_.resize(layout_.beam);

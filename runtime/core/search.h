@@ -91,7 +91,8 @@ private:
   void call_source(const source_call &call, bool given);
   void call_source(const source_call &padded, const source_call &packed);
   // Of a sentence that is done (search_align.cpp).
-  void encode_again(int64_t sentence);
+  void find_source(int64_t sentence);
+  std::span<const int32_t> source_of(int64_t sentence) const;
   alignment align(int32_t number, const hypothesis &h);
   double coverage(int64_t sentence, const alignment &found) const;
   const char *refuse(const token_rows &rows, int64_t sentence);
@@ -192,6 +193,8 @@ private:
   step_choice choice_ = {};
   std::vector<void *> source_pointers_, given_inputs_, given_pointers_, source_io_, step_io_, logits_io_;
   std::vector<int64_t> source_dims_, step_dims_;
+  std::vector<void *> align_io_;
+  std::vector<int64_t> align_dims_;
   std::vector<slot> slots_;
   std::vector<const row_summary *> beam_summaries_;
   std::vector<const candidate *> beam_candidates_;
@@ -201,7 +204,7 @@ private:
   const search_options *options_ = nullptr; // null: sentences are only encoded
   search_sink *sink_ = nullptr;
   int32_t batch_ = 0;
-  const token_rows *window_rows_ = nullptr;
+  const token_rows *window_rows_ = nullptr; // null: the caller gives all sources at once, as the model's inputs
   int64_t window_first_ = 0, waiting_ = 0, next_waiting_ = 0;
   int64_t source_length_ = 0; // of the sentences in the slots, padding included
   int32_t rows_ = 0, active_ = 0, moves_count_ = 0;

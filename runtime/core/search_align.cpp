@@ -15,34 +15,62 @@ constexpr double kLeastCovered = 1e-10;
 
 } // namespace
 
-// The encoder's results, whose place other sentences have taken since.
-void searcher::encode_again(int64_t sentence) {
-  std::span<const int32_t> ids = window_rows_->row(sentence);
-  auto length = static_cast<int32_t>(ids.size());
-  layout_.pack.lay_out(1, &length, g_.pad, static_cast<int32_t *>(source_pointers_[layout_.source_tokens]), source_dims_.data(),
-                       [&](int64_t) { return ids; });
-  call_source(layout_.encode, false);
+// Where its source is: the caller's sentences stand beside each other as long as the search lasts; of those that enter one after the
+// other, others have taken the place since, so it is encoded again.
+void searcher::find_source(int64_t sentence) {
+  align_dims_ = source_dims_;
+  if (window_rows_) {
+    std::span<const int32_t> ids = window_rows_->row(sentence);
+    auto length = static_cast<int32_t>(ids.size());
+    layout_.pack.lay_out(1, &length, g_.pad, static_cast<int32_t *>(source_pointers_[layout_.source_tokens]), source_dims_.data(),
+                         [&](int64_t) { return ids; });
+    call_source(layout_.encode, false);
+    align_dims_ = source_dims_;
+  }
+  align_dims_[g_.batch_dim] = 1;
+  for (size_t i = 0; i < layout_.align.arguments.size(); ++i) {
+    int tensor = layout_.align.arguments[i];
+    if (tensor < 0) {
+      align_io_[i] = tensor == kAlignedArgument ? static_cast<void *>(aligned_) : weights_;
+      continue;
+    }
+    bool given = !window_rows_ && given_pointers_[tensor];
+    auto *all = static_cast<uint8_t *>(given ? given_pointers_[tensor] : source_pointers_[tensor]);
+    const tensor_info &info = layout_.source_tensors[tensor].info;
+    bool by_sentence = !window_rows_ && !info.dim.empty() && info.dimension(0) == g_.batch_dim;
+    align_io_[i] = all + (by_sentence ? static_cast<uint64_t>(sentence) * model_.bytes(info, align_dims_.data()) : 0);
+  }
 }
 
-// Of a result, whose tokens it leaves in tokens_. Valid until the next one.
+// Of a result of the sentence whose source was found last; leaves its tokens in tokens_. Valid until the next one.
 alignment searcher::align(int32_t number, const hypothesis &h) {
   int64_t given = slots_[number].given, read = given + h.length - 1; // its last token is not read
   layout_.beams[number].tokens_of(h, tokens_);
   std::copy_n(prefix_ + number * layout_.prefix_capacity, given, aligned_);
   std::copy_n(tokens_, h.length - 1, aligned_ + given);
-  source_dims_[g_.target_dim] = read;
-  call_source(layout_.align, false);
+  align_dims_[g_.target_dim] = read;
+  session_.call(*layout_.align.entry, align_dims_.data(), align_io_.data());
   // Token i is chosen where the one before it is read.
-  int64_t columns = source_dims_[g_.source_dim];
+  int64_t columns = align_dims_[g_.source_dim];
   return {weights_ + (given - 1) * columns, h.length, columns};
+}
+
+// What the sentence's source consists of; empty if the caller gives something else than tokens.
+std::span<const int32_t> searcher::source_of(int64_t sentence) const {
+  if (window_rows_)
+    return window_rows_->row(sentence);
+  if (layout_.source_tokens < 0)
+    return {};
+  auto *tokens = static_cast<const int32_t *>(given_pointers_[layout_.source_tokens]);
+  return {tokens + sentence * source_length_, static_cast<size_t>(source_length_)};
 }
 
 // Wu et al., Google's Neural Machine Translation System (2016), equation 14.
 double searcher::coverage(int64_t sentence, const alignment &found) const {
-  std::span<const int32_t> ids = window_rows_->row(sentence);
+  std::span<const int32_t> ids = source_of(sentence);
   double sum = 0;
   for (int64_t column = 0; column < found.columns; ++column) {
-    if (ids[static_cast<size_t>(column)] == g_.pad)
+    if (!ids.empty() && ids[static_cast<size_t>(column)] == g_.pad)
       continue;
     double covered = 0;
     for (int64_t row = 0; row < found.rows; ++row)

@@ -189,10 +189,6 @@ void searcher::call_source(const source_call &call, bool given) {
     int tensor = call.arguments[i];
     if (tensor == kSlotsArgument)
       source_io_[i] = slots_argument_;
-    else if (tensor == kAlignedArgument)
-      source_io_[i] = aligned_;
-    else if (tensor == kWeightsArgument)
-      source_io_[i] = weights_;
     else if (tensor == kPackArgument)
       source_io_[i] = layout_.pack.argument(call.entry->inputs[i].name);
     else
@@ -233,9 +229,10 @@ int64_t searcher::bind_source(std::span<const argument> inputs) {
 
 void searcher::generate_bound(const search_options &options, search_sink &sink) {
   fp_scope control_word;
-  if (options.aligns())
-    fail(status::unsupported, "results are aligned with sentences that are given as tokens, one behind the other");
+  if (options.aligns() && g_.sequence_first)
+    fail(status::unsupported, "the model has its positions before the batch: its results are aligned with sentences that are given as tokens, one behind the other");
   start_call(options, sink);
+  window_rows_ = nullptr;
   waiting_ = next_waiting_ = 0;
   rows_ = active_ = 0;
   int64_t sentences = source_dims_[g_.batch_dim];

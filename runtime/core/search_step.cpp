@@ -140,7 +140,7 @@ void searcher::close_slot(int32_t number) {
   }
   beam_search &beams = layout_.beams[number];
   if (options_->aligns())
-    encode_again(sentence);
+    find_source(sentence);
   bool covers = options_->coverage_penalty != 0.0;
   for (int32_t i = 0; covers && i < beams.finished(); ++i)
     coverage_[static_cast<size_t>(i)] = coverage(sentence, align(number, beams.finished(i)));

@@ -168,11 +168,41 @@ TEST_P(alignments, are_refused_where_there_are_none) {
   std::vector<float> weights(80);
   xf_tensor input = {"src", XF_I32, 2, {1, 2}, src.data()};
   xf_hypotheses results = {sizeof(results), out.data(), 40, lengths.data(), nullptr, weights.data(), 2};
-  EXPECT_EQ(xf_generate_from(with.session, &input, 1, nullptr, &results), XF_UNSUPPORTED);
-  EXPECT_STREQ(xf_message(), "results are aligned with sentences that are given as tokens, one behind the other");
+  machine turned(aligning(true));
+  std::swap(input.shape[0], input.shape[1]);
+  EXPECT_EQ(xf_generate_from(turned.session, &input, 1, nullptr, &results), XF_UNSUPPORTED);
+  EXPECT_STREQ(xf_message(), "the model has its positions before the batch: its results are aligned with sentences that are given as tokens, one behind the other");
   results.alignment_width = -1;
   EXPECT_EQ(xf_generate_from(with.session, &input, 1, nullptr, &results), XF_INVALID_ARGUMENT);
   EXPECT_STREQ(xf_message(), "the width of alignments is negative");
+}
+
+TEST_P(alignments, are_the_same_of_sources_that_the_caller_lays_out) {
+  machine m(aligning(), 2);
+  const std::vector<tokens> sources = {{5, 6, 7, 8}, {9, 8, 0, 0}, {7, 8, 9, 0}};
+  std::vector<int32_t> src;
+  for (const tokens &source : sources)
+    src.insert(src.end(), source.begin(), source.end());
+  xf_generate_options options = defaults();
+  options.beam = options.n_best = 2, options.coverage_penalty = 0.7;
+  std::vector<int32_t> out(6 * 20), lengths(6);
+  std::vector<double> scores(6);
+  std::vector<float> weights(6 * 20 * 4);
+  xf_tensor input = {"src", XF_I32, 2, {3, 4}, src.data()};
+  xf_hypotheses results = {sizeof(results), out.data(), 20, lengths.data(), scores.data(), weights.data(), 4};
+  ASSERT_EQ(xf_generate_from(m.session, &input, 1, &options, &results), XF_OK) << xf_message();
+  outcome wanted = generate(m.session, sources, options);
+  for (size_t place = 0; place < 6; ++place) {
+    const tokens &source = sources[place / 2];
+    ASSERT_GT(lengths[place], 0);
+    tokens result(&out[place * 20], &out[place * 20] + lengths[place]);
+    EXPECT_EQ(wanted.sentences[place / 2][place % 2].ids, result);
+    EXPECT_EQ(wanted.sentences[place / 2][place % 2].score, scores[place]);
+    auto rows = weights_of(source, {SAMPLE_START}, result);
+    for (size_t t = 0; t < result.size(); ++t)
+      for (size_t s = 0; s < 4; ++s)
+        EXPECT_EQ(weights[(place * 20 + t) * 4 + s], rows[t][s]) << place << " " << t << " " << s;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(steps, alignments, testing::Values(false, true));

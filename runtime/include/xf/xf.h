@@ -243,7 +243,7 @@ typedef struct xf_hypotheses {
   double *scores;   /* [sentences][n_best], or null */
   /* Null, or how much each token of a result looks at each of its sentence, for models that align their results
    * (generate(..., align = ENTRY)): [sentences][n_best][capacity][alignment_width]. What a result or a sentence has no tokens for is left as
-   * it is, and tokens of a sentence beyond the width are left out. Not of xf_generate_from. */
+   * it is, and tokens of a sentence beyond the width are left out. */
   float *alignments;
   int64_t alignment_width;
 } xf_hypotheses;
