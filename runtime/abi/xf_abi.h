@@ -163,6 +163,7 @@ typedef struct xf_abi_entry {
   uint32_t inputs;
   uint32_t outputs;
   uint32_t first_tensor;
+  uint64_t workspace_bytes; /* of the image's, for the largest dimensions */
 } xf_abi_entry;
 
 /* Offsets of one instruction set's kernels from the start of the code range. */
@@ -384,7 +385,7 @@ typedef struct xf_abi_image {
   xf_abi_table states;     /* xf_abi_state */
   xf_abi_table parameters; /* xf_abi_parameter */
   xf_abi_table segments;   /* xf_abi_segment */
-  uint64_t workspace_bytes;
+  uint64_t workspace_bytes; /* the largest of the entries' */
   uint64_t scratch_bytes;  /* for each thread */
   xf_abi_generate generate;
   xf_abi_text text;
@@ -419,7 +420,7 @@ XF_ABI_ASSERT(sizeof(void *) == 8);
 XF_ABI_ASSERT(sizeof(xf_abi_view) == 8 + 16 * XF_ABI_MAX_RANK);
 XF_ABI_ASSERT(offsetof(xf_abi_context, thread) == 80 && sizeof(xf_abi_context) == 96);
 XF_ABI_ASSERT(sizeof(xf_abi_tensor) == 32 + 16 * XF_ABI_MAX_RANK);
-XF_ABI_ASSERT(sizeof(xf_abi_entry) == 40);
+XF_ABI_ASSERT(sizeof(xf_abi_entry) == 48);
 XF_ABI_ASSERT(sizeof(xf_abi_state) == 136);
 XF_ABI_ASSERT(sizeof(xf_abi_segment) == 48);
 XF_ABI_ASSERT(sizeof(xf_abi_gpu_launch) == 56 + 16 * XF_ABI_MAX_RANK && sizeof(xf_abi_gpu) == 104);

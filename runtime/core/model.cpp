@@ -55,16 +55,18 @@ tensor_info read_tensor(const image_reader &reader, const xf_abi_tensor &tensor,
   return result;
 }
 
-entry_info read_entry(const image_reader &reader, const xf_abi_entry &entry, uint64_t code_size,
+entry_info read_entry(const image_reader &reader, const xf_abi_entry &entry, uint64_t code_size, uint64_t workspace_bytes,
                       const std::vector<tensor_info> &tensors, size_t number) {
   std::string what = "entry " + std::to_string(number);
   entry_info result;
   result.name = reader.name(entry.name, what);
   reader.require(entry.kind <= XF_ABI_ENTRY_PACKED, what + " has an unknown kind");
   reader.require(entry.code_offset < code_size, what + " lies outside the code");
+  reader.require(entry.workspace_bytes <= workspace_bytes, what + " needs more memory than the model");
   uint64_t first = entry.first_tensor, inputs = entry.inputs, outputs = entry.outputs;
   reader.require(first + inputs + outputs <= tensors.size(), what + " has tensors outside their table");
   result.code_offset = entry.code_offset;
+  result.workspace_bytes = entry.workspace_bytes;
   result.kind = static_cast<xf_abi_entry_kind>(entry.kind);
   auto begin = tensors.begin() + static_cast<ptrdiff_t>(first);
   result.inputs.assign(begin, begin + static_cast<ptrdiff_t>(inputs));
@@ -190,7 +192,7 @@ model::model(std::unique_ptr<mapping> image) : image_(std::move(image)) {
     tensors.push_back(
         read_tensor(reader, tensor, dims_.size(), "tensor " + std::to_string(tensors.size())));
   for (const xf_abi_entry &entry : reader.table<xf_abi_entry>(header_.entries, "the table of entries"))
-    entries_.push_back(read_entry(reader, entry, header_.code.size, tensors, entries_.size()));
+    entries_.push_back(read_entry(reader, entry, header_.code.size, header_.workspace_bytes, tensors, entries_.size()));
   for (const xf_abi_kernels &kernels : reader.table<xf_abi_kernels>(header_.kernels, "the table of kernels")) {
     kernels_.push_back(read_kernels(reader, kernels, header_.code.size));
     if (kernels_.size() > 1) {

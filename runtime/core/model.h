@@ -37,7 +37,7 @@ struct tensor_info {
 
 struct entry_info {
   std::string name;
-  uint64_t code_offset = 0;
+  uint64_t code_offset = 0, workspace_bytes = 0;
   xf_abi_entry_kind kind = XF_ABI_ENTRY_FULL;
   std::vector<tensor_info> inputs, outputs;
 

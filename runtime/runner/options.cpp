@@ -2,12 +2,10 @@
 
 #include "runtime/core/cpu.h"
 #include "runtime/core/error.h"
+#include "runtime/runner/format.h"
 #include "runtime/runner/line_reader.h"
-#include "runtime/text/line_memory.h"
 
 #include <charconv>
-#include <cstdarg>
-#include <cstdio>
 #include <functional>
 #include <string_view>
 
@@ -41,16 +39,6 @@ void ids(std::string_view option, std::string_view text, std::vector<int32_t> &l
     list.push_back(number<int32_t>(option, text.substr(0, comma)));
     text.remove_prefix(comma == std::string_view::npos ? text.size() : comma + 1);
   }
-}
-
-void append(std::string &text, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void append(std::string &text, const char *format, ...) {
-  char line[1024];
-  va_list list;
-  va_start(list, format);
-  std::vsnprintf(line, sizeof(line), format, list);
-  va_end(list);
-  text += line;
 }
 
 struct option {
@@ -256,38 +244,6 @@ std::string help_text(const char *program, const model &m) {
          "  --device NAME        cpu, cuda, emulator or best (the default: cuda where there is a GPU and code for it, else cpu)\n"
          "  --limits             print the model's limits and how much memory it needs at most, a shortlist's aside\n"
          "  --help, --version\n");
-  return text;
-}
-
-std::string limits_text(const model &m, int threads) {
-  std::string text;
-  append(text, "model %s\n\nlargest sizes\n", m.name().c_str());
-  for (const dim_info &dim : m.dims())
-    append(text, "  %-12s %12lld\n", dim.name.c_str(), static_cast<long long>(dim.max));
-  const xf_abi_generate &g = m.header().generate;
-  if (g.present) {
-    append(text, "\nsearch\n  %-12s %12lld\n  %-12s %12lld\n", "batch", static_cast<long long>(g.batch), "beam",
-           static_cast<long long>(g.beam));
-    append(text, "  %-12s %12lld\n  %-12s %12lld\n", "source", static_cast<long long>(g.source), "target",
-           static_cast<long long>(g.target));
-  }
-  memory_bound memory = memory_of(m);
-  auto row = [&](const char *what, uint64_t bytes, const char *note) {
-    append(text, "  %-12s %12.2f MiB%s\n", what, static_cast<double>(bytes) / 1048576.0, note);
-  };
-  auto shares = [threads](uint64_t bytes) {
-    return "  " + std::to_string(threads) + " x " + std::to_string(bytes) + " bytes";
-  };
-  append(text, "\nmemory at most, with %d thread%s\n", threads, threads == 1 ? "" : "s");
-  row("weights", memory.weights, "  mapped read-only, shared by processes");
-  row("state", memory.state, "");
-  row("workspace", memory.workspaces(threads), memory.searched ? shares(memory.workspace).c_str() : "");
-  row("scratch", memory.scratch * static_cast<uint64_t>(threads), shares(memory.scratch).c_str());
-  row("search", memory.search, "");
-  int64_t count = g.batch * kWindowBatches;
-  uint64_t lines = bytes_of_lines(m, count, kLinesText + kLongestLine, kLongestLine);
-  row("lines", lines, ("  up to " + std::to_string(count) + " at a time, their tokens and results, and vocabularies").c_str());
-  row("total", memory.total(threads) + lines, "");
   return text;
 }
 

@@ -156,7 +156,8 @@ TEST_F(runner, explains_its_options) {
   EXPECT_EQ(with("", "--version").out.rfind("sample, compiled with xfc ", 0), 0u);
   ran limits = with("", "--limits --threads 3");
   for (const char *part : {"model sample", "  S                      12\n", "  beam                    4\n", "with 3 threads",
-                           "  workspace", "  lines", "  total"})
+                           "  16 x batch + 8 x batch x beam + 16 x batch x beam x target (in 4s) bytes\n", "  3 x 4096 bytes, whole pages for the largest of\n",
+                           " 200 of encode\n", " 400 of step\n", "  lines", "  total"})
     EXPECT_NE(limits.out.find(part), std::string::npos) << part << "\n" << limits.out;
 }
 

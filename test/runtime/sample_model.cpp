@@ -84,7 +84,7 @@ public:
       states_.push_back(sample_states[state]);
       states_.back().name = text(state == 0 ? "seen" : state == 1 ? "scan" : "cross");
     }
-    image_.workspace_bytes = 1000;
+    image_.workspace_bytes = 100 * entries_.size();
     image_.scratch_bytes = 100;
 
     add_kernels(XF_ABI_BASELINE, {code_offset(sample_logits), code_offset(sample_isa_0)});
@@ -121,7 +121,7 @@ private:
   int32_t add_entry(const char *name, uint32_t kind, uint64_t code, std::vector<xf_abi_tensor> inputs,
                     std::vector<xf_abi_tensor> outputs) {
     entries_.push_back({text(name), code, kind, static_cast<uint32_t>(inputs.size()),
-                        static_cast<uint32_t>(outputs.size()), static_cast<uint32_t>(tensors_.size())});
+                        static_cast<uint32_t>(outputs.size()), static_cast<uint32_t>(tensors_.size()), 100 * (1 + entries_.size())});
     tensors_.insert(tensors_.end(), inputs.begin(), inputs.end());
     tensors_.insert(tensors_.end(), outputs.begin(), outputs.end());
     return static_cast<int32_t>(entries_.size() - 1);

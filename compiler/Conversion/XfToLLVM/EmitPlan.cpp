@@ -380,6 +380,7 @@ FailureOr<CodeModule> convertToCode(ModuleOp module, Targets targets) {
     if (failed(emitter.run(result.plans.back())))
       return failure();
     result.calls.push_back(emitter.takeCalls());
+    result.workspaces.push_back(emitter.workspaceBytes());
     result.workspaceBytes = std::max(result.workspaceBytes, emitter.workspaceBytes());
   }
   if (uint64_t(std::max(result.workspaceBytes, result.layout.stateBytes)) > XF_ABI_LARGEST_BYTES)

@@ -22,6 +22,7 @@ struct CodeModule {
   std::vector<std::string> kernels; // names without the instruction set's suffix, by number
   std::vector<std::string> plans;   // names of the entries' plans, in the entries' order
   std::vector<EntryCalls> calls;    // of each plan
+  std::vector<int64_t> workspaces;  // of each plan, in bytes
   /// With the target cuda: a gpu.module with the kernels, and how each is launched.
   mlir::OwningOpRef<mlir::ModuleOp> gpuModule;
   std::vector<gpu::Kernel> gpuKernels;
@@ -34,7 +35,7 @@ struct CodeModule {
   std::vector<GpuPair> gpuPairs;
   /// Of models that are searched.
   gpu::Kernel gpuMoveRows, gpuAdvance;
-  int64_t workspaceBytes = 0;
+  int64_t workspaceBytes = 0; // the largest
   int64_t scratchBytes = 0;
 };
 

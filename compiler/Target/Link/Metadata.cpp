@@ -107,6 +107,7 @@ private:
       e.inputs = entry.getArgumentTypes().size();
       e.outputs = entry.getResultTypes().size();
       e.first_tensor = tensors.size();
+      e.workspace_bytes = contents.codeModule.workspaces[i];
       llvm::StringMap<int64_t> least = leastSizes(entry);
       // What a step reads of a sentence, the entry that begins it has stored.
       if (entry.getKind() == EntryKind::begin)
