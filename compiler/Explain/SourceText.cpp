@@ -7,7 +7,20 @@ using namespace mlir;
 
 namespace xf {
 
-SourceText::SourceText(StringRef fileName, StringRef text) : fileName(fileName) { text.split(lines, '\n'); }
+SourceText::SourceText(StringRef fileName, StringRef text) { text.split(files[fileName], '\n'); }
+
+/// Nothing for the library's.
+const SourceText::Lines &SourceText::linesOf(FileLineColLoc place) const {
+  StringRef name = place.getFilename().getValue();
+  auto [file, isNew] = files.try_emplace(name);
+  if (!isNew || name.starts_with("<"))
+    return file->second;
+  if (auto buffer = llvm::MemoryBuffer::getFile(name)) {
+    (*buffer)->getBuffer().split(file->second, '\n');
+    buffers.push_back(std::move(*buffer));
+  }
+  return file->second;
+}
 
 llvm::SmallVector<FileLineColLoc> SourceText::places(Location location) const {
   SmallVector<FileLineColLoc> found;
@@ -16,13 +29,14 @@ llvm::SmallVector<FileLineColLoc> SourceText::places(Location location) const {
       for (FileLineColLoc place : places(part))
         if (!llvm::is_contained(found, place))
           found.push_back(place);
-  } else if (auto place = dyn_cast<FileLineColLoc>(location); place && place.getFilename() == fileName && !from(place).empty()) {
+  } else if (auto place = dyn_cast<FileLineColLoc>(location); place && !from(place).empty()) {
     found.push_back(place);
   }
   return found;
 }
 
 StringRef SourceText::from(FileLineColLoc place) const {
+  const Lines &lines = linesOf(place);
   if (place.getLine() == 0 || place.getLine() > lines.size() || place.getColumn() == 0)
     return {};
   return lines[place.getLine() - 1].drop_front(std::min<size_t>(place.getColumn() - 1, lines[place.getLine() - 1].size()));
@@ -82,7 +96,7 @@ static std::string shorten(StringRef operand) {
 }
 
 std::string SourceText::expression(FileLineColLoc place, Side side) const {
-  StringRef text = from(place), line = lines[place.getLine() - 1];
+  StringRef text = from(place), line = linesOf(place)[place.getLine() - 1];
   StringRef sign = text.take_while([](char c) { return StringRef("+-*/%^@<>=!&|").contains(c); });
   StringRef right = text.drop_front(sign.size()).ltrim(' ');
   right = right.take_front(operandLength(right));

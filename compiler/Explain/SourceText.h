@@ -1,21 +1,26 @@
-// Places of a description as its author wrote them.
+// Places of a description, and of what it imports, as their authors wrote them.
 #ifndef XF_COMPILER_EXPLAIN_SOURCETEXT_H
 #define XF_COMPILER_EXPLAIN_SOURCETEXT_H
 
 #include "mlir/IR/Location.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/Support/MemoryBuffer.h"
 
+#include <memory>
 #include <string>
+#include <vector>
 
 namespace xf {
 
 class SourceText {
 public:
-  /// Of the file that locations name `fileName`; both outlive this.
+  /// `text` is that of the file that locations name `fileName`, and outlives this. Others are read when they are asked for.
   SourceText(llvm::StringRef fileName, llvm::StringRef text);
 
-  /// The places that `location` stands for, in its order: one, or those of ops that were made one. Others' files are left out.
+  /// The places that `location` stands for, in its order: one, or those of ops that were made one. Those of the library, and of files that are
+  /// not there, are left out.
   llvm::SmallVector<mlir::FileLineColLoc> places(mlir::Location location) const;
   enum class Side { right, left, both };
   /// The expression at a place: a call with its arguments, or an operator with one of its sides, or both. Long arguments become "...".
@@ -26,10 +31,12 @@ public:
   static std::string name(mlir::FileLineColLoc place);
 
 private:
+  using Lines = llvm::SmallVector<llvm::StringRef>;
+  const Lines &linesOf(mlir::FileLineColLoc place) const;
   llvm::StringRef from(mlir::FileLineColLoc place) const;
 
-  llvm::StringRef fileName;
-  llvm::SmallVector<llvm::StringRef> lines;
+  mutable llvm::StringMap<Lines> files;
+  mutable std::vector<std::unique_ptr<llvm::MemoryBuffer>> buffers;
 };
 
 } // namespace xf

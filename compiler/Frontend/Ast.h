@@ -129,7 +129,14 @@ struct Constant {
   ExprPtr value;
 };
 
+/// import "path"
+struct Import {
+  Loc loc;
+  std::string path;
+};
+
 struct File {
+  std::vector<Import> imports;
   std::vector<std::unique_ptr<Block>> blocks;
   std::vector<std::unique_ptr<Function>> functions;
   std::vector<Constant> constants;

@@ -49,7 +49,7 @@ public:
   Evaluator(mlir::MLIRContext &context, Sources &sources, Diagnostics &diagnostics, const FrontendOptions &options);
 
   /// Builds the module for the chosen model or block; errors are in the diagnostics.
-  mlir::OwningOpRef<mlir::ModuleOp> run(const File &library, const File &file);
+  mlir::OwningOpRef<mlir::ModuleOp> run(const File &library, const File &imports, const File &file);
 
   // Messages. An error inside the library is shown at the description's call of it.
   void error(Loc loc, const std::string &message);

@@ -1,12 +1,10 @@
-// The frontend's driver: parse the library and the description, evaluate, verify.
+// The frontend's driver: parse the library, the description and what it imports, evaluate, verify.
 #include "compiler/Frontend/Evaluator.h"
-#include "compiler/Frontend/LibraryFiles.h"
-#include "compiler/Frontend/Parser.h"
+#include "compiler/Frontend/Files.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
 #include "llvm/ADT/ScopeExit.h"
-#include "llvm/Support/ConvertUTF.h"
 
 using namespace xf::frontend;
 
@@ -56,20 +54,24 @@ const Block *Evaluator::chooseModel(const File &file) {
   return nullptr;
 }
 
-mlir::OwningOpRef<mlir::ModuleOp> Evaluator::run(const File &library, const File &file) {
+mlir::OwningOpRef<mlir::ModuleOp> Evaluator::run(const File &library, const File &imports, const File &file) {
   module = mlir::ModuleOp::create(builder.getUnknownLoc());
-  ScopePtr base = fileScope(library, nullptr), scope = fileScope(file, base);
+  ScopePtr base = fileScope(library, nullptr), imported = fileScope(imports, base), scope = fileScope(file, imported);
   llvm::scope_exit leave([&] {
     // Functions refer to their scopes and scopes to functions: break the circles.
     for (const ScopePtr &each : scopes)
       each->names.clear();
   });
-  // A block of the library by itself, unless the description has one of that name.
-  auto named = [&](auto &block) { return block->name == options.model; };
-  bool fromLibrary = llvm::none_of(file.blocks, named) && llvm::any_of(library.blocks, named);
-  const Block *model = chooseModel(fromLibrary ? library : file);
-  if (fromLibrary)
-    scope = base;
+  // One of an imported file, or a block of the library by itself, unless the description has one of that name.
+  const File *from = &file;
+  for (auto [other, names] : {std::pair{&imports, imported}, {&library, base}}) {
+    auto isNamed = [&](auto &block) { return block->name == options.model; };
+    if (llvm::any_of(from->blocks, isNamed) || llvm::none_of(other->blocks, isNamed))
+      continue;
+    from = other;
+    scope = names;
+  }
+  const Block *model = chooseModel(*from);
   Spec spec;
   if (!model || !bindOptions(*model, scope, spec))
     return {};
@@ -102,26 +104,9 @@ mlir::OwningOpRef<mlir::ModuleOp> xf::compileDescription(mlir::MLIRContext &cont
   context.loadDialect<mlir::xf::XfDialect, mlir::arith::ArithDialect, mlir::math::MathDialect>();
   Sources sources;
   Diagnostics diagnostics(sources, os);
-  File library, file;
-  for (const LibraryFile &each : libraryFiles()) {
-    uint32_t id = sources.add(("<library>/" + each.name).str(), each.text.str(), true);
-    File part = Parser(tokenize(sources, id, diagnostics), diagnostics).parseFile();
-    std::move(part.blocks.begin(), part.blocks.end(), std::back_inserter(library.blocks));
-    std::move(part.functions.begin(), part.functions.end(), std::back_inserter(library.functions));
-    std::move(part.constants.begin(), part.constants.end(), std::back_inserter(library.constants));
-  }
-  if (text.size() > (64u << 20)) {
-    diagnostics.error({}, (fileName + " is too large for a description").str());
-    return {};
-  }
-  text.consume_front("\xEF\xBB\xBF"); // the mark that some editors put before UTF-8
-  uint32_t id = sources.add(fileName.str(), text.str(), false);
-  const auto *begin = reinterpret_cast<const llvm::UTF8 *>(text.begin()), *end = reinterpret_cast<const llvm::UTF8 *>(text.end());
-  if (!llvm::isLegalUTF8String(&begin, end) || text.contains('\0')) {
-    diagnostics.error({}, (fileName + " is not UTF-8 text").str());
-    return {};
-  }
-  file = Parser(tokenize(sources, id, diagnostics), diagnostics).parseFile();
+  FileReader reader(sources, diagnostics);
+  File library = reader.readLibrary(), file = reader.readDescription(fileName, text);
+  File imports = reader.readImports(fileName, file);
   if (diagnostics.getErrorCount() > 0)
     return {};
 
@@ -135,7 +120,7 @@ mlir::OwningOpRef<mlir::ModuleOp> xf::compileDescription(mlir::MLIRContext &cont
     return mlir::success();
   });
   Evaluator evaluator(context, sources, diagnostics, options);
-  auto module = evaluator.run(library, file);
+  auto module = evaluator.run(library, imports, file);
   for (const std::string &note : evaluator.verboseNotes)
     diagnostics.note({}, note);
   if (module && failed(mlir::verify(*module)))

@@ -105,6 +105,12 @@ bool Parser::parseDeclaration(File &file) {
       file.blocks.push_back(std::move(block));
     return good;
   }
+  if (isKeyword("import") && peek(1).kind == TokenKind::String) {
+    take();
+    Token path = take();
+    file.imports.push_back({path.loc, path.text});
+    return endStatement();
+  }
   if (isName() && is("=", 1)) {
     Token name = take();
     take();

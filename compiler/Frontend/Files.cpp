@@ -1,0 +1,87 @@
+// Reading files. An import's path is relative to the file that it stands in.
+#include "compiler/Frontend/Files.h"
+
+#include "compiler/Frontend/LibraryFiles.h"
+#include "compiler/Frontend/Parser.h"
+
+#include "llvm/Support/ConvertUTF.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+
+using namespace xf::frontend;
+
+/// More are no description.
+static constexpr size_t maxFiles = 1000;
+
+/// Appends what `part` declares.
+static void append(File &all, File part) {
+  llvm::move(part.blocks, std::back_inserter(all.blocks));
+  llvm::move(part.functions, std::back_inserter(all.functions));
+  llvm::move(part.constants, std::back_inserter(all.constants));
+}
+
+File FileReader::readLibrary() {
+  File library;
+  for (const LibraryFile &each : libraryFiles()) {
+    uint32_t id = sources.add(("<library>/" + each.name).str(), each.text.str(), true);
+    append(library, Parser(tokenize(sources, id, diagnostics), diagnostics).parseFile());
+  }
+  return library;
+}
+
+File FileReader::parse(llvm::StringRef name, llvm::StringRef text, Loc importedAt) {
+  if (text.size() > (64u << 20)) {
+    diagnostics.error(importedAt, (name + " is too large for a description").str());
+    return {};
+  }
+  text.consume_front("\xEF\xBB\xBF"); // the mark that some editors put before UTF-8
+  uint32_t id = sources.add(name.str(), text.str(), false);
+  const auto *begin = reinterpret_cast<const llvm::UTF8 *>(text.begin()), *end = reinterpret_cast<const llvm::UTF8 *>(text.end());
+  if (!llvm::isLegalUTF8String(&begin, end) || text.contains('\0')) {
+    diagnostics.error(importedAt, (name + " is not UTF-8 text").str());
+    return {};
+  }
+  return Parser(tokenize(sources, id, diagnostics), diagnostics).parseFile();
+}
+
+File FileReader::readDescription(llvm::StringRef name, llvm::StringRef text) { return parse(name, text, {}); }
+
+File FileReader::readImports(llvm::StringRef name, const File &description) {
+  llvm::sys::fs::UniqueID own;
+  if ((hasOwn = !llvm::sys::fs::getUniqueID(name, own)))
+    known.push_back(own);
+  File all;
+  import(name, description, all);
+  return all;
+}
+
+void FileReader::import(llvm::StringRef importer, const File &file, File &all) {
+  for (const Import &each : file.imports) {
+    llvm::SmallString<256> path(llvm::sys::path::parent_path(importer));
+    llvm::sys::path::append(path, each.path);
+    llvm::sys::fs::UniqueID id;
+    std::error_code problem = llvm::sys::fs::getUniqueID(path, id);
+    auto place = llvm::find(known, id);
+    if (!problem && hasOwn && place == known.begin()) {
+      diagnostics.error(each.loc, ("'" + path + "' is the description itself, which nothing else can import").str());
+      continue;
+    }
+    if (!problem && place != known.end())
+      continue;
+    if (known.size() == maxFiles) {
+      diagnostics.error(each.loc, "more than " + std::to_string(maxFiles) + " files are imported");
+      return;
+    }
+    bool isFile = !problem && llvm::sys::fs::is_regular_file(path); // a pipe must not be waited for
+    auto buffer = isFile ? llvm::MemoryBuffer::getFile(path) : nullptr;
+    if (!isFile || !buffer) {
+      std::string reason = problem ? problem.message() : isFile ? buffer.getError().message() : "no file";
+      diagnostics.error(each.loc, ("'" + path + "' cannot be imported: " + reason).str());
+      continue;
+    }
+    known.push_back(id);
+    File part = parse(path, (*buffer)->getBuffer(), each.loc);
+    import(path, part, all);
+    append(all, std::move(part));
+  }
+}

@@ -1,0 +1,32 @@
+// The files of a compilation: the description, what it imports, and the library.
+#ifndef XF_COMPILER_FRONTEND_FILES_H
+#define XF_COMPILER_FRONTEND_FILES_H
+
+#include "compiler/Frontend/Ast.h"
+
+#include "llvm/Support/FileSystem.h"
+
+namespace xf::frontend {
+
+class FileReader {
+public:
+  FileReader(Sources &sources, Diagnostics &diagnostics) : sources(sources), diagnostics(diagnostics) {}
+
+  File readLibrary();
+  File readDescription(llvm::StringRef name, llvm::StringRef text);
+  /// What the description imports and what that does, each file once, as one.
+  File readImports(llvm::StringRef name, const File &description);
+
+private:
+  File parse(llvm::StringRef name, llvm::StringRef text, Loc importedAt);
+  void import(llvm::StringRef importer, const File &file, File &all);
+
+  Sources &sources;
+  Diagnostics &diagnostics;
+  std::vector<llvm::sys::fs::UniqueID> known; // the description's own first, if it is a file
+  bool hasOwn = false;
+};
+
+} // namespace xf::frontend
+
+#endif // XF_COMPILER_FRONTEND_FILES_H
