@@ -100,7 +100,8 @@ Cost costOf(Operation *op, const Sizes &sizes) {
     auto q = typeOf(attend.getQ()), k = typeOf(attend.getK()), v = typeOf(attend.getV());
     double width = double(q.getShape().back());
     double keys = countElements(k, sizes) / countElements(withDim(k, 2, 1, ""), sizes);
-    cost.operations = 2 * countElements(q, sizes) / width * keys * (width + double(v.getShape().back()));
+    double scores = countElements(q, sizes) / width * keys;
+    cost.operations = scores * (2 * (width + double(v.getShape().back())) + countArithmetic(attend.getScore()));
   } else if (isa<ScanOp, ScanStepOp>(op)) {
     cost.operations = countArithmetic(op->getRegion(0)) * countElements(typeOf(op->getResult(0)), sizes);
   } else if (auto row = dyn_cast<RowOp>(op)) {

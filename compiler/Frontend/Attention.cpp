@@ -80,7 +80,7 @@ private:
       size_t at = llvm::find(kPositions, param.name) - kPositions;
       if (at >= positions.size()) {
         e.error(param.loc, "'" + param.name + "' is no position of a " + kPartNames[part].str() + "; they are b (batch), h (head), i (query) and j (key)" +
-                               (part == kScores ? ", and s is the score" : ""));
+                               (part == kScores ? "; the score itself is s, as in (s) -> " + term.name + "(s)" : ""));
         return {};
       }
       local->set(param.name, positions[at], param.loc);
@@ -128,6 +128,10 @@ private:
       size_t at = arg.name.empty() ? i : llvm::find(kNames, arg.name) - kNames;
       if (at >= values.size()) {
         e.error(arg.loc, arg.name.empty() ? "attend has too many arguments" : "attend has no parameter '" + arg.name + "'");
+        return false;
+      }
+      if (!holds<None>(values[at])) {
+        e.error(arg.loc, "'" + kNames[at].str() + "' of attend is given twice");
         return false;
       }
       values[at] = arg.value;
@@ -206,7 +210,7 @@ private:
     if (holds<None>(value) || isPoison(value))
       return !isPoison(value);
     if (!holds<std::shared_ptr<Closure>>(value)) {
-      e.error(places[kScore], "'score' of attend must be a function of the score s, not " + describe(value));
+      e.error(places[kScore], "'score' of attend must be a function of the score s, as (s) -> tanh(s), not " + describe(value));
       return false;
     }
     terms[kScores].push_back(e.asTerm(value, /*isBias=*/false, places[kScore]));

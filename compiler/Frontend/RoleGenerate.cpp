@@ -254,7 +254,8 @@ private:
     auto weights = typeOf(results[0]);
     bool fits = results.size() == 1 && weights.getElementType().isF32() && weights.getRank() == 3 && sameDim(weights, 2, source, 1 - batch) &&
                 ((sameDim(weights, 0, target, 0) && sameDim(weights, 1, target, 1)) || (sameDim(weights, 0, target, 1) && sameDim(weights, 1, target, 0)));
-    return fits || fail(loc, name + " must have one result, f32 of batch, target and source, not " + describeShape(weights) +
+    return fits || fail(loc, name + " must have one result, f32 [" + dimOf(target, batch).str() + ", " + dimOf(target, 1 - batch).str() + ", " +
+                                 dimOf(source, 1 - batch).str() + "] of batch, target and source, not " + describeShape(weights) +
                                  (results.size() == 1 ? "" : " and more"));
   }
 

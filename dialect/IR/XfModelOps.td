@@ -156,7 +156,7 @@ def Xf_AttendOp : Xf_Op<"attend", [Xf_InBody, Pure, DeclareOpInterfaceMethods<Xf
   }];
   let extraClassDeclaration = [{
     /// Whether masked scores take part in the softmax as the number that `fill` is: any larger negative one gives exactly 0
-    /// beside an allowed key.
+    /// beside an allowed key, whose score is taken to be above it.
     bool isFillAScore() { return !getMask().empty() && !(getFill().convertToDouble() <= -1e4); }
   }];
   let hasVerifier = 1;

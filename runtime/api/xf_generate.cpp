@@ -17,7 +17,8 @@ struct xf_lines {
 
 namespace {
 
-search_options options_of(const xf_generate_options *given, int64_t sentences) {
+// `of_lines`: the fields that are of xf_process_lines count.
+search_options options_of(const xf_generate_options *given, int64_t sentences, bool of_lines = false) {
   xf_generate_options o;
   xf_generate_options_init(&o, sizeof(o));
   if (given) {
@@ -44,11 +45,12 @@ search_options options_of(const xf_generate_options *given, int64_t sentences) {
   result.seed = o.seed;
   require(o.ends_count >= 0 && (o.ends || o.ends_count == 0), "the tokens that end results are null");
   result.ends = {o.ends, static_cast<size_t>(o.ends_count)};
-  result.line_prefixes = o.line_prefixes != 0;
-  result.line_targets = o.line_targets != 0;
+  result.line_prefixes = of_lines && o.line_prefixes != 0;
+  result.line_targets = of_lines && o.line_targets != 0;
   result.alternatives = o.alternatives != 0;
   result.coverage_penalty = o.coverage_penalty;
-  result.alignments = o.line_alignments != 0;
+  result.alignments = of_lines && o.line_alignments != 0;
+  require(o.target_offsets || !o.targets, "the targets' offsets are null");
   if (o.target_offsets) {
     require_rows("targets", o.targets, o.target_offsets, sentences);
     result.targets = {o.targets, o.target_offsets, sentences};
@@ -171,7 +173,7 @@ xf_status xf_process_lines(xf_session *s, const char *const *lines, int64_t coun
             "lines have their prefixes behind a tab (line_prefixes), not as tokens");
     require(!has_rows(XF_FIRST_SIZE(xf_generate_options, target_offsets), &xf_generate_options::target_offsets),
             "lines have their targets behind a tab (line_targets), not as tokens");
-    search_options o = options_of(options, 0);
+    search_options o = options_of(options, 0, /*of_lines=*/true);
     require(!o.line_prefixes || o.prefix.empty(), "a prefix for all lines, or one on each: prefix and line_prefixes exclude each other");
     require(!o.line_prefixes || !o.line_targets, "what stands behind a line's tab is its prefix or its target: line_prefixes and line_targets exclude each other");
     o.on_token = nullptr;

@@ -126,6 +126,11 @@ private:
 
   static constexpr const char *kAlign = "the entry that aligns results has other arguments than the search can give";
 
+  // Whether `input` takes all tokens that `given` may be.
+  static bool knows(const tensor_info &input, const tensor_info &given) {
+    return input.bound == 0 || (given.bound > 0 && input.bound >= given.bound);
+  }
+
   void check_align(const tensor_info &tokens) const {
     const xf_abi_generate &g = generate_;
     require(is_entry(g.align, XF_ABI_ENTRY_FULL) && g.encode >= 0 && g.target_dim >= 0 && g.align != g.encode, kAlign);
@@ -134,14 +139,14 @@ private:
     for (const tensor_info &input : align.inputs) {
       if (input.name == tokens.name) {
         bool shaped = has_shape(input, XF_ABI_I32, {g.batch_dim, g.target_dim}) || has_shape(input, XF_ABI_I32, {g.target_dim, g.batch_dim});
-        require(shaped && !reads && (input.bound == 0 || (tokens.bound > 0 && input.bound >= tokens.bound)), kAlign);
+        require(shaped && !reads && knows(input, tokens), kAlign);
         reads = true;
         continue;
       }
       int output = encode.find_output(input.name), same = encode.find_input(input.name);
       require(output >= 0 || same >= 0, kAlign);
       const tensor_info &known = output >= 0 ? encode.outputs[output] : encode.inputs[same];
-      require(known.dtype == input.dtype && known.dim == input.dim, kAlign);
+      require(known.dtype == input.dtype && known.dim == input.dim && knows(input, known), kAlign);
     }
     require(reads && align.outputs.size() == 1, kAlign);
     require(has_shape(align.outputs[0], XF_ABI_F32, {g.batch_dim, g.target_dim, g.source_dim}) ||

@@ -142,6 +142,7 @@ private:
   void ask_for_choices();
   void take_choices();
   void advance_slots();
+  void keep_alternatives(const beam_search &beams, int32_t row);
   // A sentence's beams have been advanced, unless it failed; `goes_on`: some are open.
   void end_step(int32_t number, bool goes_on);
   // The rows of beams after a step.

@@ -75,7 +75,7 @@ double searcher::coverage(int64_t sentence, const alignment &found) const {
     double covered = 0;
     for (int64_t row = 0; row < found.rows; ++row)
       covered += static_cast<double>(found.weights[row * found.columns + column]);
-    sum += std::log(std::clamp(covered, kLeastCovered, 1.0));
+    sum += std::log(std::clamp(covered, kLeastCovered, 1.0)); // NaN stays
   }
   return options_->coverage_penalty * sum;
 }

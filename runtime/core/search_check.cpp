@@ -2,6 +2,8 @@
 #include "runtime/core/error.h"
 #include "runtime/core/search.h"
 
+#include <algorithm>
+
 namespace xf::rt {
 
 void searcher::check(const search_options &o) const {
@@ -12,7 +14,7 @@ void searcher::check(const search_options &o) const {
     fail(status::invalid_argument, "%s must be between %lld and %lld, not %lld", what, low, high, value);
   };
   if (o.beam < 1 || o.beam > layout_.beam)
-    refuse("the number of beams", o.beam, 1, layout_.beam);
+    refuse(o.alternatives ? "the number of alternatives (at most the model's beams)" : "the number of beams", o.beam, 1, layout_.beam);
   if (o.best < 1 || o.best > o.beam)
     refuse("the number of results of a line (at most the number of beams)", o.best, 1, o.beam);
   if (o.batch < 0 || o.batch > layout_.batch)
@@ -51,7 +53,7 @@ void searcher::check(const search_options &o) const {
   if (o.aligns() && !layout_.align.entry)
     fail(status::unsupported, "the model does not say how its results are aligned with their source: its 'generate' has no 'align'");
   if (o.aligns() && layout_.least_aligned > 1)
-    fail(status::unsupported, "the entry that aligns results needs %lld tokens", static_cast<long long>(layout_.least_aligned));
+    fail(status::unsupported, "the entry that aligns results needs %lld of them, or of their tokens", static_cast<long long>(layout_.least_aligned));
   if (!(o.coverage_penalty >= 0.0 && o.coverage_penalty <= 100.0))
     fail(status::invalid_argument, "the coverage penalty must be between 0 and 100, not %g", o.coverage_penalty);
   if (o.alternatives && (o.samples || o.has_targets()))
@@ -59,7 +61,7 @@ void searcher::check(const search_options &o) const {
   bool chooses = o.beam > 1 || o.samples || o.allowed || !o.suppress.empty() || !o.ends.empty() || o.min_length >= 0 || o.max_length >= 0 ||
                  o.repetition_penalty != 1.0 || o.no_repeat_ngram > 0 || o.on_token;
   if ((o.has_targets() || o.line_targets) && chooses)
-    fail(status::invalid_argument, "results that are given are scored as they are: beams, samples, lengths, penalties and what may be chosen mean nothing there");
+    fail(status::invalid_argument, "results that are given are scored as they are: beams, samples, lengths, repetitions, what may be chosen and streams mean nothing there");
 }
 
 int64_t searcher::own_length(std::span<const int32_t> ids) const {
@@ -78,8 +80,9 @@ const char *searcher::refuse(const token_rows &rows, int64_t sentence) {
     return refusal::only_padding;
   bool source = layout_.source_tokens >= 0;
   auto length = static_cast<int64_t>(ids.size());
-  if (source && length < layout_.least_source)
-    return refusal_.too_few_tokens(length, layout_.least_source);
+  int64_t least = options_ && options_->aligns() ? std::max(layout_.least_source, layout_.least_aligned_source) : layout_.least_source;
+  if (source && length < least)
+    return refusal_.too_few_tokens(length, least);
   // A prompt without the start token gets it.
   int64_t most = source ? g_.source : g_.target - needs_start(ids);
   if (length > most)

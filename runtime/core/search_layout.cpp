@@ -88,12 +88,6 @@ void search_layout::find_choice() {
   most = step->outputs[choice.values].dim[1];
 }
 
-// `known` is given to an entry as `input`, too: both bounds hold.
-static void limit_tokens(tensor_info &known, const tensor_info &input) {
-  if (input.bound > 0)
-    known.bound = known.bound > 0 ? std::min(known.bound, input.bound) : input.bound;
-}
-
 void search_layout::add_source(const model &m, arena_plan &plan, const entry_info &entry, source_call &call) {
   std::vector<int64_t> dims;
   for (const dim_info &dim : m.dims())
@@ -117,8 +111,8 @@ void search_layout::add_source(const model &m, arena_plan &plan, const entry_inf
       if (found < 0) {
         found = static_cast<int>(source_tensors.size());
         source_tensors.push_back({tensor, plan.add(m.bytes(tensor, dims.data()), 1)});
-      } else {
-        limit_tokens(source_tensors[found].info, tensor);
+      } else if (int64_t &bound = source_tensors[found].info.bound; tensor.bound > 0) {
+        bound = bound > 0 ? std::min(bound, tensor.bound) : tensor.bound;
       }
       call.arguments.push_back(found);
     }
@@ -142,16 +136,15 @@ void search_layout::add_align(const model &m, arena_plan &plan) {
   const xf_abi_generate &g = m.header().generate;
   align.entry = &m.entries()[g.align];
   for (const tensor_info &tensor : align.entry->inputs) {
-    least_batch = std::max(least_batch, tensor.least_of(g.batch_dim));
-    least_source = std::max(least_source, tensor.least_of(g.source_dim));
-    least_aligned = std::max(least_aligned, tensor.least_of(g.target_dim));
+    least_aligned = std::max({least_aligned, tensor.least_of(g.batch_dim), tensor.least_of(g.target_dim)});
+    least_aligned_source = std::max(least_aligned_source, tensor.least_of(g.source_dim));
     int argument = kAlignedArgument;
     for (size_t i = 0; i < source_tensors.size(); ++i)
-      if (source_tensors[i].info.name == tensor.name && tensor.name != step->inputs[g.tokens_input].name) {
+      if (source_tensors[i].info.name == tensor.name && tensor.name != step->inputs[g.tokens_input].name)
         argument = static_cast<int>(i);
-        limit_tokens(source_tensors[i].info, tensor);
-      }
     align.arguments.push_back(argument);
+    for (size_t axis = 1; axis < tensor.dim.size(); ++axis)
+      aligned_apart &= argument == kAlignedArgument || tensor.dimension(axis) != g.batch_dim;
   }
   align.arguments.push_back(kWeightsArgument);
   aligned = plan.add(g.target, sizeof(int32_t));

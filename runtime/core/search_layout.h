@@ -68,7 +68,8 @@ struct search_layout {
   source_call encode, begin;
   source_call packed_encode, packed_begin; // their twins, or none
   source_call align;              // of one sentence and one result, or none
-  int64_t least_aligned = 1;      // target tokens that it needs
+  int64_t least_aligned = 1, least_aligned_source = 1; // results or target tokens that it needs; source positions
+  bool aligned_apart = true;      // whether a sentence of several can be taken out of its tensors, as their rows
   const entry_info *step;       // the one that chooses, if there is one
   const entry_info *plain;      // the one that gives logits; its inputs are the first of the other's
   bool chooses = false;

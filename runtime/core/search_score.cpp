@@ -1,5 +1,6 @@
 // Scoring results that are given: the decoder reads them as it reads a prompt, several positions at once, and each position's logits say what
 // the token behind it is worth.
+#include "runtime/core/logit_rules.h"
 #include "runtime/core/search.h"
 #include "runtime/core/session.h"
 
@@ -15,11 +16,12 @@ void searcher::score_targets() {
       int64_t number = scored(s, i % new_);
       if (!s.due || number < 0)
         continue;
-      const float *logits = row_logits(row, i % new_);
+      std::span<float> logits(row_logits(row, i % new_), static_cast<size_t>(layout_.vocabulary));
+      leave_out(logits, forbidden(class_of(row_slot_[row]) + (number < s.min_length)));
       candidate *chosen = candidates_ + i * 2 * layout_.beam;
-      summaries_[i] = reduce_(logits, layout_.vocabulary, 1, chosen, true);
+      summaries_[i] = reduce_(logits.data(), layout_.vocabulary, 1, chosen, true);
       summaries_[i].count = 1;
-      *chosen = {logits[token_at(s, number)], token_at(s, number)};
+      *chosen = {logits[static_cast<size_t>(token_at(s, number))], token_at(s, number)};
     }
   });
   for (int32_t number = 0; number < batch_; ++number) {

@@ -229,8 +229,9 @@ int64_t searcher::bind_source(std::span<const argument> inputs) {
 
 void searcher::generate_bound(const search_options &options, search_sink &sink) {
   fp_scope control_word;
-  if (options.aligns() && g_.sequence_first)
-    fail(status::unsupported, "the model has its positions before the batch: its results are aligned with sentences that are given as tokens, one behind the other");
+  if (options.aligns() && !layout_.aligned_apart)
+    fail(status::unsupported, "what the model makes of sentences has other dimensions before the batch: its results are aligned with sentences that are given as "
+                              "tokens, one behind the other");
   start_call(options, sink);
   window_rows_ = nullptr;
   waiting_ = next_waiting_ = 0;

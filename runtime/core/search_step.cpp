@@ -5,6 +5,7 @@
 #include "runtime/core/session.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace xf::rt {
 
@@ -110,13 +111,27 @@ void searcher::advance_slots() {
       beam_summaries_[b] = &summaries_[row];
       beam_candidates_[b] = candidates_ + row * 2 * layout_.beam;
       if (options_->alternatives)
-        summaries_[row].count = std::min(summaries_[row].count, beams.produced() == 0 ? options_->beam : 1);
+        keep_alternatives(beams, row);
       s.failed |= !summaries_[row].finite;
     }
     bool goes_on = !s.failed && (options_->apart() ? beams.follow(beam_summaries_.data(), beam_candidates_.data())
                                                  : beams.advance(beam_summaries_.data(), beam_candidates_.data()));
     end_step(number, goes_on);
   }
+}
+
+// Each goes on with one token, but for the first step, where all begin: not with tokens that nothing is written of, whose results would
+// read as others do.
+void searcher::keep_alternatives(const beam_search &beams, int32_t row) {
+  bool begins = beams.produced() == 0 && options_->beam > 1;
+  int32_t wanted = begins ? options_->beam : 1, kept = 0;
+  candidate *best = candidates_ + row * 2 * layout_.beam;
+  for (int32_t i = 0; i < summaries_[row].count && kept < wanted; ++i) {
+    bool is_silent = (best[i].token == g_.start || best[i].token == g_.pad) && !ends().contains(best[i].token);
+    if (!begins || !is_silent)
+      best[kept++] = best[i];
+  }
+  summaries_[row].count = kept;
 }
 
 void searcher::end_step(int32_t number, bool goes_on) {
@@ -142,8 +157,11 @@ void searcher::close_slot(int32_t number) {
   if (options_->aligns())
     find_source(sentence);
   bool covers = options_->coverage_penalty != 0.0;
-  for (int32_t i = 0; covers && i < beams.finished(); ++i)
-    coverage_[static_cast<size_t>(i)] = coverage(sentence, align(number, beams.finished(i)));
+  for (int32_t i = 0; covers && i < beams.finished(); ++i) {
+    double found = coverage_[static_cast<size_t>(i)] = coverage(sentence, align(number, beams.finished(i)));
+    if (!std::isfinite(found))
+      return sink_->sentence_failed(sentence, "the model gave alignments that are not numbers");
+  }
   int32_t found = std::min(beams.rank(options_->length_penalty, covers ? coverage_.data() : nullptr), options_->best);
   if (found == 0)
     sink_->sentence_failed(sentence, "no token is left that may be chosen");

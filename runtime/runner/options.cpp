@@ -115,6 +115,7 @@ void parse_options(int argc, char **argv, const model &m, run_options &o) {
   std::vector<option> options = table(o);
   bool only_files = false, has_file = false, beam_given = false;
   const char *for_samples = nullptr; // an option that needs --sample
+  const char *not_scored = nullptr, *counted = nullptr; // one that --score has no use for; one that says how many results there are
   for (int i = 1; i < argc; ++i) {
     std::string_view word = argv[i];
     if (only_files || word == "-" || word.empty() || word[0] != '-') {
@@ -153,6 +154,10 @@ void parse_options(int argc, char **argv, const model &m, run_options &o) {
     }
     found->apply(value);
     beam_given |= name == "--beam";
+    if (found->for_search && name != "--score" && name != "--length-penalty" && name != "--coverage-penalty" && name != "--prefix")
+      not_scored = found->name;
+    if (name == "--beam" || name == "--n-best")
+      counted = found->name;
     if (name == "--temperature" || name == "--top-k" || name == "--top-p" || name == "--seed")
       for_samples = found->name;
   }
@@ -162,13 +167,14 @@ void parse_options(int argc, char **argv, const model &m, run_options &o) {
     fail(status::invalid_argument, "a prefix for all lines, or one on each: --prefix and --prefixes exclude each other");
   if (o.search.aligns() && m.header().generate.align < 0)
     fail(status::invalid_argument, "--alignments, --coverage-penalty: this model does not say how its results are aligned with their source");
-  if (o.search.line_targets && (o.search.line_prefixes || o.numbered || o.search.alignments))
-    fail(status::invalid_argument, "--score prints the scores of what stands behind the lines' tabs, alone: not with --scores, --n-best, --alternatives, "
-                                   "--alignments or --prefixes");
+  if (o.search.line_targets && not_scored)
+    fail(status::invalid_argument, "--score prints the scores of what stands behind the lines' tabs, alone: not with %s", not_scored);
+  if (o.search.alternatives && counted)
+    fail(status::invalid_argument, "--alternatives says how many results there are: not with %s", counted);
   if (!beam_given)
     o.search.beam = o.search.best;
   if (o.stream && (o.json || o.numbered || o.search.beam > 1 || o.search.alignments))
-    fail(status::invalid_argument, "--stream shows one result as it comes: not with --beam, --n-best, --scores, --alignments or --json");
+    fail(status::invalid_argument, "--stream shows one result as it comes: not with --beam, --n-best, --alternatives, --scores, --alignments or --json");
   o.search.suppress = o.suppress;
   o.search.ends = o.ends;
   o.search.scores = o.numbered || o.json;
@@ -193,9 +199,10 @@ std::string help_text(const char *program, const model &m) {
            "  --n-best N           print the N best results of each line as line-number<TAB>score<TAB>text;\n"
            "                       N is at most K, and K is N where --beam does not say\n"
            "  --scores             print results in that form\n"
-           "  --alternatives N     the N most probable first tokens, each with what is most probable behind it, in that form\n"
-           "  --score              lines are text<TAB>result: print the score of each result\n",
-           static_cast<long long>(g.beam));
+           "  --alternatives N     the N most probable first tokens (at most %lld), each with what is most probable behind it, in that\n"
+           "                       form, best scored first\n"
+           "  --score              lines are text<TAB>result: print the score of each result, to which the end is added\n",
+           static_cast<long long>(g.beam), static_cast<long long>(g.beam));
     append(text,
            "  --length-penalty A   score = (sum of log p) / (tokens, the end included)^A (default 1)\n"
            "  --min-length N       at least N tokens before the end (default %d)\n"
@@ -209,7 +216,8 @@ std::string help_text(const char *program, const model &m) {
   if (g.align >= 0)
     append(text,
            "  --alignments         behind each text a tab and, for each of its tokens, SOURCE-TOKEN: the numbers of the token that\n"
-           "                       it looks at most and its own, from 0; none where that is one which is put around the text\n"
+           "                       it looks at most and its own (characters, words or pieces), from 0; none where that is one which is put\n"
+           "                       around the text; with --json \"alignment\": [[source, token], ...]\n"
            "  --coverage-penalty B\n"
            "                       score + B * (sum over source tokens of log(min(1, how much all tokens together look at it)))\n");
   if (g.present) {

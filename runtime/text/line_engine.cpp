@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <limits>
 
 namespace xf::rt {
 
@@ -26,7 +27,10 @@ public:
       if (!codec.is_written(tokens[i]))
         continue;
       const float *row = found.weights + static_cast<int64_t>(i) * found.columns;
-      int64_t most = std::max_element(row, row + found.columns) - row;
+      int64_t most = -1; // of what is no number, none
+      for (int64_t column = 0; column < found.columns; ++column)
+        if (row[column] > (most < 0 ? -std::numeric_limits<float>::infinity() : row[most]))
+          most = column;
       bool own = most >= before && most < found.columns - behind;
       aligned.push_back(own ? static_cast<int32_t>(most - before) : -1);
     }
@@ -130,14 +134,16 @@ std::vector<int32_t> line_engine::encode_prefix(std::string_view text) const {
 
 void line_engine::encode(std::string_view line, const search_options &options) {
   size_t tab = options.line_prefixes || options.line_targets ? line.find('\t') : std::string_view::npos, before = behind_ids_.size();
+  if (options.line_targets && tab == std::string_view::npos)
+    fail(status::invalid_argument, "it has no tab, behind which its target would stand");
+  if (options.line_targets && line.find('\t', tab + 1) != std::string_view::npos)
+    fail(status::invalid_argument, "it has more than one tab: what its target is, is not clear");
   if (tab != std::string_view::npos) {
     try {
       codec_.encode_target(line.substr(tab + 1), behind_ids_);
     } catch (const error &problem) {
       fail(problem.code, "its %s: %s", options.line_targets ? "target" : "prefix", problem.what());
     }
-  } else if (options.line_targets) {
-    fail(status::invalid_argument, "it has no tab, behind which its target would stand");
   }
   try {
     codec_.encode(line.substr(0, tab), ids_);

@@ -112,13 +112,37 @@ TEST_P(given_results, score_as_they_were_searched_for) {
   }
 }
 
+// Where the model has a least length, no end may come before it, and the others share its probability.
+TEST_P(given_results, have_the_models_least_length) {
+  sample::options model = plain();
+  model.min_length = 5;
+  machine m(model);
+  std::vector<tokens> lines = random_sources(24, 20);
+  xf_generate_options options = defaults();
+  outcome found = generate(m.session, lines, options);
+  rows targets;
+  for (const auto &sentence : found.sentences)
+    targets.add(sentence[0].ids);
+  xf_generate_options given = defaults();
+  given.targets = targets.ids.data(), given.target_offsets = targets.offsets.data();
+  outcome got = generate(m.session, lines, given);
+  ASSERT_EQ(got.status, XF_OK) << xf_message();
+  for (size_t i = 0; i < lines.size(); ++i)
+    expect_same(got.sentences[i], {found.sentences[i][0]}, i);
+  const std::vector<int32_t> early = {5, SAMPLE_END};
+  const std::vector<int64_t> offsets = {0, 2};
+  given.targets = early.data(), given.target_offsets = offsets.data();
+  got = generate(m.session, {lines[0]}, given);
+  EXPECT_EQ(got.sentences[0][0].score, -INFINITY);
+}
+
 TEST_P(given_results, stand_behind_tabs) {
   machine m(plain());
   xf_generate_options options = defaults();
   options.line_targets = 1, options.length_penalty = 0;
-  const char *lines[] = {"a b c\tC D", "d e\t", "d e", "d e\tX"};
+  const char *lines[] = {"a b c\tC D", "d e\t", "d e", "d e\tX", "d e\tC\tD"};
   xf_lines *results = nullptr;
-  ASSERT_EQ(xf_process_lines(m.session, lines, 4, 0, &options, &results), XF_OK) << xf_message();
+  ASSERT_EQ(xf_process_lines(m.session, lines, 5, 0, &options, &results), XF_OK) << xf_message();
   tokens first = {4, 5, 6}, second = {7, 8};
   EXPECT_NEAR(xf_line_score(results, 0, 0), summed(&first, {SAMPLE_START}, {6, 7, SAMPLE_END}), 1e-5);
   EXPECT_STREQ(xf_line_text(results, 0, 0), "C D");
@@ -126,9 +150,10 @@ TEST_P(given_results, stand_behind_tabs) {
   EXPECT_STREQ(xf_line_text(results, 1, 0), "");
   EXPECT_STREQ(xf_line_error(results, 2), "it has no tab, behind which its target would stand");
   EXPECT_STREQ(xf_line_error(results, 3), "its target: 'X' is not in the target vocabulary");
+  EXPECT_STREQ(xf_line_error(results, 4), "it has more than one tab: what its target is, is not clear");
   xf_lines_free(results);
   options.line_prefixes = 1;
-  EXPECT_EQ(xf_process_lines(m.session, lines, 4, 0, &options, &results), XF_INVALID_ARGUMENT);
+  EXPECT_EQ(xf_process_lines(m.session, lines, 5, 0, &options, &results), XF_INVALID_ARGUMENT);
   EXPECT_STREQ(xf_message(), "what stands behind a line's tab is its prefix or its target: line_prefixes and line_targets exclude each other");
 }
 
@@ -144,17 +169,22 @@ TEST_P(given_results, are_refused_where_they_mean_nothing) {
     return std::string(xf_message());
   };
   auto nothing = [](auto &) {};
+  EXPECT_EQ(message(ids, 3, [](auto &o) { o.target_offsets = nullptr; }), "the targets' offsets are null");
   EXPECT_EQ(message(ids, 0, nothing), "sentence 0: its target has no tokens");
   EXPECT_EQ(message(unknown, 2, nothing), "sentence 0: its target: there is no token 11; the last is 10");
   EXPECT_EQ(message(ids, 41, nothing), "sentence 0: its target has 41 tokens; at most 40 are possible");
   EXPECT_EQ(message(ids, 40, [&](auto &o) { o.prefix = ids.data(), o.prefix_count = 2; }),
             "sentence 0: its target has 40 tokens; at most 38 are possible");
-  const std::string searched = "results that are given are scored as they are: beams, samples, lengths, penalties and what may be chosen mean nothing there";
+  const std::string searched = "results that are given are scored as they are: beams, samples, lengths, repetitions, what may be chosen and streams mean nothing there";
   EXPECT_EQ(message(ids, 3, [](auto &o) { o.beam = 2; }), searched);
   EXPECT_EQ(message(ids, 3, [](auto &o) { o.sample = 1; }), searched);
   EXPECT_EQ(message(ids, 3, [](auto &o) { o.max_length = 5; }), searched);
   EXPECT_EQ(message(ids, 3, [](auto &o) { o.no_repeat_ngram = 2; }), searched);
   EXPECT_EQ(message(ids, 3, [](auto &o) { o.alternatives = 1; }), "alternatives are searched for, neither drawn nor given");
+  // What is of xf_process_lines means nothing here.
+  xf_generate_options lines = defaults();
+  lines.line_targets = lines.line_alignments = 1, lines.beam = 2;
+  EXPECT_EQ(generate(m.session, {{5}}, lines).status, XF_OK) << xf_message();
 }
 
 // One first token each, then what a greedy search finds behind it.
@@ -163,9 +193,10 @@ std::vector<found> alternatives(const tokens *source, const tokens &prefix, samp
   if (o.min_length > 0)
     never.insert(o.end);
   std::vector<double> p = sample::log_p(source, prefix, never);
-  std::vector<int32_t> order(SAMPLE_VOCABULARY);
+  std::vector<int32_t> order;
   for (int32_t v = 0; v < SAMPLE_VOCABULARY; ++v)
-    order[static_cast<size_t>(v)] = v;
+    if (count == 1 || (v != SAMPLE_START && v != SAMPLE_PAD)) // of which nothing is written
+      order.push_back(v);
   std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) { return p[static_cast<size_t>(a)] > p[static_cast<size_t>(b)] + 1e-9; });
   std::vector<found> results;
   sample::search rest = o;

@@ -107,12 +107,16 @@ public:
       refuse(entry) << chosen << " tokens can be chosen, but the table that looks them up has " << rows << " rows";
   }
 
-  /// What the decoder reads can be looked up by the entry that aligns it.
-  void checkAlign(EntryOp align, EntryOp decode, StringAttr tokens) {
-    int64_t here = boundOf(align, tokens), there = boundOf(decode, tokens);
-    if (here > 0 && (there == 0 || here < there))
-      refuse(align) << "'" << tokens.getValue() << "' is looked up in a table of " << here << " rows, but "
-                    << (there == 0 ? std::string("in none") : "in one of " + std::to_string(there)) << " by '" << decode.getSymName() << "'";
+  /// What the decoder and the encoder read can be looked up by the entry that aligns it.
+  void checkAlign(EntryOp align, EntryOp encode, EntryOp decode, StringAttr tokens) {
+    for (unsigned i = 0; i < align.getArgumentTypes().size(); ++i) {
+      StringAttr name = StringAttr::get(align.getContext(), align.getArgName(i));
+      EntryOp other = name == tokens ? decode : encode;
+      int64_t here = tokenBound(align, i), there = boundOf(other, name);
+      if (here > 0 && (there == 0 || here < there))
+        refuse(align) << "'" << name.getValue() << "' is looked up in a table of " << here << " rows, but "
+                      << (there == 0 ? std::string("in none") : "in one of " + std::to_string(there)) << " by '" << other.getSymName() << "'";
+    }
   }
 
   bool areGood() const { return good; }
@@ -160,7 +164,7 @@ llvm::Error checkVocabularies(ModuleOp module, const Vocabulary &source, const V
   if (generate)
     named.checkStep(writes, generate.getAs<StringAttr>("tokens"), targets);
   if (EntryOp align = find(generate, "align"))
-    named.checkAlign(align, writes, generate.getAs<StringAttr>("tokens"));
+    named.checkAlign(align, reads, writes, generate.getAs<StringAttr>("tokens"));
   if (!named.areGood())
     return makeError(""); // what is wrong has been said
   for (bool isSource : {true, false}) {

@@ -216,17 +216,18 @@ typedef struct xf_generate_options {
    * on is not known before. Not of xf_process_lines. */
   xf_token_function on_token;
   void *token_context;
-  /* Not null: nothing is searched for. The result of sentence i is targets[target_offsets[i]] .. targets[target_offsets[i + 1] - 1], at
-   * least one token (a whole result has the end token as its last), and gets the score that a search would give it. Of the other
-   * options scores come from length_penalty and the prefixes; those that say how to search, what may be chosen or how long results are
-   * must have their defaults. */
+  /* target_offsets not null: nothing is searched for. The result of sentence i is targets[target_offsets[i]] ..
+   * targets[target_offsets[i + 1] - 1], at least one token (a whole result has the end token as its last), and gets the score that a search
+   * would give it (but for its last bits, as another kernel adds up). Of the other options length_penalty, coverage_penalty and the
+   * prefixes count; those that say how to search, what may be chosen or how long results are must have their defaults. */
   const int32_t *targets;
   const int64_t *target_offsets;
   int32_t line_targets; /* of xf_process_lines. 1: what stands behind a line's first tab is its target, to which the end token is added */
-  /* 1: the `beam` most probable first tokens begin a result each, and each goes on with what is most probable behind it. */
+  /* 1: the `beam` most probable first tokens, but for the start token and padding, begin a result each, which goes on with what is most
+   * probable behind it. Results are in the order of their scores. */
   int32_t alternatives;
-  /* beta: a result's score gets beta * (sum over its source's tokens of log(min(1, how much all its tokens together look at it))), for
-   * models that align their results. Searches find the same results, and order them by that. */
+  /* beta: a result's score gets beta * (sum over its source's tokens of log(min(1, how much all its tokens together look at it)), of less than
+   * 1e-10 as of that), for models that align their results. A search goes the way that it goes without; what has ended is ordered by it. */
   double coverage_penalty;
   int32_t line_alignments; /* of xf_process_lines. 1: xf_line_alignment tells them */
 } xf_generate_options;
