@@ -76,11 +76,15 @@ llvm::Expected<std::unique_ptr<Checkpoint>> Checkpoint::bind(std::unique_ptr<Ten
 
 llvm::Expected<std::unique_ptr<Checkpoint>> Checkpoint::bind(std::vector<std::unique_ptr<TensorFile>> files, mlir::ModuleOp module,
                                                              llvm::ArrayRef<std::string> ignore) {
-  llvm::StringMap<llvm::StringRef> owners;
+  llvm::StringMap<Entry> owners;
   for (const auto &file : files)
-    for (const TensorInfo &tensor : file->getTensors())
-      if (auto [owner, isNew] = owners.try_emplace(tensor.name, file->getPath()); !isNew)
-        return makeError("tensor '{}' is in {} and in {}", tensor.name, owner->second.str(), file->getPath().str());
+    for (const TensorInfo &tensor : file->getTensors()) {
+      auto [owner, isNew] = owners.try_emplace(tensor.name, Entry{file.get(), &tensor});
+      auto [other, same] = owner->second;
+      // What cannot be read may be in each of them: a note on the files, say.
+      if (!isNew && (tensor.problem.empty() || same->problem.empty()))
+        return makeError("tensor '{}' is in {} and in {}", tensor.name, other->getPath().str(), file->getPath().str());
+    }
   std::unique_ptr<Checkpoint> checkpoint(new Checkpoint);
   checkpoint->files = std::move(files);
   if (llvm::Error error = checkpoint->check(module, ignore))
@@ -133,6 +137,15 @@ static bool shapeFits(ParameterOp parameter, llvm::ArrayRef<int64_t> stored) {
   return have.size() == row.size() + 1 && have[0] >= wanted[0] && std::equal(row.begin(), row.end(), have.begin() + 1);
 }
 
+/// What is wrong with a tensor that cannot be read, its shape included.
+static std::string describeUnreadable(ParameterOp parameter, const TensorInfo &tensor) {
+  std::string text = fmt::format("tensor '{}' {}", tensor.name, tensor.problem);
+  if (tensor.shapeKnown && !shapeFits(parameter, tensor.shape))
+    text += fmt::format(" (and has shape {}, but the model needs {})", formatShape(tensor.shape),
+                        formatShape(parameter.getTensorType().getShape().vec()));
+  return text;
+}
+
 /// What is wrong with the values of a tensor whose shape fits; empty if nothing.
 static std::string checkValues(const TensorFile &file, ParameterOp parameter, const TensorInfo &tensor) {
   std::vector<float> chunk(1 << 14);
@@ -181,6 +194,9 @@ llvm::Error Checkpoint::check(mlir::ModuleOp module, llvm::ArrayRef<std::string>
           missing.push_back(path);
           problems.push_back(fmt::format("tensor '{}' of shape {} is missing", path, formatShape(wanted.vec())));
         }
+      } else if (!tensor->problem.empty()) {
+        if (first)
+          problems.push_back(describeUnreadable(parameter, *tensor));
       } else if (!shapeFits(parameter, tensor->shape)) {
         problems.push_back(fmt::format("tensor '{}' has shape {}, but the model needs {}", path, formatShape(tensor->shape),
                                        formatShape(wanted.vec())));
@@ -207,8 +223,8 @@ llvm::Error Checkpoint::check(mlir::ModuleOp module, llvm::ArrayRef<std::string>
   for (const auto &file : files)
     for (const TensorInfo &tensor : file->getTensors())
       if (!used.contains(tensor.name) && llvm::none_of(patterns, [&](auto &p) { return p.match(tensor.name); }))
-        problems.push_back(fmt::format("tensor '{}' of shape {} is not used by the model (--ignore '{}' accepts it)", tensor.name,
-                                       formatShape(tensor.shape), tensor.name));
+        problems.push_back(fmt::format("tensor '{}'{} is not used by the model (--ignore '{}' accepts it)", tensor.name,
+                                       tensor.shapeKnown ? " of shape " + formatShape(tensor.shape) : "", tensor.name));
   if (problems.empty())
     return llvm::Error::success();
   size_t count = problems.size();

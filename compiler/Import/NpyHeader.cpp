@@ -86,7 +86,7 @@ llvm::Expected<DType> parseType(llvm::StringRef text) {
 llvm::Error malformed() { return makeError("has a .npy header that does not describe an array"); }
 
 /// The dict's three values.
-llvm::Expected<NpyHeader> parseDict(llvm::StringRef text) {
+llvm::Error parseDict(llvm::StringRef text, NpyHeader &header) {
   Scanner scanner(text);
   std::optional<llvm::StringRef> type;
   std::optional<bool> isFortran;
@@ -112,18 +112,20 @@ llvm::Expected<NpyHeader> parseDict(llvm::StringRef text) {
   }
   if (!scanner.atEnd() || !type || !isFortran || !shape)
     return malformed();
+  // With at most one dimension beyond 1, or no elements, both orders are the same.
+  bool ordersDiffer = llvm::count_if(*shape, [](int64_t d) { return d > 1; }) > 1 && !llvm::is_contained(*shape, 0);
+  header.byColumns = *isFortran && ordersDiffer;
+  header.shape = std::move(shape);
   auto dtype = parseType(*type);
   if (!dtype)
     return dtype.takeError();
-  // With at most one dimension beyond 1 both orders are the same.
-  if (*isFortran && llvm::count_if(*shape, [](int64_t d) { return d > 1; }) > 1)
-    return makeError("of shape {} is stored by columns (fortran_order); save numpy.ascontiguousarray of it", formatShape(*shape));
-  return NpyHeader{*dtype, std::move(*shape), 0};
+  header.dtype = *dtype;
+  return llvm::Error::success();
 }
 
 } // namespace
 
-llvm::Expected<NpyHeader> xf::parseNpyHeader(llvm::ArrayRef<char> bytes) {
+llvm::Error xf::parseNpyHeader(llvm::ArrayRef<char> bytes, NpyHeader &header) {
   llvm::StringRef text(bytes.data(), bytes.size());
   if (!text.consume_front("\x93NUMPY") || text.size() < 2)
     return makeError("is no array of NumPy's: its member does not begin as .npy files do");
@@ -137,8 +139,6 @@ llvm::Expected<NpyHeader> xf::parseNpyHeader(llvm::ArrayRef<char> bytes) {
     length = major == 1 ? llvm::support::endian::read16le(text.data()) : llvm::support::endian::read32le(text.data());
   if (text.size() < field || text.size() - field < length)
     return makeError("has a .npy header of {} bytes, which is cut short, or longer than an array of numbers needs", length);
-  auto header = parseDict(text.substr(field, length));
-  if (header)
-    header->size = bytes.size() - text.size() + field + length;
-  return header;
+  header.size = bytes.size() - text.size() + field + length;
+  return parseDict(text.substr(field, length), header);
 }

@@ -7,16 +7,18 @@
 namespace xf {
 
 struct NpyHeader {
-  DType dtype;
-  std::vector<int64_t> shape;
-  size_t size; // of all that stands before the numbers
+  DType dtype = DType::U8;
+  std::optional<std::vector<int64_t>> shape;
+  bool byColumns = false; // not by rows, and this makes a difference
+  size_t size = 0;        // of all that stands before the numbers
 };
 
 /// Longer headers are refused. NumPy's own have 128 bytes, but for arrays with fields.
 constexpr size_t maxNpyHeader = 4096;
 
-/// From the first maxNpyHeader bytes of an array, or all if it has fewer. An error is what follows on "tensor 'NAME' ".
-llvm::Expected<NpyHeader> parseNpyHeader(llvm::ArrayRef<char> bytes);
+/// From the first maxNpyHeader bytes of an array, or all if it has fewer. An error is what follows on "tensor 'NAME' "; with one
+/// there is a shape in `header` nonetheless, if it was understood.
+llvm::Error parseNpyHeader(llvm::ArrayRef<char> bytes, NpyHeader &header);
 
 } // namespace xf
 

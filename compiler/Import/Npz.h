@@ -4,22 +4,41 @@
 
 #include "compiler/Import/TensorFile.h"
 
+#include <mutex>
+
 namespace xf {
 
 class ZipArchive;
 
 class NpzFile : public TensorFile {
 public:
-  /// Every member must be an array, whose header is checked; its numbers are checked when they are read.
+  /// Headers are checked; what they promise is checked when numbers are read. A member that is no array of numbers is a tensor
+  /// with a problem.
   static llvm::Expected<std::unique_ptr<NpzFile>> open(std::unique_ptr<ZipArchive> archive);
   ~NpzFile() override;
+
+  void release(const TensorInfo &tensor) const override;
 
 private:
   explicit NpzFile(std::unique_ptr<ZipArchive> archive);
   llvm::Error readHeaders();
   llvm::Error readBytes(const TensorInfo &tensor, uint64_t first, llvm::MutableArrayRef<char> out) const override;
+  /// Puts a whole tensor that is stored by columns into `rows`.
+  llvm::Error transpose(const TensorInfo &tensor) const;
+
+  /// Where a tensor is, and how.
+  struct Place {
+    size_t member;
+    bool byColumns;
+  };
+  const Place &placeOf(const TensorInfo &tensor) const { return places[&tensor - getTensors().data()]; }
 
   std::unique_ptr<ZipArchive> archive;
+  std::vector<Place> places; // a tensor's has its number
+  // A tensor that is stored by columns is asked for in pieces by rows: the one read last stays, until it is released.
+  mutable std::mutex mutex;
+  mutable const TensorInfo *transposed = nullptr;
+  mutable std::vector<char> rows;
 };
 
 } // namespace xf

@@ -110,6 +110,12 @@ const TensorInfo *TensorFile::find(llvm::StringRef name) const {
   return it == index.end() ? nullptr : &tensors[it->second];
 }
 
+llvm::Error TensorFile::checkReadable(const TensorInfo &tensor) const {
+  if (tensor.problem.empty())
+    return llvm::Error::success();
+  return makeError("{}: tensor '{}' {}", path, tensor.name, tensor.problem);
+}
+
 llvm::Error TensorFile::readPieces(const TensorInfo &tensor, int64_t first, int64_t count,
                                    llvm::function_ref<void(const char *elements, int64_t count)> take) const {
   size_t size = dtypeSize(tensor.dtype);
@@ -126,6 +132,8 @@ llvm::Error TensorFile::readPieces(const TensorInfo &tensor, int64_t first, int6
 }
 
 llvm::Error TensorFile::readFloats(const TensorInfo &tensor, int64_t first, llvm::MutableArrayRef<float> out) const {
+  if (llvm::Error error = checkReadable(tensor))
+    return error;
   if (tensor.dtype == DType::F32)
     return readBytes(tensor, first * sizeof(float), {reinterpret_cast<char *>(out.data()), out.size() * sizeof(float)});
   return readPieces(tensor, first, out.size(), [&, to = out.data()](const char *elements, int64_t count) mutable {
@@ -135,6 +143,8 @@ llvm::Error TensorFile::readFloats(const TensorInfo &tensor, int64_t first, llvm
 }
 
 llvm::Expected<Tensor> TensorFile::read(const TensorInfo &tensor) const {
+  if (llvm::Error error = checkReadable(tensor))
+    return error;
   Tensor result;
   result.shape = tensor.shape;
   if (!isFloat(tensor.dtype))

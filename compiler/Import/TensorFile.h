@@ -26,12 +26,14 @@ bool isFloat(DType type);
 /// Bytes that a tensor takes; nothing if no memory has as many.
 std::optional<uint64_t> byteSize(DType type, llvm::ArrayRef<int64_t> shape);
 
-/// A tensor of a file: where its bytes are.
+/// A tensor of a file: where its bytes are. What cannot be read is listed as well: a model may not need it.
 struct TensorInfo {
   std::string name;
-  DType dtype;
+  DType dtype = DType::U8;
   std::vector<int64_t> shape;
-  uint64_t begin, end; // within the data section, or the tensor's member of an archive
+  uint64_t begin = 0, end = 0; // within the data section, or the tensor's member of an archive
+  std::string problem;         // why it cannot be read, as follows on "tensor 'NAME' "; empty: it can be
+  bool shapeKnown = true;      // always, where there is no problem
   int64_t count() const { return (end - begin) / dtypeSize(dtype); }
 };
 
@@ -49,7 +51,7 @@ public:
   llvm::Error readFloats(const TensorInfo &tensor, int64_t first, llvm::MutableArrayRef<float> out) const;
   /// The whole tensor, whatever its type.
   llvm::Expected<Tensor> read(const TensorInfo &tensor) const;
-  /// Says that the tensor is not needed now: mapped weights shall not pile up in memory.
+  /// Says that the tensor is not needed now: mapped or transposed weights shall not pile up in memory.
   virtual void release(const TensorInfo &tensor) const {}
 
 protected:
@@ -63,6 +65,7 @@ protected:
   std::string path;
 
 private:
+  llvm::Error checkReadable(const TensorInfo &tensor) const;
   /// Hands over elements [first, first + count), some at a time.
   llvm::Error readPieces(const TensorInfo &tensor, int64_t first, int64_t count,
                          llvm::function_ref<void(const char *elements, int64_t count)> take) const;

@@ -93,6 +93,48 @@ TEST_F(CheckpointTest, TakesDoubles) {
   EXPECT_EQ(out, (std::vector<float>{1.0f / 3, -2}));
 }
 
+/// Tensors that are 0, but for some that cannot be read.
+struct PartlyReadable : TensorFile {
+  PartlyReadable(const std::string &path, const std::vector<TensorInfo> &tensors) : TensorFile(path) {
+    for (const TensorInfo &tensor : tensors)
+      add(tensor);
+  }
+  llvm::Error readBytes(const TensorInfo &, uint64_t, llvm::MutableArrayRef<char> out) const override {
+    llvm::fill(out, 0);
+    return llvm::Error::success();
+  }
+};
+
+TEST_F(CheckpointTest, NamesWhatCannotBeReadIfItMatters) {
+  auto module = parse(R"(
+    xf.parameter @v : tensor<2xf32> path "v"
+    xf.parameter @w : tensor<2xf32> path "w.{0}" counts [3]
+  )");
+  TensorInfo v{"v", DType::F32, {2}, 0, 8}, note{"note", DType::U8, {}, 0, 0, "is no array", false};
+  auto message = [&](const std::vector<TensorInfo> &tensors, std::vector<std::string> ignore = {}) {
+    auto checkpoint = Checkpoint::bind(std::make_unique<PartlyReadable>("file", tensors), *module, ignore);
+    return checkpoint ? "" : llvm::toString(checkpoint.takeError());
+  };
+  std::vector<TensorInfo> tensors{v, note, {"names", DType::U8, {5}, 0, 0, "is text"}};
+  for (int i = 0; i < 3; ++i)
+    tensors.push_back({"w." + std::to_string(i), DType::F32, {2}, 0, 8});
+  EXPECT_EQ(message(tensors, {"n*"}), "");
+  EXPECT_EQ(message(tensors), "file: 2 tensors do not fit the model:\n"
+                              "  tensor 'note' is not used by the model (--ignore 'note' accepts it)\n"
+                              "  tensor 'names' of shape [5] is not used by the model (--ignore 'names' accepts it)");
+  for (int i : {3, 4, 5})
+    tensors[i].problem = "is big-endian";
+  tensors[4].shape = {3};
+  tensors[5].shape = {};
+  tensors[5].shapeKnown = false;
+  tensors[0].shape = {1, 2};
+  EXPECT_EQ(message(tensors, {"n*", "w*"}), "file: 4 tensors do not fit the model:\n"
+                                            "  tensor 'v' has shape [1, 2], but the model needs [2]\n"
+                                            "  tensor 'w.0' is big-endian\n"
+                                            "  tensor 'w.1' is big-endian (and has shape [3], but the model needs [2])\n"
+                                            "  tensor 'w.2' is big-endian");
+}
+
 TEST_F(CheckpointTest, NamesTheWholesOwner) {
   auto module = parse(layers);
   TensorMap tensors{{"head.weight", Tensor::ofFloats({1}, {1})}};

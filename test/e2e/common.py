@@ -90,12 +90,12 @@ def read_safetensors(path):
             for name, t in header.items()}
 
 
-def write_npz(path, tensors, compression=zipfile.ZIP_STORED):
-    """tensors: name -> (dtype, shape, bytes), in a file as numpy.savez and numpy.savez_compressed write it."""
+def write_npz(path, tensors, compression=zipfile.ZIP_STORED, fortran_order=False):
+    """tensors: name -> (dtype, shape, bytes), in a file as numpy.savez and numpy.savez_compressed write it; types may be NumPy's own, too."""
     types = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<V2", "I64": "<i8", "I32": "<i4", "BOOL": "|b1"}
     with zipfile.ZipFile(path, "w", compression) as archive:
         for name, (dtype, shape, content) in tensors.items():
-            header = repr({"descr": types[dtype], "fortran_order": False, "shape": tuple(shape)}).encode()
+            header = repr({"descr": types.get(dtype, dtype), "fortran_order": fortran_order, "shape": tuple(shape)}).encode()
             header = header.ljust(117) + b"\n"
             with archive.open(name + ".npy", "w", force_zip64=True) as member:
                 member.write(b"\x93NUMPY\1\0" + struct.pack("<H", len(header)) + header + content)

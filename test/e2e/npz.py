@@ -9,9 +9,9 @@ folder = MODELS / "seed2"
 weights = read_safetensors(folder / "weights.safetensors")
 
 
-def compile_with(*files, ok=True):
+def compile_with(*files, options=(), ok=True):
     given = [word for file in files for word in ("--weights", file)]
-    done = compile_model(folder / "seed2.xf", WORK / "model", "--config", folder / "config.json", *given, "--emit=model", ok=ok)
+    done = compile_model(folder / "seed2.xf", WORK / "model", "--config", folder / "config.json", *given, "--emit=model", *options, ok=ok)
     return (WORK / "model").read_bytes() if ok else done
 
 
@@ -32,6 +32,19 @@ for kind in ("F16", "BF16"):
     write_safetensors(WORK / "weights.safetensors", shortened(kind))
     write_npz(WORK / "weights.npz", shortened(kind), zipfile.ZIP_DEFLATED)
     checks.that(compile_with(WORK / "weights.npz") == compile_with(WORK / "weights.safetensors"), f"{kind}: another file than from safetensors")
+
+
+# Matrices by columns, as NumPy stores transposed ones.
+def by_columns(kind, shape, content):
+    rows, columns = shape if len(shape) == 2 else (1, 1)
+    size = len(content) // (rows * columns)
+    return kind, shape, b"".join(content[i:i + size] for j in range(columns) for i in range(j * size, len(content), columns * size))
+
+
+checks.that(by_columns("F16", [2, 3], b"aabbccddeeff")[2] == b"aaddbbeeccff", "columns are made wrongly")
+for compression in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+    write_npz(WORK / "columns.npz", {name: by_columns(*tensor) for name, tensor in weights.items()}, compression, fortran_order=True)
+    checks.that(compile_with(WORK / "columns.npz") == want, "by columns: another file than from safetensors")
 
 # Several files, of both kinds.
 names = sorted(weights)
@@ -59,6 +72,37 @@ damaged[largest.header_offset + largest.file_size] ^= 1
 status, _, err = compile_with(WORK / "damaged.npz", ok=False)
 checks.that(status == 1 and f"member '{largest.filename}': CRC error" in err, f"a damaged file: {err}")
 
+
+# Members that are no tensors are refused only where they are needed, or not ignored; folders are nothing.
+def add_members(path, *names):
+    with zipfile.ZipFile(path, "a") as archive:
+        for name in names:
+            archive.writestr(name, "")
+
+
+odd = {"words": ("<U5", [3], bytes(60)), "time": ("<M8[ns]", [], bytes(8))}
+write_npz(WORK / "odd.npz", parts[0] | odd)
+write_npz(WORK / "1.npz", parts[1])
+add_members(WORK / "odd.npz", "folder/", "README.md")
+add_members(WORK / "1.npz", "README.md")
+files = [WORK / "odd.npz", WORK / "1.npz", WORK / "2.safetensors"]
+ignore = ["--ignore", "words", "--ignore", "time", "--ignore", "README.md"]
+checks.that(compile_with(*files, options=ignore) == want, "other members: another file than without them")
+status, _, err = compile_with(*files, ok=False)
+for words in ("4 tensors do not fit", "'words' of shape [3] is not used", "'time' of shape [] is not used", "'README.md' is not used"):
+    checks.that(status == 1 and words in err, f"{words} is not said: {err}")
+matrix = next(name for name, (_, shape, _) in weights.items() if len(shape) == 2 and shape[0] != shape[1])
+shape = weights[matrix][1]
+wrong = weights | {bias: (">f4", *weights[bias][1:]), matrix: (">f4", shape[::-1], weights[matrix][2])} | odd
+write_npz(WORK / "wrong.npz", wrong)
+status, _, err = compile_with(WORK / "wrong.npz", options=ignore, ok=False)
+for words in ("2 tensors do not fit", f"'{bias}' is big-endian", f"'{matrix}' is big-endian", f"has shape {shape[::-1]}, but the model needs {shape}"):
+    checks.that(status == 1 and words in err, f"{words} is not said: {err}")
+write_npz(WORK / "wrong.npz", weights | {matrix: ("F32", shape[::-1], weights[matrix][2])}, fortran_order=True)
+status, _, err = compile_with(WORK / "wrong.npz", ok=False)
+words = f"'{matrix}' has shape {shape[::-1]}, but the model needs {shape}"
+checks.that(status == 1 and words in err and "1 tensor does" in err, f"{words} is not said: {err}")
+
 # Golden numbers, and inputs.
 io = read_safetensors(folder / "io.safetensors")
 write_npz(WORK / "io.npz", io, zipfile.ZIP_DEFLATED)
@@ -67,4 +111,8 @@ run(BIN / "xf-run", WORK / "model", "--golden", WORK / "io.npz")
 for inputs in (folder / "io.safetensors", WORK / "io.npz"):
     run(BIN / "xf-run", WORK / "model", "--inputs", inputs, "--outputs", WORK / f"{inputs.name}.out")
 checks.that((WORK / "io.npz.out").read_bytes() == (WORK / "io.safetensors.out").read_bytes(), "inputs of both kinds give different results")
+write_npz(WORK / "io.npz", io | {"in.note": ("|O", [], b"")})
+for options in (["--golden", WORK / "io.npz"], ["--inputs", WORK / "io.npz", "--outputs", WORK / "out"]):
+    status, _, err = run(BIN / "xf-run", WORK / "model", *options, ok=False)
+    checks.that(status == 1 and "io.npz: tensor 'in.note' holds Python objects" in err, f"{options}: {err}")
 checks.end()
