@@ -168,8 +168,12 @@ static std::string checkValues(const TensorFile &file, ParameterOp parameter, co
     int64_t rest = flat;
     for (int d = index.size() - 1; d >= 0; rest /= tensor.shape[d--])
       index[d] = rest % tensor.shape[d];
-    problem = fmt::format("tensor '{}' holds {} at {}{}", tensor.name, part[flat - first], formatShape(index),
-                          parameter.getTensorType().getElementType().isF32() ? "" : " (in the parameter's declared type)");
+    // A value of the file's may be finite, but not in the type that it is needed in.
+    float value = part[flat - first];
+    const char *as = !parameter.getTensorType().getElementType().isF32() ? " (in the parameter's declared type)"
+                     : tensor.dtype == DType::F64 && std::isinf(value)    ? " (as f32)"
+                                                                          : "";
+    problem = fmt::format("tensor '{}' holds {} at {}{}", tensor.name, value, formatShape(index), as);
   }
   file.release(tensor);
   return problem;

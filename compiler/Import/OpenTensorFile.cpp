@@ -44,6 +44,8 @@ llvm::Expected<std::unique_ptr<TensorFile>> xf::openTensorFile(llvm::StringRef p
   llvm::StringRef magic = beginning;
   if (magic.starts_with("PK\3\4") || magic.starts_with("PK\5\6"))
     return openArchive(name);
+  if (magic.starts_with("\x93NUMPY"))
+    return makeError("{}: is one array without a name (.npy); save it with numpy.savez, which gives arrays names", name);
   auto file = SafetensorsFile::open(name);
   // 0x80 may begin the length of a header as well, but a header begins with a brace.
   if (!file && magic.starts_with("\x80") && !magic.ends_with("{")) {

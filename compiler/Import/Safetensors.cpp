@@ -35,7 +35,7 @@ llvm::Expected<std::unique_ptr<SafetensorsFile>> SafetensorsFile::open(llvm::Str
   }
   if (info.st_size < 8) {
     close(fd);
-    return makeError("{}: not a safetensors file: it has only {} bytes", name, info.st_size);
+    return makeError("{}: not a file of tensors: it has only {} bytes", name, info.st_size);
   }
   void *mapping = mmap(nullptr, info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
   close(fd);

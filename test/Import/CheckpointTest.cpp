@@ -84,13 +84,17 @@ TEST_F(CheckpointTest, TakesDoubles) {
   double values[] = {1.0 / 3, -2};
   std::string bytes(reinterpret_cast<const char *>(&size), sizeof(size));
   bytes += header + std::string(reinterpret_cast<const char *>(values), sizeof(values));
-  auto file = SafetensorsFile::parse("doubles", bytes);
-  ASSERT_TRUE(bool(file)) << llvm::toString(file.takeError());
-  auto checkpoint = Checkpoint::bind(std::move(*file), *module, {});
+  auto bind = [&] { return Checkpoint::bind(llvm::cantFail(SafetensorsFile::parse("doubles", bytes)), *module, {}); };
+  auto checkpoint = bind();
   ASSERT_TRUE(bool(checkpoint)) << llvm::toString(checkpoint.takeError());
   std::vector<float> out(2);
   ASSERT_FALSE(bool((*checkpoint)->read(module->lookupSymbol<ParameterOp>("w"), {}, out)));
   EXPECT_EQ(out, (std::vector<float>{1.0f / 3, -2}));
+  double large = 1e300;
+  std::memcpy(bytes.data() + bytes.size() - sizeof(large), &large, sizeof(large));
+  auto refused = bind();
+  ASSERT_FALSE(bool(refused));
+  EXPECT_HAS(llvm::toString(refused.takeError()), "'w' holds inf at [1] (as f32)");
 }
 
 /// Tensors that are 0, but for some that cannot be read.

@@ -415,7 +415,8 @@ TEST_F(OpenTensorFile, GoesByTheBytes) {
   header.resize(0x280, ' ');
   EXPECT_EQ(errorOf(open(std::string("\x80\2\0\0\0\0\0\0", 8) + header + "x")), "");
   EXPECT_HAS(errorOf(open(std::string("\x80\2\0\0\0\0\0\0", 8) + header)), "is it cut short?");
-  EXPECT_HAS(errorOf(open("")), path + ": not a safetensors file");
+  EXPECT_HAS(errorOf(open("")), path + ": not a file of tensors: it has only 0 bytes");
+  EXPECT_HAS(errorOf(open(makeNpy("<f4", "(2,)", "12345678"))), path + ": is one array without a name (.npy); save it with numpy.savez");
   EXPECT_HAS(errorOf(openTensorFile("/nowhere/x.npz")), "/nowhere/x.npz: No such file");
   EXPECT_HAS(errorOf(openTensorFile("/tmp")), "not a regular file");
 }

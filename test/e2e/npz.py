@@ -111,6 +111,8 @@ run(BIN / "xf-run", WORK / "model", "--golden", WORK / "io.npz")
 for inputs in (folder / "io.safetensors", WORK / "io.npz"):
     run(BIN / "xf-run", WORK / "model", "--inputs", inputs, "--outputs", WORK / f"{inputs.name}.out")
 checks.that((WORK / "io.npz.out").read_bytes() == (WORK / "io.safetensors.out").read_bytes(), "inputs of both kinds give different results")
+status, _, err = run(BIN / "xf-run", WORK / "model", "--inputs", WORK / "io.npz", "--outputs", WORK / "out.npz", ok=False)
+checks.that(status == 1 and "out.npz: results are written as safetensors" in err and not (WORK / "out.npz").exists(), f"results in .npz: {err}")
 write_npz(WORK / "io.npz", io | {"in.note": ("|O", [], b"")})
 for options in (["--golden", WORK / "io.npz"], ["--inputs", WORK / "io.npz", "--outputs", WORK / "out"]):
     status, _, err = run(BIN / "xf-run", WORK / "model", *options, ok=False)

@@ -23,7 +23,7 @@ struct Options {
   cl::opt<std::string> golden{"golden", cl::desc("Compares with in.NAME and out.NAME (safetensors or .npz, as for --inputs)"), cl::value_desc("IO.safetensors"), cl::cat(category)};
   cl::opt<double> rtol{"rtol", cl::desc("Largest norm-wise error (default 1e-5)"), cl::init(1e-5), cl::cat(category)};
   cl::opt<std::string> inputs{"inputs", cl::desc("Input tensors by name, with or without 'in.' before it; those called out.NAME are left out"), cl::value_desc("FILE"), cl::cat(category)};
-  cl::opt<std::string> outputs{"outputs", cl::desc("Where results go (with --golden, too)"), cl::value_desc("FILE"), cl::cat(category)};
+  cl::opt<std::string> outputs{"outputs", cl::desc("Where results go (safetensors; with --golden, too)"), cl::value_desc("FILE"), cl::cat(category)};
   cl::opt<std::string> entry{"entry", cl::desc("The entry to run (default: all that can run)"), cl::value_desc("NAME"), cl::cat(category)};
   cl::opt<int> threads{"threads", cl::desc("Threads (default: what the process may use)"), cl::init(0), cl::cat(category)};
   cl::opt<xf_isa> isa{"isa", cl::desc("Instruction set"), cl::init(XF_ISA_BEST), cl::cat(category),
@@ -107,6 +107,8 @@ int main(int argc, char **argv) {
   bool compares = !options.golden.empty();
   if (compares == !options.inputs.empty() || (!compares && options.outputs.empty()))
     return fail(xf::makeError("give either --golden, or --inputs and --outputs"));
+  if (llvm::StringRef(options.outputs).ends_with_insensitive(".npz"))
+    return fail(xf::makeError("--outputs {}: results are written as safetensors, not as .npz", options.outputs.getValue()));
   if (compares && !options.entry.empty())
     return fail(xf::makeError("--entry is for --inputs: --golden runs every entry whose inputs are there"));
 
