@@ -13,7 +13,7 @@ import capi  # noqa: E402
 
 DEVICE = sys.argv[1] if len(sys.argv) > 1 else None
 checks = Checks()
-words = ["hello", "compiler", "knight", "though", "philosophy", "a", "psychology", "wrestle", "xylophone", "queue", "island", "strengths"]
+words = ["hello", "knight", "philosophy", "a", "xylophone", "strengths"]
 lines = "".join(word + "\n" for word in words)
 library = capi.load(BIN.parent / "lib" / "libxf-runtime.so")
 
