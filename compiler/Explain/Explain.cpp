@@ -259,6 +259,7 @@ std::vector<std::pair<EntryOp, std::string>> chooseEntries(ModuleOp module) {
     add(generate, "begin", "once for each sentence");
     if (!add(generate, "choose", "the decoder's step, once for each token"))
       add(generate, "step", "the decoder's step, once for each token");
+    add(generate, "align", "once for each result whose alignment is asked for");
   } else if (!add(module->getAttrOfType<DictionaryAttr>(kPredictAttr), "entry", "once for each sentence")) {
     for (auto entry : module.getOps<EntryOp>())
       if (entry.getKind() == EntryKind::full)
