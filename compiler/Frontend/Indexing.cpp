@@ -209,8 +209,9 @@ Value Evaluator::readElement(mlir::Value x, const std::vector<Value> &indices, c
       if (computed && dim.isDynamic())
         return poison(loc, fmt::format("a computed index needs a dimension of known size, and {} is known at run time only", dim.name));
       if (scalar->range && *scalar->range != dim && !row && scalar->range->size != 1) {
-        error(loc, fmt::format("this position runs over {}, but dimension {} of {} is {}", scalar->range->str(), d + 1,
-                               mlir::xf::describeShape(type), dim.str()));
+        error(loc, fmt::format("this position runs over {}, but dimension {} of {} is {}{}", scalar->range->str(), d + 1,
+                               mlir::xf::describeShape(type), dim.str(),
+                               dim.isDynamic() ? "" : "; a computed index, as i + 0, may go beyond and is held inside"));
         noteValue(x, "the tensor");
         return Poison{};
       }
