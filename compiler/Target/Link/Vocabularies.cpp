@@ -113,7 +113,7 @@ public:
       StringAttr name = StringAttr::get(align.getContext(), align.getArgName(i));
       EntryOp other = name == tokens ? decode : encode;
       int64_t here = tokenBound(align, i), there = boundOf(other, name);
-      if (here > 0 && (there == 0 || here < there))
+      if (other && here > 0 && (there == 0 || here < there))
         refuse(align) << "'" << name.getValue() << "' is looked up in a table of " << here << " rows, but "
                       << (there == 0 ? std::string("in none") : "in one of " + std::to_string(there)) << " by '" << other.getSymName() << "'";
     }
