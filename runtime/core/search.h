@@ -72,7 +72,7 @@ private:
     int64_t sentence = -1; // -1: free
     int64_t past = 0;      // positions in the states
     int32_t min_length = 0;
-    // Tokens that are read before any is chosen, of which so many are given before the result; others are the result itself, to be scored.
+    // Tokens that are read before any is chosen, of which so many are given before the result: all, but for a result that is scored.
     int32_t prefix_length = 0, prefix_used = 0, given = 0;
     uint64_t draws = 0; // what its random numbers are made of
     bool due = false;   // the last step gave logits to choose from
@@ -88,11 +88,17 @@ private:
   int64_t joining(int64_t free) const;
   void fill_tokens(const token_rows &rows, std::span<const int32_t> group, const int32_t *lengths);
   sharing source_sharing(bool may_pad) const;
+  // Of a source tensor, `given` where the caller gives some of them.
+  void *source_pointer(int tensor, bool given) const {
+    return given && given_pointers_[tensor] ? given_pointers_[tensor] : source_pointers_[tensor];
+  }
+  // Of the tokens that the caller gives.
+  int32_t given_token(int64_t sentence, int64_t position) const;
   void call_source(const source_call &call, bool given);
   void call_source(const source_call &padded, const source_call &packed);
   // Of a sentence that is done (search_align.cpp).
   void find_source(int64_t sentence);
-  std::span<const int32_t> source_of(int64_t sentence) const;
+  bool is_padding(int64_t sentence, int64_t position) const;
   alignment align(int32_t number, const hypothesis &h);
   double coverage(int64_t sentence, const alignment &found) const;
   const char *refuse(const token_rows &rows, int64_t sentence);

@@ -18,15 +18,12 @@ constexpr double kLeastCovered = 1e-10;
 // Where its source is: the caller's sentences stand beside each other as long as the search lasts; of those that enter one after the
 // other, others have taken the place since, so it is encoded again.
 void searcher::find_source(int64_t sentence) {
-  align_dims_ = source_dims_;
   if (window_rows_) {
-    std::span<const int32_t> ids = window_rows_->row(sentence);
-    auto length = static_cast<int32_t>(ids.size());
-    layout_.pack.lay_out(1, &length, g_.pad, static_cast<int32_t *>(source_pointers_[layout_.source_tokens]), source_dims_.data(),
-                         [&](int64_t) { return ids; });
+    auto place = static_cast<int32_t>(sentence - window_first_), length = static_cast<int32_t>(window_rows_->row(sentence).size());
+    fill_tokens(*window_rows_, {&place, 1}, &length);
     call_source(layout_.encode, false);
-    align_dims_ = source_dims_;
   }
+  align_dims_ = source_dims_;
   align_dims_[g_.batch_dim] = 1;
   for (size_t i = 0; i < layout_.align.arguments.size(); ++i) {
     int tensor = layout_.align.arguments[i];
@@ -34,8 +31,7 @@ void searcher::find_source(int64_t sentence) {
       align_io_[i] = tensor == kAlignedArgument ? static_cast<void *>(aligned_) : weights_;
       continue;
     }
-    bool given = !window_rows_ && given_pointers_[tensor];
-    auto *all = static_cast<uint8_t *>(given ? given_pointers_[tensor] : source_pointers_[tensor]);
+    auto *all = static_cast<uint8_t *>(source_pointer(tensor, !window_rows_));
     const tensor_info &info = layout_.source_tensors[tensor].info;
     bool by_sentence = !window_rows_ && !info.dim.empty() && info.dimension(0) == g_.batch_dim;
     align_io_[i] = all + (by_sentence ? static_cast<uint64_t>(sentence) * model_.bytes(info, align_dims_.data()) : 0);
@@ -55,22 +51,17 @@ alignment searcher::align(int32_t number, const hypothesis &h) {
   return {weights_ + (given - 1) * columns, h.length, columns};
 }
 
-// What the sentence's source consists of; empty if the caller gives something else than tokens.
-std::span<const int32_t> searcher::source_of(int64_t sentence) const {
+bool searcher::is_padding(int64_t sentence, int64_t position) const {
   if (window_rows_)
-    return window_rows_->row(sentence);
-  if (layout_.source_tokens < 0)
-    return {};
-  auto *tokens = static_cast<const int32_t *>(given_pointers_[layout_.source_tokens]);
-  return {tokens + sentence * source_length_, static_cast<size_t>(source_length_)};
+    return window_rows_->row(sentence)[static_cast<size_t>(position)] == g_.pad;
+  return layout_.source_tokens >= 0 && given_token(sentence, position) == g_.pad;
 }
 
 // Wu et al., Google's Neural Machine Translation System (2016), equation 14.
 double searcher::coverage(int64_t sentence, const alignment &found) const {
-  std::span<const int32_t> ids = source_of(sentence);
   double sum = 0;
   for (int64_t column = 0; column < found.columns; ++column) {
-    if (!ids.empty() && ids[static_cast<size_t>(column)] == g_.pad)
+    if (is_padding(sentence, column))
       continue;
     double covered = 0;
     for (int64_t row = 0; row < found.rows; ++row)

@@ -192,7 +192,7 @@ void searcher::call_source(const source_call &call, bool given) {
     else if (tensor == kPackArgument)
       source_io_[i] = layout_.pack.argument(call.entry->inputs[i].name);
     else
-      source_io_[i] = given && given_pointers_[tensor] ? given_pointers_[tensor] : source_pointers_[tensor];
+      source_io_[i] = source_pointer(tensor, given);
   }
   session_.call(*call.entry, source_dims_.data(), source_io_.data());
 }
@@ -227,6 +227,11 @@ int64_t searcher::bind_source(std::span<const argument> inputs) {
   return sentences;
 }
 
+int32_t searcher::given_token(int64_t sentence, int64_t position) const {
+  auto *tokens = static_cast<const int32_t *>(given_pointers_[layout_.source_tokens]);
+  return tokens[g_.sequence_first ? position * batch_ + sentence : sentence * source_length_ + position];
+}
+
 void searcher::generate_bound(const search_options &options, search_sink &sink) {
   fp_scope control_word;
   if (options.aligns() && !layout_.aligned_apart)
@@ -257,16 +262,14 @@ void searcher::generate_bound(const search_options &options, search_sink &sink) 
     int64_t own = source_length_;
     std::span<const int32_t> source;
     if (layout_.source_tokens >= 0) {
-      auto *tokens = static_cast<const int32_t *>(given_pointers_[layout_.source_tokens]);
-      auto at = [&](int64_t i) { return tokens[g_.sequence_first ? i * sentences + b : b * source_length_ + i]; };
-      while (g_.pad >= 0 && own > 0 && at(own - 1) == g_.pad)
+      while (g_.pad >= 0 && own > 0 && given_token(b, own - 1) == g_.pad)
         --own;
       if (own == 0)
         fail(status::invalid_argument, "sentence %d has nothing but padding", b);
       // The place of tokens that are not given is free.
       auto *copy = static_cast<int32_t *>(source_pointers_[layout_.source_tokens]);
       for (int64_t i = 0; i < own; ++i)
-        copy[i] = at(i);
+        copy[i] = given_token(b, i);
       source = {copy, static_cast<size_t>(own)};
     }
     slots_argument_[b] = b;

@@ -80,7 +80,7 @@ void searcher::prepare_step() {
     s.past += new_;
     if (s.prefix_used < s.prefix_length)
       s.prefix_used += static_cast<int32_t>(new_);
-    s.due = s.prefix_used >= (options_->has_targets() ? s.given : s.prefix_length);
+    s.due = s.prefix_used >= s.given;
   }
   set_longest();
   if (layout_.chooses)

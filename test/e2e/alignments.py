@@ -44,6 +44,27 @@ class Session:
         call("xf_run", self.handle, name.encode(), given, len(inputs), results, 1)
         return list(data)
 
+    def covered(self, sentences, turned):
+        """Scores with a coverage penalty, of sentences as rows of tokens, and padded as the model's own input."""
+        options = capi.GenerateOptions()
+        library.xf_generate_options_init(ctypes.byref(options), ctypes.c_size_t(ctypes.sizeof(options)))
+        options.coverage_penalty = 0.7
+        flat = [token for sentence in sentences for token in sentence]
+        ids = (ctypes.c_int32 * len(flat))(*flat)
+        offsets = (ctypes.c_int64 * (len(sentences) + 1))(*(sum(map(len, sentences[:i])) for i in range(len(sentences) + 1)))
+        lengths, scores = (ctypes.c_int32 * len(sentences))(), (ctypes.c_double * len(sentences))()
+        address = [ctypes.cast(array, ctypes.c_void_p) for array in (lengths, scores)]
+        results = capi.Hypotheses(ctypes.sizeof(capi.Hypotheses), None, 0, address[0], address[1], None, 0)
+        call("xf_generate", self.handle, ids, offsets, ctypes.c_int64(len(sentences)), ctypes.byref(options), ctypes.byref(results))
+        alone, longest = list(scores), max(map(len, sentences))
+        padded = [sentence + [0] * (longest - len(sentence)) for sentence in sentences]
+        shape = [longest, len(sentences)] if turned else [len(sentences), longest]
+        values = [token for row in (zip(*padded) if turned else padded) for token in row]
+        data = (ctypes.c_int32 * len(values))(*values)
+        inputs = (capi.Tensor * 1)(capi.Tensor(b"src", 1, 2, (ctypes.c_int64 * 6)(*shape), ctypes.cast(data, ctypes.c_void_p)))
+        call("xf_generate_from", self.handle, inputs, 1, ctypes.byref(options), ctypes.byref(results))
+        return alone, list(scores)
+
     def generate(self, sentences, beam, batch, width, capacity=64):
         """(tokens, rows of weights) of each result of each sentence."""
         options = capi.GenerateOptions()
@@ -131,6 +152,24 @@ turned.write_text("""model Turned(d = 16) {
 """)
 compile_model(turned, WORK / "turned", "--random-weights", 5)
 confirm("sequence first", WORK / "turned", [[3 + (7 * i + j * j) % 27 for j in range(i + 1)] for i in range(9)], 1, 10, sequence_first=True)
+
+
+# Tokens may be [positions, batch] where what is made of them is not. Two tokens look at no more than a part of their source each.
+mixed = WORK / "mixed.xf"
+mixed.write_text("""model Mixed(d = 16) {
+  source, target: Embedding(30, d)
+  cross: MultiHeadAttention(d, 2)
+  turn(x) = rearrange(x, "T B d -> B T d")
+  entry encode(src: token[S, B]) -> memory = turn(source(src))
+  entry decode(tgt: token[T, B], memory) -> logits = rearrange(cross(turn(target(tgt)), memory, memory), "B T d -> T B d") @ target.weight.T
+  entry align(tgt, memory) -> alignment = cross.probabilities(turn(target(tgt)), memory)[:, 0]
+  generate(encode, decode, align = align, start = 1, end = 2, pad = 0, max_length = 2)
+}
+""")
+compile_model(mixed, WORK / "mixed", "--random-weights", 5)
+for sentences in ([[5, 6, 7, 8], [9, 0, 11, 12]], [[5, 0, 7], [0, 8, 9], [4, 4, 3]]):
+    alone, together = Session(WORK / "mixed", 1).covered(sentences, turned=True)
+    checks.that(alone == together, f"[positions, batch]: {together} with the caller's layout, {alone} without")
 
 status, _, err = run(WORK / "turned", "--alignments", "--stream", stdin="5\n", ok=False)
 checks.that(status == 2 and "--stream shows one result as it comes" in err, err)
