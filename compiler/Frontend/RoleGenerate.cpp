@@ -172,17 +172,18 @@ private:
     auto inputs = decode.getFunctionType().getInputs();
     for (unsigned i = 0; i < inputs.size(); ++i) {
       llvm::StringRef name = decode.getArgName(i);
-      if (names.count("tokens") ? name == names["tokens"].text : isTokens(typeOf(inputs[i])) && !encoderHas(name))
+      if (names.count("tokens") ? name == names["tokens"].text : isTokens(typeOf(inputs[i])) && !encoderInput(name))
         return i;
     }
     return std::nullopt;
   }
 
-  bool encoderHas(llvm::StringRef name) {
+  /// The type of the encoder's input of that name; null if there is none.
+  mlir::Type encoderInput(llvm::StringRef name) {
     for (unsigned i = 0; encode && i < encode.getFunctionType().getNumInputs(); ++i)
       if (encode.getArgName(i) == name)
-        return true;
-    return false;
+        return encode.getFunctionType().getInput(i);
+    return {};
   }
 
   /// The encoder's first token input.
@@ -264,10 +265,7 @@ private:
     for (unsigned i = 0; i < encode.getFunctionType().getNumResults(); ++i)
       if (encode.getResultName(i) == name)
         return encode.getFunctionType().getResult(i);
-    for (unsigned i = 0; i < encode.getFunctionType().getNumInputs(); ++i)
-      if (encode.getArgName(i) == name)
-        return encode.getFunctionType().getInput(i);
-    return {};
+    return encoderInput(name);
   }
 
   /// Tokens that are chosen have logits. What tables the entries look tokens up in shows when they are compiled.

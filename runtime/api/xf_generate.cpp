@@ -168,12 +168,9 @@ xf_status xf_process_lines(xf_session *s, const char *const *lines, int64_t coun
       require(lines[i], "a line is null");
       views.emplace_back(lines[i]);
     }
-    auto has_rows = [&](size_t size, auto field) { return options && options->size >= size && options->*field; };
-    require(!has_rows(XF_FIRST_SIZE(xf_generate_options, prefix_offsets), &xf_generate_options::prefix_offsets),
-            "lines have their prefixes behind a tab (line_prefixes), not as tokens");
-    require(!has_rows(XF_FIRST_SIZE(xf_generate_options, target_offsets), &xf_generate_options::target_offsets),
-            "lines have their targets behind a tab (line_targets), not as tokens");
     search_options o = options_of(options, 0, /*of_lines=*/true);
+    require(!o.prefixes.offsets, "lines have their prefixes behind a tab (line_prefixes), not as tokens");
+    require(!o.has_targets(), "lines have their targets behind a tab (line_targets), not as tokens");
     require(!o.line_prefixes || o.prefix.empty(), "a prefix for all lines, or one on each: prefix and line_prefixes exclude each other");
     require(!o.line_prefixes || !o.line_targets, "what stands behind a line's tab is its prefix or its target: line_prefixes and line_targets exclude each other");
     o.on_token = nullptr;

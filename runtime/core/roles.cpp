@@ -126,6 +126,12 @@ private:
 
   static constexpr const char *kAlign = "the entry that aligns results has other arguments than the search can give";
 
+  // What the entry gives or takes under that name, or null.
+  static const tensor_info *tensor_of(const entry_info &entry, std::string_view name) {
+    int output = entry.find_output(name), input = entry.find_input(name);
+    return output >= 0 ? &entry.outputs[output] : input >= 0 ? &entry.inputs[input] : nullptr;
+  }
+
   // Whether `input` takes all tokens that `given` may be.
   static bool knows(const tensor_info &input, const tensor_info &given) {
     return input.bound == 0 || (given.bound > 0 && input.bound >= given.bound);
@@ -143,10 +149,8 @@ private:
         reads = true;
         continue;
       }
-      int output = encode.find_output(input.name), same = encode.find_input(input.name);
-      require(output >= 0 || same >= 0, kAlign);
-      const tensor_info &known = output >= 0 ? encode.outputs[output] : encode.inputs[same];
-      require(known.dtype == input.dtype && known.dim == input.dim && knows(input, known), kAlign);
+      const tensor_info *known = tensor_of(encode, input.name);
+      require(known && known->dtype == input.dtype && known->dim == input.dim && knows(input, *known), kAlign);
     }
     require(reads && align.outputs.size() == 1, kAlign);
     require(has_shape(align.outputs[0], XF_ABI_F32, {g.batch_dim, g.target_dim, g.source_dim}) ||
@@ -229,11 +233,8 @@ private:
       if (is_bookkeeping(input) || generate_.encode < 0)
         continue;
       const entry_info &encode = model_.entries()[generate_.encode];
-      int output = encode.find_output(input.name), same = encode.find_input(input.name);
-      if (output < 0 && same < 0)
-        continue; // one more input of the model's
-      const tensor_info &given = output >= 0 ? encode.outputs[output] : encode.inputs[same];
-      require(given.dtype == input.dtype && given.dim == input.dim, "begin and encode disagree on a tensor");
+      const tensor_info *given = tensor_of(encode, input.name); // null: one more input of the model's
+      require(!given || (given->dtype == input.dtype && given->dim == input.dim), "begin and encode disagree on a tensor");
     }
   }
 

@@ -50,6 +50,7 @@ struct search_options {
   bool line_targets = false;  // ... its target
 
   std::span<const int32_t> prefix_of(int64_t sentence) const { return prefixes.offsets ? prefixes.row(sentence) : prefix; }
+  bool has_tabs() const { return line_prefixes || line_targets; }
   bool has_prefixes() const { return prefixes.offsets || !prefix.empty(); }
   bool has_targets() const { return targets.offsets != nullptr; }
   // Whether tokens are chosen from whole rows of logits, by the host.

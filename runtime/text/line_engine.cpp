@@ -133,7 +133,7 @@ std::vector<int32_t> line_engine::encode_prefix(std::string_view text) const {
 }
 
 void line_engine::encode(std::string_view line, const search_options &options) {
-  size_t tab = options.line_prefixes || options.line_targets ? line.find('\t') : std::string_view::npos, before = behind_ids_.size();
+  size_t tab = options.has_tabs() ? line.find('\t') : std::string_view::npos, before = behind_ids_.size();
   if (options.line_targets && tab == std::string_view::npos)
     fail(status::invalid_argument, "it has no tab, behind which its target would stand");
   if (options.line_targets && line.find('\t', tab + 1) != std::string_view::npos)
@@ -179,7 +179,7 @@ void line_engine::run(const std::vector<std::string_view> &lines, const search_o
   size_t room = 0, behind_room = 0;
   for (std::string_view line : lines) {
     room += codec_.room(line);
-    behind_room += own.line_prefixes || own.line_targets ? codec_.target_room(line) + 1 : 0;
+    behind_room += own.has_tabs() ? codec_.target_room(line) + 1 : 0;
   }
   ids_.reserve(room);
   behind_ids_.reserve(behind_room);

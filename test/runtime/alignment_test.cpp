@@ -18,9 +18,7 @@ protected:
   static sample::options aligning(bool sequence_first = false) {
     sample::options o = plain();
     o.aligns = true;
-    o.model = sample::kind::translator;
-    if (sequence_first)
-      o.model = sample::kind::sequence_first;
+    o.model = sequence_first ? sample::kind::sequence_first : sample::kind::translator;
     return o;
   }
 };
@@ -55,20 +53,17 @@ TEST_P(alignments, are_those_of_the_models_entry) {
         xf_generate_options options = defaults();
         options.beam = options.n_best = beam;
         options.prefix = prefix.data(), options.prefix_count = static_cast<int64_t>(given);
-        std::vector<int32_t> ids;
-        std::vector<int64_t> offsets = {0};
-        for (const tokens &source : sources) {
-          ids.insert(ids.end(), source.begin(), source.end());
-          offsets.push_back(static_cast<int64_t>(ids.size()));
-        }
+        sample::rows all_sources(sources);
+        const int32_t *ids = all_sources.ids.data();
+        const int64_t *offsets = all_sources.offsets.data();
         size_t places = sources.size() * static_cast<size_t>(beam);
         std::vector<int32_t> out(places * 64), few(places * kCapacity), lengths(places);
         std::vector<float> weights(places * kCapacity * kWidth, -1.0f);
         // All tokens first, then some with their alignments.
         xf_hypotheses all = {sizeof(all), out.data(), 64, lengths.data(), nullptr, nullptr, 0};
-        ASSERT_EQ(xf_generate(m.session, ids.data(), offsets.data(), 20, &options, &all), XF_OK) << xf_message();
+        ASSERT_EQ(xf_generate(m.session, ids, offsets, 20, &options, &all), XF_OK) << xf_message();
         xf_hypotheses some = {sizeof(some), few.data(), kCapacity, lengths.data(), nullptr, weights.data(), kWidth};
-        ASSERT_EQ(xf_generate(m.session, ids.data(), offsets.data(), 20, &options, &some), XF_OK) << xf_message();
+        ASSERT_EQ(xf_generate(m.session, ids, offsets, 20, &options, &some), XF_OK) << xf_message();
         tokens read = {SAMPLE_START};
         read.insert(read.end(), prefix.begin(), prefix.begin() + static_cast<long>(given));
         for (size_t place = 0; place < places; ++place) {

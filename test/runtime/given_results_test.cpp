@@ -13,6 +13,7 @@ using sample::generate;
 using sample::machine;
 using sample::outcome;
 using sample::random_sources;
+using sample::rows;
 using sample::tokens;
 
 class given_results : public sample::both_steps {
@@ -21,16 +22,6 @@ protected:
     sample::options o = plain();
     o.model = sample::kind::continuer;
     return o;
-  }
-};
-
-// Rows of tokens as the C API takes them.
-struct rows {
-  std::vector<int32_t> ids;
-  std::vector<int64_t> offsets = {0};
-  void add(const tokens &row) {
-    ids.insert(ids.end(), row.begin(), row.end());
-    offsets.push_back(static_cast<int64_t>(ids.size()));
   }
 };
 

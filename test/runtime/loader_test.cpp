@@ -182,6 +182,15 @@ TEST(loader, says_what_is_wrong) {
             "image in memory: damaged: too many prefix or suffix tokens");
 }
 
+// The message where one of the model's last tensors is damaged.
+template <typename F> std::string with_last_tensors(const sample::options &o, uint64_t last, uint64_t number, F &&damage) {
+  std::vector<uint8_t> image = sample::build(o);
+  const xf_abi_table tensors = reinterpret_cast<const xf_abi_image *>(image.data())->tensors;
+  damage(reinterpret_cast<xf_abi_tensor *>(image.data() + tensors.offset)[tensors.count - last + number]);
+  sample::seal(image);
+  return open_message(image);
+}
+
 TEST(loader, refuses_a_twin_that_does_not_fit) {
   sample::options o;
   o.model = sample::kind::pooler;
@@ -191,13 +200,7 @@ TEST(loader, refuses_a_twin_that_does_not_fit) {
   for (int number : {-2, 0, 1, 99})
     EXPECT_EQ(with_header([number](auto &h) { h.predict.packed = number; }, o), problem) << number;
   // The twin's tensors are the last ones: src, xf.tokens, xf.positions, xf.spans, vector.
-  auto with_tensor = [&](uint64_t number, auto &&damage) {
-    std::vector<uint8_t> image = sample::build(o);
-    const xf_abi_table tensors = reinterpret_cast<const xf_abi_image *>(image.data())->tensors;
-    damage(reinterpret_cast<xf_abi_tensor *>(image.data() + tensors.offset)[tensors.count - 5 + number]);
-    sample::seal(image);
-    return open_message(image);
-  };
+  auto with_tensor = [&](uint64_t number, auto &&damage) { return with_last_tensors(o, 5, number, damage); };
   for (uint64_t number = 0; number < 5; ++number) {
     EXPECT_EQ(with_tensor(number, [](auto &t) { t.dtype ^= 1; }), problem) << number;
     EXPECT_EQ(with_tensor(number, [](auto &t) { t.rank -= 1; }), problem) << number;
@@ -220,13 +223,7 @@ TEST(loader, refuses_an_alignment_that_does_not_fit) {
   for (int number : {-2, 0, 1, 2, 3, 99})
     EXPECT_EQ(with_header([number](auto &h) { h.generate.align = number; }, o), problem) << number;
   // The last tensors: tgt, memory, weights.
-  auto with_tensor = [&](uint64_t number, auto &&damage) {
-    std::vector<uint8_t> image = sample::build(o);
-    const xf_abi_table tensors = reinterpret_cast<const xf_abi_image *>(image.data())->tensors;
-    damage(reinterpret_cast<xf_abi_tensor *>(image.data() + tensors.offset)[tensors.count - 3 + number]);
-    sample::seal(image);
-    return open_message(image);
-  };
+  auto with_tensor = [&](uint64_t number, auto &&damage) { return with_last_tensors(o, 3, number, damage); };
   EXPECT_EQ(with_tensor(0, [](auto &t) { t.bound -= 1; }), problem);
   for (uint64_t number = 0; number < 3; ++number) {
     EXPECT_EQ(with_tensor(number, [](auto &t) { t.dtype ^= 1; }), problem) << number;

@@ -74,20 +74,30 @@ inline outcome collect(const std::vector<int32_t> &ids, const std::vector<int32_
   return result;
 }
 
-inline outcome generate(xf_session *session, const std::vector<tokens> &sources, const xf_generate_options &options) {
+// Rows of tokens as the C API takes them.
+struct rows {
   std::vector<int32_t> ids;
   std::vector<int64_t> offsets = {0};
-  for (const tokens &source : sources) {
-    ids.insert(ids.end(), source.begin(), source.end());
+  rows() = default;
+  explicit rows(const std::vector<tokens> &all) {
+    for (const tokens &row : all)
+      add(row);
+  }
+  void add(const tokens &row) {
+    ids.insert(ids.end(), row.begin(), row.end());
     offsets.push_back(static_cast<int64_t>(ids.size()));
   }
-  ids.push_back(0);
+};
+
+inline outcome generate(xf_session *session, const std::vector<tokens> &sources, const xf_generate_options &options) {
+  rows given(sources);
+  given.ids.push_back(0);
   size_t places = sources.size() * static_cast<size_t>(options.n_best);
   std::vector<int32_t> out(places * 64, -7), lengths(places);
   std::vector<double> scores(places);
   xf_hypotheses results = {sizeof(results), out.data(), 64, lengths.data(), scores.data()};
   xf_status status =
-      xf_generate(session, ids.data(), offsets.data(), static_cast<int64_t>(sources.size()), &options, &results);
+      xf_generate(session, given.ids.data(), given.offsets.data(), static_cast<int64_t>(sources.size()), &options, &results);
   return collect(out, lengths, scores, 64, options.n_best, status);
 }
 

@@ -253,7 +253,7 @@ void AttendEmitter::emitBlock(const Block &block, const Block *next) {
     return {b.create<arith::SelectOp>(made.any, carried[0], b.create<arith::OrIOp>(carried[0], bit))};
   })[0];
   multiplyValues(block, std::nullopt, end);
-  if (!scores.mayLackKeys())
+  if (!mayLackKeys(op))
     return;
   b.ifThen(b.less(b.i64(0), lacking), [&] {
     b.loop(b.i64(0), block.rows, 1, [&](Value row) {

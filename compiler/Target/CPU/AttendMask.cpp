@@ -98,10 +98,14 @@ void AttendMask::split(Value condition, Value key) {
   (dependsOn(condition, key) ? keyTerms : rowTerms).push_back(condition);
 }
 
+Value yieldOf(Region &region) { return region.front().getTerminator()->getOperand(0); }
+
+bool mayLackKeys(mlir::xf::AttendOp op) { return !op.isFillAScore() && !(op.getMask().empty() && op.getBias().empty() && op.getScore().empty()); }
+
 AttendMask::AttendMask(Region &region) {
   if (region.empty())
     return;
-  split(region.front().getTerminator()->getOperand(0), region.getArgument(3));
+  split(yieldOf(region), region.getArgument(3));
   sentenceTerms = llvm::filter_to_vector(
       keyTerms, [&](Value term) { return !dependsOn(term, region.getArgument(1)) && !dependsOn(term, region.getArgument(2)); });
 }

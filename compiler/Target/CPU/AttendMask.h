@@ -39,6 +39,12 @@ private:
 /// The end of the keys that `mask` lets a query see, of `keys` at most; `region` has the query's positions bound.
 mlir::Value emitEnd(CodeBuilder &b, RegionVectorizer &region, const AttendMask &mask, mlir::Value keys);
 
+/// What a region of attention says.
+mlir::Value yieldOf(mlir::Region &region);
+
+/// Whether a query may have no key at all.
+bool mayLackKeys(mlir::xf::AttendOp op);
+
 /// Whether `value` is computed from `source`.
 bool dependsOn(mlir::Value value, mlir::Value source);
 

@@ -95,11 +95,11 @@ Value AttendScores::score(RegionVectorizer masks, RegionVectorizer biases, Regio
   if (!op.getScore().empty()) {
     functions.bindLanes(op.getScore().getArgument(3), offset);
     functions.bind(op.getScore().getArgument(4), scores);
-    scores = functions.emitVector(op.getScore().front().getTerminator()->getOperand(0));
+    scores = functions.emitVector(yieldOf(op.getScore()));
   }
   if (!op.getBias().empty()) {
     biases.bindLanes(op.getBias().getArgument(3), offset);
-    Value bias = biases.emit(op.getBias().front().getTerminator()->getOperand(0));
+    Value bias = biases.emit(yieldOf(op.getBias()));
     scores = b.create<arith::AddFOp>(scores, biases.toVector(bias));
   }
   Value nothing = b.splatF32(-std::numeric_limits<double>::infinity());
@@ -107,7 +107,7 @@ Value AttendScores::score(RegionVectorizer masks, RegionVectorizer biases, Regio
     masks.bindLanes(op.getMask().getArgument(3), offset);
     SmallVector<Value> terms = mask.keyTerms;
     if (exactFill)
-      terms.assign(1, op.getMask().front().getTerminator()->getOperand(0));
+      terms.assign(1, yieldOf(op.getMask()));
     Value fill = exactFill ? b.splatF32(op.getFill().convertToDouble()) : nothing;
     for (Value term : terms)
       scores = b.create<arith::SelectOp>(masks.emit(term), scores, fill);
@@ -124,9 +124,9 @@ AttendScores::Row AttendScores::emit(Value row, Value end, Value width, const Qu
   for (Value term : exactFill ? SmallVector<Value>(op.getMask().front().getTerminator()->getOperands()) : mask.keyTerms)
     emitUniform(masks, term, op.getMask().getArgument(3));
   if (!op.getBias().empty())
-    emitUniform(biases, op.getBias().front().getTerminator()->getOperand(0), op.getBias().getArgument(3));
+    emitUniform(biases, yieldOf(op.getBias()), op.getBias().getArgument(3));
   if (!op.getScore().empty())
-    emitUniform(functions, op.getScore().front().getTerminator()->getOperand(0), op.getScore().getArguments().drop_front(3));
+    emitUniform(functions, yieldOf(op.getScore()), op.getScore().getArguments().drop_front(3));
 
   Value lowest = identity(b, ReduceKind::max, f32);
   auto largest = forChunks(b, end, b.splat(lowest), [&](Value offset, Value count, ValueRange carried) -> SmallVector<Value> {

@@ -25,9 +25,7 @@ public:
   mlir::Value end(const Query &query, mlir::Value keys);
   /// Of the first `keys` keys those up to the last one that any query of the sentence may see: behind it is padding.
   mlir::Value keysOfSentence(mlir::Value batch, mlir::Value keys);
-  /// Whether a query may have no key at all; then its row needs rowWithoutKeys.
-  bool mayLackKeys() { return !exactFill && !(op.getMask().empty() && op.getBias().empty() && op.getScore().empty()); }
-  /// What all probabilities of such a row are.
+  /// What all probabilities of a row without keys are (mayLackKeys).
   mlir::Value rowWithoutKeys(mlir::Value keys);
 
   struct Row {

@@ -63,8 +63,6 @@ Value AttendKernel::probability(Value score, const Softmax &all, Value factor) {
   return b.create<arith::MulFOp>(power(score, all.most), factor);
 }
 
-bool AttendKernel::mayLackKeys() { return !op.isFillAScore() && !(op.getMask().empty() && op.getBias().empty() && op.getScore().empty()); }
-
 Value AttendKernel::probabilityWithoutKeys() {
   if (op.getMask().empty() || !op.getFill().isFinite())
     return b.f32(std::numeric_limits<double>::quiet_NaN());

@@ -70,7 +70,7 @@ struct AttendKernel {
   Value probability(Value score, const Softmax &all, Value factor);
 
   /// Whether a query may have no key at all; then all keys have the same probability.
-  bool mayLackKeys();
+  bool mayLackKeys() { return cpu::mayLackKeys(op); }
   Value probabilityWithoutKeys();
   /// A column of the context of a row without keys.
   Value contextWithoutKeys(Value values, Value column);

@@ -63,12 +63,12 @@ Value AttendScore::score(Value product, Value key) {
     cpu::RegionVectorizer region = scope(op.getScore());
     region.bind(op.getScore().getArgument(3), key);
     region.bind(op.getScore().getArgument(4), score, /*isElement=*/true);
-    score = region.emit(op.getScore().front().getTerminator()->getOperand(0));
+    score = region.emit(cpu::yieldOf(op.getScore()));
   }
   if (!op.getBias().empty()) {
     cpu::RegionVectorizer region = scope(op.getBias());
     region.bind(op.getBias().getArgument(3), key);
-    score = b.create<arith::AddFOp>(score, region.emit(op.getBias().front().getTerminator()->getOperand(0)));
+    score = b.create<arith::AddFOp>(score, region.emit(cpu::yieldOf(op.getBias())));
   }
   if (op.getMask().empty())
     return score;
@@ -76,7 +76,7 @@ Value AttendScore::score(Value product, Value key) {
   region.bind(op.getMask().getArgument(3), key);
   SmallVector<Value> terms = mask.keyTerms;
   if (exactFill)
-    terms.assign(1, op.getMask().front().getTerminator()->getOperand(0));
+    terms.assign(1, cpu::yieldOf(op.getMask()));
   Value fill = b.f32(exactFill ? op.getFill().convertToDouble() : -std::numeric_limits<double>::infinity());
   for (Value term : terms)
     score = b.create<arith::SelectOp>(region.emit(term), score, fill);
