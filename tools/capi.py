@@ -17,7 +17,7 @@ class Tensor(ctypes.Structure):
 
 class SessionOptions(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("threads", ctypes.c_int32), ("isa", ctypes.c_int32),
-                ("device", ctypes.c_int32)]
+                ("device", ctypes.c_int32), ("run_threads", ctypes.c_void_p), ("threads_context", ctypes.c_void_p)]
 
 
 class GenerateOptions(ctypes.Structure):

@@ -229,7 +229,7 @@ xf_status xf_session_create(const xf_model *m, const xf_session_options *options
       given = read_struct(options, given);
       require(given.isa >= -1 && given.isa < XF_ABI_ISA_COUNT, "there is no such instruction set");
       require(given.device >= XF_DEVICE_BEST && given.device <= XF_DEVICE_EMULATOR, "there is no such device");
-      o = {given.threads, given.isa, static_cast<device_kind>(given.device)};
+      o = {given.threads, given.isa, static_cast<device_kind>(given.device), {given.run_threads, given.threads_context}};
     }
     *result = new xf_session(m->impl, o);
     return XF_OK;

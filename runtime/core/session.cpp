@@ -59,7 +59,7 @@ session::session(std::shared_ptr<const model> m, session_options options)
     : model_(std::move(m)), executor_(open_executor(model_, options.device)),
       kernels_(executor_ ? -1 : select_kernels(*model_, options.isa)),
       isa_(executor_ ? select_isa(options.isa) : model_->kernels()[kernels_].isa),
-      pool_(thread_count(options.threads), available_cpus()), states_(*model_), wanted_states_(*model_),
+      pool_(thread_count(options.threads), available_cpus(), options.source), states_(*model_), wanted_states_(*model_),
       rows_apart_(options.rows_apart), rows_at_once_(options.rows_at_once) {
   const xf_abi_image &header = model_->header();
   bool here = !executor_;

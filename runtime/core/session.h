@@ -21,6 +21,7 @@ struct session_options {
   int threads = 0; // 0: as many as the process may use
   int isa = -1;    // -1: the best
   device_kind device = device_kind::best;
+  thread_source source;
   // Of a search's steps: rows that each thread must get to work alone, and rows that it then takes at once (see session::step). With more,
   // what kernels hand to each other leaves the second-level cache (compare grouping.cpp).
   int rows_apart = 16, rows_at_once = 128;

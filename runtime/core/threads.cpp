@@ -41,7 +41,10 @@ void event_count::wait(uint32_t old, int spins) {
   sleepers_.fetch_sub(1, std::memory_order_seq_cst);
 }
 
-thread_pool::thread_pool(int threads, int cpus) : threads_(threads), spins_(threads <= cpus ? 1000 : 0) {
+thread_pool::thread_pool(int threads, int cpus, thread_source source)
+    : threads_(threads), spins_(threads <= cpus ? 1000 : 0), source_(source) {
+  if (source_.run)
+    return;
   // Signals of the process are for the program's own threads.
   sigset_t all, before;
   sigfillset(&all);
@@ -75,6 +78,10 @@ void thread_pool::run(job function, void *argument) {
   }
   function_ = function;
   argument_ = argument;
+  if (source_.run) {
+    source_.run(source_.context, threads_, [](void *pool, int32_t thread) { static_cast<thread_pool *>(pool)->run_task(thread); }, this);
+    return;
+  }
   running_.store(threads_ - 1, std::memory_order_relaxed);
   uint32_t finished = finished_.value();
   started_.advance();
@@ -92,6 +99,11 @@ void thread_pool::barrier() {
   } else {
     phase_.wait(phase, spins_);
   }
+}
+
+void thread_pool::run_task(int thread) {
+  fp_scope control_word;
+  function_(argument_, thread);
 }
 
 void thread_pool::work(int thread) {

@@ -1,5 +1,5 @@
 // A small pool: the threads of one session. The caller is thread 0; the others wait, spinning for some
-// microseconds (a step follows a step) and then asleep.
+// microseconds (a step follows a step) and then asleep. Or threads that the program around us has already.
 #ifndef RUNTIME_CORE_THREADS_H
 #define RUNTIME_CORE_THREADS_H
 
@@ -27,10 +27,18 @@ private:
 // Work on fewer bytes is not worth waking the other threads.
 constexpr int64_t kBytesWorthThreads = 1 << 17;
 
+// Threads of the caller's own: run(context, threads, task, argument) calls task(argument, thread) for each thread from 0 on, all of
+// them at the same time, and returns when they have returned. Null: the pool starts its own.
+struct thread_source {
+  using task = void (*)(void *argument, int32_t thread);
+  void (*run)(void *context, int32_t threads, task function, void *argument) = nullptr;
+  void *context = nullptr;
+};
+
 class thread_pool {
 public:
   // `threads` counts the caller; `cpus` is what they share: no spinning when they outnumber it.
-  thread_pool(int threads, int cpus);
+  thread_pool(int threads, int cpus, thread_source source = {});
   ~thread_pool();
   thread_pool(const thread_pool &) = delete;
   thread_pool &operator=(const thread_pool &) = delete;
@@ -59,9 +67,11 @@ public:
 
 private:
   void work(int thread);
+  void run_task(int thread); // on a thread of the source's
 
   const int threads_;
   const int spins_;
+  const thread_source source_;
   job function_ = nullptr;
   void *argument_ = nullptr;
   alignas(64) event_count started_;

@@ -3,7 +3,7 @@
 
 _Static_assert(sizeof(xf_tensor) == 72, "xf_tensor");
 _Static_assert(sizeof(xf_tensor_info) == 72, "xf_tensor_info");
-_Static_assert(sizeof(xf_session_options) == 24, "xf_session_options");
+_Static_assert(sizeof(xf_session_options) == 40, "xf_session_options");
 _Static_assert(sizeof(xf_generate_options) == 208, "xf_generate_options");
 _Static_assert(sizeof(xf_hypotheses) == 56, "xf_hypotheses");
 _Static_assert(sizeof(xf_limits) == 88, "xf_limits");

@@ -197,7 +197,7 @@ template <typename T, typename F> void expect_initialised(F &&init, size_t first
 
 TEST(options, are_initialised_as_far_as_the_caller_has_them) {
   expect_initialised<xf_session_options>(xf_session_options_init, XF_FIRST_SIZE(xf_session_options, isa),
-                                         XF_FIRST_SIZE(xf_session_options, device));
+                                         XF_FIRST_SIZE(xf_session_options, threads_context));
   expect_initialised<xf_generate_options>(xf_generate_options_init, XF_FIRST_SIZE(xf_generate_options, length_penalty),
                                           XF_FIRST_SIZE(xf_generate_options, shortlist));
 }
@@ -288,6 +288,48 @@ TEST(threads, all_threads_meet_at_every_barrier) {
     }
     EXPECT_EQ(s.wrong, 0) << threads;
   }
+}
+
+// Threads that flush denormals and round down, which nothing of ours may notice.
+void run_strange_threads(void *context, int32_t threads, xf_task task, void *argument) {
+  ++*static_cast<std::atomic<int> *>(context);
+  std::vector<std::thread> own;
+  for (int32_t i = threads; i-- > 0;)
+    own.emplace_back([=] {
+      _mm_setcsr(_mm_getcsr() | 0x8040 | 0x2000);
+      task(argument, i);
+    });
+  for (std::thread &thread : own)
+    thread.join();
+}
+
+TEST(threads, of_the_caller_do_what_own_ones_do) {
+  sample::aligned_bytes image(sample::build({}));
+  xf_model *model = nullptr;
+  ASSERT_EQ(xf_open_memory(image.data(), image.size(), &model), XF_OK);
+  std::vector<int32_t> first;
+  for (int threads : {0, 1, 2, 5}) { // 0: own ones
+    std::atomic<int> calls{0};
+    xf_session_options options;
+    xf_session_options_init(&options, sizeof(options));
+    options.threads = std::max(threads, 1);
+    options.run_threads = threads > 0 ? run_strange_threads : nullptr;
+    options.threads_context = &calls;
+    xf_session *own = nullptr;
+    ASSERT_EQ(xf_session_create(model, &options, &own), XF_OK) << xf_message();
+    EXPECT_EQ(xf_session_threads(own), options.threads);
+    int32_t ids[] = {5, 6, 7, 4, 9, 8, 8}, lengths[3];
+    int64_t offsets[] = {0, 3, 4, 7};
+    std::vector<int32_t> tokens(3 * 40, -1);
+    xf_hypotheses results = {sizeof(results), tokens.data(), 40, lengths, nullptr};
+    EXPECT_EQ(xf_generate(own, ids, offsets, 3, nullptr, &results), XF_OK) << xf_message();
+    EXPECT_EQ(calls > 0, threads > 1) << threads;
+    if (threads == 0)
+      first = tokens;
+    EXPECT_EQ(tokens, first) << threads;
+    xf_session_free(own);
+  }
+  xf_model_free(model);
 }
 
 TEST(threads, sessions_of_one_model_run_side_by_side) {

@@ -129,11 +129,21 @@ XF_API xf_status xf_source_info(const xf_model *model, int32_t input, xf_tensor_
 
 /* --- Sessions ---------------------------------------------------------------------------------- */
 
+/* Threads of the caller's: calls task(argument, i) for each i from 0 to threads - 1, all at the same time on a thread each (tasks wait for each
+ * other, so that one that is to follow another never begins), and returns when all have returned. Any thread may be any i, the
+ * calling one included. It is called by the thread that calls the session, and must not use the session. */
+typedef void (*xf_task)(void *argument, int32_t thread);
+typedef void (*xf_threads_function)(void *context, int32_t threads, xf_task task, void *argument);
+
 typedef struct xf_session_options {
   size_t size;
   int32_t threads; /* 0: as many as the process may use */
   int32_t isa;     /* enum xf_isa */
   int32_t device;  /* enum xf_device */
+  /* Null: the session starts threads of its own, that sleep while it is not used. Else it is called with threads_context, once or a
+   * few times for a run, or for a step of a search, unless `threads` is 1. Results are the same. */
+  xf_threads_function run_threads;
+  void *threads_context;
 } xf_session_options;
 /* The defaults: xf_session_options_init(&options, sizeof(options)). No more than `size` bytes are written. */
 XF_API void xf_session_options_init(xf_session_options *options, size_t size);
