@@ -41,14 +41,15 @@ public:
     unwrap(json);
     if (!json.is_object())
       return fail(e.options.configName + ": is no JSON object");
-    for (auto &[key, value] : json.items())
-      if (findParam(key))
-        readMember(key, value);
-      else if (e.options.verbose)
-        e.verboseNotes.push_back(e.options.configName + ": '" + key + "' is no parameter of '" + block.name + "'");
-    for (auto &[key, value] : json.items())
+    for (const Param &param : block.params)
+      if (const nlohmann::json *value = at(json, pathOf(param)))
+        readMember(param, *value);
+    for (auto &[key, value] : json.items()) {
       if (value.is_object() && !findParam(key))
         noteNested(key, value);
+      if (e.options.verbose && !isRead(key))
+        e.verboseNotes.push_back(e.options.configName + ": '" + key + "' is no parameter of '" + block.name + "'");
+    }
     return true;
   }
 
@@ -83,6 +84,29 @@ private:
     return it == block.params.end() ? nullptr : &*it;
   }
 
+  static const std::string &pathOf(const Param &param) { return param.configPath ? *param.configPath : param.name; }
+
+  /// The member of that name, or, of a name with dots, the member of a member; null where there is none.
+  static const nlohmann::json *at(const nlohmann::json &json, llvm::StringRef path) {
+    auto member = [](const nlohmann::json &object, llvm::StringRef name) -> const nlohmann::json * {
+      auto found = object.is_object() ? object.find(name.str()) : object.end();
+      return found == object.end() ? nullptr : &*found;
+    };
+    if (const nlohmann::json *whole = member(json, path))
+      return whole;
+    auto [first, rest] = path.split('.');
+    const nlohmann::json *inner = rest.empty() ? nullptr : member(json, first);
+    return inner ? at(*inner, rest) : nullptr;
+  }
+
+  /// Whether the configuration's member, or a member of it, is a parameter.
+  bool isRead(llvm::StringRef key) const {
+    return llvm::any_of(block.params, [&](const Param &param) {
+      llvm::StringRef path = pathOf(param);
+      return path == key || (path.consume_front(key) && path.starts_with("."));
+    });
+  }
+
   /// Goes to where training frameworks keep the parameters.
   static void unwrap(nlohmann::json &json) {
     if (json.is_object() && json.contains("config") && json["config"].is_object())
@@ -99,25 +123,25 @@ private:
   /// default instead of the model's number.
   void noteNested(const std::string &outer, const nlohmann::json &object) {
     for (auto &[key, value] : object.items())
-      if (findParam(key) && !given.count(key) && value.is_primitive() && !value.is_null() && !isSet(key))
-        e.verboseNotes.push_back(fmt::format("{}: '{}' stands in '{}', and is not taken from there; --set {}={} gives it",
+      if (const Param *param = findParam(key);
+          param && !param->configPath && !given.count(key) && value.is_primitive() && !value.is_null() && !isSet(key))
+        e.verboseNotes.push_back(fmt::format("{}: '{}' stands in '{}', and is not taken from there; --set {}={} gives it, or 'as \"{}.{}\"' behind the parameter",
                                              e.options.configName, key, outer, key,
-                                             value.is_string() ? value.get<std::string>() : value.dump()));
+                                             value.is_string() ? value.get<std::string>() : value.dump(), outer, key));
   }
 
   bool isSet(const std::string &name) const {
     return llvm::any_of(e.options.set, [&](const auto &pair) { return pair.first == name; });
   }
 
-  void readMember(const std::string &key, const nlohmann::json &value) {
-    const Param *param = findParam(key);
-    bool mayBeList = param && param->type && param->type->name == "list";
-    auto read = valueOf(e.options.configName + ": '" + key + "'", value, mayBeList);
+  void readMember(const Param &param, const nlohmann::json &value) {
+    bool mayBeList = param.type && param.type->name == "list";
+    auto read = valueOf(e.options.configName + ": '" + pathOf(param) + "'", value, mayBeList);
     if (!read)
       return;
     GivenOption option{*read, e.options.configName};
     option.isNull = value.is_null();
-    given[key] = option;
+    given[param.name] = option;
   }
 
   std::optional<Value> valueOf(const std::string &member, const nlohmann::json &json, bool mayBeList) {

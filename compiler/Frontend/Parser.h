@@ -21,7 +21,7 @@ private:
   bool parseItem(Item &item, bool isModel);
   bool parseConditionalItems(Item &item, bool isModel);
   bool parseFunction(Function &function);
-  bool parseParams(std::vector<Param> &params, llvm::StringRef close);
+  bool parseParams(std::vector<Param> &params, llvm::StringRef close, bool ofBlock = false);
   void checkTwice(const std::vector<Param> &params, const Param &param);
   bool parseType(TypeExpr &type);
   bool parsePath(std::optional<std::string> &path);

@@ -136,7 +136,7 @@ bool Parser::parseBlock(Block &block) {
   block.loc = name.loc;
   if (!is("(") && !is("{"))
     return unexpected("'(' and the parameters of '" + name.text + "'");
-  if (accept("(") && !parseParams(block.params, ")"))
+  if (accept("(") && !parseParams(block.params, ")", /*ofBlock=*/true))
     return false;
   block.name = name.text;
   return parseItems(block.items, block.isModel);
@@ -287,7 +287,7 @@ bool Parser::parseFunction(Function &function) {
   return function.expr && parsePath(function.path);
 }
 
-bool Parser::parseParams(std::vector<Param> &params, llvm::StringRef close) {
+bool Parser::parseParams(std::vector<Param> &params, llvm::StringRef close, bool ofBlock) {
   ++parens;
   llvm::scope_exit leave([&] { --parens; });
   while (!is(close)) {
@@ -303,6 +303,11 @@ bool Parser::parseParams(std::vector<Param> &params, llvm::StringRef close) {
       return false;
     if (accept("=") && !(param.value = parseExpr()))
       return false;
+    if (ofBlock && acceptKeyword("as")) {
+      if (peek().kind != TokenKind::String)
+        return unexpected("a string with the name in configurations");
+      param.configPath = take().text;
+    }
     checkTwice(params, param);
     params.push_back(std::move(param));
     if (!accept(","))
