@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 
 namespace xf::rt {
 
@@ -22,14 +23,6 @@ std::string_view next_word(std::string_view line, size_t &at) {
   return line.substr(begin, at - begin);
 }
 
-// A token as a message shows it.
-std::string shown(std::string_view token) {
-  std::string text(token.substr(0, 60));
-  while (!text.empty() && find_invalid_utf8(text) != std::string::npos)
-    text.pop_back();
-  return text.size() < token.size() ? text + "…" : text;
-}
-
 void check_utf8(std::string_view line) {
   if (size_t wrong = find_invalid_utf8(line); wrong != std::string_view::npos)
     fail(status::invalid_argument, "byte %zu is not UTF-8", wrong + 1);
@@ -45,23 +38,6 @@ int32_t parse_id(std::string_view word) {
 
 } // namespace
 
-vocabulary::vocabulary(std::string_view text) {
-  while (!text.empty()) {
-    size_t end = text.find('\n');
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-    if (!line.empty() && line.back() == '\r')
-      line.remove_suffix(1);
-    ids_.emplace(line, static_cast<int32_t>(tokens_.size()));
-    tokens_.push_back(line);
-  }
-}
-
-int32_t vocabulary::find(std::string_view token) const {
-  auto found = ids_.find(token);
-  return found == ids_.end() ? -1 : found->second;
-}
-
 text_side::text_side(const model &m, bool source, bool ids)
     : name(source ? "source" : "target"), split(source ? m.header().text.source_split : m.header().text.target_split),
       most(static_cast<size_t>(std::max(m.header().generate.source, m.header().generate.target))),
@@ -71,7 +47,7 @@ text_side::text_side(const model &m, bool source, bool ids)
   if (this->ids || split != XF_ABI_SUBWORDS)
     return;
   try {
-    subwords = std::make_unique<subword_model>(bytes);
+    subwords = open_tokenizer(bytes, words, name);
   } catch (const error &problem) {
     fail(status::bad_image, "%s: damaged: the %s's subwords: %s", m.file_name().c_str(), name, problem.what());
   }
@@ -94,7 +70,7 @@ void text_codec::append(std::string_view line, const text_side &side, int32_t un
   };
   size_t at = 0;
   if (side.subwords) {
-    append_subwords(line, side, unknown, tokens);
+    side.subwords->encode(line, side.most, unknown, tokens);
   } else if (side.ids) {
     for (std::string_view word = next_word(line, at); !word.empty(); word = next_word(line, at))
       tokens.push_back(parse_id(word));
@@ -106,23 +82,6 @@ void text_codec::append(std::string_view line, const text_side &side, int32_t un
   } else {
     for (std::string_view word = next_word(line, at); !word.empty(); word = next_word(line, at))
       tokens.push_back(lookup(word));
-  }
-}
-
-void text_codec::append_subwords(std::string_view line, const text_side &side, int32_t unknown, std::vector<int32_t> &tokens) const {
-  const subword_model &model = *side.subwords;
-  size_t first = tokens.size();
-  encode_subwords(model, line, side.most, tokens);
-  for (size_t i = first; i < tokens.size(); ++i) {
-    const subword_piece &piece = model.piece(tokens[i]);
-    if (piece.type == piece_type::unknown && unknown >= 0)
-      tokens[i] = unknown;
-    else if (!side.words.empty())
-      tokens[i] = side.words.find(piece.text);
-    if (tokens[i] < 0)
-      tokens[i] = unknown;
-    if (tokens[i] < 0)
-      fail(status::invalid_argument, "the piece '%s' is not in the %s vocabulary", shown(piece.text).c_str(), side.name);
   }
 }
 
@@ -151,31 +110,25 @@ void text_codec::encode_target(std::string_view line, std::vector<int32_t> &toke
     check_utf8(line);
     size_t begin = 0, at = 0;
     for (std::string_view word = next_word(line, at); target_.subwords && !word.empty(); word = next_word(line, at))
-      if (int32_t marker = find_marker(word); marker >= 0) {
+      if (int32_t marker = target_.subwords->find_marker(word); marker >= 0) {
         append(line.substr(begin, at - word.size() - begin), target_, -1, tokens);
         tokens.push_back(marker);
         begin = at;
       }
     append(line.substr(begin), target_, -1, tokens);
     if (target_.subwords && tokens.size() - before > target_.most)
-      fail(status::invalid_argument, "it has more tokens than are possible: %zu", target_.most);
+      refuse_tokens(target_.most);
   } catch (...) {
     tokens.resize(before);
     throw;
   }
 }
 
-// The token that a word stands for which text is not cut into: a control piece, or one that the vocabulary has beside the pieces; or -1.
-int32_t text_codec::find_marker(std::string_view word) const {
-  int32_t piece = target_.subwords->find_any(word);
-  if (piece >= 0 && target_.subwords->piece(piece).type != piece_type::control)
-    return -1;
-  return target_.words.empty() ? piece : target_.words.find(word);
-}
-
 bool text_codec::special(int32_t token) const {
   std::span<const int32_t> ends(generate_.more_ends, generate_.more_ends_count);
   if (token == generate_.start || token == generate_.end || token == generate_.pad || std::find(ends.begin(), ends.end(), token) != ends.end())
+    return true;
+  if (target_.subwords && target_.subwords->is_special(token))
     return true;
   if (!shared_)
     return false;
@@ -184,8 +137,11 @@ bool text_codec::special(int32_t token) const {
 }
 
 void text_codec::decode(std::span<const int32_t> tokens, std::string &text) const {
-  if (target_.subwords)
-    return decode_subwords(tokens, text);
+  if (target_.subwords) {
+    std::vector<int32_t> written;
+    std::copy_if(tokens.begin(), tokens.end(), std::back_inserter(written), [&](int32_t token) { return is_written(token); });
+    return target_.subwords->decode(written, text);
+  }
   bool first = true;
   for (int32_t token : tokens) {
     if (!is_written(token))
@@ -200,26 +156,6 @@ void text_codec::decode(std::span<const int32_t> tokens, std::string &text) cons
     else
       text += "<unk>"; // a row of the table that the vocabulary has no line for
   }
-}
-
-void text_codec::decode_subwords(std::span<const int32_t> tokens, std::string &text) const {
-  const subword_model &model = *target_.subwords;
-  std::vector<subword_piece> pieces;
-  for (int32_t token : tokens) {
-    if (special(token))
-      continue;
-    auto number = static_cast<size_t>(token);
-    int32_t piece = target_.words.empty() ? token : -1;
-    if (number < target_.words.size())
-      piece = model.find_any(target_.words.token(number));
-    if (piece >= 0 && static_cast<size_t>(piece) < model.size())
-      pieces.push_back(model.piece(piece));
-    else if (number < target_.words.size())
-      pieces.push_back({target_.words.token(number)}); // one that the vocabulary has beside the model's pieces
-    else
-      pieces.push_back(model.piece(model.unknown()));
-  }
-  rt::decode_subwords(model, pieces, text);
 }
 
 void text_codec::append_label(int64_t label, std::string &text) const {

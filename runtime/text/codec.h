@@ -4,45 +4,29 @@
 #define RUNTIME_TEXT_CODEC_H
 
 #include "runtime/core/model.h"
-#include "runtime/text/subwords.h"
+#include "runtime/text/tokenizer.h"
 
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 namespace xf::rt {
-
-class vocabulary {
-public:
-  // A token a line; line n is token n. The text outlives the vocabulary.
-  explicit vocabulary(std::string_view text);
-
-  bool empty() const { return tokens_.empty(); }
-  size_t size() const { return tokens_.size(); }
-  std::string_view token(size_t id) const { return tokens_[id]; }
-  // The token's id, the lowest if several lines hold it, or -1.
-  int32_t find(std::string_view token) const;
-
-private:
-  std::vector<std::string_view> tokens_;
-  std::unordered_map<std::string_view, int32_t> ids_;
-};
 
 // The tokens of one side's text.
 struct text_side {
   // `ids`: lines are ids whatever the image says. Throws where the image's subwords are damaged.
   text_side(const model &m, bool source, bool ids);
+  text_side(const text_side &) = delete; // the subwords know where the words are
 
   const char *name; // "source" or "target"
   uint32_t split;
   size_t most; // tokens of a line of subwords
   vocabulary words;
-  std::unique_ptr<const subword_model> subwords; // null: it is not split into such
-  bool ids;                                      // it is not text
+  std::unique_ptr<const tokenizer> subwords; // null: it is not split into such
+  bool ids;                                  // it is not text
 };
 
 class text_codec {
@@ -60,7 +44,7 @@ public:
   // Appends the line's tokens. Throws what is wrong with it; nothing is appended then.
   void encode(std::string_view line, std::vector<int32_t> &tokens);
   // Appends the tokens of a text in the target's language, which may be empty; as encode(), but nothing is put around them. Of subwords,
-  // words that stand for one token which no text is cut into (control pieces, tokens beside the pieces) are that token.
+  // words that stand for one token which no text is cut into (control pieces, say) are that token.
   void encode_target(std::string_view line, std::vector<int32_t> &tokens) const;
   // Appends the text of the tokens, special ones left out where they are not ids.
   void decode(std::span<const int32_t> tokens, std::string &text) const;
@@ -72,9 +56,6 @@ public:
 private:
   bool special(int32_t token) const;
   void append(std::string_view line, const text_side &side, int32_t unknown, std::vector<int32_t> &tokens) const;
-  void append_subwords(std::string_view line, const text_side &side, int32_t unknown, std::vector<int32_t> &tokens) const;
-  int32_t find_marker(std::string_view word) const;
-  void decode_subwords(std::span<const int32_t> tokens, std::string &text) const;
 
   const bool ids_; // asked for, whatever the model
   const xf_abi_text &text_;

@@ -1,6 +1,7 @@
 #include "runtime/text/line_engine.h"
 
 #include "runtime/core/error.h"
+#include "runtime/text/utf8.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -25,15 +25,14 @@ uint64_t longest_token(const text_side &side) {
   size_t longest = kUnnamed;
   for (size_t id = 0; id < side.words.size(); ++id)
     longest = std::max(longest, side.words.token(id).size());
-  for (size_t id = 0; side.subwords && id < side.subwords->size(); ++id)
-    longest = std::max(longest, side.subwords->piece(static_cast<int32_t>(id)).text.size());
+  if (side.subwords)
+    longest = std::max(longest, side.subwords->longest());
   return longest + 1;
 }
 
-uint64_t token_bytes(const text_side &side) {
-  uint64_t bytes = side.words.size() * kToken;
-  // Of a text at a time that is cut, beside the pieces in their lists.
-  return side.subwords ? bytes + side.subwords->size() * 2 * kToken + kLongestNormalised * kBytesOfCutting : bytes;
+// What the tokens take, and a text at a time that is cut into them.
+uint64_t token_bytes(const text_side &side, uint64_t longest) {
+  return side.words.size() * kToken + (side.subwords ? side.subwords->memory(longest) : 0);
 }
 
 // A result's text.
@@ -61,7 +60,7 @@ uint64_t bytes_of_lines(const model &m, uint64_t count, uint64_t text, uint64_t 
   uint64_t given = 2 * text + 2 * longest; // one line in small letters
   for (const text_side *side : {&source, &target}) // a prefix on each line, too
     given += sizeof(int32_t) * (side->subwords ? count * side->most : text);
-  return token_bytes(source) + token_bytes(target) + given + (count + kEscaped) * one;
+  return token_bytes(source, longest) + token_bytes(target, longest) + given + (count + kEscaped) * one;
 }
 
 } // namespace xf::rt

@@ -88,7 +88,7 @@ private:
       if (problem != std::errc() || end != word.data() + word.size())
         id = -1;
     } else {
-      id = side.words.empty() ? side.subwords->find_any(word) : side.words.find(word);
+      id = side.subwords ? side.subwords->find(word) : side.words.find(word);
     }
     if (id < 0 || id >= size)
       fail(status::invalid_argument, "%s:%lld: the model has no %s token '%.*s'", path_.c_str(), number_, side.name,

@@ -12,6 +12,9 @@ namespace xf::rt {
 // Some editors put it before a text, of which it is no part.
 inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
+// What stands for bytes that are not UTF-8.
+inline constexpr std::string_view kReplacement = "\xef\xbf\xbd";
+
 // The number of bytes of the code point that starts at `at`, or 0 where there is none.
 size_t utf8_length(std::string_view text, size_t at);
 // The position of the first byte that is not UTF-8, or npos.

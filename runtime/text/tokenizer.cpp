@@ -1,0 +1,14 @@
+#include "runtime/text/tokenizer.h"
+
+#include "runtime/core/error.h"
+#include "runtime/text/sentencepiece.h"
+
+namespace xf::rt {
+
+std::unique_ptr<const tokenizer> open_tokenizer(std::string_view bytes, const vocabulary &words, const char *side) {
+  return std::make_unique<sentencepiece>(bytes, words, side);
+}
+
+void refuse_tokens(size_t most) { fail(status::invalid_argument, "it has more tokens than are possible: %zu", most); }
+
+} // namespace xf::rt
