@@ -1,4 +1,4 @@
-// predict(tag, logits, labels = true, pad = 0): what an encoder-only program prints for a line.
+// predict(tag, logits, labels = true, pad = 0, types = types): what an encoder-only program prints for a line.
 #include "compiler/Frontend/Roles.h"
 
 using namespace xf::frontend;
@@ -23,6 +23,8 @@ public:
     addString("source", e.sourceDim);
     addEntry("entry", entry);
     addString("result", result);
+    if (!types.empty())
+      addString("types", types);
     write(mlir::xf::kPredictAttr);
   }
 
@@ -34,14 +36,14 @@ private:
       ++positional;
     }
     std::string what = "'" + key + "' of predict";
-    if (key == "entry" || key == "result") {
+    if (key == "entry" || key == "result" || key == "types") {
       auto name = needName(argument, what);
       if (!name)
         return false;
       if (key == "entry")
         return bool(entry = e.findEntry(*name, argument.loc));
-      result = *name;
-      resultLoc = argument.loc;
+      (key == "result" ? result : types) = *name;
+      (key == "result" ? resultLoc : typesLoc) = argument.loc;
       return true;
     }
     if (key == "labels") {
@@ -52,7 +54,7 @@ private:
     }
     if (key == "pad")
       return addNumber(argument, key, what);
-    return fail(argument.loc, "predict has no parameter '" + key + "' (entry, result, labels, pad)");
+    return fail(argument.loc, "predict has no parameter '" + key + "' (entry, result, labels, types, pad)");
   }
 
   /// The entry's result of that name, or its first.
@@ -66,13 +68,22 @@ private:
     return rows || fail(resultLoc, "'" + result + "' is no result of '" + entry.getSymName().str() + "'");
   }
 
-  /// A line's tokens are the entry's only input.
+  /// A line's tokens are the entry's only input, or the one beside their types.
   bool findTokens() {
-    auto inputs = entry.getArgumentTypes();
-    if (inputs.size() == 1)
-      tokens = llvm::dyn_cast<mlir::RankedTensorType>(inputs[0]);
-    if (!tokens || !isTokens(tokens) || !isTwoDynamicDims(tokens))
-      return fail(call.loc, "predict needs an entry whose only input is token[B, S]");
+    using mlir::xf::describeShape;
+    mlir::RankedTensorType typesType;
+    size_t others = 0;
+    for (auto [i, type] : llvm::enumerate(entry.getArgumentTypes())) {
+      bool isTypes = !types.empty() && entry.getArgName(i) == types;
+      (isTypes ? typesType : tokens) = llvm::dyn_cast<mlir::RankedTensorType>(type);
+      others += !isTypes;
+    }
+    if (others != 1 || !tokens || !isTokens(tokens) || !isTwoDynamicDims(tokens))
+      return fail(call.loc, types.empty() ? "predict needs an entry whose only input is token[B, S]"
+                                          : "predict needs an entry whose only input beside the types is token[B, S]");
+    if (!types.empty() && typesType != tokens)
+      return fail(typesLoc, typesType ? "the types must be token" + describeShape(tokens) + ", as the tokens are, not " + describeShape(typesType)
+                                      : "'" + types + "' is no input of '" + entry.getSymName().str() + "'");
     return true;
   }
 
@@ -91,8 +102,8 @@ private:
   }
 
   mlir::xf::EntryOp entry;
-  std::string result;
-  Loc resultLoc = call.loc;
+  std::string result, types;
+  Loc resultLoc = call.loc, typesLoc = call.loc;
   size_t positional = 0; // arguments without a name so far
   mlir::RankedTensorType tokens, rows;
   bool sequenceFirst = false;

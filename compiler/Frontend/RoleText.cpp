@@ -26,7 +26,7 @@ private:
     Value value = valueOf(argument);
     if (isPoison(value))
       return false;
-    if (key == "prefix" || key == "suffix")
+    if (key == "prefix" || key == "suffix" || key == "between")
       return readIds(argument, value);
     if (key == "unknown") {
       auto known = asId(value, argument.value->loc);
@@ -40,7 +40,7 @@ private:
         addFlag(key);
       return true;
     }
-    return fail(argument.loc, "text has no parameter '" + key + "' (source, target, prefix, suffix, unknown, lowercase)");
+    return fail(argument.loc, "text has no parameter '" + key + "' (source, target, prefix, suffix, between, unknown, lowercase)");
   }
 
   /// What a token of a line is.

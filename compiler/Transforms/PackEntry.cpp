@@ -23,8 +23,8 @@ SmallVector<Value> valuesOf(Operation *op) {
 
 class EntryPacker {
 public:
-  EntryPacker(ModuleOp module, EntryOp entry, Dims dims, bool mayPad)
-      : module(module), entry(entry), dims(dims), mayPad(mayPad), builder(module.getContext()) {}
+  EntryPacker(ModuleOp module, EntryOp entry, Dims dims, bool mayPad, StringRef typesName)
+      : module(module), entry(entry), dims(dims), mayPad(mayPad), typesName(typesName), builder(module.getContext()) {}
 
   EntryOp run() {
     EntryOp twin = makeTwin();
@@ -46,15 +46,16 @@ private:
   EntryOp makeTwin() {
     SmallVector<Type> types;
     SmallVector<StringRef> names;
-    std::optional<unsigned> tokens;
+    std::optional<unsigned> tokens, tokenTypes;
     for (auto [i, type] : llvm::enumerate(entry.getArgumentTypes())) {
       bool isInteger = getElementTypeOrSelf(type).isInteger(32), isRows = dims.isRows(type);
       if (dims.hasSource(type) && !isRows)
         return {};
       if (isRows && isInteger && cast<RankedTensorType>(type).getRank() == 2) {
-        if (tokens)
+        std::optional<unsigned> &place = !typesName.empty() && entry.getArgName(i) == typesName ? tokenTypes : tokens;
+        if (place)
           return {}; // the caller has the tokens of one source only
-        tokens = i;
+        place = i;
       } else if (isRows && isInteger) {
         return {};
       }
@@ -68,6 +69,10 @@ private:
     types.push_back(makeTensor({ShapedType::kDynamic}, {dims.tokens}, i32));
     types.push_back(makeTensor({ShapedType::kDynamic, 2}, {dims.batch, ""}, i32));
     llvm::append_range(names, ArrayRef<StringRef>{"xf.tokens", "xf.positions", "xf.spans"});
+    if (tokenTypes) {
+      types.push_back(dims.packed(entry.getArgumentTypes()[*tokenTypes]));
+      names.push_back("xf.types");
+    }
     SmallVector<Type> results;
     SmallVector<StringRef> resultNames;
     for (auto [i, type] : llvm::enumerate(entry.getResultTypes())) {
@@ -91,6 +96,8 @@ private:
     packed[entry.getBody().getArgument(*tokens)] = body->getArgument(count);
     positions = body->getArgument(count + 1);
     spans = body->getArgument(count + 2);
+    if (tokenTypes)
+      packed[entry.getBody().getArgument(*tokenTypes)] = body->getArgument(count + 3);
     return twin;
   }
 
@@ -304,6 +311,7 @@ private:
   EntryOp entry;
   Dims dims;
   bool mayPad;
+  StringRef typesName;
   OpBuilder builder;
   Value positions, spans;
   llvm::DenseMap<Value, Value> packed, padded; // values of the entry; the same where a value is of no positions
@@ -312,6 +320,8 @@ private:
 
 } // namespace
 
-EntryOp packEntry(ModuleOp module, EntryOp entry, Dims dims, bool mayPad) { return EntryPacker(module, entry, dims, mayPad).run(); }
+EntryOp packEntry(ModuleOp module, EntryOp entry, Dims dims, bool mayPad, StringRef types) {
+  return EntryPacker(module, entry, dims, mayPad, types).run();
+}
 
 } // namespace xf::pack

@@ -45,6 +45,7 @@ private:
       return;
     std::string name = freshDim(module, "P");
     auto pad = members.getAs<IntegerAttr>("pad");
+    auto types = members.getAs<StringAttr>("types");
     NamedAttrList list(members);
     SmallVector<EntryOp> twins;
     for (auto [role, packed] : roles) {
@@ -52,7 +53,8 @@ private:
       auto entry = symbol ? module.lookupSymbol<EntryOp>(symbol.getValue()) : EntryOp();
       if (!entry)
         continue;
-      EntryOp twin = ::xf::pack::packEntry(module, entry, {batch.getValue(), source.getValue(), name}, pad && pad.getInt() >= 0);
+      EntryOp twin = ::xf::pack::packEntry(module, entry, {batch.getValue(), source.getValue(), name}, pad && pad.getInt() >= 0,
+                                           types ? types.getValue() : "");
       if (!twin) {
         for (EntryOp other : twins)
           other.erase();

@@ -40,8 +40,8 @@ private:
 };
 
 /// The entry's twin for sentences without padding, behind it; null if there is none. `mayPad`: whether sentences of different
-/// lengths may be padded to one.
-EntryOp packEntry(ModuleOp module, EntryOp entry, Dims dims, bool mayPad);
+/// lengths may be padded to one. `types` names the argument that has the tokens' types; empty: there is none.
+EntryOp packEntry(ModuleOp module, EntryOp entry, Dims dims, bool mayPad, StringRef types);
 
 } // namespace xf::pack
 

@@ -146,7 +146,7 @@ def XfPackSentences : Pass<"xf-pack-sentences", "::mlir::ModuleOp"> {
   let description = [{
     The entries over sources (encode and begin of a search, the entry of a prediction) get twins of kind `packed` for tokens of all
     sentences behind each other. Beside the entry's inputs, which are packed but for the tokens, they take
-    `xf.tokens` i32 [1, P], `xf.positions` i32 [P] and `xf.spans` i32 [B, 2]. `xf.generate` names them `packed_encode` and
+    `xf.tokens` i32 [1, P], `xf.positions` i32 [P] and `xf.spans` i32 [B, 2], and `xf.types` i32 [1, P] where the entry takes types. `xf.generate` names them `packed_encode` and
     `packed_begin`, `xf.predict` `packed`. Nothing is added where some op must see whole sentences and there is no padding token.
   }];
 }

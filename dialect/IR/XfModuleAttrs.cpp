@@ -24,10 +24,11 @@ constexpr MemberRule kGenerateMembers[] = {
     {"sequence_first", Member::flag}, {"ragged_source", Member::flag},
     {"packed_encode", Member::entry}, {"packed_begin", Member::entry}};
 constexpr MemberRule kTextMembers[] = {{"source", Member::split},   {"target", Member::split},   {"prefix", Member::numbers},
-                                       {"suffix", Member::numbers}, {"unknown", Member::number}, {"lowercase", Member::flag}};
+                                       {"suffix", Member::numbers}, {"between", Member::numbers}, {"unknown", Member::number},
+                                       {"lowercase", Member::flag}};
 constexpr MemberRule kPredictMembers[] = {{"entry", Member::entry}, {"packed", Member::entry}, {"result", Member::name}, {"labels", Member::flag},
                                           {"pad", Member::number},  {"batch", Member::name},  {"source", Member::name},
-                                          {"sequence_first", Member::flag}};
+                                          {"sequence_first", Member::flag}, {"types", Member::name}};
 
 /// The value of an i64; nullopt if it is something else.
 std::optional<int64_t> numberOf(Attribute value) {

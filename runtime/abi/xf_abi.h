@@ -25,7 +25,7 @@ extern "C" {
 
 #define XF_ABI_MAGIC "XFIMAGE"
 #define XF_ABI_TRAILER_MAGIC "XFTRAIL"
-#define XF_ABI_VERSION 14u
+#define XF_ABI_VERSION 15u
 #define XF_ABI_PAGE 4096u
 #define XF_ABI_MAX_RANK 6
 /* The greatest size of a dimension, limit of a search, and number of bytes of a memory: larger ones are damage, and sums of
@@ -151,7 +151,8 @@ enum xf_abi_entry_kind {
  * A PACKED entry has the inputs and outputs of its FULL or BEGIN entry, but what has rows [B, S, ..] there has rows [1, P, ..],
  * P tokens in all. The tokens themselves are given twice: as they are there, where what stands behind a sentence is the padding
  * token, and packed as "xf.tokens" i32[1, P]. "xf.positions" i32[P] has the position of each in its sentence, "xf.spans" i32[B, 2]
- * the first token and the number of tokens of each sentence; none is longer than S.
+ * the first token and the number of tokens of each sentence; none is longer than S. The twin of a prediction with types
+ * has them packed behind these, as "xf.types" i32[1, P].
  *
  * Dimensions of a call. FULL: those of its inputs. BEGIN: B new sentences, padded to one source length S. STEP: B rows
  * of N positions; S is the padded length that all sentences in the slots share, T at least the most
@@ -349,8 +350,9 @@ typedef struct xf_abi_text {
   uint32_t source_split, target_split;
   int32_t source_unknown;  /* id of a token that the vocabulary lacks; -1: an error */
   int32_t lowercase;       /* 1: the line is lowered (Unicode simple lower case) first */
-  uint32_t prefix_count, suffix_count;
+  uint32_t prefix_count, suffix_count, between_count, reserved;
   int32_t prefix[XF_ABI_MAX_AFFIX], suffix[XF_ABI_MAX_AFFIX];
+  int32_t between[XF_ABI_MAX_AFFIX]; /* the two texts of a line with a tab; none: a tab is a blank */
 } xf_abi_text;
 
 /* What an encoder-only program prints for a line. The fields batch_dim, source_dim, sequence_first, batch and
@@ -362,6 +364,8 @@ typedef struct xf_abi_predict {
   int32_t labels;  /* 1: the index of each row's largest value (by name with a target vocabulary); 0: numbers */
   int32_t pad;
   int32_t packed;  /* the entry's twin, or -1 */
+  int32_t types;   /* the input that is not the tokens: 0 as far as the first `between` of them, 1 behind it; -1: there is none */
+  int32_t reserved;
 } xf_abi_predict;
 
 typedef struct xf_abi_image {

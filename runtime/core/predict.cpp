@@ -7,14 +7,22 @@
 
 namespace xf::rt {
 
+int64_t first_text(const xf_abi_text &text, std::span<const int32_t> ids) {
+  std::span<const int32_t> between(text.between, text.between_count);
+  auto found = std::search(ids.begin(), ids.end(), between.begin(), between.end());
+  bool is_pair = !between.empty() && found != ids.end();
+  return is_pair ? found - ids.begin() + static_cast<int64_t>(between.size()) : static_cast<int64_t>(ids.size());
+}
+
 predict_layout::predict_layout(const model &m, arena_plan &plan)
     : groups(plan, m.header().generate.batch), pack(m, m.header().predict.packed, plan) {
   const xf_abi_generate &limits = m.header().generate;
   const xf_abi_predict &roles = m.header().predict;
   entry = &m.entries()[roles.entry];
+  tokens = roles.types == 0 ? 1 : 0;
   batch = limits.batch;
   window = batch * kWindowBatches;
-  check_shapes(limits, entry->outputs[roles.output]);
+  check_shapes(limits, entry->outputs[roles.output], roles.types >= 0);
   if (problem)
     return;
   std::vector<int64_t> dims;
@@ -28,16 +36,17 @@ predict_layout::predict_layout(const model &m, arena_plan &plan)
   order = plan.add(window, sizeof(int32_t));
 }
 
-void predict_layout::check_shapes(const xf_abi_generate &limits, const tensor_info &output) {
+void predict_layout::check_shapes(const xf_abi_generate &limits, const tensor_info &output, bool has_types) {
   int first = limits.sequence_first ? limits.source_dim : limits.batch_dim;
   int second = limits.sequence_first ? limits.batch_dim : limits.source_dim;
-  const tensor_info *tokens = entry->inputs.size() == 1 ? &entry->inputs[0] : nullptr;
-  if (!tokens || tokens->dtype != XF_ABI_I32 || tokens->dim.size() != 2 || tokens->dimension(0) != first ||
-      tokens->dimension(1) != second) {
+  auto is_of_tokens = [&](const tensor_info &input) {
+    return input.dtype == XF_ABI_I32 && input.dim.size() == 2 && input.dimension(0) == first && input.dimension(1) == second;
+  };
+  if (entry->inputs.size() != (has_types ? 2 : 1) || !std::all_of(entry->inputs.begin(), entry->inputs.end(), is_of_tokens)) {
     problem = "the prediction's entry takes other inputs than the tokens of a batch";
     return;
   }
-  if (tokens->least_of(limits.batch_dim) > 1) {
+  if (std::any_of(entry->inputs.begin(), entry->inputs.end(), [&](const tensor_info &i) { return i.least_of(limits.batch_dim) > 1; })) {
     problem = "the prediction's entry needs several sentences at once";
     return;
   }
@@ -70,7 +79,7 @@ void predictor::bind(const arena &memory) {
 
 // Why the sentence has no answer, or null.
 const char *predictor::refuse(std::span<const int32_t> ids) {
-  const tensor_info &tokens = layout_.entry->inputs[0];
+  const tensor_info &tokens = layout_.entry->inputs[layout_.tokens];
   auto length = static_cast<int64_t>(ids.size());
   if (ids.empty())
     return refusal::no_tokens;
@@ -121,9 +130,10 @@ void predictor::run_batch(const token_rows &rows, int64_t first, std::span<const
                           predict_sink &sink) {
   auto count = static_cast<int64_t>(order.size());
   sentence_pack &pack = layout_.pack;
-  pack.lay_out(count, lengths, roles_.pad, static_cast<int32_t *>(io_[0]), dims_.data(), [&](int64_t b) {
-    return std::span(rows.ids + rows.offsets[first + order[b]], static_cast<size_t>(lengths[b]));
-  });
+  auto ids = [&](int64_t b) { return std::span(rows.ids + rows.offsets[first + order[b]], static_cast<size_t>(lengths[b])); };
+  pack.lay_out(count, lengths, roles_.pad, static_cast<int32_t *>(io_[layout_.tokens]), dims_.data(), ids);
+  if (roles_.types >= 0)
+    pack.lay_out_types(count, lengths, static_cast<int32_t *>(io_[roles_.types]), [&](int64_t b) { return first_text(model_.header().text, ids(b)); });
   if (pack.entry())
     session_.call(*pack.entry(), dims_.data(), packed_io_.data());
   else

@@ -8,16 +8,21 @@
 #include "runtime/core/sentence_pack.h"
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace xf::rt {
 
 class session;
 
+// How many of a sentence's tokens are of the first of two texts: as far as the first that stand between two of them, or all.
+int64_t first_text(const xf_abi_text &text, std::span<const int32_t> ids);
+
 struct predict_layout {
   predict_layout(const model &m, arena_plan &plan);
 
   const entry_info *entry;
+  size_t tokens; // which of the entry's inputs
   const char *problem = nullptr; // why lines cannot be predicted from their tokens alone, if they cannot
   int64_t batch, window, width = 0;
   bool by_token = false; // a row for each token, or one for the sentence
@@ -27,7 +32,7 @@ struct predict_layout {
   sentence_pack pack; // of the entry's twin
 
 private:
-  void check_shapes(const xf_abi_generate &limits, const tensor_info &output);
+  void check_shapes(const xf_abi_generate &limits, const tensor_info &output, bool has_types);
 };
 
 class predictor {

@@ -40,13 +40,16 @@ private:
     return true;
   }
 
-  // What fills a batch can be looked up as the tokens can, in each of the entries (-1: none) that take them.
-  void check_pad(std::initializer_list<int32_t> entries, int32_t pad) const {
+  // What fills a batch can be looked up as the tokens can, in each of the entries (-1: none) that take them. `types`: the input that has
+  // their types, or -1.
+  void check_pad(std::initializer_list<int32_t> entries, int32_t pad, int32_t types = -1) const {
     const tensor_info *tokens = nullptr;
     for (int32_t entry : entries) {
       if (entry < 0)
         continue;
       for (const tensor_info &input : model_.entries()[entry].inputs) {
+        if (types >= 0 && &input == &model_.entries()[entry].inputs[types])
+          continue;
         if (!tokens && input.dtype == XF_ABI_I32 && !is_bookkeeping(input))
           tokens = &input;
         require(!tokens || input.name != tokens->name || input.bound == 0 || pad < input.bound, "the padding is no token");
@@ -58,13 +61,15 @@ private:
     const xf_abi_text &text = header_.text;
     require(text.source_split <= XF_ABI_SUBWORDS && text.target_split <= XF_ABI_SUBWORDS,
             "lines are split in an unknown way");
-    require(text.prefix_count <= XF_ABI_MAX_AFFIX && text.suffix_count <= XF_ABI_MAX_AFFIX,
+    require(text.prefix_count <= XF_ABI_MAX_AFFIX && text.suffix_count <= XF_ABI_MAX_AFFIX && text.between_count <= XF_ABI_MAX_AFFIX,
             "too many prefix or suffix tokens");
     require(text.source_unknown >= -1, "the unknown token is not one");
     for (uint32_t i = 0; i < text.prefix_count; ++i)
       require(text.prefix[i] >= 0, "a prefix token is not one");
     for (uint32_t i = 0; i < text.suffix_count; ++i)
       require(text.suffix[i] >= 0, "a suffix token is not one");
+    for (uint32_t i = 0; i < text.between_count; ++i)
+      require(text.between[i] >= 0, "a token between texts is not one");
   }
 
   void check_generate() const {
@@ -199,14 +204,14 @@ private:
   }
 
   // Twins (-1: none) take and give what their entries do, packed. Returns the dimension of all tokens, or -1.
-  int check_packed(int32_t number, int32_t original) const {
+  int check_packed(int32_t number, int32_t original, bool has_types = false) const {
     require(number >= -1, kTwin);
     if (number < 0)
       return -1;
     require(is_entry(number, XF_ABI_ENTRY_PACKED) && original >= 0 && generate_.sequence_first == 0 && is_dim(generate_.source_dim), kTwin);
     const entry_info &twin = model_.entries()[number], &entry = model_.entries()[original];
     size_t given = entry.inputs.size();
-    require(twin.inputs.size() == given + 3 && twin.outputs.size() == entry.outputs.size(), kTwin);
+    require(twin.inputs.size() == given + 3 + has_types && twin.outputs.size() == entry.outputs.size(), kTwin);
     const tensor_info &ids = twin.inputs[given], &positions = twin.inputs[given + 1], &spans = twin.inputs[given + 2];
     int tokens = ids.dim.size() == 2 ? ids.dimension(1) : -1;
     require(tokens >= 0 && tokens != generate_.batch_dim && tokens != generate_.source_dim &&
@@ -216,6 +221,8 @@ private:
                 has_shape(positions, XF_ABI_I32, {tokens}) && spans.name == "xf.spans" &&
                 has_shape(spans, XF_ABI_I32, {generate_.batch_dim, -1}) && spans.dim[1] == 2,
             kTwin);
+    if (has_types)
+      require(twin.inputs[given + 3].name == "xf.types" && twin.inputs[given + 3].dtype == ids.dtype && twin.inputs[given + 3].dim == ids.dim, kTwin);
     for (size_t i = 0; i < given; ++i)
       require(is_packed(twin.inputs[i], entry.inputs[i], tokens, true), kTwin);
     for (size_t i = 0; i < entry.outputs.size(); ++i)
@@ -244,14 +251,16 @@ private:
     const entry_info &entry = model_.entries()[p.entry];
     require(p.output >= 0 && static_cast<size_t>(p.output) < entry.outputs.size(), "there is nothing to predict");
     require(entry.outputs[p.output].dtype == XF_ABI_F32, "the prediction is not made of numbers");
-    check_pad({p.entry}, p.pad);
+    require(p.types >= -1 && p.types < static_cast<int32_t>(entry.inputs.size()), "there are no such types to predict with");
+    require(p.types < 0 || entry.inputs[p.types].bound == 0 || entry.inputs[p.types].bound > 1, "the types are no tokens");
+    check_pad({p.entry}, p.pad, p.types);
     require(is_dim(generate_.batch_dim) && is_dim(generate_.source_dim) &&
                 generate_.batch_dim != generate_.source_dim,
             "the prediction has no batch or source dimension");
     require(generate_.batch >= 1 && generate_.batch <= model_.dims()[generate_.batch_dim].max &&
                 generate_.source >= 1 && generate_.source <= model_.dims()[generate_.source_dim].max,
             "the limits of the prediction are impossible");
-    check_packed(p.packed, p.entry);
+    check_packed(p.packed, p.entry, p.types >= 0);
   }
 
   const model &model_;

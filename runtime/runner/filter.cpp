@@ -84,16 +84,17 @@ std::string as_json(int64_t number, const line_result &result, bool scored, bool
   return text + "]}\n";
 }
 
-// Pieces of text may be control characters, newlines among them, which would make several lines of one.
-std::string on_one_line(std::string_view text) {
+// Pieces of text may be control characters, newlines among them, which would make several lines of one, and tabs, which would begin a
+// column. A prediction has a tab where its line has one between two texts.
+std::string on_one_line(std::string_view text, bool keeps_tabs = false) {
   std::string line(text);
   for (char &c : line)
-    if (static_cast<unsigned char>(c) < 0x20)
+    if (static_cast<unsigned char>(c) < 0x20 && !(keeps_tabs && c == '\t'))
       c = ' ';
   return line;
 }
 
-std::string as_text(int64_t number, const line_result &result, const run_options &options) {
+std::string as_text(int64_t number, const line_result &result, const run_options &options, bool predicted) {
   if (result.best.empty())
     return "\n";
   std::string text;
@@ -103,7 +104,7 @@ std::string as_text(int64_t number, const line_result &result, const run_options
   }
   auto line = [&](const line_hypothesis &hypothesis) {
     std::string aligned = options.search.alignments ? "\t" + links(hypothesis.aligned, "", "-", "", " ") : "";
-    return on_one_line(hypothesis.text) + aligned + "\n";
+    return on_one_line(hypothesis.text, predicted) + aligned + "\n";
   };
   if (!options.numbered)
     return line(result.best[0]);
@@ -188,7 +189,7 @@ bool run_filter(const char *program, session &s, const run_options &options) {
         std::fprintf(stderr, "%s: line %lld: %s\n", program, static_cast<long long>(number), result.error.c_str());
       }
       out.write(options.json ? as_json(number, result, s.search() != nullptr, search.alignments)
-                             : as_text(number, result, options));
+                             : as_text(number, result, options, !s.search()));
     }
     out.flush();
     shown.update(number, reader);

@@ -85,6 +85,13 @@ void text_codec::append(std::string_view line, const text_side &side, int32_t un
   }
 }
 
+void text_codec::append_text(std::string_view text, const char *when_empty, std::vector<int32_t> &tokens) const {
+  size_t before = tokens.size();
+  append(text, source_, text_.source_unknown, tokens);
+  if (tokens.size() == before)
+    fail(status::invalid_argument, "%s", when_empty);
+}
+
 void text_codec::encode(std::string_view line, std::vector<int32_t> &tokens) {
   size_t before = tokens.size();
   try {
@@ -94,9 +101,12 @@ void text_codec::encode(std::string_view line, std::vector<int32_t> &tokens) {
       line = lowered_;
     }
     tokens.insert(tokens.end(), text_.prefix, text_.prefix + prefix());
-    append(line, source_, text_.source_unknown, tokens);
-    if (tokens.size() == before + prefix())
-      fail(status::invalid_argument, "it is empty");
+    size_t tab = between() ? line.find('\t') : std::string_view::npos;
+    append_text(line.substr(0, tab), tab == std::string_view::npos ? "it is empty" : "its first text is empty", tokens);
+    if (tab != std::string_view::npos) {
+      tokens.insert(tokens.end(), text_.between, text_.between + between());
+      append_text(line.substr(tab + 1), "its second text is empty", tokens);
+    }
     tokens.insert(tokens.end(), text_.suffix, text_.suffix + suffix());
   } catch (...) {
     tokens.resize(before);

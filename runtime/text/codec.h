@@ -35,13 +35,17 @@ public:
   text_codec(const model &m, bool ids);
 
   // What a line's tokens need room for.
-  size_t room(std::string_view line) const { return (source_.subwords ? source_.most : line.size()) + prefix() + suffix(); }
+  size_t room(std::string_view line) const {
+    return (source_.subwords ? source_.most * (between() ? 2 : 1) : line.size()) + prefix() + between() + suffix();
+  }
   size_t target_room(std::string_view line) const { return target_.subwords ? target_.most : line.size(); }
   // Tokens that encode() puts before and after the line's own.
   size_t prefix() const { return source_.ids ? 0 : text_.prefix_count; }
   size_t suffix() const { return source_.ids ? 0 : text_.suffix_count; }
+  // The same between the two texts of a line with a tab; 0: a line is one text, and a tab is a blank.
+  size_t between() const { return source_.ids ? 0 : text_.between_count; }
 
-  // Appends the line's tokens. Throws what is wrong with it; nothing is appended then.
+  // Appends the line's tokens, of one text or two. Throws what is wrong with it; nothing is appended then.
   void encode(std::string_view line, std::vector<int32_t> &tokens);
   // Appends the tokens of a text in the target's language, which may be empty; as encode(), but nothing is put around them. Of subwords,
   // words that stand for one token which no text is cut into (control pieces, say) are that token.
@@ -56,6 +60,7 @@ public:
 private:
   bool special(int32_t token) const;
   void append(std::string_view line, const text_side &side, int32_t unknown, std::vector<int32_t> &tokens) const;
+  void append_text(std::string_view text, const char *when_empty, std::vector<int32_t> &tokens) const;
 
   const bool ids_; // asked for, whatever the model
   const xf_abi_text &text_;

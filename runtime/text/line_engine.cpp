@@ -86,32 +86,43 @@ public:
 
   void predicted(int64_t sentence, const float *values, int64_t rows, int64_t stride, int64_t width) override {
     std::string &text = results_[engine_.line_of_[sentence]].best.emplace_back().text;
+    auto append_rows = [&](int64_t first, int64_t last) {
+      for (int64_t row = first; row < last; ++row)
+        append_row(values + row * stride, width, text);
+    };
+    if (!engine_.session_.prediction()->layout().by_token)
+      return append_rows(0, rows);
     // Tokens that the text settings put around a line are not the line's.
-    bool by_token = engine_.session_.prediction()->layout().by_token;
-    int64_t first = by_token ? static_cast<int64_t>(engine_.codec_.prefix()) : 0;
-    int64_t last = by_token ? rows - static_cast<int64_t>(engine_.codec_.suffix()) : rows;
-    for (int64_t row = first; row < last; ++row)
-      append_row(values + row * stride, width, text);
+    const text_codec &codec = engine_.codec_;
+    auto first = static_cast<int64_t>(codec.prefix()), last = rows - static_cast<int64_t>(codec.suffix());
+    std::span<const int32_t> ids(engine_.ids_.data() + engine_.offsets_[sentence], static_cast<size_t>(rows));
+    int64_t second = codec.between() ? first_text(engine_.session_.get_model().header().text, ids) : rows;
+    if (second >= last)
+      return append_rows(first, last);
+    append_rows(first, second - static_cast<int64_t>(codec.between()));
+    text += '\t';
+    append_rows(second, last);
   }
   void sentence_failed(int64_t sentence, const char *message) override {
     results_[engine_.line_of_[sentence]].error = message;
   }
 
 private:
+  static void append_blank(std::string &text) { text += text.empty() || text.back() == '\t' ? "" : " "; }
   void append_row(const float *values, int64_t width, std::string &text) const {
     if (labels_) {
       int64_t best = 0;
       for (int64_t i = 1; i < width; ++i)
         if (values[i] > values[best])
           best = i;
-      text += text.empty() ? "" : " ";
+      append_blank(text);
       engine_.codec_.append_label(best, text);
       return;
     }
     char number[32];
     for (int64_t i = 0; i < width; ++i) {
       std::snprintf(number, sizeof(number), "%.6g", static_cast<double>(values[i]));
-      text += text.empty() ? "" : " ";
+      append_blank(text);
       text += number;
     }
   }

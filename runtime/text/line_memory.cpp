@@ -55,11 +55,12 @@ uint64_t bytes_of_lines(const model &m, uint64_t count, uint64_t text, uint64_t 
   text_side source(m, true, false), target(m, false, false);
   uint64_t results = g.present ? g.beam : 1;
   // A string that has grown has up to twice its text's room. A byte is a token at most, beside those put around a line.
-  uint64_t one = results * (2 * result_bytes(m, target) + kResult) + kLine + sizeof(int32_t) * 2 * XF_ABI_MAX_AFFIX;
+  uint64_t one = results * (2 * result_bytes(m, target) + kResult) + kLine + sizeof(int32_t) * 3 * XF_ABI_MAX_AFFIX;
   // One line's results are copied as they are printed.
   uint64_t given = 2 * text + 2 * longest; // one line in small letters
-  for (const text_side *side : {&source, &target}) // a prefix on each line, too
-    given += sizeof(int32_t) * (side->subwords ? count * side->most : text);
+  uint64_t texts = m.header().text.between_count ? 2 : 1;
+  given += sizeof(int32_t) * (source.subwords ? count * texts * source.most : text);
+  given += sizeof(int32_t) * (target.subwords ? count * target.most : text); // a prefix on each line
   return token_bytes(source, longest) + token_bytes(target, longest) + given + (count + kEscaped) * one;
 }
 

@@ -218,6 +218,38 @@ module @tokens attributes {xf.bounds = {B = 6 : i64, S = 4 : i64}, xf.predict = 
 
 // -----
 
+// Types of tokens are packed as tokens are.
+#bs = #xf.dims<"B", "S">
+#bsd = #xf.dims<"B", "S", "">
+// CHECK-LABEL: module @types
+// CHECK: xf.entry packed @tag.packed(%{{.*}} {xf.name = "kinds"}, %{{.*}} {xf.name = "src"}, %[[TOKENS:.*]]: {{.*}} {xf.name = "xf.tokens"}, {{.*}} {xf.name = "xf.spans"}, %[[TYPES:.*]]: tensor<1x?xi32, #xf.dims<"", "P">> {xf.name = "xf.types"})
+// CHECK: xf.row(%[[TOKENS]], %[[TYPES]])
+module @types attributes {xf.bounds = {B = 6 : i64, S = 4 : i64},
+                          xf.predict = {entry = @tag, result = "y", batch = "B", source = "S", types = "kinds"}} {
+  xf.parameter @table : tensor<8x8xf32> path "table"
+  xf.entry @tag(%kinds: tensor<?x?xi32, #bs> {xf.name = "kinds"}, %src: tensor<?x?xi32, #bs> {xf.name = "src"}) -> (tensor<?x?x8xf32, #bsd> {xf.name = "y"}) {
+    %w = xf.param @table : tensor<8x8xf32>
+    %x = xf.row(%src, %kinds) maps [[0, 1], [0, 1]] : (tensor<?x?xi32, #bs>, tensor<?x?xi32, #bs>) -> tensor<?x?x8xf32, #bsd> {
+    ^bb0(%i: tensor<1xi32>, %j: tensor<1xi32>):
+      %a = xf.embed %w, %i : tensor<8x8xf32>, tensor<1xi32> -> tensor<8xf32>
+      %b = xf.embed %w, %j : tensor<8x8xf32>, tensor<1xi32> -> tensor<8xf32>
+      %c = xf.map(%a, %b) maps [[0], [0]] : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32> {
+      ^bb0(%u: f32, %v: f32):
+        %s = arith.addf %u, %v : f32
+        xf.yield %s : f32
+      }
+      xf.yield %c : tensor<8xf32>
+    }
+    %h = xf.contract %x, %w extras() maps [] : tensor<?x?x8xf32, #bsd>, tensor<8x8xf32> -> tensor<?x?x8xf32, #bsd> {
+    ^bb0(%acc: f32):
+      xf.yield %acc : f32
+    }
+    xf.return %h : tensor<?x?x8xf32, #bsd>
+  }
+}
+
+// -----
+
 #sb = #xf.dims<"S", "B">
 #sbd = #xf.dims<"S", "B", "">
 // CHECK-LABEL: module @sequence_first

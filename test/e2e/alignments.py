@@ -6,44 +6,17 @@ import ctypes
 import json
 import sys
 
-from common import BIN, Checks, MODELS, SOURCE, WORK, compile_g2p, compile_model, run
-
-sys.path.insert(0, str(SOURCE / "tools"))
-import capi  # noqa: E402
+import session
+from common import Checks, MODELS, WORK, compile_g2p, compile_model, run
+from session import call, capi, library
 
 DEVICE = sys.argv[1] if len(sys.argv) > 1 else None
 checks = Checks()
 words = ["hello", "knight", "philosophy", "a", "xylophone", "strengths"]
 lines = "".join(word + "\n" for word in words)
-library = capi.load(BIN.parent / "lib" / "libxf-runtime.so")
 
 
-def call(function, *arguments):
-    capi.check(library, getattr(library, function)(*arguments))
-
-
-class Session:
-    def __init__(self, path, threads):
-        self.model, self.handle = ctypes.c_void_p(), ctypes.c_void_p()
-        call("xf_open", str(path).encode(), ctypes.byref(self.model))
-        options = capi.SessionOptions(ctypes.sizeof(capi.SessionOptions), threads, -1, 1)
-        call("xf_session_create", self.model, ctypes.byref(options), ctypes.byref(self.handle))
-
-    def entry(self, name, inputs, shape, output):
-        """The entry's only result, as a flat list; inputs: name -> (ctypes type, shape, values)."""
-        def tensor(name, kind, shape, data):
-            return capi.Tensor(name.encode(), 1 if kind is ctypes.c_int32 else 0, len(shape), (ctypes.c_int64 * 6)(*shape),
-                               ctypes.cast(data, ctypes.c_void_p))
-        kept = {name: (kind * len(values))(*values) for name, (kind, _, values) in inputs.items()}
-        given = (capi.Tensor * len(inputs))(*(tensor(name, inputs[name][0], inputs[name][1], data) for name, data in kept.items()))
-        size = 1
-        for extent in shape:
-            size *= extent
-        data = (ctypes.c_float * size)()
-        results = (capi.Tensor * 1)(tensor(output, ctypes.c_float, shape, data))
-        call("xf_run", self.handle, name.encode(), given, len(inputs), results, 1)
-        return list(data)
-
+class Session(session.Session):
     def covered(self, sentences, turned):
         """Scores with a coverage penalty, of sentences as rows of tokens, and padded as the model's own input."""
         options = capi.GenerateOptions()
@@ -93,18 +66,18 @@ def confirm(title, path, sentences, start, width, sequence_first=False):
     found = Session(path, 1).generate(sentences, 3, 1, width)
     for threads, batch in ((1, 0), (2, 0), (3, 2)):
         checks.that(Session(path, threads).generate(sentences, 3, batch, width) == found, f"{title}: other weights with {threads} threads, batch {batch}")
-    session = Session(path, 2)
+    own = Session(path, 2)
     for sentence, results in zip(sentences, found):
         length, ints, floats = len(sentence), ctypes.c_int32, ctypes.c_float
 
         def shape(n, *more):
             return [n, 1, *more] if sequence_first else [1, n, *more]
         d = DEPTH
-        memory = session.entry("encode", {"src": (ints, shape(length), sentence)}, shape(length, d), "memory")
+        memory = own.entry("encode", {"src": (ints, shape(length), sentence)}, shape(length, d), "memory")
         for tokens, rows in results:
             read = [start, *tokens[:-1]]
             inputs = {"tgt": (ints, shape(len(read)), read), "memory": (floats, shape(length, d), memory), "src": (ints, shape(length), sentence)}
-            flat = session.entry("align", inputs, shape(len(read), length), "alignment")
+            flat = own.entry("align", inputs, shape(len(read), length), "alignment")
             wanted = [flat[t * length:(t + 1) * length] for t in range(len(read))]
             checks.that([row[:length] for row in rows] == wanted, f"{title}: {rows} instead of {wanted}")
 

@@ -215,6 +215,27 @@ TEST(loader, refuses_a_twin_that_does_not_fit) {
   EXPECT_EQ(open_message(image), problem) << "all sentences may have their longest";
 }
 
+TEST(loader, refuses_types_that_do_not_fit) {
+  sample::options o;
+  o.model = sample::kind::pooler;
+  o.pairs = true;
+  EXPECT_EQ(open_message(sample::build(o)), "");
+  for (int number : {-2, 2, 99})
+    EXPECT_EQ(with_header([number](auto &h) { h.predict.types = number; }, o), "image in memory: damaged: there are no such types to predict with") << number;
+  EXPECT_EQ(with_header([](auto &h) { h.text.between_count = 9; }, o), "image in memory: damaged: too many prefix or suffix tokens");
+  EXPECT_EQ(with_header([](auto &h) { h.text.between[0] = -1; }, o), "image in memory: damaged: a token between texts is not one");
+  // The last tensors: src, types, vector.
+  EXPECT_EQ(with_last_tensors(o, 3, 1, [](auto &t) { t.bound = 1; }), "image in memory: damaged: the types are no tokens");
+  o.packed = true;
+  EXPECT_EQ(open_message(sample::build(o)), "");
+  const std::string problem = "image in memory: damaged: an entry and its twin without padding do not fit together";
+  EXPECT_EQ(with_header([](auto &h) { h.predict.types = -1; }, o), problem);
+  // src, types, xf.tokens, xf.positions, xf.spans, xf.types, vector
+  EXPECT_EQ(with_last_tensors(o, 7, 5, [](auto &t) { t.dim[1] = 7; }), problem);
+  EXPECT_EQ(with_last_tensors(o, 7, 5, [](auto &t) { t.dtype ^= 1; }), problem);
+  EXPECT_EQ(with_last_tensors(o, 7, 5, [](auto &t) { t.name.size -= 1; }), problem);
+}
+
 TEST(loader, refuses_an_alignment_that_does_not_fit) {
   sample::options o;
   o.aligns = true;

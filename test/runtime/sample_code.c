@@ -213,6 +213,32 @@ SAMPLE_CODE void sample_pool_packed(const xf_abi_context *c) {
     }
 }
 
+/* pool(src, types) -> vector: tokens of the second text count twice */
+SAMPLE_CODE void sample_pool_pair(const xf_abi_context *c) {
+  const int32_t *src = c->io[0], *types = c->io[1];
+  float *vector = c->io[2];
+  for (int64_t b = c->thread; b < c->dims[B]; b += c->threads)
+    for (int32_t v = 0; v < SAMPLE_POOLED; ++v) {
+      int32_t sum = 0;
+      for (int64_t s = b * c->dims[S]; s < (b + 1) * c->dims[S]; ++s)
+        sum += src[s] * (1 + types[s]) * (v + 1);
+      vector[b * SAMPLE_POOLED + v] = quotient(sum, 4);
+    }
+}
+
+/* The same of sentences behind each other: (src, types, xf.tokens, xf.positions, xf.spans, xf.types) -> vector */
+SAMPLE_CODE void sample_pool_pair_packed(const xf_abi_context *c) {
+  const int32_t *tokens = c->io[2], *spans = c->io[4], *types = c->io[5];
+  float *vector = c->io[6];
+  for (int64_t b = c->thread; b < c->dims[B]; b += c->threads)
+    for (int32_t v = 0; v < SAMPLE_POOLED; ++v) {
+      int32_t sum = 0;
+      for (int32_t s = spans[2 * b]; s < spans[2 * b] + spans[2 * b + 1]; ++s)
+        sum += tokens[s] * (1 + types[s]) * (v + 1);
+      vector[b * SAMPLE_POOLED + v] = quotient(sum, 4);
+    }
+}
+
 /* which(x) -> isa: says which instruction set's kernels run */
 SAMPLE_CODE void sample_which(const xf_abi_context *c) {
   xf_abi_view view;

@@ -16,7 +16,8 @@ void sample_step(const xf_abi_context *), sample_step_first(const xf_abi_context
 void sample_choose(const xf_abi_context *), sample_choose_first(const xf_abi_context *);
 void sample_choose_alone(const xf_abi_context *), sample_align(const xf_abi_context *), sample_align_first(const xf_abi_context *);
 void sample_step_alone(const xf_abi_context *), sample_tag(const xf_abi_context *);
-void sample_pool(const xf_abi_context *), sample_pool_packed(const xf_abi_context *), sample_which(const xf_abi_context *);
+void sample_pool(const xf_abi_context *), sample_pool_packed(const xf_abi_context *), sample_pool_pair(const xf_abi_context *),
+    sample_pool_pair_packed(const xf_abi_context *), sample_which(const xf_abi_context *);
 void sample_logits(const xf_abi_context *, const xf_abi_view *);
 void sample_isa_0(const xf_abi_context *, const xf_abi_view *), sample_isa_1(const xf_abi_context *, const xf_abi_view *);
 void sample_isa_2(const xf_abi_context *, const xf_abi_view *);
@@ -53,7 +54,7 @@ public:
     g.sequence_first = first;
     image_.predict = {};
     image_.predict.pad = o_.pad;
-    image_.predict.packed = -1;
+    image_.predict.packed = image_.predict.types = -1;
 
     add_entry("which", XF_ABI_ENTRY_FULL, code_offset(sample_which), {tensor("x", XF_ABI_I32, {dim(B)})},
               {tensor("isa", XF_ABI_I32, {dim(B)})});
@@ -65,14 +66,7 @@ public:
                         {tensor("labels", XF_ABI_F32, {dim(B), dim(S), SAMPLE_LABELS})}),
               1);
     } else if (o_.model == kind::pooler) {
-      predict(add_entry("pool", XF_ABI_ENTRY_FULL, code_offset(sample_pool), {src},
-                        {tensor("vector", XF_ABI_F32, {dim(B), SAMPLE_POOLED})}),
-              0);
-      if (o_.packed)
-        image_.predict.packed = add_entry("pool.packed", XF_ABI_ENTRY_PACKED, code_offset(sample_pool_packed),
-                                          {src, tensor("xf.tokens", XF_ABI_I32, {1, dim(P)}), tensor("xf.positions", XF_ABI_I32, {dim(P)}),
-                                           tensor("xf.spans", XF_ABI_I32, {dim(B), 2})},
-                                          {tensor("vector", XF_ABI_F32, {dim(B), SAMPLE_POOLED})});
+      add_pooler(src);
     } else {
       g.present = 1;
       g.start = SAMPLE_START, g.end = o_.end, g.pad = o_.pad;
@@ -136,6 +130,24 @@ private:
     image_.predict.labels = labels;
   }
 
+  void add_pooler(const xf_abi_tensor &src) {
+    std::vector<xf_abi_tensor> inputs = {src}, outputs = {tensor("vector", XF_ABI_F32, {dim(B), SAMPLE_POOLED})};
+    if (o_.pairs)
+      inputs.push_back(tensor("types", XF_ABI_I32, {dim(B), dim(S)}, 2));
+    predict(add_entry("pool", XF_ABI_ENTRY_FULL, o_.pairs ? code_offset(sample_pool_pair) : code_offset(sample_pool), inputs, outputs), 0);
+    image_.predict.types = o_.pairs ? 1 : -1;
+    if (!o_.packed)
+      return;
+    xf_abi_tensor tokens = tensor("xf.tokens", XF_ABI_I32, {1, dim(P)});
+    inputs.insert(inputs.end(), {tokens, tensor("xf.positions", XF_ABI_I32, {dim(P)}), tensor("xf.spans", XF_ABI_I32, {dim(B), 2})});
+    if (o_.pairs) {
+      inputs.push_back(tokens);
+      inputs.back().name = text("xf.types");
+    }
+    image_.predict.packed = add_entry("pool.packed", XF_ABI_ENTRY_PACKED,
+                                      o_.pairs ? code_offset(sample_pool_pair_packed) : code_offset(sample_pool_packed), inputs, outputs);
+  }
+
   void add_search(const xf_abi_tensor &src, int64_t outer, int64_t inner) {
     xf_abi_generate &g = image_.generate;
     bool first = g.sequence_first, source = o_.model != kind::continuer;
@@ -190,6 +202,8 @@ private:
     t.lowercase = 1;
     if (o_.suffix)
       t.suffix[t.suffix_count++] = SAMPLE_END;
+    if (o_.pairs)
+      t.between[t.between_count++] = SAMPLE_BETWEEN;
     if (!o_.vocabulary)
       return;
     // Fewer lines than the source's bound; "ä" is two bytes.

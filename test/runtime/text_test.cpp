@@ -2,6 +2,7 @@
 #include "runtime/core/error.h"
 #include "runtime/text/codec.h"
 #include "runtime/text/utf8.h"
+#include "test/runtime/sample_math.h"
 #include "test/runtime/sample_model.h"
 
 #include <gtest/gtest.h>
@@ -47,6 +48,24 @@ private:
 };
 
 using ids = std::vector<int32_t>;
+
+TEST_F(text, of_two) {
+  sample::options o;
+  o.model = sample::kind::pooler;
+  open(o);
+  EXPECT_EQ(encode("a b\tc"), (ids{4, 5, 6})); // a tab is a blank
+  o.pairs = o.suffix = true;
+  const text_codec &codec = open(o);
+  EXPECT_EQ(codec.between(), 1u);
+  EXPECT_EQ(encode("a b\tc"), (ids{4, 5, SAMPLE_BETWEEN, 6, SAMPLE_END}));
+  EXPECT_EQ(encode("a\tb\tc"), (ids{4, SAMPLE_BETWEEN, 5, 6, SAMPLE_END}));
+  EXPECT_EQ(encode("a b c"), (ids{4, 5, 6, SAMPLE_END}));
+  EXPECT_EQ(message("a\t "), "its second text is empty");
+  EXPECT_EQ(message(" \ta"), "its first text is empty");
+  EXPECT_EQ(message(""), "it is empty");
+  open(o, true);
+  EXPECT_EQ(encode("4\t5"), (ids{4, 5}));
+}
 
 TEST_F(text, words) {
   open({});

@@ -63,6 +63,13 @@ private:
     return step.emitError("has no argument '") << tokens << "' of rank 2 with dimension '" << batch << "', the tokens of a search";
   }
 
+  static bool hasArgument(EntryOp entry, StringRef name) {
+    for (unsigned i = 0; i < entry.getArgumentTypes().size(); ++i)
+      if (entry.getArgName(i) == name)
+        return true;
+    return false;
+  }
+
   LogicalResult checkPredict() {
     auto predict = module->getAttrOfType<DictionaryAttr>(kPredictAttr);
     if (!predict)
@@ -75,6 +82,8 @@ private:
         return missing(kPredictAttr, member);
     if (failed(checkDimensions(kPredictAttr, predict, {"batch", "source"})))
       return failure();
+    if (auto types = predict.getAs<StringAttr>("types"); types && !hasArgument(entry, types.getValue()))
+      return entry.emitError("has no argument '") << types.getValue() << "', which " << kPredictAttr << " names";
     StringRef result = predict.getAs<StringAttr>("result").getValue();
     for (unsigned i = 0; i < entry.getResultTypes().size(); ++i)
       if (entry.getResultName(i) == result)

@@ -298,12 +298,13 @@ private:
     t.lowercase = attr.contains("lowercase");
     t.prefix_count = affix(attr, "prefix", t.prefix);
     t.suffix_count = affix(attr, "suffix", t.suffix);
+    t.between_count = affix(attr, "between", t.between);
   }
 
   void fillPredict() {
     auto attr = module->getAttrOfType<DictionaryAttr>(kPredictAttr);
     header.predict = {};
-    header.predict.pad = header.predict.packed = -1;
+    header.predict.pad = header.predict.packed = header.predict.types = -1;
     if (!attr)
       return;
     header.predict.present = 1;
@@ -316,6 +317,9 @@ private:
     for (unsigned i = 0; i < entry.getResultTypes().size(); ++i)
       if (entry.getResultName(i) == attr.getAs<StringAttr>("result").getValue())
         header.predict.output = i;
+    for (unsigned i = 0; i < entry.getArgumentTypes().size(); ++i)
+      if (auto types = attr.getAs<StringAttr>("types"); types && entry.getArgName(i) == types.getValue())
+        header.predict.types = i;
   }
 
   /// Batch and source of the tokens that a prediction reads, as a search would have them.

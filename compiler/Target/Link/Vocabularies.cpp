@@ -53,10 +53,12 @@ static StringRef whyUnused(bool isSource, const Vocabulary &vocabulary, Dictiona
   return predict.contains("labels") ? "" : "without labels predictions are numbers";
 }
 
-/// The smallest table that any of the entry's tokens look up; 0 if there is none.
-static int64_t sourceTokens(EntryOp entry) {
+/// The smallest table that any of the entry's tokens look up, their types (null: none) not counted; 0 if there is none.
+static int64_t sourceTokens(EntryOp entry, StringAttr types) {
   int64_t least = 0;
   for (auto [i, type] : llvm::enumerate(entry.getArgumentTypes())) {
+    if (types && entry.getArgName(i) == types.getValue())
+      continue;
     int64_t bound = cast<RankedTensorType>(type).getElementType().isInteger(32) ? tokenBound(entry, i) : 0;
     if (bound > 0)
       least = least == 0 ? bound : std::min(least, bound);
@@ -96,9 +98,21 @@ public:
   }
 
   void checkAffixes(EntryOp entry, DictionaryAttr text) {
-    for (StringRef key : {"prefix", "suffix"})
+    for (StringRef key : {"prefix", "between", "suffix"})
       if (size_t count = tokenIds(text, key).size(); entry && count > XF_ABI_MAX_AFFIX)
         refuse(entry) << "'" << key << "' of text has " << count << " tokens; at most " << XF_ABI_MAX_AFFIX << " are possible";
+  }
+
+  /// Two texts are for predictions, which can look up the types of both.
+  void checkPairs(EntryOp entry, DictionaryAttr text, DictionaryAttr predict) {
+    bool pairs = text && text.contains("between");
+    StringAttr types = predict ? predict.getAs<StringAttr>("types") : StringAttr();
+    if (entry && pairs && !predict)
+      refuse(entry) << "'between' of text stands between the two texts of a line, which only predictions take";
+    if (entry && types && !pairs)
+      refuse(entry) << "'types' of predict tells two texts apart, but text(…) has no 'between' to stand between them";
+    if (types && boundOf(entry, types) == 1)
+      refuse(entry) << "'" << types.getValue() << "' is 0 or 1, but the table that looks it up has 1 row";
   }
 
   /// What is chosen can be looked up in the next step.
@@ -155,12 +169,14 @@ llvm::Error checkVocabularies(ModuleOp module, const Vocabulary &source, const V
   }
   if (!reads)
     reads = writes;
-  int64_t sources = reads ? sourceTokens(reads) : 0, targets = writes ? columns(writes, result) : 0;
+  StringAttr types = predict ? predict.getAs<StringAttr>("types") : StringAttr();
+  int64_t sources = reads ? sourceTokens(reads, types) : 0, targets = writes ? columns(writes, result) : 0;
   NamedTokens named;
   named.check(writes, generate, "generate", {"start", "end", "more_ends"}, targets, "target");
   named.check(reads, generate ? generate : predict, generate ? "generate" : "predict", {"pad"}, sources, "source");
-  named.check(reads, text, "text", {"prefix", "suffix", "unknown"}, sources, "source");
+  named.check(reads, text, "text", {"prefix", "between", "suffix", "unknown"}, sources, "source");
   named.checkAffixes(reads, text);
+  named.checkPairs(reads, text, predict);
   if (generate)
     named.checkStep(writes, generate.getAs<StringAttr>("tokens"), targets);
   if (EntryOp align = find(generate, "align"))

@@ -281,7 +281,8 @@ typedef struct xf_encoding_info {
 /* What xf_encode gives: the encoder's result of a model that generates, the prediction of one that predicts. */
 XF_API xf_status xf_get_encoding_info(xf_session *session, xf_encoding_info *info);
 /* Encodes sentences of any lengths, padded as little as is fastest, as a rule not at all; sentence i is ids[offsets[i]] ..
- * ids[offsets[i + 1] - 1], to which nothing is added, as in xf_generate. Rows are written one behind the other to `rows`,
+ * ids[offsets[i + 1] - 1], to which nothing is added, as in xf_generate; where the model takes the types of tokens, those behind the
+ * first that stand between two texts are of the second. Rows are written one behind the other to `rows`,
  * [tokens of all sentences][width] or [count][width]; it has room for `capacity` floats. Results do not depend on the other
  * sentences or on the number of threads. Rows of a sentence that cannot be encoded are left as they are, and the call returns
  * the status and message of the first such sentence. */
@@ -291,7 +292,7 @@ XF_API xf_status xf_encode(xf_session *session, const int32_t *ids, const int64_
 /* --- Text -------------------------------------------------------------------------------------- */
 
 /* Lines (UTF-8, without newline) to lines: results of a search, or the predictions of an encoder-only model (which uses
- * `batch` only). Where the model has no vocabulary or `ids` is set, lines are ids, which get no prefix and suffix. `options`
+ * `batch` only, and may take two texts a line, with a tab between them). Where the model has no vocabulary or `ids` is set, lines are ids, which get no prefix and suffix. `options`
  * may be null. On success *lines_out is to be freed. Bad lines have an error of their own and do not make the call fail. */
 XF_API xf_status xf_process_lines(xf_session *session, const char *const *lines, int64_t count, int32_t ids,
                                   const xf_generate_options *options, xf_lines **lines_out);

@@ -1,0 +1,37 @@
+"""A compiled file, opened by the C API."""
+import ctypes
+import sys
+
+from common import BIN, SOURCE
+
+sys.path.insert(0, str(SOURCE / "tools"))
+import capi  # noqa: E402
+
+library = capi.load(BIN.parent / "lib" / "libxf-runtime.so")
+
+
+def call(function, *arguments):
+    capi.check(library, getattr(library, function)(*arguments))
+
+
+class Session:
+    def __init__(self, path, threads):
+        self.model, self.handle = ctypes.c_void_p(), ctypes.c_void_p()
+        call("xf_open", str(path).encode(), ctypes.byref(self.model))
+        options = capi.SessionOptions(ctypes.sizeof(capi.SessionOptions), threads, -1, 1)
+        call("xf_session_create", self.model, ctypes.byref(options), ctypes.byref(self.handle))
+
+    def entry(self, name, inputs, shape, output):
+        """The entry's only result, as a flat list; inputs: name -> (ctypes type, shape, values)."""
+        def tensor(name, kind, shape, data):
+            return capi.Tensor(name.encode(), 1 if kind is ctypes.c_int32 else 0, len(shape), (ctypes.c_int64 * 6)(*shape),
+                               ctypes.cast(data, ctypes.c_void_p))
+        kept = {name: (kind * len(values))(*values) for name, (kind, _, values) in inputs.items()}
+        given = (capi.Tensor * len(inputs))(*(tensor(name, inputs[name][0], inputs[name][1], data) for name, data in kept.items()))
+        size = 1
+        for extent in shape:
+            size *= extent
+        data = (ctypes.c_float * size)()
+        results = (capi.Tensor * 1)(tensor(output, ctypes.c_float, shape, data))
+        call("xf_run", self.handle, name.encode(), given, len(inputs), results, 1)
+        return list(data)
