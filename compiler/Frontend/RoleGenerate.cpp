@@ -157,11 +157,13 @@ private:
 
   bool findTokens() {
     auto tokenInput = findTargetInput();
-    if (!tokenInput || (encode && !(source = findSource())))
-      return fail(call.loc, "generate finds no token input in '" + (tokenInput ? encode : decode).getSymName().str() + "'");
+    if (!tokenInput)
+      return fail(call.loc, "generate finds no token input in '" + decode.getSymName().str() + "'");
     tokens = *tokenInput;
     target = typeOf(decode.getFunctionType().getInput(tokens));
-    if (!isTwoDynamicDims(target) || (source && !isTwoDynamicDims(source)))
+    if (encode && !(source = findSource()))
+      return fail(call.loc, "generate finds neither tokens nor features of batch and positions among the inputs of '" + encode.getSymName().str() + "'");
+    if (!isTwoDynamicDims(target) || (source && isTokens(source) && !isTwoDynamicDims(source)))
       return fail(call.loc, "generate needs tokens of two dimensions, batch and positions, not " +
                                 mlir::xf::describeShape(isTwoDynamicDims(target) ? source : target));
     return true;
@@ -186,12 +188,18 @@ private:
     return {};
   }
 
-  /// The encoder's first token input.
+  /// The encoder's first token input; without one, its first input that has the target's batch and another dimension in front.
   mlir::RankedTensorType findSource() {
-    for (mlir::Type type : encode.getFunctionType().getInputs())
-      if (isTokens(typeOf(type)))
-        return typeOf(type);
-    return {};
+    auto inputs = encode.getFunctionType().getInputs();
+    auto hasPositions = [&](mlir::Type type) {
+      mlir::RankedTensorType tensor = typeOf(type);
+      auto isBatch = [&](unsigned dim) { return llvm::is_contained(mlir::xf::getDimNames(target), mlir::xf::getDimName(tensor, dim)); };
+      return tensor.getRank() >= 2 && tensor.isDynamicDim(0) && tensor.isDynamicDim(1) && isBatch(0) != isBatch(1);
+    };
+    auto found = llvm::find_if(inputs, [](mlir::Type type) { return isTokens(typeOf(type)); });
+    if (found == inputs.end())
+      found = llvm::find_if(inputs, hasPositions);
+    return found == inputs.end() ? mlir::RankedTensorType() : typeOf(*found);
   }
 
   /// The batch is the dimension that source and target share; without a source it is the one called B, else the first.

@@ -7,6 +7,8 @@ from common import BIN, SOURCE
 sys.path.insert(0, str(SOURCE / "tools"))
 import capi  # noqa: E402
 
+DEVICES = {"cpu": 1, "cuda": 2, "emulator": 3}
+TYPES = {ctypes.c_float: 0, ctypes.c_int32: 1, ctypes.c_bool: 2}
 library = capi.load(BIN.parent / "lib" / "libxf-runtime.so")
 
 
@@ -15,16 +17,16 @@ def call(function, *arguments):
 
 
 class Session:
-    def __init__(self, path, threads):
+    def __init__(self, path, threads, device="cpu"):
         self.model, self.handle = ctypes.c_void_p(), ctypes.c_void_p()
         call("xf_open", str(path).encode(), ctypes.byref(self.model))
-        options = capi.SessionOptions(ctypes.sizeof(capi.SessionOptions), threads, -1, 1)
+        options = capi.SessionOptions(ctypes.sizeof(capi.SessionOptions), threads, -1, DEVICES[device])
         call("xf_session_create", self.model, ctypes.byref(options), ctypes.byref(self.handle))
 
     def entry(self, name, inputs, shape, output):
         """The entry's only result, as a flat list; inputs: name -> (ctypes type, shape, values)."""
         def tensor(name, kind, shape, data):
-            return capi.Tensor(name.encode(), 1 if kind is ctypes.c_int32 else 0, len(shape), (ctypes.c_int64 * 6)(*shape),
+            return capi.Tensor(name.encode(), TYPES[kind], len(shape), (ctypes.c_int64 * 6)(*shape),
                                ctypes.cast(data, ctypes.c_void_p))
         kept = {name: (kind * len(values))(*values) for name, (kind, _, values) in inputs.items()}
         given = (capi.Tensor * len(inputs))(*(tensor(name, inputs[name][0], inputs[name][1], data) for name, data in kept.items()))

@@ -1,0 +1,92 @@
+"""Searches of models whose encoder takes features, no tokens: the tokens that a greedy search by hand finds, calling the entries by name.
+
+features.py [DEVICE]: on a device, the same tokens as on the CPU.
+"""
+import ctypes
+import random
+import sys
+
+from common import Checks, WORK, compile_model, run
+from session import Session, call, capi, library
+
+DEVICE = sys.argv[1] if len(sys.argv) > 1 else None
+WIDTH, VOCABULARY, START, END, LONGEST = 8, 13, 1, 2, 9
+DESCRIPTION = """model Speech(width = %(width)d, vocab = %(vocab)d, d = 32) {
+  frames_in: Linear(width, d)
+  target: Embedding(vocab, d)
+  out: Linear(d, vocab)
+  own: MultiHeadAttention(d, 4)
+  cross: MultiHeadAttention(d, 4)
+  entry encode(frames: f32[B, S <= 20, width], valid: bool[B, S <= 20]) -> memory = frames_in(frames) + sinusoid(d)[positions(S)]
+  entry decode(tgt: token[B, T <= 20], memory, valid) -> logits {
+    x = target(tgt) + sinusoid(d)[positions(T)]
+    h = x + own(x, x, x, causal)
+    h = h + cross(h, memory, memory, keys(valid))
+    logits = out(h)
+  }
+  generate(encode, decode, start = %(start)d, end = %(end)d, max_length = %(longest)d)
+}
+"""
+checks = Checks()
+rng = random.Random(6)
+f32, i32, boolean = ctypes.c_float, ctypes.c_int32, ctypes.c_bool
+
+
+def compiled(name, *options):
+    settings = {"width": WIDTH, "vocab": VOCABULARY, "start": START, "end": END, "longest": LONGEST}
+    (WORK / "speech.xf").write_text(DESCRIPTION % settings, encoding="utf-8")
+    compile_model(WORK / "speech.xf", WORK / name, "--random-weights", 11, *options)
+    return WORK / name
+
+
+def tensor(name, dtype, shape, kept):
+    return capi.Tensor(name.encode(), dtype, len(shape), (ctypes.c_int64 * 6)(*shape), ctypes.cast(kept, ctypes.c_void_p))
+
+
+def search(session, sentences, beam=1):
+    """The best result of each sentence, which are padded to one length."""
+    longest = max(map(len, sentences))
+    frames = [x for s in sentences for i in range(longest) for x in (s[i] if i < len(s) else [7.0] * WIDTH)]
+    valid = [i < len(s) for s in sentences for i in range(longest)]
+    kept = (f32 * len(frames))(*frames), (boolean * len(valid))(*valid)
+    inputs = (capi.Tensor * 2)(tensor("frames", 0, [len(sentences), longest, WIDTH], kept[0]), tensor("valid", 2, [len(sentences), longest], kept[1]))
+    options = capi.GenerateOptions()
+    library.xf_generate_options_init(ctypes.byref(options), ctypes.c_size_t(ctypes.sizeof(options)))
+    options.beam = beam
+    tokens, lengths = (i32 * (len(sentences) * LONGEST))(), (i32 * len(sentences))()
+    results = capi.Hypotheses(ctypes.sizeof(capi.Hypotheses), ctypes.cast(tokens, ctypes.c_void_p), LONGEST, ctypes.cast(lengths, ctypes.c_void_p), None, None, 0)
+    call("xf_generate_from", session.handle, inputs, 2, ctypes.byref(options), ctypes.byref(results))
+    return [list(tokens[i * LONGEST:i * LONGEST + lengths[i]]) for i in range(len(sentences))]
+
+
+def by_hand(session, frames):
+    length, read = len(frames), [START]
+    inputs = {"frames": (f32, [1, length, WIDTH], [x for frame in frames for x in frame]), "valid": (boolean, [1, length], [True] * length)}
+    memory = session.entry("encode", inputs, [1, length, 32], "memory")
+    while len(read) <= LONGEST and read[-1] != END:
+        inputs = {"tgt": (i32, [1, len(read)], read), "memory": (f32, [1, length, 32], memory), "valid": (boolean, [1, length], [True] * length)}
+        logits = session.entry("decode", inputs, [1, len(read), VOCABULARY], "logits")[-VOCABULARY:]
+        read.append(logits.index(max(logits)))
+    return read[1:]
+
+
+sentences = [[[rng.uniform(-3, 3) for _ in range(WIDTH)] for _ in range(rng.randrange(1, 21))] for _ in range(8)]
+if DEVICE:
+    program = compiled("device", "--target", "cpu,cuda")
+    checks.that(search(Session(program, 1, DEVICE), sentences[:3]) == search(Session(program, 1), sentences[:3]), f"other tokens on {DEVICE}")
+    checks.end()
+
+for kind in ("f32", "int8"):
+    program = compiled("speech", "--type", kind)
+    session = Session(program, 1)
+    want = [by_hand(session, sentence) for sentence in sentences]
+    checks.that(len(set(map(tuple, want))) > 4, f"{kind}: results tell nothing: {want}")
+    checks.that([search(session, [sentence])[0] for sentence in sentences] == want, f"{kind}: other tokens of single sentences")
+    for threads in (1, 2):
+        checks.that(search(Session(program, threads), sentences) == want, f"{kind}: other tokens of sentences together, {threads} threads")
+    together = search(session, sentences, 3)
+    checks.that([search(session, [sentence], 3)[0] for sentence in sentences] == together, f"{kind}: other beams of sentences together")
+
+status, _, errors = run(program, stdin="1 2 3\n", ok=False)
+checks.that(status != 0 and "is not made of tokens" in errors, errors)
+checks.end()
