@@ -182,10 +182,8 @@ private:
 
   /// The type of the encoder's input of that name; null if there is none.
   mlir::Type encoderInput(llvm::StringRef name) {
-    for (unsigned i = 0; encode && i < encode.getFunctionType().getNumInputs(); ++i)
-      if (encode.getArgName(i) == name)
-        return encode.getFunctionType().getInput(i);
-    return {};
+    auto found = encode ? encode.findArg(name) : std::nullopt;
+    return found ? encode.getArgumentTypes()[*found] : mlir::Type();
   }
 
   /// The encoder's first token input; without one, its first input that has the target's batch and another dimension in front.
@@ -221,10 +219,9 @@ private:
     bool named = names.count("logits");
     std::string name = named ? names["logits"].text : "logits";
     auto results = decode.getFunctionType().getResults();
-    std::optional<unsigned> found = named ? std::nullopt : std::optional<unsigned>(0);
-    for (unsigned i = 0; i < results.size(); ++i)
-      if (decode.getResultName(i) == name)
-        found = i;
+    std::optional<unsigned> found = decode.findResult(name);
+    if (!found && !named)
+      found = 0;
     if (!found)
       return fail(names["logits"].loc, "'" + name + "' is no result of '" + decode.getSymName().str() + "'");
     logits = *found;
@@ -270,10 +267,8 @@ private:
 
   /// The type of the encoder's result or input of that name; null if there is none.
   mlir::Type encoderTensor(llvm::StringRef name) {
-    for (unsigned i = 0; i < encode.getFunctionType().getNumResults(); ++i)
-      if (encode.getResultName(i) == name)
-        return encode.getFunctionType().getResult(i);
-    return encoderInput(name);
+    auto found = encode.findResult(name);
+    return found ? encode.getResultTypes()[*found] : encoderInput(name);
   }
 
   /// Tokens that are chosen have logits. What tables the entries look tokens up in shows when they are compiled.

@@ -59,12 +59,11 @@ private:
 
   /// The entry's result of that name, or its first.
   bool findResult() {
-    auto type = entry.getFunctionType();
-    if (result.empty() && type.getNumResults() > 0)
+    auto types = entry.getResultTypes();
+    if (result.empty() && !types.empty())
       result = entry.getResultName(0).str();
-    for (unsigned i = 0; i < type.getNumResults(); ++i)
-      if (entry.getResultName(i) == result)
-        rows = llvm::cast<mlir::RankedTensorType>(type.getResult(i));
+    if (auto found = entry.findResult(result))
+      rows = llvm::cast<mlir::RankedTensorType>(types[*found]);
     return rows || fail(resultLoc, "'" + result + "' is no result of '" + entry.getSymName().str() + "'");
   }
 

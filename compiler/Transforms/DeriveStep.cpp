@@ -32,15 +32,12 @@ static FailureOr<Roles> findRoles(ModuleOp module, DictionaryAttr generate) {
   roles.target = string("target");
 
   EntryOp entry = roles.decode;
-  unsigned arguments = entry.getArgumentTypes().size(), results = entry.getResultTypes().size();
-  while (roles.tokens < arguments && entry.getArgName(roles.tokens) != string("tokens"))
-    ++roles.tokens;
-  while (roles.logits < results && entry.getResultName(roles.logits) != string("logits"))
-    ++roles.logits;
-  if (roles.tokens == arguments)
+  std::optional<unsigned> tokensPlace = entry.findArg(string("tokens")), logitsPlace = entry.findResult(string("logits"));
+  if (!tokensPlace)
     return entry.emitError("has no argument '") << string("tokens") << "', the tokens of a search";
-  if (roles.logits == results)
+  if (!logitsPlace)
     return entry.emitError("has no result '") << string("logits") << "', the logits of a search";
+  roles.tokens = *tokensPlace, roles.logits = *logitsPlace;
   auto tokens = cast<RankedTensorType>(entry.getArgumentTypes()[roles.tokens]);
   for (StringRef dim : {StringRef(roles.batch), StringRef(roles.target)})
     if (tokens.getRank() != 2 || !llvm::is_contained(getDimNames(tokens), dim))

@@ -91,6 +91,19 @@ static StringRef nameOf(std::optional<ArrayAttr> attrs, unsigned i) {
 StringRef EntryOp::getArgName(unsigned i) { return nameOf(getArgAttrs(), i); }
 StringRef EntryOp::getResultName(unsigned i) { return nameOf(getResAttrs(), i); }
 
+template <typename NameOf> static std::optional<unsigned> find(unsigned count, StringRef name, NameOf nameOf) {
+  for (unsigned i = 0; i < count; ++i)
+    if (nameOf(i) == name)
+      return i;
+  return std::nullopt;
+}
+std::optional<unsigned> EntryOp::findArg(StringRef name) {
+  return find(getArgumentTypes().size(), name, [&](unsigned i) { return getArgName(i); });
+}
+std::optional<unsigned> EntryOp::findResult(StringRef name) {
+  return find(getResultTypes().size(), name, [&](unsigned i) { return getResultName(i); });
+}
+
 ParseResult EntryOp::parse(OpAsmParser &parser, OperationState &result) {
   auto kind = EntryKind::full;
   for (auto k : {EntryKind::full, EntryKind::begin, EntryKind::step, EntryKind::packed})

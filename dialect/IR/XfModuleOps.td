@@ -77,6 +77,9 @@ def Xf_EntryOp : Xf_Op<"entry", [Xf_InModule, IsolatedFromAbove, FunctionOpInter
     Block *addBody();
     StringRef getArgName(unsigned i);
     StringRef getResultName(unsigned i);
+    /// Which argument or result has that name; nullopt: none.
+    std::optional<unsigned> findArg(StringRef name);
+    std::optional<unsigned> findResult(StringRef name);
     ArrayRef<Type> getArgumentTypes() { return getFunctionType().getInputs(); }
     ArrayRef<Type> getResultTypes() { return getFunctionType().getResults(); }
     Region *getCallableRegion() { return &getBody(); }

@@ -26,10 +26,14 @@
 // STEP: error: xf.generate names @nothing as 'step', which is no entry
 // RUN: not xfc %t/tokens.mlir --emit=llvm -o - 2>&1 | FileCheck %s --check-prefix=TOKENS
 // TOKENS: error: has no argument 'tokens' of rank 2 with dimension 'B', the tokens of a search
+// RUN: not xfc %t/logits.mlir --emit=llvm -o - 2>&1 | FileCheck %s --check-prefix=LOGITS
+// LOGITS: error: has no result 'y', the logits of a search
 // RUN: not xfc %t/reader.mlir --emit=llvm -o - 2>&1 | FileCheck %s --check-prefix=READER
 // READER: error: leaves its position to a reader that does not write it
 // RUN: not xfc %t/predict.mlir --emit=llvm -o - 2>&1 | FileCheck %s --check-prefix=PREDICT
 // PREDICT: error: xf.predict lacks 'result'
+// RUN: not xfc %t/types.mlir --emit=llvm -o - 2>&1 | FileCheck %s --check-prefix=TYPES
+// TYPES: error: has no argument 'kinds', which xf.predict names
 
 //--- bound.mlir
 module attributes {xf.bounds = {S = 4 : i64}, xf.phase = "kernel"} {
@@ -126,6 +130,12 @@ module attributes {xf.phase = "kernel", xf.bounds = {B = 2 : i64, T = 2 : i64}, 
     xf.return
   }
 }
+//--- logits.mlir
+module attributes {xf.phase = "kernel", xf.bounds = {B = 2 : i64, T = 2 : i64}, xf.generate = {step = @run, tokens = "tokens", logits = "y", batch = "B", target = "T"}} {
+  xf.entry step @run(%t: tensor<?x?xi32, #xf.dims<"B", "T">> {xf.name = "tokens"}) {
+    xf.return
+  }
+}
 //--- reader.mlir
 module attributes {xf.phase = "kernel", xf.bounds = {B = 2 : i64, N = 4 : i64, T = 4 : i64}} {
   xf.state @keys : tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">> layers 1 layout keys
@@ -139,5 +149,12 @@ module attributes {xf.phase = "kernel", xf.bounds = {B = 2 : i64, N = 4 : i64, T
 module attributes {xf.phase = "kernel", xf.predict = {entry = @run}} {
   xf.entry @run() {
     xf.return
+  }
+}
+//--- types.mlir
+module attributes {xf.phase = "kernel", xf.bounds = {B = 2 : i64, S = 2 : i64}, xf.text = {between = [1]},
+                   xf.predict = {entry = @run, result = "y", batch = "B", source = "S", types = "kinds"}} {
+  xf.entry @run(%t: tensor<?x?xi32, #xf.dims<"B", "S">> {xf.name = "tokens"}) -> (tensor<?x?xi32, #xf.dims<"B", "S">> {xf.name = "y"}) {
+    xf.return %t : tensor<?x?xi32, #xf.dims<"B", "S">>
   }
 }

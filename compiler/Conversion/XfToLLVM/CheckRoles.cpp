@@ -56,18 +56,14 @@ private:
       return failure();
     EntryOp step = entryOf(kGenerateAttr, generate, "step");
     StringRef tokens = generate.getAs<StringAttr>("tokens").getValue(), batch = generate.getAs<StringAttr>("batch").getValue();
-    for (auto [i, type] : llvm::enumerate(step.getArgumentTypes()))
-      if (step.getArgName(i) == tokens)
-        if (auto tensor = dyn_cast<RankedTensorType>(type); tensor && tensor.getRank() == 2 && llvm::is_contained(getDimNames(tensor), batch))
-          return success();
-    return step.emitError("has no argument '") << tokens << "' of rank 2 with dimension '" << batch << "', the tokens of a search";
-  }
-
-  static bool hasArgument(EntryOp entry, StringRef name) {
-    for (unsigned i = 0; i < entry.getArgumentTypes().size(); ++i)
-      if (entry.getArgName(i) == name)
-        return true;
-    return false;
+    auto place = step.findArg(tokens);
+    auto type = place ? dyn_cast<RankedTensorType>(step.getArgumentTypes()[*place]) : RankedTensorType();
+    if (!type || type.getRank() != 2 || !llvm::is_contained(getDimNames(type), batch))
+      return step.emitError("has no argument '") << tokens << "' of rank 2 with dimension '" << batch << "', the tokens of a search";
+    StringRef logits = generate.getAs<StringAttr>("logits").getValue();
+    if (!step.findResult(logits))
+      return step.emitError("has no result '") << logits << "', the logits of a search";
+    return success();
   }
 
   LogicalResult checkPredict() {
@@ -82,12 +78,11 @@ private:
         return missing(kPredictAttr, member);
     if (failed(checkDimensions(kPredictAttr, predict, {"batch", "source"})))
       return failure();
-    if (auto types = predict.getAs<StringAttr>("types"); types && !hasArgument(entry, types.getValue()))
+    if (auto types = predict.getAs<StringAttr>("types"); types && !entry.findArg(types.getValue()))
       return entry.emitError("has no argument '") << types.getValue() << "', which " << kPredictAttr << " names";
     StringRef result = predict.getAs<StringAttr>("result").getValue();
-    for (unsigned i = 0; i < entry.getResultTypes().size(); ++i)
-      if (entry.getResultName(i) == result)
-        return success();
+    if (entry.findResult(result))
+      return success();
     return entry.emitError("has no result '") << result << "', which " << kPredictAttr << " names";
   }
 

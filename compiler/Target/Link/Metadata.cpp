@@ -240,18 +240,13 @@ private:
     g.packed_encode = entryNumber(attr, "packed_encode");
     g.packed_begin = entryNumber(attr, "packed_begin");
     auto step = module.lookupSymbol<EntryOp>(attr.getAs<FlatSymbolRefAttr>("step"));
-    for (unsigned i = 0; i < step.getArgumentTypes().size(); ++i)
-      if (step.getArgName(i) == attr.getAs<StringAttr>("tokens").getValue()) {
-        g.tokens_input = i;
-        // The step's new positions are the dimension of its tokens that is not the batch.
-        auto tokens = cast<RankedTensorType>(step.getArgumentTypes()[i]);
-        for (unsigned d = 0; d < 2; ++d)
-          if (getDimName(tokens, d) != attr.getAs<StringAttr>("batch").getValue())
-            g.new_dim = dimNumber(getDimName(tokens, d));
-      }
-    for (unsigned i = 0; i < step.getResultTypes().size(); ++i)
-      if (step.getResultName(i) == attr.getAs<StringAttr>("logits").getValue())
-        g.logits_output = i;
+    g.tokens_input = *step.findArg(attr.getAs<StringAttr>("tokens"));
+    g.logits_output = *step.findResult(attr.getAs<StringAttr>("logits"));
+    // The step's new positions are the dimension of its tokens that is not the batch.
+    auto tokens = cast<RankedTensorType>(step.getArgumentTypes()[g.tokens_input]);
+    for (unsigned d = 0; d < 2; ++d)
+      if (getDimName(tokens, d) != attr.getAs<StringAttr>("batch").getValue())
+        g.new_dim = dimNumber(getDimName(tokens, d));
     g.start = number(attr, "start", -1);
     g.end = number(attr, "end", -1);
     SmallVector<int64_t> moreEnds = tokenIds(attr, "more_ends");
@@ -314,12 +309,9 @@ private:
     header.predict.labels = attr.contains("labels");
     header.predict.pad = number(attr, "pad", -1);
     auto entry = module.lookupSymbol<EntryOp>(attr.getAs<FlatSymbolRefAttr>("entry"));
-    for (unsigned i = 0; i < entry.getResultTypes().size(); ++i)
-      if (entry.getResultName(i) == attr.getAs<StringAttr>("result").getValue())
-        header.predict.output = i;
-    for (unsigned i = 0; i < entry.getArgumentTypes().size(); ++i)
-      if (auto types = attr.getAs<StringAttr>("types"); types && entry.getArgName(i) == types.getValue())
-        header.predict.types = i;
+    header.predict.output = *entry.findResult(attr.getAs<StringAttr>("result"));
+    if (auto types = attr.getAs<StringAttr>("types"))
+      header.predict.types = *entry.findArg(types);
   }
 
   /// Batch and source of the tokens that a prediction reads, as a search would have them.

@@ -68,10 +68,9 @@ static int64_t sourceTokens(EntryOp entry, StringAttr types) {
 
 /// The last dimension of the entry's result of that name.
 static int64_t columns(EntryOp entry, StringAttr name) {
-  for (auto [i, type] : llvm::enumerate(entry.getResultTypes()))
-    if (auto shape = cast<RankedTensorType>(type).getShape(); name && entry.getResultName(i) == name.getValue() && !shape.empty())
-      return std::max<int64_t>(shape.back(), 0);
-  return 0;
+  auto found = name ? entry.findResult(name) : std::nullopt;
+  auto shape = found ? cast<RankedTensorType>(entry.getResultTypes()[*found]).getShape() : ArrayRef<int64_t>();
+  return shape.empty() ? 0 : std::max<int64_t>(shape.back(), 0);
 }
 
 SmallVector<int64_t> tokenIds(DictionaryAttr attr, StringRef key) {
@@ -138,10 +137,8 @@ public:
 private:
   /// Of the argument of that name; 0 if there is none.
   static int64_t boundOf(EntryOp entry, StringAttr argument) {
-    for (unsigned i = 0; entry && i < entry.getArgumentTypes().size(); ++i)
-      if (entry.getArgName(i) == argument)
-        return tokenBound(entry, i);
-    return 0;
+    auto place = entry ? entry.findArg(argument) : std::nullopt;
+    return place ? tokenBound(entry, *place) : 0;
   }
   InFlightDiagnostic refuse(EntryOp entry) {
     good = false;
