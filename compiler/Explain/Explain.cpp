@@ -17,6 +17,14 @@ Cost ExplainedEntry::total() const {
   return sum;
 }
 
+int64_t ExplainedEntry::launches() const {
+  int64_t count = 0;
+  for (const ExplainedLine &line : lines)
+    for (const ExplainedLine::Launch &launch : line.launches)
+      count += launch.times;
+  return count;
+}
+
 namespace {
 
 class EntryExplainer {

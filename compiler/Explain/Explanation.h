@@ -28,6 +28,12 @@ struct ExplainedLine {
   unsigned kernel = 0;             // its number in the file
   Cost cost;                       // of all calls
   double nanoseconds = 0;          // of all calls, where they have been measured
+  /// On a GPU, where launches have been counted: so many, each of so many blocks of so many threads.
+  struct Launch {
+    int64_t times, blocks, threads;
+  };
+  std::vector<Launch> launches;
+  bool isLaunchedWithNext = false; // what computes the next line computes this one, too
 };
 
 struct ExplainedEntry {
@@ -38,6 +44,7 @@ struct ExplainedEntry {
   double nanoseconds = 0;      // of a call, where it has been measured
 
   Cost total() const;
+  int64_t launches() const;
 };
 
 struct Explanation {

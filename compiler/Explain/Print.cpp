@@ -34,7 +34,8 @@ std::string column(const std::string &text, size_t width) { return std::string(w
 
 class EntryPrinter {
 public:
-  EntryPrinter(const ExplainedEntry &entry, bool timed, llvm::raw_ostream &os) : entry(entry), timed(timed), os(os) {}
+  EntryPrinter(const ExplainedEntry &entry, bool timed, llvm::raw_ostream &os)
+      : entry(entry), timed(timed), launched(entry.launches() > 0), os(os) {}
 
   void print() {
     Cost total = entry.total();
@@ -45,8 +46,11 @@ public:
     if (timed)
       os << "; " << withUnit(entry.nanoseconds / 1e6, {"ms", "us", "ns"}) << ", " << digits(total.operations / entry.nanoseconds) << " billion/s, "
          << digits(total.bytes() / entry.nanoseconds) << " GB/s";
+    if (launched)
+      os << "; on a GPU " << entry.launches() << " launches";
     os << "\n\n";
-    os << (timed ? "   time      us   " : "  ") << "   Mop      MB  " << (timed ? "  Gop/s   GB/s  " : "") << "kernel\n";
+    os << (timed ? "   time      us   " : "  ") << "   Mop      MB  " << (timed ? "  Gop/s   GB/s  " : "")
+       << (launched ? "launches, blocks x threads  " : "") << "kernel\n";
     for (const ExplainedLine &line : entry.lines)
       line.isStack ? printStack(line) : printCall(line);
     for (auto [i, reason] : llvm::enumerate(reasons))
@@ -60,7 +64,15 @@ private:
     double value;
   };
 
-  size_t widthOfNumbers() const { return timed ? 49 : 18; }
+  size_t widthOfNumbers() const { return (timed ? 49 : 18) + (launched ? kWidthOfLaunches + 2 : 0); }
+
+  /// "6 of 32 x 128", several of a kernel in several stages.
+  static std::string launchesOf(const ExplainedLine &line) {
+    std::string text = line.isLaunchedWithNext ? "with the next" : "";
+    for (const ExplainedLine::Launch &launch : line.launches)
+      text += (text.empty() ? "" : ", ") + std::to_string(launch.times) + " of " + std::to_string(launch.blocks) + " x " + std::to_string(launch.threads);
+    return text.empty() ? "none" : text;
+  }
 
   void printStack(const ExplainedLine &line) {
     os << std::string(widthOfNumbers() + 2 * line.depth, ' ') << line.times << " times " << line.text;
@@ -77,6 +89,8 @@ private:
     os << column(digits(line.cost.operations / 1e6), 6) << column(digits(line.cost.bytes() / 1e6), 8) << "  ";
     if (timed)
       os << column(digits(line.cost.operations / line.nanoseconds), 7) << column(digits(line.cost.bytes() / line.nanoseconds), 7) << "  ";
+    if (launched)
+      os << column(launchesOf(line), kWidthOfLaunches) << "  ";
     os << std::string(2 * line.depth, ' ') << line.kind << "  " << line.text;
     constexpr size_t kMost = 6;
     for (auto [i, part] : llvm::enumerate(llvm::ArrayRef(line.fused).take_front(kMost)))
@@ -131,7 +145,8 @@ private:
   }
 
   const ExplainedEntry &entry;
-  bool timed;
+  static constexpr size_t kWidthOfLaunches = 26;
+  bool timed, launched;
   llvm::raw_ostream &os;
   std::vector<std::string> reasons;
 };

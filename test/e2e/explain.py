@@ -10,7 +10,7 @@ def explained(description, *options):
     """Of each entry: its summary, and a list of (operations, megabytes, what)."""
     text = run(BIN / "xfc", "explain", description, *options)[1]
     timed = "measured on" in text.splitlines()[0]
-    entries, members = {}, {}
+    entries, members, launches = {}, {}, {}
     for line in text.splitlines():
         if match := re.match(r"(\S+): (once|called|the decoder's)", line):
             name = match[1]
@@ -19,8 +19,14 @@ def explained(description, *options):
             units = {"million": 1, "thousand": 1e-3, "x 1": 1e-6, "MB": 1, "KB": 1e-3, "bytes": 1e-6}
             summary = [float(number) * units[unit] for number, unit in zip(match.groups()[::2], match.groups()[1::2])]
             entries[name].append((summary[0], summary[1] + summary[2], "total", 100.0))
-        elif match := re.match(r" *([0-9.]+)% +[0-9.e-]+ +([0-9.e-]+) +([0-9.e-]+) +[0-9.e-]+ +[0-9.e-]+ +(\S.*)" if timed else r" *()([0-9.e-]+) +([0-9.e-]+) +([a-z].*)", line):
-            entries[name].append((float(match[2]), float(match[3]), match[4], float(match[1] or 0)))
+            if said := re.search(r"on a GPU (\d+) launches", line):
+                launches[name] = [int(said[1])]
+        elif match := re.match(r" *([0-9.]+)% +[0-9.e-]+ +([0-9.e-]+) +([0-9.e-]+) +[0-9.e-]+ +[0-9.e-]+ +(\S.*)" if timed else r" *()([0-9.e-]+) +([0-9.e-]+) +(\S.*)", line):
+            what = match[4]
+            if name in launches:
+                mine, what = re.match(r"((?:with the next|none|\d+ of \d+ x \d+)(?:, \d+ of \d+ x \d+)*)  +(.*)", what).groups()
+                launches[name] += [int(count) for count in re.findall(r"(\d+) of", mine)]
+            entries[name].append((float(match[2]), float(match[3]), what, float(match[1] or 0)))
         elif match := re.match(r" *([0-9.]+)%  (\S+)$", line):
             members.setdefault(name, []).append(float(match[1]))
     for name, lines in entries.items():
@@ -29,6 +35,10 @@ def explained(description, *options):
         checks.that(kernels, f"{title}: no kernels\n{text}")
         for got, want, what in ((sum(k[0] for k in kernels), operations, "operations"), (sum(k[1] for k in kernels), megabytes, "bytes")):
             checks.that(abs(got - want) <= 0.01 * want + 0.006 * len(kernels), f"{title}: {what} {got} of {want}")
+        on_gpu = any("cuda" in str(option) for option in options)
+        checks.that(on_gpu == (name in launches), f"{title}: launches {launches.get(name)}")
+        if on_gpu:
+            checks.that(launches[name][0] == sum(launches[name][1:]) > 0, f"{title}: launches {launches[name]}")
         if timed:
             checks.that(abs(sum(k[3] for k in kernels) - 100) < 1, f"{title}: the shares add up to {sum(k[3] for k in kernels)}")
     return entries, members

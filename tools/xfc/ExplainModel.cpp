@@ -2,6 +2,7 @@
 
 #include "compiler/Import/Error.h"
 #include "compiler/Target/Link/Artefact.h"
+#include "tools/xfc/Launches.h"
 #include "tools/xfc/Measure.h"
 
 #include "llvm/ADT/ScopeExit.h"
@@ -35,6 +36,9 @@ llvm::Error explainModel(mlir::ModuleOp module, ParameterSource &parameters, con
       return measured.takeError();
     machine = std::move(*measured);
   }
+  if (options.targets.cuda)
+    if (auto error = countLaunches(compile.output, explanation))
+      return error;
   auto write = [&](llvm::raw_ostream &out) {
     print(explanation, machine, out);
     return llvm::Error::success();
