@@ -94,20 +94,19 @@ if DEVICE:
     checks.that(len(want) == len(got) == 15 and all(abs(float(a) - float(b)) < 1e-4 for a, b in zip(want, got)), f"{got} on {DEVICE}, but {want}")
     checks.end()
 
-for entry in ("pool", "tag"):
-    for kind in ("f32", "int8"):
-        for between in ([3], [3, 3]):
-            for options in (", pad = 0", ""):  # without padding, sentences of one length are called together
-                program = compiled("pairs", "--type", kind, entry=entry, options=options, between=f", between = {between}")
-                session = Session(program, 1)
-                want = ["\t".join(" ".join(f"{x:.6g}" for row in rows for x in row) for rows in alone(session, entry, a, b, between)) for a, b in pairs]
-                for how in ([], ["--batch", 1], ["--threads", 3]):
-                    got = run(program, *how, stdin=lines)[1].splitlines()
-                    checks.that(got == want, f"{entry} {kind} {between} {options} {how}: {[(g, w) for g, w in zip(got, want) if g != w][:1]}")
-                # Ids that stand for a pair have the same types.
-                ids = "".join(" ".join(map(str, tokens_of(a, b, between)[0])) + "\n" for a, b in pairs)
-                if entry == "pool":
-                    checks.that(run(program, "--ids", stdin=ids)[1].splitlines() == want, f"{kind} {between}: other numbers of ids")
+PADDED, EQUAL = ", pad = 0", ""  # without padding, sentences of one length are called together
+for entry, kind, between, options in (("pool", "f32", [3], PADDED), ("pool", "int8", [3, 3], PADDED), ("pool", "f32", [3, 3], EQUAL),
+                                      ("tag", "f32", [3], EQUAL), ("tag", "int8", [3], PADDED), ("tag", "bf16", [3, 3], PADDED)):
+    program = compiled("pairs", "--type", kind, entry=entry, options=options, between=f", between = {between}")
+    session = Session(program, 1)
+    want = ["\t".join(" ".join(f"{x:.6g}" for row in rows for x in row) for rows in alone(session, entry, a, b, between)) for a, b in pairs]
+    for how in ([], ["--batch", 1], ["--threads", 3]):
+        got = run(program, *how, stdin=lines)[1].splitlines()
+        checks.that(got == want, f"{entry} {kind} {between} {options} {how}: {[(g, w) for g, w in zip(got, want) if g != w][:1]}")
+    # Ids that stand for a pair have the same types.
+    ids = "".join(" ".join(map(str, tokens_of(a, b, between)[0])) + "\n" for a, b in pairs)
+    if entry == "pool":
+        checks.that(run(program, "--ids", stdin=ids)[1].splitlines() == want, f"{kind} {between}: other numbers of ids")
 
 program = compiled("labels", "--target-vocab", labels, entry="tag", options=", labels = true, pad = 0")
 answer = run(program, stdin="red green\tblue\nred\n")[1]
