@@ -21,8 +21,12 @@ PTX = b""".version 7.0
 	ret;
 }
 """
-STREAM_OF_ITS_OWN, CAPTURE_OF_THREAD = 1, 1
-PARAMETER_POINTER, PARAMETER_SIZE = 1, 2  # in cuLaunchKernel's `extra`, which a null ends
+STREAM_OF_ITS_OWN, RELAXED_CAPTURES = 1, 2
+PARAMETER_POINTER, PARAMETER_SIZE = 1, 2  # in a kernel's `extra`, which a null ends
+
+
+class KernelNode(c.Structure):
+    _fields_ = [("function", c.c_void_p), ("sizes", c.c_uint * 7), ("parameters", c.c_void_p), ("extra", c.c_void_p)]
 
 
 def record(cuda, ask):
@@ -33,6 +37,7 @@ def record(cuda, ask):
     graph, program, memory, number = c.c_void_p(), c.c_void_p(), c.c_uint64(), c.c_int32(-1)
     ask("cuDevicePrimaryCtxRetain", c.byref(context), 0)
     ask("cuCtxPushCurrent_v2", context)
+    ask("cuThreadExchangeStreamCaptureMode", c.byref(c.c_int(RELAXED_CAPTURES)))
     ask("cuStreamCreate", c.byref(stream), STREAM_OF_ITS_OWN)
     ask("cuModuleLoadDataEx", c.byref(module), PTX, 0, None, None)
     ask("cuModuleGetFunction", c.byref(function), module, b"count")
@@ -41,15 +46,15 @@ def record(cuda, ask):
     size = c.c_size_t(8)
     extra = (c.c_void_p * 5)(PARAMETER_POINTER, c.addressof(memory), PARAMETER_SIZE, c.addressof(size), None)
 
-    def launch():
-        ask("cuLaunchKernel", function, 1, 1, 1, 1, 1, 1, 0, stream, None, extra)
-
-    launch()  # as a step is, before the next one of its sizes is recorded
-    ask("cuStreamBeginCapture_v2", stream, CAPTURE_OF_THREAD)
-    for _ in range(2):
-        launch()
-    ask("cuStreamEndCapture", stream, c.byref(graph))
+    # As a step is, before the next one of its sizes is recorded.
+    ask("cuLaunchKernel", function, 1, 1, 1, 1, 1, 1, 0, stream, None, extra)
+    ask("cuGraphCreate", c.byref(graph), 0)
+    kernel = KernelNode(function, (c.c_uint * 7)(1, 1, 1, 1, 1, 1, 0), None, c.addressof(extra))
+    first, second = c.c_void_p(), c.c_void_p()
+    ask("cuGraphAddKernelNode", c.byref(first), graph, None, c.c_size_t(0), c.byref(kernel))
+    ask("cuGraphAddKernelNode", c.byref(second), graph, c.byref(first), c.c_size_t(1), c.byref(kernel))
     ask("cuGraphInstantiateWithFlags", c.byref(program), graph, c.c_uint64(0))
+    ask("cuGraphDestroy", graph)
     for _ in range(2):
         ask("cuGraphLaunch", program, stream)
     ask("cuMemcpyDtoHAsync_v2", c.byref(number), memory, c.c_size_t(4), stream)

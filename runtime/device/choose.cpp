@@ -28,13 +28,7 @@ std::unique_ptr<device> make_device(const model &m, device_kind kind) {
     fail(status::unsupported, "the model was compiled without code for GPUs (compile with --target cpu,cuda)");
   if (kind == device_kind::emulator)
     return make_emulator();
-  try {
-    return make_cuda(static_cast<int>(m.header().gpu.capability));
-  } catch (const error &) {
-    if (kind == device_kind::best && for_cpu)
-      return nullptr;
-    throw;
-  }
+  return make_cuda(static_cast<int>(m.header().gpu.capability));
 }
 
 } // namespace xf::rt

@@ -120,7 +120,7 @@ void device_search::record(known_step &step, const int64_t *dims) {
   // What is wrong with the launches themselves is said when they are asked for without a recording.
   try {
     launch(dims);
-  } catch (const error &) {
+  } catch (...) {
     where.end_recording();
     records_ = false;
     return;

@@ -185,6 +185,11 @@ def devices():
     says(gpu, "cuda", "Fake GPU is too old", "compute capability 7.5", "needs 8.0")
     with_driver(FAKE_CUDA_MEMORY=1 << 20)
     says(gpu, "cuda", "Fake GPU has", "MiB of memory free of 1.0", "more are needed")
+    says(both, None, "Fake GPU has", "more are needed")
+    with_driver(FAKE_CUDA_COMPILER=0)
+    says(both, "cuda", "the driver cannot take the model's code")
+    _, out, _ = run(both, "--beam", 3, "--scores", stdin=words)
+    checks.that(out == expected, f"a driver without a compiler: {out!r}, not {expected!r}")
 
 
 def gpu_check(*arguments):
@@ -205,7 +210,7 @@ def check():
     status, out, err = gpu_check(*options, folder)
     checks.that(status == 0 and "Fake GPU, compute capability 8.0" in out and out.count("4/4 as on the CPU") == 6 and "MB/token" in out
                 and ", launches are recorded\n" in out, f"{status}\n{out}{err}")
-    for driver, says in (({"FAKE_CUDA_GRAPHS": 0}, "not recorded: cuStreamBeginCapture_v2: 801"), ({"FAKE_CUDA_GRAPHS": 2}, "not recorded: cuLaunchKernel: 900"),
+    for driver, says in (({"FAKE_CUDA_GRAPHS": 0}, "not recorded: cuGraphCreate: 801"), ({"FAKE_CUDA_GRAPHS": 2}, "not recorded: cuGraphAddKernelNode: 801"),
                          ({"folder": OLD}, "the driver has no graphs of launches")):
         with_driver(**driver)
         status, out, err = gpu_check(*options, "--seconds", "0.01", folder)

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <type_traits>
 
 namespace {
@@ -55,14 +56,28 @@ EXPECT_SAME(event_destroy, cuEventDestroy);
 EXPECT_SAME(event_record, cuEventRecord);
 EXPECT_SAME(event_wait, cuEventSynchronize);
 EXPECT_SAME(launch, cuLaunchKernel);
-EXPECT_SAME(capture_begin, cuStreamBeginCapture);
-EXPECT_SAME(capture_end, cuStreamEndCapture);
+EXPECT_SAME(exchange_capture_mode, cuThreadExchangeStreamCaptureMode);
+EXPECT_SAME(graph_create, cuGraphCreate);
+// The name stands for a later version, with a longer struct, where the header is of CUDA 12; the parameters are the same.
+EXPECT_SAME(graph_add_kernel, cuGraphAddKernelNode);
 EXPECT_SAME(graph_launch, cuGraphLaunch);
 EXPECT_SAME(graph_destroy, cuGraphDestroy);
 EXPECT_SAME(graph_program_destroy, cuGraphExecDestroy);
 #if CUDA_VERSION >= 12000 // where the name has come to mean this one
 EXPECT_SAME(graph_instantiate, cuGraphInstantiate);
 #endif
+
+TEST(CudaHeader, HasTheSameKernelNode) {
+  using ours = xf::rt::cuda::kernel_node;
+  using theirs = CUDA_KERNEL_NODE_PARAMS_v1;
+  EXPECT_EQ(sizeof(ours), sizeof(theirs));
+  EXPECT_EQ(offsetof(ours, function), offsetof(theirs, func));
+  EXPECT_EQ(offsetof(ours, x), offsetof(theirs, gridDimX));
+  EXPECT_EQ(offsetof(ours, threads_x), offsetof(theirs, blockDimX));
+  EXPECT_EQ(offsetof(ours, shared_bytes), offsetof(theirs, sharedMemBytes));
+  EXPECT_EQ(offsetof(ours, parameters), offsetof(theirs, kernelParams));
+  EXPECT_EQ(offsetof(ours, extra), offsetof(theirs, extra));
+}
 
 TEST(CudaHeader, HasTheSameNumbers) {
   using namespace xf::rt::cuda;
@@ -72,7 +87,7 @@ TEST(CudaHeader, HasTheSameNumbers) {
   EXPECT_EQ(kNoDevice, CUDA_ERROR_NO_DEVICE);
   EXPECT_EQ(kEventWithoutTime, CU_EVENT_DISABLE_TIMING);
   EXPECT_EQ(kStreamOfItsOwn, CU_STREAM_NON_BLOCKING);
-  EXPECT_EQ(kCaptureOfThread, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+  EXPECT_EQ(kRelaxedCaptures, CU_STREAM_CAPTURE_MODE_RELAXED);
   EXPECT_EQ(kErrorLog, CU_JIT_ERROR_LOG_BUFFER);
   EXPECT_EQ(kErrorLogBytes, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES);
   EXPECT_EQ(kParameterPointer, CU_LAUNCH_PARAM_BUFFER_POINTER);

@@ -1,7 +1,7 @@
 // A stand-in for NVIDIA's driver, libcuda.so.1, whose one GPU is the emulator: the runtime's device `cuda` is tested with
 // it on machines without a GPU. What a test wants it to be is said by environment variables: FAKE_CUDA_GPUS (how many),
 // FAKE_CUDA_CAPABILITY (80: 8.0), FAKE_CUDA_MEMORY (bytes), FAKE_CUDA_COUNTS (a file for how much was done), FAKE_CUDA_GRAPHS (0: it
-// makes none; 2: it refuses launches while it captures). Without XF_FAKE_GRAPHS it is a driver from before there were any.
+// makes none; 2: it takes no kernels into them), FAKE_CUDA_COMPILER (0: it has none for PTX). Without XF_FAKE_GRAPHS it is a driver from before there were any.
 #include "runtime/core/error.h"
 #include "runtime/device/cuda/driver.h"
 #include "runtime/device/emulator/emulator.h"
@@ -20,8 +20,8 @@ using cuda::address, cuda::result;
 
 namespace {
 
-constexpr result kOk = 0, kInvalid = 1, kNotStarted = 3, kNoContext = 201, kBadPtx = 218, kNotFound = 500, kLaunchFailed = 719,
-                 kNotSupported = 801, kCaptureUnsupported = 900, kCaptureInvalidated = 901;
+constexpr result kOk = 0, kInvalid = 1, kNotStarted = 3, kNoContext = 201, kBadPtx = 218, kNoCompiler = 221, kNotFound = 500, kLaunchFailed = 719,
+                 kNotSupported = 801, kStillRecording = 900;
 
 long setting(const char *name, long otherwise) {
   const char *text = std::getenv(name);
@@ -54,23 +54,21 @@ uint8_t *pointer(address begin, size_t bytes) { return memory.check_range(begin,
 using task = std::function<result()>;
 std::deque<task> work;
 uint64_t done = 0;
-// Launches between the begin and the end of a capture. What else is asked for is refused, and spoils the graph.
+// Kernels behind each other. Until a graph that is made is given up, nothing is asked of the stream: device.h wants that.
 using graph = std::vector<task>;
-graph captured;
-bool captures = false, is_spoilt = false;
-bool may_not_capture() {
-  is_spoilt |= captures;
-  return captures;
-}
+long graphs_made = 0;
+// A thread's stream capture mode: CUDA's own.
+thread_local int capture_mode = 0;
 // What each thread has entered, the last one being current.
 thread_local std::vector<void *> contexts;
-bool is_inside() { return !contexts.empty() && contexts.back() == &memory; }
-// Of what needs a context and may not be captured.
+// With the mode that a program's own captures must be met with.
+bool is_inside() { return !contexts.empty() && contexts.back() == &memory && capture_mode == cuda::kRelaxedCaptures; }
+// Of what needs a context, and is none of a graph's.
 #define REFUSE_UNLESS_ALLOWED                                                                                                   \
   if (!is_inside())                                                                                                             \
     return kNoContext;                                                                                                          \
-  if (may_not_capture())                                                                                                        \
-    return kCaptureUnsupported
+  if (graphs_made > 0)                                                                                                          \
+    return kStillRecording
 std::map<const void *, size_t> host_blocks;
 
 // Copies from and to pinned memory only, as the weights and large results are not.
@@ -146,6 +144,8 @@ FAKE cuDevicePrimaryCtxRetain(void **context, int) {
 }
 FAKE cuDevicePrimaryCtxRelease_v2(int) { return kOk; }
 FAKE cuCtxPushCurrent_v2(void *context) {
+  if (capture_mode != 0)
+    return kInvalid; // who came before has not given the thread its own mode back
   contexts.push_back(context);
   return context ? kOk : kNoContext;
 }
@@ -238,6 +238,8 @@ FAKE cuMemcpyDtoHAsync_v2(void *to, address from, size_t bytes, void *) {
 }
 FAKE cuModuleLoadDataEx(void **module, const void *image, unsigned, int *, void **) {
   REFUSE_UNLESS_ALLOWED;
+  if (setting("FAKE_CUDA_COMPILER", 1) == 0)
+    return kNoCompiler;
   try {
     program = emulator::parse_ptx(static_cast<const char *>(image));
   } catch (const error &problem) {
@@ -287,53 +289,62 @@ FAKE cuEventSynchronize(void *event) {
   counts.write();
   return problem;
 }
-FAKE cuLaunchKernel(void *function, unsigned x, unsigned y, unsigned z, unsigned threads, unsigned threads_y, unsigned threads_z,
-                    unsigned, void *, void **parameters, void **extra) {
-  if (!is_inside())
-    return kNoContext;
-  if (captures && setting("FAKE_CUDA_GRAPHS", 1) == 2)
-    return is_spoilt = true, kCaptureUnsupported;
-  bool has_size = x > 0 && x <= 0x7fffffff && y == 1 && z == 1 && threads > 0 && threads <= 1024 && threads_y == 1 && threads_z == 1;
-  if (!has_size || parameters || !extra || extra[0] != cuda::kParameterPointer || extra[2] != cuda::kParameterSize || extra[4])
-    return kInvalid;
-  counts.launches += !captures;
-  const auto *begin = static_cast<const uint64_t *>(extra[1]);
-  std::vector<uint64_t> words(begin, begin + *static_cast<size_t *>(extra[3]) / sizeof(uint64_t));
-  auto launch = [=, words = std::move(words)] {
+// What a kernel with these sizes and parameters does; empty where a GPU would not take them.
+static task kernel_of(const cuda::kernel_node &node) {
+  bool has_size = node.x > 0 && node.x <= 0x7fffffff && node.y == 1 && node.z == 1 && node.threads_x > 0 && node.threads_x <= 1024 &&
+                  node.threads_y == 1 && node.threads_z == 1;
+  if (!has_size || node.shared_bytes || node.parameters || !node.extra || node.extra[0] != cuda::kParameterPointer ||
+      node.extra[2] != cuda::kParameterSize || node.extra[4])
+    return {};
+  const auto *begin = static_cast<const uint64_t *>(node.extra[1]);
+  std::vector<uint64_t> words(begin, begin + *static_cast<size_t *>(node.extra[3]) / sizeof(uint64_t));
+  return [node, words = std::move(words)] {
     try {
-      emulator::run_kernel(*static_cast<const emulator::function *>(function), memory,
-                           {words.data(), words.size() * sizeof(uint64_t), x, threads});
+      emulator::run_kernel(*reinterpret_cast<const emulator::function *>(node.function), memory,
+                           {words.data(), words.size() * sizeof(uint64_t), node.x, node.threads_x});
     } catch (const error &problem) {
       last_problem = problem.what();
       return kLaunchFailed;
     }
     return kOk;
   };
-  if (captures)
-    captured.push_back(std::move(launch));
-  else
-    work.push_back(std::move(launch));
+}
+FAKE cuLaunchKernel(cuda::function function, unsigned x, unsigned y, unsigned z, unsigned threads, unsigned threads_y, unsigned threads_z,
+                    unsigned shared_bytes, void *, void **parameters, void **extra) {
+  REFUSE_UNLESS_ALLOWED;
+  task kernel = kernel_of({function, x, y, z, threads, threads_y, threads_z, shared_bytes, parameters, extra});
+  if (!kernel)
+    return kInvalid;
+  ++counts.launches;
+  work.push_back(std::move(kernel));
+  return kOk;
+}
+FAKE cuThreadExchangeStreamCaptureMode(int *mode) {
+  if (*mode < 0 || *mode > 2)
+    return kInvalid;
+  std::swap(*mode, capture_mode);
   return kOk;
 }
 
 #ifdef XF_FAKE_GRAPHS
-FAKE cuStreamBeginCapture_v2(void *, int) {
+FAKE cuGraphCreate(graph **out, unsigned flags) {
   if (!is_inside())
     return kNoContext;
-  if (captures || setting("FAKE_CUDA_GRAPHS", 1) == 0)
+  if (setting("FAKE_CUDA_GRAPHS", 1) == 0)
     return kNotSupported;
-  captures = true;
-  is_spoilt = false;
-  captured.clear();
-  return kOk;
+  ++graphs_made;
+  *out = new graph;
+  return flags == 0 ? kOk : kInvalid;
 }
-FAKE cuStreamEndCapture(void *, graph **out) {
-  if (!captures)
+// A node is known by how many there are with it.
+FAKE cuGraphAddKernelNode(uintptr_t *node, graph *to, const uintptr_t *before, size_t count, const cuda::kernel_node *kernel) {
+  if (setting("FAKE_CUDA_GRAPHS", 1) == 2)
+    return kNotSupported;
+  task own = kernel_of(*kernel);
+  if (!own || count != (to->empty() ? 0 : 1) || (count == 1 && *before != to->size()))
     return kInvalid;
-  captures = false;
-  *out = is_spoilt ? nullptr : new graph(std::move(captured));
-  if (is_spoilt)
-    return kCaptureInvalidated;
+  to->push_back(std::move(own));
+  *node = to->size();
   return kOk;
 }
 FAKE cuGraphInstantiateWithFlags(graph **out, const graph *from, unsigned long long flags) {
@@ -348,6 +359,7 @@ FAKE cuGraphLaunch(const graph *launched, void *) {
   return kOk;
 }
 FAKE cuGraphDestroy(graph *g) {
+  --graphs_made;
   delete g;
   return kOk;
 }

@@ -4,6 +4,7 @@
 #include "runtime/device/cuda/driver.h"
 
 #include <string>
+#include <utility>
 
 namespace xf::rt {
 
@@ -77,6 +78,8 @@ public:
 
   void release(uint8_t *memory) override {
     entered inside(*this, kAnyway);
+    if (!inside)
+      return;
     driver_.stream_wait(stream_);
     driver_.memory_free(number(memory));
   }
@@ -90,6 +93,8 @@ public:
 
   void release_host(uint8_t *memory) override {
     entered inside(*this, kAnyway);
+    if (!inside)
+      return;
     driver_.stream_wait(stream_);
     driver_.host_free(memory);
   }
@@ -119,22 +124,29 @@ public:
   void launch(size_t function, uint32_t blocks, uint32_t threads, const void *parameters, size_t bytes) override {
     void *extra[] = {kParameterPointer, const_cast<void *>(parameters), kParameterSize, &bytes, kParameterEnd};
     entered inside(*this);
-    check(driver_.launch(functions_[function], blocks, 1, 1, threads, 1, 1, 0, stream_, nullptr, extra), "starting a kernel");
+    if (!graph_) {
+      check(driver_.launch(functions_[function], blocks, 1, 1, threads, 1, 1, 0, stream_, nullptr, extra), "starting a kernel");
+      return;
+    }
+    kernel_node node = {functions_[function], blocks, 1, 1, threads, 1, 1, 0, nullptr, extra};
+    check(driver_.graph_add_kernel(&last_, graph_, last_ ? &last_ : nullptr, last_ ? 1 : 0, &node), "recording a kernel");
   }
 
+  // A graph is made of its launches, each behind the one before. Captured from the stream it would be spoilt by what other threads of
+  // the program ask of the GPU meanwhile, and they would be told of errors.
   bool begin_recording() override {
     entered inside(*this);
-    return driver_.has_graphs() && driver_.capture_begin(stream_, kCaptureOfThread) == 0;
+    last_ = nullptr;
+    return driver_.has_graphs() && driver_.graph_create(&graph_, 0) == 0;
   }
 
   // A driver that cannot make a graph of these launches is no error: they can be asked for one by one.
   std::unique_ptr<recording> end_recording() override {
+    graph made = std::exchange(graph_, nullptr);
     entered inside(*this);
-    graph captured = nullptr;
     graph_program program = nullptr;
-    bool is_made = driver_.capture_end(stream_, &captured) == 0 && captured && driver_.graph_instantiate(&program, captured, 0) == 0;
-    if (captured)
-      driver_.graph_destroy(captured);
+    bool is_made = driver_.graph_instantiate(&program, made, 0) == 0;
+    driver_.graph_destroy(made);
     return is_made ? std::make_unique<recorded_graph>(*this, program) : nullptr;
   }
 
@@ -163,30 +175,43 @@ private:
   static constexpr size_t kEvents = 8;
 
   // What the driver is asked for is asked for in the device's context. Sessions may be used by one thread now and by another then,
-  // and a program that uses CUDA itself finds its own context afterwards.
+  // and a program that uses CUDA itself finds its own context afterwards. Where it captures a stream of its own, nothing here is part
+  // of that: without saying so, reserving memory would fail, and spoil what it captures.
   enum anyway { kAnyway }; // part of clearing up, perhaps after an error
   class entered {
   public:
-    explicit entered(const cuda_device &d) : driver_(d.driver_), is_inside_(true) {
-      d.check(driver_.context_push(d.context_), "entering the GPU's context");
+    explicit entered(const cuda_device &d) : entered(d, kAnyway) { d.check(problem_, "entering the GPU's context"); }
+    entered(const cuda_device &d, anyway) : driver_(d.driver_), problem_(driver_.context_push(d.context_)) {
+      if (problem_ == 0)
+        exchange_mode();
     }
-    entered(const cuda_device &d, anyway) : driver_(d.driver_), is_inside_(driver_.context_push(d.context_) == 0) {}
     entered(const entered &) = delete;
     ~entered() {
+      if (problem_)
+        return;
+      exchange_mode();
       context left;
-      if (is_inside_)
-        driver_.context_pop(&left);
+      driver_.context_pop(&left);
     }
+    explicit operator bool() const { return problem_ == 0; }
 
   private:
+    void exchange_mode() {
+      if (driver_.exchange_capture_mode)
+        driver_.exchange_capture_mode(&mode_);
+    }
+
     const driver &driver_;
-    bool is_inside_;
+    result problem_;
+    int mode_ = kRelaxedCaptures; // the thread's own, once they are exchanged
   };
 
   struct recorded_graph final : recording {
     recorded_graph(cuda_device &d, graph_program p) : owner(d), program(p) {}
     ~recorded_graph() override {
       entered inside(owner, kAnyway);
+      if (!inside)
+        return;
       owner.driver_.stream_wait(owner.stream_); // it may be under way
       owner.driver_.graph_program_destroy(program);
     }
@@ -195,8 +220,9 @@ private:
   };
 
   void close() {
-    {
-      entered inside(*this, kAnyway);
+    if (entered inside(*this, kAnyway); inside) {
+      if (graph_)
+        driver_.graph_destroy(graph_);
       if (stream_)
         driver_.stream_wait(stream_);
       if (module_)
@@ -226,6 +252,8 @@ private:
   stream stream_ = nullptr;
   event events_[kEvents] = {};
   uint64_t marks_ = 0, passed_ = 0;
+  graph graph_ = nullptr; // that is being recorded, and its last kernel
+  graph_node last_ = nullptr;
   module module_ = nullptr;
   std::vector<cuda::function> functions_;
 };

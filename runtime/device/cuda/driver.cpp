@@ -49,8 +49,9 @@ const driver &open_driver() {
     find(d.event_record, "cuEventRecord");
     find(d.event_wait, "cuEventSynchronize");
     find(d.launch, "cuLaunchKernel");
-    look_for(d.capture_begin, "cuStreamBeginCapture_v2");
-    look_for(d.capture_end, "cuStreamEndCapture");
+    look_for(d.exchange_capture_mode, "cuThreadExchangeStreamCaptureMode");
+    look_for(d.graph_create, "cuGraphCreate");
+    look_for(d.graph_add_kernel, "cuGraphAddKernelNode");
     look_for(d.graph_instantiate, "cuGraphInstantiateWithFlags");
     look_for(d.graph_launch, "cuGraphLaunch");
     look_for(d.graph_destroy, "cuGraphDestroy");

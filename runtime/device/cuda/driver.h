@@ -17,18 +17,26 @@ using function = struct function_handle *;
 using stream = struct stream_handle *;
 using event = struct event_handle *;
 using graph = struct graph_handle *;
+using graph_node = struct graph_node_handle *;
 using graph_program = struct graph_program_handle *; // CUgraphExec
 
 constexpr int kCapabilityMajor = 75, kCapabilityMinor = 76; // CUdevice_attribute
 constexpr int kOutOfMemory = 2, kNoDevice = 100;            // CUresult
 constexpr unsigned kEventWithoutTime = 2;                  // CUevent_flags
 constexpr unsigned kStreamOfItsOwn = 1;                    // CUstream_flags: not ordered with the default stream
-constexpr int kCaptureOfThread = 1;                        // CUstreamCaptureMode
+constexpr int kRelaxedCaptures = 2;                        // CUstreamCaptureMode
 constexpr int kErrorLog = 5, kErrorLogBytes = 6;            // CUjit_option
 // Marks in cuLaunchKernel's `extra`.
 inline void *const kParameterPointer = reinterpret_cast<void *>(1);
 inline void *const kParameterSize = reinterpret_cast<void *>(2);
 inline void *const kParameterEnd = nullptr;
+
+// CUDA_KERNEL_NODE_PARAMS_v1, as cuLaunchKernel's parameters.
+struct kernel_node {
+  cuda::function function;
+  unsigned x, y, z, threads_x, threads_y, threads_z, shared_bytes;
+  void **parameters, **extra;
+};
 
 struct driver {
   result (*init)(unsigned flags);
@@ -61,15 +69,17 @@ struct driver {
   result (*event_wait)(event);
   result (*launch)(function, unsigned x, unsigned y, unsigned z, unsigned threads_x, unsigned threads_y, unsigned threads_z,
                    unsigned shared_bytes, stream, void **parameters, void **extra);
+  // Null in drivers from before CUDA 10.1.
+  result (*exchange_capture_mode)(int *mode);
   // Null in drivers from before CUDA 11.4.
-  result (*capture_begin)(stream, int mode);
-  result (*capture_end)(stream, graph *);
+  result (*graph_create)(graph *, unsigned flags);
+  result (*graph_add_kernel)(graph_node *, graph, const graph_node *before, size_t count, const kernel_node *);
   result (*graph_instantiate)(graph_program *, graph, unsigned long long flags);
   result (*graph_launch)(graph_program, stream);
   result (*graph_destroy)(graph);
   result (*graph_program_destroy)(graph_program);
   bool has_graphs() const {
-    return capture_begin && capture_end && graph_instantiate && graph_launch && graph_destroy && graph_program_destroy;
+    return graph_create && graph_add_kernel && graph_instantiate && graph_launch && graph_destroy && graph_program_destroy;
   }
 };
 
