@@ -51,8 +51,11 @@ if "$build/bin/xfc" --version >/dev/null 2>&1; then
     golden $model-bf16 "$models/$model/$model.xf" "$models/$model" --type bf16
     target=cuda; golden $model-f16 "$models/$model/$model.xf" "$models/$model" --type f16; target=cpu,cuda
   done
-  compile g2p "$models/g2p/g2p.xf" --config "$models/g2p/config.json" --weights "$models/g2p/weights.safetensors"
-  cp "$models/g2p/source.vocab" "$folder/g2p.source.vocab"
+  for type in f32 bf16; do
+    name=g2p; [ $type = f32 ] || name=g2p-$type
+    compile $name "$models/g2p/g2p.xf" --config "$models/g2p/config.json" --weights "$models/g2p/weights.safetensors" --type $type
+    cp "$models/g2p/source.vocab" "$folder/$name.source.vocab"
+  done
   # bench NAME OPTION...: the sizes are for gpu-check.py, which counts what a step of the decoder reads. It makes the weights anew, too.
   bench() {
     name=$1 d=$2 ffn=$3 layers=$4 vocab=$5; shift 5
