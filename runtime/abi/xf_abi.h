@@ -379,7 +379,8 @@ typedef struct xf_abi_image {
   xf_abi_range weights;    /* page aligned */
   xf_abi_range ir;         /* the unfused IR, as text; size 0: none */
   xf_abi_range source_vocabulary, target_vocabulary; /* UTF-8, a token a line; size 0: none */
-  /* SentencePiece models of sides that are split into subwords; size 0: none. Where there is no vocabulary their pieces are the tokens. */
+  /* SentencePiece models, or tables of tokenizers (xf_tokenizer.h), of sides that are split into subwords; size 0: none. Where there is no
+   * vocabulary their pieces are the tokens. Both may be the same bytes. */
   xf_abi_range source_subwords, target_subwords;
   xf_abi_table dims;       /* xf_abi_dim */
   xf_abi_table tensors;    /* xf_abi_tensor */

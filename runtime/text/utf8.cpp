@@ -23,6 +23,18 @@ size_t utf8_length(std::string_view text, size_t at) {
   return 0;
 }
 
+size_t broken_length(std::string_view text) {
+  auto first = static_cast<uint8_t>(text.front());
+  size_t whole = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+  for (size_t kept = whole - 1; kept > 1; --kept) {
+    std::string completed(text.substr(0, kept));
+    completed.resize(whole, '\x80');
+    if (kept <= text.size() && utf8_length(completed, 0) == whole)
+      return kept;
+  }
+  return 1;
+}
+
 size_t find_invalid_utf8(std::string_view text) {
   for (size_t at = 0; at < text.size();) {
     size_t length = utf8_length(text, at);
@@ -31,6 +43,24 @@ size_t find_invalid_utf8(std::string_view text) {
     at += length;
   }
   return std::string_view::npos;
+}
+
+void append_utf8(uint32_t point, std::string &text) {
+  if (point < 0x80) {
+    text += static_cast<char>(point);
+  } else if (point < 0x800) {
+    text += static_cast<char>(0xc0 | point >> 6);
+    text += static_cast<char>(0x80 | (point & 0x3f));
+  } else if (point < 0x10000) {
+    text += static_cast<char>(0xe0 | point >> 12);
+    text += static_cast<char>(0x80 | (point >> 6 & 0x3f));
+    text += static_cast<char>(0x80 | (point & 0x3f));
+  } else {
+    text += static_cast<char>(0xf0 | point >> 18);
+    text += static_cast<char>(0x80 | (point >> 12 & 0x3f));
+    text += static_cast<char>(0x80 | (point >> 6 & 0x3f));
+    text += static_cast<char>(0x80 | (point & 0x3f));
+  }
 }
 
 void to_lower(std::string_view text, std::string &lowered) {
@@ -46,21 +76,7 @@ void to_lower(std::string_view text, std::string &lowered) {
     for (size_t i = 1; i < length; ++i)
       point = point << 6 | (static_cast<uint8_t>(text[at + i]) & 0x3f);
     point = lower(point);
-    if (point < 0x80) {
-      lowered += static_cast<char>(point);
-    } else if (point < 0x800) {
-      lowered += static_cast<char>(0xc0 | point >> 6);
-      lowered += static_cast<char>(0x80 | (point & 0x3f));
-    } else if (point < 0x10000) {
-      lowered += static_cast<char>(0xe0 | point >> 12);
-      lowered += static_cast<char>(0x80 | (point >> 6 & 0x3f));
-      lowered += static_cast<char>(0x80 | (point & 0x3f));
-    } else {
-      lowered += static_cast<char>(0xf0 | point >> 18);
-      lowered += static_cast<char>(0x80 | (point >> 12 & 0x3f));
-      lowered += static_cast<char>(0x80 | (point >> 6 & 0x3f));
-      lowered += static_cast<char>(0x80 | (point & 0x3f));
-    }
+    append_utf8(point, lowered);
     at += length;
   }
 }

@@ -17,8 +17,11 @@ inline constexpr std::string_view kReplacement = "\xef\xbf\xbd";
 
 // The number of bytes of the code point that starts at `at`, or 0 where there is none.
 size_t utf8_length(std::string_view text, size_t at);
+// The bytes of a text that does not begin with a code point which are the beginning of one; 1 where they are not.
+size_t broken_length(std::string_view text);
 // The position of the first byte that is not UTF-8, or npos.
 size_t find_invalid_utf8(std::string_view text);
+void append_utf8(uint32_t point, std::string &text);
 // Writes the text with every code point in lower case. The text is valid.
 void to_lower(std::string_view text, std::string &lowered);
 // Unicode's simple lower-case mapping.

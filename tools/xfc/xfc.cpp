@@ -4,11 +4,11 @@
 #include "compiler/Import/RandomWeights.h"
 #include "compiler/Pipelines/Compile.h"
 #include "compiler/Target/Link/Artefact.h"
-#include "runtime/text/subword_model.h"
 #include "tools/common/CommandLine.h"
 #include "tools/common/OutOfMemory.h"
 #include "tools/common/Registration.h"
 #include "tools/xfc/ExplainModel.h"
+#include "tools/xfc/ReadVocabulary.h"
 
 #include "mlir/Parser/Parser.h"
 #include "mlir/Support/FileUtilities.h"
@@ -45,6 +45,8 @@ struct Options {
   cl::opt<std::string> targetVocab{"target-vocab", cl::desc("Target vocabulary, a token a line"), cl::value_desc("FILE"), cl::cat(category)};
   cl::opt<std::string> sourceSpm{"source-spm", cl::desc("SentencePiece model of the source, for text(source = subwords); its pieces are the tokens without --source-vocab"), cl::value_desc("FILE"), cl::cat(category)};
   cl::opt<std::string> targetSpm{"target-spm", cl::desc("The same of the target"), cl::value_desc("FILE"), cl::cat(category)};
+  cl::opt<std::string> sourceTokenizer{"source-tokenizer", cl::desc("Hugging Face tokenizer.json of the source (byte-level BPE or WordPiece), for text(source = subwords)"), cl::value_desc("FILE"), cl::cat(category)};
+  cl::opt<std::string> targetTokenizer{"target-tokenizer", cl::desc("The same of the target"), cl::value_desc("FILE"), cl::cat(category)};
   cl::opt<std::string> dumpPhases{"dump-phases", cl::desc("Writes the IR after each phase to a folder"), cl::value_desc("DIR"), cl::cat(category)};
   cl::opt<bool> verbose{"verbose", cl::desc("Says what was ignored"), cl::cat(category)};
   cl::opt<xf::Emit> emit{"emit", cl::desc("What to write"), cl::init(xf::Emit::exe), cl::cat(category),
@@ -115,30 +117,13 @@ bool collect(const Options &options, xf::FrontendOptions &frontend) {
   return readFile(options.config, frontend.configJson);
 }
 
-/// A SentencePiece model that is given is one.
-bool readSubwords(const std::string &path, xf::Vocabulary &vocabulary) {
-  if (path.empty())
-    return true;
-  if (!readFile(path, vocabulary.subwords))
-    return false;
-  try {
-    vocabulary.pieces = static_cast<int64_t>(xf::rt::subword_model(vocabulary.subwords).size());
-    return true;
-  } catch (const std::exception &problem) {
-    return refuse(path + ": " + problem.what());
-  }
-}
-
-/// A vocabulary that is given holds something.
-bool readVocabulary(const std::string &path, const std::string &subwords, xf::Vocabulary &vocabulary) {
-  std::string &contents = vocabulary.tokens;
-  if (!readFile(path, contents) || !readSubwords(subwords, vocabulary))
-    return false;
-  if (llvm::StringRef(contents).starts_with("\xEF\xBB\xBF")) // the mark that some editors put before UTF-8 is no part of a token
-    contents.erase(0, 3);
-  if (path.empty() || !contents.empty())
-    return true;
-  return refuse(path + ": the vocabulary is empty");
+/// What one side's options name.
+bool readVocabulary(const xf::VocabularyFiles &files, xf::Vocabulary &vocabulary) {
+  auto read = xf::readVocabulary(files);
+  if (!read)
+    return refuse(llvm::toString(read.takeError()));
+  vocabulary = std::move(*read);
+  return true;
 }
 
 /// The devices of a list with commas.
@@ -170,7 +155,8 @@ bool overwritesInput(const Options &options, llvm::ArrayRef<std::string> weights
   }
   llvm::SmallVector<std::string> inputs(weights.begin(), weights.end());
   inputs.append(options.weights.begin(), options.weights.end());
-  for (const auto *input : {&options.input, &options.config, &options.sourceVocab, &options.targetVocab, &options.sourceSpm, &options.targetSpm})
+  for (const auto *input : {&options.input, &options.config, &options.sourceVocab, &options.targetVocab, &options.sourceSpm, &options.targetSpm,
+                            &options.sourceTokenizer, &options.targetTokenizer})
     inputs.push_back(*input);
   for (const std::string &output : outputs) {
     llvm::sys::fs::file_status status;
@@ -301,8 +287,8 @@ int run(const Options &options, bool explains, const char *program, mlir::MLIRCo
   std::vector<std::string> weights;
   if (!fitsCommand(options, explains) || !chooseTargets(options, compile.targets) || !fitsInput(options) || !findWeights(options, weights) ||
       overwritesInput(options, weights) || !collect(options, frontend) || !readFile(options.input, text) ||
-      !readVocabulary(options.sourceVocab, options.sourceSpm, compile.source) ||
-      !readVocabulary(options.targetVocab, options.targetSpm, compile.target))
+      !readVocabulary({"source", options.sourceVocab, options.sourceSpm, options.sourceTokenizer}, compile.source) ||
+      !readVocabulary({"target", options.targetVocab, options.targetSpm, options.targetTokenizer}, compile.target))
     return 1;
 
   llvm::SourceMgr sources;

@@ -59,8 +59,7 @@ public:
     header.ir = bytes.put(contents.ir);
     header.source_vocabulary = bytes.put(contents.source.tokens);
     header.target_vocabulary = bytes.put(contents.target.tokens);
-    header.source_subwords = bytes.put(contents.source.subwords);
-    header.target_subwords = bytes.put(contents.target.subwords);
+    putSubwords();
     bytes.align(XF_ABI_PAGE);
     header.code = bytes.put(StringRef(contents.code.bytes.data(), contents.code.bytes.size()));
     header.weights = {bytes.align(XF_ABI_PAGE), uint64_t(weightBytes)};
@@ -75,6 +74,15 @@ private:
   int32_t dimNumber(StringRef name) {
     auto found = contents.codeModule.layout.dims.find(name);
     return found == contents.codeModule.layout.dims.end() ? -1 : int32_t(found->second);
+  }
+
+  /// Tables of tokenizers are used as they lie there; what both sides have is stored once.
+  void putSubwords() {
+    bytes.align(8);
+    header.source_subwords = header.target_subwords = bytes.put(contents.source.subwords);
+    bytes.align(8);
+    if (contents.target.subwords != contents.source.subwords)
+      header.target_subwords = bytes.put(contents.target.subwords);
   }
 
   void putDims() {

@@ -11,11 +11,14 @@ using namespace mlir::xf;
 
 namespace xf {
 
+/// What one is called where it is subwords.
+static StringRef subwordsName(const Vocabulary &vocabulary) { return vocabulary.isTable ? "tokenizer" : "SentencePiece model"; }
+
 static llvm::Error check(StringRef which, const Vocabulary &vocabulary, int64_t most) {
   StringRef text = vocabulary.tokens;
   if (text.empty() && most > 0 && vocabulary.pieces > most)
-    return makeError("the {} SentencePiece model has {} pieces, but the model has {} {} tokens", which.str(), vocabulary.pieces, most,
-                     which.str());
+    return makeError("the {} {} has {} {}, but the model has {} {} tokens", which.str(), subwordsName(vocabulary).str(), vocabulary.pieces,
+                     vocabulary.isTable ? "tokens" : "pieces", most, which.str());
   if (text.empty())
     return llvm::Error::success();
   size_t offset = 0;
@@ -44,8 +47,8 @@ static StringRef whyUnused(bool isSource, const Vocabulary &vocabulary, Dictiona
     return isSource ? "without text(source = subwords) lines are not cut into pieces"
                     : "without text(target = subwords) results are not made of pieces";
   if (vocabulary.subwords.empty() && subwords)
-    return isSource ? "text(source = subwords) needs a SentencePiece model, too (--source-spm)"
-                    : "text(target = subwords) needs a SentencePiece model, too (--target-spm)";
+    return isSource ? "text(source = subwords) needs a SentencePiece model or a tokenizer.json, too (--source-spm, --source-tokenizer)"
+                    : "text(target = subwords) needs a SentencePiece model or a tokenizer.json, too (--target-spm, --target-tokenizer)";
   if (isSource)
     return ids ? "without text(source = characters) or text(source = words) lines are ids" : "";
   if (generate)
@@ -185,7 +188,7 @@ llvm::Error checkVocabularies(ModuleOp module, const Vocabulary &source, const V
     StringRef why = whyUnused(isSource, given, text, generate, predict);
     if (!(given.tokens.empty() && given.subwords.empty()) && !why.empty())
       return makeError("the {} {} would not be used: {}", isSource ? "source" : "target",
-                       given.subwords.empty() ? "vocabulary" : "SentencePiece model", why.str());
+                       given.subwords.empty() ? "vocabulary" : subwordsName(given).str(), why.str());
   }
   if (llvm::Error error = check("source", source, sources))
     return error;

@@ -11,8 +11,9 @@ namespace xf {
 /// What one side's lines are made of. Empty: none is given.
 struct Vocabulary {
   std::string tokens;   // a token a line
-  std::string subwords; // a SentencePiece model, which is one; where there are no tokens, its pieces are
+  std::string subwords; // a SentencePiece model or the table of a tokenizer, which are one; where there are no tokens, its pieces are
   int64_t pieces = 0;   // of it
+  bool isTable = false; // it is a table
 };
 
 /// Checks vocabularies against a module of model IR or kernel IR: each is UTF-8, and has no more tokens than the table that

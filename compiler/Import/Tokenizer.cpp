@@ -1,0 +1,37 @@
+#include "compiler/Import/Tokenizer.h"
+
+#include "compiler/Import/Error.h"
+#include "compiler/Import/TokenizerContents.h"
+
+using nlohmann::json;
+
+namespace xf {
+
+llvm::Expected<Tokenizer> readTokenizer(llvm::StringRef file, llvm::StringRef text) {
+  TokenizerJson reader;
+  TokenizerContents contents;
+  Tokenizer tokenizer;
+  json members = json::parse(text.begin(), text.end(), nullptr, false);
+  if (members.is_discarded() || !members.is_object()) {
+    reader.refuse("it is no JSON object");
+  } else if (!members.contains("model")) {
+    reader.refuse("it has no 'model', and is no tokenizer.json");
+  } else {
+    reader.checkMembers(members, "the file", {"version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer", "post_processor", "decoder", "model"});
+    readModel(reader, members, contents);
+    if (reader.isGood())
+      readAddedTokens(reader, members, contents);
+    if (reader.isGood())
+      readStages(reader, members, contents);
+    if (reader.isGood() && contents.vocabulary.empty())
+      reader.refuse("its model has no tokens");
+    if (reader.isGood())
+      tokenizer.table = writeTokenizerTable(reader, contents);
+  }
+  if (!reader.isGood())
+    return makeError("{}: {}", file.str(), reader.getProblem());
+  tokenizer.tokens = int64_t(contents.names.size());
+  return tokenizer;
+}
+
+} // namespace xf

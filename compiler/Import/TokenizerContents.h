@@ -1,0 +1,49 @@
+// What a tokenizer.json says, as far as its table needs it, and the steps from the one to the other.
+#ifndef XF_COMPILER_IMPORT_TOKENIZERCONTENTS_H
+#define XF_COMPILER_IMPORT_TOKENIZERCONTENTS_H
+
+#include "compiler/Import/TokenizerJson.h"
+#include "runtime/abi/xf_tokenizer.h"
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace xf {
+
+struct AddedToken {
+  std::string content;
+  uint32_t id = 0, flags = 0;
+  bool isSpecial = false, isNormalised = false;
+};
+
+struct TokenizerContents {
+  xf_tokenizer_kind kind = XF_TOKENIZER_BYTE_BPE;
+  uint32_t flags = 0, pattern = XF_TOKENIZER_NO_PATTERN, mostCharacters = 0;
+  int32_t unknown = -1;
+  std::string continuing, joined;
+  std::unordered_map<std::string, uint32_t> vocabulary; // of the model
+  std::vector<std::string> names;                       // of the vocabulary and of added tokens, by id; empty: none
+  std::vector<bool> isSpecial;
+  std::vector<xf_tokenizer_merge> merges;
+  std::vector<AddedToken> added;
+  std::vector<uint32_t> steps;
+};
+
+/// The vocabulary and the merges, then tokens beside them.
+void readModel(TokenizerJson &reader, const nlohmann::json &file, TokenizerContents &contents);
+void readAddedTokens(TokenizerJson &reader, const nlohmann::json &file, TokenizerContents &contents);
+/// How text is normalised and split, and how tokens become text, for the model that has been read.
+void readStages(TokenizerJson &reader, const nlohmann::json &file, TokenizerContents &contents);
+
+/// The bytes that a token of byte-level BPE stands for: each character of its name is one; a name that has others is itself, and `isText`
+/// then false: no text is cut into it.
+std::string bytesOfName(llvm::StringRef name, bool &isText);
+
+/// The table's bytes.
+std::string writeTokenizerTable(TokenizerJson &reader, const TokenizerContents &contents);
+
+} // namespace xf
+
+#endif // XF_COMPILER_IMPORT_TOKENIZERCONTENTS_H

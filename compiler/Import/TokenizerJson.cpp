@@ -1,0 +1,91 @@
+#include "compiler/Import/TokenizerJson.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using nlohmann::json;
+
+namespace xf {
+
+/// Ids above this are damage: the table has a place for each.
+static constexpr int64_t greatestId = (int64_t(1) << 24) - 1;
+
+std::string inQuotes(llvm::StringRef text) {
+  constexpr size_t most = 60;
+  if (text.size() <= most)
+    return "'" + text.str() + "'";
+  size_t end = most;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80)
+    --end;
+  return "'" + text.take_front(end).str() + "…'";
+}
+
+const json *TokenizerJson::find(const json &object, llvm::StringRef member) {
+  if (!object.is_object())
+    return nullptr;
+  auto found = object.find(member.str());
+  return found == object.end() || found->is_null() ? nullptr : &*found;
+}
+
+bool TokenizerJson::flag(const json &object, llvm::StringRef member, llvm::StringRef where, std::optional<bool> otherwise) {
+  const json *value = find(object, member);
+  if (value && value->is_boolean())
+    return *value->get_ptr<const bool *>();
+  if (value || !otherwise)
+    refuse("'{}' of {} is neither true nor false", member.str(), where.str());
+  return otherwise.value_or(false);
+}
+
+std::string TokenizerJson::text(const json &object, llvm::StringRef member, llvm::StringRef where, std::optional<std::string> otherwise) {
+  const json *value = find(object, member);
+  if (value && value->is_string())
+    return *value->get_ptr<const std::string *>();
+  if (value || !otherwise)
+    refuse("'{}' of {} is no text", member.str(), where.str());
+  return otherwise.value_or("");
+}
+
+int64_t TokenizerJson::number(const json &object, llvm::StringRef member, llvm::StringRef where, int64_t most, std::optional<int64_t> otherwise) {
+  const json *value = find(object, member);
+  if (!value && otherwise)
+    return *otherwise;
+  // Numbers that are not negative are unsigned ones.
+  const uint64_t *number = value ? value->get_ptr<const uint64_t *>() : nullptr;
+  if (number && *number <= uint64_t(most))
+    return int64_t(*number);
+  refuse("'{}' of {} is no number from 0 to {}", member.str(), where.str(), most);
+  return 0;
+}
+
+const json &TokenizerJson::list(const json &object, llvm::StringRef member, llvm::StringRef where) {
+  static const json empty = json::array();
+  const json *value = find(object, member);
+  if (value && value->is_array())
+    return *value;
+  refuse("'{}' of {} is no list", member.str(), where.str());
+  return empty;
+}
+
+const json &TokenizerJson::object(const json &object, llvm::StringRef member, llvm::StringRef where) {
+  static const json empty = json::object();
+  const json *value = find(object, member);
+  if (value && value->is_object())
+    return *value;
+  refuse("'{}' of {} is no object", member.str(), where.str());
+  return empty;
+}
+
+uint32_t TokenizerJson::id(const json &value, llvm::StringRef where) {
+  const uint64_t *number = value.get_ptr<const uint64_t *>();
+  if (number && *number <= uint64_t(greatestId))
+    return uint32_t(*number);
+  refuse("the id of {} is no number from 0 to {}", where.str(), greatestId);
+  return 0;
+}
+
+void TokenizerJson::checkMembers(const json &object, llvm::StringRef where, llvm::ArrayRef<llvm::StringRef> known) {
+  for (const auto &[name, value] : object.items())
+    if (!llvm::is_contained(known, llvm::StringRef(name)) && !value.is_null())
+      refuse("{} has a member {} that is not known", where.str(), inQuotes(name));
+}
+
+} // namespace xf

@@ -1,0 +1,51 @@
+// Members of a JSON file that nobody vouches for. The first thing that is wrong is kept, and what is read from then on is no matter.
+#ifndef XF_COMPILER_IMPORT_TOKENIZERJSON_H
+#define XF_COMPILER_IMPORT_TOKENIZERJSON_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <string>
+
+namespace xf {
+
+class TokenizerJson {
+public:
+  using json = nlohmann::json;
+
+  template <typename... Args>
+  void refuse(fmt::format_string<Args...> format, Args &&...args) {
+    if (problem.empty())
+      problem = fmt::format(format, std::forward<Args>(args)...);
+  }
+  bool isGood() const { return problem.empty(); }
+  const std::string &getProblem() const { return problem; }
+
+  /// A member of `object`, which messages call `where`; null if it lacks it, or has null.
+  static const json *find(const json &object, llvm::StringRef member);
+  /// The same, of a type. A member that is missing is `otherwise`, or wrong without that.
+  bool flag(const json &object, llvm::StringRef member, llvm::StringRef where, std::optional<bool> otherwise = std::nullopt);
+  std::string text(const json &object, llvm::StringRef member, llvm::StringRef where, std::optional<std::string> otherwise = std::nullopt);
+  int64_t number(const json &object, llvm::StringRef member, llvm::StringRef where, int64_t most, std::optional<int64_t> otherwise = std::nullopt);
+  /// A list or an object; an empty one where it is none.
+  const json &list(const json &object, llvm::StringRef member, llvm::StringRef where);
+  const json &object(const json &object, llvm::StringRef member, llvm::StringRef where);
+  /// The number of a token that `value` is, or 0.
+  uint32_t id(const json &value, llvm::StringRef where);
+
+  /// Members that are none of these would change what is read.
+  void checkMembers(const json &object, llvm::StringRef where, llvm::ArrayRef<llvm::StringRef> known);
+
+private:
+  std::string problem;
+};
+
+/// Words of a file as a message shows them.
+std::string inQuotes(llvm::StringRef text);
+
+} // namespace xf
+
+#endif // XF_COMPILER_IMPORT_TOKENIZERJSON_H

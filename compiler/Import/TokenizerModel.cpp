@@ -1,0 +1,161 @@
+// The tokens of a tokenizer.json: its model's vocabulary and merges, and those that were added.
+#include "compiler/Import/TokenizerContents.h"
+
+#include <set>
+
+using nlohmann::json;
+
+namespace xf {
+namespace {
+
+constexpr llvm::StringLiteral spmHint = "; where there is a SentencePiece model of it, give that (--source-spm, --target-spm)";
+
+class Model {
+public:
+  Model(TokenizerJson &reader, const json &model, TokenizerContents &contents) : reader(reader), model(model), contents(contents) {}
+
+  void read() {
+    std::string type = reader.text(model, "type", where, "");
+    if (type.empty()) // files of old have none
+      type = model.contains("merges") ? "BPE" : model.contains("max_input_chars_per_word") ? "WordPiece" : "";
+    if (type == "BPE")
+      readBpe();
+    else if (type == "WordPiece")
+      readWordPiece();
+    else
+      reader.refuse("the model {} is not supported{}", inQuotes(type), type == "Unigram" ? spmHint.str() : std::string(" (only 'BPE' and 'WordPiece' are)"));
+  }
+
+private:
+  void readBpe() {
+    reader.checkMembers(model, where, {"type", "vocab", "merges", "dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk",
+                                       "byte_fallback", "ignore_merges"});
+    contents.kind = XF_TOKENIZER_BYTE_BPE;
+    if (const json *dropout = reader.find(model, "dropout"); dropout && *dropout != 0)
+      reader.refuse("'dropout' of the model is not supported");
+    for (const char *member : {"continuing_subword_prefix", "end_of_word_suffix"})
+      if (!reader.text(model, member, where, "").empty())
+        reader.refuse("'{}' of the model is not supported", member);
+    if (reader.flag(model, "byte_fallback", where, false))
+      reader.refuse("'byte_fallback' of the model is not supported{}", spmHint.str());
+    contents.flags |= reader.flag(model, "fuse_unk", where, false) ? XF_TOKENIZER_FUSES_UNKNOWN : 0;
+    contents.flags |= reader.flag(model, "ignore_merges", where, false) ? XF_TOKENIZER_WHOLE_WORDS : 0;
+    readVocabulary();
+    readUnknown(reader.find(model, "unk_token") != nullptr);
+    for (const json &merge : reader.list(model, "merges", where))
+      readMerge(merge);
+  }
+
+  void readWordPiece() {
+    reader.checkMembers(model, where, {"type", "vocab", "unk_token", "continuing_subword_prefix", "max_input_chars_per_word"});
+    contents.kind = XF_TOKENIZER_WORDPIECE;
+    contents.continuing = reader.text(model, "continuing_subword_prefix", where, "##");
+    contents.mostCharacters = reader.number(model, "max_input_chars_per_word", where, 1 << 16, 100);
+    readVocabulary();
+    readUnknown(true);
+  }
+
+  void readVocabulary() {
+    for (const auto &[name, value] : reader.object(model, "vocab", where).items()) {
+      uint32_t id = reader.id(value, "the token " + inQuotes(name));
+      if (!reader.isGood())
+        return;
+      contents.names.resize(std::max<size_t>(contents.names.size(), id + 1));
+      if (name.empty())
+        reader.refuse("the token {} of the model has no text", id);
+      else if (!contents.names[id].empty())
+        reader.refuse("the tokens {} and {} have the same id {}", inQuotes(contents.names[id]), inQuotes(name), id);
+      contents.names[id] = name;
+      contents.vocabulary.emplace(name, id);
+    }
+  }
+
+  void readUnknown(bool isGiven) {
+    if (!isGiven)
+      return;
+    std::string unknown = reader.text(model, "unk_token", where);
+    auto found = contents.vocabulary.find(unknown);
+    if (found == contents.vocabulary.end())
+      reader.refuse("'unk_token' of the model, {}, is not in its vocabulary", inQuotes(unknown));
+    else
+      contents.unknown = int32_t(found->second);
+  }
+
+  /// "left right", or a list of the two.
+  void readMerge(const json &merge) {
+    std::string left, right;
+    if (const auto *text = merge.get_ptr<const std::string *>()) {
+      if (llvm::StringRef(*text).starts_with("#version"))
+        return;
+      auto [first, second] = llvm::StringRef(*text).split(' ');
+      left = first.str();
+      right = second.contains(' ') ? "" : second.str();
+    } else if (merge.is_array() && merge.size() == 2 && merge[0].is_string() && merge[1].is_string()) {
+      left = *merge[0].get_ptr<const std::string *>();
+      right = *merge[1].get_ptr<const std::string *>();
+    }
+    if (left.empty() || right.empty())
+      return reader.refuse("the merge {} of the model is not two tokens", contents.merges.size() + 1);
+    xf_tokenizer_merge found{};
+    for (auto [name, id] : {std::pair(left, &found.left), {right, &found.right}, {left + right, &found.merged}}) {
+      auto token = contents.vocabulary.find(name);
+      if (token == contents.vocabulary.end())
+        return reader.refuse("the merge {} of the model has a token that is not in its vocabulary, {}", contents.merges.size() + 1, inQuotes(name));
+      *id = token->second;
+    }
+    contents.merges.push_back(found);
+  }
+
+  static constexpr llvm::StringLiteral where = "the model";
+  TokenizerJson &reader;
+  const json &model;
+  TokenizerContents &contents;
+};
+
+void readAddedToken(TokenizerJson &reader, const json &entry, TokenizerContents &contents) {
+  AddedToken token;
+  token.content = reader.text(entry, "content", "an added token");
+  std::string where = "the added token " + inQuotes(token.content);
+  reader.checkMembers(entry, where, {"id", "content", "single_word", "lstrip", "rstrip", "normalized", "special"});
+  token.id = reader.id(entry.is_object() && entry.contains("id") ? entry.find("id").value() : json(), where);
+  token.isSpecial = reader.flag(entry, "special", where);
+  token.isNormalised = reader.flag(entry, "normalized", where);
+  for (auto [member, flag] : {std::pair("lstrip", XF_TOKENIZER_STRIPS_LEFT), {"rstrip", XF_TOKENIZER_STRIPS_RIGHT}, {"single_word", XF_TOKENIZER_SINGLE_WORD}})
+    token.flags |= reader.flag(entry, member, where) ? flag : 0;
+  token.flags |= token.isSpecial ? XF_TOKENIZER_SHADOW : 0;
+  if (token.content.empty())
+    reader.refuse("an added token has no text");
+  auto found = contents.vocabulary.find(token.content);
+  if (found != contents.vocabulary.end() && found->second != token.id)
+    reader.refuse("{} has the id {}, but {} in the vocabulary", where, token.id, found->second);
+  if (!reader.isGood())
+    return;
+  contents.names.resize(std::max<size_t>(contents.names.size(), token.id + 1));
+  std::string &name = contents.names[token.id];
+  if (!name.empty() && name != token.content)
+    return reader.refuse("the tokens {} and {} have the same id {}", inQuotes(name), inQuotes(token.content), token.id);
+  name = token.content;
+  contents.added.push_back(std::move(token));
+}
+
+} // namespace
+
+void readModel(TokenizerJson &reader, const json &file, TokenizerContents &contents) {
+  Model(reader, reader.object(file, "model", "the file"), contents).read();
+}
+
+void readAddedTokens(TokenizerJson &reader, const json &file, TokenizerContents &contents) {
+  std::set<std::string> seen;
+  if (reader.find(file, "added_tokens"))
+    for (const json &entry : reader.list(file, "added_tokens", "the file")) {
+      readAddedToken(reader, entry, contents);
+      if (reader.isGood() && !seen.insert(contents.added.back().content).second)
+        reader.refuse("the added token {} is there twice", inQuotes(contents.added.back().content));
+    }
+  contents.isSpecial.resize(contents.names.size());
+  for (const AddedToken &token : contents.added)
+    if (token.isSpecial)
+      contents.isSpecial[token.id] = true;
+}
+
+} // namespace xf

@@ -1,0 +1,89 @@
+// Tokens that were added to a tokenizer: what stands in text as they do is taken out before the rest is split into words.
+#ifndef RUNTIME_TEXT_ADDED_TOKENS_H
+#define RUNTIME_TEXT_ADDED_TOKENS_H
+
+#include "runtime/text/unicode_text.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace xf::rt {
+
+class added_tokens {
+public:
+  added_tokens(const tokenizer_table &table, const unicode_text &unicode, std::span<const xf_tokenizer_added> tokens)
+      : table_(table), unicode_(unicode), tokens_(tokens) {
+    for (const xf_tokenizer_added &token : tokens)
+      begins_[static_cast<uint8_t>(table.text(token.text).front())] = true;
+  }
+
+  // The token of that name, or null.
+  const xf_tokenizer_added *find(std::string_view name) const {
+    const xf_tokenizer_added *found = longest(name);
+    return found && found->text.size == name.size() ? found : nullptr;
+  }
+
+  // Calls see_text(text) and see_token(id) for what the text is made of, in its order: the first token that begins, the longest of those.
+  template <typename SeeText, typename SeeToken> void split(std::string_view text, SeeText see_text, SeeToken see_token) const {
+    size_t done = 0;
+    for (size_t at = 0; at < text.size();) {
+      const xf_tokenizer_added *token = begins_[static_cast<uint8_t>(text[at])] ? longest(text.substr(at)) : nullptr;
+      if (!token) {
+        ++at;
+        continue;
+      }
+      size_t begin = at, end = at + token->text.size;
+      at = end;
+      bool inside = ((unicode_.classes_before(text, begin) | unicode_.classes_at(text, end)) & XF_TOKENIZER_WORD) != 0;
+      if ((token->flags & XF_TOKENIZER_SHADOW) || ((token->flags & XF_TOKENIZER_SINGLE_WORD) && inside))
+        continue;
+      while ((token->flags & XF_TOKENIZER_STRIPS_LEFT) && begin > done && (unicode_.classes_before(text, begin) & XF_TOKENIZER_SPACE))
+        begin = before(text, begin);
+      if (token->flags & XF_TOKENIZER_STRIPS_RIGHT)
+        end = unicode_.skip(text, end, XF_TOKENIZER_SPACE);
+      if (begin > done)
+        see_text(text.substr(done, begin - done));
+      see_token(static_cast<int32_t>(token->id));
+      done = end;
+    }
+    if (done < text.size())
+      see_text(text.substr(done));
+  }
+
+private:
+  // Where the code point that ends at `at` begins.
+  static size_t before(std::string_view text, size_t at) {
+    --at;
+    while (at > 0 && (static_cast<uint8_t>(text[at]) & 0xc0) == 0x80)
+      --at;
+    return at;
+  }
+
+  // Of tokens in the order of their texts: those that go on as the text does lie together, and are fewer with every byte.
+  const xf_tokenizer_added *longest(std::string_view text) const {
+    const xf_tokenizer_added *found = nullptr;
+    auto begin = tokens_.begin(), end = tokens_.end();
+    for (size_t at = 0; at < text.size() && begin != end;) {
+      // One that ends here stands before those that go on.
+      auto byte_of = [&](const xf_tokenizer_added &token) { return token.text.size > at ? static_cast<uint8_t>(table_.text(token.text)[at]) : -1; };
+      int byte = static_cast<uint8_t>(text[at]);
+      begin = std::partition_point(begin, end, [&](const xf_tokenizer_added &token) { return byte_of(token) < byte; });
+      end = std::partition_point(begin, end, [&](const xf_tokenizer_added &token) { return byte_of(token) == byte; });
+      ++at;
+      if (begin != end && begin->text.size == at)
+        found = &*begin;
+    }
+    return found;
+  }
+
+  const tokenizer_table &table_;
+  const unicode_text &unicode_;
+  std::span<const xf_tokenizer_added> tokens_;
+  bool begins_[256] = {};
+};
+
+} // namespace xf::rt
+
+#endif

@@ -1,0 +1,136 @@
+#include "runtime/text/bpe_words.h"
+
+#include <algorithm>
+#include <initializer_list>
+
+namespace xf::rt {
+
+namespace {
+
+constexpr uint16_t kLetter = XF_TOKENIZER_LETTER, kNumber = XF_TOKENIZER_NUMBER, kSpace = XF_TOKENIZER_SPACE;
+
+bool breaks_line(uint32_t point) { return point == '\r' || point == '\n'; }
+
+class scanner {
+public:
+  scanner(const unicode_text &unicode, std::string_view text, size_t at) : unicode_(unicode), text_(text), at_(at), first_(point(at)) {}
+
+  // 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
+  size_t gpt2() const {
+    if (size_t end = contraction(false))
+      return end;
+    size_t behind_blank = at_ + (first_.value == ' ');
+    uint16_t classes = unicode_.classes_at(text_, behind_blank);
+    for (uint16_t wanted : {kLetter, kNumber})
+      if (classes & wanted)
+        return unicode_.skip(text_, behind_blank, wanted);
+    if (size_t end = others(behind_blank); end > behind_blank)
+      return end;
+    return blanks();
+  }
+
+  // (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
+  // with up to `digits` in place of 3.
+  size_t llama3(int digits) const {
+    if (size_t end = contraction(true))
+      return end;
+    uint16_t classes = unicode_.classes(first_);
+    size_t letters = (classes & (kLetter | kNumber)) || breaks_line(first_.value) ? at_ : at_ + first_.size;
+    if (size_t end = unicode_.skip(text_, letters, kLetter); end > letters)
+      return end;
+    if (classes & kNumber)
+      return numbers(digits);
+    size_t behind_blank = at_ + (first_.value == ' ');
+    if (size_t end = others(behind_blank); end > behind_blank) {
+      while (end < text_.size() && breaks_line(static_cast<uint8_t>(text_[end])))
+        ++end;
+      return end;
+    }
+    if (size_t end = lines())
+      return end;
+    return blanks();
+  }
+
+private:
+  code_point point(size_t at) const { return unicode_text::point_at(text_, at); }
+
+  // The end of 's and the like; 0 where there is none. In small letters only, unless case is ignored: so is that of the long s.
+  size_t contraction(bool ignores_case) const {
+    if (first_.value != '\'')
+      return 0;
+    auto letter = [&](size_t at) {
+      uint32_t value = point(at).value;
+      if (ignores_case && value == 0x17f)
+        return uint32_t('s');
+      return ignores_case && value >= 'A' && value <= 'Z' ? value + 32 : value;
+    };
+    size_t second = at_ + 1 + point(at_ + 1).size;
+    switch (letter(at_ + 1)) {
+    case 's':
+    case 't':
+    case 'm':
+    case 'd':
+      return second;
+    case 'r':
+    case 'v':
+      return letter(second) == 'e' ? second + 1 : 0;
+    case 'l':
+      return letter(second) == 'l' ? second + 1 : 0;
+    default:
+      return 0;
+    }
+  }
+
+  // [^\s\p{L}\p{N}]*
+  size_t others(size_t at) const {
+    for (code_point next; (next = point(at)).size > 0 && !(unicode_.classes(next) & (kSpace | kLetter | kNumber)); at += next.size)
+      ;
+    return at;
+  }
+
+  // \p{N}{1,digits}
+  size_t numbers(int digits) const {
+    size_t at = at_;
+    for (code_point next; digits > 0 && (unicode_.classes(next = point(at)) & kNumber); --digits)
+      at += next.size;
+    return at;
+  }
+
+  // \s*[\r\n]+: up to the last line break among the blanks; 0 where there is none.
+  size_t lines() const {
+    size_t last = 0, end = unicode_.skip(text_, at_, kSpace);
+    for (size_t at = at_; at < end; at += point(at).size)
+      if (breaks_line(point(at).value))
+        last = at + 1;
+    return last;
+  }
+
+  // \s+(?!\S)|\s+: the last blank before other text is left to it, unless it is the only one.
+  size_t blanks() const {
+    size_t end = unicode_.skip(text_, at_, kSpace), last = at_;
+    for (size_t at = at_; at < end; at += point(at).size)
+      last = at;
+    return end == text_.size() || last == at_ ? end : last;
+  }
+
+  const unicode_text &unicode_;
+  const std::string_view text_;
+  const size_t at_;
+  const code_point first_;
+};
+
+} // namespace
+
+size_t end_of_word(const unicode_text &unicode, uint32_t pattern, std::string_view text, size_t at) {
+  size_t end = text.size();
+  if (pattern == XF_TOKENIZER_GPT2)
+    end = scanner(unicode, text, at).gpt2();
+  else if (pattern == XF_TOKENIZER_LLAMA3)
+    end = scanner(unicode, text, at).llama3(3);
+  else if (pattern == XF_TOKENIZER_QWEN2)
+    end = scanner(unicode, text, at).llama3(1);
+  // Classes that are damaged may leave a code point to nothing.
+  return std::max(end, at + unicode_text::point_at(text, at).size);
+}
+
+} // namespace xf::rt

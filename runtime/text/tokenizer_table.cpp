@@ -1,0 +1,154 @@
+#include "runtime/text/tokenizer_table.h"
+
+#include "runtime/core/error.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+namespace xf::rt {
+
+namespace {
+
+[[noreturn]] void damaged(const char *what) { fail(status::invalid_argument, "its tokenizer's %s", what); }
+
+void require(bool condition, const char *what) {
+  if (!condition)
+    damaged(what);
+}
+
+bool is_point(uint32_t value) { return value < 0xd800 || (value >= 0xe000 && value < 0x110000); }
+
+} // namespace
+
+tokenizer_table::tokenizer_table(std::string_view bytes) : file_(bytes) {
+  require(bytes.size() >= sizeof(xf_tokenizer) && bytes.size() <= UINT32_MAX, "table is cut off");
+  require(reinterpret_cast<uintptr_t>(bytes.data()) % alignof(xf_tokenizer) == 0, "table is not aligned");
+  head_ = reinterpret_cast<const xf_tokenizer *>(bytes.data());
+  bytes_ = list<char>(head_->bytes, "texts are past its end");
+  texts_ = list<uint32_t>(head_->texts, "texts are past its end");
+  token_flags_ = list<uint8_t>(head_->token_flags, "tokens are past its end");
+  slots_ = list<uint32_t>(head_->slots, "tokens are past its end");
+  merges_ = list<xf_tokenizer_merge>(head_->merges, "merges are past its end");
+  merge_slots_ = list<uint32_t>(head_->merge_slots, "merges are past its end");
+  names = list<xf_tokenizer_added>(head_->names, "added tokens are past its end");
+  added = list<xf_tokenizer_added>(head_->added, "added tokens are past its end");
+  normalised = list<xf_tokenizer_added>(head_->normalised, "added tokens are past its end");
+  steps = list<uint32_t>(head_->steps, "normaliser is past its end");
+  runs = list<xf_tokenizer_run>(head_->runs, "classes are past its end");
+  decompositions = list<xf_tokenizer_mapping>(head_->decompositions, "decompositions are past its end");
+  lower = list<xf_tokenizer_mapping>(head_->lower, "lower case is past its end");
+  points = list<uint32_t>(head_->points, "code points are past its end");
+  compositions = list<xf_tokenizer_composition>(head_->compositions, "compositions are past its end");
+  check_head();
+  check_tokens();
+  check_added(names);
+  check_added(added);
+  check_added(normalised);
+  check_unicode();
+}
+
+uint32_t tokenizer_table::kind_of(std::string_view bytes) {
+  uint32_t kind = 0;
+  if (bytes.size() >= sizeof(xf_tokenizer))
+    std::memcpy(&kind, bytes.data() + offsetof(xf_tokenizer, kind), sizeof(kind));
+  return kind;
+}
+
+template <typename T> std::span<const T> tokenizer_table::list(const xf_tokenizer_list &list, const char *what) const {
+  require(list.offset <= file_.size() && list.count <= (file_.size() - list.offset) / sizeof(T), what);
+  require(list.offset % alignof(T) == 0, what);
+  return {reinterpret_cast<const T *>(file_.data() + list.offset), list.count};
+}
+
+void tokenizer_table::check_head() const {
+  const xf_tokenizer &h = *head_;
+  require(h.kind == XF_TOKENIZER_BYTE_BPE || h.kind == XF_TOKENIZER_WORDPIECE, "kind is unknown");
+  require(h.pattern <= XF_TOKENIZER_QWEN2, "pattern is unknown");
+  auto tokens = static_cast<int64_t>(size());
+  require(tokens <= INT32_MAX && texts_.size() == size() + 1, "tokens have no texts");
+  require(h.unknown < tokens && h.unknown >= (h.kind == XF_TOKENIZER_WORDPIECE ? 0 : -1), "unknown token is none");
+  require(std::all_of(std::begin(h.of_byte), std::end(h.of_byte), [&](int32_t id) { return id >= -1 && id < tokens; }), "bytes are no tokens");
+  for (const xf_tokenizer_text &text : {h.continuing, h.joined})
+    require(text.first <= bytes_.size() && text.size <= bytes_.size() - text.first, "texts are past its end");
+}
+
+void tokenizer_table::check_tokens() {
+  uint32_t longest = 0, bad = 0;
+  for (size_t i = 0; i + 1 < texts_.size(); ++i) {
+    bad |= texts_[i] > texts_[i + 1];
+    longest = std::max(longest, texts_[i + 1] - texts_[i]);
+  }
+  require(!bad && texts_.back() <= bytes_.size(), "texts overlap");
+  longest_ = longest;
+  uint32_t greatest = 0;
+  for (const xf_tokenizer_merge &merge : merges_)
+    greatest = std::max({greatest, merge.left, merge.right, merge.merged});
+  require(merges_.empty() || greatest < size(), "merges are of no tokens");
+  check_slots(slots_, size(), "tokens cannot be found");
+  check_slots(merge_slots_, merges_.size(), "merges cannot be found");
+}
+
+void tokenizer_table::check_slots(std::span<const uint32_t> slots, size_t elements, const char *what) const {
+  uint32_t greatest = 0, least = UINT32_MAX;
+  for (uint32_t slot : slots) {
+    greatest = std::max(greatest, slot);
+    least = std::min(least, slot);
+  }
+  require(std::has_single_bit(slots.size()) && greatest <= elements && least == 0, what);
+}
+
+void tokenizer_table::check_added(std::span<const xf_tokenizer_added> tokens) const {
+  for (const xf_tokenizer_added &token : tokens)
+    require(token.id < size() && token.text.size > 0 && token.text.first <= bytes_.size() && token.text.size <= bytes_.size() - token.text.first,
+            "added tokens are none");
+}
+
+void tokenizer_table::check_unicode() const {
+  for (uint32_t step : steps)
+    require(step >= XF_TOKENIZER_CLEAN && step <= XF_TOKENIZER_LOWER, "normaliser is unknown");
+  require(!runs.empty() && runs[0].first == 0, "classes do not begin at 0");
+  for (size_t i = 1; i < runs.size(); ++i)
+    require(runs[i - 1].first < runs[i].first, "classes are in no order");
+  check_mappings(decompositions);
+  check_mappings(lower);
+  require(std::all_of(points.begin(), points.end(), is_point), "code points are none");
+  for (const xf_tokenizer_composition &composition : compositions)
+    require(is_point(composition.composed), "code points are none");
+}
+
+void tokenizer_table::check_mappings(std::span<const xf_tokenizer_mapping> mappings) const {
+  // No code point becomes more than a few: text grows by no more than memory is planned for.
+  for (const xf_tokenizer_mapping &m : mappings)
+    require(m.count <= 4 && m.first <= points.size() && m.count <= points.size() - m.first, "code points are past its end");
+}
+
+int32_t tokenizer_table::find(std::string_view text) const {
+  uint32_t hash = XF_TOKENIZER_HASH_START;
+  for (char c : text)
+    hash = xf_tokenizer_hash_byte(hash, static_cast<uint8_t>(c));
+  return find(hash, {}, text);
+}
+
+int32_t tokenizer_table::find(uint32_t hash, std::string_view left, std::string_view right) const {
+  uint32_t mask = static_cast<uint32_t>(slots_.size()) - 1;
+  for (uint32_t at = xf_tokenizer_hash_end(hash) & mask; slots_[at] != 0; at = (at + 1) & mask) {
+    auto id = static_cast<int32_t>(slots_[at] - 1);
+    std::string_view there = text(id);
+    if (there.size() == left.size() + right.size() && there.starts_with(left) && there.ends_with(right))
+      return id;
+  }
+  return -1;
+}
+
+const xf_tokenizer_merge *tokenizer_table::find_merge(uint32_t left, uint32_t right) const {
+  uint32_t mask = static_cast<uint32_t>(merge_slots_.size()) - 1;
+  for (uint32_t at = xf_tokenizer_hash_merge(left, right) & mask; merge_slots_[at] != 0; at = (at + 1) & mask) {
+    const xf_tokenizer_merge &merge = merges_[merge_slots_[at] - 1];
+    if (merge.left == left && merge.right == right)
+      return &merge;
+  }
+  return nullptr;
+}
+
+} // namespace xf::rt

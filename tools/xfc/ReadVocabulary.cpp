@@ -1,0 +1,67 @@
+#include "tools/xfc/ReadVocabulary.h"
+
+#include "compiler/Import/Error.h"
+#include "compiler/Import/Tokenizer.h"
+#include "runtime/text/subword_model.h"
+
+#include "llvm/Support/MemoryBuffer.h"
+
+namespace xf {
+
+static llvm::Error readFile(const std::string &path, std::string &contents) {
+  auto buffer = llvm::MemoryBuffer::getFileOrSTDIN(path);
+  if (!buffer)
+    return makeError("{}: {}", path, buffer.getError().message());
+  contents = (*buffer)->getBuffer().str();
+  return llvm::Error::success();
+}
+
+/// A vocabulary that is given holds something.
+static llvm::Error readTokens(const std::string &path, Vocabulary &vocabulary) {
+  std::string &contents = vocabulary.tokens;
+  if (llvm::Error error = readFile(path, contents))
+    return error;
+  if (llvm::StringRef(contents).starts_with("\xEF\xBB\xBF")) // the mark that some editors put before UTF-8 is no part of a token
+    contents.erase(0, 3);
+  return contents.empty() ? makeError("{}: the vocabulary is empty", path) : llvm::Error::success();
+}
+
+/// A SentencePiece model that is given is one.
+static llvm::Error readSpm(const std::string &path, Vocabulary &vocabulary) {
+  if (llvm::Error error = readFile(path, vocabulary.subwords))
+    return error;
+  try {
+    vocabulary.pieces = static_cast<int64_t>(rt::subword_model(vocabulary.subwords).size());
+    return llvm::Error::success();
+  } catch (const std::exception &problem) {
+    return makeError("{}: {}", path, problem.what());
+  }
+}
+
+static llvm::Error readTokenizerTable(const std::string &path, Vocabulary &vocabulary) {
+  std::string contents;
+  if (llvm::Error error = readFile(path, contents))
+    return error;
+  auto tokenizer = readTokenizer(path, contents);
+  if (!tokenizer)
+    return tokenizer.takeError();
+  vocabulary.subwords = std::move(tokenizer->table);
+  vocabulary.pieces = tokenizer->tokens;
+  vocabulary.isTable = true;
+  return llvm::Error::success();
+}
+
+llvm::Expected<Vocabulary> readVocabulary(const VocabularyFiles &files) {
+  Vocabulary vocabulary;
+  if (!files.tokenizer.empty() && !files.spm.empty())
+    return makeError("give either --{}-tokenizer or --{}-spm", files.side, files.side);
+  if (!files.tokenizer.empty() && !files.tokens.empty())
+    return makeError("--{}-vocab is not for --{}-tokenizer, which numbers its tokens itself", files.side, files.side);
+  for (auto [path, read] : {std::pair(&files.tokens, &readTokens), {&files.spm, &readSpm}, {&files.tokenizer, &readTokenizerTable}})
+    if (!path->empty())
+      if (llvm::Error error = read(*path, vocabulary))
+        return error;
+  return vocabulary;
+}
+
+} // namespace xf

@@ -1,0 +1,20 @@
+// The files that say what one side's lines are made of.
+#ifndef XF_TOOLS_XFC_READVOCABULARY_H
+#define XF_TOOLS_XFC_READVOCABULARY_H
+
+#include "compiler/Target/Link/Vocabularies.h"
+
+#include <string>
+
+namespace xf {
+
+/// What the options of a side name; empty: it is not given.
+struct VocabularyFiles {
+  std::string side, tokens, spm, tokenizer;
+};
+
+llvm::Expected<Vocabulary> readVocabulary(const VocabularyFiles &files);
+
+} // namespace xf
+
+#endif // XF_TOOLS_XFC_READVOCABULARY_H
