@@ -68,14 +68,19 @@ private:
     std::vector<uint32_t> begins;
     std::vector<uint8_t> flags;
     std::vector<std::pair<uint32_t, uint32_t>> hashes;
+    // Results have what is found in text, which is normalised.
+    std::vector<std::string> names = contents.names;
+    for (const AddedToken &token : contents.added)
+      if (token.isNormalised)
+        names[token.id] = normalised(token.content, contents.steps);
     std::fill(std::begin(head.of_byte), std::end(head.of_byte), -1);
     for (auto [id, name] : llvm::enumerate(contents.names)) {
       bool isText = true, isBpe = contents.kind == XF_TOKENIZER_BYTE_BPE;
-      std::string bytes = isBpe ? bytesOfName(name, isText) : name;
+      std::string bytes = isBpe ? bytesOfName(names[id], isText) : names[id];
       begins.push_back(uint32_t(texts.size()));
       texts += bytes;
       flags.push_back((name.empty() ? 0 : XF_TOKENIZER_PRESENT) | (contents.isSpecial[id] ? XF_TOKENIZER_SPECIAL : 0));
-      if (name.empty() || !isText || !contents.vocabulary.count(name))
+      if (names[id] != name || name.empty() || !isText || !contents.vocabulary.count(name))
         continue;
       if (contents.isSpecial[id] && isBpe && bytes.size() == 1)
         reader.refuse("the special token {} stands for a byte of text", inQuotes(name));
@@ -119,7 +124,7 @@ private:
         plain.emplace_back(token.content, &token);
         continue;
       }
-      std::string found = ::xf::normalised(token.content, contents.steps);
+      std::string found = xf::normalised(token.content, contents.steps);
       if (found.empty())
         reader.refuse("nothing of the added token {} is left when it is normalised", inQuotes(token.content));
       normalised.emplace_back(std::move(found), &token);

@@ -33,11 +33,12 @@ icu::UnicodeString stringOf(llvm::ArrayRef<uint32_t> points) {
   return text;
 }
 
-/// BERT's tokenizers, in the library that wrote the files, know categories as Unicode 8 had them: what is newer has none.
-bool isOld(uint32_t point) {
+/// The library that wrote the files knows categories, where BERT's stages ask for them, as Unicode 8 had them, and marks as Unicode 9 had:
+/// what is newer has none.
+bool isOld(uint32_t point, int version) {
   UVersionInfo age;
   u_charAge(UChar32(point), age);
-  return age[0] >= 1 && age[0] <= 8;
+  return age[0] >= 1 && age[0] <= version;
 }
 
 /// As the authors of BERT had them, and the library: the last but one block ends too late there, and the next begins too late.
@@ -62,7 +63,7 @@ void forCodePoints(llvm::function_ref<void(uint32_t)> see) {
 uint16_t classesOf(uint32_t point) {
   auto c = UChar32(point);
   uint32_t category = U_GET_GC_MASK(c);
-  bool isOldPoint = isOld(point), isBlank = point == '\t' || point == '\n' || point == '\r';
+  bool isOldPoint = isOld(point, 8), isBlank = point == '\t' || point == '\n' || point == '\r';
   uint32_t classes = 0;
   auto set = [&](uint32_t flag, bool is) { classes |= is ? flag : 0; };
   set(XF_TOKENIZER_LETTER, category & U_GC_L_MASK);
@@ -74,7 +75,7 @@ uint16_t classesOf(uint32_t point) {
   set(XF_TOKENIZER_CONTROL, point == 0 || point == 0xfffd || (!isBlank && isOldPoint && (category & (U_GC_CC_MASK | U_GC_CF_MASK | U_GC_CO_MASK))));
   set(XF_TOKENIZER_CJK, isCjk(point));
   set(XF_TOKENIZER_NONSPACING, (category & U_GC_MN_MASK) && isOldPoint);
-  set(XF_TOKENIZER_MARK, category & U_GC_M_MASK);
+  set(XF_TOKENIZER_MARK, (category & U_GC_M_MASK) && isOld(point, 9));
   return uint16_t(classes);
 }
 

@@ -134,7 +134,7 @@ def refused(message, *options, more="", description=None):
 
 refused(f"{corpus}: it is no SentencePiece model, or damaged", "--source-spm", corpus)
 refused("none: No such file or directory", "--target-spm", WORK / "none")
-refused("text(source = subwords) needs a SentencePiece model, too (--source-spm)", "--source-vocab", WORK / "tokens")
+refused("text(source = subwords) needs a SentencePiece model or a tokenizer.json, too (--source-spm, --source-tokenizer)", "--source-vocab", WORK / "tokens")
 refused("the target SentencePiece model has 450 pieces, but the model has 300 target tokens", "--target-spm", models["bpe"], "--set", "target_vocab=300")
 refused("without text(source = subwords) lines are not cut into pieces", "--source-spm", models["bpe"], "--config", MODELS / "g2p" / "config.json",
         description=MODELS / "g2p" / "g2p.xf")
