@@ -28,6 +28,9 @@ void check_utf8(std::string_view line) {
     fail(status::invalid_argument, "byte %zu is not UTF-8", wrong + 1);
 }
 
+// Whether texts are equal, which those that are stored once are without being read.
+bool same(std::string_view left, std::string_view right) { return (left.data() == right.data() && left.size() == right.size()) || left == right; }
+
 int32_t parse_id(std::string_view word) {
   int32_t id = -1;
   auto [end, problem] = std::from_chars(word.data(), word.data() + word.size(), id);
@@ -55,8 +58,8 @@ text_side::text_side(const model &m, bool source, bool ids)
 
 text_codec::text_codec(const model &m, bool ids)
     : ids_(ids), text_(m.header().text), generate_(m.header().generate), source_(m, true, ids), target_(m, false, ids),
-      shared_(m.text(m.header().source_vocabulary) == m.text(m.header().target_vocabulary) &&
-              m.text(m.header().source_subwords) == m.text(m.header().target_subwords)) {}
+      shared_(same(m.text(m.header().source_vocabulary), m.text(m.header().target_vocabulary)) &&
+              same(m.text(m.header().source_subwords), m.text(m.header().target_subwords))) {}
 
 // `unknown`: the token for what has none, or -1.
 void text_codec::append(std::string_view line, const text_side &side, int32_t unknown, std::vector<int32_t> &tokens) const {
