@@ -24,14 +24,14 @@ public:
       apply(top);
     }
     for (const symbol &s : symbols_)
-      if (!s.gone)
+      if (s.id != kGone)
         tokens.add(s.id);
   }
 
 private:
+  static constexpr int32_t kGone = -1; // it is part of the one before it
   struct symbol {
     int32_t id, previous, next;
-    bool gone;
   };
   struct pair {
     uint32_t rank;
@@ -42,6 +42,7 @@ private:
   // A byte that no token stands for is unknown, or nothing where no token stands for that either.
   void begin(std::string_view word, int32_t unknown) {
     symbols_.clear();
+    symbols_.reserve(word.size());
     bool fuses = table_.has(XF_TOKENIZER_FUSES_UNKNOWN), behind_unknown = false;
     for (char c : word) {
       int32_t id = table_.head().of_byte[static_cast<uint8_t>(c)];
@@ -51,7 +52,7 @@ private:
       behind_unknown = is_unknown;
       auto number = static_cast<int32_t>(symbols_.size());
       if (id >= 0)
-        symbols_.push_back({id, number - 1, number + 1, false});
+        symbols_.push_back({id, number - 1, number + 1});
     }
     if (!symbols_.empty())
       symbols_.back().next = -1;
@@ -70,12 +71,12 @@ private:
   void apply(const pair &top) {
     symbol &left = symbols_[static_cast<size_t>(top.left)];
     const xf_tokenizer_merge &merge = table_.merges()[top.rank];
-    if (left.gone || left.next < 0 || id(top.left) != merge.left || id(left.next) != merge.right)
+    if (left.next < 0 || id(top.left) != merge.left || id(left.next) != merge.right)
       return; // one of them is part of another by now
     symbol &right = symbols_[static_cast<size_t>(left.next)];
     left.id = static_cast<int32_t>(merge.merged);
     left.next = right.next;
-    right.gone = true;
+    right.id = kGone;
     if (right.next >= 0)
       symbols_[static_cast<size_t>(right.next)].previous = top.left;
     offer(left.previous, top.left);
@@ -117,6 +118,13 @@ void byte_bpe::cut(std::string_view text, int32_t unknown, token_sink &tokens) c
     else
       words.run(word, unknown, tokens);
   }
+}
+
+uint64_t byte_bpe::memory(uint64_t length) const {
+  // A word may be all of a text. A byte of it is a symbol, and two pairs at most wait for each, in a list that may have just grown. Text that
+  // is normalised takes up to three times its bytes where it is decomposed, and half as many again in small letters.
+  constexpr uint64_t kSymbol = 12, kPairs = 2 * 8 * 3 / 2;
+  return table_tokenizer::memory(length) + (table_.steps.empty() ? 2 : 10) * length / 2 * (kSymbol + kPairs + 1);
 }
 
 int32_t byte_bpe::find_cut(std::string_view name) const {

@@ -1,4 +1,4 @@
-// Lines of text to token ids and back, as the image says: characters, words or subwords looked up in a vocabulary, tokens
+// Lines of text to token ids and back, as the image says: characters or words looked up in a vocabulary, or a tokenizer's subwords, tokens
 // put before and after, an unknown token; or plain ids.
 #ifndef RUNTIME_TEXT_CODEC_H
 #define RUNTIME_TEXT_CODEC_H

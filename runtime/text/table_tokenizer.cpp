@@ -25,9 +25,9 @@ int32_t table_tokenizer::find_marker(std::string_view word) const {
 }
 
 uint64_t table_tokenizer::memory(uint64_t length) const {
-  // Of a byte: its code point, the same mapped, the normalised text, and what merging knows of it.
-  constexpr uint64_t kBytesOfByte = 256;
-  return sizeof(*this) + length * kBytesOfByte;
+  // While text is normalised: of a byte, its code point and, in a list that may have just grown, what that becomes; then its text.
+  constexpr uint64_t kBytesOfByte = 32;
+  return sizeof(*this) + (table_.steps.empty() ? 0 : length * kBytesOfByte);
 }
 
 void table_tokenizer::append_text(std::string_view bytes, std::string &text) {
