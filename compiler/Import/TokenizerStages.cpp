@@ -35,17 +35,18 @@ public:
 
 private:
   std::string typeOf(const json &stage, llvm::StringRef where) { return reader.text(stage, "type", where); }
-  static std::string named(llvm::StringRef stage, llvm::StringRef type) { return ("the " + stage + " ").str() + inQuotes(type); }
+  static std::string named(llvm::StringRef stage, llvm::StringRef type) { return "the " + stage.str() + " " + inQuotes(type); }
 
   /// The model has one way in and one way out.
   void refuseStage(llvm::StringRef member, llvm::StringRef type) {
     bool isWordPiece = contents.kind == XF_TOKENIZER_WORDPIECE, isDecoder = member == "decoder";
-    std::string wanted = isWordPiece ? isDecoder ? "'WordPiece'" : "'BertPreTokenizer'" : "'ByteLevel'";
-    std::string model = isWordPiece ? "WordPiece" : "BPE", hint = isWordPiece ? "" : "; pieces of SentencePiece models need those (--source-spm, --target-spm)";
+    std::string wanted = "with the model 'BPE' it is 'ByteLevel'; pieces of SentencePiece models need those (--source-spm, --target-spm)";
+    if (isWordPiece)
+      wanted = isDecoder ? "with the model 'WordPiece' it is 'WordPiece'" : "with the model 'WordPiece' it is 'BertPreTokenizer'";
     if (type.empty())
-      reader.refuse("'{}' is missing: with the model '{}' it is {}{}", member.str(), model, wanted, hint);
+      reader.refuse("'{}' is missing: {}", member.str(), wanted);
     else
-      reader.refuse("the {} {} is not supported: with the model '{}' it is {}{}", isDecoder ? "decoder" : "pre-tokenizer", inQuotes(type), model, wanted, hint);
+      reader.refuse("the {} {} is not supported: {}", isDecoder ? "decoder" : "pre-tokenizer", inQuotes(type), wanted);
   }
 
   void readNormalizer(const json &stage, int depth) {

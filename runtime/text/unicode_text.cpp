@@ -51,7 +51,8 @@ size_t unicode_text::skip(std::string_view text, size_t at, uint16_t wanted) con
 }
 
 const xf_tokenizer_run &unicode_text::run_of(uint32_t point) const {
-  auto behind = std::upper_bound(table_.runs.begin(), table_.runs.end(), point, [](uint32_t value, const xf_tokenizer_run &run) { return value < run.first; });
+  auto behind = std::upper_bound(table_.runs.begin(), table_.runs.end(), point,
+                                 [](uint32_t value, const xf_tokenizer_run &run) { return value < run.first; });
   return behind[-1]; // the first is of 0
 }
 
@@ -101,7 +102,8 @@ void unicode_text::map(std::span<const xf_tokenizer_mapping> mappings, bool hang
         mapped.push_back(kTrailing + number % kTrailingCount);
       continue;
     }
-    auto found = std::lower_bound(mappings.begin(), mappings.end(), point, [](const xf_tokenizer_mapping &m, uint32_t value) { return m.point < value; });
+    auto found = std::lower_bound(mappings.begin(), mappings.end(), point,
+                                  [](const xf_tokenizer_mapping &m, uint32_t value) { return m.point < value; });
     if (found == mappings.end() || found->point != point)
       mapped.push_back(point);
     else
@@ -170,8 +172,8 @@ uint32_t unicode_text::compose(uint32_t left, uint32_t right) const {
     return kSyllables + (l * kVowelCount + v) * kTrailingCount;
   if (uint32_t s = left - kSyllables, t = right - kTrailing; s < kSyllableCount && s % kTrailingCount == 0 && t > 0 && t < kTrailingCount)
     return left + t;
-  auto found = std::lower_bound(table_.compositions.begin(), table_.compositions.end(), std::pair(left, right),
-                                [](const xf_tokenizer_composition &c, std::pair<uint32_t, uint32_t> pair) { return std::pair(c.left, c.right) < pair; });
+  auto precedes = [](const xf_tokenizer_composition &c, std::pair<uint32_t, uint32_t> pair) { return std::pair(c.left, c.right) < pair; };
+  auto found = std::lower_bound(table_.compositions.begin(), table_.compositions.end(), std::pair(left, right), precedes);
   return found != table_.compositions.end() && found->left == left && found->right == right ? found->composed : 0;
 }
 

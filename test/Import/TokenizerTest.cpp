@@ -34,10 +34,13 @@ json bpe() {
 
 json wordpiece() {
   return {{"added_tokens", json::array()},
-          {"normalizer", {{"type", "BertNormalizer"}, {"clean_text", true}, {"handle_chinese_chars", true}, {"strip_accents", nullptr}, {"lowercase", true}}},
+          {"normalizer",
+           {{"type", "BertNormalizer"}, {"clean_text", true}, {"handle_chinese_chars", true}, {"strip_accents", nullptr}, {"lowercase", true}}},
           {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
           {"decoder", {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}}},
-          {"model", {{"type", "WordPiece"}, {"unk_token", "?"}, {"continuing_subword_prefix", "##"}, {"max_input_chars_per_word", 100}, {"vocab", {{"?", 0}, {"a", 1}}}}}};
+          {"model",
+           {{"type", "WordPiece"}, {"unk_token", "?"}, {"continuing_subword_prefix", "##"}, {"max_input_chars_per_word", 100},
+            {"vocab", {{"?", 0}, {"a", 1}}}}}};
 }
 
 std::string message(const std::string &text) {
@@ -100,21 +103,25 @@ TEST(Tokenizer, isRefusedWhereItIsNotSupported) {
   EXPECT_EQ(message(bpe(), "/model/dropout", 0.0), "");
   EXPECT_EQ(message(bpe(), "/model/end_of_word_suffix", "</w>"), "t.json: 'end_of_word_suffix' of the model is not supported");
   EXPECT_EQ(message(bpe(), "/model/byte_fallback", true),
-            "t.json: 'byte_fallback' of the model is not supported; where there is a SentencePiece model of it, give that (--source-spm, --target-spm)");
+            "t.json: 'byte_fallback' of the model is not supported; where there is a SentencePiece model of it, give that (--source-spm, "
+            "--target-spm)");
   EXPECT_EQ(message(bpe(), "/model/new", 1), "t.json: the model has a member 'new' that is not known");
   EXPECT_EQ(message(bpe(), "/model/type", "WordLevel"), "t.json: the model 'WordLevel' is not supported (only 'BPE' and 'WordPiece' are)");
   EXPECT_EQ(message(bpe(), "/normalizer", {{"type", "NFKC"}}), "t.json: the normalizer 'NFKC' is not supported");
   EXPECT_EQ(message(bpe(), "/pre_tokenizer", {{"type", "Metaspace"}}),
-            "t.json: the pre-tokenizer 'Metaspace' is not supported: with the model 'BPE' it is 'ByteLevel'; pieces of SentencePiece models need those "
-            "(--source-spm, --target-spm)");
+            "t.json: the pre-tokenizer 'Metaspace' is not supported: with the model 'BPE' it is 'ByteLevel'; pieces of SentencePiece models need "
+            "those (--source-spm, --target-spm)");
   EXPECT_EQ(message(bpe(), "/decoder", nullptr),
-            "t.json: 'decoder' is missing: with the model 'BPE' it is 'ByteLevel'; pieces of SentencePiece models need those (--source-spm, --target-spm)");
+            "t.json: 'decoder' is missing: with the model 'BPE' it is 'ByteLevel'; pieces of SentencePiece models need those (--source-spm, "
+            "--target-spm)");
   EXPECT_EQ(message(wordpiece(), "/pre_tokenizer", {{"type", "Whitespace"}}),
             "t.json: the pre-tokenizer 'Whitespace' is not supported: with the model 'WordPiece' it is 'BertPreTokenizer'");
   EXPECT_EQ(message(wordpiece(), "/model/unk_token", nullptr), "t.json: 'unk_token' of the model is no text");
-  EXPECT_EQ(message(wordpiece(), "/model/max_input_chars_per_word", -1), "t.json: 'max_input_chars_per_word' of the model is no number from 0 to 65536");
+  EXPECT_EQ(message(wordpiece(), "/model/max_input_chars_per_word", -1),
+            "t.json: 'max_input_chars_per_word' of the model is no number from 0 to 65536");
   json split = {{"type", "Split"}, {"pattern", {{"Regex", "a+"}}}, {"behavior", "Isolated"}, {"invert", false}};
-  json sequence = {{"type", "Sequence"}, {"pretokenizers", {split, {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}}}}};
+  json behind = {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}};
+  json sequence = {{"type", "Sequence"}, {"pretokenizers", {split, behind}}};
   EXPECT_EQ(message(bpe(), "/pre_tokenizer", sequence),
             "t.json: the pattern 'a+' of the pre-tokenizer 'Split' is not supported: those of GPT-2, Llama 3 and Qwen2 are");
   json deep = {{"type", "Lowercase"}};

@@ -82,8 +82,8 @@ def byte_names():
 
 
 def split_by(pattern):
-    return {"type": "Sequence", "pretokenizers": [{"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": False},
-                                                  byte_level(use_regex=False)]}
+    split = {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": False}
+    return {"type": "Sequence", "pretokenizers": [split, byte_level(use_regex=False)]}
 
 
 def byte_level(**changes):
@@ -97,12 +97,13 @@ BPE = {
     "version": "1.0", "truncation": None, "padding": None, "normalizer": None, "pre_tokenizer": byte_level(), "decoder": byte_level(),
     "post_processor": {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": False, "use_regex": True},
     "added_tokens": [*[added(i, BPE_TOKENS[i], special=True) for i in range(4)], added(len(BPE_TOKENS), "<sep>"),
-                     added(len(BPE_TOKENS) + 1, "bcd", single_word=True, normalized=True), added(len(BPE_TOKENS) + 2, "== ", lstrip=True, rstrip=True)],
+                     added(len(BPE_TOKENS) + 1, "bcd", single_word=True, normalized=True),
+                     added(len(BPE_TOKENS) + 2, "== ", lstrip=True, rstrip=True)],
     "model": {"type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": None, "end_of_word_suffix": None, "fuse_unk": False,
               "byte_fallback": False, "ignore_merges": False, "vocab": {token: i for i, token in enumerate(BPE_TOKENS)}, "merges": MERGES},
 }
-WORDS = ["<s>", "[PAD]", "</s>", "[UNK]", "[CLS]", "[SEP]", "un", "##aff", "##able", "##a", "aff", "able", ".", ",", "!", "'", "cafe", "中", "文", "strasse",
-         "<", ">", "s", "##s", "i̇", "don", "t", "abc"]
+WORDS = ["<s>", "[PAD]", "</s>", "[UNK]", "[CLS]", "[SEP]", "un", "##aff", "##able", "##a", "aff", "able", ".", ",", "!", "'", "cafe", "中", "文",
+         "strasse", "<", ">", "s", "##s", "i̇", "don", "t", "abc"]
 WORDPIECE = {
     "version": "1.0", "truncation": None, "padding": None, "pre_tokenizer": {"type": "BertPreTokenizer"},
     "normalizer": {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True, "strip_accents": None, "lowercase": True},
@@ -131,17 +132,21 @@ def saved(file, name="tokenizer.json"):
 
 GOLDEN = [
     (BPE, {
-        "abc": "abc", " abcabd": "Ġabc ab d", "bcab": "bc ab", "a  abc": "a Ġ Ġabc", "abc   ": "abc ĠĠ Ġ", "123 12": "123 Ġ 12", "a1": "a 1", "a's'S": "a 's ' S",
-        "ä€": "Ã¤ â Ĥ ¬", "a<sep>b<s>": "a <sep> b < s >", "bcd abcd bcd!": "bcd Ġabc d Ġ bcd !", "a  ==   b": "a ==  b", "==": "= =", "!!a!!!": "!! a !! !"}),
-    (changed(BPE, pre_tokenizer=byte_level(add_prefix_space=True), model__ignore_merges=True), {"abc": "Ġabc", " abc": "Ġabc", "abd!": "Ġ ab d !", "!abd": "Ġ ! abd"}),
-    (changed(BPE, pre_tokenizer=split_by(LLAMA3)), {"1231": "123 1", "a'S'ſ": "a ' S ' Å ¿", "!abc": "! abc", "\tab": "ĉ ab", " !!": "Ġ !!", "a  b": "a Ġ Ġ b"}),
+        "abc": "abc", " abcabd": "Ġabc ab d", "bcab": "bc ab", "a  abc": "a Ġ Ġabc", "abc   ": "abc ĠĠ Ġ", "123 12": "123 Ġ 12", "a1": "a 1",
+        "a's'S": "a 's ' S", "ä€": "Ã¤ â Ĥ ¬", "a<sep>b<s>": "a <sep> b < s >", "bcd abcd bcd!": "bcd Ġabc d Ġ bcd !", "a  ==   b": "a ==  b",
+        "==": "= =", "!!a!!!": "!! a !! !"}),
+    (changed(BPE, pre_tokenizer=byte_level(add_prefix_space=True), model__ignore_merges=True),
+     {"abc": "Ġabc", " abc": "Ġabc", "abd!": "Ġ ab d !", "!abd": "Ġ ! abd"}),
+    (changed(BPE, pre_tokenizer=split_by(LLAMA3)),
+     {"1231": "123 1", "a'S'ſ": "a ' S ' Å ¿", "!abc": "! abc", "\tab": "ĉ ab", " !!": "Ġ !!", "a  b": "a Ġ Ġ b"}),
     (changed(BPE, pre_tokenizer=split_by(QWEN2), normalizer={"type": "NFC"}), {"123": "1 2 3", "a\u0308": "Ã¤", "\u1112\u1161\u11ab": "í ķ ľ"}),
     (changed(BPE, pre_tokenizer=byte_level(use_regex=False)), {"abc!! 12": "abc !! Ġ 12", "a1": "a 1"}),
-    (changed(BPE, normalizer={"type": "Sequence", "normalizers": [{"type": "NFD"}, {"type": "StripAccents"}, {"type": "Lowercase"}]}), {"ÁBÇ": "abc", "BCD": "bcd"}),
+    (changed(BPE, normalizer={"type": "Sequence", "normalizers": [{"type": "NFD"}, {"type": "StripAccents"}, {"type": "Lowercase"}]}),
+     {"ÁBÇ": "abc", "BCD": "bcd"}),
     (WORDPIECE, {
-        "unaffable": "un ##aff ##able", "Unaffa, AFF!": "un ##aff ##a , aff !", "unx aff": "[UNK] aff", "CAFÉ cafe\u0301": "cafe cafe", "中文": "中 文",
-        "<s> [CLS]": "< s > [UNK] [UNK] [UNK]", "a" * 21: "[UNK]", "\u00a0aff\u2003able\u200b\tun\u0007": "aff able un", "unx ab c AB C": "[UNK] Ab C Ab C",
-        "don't": "don ' t"}),
+        "unaffable": "un ##aff ##able", "Unaffa, AFF!": "un ##aff ##a , aff !", "unx aff": "[UNK] aff", "CAFÉ cafe\u0301": "cafe cafe",
+        "中文": "中 文", "<s> [CLS]": "< s > [UNK] [UNK] [UNK]", "a" * 21: "[UNK]", "\u00a0aff\u2003able\u200b\tun\u0007": "aff able un",
+        "unx ab c AB C": "[UNK] Ab C Ab C", "don't": "don ' t"}),
     (changed(WORDPIECE, normalizer__strip_accents=False), {"CAFÉ İ": "[UNK] i̇"}),
     (changed(WORDPIECE, normalizer=None), {"CAFE cafe": "[UNK] cafe", "中文": "[UNK]"}),
 ]
@@ -162,11 +167,10 @@ for number, (file, cases) in enumerate(GOLDEN):
 # Results that are made of one token, as the others are never chosen; halves of characters, too, as they come.
 sizes = {"bpe": len(BPE_TOKENS) + 3, "wordpiece": len(WORDS) + 1}
 program = translator(saved(WORDPIECE, "wordpiece.json"), sizes["wordpiece"], saved(BPE, "bpe.json"), sizes["bpe"])
-for token, want in (("Ġabc", " abc abc abc abc"), ("Ã¤", "ä" * 4), ("Ã", "\ufffd" * 4), ("â", "\ufffd" * 4), ("<sep>", "<sep>" * 4), ("Ā", "\ufffd" * 4), ("Ċ", " " * 4), ("<de>", "")):
-    others = ",".join(str(i) for i in range(sizes["bpe"]) if i != BPE_TOKENS.index(token)) if token in BPE_TOKENS else ",".join(str(i) for i in range(len(BPE_TOKENS)))
+for token, want in (("Ġabc", " abc" * 4), ("Ã¤", "ä" * 4), ("Ã", "\ufffd" * 4), ("â", "\ufffd" * 4), ("<sep>", "<sep>" * 4), ("Ā", "\ufffd" * 4),
+                    ("Ċ", " " * 4), ("<de>", "")):
+    others = ",".join(str(i) for i in range(sizes["bpe"]) if i != (len(BPE_TOKENS) if token == "<sep>" else BPE_TOKENS.index(token)))
     for options in ([], ["--stream"]):
-        if token == "<sep>":
-            others = ",".join(str(i) for i in range(sizes["bpe"]) if i != len(BPE_TOKENS))
         got = run(program, "--suppress", others, "--max-length", 4, *options, stdin="aff\n")[1]
         checks.that(got == want + "\n", f"{token} {options}: {got!r}")
 # A prefix is cut as text is, but for the words that are special tokens.
@@ -203,13 +207,15 @@ bpe, spm = WORK / "bpe.json", written("model.spm", "")
 refused("give either --source-tokenizer or --source-spm", "--source-tokenizer", bpe, "--source-spm", spm)
 refused("--target-vocab is not for --target-tokenizer, which numbers its tokens itself", "--target-tokenizer", bpe, "--target-vocab", spm)
 refused("none: No such file or directory", "--target-tokenizer", WORK / "none")
-refused("text(source = subwords) needs a SentencePiece model or a tokenizer.json, too (--source-spm, --source-tokenizer)", "--source-vocab", MODELS / "g2p" / "source.vocab")
+refused("text(source = subwords) needs a SentencePiece model or a tokenizer.json, too (--source-spm, --source-tokenizer)", "--source-vocab",
+        MODELS / "g2p" / "source.vocab")
 refused(f"the target tokenizer has {sizes['bpe']} tokens, but the model has 200 target tokens", "--target-tokenizer", bpe, "--set", "target_vocab=200")
-refused("the source tokenizer would not be used: without text(source = subwords) lines are not cut into pieces", "--source-tokenizer", bpe, "--target-tokenizer", bpe,
-        description=TRANSLATE.replace("source = subwords", "source = words"))
+refused("the source tokenizer would not be used: without text(source = subwords) lines are not cut into pieces", "--source-tokenizer", bpe,
+        "--target-tokenizer", bpe, description=TRANSLATE.replace("source = subwords", "source = words"))
 refused("it is no JSON object", "--source-tokenizer", spm)
 refused_file("the normalizer 'Replace' is not supported", changed(BPE, normalizer={"type": "Replace", "pattern": {"String": "a"}, "content": "b"}))
-refused_file("the model 'Unigram' is not supported; where there is a SentencePiece model of it, give that (--source-spm, --target-spm)", changed(BPE, model={"type": "Unigram"}))
+refused_file("the model 'Unigram' is not supported; where there is a SentencePiece model of it, give that (--source-spm, --target-spm)",
+             changed(BPE, model={"type": "Unigram"}))
 refused_file("the tokens 'abc' and 'abd' have the same id 270", changed(BPE, model__vocab={**BPE["model"]["vocab"], "abc": 270}))
 
 # --- Trained -----------------------------------------------------------------------------------------------------------------------
@@ -217,12 +223,13 @@ if not Tokenizer:
     print("Python has no package tokenizers: what is trained with it is left out")
     checks.end()
 corpus = [line for file in sorted(SOURCE.rglob("*.md")) if "build" not in file.parts for line in file.read_text(encoding="utf-8").splitlines()]
-strange = [chr(c) for first, last in ((0x20, 0x7f), (0xa0, 0x250), (0x300, 0x460), (0x590, 0x650), (0x900, 0x980), (0xe00, 0xe60), (0x1e00, 0x2070), (0x20a0, 0x20c0),
-                                      (0x2100, 0x2200), (0x3000, 0x3100), (0x4e00, 0x4e40), (0xac00, 0xac80), (0xf900, 0xf940), (0xfb00, 0xfb50), (0xff00, 0xff60),
-                                      (0x1f600, 0x1f640), (0x20000, 0x20010)) for c in range(first, last)]
+blocks = ((0x20, 0x7f), (0xa0, 0x250), (0x300, 0x460), (0x590, 0x650), (0x900, 0x980), (0xe00, 0xe60), (0x1e00, 0x2070), (0x20a0, 0x20c0),
+          (0x2100, 0x2200), (0x3000, 0x3100), (0x4e00, 0x4e40), (0xac00, 0xac80), (0xf900, 0xf940), (0xfb00, 0xfb50), (0xff00, 0xff60),
+          (0x1f600, 0x1f640), (0x20000, 0x20010))
+strange = [chr(c) for first, last in blocks for c in range(first, last)]
 strange += list("\x01\x02\t\x0b\x0c\x1c\x7f\x85\u200d\ufeff\ufffd\ue000\u1100\u1161\u11a8\U0001d15e\U0001d165\U00010400\U0001e900")
-parts = ["'s", "'S", "'re", "'RE", "'ll", "'ſ", "'vE", " ", "  ", "\t", "x", "12345", "1", "é", "e\u0301", "!", "?!", " don't", " do not", "<x>", "[MASK]", "foo", "bar baz",
-         " bar baz ", "Foo", "</s>", "[UNK]", "\u00a0", "\u3000", "kernel"]
+parts = ["'s", "'S", "'re", "'RE", "'ll", "'ſ", "'vE", " ", "  ", "\t", "x", "12345", "1", "é", "e\u0301", "!", "?!", " don't", " do not", "<x>",
+         "[MASK]", "foo", "bar baz", " bar baz ", "Foo", "</s>", "[UNK]", "\u00a0", "\u3000", "kernel"]
 lines = [*corpus]
 lines += ["".join(rng.choice(strange) if rng.random() < .5 else rng.choice("abcdeSTDMlLrReEvV'ſ 0123456789  \t.,!?-<>[]|") for _ in range(rng.randrange(1, 60)))
           for _ in range(2500)]
@@ -241,13 +248,15 @@ def trained(tokenizer, trainer, splitter, decoder, normalizer, added):
 
 
 def trained_bpe(splitter, normalizer=None, added=(), **options):
-    trainer = trainers.BpeTrainer(vocab_size=560, special_tokens=["<s>", "<pad>", "</s>"], initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False)
+    trainer = trainers.BpeTrainer(vocab_size=560, special_tokens=["<s>", "<pad>", "</s>"], initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+                                  show_progress=False)
     return trained(Tokenizer(models.BPE(**options)), trainer, splitter, decoders.ByteLevel(), normalizer, list(added))
 
 
 def trained_wordpiece(normalizer, added=(), cleanup=True):
     trainer = trainers.WordPieceTrainer(vocab_size=560, special_tokens=["<s>", "[PAD]", "</s>", "[UNK]"], show_progress=False)
-    return trained(Tokenizer(models.WordPiece(unk_token="[UNK]")), trainer, pre_tokenizers.BertPreTokenizer(), decoders.WordPiece(cleanup=cleanup), normalizer, list(added))
+    decoder = decoders.WordPiece(cleanup=cleanup)
+    return trained(Tokenizer(models.WordPiece(unk_token="[UNK]")), trainer, pre_tokenizers.BertPreTokenizer(), decoder, normalizer, list(added))
 
 
 def behind_split(pattern):
@@ -258,15 +267,18 @@ Bert = normalizers.BertNormalizer
 plain = normalizers.Sequence([normalizers.NFD(), normalizers.Lowercase(), normalizers.StripAccents()])
 KINDS = {
     "gpt2": trained_bpe(pre_tokenizers.ByteLevel(add_prefix_space=False)),
-    "roberta": trained_bpe(pre_tokenizers.ByteLevel(add_prefix_space=True), added=[AddedToken("foo", single_word=True, normalized=False), AddedToken("<x>", normalized=False),
-                                                                                   AddedToken("bar baz", lstrip=True, rstrip=True, normalized=True)]),
+    "roberta": trained_bpe(pre_tokenizers.ByteLevel(add_prefix_space=True),
+                           added=[AddedToken("foo", single_word=True, normalized=False), AddedToken("<x>", normalized=False),
+                                  AddedToken("bar baz", lstrip=True, rstrip=True, normalized=True)]),
     "llama3": trained_bpe(behind_split(LLAMA3), ignore_merges=True),
     "qwen2": trained_bpe(behind_split(QWEN2), normalizers.NFC(), [AddedToken("Foo", lstrip=True, normalized=True)]),
     "plain": trained_bpe(pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False), plain, [AddedToken("Foo", normalized=True)]),
     "uncased": trained_wordpiece(Bert(True, True, None, True)),
-    "cased": trained_wordpiece(Bert(True, True, None, False), [AddedToken("foo", single_word=True, normalized=True), AddedToken("bar baz", normalized=False)]),
+    "cased": trained_wordpiece(Bert(True, True, None, False),
+                               [AddedToken("foo", single_word=True, normalized=True), AddedToken("bar baz", normalized=False)]),
     "accents": trained_wordpiece(Bert(False, False, True, False), cleanup=False),
-    "lower": trained_wordpiece(Bert(False, True, False, True), [AddedToken("Foo", lstrip=True, normalized=True), AddedToken("bar baz", rstrip=True, normalized=True)]),
+    "lower": trained_wordpiece(Bert(False, True, False, True),
+                               [AddedToken("Foo", lstrip=True, normalized=True), AddedToken("bar baz", rstrip=True, normalized=True)]),
     "sequence": trained_wordpiece(plain),
 }
 paths, vocabs = {name: WORK / f"{name}.json" for name in KINDS}, {name: tokenizer.get_vocab_size() for name, tokenizer in KINDS.items()}

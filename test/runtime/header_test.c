@@ -8,3 +8,7 @@ _Static_assert(sizeof(xf_generate_options) == 208, "xf_generate_options");
 _Static_assert(sizeof(xf_hypotheses) == 56, "xf_hypotheses");
 _Static_assert(sizeof(xf_limits) == 88, "xf_limits");
 _Static_assert(sizeof(xf_search_info) == 32, "xf_search_info");
+
+/* So are those that the compiler shares with the runtime. */
+#include "runtime/abi/xf_abi.h"
+#include "runtime/abi/xf_tokenizer.h"
