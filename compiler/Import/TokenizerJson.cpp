@@ -7,7 +7,7 @@ using nlohmann::json;
 namespace xf {
 
 /// Ids above this are damage: the table has a place for each.
-static constexpr int64_t greatestId = (int64_t(1) << 24) - 1;
+static constexpr int64_t greatestId = (int64_t(1) << 22) - 1;
 
 std::string inQuotes(llvm::StringRef text) {
   constexpr size_t most = 60;

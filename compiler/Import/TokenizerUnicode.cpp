@@ -41,6 +41,10 @@ bool isOld(uint32_t point, int version) {
   return age[0] >= 1 && age[0] <= version;
 }
 
+/// Three signs of Indic scripts and one of Canadian syllabics have got other categories since.
+bool wasPunctuation(uint32_t point) { return point == 0x166d || point == 0x111c9; }
+bool wasMark(uint32_t point) { return point == 0x1cf2 || point == 0x1cf3; }
+
 /// As the authors of BERT had them, and the library: the last but one block ends too late there, and the next begins too late.
 bool isCjk(uint32_t point) {
   constexpr std::pair<uint32_t, uint32_t> blocks[] = {{0x3400, 0x4dbf},   {0x4e00, 0x9fff},   {0xf900, 0xfaff},  {0x20000, 0x2a6df},
@@ -71,11 +75,11 @@ uint16_t classesOf(uint32_t point) {
   set(XF_TOKENIZER_SPACE, u_hasBinaryProperty(c, UCHAR_WHITE_SPACE));
   set(XF_TOKENIZER_WORD, u_hasBinaryProperty(c, UCHAR_ALPHABETIC) || u_hasBinaryProperty(c, UCHAR_JOIN_CONTROL) ||
                              (category & (U_GC_M_MASK | U_GC_ND_MASK | U_GC_PC_MASK)));
-  set(XF_TOKENIZER_PUNCTUATION, isAsciiPunctuation(point) || ((category & U_GC_P_MASK) && isOldPoint));
+  set(XF_TOKENIZER_PUNCTUATION, isAsciiPunctuation(point) || wasPunctuation(point) || ((category & U_GC_P_MASK) && isOldPoint));
   set(XF_TOKENIZER_CONTROL, point == 0 || point == 0xfffd || (!isBlank && isOldPoint && (category & (U_GC_CC_MASK | U_GC_CF_MASK | U_GC_CO_MASK))));
   set(XF_TOKENIZER_CJK, isCjk(point));
-  set(XF_TOKENIZER_NONSPACING, (category & U_GC_MN_MASK) && isOldPoint);
-  set(XF_TOKENIZER_MARK, (category & U_GC_M_MASK) && isOld(point, 9));
+  set(XF_TOKENIZER_NONSPACING, (category & U_GC_MN_MASK) && isOldPoint && !wasPunctuation(point));
+  set(XF_TOKENIZER_MARK, wasMark(point) || ((category & U_GC_M_MASK) && isOld(point, 9) && !wasPunctuation(point)));
   return uint16_t(classes);
 }
 

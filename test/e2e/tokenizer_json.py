@@ -164,9 +164,14 @@ for number, (file, cases) in enumerate(GOLDEN):
         for (text, want), ids in zip(cases.items(), got):
             checks.that(library.encode(text, add_special_tokens=False).ids == ids, f"tokenizer {number}, {text!r}: the library has another opinion")
 
-# Results that are made of one token, as the others are never chosen; halves of characters, too, as they come.
+# What both sides have is stored once.
 sizes = {"bpe": len(BPE_TOKENS) + 3, "wordpiece": len(WORDS) + 1}
-program = translator(saved(WORDPIECE, "wordpiece.json"), sizes["wordpiece"], saved(BPE, "bpe.json"), sizes["bpe"])
+paths = {"bpe": saved(BPE, "bpe.json"), "wordpiece": saved(WORDPIECE, "wordpiece.json")}
+stored = {(source, target): translator(paths[source], sizes[source], paths[target], sizes[target]).read_bytes().count(b"XFTOKEN\0")
+          for source, target in (("bpe", "bpe"), ("wordpiece", "bpe"))}
+checks.that(stored["bpe", "bpe"] + 1 == stored["wordpiece", "bpe"], f"tables in a file: {stored}")
+# Results that are made of one token, as the others are never chosen; halves of characters, too, as they come.
+program = translator(paths["wordpiece"], sizes["wordpiece"], paths["bpe"], sizes["bpe"])
 for token, want in (("Ġabc", " abc" * 4), ("Ã¤", "ä" * 4), ("Ã", "\ufffd" * 4), ("â", "\ufffd" * 4), ("<sep>", "<sep>" * 4), ("Ā", "\ufffd" * 4),
                     ("Ċ", " " * 4), ("<de>", "")):
     others = ",".join(str(i) for i in range(sizes["bpe"]) if i != (len(BPE_TOKENS) if token == "<sep>" else BPE_TOKENS.index(token)))
@@ -184,7 +189,7 @@ table = written("table", "\tĠabc <sep>\n")
 got = run(program, "--shortlist", table, "--max-length", 3, stdin="aff\n")[1].replace(" abc", "").replace("<sep>", "").strip()
 checks.that(got == "", f"a table of names: {got!r}")
 # Blanks before punctuation go, and before what goes on with a word.
-program = translator(saved(BPE, "bpe.json"), sizes["bpe"], saved(WORDPIECE, "wordpiece.json"), sizes["wordpiece"])
+program = translator(paths["bpe"], sizes["bpe"], paths["wordpiece"], sizes["wordpiece"])
 for token, want in ((".", "...."), ("##a", "##aaaa"), ("able", "able able able able"), ("[UNK]", ""), ("中", "中 中 中 中")):
     others = ",".join(str(i) for i in range(sizes["wordpiece"]) if i != WORDS.index(token))
     for options in ([], ["--stream"]):
@@ -203,7 +208,7 @@ def refused_file(message, file):
     refused(f"error: {WORK / 'tokenizer.json'}: {message}\n", "--source-tokenizer", saved(file))
 
 
-bpe, spm = WORK / "bpe.json", written("model.spm", "")
+bpe, spm = paths["bpe"], written("model.spm", "")
 refused("give either --source-tokenizer or --source-spm", "--source-tokenizer", bpe, "--source-spm", spm)
 refused("--target-vocab is not for --target-tokenizer, which numbers its tokens itself", "--target-tokenizer", bpe, "--target-vocab", spm)
 refused("none: No such file or directory", "--target-tokenizer", WORK / "none")
