@@ -15,7 +15,7 @@ namespace xf::rt {
 
 class session;
 
-// How many of a sentence's tokens are of the first of two texts: as far as the first that stand between two of them, or all.
+// How many of a sentence's tokens are of the first of two texts: as far as the first that stand between two of them, these included, or all.
 int64_t first_text(const xf_abi_text &text, std::span<const int32_t> ids);
 
 struct predict_layout {

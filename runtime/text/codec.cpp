@@ -1,6 +1,7 @@
 #include "runtime/text/codec.h"
 
 #include "runtime/core/error.h"
+#include "runtime/core/predict.h"
 #include "runtime/text/utf8.h"
 
 #include <algorithm>
@@ -106,11 +107,17 @@ void text_codec::encode(std::string_view line, std::vector<int32_t> &tokens) {
     tokens.insert(tokens.end(), text_.prefix, text_.prefix + prefix());
     size_t tab = between() ? line.find('\t') : std::string_view::npos;
     append_text(line.substr(0, tab), tab == std::string_view::npos ? "it is empty" : "its first text is empty", tokens);
+    size_t first = tokens.size() - before;
     if (tab != std::string_view::npos) {
       tokens.insert(tokens.end(), text_.between, text_.between + between());
       append_text(line.substr(tab + 1), "its second text is empty", tokens);
     }
     tokens.insert(tokens.end(), text_.suffix, text_.suffix + suffix());
+    // Where the second text begins is told by what stands before it.
+    std::span<const int32_t> all = std::span(tokens).subspan(before);
+    auto found = static_cast<size_t>(first_text(text_, all));
+    if (between() && found < all.size() && found < first + between())
+      fail(status::invalid_argument, "it has a token in it that stands between two texts");
   } catch (...) {
     tokens.resize(before);
     throw;

@@ -119,6 +119,7 @@ for line, message in ((1, "its second text is empty"), (2, "its first text is em
 for changes, message in (({"kinds": 1}, "'types' is 0 or 1, but the table that looks it up has 1 row"),
                          ({"between": ", between = [12]"}, "'between' of text is 12, but the model has 12 source tokens"),
                          ({"between": ""}, "'types' of predict tells two texts apart, but text(…) has no 'between' to stand between them"),
+                         ({"between": ", between = []"}, "has no 'between'"), ({"between": ", between = [2]"}, "'between' of text stands in its 'prefix'"),
                          ({"between": f", between = {[3] * 9}"}, "'between' of text has 9 tokens; at most 8 are possible")):
     got = compiled("wrong", ok=False, **changes)
     checks.that(message in got, f"{changes}: {got}")

@@ -60,6 +60,9 @@ TEST_F(text, of_two) {
   EXPECT_EQ(encode("a b\tc"), (ids{4, 5, SAMPLE_BETWEEN, 6, SAMPLE_END}));
   EXPECT_EQ(encode("a\tb\tc"), (ids{4, SAMPLE_BETWEEN, 5, 6, SAMPLE_END}));
   EXPECT_EQ(encode("a b c"), (ids{4, 5, 6, SAMPLE_END}));
+  EXPECT_EQ(encode("a\tb d"), (ids{4, SAMPLE_BETWEEN, 5, SAMPLE_BETWEEN, SAMPLE_END}));
+  EXPECT_EQ(message("a d"), "it has a token in it that stands between two texts");
+  EXPECT_EQ(message("d\ta"), "it has a token in it that stands between two texts");
   EXPECT_EQ(message("a\t "), "its second text is empty");
   EXPECT_EQ(message(" \ta"), "its first text is empty");
   EXPECT_EQ(message(""), "it is empty");

@@ -107,12 +107,15 @@ public:
 
   /// Two texts are for predictions, which can look up the types of both.
   void checkPairs(EntryOp entry, DictionaryAttr text, DictionaryAttr predict) {
-    bool pairs = text && text.contains("between");
+    SmallVector<int64_t> prefix = tokenIds(text, "prefix"), between = tokenIds(text, "between");
+    bool pairs = !between.empty();
     StringAttr types = predict ? predict.getAs<StringAttr>("types") : StringAttr();
     if (entry && pairs && !predict)
       refuse(entry) << "'between' of text stands between the two texts of a line, which only predictions take";
     if (entry && types && !pairs)
       refuse(entry) << "'types' of predict tells two texts apart, but text(…) has no 'between' to stand between them";
+    if (entry && pairs && std::search(prefix.begin(), prefix.end(), between.begin(), between.end()) != prefix.end())
+      refuse(entry) << "'between' of text stands in its 'prefix': where the second text begins could not be told";
     if (types && boundOf(entry, types) == 1)
       refuse(entry) << "'" << types.getValue() << "' is 0 or 1, but the table that looks it up has 1 row";
   }
