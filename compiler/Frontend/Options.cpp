@@ -44,11 +44,13 @@ public:
     for (const Param &param : block.params)
       if (const nlohmann::json *value = at(json, pathOf(param)))
         readMember(param, *value);
+      else if (param.configPath && param.value && !isSet(param.name))
+        e.verboseNotes.push_back(fmt::format("{}: there is no '{}': '{}' has its default", e.options.configName, *param.configPath, param.name));
     for (auto &[key, value] : json.items()) {
       if (value.is_object() && !findParam(key))
         noteNested(key, value);
-      if (e.options.verbose && !isRead(key))
-        e.verboseNotes.push_back(e.options.configName + ": '" + key + "' is no parameter of '" + block.name + "'");
+      if (e.options.verbose)
+        noteUnread(key, value);
     }
     return true;
   }
@@ -99,12 +101,24 @@ private:
     return inner ? at(*inner, rest) : nullptr;
   }
 
-  /// Whether the configuration's member, or a member of it, is a parameter.
-  bool isRead(llvm::StringRef key) const {
-    return llvm::any_of(block.params, [&](const Param &param) {
-      llvm::StringRef path = pathOf(param);
-      return path == key || (path.consume_front(key) && path.starts_with("."));
-    });
+  /// Members of the configuration that are no parameters; of an object that has some, those of it that are none.
+  void noteUnread(const std::string &path, const nlohmann::json &value) {
+    bool isPart = false;
+    for (const Param &param : block.params) {
+      llvm::StringRef read = pathOf(param);
+      if (read == path)
+        return;
+      isPart |= read.consume_front(path) && read.starts_with(".");
+    }
+    if (isPart && value.is_object()) {
+      for (auto &[key, member] : value.items())
+        noteUnread(path + "." + key, member);
+      return;
+    }
+    const Param *elsewhere = findParam(path);
+    e.verboseNotes.push_back(e.options.configName + ": '" + path + "' " +
+                             (elsewhere ? "is not read: '" + path + "' of '" + block.name + "' is '" + pathOf(*elsewhere) + "' there"
+                                        : "is no parameter of '" + block.name + "'"));
   }
 
   /// Goes to where training frameworks keep the parameters.
@@ -139,7 +153,7 @@ private:
     auto read = valueOf(e.options.configName + ": '" + pathOf(param) + "'", value, mayBeList);
     if (!read)
       return;
-    GivenOption option{*read, e.options.configName};
+    GivenOption option{*read, param.configPath ? "'" + *param.configPath + "' of " + e.options.configName : e.options.configName};
     option.isNull = value.is_null();
     given[param.name] = option;
   }
@@ -210,7 +224,8 @@ Value asDeclared(Evaluator &e, const Param &param, const Value &value, const Sco
 }
 
 Value missingValue(Evaluator &e, const Param &param, const Block &block) {
-  return e.poison(param.loc, "parameter '" + param.name + "' of '" + block.name + "' has no value; give it with --set " + param.name + "=… or --config");
+  return e.poison(param.loc, "parameter '" + param.name + "' of '" + block.name + "' has no value; give it with --set " + param.name + "=… or --config" +
+                                 (param.configPath ? ", where it is '" + *param.configPath + "'" : ""));
 }
 } // namespace
 

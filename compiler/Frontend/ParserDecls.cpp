@@ -226,7 +226,10 @@ bool Parser::parseParams(std::vector<Param> &params, llvm::StringRef close, bool
     if (ofBlock && acceptKeyword("as")) {
       if (peek().kind != TokenKind::String)
         return unexpected("a string with the name in configurations");
-      param.configPath = take().text;
+      Token path = take();
+      if (("." + path.text + ".").find("..") != std::string::npos)
+        return error(path, "the name \"" + path.text + "\" has an empty part");
+      param.configPath = path.text;
     }
     checkTwice(params, param);
     params.push_back(std::move(param));

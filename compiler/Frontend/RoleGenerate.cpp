@@ -162,7 +162,7 @@ private:
     tokens = *tokenInput;
     target = typeOf(decode.getFunctionType().getInput(tokens));
     if (encode && !(source = findSource()))
-      return fail(call.loc, "generate finds neither tokens nor features of batch and positions among the inputs of '" + encode.getSymName().str() + "'");
+      return fail(call.loc, "generate finds neither tokens nor features whose first two dimensions are batch and positions, not constant, among the inputs of '" + encode.getSymName().str() + "'");
     if (!isTwoDynamicDims(target) || (source && isTokens(source) && !isTwoDynamicDims(source)))
       return fail(call.loc, "generate needs tokens of two dimensions, batch and positions, not " +
                                 mlir::xf::describeShape(isTwoDynamicDims(target) ? source : target));

@@ -5,6 +5,7 @@
 #include "compiler/Import/TokenizerJson.h"
 #include "runtime/abi/xf_tokenizer.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <unordered_map>
@@ -19,12 +20,23 @@ struct AddedToken {
 };
 
 struct TokenizerContents {
+  /// Takes a token's name; false where its id has another one.
+  bool setName(uint32_t id, const std::string &name) {
+    names.resize(std::max<size_t>(names.size(), id + 1));
+    isPresent.resize(names.size());
+    bool isNew = !isPresent[id];
+    if (isNew)
+      names[id] = name, isPresent[id] = true;
+    return isNew || names[id] == name;
+  }
+
   xf_tokenizer_kind kind = XF_TOKENIZER_BYTE_BPE;
   uint32_t flags = 0, pattern = XF_TOKENIZER_NO_PATTERN, mostCharacters = 0;
   int32_t unknown = -1;
   std::string continuing, joined;
   std::unordered_map<std::string, uint32_t> vocabulary; // of the model
-  std::vector<std::string> names;                       // of the vocabulary and of added tokens, by id; empty: none
+  std::vector<std::string> names;                       // of the vocabulary and of added tokens, by id
+  std::vector<bool> isPresent;                          // of these; others are gaps. A name may be empty: no text is cut into that token
   std::vector<bool> isSpecial;
   std::vector<xf_tokenizer_merge> merges;
   std::vector<AddedToken> added;

@@ -61,12 +61,8 @@ private:
       uint32_t id = reader.id(value, "the token " + inQuotes(name));
       if (!reader.isGood())
         return;
-      contents.names.resize(std::max<size_t>(contents.names.size(), id + 1));
-      if (name.empty())
-        reader.refuse("the token {} of the model has no text", id);
-      else if (!contents.names[id].empty())
+      if (!contents.setName(id, name))
         reader.refuse("the tokens {} and {} have the same id {}", inQuotes(contents.names[id]), inQuotes(name), id);
-      contents.names[id] = name;
       contents.vocabulary.emplace(name, id);
     }
   }
@@ -76,6 +72,8 @@ private:
       return;
     std::string unknown = reader.text(model, "unk_token", where);
     auto found = contents.vocabulary.find(unknown);
+    if (unknown.empty() && contents.kind == XF_TOKENIZER_BYTE_BPE) // Whisper's files have such a token, which stands for nothing
+      return;
     if (found == contents.vocabulary.end())
       reader.refuse("'unk_token' of the model, {}, is not in its vocabulary", inQuotes(unknown));
     else
@@ -113,7 +111,8 @@ private:
   TokenizerContents &contents;
 };
 
-void readAddedToken(TokenizerJson &reader, const json &entry, TokenizerContents &contents) {
+/// `seen`: those that were read before.
+void readAddedToken(TokenizerJson &reader, const json &entry, std::set<std::string> &seen, TokenizerContents &contents) {
   AddedToken token;
   token.content = reader.text(entry, "content", "an added token");
   std::string where = "the added token " + inQuotes(token.content);
@@ -126,17 +125,19 @@ void readAddedToken(TokenizerJson &reader, const json &entry, TokenizerContents 
     token.flags |= reader.flag(entry, member, where) ? flag : 0;
   token.flags |= token.isSpecial ? XF_TOKENIZER_SHADOW : 0;
   if (token.content.empty())
-    reader.refuse("an added token has no text");
+    return; // as the library does
+  if (!seen.insert(token.content).second)
+    reader.refuse("{} is there twice", where);
   auto found = contents.vocabulary.find(token.content);
   if (found != contents.vocabulary.end() && found->second != token.id)
     reader.refuse("{} has the id {}, but {} in the vocabulary", where, token.id, found->second);
+  // The library goes on counting, whatever the file says.
+  if (found == contents.vocabulary.end() && token.id > contents.names.size())
+    reader.refuse("{} has the id {}, but {} is the next one", where, token.id, contents.names.size());
   if (!reader.isGood())
     return;
-  contents.names.resize(std::max<size_t>(contents.names.size(), token.id + 1));
-  std::string &name = contents.names[token.id];
-  if (!name.empty() && name != token.content)
-    return reader.refuse("the tokens {} and {} have the same id {}", inQuotes(name), inQuotes(token.content), token.id);
-  name = token.content;
+  if (!contents.setName(token.id, token.content))
+    return reader.refuse("the tokens {} and {} have the same id {}", inQuotes(contents.names[token.id]), inQuotes(token.content), token.id);
   contents.added.push_back(std::move(token));
 }
 
@@ -149,11 +150,8 @@ void readModel(TokenizerJson &reader, const json &file, TokenizerContents &conte
 void readAddedTokens(TokenizerJson &reader, const json &file, TokenizerContents &contents) {
   std::set<std::string> seen;
   if (reader.find(file, "added_tokens"))
-    for (const json &entry : reader.list(file, "added_tokens", "the file")) {
-      readAddedToken(reader, entry, contents);
-      if (reader.isGood() && !seen.insert(contents.added.back().content).second)
-        reader.refuse("the added token {} is there twice", inQuotes(contents.added.back().content));
-    }
+    for (const json &entry : reader.list(file, "added_tokens", "the file"))
+      readAddedToken(reader, entry, seen, contents);
   contents.isSpecial.resize(contents.names.size());
   for (const AddedToken &token : contents.added)
     if (token.isSpecial)

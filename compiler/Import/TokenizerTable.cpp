@@ -79,7 +79,7 @@ private:
       std::string bytes = isBpe ? bytesOfName(names[id], isText) : names[id];
       begins.push_back(uint32_t(texts.size()));
       texts += bytes;
-      flags.push_back((name.empty() ? 0 : XF_TOKENIZER_PRESENT) | (contents.isSpecial[id] ? XF_TOKENIZER_SPECIAL : 0));
+      flags.push_back((contents.isPresent[id] ? XF_TOKENIZER_PRESENT : 0) | (contents.isSpecial[id] ? XF_TOKENIZER_SPECIAL : 0));
       if (names[id] != name || name.empty() || !isText || !contents.vocabulary.count(name))
         continue;
       if (contents.isSpecial[id] && isBpe && bytes.size() == 1)
@@ -88,9 +88,7 @@ private:
         continue; // text is not cut into it
       if (isBpe && bytes.size() == 1)
         head.of_byte[uint8_t(bytes[0])] = int32_t(id);
-      uint32_t hash = XF_TOKENIZER_HASH_START;
-      for (char c : bytes)
-        hash = xf_tokenizer_hash_byte(hash, uint8_t(c));
+      uint32_t hash = xf_tokenizer_hash_bytes(XF_TOKENIZER_HASH_START, bytes.data(), bytes.size());
       hashes.emplace_back(xf_tokenizer_hash_end(hash), uint32_t(id));
     }
     begins.push_back(uint32_t(texts.size()));
@@ -186,22 +184,17 @@ private:
 } // namespace
 
 std::string bytesOfName(llvm::StringRef name, bool &isText) {
-  auto isPrinted = [](uint32_t byte) { return (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte <= 0xff && byte != 0xad); };
-  // Bytes that are not printed are the characters from U+0100 on, in their order.
-  std::vector<uint32_t> others;
-  for (uint32_t byte = 0; byte < 256; ++byte)
-    if (!isPrinted(byte))
-      others.push_back(byte);
   std::string bytes;
   const auto *at = reinterpret_cast<const llvm::UTF8 *>(name.bytes_begin()), *end = reinterpret_cast<const llvm::UTF8 *>(name.bytes_end());
   while (at != end) {
     llvm::UTF32 point = 0;
     if (llvm::convertUTF8Sequence(&at, end, &point, llvm::strictConversion) != llvm::conversionOK)
       point = 0x110000;
-    isText = point < 256 ? isPrinted(point) : point - 256 < others.size();
+    int32_t byte = xf_tokenizer_byte_of(point);
+    isText = byte >= 0;
     if (!isText)
       return name.str();
-    bytes += char(point < 256 ? point : others[point - 256]);
+    bytes += char(byte);
   }
   isText = true;
   return bytes;

@@ -83,11 +83,14 @@ uint16_t classesOf(uint32_t point) {
   return uint16_t(classes);
 }
 
-uint16_t combiningClassOf(uint32_t point) { return u_getCombiningClass(UChar32(point)); }
+/// The library decomposes and orders what Unicode 9 had.
+static bool isDecomposed(uint32_t point) { return isOld(point, 9); }
+
+uint16_t combiningClassOf(uint32_t point) { return isDecomposed(point) ? u_getCombiningClass(UChar32(point)) : 0; }
 
 std::vector<uint32_t> decompositionOf(uint32_t point) {
   icu::UnicodeString text;
-  return form(false).getDecomposition(UChar32(point), text) ? pointsOf(text) : std::vector<uint32_t>();
+  return isDecomposed(point) && form(false).getDecomposition(UChar32(point), text) ? pointsOf(text) : std::vector<uint32_t>();
 }
 
 std::vector<uint32_t> lowerOf(uint32_t point) {
@@ -98,7 +101,7 @@ std::vector<uint32_t> lowerOf(uint32_t point) {
 
 bool isComposed(uint32_t point, uint32_t &left, uint32_t &right) {
   icu::UnicodeString text;
-  if (!form(true).getRawDecomposition(UChar32(point), text))
+  if (!isDecomposed(point) || !form(true).getRawDecomposition(UChar32(point), text))
     return false;
   std::vector<uint32_t> parts = pointsOf(text);
   if (parts.size() != 2 || form(true).composePair(UChar32(parts[0]), UChar32(parts[1])) != UChar32(point))

@@ -138,9 +138,26 @@ typedef struct xf_tokenizer {
 /* FNV-1a, a byte at a time. */
 #define XF_TOKENIZER_HASH_START 2166136261u
 static inline uint32_t xf_tokenizer_hash_byte(uint32_t hash, uint8_t byte) { return (hash ^ byte) * 16777619u; }
+static inline uint32_t xf_tokenizer_hash_bytes(uint32_t hash, const char *bytes, uint64_t size) {
+  for (uint64_t i = 0; i < size; ++i)
+    hash = xf_tokenizer_hash_byte(hash, (uint8_t)bytes[i]);
+  return hash;
+}
 static inline uint32_t xf_tokenizer_hash_end(uint32_t hash) { return hash ^ hash >> 15; }
 static inline uint32_t xf_tokenizer_hash_merge(uint32_t left, uint32_t right) {
   return (uint32_t)((((uint64_t)left << 32 | right) * UINT64_C(0x9e3779b97f4a7c15)) >> 32);
+}
+
+/* The byte that a character stands for in the names of byte-level BPE, or -1: bytes that are printed are themselves, the others the
+ * characters from U+0100 on, in their order. */
+static inline int32_t xf_tokenizer_byte_of(uint32_t point) {
+  uint32_t other = 0x100, byte;
+  for (byte = 0; byte < 0x100; ++byte) {
+    int printed = (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte != 0xad);
+    if (point == (printed ? byte : other++))
+      return (int32_t)byte;
+  }
+  return -1;
 }
 
 #ifdef __cplusplus

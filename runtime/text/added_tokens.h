@@ -41,6 +41,9 @@ public:
         continue;
       while ((token->flags & XF_TOKENIZER_STRIPS_LEFT) && begin > done && (unicode_.classes_before(text, begin) & XF_TOKENIZER_SPACE))
         begin = before(text, begin);
+      begin = std::max(begin, done); // the one before may have taken what it would begin with
+      if (begin >= end)
+        continue;
       if (token->flags & XF_TOKENIZER_STRIPS_RIGHT)
         end = unicode_.skip(text, end, XF_TOKENIZER_SPACE);
       if (begin > done)

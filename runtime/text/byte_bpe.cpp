@@ -43,6 +43,7 @@ private:
   void begin(std::string_view word, int32_t unknown) {
     symbols_.clear();
     symbols_.reserve(word.size());
+    agenda_.reserve(2 * word.size());
     bool fuses = table_.has(XF_TOKENIZER_FUSES_UNKNOWN), behind_unknown = false;
     for (char c : word) {
       int32_t id = table_.head().of_byte[static_cast<uint8_t>(c)];
@@ -90,18 +91,6 @@ private:
   std::vector<pair> agenda_;
 };
 
-// The byte that a character of a token's name stands for, or -1: those that are printed are themselves, the others U+0100 and on.
-int byte_of(uint32_t point) {
-  auto printed = [](uint32_t byte) { return (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte <= 0xff && byte != 0xad); };
-  if (point < 0x100)
-    return printed(point) ? static_cast<int>(point) : -1;
-  uint32_t next = 0x100;
-  for (uint32_t byte = 0; byte < 0x100; ++byte)
-    if (!printed(byte) && next++ == point)
-      return static_cast<int>(byte);
-  return -1;
-}
-
 } // namespace
 
 void byte_bpe::cut(std::string_view text, int32_t unknown, token_sink &tokens) const {
@@ -121,16 +110,16 @@ void byte_bpe::cut(std::string_view text, int32_t unknown, token_sink &tokens) c
 }
 
 uint64_t byte_bpe::memory(uint64_t length) const {
-  // A word may be all of a text. A byte of it is a symbol, and two pairs at most wait for each, in a list that may have just grown. Text that
-  // is normalised takes up to three times its bytes where it is decomposed, and half as many again in small letters.
-  constexpr uint64_t kSymbol = 12, kPairs = 2 * 8 * 3 / 2;
+  // A word may be all of a text. A byte of it is a symbol, and two pairs at most wait for each. Text that is normalised takes up to three
+  // times its bytes where it is decomposed, and half as many again in small letters.
+  constexpr uint64_t kSymbol = 12, kPairs = 2 * 8;
   return table_tokenizer::memory(length) + (table_.steps.empty() ? 2 : 10) * length / 2 * (kSymbol + kPairs + 1);
 }
 
 int32_t byte_bpe::find_cut(std::string_view name) const {
   std::string bytes;
   for (code_point point; (point = unicode_text::point_at(name, 0)).size > 0; name.remove_prefix(point.size)) {
-    int byte = byte_of(point.value);
+    int32_t byte = xf_tokenizer_byte_of(point.value);
     if (byte < 0)
       return -1;
     bytes += static_cast<char>(byte);

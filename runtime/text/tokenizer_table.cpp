@@ -124,10 +124,7 @@ void tokenizer_table::check_mappings(std::span<const xf_tokenizer_mapping> mappi
 }
 
 int32_t tokenizer_table::find(std::string_view text) const {
-  uint32_t hash = XF_TOKENIZER_HASH_START;
-  for (char c : text)
-    hash = xf_tokenizer_hash_byte(hash, static_cast<uint8_t>(c));
-  return find(hash, {}, text);
+  return find(xf_tokenizer_hash_bytes(XF_TOKENIZER_HASH_START, text.data(), text.size()), {}, text);
 }
 
 int32_t tokenizer_table::find(uint32_t hash, std::string_view left, std::string_view right) const {

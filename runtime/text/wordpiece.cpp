@@ -1,16 +1,13 @@
 #include "runtime/text/wordpiece.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace xf::rt {
 
 namespace {
 
-uint32_t hash_of(uint32_t hash, std::string_view text) {
-  for (char c : text)
-    hash = xf_tokenizer_hash_byte(hash, static_cast<uint8_t>(c));
-  return hash;
-}
+uint32_t hash_of(uint32_t hash, std::string_view text) { return xf_tokenizer_hash_bytes(hash, text.data(), text.size()); }
 
 void replace_all(std::string &text, std::string_view from, std::string_view to) {
   for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
@@ -91,6 +88,12 @@ void wordpiece::cut(std::string_view text, int32_t unknown, token_sink &tokens) 
       words.cut(text.substr(at, point.size), unknown, tokens);
   }
   give(at);
+}
+
+uint64_t wordpiece::memory(uint64_t length) const {
+  // Of a word's characters at most a piece each, and how far each of them goes, in lists that may have just grown.
+  constexpr uint64_t kCharacter = 3 * (sizeof(int32_t) + sizeof(std::pair<size_t, uint32_t>));
+  return table_tokenizer::memory(length) + std::min<uint64_t>(length, table_.head().most_characters) * kCharacter;
 }
 
 void wordpiece::decode(std::span<const int32_t> ids, std::string &text) const {

@@ -10,6 +10,7 @@ class wordpiece : public table_tokenizer {
 public:
   using table_tokenizer::table_tokenizer;
   void decode(std::span<const int32_t> ids, std::string &text) const override;
+  uint64_t memory(uint64_t length) const override;
 
 protected:
   void cut(std::string_view text, int32_t unknown, token_sink &tokens) const override;

@@ -83,7 +83,6 @@ TEST(Tokenizer, isRefusedWhereItsTokensAreWrong) {
   EXPECT_EQ(message(bpe(), "/model/vocab/b", 1), "t.json: the tokens 'a' and 'b' have the same id 1");
   for (json id : {json(-1), json(1.5), json("1"), json(nullptr), json(UINT64_MAX), json(1 << 22)})
     EXPECT_EQ(message(bpe(), "/model/vocab/b", id), "t.json: the id of the token 'b' is no number from 0 to 4194303");
-  EXPECT_EQ(message(bpe(), "/model/vocab", {{"", 1}}), "t.json: the token 1 of the model has no text");
   EXPECT_EQ(message(bpe(), "/model/merges", 3), "t.json: 'merges' of the model is no list");
   EXPECT_EQ(message(bpe(), "/model/merges", {"a b", "a"}), "t.json: the merge 2 of the model is not two tokens");
   EXPECT_EQ(message(bpe(), "/model/merges", {"a b c"}), "t.json: the merge 1 of the model is not two tokens");
@@ -91,7 +90,16 @@ TEST(Tokenizer, isRefusedWhereItsTokensAreWrong) {
   EXPECT_EQ(message(bpe(), "/model/unk_token", "?"), "t.json: 'unk_token' of the model, '?', is not in its vocabulary");
   EXPECT_EQ(message(bpe(), "/added_tokens/0/id", 2), "t.json: the added token '<s>' has the id 2, but 0 in the vocabulary");
   EXPECT_EQ(message(bpe(), "/added_tokens/1/id", 3), "t.json: the tokens 'ab' and '<sep>' have the same id 3");
-  EXPECT_EQ(message(bpe(), "/added_tokens/1/content", "<s>"), "t.json: the added token '<s>' has the id 4, but 0 in the vocabulary");
+  EXPECT_EQ(message(bpe(), "/added_tokens/1/content", "b"), "t.json: the added token 'b' has the id 4, but 2 in the vocabulary");
+  EXPECT_EQ(message(bpe(), "/added_tokens/1/id", 5), "t.json: the added token '<sep>' has the id 5, but 4 is the next one");
+  EXPECT_EQ(message(bpe(), "/added_tokens/1/content", "<s>"), "t.json: the added token '<s>' is there twice");
+  // Tokens without a name are there, but no text is cut into them, and added ones are none.
+  json nameless = bpe();
+  nameless["model"]["vocab"][""] = 4;
+  nameless["model"]["unk_token"] = "";
+  nameless["added_tokens"][1]["id"] = 5;
+  nameless["added_tokens"].push_back(addedToken(4, "", true));
+  EXPECT_EQ(message(nameless.dump()), "");
   EXPECT_EQ(message(bpe(), "/added_tokens/1", addedToken(0, "<s>", true)), "t.json: the added token '<s>' is there twice");
   EXPECT_EQ(message(bpe(), "/added_tokens/1", 3), "t.json: 'content' of an added token is no text");
   EXPECT_EQ(message(bpe(), "/added_tokens/1/special", nullptr), "t.json: 'special' of the added token '<sep>' is neither true nor false");

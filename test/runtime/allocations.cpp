@@ -4,13 +4,15 @@
 #include <atomic>
 #include <cstddef>
 
+#include <malloc.h>
 #include <sys/types.h>
 
 namespace {
-std::atomic<long> count{0};
+std::atomic<long> count{0}, used{0}, peak{0};
 }
 
 long xf_test_allocations() { return count; }
+long xf_test_peak() { return peak.exchange(used) - used; }
 
 #ifdef XF_COUNT_ALLOCATIONS
 bool xf_test_counts_allocations() { return true; }
@@ -23,7 +25,20 @@ void *__real_aligned_alloc(size_t, size_t);
 int __real_posix_memalign(void **, size_t, size_t);
 void *__real_mmap(void *, size_t, int, int, int, off_t);
 
-void *__wrap_malloc(size_t size) { return ++count, __real_malloc(size); }
+void __real_free(void *);
+
+void *__wrap_malloc(size_t size) {
+  ++count;
+  void *memory = __real_malloc(size);
+  used += static_cast<long>(malloc_usable_size(memory));
+  if (used > peak)
+    peak = used.load();
+  return memory;
+}
+void __wrap_free(void *memory) {
+  used -= static_cast<long>(malloc_usable_size(memory));
+  __real_free(memory);
+}
 void *__wrap_calloc(size_t n, size_t size) { return ++count, __real_calloc(n, size); }
 void *__wrap_realloc(void *old, size_t size) { return ++count, __real_realloc(old, size); }
 void *__wrap_aligned_alloc(size_t alignment, size_t size) { return ++count, __real_aligned_alloc(alignment, size); }

@@ -3,9 +3,12 @@
 #include "runtime/core/error.h"
 #include "runtime/text/tokenizer.h"
 #include "runtime/text/tokenizer_table.h"
+#include "test/runtime/allocations.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <map>
 #include <random>
@@ -52,10 +55,7 @@ struct made {
       flags[static_cast<size_t>(id)] |= XF_TOKENIZER_SPECIAL;
     for (const std::string &token : tokens) {
       begins.push_back(text(token).first);
-      uint32_t hash = XF_TOKENIZER_HASH_START;
-      for (char c : token)
-        hash = xf_tokenizer_hash_byte(hash, static_cast<uint8_t>(c));
-      hashes.push_back(xf_tokenizer_hash_end(hash));
+      hashes.push_back(xf_tokenizer_hash_end(xf_tokenizer_hash_bytes(XF_TOKENIZER_HASH_START, token.data(), token.size())));
     }
     begins.push_back(static_cast<uint32_t>(texts.size()));
     for (const xf_tokenizer_merge &merge : merges)
@@ -291,12 +291,47 @@ TEST(tokenizer, normalises_text) {
   }
 }
 
+// A word of many tokens that merge.
+std::string long_word(size_t size) {
+  std::string word(size, 'a');
+  for (size_t i = 0; i < size; i += 3)
+    word[i] = 'b';
+  return word;
+}
+
 TEST(tokenizer, takes_little_longer_for_long_words) {
   made m = bpe();
-  std::string word(1 << 18, 'a');
-  for (size_t i = 0; i < word.size(); i += 3)
-    word[i] = 'b';
-  EXPECT_EQ(encode(m, word, word.size()).size(), word.size() - word.size() / 3);
+  auto seconds = [&](size_t size) {
+    double least = 1e9;
+    for (int run = 0; run < 3; ++run) {
+      auto begin = std::chrono::steady_clock::now();
+      EXPECT_EQ(encode(m, long_word(size), size).size(), size - size / 3 + 1); // of each b but the first, with the a before it
+      least = std::min(least, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    }
+    return least;
+  };
+  // In quadratic time 16 times as long a word would take 256 times as long.
+  EXPECT_LT(seconds(3 << 16), 100 * seconds(3 << 12));
+}
+
+TEST(tokenizer, takes_the_memory_that_it_says) {
+  if (!xf_test_counts_allocations())
+    GTEST_SKIP() << "allocations are not counted";
+  for (bool pieces : {false, true}) {
+    made m = pieces ? wordpiece() : bpe();
+    m.head.most_characters = 1 << 20;
+    m.steps.clear();
+    auto table = m.build();
+    auto opened = open(table);
+    for (size_t size : {1u, 1000u, 65536u, 100000u, 131072u, 150000u, 262145u}) {
+      std::string text = pieces ? "un" + std::string(size, 'a') : long_word(size);
+      ids tokens;
+      tokens.reserve(size + 1);
+      xf_test_peak();
+      opened->encode(text, size + 1, -1, tokens);
+      EXPECT_LE(static_cast<uint64_t>(xf_test_peak()), opened->memory(text.size()) + 1024) << pieces << " of " << size;
+    }
+  }
 }
 
 TEST(tokenizer, is_refused_where_its_table_is_damaged) {

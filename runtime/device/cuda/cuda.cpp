@@ -55,7 +55,7 @@ public:
     int names[] = {kErrorLog, kErrorLogBytes};
     void *values[] = {log.data(), reinterpret_cast<void *>(log.size())};
     if (result r = driver_.module_load(&module_, text.c_str(), 2, names, values))
-      fail(status::unsupported, "the driver cannot take the model's code for the GPU: %s %s", explain(r), log.c_str());
+      fail(r == kOutOfMemory ? status::out_of_memory : status::unsupported, "the driver cannot take the model's code for the GPU: %s %s", explain(r), log.c_str());
     for (const std::string &function : functions) {
       functions_.emplace_back();
       check(driver_.module_function(&functions_.back(), module_, function.c_str()), function.c_str());
@@ -129,7 +129,8 @@ public:
       return;
     }
     kernel_node node = {functions_[function], blocks, 1, 1, threads, 1, 1, 0, nullptr, extra};
-    check(driver_.graph_add_kernel(&last_, graph_, last_ ? &last_ : nullptr, last_ ? 1 : 0, &node), "recording a kernel");
+    graph_node before = last_;
+    check(driver_.graph_add_kernel(&last_, graph_, before ? &before : nullptr, before ? 1 : 0, &node), "recording a kernel");
   }
 
   // A graph is made of its launches, each behind the one before. Captured from the stream it would be spoilt by what other threads of
@@ -142,8 +143,8 @@ public:
 
   // A driver that cannot make a graph of these launches is no error: they can be asked for one by one.
   std::unique_ptr<recording> end_recording() override {
-    graph made = std::exchange(graph_, nullptr);
     entered inside(*this);
+    graph made = std::exchange(graph_, nullptr);
     graph_program program = nullptr;
     bool is_made = driver_.graph_instantiate(&program, made, 0) == 0;
     driver_.graph_destroy(made);

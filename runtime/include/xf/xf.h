@@ -50,7 +50,8 @@ enum xf_isa {
   XF_ISA_AVX512_VNNI = 4, /* in int8 models and f32 models of large vocabularies */
   XF_ISA_AVX512_BF16 = 5  /* in bf16 and int8 models only */
 };
-/* BEST: a GPU where there is one and the model has code for it, else the CPU. EMULATOR runs the GPU's code on the CPU,
+/* BEST: a GPU where there is one and the model has code for it that its driver takes, else the CPU; a GPU that has too little memory is an
+ * error. EMULATOR runs the GPU's code on the CPU,
  * slowly, and finds what is wrong with it. */
 enum xf_device { XF_DEVICE_BEST = 0, XF_DEVICE_CPU = 1, XF_DEVICE_CUDA = 2, XF_DEVICE_EMULATOR = 3 };
 #define XF_MAX_RANK 6
@@ -292,7 +293,7 @@ XF_API xf_status xf_encode(xf_session *session, const int32_t *ids, const int64_
 /* --- Text -------------------------------------------------------------------------------------- */
 
 /* Lines (UTF-8, without newline) to lines: results of a search, or the predictions of an encoder-only model (which uses
- * `batch` only, and may take two texts a line, with a tab between them). Where the model has no vocabulary or `ids` is set, lines are ids, which get no prefix and suffix. `options`
+ * `batch` only; a line with a tab is two texts where the description has tokens that stand between two). Where the model has no vocabulary or `ids` is set, lines are ids, which get no prefix and suffix. `options`
  * may be null. On success *lines_out is to be freed. Bad lines have an error of their own and do not make the call fail. */
 XF_API xf_status xf_process_lines(xf_session *session, const char *const *lines, int64_t count, int32_t ids,
                                   const xf_generate_options *options, xf_lines **lines_out);
