@@ -9,12 +9,14 @@ namespace xf::rt {
 
 namespace {
 
-// Null: the CPU, which is also the best where there is no GPU, or a driver that cannot take the model's code. What else goes
-// wrong with a GPU, too little memory among it, is an error: the CPU might be far from what was expected.
+// Null: the CPU, which is the best also where a driver cannot take the model's code. What else goes wrong with a GPU that is there, too
+// little memory among it, is an error: the CPU might be far from what was expected.
 std::unique_ptr<device_executor> open_executor(const std::shared_ptr<const model> &m, device_kind kind) {
+  std::unique_ptr<device> chosen = make_device(*m, kind);
+  if (!chosen)
+    return nullptr;
   try {
-    std::unique_ptr<device> chosen = make_device(*m, kind);
-    return chosen ? std::make_unique<device_executor>(m, std::move(chosen)) : nullptr;
+    return std::make_unique<device_executor>(m, std::move(chosen));
   } catch (const error &problem) {
     if (kind != device_kind::best || m->kernels().empty() || problem.code != status::unsupported)
       throw;

@@ -28,7 +28,13 @@ std::unique_ptr<device> make_device(const model &m, device_kind kind) {
     fail(status::unsupported, "the model was compiled without code for GPUs (compile with --target cpu,cuda)");
   if (kind == device_kind::emulator)
     return make_emulator();
-  return make_cuda(static_cast<int>(m.header().gpu.capability));
+  try {
+    return make_cuda(static_cast<int>(m.header().gpu.capability));
+  } catch (const error &) {
+    if (kind == device_kind::best && for_cpu)
+      return nullptr;
+    throw;
+  }
 }
 
 } // namespace xf::rt
