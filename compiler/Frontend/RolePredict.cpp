@@ -59,11 +59,11 @@ private:
 
   /// The entry's result of that name, or its first.
   bool findResult() {
-    auto types = entry.getResultTypes();
-    if (result.empty() && !types.empty())
+    auto results = entry.getResultTypes();
+    if (result.empty() && !results.empty())
       result = entry.getResultName(0).str();
     if (auto found = entry.findResult(result))
-      rows = llvm::cast<mlir::RankedTensorType>(types[*found]);
+      rows = llvm::cast<mlir::RankedTensorType>(results[*found]);
     return rows || fail(resultLoc, "'" + result + "' is no result of '" + entry.getSymName().str() + "'");
   }
 

@@ -56,22 +56,22 @@ int64_t TokenizerJson::number(const json &object, llvm::StringRef member, llvm::
   return 0;
 }
 
+const json &TokenizerJson::alike(const json &object, llvm::StringRef member, llvm::StringRef where, const json &otherwise, llvm::StringRef type) {
+  const json *value = find(object, member);
+  if (value && value->type() == otherwise.type())
+    return *value;
+  refuse("'{}' of {} is no {}", member.str(), where.str(), type.str());
+  return otherwise;
+}
+
 const json &TokenizerJson::list(const json &object, llvm::StringRef member, llvm::StringRef where) {
   static const json empty = json::array();
-  const json *value = find(object, member);
-  if (value && value->is_array())
-    return *value;
-  refuse("'{}' of {} is no list", member.str(), where.str());
-  return empty;
+  return alike(object, member, where, empty, "list");
 }
 
 const json &TokenizerJson::object(const json &object, llvm::StringRef member, llvm::StringRef where) {
   static const json empty = json::object();
-  const json *value = find(object, member);
-  if (value && value->is_object())
-    return *value;
-  refuse("'{}' of {} is no object", member.str(), where.str());
-  return empty;
+  return alike(object, member, where, empty, "object");
 }
 
 uint32_t TokenizerJson::id(const json &value, llvm::StringRef where) {

@@ -41,6 +41,9 @@ public:
   void checkMembers(const json &object, llvm::StringRef where, llvm::ArrayRef<llvm::StringRef> known);
 
 private:
+  /// A member of the type that `otherwise` has, or that.
+  const json &alike(const json &object, llvm::StringRef member, llvm::StringRef where, const json &otherwise, llvm::StringRef type);
+
   std::string problem;
 };
 

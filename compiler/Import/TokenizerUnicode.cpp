@@ -41,6 +41,9 @@ bool isOld(uint32_t point, int version) {
   return age[0] >= 1 && age[0] <= version;
 }
 
+/// The library decomposes and orders what Unicode 9 had.
+bool isDecomposed(uint32_t point) { return isOld(point, 9); }
+
 /// Three signs of Indic scripts and one of Canadian syllabics have got other categories since.
 bool wasPunctuation(uint32_t point) { return point == 0x166d || point == 0x111c9; }
 bool wasMark(uint32_t point) { return point == 0x1cf2 || point == 0x1cf3; }
@@ -82,9 +85,6 @@ uint16_t classesOf(uint32_t point) {
   set(XF_TOKENIZER_MARK, wasMark(point) || ((category & U_GC_M_MASK) && isOld(point, 9) && !wasPunctuation(point)));
   return uint16_t(classes);
 }
-
-/// The library decomposes and orders what Unicode 9 had.
-static bool isDecomposed(uint32_t point) { return isOld(point, 9); }
 
 uint16_t combiningClassOf(uint32_t point) { return isDecomposed(point) ? u_getCombiningClass(UChar32(point)) : 0; }
 

@@ -40,7 +40,7 @@ public:
       if ((token->flags & XF_TOKENIZER_SHADOW) || ((token->flags & XF_TOKENIZER_SINGLE_WORD) && inside))
         continue;
       while ((token->flags & XF_TOKENIZER_STRIPS_LEFT) && begin > done && (unicode_.classes_before(text, begin) & XF_TOKENIZER_SPACE))
-        begin = before(text, begin);
+        begin = unicode_text::before(text, begin);
       begin = std::max(begin, done); // the one before may have taken what it would begin with
       if (begin >= end)
         continue;
@@ -56,14 +56,6 @@ public:
   }
 
 private:
-  // Where the code point that ends at `at` begins.
-  static size_t before(std::string_view text, size_t at) {
-    --at;
-    while (at > 0 && (static_cast<uint8_t>(text[at]) & 0xc0) == 0x80)
-      --at;
-    return at;
-  }
-
   // Of tokens in the order of their texts: those that go on as the text does lie together, and are fewer with every byte.
   const xf_tokenizer_added *longest(std::string_view text) const {
     const xf_tokenizer_added *found = nullptr;

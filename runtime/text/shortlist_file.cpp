@@ -52,11 +52,7 @@ public:
     if (rest.starts_with(kByteOrderMark))
       rest.remove_prefix(kByteOrderMark.size());
     while (!rest.empty()) {
-      size_t length = rest.find('\n');
-      std::string_view line = rest.substr(0, length);
-      rest.remove_prefix(length == std::string_view::npos ? rest.size() : length + 1);
-      if (!line.empty() && line.back() == '\r')
-        line.remove_suffix(1);
+      std::string_view line = take_line(rest);
       ++number_;
       if (!line.empty())
         add(line);

@@ -14,6 +14,7 @@ namespace xf::rt {
 
 // What stands for a blank in pieces.
 inline constexpr std::string_view kSpacePiece = "\xe2\x96\x81";
+
 enum class piece_type : uint8_t { normal = 1, unknown = 2, control = 3, user_defined = 4, unused = 5, byte = 6 };
 enum class subword_kind : uint8_t { unigram = 1, bpe = 2, word = 3, character = 4 };
 

@@ -29,19 +29,14 @@ code_point unicode_text::point_at(std::string_view text, size_t at) {
   size_t length = utf8_length(text, at);
   if (length == 0)
     return {0xfffd, 1};
-  uint32_t value = first & (0xffu >> (length + 1));
-  for (size_t i = 1; i < length; ++i)
-    value = value << 6 | (static_cast<uint8_t>(text[at + i]) & 0x3f);
-  return {value, static_cast<uint32_t>(length)};
+  return {utf8_point(text, at, length), static_cast<uint32_t>(length)};
 }
 
-uint16_t unicode_text::classes_before(std::string_view text, size_t at) const {
-  if (at == 0)
-    return 0;
+size_t unicode_text::before(std::string_view text, size_t at) {
   size_t begin = at - 1;
   while (begin > 0 && at - begin < 4 && (static_cast<uint8_t>(text[begin]) & 0xc0) == 0x80)
     --begin;
-  return classes_at(text, begin);
+  return begin;
 }
 
 size_t unicode_text::skip(std::string_view text, size_t at, uint16_t wanted) const {

@@ -23,6 +23,15 @@ size_t utf8_length(std::string_view text, size_t at) {
   return 0;
 }
 
+uint32_t utf8_point(std::string_view text, size_t at, size_t length) {
+  auto point = static_cast<uint32_t>(static_cast<uint8_t>(text[at]));
+  if (length > 1)
+    point &= 0xffu >> (length + 1);
+  for (size_t i = 1; i < length; ++i)
+    point = point << 6 | (static_cast<uint8_t>(text[at + i]) & 0x3f);
+  return point;
+}
+
 size_t broken_length(std::string_view text) {
   auto first = static_cast<uint8_t>(text.front());
   size_t whole = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
@@ -72,11 +81,7 @@ void to_lower(std::string_view text, std::string &lowered) {
       ++at;
       continue;
     }
-    uint32_t point = static_cast<uint8_t>(text[at]) & (0xffu >> (length + 1));
-    for (size_t i = 1; i < length; ++i)
-      point = point << 6 | (static_cast<uint8_t>(text[at + i]) & 0x3f);
-    point = lower(point);
-    append_utf8(point, lowered);
+    append_utf8(lower(utf8_point(text, at, length)), lowered);
     at += length;
   }
 }

@@ -17,6 +17,8 @@ inline constexpr std::string_view kReplacement = "\xef\xbf\xbd";
 
 // The number of bytes of the code point that starts at `at`, or 0 where there is none.
 size_t utf8_length(std::string_view text, size_t at);
+// The code point that starts there and has so many bytes.
+uint32_t utf8_point(std::string_view text, size_t at, size_t length);
 // The bytes of a text that does not begin with a code point which are the beginning of one; 1 where they are not.
 size_t broken_length(std::string_view text);
 // The position of the first byte that is not UTF-8, or npos.

@@ -4,13 +4,18 @@
 
 namespace xf::rt {
 
+std::string_view take_line(std::string_view &text) {
+  size_t end = text.find('\n');
+  std::string_view line = text.substr(0, end);
+  text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  if (!line.empty() && line.back() == '\r')
+    line.remove_suffix(1);
+  return line;
+}
+
 vocabulary::vocabulary(std::string_view text) {
   while (!text.empty()) {
-    size_t end = text.find('\n');
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-    if (!line.empty() && line.back() == '\r')
-      line.remove_suffix(1);
+    std::string_view line = take_line(text);
     ids_.emplace(line, static_cast<int32_t>(tokens_.size()));
     tokens_.push_back(line);
   }

@@ -26,6 +26,8 @@ private:
   std::unordered_map<std::string_view, int32_t> ids_;
 };
 
+// Takes the first line from a text that is not empty: without its end, which may be that of DOS.
+std::string_view take_line(std::string_view &text);
 // A token as a message shows it.
 std::string shown(std::string_view token);
 

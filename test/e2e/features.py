@@ -7,7 +7,7 @@ import random
 import sys
 
 from common import Checks, WORK, compile_model, run
-from session import Session, call, capi, library
+from session import Session, call, capi, library, tensor
 
 DEVICE = sys.argv[1] if len(sys.argv) > 1 else None
 WIDTH, VOCABULARY, START, END, LONGEST = 8, 13, 1, 2, 9
@@ -39,17 +39,13 @@ def compiled(name, *options):
     return WORK / name
 
 
-def tensor(name, dtype, shape, kept):
-    return capi.Tensor(name.encode(), dtype, len(shape), (ctypes.c_int64 * 6)(*shape), ctypes.cast(kept, ctypes.c_void_p))
-
-
 def search(session, sentences, beam=1):
     """The best result of each sentence, which are padded to one length."""
     longest = max(map(len, sentences))
     frames = [x for s in sentences for i in range(longest) for x in (s[i] if i < len(s) else [7.0] * WIDTH)]
     valid = [i < len(s) for s in sentences for i in range(longest)]
     kept = (f32 * len(frames))(*frames), (boolean * len(valid))(*valid)
-    inputs = (capi.Tensor * 2)(tensor("frames", 0, [len(sentences), longest, WIDTH], kept[0]), tensor("valid", 2, [len(sentences), longest], kept[1]))
+    inputs = (capi.Tensor * 2)(tensor("frames", f32, [len(sentences), longest, WIDTH], kept[0]), tensor("valid", boolean, [len(sentences), longest], kept[1]))
     options = capi.GenerateOptions()
     library.xf_generate_options_init(ctypes.byref(options), ctypes.c_size_t(ctypes.sizeof(options)))
     options.beam = beam

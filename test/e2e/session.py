@@ -16,6 +16,11 @@ def call(function, *arguments):
     capi.check(library, getattr(library, function)(*arguments))
 
 
+def tensor(name, kind, shape, data):
+    """An array of the ctypes type `kind`, as the C API takes it."""
+    return capi.Tensor(name.encode(), TYPES[kind], len(shape), (ctypes.c_int64 * 6)(*shape), ctypes.cast(data, ctypes.c_void_p))
+
+
 class Session:
     def __init__(self, path, threads, device="cpu"):
         self.model, self.handle = ctypes.c_void_p(), ctypes.c_void_p()
@@ -25,9 +30,6 @@ class Session:
 
     def entry(self, name, inputs, shape, output):
         """The entry's only result, as a flat list; inputs: name -> (ctypes type, shape, values)."""
-        def tensor(name, kind, shape, data):
-            return capi.Tensor(name.encode(), TYPES[kind], len(shape), (ctypes.c_int64 * 6)(*shape),
-                               ctypes.cast(data, ctypes.c_void_p))
         kept = {name: (kind * len(values))(*values) for name, (kind, _, values) in inputs.items()}
         given = (capi.Tensor * len(inputs))(*(tensor(name, inputs[name][0], inputs[name][1], data) for name, data in kept.items()))
         size = 1

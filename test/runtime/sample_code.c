@@ -187,56 +187,53 @@ SAMPLE_CODE void sample_tag(const xf_abi_context *c) {
     labels[i] = quotient(-(int32_t)((src[i / SAMPLE_LABELS] + i) % SAMPLE_LABELS), 4);
 }
 
+SAMPLE_INLINE void store_pooled(float *vector, int64_t b, int32_t sum) {
+  for (int32_t v = 0; v < SAMPLE_POOLED; ++v)
+    vector[b * SAMPLE_POOLED + v] = quotient(sum * (v + 1), 4);
+}
+
 /* pool(src) -> vector: of all tokens but padding */
 SAMPLE_CODE void sample_pool(const xf_abi_context *c) {
   const int32_t *src = c->io[0];
-  float *vector = c->io[1];
-  for (int64_t b = c->thread; b < c->dims[B]; b += c->threads)
-    for (int32_t v = 0; v < SAMPLE_POOLED; ++v) {
-      int32_t sum = 0;
-      for (int64_t s = 0; s < c->dims[S]; ++s)
-        sum += src[b * c->dims[S] + s] * (v + 1);
-      vector[b * SAMPLE_POOLED + v] = quotient(sum, 4);
-    }
+  for (int64_t b = c->thread; b < c->dims[B]; b += c->threads) {
+    int32_t sum = 0;
+    for (int64_t s = b * c->dims[S]; s < (b + 1) * c->dims[S]; ++s)
+      sum += src[s];
+    store_pooled(c->io[1], b, sum);
+  }
 }
 
 /* The same of sentences behind each other: (src, xf.tokens, xf.positions, xf.spans) -> vector; positions are checked. */
 SAMPLE_CODE void sample_pool_packed(const xf_abi_context *c) {
   const int32_t *tokens = c->io[1], *positions = c->io[2], *spans = c->io[3];
-  float *vector = c->io[4];
-  for (int64_t b = c->thread; b < c->dims[B]; b += c->threads)
-    for (int32_t v = 0; v < SAMPLE_POOLED; ++v) {
-      int32_t sum = 0, first = spans[2 * b], length = spans[2 * b + 1];
-      for (int32_t s = first; s < first + length; ++s)
-        sum += positions[s] == s - first && s < c->dims[P] && length <= c->dims[S] ? tokens[s] * (v + 1) : 1000;
-      vector[b * SAMPLE_POOLED + v] = quotient(sum, 4);
-    }
+  for (int64_t b = c->thread; b < c->dims[B]; b += c->threads) {
+    int32_t sum = 0, first = spans[2 * b], length = spans[2 * b + 1];
+    for (int32_t s = first; s < first + length; ++s)
+      sum += positions[s] == s - first && s < c->dims[P] && length <= c->dims[S] ? tokens[s] : 1000;
+    store_pooled(c->io[4], b, sum);
+  }
 }
 
 /* pool(src, types) -> vector: tokens of the second text count twice */
 SAMPLE_CODE void sample_pool_pair(const xf_abi_context *c) {
   const int32_t *src = c->io[0], *types = c->io[1];
-  float *vector = c->io[2];
-  for (int64_t b = c->thread; b < c->dims[B]; b += c->threads)
-    for (int32_t v = 0; v < SAMPLE_POOLED; ++v) {
-      int32_t sum = 0;
-      for (int64_t s = b * c->dims[S]; s < (b + 1) * c->dims[S]; ++s)
-        sum += src[s] * (1 + types[s]) * (v + 1);
-      vector[b * SAMPLE_POOLED + v] = quotient(sum, 4);
-    }
+  for (int64_t b = c->thread; b < c->dims[B]; b += c->threads) {
+    int32_t sum = 0;
+    for (int64_t s = b * c->dims[S]; s < (b + 1) * c->dims[S]; ++s)
+      sum += src[s] * (1 + types[s]);
+    store_pooled(c->io[2], b, sum);
+  }
 }
 
 /* The same of sentences behind each other: (src, types, xf.tokens, xf.positions, xf.spans, xf.types) -> vector */
 SAMPLE_CODE void sample_pool_pair_packed(const xf_abi_context *c) {
   const int32_t *tokens = c->io[2], *spans = c->io[4], *types = c->io[5];
-  float *vector = c->io[6];
-  for (int64_t b = c->thread; b < c->dims[B]; b += c->threads)
-    for (int32_t v = 0; v < SAMPLE_POOLED; ++v) {
-      int32_t sum = 0;
-      for (int32_t s = spans[2 * b]; s < spans[2 * b] + spans[2 * b + 1]; ++s)
-        sum += tokens[s] * (1 + types[s]) * (v + 1);
-      vector[b * SAMPLE_POOLED + v] = quotient(sum, 4);
-    }
+  for (int64_t b = c->thread; b < c->dims[B]; b += c->threads) {
+    int32_t sum = 0;
+    for (int32_t s = spans[2 * b]; s < spans[2 * b] + spans[2 * b + 1]; ++s)
+      sum += tokens[s] * (1 + types[s]);
+    store_pooled(c->io[6], b, sum);
+  }
 }
 
 /* which(x) -> isa: says which instruction set's kernels run */

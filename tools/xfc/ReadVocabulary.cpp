@@ -3,12 +3,13 @@
 #include "compiler/Import/Error.h"
 #include "compiler/Import/Tokenizer.h"
 #include "runtime/text/subword_model.h"
+#include "runtime/text/utf8.h"
 
 #include "llvm/Support/MemoryBuffer.h"
 
 namespace xf {
 
-static llvm::Error readFile(const std::string &path, std::string &contents) {
+llvm::Error readFile(const std::string &path, std::string &contents) {
   auto buffer = llvm::MemoryBuffer::getFileOrSTDIN(path);
   if (!buffer)
     return makeError("{}: {}", path, buffer.getError().message());
@@ -21,8 +22,8 @@ static llvm::Error readTokens(const std::string &path, Vocabulary &vocabulary) {
   std::string &contents = vocabulary.tokens;
   if (llvm::Error error = readFile(path, contents))
     return error;
-  if (llvm::StringRef(contents).starts_with("\xEF\xBB\xBF")) // the mark that some editors put before UTF-8 is no part of a token
-    contents.erase(0, 3);
+  if (contents.starts_with(rt::kByteOrderMark))
+    contents.erase(0, rt::kByteOrderMark.size());
   return contents.empty() ? makeError("{}: the vocabulary is empty", path) : llvm::Error::success();
 }
 

@@ -8,6 +8,9 @@
 
 namespace xf {
 
+/// The contents of a file ("-": of standard input), or an error that names it.
+llvm::Error readFile(const std::string &path, std::string &contents);
+
 /// What the options of a side name; empty: it is not given.
 struct VocabularyFiles {
   std::string side, tokens, spm, tokenizer;

@@ -73,15 +73,10 @@ bool refuse(llvm::StringRef message) {
   return false;
 }
 
-/// The contents of a file, or an error that names it.
+/// The contents of a file that is given, or an error that names it.
 bool readFile(const std::string &path, std::string &contents) {
-  if (path.empty())
-    return true;
-  auto buffer = llvm::MemoryBuffer::getFileOrSTDIN(path);
-  if (!buffer)
-    return refuse(path + ": " + buffer.getError().message());
-  contents = (*buffer)->getBuffer().str();
-  return true;
+  llvm::Error error = path.empty() ? llvm::Error::success() : xf::readFile(path, contents);
+  return !error || refuse(llvm::toString(std::move(error)));
 }
 
 bool splitAssignment(llvm::StringRef text, llvm::StringRef option, std::pair<std::string, std::string> &out) {
