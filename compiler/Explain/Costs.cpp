@@ -94,8 +94,10 @@ Cost costOf(Operation *op, const Sizes &sizes) {
                       countArithmetic(contract->getRegion(0)) * countElements(typeOf(contract->getResult(0)), sizes);
   } else if (auto choose = dyn_cast<ChooseOp>(op)) {
     cost.operations = product(choose.getX(), choose.getWeight());
-    if (!choose.getScreen().empty()) // of the weights themselves only a few rows are read
+    if (!choose.getScreen().empty()) // of the weights themselves only a few rows are read, of words, which are for sums, none
       cost.weightBytes -= bytesOf(choose.getWeight(), sizes);
+    for (Value words : choose.getWords())
+      cost.weightBytes -= bytesOf(words, sizes);
   } else if (auto attend = dyn_cast<AttendOp>(op)) {
     auto q = typeOf(attend.getQ()), k = typeOf(attend.getK()), v = typeOf(attend.getV());
     double width = double(q.getShape().back());

@@ -65,6 +65,17 @@ static std::pair<float, float> boundRow(llvm::ArrayRef<T> row, llvm::ArrayRef<in
   return {roundUp(length), isBounded ? roundUp(error) : INFINITY};
 }
 
+template <typename T>
+static Ref<T> meanRow(const Array<T> &x) {
+  int64_t rows = x.shape[0], depth = x.shape[1];
+  auto mean = std::make_shared<Array<T>>(llvm::ArrayRef<int64_t>{depth}, true);
+  std::vector<double> sums(depth);
+  for (int64_t i = 0; i < x.size(); ++i)
+    sums[i % depth] += double(x.floats[i]);
+  llvm::transform(sums, mean->floats.begin(), [&](double sum) { return static_cast<float>(sum / rows); });
+  return mean;
+}
+
 /// In f32, whatever the machine's precision: the op's results are what is packed.
 template <typename T>
 llvm::Error Machine<T>::exec(mlir::xf::QuantizeOp op) {
@@ -80,8 +91,7 @@ llvm::Error Machine<T>::exec(mlir::xf::QuantizeOp op) {
   auto elements = std::make_shared<Array<T>>(x.shape, false);
   auto scales = std::make_shared<Array<T>>(llvm::ArrayRef<int64_t>{rows}, true);
   auto sums = std::make_shared<Array<T>>(llvm::ArrayRef<int64_t>{rows}, false);
-  bool isBounded = op->getNumResults() > 3;
-  auto lengths = std::make_shared<Array<T>>(llvm::ArrayRef<int64_t>{isBounded ? rows : 0}, true), errors = std::make_shared<Array<T>>(*lengths);
+  auto lengths = std::make_shared<Array<T>>(llvm::ArrayRef<int64_t>{op.isBounded() ? rows : 0}, true), errors = std::make_shared<Array<T>>(*lengths);
   for (int64_t n = 0; n < rows; ++n) {
     const T *row = x.floats.data() + n * depth;
     float largest = 0;
@@ -89,19 +99,27 @@ llvm::Error Machine<T>::exec(mlir::xf::QuantizeOp op) {
       largest = std::max(largest, std::fabs(static_cast<float>(row[k])));
     bool isZero = largest <= 0x1p-100f;
     float reciprocal = isZero ? 0.0f : 127.0f / largest, scale = isZero ? 0.0f : largest * static_cast<float>(1 / 127.0);
+    if (op.isToWords() && !isZero) {
+      float length = boundRow(llvm::ArrayRef(row, depth), llvm::ArrayRef(elements->ints).slice(n * depth, depth), 0).first;
+      reciprocal = std::min<float>(mlir::xf::QuantizeOp::kLargestWord / largest, mlir::xf::QuantizeOp::kLongestRow / length);
+      scale = 1 / reciprocal;
+    }
     scales->floats[n] = scale;
     for (int64_t k = 0; k < depth && !isZero; ++k) {
       int64_t element = static_cast<int64_t>(std::nearbyint(static_cast<float>(row[k]) * reciprocal));
       elements->ints[n * depth + k] = element;
       sums->ints[n] += element;
     }
-    if (isBounded) {
+    if (op.isBounded()) {
       auto [length, error] = boundRow(llvm::ArrayRef(row, depth), llvm::ArrayRef(elements->ints).slice(n * depth, depth), scale);
       lengths->floats[n] = length;
       errors->floats[n] = error;
     }
   }
-  const Ref<T> results[] = {elements, scales, sums, lengths, errors};
+  llvm::SmallVector<Ref<T>> results{elements, scales};
+  if (!op.isToWords())
+    results.push_back(sums);
+  results.append({lengths, errors, meanRow(x)});
   for (auto [value, array] : llvm::zip_first(op->getResults(), results))
     if (llvm::Error error = define(value, array))
       return error;

@@ -100,7 +100,7 @@ private:
     builder.setInsertionPoint(copy);
     auto choose = ChooseOp::create(builder, copy.getLoc(), results[0], results[1], results[2],
                                    rows(ChooseOp::countParts(columns, most), f32), copy.getX(), copy.getWeight(), given[0],
-                                   given[1], given[2], copy.getExtras(), /*screen=*/ValueRange(), axis, copy.getMaps());
+                                   given[1], given[2], copy.getExtras(), /*screen=*/ValueRange(), /*words=*/ValueRange(), axis, copy.getMaps());
     choose.getBody().takeBody(copy.getBody());
     auto terminator = cast<ReturnOp>(body.getTerminator());
     builder.setInsertionPoint(terminator);

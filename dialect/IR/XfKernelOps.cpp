@@ -93,7 +93,8 @@ bool ChooseOp::isMonotone() {
 
 int64_t ChooseOp::getPartsWidth() {
   int64_t parts = countParts(getColumns(), getMost());
-  return getScreen().empty() ? parts : parts + countScreened(getColumns(), typeOf(getWeight()).getDimSize(1));
+  bool withWords = !getWords().empty();
+  return getScreen().empty() && !withWords ? parts : parts + countScreened(getColumns(), typeOf(getWeight()).getDimSize(1), withWords);
 }
 
 LogicalResult ChooseOp::verify() {
@@ -124,14 +125,18 @@ LogicalResult ChooseOp::verify() {
                                              << " and options " << describeShape(typeOf(getOptions())) << " do not fit "
                                              << getColumns() << " columns";
   auto ofColumns = [&](Type type) { return RankedTensorType::get(getColumns(), type); };
-  Type screen[] = {withElement(weight, IntegerType::get(getContext(), 8)), ofColumns(f32), ofColumns(i32), ofColumns(f32), ofColumns(f32)};
+  Type mean = RankedTensorType::get(weight.getDimSize(1), f32);
+  Type screen[] = {withElement(weight, IntegerType::get(getContext(), 8)), ofColumns(f32), ofColumns(i32), ofColumns(f32), ofColumns(f32), mean};
   if (!getScreen().empty() && (getScreen().getTypes() != TypeRange(screen) || !isScreenable(weight)))
     return emitOpError("has no screen of ") << getScreen().getTypes() << " for " << weight;
+  Type words[] = {withElement(weight, IntegerType::get(getContext(), 16)), ofColumns(f32), ofColumns(f32), ofColumns(f32), mean};
+  if (!getWords().empty() && (getWords().getTypes() != TypeRange(words) || !isScreenable(weight)))
+    return emitOpError("has no words of ") << getWords().getTypes() << " for " << weight;
   SmallVector<Type> args{productElement(x.getElementType())};
   llvm::append_range(args, elementTypes(getExtras().getTypes()));
   if (failed(verifyScalarBody(*this, getBody(), args, f32)))
     return failure();
-  if (!getScreen().empty() && !isMonotone())
+  if (!(getScreen().empty() && getWords().empty()) && !isMonotone())
     return emitOpError("is screened, but a logit may decrease when its product grows");
   return success();
 }

@@ -69,9 +69,14 @@ def Xf_ChooseOp : Xf_Op<"choose", [Xf_InBody, Pure, SingleBlock, AttrSizedOperan
     sums are added in order: who computes which columns does not show. A block without an allowed column costs nothing.
     `parts` is where threads exchange what they found; its contents mean nothing.
 
-    `screen`, the results of `xf.quantize` of the weight with bounds, changes nothing of the results: with it a kernel may find
+    `screen`, the results of `xf.quantize` of the weight to i8 with bounds, changes nothing of the results: with it a kernel may find
     by products of bytes which columns cannot be among the best, and multiply only the others. The region must not decrease when
     acc grows.
+
+    `values`, `tokens` and m are the same then, and with `words`, the results of `xf.quantize` of the weight to i16, too. But in s a
+    kernel may take rare columns by products of fewer bits: of words, and of bytes where x is bf16. Their errors have nothing to do with
+    each other, and so many columns are computed as ever, the most frequent ones, that the sum's error has a standard deviation of kLostOfSums
+    (of bf16 kLostOfSumsBF16) of the sum at most. Which ones depends on the row alone.
 
     ```mlir
     %v, %t, %m, %p = xf.choose %x, %w axis 1 forbidden %f by %c options %o extras(%b) maps [[2]] : tensor<?x?x64xf32, #xf.dims<"B", "N", "">>, tensor<256x64xf32>, tensor<?x8xi32, #xf.dims<"C", "">>, tensor<?xi32, #xf.dims<"B">>, tensor<2xi32> extras(tensor<256xf32>) -> tensor<?x4xf32, #xf.dims<"B", "">>, tensor<?x4xi32, #xf.dims<"B", "">>, tensor<?x2xf32, #xf.dims<"B", "">>, tensor<?x288xf32, #xf.dims<"B", "">> {
@@ -82,13 +87,13 @@ def Xf_ChooseOp : Xf_Op<"choose", [Xf_InBody, Pure, SingleBlock, AttrSizedOperan
     ```
   }];
   let arguments = (ins Xf_Tensor:$x, Xf_Tensor:$weight, Xf_Tensor:$forbidden, Xf_Tensor:$classes,
-                       Xf_Tensor:$options, Variadic<Xf_Tensor>:$extras, Variadic<Xf_Tensor>:$screen, I64Attr:$axis, Xf_IndexMaps:$maps);
+                       Xf_Tensor:$options, Variadic<Xf_Tensor>:$extras, Variadic<Xf_Tensor>:$screen, Variadic<Xf_Tensor>:$words, I64Attr:$axis, Xf_IndexMaps:$maps);
   let results = (outs Xf_Tensor:$values, Xf_Tensor:$tokens, Xf_Tensor:$norms, Xf_Tensor:$parts);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     $x `,` $weight `axis` $axis `forbidden` $forbidden `by` $classes `options` $options `extras` `(` $extras `)` `maps`
-    custom<IndexMaps>($maps) (`screen` `(` $screen^ `)`)? attr-dict `:` type($x) `,` type($weight) `,` type($forbidden) `,` type($classes) `,`
-    type($options) (`extras` `(` type($extras)^ `)`)? (`screen` `(` type($screen)^ `)`)? `->` type($values) `,` type($tokens) `,` type($norms) `,` type($parts) $body
+    custom<IndexMaps>($maps) (`screen` `(` $screen^ `)`)? (`words` `(` $words^ `)`)? attr-dict `:` type($x) `,` type($weight) `,` type($forbidden) `,` type($classes) `,`
+    type($options) (`extras` `(` type($extras)^ `)`)? (`screen` `(` type($screen)^ `)`)? (`words` `(` type($words)^ `)`)? `->` type($values) `,` type($tokens) `,` type($norms) `,` type($parts) $body
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
@@ -120,9 +125,12 @@ def Xf_ChooseOp : Xf_Op<"choose", [Xf_InBody, Pure, SingleBlock, AttrSizedOperan
       int64_t blocks = countBlocks(columns);
       return 2 * ((blocks + 15) / 16 * 16) + 2 * std::max(kLists, blocks) * most;
     }
-    /// What it has behind these with a screen: a bound for each panel of 16 columns, the row's scale and two errors, and its
-    /// `depth` bytes.
-    static int64_t countScreened(int64_t columns, int64_t depth) { return (columns + 255) / 256 * 16 + 16 + (depth + 63) / 64 * 16; }
+    /// What it has behind these with a screen: a bound and a sum for each panel of 16 columns, 16 numbers for the row as a whole,
+    /// and its `depth` bytes or words.
+    static int64_t countScreened(int64_t columns, int64_t depth, bool withWords) {
+      return (columns + 255) / 256 * 32 + 16 + (depth * (withWords ? 2 : 1) + 63) / 64 * 16;
+    }
+    static constexpr double kLostOfSums = 0x1p-17, kLostOfSumsBF16 = 0x1p-10;
     /// Elements of a row of `parts` of this op.
     int64_t getPartsWidth();
   }];

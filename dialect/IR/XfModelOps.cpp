@@ -132,7 +132,7 @@ Type mlir::xf::productElement(Type factor) {
 
 bool mlir::xf::isFactorOfAttention(Type element) { return element.isF32() || element.isBF16() || element.isF16(); }
 
-int64_t mlir::xf::panelGroup(Type factor) { return factor.isInteger(8) ? 4 : factor.isBF16() || factor.isF16() ? 2 : 1; }
+int64_t mlir::xf::panelGroup(Type factor) { return factor.isInteger(8) ? 4 : factor.isBF16() || factor.isF16() || factor.isInteger(16) ? 2 : 1; }
 
 LogicalResult LinearOp::verify() {
   Type sum = productElement(typeOf(getX()).getElementType());
@@ -148,19 +148,23 @@ LogicalResult LinearOp::verify() {
 
 LogicalResult QuantizeOp::verify() {
   auto x = typeOf(getX());
-  bool isNarrowed = getNumResults() == 1, isBounded = getNumResults() > 3;
+  bool isNarrowed = getNumResults() == 1;
   Type element = x.getElementType();
-  if (x.getRank() != 2 || !x.hasStaticShape() || !(element.isF32() || (isBounded && element.isBF16())))
+  if (x.getRank() != 2 || !x.hasStaticShape() || !(element.isF32() || (isBounded() && element.isBF16())))
     return emitOpError("needs a static f32 matrix, not ") << x;
   Builder builder(getContext());
   bool isF16 = isNarrowed && typeOf(getResult(0)).getElementType().isF16();
   SmallVector<Type> types{withElement(x, isF16 ? Type(builder.getF16Type()) : Type(builder.getBF16Type()))};
   auto ofRows = [&](Type type) { return RankedTensorType::get(x.getDimSize(0), type); };
   Type f32 = builder.getF32Type();
-  if (!isNarrowed)
+  if (isToWords())
+    types = {withElement(x, builder.getI16Type()), ofRows(f32)};
+  else if (!isNarrowed)
     types = {withElement(x, builder.getI8Type()), ofRows(f32), ofRows(builder.getI32Type())};
-  if (isBounded)
+  if (isBounded()) {
     types.append(2, ofRows(f32));
+    types.push_back(RankedTensorType::get(x.getDimSize(1), f32));
+  }
   if (getResultTypes() != TypeRange(types))
     return emitOpError("gives ") << TypeRange(types);
   return success();

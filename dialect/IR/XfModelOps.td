@@ -64,12 +64,16 @@ def Xf_QuantizeOp : Xf_Op<"quantize", [Xf_InExpression, Pure]> {
     To bf16 or f16: each element rounded to the nearest, ties to even. To i8: row n has the scale s[n] = max_k |x[n, k]| / 127
     and the elements x[n, k] * (127 / max) rounded to the nearest, ties to even; a row whose maximum is below 2^-100 has
     scale 0 and zeros. The further results are then the scales and the rows' sums of elements. All arithmetic is in f32.
-    Two more results, if they are there, bound what a product may lose: the rows' Euclidean lengths, and those of what rounding
-    took from them, x[n, k] - s[n] q[n, k]; both are rounded up, and the latter is infinite for a row longer than 2^50.
+    Three more results, if they are there, say what a product may lose: the rows' Euclidean lengths, and those of what rounding
+    took from them, x[n, k] - s[n] q[n, k]; both are rounded up, and the latter is infinite for a row longer than 2^50. The last one is
+    the mean row.
+    To i16: the same with such scales that the row's largest element is at most 32767 and its length at most 46000, so that sums of
+    products of two such rows stay within 32 bits. The further results are those of bytes, without the sums.
 
     ```mlir
     %q, %scales, %sums = xf.quantize %w : tensor<256x64xf32> -> tensor<256x64xi8>, tensor<256xf32>, tensor<256xi32>
-    %p, %t, %u, %lengths, %errors = xf.quantize %w : tensor<256x64xf32> -> tensor<256x64xi8>, tensor<256xf32>, tensor<256xi32>, tensor<256xf32>, tensor<256xf32>
+    %p, %t, %u, %lengths, %errors, %mean = xf.quantize %w : tensor<256x64xf32> -> tensor<256x64xi8>, tensor<256xf32>, tensor<256xi32>, tensor<256xf32>, tensor<256xf32>, tensor<64xf32>
+    %r, %v, %a, %b, %c = xf.quantize %w : tensor<256x64xf32> -> tensor<256x64xi16>, tensor<256xf32>, tensor<256xf32>, tensor<256xf32>, tensor<64xf32>
     %h = xf.quantize %w : tensor<256x64xf32> -> tensor<256x64xbf16>
     ```
   }];
@@ -77,6 +81,12 @@ def Xf_QuantizeOp : Xf_Op<"quantize", [Xf_InExpression, Pure]> {
   let results = (outs Variadic<Xf_Tensor>:$results);
   let assemblyFormat = "$x attr-dict `:` type($x) `->` type($results)";
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Of rows of i16.
+    static constexpr double kLargestWord = 32767, kLongestRow = 46000;
+    bool isBounded() { return getNumResults() > 3; }
+    bool isToWords() { return getNumResults() > 0 && llvm::cast<RankedTensorType>(getResult(0).getType()).getElementType().isInteger(16); }
+  }];
 }
 
 def Xf_MapOp : Xf_Op<"map", [Xf_InRow, Pure, DeclareOpInterfaceMethods<Xf_CausalOpInterface, ["buildStep"]>, SingleBlock]> {

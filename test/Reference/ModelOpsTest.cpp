@@ -22,31 +22,52 @@ TEST_F(ModelOpsTest, LinearAndParam) {
 
 TEST_F(ModelOpsTest, QuantizeBoundsWhatItLoses) {
   constexpr int64_t kRows = 4, kDepth = 5;
-  parameters.values = {{"w", {0.3f, -1, 0.71f, 0.2f, 0, /*zeros*/ 0, 0, 0, 0, 0, /*exact*/ 127, 1, -3, 50, 2, /*too long*/ 1e20f, 1, 2, 3, 4}}};
-  std::string tensors = "tensor<4x5xi8>, tensor<4xf32>, tensor<4xi32>, tensor<4xf32>, tensor<4xf32>";
-  loadEntry("", R"(tensor<4x5xi8> {xf.name = "q"}, tensor<4xf32> {xf.name = "s"}, tensor<4xi32> {xf.name = "u"}, tensor<4xf32> {xf.name = "l"},
-                   tensor<4xf32> {xf.name = "e"})",
-            "%w = xf.param @w : tensor<4x5xf32>\n"
-            "%q, %s, %u, %l, %e = xf.quantize %w : tensor<4x5xf32> -> " + tensors + "\nxf.return %q, %s, %u, %l, %e : " + tensors,
-            R"(xf.parameter @w : tensor<4x5xf32> path "w")");
-  auto result = run({});
-  for (int64_t n = 0; n < kRows; ++n) {
-    double length = 0, error = 0, sum = 0;
-    for (int64_t k = 0; k < kDepth; ++k) {
-      double w = parameters.values["w"][n * kDepth + k], q = result["q"].ints[n * kDepth + k];
-      length += w * w;
-      error += std::pow(w - result["s"].floats[n] * q, 2);
-      sum += q;
+  const std::vector<float> weight = {0.3f, -1, 0.71f, 0.2f, 0, /*zeros*/ 0, 0, 0, 0, 0, /*exact*/ 127, 1, -3, 50, 2, /*too long*/ 1e20f, 1, 2, 3, 4};
+  parameters.values["w"].assign(weight.begin(), weight.end());
+  for (bool areWords : {false, true}) {
+    std::string columns = "tensor<4xf32>", names = areWords ? "%q, %s, %l, %e, %m" : "%q, %s, %u, %l, %e, %m";
+    std::string q = areWords ? "tensor<4x5xi16>" : "tensor<4x5xi8>", types = q + ", " + columns, results = q + R"( {xf.name = "q"}, )" + columns + R"( {xf.name = "s"})";
+    auto add = [&](std::string name, std::string type) {
+      types += ", " + type;
+      results += ", " + type + " {xf.name = \"" + name + "\"}";
+    };
+    if (!areWords)
+      add("u", "tensor<4xi32>");
+    add("l", columns);
+    add("e", columns);
+    add("m", "tensor<5xf32>");
+    loadEntry("", results,
+              "%w = xf.param @w : tensor<4x5xf32>\n" + names + " = xf.quantize %w : tensor<4x5xf32> -> " + types + "\nxf.return " + names + " : " + types,
+              R"(xf.parameter @w : tensor<4x5xf32> path "w")");
+    auto result = run({});
+    std::vector<double> mean(kDepth);
+    for (int64_t n = 0; n < kRows; ++n) {
+      double length = 0, error = 0, sum = 0, squares = 0;
+      for (int64_t k = 0; k < kDepth; ++k) {
+        double w = weight[n * kDepth + k], element = result["q"].ints[n * kDepth + k];
+        length += w * w;
+        error += std::pow(w - result["s"].floats[n] * element, 2);
+        sum += element;
+        squares += element * element;
+        mean[k] += w / kRows;
+        EXPECT_LE(std::fabs(element), areWords ? 32767 : 127) << n;
+      }
+      if (areWords)
+        EXPECT_LE(std::sqrt(squares), 46001) << n;
+      else
+        EXPECT_EQ(result["u"].ints[n], sum) << n;
+      EXPECT_GE(result["l"].floats[n], std::sqrt(length)) << n;
+      EXPECT_LE(result["l"].floats[n], std::sqrt(length) * (1 + 1e-6) + 1e-40) << n;
+      if (n == 3) {
+        EXPECT_EQ(result["e"].floats[n], INFINITY);
+      } else {
+        EXPECT_GE(result["e"].floats[n], std::sqrt(error)) << n;
+        EXPECT_LE(result["e"].floats[n], std::sqrt(error) * (1 + 1e-6) + 1e-40) << n;
+        EXPECT_LE(std::sqrt(error), std::sqrt(length) * (areWords ? 1e-4 : 1e-2)) << n;
+      }
     }
-    EXPECT_EQ(result["u"].ints[n], sum) << n;
-    EXPECT_GE(result["l"].floats[n], std::sqrt(length)) << n;
-    EXPECT_LE(result["l"].floats[n], std::sqrt(length) * (1 + 1e-6) + 1e-40) << n;
-    if (n == 3) {
-      EXPECT_EQ(result["e"].floats[n], INFINITY);
-    } else {
-      EXPECT_GE(result["e"].floats[n], std::sqrt(error)) << n;
-      EXPECT_LE(result["e"].floats[n], std::sqrt(error) * (1 + 1e-6) + 1e-40) << n;
-    }
+    for (int64_t k = 0; k < kDepth; ++k)
+      EXPECT_FLOAT_EQ(result["m"].floats[k], mean[k]) << k;
   }
 }
 

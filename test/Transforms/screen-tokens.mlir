@@ -2,7 +2,7 @@
 // RUN: xf-opt %s -split-input-file -xf-screen-tokens | FileCheck %s --check-prefix=SMALL
 // SMALL-NOT: screen
 
-// The weight's bytes in panels, and what bounds the logits, are weights of their own; `parts` has room for the bounds.
+// The weight's bytes and words in panels, and what bounds the logits, are weights of their own; `parts` has room for the bounds.
 #bnd = #xf.dims<"B", "N", "">
 #bd = #xf.dims<"B", "">
 // CHECK-LABEL: module @first
@@ -12,6 +12,12 @@
 // CHECK: xf.weight @w.sums : tensor<200xi32> layers 1
 // CHECK: xf.weight @w.lengths : tensor<200xf32> layers 1
 // CHECK: xf.weight @w.errors : tensor<200xf32> layers 1
+// CHECK: xf.weight @w.mean : tensor<8xf32> layers 1
+// CHECK: xf.weight @w.words : tensor<200x8xi16> layers 1 layout panels
+// CHECK: xf.weight @w.word_scales : tensor<200xf32> layers 1
+// CHECK: xf.weight @w.word_lengths : tensor<200xf32> layers 1
+// CHECK: xf.weight @w.word_errors : tensor<200xf32> layers 1
+// CHECK: xf.weight @w.word_mean : tensor<8xf32> layers 1
 module @first {
   xf.parameter @p : tensor<200x8xf32> path "p"
   xf.weight @w : tensor<200x8xf32> layers 1 layout panels {
@@ -27,7 +33,9 @@ module @first {
     // CHECK: %[[U:.*]] = xf.param @w.sums
     // CHECK: %[[L:.*]] = xf.param @w.lengths
     // CHECK: %[[E:.*]] = xf.param @w.errors
-    // CHECK: xf.choose {{.*}} screen(%[[Q]], %[[S]], %[[U]], %[[L]], %[[E]]) {{.*}} tensor<?x208xf32
+    // CHECK: %[[M:.*]] = xf.param @w.mean
+    // CHECK: %[[W:.*]] = xf.param @w.words
+    // CHECK: xf.choose {{.*}} screen(%[[Q]], %[[S]], %[[U]], %[[L]], %[[E]], %[[M]]) words(%[[W]], {{.*}} tensor<?x224xf32
     %v, %t, %m, %q = xf.choose %x, %w axis 1 forbidden %f by %c options %o extras(%b) maps [[2]] : tensor<?x?x8xf32, #bnd>, tensor<200x8xf32>, tensor<?x8xi32, #xf.dims<"C", "">>, tensor<?xi32, #xf.dims<"B">>, tensor<2xi32> extras(tensor<200xf32>) -> tensor<?x2xf32, #bd>, tensor<?x2xi32, #bd>, tensor<?x2xf32, #bd>, tensor<?x160xf32, #bd> {
     ^bb0(%acc: f32, %bias: f32):
       %two = arith.constant 2.0 : f32
@@ -83,6 +91,33 @@ module @second {
     ^bb0(%acc: f32):
       %y = arith.mulf %acc, %acc : f32
       xf.yield %y : f32
+    }
+    xf.return
+  }
+}
+
+// -----
+
+// Beside bf16 bytes are good enough for sums, too.
+#bnd = #xf.dims<"B", "N", "">
+#bd = #xf.dims<"B", "">
+// CHECK-LABEL: module @third
+// CHECK: xf.weight @w.bytes
+// CHECK-NOT: words
+module @third {
+  xf.parameter @p : tensor<200x8xf32> path "p"
+  xf.weight @w : tensor<200x8xbf16> layers 1 layout panels {
+  ^bb0(%layer: index):
+    %p = xf.param @p : tensor<200x8xf32>
+    %q = xf.quantize %p : tensor<200x8xf32> -> tensor<200x8xbf16>
+    xf.yield %q : tensor<200x8xbf16>
+  }
+  xf.entry @run(%x: tensor<?x?x8xbf16, #bnd> {xf.name = "x"}, %f: tensor<?x8xi32, #xf.dims<"C", "">> {xf.name = "f"}, %c: tensor<?xi32, #xf.dims<"B">> {xf.name = "c"}, %o: tensor<2xi32> {xf.name = "o"}) {
+    %w = xf.param @w : tensor<200x8xbf16>
+    // CHECK: xf.choose {{.*}} screen(
+    %v, %t, %m, %q = xf.choose %x, %w axis 1 forbidden %f by %c options %o extras() maps [] : tensor<?x?x8xbf16, #bnd>, tensor<200x8xbf16>, tensor<?x8xi32, #xf.dims<"C", "">>, tensor<?xi32, #xf.dims<"B">>, tensor<2xi32> -> tensor<?x2xf32, #bd>, tensor<?x2xi32, #bd>, tensor<?x2xf32, #bd>, tensor<?x160xf32, #bd> {
+    ^bb0(%acc: f32):
+      xf.yield %acc : f32
     }
     xf.return
   }

@@ -153,9 +153,9 @@ xf.entry @run(%x: tensor<?x?x4xf32, #xf.dims<"B", "N", "">> {xf.name = "x"}, %w:
 
 // -----
 
-xf.entry @run(%x: tensor<?x?x4xf32, #xf.dims<"B", "N", "">> {xf.name = "x"}, %w: tensor<8x4xf32> {xf.name = "w"}, %f: tensor<?x4xi32, #xf.dims<"C", "">> {xf.name = "f"}, %c: tensor<?xi32, #xf.dims<"B">> {xf.name = "c"}, %o: tensor<2xi32> {xf.name = "o"}, %q: tensor<8x4xi8> {xf.name = "q"}, %s: tensor<8xf32> {xf.name = "s"}, %u: tensor<8xi32> {xf.name = "u"}) {
+xf.entry @run(%x: tensor<?x?x4xf32, #xf.dims<"B", "N", "">> {xf.name = "x"}, %w: tensor<8x4xf32> {xf.name = "w"}, %f: tensor<?x4xi32, #xf.dims<"C", "">> {xf.name = "f"}, %c: tensor<?xi32, #xf.dims<"B">> {xf.name = "c"}, %o: tensor<2xi32> {xf.name = "o"}, %q: tensor<8x4xi8> {xf.name = "q"}, %s: tensor<8xf32> {xf.name = "s"}, %u: tensor<8xi32> {xf.name = "u"}, %n: tensor<4xf32> {xf.name = "n"}) {
   // expected-error @+1 {{has no screen of 'tensor<8x4xi8>', 'tensor<8xf32>' for 'tensor<8x4xf32>'}}
-  %v, %t, %m, %p = xf.choose %x, %w axis 1 forbidden %f by %c options %o extras() maps [] screen(%q, %s) : tensor<?x?x4xf32, #xf.dims<"B", "N", "">>, tensor<8x4xf32>, tensor<?x4xi32, #xf.dims<"C", "">>, tensor<?xi32, #xf.dims<"B">>, tensor<2xi32> screen(tensor<8x4xi8>, tensor<8xf32>) -> tensor<?x2xf32, #xf.dims<"B", "">>, tensor<?x2xi32, #xf.dims<"B", "">>, tensor<?x2xf32, #xf.dims<"B", "">>, tensor<?x208xf32, #xf.dims<"B", "">> {
+  %v, %t, %m, %p = xf.choose %x, %w axis 1 forbidden %f by %c options %o extras() maps [] screen(%q, %s) : tensor<?x?x4xf32, #xf.dims<"B", "N", "">>, tensor<8x4xf32>, tensor<?x4xi32, #xf.dims<"C", "">>, tensor<?xi32, #xf.dims<"B">>, tensor<2xi32> screen(tensor<8x4xi8>, tensor<8xf32>) -> tensor<?x2xf32, #xf.dims<"B", "">>, tensor<?x2xi32, #xf.dims<"B", "">>, tensor<?x2xf32, #xf.dims<"B", "">>, tensor<?x224xf32, #xf.dims<"B", "">> {
   ^bb0(%a: f32):
     xf.yield %a : f32
   }
@@ -164,9 +164,20 @@ xf.entry @run(%x: tensor<?x?x4xf32, #xf.dims<"B", "N", "">> {xf.name = "x"}, %w:
 
 // -----
 
-xf.entry @run(%x: tensor<?x?x4xf32, #xf.dims<"B", "N", "">> {xf.name = "x"}, %w: tensor<8x4xf32> {xf.name = "w"}, %f: tensor<?x4xi32, #xf.dims<"C", "">> {xf.name = "f"}, %c: tensor<?xi32, #xf.dims<"B">> {xf.name = "c"}, %o: tensor<2xi32> {xf.name = "o"}, %q: tensor<8x4xi8> {xf.name = "q"}, %s: tensor<8xf32> {xf.name = "s"}, %u: tensor<8xi32> {xf.name = "u"}) {
+xf.entry @run(%x: tensor<?x?x4xf32, #xf.dims<"B", "N", "">> {xf.name = "x"}, %w: tensor<8x4xf32> {xf.name = "w"}, %f: tensor<?x4xi32, #xf.dims<"C", "">> {xf.name = "f"}, %c: tensor<?xi32, #xf.dims<"B">> {xf.name = "c"}, %o: tensor<2xi32> {xf.name = "o"}, %q: tensor<8x4xi16> {xf.name = "q"}, %s: tensor<8xf32> {xf.name = "s"}, %u: tensor<8xi32> {xf.name = "u"}, %n: tensor<4xf32> {xf.name = "n"}) {
+  // expected-error @+1 {{has no words of 'tensor<8x4xi16>', 'tensor<8xf32>' for 'tensor<8x4xf32>'}}
+  %v, %t, %m, %p = xf.choose %x, %w axis 1 forbidden %f by %c options %o extras() maps [] words(%q, %s) : tensor<?x?x4xf32, #xf.dims<"B", "N", "">>, tensor<8x4xf32>, tensor<?x4xi32, #xf.dims<"C", "">>, tensor<?xi32, #xf.dims<"B">>, tensor<2xi32> words(tensor<8x4xi16>, tensor<8xf32>) -> tensor<?x2xf32, #xf.dims<"B", "">>, tensor<?x2xi32, #xf.dims<"B", "">>, tensor<?x2xf32, #xf.dims<"B", "">>, tensor<?x224xf32, #xf.dims<"B", "">> {
+  ^bb0(%a: f32):
+    xf.yield %a : f32
+  }
+  xf.return
+}
+
+// -----
+
+xf.entry @run(%x: tensor<?x?x4xf32, #xf.dims<"B", "N", "">> {xf.name = "x"}, %w: tensor<8x4xf32> {xf.name = "w"}, %f: tensor<?x4xi32, #xf.dims<"C", "">> {xf.name = "f"}, %c: tensor<?xi32, #xf.dims<"B">> {xf.name = "c"}, %o: tensor<2xi32> {xf.name = "o"}, %q: tensor<8x4xi8> {xf.name = "q"}, %s: tensor<8xf32> {xf.name = "s"}, %u: tensor<8xi32> {xf.name = "u"}, %n: tensor<4xf32> {xf.name = "n"}) {
   // expected-error @+1 {{do not fit the rows of [B, N, 4]}}
-  %v, %t, %m, %p = xf.choose %x, %w axis 1 forbidden %f by %c options %o extras() maps [] screen(%q, %s, %u, %s, %s) : tensor<?x?x4xf32, #xf.dims<"B", "N", "">>, tensor<8x4xf32>, tensor<?x4xi32, #xf.dims<"C", "">>, tensor<?xi32, #xf.dims<"B">>, tensor<2xi32> screen(tensor<8x4xi8>, tensor<8xf32>, tensor<8xi32>, tensor<8xf32>, tensor<8xf32>) -> tensor<?x2xf32, #xf.dims<"B", "">>, tensor<?x2xi32, #xf.dims<"B", "">>, tensor<?x2xf32, #xf.dims<"B", "">>, tensor<?x160xf32, #xf.dims<"B", "">> {
+  %v, %t, %m, %p = xf.choose %x, %w axis 1 forbidden %f by %c options %o extras() maps [] screen(%q, %s, %u, %s, %s, %n) : tensor<?x?x4xf32, #xf.dims<"B", "N", "">>, tensor<8x4xf32>, tensor<?x4xi32, #xf.dims<"C", "">>, tensor<?xi32, #xf.dims<"B">>, tensor<2xi32> screen(tensor<8x4xi8>, tensor<8xf32>, tensor<8xi32>, tensor<8xf32>, tensor<8xf32>, tensor<4xf32>) -> tensor<?x2xf32, #xf.dims<"B", "">>, tensor<?x2xi32, #xf.dims<"B", "">>, tensor<?x2xf32, #xf.dims<"B", "">>, tensor<?x160xf32, #xf.dims<"B", "">> {
   ^bb0(%a: f32):
     xf.yield %a : f32
   }
@@ -175,12 +186,24 @@ xf.entry @run(%x: tensor<?x?x4xf32, #xf.dims<"B", "N", "">> {xf.name = "x"}, %w:
 
 // -----
 
-xf.entry @run(%x: tensor<?x?x4xf32, #xf.dims<"B", "N", "">> {xf.name = "x"}, %w: tensor<8x4xf32> {xf.name = "w"}, %f: tensor<?x4xi32, #xf.dims<"C", "">> {xf.name = "f"}, %c: tensor<?xi32, #xf.dims<"B">> {xf.name = "c"}, %o: tensor<2xi32> {xf.name = "o"}, %q: tensor<8x4xi8> {xf.name = "q"}, %s: tensor<8xf32> {xf.name = "s"}, %u: tensor<8xi32> {xf.name = "u"}) {
+xf.entry @run(%x: tensor<?x?x4xf32, #xf.dims<"B", "N", "">> {xf.name = "x"}, %w: tensor<8x4xf32> {xf.name = "w"}, %f: tensor<?x4xi32, #xf.dims<"C", "">> {xf.name = "f"}, %c: tensor<?xi32, #xf.dims<"B">> {xf.name = "c"}, %o: tensor<2xi32> {xf.name = "o"}, %q: tensor<8x4xi8> {xf.name = "q"}, %s: tensor<8xf32> {xf.name = "s"}, %u: tensor<8xi32> {xf.name = "u"}, %n: tensor<4xf32> {xf.name = "n"}) {
   // expected-error @+1 {{is screened, but a logit may decrease when its product grows}}
-  %v, %t, %m, %p = xf.choose %x, %w axis 1 forbidden %f by %c options %o extras() maps [] screen(%q, %s, %u, %s, %s) : tensor<?x?x4xf32, #xf.dims<"B", "N", "">>, tensor<8x4xf32>, tensor<?x4xi32, #xf.dims<"C", "">>, tensor<?xi32, #xf.dims<"B">>, tensor<2xi32> screen(tensor<8x4xi8>, tensor<8xf32>, tensor<8xi32>, tensor<8xf32>, tensor<8xf32>) -> tensor<?x2xf32, #xf.dims<"B", "">>, tensor<?x2xi32, #xf.dims<"B", "">>, tensor<?x2xf32, #xf.dims<"B", "">>, tensor<?x208xf32, #xf.dims<"B", "">> {
+  %v, %t, %m, %p = xf.choose %x, %w axis 1 forbidden %f by %c options %o extras() maps [] screen(%q, %s, %u, %s, %s, %n) : tensor<?x?x4xf32, #xf.dims<"B", "N", "">>, tensor<8x4xf32>, tensor<?x4xi32, #xf.dims<"C", "">>, tensor<?xi32, #xf.dims<"B">>, tensor<2xi32> screen(tensor<8x4xi8>, tensor<8xf32>, tensor<8xi32>, tensor<8xf32>, tensor<8xf32>, tensor<4xf32>) -> tensor<?x2xf32, #xf.dims<"B", "">>, tensor<?x2xi32, #xf.dims<"B", "">>, tensor<?x2xf32, #xf.dims<"B", "">>, tensor<?x224xf32, #xf.dims<"B", "">> {
   ^bb0(%a: f32):
-    %n = arith.negf %a : f32
-    xf.yield %n : f32
+    %less = arith.negf %a : f32
+    xf.yield %less : f32
+  }
+  xf.return
+}
+
+// -----
+
+xf.entry @run(%x: tensor<?x?x4xf32, #xf.dims<"B", "N", "">> {xf.name = "x"}, %w: tensor<8x4xf32> {xf.name = "w"}, %f: tensor<?x4xi32, #xf.dims<"C", "">> {xf.name = "f"}, %c: tensor<?xi32, #xf.dims<"B">> {xf.name = "c"}, %o: tensor<2xi32> {xf.name = "o"}, %q: tensor<8x4xi16> {xf.name = "q"}, %s: tensor<8xf32> {xf.name = "s"}, %u: tensor<8xi32> {xf.name = "u"}, %n: tensor<4xf32> {xf.name = "n"}) {
+  // expected-error @+1 {{is screened, but a logit may decrease when its product grows}}
+  %v, %t, %m, %p = xf.choose %x, %w axis 1 forbidden %f by %c options %o extras() maps [] words(%q, %s, %s, %s, %n) : tensor<?x?x4xf32, #xf.dims<"B", "N", "">>, tensor<8x4xf32>, tensor<?x4xi32, #xf.dims<"C", "">>, tensor<?xi32, #xf.dims<"B">>, tensor<2xi32> words(tensor<8x4xi16>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<4xf32>) -> tensor<?x2xf32, #xf.dims<"B", "">>, tensor<?x2xi32, #xf.dims<"B", "">>, tensor<?x2xf32, #xf.dims<"B", "">>, tensor<?x224xf32, #xf.dims<"B", "">> {
+  ^bb0(%a: f32):
+    %less = arith.negf %a : f32
+    xf.yield %less : f32
   }
   xf.return
 }

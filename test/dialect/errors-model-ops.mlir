@@ -129,8 +129,16 @@ xf.entry @run(%x: tensor<?x4xf32, #xf.dims<"B", "">> {xf.name = "x"}) {
 // -----
 
 xf.entry @run(%w: tensor<8x4xf32> {xf.name = "w"}) {
-  // expected-error @+1 {{gives 'tensor<8x4xi8>', 'tensor<8xf32>', 'tensor<8xi32>', 'tensor<8xf32>', 'tensor<8xf32>'}}
+  // expected-error @+1 {{gives 'tensor<8x4xi8>', 'tensor<8xf32>', 'tensor<8xi32>', 'tensor<8xf32>', 'tensor<8xf32>', 'tensor<4xf32>'}}
   %q, %s, %u, %l = xf.quantize %w : tensor<8x4xf32> -> tensor<8x4xi8>, tensor<8xf32>, tensor<8xi32>, tensor<8xf32>
+  xf.return
+}
+
+// -----
+
+xf.entry @run(%w: tensor<8x4xf32> {xf.name = "w"}) {
+  // expected-error @+1 {{gives 'tensor<8x4xi16>', 'tensor<8xf32>', 'tensor<8xf32>', 'tensor<8xf32>', 'tensor<4xf32>'}}
+  %q, %s, %l, %e = xf.quantize %w : tensor<8x4xf32> -> tensor<8x4xi16>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>
   xf.return
 }
 

@@ -23,7 +23,8 @@ namespace {
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 bool isStored(Type element) {
-  return element.isF32() || element.isBF16() || element.isF16() || element.isInteger(1) || element.isInteger(8) || element.isInteger(32);
+  return element.isF32() || element.isBF16() || element.isF16() || element.isInteger(1) || element.isInteger(8) ||
+         element.isInteger(16) || element.isInteger(32);
 }
 
 class Checker {
@@ -247,8 +248,11 @@ private:
       return {Layout::values};
     if (auto contract = dyn_cast<ContractOp>(op); contract && value == contract.getWeight())
       return {Layout::panels};
-    if (auto choose = dyn_cast<ChooseOp>(op); choose && (value == choose.getWeight() || llvm::is_contained(choose.getScreen().take_front(1), value)))
-      return {Layout::panels};
+    if (auto choose = dyn_cast<ChooseOp>(op)) {
+      bool isFirst = llvm::is_contained(choose.getScreen().take_front(1), value) || llvm::is_contained(choose.getWords().take_front(1), value);
+      if (value == choose.getWeight() || isFirst)
+        return {Layout::panels};
+    }
     if (isa<RowOp>(op) && value.getDefiningOp<ParamOp>() && !llvm::is_contained(op->getOperands(), value))
       return {Layout::plain, Layout::panels};
     return {Layout::plain};

@@ -55,6 +55,7 @@ private:
     case Factor::f32:
       return b.getF32Type();
     case Factor::bf16:
+    case Factor::i16:
       return b.getI16Type();
     case Factor::i8:
     case Factor::i8_weights:

@@ -6,8 +6,20 @@ using namespace mlir;
 
 namespace xf::cpu {
 
-static Value isGreater(CodeBuilder &b, Value x, Value y) {
-  return b.create<arith::CmpFOp>(arith::CmpFPredicate::OGT, x, y);
+/// A logit and its token.
+struct Candidate {
+  Value logit, token;
+};
+
+static Candidate candidateAt(CodeBuilder &b, Value values, Value tokens, Value place) {
+  return {b.load(b.getF32Type(), b.at(values, place, b.getF32Type())), b.load(b.getI32Type(), b.at(tokens, place, b.getI32Type()))};
+}
+
+static Value isBetter(CodeBuilder &b, const Candidate &x, const Candidate &y) {
+  Value isGreater = b.create<arith::CmpFOp>(arith::CmpFPredicate::OGT, x.logit, y.logit);
+  Value isEqual = b.create<arith::CmpFOp>(arith::CmpFPredicate::OEQ, x.logit, y.logit);
+  Value isEarlier = b.create<arith::CmpIOp>(arith::CmpIPredicate::slt, x.token, y.token);
+  return b.create<arith::OrIOp>(isGreater, b.create<arith::AndIOp>(isEqual, isEarlier));
 }
 
 void clearList(CodeBuilder &b, const CandidateList &list, Value count) {
@@ -23,7 +35,7 @@ Value worstOf(CodeBuilder &b, const CandidateList &list) {
 }
 
 /// `void(ptr values, ptr tokens, i64 wanted, f32 logit, i32 token)`: from the last place on, each takes what stands before it
-/// if the logit exceeds that, else the logit if it exceeds its own.
+/// if the logit is better than that, else the logit if it is better than its own.
 static LLVM::LLVMFuncOp getInsertion(ModuleOp module, Isa isa) {
   std::string name = ("xf.insert." + isaName(isa)).str();
   if (auto function = module.lookupSymbol<LLVM::LLVMFuncOp>(name))
@@ -34,27 +46,29 @@ static LLVM::LLVMFuncOp getInsertion(ModuleOp module, Isa isa) {
   CodeBuilder b(module, name, {ptr, ptr, i64, f32, i32}, isa, module.getLoc());
   b.function().setLinkage(LLVM::Linkage::Internal);
   b.function().setNoInline(true);
-  Value values = b.argument(0), tokens = b.argument(1), wanted = b.argument(2), logit = b.argument(3), token = b.argument(4);
+  Value values = b.argument(0), tokens = b.argument(1), wanted = b.argument(2);
+  Candidate offered{b.argument(3), b.argument(4)};
   b.loop(b.i64(1), wanted, 1, [&](Value i) {
-    Value place = b.sub(wanted, i), before = b.sub(place, 1);
-    Value own = b.load(f32, b.at(values, place, f32)), other = b.load(f32, b.at(values, before, f32));
-    Value moves = isGreater(b, logit, other), fits = isGreater(b, logit, own);
+    Value place = b.sub(wanted, i);
+    Candidate own = candidateAt(b, values, tokens, place), other = candidateAt(b, values, tokens, b.sub(place, 1));
+    Value moves = isBetter(b, offered, other), fits = isBetter(b, offered, own);
     auto choose = [&](Value first, Value second, Value third) -> Value {
       return b.create<arith::SelectOp>(moves, first, b.create<arith::SelectOp>(fits, second, third));
     };
-    b.store(choose(other, logit, own), b.at(values, place, f32));
-    b.store(choose(b.load(i32, b.at(tokens, before, i32)), token, b.load(i32, b.at(tokens, place, i32))), b.at(tokens, place, i32));
+    b.store(choose(other.logit, offered.logit, own.logit), b.at(values, place, f32));
+    b.store(choose(other.token, offered.token, own.token), b.at(tokens, place, i32));
   });
-  b.ifThen(isGreater(b, logit, b.load(f32, values)), [&] {
-    b.store(logit, values);
-    b.store(token, tokens);
+  b.ifThen(isBetter(b, offered, candidateAt(b, values, tokens, b.i64(0))), [&] {
+    b.store(offered.logit, values);
+    b.store(offered.token, tokens);
   });
   b.finish();
   return b.function();
 }
 
 void offer(CodeBuilder &b, const CandidateList &list, Value logit, Value token) {
-  b.ifThen(isGreater(b, logit, worstOf(b, list)), [&] {
+  Candidate worst = candidateAt(b, list.values, list.tokens, b.sub(list.wanted, 1));
+  b.ifThen(isBetter(b, {logit, token}, worst), [&] {
     b.create<LLVM::CallOp>(getInsertion(b.module(), b.isa()), ValueRange{list.values, list.tokens, list.wanted, logit, token});
   });
 }

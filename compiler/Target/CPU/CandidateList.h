@@ -6,16 +6,17 @@
 
 namespace xf::cpu {
 
-/// `wanted` places for a logit (f32) and its token (i32), largest logit first; free places hold -inf and -1.
+/// `wanted` places for a logit (f32) and its token (i32), largest logit first, of equal ones the lowest token; free places hold
+/// -inf and -1.
 struct CandidateList {
   mlir::Value values, tokens, wanted;
 };
 
 /// Frees `count` places, at least the list's own.
 void clearList(CodeBuilder &b, const CandidateList &list, mlir::Value count);
-/// The logit that another must exceed to get in.
+/// The logit that another must exceed to get in; one that equals it gets in if its token is lower.
 mlir::Value worstOf(CodeBuilder &b, const CandidateList &list);
-/// Puts a logit in its place if it exceeds the worst one. Of equal ones the first that was offered stays in front.
+/// Puts a logit in its place if it is better than the worst one.
 void offer(CodeBuilder &b, const CandidateList &list, mlir::Value logit, mlir::Value token);
 
 } // namespace xf::cpu

@@ -74,8 +74,12 @@ void ChooseLogits::multiply(const ChooseFactors &factors, Value firstRow, Value 
   b.ifElse(b.equal(neededCount, panelCount_), whole, some);
 }
 
-void ChooseLogits::multiplyPanel(Value row, Value panel) {
-  callBlockProduct(b, operands(factors_, row, b.i64(1), panel, b.i64(1)), factors_.weight.kind());
+void ChooseLogits::multiplyPanels(Value row, Value first, Value second, Value count) {
+  goTo(b.i64(0));
+  BlockOperands pair = operands(factors_, row, b.i64(1), first, count);
+  pair.panelStride = b.mul(b.sub(second, first), factors_.weight.panelElements);
+  pair.c = sumsOf(b.i64(0), b.i64(0));
+  callBlockProduct(b, pair, factors_.weight.kind());
 }
 
 Value ChooseLogits::loadExtra(unsigned number, Value row, Value column, Value lanes) {

@@ -39,8 +39,9 @@ public:
   /// Multiplies `rowCount` rows (a tile at most) with the panels that are needed. It is the thread's turn number `turn` of `turns`
   /// with this block.
   void multiply(const ChooseFactors &factors, Value firstRow, Value rowCount, Value turn, Value turns);
-  /// Multiplies one row with one panel, by the op's own factors.
-  void multiplyPanel(Value row, Value panel);
+  /// Multiplies one row with `count` of two panels of the weight, by the op's own factors, wherever these are. Their products come to
+  /// the first places.
+  void multiplyPanels(Value row, Value first, Value second, Value count);
 
   /// Where row `i` of the last product has panel `panel`.
   Value sumsOf(Value i, Value panel) { return b.at(b.scratch(), b.add(b.mul(i, mlir::xf::ChooseOp::kBlock), b.mul(panel, kLanes)), b.getI32Type()); }

@@ -9,6 +9,7 @@
 
 using namespace mlir;
 using mlir::xf::ChooseOp;
+using mlir::xf::QuantizeOp;
 using mlir::xf::ReduceKind;
 
 namespace xf::cpu {
@@ -22,19 +23,34 @@ static constexpr double kMargin = 1.001;
 /// Products that are too small for f32 count as 0; more than all of a row's.
 static constexpr double kTiny = 1e-30;
 
-ChooseScreen::ChooseScreen(KernelBuilder &b, ChooseOp op, Value firstRow, Value rowStride)
-    : b(b), firstView(ChooseLogits::firstExtra + op.getExtras().size()),
-      depth(cast<RankedTensorType>(op.getWeight().getType()).getDimSize(1)),
-      paddedPanels(llvm::alignTo(llvm::divideCeil(op.getColumns(), kLanes), kLanes)), firstRow(firstRow), rowStride(rowStride),
-      factors_{WeightPanels(b.getI8Type(), cast<RankedTensorType>(op.getScreen()[bytes].getType())), firstView + bytes, nullptr,
-               b.mul(rowStride, sizeof(float))} {
-  factors_.x = bytesOf(b.i64(0));
+/// The operands of `op` that are quantised to `factor`.
+static OperandRange screenOf(ChooseOp op, Factor factor) { return factor == Factor::i8 ? op.getScreen() : op.getWords(); }
+
+ChooseScreen::ChooseScreen(KernelBuilder &b, ChooseOp op, Factor factor, Value firstRow, Value rowStride)
+    : b(b), depth(cast<RankedTensorType>(op.getWeight().getType()).getDimSize(1)),
+      paddedPanels(llvm::alignTo(llvm::divideCeil(op.getColumns(), kLanes), kLanes)),
+      rowWords(llvm::alignTo(depth * (factor == Factor::i8 ? 1 : 2), 64) / 4), firstRow(firstRow), rowStride(rowStride),
+      factors_{WeightPanels(factor == Factor::i8 ? Type(b.getI8Type()) : Type(b.getI16Type()),
+                            cast<RankedTensorType>(screenOf(op, factor)[0].getType())),
+               ChooseLogits::firstExtra + screenOf(op, factor).getBeginOperandIndex() - op.getExtras().getBeginOperandIndex(), nullptr,
+               b.mul(rowStride, factor == Factor::i8 ? 4 : 2)} {
+  factors_.x = numbersOf(b.i64(0));
+  scales = factors_.view + 1, sums = factors_.view + 2;
+  lengths = factors_.view + (isBytes() ? 3 : 2), errors = lengths + 1, mean = lengths + 2;
 }
 
 Value ChooseScreen::load(const ChooseFactors &exact, Value row, Value offset, Value lanes) {
   Type element = exact.weight.rowType;
   Value x = b.loadVector(element, b.at(exact.x, b.add(b.mul(row, exact.rowStride), offset), element), lanes);
   return element.isF32() ? x : widenFromBF16(b, x);
+}
+
+Value ChooseScreen::scaleOf(Value largest, Value length) {
+  auto times = [&](Value x, double factor) { return b.create<arith::MulFOp>(x, b.f32(factor)); };
+  if (isBytes())
+    return times(largest, 1 / 127.0);
+  // Rounded up, so that no sum leaves 32 bits.
+  return maximum(b, times(largest, 1.0001 / QuantizeOp::kLargestWord), times(length, 1 / QuantizeOp::kLongestRow));
 }
 
 void ChooseScreen::quantize(const ChooseFactors &exact, Value row) {
@@ -50,46 +66,53 @@ void ChooseScreen::quantize(const ChooseFactors &exact, Value row) {
   // An element that is no number makes `squares` none.
   hasBounds = b.create<arith::AndIOp>(hasBounds, holds(arith::CmpFPredicate::ORD, squares, 0));
   auto ifBounded = [&](Value x, Value otherwise) { return b.create<arith::SelectOp>(hasBounds, x, otherwise); };
-  Value divisor = ifBounded(largest, b.f32(1));
-  Value scale = b.create<arith::MulFOp>(divisor, b.f32(1 / 127.0)), reciprocal = b.splat(b.create<arith::DivFOp>(b.f32(127), divisor));
-  Value target = bytesOf(row), isBounded = b.splat(hasBounds);
-  Value lost = forChunks(b, length, zeros, [&](Value offset, Value lanes, ValueRange carried) {
+  Value size = b.create<math::SqrtOp>(squares), scale = scaleOf(ifBounded(largest, b.f32(1)), ifBounded(size, b.f32(1)));
+  Value reciprocal = b.splat(b.create<arith::DivFOp>(b.f32(1), scale));
+  Value target = numbersOf(row), isBounded = b.splat(hasBounds);
+  Type element = factors_.weight.rowType;
+  auto lost = forChunks(b, length, {zeros, zeros}, [&](Value offset, Value lanes, ValueRange carried) {
     Value x = b.create<arith::SelectOp>(isBounded, load(exact, row, offset, lanes), zeros);
     Value whole = b.create<math::RoundEvenOp>(b.create<arith::MulFOp>(x, reciprocal));
     Value number = b.create<arith::FPToSIOp>(b.vectorOf(b.getI32Type()), whole);
-    Value zeroPoint = b.splat(b.create<arith::ConstantIntOp>(b.getI32Type(), kZeroPoint));
-    Value byte = b.create<arith::TruncIOp>(b.vectorOf(b.getI8Type()), b.create<arith::AddIOp>(number, zeroPoint));
-    b.storeVector(byte, b.at(target, offset, b.getI8Type()), lanes);
+    if (isBytes())
+      number = b.create<arith::AddIOp>(number, b.splat(b.create<arith::ConstantIntOp>(b.getI32Type(), kZeroPoint)));
+    b.storeVector(b.create<arith::TruncIOp>(b.vectorOf(element), number), b.at(target, offset, element), lanes);
     Value error = fusedMultiplyAdd(b, b.create<arith::NegFOp>(whole), b.splat(scale), x);
-    return SmallVector<Value>{square(error, carried[0])};
-  })[0];
-  Value size = b.create<math::SqrtOp>(squares), error = b.create<math::SqrtOp>(reduceLanes(b, ReduceKind::sum, lost));
+    Value ofMean = fusedMultiplyAdd(b, error, ofColumns(mean, b.getF32Type(), offset, lanes), carried[1]);
+    return SmallVector<Value>{square(error, carried[0]), ofMean};
+  });
+  Value error = b.create<math::SqrtOp>(reduceLanes(b, ReduceKind::sum, lost[0]));
   double roundings = (depth + 16) * 0x1p-23;
   Value ofColumn = fusedMultiplyAdd(b, size, b.f32(roundings), error), ofError = b.create<arith::AddFOp>(size, error);
   Value infinity = b.f32(std::numeric_limits<double>::infinity());
   Value scalars[] = {scale, ifBounded(b.create<arith::MulFOp>(ofColumn, b.f32(kMargin)), infinity),
-                     ifBounded(b.create<arith::MulFOp>(ofError, b.f32(kMargin)), infinity)};
+                     ifBounded(b.create<arith::MulFOp>(ofError, b.f32(kMargin)), infinity),
+                     reduceLanes(b, ReduceKind::sum, lost[1])};
   for (auto [i, scalar] : llvm::enumerate(scalars))
     b.store(scalar, b.at(scalarsOf(row), i, b.getF32Type()));
 }
 
 ChooseScreen::Row ChooseScreen::rowAt(Value number) {
   auto scalar = [&](int64_t i) { return b.splat(b.load(b.getF32Type(), b.at(scalarsOf(number), i, b.getF32Type()))); };
-  return {scalar(0), scalar(1), scalar(2)};
+  return {scalar(0), scalar(1), scalar(2), scalar(3)};
 }
 
-Value ChooseScreen::ofColumns(Part part, Value column, Value lanes) {
-  Type element = part == sums ? Type(b.getI32Type()) : Type(b.getF32Type());
-  return b.loadVector(element, b.at(b.data(firstView + part), column, element), lanes);
+Value ChooseScreen::ofColumns(unsigned view, Type element, Value column, Value lanes) {
+  return b.loadVector(element, b.at(b.data(view), column, element), lanes);
 }
 
-Value ChooseScreen::boundOf(const Row &row, Value column, Value lanes, Value products) {
-  Value zeroPoint = b.splat(b.create<arith::ConstantIntOp>(b.getI32Type(), kZeroPoint));
-  Value surplus = b.create<arith::MulIOp>(ofColumns(sums, column, lanes), zeroPoint);
-  Value exact = b.create<arith::SIToFPOp>(b.vectorOf(b.getF32Type()), b.create<arith::SubIOp>(products, surplus));
-  Value error = fusedMultiplyAdd(b, row.ofError, ofColumns(errors, column, lanes), b.splatF32(kTiny));
-  error = fusedMultiplyAdd(b, row.ofColumn, ofColumns(lengths, column, lanes), error);
-  return fusedMultiplyAdd(b, exact, b.create<arith::MulFOp>(row.scale, ofColumns(scales, column, lanes)), error);
+ChooseScreen::Estimates ChooseScreen::estimate(const Row &row, Value column, Value lanes, Value products) {
+  Type f32 = b.getF32Type(), i32 = b.getI32Type();
+  if (isBytes()) {
+    Value zeroPoint = b.splat(b.create<arith::ConstantIntOp>(i32, kZeroPoint));
+    Value surplus = b.create<arith::MulIOp>(ofColumns(sums, i32, column, lanes), zeroPoint);
+    products = b.create<arith::SubIOp>(products, surplus);
+  }
+  Value whole = b.create<arith::SIToFPOp>(b.vectorOf(f32), products);
+  Value error = fusedMultiplyAdd(b, row.ofError, ofColumns(errors, f32, column, lanes), b.splatF32(kTiny));
+  error = fusedMultiplyAdd(b, row.ofColumn, ofColumns(lengths, f32, column, lanes), error);
+  Value scale = b.create<arith::MulFOp>(row.scale, ofColumns(scales, f32, column, lanes));
+  return {fusedMultiplyAdd(b, whole, scale, row.shift), fusedMultiplyAdd(b, whole, scale, error)};
 }
 
 } // namespace xf::cpu

@@ -1,9 +1,10 @@
-// Upper bounds of the products of xf.choose, by products of bytes.
+// Upper bounds of the products of xf.choose, by products of bytes or of words of 16 bits.
 //
-// A row is x = s q + e with bytes q, a column w = t p + f with bytes p. Then x w = s t Σ q p + (e w + s q f), and by Cauchy and
+// A row is x = s q + e with whole numbers q, a column w = t p + f with p. Then x w = s t Σ q p + (e w + s q f), and by Cauchy and
 // Schwarz the second term is at most |e| |w| + |s q| |f|. What is known of the column, |w| and |f|, was computed when compiling,
 // |e| and |s q| <= |x| + |e| are when the row is. The kernel's own product in floating point is at most (k + 1) roundings away
-// from x w, each of |x| |w| 2^-24 at most.
+// from x w, each of |x| |w| 2^-24 at most. What columns have in common, e m with their mean m, is known: the rest of e w differs from
+// column to column.
 #ifndef XF_COMPILER_TARGET_CPU_CHOOSESCREEN_H
 #define XF_COMPILER_TARGET_CPU_CHOOSESCREEN_H
 
@@ -14,35 +15,45 @@ namespace xf::cpu {
 class ChooseScreen {
 public:
   using Value = mlir::Value;
-  /// `firstRow` is where row 0 has its bounds and bytes: ChooseOp::countScreened numbers of four bytes; `rowStride` such numbers
-  /// further are the next one's.
-  ChooseScreen(KernelBuilder &b, mlir::xf::ChooseOp op, Value firstRow, Value rowStride);
+  /// `factor` is i8 for the op's screen, i16 for its words. `firstRow` is where row 0 has its bounds and whole numbers:
+  /// ChooseOp::countScreened numbers of four bytes; `rowStride` such numbers further are the next one's.
+  ChooseScreen(KernelBuilder &b, mlir::xf::ChooseOp op, Factor factor, Value firstRow, Value rowStride);
 
-  /// Makes the bytes of a row, and what bounds of its products need.
+  /// Makes the whole numbers of a row, and what bounds of its products need.
   void quantize(const ChooseFactors &exact, Value row);
-  /// The rows of bytes with the weight's.
+  /// The rows of whole numbers with the weight's.
   const ChooseFactors &factors() const { return factors_; }
 
   struct Row {
-    Value scale, ofColumn, ofError; // in all lanes: s, and what |w| and |f| are multiplied by
+    Value scale, ofColumn, ofError, shift; // in all lanes: s, what |w| and |f| are multiplied by, and e with the mean column
   };
   Row rowAt(Value number);
-  /// What no product of a row with 16 columns from `column` on exceeds. It is infinite or NaN where nothing is known.
-  Value boundOf(const Row &row, Value column, Value lanes, Value products);
+  /// Of products of a row with 16 columns: what they are about, s t Σ q p + e m with the mean column m, and what they do not exceed.
+  /// Where nothing is known of a row or column, its bounds are infinite or NaN.
+  struct Estimates {
+    Value products, bounds;
+  };
+  /// From the products of whole numbers; the columns are those from `column` on.
+  Estimates estimate(const Row &row, Value column, Value lanes, Value products);
 
-  /// Where a row keeps the bound of panel `panel`.
+  /// Where a row keeps the bound of panel `panel`, and where anybody asks for sums that of the panel's exponentials.
   Value boundAt(Value row, Value panel) { return b.at(firstRow, b.add(b.mul(row, rowStride), panel), b.getF32Type()); }
+  Value powersAt(Value row, Value panel) { return b.at(b.at(numbersOf(row), rowWords, b.getF32Type()), panel, b.getF32Type()); }
+  /// Where a row keeps a mark, an i64.
+  Value markAt(Value row) { return b.at(scalarsOf(row), 4, b.getF32Type()); }
 
 private:
-  enum Part : unsigned { bytes, scales, sums, lengths, errors };
-  Value ofColumns(Part part, Value column, Value lanes);
+  bool isBytes() const { return factors_.weight.factor == Factor::i8; }
+  Value ofColumns(unsigned view, mlir::Type element, Value column, Value lanes);
   Value scalarsOf(Value row) { return boundAt(row, b.i64(paddedPanels)); }
-  Value bytesOf(Value row) { return b.at(scalarsOf(row), kLanes, b.getF32Type()); }
+  Value numbersOf(Value row) { return b.at(scalarsOf(row), kLanes, b.getF32Type()); }
   Value load(const ChooseFactors &exact, Value row, Value offset, Value lanes);
+  /// What a row is divided by, from its largest element and its length.
+  Value scaleOf(Value largest, Value length);
 
   KernelBuilder &b;
-  unsigned firstView; // of the screen's
-  int64_t depth, paddedPanels;
+  unsigned scales, sums, lengths, errors, mean; // their views
+  int64_t depth, paddedPanels, rowWords;  // of four bytes
   Value firstRow, rowStride;
   ChooseFactors factors_;
 };

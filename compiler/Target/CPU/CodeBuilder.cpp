@@ -71,6 +71,17 @@ SmallVector<Value> CodeBuilder::loop(Value from, Value to, int64_t step, ValueRa
   return llvm::to_vector_of<Value>(op.getResults());
 }
 
+void CodeBuilder::loopWhile(Type type, function_ref<std::pair<Value, Value>()> next, LoopBody body) {
+  auto op = create<scf::WhileOp>(TypeRange(type), ValueRange());
+  OpBuilder::InsertionGuard guard(*this);
+  createBlock(&op.getBefore());
+  auto [condition, value] = next();
+  create<scf::ConditionOp>(condition, value);
+  createBlock(&op.getAfter(), {}, {type}, {getLoc()});
+  body(op.getAfter().getArgument(0));
+  create<scf::YieldOp>();
+}
+
 void CodeBuilder::ifThen(Value condition, function_ref<void()> then) {
   auto op = create<scf::IfOp>(TypeRange(), condition, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(*this);

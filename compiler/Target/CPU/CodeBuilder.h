@@ -75,6 +75,8 @@ public:
   void loop(Value from, Value to, int64_t step, LoopBody body);
   /// The same with values carried from pass to pass; returns the last ones.
   llvm::SmallVector<Value> loop(Value from, Value to, int64_t step, mlir::ValueRange carried, CarryingBody body);
+  /// Calls `next` before each pass; it says whether there is one, and gives it a value of `type`.
+  void loopWhile(Type type, llvm::function_ref<std::pair<Value, Value>()> next, LoopBody body);
   void ifThen(Value condition, llvm::function_ref<void()> then);
   void ifElse(Value condition, llvm::function_ref<void()> then, llvm::function_ref<void()> otherwise);
   /// Values of one of two branches.

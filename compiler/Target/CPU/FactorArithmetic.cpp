@@ -17,6 +17,9 @@ FactorArithmetic::FactorArithmetic(CodeBuilder &b, Factor factor) : b(b), factor
   case Factor::i8:
     element_ = b.getI8Type(), group_ = 4;
     return;
+  case Factor::i16:
+    element_ = b.getI16Type(), group_ = 2;
+    return;
   case Factor::i8_weights:
     break;
   }
@@ -24,14 +27,16 @@ FactorArithmetic::FactorArithmetic(CodeBuilder &b, Factor factor) : b(b), factor
 }
 
 bool FactorArithmetic::isNative() const {
-  return isBytes() ? hasVnni(b.isa()) : factor == Factor::f32 || b.isa() == Isa::avx512_bf16;
+  if (factor == Factor::bf16)
+    return b.isa() == Isa::avx512_bf16;
+  return factor == Factor::f32 || hasVnni(b.isa());
 }
 
 FactorArithmetic::Parts FactorArithmetic::loadRow(Value address, int64_t count) {
   if (factor == Factor::f32)
     return {b.splat(b.load(element_, address))};
   Value words = loadWord(address, count);
-  if (isNative())
+  if (isNative() || factor == Factor::i16)
     return {b.splat(words)};
   if (!isBytes())
     return halves(b.splat(words));
@@ -64,7 +69,7 @@ FactorArithmetic::Parts FactorArithmetic::loadPanel(Value address, int64_t count
   Value words = b.loadVector(word, address);
   if (count < group_)
     words = b.create<arith::AndIOp>(words, constant(words.getType(), (int64_t{1} << count * element_.getIntOrFloatBitWidth()) - 1));
-  if (isNative())
+  if (isNative() || factor == Factor::i16)
     return {words};
   if (!isBytes())
     return halves(words);
@@ -87,13 +92,13 @@ FactorArithmetic::Parts FactorArithmetic::halves(Value words) {
 Value FactorArithmetic::multiplyAdd(const Parts &row, const Parts &panel, Value sum) {
   if (isNative() && factor != Factor::f32) {
     // The panel last: it can then be read from memory by the instruction itself.
-    StringRef name = !isBytes()             ? "llvm.x86.avx512bf16.dpbf16ps.512"
-                     : hasAvx512(b.isa()) ? "llvm.x86.avx512.vpdpbusd.512"
-                                            : "llvm.x86.avx512.vpdpbusd.256";
+    std::string name = "llvm.x86.avx512bf16.dpbf16ps.512";
+    if (factor != Factor::bf16)
+      name = ("llvm.x86.avx512.vpdp" + Twine(isBytes() ? "bus" : "wss") + "d." + (hasAvx512(b.isa()) ? "512" : "256")).str();
     return byRegisters(name, {{sum, sumType()}, {row[0], element_}, {panel[0], element_}});
   }
   for (auto [x, w] : llvm::zip(row, panel))
-    sum = isBytes() ? b.create<arith::AddIOp>(sum, pairProducts(x, w)).getResult() : fusedMultiplyAdd(b, x, w, sum);
+    sum = sumType() == word ? b.create<arith::AddIOp>(sum, pairProducts(x, w)).getResult() : fusedMultiplyAdd(b, x, w, sum);
   return sum;
 }
 

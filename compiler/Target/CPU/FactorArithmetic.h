@@ -6,23 +6,24 @@
 
 namespace xf::cpu {
 
-/// Products are made of words of four bytes: one f32, two bf16, or four bytes, which stand together along k. A step multiplies a
+/// Products are made of words of four bytes: one f32, two bf16 or i16, or four bytes, which stand together along k. A step multiplies a
 /// row's word with a panel's 16 words and adds the 16 groups' products to 16 sums.
 ///
 /// Bytes: sums are exact, so any order gives the same bits. VNNI has the step as one instruction. Elsewhere bytes become
-/// 16-bit numbers, even ones and odd ones apart, whose products are added in pairs; no intermediate can overflow.
+/// 16-bit numbers, even ones and odd ones apart, whose products are added in pairs; no intermediate can overflow. So are those of i16,
+/// as long as rows are short enough (QuantizeOp).
 /// bf16: a chain of f32 multiply-adds, k ascending, where the processor has nothing better: a bf16 is the upper half of an
 /// f32. BF16 instructions round in an order of their own, which is the same for all tiles.
 class FactorArithmetic {
 public:
-  /// `factor`: f32, bf16 or i8.
+  /// `factor`: f32, bf16, i8 or i16.
   FactorArithmetic(CodeBuilder &b, Factor factor);
 
   /// Of rows and panels in memory.
   mlir::Type element() const { return element_; }
   /// Elements in a word.
   int64_t group() const { return group_; }
-  mlir::Type sumType() const { return isBytes() ? word : b.getF32Type(); }
+  mlir::Type sumType() const { return isBytes() || factor == Factor::i16 ? word : b.getF32Type(); }
 
   /// A word as its multiplication needs it: itself, or its even and its odd elements; in all lanes, or a lane each.
   using Parts = llvm::SmallVector<mlir::Value, 2>;

@@ -24,12 +24,12 @@ llvm::StringRef isaName(Isa isa) {
 Factor factorOf(mlir::Type x, mlir::Type weight) {
   if (weight.isInteger(8))
     return x.isF32() ? Factor::i8_weights : Factor::i8;
-  return weight.isBF16() ? Factor::bf16 : Factor::f32;
+  return weight.isInteger(16) ? Factor::i16 : weight.isBF16() ? Factor::bf16 : Factor::f32;
 }
 
-/// Whether `isa` multiplies what the product's loop has in registers in one instruction.
+/// Whether `isa` multiplies what the product's loop has in registers in one instruction; words are in two where it must be.
 static bool isNative(Isa isa, Factor factor) {
-  return factor == Factor::f32 || factor == Factor::i8_weights || (factor == Factor::i8 && hasVnni(isa)) ||
+  return factor == Factor::f32 || factor == Factor::i8_weights || factor == Factor::i16 || (factor == Factor::i8 && hasVnni(isa)) ||
          (factor == Factor::bf16 && isa == Isa::avx512_bf16);
 }
 
@@ -45,7 +45,7 @@ llvm::SmallVector<Isa> kernelIsas(mlir::Operation *op) {
   // With BF16 instructions come those for bytes.
   if (factor == Factor::bf16)
     isas.push_back(Isa::avx512_bf16);
-  else if (auto choose = llvm::dyn_cast<mlir::xf::ChooseOp>(op); choose && !choose.getScreen().empty())
+  else if (auto choose = llvm::dyn_cast<mlir::xf::ChooseOp>(op); choose && !(choose.getScreen().empty() && choose.getWords().empty()))
     isas = {Isa::baseline, Isa::avx2, Isa::avx2_vnni, Isa::avx512, Isa::avx512_vnni};
   return isas;
 }

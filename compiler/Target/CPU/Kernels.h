@@ -54,12 +54,12 @@ mlir::LogicalResult emitKernel(mlir::ModuleOp module, llvm::StringRef name, mlir
 /// Bytes of scratch that one thread needs for `op`, at the module's bounds.
 int64_t kernelScratchBytes(mlir::Operation *op, mlir::ModuleOp root);
 
-/// What a product multiplies: i8 is unsigned bytes with signed ones, its sums are i32; all others' are f32. i8_weights is
-/// f32 with signed bytes.
-enum class Factor { f32, bf16, i8, i8_weights };
+/// What a product multiplies: i8 is unsigned bytes with signed ones, i16 signed words of 16 bits, their sums are i32; all others' are
+/// f32. i8_weights is f32 with signed bytes.
+enum class Factor { f32, bf16, i8, i8_weights, i16 };
 Factor factorOf(mlir::Type x, mlir::Type weight);
 
-/// What a product multiplies rows by: panels of 16 columns, B[n/16][k/g][n%16][k%g] with g = 1 for f32, 2 for bf16 and 4 for i8.
+/// What a product multiplies rows by: panels of 16 columns, B[n/16][k/g][n%16][k%g] with g = 1 for f32, 2 for bf16 and i16, 4 for i8.
 struct PanelKind {
   Factor factor = Factor::f32;
   int64_t tail = 0;  // elements (< g) behind the whole groups of k

@@ -108,6 +108,8 @@ static StringRef nameOf(Factor factor) {
     return "i8.";
   case Factor::i8_weights:
     return "i8_weights.";
+  case Factor::i16:
+    return "i16.";
   }
   llvm_unreachable("unknown factor");
 }

@@ -48,8 +48,9 @@ static LogicalResult checkOperands(Operation *op, ArrayRef<cpu::KernelOperand> o
     if (!queries.getElementType().isF32() && queries.getDimSize(3) % 2 != 0)
       return op->emitError("attention to factors of 16 bits needs heads of an even width, not ") << queries.getDimSize(3);
   }
+  auto choose = dyn_cast<ChooseOp>(op); // its words are for CPUs
   for (const cpu::KernelOperand &operand : operands)
-    if (failed(check(operand.value.getType())))
+    if (!(choose && llvm::is_contained(choose.getWords(), operand.value)) && failed(check(operand.value.getType())))
       return failure();
   for (Type type : op->getResultTypes())
     if (failed(check(type)))

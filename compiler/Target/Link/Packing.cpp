@@ -44,6 +44,8 @@ public:
       return write(values);
     if (element.isInteger(8))
       return convert<int8_t>(values, [](float value) { return static_cast<int8_t>(value); });
+    if (element.isInteger(16))
+      return convert<int16_t>(values, [](float value) { return static_cast<int16_t>(value); });
     if (element.isInteger(32))
       return convert<int32_t>(values, [](float value) { return static_cast<int32_t>(value); });
     if (element.isF16())

@@ -120,7 +120,7 @@ std::vector<StoredParameter> mapParameters(ModuleOp module, const DataLayout &la
     }
     auto weight = cast<WeightOp>(op);
     Type element = weight.getTensorType().getElementType();
-    if (element.isInteger(8) && !weight.getScales())
+    if ((element.isInteger(8) && !weight.getScales()) || element.isInteger(16))
       continue; // a screen, whose parameter stands elsewhere in full
     SmallVector<Piece> pieces;
     findPieces(weight.getBody().front().getTerminator()->getOperand(0), pieces);

@@ -21,6 +21,8 @@ inline FactorTypes typesOf(Factor factor) {
     return {"i8", "i8", "i32"};
   case Factor::i8_weights:
     return {"f32", "i8", "f32"};
+  case Factor::i16:
+    return {"i16", "i16", "i32"};
   }
   return {};
 }
