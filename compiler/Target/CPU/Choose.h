@@ -43,13 +43,13 @@ private:
   // Those that bytes leave.
   Value lookAtFew();
   void bound(Value row, Value place);
-  Value highestOf(Value bounds);
+  Value boundOrNone(Value bounds);
   Value highestBound(Value row);
   Value panelOfBound(Value row, Value bound);
   Value boundsOf(Value row) { return (screen ? screen : ofSums)->boundAt(row, b.i64(0)); } // of both they lie there
   Value firstPanel() { return b.mul(logits.number(), ChooseLogits::kPanels); }            // of the block
   Value columnOf(Value panel) { return b.mul(b.add(firstPanel(), panel), kLanes); }
-  Value panelThatHas(Value number, llvm::function_ref<Value(Value first)> numbersFrom);
+  Value placeOf(Value number, Value begin, Value end, llvm::function_ref<Value(Value first)> numbersFrom);
   Value boundsFrom(Value row, Value first);
   Value reaching(Value bounds, Value least);
   Value countPanels(Value row, Value least);
@@ -64,15 +64,24 @@ private:
   Value anyIsUnsettled(Value first, Value end);
   void estimate(Value row, Value place);
   void addEstimates(Value row, Value place);
+  void reduceTogether(mlir::xf::ReduceKind kind, Value target, llvm::function_ref<Value(Value panel)> vectorOf);
   Value errorOf(Value row);
   void settle(Value row);
-  std::pair<Value, Value> nextBest(Value row);
-  void forTwo(Value row, Value count, Value number, llvm::function_ref<std::pair<Value, Value>()> next,
-              llvm::function_ref<Value(Value number)> find, llvm::function_ref<void(Value panel, Value place)> body);
+  /// The panels of a row by the numbers that stand where their bounds do, with the maximum, and if it `addsUp` the sum, of each 16.
+  struct Ranking {
+    Value row, none; // what has been taken out has `none`
+    bool addsUp;
+  };
+  Value numbersFrom(const Ranking &ranking, Value first);
+  void rankGroup(const Ranking &ranking, Value group);
+  void rank(const Ranking &ranking);
+  Value overGroups(mlir::xf::ReduceKind kind, llvm::function_ref<Value(Value group)> at);
+  Value takeOut(const Ranking &ranking, Value number);
+  Value groupCount() { return b.i64((panelCount() + kLanes - 1) / kLanes); }
+  void forTwo(const Ranking &ranking, Value count, Value number, llvm::function_ref<std::pair<Value, Value>()> next,
+              llvm::function_ref<void(Value panel, Value place)> body);
   void settlePanel(Value row, Value panel, Value place);
   void addRareColumns(Value row);
-  Value weightsFrom(Value row, Value first) { return b.loadVector(f32(), ofSums->boundAt(row, first)); }
-  std::pair<Value, Value> weightsOf(Value row);
   void replaceEstimate(Value row, Value panel, Value place);
 
   void joinLists(Value row, Value lists);

@@ -48,15 +48,15 @@ void Choose::bound(Value row, Value place) {
   logits.forPanels({}, [&](Value panel, Value lanes, ValueRange) {
     Value products = b.loadVector(b.getI32Type(), logits.sumsOf(place, panel));
     Value bounds = screen->estimate(ofScreen, columnOf(panel), lanes, products).bounds;
-    b.store(highestOf(logits.logitsOf(own, panel, lanes, bounds)), screen->boundAt(row, b.add(firstPanel(), panel)));
+    Value highest = reduceLanes(b, ReduceKind::max, boundOrNone(logits.logitsOf(own, panel, lanes, bounds)));
+    b.store(highest, screen->boundAt(row, b.add(firstPanel(), panel)));
     return SmallVector<Value>{};
   });
 }
 
 /// There is no bound at all where one is no number.
-Value Choose::highestOf(Value bounds) {
-  Value x = b.create<arith::SelectOp>(isOdd(bounds), b.splatF32(std::numeric_limits<double>::infinity()), bounds);
-  return reduceLanes(b, ReduceKind::max, x);
+Value Choose::boundOrNone(Value bounds) {
+  return b.create<arith::SelectOp>(isOdd(bounds), b.splatF32(std::numeric_limits<double>::infinity()), bounds);
 }
 
 /// 16 bounds from panel `first` on; those behind the thread's last one are -inf.
@@ -80,13 +80,13 @@ Value Choose::highestBound(Value row) {
 }
 
 Value Choose::panelOfBound(Value row, Value bound) {
-  return panelThatHas(bound, [&](Value first) { return boundsFrom(row, first); });
+  return placeOf(bound, panelBegin, panelEnd, [&](Value first) { return boundsFrom(row, first); });
 }
 
-/// The first panel that has this number; there is one. `numbersFrom`: those of 16 panels.
-Value Choose::panelThatHas(Value number, llvm::function_ref<Value(Value first)> numbersFrom) {
+/// The first place from `begin` to `end` that has this number; there is one. `numbersFrom`: those of 16 places.
+Value Choose::placeOf(Value number, Value begin, Value end, llvm::function_ref<Value(Value first)> numbersFrom) {
   Value all = b.splat(number);
-  return b.loop(panelBegin, panelEnd, kLanes, b.i64(-1), [&](Value first, ValueRange carried) -> SmallVector<Value> {
+  return b.loop(begin, end, kLanes, b.i64(-1), [&](Value first, ValueRange carried) -> SmallVector<Value> {
     Value lanes = bitsOf(compare(arith::CmpFPredicate::OEQ, numbersFrom(first), all));
     Value isFirst = b.create<arith::AndIOp>(b.less(b.i64(0), lanes), b.less(carried[0], b.i64(0)));
     Value panel = b.add(first, b.create<LLVM::CountTrailingZerosOp>(b.i64Type(), lanes, /*is_zero_poison=*/false));

@@ -33,6 +33,8 @@ public:
   void goTo(Value number) { number_ = number; }
   Value number() const { return number_; }
   Value panelCount() const { return panelCount_; }
+  /// Whether the block has all its panels, and these all their columns.
+  Value isWhole() { return b.less(b.mul(number_, mlir::xf::ChooseOp::kBlock), b.i64(factors_.weight.columns - mlir::xf::ChooseOp::kBlock + 1)); }
   /// Whether any column may be chosen by any row.
   Value isNeeded();
 

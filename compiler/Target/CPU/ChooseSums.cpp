@@ -64,23 +64,50 @@ Value Choose::anyIsUnsettled(Value first, Value end) {
 void Choose::estimate(Value row, Value place) {
   ChooseLogits::Row own = logits.rowAt(row);
   ChooseScreen::Row ofScreen = ofSums->rowAt(row);
-  auto seen = logits.forPanels(b.splatF32(0), [&](Value panel, Value lanes, ValueRange carried) {
+  auto boundsOfPanel = [&](Value panel, Value lanes, Value &distance) {
     Value products = logits.sumsOf(place, panel);
     auto estimates = ofSums->estimate(ofScreen, columnOf(panel), lanes, b.loadVector(b.getI32Type(), products));
     Value x = logits.logitsOf(own, panel, lanes, estimates.products), bounds = logits.logitsOf(own, panel, lanes, estimates.bounds);
     b.storeVector(x, products);
-    b.store(highestOf(bounds), ofSums->boundAt(row, b.add(firstPanel(), panel)));
-    return SmallVector<Value>{maximum(b, difference(bounds, x), carried[0])};
-  });
-  b.store(reduceLanes(b, ReduceKind::max, seen[0]), maximumAt(row, logits.number()));
+    distance = maximum(b, difference(bounds, x), distance);
+    return boundOrNone(bounds);
+  };
+  Value none = b.splatF32(0);
+  auto together = [&] {
+    Value distance = none;
+    reduceTogether(ReduceKind::max, ofSums->boundAt(row, firstPanel()), [&](Value panel) { return boundsOfPanel(panel, nullptr, distance); });
+    return SmallVector<Value>{distance};
+  };
+  auto apart = [&] {
+    return logits.forPanels(none, [&](Value panel, Value lanes, ValueRange carried) {
+      Value distance = carried[0], bounds = boundsOfPanel(panel, lanes, distance);
+      b.store(reduceLanes(b, ReduceKind::max, bounds), ofSums->boundAt(row, b.add(firstPanel(), panel)));
+      return SmallVector<Value>{distance};
+    });
+  };
+  b.store(reduceLanes(b, ReduceKind::max, b.choose(logits.isWhole(), together, apart)[0]), maximumAt(row, logits.number()));
 }
 
 void Choose::addEstimates(Value row, Value place) {
-  b.loop(b.i64(0), logits.panelCount(), 1, [&](Value panel) {
-    Value number = b.add(firstPanel(), panel), shift = b.splat(shiftOf(b.load(f32(), ofSums->boundAt(row, number))));
-    Value power = expOfNegative(b, difference(b.loadVector(f32(), logits.sumsOf(place, panel)), shift));
-    b.store(reduceLanes(b, ReduceKind::sum, power), ofSums->powersAt(row, number));
-  });
+  auto powersOfPanel = [&](Value panel) {
+    Value shift = b.splat(shiftOf(b.load(f32(), ofSums->boundAt(row, b.add(firstPanel(), panel)))));
+    return expOfNegative(b, difference(b.loadVector(f32(), logits.sumsOf(place, panel)), shift));
+  };
+  auto apart = [&] {
+    b.loop(b.i64(0), logits.panelCount(), 1, [&](Value panel) {
+      b.store(reduceLanes(b, ReduceKind::sum, powersOfPanel(panel)), ofSums->powersAt(row, b.add(firstPanel(), panel)));
+    });
+  };
+  b.ifElse(logits.isWhole(), [&] { reduceTogether(ReduceKind::sum, ofSums->powersAt(row, firstPanel()), powersOfPanel); }, apart);
+}
+
+/// Stores what the vectors of a whole block's panels are reduced to.
+void Choose::reduceTogether(ReduceKind kind, Value target, llvm::function_ref<Value(Value panel)> vectorOf) {
+  static_assert(ChooseLogits::kPanels == 8);
+  SmallVector<Value> vectors;
+  for (int64_t panel = 0; panel < ChooseLogits::kPanels; ++panel)
+    vectors.push_back(vectorOf(b.i64(panel)));
+  b.create<LLVM::StoreOp>(reduceLanesOfEight(b, kind, vectors), target, 4);
 }
 
 /// The standard deviation of a logit's estimate, from the greatest distance to its bound.
@@ -110,54 +137,88 @@ void Choose::settle(Value row) {
     b.loopWhile(f32(), nextIfFew, body);
   };
 
-  auto next = [&] { return nextBest(row); };
-  whileFew(next, [&](Value highest) {
-    auto find = [&](Value bound) {
-      Value panel = panelOfBound(row, bound);
-      b.store(noLogit(), ofSums->boundAt(row, panel));
-      return panel;
-    };
-    forTwo(row, count, highest, next, find, [&](Value panel, Value place) { settlePanel(row, panel, place); });
+  Ranking byBound{row, noLogit(), /*addsUp=*/false};
+  rank(byBound);
+  auto nextBest = [&]() -> std::pair<Value, Value> {
+    Value highest = overGroups(ReduceKind::max, [&](Value group) { return maximumAt(row, group); });
+    Value mayBeBest = compare(arith::CmpFPredicate::OGE, highest, worstOf(b, listOf(row, part)));
+    return {b.create<arith::AndIOp>(mayBeBest, compare(arith::CmpFPredicate::OGT, highest, noLogit())), highest};
+  };
+  whileFew(nextBest, [&](Value highest) {
+    forTwo(byBound, count, highest, nextBest, [&](Value panel, Value place) { settlePanel(row, panel, place); });
   });
 
   addRareColumns(row);
+  Ranking byWeight{row, b.f32(0), /*addsUp=*/true};
+  rank(byWeight);
   double most = logits.factors().weight.factor == Factor::bf16 ? ChooseOp::kLostOfSumsBF16 : ChooseOp::kLostOfSums;
   Value limit = b.create<arith::DivFOp>(b.create<arith::MulFOp>(b.load(f32(), total), b.f32(most)), error);
   limit = b.create<arith::MulFOp>(limit, limit);
   auto nextFrequent = [&]() -> std::pair<Value, Value> {
-    auto [greatest, all] = weightsOf(row);
-    return {compare(arith::CmpFPredicate::OGT, all, limit), greatest};
+    Value all = overGroups(ReduceKind::sum, [&](Value group) { return sumAt(row, group); });
+    return {compare(arith::CmpFPredicate::OGT, all, limit), overGroups(ReduceKind::max, [&](Value group) { return maximumAt(row, group); })};
   };
   whileFew(nextFrequent, [&](Value greatest) {
-    auto find = [&](Value weight) {
-      Value panel = panelThatHas(weight, [&](Value first) { return weightsFrom(row, first); });
-      b.store(b.f32(0), ofSums->boundAt(row, panel));
-      return panel;
-    };
-    forTwo(row, count, greatest, nextFrequent, find, [&](Value panel, Value place) { replaceEstimate(row, panel, place); });
+    forTwo(byWeight, count, greatest, nextFrequent, [&](Value panel, Value place) { replaceEstimate(row, panel, place); });
   });
   joinLists(row, b.i64(1));
   Value areMany = b.create<arith::XOrIOp>(areFew(), b.create<arith::ConstantIntOp>(b.getI1Type(), 1));
   b.store(b.create<arith::ExtUIOp>(b.i64Type(), areMany), ofSums->markAt(row));
 }
 
-/// Whether there is a panel that may have one of the best logits, and the highest bound.
-std::pair<Value, Value> Choose::nextBest(Value row) {
-  Value highest = highestBound(row);
-  Value mayBeBest = compare(arith::CmpFPredicate::OGE, highest, worstOf(b, listOf(row, part)));
-  return {b.create<arith::AndIOp>(mayBeBest, compare(arith::CmpFPredicate::OGT, highest, noLogit())), highest};
+/// Of 16 panels; those behind the last one have `none`.
+Value Choose::numbersFrom(const Ranking &ranking, Value first) {
+  Value lanes = b.firstLanes(b.min(b.i64(kLanes), b.sub(panelEnd, first)));
+  return b.create<arith::SelectOp>(lanes, b.loadVector(f32(), ofSums->boundAt(ranking.row, first)), b.splat(ranking.none));
+}
+
+/// Keeps the group's maximum where a block has its own, and its sum where a block has that.
+void Choose::rankGroup(const Ranking &ranking, Value group) {
+  Value numbers = numbersFrom(ranking, b.mul(group, kLanes));
+  b.store(reduceLanes(b, ReduceKind::max, numbers), maximumAt(ranking.row, group));
+  if (ranking.addsUp)
+    b.store(reduceLanes(b, ReduceKind::sum, numbers), sumAt(ranking.row, group));
+}
+
+void Choose::rank(const Ranking &ranking) {
+  b.loop(b.i64(0), groupCount(), 1, [&](Value group) { rankGroup(ranking, group); });
+}
+
+/// The maximum or sum of what all groups have.
+Value Choose::overGroups(ReduceKind kind, llvm::function_ref<Value(Value group)> at) {
+  Value none = b.splat(identity(b, kind, f32()));
+  Value all = forChunks(b, groupCount(), none, [&](Value group, Value lanes, ValueRange carried) {
+                Value x = b.loadVector(f32(), at(group), lanes);
+                x = lanes ? b.create<arith::SelectOp>(b.firstLanes(lanes), x, none) : x;
+                return SmallVector<Value>{combine(b, kind, x, carried[0])};
+              })[0];
+  return reduceLanes(b, kind, all);
+}
+
+/// Takes out the first panel that has this number, and returns it; there is one.
+Value Choose::takeOut(const Ranking &ranking, Value number) {
+  Value groups = groupCount();
+  Value group = placeOf(number, b.i64(0), groups, [&](Value first) {
+    Value lanes = b.firstLanes(b.min(b.i64(kLanes), b.sub(groups, first)));
+    return b.create<arith::SelectOp>(lanes, b.loadVector(f32(), maximumAt(ranking.row, first)), b.splat(notANumber()));
+  });
+  Value first = b.mul(group, kLanes);
+  Value panel = placeOf(number, first, b.add(first, kLanes), [&](Value at) { return numbersFrom(ranking, at); });
+  b.store(ranking.none, ofSums->boundAt(ranking.row, panel));
+  rankGroup(ranking, group);
+  return panel;
 }
 
 /// Computes the panel that has `number`, and with it the next one: a single panel's sums are one chain each, which two are as
-/// fast as. `find` looks for a panel, which `next` must not name again, `body` takes its products.
-void Choose::forTwo(Value row, Value count, Value number, llvm::function_ref<std::pair<Value, Value>()> next,
-                    llvm::function_ref<Value(Value)> find, llvm::function_ref<void(Value, Value)> body) {
-  Value first = find(number);
+/// fast as. `next` says whether there is one, and its number; `body` takes a panel's products.
+void Choose::forTwo(const Ranking &ranking, Value count, Value number, llvm::function_ref<std::pair<Value, Value>()> next,
+                    llvm::function_ref<void(Value, Value)> body) {
+  Value first = takeOut(ranking, number);
   auto [isSecond, secondNumber] = next();
   Value second = b.choose(
-      isSecond, [&, number = secondNumber] { return SmallVector<Value>{find(number)}; }, [&] { return SmallVector<Value>{first}; })[0];
+      isSecond, [&, number = secondNumber] { return SmallVector<Value>{takeOut(ranking, number)}; }, [&] { return SmallVector<Value>{first}; })[0];
   Value computed = b.create<arith::SelectOp>(isSecond, b.i64(2), b.i64(1));
-  logits.multiplyPanels(row, first, second, computed);
+  logits.multiplyPanels(ranking.row, first, second, computed);
   body(first, b.i64(0));
   b.ifThen(isSecond, [&] { body(second, b.i64(1)); });
   b.store(b.add(b.load(b.i64Type(), count), computed), count);
@@ -186,16 +247,6 @@ void Choose::addRareColumns(Value row) {
                  return SmallVector<Value>{b.create<arith::AddFOp>(carried[0], powers)};
                })[0];
   b.store(b.create<arith::AddFOp>(b.load(f32(), total), reduceLanes(b, ReduceKind::sum, sum)), total);
-}
-
-/// What the panel weighs that weighs most, and what all do.
-std::pair<Value, Value> Choose::weightsOf(Value row) {
-  Value zeros = b.splatF32(0);
-  auto seen = b.loop(panelBegin, panelEnd, kLanes, {zeros, zeros}, [&](Value first, ValueRange carried) {
-    Value weights = weightsFrom(row, first);
-    return SmallVector<Value>{maximum(b, weights, carried[0]), b.create<arith::AddFOp>(weights, carried[1])};
-  });
-  return {reduceLanes(b, ReduceKind::max, seen[0]), reduceLanes(b, ReduceKind::sum, seen[1])};
 }
 
 void Choose::replaceEstimate(Value row, Value panel, Value place) {

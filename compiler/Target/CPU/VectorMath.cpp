@@ -144,6 +144,25 @@ Value reduceLanes(CodeBuilder &b, ReduceKind kind, Value vector) {
   return b.create<vector::ExtractOp>(vector, 0);
 }
 
+Value reduceLanesOfEight(CodeBuilder &b, ReduceKind kind, ArrayRef<Value> vectors) {
+  // At each distance the lower and the upper halves of what is left of each vector are put together, from two vectors in turn.
+  SmallVector<Value> parts(vectors);
+  for (int64_t distance = kLanes / 2; distance >= 1; distance /= 2) {
+    SmallVector<int64_t> low;
+    for (int64_t lane = 0; lane < (parts.size() > 1 ? 2 : 1) * kLanes; ++lane)
+      if (lane % (2 * distance) < distance)
+        low.push_back(lane);
+    auto high = llvm::map_to_vector(low, [&](int64_t lane) { return lane + distance; });
+    SmallVector<Value> next;
+    for (size_t i = 0; i < parts.size(); i += 2) {
+      Value first = parts[i], second = parts[std::min(i + 1, parts.size() - 1)];
+      next.push_back(combine(b, kind, b.create<vector::ShuffleOp>(first, second, high), b.create<vector::ShuffleOp>(first, second, low)));
+    }
+    parts = std::move(next);
+  }
+  return parts[0];
+}
+
 /// sin or cos. The argument is brought to [-π/4, π/4] in f64, where no position times frequency loses anything.
 static Value sineOrCosine(CodeBuilder &b, Value x, bool cosine) {
   Type wide = typeLike(x, b.getF64Type()), bits = typeLike(x, b.getI32Type());

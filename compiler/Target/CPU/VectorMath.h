@@ -33,6 +33,8 @@ mlir::Value widenFrom(CodeBuilder &b, mlir::Value bits, mlir::Type element);
 
 /// The 16 lanes' sum or maximum by the tree that all targets share: distance 8, 4, 2, 1.
 mlir::Value reduceLanes(CodeBuilder &b, mlir::xf::ReduceKind kind, mlir::Value vector);
+/// The same of each of eight vectors, in a vector of eight. Their trees share instructions: it takes a third of the time.
+mlir::Value reduceLanesOfEight(CodeBuilder &b, mlir::xf::ReduceKind kind, llvm::ArrayRef<mlir::Value> vectors);
 /// Adds to or compares with a running sum or maximum.
 mlir::Value combine(CodeBuilder &b, mlir::xf::ReduceKind kind, mlir::Value value, mlir::Value running);
 /// What changes no sum or maximum, as a scalar of `element`.
