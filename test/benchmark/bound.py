@@ -9,7 +9,8 @@ program could have here.
 
 The least time counts the multiplications and additions of products at the peak of the type's instruction and the reading of
 the weights at the speed of memory, whichever is longer, step by step; of attention only its products; of all else nothing. The
-logits of a greedy search, of which only the largest is wanted, count as products of bytes: these find it (xf.choose's screen).
+logits of a greedy search, of which only the largest is wanted, count as products of bytes: these find it (xf.choose's screen). Those
+of beams count as what their sum is estimated by: words of 16 bits beside f32, bytes beside bf16 (xf.choose's words).
 """
 import argparse
 import json
@@ -19,6 +20,8 @@ import numpy as np
 # As the harness defines its workloads: tokens of a source and of a result, beams, and the lengths of the ragged batch.
 SOURCE = TARGET = 25
 BEAMS = 4
+# What most logits are multiplied as.
+LOGITS = {"greedy": dict(f32="int8", bf16="int8", int8="int8"), "beam": dict(f32="words", bf16="int8", int8="int8")}
 
 
 def ragged_lengths():
@@ -40,7 +43,7 @@ class Model:
 
 def least_seconds(model, precision, workload, case, peak):
     """None for workloads whose number of steps is not known."""
-    sizes = {"f32": 4, "bf16": 2, "int8": 1}
+    sizes = {"f32": 4, "bf16": 2, "words": 2, "int8": 1}
     attention_peak = peak["f32" if precision == "f32" else "bf16"]
 
     def part(weights, rows, attention=0, logits=0, of=precision):
@@ -62,7 +65,7 @@ def least_seconds(model, precision, workload, case, peak):
     for step in range(TARGET):
         # A beam search starts with one row a sentence.
         total += part(model.decoder, rows if step else sentences, 2 * model.decoder_layers * model.width * rows * (SOURCE + step + 1),
-                      model.logits, "int8" if workload == "greedy" else precision)
+                      model.logits, LOGITS[workload][precision])
     return total
 
 

@@ -1,0 +1,28 @@
+// xf.choose by all logits: they are looked at while their block is in the first-level cache, and forgotten.
+#ifndef XF_COMPILER_TARGET_CPU_CHOOSEALL_H
+#define XF_COMPILER_TARGET_CPU_CHOOSEALL_H
+
+#include "compiler/Target/CPU/ChooseState.h"
+
+namespace xf::cpu {
+
+class ChooseAll : ChooseState {
+public:
+  explicit ChooseAll(const ChooseState &state) : ChooseState(state) {}
+
+  /// Looks at the thread's columns of its rows for which `only` calls its second argument: keeps their blocks' maxima, the sums of
+  /// their exponentials if there are to be sums, and a list of the best.
+  void look(llvm::function_ref<void(Value row, llvm::function_ref<void()>)> only);
+  /// Makes a row's results of what all threads have kept.
+  void join(Value row);
+
+private:
+  void findMaximum(Value row, Value place);
+  void addPowers(Value row, Value place);
+  void offerBlock(Value row, Value place);
+  void joinNorms(Value row);
+};
+
+} // namespace xf::cpu
+
+#endif // XF_COMPILER_TARGET_CPU_CHOOSEALL_H

@@ -1,0 +1,94 @@
+#include "compiler/Target/CPU/ChooseState.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using mlir::xf::ChooseOp;
+using mlir::xf::ReduceKind;
+
+namespace xf::cpu {
+
+ChooseState::ChooseState(KernelBuilder &b, ChooseOp op, const KernelRequest &request)
+    : b(b), op(op), result(request.resultView()), blocks(ChooseOp::countBlocks(op.getColumns())), paddedBlocks(llvm::alignTo(blocks, kLanes)),
+      most(op.getMost()), logits(b, op, request), rows(logits.rowCount()) {
+  Type i32 = b.getI32Type();
+  wanted = b.min(b.toI64(b.load(i32, b.data(ChooseLogits::optionsView))), b.i64(most));
+  sums = b.create<arith::CmpIOp>(arith::CmpIPredicate::ne, b.load(i32, b.at(b.data(ChooseLogits::optionsView), 1, i32)),
+                                 b.create<arith::ConstantIntOp>(i32, 0));
+  splitWork();
+}
+
+void ChooseState::splitWork() {
+  KernelBuilder::Grid grid = b.grid(rows, std::min(blocks, ChooseOp::kLists));
+  rowBegin = grid.rowBegin, rowEnd = grid.rowEnd;
+  part = grid.column, parts = grid.columns;
+  blockBegin = b.div(b.mul(part, blocks), parts);
+  blockEnd = b.div(b.mul(b.add(part, 1), blocks), parts);
+  panelBegin = b.mul(blockBegin, ChooseLogits::kPanels);
+  panelEnd = b.min(b.mul(blockEnd, ChooseLogits::kPanels), b.i64(logits.factors().weight.panels));
+}
+
+void ChooseState::forBlocks(llvm::function_ref<void()> body, llvm::function_ref<void(Value)> skip) {
+  b.loop(blockBegin, blockEnd, 1, [&](Value number) {
+    logits.begin(number, blockEnd);
+    b.ifElse(logits.isNeeded(), body, [&] { b.loop(rowBegin, rowEnd, 1, skip); });
+  });
+}
+
+void ChooseState::forRows(const ChooseFactors &factors, ArrayRef<RowStep> steps) {
+  // Blocks of rows as equal as can be.
+  Value tile = b.i64(largestTile(b.isa(), factors.weight.factor).rows), count = b.sub(rowEnd, rowBegin);
+  Value turns = b.div(b.add(count, b.sub(tile, 1)), tile);
+  b.loop(b.i64(0), turns, 1, [&](Value turn) {
+    Value first = b.div(b.mul(count, turn), turns), end = b.div(b.mul(count, b.add(turn, 1)), turns);
+    logits.multiply(factors, b.add(rowBegin, first), b.sub(end, first), turn, turns);
+    for (RowStep step : steps)
+      b.loop(first, end, 1, [&](Value row) { step(b.add(rowBegin, row), b.sub(row, first)); });
+  });
+}
+
+void ChooseState::reduceTogether(ReduceKind kind, Value target, llvm::function_ref<Value(Value panel)> vectorOf) {
+  static_assert(ChooseLogits::kPanels == 8);
+  SmallVector<Value> vectors;
+  for (int64_t panel = 0; panel < ChooseLogits::kPanels; ++panel)
+    vectors.push_back(vectorOf(b.i64(panel)));
+  b.create<LLVM::StoreOp>(reduceLanesOfEight(b, kind, vectors), target, 4);
+}
+
+void ChooseState::offerPanel(Value panel, Value start, const CandidateList &list, Order order) {
+  Value largest = reduceLanes(b, ReduceKind::max, b.loadVector(f32(), start));
+  auto predicate = order == Order::ascending ? arith::CmpFPredicate::OGT : arith::CmpFPredicate::OGE;
+  b.ifThen(compare(predicate, largest, worstOf(b, list)), [&] {
+    Value first = b.add(b.mul(logits.number(), ChooseOp::kBlock), b.mul(panel, kLanes));
+    b.loop(b.i64(0), b.i64(kLanes), 1, [&](Value lane) {
+      Value token = b.create<arith::TruncIOp>(b.getI32Type(), b.add(first, lane));
+      offer(b, list, b.load(f32(), b.at(start, lane, f32())), token);
+    });
+  });
+}
+
+Value ChooseState::takePanel(Value row, Value panel, Value place, Order order, Value largest) {
+  logits.goTo(b.div(panel, ChooseLogits::kPanels));
+  Value inside = b.rem(panel, ChooseLogits::kPanels), products = logits.sumsOf(b.i64(0), place);
+  Value x = logits.logitsOf(logits.rowAt(row), inside, logits.lanesOf(inside), b.loadVector(logits.sumType(), products));
+  b.storeVector(x, products);
+  Value own = unlessOdd(reduceLanes(b, ReduceKind::max, x), isOdd(x));
+  b.store(b.create<arith::MaximumFOp>(b.load(f32(), largest), own), largest);
+  offerPanel(inside, products, listOf(row, part), order);
+  return x;
+}
+
+void ChooseState::joinLists(Value row, Value lists) {
+  CandidateList best{b.at(b.data(result), b.mul(row, b.stride(result, 0)), f32()),
+                     b.at(b.data(result + 1), b.mul(row, b.stride(result + 1, 0)), f32()), wanted};
+  clearList(b, best, b.i64(most));
+  // Ascending columns, so that the lower of equals comes first.
+  b.loop(b.i64(0), lists, 1, [&](Value i) {
+    CandidateList list = listOf(row, i);
+    b.loop(b.i64(0), wanted, 1, [&](Value place) {
+      offer(b, best, b.load(f32(), b.at(list.values, place, f32())), b.load(b.getI32Type(), b.at(list.tokens, place, f32())));
+    });
+  });
+}
+
+} // namespace xf::cpu

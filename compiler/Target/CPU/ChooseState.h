@@ -1,0 +1,93 @@
+// What the kernels' parts of xf.choose share: the thread's part of the work, and where a row keeps what was seen of it.
+#ifndef XF_COMPILER_TARGET_CPU_CHOOSESTATE_H
+#define XF_COMPILER_TARGET_CPU_CHOOSESTATE_H
+
+#include "compiler/Target/CPU/CandidateList.h"
+#include "compiler/Target/CPU/ChooseLogits.h"
+#include "compiler/Target/CPU/VectorMath.h"
+
+#include <limits>
+
+namespace xf::cpu {
+
+struct ChooseState {
+  using Value = mlir::Value;
+
+  ChooseState(KernelBuilder &b, mlir::xf::ChooseOp op, const KernelRequest &request);
+
+  KernelBuilder &b;
+  mlir::xf::ChooseOp op;
+  unsigned result; // its first one's view
+  int64_t blocks, paddedBlocks, most;
+  ChooseLogits logits;
+  Value rows, wanted, sums;
+  Value rowBegin, rowEnd, blockBegin, blockEnd, part, parts; // this thread's share, and in how many parts columns are split
+  Value panelBegin, panelEnd;                                // the blocks' panels
+
+  /// Calls `body` for each of the thread's blocks, and for those that nobody may choose from `skip`.
+  void forBlocks(llvm::function_ref<void()> body, llvm::function_ref<void(Value row)> skip);
+  /// Multiplies the block's panels, and calls each of `steps` for all rows of the last products, with a row's number and its place among
+  /// them. A step ends in a reduction, a long chain; in a loop of its own the next rows' begin meanwhile.
+  using RowStep = llvm::function_ref<void(Value row, Value place)>;
+  void forRows(const ChooseFactors &factors, llvm::ArrayRef<RowStep> steps);
+  /// Stores at `target` what the vectors of all eight panels of a block are reduced to.
+  void reduceTogether(mlir::xf::ReduceKind kind, Value target, llvm::function_ref<Value(Value panel)> vectorOf);
+
+  /// In which order panels are offered: one that only equals the worst of the list is of no use behind all lower ones.
+  enum class Order { ascending, any };
+  /// Offers the logits of a panel of the block, which are at `start`.
+  void offerPanel(Value panel, Value start, const CandidateList &list, Order order);
+  /// Offers a panel of a row's logits, whose products are at `place` among those of two panels (ChooseLogits::multiplyPanels), and returns
+  /// them; `largest` is where the largest one is kept that is known.
+  Value takePanel(Value row, Value panel, Value place, Order order, Value largest);
+  /// Makes the result of a row's lists, the first `lists` of them.
+  void joinLists(Value row, Value lists);
+
+  int64_t panelCount() const { return logits.factors().weight.panels; }
+  Value firstPanel() { return b.mul(logits.number(), ChooseLogits::kPanels); } // of the block
+  Value columnOf(Value panel) { return b.mul(b.add(firstPanel(), panel), kLanes); }
+
+  mlir::Type f32() { return b.getF32Type(); }
+  Value noLogit() { return b.f32(-std::numeric_limits<double>::infinity()); }
+  Value notANumber() { return b.f32(std::numeric_limits<double>::quiet_NaN()); }
+  /// What exponentials are shifted by: the largest logit, but 0 where there is none.
+  Value shiftOf(Value largest) {
+    Value none = compare(mlir::arith::CmpFPredicate::OEQ, largest, noLogit());
+    return b.create<mlir::arith::SelectOp>(none, b.f32(0), largest);
+  }
+  Value compare(mlir::arith::CmpFPredicate predicate, Value x, Value y) { return b.create<mlir::arith::CmpFOp>(predicate, x, y); }
+  /// Lanes, as the bits of an integer.
+  Value bitsOf(Value mask) { return b.create<mlir::arith::ExtUIOp>(b.i64Type(), b.create<mlir::LLVM::BitcastOp>(b.getI16Type(), mask)); }
+  Value anyLane(Value mask) { return b.less(b.i64(0), bitsOf(mask)); }
+  Value noLane() { return b.splat(b.create<mlir::arith::ConstantIntOp>(b.getI1Type(), 0)); }
+  Value difference(Value x, Value y) { return b.create<mlir::arith::SubFOp>(x, y); }
+  /// A logit that makes the largest of them no number: +inf, or none itself.
+  Value isOdd(Value x) {
+    return compare(mlir::arith::CmpFPredicate::UGT, x, b.splatF32(std::numeric_limits<float>::max()));
+  }
+  /// There is no bound at all where one is no number.
+  Value boundOrNone(Value bounds) {
+    return b.create<mlir::arith::SelectOp>(isOdd(bounds), b.splatF32(std::numeric_limits<double>::infinity()), bounds);
+  }
+  /// The largest logit, or NaN if one of the lanes `odd` is set.
+  Value unlessOdd(Value largest, Value odd) { return b.create<mlir::arith::SelectOp>(anyLane(odd), notANumber(), largest); }
+
+  // Places in `parts`: the blocks' maxima, their sums, for each part of the columns a list, and what a screen has.
+  Value partsOf(Value row) { return b.at(b.data(result + 3), b.mul(row, b.stride(result + 3, 0)), f32()); }
+  Value maximumAt(Value row, Value number) { return b.at(partsOf(row), number, f32()); }
+  Value sumAt(Value row, Value number) { return b.at(maximumAt(row, number), paddedBlocks, f32()); }
+  CandidateList listOf(Value row, Value number) {
+    Value values = b.at(b.at(partsOf(row), b.mul(number, 2 * most), f32()), 2 * paddedBlocks, f32());
+    return {values, b.at(values, most, f32()), wanted};
+  }
+  /// Where the row's result norms are.
+  Value normsOf(Value row) { return b.at(b.data(result + 2), b.mul(row, b.stride(result + 2, 0)), f32()); }
+  Value totalOf(Value row) { return b.at(normsOf(row), 1, f32()); }
+
+private:
+  void splitWork();
+};
+
+} // namespace xf::cpu
+
+#endif // XF_COMPILER_TARGET_CPU_CHOOSESTATE_H

@@ -1,0 +1,49 @@
+// xf.choose with sums, to which columns that are rare contribute their estimates.
+#ifndef XF_COMPILER_TARGET_CPU_CHOOSESUMS_H
+#define XF_COMPILER_TARGET_CPU_CHOOSESUMS_H
+
+#include "compiler/Target/CPU/ChooseAll.h"
+#include "compiler/Target/CPU/ChooseScreen.h"
+#include "compiler/Target/CPU/PanelRanking.h"
+
+namespace xf::cpu {
+
+/// Products of few bits estimate and bound the logits. A sum of exponentials loses little by errors of its many small terms, as long as
+/// these have nothing to do with each other: if term n has the share p_n of the sum and its logit an error of standard deviation e, then
+/// the sum's is e √(Σ p_n²), relative to it. So a row's logits are computed that may be among the best, and behind them the panels that
+/// weigh most, until what the others lose is small enough. A panel weighs its sum times its greatest term, which is not less than the sum
+/// of its terms' squares. Errors are estimated from their bounds: by Cauchy and Schwarz the error of a product is |e| |w| at most,
+/// and of vectors whose directions have nothing to do with each other a √k-th of that.
+class ChooseSums : ChooseState {
+public:
+  ChooseSums(const ChooseState &state, const ChooseScreen &screen) : ChooseState(state), screen(screen), all(state) {}
+
+  /// All of the kernel's work, for all rows.
+  void emit();
+
+private:
+  void look();
+  void estimate(Value row, Value place);
+  void addEstimates(Value row, Value place);
+  Value errorOf(Value row);
+
+  void settle(Value row);
+  /// Calls `body` while `next` names a panel, by its number in `ranking`, and the panels that `count` counts are few.
+  using Next = llvm::function_ref<std::pair<Value, Value>()>;
+  using Body = llvm::function_ref<void(Value panel, Value place)>;
+  void whileFew(Value row, PanelRanking &ranking, Value count, Next next, Body body);
+  Value areFew(Value count);
+  void settlePanel(Value row, Value panel, Value place);
+  void addRareColumns(Value row);
+  void replaceEstimate(Value row, Value panel, Value place);
+
+  Value isUnsettled(Value row);
+  Value anyIsUnsettled(Value first, Value end);
+
+  ChooseScreen screen;
+  ChooseAll all;
+};
+
+} // namespace xf::cpu
+
+#endif // XF_COMPILER_TARGET_CPU_CHOOSESUMS_H

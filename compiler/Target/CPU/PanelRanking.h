@@ -1,0 +1,43 @@
+// The greatest of many numbers, of which some are taken out.
+#ifndef XF_COMPILER_TARGET_CPU_PANELRANKING_H
+#define XF_COMPILER_TARGET_CPU_PANELRANKING_H
+
+#include "compiler/Target/CPU/CodeBuilder.h"
+
+namespace xf::cpu {
+
+/// The first place from `begin` to `end` that has `number`; there must be one. `numbersFrom`: those of 16 places from one on, with
+/// other numbers behind the end.
+mlir::Value placeOf(CodeBuilder &b, mlir::Value number, mlir::Value begin, mlir::Value end,
+                    llvm::function_ref<mlir::Value(mlir::Value first)> numbersFrom);
+
+/// `count` numbers (f32) of panels. Of each 16 the maximum is kept, and if `sums` is not null the sum, so that to find the greatest,
+/// and to take it out, takes a 16th of their number.
+class PanelRanking {
+public:
+  using Value = mlir::Value;
+  /// What is taken out, and what stands behind the last number, counts as `none`. `numbers` has room for a multiple of 16, `maxima`
+  /// and `sums` for one of each 16, and for a multiple of 16 of these.
+  PanelRanking(CodeBuilder &b, Value numbers, int64_t count, Value none, Value maxima, Value sums = nullptr)
+      : b(b), numbers(numbers), maxima(maxima), sums(sums), none(none), count(count), groups((count + kLanes - 1) / kLanes) {}
+
+  /// Ranks the numbers as they are.
+  void rank();
+  Value greatest() { return overGroups(mlir::xf::ReduceKind::max, maxima); }
+  Value sum() { return overGroups(mlir::xf::ReduceKind::sum, sums); }
+  /// Takes out the first panel that has `number`, which one must have, and returns it.
+  Value takeOut(Value number);
+
+private:
+  Value numbersFrom(Value first);
+  void rankGroup(Value group);
+  Value overGroups(mlir::xf::ReduceKind kind, Value ofGroups);
+
+  CodeBuilder &b;
+  Value numbers, maxima, sums, none;
+  int64_t count, groups;
+};
+
+} // namespace xf::cpu
+
+#endif // XF_COMPILER_TARGET_CPU_PANELRANKING_H
