@@ -51,18 +51,24 @@ void Machine<T>::multiply(const Array<T> &x, const Array<T> &weight, Array<T> &r
   }
 }
 
-/// The Euclidean lengths of a row and of what its bytes lack, rounded up.
+/// The Euclidean length of a row, rounded up.
 template <typename T>
-static std::pair<float, float> boundRow(llvm::ArrayRef<T> row, llvm::ArrayRef<int64_t> elements, float scale) {
-  double length = 0, error = 0;
-  for (auto [x, element] : llvm::zip(row, elements)) {
-    double lost = double(x) - double(scale) * double(element);
-    length += double(x) * double(x);
-    error += lost * lost;
-  }
-  auto roundUp = [](double squares) { return std::nextafter(static_cast<float>(std::sqrt(squares)), INFINITY); };
-  bool isBounded = std::sqrt(length) <= 0x1p50;
-  return {roundUp(length), isBounded ? roundUp(error) : INFINITY};
+static float lengthOf(llvm::ArrayRef<T> row) {
+  double squares = 0;
+  for (T x : row)
+    squares += double(x) * double(x);
+  return std::nextafter(static_cast<float>(std::sqrt(squares)), INFINITY);
+}
+
+/// The same of what its whole numbers lack, infinite for a long row.
+template <typename T>
+static float errorOf(llvm::ArrayRef<T> row, llvm::ArrayRef<int64_t> elements, float scale) {
+  if (lengthOf(row) > 0x1p50f)
+    return INFINITY;
+  std::vector<double> lost(row.size());
+  for (auto [rest, x, element] : llvm::zip(lost, row, elements))
+    rest = double(x) - double(scale) * double(element);
+  return lengthOf(llvm::ArrayRef(lost));
 }
 
 template <typename T>
@@ -70,8 +76,9 @@ static Ref<T> meanRow(const Array<T> &x) {
   int64_t rows = x.shape[0], depth = x.shape[1];
   auto mean = std::make_shared<Array<T>>(llvm::ArrayRef<int64_t>{depth}, true);
   std::vector<double> sums(depth);
-  for (int64_t i = 0; i < x.size(); ++i)
-    sums[i % depth] += double(x.floats[i]);
+  for (int64_t n = 0; n < rows; ++n)
+    for (int64_t k = 0; k < depth; ++k)
+      sums[k] += double(x.floats[n * depth + k]);
   llvm::transform(sums, mean->floats.begin(), [&](double sum) { return static_cast<float>(sum / rows); });
   return mean;
 }
@@ -92,16 +99,18 @@ llvm::Error Machine<T>::exec(mlir::xf::QuantizeOp op) {
   auto scales = std::make_shared<Array<T>>(llvm::ArrayRef<int64_t>{rows}, true);
   auto sums = std::make_shared<Array<T>>(llvm::ArrayRef<int64_t>{rows}, false);
   auto lengths = std::make_shared<Array<T>>(llvm::ArrayRef<int64_t>{op.isBounded() ? rows : 0}, true), errors = std::make_shared<Array<T>>(*lengths);
+  // A weight that is packed is one of the results, and there is one for each: what nobody uses is not computed.
+  auto isUsed = [&](unsigned fromLast) { return op.isBounded() && !op->getResult(op->getNumResults() - fromLast).use_empty(); };
+  bool hasLengths = isUsed(3), hasErrors = isUsed(2), hasMean = isUsed(1);
   for (int64_t n = 0; n < rows; ++n) {
-    const T *row = x.floats.data() + n * depth;
+    llvm::ArrayRef<T> row(x.floats.data() + n * depth, depth);
     float largest = 0;
-    for (int64_t k = 0; k < depth; ++k)
-      largest = std::max(largest, std::fabs(static_cast<float>(row[k])));
+    for (T value : row)
+      largest = std::max(largest, std::fabs(static_cast<float>(value)));
     bool isZero = largest <= 0x1p-100f;
     float reciprocal = isZero ? 0.0f : 127.0f / largest, scale = isZero ? 0.0f : largest * static_cast<float>(1 / 127.0);
     if (op.isToWords() && !isZero) {
-      float length = boundRow(llvm::ArrayRef(row, depth), llvm::ArrayRef(elements->ints).slice(n * depth, depth), 0).first;
-      reciprocal = std::min<float>(mlir::xf::QuantizeOp::kLargestWord / largest, mlir::xf::QuantizeOp::kLongestRow / length);
+      reciprocal = std::min<float>(mlir::xf::QuantizeOp::kLargestWord / largest, mlir::xf::QuantizeOp::kLongestRow / lengthOf(row));
       scale = 1 / reciprocal;
     }
     scales->floats[n] = scale;
@@ -110,16 +119,15 @@ llvm::Error Machine<T>::exec(mlir::xf::QuantizeOp op) {
       elements->ints[n * depth + k] = element;
       sums->ints[n] += element;
     }
-    if (op.isBounded()) {
-      auto [length, error] = boundRow(llvm::ArrayRef(row, depth), llvm::ArrayRef(elements->ints).slice(n * depth, depth), scale);
-      lengths->floats[n] = length;
-      errors->floats[n] = error;
-    }
+    if (hasLengths)
+      lengths->floats[n] = lengthOf(row);
+    if (hasErrors)
+      errors->floats[n] = errorOf(row, llvm::ArrayRef(elements->ints).slice(n * depth, depth), scale);
   }
   llvm::SmallVector<Ref<T>> results{elements, scales};
   if (!op.isToWords())
     results.push_back(sums);
-  results.append({lengths, errors, meanRow(x)});
+  results.append({lengths, errors, hasMean ? meanRow(x) : std::make_shared<Array<T>>(llvm::ArrayRef<int64_t>{depth}, true)});
   for (auto [value, array] : llvm::zip_first(op->getResults(), results))
     if (llvm::Error error = define(value, array))
       return error;

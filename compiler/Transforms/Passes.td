@@ -133,10 +133,11 @@ def XfChooseTokens : Pass<"xf-choose-tokens", "::mlir::ModuleOp"> {
 }
 
 def XfScreenTokens : Pass<"xf-screen-tokens", "::mlir::ModuleOp"> {
-  let summary = "Give choices of tokens a copy of their weight in bytes";
+  let summary = "Give choices of tokens copies of their weight in fewer bits";
   let description = [{
     Where an `xf.choose` multiplies f32 or bf16 and its logits do not decrease when the product grows, it gets the `screen` with
-    which its kernel may leave out what cannot be chosen. Small vocabularies would not gain by it.
+    which its kernel may leave out what cannot be chosen, and for f32 the `words` by which it may estimate rare columns' share of the
+    sums. Small vocabularies would not gain by it.
   }];
   let options = [Option<"leastColumns", "least-columns", "int64_t", "4096", "The smallest vocabulary that is screened">];
 }

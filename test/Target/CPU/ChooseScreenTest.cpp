@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <random>
 
 using namespace xf::cpu;
@@ -170,18 +171,27 @@ struct Problem {
   std::vector<int32_t> classes;
 };
 
+/// Of all instruction sets here; compiled once.
+const std::vector<Kernels> &kernelsOf(Factor factor) {
+  static std::map<Factor, std::vector<Kernels>> made;
+  std::vector<Kernels> &kernels = made[factor];
+  if (!kernels.empty())
+    return kernels;
+  KernelHarness few(text(factor, Copies::all)), all(text(factor, Copies::none));
+  auto compile = [](KernelHarness &harness, Isa isa) {
+    auto op = harness.find<ChooseOp>();
+    return harness.compile(op, isa, {llvm::SmallVector<int64_t>(op->getNumOperands() + op->getNumResults(), 1)});
+  };
+  for (Isa isa : runnableIsas(few.find<ChooseOp>()))
+    kernels.push_back({compile(few, isa), compile(all, isa), isaName(isa).str()});
+  return kernels;
+}
+
 class ChooseScreenTest : public testing::TestWithParam<Factor> {
 protected:
   void forKernels(llvm::function_ref<void(const Kernels &, const std::string &)> body) {
-    KernelHarness few(text(GetParam(), Copies::all)), all(text(GetParam(), Copies::none));
-    auto compile = [](KernelHarness &harness, Isa isa) {
-      auto op = harness.find<ChooseOp>();
-      return harness.compile(op, isa, {llvm::SmallVector<int64_t>(op->getNumOperands() + op->getNumResults(), 1)});
-    };
-    for (Isa isa : runnableIsas(few.find<ChooseOp>())) {
-      Kernels kernels{compile(few, isa), compile(all, isa), isaName(isa).str()};
+    for (const Kernels &kernels : kernelsOf(GetParam()))
       body(kernels, kernels.isa);
-    }
   }
   std::vector<float> weight = randomNumbers(kColumns * kDepth, 7);
 };
