@@ -23,8 +23,7 @@ namespace {
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 bool isStored(Type element) {
-  return element.isF32() || element.isBF16() || element.isF16() || element.isInteger(1) || element.isInteger(8) ||
-         element.isInteger(16) || element.isInteger(32);
+  return element.isF32() || element.isBF16() || element.isF16() || element.isInteger(1) || element.isInteger(8) || element.isInteger(32);
 }
 
 class Checker {
@@ -53,7 +52,9 @@ private:
     auto tensor = dyn_cast<RankedTensorType>(type);
     if (!tensor)
       return success();
-    if (!isStored(tensor.getElementType()))
+    // Words of 16 bits are weights, and nothing else.
+    bool areWords = tensor.getElementType().isInteger(16) && isa<WeightOp, ParamOp, QuantizeOp>(op);
+    if (!isStored(tensor.getElementType()) && !areWords)
       return op->emitError("no kernel is for tensors of ") << tensor.getElementType();
     if (tensor.getRank() > XF_ABI_MAX_RANK)
       return op->emitError("tensors of more than ") << XF_ABI_MAX_RANK << " dimensions are not supported";
