@@ -59,6 +59,7 @@ for kind in ("f32", "bf16"):
                         f"{kind} {isa} {options}: other tokens without scores")
     reference(compiled(kind + ".model", "--type", kind, "--emit=model"), tokens(program), "--reference=f32")
 
+
 def confirm_scores(program, isas, most):
     """Scores of beams: the same in any company, and about those of all logits, as a search for results without repetitions needs them."""
     search = ["--ids", "--max-length", STEPS, "--beam", 4, "--n-best", 3]

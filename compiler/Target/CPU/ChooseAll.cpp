@@ -3,7 +3,6 @@
 #include "compiler/Target/CPU/Chunks.h"
 
 using namespace mlir;
-using mlir::xf::ChooseOp;
 using mlir::xf::ReduceKind;
 
 namespace xf::cpu {

@@ -1,9 +1,6 @@
 #include "compiler/Target/CPU/ChooseFew.h"
 
-#include "compiler/Target/CPU/PanelRanking.h"
-
 using namespace mlir;
-using mlir::xf::ChooseOp;
 using mlir::xf::ReduceKind;
 
 namespace xf::cpu {
@@ -63,15 +60,14 @@ void ChooseFew::bound(Value row, Value place) {
 
 /// 16 bounds from panel `first` on; those behind the thread's last one are -inf.
 Value ChooseFew::boundsFrom(Value row, Value first) {
-  Value lanes = b.firstLanes(b.min(b.i64(kLanes), b.sub(panelEnd, first)));
-  return b.create<arith::SelectOp>(lanes, b.loadVector(f32(), screen.boundAt(row, first)), b.splat(noLogit()));
+  return loadUntil(b, screen.boundAt(row, b.i64(0)), first, panelEnd, noLogit());
 }
 
 /// The lanes of `bounds` that may hold a logit of `least` or more.
 Value ChooseFew::reaching(Value bounds, Value least) {
-  Value isHigh = b.create<arith::CmpFOp>(arith::CmpFPredicate::OGE, bounds, b.splat(least));
-  Value isThere = b.create<arith::CmpFOp>(arith::CmpFPredicate::OGT, bounds, b.splat(noLogit()));
-  return bitsOf(b.create<arith::AndIOp>(isHigh, isThere));
+  Value isHigh = compare(arith::CmpFPredicate::OGE, bounds, b.splat(least));
+  Value isThere = compare(arith::CmpFPredicate::OGT, bounds, b.splat(noLogit()));
+  return bitsOf(b, b.create<arith::AndIOp>(isHigh, isThere));
 }
 
 Value ChooseFew::panelOfHighestBound(Value row) {

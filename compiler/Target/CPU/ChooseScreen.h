@@ -39,8 +39,8 @@ public:
   /// Where a row keeps the bound of panel `panel`, and where anybody asks for sums that of the panel's exponentials.
   Value boundAt(Value row, Value panel) { return b.at(firstRow, b.add(b.mul(row, rowStride), panel), b.getF32Type()); }
   Value powersAt(Value row, Value panel) { return b.at(b.at(numbersOf(row), rowWords, b.getF32Type()), panel, b.getF32Type()); }
-  /// Where a row keeps a mark, an i64.
-  Value markAt(Value row) { return b.at(scalarsOf(row), 4, b.getF32Type()); }
+  /// Where a row keeps how many of its panels are computed, an i64.
+  Value countAt(Value row) { return b.at(scalarsOf(row), 4, b.getF32Type()); }
 
 private:
   bool isBytes() const { return factors_.weight.factor == Factor::i8; }

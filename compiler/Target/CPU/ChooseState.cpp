@@ -25,7 +25,7 @@ void ChooseState::splitWork() {
   blockBegin = b.div(b.mul(part, blocks), parts);
   blockEnd = b.div(b.mul(b.add(part, 1), blocks), parts);
   panelBegin = b.mul(blockBegin, ChooseLogits::kPanels);
-  panelEnd = b.min(b.mul(blockEnd, ChooseLogits::kPanels), b.i64(logits.factors().weight.panels));
+  panelEnd = b.min(b.mul(blockEnd, ChooseLogits::kPanels), b.i64(panelCount()));
 }
 
 void ChooseState::forBlocks(llvm::function_ref<void()> body, llvm::function_ref<void(Value)> skip) {
@@ -59,7 +59,7 @@ void ChooseState::offerPanel(Value panel, Value start, const CandidateList &list
   Value largest = reduceLanes(b, ReduceKind::max, b.loadVector(f32(), start));
   auto predicate = order == Order::ascending ? arith::CmpFPredicate::OGT : arith::CmpFPredicate::OGE;
   b.ifThen(compare(predicate, largest, worstOf(b, list)), [&] {
-    Value first = b.add(b.mul(logits.number(), ChooseOp::kBlock), b.mul(panel, kLanes));
+    Value first = columnOf(panel);
     b.loop(b.i64(0), b.i64(kLanes), 1, [&](Value lane) {
       Value token = b.create<arith::TruncIOp>(b.getI32Type(), b.add(first, lane));
       offer(b, list, b.load(f32(), b.at(start, lane, f32())), token);

@@ -4,6 +4,7 @@
 
 #include "compiler/Target/CPU/CandidateList.h"
 #include "compiler/Target/CPU/ChooseLogits.h"
+#include "compiler/Target/CPU/PanelRanking.h"
 #include "compiler/Target/CPU/VectorMath.h"
 
 #include <limits>
@@ -56,9 +57,7 @@ struct ChooseState {
     return b.create<mlir::arith::SelectOp>(none, b.f32(0), largest);
   }
   Value compare(mlir::arith::CmpFPredicate predicate, Value x, Value y) { return b.create<mlir::arith::CmpFOp>(predicate, x, y); }
-  /// Lanes, as the bits of an integer.
-  Value bitsOf(Value mask) { return b.create<mlir::arith::ExtUIOp>(b.i64Type(), b.create<mlir::LLVM::BitcastOp>(b.getI16Type(), mask)); }
-  Value anyLane(Value mask) { return b.less(b.i64(0), bitsOf(mask)); }
+  Value anyLane(Value mask) { return b.less(b.i64(0), bitsOf(b, mask)); }
   Value noLane() { return b.splat(b.create<mlir::arith::ConstantIntOp>(b.getI1Type(), 0)); }
   Value difference(Value x, Value y) { return b.create<mlir::arith::SubFOp>(x, y); }
   /// A logit that makes the largest of them no number: +inf, or none itself.

@@ -11,6 +11,8 @@ namespace xf::cpu {
 /// A row's panels are computed one by one up to one of so many, but so many in any case. Beyond them all rows together cost less.
 static constexpr int64_t kFewPanels = 32, kAlwaysFew = 32;
 
+int64_t ChooseSums::tooMany() const { return std::max(panelCount() / kFewPanels, kAlwaysFew); }
+
 void ChooseSums::emit() {
   auto [first, end] = b.share(rows);
   b.loop(first, end, 1, [&](Value row) { screen.quantize(logits.factors(), row); });
@@ -94,14 +96,14 @@ Value ChooseSums::errorOf(Value row) {
   return b.create<arith::MulFOp>(reduceLanes(b, ReduceKind::max, most), b.f32(1 / std::sqrt(depth)));
 }
 
-/// Computes the logits that may be among the best, then those that weigh most. If they are too many, the row is marked.
+/// Computes the logits that may be among the best, then those that weigh most, unless they are too many.
 void ChooseSums::settle(Value row) {
-  Value error = errorOf(row), count = b.stack(b.i64Type(), 1);
+  Value error = errorOf(row);
   part = b.i64(0); // the row's own list
   clearList(b, listOf(row, part), wanted);
   b.store(noLogit(), normsOf(row));
   b.store(b.f32(0), totalOf(row));
-  b.store(b.i64(0), count);
+  b.store(b.i64(0), screen.countAt(row));
 
   // What groups of panels have stands where blocks' maxima and sums do.
   Value numbers = screen.boundAt(row, b.i64(0)), maxima = maximumAt(row, b.i64(0));
@@ -111,7 +113,7 @@ void ChooseSums::settle(Value row) {
     Value highest = byBound.greatest(), mayBeBest = compare(arith::CmpFPredicate::OGE, highest, worstOf(b, listOf(row, part)));
     return {b.create<arith::AndIOp>(mayBeBest, compare(arith::CmpFPredicate::OGT, highest, noLogit())), highest};
   };
-  whileFew(row, byBound, count, nextBest, [&](Value panel, Value place) { settlePanel(row, panel, place); });
+  whileFew(row, byBound, nextBest, [&](Value panel, Value place) { settlePanel(row, panel, place); });
 
   addRareColumns(row);
   PanelRanking byWeight(b, numbers, panelCount(), b.f32(0), maxima, sumAt(row, b.i64(0)));
@@ -122,22 +124,17 @@ void ChooseSums::settle(Value row) {
   auto nextFrequent = [&]() -> std::pair<Value, Value> {
     return {compare(arith::CmpFPredicate::OGT, byWeight.sum(), limit), byWeight.greatest()};
   };
-  whileFew(row, byWeight, count, nextFrequent, [&](Value panel, Value place) { replaceEstimate(row, panel, place); });
+  whileFew(row, byWeight, nextFrequent, [&](Value panel, Value place) { replaceEstimate(row, panel, place); });
 
   joinLists(row, b.i64(1));
-  Value areMany = b.create<arith::XOrIOp>(areFew(count), b.create<arith::ConstantIntOp>(b.getI1Type(), 1));
-  b.store(b.create<arith::ExtUIOp>(b.i64Type(), areMany), screen.markAt(row));
-}
-
-Value ChooseSums::areFew(Value count) {
-  return b.less(b.load(b.i64Type(), count), b.i64(std::max(panelCount() / kFewPanels, kAlwaysFew)));
 }
 
 /// Panels are computed two at a time: a panel's sums are one chain each, and two take no longer than one.
-void ChooseSums::whileFew(Value row, PanelRanking &ranking, Value count, Next next, Body body) {
+void ChooseSums::whileFew(Value row, PanelRanking &ranking, Next next, Body body) {
+  Value count = screen.countAt(row);
   auto nextIfFew = [&]() -> std::pair<Value, Value> {
     auto [goOn, number] = next();
-    return {b.create<arith::AndIOp>(goOn, areFew(count)), number};
+    return {b.create<arith::AndIOp>(goOn, b.less(b.load(b.i64Type(), count), b.i64(tooMany()))), number};
   };
   b.loopWhile(f32(), nextIfFew, [&](Value number) {
     Value first = ranking.takeOut(number);
@@ -186,8 +183,7 @@ void ChooseSums::replaceEstimate(Value row, Value panel, Value place) {
   b.store(b.create<arith::AddFOp>(b.load(f32(), total), difference(exact, b.load(f32(), power))), total);
 }
 
-
-Value ChooseSums::isUnsettled(Value row) { return b.less(b.i64(0), b.load(b.i64Type(), screen.markAt(row))); }
+Value ChooseSums::isUnsettled(Value row) { return b.less(b.i64(tooMany() - 1), b.load(b.i64Type(), screen.countAt(row))); }
 
 Value ChooseSums::anyIsUnsettled(Value first, Value end) {
   Value none = b.create<arith::ConstantIntOp>(b.getI1Type(), 0);

@@ -4,7 +4,6 @@
 
 #include "compiler/Target/CPU/ChooseAll.h"
 #include "compiler/Target/CPU/ChooseScreen.h"
-#include "compiler/Target/CPU/PanelRanking.h"
 
 namespace xf::cpu {
 
@@ -28,11 +27,12 @@ private:
   Value errorOf(Value row);
 
   void settle(Value row);
-  /// Calls `body` while `next` names a panel, by its number in `ranking`, and the panels that `count` counts are few.
+  /// Panels that are not computed one by one any more.
+  int64_t tooMany() const;
+  /// Calls `body` while `next` names a panel, by its number in `ranking`, and the row's panels are few.
   using Next = llvm::function_ref<std::pair<Value, Value>()>;
   using Body = llvm::function_ref<void(Value panel, Value place)>;
-  void whileFew(Value row, PanelRanking &ranking, Value count, Next next, Body body);
-  Value areFew(Value count);
+  void whileFew(Value row, PanelRanking &ranking, Next next, Body body);
   void settlePanel(Value row, Value panel, Value place);
   void addRareColumns(Value row);
   void replaceEstimate(Value row, Value panel, Value place);

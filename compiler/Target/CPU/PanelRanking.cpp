@@ -9,25 +9,27 @@ using mlir::xf::ReduceKind;
 
 namespace xf::cpu {
 
+Value loadUntil(CodeBuilder &b, Value numbers, Value first, Value end, Value none) {
+  Type f32 = b.getF32Type();
+  Value lanes = b.firstLanes(b.min(b.i64(kLanes), b.sub(end, first)));
+  return b.create<arith::SelectOp>(lanes, b.loadVector(f32, b.at(numbers, first, f32)), b.splat(none));
+}
+
+Value bitsOf(CodeBuilder &b, Value lanes) {
+  return b.create<arith::ExtUIOp>(b.i64Type(), b.create<LLVM::BitcastOp>(b.getI16Type(), lanes));
+}
+
 Value placeOf(CodeBuilder &b, Value number, Value begin, Value end, llvm::function_ref<Value(Value)> numbersFrom) {
   Value all = b.splat(number);
   return b.loop(begin, end, kLanes, b.i64(-1), [&](Value first, ValueRange carried) -> SmallVector<Value> {
-    Value isThere = b.create<arith::CmpFOp>(arith::CmpFPredicate::OEQ, numbersFrom(first), all);
-    Value lanes = b.create<arith::ExtUIOp>(b.i64Type(), b.create<LLVM::BitcastOp>(b.getI16Type(), isThere));
+    Value lanes = bitsOf(b, b.create<arith::CmpFOp>(arith::CmpFPredicate::OEQ, numbersFrom(first), all));
     Value isFirst = b.create<arith::AndIOp>(b.less(b.i64(0), lanes), b.less(carried[0], b.i64(0)));
     Value place = b.add(first, b.create<LLVM::CountTrailingZerosOp>(b.i64Type(), lanes, /*is_zero_poison=*/false));
     return {b.create<arith::SelectOp>(isFirst, place, carried[0])};
   })[0];
 }
 
-/// 16 numbers from `first` on, `none` from `end` on.
-static Value loadUntil(CodeBuilder &b, Value numbers, Value first, int64_t end, Value none) {
-  Type f32 = b.getF32Type();
-  Value lanes = b.firstLanes(b.min(b.i64(kLanes), b.sub(b.i64(end), first)));
-  return b.create<arith::SelectOp>(lanes, b.loadVector(f32, b.at(numbers, first, f32)), b.splat(none));
-}
-
-Value PanelRanking::numbersFrom(Value first) { return loadUntil(b, numbers, first, count, none); }
+Value PanelRanking::numbersFrom(Value first) { return loadUntil(b, numbers, first, b.i64(count), none); }
 
 void PanelRanking::rankGroup(Value group) {
   Type f32 = b.getF32Type();
@@ -44,14 +46,14 @@ void PanelRanking::rank() {
 Value PanelRanking::overGroups(ReduceKind kind, Value ofGroups) {
   Value neutral = identity(b, kind, b.getF32Type());
   Value all = b.loop(b.i64(0), b.i64(groups), kLanes, b.splat(neutral), [&](Value group, ValueRange carried) {
-                 return SmallVector<Value>{combine(b, kind, loadUntil(b, ofGroups, group, groups, neutral), carried[0])};
+                 return SmallVector<Value>{combine(b, kind, loadUntil(b, ofGroups, group, b.i64(groups), neutral), carried[0])};
                })[0];
   return reduceLanes(b, kind, all);
 }
 
 Value PanelRanking::takeOut(Value number) {
   Value noNumber = b.f32(std::numeric_limits<double>::quiet_NaN());
-  Value group = placeOf(b, number, b.i64(0), b.i64(groups), [&](Value first) { return loadUntil(b, maxima, first, groups, noNumber); });
+  Value group = placeOf(b, number, b.i64(0), b.i64(groups), [&](Value first) { return loadUntil(b, maxima, first, b.i64(groups), noNumber); });
   Value first = b.mul(group, kLanes);
   Value panel = placeOf(b, number, first, b.add(first, kLanes), [&](Value at) { return numbersFrom(at); });
   b.store(none, b.at(numbers, panel, b.getF32Type()));

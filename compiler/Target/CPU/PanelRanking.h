@@ -6,6 +6,10 @@
 
 namespace xf::cpu {
 
+/// 16 numbers (f32) from `first` on, `none` in the place of those from `end` on.
+mlir::Value loadUntil(CodeBuilder &b, mlir::Value numbers, mlir::Value first, mlir::Value end, mlir::Value none);
+/// The lanes that are set, as the bits of an i64.
+mlir::Value bitsOf(CodeBuilder &b, mlir::Value lanes);
 /// The first place from `begin` to `end` that has `number`; there must be one. `numbersFrom`: those of 16 places from one on, with
 /// other numbers behind the end.
 mlir::Value placeOf(CodeBuilder &b, mlir::Value number, mlir::Value begin, mlir::Value end,
