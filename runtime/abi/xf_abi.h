@@ -25,7 +25,7 @@ extern "C" {
 
 #define XF_ABI_MAGIC "XFIMAGE"
 #define XF_ABI_TRAILER_MAGIC "XFTRAIL"
-#define XF_ABI_VERSION 15u
+#define XF_ABI_VERSION 16u
 #define XF_ABI_PAGE 4096u
 #define XF_ABI_MAX_RANK 6
 /* The greatest size of a dimension, limit of a search, and number of bytes of a memory: larger ones are damage, and sums of
@@ -59,7 +59,7 @@ typedef struct xf_abi_context {
   const int64_t *dims;           /* current value of each dimension, by index in the table */
   void *const *io;               /* the entry's inputs, then its outputs: dense, row-major */
   const uint8_t *weights;        /* start of the weights range */
-  const xf_abi_state_place *states; /* by index in the table: zeros when they are laid out, that is, before a search */
+  const xf_abi_state_place *states; /* by index in the table: zeros at first, then what searches left of states of the same data type */
   const int64_t *capacities;     /* what the states have room for of each dimension, by index in the table */
   uint8_t *workspace;            /* shared by the threads of a call */
   uint8_t *scratch;              /* this thread's own */
@@ -97,10 +97,14 @@ enum xf_abi_dtype {
   XF_ABI_F32 = 0,
   XF_ABI_I32 = 1,
   XF_ABI_I1 = 2, /* one byte, 0 or 1 */
-  XF_ABI_BF16 = 3, /* of stored parameters only, as XF_ABI_I8 */
+  XF_ABI_BF16 = 3, /* of stored parameters and states only, as those that follow */
   XF_ABI_I8 = 4,
-  XF_ABI_F16 = 5 /* as XF_ABI_BF16 */
+  XF_ABI_F16 = 5,
+  XF_ABI_DTYPE_COUNT = 6
 };
+static inline uint64_t xf_abi_dtype_bytes(uint32_t dtype) {
+  return dtype == XF_ABI_I1 || dtype == XF_ABI_I8 ? 1 : dtype == XF_ABI_BF16 || dtype == XF_ABI_F16 ? 2 : 4;
+}
 
 /* Instruction sets, ascending: a CPU that has one has those before it, but that CPUs with AVX-512 may lack AVX-VNNI, and have no
  * use for it. */
@@ -258,7 +262,7 @@ typedef struct xf_abi_state {
   xf_abi_range name;
   uint64_t layers;
   uint32_t per_sentence;  /* 1: a row per sentence slot (filled by BEGIN); 0: per search row */
-  uint32_t element_bytes;
+  uint32_t dtype;
   uint32_t rank;          /* of a row */
   int32_t positions;      /* the axis of the target's positions; -1: a row moves as a whole (scans) */
   int64_t size[XF_ABI_MAX_RANK];     /* >= 0, else dimension number -(size + 1) */
@@ -272,7 +276,7 @@ static inline uint64_t xf_abi_state_size(const xf_abi_state *state, uint32_t axi
   return ((uint64_t)(size >= 0 ? size : capacities[-(size + 1)]) + multiple - 1) & ~(multiple - 1);
 }
 static inline uint64_t xf_abi_state_row_bytes(const xf_abi_state *state, const int64_t *capacities) {
-  uint64_t bytes = state->element_bytes;
+  uint64_t bytes = xf_abi_dtype_bytes(state->dtype);
   for (uint32_t axis = 0; axis < state->rank; ++axis)
     bytes *= xf_abi_state_size(state, axis, capacities);
   return bytes;

@@ -35,11 +35,6 @@ void arena::reserve(uint64_t bytes) {
   bytes_ = bytes;
 }
 
-void arena::clear(uint64_t offset, uint64_t bytes) {
-  if (bytes > 0 && madvise(data_ + offset, bytes, MADV_DONTNEED) != 0)
-    fail(status::internal, "cannot give memory back: %s", std::strerror(errno));
-}
-
 void arena::allow_huge_pages(uint64_t offset, uint64_t bytes, bool allowed) {
   constexpr uint64_t kPage = 4096;
   uint64_t begin = (offset + kPage - 1) / kPage * kPage, end = (offset + bytes) / kPage * kPage;

@@ -27,8 +27,6 @@ public:
   arena &operator=(const arena &) = delete;
 
   void reserve(uint64_t bytes);
-  // Gives the pages of a range back, which begins with one: they are zeros again. What shares the last one is lost, too.
-  void clear(uint64_t offset, uint64_t bytes);
   // Whether the kernel may back these whole pages with huge ones. The workspace is dense and gains from them; of states only
   // the positions that come are touched, and huge pages would make resident what is never used.
   void allow_huge_pages(uint64_t offset, uint64_t bytes, bool allowed);

@@ -88,10 +88,9 @@ void check_state(const image_reader &reader, const xf_abi_state &state, const st
                  const xf_abi_generate &generate, uint64_t &total) {
   const char *what = "a state has an absurd shape";
   reader.require(generate.present && state.layers >= 1 && state.per_sentence <= 1 && state.rank <= XF_ABI_MAX_RANK &&
-                     state.positions >= -1 && state.positions < static_cast<int32_t>(state.rank) &&
-                     (state.element_bytes == 1 || state.element_bytes == 2 || state.element_bytes == 4),
+                     state.positions >= -1 && state.positions < static_cast<int32_t>(state.rank) && state.dtype < XF_ABI_DTYPE_COUNT,
                  what);
-  uint64_t bytes = state.element_bytes;
+  uint64_t bytes = xf_abi_dtype_bytes(state.dtype);
   auto times = [&](uint64_t factor) {
     reader.require(factor == 0 || bytes <= XF_ABI_LARGEST_BYTES / factor, what);
     bytes *= factor;
@@ -121,7 +120,7 @@ void check_segment(const image_reader &reader, const xf_abi_segment &segment, co
                    uint64_t weight_bytes) {
   uint64_t columns = parameter.size.empty() ? 1 : static_cast<uint64_t>(parameter.size.back());
   bool is_half = segment.dtype == XF_ABI_BF16 || segment.dtype == XF_ABI_F16;
-  uint64_t bytes = segment.dtype == XF_ABI_I8 ? 1 : is_half ? 2 : 4;
+  uint64_t bytes = xf_abi_dtype_bytes(segment.dtype);
   reader.require((segment.dtype == XF_ABI_F32 || is_half || segment.dtype == XF_ABI_I8) &&
                      segment.layout <= XF_ABI_COLUMN_PANELS && segment.weight_offset <= weight_bytes &&
                      segment.weight_offset % 4 == 0,

@@ -28,7 +28,7 @@ struct tensor_info {
   int64_t bound = 0;
   std::vector<int64_t> least; // of each dimension, at least 1
 
-  uint64_t element_bytes() const { return dtype == XF_ABI_I1 ? 1 : 4; }
+  uint64_t element_bytes() const { return xf_abi_dtype_bytes(dtype); }
   // The number of the dimension at this axis, or -1 where the size is fixed.
   int dimension(size_t axis) const { return dim[axis] < 0 ? static_cast<int>(-(dim[axis] + 1)) : -1; }
   // The smallest size that the dimension of this number may have here.

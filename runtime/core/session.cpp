@@ -129,8 +129,6 @@ void session::make_room(const state_room &room) {
   // What is there will do unless it spreads over far more memory.
   if (states_.room.covers(room) && states_.bytes / 2 <= wanted_states_.bytes)
     return;
-  // What the plans read of positions that they have not written must be finite, in whatever order they lie.
-  arena_.clear(state_memory_, states_.bytes);
   std::swap(states_, wanted_states_);
   write_places(states_, state_memory(), state_places_);
   for (thread_context &thread : contexts_)

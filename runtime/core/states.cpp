@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <numeric>
 
 namespace xf::rt {
 
@@ -22,7 +23,7 @@ state_place place_row(const xf_abi_state &state, const int64_t *capacities) {
     return place;
   auto axis = static_cast<uint32_t>(state.positions);
   place.unit_positions = static_cast<uint64_t>(state.multiple[axis]);
-  place.unit_bytes = place.unit_positions * state.element_bytes;
+  place.unit_bytes = place.unit_positions * xf_abi_dtype_bytes(state.dtype);
   for (uint32_t i = 0; i < state.rank; ++i)
     (i < axis ? place.outer : place.unit_bytes) *= i == axis ? 1 : xf_abi_state_size(&state, i, capacities);
   place.outer_stride = place.row_stride / std::max<uint64_t>(place.outer, 1);
@@ -46,20 +47,26 @@ state_room largest_room(const model &m) {
   return room;
 }
 
-state_layout::state_layout(const model &m) { lay_out(m, largest_room(m)); }
+state_layout::state_layout(const model &m) {
+  lay_out(m, largest_room(m));
+  for (size_t dtype = 1; dtype < starts_.size(); ++dtype)
+    starts_[dtype] = starts_[dtype - 1] + ends_[dtype - 1];
+  lay_out(m, room);
+}
 
 void state_layout::lay_out(const model &m, const state_room &wanted) {
   room = wanted;
-  bytes = 0;
+  ends_ = starts_;
   places.clear();
   for (const xf_abi_state &state : m.states()) {
     state_place place = place_row(state, room.capacities.data());
     int64_t rows = place.per_sentence ? room.sentences : room.rows;
     place.layer_stride = aligned(place.row_stride * static_cast<uint64_t>(rows));
-    place.offset = bytes;
-    bytes += place.layers * place.layer_stride;
+    place.offset = ends_[state.dtype];
+    ends_[state.dtype] += place.layers * place.layer_stride;
     places.push_back(place);
   }
+  bytes = std::reduce(ends_.begin(), ends_.end()) - std::reduce(starts_.begin(), starts_.end());
 }
 
 void write_places(const state_layout &layout, uint8_t *base, std::vector<xf_abi_state_place> &result) {

@@ -5,6 +5,7 @@
 
 #include "runtime/core/model.h"
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -32,12 +33,16 @@ struct state_place {
 struct state_layout {
   // For the model's limits.
   explicit state_layout(const model &m);
-  // Again for another room; allocates nothing.
+  // Again for another room within the limits; allocates nothing. What lies there need not be cleared: each data type has a range
+  // of its own, so what an earlier search left are numbers, as plans may read them of positions that they have not written.
   void lay_out(const model &m, const state_room &wanted);
 
   state_room room;
   std::vector<state_place> places; // by number in the model's table
-  uint64_t bytes;
+  uint64_t bytes; // of all states; at the model's limits they have no gaps
+
+private:
+  std::array<uint64_t, XF_ABI_DTYPE_COUNT> starts_{}, ends_{}; // of the states of a data type
 };
 
 // A layout as plans know it, of states that begin at `base`; allocates nothing if `result` is one already.

@@ -27,7 +27,7 @@ std::string polynomial(const model &m) {
   std::map<std::string, uint64_t> terms; // by their dimensions
   for (const xf_abi_state &state : m.states()) {
     std::string dims = state.per_sentence ? " x batch" : " x batch x beam";
-    uint64_t bytes = state.layers * state.element_bytes;
+    uint64_t bytes = state.layers * xf_abi_dtype_bytes(state.dtype);
     for (uint32_t axis = 0; axis < state.rank; ++axis)
       if (state.size[axis] < 0)
         dims += " x " + name_of(m, -(state.size[axis] + 1), state.multiple[axis]);

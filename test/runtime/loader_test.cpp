@@ -166,6 +166,7 @@ TEST(loader, says_what_is_wrong) {
   EXPECT_EQ(with_state([](auto &s) { s.multiple[1] = 3; }), shape);
   EXPECT_EQ(with_state([](auto &s) { s.positions = 2; }), shape);
   EXPECT_EQ(with_state([](auto &s) { s.layers = 0; }), shape);
+  EXPECT_EQ(with_state([](auto &s) { s.dtype = XF_ABI_DTYPE_COUNT; }), shape);
   EXPECT_EQ(with_header([](auto &h) { h.generate.end = 11; }),
             "image in memory: damaged: the search's special tokens are not tokens");
   EXPECT_EQ(with_header([](auto &h) { h.generate.more_ends_count = 1, h.generate.more_ends[0] = 11; }),

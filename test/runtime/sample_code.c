@@ -254,6 +254,6 @@ SAMPLE_ISA(sample_isa_2, 2)
 
 /* The states, for the image. */
 const xf_abi_state sample_states[3] = {
-    {{0, 0}, LAYERS, 0, 4, 2, 1, {OUTER, -(T + 1)}, {1, UNIT}},
-    {{0, 0}, 1, 0, 4, 1, -1, {2}, {1}},
-    {{0, 0}, 1, 1, 4, 1, -1, {4}, {1}}};
+    {{0, 0}, LAYERS, 0, XF_ABI_I32, 2, 1, {OUTER, -(T + 1)}, {1, UNIT}},
+    {{0, 0}, 1, 0, XF_ABI_I32, 1, -1, {2}, {1}},
+    {{0, 0}, 1, 1, XF_ABI_I32, 1, -1, {4}, {1}}};

@@ -1,4 +1,4 @@
-// Where states lie, and that a session lays them out anew without a trace of what lay there before.
+// Where states lie, and that a search finds the same whatever lay there before.
 #include "runtime/core/session.h"
 #include "test/runtime/sample_model.h"
 
@@ -53,28 +53,45 @@ TEST_F(states, lie_close_together) {
 TEST_F(states, are_laid_out_anew_for_what_a_search_needs) {
   session s(model, {.threads = 1, .isa = XF_ABI_BASELINE});
   uint64_t largest = s.states().bytes;
-  auto is_zero = [&] { return std::all_of(s.state_memory(), s.state_memory() + largest, [](uint8_t byte) { return byte == 0; }); };
-  auto soil = [&] { std::fill_n(s.state_memory(), s.states().bytes, 0xff); };
-  EXPECT_TRUE(is_zero());
+  EXPECT_TRUE(std::all_of(s.state_memory(), s.state_memory() + largest, [](uint8_t byte) { return byte == 0; }));
 
   s.make_room(room(2, 2, 8));
   uint64_t small = s.states().bytes;
   EXPECT_LT(small, largest / 4);
-  soil();
   s.make_room(room(2, 2, 7)); // fits
   EXPECT_EQ(s.states().bytes, small);
-  EXPECT_FALSE(is_zero());
   s.make_room(room(2, 2, 9));
   EXPECT_GT(s.states().bytes, small);
-  EXPECT_TRUE(is_zero());
-  soil();
   s.make_room(room(16, 4, 40));
   EXPECT_EQ(s.states().bytes, largest);
-  EXPECT_TRUE(is_zero());
-  soil();
   s.make_room(room(1, 1, 4)); // would fit, but far apart
   EXPECT_LT(s.states().bytes, small);
-  EXPECT_TRUE(is_zero());
+}
+
+// Bits of one type may be no number of another.
+TEST_F(states, of_different_types_never_share_memory) {
+  std::vector<uint8_t> bytes_of_types = sample::build({});
+  auto *header = reinterpret_cast<const xf_abi_image *>(bytes_of_types.data());
+  auto *table = reinterpret_cast<xf_abi_state *>(bytes_of_types.data() + header->states.offset);
+  table[0].dtype = XF_ABI_BF16, table[1].dtype = XF_ABI_F32, table[2].dtype = XF_ABI_BF16;
+  sample::seal(bytes_of_types);
+  sample::aligned_bytes typed{bytes_of_types};
+  std::shared_ptr<const xf::rt::model> of_types = open_model(typed.data(), typed.size());
+
+  state_layout layout(*of_types);
+  uint64_t floats = layout.places[1].layer_stride, bytes = layout.bytes;
+  EXPECT_EQ(layout.places[1].offset, 0u);
+  EXPECT_EQ(layout.places[0].offset, floats);
+  EXPECT_EQ(layout.places[2].offset, floats + 2 * layout.places[0].layer_stride);
+  EXPECT_EQ(bytes, layout.places[2].offset + layout.places[2].layer_stride);
+  for (auto [rows, sentences, target] : {std::array{1, 1, 1}, {2, 2, 9}, {16, 4, 40}, {1, 1, 40}}) {
+    layout.lay_out(*of_types, room(rows, sentences, target));
+    EXPECT_EQ(layout.places[1].offset, 0u);
+    EXPECT_LE(layout.places[1].layer_stride, floats);
+    EXPECT_EQ(layout.places[0].offset, floats);
+    EXPECT_EQ(layout.places[2].offset, floats + 2 * layout.places[0].layer_stride);
+    EXPECT_LE(layout.places[2].offset + layout.places[2].layer_stride, bytes);
+  }
 }
 
 // Keeps what a search finds.

@@ -22,12 +22,22 @@ static std::optional<unsigned> positionsAxis(StateOp state) {
   return std::nullopt;
 }
 
+uint32_t dtypeOf(Type element) {
+  if (element.isF32())
+    return XF_ABI_F32;
+  if (element.isBF16())
+    return XF_ABI_BF16;
+  if (element.isF16())
+    return XF_ABI_F16;
+  return element.isInteger(1) ? XF_ABI_I1 : element.isInteger(8) ? XF_ABI_I8 : XF_ABI_I32;
+}
+
 xf_abi_state describeState(StateOp state, const DataLayout &layout) {
   auto type = state.getTensorType();
   xf_abi_state result{};
   result.layers = state.getLayers();
   result.per_sentence = state.getSentences();
-  result.element_bytes = elementBytes(type.getElementType());
+  result.dtype = dtypeOf(type.getElementType());
   result.rank = type.getRank() - 1;
   std::optional<unsigned> positions = positionsAxis(state);
   result.positions = positions ? int32_t(*positions) - 1 : -1;

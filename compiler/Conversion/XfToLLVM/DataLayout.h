@@ -30,6 +30,9 @@ struct DataLayout {
 /// Lays out the data of a module of kernel IR.
 DataLayout layOutData(mlir::ModuleOp module);
 
+/// The `xf_abi_dtype` of elements that a compiled file stores.
+uint32_t dtypeOf(mlir::Type element);
+
 /// A state as the runtime knows it, without its name.
 xf_abi_state describeState(mlir::xf::StateOp state, const DataLayout &layout);
 

@@ -97,7 +97,7 @@ private:
     auto shape = cast<RankedTensorType>(type);
     xf_abi_tensor t{};
     t.name = bytes.put(name);
-    t.dtype = shape.getElementType().isF32() ? XF_ABI_F32 : shape.getElementType().isInteger(1) ? XF_ABI_I1 : XF_ABI_I32;
+    t.dtype = dtypeOf(shape.getElementType());
     t.rank = shape.getRank();
     for (unsigned d = 0; d < t.rank; ++d)
       t.dim[d] = shape.isDynamicDim(d) ? -(int64_t(dimNumber(getDimName(shape, d))) + 1) : shape.getDimSize(d);

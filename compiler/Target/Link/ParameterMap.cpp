@@ -127,10 +127,7 @@ std::vector<StoredParameter> mapParameters(ModuleOp module, const DataLayout &la
     bool isPacked = weight.getLayout() == Layout::panels;
     if (!isPacked)
       llvm::erase_if(pieces, [](const Piece &piece) { return piece.isTransposed; });
-    uint32_t dtype = element.isInteger(8) ? XF_ABI_I8
-                     : element.isBF16()    ? XF_ABI_BF16
-                     : element.isF16()     ? XF_ABI_F16
-                                           : XF_ABI_F32;
+    uint32_t dtype = dtypeOf(element);
     Placement scales;
     if (weight.getScales())
       scales = layout.weights.find(module.lookupSymbol(weight.getScalesAttr()))->second;
