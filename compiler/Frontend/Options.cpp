@@ -63,6 +63,14 @@ public:
         e.note(block.loc, "'" + block.name + "' is declared here");
         continue;
       }
+      if (param->type && param->type->name == "list" && llvm::StringRef(text).starts_with("[")) {
+        auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+        if (!json.is_array())
+          fail("--set " + name + "=" + text + ": is no JSON list");
+        else if (auto list = valueOf("--set " + name, json, /*mayBeList=*/true))
+          given[name] = {*list, "--set"};
+        continue;
+      }
       bool isString = param->type && param->type->name == "string";
       given[name] = {isString ? Value(text) : parseText(text), "--set"};
     }

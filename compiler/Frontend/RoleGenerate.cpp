@@ -54,8 +54,8 @@ private:
         return false;
     }
     for (std::string needed : {"decode", "start", "end"}) {
-      bool isPrompt = needed == "start" && !given.count("encode"); // which may do without a start token
-      if (!isPrompt && !given.count(needed))
+      bool isPrompt = needed == "start" && !names.count("encode"); // which may do without a start token
+      if (!isPrompt && !names.count(needed) && !has(needed))
         return fail(call.loc, "generate needs '" + needed + "'");
     }
     return true;
@@ -63,7 +63,6 @@ private:
 
   bool readArgument(const std::string &key, const Argument &argument) {
     std::string what = "'" + key + "' of generate";
-    given.insert(key);
     if (key == "encode" || key == "decode" || key == "align" || key == "tokens" || key == "logits") {
       auto name = needName(argument, what);
       if (name)
@@ -317,7 +316,6 @@ private:
     return true;
   }
 
-  std::set<std::string> given;
   std::map<std::string, Name> names;
   std::map<std::string, Loc> numbers; // where they stand
   mlir::xf::EntryOp encode, decode, align;

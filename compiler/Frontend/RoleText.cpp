@@ -26,7 +26,10 @@ private:
     Value value = valueOf(argument);
     if (isPoison(value))
       return false;
-    if (key == "prefix" || key == "suffix" || key == "between")
+    bool isIds = key == "prefix" || key == "suffix" || key == "between";
+    if (holds<None>(value) && (isIds || key == "unknown")) // as if it were not given
+      return true;
+    if (isIds)
       return readIds(argument, value);
     if (key == "unknown") {
       auto known = asId(value, argument.value->loc);

@@ -57,7 +57,10 @@ std::optional<int64_t> Directive::asNumber(const Value &value, Loc loc, const st
 }
 
 bool Directive::addNumber(const Argument &argument, llvm::StringRef key, const std::string &what) {
-  auto number = asNumber(valueOf(argument), argument.value->loc, what);
+  Value value = valueOf(argument);
+  if (holds<None>(value)) // as if it were not given
+    return true;
+  auto number = asNumber(value, argument.value->loc, what);
   if (number)
     addInteger(key, *number);
   return number.has_value();

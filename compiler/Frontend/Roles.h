@@ -26,9 +26,12 @@ protected:
   std::optional<std::string> needName(const Argument &argument, const std::string &what);
   /// A number from 0 to the largest of 32 bits.
   std::optional<int64_t> asNumber(const Value &value, Loc loc, const std::string &what);
-  /// An argument that is a token id or a length, as a member `key`; false with an error.
+  /// An argument that is a token id or a length, as a member `key`, or none; false with an error.
   bool addNumber(const Argument &argument, llvm::StringRef key, const std::string &what);
 
+  bool has(llvm::StringRef key) const {
+    return llvm::any_of(members, [&](mlir::NamedAttribute member) { return member.getName() == key; });
+  }
   void add(llvm::StringRef key, mlir::Attribute value) { members.push_back(builder.getNamedAttr(key, value)); }
   void addFlag(llvm::StringRef key) { add(key, builder.getUnitAttr()); }
   void addInteger(llvm::StringRef key, int64_t value) { add(key, builder.getI64IntegerAttr(value)); }

@@ -39,10 +39,16 @@ g2p = MODELS / "g2p"
 (WORK / "long").write_text("".join(f"t{i}\n" for i in range(34)))
 (WORK / "bytes").write_bytes(b"a\nb\xff\n")
 (WORK / "empty").write_bytes(b"")
+for name, text in (("list", '["a"]'), ("text", '{"a": 0, "b": "1"}'), ("gap", '{"a": 0, "b": 2}'), ("twice", '{"a": 0, "b": 0}'), ("lines", '{"a\\nb": 0}')):
+    (WORK / f"{name}.json").write_text(text)
 (WORK / "tabs").write_bytes(b"<unk>\t0\n\xe2\x96\x81a\t-2.5\n")
 for source, target, words in (("long", g2p / "target.vocab", "34 lines"), (g2p / "source.vocab", "bytes", "line 2"),
                               (g2p / "source.vocab", "empty", "empty"), ("tabs", g2p / "target.vocab", "line 1 holds a tab"),
-                              (g2p / "source.vocab", "tabs", "line 1 holds a tab"), ("nowhere", g2p / "target.vocab", "nowhere")):
+                              (g2p / "source.vocab", "tabs", "line 1 holds a tab"), ("nowhere", g2p / "target.vocab", "nowhere"),
+                              ("list.json", g2p / "target.vocab", "list.json: is no JSON object"), ("text.json", g2p / "target.vocab", "token 'b' has no number"),
+                              ("gap.json", g2p / "target.vocab", "token 'b' has the number 2, but there are 2 tokens"),
+                              ("twice.json", g2p / "target.vocab", "tokens 'a' and 'b' have the same number, 0"),
+                              ("lines.json", g2p / "target.vocab", "holds a line break")):
     status, _, err = compile_model(g2p / "g2p.xf", WORK / "out", "--config", g2p / "config.json", "--random-weights", 1, "--source-vocab",
                                    WORK / source, "--target-vocab", WORK / target, ok=False)
     checks.that(status == 1 and words in err, f"vocabularies {source}, {target}: status {status}, {err}")

@@ -17,6 +17,7 @@ import zipfile
 BIN = pathlib.Path(os.environ["XF_BIN"])
 SOURCE = pathlib.Path(os.environ["XF_SOURCE"])
 MODELS = SOURCE / "test" / "models"
+sys.path.append(str(MODELS))
 SHARED = pathlib.Path(os.environ.get("XF_SHARED") or SOURCE.parent / "shared")
 WORK = pathlib.Path(tempfile.mkdtemp(prefix="xf-e2e-"))
 atexit.register(shutil.rmtree, WORK, ignore_errors=True)
@@ -68,6 +69,16 @@ def compile_g2p(output, *options):
 def load(path):
     with open(path, encoding="utf-8") as file:
         return json.load(file)
+
+
+def golden_weights(folder):
+    """The weights of a folder with golden numbers: a file there, or made of the names and shapes that it lists."""
+    folder = pathlib.Path(folder)
+    if not (folder / "weights.json").exists():
+        return folder / "weights.safetensors"
+    from seeded_weights import write_seeded_weights
+    write_seeded_weights(folder / "weights.json", WORK / "weights.safetensors")
+    return WORK / "weights.safetensors"
 
 
 def write_safetensors(path, tensors):

@@ -1,15 +1,15 @@
 """Golden numbers from PyTorch: every instruction set, 1 to 3 threads, and the reference interpreter.
 
-goldens.py DESCRIPTION FOLDER [KIND]: FOLDER holds config.json, weights.safetensors and io.safetensors.
+goldens.py DESCRIPTION FOLDER [KIND]: FOLDER holds config.json, io.safetensors, and weights.safetensors or weights.json.
 """
 import sys
 
-from common import BIN, Checks, WORK, available_isas, compile_model, run
+from common import BIN, Checks, WORK, available_isas, compile_model, golden_weights, run
 
 description, folder = sys.argv[1], sys.argv[2]
 kind = sys.argv[3] if len(sys.argv) > 3 else "model"
 artefact = WORK / "artefact"
-compile_model(description, artefact, "--config", f"{folder}/config.json", "--weights", f"{folder}/weights.safetensors",
+compile_model(description, artefact, "--config", f"{folder}/config.json", "--weights", golden_weights(folder),
               f"--emit={kind}")
 checks = Checks()
 golden = ["--golden", f"{folder}/io.safetensors"]

@@ -8,7 +8,7 @@ import random
 import shutil
 import sys
 
-from common import BIN, Checks, MODELS, SOURCE, WORK, compile_g2p, compile_model, run
+from common import BIN, Checks, MODELS, SOURCE, WORK, compile_g2p, compile_model, golden_weights, run
 
 checks = Checks()
 FAKE = BIN.parent / "lib" / "fake-cuda"
@@ -28,15 +28,14 @@ def without_driver():
 
 
 def golden(description, folder):
-    artefact = WORK / "artefact"
-    compile_model(description, artefact, "--config", f"{folder}/config.json", "--weights", f"{folder}/weights.safetensors",
-                  "--target", "cpu,cuda", "--emit=model")
+    artefact, options = WORK / "artefact", ["--config", f"{folder}/config.json", "--weights", golden_weights(folder), "--target", "cpu,cuda"]
+    compile_model(description, artefact, *options, "--emit=model")
     with_driver()
     for device in ("emulator", "cuda", "cpu"):
         status, out, err = run(BIN / "xf-run", artefact, "--golden", f"{folder}/io.safetensors", "--device", device, ok=False)
         checks.that(status == 0, f"{device}:\n{out}{err}")
     program = WORK / "program"
-    compile_model(description, program, "--config", f"{folder}/config.json", "--weights", f"{folder}/weights.safetensors", "--target", "cpu,cuda")
+    compile_model(description, program, *options)
     if "--beam" in run(program, "--help")[1]:
         confirm_beams(program)
 

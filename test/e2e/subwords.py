@@ -2,6 +2,7 @@
 
 Needs spm_train, spm_encode and spm_decode (Debian: sentencepiece).
 """
+import json
 import random
 import shutil
 
@@ -84,8 +85,9 @@ rng.shuffle(order)
 tokens = ["<s>", "<pad>", "</s>", "<unk>", "<extra>", *[pieces[i] for i in order]]
 place = {token: i for i, token in enumerate(tokens)}
 (WORK / "tokens").write_text("\n".join(tokens) + "\n", encoding="utf-8")
+(WORK / "tokens.json").write_text(json.dumps(place), encoding="utf-8")
 program = compiled("program", "--source-spm", models["unigram"], "--source-vocab", WORK / "tokens", "--target-spm", models["unigram"], "--target-vocab",
-                   WORK / "tokens", more=", unknown = 3")
+                   WORK / "tokens.json", more=", unknown = 3")
 encoded = run("spm_encode", f"--model={models['unigram']}", "--output_format=id", stdin=text)[1].splitlines()
 ids = "".join(" ".join(str(place[pieces[int(i)]]) for i in line.split()) + " 2\n" for line in encoded)
 got, answers = (run(program, *options, "--max-length", 20, stdin=given, ok=False)[1].splitlines() for options, given in (([], text), (["--ids"], ids)))

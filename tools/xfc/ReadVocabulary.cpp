@@ -2,6 +2,7 @@
 
 #include "compiler/Import/Error.h"
 #include "compiler/Import/Tokenizer.h"
+#include "compiler/Import/VocabularyJson.h"
 #include "runtime/text/subword_model.h"
 #include "runtime/text/utf8.h"
 
@@ -24,6 +25,12 @@ static llvm::Error readTokens(const std::string &path, Vocabulary &vocabulary) {
     return error;
   if (contents.starts_with(rt::kByteOrderMark))
     contents.erase(0, rt::kByteOrderMark.size());
+  if (llvm::StringRef(path).ends_with(".json")) {
+    auto lines = readVocabularyJson(path, contents);
+    if (!lines)
+      return lines.takeError();
+    contents = std::move(*lines);
+  }
   return contents.empty() ? makeError("{}: the vocabulary is empty", path) : llvm::Error::success();
 }
 

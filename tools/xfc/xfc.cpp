@@ -41,8 +41,8 @@ struct Options {
                                           clEnumValN(xf::FactorType::f16, "f16", "the same in f16, for --target cuda: 3 more bits, but nothing beyond 65504"),
                                           clEnumValN(xf::FactorType::int8, "int8", "bytes with a scale a row, sums are exact: a quarter"),
                                           clEnumValN(xf::FactorType::int8Weights, "int8-weights", "weights as in int8, activations and sums are f32"))};
-  cl::opt<std::string> sourceVocab{"source-vocab", cl::desc("Source vocabulary, a token a line"), cl::value_desc("FILE"), cl::cat(category)};
-  cl::opt<std::string> targetVocab{"target-vocab", cl::desc("Target vocabulary, a token a line"), cl::value_desc("FILE"), cl::cat(category)};
+  cl::opt<std::string> sourceVocab{"source-vocab", cl::desc("Source vocabulary: a token a line, or a JSON object (FILE.json) of tokens and their numbers"), cl::value_desc("FILE"), cl::cat(category)};
+  cl::opt<std::string> targetVocab{"target-vocab", cl::desc("Target vocabulary, as that of the source"), cl::value_desc("FILE"), cl::cat(category)};
   cl::opt<std::string> sourceSpm{"source-spm", cl::desc("SentencePiece model of the source, for text(source = subwords); its pieces are the tokens without --source-vocab"), cl::value_desc("FILE"), cl::cat(category)};
   cl::opt<std::string> targetSpm{"target-spm", cl::desc("The same of the target"), cl::value_desc("FILE"), cl::cat(category)};
   cl::opt<std::string> sourceTokenizer{"source-tokenizer", cl::desc("Hugging Face tokenizer.json of the source (byte-level BPE or WordPiece), for text(source = subwords)"), cl::value_desc("FILE"), cl::cat(category)};

@@ -1,0 +1,34 @@
+#include "compiler/Import/VocabularyJson.h"
+
+#include "compiler/Import/Error.h"
+
+#include <nlohmann/json.hpp>
+#include <vector>
+
+namespace xf {
+
+llvm::Expected<std::string> readVocabularyJson(const std::string &path, const std::string &contents) {
+  auto json = nlohmann::json::parse(contents, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object())
+    return makeError("{}: is no JSON object of tokens and their numbers", path);
+  std::vector<const std::string *> tokens(json.size());
+  for (auto &[token, number] : json.items()) {
+    auto complain = [&](const char *problem) { return makeError("{}: token '{}' {}", path, token, problem); };
+    if (!number.is_number_unsigned())
+      return complain("has no number");
+    if (token.find('\n') != std::string::npos)
+      return complain("holds a line break");
+    auto place = number.get<uint64_t>();
+    if (place >= tokens.size())
+      return makeError("{}: token '{}' has the number {}, but there are {} tokens", path, token, place, tokens.size());
+    if (tokens[place])
+      return makeError("{}: tokens '{}' and '{}' have the same number, {}", path, *tokens[place], token, place);
+    tokens[place] = &token;
+  }
+  std::string lines;
+  for (const std::string *token : tokens)
+    lines += *token + "\n";
+  return lines;
+}
+
+} // namespace xf

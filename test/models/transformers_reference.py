@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""Golden numbers of BART's and T5's relatives from Hugging Face's transformers, with weights that seeded_weights.py makes.
+
+  transformers_reference.py [NAME...]     writes bart/NAME and t5/NAME: config.json, weights.json (names and shapes) and io.safetensors
+
+Needs torch, transformers and safetensors.
+"""
+import json
+import pathlib
+import sys
+
+import torch
+import transformers
+from safetensors.torch import save_file
+
+from seeded_weights import seeded_weights
+
+BART = dict(vocab_size=61, d_model=32, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4, decoder_attention_heads=2, encoder_ffn_dim=48,
+            decoder_ffn_dim=40, max_position_embeddings=48, decoder_start_token_id=2)
+PADDED_FIRST = dict(pad_token_id=0, eos_token_id=1, decoder_start_token_id=0)
+T5 = dict(vocab_size=61, d_model=32, d_kv=6, d_ff=48, num_layers=2, num_heads=4, decoder_start_token_id=0)
+CASES = {
+    "bart/bart": ("BartForConditionalGeneration", "BartConfig", BART),
+    "bart/mbart": ("MBartForConditionalGeneration", "MBartConfig", {**BART, "scale_embedding": True}),
+    "bart/m2m100": ("M2M100ForConditionalGeneration", "M2M100Config", {**BART, "scale_embedding": True}),
+    "bart/pegasus": ("PegasusForConditionalGeneration", "PegasusConfig", {**BART, "scale_embedding": True, **PADDED_FIRST}),
+    "bart/marian": ("MarianMTModel", "MarianConfig", {**BART, "d_model": 40, "scale_embedding": True, "activation_function": "swish", "pad_token_id": 60,
+                                                      "eos_token_id": 0, "decoder_start_token_id": 60, "bad_words_ids": [[60]]}),
+    "t5/t5": ("T5ForConditionalGeneration", "T5Config", T5),
+    "t5/flan": ("T5ForConditionalGeneration", "T5Config", {**T5, "feed_forward_proj": "gated-gelu", "tie_word_embeddings": False}),
+}
+STEPS = 12
+
+
+def greedy(model, source, mask):
+    """All tokens again for each step; sentences that have ended are padded."""
+    config = model.config
+    tokens = torch.full((len(source), 1), config.decoder_start_token_id)
+    ended = torch.zeros(len(source), dtype=torch.bool)
+    for _ in range(STEPS):
+        logits = model(input_ids=source, attention_mask=mask, decoder_input_ids=tokens, use_cache=False).logits[:, -1]
+        for word in getattr(config, "bad_words_ids", None) or []:
+            logits[:, word] = -torch.inf
+        following = logits.argmax(-1).masked_fill(ended, config.pad_token_id)
+        ended |= following == config.eos_token_id
+        tokens = torch.cat([tokens, following[:, None]], 1)
+    return tokens
+
+
+def write(name):
+    model_class, config_class, settings = CASES[name]
+    config = getattr(transformers, config_class)(**settings)
+    model = getattr(transformers, model_class)(config).eval()
+    # What a saved checkpoint has: nothing twice, no tables that are computed.
+    kept = model.state_dict()
+    computed = ("embed_positions.weight",) if config.model_type in ("marian", "m2m_100") else ()
+    kept = {key: value for key, value in kept.items() if not key.endswith(("embed_tokens.weight", *computed)) and
+            not (key == "lm_head.weight" and config.tie_word_embeddings)}
+    shapes = {key: list(value.shape) for key, value in kept.items()}
+    if config.model_type == "pegasus":  # as its table, so that it must be taken from there
+        kept["model.encoder.embed_positions.weight"].mul_(0.5)
+    for key, values in seeded_weights(shapes).items():
+        kept[key].copy_(torch.tensor(values).reshape(shapes[key]))
+
+    generator = torch.Generator().manual_seed(7)
+    lengths = [150, 90, 7] if config.model_type == "t5" else [40, 17, 3]
+    source = torch.randint(4, 60, (3, lengths[0]), generator=generator)
+    for row, length in enumerate(lengths):
+        source[row, length:] = config.pad_token_id
+    target = torch.randint(4, 60, (3, 40), generator=generator)
+    target[:, 0] = config.decoder_start_token_id
+    mask = source != config.pad_token_id
+    with torch.no_grad():
+        logits = model(input_ids=source, attention_mask=mask, decoder_input_ids=target).logits
+        tokens = greedy(model, source, mask)
+    print(name, tokens.tolist())
+    folder = pathlib.Path(__file__).parent / name
+    folder.mkdir(parents=True, exist_ok=True)
+    whole = lambda tensor: tensor.to(torch.int32).contiguous()
+    save_file({"in.src": whole(source), "in.tgt": whole(target[:, :20]), "out.logits": logits[:, :20].contiguous(), "out.greedy": whole(tokens)},
+              folder / "io.safetensors")
+    shown = {key: value for key, value in config.to_diff_dict().items() if key not in ("transformers_version", "dtype")}
+    (folder / "config.json").write_text(json.dumps(shown, indent=1) + "\n")
+    (folder / "weights.json").write_text(json.dumps(shapes, indent=1) + "\n")
+
+
+for case in sys.argv[1:] or CASES:
+    write(case)
