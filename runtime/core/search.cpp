@@ -88,11 +88,8 @@ void searcher::start_call(const search_options &options, search_sink &sink) {
 }
 
 void searcher::generate(const token_rows &rows, const search_options &options, search_sink &sink) {
-  if (layout_.source_tokens < 0 && (layout_.encode.entry || layout_.begin.entry))
-    fail(status::unsupported, "the model's source is '%s', which is not made of tokens", layout_.other_input.c_str());
-  if (!layout_.other_input.empty())
-    fail(status::unsupported, "the model takes '%s' beside its tokens: it cannot be searched from tokens alone",
-         layout_.other_input.c_str());
+  if (std::string problem = layout_.refuses_tokens(); !problem.empty())
+    fail(status::unsupported, "%s", problem.c_str());
   fp_scope control_word;
   start_call(options, sink);
   batch_ = options.batch ? options.batch : static_cast<int32_t>(layout_.batch);

@@ -88,6 +88,12 @@ void search_layout::find_choice() {
   most = step->outputs[choice.values].dim[1];
 }
 
+std::string search_layout::refuses_tokens() const {
+  if (source_tokens < 0 && (encode.entry || begin.entry))
+    return "the model's source is '" + other_input + "', which is not made of tokens";
+  return other_input.empty() ? "" : "the model takes '" + other_input + "' beside its tokens: it cannot be searched from tokens alone";
+}
+
 void search_layout::add_source(const model &m, arena_plan &plan, const entry_info &entry, source_call &call) {
   std::vector<int64_t> dims;
   for (const dim_info &dim : m.dims())

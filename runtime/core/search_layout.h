@@ -57,6 +57,8 @@ struct row_move {
 
 struct search_layout {
   search_layout(const model &m, arena_plan &plan);
+  // Why the model cannot be searched from tokens alone, as lines have them; empty if it can.
+  std::string refuses_tokens() const;
 
   int64_t batch, beam, rows, chunk, window, vocabulary;
   int64_t least_source = 1, least_batch = 1; // positions and sentences that encode and begin need

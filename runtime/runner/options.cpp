@@ -2,6 +2,7 @@
 
 #include "runtime/core/cpu.h"
 #include "runtime/core/error.h"
+#include "runtime/core/search_layout.h"
 #include "runtime/runner/format.h"
 #include "runtime/runner/line_reader.h"
 
@@ -180,8 +181,21 @@ void parse_options(int argc, char **argv, const model &m, run_options &o) {
   o.search.scores = o.numbered || o.json;
 }
 
+static std::string help_without_lines(const char *program, const std::string &problem) {
+  std::string text;
+  append(text, "Usage: %s [OPTION]\n\nReads no lines: %s.\nThe C API searches it (xf_generate_from in xf.h).\n\n", program, problem.c_str());
+  append(text, "  --limits             print the model's limits and how much memory it needs at most\n"
+               "  --help, --version\n");
+  return text;
+}
+
 std::string help_text(const char *program, const model &m) {
   const xf_abi_generate &g = m.header().generate;
+  if (g.present) {
+    arena_plan plan;
+    if (std::string problem = search_layout(m, plan).refuses_tokens(); !problem.empty())
+      return help_without_lines(program, problem);
+  }
   bool prompts = g.present && g.encode < 0 && g.begin < 0;
   std::string text;
   append(text, "Usage: %s [OPTION]... [FILE]\n\n", program);

@@ -85,4 +85,6 @@ for kind in ("f32", "int8"):
 
 status, _, errors = run(program, stdin="1 2 3\n", ok=False)
 checks.that(status != 0 and "is not made of tokens" in errors, errors)
+text = run(program, "--help")[1]
+checks.that("is not made of tokens" in text and "--beam" not in text, text)
 checks.end()

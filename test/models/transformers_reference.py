@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Golden numbers of BART's and T5's relatives from Hugging Face's transformers, with weights that seeded_weights.py makes.
+"""Golden numbers of BART's and T5's relatives and of Whisper from Hugging Face's transformers, with weights that seeded_weights.py makes.
 
-  transformers_reference.py [NAME...]     writes bart/NAME and t5/NAME: config.json, weights.json (names and shapes) and io.safetensors
+  transformers_reference.py [NAME...]     writes folders such as bart/marian: config.json, weights.json (names and shapes) and io.safetensors
 
 Needs torch, transformers and safetensors.
 """
@@ -26,19 +26,23 @@ CASES = {
     "bart/pegasus": ("PegasusForConditionalGeneration", "PegasusConfig", {**BART, "scale_embedding": True, **PADDED_FIRST}),
     "bart/marian": ("MarianMTModel", "MarianConfig", {**BART, "d_model": 40, "scale_embedding": True, "activation_function": "swish", "pad_token_id": 60,
                                                       "eos_token_id": 0, "decoder_start_token_id": 60, "bad_words_ids": [[60]]}),
+    "whisper/tiny": ("WhisperForConditionalGeneration", "WhisperConfig",
+                     dict(vocab_size=61, num_mel_bins=6, d_model=32, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4,
+                          decoder_attention_heads=2, encoder_ffn_dim=48, decoder_ffn_dim=40, max_source_positions=30, max_target_positions=24,
+                          decoder_start_token_id=2, pad_token_id=1, bos_token_id=0, eos_token_id=1, suppress_tokens=None, begin_suppress_tokens=None)),
     "t5/t5": ("T5ForConditionalGeneration", "T5Config", T5),
     "t5/flan": ("T5ForConditionalGeneration", "T5Config", {**T5, "feed_forward_proj": "gated-gelu", "tie_word_embeddings": False}),
 }
 STEPS = 12
 
 
-def greedy(model, source, mask):
+def greedy(model, **source):
     """All tokens again for each step; sentences that have ended are padded."""
     config = model.config
-    tokens = torch.full((len(source), 1), config.decoder_start_token_id)
-    ended = torch.zeros(len(source), dtype=torch.bool)
+    tokens = torch.full((3, 1), config.decoder_start_token_id)
+    ended = torch.zeros(3, dtype=torch.bool)
     for _ in range(STEPS):
-        logits = model(input_ids=source, attention_mask=mask, decoder_input_ids=tokens, use_cache=False).logits[:, -1]
+        logits = model(**source, decoder_input_ids=tokens, use_cache=False).logits[:, -1]
         for word in getattr(config, "bad_words_ids", None) or []:
             logits[:, word] = -torch.inf
         following = logits.argmax(-1).masked_fill(ended, config.pad_token_id)
@@ -54,8 +58,9 @@ def write(name):
     # What a saved checkpoint has: nothing twice, no tables that are computed.
     kept = model.state_dict()
     computed = ("embed_positions.weight",) if config.model_type in ("marian", "m2m_100") else ()
-    kept = {key: value for key, value in kept.items() if not key.endswith(("embed_tokens.weight", *computed)) and
-            not (key == "lm_head.weight" and config.tie_word_embeddings)}
+    kept = {key: value for key, value in kept.items() if not key.endswith(("encoder.embed_tokens.weight", *computed)) and
+            not (key.endswith("decoder.embed_tokens.weight") and config.model_type != "whisper") and
+            not (key in ("lm_head.weight", "proj_out.weight") and config.tie_word_embeddings)}
     shapes = {key: list(value.shape) for key, value in kept.items()}
     if config.model_type == "pegasus":  # as its table, so that it must be taken from there
         kept["model.encoder.embed_positions.weight"].mul_(0.5)
@@ -63,22 +68,28 @@ def write(name):
         kept[key].copy_(torch.tensor(values).reshape(shapes[key]))
 
     generator = torch.Generator().manual_seed(7)
-    lengths = [150, 90, 7] if config.model_type == "t5" else [40, 17, 3]
-    source = torch.randint(4, 60, (3, lengths[0]), generator=generator)
-    for row, length in enumerate(lengths):
-        source[row, length:] = config.pad_token_id
-    target = torch.randint(4, 60, (3, 40), generator=generator)
+    whole = lambda tensor: tensor.to(torch.int32).contiguous()
+    if config.model_type == "whisper":
+        # As the description has them: five neighbouring frames for each second one.
+        frames = torch.randn(3, config.num_mel_bins, 2 * config.max_source_positions, generator=generator)
+        padded = torch.nn.functional.pad(frames, (2, 2)).transpose(1, 2)
+        beside = torch.cat([padded[:, k:k + frames.shape[2]:2] for k in range(5)], 2)
+        source, given = dict(input_features=frames), {"in.frames": beside.contiguous()}
+    else:
+        lengths = [150, 90, 7] if config.model_type == "t5" else [40, 17, 3]
+        ids = torch.randint(4, 60, (3, lengths[0]), generator=generator)
+        for row, length in enumerate(lengths):
+            ids[row, length:] = config.pad_token_id
+        source, given = dict(input_ids=ids, attention_mask=ids != config.pad_token_id), {"in.src": whole(ids)}
+    target = torch.randint(4, 60, (3, 40), generator=generator)[:, :20]
     target[:, 0] = config.decoder_start_token_id
-    mask = source != config.pad_token_id
     with torch.no_grad():
-        logits = model(input_ids=source, attention_mask=mask, decoder_input_ids=target).logits
-        tokens = greedy(model, source, mask)
+        logits = model(**source, decoder_input_ids=target).logits
+        tokens = greedy(model, **source)
     print(name, tokens.tolist())
     folder = pathlib.Path(__file__).parent / name
     folder.mkdir(parents=True, exist_ok=True)
-    whole = lambda tensor: tensor.to(torch.int32).contiguous()
-    save_file({"in.src": whole(source), "in.tgt": whole(target[:, :20]), "out.logits": logits[:, :20].contiguous(), "out.greedy": whole(tokens)},
-              folder / "io.safetensors")
+    save_file({**given, "in.tgt": whole(target), "out.logits": logits.contiguous(), "out.greedy": whole(tokens)}, folder / "io.safetensors")
     shown = {key: value for key, value in config.to_diff_dict().items() if key not in ("transformers_version", "dtype")}
     (folder / "config.json").write_text(json.dumps(shown, indent=1) + "\n")
     (folder / "weights.json").write_text(json.dumps(shapes, indent=1) + "\n")

@@ -193,7 +193,7 @@ llvm::Expected<Tensor> CompiledEngine::greedy(const TensorMap &values, int64_t r
     return lastError();
   if (int64_t found = most - std::count(lengths.begin(), lengths.end(), none); found != rows)
     return makeError("out.greedy has {} rows, but there are {} sentences", rows, found);
-  std::vector<int64_t> out(rows * length, std::max(search.pad, 0));
+  std::vector<int64_t> out(rows * length, search.pad >= 0 ? search.pad : search.end);
   for (int64_t r = 0; r < rows; ++r) {
     out[r * length] = search.start;
     for (int64_t t = 0; t < std::min<int64_t>(lengths[r], steps); ++t)
