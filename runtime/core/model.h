@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -56,6 +57,12 @@ struct parameter_info {
   std::vector<xf_abi_segment> segments;
 };
 
+// The code and the weights that a model's sessions on a GPU share, as long as there is one.
+struct shared_program {
+  std::mutex lock;
+  std::weak_ptr<void> loaded;
+};
+
 class model {
 public:
   explicit model(std::unique_ptr<mapping> image);
@@ -75,6 +82,7 @@ public:
   const uint8_t *weights() const { return image_->data() + header_.weights.offset; }
   const uint8_t *code() const { return code_; }
   int find_entry(std::string_view name) const;
+  shared_program &on_gpu() const { return on_gpu_; }
 
   // Bytes of a tensor for these dimension values.
   uint64_t bytes(const tensor_info &tensor, const int64_t *dims) const;
@@ -94,6 +102,7 @@ private:
   std::vector<xf_abi_state> states_;
   std::vector<parameter_info> parameters_;
   const uint8_t *code_ = nullptr;
+  mutable shared_program on_gpu_;
 };
 
 // Checks what the header says of search, text and prediction against the tables (roles.cpp).

@@ -17,8 +17,18 @@ public:
   virtual ~device() = default;
   virtual const char *name() const = 0;
 
-  // Takes a module's text; function `number` of a launch is functions[number].
-  virtual void load(std::string_view ptx, const std::vector<std::string> &functions) = 0;
+  // A model's code and weights on a device.
+  class program {
+  public:
+    virtual ~program() = default;
+    virtual uint8_t *weights() const = 0;
+  };
+  // Takes a module's text, and memory for weights. Where devices share programs, another device of the kind may use it, and when
+  // this one is gone, too; else it must not outlive the device.
+  virtual std::shared_ptr<program> load(std::string_view ptx, const std::vector<std::string> &functions, uint64_t weight_bytes) = 0;
+  virtual bool shares_programs() const = 0;
+  // Function `number` of the launches that follow is functions[number] of that program.
+  virtual void use(std::shared_ptr<const program> loaded) = 0;
 
   // Aligned to 256 bytes. Releasing waits for the device.
   virtual uint8_t *allocate(uint64_t bytes) = 0;

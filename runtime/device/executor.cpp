@@ -17,6 +17,25 @@ uint64_t aligned(uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment 
 // Calls with more bytes of arguments are copied tensor by tensor, from and to the caller's memory.
 constexpr uint64_t kMostStaged = 1 << 20;
 
+// Sessions that begin together wait for the first one's.
+std::shared_ptr<device::program> load_program(const model &m, device &d) {
+  auto load = [&] {
+    uint64_t bytes = m.header().weights.size;
+    auto program = d.load(m.text(m.header().gpu.ptx), m.gpu().functions, bytes);
+    d.upload(program->weights(), m.weights(), bytes);
+    d.wait(d.mark());
+    return program;
+  };
+  if (!d.shares_programs())
+    return load();
+  shared_program &shared = m.on_gpu();
+  std::lock_guard locked(shared.lock);
+  auto known = std::static_pointer_cast<device::program>(shared.loaded.lock());
+  if (!known)
+    shared.loaded = known = load();
+  return known;
+}
+
 } // namespace
 
 xf_abi_view make_view(const void *data, std::initializer_list<int64_t> sizes, std::initializer_list<int64_t> strides) {
@@ -30,14 +49,13 @@ xf_abi_view make_view(const void *data, std::initializer_list<int64_t> sizes, st
 device_executor::device_executor(std::shared_ptr<const model> m, std::unique_ptr<device> d)
     : model_(std::move(m)), device_(std::move(d)), states_(*model_) {
   const xf_abi_image &header = model_->header();
-  device_->load(model_->text(header.gpu.ptx), model_->gpu().functions);
-  weights_ = {*device_, header.weights.size};
+  program_ = load_program(*model_, *device_);
+  device_->use(program_);
   state_memory_ = {*device_, states_.bytes};
   write_places(states_, state_memory_.get(), state_places_);
   workspace_ = {*device_, header.workspace_bytes};
   // Masked keys behind a sentence's last position are read before they are written: as on the CPU they are finite.
   device_->clear(state_memory_.get(), states_.bytes);
-  device_->upload(weights_.get(), model_->weights(), header.weights.size);
   device_->wait(device_->mark());
   kernels_.assign(model_->gpu().kernels.size(), reinterpret_cast<const void *>(static_cast<xf_abi_kernel_fn>(&launch)));
   begins_pair_.resize(kernels_.size());
@@ -170,7 +188,7 @@ void device_executor::run(const entry_info &entry, const int64_t *dims) {
   xf_abi_context context{};
   context.dims = dims;
   context.io = io_.data();
-  context.weights = weights_.get();
+  context.weights = program_->weights();
   context.states = state_places_.data();
   context.capacities = states_.room.capacities.data();
   context.workspace = workspace_.get();

@@ -23,7 +23,7 @@ struct row_move;
 
 class device_executor {
 public:
-  // Takes the device's memory for weights, states and workspace, and copies the weights.
+  // Takes the device's memory for states and workspace, and for the code and weights if no other session of the model has them there.
   device_executor(std::shared_ptr<const model> m, std::unique_ptr<device> d);
   device_executor(const device_executor &) = delete;
   device_executor &operator=(const device_executor &) = delete;
@@ -70,7 +70,8 @@ private:
 
   std::shared_ptr<const model> model_;
   std::unique_ptr<device> device_;
-  device_memory weights_, state_memory_, workspace_, io_memory_, moves_;
+  std::shared_ptr<device::program> program_; // before the device's end
+  device_memory state_memory_, workspace_, io_memory_, moves_;
   state_layout states_; // for the model's limits
   std::vector<xf_abi_state_place> state_places_;
   host_memory staging_, staged_moves_;

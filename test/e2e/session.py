@@ -22,9 +22,11 @@ def tensor(name, kind, shape, data):
 
 
 class Session:
-    def __init__(self, path, threads, device="cpu"):
-        self.model, self.handle = ctypes.c_void_p(), ctypes.c_void_p()
-        call("xf_open", str(path).encode(), ctypes.byref(self.model))
+    def __init__(self, path, threads, device="cpu", model=None):
+        """Of the model that is open, if one is given."""
+        self.model, self.handle = model or ctypes.c_void_p(), ctypes.c_void_p()
+        if not model:
+            call("xf_open", str(path).encode(), ctypes.byref(self.model))
         options = capi.SessionOptions(ctypes.sizeof(capi.SessionOptions), threads, -1, DEVICES[device])
         call("xf_session_create", self.model, ctypes.byref(options), ctypes.byref(self.handle))
 

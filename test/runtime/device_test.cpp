@@ -24,7 +24,7 @@ class Device : public testing::TestWithParam<const char *> {
 protected:
   void SetUp() override {
     where = std::string_view(GetParam()) == "cuda" ? make_cuda(80) : make_emulator();
-    where->load(twice_and_one(), {"k"});
+    where->use(where->load(twice_and_one(), {"k"}, 0));
     numbers = {*where, kThreads * sizeof(float)};
     staging = {*where, kThreads * sizeof(float)};
   }

@@ -25,7 +25,7 @@ inline std::string around(const std::string &body, const std::string &declaratio
 
 inline std::vector<float> run(const std::string &ptx, std::vector<float> in, uint32_t threads, size_t results = 0) {
   auto device = make_emulator();
-  device->load(ptx, {"k"});
+  device->use(device->load(ptx, {"k"}, 0));
   results = results ? results : threads;
   uint8_t *from = device->allocate(in.size() * 4), *to = device->allocate(results * 4);
   device->upload(from, in.data(), in.size() * 4);

@@ -129,7 +129,7 @@ TEST(Emulator, ThreadsWaitForThoseThatComeAnotherWay) {
 // Of a launch that every thread takes two blocks' part in: what is wrong with it.
 std::string problem_of_blocks(const std::string &body, uint32_t blocks = 2) {
   auto device = make_emulator();
-  device->load(around("\tmov.u32 %r10, %ctaid.x;\n\tsetp.eq.u32 %p1, %r10, 0;\n" + body), {"k"});
+  device->use(device->load(around("\tmov.u32 %r10, %ctaid.x;\n\tsetp.eq.u32 %p1, %r10, 0;\n" + body), {"k"}, 0));
   uint8_t *memory = device->allocate(512);
   uint64_t parameters[2] = {reinterpret_cast<uint64_t>(memory), reinterpret_cast<uint64_t>(memory) + 256};
   try {

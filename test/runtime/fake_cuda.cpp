@@ -75,12 +75,13 @@ std::map<const void *, size_t> host_blocks;
 struct counted {
   long launches = 0, uploads = 0, uploaded = 0, downloads = 0, downloaded = 0, waits = 0;
   long ahead = 0; // waits behind which there was more work
-  long graphs = 0, replays = 0;
+  long graphs = 0, replays = 0, modules = 0;
   void write() const {
     const char *name = std::getenv("FAKE_CUDA_COUNTS");
     if (std::FILE *file = name ? std::fopen(name, "w") : nullptr) {
       std::fprintf(file, "launches %ld\nuploads %ld\nuploaded %ld\ndownloads %ld\ndownloaded %ld\nwaits %ld\nahead %ld\n"
-                   "graphs %ld\nreplays %ld\n", launches, uploads, uploaded, downloads, downloaded, waits, ahead, graphs, replays);
+                   "graphs %ld\nreplays %ld\nmodules %ld\n",
+                   launches, uploads, uploaded, downloads, downloaded, waits, ahead, graphs, replays, modules);
       std::fclose(file);
     }
   }
@@ -247,6 +248,7 @@ FAKE cuModuleLoadDataEx(void **module, const void *image, unsigned, int *, void 
     return kBadPtx;
   }
   *module = &program;
+  ++counts.modules;
   return kOk;
 }
 FAKE cuModuleUnload(void *) { return is_inside() ? kOk : kNoContext; }

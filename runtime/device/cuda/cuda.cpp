@@ -3,6 +3,8 @@
 #include "runtime/core/error.h"
 #include "runtime/device/cuda/driver.h"
 
+#include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -14,18 +16,151 @@ using namespace cuda;
 
 double mebibytes(size_t bytes) { return static_cast<double>(bytes) / 1048576.0; }
 
+const char *explain(const driver &d, result r) {
+  const char *text = nullptr;
+  return d.error_text(r, &text) == 0 && text ? text : "an unknown error";
+}
+void cuda_check(const driver &d, result r, const char *what) {
+  if (r != 0)
+    fail(r == kOutOfMemory ? status::out_of_memory : status::internal, "%s: %s", what, explain(d, r));
+}
+
+// The GPU's primary context, as long as it is wanted.
+class primary_context {
+public:
+  primary_context(const driver &d, device_number number) : driver_(d), number_(number) {
+    cuda_check(driver_, driver_.context_retain(&context_, number_), "opening the GPU");
+  }
+  primary_context(const primary_context &) = delete;
+  ~primary_context() { driver_.context_release(number_); }
+
+  const driver &api() const { return driver_; }
+  device_number number() const { return number_; }
+  context get() const { return context_; }
+
+private:
+  const driver &driver_;
+  device_number number_;
+  context context_ = nullptr;
+};
+
+// What the driver is asked for is asked for in the GPU's context. Sessions may be used by one thread now and by another then,
+// and a program that uses CUDA itself finds its own context afterwards. Where it captures a stream of its own, nothing here is part
+// of that: without saying so, reserving memory would fail, and spoil what it captures.
+enum anyway { kAnyway }; // part of clearing up, perhaps after an error
+class entered {
+public:
+  explicit entered(const primary_context &c) : entered(c, kAnyway) { cuda_check(driver_, problem_, "entering the GPU's context"); }
+  entered(const primary_context &c, anyway) : driver_(c.api()), problem_(driver_.context_push(c.get())) {
+    if (problem_ == 0)
+      exchange_mode();
+  }
+  entered(const entered &) = delete;
+  ~entered() {
+    if (problem_)
+      return;
+    exchange_mode();
+    context left;
+    driver_.context_pop(&left);
+  }
+  explicit operator bool() const { return problem_ == 0; }
+
+private:
+  void exchange_mode() {
+    if (driver_.exchange_capture_mode)
+      driver_.exchange_capture_mode(&mode_);
+  }
+
+  const driver &driver_;
+  result problem_;
+  int mode_ = kRelaxedCaptures; // the thread's own, once they are exchanged
+};
+
+address number(const uint8_t *memory) { return reinterpret_cast<address>(memory); }
+
+uint8_t *reserve(const primary_context &gpu, const char *name, uint64_t bytes) {
+  entered inside(gpu);
+  const driver &d = gpu.api();
+  address memory = 0;
+  result r = d.memory_allocate(&memory, bytes);
+  if (r == kOutOfMemory) {
+    size_t free = 0, total = 0;
+    d.memory_info(&free, &total);
+    fail(status::out_of_memory, "the GPU %s has %.1f MiB of memory free of %.1f; %.1f more are needed", name, mebibytes(free), mebibytes(total),
+         mebibytes(bytes));
+  }
+  cuda_check(d, r, "reserving memory of the GPU");
+  return reinterpret_cast<uint8_t *>(memory);
+}
+
+// Sessions have waited for the GPU before they let go of it.
+class cuda_program final : public device::program {
+public:
+  cuda_program(const driver &d, device_number number, const char *name, std::string_view ptx, const std::vector<std::string> &names, uint64_t bytes)
+      : gpu_(d, number) {
+    try {
+      load(ptx, names);
+      weights_ = reserve(gpu_, name, std::max<uint64_t>(bytes, 1));
+    } catch (...) {
+      close();
+      throw;
+    }
+  }
+  ~cuda_program() override { close(); }
+
+  uint8_t *weights() const override { return weights_; }
+  cuda::function function(size_t number) const { return functions_[number]; }
+
+private:
+  void load(std::string_view ptx, const std::vector<std::string> &names) {
+    entered inside(gpu_);
+    const driver &d = gpu_.api();
+    std::string text(ptx), log(8192, '\0');
+    int options[] = {kErrorLog, kErrorLogBytes};
+    void *values[] = {log.data(), reinterpret_cast<void *>(log.size())};
+    if (result r = d.module_load(&module_, text.c_str(), 2, options, values))
+      fail(r == kOutOfMemory ? status::out_of_memory : status::unsupported, "the driver cannot take the model's code for the GPU: %s %s", explain(d, r),
+           log.c_str());
+    for (const std::string &name : names) {
+      functions_.emplace_back();
+      cuda_check(d, d.module_function(&functions_.back(), module_, name.c_str()), name.c_str());
+    }
+  }
+
+  void close() {
+    entered inside(gpu_, kAnyway);
+    if (!inside)
+      return;
+    if (weights_)
+      gpu_.api().memory_free(number(weights_));
+    if (module_)
+      gpu_.api().module_unload(module_);
+  }
+
+  primary_context gpu_;
+  module module_ = nullptr;
+  std::vector<cuda::function> functions_;
+  uint8_t *weights_ = nullptr;
+};
+
+// The GPU that models run on, or why there is none.
+device_number open_gpu(const driver &d) {
+  int count = 0;
+  result started = d.init(0);
+  if (started != kNoDevice) { // it may say so at once
+    cuda_check(d, started, "starting the NVIDIA driver");
+    cuda_check(d, d.device_count(&count), "counting GPUs");
+  }
+  if (count == 0)
+    fail(status::unsupported, "the NVIDIA driver finds no GPU");
+  device_number number = 0;
+  cuda_check(d, d.device_get(&number, 0), "opening the GPU");
+  return number;
+}
+
 class cuda_device final : public device {
 public:
-  explicit cuda_device(int capability) : driver_(open_driver()) {
-    int count = 0;
-    result started = driver_.init(0);
-    if (started != kNoDevice) { // it may say so at once
-      check(started, "starting the NVIDIA driver");
-      check(driver_.device_count(&count), "counting GPUs");
-    }
-    if (count == 0)
-      fail(status::unsupported, "the NVIDIA driver finds no GPU");
-    check(driver_.device_get(&number_, 0), "opening the GPU");
+  explicit cuda_device(int capability) : driver_(open_driver()), number_(open_gpu(driver_)) {
     driver_.device_name(name_, sizeof(name_), number_);
     int major = 0, minor = 0;
     check(driver_.device_attribute(&major, kCapabilityMajor, number_), "asking for the GPU's compute capability");
@@ -33,9 +168,9 @@ public:
     if (10 * major + minor < capability)
       fail(status::unsupported, "the GPU %s is too old: it has compute capability %d.%d; the model's code needs %d.%d", name_,
            major, minor, capability / 10, capability % 10);
-    check(driver_.context_retain(&context_, number_), "opening the GPU");
+    gpu_.emplace(driver_, number_);
     try {
-      entered inside(*this);
+      entered inside(*gpu_);
       check(driver_.stream_create(&stream_, kStreamOfItsOwn), "opening the GPU");
       for (event &e : events_)
         check(driver_.event_create(&e, kEventWithoutTime), "opening the GPU");
@@ -49,35 +184,16 @@ public:
 
   const char *name() const override { return name_; }
 
-  void load(std::string_view ptx, const std::vector<std::string> &functions) override {
-    entered inside(*this);
-    std::string text(ptx), log(8192, '\0');
-    int names[] = {kErrorLog, kErrorLogBytes};
-    void *values[] = {log.data(), reinterpret_cast<void *>(log.size())};
-    if (result r = driver_.module_load(&module_, text.c_str(), 2, names, values))
-      fail(r == kOutOfMemory ? status::out_of_memory : status::unsupported, "the driver cannot take the model's code for the GPU: %s %s", explain(r), log.c_str());
-    for (const std::string &function : functions) {
-      functions_.emplace_back();
-      check(driver_.module_function(&functions_.back(), module_, function.c_str()), function.c_str());
-    }
+  std::shared_ptr<program> load(std::string_view ptx, const std::vector<std::string> &functions, uint64_t weight_bytes) override {
+    return std::make_shared<cuda_program>(driver_, number_, name_, ptx, functions, weight_bytes);
   }
+  bool shares_programs() const override { return true; }
+  void use(std::shared_ptr<const program> loaded) override { program_ = std::static_pointer_cast<const cuda_program>(std::move(loaded)); }
 
-  uint8_t *allocate(uint64_t bytes) override {
-    entered inside(*this);
-    address memory = 0;
-    result r = driver_.memory_allocate(&memory, bytes);
-    if (r == kOutOfMemory) {
-      size_t free = 0, total = 0;
-      driver_.memory_info(&free, &total);
-      fail(status::out_of_memory, "the GPU %s has %.1f MiB of memory free of %.1f; %.1f more are needed", name_,
-           mebibytes(free), mebibytes(total), mebibytes(bytes));
-    }
-    check(r, "reserving memory of the GPU");
-    return reinterpret_cast<uint8_t *>(memory);
-  }
+  uint8_t *allocate(uint64_t bytes) override { return reserve(*gpu_, name_, bytes); }
 
   void release(uint8_t *memory) override {
-    entered inside(*this, kAnyway);
+    entered inside(*gpu_, kAnyway);
     if (!inside)
       return;
     driver_.stream_wait(stream_);
@@ -85,14 +201,14 @@ public:
   }
 
   uint8_t *allocate_host(uint64_t bytes) override {
-    entered inside(*this);
+    entered inside(*gpu_);
     void *memory = nullptr;
     check(driver_.host_allocate(&memory, bytes), "reserving memory for the GPU's copies");
     return static_cast<uint8_t *>(memory);
   }
 
   void release_host(uint8_t *memory) override {
-    entered inside(*this, kAnyway);
+    entered inside(*gpu_, kAnyway);
     if (!inside)
       return;
     driver_.stream_wait(stream_);
@@ -103,32 +219,32 @@ public:
   void upload(uint8_t *to, const void *from, uint64_t bytes) override {
     if (bytes == 0)
       return;
-    entered inside(*this);
+    entered inside(*gpu_);
     check(driver_.copy_in(number(to), from, bytes, stream_), "copying to the GPU");
   }
 
   void download(void *to, const uint8_t *from, uint64_t bytes) override {
     if (bytes == 0)
       return;
-    entered inside(*this);
+    entered inside(*gpu_);
     check(driver_.copy_out(to, number(from), bytes, stream_), "copying from the GPU");
   }
 
   void clear(uint8_t *memory, uint64_t bytes) override {
     if (bytes == 0)
       return;
-    entered inside(*this);
+    entered inside(*gpu_);
     check(driver_.memory_set(number(memory), 0, bytes, stream_), "clearing memory of the GPU");
   }
 
   void launch(size_t function, uint32_t blocks, uint32_t threads, const void *parameters, size_t bytes) override {
     void *extra[] = {kParameterPointer, const_cast<void *>(parameters), kParameterSize, &bytes, kParameterEnd};
-    entered inside(*this);
+    entered inside(*gpu_);
     if (!graph_) {
-      check(driver_.launch(functions_[function], blocks, 1, 1, threads, 1, 1, 0, stream_, nullptr, extra), "starting a kernel");
+      check(driver_.launch(program_->function(function), blocks, 1, 1, threads, 1, 1, 0, stream_, nullptr, extra), "starting a kernel");
       return;
     }
-    kernel_node node = {functions_[function], blocks, 1, 1, threads, 1, 1, 0, nullptr, extra};
+    kernel_node node = {program_->function(function), blocks, 1, 1, threads, 1, 1, 0, nullptr, extra};
     graph_node before = last_;
     check(driver_.graph_add_kernel(&last_, graph_, before ? &before : nullptr, before ? 1 : 0, &node), "recording a kernel");
   }
@@ -136,14 +252,14 @@ public:
   // A graph is made of its launches, each behind the one before. Captured from the stream it would be spoilt by what other threads of
   // the program ask of the GPU meanwhile, and they would be told of errors.
   bool begin_recording() override {
-    entered inside(*this);
+    entered inside(*gpu_);
     last_ = nullptr;
     return driver_.has_graphs() && driver_.graph_create(&graph_, 0) == 0;
   }
 
   // A driver that cannot make a graph of these launches is no error: they can be asked for one by one.
   std::unique_ptr<recording> end_recording() override {
-    entered inside(*this);
+    entered inside(*gpu_);
     graph made = std::exchange(graph_, nullptr);
     graph_program program = nullptr;
     bool is_made = driver_.graph_instantiate(&program, made, 0) == 0;
@@ -152,13 +268,13 @@ public:
   }
 
   void replay(const recording &recorded) override {
-    entered inside(*this);
+    entered inside(*gpu_);
     check(driver_.graph_launch(static_cast<const recorded_graph &>(recorded).program, stream_), "starting a graph of kernels");
   }
 
   // Marks share events: one that has been recorded anew since is later than the mark, and waiting for it long enough.
   uint64_t mark() override {
-    entered inside(*this);
+    entered inside(*gpu_);
     ++marks_;
     check(driver_.event_record(events_[marks_ % kEvents], stream_), "marking a place in the GPU's work");
     return marks_;
@@ -167,7 +283,7 @@ public:
   void wait(uint64_t mark) override {
     if (mark <= passed_)
       return;
-    entered inside(*this);
+    entered inside(*gpu_);
     check(driver_.event_wait(events_[mark % kEvents]), "running the model on the GPU");
     passed_ = mark;
   }
@@ -175,42 +291,10 @@ public:
 private:
   static constexpr size_t kEvents = 8;
 
-  // What the driver is asked for is asked for in the device's context. Sessions may be used by one thread now and by another then,
-  // and a program that uses CUDA itself finds its own context afterwards. Where it captures a stream of its own, nothing here is part
-  // of that: without saying so, reserving memory would fail, and spoil what it captures.
-  enum anyway { kAnyway }; // part of clearing up, perhaps after an error
-  class entered {
-  public:
-    explicit entered(const cuda_device &d) : entered(d, kAnyway) { d.check(problem_, "entering the GPU's context"); }
-    entered(const cuda_device &d, anyway) : driver_(d.driver_), problem_(driver_.context_push(d.context_)) {
-      if (problem_ == 0)
-        exchange_mode();
-    }
-    entered(const entered &) = delete;
-    ~entered() {
-      if (problem_)
-        return;
-      exchange_mode();
-      context left;
-      driver_.context_pop(&left);
-    }
-    explicit operator bool() const { return problem_ == 0; }
-
-  private:
-    void exchange_mode() {
-      if (driver_.exchange_capture_mode)
-        driver_.exchange_capture_mode(&mode_);
-    }
-
-    const driver &driver_;
-    result problem_;
-    int mode_ = kRelaxedCaptures; // the thread's own, once they are exchanged
-  };
-
   struct recorded_graph final : recording {
     recorded_graph(cuda_device &d, graph_program p) : owner(d), program(p) {}
     ~recorded_graph() override {
-      entered inside(owner, kAnyway);
+      entered inside(*owner.gpu_, kAnyway);
       if (!inside)
         return;
       owner.driver_.stream_wait(owner.stream_); // it may be under way
@@ -221,42 +305,30 @@ private:
   };
 
   void close() {
-    if (entered inside(*this, kAnyway); inside) {
+    if (entered inside(*gpu_, kAnyway); inside) {
       if (graph_)
         driver_.graph_destroy(graph_);
       if (stream_)
         driver_.stream_wait(stream_);
-      if (module_)
-        driver_.module_unload(module_);
       for (event e : events_)
         if (e)
           driver_.event_destroy(e);
       if (stream_)
         driver_.stream_destroy(stream_);
     }
-    driver_.context_release(number_);
   }
-  static address number(const uint8_t *memory) { return reinterpret_cast<address>(memory); }
-  const char *explain(result r) const {
-    const char *text = nullptr;
-    return driver_.error_text(r, &text) == 0 && text ? text : "an unknown error";
-  }
-  void check(result r, const char *what) const {
-    if (r != 0)
-      fail(r == kOutOfMemory ? status::out_of_memory : status::internal, "%s: %s", what, explain(r));
-  }
+  void check(result r, const char *what) const { cuda_check(driver_, r, what); }
 
   const driver &driver_;
-  device_number number_ = 0;
+  device_number number_;
   char name_[128] = "";
-  context context_ = nullptr;
+  std::optional<primary_context> gpu_;
   stream stream_ = nullptr;
   event events_[kEvents] = {};
   uint64_t marks_ = 0, passed_ = 0;
   graph graph_ = nullptr; // that is being recorded, and its last kernel
   graph_node last_ = nullptr;
-  module module_ = nullptr;
-  std::vector<cuda::function> functions_;
+  std::shared_ptr<const cuda_program> program_;
 };
 
 } // namespace

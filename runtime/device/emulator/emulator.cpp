@@ -1,6 +1,7 @@
 #include "runtime/device/emulator/emulator.h"
 
 #include "runtime/core/error.h"
+#include "runtime/device/device_memory.h"
 #include "runtime/device/emulator/warp.h"
 
 #include <cstring>
@@ -63,20 +64,35 @@ namespace {
 
 using namespace emulator;
 
+// Must not outlive its device.
+struct loaded_program final : device::program {
+  loaded_program(device &d, std::string_view ptx, const std::vector<std::string> &names, uint64_t bytes)
+      : text(parse_ptx(ptx)), weights_memory(d, bytes) {
+    for (const std::string &name : names) {
+      auto found = text.functions.find(name);
+      if (found == text.functions.end())
+        fail(status::bad_image, "the PTX lacks the function '%s'", name.c_str());
+      functions.push_back(&found->second);
+    }
+  }
+  uint8_t *weights() const override { return weights_memory.get(); }
+
+  emulator::program text;
+  std::vector<const function *> functions;
+  device_memory weights_memory;
+};
+
 // What is asked for is done when it is waited for, and no sooner: as late as a device may be.
 class emulator_device final : public device {
 public:
   const char *name() const override { return "emulator"; }
 
-  void load(std::string_view ptx, const std::vector<std::string> &functions) override {
-    program_ = parse_ptx(ptx);
-    for (const std::string &name : functions) {
-      auto found = program_.functions.find(name);
-      if (found == program_.functions.end())
-        fail(status::bad_image, "the PTX lacks the function '%s'", name.c_str());
-      functions_.push_back(&found->second);
-    }
+  std::shared_ptr<program> load(std::string_view ptx, const std::vector<std::string> &functions, uint64_t weight_bytes) override {
+    return std::make_shared<loaded_program>(*this, ptx, functions, weight_bytes);
   }
+  // Each device knows of its own memory only.
+  bool shares_programs() const override { return false; }
+  void use(std::shared_ptr<const program> loaded) override { program_ = std::static_pointer_cast<const loaded_program>(std::move(loaded)); }
 
   uint8_t *allocate(uint64_t bytes) override { return memory_.allocate(bytes); }
   void release(uint8_t *memory) override {
@@ -108,7 +124,7 @@ public:
   void launch(size_t number, uint32_t blocks, uint32_t threads, const void *parameters, size_t bytes) override {
     const auto *begin = static_cast<const uint64_t *>(parameters);
     std::vector<uint64_t> copy(begin, begin + bytes / sizeof(uint64_t));
-    auto work = [=, this, copy = std::move(copy)] { run_kernel(*functions_[number], memory_, {copy.data(), bytes, blocks, threads}); };
+    auto work = [=, this, copy = std::move(copy)] { run_kernel(*program_->functions[number], memory_, {copy.data(), bytes, blocks, threads}); };
     if (recording_)
       recording_->launches.push_back(std::move(work));
     else
@@ -156,12 +172,11 @@ private:
     std::vector<std::function<void()>> launches;
   };
 
-  program program_;
-  std::vector<const function *> functions_;
   global_memory memory_;
   std::deque<std::function<void()>> queue_;
   uint64_t done_ = 0;
   std::unique_ptr<launches> recording_;
+  std::shared_ptr<const loaded_program> program_; // gives memory back
 };
 
 } // namespace
