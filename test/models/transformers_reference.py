@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Golden numbers of BART's and T5's relatives and of Whisper from Hugging Face's transformers, with weights that seeded_weights.py makes.
 
-  transformers_reference.py [NAME...]     writes folders such as bart/marian: config.json, weights.json (names and shapes) and io.safetensors
+  transformers_reference.py [NAME...]     writes folders such as bart/marian: config.json, weights.json (names and shapes), io.safetensors, and of models that read tokens
+                                          beams.json: sources, and what a search with 4 beams finds
 
 Needs torch, transformers and safetensors.
 """
@@ -51,6 +52,18 @@ def greedy(model, **source):
     return tokens
 
 
+def beams(model):
+    """Sources one by one, and the tokens before the end of the best of 4 beams; a search ends when 4 results have."""
+    config, generator = model.config, torch.Generator().manual_seed(3)
+    sources, results = [], []
+    for _ in range(8):
+        ids = torch.randint(4, 60, (1, int(torch.randint(3, 30, (1,), generator=generator))), generator=generator)
+        tokens = model.generate(ids, num_beams=4, early_stopping=True, max_new_tokens=STEPS, do_sample=False, forced_eos_token_id=None, use_cache=False)[0, 1:].tolist()
+        sources.append(ids[0].tolist())
+        results.append(tokens[:tokens.index(config.eos_token_id)] if config.eos_token_id in tokens else tokens)
+    return {"sources": sources, "results": results}
+
+
 def write(name):
     model_class, config_class, settings = CASES[name]
     config = getattr(transformers, config_class)(**settings)
@@ -90,6 +103,9 @@ def write(name):
     folder = pathlib.Path(__file__).parent / name
     folder.mkdir(parents=True, exist_ok=True)
     save_file({**given, "in.tgt": whole(target), "out.logits": logits.contiguous(), "out.greedy": whole(tokens)}, folder / "io.safetensors")
+    if config.model_type != "whisper":
+        with torch.no_grad():
+            (folder / "beams.json").write_text(json.dumps(beams(model)) + "\n")
     shown = {key: value for key, value in config.to_diff_dict().items() if key not in ("transformers_version", "dtype")}
     (folder / "config.json").write_text(json.dumps(shown, indent=1) + "\n")
     (folder / "weights.json").write_text(json.dumps(shapes, indent=1) + "\n")
