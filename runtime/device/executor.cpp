@@ -49,8 +49,9 @@ xf_abi_view make_view(const void *data, std::initializer_list<int64_t> sizes, st
 device_executor::device_executor(std::shared_ptr<const model> m, std::unique_ptr<device> d)
     : model_(std::move(m)), device_(std::move(d)), states_(*model_) {
   const xf_abi_image &header = model_->header();
-  program_ = load_program(*model_, *device_);
-  device_->use(program_);
+  std::shared_ptr<device::program> program = load_program(*model_, *device_);
+  weights_ = program->weights();
+  device_->use(std::move(program));
   state_memory_ = {*device_, states_.bytes};
   write_places(states_, state_memory_.get(), state_places_);
   workspace_ = {*device_, header.workspace_bytes};
@@ -188,7 +189,7 @@ void device_executor::run(const entry_info &entry, const int64_t *dims) {
   xf_abi_context context{};
   context.dims = dims;
   context.io = io_.data();
-  context.weights = program_->weights();
+  context.weights = weights_;
   context.states = state_places_.data();
   context.capacities = states_.room.capacities.data();
   context.workspace = workspace_.get();

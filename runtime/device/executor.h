@@ -70,7 +70,7 @@ private:
 
   std::shared_ptr<const model> model_;
   std::unique_ptr<device> device_;
-  std::shared_ptr<device::program> program_; // before the device's end
+  const uint8_t *weights_; // of the program that the device keeps
   device_memory state_memory_, workspace_, io_memory_, moves_;
   state_layout states_; // for the model's limits
   std::vector<xf_abi_state_place> state_places_;

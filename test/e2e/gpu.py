@@ -1,7 +1,7 @@
 """Models compiled for GPUs: their code runs in the emulator, which checks it, and through the CUDA driver's interface.
 
 gpu.py golden DESCRIPTION FOLDER: golden numbers; gpu.py devices: what is said where a device is missing, and sessions that
-share a model (gpu.py share FILE is a part of it); gpu.py check: searches that follow each other in a session, by tools/gpu-check.py.
+share a model (gpu.py share FILE --device DEVICE is a part of it); gpu.py check: searches that follow each other in a session, by tools/gpu-check.py.
 """
 import os
 import random
@@ -50,10 +50,10 @@ def confirm_beams(program, lines="3 4 5\n6 7 8\n9 5 4\n", device="emulator", opt
 
 
 def counts_of(program, *options, stdin, **driver):
-    """What the driver was asked to do, and the output. A program of ours is told to use it."""
+    """What the driver was asked to do, and the output."""
     counts = WORK / "counts"
     with_driver(FAKE_CUDA_COUNTS=counts, **driver)
-    _, out, _ = run(program, *options, *(["--device", "cuda"] if program != sys.executable else []), stdin=stdin)
+    _, out, _ = run(program, *options, "--device", "cuda", stdin=stdin)
     with_driver()
     return {name: int(number) for name, number in (line.split() for line in counts.read_text().splitlines())}, out
 
@@ -140,21 +140,21 @@ def confirm_launches():
         checks.that(found == [13, 13, 16], f"{kind}: {found} launches")
 
 
-def share_program(path):
+def share_program(path, device):
     """Sessions of one model: the second finds code and weights on the GPU, which stay when the first one ends."""
     from session import Session, ctypes, library
     encoded = lambda session: session.entry("encode", {"src": (ctypes.c_int32, [1, 4], [5, 6, 7, 2])}, [1, 4, 192], "memory")
-    first = Session(path, 1, "cuda")
+    first = Session(path, 1, device)
     want = encoded(first)
-    second = Session(path, 1, "cuda", first.model)
+    second = Session(path, 1, device, first.model)
     checks.that(encoded(second) == want, "a session with another one's program computes something else")
     library.xf_session_free(first.handle)
     checks.that(encoded(second) == want, "a session computes something else once the first one has ended")
-    third = Session(path, 1, "cuda", first.model)
+    third = Session(path, 1, device, first.model)
     checks.that(encoded(third) == want, "a third session computes something else")
     library.xf_session_free(second.handle)
     library.xf_session_free(third.handle)
-    checks.that(encoded(Session(path, 1, "cuda", first.model)) == want, "a session that loads the program anew computes something else")
+    checks.that(encoded(Session(path, 1, device, first.model)) == want, "a session that loads the program anew computes something else")
 
 
 def devices():
@@ -258,7 +258,7 @@ if sys.argv[1] == "golden":
 elif sys.argv[1] == "check":
     check()
 elif sys.argv[1] == "share":
-    share_program(sys.argv[2])
+    share_program(sys.argv[2], sys.argv[4])
 else:
     devices()
 checks.end()

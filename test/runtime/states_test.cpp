@@ -124,6 +124,7 @@ TEST_F(states, carry_nothing_from_one_search_to_the_next) {
   for (auto [sentences, longest, beam, most] :
        {std::array{1, 3, 1, 4}, {40, 12, 4, 40}, {2, 2, 4, 9}, {1, 1, 1, 1}, {9, 12, 2, -1}, {5, 6, 3, 17}, {5, 6, 3, 16}}) {
     session fresh(model, {.threads = 1, .isa = XF_ABI_BASELINE});
+    std::fill_n(used.state_memory(), state_layout(*model).bytes, 0xff);
     EXPECT_EQ(search(used, sentences, longest, beam, most), search(fresh, sentences, longest, beam, most))
         << sentences << " sentences of at most " << longest << " tokens, " << beam << " beams, at most " << most << " tokens";
   }

@@ -4,7 +4,7 @@
 #include "runtime/device/cuda/driver.h"
 
 #include <algorithm>
-#include <optional>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -35,7 +35,6 @@ public:
   ~primary_context() { driver_.context_release(number_); }
 
   const driver &api() const { return driver_; }
-  device_number number() const { return number_; }
   context get() const { return context_; }
 
 private:
@@ -96,11 +95,11 @@ uint8_t *reserve(const primary_context &gpu, const char *name, uint64_t bytes) {
 // Sessions have waited for the GPU before they let go of it.
 class cuda_program final : public device::program {
 public:
-  cuda_program(const driver &d, device_number number, const char *name, std::string_view ptx, const std::vector<std::string> &names, uint64_t bytes)
-      : gpu_(d, number) {
+  cuda_program(std::shared_ptr<const primary_context> gpu, const char *name, std::string_view ptx, const std::vector<std::string> &names, uint64_t bytes)
+      : gpu_(std::move(gpu)) {
     try {
       load(ptx, names);
-      weights_ = reserve(gpu_, name, std::max<uint64_t>(bytes, 1));
+      weights_ = reserve(*gpu_, name, std::max<uint64_t>(bytes, 1));
     } catch (...) {
       close();
       throw;
@@ -113,8 +112,8 @@ public:
 
 private:
   void load(std::string_view ptx, const std::vector<std::string> &names) {
-    entered inside(gpu_);
-    const driver &d = gpu_.api();
+    entered inside(*gpu_);
+    const driver &d = gpu_->api();
     std::string text(ptx), log(8192, '\0');
     int options[] = {kErrorLog, kErrorLogBytes};
     void *values[] = {log.data(), reinterpret_cast<void *>(log.size())};
@@ -128,16 +127,16 @@ private:
   }
 
   void close() {
-    entered inside(gpu_, kAnyway);
+    entered inside(*gpu_, kAnyway);
     if (!inside)
       return;
     if (weights_)
-      gpu_.api().memory_free(number(weights_));
+      gpu_->api().memory_free(number(weights_));
     if (module_)
-      gpu_.api().module_unload(module_);
+      gpu_->api().module_unload(module_);
   }
 
-  primary_context gpu_;
+  std::shared_ptr<const primary_context> gpu_;
   module module_ = nullptr;
   std::vector<cuda::function> functions_;
   uint8_t *weights_ = nullptr;
@@ -160,15 +159,16 @@ device_number open_gpu(const driver &d) {
 
 class cuda_device final : public device {
 public:
-  explicit cuda_device(int capability) : driver_(open_driver()), number_(open_gpu(driver_)) {
-    driver_.device_name(name_, sizeof(name_), number_);
+  explicit cuda_device(int capability) : driver_(open_driver()) {
+    device_number number = open_gpu(driver_);
+    driver_.device_name(name_, sizeof(name_), number);
     int major = 0, minor = 0;
-    check(driver_.device_attribute(&major, kCapabilityMajor, number_), "asking for the GPU's compute capability");
-    check(driver_.device_attribute(&minor, kCapabilityMinor, number_), "asking for the GPU's compute capability");
+    check(driver_.device_attribute(&major, kCapabilityMajor, number), "asking for the GPU's compute capability");
+    check(driver_.device_attribute(&minor, kCapabilityMinor, number), "asking for the GPU's compute capability");
     if (10 * major + minor < capability)
       fail(status::unsupported, "the GPU %s is too old: it has compute capability %d.%d; the model's code needs %d.%d", name_,
            major, minor, capability / 10, capability % 10);
-    gpu_.emplace(driver_, number_);
+    gpu_ = std::make_shared<const primary_context>(driver_, number);
     try {
       entered inside(*gpu_);
       check(driver_.stream_create(&stream_, kStreamOfItsOwn), "opening the GPU");
@@ -185,7 +185,7 @@ public:
   const char *name() const override { return name_; }
 
   std::shared_ptr<program> load(std::string_view ptx, const std::vector<std::string> &functions, uint64_t weight_bytes) override {
-    return std::make_shared<cuda_program>(driver_, number_, name_, ptx, functions, weight_bytes);
+    return std::make_shared<cuda_program>(gpu_, name_, ptx, functions, weight_bytes);
   }
   bool shares_programs() const override { return true; }
   void use(std::shared_ptr<const program> loaded) override { program_ = std::static_pointer_cast<const cuda_program>(std::move(loaded)); }
@@ -320,9 +320,8 @@ private:
   void check(result r, const char *what) const { cuda_check(driver_, r, what); }
 
   const driver &driver_;
-  device_number number_;
   char name_[128] = "";
-  std::optional<primary_context> gpu_;
+  std::shared_ptr<const primary_context> gpu_;
   stream stream_ = nullptr;
   event events_[kEvents] = {};
   uint64_t marks_ = 0, passed_ = 0;
