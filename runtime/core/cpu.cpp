@@ -99,7 +99,10 @@ int limit_by_control_group(int limit) {
 
 } // namespace
 
-int detect_isa() {
+bool isa_support::has(int isa) const { return isa <= best && (isa != XF_ABI_AVX2_VNNI || avx_vnni); }
+
+// The highest.
+static int best_isa(bool avx_vnni) {
   registers one = cpuid(1), seven = cpuid(7), extended = cpuid(0x80000001);
   // SSE3, SSSE3, CMPXCHG16B, SSE4.1, SSE4.2, POPCNT; LAHF.
   if (!has(one.c, {0, 9, 13, 19, 20, 23}) || !has(extended.c, {0}))
@@ -112,11 +115,16 @@ int detect_isa() {
     return XF_ABI_BASELINE;
   // AVX-512 F, DQ, CD, BW, VL; opmask and both halves of the registers are saved.
   if (!has(seven.b, {16, 17, 28, 30, 31}) || (states & 0xe6) != 0xe6)
-    return has(cpuid(7, 1).a, {4}) ? XF_ABI_AVX2_VNNI : XF_ABI_AVX2;
+    return avx_vnni ? XF_ABI_AVX2_VNNI : XF_ABI_AVX2;
   if (!has(seven.c, {11}))
     return XF_ABI_AVX512;
   // All CPUs with AVX512_BF16 have AVX512_VNNI.
   return has(cpuid(7, 1).a, {5}) ? XF_ABI_AVX512_BF16 : XF_ABI_AVX512_VNNI;
+}
+
+isa_support detect_isa() {
+  bool avx_vnni = has(cpuid(7, 1).a, {4});
+  return {best_isa(avx_vnni), avx_vnni};
 }
 
 const char *isa_name(int isa) { return isa >= 0 && isa < XF_ABI_ISA_COUNT ? kNames[isa] : "unknown"; }
@@ -128,21 +136,21 @@ int parse_isa(std::string_view name) {
   return -1;
 }
 
-int choose_isa(const std::vector<int> &available, int supported, int requested) {
-  if (supported < 0)
+int choose_isa(const std::vector<int> &available, isa_support supported, int requested) {
+  if (supported.best < 0)
     fail(status::unsupported, "this CPU is too old: an x86-64 CPU with SSE4.2 and POPCNT (x86-64-v2) is needed");
-  if (requested > supported || (requested == XF_ABI_AVX2_VNNI && supported != requested))
+  if (!supported.has(requested))
     fail(status::unsupported, "this CPU does not support %s; its best is %s", isa_name(requested),
-         isa_name(supported));
+         isa_name(supported.best));
   int chosen = -1;
   for (size_t i = 0; i < available.size(); ++i)
-    if (requested >= 0 ? available[i] == requested : available[i] <= supported)
+    if (requested >= 0 ? available[i] == requested : supported.has(available[i]))
       chosen = static_cast<int>(i);
   if (chosen < 0 && requested >= 0)
     fail(status::unsupported, "the model was compiled without code for %s", isa_name(requested));
   if (chosen < 0)
     fail(status::unsupported, "the model was compiled for %s and better; this CPU's best is %s",
-         available.empty() ? "nothing" : isa_name(available.front()), isa_name(supported));
+         available.empty() ? "nothing" : isa_name(available.front()), isa_name(supported.best));
   return chosen;
 }
 

@@ -11,16 +11,22 @@
 
 namespace xf::rt {
 
-// The highest xf_abi_isa that CPU and operating system support, or -1 below the baseline.
-int detect_isa();
+// The instruction sets that CPU and operating system support: the highest xf_abi_isa, or -1 below the baseline, and those below it. Of
+// these AVX-VNNI alone may be lacking, as is so on most CPUs that have AVX-512.
+struct isa_support {
+  int best;
+  bool avx_vnni;
+  bool has(int isa) const;
+};
+isa_support detect_isa();
 
 const char *isa_name(int isa);
 // The instruction set of that name, or -1.
 int parse_isa(std::string_view name);
 
-// The index in `available` (ascending xf_abi_isa values) of the kernels to use on a CPU whose best is
+// The index in `available` (ascending xf_abi_isa values) of the kernels to use on a CPU with what is
 // `supported`; `requested` is an xf_abi_isa or -1 for the best. Throws a sentence when there is none.
-int choose_isa(const std::vector<int> &available, int supported, int requested);
+int choose_isa(const std::vector<int> &available, isa_support supported, int requested);
 
 // CPUs that the affinity mask and the control group's quota leave to this process, at least 1.
 int available_cpus();

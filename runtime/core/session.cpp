@@ -26,8 +26,8 @@ std::unique_ptr<device_executor> open_executor(const std::shared_ptr<const model
 
 // With another device the plans alone run here, and the runtime's own loops.
 int select_isa(int requested) {
-  int supported = detect_isa();
-  return choose_isa({requested >= 0 ? requested : supported}, supported, requested);
+  isa_support supported = detect_isa();
+  return choose_isa({requested >= 0 ? requested : supported.best}, supported, requested);
 }
 
 int select_kernels(const model &m, int requested) {

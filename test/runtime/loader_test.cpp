@@ -308,9 +308,9 @@ TEST(loader, reads_where_parameters_lie) {
   EXPECT_EQ(packed[2 * 16 + 4], 42.0f); // row 1 of k is row 4 of the packed matrix; column 2
 }
 
-std::string isa_message(std::vector<int> available, int supported, int requested) {
+std::string isa_message(std::vector<int> available, int best, int requested, bool avx_vnni = false) {
   try {
-    return std::to_string(xf::rt::choose_isa(available, supported, requested));
+    return std::to_string(xf::rt::choose_isa(available, {best, avx_vnni}, requested));
   } catch (const xf::rt::error &problem) {
     return problem.what();
   }
@@ -335,7 +335,10 @@ TEST(cpu, chooses_the_best_instruction_set_that_both_have) {
   EXPECT_EQ(isa_message({0, 1, 3}, 1, 3), "this CPU does not support avx512; its best is avx2");
   EXPECT_EQ(isa_message({0, 3}, 3, 1), "the model was compiled without code for avx2");
   EXPECT_EQ(isa_message({3}, 1, -1), "the model was compiled for avx512 and better; this CPU's best is avx2");
-  EXPECT_EQ(isa_message({0, 1, 2, 3, 4}, 2, -1), "2");
+  EXPECT_EQ(isa_message({0, 1, 2, 3, 4}, 2, -1, true), "2");
+  EXPECT_EQ(isa_message({0, 1, 2}, 4, -1), "1");
+  EXPECT_EQ(isa_message({0, 1, 2}, 4, -1, true), "2");
+  EXPECT_EQ(isa_message({0, 1, 2, 3, 4}, 4, 2, true), "2");
   EXPECT_EQ(isa_message({0, 1, 2, 3, 4}, 3, -1), "3");
   EXPECT_EQ(isa_message({0, 1, 2, 3, 4}, 4, 2), "this CPU does not support avx2_vnni; its best is avx512_vnni");
   EXPECT_EQ(isa_message({0, 1, 3}, -1, -1),

@@ -45,7 +45,7 @@ TEST(row_best, agrees_with_sorting) {
       for (float v : x)
         sum += std::exp(static_cast<long double>(v));
       row first;
-      for (int isa = 0; isa <= detect_isa(); ++isa) {
+      for (int isa = 0; isa <= detect_isa().best; ++isa) {
         row got = reduce(x, 8, isa);
         ASSERT_EQ(got.best.size(), std::min<size_t>(8, size));
         for (size_t i = 0; i < got.best.size(); ++i) {
@@ -85,7 +85,7 @@ TEST(row_best, notices_what_is_not_a_number) {
     for (int at : {0, 20, 99}) {
       std::vector<float> x(100, 1.0f);
       x[at] = odd;
-      for (int isa = 0; isa <= detect_isa(); ++isa)
+      for (int isa = 0; isa <= detect_isa().best; ++isa)
         EXPECT_FALSE(reduce(x, 4, isa).summary.finite);
     }
 }

@@ -45,7 +45,7 @@ enum xf_isa {
   XF_ISA_BEST = -1,
   XF_ISA_BASELINE = 0,
   XF_ISA_AVX2 = 1,
-  XF_ISA_AVX2_VNNI = 2, /* in int8 models and f32 models of large vocabularies; not on CPUs with AVX-512 */
+  XF_ISA_AVX2_VNNI = 2, /* in int8 models and f32 models of large vocabularies; not on all CPUs with AVX-512 */
   XF_ISA_AVX512 = 3,
   XF_ISA_AVX512_VNNI = 4, /* in int8 models and f32 models of large vocabularies */
   XF_ISA_AVX512_BF16 = 5  /* in bf16 and int8 models only */
