@@ -1,6 +1,9 @@
 // The kernel of xf.row: each thread takes a contiguous range of rows, each row is walked over in passes (RowSchedule.h)
 // of 16 elements at a time.
 //
+// A sum over a row is one chain of additions, each of which waits for the one before, and the next pass waits for the sum. Some rows are
+// therefore walked over together: while one waits, the others are worked at.
+//
 // Sums are the same on every instruction set and for every way to split the rows: element i belongs to lane i mod 16,
 // lanes outside the row count as the identity, and one tree combines the lanes.
 #include "compiler/Target/CPU/Chunks.h"
@@ -17,6 +20,10 @@ namespace {
 
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 Type elementOf(Value value) { return typeOf(value).getElementType(); }
+
+/// Rows that are walked over together: as registers allow.
+constexpr int64_t kMostRows = 4;
+int64_t rowsAtOnce(Isa isa) { return hasAvx512(isa) ? kMostRows : hasAvx2(isa) ? 2 : 1; }
 
 class RowEmitter {
 public:
@@ -35,19 +42,32 @@ private:
     int64_t group = 1;
   };
 
+  /// One of the rows that are walked over together.
+  struct Row {
+    SmallVector<Place> inputs, outputs;
+    llvm::DenseMap<Operation *, Place> tableRows;
+    llvm::DenseMap<Value, Value> numbers; // values that are one number
+  };
+
   unsigned lastDim() { return typeOf(op.getResult(0)).getRank() - 1; }
   void findLength();
   Place placeOf(unsigned view, Value tensor, ArrayRef<int64_t> map, ArrayRef<Value> indices);
-  Place scratchPlace(unsigned row);
+  Place scratchPlace(unsigned number);
   Place tablePlace(EmbedOp embed);
-  void emitOneRow(ArrayRef<Value> indices);
+  /// Of the row behind that with `indices`.
+  SmallVector<Value> nextIndices(ArrayRef<Value> indices);
+  /// Finds the places of the row with `indices`.
+  void beginRow(ArrayRef<Value> indices);
+  /// Computes what has been begun.
+  void emitRows();
   void emitStatistics(unsigned level);
   void emitPass(unsigned pass);
-  SmallVector<Value> emitChunk(unsigned pass, Value offset, Value count, ArrayRef<Value> running);
+  SmallVector<Value> emitChunk(ArrayRef<Value> running);
   Value emitValue(Value value);
   Value asVector(Value value) { return RegionVectorizer::isVector(value) ? value : b.splat(value); }
   Value chunkAddress(const Place &place, Type element);
   Value load(const Place &place, Type element);
+  Value loadArgument(BlockArgument argument);
   Value loadGroups(const Place &place, Type element);
   void store(const Place &place, Value value);
 
@@ -58,15 +78,15 @@ private:
   RowSchedule schedule;
   Value length; // of a row; null if there are none
 
-  // Of the current row.
-  SmallVector<Place> inputs, outputs;
-  llvm::DenseMap<Operation *, Place> tableRows;
-  llvm::DenseMap<Value, Value> numbers; // values that are one number
+  SmallVector<Row, kMostRows> rows;
+  unsigned current = 0; // of `rows`
+  Row &row() { return rows[current]; }
 
   // Of the current chunk.
   unsigned pass = 0;
   Value offset, count;
-  llvm::DenseMap<Value, Value> vectors;
+  llvm::DenseMap<Value, Value> vectors; // of the current row
+  llvm::DenseMap<Value, Value> common;  // arguments that are the same in all rows
 };
 
 void RowEmitter::findLength() {
@@ -107,14 +127,14 @@ RowEmitter::Place RowEmitter::placeOf(unsigned view, Value tensor, ArrayRef<int6
   return {address, rank ? request.access.lastStride[view] : 1, rank ? b.stride(view, rank - 1) : Value()};
 }
 
-RowEmitter::Place RowEmitter::scratchPlace(unsigned row) {
+RowEmitter::Place RowEmitter::scratchPlace(unsigned number) {
   Value rowElements = b.mul(b.ceilDiv(length, kLanes), kLanes);
-  return {b.at(b.scratch(), b.mul(rowElements, row), b.getF32Type()), 1, Value()};
+  return {b.at(b.scratch(), b.mul(rowElements, current * schedule.scratchRows() + number), b.getF32Type()), 1, Value()};
 }
 
 /// The row of an embedding's table.
 RowEmitter::Place RowEmitter::tablePlace(EmbedOp embed) {
-  Value table = embed.getTable(), id = b.toI64(numbers.lookup(embed.getIds()));
+  Value table = embed.getTable(), id = b.toI64(row().numbers.lookup(embed.getIds()));
   unsigned view = request.viewOf(table);
   Type element = elementOf(table);
   if (!RowSchedule::isInPanels(table, request.root))
@@ -128,75 +148,105 @@ RowEmitter::Place RowEmitter::tablePlace(EmbedOp embed) {
 void RowEmitter::emit() {
   findLength();
   unsigned leading = lastDim(), view = request.resultView();
-  Value rows = b.i64(1);
+  Value total = b.i64(1);
   for (unsigned d = 0; d < leading; ++d)
-    rows = b.mul(rows, b.size(view, d));
-  auto [first, end] = b.share(rows);
+    total = b.mul(total, b.size(view, d));
+  auto [first, end] = b.share(total);
   // The rows' indices are counted up beside the row's number, which saves divisions.
-  SmallVector<Value> start(leading);
+  SmallVector<Value> indices(leading);
   Value rest = first;
   for (unsigned d = leading; d-- > 0;) {
-    start[d] = d == 0 ? rest : b.rem(rest, b.size(view, d));
+    indices[d] = d == 0 ? rest : b.rem(rest, b.size(view, d));
     rest = d == 0 ? rest : b.div(rest, b.size(view, d));
   }
-  b.loop(first, end, 1, start, [&](Value, ValueRange carried) {
-    SmallVector<Value> indices(carried);
-    emitOneRow(indices);
-    Value carry = b.i64(1);
-    for (unsigned d = leading; d-- > 0;) {
-      Value next = b.add(indices[d], carry);
-      Value full = b.equal(next, b.size(view, d));
-      indices[d] = d == 0 ? next : b.create<arith::SelectOp>(full, b.i64(0), next).getResult();
-      carry = b.create<arith::ExtUIOp>(b.i64Type(), full);
-    }
-    return indices;
-  });
+  auto walk = [&](Value from, Value to, int64_t together) {
+    indices = b.loop(from, to, together, indices, [&](Value, ValueRange carried) {
+      SmallVector<Value> next(carried);
+      rows.clear();
+      for (int64_t i = 0; i < together; ++i) {
+        beginRow(next);
+        next = nextIndices(next);
+      }
+      emitRows();
+      return next;
+    });
+  };
+  int64_t together = rowsAtOnce(b.isa());
+  Value whole = b.sub(end, b.rem(b.sub(end, first), b.i64(together)));
+  walk(first, whole, together);
+  if (together > 1)
+    walk(whole, end, 1);
 }
 
-void RowEmitter::emitOneRow(ArrayRef<Value> indices) {
-  inputs.clear(), outputs.clear(), numbers.clear(), tableRows.clear();
+SmallVector<Value> RowEmitter::nextIndices(ArrayRef<Value> indices) {
+  SmallVector<Value> following(indices);
+  Value carry = b.i64(1);
+  for (unsigned d = following.size(); d-- > 0;) {
+    Value next = b.add(following[d], carry);
+    Value full = b.equal(next, b.size(request.resultView(), d));
+    following[d] = d == 0 ? next : b.create<arith::SelectOp>(full, b.i64(0), next).getResult();
+    carry = b.create<arith::ExtUIOp>(b.i64Type(), full);
+  }
+  return following;
+}
+
+void RowEmitter::beginRow(ArrayRef<Value> indices) {
+  Row &begun = rows.emplace_back();
   for (auto [i, argument] : llvm::enumerate(body.getArguments())) {
     Value tensor = op.getInputs()[i];
-    inputs.push_back(placeOf(request.viewOf(tensor), tensor, op.getMap(i), indices));
+    begun.inputs.push_back(placeOf(request.viewOf(tensor), tensor, op.getMap(i), indices));
     if (!RowSchedule::isRow(argument))
-      numbers[argument] = b.load(elementOf(argument), inputs.back().address);
+      begun.numbers[argument] = b.load(elementOf(argument), begun.inputs.back().address);
   }
   SmallVector<int64_t> identityMap = llvm::to_vector(llvm::seq<int64_t>(0, lastDim() + 1));
   for (auto [i, result] : llvm::enumerate(op.getResults()))
-    outputs.push_back(placeOf(request.resultView() + i, result, identityMap, indices));
+    begun.outputs.push_back(placeOf(request.resultView() + i, result, identityMap, indices));
+}
+
+void RowEmitter::emitRows() {
   emitStatistics(0);
   for (unsigned p = 0; p < schedule.passes(); ++p) {
     emitPass(p);
     emitStatistics(p + 1);
   }
-  for (auto [i, value] : llvm::enumerate(body.getTerminator()->getOperands()))
-    if (!RowSchedule::isRow(value))
-      b.store(numbers.lookup(value), outputs[i].address);
+  for (Row &done : rows)
+    for (auto [i, value] : llvm::enumerate(body.getTerminator()->getOperands()))
+      if (!RowSchedule::isRow(value))
+        b.store(done.numbers.lookup(value), done.outputs[i].address);
 }
 
-/// What can be known of the row once the passes below `level` are done.
+/// What can be known of the rows once the passes below `level` are done.
 void RowEmitter::emitStatistics(unsigned level) {
-  schedule.emitNumbers(b, level, numbers, [&](EmbedOp embed) { return (tableRows[embed] = tablePlace(embed)).address; });
+  for (current = 0; current < rows.size(); ++current)
+    schedule.emitNumbers(b, level, row().numbers, [&](EmbedOp embed) { return (row().tableRows[embed] = tablePlace(embed)).address; });
 }
 
 void RowEmitter::emitPass(unsigned p) {
   pass = p;
+  ArrayRef<ReduceOp> reductions = schedule.reductions(p);
   SmallVector<Value> running;
-  for (ReduceOp reduce : schedule.reductions(p))
-    running.push_back(b.splat(identity(b, reduce.getKind(), elementOf(reduce.getX()))));
-  running = forChunks(b, length, running, [&](Value i, Value lanes, ValueRange carried) {
-    return emitChunk(p, i, lanes, llvm::to_vector(carried));
+  for (size_t i = 0; i < rows.size(); ++i)
+    for (ReduceOp reduce : reductions)
+      running.push_back(b.splat(identity(b, reduce.getKind(), elementOf(reduce.getX()))));
+  running = forChunks(b, length, running, [&](Value at, Value lanes, ValueRange carried) {
+    offset = at, count = lanes;
+    common.clear();
+    SmallVector<Value> sums(carried), next;
+    for (current = 0; current < rows.size(); ++current)
+      llvm::append_range(next, emitChunk(ArrayRef(sums).slice(current * reductions.size(), reductions.size())));
+    return next;
   });
-  for (auto [reduce, value] : llvm::zip(schedule.reductions(p), running))
-    numbers[reduce.getResult()] = reduceLanes(b, reduce.getKind(), value);
+  for (auto [i, value] : llvm::enumerate(running)) {
+    ReduceOp reduce = reductions[i % reductions.size()];
+    rows[i / reductions.size()].numbers[reduce.getResult()] = reduceLanes(b, reduce.getKind(), value);
+  }
 }
 
-/// Elements offset … offset + 15 of the row, or the first `count` of them.
-SmallVector<Value> RowEmitter::emitChunk(unsigned p, Value at, Value lanes, ArrayRef<Value> running) {
-  offset = at, count = lanes;
+/// Elements offset … offset + 15 of the current row, or the first `count` of them.
+SmallVector<Value> RowEmitter::emitChunk(ArrayRef<Value> running) {
   vectors.clear();
   SmallVector<Value> next;
-  for (auto [reduce, sum] : llvm::zip(schedule.reductions(p), running)) {
+  for (auto [reduce, sum] : llvm::zip(schedule.reductions(pass), running)) {
     Value vector = asVector(emitValue(reduce.getX()));
     if (count) {
       Value nothing = b.splat(identity(b, reduce.getKind(), elementOf(reduce.getX())));
@@ -204,8 +254,8 @@ SmallVector<Value> RowEmitter::emitChunk(unsigned p, Value at, Value lanes, Arra
     }
     next.push_back(combine(b, reduce.getKind(), vector, sum));
   }
-  for (unsigned i : schedule.stores(p))
-    store(outputs[i], emitValue(body.getTerminator()->getOperand(i)));
+  for (unsigned i : schedule.stores(pass))
+    store(row().outputs[i], emitValue(body.getTerminator()->getOperand(i)));
   return next;
 }
 
@@ -241,10 +291,19 @@ void RowEmitter::store(const Place &place, Value value) {
   b.storeStrided(value, chunkAddress(place, element), place.constantStride, place.stride, count);
 }
 
+Value RowEmitter::loadArgument(BlockArgument argument) {
+  unsigned number = argument.getArgNumber();
+  auto loaded = [&] { return load(row().inputs[number], elementOf(argument)); };
+  if (llvm::any_of(op.getMap(number), [&](int64_t dim) { return dim >= 0 && dim < lastDim(); }))
+    return loaded();
+  Value &known = common[argument];
+  return known = known ? known : loaded();
+}
+
 /// A value of the body for the current chunk: a vector, or a scalar if all elements share it.
 Value RowEmitter::emitValue(Value value) {
   if (!RowSchedule::isRow(value))
-    return numbers.lookup(value);
+    return row().numbers.lookup(value);
   if (Value known = vectors.lookup(value))
     return known;
   Value emitted;
@@ -252,13 +311,13 @@ Value RowEmitter::emitValue(Value value) {
   auto scratch = schedule.scratchRow(value);
   bool isKept = !argument && schedule.firstUse(value) < pass;
   if (argument)
-    emitted = load(inputs[argument.getArgNumber()], elementOf(value));
+    emitted = loadArgument(argument);
   else if (auto stored = schedule.storedAs(value); isKept && stored)
-    emitted = load(outputs[*stored], elementOf(value));
+    emitted = load(row().outputs[*stored], elementOf(value));
   else if (isKept && scratch)
     emitted = load(scratchPlace(*scratch), elementOf(value));
   else if (auto embed = value.getDefiningOp<EmbedOp>())
-    emitted = load(tableRows.lookup(embed), elementOf(value));
+    emitted = load(row().tableRows.lookup(embed), elementOf(value));
   else {
     auto map = value.getDefiningOp<MapOp>();
     RegionVectorizer region(b);
@@ -291,7 +350,7 @@ int64_t rowScratchBytes(RowOp op, ModuleOp root) {
   for (Operation &inner : op.getBody().front().without_terminator())
     for (Value result : inner.getResults())
       consider(result);
-  return llvm::alignTo(length, kLanes) * sizeof(float) * schedule.scratchRows();
+  return llvm::alignTo(length, kLanes) * sizeof(float) * schedule.scratchRows() * kMostRows;
 }
 
 } // namespace xf::cpu
