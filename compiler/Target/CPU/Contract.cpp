@@ -67,8 +67,11 @@ private:
   Ahead aheadOf(Value i, Value blocks, Value firstPanel, Value nextPanel);
   void block(Value firstPanel, Value panelCount, Value firstRow, Value rowCount, const Ahead &ahead);
   void epilogue(Value buffer, Value bufferStride, Value firstPanel, Value panelCount, Value firstRow, Value rowCount);
-  /// The epilogue of one panel; `lanes` of its columns exist (null: all).
-  void epilogueColumns(Value sums, Value sumsStride, Value column, Value lanes, Value firstRow, Value rowCount);
+  /// The epilogue of `count` panels from `column` on; of a single one, `lanes` columns exist (null: all).
+  void epiloguePanels(Value sums, Value sumsStride, Value column, int64_t count, Value lanes, Value firstRow, Value rowCount);
+  /// Panels whose epilogue is applied row by row: as many as registers hold what belongs to the columns of. Rows of the result, and of
+  /// what is added to it, lie far apart: a line of each at a time is what the processor's prefetching does not find.
+  int64_t panelsAtOnce() { return hasAvx512(b.isa()) ? 4 : 1; }
   Value panelAddress(Value panel) { return b.at(b.data(1), b.mul(panel, weight.panelElements), weight.type); }
   Value loadExtra(const Extra &extra, Value row, Value column, Value lanes);
   /// Whether the result is the bare product, which is then written in place.
@@ -149,14 +152,18 @@ void Contract::block(Value firstPanel, Value panelCount, Value firstRow, Value r
 
 void Contract::epilogue(Value buffer, Value bufferStride, Value firstPanel, Value panelCount, Value firstRow,
                         Value rowCount) {
-  Value end = b.add(firstPanel, panelCount);
-  auto columnsOf = [&](Value panel, Value lanes) {
+  Value end = b.add(firstPanel, panelCount), whole = b.min(end, b.i64(weight.columns / kLanes));
+  auto panelsOf = [&](Value panel, int64_t count, Value lanes) {
     Value sums = b.at(buffer, b.mul(b.sub(panel, firstPanel), kLanes), sumType);
-    epilogueColumns(sums, bufferStride, b.mul(panel, kLanes), lanes, firstRow, rowCount);
+    epiloguePanels(sums, bufferStride, b.mul(panel, kLanes), count, lanes, firstRow, rowCount);
   };
-  b.loop(firstPanel, b.min(end, b.i64(weight.columns / kLanes)), 1, [&](Value panel) { columnsOf(panel, nullptr); });
+  int64_t width = panelsAtOnce();
+  Value wide = b.sub(whole, b.rem(b.sub(whole, firstPanel), b.i64(width)));
+  b.loop(firstPanel, wide, width, [&](Value panel) { panelsOf(panel, width, nullptr); });
+  if (width > 1)
+    b.loop(wide, whole, 1, [&](Value panel) { panelsOf(panel, 1, nullptr); });
   if (weight.columns % kLanes)
-    b.ifThen(b.equal(end, b.i64(weight.panels)), [&] { columnsOf(b.i64(weight.panels - 1), b.i64(weight.columns % kLanes)); });
+    b.ifThen(b.equal(end, b.i64(weight.panels)), [&] { panelsOf(b.i64(weight.panels - 1), 1, b.i64(weight.columns % kLanes)); });
 }
 
 Value Contract::loadExtra(const Extra &extra, Value row, Value column, Value lanes) {
@@ -174,25 +181,30 @@ Value Contract::loadExtra(const Extra &extra, Value row, Value column, Value lan
   return b.loadStrided(extra.element, address, extra.columnStride, stride, lanes);
 }
 
-void Contract::epilogueColumns(Value sums, Value sumsStride, Value column, Value lanes, Value firstRow,
-                               Value rowCount) {
+void Contract::epiloguePanels(Value sums, Value sumsStride, Value column, int64_t count, Value lanes, Value firstRow, Value rowCount) {
   Block &body = op.getBody().front();
-  RegionVectorizer shared(b);
-  for (auto [i, extra] : llvm::enumerate(extras))
-    if (!extra.byRow)
-      shared.bind(body.getArgument(1 + i), loadExtra(extra, nullptr, column, lanes));
+  std::vector<RegionVectorizer> shared(count, RegionVectorizer(b));
+  SmallVector<Value> columns;
+  for (int64_t panel = 0; panel < count; ++panel) {
+    columns.push_back(b.add(column, panel * kLanes));
+    for (auto [i, extra] : llvm::enumerate(extras))
+      if (!extra.byRow)
+        shared[panel].bind(body.getArgument(1 + i), loadExtra(extra, nullptr, columns.back(), lanes));
+  }
   b.loop(b.i64(0), rowCount, 1, [&](Value i) {
-    RegionVectorizer region = shared;
-    Value row = b.add(firstRow, i);
-    region.bind(body.getArgument(0), b.loadVector(sumType, b.at(sums, b.mul(i, sumsStride), sumType)));
-    for (auto [number, extra] : llvm::enumerate(extras))
-      if (extra.byRow)
-        region.bind(body.getArgument(1 + number), loadExtra(extra, row, column, lanes));
-    Value value = region.emitVector(body.getTerminator()->getOperand(0));
-    int64_t columnStride = access.lastStride[result];
-    Value stride = ShapedType::isDynamic(columnStride) ? b.stride(result, 1) : b.i64(columnStride);
-    Value address = b.at(b.data(result), b.mul(row, b.stride(result, 0)), element);
-    b.storeStrided(value, b.at(address, b.mul(column, stride), element), columnStride, stride, lanes);
+    Value row = b.add(firstRow, i), rowSums = b.at(sums, b.mul(i, sumsStride), sumType);
+    Value rowResult = b.at(b.data(result), b.mul(row, b.stride(result, 0)), element);
+    for (int64_t panel = 0; panel < count; ++panel) {
+      RegionVectorizer region = shared[panel];
+      region.bind(body.getArgument(0), b.loadVector(sumType, b.at(rowSums, panel * kLanes, sumType)));
+      for (auto [number, extra] : llvm::enumerate(extras))
+        if (extra.byRow)
+          region.bind(body.getArgument(1 + number), loadExtra(extra, row, columns[panel], lanes));
+      Value value = region.emitVector(body.getTerminator()->getOperand(0));
+      int64_t columnStride = access.lastStride[result];
+      Value stride = ShapedType::isDynamic(columnStride) ? b.stride(result, 1) : b.i64(columnStride);
+      b.storeStrided(value, b.at(rowResult, b.mul(columns[panel], stride), element), columnStride, stride, lanes);
+    }
   });
 }
 } // namespace
