@@ -38,6 +38,7 @@ XF_PEAK_LOOP(multiplyAdd512, "vfmadd231ps", "zmm")
 XF_PEAK_LOOP(multiplyAddBF16, "vdpbf16ps", "zmm")
 XF_PEAK_LOOP(multiplyAddWords, "vpdpwssd", "zmm")
 XF_PEAK_LOOP(multiplyAddBytes, "vpdpbusd", "zmm")
+XF_PEAK_LOOP(multiplyAddBytes256, "%{vex%} vpdpbusd", "ymm")
 
 // Without VNNI words of 16 bits are multiplied in two instructions, and so are bytes.
 #define XF_PAIRS(name, r, i) "vpmaddwd %%ymm0, %%ymm0, %%ymm13\n\tvpaddd %%ymm13, %%ymm" #i ", %%ymm" #i "\n\t"
@@ -55,7 +56,8 @@ inline void multiplyAddPairs256() {
 constexpr double operationsOf(int products) { return 2.0 * products * kPeakChains * kPeakRounds; }
 inline constexpr Peak kMultiplyAdd256{multiplyAdd256, operationsOf(8)}, kMultiplyAdd512{multiplyAdd512, operationsOf(16)},
     kMultiplyAddBF16{multiplyAddBF16, operationsOf(32)}, kMultiplyAddWords{multiplyAddWords, operationsOf(32)},
-    kMultiplyAddBytes{multiplyAddBytes, operationsOf(64)}, kMultiplyAddPairs256{multiplyAddPairs256, operationsOf(16)};
+    kMultiplyAddBytes{multiplyAddBytes, operationsOf(64)}, kMultiplyAddBytes256{multiplyAddBytes256, operationsOf(32)},
+    kMultiplyAddPairs256{multiplyAddPairs256, operationsOf(16)};
 
 /// Reads a word of each line of `words` words, from `Places` places at a time.
 template <size_t Places> uint64_t readLines(const uint64_t *memory, size_t words) {

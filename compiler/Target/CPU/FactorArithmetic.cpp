@@ -36,15 +36,18 @@ FactorArithmetic::Parts FactorArithmetic::loadRow(Value address, int64_t count) 
   if (factor == Factor::f32)
     return {b.splat(b.load(element_, address))};
   Value words = loadWord(address, count);
+  // Loaded into all lanes at once: what is done in front of that in scalars would have to be moved to the vector registers.
+  Value lanes = b.splat(words);
   if (isNative() || factor == Factor::i16)
-    return {b.splat(words)};
+    return {lanes};
   if (!isBytes())
-    return halves(b.splat(words));
+    return halves(lanes);
   // Unsigned bytes as 16-bit numbers.
-  Value even = b.create<arith::AndIOp>(words, constant(word, 0x00ff00ff));
-  Value shifted = b.create<arith::ShRUIOp>(words, constant(word, 8));
-  Value odd = b.create<arith::AndIOp>(shifted, constant(word, 0x00ff00ff));
-  return {b.splat(even), b.splat(odd)};
+  auto shorts = VectorType::get({2 * kLanes}, b.getI16Type());
+  Value pairs = b.create<vector::BitCastOp>(shorts, lanes);
+  Value even = b.create<arith::AndIOp>(pairs, constant(shorts, 0xff));
+  Value odd = b.create<arith::ShRUIOp>(pairs, constant(shorts, 8));
+  return {b.create<vector::BitCastOp>(lanes.getType(), even), b.create<vector::BitCastOp>(lanes.getType(), odd)};
 }
 
 /// The first `count` elements of a group, zeros behind them.

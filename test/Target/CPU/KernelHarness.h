@@ -44,6 +44,8 @@ inline std::vector<Isa> machineIsas() {
   return isas;
 }
 
+inline bool hasAvxVnni() { return machineIsas().back() >= Isa::avx2 && __builtin_cpu_supports("avxvnni"); }
+
 /// Whether this machine can run an instruction set, also one made for some products.
 inline bool machineHas(Isa isa) {
   bool general = machineIsas().back() == Isa::avx512, vnni = __builtin_cpu_supports("avx512vnni");
@@ -53,7 +55,7 @@ inline bool machineHas(Isa isa) {
     return general && vnni && __builtin_cpu_supports("avx512bf16");
   // Where AVX-VNNI is lacking, AVX-512 VNNI has its instructions, too, of other encodings.
   if (isa == Isa::avx2_vnni)
-    return general && vnni;
+    return hasAvxVnni() || (general && vnni);
   return isa <= machineIsas().back();
 }
 
@@ -185,7 +187,7 @@ public:
     std::string error;
     std::string name = ("kernel." + isaName(isa)).str();
     auto module = emit(op, isa, access, name);
-    auto object = isa == Isa::avx2_vnni ? emitForAvx512(*module, error) : emitObject(*module, error);
+    auto object = isa == Isa::avx2_vnni && !hasAvxVnni() ? emitForAvx512(*module, error) : emitObject(*module, error);
     if (mlir::failed(object))
       throw std::runtime_error(error);
     auto code = linkObject((*object)->getMemBufferRef(), error);
