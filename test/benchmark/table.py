@@ -2,13 +2,14 @@
 """The tables of RESULTS.md and of README.md: xfc against other engines.
 
   table.py measure --harness DIR --data DIR --results DIR [--parts NAME,...] [--rounds N]
-  table.py write --results DIR
+  table.py write --results DIR [--document FILE]...
 
 DIR of --harness has compare.py and run_peers.py, which run engines as peer.py describes itself, and start.py; DIR of --data
 holds a folder with config.json, model.safetensors and reference.npz for each configuration, which every other engine has
 prepared. The engines are in the Python environment that runs this. `measure` leaves JSON in the folder of --results, and can be
 repeated for some parts (measure.py names them; patterns such as base-*-2 do, too). `write` replaces the tables between
-<!-- table: NAME --> and <!-- end -->: one with no results in the folder stays, in the others what was not measured is empty. A row
+<!-- table: NAME --> and <!-- end --> of the documents (RESULTS.md and README.md of the root; another machine's are in a document of
+its own): one with no results in the folder stays, in the others what was not measured is empty. A row
 whose check fails (results off, tokens other than the reference's in f32) is marked.
 """
 import argparse
@@ -152,6 +153,7 @@ def main():
     steps = ap.add_subparsers(dest="step", required=True)
     for step in (steps.add_parser("measure"), steps.add_parser("write")):
         step.add_argument("--results", required=True)
+    steps.choices["write"].add_argument("--document", action="append")
     to_measure = steps.choices["measure"]
     to_measure.add_argument("--harness", required=True)
     to_measure.add_argument("--data", required=True)
@@ -161,7 +163,7 @@ def main():
     if a.step == "measure":
         measure.measure(measure.Harness(a.harness, a.data, a.results, a.rounds), a.parts.split(","))
         return
-    for path in DOCUMENTS:
+    for path in a.document or DOCUMENTS:
         with open(path, encoding="utf-8") as file:
             text = rewritten(file.read(), a.results)
         with open(path, "w", encoding="utf-8") as file:

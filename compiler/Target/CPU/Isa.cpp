@@ -89,7 +89,7 @@ int64_t panelsFor(Isa isa, int64_t rows, Factor factor) {
   case Isa::avx512:
   case Isa::avx512_vnni:
   case Isa::avx512_bf16:
-    return rows == 1 ? 8 : rows < fetchingRows(isa, factor) ? 4 : 2;
+    return rows == 1 ? 4 : rows < fetchingRows(isa, factor) ? 4 : 2;
   }
   llvm_unreachable("unknown instruction set");
 }
