@@ -81,7 +81,8 @@ int64_t fetchingRows(Isa isa, Factor factor) {
 int64_t panelsFor(Isa isa, int64_t rows, Factor factor) {
   // A chain is a register's worth of one panel. FMAs need 8 of them to be always busy; what is left of the registers is
   // for the columns and the broadcast rows. A single row needs fewer: memory takes longer than four chains do, and of
-  // eight panels, which are as many short runs of lines, the processor finds only 85 % in time (Zen 5).
+  // eight panels, which are as many short runs of lines, the processor finds only 85 % in time (Zen 5). Weights of bytes beside rows of
+  // f32 have to be widened first: arithmetic bounds these.
   if (!isNative(isa, factor))
     return hasAvx512(isa) ? (rows <= 3 ? 4 : 2) : hasAvx2(isa) && rows == 1 ? 2 : 1;
   switch (isa) {
@@ -92,6 +93,8 @@ int64_t panelsFor(Isa isa, int64_t rows, Factor factor) {
   case Isa::avx512:
   case Isa::avx512_vnni:
   case Isa::avx512_bf16:
+    if (rows == 1 && factor == Factor::i8_weights)
+      return 8;
     return rows < fetchingRows(isa, factor) ? 4 : 2;
   }
   llvm_unreachable("unknown instruction set");
