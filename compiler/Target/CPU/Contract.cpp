@@ -191,6 +191,8 @@ void Contract::epiloguePanels(Value sums, Value sumsStride, Value column, int64_
       if (!extra.byRow)
         shared[panel].bind(body.getArgument(1 + i), loadExtra(extra, nullptr, columns.back(), lanes));
   }
+  int64_t columnStride = access.lastStride[result];
+  Value stride = ShapedType::isDynamic(columnStride) ? b.stride(result, 1) : b.i64(columnStride);
   b.loop(b.i64(0), rowCount, 1, [&](Value i) {
     Value row = b.add(firstRow, i), rowSums = b.at(sums, b.mul(i, sumsStride), sumType);
     Value rowResult = b.at(b.data(result), b.mul(row, b.stride(result, 0)), element);
@@ -201,8 +203,6 @@ void Contract::epiloguePanels(Value sums, Value sumsStride, Value column, int64_
         if (extra.byRow)
           region.bind(body.getArgument(1 + number), loadExtra(extra, row, columns[panel], lanes));
       Value value = region.emitVector(body.getTerminator()->getOperand(0));
-      int64_t columnStride = access.lastStride[result];
-      Value stride = ShapedType::isDynamic(columnStride) ? b.stride(result, 1) : b.i64(columnStride);
       b.storeStrided(value, b.at(rowResult, b.mul(columns[panel], stride), element), columnStride, stride, lanes);
     }
   });

@@ -32,6 +32,15 @@ bool FactorArithmetic::isNative() const {
   return factor == Factor::f32 || hasVnni(b.isa());
 }
 
+/// The words' even and odd bytes as 16-bit numbers, signed or not as the shift to the right is.
+template <typename ShiftRight> FactorArithmetic::Parts FactorArithmetic::widened(Value words) {
+  auto shorts = VectorType::get({2 * kLanes}, b.getI16Type());
+  Value pairs = b.create<vector::BitCastOp>(shorts, words), eight = constant(shorts, 8);
+  Value even = b.create<ShiftRight>(b.create<arith::ShLIOp>(pairs, eight), eight);
+  Value odd = b.create<ShiftRight>(pairs, eight);
+  return {b.create<vector::BitCastOp>(words.getType(), even), b.create<vector::BitCastOp>(words.getType(), odd)};
+}
+
 FactorArithmetic::Parts FactorArithmetic::loadRow(Value address, int64_t count) {
   if (factor == Factor::f32)
     return {b.splat(b.load(element_, address))};
@@ -42,12 +51,7 @@ FactorArithmetic::Parts FactorArithmetic::loadRow(Value address, int64_t count) 
     return {lanes};
   if (!isBytes())
     return halves(lanes);
-  // Unsigned bytes as 16-bit numbers.
-  auto shorts = VectorType::get({2 * kLanes}, b.getI16Type());
-  Value pairs = b.create<vector::BitCastOp>(shorts, lanes);
-  Value even = b.create<arith::AndIOp>(pairs, constant(shorts, 0xff));
-  Value odd = b.create<arith::ShRUIOp>(pairs, constant(shorts, 8));
-  return {b.create<vector::BitCastOp>(lanes.getType(), even), b.create<vector::BitCastOp>(lanes.getType(), odd)};
+  return widened<arith::ShRUIOp>(lanes); // rows are unsigned
 }
 
 /// The first `count` elements of a group, zeros behind them.
@@ -76,12 +80,7 @@ FactorArithmetic::Parts FactorArithmetic::loadPanel(Value address, int64_t count
     return {words};
   if (!isBytes())
     return halves(words);
-  // Signed bytes as 16-bit numbers.
-  auto shorts = VectorType::get({2 * kLanes}, b.getI16Type());
-  Value pairs = b.create<vector::BitCastOp>(shorts, words), eight = constant(shorts, 8);
-  Value even = b.create<arith::ShRSIOp>(b.create<arith::ShLIOp>(pairs, eight), eight);
-  Value odd = b.create<arith::ShRSIOp>(pairs, eight);
-  return {b.create<vector::BitCastOp>(words.getType(), even), b.create<vector::BitCastOp>(words.getType(), odd)};
+  return widened<arith::ShRSIOp>(words);
 }
 
 /// The f32 values of two bf16.

@@ -39,6 +39,7 @@ private:
   bool isBytes() const { return factor == Factor::i8; }
   bool isNative() const;
   mlir::Value loadWord(mlir::Value address, int64_t count);
+  template <typename ShiftRight> Parts widened(mlir::Value words);
   Parts halves(mlir::Value words);
   mlir::Value pairProducts(mlir::Value x, mlir::Value w);
   mlir::Value byRegisters(llvm::StringRef name, llvm::ArrayRef<std::pair<mlir::Value, mlir::Type>> operands);
