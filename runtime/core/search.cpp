@@ -87,12 +87,21 @@ void searcher::start_call(const search_options &options, search_sink &sink) {
   layout_.history.forget();
 }
 
+// More rows than these are no faster on a CPU, and their states are memory that is touched for nothing.
+int32_t searcher::default_batch() const {
+  constexpr int64_t kRowsPerThread = 128;
+  if (session_.executor())
+    return static_cast<int32_t>(layout_.batch);
+  int64_t rows = kRowsPerThread * session_.pool().size();
+  return static_cast<int32_t>(std::clamp<int64_t>(rows / options_->beam, 1, layout_.batch));
+}
+
 void searcher::generate(const token_rows &rows, const search_options &options, search_sink &sink) {
   if (std::string problem = layout_.refuses_tokens(); !problem.empty())
     fail(status::unsupported, "%s", problem.c_str());
   fp_scope control_word;
   start_call(options, sink);
-  batch_ = options.batch ? options.batch : static_cast<int32_t>(layout_.batch);
+  batch_ = options.batch ? options.batch : default_batch();
   make_room(rows);
   for (int64_t first = 0; first < rows.count; first += layout_.window) {
     begin_window(rows, first, std::min(layout_.window, rows.count - first),

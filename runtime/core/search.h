@@ -168,6 +168,7 @@ private:
   bool needs_start(std::span<const int32_t> prompt) const { return g_.start >= 0 && (prompt.empty() || prompt[0] != g_.start); }
   // The tokens that the decoder reads at first.
   int64_t given_length(std::span<const int32_t> given) const { return needs_start(given) + static_cast<int64_t>(given.size()); }
+  int32_t default_batch() const;
   // Lays out states for so many sentences with sources and positions that are not longer.
   void make_room(int64_t sentences, int64_t source, int64_t positions);
   void make_room(const token_rows &rows);

@@ -25,7 +25,7 @@ struct search_options {
   double length_penalty = 1.0;
   int32_t min_length = -1; // -1: the model's
   int32_t max_length = -1;
-  int32_t batch = 0; // sentences at once; 0: the model's limit
+  int32_t batch = 0; // sentences at once; 0: as many as are worth it (xf.h)
   bool scores = true;
   bool alignments = false; // of the results, too
   double coverage_penalty = 0.0; // added to a score for each source token: this times log min(1, what the result's tokens look at it in all)

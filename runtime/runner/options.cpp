@@ -258,7 +258,7 @@ std::string help_text(const char *program, const model &m) {
   append(text, "                       or {\"line\": 1, \"error\": \"...\"}\n"
                "  --threads N          default: the CPUs that this process may use\n");
   if (g.batch > 0)
-    append(text, "  --batch N            lines at once, at most %lld (the default); results do not depend on it\n",
+    append(text, "  --batch N            lines at once, at most %lld (default: as many as are worth it); results do not depend on it\n",
            static_cast<long long>(g.batch));
   append(text,
          "  --isa NAME           baseline, avx2 or avx512; avx2_vnni, avx512_vnni or avx512_bf16 of a model that has a use for it\n"

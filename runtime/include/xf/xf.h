@@ -193,7 +193,9 @@ typedef struct xf_generate_options {
   int32_t n_best;     /* results of a sentence, at most `beam` */
   int32_t min_length; /* tokens before the end token; -1: the model's */
   int32_t max_length; /* tokens, the end token included; -1: the model's */
-  int32_t batch;      /* sentences at once; 0: the model's limit */
+  /* Sentences at once; 0: the model's limit on a GPU, on a CPU what makes 128 rows (sentences times beams) for each thread, within
+   * that limit: more are no faster and take memory. */
+  int32_t batch;
   int32_t scores;     /* 0: greedy search need not compute scores (it gives 0) */
   /* alpha: a result of n tokens scores (sum of log p) / n^alpha, where p is a token's probability, behind the repetition penalty, among
    * those that may be chosen there: not suppressed, not repeated, in the shortlist, and no end before min_length */
