@@ -117,7 +117,8 @@ Value Evaluator::elementwise(llvm::ArrayRef<Value> operands, Loc loc, llvm::Stri
 }
 
 bool Evaluator::inTensorCode() {
-  return inBody && !currentScan && llvm::isa<mlir::xf::EntryOp, mlir::xf::RepeatOp>(builder.getInsertionBlock()->getParentOp());
+  mlir::Block *block = builder.getInsertionBlock();
+  return inBody && !currentScan && (block == layerBody || llvm::isa_and_present<mlir::xf::EntryOp>(block->getParentOp()));
 }
 
 Value Evaluator::sizeOf(const DimName &dim, Loc loc) {

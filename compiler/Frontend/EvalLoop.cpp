@@ -1,6 +1,8 @@
 // `for`: over a stack of equal layers it becomes one xf.repeat, over anything else it is unrolled.
 #include "compiler/Frontend/Evaluator.h"
 
+#include "llvm/Support/SaveAndRestore.h"
+
 #include <fmt/format.h>
 
 using namespace xf::frontend;
@@ -111,6 +113,7 @@ private:
     unsigned errorsBefore = e.diagnostics.getErrorCount();
     mlir::OpBuilder::InsertionGuard guard(e.builder);
     e.builder.setInsertionPointToEnd(body);
+    llvm::SaveAndRestore inside(e.layerBody, body);
     e.assign(stmt.targets, e.elementAt(list, layer), scope, stmt.loc);
     if (e.exec(stmt.body, scope) && e.diagnostics.getErrorCount() == errorsBefore)
       e.error(stmt.loc, "a loop over layers cannot return");

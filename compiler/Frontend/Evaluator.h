@@ -134,6 +134,7 @@ public:
   Value rearrange(mlir::Value x, const std::string &pattern, llvm::ArrayRef<std::pair<std::string, int64_t>> sizes, Loc loc);
   Value slice(mlir::Value x, unsigned axis, int64_t start, int64_t size, int64_t step, Loc loc);
   Value concat(llvm::ArrayRef<mlir::Value> inputs, int64_t axis, Loc loc);
+  std::optional<int64_t> listIndex(int64_t size, const Expr &expr, const ScopePtr &scope);
   Value index(const Expr &expr, const ScopePtr &scope);
   Value readElement(mlir::Value x, const std::vector<Value> &indices, const Expr &expr);
   Value embed(mlir::Value table, mlir::Value ids, Loc loc, bool limits = true);
@@ -184,6 +185,7 @@ public:
     std::vector<mlir::BlockArgument> arguments;
   };
   ScanState *currentScan = nullptr;
+  mlir::Block *layerBody = nullptr; // of the innermost loop over layers
 
   /// An entry that has been built, for later entries' untyped parameters and for roles.
   struct EntryInfo {

@@ -157,20 +157,29 @@ private:
 };
 } // namespace
 
+/// The one index of something with `size` elements, which are counted from the end if it is negative.
+std::optional<int64_t> Evaluator::listIndex(int64_t size, const Expr &expr, const ScopePtr &scope) {
+  if (expr.operands.size() != 2 || isRange(*expr.operands[1]))
+    return poison(expr.loc, "a list takes one index"), std::nullopt;
+  auto i = asInt(eval(*expr.operands[1], scope), expr.operands[1]->loc, "the index");
+  if (!i)
+    return std::nullopt;
+  if (*i < -size || *i >= size)
+    return poison(expr.operands[1]->loc, fmt::format("index {} is outside of a list of {}", *i, size)), std::nullopt;
+  return *i < 0 ? *i + size : *i;
+}
+
 Value Evaluator::index(const Expr &expr, const ScopePtr &scope) {
   Value object = eval(*expr.operands[0], scope);
   if (isPoison(object))
     return object;
   if (auto *list = getIf<std::shared_ptr<List>>(object)) {
-    if (expr.operands.size() != 2 || isRange(*expr.operands[1]))
-      return poison(expr.loc, "a list takes one index");
-    auto i = asInt(eval(*expr.operands[1], scope), expr.operands[1]->loc, "the index");
-    if (!i)
-      return Poison{};
-    int64_t size = (*list)->size();
-    if (*i < -size || *i >= size)
-      return poison(expr.operands[1]->loc, fmt::format("index {} is outside of a list of {}", *i, size));
-    return elementAt(**list, *i < 0 ? *i + size : *i);
+    auto i = listIndex((*list)->size(), expr, scope);
+    return i ? elementAt(**list, *i) : Value(Poison{});
+  }
+  if (auto *several = getIf<std::shared_ptr<Tuple>>(object)) {
+    auto i = listIndex(static_cast<int64_t>((*several)->elements.size()), expr, scope);
+    return i ? (*several)->elements[*i] : Value(Poison{});
   }
   if (auto *table = getIf<std::shared_ptr<TableUse>>(object); table && expr.operands.size() == 2) {
     const Expr &part = *expr.operands[1];
