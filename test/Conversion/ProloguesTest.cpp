@@ -73,7 +73,10 @@ TEST(ProloguesTest, NeighboursAreAPair) {
 TEST(ProloguesTest, LayersHandOn) {
   std::string before = row("%n", "%x"), norm = row("%z", "%m");
   // What enters the first layer, what a layer leaves to the next, and what the last one leaves.
-  EXPECT_EQ(pairsOf(before + repeat(product("%m", "%in") + norm, "%z") + product("%y", "%last")), (Pairs{{0, 0}, {1, 0}, {1, 1}}));
+  std::string other = product("%o", "%m");
+  EXPECT_EQ(pairsOf(before + repeat(product("%m", "%in") + other + row("%z", "%o"), "%z") + product("%y", "%last")), (Pairs{{0, 0}, {1, 0}, {1, 2}}));
+  // A layer's only product would write what the norm of the layer before still reads.
+  EXPECT_EQ(pairsOf(before + repeat(product("%m", "%in") + norm, "%z") + product("%y", "%last")), (Pairs{{0, 0}, {1, 1}}));
   // A layer's first product writes to the place of the layer's input, which the layer before may still read.
   EXPECT_EQ(pairsOf(before + repeat(product("%m", "%in") + norm, "%m") + product("%y", "%last")), Pairs{});
   EXPECT_EQ(pairsOf(before + repeat(row("%z", "%in") + product("%m", "%z"), "%m") + product("%y", "%last")), (Pairs{{1, 0}}));

@@ -43,4 +43,23 @@ for d, n in WIDTHS:
         if kind in ("f32", "int8-weights"):
             for name, data in outputs(3, "cpu").items():
                 checks.that(data == many[name][:len(data)], f"{kind}, {d} and {n} wide: {name} differs from the CPU's")
+
+# Layers of one product: the next layer's must not be launched with the norm that reads what it writes.
+description.write_text("""block Layer() {
+  w: Linear(64, 64)
+  n: LayerNorm(64)
+  apply(x: f32[B, S, 64]) = 0.5 * x + n(w(x))
+}
+model Layers() {
+  layers: [Layer() * 3]
+  entry run(x: f32[B, S, 64]) -> x { for layer in layers { x = layer(x) } }
+}
+""")
+compile_model(description, model, "--random-weights", 3, "--emit=model", "--target", "cpu,cuda")
+write_safetensors(WORK / "in", {"x": ("F32", [2, 3, 64], struct.pack("<384f", *(random.gauss(0, 1) for _ in range(384))))})
+outs = []
+for device in ("emulator", "cpu"):
+    run(BIN / "xf-run", model, "--inputs", WORK / "in", "--outputs", WORK / "out", "--device", device)
+    outs.append(read_safetensors(WORK / "out"))
+checks.that(outs[0] == outs[1], "layers of one product: other bits than the CPU's")
 checks.end()

@@ -64,11 +64,13 @@ bool mayBe(Value value, Value wanted) {
 
 } // namespace
 
-/// Whether `product`, a layer's first kernel, writes the place of a layer's input that the layer before, and so `row`, may still read.
+/// Whether `product`, a layer's first kernel, writes where `row`, in the layer before, may still read: the place of that layer's input,
+/// or of what it has made of it.
 static bool writesInput(RowOp row, ContractOp product) {
   bool isBehind = product->getBlock() == row->getBlock() && row->isBeforeInBlock(product);
   auto isYield = [](Operation *user) { return isa<YieldOp>(user); };
-  return !isBehind && llvm::any_of(product->getUsers(), isYield);
+  auto isResult = [&](Value operand) { return mayBe(operand, product.getResult()); };
+  return !isBehind && (llvm::any_of(product->getUsers(), isYield) || llvm::any_of(row->getOperands(), isResult));
 }
 
 SmallVector<ProloguePair> findPrologues(EntryOp entry) {
