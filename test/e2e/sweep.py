@@ -7,7 +7,7 @@ import random
 import struct
 import sys
 
-from common import BIN, SOURCE, Checks, MODELS, WORK, available_isas, compile_model, read_safetensors, run, write_safetensors
+from common import BIN, SOURCE, Checks, MODELS, WORK, available_isas, compile_model, distance, read_safetensors, run, write_safetensors
 
 seed = int(sys.argv[1]) if len(sys.argv) > 1 else 1
 rng = random.Random(seed)
@@ -34,21 +34,6 @@ def booleans(*shape):
         count *= size
     # The last dimension keeps its first element, so that no row is without any key.
     return "BOOL", list(shape), bytes(1 if i % shape[-1] == 0 else rng.randrange(2) for i in range(count))
-
-
-def distance(a, b):
-    """Norm-wise, NaN agreeing with NaN only."""
-    if a[:2] != b[:2]:
-        return float("inf")
-    if a[0] != "F32":
-        return 0.0 if a[2] == b[2] else float("inf")
-    x = struct.unpack(f"<{len(a[2]) // 4}f", a[2])
-    y = struct.unpack(f"<{len(b[2]) // 4}f", b[2])
-    pairs = [(p, q) for p, q in zip(x, y) if not (p != p and q != q)]
-    if any((p != p) != (q != q) for p, q in pairs):
-        return float("inf")
-    error = sum((p - q) ** 2 for p, q in pairs) ** 0.5
-    return error / (sum(q * q for _, q in pairs) ** 0.5 or 1.0)
 
 
 def results(model, inputs, *options):

@@ -1,0 +1,143 @@
+"""Random models with random sizes: compiled code against the reference interpreter, on all instruction sets and the emulated GPU;
+and random encoder-decoders: what a search makes of the derived step against the whole decoder's logits.
+
+random_models.py [FIRST [COUNT]]: a model and its inputs follow from a number alone, which a failure names.
+"""
+import math
+import random
+import struct
+import sys
+
+from common import BIN, Checks, WORK, available_isas, compile_model, distance, read_safetensors, run, write_safetensors
+from random_description import Description, Search
+
+first = int(sys.argv[1]) if len(sys.argv) > 1 else 1
+count = int(sys.argv[2]) if len(sys.argv) > 2 else 24
+checks = Checks()
+compared = 0
+
+
+def inputs_of(model, rng):
+    sizes = {"B": rng.randint(1, 4), "S": rng.choice([1, 2, 3, 7, 15, 16, 17, 33, 40]), "T": rng.choice([1, 2, 5, 16, 19])}
+    inputs = {}
+    for name, (kind, shape) in model.inputs.items():
+        shape = [sizes.get(size, size) for size in shape]
+        elements = 1
+        for size in shape:
+            elements *= size
+        if kind == "f32":
+            inputs[name] = "F32", shape, struct.pack(f"<{elements}f", *[rng.gauss(0, 1) for _ in range(elements)])
+        elif kind == "token":
+            inputs[name] = "I64", shape, struct.pack(f"<{elements}q", *[rng.randrange(30) for _ in range(elements)])
+        else:
+            inputs[name] = "BOOL", shape, bytes(i % shape[-1] == 0 or rng.random() < 0.7 for i in range(elements))
+    return sizes, inputs
+
+
+def results(model, inputs, *options):
+    write_safetensors(WORK / "in.safetensors", inputs)
+    status, _, err = run(BIN / "xf-run", model, "--inputs", WORK / "in.safetensors", "--outputs", WORK / "out.safetensors", *options, ok=False)
+    return err if status else read_safetensors(WORK / "out.safetensors")
+
+
+def row(tensor, number):
+    kind, shape, content = tensor
+    size = len(content) // shape[0]
+    return kind, [1, *shape[1:]], content[number * size:(number + 1) * size]
+
+
+def check(number):
+    global compared
+    model, rng = Description(number), random.Random(number)
+    (WORK / "random.xf").write_text(model.text)
+    sizes, inputs = inputs_of(model, rng)
+    # int8 and bf16 have rounding that the reference does not have: their results are compared with each other.
+    kind = rng.choice(["f32", "f32", "bf16", "int8", "int8-weights"])
+    gpu = kind in ("f32", "bf16") and rng.random() < 0.5
+    compiled, title = WORK / "model", f"random model {number} ({kind})"
+    status, _, err = compile_model(WORK / "random.xf", compiled, "--random-weights", number, "--type", kind, "--emit=model", "--target", "cpu,cuda" if gpu else "cpu", ok=False)
+    if status:
+        return checks.that(False, f"{title}: {err[-1500:]}")
+    want = results(compiled, inputs, "--reference")
+    rough = results(compiled, inputs, "--reference=f32")
+    if isinstance(want, str) or isinstance(rough, str):
+        return checks.that(False, f"{title}, reference: {want if isinstance(want, str) else rough}")
+    previous = {}
+    for isa in [*available_isas(), "best"]:
+        for threads in (1, 3):
+            got = results(compiled, inputs, "--device", "cpu", *(["--isa", isa] if isa != "best" else []), "--threads", threads)
+            if isinstance(got, str):
+                checks.that(False, f"{title}, {isa}, {threads} threads: {got}")
+                continue
+            for name, value in want.items() if kind == "f32" else ():
+                compared += 1
+                error, allowed = distance(got[name], value), max(1e-5, 8 * distance(rough[name], value))
+                checks.that(error <= allowed, f"{title}, {isa}, {threads} threads: {name} is {error:.2e} off (allowed {allowed:.2e})")
+            # The number of threads changes no bit, nor does AVX-512 against AVX2 (in bf16 its own instructions do).
+            same = "fma" if isa in ("avx2", "avx512") else isa
+            checks.that(previous.setdefault(same, got) == got, f"{title}, {isa}, {threads} threads: other bits")
+    # Nor does who else is in the batch.
+    for b in range(sizes["B"]):
+        alone = results(compiled, {name: row(tensor, b) for name, tensor in inputs.items()}, "--device", "cpu")
+        for name, value in got.items():
+            checks.that(not isinstance(alone, str) and alone[name] == row(value, b), f"{title}: row {b} of {name} differs alone{alone if isinstance(alone, str) else ''}")
+    if gpu:
+        got = results(compiled, inputs, "--device", "emulator")
+        for name, value in want.items() if not isinstance(got, str) else ():
+            error, allowed = distance(got[name], value), max(1e-5, 8 * distance(rough[name], value))
+            checks.that(kind != "f32" or error <= allowed, f"{title}, emulator: {name} is {error:.2e} off (allowed {allowed:.2e})")
+        checks.that(not isinstance(got, str), f"{title}, emulator: {got}")
+
+
+def search(number):
+    """Scores are those of the reference's logits, tokens the largest; how many search together decides nothing."""
+    global searched
+    rng = random.Random(number)
+    (WORK / "search.xf").write_text(Search(number).text)
+    gpu, compiled, title = rng.random() < 0.25, WORK / "search", f"random search {number}"
+    status, _, err = compile_model(WORK / "search.xf", compiled, "--random-weights", number, "--target", "cpu,cuda" if gpu else "cpu", ok=False)
+    if status:
+        return checks.that(False, f"{title}: {err[-1500:]}")
+    sources = [[rng.randrange(1, 30) for _ in range(rng.choice([1, 2, 5, 5, 17]))] for _ in range(5)]
+    lines, longest = "".join(" ".join(map(str, source)) + "\n" for source in sources), rng.choice([3, 9, 20])
+    for beam in (1, 3):
+        def found(*options):
+            status, out, err = run(compiled, "--scores", "--beam", beam, "--max-length", longest, *options, stdin=lines, ok=False)
+            checks.that(status == 0, f"{title}, {options}: {err[-1500:]}")
+            return [line.split("\t") for line in out.splitlines()]
+        want = found("--device", "cpu")
+        for options in (["--batch", 1], ["--threads", 3], ["--isa", "avx2"] if "avx2" in available_isas() else []):
+            checks.that(found("--device", "cpu", *options) == want, f"{title}, beam {beam}: {options} gives something else")
+        for device in ["cpu", "emulator"][:1 + gpu]:
+            results_there = want if device == "cpu" else found("--device", device)
+            if len(results_there) != len(sources):
+                checks.that(False, f"{title}, beam {beam}, {device}: {len(results_there)} results")
+                continue
+            for source, (_, score, ids) in zip(sources, results_there):
+                score_as_given(title, compiled, source, [int(word) for word in ids.split()], float(score), longest, beam, device)
+    searched += 1
+
+
+def score_as_given(title, compiled, source, ids, score, longest, beam, device):
+    ids = ids + [2] * (len(ids) < longest)
+    read = {"src": ("I64", [1, len(source)], struct.pack(f"<{len(source)}q", *source)),
+            "tgt": ("I64", [1, len(ids)], struct.pack(f"<{len(ids)}q", 1, *ids[:-1]))}
+    got = results(compiled, read, "--reference")
+    if isinstance(got, str):
+        return checks.that(False, f"{title}, reference: {got[-1500:]}")
+    logits = struct.unpack(f"<{30 * len(ids)}f", got["logits"][2])
+    rows = [logits[30 * t:30 * t + 30] for t in range(len(ids))]
+    sums = sum(row[token] - max(row) - math.log(sum(math.exp(x - max(row)) for x in row)) for row, token in zip(rows, ids))
+    near = 2e-3 * (1 + abs(score))
+    checks.that(abs(sums / len(ids) - score) <= near, f"{title}, beam {beam}, {device}: {ids} scores {score}, not {sums / len(ids)}")
+    for t, (row, token) in enumerate(zip(rows, ids)) if beam == 1 else ():
+        checks.that(row[token] >= max(row) - near, f"{title}, {device}: token {t} of {ids} is not the best")
+
+
+searched = 0
+for number in range(first, first + count):
+    check(number)
+    search(number)
+print(f"{count} models, {compared} tensors compared, {searched} searched, {checks.failed} failures")
+checks.that(compared > 0 and searched > 0, "nothing was compared")
+checks.end()
