@@ -12,10 +12,13 @@ BINARY = ("{} + {}", "{} - {}", "{} * {}", "{} / (1 + abs({}))", "min({}, {})", 
 
 
 class Body:
-    """Statements over x [B, own, width], ids and keep [B, own], perhaps y [B, other, …] and z [B, own]."""
+    """Statements over x [B, own, width], ids and keep [B, own], perhaps y [B, other, …] and z [B, own].
 
-    def __init__(self, rng, own="S", other="T", causal=False):
-        self.rng, self.own, self.other, self.causal = rng, own, other, causal
+    `causal`: no position of `own` sees a later one. `padded`: the dimension whose positions are real where `mark` holds; no other is seen.
+    """
+
+    def __init__(self, rng, own="S", other="T", causal=False, padded=None, mark=None):
+        self.rng, self.own, self.other, self.causal, self.padded, self.mark = rng, own, other, causal, padded, mark
         self.width = rng.choice([4, 8, 12, 16, 20, 24, 32, 36, 48, 64])
         self.blocks, self.members, self.statements, self.values, self.names = [], [], [], [], 0
         self.inputs = {"x": ("f32", (BATCH, own, self.width)), "ids": ("token", (BATCH, own)), "keep": ("bool", (BATCH, own))}
@@ -53,7 +56,7 @@ class Body:
             makers += [self.rows, self.norm, self.sliced, self.joined]
         if len(shape) == 3 and shape[0] == BATCH and shape[1] in (self.own, self.other):
             makers += [self.linear, self.linear, self.product, self.attention, self.attention, self.feed_forward, self.places, self.scanned]
-            if not (self.causal and shape[1] == self.own):
+            if not (self.causal and shape[1] == self.own) and shape[1] != self.padded:
                 makers.append(self.across)
             if shape[1] == self.own:
                 makers += [self.embedded, self.whole]
@@ -167,6 +170,11 @@ class Body:
         return f"merge(attend({result}))"
 
     def mask(self, queries, keys):
+        mask = self.any_mask(queries, keys)
+        real = f"keys({self.mark})" if keys == self.padded else ""
+        return f"({mask}) & {real}" if mask and real else mask or real
+
+    def any_mask(self, queries, keys):
         if self.causal and queries == keys == self.own:
             return self.rng.choice(["causal", "causal", "causal & window(3, 0)", "causal & keys(keep)", "(i, j) -> j <= i & (i - j) % 3 != 1", "causal & ((i, j) -> j == 0 | i - j < 4)"])
         choices = ["", "(i, j) -> (i + j) % 3 != 1 | j == 0", "(i, j) -> j - i <= 3 | j == 0"]
@@ -295,10 +303,12 @@ class Search:
 
     def __init__(self, number):
         rng = random.Random(number)
-        encoder = Body(rng)
+        # Padded sentences are searched together whatever their lengths.
+        padded = rng.random() < 0.5
+        encoder = Body(rng, padded="S" if padded else None, mark="keep")
         encoder.write()
         memory, shape = encoder.made()[-1]
-        decoder = Body(rng, "T", "S", causal=True)
+        decoder = Body(rng, "T", "S", causal=True, padded="S" if padded else None, mark="real")
         decoder.names = 1000
         decoder.inputs["y"] = ("f32", shape)
         decoder.write()
@@ -306,11 +316,11 @@ class Search:
         last, its = of_tokens[-1] if of_tokens else ("x", decoder.inputs["x"][1])
         members = "\n  ".join([f"src_embed: Embedding(30, {encoder.width})", f"tgt_embed: Embedding(30, {decoder.width})",
                                f"last: LayerNorm({its[-1]})", f"out: Linear({its[-1]}, 30)", *encoder.members, *decoder.members])
-        encode = ["x = src_embed(src)", "ids = src", "keep = src % 4 != 3 | positions(S) == 0", *encoder.statements, f"memory = {memory}"]
-        decode = ["x = tgt_embed(tgt)", "ids = tgt", "keep = tgt % 5 != 4", "y = memory", *decoder.statements, f"logits = out(last({last}))"]
+        encode = ["x = src_embed(src)", "ids = src", "keep = src != 0" if padded else "keep = src % 4 != 3 | positions(S) == 0", *encoder.statements, f"memory = {memory}"]
+        decode = ["x = tgt_embed(tgt)", "ids = tgt", "keep = tgt % 5 != 4", "real = src != 0", "y = memory", *decoder.statements, f"logits = out(last({last}))"]
         self.text = "\n".join([*encoder.blocks, *decoder.blocks, f"model Random() {{\n  {members}\n  entry encode(src: token[B, S <= 40]) -> memory {{\n    "
                                + "\n    ".join(encode) + "\n  }\n  entry decode(tgt: token[B, T <= 40], memory, src) -> logits {\n    " + "\n    ".join(decode)
-                               + "\n  }\n  generate(encode, decode, start = 1, end = 2)\n}\n"])
+                               + "\n  }\n  generate(encode, decode, start = 1, end = 2" + (", pad = 0" if padded else "") + ")\n}\n"])
 
 
 if __name__ == "__main__":
