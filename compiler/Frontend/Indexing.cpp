@@ -160,12 +160,12 @@ private:
 /// The one index of something with `size` elements, which are counted from the end if it is negative.
 std::optional<int64_t> Evaluator::listIndex(int64_t size, const Expr &expr, const ScopePtr &scope) {
   if (expr.operands.size() != 2 || isRange(*expr.operands[1]))
-    return poison(expr.loc, "a list takes one index"), std::nullopt;
+    return error(expr.loc, "a list takes one index"), std::nullopt;
   auto i = asInt(eval(*expr.operands[1], scope), expr.operands[1]->loc, "the index");
   if (!i)
     return std::nullopt;
   if (*i < -size || *i >= size)
-    return poison(expr.operands[1]->loc, fmt::format("index {} is outside of a list of {}", *i, size)), std::nullopt;
+    return error(expr.operands[1]->loc, fmt::format("index {} is outside of a list of {}", *i, size)), std::nullopt;
   return *i < 0 ? *i + size : *i;
 }
 

@@ -101,6 +101,13 @@ def read_safetensors(path):
             for name, t in header.items()}
 
 
+def results(model, inputs, *options):
+    """What xf-run makes of tensors, as read_safetensors() gives it; its message where it fails."""
+    write_safetensors(WORK / "in.safetensors", inputs)
+    status, _, err = run(BIN / "xf-run", model, "--inputs", WORK / "in.safetensors", "--outputs", WORK / "out.safetensors", *options, ok=False)
+    return err if status else read_safetensors(WORK / "out.safetensors")
+
+
 def distance(a, b):
     """Of two tensors as read_safetensors() gives them: norm-wise, NaN agreeing with NaN only."""
     if a[:2] != b[:2]:

@@ -42,13 +42,13 @@ class Body:
     def some_width(self):
         return self.rng.choice([self.width, self.width, 4, 8, 12, 16, 20, 33])
 
-    def known(self, kind, shape):
-        return [name for name, of, its in self.values if of == kind and its == shape]
+    def known(self, shape):
+        return [name for name, its in self.values if its == shape]
 
     # Expressions. Each has the shape that is asked for.
 
     def number(self, shape, depth):
-        known = self.known("f32", shape)
+        known = self.known(shape)
         if depth <= 0 and known:
             return self.rng.choice(known)
         makers = [self.unary, self.binary, self.binary, self.chosen]
@@ -65,17 +65,11 @@ class Body:
         return self.rng.choice(makers)(shape, depth - 1)
 
     def leaf(self, shape, depth):
-        """Made of an input, whatever the shape."""
+        """Of two dimensions, made of an input."""
         if shape == (BATCH, self.own):
             return self.rng.choice(["x[.., 0]", f"x[.., {self.width - 1}]"] + (["z"] if "z" in self.inputs else []))
-        if shape == (BATCH, self.other):
-            return "y[.., 1]"
-        if len(shape) == 2 and shape[0] == BATCH:
-            row = "y" if self.causal else "x" # a step has no position of its own sequence by itself
-            return f"{self.member(f'Linear({self.inputs[row][1][-1]}, {shape[1]})')}({row}[:, 0])"
-        if len(shape) == 1:
-            return self.param(*shape)
-        raise ValueError(shape)
+        row = "y" if self.causal else "x"  # a step has no position of its own sequence by itself
+        return f"{self.member(f'Linear({self.inputs[row][1][-1]}, {shape[1]})')}({row}[:, 0])"
 
     def operand(self, shape, depth):
         """Of this shape or one that is broadcast to it."""
@@ -141,7 +135,7 @@ class Body:
 
     def source(self, shape, depth):
         """A tensor of another width, which at the latest is made of an input."""
-        if depth > 0 or self.known("f32", shape):
+        if depth > 0 or self.known(shape):
             return self.number(shape, depth)
         name, (_, its) = ("x", self.inputs["x"]) if shape[1] == self.own else ("y", self.inputs["y"])
         return name if its == shape else f"{self.member(f'Linear({its[-1]}, {shape[-1]})')}({name})"
@@ -237,19 +231,19 @@ class Body:
 
     # Statements.
 
-    def let(self, name, shape, expression, kind="f32"):
+    def let(self, name, shape, expression):
         self.statements.append(f"{name} = {expression}")
-        self.values.append((name, kind, shape))
+        self.values.append((name, shape))
 
     def layer(self):
         """A stack of equal layers, or of layers with one set of weights."""
         outer = self.members, self.values, self.statements, self.inputs
-        self.members, self.values, self.statements = [], [("x", "f32", self.inputs["x"][1]), ("keep", "bool", (BATCH, self.own))], []
+        self.members, self.values, self.statements = [], [("x", self.inputs["x"][1])], []
         self.inputs = {"x": self.inputs["x"]}
         shape = self.inputs["x"][1]
         for _ in range(self.rng.randint(1, 2)):
             self.let(self.name("h"), shape, self.number(shape, 2))
-        result = self.rng.choice([name for name, kind, its in self.values if kind == "f32" and its == shape])
+        result = self.rng.choice(self.known(shape))
         block = self.name("Layer")
         body = "\n    ".join(self.statements + [f"return {self.rng.choice(['x + ', '0.5 * x + ', ''])}{self.member(f'LayerNorm({self.width})', 'n')}({result})"])
         members = "\n  ".join(self.members)
@@ -260,12 +254,11 @@ class Body:
         name = self.name("v")
         self.statements.append(f"{name} = {self.number(shape, 1)}")
         self.statements.append(f"for layer in {stack} {{ {name} = layer({name}, ids, keep) }}")
-        self.values.append((name, "f32", shape))
+        self.values.append((name, shape))
 
     def write(self):
-        for name, (kind, shape) in self.inputs.items():
-            self.values.append((name, kind, shape))
-        shapes = [shape for kind, shape in self.inputs.values() if kind == "f32"]
+        self.values = [(name, shape) for name, (kind, shape) in self.inputs.items() if kind == "f32"]
+        shapes = [shape for _, shape in self.values]
         for _ in range(self.rng.randint(2, 5)):
             if self.rng.random() < 0.25:
                 self.layer()
@@ -276,7 +269,7 @@ class Body:
             self.let(self.name("v"), shape, self.number(shape, self.rng.randint(1, 4)))
 
     def made(self):
-        return [(name, shape) for name, kind, shape in self.values if kind == "f32" and name not in self.inputs]
+        return [(name, shape) for name, shape in self.values if name not in self.inputs]
 
 
 class Description:

@@ -8,13 +8,13 @@ import random
 import struct
 import sys
 
-from common import BIN, Checks, WORK, available_isas, compile_model, distance, read_safetensors, run, write_safetensors
+from common import Checks, WORK, available_isas, compile_model, distance, results, run
 from random_description import Description, Search
 
 first = int(sys.argv[1]) if len(sys.argv) > 1 else 1
 count = int(sys.argv[2]) if len(sys.argv) > 2 else 24
 checks = Checks()
-compared = 0
+compared = searched = 0
 
 
 def inputs_of(model, rng):
@@ -34,20 +34,22 @@ def inputs_of(model, rng):
     return sizes, inputs
 
 
-def results(model, inputs, *options):
-    write_safetensors(WORK / "in.safetensors", inputs)
-    status, _, err = run(BIN / "xf-run", model, "--inputs", WORK / "in.safetensors", "--outputs", WORK / "out.safetensors", *options, ok=False)
-    return err if status else read_safetensors(WORK / "out.safetensors")
-
-
-def row(tensor, number):
+def row_of(tensor, number):
     kind, shape, content = tensor
     size = len(content) // shape[0]
     return kind, [1, *shape[1:]], content[number * size:(number + 1) * size]
 
 
-def check(number):
+def as_reference(title, got, want, rough):
+    """As near to the interpreter's results as f32 can be asked to be: `rough` are its own in f32."""
     global compared
+    for name, value in want.items():
+        compared += 1
+        error, allowed = distance(got[name], value), max(1e-5, 8 * distance(rough[name], value))
+        checks.that(error <= allowed, f"{title}: {name} is {error:.2e} off (allowed {allowed:.2e})")
+
+
+def check(number):
     model, rng = Description(number), random.Random(number)
     (WORK / "random.xf").write_text(model.text)
     sizes, inputs = inputs_of(model, rng)
@@ -69,19 +71,16 @@ def check(number):
             if isinstance(got, str):
                 checks.that(False, f"{title}, {isa}, {threads} threads: {got}")
                 continue
-            for name, value in want.items() if kind == "f32" else ():
-                compared += 1
-                error, allowed = distance(got[name], value), max(1e-5, 8 * distance(rough[name], value))
-                checks.that(error <= allowed, f"{title}, {isa}, {threads} threads: {name} is {error:.2e} off (allowed {allowed:.2e})")
+            if kind == "f32":
+                as_reference(f"{title}, {isa}, {threads} threads", got, want, rough)
             # The number of threads changes no bit, nor does AVX-512 against AVX2 (in bf16 its own instructions do).
             same = "fma" if isa in ("avx2", "avx512") else isa
             checks.that(previous.setdefault(same, got) == got, f"{title}, {isa}, {threads} threads: other bits")
     alone_as_together(title, compiled, sizes["B"], inputs, got, "cpu")
     if gpu:
         got = results(compiled, inputs, "--device", "emulator")
-        for name, value in want.items() if kind == "f32" and not isinstance(got, str) else ():
-            error, allowed = distance(got[name], value), max(1e-5, 8 * distance(rough[name], value))
-            checks.that(error <= allowed, f"{title}, emulator: {name} is {error:.2e} off (allowed {allowed:.2e})")
+        if kind == "f32" and not isinstance(got, str):
+            as_reference(f"{title}, emulator", got, want, rough)
         alone_as_together(title, compiled, sizes["B"], inputs, got, "emulator")
 
 
@@ -90,12 +89,12 @@ def alone_as_together(title, compiled, batch, inputs, together, device):
     if isinstance(together, str):
         return checks.that(False, f"{title}, {device}: {together}")
     for b in range(batch):
-        alone = results(compiled, {name: row(tensor, b) for name, tensor in inputs.items()}, "--device", device)
+        alone = results(compiled, {name: row_of(tensor, b) for name, tensor in inputs.items()}, "--device", device)
         if isinstance(alone, str):
             checks.that(False, f"{title}, {device}, row {b} alone: {alone}")
             continue
         for name, value in together.items():
-            checks.that(alone[name] == row(value, b), f"{title}, {device}: row {b} of {name} differs alone")
+            checks.that(alone[name] == row_of(value, b), f"{title}, {device}: row {b} of {name} differs alone")
 
 
 def search(number):
@@ -143,7 +142,6 @@ def score_as_given(title, compiled, source, ids, score, longest, beam, device):
         checks.that(row[token] >= max(row) - near, f"{title}, {device}: token {t} of {ids} is not the best")
 
 
-searched = 0
 for number in range(first, first + count):
     check(number)
     search(number)

@@ -7,7 +7,7 @@ import random
 import struct
 import sys
 
-from common import BIN, SOURCE, Checks, MODELS, WORK, available_isas, compile_model, distance, read_safetensors, run, write_safetensors
+from common import SOURCE, Checks, MODELS, WORK, available_isas, compile_model, distance, results, run
 
 seed = int(sys.argv[1]) if len(sys.argv) > 1 else 1
 rng = random.Random(seed)
@@ -34,15 +34,6 @@ def booleans(*shape):
         count *= size
     # The last dimension keeps its first element, so that no row is without any key.
     return "BOOL", list(shape), bytes(1 if i % shape[-1] == 0 else rng.randrange(2) for i in range(count))
-
-
-def results(model, inputs, *options):
-    write_safetensors(WORK / "in.safetensors", inputs)
-    status, _, err = run(BIN / "xf-run", model, "--inputs", WORK / "in.safetensors", "--outputs", WORK / "out.safetensors",
-                         *options, ok=False)
-    if status:
-        return err
-    return read_safetensors(WORK / "out.safetensors")
 
 
 # What factors of fewer bits may change, norm-wise: the models are small and their weights random.
