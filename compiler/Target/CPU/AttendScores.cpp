@@ -150,7 +150,8 @@ AttendScores::Row AttendScores::emit(Value row, Value end, Value width, const Qu
     Value scores = b.loadVector(f32, address(row, offset));
     if (plain)
       scores = b.create<arith::MulFOp>(scores, b.splatF32(scale));
-    Value powers = expOfNegative(b, b.create<arith::SubFOp>(scores, shift));
+    Value difference = b.create<arith::SubFOp>(scores, shift);
+    Value powers = isNarrow ? shortExpOfNegative(b, difference) : expOfNegative(b, difference);
     if (count && plain)
       powers = b.create<arith::SelectOp>(b.firstLanes(count), powers, b.splatF32(0));
     // A vector's exponentials take half of the room of its scores: they end before those that are still to be read.

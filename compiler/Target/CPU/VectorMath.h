@@ -18,6 +18,8 @@ mlir::Value minimum(CodeBuilder &b, mlir::Value x, mlir::Value y);
 
 /// exp(x) for x <= 0 (or NaN), 0 below -87.3; what a softmax needs. Error below 1.1 ulp.
 mlir::Value expOfNegative(CodeBuilder &b, mlir::Value x);
+/// The same where the result is rounded to 16 bits: the error is below 5e-6 of it.
+mlir::Value shortExpOfNegative(CodeBuilder &b, mlir::Value x);
 
 /// An f32 rounded to bf16, ties to even, as its bits; and back.
 mlir::Value narrowToBF16(CodeBuilder &b, mlir::Value x);

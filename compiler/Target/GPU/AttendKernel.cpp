@@ -27,7 +27,8 @@ void AttendKernel::takeSentence(Value number) {
 
 Value AttendKernel::power(Value score, Value most) {
   Value shift = b.create<arith::SelectOp>(isAny(most), most, b.f32(0));
-  return cpu::expOfNegative(b, b.create<arith::SubFOp>(score, shift));
+  Value difference = b.create<arith::SubFOp>(score, shift);
+  return factorType.isF32() ? cpu::expOfNegative(b, difference) : cpu::shortExpOfNegative(b, difference);
 }
 
 Value AttendKernel::sumOfTile(ArrayRef<Value> powers, int64_t lanes) {
