@@ -56,13 +56,15 @@ void ChooseState::reduceTogether(ReduceKind kind, Value target, llvm::function_r
 }
 
 void ChooseState::offerPanel(Value panel, Value start, const CandidateList &list, Order order) {
-  Value largest = reduceLanes(b, ReduceKind::max, b.loadVector(f32(), start));
   auto predicate = order == Order::ascending ? arith::CmpFPredicate::OGT : arith::CmpFPredicate::OGE;
-  b.ifThen(compare(predicate, largest, worstOf(b, list)), [&] {
-    Value first = columnOf(panel);
-    b.loop(b.i64(0), b.i64(kLanes), 1, [&](Value lane) {
+  Value lanes = bitsOf(b, compare(predicate, b.loadVector(f32(), start), b.splat(worstOf(b, list))));
+  b.ifThen(b.less(b.i64(0), lanes), [&] {
+    Value first = columnOf(panel), count = b.create<LLVM::CtPopOp>(b.i64Type(), lanes);
+    b.loop(b.i64(0), count, 1, lanes, [&](Value, ValueRange left) -> SmallVector<Value> {
+      Value lane = b.create<LLVM::CountTrailingZerosOp>(b.i64Type(), left[0], /*is_zero_poison=*/true);
       Value token = b.create<arith::TruncIOp>(b.getI32Type(), b.add(first, lane));
       offer(b, list, b.load(f32(), b.at(start, lane, f32())), token);
+      return {b.create<arith::AndIOp>(left[0], b.sub(left[0], 1))};
     });
   });
 }
