@@ -91,7 +91,7 @@ std::string text(const Case &c) {
   std::memcpy(&bits, &c.fill, 8);
   std::snprintf(fill, sizeof(fill), "0x%016lX", static_cast<unsigned long>(bits));
   std::string args = "^bb0(%b: index, %h: index, %i: index, %j: index):\n";
-  std::string s = "module attributes {xf.bounds = {B = 8 : i64, Q = 40 : i64, K = 40 : i64}} {\n";
+  std::string s = "module attributes {xf.bounds = {B = 32 : i64, Q = 40 : i64, K = 40 : i64}} {\n";
   s += "xf.state @ks : " + k + " layers 1 sentences layout keys\nxf.state @vs : " + v + " layers 1 sentences layout values\n";
   s += "xf.entry @run(%q: " + q + " {xf.name = \"q\"}, %k0: " + k + " {xf.name = \"k\"}, %v0: " + v + " {xf.name = \"v\"}, %slots: " + slots +
        " {xf.name = \"s\"}, %t: tensor<?x?xi32, #xf.dims<\"B\", \"K\">> {xf.name = \"t\"}, %p: " + slots +
@@ -336,6 +336,34 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{2, 2, 8, 8, kPast, kNone, -kInfinity, false, false, true}, Case{2, 2, 8, 8, kGiven, kNone, -2.5, false, false, true, true},
                     Case{8, 8, 34, 48, kNone, kAdditive, -1e9, false, false, true}, Case{3, 1, 20, 8, kCausal, kRelative, -1e9, false, true, true}),
     nameOf);
+
+/// Rows of the same keys and values are taken together, wherever they are, whatever each may see of them.
+TEST(AttendTest, RowsShareKeysAndValues) {
+  for (Case c : {Case{4, 2, 8, 24, kTokens, kNone, -1e9, true, true}, Case{1, 1, 20, 8, kNone, kNone, -1e9, false, true},
+                 Case{2, 2, 8, 8, kGiven, kNone, -2.5, true, true}, Case{4, 2, 16, 16, kBoth, kNone, -kInfinity, false, true, true, true},
+                 Case{8, 8, 34, 48, kTokens, kAdditive, -1e9, false, true, true}}) {
+    KernelHarness harness(text(c));
+    auto op = harness.find<mlir::xf::AttendOp>();
+    Problem problem(c, 30, 1, 37);
+    // More of one than a tile has rows, and a sentence that is not there.
+    for (size_t row = 0; row < 30; ++row)
+      problem.slots[row] = row % 2 ? 5 : static_cast<int32_t>(row % 3);
+    for (Isa isa : runnableIsas(op)) {
+      Kernel kernel = harness.compile(op, isa, {llvm::SmallVector<int64_t>(12, 1)});
+      Problem::Output together = problem.run(kernel, 1);
+      for (int threads : {2, 5})
+        EXPECT_TRUE(problem.run(kernel, threads) == together) << isaName(isa).str() << " threads " << threads;
+      for (int64_t row = 0; row < 30; ++row) {
+        Problem::Output alone = problem.run(kernel, 1, row, row + 1);
+        auto isPart = [&](const std::vector<float> &all, const std::vector<float> &part) {
+          return std::memcmp(all.data() + row * part.size(), part.data(), 4 * part.size()) == 0;
+        };
+        EXPECT_TRUE(isPart(together.context, alone.context) && isPart(together.probabilities, alone.probabilities))
+            << isaName(isa).str() << " row " << row;
+      }
+    }
+  }
+}
 
 /// Queries and contexts whose elements are apart.
 TEST(AttendTest, StridedQueries) {

@@ -1,0 +1,264 @@
+#include "compiler/Target/CPU/AttendBlock.h"
+
+#include "compiler/Target/CPU/BlockProduct.h"
+#include "compiler/Target/CPU/Chunks.h"
+#include "compiler/Target/CPU/FactorArithmetic.h"
+#include "compiler/Target/CPU/HeadProduct.h"
+#include "compiler/Target/CPU/VectorMath.h"
+
+using namespace mlir;
+using namespace mlir::xf;
+
+namespace xf::cpu {
+
+static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+static int64_t roundUp(int64_t n) { return llvm::alignTo(n, kLanes); }
+
+/// Of a block: a tile's rows, or heads.
+static int64_t mostRows(int64_t tileRows) { return std::max(tileRows, kMostHeads); }
+
+static int64_t largestSize(Value tensor, unsigned d, ModuleOp root) {
+  auto type = typeOf(tensor);
+  return type.isDynamicDim(d) ? getBound(root, getDimName(type, d)).value_or(0) : type.getDimSize(d);
+}
+
+bool mayShareStates(AttendOp op) {
+  auto keys = op.getK().getDefiningOp<LoadOp>(), values = op.getV().getDefiningOp<LoadOp>();
+  return keys && values && keys.getSlots() == values.getSlots();
+}
+
+AttendScratch::AttendScratch(AttendOp op, ModuleOp root, int64_t tileRows)
+    : sorted(mayShareStates(op) ? largestSize(op.getQ(), 0, root) : 0) {
+  int64_t rows = mostRows(tileRows);
+  // Rows off powers of two, which would share cache sets.
+  stripRow = roundUp(largestSize(op.getK(), 2, root)) + kLanes;
+  contextRow = roundUp(typeOf(op.getV()).getDimSize(3));
+  queryRow = roundUp(typeOf(op.getQ()).getDimSize(3));
+  context = rows * stripRow;
+  query = context + rows * contextRow;
+  order = query + rows * queryRow;
+  total = order + SentenceOrder::words(sorted);
+}
+
+AttendBlocks::AttendBlocks(KernelBuilder &b, AttendOp op, const KernelRequest &request)
+    : b(b), op(op), request(request), scores(b, op, request), element(typeOf(op.getQ()).getElementType()),
+      factor(factorOf(element, element)), group(panelGroup(element)), tileRows(largestTile(b.isa(), factor).rows),
+      layout(op, request.root, tileRows), order(b, b.at(b.scratch(), layout.order, b.getF32Type()), layout.sorted),
+      spans(op.getSpans() ? std::optional(request.viewOf(op.getSpans())) : std::nullopt),
+      q(request.viewOf(op.getQ())), k(request.viewOf(op.getK())), v(request.viewOf(op.getV())), out(request.resultView()),
+      width(typeOf(op.getQ()).getDimSize(3)), valueWidth(typeOf(op.getV()).getDimSize(3)),
+      heads(typeOf(op.getQ()).getDimSize(1)), ratio(heads / typeOf(op.getK()).getDimSize(1)),
+      together(headsTogether(b.isa(), heads, ratio, width)), keyCount(b.size(k, 2)), ends(b.stack(b.i64Type(), mostRows(tileRows))) {
+  if (factor != Factor::f32)
+    reciprocals = b.stack(b.getF32Type(), mostRows(tileRows));
+}
+
+Query AttendBlocks::query(const Block &block, Value row) {
+  switch (block.kind) {
+  case Queries::ofHeads:
+    return {block.batch, b.add(block.head, row), block.first};
+  case Queries::ofBeams:
+    return {order.rowAt(b.add(block.batch, row)), block.head, block.first};
+  case Queries::ofPositions:
+    return {block.batch, block.head, b.add(block.first, row)};
+  }
+  llvm_unreachable("unknown queries");
+}
+
+Value AttendBlocks::rowAddress(unsigned view, Type type, const Block &block, Value row) {
+  Query at = query(block, row);
+  Value batch = spans ? b.i64(0) : at.batch, position = spans ? b.add(start, at.position) : at.position;
+  Value offset = b.add(b.mul(batch, b.stride(view, 0)), b.mul(at.head, b.stride(view, 1)));
+  return b.at(b.data(view), b.add(offset, b.mul(position, b.stride(view, 2))), type);
+}
+
+Value AttendBlocks::stateRow(Value tensor, Value row) {
+  if (auto slots = request.slotsOf(tensor))
+    return b.toI64(b.load(b.getI32Type(), b.at(b.data(*slots), b.mul(row, b.stride(*slots, 0)), b.getI32Type())));
+  return row;
+}
+
+/// The keys or values of the block's head.
+Value AttendBlocks::headStart(unsigned view, Value tensor, const Block &block) {
+  Value row = stateRow(tensor, query(block, b.i64(0)).batch);
+  Value head = b.div(block.head, b.i64(ratio));
+  Value offset = b.add(b.mul(row, b.stride(view, 0)), b.mul(head, b.stride(view, 1)));
+  return b.at(b.data(view), offset, element);
+}
+
+void AttendBlocks::findStates(Block &block) {
+  block.keys = headStart(k, op.getK(), block);
+  block.values = headStart(v, op.getV(), block);
+}
+
+/// Finds each row's end of keys and returns the last one.
+Value AttendBlocks::findEnds(const Block &block) {
+  Value keys = block.kind == Queries::ofBeams ? nullptr : scores.keysOfSentence(block.batch, keyCount);
+  if (!hasEnds(block))
+    return keys;
+  return b.loop(b.i64(0), block.rows, 1, b.i64(0), [&](Value row, ValueRange carried) -> SmallVector<Value> {
+    Query own = query(block, row);
+    Value end = keys ? keys : scores.keysOfSentence(own.batch, keyCount);
+    if (scores.hasEnds())
+      end = scores.end(own, end);
+    b.store(end, b.at(ends, row, b.i64Type()));
+    return {b.max(carried[0], end)};
+  })[0];
+}
+
+/// Asks for the first `end` keys and values of the block's heads.
+void AttendBlocks::fetch(const Block &block, Value end) {
+  auto fetchLines = [&](Value start, Value lines) {
+    b.loop(b.i64(0), lines, 1, [&](Value line) {
+      b.prefetch(b.at(start, b.mul(line, kLanes * group), element), CodeBuilder::Cache::secondLevel);
+    });
+  };
+  int64_t groups = block.kind == Queries::ofHeads ? llvm::divideCeil(together, ratio) : 1;
+  for (int64_t i = 0; i < groups; ++i) {
+    fetchLines(b.at(block.keys, b.mul(b.stride(k, 1), i), element), b.mul(b.ceilDiv(end, kLanes), width / group));
+    fetchLines(b.at(block.values, b.mul(b.stride(v, 1), i), element), b.mul(b.ceilDiv(end, group), roundUp(valueWidth) / kLanes));
+  }
+}
+
+void AttendBlocks::emit(const Block &block, const Block *next) {
+  if (next)
+    fetch(*next, findEnds(*next));
+  Value end = findEnds(block);
+  multiplyKeys(block, end);
+  Value panels = b.ceilDiv(op.getProbabilities() ? keyCount : end, kLanes);
+  Value lacking = b.loop(b.i64(0), block.rows, 1, b.i64(0), [&](Value row, ValueRange carried) -> SmallVector<Value> {
+    Value rowEnd = hasEnds(block) ? b.load(b.i64Type(), b.at(ends, row, b.i64Type())) : end;
+    AttendScores::Row made = scores.emit(strip(row), rowEnd, b.mul(panels, kLanes), query(block, row));
+    storeProbabilities(block, row);
+    if (reciprocals)
+      b.store(made.reciprocal, reciprocal(row));
+    Value bit = b.create<arith::ShLIOp>(b.i64(1), row);
+    return {b.create<arith::SelectOp>(made.any, carried[0], b.create<arith::OrIOp>(carried[0], bit))};
+  })[0];
+  multiplyValues(block, std::nullopt, end);
+  if (!mayLackKeys(op))
+    return;
+  b.ifThen(b.less(b.i64(0), lacking), [&] {
+    b.loop(b.i64(0), block.rows, 1, [&](Value row) {
+      Value bit = b.create<arith::AndIOp>(b.create<arith::ShRUIOp>(lacking, row), b.i64(1));
+      b.ifThen(b.equal(bit, b.i64(1)), [&] { emitRowWithoutKeys(block, row); });
+    });
+  });
+}
+
+/// Copies the block's queries to rows of scratch.
+void AttendBlocks::copyQueries(const Block &block, Value target) {
+  int64_t stride = request.access.lastStride[q];
+  b.loop(b.i64(0), block.rows, 1, [&](Value row) {
+    Value from = rowAddress(q, element, block, row), to = b.at(target, b.mul(row, layout.queryRow), element);
+    forChunks(b, b.i64(width), ValueRange(), [&](Value offset, Value count, ValueRange) -> SmallVector<Value> {
+      Value column = b.at(from, b.mul(offset, b.stride(q, 3)), element);
+      b.storeVector(b.loadStrided(element, column, stride, b.stride(q, 3), count), b.at(to, offset, element));
+      return {};
+    });
+  });
+}
+
+void AttendBlocks::multiplyKeys(const Block &block, Value end) {
+  Value copy = b.at(b.scratch(), layout.query, b.getF32Type()), panels = b.ceilDiv(end, kLanes), depth = b.i64(width / group);
+  bool byHead = block.kind == Queries::ofHeads, isCopied = block.kind != Queries::ofPositions || request.access.lastStride[q] != 1;
+  if (isCopied)
+    copyQueries(block, copy);
+  if (byHead) {
+    emitHeadProduct(b, {{factor}, together, ratio, copy, layout.queryRow, block.keys, b.stride(k, 1), width * kLanes, b.scratch(),
+                        layout.stripRow, depth, panels});
+    return;
+  }
+  Value rows = isCopied ? copy : rowAddress(q, element, block, b.i64(0));
+  Value stride = isCopied ? b.i64(layout.queryRow) : b.stride(q, 2);
+  callBlockProduct(b, {block.rows, rows, stride, block.keys, b.i64(width * kLanes), b.scratch(), b.i64(layout.stripRow), depth, panels},
+                   {factor});
+}
+
+/// The context of all rows or one of them, from probabilities or exponentials of the first `end` keys.
+void AttendBlocks::multiplyValues(const Block &block, std::optional<Value> onlyRow, Value end) {
+  Type f32 = b.getF32Type(), result = typeOf(op.getOutput()).getElementType();
+  Value firstRow = onlyRow.value_or(b.i64(0)), rows = onlyRow ? b.i64(1) : block.rows;
+  bool byHead = block.kind == Queries::ofHeads, allHeads = byHead && !onlyRow;
+  bool direct = !reciprocals && (onlyRow || block.kind == Queries::ofPositions) && valueWidth % kLanes == 0 && request.access.lastStride[out] == 1;
+  Value target = direct ? rowAddress(out, f32, block, firstRow) : b.at(b.scratch(), layout.context, f32);
+  Value targetStride = direct ? b.stride(out, 2) : b.i64(layout.contextRow);
+  PanelKind kind{factor, /*tail=*/0, /*pitch=*/roundUp(valueWidth) / kLanes};
+  Value panels = b.i64(kind.pitch), depth = b.div(end, b.i64(group));
+  int64_t panelStride = kLanes * group;
+  if (allHeads) {
+    emitHeadProduct(b, {kind, together, ratio, b.scratch(), stripStride(), block.values, b.stride(v, 1), panelStride, target,
+                        layout.contextRow, depth, panels});
+  } else {
+    Value values = block.values;
+    if (byHead)
+      values = b.at(values, b.mul(b.div(firstRow, b.i64(ratio)), b.stride(v, 1)), element);
+    callBlockProduct(b, {rows, strip(firstRow), b.i64(stripStride()), values, b.i64(panelStride), target, targetStride, depth, panels}, kind);
+  }
+  if (direct)
+    return;
+  if (group > 1)
+    b.ifThen(b.less(b.mul(depth, group), end), [&] { addHalfWord(block, firstRow, rows, b.sub(end, 1), target); });
+  b.loop(b.i64(0), rows, 1, [&](Value row) {
+    Value from = b.at(target, b.mul(row, targetStride), f32), to = rowAddress(out, result, block, b.add(firstRow, row));
+    Value factor = reciprocals ? b.splat(b.load(f32, reciprocal(b.add(firstRow, row)))) : Value();
+    forChunks(b, b.i64(valueWidth), ValueRange(), [&](Value offset, Value count, ValueRange) -> SmallVector<Value> {
+      Value context = b.loadVector(f32, b.at(from, offset, f32));
+      if (factor)
+        context = b.create<arith::MulFOp>(context, factor);
+      if (result.isBF16())
+        context = narrowToBF16(b, context);
+      Value column = b.at(to, b.mul(offset, b.stride(out, 3)), result);
+      b.storeStrided(context, column, request.access.lastStride[out], b.stride(out, 3), count);
+      return {};
+    });
+  });
+}
+
+/// Adds the last of an odd number of keys: what shares its word may be anything, infinities, too, of another sentence or of padding.
+void AttendBlocks::addHalfWord(const Block &block, Value firstRow, Value rows, Value last, Value target) {
+  FactorArithmetic arithmetic(b, factor);
+  Type f32 = b.getF32Type();
+  b.loop(b.i64(0), rows, 1, [&](Value row) {
+    Value number = b.add(firstRow, row), values = block.values;
+    if (block.kind == Queries::ofHeads)
+      values = b.at(values, b.mul(b.div(number, b.i64(ratio)), b.stride(v, 1)), element);
+    auto power = arithmetic.loadRow(b.at(strip(number), last, element), /*count=*/1);
+    for (int64_t column = 0; column < layout.contextRow; column += kLanes) {
+      Value place = b.at(target, b.add(b.mul(row, layout.contextRow), column), f32);
+      auto words = arithmetic.loadPanel(b.at(values, b.add(b.mul(last, layout.contextRow), column * group), element), /*count=*/1);
+      b.storeVector(arithmetic.multiplyAdd(power, words, b.loadVector(f32, place)), place);
+    }
+  });
+}
+
+void AttendBlocks::storeProbabilities(const Block &block, Value row) {
+  if (!op.getProbabilities())
+    return;
+  Type f32 = b.getF32Type();
+  Value from = strip(row), to = rowAddress(out + 1, f32, block, row);
+  forChunks(b, keyCount, ValueRange(), [&](Value offset, Value count, ValueRange) -> SmallVector<Value> {
+    Value element = b.at(to, b.mul(offset, b.stride(out + 1, 3)), f32);
+    b.storeStrided(b.loadVector(f32, b.at(from, offset, f32)), element, request.access.lastStride[out + 1], b.stride(out + 1, 3), count);
+    return {};
+  });
+}
+
+/// A row that the mask leaves no key: the same for all keys.
+void AttendBlocks::emitRowWithoutKeys(const Block &block, Value row) {
+  Value probability = scores.rowWithoutKeys(keyCount);
+  if (reciprocals) {
+    b.store(probability, reciprocal(row));
+    probability = narrowToBF16(b, b.f32(1));
+  }
+  b.loop(b.i64(0), keyCount, kLanes, [&](Value offset) { b.storeVector(b.splat(probability), b.at(strip(row), offset, element)); });
+  storeProbabilities(block, row);
+  multiplyValues(block, row, keyCount);
+}
+
+int64_t attendScratchBytes(AttendOp op, ModuleOp root) {
+  Type element = typeOf(op.getQ()).getElementType();
+  return AttendScratch(op, root, largestTileRows(op, factorOf(element, element))).total * sizeof(float);
+}
+
+} // namespace xf::cpu

@@ -1,0 +1,90 @@
+// A block of xf.attend: a few queries, the products with their keys, softmax, the product with their values.
+//
+// An element of the context is one chain of multiply-adds over ascending keys, and masked keys have probability 0, so
+// that neither the rows beside it nor keys behind its own end change its bits.
+//
+// With factors of bf16 the strip holds exponentials, and the context is divided by their sum when it is stored.
+#ifndef XF_COMPILER_TARGET_CPU_ATTENDBLOCK_H
+#define XF_COMPILER_TARGET_CPU_ATTENDBLOCK_H
+
+#include "compiler/Target/CPU/AttendScores.h"
+#include "compiler/Target/CPU/SentenceOrder.h"
+
+#include <optional>
+
+namespace xf::cpu {
+
+/// Whether several rows may have the same keys and values: those of states that are only read.
+bool mayShareStates(mlir::xf::AttendOp op);
+
+/// Where a thread's scratch holds what: offsets in floats, row lengths in elements. Rows of bf16 have room for floats.
+struct AttendScratch {
+  AttendScratch(mlir::xf::AttendOp op, mlir::ModuleOp root, int64_t tileRows);
+  int64_t sorted; // the most rows that are to be sorted by their sentences
+  int64_t stripRow, contextRow, queryRow, context, query, order, total;
+};
+
+struct AttendBlocks {
+  using Value = mlir::Value;
+
+  AttendBlocks(KernelBuilder &b, mlir::xf::AttendOp op, const KernelRequest &request);
+
+  /// What a block's queries are: one head's from position `first` on; or, of rows with one query, a few heads' from `head` on, or one
+  /// head's of a few rows, which are from place `batch` on in the order of sentences and have the same keys and values.
+  enum class Queries { ofPositions, ofHeads, ofBeams };
+  struct Block {
+    Queries kind;
+    Value batch, head, first, rows; // i64
+    Value keys, values;             // addresses of the (first) head's
+  };
+  /// Sets where the block's keys and values are.
+  void findStates(Block &block);
+  /// Where a row's keys or values are.
+  Value stateRow(Value tensor, Value row);
+  /// Computes a block. `next` is what the thread does behind it, or null where that is not to be fetched.
+  void emit(const Block &block, const Block *next);
+
+  KernelBuilder &b;
+  mlir::xf::AttendOp op;
+  const KernelRequest &request;
+  AttendScores scores;
+  mlir::Type element; // of queries, keys and values
+  Factor factor;
+  int64_t group; // elements of a word
+  int64_t tileRows;
+  AttendScratch layout;
+  SentenceOrder order; // where rows may share keys and values
+  std::optional<unsigned> spans;
+  unsigned q, k, v, out;
+  int64_t width, valueWidth, heads;
+  int64_t ratio;        // query heads that share keys and values
+  int64_t together;     // heads in a block where there is one query
+  Value keyCount, ends; // `ends` is where the rows' ends are kept, if they differ
+  Value start;          // with spans: the first position of the block's sentence
+  Value reciprocals;    // and their sums' reciprocals, if they have not been used yet
+
+private:
+  Value headStart(unsigned view, Value tensor, const Block &block);
+  Value findEnds(const Block &block);
+  void fetch(const Block &block, Value end);
+  void copyQueries(const Block &block, Value target);
+  void multiplyKeys(const Block &block, Value end);
+  void multiplyValues(const Block &block, std::optional<Value> onlyRow, Value end);
+  void addHalfWord(const Block &block, Value firstRow, Value rows, Value last, Value target);
+  void storeProbabilities(const Block &block, Value row);
+  void emitRowWithoutKeys(const Block &block, Value row);
+
+  Query query(const Block &block, Value row);
+  /// Whether the block's rows see different numbers of keys.
+  bool hasEnds(const Block &block) { return scores.hasEnds() || block.kind == Queries::ofBeams; }
+  /// A row of a tensor of `type`, of which view `view` is.
+  Value rowAddress(unsigned view, mlir::Type type, const Block &block, Value row);
+  Value strip(Value row) { return b.at(b.scratch(), b.mul(row, layout.stripRow), b.getF32Type()); }
+  /// Of the strip's rows, in elements of factors.
+  int64_t stripStride() { return layout.stripRow * group; }
+  Value reciprocal(Value row) { return b.at(reciprocals, row, b.getF32Type()); }
+};
+
+} // namespace xf::cpu
+
+#endif // XF_COMPILER_TARGET_CPU_ATTENDBLOCK_H
