@@ -292,28 +292,41 @@ class Description:
 
 
 class Search:
-    """`text` of a model that searches: 30 tokens, encode(src) -> memory, decode(tgt, memory, src) -> logits."""
+    """`text` of a model that searches, of 30 tokens: encode(src) -> memory, decode(tgt, memory, src) -> logits, or one that `continues` prompts,
+    decode(tgt) -> logits.
+    """
 
     def __init__(self, number):
         rng = random.Random(number)
+        self.continues = rng.random() < 0.3
         # Padded sentences are searched together whatever their lengths.
-        padded = rng.random() < 0.5
+        padded = not self.continues and rng.random() < 0.5
         encoder = Body(rng, padded="S" if padded else None, mark="keep")
-        encoder.write()
-        memory, shape = encoder.made()[-1]
         decoder = Body(rng, "T", "S", causal=True, padded="S" if padded else None, mark="real")
         decoder.names = 1000
-        decoder.inputs["y"] = ("f32", shape)
+        if not self.continues:
+            encoder.write()
+            memory, decoder.inputs["y"] = encoder.made()[-1][0], ("f32", encoder.made()[-1][1])
         decoder.write()
         of_tokens = [(name, its) for name, its in decoder.made() if its[:2] == (BATCH, "T") and len(its) == 3]
         last, its = of_tokens[-1] if of_tokens else ("x", decoder.inputs["x"][1])
-        members = "\n  ".join([f"src_embed: Embedding(30, {encoder.width})", f"tgt_embed: Embedding(30, {decoder.width})",
-                               f"last: LayerNorm({its[-1]})", f"out: Linear({its[-1]}, 30)", *encoder.members, *decoder.members])
-        encode = ["x = src_embed(src)", "ids = src", "keep = src != 0" if padded else "keep = src % 4 != 3 | positions(S) == 0", *encoder.statements, f"memory = {memory}"]
-        decode = ["x = tgt_embed(tgt)", "ids = tgt", "keep = tgt % 5 != 4", "real = src != 0", "y = memory", *decoder.statements, f"logits = out(last({last}))"]
-        self.text = "\n".join([*encoder.blocks, *decoder.blocks, f"model Random() {{\n  {members}\n  entry encode(src: token[B, S <= 40]) -> memory {{\n    "
-                               + "\n    ".join(encode) + "\n  }\n  entry decode(tgt: token[B, T <= 40], memory, src) -> logits {\n    " + "\n    ".join(decode)
-                               + "\n  }\n  generate(encode, decode, start = 1, end = 2" + (", pad = 0" if padded else "") + ")\n}\n"])
+        members = [f"src_embed: Embedding(30, {encoder.width})", f"tgt_embed: Embedding(30, {decoder.width})",
+                   f"last: LayerNorm({its[-1]})", f"out: Linear({its[-1]}, 30)", *encoder.members, *decoder.members]
+        decode = ["x = tgt_embed(tgt)", "ids = tgt", "keep = tgt % 5 != 4", *decoder.statements, f"logits = out(last({last}))"]
+        if self.continues:
+            entries = self.entry("decode(tgt: token[B, T <= 40]) -> logits", decode)
+            entries += "  generate(decode = decode, start = 1, end = 2)\n"
+            del members[0]
+        else:
+            keep = "keep = src != 0" if padded else "keep = src % 4 != 3 | positions(S) == 0"
+            entries = self.entry("encode(src: token[B, S <= 40]) -> memory", ["x = src_embed(src)", "ids = src", keep, *encoder.statements, f"memory = {memory}"])
+            entries += self.entry("decode(tgt: token[B, T <= 40], memory, src) -> logits", ["real = src != 0", "y = memory", *decode])
+            entries += "  generate(encode, decode, start = 1, end = 2" + (", pad = 0" if padded else "") + ")\n"
+        self.text = "\n".join([*encoder.blocks, *decoder.blocks, "model Random() {\n  " + "\n  ".join(members) + "\n" + entries + "}\n"])
+
+    @staticmethod
+    def entry(signature, statements):
+        return f"  entry {signature} {{\n    " + "\n    ".join(statements) + "\n  }\n"
 
 
 if __name__ == "__main__":

@@ -101,7 +101,8 @@ def search(number):
     """Scores are those of the reference's logits, tokens the largest; how many search together decides nothing."""
     global searched
     rng = random.Random(number)
-    (WORK / "search.xf").write_text(Search(number).text)
+    model = Search(number)
+    (WORK / "search.xf").write_text(model.text)
     gpu, compiled, title = rng.random() < 0.25, WORK / "search", f"random search {number}"
     status, _, err = compile_model(WORK / "search.xf", compiled, "--random-weights", number, "--target", "cpu,cuda" if gpu else "cpu", ok=False)
     if status:
@@ -122,18 +123,23 @@ def search(number):
                 checks.that(False, f"{title}, beam {beam}, {device}: {len(results_there)} results")
                 continue
             for source, (_, score, ids) in zip(sources, results_there):
-                score_as_given(title, compiled, source, [int(word) for word in ids.split()], float(score), longest, beam, device)
+                given = [1, *source] if model.continues else [1]
+                score_as_given(title, compiled, None if model.continues else source, given, [int(word) for word in ids.split()], float(score), longest, beam, device)
     searched += 1
 
 
-def score_as_given(title, compiled, source, ids, score, longest, beam, device):
+def tokens_of(*ids):
+    return "I64", [1, len(ids)], struct.pack(f"<{len(ids)}q", *ids)
+
+
+def score_as_given(title, compiled, source, given, ids, score, longest, beam, device):
+    """`given`: what the decoder reads before `ids`."""
     ids = ids + [2] * (len(ids) < longest)
-    read = {"src": ("I64", [1, len(source)], struct.pack(f"<{len(source)}q", *source)),
-            "tgt": ("I64", [1, len(ids)], struct.pack(f"<{len(ids)}q", 1, *ids[:-1]))}
+    read = {"tgt": tokens_of(*given, *ids[:-1])} | ({"src": tokens_of(*source)} if source else {})
     got = results(compiled, read, "--reference")
     if isinstance(got, str):
         return checks.that(False, f"{title}, reference: {got[-1500:]}")
-    logits = struct.unpack(f"<{30 * len(ids)}f", got["logits"][2])
+    logits = struct.unpack(f"<{30 * len(ids)}f", got["logits"][2][-120 * len(ids):])
     rows = [logits[30 * t:30 * t + 30] for t in range(len(ids))]
     sums = sum(row[token] - max(row) - math.log(sum(math.exp(x - max(row)) for x in row)) for row, token in zip(rows, ids))
     near = 2e-3 * (1 + abs(score))
