@@ -25,7 +25,7 @@ extern "C" {
 
 #define XF_ABI_MAGIC "XFIMAGE"
 #define XF_ABI_TRAILER_MAGIC "XFTRAIL"
-#define XF_ABI_VERSION 16u
+#define XF_ABI_VERSION 17u
 #define XF_ABI_PAGE 4096u
 #define XF_ABI_MAX_RANK 6
 /* The greatest size of a dimension, limit of a search, and number of bytes of a memory: larger ones are damage, and sums of
@@ -240,9 +240,10 @@ enum xf_abi_sentence {
   XF_ABI_CLASS = 5,      /* of rows that may choose the end; the next one is of those that may not */
   XF_ABI_POSITIONS = 6,  /* that the rows hold after the step */
   XF_ABI_DONE = 7,
-  XF_ABI_END = 8,        /* the end token */
-  XF_ABI_SENTENCE_WORDS = 9
+  XF_ABI_END = 8,        /* the first of XF_ABI_ADVANCED_ENDS tokens that end a result, of which some may be the same */
+  XF_ABI_SENTENCE_WORDS = 16
 };
+#define XF_ABI_ADVANCED_ENDS 8
 #define XF_ABI_ADVANCED_BEAMS 32
 typedef struct xf_abi_gpu {
   xf_abi_range ptx;    /* text, without a 0 at its end; size 0: there are no kernels for GPUs */

@@ -60,7 +60,7 @@ struct end_tokens {
     std::for_each(more.begin(), more.end(), see);
     std::for_each(given.begin(), given.end(), see);
   }
-  bool several() const { return !more.empty() || !given.empty(); }
+  size_t count() const { return (first >= 0) + more.size() + given.size(); }
 };
 
 class beam_search {
@@ -88,7 +88,7 @@ public:
   int32_t produced() const { return step_; } // tokens of the open beams
   int32_t remaining() const { return max_length_ - step_; } // tokens that they may still get
   int32_t max_length() const { return max_length_; }
-  int32_t end() const { return ends_.first; }
+  const end_tokens &ends() const { return ends_; }
   int32_t finished() const { return finished_count_; }
 
   // Scores and sorts the finished hypotheses, best first; returns how many there are. `more`: null, or what is added to each one's score,

@@ -11,7 +11,7 @@
 namespace xf::rt {
 
 bool searcher::can_run_ahead() const {
-  if (!ahead_ || host_chooses() || options_->apart() || options_->aligns() || ends().several() || options_->beam > XF_ABI_ADVANCED_BEAMS)
+  if (!ahead_ || host_chooses() || options_->apart() || options_->aligns() || ends().count() > XF_ABI_ADVANCED_ENDS || options_->beam > XF_ABI_ADVANCED_BEAMS)
     return false;
   for (int32_t number = 0; number < batch_; ++number) {
     const slot &s = slots_[number];

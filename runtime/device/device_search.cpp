@@ -68,7 +68,8 @@ void device_search::upload_sentences(std::span<const device_sentence> sentences)
     words[XF_ABI_CLASS] = s.row_class;
     words[XF_ABI_POSITIONS] = static_cast<int32_t>(s.positions);
     words[XF_ABI_DONE] = 0;
-    words[XF_ABI_END] = search.end();
+    std::fill_n(words + XF_ABI_END, XF_ABI_ADVANCED_ENDS, search.ends().first);
+    search.ends().for_each([end = words + XF_ABI_END](int32_t token) mutable { *end++ = token; });
     sums += beams_;
     words += at_.words;
   }

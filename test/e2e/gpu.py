@@ -64,7 +64,8 @@ def confirm_steps_ahead(program):
     vocabulary = range(len(open(MODELS / "g2p" / "target.vocab", encoding="utf-8").read().splitlines()))
     everything, nearly = (",".join(str(token) for token in vocabulary if token not in kept) for kept in ((), (2, 20, 22)))
     for options in ([], ["--batch", 1], ["--batch", 3], ["--batch", 3, "--min-length", 5], ["--max-length", 3, "--batch", 5],
-                    ["--suppress", "5,9,11"], ["--suppress", everything], ["--beam", 4, "--batch", 3],
+                    ["--suppress", "5,9,11"], ["--end", "9,14"], ["--beam", 4, "--end", "9,11,14,20"], ["--end", "5,6,7,8,9,10,11,12,13"],
+                    ["--suppress", everything], ["--beam", 4, "--batch", 3],
                     ["--beam", 2, "--min-length", 5, "--max-length", 7], ["--beam", 4, "--suppress", nearly, "--max-length", 6]):
         want, got = (run(program, *options, "--device", device, stdin=words, ok=False) for device in ("cpu", "cuda"))
         checks.that(got == want, f"{options}: {got} on the GPU, {want} on the CPU")
@@ -80,8 +81,8 @@ def confirm_steps_ahead(program):
 def confirm_counts(program):
     """Of a search's steps little is copied, and most are started ahead of the host."""
     ids = "5 6 7 8 9 10 11\n"
-    for beam in (1, 4):
-        search = ("--ids", "--batch", 1, "--beam", beam)
+    for beam, ends in ((1, ()), (4, ()), (1, ("--end", "27,28"))):
+        search = ("--ids", "--batch", 1, "--beam", beam, *ends)
         done, out = counts_of(program, *search, stdin=ids)
         tokens = len(out.split()) + 1
         # Two calls for the source and at most one for the first step; then a step sends nothing, and says what it has decided.

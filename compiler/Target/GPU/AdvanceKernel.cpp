@@ -167,13 +167,18 @@ void Advance::record() {
 
 /// As beam_search::take().
 void Advance::decide() {
-  Value end = wordOf(XF_ABI_END), produced = b.add(wordOf(XF_ABI_PRODUCED), 1), zero = b.i64(0);
+  SmallVector<Value> ends;
+  for (int64_t i = 0; i < XF_ABI_ADVANCED_ENDS; ++i)
+    ends.push_back(wordOf(XF_ABI_END + i));
+  Value produced = b.add(wordOf(XF_ABI_PRODUCED), 1), zero = b.i64(0);
   Value failed = b.loop(zero, wordOf(XF_ABI_OPEN), 1, {zero}, [&](Value beam, ValueRange before) {
     return SmallVector<Value>{b.create<arith::OrIOp>(before[0], get(odd, beam))};
   })[0];
   auto taken = b.loop(zero, b.mul(beams, 2), 1, {zero, wordOf(XF_ABI_FINISHED), zero}, [&](Value i, ValueRange before) {
     Value key = get(sortedKeys, i), exists = b.less(b.i64(-1), key), token = tokenOf(key);
-    Value isRead = both(exists, b.less(before[0], beams)), isEnd = b.equal(token, end);
+    Value isRead = both(exists, b.less(before[0], beams)), isEnd = b.equal(token, ends[0]);
+    for (Value end : ArrayRef(ends).drop_front())
+      isEnd = b.create<arith::OrIOp>(isEnd, b.equal(token, end));
     Value goesOn = both(isRead, b.create<arith::XOrIOp>(isEnd, b.create<arith::ConstantIntOp>(b.getI1Type(), 1)));
     b.ifThen(goesOn, [&] {
       put(beamOf(key), parents, before[0]);

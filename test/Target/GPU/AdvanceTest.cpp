@@ -36,13 +36,14 @@ const rt::emulator::function &advance() {
 
 struct Setting {
   int32_t sentences, beams, vocabulary, maxLength, minLength;
-  float logits; // different ones
+  float logits;     // different ones
+  int32_t more = 2; // ends a result as 2 does
 };
 
 class Search {
 public:
   Search(const Setting &s, unsigned seed)
-      : s(s), random(seed), most(2 * s.beams + 1), wanted(s.beams == 1 ? 1 : 2 * s.beams), rows(s.sentences * s.beams), values(rows * most),
+      : s(s), random(seed), more(s.more), most(2 * s.beams + 1), wanted(s.beams == 1 ? 1 : 2 * s.beams), rows(s.sentences * s.beams), values(rows * most),
         chosen(rows * most), norms(rows * 2), sums(rows), sentences(s.sentences * width()), tokens(rows), past(rows, -1),
         classes(rows, -1), moves(rows * 3), pairSums(2 * rows), decided(s.sentences * (2 + 5 * s.beams)), said(rows) {
     options[0] = wanted;
@@ -54,14 +55,15 @@ public:
     memory.reserve(plan.bytes());
     for (int32_t g = 0; g < s.sentences; ++g) {
       hosts[g].bind(memory);
-      hosts[g].start(s.beams, s.maxLength, {kEnd, {}, {}});
+      hosts[g].start(s.beams, s.maxLength, {kEnd, {&more, 1}, {}});
       int32_t *words = &sentences[g * width()];
       words[XF_ABI_OPEN] = 1;
       words[XF_ABI_MAX_LENGTH] = s.maxLength;
       words[XF_ABI_MIN_LENGTH] = s.minLength;
       words[XF_ABI_CLASS] = 1 + 2 * g;
       words[XF_ABI_POSITIONS] = 1;
-      words[XF_ABI_END] = kEnd;
+      std::fill_n(words + XF_ABI_END, XF_ABI_ADVANCED_ENDS, kEnd);
+      words[XF_ABI_SENTENCE_WORDS - 1] = more;
       // Rows of a sentence may lie anywhere.
       for (int32_t b = 0; b < s.beams; ++b)
         words[XF_ABI_SENTENCE_WORDS + b] = b * s.sentences + g;
@@ -195,6 +197,7 @@ private:
 
   Setting s;
   std::mt19937 random;
+  int32_t more;
   int64_t most;
   int32_t wanted, rows;
   std::vector<float> values;
@@ -218,7 +221,7 @@ TEST(Advance, DecidesAsTheHost) {
   // Few different logits make ties, few tokens make too few candidates, and short sentences all kinds of ends.
   const Setting kSettings[] = {{3, 1, 9, 7, 0, 12},  {1, 2, 9, 12, 0, 3},  {4, 3, 40, 9, 4, 40}, {5, 4, 50, 20, 0, 6},
                                {2, 4, 3, 6, 2, 3},   {2, 7, 30, 10, 3, 9}, {3, 5, 4, 5, 0, 100}, {1, 16, 60, 6, 0, 8},
-                               {1, 32, 70, 4, 2, 20}};
+                               {1, 32, 70, 4, 2, 20}, {4, 3, 40, 9, 4, 40, 7}, {2, 4, 50, 9, 0, 8, 1}};
   unsigned seed = 0;
   for (const Setting &setting : kSettings)
     for (int repeat = 0; repeat < (setting.beams > 8 ? 1 : 4); ++repeat) {
