@@ -123,7 +123,8 @@ def search(number):
                 checks.that(False, f"{title}, beam {beam}, {device}: {len(results_there)} results")
                 continue
             for source, (_, score, ids) in zip(sources, results_there):
-                given = [1, *source] if model.continues else [1]
+                # A prompt that begins with the start token does not get another one.
+                given = [1] if not model.continues else source if source[0] == 1 else [1, *source]
                 score_as_given(title, compiled, None if model.continues else source, given, [int(word) for word in ids.split()], float(score), longest, beam, device)
     searched += 1
 
