@@ -153,7 +153,10 @@ class Body:
         k, v = (self.source((BATCH, length, groups * w), depth) for w in (width, shape[-1] // heads))
         more = [m for m in [self.mask(shape[1], length)] if m]
         if self.rng.random() < 0.3:
-            more.append("bias = " + self.rng.choice(["(i, j) -> -0.1 * abs(i - j)", "(h, i, j) -> (h + 1) * 0.05 * j", f"(h, i, j) -> {self.param(9, heads)}[min(abs(j - i), 8), h]"]))
+            far = self.rng.choice([8, 20, 40])
+            more.append("bias = " + self.rng.choice(["(i, j) -> -0.1 * abs(i - j)", "(h, i, j) -> (h + 1) * 0.05 * j",
+                                                     f"(h, i, j) -> {self.param(far + 1, heads)}[min(abs(j - i), {far}), h]",
+                                                     f"(h, i, j) -> {self.param(heads, far + 1)}[h, min(abs(j - i), {far})] - {self.param(4)}[(i + j) % 4]"]))
         if self.rng.random() < 0.3:
             more.append(f"scale = {self.rng.choice(['1', '0.3', str(width)])}")
         if self.rng.random() < 0.2:

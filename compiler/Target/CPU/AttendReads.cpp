@@ -20,12 +20,9 @@ Value AttendScores::uniformOffset(AtOp at, unsigned d, Value emitted) {
   return b.mul(emitted, b.stride(view, d));
 }
 
-Value AttendScores::read(RegionVectorizer &region, AtOp at) {
-  unsigned view = request.viewOf(at.getTensor());
-  auto type = cast<RankedTensorType>(at.getTensor().getType());
-  Type element = at.getResult().getType();
+/// Where a read begins, by the indices that are the same for all lanes; `varying` gets the numbers of the others.
+Value AttendScores::addressOf(RegionVectorizer &region, AtOp at, SmallVector<unsigned> &varying) {
   Value start = b.i64(0);
-  SmallVector<unsigned> varying; // numbers of the indices that differ between lanes
   for (auto [d, index] : llvm::enumerate(at.getIndices())) {
     Value emitted = region.emit(index);
     if (RegionVectorizer::isVector(emitted))
@@ -33,23 +30,78 @@ Value AttendScores::read(RegionVectorizer &region, AtOp at) {
     else
       start = b.add(start, uniformOffset(at, d, emitted));
   }
+  return b.at(b.data(request.viewOf(at.getTensor())), start, at.getResult().getType());
+}
+
+/// Index `d` of a read for each lane, inside the tensor.
+Value AttendScores::lanesOf(RegionVectorizer &region, AtOp at, unsigned d) {
+  Value last = region.toVector(b.sub(b.size(request.viewOf(at.getTensor()), d), 1));
+  Value index = b.create<arith::MinSIOp>(region.emit(at.getIndices()[d]), last);
+  return b.create<arith::MaxSIOp>(index, b.splat(b.create<arith::ConstantOp>(b.getI32IntegerAttr(0))));
+}
+
+/// The index of a read that differs from key to key, if it is the only one and leads to so few elements that two registers hold them.
+static std::optional<unsigned> indexOfSmallTable(AtOp at, Value key) {
+  auto type = cast<RankedTensorType>(at.getTensor().getType());
+  std::optional<unsigned> found;
+  for (auto [d, index] : llvm::enumerate(at.getIndices()))
+    if (dependsOn(index, key)) {
+      if (found || index == key || !type.getElementType().isF32() || type.isDynamicDim(d) || type.getDimSize(d) > 2 * kLanes)
+        return std::nullopt;
+      found = d;
+    }
+  return found;
+}
+
+/// Loads, for the row at hand, the small tables that a region reads, as those of relative positions: an instruction then finds the elements
+/// of 16 keys.
+void AttendScores::loadTables(RegionVectorizer &scope, Region &region) {
+  if (region.empty() || !hasAvx512(b.isa()))
+    return;
+  Value key = region.getArgument(3);
+  region.walk([&](AtOp at) {
+    std::optional<unsigned> d = indexOfSmallTable(at, key);
+    if (!d)
+      return;
+    RegionVectorizer inside = scope;
+    inside.bind(at.getIndices()[*d], b.splat(b.create<arith::ConstantOp>(b.getI32IntegerAttr(0))));
+    SmallVector<unsigned> varying;
+    unsigned view = request.viewOf(at.getTensor());
+    Value start = addressOf(inside, at, varying), stride = b.stride(view, *d);
+    int64_t size = cast<RankedTensorType>(at.getTensor().getType()).getDimSize(*d), known = ShapedType::kDynamic;
+    for (int64_t first = 0; first < size; first += kLanes) {
+      Value count = size - first < kLanes ? b.i64(size - first) : Value();
+      tables[at].push_back(b.loadStrided(b.getF32Type(), b.at(start, b.mul(stride, first), b.getF32Type()), known, stride, count));
+    }
+  });
+}
+
+Value AttendScores::read(RegionVectorizer &region, AtOp at) {
+  unsigned view = request.viewOf(at.getTensor());
+  auto type = cast<RankedTensorType>(at.getTensor().getType());
+  Type element = at.getResult().getType();
+  SmallVector<unsigned> varying;
+  if (auto table = tables.find(at); table != tables.end()) {
+    Value index = lanesOf(region, at, *indexOfSmallTable(at, op.getBias().getArgument(3)));
+    ArrayRef<Value> parts = table->second;
+    StringRef name = parts.size() == 1 ? "llvm.x86.avx512.permvar.sf.512" : "llvm.x86.avx512.vpermi2var.ps.512";
+    SmallVector<Value> operands{parts[0], index};
+    llvm::append_range(operands, parts.drop_front());
+    return LLVM::CallIntrinsicOp::create(b, b.getLoc(), b.vectorOf(element), b.getStringAttr(name), operands)->getResult(0);
+  }
+  Value base = addressOf(region, at, varying);
   if (varying.size() == 1 && varying[0] == type.getRank() - 1) {
     auto key = dyn_cast<BlockArgument>(at.getIndices().back());
     if (key && key.getArgNumber() == 3 && request.access.lastStride[view] == 1 &&
         sameDim(type, type.getRank() - 1, cast<RankedTensorType>(op.getK().getType()), 2))
-      return b.loadVector(element, b.at(b.data(view), b.add(start, chunkStart), element), chunkCount);
+      return b.loadVector(element, b.at(base, chunkStart, element), chunkCount);
   }
-
-  Value base = b.at(b.data(view), start, element);
   if (varying.empty())
     return b.load(element, base);
   Type stored = element.isInteger(1) ? b.getI8Type() : element;
   SmallVector<Value> lanes;
-  for (unsigned d : varying) {
-    Value last = region.toVector(b.sub(b.size(view, d), 1));
-    Value index = b.create<arith::MinSIOp>(region.emit(at.getIndices()[d]), last);
-    lanes.push_back(b.create<arith::MaxSIOp>(index, b.splat(b.create<arith::ConstantOp>(b.getI32IntegerAttr(0)))));
-  }
+  for (unsigned d : varying)
+    lanes.push_back(lanesOf(region, at, d));
   SmallVector<Value> elements;
   for (int64_t lane = 0; lane < kLanes; ++lane) {
     Value offset = b.i64(0);

@@ -127,6 +127,8 @@ AttendScores::Row AttendScores::emit(Value row, Value end, Value width, const Qu
     emitUniform(biases, yieldOf(op.getBias()), op.getBias().getArgument(3));
   if (!op.getScore().empty())
     emitUniform(functions, yieldOf(op.getScore()), op.getScore().getArguments().drop_front(3));
+  tables.clear();
+  loadTables(biases, op.getBias());
 
   Value lowest = identity(b, ReduceKind::max, f32);
   auto largest = forChunks(b, end, b.splat(lowest), [&](Value offset, Value count, ValueRange carried) -> SmallVector<Value> {
@@ -140,6 +142,7 @@ AttendScores::Row AttendScores::emit(Value row, Value end, Value width, const Qu
     }
     return {combine(b, ReduceKind::max, scores, carried[0])};
   });
+  tables.clear();
   Value most = reduceLanes(b, ReduceKind::max, largest[0]);
   Value any = b.create<arith::CmpFOp>(arith::CmpFPredicate::OGT, most, lowest);
   if (plain)

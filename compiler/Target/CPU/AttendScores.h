@@ -41,6 +41,9 @@ private:
   void emitUniform(RegionVectorizer &scope, mlir::Value value, mlir::ValueRange varying);
   mlir::Value read(RegionVectorizer &scope, mlir::xf::AtOp at);
   mlir::Value uniformOffset(mlir::xf::AtOp at, unsigned d, mlir::Value index);
+  mlir::Value addressOf(RegionVectorizer &scope, mlir::xf::AtOp at, llvm::SmallVector<unsigned> &varying);
+  mlir::Value lanesOf(RegionVectorizer &scope, mlir::xf::AtOp at, unsigned d);
+  void loadTables(RegionVectorizer &scope, mlir::Region &region);
   mlir::Value allowed(RegionVectorizer masks, llvm::ArrayRef<mlir::Value> terms, mlir::Value offset);
   mlir::Value score(RegionVectorizer masks, RegionVectorizer biases, RegionVectorizer functions, mlir::Value products, mlir::Value offset);
   mlir::Value address(mlir::Value row, mlir::Value offset) { return b.at(row, offset, b.getF32Type()); }
@@ -52,6 +55,8 @@ private:
   bool exactFill, isNarrow; // of bf16
   // Of the chunk that is being emitted: its first key and how many it has (null: 16).
   mlir::Value chunkStart, chunkCount;
+  // Of the row that is being emitted: what reads of small tables may find, 16 elements a vector.
+  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Value>> tables;
 };
 
 } // namespace xf::cpu
