@@ -68,7 +68,8 @@ int main(int argc, char **argv) {
   double f32 = peak(wide ? kMultiplyAdd512 : kMultiplyAdd256);
   double bf16 = __builtin_cpu_supports("avx512bf16") ? peak(kMultiplyAddBF16) : f32;
   bool vnni = __builtin_cpu_supports("avx512vnni");
-  double words = peak(vnni ? kMultiplyAddWords : kMultiplyAddPairs256), int8 = peak(vnni ? kMultiplyAddBytes : kMultiplyAddPairs256);
+  double words = peak(vnni ? kMultiplyAddWords : kMultiplyAddPairs256);
+  double int8 = peak(vnni ? kMultiplyAddBytes : __builtin_cpu_supports("avxvnni") ? kMultiplyAddBytes256 : kMultiplyAddPairs256);
   std::printf("{\"threads\": %d, \"f32\": %.4g, \"bf16\": %.4g, \"words\": %.4g, \"int8\": %.4g, \"memory\": %.4g}\n", threads, f32, bf16,
               words, int8, readingSpeed(threads));
 }

@@ -53,8 +53,8 @@ static std::optional<unsigned> indexOfSmallTable(AtOp at, Value key) {
   return found;
 }
 
-/// Loads, for the row at hand, the small tables that a region reads, as those of relative positions: an instruction then finds the elements
-/// of 16 keys.
+/// Loads, for the row at hand, the small tables that a region reads, as those of relative positions: an instruction then finds the
+/// elements of 16 keys.
 void AttendScores::loadTables(RegionVectorizer &scope, Region &region) {
   if (region.empty() || !hasAvx512(b.isa()))
     return;
@@ -68,10 +68,13 @@ void AttendScores::loadTables(RegionVectorizer &scope, Region &region) {
     SmallVector<unsigned> varying;
     unsigned view = request.viewOf(at.getTensor());
     Value start = addressOf(inside, at, varying), stride = b.stride(view, *d);
-    int64_t size = cast<RankedTensorType>(at.getTensor().getType()).getDimSize(*d), known = ShapedType::kDynamic;
+    auto type = cast<RankedTensorType>(at.getTensor().getType());
+    int64_t size = type.getDimSize(*d), known = *d == type.getRank() - 1 ? request.access.lastStride[view] : ShapedType::kDynamic;
+    SmallTable &table = tables[at];
+    table.index = *d;
     for (int64_t first = 0; first < size; first += kLanes) {
       Value count = size - first < kLanes ? b.i64(size - first) : Value();
-      tables[at].push_back(b.loadStrided(b.getF32Type(), b.at(start, b.mul(stride, first), b.getF32Type()), known, stride, count));
+      table.parts.push_back(b.loadStrided(b.getF32Type(), b.at(start, b.mul(stride, first), b.getF32Type()), known, stride, count));
     }
   });
 }
@@ -80,15 +83,14 @@ Value AttendScores::read(RegionVectorizer &region, AtOp at) {
   unsigned view = request.viewOf(at.getTensor());
   auto type = cast<RankedTensorType>(at.getTensor().getType());
   Type element = at.getResult().getType();
-  SmallVector<unsigned> varying;
-  if (auto table = tables.find(at); table != tables.end()) {
-    Value index = lanesOf(region, at, *indexOfSmallTable(at, op.getBias().getArgument(3)));
-    ArrayRef<Value> parts = table->second;
+  if (auto found = tables.find(at); found != tables.end()) {
+    ArrayRef<Value> parts = found->second.parts;
     StringRef name = parts.size() == 1 ? "llvm.x86.avx512.permvar.sf.512" : "llvm.x86.avx512.vpermi2var.ps.512";
-    SmallVector<Value> operands{parts[0], index};
+    SmallVector<Value> operands{parts[0], lanesOf(region, at, found->second.index)};
     llvm::append_range(operands, parts.drop_front());
     return LLVM::CallIntrinsicOp::create(b, b.getLoc(), b.vectorOf(element), b.getStringAttr(name), operands)->getResult(0);
   }
+  SmallVector<unsigned> varying;
   Value base = addressOf(region, at, varying);
   if (varying.size() == 1 && varying[0] == type.getRank() - 1) {
     auto key = dyn_cast<BlockArgument>(at.getIndices().back());

@@ -127,8 +127,8 @@ AttendScores::Row AttendScores::emit(Value row, Value end, Value width, const Qu
     emitUniform(biases, yieldOf(op.getBias()), op.getBias().getArgument(3));
   if (!op.getScore().empty())
     emitUniform(functions, yieldOf(op.getScore()), op.getScore().getArguments().drop_front(3));
-  tables.clear();
   loadTables(biases, op.getBias());
+  loadTables(functions, op.getScore());
 
   Value lowest = identity(b, ReduceKind::max, f32);
   auto largest = forChunks(b, end, b.splat(lowest), [&](Value offset, Value count, ValueRange carried) -> SmallVector<Value> {

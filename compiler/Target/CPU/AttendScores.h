@@ -55,8 +55,12 @@ private:
   bool exactFill, isNarrow; // of bf16
   // Of the chunk that is being emitted: its first key and how many it has (null: 16).
   mlir::Value chunkStart, chunkCount;
-  // Of the row that is being emitted: what reads of small tables may find, 16 elements a vector.
-  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Value>> tables;
+  // What a read may find along the only one of its indices that differs from key to key, 16 elements a vector.
+  struct SmallTable {
+    unsigned index;
+    llvm::SmallVector<mlir::Value> parts;
+  };
+  llvm::DenseMap<mlir::Operation *, SmallTable> tables; // of the row that is being emitted
 };
 
 } // namespace xf::cpu

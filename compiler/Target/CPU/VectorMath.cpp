@@ -58,52 +58,53 @@ static Value polynomial(CodeBuilder &b, Value x, ArrayRef<double> coefficients) 
   return sum;
 }
 
-/// A number as n + r: n is whole, -1/2 <= r <= 1/2. `shifted` has n in its low bits, too.
-struct Parts {
-  Value shifted, n;
+namespace {
+/// A whole number, and 1.5 * 2^23 more, which has it in its low bits, ready to be shifted into an exponent.
+struct Exponent {
+  Value n, shifted;
 };
+} // namespace
 
-/// The whole number next to x / ln 2: by adding 1.5 * 2^23, whose sum holds it in its low bits, ready to be shifted into an exponent.
-static Parts wholePartOfPower(CodeBuilder &b, Value x) {
+/// The whole number next to x / ln 2.
+static Exponent exponentOf(CodeBuilder &b, Value x) {
   Value magic = constantLike(b, 12582912.0, x);
   Value shifted = fusedMultiplyAdd(b, x, constantLike(b, 1.4426950408889634, x), magic);
-  return {shifted, sub(b, shifted, magic)};
+  return {sub(b, shifted, magic), shifted};
 }
 
-/// `power` 2^n, a normal number, but 0 where x is below what has one: the same bits by an instruction for it or without.
-static Value scalePower(CodeBuilder &b, Value power, const Parts &parts, Value x) {
+/// `power` 2^n, but 0 where x is so low that this may be no normal number: the same bits with the instruction for it and without.
+static Value scalePower(CodeBuilder &b, Value power, const Exponent &exponent, Value x) {
   Value least = constantLike(b, -87.3, x), zero = constantLike(b, 0, x);
   if (hasAvx512(b.isa()) && x.getType() == b.vectorOf(b.getF32Type())) {
     Value isNormal = b.create<arith::CmpFOp>(arith::CmpFPredicate::UGE, x, least);
     Value lanes = b.create<LLVM::BitcastOp>(b.getI16Type(), isNormal), rounding = b.create<arith::ConstantIntOp>(b.getI32Type(), 4);
     return LLVM::CallIntrinsicOp::create(b, b.getLoc(), x.getType(), b.getStringAttr("llvm.x86.avx512.mask.scalef.ps.512"),
-                                         ValueRange{power, parts.n, zero, lanes, rounding})
+                                         ValueRange{power, exponent.n, zero, lanes, rounding})
         ->getResult(0);
   }
   Type bits = typeLike(x, b.getI32Type());
-  Value exponent = b.create<arith::ShLIOp>(b.create<arith::BitcastOp>(bits, parts.shifted), integerLike(b, 23, bits));
-  Value scaled = b.create<arith::AddIOp>(b.create<arith::BitcastOp>(bits, power), exponent);
+  Value inPlace = b.create<arith::ShLIOp>(b.create<arith::BitcastOp>(bits, exponent.shifted), integerLike(b, 23, bits));
+  Value scaled = b.create<arith::AddIOp>(b.create<arith::BitcastOp>(bits, power), inPlace);
   Value tiny = b.create<arith::CmpFOp>(arith::CmpFPredicate::OLT, x, least);
   return choose(b, tiny, zero, b.create<arith::BitcastOp>(x.getType(), scaled));
 }
 
 // exp(x) = 2^n exp(r), r = x - n ln 2 with ln 2 in two parts. exp(r) by a polynomial of degree 6 (Lawson's algorithm).
 Value expOfNegative(CodeBuilder &b, Value x) {
-  Parts parts = wholePartOfPower(b, x);
-  Value r = fusedMultiplyAdd(b, parts.n, constantLike(b, -0.693359375, x), x);
-  r = fusedMultiplyAdd(b, parts.n, constantLike(b, 2.12194440e-4, x), r);
+  Exponent exponent = exponentOf(b, x);
+  Value r = fusedMultiplyAdd(b, exponent.n, constantLike(b, -0.693359375, x), x);
+  r = fusedMultiplyAdd(b, exponent.n, constantLike(b, 2.12194440e-4, x), r);
   Value power = polynomial(
       b, r, {0.0013814539415761828, 0.00836874544620514, 0.04166838899254799, 0.1666652113199234, 0.4999999403953552, 1, 1});
-  return scalePower(b, power, parts, x);
+  return scalePower(b, power, exponent, x);
 }
 
 // 2^r, r = x / ln 2 - n, of degree 4 (Lawson's algorithm: 2.8e-6).
 Value shortExpOfNegative(CodeBuilder &b, Value x) {
-  Parts parts = wholePartOfPower(b, x);
-  Value minus = b.create<arith::NegFOp>(parts.n);
-  Value r = fusedMultiplyAdd(b, x, constantLike(b, 1.4426950408889634, x), minus);
+  Exponent exponent = exponentOf(b, x);
+  Value r = fusedMultiplyAdd(b, x, constantLike(b, 1.4426950408889634, x), b.create<arith::NegFOp>(exponent.n));
   Value power = polynomial(b, r, {0.009583127684891224, 0.05590648949146271, 0.2402409166097641, 0.6931241750717163, 1});
-  return scalePower(b, power, parts, x);
+  return scalePower(b, power, exponent, x);
 }
 
 // In integers, as not all instruction sets have the conversion, and those that do have it flush denormals.

@@ -9,11 +9,11 @@ constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// What a mask or bias computes, as text and as a function. The tensors are tokens t [B, K], past p [B], given g
-/// [B, Q, K] (i1), additive a [B, Q, K] and a table r [81] of relative positions.
+/// [B, Q, K] (i1), additive a [B, Q, K], a table r [81] of relative positions, and tables m [4, 20] and n [12, 4] that registers hold.
 struct Tensors {
   std::vector<int32_t> tokens, past;
   std::vector<uint8_t> given;
-  std::vector<float> additive, relative;
+  std::vector<float> additive, relative, byHead, byDistance;
   int64_t queries, keys;
 };
 struct Region {
@@ -50,6 +50,16 @@ const Region kRelative{"relative",
                        "%c = arith.constant 40 : index\n%x = arith.subi %i, %j : index\n%y = arith.addi %x, %c : index\n"
                        "%s = xf.at %r[%y] : tensor<81xf32>\nxf.yield %s : f32\n",
                        [](const Tensors &t, int64_t, int64_t, int64_t i, int64_t j) { return t.relative[i - j + 40]; }, "r"};
+const Region kTables{"tables",
+                     "%zero = arith.constant 0 : index\n%last = arith.constant 19 : index\n%most = arith.constant 11 : index\n"
+                     "%x = arith.subi %i, %j : index\n%y = arith.maxsi %x, %zero : index\n%m0 = arith.minsi %y, %last : index\n"
+                     "%n0 = arith.minsi %y, %most : index\n%m1 = xf.at %heads[%h, %m0] : tensor<4x20xf32>\n%n1 = xf.at %distances[%n0, %h] : tensor<12x4xf32>\n"
+                     "%s = arith.addf %m1, %n1 : f32\nxf.yield %s : f32\n",
+                     [](const Tensors &t, int64_t, int64_t h, int64_t i, int64_t j) {
+                       int64_t distance = std::max<int64_t>(i - j, 0);
+                       return t.byHead[h * 20 + std::min<int64_t>(distance, 19)] + t.byDistance[std::min<int64_t>(distance, 11) * 4 + h];
+                     },
+                     "mn"};
 
 /// What a function of the score does, with h, i, j and the score.
 struct Function {
@@ -96,7 +106,8 @@ std::string text(const Case &c) {
   s += "xf.entry @run(%q: " + q + " {xf.name = \"q\"}, %k0: " + k + " {xf.name = \"k\"}, %v0: " + v + " {xf.name = \"v\"}, %slots: " + slots +
        " {xf.name = \"s\"}, %t: tensor<?x?xi32, #xf.dims<\"B\", \"K\">> {xf.name = \"t\"}, %p: " + slots +
        " {xf.name = \"p\"}, %g: tensor<?x?x?xi1, #xf.dims<\"B\", \"Q\", \"K\">> {xf.name = \"g\"}, "
-       "%a: tensor<?x?x?xf32, #xf.dims<\"B\", \"Q\", \"K\">> {xf.name = \"a\"}, %r: tensor<81xf32> {xf.name = \"r\"}) -> (" + o + " {xf.name = \"o\"}) {\n";
+       "%a: tensor<?x?x?xf32, #xf.dims<\"B\", \"Q\", \"K\">> {xf.name = \"a\"}, %r: tensor<81xf32> {xf.name = \"r\"}, "
+       "%heads: tensor<4x20xf32> {xf.name = \"m\"}, %distances: tensor<12x4xf32> {xf.name = \"n\"}) -> (" + o + " {xf.name = \"o\"}) {\n";
   std::string kv = "%k0, %v0";
   if (c.slots) {
     s += "%layer = arith.constant 0 : index\n";
@@ -126,7 +137,8 @@ struct Problem {
     for (auto *factors : {&q, &k, &v})
       for (float &x : *factors)
         x = c.narrow ? toFloat(toBF16(x)) : x;
-    t.relative = randomNumbers(81, 4), t.additive = randomNumbers(batch * queries * keys, 5);
+    t.relative = randomNumbers(81, 4), t.byHead = randomNumbers(80, 7), t.byDistance = randomNumbers(48, 8);
+    t.additive = randomNumbers(batch * queries * keys, 5);
     for (size_t i = 0; i < t.additive.size(); i += 7)
       t.additive[i] = i % 2 ? -kInfinity : -1e9f;
     std::vector<float> dice = randomNumbers(batch * queries * keys, 6);
@@ -208,6 +220,10 @@ struct Problem {
         views.push_back(view(given.data() + from * Q * K, {n, Q, K}));
       else if (letter == 'a')
         views.push_back(view(t.additive.data() + from * Q * K, {n, Q, K}));
+      else if (letter == 'm')
+        views.push_back(view(t.byHead, {4, 20}));
+      else if (letter == 'n')
+        views.push_back(view(t.byDistance, {12, 4}));
       else
         views.push_back(view(t.relative, {81}));
     }
@@ -316,7 +332,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{4, 2, 3, 5, kBoth, kNone, -1e9, true, true}, Case{2, 2, 8, 8, kPast, kNone, -kInfinity, true, false},
                     Case{2, 2, 8, 32, kWindow, kNone, -1e9, true, false}, Case{2, 2, 8, 8, kGiven, kNone, -1e9, true, false},
                     Case{2, 2, 8, 8, kGiven, kNone, -kInfinity, true, false}, Case{2, 2, 8, 8, kGiven, kNone, -2.5, true, false},
-                    Case{2, 2, 8, 8, kNone, kAdditive, -1e9, true, false}, Case{3, 1, 20, 8, kCausal, kRelative, -1e9, true, true}),
+                    Case{2, 2, 8, 8, kNone, kAdditive, -1e9, true, false}, Case{3, 1, 20, 8, kCausal, kRelative, -1e9, true, true},
+                    Case{4, 4, 8, 8, kTokens, kTables, -1e9, true, false}),
     nameOf);
 
 INSTANTIATE_TEST_SUITE_P(
