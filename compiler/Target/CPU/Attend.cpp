@@ -40,28 +40,27 @@ void AttendTasks::emit() {
   b.ifElse(b.equal(b.size(q, 2), b.i64(1)), step, positions);
 }
 
-/// Rows of one sentence, a tile at most, are a block for each head.
+/// Rows of one sentence, a tile at most, are a block for each head. Threads take all rows of some heads, and so read different keys and
+/// values.
 void AttendTasks::emitBeams() {
-  auto [begin, end] = b.share(b.size(q, 0));
+  Value rows = b.size(q, 0);
+  auto [begin, end] = b.share(b.mul(rows, b.i64(heads)));
   Value last = b.sub(end, 1);
-  auto sentenceAt = [&](Value place) { return stateRow(op.getK(), order.rowAt(place)); };
-  auto blockOf = [&](Value start, Value count, Value head) {
-    Block block{Queries::ofBeams, start, head, b.i64(0), count, nullptr, nullptr};
+  auto sentenceAt = [&](Value task) { return stateRow(op.getK(), order.rowAt(b.rem(task, rows))); };
+  auto blockOf = [&](Value task, Value count) {
+    Block block{Queries::ofBeams, b.rem(task, rows), b.div(task, rows), b.i64(0), count, nullptr, nullptr};
     findStates(block);
     return block;
   };
-  b.loop(begin, end, 1, begin, [&](Value place, ValueRange carried) {
-    Value start = carried[0], next = b.add(place, 1), count = b.sub(next, start);
-    Value goesOn = b.create<arith::AndIOp>(b.less(place, last), b.equal(sentenceAt(place), sentenceAt(b.min(next, last))));
-    goesOn = b.create<arith::AndIOp>(goesOn, b.less(count, b.i64(tileRows)));
+  b.loop(begin, end, 1, begin, [&](Value task, ValueRange carried) {
+    Value start = carried[0], next = b.add(task, 1), count = b.sub(next, start);
+    Value isInside = b.create<arith::AndIOp>(b.less(task, last), b.less(b.rem(task, rows), b.sub(rows, 1)));
+    Value isSame = b.equal(sentenceAt(task), sentenceAt(b.min(next, last)));
+    Value goesOn = b.create<arith::AndIOp>(b.create<arith::AndIOp>(isInside, isSame), b.less(count, b.i64(tileRows)));
     return b.choose(goesOn, [&] { return SmallVector<Value>{start}; }, [&] {
-      b.loop(b.i64(0), b.i64(heads), 1, [&](Value head) {
-        // Behind the last head comes the first one of the next sentence, of which one row will do.
-        Value isLast = b.equal(head, b.i64(heads - 1));
-        Value nextHead = b.create<arith::SelectOp>(isLast, b.i64(0), b.add(head, 1));
-        Block block = blockOf(start, count, head), after = blockOf(b.create<arith::SelectOp>(isLast, b.min(next, last), start), b.i64(1), nextHead);
-        AttendBlocks::emit(block, &after);
-      });
+      // Of what follows one row will do, to know what it reads.
+      Block block = blockOf(start, count), after = blockOf(b.min(next, last), b.i64(1));
+      AttendBlocks::emit(block, &after);
       return SmallVector<Value>{next};
     });
   });
