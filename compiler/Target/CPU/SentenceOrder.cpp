@@ -8,7 +8,7 @@ Value SentenceOrder::sort(Value rows, llvm::function_ref<Value(Value)> sentenceO
   Type i32 = b.getI32Type();
   Value one = b.create<arith::ConstantIntOp>(i32, 1), none = b.create<arith::ConstantIntOp>(i32, 0);
   auto ofSentence = [&](Value number) { return entry(b.add(number, most)); };
-  /// Adds one to what its sentence has, and returns what that was.
+  // Adds one to what its sentence has, and returns what that was.
   auto countRow = [&](Value row) {
     Value place = ofSentence(sentenceOf(row)), count = b.load(i32, place);
     b.store(b.create<arith::AddIOp>(count, one), place);
