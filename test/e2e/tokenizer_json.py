@@ -1,6 +1,7 @@
 """Programs whose text is cut as a tokenizer.json says: with the ids and the text that the library which wrote it gives.
 
-Small tokenizers that are written here are always tested; those that are trained only where Python has the package `tokenizers`.
+Small tokenizers that are written here are always tested; those that are trained only where Python has the package `tokenizers`, 0.23 or
+newer: before, an added token that is normalised was written as it was given.
 """
 import copy
 import json
@@ -10,9 +11,11 @@ import struct
 from common import Checks, MODELS, SOURCE, WORK, compile_model, run, write_safetensors
 
 try:
-    from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+    from tokenizers import AddedToken, Regex, Tokenizer, __version__, decoders, models, normalizers, pre_tokenizers, trainers
 except ImportError:
     Tokenizer = None
+else:
+    Tokenizer = Tokenizer if tuple(map(int, __version__.split(".")[:2])) >= (0, 23) else None
 checks = Checks()
 rng = random.Random(7)
 # A prediction for each token: its row of a table, which holds the row's number.
@@ -225,7 +228,7 @@ refused_file("the tokens 'abc' and 'abd' have the same id 270", changed(BPE, mod
 
 # --- Trained -----------------------------------------------------------------------------------------------------------------------
 if not Tokenizer:
-    print("Python has no package tokenizers: what is trained with it is left out")
+    print("Python has no package tokenizers, or an older one: what is trained with it is left out")
     checks.end()
 corpus = [line for file in sorted(SOURCE.rglob("*.md")) if "build" not in file.parts for line in file.read_text(encoding="utf-8").splitlines()]
 blocks = ((0x20, 0x7f), (0xa0, 0x250), (0x300, 0x460), (0x590, 0x650), (0x900, 0x980), (0xe00, 0xe60), (0x1e00, 0x2070), (0x20a0, 0x20c0),
