@@ -27,8 +27,7 @@ void AttendKernel::takeSentence(Value number) {
 
 Value AttendKernel::power(Value score, Value most) {
   Value shift = b.create<arith::SelectOp>(isAny(most), most, b.f32(0));
-  Value difference = b.create<arith::SubFOp>(score, shift);
-  return factorType.isF32() ? cpu::expOfNegative(b, difference) : cpu::shortExpOfNegative(b, difference);
+  return cpu::expOfNegative(b, b.create<arith::SubFOp>(score, shift));
 }
 
 Value AttendKernel::sumOfTile(ArrayRef<Value> powers, int64_t lanes) {
