@@ -231,6 +231,8 @@ typedef struct xf_abi_gpu_pair {
  *     pair_sums f64[G, 2K], decided i32[G, 2 + 5K]: how many of the best pairs there are, whether a number of its rows is none,
  *       the new row of each beam, and the pairs' beams and tokens.
  *   Which pairs these are, and what becomes of them, is said in runtime/core/beam.h. */
+#define XF_ABI_ADVANCED_ENDS 8
+#define XF_ABI_ADVANCED_BEAMS 32
 enum xf_abi_sentence {
   XF_ABI_OPEN = 0,       /* beams */
   XF_ABI_PRODUCED = 1,   /* tokens */
@@ -241,10 +243,8 @@ enum xf_abi_sentence {
   XF_ABI_POSITIONS = 6,  /* that the rows hold after the step */
   XF_ABI_DONE = 7,
   XF_ABI_END = 8,        /* the first of XF_ABI_ADVANCED_ENDS tokens that end a result, of which some may be the same */
-  XF_ABI_SENTENCE_WORDS = 16
+  XF_ABI_SENTENCE_WORDS = XF_ABI_END + XF_ABI_ADVANCED_ENDS
 };
-#define XF_ABI_ADVANCED_ENDS 8
-#define XF_ABI_ADVANCED_BEAMS 32
 typedef struct xf_abi_gpu {
   xf_abi_range ptx;    /* text, without a 0 at its end; size 0: there are no kernels for GPUs */
   uint32_t capability; /* compute capability that it needs, 10 * major + minor */

@@ -60,7 +60,7 @@ void AttendTasks::emitBeams() {
     return b.choose(goesOn, [&] { return SmallVector<Value>{start}; }, [&] {
       // Of what follows one row will do, to know what it reads.
       Block block = blockOf(start, count), after = blockOf(b.min(next, last), b.i64(1));
-      AttendBlocks::emit(block, &after);
+      emitBlock(block, &after);
       return SmallVector<Value>{next};
     });
   });
@@ -87,12 +87,12 @@ void AttendTasks::emitTasks(Queries kind) {
     if (!byHead) {
       if (together == 1) // else a single query is taken by heads
         b.ifThen(b.equal(queries, b.i64(1)), [&] { appendOne(block); });
-      return AttendBlocks::emit(block, nullptr);
+      return emitBlock(block, nullptr);
     }
     appendOne(block);
     Block next = block;
     place(next, b.min(b.add(task, 1), b.sub(end, 1)));
-    AttendBlocks::emit(block, &next);
+    emitBlock(block, &next);
   });
 }
 
@@ -110,7 +110,7 @@ void AttendTasks::emitSpans() {
     std::tie(start, keyCount) = loadSpan(b, *spans, block.batch);
     block.rows = b.min(b.i64(tileRows), b.sub(keyCount, block.first));
     findStates(block);
-    b.ifThen(b.less(b.i64(0), block.rows), [&] { AttendBlocks::emit(block, nullptr); });
+    b.ifThen(b.less(b.i64(0), block.rows), [&] { emitBlock(block, nullptr); });
   });
 }
 

@@ -120,7 +120,7 @@ void AttendBlocks::fetch(const Block &block, Value end) {
   }
 }
 
-void AttendBlocks::emit(const Block &block, const Block *next) {
+void AttendBlocks::emitBlock(const Block &block, const Block *next) {
   if (next)
     fetch(*next, findEnds(*next));
   Value end = findEnds(block);

@@ -42,7 +42,7 @@ struct AttendBlocks {
   /// Where a row's keys or values are.
   Value stateRow(Value tensor, Value row);
   /// Computes a block. `next` is what the thread does behind it, or null where that is not to be fetched.
-  void emit(const Block &block, const Block *next);
+  void emitBlock(const Block &block, const Block *next);
 
   KernelBuilder &b;
   mlir::xf::AttendOp op;

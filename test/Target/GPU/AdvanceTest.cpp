@@ -43,7 +43,7 @@ struct Setting {
 class Search {
 public:
   Search(const Setting &s, unsigned seed)
-      : s(s), random(seed), more(s.more), most(2 * s.beams + 1), wanted(s.beams == 1 ? 1 : 2 * s.beams), rows(s.sentences * s.beams), values(rows * most),
+      : s(s), random(seed), most(2 * s.beams + 1), wanted(s.beams == 1 ? 1 : 2 * s.beams), rows(s.sentences * s.beams), values(rows * most),
         chosen(rows * most), norms(rows * 2), sums(rows), sentences(s.sentences * width()), tokens(rows), past(rows, -1),
         classes(rows, -1), moves(rows * 3), pairSums(2 * rows), decided(s.sentences * (2 + 5 * s.beams)), said(rows) {
     options[0] = wanted;
@@ -55,7 +55,7 @@ public:
     memory.reserve(plan.bytes());
     for (int32_t g = 0; g < s.sentences; ++g) {
       hosts[g].bind(memory);
-      hosts[g].start(s.beams, s.maxLength, {kEnd, {&more, 1}, {}});
+      hosts[g].start(s.beams, s.maxLength, {kEnd, {&this->s.more, 1}, {}});
       int32_t *words = &sentences[g * width()];
       words[XF_ABI_OPEN] = 1;
       words[XF_ABI_MAX_LENGTH] = s.maxLength;
@@ -63,7 +63,7 @@ public:
       words[XF_ABI_CLASS] = 1 + 2 * g;
       words[XF_ABI_POSITIONS] = 1;
       std::fill_n(words + XF_ABI_END, XF_ABI_ADVANCED_ENDS, kEnd);
-      words[XF_ABI_SENTENCE_WORDS - 1] = more;
+      words[XF_ABI_SENTENCE_WORDS - 1] = s.more;
       // Rows of a sentence may lie anywhere.
       for (int32_t b = 0; b < s.beams; ++b)
         words[XF_ABI_SENTENCE_WORDS + b] = b * s.sentences + g;
@@ -197,7 +197,6 @@ private:
 
   Setting s;
   std::mt19937 random;
-  int32_t more;
   int64_t most;
   int32_t wanted, rows;
   std::vector<float> values;
