@@ -1,6 +1,7 @@
 #include "runtime/core/grouping.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace xf::rt {
 
@@ -25,42 +26,87 @@ double call_cost(int64_t tokens, int threads) {
 }
 
 grouping::grouping(arena_plan &plan, int64_t most)
-    : lengths_place_(plan.add(most, sizeof(int32_t))), cost_place_(plan.add(most + 1, sizeof(double))),
-      ends_place_(plan.add(most + 1, sizeof(int32_t))) {}
+    : places_{plan.add(most, sizeof(int32_t)),     plan.add(most + 1, sizeof(double)), plan.add(most + 1, sizeof(int32_t)),
+              plan.add(most, sizeof(int32_t)),     plan.add(most, sizeof(int32_t)),    plan.add(most, sizeof(int32_t)),
+              plan.add(most, sizeof(int64_t)),     plan.add(most, sizeof(int32_t)),    plan.add(most, sizeof(int32_t))} {}
 
 void grouping::bind(const arena &memory) {
-  lengths_ = memory.as<int32_t>(lengths_place_);
-  cost_ = memory.as<double>(cost_place_);
-  ends_ = memory.as<int32_t>(ends_place_);
+  lengths_ = memory.as<int32_t>(places_.lengths);
+  cost_ = memory.as<double>(places_.cost);
+  last_ = memory.as<int32_t>(places_.last);
+  sentences_ = memory.as<int32_t>(places_.sentences);
+  sorted_ = memory.as<int32_t>(places_.sorted);
+  owners_ = memory.as<int32_t>(places_.owners);
+  loads_ = memory.as<int64_t>(places_.loads);
+  ends_ = memory.as<int32_t>(places_.ends);
+  threads_ = memory.as<int32_t>(places_.threads);
 }
 
-std::span<const int32_t> grouping::split(int64_t count, int threads, int64_t most, sharing how) {
-  // ends_[i]: where the last group of the first i sentences begins.
+sentence_groups grouping::split(int64_t count, int threads, int64_t most, sharing how) {
+  groups_ = 0;
+  auto sentences = static_cast<size_t>(count);
+  if (how != sharing::apart || !deal(count, threads)) {
+    std::iota(sentences_, sentences_ + count, 0);
+    std::copy_n(lengths_, count, sorted_);
+    cut(0, count, threads, most, how);
+    return {{sentences_, sentences}, {sorted_, sentences}, {ends_, groups_}, {}};
+  }
+  int64_t next = 0;
+  for (int32_t thread = 0; thread < threads; ++thread) {
+    int64_t first = next;
+    for (int32_t i = 0; i < count; ++i)
+      if (owners_[i] == thread) {
+        sentences_[next] = i;
+        sorted_[next++] = lengths_[i];
+      }
+    cut(first, next, 1, most / threads, how);
+    threads_[thread] = static_cast<int32_t>(groups_);
+  }
+  return {{sentences_, sentences}, {sorted_, sentences}, {ends_, groups_}, {threads_, static_cast<size_t>(threads)}};
+}
+
+// Gives each sentence to a thread; whether all have enough, and about as much as each other.
+bool grouping::deal(int64_t count, int threads) {
+  int64_t all = std::reduce(lengths_, lengths_ + count, int64_t{0});
+  if (threads == 1 || count < threads || all < kApartTokens * threads)
+    return false;
+  std::fill_n(loads_, threads, 0);
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t *least = std::min_element(loads_, loads_ + threads);
+    *least += lengths_[i];
+    owners_[i] = static_cast<int32_t>(least - loads_);
+  }
+  auto [least, greatest] = std::minmax_element(loads_, loads_ + threads);
+  return *least >= kApartTokens && *greatest * 16 * threads <= all * 17;
+}
+
+// Cuts sentences [first, end) into groups.
+void grouping::cut(int64_t first, int64_t end, int threads, int64_t most, sharing how) {
+  const int32_t *lengths = sorted_ + first;
+  int64_t count = end - first;
   cost_[0] = 0;
-  for (int64_t end = 1; end <= count; ++end) {
-    cost_[end] = -1;
+  for (int64_t last = 1; last <= count; ++last) {
+    cost_[last] = -1;
     int64_t own = 0;
-    for (int64_t begin = end - 1; begin >= 0; --begin) {
-      own += lengths_[begin];
-      int64_t tokens = how == sharing::packed ? own : (end - begin) * lengths_[begin];
-      bool alike = how != sharing::equal || lengths_[begin] == lengths_[end - 1];
-      if (begin + 1 < end && (tokens > most || !alike))
+    for (int64_t begin = last - 1; begin >= 0; --begin) {
+      own += lengths[begin];
+      bool padded = how == sharing::equal || how == sharing::padded;
+      int64_t tokens = padded ? (last - begin) * lengths[begin] : own;
+      bool alike = how != sharing::equal || lengths[begin] == lengths[last - 1];
+      if (begin + 1 < last && (tokens > most || !alike))
         break;
       double cost = cost_[begin] + call_cost(tokens, threads);
-      if (cost_[end] < 0 || cost < cost_[end]) {
-        cost_[end] = cost;
-        ends_[end] = static_cast<int32_t>(begin);
+      if (cost_[last] < 0 || cost < cost_[last]) {
+        cost_[last] = cost;
+        last_[last] = static_cast<int32_t>(begin);
       }
     }
   }
-  // Walked from the end, the groups come last first: they are written from the array's end on.
-  int64_t first = count + 1;
-  for (int64_t end = count; end > 0;) {
-    int64_t begin = ends_[end];
-    ends_[--first] = static_cast<int32_t>(end);
-    end = begin;
-  }
-  return {ends_ + first, static_cast<size_t>(count + 1 - first)};
+  // Walked from the end, the groups come last first.
+  size_t before = groups_;
+  for (int64_t last = count; last > 0; last = last_[last])
+    ends_[groups_++] = static_cast<int32_t>(first + last);
+  std::reverse(ends_ + before, ends_ + groups_);
 }
 
 } // namespace xf::rt

@@ -58,7 +58,7 @@ void predict_layout::check_shapes(const xf_abi_generate &limits, const tensor_in
 }
 
 predictor::predictor(session &owner, const model &m, arena_plan &plan)
-    : session_(owner), model_(m), limits_(m.header().generate), roles_(m.header().predict), layout_(m, plan) {}
+    : session_(owner), model_(m), limits_(m.header().generate), roles_(m.header().predict), layout_(m, plan), calls_(owner, layout_.pack) {}
 
 void predictor::bind(const arena &memory) {
   if (layout_.problem)
@@ -69,11 +69,11 @@ void predictor::bind(const arena &memory) {
     io_.push_back(memory.at(offset));
   layout_.pack.bind(memory);
   // The twin's own inputs stand behind those of the entry.
-  if (const entry_info *twin = layout_.pack.entry()) {
-    packed_io_ = io_;
-    for (size_t i = layout_.entry->inputs.size(); i < twin->inputs.size(); ++i)
-      packed_io_.insert(packed_io_.begin() + static_cast<ptrdiff_t>(i), layout_.pack.argument(twin->inputs[i].name));
-  }
+  std::vector<void *> io = io_;
+  const entry_info *twin = layout_.pack.entry();
+  for (size_t i = layout_.entry->inputs.size(); twin && i < twin->inputs.size(); ++i)
+    io.insert(io.begin() + static_cast<ptrdiff_t>(i), layout_.pack.argument(twin->inputs[i].name));
+  calls_.add(twin ? *twin : *layout_.entry, std::move(io));
   dims_.resize(model_.dims().size());
 }
 
@@ -115,38 +115,39 @@ void predictor::predict(const token_rows &rows, int32_t batch, predict_sink &sin
       int64_t sentences = std::min(most, count - chunk);
       for (int64_t i = 0; i < sentences; ++i)
         layout_.groups.lengths()[i] = static_cast<int32_t>(length(first + order_[chunk + i]));
-      int32_t begin = 0;
-      sharing how = layout_.pack.entry() ? sharing::packed : roles_.pad >= 0 ? sharing::padded : sharing::equal;
-      for (int32_t end : layout_.groups.split(sentences, session_.threads(), session_.tokens_at_once(), how)) {
-        std::span<const int32_t> group(order_ + chunk + begin, static_cast<size_t>(end - begin));
-        run_batch(rows, first, group, layout_.groups.lengths() + begin, sink);
-        begin = end;
-      }
+      sentence_groups groups =
+          layout_.groups.split(sentences, session_.threads(), session_.tokens_at_once(), calls_.sharing_of(roles_.pad >= 0));
+      predict_groups(rows, first, {order_ + chunk, static_cast<size_t>(sentences)}, groups, sink);
     }
   }
 }
 
-void predictor::run_batch(const token_rows &rows, int64_t first, std::span<const int32_t> order, const int32_t *lengths,
-                          predict_sink &sink) {
-  auto count = static_cast<int64_t>(order.size());
-  sentence_pack &pack = layout_.pack;
-  auto ids = [&](int64_t b) { return std::span(rows.ids + rows.offsets[first + order[b]], static_cast<size_t>(lengths[b])); };
-  pack.lay_out(count, lengths, roles_.pad, static_cast<int32_t *>(io_[layout_.tokens]), dims_.data(), ids);
-  if (roles_.types >= 0)
-    pack.lay_out_types(count, lengths, static_cast<int32_t *>(io_[roles_.types]), [&](int64_t b) { return first_text(model_.header().text, ids(b)); });
-  if (pack.entry())
-    session_.call(*pack.entry(), dims_.data(), packed_io_.data());
-  else
-    session_.call(*layout_.entry, dims_.data(), io_.data());
+void predictor::predict_groups(const token_rows &rows, int64_t first, std::span<const int32_t> order, const sentence_groups &groups,
+                               predict_sink &sink) {
+  using group = group_calls::group;
+  const sentence_pack &pack = layout_.pack;
+  auto sentence = [&](const group &g, int64_t b) { return first + order[groups.sentences[g.begin + b]]; };
+  auto lay_out = [&](const group &g, int64_t *dims) {
+    auto ids = [&](int64_t b) { return rows.row(sentence(g, b)); };
+    const int32_t *lengths = &groups.lengths[g.begin];
+    auto padded = [&](size_t input) { return static_cast<int32_t *>(io_[input]) + g.front.sentences * g.front.longest; };
+    pack.lay_out(g.front, g.end - g.begin, lengths, roles_.pad, padded(layout_.tokens), dims, ids);
+    if (roles_.types >= 0)
+      pack.lay_out_types(g.front, g.end - g.begin, lengths, padded(static_cast<size_t>(roles_.types)),
+                         [&](int64_t b) { return first_text(model_.header().text, ids(b)); });
+  };
   auto *values = static_cast<const float *>(io_[layout_.entry->inputs.size() + roles_.output]);
   int64_t width = layout_.width;
-  for (int64_t b = 0; b < count; ++b) {
-    int64_t sentence = first + order[b];
-    if (layout_.by_token)
-      sink.predicted(sentence, values + pack.first_row(b) * width, lengths[b], pack.row_step() * width, width);
-    else
-      sink.predicted(sentence, values + b * width, 1, width, width);
-  }
+  calls_.run(groups, dims_.data(), lay_out, [&](const group &g) {
+    int64_t count = g.end - g.begin, longest = groups.lengths[g.begin];
+    for (int64_t b = 0; b < count; ++b) {
+      if (layout_.by_token)
+        sink.predicted(sentence(g, b), values + pack.first_row(g.front, b, longest) * width, groups.lengths[g.begin + b], pack.row_step(count) * width,
+                       width);
+      else
+        sink.predicted(sentence(g, b), values + (g.front.sentences + b) * width, 1, width, width);
+    }
+  });
 }
 
 } // namespace xf::rt

@@ -3,6 +3,7 @@
 #define RUNTIME_CORE_PREDICT_H
 
 #include "runtime/core/arena.h"
+#include "runtime/core/group_calls.h"
 #include "runtime/core/model.h"
 #include "runtime/core/search.h"
 #include "runtime/core/sentence_pack.h"
@@ -46,15 +47,17 @@ public:
 
 private:
   const char *refuse(std::span<const int32_t> ids);
-  void run_batch(const token_rows &rows, int64_t first, std::span<const int32_t> order, const int32_t *lengths, predict_sink &sink);
+  // Of the window from sentence `first` on those that `order` names.
+  void predict_groups(const token_rows &rows, int64_t first, std::span<const int32_t> order, const sentence_groups &groups, predict_sink &sink);
 
   session &session_;
   const model &model_;
   const xf_abi_generate &limits_;
   const xf_abi_predict &roles_;
   predict_layout layout_;
+  group_calls calls_;
   int32_t *order_ = nullptr;
-  std::vector<void *> io_, packed_io_;
+  std::vector<void *> io_;
   std::vector<int64_t> dims_;
   refusal refusal_;
 };

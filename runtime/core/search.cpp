@@ -11,8 +11,8 @@
 namespace xf::rt {
 
 searcher::searcher(session &owner, const model &m, arena_plan &plan)
-    : session_(owner), model_(m), g_(m.header().generate), layout_(m, plan), own_scratch_(m), room_(largest_room(m)),
-      scratch_at_(plan.add(static_cast<uint64_t>(owner.threads()), own_scratch_.bytes)) {}
+    : session_(owner), model_(m), g_(m.header().generate), layout_(m, plan), encode_calls_(owner, layout_.pack),
+      start_calls_(owner, layout_.pack), own_scratch_(m), room_(largest_room(m)), scratch_at_(plan.add(static_cast<uint64_t>(owner.threads()), own_scratch_.bytes)) {}
 
 void searcher::bind(const arena &memory) {
   reduce_ = row_reducer_for(session_.isa());
@@ -63,8 +63,14 @@ void searcher::bind(const arena &memory) {
   }
   for (const source_tensor &tensor : layout_.source_tensors)
     source_pointers_.push_back(memory.at(tensor.offset));
-  for (const source_call *call : {&layout_.encode, &layout_.begin, &layout_.packed_encode, &layout_.packed_begin})
+  for (const source_call *call : {&layout_.encode, &layout_.begin})
     source_io_.reserve(call->arguments.size());
+  auto twin = [](const source_call &call, const source_call &packed) -> const source_call & { return packed.entry ? packed : call; };
+  for (const source_call *call : {&twin(layout_.encode, layout_.packed_encode), &twin(layout_.begin, layout_.packed_begin)})
+    if (call->entry)
+      start_calls_.add(*call->entry, source_arguments(*call));
+  if (const source_call &call = twin(layout_.encode, layout_.packed_encode); call.entry)
+    encode_calls_.add(*call.entry, source_arguments(call));
   given_inputs_.resize(layout_.source.inputs.size() + 1);
   given_pointers_.resize(layout_.source_tensors.size());
   source_dims_.resize(model_.dims().size());
@@ -111,7 +117,7 @@ void searcher::generate(const token_rows &rows, const search_options &options, s
 }
 
 void searcher::begin_window(const token_rows &rows, int64_t first, int64_t count,
-                            const std::function<void(int64_t, const char *)> &refused) {
+                            function_ref<void(int64_t, const char *)> refused) {
   waiting_ = next_waiting_ = 0;
   rows_ = active_ = 0;
   for (slot &s : slots_)

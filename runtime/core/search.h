@@ -4,6 +4,8 @@
 #define RUNTIME_CORE_SEARCH_H
 
 #include "runtime/core/binding.h"
+#include "runtime/core/function_ref.h"
+#include "runtime/core/group_calls.h"
 #include "runtime/core/refusal.h"
 #include "runtime/core/search_layout.h"
 #include "runtime/core/search_options.h"
@@ -11,7 +13,6 @@
 #include "runtime/device/device_search.h"
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 
@@ -80,14 +81,15 @@ private:
   };
 
   void begin_window(const token_rows &rows, int64_t first, int64_t count,
-                    const std::function<void(int64_t, const char *)> &refused);
+                    function_ref<void(int64_t, const char *)> refused);
   int64_t waiting_sentence(int64_t place) const { return window_first_ + order_[place]; }
   int64_t waiting_length(int64_t place) const {
     return static_cast<int64_t>(window_rows_->row(waiting_sentence(place)).size());
   }
   int64_t joining(int64_t free) const;
-  void fill_tokens(const token_rows &rows, std::span<const int32_t> group, const int32_t *lengths);
-  sharing source_sharing(bool may_pad) const;
+  // Calls the groups' sentences, which are those of the window that `order` names.
+  void call_groups(const group_calls &calls, const sentence_groups &groups, const int32_t *order, function_ref<void(const group_calls::group &)> done);
+  void fill_tokens(const pack_front &front, std::span<const int32_t> lengths, int64_t *dims, function_ref<int64_t(int64_t)> sentence) const;
   // Of a source tensor, `given` where the caller gives some of them.
   void *source_pointer(int tensor, bool given) const {
     return given && given_pointers_[tensor] ? given_pointers_[tensor] : source_pointers_[tensor];
@@ -95,7 +97,7 @@ private:
   // Of the tokens that the caller gives.
   int32_t given_token(int64_t sentence, int64_t position) const;
   void call_source(const source_call &call, bool given);
-  void call_source(const source_call &padded, const source_call &packed);
+  std::vector<void *> source_arguments(const source_call &call) const;
   // Of a sentence that is done (search_align.cpp).
   void find_source(int64_t sentence);
   bool is_padding(int64_t sentence, int64_t position) const;
@@ -178,6 +180,7 @@ private:
   const model &model_;
   const xf_abi_generate &g_;
   search_layout layout_;
+  group_calls encode_calls_, start_calls_; // of the encoder, and with what follows it
   choice_scratch own_scratch_; // of a thread
   state_room room_;            // of the call in progress
   uint64_t scratch_at_;

@@ -19,8 +19,8 @@ constexpr double kLeastCovered = 1e-10;
 // other, others have taken the place since, so it is encoded again.
 void searcher::find_source(int64_t sentence) {
   if (window_rows_) {
-    auto place = static_cast<int32_t>(sentence - window_first_), length = static_cast<int32_t>(window_rows_->row(sentence).size());
-    fill_tokens(*window_rows_, {&place, 1}, &length);
+    auto length = static_cast<int32_t>(window_rows_->row(sentence).size());
+    fill_tokens({}, {&length, 1}, source_dims_.data(), [&](int64_t) { return sentence; });
     call_source(layout_.encode, false);
   }
   align_dims_ = source_dims_;

@@ -56,18 +56,9 @@ void searcher::start_waiting(const token_rows &rows) {
   next_waiting_ += sentences;
   if (!source || sentences == 0)
     return;
-  int32_t begin = 0;
-  for (int32_t end : layout_.groups.split(sentences, session_.threads(), session_.tokens_at_once(), source_sharing(true))) {
-    std::copy(started_ + begin, started_ + end, slots_argument_);
-    fill_tokens(rows, {order_ + first + begin, static_cast<size_t>(end - begin)}, layout_.groups.lengths() + begin);
-    call_source(layout_.encode, layout_.packed_encode);
-    call_source(layout_.begin, layout_.packed_begin);
-    begin = end;
-  }
-}
-
-sharing searcher::source_sharing(bool may_pad) const {
-  return layout_.pack.entry() ? sharing::packed : may_pad ? sharing::padded : sharing::equal;
+  sentence_groups groups =
+      layout_.groups.split(sentences, session_.threads(), session_.tokens_at_once(), start_calls_.sharing_of(true));
+  call_groups(start_calls_, groups, order_ + first, [](const group_calls::group &) {});
 }
 
 int64_t searcher::encoding_width() const {
@@ -94,26 +85,37 @@ void searcher::encode(const token_rows &rows, predict_sink &sink) {
       int64_t count = std::min(layout_.batch, waiting_ - next_waiting_);
       for (int64_t i = 0; i < count; ++i)
         layout_.groups.lengths()[i] = static_cast<int32_t>(waiting_length(next_waiting_ + i));
-      int32_t begin = 0;
-      for (int32_t end : layout_.groups.split(count, session_.threads(), session_.tokens_at_once(), source_sharing(g_.pad >= 0))) {
-        std::span<const int32_t> group(order_ + next_waiting_ + begin, static_cast<size_t>(end - begin));
-        const int32_t *lengths = layout_.groups.lengths() + begin;
-        fill_tokens(rows, group, lengths);
-        call_source(layout_.encode, layout_.packed_encode);
+      sentence_groups groups =
+          layout_.groups.split(count, session_.threads(), session_.tokens_at_once(), encode_calls_.sharing_of(g_.pad >= 0));
+      const int32_t *order = order_ + next_waiting_;
+      call_groups(encode_calls_, groups, order, [&](const group_calls::group &g) {
         const sentence_pack &pack = layout_.pack;
-        for (int64_t b = 0; b < end - begin; ++b)
-          sink.predicted(window_first_ + group[b], values + pack.first_row(b) * width, lengths[b], pack.row_step() * width, width);
-        begin = end;
-      }
+        int64_t sentences = g.end - g.begin, longest = groups.lengths[g.begin];
+        for (int64_t b = 0; b < sentences; ++b)
+          sink.predicted(window_first_ + order[groups.sentences[g.begin + b]], values + pack.first_row(g.front, b, longest) * width,
+                         groups.lengths[g.begin + b], pack.row_step(sentences) * width, width);
+      });
     }
   }
 }
 
+void searcher::call_groups(const group_calls &calls, const sentence_groups &groups, const int32_t *order,
+                           function_ref<void(const group_calls::group &)> done) {
+  auto lay_out = [&](const group_calls::group &g, int64_t *dims) {
+    auto members = groups.sentences.subspan(g.begin, g.end - g.begin);
+    fill_tokens(g.front, groups.lengths.subspan(g.begin, members.size()), dims, [&](int64_t b) { return window_first_ + order[members[b]]; });
+    for (size_t b = 0; &calls == &start_calls_ && b < members.size(); ++b)
+      slots_argument_[g.front.sentences + static_cast<int64_t>(b)] = started_[members[b]];
+  };
+  calls.run(groups, source_dims_.data(), lay_out, done);
+}
+
 // The source's inputs and dimensions for sentences of the window, of these lengths (descending).
-void searcher::fill_tokens(const token_rows &rows, std::span<const int32_t> group, const int32_t *lengths) {
-  auto *tokens = static_cast<int32_t *>(source_pointers_[layout_.source_tokens]);
-  layout_.pack.lay_out(static_cast<int64_t>(group.size()), lengths, g_.pad, tokens, source_dims_.data(),
-                       [&](int64_t b) { return rows.row(window_first_ + group[b]); });
+void searcher::fill_tokens(const pack_front &front, std::span<const int32_t> lengths, int64_t *dims,
+                           function_ref<int64_t(int64_t)> sentence) const {
+  auto *tokens = static_cast<int32_t *>(source_pointers_[layout_.source_tokens]) + front.sentences * front.longest;
+  layout_.pack.lay_out(front, static_cast<int64_t>(lengths.size()), lengths.data(), g_.pad, tokens, dims,
+                       [&](int64_t b) { return window_rows_->row(sentence(b)); });
 }
 
 int64_t searcher::longest_result(int64_t sentence, int64_t own_length, int64_t prefix_length) const {
@@ -181,24 +183,25 @@ void searcher::open_slot(int32_t number, int64_t sentence, std::span<const int32
   ++active_;
 }
 
+std::vector<void *> searcher::source_arguments(const source_call &call) const {
+  std::vector<void *> io;
+  for (size_t i = 0; i < call.arguments.size(); ++i) {
+    int tensor = call.arguments[i];
+    io.push_back(tensor == kSlotsArgument  ? slots_argument_
+                 : tensor == kPackArgument ? layout_.pack.argument(call.entry->inputs[i].name)
+                                           : source_pointers_[tensor]);
+  }
+  return io;
+}
+
+// Calls the entry itself, not its twin for packed sentences.
 void searcher::call_source(const source_call &call, bool given) {
   if (!call.entry)
     return;
   source_io_.resize(call.arguments.size());
-  for (size_t i = 0; i < source_io_.size(); ++i) {
-    int tensor = call.arguments[i];
-    if (tensor == kSlotsArgument)
-      source_io_[i] = slots_argument_;
-    else if (tensor == kPackArgument)
-      source_io_[i] = layout_.pack.argument(call.entry->inputs[i].name);
-    else
-      source_io_[i] = source_pointer(tensor, given);
-  }
+  for (size_t i = 0; i < source_io_.size(); ++i)
+    source_io_[i] = call.arguments[i] == kSlotsArgument ? slots_argument_ : source_pointer(call.arguments[i], given);
   session_.call(*call.entry, source_dims_.data(), source_io_.data());
-}
-
-void searcher::call_source(const source_call &padded, const source_call &packed) {
-  call_source(packed.entry ? packed : padded, false);
 }
 
 // Runs the source's entries on the inputs that the caller gave.

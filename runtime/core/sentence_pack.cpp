@@ -26,34 +26,52 @@ void sentence_pack::bind(const arena &memory) {
   types_ = has_types_ ? memory.as<int32_t>(types_place_) : nullptr;
 }
 
-void sentence_pack::start(int64_t count, int64_t longest, int64_t *dims) {
-  count_ = count;
-  longest_ = longest;
-  tokens_in_all_ = 0;
+void sentence_pack::set_dims(int64_t count, int64_t longest, int64_t tokens, int64_t *dims) const {
   dims[batch_dim_] = count;
   dims[source_dim_] = longest;
+  if (entry_)
+    dims[dim_] = tokens;
 }
 
-void sentence_pack::add(int64_t b, std::span<const int32_t> ids, int64_t length, int32_t pad, int32_t *padded) {
+void sentence_pack::add(const pack_front &front, const place &at, std::span<const int32_t> ids, int32_t pad, int32_t *padded) const {
   auto token = [&](int64_t i) { return i < static_cast<int64_t>(ids.size()) ? ids[i] : pad; };
-  for (int64_t i = 0; i < longest_; ++i)
-    padded[place(b, i)] = token(i);
+  for (int64_t i = 0; i < at.longest; ++i)
+    padded[at.in_padded(i, sequence_first_)] = token(i);
   if (!entry_)
     return;
-  spans_[2 * b] = static_cast<int32_t>(tokens_in_all_);
-  spans_[2 * b + 1] = static_cast<int32_t>(length);
-  for (int64_t i = 0; i < length; ++i) {
-    tokens_[tokens_in_all_ + i] = token(i);
-    positions_[tokens_in_all_ + i] = static_cast<int32_t>(i);
+  int32_t *span = spans_ + 2 * (front.sentences + at.b);
+  span[0] = static_cast<int32_t>(at.tokens);
+  span[1] = static_cast<int32_t>(at.length);
+  for (int64_t i = 0; i < at.length; ++i) {
+    tokens_[front.tokens + at.tokens + i] = token(i);
+    positions_[front.tokens + at.tokens + i] = static_cast<int32_t>(i);
   }
-  tokens_in_all_ += length;
 }
 
-void sentence_pack::add_types(int64_t b, int64_t first, int64_t length, int32_t *padded) {
-  for (int64_t i = 0; i < longest_; ++i)
-    padded[place(b, i)] = i >= first && i < length;
-  for (int64_t i = 0; types_ && i < length; ++i)
-    types_[spans_[2 * b] + i] = i >= first;
+void sentence_pack::add_types(const pack_front &front, const place &at, int64_t first, int32_t *padded) const {
+  for (int64_t i = 0; i < at.longest; ++i)
+    padded[at.in_padded(i, sequence_first_)] = i >= first && i < at.length;
+  for (int64_t i = 0; types_ && i < at.length; ++i)
+    types_[front.tokens + at.tokens + i] = i >= first;
+}
+
+bool sentence_pack::has_parts(const entry_info &entry) const {
+  if (!entry_ || entry.kind != XF_ABI_ENTRY_PACKED)
+    return false;
+  auto is_part = [&](const tensor_info &tensor) {
+    // [B, ..], or [P, ..], or [1, P, ..].
+    bool found = false;
+    for (size_t axis = 0; axis < tensor.dim.size(); ++axis) {
+      int dim = tensor.dimension(axis);
+      if (dim != batch_dim_ && dim != dim_)
+        continue;
+      if (found || (axis > 0 && (axis > 1 || dim != dim_ || tensor.dim[0] != 1)))
+        return false;
+      found = true;
+    }
+    return found;
+  };
+  return std::all_of(entry.inputs.begin(), entry.inputs.end(), is_part) && std::all_of(entry.outputs.begin(), entry.outputs.end(), is_part);
 }
 
 void *sentence_pack::argument(std::string_view name) const {

@@ -12,6 +12,12 @@
 
 namespace xf::rt {
 
+// What lies in front of a call's sentences, where calls of the same time are laid out behind each other: so many sentences and tokens, and
+// in padded tensors each sentence's tokens are so many.
+struct pack_front {
+  int64_t sentences = 0, tokens = 0, longest = 0;
+};
+
 class sentence_pack {
 public:
   // `entry`: the number of a PACKED entry, or -1 where there is none; then tokens are padded alone, and no memory is taken.
@@ -22,38 +28,51 @@ public:
   const entry_info *entry() const { return entry_; }
 
   // Lays out `count` sentences, of which ids(b) gives the tokens, and what they count of dimensions. `lengths` are descending;
-  // behind a sentence's own tokens is padding. `padded` is the entries' input [B, S], or [S, B].
+  // behind a sentence's own tokens is padding. `padded` is the entries' input [B, S], or [S, B], from the call's first sentence on.
   template <typename F>
-  void lay_out(int64_t count, const int32_t *lengths, int32_t pad, int32_t *padded, int64_t *dims, F ids) {
-    start(count, lengths[0], dims);
-    for (int64_t b = 0; b < count; ++b)
-      add(b, ids(b), lengths[b], std::max(pad, 0), padded);
-    if (entry_)
-      dims[dim_] = tokens_in_all_;
+  void lay_out(const pack_front &front, int64_t count, const int32_t *lengths, int32_t pad, int32_t *padded, int64_t *dims, F ids) const {
+    int64_t tokens = 0;
+    for (int64_t b = 0; b < count; ++b) {
+      add(front, {b, count, lengths[0], lengths[b], tokens}, ids(b), std::max(pad, 0), padded);
+      tokens += lengths[b];
+    }
+    set_dims(count, lengths[0], tokens, dims);
   }
-  // The same of the tokens' types: 0 for the first first(b) of each sentence, 1 for those behind.
-  template <typename F> void lay_out_types(int64_t count, const int32_t *lengths, int32_t *padded, F first) {
-    for (int64_t b = 0; b < count; ++b)
-      add_types(b, first(b), lengths[b], padded);
+  // The same of the tokens' types, behind lay_out: 0 for the first first(b) of each sentence, 1 for those behind.
+  template <typename F> void lay_out_types(const pack_front &front, int64_t count, const int32_t *lengths, int32_t *padded, F first) const {
+    int64_t tokens = 0;
+    for (int64_t b = 0; b < count; ++b) {
+      add_types(front, {b, count, lengths[0], lengths[b], tokens}, first(b), padded);
+      tokens += lengths[b];
+    }
   }
-  // Where an entry that gives a row for each token has those of sentence b: the first, and how far it is to the next.
-  int64_t first_row(int64_t b) const { return entry_ ? spans_[2 * b] : sequence_first_ ? b : b * longest_; }
-  int64_t row_step() const { return sequence_first_ ? count_ : 1; }
+  // Where an entry that gives a row for each token has those of sentence b of a call: the first, and how far it is to the next.
+  int64_t first_row(const pack_front &front, int64_t b, int64_t longest) const {
+    return entry_ ? front.tokens + spans_[2 * (front.sentences + b)] : sequence_first_ ? b : b * longest;
+  }
+  int64_t row_step(int64_t count) const { return sequence_first_ ? count : 1; }
   // The array for the PACKED entry's input of this name; null for other inputs.
   void *argument(std::string_view name) const;
 
+  // Whether calls of the entry can go on at the same time: it is PACKED, and a call's part of each tensor lies behind those of others.
+  bool has_parts(const entry_info &entry) const;
+  // Sets the dimensions to what is in front: a tensor's bytes are then where the call's part begins.
+  void set_front(const pack_front &front, int64_t *dims) const { set_dims(front.sentences, front.longest, front.tokens, dims); }
+
 private:
-  void start(int64_t count, int64_t longest, int64_t *dims);
-  void add(int64_t b, std::span<const int32_t> ids, int64_t length, int32_t pad, int32_t *padded);
-  void add_types(int64_t b, int64_t first, int64_t length, int32_t *padded);
-  int64_t place(int64_t b, int64_t position) const { return sequence_first_ ? position * count_ + b : b * longest_ + position; }
+  struct place {
+    int64_t b, count, longest, length, tokens; // the sentence, its call's sentences and longest, its length, tokens of the call in front
+    int64_t in_padded(int64_t position, bool sequence_first) const { return sequence_first ? position * count + b : b * longest + position; }
+  };
+  void set_dims(int64_t count, int64_t longest, int64_t tokens, int64_t *dims) const;
+  void add(const pack_front &front, const place &at, std::span<const int32_t> ids, int32_t pad, int32_t *padded) const;
+  void add_types(const pack_front &front, const place &at, int64_t first, int32_t *padded) const;
 
   const entry_info *entry_;
   int batch_dim_, source_dim_, dim_ = -1; // `dim_`: of all tokens
   bool sequence_first_, has_types_ = false;
   uint64_t tokens_place_ = 0, positions_place_ = 0, spans_place_ = 0, types_place_ = 0;
   int32_t *tokens_ = nullptr, *positions_ = nullptr, *spans_ = nullptr, *types_ = nullptr;
-  int64_t count_ = 0, longest_ = 0, tokens_in_all_ = 0;
 };
 
 } // namespace xf::rt

@@ -48,6 +48,8 @@ void arrive(const xf_abi_context *context) { static_cast<thread_pool *>(context-
 // Threads must not share cache lines of their scratch, or pages of their workspaces and states.
 uint64_t whole_pages(uint64_t bytes) { return (bytes + XF_ABI_PAGE - 1) / XF_ABI_PAGE * XF_ABI_PAGE; }
 uint64_t scratch_stride(const model &m) { return (m.header().scratch_bytes + 127) / 64 * 64 + 64; }
+// Whether threads ever work alone.
+bool works_apart(const model &m) { return m.header().generate.present || m.header().predict.present; }
 uint64_t workspace_stride(const model &m) { return whole_pages(m.header().workspace_bytes); }
 
 } // namespace
@@ -60,9 +62,8 @@ memory_bound memory_of(const model &m) {
   if (header.predict.present)
     predict_layout layout(m, search);
   search.add(0, 1); // what follows begins with a line
-  bool searched = header.generate.present;
-  uint64_t scratch = scratch_stride(m) + (searched ? choice_scratch(m).bytes : 0);
-  return {header.weights.size, whole_pages(state_layout(m).bytes), workspace_stride(m), scratch, search.bytes(), searched};
+  uint64_t scratch = scratch_stride(m) + (header.generate.present ? choice_scratch(m).bytes : 0);
+  return {header.weights.size, whole_pages(state_layout(m).bytes), workspace_stride(m), scratch, search.bytes(), works_apart(m)};
 }
 
 session::session(std::shared_ptr<const model> m, session_options options)
@@ -75,10 +76,9 @@ session::session(std::shared_ptr<const model> m, session_options options)
   bool here = !executor_;
   arena_plan plan;
   state_memory_ = plan.add(here ? states_.bytes : 0, 1, XF_ABI_PAGE);
-  // Only searches split their rows.
-  bool splits = here && header.generate.present;
+  bool apart = here && works_apart(*model_);
   uint64_t workspace_bytes = here ? workspace_stride(*model_) : 0;
-  workspace_ = plan.add(workspace_bytes, splits ? pool_.size() : 1, XF_ABI_PAGE);
+  workspace_ = plan.add(workspace_bytes, apart ? pool_.size() : 1, XF_ABI_PAGE);
   uint64_t scratch = plan.add(here ? scratch_stride(*model_) : 0, pool_.size(), XF_ABI_PAGE);
   if (header.generate.present)
     search_ = std::make_unique<searcher>(*this, *model_, plan);
@@ -112,8 +112,8 @@ session::session(std::shared_ptr<const model> m, session_options options)
     tensors = std::max(tensors, entry.inputs.size() + entry.outputs.size() + 1);
   call_dims_.resize(dims);
   call_io_.resize(tensors);
-  if (splits) {
-    own_dims_.resize(dims * pool_.size());
+  if (apart) {
+    own_dims_.resize(2 * dims * pool_.size());
     own_io_.resize(tensors * pool_.size());
   }
   if (search_)
@@ -162,41 +162,48 @@ bool session::can_split(const entry_info &entry, const int64_t *dims) const {
 void session::step(const entry_info &entry, const int64_t *dims, void *const *io) {
   if (executor_ || !can_split(entry, dims))
     return call(entry, dims, io);
-  fp_scope control_word;
-  pool_.run([&](int thread) { step_rows(entry, dims, io, thread); });
+  apart([&](int thread, lone_caller &caller) { step_rows(entry, dims, io, thread, caller); });
 }
 
 // The rows of one thread.
-void session::step_rows(const entry_info &entry, const int64_t *dims, void *const *io, int64_t thread) {
+void session::step_rows(const entry_info &entry, const int64_t *dims, void *const *io, int64_t thread, lone_caller &caller) const {
   int row_dim = model_->header().generate.batch_dim;
   int64_t threads = pool_.size(), first = dims[row_dim] * thread / threads, end = dims[row_dim] * (thread + 1) / threads;
   int64_t pieces = (end - first + rows_at_once_ - 1) / rows_at_once_;
-  xf_abi_context context = contexts_[thread].context;
-  context.workspace = arena_.at(workspace_ + workspace_stride(*model_) * thread);
-  context.barrier = nullptr;
-  context.thread = 0;
-  context.threads = 1;
-  int64_t *own_dims = own_dims_.data() + own_dims_.size() / threads * thread;
-  void **own_io = own_io_.data() + own_io_.size() / threads * thread;
-  context.dims = own_dims;
-  context.io = own_io;
-  std::copy_n(dims, model_->dims().size(), own_dims);
+  for (int64_t *own : {caller.dims(), caller.front()})
+    std::copy_n(dims, model_->dims().size(), own);
   for (int64_t piece = 0; piece < pieces; ++piece) {
     int64_t from = first + (end - first) * piece / pieces, to = first + (end - first) * (piece + 1) / pieces;
-    own_dims[row_dim] = from; // for the bytes of the rows in front
-    for (size_t i = 0, inputs = entry.inputs.size(); i < inputs + entry.outputs.size(); ++i) {
-      const tensor_info &tensor = i < inputs ? entry.inputs[i] : entry.outputs[i - inputs];
+    caller.front()[row_dim] = from;
+    caller.dims()[row_dim] = to - from;
+    auto offset = [&](const tensor_info &tensor) {
       bool has_rows = !tensor.dim.empty() && tensor.dimension(0) == row_dim;
-      own_io[i] = static_cast<uint8_t *>(io[i]) + (has_rows ? model_->bytes(tensor, own_dims) : 0);
-    }
-    own_dims[row_dim] = to - from;
-    context.first_row = from;
-    plan_of(entry)(&context);
+      return has_rows ? model_->bytes(tensor, caller.front()) : 0;
+    };
+    caller.call(entry, io, offset, from);
   }
 }
 
 xf_abi_entry_fn session::plan_of(const entry_info &entry) const {
   return reinterpret_cast<xf_abi_entry_fn>(reinterpret_cast<uintptr_t>(model_->code() + entry.code_offset));
+}
+
+lone_caller::lone_caller(session &owner, int thread) : owner_(owner), context_(owner.contexts_[thread].context) {
+  auto threads = static_cast<size_t>(owner.threads()), number = static_cast<size_t>(thread);
+  dims_ = owner.own_dims_.data() + owner.own_dims_.size() / threads * number;
+  front_ = dims_ + owner.own_dims_.size() / threads / 2;
+  io_ = owner.own_io_.data() + owner.own_io_.size() / threads * number;
+  context_.workspace = owner.arena_.at(owner.workspace_ + workspace_stride(*owner.model_) * number);
+  context_.barrier = nullptr;
+  context_.thread = 0;
+  context_.threads = 1;
+  context_.dims = dims_;
+  context_.io = io_;
+}
+
+void lone_caller::run(const entry_info &entry, int64_t first_row) {
+  context_.first_row = first_row;
+  owner_.plan_of(entry)(&context_);
 }
 
 } // namespace xf::rt

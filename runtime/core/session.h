@@ -3,6 +3,7 @@
 #define RUNTIME_CORE_SESSION_H
 
 #include "runtime/core/arena.h"
+#include "runtime/core/cpu.h"
 #include "runtime/core/model.h"
 #include "runtime/core/predict.h"
 #include "runtime/core/search.h"
@@ -16,6 +17,8 @@
 #include <vector>
 
 namespace xf::rt {
+
+class session;
 
 struct session_options {
   int threads = 0; // 0: as many as the process may use
@@ -31,14 +34,40 @@ struct session_options {
 struct memory_bound {
   uint64_t weights;   // mapped, shared by all sessions and processes
   uint64_t state;
-  uint64_t workspace; // of one thread if the model is searched, else of all together
+  uint64_t workspace; // of one thread if sentences are searched or predicted, else of all together
   uint64_t scratch;   // of one thread
   uint64_t search;    // inputs, outputs and bookkeeping of generate and predict
-  bool searched;
-  uint64_t workspaces(int threads) const { return searched ? workspace * threads : workspace; }
+  bool by_thread;
+  uint64_t workspaces(int threads) const { return by_thread ? workspace * threads : workspace; }
   uint64_t total(int threads) const { return weights + state + workspaces(threads) + scratch * threads + search; }
 };
 memory_bound memory_of(const model &m);
+
+// Calls of one thread alone, while others do the same: each with a workspace of its own, and without waiting for the others.
+class lone_caller {
+public:
+  // By number in the model's table: of the calls, and for the caller to find with what is in front of a call's part of a tensor.
+  int64_t *dims() { return dims_; }
+  int64_t *front() { return front_; }
+  // `io`: inputs, then outputs, of which offset(tensor) says how many bytes are in front of the call's part. `first_row`: of a STEP, which
+  // row of the states is its row 0.
+  template <typename F> void call(const entry_info &entry, void *const *io, F offset, int64_t first_row = 0) {
+    size_t inputs = entry.inputs.size();
+    for (size_t i = 0; i < inputs + entry.outputs.size(); ++i)
+      io_[i] = static_cast<uint8_t *>(io[i]) + offset(i < inputs ? entry.inputs[i] : entry.outputs[i - inputs]);
+    run(entry, first_row);
+  }
+
+private:
+  friend session;
+  lone_caller(session &owner, int thread);
+  void run(const entry_info &entry, int64_t first_row);
+
+  const session &owner_;
+  int64_t *dims_, *front_;
+  void **io_;
+  xf_abi_context context_;
+};
 
 class session {
 public:
@@ -68,6 +97,15 @@ public:
   // plan alone on its own rows, with a workspace of its own, and waits for the others at the end of the step only.
   void step(const entry_info &entry, const int64_t *dims, void *const *io);
 
+  // Calls f(thread, caller) on each thread, for calls of its own.
+  template <typename F> void apart(F f) {
+    fp_scope control_word;
+    pool_.run([&](int thread) {
+      lone_caller caller(*this, thread);
+      f(thread, caller);
+    });
+  }
+
   // The same as `call` for arguments that a caller made (binding.h checks them); scratch for its dims and pointers.
   int64_t *call_dims() { return call_dims_.data(); }
   void **call_io() { return call_io_.data(); }
@@ -80,13 +118,14 @@ public:
   predictor *prediction() { return predict_.get(); }
 
 private:
+  friend lone_caller;
   struct alignas(64) thread_context {
     xf_abi_context context;
   };
 
   xf_abi_entry_fn plan_of(const entry_info &entry) const;
   bool can_split(const entry_info &entry, const int64_t *dims) const;
-  void step_rows(const entry_info &entry, const int64_t *dims, void *const *io, int64_t thread);
+  void step_rows(const entry_info &entry, const int64_t *dims, void *const *io, int64_t thread, lone_caller &caller) const;
 
   std::shared_ptr<const model> model_;
   std::unique_ptr<device_executor> executor_;
@@ -99,8 +138,8 @@ private:
   std::vector<xf_abi_state_place> state_places_;
   std::vector<const void *> addresses_;
   std::vector<thread_context> contexts_;
-  // Of threads that work apart: [thread][dimension], [thread][tensor].
   int rows_apart_, rows_at_once_;
+  // Of threads that work apart: [thread][2][dimension], [thread][tensor].
   std::vector<int64_t> own_dims_;
   std::vector<void *> own_io_;
   std::vector<int64_t> call_dims_;

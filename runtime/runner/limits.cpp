@@ -66,7 +66,7 @@ std::string limits_text(const model &m, int threads) {
   append(text, "\nmemory at most, with %d thread%s\n", threads, threads == 1 ? "" : "s");
   row("weights", memory.weights, "mapped read-only, shared by processes");
   row("state", memory.state, m.states().empty() ? "" : polynomial(m) + " bytes");
-  row("workspace", memory.workspaces(threads), (memory.searched ? shares(memory.workspace) + ", whole pages for" : "whole pages for") + " the largest of");
+  row("workspace", memory.workspaces(threads), (memory.by_thread ? shares(memory.workspace) + ", whole pages for" : "whole pages for") + " the largest of");
   for (const entry_info &entry : m.entries())
     text += "  " + std::string(kNameWidth, ' ') + std::to_string(entry.workspace_bytes) + " of " + entry.name + "\n";
   row("scratch", memory.scratch * static_cast<uint64_t>(threads), shares(memory.scratch));

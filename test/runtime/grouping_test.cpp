@@ -17,9 +17,12 @@ protected:
     groups_.bind(memory_);
   }
   std::vector<int32_t> split(const std::vector<int32_t> &lengths, int threads = 1, sharing how = sharing::padded, int64_t most = 2048) {
-    std::copy(lengths.begin(), lengths.end(), groups_.lengths());
-    auto ends = groups_.split(static_cast<int64_t>(lengths.size()), threads, most, how);
+    auto ends = groups(lengths, threads, how, most).ends;
     return {ends.begin(), ends.end()};
+  }
+  sentence_groups groups(const std::vector<int32_t> &lengths, int threads, sharing how, int64_t most) {
+    std::copy(lengths.begin(), lengths.end(), groups_.lengths());
+    return groups_.split(static_cast<int64_t>(lengths.size()), threads, most, how);
   }
   static int64_t tokens_of(const std::vector<int32_t> &lengths, int32_t begin, int32_t end, sharing how) {
     if (how == sharing::packed)
@@ -77,6 +80,34 @@ TEST_F(GroupingTest, WithoutPaddingAnyMayShareACall) {
 
 TEST_F(GroupingTest, GroupsAreEven) {
   EXPECT_EQ(split({50, 40, 40, 30, 30, 10}, 1, sharing::packed, 130), std::vector<int32_t>({2, 6}));
+}
+
+TEST_F(GroupingTest, ThreadsGetSentencesOfTheirOwn) {
+  // The longest goes to the thread that has the fewest tokens: 60 + 40 + 10, 50 + 45 + 20.
+  sentence_groups dealt = groups({60, 50, 45, 40, 20, 10}, 2, sharing::apart, 200);
+  EXPECT_EQ(std::vector<int32_t>(dealt.sentences.begin(), dealt.sentences.end()), std::vector<int32_t>({0, 3, 5, 1, 2, 4}));
+  EXPECT_EQ(std::vector<int32_t>(dealt.lengths.begin(), dealt.lengths.end()), std::vector<int32_t>({60, 40, 10, 50, 45, 20}));
+  // A thread's share of a group's tokens are 100.
+  EXPECT_EQ(std::vector<int32_t>(dealt.ends.begin(), dealt.ends.end()), std::vector<int32_t>({1, 3, 4, 6}));
+  EXPECT_EQ(std::vector<int32_t>(dealt.threads.begin(), dealt.threads.end()), std::vector<int32_t>({2, 4}));
+}
+
+TEST_F(GroupingTest, ThreadsShareWhatIsUnevenOrFew) {
+  auto are_apart = [&](const std::vector<int32_t> &lengths, int threads, sharing how = sharing::apart) {
+    sentence_groups all = groups(lengths, threads, how, 512);
+    EXPECT_EQ(all.lengths.size(), lengths.size());
+    EXPECT_EQ(all.ends.back(), static_cast<int32_t>(lengths.size()));
+    return !all.threads.empty();
+  };
+  EXPECT_TRUE(are_apart({32, 32}, 2));
+  EXPECT_FALSE(are_apart({32, 32}, 2, sharing::packed));
+  EXPECT_FALSE(are_apart({32, 32}, 1));
+  EXPECT_FALSE(are_apart({31, 31}, 2)); // bound by the weights
+  EXPECT_FALSE(are_apart({500}, 2));
+  EXPECT_FALSE(are_apart({64, 64, 64}, 2));
+  EXPECT_TRUE(are_apart({64, 64, 64}, 3));
+  EXPECT_TRUE(are_apart({100, 90}, 2)); // 100 of 95
+  EXPECT_FALSE(are_apart({100, 80}, 2));
 }
 
 TEST_F(GroupingTest, NoSplitIsCheaper) {

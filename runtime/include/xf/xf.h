@@ -88,8 +88,8 @@ typedef struct xf_limits {
   /* Of a search: sentences at once, beams, tokens of a sentence, tokens of a result. 0 where there is none. */
   int64_t batch, beam, source, target;
   int64_t vocabulary; /* of the results */
-  /* Bytes. A session reserves state + search + threads * scratch, and workspace, which a model that is searched has for each
-   * thread; weights are mapped and shared. xf_process_lines takes memory for its lines and results beside. */
+  /* Bytes. A session reserves state + search + threads * scratch, and workspace, which a model of sentences (searched or
+   * encoded) has for each thread; weights are mapped and shared. xf_process_lines takes memory for its lines and results beside. */
   uint64_t weights_bytes, state_bytes, workspace_bytes, search_bytes, scratch_bytes;
 } xf_limits;
 XF_API xf_status xf_get_limits(const xf_model *model, xf_limits *limits);

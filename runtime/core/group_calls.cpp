@@ -1,0 +1,64 @@
+#include "runtime/core/group_calls.h"
+
+#include "runtime/core/session.h"
+
+#include <algorithm>
+
+namespace xf::rt {
+
+namespace {
+
+// Calls f for groups [first, end), each behind those before it.
+template <typename F> void walk(const sentence_groups &groups, size_t first, size_t end, F f) {
+  group_calls::group group{};
+  group.front.longest = *std::max_element(groups.lengths.begin(), groups.lengths.end());
+  for (size_t i = 0; i < end; ++i) {
+    group.begin = groups.begin(i);
+    group.end = groups.ends[i];
+    group.front.sentences = group.begin;
+    if (i >= first)
+      f(group);
+    for (int32_t place = group.begin; place < group.end; ++place)
+      group.front.tokens += groups.lengths[place];
+  }
+}
+
+} // namespace
+
+void group_calls::add(const entry_info &entry, std::vector<void *> io) { calls_.push_back({&entry, std::move(io)}); }
+
+sharing group_calls::sharing_of(bool pads) const {
+  if (!pack_.entry())
+    return pads ? sharing::padded : sharing::equal;
+  bool apart = !session_.executor() && std::all_of(calls_.begin(), calls_.end(), [&](const bound_call &call) { return pack_.has_parts(*call.entry); });
+  return apart ? sharing::apart : sharing::packed;
+}
+
+void group_calls::run(const sentence_groups &groups, int64_t *dims, function_ref<void(const group &, int64_t *dims)> lay_out,
+                      function_ref<void(const group &)> done) const {
+  if (groups.threads.empty()) {
+    for (size_t i = 0; i < groups.ends.size(); ++i) {
+      group all{{}, groups.begin(i), groups.ends[i]};
+      lay_out(all, dims);
+      for (const bound_call &call : calls_)
+        session_.call(*call.entry, dims, call.io.data());
+      done(all);
+    }
+    return;
+  }
+  const model &m = session_.get_model();
+  session_.apart([&](int thread, lone_caller &caller) {
+    for (int64_t *own : {caller.dims(), caller.front()})
+      std::copy_n(dims, m.dims().size(), own);
+    size_t first = thread == 0 ? 0 : static_cast<size_t>(groups.threads[thread - 1]);
+    walk(groups, first, static_cast<size_t>(groups.threads[thread]), [&](const group &own) {
+      lay_out(own, caller.dims());
+      pack_.set_front(own.front, caller.front());
+      for (const bound_call &call : calls_)
+        caller.call(*call.entry, call.io.data(), [&](const tensor_info &tensor) { return m.bytes(tensor, caller.front()); });
+    });
+  });
+  walk(groups, 0, groups.ends.size(), done);
+}
+
+} // namespace xf::rt

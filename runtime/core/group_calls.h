@@ -1,0 +1,49 @@
+// The calls that groups of sentences take (grouping.h): of all threads together, one group behind the other, or of each thread on groups of
+// its own.
+#ifndef RUNTIME_CORE_GROUP_CALLS_H
+#define RUNTIME_CORE_GROUP_CALLS_H
+
+#include "runtime/core/function_ref.h"
+#include "runtime/core/grouping.h"
+#include "runtime/core/sentence_pack.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace xf::rt {
+
+class session;
+
+class group_calls {
+public:
+  group_calls(session &owner, const sentence_pack &pack) : session_(owner), pack_(pack) {}
+
+  // Of each group the entries are called in this order. `io`: the entry's inputs, then its outputs, with room for all groups.
+  void add(const entry_info &entry, std::vector<void *> io);
+  // How groups may share their calls; `pads`: sentences may be padded.
+  sharing sharing_of(bool pads) const;
+
+  // Sentences [begin, end) of the groups are called, behind those in front.
+  struct group {
+    pack_front front;
+    int32_t begin, end;
+  };
+  // lay_out writes a group's inputs and dimensions, of several at the same time where threads work alone; `done` is called behind its calls,
+  // before what they wrote is written again. `dims` has all dimensions of the entries that lay_out does not set.
+  void run(const sentence_groups &groups, int64_t *dims, function_ref<void(const group &, int64_t *dims)> lay_out,
+           function_ref<void(const group &)> done) const;
+
+private:
+  struct bound_call {
+    const entry_info *entry;
+    std::vector<void *> io;
+  };
+
+  session &session_;
+  const sentence_pack &pack_;
+  std::vector<bound_call> calls_;
+};
+
+} // namespace xf::rt
+
+#endif
