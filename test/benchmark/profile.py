@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Where a compiled model spends its time, by generated function: perf's samples named by the object's symbols.
 
-  profile.py --config DIR/config.json --model FILE.model [--threads N] (--encode BxS | --greedy B | --beam B | --list N) [--seconds N]
+  profile.py --config DIR/config.json --model FILE.model [--threads N] (--encode BxS | --greedy B | --beam B | --list N [--beams N]) [--seconds N]
 
 FILE.model must have been compiled by the present build from test/models/bench/bench.xf with that configuration; what its
 type and limits were, --xfc-options repeats. Needs perf and llvm-nm.
@@ -33,7 +33,7 @@ def work(a, cfg):
     else:
         lengths = [25] * (a.greedy or a.beam or 0) or np.clip(np.rint(rng.lognormal(2.88, 0.5, a.list)), 3, 60).astype(int)
         sentences = [rng.integers(3, cfg["vocab"], n) for n in lengths]
-        run = session.generate(sentences, 4 if a.beam else 1, 25 if not a.list else -1, 60, [cfg["eos"]])[0]
+        run = session.generate(sentences, 4 if a.beam else a.beams, 25 if not a.list else -1, 60, [cfg["eos"]])[0]
     run()
     end = time.perf_counter() + a.seconds
     while time.perf_counter() < end:
@@ -57,7 +57,8 @@ def main():
     ap.add_argument("--encode")
     ap.add_argument("--greedy", type=int)
     ap.add_argument("--beam", type=int)
-    ap.add_argument("--list", type=int, help="greedy search of so many sentences of news lengths, in the runtime's own batches")
+    ap.add_argument("--list", type=int, help="search of so many sentences of news lengths, in the runtime's own batches")
+    ap.add_argument("--beams", type=int, default=1, help="of that search")
     ap.add_argument("--seconds", type=float, default=5)
     ap.add_argument("--xfc-options", default="")
     ap.add_argument("--run", action="store_true", help=argparse.SUPPRESS)

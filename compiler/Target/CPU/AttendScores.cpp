@@ -159,7 +159,7 @@ AttendScores::Row AttendScores::emit(Value row, Value end, Value width, const Qu
       powers = b.create<arith::SelectOp>(b.firstLanes(count), powers, b.splatF32(0));
     // A vector's exponentials take half of the room of its scores: they end before those that are still to be read.
     if (isNarrow)
-      b.storeVector(narrowNormalToBF16(b, powers), b.at(row, offset, b.getBF16Type()));
+      b.storeVector(narrowToBF16(b, powers), b.at(row, offset, b.getBF16Type()));
     else
       b.storeVector(powers, address(row, offset));
     return {combine(b, ReduceKind::sum, powers, carried[0])};

@@ -105,7 +105,7 @@ int64_t largestTileRows(Operation *op, Factor factor) {
 }
 
 void callBlockProduct(CodeBuilder &b, const BlockOperands &o, const PanelKind &kind) {
-  b.create<LLVM::CallOp>(getBlockProduct(b.module(), b.isa(), kind),
+  b.create<LLVM::CallOp>(getBlockProduct(b.module(), productIsa(b.isa(), kind.factor), kind),
                          ValueRange{o.rows, o.a, o.lda, o.b, o.panelStride, o.c, o.ldc, o.depth, o.panels, o.ahead ? o.ahead : o.b,
                                     o.ahead ? o.aheadStep : b.i64(0)});
 }

@@ -33,7 +33,16 @@ static bool isNative(Isa isa, Factor factor) {
          (factor == Factor::bf16 && isa == Isa::avx512_bf16);
 }
 
-llvm::SmallVector<Isa> kernelIsas(mlir::Operation *op) {
+Isa productIsa(Isa isa, Factor factor) {
+  if (factor == Factor::bf16)
+    return isa == Isa::avx2_vnni ? Isa::avx2 : isa == Isa::avx512_vnni ? Isa::avx512 : isa;
+  if (factor == Factor::i8 || factor == Factor::i16)
+    return std::min(isa, Isa::avx512_vnni);
+  return hasAvx512(isa) ? Isa::avx512 : std::min(isa, Isa::avx2);
+}
+
+/// Those for the factors that the kernel multiplies.
+static llvm::SmallVector<Isa> factorIsas(mlir::Operation *op) {
   llvm::SmallVector<Isa> isas{Isa::baseline, Isa::avx2, Isa::avx512};
   if (!llvm::isa<mlir::xf::ContractOp, mlir::xf::ChooseOp, mlir::xf::AttendOp>(op))
     return isas;
@@ -47,6 +56,19 @@ llvm::SmallVector<Isa> kernelIsas(mlir::Operation *op) {
     isas.push_back(Isa::avx512_bf16);
   else if (auto choose = llvm::dyn_cast<mlir::xf::ChooseOp>(op); choose && !(choose.getScreen().empty() && choose.getWords().empty()))
     isas = {Isa::baseline, Isa::avx2, Isa::avx2_vnni, Isa::avx512, Isa::avx512_vnni};
+  return isas;
+}
+
+/// Whether a region rounds numbers to bf16.
+static bool narrowsToBF16(mlir::Operation *op) {
+  return op->walk([](mlir::arith::TruncFOp narrow) { return narrow.getType().isBF16() ? mlir::WalkResult::interrupt() : mlir::WalkResult::advance(); })
+      .wasInterrupted();
+}
+
+llvm::SmallVector<Isa> kernelIsas(mlir::Operation *op) {
+  llvm::SmallVector<Isa> isas = factorIsas(op);
+  if (isas.back() != Isa::avx512_bf16 && narrowsToBF16(op))
+    isas.push_back(Isa::avx512_bf16);
   return isas;
 }
 

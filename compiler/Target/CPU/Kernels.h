@@ -23,7 +23,7 @@ inline bool hasAvx2(Isa isa) { return isa >= Isa::avx2; }
 inline bool hasAvx512(Isa isa) { return isa >= Isa::avx512; }
 /// Products of bytes in one instruction.
 inline bool hasVnni(Isa isa) { return isa == Isa::avx2_vnni || isa >= Isa::avx512_vnni; }
-/// The instruction sets that have a kernel of their own for `op`: the general ones, and those made for its products.
+/// The instruction sets that have a kernel of their own for `op`: the general ones, and those made for its products and conversions.
 llvm::SmallVector<Isa> kernelIsas(mlir::Operation *op);
 
 /// A tensor that a kernel reads. Some come with others, which stand behind them in the list. A value loaded from a per-sentence
@@ -58,6 +58,8 @@ int64_t kernelScratchBytes(mlir::Operation *op, mlir::ModuleOp root);
 /// f32. i8_weights is f32 with signed bytes.
 enum class Factor { f32, bf16, i8, i8_weights, i16 };
 Factor factorOf(mlir::Type x, mlir::Type weight);
+/// The least instruction set that multiplies as `isa` does: kernels of those above share its products.
+Isa productIsa(Isa isa, Factor factor);
 
 /// What a product multiplies rows by: panels of 16 columns, B[n/16][k/g][n%16][k%g] with g = 1 for f32, 2 for bf16 and i16, 4 for i8.
 struct PanelKind {

@@ -107,8 +107,8 @@ Value shortExpOfNegative(CodeBuilder &b, Value x) {
   return scalePower(b, power, exponent, x);
 }
 
-// In integers, as not all instruction sets have the conversion, and those that do have it flush denormals.
-Value narrowToBF16(CodeBuilder &b, Value x) {
+/// In integers, as most instruction sets have no conversion.
+static Value roundToBF16(CodeBuilder &b, Value x) {
   Type words = typeLike(x, b.getI32Type());
   Value bits = b.create<arith::BitcastOp>(words, x), sixteen = integerLike(b, 16, words);
   Value last = b.create<arith::AndIOp>(b.create<arith::ShRUIOp>(bits, sixteen), integerLike(b, 1, words));
@@ -120,9 +120,9 @@ Value narrowToBF16(CodeBuilder &b, Value x) {
   return b.create<arith::TruncIOp>(typeLike(x, b.getI16Type()), upper);
 }
 
-Value narrowNormalToBF16(CodeBuilder &b, Value x) {
-  if (b.isa() != Isa::avx512_bf16)
-    return narrowToBF16(b, x);
+Value narrowToBF16(CodeBuilder &b, Value x) {
+  if (b.isa() != Isa::avx512_bf16 || x.getType() != b.vectorOf(b.getF32Type()))
+    return roundToBF16(b, x);
   auto narrow = LLVM::CallIntrinsicOp::create(b, b.getLoc(), b.vectorOf(b.getBF16Type()), b.getStringAttr("llvm.x86.avx512bf16.cvtneps2bf16.512"), ValueRange{x});
   return b.create<LLVM::BitcastOp>(b.vectorOf(b.getI16Type()), narrow->getResult(0));
 }

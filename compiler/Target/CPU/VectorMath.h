@@ -21,11 +21,10 @@ mlir::Value expOfNegative(CodeBuilder &b, mlir::Value x);
 /// The same where the result is rounded to 16 bits: the error is below 5e-6 of it.
 mlir::Value shortExpOfNegative(CodeBuilder &b, mlir::Value x);
 
-/// An f32 rounded to bf16, ties to even, as its bits; and back.
+/// An f32 rounded to bf16, ties to even, as its bits; and back. A vector's denormals become zeros where there are instructions for bf16,
+/// whose products take them for zeros anyway.
 mlir::Value narrowToBF16(CodeBuilder &b, mlir::Value x);
 mlir::Value widenFromBF16(CodeBuilder &b, mlir::Value bits);
-/// The same of a vector without denormals, in an instruction where there is one.
-mlir::Value narrowNormalToBF16(CodeBuilder &b, mlir::Value x);
 /// The same for f16, on targets that have instructions for it.
 mlir::Value narrowToF16(CodeBuilder &b, mlir::Value x);
 mlir::Value widenFromF16(CodeBuilder &b, mlir::Value bits);

@@ -332,6 +332,43 @@ xf.entry @run(%x: tensor<?x$Dxf32, #xf.dims<"B", "">> {xf.name = "x"}) -> (tenso
   }
 }
 
+/// To the nearest, ties to even, on all instruction sets; what is not a number stays so.
+TEST(RowTest, RoundsToBF16) {
+  const char *text = R"(
+module attributes {xf.bounds = {B = 8 : i64}} {
+xf.entry @run(%x: tensor<?x19xf32, #xf.dims<"B", "">> {xf.name = "x"}) -> (tensor<?x19xbf16, #xf.dims<"B", "">> {xf.name = "y"}) {
+  %y = xf.row(%x) maps [[0, 1]] : (tensor<?x19xf32, #xf.dims<"B", "">>) -> (tensor<?x19xbf16, #xf.dims<"B", "">>) {
+  ^bb0(%a: tensor<19xf32>):
+    %n = xf.map(%a) maps [[0]] : (tensor<19xf32>) -> (tensor<19xbf16>) {
+    ^bb0(%u: f32):
+      %t = arith.truncf %u : f32 to bf16
+      xf.yield %t : bf16
+    }
+    xf.yield %n : tensor<19xbf16>
+  }
+  xf.return %y : tensor<?x19xbf16, #xf.dims<"B", "">>
+}
+})";
+  KernelHarness harness(text);
+  auto op = harness.find<mlir::xf::RowOp>();
+  EXPECT_EQ(kernelIsas(op).back(), Isa::avx512_bf16);
+  const std::pair<uint32_t, uint16_t> numbers[] = {
+      {0x3f800000, 0x3f80}, {0x3f808000, 0x3f80}, {0x3f808001, 0x3f81}, {0x3f818000, 0x3f82}, {0x3f817fff, 0x3f81}, {0xbf808000, 0xbf80}, {0xbf818000, 0xbf82},
+      {0x7f7f7fff, 0x7f7f}, {0x7f7f8000, 0x7f80}, {0x7f800000, 0x7f80}, {0xff800000, 0xff80}, {0x7fc00000, 0x7fc0}, {0x7f800001, 0x7fc0}, {0x7fffffff, 0x7fff},
+      {0x00800000, 0x0080}, {0x00ffffff, 0x0100}, {0x00000000, 0x0000}, {0x80000000, 0x8000}, {0x34008001, 0x3401}};
+  for (Isa isa : runnableIsas(op)) {
+    Kernel kernel = harness.compile(op, isa, {{1, 1}});
+    std::vector<float> x(19);
+    std::vector<uint16_t> y(19), rounded(19);
+    for (int64_t i = 0; i < 19; ++i) {
+      std::memcpy(&x[i], &numbers[i].first, sizeof(float));
+      rounded[i] = numbers[i].second;
+    }
+    kernel({view(x, {1, 19}), view(y, {1, 19})});
+    EXPECT_EQ(y, rounded) << isaName(isa).str();
+  }
+}
+
 TEST(RowTest, Positions) {
   KernelHarness harness(R"(
 module attributes {xf.bounds = {B = 8 : i64, N = 64 : i64}} {
