@@ -108,15 +108,19 @@ def search(number):
     if status:
         return checks.that(False, f"{title}: {err[-1500:]}")
     sources = [[rng.randrange(1, 30) for _ in range(rng.choice([1, 2, 5, 5, 17]))] for _ in range(5)]
-    lines, longest = "".join(" ".join(map(str, source)) + "\n" for source in sources), rng.choice([3, 9, 20])
+    longest = rng.choice([3, 9, 20])
+    # Threads work together on the source of a few, on sentences of their own where there are more.
+    crowd = sources + [[rng.randrange(1, 30) for _ in range(rng.choice([1, 2, 5, 9, 17]))] for _ in range(30)]
     for beam in (1, 3):
-        def found(*options):
+        def found(*options, of=sources):
+            lines = "".join(" ".join(map(str, source)) + "\n" for source in of)
             status, out, err = run(compiled, "--scores", "--beam", beam, "--max-length", longest, *options, stdin=lines, ok=False)
             checks.that(status == 0, f"{title}, {options}: {err[-1500:]}")
             return [line.split("\t") for line in out.splitlines()]
         want = found("--device", "cpu")
         for options in (["--batch", 1], ["--threads", 3], ["--isa", "avx2"] if "avx2" in available_isas() else []):
             checks.that(found("--device", "cpu", *options) == want, f"{title}, beam {beam}: {options} gives something else")
+        checks.that(found("--device", "cpu", "--threads", 3, of=crowd)[:len(sources)] == want, f"{title}, beam {beam}: a crowd changes something")
         for device in ["cpu", "emulator"][:1 + gpu]:
             results_there = want if device == "cpu" else found("--device", device)
             if len(results_there) != len(sources):
