@@ -118,6 +118,26 @@ TEST(PlanTest, ProductsAreToldWhatFollows) {
   EXPECT_EQ(calls.back().panels, 0) << "nothing follows";
 }
 
+/// Only where a call reads more weights than a cache holds are products made for panels from memory.
+TEST(PlanTest, ManyWeightsStream) {
+  auto streams = [](std::string text, std::initializer_list<std::pair<llvm::StringRef, llvm::StringRef>> sizes) {
+    for (auto [size, other] : sizes)
+      for (size_t at = 0; (at = text.find(size, at)) != std::string::npos; at += other.size())
+        text.replace(at, size.size(), other);
+    KernelHarness harness(text);
+    auto code = convert(harness);
+    EXPECT_TRUE(mlir::succeeded(code)) << text;
+    bool found = false;
+    for (auto function : code->module->getOps<mlir::LLVM::LLVMFuncOp>())
+      found |= function.getName().starts_with("xf.product.streams.");
+    return found;
+  };
+  EXPECT_FALSE(streams(kStack, {}));
+  // Three layers of two products of 4 and of 8 MiB.
+  EXPECT_FALSE(streams(kStack, {{"x16", "x512"}, {"x64", "x2048"}, {"<16", "<512"}, {"<64", "<2048"}}));
+  EXPECT_TRUE(streams(kStack, {{"x16", "x512"}, {"x64", "x4096"}, {"<16", "<512"}, {"<64", "<4096"}}));
+}
+
 /// A step whose attention appends.
 constexpr const char *kAppending = R"(
 #n = #xf.dims<"B", "", "N", "">

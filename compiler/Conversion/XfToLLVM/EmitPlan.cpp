@@ -56,7 +56,7 @@ public:
       : entry(entry), root(entry->getParentOfType<ModuleOp>()), kernels(kernels),
         pairs(kernels.isForGpus() ? findPrologues(entry) : SmallVector<ProloguePair>()), memory(planMemory(entry, pairs)),
         wait(getWait(code, layout, entry.getLoc())), builder(code.getBodyRegion()), plan(builder, entry.getLoc(), Value(), layout),
-        weights(plan, root) {}
+        weights(plan, root), streams(weightsStream(entry)) {}
 
   LogicalResult run(StringRef name) {
     auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(builder.getContext()), {plan.ptr()});
@@ -264,6 +264,7 @@ private:
         list.push_back(stateView(name, scan.getLayer()));
 
     cpu::KernelAccess access;
+    access.weightsStream = streams && isa<ContractOp, ChooseOp>(op);
     for (const KernelView &view : list) {
       bool known = !view.strides.empty() && view.strides.back().isConstant();
       access.lastStride.push_back(view.strides.empty() ? 1 : known ? view.strides.back().coefficient : ShapedType::kDynamic);
@@ -312,6 +313,7 @@ private:
   OpBuilder builder;
   PlanBuilder plan;
   WeightPlaces weights;
+  bool streams; // the weights, from memory
   Value io, states, workspace, table, views, firstRow;
   SmallVector<Value> slots;        // by number: where they begin
   DenseMap<Operation *, KernelTable::Known> known;

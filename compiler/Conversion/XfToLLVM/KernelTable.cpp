@@ -62,6 +62,7 @@ static std::string fingerprint(Operation *op, const cpu::KernelAccess &access, M
   }
   for (int64_t stride : access.lastStride)
     os << stride << ',';
+  os << access.weightsStream;
   // A state's name does not matter, its shape and layout do.
   Operation *copy = op->clone();
   for (StringRef name : {"name", "states"}) {

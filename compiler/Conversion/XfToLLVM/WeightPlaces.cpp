@@ -8,6 +8,32 @@ using namespace mlir::xf;
 
 namespace xf {
 
+/// Of servers' cores, which share it with others.
+static constexpr int64_t kLastLevelCacheBytes = 32 << 20;
+
+/// What is read of the weights of a product, or of a choice among its results, which looks at few of them behind a screen.
+static Value readWeight(Operation *op) {
+  if (auto contract = dyn_cast<ContractOp>(op))
+    return contract.getWeight();
+  auto choose = dyn_cast<ChooseOp>(op);
+  return !choose ? Value() : choose.getScreen().empty() ? choose.getWeight() : choose.getScreen().front();
+}
+
+bool weightsStream(EntryOp entry) {
+  int64_t bytes = 0;
+  entry.walk([&](Operation *op) {
+    Value weight = readWeight(op);
+    if (!weight)
+      return;
+    auto type = cast<RankedTensorType>(weight.getType());
+    int64_t own = type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+    for (auto stack = op->getParentOfType<RepeatOp>(); stack; stack = stack->getParentOfType<RepeatOp>())
+      own *= stack.getCount();
+    bytes += own;
+  });
+  return bytes > kLastLevelCacheBytes;
+}
+
 void WeightPlaces::loadStart() { start = plan.contextField(offsetof(xf_abi_context, weights)); }
 
 Value WeightPlaces::indexValue(Value index) {

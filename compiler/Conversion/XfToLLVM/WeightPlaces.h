@@ -6,6 +6,9 @@
 
 namespace xf {
 
+/// Whether a call's products read more weights than a last-level cache holds: none are there any more when the next call needs them.
+bool weightsStream(mlir::xf::EntryOp entry);
+
 class WeightPlaces {
 public:
   WeightPlaces(PlanBuilder &plan, mlir::ModuleOp root) : plan(plan), root(root) {}

@@ -26,7 +26,7 @@ private:
   /// Walks over the panels, as many at once as suit the number of rows, then the rest by halves.
   void columns(int64_t rows) {
     Value panels = b.argument(8);
-    int64_t width = panelsFor(b.isa(), rows, kind.factor);
+    int64_t width = panelsFor(b.isa(), rows, kind);
     if (kind.pitch > 1) // there are no more
       width = std::min<int64_t>(width, llvm::bit_floor(static_cast<uint64_t>(kind.pitch)));
     Value whole = b.sub(panels, b.rem(panels, b.i64(width)));
@@ -108,6 +108,16 @@ void callBlockProduct(CodeBuilder &b, const BlockOperands &o, const PanelKind &k
   b.create<LLVM::CallOp>(getBlockProduct(b.module(), productIsa(b.isa(), kind.factor), kind),
                          ValueRange{o.rows, o.a, o.lda, o.b, o.panelStride, o.c, o.ldc, o.depth, o.panels, o.ahead ? o.ahead : o.b,
                                     o.ahead ? o.aheadStep : b.i64(0)});
+}
+
+void callBlockProduct(CodeBuilder &b, const BlockOperands &operands, const PanelKind &kind, Value isOnly) {
+  PanelKind cached = kind;
+  cached.streams = false;
+  if (kind.streams)
+    b.ifElse(
+        isOnly, [&] { callBlockProduct(b, operands, kind); }, [&] { callBlockProduct(b, operands, cached); });
+  else
+    callBlockProduct(b, operands, cached);
 }
 
 } // namespace xf::cpu

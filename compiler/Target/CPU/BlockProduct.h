@@ -24,7 +24,7 @@ struct WeightPanels {
   int64_t wholeGroups, tail, depth;
   int64_t panelElements;
 
-  PanelKind kind() const { return {factor, tail}; }
+  PanelKind kind(bool streams) const { return {.factor = factor, .tail = tail, .streams = streams}; }
 };
 
 /// Rows of the largest tile of `factor` that any kernel of `op` uses.
@@ -36,6 +36,8 @@ struct BlockOperands {
   mlir::Value ahead = {}, aheadStep = {}; // null: nothing is needed next
 };
 void callBlockProduct(CodeBuilder &b, const BlockOperands &operands, const PanelKind &kind);
+/// The same where other blocks of rows may take the panels, too, but for if `isOnly`: those find them in a cache, wherever they come from.
+void callBlockProduct(CodeBuilder &b, const BlockOperands &operands, const PanelKind &kind, mlir::Value isOnly);
 
 } // namespace xf::cpu
 

@@ -25,7 +25,7 @@ public:
     for (int64_t i = 0; i < panels; ++i)
       panelStart.push_back(b.at(panel, b.mul(panelStride, i), b.getI8Type()));
 
-    AheadFetcher ahead(b, Factor::i8_weights, rows, panels);
+    AheadFetcher ahead(b, {Factor::i8_weights}, rows, panels);
     SmallVector<Value> sums(rows * panels, b.splatF32(0.0));
     sums = b.loop(b.i64(0), groups, 1, sums, [&](Value k, ValueRange carried) {
       SmallVector<Value> next(carried);

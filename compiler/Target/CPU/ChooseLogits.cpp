@@ -63,12 +63,12 @@ void ChooseLogits::multiply(const ChooseFactors &factors, Value firstRow, Value 
     Value ahead = b.at(panelAddress(factors, b.mul(next, kPanels)), b.mul(b.mul(step, kPanels * factors.weight.depth), turn), b.getI32Type());
     all.ahead = b.create<arith::SelectOp>(busy, ahead, all.b);
     all.aheadStep = b.create<arith::SelectOp>(busy, step, b.i64(0));
-    callBlockProduct(b, all, factors.weight.kind());
+    callBlockProduct(b, all, factors.weight.kind(access.weightsStream), b.equal(turns, b.i64(1)));
   };
   auto some = [&] {
     b.loop(b.i64(0), panelCount_, 1, [&](Value panel) {
       b.ifThen(panelIsNeeded(panel),
-               [&] { callBlockProduct(b, operands(factors, firstRow, rowCount, panel, b.i64(1)), factors.weight.kind()); });
+               [&] { callBlockProduct(b, operands(factors, firstRow, rowCount, panel, b.i64(1)), factors.weight.kind(/*streams=*/false)); });
     });
   };
   b.ifElse(b.equal(neededCount, panelCount_), whole, some);
@@ -79,7 +79,7 @@ void ChooseLogits::multiplyPanels(Value row, Value first, Value second, Value co
   BlockOperands pair = operands(factors_, row, b.i64(1), first, count);
   pair.panelStride = b.mul(b.sub(second, first), factors_.weight.panelElements);
   pair.c = sumsOf(b.i64(0), b.i64(0));
-  callBlockProduct(b, pair, factors_.weight.kind());
+  callBlockProduct(b, pair, factors_.weight.kind(/*streams=*/false));
 }
 
 Value ChooseLogits::loadExtra(unsigned number, Value row, Value column, Value lanes) {

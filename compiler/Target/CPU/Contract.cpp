@@ -65,7 +65,8 @@ private:
     Value memory, step;
   };
   Ahead aheadOf(Value i, Value blocks, Value firstPanel, Value nextPanel);
-  void block(Value firstPanel, Value panelCount, Value firstRow, Value rowCount, const Ahead &ahead);
+  /// `isOnly`: whether there is no other block of rows.
+  void block(Value firstPanel, Value panelCount, Value firstRow, Value rowCount, const Ahead &ahead, Value isOnly);
   void epilogue(Value buffer, Value bufferStride, Value firstPanel, Value panelCount, Value firstRow, Value rowCount);
   /// The epilogue of `count` panels from `column` on; of a single one, `lanes` columns exist (null: all).
   void epiloguePanels(Value sums, Value sumsStride, Value column, int64_t count, Value lanes, Value firstRow, Value rowCount);
@@ -117,7 +118,7 @@ void Contract::emit() {
     b.loop(b.i64(0), blocks, 1, [&](Value i) {
       Value first = b.div(b.mul(rows, i), blocks), end = b.div(b.mul(rows, b.add(i, 1)), blocks);
       Ahead ahead = aheadOf(i, blocks, firstPanel, b.add(firstPanel, step));
-      block(firstPanel, panelCount, b.add(rowBegin, first), b.sub(end, first), ahead);
+      block(firstPanel, panelCount, b.add(rowBegin, first), b.sub(end, first), ahead, b.equal(blocks, b.i64(1)));
     });
   });
 }
@@ -135,7 +136,7 @@ Contract::Ahead Contract::aheadOf(Value i, Value blocks, Value firstPanel, Value
   return {b.create<arith::SelectOp>(busy, next, panelAddress(firstPanel)), b.create<arith::SelectOp>(busy, step, b.i64(0))};
 }
 
-void Contract::block(Value firstPanel, Value panelCount, Value firstRow, Value rowCount, const Ahead &ahead) {
+void Contract::block(Value firstPanel, Value panelCount, Value firstRow, Value rowCount, const Ahead &ahead, Value isOnly) {
   Value lda = b.stride(0, 0);
   Value x = b.at(b.data(0), b.mul(firstRow, lda), weight.rowType);
   Value target = b.scratch(), targetStride = b.i64(blockPanels(weight.depth) * kLanes);
@@ -145,7 +146,7 @@ void Contract::block(Value firstPanel, Value panelCount, Value firstRow, Value r
     target = b.at(row, b.mul(firstPanel, kLanes), sumType);
   }
   callBlockProduct(b, {rowCount, x, lda, panelAddress(firstPanel), b.i64(weight.panelElements), target, targetStride, b.i64(weight.wholeGroups),
-                       panelCount, ahead.memory, ahead.step}, weight.kind());
+                       panelCount, ahead.memory, ahead.step}, weight.kind(access.weightsStream), isOnly);
   if (!isBare())
     epilogue(target, targetStride, firstPanel, panelCount, firstRow, rowCount);
 }

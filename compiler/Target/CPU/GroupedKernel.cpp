@@ -10,7 +10,7 @@ namespace {
 class GroupedKernel {
 public:
   GroupedKernel(CodeBuilder &b, const PanelKind &kind, int64_t rows, int64_t panels)
-      : b(b), factors(b, kind.factor), factor(kind.factor), tail(kind.tail), line(kind.pitch * kLanes * factors.group()), rows(rows),
+      : b(b), factors(b, kind.factor), ahead(b, kind, rows, panels), tail(kind.tail), line(kind.pitch * kLanes * factors.group()), rows(rows),
         panels(panels), element(factors.element()) {}
 
   void emit() {
@@ -23,7 +23,6 @@ public:
     Type sumType = factors.sumType();
     SmallVector<Value> sums(rows * panels, b.create<arith::ConstantOp>(b.getZeroAttr(b.vectorOf(sumType))));
 
-    AheadFetcher ahead(b, factor, rows, panels);
     // Small tiles save jumps and address updates; in large ones they cost nothing.
     int64_t unroll = rows * panels < 8 ? 4 : 1;
     Value whole = b.sub(groups, b.rem(groups, b.i64(unroll)));
@@ -53,8 +52,11 @@ private:
   void step(Value k, int64_t u, int64_t count, SmallVector<Value> &sums) {
     int64_t group = factors.group();
     SmallVector<FactorArithmetic::Parts> columns;
-    for (Value start : panelStart)
-      columns.push_back(factors.loadPanel(b.at(b.at(start, b.mul(k, line), element), u * line, element)));
+    for (Value start : panelStart) {
+      Value address = b.at(b.at(start, b.mul(k, line), element), u * line, element);
+      ahead.fetchBehind(address);
+      columns.push_back(factors.loadPanel(address));
+    }
     for (int64_t row = 0; row < rows; ++row) {
       auto x = factors.loadRow(b.at(b.at(rowStart[row], b.mul(k, group), element), u * group, element), count);
       for (int64_t i = 0; i < panels; ++i) {
@@ -66,7 +68,7 @@ private:
 
   CodeBuilder &b;
   FactorArithmetic factors;
-  Factor factor;
+  AheadFetcher ahead;
   int64_t tail;
   int64_t line; // elements from one group to the next
   int64_t rows, panels;

@@ -100,7 +100,16 @@ int64_t fetchingRows(Isa isa, Factor factor) {
   return factor == Factor::f32 || factor == Factor::i8_weights ? 5 : 2;
 }
 
-int64_t panelsFor(Isa isa, int64_t rows, Factor factor) {
+bool streamsPanels(Isa isa, int64_t rows, const PanelKind &kind) {
+  // Two to four panels at once are as many runs of lines: prefetching, the processor's own or ours, then gives 30 to 38 GB/s where a single run gives
+  // 42 (Zen 5). A single row's loads are so close together that they keep memory busy by themselves. From nine rows on arithmetic takes longer.
+  return kind.streams && hasAvx2(isa) && isNative(isa, kind.factor) && kind.factor != Factor::i8_weights && rows >= 2 && rows <= 8;
+}
+
+int64_t panelsFor(Isa isa, int64_t rows, const PanelKind &kind) {
+  Factor factor = kind.factor;
+  if (streamsPanels(isa, rows, kind))
+    return 1;
   // A chain is a register's worth of one panel. FMAs need 8 of them to be always busy; what is left of the registers is
   // for the columns and the broadcast rows. A single row needs fewer: memory takes longer than four chains do, and of
   // eight panels, which are as many short runs of lines, the processor finds only 85 % in time (Zen 5). Weights of bytes beside rows of

@@ -40,10 +40,10 @@ llvm::SmallVector<KernelOperand> kernelOperands(mlir::Operation *op);
 /// What makes `value`, if that is an xf.append that leaves a single position to its reader `op`; else null.
 mlir::xf::AppendOp appendedBy(mlir::Operation *op, mlir::Value value);
 
-/// What is known when compiling about how a kernel's views lie in memory: for each view, the stride of its last
-/// dimension (1, another constant, or ShapedType::kDynamic). Packed layouts have 1.
+/// What is known when compiling about how a kernel's views lie in memory.
 struct KernelAccess {
-  llvm::SmallVector<int64_t> lastStride;
+  llvm::SmallVector<int64_t> lastStride; // of each view, of its last dimension: 1, another constant, or ShapedType::kDynamic. Packed layouts have 1
+  bool weightsStream = false; // whether products find no weights in the caches, as other products read more than these hold in between
 };
 
 /// Adds the kernel of `op` as function `name` to `module` (dialects llvm, scf, arith, math, vector). `root` is the
@@ -66,12 +66,13 @@ struct PanelKind {
   Factor factor = Factor::f32;
   int64_t tail = 0;  // elements (< g) behind the whole groups of k
   int64_t pitch = 1; // panels from one group to the next; if more than 1, so many panels lie side by side: B[k/g][n/16][n%16][k%g]
+  bool streams = false; // panels come from memory, not from a cache; of pitch 1
 };
 
 /// The micro-kernel C[m, n] = Σ_k A[m, k] * B[k, n] for m < rows, n < 16 * panels, k ascending from 0:
 /// `void(ptr a, i64 lda, ptr b, i64 panelStride, ptr c, i64 ldc, i64 k, ptr ahead, i64 aheadStep)`, strides in elements, A's and
 /// C's last stride 1, `k` the number of whole groups. Meanwhile it asks the second-level cache for k * panels * aheadStep words of
-/// four bytes from `ahead` on (0: none).
+/// four bytes from `ahead` on (0: none), or where it streams a panel, the first-level cache for what stands behind that.
 /// Declared and defined in `module` on first use.
 mlir::LLVM::LLVMFuncOp getMicroKernel(mlir::ModuleOp module, Isa isa, const PanelKind &kind, int64_t rows, int64_t panels);
 /// The largest tile (rows x panels) that stays in registers.
@@ -82,8 +83,10 @@ Tile largestTile(Isa isa, Factor factor = Factor::f32);
 /// Rows from which micro-kernels fetch what comes next themselves: the arithmetic then takes long enough to hide memory behind
 /// it. With fewer, the processor's own prefetching keeps memory busy, and there is nothing to gain.
 int64_t fetchingRows(Isa isa, Factor factor);
+/// Whether `rows` rows take panels that come from memory one by one, as a single run of lines, which memory gives fastest.
+bool streamsPanels(Isa isa, int64_t rows, const PanelKind &kind);
 /// Panels to take at once for `rows` rows, so that enough independent chains hide the instruction's latency.
-int64_t panelsFor(Isa isa, int64_t rows, Factor factor = Factor::f32);
+int64_t panelsFor(Isa isa, int64_t rows, const PanelKind &kind);
 
 /// Machine code, placed: one block without relocations or undefined symbols.
 struct Code {

@@ -17,8 +17,8 @@ static int64_t unrolling(int64_t chains) { return chains < 8 ? 4 : 1; }
 namespace {
 class MicroKernel {
 public:
-  MicroKernel(CodeBuilder &b, int64_t pitch, int64_t rows, int64_t panels)
-      : b(b), line(pitch * kLanes), rows(rows), panels(panels), unroll(unrolling(rows * panels)) {}
+  MicroKernel(CodeBuilder &b, const PanelKind &kind, int64_t rows, int64_t panels)
+      : b(b), ahead(b, kind, rows, panels), line(kind.pitch * kLanes), rows(rows), panels(panels), unroll(unrolling(rows * panels)) {}
 
   void emit() {
     Type f32 = b.getF32Type();
@@ -29,7 +29,6 @@ public:
     for (int64_t i = 0; i < panels; ++i)
       panelStart.push_back(b.at(panel, b.mul(panelStride, i), f32));
 
-    AheadFetcher ahead(b, Factor::f32, rows, panels);
     SmallVector<Value> sums(rows * panels, b.splatF32(0.0));
     Value whole = b.sub(depth, b.rem(depth, b.i64(unroll)));
     sums = b.loop(b.i64(0), whole, unroll, sums, [&](Value k, ValueRange carried) {
@@ -56,7 +55,9 @@ public:
 private:
   /// Whether a panel's line is used up before the first-level cache has the next one by itself: in AVX2 a line lasts for six
   /// cycles, with two panels of AVX-512 for twelve.
-  bool readsPanelsFast() { return hasAvx2(b.isa()) && !hasAvx512(b.isa()) && rows >= fetchingRows(b.isa(), Factor::f32); }
+  bool readsPanelsFast() {
+    return hasAvx2(b.isa()) && !hasAvx512(b.isa()) && rows >= fetchingRows(b.isa(), Factor::f32) && !ahead.fetchesBehind();
+  }
   /// Positions that are then fetched ahead.
   static constexpr int64_t kAhead = 6;
 
@@ -66,6 +67,7 @@ private:
     SmallVector<Value> columns;
     for (Value start : panelStart) {
       Value address = b.at(b.at(start, b.mul(k, line), f32), u * line, f32);
+      ahead.fetchBehind(address);
       if (readsPanelsFast())
         b.prefetch(b.at(address, kAhead * line, f32), CodeBuilder::Cache::firstLevel);
       columns.push_back(b.loadVector(f32, address));
@@ -80,14 +82,15 @@ private:
   }
 
   CodeBuilder &b;
+  AheadFetcher ahead;
   int64_t line; // elements from one k to the next
   int64_t rows, panels, unroll;
   SmallVector<Value> rowStart, panelStart;
 };
 } // namespace
 
-AheadFetcher::AheadFetcher(CodeBuilder &b, Factor factor, int64_t rows, int64_t panels)
-    : b(b), count(rows >= fetchingRows(b.isa(), factor) ? panels : 0) {}
+AheadFetcher::AheadFetcher(CodeBuilder &b, const PanelKind &kind, int64_t rows, int64_t panels)
+    : b(b), streams(streamsPanels(b.isa(), rows, kind)), count(rows >= fetchingRows(b.isa(), kind.factor) && !streams ? panels : 0) {}
 
 void AheadFetcher::fetch(Value k) {
   Value step = b.argument(8), line = b.at(b.argument(7), b.mul(b.mul(step, count), k), b.getI32Type());
@@ -95,7 +98,14 @@ void AheadFetcher::fetch(Value k) {
     b.prefetch(b.at(line, b.mul(step, i), b.getI32Type()), CodeBuilder::Cache::secondLevel);
 }
 
-void emitMicroKernel(CodeBuilder &b, int64_t pitch, int64_t rows, int64_t panels) { MicroKernel(b, pitch, rows, panels).emit(); }
+void AheadFetcher::fetchBehind(Value address) {
+  // 128 lines: 160 ns at 50 GB/s. Fewer come late, more are gone from the cache again.
+  constexpr int64_t kBytes = 8192;
+  if (streams)
+    b.prefetch(b.atByte(address, kBytes), CodeBuilder::Cache::firstLevel);
+}
+
+void emitMicroKernel(CodeBuilder &b, const PanelKind &kind, int64_t rows, int64_t panels) { MicroKernel(b, kind, rows, panels).emit(); }
 
 /// A part of the functions' names.
 static StringRef nameOf(Factor factor) {
@@ -120,10 +130,14 @@ std::string productName(const PanelKind &kind) {
     name += "t" + std::to_string(kind.tail) + ".";
   if (kind.pitch > 1)
     name += "p" + std::to_string(kind.pitch) + ".";
+  if (kind.streams)
+    name += "streams.";
   return name;
 }
 
-LLVM::LLVMFuncOp getMicroKernel(ModuleOp module, Isa isa, const PanelKind &kind, int64_t rows, int64_t panels) {
+LLVM::LLVMFuncOp getMicroKernel(ModuleOp module, Isa isa, const PanelKind &wanted, int64_t rows, int64_t panels) {
+  PanelKind kind = wanted;
+  kind.streams = streamsPanels(isa, rows, wanted);
   std::string name = productName(kind) + std::to_string(rows) + "x" + std::to_string(panels) + "." + isaName(isa).str();
   if (auto function = module.lookupSymbol<LLVM::LLVMFuncOp>(name))
     return function;
@@ -137,7 +151,7 @@ LLVM::LLVMFuncOp getMicroKernel(ModuleOp module, Isa isa, const PanelKind &kind,
   for (unsigned pointer : {0, 2, 4})
     b.function().setArgAttr(pointer, LLVM::LLVMDialect::getNoAliasAttrName(), b.getUnitAttr());
   if (kind.factor == Factor::f32)
-    emitMicroKernel(b, kind.pitch, rows, panels);
+    emitMicroKernel(b, kind, rows, panels);
   else if (kind.factor == Factor::i8_weights)
     emitByteWeightMicroKernel(b, kind.tail, rows, panels);
   else

@@ -14,12 +14,16 @@ namespace xf::cpu {
 /// prefetching, which has room for more. A run for each panel would take more addresses, and 3 % longer where nothing waits for memory.
 class AheadFetcher {
 public:
-  AheadFetcher(CodeBuilder &b, Factor factor, int64_t rows, int64_t panels);
+  AheadFetcher(CodeBuilder &b, const PanelKind &kind, int64_t rows, int64_t panels);
   /// What belongs to position k.
   void fetch(mlir::Value k);
+  /// Of a panel that streams, what stands behind the line at `address` by as much as memory takes; else nothing.
+  void fetchBehind(mlir::Value address);
+  bool fetchesBehind() const { return streams; }
 
 private:
   CodeBuilder &b;
+  bool streams;
   int64_t count; // of lines at each k
 };
 
@@ -27,7 +31,7 @@ private:
 std::string productName(const PanelKind &kind);
 
 /// The bodies of getMicroKernel for f32, for bf16 and i8, and for i8_weights, whose pitch is 1.
-void emitMicroKernel(CodeBuilder &b, int64_t pitch, int64_t rows, int64_t panels);
+void emitMicroKernel(CodeBuilder &b, const PanelKind &kind, int64_t rows, int64_t panels);
 void emitGroupedMicroKernel(CodeBuilder &b, const PanelKind &kind, int64_t rows, int64_t panels);
 void emitByteWeightMicroKernel(CodeBuilder &b, int64_t tail, int64_t rows, int64_t panels);
 

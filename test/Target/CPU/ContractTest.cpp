@@ -66,7 +66,7 @@ TEST_P(ContractTest, IsRightAndInvariant) {
   auto op = harness.find<mlir::xf::ContractOp>();
   std::vector<std::vector<std::vector<float>>> byIsa;
   for (Isa isa : machineIsas()) {
-    Kernel kernel = harness.compile(op, isa, {{1, 1, 1, 1, 1}});
+    Kernel kernel = harness.compile(op, isa, {{1, 1, 1, 1, 1}}), streaming = harness.compile(op, isa, {{1, 1, 1, 1, 1}, /*weightsStream=*/true});
     byIsa.emplace_back();
     for (int64_t rows : {1, 2, 3, 4, 5, 7, 12, 13, 29, 70, 100}) {
       Problem problem(rows, columns, depth);
@@ -76,6 +76,7 @@ TEST_P(ContractTest, IsRightAndInvariant) {
         ASSERT_NEAR(y[i], expected[i], 1e-5 * depth) << isaName(isa).str() << " rows " << rows << " element " << i;
       for (int threads : {2, 3, 7})
         ASSERT_EQ(problem.run(kernel, threads), y) << isaName(isa).str() << " rows " << rows << " threads " << threads;
+      ASSERT_EQ(problem.run(streaming, 2), y) << isaName(isa).str() << " rows " << rows;
       std::vector<float> last = problem.run(kernel, 1, rows - 1);
       ASSERT_TRUE(std::equal(last.end() - columns, last.end(), y.end() - columns)) << "a row depends on its neighbours";
       byIsa.back().push_back(y);

@@ -84,7 +84,7 @@ protected:
     KernelHarness harness(factorContractText(columns, depth, factor));
     auto op = harness.find<mlir::xf::ContractOp>();
     for (Isa isa : runnableIsas(op)) {
-      Kernel kernel = harness.compile(op, isa, {{1, 1, 1, 1, 1, 1}});
+      Kernel kernel = harness.compile(op, isa, {{1, 1, 1, 1, 1, 1}}), streaming = harness.compile(op, isa, {{1, 1, 1, 1, 1, 1}, /*weightsStream=*/true});
       for (int64_t rows : {1, 2, 3, 4, 5, 7, 12, 13, 29, 70}) {
         Problem problem(factor, rows, columns, depth);
         std::vector<float> y = problem.run(kernel, 1);
@@ -97,6 +97,7 @@ protected:
         }
         for (int threads : {2, 3, 7})
           ASSERT_EQ(problem.run(kernel, threads), y) << isaName(isa).str() << " rows " << rows << " threads " << threads;
+        ASSERT_EQ(problem.run(streaming, 2), y) << isaName(isa).str() << " rows " << rows;
         std::vector<float> last = problem.run(kernel, 1, rows - 1);
         ASSERT_TRUE(std::equal(last.end() - columns, last.end(), y.end() - columns)) << "a row depends on its neighbours";
       }

@@ -138,6 +138,19 @@ TEST(ObjectTest, EveryFunctionHasItsInstructionSet) {
     EXPECT_EQ(bytes.find(absent), std::string::npos) << absent;
 }
 
+TEST(ObjectTest, FewRowsTakePanelsFromMemoryOneByOne) {
+  for (Factor factor : {Factor::f32, Factor::bf16, Factor::i8})
+    for (int64_t rows = 1; rows <= 12; ++rows) {
+      PanelKind cached{.factor = factor}, streams{.factor = factor, .streams = true};
+      Isa best = Isa::avx512_bf16;
+      EXPECT_GT(panelsFor(best, rows, cached), 1);
+      EXPECT_EQ(panelsFor(best, rows, streams), rows >= 2 && rows <= 8 ? 1 : panelsFor(best, rows, cached)) << rows;
+      EXPECT_EQ(panelsFor(Isa::baseline, rows, streams), panelsFor(Isa::baseline, rows, cached));
+    }
+  // What takes arithmetic to be multiplied is not bound by memory.
+  EXPECT_GT(panelsFor(Isa::avx512, 2, {.factor = Factor::bf16, .streams = true}), 1);
+}
+
 // Tiles and numbers of panels (largestTile, panelsFor) are chosen so that all sums stay in registers.
 TEST(ObjectTest, MicroKernelsSpillNoVector) {
   for (Factor factor : {Factor::f32, Factor::bf16, Factor::i8, Factor::i8_weights}) {
@@ -148,8 +161,10 @@ TEST(ObjectTest, MicroKernelsSpillNoVector) {
       bool multiplies = factor == Factor::f32 ? hasAvx2(isa) : factor == Factor::i8 ? hasVnni(isa)
                         : factor == Factor::bf16 ? isa == Isa::avx512_bf16 : hasAvx512(isa);
       for (int64_t rows = 1; multiplies && rows <= largestTile(isa, factor).rows; ++rows) {
-        int64_t panels = panelsFor(isa, rows, factor);
-        getMicroKernel(*module, isa, {factor}, rows, panels);
+        for (bool streams : {false, true}) {
+          PanelKind kind{.factor = factor, .streams = streams};
+          getMicroKernel(*module, isa, kind, rows, panelsFor(isa, rows, kind));
+        }
       }
     }
     std::string error;
