@@ -12,7 +12,8 @@ namespace xf::rt {
 
 searcher::searcher(session &owner, const model &m, arena_plan &plan)
     : session_(owner), model_(m), g_(m.header().generate), layout_(m, plan), encode_calls_(owner, layout_.pack),
-      start_calls_(owner, layout_.pack), own_scratch_(m), room_(largest_room(m)), scratch_at_(plan.add(static_cast<uint64_t>(owner.threads()), own_scratch_.bytes)) {}
+      start_calls_(owner, layout_.pack), own_scratch_(m), room_(largest_room(m)),
+      scratch_at_(plan.add(static_cast<uint64_t>(owner.threads()), own_scratch_.bytes)) {}
 
 void searcher::bind(const arena &memory) {
   reduce_ = row_reducer_for(session_.isa());

@@ -104,8 +104,9 @@ void searcher::call_groups(const group_calls &calls, const sentence_groups &grou
   auto lay_out = [&](const group_calls::group &g, int64_t *dims) {
     auto members = groups.sentences.subspan(g.begin, g.end - g.begin);
     fill_tokens(g.front, groups.lengths.subspan(g.begin, members.size()), dims, [&](int64_t b) { return window_first_ + order[members[b]]; });
-    for (size_t b = 0; &calls == &start_calls_ && b < members.size(); ++b)
-      slots_argument_[g.front.sentences + static_cast<int64_t>(b)] = started_[members[b]];
+    if (&calls == &start_calls_) // whose sentences take slots
+      for (size_t b = 0; b < members.size(); ++b)
+        slots_argument_[g.front.sentences + static_cast<int64_t>(b)] = started_[members[b]];
   };
   calls.run(groups, source_dims_.data(), lay_out, done);
 }

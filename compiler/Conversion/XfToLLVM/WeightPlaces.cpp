@@ -8,7 +8,7 @@ using namespace mlir::xf;
 
 namespace xf {
 
-/// Of servers' cores, which share it with others.
+/// Servers' cores share one of 16 to 64 MB among them.
 static constexpr int64_t kLastLevelCacheBytes = 32 << 20;
 
 /// What is read of the weights of a product, or of a choice among its results, which looks at few of them behind a screen.

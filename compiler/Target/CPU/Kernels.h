@@ -81,7 +81,7 @@ struct Tile {
 };
 Tile largestTile(Isa isa, Factor factor = Factor::f32);
 /// Rows from which micro-kernels fetch what comes next themselves: the arithmetic then takes long enough to hide memory behind
-/// it. With fewer, the processor's own prefetching keeps memory busy, and there is nothing to gain.
+/// it. With fewer, whose panels are in a cache unless they stream, there is nothing to gain.
 int64_t fetchingRows(Isa isa, Factor factor);
 /// Whether `rows` rows take panels that come from memory one by one, as a single run of lines, which memory gives fastest.
 bool streamsPanels(Isa isa, int64_t rows, const PanelKind &kind);
