@@ -106,25 +106,25 @@ Value AttendBlocks::findEnds(const Block &block) {
   })[0];
 }
 
-/// Asks for the first `end` keys and values of the block's heads.
+/// Asks for the first `end` keys and values of the block's head.
 void AttendBlocks::fetch(const Block &block, Value end) {
   auto fetchLines = [&](Value start, Value lines) {
     b.loop(b.i64(0), lines, 1, [&](Value line) {
       b.prefetch(b.at(start, b.mul(line, kLanes * group), element), CodeBuilder::Cache::secondLevel);
     });
   };
-  int64_t groups = block.kind == Queries::ofHeads ? llvm::divideCeil(together, ratio) : 1;
-  for (int64_t i = 0; i < groups; ++i) {
-    fetchLines(b.at(block.keys, b.mul(b.stride(k, 1), i), element), b.mul(b.ceilDiv(end, kLanes), width / group));
-    fetchLines(b.at(block.values, b.mul(b.stride(v, 1), i), element), b.mul(b.ceilDiv(end, group), roundUp(valueWidth) / kLanes));
-  }
+  fetchLines(block.keys, b.mul(b.ceilDiv(end, kLanes), width / group));
+  fetchLines(block.values, b.mul(b.ceilDiv(end, group), roundUp(valueWidth) / kLanes));
 }
 
 void AttendBlocks::emitBlock(const Block &block, const Block *next) {
-  if (next)
+  // Single queries take so little time that as many requests at once would have to wait for each other.
+  if (next && next->kind != Queries::ofHeads) {
     fetch(*next, findEnds(*next));
+    next = nullptr;
+  }
   Value end = findEnds(block);
-  multiplyKeys(block, end);
+  multiplyKeys(block, next, end);
   Value panels = b.ceilDiv(op.getProbabilities() ? keyCount : end, kLanes);
   Value lacking = b.loop(b.i64(0), block.rows, 1, b.i64(0), [&](Value row, ValueRange carried) -> SmallVector<Value> {
     Value rowEnd = hasEnds(block) ? b.load(b.i64Type(), b.at(ends, row, b.i64Type())) : end;
@@ -135,7 +135,7 @@ void AttendBlocks::emitBlock(const Block &block, const Block *next) {
     Value bit = b.create<arith::ShLIOp>(b.i64(1), row);
     return {b.create<arith::SelectOp>(made.any, carried[0], b.create<arith::OrIOp>(carried[0], bit))};
   })[0];
-  multiplyValues(block, std::nullopt, end);
+  multiplyValues(block, next, std::nullopt, end);
   if (!mayLackKeys(op))
     return;
   b.ifThen(b.less(b.i64(0), lacking), [&] {
@@ -159,14 +159,20 @@ void AttendBlocks::copyQueries(const Block &block, Value target) {
   });
 }
 
-void AttendBlocks::multiplyKeys(const Block &block, Value end) {
+/// Bytes from one address to another.
+static Value bytesBetween(CodeBuilder &b, Value from, Value to) {
+  auto number = [&](Value address) { return b.create<LLVM::PtrToIntOp>(b.getI64Type(), address); };
+  return b.sub(number(to), number(from));
+}
+
+void AttendBlocks::multiplyKeys(const Block &block, const Block *next, Value end) {
   Value copy = b.at(b.scratch(), layout.query, b.getF32Type()), panels = b.ceilDiv(end, kLanes), depth = b.i64(width / group);
   bool byHead = block.kind == Queries::ofHeads, isCopied = block.kind != Queries::ofPositions || request.access.lastStride[q] != 1;
   if (isCopied)
     copyQueries(block, copy);
   if (byHead) {
     emitHeadProduct(b, {{factor}, together, ratio, copy, layout.queryRow, block.keys, b.stride(k, 1), width * kLanes, b.scratch(),
-                        layout.stripRow, depth, panels});
+                        layout.stripRow, depth, panels, next ? bytesBetween(b, block.keys, next->keys) : Value()});
     return;
   }
   Value rows = isCopied ? copy : rowAddress(q, element, block, b.i64(0));
@@ -176,7 +182,7 @@ void AttendBlocks::multiplyKeys(const Block &block, Value end) {
 }
 
 /// The context of all rows or one of them, from probabilities or exponentials of the first `end` keys.
-void AttendBlocks::multiplyValues(const Block &block, std::optional<Value> onlyRow, Value end) {
+void AttendBlocks::multiplyValues(const Block &block, const Block *next, std::optional<Value> onlyRow, Value end) {
   Type f32 = b.getF32Type(), result = typeOf(op.getOutput()).getElementType();
   Value firstRow = onlyRow.value_or(b.i64(0)), rows = onlyRow ? b.i64(1) : block.rows;
   bool byHead = block.kind == Queries::ofHeads, allHeads = byHead && !onlyRow;
@@ -188,7 +194,7 @@ void AttendBlocks::multiplyValues(const Block &block, std::optional<Value> onlyR
   int64_t panelStride = kLanes * group;
   if (allHeads) {
     emitHeadProduct(b, {kind, together, ratio, b.scratch(), stripStride(), block.values, b.stride(v, 1), panelStride, target,
-                        layout.contextRow, depth, panels});
+                        layout.contextRow, depth, panels, next ? bytesBetween(b, block.values, next->values) : Value()});
   } else {
     Value values = block.values;
     if (byHead)
@@ -253,7 +259,7 @@ void AttendBlocks::emitRowWithoutKeys(const Block &block, Value row) {
   }
   b.loop(b.i64(0), keyCount, kLanes, [&](Value offset) { b.storeVector(b.splat(probability), b.at(strip(row), offset, element)); });
   storeProbabilities(block, row);
-  multiplyValues(block, row, keyCount);
+  multiplyValues(block, nullptr, row, keyCount);
 }
 
 int64_t attendScratchBytes(AttendOp op, ModuleOp root) {

@@ -68,8 +68,9 @@ private:
   Value findEnds(const Block &block);
   void fetch(const Block &block, Value end);
   void copyQueries(const Block &block, Value target);
-  void multiplyKeys(const Block &block, Value end);
-  void multiplyValues(const Block &block, std::optional<Value> onlyRow, Value end);
+  /// `next`: the block behind it, of which as much is fetched meanwhile; or null.
+  void multiplyKeys(const Block &block, const Block *next, Value end);
+  void multiplyValues(const Block &block, const Block *next, std::optional<Value> onlyRow, Value end);
   void addHalfWord(const Block &block, Value firstRow, Value rows, Value last, Value target);
   void storeProbabilities(const Block &block, Value row);
   void emitRowWithoutKeys(const Block &block, Value row);

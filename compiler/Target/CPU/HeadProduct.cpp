@@ -34,8 +34,12 @@ static void emitPanels(CodeBuilder &b, const HeadProduct &p, Value first, int64_
   SmallVector<Value> sums(p.heads * width, b.splatF32(0));
   sums = b.loop(b.i64(0), p.depth, 1, sums, [&](Value k, ValueRange carried) {
     SmallVector<FactorArithmetic::Parts> columns;
-    for (Value panel : panels)
-      columns.push_back(factors.loadPanel(b.at(panel, b.mul(k, line), element)));
+    for (Value panel : panels) {
+      Value address = b.at(panel, b.mul(k, line), element);
+      if (p.ahead)
+        b.prefetch(b.at(address, p.ahead, b.getI8Type()), CodeBuilder::Cache::secondLevel);
+      columns.push_back(factors.loadPanel(address));
+    }
     SmallVector<Value> next;
     for (int64_t head = 0; head < p.heads; ++head) {
       auto x = factors.loadRow(b.at(b.at(p.a, b.mul(k, factors.group()), element), head * p.aStride, element));
