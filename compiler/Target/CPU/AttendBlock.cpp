@@ -106,23 +106,7 @@ Value AttendBlocks::findEnds(const Block &block) {
   })[0];
 }
 
-/// Asks for the first `end` keys and values of the block's head.
-void AttendBlocks::fetch(const Block &block, Value end) {
-  auto fetchLines = [&](Value start, Value lines) {
-    b.loop(b.i64(0), lines, 1, [&](Value line) {
-      b.prefetch(b.at(start, b.mul(line, kLanes * group), element), CodeBuilder::Cache::secondLevel);
-    });
-  };
-  fetchLines(block.keys, b.mul(b.ceilDiv(end, kLanes), width / group));
-  fetchLines(block.values, b.mul(b.ceilDiv(end, group), roundUp(valueWidth) / kLanes));
-}
-
 void AttendBlocks::emitBlock(const Block &block, const Block *next) {
-  // Single queries take so little time that as many requests at once would have to wait for each other.
-  if (next && next->kind != Queries::ofHeads) {
-    fetch(*next, findEnds(*next));
-    next = nullptr;
-  }
   Value end = findEnds(block);
   multiplyKeys(block, next, end);
   Value panels = b.ceilDiv(op.getProbabilities() ? keyCount : end, kLanes);
@@ -177,8 +161,10 @@ void AttendBlocks::multiplyKeys(const Block &block, const Block *next, Value end
   }
   Value rows = isCopied ? copy : rowAddress(q, element, block, b.i64(0));
   Value stride = isCopied ? b.i64(layout.queryRow) : b.stride(q, 2);
-  callBlockProduct(b, {block.rows, rows, stride, block.keys, b.i64(width * kLanes), b.scratch(), b.i64(layout.stripRow), depth, panels},
-                   {factor});
+  BlockOperands operands{block.rows, rows, stride, block.keys, b.i64(width * kLanes), b.scratch(), b.i64(layout.stripRow), depth, panels};
+  if (next)
+    operands.ahead = next->keys, operands.aheadStep = b.i64(kLanes);
+  callBlockProduct(b, operands, {factor});
 }
 
 /// The context of all rows or one of them, from probabilities or exponentials of the first `end` keys.
@@ -199,7 +185,10 @@ void AttendBlocks::multiplyValues(const Block &block, const Block *next, std::op
     Value values = block.values;
     if (byHead)
       values = b.at(values, b.mul(b.div(firstRow, b.i64(ratio)), b.stride(v, 1)), element);
-    callBlockProduct(b, {rows, strip(firstRow), b.i64(stripStride()), values, b.i64(panelStride), target, targetStride, depth, panels}, kind);
+    BlockOperands operands{rows, strip(firstRow), b.i64(stripStride()), values, b.i64(panelStride), target, targetStride, depth, panels};
+    if (next)
+      operands.ahead = next->values, operands.aheadStep = b.i64(kLanes);
+    callBlockProduct(b, operands, kind);
   }
   if (direct)
     return;

@@ -66,9 +66,8 @@ struct AttendBlocks {
 private:
   Value headStart(unsigned view, Value tensor, const Block &block);
   Value findEnds(const Block &block);
-  void fetch(const Block &block, Value end);
   void copyQueries(const Block &block, Value target);
-  /// `next`: the block behind it, of which as much is fetched meanwhile; or null.
+  /// `next`: the block behind it, of which as much is fetched meanwhile, line by line (a burst of requests would wait for itself); or null.
   void multiplyKeys(const Block &block, const Block *next, Value end);
   void multiplyValues(const Block &block, const Block *next, std::optional<Value> onlyRow, Value end);
   void addHalfWord(const Block &block, Value firstRow, Value rows, Value last, Value target);

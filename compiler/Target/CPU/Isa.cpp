@@ -94,10 +94,10 @@ Tile largestTile(Isa isa, Factor factor) {
 }
 
 int64_t fetchingRows(Isa isa, Factor factor) {
-  // Panels of fewer bits are shorter, and the processor's own prefetching takes a while to find them.
+  // What several rows read next, the processor's own prefetching takes a while to find. Widening bytes bounds few rows.
   if (!hasAvx512(isa))
     return 4;
-  return factor == Factor::f32 || factor == Factor::i8_weights ? 5 : 2;
+  return factor == Factor::i8_weights ? 5 : 2;
 }
 
 bool streamsPanels(Isa isa, int64_t rows, const PanelKind &kind) {
@@ -126,7 +126,7 @@ int64_t panelsFor(Isa isa, int64_t rows, const PanelKind &kind) {
   case Isa::avx512_bf16:
     if (rows == 1 && factor == Factor::i8_weights)
       return 8;
-    return rows < fetchingRows(isa, factor) ? 4 : 2;
+    return rows < (factor == Factor::f32 || factor == Factor::i8_weights ? 5 : 2) ? 4 : 2;
   }
   llvm_unreachable("unknown instruction set");
 }
