@@ -122,9 +122,17 @@ static int best_isa(bool avx_vnni) {
   return has(cpuid(7, 1).a, {5}) ? XF_ABI_AVX512_BF16 : XF_ABI_AVX512_VNNI;
 }
 
+// Intel's cores that have AVX512_FP16 (Sapphire Rapids and those behind it) start a VDPBF16PS every other cycle, and four FMAs in that time:
+// products of 16 bits are left to AMX there.
+static bool has_slow_bf16() {
+  unsigned largest, intel[] = {signature_INTEL_ebx, signature_INTEL_edx, signature_INTEL_ecx}, vendor[3];
+  __get_cpuid(0, &largest, &vendor[0], &vendor[2], &vendor[1]);
+  return std::equal(vendor, vendor + 3, intel) && has(cpuid(7).d, {23});
+}
+
 isa_support detect_isa() {
   bool avx_vnni = has(cpuid(7, 1).a, {4});
-  return {best_isa(avx_vnni), avx_vnni};
+  return {best_isa(avx_vnni), avx_vnni, has_slow_bf16()};
 }
 
 const char *isa_name(int isa) { return isa >= 0 && isa < XF_ABI_ISA_COUNT ? kNames[isa] : "unknown"; }
@@ -143,9 +151,11 @@ int choose_isa(const std::vector<int> &available, isa_support supported, int req
     fail(status::unsupported, "this CPU does not support %s; its best is %s", isa_name(requested),
          isa_name(supported.best));
   int chosen = -1;
-  for (size_t i = 0; i < available.size(); ++i)
-    if (requested >= 0 ? available[i] == requested : supported.has(available[i]))
+  for (size_t i = 0; i < available.size(); ++i) {
+    bool is_slow = chosen >= 0 && available[i] == XF_ABI_AVX512_BF16 && supported.slow_bf16;
+    if (requested >= 0 ? available[i] == requested : supported.has(available[i]) && !is_slow)
       chosen = static_cast<int>(i);
+  }
   if (chosen < 0 && requested >= 0)
     fail(status::unsupported, "the model was compiled without code for %s", isa_name(requested));
   if (chosen < 0)

@@ -16,6 +16,7 @@ namespace xf::rt {
 struct isa_support {
   int best;
   bool avx_vnni;
+  bool slow_bf16 = false; // BF16 instructions multiply slower than those of f32 do
   bool has(int isa) const;
 };
 isa_support detect_isa();
@@ -25,7 +26,7 @@ const char *isa_name(int isa);
 int parse_isa(std::string_view name);
 
 // The index in `available` (ascending xf_abi_isa values) of the kernels to use on a CPU with what is
-// `supported`; `requested` is an xf_abi_isa or -1 for the best. Throws a sentence when there is none.
+// `supported`; `requested` is an xf_abi_isa or -1 for the fastest. Throws a sentence when there is none.
 int choose_isa(const std::vector<int> &available, isa_support supported, int requested);
 
 // CPUs that the affinity mask and the control group's quota leave to this process, at least 1.

@@ -308,9 +308,9 @@ TEST(loader, reads_where_parameters_lie) {
   EXPECT_EQ(packed[2 * 16 + 4], 42.0f); // row 1 of k is row 4 of the packed matrix; column 2
 }
 
-std::string isa_message(std::vector<int> available, int best, int requested, bool avx_vnni = false) {
+std::string isa_message(std::vector<int> available, int best, int requested, bool avx_vnni = false, bool slow_bf16 = false) {
   try {
-    return std::to_string(xf::rt::choose_isa(available, {best, avx_vnni}, requested));
+    return std::to_string(xf::rt::choose_isa(available, {best, avx_vnni, slow_bf16}, requested));
   } catch (const xf::rt::error &problem) {
     return problem.what();
   }
@@ -341,6 +341,10 @@ TEST(cpu, chooses_the_best_instruction_set_that_both_have) {
   EXPECT_EQ(isa_message({0, 1, 2, 3, 4}, 4, 2, true), "2");
   EXPECT_EQ(isa_message({0, 1, 2, 3, 4}, 3, -1), "3");
   EXPECT_EQ(isa_message({0, 1, 2, 3, 4}, 4, 2), "this CPU does not support avx2_vnni; its best is avx512_vnni");
+  EXPECT_EQ(isa_message({0, 3, 5}, 5, -1), "2");
+  EXPECT_EQ(isa_message({0, 3, 5}, 5, -1, false, /*slow_bf16=*/true), "1");
+  EXPECT_EQ(isa_message({0, 3, 5}, 5, 5, false, /*slow_bf16=*/true), "2");
+  EXPECT_EQ(isa_message({5}, 5, -1, false, /*slow_bf16=*/true), "0");
   EXPECT_EQ(isa_message({0, 1, 3}, -1, -1),
             "this CPU is too old: an x86-64 CPU with SSE4.2 and POPCNT (x86-64-v2) is needed");
 }

@@ -1,6 +1,8 @@
 #include "compiler/Target/CPU/BlockProduct.h"
 
+#include "compiler/Target/CPU/Chunks.h"
 #include "compiler/Target/CPU/MicroKernel.h"
+#include "compiler/Target/CPU/VectorMath.h"
 
 #include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
@@ -9,20 +11,61 @@ using namespace mlir;
 
 namespace xf::cpu {
 
+/// Groups of which all rows are widened at a time: they stay in the first-level cache while panels are walked over.
+static constexpr int64_t kWideGroups = 256;
+
 namespace {
 class BlockProduct {
 public:
-  BlockProduct(CodeBuilder &b, const PanelKind &kind) : b(b), kind(kind) {}
+  BlockProduct(CodeBuilder &b, const PanelKind &kind)
+      : b(b), kind(kind), element(elementOf(kind.factor)), tileRows(largestTile(b.isa(), kind.factor).rows),
+        part{b.argument(1), b.argument(2), b.argument(7), b.i64(0), nullptr} {}
 
-  /// Finds the number of rows among `row` … tile.rows.
+  void emit() {
+    if (widensRows(b.isa(), kind.factor))
+      widened();
+    else
+      dispatch(1);
+  }
+
+private:
+  /// A part of k: its rows, how many groups it has, and which is the first.
+  struct Part {
+    Value rows, rowStride, groups, first;
+    Value goesOn; // where rows are widened: whether there is one in front of it
+  };
+
+  /// Makes a part's rows f32, with a zero behind an odd number of elements as in the panels, then multiplies it, and so on.
+  void widened() {
+    Type bf16 = IntegerType::get(b.getContext(), 16), f32 = b.getF32Type();
+    int64_t group = 2, stride = kWideGroups * group + kLanes; // off powers of two, which would share cache sets
+    Value buffer = b.stack(f32, tileRows * stride), a = b.argument(1), lda = b.argument(2), rows = b.argument(0);
+    Value elements = b.add(b.mul(b.argument(7), group), kind.tail), groups = b.add(b.argument(7), kind.tail ? 1 : 0);
+    // Of no groups at all the sums are zeros.
+    b.loop(b.i64(0), b.max(groups, b.i64(1)), kWideGroups, [&](Value first) {
+      Value count = b.min(b.i64(kWideGroups), b.sub(groups, first));
+      Value from = b.mul(first, group), length = b.min(b.i64(kWideGroups * group), b.sub(elements, from));
+      b.loop(b.i64(0), rows, 1, [&](Value row) {
+        Value source = b.at(a, b.add(b.mul(lda, row), from), bf16), target = b.at(buffer, b.mul(row, stride), f32);
+        forChunks(b, length, ValueRange(), [&](Value offset, Value lanes, ValueRange) -> SmallVector<Value> {
+          b.storeVector(widenFromBF16(b, b.loadVector(bf16, b.at(source, offset, bf16), lanes)), b.at(target, offset, f32));
+          return {};
+        });
+      });
+      part = {buffer, b.i64(stride), count, first, b.less(b.i64(0), first)};
+      kind.tail = 0;
+      dispatch(1);
+    });
+  }
+
+  /// Finds the number of rows among `row` … tileRows.
   void dispatch(int64_t row) {
-    if (row == largestTile(b.isa(), kind.factor).rows)
+    if (row == tileRows)
       return columns(row);
     b.ifElse(
         b.equal(b.argument(0), b.i64(row)), [&] { columns(row); }, [&] { dispatch(row + 1); });
   }
 
-private:
   /// Walks over the panels, as many at once as suit the number of rows, then the rest by halves.
   void columns(int64_t rows) {
     Value panels = b.argument(8);
@@ -38,15 +81,18 @@ private:
   }
 
   void call(int64_t rows, int64_t width, Value firstPanel) {
-    Value panelStride = b.argument(4);
-    Type element = elementOf(kind.factor);
+    Value panelStride = b.argument(4), aheadStep = b.argument(10);
     Value panel = b.at(b.argument(3), b.mul(firstPanel, panelStride), element);
+    panel = b.at(panel, b.mul(part.first, kind.pitch * kLanes * mlir::xf::panelGroup(element)), element);
     // All sums take four bytes.
     Value c = b.at(b.argument(5), b.mul(firstPanel, kLanes), b.getI32Type());
-    Value ahead = b.at(b.argument(9), b.mul(b.mul(b.argument(7), b.argument(10)), firstPanel), b.getI32Type());
+    Value before = b.add(b.mul(b.argument(7), firstPanel), b.mul(part.first, width)); // of the groups that ask for what is ahead
+    Value ahead = b.at(b.argument(9), b.mul(before, aheadStep), b.getI32Type());
     auto kernel = getMicroKernel(b.module(), b.isa(), kind, rows, width);
-    b.create<LLVM::CallOp>(kernel, ValueRange{b.argument(1), b.argument(2), panel, panelStride, c, b.argument(6), b.argument(7), ahead,
-                                              b.argument(10)});
+    SmallVector<Value> arguments{part.rows, part.rowStride, panel, panelStride, c, b.argument(6), part.groups, ahead, aheadStep};
+    if (part.goesOn)
+      arguments.push_back(part.goesOn);
+    b.create<LLVM::CallOp>(kernel, arguments);
   }
 
   /// Of panels.
@@ -66,6 +112,9 @@ private:
 
   CodeBuilder &b;
   PanelKind kind;
+  Type element; // of panels
+  int64_t tileRows;
+  Part part;
 };
 } // namespace
 
@@ -78,7 +127,7 @@ LLVM::LLVMFuncOp getBlockProduct(ModuleOp module, Isa isa, const PanelKind &kind
   CodeBuilder b(module, name, {i64, ptr, i64, ptr, i64, ptr, i64, i64, i64, ptr, i64}, isa, module.getLoc());
   b.function().setLinkage(LLVM::Linkage::Internal);
   b.function().setNoInline(true);
-  BlockProduct(b, kind).dispatch(1);
+  BlockProduct(b, kind).emit();
   b.finish();
   return b.function();
 }

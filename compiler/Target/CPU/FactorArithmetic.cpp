@@ -6,7 +6,8 @@ using namespace mlir;
 
 namespace xf::cpu {
 
-FactorArithmetic::FactorArithmetic(CodeBuilder &b, Factor factor) : b(b), factor(factor), word(b.getI32Type()) {
+FactorArithmetic::FactorArithmetic(CodeBuilder &b, Factor factor, bool wideRows)
+    : b(b), factor(factor), wideRows(wideRows), word(b.getI32Type()) {
   switch (factor) {
   case Factor::f32:
     element_ = b.getF32Type(), group_ = 1;
@@ -44,6 +45,10 @@ template <typename ShiftRight> FactorArithmetic::Parts FactorArithmetic::widened
 FactorArithmetic::Parts FactorArithmetic::loadRow(Value address, int64_t count) {
   if (factor == Factor::f32)
     return {b.splat(b.load(element_, address))};
+  if (wideRows) {
+    Type f32 = b.getF32Type();
+    return {b.splat(b.load(f32, address)), b.splat(b.load(f32, b.at(address, 1, f32)))};
+  }
   Value words = loadWord(address, count);
   // Loaded into all lanes at once: what is done in front of that in scalars would have to be moved to the vector registers.
   Value lanes = b.splat(words);

@@ -10,18 +10,27 @@ namespace {
 class GroupedKernel {
 public:
   GroupedKernel(CodeBuilder &b, const PanelKind &kind, int64_t rows, int64_t panels)
-      : b(b), factors(b, kind.factor), ahead(b, kind, rows, panels), tail(kind.tail), line(kind.pitch * kLanes * factors.group()), rows(rows),
-        panels(panels), element(factors.element()) {}
+      : b(b), wideRows(widensRows(b.isa(), kind.factor)), factors(b, kind.factor, wideRows), ahead(b, kind, rows, panels),
+        tail(kind.tail), line(kind.pitch * kLanes * factors.group()), rows(rows), panels(panels), element(factors.element()),
+        rowElement(factors.rowElement()) {}
 
   void emit() {
     Value a = b.argument(0), lda = b.argument(1), panel = b.argument(2), panelStride = b.argument(3);
     Value c = b.argument(4), ldc = b.argument(5), groups = b.argument(6);
     for (int64_t row = 0; row < rows; ++row)
-      rowStart.push_back(b.at(a, b.mul(lda, row), element));
+      rowStart.push_back(b.at(a, b.mul(lda, row), rowElement));
     for (int64_t i = 0; i < panels; ++i)
       panelStart.push_back(b.at(panel, b.mul(panelStride, i), element));
     Type sumType = factors.sumType();
+    SmallVector<Value> addresses;
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t i = 0; i < panels; ++i)
+        addresses.push_back(b.at(b.at(c, b.mul(ldc, row), sumType), i * kLanes, sumType));
     SmallVector<Value> sums(rows * panels, b.create<arith::ConstantOp>(b.getZeroAttr(b.vectorOf(sumType))));
+    if (wideRows)
+      sums = b.choose(
+          b.argument(9), [&] { return llvm::map_to_vector(addresses, [&](Value address) { return b.loadVector(sumType, address); }); },
+          [&] { return sums; });
 
     // Small tiles save jumps and address updates; in large ones they cost nothing.
     int64_t unroll = rows * panels < 8 ? 4 : 1;
@@ -42,9 +51,8 @@ public:
     if (tail)
       step(groups, 0, tail, sums);
 
-    for (int64_t row = 0; row < rows; ++row)
-      for (int64_t i = 0; i < panels; ++i)
-        b.storeVector(sums[row * panels + i], b.at(b.at(c, b.mul(ldc, row), sumType), i * kLanes, sumType));
+    for (auto [sum, address] : llvm::zip(sums, addresses))
+      b.storeVector(sum, address);
   }
 
 private:
@@ -58,7 +66,7 @@ private:
       columns.push_back(factors.loadPanel(address));
     }
     for (int64_t row = 0; row < rows; ++row) {
-      auto x = factors.loadRow(b.at(b.at(rowStart[row], b.mul(k, group), element), u * group, element), count);
+      auto x = factors.loadRow(b.at(b.at(rowStart[row], b.mul(k, group), rowElement), u * group, rowElement), count);
       for (int64_t i = 0; i < panels; ++i) {
         Value &sum = sums[row * panels + i];
         sum = factors.multiplyAdd(x, columns[i], sum);
@@ -67,12 +75,13 @@ private:
   }
 
   CodeBuilder &b;
+  bool wideRows; // then groups are whole
   FactorArithmetic factors;
   AheadFetcher ahead;
   int64_t tail;
   int64_t line; // elements from one group to the next
   int64_t rows, panels;
-  Type element;
+  Type element, rowElement;
   SmallVector<Value> rowStart, panelStart;
 };
 } // namespace

@@ -49,13 +49,11 @@ static llvm::SmallVector<Isa> factorIsas(mlir::Operation *op) {
   // All have the factors first.
   auto elementOf = [&](unsigned i) { return llvm::cast<mlir::RankedTensorType>(op->getOperand(i).getType()).getElementType(); };
   Factor factor = factorOf(elementOf(0), elementOf(1));
-  if (factor == Factor::i8)
+  auto choose = llvm::dyn_cast<mlir::xf::ChooseOp>(op);
+  if (factor == Factor::i8 || (choose && !(choose.getScreen().empty() && choose.getWords().empty())))
     isas = {Isa::baseline, Isa::avx2, Isa::avx2_vnni, Isa::avx512, Isa::avx512_vnni};
-  // With BF16 instructions come those for bytes.
   if (factor == Factor::bf16)
     isas.push_back(Isa::avx512_bf16);
-  else if (auto choose = llvm::dyn_cast<mlir::xf::ChooseOp>(op); choose && !(choose.getScreen().empty() && choose.getWords().empty()))
-    isas = {Isa::baseline, Isa::avx2, Isa::avx2_vnni, Isa::avx512, Isa::avx512_vnni};
   return isas;
 }
 
@@ -72,7 +70,12 @@ llvm::SmallVector<Isa> kernelIsas(mlir::Operation *op) {
   return isas;
 }
 
+bool widensRows(Isa isa, Factor factor) { return factor == Factor::bf16 && !isNative(isa, factor); }
+
 Tile largestTile(Isa isa, Factor factor) {
+  // A panel's words need registers beside their halves.
+  if (widensRows(isa, factor))
+    return !hasAvx2(isa) ? Tile{2, 1} : !hasAvx512(isa) ? Tile{5, 1} : Tile{12, 2};
   // The words that the columns are made of need registers, too.
   if (factor == Factor::i8_weights && !hasAvx512(isa))
     return hasAvx2(isa) ? Tile{5, 1} : Tile{2, 1};

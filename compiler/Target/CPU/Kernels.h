@@ -73,6 +73,7 @@ struct PanelKind {
 /// `void(ptr a, i64 lda, ptr b, i64 panelStride, ptr c, i64 ldc, i64 k, ptr ahead, i64 aheadStep)`, strides in elements, A's and
 /// C's last stride 1, `k` the number of whole groups. Meanwhile it asks the second-level cache for k * panels * aheadStep words of
 /// four bytes from `ahead` on (0: none), or where it streams a panel, the first-level cache for what stands behind that.
+/// Where rows are widened, A is of f32, whole groups, and there is one argument more, `i1 goesOn`: whether C's sums are added to.
 /// Declared and defined in `module` on first use.
 mlir::LLVM::LLVMFuncOp getMicroKernel(mlir::ModuleOp module, Isa isa, const PanelKind &kind, int64_t rows, int64_t panels);
 /// The largest tile (rows x panels) that stays in registers.
@@ -80,6 +81,8 @@ struct Tile {
   int64_t rows, panels;
 };
 Tile largestTile(Isa isa, Factor factor = Factor::f32);
+/// Whether `isa` multiplies `factor` as f32, from rows that are made f32 before a block's products begin.
+bool widensRows(Isa isa, Factor factor);
 /// Rows from which micro-kernels fetch what comes next themselves: the arithmetic then takes long enough to hide memory behind
 /// it. With fewer, whose panels are in a cache unless they stream, there is nothing to gain.
 int64_t fetchingRows(Isa isa, Factor factor);

@@ -144,7 +144,10 @@ LLVM::LLVMFuncOp getMicroKernel(ModuleOp module, Isa isa, const PanelKind &wante
   loadCodeDialects(module.getContext());
   Type ptr = LLVM::LLVMPointerType::get(module.getContext());
   Type i64 = IntegerType::get(module.getContext(), 64);
-  CodeBuilder b(module, name, {ptr, i64, ptr, i64, ptr, i64, i64, ptr, i64}, isa, module.getLoc());
+  SmallVector<Type> arguments{ptr, i64, ptr, i64, ptr, i64, i64, ptr, i64};
+  if (widensRows(isa, kind.factor))
+    arguments.push_back(IntegerType::get(module.getContext(), 1));
+  CodeBuilder b(module, name, arguments, isa, module.getLoc());
   // Seen from outside, LLVM does not make it another one for the arguments of its only caller, which a measurement would then be of.
   b.function().setVisibility_(LLVM::Visibility::Hidden);
   b.function().setNoInline(true);
