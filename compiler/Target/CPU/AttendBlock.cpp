@@ -163,7 +163,7 @@ void AttendBlocks::multiplyKeys(const Block &block, const Block *next, Value end
   Value stride = isCopied ? b.i64(layout.queryRow) : b.stride(q, 2);
   BlockOperands operands{block.rows, rows, stride, block.keys, b.i64(width * kLanes), b.scratch(), b.i64(layout.stripRow), depth, panels};
   if (next)
-    operands.ahead = next->keys, operands.aheadStep = b.i64(kLanes);
+    operands.ahead = next->keys, operands.aheadStep = b.i64(kLineBytes);
   callBlockProduct(b, operands, {factor});
 }
 
@@ -187,7 +187,7 @@ void AttendBlocks::multiplyValues(const Block &block, const Block *next, std::op
       values = b.at(values, b.mul(b.div(firstRow, b.i64(ratio)), b.stride(v, 1)), element);
     BlockOperands operands{rows, strip(firstRow), b.i64(stripStride()), values, b.i64(panelStride), target, targetStride, depth, panels};
     if (next)
-      operands.ahead = next->values, operands.aheadStep = b.i64(kLanes);
+      operands.ahead = next->values, operands.aheadStep = b.i64(kLineBytes);
     callBlockProduct(b, operands, kind);
   }
   if (direct)

@@ -12,7 +12,7 @@ using namespace mlir;
 namespace xf::cpu {
 
 /// Groups of which all rows are widened at a time: they stay in the first-level cache while panels are walked over.
-static constexpr int64_t kWideGroups = 256;
+static constexpr int64_t kWideGroups = 128;
 
 namespace {
 class BlockProduct {
@@ -87,7 +87,7 @@ private:
     // All sums take four bytes.
     Value c = b.at(b.argument(5), b.mul(firstPanel, kLanes), b.getI32Type());
     Value before = b.add(b.mul(b.argument(7), firstPanel), b.mul(part.first, width)); // of the groups that ask for what is ahead
-    Value ahead = b.at(b.argument(9), b.mul(before, aheadStep), b.getI32Type());
+    Value ahead = b.at(b.argument(9), b.mul(before, aheadStep), b.getI8Type());
     auto kernel = getMicroKernel(b.module(), b.isa(), kind, rows, width);
     SmallVector<Value> arguments{part.rows, part.rowStride, panel, panelStride, c, b.argument(6), part.groups, ahead, aheadStep};
     if (part.goesOn)
@@ -151,6 +151,17 @@ int64_t largestTileRows(Operation *op, Factor factor) {
   for (Isa isa : kernelIsas(op))
     rows = std::max(rows, largestTile(isa, factor).rows);
   return rows;
+}
+
+/// Blocks of rows that share what is ahead. Memory is asked so slowly that it keeps up, with the arithmetic of all to do so behind it.
+static constexpr int64_t kMostShares = 16;
+
+void shareAhead(CodeBuilder &b, BlockOperands &operands, Value next, int64_t lines, Value isNeeded, Value turn, Value turns) {
+  Value shares = b.min(turns, b.i64(kMostShares)), step = b.div(b.add(shares, kLineBytes - 1), shares);
+  Value isBusy = b.create<arith::AndIOp>(b.less(turn, shares), isNeeded);
+  Value first = b.at(next, b.mul(b.mul(step, lines), turn), b.getI8Type());
+  operands.ahead = b.create<arith::SelectOp>(isBusy, first, operands.b);
+  operands.aheadStep = b.create<arith::SelectOp>(isBusy, step, b.i64(0));
 }
 
 void callBlockProduct(CodeBuilder &b, const BlockOperands &o, const PanelKind &kind) {

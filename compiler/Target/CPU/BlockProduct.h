@@ -8,7 +8,7 @@ namespace xf::cpu {
 
 /// `void(i64 rows, ptr a, i64 lda, ptr b, i64 panelStride, ptr c, i64 ldc, i64 k, i64 panels, ptr ahead, i64 aheadStep)`: as
 /// getMicroKernel, for 1 <= rows <= largestTile(isa, kind.factor).rows and any number of panels.
-/// From `ahead` on, k * panels * aheadStep words of four bytes are asked for (getMicroKernel).
+/// From `ahead` on, k * panels * aheadStep bytes are asked for (getMicroKernel).
 /// Defined in `module` on first use; kernels share it.
 mlir::LLVM::LLVMFuncOp getBlockProduct(mlir::ModuleOp module, Isa isa, const PanelKind &kind);
 
@@ -35,6 +35,9 @@ struct BlockOperands {
   mlir::Value rows, a, lda, b, panelStride, c, ldc, depth, panels;
   mlir::Value ahead = {}, aheadStep = {}; // null: nothing is needed next
 };
+/// Makes block `turn` of `turns` blocks of rows ask for its share of the `lines` lines from `next` on, if `isNeeded`, `lines` being those that
+/// a block reads, too.
+void shareAhead(CodeBuilder &b, BlockOperands &operands, mlir::Value next, int64_t lines, mlir::Value isNeeded, mlir::Value turn, mlir::Value turns);
 void callBlockProduct(CodeBuilder &b, const BlockOperands &operands, const PanelKind &kind);
 /// The same where other blocks of rows may take the panels, too, but for if `isOnly`: those find them in a cache, wherever they come from.
 void callBlockProduct(CodeBuilder &b, const BlockOperands &operands, const PanelKind &kind, mlir::Value isOnly);

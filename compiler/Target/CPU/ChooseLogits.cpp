@@ -55,14 +55,10 @@ BlockOperands ChooseLogits::operands(const ChooseFactors &factors, Value firstRo
 
 void ChooseLogits::multiply(const ChooseFactors &factors, Value firstRow, Value rowCount, Value turn, Value turns) {
   auto whole = [&] {
-    // The next block's weights are fetched meanwhile, by two blocks of rows if there are two.
+    // The next block's weights are fetched meanwhile.
     BlockOperands all = operands(factors, firstRow, rowCount, b.i64(0), panelCount_);
-    Value shares = b.min(turns, b.i64(2)), next = b.add(number_, 1);
-    Value busy = b.create<arith::AndIOp>(b.less(turn, shares), b.less(next, end_));
-    Value step = b.div(b.i64(kLanes), shares);
-    Value ahead = b.at(panelAddress(factors, b.mul(next, kPanels)), b.mul(b.mul(step, kPanels * factors.weight.depth), turn), b.getI32Type());
-    all.ahead = b.create<arith::SelectOp>(busy, ahead, all.b);
-    all.aheadStep = b.create<arith::SelectOp>(busy, step, b.i64(0));
+    Value next = b.add(number_, 1);
+    shareAhead(b, all, panelAddress(factors, b.mul(next, kPanels)), kPanels * factors.weight.depth, b.less(next, end_), turn, turns);
     callBlockProduct(b, all, factors.weight.kind(access.weightsStream), b.equal(turns, b.i64(1)));
   };
   auto some = [&] {

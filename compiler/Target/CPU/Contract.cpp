@@ -59,14 +59,9 @@ public:
 
 private:
   void splitWork();
-  /// What to fetch while block `i` of `blocks` of the rows is multiplied: a share of the panels from `next` on, or of those that
-  /// this thread begins the following product with.
-  struct Ahead {
-    Value memory, step;
-  };
-  Ahead aheadOf(Value i, Value blocks, Value firstPanel, Value nextPanel);
-  /// `isOnly`: whether there is no other block of rows.
-  void block(Value firstPanel, Value panelCount, Value firstRow, Value rowCount, const Ahead &ahead, Value isOnly);
+  /// The block of panels from `firstPanel` on, for block `i` of `blocks` of rows. Fetched meanwhile: the panels from `nextPanel` on,
+  /// or those that this thread begins the following product with.
+  void block(Value firstPanel, Value nextPanel, Value firstRow, Value rowCount, Value i, Value blocks);
   void epilogue(Value buffer, Value bufferStride, Value firstPanel, Value panelCount, Value firstRow, Value rowCount);
   /// The epilogue of `count` panels from `column` on; of a single one, `lanes` columns exist (null: all).
   void epiloguePanels(Value sums, Value sumsStride, Value column, int64_t count, Value lanes, Value firstRow, Value rowCount);
@@ -114,30 +109,15 @@ void Contract::emit() {
   Value blocks = b.div(b.add(rows, b.sub(tileRows, 1)), tileRows);
   int64_t step = blockPanels(weight.depth);
   b.loop(panelBegin, panelEnd, step, [&](Value firstPanel) {
-    Value panelCount = b.min(b.i64(step), b.sub(panelEnd, firstPanel));
     b.loop(b.i64(0), blocks, 1, [&](Value i) {
       Value first = b.div(b.mul(rows, i), blocks), end = b.div(b.mul(rows, b.add(i, 1)), blocks);
-      Ahead ahead = aheadOf(i, blocks, firstPanel, b.add(firstPanel, step));
-      block(firstPanel, panelCount, b.add(rowBegin, first), b.sub(end, first), ahead, b.equal(blocks, b.i64(1)));
+      block(firstPanel, b.add(firstPanel, step), b.add(rowBegin, first), b.sub(end, first), i, blocks);
     });
   });
 }
 
-Contract::Ahead Contract::aheadOf(Value i, Value blocks, Value firstPanel, Value nextPanel) {
-  // Two blocks of rows share the work if there are two, each with a half: arithmetic then hides more of the memory's time.
-  Value parts = b.min(blocks, b.i64(2));
-  Value isHere = b.less(nextPanel, panelEnd);
-  Value isSomewhere = b.create<arith::OrIOp>(isHere, b.less(b.i64(0), followingPanels));
-  Value busy = b.create<arith::AndIOp>(b.less(i, parts), isSomewhere);
-  Value step = b.div(b.i64(kLanes), parts);
-  int64_t words = blockPanels(weight.depth) * weight.depth; // of four bytes
-  Value panels = b.create<arith::SelectOp>(isHere, panelAddress(nextPanel), following);
-  Value next = b.at(panels, b.mul(b.mul(step, words), i), b.getI32Type());
-  return {b.create<arith::SelectOp>(busy, next, panelAddress(firstPanel)), b.create<arith::SelectOp>(busy, step, b.i64(0))};
-}
-
-void Contract::block(Value firstPanel, Value panelCount, Value firstRow, Value rowCount, const Ahead &ahead, Value isOnly) {
-  Value lda = b.stride(0, 0);
+void Contract::block(Value firstPanel, Value nextPanel, Value firstRow, Value rowCount, Value i, Value blocks) {
+  Value panelCount = b.sub(b.min(nextPanel, panelEnd), firstPanel), lda = b.stride(0, 0);
   Value x = b.at(b.data(0), b.mul(firstRow, lda), weight.rowType);
   Value target = b.scratch(), targetStride = b.i64(blockPanels(weight.depth) * kLanes);
   if (isBare()) {
@@ -145,8 +125,12 @@ void Contract::block(Value firstPanel, Value panelCount, Value firstRow, Value r
     Value row = b.at(b.data(result), b.mul(firstRow, targetStride), sumType);
     target = b.at(row, b.mul(firstPanel, kLanes), sumType);
   }
-  callBlockProduct(b, {rowCount, x, lda, panelAddress(firstPanel), b.i64(weight.panelElements), target, targetStride, b.i64(weight.wholeGroups),
-                       panelCount, ahead.memory, ahead.step}, weight.kind(access.weightsStream), isOnly);
+  BlockOperands operands{rowCount, x, lda, panelAddress(firstPanel), b.i64(weight.panelElements), target, targetStride,
+                         b.i64(weight.wholeGroups), panelCount};
+  Value isHere = b.less(nextPanel, panelEnd), isSomewhere = b.create<arith::OrIOp>(isHere, b.less(b.i64(0), followingPanels));
+  Value next = b.create<arith::SelectOp>(isHere, panelAddress(nextPanel), following);
+  shareAhead(b, operands, next, blockPanels(weight.depth) * weight.depth, isSomewhere, i, blocks);
+  callBlockProduct(b, operands, weight.kind(access.weightsStream), b.equal(blocks, b.i64(1)));
   if (!isBare())
     epilogue(target, targetStride, firstPanel, panelCount, firstRow, rowCount);
 }

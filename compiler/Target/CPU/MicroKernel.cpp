@@ -93,16 +93,19 @@ AheadFetcher::AheadFetcher(CodeBuilder &b, const PanelKind &kind, int64_t rows, 
     : b(b), streams(streamsPanels(b.isa(), rows, kind)), count(rows >= fetchingRows(b.isa(), kind.factor) && !streams ? panels : 0) {}
 
 void AheadFetcher::fetch(Value k) {
-  Value step = b.argument(8), line = b.at(b.argument(7), b.mul(b.mul(step, count), k), b.getI32Type());
+  Value step = b.argument(8), line = b.at(b.argument(7), b.mul(b.mul(step, count), k), b.getI8Type());
   for (int64_t i = 0; i < count; ++i)
-    b.prefetch(b.at(line, b.mul(step, i), b.getI32Type()), CodeBuilder::Cache::secondLevel);
+    b.prefetch(b.at(line, b.mul(step, i), b.getI8Type()), CodeBuilder::Cache::secondLevel);
 }
 
 void AheadFetcher::fetchBehind(Value address) {
-  // 128 lines: 160 ns at 50 GB/s. Fewer come late, more are gone from the cache again.
+  // 128 lines: 160 ns at 50 GB/s. Fewer come late, more are gone from the cache again. Where the first level has room for few misses that wait for
+  // memory (16 lines in Intel's Golden Cove), the second level has to have them by then.
   constexpr int64_t kBytes = 8192;
-  if (streams)
-    b.prefetch(b.atByte(address, kBytes), CodeBuilder::Cache::firstLevel);
+  if (!streams)
+    return;
+  b.prefetch(b.atByte(address, 2 * kBytes), CodeBuilder::Cache::secondLevel);
+  b.prefetch(b.atByte(address, kBytes), CodeBuilder::Cache::firstLevel);
 }
 
 void emitMicroKernel(CodeBuilder &b, const PanelKind &kind, int64_t rows, int64_t panels) { MicroKernel(b, kind, rows, panels).emit(); }
