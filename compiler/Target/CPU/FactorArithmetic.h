@@ -13,7 +13,8 @@ namespace xf::cpu {
 /// 16-bit numbers, even ones and odd ones apart, whose products are added in pairs; no intermediate can overflow. So are those of i16,
 /// as long as rows are short enough (QuantizeOp).
 /// bf16: a chain of f32 multiply-adds, k ascending, where the processor has nothing better: a bf16 is the upper half of an
-/// f32. Taking words apart takes the units that multiply; of a row that meets many panels it is done once, in memory. BF16 instructions round in an order of their own, which is the same for all tiles.
+/// f32. Taking words apart takes the units that multiply; of rows that meet many panels it is done once, in memory. BF16 instructions
+/// round in an order of their own, which is the same for all tiles.
 class FactorArithmetic {
 public:
   /// `factor`: f32, bf16, i8 or i16; `wideRows`: whether rows of bf16 lie as f32 in memory.

@@ -22,15 +22,12 @@ public:
     for (int64_t i = 0; i < panels; ++i)
       panelStart.push_back(b.at(panel, b.mul(panelStride, i), element));
     Type sumType = factors.sumType();
-    SmallVector<Value> addresses;
-    for (int64_t row = 0; row < rows; ++row)
-      for (int64_t i = 0; i < panels; ++i)
-        addresses.push_back(b.at(b.at(c, b.mul(ldc, row), sumType), i * kLanes, sumType));
+    auto place = [&](int64_t sum) { return b.at(b.at(c, b.mul(ldc, sum / panels), sumType), sum % panels * kLanes, sumType); };
     SmallVector<Value> sums(rows * panels, b.create<arith::ConstantOp>(b.getZeroAttr(b.vectorOf(sumType))));
+    auto former = [&](int64_t sum) { return b.loadVector(sumType, place(sum)); };
     if (wideRows)
       sums = b.choose(
-          b.argument(9), [&] { return llvm::map_to_vector(addresses, [&](Value address) { return b.loadVector(sumType, address); }); },
-          [&] { return sums; });
+          b.argument(9), [&] { return llvm::map_to_vector(llvm::seq<int64_t>(sums.size()), former); }, [&] { return sums; });
 
     // Small tiles save jumps and address updates; in large ones they cost nothing.
     int64_t unroll = rows * panels < 8 ? 4 : 1;
@@ -51,8 +48,8 @@ public:
     if (tail)
       step(groups, 0, tail, sums);
 
-    for (auto [sum, address] : llvm::zip(sums, addresses))
-      b.storeVector(sum, address);
+    for (auto [i, sum] : llvm::enumerate(sums))
+      b.storeVector(sum, place(i));
   }
 
 private:
