@@ -125,9 +125,9 @@ static int best_isa(bool avx_vnni) {
 // Intel's cores that have AVX512_FP16 (Sapphire Rapids and those behind it) start a VDPBF16PS every other cycle, and four FMAs in that time:
 // products of 16 bits are left to AMX there.
 static bool has_slow_bf16() {
-  unsigned largest, intel[] = {signature_INTEL_ebx, signature_INTEL_edx, signature_INTEL_ecx}, vendor[3];
-  __get_cpuid(0, &largest, &vendor[0], &vendor[2], &vendor[1]);
-  return std::equal(vendor, vendor + 3, intel) && has(cpuid(7).d, {23});
+  registers maker = cpuid(0);
+  bool intel = maker.b == signature_INTEL_ebx && maker.d == signature_INTEL_edx && maker.c == signature_INTEL_ecx;
+  return intel && has(cpuid(7).d, {23});
 }
 
 isa_support detect_isa() {

@@ -37,8 +37,8 @@ private:
 
   /// Makes a part's rows f32, with a zero behind an odd number of elements as in the panels, then multiplies it, and so on.
   void widened() {
-    Type bf16 = IntegerType::get(b.getContext(), 16), f32 = b.getF32Type();
-    int64_t group = 2, stride = kWideGroups * group + kLanes; // off powers of two, which would share cache sets
+    Type f32 = b.getF32Type();
+    int64_t group = mlir::xf::panelGroup(element), stride = kWideGroups * group + kLanes; // off powers of two, which would share cache sets
     Value buffer = b.stack(f32, tileRows * stride), a = b.argument(1), lda = b.argument(2), rows = b.argument(0);
     Value elements = b.add(b.mul(b.argument(7), group), kind.tail), groups = b.add(b.argument(7), kind.tail ? 1 : 0);
     // Of no groups at all the sums are zeros.
@@ -46,9 +46,9 @@ private:
       Value count = b.min(b.i64(kWideGroups), b.sub(groups, first));
       Value from = b.mul(first, group), length = b.min(b.i64(kWideGroups * group), b.sub(elements, from));
       b.loop(b.i64(0), rows, 1, [&](Value row) {
-        Value source = b.at(a, b.add(b.mul(lda, row), from), bf16), target = b.at(buffer, b.mul(row, stride), f32);
+        Value source = b.at(a, b.add(b.mul(lda, row), from), element), target = b.at(buffer, b.mul(row, stride), f32);
         forChunks(b, length, ValueRange(), [&](Value offset, Value lanes, ValueRange) -> SmallVector<Value> {
-          b.storeVector(widenFromBF16(b, b.loadVector(bf16, b.at(source, offset, bf16), lanes)), b.at(target, offset, f32));
+          b.storeVector(widenFromBF16(b, b.loadVector(element, b.at(source, offset, element), lanes)), b.at(target, offset, f32));
           return {};
         });
       });
@@ -112,7 +112,7 @@ private:
 
   CodeBuilder &b;
   PanelKind kind;
-  Type element; // of panels
+  Type element; // of panels, and of rows before they are widened
   int64_t tileRows;
   Part part;
 };
