@@ -5,6 +5,8 @@
 // a state that something else reads, too, stays f32, as do those that give their probabilities.
 //
 // What rounding does to scores is small beside what tells keys apart, if their bias is no part of them (xf-drop-key-bias).
+//
+// Where many queries share their keys and values, words may be made of these: not of states, and not in a decoder, whose step gives the same bits.
 #include "compiler/Transforms/MapUtils.h"
 #include "compiler/Transforms/Passes.h"
 
@@ -46,6 +48,8 @@ public:
       for (OpOperand *factor : {&attend.getQMutable(), &attend.getKMutable(), &attend.getVMutable()})
         factor->set(narrow(factor->get()));
       narrowContext(attend);
+      if (element.isBF16() && !stateOf(attend.getK().getDefiningOp()) && !stateOf(attend.getV().getDefiningOp()) && !isOfDecoder(attend))
+        attend.setWords(true);
     }
     // What nobody reads any more would keep the product's epilogue from taking the rounding.
     for (Operation *view : llvm::reverse(replaced))
@@ -90,6 +94,16 @@ private:
         if (StateOp state = stateOf(value.getDefiningOp()); state && states.insert(state))
           llvm::append_range(accesses, users[state]);
     }
+  }
+
+  /// Whether `op` is in a decoder or in what was derived of one.
+  bool isOfDecoder(Operation *op) {
+    auto generate = module->getAttrOfType<DictionaryAttr>(kGenerateAttr);
+    StringRef entry = op->getParentOfType<EntryOp>().getSymName();
+    return generate && llvm::any_of(ArrayRef<StringRef>{"decode", "begin", "step"}, [&](StringRef member) {
+             auto symbol = generate.getAs<FlatSymbolRefAttr>(member);
+             return symbol && symbol.getValue() == entry;
+           });
   }
 
   StateOp stateOf(Operation *op) {

@@ -72,7 +72,7 @@ def XfNarrowAttention : Pass<"xf-narrow-attention", "::mlir::ModuleOp"> {
   let description = [{
     Queries, keys and values are rounded where they are made, and states that attention alone reads keep them so. A
     context that is rounded next is given so. Attention that gives its probabilities, has heads of odd width, or reads
-    states that others read, too, stays f32.
+    states that others read, too, stays f32. Attention of bf16 outside of decoders may be multiplied in words.
   }];
   let options = [Option<"type", "type", "std::string", "\"bf16\"", "bf16 or f16">];
 }

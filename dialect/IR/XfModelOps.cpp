@@ -212,6 +212,9 @@ LogicalResult AttendOp::verify() {
     return emitOpError("context ") << c << " of factors of " << q.getElementType();
   if (getProbabilities() && !q.getElementType().isF32())
     return emitOpError("gives probabilities of f32 only");
+  auto isState = [](Value value) { return isa_and_nonnull<AppendOp, LoadOp>(value.getDefiningOp()); };
+  if (getWords() && (!factor.isBF16() || isState(getK()) || isState(getV())))
+    return emitOpError("multiplies bf16 in words, and no states");
   if (withElement(withDim(q, 3, v.getDimSize(3), getDimName(v, 3)), c.getElementType()) != c)
     return emitOpError("context ") << describeShape(c) << " should be as the queries with the values' width";
   if (getProbabilities() && withDim(q, 3, k.getDimSize(2), getDimName(k, 2)) != typeOf(getProbabilities()))

@@ -147,6 +147,8 @@ def Xf_AttendOp : Xf_Op<"attend", [Xf_InBody, Pure, DeclareOpInterfaceMethods<Xf
 
     q, k and v are all f32, all bf16 or all f16. With 16 bits, sums, scores and exponentials are f32; with s_j = exp(score_j - largest
     score), the context is (Σ_j round(s_j) v_j) / Σ_j s_j, in f32 or the type of q, and there are no probabilities.
+    With `words`, of bf16 and not of states, factors may be multiplied as integers of 16 bits with a scale a row, exponentials among them, where
+    that is faster: nothing else has to give the same bits.
 
     ```mlir
     %c = xf.attend %q, %k, %v scale 0.5 fill 0xFFF0000000000000 mask {
@@ -157,7 +159,8 @@ def Xf_AttendOp : Xf_Op<"attend", [Xf_InBody, Pure, DeclareOpInterfaceMethods<Xf
       -> (tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">>)
     ```
   }];
-  let arguments = (ins Xf_Tensor:$q, Xf_Tensor:$k, Xf_Tensor:$v, Optional<Xf_Tensor>:$spans, F64Attr:$scale, F64Attr:$fill);
+  let arguments = (ins Xf_Tensor:$q, Xf_Tensor:$k, Xf_Tensor:$v, Optional<Xf_Tensor>:$spans, F64Attr:$scale, F64Attr:$fill,
+                       UnitAttr:$words);
   let results = (outs Xf_Tensor:$output, Optional<Xf_Tensor>:$probabilities);
   let regions = (region AnyRegion:$mask, AnyRegion:$bias, AnyRegion:$score);
   let assemblyFormat = [{

@@ -4,7 +4,7 @@
 // RUN: not xf-opt %s --pass-pipeline='builtin.module(xf-narrow-attention{type=f64})' 2>&1 | FileCheck %s --check-prefix=NONE
 // F16: xf.state @keys : tensor<?x2x?x4xf16
 // F16: arith.truncf {{.*}} : f32 to f16
-// F16: xf.attend {{.*}} tensor<?x2x?x4xf16
+// F16: xf.attend {{.*}} fill -1.000000e+09 : {{.*}} tensor<?x2x?x4xf16
 // NONE: attention is narrowed to bf16 or f16, not to 'f64'
 
 // Keys and values in states that attention alone reads are kept in bf16; what something else reads stays.
@@ -29,7 +29,7 @@ module attributes {xf.bounds = {B = 2 : i64, T = 9 : i64, N = 9 : i64}} {
   // CHECK-NOT: {{arith.truncf|xf.slice %arg0}}
   // CHECK: xf.slice %[[ROUNDED]] axis 2 start 16 : {{.*}}xbf16
   // CHECK-NOT: {{arith.truncf|xf.slice %arg0}}
-  // CHECK: xf.attend {{.*}}xbf16{{.*}} -> (tensor<?x2x?x4xbf16
+  // CHECK: xf.attend {{.*}} {words} : {{.*}}xbf16{{.*}} -> (tensor<?x2x?x4xbf16
   // CHECK: %[[MERGED:.*]] = xf.rearrange {{.*}} -> tensor<?x?x8xbf16
   // CHECK: xf.return %[[MERGED]]
   xf.entry full @merged(%qkv: tensor<?x?x24xf32, #xf.dims<"B", "T", "">> {xf.name = "qkv"}) -> (tensor<?x?x8xbf16, #xf.dims<"B", "T", "">> {xf.name = "y"}) {
@@ -55,7 +55,7 @@ module attributes {xf.bounds = {B = 2 : i64, T = 9 : i64, N = 9 : i64}} {
   // CHECK: %[[X:.*]] = xf.map(%arg0)
   // CHECK: xf.append %[[X]] to @keys{{.*}} -> tensor<?x2x?x4xbf16
   // CHECK: xf.append %[[X]] to @values{{.*}} -> tensor<?x2x?x4xbf16
-  // CHECK: xf.attend %[[X]], {{.*}} -> (tensor<?x2x?x4xf32
+  // CHECK: xf.attend %[[X]], {{.*}} fill -1.000000e+09 : {{.*}} -> (tensor<?x2x?x4xf32
   // CHECK: xf.append %arg0 to @shared
   // CHECK: xf.append %arg0 to @beside
   // CHECK: xf.attend %arg0

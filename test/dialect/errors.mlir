@@ -35,3 +35,12 @@ xf.entry full @run(%x: tensor<?x2x?x4xbf16, #xf.dims<"B", "", "T", "">> {xf.name
     -> (tensor<?x2x?x4xbf16, #xf.dims<"B", "", "T", "">>, tensor<?x2x?x?xf32, #xf.dims<"B", "", "T", "T">>)
   xf.return %p : tensor<?x2x?x?xf32, #xf.dims<"B", "", "T", "T">>
 }
+
+// -----
+
+xf.entry full @run(%x: tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">> {xf.name = "x"}) -> (tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">> {xf.name = "z"}) {
+  // expected-error @+1 {{multiplies bf16 in words, and no states}}
+  %z = xf.attend %x, %x, %x scale 0.5 fill -1.0e9 {words} : tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">>, tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">>, tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">>
+    -> (tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">>)
+  xf.return %z : tensor<?x2x?x4xf32, #xf.dims<"B", "", "T", "">>
+}

@@ -35,7 +35,7 @@ void AttendTasks::emit() {
     Value rows = b.size(q, 0), sentences = order.sort(rows, [&](Value row) { return stateRow(op.getK(), row); });
     b.ifElse(b.less(rows, b.mul(sentences, 2)), alone, [&] { emitBeams(); });
   };
-  if (together == 1 && !mayShareStates(op))
+  if (words || (together == 1 && !mayShareStates(op)))
     return positions();
   b.ifElse(b.equal(b.size(q, 2), b.i64(1)), step, positions);
 }
@@ -96,17 +96,18 @@ void AttendTasks::emitTasks(Queries kind) {
   });
 }
 
-/// Sentences of different lengths. Tasks are in the order of heads, so that threads get parts of the same sentences.
+/// Sentences of different lengths. Tasks are in the order of heads, so that threads get parts of the same sentences, and one behind the other
+/// those with the same keys and values.
 void AttendTasks::emitSpans() {
   Value sentences = b.size(*spans, 0), blocks = b.ceilDiv(b.size(k, 2), tileRows);
   auto [first, end] = b.share(b.mul(b.mul(sentences, blocks), heads));
   b.loop(first, end, 1, [&](Value task) {
     Block block;
     block.kind = Queries::ofPositions;
-    block.batch = b.rem(task, sentences);
-    Value rest = b.div(task, sentences);
-    block.first = b.mul(b.rem(rest, blocks), tileRows);
-    block.head = b.div(rest, blocks);
+    block.first = b.mul(b.rem(task, blocks), tileRows);
+    Value rest = b.div(task, blocks);
+    block.batch = b.rem(rest, sentences);
+    block.head = b.div(rest, sentences);
     std::tie(start, keyCount) = loadSpan(b, *spans, block.batch);
     block.rows = b.min(b.i64(tileRows), b.sub(keyCount, block.first));
     findStates(block);

@@ -33,16 +33,18 @@ AttendScratch::AttendScratch(AttendOp op, ModuleOp root, int64_t tileRows)
   // Rows off powers of two, which would share cache sets.
   stripRow = roundUp(largestSize(op.getK(), 2, root)) + kLanes;
   contextRow = roundUp(typeOf(op.getV()).getDimSize(3));
-  queryRow = roundUp(typeOf(op.getQ()).getDimSize(3));
+  int64_t width = typeOf(op.getQ()).getDimSize(3);
+  queryRow = roundUp(width);
   context = rows * stripRow;
   query = context + rows * contextRow;
   order = query + rows * queryRow;
-  total = order + SentenceOrder::words(sorted);
+  words = order + llvm::alignTo(SentenceOrder::words(sorted), kLanes);
+  total = words + (suitsWords(op) ? AttendWords::Scratch(largestSize(op.getK(), 2, root), width, contextRow).total : 0);
 }
 
 AttendBlocks::AttendBlocks(KernelBuilder &b, AttendOp op, const KernelRequest &request)
     : b(b), op(op), request(request), scores(b, op, request), element(typeOf(op.getQ()).getElementType()),
-      factor(factorOf(element, element)), group(panelGroup(element)), tileRows(largestTile(b.isa(), factor).rows),
+      factor(attendsByWords(b.isa(), op) ? Factor::i16 : factorOf(element, element)), group(panelGroup(element)), tileRows(largestTile(b.isa(), factor).rows),
       layout(op, request.root, tileRows), order(b, b.at(b.scratch(), layout.order, b.getF32Type()), layout.sorted),
       spans(op.getSpans() ? std::optional(request.viewOf(op.getSpans())) : std::nullopt),
       q(request.viewOf(op.getQ())), k(request.viewOf(op.getK())), v(request.viewOf(op.getV())), out(request.resultView()),
@@ -51,6 +53,10 @@ AttendBlocks::AttendBlocks(KernelBuilder &b, AttendOp op, const KernelRequest &r
       together(headsTogether(b.isa(), heads, ratio, width)), keyCount(b.size(k, 2)), ends(b.stack(b.i64Type(), mostRows(tileRows))) {
   if (factor != Factor::f32)
     reciprocals = b.stack(b.getF32Type(), mostRows(tileRows));
+  if (factor == Factor::i16) {
+    queryScales = b.stack(b.getF32Type(), tileRows);
+    words.emplace(b, b.at(b.scratch(), layout.words, b.getF32Type()), largestSize(op.getK(), 2, request.root), width, layout.contextRow);
+  }
 }
 
 Query AttendBlocks::query(const Block &block, Value row) {
@@ -106,13 +112,29 @@ Value AttendBlocks::findEnds(const Block &block) {
   })[0];
 }
 
-void AttendBlocks::emitBlock(const Block &block, const Block *next) {
+/// The block's keys and values as words.
+void AttendBlocks::takeWords(Block &block) {
+  Value head = b.add(b.mul(block.batch, heads / ratio), b.div(block.head, ratio));
+  words->take(head, block.keys, block.values, keyCount);
+  block.keys = words->keys();
+  block.values = words->values();
+}
+
+void AttendBlocks::emitBlock(Block block, const Block *next) {
+  if (words)
+    takeWords(block);
   Value end = findEnds(block);
   multiplyKeys(block, next, end);
   Value panels = b.ceilDiv(op.getProbabilities() ? keyCount : end, kLanes);
   Value lacking = b.loop(b.i64(0), block.rows, 1, b.i64(0), [&](Value row, ValueRange carried) -> SmallVector<Value> {
     Value rowEnd = hasEnds(block) ? b.load(b.i64Type(), b.at(ends, row, b.i64Type())) : end;
-    AttendScores::Row made = scores.emit(strip(row), rowEnd, b.mul(panels, kLanes), query(block, row));
+    Value width = b.mul(panels, kLanes);
+    std::optional<AttendScores::Scales> scales;
+    if (words)
+      scales = {b.load(b.getF32Type(), queryScale(row)), words->keyScales()};
+    AttendScores::Row made = scores.emit(strip(row), rowEnd, width, query(block, row), scales);
+    if (words)
+      made.reciprocal = b.create<arith::MulFOp>(made.reciprocal, words->takeExponentials(strip(row), rowEnd, width));
     storeProbabilities(block, row);
     if (reciprocals)
       b.store(made.reciprocal, reciprocal(row));
@@ -151,9 +173,11 @@ static Value bytesBetween(CodeBuilder &b, Value from, Value to) {
 
 void AttendBlocks::multiplyKeys(const Block &block, const Block *next, Value end) {
   Value copy = b.at(b.scratch(), layout.query, b.getF32Type()), panels = b.ceilDiv(end, kLanes), depth = b.i64(width / group);
-  bool byHead = block.kind == Queries::ofHeads, isCopied = block.kind != Queries::ofPositions || request.access.lastStride[q] != 1;
+  bool byHead = block.kind == Queries::ofHeads, isCopied = words || block.kind != Queries::ofPositions || request.access.lastStride[q] != 1;
   if (isCopied)
     copyQueries(block, copy);
+  if (words)
+    b.loop(b.i64(0), block.rows, 1, [&](Value row) { b.store(words->takeQuery(b.at(copy, b.mul(row, layout.queryRow), element)), queryScale(row)); });
   if (byHead) {
     emitHeadProduct(b, {{factor}, together, ratio, copy, layout.queryRow, block.keys, b.stride(k, 1), width * kLanes, b.scratch(),
                         layout.stripRow, depth, panels, next ? bytesBetween(b, block.keys, next->keys) : Value()});
@@ -176,7 +200,7 @@ void AttendBlocks::multiplyValues(const Block &block, const Block *next, std::op
   Value target = direct ? rowAddress(out, f32, block, firstRow) : b.at(b.scratch(), layout.context, f32);
   Value targetStride = direct ? b.stride(out, 2) : b.i64(layout.contextRow);
   PanelKind kind{factor, /*tail=*/0, /*pitch=*/roundUp(valueWidth) / kLanes};
-  Value panels = b.i64(kind.pitch), depth = b.div(end, b.i64(group));
+  Value panels = b.i64(kind.pitch), depth = words ? b.ceilDiv(end, group) : b.div(end, group);
   int64_t panelStride = kLanes * group;
   if (allHeads) {
     emitHeadProduct(b, {kind, together, ratio, b.scratch(), stripStride(), block.values, b.stride(v, 1), panelStride, target,
@@ -192,13 +216,15 @@ void AttendBlocks::multiplyValues(const Block &block, const Block *next, std::op
   }
   if (direct)
     return;
-  if (group > 1)
+  if (group > 1 && !words)
     b.ifThen(b.less(b.mul(depth, group), end), [&] { addHalfWord(block, firstRow, rows, b.sub(end, 1), target); });
   b.loop(b.i64(0), rows, 1, [&](Value row) {
     Value from = b.at(target, b.mul(row, targetStride), f32), to = rowAddress(out, result, block, b.add(firstRow, row));
     Value factor = reciprocals ? b.splat(b.load(f32, reciprocal(b.add(firstRow, row)))) : Value();
     forChunks(b, b.i64(valueWidth), ValueRange(), [&](Value offset, Value count, ValueRange) -> SmallVector<Value> {
-      Value context = b.loadVector(f32, b.at(from, offset, f32));
+      Value context = b.loadVector(words ? b.getI32Type() : f32, b.at(from, offset, f32));
+      if (words)
+        context = b.create<arith::SIToFPOp>(b.vectorOf(f32), context);
       if (factor)
         context = b.create<arith::MulFOp>(context, factor);
       if (result.isBF16())
@@ -242,18 +268,28 @@ void AttendBlocks::storeProbabilities(const Block &block, Value row) {
 /// A row that the mask leaves no key: the same for all keys.
 void AttendBlocks::emitRowWithoutKeys(const Block &block, Value row) {
   Value probability = scores.rowWithoutKeys(keyCount);
-  if (reciprocals) {
-    b.store(probability, reciprocal(row));
-    probability = narrowToBF16(b, b.f32(1));
+  Type stored = words ? b.getF32Type() : element;
+  auto fill = [&](Value value) {
+    b.loop(b.i64(0), keyCount, kLanes, [&](Value offset) { b.storeVector(b.splat(value), b.at(strip(row), offset, stored)); });
+  };
+  if (words) {
+    fill(b.f32(1));
+    probability = b.create<arith::MulFOp>(probability, words->takeExponentials(strip(row), keyCount, keyCount));
+  } else {
+    fill(reciprocals ? narrowToBF16(b, b.f32(1)) : probability);
   }
-  b.loop(b.i64(0), keyCount, kLanes, [&](Value offset) { b.storeVector(b.splat(probability), b.at(strip(row), offset, element)); });
+  if (reciprocals)
+    b.store(probability, reciprocal(row));
   storeProbabilities(block, row);
   multiplyValues(block, nullptr, row, keyCount);
 }
 
 int64_t attendScratchBytes(AttendOp op, ModuleOp root) {
   Type element = typeOf(op.getQ()).getElementType();
-  return AttendScratch(op, root, largestTileRows(op, factorOf(element, element))).total * sizeof(float);
+  int64_t rows = largestTileRows(op, factorOf(element, element));
+  if (suitsWords(op))
+    rows = std::max(rows, largestTileRows(op, Factor::i16));
+  return AttendScratch(op, root, rows).total * sizeof(float);
 }
 
 } // namespace xf::cpu

@@ -3,11 +3,13 @@
 // An element of the context is one chain of multiply-adds over ascending keys, and masked keys have probability 0, so
 // that neither the rows beside it nor keys behind its own end change its bits.
 //
-// With factors of bf16 the strip holds exponentials, and the context is divided by their sum when it is stored.
+// With factors of bf16 the strip holds exponentials, and the context is divided by their sum when it is stored. Where these are multiplied
+// as words, so are they (AttendWords).
 #ifndef XF_COMPILER_TARGET_CPU_ATTENDBLOCK_H
 #define XF_COMPILER_TARGET_CPU_ATTENDBLOCK_H
 
 #include "compiler/Target/CPU/AttendScores.h"
+#include "compiler/Target/CPU/AttendWords.h"
 #include "compiler/Target/CPU/SentenceOrder.h"
 
 #include <optional>
@@ -21,7 +23,7 @@ bool mayShareStates(mlir::xf::AttendOp op);
 struct AttendScratch {
   AttendScratch(mlir::xf::AttendOp op, mlir::ModuleOp root, int64_t tileRows);
   int64_t sorted; // the most rows that are to be sorted by their sentences
-  int64_t stripRow, contextRow, queryRow, context, query, order, total;
+  int64_t stripRow, contextRow, queryRow, context, query, order, words, total;
 };
 
 struct AttendBlocks {
@@ -42,14 +44,14 @@ struct AttendBlocks {
   /// Where a row's keys or values are.
   Value stateRow(Value tensor, Value row);
   /// Computes a block. `next` is what the thread does behind it, or null where that is not to be fetched.
-  void emitBlock(const Block &block, const Block *next);
+  void emitBlock(Block block, const Block *next);
 
   KernelBuilder &b;
   mlir::xf::AttendOp op;
   const KernelRequest &request;
   AttendScores scores;
   mlir::Type element; // of queries, keys and values
-  Factor factor;
+  Factor factor;      // what is multiplied
   int64_t group; // elements of a word
   int64_t tileRows;
   AttendScratch layout;
@@ -62,11 +64,14 @@ struct AttendBlocks {
   Value keyCount, ends; // `ends` is where the rows' ends are kept, if they differ
   Value start;          // with spans: the first position of the block's sentence
   Value reciprocals;    // and their sums' reciprocals, if they have not been used yet
+  std::optional<AttendWords> words;
+  Value queryScales;    // with words: the rows'
 
 private:
   Value headStart(unsigned view, Value tensor, const Block &block);
   Value findEnds(const Block &block);
   void copyQueries(const Block &block, Value target);
+  void takeWords(Block &block);
   /// `next`: the block behind it, of which as much is fetched meanwhile, line by line (a burst of requests would wait for itself); or null.
   void multiplyKeys(const Block &block, const Block *next, Value end);
   void multiplyValues(const Block &block, const Block *next, std::optional<Value> onlyRow, Value end);
@@ -83,6 +88,7 @@ private:
   /// Of the strip's rows, in elements of factors.
   int64_t stripStride() { return layout.stripRow * group; }
   Value reciprocal(Value row) { return b.at(reciprocals, row, b.getF32Type()); }
+  Value queryScale(Value row) { return b.at(queryScales, row, b.getF32Type()); }
 };
 
 } // namespace xf::cpu

@@ -89,9 +89,8 @@ void AttendScores::emitUniform(RegionVectorizer &region, Value value, ValueRange
 }
 
 /// The scores of 16 keys, those that are not allowed at their fill.
-Value AttendScores::score(RegionVectorizer masks, RegionVectorizer biases, RegionVectorizer functions, Value products, Value offset) {
-  double scale = op.getScale().convertToDouble();
-  Value scores = b.create<arith::MulFOp>(products, b.splatF32(scale));
+Value AttendScores::score(RegionVectorizer masks, RegionVectorizer biases, RegionVectorizer functions, Value products, Value scale, Value offset) {
+  Value scores = b.create<arith::MulFOp>(products, scale);
   if (!op.getScore().empty()) {
     functions.bindLanes(op.getScore().getArgument(3), offset);
     functions.bind(op.getScore().getArgument(4), scores);
@@ -115,11 +114,20 @@ Value AttendScores::score(RegionVectorizer masks, RegionVectorizer biases, Regio
   return chunkCount ? b.create<arith::SelectOp>(b.firstLanes(chunkCount), scores, nothing).getResult() : scores;
 }
 
-AttendScores::Row AttendScores::emit(Value row, Value end, Value width, const Query &query) {
+AttendScores::Row AttendScores::emit(Value row, Value end, Value width, const Query &query, std::optional<Scales> scales) {
   Type f32 = b.getF32Type();
-  double scale = op.getScale().convertToDouble();
+  Value scale = b.f32(op.getScale().convertToDouble());
+  if (scales)
+    scale = b.create<arith::MulFOp>(scales->query, scale);
+  Value scaleLanes = b.splat(scale);
+  auto loadProducts = [&](Value offset) -> Value {
+    if (!scales)
+      return b.loadVector(f32, address(row, offset));
+    Value products = b.create<arith::SIToFPOp>(b.vectorOf(f32), b.loadVector(b.getI32Type(), address(row, offset)));
+    return b.create<arith::MulFOp>(products, b.loadVector(f32, address(scales->keys, offset)));
+  };
   // Without regions to evaluate, scores need not be stored: the largest is that of the largest product.
-  bool plain = op.getBias().empty() && op.getScore().empty() && !exactFill && mask.keyTerms.empty() && scale > 0;
+  bool plain = op.getBias().empty() && op.getScore().empty() && !exactFill && mask.keyTerms.empty() && op.getScale().convertToDouble() > 0;
   RegionVectorizer masks = scope(op.getMask(), query), biases = scope(op.getBias(), query), functions = scope(op.getScore(), query);
   for (Value term : exactFill ? SmallVector<Value>(op.getMask().front().getTerminator()->getOperands()) : mask.keyTerms)
     emitUniform(masks, term, op.getMask().getArgument(3));
@@ -133,9 +141,9 @@ AttendScores::Row AttendScores::emit(Value row, Value end, Value width, const Qu
   Value lowest = identity(b, ReduceKind::max, f32);
   auto largest = forChunks(b, end, b.splat(lowest), [&](Value offset, Value count, ValueRange carried) -> SmallVector<Value> {
     chunkStart = offset, chunkCount = count;
-    Value scores = b.loadVector(f32, address(row, offset));
+    Value scores = loadProducts(offset);
     if (!plain) {
-      scores = score(masks, biases, functions, scores, offset);
+      scores = score(masks, biases, functions, scores, scaleLanes, offset);
       b.storeVector(scores, address(row, offset));
     } else if (count) {
       scores = b.create<arith::SelectOp>(b.firstLanes(count), scores, b.splat(lowest));
@@ -146,19 +154,19 @@ AttendScores::Row AttendScores::emit(Value row, Value end, Value width, const Qu
   Value most = reduceLanes(b, ReduceKind::max, largest[0]);
   Value any = b.create<arith::CmpFOp>(arith::CmpFPredicate::OGT, most, lowest);
   if (plain)
-    most = b.create<arith::MulFOp>(most, b.f32(scale));
+    most = b.create<arith::MulFOp>(most, scale);
   Value shift = b.splat(b.create<arith::SelectOp>(any, most, b.f32(0)));
 
   auto sums = forChunks(b, end, b.splatF32(0), [&](Value offset, Value count, ValueRange carried) -> SmallVector<Value> {
-    Value scores = b.loadVector(f32, address(row, offset));
+    Value scores = plain ? loadProducts(offset) : b.loadVector(f32, address(row, offset));
     if (plain)
-      scores = b.create<arith::MulFOp>(scores, b.splatF32(scale));
+      scores = b.create<arith::MulFOp>(scores, scaleLanes);
     Value difference = b.create<arith::SubFOp>(scores, shift);
     Value powers = isNarrow ? shortExpOfNegative(b, difference) : expOfNegative(b, difference);
     if (count && plain)
       powers = b.create<arith::SelectOp>(b.firstLanes(count), powers, b.splatF32(0));
     // A vector's exponentials take half of the room of its scores: they end before those that are still to be read.
-    if (isNarrow)
+    if (isNarrow && !scales)
       b.storeVector(narrowToBF16(b, powers), b.at(row, offset, b.getBF16Type()));
     else
       b.storeVector(powers, address(row, offset));
@@ -167,6 +175,8 @@ AttendScores::Row AttendScores::emit(Value row, Value end, Value width, const Qu
   Value sum = reduceLanes(b, ReduceKind::sum, sums[0]);
   Value reciprocal = b.create<arith::DivFOp>(b.f32(1), b.create<arith::SelectOp>(any, sum, b.f32(1)));
 
+  if (scales)
+    return {any, reciprocal};
   Value used = b.mul(b.ceilDiv(end, kLanes), kLanes);
   if (isNarrow) {
     Value zeros = b.splat(b.create<arith::ConstantOp>(b.getI16IntegerAttr(0)));

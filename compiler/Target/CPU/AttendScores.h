@@ -6,6 +6,8 @@
 #include "compiler/Target/CPU/KernelEmitters.h"
 #include "compiler/Target/CPU/RegionVectorizer.h"
 
+#include <optional>
+
 namespace xf::cpu {
 
 /// A query: its sentence, head and position, i64.
@@ -32,9 +34,14 @@ public:
     mlir::Value any;        // i1: whether there was any key
     mlir::Value reciprocal; // of the sum of exponentials
   };
+  /// Of products of words (AttendWords): the query's scale, an f32, and the address of the keys' scales.
+  struct Scales {
+    mlir::Value query, keys;
+  };
   /// Makes probabilities of the products at `row` with `query`'s first `end` keys; where factors are bf16 exponentials, as
   /// bf16 from the row's start on, whose sum is left for later. The other elements up to `width`, a multiple of 16, become 0.
-  Row emit(mlir::Value row, mlir::Value end, mlir::Value width, const Query &query);
+  /// With `scales` products are i32, and exponentials stay f32; what is behind them is left.
+  Row emit(mlir::Value row, mlir::Value end, mlir::Value width, const Query &query, std::optional<Scales> scales);
 
 private:
   RegionVectorizer scope(mlir::Region &region, const Query &query);
@@ -45,7 +52,7 @@ private:
   mlir::Value lanesOf(RegionVectorizer &scope, mlir::xf::AtOp at, unsigned d);
   void loadTables(RegionVectorizer &scope, mlir::Region &region);
   mlir::Value allowed(RegionVectorizer masks, llvm::ArrayRef<mlir::Value> terms, mlir::Value offset);
-  mlir::Value score(RegionVectorizer masks, RegionVectorizer biases, RegionVectorizer functions, mlir::Value products, mlir::Value offset);
+  mlir::Value score(RegionVectorizer masks, RegionVectorizer biases, RegionVectorizer functions, mlir::Value products, mlir::Value scale, mlir::Value offset);
   mlir::Value address(mlir::Value row, mlir::Value offset) { return b.at(row, offset, b.getF32Type()); }
 
   KernelBuilder &b;

@@ -2,7 +2,7 @@
 #ifndef XF_TEST_TARGET_CPU_KERNELHARNESS_H
 #define XF_TEST_TARGET_CPU_KERNELHARNESS_H
 
-#include "compiler/Target/CPU/Kernels.h"
+#include "compiler/Target/CPU/AttendWords.h"
 #include "compiler/Target/CPU/Lower.h"
 #include "runtime/abi/xf_abi.h"
 
@@ -15,6 +15,7 @@
 #include <cstring>
 #include <initializer_list>
 #include <limits>
+#include <map>
 #include <memory>
 #include <random>
 #include <stdexcept>
@@ -32,6 +33,7 @@ using xf::gpu::test::Kernel;
 /// Stands for the GPU, whose kernels take the place of the CPU's.
 inline std::vector<Isa> machineIsas() { return {Isa::avx2}; }
 inline std::vector<Isa> runnableIsas(mlir::Operation *) { return machineIsas(); }
+inline bool takesWords(Isa, mlir::Operation *) { return false; }
 #else
 /// The general instruction sets that this machine can run.
 inline std::vector<Isa> machineIsas() {
@@ -67,6 +69,9 @@ inline std::vector<Isa> runnableIsas(mlir::Operation *op) {
       isas.push_back(isa);
   return isas;
 }
+
+/// Whether attention `op` is multiplied in words.
+inline bool takesWords(Isa isa, mlir::Operation *op) { return attendsByWords(isa, mlir::cast<mlir::xf::AttendOp>(op)); }
 
 /// Code, mapped readable and executable. Where it lies is not known when it is linked.
 class MappedCode {

@@ -1,0 +1,192 @@
+#include "compiler/Target/CPU/AttendWords.h"
+
+#include "compiler/Target/CPU/Chunks.h"
+#include "compiler/Target/CPU/VectorMath.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::xf;
+
+namespace xf::cpu {
+
+/// Beyond, a sum's share for each of so many keys would be coarser than bf16, and the words would outgrow caches.
+static constexpr int64_t kMostKeys = 4096;
+
+/// Bits of a value's word without its sign, and what a row's words of exponentials add up to at most, but for their rounding: together less
+/// than an i32 holds.
+static constexpr int64_t kValueBits = 11, kExponentialSum = (1 << 20) - 4 * kMostKeys;
+static_assert((kExponentialSum + kMostKeys) << kValueBits < std::numeric_limits<int32_t>::max());
+
+static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+/// Of the keys in a sentence of largest size.
+static std::optional<int64_t> largestCount(AttendOp op) {
+  RankedTensorType type = typeOf(op.getK());
+  return type.isDynamicDim(2) ? getBound(op->getParentOfType<ModuleOp>(), getDimName(type, 2)) : type.getDimSize(2);
+}
+
+bool suitsWords(AttendOp op) {
+  return op.getWords() && largestCount(op).value_or(kMostKeys + 1) <= kMostKeys;
+}
+
+bool attendsByWords(Isa isa, AttendOp op) { return widensRows(isa, Factor::bf16) && suitsWords(op); }
+
+AttendWords::Scratch::Scratch(int64_t keys, int64_t width, int64_t valueWidth) {
+  keys = llvm::alignTo(keys, kLanes);
+  values = keys * width / 2;
+  keyScales = values + keys * valueWidth / 2;
+  valueScales = keyScales + keys;
+  total = valueScales + keys;
+}
+
+AttendWords::AttendWords(KernelBuilder &b, Value start, int64_t keys, int64_t width, int64_t valueWidth)
+    : b(b), start(start), taken(b.stack(b.i64Type(), 1)), width(width), valueWidth(valueWidth),
+      productBits((30 - static_cast<int64_t>(llvm::Log2_64_Ceil(width))) / 2), scratch(keys, width, valueWidth) {
+  b.store(b.i64(-1), taken);
+}
+
+/// `value` in the type of `like`.
+Value AttendWords::integer(Value like, int64_t value) {
+  TypedAttr attr = b.getIntegerAttr(getElementTypeOrSelf(like), value);
+  if (auto vector = dyn_cast<VectorType>(like.getType()))
+    attr = DenseElementsAttr::get(vector, attr);
+  return b.create<arith::ConstantOp>(attr);
+}
+
+/// The bits of what bf16 (in the lower 16 bits of `words`) would be without signs: greater numbers have greater bits, and those that are not
+/// finite the greatest.
+Value AttendWords::magnitudes(Value words) { return b.create<arith::AndIOp>(words, integer(words, 0x7fff)); }
+
+/// The power of two that makes integers below 2^bits of numbers up to `magnitude` (i32), and its inverse.
+AttendWords::Scale AttendWords::scaleOf(Value magnitude, int64_t bits) {
+  Value exponent = b.create<arith::ShRUIOp>(magnitude, integer(magnitude, 7));
+  Value isFinite = b.create<arith::CmpIOp>(arith::CmpIPredicate::slt, exponent, integer(magnitude, 255));
+  // So that the scale is no denormal.
+  exponent = b.create<arith::MaxSIOp>(exponent, integer(magnitude, bits));
+  auto power = [&](Value biased) { return b.create<arith::ShLIOp>(biased, integer(magnitude, 23)).getResult(); };
+  Value scale = power(b.create<arith::SubIOp>(exponent, integer(magnitude, bits - 1)));
+  Value inverse = power(b.create<arith::SubIOp>(integer(magnitude, 253 + bits), exponent));
+  scale = b.create<arith::SelectOp>(isFinite, scale, integer(magnitude, 0x7fc00000));
+  Type f32 = b.getF32Type();
+  if (auto vector = dyn_cast<VectorType>(magnitude.getType()))
+    f32 = vector.clone(f32);
+  return {b.create<arith::BitcastOp>(f32, scale), b.create<arith::BitcastOp>(f32, inverse)};
+}
+
+/// Products, rounded to integers, in the lower 16 bits of i32.
+Value AttendWords::scaled(Value numbers, Value factor) {
+  // Beside 1.5 * 2^23 the last bit of an f32 is 1.
+  Value sum = fusedMultiplyAdd(b, numbers, factor, b.splatF32(12582912));
+  return b.create<arith::BitcastOp>(b.vectorOf(b.getI32Type()), sum);
+}
+
+/// The words of pairs of bf16.
+Value AttendWords::packed(Value words, Value evenFactor, Value oddFactor) {
+  Type floats = b.vectorOf(b.getF32Type());
+  Value sixteen = integer(words, 16);
+  Value even = b.create<arith::BitcastOp>(floats, b.create<arith::ShLIOp>(words, sixteen));
+  Value odd = b.create<arith::BitcastOp>(floats, b.create<arith::AndIOp>(words, integer(words, 0xffff0000)));
+  Value low = b.create<arith::AndIOp>(scaled(even, evenFactor), integer(words, 0xffff));
+  return b.create<arith::OrIOp>(low, b.create<arith::ShLIOp>(scaled(odd, oddFactor), sixteen));
+}
+
+void AttendWords::take(Value head, Value keyStart, Value valueStart, Value count) {
+  b.ifThen(b.create<arith::CmpIOp>(arith::CmpIPredicate::ne, head, b.load(b.i64Type(), taken)), [&] {
+    takeKeys(keyStart, count);
+    takeValues(valueStart, count);
+    b.store(head, taken);
+  });
+}
+
+/// Of 16 keys at a time, each a lane.
+void AttendWords::takeKeys(Value from, Value count) {
+  Type word = b.getI32Type();
+  Value zero = b.splat(b.create<arith::ConstantOp>(b.getI32IntegerAttr(0)));
+  b.loop(b.i64(0), b.ceilDiv(count, kLanes), 1, [&](Value panel) {
+    auto at = [&](Value place, Value line) { return b.at(place, b.add(b.mul(panel, width / 2 * kLanes), b.mul(line, kLanes)), word); };
+    Value largest = b.loop(b.i64(0), b.i64(width / 2), 1, zero, [&](Value line, ValueRange carried) -> SmallVector<Value> {
+      Value words = b.loadVector(word, at(from, line));
+      Value odd = b.create<arith::ShRUIOp>(words, integer(words, 16));
+      return {b.create<arith::MaxSIOp>(carried[0], b.create<arith::MaxSIOp>(magnitudes(words), magnitudes(odd)))};
+    })[0];
+    Scale scale = scaleOf(largest, productBits);
+    b.storeVector(scale.scale, b.at(keyScales(), b.mul(panel, kLanes), b.getF32Type()));
+    b.loop(b.i64(0), b.i64(width / 2), 1, [&](Value line) {
+      b.storeVector(packed(b.loadVector(word, at(from, line)), scale.inverse, scale.inverse), at(keys(), line));
+    });
+  });
+}
+
+/// Of two values at a time, whose elements alternate. One more than there are may be anything: its words meet zeros.
+void AttendWords::takeValues(Value from, Value count) {
+  Type word = b.getI32Type();
+  Value zero = b.splat(b.create<arith::ConstantOp>(b.getI32IntegerAttr(0)));
+  b.loop(b.i64(0), b.ceilDiv(count, 2), 1, [&](Value pair) {
+    auto at = [&](Value place, Value column) { return b.at(place, b.add(b.mul(pair, valueWidth), column), word); };
+    auto largest = b.loop(b.i64(0), b.i64(valueWidth), kLanes, {zero, zero}, [&](Value column, ValueRange carried) -> SmallVector<Value> {
+      Value words = b.loadVector(word, at(from, column));
+      Value odd = b.create<arith::ShRUIOp>(words, integer(words, 16));
+      return {b.create<arith::MaxSIOp>(carried[0], magnitudes(words)), b.create<arith::MaxSIOp>(carried[1], magnitudes(odd))};
+    });
+    SmallVector<Value> inverses;
+    for (auto [i, magnitude] : llvm::enumerate(largest)) {
+      Scale scale = scaleOf(reduceLanes(b, ReduceKind::max, magnitude), kValueBits);
+      b.store(scale.scale, b.at(place(scratch.valueScales), b.add(b.mul(pair, 2), i), b.getF32Type()));
+      inverses.push_back(b.splat(scale.inverse));
+    }
+    b.loop(b.i64(0), b.i64(valueWidth), kLanes, [&](Value column) {
+      b.storeVector(packed(b.loadVector(word, at(from, column)), inverses[0], inverses[1]), at(values(), column));
+    });
+  });
+}
+
+Value AttendWords::takeQuery(Value row) {
+  Type half = b.getI16Type(), word = b.getI32Type();
+  Value zero = b.splat(b.create<arith::ConstantOp>(b.getZeroAttr(half)));
+  auto at = [&](Value offset) { return b.at(row, offset, half); };
+  Value largest = forChunks(b, b.i64(width), zero, [&](Value offset, Value count, ValueRange carried) -> SmallVector<Value> {
+    return {b.create<arith::MaxSIOp>(carried[0], magnitudes(b.loadVector(half, at(offset), count)))};
+  })[0];
+  Value magnitude = b.create<arith::ExtUIOp>(word, reduceLanes(b, ReduceKind::max, largest));
+  Scale scale = scaleOf(magnitude, productBits);
+  Value inverse = b.splat(scale.inverse);
+  forChunks(b, b.i64(width), ValueRange(), [&](Value offset, Value count, ValueRange) -> SmallVector<Value> {
+    Value words = scaled(widenFromBF16(b, b.loadVector(half, at(offset), count)), inverse);
+    b.storeVector(b.create<arith::TruncIOp>(b.vectorOf(half), words), at(offset), count);
+    return {};
+  });
+  return scale.scale;
+}
+
+Value AttendWords::takeExponentials(Value row, Value end, Value width) {
+  Type f32 = b.getF32Type(), half = b.getI16Type();
+  auto weights = [&](Value offset, Value count) -> Value {
+    Value scales = b.loadVector(f32, b.at(place(scratch.valueScales), offset, f32), count);
+    return b.create<arith::MulFOp>(b.loadVector(f32, b.at(row, offset, f32), count), scales);
+  };
+  Value zero = b.splatF32(0);
+  auto found = forChunks(b, end, {zero, zero}, [&](Value offset, Value count, ValueRange carried) -> SmallVector<Value> {
+    Value numbers = weights(offset, count);
+    return {combine(b, ReduceKind::max, numbers, carried[0]), combine(b, ReduceKind::sum, numbers, carried[1])};
+  });
+  // What 1 of a word stands for: so much that neither the largest word nor their sum is too large, and not nothing where there are no keys.
+  auto share = [&](ReduceKind kind, Value vector, double limit) -> Value {
+    return b.create<arith::MulFOp>(reduceLanes(b, kind, vector), b.f32(1 / limit));
+  };
+  Value unit = maximum(b, share(ReduceKind::max, found[0], std::numeric_limits<int16_t>::max()), b.f32(0x1p-100));
+  unit = maximum(b, unit, share(ReduceKind::sum, found[1], kExponentialSum)); // NaN if any is
+  Value factor = b.splat(b.create<arith::DivFOp>(b.f32(1), unit));
+  auto store = [&](Value words, Value offset) { b.storeVector(b.create<arith::TruncIOp>(b.vectorOf(half), words), b.at(row, offset, half)); };
+  // Words take half of the room of exponentials: they end before those that are still to be read.
+  forChunks(b, end, ValueRange(), [&](Value offset, Value count, ValueRange) -> SmallVector<Value> {
+    store(scaled(weights(offset, count), factor), offset);
+    return {};
+  });
+  b.loop(b.mul(b.ceilDiv(end, kLanes), kLanes), width, kLanes, [&](Value offset) {
+    store(b.splat(b.create<arith::ConstantOp>(b.getI32IntegerAttr(0))), offset);
+  });
+  return unit;
+}
+
+} // namespace xf::cpu
