@@ -33,13 +33,12 @@ AttendScratch::AttendScratch(AttendOp op, ModuleOp root, int64_t tileRows)
   // Rows off powers of two, which would share cache sets.
   stripRow = roundUp(largestSize(op.getK(), 2, root)) + kLanes;
   contextRow = roundUp(typeOf(op.getV()).getDimSize(3));
-  int64_t width = typeOf(op.getQ()).getDimSize(3);
-  queryRow = roundUp(width);
+  queryRow = roundUp(typeOf(op.getQ()).getDimSize(3));
   context = rows * stripRow;
   query = context + rows * contextRow;
   order = query + rows * queryRow;
   words = order + llvm::alignTo(SentenceOrder::words(sorted), kLanes);
-  total = words + (suitsWords(op) ? AttendWords::Scratch(largestSize(op.getK(), 2, root), width, contextRow).total : 0);
+  total = words + (suitsWords(op) ? AttendWords::Scratch(op).total : 0);
 }
 
 AttendBlocks::AttendBlocks(KernelBuilder &b, AttendOp op, const KernelRequest &request)
@@ -55,7 +54,7 @@ AttendBlocks::AttendBlocks(KernelBuilder &b, AttendOp op, const KernelRequest &r
     reciprocals = b.stack(b.getF32Type(), mostRows(tileRows));
   if (factor == Factor::i16) {
     queryScales = b.stack(b.getF32Type(), tileRows);
-    words.emplace(b, b.at(b.scratch(), layout.words, b.getF32Type()), largestSize(op.getK(), 2, request.root), width, layout.contextRow);
+    words.emplace(b, op, b.at(b.scratch(), layout.words, b.getF32Type()));
   }
 }
 

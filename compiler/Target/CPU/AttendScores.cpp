@@ -158,9 +158,7 @@ AttendScores::Row AttendScores::emit(Value row, Value end, Value width, const Qu
   Value shift = b.splat(b.create<arith::SelectOp>(any, most, b.f32(0)));
 
   auto sums = forChunks(b, end, b.splatF32(0), [&](Value offset, Value count, ValueRange carried) -> SmallVector<Value> {
-    Value scores = plain ? loadProducts(offset) : b.loadVector(f32, address(row, offset));
-    if (plain)
-      scores = b.create<arith::MulFOp>(scores, scaleLanes);
+    Value scores = plain ? b.create<arith::MulFOp>(loadProducts(offset), scaleLanes).getResult() : b.loadVector(f32, address(row, offset));
     Value difference = b.create<arith::SubFOp>(scores, shift);
     Value powers = isNarrow ? shortExpOfNegative(b, difference) : expOfNegative(b, difference);
     if (count && plain)

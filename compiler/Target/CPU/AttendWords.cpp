@@ -32,17 +32,20 @@ bool suitsWords(AttendOp op) {
 
 bool attendsByWords(Isa isa, AttendOp op) { return widensRows(isa, Factor::bf16) && suitsWords(op); }
 
-AttendWords::Scratch::Scratch(int64_t keys, int64_t width, int64_t valueWidth) {
-  keys = llvm::alignTo(keys, kLanes);
-  values = keys * width / 2;
-  keyScales = values + keys * valueWidth / 2;
+static int64_t widthOf(Value factor) { return typeOf(factor).getDimSize(3); }
+static int64_t panelWidth(Value values) { return llvm::alignTo(widthOf(values), kLanes); }
+
+AttendWords::Scratch::Scratch(AttendOp op) {
+  int64_t keys = llvm::alignTo(*largestCount(op), kLanes);
+  values = keys * widthOf(op.getK()) / 2;
+  keyScales = values + keys * panelWidth(op.getV()) / 2;
   valueScales = keyScales + keys;
   total = valueScales + keys;
 }
 
-AttendWords::AttendWords(KernelBuilder &b, Value start, int64_t keys, int64_t width, int64_t valueWidth)
-    : b(b), start(start), taken(b.stack(b.i64Type(), 1)), width(width), valueWidth(valueWidth),
-      productBits((30 - static_cast<int64_t>(llvm::Log2_64_Ceil(width))) / 2), scratch(keys, width, valueWidth) {
+AttendWords::AttendWords(KernelBuilder &b, AttendOp op, Value start)
+    : b(b), start(start), taken(b.stack(b.i64Type(), 1)), width(widthOf(op.getK())), valueWidth(panelWidth(op.getV())),
+      productBits((30 - static_cast<int64_t>(llvm::Log2_64_Ceil(width))) / 2), scratch(op) {
   b.store(b.i64(-1), taken);
 }
 

@@ -20,13 +20,12 @@ class AttendWords {
 public:
   using Value = mlir::Value;
 
-  /// Where keys, values and scales are, in floats from the start on. `keys` is the largest number of them, `width` and `valueWidth` (a multiple
-  /// of 16) are the lengths of rows.
+  /// Where keys, values and scales are, in floats from the start on.
   struct Scratch {
-    Scratch(int64_t keys, int64_t width, int64_t valueWidth);
+    explicit Scratch(mlir::xf::AttendOp op);
     int64_t values, keyScales, valueScales, total;
   };
-  AttendWords(KernelBuilder &b, Value start, int64_t keys, int64_t width, int64_t valueWidth);
+  AttendWords(KernelBuilder &b, mlir::xf::AttendOp op, Value start);
 
   /// Makes words of a head's `count` keys and values, in the layouts that they have, unless they are those of the call before: `head` is a
   /// number of its own for each.
@@ -56,7 +55,7 @@ private:
 
   KernelBuilder &b;
   Value start, taken;
-  int64_t width, valueWidth;
+  int64_t width, valueWidth; // of a query or key, and of a value in its panels
   int64_t productBits; // of a query's or key's word, without its sign
   Scratch scratch;
 };
