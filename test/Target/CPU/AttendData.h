@@ -2,7 +2,7 @@
 #ifndef XF_TEST_TARGET_CPU_ATTENDDATA_H
 #define XF_TEST_TARGET_CPU_ATTENDDATA_H
 
-#include "test/Target/CPU/FactorData.h"
+#include "test/Target/CPU/SoftmaxReference.h"
 
 namespace xf::cpu::test {
 
@@ -245,43 +245,31 @@ struct Problem {
   /// `byWords`: whether factors were words, and exponentials not rounded to bf16.
   void check(const Output &o, const std::string &what, bool byWords = false) {
     int64_t Q = t.queries, K = t.keys;
-    // An exponential may be rounded the other way, and so may the context.
-    double allowed = c.narrowContext ? 6e-3 : c.narrow ? 1e-3 : 3e-6;
     for (int64_t b = 0; b < batch; ++b)
       for (int64_t h = 0; h < c.heads; ++h)
         for (int64_t i = 0; i < Q; ++i) {
           int64_t head = b * c.groups + h / (c.heads / c.groups);
-          std::vector<double> p(K);
-          double most = -kInfinity, sum = 0;
+          std::vector<double> scores(K);
           for (int64_t j = 0; j < K; ++j) {
             double s = 0;
             for (int64_t x = 0; x < c.width; ++x)
               s += double(q[((b * Q + i) * c.heads + h) * c.width + x]) * k[(head * K + j) * c.width + x];
-            p[j] = (c.score.at ? c.score.at(h, i, j, s * 0.3) : s * 0.3) + (c.bias.at ? c.bias.at(t, b, h, i, j) : 0);
+            scores[j] = (c.score.at ? c.score.at(h, i, j, s * 0.3) : s * 0.3) + (c.bias.at ? c.bias.at(t, b, h, i, j) : 0);
             if (c.mask.at && !c.mask.at(t, b, h, i, j))
-              p[j] = c.fill;
-            most = std::max(most, p[j]);
+              scores[j] = c.fill;
           }
-          for (double &x : p)
-            sum += (x = std::exp(x - most));
+          SoftmaxReference softmax(scores);
+          auto place = [&] { return what + " b " + std::to_string(b) + " h " + std::to_string(h) + " i " + std::to_string(i); };
           for (int64_t j = 0; j < K && c.probabilities; ++j) {
             float got = o.probabilities[((b * c.heads + h) * Q + i) * K + j];
-            if (std::isnan(sum))
-              ASSERT_TRUE(std::isnan(got)) << what << " b " << b << " h " << h << " i " << i << " j " << j;
-            else
-              ASSERT_NEAR(got, p[j] / sum, 2e-6) << what << " b " << b << " h " << h << " i " << i << " j " << j;
-            if (p[j] == 0)
+            ASSERT_TRUE(softmax.isNear(got, softmax.probability(j), 2e-6)) << place() << " j " << j;
+            if (softmax.exponentials[j] == 0)
               ASSERT_EQ(got, 0.0f) << what;
           }
           for (int64_t x = 0; x < c.valueWidth; ++x) {
-            double expected = 0;
-            for (int64_t j = 0; j < K; ++j)
-              expected += (c.narrow && !byWords ? toFloat(toBF16(static_cast<float>(p[j]))) : p[j]) / sum * v[(head * K + j) * c.valueWidth + x];
+            double expected = softmax.context(c.narrow && !byWords, [&](int64_t j) { return v[(head * K + j) * c.valueWidth + x]; });
             float got = o.context[((b * Q + i) * c.heads + h) * c.valueWidth + x];
-            if (std::isnan(sum))
-              ASSERT_TRUE(std::isnan(got)) << what << " b " << b << " h " << h << " i " << i << " x " << x;
-            else
-              ASSERT_NEAR(got, expected, allowed) << what << " b " << b << " h " << h << " i " << i << " x " << x;
+            ASSERT_TRUE(softmax.isNear(got, expected, allowedError(c.narrow, c.narrowContext))) << place() << " x " << x;
           }
         }
   }

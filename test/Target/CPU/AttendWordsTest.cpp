@@ -1,5 +1,5 @@
 // Attention of bf16 that is multiplied in words: what becomes of large and small rows, of rows that are no numbers, and of many keys.
-#include "test/Target/CPU/FactorData.h"
+#include "test/Target/CPU/SoftmaxReference.h"
 
 using namespace xf::cpu;
 using namespace xf::cpu::test;
@@ -45,17 +45,10 @@ struct Factors {
 
   double expected(int64_t query, int64_t column) const {
     std::vector<double> scores(keys);
-    double largest = -INFINITY, sum = 0, context = 0;
-    for (int64_t j = 0; j < keys; ++j) {
+    for (int64_t j = 0; j < keys; ++j)
       for (int64_t x = 0; x < kWidth; ++x)
         scores[j] += 0.125 * q[query * kWidth + x] * k[j * kWidth + x];
-      largest = std::max(largest, scores[j]);
-    }
-    for (int64_t j = 0; j < keys; ++j) {
-      sum += std::exp(scores[j] - largest);
-      context += std::exp(scores[j] - largest) * v[j * kValueWidth + column];
-    }
-    return context / sum;
+    return SoftmaxReference(scores).context(/*rounds=*/false, [&](int64_t j) { return v[j * kValueWidth + column]; });
   }
 
   int64_t queries, keys;

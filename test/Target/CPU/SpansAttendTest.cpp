@@ -1,4 +1,5 @@
 // Attention of sentences behind each other: each must have the bits that it has alone, and nothing else may be written.
+#include "test/Target/CPU/SoftmaxReference.h"
 #include "test/Target/CPU/SpanData.h"
 
 using namespace xf::cpu;
@@ -174,30 +175,20 @@ private:
 
   void checkRow(const Numbers &context, int64_t b, int64_t h, int64_t i, const std::string &what, bool byWords) const {
     int64_t length = s.lengths[b], group = h / (c.heads / c.groups), token = s.firsts[b] + i;
-    std::vector<double> p(length);
-    double most = -kInfinity, sum = 0;
+    std::vector<double> scores(length);
     for (int64_t j = 0; j < length; ++j) {
       for (int64_t x = 0; x < c.width; ++x)
-        p[j] += 0.3 * q.get(token * queryRow + (h * c.width + x) * c.queryStep) * keys.get(keyPlace(b, group, j, x));
+        scores[j] += 0.3 * q.get(token * queryRow + (h * c.width + x) * c.queryStep) * keys.get(keyPlace(b, group, j, x));
       if (c.regions.bias)
-        p[j] += additive[(b * longest + i) * longest + j];
+        scores[j] += additive[(b * longest + i) * longest + j];
       if ((c.regions.tokens && !tokens[b * longest + j]) || (c.regions.causal && j > i))
-        p[j] = c.fill;
-      most = std::max(most, p[j]);
+        scores[j] = c.fill;
     }
-    for (double &x : p)
-      sum += (x = std::exp(x - most));
-    // An exponential may be rounded the other way, and so may the context.
-    double allowed = c.narrowContext ? 6e-3 : c.narrow ? 1e-3 : 3e-6;
+    SoftmaxReference softmax(scores);
     for (int64_t x = 0; x < c.valueWidth; ++x) {
-      double expected = 0;
-      for (int64_t j = 0; j < length; ++j)
-        expected += (c.narrow && !byWords ? toFloat(toBF16(float(p[j]))) : p[j]) / sum * values.get(valuePlace(b, group, j, x));
+      double expected = softmax.context(c.narrow && !byWords, [&](int64_t j) { return values.get(valuePlace(b, group, j, x)); });
       float got = context.get(token * contextRow + (h * c.valueWidth + x) * c.contextStep);
-      if (std::isnan(sum))
-        ASSERT_TRUE(std::isnan(got)) << what << " b " << b << " h " << h << " i " << i << " x " << x;
-      else
-        ASSERT_NEAR(got, expected, allowed) << what << " b " << b << " h " << h << " i " << i << " x " << x;
+      ASSERT_TRUE(softmax.isNear(got, expected, allowedError(c.narrow, c.narrowContext))) << what << " b " << b << " h " << h << " i " << i << " x " << x;
     }
   }
 

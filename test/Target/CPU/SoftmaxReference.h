@@ -1,0 +1,44 @@
+// What attention gives for one query, in f64.
+#ifndef XF_TEST_TARGET_CPU_SOFTMAXREFERENCE_H
+#define XF_TEST_TARGET_CPU_SOFTMAXREFERENCE_H
+
+#include "test/Target/CPU/FactorData.h"
+
+namespace xf::cpu::test {
+
+/// The softmax of a query's scores.
+struct SoftmaxReference {
+  explicit SoftmaxReference(std::vector<double> scores) : exponentials(std::move(scores)) {
+    double most = -std::numeric_limits<double>::infinity();
+    for (double x : exponentials)
+      most = std::max(most, x);
+    for (double &x : exponentials)
+      sum += (x = std::exp(x - most));
+  }
+  double probability(int64_t key) const { return exponentials[key] / sum; }
+
+  /// Element of the context, from that of a key's value; `rounds`: exponentials are bf16.
+  double context(bool rounds, llvm::function_ref<double(int64_t)> value) const {
+    double all = 0;
+    for (size_t j = 0; j < exponentials.size(); ++j)
+      all += (rounds ? toFloat(toBF16(static_cast<float>(exponentials[j]))) : exponentials[j]) / sum * value(j);
+    return all;
+  }
+
+  /// Whether `got` is `expected`, or NaN where there is no softmax.
+  testing::AssertionResult isNear(float got, double expected, double allowed) const {
+    if (std::isnan(sum) ? std::isnan(got) : std::abs(got - expected) <= allowed)
+      return testing::AssertionSuccess();
+    return testing::AssertionFailure() << got << " is not " << (std::isnan(sum) ? std::nan("") : expected);
+  }
+
+  std::vector<double> exponentials;
+  double sum = 0;
+};
+
+/// Exponentials of bf16 may be rounded the other way, and so may a context of bf16.
+inline double allowedError(bool narrow, bool narrowContext) { return narrowContext ? 6e-3 : narrow ? 1e-3 : 3e-6; }
+
+} // namespace xf::cpu::test
+
+#endif // XF_TEST_TARGET_CPU_SOFTMAXREFERENCE_H
