@@ -28,9 +28,9 @@ struct Options {
   cl::opt<int> threads{"threads", cl::desc("Threads (default: what the process may use)"), cl::init(0), cl::cat(category)};
   cl::opt<xf_isa> isa{"isa", cl::desc("Instruction set"), cl::init(XF_ISA_BEST), cl::cat(category),
                    cl::values(clEnumValN(XF_ISA_BASELINE, "baseline", "x86-64-v2"), clEnumValN(XF_ISA_AVX2, "avx2", "x86-64-v3"),
-                              clEnumValN(XF_ISA_AVX2_VNNI, "avx2_vnni", "with AVX-VNNI (int8 models, large vocabularies)"),
+                              clEnumValN(XF_ISA_AVX2_VNNI, "avx2_vnni", "with AVX-VNNI (int8 models, encoders of bf16, large vocabularies)"),
                               clEnumValN(XF_ISA_AVX512, "avx512", "x86-64-v4"),
-                              clEnumValN(XF_ISA_AVX512_VNNI, "avx512_vnni", "with VNNI (int8 models, large vocabularies)"),
+                              clEnumValN(XF_ISA_AVX512_VNNI, "avx512_vnni", "with VNNI (int8 models, encoders of bf16, large vocabularies)"),
                               clEnumValN(XF_ISA_AVX512_BF16, "avx512_bf16", "with BF16 (bf16 and int8 models)"))};
   cl::opt<xf_device> device{"device", cl::desc("Where to run (default: cuda where there is a GPU and code for it, else cpu)"), cl::init(XF_DEVICE_BEST), cl::cat(category),
                             cl::values(clEnumValN(XF_DEVICE_BEST, "best", "the default"), clEnumValN(XF_DEVICE_CPU, "cpu", "the CPU"),

@@ -41,9 +41,15 @@ AttendScratch::AttendScratch(AttendOp op, ModuleOp root, int64_t tileRows)
   total = words + (suitsWords(op) ? AttendWords::Scratch(op).total : 0);
 }
 
+/// What `isa` multiplies.
+static Factor factorOf(Isa isa, AttendOp op) {
+  Type element = typeOf(op.getQ()).getElementType();
+  return attendsByWords(isa, op) ? Factor::i16 : factorOf(element, element);
+}
+
 AttendBlocks::AttendBlocks(KernelBuilder &b, AttendOp op, const KernelRequest &request)
     : b(b), op(op), request(request), scores(b, op, request), element(typeOf(op.getQ()).getElementType()),
-      factor(attendsByWords(b.isa(), op) ? Factor::i16 : factorOf(element, element)), group(panelGroup(element)), tileRows(largestTile(b.isa(), factor).rows),
+      factor(factorOf(b.isa(), op)), group(panelGroup(element)), tileRows(largestTile(b.isa(), factor).rows),
       layout(op, request.root, tileRows), order(b, b.at(b.scratch(), layout.order, b.getF32Type()), layout.sorted),
       spans(op.getSpans() ? std::optional(request.viewOf(op.getSpans())) : std::nullopt),
       q(request.viewOf(op.getQ())), k(request.viewOf(op.getK())), v(request.viewOf(op.getV())), out(request.resultView()),
@@ -268,15 +274,10 @@ void AttendBlocks::storeProbabilities(const Block &block, Value row) {
 void AttendBlocks::emitRowWithoutKeys(const Block &block, Value row) {
   Value probability = scores.rowWithoutKeys(keyCount);
   Type stored = words ? b.getF32Type() : element;
-  auto fill = [&](Value value) {
-    b.loop(b.i64(0), keyCount, kLanes, [&](Value offset) { b.storeVector(b.splat(value), b.at(strip(row), offset, stored)); });
-  };
-  if (words) {
-    fill(b.f32(1));
+  Value each = words ? b.f32(1) : reciprocals ? narrowToBF16(b, b.f32(1)) : probability;
+  b.loop(b.i64(0), keyCount, kLanes, [&](Value offset) { b.storeVector(b.splat(each), b.at(strip(row), offset, stored)); });
+  if (words)
     probability = b.create<arith::MulFOp>(probability, words->takeExponentials(strip(row), keyCount, keyCount));
-  } else {
-    fill(reciprocals ? narrowToBF16(b, b.f32(1)) : probability);
-  }
   if (reciprocals)
     b.store(probability, reciprocal(row));
   storeProbabilities(block, row);
@@ -284,10 +285,9 @@ void AttendBlocks::emitRowWithoutKeys(const Block &block, Value row) {
 }
 
 int64_t attendScratchBytes(AttendOp op, ModuleOp root) {
-  Type element = typeOf(op.getQ()).getElementType();
-  int64_t rows = largestTileRows(op, factorOf(element, element));
-  if (suitsWords(op))
-    rows = std::max(rows, largestTileRows(op, Factor::i16));
+  int64_t rows = 0;
+  for (Isa isa : kernelIsas(op))
+    rows = std::max(rows, largestTile(isa, factorOf(isa, op)).rows);
   return AttendScratch(op, root, rows).total * sizeof(float);
 }
 

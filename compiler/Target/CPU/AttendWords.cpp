@@ -79,9 +79,7 @@ AttendWords::Scale AttendWords::scaleOf(Value magnitude, int64_t bits) {
 
 /// Products, rounded to integers, in the lower 16 bits of i32.
 Value AttendWords::scaled(Value numbers, Value factor) {
-  // Beside 1.5 * 2^23 the last bit of an f32 is 1.
-  Value sum = fusedMultiplyAdd(b, numbers, factor, b.splatF32(12582912));
-  return b.create<arith::BitcastOp>(b.vectorOf(b.getI32Type()), sum);
+  return b.create<arith::BitcastOp>(b.vectorOf(b.getI32Type()), multiplyAndRound(b, numbers, factor));
 }
 
 /// The words of pairs of bf16.

@@ -50,10 +50,8 @@ static llvm::SmallVector<Isa> factorIsas(mlir::Operation *op) {
   auto elementOf = [&](unsigned i) { return llvm::cast<mlir::RankedTensorType>(op->getOperand(i).getType()).getElementType(); };
   Factor factor = factorOf(elementOf(0), elementOf(1));
   auto choose = llvm::dyn_cast<mlir::xf::ChooseOp>(op);
-  if (factor == Factor::i8 || (choose && !(choose.getScreen().empty() && choose.getWords().empty())))
-    isas = {Isa::baseline, Isa::avx2, Isa::avx2_vnni, Isa::avx512, Isa::avx512_vnni};
   auto attend = llvm::dyn_cast<mlir::xf::AttendOp>(op);
-  if (attend && suitsWords(attend))
+  if (factor == Factor::i8 || (choose && !(choose.getScreen().empty() && choose.getWords().empty())) || (attend && suitsWords(attend)))
     isas = {Isa::baseline, Isa::avx2, Isa::avx2_vnni, Isa::avx512, Isa::avx512_vnni};
   if (factor == Factor::bf16)
     isas.push_back(Isa::avx512_bf16);

@@ -47,6 +47,8 @@ static Value choose(CodeBuilder &b, Value condition, Value x, Value y) {
   return b.create<arith::SelectOp>(condition, x, y);
 }
 
+Value multiplyAndRound(CodeBuilder &b, Value x, Value y) { return fusedMultiplyAdd(b, x, y, constantLike(b, kRoundingShift, x)); }
+
 /// Horner's scheme, coefficients from the highest down; f64 without fused operations.
 static Value polynomial(CodeBuilder &b, Value x, ArrayRef<double> coefficients) {
   Value sum = constantLike(b, coefficients.front(), x);
@@ -67,9 +69,8 @@ struct Exponent {
 
 /// The whole number next to x / ln 2.
 static Exponent exponentOf(CodeBuilder &b, Value x) {
-  Value magic = constantLike(b, 12582912.0, x);
-  Value shifted = fusedMultiplyAdd(b, x, constantLike(b, 1.4426950408889634, x), magic);
-  return {sub(b, shifted, magic), shifted};
+  Value shifted = multiplyAndRound(b, x, constantLike(b, 1.4426950408889634, x));
+  return {sub(b, shifted, constantLike(b, kRoundingShift, x)), shifted};
 }
 
 /// `power` 2^n, but 0 where x is so low that this may be no normal number: the same bits with the instruction for it and without.

@@ -12,6 +12,10 @@ namespace xf::cpu {
 /// a * b + c.
 mlir::Value fusedMultiplyAdd(CodeBuilder &b, mlir::Value x, mlir::Value y, mlir::Value z);
 
+/// 1.5 * 2^23 more than x * y, whose last bit is 1: the product, rounded to a whole number of at most 22 bits, in the lowest bits of an f32.
+inline constexpr double kRoundingShift = 12582912;
+mlir::Value multiplyAndRound(CodeBuilder &b, mlir::Value x, mlir::Value y);
+
 /// The larger or smaller one in a single instruction. If `y` is NaN the result is; a NaN in `x` is dropped.
 mlir::Value maximum(CodeBuilder &b, mlir::Value x, mlir::Value y);
 mlir::Value minimum(CodeBuilder &b, mlir::Value x, mlir::Value y);

@@ -45,9 +45,9 @@ enum xf_isa {
   XF_ISA_BEST = -1,
   XF_ISA_BASELINE = 0,
   XF_ISA_AVX2 = 1,
-  XF_ISA_AVX2_VNNI = 2, /* in int8 models and models of large vocabularies; not on all CPUs with AVX-512 */
+  XF_ISA_AVX2_VNNI = 2, /* in int8 models, encoders of bf16 and models of large vocabularies; not on all CPUs with AVX-512 */
   XF_ISA_AVX512 = 3,
-  XF_ISA_AVX512_VNNI = 4, /* in int8 models and models of large vocabularies */
+  XF_ISA_AVX512_VNNI = 4, /* in int8 models, encoders of bf16 and models of large vocabularies */
   XF_ISA_AVX512_BF16 = 5  /* in bf16 and int8 models only; BEST is another where its products are slow (Intel from Sapphire Rapids on) */
 };
 /* BEST: a GPU where there is one and the model has code for it that its driver takes, else the CPU; a GPU that has too little memory is an

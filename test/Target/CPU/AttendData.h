@@ -25,42 +25,42 @@ struct Region {
 
 inline const Region kNone{"none", "", nullptr, ""};
 inline const Region kCausal{"causal", "%ok = arith.cmpi sle, %j, %i : index\nxf.yield %ok : i1\n",
-                     [](const Tensors &, int64_t, int64_t, int64_t i, int64_t j) { return j <= i; }, ""};
+                            [](const Tensors &, int64_t, int64_t, int64_t i, int64_t j) { return j <= i; }, ""};
 inline const Region kTokens{"tokens",
-                     "%zero = arith.constant 0 : i32\n%t0 = xf.at %t[%b, %j] : tensor<?x?xi32, #xf.dims<\"B\", \"K\">>\n"
-                     "%ok = arith.cmpi ne, %t0, %zero : i32\nxf.yield %ok : i1\n",
-                     [](const Tensors &t, int64_t b, int64_t, int64_t, int64_t j) { return t.tokens[b * t.keys + j] != 0; }, "t"};
+                            "%zero = arith.constant 0 : i32\n%t0 = xf.at %t[%b, %j] : tensor<?x?xi32, #xf.dims<\"B\", \"K\">>\n"
+                            "%ok = arith.cmpi ne, %t0, %zero : i32\nxf.yield %ok : i1\n",
+                            [](const Tensors &t, int64_t b, int64_t, int64_t, int64_t j) { return t.tokens[b * t.keys + j] != 0; }, "t"};
 inline const Region kBoth{"both",
-                   "%zero = arith.constant 0 : i32\n%t0 = xf.at %t[%b, %j] : tensor<?x?xi32, #xf.dims<\"B\", \"K\">>\n"
-                   "%used = arith.cmpi ne, %t0, %zero : i32\n%past = arith.cmpi sle, %j, %i : index\n"
-                   "%ok = arith.andi %used, %past : i1\nxf.yield %ok : i1\n",
-                   [](const Tensors &t, int64_t b, int64_t, int64_t i, int64_t j) { return t.tokens[b * t.keys + j] != 0 && j <= i; }, "t"};
+                          "%zero = arith.constant 0 : i32\n%t0 = xf.at %t[%b, %j] : tensor<?x?xi32, #xf.dims<\"B\", \"K\">>\n"
+                          "%used = arith.cmpi ne, %t0, %zero : i32\n%past = arith.cmpi sle, %j, %i : index\n"
+                          "%ok = arith.andi %used, %past : i1\nxf.yield %ok : i1\n",
+                          [](const Tensors &t, int64_t b, int64_t, int64_t i, int64_t j) { return t.tokens[b * t.keys + j] != 0 && j <= i; }, "t"};
 inline const Region kPast{"past",
-                   "%p0 = xf.at %p[%b] : tensor<?xi32, #xf.dims<\"B\">>\n%p1 = arith.index_cast %p0 : i32 to index\n"
-                   "%last = arith.addi %p1, %i : index\n%ok = arith.cmpi sge, %last, %j : index\nxf.yield %ok : i1\n",
-                   [](const Tensors &t, int64_t b, int64_t, int64_t i, int64_t j) { return j <= t.past[b] + i; }, "p"};
+                          "%p0 = xf.at %p[%b] : tensor<?xi32, #xf.dims<\"B\">>\n%p1 = arith.index_cast %p0 : i32 to index\n"
+                          "%last = arith.addi %p1, %i : index\n%ok = arith.cmpi sge, %last, %j : index\nxf.yield %ok : i1\n",
+                          [](const Tensors &t, int64_t b, int64_t, int64_t i, int64_t j) { return j <= t.past[b] + i; }, "p"};
 inline const Region kWindow{"window",
-                     "%three = arith.constant 3 : index\n%past = arith.cmpi sle, %j, %i : index\n%low = arith.addi %j, %three : index\n"
-                     "%near = arith.cmpi sge, %low, %i : index\n%ok = arith.andi %past, %near : i1\nxf.yield %ok : i1\n",
-                     [](const Tensors &, int64_t, int64_t, int64_t i, int64_t j) { return j <= i && j + 3 >= i; }, ""};
+                            "%three = arith.constant 3 : index\n%past = arith.cmpi sle, %j, %i : index\n%low = arith.addi %j, %three : index\n"
+                            "%near = arith.cmpi sge, %low, %i : index\n%ok = arith.andi %past, %near : i1\nxf.yield %ok : i1\n",
+                            [](const Tensors &, int64_t, int64_t, int64_t i, int64_t j) { return j <= i && j + 3 >= i; }, ""};
 inline const Region kGiven{"given", "%ok = xf.at %g[%b, %i, %j] : tensor<?x?x?xi1, #xf.dims<\"B\", \"Q\", \"K\">>\nxf.yield %ok : i1\n",
-                    [](const Tensors &t, int64_t b, int64_t, int64_t i, int64_t j) { return t.given[(b * t.queries + i) * t.keys + j]; }, "g"};
+                           [](const Tensors &t, int64_t b, int64_t, int64_t i, int64_t j) { return t.given[(b * t.queries + i) * t.keys + j]; }, "g"};
 inline const Region kAdditive{"additive", "%s = xf.at %a[%b, %i, %j] : tensor<?x?x?xf32, #xf.dims<\"B\", \"Q\", \"K\">>\nxf.yield %s : f32\n",
-                       [](const Tensors &t, int64_t b, int64_t, int64_t i, int64_t j) { return t.additive[(b * t.queries + i) * t.keys + j]; }, "a"};
+                              [](const Tensors &t, int64_t b, int64_t, int64_t i, int64_t j) { return t.additive[(b * t.queries + i) * t.keys + j]; }, "a"};
 inline const Region kRelative{"relative",
-                       "%c = arith.constant 40 : index\n%x = arith.subi %i, %j : index\n%y = arith.addi %x, %c : index\n"
-                       "%s = xf.at %r[%y] : tensor<81xf32>\nxf.yield %s : f32\n",
-                       [](const Tensors &t, int64_t, int64_t, int64_t i, int64_t j) { return t.relative[i - j + 40]; }, "r"};
+                              "%c = arith.constant 40 : index\n%x = arith.subi %i, %j : index\n%y = arith.addi %x, %c : index\n"
+                              "%s = xf.at %r[%y] : tensor<81xf32>\nxf.yield %s : f32\n",
+                              [](const Tensors &t, int64_t, int64_t, int64_t i, int64_t j) { return t.relative[i - j + 40]; }, "r"};
 inline const Region kTables{"tables",
-                     "%zero = arith.constant 0 : index\n%last = arith.constant 19 : index\n%most = arith.constant 11 : index\n"
-                     "%x = arith.subi %i, %j : index\n%y = arith.maxsi %x, %zero : index\n%m0 = arith.minsi %y, %last : index\n"
-                     "%n0 = arith.minsi %y, %most : index\n%m1 = xf.at %heads[%h, %m0] : tensor<4x20xf32>\n%n1 = xf.at %distances[%n0, %h] : tensor<12x4xf32>\n"
-                     "%s = arith.addf %m1, %n1 : f32\nxf.yield %s : f32\n",
-                     [](const Tensors &t, int64_t, int64_t h, int64_t i, int64_t j) {
-                       int64_t distance = std::max<int64_t>(i - j, 0);
-                       return t.byHead[h * 20 + std::min<int64_t>(distance, 19)] + t.byDistance[std::min<int64_t>(distance, 11) * 4 + h];
-                     },
-                     "mn"};
+                            "%zero = arith.constant 0 : index\n%last = arith.constant 19 : index\n%most = arith.constant 11 : index\n"
+                            "%x = arith.subi %i, %j : index\n%y = arith.maxsi %x, %zero : index\n%m0 = arith.minsi %y, %last : index\n"
+                            "%n0 = arith.minsi %y, %most : index\n%m1 = xf.at %heads[%h, %m0] : tensor<4x20xf32>\n%n1 = xf.at %distances[%n0, %h] : tensor<12x4xf32>\n"
+                            "%s = arith.addf %m1, %n1 : f32\nxf.yield %s : f32\n",
+                            [](const Tensors &t, int64_t, int64_t h, int64_t i, int64_t j) {
+                              int64_t distance = std::max<int64_t>(i - j, 0);
+                              return t.byHead[h * 20 + std::min<int64_t>(distance, 19)] + t.byDistance[std::min<int64_t>(distance, 11) * 4 + h];
+                            },
+                            "mn"};
 
 /// What a function of the score does, with h, i, j and the score.
 struct Function {
@@ -68,12 +68,12 @@ struct Function {
   double (*at)(int64_t, int64_t, int64_t, double) = nullptr;
 };
 inline const Function kIdentity, kCap{"%c = arith.constant 2.0 : f32\n%x = arith.divf %s, %c : f32\n%u = math.tanh %x : f32\n%y = arith.mulf %u, %c : f32\nxf.yield %y : f32\n",
-                               [](int64_t, int64_t, int64_t, double s) { return 2 * std::tanh(s / 2); }};
+                                      [](int64_t, int64_t, int64_t, double s) { return 2 * std::tanh(s / 2); }};
 // Parts that depend on the query, on the key and on neither, and one that is no number for some scores, masked ones among them.
 inline const Function kRoots{"%h1 = arith.addi %h, %i : index\n%h2 = arith.index_cast %h1 : index to i32\n%h3 = arith.sitofp %h2 : i32 to f32\n"
-                      "%h4 = math.exp %h3 : f32\n%h5 = arith.divf %h3, %h4 : f32\n%d = arith.subi %i, %j : index\n%d1 = arith.index_cast %d : index to i32\n"
-                      "%d2 = arith.sitofp %d1 : i32 to f32\n%root = math.sqrt %d2 : f32\n%m = arith.mulf %s, %h5 : f32\n%y = arith.subf %m, %root : f32\nxf.yield %y : f32\n",
-                      [](int64_t h, int64_t i, int64_t j, double s) { return s * ((h + i) / std::exp(double(h + i))) - std::sqrt(double(i - j)); }};
+                             "%h4 = math.exp %h3 : f32\n%h5 = arith.divf %h3, %h4 : f32\n%d = arith.subi %i, %j : index\n%d1 = arith.index_cast %d : index to i32\n"
+                             "%d2 = arith.sitofp %d1 : i32 to f32\n%root = math.sqrt %d2 : f32\n%m = arith.mulf %s, %h5 : f32\n%y = arith.subf %m, %root : f32\nxf.yield %y : f32\n",
+                             [](int64_t h, int64_t i, int64_t j, double s) { return s * ((h + i) / std::exp(double(h + i))) - std::sqrt(double(i - j)); }};
 
 struct Case {
   int64_t heads, groups, width, valueWidth;
