@@ -93,7 +93,7 @@ public:
       : kind(kind), rows(rows), columns(columns), depth(depth), xBytes(bytesOf(typesOf(kind.factor).x)),
         weightBytes(columns * depth * bytesOf(typesOf(kind.factor).weight)), copies(std::max<int64_t>(2, (int64_t(96) << 20) / weightBytes)),
         harness(factorContractText(columns, depth, kind.factor)),
-        kernel(harness.compile(harness.find<mlir::xf::ContractOp>(), kind.isa, {{1, 1, 1, 1, 1, 1}, /*weightsStream=*/true})),
+        kernel(harness.compile(harness.find<mlir::xf::ContractOp>(), kind.isa, {{1, 1, 1, 1, 1, 1}, /*weightsStream=*/true}, /*isAlone=*/true)),
         weights(copies * weightBytes), x(rows * pitchOf(depth, xBytes) * xBytes / 8 + 8, 0x3c003c003c003c00),
         scales(rows, 1.0f), columnScales(columns, 1.0f), y(rows * pitchOf(columns, 4)), sums(columns) {}
 

@@ -4,31 +4,27 @@
 
 #include "compiler/Target/CPU/AttendWords.h"
 #include "compiler/Target/CPU/Lower.h"
-#include "runtime/abi/xf_abi.h"
+#ifdef XF_TEST_GPU_KERNELS
+#include "test/Target/GPU/EmulatedKernel.h"
+#else
+#include "test/Target/CPU/CompiledKernel.h"
+#endif
 
 #include "gtest/gtest.h"
 #include "mlir/Parser/Parser.h"
 
-#include <barrier>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
-#include <initializer_list>
 #include <limits>
 #include <map>
 #include <memory>
 #include <random>
 #include <stdexcept>
-#include <sys/mman.h>
-#include <thread>
 #include <vector>
 
 namespace xf::cpu::test {
 
 #ifdef XF_TEST_GPU_KERNELS
-} // namespace xf::cpu::test
-#include "test/Target/GPU/EmulatedKernel.h"
-namespace xf::cpu::test {
 using xf::gpu::test::Kernel;
 /// Stands for the GPU, whose kernels take the place of the CPU's.
 inline std::vector<Isa> machineIsas() { return {Isa::avx2}; }
@@ -72,95 +68,6 @@ inline std::vector<Isa> runnableIsas(mlir::Operation *op) {
 
 /// Whether attention `op` is multiplied in words.
 inline bool takesWords(Isa isa, mlir::Operation *op) { return attendsByWords(isa, mlir::cast<mlir::xf::AttendOp>(op)); }
-
-/// Code, mapped readable and executable. Where it lies is not known when it is linked.
-class MappedCode {
-public:
-  explicit MappedCode(const Code &code) : size(code.bytes.size() + 1) {
-    memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    std::memcpy(memory, code.bytes.data(), code.bytes.size());
-    mprotect(memory, size, PROT_READ | PROT_EXEC);
-  }
-  MappedCode(const MappedCode &) = delete;
-  MappedCode &operator=(const MappedCode &) = delete;
-  ~MappedCode() { munmap(memory, size); }
-
-  template <typename Function> Function at(uint64_t offset) const {
-    return reinterpret_cast<Function>(static_cast<char *>(memory) + offset);
-  }
-
-private:
-  size_t size;
-  void *memory;
-};
-
-/// A kernel, ready to be called.
-class Kernel {
-public:
-  Kernel(const Code &code, llvm::StringRef name, int64_t scratchBytes)
-      : mapped(std::make_shared<MappedCode>(code)), scratchBytes(scratchBytes) {
-    function = mapped->at<xf_abi_kernel_fn>(code.symbols.lookup(name));
-  }
-
-  /// The threads run one after the other, each with scratch memory of its own, full of NaN.
-  void operator()(const std::vector<xf_abi_view> &views, int threads = 1) const {
-    for (int thread = 0; thread < threads; ++thread)
-      run(views, thread, threads, nullptr);
-  }
-
-  /// One call after the other, on one thread, with nothing between them that a measurement would see. Views of products include
-  /// that of the following product's weights.
-  void inTurn(llvm::ArrayRef<std::vector<xf_abi_view>> calls) const {
-    Scratch scratch(scratchBytes);
-    xf_abi_context context = contextOf(scratch, 0, 1, nullptr);
-    for (auto &views : calls)
-      function(&context, views.data(), 0);
-  }
-
-  /// The threads run at the same time, for kernels in which they wait for each other.
-  void together(const std::vector<xf_abi_view> &views, int threads) const {
-    std::barrier<> all(threads);
-    std::vector<std::thread> others;
-    for (int thread = 1; thread < threads; ++thread)
-      others.emplace_back([&, thread] { run(views, thread, threads, &all); });
-    run(views, 0, threads, &all);
-    for (std::thread &other : others)
-      other.join();
-  }
-
-private:
-  /// A thread's memory, aligned, full of NaN and with room behind it.
-  struct Scratch {
-    explicit Scratch(int64_t bytes) : memory(bytes / 4 + 64, std::numeric_limits<float>::quiet_NaN()) {}
-    uintptr_t start() const { return (reinterpret_cast<uintptr_t>(memory.data()) + 63) / 64 * 64; }
-    uintptr_t end() const { return reinterpret_cast<uintptr_t>(memory.data() + memory.size()); }
-    std::vector<float> memory;
-  };
-
-  static xf_abi_context contextOf(const Scratch &scratch, int thread, int threads, std::barrier<> *all) {
-    xf_abi_context context = {};
-    context.scratch = reinterpret_cast<uint8_t *>(scratch.start());
-    context.thread = thread;
-    context.threads = threads;
-    context.runtime = all;
-    context.barrier = [](const xf_abi_context *c) { static_cast<std::barrier<> *>(c->runtime)->arrive_and_wait(); };
-    return context;
-  }
-
-  void run(std::vector<xf_abi_view> views, int thread, int threads, std::barrier<> *all) const {
-    views.push_back({}); // there is no following product
-    Scratch scratch(scratchBytes);
-    xf_abi_context context = contextOf(scratch, thread, threads, all);
-    function(&context, views.data(), 0);
-    for (uintptr_t i = scratch.start() + scratchBytes; i + 4 <= scratch.end(); i += 4)
-      ASSERT_TRUE(std::isnan(*reinterpret_cast<float *>(i))) << "the kernel writes behind its scratch memory";
-  }
-
-  std::shared_ptr<MappedCode> mapped;
-  int64_t scratchBytes;
-  xf_abi_kernel_fn function;
-};
-
 #endif // XF_TEST_GPU_KERNELS
 
 /// A module and kernels made from ops in it.
@@ -188,17 +95,24 @@ public:
 #ifdef XF_TEST_GPU_KERNELS
   Kernel compile(mlir::Operation *op, Isa, KernelAccess access) { return Kernel(op, access, *root); }
 #else
-  Kernel compile(mlir::Operation *op, Isa isa, KernelAccess access) {
+  /// With micro-kernels of other kernels, unless it `isAlone`.
+  Kernel compile(mlir::Operation *op, Isa isa, KernelAccess access, bool isAlone = false) {
     std::string error;
     std::string name = ("kernel." + isaName(isa)).str();
     auto module = emit(op, isa, access, name);
+    SharedProducts &products = SharedProducts::instance();
+    if (!isAlone)
+      products.reuse(*module);
     auto object = isa == Isa::avx2_vnni && !hasAvxVnni() ? emitForAvx512(*module, error) : emitObject(*module, error);
     if (mlir::failed(object))
       throw std::runtime_error(error);
     auto code = linkObject((*object)->getMemBufferRef(), error);
     if (mlir::failed(code) || !code->symbols.contains(name))
       throw std::runtime_error("linking failed: " + error);
-    return Kernel(*code, name, kernelScratchBytes(op, *root));
+    auto mapped = std::make_shared<MappedCode>(*code);
+    if (!isAlone)
+      products.keep(mapped, *code);
+    return Kernel(mapped, code->symbols.lookup(name), kernelScratchBytes(op, *root));
   }
 
   /// emitObject, but that the functions' LLVM IR becomes instructions of AVX-512 VNNI.

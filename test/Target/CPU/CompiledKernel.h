@@ -1,0 +1,169 @@
+// A compiled kernel: its code, mapped, with products that other kernels have compiled already, and its calls, thread by thread.
+#ifndef XF_TEST_TARGET_CPU_COMPILEDKERNEL_H
+#define XF_TEST_TARGET_CPU_COMPILEDKERNEL_H
+
+#include "compiler/Target/CPU/Kernels.h"
+#include "runtime/abi/xf_abi.h"
+
+#include "gtest/gtest.h"
+
+#include <barrier>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <stdexcept>
+#include <sys/mman.h>
+#include <thread>
+#include <vector>
+
+namespace xf::cpu::test {
+
+/// Code, mapped readable and executable. Where it lies is not known when it is linked.
+class MappedCode {
+public:
+  explicit MappedCode(const Code &code) : size(code.bytes.size() + 1) {
+    memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    std::memcpy(memory, code.bytes.data(), code.bytes.size());
+    mprotect(memory, size, PROT_READ | PROT_EXEC);
+  }
+  MappedCode(const MappedCode &) = delete;
+  MappedCode &operator=(const MappedCode &) = delete;
+  ~MappedCode() { munmap(memory, size); }
+
+  template <typename Function> Function at(uint64_t offset) const {
+    return reinterpret_cast<Function>(static_cast<char *>(memory) + offset);
+  }
+
+private:
+  size_t size;
+  void *memory;
+};
+
+/// Micro-kernels, which are most of the code of kernels with products, and the same ones in many of them: what one kernel has compiled,
+/// the next ones call.
+class SharedProducts {
+public:
+  static SharedProducts &instance() {
+    static SharedProducts products;
+    return products;
+  }
+
+  /// Makes those of `module` that are known jump to where they are.
+  void reuse(mlir::ModuleOp module) {
+    for (auto function : module.getOps<mlir::LLVM::LLVMFuncOp>()) {
+      llvm::StringRef name = function.getSymName();
+      // LLVM may make one that only the module sees another one.
+      if (!name.starts_with("xf.product.") || function.getLinkage() == mlir::LLVM::Linkage::Internal)
+        continue;
+      std::string text;
+      llvm::raw_string_ostream(text) << function;
+      const Product &known = products.try_emplace(name, Product{text, nullptr, nullptr}).first->second;
+      if (known.text != text)
+        throw std::runtime_error("there are two products of the name " + name.str());
+      if (known.code)
+        jump(function, known.code);
+    }
+  }
+
+  /// Keeps those that `code` has compiled.
+  void keep(const std::shared_ptr<MappedCode> &mapped, const Code &code) {
+    for (const auto &symbol : code.symbols) {
+      auto known = products.find(symbol.getKey());
+      if (known != products.end() && !known->second.code)
+        known->second.mapped = mapped, known->second.code = mapped->at<const void *>(symbol.getValue());
+    }
+  }
+
+private:
+  struct Product {
+    std::string text;
+    std::shared_ptr<MappedCode> mapped;
+    const void *code;
+  };
+
+  static void jump(mlir::LLVM::LLVMFuncOp function, const void *to) {
+    function.eraseBody();
+    mlir::OpBuilder b(function.getContext());
+    mlir::Location loc = function.getLoc();
+    mlir::Block *body = function.addEntryBlock(b);
+    b.setInsertionPointToStart(body);
+    mlir::Value address = mlir::LLVM::ConstantOp::create(b, loc, b.getI64Type(), b.getI64IntegerAttr(reinterpret_cast<intptr_t>(to)));
+    llvm::SmallVector<mlir::Value> operands{
+        mlir::LLVM::IntToPtrOp::create(b, loc, mlir::LLVM::LLVMPointerType::get(function.getContext()), address)};
+    operands.append(body->args_begin(), body->args_end());
+    mlir::LLVM::CallOp::create(b, loc, function.getFunctionType(), operands);
+    mlir::LLVM::ReturnOp::create(b, loc, mlir::ValueRange());
+  }
+
+  llvm::StringMap<Product> products;
+};
+
+/// A kernel, ready to be called.
+class Kernel {
+public:
+  Kernel(std::shared_ptr<MappedCode> code, uint64_t offset, int64_t scratchBytes)
+      : mapped(std::move(code)), scratchBytes(scratchBytes), function(mapped->at<xf_abi_kernel_fn>(offset)) {}
+
+  /// The threads run one after the other, each with scratch memory of its own, full of NaN.
+  void operator()(const std::vector<xf_abi_view> &views, int threads = 1) const {
+    for (int thread = 0; thread < threads; ++thread)
+      run(views, thread, threads, nullptr);
+  }
+
+  /// One call after the other, on one thread, with nothing between them that a measurement would see. Views of products include
+  /// that of the following product's weights.
+  void inTurn(llvm::ArrayRef<std::vector<xf_abi_view>> calls) const {
+    Scratch scratch(scratchBytes);
+    xf_abi_context context = contextOf(scratch, 0, 1, nullptr);
+    for (auto &views : calls)
+      function(&context, views.data(), 0);
+  }
+
+  /// The threads run at the same time, for kernels in which they wait for each other.
+  void together(const std::vector<xf_abi_view> &views, int threads) const {
+    std::barrier<> all(threads);
+    std::vector<std::thread> others;
+    for (int thread = 1; thread < threads; ++thread)
+      others.emplace_back([&, thread] { run(views, thread, threads, &all); });
+    run(views, 0, threads, &all);
+    for (std::thread &other : others)
+      other.join();
+  }
+
+private:
+  /// A thread's memory, aligned, full of NaN and with room behind it.
+  struct Scratch {
+    explicit Scratch(int64_t bytes) : memory(bytes / 4 + 64, std::numeric_limits<float>::quiet_NaN()) {}
+    uintptr_t start() const { return (reinterpret_cast<uintptr_t>(memory.data()) + 63) / 64 * 64; }
+    uintptr_t end() const { return reinterpret_cast<uintptr_t>(memory.data() + memory.size()); }
+    std::vector<float> memory;
+  };
+
+  static xf_abi_context contextOf(const Scratch &scratch, int thread, int threads, std::barrier<> *all) {
+    xf_abi_context context = {};
+    context.scratch = reinterpret_cast<uint8_t *>(scratch.start());
+    context.thread = thread;
+    context.threads = threads;
+    context.runtime = all;
+    context.barrier = [](const xf_abi_context *c) { static_cast<std::barrier<> *>(c->runtime)->arrive_and_wait(); };
+    return context;
+  }
+
+  void run(std::vector<xf_abi_view> views, int thread, int threads, std::barrier<> *all) const {
+    views.push_back({}); // there is no following product
+    Scratch scratch(scratchBytes);
+    xf_abi_context context = contextOf(scratch, thread, threads, all);
+    function(&context, views.data(), 0);
+    for (uintptr_t i = scratch.start() + scratchBytes; i + 4 <= scratch.end(); i += 4)
+      ASSERT_TRUE(std::isnan(*reinterpret_cast<float *>(i))) << "the kernel writes behind its scratch memory";
+  }
+
+  std::shared_ptr<MappedCode> mapped;
+  int64_t scratchBytes;
+  xf_abi_kernel_fn function;
+};
+
+} // namespace xf::cpu::test
+
+#endif // XF_TEST_TARGET_CPU_COMPILEDKERNEL_H
