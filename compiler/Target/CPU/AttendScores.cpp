@@ -152,10 +152,10 @@ AttendScores::Row AttendScores::emit(Value row, Value end, Value width, const Qu
   });
   tables.clear();
   Value most = reduceLanes(b, ReduceKind::max, largest[0]);
-  Value any = b.create<arith::CmpFOp>(arith::CmpFPredicate::OGT, most, lowest);
+  Value isNumber = b.create<arith::CmpFOp>(arith::CmpFPredicate::OGT, most, lowest);
   if (plain)
     most = b.create<arith::MulFOp>(most, scale);
-  Value shift = b.splat(b.create<arith::SelectOp>(any, most, b.f32(0)));
+  Value shift = b.splat(b.create<arith::SelectOp>(isNumber, most, b.f32(0)));
 
   auto sums = forChunks(b, end, b.splatF32(0), [&](Value offset, Value count, ValueRange carried) -> SmallVector<Value> {
     Value scores = plain ? b.create<arith::MulFOp>(loadProducts(offset), scaleLanes).getResult() : b.loadVector(f32, address(row, offset));
@@ -171,6 +171,8 @@ AttendScores::Row AttendScores::emit(Value row, Value end, Value width, const Qu
     return {combine(b, ReduceKind::sum, powers, carried[0])};
   });
   Value sum = reduceLanes(b, ReduceKind::sum, sums[0]);
+  // Scores that are NaN are not the largest, but make the sum NaN.
+  Value any = b.create<arith::OrIOp>(isNumber, b.create<arith::CmpFOp>(arith::CmpFPredicate::UNO, sum, sum));
   Value reciprocal = b.create<arith::DivFOp>(b.f32(1), b.create<arith::SelectOp>(any, sum, b.f32(1)));
 
   if (scales)

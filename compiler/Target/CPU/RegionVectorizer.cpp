@@ -53,6 +53,19 @@ Value RegionVectorizer::castIndex(Operation *op, Value operand) {
                                                     : b.create<arith::ExtSIOp>(type, operand).getResult();
 }
 
+/// The larger or the smaller one: NaN if either is, or if both are.
+Value RegionVectorizer::emitExtremum(Operation *op, Value x, Value y) {
+  bool ifBoth = isa<arith::MaxNumFOp, arith::MinNumFOp>(op);
+  auto choose = isa<arith::MaximumFOp, arith::MaxNumFOp>(op) ? maximum : minimum;
+  // Of which a NaN in the second one decides, and nothing more is to be done where the first one is a constant.
+  if (matchPattern(op->getOperand(1), m_Constant()))
+    std::swap(x, y);
+  if (llvm::any_of(op->getOperands(), [](Value operand) { return matchPattern(operand, m_Constant()); }))
+    return ifBoth ? choose(b, y, x) : choose(b, x, y);
+  Value odd = ifBoth ? y : x, isOdd = b.create<arith::CmpFOp>(arith::CmpFPredicate::UNO, odd, odd);
+  return b.create<arith::SelectOp>(isOdd, x, choose(b, x, y));
+}
+
 Value RegionVectorizer::emitOp(Operation *op) {
   if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
     if (op->getResult(0).getType().isIndex())
@@ -79,12 +92,8 @@ Value RegionVectorizer::emitOp(Operation *op) {
       if (!isa<arith::SelectOp>(op) || i != 0)
         operand = toVector(operand, /*wide=*/op->getOperand(i).getType().isInteger(64));
 
-  if (isa<arith::MaximumFOp, arith::MaxNumFOp, arith::MinimumFOp, arith::MinNumFOp>(op)) {
-    // The constant first: what is computed then decides when it is not a number.
-    bool swap = matchPattern(op->getOperand(1), m_Constant());
-    Value x = operands[swap ? 1 : 0], y = operands[swap ? 0 : 1];
-    return isa<arith::MaximumFOp, arith::MaxNumFOp>(op) ? maximum(b, x, y) : minimum(b, x, y);
-  }
+  if (isa<arith::MaximumFOp, arith::MaxNumFOp, arith::MinimumFOp, arith::MinNumFOp>(op))
+    return emitExtremum(op, operands[0], operands[1]);
   auto has16Bits = [](Type type) { return type.isBF16() || type.isF16(); };
   if (isa<arith::TruncFOp>(op) && has16Bits(op->getResult(0).getType()))
     return narrowTo(b, operands[0], op->getResult(0).getType());

@@ -49,6 +49,7 @@ private:
   mlir::Value emitOp(mlir::Operation *op);
   /// Whether other elements have other values.
   bool differs(mlir::Value emitted) const { return emitted && (isVector(emitted) || elements.contains(emitted)); }
+  mlir::Value emitExtremum(mlir::Operation *op, mlir::Value x, mlir::Value y);
   mlir::Value castIndex(mlir::Operation *op, mlir::Value operand);
 
   CodeBuilder &b;

@@ -9,6 +9,7 @@
 #include "compiler/Target/CPU/Chunks.h"
 #include "compiler/Target/CPU/KernelEmitters.h"
 #include "compiler/Target/CPU/RegionVectorizer.h"
+#include "compiler/Target/CPU/RowReduction.h"
 #include "compiler/Target/CPU/RowSchedule.h"
 #include "compiler/Target/CPU/VectorMath.h"
 
@@ -227,7 +228,7 @@ void RowEmitter::emitPass(unsigned p) {
   SmallVector<Value> running;
   for (size_t i = 0; i < rows.size(); ++i)
     for (ReduceOp reduce : reductions)
-      running.push_back(b.splat(identity(b, reduce.getKind(), elementOf(reduce.getX()))));
+      running.push_back(b.splat(RowReduction(reduce).identity(b)));
   running = forChunks(b, length, running, [&](Value at, Value lanes, ValueRange carried) {
     offset = at, count = lanes;
     common.clear();
@@ -238,7 +239,7 @@ void RowEmitter::emitPass(unsigned p) {
   });
   for (auto [i, value] : llvm::enumerate(running)) {
     ReduceOp reduce = reductions[i % reductions.size()];
-    rows[i / reductions.size()].numbers[reduce.getResult()] = reduceLanes(b, reduce.getKind(), value);
+    rows[i / reductions.size()].numbers[reduce.getResult()] = RowReduction(reduce).reduceLanes(b, value);
   }
 }
 
@@ -247,12 +248,13 @@ SmallVector<Value> RowEmitter::emitChunk(ArrayRef<Value> running) {
   vectors.clear();
   SmallVector<Value> next;
   for (auto [reduce, sum] : llvm::zip(schedule.reductions(pass), running)) {
+    RowReduction reduction(reduce);
     Value vector = asVector(emitValue(reduce.getX()));
     if (count) {
-      Value nothing = b.splat(identity(b, reduce.getKind(), elementOf(reduce.getX())));
+      Value nothing = b.splat(reduction.identity(b));
       vector = b.create<arith::SelectOp>(b.firstLanes(count), vector, nothing);
     }
-    next.push_back(combine(b, reduce.getKind(), vector, sum));
+    next.push_back(reduction.combine(b, vector, sum));
   }
   for (unsigned i : schedule.stores(pass))
     store(row().outputs[i], emitValue(body.getTerminator()->getOperand(i)));

@@ -61,7 +61,7 @@ static Value polynomial(CodeBuilder &b, Value x, ArrayRef<double> coefficients) 
 }
 
 namespace {
-/// A whole number, and 1.5 * 2^23 more, which has it in its low bits, ready to be shifted into an exponent.
+/// A whole number n >= -126, and a number whose low bits are those of 2^n's exponent.
 struct Exponent {
   Value n, shifted;
 };
@@ -69,8 +69,9 @@ struct Exponent {
 
 /// The whole number next to x / ln 2.
 static Exponent exponentOf(CodeBuilder &b, Value x) {
-  Value shifted = multiplyAndRound(b, x, constantLike(b, 1.4426950408889634, x));
-  return {sub(b, shifted, constantLike(b, kRoundingShift, x)), shifted};
+  Value shift = constantLike(b, kRoundingShift + 127, x);
+  Value shifted = fusedMultiplyAdd(b, x, constantLike(b, 1.4426950408889634, x), shift);
+  return {sub(b, shifted, shift), shifted};
 }
 
 /// `power` 2^n, but 0 where x is so low that this may be no normal number: the same bits with the instruction for it and without.
@@ -84,10 +85,11 @@ static Value scalePower(CodeBuilder &b, Value power, const Exponent &exponent, V
         ->getResult(0);
   }
   Type bits = typeLike(x, b.getI32Type());
-  Value inPlace = b.create<arith::ShLIOp>(b.create<arith::BitcastOp>(bits, exponent.shifted), integerLike(b, 23, bits));
-  Value scaled = b.create<arith::AddIOp>(b.create<arith::BitcastOp>(bits, power), inPlace);
+  Value factor = b.create<arith::ShLIOp>(b.create<arith::BitcastOp>(bits, exponent.shifted), integerLike(b, 23, bits));
+  // Multiplied, not added to the exponent: what is NaN stays so.
+  Value scaled = mul(b, power, b.create<arith::BitcastOp>(x.getType(), factor));
   Value tiny = b.create<arith::CmpFOp>(arith::CmpFPredicate::OLT, x, least);
-  return choose(b, tiny, zero, b.create<arith::BitcastOp>(x.getType(), scaled));
+  return choose(b, tiny, zero, scaled);
 }
 
 // exp(x) = 2^n exp(r), r = x - n ln 2 with ln 2 in two parts. exp(r) by a polynomial of degree 6 (Lawson's algorithm).
@@ -166,15 +168,19 @@ Value identity(CodeBuilder &b, ReduceKind kind, Type element) {
   return b.create<arith::ConstantOp>(attr);
 }
 
-Value reduceLanes(CodeBuilder &b, ReduceKind kind, Value vector) {
+Value reduceLanes(CodeBuilder &b, Value vector, llvm::function_ref<Value(Value, Value)> combine) {
   for (int64_t distance = kLanes / 2; distance >= 1; distance /= 2) {
     Value low = b.create<vector::ExtractStridedSliceOp>(vector, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{distance},
                                                         ArrayRef<int64_t>{1});
     Value high = b.create<vector::ExtractStridedSliceOp>(vector, ArrayRef<int64_t>{distance},
                                                          ArrayRef<int64_t>{distance}, ArrayRef<int64_t>{1});
-    vector = combine(b, kind, high, low);
+    vector = combine(high, low);
   }
   return b.create<vector::ExtractOp>(vector, 0);
+}
+
+Value reduceLanes(CodeBuilder &b, ReduceKind kind, Value vector) {
+  return reduceLanes(b, vector, [&](Value high, Value low) { return combine(b, kind, high, low); });
 }
 
 Value reduceLanesOfEight(CodeBuilder &b, ReduceKind kind, ArrayRef<Value> vectors) {
@@ -263,9 +269,9 @@ static Value exp2Wide(CodeBuilder &b, Value x) {
   std::reverse(series.begin(), series.end());
   Type bits = typeLike(x, b.getI64Type());
   Value whole = b.create<arith::FPToSIOp>(typeLike(x, b.getI32Type()), n);
-  Value exponent = b.create<arith::ShLIOp>(b.create<arith::ExtSIOp>(bits, whole), integerLike(b, 52, bits));
-  Value power = b.create<arith::BitcastOp>(bits, polynomial(b, r, series));
-  return b.create<arith::BitcastOp>(x.getType(), b.create<arith::AddIOp>(power, exponent));
+  Value biased = b.create<arith::AddIOp>(whole, integerLike(b, 1023, whole.getType()));
+  Value factor = b.create<arith::ShLIOp>(b.create<arith::ExtSIOp>(bits, biased), integerLike(b, 52, bits));
+  return mul(b, polynomial(b, r, series), b.create<arith::BitcastOp>(x.getType(), factor));
 }
 
 /// x^y: in f64, since y log x loses as many bits as it has before its point.
@@ -286,24 +292,27 @@ static Value power(CodeBuilder &b, Value x, Value y) {
       return b.create<arith::DivFOp>(constantLike(b, 1, x), e == -1 ? x : b.create<math::SqrtOp>(x).getResult());
   }
   Type wide = typeLike(x, b.getF64Type());
-  Value zero = constantLike(b, 0, x), one = constantLike(b, 1, x);
-  Value isZero = b.create<arith::CmpFOp>(arith::CmpFPredicate::OEQ, x, zero);
-  Value base = choose(b, isZero, one, b.create<math::AbsFOp>(x));
-  Value log = log2Wide(b, b.create<arith::ExtFOp>(wide, base));
-  Value y64 = b.create<arith::ExtFOp>(wide, y);
-  Value result = b.create<arith::TruncFOp>(x.getType(), exp2Wide(b, mul(b, y64, log)));
-  // Zero: 0, 1 or infinity. Negative numbers: whole exponents only.
-  Value yPositive = b.create<arith::CmpFOp>(arith::CmpFPredicate::OGT, y, zero);
-  Value yZero = b.create<arith::CmpFOp>(arith::CmpFPredicate::OEQ, y, zero);
-  Value infinity = constantLike(b, std::numeric_limits<double>::infinity(), x);
-  result = choose(b, isZero, choose(b, yZero, one, choose(b, yPositive, zero, infinity)), result);
-  Value negative = b.create<arith::CmpFOp>(arith::CmpFPredicate::OLT, x, zero);
-  Value isWhole = b.create<arith::CmpFOp>(arith::CmpFPredicate::OEQ, b.create<math::FloorOp>(y), y);
-  Value half = mul(b, y, constantLike(b, 0.5, y));
-  Value isEven = b.create<arith::CmpFOp>(arith::CmpFPredicate::OEQ, b.create<math::FloorOp>(half), half);
+  auto compare = [&](arith::CmpFPredicate predicate, Value left, Value right) -> Value { return b.create<arith::CmpFOp>(predicate, left, right); };
+  auto equal = [&](Value left, Value right) { return compare(arith::CmpFPredicate::OEQ, left, right); };
+  Value zero = constantLike(b, 0, x), one = constantLike(b, 1, x), infinity = constantLike(b, std::numeric_limits<double>::infinity(), x);
+  Value base = b.create<math::AbsFOp>(x), wideBase = b.create<arith::ExtFOp>(wide, base);
+  // The bits of 0, infinities and NaN are no logarithms: those of their neighbours in the order of numbers, and NaN stays.
+  Value log = log2Wide(b, wideBase);
+  log = choose(b, equal(base, infinity), wideBase, log);
+  log = choose(b, equal(base, zero), constantLike(b, -std::numeric_limits<double>::infinity(), log), log);
+  log = choose(b, compare(arith::CmpFPredicate::UNO, base, base), wideBase, log);
+  Value exponents = mul(b, b.create<arith::ExtFOp>(wide, y), log);
+  Value result = b.create<arith::TruncFOp>(x.getType(), exp2Wide(b, exponents));
+  // 1 has every power 1, also an infinite one.
+  result = choose(b, equal(base, one), one, result);
+  // Negative numbers: whole exponents only, of which those of an infinity have no bits behind the point.
+  Value negative = compare(arith::CmpFPredicate::OLT, x, zero), isWhole = equal(b.create<math::FloorOp>(y), y);
+  Value half = mul(b, y, constantLike(b, 0.5, y)), isEven = equal(b.create<math::FloorOp>(half), half);
   Value nan = constantLike(b, std::numeric_limits<double>::quiet_NaN(), x);
   Value mirrored = choose(b, isEven, result, b.create<arith::NegFOp>(result));
-  return choose(b, negative, choose(b, isWhole, mirrored, nan), result);
+  Value other = choose(b, equal(base, infinity), result, nan);
+  result = choose(b, negative, choose(b, isWhole, mirrored, other), result);
+  return choose(b, equal(y, zero), one, result);
 }
 
 /// Integer division for every operand, where processors trap: by 0 it gives 0, and what overflows wraps. Lanes behind the last
@@ -316,6 +325,21 @@ static Value divide(CodeBuilder &b, Value x, Value y, bool remainder) {
   if (remainder)
     return b.create<arith::RemSIOp>(x, divisor);
   return choose(b, traps, b.create<arith::MulIOp>(x, y), b.create<arith::DivSIOp>(x, divisor));
+}
+
+/// The same of numbers without a sign.
+static Value divideUnsigned(CodeBuilder &b, Operation *op, Value x, Value y) {
+  Value zero = integerLike(b, 0, x.getType()), one = integerLike(b, 1, x.getType());
+  Value isZero = b.create<arith::CmpIOp>(arith::CmpIPredicate::eq, y, zero), divisor = choose(b, isZero, one, y);
+  Value rest = isa<arith::DivUIOp>(op) ? Value() : b.create<arith::RemUIOp>(x, divisor);
+  if (isa<arith::RemUIOp>(op))
+    return rest;
+  Value quotient = b.create<arith::DivUIOp>(x, divisor);
+  if (rest) {
+    Value isMore = b.create<arith::CmpIOp>(arith::CmpIPredicate::ne, rest, zero);
+    quotient = b.create<arith::AddIOp>(quotient, choose(b, isMore, one, zero));
+  }
+  return choose(b, isZero, zero, quotient);
 }
 
 /// Integer division that rounds down, or up.
@@ -338,6 +362,8 @@ Value expandMath(CodeBuilder &b, Operation *op, ValueRange operands) {
     return divideRounding(b, operands[0], operands[1], isa<arith::CeilDivSIOp>(op));
   if (isa<arith::DivSIOp, arith::RemSIOp>(op))
     return divide(b, operands[0], operands[1], isa<arith::RemSIOp>(op));
+  if (isa<arith::DivUIOp, arith::RemUIOp, arith::CeilDivUIOp>(op))
+    return divideUnsigned(b, op, operands[0], operands[1]);
   if (operands.empty() || !getElementTypeOrSelf(operands[0].getType()).isF32())
     return nullptr;
   Value x = operands[0];

@@ -38,9 +38,11 @@ mlir::Value widenFrom(CodeBuilder &b, mlir::Value bits, mlir::Type element);
 
 /// The 16 lanes' sum or maximum by the tree that all targets share: distance 8, 4, 2, 1.
 mlir::Value reduceLanes(CodeBuilder &b, mlir::xf::ReduceKind kind, mlir::Value vector);
+/// `combine` gets the higher and the lower lanes.
+mlir::Value reduceLanes(CodeBuilder &b, mlir::Value vector, llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)> combine);
 /// The same of each of eight vectors, in a vector of eight. Their trees share instructions: it takes a third of the time.
 mlir::Value reduceLanesOfEight(CodeBuilder &b, mlir::xf::ReduceKind kind, llvm::ArrayRef<mlir::Value> vectors);
-/// Adds to or compares with a running sum or maximum.
+/// Adds to or compares with a running sum or maximum. A `value` that is NaN is not the maximum (RowReduction).
 mlir::Value combine(CodeBuilder &b, mlir::xf::ReduceKind kind, mlir::Value value, mlir::Value running);
 /// What changes no sum or maximum, as a scalar of `element`.
 mlir::Value identity(CodeBuilder &b, mlir::xf::ReduceKind kind, mlir::Type element);

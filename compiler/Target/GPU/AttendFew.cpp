@@ -113,7 +113,7 @@ void WideAttendFew::emitContext(Value first, ArrayRef<Value>) {
 }
 
 void WideAttendFew::storeProbabilities(const Softmax &all) {
-  Value factor = factorOf(all), any = isAny(all.most);
+  Value factor = factorOf(all), any = isAny(all);
   Value warpFirst = b.mul(b.warp(), kTileKeys);
   // In the order of the scores: a lane reads what it has written.
   b.loop(b.i64(0), keyCount, warps * kTileKeys, [&](Value start) {
@@ -153,7 +153,7 @@ void AttendFew::storeContext(ArrayRef<Value> found, const Softmax &all) {
     b.ifThen(b.less(column, b.i64(valueWidth)), [&, sum = sum] {
       auto regular = [&] { return SmallVector<Value>{b.create<arith::MulFOp>(sum, factor)}; };
       auto lacking = [&] { return SmallVector<Value>{contextWithoutKeys(values, column)}; };
-      storeContextAt(mayLackKeys() ? b.choose(isAny(all.most), regular, lacking)[0] : regular()[0], position, column);
+      storeContextAt(mayLackKeys() ? b.choose(isAny(all), regular, lacking)[0] : regular()[0], position, column);
     });
   }
 }

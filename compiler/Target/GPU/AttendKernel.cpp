@@ -25,8 +25,14 @@ void AttendKernel::takeSentence(Value number) {
   queries = keyCount;
 }
 
+Value AttendKernel::isAny(const Softmax &all) {
+  Value isNumber = b.create<arith::CmpFOp>(arith::CmpFPredicate::OGT, all.most, lowest);
+  return b.create<arith::OrIOp>(isNumber, b.create<arith::CmpFOp>(arith::CmpFPredicate::UNO, all.sum, all.sum));
+}
+
 Value AttendKernel::power(Value score, Value most) {
-  Value shift = b.create<arith::SelectOp>(isAny(most), most, b.f32(0));
+  Value isNumber = b.create<arith::CmpFOp>(arith::CmpFPredicate::OGT, most, lowest);
+  Value shift = b.create<arith::SelectOp>(isNumber, most, b.f32(0));
   return cpu::expOfNegative(b, b.create<arith::SubFOp>(score, shift));
 }
 
@@ -56,7 +62,7 @@ Value AttendKernel::joinContext(Value before, Value weightBefore, Value tile, Va
 }
 
 Value AttendKernel::factorOf(const Softmax &all) {
-  return b.create<arith::DivFOp>(b.f32(1), b.create<arith::SelectOp>(isAny(all.most), all.sum, b.f32(1)));
+  return b.create<arith::DivFOp>(b.f32(1), b.create<arith::SelectOp>(isAny(all), all.sum, b.f32(1)));
 }
 
 Value AttendKernel::probability(Value score, const Softmax &all, Value factor) {

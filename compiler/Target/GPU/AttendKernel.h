@@ -52,7 +52,8 @@ struct AttendKernel {
     Value most, sum;
   };
   Softmax nothing() { return {lowest, b.f32(0)}; }
-  Value isAny(Value most) { return b.create<mlir::arith::CmpFOp>(mlir::arith::CmpFPredicate::OGT, most, lowest); }
+  /// Whether any key is allowed. Scores that are NaN are not the largest, but make the sum NaN.
+  Value isAny(const Softmax &all);
   /// exp(score - largest of them); the largest may be -inf.
   Value power(Value score, Value most);
   /// The sum of powers that `lanes` lanes hold, lane i those of keys i, i + lanes, … of a tile: (i, i + 32) first, then the tree

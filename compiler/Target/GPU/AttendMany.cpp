@@ -220,7 +220,7 @@ void AttendMany::storeContext(ArrayRef<Value> contexts) {
     Softmax all = softmaxOf(row);
     Value factor = factorOf(all);
     if (mayLackKeys())
-      stores = b.create<arith::AndIOp>(stores, isAny(all.most));
+      stores = b.create<arith::AndIOp>(stores, isAny(all));
     b.ifThen(stores, [&] {
       for (int64_t group = 0; group * kOwn * kOwn < static_cast<int64_t>(contexts.size()); ++group)
         for (int64_t j = 0; j < kOwn; ++j) {
@@ -242,7 +242,7 @@ void AttendMany::storeContext(ArrayRef<Value> contexts) {
 void AttendMany::storeProbabilities() {
   forRows([&](Value row) {
     Softmax all = softmaxOf(row);
-    Value factor = factorOf(all), any = isAny(all.most), position = existing(row);
+    Value factor = factorOf(all), any = isAny(all), position = existing(row);
     Value end = b.toI64(b.load(b.getI32Type(), b.at(ends, row, b.getI32Type())));
     b.ifThen(exists(row), [&] {
       b.loop(b.rem(b.thread(), b.i64(kPanel)), keyCount, kPanel, [&](Value key) {
@@ -258,7 +258,7 @@ void AttendMany::storeProbabilities() {
 
 void AttendMany::storeWithoutKeys() {
   forRows([&](Value row) {
-    Value any = isAny(softmaxOf(row).most), lacks = b.create<arith::XOrIOp>(any, b.create<arith::ConstantOp>(b.getBoolAttr(true)));
+    Value any = isAny(softmaxOf(row)), lacks = b.create<arith::XOrIOp>(any, b.create<arith::ConstantOp>(b.getBoolAttr(true)));
     b.ifThen(b.create<arith::AndIOp>(lacks, exists(row)), [&] {
       b.loop(b.rem(b.thread(), b.i64(kPanel)), b.i64(valueWidth), kPanel,
              [&](Value column) { storeContextAt(contextWithoutKeys(values, column), existing(row), column); });

@@ -258,7 +258,7 @@ private:
     auto regular = [&] { store([&](size_t i, Value) { return b.create<arith::MulFOp>(contexts[i], factor); }); };
     if (!mayLackKeys())
       return regular();
-    b.ifElse(isAny(all.most), regular, [&] { store([&](size_t, Value column) { return contextWithoutKeys(values, column); }); });
+    b.ifElse(isAny(all), regular, [&] { store([&](size_t, Value column) { return contextWithoutKeys(values, column); }); });
   }
 };
 

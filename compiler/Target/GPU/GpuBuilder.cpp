@@ -81,10 +81,14 @@ Value GpuBuilder::exchange(Value value, int64_t distance) {
       .getShuffleResult();
 }
 
-Value GpuBuilder::reduceOver(mlir::xf::ReduceKind kind, Value value, int64_t lanes) {
+Value GpuBuilder::reduceOver(Value value, int64_t lanes, llvm::function_ref<Value(Value, Value)> combine) {
   for (int64_t distance = lanes / 2; distance >= 1; distance /= 2)
-    value = cpu::combine(*this, kind, exchange(value, distance), value);
+    value = combine(exchange(value, distance), value);
   return value;
+}
+
+Value GpuBuilder::reduceOver(mlir::xf::ReduceKind kind, Value value, int64_t lanes) {
+  return reduceOver(value, lanes, [&](Value other, Value own) { return cpu::combine(*this, kind, other, own); });
 }
 
 Value GpuBuilder::shared(Type element, int64_t count) {

@@ -49,6 +49,8 @@ public:
   Value exchange(Value value, int64_t distance);
   /// The sum or maximum over groups of `lanes` neighbouring lanes by a tree from the largest distance down.
   Value reduceOver(mlir::xf::ReduceKind kind, Value value, int64_t lanes);
+  /// `combine` gets another lane's and the lane's own.
+  Value reduceOver(Value value, int64_t lanes, llvm::function_ref<Value(Value, Value)> combine);
 
   /// Shared memory of the block for `count` elements, aligned to 16 bytes; nothing is known of its contents.
   Value shared(Type element, int64_t count);

@@ -1,7 +1,7 @@
 #include "compiler/Target/GPU/RowEmitter.h"
 
 #include "compiler/Target/CPU/RegionVectorizer.h"
-#include "compiler/Target/CPU/VectorMath.h"
+#include "compiler/Target/CPU/RowReduction.h"
 
 using namespace mlir;
 using namespace mlir::xf;
@@ -170,7 +170,7 @@ void RowEmitter::emitStatistics(unsigned level) {
 SmallVector<Value> RowEmitter::emitElement(unsigned number, ValueRange running) {
   SmallVector<Value> next;
   for (auto [reduce, sum] : llvm::zip(schedule.reductions(number), running))
-    next.push_back(cpu::combine(b, reduce.getKind(), emitValue(reduce.getX()), sum));
+    next.push_back(cpu::RowReduction(reduce).combine(b, emitValue(reduce.getX()), sum));
   for (unsigned result : schedule.stores(number)) {
     Value value = emitValue(body.getTerminator()->getOperand(result));
     const Place &place = outputs[result];
@@ -185,7 +185,7 @@ void RowEmitter::emitPass(unsigned number) {
   auto reductions = schedule.reductions(number);
   SmallVector<Value> running;
   for (ReduceOp reduce : reductions)
-    running.push_back(cpu::identity(b, reduce.getKind(), elementOf(reduce.getX())));
+    running.push_back(cpu::RowReduction(reduce).identity(b));
   if (writtenOut) {
     forOwn([&] { running = emitElement(number, running); });
     if (readsAll)
@@ -201,7 +201,8 @@ void RowEmitter::emitPass(unsigned number) {
     });
   }
   for (auto [reduce, value] : llvm::zip(reductions, running))
-    numbers[reduce.getResult()] = b.reduceOver(reduce.getKind(), value, kLanes);
+    numbers[reduce.getResult()] =
+        b.reduceOver(value, kLanes, [&](Value other, Value own) { return cpu::RowReduction(reduce).combine(b, other, own); });
 }
 
 /// A value of the body for the current element.

@@ -1,0 +1,94 @@
+"""Infinities, NaN of any bits, zeros and numbers of both signs: functions, maxima and attention make of them what the reference makes,
+on every instruction set and on the GPU's emulator."""
+import struct
+
+from common import WORK, Checks, available_isas, compile_model, results
+
+checks = Checks()
+INF = float("inf")
+ELEMENTS = """model M(d = 8) {
+  entry run(x: f32[B, d], y: f32[B, d]) -> tenth, root, inverse, whole, power, exps, larger, smaller, most, magnitude, shares {
+    tenth = x ^ 0.1
+    root = x ^ -0.3
+    inverse = x ^ -3
+    whole = x ^ 5
+    power = x ^ y
+    exps = exp(x)
+    larger = max(x, y)
+    smaller = min(x, y)
+    most = rowmax(x * y)
+    magnitude = rowmax(abs(x))
+    shares = softmax(x)
+  }
+}
+"""
+ATTENTION = """model M(d = 8) {
+  entry run(q: f32[B, T, d], k: f32[B, T, d], v: f32[B, T, d], keep: bool[B, T]) -> all, some, hidden {
+    all = merge(attend(split(q, 2), split(k, 2), split(v, 2)))
+    some = merge(attend(split(q, 2), split(k, 2), split(v, 2), keys(keep), fill = -1e9))
+    hidden = merge(attend(split(q, 2), split(k, 2), split(v, 2), keys(keep), fill = -inf))
+  }
+}
+"""
+# Processors make the first NaN, GPUs the second.
+ODD = [struct.pack("<I", bits) for bits in (0xFFC00000, 0x7FFFFFFF, 0x7FC00001)] + [struct.pack("<f", x) for x in (INF, -INF)]
+PLAIN = [struct.pack("<f", x) for x in (0.0, 1.0, -1.0, 2.0, -2.5, 0.3, 1e-3, -7.0, 60.0)]
+
+
+def tensor(shape, elements):
+    return "F32", list(shape), b"".join(elements)
+
+
+def numbers(content):
+    return struct.unpack(f"<{len(content) // 4}f", content)
+
+
+def same(x, y):
+    if x != x or y != y:
+        return x != x and y != y
+    return x == y or abs(x - y) <= 2e-6 * max(1e-6, abs(y))
+
+
+def compare(name, text, inputs):
+    (WORK / "model.xf").write_text(text)
+    model = WORK / "compiled.img"
+    compile_model(WORK / "model.xf", model, "--random-weights", 1, "--limit=batch=64", "--emit=model", "--target", "cpu,cuda")
+    expected = results(model, inputs, "--reference")
+    for options in [("--isa", isa) for isa in available_isas()] + [("--device", "emulator")]:
+        got = results(model, inputs, *options)
+        if isinstance(got, str) or isinstance(expected, str):
+            checks.that(False, f"{name} {options}: {str(got)[:200]}; {str(expected)[:200]}")
+            continue
+        for result, (_, _, content) in expected.items():
+            pairs = list(zip(numbers(got[result][2]), numbers(content)))
+            wrong = [(i, x, y) for i, (x, y) in enumerate(pairs) if not same(x, y)]
+            checks.that(len(got[result][2]) == len(content) and not wrong, f"{name} {options} {result}: {wrong[:8]}")
+
+
+every = ODD + PLAIN
+rows = []
+for i in range(len(every)):
+    # One odd number at any place of a row of plain ones, and rows of anything.
+    rows.append([every[i] if place == i % 8 else PLAIN[(i + place) % len(PLAIN)] for place in range(8)])
+    rows.append([every[(i * 5 + 3 * place) % len(every)] for place in range(8)])
+exponents = [[every[(i * 3 + 5 * place) % len(every)] for place in range(8)] for i in range(len(rows))]
+compare("elements", ELEMENTS, {"in.x": tensor((len(rows), 8), sum(rows, [])), "in.y": tensor((len(rows), 8), sum(exponents, []))})
+
+# In a sentence each, one element is NaN: of a query, a key, a value, whether that key is hidden or not.
+sentences, length = 3 * len(ODD[:3]) * 2, 5
+kinds = {name: [PLAIN[(7 * i + len(name)) % 7] for i in range(sentences * length * 8)] for name in ("q", "kk", "vvv")}
+keep = b""
+for number in range(sentences):
+    place = (number % 5) * 8 + number % 8
+    kinds[("q", "kk", "vvv")[number % 3]][number * length * 8 + place] = ODD[number // 3 % 3]
+    keep += bytes(int(key % 2 == 0 or number < sentences // 2) for key in range(length))
+# A hidden key that is NaN is not read, where the reference multiplies it by zero: its sentence would differ.
+for number in range(sentences // 2, sentences):
+    for key in range(1, length, 2):
+        for name in ("kk", "vvv"):
+            start = (number * length + key) * 8
+            kinds[name][start:start + 8] = PLAIN[:8]
+inputs = {f"in.{name[0]}": tensor((sentences, length, 8), content) for name, content in kinds.items()}
+inputs["in.keep"] = ("BOOL", [sentences, length], keep)
+compare("attention", ATTENTION, inputs)
+checks.end()
