@@ -127,6 +127,8 @@ def read_safetensors(path):
 def distance(got, wanted):
     """Norm-wise; where one is not finite both must be the same."""
     top = bottom = 0.0
+    if len(got) != len(wanted):
+        return math.inf
     for x, y in zip(got, wanted):
         if math.isfinite(x) and math.isfinite(y):
             top, bottom = top + (x - y) ** 2, bottom + y * y
@@ -197,8 +199,7 @@ def probe():
         pass
     print(json.dumps({"text": ", ".join(said)}), flush=True)
     try:
-        copy, free = cuda.cuMemcpyDtoDAsync_v2, cuda.cuMemFree_v2
-        copy.argtypes, free.argtypes = [c.c_uint64, c.c_uint64, c.c_size_t, c.c_void_p], [c.c_uint64]
+        cuda.cuMemcpyDtoDAsync_v2.argtypes = [c.c_uint64, c.c_uint64, c.c_size_t, c.c_void_p]
         context, memory, bytes_each, copies = c.c_void_p(), [c.c_uint64(), c.c_uint64()], 1 << 30, 10
         ask("cuDevicePrimaryCtxRetain", c.byref(context), 0)
         ask("cuCtxSetCurrent", context)

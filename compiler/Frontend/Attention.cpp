@@ -151,6 +151,11 @@ private:
         return false;
       }
     }
+    // Keys and values that are the same for all sentences.
+    DimSize batch = dimOf(type(kQ), 0);
+    for (unsigned i : {kK, kV})
+      if (dimOf(type(i), 0).size == 1 && batch.size != 1)
+        qkv[i] = e.expand(qkv[i], 0, batch, places[i]);
     scale = 1 / std::sqrt(static_cast<double>(type(kQ).getDimSize(3)));
     return true;
   }

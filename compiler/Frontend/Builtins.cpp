@@ -102,6 +102,8 @@ Value runRange(Evaluator &e, Args &args, Loc loc) {
   int64_t begin = holds<None>(args[1].value) ? 0 : *first;
   if (begin < -1'000'000 || *second > 1'000'000)
     return e.poison(loc, "the range is too long");
+  if (*second > begin && !e.spend(loc, *second - begin))
+    return Poison{};
   return e.rangeList(begin, *second);
 }
 
@@ -126,6 +128,8 @@ Value runZip(Evaluator &e, Args &args, Loc loc) {
     zipped->indexed = true;
     return zipped;
   }
+  if (size > 0 && !e.spend(loc, size))
+    return Poison{};
   for (int64_t i = 0; i < size; ++i) {
     auto row = std::make_shared<Tuple>();
     for (const Value &list : tuple->elements)

@@ -208,7 +208,7 @@ Value Evaluator::unary(llvm::StringRef op, const Value &operand, Loc loc) {
     term->kind = Term::Not;
     term->loc = loc;
     term->operands = {inner};
-    return term;
+    return checkDepth(term, loc);
   }
   return elementwise({operand}, loc, op, [&](llvm::ArrayRef<Operand> e) { return emitUnary(op, e[0], loc); });
 }
@@ -227,5 +227,12 @@ Value Evaluator::joinMasks(llvm::StringRef op, const Value &left, const Value &r
       return value;
     term->operands.push_back(value);
   }
-  return term;
+  return checkDepth(term, loc);
+}
+
+Value Evaluator::checkDepth(const std::shared_ptr<Term> &term, Loc loc) {
+  for (const Value &operand : term->operands)
+    if (auto *inner = getIf<std::shared_ptr<Term>>(operand))
+      term->depth = std::max(term->depth, (*inner)->depth + 1);
+  return term->depth > kMaxDepth ? poison(loc, "masks are joined too often") : Value(term);
 }

@@ -60,8 +60,10 @@ Value Evaluator::eval(const Expr &expr, const ScopePtr &scope) {
 }
 
 /// False once the evaluation has taken too many steps: a few lines can ask for years.
-bool Evaluator::spend(Loc loc) {
-  if (++steps == kMaxSteps)
+bool Evaluator::spend(Loc loc, uint64_t count) {
+  bool isNew = steps < kMaxSteps;
+  steps += count;
+  if (isNew && steps >= kMaxSteps)
     error(loc, "the description takes too long to evaluate");
   return steps < kMaxSteps;
 }
@@ -181,6 +183,10 @@ Value Evaluator::evalList(const Expr &expr, const ScopePtr &scope) {
     }
     if (isPoison(value))
       return Poison{};
+    if (auto *inner = getIf<std::shared_ptr<List>>(value))
+      list->depth = std::max(list->depth, (*inner)->depth + 1);
+    if (list->depth > kMaxDepth)
+      return poison(operand->loc, "lists are too deeply nested");
     if (!times || !block) {
       list->elements.push_back(value);
       continue;
@@ -198,6 +204,8 @@ Value Evaluator::evalList(const Expr &expr, const ScopePtr &scope) {
     }
     if (*count + list->elements.size() > kMaxElements)
       return poison(expr.loc, "the list has too many elements");
+    if (!spend(expr.loc, *count))
+      return Poison{};
     list->elements.insert(list->elements.end(), *count, value);
   }
   return list;

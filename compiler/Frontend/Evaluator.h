@@ -64,7 +64,7 @@ public:
   Value eval(const Expr &expr, const ScopePtr &scope);
   std::optional<Binding> lookup(const Scope *scope, llvm::StringRef name);
   Value rangeList(int64_t begin, int64_t end);
-  bool spend(Loc loc);
+  bool spend(Loc loc, uint64_t count = 1);
 
   // Calls (EvalCall.cpp).
   Value call(const Value &callee, Args args, Loc loc);
@@ -125,6 +125,7 @@ public:
   mlir::Type commonType(llvm::ArrayRef<Operand> operands, bool real) const;
   std::optional<Operand> scalarOperand(const Value &value);
   std::optional<Value> fold(llvm::StringRef op, const Value &left, const Value &right, Loc loc, bool &failed);
+  Value checkDepth(const std::shared_ptr<Term> &term, Loc loc);
   Value joinMasks(llvm::StringRef op, const Value &left, const Value &right, Loc loc);
 
   // Tensors (Tensors.cpp, Indexing.cpp).
@@ -134,6 +135,8 @@ public:
   Value rearrange(mlir::Value x, const std::string &pattern, llvm::ArrayRef<std::pair<std::string, int64_t>> sizes, Loc loc);
   Value slice(mlir::Value x, unsigned axis, int64_t start, int64_t size, int64_t step, Loc loc);
   Value concat(llvm::ArrayRef<mlir::Value> inputs, int64_t axis, Loc loc);
+  /// `x`, whose dimension `axis` has size 1, repeated along it.
+  mlir::Value expand(mlir::Value x, unsigned axis, const DimSize &dim, Loc loc);
   std::optional<int64_t> listIndex(int64_t size, const Expr &expr, const ScopePtr &scope);
   Value index(const Expr &expr, const ScopePtr &scope);
   Value readElement(mlir::Value x, const std::vector<Value> &indices, const Expr &expr);

@@ -51,7 +51,8 @@ private:
       if (auto *tensor = getIf<Tensor>(values[i])) {
         if (values.size() == 1 && tensor->type().getElementType().isInteger(32))
           return e.embed(x, tensor->value, expr.loc);
-        return e.poison(part.loc, "a tensor as an index must hold tokens or positions and stand alone");
+        return e.poison(part.loc, "a tensor as an index must hold tokens or positions and stand alone; sizes and what is computed from them are "
+                                  "such tensors where they are known at run time only");
       }
       if (holds<ScanPosition>(values[i]) && values.size() == 1)
         return e.currentScan ? e.scanInput(x, expr.loc, true) : e.poison(part.loc, "the scan's position is used outside of its scan");
@@ -87,11 +88,21 @@ private:
     return true;
   }
 
+  /// Negative numbers count from the end.
+  bool isInReach(int64_t number, const DimSize &dim, Loc loc) {
+    if (number >= 0 || !dim.isDynamic())
+      return true;
+    e.error(loc, fmt::format("counting from the end needs a dimension of known size, and {} is known at run time only", dim.name));
+    return false;
+  }
+
   std::optional<Range> numberAsRange(const Value &value, const DimSize &dim, Loc loc) {
     auto number = e.asInt(value, loc, "the index");
     if (!number)
       return std::nullopt;
-    int64_t start = *number < 0 && !dim.isDynamic() ? *number + dim.size : *number;
+    if (!isInReach(*number, dim, loc))
+      return std::nullopt;
+    int64_t start = *number < 0 ? *number + dim.size : *number;
     return Range{start, start == INT64_MAX ? start : start + 1};
   }
 
@@ -104,7 +115,9 @@ private:
       auto value = e.asInt(e.eval(*part.operands[i], scope), part.operands[i]->loc, "the bound of a range");
       if (!value)
         return std::nullopt;
-      bool fromEnd = places[i] != &range.step && *value < 0 && !dim.isDynamic();
+      bool fromEnd = places[i] != &range.step && *value < 0;
+      if (fromEnd && !isInReach(*value, dim, part.operands[i]->loc))
+        return std::nullopt;
       *places[i] = fromEnd ? *value + dim.size : *value;
     }
     range.all = llvm::none_of(part.operands, [](const ExprPtr &bound) { return bound != nullptr; });

@@ -9,6 +9,8 @@
 using namespace xf::frontend;
 
 namespace {
+constexpr size_t kMaxName = 1000;
+
 class Lexer {
 public:
   Lexer(llvm::StringRef text, uint32_t file, Diagnostics &diagnostics) : text(text), file(file), diagnostics(diagnostics) {}
@@ -52,6 +54,8 @@ private:
   Token next() {
     newline = pos == 0;
     skipBlanks();
+    while (!startsToken())
+      skipStrangers();
     Token token;
     token.loc = here();
     token.startsLine = newline;
@@ -62,19 +66,35 @@ private:
       token.kind = TokenKind::Name;
       while (llvm::isAlnum(peek()) || peek() == '_')
         take(token);
+      if (token.text.size() > kMaxName)
+        diagnostics.error(token.loc, "a name has at most " + std::to_string(kMaxName) + " characters");
     } else if (llvm::isDigit(c)) {
       number(token);
     } else if (c == '"') {
       string(token);
-    } else if (!punctuation(token)) {
-      bool ascii = static_cast<unsigned char>(c) < 0x80 && llvm::isPrint(c);
-      diagnostics.error(token.loc, ascii ? std::string("unexpected '") + c + "'" : "only comments and strings hold other characters than ASCII");
-      do
-        advance();
-      while (pos < text.size() && (static_cast<unsigned char>(peek()) >= 0x80 || peek() == '\0'));
-      return next();
+    } else {
+      token.kind = TokenKind::Punctuation;
+      for (size_t end = pos + punctuation().size(); pos < end;)
+        take(token);
     }
     return token;
+  }
+
+  bool startsToken() const {
+    return pos >= text.size() || llvm::isAlnum(peek()) || peek() == '_' || peek() == '"' || !punctuation().empty();
+  }
+
+  /// Over characters that no token has, and the blanks behind them; after too many to the end.
+  void skipStrangers() {
+    char c = peek();
+    bool ascii = static_cast<unsigned char>(c) < 0x80 && llvm::isPrint(c);
+    diagnostics.error(here(), ascii ? std::string("unexpected '") + c + "'" : "only comments and strings hold other characters than ASCII");
+    do
+      advance();
+    while (pos < text.size() && (static_cast<unsigned char>(peek()) >= 0x80 || peek() == '\0'));
+    if (diagnostics.isFull())
+      pos = text.size();
+    skipBlanks();
   }
 
   void take(Token &token) {
@@ -125,19 +145,14 @@ private:
     advance();
   }
 
-  bool punctuation(Token &token) {
+  /// The longest at the place; empty if there is none.
+  llvm::StringRef punctuation() const {
     static constexpr llvm::StringLiteral all[] = {"->", "==", "!=", "<=", ">=", "..", "(", ")", "[", "]", "{", "}", ",", ":", ";",
                                                   "=",  "<",  ">",  "+",  "-",  "*",  "/", "%", "^", "@", ".", "&", "|", "!"};
-    for (llvm::StringRef candidate : all) {
-      if (!text.substr(pos).starts_with(candidate))
-        continue;
-      token.kind = TokenKind::Punctuation;
-      token.text = candidate.str();
-      for (size_t i = 0; i < candidate.size(); ++i)
-        advance();
-      return true;
-    }
-    return false;
+    for (llvm::StringRef candidate : all)
+      if (text.substr(pos).starts_with(candidate))
+        return candidate;
+    return {};
   }
 
   llvm::StringRef text;

@@ -242,7 +242,7 @@ bool Evaluator::bindOptions(const Block &block, const ScopePtr &scope, Spec &spe
   spec.scope = scope;
   spec.loc = block.loc;
   GivenOptions given(*this, block);
-  if (!options.configJson.empty() && !given.readConfig())
+  if (!options.configName.empty() && !given.readConfig())
     return false;
   given.readSet();
   bool good = given.isGood();

@@ -119,23 +119,60 @@ Value Evaluator::slice(mlir::Value x, unsigned axis, int64_t start, int64_t size
 Value Evaluator::concat(llvm::ArrayRef<mlir::Value> inputs, int64_t axis, Loc loc) {
   auto first = typeOf(inputs.front());
   int64_t rank = first.getRank(), total = 0;
+  auto differ = [&](mlir::Value input, llvm::StringRef why) {
+    error(loc, fmt::format("{} and {} cannot be joined along axis {}{}", mlir::xf::describeShape(first), mlir::xf::describeShape(typeOf(input)), axis,
+                           why.str()));
+    noteValue(inputs.front(), "the first");
+    noteValue(input, "the other");
+    return Poison{};
+  };
+  for (mlir::Value input : inputs)
+    if (typeOf(input).getRank() != rank)
+      return differ(input, ": they have different numbers of dimensions");
   if (axis < -rank || axis >= rank)
     return poison(loc, fmt::format("{} has no axis {}", mlir::xf::describeShape(first), axis));
   axis += axis < 0 ? rank : 0;
+  // Of dimensions that are not joined, those of size 1 are as large as the others', as in maths.
+  std::vector<DimSize> shape = dimsOf(first);
+  for (mlir::Value input : inputs)
+    for (int64_t d = 0; d < rank; ++d)
+      if (d != axis && shape[d].size == 1)
+        shape[d] = dimOf(typeOf(input), d);
+  llvm::SmallVector<mlir::Value> parts;
   for (mlir::Value input : inputs) {
     auto type = typeOf(input);
-    bool fits = type.getRank() == rank && type.getElementType() == first.getElementType() && !type.isDynamicDim(axis);
-    for (int64_t d = 0; fits && d < rank; ++d)
-      fits = d == axis || mlir::xf::sameDim(type, d, first, d);
-    if (!fits) {
-      error(loc, fmt::format("{} and {} cannot be joined along axis {}", mlir::xf::describeShape(first), mlir::xf::describeShape(type), axis));
-      noteValue(inputs.front(), "the first");
-      noteValue(input, "the other");
-      return Poison{};
+    if (type.isDynamicDim(axis))
+      return differ(input, ", which is known at run time only");
+    mlir::Value part = input;
+    for (int64_t d = 0; d < rank; ++d) {
+      DimSize dim = dimOf(type, d);
+      if (d == axis || dim == shape[d])
+        continue;
+      if (dim.size != 1)
+        return differ(input, "");
+      part = expand(part, d, shape[d], loc);
     }
+    if (type.getElementType() != first.getElementType())
+      return differ(input, "");
+    parts.push_back(part);
     total += type.getDimSize(axis);
   }
-  return Tensor{mlir::xf::ConcatOp::create(builder, at(loc), mlir::xf::withDim(first, axis, total, ""), inputs, axis)};
+  return Tensor{mlir::xf::ConcatOp::create(builder, at(loc), mlir::xf::withDim(typeOf(parts.front()), axis, total, ""), parts, axis)};
+}
+
+mlir::Value Evaluator::expand(mlir::Value x, unsigned axis, const DimSize &dim, Loc loc) {
+  auto type = typeOf(x);
+  auto map = llvm::to_vector(llvm::seq<int64_t>(type.getRank()));
+  map[axis] = -1;
+  mlir::OperationState state(at(loc), mlir::xf::MapOp::getOperationName());
+  auto result = mlir::xf::withDim(type, axis, dim.isDynamic() ? mlir::ShapedType::kDynamic : dim.size, dim.name);
+  mlir::xf::MapOp::build(builder, state, result, x, builder.getArrayAttr(builder.getDenseI64ArrayAttr(map)));
+  mlir::Block &body = state.regions[0]->emplaceBlock();
+  mlir::Value element = body.addArgument(type.getElementType(), at(loc));
+  mlir::OpBuilder inside(builder.getContext());
+  inside.setInsertionPointToEnd(&body);
+  mlir::xf::YieldOp::create(inside, at(loc), element);
+  return builder.create(state)->getResult(0);
 }
 
 /// Whether these are tokens that an entry takes.

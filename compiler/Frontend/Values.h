@@ -95,6 +95,7 @@ struct List {
   std::optional<Value> element;
   int64_t count = 0;
   bool indexed = false;
+  unsigned depth = 0; // of lists inside
   int64_t size() const { return element ? count : static_cast<int64_t>(elements.size()); }
 };
 struct Tuple {
@@ -109,6 +110,8 @@ struct Closure {
   std::string name() const { return lambda ? "the function" : "'" + function->name + "'"; }
 };
 /// A mask or bias: a function of positions, or masks joined by & | !.
+/// Values inside each other are walked through and given up one inside the other.
+constexpr unsigned kMaxDepth = 1000;
 struct Term {
   enum Kind { Leaf, And, Or, Not } kind = Leaf;
   bool isBias = false;
@@ -119,6 +122,7 @@ struct Term {
   const Expr *lambda = nullptr;
   ScopePtr scope;
   std::vector<Value> operands; // joined terms, tensors
+  unsigned depth = 0;          // of joined terms inside
 };
 /// A block with its arguments, not yet a member: `Linear(d, d)`.
 struct Spec {

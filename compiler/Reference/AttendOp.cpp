@@ -83,6 +83,9 @@ public:
       for (T &probability : scores)
         probability /= sum;
     T *context = output.floats.data() + rowOf(b, h, i) * width;
+    // What no score allows at the end, as padding, is not read: there may be no numbers.
+    while (keys > 0 && scores[keys - 1] == 0)
+      --keys;
     for (int64_t j = 0; j < keys; ++j)
       for (int64_t e = 0; e < width; ++e)
         context[e] += scores[j] * v.floats[(from + j) * width + e];

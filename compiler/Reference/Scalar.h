@@ -62,7 +62,6 @@ public:
   /// A single op: arguments are its operands, results its results.
   static llvm::Expected<ScalarProgram> compile(mlir::Operation *op);
 
-  llvm::ArrayRef<Reg> getArgs() const { return args; }
   llvm::ArrayRef<Reg> getResults() const { return results; }
   /// The arguments, by number, on which results that jump depend: such a result is right if they are f32 arithmetic's.
   llvm::ArrayRef<unsigned> getRoundedArgs() const { return roundedArgs; }

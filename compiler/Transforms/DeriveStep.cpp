@@ -38,7 +38,9 @@ static FailureOr<Roles> findRoles(ModuleOp module, DictionaryAttr generate) {
   if (!logitsPlace)
     return entry.emitError("has no result '") << string("logits") << "', the logits of a search";
   roles.tokens = *tokensPlace, roles.logits = *logitsPlace;
-  auto tokens = cast<RankedTensorType>(entry.getArgumentTypes()[roles.tokens]);
+  auto tokens = dyn_cast<RankedTensorType>(entry.getArgumentTypes()[roles.tokens]);
+  if (!tokens)
+    return entry.emitError("its tokens '") << string("tokens") << "' are no tensor";
   for (StringRef dim : {StringRef(roles.batch), StringRef(roles.target)})
     if (tokens.getRank() != 2 || !llvm::is_contained(getDimNames(tokens), dim))
       return entry.emitError("its tokens '") << string("tokens") << "' are " << describeShape(tokens)

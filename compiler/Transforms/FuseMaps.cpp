@@ -15,10 +15,15 @@ using namespace mlir::xf;
 
 namespace {
 
+/// Operations of a map, more than any sensible one has: code is made of one as a whole.
+constexpr size_t kMostOperations = 2000;
+
+size_t countOperations(MapOp map) { return map.getBody().front().getOperations().size(); }
+
 /// Whether `producer` can move into `user`: nobody else uses it, and user reads every element of it exactly once for
 /// each of its own, so that nothing is computed twice.
 bool canFuse(MapOp producer, MapOp user) {
-  if (producer->getNumResults() != 1 || producer->getBlock() != user->getBlock())
+  if (producer->getNumResults() != 1 || producer->getBlock() != user->getBlock() || countOperations(producer) + countOperations(user) > kMostOperations)
     return false;
   for (OpOperand &use : producer->getUses())
     if (use.getOwner() != user || !::xf::isPermutationMap(user.getMap(use.getOperandNumber()), user.getShape().getRank()))

@@ -20,17 +20,21 @@ namespace {
 
 /// The stacks whose layers choose `value`'s parameters, the outermost first.
 void findStacks(Value value, SmallVectorImpl<RepeatOp> &stacks) {
-  Operation *op = value.getDefiningOp();
-  if (auto param = dyn_cast<ParamOp>(op)) {
+  llvm::SetVector<Value> all;
+  all.insert(value);
+  for (size_t next = 0; next < all.size(); ++next) {
+    Operation *op = all[next].getDefiningOp();
+    auto param = dyn_cast<ParamOp>(op);
+    if (!param) {
+      all.insert(op->operand_begin(), op->operand_end());
+      continue;
+    }
     for (Value index : param.getIndices())
       if (auto arg = dyn_cast<BlockArgument>(index))
-        if (auto repeat = cast<RepeatOp>(arg.getOwner()->getParentOp()); !llvm::is_contained(stacks, repeat))
+        if (auto repeat = dyn_cast<RepeatOp>(arg.getOwner()->getParentOp()); repeat && !llvm::is_contained(stacks, repeat))
           stacks.push_back(repeat);
-    llvm::sort(stacks, [](RepeatOp a, RepeatOp b) { return a != b && a->isProperAncestor(b); });
-    return;
   }
-  for (Value operand : op->getOperands())
-    findStacks(operand, stacks);
+  llvm::sort(stacks, [](RepeatOp a, RepeatOp b) { return a != b && a->isProperAncestor(b); });
 }
 
 /// How many layers the stacks have in all.

@@ -97,7 +97,7 @@ static int64_t rowPitch(Value value) {
     return 0;
   if (type.getElementType().isInteger(1))
     return 0;
-  int64_t width = type.getShape().back(), bytes = type.getElementType().getIntOrFloatBitWidth() / 8, line = 64 / bytes;
+  int64_t width = type.getShape().back(), bytes = llvm::divideCeil(type.getElementType().getIntOrFloatBitWidth(), 8), line = 64 / bytes;
   if ((width * bytes) % kCacheSetPeriod != 0)
     return 0;
   for (Operation *user : value.getUsers())

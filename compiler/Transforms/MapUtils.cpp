@@ -94,11 +94,19 @@ static bool isParameterMaths(Operation *op) {
 }
 
 bool dependsOnParametersOnly(Value value) {
-  Operation *op = value.getDefiningOp();
-  if (isa_and_nonnull<ParamOp>(op))
-    return true;
-  return op && isParameterMaths(op) && op->getNumOperands() > 0 &&
-         llvm::all_of(op->getOperands(), dependsOnParametersOnly);
+  llvm::SetVector<Value> all; // of which what is used several times is there once
+  all.insert(value);
+  for (size_t next = 0; next < all.size(); ++next) {
+    Operation *op = all[next].getDefiningOp();
+    if (isa_and_nonnull<ParamOp>(op))
+      continue;
+    // What is repeated for each sentence is not known when compiling.
+    auto type = dyn_cast<RankedTensorType>(all[next].getType());
+    if (!op || !type || !type.hasStaticShape() || !isParameterMaths(op) || op->getNumOperands() == 0)
+      return false;
+    all.insert(op->operand_begin(), op->operand_end());
+  }
+  return true;
 }
 
 Value cloneParameterExpression(OpBuilder &builder, Value value, IRMapping &mapping) {

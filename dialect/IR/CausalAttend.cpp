@@ -14,7 +14,8 @@ struct Affine {
   int64_t query = 0, key = 0, constant = 0;
 };
 
-std::optional<Affine> affine(Value value, Block &body) {
+/// Of an expression of at most `room` operations.
+std::optional<Affine> affine(Value value, Block &body, int64_t &room) {
   if (value == body.getArgument(2))
     return Affine{1, 0, 0};
   if (value == body.getArgument(3))
@@ -23,12 +24,16 @@ std::optional<Affine> affine(Value value, Block &body) {
   if (matchPattern(value, m_ConstantInt(&constant)))
     return Affine{0, 0, constant.getSExtValue()};
   Operation *op = value.getDefiningOp();
-  if (isa_and_nonnull<arith::IndexCastOp, arith::ExtSIOp, arith::TruncIOp>(op))
-    return affine(op->getOperand(0), body);
-  if (!isa_and_nonnull<arith::AddIOp, arith::SubIOp, arith::MulIOp>(op))
+  if (!isa_and_nonnull<arith::AddIOp, arith::SubIOp, arith::MulIOp, arith::IndexCastOp, arith::ExtSIOp, arith::TruncIOp>(op) || room-- <= 0)
     return std::nullopt;
-  auto a = affine(op->getOperand(0), body), b = affine(op->getOperand(1), body);
-  if (!a || !b)
+  // Positions fit what they are computed in.
+  if (!value.getType().isIndex() && value.getType().getIntOrFloatBitWidth() < 32)
+    return std::nullopt;
+  auto a = affine(op->getOperand(0), body, room);
+  if (!a || op->getNumOperands() == 1)
+    return a;
+  auto b = affine(op->getOperand(1), body, room);
+  if (!b)
     return std::nullopt;
   if (isa<arith::AddIOp>(op))
     return Affine{a->query + b->query, a->key + b->key, a->constant + b->constant};
@@ -39,6 +44,11 @@ std::optional<Affine> affine(Value value, Block &body) {
   if (a->query || a->key)
     return std::nullopt;
   return Affine{a->constant * b->query, a->constant * b->key, a->constant * b->constant};
+}
+
+std::optional<Affine> affine(Value value, Block &body) {
+  int64_t room = 32; // fewer than would overflow, each doubling its operand
+  return affine(value, body, room);
 }
 
 /// Whether `lhs - rhs < bound` (lhs and rhs being a comparison's operands) gives j <= i.
@@ -81,13 +91,13 @@ bool comparisonOrdersKeys(arith::CmpIOp cmp, bool negated, Block &body) {
   return false;
 }
 
-/// Whether `value` being true (false when negated) implies j <= i.
-bool ordersKeys(Value value, bool negated, Block &body) {
+/// Whether `value` being true (false when negated) implies j <= i, looking at `room` conditions at most.
+bool ordersKeys(Value value, bool negated, Block &body, int64_t &room) {
   APInt constant;
   if (matchPattern(value, m_ConstantInt(&constant)))
     return constant.isZero() != negated;
   Operation *op = value.getDefiningOp();
-  auto of = [&](unsigned i, bool negate) { return ordersKeys(op->getOperand(i), negate, body); };
+  auto of = [&](unsigned i, bool negate) { return room-- > 0 && ordersKeys(op->getOperand(i), negate, body, room); };
   if (auto cmp = dyn_cast_or_null<arith::CmpIOp>(op))
     return comparisonOrdersKeys(cmp, negated, body);
   if (isa_and_nonnull<arith::AndIOp>(op))
@@ -140,7 +150,8 @@ Along AttendOp::getAlong(CausalityQuery &query) {
       return query.whole(*this, reason);
     }
     Value allowed = getMask().front().getTerminator()->getOperand(0);
-    if (!ordersKeys(allowed, false, getMask().front())) {
+    int64_t room = 1000;
+    if (!ordersKeys(allowed, false, getMask().front(), room)) {
       reason.notes.emplace_back(allowed.getLoc(), "the mask lets position i read position j > i: nothing in it implies j <= i");
       return query.whole(*this, reason);
     }

@@ -94,7 +94,9 @@ Along ReduceOp::getAlong(CausalityQuery &query) {
   auto axis = query.axis(getX());
   if (!axis || *axis + 1 != cast<RankedTensorType>(getX().getType()).getRank())
     return query.join(*this);
-  return query.whole(*this, {"this row statistic runs over all target positions"});
+  auto map = getX().getDefiningOp<MapOp>();
+  bool isCount = map && map.getInputs().size() == 1 && map.getInputs()[0].getDefiningOp<PositionsOp>();
+  return query.whole(*this, {isCount ? "this takes the number of target positions" : "this row statistic runs over all target positions"});
 }
 
 Along SliceOp::getAlong(CausalityQuery &query) {

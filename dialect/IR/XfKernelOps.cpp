@@ -161,7 +161,7 @@ static LogicalResult verifyRowOps(Block &block) {
     if (!isFit(argument))
       return block.getParentOp()->emitOpError("its rows differ in length: ") << describeShape(row) << " and " << argument.getType();
   for (Operation &op : block.without_terminator()) {
-    if (op.hasTrait<OpTrait::ConstantLike>())
+    if (op.hasTrait<OpTrait::ConstantLike>() && !isa<ShapedType>(op.getResult(0).getType()))
       continue;
     if (!isa<MapOp, ReduceOp, EmbedOp>(op))
       return op.emitOpError("cannot stand in a row kernel");
@@ -172,6 +172,9 @@ static LogicalResult verifyRowOps(Block &block) {
       if (!isFit(result))
         return op.emitOpError("must give rows of the kernel's length or of 1, not ") << result.getType();
   }
+  for (Value result : block.getTerminator()->getOperands())
+    if (result.getParentBlock() != &block)
+      return block.getParentOp()->emitOpError("gives rows that its body does not compute");
   return success();
 }
 

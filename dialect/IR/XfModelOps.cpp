@@ -96,7 +96,7 @@ LogicalResult EmbedOp::verify() {
     return emitOpError("needs a static table of rank 2 and i32 ids");
   if (result.getElementType() != table.getElementType())
     return emitOpError("gives elements of the table, ") << table.getElementType();
-  bool rowForm = ids.getRank() == 1 && ids.getDimSize(0) == 1 && result.getRank() == 1; // in xf.row
+  bool rowForm = isa<RowOp>(getOperation()->getParentOp()) && ids.getRank() == 1 && ids.getDimSize(0) == 1 && result.getRank() == 1;
   if (!rowForm && result.getRank() != ids.getRank() + 1)
     return emitOpError("result ") << describeShape(result) << " should have the ids' dimensions " << describeShape(ids)
                                   << " and the table's row";
@@ -179,6 +179,8 @@ LogicalResult MapOp::verify() {
 
 LogicalResult ReduceOp::verify() {
   auto x = typeOf(getX());
+  if (!x.getElementType().isF32() && !x.getElementType().isInteger(32))
+    return emitOpError("reduces f32 and i32, not ") << x.getElementType();
   if (x.getRank() == 0 || withDim(x, x.getRank() - 1, 1, "") != typeOf(getResult()))
     return emitOpError("result must be ") << describeShape(x) << " with 1 as its last dimension";
   return success();
@@ -232,9 +234,37 @@ LogicalResult AttendOp::verify() {
   return success();
 }
 
+bool AttendOp::isWithin(AtOp at, unsigned d) {
+  auto tensor = typeOf(at.getTensor());
+  Value index = at.getIndices()[d];
+  APInt constant;
+  if (matchPattern(index, m_ConstantInt(&constant)))
+    return !tensor.isDynamicDim(d) || constant.isZero(); // which is verified
+  auto argument = dyn_cast<BlockArgument>(index);
+  if (!argument || argument.getOwner()->getParentOp() != getOperation())
+    return false;
+  auto q = typeOf(getQ()), k = typeOf(getK());
+  switch (argument.getArgNumber()) {
+  case 0:
+    return sameDim(tensor, d, k, 0);
+  case 1:
+    return sameDim(tensor, d, q, 1);
+  case 2: // with spans, those of a sentence
+    return getSpans() ? sameDim(tensor, d, k, 2) : sameDim(tensor, d, q, 2);
+  default:
+    return sameDim(tensor, d, k, 2);
+  }
+}
+
 LogicalResult AtOp::verify() {
   if (static_cast<int64_t>(getIndices().size()) != typeOf(getTensor()).getRank())
     return emitOpError("needs one index for each dimension of ") << describeShape(typeOf(getTensor()));
+  for (auto [d, index] : llvm::enumerate(getIndices())) {
+    APInt constant;
+    auto type = typeOf(getTensor());
+    if (matchPattern(index, m_ConstantInt(&constant)) && (constant.isNegative() || (!type.isDynamicDim(d) && constant.uge(type.getDimSize(d)))))
+      return emitOpError("reads element ") << constant.getSExtValue() << " of dimension " << d << " of " << describeShape(typeOf(getTensor()));
+  }
   return success();
 }
 

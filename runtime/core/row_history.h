@@ -13,7 +13,7 @@ namespace xf::rt {
 class row_history {
 public:
   row_history(arena_plan &plan, int64_t rows, int64_t positions);
-  void bind(const arena &memory) { numbers_ = memory.as<uint64_t>(place_); }
+  void bind(const arena &memory) { numbers_ = memory.as<uint64_t>(place_), known_ = memory.as<int64_t>(known_place_); }
 
   // What rows hold is unknown now.
   void forget() { first_known_ = next_; }
@@ -28,8 +28,9 @@ private:
   uint64_t *of(int32_t row) const { return numbers_ + row * positions_; }
 
   int64_t positions_;
-  uint64_t place_;
+  uint64_t place_, known_place_;
   uint64_t *numbers_ = nullptr; // [row][position]
+  int64_t *known_ = nullptr;    // [row]: how many positions have numbers
   uint64_t next_ = 1, first_known_ = 1;
 };
 

@@ -86,7 +86,7 @@ session::session(std::shared_ptr<const model> m, session_options options)
     predict_ = std::make_unique<predictor>(*this, *model_, plan);
   arena_.reserve(plan.bytes());
   arena_.allow_huge_pages(0, plan.bytes(), false);
-  arena_.allow_huge_pages(workspace_, workspace_bytes, true);
+  arena_.allow_huge_pages(workspace_, workspace_bytes * (apart ? pool_.size() : 1), true);
 
   if (here)
     for (uint64_t offset : model_->kernels()[kernels_].offsets)

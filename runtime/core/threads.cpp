@@ -4,7 +4,7 @@
 #include "runtime/core/error.h"
 
 #include <climits>
-#include <system_error>
+#include <exception>
 
 #include <linux/futex.h>
 #include <pthread.h>
@@ -20,6 +20,24 @@ long futex(std::atomic<uint32_t> *word, int operation, uint32_t value) {
   return syscall(SYS_futex, reinterpret_cast<uint32_t *>(word), operation | FUTEX_PRIVATE_FLAG, value, nullptr,
                  nullptr, 0);
 }
+
+// While it lives, threads that start leave the process's signals to the program's own. What a thread does wrong stays its own, and
+// profilers see all threads.
+class hidden_signals {
+public:
+  hidden_signals() {
+    sigset_t hidden;
+    sigfillset(&hidden);
+    for (int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGPROF})
+      sigdelset(&hidden, own);
+    pthread_sigmask(SIG_BLOCK, &hidden, &before_);
+  }
+  ~hidden_signals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  hidden_signals(const hidden_signals &) = delete;
+
+private:
+  sigset_t before_;
+};
 
 } // namespace
 
@@ -45,23 +63,18 @@ thread_pool::thread_pool(int threads, int cpus, thread_source source)
     : threads_(threads), spins_(threads <= cpus ? 1000 : 0), source_(source) {
   if (source_.run)
     return;
-  // Signals of the process are for the program's own threads.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const hidden_signals hidden;
   try {
     workers_.reserve(threads - 1);
     for (int thread = 1; thread < threads; ++thread)
       workers_.emplace_back([this, thread] { work(thread); });
-  } catch (const std::system_error &) {
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  } catch (const std::exception &) { // no memory, or no thread
     stop_ = true;
     started_.advance();
     for (std::thread &worker : workers_)
       worker.join();
     fail(status::out_of_memory, "cannot start %d threads", threads);
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 thread_pool::~thread_pool() {

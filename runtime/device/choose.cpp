@@ -30,8 +30,9 @@ std::unique_ptr<device> make_device(const model &m, device_kind kind) {
     return make_emulator();
   try {
     return make_cuda(static_cast<int>(m.header().gpu.capability));
-  } catch (const error &) {
-    if (kind == device_kind::best && for_cpu)
+  } catch (const error &problem) {
+    // A GPU that is there but full or broken is the caller's business.
+    if (kind == device_kind::best && for_cpu && problem.code == status::unsupported)
       return nullptr;
     throw;
   }

@@ -24,7 +24,7 @@ struct device_sentence {
 };
 
 // What a step has decided of a sentence: the best pairs for beam_search::take(), and the beams' rows, to which their states
-// have been moved already. Lasts until the next step is finished.
+// have been moved already. Lasts until the next step is started.
 struct device_decision {
   std::span<const beam_pair> pairs;
   bool failed; // there are numbers that are none

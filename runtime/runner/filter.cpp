@@ -54,9 +54,10 @@ private:
 };
 
 void append_number(std::string &text, const char *format, double value) {
-  char number[64];
-  std::snprintf(number, sizeof(number), format, value);
-  text += number;
+  // Nobody knows how long: of a score with an odd length penalty it may be hundreds of digits.
+  size_t before = text.size();
+  text.resize(before + static_cast<size_t>(std::snprintf(nullptr, 0, format, value)));
+  std::snprintf(text.data() + before, text.size() - before + 1, format, value);
 }
 
 // Of each token that looks at one of the line: that one's number and its own.

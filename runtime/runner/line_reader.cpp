@@ -1,6 +1,7 @@
 #include "runtime/runner/line_reader.h"
 
 #include "runtime/core/error.h"
+#include "runtime/runner/again.h"
 #include "runtime/text/utf8.h"
 
 #include <algorithm>
@@ -37,7 +38,7 @@ bool line_reader::available() const {
 bool line_reader::fill() {
   while (true) {
     ssize_t n = ::read(file_, buffer_.data(), buffer_.size());
-    if (n < 0 && errno == EINTR)
+    if (n < 0 && is_worth_another_try(file_, POLLIN))
       continue;
     if (n < 0)
       fail(status::io, "%s: %s", name_.c_str(), std::strerror(errno));

@@ -222,9 +222,7 @@ std::string help_text(const char *program, const model &m) {
            "  --min-length N       at least N tokens before the end (default %d)\n"
            "  --max-length N       at most N tokens (at most %lld)\n"
            "  --suppress ID,...    never choose these tokens\n"
-           "  --end ID,...         tokens that end a result, beside the model's\n"
-           "  --shortlist FILE     lines of source<TAB>target target ...: choose only targets of a line's source tokens, of\n"
-           "                       lines with nothing before the tab, and the end\n",
+           "  --end ID,...         tokens that end a result, beside the model's\n",
            g.min_length, static_cast<long long>(g.target));
   }
   if (g.align >= 0)
@@ -237,6 +235,8 @@ std::string help_text(const char *program, const model &m) {
   if (g.present) {
     if (!prompts)
       append(text,
+             "  --shortlist FILE     lines of source<TAB>target target ...: choose only targets of a line's source tokens, of\n"
+             "                       lines with nothing before the tab, and the end\n"
              "  --prefix TEXT        what the decoder is given first, in target tokens: results go on from there and do not hold it\n"
              "  --prefixes           lines are text<TAB>prefix\n");
     append(text,

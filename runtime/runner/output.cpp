@@ -1,6 +1,7 @@
 #include "runtime/runner/output.h"
 
 #include "runtime/core/error.h"
+#include "runtime/runner/again.h"
 
 #include <cerrno>
 #include <cstdio>
@@ -14,7 +15,7 @@ void output::flush() {
   size_t done = 0;
   while (done < buffer_.size()) {
     ssize_t n = ::write(STDOUT_FILENO, buffer_.data() + done, buffer_.size() - done);
-    if (n < 0 && errno == EINTR)
+    if (n < 0 && is_worth_another_try(STDOUT_FILENO, POLLOUT))
       continue;
     if (n < 0) {
       int problem = errno;

@@ -6,6 +6,7 @@
 #include "runtime/core/model.h"
 #include "runtime/text/tokenizer.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -34,11 +35,11 @@ public:
   // `ids`: lines are ids whatever the image says.
   text_codec(const model &m, bool ids);
 
-  // What a line's tokens need room for.
+  // What a line's tokens need room for, but for lines of subwords that have more of these than bytes.
   size_t room(std::string_view line) const {
-    return (source_.subwords ? source_.most * (between() ? 2 : 1) : line.size()) + prefix() + between() + suffix();
+    return room(source_, line, between() ? 2 : 1) + prefix() + between() + suffix();
   }
-  size_t target_room(std::string_view line) const { return target_.subwords ? target_.most : line.size(); }
+  size_t target_room(std::string_view line) const { return room(target_, line, 1); }
   // Tokens that encode() puts before and after the line's own.
   size_t prefix() const { return source_.ids ? 0 : text_.prefix_count; }
   size_t suffix() const { return source_.ids ? 0 : text_.suffix_count; }
@@ -58,6 +59,9 @@ public:
   void append_label(int64_t label, std::string &text) const;
 
 private:
+  static size_t room(const text_side &side, std::string_view line, size_t texts) {
+    return side.subwords ? std::min(line.size(), side.most * texts) : line.size();
+  }
   bool special(int32_t token) const;
   void append(std::string_view line, const text_side &side, int32_t unknown, std::vector<int32_t> &tokens) const;
   void append_text(std::string_view text, const char *when_empty, std::vector<int32_t> &tokens) const;

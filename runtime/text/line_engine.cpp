@@ -4,6 +4,8 @@
 #include "runtime/text/utf8.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <limits>
 
@@ -85,6 +87,8 @@ public:
       : engine_(engine), results_(results), labels_(engine.session_.get_model().header().predict.labels != 0) {}
 
   void predicted(int64_t sentence, const float *values, int64_t rows, int64_t stride, int64_t width) override {
+    if (labels_ && has_nan(values, rows, stride, width))
+      return sentence_failed(sentence, "the model gave scores that are not numbers");
     std::string &text = results_[engine_.line_of_[sentence]].best.emplace_back().text;
     auto append_rows = [&](int64_t first, int64_t last) {
       for (int64_t row = first; row < last; ++row)
@@ -108,6 +112,12 @@ public:
   }
 
 private:
+  static bool has_nan(const float *values, int64_t rows, int64_t stride, int64_t width) {
+    for (int64_t row = 0; row < rows; ++row)
+      if (std::any_of(values + row * stride, values + row * stride + width, [](float x) { return std::isnan(x); }))
+        return true;
+    return false;
+  }
   static void append_blank(std::string &text) { text += text.empty() || text.back() == '\t' ? "" : " "; }
   void append_row(const float *values, int64_t width, std::string &text) const {
     if (labels_) {
@@ -119,11 +129,11 @@ private:
       engine_.codec_.append_label(best, text);
       return;
     }
-    char number[32];
+    char number[32]; // written alike whatever the program's locale
     for (int64_t i = 0; i < width; ++i) {
-      std::snprintf(number, sizeof(number), "%.6g", static_cast<double>(values[i]));
+      char *end = std::to_chars(number, number + sizeof(number), values[i], std::chars_format::general, 6).ptr;
       append_blank(text);
-      text += number;
+      text.append(number, end);
     }
   }
 

@@ -367,3 +367,30 @@ xf.entry @run(%x: tensor<?x4xf32, #xf.dims<"B", "">> {xf.name = "x"}) {
   }
   xf.return
 }
+
+// -----
+
+xf.entry @run(%x: tensor<4x8xf32> {xf.name = "x"}) -> (tensor<4x8xf32> {xf.name = "y"}) {
+  %y = xf.row(%x) maps [[0, 1]] : (tensor<4x8xf32>) -> tensor<4x8xf32> {
+  ^bb0(%r: tensor<8xf32>):
+    // expected-error @+1 {{cannot stand in a row kernel}}
+    %one = arith.constant dense<1.0> : tensor<1xf32>
+    %m = xf.map(%r, %one) maps [[0], [-1]] : (tensor<8xf32>, tensor<1xf32>) -> tensor<8xf32> {
+    ^bb0(%a: f32, %b: f32):
+      xf.yield %b : f32
+    }
+    xf.yield %m : tensor<8xf32>
+  }
+  xf.return %y : tensor<4x8xf32>
+}
+
+// -----
+
+xf.entry @run(%x: tensor<4x8xf32> {xf.name = "x"}, %z: tensor<8xf32> {xf.name = "z"}) -> (tensor<4x8xf32> {xf.name = "y"}) {
+  // expected-error @+1 {{gives rows that its body does not compute}}
+  %y = xf.row(%x) maps [[0, 1]] : (tensor<4x8xf32>) -> tensor<4x8xf32> {
+  ^bb0(%r: tensor<8xf32>):
+    xf.yield %z : tensor<8xf32>
+  }
+  xf.return %y : tensor<4x8xf32>
+}

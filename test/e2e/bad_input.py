@@ -201,4 +201,22 @@ for shape, words in (([3, 1], "0 differ"), ([3, 0], "[3, 0]"), ([1, 70], "1 rows
     write_safetensors(WORK / "greedy", source | {"out.greedy": ("I64", shape, struct.pack("<q", 1) * (shape[0] * shape[1]))})
     status, out, err = run(BIN / "xf-run", WORK / "seed3", "--golden", WORK / "greedy", ok=False)
     checks.that(status == (0 if shape == [3, 1] else 1) and words in out + err, f"out.greedy {shape}: status {status}, {out}{err}")
+
+# Descriptions that ask for too much are refused at once, wherever what they ask for would be held or walked through.
+LOOPED = "model M() {\n  entry run(x: f32[B, T, 8]) -> y {\n    y = x\n    z = 1\n    m = causal\n%s\n%s  }\n}\n"
+for body, use, words in (("for k in range(20000) { m = m & causal }", "y = attend(split(y, 2), split(y, 2), split(y, 2), m)", ":6:35: error: masks are joined too often"),
+                         ("for k in range(20000) { m = !m }", "y = attend(split(y, 2), split(y, 2), split(y, 2), m)", "error: masks are joined too often"),
+                         ("for k in range(200000) { z = [z] }", "", "error: lists are too deeply nested"),
+                         ("for k in range(100000) { z = range(1000000) }", "", "takes too long to evaluate"),
+                         ("for k in range(100000) { z = zip(range(900), range(900)) }", "", "takes too long to evaluate"),
+                         ("n" * 5000 + " = 1", "", "a name has at most 1000 characters"), ("$\n" * 40000, "", "unexpected '$'")):
+    (WORK / "big.xf").write_text(LOOPED % ("    " + body if len(body) < 100 else body, use + "\n"))
+    status, _, err = compile_model(WORK / "big.xf", "-", "--emit=xf", ok=False)
+    checks.that(status == 1 and words in err and len(err) < 100000, f"{body[:60]}: status {status}, {err[:300]}")
+# Long sums are compiled in parts.
+(WORK / "long.xf").write_text(LOOPED % ("    for k in range(3000) { y = y + 1 }", ""))
+compile_model(WORK / "long.xf", WORK / "long", "--random-weights", 1, "--emit=model")
+(WORK / "empty.json").write_text("")
+status, _, err = compile_model(WORK / "long.xf", "-", "--config", WORK / "empty.json", "--emit=xf", ok=False)
+checks.that(status == 1 and "empty.json: is no JSON object" in err, f"an empty configuration: {status} {err}")
 checks.end()

@@ -35,13 +35,20 @@ def shared_model(name):
     return folder
 
 
-def available_isas():
+def available_isas(kind="f32"):
+    """The instruction sets that this machine has, of those that models of type `kind` have kernels for."""
     flags = set(next(l for l in open("/proc/cpuinfo") if l.startswith("flags")).split())
     isas = ["baseline"]
     if {"avx2", "fma", "bmi2", "f16c"} <= flags:
         isas.append("avx2")
         if {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"} <= flags:
             isas.append("avx512")
+    if kind in ("int8", "bf16") and isas[-1] == "avx512" and "avx512_vnni" in flags:
+        isas.append("avx512_vnni")
+        if kind == "bf16" and "avx512_bf16" in flags:
+            isas.append("avx512_bf16")
+    if kind in ("int8", "bf16") and "avx2" in isas and "avx_vnni" in flags:
+        isas.insert(2, "avx2_vnni")
     return isas
 
 

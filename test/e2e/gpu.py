@@ -206,6 +206,8 @@ def devices():
     with_driver(FAKE_CUDA_MEMORY=1 << 20)
     says(gpu, "cuda", "Fake GPU has", "MiB of memory free of 1.0", "more are needed")
     says(both, None, "Fake GPU has", "more are needed")
+    with_driver(FAKE_CUDA_CONTEXT=0)
+    says(both, None, "out of memory")
     with_driver(FAKE_CUDA_COMPILER=0)
     says(both, "cuda", "the driver cannot take the model's code")
     _, out, _ = run(both, "--beam", 3, "--scores", stdin=words)

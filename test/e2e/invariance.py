@@ -100,7 +100,8 @@ for title, (description, folder, kinds) in listed.items():
         compile_model(MODELS / description, path, *config, "--weights", folder / "weights.safetensors", "--type", kind, "--emit=model")
         model = ctypes.c_void_p()
         ok(library.xf_open(str(path).encode(), ctypes.byref(model)))
-        for isa in {available_isas()[0], available_isas()[-1]}:
+        isas = available_isas(kind)
+        for isa in {isas[0], *isas[-2 if kind == "bf16" else -1:]}:
             want = [encode_list(model, [s], isa, 1)[0] for s in ragged]
             if title in encoders:
                 entry, name, sequence_first = encoders[title][2:]
@@ -145,15 +146,20 @@ def search(model, sentences, isa, threads, beam, batch):
 
 words = [line.split("\t")[0] for line in open(MODELS / "g2p" / "test.tsv", encoding="utf-8")][:20] + ["a", "antidisestablishmentarianism"]
 letters = {c: i for i, c in enumerate((MODELS / "g2p" / "source.vocab").read_text(encoding="utf-8").split("\n"))}
+spelled = [[letters[c] for c in word if c in letters] + [2] for word in words]
+isas = {kind: available_isas(kind) for kind in ("f32", "bf16", "int8")}
 searches = {
-    "g2p": (compile_g2p(WORK / "g2p"), [[letters[c] for c in word if c in letters] + [2] for word in words]),
-    "seed3": (WORK / "seed3", [[rand % 140 + 3 for rand in range(n, 17 * n, n)][:n] for n in range(1, 12)]),
-    "postnorm": (WORK / "postnorm", [[rand % 117 + 3 for rand in range(n, 17 * n, n)][:n] for n in range(1, 12)]),
+    "g2p": (WORK / "g2p", isas["f32"], spelled),
+    # Where bf16 has no instructions that are worth it, words have.
+    "g2p-bf16": (WORK / "g2p-bf16", isas["bf16"][-2:], spelled),
+    "g2p-int8": (WORK / "g2p-int8", [isa for isa in isas["int8"] if isa not in isas["f32"]] or isas["f32"][-1:], spelled),
+    "seed3": (WORK / "seed3", isas["f32"], [[rand % 140 + 3 for rand in range(n, 17 * n, n)][:n] for n in range(1, 12)]),
+    "postnorm": (WORK / "postnorm", isas["f32"], [[rand % 117 + 3 for rand in range(n, 17 * n, n)][:n] for n in range(1, 12)]),
 }
-for title, (path, batchful) in searches.items():
+for title, (path, isas_of_type, batchful) in searches.items():
     model = ctypes.c_void_p()
     ok(library.xf_open(str(path).encode(), ctypes.byref(model)))
-    for isa in available_isas():
+    for isa in isas_of_type:
         for beam in (1, 4):
             want = [search(model, [s], isa, 1, beam, 1)[0] for s in batchful]
             for threads, batch in ((1, 0), (2, 0), (3, 0), (2, 3), (3, 1)):

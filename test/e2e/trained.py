@@ -23,6 +23,7 @@ if name == "aren-transliteration":
                   folder / "source_vocabulary.txt", "--target-vocab", folder / "target_vocabulary.txt")
     lines = "".join(item["text"] + "\n" for item in expected)
     rows = [line.split("\t") for line in run(program, *where, "--scores", stdin=lines)[1].splitlines()]
+    checks.that(len(rows) == len(expected), f"{len(rows)} results of {len(expected)} lines")
     for item, (_, score, text) in zip(expected, rows):
         checks.that(text == item["greedy"]["text"] and abs(float(score) - item["greedy"]["score"]) < 5e-6, f"greedy {text} {score} for {item['text']}")
     rows = [line.split("\t") for line in run(program, *where, "--beam", 4, "--n-best", 4, stdin=lines)[1].splitlines()]

@@ -207,6 +207,17 @@ private:
     return checkBlock(repeat.getBody().front());
   }
 
+  /// What reads a state with slots finds its rows by them only if it knows of them.
+  LogicalResult checkRowsOfState(Operation *op, Value value) {
+    Operation *producer = value.getDefiningOp();
+    bool isView = isa_and_nonnull<RearrangeOp, SliceOp>(producer);
+    while (isa_and_nonnull<RearrangeOp, SliceOp>(producer))
+      producer = producer->getOperand(0).getDefiningOp();
+    if (isa_and_nonnull<LoadOp>(producer) && (isView || isa<ScanOp, ScanStepOp>(op)))
+      return op->emitError("cannot find the rows of a state") << (isView ? " in a view of it" : "") << "; xf-materialize-views copies them";
+    return success();
+  }
+
   LogicalResult checkView(Operation *op, Value value, ArrayRef<Layout> layouts) {
     auto view = viewOf(value, module);
     if (!view)
@@ -217,7 +228,8 @@ private:
   }
 
   LogicalResult checkOp(Operation *op) {
-    if (op->hasTrait<OpTrait::ConstantLike>() || isa<arith::AddIOp, arith::MulIOp>(op))
+    bool isNumber = op->hasTrait<OpTrait::ConstantLike>() || isa<arith::AddIOp, arith::MulIOp>(op);
+    if (isNumber && !isa<ShapedType>(op->getResult(0).getType()))
       return success();
     if (auto param = dyn_cast<ParamOp>(op))
       return checkParam(param);
@@ -230,7 +242,7 @@ private:
     if (failed(checkState(op)) || failed(checkCaptures(op)))
       return failure();
     for (const cpu::KernelOperand &operand : cpu::kernelOperands(op))
-      if (failed(checkView(op, operand.value, layoutsOf(op, operand.value))))
+      if (failed(checkRowsOfState(op, operand.value)) || failed(checkView(op, operand.value, layoutsOf(op, operand.value))))
         return failure();
     if (auto contract = dyn_cast<ContractOp>(op))
       return checkContract(contract);

@@ -333,6 +333,8 @@ static Location whereOf(ModuleOp module) {
 static LogicalResult checkSizes(ModuleOp module) {
   Location whole = whereOf(module);
   auto isTooLarge = [&](RankedTensorType type, int64_t layers) {
+    if (!type.getElementType().isIntOrFloat())
+      return false; // checkModule() refuses it
     double bytes = double(layers) * elementBytes(type.getElementType());
     for (int64_t d = 0; d < type.getRank(); ++d)
       bytes *= type.isDynamicDim(d) ? getBound(module, getDimName(type, d)).value_or(1) : type.getDimSize(d);

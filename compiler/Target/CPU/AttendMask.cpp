@@ -9,28 +9,35 @@ using namespace mlir;
 namespace xf::cpu {
 
 bool dependsOn(Value value, Value source) {
-  if (value == source)
-    return true;
-  Operation *producer = value.getDefiningOp();
-  return producer && producer->getParentRegion() == source.getParentRegion() &&
-         llvm::any_of(producer->getOperands(), [&](Value operand) { return dependsOn(operand, source); });
+  llvm::SetVector<Value> all; // of which what is used several times is there once
+  all.insert(value);
+  for (size_t next = 0; next < all.size(); ++next) {
+    if (all[next] == source)
+      return true;
+    Operation *producer = all[next].getDefiningOp();
+    if (producer && producer->getParentRegion() == source.getParentRegion())
+      all.insert(producer->operand_begin(), producer->operand_end());
+  }
+  return false;
 }
 
-/// Adds factor * value. Sizes are far from overflow, so casts between integers keep values.
-static void addLinear(LinearForm &sum, Value value, int64_t factor) {
+/// Adds factor * value, taken apart into `room` terms at most. Sizes are far from overflow, so casts between integers keep values if
+/// these have bits enough for any position.
+static void addLinear(LinearForm &sum, Value value, int64_t factor, int64_t &room) {
   llvm::APInt constant;
   if (matchPattern(value, m_ConstantInt(&constant))) {
     sum.constant += factor * constant.getSExtValue();
     return;
   }
   Operation *op = value.getDefiningOp();
-  if (isa_and_nonnull<arith::AddIOp, arith::SubIOp>(op)) {
-    addLinear(sum, op->getOperand(0), factor);
-    addLinear(sum, op->getOperand(1), isa<arith::AddIOp>(op) ? factor : -factor);
+  if (isa_and_nonnull<arith::AddIOp, arith::SubIOp>(op) && room-- > 0) {
+    addLinear(sum, op->getOperand(0), factor, room);
+    addLinear(sum, op->getOperand(1), isa<arith::AddIOp>(op) ? factor : -factor, room);
     return;
   }
-  if (isa_and_nonnull<arith::IndexCastOp, arith::ExtSIOp>(op) && !op->getOperand(0).getType().isInteger(1))
-    return addLinear(sum, op->getOperand(0), factor);
+  auto isWide = [](Type type) { return type.isIndex() || type.getIntOrFloatBitWidth() >= 32; };
+  if (isa_and_nonnull<arith::IndexCastOp, arith::ExtSIOp>(op) && isWide(op->getOperand(0).getType()) && isWide(value.getType()))
+    return addLinear(sum, op->getOperand(0), factor, room);
   for (auto &[known, factorOfKnown] : sum.terms)
     if (known == value) {
       factorOfKnown += factor;
@@ -60,8 +67,9 @@ static std::optional<LinearForm> findEnd(arith::CmpIOp compare, Value key) {
   }
   // sign * (left - right) < slack, where the key has to come with the factor 1.
   LinearForm difference;
-  addLinear(difference, compare.getLhs(), sign);
-  addLinear(difference, compare.getRhs(), -sign);
+  int64_t room = 64; // a mask that people write has two or three
+  addLinear(difference, compare.getLhs(), sign, room);
+  addLinear(difference, compare.getRhs(), -sign, room);
   LinearForm end;
   end.constant = slack - difference.constant;
   bool found = false;
@@ -77,6 +85,8 @@ static std::optional<LinearForm> findEnd(arith::CmpIOp compare, Value key) {
 }
 
 void AttendMask::split(Value condition, Value key) {
+  if (!seen.insert(condition).second)
+    return;
   if (auto conjunction = condition.getDefiningOp<arith::AndIOp>()) {
     split(conjunction.getLhs(), key);
     split(conjunction.getRhs(), key);

@@ -34,6 +34,7 @@ struct AttendMask {
 
 private:
   void split(mlir::Value condition, mlir::Value key);
+  llvm::DenseSet<mlir::Value> seen;
 };
 
 /// The end of the keys that `mask` lets a query see, of `keys` at most; `region` has the query's positions bound.

@@ -12,8 +12,7 @@ namespace xf::cpu {
 /// Where index `d` of a read, the same for all lanes, leads to: elements from the tensor's start.
 Value AttendScores::uniformOffset(AtOp at, unsigned d, Value emitted) {
   unsigned view = request.viewOf(at.getTensor());
-  Value index = at.getIndices()[d];
-  if (!isa<BlockArgument>(index) && !matchPattern(index, m_Constant()))
+  if (!op.isWithin(at, d))
     emitted = b.max(b.min(emitted, b.sub(b.size(view, d), 1)), b.i64(0));
   if (auto slots = d == 0 ? request.slotsOf(at.getTensor()) : std::nullopt)
     emitted = b.toI64(b.load(b.getI32Type(), b.at(b.data(*slots), b.mul(emitted, b.stride(*slots, 0)), b.getI32Type())));

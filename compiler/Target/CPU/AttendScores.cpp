@@ -77,7 +77,12 @@ Value AttendScores::rowWithoutKeys(Value keys) {
 /// Emits the parts of `value` that don't depend on `varying`, the key and what else differs from key to key, so that they stand outside the
 /// loops over keys.
 void AttendScores::emitUniform(RegionVectorizer &region, Value value, ValueRange varying) {
-  if (llvm::is_contained(varying, value))
+  llvm::DenseSet<Value> seen;
+  emitUniform(region, value, varying, seen);
+}
+
+void AttendScores::emitUniform(RegionVectorizer &region, Value value, ValueRange varying, llvm::DenseSet<Value> &seen) {
+  if (llvm::is_contained(varying, value) || !seen.insert(value).second)
     return;
   if (llvm::none_of(varying, [&](Value each) { return dependsOn(value, each); })) {
     region.emit(value);
@@ -85,7 +90,7 @@ void AttendScores::emitUniform(RegionVectorizer &region, Value value, ValueRange
   }
   for (Value operand : value.getDefiningOp()->getOperands())
     if (!isa<RankedTensorType>(operand.getType()))
-      emitUniform(region, operand, varying);
+      emitUniform(region, operand, varying, seen);
 }
 
 /// The scores of 16 keys, those that are not allowed at their fill.

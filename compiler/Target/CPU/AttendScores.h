@@ -46,6 +46,7 @@ public:
 private:
   RegionVectorizer scope(mlir::Region &region, const Query &query);
   void emitUniform(RegionVectorizer &scope, mlir::Value value, mlir::ValueRange varying);
+  void emitUniform(RegionVectorizer &scope, mlir::Value value, mlir::ValueRange varying, llvm::DenseSet<mlir::Value> &seen);
   mlir::Value read(RegionVectorizer &scope, mlir::xf::AtOp at);
   mlir::Value uniformOffset(mlir::xf::AtOp at, unsigned d, mlir::Value index);
   mlir::Value addressOf(RegionVectorizer &scope, mlir::xf::AtOp at, llvm::SmallVector<unsigned> &varying);

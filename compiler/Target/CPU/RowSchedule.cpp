@@ -105,7 +105,7 @@ void RowSchedule::emitNumbers(CodeBuilder &b, unsigned atLevel, llvm::DenseMap<V
     } else if (auto reduce = dyn_cast<ReduceOp>(inner)) {
       if (!isRow(reduce.getX()))
         numbers[reduce.getResult()] = numbers.lookup(reduce.getX());
-    } else if (auto map = cast<MapOp>(inner); !isRow(map.getResult(0))) {
+    } else if (auto map = dyn_cast<MapOp>(inner); map && !isRow(map.getResult(0))) {
       RegionVectorizer region(b);
       for (auto [argument, input] : llvm::zip(map.getBody().getArguments(), map.getInputs()))
         region.bind(argument, numbers.lookup(input));

@@ -25,7 +25,7 @@ Value AttendScore::read(cpu::RegionVectorizer &region, AtOp at) {
   Value offset = b.i64(0);
   for (auto [d, index] : llvm::enumerate(at.getIndices())) {
     Value place = region.emit(index);
-    if (!isa<BlockArgument>(index) && !matchPattern(index, m_Constant()))
+    if (!op.isWithin(at, d))
       place = b.max(b.min(place, b.sub(b.size(view, d), 1)), b.i64(0));
     if (auto slots = d == 0 ? request.slotsOf(at.getTensor()) : std::nullopt)
       place = loadIndex(b, *slots, place);
@@ -45,16 +45,28 @@ Value AttendScore::end(Value keys) {
 Value AttendScore::keysOfSentence(Value keys) {
   if (exactFill || mask.sentenceTerms.empty())
     return keys;
-  Value none = b.create<arith::ConstantIntOp>(0, 32);
-  Value last = b.loop(b.i64(0), keys, kWarp, none, [&](Value first, ValueRange carried) -> SmallVector<Value> {
+  // The end of 32 keys' last one that is allowed; 0 if none is.
+  auto endOf = [&](Value first) {
     Value key = b.add(first, b.lane()), allowed = b.less(key, keys);
     cpu::RegionVectorizer region = scope(op.getMask());
     region.bind(op.getMask().getArgument(3), b.min(key, b.sub(keys, 1)));
     for (Value term : mask.sentenceTerms)
       allowed = b.create<arith::AndIOp>(allowed, region.emit(term));
-    return {b.create<arith::SelectOp>(allowed, b.narrow(b.add(key, 1)), carried[0])};
-  })[0];
-  return b.inHalf(b.reduceOver(ReduceKind::max, last, kWarp));
+    Value end = b.create<arith::SelectOp>(allowed, b.narrow(b.add(key, 1)), b.create<arith::ConstantIntOp>(0, 32));
+    return b.toI64(b.reduceOver(ReduceKind::max, end, kWarp));
+  };
+  // From the last ones back: there is padding to pass by, and no more.
+  Type i64 = b.getI64Type();
+  auto search = b.create<scf::WhileOp>(TypeRange{i64, i64}, ValueRange{b.ceilDiv(keys, kWarp), b.i64(0)});
+  OpBuilder::InsertionGuard guard(b);
+  Block *before = b.createBlock(&search.getBefore(), {}, {i64, i64}, {b.getLoc(), b.getLoc()});
+  Value isOpen = b.create<arith::CmpIOp>(arith::CmpIPredicate::eq, before->getArgument(1), b.i64(0));
+  isOpen = b.create<arith::AndIOp>(isOpen, b.less(b.i64(0), before->getArgument(0)));
+  b.create<scf::ConditionOp>(isOpen, before->getArguments());
+  Block *after = b.createBlock(&search.getAfter(), {}, {i64, i64}, {b.getLoc(), b.getLoc()});
+  Value part = b.sub(after->getArgument(0), 1);
+  b.create<scf::YieldOp>(ValueRange{part, endOf(b.mul(part, kWarp))});
+  return search.getResult(1);
 }
 
 Value AttendScore::score(Value product, Value key) {

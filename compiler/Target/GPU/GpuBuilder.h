@@ -75,7 +75,6 @@ public:
 
 private:
   Value parameter(unsigned view, unsigned word);
-  Value special(mlir::Operation *read);
 
   mlir::gpu::GPUModuleOp kernels;
   mlir::gpu::GPUFuncOp kernel;

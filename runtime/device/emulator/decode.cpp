@@ -54,7 +54,6 @@ int size_of(type t) {
   return 0;
 }
 bool is_float(type t) { return t == type::f32 || t == type::f64; }
-bool is_signed(type t) { return t == type::s8 || t == type::s16 || t == type::s32 || t == type::s64; }
 
 program parse_ptx(std::string_view text) {
   module_text module = split_ptx(text);

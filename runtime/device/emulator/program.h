@@ -17,7 +17,6 @@ enum class type : uint8_t { pred, b8, b16, b32, b64, u8, u16, u32, u64, s8, s16,
 // Bytes in memory.
 int size_of(type t);
 bool is_float(type t); // with arithmetic of its own
-bool is_signed(type t);
 
 enum class op : uint8_t {
   mov, pack, unpack, add, sub, mul, mul_hi, mul_wide, mad, mad_wide, fma, div, rem, min, max, abs, neg, copysign,

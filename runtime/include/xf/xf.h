@@ -2,13 +2,15 @@
  *
  * A model is opened from a file (a compiled program, a shared library or a bare model file) or from memory. A
  * session runs it: it owns threads and all memory that runs need, reserved when it is created; xf_run and
- * xf_generate allocate nothing. Sessions of one model share its weights, as do processes.
+ * xf_generate allocate nothing, except on a GPU room for what is copied from and to the caller, as the largest call so far needs
+ * it. Sessions of one model share its weights, as do processes.
  *
  * Errors. Functions that can fail return a status; xf_message() then says in a sentence what went wrong. No
  * input makes the library crash or print.
  *
  * Threads. A model may be used by any number of threads at once. A session serves one call at a time; create
- * a session for each thread that needs one. xf_message() is the calling thread's own.
+ * a session for each thread that needs one. xf_message() is the calling thread's own. A session's threads are in the process that
+ * created it: behind a fork() the child may free the session, and no more.
  *
  * Structs that begin with `size` must be given by their initialiser function, which takes sizeof(the struct) as the caller knows
  * it, or with size = sizeof(the struct); fields that a later version adds are then left alone.
@@ -267,7 +269,8 @@ typedef struct xf_hypotheses {
  * prompts, which get the start token, if the model has one, unless they begin with it, and the results their
  * continuations. Results do not depend on `batch`, on the number of threads, or on the other sentences. A sentence that
  * cannot be searched (empty, only padding, too long, an unknown token) gets lengths -1; the others are searched, and the
- * call returns the status and message of the first such sentence. */
+ * call returns XF_INVALID_ARGUMENT and the message of the first such sentence. The same goes for one whose scores the model makes
+ * infinite or no numbers. */
 XF_API xf_status xf_generate(xf_session *session, const int32_t *ids, const int64_t *offsets, int64_t count,
                              const xf_generate_options *options, const xf_hypotheses *results);
 /* One batch of sentences given as the model's own source inputs (tokens with padding, masks, features). */
@@ -288,7 +291,7 @@ XF_API xf_status xf_get_encoding_info(xf_session *session, xf_encoding_info *inf
  * first that stand between two texts are of the second. Rows are written one behind the other to `rows`,
  * [tokens of all sentences][width] or [count][width]; it has room for `capacity` floats. Results do not depend on the other
  * sentences or on the number of threads. Rows of a sentence that cannot be encoded are left as they are, and the call returns
- * the status and message of the first such sentence. */
+ * XF_INVALID_ARGUMENT and the message of the first such sentence. */
 XF_API xf_status xf_encode(xf_session *session, const int32_t *ids, const int64_t *offsets, int64_t count, float *rows,
                            int64_t capacity);
 
