@@ -91,4 +91,14 @@ for number in range(sentences // 2, sentences):
 inputs = {f"in.{name[0]}": tensor((sentences, length, 8), content) for name, content in kinds.items()}
 inputs["in.keep"] = ("BOOL", [sentences, length], keep)
 compare("attention", ATTENTION, inputs)
+
+# Bytes hold no such number, but a row's scale does.
+(WORK / "linear.xf").write_text("model M(d = 8) {\n  l: Linear(d, d)\n  entry run(x: f32[B, d]) -> y = l(x)\n}\n")
+compile_model(WORK / "linear.xf", WORK / "linear", "--random-weights", 1, "--type", "int8", "--emit=model")
+rows = [PLAIN[1:], [ODD[1]] + PLAIN[2:], PLAIN[1:8] + [ODD[0]], [ODD[3]] + PLAIN[2:]]
+for isa in available_isas("int8"):
+    got = results(WORK / "linear", {"in.x": tensor((4, 8), sum(rows, []))}, "--isa", isa)
+    y = numbers(got["y"][2])
+    checks.that([any(v != v for v in y[8 * i:8 * i + 8]) for i in range(4)] == [False, True, True, True], f"int8, {isa}: {y}")
+    checks.that(all(v != v for v in y[8:]), f"int8, {isa}: {y}")
 checks.end()
