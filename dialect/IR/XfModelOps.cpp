@@ -239,7 +239,7 @@ bool AttendOp::isWithin(AtOp at, unsigned d) {
   Value index = at.getIndices()[d];
   APInt constant;
   if (matchPattern(index, m_ConstantInt(&constant)))
-    return !tensor.isDynamicDim(d) || constant.isZero(); // which is verified
+    return constant.isZero() || (!tensor.isDynamicDim(d) && constant.ult(tensor.getDimSize(d)));
   auto argument = dyn_cast<BlockArgument>(index);
   if (!argument || argument.getOwner()->getParentOp() != getOperation())
     return false;
@@ -259,12 +259,6 @@ bool AttendOp::isWithin(AtOp at, unsigned d) {
 LogicalResult AtOp::verify() {
   if (static_cast<int64_t>(getIndices().size()) != typeOf(getTensor()).getRank())
     return emitOpError("needs one index for each dimension of ") << describeShape(typeOf(getTensor()));
-  for (auto [d, index] : llvm::enumerate(getIndices())) {
-    APInt constant;
-    auto type = typeOf(getTensor());
-    if (matchPattern(index, m_ConstantInt(&constant)) && (constant.isNegative() || (!type.isDynamicDim(d) && constant.uge(type.getDimSize(d)))))
-      return emitOpError("reads element ") << constant.getSExtValue() << " of dimension " << d << " of " << describeShape(typeOf(getTensor()));
-  }
   return success();
 }
 

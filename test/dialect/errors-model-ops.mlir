@@ -487,16 +487,3 @@ xf.entry @run(%x: tensor<1xi32> {xf.name = "x"}) -> (tensor<64xf32> {xf.name = "
   %y = xf.embed %w, %x : tensor<10x64xf32>, tensor<1xi32> -> tensor<64xf32>
   xf.return %y : tensor<64xf32>
 }
-
-// -----
-
-xf.entry @run(%q: tensor<2x1x3x4xf32> {xf.name = "q"}, %w: tensor<4xf32> {xf.name = "w"}) -> (tensor<2x1x3x4xf32> {xf.name = "y"}) {
-  %y = xf.attend %q, %q, %q scale 1.0 fill -1.0e9 bias {
-  ^bb0(%b: index, %h: index, %i: index, %j: index):
-    %far = arith.constant 4 : index
-    // expected-error @+1 {{reads element 4 of dimension 0 of [4]}}
-    %s = xf.at %w[%far] : tensor<4xf32>
-    xf.yield %s : f32
-  } : tensor<2x1x3x4xf32>, tensor<2x1x3x4xf32>, tensor<2x1x3x4xf32> -> (tensor<2x1x3x4xf32>)
-  xf.return %y : tensor<2x1x3x4xf32>
-}

@@ -1,5 +1,5 @@
 """Infinities, NaN of any bits, zeros and numbers of both signs: functions, maxima and attention make of them what the reference makes,
-on every instruction set and on the GPU's emulator."""
+on every instruction set and on the GPU's emulator. So do reads of tables at places that are computed, but turn out to be a number."""
 import struct
 
 from common import WORK, Checks, available_isas, compile_model, results
@@ -91,6 +91,24 @@ for number in range(sentences // 2, sentences):
 inputs = {f"in.{name[0]}": tensor((sentences, length, 8), content) for name, content in kinds.items()}
 inputs["in.keep"] = ("BOOL", [sentences, length], keep)
 compare("attention", ATTENTION, inputs)
+
+# Outside of a table stands its last element, or its first one.
+PLACES = """model M(d = 8) {
+  param w: f32[4]
+  entry run(x: f32[B, T, d]) -> a, b, c, e {
+    z = split(x, 2)
+    a = merge(attend(z, z, z, bias = (i, j) -> w[i * 0 + 7] * float(j)))
+    b = merge(attend(z, z, z, bias = (i, j) -> w[i * 0 + 3] * float(j)))
+    c = merge(attend(z, z, z, bias = (i, j) -> w[j * 0 - 2] * float(j)))
+    e = merge(attend(z, z, z, bias = (i, j) -> w[j * 0] * float(j)))
+  }
+}
+"""
+(WORK / "model.xf").write_text(PLACES)
+compile_model(WORK / "model.xf", WORK / "places", "--random-weights", 1, "--emit=model", "--target", "cpu,cuda")
+for options in [("--isa", isa) for isa in available_isas()] + [("--device", "emulator"), ("--reference",)]:
+    got = results(WORK / "places", {"in.x": tensor((2, 5, 8), [PLAIN[(3 * i) % 7] for i in range(80)])}, *options)
+    checks.that(not isinstance(got, str) and got["a"] == got["b"] != got["c"] == got["e"], f"{options}: places outside of a table are not its ends")
 
 # Bytes hold no such number, but a row's scale does.
 (WORK / "linear.xf").write_text("model M(d = 8) {\n  l: Linear(d, d)\n  entry run(x: f32[B, d]) -> y = l(x)\n}\n")
