@@ -125,6 +125,7 @@ public:
   mlir::Type commonType(llvm::ArrayRef<Operand> operands, bool real) const;
   std::optional<Operand> scalarOperand(const Value &value);
   std::optional<Value> fold(llvm::StringRef op, const Value &left, const Value &right, Loc loc, bool &failed);
+  /// The term with its depth, or an error where that is too large for walking through it.
   Value checkDepth(const std::shared_ptr<Term> &term, Loc loc);
   Value joinMasks(llvm::StringRef op, const Value &left, const Value &right, Loc loc);
 

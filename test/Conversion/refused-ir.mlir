@@ -5,17 +5,17 @@
 // RUN: not xfc %t/sum.mlir --emit=llvm -o - 2>&1 | FileCheck %s --check-prefix=SUM
 // SUM: error: is no op of kernel IR
 // RUN: not xfc %t/layer-argument.mlir --emit=llvm -o - 2>&1 | FileCheck %s --check-prefix=LAYER-ARGUMENT
-// LAYER-ARGUMENT: error: 
+// LAYER-ARGUMENT: layer-argument.mlir:4:10: error: operand #0 does not dominate this use
 // RUN: not xfc %t/index-elements.mlir --emit=llvm -o - 2>&1 | FileCheck %s --check-prefix=INDEX-ELEMENTS
 // INDEX-ELEMENTS: error: no kernel is for tensors of 'index'
 // RUN: not xfc %t/scanned-state.mlir --emit=llvm -o - 2>&1 | FileCheck %s --check-prefix=SCANNED-STATE
-// SCANNED-STATE: error: cannot find the rows of a state; x
+// SCANNED-STATE: error: cannot find the rows of a state; xf-materialize-views copies them
 // RUN: not xfc %t/viewed-state.mlir --emit=llvm -o - 2>&1 | FileCheck %s --check-prefix=VIEWED-STATE
 // VIEWED-STATE: error: cannot find the rows of a state in a view of it
 // RUN: not xfc %t/few-bits.mlir --emit=llvm -o - 2>&1 | FileCheck %s --check-prefix=FEW-BITS
 // FEW-BITS: error: no kernel is for tensors of 'i4'
 // RUN: not xfc %t/no-tokens.mlir --emit=llvm -o - 2>&1 | FileCheck %s --check-prefix=NO-TOKENS
-// NO-TOKENS: error: 
+// NO-TOKENS: no-tokens.mlir:2:1: error: its tokens 't' are no tensor
 
 //--- constant.mlir
 module attributes {xf.bounds = {B = 8 : i64}, xf.name = "m"} {
