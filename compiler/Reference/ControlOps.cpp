@@ -1,6 +1,8 @@
 // Parameters, weights and stacks of layers.
 #include "compiler/Reference/Machine.h"
 
+#include "llvm/ADT/bit.h"
+
 namespace xf {
 
 /// Widened parameters that are kept: enough for small models, a bound for large ones.
@@ -64,9 +66,12 @@ llvm::Expected<Ref<T>> Machine<T>::evaluate(mlir::xf::WeightOp weight, int64_t l
     if (!onlyMoves(weight)) {
       if (!exact)
         exact = std::make_unique<Machine<double>>(module, source);
-      auto result = std::make_shared<Array<T>>(weight.getTensorType().getShape(), true);
-      if (llvm::Error error = exact->evaluateWeight(weight, layer, result->floats))
-        return error;
+      auto value = exact->evaluateAlone(weight, layer);
+      if (!value)
+        return value.takeError();
+      auto result = std::make_shared<Array<T>>(weight.getTensorType().getShape(), (*value)->isFloat);
+      llvm::transform((*value)->floats, result->floats.begin(), [](double number) { return static_cast<float>(number); });
+      result->ints = (*value)->ints;
       return Ref<T>(std::move(result));
     }
   mlir::Block &body = weight.getBody().front();
@@ -81,16 +86,24 @@ llvm::Expected<Ref<T>> Machine<T>::evaluate(mlir::xf::WeightOp weight, int64_t l
 }
 
 template <typename T>
-llvm::Error Machine<T>::evaluateWeight(mlir::xf::WeightOp weight, int64_t layer, llvm::MutableArrayRef<float> out) {
+llvm::Expected<Ref<T>> Machine<T>::evaluateAlone(mlir::xf::WeightOp weight, int64_t layer) {
   auto result = evaluate(weight, layer);
   // What was kept for the regions of an entry would only take memory here.
   parameters.clear();
   parameterBytes = 0;
   dims.clear();
+  return result;
+}
+
+template <typename T>
+llvm::Error Machine<T>::evaluateWeight(mlir::xf::WeightOp weight, int64_t layer, llvm::MutableArrayRef<float> out) {
+  auto result = evaluateAlone(weight, layer);
   if (!result)
     return result.takeError();
   if ((*result)->isFloat)
     llvm::transform((*result)->floats, out.begin(), [](T value) { return static_cast<float>(value); });
+  else if (mlir::cast<mlir::RankedTensorType>(weight.getType()).getElementType().isInteger(32))
+    llvm::transform((*result)->ints, out.begin(), [](int64_t value) { return llvm::bit_cast<float>(static_cast<int32_t>(value)); });
   else
     llvm::transform((*result)->ints, out.begin(), [](int64_t value) { return static_cast<float>(value); });
   return llvm::Error::success();

@@ -47,7 +47,7 @@ public:
   llvm::Expected<Tensor> greedy(const TensorMap &inputs, int64_t rows, int64_t length);
 
   /// The constant tensor of a weight for a layer: copies are exact, arithmetic is in f64 and rounded once. `out` has
-  /// exactly the weight's elements, row-major whatever the layout says; integers come as floats.
+  /// exactly the weight's elements, row-major whatever the layout says; integers come as floats, those of 32 bits as their bits.
   llvm::Error evaluateWeight(mlir::xf::WeightOp weight, int64_t layer, llvm::MutableArrayRef<float> out);
 
 private:

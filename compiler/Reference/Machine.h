@@ -78,6 +78,8 @@ public:
 
   llvm::Expected<TensorMap> run(mlir::xf::EntryOp entry, const TensorMap &inputs, State *state) override;
   llvm::Error evaluateWeight(mlir::xf::WeightOp weight, int64_t layer, llvm::MutableArrayRef<float> out) override;
+  /// evaluate() for a machine that runs no entries.
+  llvm::Expected<Ref<T>> evaluateAlone(mlir::xf::WeightOp weight, int64_t layer);
 
 private:
   static constexpr Precision precision = sizeof(T) == 4 ? Precision::F32 : Precision::F64;

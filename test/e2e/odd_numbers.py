@@ -7,7 +7,7 @@ from common import WORK, Checks, available_isas, compile_model, results
 checks = Checks()
 INF = float("inf")
 ELEMENTS = """model M(d = 8) {
-  entry run(x: f32[B, d], y: f32[B, d]) -> tenth, root, inverse, whole, power, exps, larger, smaller, most, magnitude, shares {
+  entry run(x: f32[B, d], y: f32[B, d]) -> tenth, root, inverse, whole, power, exps, larger, smaller, most, magnitude, shares, left, half, opposite, log_size {
     tenth = x ^ 0.1
     root = x ^ -0.3
     inverse = x ^ -3
@@ -19,6 +19,18 @@ ELEMENTS = """model M(d = 8) {
     most = rowmax(x * y)
     magnitude = rowmax(abs(x))
     shares = softmax(x)
+    left = x % y
+    half = x ^ 0.5
+    opposite = x ^ -0.5
+    log_size = log(abs(x))
+  }
+}
+"""
+WAVES = """model M(d = 8) {
+  entry run(x: f32[B, d], y: f32[B, d]) -> left, sine, cosine {
+    left = x % y
+    sine = sin(x)
+    cosine = cos(x)
   }
 }
 """
@@ -32,7 +44,7 @@ ATTENTION = """model M(d = 8) {
 """
 # Processors make the first NaN, GPUs the second.
 ODD = [struct.pack("<I", bits) for bits in (0xFFC00000, 0x7FFFFFFF, 0x7FC00001)] + [struct.pack("<f", x) for x in (INF, -INF)]
-PLAIN = [struct.pack("<f", x) for x in (0.0, 1.0, -1.0, 2.0, -2.5, 0.3, 1e-3, -7.0, 60.0)]
+PLAIN = [struct.pack("<f", x) for x in (0.0, 1.0, -1.0, 2.0, -2.5, 0.3, 1e-3, -7.0, 60.0, 1e-40)]
 
 
 def tensor(shape, elements):
@@ -49,12 +61,12 @@ def same(x, y):
     return x == y or abs(x - y) <= 2e-6 * max(1e-6, abs(y))
 
 
-def compare(name, text, inputs):
+def compare(name, text, inputs, isas=available_isas()):
     (WORK / "model.xf").write_text(text)
     model = WORK / "compiled.img"
     compile_model(WORK / "model.xf", model, "--random-weights", 1, "--limit=batch=64", "--emit=model", "--target", "cpu,cuda")
     expected = results(model, inputs, "--reference")
-    for options in [("--isa", isa) for isa in available_isas()] + [("--device", "emulator")]:
+    for options in [("--isa", isa) for isa in isas] + [("--device", "emulator")]:
         got = results(model, inputs, *options)
         if isinstance(got, str) or isinstance(expected, str):
             checks.that(False, f"{name} {options}: {str(got)[:200]}; {str(expected)[:200]}")
@@ -73,6 +85,13 @@ for i in range(len(every)):
     rows.append([every[(i * 5 + 3 * place) % len(every)] for place in range(8)])
 exponents = [[every[(i * 3 + 5 * place) % len(every)] for place in range(8)] for i in range(len(rows))]
 compare("elements", ELEMENTS, {"in.x": tensor((len(rows), 8), sum(rows, [])), "in.y": tensor((len(rows), 8), sum(exponents, []))})
+
+# Quotients of more bits than an f32 or an integer has. Without fused operations f64 has too few for these angles.
+large = [1e10, -1e10, 3.4028235e38, 5e9, -6.1e12, 8.8e15, 16777216.0, 7.0]
+small = [3.0, 7.0, 1e-45, -0.1, 1e-30, 3.0, -1e-7, INF]
+compare("waves", WAVES, {"in.x": ("F32", [2, 8], struct.pack("<16f", *large[:2], 1.0, *large[3:], *small[:2], 0.5, *small[3:7], 0.0)),
+                         "in.y": ("F32", [2, 8], struct.pack("<16f", *small, *large[:2], 1e-45, *large[3:]))},
+        [isa for isa in available_isas() if isa != "baseline"])
 
 # In a sentence each, one element is NaN: of a query, a key, a value, whether that key is hidden or not.
 sentences, length = 3 * len(ODD[:3]) * 2, 5
@@ -110,10 +129,21 @@ for options in [("--isa", isa) for isa in available_isas()] + [("--device", "emu
     got = results(WORK / "places", {"in.x": tensor((2, 5, 8), [PLAIN[(3 * i) % 7] for i in range(80)])}, *options)
     checks.that(not isinstance(got, str) and got["a"] == got["b"] != got["c"] == got["e"], f"{options}: places outside of a table are not its ends")
 
+# What depends on weights only is computed when compiling: also booleans, more than 32 of them, and integers that no f32 is.
+compare("constants", """model M(d = 40) {
+  param m: f32[d]
+  entry run(t: token[B, d]) -> kept, saturated, large {
+    kept = where(m > 0, float(t), 0)
+    saturated = float((int(m * 1e14) + 0 * t) % 1000)
+    large = float((int(m * 1e8) * 7 + 1 + t) % 1000)
+  }
+}
+""", {"in.t": ("I64", [1, 40], struct.pack("<40q", *range(40)))})
+
 # Bytes hold no such number, but a row's scale does.
 (WORK / "linear.xf").write_text("model M(d = 8) {\n  l: Linear(d, d)\n  entry run(x: f32[B, d]) -> y = l(x)\n}\n")
 compile_model(WORK / "linear.xf", WORK / "linear", "--random-weights", 1, "--type", "int8", "--emit=model")
-rows = [PLAIN[1:], [ODD[1]] + PLAIN[2:], PLAIN[1:8] + [ODD[0]], [ODD[3]] + PLAIN[2:]]
+rows = [PLAIN[1:9], [ODD[1]] + PLAIN[2:9], PLAIN[1:8] + [ODD[0]], [ODD[3]] + PLAIN[2:9]]
 for isa in available_isas("int8"):
     got = results(WORK / "linear", {"in.x": tensor((4, 8), sum(rows, []))}, "--isa", isa)
     y = numbers(got["y"][2])

@@ -66,17 +66,28 @@ void ChooseScreen::quantize(const ChooseFactors &exact, Value row) {
   // An element that is no number makes `squares` none.
   hasBounds = b.create<arith::AndIOp>(hasBounds, holds(arith::CmpFPredicate::ORD, squares, 0));
   auto ifBounded = [&](Value x, Value otherwise) { return b.create<arith::SelectOp>(hasBounds, x, otherwise); };
-  Value size = b.create<math::SqrtOp>(squares), scale = scaleOf(ifBounded(largest, b.f32(1)), ifBounded(size, b.f32(1)));
-  Value reciprocal = b.splat(b.create<arith::DivFOp>(b.f32(1), scale));
+  Value size = b.create<math::SqrtOp>(squares), reach = scaleOf(ifBounded(largest, b.f32(1)), ifBounded(size, b.f32(1)));
+  Value reciprocal = b.splat(b.create<arith::DivFOp>(b.f32(1), reach));
   Value target = numbersOf(row), isBounded = b.splat(hasBounds);
   Type element = factors_.weight.rowType;
-  auto lost = forChunks(b, length, {zeros, zeros}, [&](Value offset, Value lanes, ValueRange carried) {
+  auto numberAt = [&](Value offset, Value lanes) {
     Value x = b.create<arith::SelectOp>(isBounded, load(exact, row, offset, lanes), zeros);
-    Value whole = b.create<math::RoundEvenOp>(b.create<arith::MulFOp>(x, reciprocal));
+    return std::pair(x, b.create<math::RoundEvenOp>(b.create<arith::MulFOp>(x, reciprocal)).getResult());
+  };
+  auto products = forChunks(b, length, {zeros, zeros}, [&](Value offset, Value lanes, ValueRange carried) {
+    auto [x, whole] = numberAt(offset, lanes);
     Value number = b.create<arith::FPToSIOp>(b.vectorOf(b.getI32Type()), whole);
     if (isBytes())
       number = b.create<arith::AddIOp>(number, b.splat(b.create<arith::ConstantIntOp>(b.getI32Type(), kZeroPoint)));
     b.storeVector(b.create<arith::TruncIOp>(b.vectorOf(element), number), b.at(target, offset, element), lanes);
+    return SmallVector<Value>{fusedMultiplyAdd(b, x, whole, carried[0]), square(whole, carried[1])};
+  });
+  // Of all multiples of the numbers the nearest to the row: what is lost is orthogonal to it. Likely columns lie in the row's direction,
+  // and an error there would be one that they have in common.
+  Value scale = b.create<arith::DivFOp>(reduceLanes(b, ReduceKind::sum, products[0]), reduceLanes(b, ReduceKind::sum, products[1]));
+  scale = ifBounded(scale, reach);
+  auto lost = forChunks(b, length, {zeros, zeros}, [&](Value offset, Value lanes, ValueRange carried) {
+    auto [x, whole] = numberAt(offset, lanes);
     Value error = fusedMultiplyAdd(b, b.create<arith::NegFOp>(whole), b.splat(scale), x);
     Value ofMean = fusedMultiplyAdd(b, error, ofColumns(mean, b.getF32Type(), offset, lanes), carried[1]);
     return SmallVector<Value>{square(error, carried[0]), ofMean};

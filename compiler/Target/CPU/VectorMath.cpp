@@ -1,5 +1,7 @@
 #include "compiler/Target/CPU/VectorMath.h"
 
+#include <cmath>
+
 using namespace mlir;
 using mlir::xf::ReduceKind;
 
@@ -136,14 +138,14 @@ Value widenFromBF16(CodeBuilder &b, Value bits) {
   return b.create<arith::BitcastOp>(typeLike(bits, b.getF32Type()), upper);
 }
 
+// GPUs alone have f16, and no vectors. LLVM does not look through these functions: of casts it would make arithmetic in f16, which
+// gives the same bits but takes more instructions than the casts, as f32 is needed elsewhere.
 Value narrowToF16(CodeBuilder &b, Value x) {
-  Value narrow = b.create<arith::TruncFOp>(typeLike(x, b.getF16Type()), x);
-  return b.create<arith::BitcastOp>(typeLike(x, b.getI16Type()), narrow);
+  return LLVM::CallIntrinsicOp::create(b, b.getLoc(), b.getI16Type(), b.getStringAttr("llvm.convert.to.fp16.f32"), x).getResult(0);
 }
 
 Value widenFromF16(CodeBuilder &b, Value bits) {
-  Value narrow = b.create<arith::BitcastOp>(typeLike(bits, b.getF16Type()), bits);
-  return b.create<arith::ExtFOp>(typeLike(bits, b.getF32Type()), narrow);
+  return LLVM::CallIntrinsicOp::create(b, b.getLoc(), b.getF32Type(), b.getStringAttr("llvm.convert.from.fp16.f32"), bits).getResult(0);
 }
 
 Value narrowTo(CodeBuilder &b, Value x, Type element) { return element.isBF16() ? narrowToBF16(b, x) : narrowToF16(b, x); }
@@ -202,15 +204,21 @@ Value reduceLanesOfEight(CodeBuilder &b, ReduceKind kind, ArrayRef<Value> vector
   return parts[0];
 }
 
-/// sin or cos. The argument is brought to [-π/4, π/4] in f64, where no position times frequency loses anything.
+/// sin or cos. The argument is brought to [-π/4, π/4] in f64, where no position times frequency loses anything (where operations are fused,
+/// no f32 below 2^53).
 static Value sineOrCosine(CodeBuilder &b, Value x, bool cosine) {
   Type wide = typeLike(x, b.getF64Type()), bits = typeLike(x, b.getI32Type());
   Value x64 = b.create<arith::ExtFOp>(wide, x);
   Value n = b.create<math::RoundEvenOp>(mul(b, x64, constantLike(b, 0.63661977236758134, x64)));
-  Value r64 = sub(b, sub(b, x64, mul(b, n, constantLike(b, 1.5707963267948966, x64))),
-                  mul(b, n, constantLike(b, 6.123233995736766e-17, x64)));
+  Value back = b.create<arith::NegFOp>(n);
+  Value r64 = fusedMultiplyAdd(b, back, constantLike(b, 1.5707963267948966, x64), x64);
+  r64 = fusedMultiplyAdd(b, back, constantLike(b, 6.123233995736766e-17, x64), r64);
+  // Beyond, of some angle.
+  r64 = maximum(b, constantLike(b, -1, r64), minimum(b, constantLike(b, 1, r64), r64));
   Value r = b.create<arith::TruncFOp>(x.getType(), r64);
-  Value quadrant = b.create<arith::FPToSIOp>(bits, n);
+  // Of n, which may have more than 32 bits, the last two.
+  Value fours = b.create<math::FloorOp>(mul(b, n, constantLike(b, 0.25, n)));
+  Value quadrant = b.create<arith::FPToSIOp>(bits, sub(b, n, mul(b, fours, constantLike(b, 4, n))));
   if (cosine)
     quadrant = b.create<arith::AddIOp>(quadrant, integerLike(b, 1, bits));
 
@@ -258,11 +266,39 @@ static Value log2Wide(CodeBuilder &b, Value x) {
   return add(b, log, b.create<arith::SIToFPOp>(x.getType(), narrow));
 }
 
+/// What a division that cuts its quotient off leaves, exactly: it is brought below y times a smaller and smaller power of two, in steps whose
+/// quotients have so few bits that their product with y is an f64. The quotient of two f32 is below 2^277.
+static Value remainder(CodeBuilder &b, Value x, Value y) {
+  Type wide = typeLike(x, b.getF64Type());
+  Value left = b.create<math::AbsFOp>(b.create<arith::ExtFOp>(wide, x)), size = b.create<math::AbsFOp>(b.create<arith::ExtFOp>(wide, y));
+  constexpr int kBits = 29;
+  for (int power = 277 / kBits * kBits; power >= 0; power -= kBits) {
+    Value divisor = mul(b, size, constantLike(b, std::ldexp(1.0, power), size));
+    Value whole = b.create<math::TruncOp>(b.create<arith::DivFOp>(left, divisor));
+    Value less = sub(b, left, mul(b, whole, divisor));
+    // A quotient just below a whole number may have been rounded to that.
+    Value isBelow = b.create<arith::CmpFOp>(arith::CmpFPredicate::OLT, less, constantLike(b, 0, less));
+    less = choose(b, isBelow, add(b, less, divisor), less);
+    // Infinity leaves all.
+    left = choose(b, b.create<arith::CmpFOp>(arith::CmpFPredicate::OLT, left, divisor), left, less);
+  }
+  return b.create<math::CopySignOp>(b.create<arith::TruncFOp>(x.getType(), left), x);
+}
+
+static constexpr double kLogOf2 = 0.69314718055994531; // the natural one
+
+/// A logarithm by MLIR's polynomial, which takes numbers below the least normal one for that.
+template <typename Op> static Value logarithm(CodeBuilder &b, Value x, double ofTwo) {
+  Value isSmall = b.create<arith::CmpFOp>(arith::CmpFPredicate::OLT, x, constantLike(b, 0x1p-126, x));
+  Value log = b.create<Op>(choose(b, isSmall, mul(b, x, constantLike(b, 0x1p24, x)), x));
+  return choose(b, isSmall, sub(b, log, constantLike(b, 24 * ofTwo, x)), log);
+}
+
 /// 2^x of an f64, clamped to what an f32 can tell apart.
 static Value exp2Wide(CodeBuilder &b, Value x) {
   x = maximum(b, constantLike(b, -200, x), minimum(b, constantLike(b, 200, x), x));
   Value n = b.create<math::RoundEvenOp>(x);
-  Value r = mul(b, sub(b, x, n), constantLike(b, 0.69314718055994531, x));
+  Value r = mul(b, sub(b, x, n), constantLike(b, kLogOf2, x));
   SmallVector<double> series{1};
   for (int k = 1; k <= 9; ++k)
     series.push_back(series.back() / k);
@@ -286,10 +322,15 @@ static Value power(CodeBuilder &b, Value x, Value y) {
     double e = exponent.getValueAsDouble();
     if (e == 2 || e == 3)
       return e == 2 ? mul(b, x, x) : mul(b, mul(b, x, x), x);
-    if (e == 0.5)
-      return b.create<math::SqrtOp>(x);
-    if (e == -1 || e == -0.5)
-      return b.create<arith::DivFOp>(constantLike(b, 1, x), e == -1 ? x : b.create<math::SqrtOp>(x).getResult());
+    if (e == -1)
+      return b.create<arith::DivFOp>(constantLike(b, 1, x), x);
+    if (e == 0.5 || e == -0.5) {
+      // Unlike a root, a power of -0 is that of 0, and one of -infinity that of infinity.
+      double infinity = std::numeric_limits<double>::infinity();
+      Value isLeast = b.create<arith::CmpFOp>(arith::CmpFPredicate::OEQ, x, constantLike(b, -infinity, x));
+      Value root = b.create<math::SqrtOp>(choose(b, isLeast, constantLike(b, infinity, x), add(b, x, constantLike(b, 0, x))));
+      return e > 0 ? root : b.create<arith::DivFOp>(constantLike(b, 1, x), root).getResult();
+    }
   }
   Type wide = typeLike(x, b.getF64Type());
   auto compare = [&](arith::CmpFPredicate predicate, Value left, Value right) -> Value { return b.create<arith::CmpFOp>(predicate, left, right); };
@@ -380,16 +421,18 @@ Value expandMath(CodeBuilder &b, Operation *op, ValueRange operands) {
   if (isa<math::Exp2Op>(op))
     return b.create<arith::TruncFOp>(x.getType(), exp2Wide(b, b.create<arith::ExtFOp>(typeLike(x, b.getF64Type()), x)));
   if (isa<math::Log10Op>(op))
-    return mul(b, b.create<math::LogOp>(x), constantLike(b, 0.43429448190325182, x));
+    return mul(b, logarithm<math::LogOp>(b, x, kLogOf2), constantLike(b, 0.43429448190325182, x));
+  if (isa<math::LogOp>(op))
+    return logarithm<math::LogOp>(b, x, kLogOf2);
+  if (isa<math::Log2Op>(op))
+    return logarithm<math::Log2Op>(b, x, 1);
   if (isa<math::RoundOp>(op)) {
     // The largest number below a half, so that numbers just below one are not rounded up.
     Value half = b.create<math::CopySignOp>(constantLike(b, 0.49999997019767761, x), x);
     return b.create<math::TruncOp>(add(b, x, half));
   }
-  if (isa<arith::RemFOp>(op)) {
-    Value whole = b.create<math::TruncOp>(b.create<arith::DivFOp>(x, operands[1]));
-    return sub(b, x, mul(b, whole, operands[1]));
-  }
+  if (isa<arith::RemFOp>(op))
+    return remainder(b, x, operands[1]);
   if (isa<math::FmaOp>(op))
     return fusedMultiplyAdd(b, x, operands[1], operands[2]);
   return nullptr;

@@ -38,16 +38,16 @@ public:
     out.write(reinterpret_cast<const char *>(values.data()), values.size() * sizeof(float));
     position += values.size() * sizeof(float);
   }
-  /// As elements of another type, which they are exactly.
+  /// As elements of another type, which they are exactly; of i32 they are the bits.
   void write(ArrayRef<float> values, Type element) {
-    if (element.isF32())
+    if (element.isF32() || element.isInteger(32))
       return write(values);
+    if (element.isInteger(1))
+      return convert<uint8_t>(values, [](float value) { return value != 0; });
     if (element.isInteger(8))
       return convert<int8_t>(values, [](float value) { return static_cast<int8_t>(value); });
     if (element.isInteger(16))
       return convert<int16_t>(values, [](float value) { return static_cast<int16_t>(value); });
-    if (element.isInteger(32))
-      return convert<int32_t>(values, [](float value) { return static_cast<int32_t>(value); });
     if (element.isF16())
       return convert<uint16_t>(values, [](float value) { return llvm::bit_cast<uint16_t>(static_cast<_Float16>(value)); });
     assert(element.isBF16() && "weights of other types are not made");
