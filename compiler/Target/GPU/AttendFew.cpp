@@ -239,15 +239,19 @@ void AttendFew::emit() {
   b.finish();
 }
 
-int64_t emitAttendFew(AttendOp op, const KernelRequest &request, StringRef name) {
+FailureOr<int64_t> emitAttendFew(AttendOp op, const KernelRequest &request, StringRef name) {
   auto keys = cast<RankedTensorType>(op.getK().getType());
   int64_t most = keys.isDynamicDim(2) ? getBound(request.root, getDimName(keys, 2)).value_or(1) : keys.getDimSize(2);
   int64_t warps = most <= 1024 ? 4 : most <= 4096 ? 8 : 16;
   // What the warps leave each other, beside the query, is in shared memory.
   int64_t width = cast<RankedTensorType>(op.getQ().getType()).getDimSize(3);
   int64_t valueWidth = cast<RankedTensorType>(op.getV().getType()).getDimSize(3);
-  while (warps > 1 && (warps * (valueWidth + kTileKeys + 2) + width) * 4 > kSharedBytes)
+  auto fits = [&] { return (warps * (valueWidth + kTileKeys + 2) + width) * 4 <= kSharedBytes; };
+  while (warps > 1 && !fits())
     warps /= 2;
+  if (!fits())
+    return op.emitError("heads of ") << width << " and " << valueWidth << " elements need more shared memory than a GPU's kernel has, "
+                                     << kSharedBytes << " bytes";
   GpuBuilder b = request.start(name, warps * kWarp, op.getLoc());
   bool isTensor = !cast<RankedTensorType>(op.getQ().getType()).getElementType().isF32();
   // ptxas would else rather have more blocks than the registers that a tile under way takes, and with narrow heads of 16 bits spill.

@@ -132,8 +132,10 @@ LogicalResult emitAttend(AttendOp op, const KernelRequest &request, Kernel &kern
     kernel.launches.push_back({many, kAttendThreads, {{spans, 0, 1}, {k, 2, rows}}, 1, heads * slices, std::nullopt});
     return success();
   }
-  int64_t threadsOfFew = emitAttendFew(op, request, few);
-  kernel.launches.push_back({few, threadsOfFew, {{q, 0, 1}, {q, 2, 1}}, 1, heads, Launch::Limit{q, 2, kFewQueries}});
+  FailureOr<int64_t> threadsOfFew = emitAttendFew(op, request, few);
+  if (failed(threadsOfFew))
+    return failure();
+  kernel.launches.push_back({few, *threadsOfFew, {{q, 0, 1}, {q, 2, 1}}, 1, heads, Launch::Limit{q, 2, kFewQueries}});
   kernel.launches.push_back({many, kAttendThreads, {{q, 0, 1}, {q, 2, rows}}, 1, heads * slices, std::nullopt});
   return success();
 }

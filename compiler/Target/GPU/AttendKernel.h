@@ -109,7 +109,7 @@ struct AttendKernel {
 };
 
 /// Adds function `name`, for few queries: a block computes one of a head, its warps each a tile at a time. Returns a block's threads.
-int64_t emitAttendFew(mlir::xf::AttendOp op, const KernelRequest &request, llvm::StringRef name);
+mlir::FailureOr<int64_t> emitAttendFew(mlir::xf::AttendOp op, const KernelRequest &request, llvm::StringRef name);
 /// For many: a block of kAttendThreads computes kAttendRows of a head.
 void emitAttendMany(GpuBuilder b, mlir::xf::AttendOp op, const KernelRequest &request);
 inline constexpr int64_t kAttendThreads = 128, kAttendRows = 32;

@@ -15,7 +15,7 @@ using namespace mlir::xf;
 
 namespace xf::gpu {
 
-static constexpr int64_t kPanel = cpu::kLanes, kFewRows = 16;
+static constexpr int64_t kPanel = cpu::kLanes;
 static constexpr TileShape kMany{64, 64, 4, 4, 16};
 
 static void emitManyRows(GpuBuilder b, ContractOp op, const KernelRequest &request) {
@@ -52,8 +52,10 @@ static void emitManyRows(GpuBuilder b, ContractOp op, const KernelRequest &reque
 }
 
 static Launch launchOfFew(ContractOp op, const KernelRequest &request, StringRef name) {
-  int64_t panels = llvm::divideCeil(cast<RankedTensorType>(op.getWeight().getType()).getDimSize(0), kPanel);
-  return {name.str(), kFewRowsThreads, {{request.resultView(), 0, kFewRowsTile}}, 1, panels, Launch::Limit{request.resultView(), 0, kFewRows}};
+  int64_t columns = cast<RankedTensorType>(op.getWeight().getType()).getDimSize(0);
+  auto panels = static_cast<int64_t>(llvm::divideCeil(columns, kPanel));
+  return {name.str(), kFewRowsThreads, {{request.resultView(), 0, kFewRowsTile}}, 1, panels,
+          Launch::Limit{request.resultView(), 0, mostFewRows(columns)}};
 }
 
 std::optional<Launch> emitContractWith(const Prologue &prologue, ContractOp op, const KernelRequest &request) {

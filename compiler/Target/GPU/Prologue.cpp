@@ -16,10 +16,11 @@ void emitPrologue(GpuBuilder &b, const Prologue &prologue, int64_t threads, Valu
   Type element = cast<RankedTensorType>(row.getResult(prologue.result).getType()).getElementType();
   // A group of lanes for each row; with fewer groups than rows they take some rounds, of more groups some have nothing to do.
   int64_t groups = threads / RowEmitter::kLanes;
-  Value group = b.div(b.thread(), b.i64(RowEmitter::kLanes)), works;
-  if (target.rows % groups)
-    works = b.less(group, b.i64(target.rows));
+  Value group = b.div(b.thread(), b.i64(RowEmitter::kLanes));
   for (int64_t first = 0; first < target.rows; first += groups) {
+    Value works;
+    if (first + groups > target.rows)
+      works = b.less(group, b.i64(target.rows - first));
     Value own = b.min(b.add(group, first), b.i64(target.rows - 1));
     Value mayStore = works ? b.create<arith::AndIOp>(stores, works).getResult() : stores;
     emitter.emit(b.add(firstRow, own), mayStore, RowEmitter::Copy{prologue.result, b.at(target.start, b.mul(own, target.stride), element)}, works);

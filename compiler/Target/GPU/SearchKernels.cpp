@@ -7,13 +7,14 @@ using namespace mlir;
 
 namespace xf::gpu {
 
-static constexpr int64_t kThreads = 128;
+// A thread reads so many elements before it writes the first: what a move writes no move of the same list reads.
+static constexpr int64_t kThreads = 128, kAtOnce = 4;
 
 Kernel emitMoveRows(mlir::gpu::GPUModuleOp module, StringRef name) {
   enum View : unsigned { state, moves };
   enum StateDim : unsigned { layers, outer, unitPositions, unitBytes, row = unitPositions };
   GpuBuilder b(module, name, 2, kThreads, module.getLoc());
-  Type byte = b.getI8Type(), word = b.getI32Type();
+  Type byte = b.getI8Type(), word = b.getI32Type(), words = VectorType::get({4}, word);
   SmallVector<Value> task = b.split(b.block(), {b.size(moves, 0), b.size(state, layers), b.size(state, outer)});
   auto moveWord = [&](int64_t i) {
     Value offset = b.add(b.mul(task[0], b.stride(moves, 0)), i);
@@ -31,14 +32,23 @@ Kernel emitMoveRows(mlir::gpu::GPUModuleOp module, StringRef name) {
   units = b.create<arith::SelectOp>(b.equal(moveWord(0), moveWord(1)), b.i64(0), units);
   Value from = rowAt(moveWord(0)), to = rowAt(moveWord(1)), bytes = b.mul(units, b.size(state, unitBytes));
   auto copy = [&](Type element, Value count) {
-    b.loop(b.thread(), count, kThreads, [&](Value i) { b.store(b.load(element, b.at(from, i, element)), b.at(to, i, element)); });
+    Value whole = b.mul(b.div(count, kThreads * kAtOnce), kThreads * kAtOnce);
+    b.loop(b.thread(), whole, kThreads * kAtOnce, [&](Value i) {
+      SmallVector<Value> read;
+      for (int64_t n = 0; n < kAtOnce; ++n)
+        read.push_back(b.load(element, b.at(from, b.add(i, n * kThreads), element)));
+      b.holdReads();
+      for (int64_t n = 0; n < kAtOnce; ++n)
+        b.store(read[n], b.at(to, b.add(i, n * kThreads), element));
+    });
+    b.loop(b.add(whole, b.thread()), count, kThreads, [&](Value i) { b.store(b.load(element, b.at(from, i, element)), b.at(to, i, element)); });
   };
-  // Masks are of bytes.
+  // Heads of a few elements are no multiple of 16 bytes, masks are of bytes.
   Value all = bytes;
   for (Value stride : {b.stride(state, layers), b.stride(state, outer), b.stride(state, row)})
     all = b.create<arith::OrIOp>(all, stride);
   b.ifElse(
-      b.equal(b.rem(all, 4), b.i64(0)), [&] { copy(word, b.div(bytes, 4)); }, [&] { copy(byte, bytes); });
+      b.equal(b.rem(all, 16), b.i64(0)), [&] { copy(words, b.div(bytes, 16)); }, [&] { copy(byte, bytes); });
   b.finish();
   return {2, {{name.str(), kThreads, {{moves, 0}, {state, layers}, {state, outer}}, 1, 1, std::nullopt}}};
 }

@@ -1,7 +1,7 @@
 // The kernels of xf.contract with 16-bit factors, which apply an op's region to the sums of tensor products: for few rows straight from
 // registers, for many from shared memory, whole rows at a time.
 #include "compiler/Target/GPU/ContractEpilogue.h"
-#include "compiler/Target/GPU/Prologue.h"
+#include "compiler/Target/GPU/FewRowsContract.h"
 #include "compiler/Target/GPU/TensorProduct.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -12,7 +12,6 @@ using namespace mlir::xf;
 namespace xf::gpu {
 namespace {
 
-constexpr int64_t kFewRows = 16;
 constexpr ManyRowsProduct::Shape kMany{4};
 
 class TensorContract {
@@ -65,8 +64,8 @@ void TensorContract::emitFew(const Prologue *prologue) {
   }
   for (size_t i = 0; i < sums.size(); ++i) {
     Value exists = epilogue.exists(rows[i], columns[i]);
-    if (threads > FewRowsProduct::kElements)
-      exists = b.create<arith::AndIOp>(exists, b.less(b.thread(), b.i64(FewRowsProduct::kElements)));
+    if (int64_t(i + 1) * threads > FewRowsProduct::kElements)
+      exists = b.create<arith::AndIOp>(exists, b.less(b.thread(), b.i64(FewRowsProduct::kElements - int64_t(i) * threads)));
     b.ifThen(exists, [&] { epilogue.store(regions[i], sums[i], rows[i], columns[i]); });
   }
   b.finish();
@@ -112,7 +111,7 @@ static Launch launchOfFew(ContractOp op, const KernelRequest &request, StringRef
   auto weight = cast<RankedTensorType>(op.getWeight().getType());
   int64_t panels = llvm::divideCeil(weight.getDimSize(0), kPanelColumns);
   return {name.str(), FewRowsProduct::warpsFor(weight.getDimSize(1)) * kWarp, {{request.resultView(), 0, kTileRows}}, 1, panels,
-          Launch::Limit{request.resultView(), 0, kFewRows}};
+          Launch::Limit{request.resultView(), 0, mostFewRows(weight.getDimSize(0))}};
 }
 
 std::optional<Launch> emitTensorContractWith(const Prologue &prologue, ContractOp op, const KernelRequest &request) {

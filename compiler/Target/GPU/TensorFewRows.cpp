@@ -142,7 +142,8 @@ SmallVector<Value> FewRowsProduct::addShared(Value shared, int64_t count, ValueR
   int64_t threads = warpsFor(depth) * kWarp;
   SmallVector<Value> added = llvm::to_vector(sums);
   for (size_t i = 0; i < added.size(); ++i) {
-    Value element = b.add(b.rem(b.thread(), b.i64(kElements)), i * threads);
+    // Threads behind the last element take others' along.
+    Value element = b.rem(b.add(b.thread(), i * threads), b.i64(kElements));
     for (int64_t warp = 0; warp < count; ++warp)
       added[i] = b.create<arith::AddFOp>(added[i], b.load(f32, b.at(shared, b.add(element, warp * kElements), f32)));
   }

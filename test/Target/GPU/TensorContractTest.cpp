@@ -130,7 +130,7 @@ TEST_P(TensorContractTest, IsExactAndInvariant) {
   for (int64_t i = 0; i < kMostRows * columns; ++i)
     wanted.push_back(problem.expected(i / columns, i % columns));
   int64_t even = (depth + 7) / 8 * 8;
-  for (int64_t rows : {1, 3, 8, 9, 17, 64, 100})
+  for (int64_t rows : {1, 3, 8, 9, 17, 64, 65, 100})
     for (auto [stride, shift] : {std::pair{even, int64_t(0)}, {even + 2, int64_t(2)}, {even + 5, int64_t(1)}}) {
       std::vector<float> y = problem.run(kernel, 0, rows, stride, shift);
       ASSERT_EQ(y, std::vector<float>(wanted.begin(), wanted.begin() + rows * columns)) << rows << " rows, stride " << stride;
@@ -141,7 +141,7 @@ TEST_P(TensorContractTest, IsExactAndInvariant) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, TensorContractTest,
-                         testing::Combine(testing::Values("bf16", "f16"), testing::Values(1, 16, 40, 130), testing::Values(1, 7, 16, 33, 512, 522, 2100)),
+                         testing::Combine(testing::Values("bf16", "f16"), testing::Values(1, 16, 40, 130), testing::Values(1, 7, 16, 33, 320, 512, 522, 2100)),
                          [](const auto &info) {
                            return std::get<0>(info.param) + "_" + std::to_string(std::get<1>(info.param)) + "x" +
                                   std::to_string(std::get<2>(info.param));
