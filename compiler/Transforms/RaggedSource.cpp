@@ -9,6 +9,8 @@
 
 #include "mlir/IR/Matchers.h"
 
+#include "llvm/ADT/SetVector.h"
+
 namespace xf {
 #define GEN_PASS_DEF_XFRAGGEDSOURCE
 #include "compiler/Transforms/Passes.h.inc"
@@ -87,6 +89,15 @@ private:
 
   /// The element of `value` where the tokens are padding; null if that depends on anything else.
   Attribute paddingOf(Value value) {
+    auto [known, isNew] = elementsAtPadding.try_emplace(value);
+    if (isNew) {
+      Attribute element = findPaddingOf(value);
+      return elementsAtPadding[value] = element;
+    }
+    return known->second;
+  }
+
+  Attribute findPaddingOf(Value value) {
     if (auto argument = dyn_cast<BlockArgument>(value)) {
       bool isTokens = isa<EntryOp>(argument.getOwner()->getParentOp()) && followsSource(argument.getType()) &&
                       cast<RankedTensorType>(argument.getType()).getElementType().isInteger(32);
@@ -119,18 +130,32 @@ private:
     if (attend.getMask().empty() || attend.isFillAScore())
       return false;
     Block &mask = attend.getMask().front();
-    return isFalseAtPadding(mask.getTerminator()->getOperand(0), mask);
+    // One of the conditions that are joined has to be false where key j is padding.
+    llvm::SetVector<Value> conditions;
+    conditions.insert(mask.getTerminator()->getOperand(0));
+    for (size_t next = 0; next < conditions.size(); ++next) {
+      Value condition = conditions[next];
+      if (auto both = condition.getDefiningOp<arith::AndIOp>()) {
+        conditions.insert(both.getLhs());
+        conditions.insert(both.getRhs());
+      } else if (auto value = dyn_cast_or_null<IntegerAttr>(atPadding(condition, mask)); value && value.getValue().isZero()) {
+        return true;
+      }
+    }
+    return false;
   }
 
-  /// Whether one of the conditions that `term` joins is false where key j is padding.
-  bool isFalseAtPadding(Value term, Block &mask) {
-    if (auto both = term.getDefiningOp<arith::AndIOp>())
-      return isFalseAtPadding(both.getLhs(), mask) || isFalseAtPadding(both.getRhs(), mask);
-    auto value = dyn_cast_or_null<IntegerAttr>(atPadding(term, mask));
-    return value && value.getValue().isZero();
-  }
-
+  /// What a mask's value is where key j is padding; null if that depends on anything else.
   Attribute atPadding(Value term, Block &mask) {
+    auto [known, isNew] = elementsAtPadding.try_emplace(term);
+    if (isNew) {
+      Attribute element = findAtPadding(term, mask);
+      return elementsAtPadding[term] = element;
+    }
+    return known->second;
+  }
+
+  Attribute findAtPadding(Value term, Block &mask) {
     Operation *op = term.getDefiningOp();
     if (!op || op->getBlock() != &mask)
       return constantOf(term);
@@ -155,6 +180,7 @@ private:
   StringRef source;
   SmallVector<std::pair<StoreOp, TypedAttr>> stores;
   llvm::StringMap<Attribute> paddings; // by state
+  llvm::DenseMap<Value, Attribute> elementsAtPadding;
 };
 
 struct RaggedSource : ::xf::impl::XfRaggedSourceBase<RaggedSource> {

@@ -52,6 +52,10 @@ LogicalResult ParamOp::verifySymbolUses(SymbolTableCollection &symbols) {
   }
   if (indices != getIndices().size())
     return emitOpError("needs ") << indices << " indices for " << getNameAttr();
+  // Weights are computed when compiling.
+  for (Value index : getIndices())
+    if (auto argument = dyn_cast<BlockArgument>(index); argument && isa<EntryOp>(argument.getOwner()->getParentOp()))
+      return emitOpError("cannot be chosen by an argument of its entry: an index is a constant or a stack's layer");
   if (type != getType())
     return emitOpError("has type ") << getType() << ", but " << getNameAttr() << " is " << type;
   return success();

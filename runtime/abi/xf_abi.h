@@ -33,6 +33,8 @@ extern "C" {
 #define XF_ABI_LARGEST_SIZE (INT64_C(1) << 31)
 #define XF_ABI_LARGEST_LIMIT (INT64_C(1) << 24)
 #define XF_ABI_LARGEST_BYTES (UINT64_C(1) << 46)
+/* The most inputs, and the most outputs, of an entry. */
+#define XF_ABI_MAX_ARGUMENTS 256
 /* Width of a weight panel and of a block of keys, in columns. */
 #define XF_ABI_PANEL 16
 
@@ -429,6 +431,7 @@ typedef struct xf_abi_trailer {
 XF_ABI_ASSERT(sizeof(void *) == 8);
 XF_ABI_ASSERT(sizeof(xf_abi_view) == 8 + 16 * XF_ABI_MAX_RANK);
 XF_ABI_ASSERT(offsetof(xf_abi_context, thread) == 80 && sizeof(xf_abi_context) == 96);
+XF_ABI_ASSERT(offsetof(xf_abi_image, code) == 48 && offsetof(xf_abi_image, weights) == 64); /* as in tools/capi.py */
 XF_ABI_ASSERT(sizeof(xf_abi_tensor) == 32 + 16 * XF_ABI_MAX_RANK);
 XF_ABI_ASSERT(sizeof(xf_abi_entry) == 48);
 XF_ABI_ASSERT(sizeof(xf_abi_state) == 136);

@@ -1,5 +1,6 @@
 #include "runtime/core/arena.h"
 
+#include "runtime/abi/xf_abi.h"
 #include "runtime/core/error.h"
 
 #include <cerrno>
@@ -10,12 +11,11 @@
 namespace xf::rt {
 
 uint64_t arena_plan::add(uint64_t count, uint64_t size, uint64_t alignment) {
-  constexpr uint64_t kLargest = uint64_t(1) << 46;
   uint64_t offset = (bytes_ + alignment - 1) / alignment * alignment;
-  if (size != 0 && count > kLargest / size)
+  if (size != 0 && count > XF_ABI_LARGEST_BYTES / size)
     fail(status::out_of_memory, "the model's limits ask for more memory than a process can address");
   bytes_ = offset + count * size;
-  if (bytes_ > kLargest)
+  if (bytes_ > XF_ABI_LARGEST_BYTES)
     fail(status::out_of_memory, "the model's limits ask for more memory than a process can address");
   return offset;
 }

@@ -5,7 +5,7 @@
 // RUN: not xfc %t/sum.mlir --emit=llvm -o - 2>&1 | FileCheck %s --check-prefix=SUM
 // SUM: error: is no op of kernel IR
 // RUN: not xfc %t/layer-argument.mlir --emit=llvm -o - 2>&1 | FileCheck %s --check-prefix=LAYER-ARGUMENT
-// LAYER-ARGUMENT: layer-argument.mlir:4:10: error: operand #0 does not dominate this use
+// LAYER-ARGUMENT: layer-argument.mlir:4:10: error: 'xf.param' op cannot be chosen by an argument of its entry: an index is a constant or a stack's layer
 // RUN: not xfc %t/index-elements.mlir --emit=llvm -o - 2>&1 | FileCheck %s --check-prefix=INDEX-ELEMENTS
 // INDEX-ELEMENTS: error: no kernel is for tensors of 'index'
 // RUN: not xfc %t/scanned-state.mlir --emit=llvm -o - 2>&1 | FileCheck %s --check-prefix=SCANNED-STATE

@@ -213,6 +213,14 @@ for body, use, words in (("for k in range(20000) { m = m & causal }", "y = atten
     (WORK / "big.xf").write_text(LOOPED % ("    " + body if len(body) < 100 else body, use + "\n"))
     status, _, err = compile_model(WORK / "big.xf", "-", "--emit=xf", ok=False)
     checks.that(status == 1 and words in err and len(err) < 100000, f"{body[:60]}: status {status}, {err[:300]}")
+# What shares its parts is looked at once a part, not once a way to it.
+doubled = "src"
+for _ in range(40):
+    doubled = f"twice({doubled})"
+bench = (MODELS / "bench" / "bench.xf").read_text().replace("keys(src != 0)) @", f"keys({doubled} != 0)) @")
+(WORK / "doubled.xf").write_text(bench + "twice(x) = x + x\n")
+sizes = [option for size in ("d_model=32", "heads=2", "ffn=32", "enc_layers=1", "dec_layers=1", "vocab=50") for option in ("--set", size)]
+compile_model(WORK / "doubled.xf", WORK / "doubled", "--random-weights", 1, "--emit=model", *sizes)
 # Long sums are compiled in parts.
 (WORK / "long.xf").write_text(LOOPED % ("    for k in range(3000) { y = y + 1 }", ""))
 compile_model(WORK / "long.xf", WORK / "long", "--random-weights", 1, "--emit=model")

@@ -104,6 +104,14 @@ private:
   /// The largest value of an index: a constant, a layer of a stack or a weight, or what is computed from them; nullopt if it
   /// is none, or may be negative.
   std::optional<int64_t> largest(Value index) {
+    if (auto known = largestOf.find(index); known != largestOf.end())
+      return known->second;
+    std::optional<int64_t> value = findLargest(index);
+    largestOf[index] = value;
+    return value;
+  }
+
+  std::optional<int64_t> findLargest(Value index) {
     APInt constant;
     if (matchPattern(index, m_ConstantInt(&constant)))
       return constant.getSExtValue() < 0 ? std::nullopt : std::optional<int64_t>(constant.getSExtValue());
@@ -171,7 +179,9 @@ private:
   }
 
   LogicalResult checkEntry(EntryOp entry) {
-    for (auto types : {entry.getArgumentTypes(), entry.getResultTypes()})
+    for (auto types : {entry.getArgumentTypes(), entry.getResultTypes()}) {
+      if (types.size() > XF_ABI_MAX_ARGUMENTS)
+        return entry.emitError("takes or gives ") << types.size() << " tensors; at most " << XF_ABI_MAX_ARGUMENTS << " are possible";
       for (Type type : types) {
         if (failed(checkType(entry, type)))
           return failure();
@@ -179,6 +189,7 @@ private:
         if (!element.isF32() && !element.isInteger(1) && !element.isInteger(32))
           return entry.emitError("takes and gives tensors of f32, i32 and i1, not of ") << element;
       }
+    }
     return checkBlock(entry.getBody().front());
   }
 
@@ -343,6 +354,7 @@ private:
   }
 
   ModuleOp module;
+  DenseMap<Value, std::optional<int64_t>> largestOf; // of indices
 };
 
 } // namespace

@@ -37,14 +37,20 @@ bool weightsStream(EntryOp entry) {
 void WeightPlaces::loadStart() { start = plan.contextField(offsetof(xf_abi_context, weights)); }
 
 Value WeightPlaces::indexValue(Value index) {
-  Operation *op = index.getDefiningOp();
-  if (!op)
-    return layers.lookup(index);
-  if (auto constant = dyn_cast<arith::ConstantIndexOp>(op))
-    return plan.constant(constant.value());
-  // The number of a layer in nested stacks.
-  Value a = indexValue(op->getOperand(0)), b = indexValue(op->getOperand(1));
-  return isa<arith::AddIOp>(op) ? plan.add(a, b) : plan.mul(a, b);
+  DenseMap<Value, Value> known; // where the code is now
+  auto find = [&](auto &&self, Value value) -> Value {
+    Operation *op = value.getDefiningOp();
+    if (!op)
+      return layers.lookup(value);
+    if (auto constant = dyn_cast<arith::ConstantIndexOp>(op))
+      return plan.constant(constant.value());
+    if (Value there = known.lookup(value))
+      return there;
+    // The number of a layer in nested stacks.
+    Value a = self(self, op->getOperand(0)), b = self(self, op->getOperand(1));
+    return known[value] = isa<arith::AddIOp>(op) ? plan.add(a, b) : plan.mul(a, b);
+  };
+  return find(find, index);
 }
 
 Value WeightPlaces::pointer(ParamOp param) {

@@ -17,7 +17,7 @@
 namespace xf::cpu {
 
 /// Lanes of a vector, and columns of a panel.
-inline constexpr int64_t kLanes = 16;
+inline constexpr int64_t kLanes = XF_ABI_PANEL;
 inline constexpr int64_t kLineBytes = 64; // of caches
 
 /// Loads what generated functions are written in.

@@ -1,13 +1,13 @@
 // The CPU back end's interface: kernels from kernel ops, and objects from modules of them.
 //
-// A kernel is `void(const xf_abi_context *, const xf_abi_view *views)`. `views` holds what kernelOperands() lists,
-// then the op's results (for append and store: the layer's state). It does its thread's share of the work. That of xf.contract has
-// one more: the weight that is multiplied next, so that it can be fetched; data is its first panel, size[0] the number of
+// A kernel is an xf_abi_kernel_fn. `views` holds what kernelOperands() lists, then the op's results (for append and store: the layer's
+// state). It does its thread's share of the work. That of xf.contract has one more view: the weight that is multiplied next, so that it can be fetched; data is its first panel, size[0] the number of
 // panels (0: none is known), stride[0] the bytes of one.
 #ifndef XF_COMPILER_TARGET_CPU_KERNELS_H
 #define XF_COMPILER_TARGET_CPU_KERNELS_H
 
 #include "dialect/IR/Xf.h"
+#include "runtime/abi/xf_abi.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "llvm/ADT/StringMap.h"
@@ -15,8 +15,14 @@
 
 namespace xf::cpu {
 
-/// Instruction sets, numbered as in runtime/abi.
-enum class Isa { baseline = 0, avx2 = 1, avx2_vnni = 2, avx512 = 3, avx512_vnni = 4, avx512_bf16 = 5 };
+enum class Isa {
+  baseline = XF_ABI_BASELINE,
+  avx2 = XF_ABI_AVX2,
+  avx2_vnni = XF_ABI_AVX2_VNNI,
+  avx512 = XF_ABI_AVX512,
+  avx512_vnni = XF_ABI_AVX512_VNNI,
+  avx512_bf16 = XF_ABI_AVX512_BF16
+};
 inline constexpr Isa kAllIsas[] = {Isa::baseline, Isa::avx2, Isa::avx2_vnni, Isa::avx512, Isa::avx512_vnni, Isa::avx512_bf16};
 llvm::StringRef isaName(Isa isa);
 inline bool hasAvx2(Isa isa) { return isa >= Isa::avx2; }

@@ -60,14 +60,20 @@ void findPieces(Value value, SmallVectorImpl<Piece> &pieces) {
 
 /// The value of an index in a weight's region for that number of a layer, which nested stacks divide into theirs.
 int64_t indexAt(Value index, int64_t layer) {
-  APInt constant;
-  if (matchPattern(index, m_ConstantInt(&constant)))
-    return constant.getSExtValue();
-  Operation *op = index.getDefiningOp();
-  if (!op)
-    return layer;
-  int64_t a = indexAt(op->getOperand(0), layer), b = indexAt(op->getOperand(1), layer);
-  return isa<arith::DivUIOp>(op) ? a / b : a % b;
+  DenseMap<Value, int64_t> known;
+  auto find = [&](auto &&self, Value value) -> int64_t {
+    APInt constant;
+    if (matchPattern(value, m_ConstantInt(&constant)))
+      return constant.getSExtValue();
+    Operation *op = value.getDefiningOp();
+    if (!op)
+      return layer;
+    if (auto there = known.find(value); there != known.end())
+      return there->second;
+    int64_t a = self(self, op->getOperand(0)), b = self(self, op->getOperand(1));
+    return known[value] = isa<arith::DivUIOp>(op) ? a / b : a % b;
+  };
+  return find(find, index);
 }
 
 std::string key(StringRef symbol, ArrayRef<int64_t> indices) {
