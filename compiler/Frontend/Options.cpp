@@ -24,6 +24,30 @@ Value parseText(llvm::StringRef text) {
   return text.str();
 }
 
+/// What Python writes in JSON for numbers that are not finite.
+constexpr std::pair<llvm::StringLiteral, double> notFinite[] = {{"NaN", NAN}, {"Infinity", INFINITY}, {"-Infinity", -INFINITY}};
+
+/// What stands for such a word while JSON is read: as long as it is, so that errors name the right places, and a text that no configuration has.
+std::string standIn(llvm::StringRef word) { return std::string(word.size() - 2, '\x7f'); }
+
+/// Reads JSON as Python writes it. Throws what is wrong with it.
+nlohmann::json parseJson(std::string text) {
+  bool inString = false;
+  for (size_t at = 0; at < text.size(); ++at) {
+    if (inString && text[at] == '\\')
+      ++at;
+    else if (text[at] == '"')
+      inString = !inString;
+    else if (!inString)
+      for (auto [word, value] : notFinite)
+        if (llvm::StringRef(text).drop_front(at).starts_with(word)) {
+          text.replace(at, word.size(), '"' + standIn(word) + '"');
+          at += word.size() - 1;
+        }
+  }
+  return nlohmann::json::parse(text);
+}
+
 struct GivenOption {
   Value value;
   std::string origin; // for messages
@@ -37,7 +61,13 @@ public:
 
   /// False if the text is no object at all.
   bool readConfig() {
-    auto json = nlohmann::json::parse(e.options.configJson, nullptr, false);
+    nlohmann::json json;
+    try {
+      json = parseJson(e.options.configJson);
+    } catch (const nlohmann::json::exception &problem) {
+      // Behind the exception's name, which stands in brackets.
+      return fail(e.options.configName + ": is no JSON object:" + llvm::StringRef(problem.what()).split(']').second.str());
+    }
     unwrap(json);
     if (!json.is_object())
       return fail(e.options.configName + ": is no JSON object");
@@ -175,6 +205,9 @@ private:
       return Value(json.get<int64_t>());
     if (json.is_number())
       return Value(json.get<double>());
+    for (auto [word, value] : notFinite)
+      if (json == standIn(word))
+        return Value(value);
     if (json.is_string())
       return Value(json.get<std::string>());
     if (json.is_null())

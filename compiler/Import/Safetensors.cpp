@@ -73,15 +73,16 @@ static llvm::Expected<TensorInfo> parseTensor(const std::string &name, const jso
       offsets == entry.end() || !offsets->is_array() || offsets->size() != 2)
     return makeError("tensor '{}' lacks a dtype, a shape or two data_offsets", name);
   auto type = findDType(dtype->get_ref<const std::string &>());
-  if (!type)
-    return makeError("tensor '{}' has the unknown dtype '{}'", name, dtype->get<std::string>());
-  info.dtype = *type;
+  if (type)
+    info.dtype = *type;
+  else
+    info.problem = fmt::format("has the unknown dtype '{}'", dtype->get_ref<const std::string &>());
   for (const json &dim : *shape) {
     if (!dim.is_number_unsigned() || dim.get<uint64_t>() > uint64_t(INT64_MAX))
       return makeError("tensor '{}' has a dimension that is not a natural number", name);
     info.shape.push_back(dim.get<uint64_t>());
   }
-  auto size = byteSize(*type, info.shape);
+  auto size = byteSize(info.dtype, info.shape);
   if (!size)
     return makeError("tensor '{}' of shape {} is larger than any memory", name, formatShape(info.shape));
   if (!(*offsets)[0].is_number_unsigned() || !(*offsets)[1].is_number_unsigned())
@@ -91,11 +92,48 @@ static llvm::Expected<TensorInfo> parseTensor(const std::string &name, const jso
   if (info.begin > info.end || info.end > dataSize)
     return makeError("tensor '{}' has data_offsets [{}, {}], but the file holds {} bytes of data (is it cut short?)", name,
                      info.begin, info.end, dataSize);
-  if (info.end - info.begin != *size)
+  if (type && info.end - info.begin != *size)
     return makeError("tensor '{}' of dtype {} and shape {} needs {} bytes, but its data_offsets give {}", name,
                      dtypeName(*type).str(), formatShape(info.shape), *size, info.end - info.begin);
   return info;
 }
+
+namespace {
+/// Looks for a key of the outermost object that is there twice: json::parse keeps the last of them, and with a callback, which could tell,
+/// takes quadratic time.
+class DuplicateKey : public nlohmann::json_sax<json> {
+public:
+  std::string found;
+
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t) override { return true; }
+  bool number_float(number_float_t, const string_t &) override { return true; }
+  bool string(string_t &) override { return true; }
+  bool binary(binary_t &) override { return true; }
+  bool start_object(size_t) override { return enter(); }
+  bool start_array(size_t) override { return enter(); }
+  bool end_object() override { return leave(); }
+  bool end_array() override { return leave(); }
+  bool key(string_t &name) override {
+    if (depth == 1 && !names.insert(name).second)
+      found = name;
+    return true;
+  }
+  bool parse_error(size_t, const std::string &, const json::exception &) override { return false; }
+
+private:
+  bool enter() { return ++depth; }
+  bool leave() {
+    --depth;
+    return true;
+  }
+
+  size_t depth = 0;
+  llvm::StringSet<> names;
+};
+} // namespace
 
 llvm::Error SafetensorsFile::parseHeader() {
   if (bytes.size() < 8)
@@ -106,20 +144,14 @@ llvm::Error SafetensorsFile::parseHeader() {
                      bytes.size());
   data = bytes.drop_front(8 + header);
 
-  // The parser keeps the last of two equal keys; they are noticed while it reads.
-  llvm::StringSet<> names;
-  std::string duplicate;
-  auto notice = [&](int depth, json::parse_event_t event, json &value) {
-    if (event == json::parse_event_t::key && depth == 1 && !names.insert(value.get_ref<std::string &>()).second)
-      duplicate = value;
-    return true;
-  };
   const char *text = bytes.data() + 8;
-  json root = json::parse(text, text + header, notice, /*allow_exceptions=*/false);
+  json root = json::parse(text, text + header, /*cb=*/nullptr, /*allow_exceptions=*/false);
   if (root.is_discarded() || !root.is_object())
     return makeError("{}: its header is not a JSON object", path);
-  if (!duplicate.empty())
-    return makeError("{}: tensor '{}' is there twice", path, duplicate);
+  DuplicateKey duplicate;
+  json::sax_parse(text, text + header, &duplicate);
+  if (!duplicate.found.empty())
+    return makeError("{}: tensor '{}' is there twice", path, duplicate.found);
 
   std::vector<TensorInfo> tensors;
   for (auto &[name, entry] : root.items()) {

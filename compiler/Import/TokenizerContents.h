@@ -26,7 +26,7 @@ struct TokenizerContents {
     isPresent.resize(names.size());
     bool isNew = !isPresent[id];
     if (isNew)
-      names[id] = name, isPresent[id] = true;
+      names[id] = name, isPresent[id] = true, ++count;
     return isNew || names[id] == name;
   }
 
@@ -37,6 +37,7 @@ struct TokenizerContents {
   std::unordered_map<std::string, uint32_t> vocabulary; // of the model
   std::vector<std::string> names;                       // of the vocabulary and of added tokens, by id
   std::vector<bool> isPresent;                          // of these; others are gaps. A name may be empty: no text is cut into that token
+  size_t count = 0;                                     // of those that are present
   std::vector<bool> isSpecial;
   std::vector<xf_tokenizer_merge> merges;
   std::vector<AddedToken> added;

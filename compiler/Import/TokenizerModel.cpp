@@ -72,12 +72,10 @@ private:
       return;
     std::string unknown = reader.text(model, "unk_token", where);
     auto found = contents.vocabulary.find(unknown);
-    if (unknown.empty() && contents.kind == XF_TOKENIZER_BYTE_BPE) // Whisper's files have such a token, which stands for nothing
-      return;
-    if (found == contents.vocabulary.end())
-      reader.refuse("'unk_token' of the model, {}, is not in its vocabulary", inQuotes(unknown));
-    else
+    if (found != contents.vocabulary.end())
       contents.unknown = int32_t(found->second);
+    else if (!unknown.empty() || contents.kind != XF_TOKENIZER_BYTE_BPE) // Whisper's files have one without a name, which may be none
+      reader.refuse("'unk_token' of the model, {}, is not in its vocabulary", inQuotes(unknown));
   }
 
   /// "left right", or a list of the two.
@@ -131,9 +129,9 @@ void readAddedToken(TokenizerJson &reader, const json &entry, std::set<std::stri
   auto found = contents.vocabulary.find(token.content);
   if (found != contents.vocabulary.end() && found->second != token.id)
     reader.refuse("{} has the id {}, but {} in the vocabulary", where, token.id, found->second);
-  // The library goes on counting, whatever the file says.
-  if (found == contents.vocabulary.end() && token.id > contents.names.size())
-    reader.refuse("{} has the id {}, but {} is the next one", where, token.id, contents.names.size());
+  // The library counts tokens, whatever the file says, and whatever ids the vocabulary leaves out.
+  if (found == contents.vocabulary.end() && token.id != contents.count)
+    reader.refuse("{} has the id {}, but {} is the number of tokens before it", where, token.id, contents.count);
   if (!reader.isGood())
     return;
   if (!contents.setName(token.id, token.content))

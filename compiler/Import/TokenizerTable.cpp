@@ -132,10 +132,13 @@ private:
     head.normalised = putSorted(normalised);
   }
 
-  /// Of tokens that are found by the same text the first counts.
+  /// Which of tokens that are found by the same text is meant, versions of the library do not agree on.
   xf_tokenizer_list putSorted(std::vector<std::pair<std::string, const AddedToken *>> &tokens) {
     llvm::stable_sort(tokens, llvm::less_first());
-    tokens.erase(std::unique(tokens.begin(), tokens.end(), [](auto &left, auto &right) { return left.first == right.first; }), tokens.end());
+    auto same = std::adjacent_find(tokens.begin(), tokens.end(), [](auto &left, auto &right) { return left.first == right.first; });
+    if (same != tokens.end())
+      reader.refuse("the added tokens {} and {} are the same text when they are normalised", inQuotes(same->second->content),
+                    inQuotes(std::next(same)->second->content));
     std::vector<xf_tokenizer_added> added;
     for (const auto &[found, token] : tokens)
       added.push_back({text(found), token->id, token->flags});

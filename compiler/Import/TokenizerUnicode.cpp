@@ -1,6 +1,7 @@
 #include "compiler/Import/TokenizerUnicode.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/ErrorHandling.h"
 
 #include <unicode/locid.h>
 #include <unicode/normalizer2.h>
@@ -10,12 +11,12 @@
 namespace xf {
 namespace {
 
-/// ICU's tables for a form are part of it: there is no file that could be missing.
+/// ICU's tables for a form are part of its code, so that there is no file that could be missing: memory alone can.
 const icu::Normalizer2 &form(bool composes) {
   UErrorCode code = U_ZERO_ERROR;
   const icu::Normalizer2 *found = composes ? icu::Normalizer2::getNFCInstance(code) : icu::Normalizer2::getNFDInstance(code);
   if (U_FAILURE(code))
-    llvm::report_fatal_error("ICU has no canonical normalization");
+    llvm::report_bad_alloc_error("ICU's canonical normalization");
   return *found;
 }
 
@@ -44,9 +45,11 @@ bool isOld(uint32_t point, int version) {
 /// The library decomposes and orders what Unicode 9 had.
 bool isDecomposed(uint32_t point) { return isOld(point, 9); }
 
-/// Three signs of Indic scripts and one of Canadian syllabics have got other categories since.
+/// Some have got other categories since: signs of Indic scripts, of Canadian syllabics, Hanunoo, Mongolian and Javanese.
 bool wasPunctuation(uint32_t point) { return point == 0x166d || point == 0x111c9; }
 bool wasMark(uint32_t point) { return point == 0x1cf2 || point == 0x1cf3; }
+bool wasNonspacing(uint32_t point) { return point == 0x1734; }
+bool wasNotNonspacing(uint32_t point) { return point == 0x1885 || point == 0x1886 || point == 0xa9bd || wasPunctuation(point); }
 
 /// As the authors of BERT had them, and the library: the last but one block ends too late there, and the next begins too late.
 bool isCjk(uint32_t point) {
@@ -81,7 +84,7 @@ uint16_t classesOf(uint32_t point) {
   set(XF_TOKENIZER_PUNCTUATION, isAsciiPunctuation(point) || wasPunctuation(point) || ((category & U_GC_P_MASK) && isOldPoint));
   set(XF_TOKENIZER_CONTROL, point == 0 || point == 0xfffd || (!isBlank && isOldPoint && (category & (U_GC_CC_MASK | U_GC_CF_MASK | U_GC_CO_MASK))));
   set(XF_TOKENIZER_CJK, isCjk(point));
-  set(XF_TOKENIZER_NONSPACING, (category & U_GC_MN_MASK) && isOldPoint && !wasPunctuation(point));
+  set(XF_TOKENIZER_NONSPACING, wasNonspacing(point) || ((category & U_GC_MN_MASK) && isOldPoint && !wasNotNonspacing(point)));
   set(XF_TOKENIZER_MARK, wasMark(point) || ((category & U_GC_M_MASK) && isOld(point, 9) && !wasPunctuation(point)));
   return uint16_t(classes);
 }

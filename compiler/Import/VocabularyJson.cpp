@@ -26,8 +26,9 @@ llvm::Expected<std::string> readVocabularyJson(const std::string &path, const st
     tokens[place] = &token;
   }
   std::string lines;
+  // A line's end may be that of DOS: a token that ends in half of one has a whole one behind it.
   for (const std::string *token : tokens)
-    lines += *token + "\n";
+    lines += *token + (token->ends_with('\r') ? "\r\n" : "\n");
   return lines;
 }
 

@@ -39,13 +39,16 @@ public:
       bool inside = ((unicode_.classes_before(text, begin) | unicode_.classes_at(text, end)) & XF_TOKENIZER_WORD) != 0;
       if ((token->flags & XF_TOKENIZER_SHADOW) || ((token->flags & XF_TOKENIZER_SINGLE_WORD) && inside))
         continue;
-      while ((token->flags & XF_TOKENIZER_STRIPS_LEFT) && begin > done && (unicode_.classes_before(text, begin) & XF_TOKENIZER_SPACE))
-        begin = unicode_text::before(text, begin);
-      begin = std::max(begin, done); // the one before may have taken what it would begin with
-      if (begin >= end)
-        continue;
+      // What the one before has taken as its blanks is a token all the same, but for one that strips blanks on its left, too.
+      if (token->flags & XF_TOKENIZER_STRIPS_LEFT) {
+        while (begin > done && (unicode_.classes_before(text, begin) & XF_TOKENIZER_SPACE))
+          begin = unicode_text::before(text, begin);
+        begin = std::max(begin, done);
+      }
       if (token->flags & XF_TOKENIZER_STRIPS_RIGHT)
         end = unicode_.skip(text, end, XF_TOKENIZER_SPACE);
+      if (begin >= end)
+        continue;
       if (begin > done)
         see_text(text.substr(done, begin - done));
       see_token(static_cast<int32_t>(token->id));

@@ -21,10 +21,10 @@ std::string read_text(const std::string &path) {
   char chunk[1 << 16];
   while (size_t count = std::fread(chunk, 1, sizeof(chunk), file))
     text.append(chunk, count);
-  bool bad = std::ferror(file) != 0;
+  int problem = std::ferror(file) ? errno : 0;
   std::fclose(file);
-  if (bad)
-    fail(status::io, "%s: %s", path.c_str(), std::strerror(errno));
+  if (problem)
+    fail(status::io, "%s: %s", path.c_str(), std::strerror(problem));
   return text;
 }
 

@@ -33,13 +33,13 @@ public:
   const subword_piece &piece(int32_t id) const { return pieces_[static_cast<size_t>(id)]; }
   // The piece that segmentation may give (normal, user-defined or unused), or -1.
   int32_t find(std::string_view text) const { return find(pieces_by_text_, text); }
-  // Any piece, control, byte and unknown ones first, or -1.
-  int32_t find_any(std::string_view text) const;
   // The same, but the unknown piece where there is none.
   int32_t id_of(std::string_view text) const {
-    int32_t id = find_any(text);
+    int32_t id = find(text);
     return id >= 0 ? id : unknown_;
   }
+  // Any piece, control, byte and unknown ones first, or -1.
+  int32_t find_any(std::string_view text) const;
   int32_t unknown() const { return unknown_; }
   // The piece that stands for a byte, or the unknown one.
   int32_t byte_piece(uint8_t byte) const { return bytes_[byte]; }

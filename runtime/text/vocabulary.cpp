@@ -2,6 +2,8 @@
 
 #include "runtime/text/utf8.h"
 
+#include <algorithm>
+
 namespace xf::rt {
 
 std::string_view take_line(std::string_view &text) {
@@ -30,6 +32,7 @@ std::string shown(std::string_view token) {
   std::string text(token.substr(0, 60));
   while (!text.empty() && find_invalid_utf8(text) != std::string::npos)
     text.pop_back();
+  std::replace(text.begin(), text.end(), '\0', ' '); // messages are C strings
   return text.size() < token.size() ? text + "…" : text;
 }
 

@@ -53,13 +53,19 @@ std::string message(json file, const char *place, json value) {
   return message(file.dump());
 }
 
+xf_tokenizer headOf(const json &file) {
+  std::string table = llvm::cantFail(readTokenizer("t.json", file.dump())).table;
+  xf_tokenizer head{};
+  EXPECT_GE(table.size(), sizeof(head));
+  std::memcpy(&head, table.data(), std::min(table.size(), sizeof(head)));
+  return head;
+}
+
 TEST(Tokenizer, isATable) {
   for (const json &file : {bpe(), wordpiece()}) {
     auto read = readTokenizer("t.json", file.dump());
     ASSERT_TRUE(bool(read)) << llvm::toString(read.takeError());
-    xf_tokenizer head;
-    ASSERT_GE(read->table.size(), sizeof(head));
-    std::memcpy(&head, read->table.data(), sizeof(head));
+    xf_tokenizer head = headOf(file);
     EXPECT_STREQ(head.magic, XF_TOKENIZER_MAGIC);
     EXPECT_EQ(read->tokens, int64_t(head.token_flags.count));
     EXPECT_EQ(read->tokens, file.contains("version") ? 5 : 2);
@@ -89,9 +95,14 @@ TEST(Tokenizer, isRefusedWhereItsTokensAreWrong) {
   EXPECT_EQ(message(bpe(), "/model/merges", {"b a"}), "t.json: the merge 1 of the model has a token that is not in its vocabulary, 'ba'");
   EXPECT_EQ(message(bpe(), "/model/unk_token", "?"), "t.json: 'unk_token' of the model, '?', is not in its vocabulary");
   EXPECT_EQ(message(bpe(), "/added_tokens/0/id", 2), "t.json: the added token '<s>' has the id 2, but 0 in the vocabulary");
-  EXPECT_EQ(message(bpe(), "/added_tokens/1/id", 3), "t.json: the tokens 'ab' and '<sep>' have the same id 3");
+  EXPECT_EQ(message(bpe(), "/added_tokens/1/id", 3), "t.json: the added token '<sep>' has the id 3, but 4 is the number of tokens before it");
   EXPECT_EQ(message(bpe(), "/added_tokens/1/content", "b"), "t.json: the added token 'b' has the id 4, but 2 in the vocabulary");
-  EXPECT_EQ(message(bpe(), "/added_tokens/1/id", 5), "t.json: the added token '<sep>' has the id 5, but 4 is the next one");
+  EXPECT_EQ(message(bpe(), "/added_tokens/1/id", 5), "t.json: the added token '<sep>' has the id 5, but 4 is the number of tokens before it");
+  json gap = bpe(); // the library gives ids that are taken
+  gap["model"]["vocab"]["ab"] = 4;
+  EXPECT_EQ(message(gap.dump()), "t.json: the tokens 'ab' and '<sep>' have the same id 4");
+  gap["added_tokens"][1]["id"] = 5;
+  EXPECT_EQ(message(gap.dump()), "t.json: the added token '<sep>' has the id 5, but 4 is the number of tokens before it");
   EXPECT_EQ(message(bpe(), "/added_tokens/1/content", "<s>"), "t.json: the added token '<s>' is there twice");
   // Tokens without a name are there, but no text is cut into them, and added ones are none.
   json nameless = bpe();
@@ -100,10 +111,21 @@ TEST(Tokenizer, isRefusedWhereItsTokensAreWrong) {
   nameless["added_tokens"][1]["id"] = 5;
   nameless["added_tokens"].push_back(addedToken(4, "", true));
   EXPECT_EQ(message(nameless.dump()), "");
+  EXPECT_EQ(headOf(nameless).unknown, 4);
   EXPECT_EQ(message(bpe(), "/added_tokens/1", addedToken(0, "<s>", true)), "t.json: the added token '<s>' is there twice");
   EXPECT_EQ(message(bpe(), "/added_tokens/1", 3), "t.json: 'content' of an added token is no text");
   EXPECT_EQ(message(bpe(), "/added_tokens/1/special", nullptr), "t.json: 'special' of the added token '<sep>' is neither true nor false");
   EXPECT_EQ(message(bpe(), "/added_tokens/0", addedToken(1, "a", true)), "t.json: the special token 'a' stands for a byte of text");
+}
+
+TEST(Tokenizer, isRefusedWhereNormalisedTokensAreTheSame) {
+  json same = bpe();
+  same["normalizer"] = {{"type", "Lowercase"}};
+  same["added_tokens"].push_back(addedToken(5, "<SEP>", true));
+  EXPECT_EQ(message(same.dump()), "");
+  for (int token : {1, 2})
+    same["added_tokens"][token]["normalized"] = true;
+  EXPECT_EQ(message(same.dump()), "t.json: the added tokens '<sep>' and '<SEP>' are the same text when they are normalised");
 }
 
 TEST(Tokenizer, isRefusedWhereItIsNotSupported) {
@@ -148,6 +170,8 @@ TEST(Tokenizer, knowsUnicode) {
   EXPECT_EQ(classesOf(' '), XF_TOKENIZER_SPACE);
   EXPECT_EQ(classesOf('$') & XF_TOKENIZER_PUNCTUATION, XF_TOKENIZER_PUNCTUATION);
   EXPECT_EQ(combiningClassOf(0x301), 230);
+  for (auto [point, isNonspacing] : {std::pair(0x301, true), {0x1734, true}, {0x1885, false}, {0x1886, false}, {0xa9bd, false}})
+    EXPECT_EQ((classesOf(point) & XF_TOKENIZER_NONSPACING) != 0, isNonspacing) << point;
 }
 
 /// A byte of a sound file, or some that are left out: an error, or a file.

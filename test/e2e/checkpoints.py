@@ -80,4 +80,9 @@ extra = weights | {"optimizer.step": ("F32", [], bytes(4)), "optimizer.lr": ("I6
 checks.that(compile_with(extra, "--ignore", "optimizer.lr", ok=False)[0] == 1, "a tensor that is not used is not refused")
 compile_with(extra, "--ignore", "optimizer.*")
 run(BIN / "xf-run", WORK / "model", *golden)
+# A type that is not known is no matter where it is not used.
+compile_with(weights | {"scale": ("F8_E4M3", [3], bytes(3))}, "--ignore", "scale")
+run(BIN / "xf-run", WORK / "model", *golden)
+status, _, err = compile_with(weights | {"out.bias": ("C64", *weights["out.bias"][1:])}, ok=False)
+checks.that(status == 1 and "tensor 'out.bias' has the unknown dtype 'C64'" in err, f"an unknown dtype: {status}, {err}")
 checks.end()

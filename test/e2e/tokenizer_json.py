@@ -299,7 +299,7 @@ for name, tokenizer in KINDS.items():
     print(f"{name}: {len(cut) - len(wrong)} of {len(cut)} lines have the library's ids")
     checks.that(len(got) == len(cut) and not wrong, f"{name}: {len(got)} lines of {len(cut)}, {len(wrong)} differ, such as {wrong[:3]}")
 # Texts of results that are drawn, so that they hold many tokens.
-controls = {code: " " for code in range(1, 0x20)} | {0: "\ufffd"}
+controls = dict.fromkeys([*range(1, 0x20), *range(0x7f, 0xa0), 0x2028, 0x2029], " ") | {0: "\ufffd"}
 for source, target in zip(KINDS, [*list(KINDS)[3:], *list(KINDS)[:3]]):
     program = translator(paths[source], vocabs[source], paths[target], vocabs[target])
     cut = {line: KINDS[source].encode(line, add_special_tokens=False).ids for line in rng.sample(lines, 300)}

@@ -101,6 +101,17 @@ TEST(subwords, of_words_and_characters) {
   EXPECT_EQ(encode(model_of({{kBlank}, {"a"}, {"\xc3\xa4"}}, subword_kind::character), "a\xc3\xa4x"), (ids{2, 3, 4, 0}));
 }
 
+// Control and byte pieces are never cut from text, whatever it says.
+TEST(subwords, of_reserved_pieces_are_text) {
+  std::vector<made> pieces = {{"a"}, {"@", 0, piece_type::control}, {"<0x40>", 0, piece_type::byte}};
+  std::string plain = number(3, 0); // no blank in front
+  for (subword_kind kind : {subword_kind::unigram, subword_kind::bpe, subword_kind::character})
+    EXPECT_EQ(encode(model_of(pieces, kind, "", plain), "a@a"), (ids{2, 0, 2}));
+  for (std::string_view text : {"@", "<s>", "<0x40>"})
+    EXPECT_EQ(encode(model_of(pieces, subword_kind::word, "", plain), text), (ids{0})) << text;
+  EXPECT_EQ(encode(model_of(pieces, subword_kind::character, number(35, 1), plain), "@"), (ids{4})) << "by its byte";
+}
+
 TEST(subwords, stand_for_bytes_where_there_is_nothing_else) {
   std::vector<made> pieces = {{kBlank}};
   for (const char *byte : {"<0xC3>", "<0xA4>", "<0x78>"})

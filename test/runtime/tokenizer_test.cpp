@@ -237,6 +237,12 @@ TEST(tokenizer, takes_added_tokens_out_first) {
   EXPECT_EQ(encode(m, "a [x]b"), (ids{1, 5, 15, 2}));
   m.added["[x]"].flags = XF_TOKENIZER_STRIPS_LEFT | XF_TOKENIZER_STRIPS_RIGHT;
   EXPECT_EQ(encode(m, "a  [x] b [x]"), (ids{1, 15, 2, 15}));
+  m.added["  "] = {"  ", 4, 0};
+  EXPECT_EQ(encode(m, "[x]   b"), (ids{15, 4, 5, 2})) << "of blanks that belong to the token before";
+  EXPECT_EQ(encode(m, "[x]    b"), (ids{15, 4, 4, 2}));
+  m.added["  "].flags = XF_TOKENIZER_STRIPS_LEFT;
+  EXPECT_EQ(encode(m, "[x]  b"), (ids{15, 2}));
+  m.added.erase("  ");
   m.added["[x]"].flags = XF_TOKENIZER_SINGLE_WORD;
   EXPECT_EQ(encode(m, "a [x] b[x]"), (ids{1, 5, 15, 5, 2})) << "which is none behind a letter, and its brackets no tokens";
   m.added["abca"] = {"abca", 4, 0};
