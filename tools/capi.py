@@ -1,8 +1,18 @@
-"""The structures of the C API (runtime/include/xf/xf.h) for ctypes; the standard library alone."""
+"""The structures of the C API (runtime/include/xf/xf.h) for ctypes, and where a model file's parts are; the standard library alone."""
 import ctypes
+import struct
 
 # enum xf_isa
 ISA = {"baseline": 0, "avx2": 1, "avx2_vnni": 2, "avx512": 3, "avx512_vnni": 4, "avx512_bf16": 5}
+
+
+IMAGE_RANGES = {"code": 48, "weights": 64}  # as xf_abi.h asserts of xf_abi_image
+IMAGE_HEAD = 80  # so many bytes hold these
+
+
+def image_range(image, part, at=0):
+    """Where a part of the model file whose first bytes are image[at:] begins, in bytes behind these, and its size."""
+    return struct.unpack_from("<2Q", image, at + IMAGE_RANGES[part])
 
 
 class TensorInfo(ctypes.Structure):

@@ -18,7 +18,7 @@ import threading
 import time
 
 import gpu_graphs
-from capi import GenerateOptions, Hypotheses, SessionOptions, Tensor, TensorInfo
+from capi import IMAGE_HEAD, GenerateOptions, Hypotheses, SessionOptions, Tensor, TensorInfo, image_range
 
 DEVICES = {"best": 0, "cpu": 1, "cuda": 2, "emulator": 3}
 F32, I32, I1 = 0, 1, 2
@@ -225,18 +225,15 @@ def bytes_of_step(sizes, weight_bytes, sentences, beam, source, past):
     """What a step of bench.xf's decoder must read: each weight once, the keys and values of each row, and of each sentence's source."""
     d, layers = sizes["width"], sizes["layers"]
     weights = layers * (6 * d * d + 2 * d * sizes["ffn"]) + sizes["vocabulary"] * d
-    caches = layers * 2 * d * 4 * sentences * (beam * past + source)
-    return weights * weight_bytes + caches
-
-
-WEIGHTS_RANGE = 64  # where an image's header says where its weights begin, and how many bytes they have (xf_abi_image); they come last
+    caches = layers * 2 * d * sentences * (beam * past + source)
+    return (weights + caches) * weight_bytes
 
 
 def write_frame(path):
     """Of a model with random weights what is in front of them: a thousandth, for carrying."""
     with open(path, "rb") as model:
-        header = model.read(WEIGHTS_RANGE + 16)
-        offset, _ = struct.unpack_from("<2Q", header, WEIGHTS_RANGE)
+        header = model.read(IMAGE_HEAD)
+        offset, _ = image_range(header, "weights")  # which come last
         with open(os.path.splitext(path)[0] + ".frame", "wb") as frame:
             frame.write(header + model.read(offset - len(header)))
 
@@ -244,7 +241,7 @@ def write_frame(path):
 def fill_frame(path):
     """The model, with random weights that are as good as any: numbers from 0.015 to 0.06, with a sign, as bf16 and as f32."""
     frame = open(path + ".frame", "rb").read()
-    offset, size = struct.unpack_from("<2Q", frame, WEIGHTS_RANGE)
+    _, size = image_range(frame, "weights")
     generator = random.Random(1)
     # An odd number, so that no two rows of a matrix are the same.
     block = array.array("H", (generator.randrange(0x3c80, 0x3d75) | generator.randrange(2) << 15 for _ in range((1 << 19) - 33))).tobytes()

@@ -69,6 +69,7 @@ void searcher::prepare_step() {
       step_slots_[row] = row_slot_[row];
   }
   step_dims_ = source_dims_;
+  layout_.pack.clear_tokens(step_dims_.data());
   step_dims_[g_.batch_dim] = rows_;
   if (g_.source_dim >= 0)
     step_dims_[g_.source_dim] = source_length_;
@@ -123,7 +124,7 @@ void searcher::advance_slots() {
 // Each goes on with one token, but for the first step, where all begin: not with tokens that nothing is written of, whose results would
 // read as others do.
 void searcher::keep_alternatives(const beam_search &beams, int32_t row) {
-  bool begins = beams.produced() == 0 && options_->beam > 1;
+  bool begins = beams.produced() == 0;
   int32_t wanted = begins ? options_->beam : 1, kept = 0;
   candidate *best = candidates_ + row * 2 * layout_.beam;
   for (int32_t i = 0; i < summaries_[row].count && kept < wanted; ++i) {

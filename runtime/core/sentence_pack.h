@@ -56,6 +56,11 @@ public:
 
   // Whether calls of the entry can go on at the same time: it is PACKED, and a call's part of each tensor lies behind those of others.
   bool has_parts(const entry_info &entry) const;
+  // Forgets how many tokens there were in all, for entries that do not ask: their sizes are then the same whatever the sentences' lengths.
+  void clear_tokens(int64_t *dims) const {
+    if (entry_)
+      dims[dim_] = 0;
+  }
   // Sets the dimensions to what is in front: a tensor's bytes are then where the call's part begins.
   void set_front(const pack_front &front, int64_t *dims) const { set_dims(front.sentences, front.longest, front.tokens, dims); }
 

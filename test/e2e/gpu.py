@@ -117,9 +117,15 @@ def confirm_lengths():
         checks.that(got == want and [len(line.split()) for line in got.splitlines()] == [5] + [14] * 7, f"beam {beam}: {got} on the GPU, {want} on the CPU")
         done, _ = counts_of(program, *options, stdin=lines)
         checks.that(done["graphs"] == 1 and done["uploads"] <= 6, f"beam {beam}: {done}")
+    # Batches whose longest sentences are equal have the same steps, whatever the other lengths: one is launched, one recorded.
+    options = ("--beam", 2, "--min-length", 9, "--max-length", 9, "--batch", 4)
+    batches = lines_of([14, 14, 14, 14, 14, 9, 8, 7])
+    done, got = counts_of(program, *options, stdin=batches)
+    want = run(program, *options, "--device", "cpu", stdin=batches)[1]
+    checks.that(got == want and done["graphs"] == 1, f"two batches: {done}; {got} on the GPU, {want} on the CPU")
     # Sentences of different lengths are encoded together, without padding.
     options = ("--min-length", 3, "--max-length", 3, "--batch", 8)
-    equal, _ = counts_of(program, *options, stdin=lines_of([9] * 8))
+    equal, _ = counts_of(program, *options, stdin=lines_of([7] * 8))
     lines = lines_of([2, 9, 4, 14, 1, 7, 12, 3])
     done, got = counts_of(program, *options, stdin=lines)
     want = run(program, *options, "--device", "cpu", stdin=lines)[1]
@@ -130,14 +136,14 @@ def confirm_launches():
     """What products with few rows compute along is no launch: in a step of one layer the look-up of the token and two norms."""
     program = WORK / "steps"
     for kind in ("f32", "bf16", "int8-weights"):
-        small_bench(program, "--type", kind, "--limit", "batch=24")
+        small_bench(program, "--type", kind, "--limit", "batch=72")
 
         def launches_of_step(sentences):
-            few, many = (counts_of(program, "--min-length", length, "--max-length", length, "--batch", 24, stdin="3 4 5 6 7 8 9 10\n" * sentences,
+            few, many = (counts_of(program, "--min-length", length, "--max-length", length, "--batch", 72, stdin="3 4 5 6 7 8 9 10\n" * sentences,
                                    FAKE_CUDA_GRAPHS=0)[0]["launches"] for length in (4, 8))
             return (many - few) / 4
 
-        found = [launches_of_step(sentences) for sentences in (1, 16, 17)]
+        found = [launches_of_step(sentences) for sentences in (1, 64, 65)]
         checks.that(found == [13, 13, 16], f"{kind}: {found} launches")
 
 
@@ -212,6 +218,12 @@ def devices():
     says(both, "cuda", "the driver cannot take the model's code")
     _, out, _ = run(both, "--beam", 3, "--scores", stdin=words)
     checks.that(out == expected, f"a driver without a compiler: {out!r}, not {expected!r}")
+    with_driver(FAKE_CUDA_COMPILER=2)
+    says(both, None, "the driver cannot take the model's code")
+    with_driver(FAKE_CUDA_START=803)
+    says(both, "cuda", "starting the NVIDIA driver")
+    _, out, _ = run(both, "--beam", 3, "--scores", stdin=words)
+    checks.that(out == expected, f"a driver that does not start: {out!r}, not {expected!r}")
 
 
 def gpu_check(*arguments):

@@ -1,7 +1,7 @@
 // A stand-in for NVIDIA's driver, libcuda.so.1, whose one GPU is the emulator: the runtime's device `cuda` is tested with
 // it on machines without a GPU. What a test wants it to be is said by environment variables: FAKE_CUDA_GPUS (how many),
 // FAKE_CUDA_CAPABILITY (80: 8.0), FAKE_CUDA_MEMORY (bytes), FAKE_CUDA_COUNTS (a file for how much was done), FAKE_CUDA_GRAPHS (0: it
-// makes none; 2: it takes no kernels into them), FAKE_CUDA_COMPILER (0: it has none for PTX), FAKE_CUDA_CONTEXT (0: no memory is left for one). Without XF_FAKE_GRAPHS it is a driver from before there were any.
+// makes none; 2: it takes no kernels into them), FAKE_CUDA_COMPILER (0: it has none for PTX; 2: it finds a fault in it), FAKE_CUDA_START (with what error it begins), FAKE_CUDA_CONTEXT (0: no memory is left for one). Without XF_FAKE_GRAPHS it is a driver from before there were any.
 #include "runtime/core/error.h"
 #include "runtime/device/cuda/driver.h"
 #include "runtime/device/emulator/emulator.h"
@@ -20,7 +20,7 @@ using cuda::address, cuda::result;
 
 namespace {
 
-constexpr result kOk = 0, kInvalid = 1, kNotStarted = 3, kNoContext = 201, kBadPtx = 218, kNoCompiler = 221, kNotFound = 500, kLaunchFailed = 719,
+constexpr result kOk = 0, kInvalid = 1, kNotStarted = 3, kNoContext = 201, kBadPtx = 218, kNotFound = 500, kLaunchFailed = 719,
                  kNotSupported = 801, kStillRecording = 900;
 
 long setting(const char *name, long otherwise) {
@@ -113,6 +113,8 @@ bool is_pinned(const void *memory) {
 FAKE cuInit(unsigned flags) {
   if (setting("FAKE_CUDA_GPUS", 1) == 0)
     return cuda::kNoDevice;
+  if (long problem = setting("FAKE_CUDA_START", 0))
+    return static_cast<result>(problem);
   started = flags == 0;
   return started ? kOk : kInvalid;
 }
@@ -239,8 +241,8 @@ FAKE cuMemcpyDtoHAsync_v2(void *to, address from, size_t bytes, void *) {
 }
 FAKE cuModuleLoadDataEx(void **module, const void *image, unsigned, int *, void **) {
   REFUSE_UNLESS_ALLOWED;
-  if (setting("FAKE_CUDA_COMPILER", 1) == 0)
-    return kNoCompiler;
+  if (setting("FAKE_CUDA_COMPILER", 1) != 1)
+    return setting("FAKE_CUDA_COMPILER", 1) == 0 ? cuda::kNoCompiler : kBadPtx;
   try {
     program = emulator::parse_ptx(static_cast<const char *>(image));
   } catch (const error &problem) {

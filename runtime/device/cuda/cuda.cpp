@@ -117,9 +117,12 @@ private:
     std::string text(ptx), log(8192, '\0');
     int options[] = {kErrorLog, kErrorLogBytes};
     void *values[] = {log.data(), reinterpret_cast<void *>(log.size())};
-    if (result r = d.module_load(&module_, text.c_str(), 2, options, values))
-      fail(r == kOutOfMemory ? status::out_of_memory : status::unsupported, "the driver cannot take the model's code for the GPU: %s %s", explain(d, r),
-           log.c_str());
+    if (result r = d.module_load(&module_, text.c_str(), 2, options, values)) {
+      // Code that no driver would take is a fault, which the CPU in its place must not hide.
+      bool isUnable = r == kNoBinary || r == kNoCompiler || r == kUnknownPtxVersion || r == kCompilerOff;
+      fail(r == kOutOfMemory ? status::out_of_memory : isUnable ? status::unsupported : status::internal,
+           "the driver cannot take the model's code for the GPU: %s %s", explain(d, r), log.c_str());
+    }
     for (const std::string &name : names) {
       functions_.emplace_back();
       cuda_check(d, d.module_function(&functions_.back(), module_, name.c_str()), name.c_str());
@@ -146,10 +149,11 @@ private:
 device_number open_gpu(const driver &d) {
   int count = 0;
   result started = d.init(0);
-  if (started != kNoDevice) { // it may say so at once
-    cuda_check(d, started, "starting the NVIDIA driver");
-    cuda_check(d, d.device_count(&count), "counting GPUs");
-  }
+  if (started == 0)
+    started = d.device_count(&count);
+  // A driver that does not start, as one that has been replaced since the machine started, or has none of its GPUs, offers none.
+  if (started != 0 && started != kNoDevice)
+    fail(started == kOutOfMemory ? status::out_of_memory : status::unsupported, "starting the NVIDIA driver: %s", explain(d, started));
   if (count == 0)
     fail(status::unsupported, "the NVIDIA driver finds no GPU");
   device_number number = 0;

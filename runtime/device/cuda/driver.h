@@ -22,6 +22,7 @@ using graph_program = struct graph_program_handle *; // CUgraphExec
 
 constexpr int kCapabilityMajor = 75, kCapabilityMinor = 76; // CUdevice_attribute
 constexpr int kOutOfMemory = 2, kNoDevice = 100;            // CUresult
+constexpr int kNoBinary = 209, kNoCompiler = 221, kUnknownPtxVersion = 222, kCompilerOff = 223;
 constexpr unsigned kEventWithoutTime = 2;                  // CUevent_flags
 constexpr unsigned kStreamOfItsOwn = 1;                    // CUstream_flags: not ordered with the default stream
 constexpr int kRelaxedCaptures = 2;                        // CUstreamCaptureMode

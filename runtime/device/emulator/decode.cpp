@@ -161,10 +161,15 @@ int32_t decoder::source(const statement &s, std::string_view text, type t) {
   }
   if (int64_t offset = shared_address(text); offset >= 0)
     return constant_row(register_bytes(t), static_cast<uint64_t>(offset));
+  auto number = static_cast<uint64_t>(immediate(s, text));
+  return constant_row(register_bytes(t), t == type::pred ? number != 0 : number);
+}
+
+int64_t decoder::immediate(const statement &s, std::string_view text) {
   auto number = parse_number(text);
   if (!number)
     reject(s.line, s.text);
-  return constant_row(register_bytes(t), t == type::pred ? *number != 0 : *number);
+  return static_cast<int64_t>(*number);
 }
 
 int32_t decoder::address(const statement &s, std::string_view text, int64_t &offset) {
@@ -172,13 +177,7 @@ int32_t decoder::address(const statement &s, std::string_view text, int64_t &off
     reject(s.line, s.text);
   text = text.substr(1, text.size() - 2);
   size_t plus = text.find('+');
-  offset = 0;
-  if (plus != std::string_view::npos) {
-    auto number = parse_number(trim(text.substr(plus + 1)));
-    if (!number)
-      reject(s.line, s.text);
-    offset = static_cast<int64_t>(*number);
-  }
+  offset = plus == std::string_view::npos ? 0 : immediate(s, trim(text.substr(plus + 1)));
   return source(s, trim(text.substr(0, plus)), type::b64);
 }
 

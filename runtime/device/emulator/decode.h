@@ -34,6 +34,8 @@ private:
   int32_t target(const statement &s, std::string_view text);
   int32_t special(std::string_view name);
   int32_t constant_row(int bytes, uint64_t value);
+  // A number that stands in the text.
+  int64_t immediate(const statement &s, std::string_view text);
   // `[register + offset]`; gives the register's row.
   int32_t address(const statement &s, std::string_view text, int64_t &offset);
   int64_t shared_address(std::string_view name);

@@ -20,7 +20,7 @@ bool decoder::decode_copies(const statement &s, instruction &i) {
     i.op = op::await_copies;
     if (s.operands.size() != 1)
       return false;
-    i.immediate = std::stoll(s.operands[0], nullptr, 0);
+    i.immediate = immediate(s, s.operands[0]);
     return i.immediate >= 0;
   }
   // cp.async.cg.shared.global [to], [from], size(, bytes that are read)
@@ -30,7 +30,7 @@ bool decoder::decode_copies(const statement &s, instruction &i) {
   if (size != "16" && (s.has("cg") || (size != "4" && size != "8")))
     return false;
   i.op = op::start_copy;
-  i.count = static_cast<uint8_t>(std::stoi(size));
+  i.count = static_cast<uint8_t>(immediate(s, size));
   i.target[0] = address(s, s.operands[0], i.immediate);
   i.source[0] = address(s, s.operands[1], i.source_offset);
   if (s.operands.size() == 4)

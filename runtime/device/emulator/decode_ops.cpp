@@ -87,7 +87,7 @@ bool decoder::decode_bits(const statement &s, instruction &i) {
     i.target[0] = target(s, s.operands[0]);
     for (int n = 0; n < 3; ++n)
       i.source[n] = source(s, s.operands[n + 1], type::b32);
-    i.immediate = std::stoll(s.operands[4], nullptr, 0);
+    i.immediate = immediate(s, s.operands[4]);
     return true;
   }
   return false;
@@ -219,8 +219,8 @@ void decoder::decode_memory(const statement &s, instruction &i) {
         i.op = op::load_param;
         i.immediate = static_cast<int64_t>(8 * n);
         if (plus != std::string_view::npos)
-          i.immediate += std::stoll(std::string(name.substr(plus + 1)));
-        if (i.immediate + i.count * size_of(i.type) > static_cast<int64_t>(result_.parameter_bytes))
+          i.immediate += immediate(s, trim(name.substr(plus + 1)));
+        if (i.immediate < 0 || i.immediate > static_cast<int64_t>(result_.parameter_bytes) - i.count * size_of(i.type))
           reject(s.line, s.text);
         return;
       }
