@@ -43,13 +43,17 @@ static T rounded(T value, mlir::Type element) {
   return element.isF16() ? static_cast<T>(roundToF16(static_cast<float>(value))) : value;
 }
 
-/// A softmax's exponentials, rounded as factors of this type, in place; returns the sum of those that are not rounded. A row without
-/// any allowed key needs no case of its own: equal finite fills give equal ones, -inf gives exp(-inf + inf) = NaN.
+/// A softmax's exponentials, rounded as factors of this type, in place; returns the sum of those that are not rounded. Where a mask leaves a
+/// row no key, equal finite fills give equal ones; of those that are -inf all are 0 (`mayBeEmpty`), of other scores that are NaN.
 template <typename T>
-static T exponentials(std::vector<T> &row, mlir::Type factor) {
+static T exponentials(std::vector<T> &row, mlir::Type factor, bool mayBeEmpty) {
   T largest = -T(INFINITY), sum = 0;
   for (T value : row)
     largest = std::isnan(value) || value > largest ? value : largest;
+  if (mayBeEmpty && largest == -T(INFINITY)) {
+    std::fill(row.begin(), row.end(), T(0));
+    return 1;
+  }
   for (T &value : row) {
     sum += value = static_cast<T>(std::exp(static_cast<double>(static_cast<T>(value - largest))));
     value = rounded(value, factor);
@@ -65,7 +69,7 @@ public:
   /// `spans`: of sentences behind each other, or null.
   Query(mlir::xf::AttendOp op, const Array<T> &q, const Array<T> &k, const Array<T> &v, const Array<T> *spans)
       : q(q), k(k), v(v), spans(spans), scale(static_cast<T>(op.getScale().convertToDouble())), factor(elementOf(op.getV())),
-        result(elementOf(op.getOutput())) {}
+        result(elementOf(op.getOutput())), mayBeEmpty(!op.getMask().empty() && !op.getFill().isFinite()) {}
 
   void score(int64_t b, int64_t h, int64_t i, std::vector<T> &scores) const {
     int64_t depth = q.shape[3], keys = scores.size(), from = firstKey(b, h);
@@ -78,7 +82,7 @@ public:
   void attend(int64_t b, int64_t h, int64_t i, std::vector<T> &scores, Array<T> &output) const {
     int64_t keys = scores.size(), width = v.shape[3], from = firstKey(b, h);
     bool isNarrow = !factor.isF32();
-    T sum = exponentials(scores, factor);
+    T sum = exponentials(scores, factor, mayBeEmpty);
     if (!isNarrow)
       for (T &probability : scores)
         probability /= sum;
@@ -106,6 +110,7 @@ private:
   const Array<T> &q, &k, &v, *spans;
   T scale;
   mlir::Type factor, result; // element types
+  bool mayBeEmpty;
 };
 } // namespace
 

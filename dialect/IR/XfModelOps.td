@@ -140,7 +140,7 @@ def Xf_AttendOp : Xf_Op<"attend", [Xf_InBody, Pure, DeclareOpInterfaceMethods<Xf
     s(b,h,i,j) = score(b,h,i,j, scale * Σ q k) + bias(b,h,i,j); where mask(b,h,i,j) is false it becomes `fill`; softmax of s
     over j; context = Σ_j p v. Results: context [B, H, Q, e] and, if asked for, the probabilities [B, H, Q, K].
     The regions take (b, h, i, j) as index values, that of the score an f32 behind them, and may read tensors with `xf.at`. A row without any allowed key
-    gives what PyTorch gives: the mean over all K keys with a finite fill, NaN with -inf.
+    gives what PyTorch's scaled_dot_product_attention gives: the mean over all K keys with a finite fill, 0 with -inf.
 
     With `spans` i32 [B, 2], which are sentences' first positions and lengths in a row of them all, queries and context are
     [1, H, P, d] and [1, H, P, e]: sentence b's query i is position spans[b, 0] + i, and it has the first spans[b, 1] keys.

@@ -129,6 +129,17 @@ for options in [("--isa", isa) for isa in available_isas()] + [("--device", "emu
     got = results(WORK / "places", {"in.x": tensor((2, 5, 8), [PLAIN[(3 * i) % 7] for i in range(80)])}, *options)
     checks.that(not isinstance(got, str) and got["a"] == got["b"] != got["c"] == got["e"], f"{options}: places outside of a table are not its ends")
 
+# A query that sees no key gives 0, in a window behind a sentence's end as where nothing is left, or by fill the mean of the values.
+compare("nothing seen", """model M(d = 8) {
+  entry run(q: f32[B, T, d], keep: bool[B, T]) -> near, none, mean {
+    near = merge(attend(split(q, 2), split(q, 2), split(q, 2), window(1, 1) & keys(keep)))
+    none = merge(attend(split(q, 2), split(q, 2), split(q, 2), keys(keep)))
+    mean = merge(attend(split(q, 2), split(q, 2), split(q, 2), window(1, 1) & keys(keep), fill = -1e9))
+  }
+}
+""", {"in.q": tensor((3, 20, 8), [PLAIN[(7 * i) % 9] for i in range(480)]),
+      "in.keep": ("BOOL", [3, 20], bytes([1] * 20 + [1] * 3 + [0] * 37))})
+
 # What depends on weights only is computed when compiling: also booleans, more than 32 of them, and integers that no f32 is.
 compare("constants", """model M(d = 40) {
   param m: f32[d]

@@ -69,8 +69,10 @@ Value AttendScores::keysOfSentence(Value batch, Value keys) {
 }
 
 Value AttendScores::rowWithoutKeys(Value keys) {
-  if (op.getMask().empty() || !op.getFill().isFinite())
+  if (op.getMask().empty())
     return b.f32(std::numeric_limits<double>::quiet_NaN());
+  if (!op.getFill().isFinite())
+    return b.f32(0);
   return b.create<arith::DivFOp>(b.f32(1), b.create<arith::SIToFPOp>(b.getF32Type(), keys));
 }
 

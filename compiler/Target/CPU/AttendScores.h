@@ -27,7 +27,7 @@ public:
   mlir::Value end(const Query &query, mlir::Value keys);
   /// Of the first `keys` keys those up to the last one that any query of the sentence may see: behind it is padding.
   mlir::Value keysOfSentence(mlir::Value batch, mlir::Value keys);
-  /// What all probabilities of a row without keys are (mayLackKeys).
+  /// What all probabilities of a row without keys are (mayLackKeys): 0 where masked scores are -inf.
   mlir::Value rowWithoutKeys(mlir::Value keys);
 
   struct Row {

@@ -70,8 +70,10 @@ Value AttendKernel::probability(Value score, const Softmax &all, Value factor) {
 }
 
 Value AttendKernel::probabilityWithoutKeys() {
-  if (op.getMask().empty() || !op.getFill().isFinite())
+  if (op.getMask().empty())
     return b.f32(std::numeric_limits<double>::quiet_NaN());
+  if (!op.getFill().isFinite())
+    return b.f32(0);
   return b.create<arith::DivFOp>(b.f32(1), b.create<arith::SIToFPOp>(f32, keyCount));
 }
 

@@ -70,7 +70,7 @@ struct AttendKernel {
   Value factorOf(const Softmax &all);
   Value probability(Value score, const Softmax &all, Value factor);
 
-  /// Whether a query may have no key at all; then all keys have the same probability.
+  /// Whether a query may have no key at all; then all keys have the same probability, 0 where masked scores are -inf.
   bool mayLackKeys() { return cpu::mayLackKeys(op); }
   Value probabilityWithoutKeys();
   /// A column of the context of a row without keys.
