@@ -70,6 +70,8 @@ template <typename T> void require_size(const T *given, size_t first_size, const
 }
 // Sets the fields that the caller has, `size` bytes in all; those that are not known here become zero.
 template <typename T> void init_struct(T *to, size_t size, const T &values) {
+  if (!to)
+    return;
   std::memset(static_cast<void *>(to), 0, size);
   std::memcpy(static_cast<void *>(to), &values, std::min(size, sizeof(T)));
 }
@@ -115,16 +117,18 @@ private:
   std::string message_;
 };
 
-// Arguments as the runtime takes them; no entry has more than these many inputs in one call.
-constexpr int32_t kMostArguments = 256;
+// Arguments as the runtime takes them. `role`: what they are, "inputs".
 struct arguments {
-  arguments(const xf_tensor *tensors, int32_t count) {
-    require(count >= 0 && count <= kMostArguments && (tensors || count == 0), "the inputs are null or too many");
+  arguments(const char *role, const xf_tensor *tensors, int32_t count) {
+    if (count < 0 || count > XF_ABI_MAX_ARGUMENTS)
+      fail(status::invalid_argument, "there are 0 to %d %s, not %d", XF_ABI_MAX_ARGUMENTS, role, count);
+    if (count > 0 && !tensors)
+      fail(status::invalid_argument, "the %s are null", role);
     for (int32_t i = 0; i < count; ++i)
       list[i] = {tensors[i].name, tensors[i].dtype, tensors[i].rank, tensors[i].shape, tensors[i].data};
     given = std::span<const argument>(list, static_cast<size_t>(count));
   }
-  argument list[kMostArguments];
+  argument list[XF_ABI_MAX_ARGUMENTS];
   std::span<const argument> given;
 };
 

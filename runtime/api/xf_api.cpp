@@ -130,9 +130,7 @@ void xf_model_free(xf_model *m) { delete m; }
 const char *xf_model_name(const xf_model *m) { return m ? m->impl->name().c_str() : nullptr; }
 
 const void *xf_model_ir(const xf_model *m, uint64_t *size) {
-  if (!m)
-    return nullptr;
-  std::string_view ir = m->impl->text(m->impl->header().ir);
+  std::string_view ir = m ? m->impl->text(m->impl->header().ir) : std::string_view();
   if (size)
     *size = ir.size();
   return ir.data();
@@ -245,10 +243,10 @@ xf_status xf_output_shapes(xf_session *s, const char *entry_name, const xf_tenso
                            xf_tensor *outputs, int32_t output_count) {
   return guard([&] {
     require(s, "the session is null");
-    require(output_count == 0 || outputs, "the outputs are null");
+    require(output_count >= 0 && (outputs || output_count == 0), "the outputs are null, or fewer than none");
     const model &m = s->impl.get_model();
     const entry_info &entry = callable(m, entry_name);
-    arguments given(inputs, input_count);
+    arguments given("inputs", inputs, input_count);
     bind_inputs(m, entry, given.given, s->impl.call_dims(), s->impl.call_io());
     for (int32_t i = 0; i < output_count; ++i) {
       argument wanted{outputs[i].name, 0, 0, nullptr, nullptr};
@@ -268,7 +266,7 @@ xf_status xf_run(xf_session *s, const char *entry_name, const xf_tensor *inputs,
     require(s, "the session is null");
     const model &m = s->impl.get_model();
     const entry_info &entry = callable(m, entry_name);
-    arguments given(inputs, input_count), wanted(outputs, output_count);
+    arguments given("inputs", inputs, input_count), wanted("outputs", outputs, output_count);
     int64_t *dims = s->impl.call_dims();
     void **io = s->impl.call_io();
     bind_inputs(m, entry, given.given, dims, io);

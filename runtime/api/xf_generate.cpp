@@ -57,11 +57,11 @@ search_options options_of(const xf_generate_options *given, int64_t sentences, b
   }
   result.on_token = o.on_token;
   result.token_context = o.token_context;
-  require(o.prefix_count >= 0 && (o.prefix || o.prefix_count == 0), "the prefix is null");
   if (o.prefix_offsets) {
     require_rows("prefixes", o.prefix, o.prefix_offsets, sentences);
     result.prefixes = {o.prefix, o.prefix_offsets, sentences};
   } else {
+    require(o.prefix_count >= 0 && (o.prefix || o.prefix_count == 0), "the prefix is null");
     result.prefix = {o.prefix, static_cast<size_t>(o.prefix_count)};
   }
   return result;
@@ -148,7 +148,7 @@ xf_status xf_generate_from(xf_session *s, const xf_tensor *inputs, int32_t input
                            const xf_generate_options *options, const xf_hypotheses *results) {
   return guard([&] {
     searcher &search = search_of(s);
-    arguments given(inputs, input_count);
+    arguments given("inputs", inputs, input_count);
     int64_t sentences = search.bind_source(given.given);
     search_options o = options_of(options, sentences);
     search.check(o);

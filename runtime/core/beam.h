@@ -1,5 +1,5 @@
-// The beams of one sentence: which (beam, token) pairs go on and which hypotheses are finished. Knows nothing
-// of models, rows or memory plans; greedy search is the search with one beam.
+// The beams of one sentence: which (beam, token) pairs go on and which hypotheses are finished. Knows nothing of models, nor of the rows
+// that beams have in their states; greedy search is the search with one beam.
 //
 // At each step the 2K best pairs by summed log p are taken (ties: lower beam, then lower token). Of the K best
 // those that end the sentence finish, and the next best take their places. The search stops at K finished
@@ -71,10 +71,8 @@ public:
 
   void start(int32_t beams, int32_t max_length, const end_tokens &ends);
 
-  // Candidates that advance() wants of every open beam.
-  int32_t wanted() const { return beams_ == 1 ? 1 : 2 * beams_; }
-  // Takes the best tokens of every open beam, in the order of the beams: `rows[b]` describes the candidates at
-  // best + b * stride. Returns false when the sentence is done.
+  // Takes the best tokens of every open beam b: 2K candidates best[b], of one beam 1, or fewer where there are no more, as rows[b] says.
+  // Returns false when the sentence is done.
   bool advance(const row_summary *const *rows, const candidate *const *best);
   // The same where each open beam goes on with its own candidates, whatever those of others: K at the first step, then one each.
   bool follow(const row_summary *const *rows, const candidate *const *drawn);

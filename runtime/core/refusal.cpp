@@ -25,7 +25,10 @@ const char *refusal::too_long(const char *what, int64_t count, int64_t most) {
 const char *refusal::unknown_token(std::span<const int32_t> ids, int64_t bound, const char *where) {
   for (int32_t id : ids)
     if (id < 0 || (bound > 0 && id >= bound)) {
-      std::snprintf(text_, sizeof(text_), "%sthere is no token %d; the last is %lld", where, id, static_cast<long long>(bound) - 1);
+      if (bound > 0)
+        std::snprintf(text_, sizeof(text_), "%sthere is no token %d; the last is %lld", where, id, static_cast<long long>(bound) - 1);
+      else
+        std::snprintf(text_, sizeof(text_), "%sthere is no token %d: tokens are not negative", where, id);
       return text_;
     }
   return nullptr;

@@ -147,6 +147,8 @@ private:
   uint32_t *forbidden(int32_t kind) { return forbidden_ + kind * layout_.words; }
   int32_t class_of(int32_t number) const;
   int32_t class_of_row(int32_t row) const;
+  // Candidates that are asked of every row.
+  int32_t wanted() const;
   void ask_for_choices();
   void take_choices();
   void advance_slots();
@@ -166,6 +168,8 @@ private:
   int64_t own_length(std::span<const int32_t> ids) const;
   // The most tokens of a sentence's result, whose source has `own_length` tokens, and of which the decoder is given `prefix_length`.
   int64_t longest_result(int64_t sentence, int64_t own_length, int64_t prefix_length) const;
+  // The most positions of the states that a sentence fills, with what its decoder is given.
+  int64_t positions_of(int64_t sentence, int64_t own_length, std::span<const int32_t> given) const;
   // Whether the decoder's first token is not the prompt's own.
   bool needs_start(std::span<const int32_t> prompt) const { return g_.start >= 0 && (prompt.empty() || prompt[0] != g_.start); }
   // The tokens that the decoder reads at first.

@@ -10,24 +10,25 @@ void searcher::check(const search_options &o) const {
   if (layout_.least_batch > 1)
     fail(status::unsupported, "the model needs %lld sentences at once: it cannot be searched",
          static_cast<long long>(layout_.least_batch));
-  auto refuse = [](const char *what, long long value, long long low, long long high) {
-    fail(status::invalid_argument, "%s must be between %lld and %lld, not %lld", what, low, high, value);
+  auto refuse = [](const char *what, long long value, long long low, long long high, status above = status::invalid_argument) {
+    fail(value > high ? above : status::invalid_argument, "%s must be between %lld and %lld, not %lld", what, low, high, value);
   };
   if (o.beam < 1 || o.beam > layout_.beam)
-    refuse(o.alternatives ? "the number of alternatives (at most the model's beams)" : "the number of beams", o.beam, 1, layout_.beam);
+    refuse(o.alternatives ? "the number of alternatives (at most the model's beams)" : "the number of beams", o.beam, 1, layout_.beam, status::limit);
   if (o.best < 1 || o.best > o.beam)
     refuse("the number of results of a line (at most the number of beams)", o.best, 1, o.beam);
   if (o.batch < 0 || o.batch > layout_.batch)
-    refuse("the batch", o.batch, 1, layout_.batch);
+    refuse("the batch", o.batch, 1, layout_.batch, status::limit);
   if (o.max_length == 0 || o.max_length < -1 || o.max_length > g_.target)
-    refuse("the maximum length", o.max_length, 1, g_.target);
+    refuse("the maximum length", o.max_length, 1, g_.target, status::limit);
   if (o.min_length < -1 || o.min_length > g_.target)
-    refuse("the minimum length", o.min_length, 0, g_.target);
+    refuse("the minimum length", o.min_length, 0, g_.target, status::limit);
   if (o.min_length > 0 && o.max_length > 0 && o.min_length > o.max_length)
     fail(status::invalid_argument, "the minimum length %d is above the maximum length %d", o.min_length,
          o.max_length);
-  if (!(o.length_penalty >= -100.0 && o.length_penalty <= 100.0))
-    fail(status::invalid_argument, "the length penalty must be between -100 and 100, not %g", o.length_penalty);
+  // Beyond, powers of lengths may leave the range of numbers.
+  if (!(o.length_penalty >= -20.0 && o.length_penalty <= 20.0))
+    fail(status::invalid_argument, "the length penalty must be between -20 and 20, not %g", o.length_penalty);
   if (o.allowed && (layout_.source_tokens < 0 || o.allowed->target() != layout_.vocabulary))
     fail(status::invalid_argument, "the shortlist is for another model");
   for (int32_t token : o.suppress)
@@ -58,6 +59,8 @@ void searcher::check(const search_options &o) const {
     fail(status::invalid_argument, "the coverage penalty must be between 0 and 100, not %g", o.coverage_penalty);
   if (o.alternatives && (o.samples || o.has_targets()))
     fail(status::invalid_argument, "alternatives are searched for, neither drawn nor given");
+  if (o.alternatives && layout_.beam == 1)
+    fail(status::limit, "alternatives need a model that is compiled for 2 beams or more"); // a step for one gives two candidates
   bool chooses = o.beam > 1 || o.samples || o.allowed || !o.suppress.empty() || !o.ends.empty() || o.min_length >= 0 || o.max_length >= 0 ||
                  o.repetition_penalty != 1.0 || o.no_repeat_ngram > 0 || o.on_token;
   if ((o.has_targets() || o.line_targets) && chooses)

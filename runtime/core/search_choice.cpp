@@ -64,6 +64,11 @@ int32_t searcher::class_of_row(int32_t row) const {
   return s.due ? class_of(number) + (layout_.beams[number].produced() < s.min_length) : 0;
 }
 
+int32_t searcher::wanted() const {
+  // What ends leaves its place to the next best, and the only alternative leaves its own to what follows the start token and padding.
+  return options_->beam > 1 ? 2 * options_->beam : options_->alternatives ? 3 : 1;
+}
+
 void searcher::ask_for_choices() {
   // Steps that follow each other on a device have tensors of one size.
   int32_t classes = !session_.executor() ? 1 : options_->allowed ? 1 + 2 * batch_ : 3;
@@ -71,7 +76,7 @@ void searcher::ask_for_choices() {
     choice_.classes[row] = class_of_row(row);
     classes = std::max(classes, choice_.classes[row] + 1);
   }
-  choice_.options[0] = options_->beam == 1 ? 1 : 2 * options_->beam;
+  choice_.options[0] = wanted();
   choice_.options[1] = options_->wants_scores();
   step_dims_[layout_.classes_dim] = classes;
 }

@@ -36,8 +36,7 @@ void searcher::reduce_row(int32_t row, uint8_t *scratch) {
       forbid_repeated_ngrams(logits, read, o.no_repeat_ngram);
   }
   leave_out(logits, forbidden(class_of_row(row)));
-  int32_t wanted = o.samples ? 1 : layout_.beams[row_slot_[row]].wanted();
-  summaries_[row] = reduce_(logits.data(), layout_.vocabulary, wanted, candidates_ + row * 2 * layout_.beam, o.wants_scores());
+  summaries_[row] = reduce_(logits.data(), layout_.vocabulary, o.samples ? 1 : wanted(), candidates_ + row * 2 * layout_.beam, o.wants_scores());
   if (o.samples && summaries_[row].finite && summaries_[row].count > 0)
     summaries_[row].count = draw(row, logits.data(), reinterpret_cast<candidate *>(scratch + own_scratch_.candidates));
 }

@@ -19,8 +19,7 @@ void searcher::score_targets() {
       std::span<float> logits(row_logits(row, i % new_), static_cast<size_t>(layout_.vocabulary));
       leave_out(logits, forbidden(class_of(row_slot_[row]) + (number < s.min_length)));
       candidate *chosen = candidates_ + i * 2 * layout_.beam;
-      summaries_[i] = reduce_(logits.data(), layout_.vocabulary, 1, chosen, true);
-      summaries_[i].count = 1;
+      summaries_[i] = reduce_(logits.data(), layout_.vocabulary, 1, chosen, true); // of no candidate where all logits are -inf: nothing goes on
       *chosen = {logits[static_cast<size_t>(token_at(s, number))], token_at(s, number)};
     }
   });

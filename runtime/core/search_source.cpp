@@ -141,14 +141,18 @@ void searcher::make_room(int64_t sentences, int64_t source, int64_t positions) {
   session_.make_room(room_);
 }
 
-// Rows that are too long, which will be refused, need no more than the limits.
+// What is too long, and will be refused, needs no more than the limits.
+int64_t searcher::positions_of(int64_t sentence, int64_t own_length, std::span<const int32_t> given) const {
+  int64_t prefix = std::min<int64_t>(given_length(given), g_.target);
+  return prefix + longest_result(sentence, own_length, prefix) - 1;
+}
+
 void searcher::make_room(const token_rows &rows) {
   int64_t source = 1, positions = 0;
   for (int64_t i = 0; i < rows.count; ++i) {
     std::span<const int32_t> ids = rows.row(i), given = layout_.source_tokens >= 0 ? options_->prefix_of(i) : ids;
-    int64_t prefix = std::min<int64_t>(given_length(given), g_.target);
     source = std::max(source, std::min<int64_t>(static_cast<int64_t>(ids.size()), g_.source));
-    positions = std::max(positions, prefix + longest_result(i, own_length(ids), prefix) - 1);
+    positions = std::max(positions, positions_of(i, own_length(ids), given));
   }
   make_room(std::min<int64_t>(batch_, rows.count), source, positions);
 }
@@ -249,35 +253,31 @@ void searcher::generate_bound(const search_options &options, search_sink &sink) 
   batch_ = static_cast<int32_t>(sentences);
   source_length_ = source_dims_[g_.source_dim];
   int64_t positions = 0;
-  for (int64_t b = 0; b < sentences; ++b) {
-    std::span<const int32_t> given = options.prefix_of(b);
-    const char *problem = refuse_prefix(given);
-    if (!problem)
-      problem = refuse_target(b, given);
-    if (problem)
-      fail(status::invalid_argument, "sentence %lld: %s", static_cast<long long>(b), problem);
-    int64_t prefix = given_length(given);
-    positions = std::max(positions, prefix + longest_result(b, source_length_, prefix) - 1);
-  }
+  for (int64_t b = 0; b < sentences; ++b)
+    positions = std::max(positions, positions_of(b, source_length_, options.prefix_of(b)));
   make_room(sentences, source_length_, positions);
   for (slot &s : slots_)
     s.sentence = -1;
   for (int32_t b = 0; b < sentences; ++b) {
+    slots_argument_[b] = b;
     int64_t own = source_length_;
-    std::span<const int32_t> source;
+    std::span<const int32_t> source, given = options.prefix_of(b);
     if (layout_.source_tokens >= 0) {
       while (g_.pad >= 0 && own > 0 && given_token(b, own - 1) == g_.pad)
         --own;
-      if (own == 0)
-        fail(status::invalid_argument, "sentence %d has nothing but padding", b);
       // The place of tokens that are not given is free.
       auto *copy = static_cast<int32_t *>(source_pointers_[layout_.source_tokens]);
       for (int64_t i = 0; i < own; ++i)
         copy[i] = given_token(b, i);
       source = {copy, static_cast<size_t>(own)};
     }
-    slots_argument_[b] = b;
-    open_slot(b, b, source, options.prefix_of(b), own);
+    const char *problem = own == 0 ? refusal::only_padding : refuse_prefix(given);
+    if (!problem)
+      problem = refuse_target(b, given);
+    if (problem)
+      sink.sentence_failed(b, problem);
+    else
+      open_slot(b, b, source, given, own);
   }
   run_given(sentences, source_length_);
   run_to_the_end(nullptr);

@@ -5,6 +5,7 @@
 #include "runtime/runner/output.h"
 #include "runtime/text/line_engine.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -76,8 +77,10 @@ std::string as_json(int64_t number, const line_result &result, bool scored, bool
   text += ", \"results\": [";
   for (size_t i = 0; i < result.best.size(); ++i) {
     text += (i ? ", {\"text\": " : "{\"text\": ") + json_string(result.best[i].text);
-    if (scored && std::isfinite(result.best[i].score)) // JSON has no other numbers
+    if (scored && std::isfinite(result.best[i].score))
       append_number(text, ", \"score\": %.9g", result.best[i].score);
+    else if (scored)
+      text += ", \"score\": null"; // JSON has no infinity
     if (aligned)
       text += ", \"alignment\": [" + links(result.best[i].aligned, "[", ", ", "]", ", ") + "]";
     text += "}";
@@ -85,13 +88,15 @@ std::string as_json(int64_t number, const line_result &result, bool scored, bool
   return text + "]}\n";
 }
 
-// Pieces of text may be control characters, newlines among them, which would make several lines of one, and tabs, which would begin a
-// column. A prediction has a tab where its line has one between two texts.
+// Pieces of text may be characters which would make several lines of one, or begin a column. A prediction has a tab where its line has
+// one between two texts.
 std::string on_one_line(std::string_view text, bool keeps_tabs = false) {
-  std::string line(text);
-  for (char &c : line)
-    if (static_cast<unsigned char>(c) < 0x20 && !(keeps_tabs && c == '\t'))
-      c = ' ';
+  std::string line;
+  for (size_t at = 0; at < text.size();) {
+    size_t length = keeps_tabs && text[at] == '\t' ? 0 : breaking_length(text, at);
+    line += length > 0 ? ' ' : text[at];
+    at += std::max<size_t>(length, 1);
+  }
   return line;
 }
 

@@ -15,6 +15,9 @@
 
 namespace xf::rt {
 
+// What may stand around a line and is no part of it.
+constexpr size_t kMostAround = kByteOrderMark.size() + 1;
+
 line_reader::line_reader(const std::string &path)
     : name_(path == "-" ? "standard input" : path),
       file_(path == "-" ? STDIN_FILENO : open(path.c_str(), O_RDONLY | O_CLOEXEC)), buffer_(1 << 16) {
@@ -56,7 +59,7 @@ bool line_reader::take_line(input_line &line) {
   const char *from = buffer_.data() + begin_;
   auto *newline = static_cast<const char *>(std::memchr(from, '\n', end_ - begin_));
   size_t length = newline ? static_cast<size_t>(newline - from) : end_ - begin_;
-  size_t room = kLongestLine - partial_.text.size();
+  size_t room = kLongestLine + kMostAround - partial_.text.size();
   partial_.text.append(from, std::min(length, room));
   partial_.too_long |= length > room;
   begin_ += length + (newline ? 1 : 0);
@@ -73,6 +76,7 @@ void line_reader::end_line(input_line &line) {
   is_first_ = false;
   if (!partial_.text.empty() && partial_.text.back() == '\r')
     partial_.text.pop_back();
+  partial_.too_long |= partial_.text.size() > kLongestLine;
   std::swap(line, partial_);
   partial_.text.clear();
   partial_.too_long = false;

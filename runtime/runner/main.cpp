@@ -56,7 +56,7 @@ int main(int argc, char **argv) {
     return run(program, argc, argv);
   } catch (const error &problem) {
     std::fprintf(stderr, "%s: %s\n", program, problem.what());
-    return problem.code == status::invalid_argument ? 2 : 1;
+    return problem.code == status::invalid_argument || problem.code == status::limit ? 2 : 1;
   } catch (const std::bad_alloc &) {
     std::fprintf(stderr, "%s: out of memory\n", program);
     return 1;

@@ -35,10 +35,11 @@ int32_t count(std::string_view option, std::string_view text, int32_t least) {
 }
 
 void ids(std::string_view option, std::string_view text, std::vector<int32_t> &list) {
-  while (!text.empty()) {
+  for (bool more = true; more;) {
     size_t comma = text.find(',');
     list.push_back(number<int32_t>(option, text.substr(0, comma)));
-    text.remove_prefix(comma == std::string_view::npos ? text.size() : comma + 1);
+    more = comma != std::string_view::npos;
+    text.remove_prefix(more ? comma + 1 : 0);
   }
 }
 
@@ -212,12 +213,15 @@ std::string help_text(const char *program, const model &m) {
            "  --beam K             search with K beams (default 1: greedy; at most %lld)\n"
            "  --n-best N           print the N best results of each line as line-number<TAB>score<TAB>text;\n"
            "                       N is at most K, and K is N where --beam does not say\n"
-           "  --scores             print results in that form\n"
-           "  --alternatives N     the N most probable first tokens (at most %lld), each with what is most probable behind it, in that\n"
-           "                       form, best scored first\n"
-           "  --score              lines are text<TAB>result: print the score of each result, to which the end is added\n",
-           static_cast<long long>(g.beam), static_cast<long long>(g.beam));
+           "  --scores             print results in that form\n",
+           static_cast<long long>(g.beam));
+    if (g.beam > 1)
+      append(text,
+             "  --alternatives N     the N most probable first tokens (at most %lld), each with what is most probable behind it, in that\n"
+             "                       form, best scored first\n",
+             static_cast<long long>(g.beam));
     append(text,
+           "  --score              lines are text<TAB>result: print the score of each result, to which the end is added\n"
            "  --length-penalty A   score = (sum of log p) / (tokens, the end included)^A (default 1)\n"
            "  --min-length N       at least N tokens before the end (default %d)\n"
            "  --max-length N       at most N tokens (at most %lld)\n"

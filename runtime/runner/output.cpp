@@ -2,6 +2,7 @@
 
 #include "runtime/core/error.h"
 #include "runtime/runner/again.h"
+#include "runtime/text/utf8.h"
 
 #include <cerrno>
 #include <cstdio>
@@ -33,19 +34,28 @@ void output::close() {
     fail(status::io, "standard output: %s", std::strerror(errno));
 }
 
+size_t breaking_length(std::string_view text, size_t at) {
+  size_t length = utf8_length(text, at);
+  if (length == 0) // in the middle of a character
+    return 0;
+  uint32_t point = utf8_point(text, at, length);
+  bool breaks = point < 0x20 || (point >= 0x7f && point < 0xa0) || point == 0x2028 || point == 0x2029;
+  return breaks ? length : 0;
+}
+
 std::string json_string(std::string_view text) {
   std::string result = "\"";
-  for (char c : text) {
-    if (c == '"' || c == '\\') {
-      result += '\\';
-      result += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
+  for (size_t at = 0; at < text.size();) {
+    if (size_t length = breaking_length(text, at)) {
       char escape[8];
-      std::snprintf(escape, sizeof(escape), "\\u%04x", static_cast<unsigned>(c));
+      std::snprintf(escape, sizeof(escape), "\\u%04x", static_cast<unsigned>(utf8_point(text, at, length)));
       result += escape;
-    } else {
-      result += c;
+      at += length;
+      continue;
     }
+    if (text[at] == '"' || text[at] == '\\')
+      result += '\\';
+    result += text[at++];
   }
   return result + "\"";
 }

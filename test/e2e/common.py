@@ -17,7 +17,7 @@ import zipfile
 BIN = pathlib.Path(os.environ["XF_BIN"])
 SOURCE = pathlib.Path(os.environ["XF_SOURCE"])
 MODELS = SOURCE / "test" / "models"
-sys.path.append(str(MODELS))
+sys.path += [str(MODELS), str(SOURCE / "tools")]
 SHARED = pathlib.Path(os.environ.get("XF_SHARED") or SOURCE.parent / "shared")
 WORK = pathlib.Path(tempfile.mkdtemp(prefix="xf-e2e-"))
 atexit.register(shutil.rmtree, WORK, ignore_errors=True)

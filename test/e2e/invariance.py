@@ -1,15 +1,12 @@
-"""The bits of an answer do not depend on the batch, on padding or on the number of threads (promise P2).
+"""The bits of an answer do not depend on the batch, on padding or on the number of threads.
 
 Encoders' results are compared as the bytes of their tensors, searches as tokens and the 64 bits of their scores.
 """
 import ctypes
 import struct
-import sys
 
-from common import BIN, Checks, MODELS, SOURCE, WORK, available_isas, compile_g2p, compile_model, read_safetensors, run, write_safetensors
-
-sys.path.insert(0, str(SOURCE / "tools"))
-import capi  # noqa: E402
+from common import BIN, Checks, MODELS, WORK, available_isas, compile_g2p, compile_model, read_safetensors, run, write_safetensors
+import capi
 
 checks = Checks()
 

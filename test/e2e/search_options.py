@@ -3,10 +3,12 @@ results that are given.
 
 search_options.py [DEVICE]: on a device, fewer sentences and the same results as on the CPU.
 """
+import json
 import random
+import struct
 import sys
 
-from common import Checks, MODELS, WORK, compile_g2p, compile_model, run
+from common import Checks, MODELS, WORK, compile_g2p, compile_model, run, write_safetensors
 
 DEVICE = sys.argv[1] if len(sys.argv) > 1 else None
 TARGET = ["--target", "cpu,cuda"] if DEVICE else []
@@ -135,6 +137,32 @@ for options in (["--repetition-penalty", "5"], ["--no-repeat-ngram", "1"]):
     alone, together = (results(WORK / "wide", few, "--prefix", "45 50 190 199 60 65", *options, "--batch", batch) for batch in ("1", "8"))
     checks.that(alone == together, f"{options}: tokens that cannot be chosen change other sentences")
 
+# Behind token 4 every token has a logit of -inf, behind token 5 token 3 alone.
+barred = WORK / "barred.xf"
+barred.write_text("""model Barred(v = 6) {
+  e: Embedding(v, v)
+  o: Linear(v, v, bias = false)
+  entry encode(s: token[B, S <= 9]) -> m = e(s)
+  entry decode(t: token[B, T <= 9], m) -> logits = o(e(t))
+  generate(encode, decode, start = 1, end = 2, pad = 0)
+}
+""")
+weights = {name: ("F32", [6, 6], struct.pack("<36f", *(value(row, column) for row in range(6) for column in range(6))))
+           for name, value in {"e.weight": lambda row, column: 2.0 * (row == column),
+                               "o.weight": lambda row, column: -3e38 * (column == 4 or (row, column) == (3, 5))}.items()}
+write_safetensors(WORK / "barred.safetensors", weights)
+compile_model(barred, WORK / "barred", "--weights", WORK / "barred.safetensors", "--limit=beam=1")
+given = "3\t5 3\n3\t4 5\n3\t5 5\n"
+status, text, err = run(WORK / "barred", "--score", stdin=given, ok=False)
+scores = text.splitlines()
+checks.that(status == 1 and scores[:2] == ["-inf", ""] and -2 < float(scores[2]) < -1.6, f"{status} {text}")
+checks.that("line 2: no token is left that may be chosen" in err, err)
+objects = [json.loads(line) for line in run(WORK / "barred", "--score", "--json", stdin=given, ok=False)[1].splitlines()]
+checks.that(objects[0]["results"][0]["score"] is None and "error" in objects[1] and objects[2]["results"][0]["score"] < -1.6, f"{objects}")
+status, _, err = run(WORK / "barred", "--alternatives", "1", stdin="3\n", ok=False)
+checks.that(status == 2 and "alternatives need a model that is compiled for 2 beams or more" in err, f"{status} {err}")
+checks.that("--alternatives" not in run(WORK / "barred", "--help")[1], "alternatives of a model with one beam")
+
 
 def refused(message, *options, status=2):
     got, _, err = run(program, *options, stdin="abc\n", ok=False)
@@ -145,6 +173,7 @@ refused("--top-k: it needs --sample", "--top-k", "3")
 refused("--seed: it needs --sample", "--seed=3")
 refused("the temperature must be between 0.01 and 100, not 0", "--sample", "--temperature", "0")
 refused("the share of probability to draw from must be above 0 and at most 1, not 1.5", "--sample", "--top-p", "1.5")
+refused("the number of beams must be between 1 and 4, not 5", "--beam", "5")
 refused("--no-repeat-ngram must be at least 1, not 0", "--no-repeat-ngram", "0")
 got, _, err = run(bench, "--ids", "--prefixes", stdin="5 6\t9999\n", ok=False)
 checks.that(got == 1 and "line 1: its prefix: there is no token 9999; the last is 4999" in err, f"an unknown token in a prefix: {got} {err!r}")

@@ -1,11 +1,8 @@
 """A compiled file, opened by the C API."""
 import ctypes
-import sys
 
-from common import BIN, SOURCE
-
-sys.path.insert(0, str(SOURCE / "tools"))
-import capi  # noqa: E402
+from common import BIN
+import capi
 
 DEVICES = {"cpu": 1, "cuda": 2, "emulator": 3}
 TYPES = {ctypes.c_float: 0, ctypes.c_int32: 1, ctypes.c_bool: 2}

@@ -1,4 +1,4 @@
-"""Start-up and memory (promise P4): an answer comes soon after exec, and no more memory is resident than --limits states."""
+"""Start-up and memory: an answer comes soon after exec, and no more memory is resident than --limits states."""
 import re
 import shutil
 import sys

@@ -268,6 +268,8 @@ TEST(loader, finds_the_image_in_what_carries_it) {
   uint64_t size = 0;
   const void *ir = xf_model_ir(model, &size);
   EXPECT_EQ(std::string(static_cast<const char *>(ir), size), "module {}");
+  EXPECT_EQ(xf_model_ir(nullptr, &size), nullptr);
+  EXPECT_EQ(size, 0u);
   xf_model_free(model);
 
   std::vector<uint8_t> whole = sample::attach(elf, image);

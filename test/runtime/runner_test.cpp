@@ -105,6 +105,52 @@ TEST_F(runner, goes_on_after_bad_lines) {
                          expected({5, 6}) + "\n\n" + expected({5}) + "\n");
 }
 
+TEST_F(runner, takes_lines_of_a_mebibyte) {
+  make({});
+  std::string longest = "a" + std::string((1 << 20) - 1, ' '), mark = "\xEF\xBB\xBF", answer = expected({4}) + "\n";
+  for (const std::string &line : {longest, longest + "\n", longest + "\r\n", mark + longest, mark + longest + "\r\n"})
+    EXPECT_EQ(with(line, "").out, answer) << line.size();
+  std::string refused = name_of(program) + ": line 1: it is longer than a mebibyte\n\n";
+  for (const std::string &line : {longest + " ", longest + " \n", longest + "\r\r\n", mark + longest + " ", mark + longest + "\rb", mark + longest + "\r \r\n"})
+    EXPECT_EQ(with(line, "").out, refused) << line.size();
+  EXPECT_EQ(with("b\n" + mark + longest, "2> /dev/null").out, expected({5}) + "\n\n"); // a mark stands before the first line only
+}
+
+// Whatever begins a line to some reader: in text it is a blank, in JSON it is escaped.
+TEST_F(runner, prints_each_result_on_one_line) {
+  make({});
+  std::string lines = "a b c\nd e f\na\nb d\n", plain = with(lines, "--max-length 9").out, json = with(lines, "--max-length 9 --json").out;
+  using pairs = std::vector<std::pair<std::string, std::string>>;
+  auto replace = [](std::string text, const pairs &all) {
+    for (const auto &[what, by] : all)
+      for (size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size())
+        text.replace(at, what.size(), by);
+    return text;
+  };
+  for (const char *word : {"C", "D", "Ö"})
+    ASSERT_NE(plain.find(word), std::string::npos) << word;
+  TearDown();
+  std::vector<uint8_t> image = sample::build({});
+  std::string bytes(image.begin(), image.end());
+  bytes = replace(bytes, {{"<pad>\n<s>\n</s>\n<unk>\nA\nB\nC\nD\nÖ\n", "<p>\n<s>\n</s>\n<unk>\nA\nB\n\x7F\n\xE2\x80\xA8\n\xC2\x85\n"}});
+  std::copy(bytes.begin(), bytes.end(), image.begin());
+  sample::seal(image);
+  sample::write_file(program, sample::attach(sample::read_file(XF_RUNNER), image), 0755);
+  const pairs blanks = {{"C", " "}, {"D", " "}, {"Ö", " "}};
+  EXPECT_EQ(with(lines, "--max-length 9").out, replace(plain, blanks));
+  EXPECT_EQ(with(lines, "--max-length 9 --stream").out, replace(plain, blanks));
+  EXPECT_EQ(with(lines, "--max-length 9 --json").out, replace(json, {{"C", "\\u007f"}, {"D", "\\u2028"}, {"Ö", "\\u0085"}}));
+}
+
+// What a model does not allow has a probability of zero.
+TEST_F(runner, prints_scores_of_what_cannot_be) {
+  sample::options o;
+  o.min_length = 2;
+  make(o);
+  EXPECT_EQ(with("a\tC\n", "--score").out, "-inf\n");
+  EXPECT_EQ(with("a\tC\n", "--score --json").out, "{\"line\": 1, \"results\": [{\"text\": \"C\", \"score\": null}]}\n");
+}
+
 TEST_F(runner, prints_scores_and_several_results) {
   make({});
   sample::search o;
@@ -144,6 +190,8 @@ TEST_F(runner, explains_its_options) {
   EXPECT_EQ(with("", "--beam 9").out, name + ": the number of beams must be between 1 and 4, not 9\n");
   EXPECT_EQ(with("", "--isa sse").out, name + ": --isa: 'sse' is none of baseline, avx2, avx2_vnni, avx512, avx512_vnni, avx512_bf16\n");
   EXPECT_EQ(with("", "--suppress 99").out, name + ": a suppressed token must be between 0 and 10, not 99\n");
+  for (const char *wrong : {"--suppress ''", "--suppress ,", "--suppress 1,", "--suppress 1,,2", "--end 1,"})
+    EXPECT_NE(with("", wrong).out.find(": '' is not a number\n"), std::string::npos) << wrong;
   EXPECT_EQ(with("", "one two").out, name + ": one file at most: 'one' and 'two'\n");
   EXPECT_EQ(with("", "/nowhere").out, name + ": /nowhere: No such file or directory\n");
   EXPECT_EQ(with("", "--beam 9").status, 2);

@@ -101,6 +101,21 @@ TEST_P(search_options, go_on_from_prefixes) {
     }
 }
 
+TEST_P(search_options, count_prefixes_by_their_offsets_alone) {
+  machine m(plain());
+  const std::vector<int32_t> prefix = {6, 7};
+  const std::vector<int64_t> own = {0, 2, 2}, none = {0, 0, 0};
+  std::vector<tokens> sources = random_sources(17, 2);
+  xf_generate_options options = defaults(), odd = defaults();
+  options.prefix = odd.prefix = prefix.data(), options.prefix_offsets = odd.prefix_offsets = own.data();
+  odd.prefix_count = -7;
+  expect_same_bits(generate(m.session, sources, odd), generate(m.session, sources, options));
+  odd.prefix = nullptr, odd.prefix_offsets = none.data(), odd.prefix_count = 2;
+  outcome got = generate(m.session, sources, odd);
+  EXPECT_EQ(got.status, XF_OK) << xf_message();
+  expect_same_bits(got, generate(m.session, sources, defaults()));
+}
+
 TEST_P(search_options, share_a_prefix) {
   machine m(plain());
   const std::vector<int32_t> prefix = {6, 7};

@@ -2,6 +2,8 @@
 // gives logits, and with one that chooses.
 #include "test/runtime/search_harness.h"
 
+#include <cmath>
+
 namespace {
 
 using sample::collect;
@@ -182,6 +184,32 @@ TEST_P(search, takes_the_models_own_inputs) {
   EXPECT_STREQ(xf_message(), "entry 'encode' has no input 'source'; it has: src");
 }
 
+TEST_P(search, goes_on_where_one_of_the_models_own_inputs_is_refused) {
+  machine m(plain(), 2);
+  const std::vector<tokens> sources = {{5, 6, 7}, {0, 0, 0}, {8, 9, 0}, {5, 8, 4}};
+  std::vector<int32_t> src;
+  for (const tokens &source : sources)
+    src.insert(src.end(), source.begin(), source.end());
+  xf_tensor input = {"src", XF_I32, 2, {4, 3}, src.data()};
+  sample::rows prefixes({{6}, {6}, {11}, {7}}), targets({{6, 7}, {6, 7}, {6, 2}, {}});
+  std::vector<int32_t> out(4 * 20), lengths(4);
+  std::vector<double> scores(4);
+  xf_hypotheses results = {sizeof(results), out.data(), 20, lengths.data(), scores.data()};
+  for (bool scored : {false, true}) {
+    xf_generate_options options = defaults();
+    if (scored)
+      options.targets = targets.ids.data(), options.target_offsets = targets.offsets.data();
+    else
+      options.prefix = prefixes.ids.data(), options.prefix_offsets = prefixes.offsets.data();
+    EXPECT_EQ(xf_generate_from(m.session, &input, 1, &options, &results), XF_INVALID_ARGUMENT);
+    EXPECT_STREQ(xf_message(), "sentence 1: it has nothing but padding");
+    outcome got = collect(out, lengths, scores, 20, 1, XF_OK), wanted = generate(m.session, sources, options);
+    expect_same_bits(got, wanted);
+    for (size_t b = 0; b < 4; ++b)
+      EXPECT_EQ(got.sentences[b].size(), b == 0 || (scored ? b == 2 : b == 3) ? 1u : 0u) << b;
+  }
+}
+
 TEST_P(search, holds_an_input_that_two_entries_share_to_both_bounds) {
   for (auto [encode, begin] : {std::pair{30, 20}, {20, 30}, {0, 20}, {20, 0}}) {
     sample::options model = plain();
@@ -254,25 +282,26 @@ TEST_P(search, says_when_no_token_is_left) {
 
 TEST_P(search, refuses_options_beyond_the_limits) {
   machine m(plain());
-  auto message = [&](auto &&change) {
+  auto message = [&](auto &&change, xf_status status = XF_INVALID_ARGUMENT) {
     xf_generate_options options = defaults();
     change(options);
-    EXPECT_EQ(generate(m.session, {{5}}, options).status, XF_INVALID_ARGUMENT);
+    EXPECT_EQ(generate(m.session, {{5}}, options).status, status);
     return std::string(xf_message());
   };
-  EXPECT_EQ(message([](auto &o) { o.beam = 5; }), "the number of beams must be between 1 and 4, not 5");
+  EXPECT_EQ(message([](auto &o) { o.beam = 5; }, XF_LIMIT), "the number of beams must be between 1 and 4, not 5");
+  EXPECT_EQ(message([](auto &o) { o.beam = 0; }), "the number of beams must be between 1 and 4, not 0");
   EXPECT_EQ(message([](auto &o) { o.n_best = 2; }),
             "the number of results of a line (at most the number of beams) must be between 1 and 1, not 2");
-  EXPECT_EQ(message([](auto &o) { o.batch = 5; }), "the batch must be between 1 and 4, not 5");
-  EXPECT_EQ(message([](auto &o) { o.max_length = 41; }), "the maximum length must be between 1 and 40, not 41");
+  EXPECT_EQ(message([](auto &o) { o.batch = 5; }, XF_LIMIT), "the batch must be between 1 and 4, not 5");
+  EXPECT_EQ(message([](auto &o) { o.max_length = 41; }, XF_LIMIT), "the maximum length must be between 1 and 40, not 41");
   EXPECT_EQ(message([](auto &o) { o.min_length = 5, o.max_length = 4; }),
             "the minimum length 5 is above the maximum length 4");
+  for (double bad : {-21.0, 20.5, static_cast<double>(NAN)})
+    EXPECT_EQ(message([&](auto &o) { o.length_penalty = bad; }).rfind("the length penalty must be between -20 and 20, not ", 0), 0u);
   // No struct ends within a pointer.
   for (size_t size : {sizeof(xf_generate_options) - 3, offsetof(xf_generate_options, suppress) + 4, size_t{0}, size_t{5000}})
     EXPECT_EQ(message([&](auto &o) { o.size = size; }), "the options' size is not set");
 }
-
-// A file with `text` in it.
 
 INSTANTIATE_TEST_SUITE_P(steps, search, testing::Values(false, true));
 

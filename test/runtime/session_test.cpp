@@ -70,6 +70,15 @@ TEST_F(session, runs_an_entry) {
   }
 }
 
+TEST_F(session, refuses_fewer_outputs_than_none) {
+  open({}, 1);
+  int32_t src[2] = {5, 6};
+  xf_tensor in = {"src", XF_I32, 2, {1, 2}, src}, out = {};
+  EXPECT_EQ(xf_output_shapes(handle, "encode", &in, 1, &out, 0), XF_OK) << xf_message();
+  EXPECT_EQ(xf_output_shapes(handle, "encode", &in, 1, &out, -1), XF_INVALID_ARGUMENT);
+  EXPECT_STREQ(xf_message(), "the outputs are null, or fewer than none");
+}
+
 TEST_F(session, says_which_tensors_and_sizes_are_at_odds) {
   open({}, 1);
   int32_t src[13] = {};

@@ -2,8 +2,8 @@
  *
  * A model is opened from a file (a compiled program, a shared library or a bare model file) or from memory. A
  * session runs it: it owns threads and all memory that runs need, reserved when it is created; xf_run and
- * xf_generate allocate nothing, except on a GPU room for what is copied from and to the caller, as the largest call so far needs
- * it. Sessions of one model share its weights, as do processes.
+ * xf_generate allocate nothing, except on a GPU a staging buffer that grows to the largest call. Sessions of one model share its
+ * weights, as do processes.
  *
  * Errors. Functions that can fail return a status; xf_message() then says in a sentence what went wrong. No
  * input makes the library crash or print.
@@ -82,7 +82,7 @@ XF_API xf_status xf_open_linked(const char *name, xf_model **model);
 XF_API void xf_model_free(xf_model *model);
 
 XF_API const char *xf_model_name(const xf_model *model);
-/* The model's IR before fusion, as text. Not terminated; of size 0 if the model was compiled from kernel IR. */
+/* The model's IR before fusion, as text. Not terminated; of size 0 if the model was compiled from kernel IR, or is null. */
 XF_API const void *xf_model_ir(const xf_model *model, uint64_t *size);
 
 typedef struct xf_limits {
@@ -132,19 +132,19 @@ XF_API xf_status xf_source_info(const xf_model *model, int32_t input, xf_tensor_
 
 /* --- Sessions ---------------------------------------------------------------------------------- */
 
-/* Threads of the caller's: calls task(argument, i) for each i from 0 to threads - 1, all at the same time on a thread each (tasks wait for each
- * other, so that one that is to follow another never begins), and returns when all have returned. Any thread may be any i, the
- * calling one included. It is called by the thread that calls the session, and must not use the session. */
+/* Threads of the caller's: calls task(argument, i) for each i from 0 to threads - 1, each on a thread of its own, and returns when all have
+ * returned. Tasks synchronise with each other, so all of them must run concurrently: run one after another they deadlock. Any thread may be
+ * any i, the calling one included. It is called by the thread that calls the session, and must not use the session. */
 typedef void (*xf_task)(void *argument, int32_t thread);
 typedef void (*xf_threads_function)(void *context, int32_t threads, xf_task task, void *argument);
 
 typedef struct xf_session_options {
   size_t size;
-  int32_t threads; /* 0: as many as the process may use */
+  int32_t threads; /* at most 1024; 0: as many as the process may use */
   int32_t isa;     /* enum xf_isa */
   int32_t device;  /* enum xf_device */
-  /* Null: the session starts threads of its own, that sleep while it is not used. Else it is called with threads_context, once or a
-   * few times for a run, or for a step of a search, unless `threads` is 1. Results are the same. */
+  /* Null: the session starts threads of its own, that sleep while it is not used. Else it is called with threads_context, one or more
+   * times per xf_run or step of a search, unless `threads` is 1. Results are the same. */
   xf_threads_function run_threads;
   void *threads_context;
 } xf_session_options;
@@ -172,7 +172,7 @@ typedef struct xf_tensor {
  * of inputs may be token values that are checked, so it must be there. */
 XF_API xf_status xf_output_shapes(xf_session *session, const char *entry, const xf_tensor *inputs, int32_t input_count,
                                   xf_tensor *outputs, int32_t output_count);
-/* Runs an entry. All inputs and all outputs must be given, with the shapes that they have. */
+/* Runs an entry. All inputs and all outputs must be given, with the shapes that they have; there are at most 256 of each. */
 XF_API xf_status xf_run(xf_session *session, const char *entry, const xf_tensor *inputs, int32_t input_count,
                         const xf_tensor *outputs, int32_t output_count);
 
@@ -189,32 +189,34 @@ XF_API void xf_shortlist_free(xf_shortlist *shortlist);
 /* Told of a token of a sentence's result as soon as it is chosen, tokens in their order; it must not use the session. */
 typedef void (*xf_token_function)(void *context, int64_t sentence, int32_t token);
 
+/* More beams, sentences at once or tokens than the model's limits (xf_get_limits) are XF_LIMIT, other values out of a field's range
+ * XF_INVALID_ARGUMENT. */
 typedef struct xf_generate_options {
   size_t size;
   int32_t beam;       /* 1: greedy */
-  int32_t n_best;     /* results of a sentence, at most `beam` */
+  int32_t n_best;     /* results of a sentence, 1 to `beam` */
   int32_t min_length; /* tokens before the end token; -1: the model's */
-  int32_t max_length; /* tokens, the end token included; -1: the model's */
+  int32_t max_length; /* tokens, the end token included, 1 or more; -1: the model's */
   /* Sentences at once; 0: the model's limit on a GPU, on a CPU what makes 128 rows (sentences times beams) for each thread, within
    * that limit: more are no faster and take memory. */
   int32_t batch;
   int32_t scores;     /* 0: greedy search need not compute scores (it gives 0) */
-  /* alpha: a result of n tokens scores (sum of log p) / n^alpha, where p is a token's probability, behind the repetition penalty, among
-   * those that may be chosen there: not suppressed, not repeated, in the shortlist, and no end before min_length */
+  /* alpha, -20 to 20: a result of n tokens scores (sum of log p) / n^alpha, where p is a token's probability, after the repetition penalty,
+   * among those that may be chosen there: not suppressed, not repeated, in the shortlist, and no end before min_length */
   double length_penalty;
   const int32_t *suppress; /* tokens never to choose */
   int64_t suppress_count;
   const xf_shortlist *shortlist; /* null: every token may be chosen */
-  /* Logits of tokens that the decoder has read for the result (its start token, its prefix or prompt, what was chosen) are divided
-   * by this where they are positive, and multiplied by it where they are not; 1: they stay. */
+  /* 0.01 to 100: logits of tokens that the decoder has read for the result (its start token, its prefix or prompt, what was chosen) are
+   * divided by this where they are positive, and multiplied by it where they are not; 1: they stay. */
   double repetition_penalty;
   int32_t no_repeat_ngram; /* N > 0: no N tokens that the decoder reads stand behind each other twice */
   /* 1: instead of searching, `beam` results are drawn, each token with the probability that the model gives it, p^(1 / temperature)
    * made to sum up to 1, among the top_k most probable (0: all), and of these among the fewest that have together the share top_p.
    * What is drawn is a function of the sentence's tokens, its prefix, the options and the seed, so that sentences of features alone
-   * (xf_generate_from) share their random numbers. Scores are as in a search. */
+   * (xf_generate_from) share their random numbers. Scores are as in a search. 0: the four fields that follow are not looked at. */
   int32_t sample;
-  double temperature, top_p;
+  double temperature, top_p; /* 0.01 to 100; above 0, at most 1 */
   uint64_t seed;
   int32_t top_k;
   int32_t line_prefixes; /* of xf_process_lines. 1: what stands behind a line's first tab is its prefix, in target tokens */
@@ -223,7 +225,7 @@ typedef struct xf_generate_options {
   /* What the decoder is given behind its start token, unless it begins with that: results go on from there, and do not hold it; lengths
    * do not count it. Without prefix_offsets the prefix_count tokens are every sentence's; with them, whatever prefix_count, sentence
    * i has prefix[prefix_offsets[i]] .. prefix[prefix_offsets[i + 1] - 1]. Not of models that continue prompts. xf_process_lines takes a
-   * prefix for all lines, or line_prefixes; xf_generate_from fails where any sentence's prefix cannot be read. */
+   * prefix for all lines, or line_prefixes. */
   const int32_t *prefix;
   int64_t prefix_count;
   const int64_t *prefix_offsets;
@@ -233,16 +235,19 @@ typedef struct xf_generate_options {
   void *token_context;
   /* target_offsets not null: nothing is searched for. The result of sentence i is targets[target_offsets[i]] ..
    * targets[target_offsets[i + 1] - 1], at least one token (a whole result has the end token as its last), and gets the score that a search
-   * would give it (but for its last bits, as another kernel adds up). Of the other options length_penalty, coverage_penalty and the
-   * prefixes count; those that say how to search, what may be chosen or how long results are must have their defaults. */
+   * would give it (but for its last bits, as another kernel adds up): -infinity where a token's probability is 0, as that of an end before
+   * the model's least length. Of the other options length_penalty, coverage_penalty and the prefixes count; those that say how to search,
+   * what may be chosen or how long results are must have their defaults. */
   const int32_t *targets;
   const int64_t *target_offsets;
   int32_t line_targets; /* of xf_process_lines. 1: what stands behind a line's first tab is its target, to which the end token is added */
   /* 1: the `beam` most probable first tokens, but for the start token and padding, begin a result each, which goes on with what is most
-   * probable behind it. Results are in the order of their scores. */
+   * probable behind it. Results are in the order of their scores. XF_LIMIT where the model's limit is one beam. */
   int32_t alternatives;
-  /* beta: a result's score gets beta * (sum over its source's tokens of log(min(1, how much all its tokens together look at it)), of less than
-   * 1e-10 as of that), for models that align their results. A search goes the way that it goes without; what has ended is ordered by it. */
+  /* beta, 0 to 100: a result's score gets beta * (sum over its source's tokens, padding left out, of log(min(1, c))), where c is how much all
+   * its tokens together look at that one, clamped below at 1e-10, for models that align their results. A search goes the way that it goes
+   * without; what has ended is ordered by it. In xf_generate_from a source of features, and one of a model without a padding token, does not
+   * say what is padding: the sum is over all positions of the batch's longest source, so scores depend on how far a sentence is padded. */
   double coverage_penalty;
   int32_t line_alignments; /* of xf_process_lines. 1: xf_line_alignment tells them */
 } xf_generate_options;
@@ -269,11 +274,13 @@ typedef struct xf_hypotheses {
  * prompts, which get the start token, if the model has one, unless they begin with it, and the results their
  * continuations. Results do not depend on `batch`, on the number of threads, or on the other sentences. A sentence that
  * cannot be searched (empty, only padding, too long, an unknown token) gets lengths -1; the others are searched, and the
- * call returns XF_INVALID_ARGUMENT and the message of the first such sentence. The same goes for one whose scores the model makes
- * infinite or no numbers. */
+ * call returns XF_INVALID_ARGUMENT and the message of the first such sentence. The same goes for one for which the model makes logits
+ * +infinity or NaN, or all that may be chosen -infinity (which is a probability of 0). */
 XF_API xf_status xf_generate(xf_session *session, const int32_t *ids, const int64_t *offsets, int64_t count,
                              const xf_generate_options *options, const xf_hypotheses *results);
-/* One batch of sentences given as the model's own source inputs (tokens with padding, masks, features). */
+/* One batch of sentences given as the model's own source inputs (tokens with padding, masks, features). Of what is wrong with `inputs`
+ * themselves, unknown tokens included, the call fails as a whole; a sentence that has nothing but padding, or a prefix or target that
+ * cannot be read, fails alone, as in xf_generate. */
 XF_API xf_status xf_generate_from(xf_session *session, const xf_tensor *inputs, int32_t input_count,
                                   const xf_generate_options *options, const xf_hypotheses *results);
 
@@ -298,8 +305,9 @@ XF_API xf_status xf_encode(xf_session *session, const int32_t *ids, const int64_
 /* --- Text -------------------------------------------------------------------------------------- */
 
 /* Lines (UTF-8, without newline) to lines: results of a search, or the predictions of an encoder-only model (which uses
- * `batch` only; a line with a tab is two texts where the description has tokens that stand between two). Where the model has no vocabulary or `ids` is set, lines are ids, which get no prefix and suffix. `options`
- * may be null. On success *lines_out is to be freed. Bad lines have an error of their own and do not make the call fail. */
+ * `batch` only; a line with a tab is two texts where the description has tokens that stand between two). Where the model has no vocabulary
+ * or `ids` is set, lines are ids, which get no prefix and suffix. `options` may be null. On success *lines_out is to be freed. Bad lines
+ * have an error of their own and do not make the call fail. */
 XF_API xf_status xf_process_lines(xf_session *session, const char *const *lines, int64_t count, int32_t ids,
                                   const xf_generate_options *options, xf_lines **lines_out);
 /* Results of a line; 0 for a bad one. */
