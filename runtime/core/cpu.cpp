@@ -101,7 +101,7 @@ int limit_by_control_group(int limit) {
 
 bool isa_support::has(int isa) const { return isa <= best && (isa != XF_ABI_AVX2_VNNI || avx_vnni); }
 
-// The highest.
+// The highest instruction set that this processor and the operating system support; -1: not even the baseline.
 static int best_isa(bool avx_vnni) {
   registers one = cpuid(1), seven = cpuid(7), extended = cpuid(0x80000001);
   // SSE3, SSSE3, CMPXCHG16B, SSE4.1, SSE4.2, POPCNT; LAHF.

@@ -40,8 +40,8 @@ void group_calls::run(const sentence_groups &groups, int64_t *dims, function_ref
     for (size_t i = 0; i < groups.ends.size(); ++i) {
       group all{{}, groups.begin(i), groups.ends[i]};
       lay_out(all, dims);
-      for (const bound_call &call : calls_)
-        session_.call(*call.entry, dims, call.io.data());
+      for (size_t n = 0; n < calls_.size(); ++n)
+        session_.call(*calls_[n].entry, dims, calls_[n].io.data(), n + 1 < calls_.size() ? calls_[n + 1].inputs() : std::span<void *const>());
       done(all);
     }
     return;

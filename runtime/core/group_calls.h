@@ -8,6 +8,7 @@
 #include "runtime/core/sentence_pack.h"
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace xf::rt {
@@ -18,7 +19,8 @@ class group_calls {
 public:
   group_calls(session &owner, const sentence_pack &pack) : session_(owner), pack_(pack) {}
 
-  // Of each group the entries are called in this order. `io`: the entry's inputs, then its outputs, with room for all groups.
+  // Of each group the entries are called in this order. `io`: the entry's inputs, then its outputs, with room for all groups. What one gives and
+  // the next one takes is nobody else's: on a device it stays there.
   void add(const entry_info &entry, std::vector<void *> io);
   // How groups may share their calls; `pads`: sentences may be padded.
   sharing sharing_of(bool pads) const;
@@ -37,6 +39,7 @@ private:
   struct bound_call {
     const entry_info *entry;
     std::vector<void *> io;
+    std::span<void *const> inputs() const { return {io.data(), entry->inputs.size()}; }
   };
 
   session &session_;

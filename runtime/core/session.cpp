@@ -135,9 +135,9 @@ void session::make_room(const state_room &room) {
     thread.context.capacities = states_.room.capacities.data();
 }
 
-void session::call(const entry_info &entry, const int64_t *dims, void *const *io) {
+void session::call(const entry_info &entry, const int64_t *dims, void *const *io, std::span<void *const> next) {
   if (executor_)
-    return executor_->call(entry, dims, io);
+    return executor_->call(entry, dims, io, next);
   for (thread_context &thread : contexts_) {
     thread.context.dims = dims;
     thread.context.io = io;

@@ -90,8 +90,8 @@ public:
   void make_room(const state_room &room);
 
   // Runs an entry on all threads: `dims` by number in the model's table, `io` its inputs, then its outputs.
-  // Nothing is checked here.
-  void call(const entry_info &entry, const int64_t *dims, void *const *io);
+  // Nothing is checked here. Outputs that are also in `next`, the inputs of the call that follows, may be kept for that call alone.
+  void call(const entry_info &entry, const int64_t *dims, void *const *io, std::span<void *const> next = {});
 
   // The same for a step of a search, whose rows do not depend on each other. Where each thread gets enough of them, it runs the
   // plan alone on its own rows, with a workspace of its own, and waits for the others at the end of the step only.

@@ -122,8 +122,9 @@ device_executor::call_places device_executor::place(const entry_info &entry, con
   places.entry = &entry;
   uint64_t offset = 0;
   auto add = [&](const tensor_info &tensor) {
+    bool isApart = apart(places.begin.size()) != nullptr;
     places.begin.push_back(offset);
-    places.bytes.push_back(model_->bytes(tensor, dims));
+    places.bytes.push_back(isApart ? 0 : model_->bytes(tensor, dims));
     offset += aligned(places.bytes.back());
   };
   for (const tensor_info &tensor : entry.inputs)
@@ -147,6 +148,11 @@ void device_executor::reserve(const call_places &places) {
 }
 
 void device_executor::upload(const entry_info &entry, const int64_t *dims, void *const *io) {
+  apart_.clear();
+  send(entry, dims, io);
+}
+
+void device_executor::send(const entry_info &entry, const int64_t *dims, void *const *io) {
   call_places places = place(entry, dims);
   reserve(places);
   places_ = std::move(places);
@@ -233,8 +239,36 @@ void device_executor::wait(uint64_t mark) {
   }
 }
 
-void device_executor::call(const entry_info &entry, const int64_t *dims, void *const *io) {
-  upload(entry, dims, io);
+void device_executor::set_apart(const entry_info &entry, const int64_t *dims, void *const *io, std::span<void *const> next) {
+  size_t inputs = entry.inputs.size();
+  apart_.assign(inputs + entry.outputs.size(), nullptr);
+  bool takes = false;
+  for (size_t i = 0; i < inputs; ++i)
+    for (const handed_output &handed : handed_)
+      if (handed.host && handed.host == io[i]) {
+        apart_[i] = handed.memory.get();
+        takes = true;
+      }
+  for (handed_output &handed : handed_)
+    handed.host = nullptr;
+  if (takes) // what the call reads must not be where it writes
+    return;
+  size_t count = 0;
+  for (size_t i = inputs; i < apart_.size(); ++i) {
+    if (std::find(next.begin(), next.end(), io[i]) == next.end())
+      continue;
+    if (count == handed_.size())
+      handed_.emplace_back();
+    handed_output &handed = handed_[count++];
+    handed.memory.grow(*device_, model_->bytes(entry.outputs[i - inputs], dims));
+    handed.host = io[i];
+    apart_[i] = handed.memory.get();
+  }
+}
+
+void device_executor::call(const entry_info &entry, const int64_t *dims, void *const *io, std::span<void *const> next) {
+  set_apart(entry, dims, io, next);
+  send(entry, dims, io);
   run(entry, dims);
   download_outputs(io);
   wait(device_->mark());

@@ -29,8 +29,9 @@ public:
   device_executor &operator=(const device_executor &) = delete;
 
   const char *name() const { return device_->name(); }
-  // `io` is the host's memory.
-  void call(const entry_info &entry, const int64_t *dims, void *const *io);
+  // `io` is the host's memory. Outputs that are also in `next`, the inputs of the call that follows, stay on the device for that call alone: the
+  // host's memory is not written.
+  void call(const entry_info &entry, const int64_t *dims, void *const *io, std::span<void *const> next = {});
   // Copies, in all states that move with search rows, the rows' first positions.
   void move_rows(std::span<const row_move> moves);
 
@@ -42,7 +43,7 @@ public:
   // On what lies in the device's memory; the sizes of tensors are those of the upload.
   void run(const entry_info &entry, const int64_t *dims);
   // Where a tensor of the upload lies, inputs first; and that the device itself changes an input.
-  uint8_t *tensor(size_t number) const { return io_memory_.get() + places_.begin[number]; }
+  uint8_t *tensor(size_t number) const { return apart(number) ? apart(number) : io_memory_.get() + places_.begin[number]; }
   void forget(size_t input) { known_[input] = false; }
   // `moves` is on the device: i32 [count, 3].
   void move_rows(uint8_t *moves, int64_t count);
@@ -57,6 +58,11 @@ private:
     uint64_t outputs = 0, end = 0; // where outputs begin, and all
     bool operator==(const call_places &) const = default;
   };
+  // An output that stays on the device for the next call, and the host's memory that it has there; null: none does.
+  struct handed_output {
+    const void *host = nullptr;
+    device_memory memory;
+  };
 
   static void launch(const xf_abi_context *context, const xf_abi_view *views, int64_t number);
   // A kernel that a plan calls. One that the next may be launched with is held back until that is known.
@@ -64,6 +70,9 @@ private:
   void launch_held();
   call_places place(const entry_info &entry, const int64_t *dims) const;
   void reserve(const call_places &places);
+  void send(const entry_info &entry, const int64_t *dims, void *const *io);
+  uint8_t *apart(size_t number) const { return number < apart_.size() ? apart_[number] : nullptr; }
+  void set_apart(const entry_info &entry, const int64_t *dims, void *const *io, std::span<void *const> next);
   bool staged() const { return places_.end <= staging_.bytes(); }
   void download_outputs(void *const *io);
   void take_outputs(void *const *io) const;
@@ -78,6 +87,8 @@ private:
   call_places places_;            // of the last call
   std::vector<bool> known_;       // inputs that are on the device as they were copied
   std::vector<uint8_t> resident_; // and what they are
+  std::vector<handed_output> handed_;
+  std::vector<uint8_t *> apart_; // where the last call's tensors are that are not in the memory for arguments, or null
   std::vector<void *> io_;
   std::vector<const void *> kernels_;
   std::vector<bool> begins_pair_;      // of each kernel

@@ -130,6 +130,7 @@ def confirm_lengths():
     done, got = counts_of(program, *options, stdin=lines)
     want = run(program, *options, "--device", "cpu", stdin=lines)[1]
     checks.that(got == want and done["launches"] == equal["launches"], f"{done}, of one length {equal}; {got}, not {want}")
+    checks.that(done["downloaded"] < 4096, f"what the encoder gives, 6656 bytes, comes to the host: {done}")
 
 
 def confirm_launches():

@@ -155,7 +155,7 @@ void Advance::sortPairs() {
   });
 }
 
-/// For the host.
+/// Writes the best pairs, in their order, which the host reads.
 void Advance::record() {
   b.loop(b.thread(), b.mul(beams, 2), kThreads, [&](Value i) {
     Value key = get(sortedKeys, i), first = b.add(b.add(beams, 2), b.mul(i, 2));

@@ -83,7 +83,7 @@ private:
   void lookAt(Value local, Value exists);
 };
 
-/// In f32.
+/// Logits of f32 factors, or of weights that are bytes, by multiply-adds.
 class PlainChoose : public ChooseBlock {
 public:
   PlainChoose(GpuBuilder b, ChooseOp op, const KernelRequest &request, const TileShape &shape)
@@ -95,7 +95,7 @@ private:
   TileShape shape;
 };
 
-/// In 16 bits.
+/// Logits of 16-bit factors, on tensor cores.
 class TensorChoose : public ChooseBlock {
 public:
   TensorChoose(GpuBuilder b, ChooseOp op, const KernelRequest &request, bool isMany)

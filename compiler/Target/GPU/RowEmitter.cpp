@@ -8,6 +8,8 @@ using namespace mlir::xf;
 
 namespace xf::gpu {
 
+/// Of rows that are not written out: as many elements of a lane are on their way together.
+static constexpr int64_t kAtOnce = 8;
 /// Of rows that are written out: as many elements of a lane are all read before anything is computed.
 static constexpr int64_t kMostReads = 128;
 
@@ -192,13 +194,21 @@ void RowEmitter::emitPass(unsigned number) {
       b.meetWarp(); // else LLVM and ptxas bring the reads to where they are needed, behind the branch
     storeMade();
   } else {
-    running = b.loop(lane, length, kLanes, running, [&](Value i, ValueRange carried) {
-      offset = i;
-      elements[current].clear();
-      SmallVector<Value> next = emitElement(number, carried);
+    // Several elements of a lane are computed before the first is stored: reads do not pass stores, which might be of what they read.
+    auto emitSome = [&](Value from, ValueRange carried, int64_t count) {
+      SmallVector<Value> next(carried);
+      for (int64_t i = 0; i < count; ++i) {
+        offset = b.add(from, i * kLanes);
+        elements[current].clear();
+        next = emitElement(number, next);
+      }
       storeMade();
       return next;
-    });
+    };
+    constexpr int64_t kStep = kAtOnce * kLanes;
+    Value whole = b.mul(b.div(length, kStep), kStep);
+    running = b.loop(lane, whole, kStep, running, [&](Value i, ValueRange carried) { return emitSome(i, carried, kAtOnce); });
+    running = b.loop(b.add(whole, lane), length, kLanes, running, [&](Value i, ValueRange carried) { return emitSome(i, carried, 1); });
   }
   for (auto [reduce, value] : llvm::zip(reductions, running))
     numbers[reduce.getResult()] =
