@@ -80,6 +80,7 @@ void FileReader::import(llvm::StringRef importer, const File &file, File &all) {
       continue;
     }
     known.push_back(id);
+    paths.push_back(path.str().str());
     File part = parse(path, (*buffer)->getBuffer(), each.loc);
     import(path, part, all);
     append(all, std::move(part));

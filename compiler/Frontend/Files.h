@@ -16,6 +16,8 @@ public:
   File readDescription(llvm::StringRef name, llvm::StringRef text);
   /// What the description imports and what that does, each file once, as one.
   File readImports(llvm::StringRef name, const File &description);
+  /// The paths of these.
+  const std::vector<std::string> &imported() const { return paths; }
 
 private:
   File parse(llvm::StringRef name, llvm::StringRef text, Loc importedAt);
@@ -25,6 +27,7 @@ private:
   Diagnostics &diagnostics;
   std::vector<llvm::sys::fs::UniqueID> known; // the description's own first, if it is a file
   bool hasOwn = false;
+  std::vector<std::string> paths;
 };
 
 } // namespace xf::frontend

@@ -100,13 +100,16 @@ mlir::OwningOpRef<mlir::ModuleOp> Evaluator::run(const File &library, const File
 }
 
 mlir::OwningOpRef<mlir::ModuleOp> xf::compileDescription(mlir::MLIRContext &context, llvm::StringRef fileName, llvm::StringRef text,
-                                                         const FrontendOptions &options, llvm::raw_ostream &os) {
+                                                         const FrontendOptions &options, llvm::raw_ostream &os,
+                                                         std::vector<std::string> *imported) {
   context.loadDialect<mlir::xf::XfDialect, mlir::arith::ArithDialect, mlir::math::MathDialect>();
   Sources sources;
   Diagnostics diagnostics(sources, os);
   FileReader reader(sources, diagnostics);
   File library = reader.readLibrary(), file = reader.readDescription(fileName, text);
   File imports = reader.readImports(fileName, file);
+  if (imported)
+    *imported = reader.imported();
   if (diagnostics.getErrorCount() > 0)
     return {};
 

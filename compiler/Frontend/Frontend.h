@@ -25,9 +25,11 @@ struct FrontendOptions {
   bool verbose = false;
 };
 
-/// Parses and evaluates a description; diagnostics go to `diagnostics`. Null on error.
+/// Parses and evaluates a description; diagnostics go to `diagnostics`. Null on error. `imported`, if not null, gets the paths of the files that
+/// it imports.
 mlir::OwningOpRef<mlir::ModuleOp> compileDescription(mlir::MLIRContext &context, llvm::StringRef fileName, llvm::StringRef text,
-                                                     const FrontendOptions &options, llvm::raw_ostream &diagnostics);
+                                                     const FrontendOptions &options, llvm::raw_ostream &diagnostics,
+                                                     std::vector<std::string> *imported = nullptr);
 
 } // namespace xf
 

@@ -122,7 +122,7 @@ private:
     }
     range.all = llvm::none_of(part.operands, [](const ExprPtr &bound) { return bound != nullptr; });
     if (!range.all && dim.isDynamic() && !part.operands[1]) {
-      e.error(part.loc, "the range needs an end, because " + dim.name + " is known at run time only");
+      e.error(part.loc, "the range needs an end that is a number: its rest cannot be counted, as " + dim.name + " is known at run time only");
       return std::nullopt;
     }
     return range;

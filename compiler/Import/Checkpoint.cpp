@@ -127,7 +127,8 @@ static std::vector<int64_t> withoutOnes(llvm::ArrayRef<int64_t> shape) {
 /// needed part its beginning. Other parameters have exactly the declared shape.
 static bool shapeFits(ParameterOp parameter, llvm::ArrayRef<int64_t> stored) {
   llvm::ArrayRef<int64_t> wanted = parameter.getTensorType().getShape();
-  if (stored == wanted)
+  // PyTorch has parameters that are a number; here one has at least a dimension.
+  if (stored == wanted || (stored.empty() && wanted == llvm::ArrayRef<int64_t>{1}))
     return true;
   if (!parameter.isTable() || wanted.empty())
     return false;

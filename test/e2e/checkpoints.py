@@ -85,4 +85,19 @@ compile_with(weights | {"scale": ("F8_E4M3", [3], bytes(3))}, "--ignore", "scale
 run(BIN / "xf-run", WORK / "model", *golden)
 status, _, err = compile_with(weights | {"out.bias": ("C64", *weights["out.bias"][1:])}, ok=False)
 checks.that(status == 1 and "tensor 'out.bias' has the unknown dtype 'C64'" in err, f"an unknown dtype: {status}, {err}")
+# A parameter of PyTorch that is a number.
+(WORK / "scaled.xf").write_text('import "part.xf"\nmodel Scaled(d = 4) {\n  param s: f32[1]\n  entry run(x: f32[B, d]) -> y = scaled(x, s)\n}\n')
+(WORK / "part.xf").write_text("scaled(x, s) = x * s\n")
+write_safetensors(WORK / "number", {"s": ("F32", [], struct.pack("<f", 2.5))})
+compile_model(WORK / "scaled.xf", WORK / "scaled", "--weights", WORK / "number", "--emit=model")
+write_safetensors(WORK / "x", {"in.x": ("F32", [1, 4], struct.pack("<4f", 1, 2, 3, 4))})
+run(BIN / "xf-run", WORK / "scaled", "--inputs", WORK / "x", "--outputs", WORK / "y")
+checks.that(read_safetensors(WORK / "y")["y"][2] == struct.pack("<4f", 2.5, 5, 7.5, 10), "a number is read wrongly")
+
+# What is read is not written over.
+for output, command in (("part.xf", [BIN / "xfc", WORK / "scaled.xf", "--weights", WORK / "number", "-o"]), ("number", [BIN / "xfc", WORK / "scaled.xf", "--weights", WORK / "number", "-o"]),
+                        ("x", [BIN / "xf-run", WORK / "scaled", "--inputs", WORK / "x", "--outputs"])):
+    before = (WORK / output).read_bytes()
+    status, _, err = run(*command, WORK / output, ok=False)
+    checks.that(status == 1 and "would be overwritten" in err and (WORK / output).read_bytes() == before, f"{output}: {status} {err}")
 checks.end()

@@ -9,6 +9,7 @@
 #include "tools/xf-run/ImageParameters.h"
 
 #include "mlir/Parser/Parser.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/InitLLVM.h"
 
 namespace cl = llvm::cl;
@@ -109,6 +110,9 @@ int main(int argc, char **argv) {
     return fail(xf::makeError("give either --golden, or --inputs and --outputs"));
   if (llvm::StringRef(options.outputs).ends_with_insensitive(".npz"))
     return fail(xf::makeError("--outputs {}: results are written as safetensors, not as .npz", options.outputs.getValue()));
+  for (const auto *input : {&options.file, &options.golden, &options.inputs})
+    if (!options.outputs.empty() && llvm::sys::fs::equivalent(options.outputs.getValue(), input->getValue()))
+      return fail(xf::makeError("--outputs {}: is an input, and would be overwritten", options.outputs.getValue()));
   if (compares && !options.entry.empty())
     return fail(xf::makeError("--entry is for --inputs: --golden runs every entry whose inputs are there"));
 

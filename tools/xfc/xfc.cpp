@@ -139,8 +139,9 @@ bool isText(xf::Emit emit) {
          emit == xf::Emit::ptx;
 }
 
-/// Whether a file that will be written is one that is read, or cannot be one, which is said before anything is computed.
-bool overwritesInput(const Options &options, llvm::ArrayRef<std::string> weights) {
+/// Whether a file that will be written is one that is read (one of the options', or of `others`), or cannot be one, which is said before anything is
+/// computed.
+bool overwritesInput(const Options &options, llvm::ArrayRef<std::string> others) {
   llvm::SmallVector<std::string> outputs = {options.output};
   if (options.emit == xf::Emit::so || options.emit == xf::Emit::obj) {
     std::string header = xf::headerBeside(options.output);
@@ -148,7 +149,7 @@ bool overwritesInput(const Options &options, llvm::ArrayRef<std::string> weights
       return fail(options.output + ": the header beside the output would have its name");
     outputs.push_back(header);
   }
-  llvm::SmallVector<std::string> inputs(weights.begin(), weights.end());
+  llvm::SmallVector<std::string> inputs(others.begin(), others.end());
   inputs.append(options.weights.begin(), options.weights.end());
   for (const auto *input : {&options.input, &options.config, &options.sourceVocab, &options.targetVocab, &options.sourceSpm, &options.targetSpm,
                             &options.sourceTokenizer, &options.targetTokenizer})
@@ -202,8 +203,11 @@ mlir::LogicalResult refuseCode(mlir::ModuleOp module) {
 /// The model IR, or the IR that is resumed from; null with a message.
 mlir::OwningOpRef<mlir::ModuleOp> readModule(const Options &options, const std::string &text, const xf::FrontendOptions &frontend,
                                              mlir::MLIRContext &context) {
-  if (!isIR(options))
-    return xf::compileDescription(context, options.input, text, frontend, llvm::errs());
+  if (!isIR(options)) {
+    std::vector<std::string> imported;
+    auto module = xf::compileDescription(context, options.input, text, frontend, llvm::errs(), &imported);
+    return module && !overwritesInput(options, imported) ? std::move(module) : nullptr;
+  }
   auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context, options.input);
   return module && mlir::succeeded(refuseCode(*module)) ? std::move(module) : nullptr;
 }
