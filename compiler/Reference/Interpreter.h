@@ -18,9 +18,6 @@ class MachineBase;
 /// What `xf.state` ops hold between calls of an interpreter's entries; empty at first, grown as needed.
 class State {
 public:
-  /// Search row i continues what row `parents[i]` was. Sentence slots stay.
-  void reorder(llvm::ArrayRef<int64_t> parents);
-
   struct Slot {
     Tensor tensor;
     bool sentences = false;

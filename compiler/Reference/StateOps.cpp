@@ -51,23 +51,6 @@ static void fromState(Array<T> &array, int64_t to, const Tensor &tensor, int64_t
     array.ints[to] = tensor.ints[from];
 }
 
-void State::reorder(llvm::ArrayRef<int64_t> parents) {
-  for (auto &[_, slot] : slots) {
-    if (slot.sentences || slot.tensor.shape.empty())
-      continue;
-    Tensor old = slot.tensor;
-    int64_t rows = old.shape[0], row = rows ? old.size() / rows : 0;
-    for (auto [i, parent] : llvm::enumerate(parents)) {
-      if (static_cast<int64_t>(i) >= rows || parent >= rows)
-        continue;
-      if (old.kind == Tensor::Kind::Float)
-        std::copy_n(old.floats.begin() + parent * row, row, slot.tensor.floats.begin() + i * row);
-      else
-        std::copy_n(old.ints.begin() + parent * row, row, slot.tensor.ints.begin() + i * row);
-    }
-  }
-}
-
 template <typename T>
 llvm::Expected<State::Slot *> Machine<T>::findSlot(llvm::StringRef name, mlir::Value layer) {
   if (!state)

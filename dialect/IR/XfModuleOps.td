@@ -40,8 +40,11 @@ def Xf_ParameterOp : Xf_Op<"parameter", [Xf_InModule, Symbol]> {
 def Xf_ParamOp : Xf_Op<"param", [Xf_InExpression, Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "The value of a parameter or weight, at given indices";
   let description = [{
+    An index is a constant, or what the layer of a stack (`xf.repeat`) is.
+
     ```mlir
-    %w = xf.param @encoder.layers.ff.weight[%layer] : tensor<256x64xf32>
+    %second = arith.constant 1 : index
+    %w = xf.param @encoder.layers.ff.weight[%second] : tensor<256x64xf32>
     ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$name, Variadic<Index>:$indices);

@@ -30,14 +30,16 @@ struct WeightPanels {
 /// Rows of the largest tile of `factor` that any kernel of `op` uses.
 int64_t largestTileRows(mlir::Operation *op, Factor factor);
 
-/// Calls it.
+/// A block product's arguments: c [rows, panels * XF_ABI_PANEL] = a [rows, depth] times `panels` panels of weights. `lda`, `ldc` and
+/// `panelStride` are in elements, `aheadStep` is in bytes. From `ahead` on lies what is needed next, of which the product asks for lines; null: nothing.
 struct BlockOperands {
   mlir::Value rows, a, lda, b, panelStride, c, ldc, depth, panels;
-  mlir::Value ahead = {}, aheadStep = {}; // null: nothing is needed next
+  mlir::Value ahead = {}, aheadStep = {};
 };
 /// Makes block `turn` of `turns` blocks of rows ask for its share of the `lines` lines from `next` on, if `isNeeded`, `lines` being those that
 /// a block reads, too.
 void shareAhead(CodeBuilder &b, BlockOperands &operands, mlir::Value next, int64_t lines, mlir::Value isNeeded, mlir::Value turn, mlir::Value turns);
+/// Calls the block product of `kind`.
 void callBlockProduct(CodeBuilder &b, const BlockOperands &operands, const PanelKind &kind);
 /// The same where other blocks of rows may take the panels, too, but for if `isOnly`: those find them in a cache, wherever they come from.
 void callBlockProduct(CodeBuilder &b, const BlockOperands &operands, const PanelKind &kind, mlir::Value isOnly);
