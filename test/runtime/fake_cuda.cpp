@@ -1,7 +1,9 @@
 // A stand-in for NVIDIA's driver, libcuda.so.1, whose one GPU is the emulator: the runtime's device `cuda` is tested with
 // it on machines without a GPU. What a test wants it to be is said by environment variables: FAKE_CUDA_GPUS (how many),
 // FAKE_CUDA_CAPABILITY (80: 8.0), FAKE_CUDA_MEMORY (bytes), FAKE_CUDA_COUNTS (a file for how much was done), FAKE_CUDA_GRAPHS (0: it
-// makes none; 2: it takes no kernels into them), FAKE_CUDA_COMPILER (0: it has none for PTX; 2: it finds a fault in it), FAKE_CUDA_START (with what error it begins), FAKE_CUDA_CONTEXT (0: no memory is left for one). Without XF_FAKE_GRAPHS it is a driver from before there were any.
+// makes none; 2: it takes no kernels into them), FAKE_CUDA_COMPILER (0: it has none for PTX; 2: it finds a fault in it), FAKE_CUDA_START
+// (with what error it begins), FAKE_CUDA_CONTEXT (0: no memory is left for one). Without XF_FAKE_GRAPHS it is a driver from before there
+// were any.
 #include "runtime/core/error.h"
 #include "runtime/device/cuda/driver.h"
 #include "runtime/device/emulator/emulator.h"
