@@ -74,7 +74,7 @@ public:
     for (const Param &param : block.params)
       if (const nlohmann::json *value = at(json, pathOf(param)))
         readMember(param, *value);
-      else if (param.configPath && param.value && !isSet(param.name))
+      else if (param.configPath && param.value && !isSet(param.name) && !isInNull(json, *param.configPath))
         e.verboseNotes.push_back(fmt::format("{}: there is no '{}': '{}' has its default", e.options.configName, *param.configPath, param.name));
     for (auto &[key, value] : json.items()) {
       if (value.is_object() && !findParam(key))
@@ -137,6 +137,14 @@ private:
     auto [first, rest] = path.split('.');
     const nlohmann::json *inner = rest.empty() ? nullptr : member(json, first);
     return inner ? at(*inner, rest) : nullptr;
+  }
+
+  /// Whether an object that the path leads through is null: then its members have their defaults, as the configuration says.
+  static bool isInNull(const nlohmann::json &json, llvm::StringRef path) {
+    for (size_t dot = path.find('.'); dot != llvm::StringRef::npos; dot = path.find('.', dot + 1))
+      if (const nlohmann::json *object = at(json, path.take_front(dot)); object && object->is_null())
+        return true;
+    return false;
   }
 
   /// Members of the configuration that are no parameters; of an object that has some, those of it that are none.
