@@ -89,12 +89,7 @@ private:
 
   /// The element of `value` where the tokens are padding; null if that depends on anything else.
   Attribute paddingOf(Value value) {
-    auto [known, isNew] = elementsAtPadding.try_emplace(value);
-    if (isNew) {
-      Attribute element = findPaddingOf(value);
-      return elementsAtPadding[value] = element;
-    }
-    return known->second;
+    return remembered(value, [&] { return findPaddingOf(value); });
   }
 
   Attribute findPaddingOf(Value value) {
@@ -147,12 +142,7 @@ private:
 
   /// What a mask's value is where key j is padding; null if that depends on anything else.
   Attribute atPadding(Value term, Block &mask) {
-    auto [known, isNew] = elementsAtPadding.try_emplace(term);
-    if (isNew) {
-      Attribute element = findAtPadding(term, mask);
-      return elementsAtPadding[term] = element;
-    }
-    return known->second;
+    return remembered(term, [&] { return findAtPadding(term, mask); });
   }
 
   Attribute findAtPadding(Value term, Block &mask) {
@@ -172,6 +162,14 @@ private:
     if (failed(op->fold(operands, folded)) || folded.size() != 1)
       return {};
     return dyn_cast<Attribute>(folded.front());
+  }
+
+  /// What is found for a value that several others may ask for.
+  Attribute remembered(Value value, llvm::function_ref<Attribute()> find) {
+    if (auto known = elementsAtPadding.find(value); known != elementsAtPadding.end())
+      return known->second;
+    Attribute element = find();
+    return elementsAtPadding[value] = element;
   }
 
   ModuleOp module;

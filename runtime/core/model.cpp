@@ -177,14 +177,15 @@ model::model(std::unique_ptr<mapping> image) : image_(std::move(image)) {
   check_header(reader, header_, *image_);
   name_ = reader.name(header_.name, "the model");
   const xf_abi_generate &generate = header_.generate;
-  if (generate.present) // a model without a source needs no limit for it
+  auto check_limit = [&](int64_t limit, const char *what) { reader.require(limit >= 1 && limit <= XF_ABI_LARGEST_LIMIT, what); };
+  if (generate.present) { // a model without a source needs no limit for it
     for (int64_t limit : {generate.batch, generate.beam, generate.source_dim < 0 ? 1 : generate.source, generate.target})
-      reader.require(limit >= 1 && limit <= XF_ABI_LARGEST_LIMIT, "the limits of the search are impossible");
-  if (generate.present)
-    reader.require(generate.batch * generate.beam <= XF_ABI_LARGEST_LIMIT, "the limits of the search are impossible");
+      check_limit(limit, "the limits of the search are impossible");
+    check_limit(generate.batch * generate.beam, "the limits of the search are impossible");
+  }
   if (header_.predict.present)
     for (int64_t limit : {generate.batch, generate.source})
-      reader.require(limit >= 1 && limit <= XF_ABI_LARGEST_LIMIT, "the limits of predictions are impossible");
+      check_limit(limit, "the limits of predictions are impossible");
 
   for (const xf_abi_dim &dim : reader.table<xf_abi_dim>(header_.dims, "the table of dimensions")) {
     std::string name = reader.name(dim.name, "a dimension");

@@ -4,7 +4,7 @@ import stat
 import struct
 import subprocess
 
-from common import BIN, Checks, MODELS, WORK, compile_g2p, compile_model, read_safetensors, run, write_safetensors
+from common import BIN, Checks, MODELS, SMALL_BENCH, WORK, compile_g2p, compile_model, read_safetensors, run, write_safetensors
 
 checks = Checks()
 program = compile_g2p(WORK / "g2p")
@@ -219,8 +219,7 @@ for _ in range(40):
     doubled = f"twice({doubled})"
 bench = (MODELS / "bench" / "bench.xf").read_text().replace("keys(src != 0)) @", f"keys({doubled} != 0)) @")
 (WORK / "doubled.xf").write_text(bench + "twice(x) = x + x\n")
-sizes = [option for size in ("d_model=32", "heads=2", "ffn=32", "enc_layers=1", "dec_layers=1", "vocab=50") for option in ("--set", size)]
-compile_model(WORK / "doubled.xf", WORK / "doubled", "--random-weights", 1, "--emit=model", *sizes)
+compile_model(WORK / "doubled.xf", WORK / "doubled", "--random-weights", 1, "--emit=model", *SMALL_BENCH)
 # Long sums are compiled in parts.
 (WORK / "long.xf").write_text(LOOPED % ("    for k in range(3000) { y = y + 1 }", ""))
 compile_model(WORK / "long.xf", WORK / "long", "--random-weights", 1, "--emit=model")

@@ -19,6 +19,8 @@ SOURCE = pathlib.Path(os.environ["XF_SOURCE"])
 MODELS = SOURCE / "test" / "models"
 sys.path += [str(MODELS), str(SOURCE / "tools")]
 SHARED = pathlib.Path(os.environ.get("XF_SHARED") or SOURCE.parent / "shared")
+# The benchmarks' model, as small as possible.
+SMALL_BENCH = [option for size in ("d_model=32", "heads=2", "ffn=32", "enc_layers=1", "dec_layers=1", "vocab=50") for option in ("--set", size)]
 WORK = pathlib.Path(tempfile.mkdtemp(prefix="xf-e2e-"))
 atexit.register(shutil.rmtree, WORK, ignore_errors=True)
 

@@ -8,7 +8,7 @@ import random
 import shutil
 import sys
 
-from common import BIN, Checks, MODELS, SOURCE, WORK, compile_g2p, compile_model, golden_weights, run
+from common import BIN, Checks, MODELS, SMALL_BENCH, SOURCE, WORK, compile_g2p, compile_model, golden_weights, run
 
 checks = Checks()
 FAKE = BIN.parent / "lib" / "fake-cuda"
@@ -97,9 +97,7 @@ def confirm_counts(program):
 
 def small_bench(output, *options):
     """The benchmarks' model, as small as possible: results are at most as long as sources."""
-    sizes = ("d_model=32", "heads=2", "ffn=32", "enc_layers=1", "dec_layers=1", "vocab=50")
-    compile_model(MODELS / "bench" / "bench.xf", output, "--random-weights", 1, "--target", "cpu,cuda", *options,
-                  *(option for size in sizes for option in ("--set", size)))
+    compile_model(MODELS / "bench" / "bench.xf", output, "--random-weights", 1, "--target", "cpu,cuda", *options, *SMALL_BENCH)
 
 
 def confirm_lengths():
