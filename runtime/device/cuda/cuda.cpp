@@ -20,9 +20,11 @@ const char *explain(const driver &d, result r) {
   const char *text = nullptr;
   return d.error_text(r, &text) == 0 && text ? text : "an unknown error";
 }
-void cuda_check(const driver &d, result r, const char *what) {
+// `otherwise`: what an error means that is none of memory.
+status status_of(result r, status otherwise) { return r == kOutOfMemory ? status::out_of_memory : otherwise; }
+void cuda_check(const driver &d, result r, const char *what, status otherwise = status::internal) {
   if (r != 0)
-    fail(r == kOutOfMemory ? status::out_of_memory : status::internal, "%s: %s", what, explain(d, r));
+    fail(status_of(r, otherwise), "%s: %s", what, explain(d, r));
 }
 
 // The GPU's primary context, as long as it is wanted.
@@ -120,8 +122,8 @@ private:
     if (result r = d.module_load(&module_, text.c_str(), 2, options, values)) {
       // Code that no driver would take is a fault, which the CPU in its place must not hide.
       bool isUnable = r == kNoBinary || r == kNoCompiler || r == kUnknownPtxVersion || r == kCompilerOff;
-      fail(r == kOutOfMemory ? status::out_of_memory : isUnable ? status::unsupported : status::internal,
-           "the driver cannot take the model's code for the GPU: %s %s", explain(d, r), log.c_str());
+      fail(status_of(r, isUnable ? status::unsupported : status::internal), "the driver cannot take the model's code for the GPU: %s %s", explain(d, r),
+           log.c_str());
     }
     for (const std::string &name : names) {
       functions_.emplace_back();
@@ -152,8 +154,8 @@ device_number open_gpu(const driver &d) {
   if (started == 0)
     started = d.device_count(&count);
   // A driver that does not start, as one that has been replaced since the machine started, or has none of its GPUs, offers none.
-  if (started != 0 && started != kNoDevice)
-    fail(started == kOutOfMemory ? status::out_of_memory : status::unsupported, "starting the NVIDIA driver: %s", explain(d, started));
+  if (started != kNoDevice)
+    cuda_check(d, started, "starting the NVIDIA driver", status::unsupported);
   if (count == 0)
     fail(status::unsupported, "the NVIDIA driver finds no GPU");
   device_number number = 0;
