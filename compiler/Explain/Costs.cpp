@@ -26,7 +26,6 @@ double countElements(RankedTensorType type, const Sizes &sizes) {
 
 namespace {
 
-RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 double bytesOf(Value value, const Sizes &sizes) {
   auto type = typeOf(value);

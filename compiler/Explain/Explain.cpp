@@ -2,6 +2,7 @@
 
 #include "compiler/Explain/Members.h"
 #include "compiler/Import/Error.h"
+#include "dialect/IR/ModuleRoles.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -255,20 +256,19 @@ private:
 /// The entries that matter to who runs the model, with what they are for.
 std::vector<std::pair<EntryOp, std::string>> chooseEntries(ModuleOp module) {
   std::vector<std::pair<EntryOp, std::string>> chosen;
-  auto add = [&](DictionaryAttr roles, StringRef role, StringRef text) {
-    auto name = roles ? roles.getAs<FlatSymbolRefAttr>(role) : FlatSymbolRefAttr();
-    auto entry = name ? module.lookupSymbol<EntryOp>(name.getValue()) : EntryOp();
+  auto add = [&](const ModuleRoles &roles, StringRef role, StringRef text) {
+    EntryOp entry = roles.entry(role);
     if (entry)
       chosen.push_back({entry, text.str()});
     return bool(entry);
   };
-  if (auto generate = module->getAttrOfType<DictionaryAttr>(kGenerateAttr)) {
+  if (ModuleRoles generate(module, kGenerateAttr); generate) {
     add(generate, "encode", "once for each sentence");
     add(generate, "begin", "once for each sentence");
     if (!add(generate, "choose", "the decoder's step, once for each token"))
       add(generate, "step", "the decoder's step, once for each token");
     add(generate, "align", "once for each result whose alignment is asked for");
-  } else if (!add(module->getAttrOfType<DictionaryAttr>(kPredictAttr), "entry", "once for each sentence")) {
+  } else if (!add({module, kPredictAttr}, "entry", "once for each sentence")) {
     for (auto entry : module.getOps<EntryOp>())
       if (entry.getKind() == EntryKind::full)
         chosen.push_back({entry, "called by name"});
@@ -279,30 +279,24 @@ std::vector<std::pair<EntryOp, std::string>> chooseEntries(ModuleOp module) {
 llvm::Expected<Sizes> findSizes(ModuleOp module, const Sizes &asked) {
   Sizes sizes;
   auto bounds = module->getAttrOfType<DictionaryAttr>(kBoundsAttr);
-  DictionaryAttr roles = module->getAttrOfType<DictionaryAttr>(kGenerateAttr);
-  if (!roles)
-    roles = module->getAttrOfType<DictionaryAttr>(kPredictAttr);
-  auto named = [&](StringRef role) {
-    auto name = roles ? roles.getAs<StringAttr>(role) : StringAttr();
-    return name ? name.getValue() : StringRef();
-  };
+  ModuleRoles roles(module, module->hasAttr(kGenerateAttr) ? kGenerateAttr : kPredictAttr);
   for (auto bound : bounds ? bounds.getValue() : ArrayRef<NamedAttribute>())
     sizes[bound.getName()] = std::min<int64_t>(cast<IntegerAttr>(bound.getValue()).getInt(), 25);
-  for (StringRef one : {named("batch"), named("new")})
+  for (StringRef one : {roles.name("batch"), roles.name("new")})
     if (!one.empty())
       sizes[one] = 1;
-  if (!named("batch").size() && sizes.contains("B"))
+  if (!roles.name("batch").size() && sizes.contains("B"))
     sizes["B"] = 1;
   for (const auto &wanted : asked) {
-    StringRef name = named(wanted.getKey());
+    StringRef name = roles.name(wanted.getKey());
     if (name.empty() || wanted.getKey() == "new")
       name = wanted.getKey();
-    if (name == named("new"))
+    if (name == roles.name("new"))
       return makeError("--at {}: a step is explained for one position", wanted.getKey().str());
     auto bound = getBound(module, name);
     // The batch's limit is that of rows, of which a sentence has one for each beam.
-    if (auto beams = roles ? roles.getAs<IntegerAttr>("beam") : IntegerAttr(); bound && beams && name == named("batch"))
-      bound = std::max<int64_t>(1, *bound / beams.getInt());
+    if (bound && name == roles.name("batch"))
+      bound = std::max<int64_t>(1, *bound / roles.beams());
     if (!bound)
       return makeError("--at {}: the model has no such dimension", wanted.getKey().str());
     if (wanted.getValue() > *bound)

@@ -9,7 +9,6 @@
 using namespace xf::frontend;
 
 namespace {
-mlir::RankedTensorType typeOf(mlir::Value value) { return llvm::cast<mlir::RankedTensorType>(value.getType()); }
 constexpr llvm::StringLiteral kPositions[] = {"b", "h", "i", "j", "s"};
 
 /// The regions of an attention.

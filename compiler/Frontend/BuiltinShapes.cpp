@@ -6,7 +6,6 @@
 using namespace xf::frontend;
 
 namespace {
-mlir::RankedTensorType typeOf(mlir::Value value) { return llvm::cast<mlir::RankedTensorType>(value.getType()); }
 
 /// The tensors among the positional arguments; the named one may be `axis`, unless that is null.
 bool tensors(Evaluator &e, Args &args, Loc loc, llvm::StringRef name, llvm::SmallVectorImpl<mlir::Value> &values, int64_t *axis) {

@@ -6,7 +6,6 @@
 using namespace xf::frontend;
 
 namespace {
-mlir::RankedTensorType typeOf(mlir::Value value) { return llvm::cast<mlir::RankedTensorType>(value.getType()); }
 
 Value runUnary(Evaluator &e, Args &args, Loc loc, llvm::StringRef name) {
   return orderArguments(e, args, loc, name, {"x"}, 1) ? e.unary(name, args[0].value, loc) : Value(Poison{});

@@ -13,6 +13,8 @@
 
 namespace xf::frontend {
 
+using mlir::xf::typeOf;
+
 /// An evaluated argument of a call.
 struct CallArg {
   Loc loc;

@@ -7,7 +7,6 @@
 using namespace xf::frontend;
 
 namespace {
-mlir::RankedTensorType typeOf(mlir::Value value) { return llvm::cast<mlir::RankedTensorType>(value.getType()); }
 
 bool isRange(const Expr &part) { return part.kind == ExprKind::Slice || part.kind == ExprKind::Ellipsis; }
 

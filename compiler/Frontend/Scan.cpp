@@ -8,7 +8,6 @@
 using namespace xf::frontend;
 
 namespace {
-mlir::RankedTensorType typeOf(mlir::Value value) { return llvm::cast<mlir::RankedTensorType>(value.getType()); }
 
 std::optional<unsigned> findAxis(llvm::ArrayRef<DimSize> shape, const DimSize &dim) {
   auto *it = llvm::find(shape, dim);

@@ -9,7 +9,6 @@ using namespace xf::frontend;
 
 namespace {
 constexpr llvm::StringLiteral kTransposed = "a b -> b a";
-mlir::RankedTensorType typeOf(mlir::Value value) { return llvm::cast<mlir::RankedTensorType>(value.getType()); }
 } // namespace
 
 /// Whether a value depends on parameters only.

@@ -4,6 +4,7 @@
 #include "compiler/Import/Error.h"
 #include "compiler/Pipelines/Pipelines.h"
 #include "compiler/Target/Link/Artefact.h"
+#include "dialect/IR/ModuleRoles.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Verifier.h"
@@ -34,17 +35,14 @@ std::string printModule(ModuleOp module) {
 
 /// Search rows are sentences times beams: the batch dimension must hold them all.
 void widenBatch(ModuleOp module) {
-  auto generate = module->getAttrOfType<DictionaryAttr>(kGenerateAttr);
-  auto bounds = module->getAttrOfType<DictionaryAttr>(kBoundsAttr);
-  auto batch = generate ? generate.getAs<StringAttr>("batch") : StringAttr();
-  auto beam = generate ? generate.getAs<IntegerAttr>("beam") : IntegerAttr();
-  auto bound = bounds && batch ? bounds.getAs<IntegerAttr>(batch.getValue()) : IntegerAttr();
-  if (!bound || !beam)
+  ModuleRoles generate(module, kGenerateAttr);
+  std::optional<int64_t> sentences = generate.bound("batch");
+  if (!sentences)
     return;
   int64_t rows;
-  if (llvm::MulOverflow(bound.getInt(), beam.getInt(), rows))
+  if (llvm::MulOverflow(*sentences, generate.beams(), rows))
     rows = std::numeric_limits<int64_t>::max(); // conversion to code says that it is too large
-  setBound(module, batch, rows);
+  setBound(module, generate.name("batch"), rows);
 }
 
 class Compilation {

@@ -4,7 +4,7 @@
 // its epilogue, a second step entry gives just that, so that no row as wide as the vocabulary is ever stored. What
 // searches may ask for (tokens that are not allowed, how many candidates) are its arguments.
 #include "compiler/Transforms/Passes.h"
-#include "dialect/IR/Xf.h"
+#include "dialect/IR/ModuleRoles.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
@@ -21,13 +21,12 @@ namespace {
 
 class Writer {
 public:
-  Writer(ModuleOp module, DictionaryAttr generate) : module(module), generate(generate), builder(module.getContext()) {}
+  explicit Writer(ModuleOp module) : module(module), generate(module, kGenerateAttr), builder(module.getContext()) {}
 
   /// Adds the entry; does nothing where the logits are no product.
   void run() {
-    auto name = generate.getAs<FlatSymbolRefAttr>("step");
-    auto step = name ? module.lookupSymbol<EntryOp>(name.getValue()) : EntryOp();
-    if (!step || generate.contains("choose") || step.getResultTypes().size() != 1)
+    EntryOp step = generate.entry("step");
+    if (!step || generate.has("choose") || step.getResultTypes().size() != 1)
       return;
     Value logits = step.getBody().front().getTerminator()->getOperand(0);
     auto product = logits.getDefiningOp<ContractOp>();
@@ -40,8 +39,8 @@ private:
   /// The axis of the new positions, if the product's rows are those of a search.
   bool findAxis(ContractOp product) {
     auto x = cast<RankedTensorType>(product.getX().getType());
-    auto batch = generate.getAs<StringAttr>("batch"), fresh = generate.getAs<StringAttr>("new");
-    if (!batch || !fresh || !module->hasAttr(kBoundsAttr) || x.getRank() != 3 || !product.getResult().getType().getElementType().isF32())
+    StringRef batch = generate.name("batch"), fresh = generate.name("new");
+    if (batch.empty() || fresh.empty() || !module->hasAttr(kBoundsAttr) || x.getRank() != 3 || !product.getResult().getType().getElementType().isF32())
       return false;
     for (axis = 0; axis < 2; ++axis)
       if (getDimName(x, axis) == fresh && getDimName(x, 1 - axis) == batch)
@@ -49,17 +48,11 @@ private:
     return false;
   }
 
-  int64_t numberOf(StringRef member, int64_t otherwise) {
-    auto attr = generate.getAs<IntegerAttr>(member);
-    return attr ? attr.getInt() : otherwise;
-  }
-
   /// Adds a dimension of classes of rows: one without any allowed token, and two for each sentence.
   std::string addClasses() {
     std::string name = freshDim(module, "C");
-    int64_t rows = getBound(module, generate.getAs<StringAttr>("batch").getValue()).value_or(1);
     // Numbers that are larger are refused when code is made.
-    int64_t sentences = std::clamp<int64_t>(rows / numberOf("beam", 1), 1, int64_t(1) << 60);
+    int64_t sentences = std::clamp<int64_t>(generate.bound("batch").value_or(1) / generate.beams(), 1, int64_t(1) << 60);
     setBound(module, name, 2 * sentences + 1);
     return name;
   }
@@ -68,7 +61,7 @@ private:
     auto x = cast<RankedTensorType>(product.getX().getType());
     int64_t columns = cast<RankedTensorType>(product.getWeight().getType()).getDimSize(0);
     // A beam that ends leaves its place to the next best.
-    int64_t most = 2 * numberOf("beam", 1);
+    int64_t most = 2 * generate.beams();
     StringRef batch = getDimName(x, 1 - axis);
     std::string classes = addClasses();
     Type f32 = builder.getF32Type(), i32 = builder.getI32Type();
@@ -84,8 +77,8 @@ private:
     llvm::append_range(inputs, added);
     llvm::append_range(names, ArrayRef<StringRef>{"xf.forbidden", "xf.classes", "xf.options"});
     builder.setInsertionPointAfter(step);
-    auto base = generate.getAs<FlatSymbolRefAttr>("decode");
-    auto entry = EntryOp::create(builder, step.getLoc(), ((base ? base.getValue() : step.getSymName()) + ".choose").str(),
+    StringRef base = generate.has("decode") ? generate.name("decode") : step.getSymName();
+    auto entry = EntryOp::create(builder, step.getLoc(), (base + ".choose").str(),
                                  builder.getFunctionType(inputs, results), names, {"xf.values", "xf.tokens", "xf.norms"},
                                  EntryKind::step);
     SymbolTable(module).insert(entry);
@@ -108,21 +101,18 @@ private:
     terminator.erase();
     copy.erase();
 
-    NamedAttrList members(generate);
-    members.set("choose", FlatSymbolRefAttr::get(entry));
-    module->setAttr(kGenerateAttr, members.getDictionary(module.getContext()));
+    generate.set("choose", FlatSymbolRefAttr::get(entry));
   }
 
   ModuleOp module;
-  DictionaryAttr generate;
+  ModuleRoles generate;
   OpBuilder builder;
   unsigned axis = 0;
 };
 
 struct ChooseTokens : ::xf::impl::XfChooseTokensBase<ChooseTokens> {
   void runOnOperation() override {
-    if (auto generate = getOperation()->getAttrOfType<DictionaryAttr>(kGenerateAttr))
-      Writer(getOperation(), generate).run();
+    Writer(getOperation()).run();
   }
 };
 

@@ -1,6 +1,7 @@
 // The pass that derives a decoder's step: reads the roles, proves causality, writes the entries, says what is in the way.
 #include "compiler/Transforms/DeriveStep.h"
 #include "compiler/Transforms/Passes.h"
+#include "dialect/IR/ModuleRoles.h"
 
 #include "mlir/Transforms/RegionUtils.h"
 
@@ -12,38 +13,34 @@ namespace xf {
 using namespace xf::step;
 
 /// The roles that xf.generate gives; an error if the decoder doesn't fit them.
-static FailureOr<Roles> findRoles(ModuleOp module, DictionaryAttr generate) {
+static FailureOr<Roles> findRoles(ModuleOp module, const ModuleRoles &generate) {
   auto missing = [&](const char *member) { return module.emitError("xf.generate lacks '") << member << "'"; };
-  auto string = [&](const char *member) {
-    auto attr = generate.getAs<StringAttr>(member);
-    return attr ? attr.getValue() : StringRef();
-  };
   Roles roles;
-  auto decode = generate.getAs<FlatSymbolRefAttr>("decode");
-  if (!decode)
+  if (!generate.has("decode"))
     return missing("decode");
-  roles.decode = module.lookupSymbol<EntryOp>(decode.getValue());
+  roles.decode = generate.entry("decode");
   if (!roles.decode)
-    return module.emitError("xf.generate names ") << decode << ", which is no entry";
+    return module.emitError("xf.generate names @") << generate.name("decode") << ", which is no entry";
   for (const char *member : {"tokens", "logits", "batch", "target"})
-    if (string(member).empty())
+    if (!generate.has(member))
       return missing(member);
-  roles.batch = string("batch");
-  roles.target = string("target");
+  roles.batch = generate.name("batch");
+  roles.target = generate.name("target");
 
   EntryOp entry = roles.decode;
-  std::optional<unsigned> tokensPlace = entry.findArg(string("tokens")), logitsPlace = entry.findResult(string("logits"));
+  StringRef tokensName = generate.name("tokens"), logitsName = generate.name("logits");
+  std::optional<unsigned> tokensPlace = entry.findArg(tokensName), logitsPlace = entry.findResult(logitsName);
   if (!tokensPlace)
-    return entry.emitError("has no argument '") << string("tokens") << "', the tokens of a search";
+    return entry.emitError("has no argument '") << tokensName << "', the tokens of a search";
   if (!logitsPlace)
-    return entry.emitError("has no result '") << string("logits") << "', the logits of a search";
+    return entry.emitError("has no result '") << logitsName << "', the logits of a search";
   roles.tokens = *tokensPlace, roles.logits = *logitsPlace;
   auto tokens = dyn_cast<RankedTensorType>(entry.getArgumentTypes()[roles.tokens]);
   if (!tokens)
-    return entry.emitError("its tokens '") << string("tokens") << "' are no tensor";
+    return entry.emitError("its tokens '") << tokensName << "' are no tensor";
   for (StringRef dim : {StringRef(roles.batch), StringRef(roles.target)})
     if (tokens.getRank() != 2 || !llvm::is_contained(getDimNames(tokens), dim))
-      return entry.emitError("its tokens '") << string("tokens") << "' are " << describeShape(tokens)
+      return entry.emitError("its tokens '") << tokensName << "' are " << describeShape(tokens)
                                              << ", but a search needs the dimensions '" << roles.batch << "' and '"
                                              << roles.target << "'";
 
@@ -107,7 +104,7 @@ static void hoist(EntryOp decode, const Causality &causality) {
   });
 }
 
-static LogicalResult derive(ModuleOp module, DictionaryAttr generate) {
+static LogicalResult derive(ModuleOp module, ModuleRoles generate) {
   auto roles = findRoles(module, generate);
   if (failed(roles))
     return failure();
@@ -128,16 +125,12 @@ static LogicalResult derive(ModuleOp module, DictionaryAttr generate) {
   auto step = writeStep(*roles, causality, need, stored);
   if (failed(step))
     return failure();
-  NamedAttrList members(generate);
   if (!stored.empty())
-    members.set("begin", FlatSymbolRefAttr::get(writeBegin(*roles, *step, stored)));
-  members.set("step", FlatSymbolRefAttr::get(*step));
-  members.set("new", StringAttr::get(module.getContext(), roles->fresh));
-  module->setAttr(kGenerateAttr, members.getDictionary(module.getContext()));
-  NamedAttrList bounds(module->getAttrOfType<DictionaryAttr>(kBoundsAttr));
-  if (auto bound = bounds.get(roles->target))
-    bounds.set(roles->fresh, bound);
-  module->setAttr(kBoundsAttr, bounds.getDictionary(module.getContext()));
+    generate.set("begin", FlatSymbolRefAttr::get(writeBegin(*roles, *step, stored)));
+  generate.set("step", FlatSymbolRefAttr::get(*step));
+  generate.set("new", StringAttr::get(module.getContext(), roles->fresh));
+  if (auto bound = getBound(module, roles->target))
+    setBound(module, roles->fresh, *bound);
   return success();
 }
 
@@ -145,8 +138,8 @@ namespace xf {
 namespace {
 struct DeriveStep : impl::XfDeriveStepBase<DeriveStep> {
   void runOnOperation() override {
-    auto generate = getOperation()->getAttrOfType<DictionaryAttr>(kGenerateAttr);
-    if (!generate || generate.contains("step"))
+    ModuleRoles generate(getOperation(), kGenerateAttr);
+    if (!generate || generate.has("step"))
       return;
     if (failed(derive(getOperation(), generate)))
       signalPassFailure();

@@ -18,7 +18,6 @@ using namespace mlir::xf;
 
 namespace {
 
-RankedTensorType typeOf(Value v) { return cast<RankedTensorType>(v.getType()); }
 
 /// The widest tensor that `op` touches row by row: its rows and their length.
 RankedTensorType rowsOf(Operation *op) {

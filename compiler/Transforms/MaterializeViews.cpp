@@ -12,7 +12,6 @@ using namespace mlir::xf;
 
 namespace {
 
-RankedTensorType typeOf(Value v) { return cast<RankedTensorType>(v.getType()); }
 
 class Materializer {
 public:

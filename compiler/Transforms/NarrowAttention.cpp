@@ -9,6 +9,7 @@
 // Where many queries share their keys and values, words may be made of these: not of states, and not in a decoder, whose step gives the same bits.
 #include "compiler/Transforms/MapUtils.h"
 #include "compiler/Transforms/Passes.h"
+#include "dialect/IR/ModuleRoles.h"
 
 #include "llvm/ADT/SetVector.h"
 
@@ -22,7 +23,6 @@ using namespace mlir::xf;
 
 namespace {
 
-RankedTensorType typeOf(Value v) { return cast<RankedTensorType>(v.getType()); }
 
 /// Whether `op` does nothing but round each element to `element`.
 bool isRounding(Operation *op, Type element) {
@@ -98,12 +98,9 @@ private:
 
   /// Whether `op` is in a decoder or in what was derived of one.
   bool isOfDecoder(Operation *op) {
-    auto generate = module->getAttrOfType<DictionaryAttr>(kGenerateAttr);
+    ModuleRoles generate(module, kGenerateAttr);
     StringRef entry = op->getParentOfType<EntryOp>().getSymName();
-    return generate && llvm::any_of(ArrayRef<StringRef>{"decode", "begin", "step"}, [&](StringRef member) {
-             auto symbol = generate.getAs<FlatSymbolRefAttr>(member);
-             return symbol && symbol.getValue() == entry;
-           });
+    return llvm::is_contained({generate.name("decode"), generate.name("begin"), generate.name("step")}, entry);
   }
 
   StateOp stateOf(Operation *op) {

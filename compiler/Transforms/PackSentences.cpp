@@ -7,6 +7,7 @@
 #include "compiler/Transforms/PackSentences.h"
 
 #include "compiler/Transforms/Passes.h"
+#include "dialect/IR/ModuleRoles.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -25,48 +26,37 @@ public:
   explicit SentencePacker(ModuleOp module) : module(module) {}
 
   void run() {
-    if (auto generate = module->getAttrOfType<DictionaryAttr>(kGenerateAttr))
-      pack(kGenerateAttr, generate, {{"encode", "packed_encode"}, {"begin", "packed_begin"}});
-    if (auto predict = module->getAttrOfType<DictionaryAttr>(kPredictAttr))
-      pack(kPredictAttr, predict, {{"entry", "packed"}});
+    pack({module, kGenerateAttr}, {{"encode", "packed_encode"}, {"begin", "packed_begin"}});
+    pack({module, kPredictAttr}, {{"entry", "packed"}});
   }
 
 private:
-  using Roles = ArrayRef<std::pair<StringRef, StringRef>>;
-
-  /// Adds twins of the entries in these roles, of all or none.
-  void pack(StringRef attribute, DictionaryAttr members, Roles roles) {
-    auto batch = members.getAs<StringAttr>("batch"), source = members.getAs<StringAttr>("source");
-    if (!batch || !source || batch == source || members.contains("sequence_first"))
+  /// Adds twins of the entries in these roles, of all or none; each pair says where its twin is named.
+  void pack(ModuleRoles roles, ArrayRef<std::pair<StringRef, StringRef>> pairs) {
+    StringRef batch = roles.name("batch"), source = roles.name("source");
+    if (batch.empty() || source.empty() || batch == source || roles.has("sequence_first"))
       return;
-    auto beam = members.getAs<IntegerAttr>("beam");
-    int64_t sentences = getBound(module, batch).value_or(0) / std::max<int64_t>(1, beam ? beam.getInt() : 1), tokens;
-    if (sentences < 1 || llvm::MulOverflow(sentences, getBound(module, source).value_or(0), tokens) || tokens < 1)
+    int64_t sentences = roles.bound("batch").value_or(0) / roles.beams(), tokens;
+    if (sentences < 1 || llvm::MulOverflow(sentences, roles.bound("source").value_or(0), tokens) || tokens < 1)
       return;
     std::string name = freshDim(module, "P");
-    auto pad = members.getAs<IntegerAttr>("pad");
-    auto types = members.getAs<StringAttr>("types");
-    NamedAttrList list(members);
-    SmallVector<EntryOp> twins;
-    for (auto [role, packed] : roles) {
-      auto symbol = members.getAs<FlatSymbolRefAttr>(role);
-      auto entry = symbol ? module.lookupSymbol<EntryOp>(symbol.getValue()) : EntryOp();
+    SmallVector<std::pair<StringRef, EntryOp>> twins;
+    for (auto [role, packed] : pairs) {
+      EntryOp entry = roles.entry(role);
       if (!entry)
         continue;
-      EntryOp twin = ::xf::pack::packEntry(module, entry, {batch.getValue(), source.getValue(), name}, pad && pad.getInt() >= 0,
-                                           types ? types.getValue() : "");
+      EntryOp twin = ::xf::pack::packEntry(module, entry, {batch, source, name}, roles.number("pad").value_or(-1) >= 0, roles.name("types"));
       if (!twin) {
-        for (EntryOp other : twins)
-          other.erase();
+        for (auto &other : twins)
+          other.second.erase();
         return;
       }
-      twins.push_back(twin);
-      list.set(packed, FlatSymbolRefAttr::get(twin));
+      twins.push_back({packed, twin});
     }
-    if (twins.empty())
-      return;
-    module->setAttr(attribute, list.getDictionary(module.getContext()));
-    setBound(module, name, tokens);
+    for (auto &[packed, twin] : twins)
+      roles.set(packed, FlatSymbolRefAttr::get(twin));
+    if (!twins.empty())
+      setBound(module, name, tokens);
   }
 
   ModuleOp module;

@@ -5,7 +5,7 @@
 // whatever the lengths of the sentences that it is decoded with. The stores then say what to leave behind a sentence's
 // last position, and `xf.generate` says that the source may be ragged.
 #include "compiler/Transforms/Passes.h"
-#include "dialect/IR/Xf.h"
+#include "dialect/IR/ModuleRoles.h"
 
 #include "mlir/IR/Matchers.h"
 
@@ -47,15 +47,12 @@ Attribute evaluate(Block &body, ArrayRef<Attribute> arguments, Value result) {
 
 class RaggedSourceFinder {
 public:
-  RaggedSourceFinder(ModuleOp module, DictionaryAttr generate) : module(module), generate(generate) {}
+  RaggedSourceFinder(ModuleOp module, const ModuleRoles &generate)
+      : module(module), begin(generate.entry("begin")), step(generate.entry("step")), pad(generate.number("pad")), source(generate.name("source")) {}
 
   bool run() {
-    auto begin = entryNamed("begin"), step = entryNamed("step");
-    auto dim = generate.getAs<StringAttr>("source");
-    pad = generate.getAs<IntegerAttr>("pad");
-    if (!begin || !step || !dim || !pad)
+    if (!begin || !step || source.empty() || !pad)
       return false;
-    source = dim.getValue();
     bool possible = true;
     begin.walk([&](StoreOp store) { possible &= visit(store); });
     step.walk([&](LoadOp load) { possible &= visit(load); });
@@ -67,11 +64,6 @@ public:
   }
 
 private:
-  EntryOp entryNamed(StringRef role) {
-    auto name = generate.getAs<FlatSymbolRefAttr>(role);
-    return name ? module.lookupSymbol<EntryOp>(name.getAttr()) : EntryOp();
-  }
-
   bool followsSource(Type type) { return llvm::is_contained(getDimNames(cast<RankedTensorType>(type)), source); }
 
   /// Notes the padding of a store; false if it has none and needs it.
@@ -96,7 +88,7 @@ private:
     if (auto argument = dyn_cast<BlockArgument>(value)) {
       bool isTokens = isa<EntryOp>(argument.getOwner()->getParentOp()) && followsSource(argument.getType()) &&
                       cast<RankedTensorType>(argument.getType()).getElementType().isInteger(32);
-      return isTokens ? IntegerAttr::get(IntegerType::get(module.getContext(), 32), pad.getInt()) : Attribute();
+      return isTokens ? IntegerAttr::get(IntegerType::get(module.getContext(), 32), *pad) : Attribute();
     }
     if (auto rearrange = value.getDefiningOp<RearrangeOp>())
       return paddingOf(rearrange.getX());
@@ -173,8 +165,8 @@ private:
   }
 
   ModuleOp module;
-  DictionaryAttr generate;
-  IntegerAttr pad;
+  EntryOp begin, step;
+  std::optional<int64_t> pad;
   StringRef source;
   SmallVector<std::pair<StoreOp, TypedAttr>> stores;
   llvm::StringMap<Attribute> paddings; // by state
@@ -183,12 +175,9 @@ private:
 
 struct RaggedSource : ::xf::impl::XfRaggedSourceBase<RaggedSource> {
   void runOnOperation() override {
-    auto generate = getOperation()->getAttrOfType<DictionaryAttr>(kGenerateAttr);
-    if (!generate || !RaggedSourceFinder(getOperation(), generate).run())
-      return;
-    NamedAttrList members(generate);
-    members.set("ragged_source", UnitAttr::get(&getContext()));
-    getOperation()->setAttr(kGenerateAttr, members.getDictionary(&getContext()));
+    ModuleRoles generate(getOperation(), kGenerateAttr);
+    if (RaggedSourceFinder(getOperation(), generate).run())
+      generate.set("ragged_source", UnitAttr::get(&getContext()));
   }
 };
 

@@ -57,6 +57,8 @@ inline constexpr llvm::StringLiteral kNameAttr = "xf.name";
 /// A tensor type from sizes, of which a dynamic one has a name: dims holds a name (dynamic) or an empty string.
 RankedTensorType makeTensor(ArrayRef<int64_t> sizes, ArrayRef<StringRef> names, Type element);
 
+/// The type of a value that is known to be a tensor.
+inline RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 /// The name of dimension i; empty if it is static.
 StringRef getDimName(RankedTensorType type, unsigned i);
 /// All dimensions' names.

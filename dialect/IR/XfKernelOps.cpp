@@ -9,7 +9,6 @@
 using namespace mlir;
 using namespace mlir::xf;
 
-static RankedTensorType typeOf(Value v) { return cast<RankedTensorType>(v.getType()); }
 
 LogicalResult WeightOp::verify() {
   auto type = dyn_cast<RankedTensorType>(getType());

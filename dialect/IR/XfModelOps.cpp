@@ -5,7 +5,6 @@
 using namespace mlir;
 using namespace mlir::xf;
 
-static RankedTensorType typeOf(Value v) { return cast<RankedTensorType>(v.getType()); }
 
 ParseResult mlir::xf::parseIndexMaps(OpAsmParser &parser, ArrayAttr &maps) {
   SmallVector<Attribute> all;

@@ -5,7 +5,6 @@
 using namespace mlir;
 using namespace mlir::xf;
 
-static RankedTensorType typeOf(Value v) { return cast<RankedTensorType>(v.getType()); }
 
 LogicalResult StateOp::verify() {
   auto type = dyn_cast<RankedTensorType>(getType());

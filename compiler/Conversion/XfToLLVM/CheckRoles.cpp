@@ -1,7 +1,7 @@
 // That the names in the module's attributes stand for something: entries, their arguments and results, dimensions with bounds.
 #include "compiler/Conversion/XfToLLVM/CheckModule.h"
 
-#include "dialect/IR/Xf.h"
+#include "dialect/IR/ModuleRoles.h"
 
 using namespace mlir;
 using namespace mlir::xf;
@@ -16,74 +16,63 @@ public:
   LogicalResult run() { return success(succeeded(checkGenerate()) && succeeded(checkPredict())); }
 
 private:
-  LogicalResult missing(StringRef attribute, StringRef member) {
-    return module.emitError() << attribute << " lacks '" << member << "'";
+  /// Each of these members, where it is there, names an entry.
+  LogicalResult checkEntries(const ModuleRoles &roles, ArrayRef<StringRef> members) {
+    for (StringRef member : members)
+      if (roles.has(member) && !roles.entry(member))
+        return module.emitError() << roles.attributeName() << " names @" << roles.name(member) << " as '" << member << "', which is no entry";
+    return success();
   }
 
-  /// The entry that a member names; null, and an error, if there is none.
-  EntryOp entryOf(StringRef attribute, DictionaryAttr members, StringRef member) {
-    auto name = members.getAs<FlatSymbolRefAttr>(member);
-    auto entry = name ? module.lookupSymbol<EntryOp>(name.getValue()) : EntryOp();
-    if (!name)
-      (void)missing(attribute, member);
-    else if (!entry)
-      module.emitError() << attribute << " names " << name << " as '" << member << "', which is no entry";
-    return entry;
+  LogicalResult checkPresent(const ModuleRoles &roles, ArrayRef<StringRef> members) {
+    for (StringRef member : members)
+      if (!roles.has(member))
+        return module.emitError() << roles.attributeName() << " lacks '" << member << "'";
+    return success();
   }
 
   /// The dimensions that members name, if they are there, have bounds.
-  LogicalResult checkDimensions(StringRef attribute, DictionaryAttr members, ArrayRef<StringRef> names) {
-    for (StringRef member : names)
-      if (auto dim = members.getAs<StringAttr>(member); dim && !getBound(module, dim.getValue()))
-        return module.emitError() << attribute << " names dimension '" << dim.getValue() << "' as '" << member
+  LogicalResult checkDimensions(const ModuleRoles &roles, ArrayRef<StringRef> members) {
+    for (StringRef member : members)
+      if (roles.has(member) && !roles.bound(member))
+        return module.emitError() << roles.attributeName() << " names dimension '" << roles.name(member) << "' as '" << member
                                   << "', which has no bound in xf.bounds";
     return success();
   }
 
   LogicalResult checkGenerate() {
-    auto generate = module->getAttrOfType<DictionaryAttr>(kGenerateAttr);
+    ModuleRoles generate(module, kGenerateAttr);
     if (!generate)
       return success();
-    for (StringRef member : {"encode", "decode", "begin", "step", "choose", "align", "packed_encode", "packed_begin"})
-      if (generate.contains(member) && !entryOf(kGenerateAttr, generate, member))
-        return failure();
-    if (!generate.contains("step"))
-      return missing(kGenerateAttr, "step");
-    for (StringRef member : {"tokens", "logits", "batch", "target"})
-      if (!generate.contains(member))
-        return missing(kGenerateAttr, member);
-    if (failed(checkDimensions(kGenerateAttr, generate, {"batch", "source", "target", "new"})))
+    if (failed(checkEntries(generate, {"encode", "decode", "begin", "step", "choose", "align", "packed_encode", "packed_begin"})) ||
+        failed(checkPresent(generate, {"step", "tokens", "logits", "batch", "target"})) ||
+        failed(checkDimensions(generate, {"batch", "source", "target", "new"})))
       return failure();
-    EntryOp step = entryOf(kGenerateAttr, generate, "step");
-    StringRef tokens = generate.getAs<StringAttr>("tokens").getValue(), batch = generate.getAs<StringAttr>("batch").getValue();
+    EntryOp step = generate.entry("step");
+    StringRef tokens = generate.name("tokens"), batch = generate.name("batch"), logits = generate.name("logits");
     auto place = step.findArg(tokens);
     auto type = place ? dyn_cast<RankedTensorType>(step.getArgumentTypes()[*place]) : RankedTensorType();
     if (!type || type.getRank() != 2 || !llvm::is_contained(getDimNames(type), batch))
       return step.emitError("has no argument '") << tokens << "' of rank 2 with dimension '" << batch << "', the tokens of a search";
-    StringRef logits = generate.getAs<StringAttr>("logits").getValue();
     if (!step.findResult(logits))
       return step.emitError("has no result '") << logits << "', the logits of a search";
     return success();
   }
 
   LogicalResult checkPredict() {
-    auto predict = module->getAttrOfType<DictionaryAttr>(kPredictAttr);
+    ModuleRoles predict(module, kPredictAttr);
     if (!predict)
       return success();
-    EntryOp entry = entryOf(kPredictAttr, predict, "entry");
-    if (!entry || (predict.contains("packed") && !entryOf(kPredictAttr, predict, "packed")))
+    if (failed(checkPresent(predict, {"entry", "result", "batch", "source"})) || failed(checkEntries(predict, {"entry", "packed"})) ||
+        failed(checkDimensions(predict, {"batch", "source"})))
       return failure();
-    for (StringRef member : {"result", "batch", "source"})
-      if (!predict.contains(member))
-        return missing(kPredictAttr, member);
-    if (failed(checkDimensions(kPredictAttr, predict, {"batch", "source"})))
-      return failure();
-    if (auto types = predict.getAs<StringAttr>("types"); types && !entry.findArg(types.getValue()))
-      return entry.emitError("has no argument '") << types.getValue() << "', which " << kPredictAttr << " names";
-    StringRef result = predict.getAs<StringAttr>("result").getValue();
-    if (entry.findResult(result))
-      return success();
-    return entry.emitError("has no result '") << result << "', which " << kPredictAttr << " names";
+    EntryOp entry = predict.entry("entry");
+    if (StringRef types = predict.name("types"); !types.empty() && !entry.findArg(types))
+      return entry.emitError("has no argument '") << types << "', which " << predict.attributeName() << " names";
+    StringRef result = predict.name("result");
+    if (!entry.findResult(result))
+      return entry.emitError("has no result '") << result << "', which " << predict.attributeName() << " names";
+    return success();
   }
 
   ModuleOp module;

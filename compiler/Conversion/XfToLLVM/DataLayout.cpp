@@ -2,6 +2,7 @@
 
 #include "compiler/Conversion/XfToLLVM/MemoryPlan.h"
 #include "compiler/Transforms/Layouts.h"
+#include "dialect/IR/ModuleRoles.h"
 
 using namespace mlir;
 using namespace mlir::xf;
@@ -13,10 +14,9 @@ static constexpr int64_t kAlignment = 64;
 /// The innermost axis of a row's tensor along which a search appends positions, or none. Packed rows have it behind their heads.
 static std::optional<unsigned> positionsAxis(StateOp state) {
   auto type = state.getTensorType();
-  auto module = state->getParentOfType<ModuleOp>();
-  auto generate = module->getAttrOfType<DictionaryAttr>(kGenerateAttr);
-  auto target = generate ? generate.getAs<StringAttr>("target") : StringAttr();
-  for (int64_t i = type.getRank() - 1; target && i >= 1; --i)
+  ModuleRoles generate(state->getParentOfType<ModuleOp>(), kGenerateAttr);
+  StringRef target = generate.name("target");
+  for (int64_t i = type.getRank() - 1; !target.empty() && i >= 1; --i)
     if (type.isDynamicDim(i) && getDimName(type, i) == target)
       return i;
   return std::nullopt;

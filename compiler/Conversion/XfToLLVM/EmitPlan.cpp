@@ -9,6 +9,7 @@
 #include "compiler/Conversion/XfToLLVM/Plan.h"
 #include "compiler/Conversion/XfToLLVM/PlanBuilder.h"
 #include "compiler/Conversion/XfToLLVM/WeightPlaces.h"
+#include "dialect/IR/ModuleRoles.h"
 #include "runtime/abi/xf_abi.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -348,11 +349,12 @@ static LogicalResult checkSizes(ModuleOp module) {
     for (auto bound : bounds)
       if (cast<IntegerAttr>(bound.getValue()).getInt() > XF_ABI_LARGEST_SIZE)
         return emitError(whole, "dimension " + bound.getName().getValue() + " is too large with all beams; lower its limit (--limit)");
-  for (StringRef roles : {kGenerateAttr, kPredictAttr})
-    if (auto members = module->getAttrOfType<DictionaryAttr>(roles))
-      for (StringRef role : {"batch", "source", "target"})
-        if (auto dim = members.getAs<StringAttr>(role); dim && getBound(module, dim.getValue()).value_or(0) > XF_ABI_LARGEST_LIMIT)
-          return emitError(whole, "dimension " + dim.getValue() + " is too large for a search or predictions; lower the limit of " + role + " (--limit)");
+  for (StringRef attribute : {kGenerateAttr, kPredictAttr}) {
+    ModuleRoles roles(module, attribute);
+    for (StringRef role : {"batch", "source", "target"})
+      if (roles.bound(role).value_or(0) > XF_ABI_LARGEST_LIMIT)
+        return emitError(whole, "dimension " + roles.name(role) + " is too large for a search or predictions; lower the limit of " + role + " (--limit)");
+  }
   WalkResult walked = module.walk([&](Operation *op) {
     if (auto state = dyn_cast<StateOp>(op); state && isTooLarge(state.getTensorType(), state.getLayers()))
       return refuse(op, state.getTensorType());

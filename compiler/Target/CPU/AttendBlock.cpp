@@ -11,7 +11,6 @@ using namespace mlir::xf;
 
 namespace xf::cpu {
 
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 static int64_t roundUp(int64_t n) { return llvm::alignTo(n, kLanes); }
 
 /// Of a block: a tile's rows, or heads.

@@ -19,7 +19,6 @@ using namespace mlir::xf;
 namespace xf::cpu {
 namespace {
 
-RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 Type elementOf(Value value) { return typeOf(value).getElementType(); }
 
 /// Rows that are walked over together: as registers allow.

@@ -13,7 +13,6 @@ static constexpr int64_t kAtOnce = 8;
 /// Of rows that are written out: as many elements of a lane are all read before anything is computed.
 static constexpr int64_t kMostReads = 128;
 
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 static Type elementOf(Value value) { return typeOf(value).getElementType(); }
 
 RowEmitter::RowEmitter(GpuBuilder &builder, RowOp op, const KernelRequest &request)

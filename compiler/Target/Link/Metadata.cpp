@@ -4,6 +4,7 @@
 #include "compiler/Target/Link/TokenBounds.h"
 #include "compiler/Target/Link/Vocabularies.h"
 #include "compiler/Transforms/Layouts.h"
+#include "dialect/IR/ModuleRoles.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -215,75 +216,64 @@ private:
     header.segments = bytes.putTable<xf_abi_segment>(segments);
   }
 
-  int32_t number(DictionaryAttr attr, StringRef key, int32_t otherwise) {
-    auto value = attr.getAs<IntegerAttr>(key);
-    return value ? int32_t(value.getInt()) : otherwise;
+  static int32_t number(const ModuleRoles &roles, StringRef member, int32_t otherwise) {
+    return static_cast<int32_t>(roles.number(member).value_or(otherwise));
   }
-  int32_t entryNumber(DictionaryAttr attr, StringRef key) {
-    auto symbol = attr.getAs<FlatSymbolRefAttr>(key);
-    auto found = symbol ? entryNumbers.find(symbol.getValue()) : entryNumbers.end();
+  int32_t entryNumber(const ModuleRoles &roles, StringRef member) {
+    auto found = entryNumbers.find(roles.name(member));
     return found == entryNumbers.end() ? -1 : int32_t(found->second);
   }
-  int32_t dim(DictionaryAttr attr, StringRef key) {
-    auto name = attr.getAs<StringAttr>(key);
-    return name ? dimNumber(name.getValue()) : -1;
-  }
-  int64_t bound(DictionaryAttr attr, StringRef key) {
-    auto name = attr.getAs<StringAttr>(key);
-    return name ? getBound(module, name.getValue()).value_or(0) : 0;
-  }
+  int32_t dim(const ModuleRoles &roles, StringRef member) { return roles.has(member) ? dimNumber(roles.name(member)) : -1; }
 
   void fillGenerate() {
-    auto attr = module->getAttrOfType<DictionaryAttr>(kGenerateAttr);
+    ModuleRoles roles(module, kGenerateAttr);
     auto &g = header.generate;
     g = {};
-    if (!attr || entryNumber(attr, "step") < 0)
+    if (!roles.entry("step"))
       return;
     g.present = 1;
-    g.encode = entryNumber(attr, "encode");
-    g.begin = entryNumber(attr, "begin");
-    g.step = entryNumber(attr, "step");
-    g.choose = entryNumber(attr, "choose");
-    g.align = entryNumber(attr, "align");
-    g.packed_encode = entryNumber(attr, "packed_encode");
-    g.packed_begin = entryNumber(attr, "packed_begin");
-    auto step = module.lookupSymbol<EntryOp>(attr.getAs<FlatSymbolRefAttr>("step"));
-    g.tokens_input = *step.findArg(attr.getAs<StringAttr>("tokens"));
-    g.logits_output = *step.findResult(attr.getAs<StringAttr>("logits"));
+    g.encode = entryNumber(roles, "encode");
+    g.begin = entryNumber(roles, "begin");
+    g.step = entryNumber(roles, "step");
+    g.choose = entryNumber(roles, "choose");
+    g.align = entryNumber(roles, "align");
+    g.packed_encode = entryNumber(roles, "packed_encode");
+    g.packed_begin = entryNumber(roles, "packed_begin");
+    EntryOp step = roles.entry("step");
+    g.tokens_input = *step.findArg(roles.name("tokens"));
+    g.logits_output = *step.findResult(roles.name("logits"));
     // The step's new positions are the dimension of its tokens that is not the batch.
     auto tokens = cast<RankedTensorType>(step.getArgumentTypes()[g.tokens_input]);
     for (unsigned d = 0; d < 2; ++d)
-      if (getDimName(tokens, d) != attr.getAs<StringAttr>("batch").getValue())
+      if (getDimName(tokens, d) != roles.name("batch"))
         g.new_dim = dimNumber(getDimName(tokens, d));
-    g.start = number(attr, "start", -1);
-    g.end = number(attr, "end", -1);
-    SmallVector<int64_t> moreEnds = tokenIds(attr, "more_ends");
+    g.start = number(roles, "start", -1);
+    g.end = number(roles, "end", -1);
+    SmallVector<int64_t> moreEnds = roles.numbers("more_ends");
     moreEnds.truncate(std::min<size_t>(moreEnds.size(), XF_ABI_MAX_ENDS - 1));
     llvm::copy(moreEnds, g.more_ends);
     g.more_ends_count = moreEnds.size();
-    g.pad = number(attr, "pad", -1);
-    g.sequence_first = attr.contains("sequence_first");
-    g.ragged_source = attr.contains("ragged_source");
-    g.batch_dim = dim(attr, "batch");
-    g.source_dim = dim(attr, "source");
-    g.target_dim = dim(attr, "target");
-    g.min_length = number(attr, "min_length", 0);
-    g.max_length_base = number(attr, "max_length_base", 0);
-    g.max_length_per_source = number(attr, "max_length_per_source", 0);
-    g.beam = number(attr, "beam", 1);
+    g.pad = number(roles, "pad", -1);
+    g.sequence_first = roles.has("sequence_first");
+    g.ragged_source = roles.has("ragged_source");
+    g.batch_dim = dim(roles, "batch");
+    g.source_dim = dim(roles, "source");
+    g.target_dim = dim(roles, "target");
+    g.min_length = number(roles, "min_length", 0);
+    g.max_length_base = number(roles, "max_length_base", 0);
+    g.max_length_per_source = number(roles, "max_length_per_source", 0);
+    g.beam = int32_t(roles.beams());
     // Search rows and sentences share the batch dimension: its bound holds sentences times beams.
-    g.batch = std::max<int64_t>(1, bound(attr, "batch") / std::max<int64_t>(1, g.beam));
-    g.source = bound(attr, "source");
-    g.target = bound(attr, "target");
+    g.batch = std::max<int64_t>(1, roles.bound("batch").value_or(0) / roles.beams());
+    g.source = roles.bound("source").value_or(0);
+    g.target = roles.bound("target").value_or(0);
   }
 
-  uint32_t split(DictionaryAttr attr, StringRef key) {
-    auto name = attr.getAs<StringAttr>(key);
-    StringRef text = name ? name.getValue() : "ids";
+  static uint32_t split(StringRef text) {
     return text == "characters" ? XF_ABI_CHARACTERS : text == "words" ? XF_ABI_WORDS : text == "subwords" ? XF_ABI_SUBWORDS : XF_ABI_IDS;
   }
-  uint32_t affix(DictionaryAttr attr, StringRef key, int32_t (&out)[XF_ABI_MAX_AFFIX]) {
-    SmallVector<int64_t> ids = tokenIds(attr, key);
+  static uint32_t affix(const ModuleRoles &roles, StringRef member, int32_t (&out)[XF_ABI_MAX_AFFIX]) {
+    SmallVector<int64_t> ids = roles.numbers(member);
     ids.truncate(std::min<size_t>(ids.size(), XF_ABI_MAX_AFFIX));
     llvm::copy(ids, out);
     return ids.size();
@@ -292,46 +282,46 @@ private:
     auto &t = header.text;
     t = {};
     t.source_unknown = -1;
-    auto attr = module->getAttrOfType<DictionaryAttr>(kTextAttr);
-    if (!attr)
+    ModuleRoles roles(module, kTextAttr);
+    if (!roles)
       return;
-    t.source_split = split(attr, "source");
-    t.target_split = split(attr, "target");
-    t.source_unknown = number(attr, "unknown", -1);
-    t.lowercase = attr.contains("lowercase");
-    t.prefix_count = affix(attr, "prefix", t.prefix);
-    t.suffix_count = affix(attr, "suffix", t.suffix);
-    t.between_count = affix(attr, "between", t.between);
+    t.source_split = split(roles.name("source"));
+    t.target_split = split(roles.name("target"));
+    t.source_unknown = number(roles, "unknown", -1);
+    t.lowercase = roles.has("lowercase");
+    t.prefix_count = affix(roles, "prefix", t.prefix);
+    t.suffix_count = affix(roles, "suffix", t.suffix);
+    t.between_count = affix(roles, "between", t.between);
   }
 
   void fillPredict() {
-    auto attr = module->getAttrOfType<DictionaryAttr>(kPredictAttr);
+    ModuleRoles roles(module, kPredictAttr);
     header.predict = {};
     header.predict.pad = header.predict.packed = header.predict.types = -1;
-    if (!attr)
+    if (!roles)
       return;
     header.predict.present = 1;
-    fillPredictDims(attr);
-    header.predict.entry = entryNumber(attr, "entry");
-    header.predict.packed = entryNumber(attr, "packed");
-    header.predict.labels = attr.contains("labels");
-    header.predict.pad = number(attr, "pad", -1);
-    auto entry = module.lookupSymbol<EntryOp>(attr.getAs<FlatSymbolRefAttr>("entry"));
-    header.predict.output = *entry.findResult(attr.getAs<StringAttr>("result"));
-    if (auto types = attr.getAs<StringAttr>("types"))
-      header.predict.types = *entry.findArg(types);
+    fillPredictDims(roles);
+    header.predict.entry = entryNumber(roles, "entry");
+    header.predict.packed = entryNumber(roles, "packed");
+    header.predict.labels = roles.has("labels");
+    header.predict.pad = number(roles, "pad", -1);
+    EntryOp entry = roles.entry("entry");
+    header.predict.output = *entry.findResult(roles.name("result"));
+    if (roles.has("types"))
+      header.predict.types = *entry.findArg(roles.name("types"));
   }
 
   /// Batch and source of the tokens that a prediction reads, as a search would have them.
-  void fillPredictDims(DictionaryAttr attr) {
+  void fillPredictDims(const ModuleRoles &roles) {
     auto &g = header.generate;
     g.encode = g.begin = g.step = g.choose = g.align = g.packed_encode = g.packed_begin = g.target_dim = g.new_dim = g.start = g.end = -1;
-    g.pad = number(attr, "pad", -1);
-    g.batch_dim = dim(attr, "batch");
-    g.source_dim = dim(attr, "source");
-    g.sequence_first = attr.contains("sequence_first");
-    g.batch = bound(attr, "batch");
-    g.source = bound(attr, "source");
+    g.pad = number(roles, "pad", -1);
+    g.batch_dim = dim(roles, "batch");
+    g.source_dim = dim(roles, "source");
+    g.sequence_first = roles.has("sequence_first");
+    g.batch = roles.bound("batch").value_or(0);
+    g.source = roles.bound("source").value_or(0);
   }
 
   const ImageContents &contents;

@@ -2,6 +2,7 @@
 
 #include "compiler/Import/Error.h"
 #include "compiler/Target/Link/TokenBounds.h"
+#include "dialect/IR/ModuleRoles.h"
 #include "runtime/abi/xf_abi.h"
 
 #include "llvm/Support/JSON.h"
@@ -38,11 +39,12 @@ static llvm::Error check(StringRef which, const Vocabulary &vocabulary, int64_t 
 }
 
 /// Why nothing would be read (or written) with a source (or target) vocabulary; empty if it would be.
-static StringRef whyUnused(bool isSource, const Vocabulary &vocabulary, DictionaryAttr text, DictionaryAttr generate, DictionaryAttr predict) {
+static StringRef whyUnused(bool isSource, const Vocabulary &vocabulary, const ModuleRoles &text, const ModuleRoles &generate,
+                           const ModuleRoles &predict) {
   if (!generate && !predict)
     return "the model neither generates nor predicts: its entries are called by name";
-  auto split = text ? text.getAs<StringAttr>(isSource ? "source" : "target") : StringAttr();
-  bool ids = !split || split.getValue() == "ids", subwords = split && split.getValue() == "subwords";
+  StringRef split = text.name(isSource ? "source" : "target");
+  bool ids = split.empty() || split == "ids", subwords = split == "subwords";
   if (!vocabulary.subwords.empty() && !subwords)
     return isSource ? "without text(source = subwords) lines are not cut into pieces"
                     : "without text(target = subwords) results are not made of pieces";
@@ -53,14 +55,14 @@ static StringRef whyUnused(bool isSource, const Vocabulary &vocabulary, Dictiona
     return ids ? "without text(source = characters) or text(source = words) lines are ids" : "";
   if (generate)
     return ids ? "without text(target = characters) or text(target = words) results are ids" : "";
-  return predict.contains("labels") ? "" : "without labels predictions are numbers";
+  return predict.has("labels") ? "" : "without labels predictions are numbers";
 }
 
-/// The smallest table that any of the entry's tokens look up, their types (null: none) not counted; 0 if there is none.
-static int64_t sourceTokens(EntryOp entry, StringAttr types) {
+/// The smallest table that any of the entry's tokens look up, their types (empty: none) not counted; 0 if there is none.
+static int64_t sourceTokens(EntryOp entry, StringRef types) {
   int64_t least = 0;
   for (auto [i, type] : llvm::enumerate(entry.getArgumentTypes())) {
-    if (types && entry.getArgName(i) == types.getValue())
+    if (!types.empty() && entry.getArgName(i) == types)
       continue;
     int64_t bound = cast<RankedTensorType>(type).getElementType().isInteger(32) ? tokenBound(entry, i) : 0;
     if (bound > 0)
@@ -70,21 +72,10 @@ static int64_t sourceTokens(EntryOp entry, StringAttr types) {
 }
 
 /// The last dimension of the entry's result of that name.
-static int64_t columns(EntryOp entry, StringAttr name) {
-  auto found = name ? entry.findResult(name) : std::nullopt;
+static int64_t columns(EntryOp entry, StringRef name) {
+  auto found = name.empty() ? std::nullopt : entry.findResult(name);
   auto shape = found ? cast<RankedTensorType>(entry.getResultTypes()[*found]).getShape() : ArrayRef<int64_t>();
   return shape.empty() ? 0 : std::max<int64_t>(shape.back(), 0);
-}
-
-SmallVector<int64_t> tokenIds(DictionaryAttr attr, StringRef key) {
-  SmallVector<int64_t> ids;
-  Attribute value = attr ? attr.get(key) : Attribute();
-  if (auto list = dyn_cast_or_null<ArrayAttr>(value))
-    for (auto id : list.getAsRange<IntegerAttr>())
-      ids.push_back(id.getInt());
-  else if (auto id = dyn_cast_or_null<IntegerAttr>(value))
-    ids.push_back(id.getInt());
-  return ids;
 }
 
 namespace {
@@ -92,48 +83,48 @@ namespace {
 class NamedTokens {
 public:
   /// `directive` names the tokens `keys`, of the `most` that `entry` has to do with (0: not known).
-  void check(EntryOp entry, DictionaryAttr directive, StringRef name, ArrayRef<StringRef> keys, int64_t most, StringRef which) {
+  void check(EntryOp entry, const ModuleRoles &directive, StringRef name, ArrayRef<StringRef> keys, int64_t most, StringRef which) {
     for (StringRef key : keys)
-      for (int64_t id : tokenIds(directive, key))
+      for (int64_t id : directive.numbers(key))
         if (entry && most > 0 && id >= most)
           refuse(entry) << "'" << key << "' of " << name << " is " << id << ", but the model has " << most << " " << which << " tokens";
   }
 
-  void checkAffixes(EntryOp entry, DictionaryAttr text) {
+  void checkAffixes(EntryOp entry, const ModuleRoles &text) {
     for (StringRef key : {"prefix", "between", "suffix"})
-      if (size_t count = tokenIds(text, key).size(); entry && count > XF_ABI_MAX_AFFIX)
+      if (size_t count = text.numbers(key).size(); entry && count > XF_ABI_MAX_AFFIX)
         refuse(entry) << "'" << key << "' of text has " << count << " tokens; at most " << XF_ABI_MAX_AFFIX << " are possible";
   }
 
   /// Two texts are for predictions, which can look up the types of both.
-  void checkPairs(EntryOp entry, DictionaryAttr text, DictionaryAttr predict) {
-    SmallVector<int64_t> prefix = tokenIds(text, "prefix"), between = tokenIds(text, "between");
-    bool pairs = !between.empty();
-    StringAttr types = predict ? predict.getAs<StringAttr>("types") : StringAttr();
+  void checkPairs(EntryOp entry, const ModuleRoles &text, const ModuleRoles &predict) {
+    SmallVector<int64_t> prefix = text.numbers("prefix"), between = text.numbers("between");
+    StringRef types = predict.name("types");
+    bool pairs = !between.empty(), typed = !types.empty();
     if (entry && pairs && !predict)
       refuse(entry) << "'between' of text stands between the two texts of a line, which only predictions take";
-    if (entry && types && !pairs)
+    if (entry && typed && !pairs)
       refuse(entry) << "'types' of predict tells two texts apart, but text(…) has no 'between' to stand between them";
     if (entry && pairs && std::search(prefix.begin(), prefix.end(), between.begin(), between.end()) != prefix.end())
       refuse(entry) << "'between' of text stands in its 'prefix': where the second text begins could not be told";
-    if (types && boundOf(entry, types) == 1)
-      refuse(entry) << "'" << types.getValue() << "' is 0 or 1, but the table that looks it up has 1 row";
+    if (typed && boundOf(entry, types) == 1)
+      refuse(entry) << "'" << types << "' is 0 or 1, but the table that looks it up has 1 row";
   }
 
   /// What is chosen can be looked up in the next step.
-  void checkStep(EntryOp entry, StringAttr tokens, int64_t chosen) {
+  void checkStep(EntryOp entry, StringRef tokens, int64_t chosen) {
     if (int64_t rows = boundOf(entry, tokens); rows > 0 && rows < chosen)
       refuse(entry) << chosen << " tokens can be chosen, but the table that looks them up has " << rows << " rows";
   }
 
   /// What the decoder and the encoder read can be looked up by the entry that aligns it.
-  void checkAlign(EntryOp align, EntryOp encode, EntryOp decode, StringAttr tokens) {
+  void checkAlign(EntryOp align, EntryOp encode, EntryOp decode, StringRef tokens) {
     for (unsigned i = 0; i < align.getArgumentTypes().size(); ++i) {
-      StringAttr name = StringAttr::get(align.getContext(), align.getArgName(i));
+      StringRef name = align.getArgName(i);
       EntryOp other = name == tokens ? decode : encode;
       int64_t here = tokenBound(align, i), there = boundOf(other, name);
       if (other && here > 0 && (there == 0 || here < there))
-        refuse(align) << "'" << name.getValue() << "' is looked up in a table of " << here << " rows, but "
+        refuse(align) << "'" << name << "' is looked up in a table of " << here << " rows, but "
                       << (there == 0 ? std::string("in none") : "in one of " + std::to_string(there)) << " by '" << other.getSymName() << "'";
     }
   }
@@ -142,7 +133,7 @@ public:
 
 private:
   /// Of the argument of that name; 0 if there is none.
-  static int64_t boundOf(EntryOp entry, StringAttr argument) {
+  static int64_t boundOf(EntryOp entry, StringRef argument) {
     auto place = entry ? entry.findArg(argument) : std::nullopt;
     return place ? tokenBound(entry, *place) : 0;
   }
@@ -156,24 +147,17 @@ private:
 } // namespace
 
 llvm::Error checkVocabularies(ModuleOp module, const Vocabulary &source, const Vocabulary &target) {
-  auto generate = module->getAttrOfType<DictionaryAttr>(kGenerateAttr);
-  auto predict = module->getAttrOfType<DictionaryAttr>(kPredictAttr);
-  auto text = module->getAttrOfType<DictionaryAttr>(kTextAttr);
-  auto find = [&](DictionaryAttr attr, StringRef key) -> EntryOp {
-    auto name = attr ? attr.getAs<FlatSymbolRefAttr>(key) : FlatSymbolRefAttr();
-    return name ? module.lookupSymbol<EntryOp>(name) : EntryOp();
-  };
-  EntryOp reads = find(generate, "encode"), writes = find(generate, "decode");
-  StringAttr result = generate ? generate.getAs<StringAttr>("logits") : StringAttr();
+  ModuleRoles generate(module, kGenerateAttr), predict(module, kPredictAttr), text(module, kTextAttr);
+  EntryOp reads = generate.entry("encode"), writes = generate.entry("decode");
+  StringRef result = generate.name("logits");
   if (!generate) {
-    reads = writes = find(predict, "entry");
+    reads = writes = predict.entry("entry");
     // Labels have names; other predictions are numbers.
-    result = predict && predict.contains("labels") ? predict.getAs<StringAttr>("result") : StringAttr();
+    result = predict.has("labels") ? predict.name("result") : "";
   }
   if (!reads)
     reads = writes;
-  StringAttr types = predict ? predict.getAs<StringAttr>("types") : StringAttr();
-  int64_t sources = reads ? sourceTokens(reads, types) : 0, targets = writes ? columns(writes, result) : 0;
+  int64_t sources = reads ? sourceTokens(reads, predict.name("types")) : 0, targets = writes ? columns(writes, result) : 0;
   NamedTokens named;
   named.check(writes, generate, "generate", {"start", "end", "more_ends"}, targets, "target");
   named.check(reads, generate ? generate : predict, generate ? "generate" : "predict", {"pad"}, sources, "source");
@@ -181,9 +165,9 @@ llvm::Error checkVocabularies(ModuleOp module, const Vocabulary &source, const V
   named.checkAffixes(reads, text);
   named.checkPairs(reads, text, predict);
   if (generate)
-    named.checkStep(writes, generate.getAs<StringAttr>("tokens"), targets);
-  if (EntryOp align = find(generate, "align"))
-    named.checkAlign(align, reads, writes, generate.getAs<StringAttr>("tokens"));
+    named.checkStep(writes, generate.name("tokens"), targets);
+  if (EntryOp align = generate.entry("align"))
+    named.checkAlign(align, reads, writes, generate.name("tokens"));
   if (!named.areGood())
     return makeError(""); // what is wrong has been said
   for (bool isSource : {true, false}) {

@@ -21,9 +21,6 @@ struct Vocabulary {
 /// The tokens that a description names must be the model's, too; those that are not are said at their entry, and the error is empty.
 llvm::Error checkVocabularies(mlir::ModuleOp module, const Vocabulary &source, const Vocabulary &target);
 
-/// The ids that the list `key` of a directive holds, or its only one; none without it.
-llvm::SmallVector<int64_t> tokenIds(mlir::DictionaryAttr directive, llvm::StringRef key);
-
 } // namespace xf
 
 #endif // XF_COMPILER_TARGET_LINK_VOCABULARIES_H

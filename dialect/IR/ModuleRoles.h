@@ -1,0 +1,42 @@
+// The module's dictionaries xf.generate, xf.predict and xf.text, read by their members' names (listed in dialect/README.md).
+#ifndef XF_DIALECT_IR_MODULEROLES_H
+#define XF_DIALECT_IR_MODULEROLES_H
+
+#include "dialect/IR/Xf.h"
+
+namespace mlir::xf {
+
+/// A view of one of them, as the dialect verified it. Of a module without it, a view in which nothing is there.
+class ModuleRoles {
+public:
+  /// `attribute`: kGenerateAttr, kPredictAttr or kTextAttr.
+  ModuleRoles(ModuleOp module, StringRef attribute);
+
+  StringRef attributeName() const { return attribute; }
+  /// Whether the module has the attribute at all.
+  explicit operator bool() const { return static_cast<bool>(members); }
+  bool has(StringRef member) const { return members && members.contains(member); }
+  /// The entry that `member` names; null if there is no such member or no such entry.
+  EntryOp entry(StringRef member) const;
+  /// What `member` names: an entry, an argument, a result or a dimension. Empty if it is not there.
+  StringRef name(StringRef member) const;
+  std::optional<int64_t> number(StringRef member) const;
+  /// The numbers of a list, or of a member that is one number.
+  SmallVector<int64_t> numbers(StringRef member) const;
+  /// The largest value of the dimension that `member` names.
+  std::optional<int64_t> bound(StringRef member) const;
+  /// How many rows a search has of a sentence: its beams, or one.
+  int64_t beams() const { return std::max<int64_t>(1, number("beam").value_or(1)); }
+
+  /// Sets a member, here and in the module.
+  void set(StringRef member, Attribute value);
+
+private:
+  ModuleOp module;
+  StringRef attribute;
+  DictionaryAttr members;
+};
+
+} // namespace mlir::xf
+
+#endif // XF_DIALECT_IR_MODULEROLES_H
