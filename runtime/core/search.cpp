@@ -11,7 +11,7 @@
 namespace xf::rt {
 
 searcher::searcher(session &owner, const model &m, arena_plan &plan)
-    : session_(owner), model_(m), g_(m.header().generate), layout_(m, plan), encode_calls_(owner, layout_.pack),
+    : session_(owner), model_(m), g_(m.header().generate), layout_(m, plan), rows_(layout_.placement), encode_calls_(owner, layout_.pack),
       start_calls_(owner, layout_.pack), own_scratch_(m), room_(largest_room(m)),
       scratch_at_(plan.add(static_cast<uint64_t>(owner.threads()), own_scratch_.bytes)) {}
 
@@ -21,25 +21,19 @@ void searcher::bind(const arena &memory) {
   memory_ = memory.at(0);
   order_ = memory.as<int32_t>(layout_.order);
   slots_argument_ = memory.as<int32_t>(layout_.slots);
-  beam_rows_ = memory.as<int32_t>(layout_.beam_rows);
-  next_rows_ = memory.as<int32_t>(layout_.next_rows);
-  row_slot_ = memory.as<int32_t>(layout_.row_slot);
-  row_beam_ = memory.as<int32_t>(layout_.row_beam);
-  kept_ = memory.as<uint8_t>(layout_.kept);
-  moves_ = memory.as<row_move>(layout_.moves);
   prefix_ = memory.as<int32_t>(layout_.prefix);
   candidates_ = memory.as<candidate>(layout_.candidates);
   summaries_ = memory.as<row_summary>(layout_.summaries);
   tokens_ = memory.as<int32_t>(layout_.tokens);
   started_ = memory.as<int32_t>(layout_.started);
-  forbidden_ = memory.as<uint32_t>(layout_.forbidden);
   aligned_ = memory.as<int32_t>(layout_.aligned);
   weights_ = memory.as<float>(layout_.weights);
   logits_ = memory.as<float>(layout_.logits);
   scratch_ = memory.at(scratch_at_);
   layout_.groups.bind(memory);
   layout_.pack.bind(memory);
-  layout_.history.bind(memory);
+  rows_.bind(memory);
+  classes_.bind(memory.as<uint32_t>(layout_.forbidden), layout_.words, layout_.batch);
   for (beam_search &search : layout_.beams)
     search.bind(memory);
 
@@ -79,6 +73,7 @@ void searcher::bind(const arena &memory) {
   align_dims_.resize(model_.dims().size());
   align_io_.resize(layout_.align.arguments.size());
   slots_.resize(layout_.batch);
+  slot_beams_.resize(layout_.batch);
   beam_summaries_.resize(layout_.beam);
   beam_candidates_.resize(layout_.beam);
   coverage_.resize(static_cast<size_t>(2 * layout_.beam));
@@ -90,8 +85,8 @@ void searcher::start_call(const search_options &options, search_sink &sink) {
   check(options);
   options_ = &options;
   sink_ = &sink;
-  forbid_tokens();
-  layout_.history.forget();
+  classes_.start(options.suppress, options.allowed, ends());
+  rows_.forget();
 }
 
 // More rows than these are no faster on a CPU, and their states are memory that is touched for nothing.
@@ -120,7 +115,8 @@ void searcher::generate(const token_rows &rows, const search_options &options, s
 void searcher::begin_window(const token_rows &rows, int64_t first, int64_t count,
                             function_ref<void(int64_t, const char *)> refused) {
   waiting_ = next_waiting_ = 0;
-  rows_ = active_ = 0;
+  rows_.clear();
+  active_ = 0;
   for (slot &s : slots_)
     s.sentence = -1;
   auto length = [&](int64_t sentence) { return rows.offsets[sentence + 1] - rows.offsets[sentence]; };

@@ -3,6 +3,7 @@
 #ifndef RUNTIME_CORE_SEARCH_H
 #define RUNTIME_CORE_SEARCH_H
 
+#include "runtime/core/beam_rows.h"
 #include "runtime/core/binding.h"
 #include "runtime/core/function_ref.h"
 #include "runtime/core/group_calls.h"
@@ -10,6 +11,7 @@
 #include "runtime/core/search_layout.h"
 #include "runtime/core/search_options.h"
 #include "runtime/core/states.h"
+#include "runtime/core/token_classes.h"
 #include "runtime/device/device_search.h"
 
 #include <cstdint>
@@ -138,14 +140,7 @@ private:
   void score_targets();
   // Which token of its result the step's position says the worth of; negative: one that is given before it.
   int64_t scored(const slot &s, int64_t position) const { return s.prefix_used - new_ + position + 1 - s.given; }
-  // What rows may not choose.
-  void forbid_tokens();
-  void forbid_tokens(int32_t number, std::span<const int32_t> source);
-  void forbid(int32_t kind, std::span<const int32_t> tokens);
-  void forbid_ends(int32_t kind);
   end_tokens ends() const { return {g_.end, model_.more_ends(), options_->ends}; }
-  uint32_t *forbidden(int32_t kind) { return forbidden_ + kind * layout_.words; }
-  int32_t class_of(int32_t number) const;
   int32_t class_of_row(int32_t row) const;
   // Candidates that are asked of every row.
   int32_t wanted() const;
@@ -155,15 +150,8 @@ private:
   void keep_alternatives(const beam_search &beams, int32_t row);
   // A sentence's beams have been advanced, unless it failed; `goes_on`: some are open.
   void end_step(int32_t number, bool goes_on);
-  // The rows of beams after a step.
-  int32_t beams_after(int32_t number) const;
-  int32_t parent_row(int32_t number, int32_t b) const;
-  int32_t &next_row(int32_t number, int32_t b) { return next_rows_[number * layout_.beam + b]; }
-  void plan_moves();
-  void give_to_sibling(int32_t row);
-  void move_beam(int32_t number, int32_t b, int32_t to);
-  void move_rows();
-  void copy_rows(int thread, int threads) const;
+  // Moves rows so that they are dense again; `have_moved`: the beams' rows are those after the step, not those of their parents.
+  void regroup(bool have_moved);
   void close_slot(int32_t number);
   int64_t own_length(std::span<const int32_t> ids) const;
   // The most tokens of a sentence's result, whose source has `own_length` tokens, and of which the decoder is given `prefix_length`.
@@ -184,6 +172,8 @@ private:
   const model &model_;
   const xf_abi_generate &g_;
   search_layout layout_;
+  beam_rows &rows_; // the layout's
+  token_classes classes_;
   group_calls encode_calls_, start_calls_; // of the encoder, and with what follows it
   choice_scratch own_scratch_; // of a thread
   state_room room_;            // of the call in progress
@@ -193,24 +183,21 @@ private:
 
   // Bound to the arena.
   uint8_t *memory_ = nullptr;
-  int32_t *order_ = nullptr, *slots_argument_ = nullptr, *beam_rows_ = nullptr, *next_rows_ = nullptr;
-  int32_t *row_slot_ = nullptr, *row_beam_ = nullptr, *prefix_ = nullptr, *tokens_ = nullptr, *started_ = nullptr;
+  int32_t *order_ = nullptr, *slots_argument_ = nullptr, *prefix_ = nullptr, *tokens_ = nullptr, *started_ = nullptr;
   int32_t *aligned_ = nullptr; // what the decoder reads for a result
   float *weights_ = nullptr;   // of its alignment
-  uint8_t *kept_ = nullptr;
-  row_move *moves_ = nullptr;
   candidate *candidates_ = nullptr;
   row_summary *summaries_ = nullptr;
   int32_t *step_tokens_ = nullptr, *step_past_ = nullptr, *step_slots_ = nullptr;
-  uint32_t *forbidden_ = nullptr; // [classes][words], a bit for each token
-  float *logits_ = nullptr;       // of the step that gives them
-  uint8_t *scratch_ = nullptr;    // [threads], of choices by the host
+  float *logits_ = nullptr;    // of the step that gives them
+  uint8_t *scratch_ = nullptr; // [threads], of choices by the host
   step_choice choice_ = {};
   std::vector<void *> source_pointers_, given_inputs_, given_pointers_, source_io_, step_io_, logits_io_;
   std::vector<int64_t> source_dims_, step_dims_;
   std::vector<void *> align_io_;
   std::vector<int64_t> align_dims_;
   std::vector<slot> slots_;
+  std::vector<slot_beams> slot_beams_; // after a step
   std::vector<const row_summary *> beam_summaries_;
   std::vector<const candidate *> beam_candidates_;
   std::vector<double> coverage_; // of finished hypotheses
@@ -222,13 +209,12 @@ private:
   const token_rows *window_rows_ = nullptr; // null: the caller gives all sources at once, as the model's inputs
   int64_t window_first_ = 0, waiting_ = 0, next_waiting_ = 0;
   int64_t source_length_ = 0; // of the sentences in the slots, padding included
-  int32_t rows_ = 0, active_ = 0, moves_count_ = 0;
+  int32_t active_ = 0;
   int64_t new_ = 1; // positions of the step
   std::unique_ptr<device_search> ahead_; // null where the host decides after each step
   std::vector<int32_t> ahead_slots_;     // those of its sentences
   std::vector<device_sentence> ahead_sentences_;
   int32_t under_way_ = 0;   // steps that have been started and not been looked at
-  bool have_moved_ = false; // the beams' rows are those after the step, not those of their parents
   refusal refusal_;
 };
 

@@ -24,7 +24,7 @@ bool searcher::can_run_ahead() const {
 
 // Whether another step is worth it while `under_way_` steps are not seen yet, by the sentences that go on so far.
 bool searcher::goes_on() const {
-  bool gaps = (rows_ - active_ * options_->beam) * 4 >= rows_;
+  bool gaps = (rows_.count() - active_ * options_->beam) * 4 >= rows_.count();
   bool may_start = next_waiting_ < waiting_ && (batch_ - active_) * 4 >= batch_;
   if (active_ == 0 || gaps || may_start)
     return false;
@@ -45,7 +45,7 @@ void searcher::begin_ahead() {
       continue;
     ahead_slots_.push_back(number);
     ahead_sentences_.push_back(
-        {&layout_.beams[number], s.min_length, class_of(number), s.past, beam_rows_ + number * layout_.beam});
+        {&layout_.beams[number], s.min_length, classes_.of(number, /*may_end=*/true), s.past, rows_.of(number)});
   }
   ahead_->begin(step_dims_.data(), step_io_.data(), ahead_sentences_, options_->beam);
 }
@@ -76,7 +76,7 @@ void searcher::take_decisions() {
       continue;
     device_decision decided = ahead_->decision(i);
     s.failed = decided.failed;
-    std::copy_n(decided.rows, options_->beam, beam_rows_ + number * layout_.beam);
+    std::copy_n(decided.rows, options_->beam, rows_.of(number));
     end_step(number, !s.failed && layout_.beams[number].take(decided.pairs.data(), static_cast<int32_t>(decided.pairs.size())));
   }
 }

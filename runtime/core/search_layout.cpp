@@ -5,7 +5,7 @@
 namespace xf::rt {
 
 search_layout::search_layout(const model &m, arena_plan &plan)
-    : history(plan, m.header().generate.batch * m.header().generate.beam, m.header().generate.target),
+    : placement(plan, m.header().generate.batch, m.header().generate.beam, m.header().generate.target),
       groups(plan, m.header().generate.batch),
       pack(m, std::max(m.header().generate.packed_encode, m.header().generate.packed_begin), plan) {
   const xf_abi_generate &g = m.header().generate;
@@ -58,12 +58,6 @@ search_layout::search_layout(const model &m, arena_plan &plan)
   prefix_capacity = g.target;
   order = plan.add(window, sizeof(int32_t));
   slots = plan.add(batch, sizeof(int32_t));
-  beam_rows = plan.add(rows, sizeof(int32_t));
-  next_rows = plan.add(rows, sizeof(int32_t));
-  row_slot = plan.add(rows, sizeof(int32_t));
-  row_beam = plan.add(rows, sizeof(int32_t));
-  kept = plan.add(rows, 1);
-  moves = plan.add(rows, sizeof(row_move));
   prefix = plan.add(batch * prefix_capacity, sizeof(int32_t));
   candidates = plan.add(rows * 2 * beam, sizeof(candidate));
   summaries = plan.add(rows, sizeof(row_summary));

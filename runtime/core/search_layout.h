@@ -4,9 +4,9 @@
 
 #include "runtime/core/arena.h"
 #include "runtime/core/beam.h"
+#include "runtime/core/beam_rows.h"
 #include "runtime/core/grouping.h"
 #include "runtime/core/model.h"
-#include "runtime/core/row_history.h"
 #include "runtime/core/sentence_pack.h"
 
 #include <cstdint>
@@ -49,12 +49,6 @@ struct step_choice {
   const float *norms;
 };
 
-// Row `to` is to hold the first `positions` of row `from`, of which it has the first `first` already.
-struct row_move {
-  int32_t from, to;
-  int64_t first, positions;
-};
-
 struct search_layout {
   search_layout(const model &m, arena_plan &plan);
   // Why the model cannot be searched from tokens alone, as lines have them; empty if it can.
@@ -82,18 +76,13 @@ struct search_layout {
   std::vector<uint64_t> step_tensors; // offsets of its inputs, then its outputs
 
   std::vector<beam_search> beams; // of each slot
-  row_history history;
+  beam_rows placement;            // of their states
   grouping groups;
   sentence_pack pack;
   uint64_t forbidden;             // uint32_t[1 + 2 * batch][words]: classes of tokens that rows may not choose
   uint64_t logits;                // float[rows][chunk][vocabulary], or of one position where another step chooses
   uint64_t order;                 // int32_t[window]
   uint64_t slots;                 // int32_t[batch], the argument of begin
-  uint64_t beam_rows;             // int32_t[batch][beam]: the row of each beam
-  uint64_t next_rows;             // the same after a step
-  uint64_t row_slot, row_beam;    // int32_t[rows]
-  uint64_t kept;                  // uint8_t[rows]
-  uint64_t moves;                 // row_move[rows]
   uint64_t prefix;                // int32_t[batch][target]: tokens given, the start token first
   uint64_t candidates;            // candidate[rows][2 * beam]
   uint64_t summaries;             // row_summary[rows]

@@ -13,14 +13,14 @@ bool searcher::is_due() const {
 }
 
 float *searcher::row_logits(int32_t row, int64_t position) const {
-  int64_t at = g_.sequence_first ? position * rows_ + row : row * new_ + position;
+  int64_t at = g_.sequence_first ? position * rows_.count() + row : row * new_ + position;
   return logits_ + at * layout_.vocabulary;
 }
 
 void searcher::reduce_rows() {
-  session_.pool().share(rows_ * layout_.vocabulary * 4, [&](int thread, int threads) {
-    for (int32_t row = thread; row < rows_; row += threads)
-      if (slots_[row_slot_[row]].due)
+  session_.pool().share(rows_.count() * layout_.vocabulary * 4, [&](int thread, int threads) {
+    for (int32_t row = thread; row < rows_.count(); row += threads)
+      if (slots_[rows_.slot_of(row)].due)
         reduce_row(row, scratch_ + static_cast<uint64_t>(thread) * own_scratch_.bytes);
   });
 }
@@ -35,7 +35,7 @@ void searcher::reduce_row(int32_t row, uint8_t *scratch) {
     if (o.no_repeat_ngram > 0)
       forbid_repeated_ngrams(logits, read, o.no_repeat_ngram);
   }
-  leave_out(logits, forbidden(class_of_row(row)));
+  leave_out(logits, classes_.forbidden(class_of_row(row)));
   summaries_[row] = reduce_(logits.data(), layout_.vocabulary, o.samples ? 1 : wanted(), candidates_ + row * 2 * layout_.beam, o.wants_scores());
   if (o.samples && summaries_[row].finite && summaries_[row].count > 0)
     summaries_[row].count = draw(row, logits.data(), reinterpret_cast<candidate *>(scratch + own_scratch_.candidates));
@@ -43,18 +43,18 @@ void searcher::reduce_row(int32_t row, uint8_t *scratch) {
 
 // All tokens that the decoder has read for a row, its start token first.
 std::span<const int32_t> searcher::tokens_read(int32_t row, int32_t *tokens) const {
-  int32_t number = row_slot_[row];
+  int32_t number = rows_.slot_of(row);
   const slot &s = slots_[number];
   const beam_search &beams = layout_.beams[number];
   std::copy_n(prefix_ + number * layout_.prefix_capacity, s.prefix_length, tokens);
-  beams.tokens_of(row_beam_[row], tokens + s.prefix_length);
+  beams.tokens_of(rows_.beam_of(row), tokens + s.prefix_length);
   return {tokens, static_cast<size_t>(s.prefix_length + beams.produced())};
 }
 
 // Draws what follows a row: all that a sentence asks for where it begins, later one token for each that it has. Returns how many.
 int32_t searcher::draw(int32_t row, const float *logits, candidate *scratch) {
-  int32_t number = row_slot_[row], step = layout_.beams[number].produced();
-  int32_t first = step == 0 ? 0 : row_beam_[row], count = step == 0 ? options_->beam : 1;
+  int32_t number = rows_.slot_of(row), step = layout_.beams[number].produced();
+  int32_t first = step == 0 ? 0 : rows_.beam_of(row), count = step == 0 ? options_->beam : 1;
   for (int32_t i = 0; i < count; ++i) {
     uint64_t bits = mix(mix(slots_[number].draws, static_cast<uint64_t>(step)), static_cast<uint64_t>(first + i));
     candidates_[row * 2 * layout_.beam + i] = sample_(logits, layout_.vocabulary, options_->sample, uniform(bits), scratch);

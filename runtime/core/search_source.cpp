@@ -177,14 +177,11 @@ void searcher::open_slot(int32_t number, int64_t sentence, std::span<const int32
     prefix[s.prefix_length++] = options_->targets.row(sentence)[static_cast<size_t>(i)];
   int32_t shortest = options_->min_length >= 0 ? options_->min_length : g_.min_length;
   s.min_length = static_cast<int32_t>(std::min<int64_t>(shortest, length));
-  forbid_tokens(number, source);
+  classes_.open(number, source);
   // A result that is given may go on behind an end.
   layout_.beams[number].start(options_->beam, static_cast<int32_t>(length), options_->has_targets() ? end_tokens{} : ends());
 
-  beam_rows_[number * layout_.beam] = rows_;
-  row_slot_[rows_] = number;
-  row_beam_[rows_] = 0;
-  ++rows_;
+  rows_.open(number);
   ++active_;
 }
 
@@ -248,7 +245,8 @@ void searcher::generate_bound(const search_options &options, search_sink &sink) 
   start_call(options, sink);
   window_rows_ = nullptr;
   waiting_ = next_waiting_ = 0;
-  rows_ = active_ = 0;
+  rows_.clear();
+  active_ = 0;
   int64_t sentences = source_dims_[g_.batch_dim];
   batch_ = static_cast<int32_t>(sentences);
   source_length_ = source_dims_[g_.source_dim];

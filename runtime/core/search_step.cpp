@@ -1,5 +1,5 @@
 // A step of the search: run the step entry on all rows, choose the beams that go on, and move the states of
-// rows so that they are dense again (search_moves.cpp).
+// rows so that they are dense again (beam_rows.h).
 #include "runtime/core/error.h"
 #include "runtime/core/search.h"
 #include "runtime/core/session.h"
@@ -17,8 +17,8 @@ constexpr int64_t kAlikePositions = 64;
 } // namespace
 
 void searcher::step() {
-  have_moved_ = can_run_ahead();
-  if (have_moved_) {
+  bool ahead = can_run_ahead();
+  if (ahead) {
     run_ahead();
   } else {
     prepare_step();
@@ -36,8 +36,21 @@ void searcher::step() {
     else
       advance_slots();
   }
-  plan_moves();
-  move_rows();
+  regroup(ahead);
+}
+
+void searcher::regroup(bool have_moved) {
+  for (int32_t number = 0; number < batch_; ++number) {
+    const slot &s = slots_[number];
+    const beam_search &beams = layout_.beams[number];
+    slot_beams &after = slot_beams_[number] = {};
+    if (s.sentence < 0)
+      continue;
+    after = {1, nullptr, s.past}; // reads its prompt
+    if (s.due)
+      after = {beams.open(), have_moved ? nullptr : &beams.beam(0), s.past};
+  }
+  move_rows(session_, rows_.regroup({slot_beams_.data(), static_cast<size_t>(batch_)}));
 }
 
 // There is room for the logits of as many rows as a search may have, at one position each, where another step chooses as a rule.
@@ -46,7 +59,7 @@ int64_t searcher::readable(const slot &s) const {
   if (!options_->has_targets())
     return std::max<int64_t>(1, left - (layout_.chooses && host_chooses()));
   int64_t unscored = s.given - 1 - s.prefix_used;
-  return unscored > 0 ? unscored : std::min(left, layout_.rows / rows_);
+  return unscored > 0 ? unscored : std::min(left, layout_.rows / rows_.count());
 }
 
 void searcher::prepare_step() {
@@ -55,22 +68,23 @@ void searcher::prepare_step() {
   for (int32_t number = 0; number < batch_; ++number)
     if (slots_[number].sentence >= 0)
       new_ = std::min(new_, readable(slots_[number]));
-  for (int32_t row = 0; row < rows_; ++row) {
-    const slot &s = slots_[row_slot_[row]];
-    const int32_t *prefix = prefix_ + row_slot_[row] * layout_.prefix_capacity;
+  int32_t rows = rows_.count();
+  for (int32_t row = 0; row < rows; ++row) {
+    int32_t number = rows_.slot_of(row);
+    const slot &s = slots_[number];
+    const int32_t *prefix = prefix_ + number * layout_.prefix_capacity;
     for (int64_t n = 0; n < new_; ++n) {
-      int32_t token = s.prefix_used < s.prefix_length ? prefix[s.prefix_used + n]
-                                                      : layout_.beams[row_slot_[row]].beam(row_beam_[row]).token;
-      step_tokens_[g_.sequence_first ? n * rows_ + row : row * new_ + n] = token;
+      int32_t token = s.prefix_used < s.prefix_length ? prefix[s.prefix_used + n] : layout_.beams[number].beam(rows_.beam_of(row)).token;
+      step_tokens_[g_.sequence_first ? n * rows + row : row * new_ + n] = token;
     }
     step_past_[row] = static_cast<int32_t>(s.past);
-    layout_.history.append(row, s.past, new_);
+    rows_.append(row, s.past, new_);
     if (step_slots_)
-      step_slots_[row] = row_slot_[row];
+      step_slots_[row] = number;
   }
   step_dims_ = source_dims_;
   layout_.pack.clear_tokens(step_dims_.data());
-  step_dims_[g_.batch_dim] = rows_;
+  step_dims_[g_.batch_dim] = rows;
   if (g_.source_dim >= 0)
     step_dims_[g_.source_dim] = source_length_;
   step_dims_[g_.new_dim] = new_;
@@ -108,7 +122,7 @@ void searcher::advance_slots() {
       continue;
     beam_search &beams = layout_.beams[number];
     for (int32_t b = 0; b < beams.open(); ++b) {
-      int32_t row = beam_rows_[number * layout_.beam + b];
+      int32_t row = rows_.of(number)[b];
       beam_summaries_[b] = &summaries_[row];
       beam_candidates_[b] = candidates_ + row * 2 * layout_.beam;
       if (options_->alternatives)
@@ -149,7 +163,7 @@ void searcher::close_slot(int32_t number) {
   int64_t sentence = s.sentence;
   s.sentence = -1;
   --active_;
-  forbid_tokens(number, {});
+  classes_.close(number);
   if (s.failed) {
     sink_->sentence_failed(sentence, "the model gave scores that are infinite or not numbers");
     return;

@@ -2,7 +2,7 @@
 
 #include "runtime/core/cpu.h"
 #include "runtime/core/error.h"
-#include "runtime/core/search_layout.h"
+#include "runtime/core/row_moves.h"
 
 #include <algorithm>
 #include <cstring>
