@@ -36,6 +36,11 @@ private:
   /// [.., Q, K], aligned at the end: [Q, K], [B, Q, K] or [B, H, Q, K].
   mlir::Value readTensor(const Tensor &tensor) {
     auto type = tensor.type();
+    if (part == kMasks && type.getElementType().isF32()) {
+      e.error(loc, "'&', '|' and '!' join masks, not numbers; " + describe(Tensor{tensor.value}) + " is a bias");
+      e.noteValue(tensor.value, "the tensor");
+      return {};
+    }
     int64_t rank = type.getRank();
     llvm::SmallVector<unsigned> which = {2, 3};
     if (rank >= 3)

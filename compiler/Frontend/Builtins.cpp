@@ -47,10 +47,7 @@ Value runPositions(Evaluator &e, Args &args, Loc loc) {
   auto offset = holds<None>(args[1].value) ? std::optional<int64_t>(0) : e.asInt(args[1].value, args[1].loc, "the offset of positions");
   if (!offset)
     return Poison{};
-  if (!e.inBody)
-    return e.poison(loc, "positions stand in a method only");
-  auto type = tensorOf(dim, e.builder.getI32Type());
-  return Tensor{mlir::xf::PositionsOp::create(e.builder, e.at(loc), type, mlir::Value(), *offset)};
+  return e.inBody ? e.positions(dim, *offset, loc) : e.poison(loc, "positions stand in a method only");
 }
 
 Value reduce(Evaluator &e, Args &args, Loc loc, llvm::StringRef name, mlir::xf::ReduceKind kind) {

@@ -1,6 +1,7 @@
 // Operators and functions on values of every kind: folded, as scalar code, or as an xf.map over tensors.
 #include "compiler/Frontend/Evaluator.h"
 
+#include "llvm/Support/MathExtras.h"
 #include <cmath>
 #include <fmt/format.h>
 
@@ -124,8 +125,7 @@ bool Evaluator::inTensorCode() {
 Value Evaluator::sizeOf(const DimName &dim, Loc loc) {
   DimSize size;
   size.name = dim.name;
-  mlir::Value positions = mlir::xf::PositionsOp::create(builder, at(loc), tensorOf(size, builder.getI32Type()), mlir::Value(), 1);
-  Value reals = unary("float", Tensor{positions}, loc); // exact: a dimension is far below 2^24
+  Value reals = unary("float", positions(size, 1, loc), loc); // exact: a dimension is far below 2^24
   DimSize one;
   one.size = 1;
   auto last = mlir::xf::ReduceOp::create(builder, at(loc), tensorOf(one, builder.getF32Type()), mlir::xf::ReduceKind::max,
@@ -150,10 +150,10 @@ Value Evaluator::binary(llvm::StringRef op, const Value &left, const Value &righ
   auto *tensor = getIf<Tensor>(left);
   auto *offset = getIf<int64_t>(right);
   if (tensor && offset && (op == "+" || op == "-"))
-    if (auto positions = tensor->value.getDefiningOp<mlir::xf::PositionsOp>(); positions && !positions.getPast()) {
-      int64_t sum = 0;
-      if (!__builtin_add_overflow(static_cast<int64_t>(positions.getOffset()), op == "+" ? *offset : -*offset, &sum))
-        return Tensor{mlir::xf::PositionsOp::create(builder, at(loc), positions.getType(), mlir::Value(), sum)};
+    if (auto origin = tensor->value.getDefiningOp<mlir::xf::PositionsOp>(); origin && !origin.getPast()) {
+      int64_t first = origin.getOffset(), sum = 0;
+      if (op == "+" ? !llvm::AddOverflow(first, *offset, sum) : !llvm::SubOverflow(first, *offset, sum))
+        return positions(dimOf(origin.getType(), 0), sum, loc);
     }
   return elementwise({left, right}, loc, op, [&](llvm::ArrayRef<Operand> e) { return emitBinary(op, e[0], e[1], loc); });
 }

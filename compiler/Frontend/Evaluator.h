@@ -136,6 +136,8 @@ public:
   Value linear(mlir::Value x, mlir::Value weight, mlir::Value bias, Loc loc);
   Value transpose(const Value &value, Loc loc);
   Value rearrange(mlir::Value x, const std::string &pattern, llvm::ArrayRef<std::pair<std::string, int64_t>> sizes, Loc loc);
+  /// The vector first, first + 1, ….
+  Value positions(const DimSize &dim, int64_t first, Loc loc);
   Value slice(mlir::Value x, unsigned axis, int64_t start, int64_t size, int64_t step, Loc loc);
   Value concat(llvm::ArrayRef<mlir::Value> inputs, int64_t axis, Loc loc);
   /// `x`, whose dimension `axis` has size 1, repeated along it.

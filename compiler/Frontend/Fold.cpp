@@ -8,7 +8,7 @@
 using namespace xf::frontend;
 
 namespace {
-std::optional<bool> compare(llvm::StringRef op, double a, double b) {
+template <typename T> std::optional<bool> compare(llvm::StringRef op, T a, T b) {
   if (op == "==")
     return a == b;
   if (op == "!=")
@@ -33,10 +33,12 @@ std::optional<int64_t> foldInt(llvm::StringRef op, int64_t a, int64_t b, bool &f
     failed = llvm::SubOverflow(a, b, result);
   else if (op == "*")
     failed = llvm::MulOverflow(a, b, result);
-  else if (op == "/" && b != -1 && a % b == 0)
+  else if (op == "/" && b == -1)
+    failed = llvm::SubOverflow(int64_t(0), a, result);
+  else if (op == "/" && a % b == 0)
     result = a / b;
   else if (op == "%" && b > 0)
-    result = ((a % b) + b) % b;
+    result = a % b + (a % b < 0 ? b : 0);
   else if (op == "div" && b > 0)
     result = a / b - (a % b < 0);
   else if (op == "min")
@@ -65,8 +67,10 @@ std::optional<double> foldDouble(llvm::StringRef op, double a, double b) {
     return a * b;
   if (op == "/")
     return a / b;
-  if (op == "%")
-    return a - b * std::floor(a / b);
+  if (op == "%") { // exact, and of an infinite b, too
+    double rest = std::fmod(a, b);
+    return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+  }
   if (op == "div")
     return std::floor(a / b);
   if (op == "min")
@@ -112,6 +116,8 @@ std::optional<Value> Evaluator::fold(llvm::StringRef op, const Value &left, cons
   if (holds<int64_t>(left) && holds<int64_t>(right)) {
     int64_t a = std::get<int64_t>(left), b = std::get<int64_t>(right);
     bool overflow = false;
+    if (auto result = compare(op, a, b))
+      return Value(*result);
     if (auto result = foldInt(op, a, b, overflow))
       return Value(*result);
     if (overflow)

@@ -219,7 +219,7 @@ Value Evaluator::readElement(mlir::Value x, const std::vector<Value> &indices, c
   for (auto [d, value] : llvm::enumerate(indices)) {
     Loc loc = expr.operands[d + 1]->loc;
     auto operand = scalarOperand(value);
-    if (!operand || holds<bool>(value))
+    if (!operand || holds<bool>(value) || holds<double>(value))
       return poison(loc, "an index must be a position or an integer, not " + describe(value));
     DimSize dim = dimOf(type, d);
     bool computed = false;

@@ -66,8 +66,9 @@ mlir::Value Evaluator::convert(Operand operand, mlir::Type type, Loc loc) {
     if (toFloat)
       return arith::ConstantOp::create(builder, l, type, builder.getFloatAttr(type, number));
     int64_t integer = std::holds_alternative<int64_t>(operand) ? std::get<int64_t>(operand) : static_cast<int64_t>(number);
-    if (type.isInteger(32) && integer != static_cast<int32_t>(integer)) {
-      error(loc, fmt::format("{} does not fit a token's 32 bits", integer));
+    bool isPosition = type.isIndex() && !realType.isF64(); // in tables it has more
+    if ((isPosition || type.isInteger(32)) && integer != static_cast<int32_t>(integer)) {
+      error(loc, fmt::format("{} does not fit a {}'s 32 bits", integer, isPosition ? "position" : "token"));
       return {};
     }
     return arith::ConstantOp::create(builder, l, type, builder.getIntegerAttr(type, integer));

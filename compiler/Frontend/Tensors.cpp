@@ -9,6 +9,7 @@ using namespace xf::frontend;
 
 namespace {
 constexpr llvm::StringLiteral kTransposed = "a b -> b a";
+constexpr int64_t kFarthestPosition = int64_t(1) << 30;
 } // namespace
 
 /// Whether a value depends on parameters only.
@@ -108,6 +109,13 @@ Value Evaluator::rearrange(mlir::Value x, const std::string &pattern, llvm::Arra
   if (diagnostics.getErrorCount() > before)
     noteValue(x, "the tensor");
   return Poison{};
+}
+
+Value Evaluator::positions(const DimSize &dim, int64_t first, Loc loc) {
+  // The last one is a number of 32 bits, too.
+  if (first < -kFarthestPosition || first > kFarthestPosition)
+    return poison(loc, fmt::format("positions cannot begin at {}", first));
+  return Tensor{mlir::xf::PositionsOp::create(builder, at(loc), tensorOf(dim, builder.getI32Type()), mlir::Value(), first)};
 }
 
 Value Evaluator::slice(mlir::Value x, unsigned axis, int64_t start, int64_t size, int64_t step, Loc loc) {

@@ -38,24 +38,55 @@ std::string xf::frontend::describe(const Value &value) {
   return std::visit(Visitor{}, value);
 }
 
-std::string xf::frontend::printValue(const Value &value) {
-  if (auto *d = getIf<double>(value))
-    return fmt::format("{:a}", *d);
-  if (auto *dim = getIf<DimName>(value))
-    return dim->name;
-  if (auto *block = getIf<BlockRef>(value))
-    return fmt::format("{}", static_cast<const void *>(block->block));
-  if (auto *list = getIf<std::shared_ptr<List>>(value)) {
+namespace {
+/// Values that compare by what they are print as that, all others as where they are: two places may hold equal ones.
+struct Printer {
+  template <typename T> std::string operator()(const T &value) { return describe(value); }
+  std::string operator()(double d) { return fmt::format("{:a}", d); }
+  std::string operator()(const DimName &dim) { return dim.name; }
+  std::string operator()(const Tensor &tensor) { return place(tensor.value.getAsOpaquePointer()); }
+  std::string operator()(const Scalar &scalar) { return place(scalar.value.getAsOpaquePointer()); }
+  std::string operator()(const WeightRef &weight) { return place(weight.parameter) + print(weight.indices); }
+  std::string operator()(const InstanceRef &member) { return place(member.instance) + print(member.indices); }
+  std::string operator()(const BoundMethod &method) { return (*this)(method.self) + place(method.method); }
+  std::string operator()(const BlockRef &block) { return place(block.block); }
+  std::string operator()(const Builtin *builtin) { return place(builtin); }
+  std::string operator()(LazyInput *input) { return place(input); }
+  std::string operator()(const std::shared_ptr<List> &list) {
+    return list->element ? fmt::format("[{}*{}]", printValue(*list->element), list->count) : print(list->elements);
+  }
+  std::string operator()(const std::shared_ptr<Tuple> &tuple) { return print(tuple->elements); }
+  std::string operator()(const std::shared_ptr<Closure> &closure) {
+    return fmt::format("{}/{}/{}", place(closure->function), place(closure->lambda), place(closure->scope.get()));
+  }
+  std::string operator()(const std::shared_ptr<Term> &term) {
+    // A mask without parameters is made anew wherever its name stands.
+    bool isNamed = term->function && term->function->params.empty();
+    return isNamed ? place(term->function) + place(term->scope->parent.get()) : place(term.get());
+  }
+  std::string operator()(const std::shared_ptr<Spec> &spec) { return place(spec.get()); }
+  std::string operator()(const std::shared_ptr<TableUse> &table) { return table->key; }
+
+private:
+  static std::string place(const void *at) { return fmt::format("{}", at); }
+  std::string print(const std::vector<Value> &values) {
     std::string text = "[";
-    for (const Value &element : (*list)->elements)
-      text += printValue(element) + ",";
+    for (const Value &value : values)
+      text += printValue(value) + ",";
     return text + "]";
   }
-  if (auto *closure = getIf<std::shared_ptr<Closure>>(value))
-    return fmt::format("{}/{}/{}", static_cast<const void *>((*closure)->function), static_cast<const void *>((*closure)->lambda),
-                       static_cast<const void *>((*closure)->scope.get()));
-  return describe(value);
-}
+  std::string print(const Indices &indices) {
+    std::string text;
+    for (const Index &index : indices) {
+      auto *known = std::get_if<int64_t>(&index);
+      text += known ? fmt::format(".{}", *known) : "." + place(std::get<mlir::Value>(index).getAsOpaquePointer());
+    }
+    return text;
+  }
+};
+} // namespace
+
+std::string xf::frontend::printValue(const Value &value) { return std::visit(Printer(), value); }
 
 Value xf::frontend::rebase(const Value &value, const Indices &indices) {
   if (auto *weight = getIf<WeightRef>(value))

@@ -1,7 +1,9 @@
 // Maps, row statistics, row kernels and scans.
 #include "compiler/Reference/Machine.h"
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace xf {
 
@@ -111,6 +113,13 @@ llvm::Error Machine<T>::exec(mlir::xf::MapOp op) {
   return define(op->getResults(), *results);
 }
 
+/// Of whole numbers, of 32 bits.
+static int64_t reduceRow(mlir::xf::ReduceKind kind, const int64_t *row, int64_t n) {
+  if (kind == mlir::xf::ReduceKind::max)
+    return *std::max_element(row, row + n);
+  return static_cast<int32_t>(std::accumulate(row, row + n, uint64_t(0)));
+}
+
 /// Sixteen partials by index mod 16, combined by distance 8, 4, 2, 1.
 template <typename T>
 static T reduceRow(mlir::xf::ReduceKind kind, const T *row, int64_t n) {
@@ -133,12 +142,14 @@ static T reduceRow(mlir::xf::ReduceKind kind, const T *row, int64_t n) {
 template <typename T>
 llvm::Error Machine<T>::exec(mlir::xf::ReduceOp op) {
   const Array<T> &x = get(op.getX());
-  auto result = std::make_shared<Array<T>>(x.shape, true);
-  int64_t n = x.shape.back();
-  result->shape.back() = 1;
-  result->floats.resize(result->size());
+  llvm::SmallVector<int64_t> shape(x.shape);
+  int64_t n = shape.back();
+  shape.back() = 1;
+  auto result = std::make_shared<Array<T>>(shape, x.isFloat);
   for (auto [r, value] : llvm::enumerate(result->floats))
     value = reduceRow(op.getKind(), x.floats.data() + r * n, n);
+  for (auto [r, value] : llvm::enumerate(result->ints))
+    value = reduceRow(op.getKind(), x.ints.data() + r * n, n);
   return define(op.getResult(), std::move(result));
 }
 

@@ -5,7 +5,13 @@
 
 namespace xf::step {
 
-Causality::Causality(Roles &roles) {
+/// How many dimensions of `value` have that name.
+static int64_t countDims(Value value, StringRef name) {
+  auto tensor = dyn_cast<RankedTensorType>(value.getType());
+  return tensor ? llvm::count(getDimNames(tensor), name) : 0;
+}
+
+Causality::Causality(Roles &roles) : batch(roles.batch) {
   target = roles.target;
   EntryOp decode = roles.decode;
   for (BlockArgument argument : decode.getBody().getArguments()) {
@@ -41,15 +47,24 @@ void Causality::visit(Block &block) {
     Along all = causal ? causal.getAlong(*this) : join(&op);
     if (!causal && growsAlong(all))
       all = whole(&op, {"nothing says how '" + op.getName().getStringRef().str() + "' follows the target positions"});
+    bool isOfRows = llvm::any_of(op.getOperands(), [&](Value value) { return growsAlong(get(value)) && countDims(value, batch) > 0; });
     for (Value result : op.getResults()) {
-      along[result] = all;
-      auto tensor = dyn_cast<RankedTensorType>(result.getType());
-      auto count = tensor ? llvm::count(getDimNames(tensor), target) : 0;
-      if (!growsAlong(all) || count == 1)
+      auto count = countDims(result, target);
+      // What is repeated for all target positions is known at each.
+      along[result] = count > 0 ? std::max(all, Along::position) : all;
+      if (!growsAlong(get(result)))
+        continue;
+      StringRef problem;
+      if (count > 1)
+        problem = "this value holds pairs of target positions outside of an attention";
+      else if (count == 0)
+        problem = "this value mixes all target positions";
+      else if (isOfRows && countDims(result, batch) == 0)
+        problem = "this value mixes the sentences of a batch";
+      else
         continue;
       along[result] = Along::whole;
-      reasons[result] = {count ? "this value holds pairs of target positions outside of an attention"
-                               : "this value mixes all target positions"};
+      reasons[result] = {problem.str()};
     }
   }
 }

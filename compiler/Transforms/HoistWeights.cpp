@@ -6,6 +6,7 @@
 #include "compiler/Transforms/MapUtils.h"
 #include "compiler/Transforms/Passes.h"
 
+#include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/StringMap.h"
 
 namespace xf {
@@ -18,21 +19,19 @@ using namespace mlir::xf;
 
 namespace {
 
-/// The stacks whose layers choose `value`'s parameters, the outermost first.
+/// The stacks whose layers choose `value`'s parameters, or whose numbers it is computed with, the outermost first.
 void findStacks(Value value, SmallVectorImpl<RepeatOp> &stacks) {
   llvm::SetVector<Value> all;
   all.insert(value);
   for (size_t next = 0; next < all.size(); ++next) {
-    Operation *op = all[next].getDefiningOp();
-    auto param = dyn_cast<ParamOp>(op);
-    if (!param) {
-      all.insert(op->operand_begin(), op->operand_end());
+    if (auto layer = dyn_cast<BlockArgument>(all[next])) {
+      if (auto repeat = dyn_cast<RepeatOp>(layer.getOwner()->getParentOp()); repeat && !llvm::is_contained(stacks, repeat))
+        stacks.push_back(repeat);
       continue;
     }
-    for (Value index : param.getIndices())
-      if (auto arg = dyn_cast<BlockArgument>(index))
-        if (auto repeat = dyn_cast<RepeatOp>(arg.getOwner()->getParentOp()); repeat && !llvm::is_contained(stacks, repeat))
-          stacks.push_back(repeat);
+    Operation *op = all[next].getDefiningOp();
+    all.insert(op->operand_begin(), op->operand_end());
+    getUsedValuesDefinedAbove(op->getRegions(), all);
   }
   llvm::sort(stacks, [](RepeatOp a, RepeatOp b) { return a != b && a->isProperAncestor(b); });
 }

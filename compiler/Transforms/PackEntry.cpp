@@ -210,13 +210,9 @@ private:
 
   /// Whether each row of the op's results depends on the same row of its operands only.
   bool isRowWise(Operation *op) {
-    if (auto row = dyn_cast<RowOp>(op)) {
-      auto type = cast<RankedTensorType>(row.getResult(0).getType());
-      bool isRowOfPositions = getDimName(type, type.getRank() - 1) == dims.source;
-      return !isRowOfPositions || llvm::all_of(row.getBody().front().without_terminator(), [](Operation &inner) {
-        return isa<MapOp>(inner) || inner.hasTrait<OpTrait::ConstantLike>();
-      });
-    }
+    // A statistic of a row along the positions, whatever else the results are, is of all sentences when these lie behind each other.
+    if (auto row = dyn_cast<RowOp>(op))
+      return llvm::none_of(row.getBody().getOps<ReduceOp>(), [&](ReduceOp reduce) { return dims.hasSource(reduce.getX().getType()); });
     if (auto slice = dyn_cast<SliceOp>(op))
       return getDimName(cast<RankedTensorType>(slice.getX().getType()), slice.getAxis()) != dims.source;
     if (auto concat = dyn_cast<ConcatOp>(op))
@@ -230,7 +226,7 @@ private:
   bool clonePacked(Operation *op) {
     auto isOfRows = [&](Type type) { return dims.hasSource(type) || !dims.hasBatch(type); };
     SmallVector<Value> values = valuesOf(op);
-    if (!isRowWise(op) || !llvm::all_of(op->getResultTypes(), [&](Type type) { return dims.hasSource(type); }) ||
+    if (!isRowWise(op) || !llvm::all_of(op->getResultTypes(), [&](Type type) { return dims.hasSourceOnce(type); }) ||
         !llvm::all_of(values, [&](Value value) { return isOfRows(value.getType()) && packed.contains(value); }))
       return false;
     if (auto rearrange = dyn_cast<RearrangeOp>(op); rearrange && !staysRearrangement(rearrange))

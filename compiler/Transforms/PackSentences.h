@@ -13,8 +13,10 @@ using namespace mlir::xf;
 struct Dims {
   StringRef batch, source, tokens;
 
-  bool hasSource(Type type) const { return has(type, source); }
-  bool hasBatch(Type type) const { return has(type, batch); }
+  bool hasSource(Type type) const { return count(type, source) > 0; }
+  bool hasBatch(Type type) const { return count(type, batch) > 0; }
+  /// Pairs of positions do not: those of several sentences cannot lie behind each other.
+  bool hasSourceOnce(Type type) const { return count(type, source) == 1; }
   /// [B, .., S, ..] as [1, .., P, ..].
   Type packed(Type type) const {
     auto tensor = dyn_cast<RankedTensorType>(type);
@@ -29,13 +31,13 @@ struct Dims {
   /// [B, S, ..]
   bool isRows(Type type) const {
     auto tensor = dyn_cast<RankedTensorType>(type);
-    return tensor && tensor.getRank() >= 2 && getDimName(tensor, 0) == batch && getDimName(tensor, 1) == source;
+    return hasSourceOnce(type) && tensor.getRank() >= 2 && getDimName(tensor, 0) == batch && getDimName(tensor, 1) == source;
   }
 
 private:
-  static bool has(Type type, StringRef name) {
+  static int64_t count(Type type, StringRef name) {
     auto tensor = dyn_cast<RankedTensorType>(type);
-    return tensor && llvm::is_contained(getDimNames(tensor), name);
+    return tensor ? llvm::count(getDimNames(tensor), name) : 0;
   }
 };
 

@@ -4,6 +4,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace mlir::xf;
@@ -81,17 +82,26 @@ constexpr double kHidden = -std::numeric_limits<double>::infinity();
 
 /// Whether a bias's part is finite for certain: minus infinity plus it is minus infinity. Parameters are finite.
 bool isFinite(Value value) {
-  FloatAttr constant;
-  if (matchPattern(value, m_Constant(&constant)))
-    return constant.getValue().isFinite();
-  Operation *op = value.getDefiningOp();
-  if (auto at = dyn_cast_or_null<AtOp>(op))
-    return isa_and_nonnull<ParamOp>(at.getTensor().getDefiningOp());
-  if (isa_and_nonnull<arith::SIToFPOp, arith::UIToFPOp>(op))
-    return true;
-  if (isa_and_nonnull<arith::SelectOp>(op))
-    return isFinite(op->getOperand(1)) && isFinite(op->getOperand(2));
-  return isa_and_nonnull<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::NegFOp>(op) && llvm::all_of(op->getOperands(), isFinite);
+  llvm::SetVector<Value> parts; // of which what is used several times is there once
+  parts.insert(value);
+  for (size_t next = 0; next < parts.size(); ++next) {
+    FloatAttr constant;
+    Operation *op = parts[next].getDefiningOp();
+    if (matchPattern(parts[next], m_Constant(&constant))) {
+      if (!constant.getValue().isFinite())
+        return false;
+    } else if (auto at = dyn_cast_or_null<AtOp>(op)) {
+      if (!at.getTensor().getDefiningOp<ParamOp>())
+        return false;
+    } else if (isa_and_nonnull<arith::SelectOp>(op)) {
+      parts.insert(std::next(op->operand_begin()), op->operand_end());
+    } else if (isa_and_nonnull<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::NegFOp>(op)) {
+      parts.insert(op->operand_begin(), op->operand_end());
+    } else if (!isa_and_nonnull<arith::SIToFPOp, arith::UIToFPOp>(op)) {
+      return false;
+    }
+  }
+  return true;
 }
 
 /// The choice between minus infinity and something else that `value` adds to finite parts, if it is such a sum.
@@ -101,11 +111,9 @@ arith::SelectOp findHiding(Value value) {
     return isConstant(select.getTrueValue(), kHidden) != isConstant(select.getFalseValue(), kHidden) ? select : arith::SelectOp();
   if (!isa_and_nonnull<arith::AddFOp>(op))
     return {};
-  for (unsigned i : {0, 1})
-    if (isFinite(op->getOperand(1 - i)))
-      if (auto select = findHiding(op->getOperand(i)))
-        return select;
-  return {};
+  // What is finite hides nothing.
+  bool first = isFinite(op->getOperand(0)), second = isFinite(op->getOperand(1));
+  return first != second ? findHiding(op->getOperand(first ? 1 : 0)) : arith::SelectOp();
 }
 
 /// Copies the ops of one region of attention to the end of another block, before its terminator.

@@ -14,6 +14,14 @@ struct Affine {
   int64_t query = 0, key = 0, constant = 0;
 };
 
+/// Kernels compute with 32 bits: a sum whose factors are larger may not be what it says where positions are large.
+std::optional<Affine> ifExact(Affine sum) {
+  constexpr int64_t kLargestFactor = 32, kLargestConstant = 1 << 29; // positions are below 2^24
+  auto isWithin = [](int64_t number, int64_t largest) { return -largest <= number && number <= largest; };
+  bool isExact = isWithin(sum.query, kLargestFactor) && isWithin(sum.key, kLargestFactor) && isWithin(sum.constant, kLargestConstant);
+  return isExact ? std::optional(sum) : std::nullopt;
+}
+
 /// Of an expression of at most `room` operations.
 std::optional<Affine> affine(Value value, Block &body, int64_t &room) {
   if (value == body.getArgument(2))
@@ -22,7 +30,7 @@ std::optional<Affine> affine(Value value, Block &body, int64_t &room) {
     return Affine{0, 1, 0};
   APInt constant;
   if (matchPattern(value, m_ConstantInt(&constant)))
-    return Affine{0, 0, constant.getSExtValue()};
+    return ifExact({0, 0, constant.getSExtValue()});
   Operation *op = value.getDefiningOp();
   if (!isa_and_nonnull<arith::AddIOp, arith::SubIOp, arith::MulIOp, arith::IndexCastOp, arith::ExtSIOp, arith::TruncIOp>(op) || room-- <= 0)
     return std::nullopt;
@@ -36,18 +44,18 @@ std::optional<Affine> affine(Value value, Block &body, int64_t &room) {
   if (!b)
     return std::nullopt;
   if (isa<arith::AddIOp>(op))
-    return Affine{a->query + b->query, a->key + b->key, a->constant + b->constant};
+    return ifExact({a->query + b->query, a->key + b->key, a->constant + b->constant});
   if (isa<arith::SubIOp>(op))
-    return Affine{a->query - b->query, a->key - b->key, a->constant - b->constant};
+    return ifExact({a->query - b->query, a->key - b->key, a->constant - b->constant});
   if (a->query || a->key)
     std::swap(a, b);
   if (a->query || a->key)
     return std::nullopt;
-  return Affine{a->constant * b->query, a->constant * b->key, a->constant * b->constant};
+  return ifExact({a->constant * b->query, a->constant * b->key, a->constant * b->constant});
 }
 
 std::optional<Affine> affine(Value value, Block &body) {
-  int64_t room = 32; // fewer than would overflow, each doubling its operand
+  int64_t room = 32; // an operand may be there many times
   return affine(value, body, room);
 }
 

@@ -3,6 +3,7 @@
 #include "dialect/IR/Xf.h"
 
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/FunctionImplementation.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -52,10 +53,13 @@ LogicalResult ParamOp::verifySymbolUses(SymbolTableCollection &symbols) {
   }
   if (indices != getIndices().size())
     return emitOpError("needs ") << indices << " indices for " << getNameAttr();
-  // Weights are computed when compiling.
-  for (Value index : getIndices())
-    if (auto argument = dyn_cast<BlockArgument>(index); argument && isa<EntryOp>(argument.getOwner()->getParentOp()))
-      return emitOpError("cannot be chosen by an argument of its entry: an index is a constant or a stack's layer");
+  // Weights are computed when compiling. A weight's own layers are numbered across stacks, and its region splits that number.
+  bool isComputed = isa<WeightOp>(target) || (*this)->getParentOfType<WeightOp>();
+  for (Value index : getIndices()) {
+    auto argument = dyn_cast<BlockArgument>(index);
+    if (argument ? isa<EntryOp>(argument.getOwner()->getParentOp()) : !isComputed && !matchPattern(index, m_Constant()))
+      return emitOpError("cannot be chosen by ") << (argument ? "an argument of its entry" : "what is computed") << ": an index is a constant or a stack's layer";
+  }
   if (type != getType())
     return emitOpError("has type ") << getType() << ", but " << getNameAttr() << " is " << type;
   return success();

@@ -6,6 +6,8 @@
 // SUM: error: is no op of kernel IR
 // RUN: not xfc %t/layer-argument.mlir --emit=llvm -o - 2>&1 | FileCheck %s --check-prefix=LAYER-ARGUMENT
 // LAYER-ARGUMENT: layer-argument.mlir:4:10: error: 'xf.param' op cannot be chosen by an argument of its entry: an index is a constant or a stack's layer
+// RUN: not xfc %t/computed-layer.mlir --emit=llvm -o - 2>&1 | FileCheck %s --check-prefix=COMPUTED-LAYER
+// COMPUTED-LAYER: computed-layer.mlir:7:12: error: 'xf.param' op cannot be chosen by what is computed: an index is a constant or a stack's layer
 // RUN: not xfc %t/index-elements.mlir --emit=llvm -o - 2>&1 | FileCheck %s --check-prefix=INDEX-ELEMENTS
 // INDEX-ELEMENTS: error: no kernel is for tensors of 'index'
 // RUN: not xfc %t/scanned-state.mlir --emit=llvm -o - 2>&1 | FileCheck %s --check-prefix=SCANNED-STATE
@@ -49,6 +51,21 @@ module attributes {xf.bounds = {B = 8 : i64}, xf.name = "m"} {
   xf.entry @run(%x: tensor<?x64xf32, #xf.dims<"B", "">> {xf.name = "x"}, %i: index {xf.name = "i"}) -> (tensor<?x64xf32, #xf.dims<"B", "">> {xf.name = "y"}) {
     %w = xf.param @w[%i] : tensor<64x64xf32>
     %y = xf.linear %x, %w : tensor<?x64xf32, #xf.dims<"B", "">>, tensor<64x64xf32> -> tensor<?x64xf32, #xf.dims<"B", "">>
+    xf.return %y : tensor<?x64xf32, #xf.dims<"B", "">>
+  }
+}
+
+//--- computed-layer.mlir
+module attributes {xf.bounds = {B = 8 : i64}, xf.name = "m"} {
+  xf.parameter @w : tensor<64x64xf32> path "w.{0}" counts [4]
+  xf.entry @run(%x: tensor<?x64xf32, #xf.dims<"B", "">> {xf.name = "x"}) -> (tensor<?x64xf32, #xf.dims<"B", "">> {xf.name = "y"}) {
+    %y = xf.repeat 3 (%x) : (tensor<?x64xf32, #xf.dims<"B", "">>) -> (tensor<?x64xf32, #xf.dims<"B", "">>) {
+    ^bb0(%layer: index, %in: tensor<?x64xf32, #xf.dims<"B", "">>):
+      %next = arith.addi %layer, %layer : index
+      %w = xf.param @w[%next] : tensor<64x64xf32>
+      %out = xf.linear %in, %w : tensor<?x64xf32, #xf.dims<"B", "">>, tensor<64x64xf32> -> tensor<?x64xf32, #xf.dims<"B", "">>
+      xf.yield %out : tensor<?x64xf32, #xf.dims<"B", "">>
+    }
     xf.return %y : tensor<?x64xf32, #xf.dims<"B", "">>
   }
 }

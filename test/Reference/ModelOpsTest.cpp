@@ -148,6 +148,16 @@ TEST_F(ModelOpsTest, ReduceInTheFixedOrder) {
   }
 }
 
+TEST_F(ModelOpsTest, ReduceWholeNumbers) {
+  loadEntry(R"(%x: tensor<2x3xi32> {xf.name = "x"})", R"(tensor<2x1xi32> {xf.name = "s"}, tensor<2x1xi32> {xf.name = "m"})",
+            R"(%s = xf.reduce sum %x : tensor<2x3xi32> -> tensor<2x1xi32>
+               %m = xf.reduce max %x : tensor<2x3xi32> -> tensor<2x1xi32>
+               xf.return %s, %m : tensor<2x1xi32>, tensor<2x1xi32>)");
+  auto results = run({{"x", ints({2, 3}, {-5, -7, -6, 2000000000, 1, 2000000000})}});
+  EXPECT_EQ(results["s"].ints, (std::vector<int64_t>{-18, 4000000001 - (int64_t(1) << 32)}));
+  EXPECT_EQ(results["m"].ints, (std::vector<int64_t>{-5, 2000000000}));
+}
+
 TEST_F(ModelOpsTest, RearrangeSliceConcat) {
   loadEntry(R"(%x: tensor<?x?x4xf32, #xf.dims<"B", "T", "">> {xf.name = "x"})",
             R"(tensor<?x2x?x2xf32, #xf.dims<"B", "", "T", "">> {xf.name = "split"}, tensor<?x?x4xf32, #xf.dims<"T", "B", "">> {xf.name = "merged"},

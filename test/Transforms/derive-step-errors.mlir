@@ -363,3 +363,57 @@ module attributes {xf.generate = {decode = @decode, tokens = "tgt", logits = "lo
     xf.return %tgt : tensor<?x?xi32, #xf.dims<"B", "T">>
   }
 }
+
+// -----
+
+// With factors as large as these, comparisons of 32 bits say something else of late positions.
+#bt = #xf.dims<"B", "T">
+#btd = #xf.dims<"B", "T", "">
+#bhtd = #xf.dims<"B", "", "T", "">
+module attributes {xf.bounds = {B = 4 : i64, T = 10 : i64}, xf.generate = {decode = @decode, tokens = "tgt", logits = "logits", batch = "B", target = "T"}} {
+  xf.parameter @embed : tensor<11x8xf32> path "embed"
+  xf.entry @decode(%tgt: tensor<?x?xi32, #bt> {xf.name = "tgt"}) -> (tensor<?x?x8xf32, #btd> {xf.name = "logits"}) {
+    %table = xf.param @embed : tensor<11x8xf32>
+    %x = xf.embed %table, %tgt : tensor<11x8xf32>, tensor<?x?xi32, #bt> -> tensor<?x?x8xf32, #btd>
+    // expected-note@below {{its keys are target positions, computed here}}
+    %hy = xf.rearrange %x "B T (h k) -> B h T k" {h = 2 : i64} : tensor<?x?x8xf32, #btd> -> tensor<?x2x?x4xf32, #bhtd>
+    // expected-error@below {{this attention lets a position read later ones, so no step can be derived from @decode}}
+    %cy = xf.attend %hy, %hy, %hy scale 0.5 fill 0xFFF0000000000000 mask {
+    ^bb0(%b: index, %head: index, %i: index, %j: index):
+      %factor = arith.constant 1073741824 : index
+      %query = arith.muli %i, %factor : index
+      %key = arith.muli %j, %factor : index
+      // expected-note@below {{the mask lets position i read position j > i: nothing in it implies j <= i}}
+      %ok = arith.cmpi sle, %key, %query : index
+      xf.yield %ok : i1
+    } : tensor<?x2x?x4xf32, #bhtd>, tensor<?x2x?x4xf32, #bhtd>, tensor<?x2x?x4xf32, #bhtd> -> (tensor<?x2x?x4xf32, #bhtd>)
+    // expected-note@below {{it is used here}}
+    %y = xf.rearrange %cy "B h T k -> B T (h k)" {} : tensor<?x2x?x4xf32, #bhtd> -> tensor<?x?x8xf32, #btd>
+    // expected-note@below {{result 'logits' depends on it}}
+    xf.return %y : tensor<?x?x8xf32, #btd>
+  }
+}
+
+// -----
+
+// A row of a search is alone.
+#bt = #xf.dims<"B", "T">
+#btd = #xf.dims<"B", "T", "">
+module attributes {xf.bounds = {B = 4 : i64, T = 10 : i64}, xf.generate = {decode = @decode, tokens = "tgt", logits = "logits", batch = "B", target = "T"}} {
+  xf.parameter @embed : tensor<11x8xf32> path "embed"
+  xf.entry @decode(%tgt: tensor<?x?xi32, #bt> {xf.name = "tgt"}) -> (tensor<?x?x8xf32, #btd> {xf.name = "logits"}) {
+    %table = xf.param @embed : tensor<11x8xf32>
+    %x = xf.embed %table, %tgt : tensor<11x8xf32>, tensor<?x?xi32, #bt> -> tensor<?x?x8xf32, #btd>
+    %turned = xf.rearrange %x "B T d -> T d B" {} : tensor<?x?x8xf32, #btd> -> tensor<?x8x?xf32, #xf.dims<"T", "", "B">>
+    // expected-error@below {{this value mixes the sentences of a batch, so no step can be derived from @decode}}
+    %sum = xf.reduce sum %turned : tensor<?x8x?xf32, #xf.dims<"T", "", "B">> -> tensor<?x8x1xf32, #xf.dims<"T", "", "">>
+    // expected-note@below {{it is used here}}
+    %y = xf.map(%x, %sum) maps [[0, 1, 2], [1, 2, -1]] : (tensor<?x?x8xf32, #btd>, tensor<?x8x1xf32, #xf.dims<"T", "", "">>) -> tensor<?x?x8xf32, #btd> {
+    ^bb0(%a: f32, %b: f32):
+      %d = arith.subf %a, %b : f32
+      xf.yield %d : f32
+    }
+    // expected-note@below {{result 'logits' depends on it}}
+    xf.return %y : tensor<?x?x8xf32, #btd>
+  }
+}

@@ -394,3 +394,49 @@ module attributes {xf.bounds = {B = 4 : i64, S = 12 : i64, T = 10 : i64},
 // CHECK: xf.entry step @decode.step
 // CHECK: xf.append
 // CHECK: xf.repeat 3(%{{[a-z0-9]*}})
+
+// -----
+
+// What is repeated for all target positions, for each sentence or for all, is made for new ones where they are.
+#bt = #xf.dims<"B", "T">
+#bs = #xf.dims<"B", "S">
+#td = #xf.dims<"T", "">
+#btd = #xf.dims<"B", "T", "">
+#bsd = #xf.dims<"B", "S", "">
+#b1d = #xf.dims<"B", "", "">
+module attributes {xf.bounds = {B = 4 : i64, S = 6 : i64, T = 10 : i64},
+                   xf.generate = {decode = @decode, tokens = "tgt", logits = "logits", batch = "B", target = "T"}} {
+  xf.parameter @embed : tensor<11x8xf32> path "embed"
+  xf.parameter @all : tensor<1x8xf32> path "all"
+  xf.entry @decode(%tgt: tensor<?x?xi32, #bt> {xf.name = "tgt"}, %memory: tensor<?x?x8xf32, #bsd> {xf.name = "memory"})
+      -> (tensor<?x?x24xf32, #btd> {xf.name = "logits"}) {
+    %table = xf.param @embed : tensor<11x8xf32>
+    %x = xf.embed %table, %tgt : tensor<11x8xf32>, tensor<?x?xi32, #bt> -> tensor<?x?x8xf32, #btd>
+    %first = xf.slice %memory axis 1 start 0 : tensor<?x?x8xf32, #bsd> -> tensor<?x1x8xf32, #b1d>
+    %ofSentence = xf.map(%first) maps [[0, -1, 2]] : (tensor<?x1x8xf32, #b1d>) -> tensor<?x?x8xf32, #btd> {
+    ^bb0(%a: f32):
+      xf.yield %a : f32
+    }
+    %param = xf.param @all : tensor<1x8xf32>
+    %ofAll = xf.map(%param) maps [[-1, 1]] : (tensor<1x8xf32>) -> tensor<?x8xf32, #td> {
+    ^bb0(%a: f32):
+      xf.yield %a : f32
+    }
+    %places = xf.positions : tensor<?xi32, #xf.dims<"T">>
+    %pe = xf.embed %table, %places : tensor<11x8xf32>, tensor<?xi32, #xf.dims<"T">> -> tensor<?x8xf32, #td>
+    %placed = xf.map(%x, %pe, %ofAll) maps [[0, 1, 2], [1, 2], [1, 2]] : (tensor<?x?x8xf32, #btd>, tensor<?x8xf32, #td>, tensor<?x8xf32, #td>) -> tensor<?x?x8xf32, #btd> {
+    ^bb0(%a: f32, %b: f32, %c: f32):
+      %s = arith.addf %a, %b : f32
+      %t = arith.addf %s, %c : f32
+      xf.yield %t : f32
+    }
+    %y = xf.concat(%placed, %ofSentence, %x) axis 2 : (tensor<?x?x8xf32, #btd>, tensor<?x?x8xf32, #btd>, tensor<?x?x8xf32, #btd>) -> tensor<?x?x24xf32, #btd>
+    xf.return %y : tensor<?x?x24xf32, #btd>
+  }
+}
+
+// CHECK: xf.state @decode.sentence.given.0 : tensor<?x1x8xf32, #xf.dims<"B", "", "">> layers 1 sentences
+// CHECK-NOT: xf.state
+// CHECK: xf.entry step @decode.step
+// CHECK: xf.map({{.*}}) maps {{\[\[}}0, -1, 2]] : {{.*}} -> tensor<?x?x8xf32, #xf.dims<"B", "N", "">>
+// CHECK: xf.map({{.*}}) maps {{\[\[}}-1, 2]] : (tensor<1x8xf32>) -> tensor<?x?x8xf32, #xf.dims<"B", "N", "">>

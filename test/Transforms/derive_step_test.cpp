@@ -129,5 +129,5 @@ TEST_P(DeriveStep, AgreesWithTheWholeDecoder) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Modules, DeriveStep, testing::Combine(testing::Values(0, 1, 2, 3), testing::Bool()));
+INSTANTIATE_TEST_SUITE_P(Modules, DeriveStep, testing::Combine(testing::Values(0, 1, 2, 3, 4), testing::Bool()));
 } // namespace

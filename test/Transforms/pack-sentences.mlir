@@ -193,6 +193,42 @@ module @counted attributes {xf.bounds = {B = 6 : i64, S = 4 : i64}, xf.predict =
 
 // -----
 
+// A statistic over pairs of positions is one of its own sentence, though there is one for each position.
+#bs = #xf.dims<"B", "S">
+#bsd = #xf.dims<"B", "S", "">
+// CHECK-LABEL: module @pairs
+// CHECK-NOT: packed
+module @pairs attributes {xf.bounds = {B = 6 : i64, S = 4 : i64}, xf.predict = {entry = @tag, result = "y", batch = "B", source = "S"}} {
+  xf.parameter @table : tensor<8x8xf32> path "table"
+  xf.entry @tag(%src: tensor<?x?xi32, #bs> {xf.name = "src"}) -> (tensor<?x?x1xf32, #bsd> {xf.name = "y"}) {
+    %w = xf.param @table : tensor<8x8xf32>
+    %x = xf.row(%src) maps [[0, 1]] : (tensor<?x?xi32, #bs>) -> tensor<?x?x8xf32, #bsd> {
+    ^bb0(%i: tensor<1xi32>):
+      %a = xf.embed %w, %i : tensor<8x8xf32>, tensor<1xi32> -> tensor<8xf32>
+      xf.yield %a : tensor<8xf32>
+    }
+    %h = xf.contract %x, %w extras() maps [] : tensor<?x?x8xf32, #bsd>, tensor<8x8xf32> -> tensor<?x?x8xf32, #bsd> {
+    ^bb0(%acc: f32):
+      xf.yield %acc : f32
+    }
+    %one = xf.slice %h axis 2 start 0 : tensor<?x?x8xf32, #bsd> -> tensor<?x?x1xf32, #bsd>
+    %turned = xf.rearrange %one "B S d -> B d S" {} : tensor<?x?x1xf32, #bsd> -> tensor<?x1x?xf32, #xf.dims<"B", "", "S">>
+    %sums = xf.row(%one, %turned) maps [[0, 1, -1], [0, -1, 2]] : (tensor<?x?x1xf32, #bsd>, tensor<?x1x?xf32, #xf.dims<"B", "", "S">>) -> tensor<?x?x1xf32, #bsd> {
+    ^bb0(%a: tensor<1xf32>, %b: tensor<?xf32, #xf.dims<"S">>):
+      %p = xf.map(%a, %b) maps [[-1], [0]] : (tensor<1xf32>, tensor<?xf32, #xf.dims<"S">>) -> tensor<?xf32, #xf.dims<"S">> {
+      ^bb0(%u: f32, %v: f32):
+        %q = arith.mulf %u, %v : f32
+        xf.yield %q : f32
+      }
+      %r = xf.reduce sum %p : tensor<?xf32, #xf.dims<"S">> -> tensor<1xf32>
+      xf.yield %r : tensor<1xf32>
+    }
+    xf.return %sums : tensor<?x?x1xf32, #bsd>
+  }
+}
+
+// -----
+
 // A row for each token needs no padding token.
 #bs = #xf.dims<"B", "S">
 #bsd = #xf.dims<"B", "S", "">

@@ -131,3 +131,57 @@ xf.entry @idle(%x: !q {xf.name = "x"}) -> (!q {xf.name = "y"}) {
   } : !q, !q, !q -> (!q)
   xf.return %y : !q
 }
+
+// -----
+
+#q = #xf.dims<"B", "", "T", "">
+!q = tensor<?x2x?x4xf32, #q>
+// A bias whose parts are added to themselves: each is looked at once.
+// CHECK-LABEL: @shared
+// CHECK: xf.attend {{.*}} mask {
+xf.entry @shared(%x: !q {xf.name = "x"}) -> (!q {xf.name = "y"}) {
+  %y = xf.attend %x, %x, %x scale 0.5 fill 0xFFF0000000000000 bias {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    %j32 = arith.index_cast %j : index to i32
+    %f0 = arith.sitofp %j32 : i32 to f32
+    %f1 = arith.addf %f0, %f0 : f32
+    %f2 = arith.addf %f1, %f1 : f32
+    %f3 = arith.addf %f2, %f2 : f32
+    %f4 = arith.addf %f3, %f3 : f32
+    %f5 = arith.addf %f4, %f4 : f32
+    %f6 = arith.addf %f5, %f5 : f32
+    %f7 = arith.addf %f6, %f6 : f32
+    %f8 = arith.addf %f7, %f7 : f32
+    %f9 = arith.addf %f8, %f8 : f32
+    %f10 = arith.addf %f9, %f9 : f32
+    %f11 = arith.addf %f10, %f10 : f32
+    %f12 = arith.addf %f11, %f11 : f32
+    %f13 = arith.addf %f12, %f12 : f32
+    %f14 = arith.addf %f13, %f13 : f32
+    %f15 = arith.addf %f14, %f14 : f32
+    %f16 = arith.addf %f15, %f15 : f32
+    %f17 = arith.addf %f16, %f16 : f32
+    %f18 = arith.addf %f17, %f17 : f32
+    %f19 = arith.addf %f18, %f18 : f32
+    %f20 = arith.addf %f19, %f19 : f32
+    %f21 = arith.addf %f20, %f20 : f32
+    %f22 = arith.addf %f21, %f21 : f32
+    %f23 = arith.addf %f22, %f22 : f32
+    %f24 = arith.addf %f23, %f23 : f32
+    %f25 = arith.addf %f24, %f24 : f32
+    %f26 = arith.addf %f25, %f25 : f32
+    %f27 = arith.addf %f26, %f26 : f32
+    %f28 = arith.addf %f27, %f27 : f32
+    %f29 = arith.addf %f28, %f28 : f32
+    %f30 = arith.addf %f29, %f29 : f32
+    %f31 = arith.addf %f30, %f30 : f32
+    %f32 = arith.addf %f31, %f31 : f32
+    %zero = arith.constant 0.0 : f32
+    %hidden = arith.constant 0xFF800000 : f32
+    %ahead = arith.cmpi sgt, %j, %i : index
+    %hide = arith.select %ahead, %hidden, %zero : f32
+    %sum = arith.addf %f32, %hide : f32
+    xf.yield %sum : f32
+  } : !q, !q, !q -> (!q)
+  xf.return %y : !q
+}

@@ -1,6 +1,7 @@
 #include "compiler/Conversion/XfToLLVM/KernelTable.h"
 
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace mlir::xf;
@@ -87,9 +88,13 @@ static std::string fingerprint(Operation *op, const cpu::KernelAccess &access, M
   copy->print(os, OpPrintingFlags().useLocalScope().printGenericOpForm());
   copy->destroy();
   op->walk([&](Operation *inner) {
-    for (Value operand : inner->getOperands())
+    for (Value operand : inner->getOperands()) {
+      Attribute constant;
       if (auto found = number.find(operand); found != number.end())
         os << '#' << found->second;
+      else if (!op->isAncestor(operand.getParentBlock()->getParentOp()) && matchPattern(operand, m_Constant(&constant)))
+        os << '=' << constant; // of those outside, the text has the names only
+    }
   });
   return text;
 }
