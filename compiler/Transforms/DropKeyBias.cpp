@@ -5,9 +5,12 @@
 // takes the bits of what tells keys apart.
 //
 // That holds where a masked score stays masked whatever the others are, and where the keys that attention reads are a linear's
-// result as it is: behind a rotation by positions the bias differs from key to key. A function of the score may see it.
+// result as it is, or some of its columns: behind a rotation by positions the bias differs from key to key. Whatever else reads them
+// may see it, as a function of the score may.
 #include "compiler/Transforms/MapUtils.h"
 #include "compiler/Transforms/Passes.h"
+
+#include "llvm/ADT/SetVector.h"
 
 namespace xf {
 #define GEN_PASS_DEF_XFDROPKEYBIAS
@@ -24,73 +27,131 @@ public:
   explicit KeyBiases(ModuleOp module) : module(module) {}
 
   void drop() {
-    module.walk([&](AttendOp attend) {
-      if (seesDifferencesOnly(attend))
-        if (LinearOp linear = linearOf(attend.getKMutable()))
-          clear(linear);
-    });
+    module.walk([&](LinearOp linear) { addParts(linear); });
     for (StateOp state : module.getOps<StateOp>())
-      drop(state);
+      if (isReadAsKeys(state))
+        states.insert(state.getSymName());
+    // All that is written into a state loses its bias, or nothing does.
+    do
+      parts.remove_if([&](Value part) { return !areKeys(part); });
+    while (states.remove_if([&](StringRef state) { return !isWrittenByParts(state); }));
+    for (Value part : parts)
+      clear(part);
   }
 
 private:
-  /// Whether what is added to all scores of a query changes nothing.
-  static bool seesDifferencesOnly(AttendOp attend) { return !attend.isFillAScore() && attend.getScore().empty(); }
+  static LinearOp linearOf(Value part) {
+    auto slice = part.getDefiningOp<SliceOp>();
+    return (slice ? slice.getX() : part).getDefiningOp<LinearOp>();
+  }
 
-  /// The linear with a bias that gives the keys in `use` and nothing else, or null.
-  static LinearOp linearOf(OpOperand &use) {
-    Value value = use.get();
-    auto keys = cast<RankedTensorType>(value.getType());
-    while (auto view = value.getDefiningOp<RearrangeOp>()) {
-      if (!value.hasOneUse())
+  void addParts(LinearOp linear) {
+    if (!linear.getBias() || !::xf::dependsOnParametersOnly(linear.getBias()))
+      return;
+    SmallVector<Value> slices = slicesOf(linear);
+    if (slices.empty())
+      slices.push_back(linear.getResult());
+    parts.insert(slices.begin(), slices.end());
+  }
+
+  /// Slices that have a linear's columns each for itself, or none where columns are read otherwise.
+  static SmallVector<Value> slicesOf(LinearOp linear) {
+    SmallVector<SliceOp> slices;
+    for (Operation *user : linear->getUsers()) {
+      auto slice = dyn_cast<SliceOp>(user);
+      if (!slice || static_cast<int64_t>(slice.getAxis()) != typeOf(linear.getResult()).getRank() - 1 || slice.getStep() != 1)
         return {};
-      value = view.getX();
+      slices.push_back(slice);
     }
-    auto linear = value.getDefiningOp<LinearOp>();
-    if (!linear || !value.hasOneUse() || !linear.getBias() || !::xf::dependsOnParametersOnly(linear.getBias()))
-      return {};
-    // A bias has no dynamic dimension: it is the same for all positions.
-    return keys.isDynamicDim(2) ? linear : LinearOp();
+    llvm::sort(slices, [](SliceOp x, SliceOp y) { return x.getStart() < y.getStart(); });
+    for (size_t i = 1; i < slices.size(); ++i)
+      if (slices[i].getStart() <= slices[i - 1].getLast())
+        return {};
+    return llvm::map_to_vector(slices, [](SliceOp slice) { return Value(slice.getResult()); });
   }
 
-  static void clear(LinearOp linear) {
-    OpBuilder builder(linear);
-    Value bias = linear.getBias();
-    ::xf::MapBuilder zeros{builder, bias.getLoc()};
-    zeros.add(bias, ::xf::identityMap(1));
-    MapOp map = zeros.create({bias.getType()}, [&](OpBuilder &b, ValueRange) {
-      return SmallVector<Value>{arith::ConstantOp::create(b, bias.getLoc(), b.getF32FloatAttr(0))};
+  /// Whether `use` is that of an attention's keys, to which what is added to all scores of a query changes nothing.
+  static bool isOfKeys(OpOperand &use) {
+    auto attend = dyn_cast<AttendOp>(use.getOwner());
+    return attend && &use == &attend.getKMutable() && !attend.isFillAScore() && attend.getScore().empty();
+  }
+
+  /// Whether all that reads `value` reads keys, perhaps out of a state.
+  bool areKeys(Value value) const {
+    return llvm::all_of(value.getUses(), [&](OpOperand &use) {
+      Operation *reader = use.getOwner();
+      if (isa<RearrangeOp>(reader))
+        return areKeys(reader->getResult(0));
+      bool isWritten = isa<AppendOp, StoreOp>(reader) && use.getOperandNumber() == 0 && states.contains(stateName(reader));
+      // A bias has no dynamic dimension: it is the same for all positions.
+      return (isWritten || isOfKeys(use)) && typeOf(value).isDynamicDim(2);
     });
-    linear.getBiasMutable().assign(map->getResult(0));
   }
 
-  /// Keys in a state: what is written, if only attention reads them.
-  void drop(StateOp state) {
-    SmallVector<LinearOp> linears;
-    bool isPossible = true, isRead = false;
+  static StringRef stateName(Operation *access) { return cast<FlatSymbolRefAttr>(access->getAttr("name")).getValue(); }
+
+  bool isReadAsKeys(StateOp state) {
     auto uses = SymbolTable::getSymbolUses(state, module);
     if (!uses)
-      return;
+      return false;
+    bool isRead = false;
     for (const SymbolTable::SymbolUse &use : *uses) {
-      Operation *op = use.getUser();
-      if (!isa<AppendOp, StoreOp, LoadOp>(op))
-        return;
-      if (!isa<LoadOp>(op)) {
-        linears.push_back(linearOf(op->getOpOperand(0)));
-        isPossible &= linears.back() != LinearOp();
+      Operation *access = use.getUser();
+      if (!isa<AppendOp, StoreOp, LoadOp>(access))
+        return false;
+      for (Value result : access->getResults()) {
+        isRead |= !result.use_empty();
+        if (!llvm::all_of(result.getUses(), isOfKeys))
+          return false;
       }
-      for (Value result : op->getResults())
-        for (OpOperand &read : result.getUses()) {
-          auto attend = dyn_cast<AttendOp>(read.getOwner());
-          isPossible &= attend && &read == &attend.getKMutable() && seesDifferencesOnly(attend);
-          isRead = true;
-        }
     }
-    if (isPossible && isRead)
-      llvm::for_each(linears, clear);
+    return isRead;
+  }
+
+  bool isWrittenByParts(StringRef state) {
+    bool only = true;
+    module.walk([&](Operation *op) {
+      if (!isa<AppendOp, StoreOp>(op) || stateName(op) != state)
+        return;
+      Value written = op->getOperand(0);
+      while (auto view = written.getDefiningOp<RearrangeOp>())
+        written = view.getX();
+      only &= parts.contains(written);
+    });
+    return only;
+  }
+
+  /// Makes zeros of the bias of a part's columns.
+  static void clear(Value part) {
+    LinearOp linear = linearOf(part);
+    OpBuilder builder(linear);
+    Value bias = linear.getBias();
+    Location loc = bias.getLoc();
+    RankedTensorType type = typeOf(bias);
+    auto slice = part.getDefiningOp<SliceOp>();
+    int64_t start = slice ? slice.getStart() : 0, end = start + typeOf(part).getShape().back(), size = type.getDimSize(0);
+    auto columns = [&](int64_t from, int64_t to) -> Value {
+      if (to - from == size)
+        return bias;
+      return SliceOp::create(builder, loc, withDim(type, 0, to - from, ""), bias, builder.getI64IntegerAttr(0), builder.getI64IntegerAttr(from),
+                             builder.getI64IntegerAttr(1));
+    };
+    ::xf::MapBuilder zeros{builder, loc};
+    zeros.add(columns(start, end), ::xf::identityMap(1));
+    MapOp map = zeros.create({withDim(type, 0, end - start, "")}, [&](OpBuilder &b, ValueRange) {
+      return SmallVector<Value>{arith::ConstantOp::create(b, loc, b.getF32FloatAttr(0))};
+    });
+    SmallVector<Value> all{map->getResult(0)};
+    if (start > 0)
+      all.insert(all.begin(), columns(0, start));
+    if (end < size)
+      all.push_back(columns(end, size));
+    linear.getBiasMutable().assign(all.size() == 1 ? all[0] : ConcatOp::create(builder, loc, type, all, builder.getI64IntegerAttr(0)).getResult());
   }
 
   ModuleOp module;
+  llvm::SetVector<Value> parts;      // of linears with a bias: results, or slices of them
+  llvm::SetVector<StringRef> states; // of keys
 };
 
 struct DropKeyBias : ::xf::impl::XfDropKeyBiasBase<DropKeyBias> {

@@ -5,8 +5,11 @@ and in int8, whose sums are exact, nor does the choice between AVX2, AVX-512 and
 on every bit, as in f32.
 """
 
-from common import Checks, MODELS, WORK, available_isas, compile_g2p, compile_model, run
-from factors import GOLDENS, confirm_golden
+import random
+import struct
+
+from common import Checks, MODELS, WORK, available_isas, compile_g2p, compile_model, results, run, write_safetensors
+from factors import GOLDENS, confirm_golden, distance
 
 # Norm-wise, of each output.
 TOLERANCE = {"bf16": 0.03, "int8": 0.08, "int8-weights": 0.05}
@@ -49,6 +52,45 @@ for kind in TOLERANCE:
         checks.that(run(program, *options, "--threads", 3, stdin=lines)[1] == together, f"g2p, {kind}, {isa}: 3 threads differ")
         for batch in (1, 3):
             checks.that(run(program, *options, "--batch", batch, stdin=lines)[1] == together, f"g2p, {kind}, {isa}: batches of {batch} differ")
+
+# A bias of the keys costs no bits, however large it is: neither where they are some columns of a product nor where several attentions
+# read them.
+d, rng = 32, random.Random(4)
+pack = lambda numbers: struct.pack(f"<{len(numbers)}f", *numbers)  # noqa: E731
+biases = [0.0] * d + [rng.gauss(0, 100) for _ in range(d)] + [0.0] * d
+write_safetensors(WORK / "keys", {"w.weight": ("F32", [3 * d, d], pack([rng.gauss(0, 0.2) for _ in range(3 * d * d)])),
+                                  "w.bias": ("F32", [3 * d], pack(biases))})
+rows = {"x": ("F32", [1, 20, d], pack([rng.gauss(0, 1) for _ in range(20 * d)]))}
+(WORK / "keys.xf").write_text("""model Columns(d = 32) {
+  w: Linear(d, 3 * d)
+  entry run(x: f32[B, S <= 20, d]) -> y {
+    q, k, v = chunk(w(x), 3)
+    y = merge(attend(split(q, 2), split(k, 2), split(v, 2)))
+  }
+}
+model Several(d = 32) {
+  param weight: f32[3 * d, d] as "w.weight"
+  param bias: f32[3 * d] as "w.bias"
+  part(x, n) = split(linear(x, weight[n * d : (n + 1) * d], bias[n * d : (n + 1) * d]), 2)
+  entry run(x: f32[B, S <= 20, d]) -> y {
+    k = part(x, 1)
+    y = merge(attend(part(x, 0), k, part(x, 2)) + attend(part(x, 2), k, part(x, 2)))
+  }
+}
+""")
+for name in ("Columns", "Several"):
+    for kind in ("bf16", "int8"):
+        compile_model(WORK / "keys.xf", WORK / "x", "--model", name, "--weights", WORK / "keys", "--type", kind, "--emit=model")
+        off = distance(results(WORK / "x", rows)["y"], results(WORK / "x", rows, "--reference")["y"])
+        checks.that(off < 0.02, f"{name}, {kind}: {off:.2e} off by the bias of keys")
+
+# What bf16 rounds to infinity.
+large = {"w.weight": ("F32", [8, 8], pack([1.0] * 63 + [3.4e38])), "w.bias": ("F32", [8], pack([0.0] * 8))}
+write_safetensors(WORK / "large", large)
+(WORK / "large.xf").write_text("model Large(d = 8) {\n  w: Linear(d, d)\n  entry run(x: f32[B, d]) -> y = w(x)\n}\n")
+for kind in ("f32", *TOLERANCE):
+    status, _, err = compile_model(WORK / "large.xf", WORK / "x", "--weights", WORK / "large", "--type", kind, ok=False)
+    checks.that(status == 0 if kind != "bf16" else status == 1 and "beyond the largest number of bf16" in err, f"a weight of 3.4e38 in {kind}: {status} {err}")
 
 status, _, err = compile_model(MODELS / "g2p" / "g2p.xf", WORK / "x", "--random-weights", 1, "--type", "int4", ok=False)
 checks.that(status != 0 and "int4" in err, "an unknown type is accepted")

@@ -100,14 +100,15 @@ llvm::Error writeWeights(ModuleOp module, const DataLayout &layout, ArrayRef<Sto
       plain.resize(type.getNumElements());
       if (auto error = evaluateWeight(weight, layer, source, plain))
         return error;
-      if (type.getElementType().isF16() && llvm::any_of(plain, [](float value) { return std::isinf(value); }))
-        return makeError("a weight is beyond the largest number of f16, 65504: --type bf16 has the range of f32");
+      Type element = type.getElementType();
+      if ((element.isF16() || element.isBF16()) && llvm::any_of(plain, [](float value) { return std::isinf(value); }))
+        return makeError("a weight is beyond the largest number of {}", element.isF16() ? "f16, 65504: --type bf16 has the range of f32" : "bf16, 3.3895e38");
       writer.moveTo(place.offset + place.stride * layer);
       if (weight.getLayout() == Layout::panels) {
-        packPanels(plain, type.getDimSize(0), type.getDimSize(1), panelGroup(type.getElementType()), packed);
-        writer.write(packed, type.getElementType());
+        packPanels(plain, type.getDimSize(0), type.getDimSize(1), panelGroup(element), packed);
+        writer.write(packed, element);
       } else {
-        writer.write(plain, type.getElementType());
+        writer.write(plain, element);
       }
     }
   }
