@@ -116,6 +116,16 @@ Value AttendBlocks::findEnds(const Block &block) {
   })[0];
 }
 
+/// Finds the first key that any row may see, of those before `end`, or one of the 15 before it: products take keys 16 at a time.
+Value AttendBlocks::findBegin(const Block &block, Value end) {
+  if (!scores.hasBegins())
+    return b.i64(0);
+  Value first = b.loop(b.i64(0), block.rows, 1, end, [&](Value row, ValueRange carried) -> SmallVector<Value> {
+    return {b.min(carried[0], scores.begin(query(block, row)))};
+  })[0];
+  return b.sub(first, b.rem(first, b.i64(kLanes)));
+}
+
 /// The block's keys and values as words.
 void AttendBlocks::takeWords(Block &block) {
   Value head = b.add(b.mul(block.batch, heads / ratio), b.div(block.head, ratio));
@@ -127,25 +137,27 @@ void AttendBlocks::takeWords(Block &block) {
 void AttendBlocks::emitBlock(Block block, const Block *next) {
   if (words)
     takeWords(block);
-  Value end = findEnds(block);
-  multiplyKeys(block, next, end);
+  Value end = findEnds(block), begin = findBegin(block, end);
+  multiplyKeys(block, next, {begin, end});
   Value panels = b.ceilDiv(op.getProbabilities() ? keyCount : end, kLanes);
   Value lacking = b.loop(b.i64(0), block.rows, 1, b.i64(0), [&](Value row, ValueRange carried) -> SmallVector<Value> {
     Value rowEnd = hasEnds(block) ? b.load(b.i64Type(), b.at(ends, row, b.i64Type())) : end;
+    if (scores.hasBegins())
+      rowEnd = b.max(rowEnd, begin);
     Value width = b.mul(panels, kLanes);
     std::optional<AttendScores::Scales> scales;
     if (words)
       scales = {b.load(b.getF32Type(), queryScale(row)), words->keyScales()};
-    AttendScores::Row made = scores.emit(strip(row), rowEnd, width, query(block, row), scales);
+    AttendScores::Row made = scores.emit(strip(row), begin, rowEnd, width, query(block, row), scales);
     if (words)
-      made.reciprocal = b.create<arith::MulFOp>(made.reciprocal, words->takeExponentials(strip(row), rowEnd, width));
+      made.reciprocal = b.create<arith::MulFOp>(made.reciprocal, words->takeExponentials(strip(row), begin, rowEnd, width));
     storeProbabilities(block, row);
     if (reciprocals)
       b.store(made.reciprocal, reciprocal(row));
     Value bit = b.create<arith::ShLIOp>(b.i64(1), row);
     return {b.create<arith::SelectOp>(made.any, carried[0], b.create<arith::OrIOp>(carried[0], bit))};
   })[0];
-  multiplyValues(block, next, std::nullopt, end);
+  multiplyValues(block, next, std::nullopt, {begin, end});
   if (!mayLackKeys(op))
     return;
   b.ifThen(b.less(b.i64(0), lacking), [&] {
@@ -175,28 +187,30 @@ static Value bytesBetween(CodeBuilder &b, Value from, Value to) {
   return b.sub(number(to), number(from));
 }
 
-void AttendBlocks::multiplyKeys(const Block &block, const Block *next, Value end) {
-  Value copy = b.at(b.scratch(), layout.query, b.getF32Type()), panels = b.ceilDiv(end, kLanes), depth = b.i64(width / group);
+void AttendBlocks::multiplyKeys(const Block &block, const Block *next, const Keys &seen) {
+  Value firstPanel = b.div(seen.begin, kLanes), panels = b.sub(b.ceilDiv(seen.end, kLanes), firstPanel), depth = b.i64(width / group);
+  auto fromFirst = [&](Value keys) { return b.at(keys, b.mul(firstPanel, width * kLanes), element); };
+  Value copy = b.at(b.scratch(), layout.query, b.getF32Type()), keys = fromFirst(block.keys), products = b.at(b.scratch(), seen.begin, b.getF32Type());
   bool byHead = block.kind == Queries::ofHeads, isCopied = words || block.kind != Queries::ofPositions || request.access.lastStride[q] != 1;
   if (isCopied)
     copyQueries(block, copy);
   if (words)
     b.loop(b.i64(0), block.rows, 1, [&](Value row) { b.store(words->takeQuery(b.at(copy, b.mul(row, layout.queryRow), element)), queryScale(row)); });
   if (byHead) {
-    emitHeadProduct(b, {{factor}, together, ratio, copy, layout.queryRow, block.keys, b.stride(k, 1), width * kLanes, b.scratch(),
+    emitHeadProduct(b, {{factor}, together, ratio, copy, layout.queryRow, keys, b.stride(k, 1), width * kLanes, products,
                         layout.stripRow, depth, panels, next ? bytesBetween(b, block.keys, next->keys) : Value()});
     return;
   }
   Value rows = isCopied ? copy : rowAddress(q, element, block, b.i64(0));
   Value stride = isCopied ? b.i64(layout.queryRow) : b.stride(q, 2);
-  BlockOperands operands{block.rows, rows, stride, block.keys, b.i64(width * kLanes), b.scratch(), b.i64(layout.stripRow), depth, panels};
+  BlockOperands operands{block.rows, rows, stride, keys, b.i64(width * kLanes), products, b.i64(layout.stripRow), depth, panels};
   if (next)
-    operands.ahead = next->keys, operands.aheadStep = b.i64(kLineBytes);
+    operands.ahead = fromFirst(next->keys), operands.aheadStep = b.i64(kLineBytes);
   callBlockProduct(b, operands, {factor});
 }
 
-/// The context of all rows or one of them, from probabilities or exponentials of the first `end` keys.
-void AttendBlocks::multiplyValues(const Block &block, const Block *next, std::optional<Value> onlyRow, Value end) {
+/// The context of all rows or one of them, from probabilities or exponentials of the keys that are `seen`.
+void AttendBlocks::multiplyValues(const Block &block, const Block *next, std::optional<Value> onlyRow, const Keys &seen) {
   Type f32 = b.getF32Type(), result = typeOf(op.getOutput()).getElementType();
   Value firstRow = onlyRow.value_or(b.i64(0)), rows = onlyRow ? b.i64(1) : block.rows;
   bool byHead = block.kind == Queries::ofHeads, allHeads = byHead && !onlyRow;
@@ -204,24 +218,26 @@ void AttendBlocks::multiplyValues(const Block &block, const Block *next, std::op
   Value target = direct ? rowAddress(out, f32, block, firstRow) : b.at(b.scratch(), layout.context, f32);
   Value targetStride = direct ? b.stride(out, 2) : b.i64(layout.contextRow);
   PanelKind kind{factor, /*tail=*/0, /*pitch=*/roundUp(valueWidth) / kLanes};
-  Value panels = b.i64(kind.pitch), depth = words ? b.ceilDiv(end, group) : b.div(end, group);
+  Value count = b.sub(seen.end, seen.begin), panels = b.i64(kind.pitch), depth = words ? b.ceilDiv(count, group) : b.div(count, group);
   int64_t panelStride = kLanes * group;
+  auto fromFirst = [&](Value values) { return b.at(values, b.mul(seen.begin, layout.contextRow), element); };
+  auto powers = [&](Value row) { return b.at(strip(row), seen.begin, element); };
   if (allHeads) {
-    emitHeadProduct(b, {kind, together, ratio, b.scratch(), stripStride(), block.values, b.stride(v, 1), panelStride, target,
+    emitHeadProduct(b, {kind, together, ratio, powers(b.i64(0)), stripStride(), fromFirst(block.values), b.stride(v, 1), panelStride, target,
                         layout.contextRow, depth, panels, next ? bytesBetween(b, block.values, next->values) : Value()});
   } else {
     Value values = block.values;
     if (byHead)
       values = b.at(values, b.mul(b.div(firstRow, b.i64(ratio)), b.stride(v, 1)), element);
-    BlockOperands operands{rows, strip(firstRow), b.i64(stripStride()), values, b.i64(panelStride), target, targetStride, depth, panels};
+    BlockOperands operands{rows, powers(firstRow), b.i64(stripStride()), fromFirst(values), b.i64(panelStride), target, targetStride, depth, panels};
     if (next)
-      operands.ahead = next->values, operands.aheadStep = b.i64(kLineBytes);
+      operands.ahead = fromFirst(next->values), operands.aheadStep = b.i64(kLineBytes);
     callBlockProduct(b, operands, kind);
   }
   if (direct)
     return;
   if (group > 1 && !words)
-    b.ifThen(b.less(b.mul(depth, group), end), [&] { addHalfWord(block, firstRow, rows, b.sub(end, 1), target); });
+    b.ifThen(b.less(b.mul(depth, group), count), [&] { addHalfWord(block, firstRow, rows, b.sub(seen.end, 1), target); });
   b.loop(b.i64(0), rows, 1, [&](Value row) {
     Value from = b.at(target, b.mul(row, targetStride), f32), to = rowAddress(out, result, block, b.add(firstRow, row));
     Value factor = reciprocals ? b.splat(b.load(f32, reciprocal(b.add(firstRow, row)))) : Value();
@@ -276,11 +292,11 @@ void AttendBlocks::emitRowWithoutKeys(const Block &block, Value row) {
   Value each = words ? b.f32(1) : reciprocals ? narrowToBF16(b, b.f32(1)) : probability;
   b.loop(b.i64(0), keyCount, kLanes, [&](Value offset) { b.storeVector(b.splat(each), b.at(strip(row), offset, stored)); });
   if (words)
-    probability = b.create<arith::MulFOp>(probability, words->takeExponentials(strip(row), keyCount, keyCount));
+    probability = b.create<arith::MulFOp>(probability, words->takeExponentials(strip(row), b.i64(0), keyCount, keyCount));
   if (reciprocals)
     b.store(probability, reciprocal(row));
   storeProbabilities(block, row);
-  multiplyValues(block, nullptr, row, keyCount);
+  multiplyValues(block, nullptr, row, {b.i64(0), keyCount});
 }
 
 int64_t attendScratchBytes(AttendOp op, ModuleOp root) {

@@ -1,7 +1,7 @@
 // A block of xf.attend: a few queries, the products with their keys, softmax, the product with their values.
 //
 // An element of the context is one chain of multiply-adds over ascending keys, and masked keys have probability 0, so
-// that neither the rows beside it nor keys behind its own end change its bits.
+// that neither the rows beside it nor keys before its own first or behind its own end change its bits.
 //
 // With factors of bf16 the strip holds exponentials, and the context is divided by their sum when it is stored. Where these are multiplied
 // as words, so are they (AttendWords).
@@ -71,10 +71,15 @@ private:
   Value headStart(unsigned view, Value tensor, const Block &block);
   Value findEnds(const Block &block);
   void copyQueries(const Block &block, Value target);
+  /// Of the keys that some of a block's queries may see the first, rounded down to a multiple of 16, and the end.
+  struct Keys {
+    Value begin, end;
+  };
+  Value findBegin(const Block &block, Value end);
   void takeWords(Block &block);
   /// `next`: the block behind it, of which as much is fetched meanwhile, line by line (a burst of requests would wait for itself); or null.
-  void multiplyKeys(const Block &block, const Block *next, Value end);
-  void multiplyValues(const Block &block, const Block *next, std::optional<Value> onlyRow, Value end);
+  void multiplyKeys(const Block &block, const Block *next, const Keys &seen);
+  void multiplyValues(const Block &block, const Block *next, std::optional<Value> onlyRow, const Keys &seen);
   void addHalfWord(const Block &block, Value firstRow, Value rows, Value last, Value target);
   void storeProbabilities(const Block &block, Value row);
   void emitRowWithoutKeys(const Block &block, Value row);

@@ -46,8 +46,14 @@ static void addLinear(LinearForm &sum, Value value, int64_t factor, int64_t &roo
   sum.terms.push_back({value, factor});
 }
 
-/// The end of the keys that `compare` allows, if it is a bound of just the key's position from above.
-static std::optional<LinearForm> findEnd(arith::CmpIOp compare, Value key) {
+/// A bound of the position of a key that is allowed.
+struct Bound {
+  bool isEnd; // the position is less than the limit; else it is the limit at least
+  LinearForm limit;
+};
+
+/// The bound that `compare` is, if it is one of just the key's position.
+static std::optional<Bound> findBound(arith::CmpIOp compare, Value key) {
   int64_t sign, slack;
   switch (compare.getPredicate()) {
   case arith::CmpIPredicate::sle:
@@ -65,23 +71,27 @@ static std::optional<LinearForm> findEnd(arith::CmpIOp compare, Value key) {
   default:
     return std::nullopt;
   }
-  // sign * (left - right) < slack, where the key has to come with the factor 1.
+  // sign * (left - right) < slack, where the key comes with the factor 1 (an end), or -1.
   LinearForm difference;
   int64_t room = 64; // a mask that people write has two or three
   addLinear(difference, compare.getLhs(), sign, room);
   addLinear(difference, compare.getRhs(), -sign, room);
-  LinearForm end;
-  end.constant = slack - difference.constant;
-  bool found = false;
+  int64_t factorOfKey = 0;
+  for (auto [value, factor] : difference.terms)
+    if (value == key)
+      factorOfKey = factor;
+  if (factorOfKey != 1 && factorOfKey != -1)
+    return std::nullopt;
+  Bound bound{factorOfKey == 1, {}};
+  bound.limit.constant = factorOfKey * (slack - difference.constant) + (bound.isEnd ? 0 : 1);
   for (auto [value, factor] : difference.terms) {
-    if (value == key && factor == 1)
-      found = true;
-    else if (factor != 0 && dependsOn(value, key))
+    if (value == key || factor == 0)
+      continue;
+    if (dependsOn(value, key))
       return std::nullopt;
-    else if (factor != 0)
-      end.terms.push_back({value, -factor});
+    bound.limit.terms.push_back({value, -factorOfKey * factor});
   }
-  return found ? std::optional<LinearForm>(end) : std::nullopt;
+  return bound;
 }
 
 void AttendMask::split(Value condition, Value key) {
@@ -101,9 +111,10 @@ void AttendMask::split(Value condition, Value key) {
   if (matchPattern(condition, m_One()))
     return;
   if (auto compare = condition.getDefiningOp<arith::CmpIOp>())
-    if (auto end = findEnd(compare, key)) {
-      ends.push_back(*end);
-      return;
+    if (auto bound = findBound(compare, key)) {
+      (bound->isEnd ? ends : begins).push_back(bound->limit);
+      if (bound->isEnd)
+        return;
     }
   (dependsOn(condition, key) ? keyTerms : rowTerms).push_back(condition);
 }
@@ -120,19 +131,29 @@ AttendMask::AttendMask(Region &region) {
       keyTerms, [&](Value term) { return !dependsOn(term, region.getArgument(1)) && !dependsOn(term, region.getArgument(2)); });
 }
 
+static Value emitSum(CodeBuilder &b, RegionVectorizer &region, const LinearForm &form) {
+  Value sum = b.i64(form.constant);
+  for (auto [value, factor] : form.terms)
+    sum = b.add(sum, b.mul(b.toI64(region.emit(value)), factor));
+  return sum;
+}
+
 Value emitEnd(CodeBuilder &b, RegionVectorizer &region, const AttendMask &mask, Value keys) {
   Value end = keys;
-  for (const LinearForm &form : mask.ends) {
-    Value sum = b.i64(form.constant);
-    for (auto [value, factor] : form.terms)
-      sum = b.add(sum, b.mul(b.toI64(region.emit(value)), factor));
-    end = b.min(end, sum);
-  }
+  for (const LinearForm &form : mask.ends)
+    end = b.min(end, emitSum(b, region, form));
   if (!mask.ends.empty())
     end = b.max(end, b.i64(0));
   for (Value term : mask.rowTerms)
     end = b.create<arith::SelectOp>(region.emit(term), end, b.i64(0));
   return end;
+}
+
+Value emitBegin(CodeBuilder &b, RegionVectorizer &region, const AttendMask &mask) {
+  Value begin = b.i64(0);
+  for (const LinearForm &form : mask.begins)
+    begin = b.max(begin, emitSum(b, region, form));
+  return begin;
 }
 
 } // namespace xf::cpu

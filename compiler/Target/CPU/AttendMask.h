@@ -1,8 +1,9 @@
-// What a mask says, taken apart: up to where a query may look, whether it looks at all, and the rest.
+// What a mask says, taken apart: from and up to where a query may look, whether it looks at all, and the rest.
 //
 // A mask is a conjunction. A term that bounds the key's position from above by something that does not depend on it
-// (j <= i + c, j < past[b] + n) becomes the end of loops over keys: what lies behind is neither read nor multiplied. A
-// term without the key's position holds for a whole row. Other terms are evaluated for 16 keys at a time.
+// (j <= i + c, j < past[b] + n) becomes the end of loops over keys: what lies behind is neither read nor multiplied. One
+// that bounds it from below (j >= i - c) says where they may begin. A term without the key's position holds for a whole row. Other
+// terms, and those for beginnings, are evaluated for 16 keys at a time.
 #ifndef XF_COMPILER_TARGET_CPU_ATTENDMASK_H
 #define XF_COMPILER_TARGET_CPU_ATTENDMASK_H
 
@@ -25,6 +26,8 @@ struct AttendMask {
 
   /// Allowed keys have j < each of these; they don't depend on j.
   llvm::SmallVector<LinearForm> ends;
+  /// Allowed keys have j >= each of these; they don't depend on j. As loops begin with a multiple of 16, these terms are keyTerms, too.
+  llvm::SmallVector<LinearForm> begins;
   /// i1 values of the region that don't depend on j, all of which have to hold.
   llvm::SmallVector<mlir::Value> rowTerms;
   /// i1 values that do.
@@ -39,6 +42,9 @@ private:
 
 /// The end of the keys that `mask` lets a query see, of `keys` at most; `region` has the query's positions bound.
 mlir::Value emitEnd(CodeBuilder &b, RegionVectorizer &region, const AttendMask &mask, mlir::Value keys);
+
+/// The first of the keys that `mask` lets a query see, `end` at most.
+mlir::Value emitBegin(CodeBuilder &b, RegionVectorizer &region, const AttendMask &mask);
 
 /// What a region of attention says.
 mlir::Value yieldOf(mlir::Region &region);

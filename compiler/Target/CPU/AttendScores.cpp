@@ -31,6 +31,11 @@ Value AttendScores::end(const Query &query, Value keys) {
   return emitEnd(b, region, mask, keys);
 }
 
+Value AttendScores::begin(const Query &query) {
+  RegionVectorizer region = scope(op.getMask(), query);
+  return emitBegin(b, region, mask);
+}
+
 /// Whether the terms allow each of 16 keys.
 Value AttendScores::allowed(RegionVectorizer masks, ArrayRef<Value> terms, Value offset) {
   masks.bindLanes(op.getMask().getArgument(3), offset);
@@ -121,7 +126,7 @@ Value AttendScores::score(RegionVectorizer masks, RegionVectorizer biases, Regio
   return chunkCount ? b.create<arith::SelectOp>(b.firstLanes(chunkCount), scores, nothing).getResult() : scores;
 }
 
-AttendScores::Row AttendScores::emit(Value row, Value end, Value width, const Query &query, std::optional<Scales> scales) {
+AttendScores::Row AttendScores::emit(Value row, Value begin, Value end, Value width, const Query &query, std::optional<Scales> scales) {
   Type f32 = b.getF32Type();
   Value scale = b.f32(op.getScale().convertToDouble());
   if (scales)
@@ -146,7 +151,7 @@ AttendScores::Row AttendScores::emit(Value row, Value end, Value width, const Qu
   loadTables(functions, op.getScore());
 
   Value lowest = identity(b, ReduceKind::max, f32);
-  auto largest = forChunks(b, end, b.splat(lowest), [&](Value offset, Value count, ValueRange carried) -> SmallVector<Value> {
+  auto largest = forChunks(b, begin, end, b.splat(lowest), [&](Value offset, Value count, ValueRange carried) -> SmallVector<Value> {
     chunkStart = offset, chunkCount = count;
     Value scores = loadProducts(offset);
     if (!plain) {
@@ -164,7 +169,7 @@ AttendScores::Row AttendScores::emit(Value row, Value end, Value width, const Qu
     most = b.create<arith::MulFOp>(most, scale);
   Value shift = b.splat(b.create<arith::SelectOp>(isNumber, most, b.f32(0)));
 
-  auto sums = forChunks(b, end, b.splatF32(0), [&](Value offset, Value count, ValueRange carried) -> SmallVector<Value> {
+  auto sums = forChunks(b, begin, end, b.splatF32(0), [&](Value offset, Value count, ValueRange carried) -> SmallVector<Value> {
     Value scores = plain ? b.create<arith::MulFOp>(loadProducts(offset), scaleLanes).getResult() : b.loadVector(f32, address(row, offset));
     Value difference = b.create<arith::SubFOp>(scores, shift);
     Value powers = isNarrow ? shortExpOfNegative(b, difference) : expOfNegative(b, difference);
@@ -190,7 +195,7 @@ AttendScores::Row AttendScores::emit(Value row, Value end, Value width, const Qu
     b.loop(used, width, kLanes, [&](Value offset) { b.storeVector(zeros, b.at(row, offset, b.getBF16Type())); });
     return {any, reciprocal};
   }
-  b.loop(b.i64(0), used, kLanes, [&](Value offset) {
+  b.loop(begin, used, kLanes, [&](Value offset) {
     Value powers = b.loadVector(f32, address(row, offset));
     b.storeVector(b.create<arith::MulFOp>(powers, b.splat(reciprocal)), address(row, offset));
   });

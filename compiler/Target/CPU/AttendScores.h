@@ -25,6 +25,10 @@ public:
   bool hasEnds() { return !exactFill && !(mask.ends.empty() && mask.rowTerms.empty()); }
   /// How many of the first keys `query` may see.
   mlir::Value end(const Query &query, mlir::Value keys);
+  /// Whether some queries may see nothing of the first keys. Probabilities that are stored have a place for each key.
+  bool hasBegins() { return !exactFill && !mask.begins.empty() && !op.getProbabilities(); }
+  /// The first key that `query` may see.
+  mlir::Value begin(const Query &query);
   /// Of the first `keys` keys those up to the last one that any query of the sentence may see: behind it is padding.
   mlir::Value keysOfSentence(mlir::Value batch, mlir::Value keys);
   /// What all probabilities of a row without keys are (mayLackKeys): 0 where masked scores are -inf.
@@ -38,10 +42,10 @@ public:
   struct Scales {
     mlir::Value query, keys;
   };
-  /// Makes probabilities of the products at `row` with `query`'s first `end` keys; where factors are bf16 exponentials, as
-  /// bf16 from the row's start on, whose sum is left for later. The other elements up to `width`, a multiple of 16, become 0.
-  /// With `scales` products are i32, and exponentials stay f32; what is behind them is left.
-  Row emit(mlir::Value row, mlir::Value end, mlir::Value width, const Query &query, std::optional<Scales> scales);
+  /// Makes probabilities of the products at `row` with `query`'s keys from `begin`, a multiple of 16, to `end`; where factors are bf16
+  /// exponentials, as bf16 from the row's start on, whose sum is left for later. The elements behind them up to `width`, a multiple of
+  /// 16, become 0. With `scales` products are i32, and exponentials stay f32; what is behind them is left.
+  Row emit(mlir::Value row, mlir::Value begin, mlir::Value end, mlir::Value width, const Query &query, std::optional<Scales> scales);
 
 private:
   RegionVectorizer scope(mlir::Region &region, const Query &query);

@@ -159,14 +159,14 @@ Value AttendWords::takeQuery(Value row) {
   return scale.scale;
 }
 
-Value AttendWords::takeExponentials(Value row, Value end, Value width) {
+Value AttendWords::takeExponentials(Value row, Value begin, Value end, Value width) {
   Type f32 = b.getF32Type(), half = b.getI16Type();
   auto weights = [&](Value offset, Value count) -> Value {
     Value scales = b.loadVector(f32, b.at(place(scratch.valueScales), offset, f32), count);
     return b.create<arith::MulFOp>(b.loadVector(f32, b.at(row, offset, f32), count), scales);
   };
   Value zero = b.splatF32(0);
-  auto found = forChunks(b, end, {zero, zero}, [&](Value offset, Value count, ValueRange carried) -> SmallVector<Value> {
+  auto found = forChunks(b, begin, end, {zero, zero}, [&](Value offset, Value count, ValueRange carried) -> SmallVector<Value> {
     Value numbers = weights(offset, count);
     return {combine(b, ReduceKind::max, numbers, carried[0]), combine(b, ReduceKind::sum, numbers, carried[1])};
   });
@@ -179,7 +179,7 @@ Value AttendWords::takeExponentials(Value row, Value end, Value width) {
   Value factor = b.splat(b.create<arith::DivFOp>(b.f32(1), unit));
   auto store = [&](Value words, Value offset) { b.storeVector(b.create<arith::TruncIOp>(b.vectorOf(half), words), b.at(row, offset, half)); };
   // Words take half of the room of exponentials: they end before those that are still to be read.
-  forChunks(b, end, ValueRange(), [&](Value offset, Value count, ValueRange) -> SmallVector<Value> {
+  forChunks(b, begin, end, ValueRange(), [&](Value offset, Value count, ValueRange) -> SmallVector<Value> {
     store(scaled(weights(offset, count), factor), offset);
     return {};
   });

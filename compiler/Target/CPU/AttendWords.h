@@ -36,9 +36,9 @@ public:
 
   /// Makes words of a query in place, and returns its scale.
   Value takeQuery(Value row);
-  /// Makes words, in place, of a row of exponentials of f32 of the first `end` keys, each times its value's scale; zeros behind them up to
-  /// `width`, a multiple of 16. Returns what to multiply their products with the values by.
-  Value takeExponentials(Value row, Value end, Value width);
+  /// Makes words, in place, of a row of exponentials of f32 of the keys from `begin`, a multiple of 16, to `end`, each times its value's
+  /// scale; zeros behind them up to `width`, a multiple of 16. Returns what to multiply their products with the values by.
+  Value takeExponentials(Value row, Value begin, Value end, Value width);
 
 private:
   Value place(int64_t offset) { return b.at(start, offset, b.getF32Type()); }

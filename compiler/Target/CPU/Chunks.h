@@ -1,4 +1,4 @@
-// Walks over `length` elements 16 at a time.
+// Walks over elements 16 at a time.
 #ifndef XF_COMPILER_TARGET_CPU_CHUNKS_H
 #define XF_COMPILER_TARGET_CPU_CHUNKS_H
 
@@ -9,19 +9,25 @@ namespace xf::cpu {
 /// Takes the chunk's first element, how many elements it has (null: all 16) and the carried values; returns these anew.
 using ChunkBody = llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value, mlir::Value, mlir::ValueRange)>;
 
-/// Emits `body` for whole chunks in a loop and once more for the rest, if there is or may be one.
-inline llvm::SmallVector<mlir::Value> forChunks(CodeBuilder &b, mlir::Value length, mlir::ValueRange carried, ChunkBody body) {
+/// Emits `body` for whole chunks of the elements from `begin`, a multiple of 16, to `end` in a loop, and once more for the rest, if there
+/// is or may be one. `end` is `begin` at least.
+inline llvm::SmallVector<mlir::Value> forChunks(CodeBuilder &b, mlir::Value begin, mlir::Value end, mlir::ValueRange carried, ChunkBody body) {
   using mlir::Value;
   llvm::SmallVector<Value> values = llvm::to_vector(carried);
-  std::optional<int64_t> known = mlir::getConstantIntValue(length);
-  Value tail = b.rem(length, b.i64(kLanes)), whole = b.sub(length, tail);
+  std::optional<int64_t> known = mlir::getConstantIntValue(end);
+  Value tail = b.rem(end, b.i64(kLanes)), whole = b.sub(end, tail);
   if (!known || *known >= kLanes)
-    values = b.loop(b.i64(0), whole, kLanes, values,
+    values = b.loop(begin, whole, kLanes, values,
                     [&](Value i, mlir::ValueRange inside) { return body(i, Value(), inside); });
   if (known)
     return *known % kLanes ? body(whole, tail, values) : values;
   return b.choose(
       b.less(b.i64(0), tail), [&] { return body(whole, tail, values); }, [&] { return values; });
+}
+
+/// The same from the first element on.
+inline llvm::SmallVector<mlir::Value> forChunks(CodeBuilder &b, mlir::Value length, mlir::ValueRange carried, ChunkBody body) {
+  return forChunks(b, b.i64(0), length, carried, body);
 }
 
 } // namespace xf::cpu

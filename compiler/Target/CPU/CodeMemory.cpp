@@ -120,6 +120,15 @@ Value CodeBuilder::loadStrided(Type element, Value address, int64_t constantStri
     return splat(load(element, address));
   if (!ShapedType::isDynamic(constantStride))
     stride = i64(constantStride);
+  if (constantStride == 2 && !count) {
+    // Of two vectors, the second of which ends with the last element.
+    Type type = vectorOf(stored(element));
+    auto half = [&](int64_t first) { return create<LLVM::LoadOp>(type, at(address, first, element), bytesOf(element)).getResult(); };
+    SmallVector<int64_t> lanes;
+    for (int64_t lane = 0; lane < kLanes; ++lane)
+      lanes.push_back(lane < kLanes / 2 ? 2 * lane : 2 * lane + 1);
+    return fromStored(*this, create<vector::ShuffleOp>(half(0), half(kLanes - 1), lanes), element);
+  }
   return gather(element, count, [&](Value lane) { return load(element, at(address, mul(stride, lane), element)); });
 }
 

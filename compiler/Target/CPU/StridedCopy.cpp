@@ -63,20 +63,26 @@ void copyTensor(KernelBuilder &b, RankedTensorType type, const Place &from, cons
   auto sizeOf = [&](int64_t dim) {
     return type.isDynamicDim(dim) ? b.size(from.view, dim) : b.i64(type.getDimSize(dim));
   };
+  // Elements that are alone in the last dimension, as those that are interleaved with others, are walked over along the one before it.
+  int64_t inner = rank - 1;
+  while (inner > 1 && type.getDimSize(inner) == 1)
+    --inner;
+  auto strideOf = [&](const Place &place) { return inner == rank - 1 ? place.lastStride : ShapedType::kDynamic; };
+  auto stepOf = [&](const Place &place) { return inner == rank - 1 ? place.elementStride(b, rank) : b.stride(place.view, inner); };
   Value tasks = b.i64(1);
-  for (int64_t dim = 0; dim < rank - 1; ++dim)
+  for (int64_t dim = 0; dim < inner; ++dim)
     tasks = b.mul(tasks, sizeOf(dim));
   auto [begin, end] = b.share(tasks);
   b.loop(begin, end, 1, [&](Value task) {
     SmallVector<Value> indices(rank, b.i64(0));
-    for (int64_t dim = rank - 2; dim > 0; --dim) {
+    for (int64_t dim = inner - 1; dim > 0; --dim) {
       indices[dim] = b.rem(task, sizeOf(dim));
       task = b.div(task, sizeOf(dim));
     }
     if (rank > 1)
       indices[0] = task;
-    copyRow(b, element, from.address(b, indices, element), from.lastStride, from.elementStride(b, rank),
-            to.address(b, indices, element), to.lastStride, to.elementStride(b, rank), sizeOf(rank - 1));
+    copyRow(b, element, from.address(b, indices, element), strideOf(from), stepOf(from), to.address(b, indices, element), strideOf(to), stepOf(to),
+            sizeOf(inner));
   });
 }
 

@@ -43,6 +43,25 @@ inline const Region kWindow{"window",
                             "%three = arith.constant 3 : index\n%past = arith.cmpi sle, %j, %i : index\n%low = arith.addi %j, %three : index\n"
                             "%near = arith.cmpi sge, %low, %i : index\n%ok = arith.andi %past, %near : i1\nxf.yield %ok : i1\n",
                             [](const Tensors &, int64_t, int64_t, int64_t i, int64_t j) { return j <= i && j + 3 >= i; }, ""};
+inline const Region kRecent{"recent",
+                            "%p0 = xf.at %p[%b] : tensor<?xi32, #xf.dims<\"B\">>\n%p1 = arith.index_cast %p0 : i32 to index\n"
+                            "%three = arith.constant 3 : index\n%own = arith.addi %p1, %i : index\n%past = arith.cmpi sle, %j, %own : index\n"
+                            "%first = arith.subi %own, %three : index\n%near = arith.cmpi slt, %first, %j : index\n"
+                            "%ok = arith.andi %past, %near : i1\nxf.yield %ok : i1\n",
+                            [](const Tensors &t, int64_t b, int64_t, int64_t i, int64_t j) { return j <= t.past[b] + i && j > t.past[b] + i - 3; }, "p"};
+// Both bounds count, each for some queries, of which the last ones see nothing; nor does one in between. Even ones do not see key 3.
+inline const Region kBounds{"bounds",
+                            "%one = arith.constant 1 : index\n%next = arith.addi %i, %one : index\n%past = arith.cmpi slt, %j, %next : index\n"
+                            "%twenty = arith.constant 20 : index\n%rest = arith.subi %twenty, %i : index\n%few = arith.cmpi sgt, %rest, %j : index\n"
+                            "%five = arith.constant 5 : index\n%seeing = arith.cmpi ne, %i, %five : index\n%false = arith.constant false\n"
+                            "%both = arith.andi %past, %few : i1\n%some = arith.select %seeing, %both, %false : i1\n"
+                            "%bit = arith.andi %i, %one : index\n%odd = arith.cmpi eq, %bit, %one : index\n%true = arith.constant true\n"
+                            "%three = arith.constant 3 : index\n%kept = arith.cmpi ne, %j, %three : index\n%most = arith.select %odd, %true, %kept : i1\n"
+                            "%ok = arith.andi %some, %most : i1\nxf.yield %ok : i1\n",
+                            [](const Tensors &, int64_t, int64_t, int64_t i, int64_t j) {
+                              return j < i + 1 && j < 20 - i && i != 5 && (i % 2 == 1 || j != 3);
+                            },
+                            ""};
 inline const Region kGiven{"given", "%ok = xf.at %g[%b, %i, %j] : tensor<?x?x?xi1, #xf.dims<\"B\", \"Q\", \"K\">>\nxf.yield %ok : i1\n",
                            [](const Tensors &t, int64_t b, int64_t, int64_t i, int64_t j) { return t.given[(b * t.queries + i) * t.keys + j]; }, "g"};
 inline const Region kAdditive{"additive", "%s = xf.at %a[%b, %i, %j] : tensor<?x?x?xf32, #xf.dims<\"B\", \"Q\", \"K\">>\nxf.yield %s : f32\n",

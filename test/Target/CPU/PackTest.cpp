@@ -167,19 +167,64 @@ TEST(CopyTest, MakesViewsDense) {
 }
 
 TEST(CopyTest, ConcatenatesAlongAnyAxis) {
-  std::string a = "tensor<?x20xf32, #xf.dims<\"B\", \"\">>", c = "tensor<?x3xf32, #xf.dims<\"B\", \"\">>";
-  std::string y = "tensor<?x23xf32, #xf.dims<\"B\", \"\">>";
-  KernelHarness harness("module attributes {xf.bounds = {B = 8 : i64}} {\n"
-                        "xf.entry @run(%a: " + a + " {xf.name = \"a\"}, %c: " + c + " {xf.name = \"c\"}) -> (" + y + " {xf.name = \"y\"}) {\n"
-                        "%y = xf.concat(%a, %c) axis 1 : (" + a + ", " + c + ") -> " + y + "\nxf.return %y : " + y + "\n}\n}\n");
-  auto op = harness.find<mlir::xf::ConcatOp>();
-  for (Isa isa : machineIsas()) {
-    Kernel kernel = harness.compile(op, isa, {{1, 1, 1}});
-    std::vector<float> first = randomNumbers(7 * 20), second = randomNumbers(7 * 3, 2), joined(7 * 23, kUntouched);
-    kernel({view(first, {7, 20}), view(second, {7, 3}), view(joined, {7, 23})}, 3);
-    for (int64_t row = 0; row < 7; ++row)
-      for (int64_t i = 0; i < 23; ++i)
-        ASSERT_EQ(joined[row * 23 + i], i < 20 ? first[row * 20 + i] : second[row * 3 + i - 20]);
+  using Sizes = std::vector<int64_t>;
+  constexpr int64_t batch = 7; // what is of this size is B
+  auto typeOf = [&](const Sizes &sizes) {
+    std::string shape, names;
+    for (int64_t size : sizes) {
+      shape += (size == batch ? "?" : std::to_string(size)) + "x";
+      names += std::string(names.empty() ? "" : ", ") + (size == batch ? "\"B\"" : "\"\"");
+    }
+    return "tensor<" + shape + "f32, #xf.dims<" + names + ">>";
+  };
+  for (auto [axis, firstSizes, secondSizes] : {std::tuple{0, Sizes{20, batch, 6}, Sizes{3, batch, 6}}, {1, {batch, 20, 6}, {batch, 3, 6}},
+                                               {2, {batch, 4, 20}, {batch, 4, 3}}}) {
+    Sizes sizes = firstSizes;
+    sizes[axis] = 23;
+    std::string a = typeOf(firstSizes), c = typeOf(secondSizes), y = typeOf(sizes);
+    KernelHarness harness("module attributes {xf.bounds = {B = 8 : i64}} {\n"
+                          "xf.entry @run(%a: " + a + " {xf.name = \"a\"}, %c: " + c + " {xf.name = \"c\"}) -> (" + y + " {xf.name = \"y\"}) {\n"
+                          "%y = xf.concat(%a, %c) axis " + std::to_string(axis) + " : (" + a + ", " + c + ") -> " + y + "\nxf.return %y : " + y + "\n}\n}\n");
+    auto op = harness.find<mlir::xf::ConcatOp>();
+    int64_t inner = std::accumulate(sizes.begin() + axis + 1, sizes.end(), int64_t(1), std::multiplies());
+    int64_t all = std::accumulate(sizes.begin(), sizes.end(), int64_t(1), std::multiplies());
+    for (Isa isa : machineIsas()) {
+      Kernel kernel = harness.compile(op, isa, {{1, 1, 1}});
+      std::vector<float> first = randomNumbers(all / 23 * 20), second = randomNumbers(all / 23 * 3, 2), joined(all + 16, kUntouched);
+      kernel({view(first, firstSizes), view(second, secondSizes), view(joined, sizes)}, 3);
+      for (int64_t i = 0; i < all; ++i) {
+        int64_t outer = i / inner / 23, place = i / inner % 23, rest = i % inner;
+        ASSERT_EQ(joined[i], place < 20 ? first[(outer * 20 + place) * inner + rest] : second[(outer * 3 + place - 20) * inner + rest])
+            << isaName(isa).str() << " axis " << axis << " element " << i;
+      }
+      EXPECT_EQ(joined[all], kUntouched);
+    }
+  }
+}
+
+/// Elements whose last dimension is their own, and every other element of rows.
+TEST(CopyTest, InterleavesAndTakesApart) {
+  for (int64_t width : {1, 20, 37}) {
+    std::string n = std::to_string(width), alone = "tensor<?x" + n + "x1xf32, #xf.dims<\"B\", \"\", \"\">>";
+    std::string pairs = "tensor<?x" + n + "x2xf32, #xf.dims<\"B\", \"\", \"\">>", row = "tensor<?x" + n + "xf32, #xf.dims<\"B\", \"\">>";
+    KernelHarness harness("module attributes {xf.bounds = {B = 8 : i64}} {\n"
+                          "xf.entry @run(%a: " + alone + " {xf.name = \"a\"}, %c: " + alone + " {xf.name = \"c\"}, %r: " + row +
+                          " {xf.name = \"r\"}) -> (" + pairs + " {xf.name = \"y\"}, " + row + " {xf.name = \"z\"}) {\n"
+                          "%y = xf.concat(%a, %c) axis 2 : (" + alone + ", " + alone + ") -> " + pairs + "\n%z = xf.pack plain %r : " + row +
+                          "\nxf.return %y, %z : " + pairs + ", " + row + "\n}\n}\n");
+    constexpr int64_t rows = 3;
+    std::vector<float> first = randomNumbers(rows * width), second = randomNumbers(rows * width, 2);
+    for (Isa isa : machineIsas()) {
+      std::vector<float> both(2 * rows * width + 16, kUntouched), odd(rows * width + 16, kUntouched);
+      harness.compile(harness.find<mlir::xf::ConcatOp>(), isa, {{1, 1, 1}})(
+          {view(first, {rows, width, 1}), view(second, {rows, width, 1}), view(both, {rows, width, 2})}, 2);
+      harness.compile(harness.find<mlir::xf::PackOp>(), isa, {{2, 1}})({view(both.data() + 1, {rows, width}, {2 * width, 2}), view(odd, {rows, width})}, 2);
+      for (int64_t i = 0; i < rows * width; ++i) {
+        ASSERT_TRUE(both[2 * i] == first[i] && both[2 * i + 1] == second[i]) << isaName(isa).str() << " width " << width << " element " << i;
+        ASSERT_EQ(odd[i], second[i]) << isaName(isa).str() << " width " << width << " element " << i;
+      }
+      EXPECT_TRUE(both[2 * rows * width] == kUntouched && odd[rows * width] == kUntouched);
+    }
   }
 }
 
