@@ -138,6 +138,8 @@ llvm::Expected<GoldenReport> xf::runGolden(Engine &engine, const TensorMap &file
     if (llvm::Error error = run.runGreedy(want->second))
       return error;
 
+  if (llvm::none_of(file, [](const auto &tensor) { return llvm::StringRef(tensor.first).starts_with("out."); }))
+    run.report.problems.push_back("there is no out.NAME to compare with");
   for (const auto &[name, _] : given)
     if (!run.consumed.contains(name))
       run.report.problems.push_back(fmt::format("in.{} is not an input of any entry that could run", name));

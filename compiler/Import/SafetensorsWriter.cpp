@@ -1,14 +1,11 @@
 // Writing of safetensors files.
-#include "compiler/Import/Error.h"
 #include "compiler/Import/Safetensors.h"
+#include "compiler/Import/WriteFile.h"
 
 #include "llvm/Support/Endian.h"
+#include "llvm/Support/raw_ostream.h"
 
 #include <nlohmann/json.hpp>
-
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 
 using namespace xf;
 
@@ -25,19 +22,19 @@ static DType fileType(const Tensor &tensor) {
 }
 
 template <typename T, typename From>
-static bool writeAs(std::FILE *file, const std::vector<From> &values) {
+static void writeAs(llvm::raw_ostream &out, const std::vector<From> &values) {
   std::vector<T> converted(values.begin(), values.end());
-  return converted.empty() || std::fwrite(converted.data(), sizeof(T), converted.size(), file) == converted.size();
+  out.write(reinterpret_cast<const char *>(converted.data()), converted.size() * sizeof(T));
 }
 
-static bool writeData(std::FILE *file, const Tensor &tensor) {
+static void writeData(llvm::raw_ostream &out, const Tensor &tensor) {
   switch (tensor.kind) {
   case Tensor::Kind::Float:
-    return writeAs<float>(file, tensor.floats);
+    return writeAs<float>(out, tensor.floats);
   case Tensor::Kind::Int:
-    return writeAs<int64_t>(file, tensor.ints);
+    return writeAs<int64_t>(out, tensor.ints);
   case Tensor::Kind::Bool:
-    return writeAs<uint8_t>(file, tensor.ints);
+    return writeAs<uint8_t>(out, tensor.ints);
   }
   llvm_unreachable("all kinds are covered");
 }
@@ -57,19 +54,10 @@ llvm::Error xf::writeSafetensors(llvm::StringRef path, const TensorMap &tensors)
   char length[8];
   llvm::support::endian::write64le(length, text.size());
 
-  std::string name = path.str();
-  std::FILE *file = std::fopen(name.c_str(), "wb");
-  if (!file)
-    return makeError("{}: {}", name, std::strerror(errno));
-  bool good = std::fwrite(length, 1, 8, file) == 8 && std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  for (const auto &[_, tensor] : tensors)
-    good = good && writeData(file, tensor);
-  int code = errno;
-  if (std::fclose(file) != 0 && good) {
-    good = false;
-    code = errno;
-  }
-  if (!good)
-    return makeError("{}: cannot be written: {}", name, std::strerror(code));
-  return llvm::Error::success();
+  return writeFile(path, /*executable=*/false, [&](llvm::raw_ostream &out) {
+    out.write(length, sizeof(length)) << text;
+    for (const auto &[_, tensor] : tensors)
+      writeData(out, tensor);
+    return llvm::Error::success();
+  });
 }

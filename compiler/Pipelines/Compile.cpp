@@ -2,6 +2,7 @@
 
 #include "compiler/Conversion/XfToLLVM/Plan.h"
 #include "compiler/Import/Error.h"
+#include "compiler/Import/WriteFile.h"
 #include "compiler/Pipelines/Pipelines.h"
 #include "compiler/Target/Link/Artefact.h"
 #include "dialect/IR/ModuleRoles.h"

@@ -86,6 +86,14 @@ TEST(Golden, EverythingMustBeUsed) {
   EXPECT_HAS(report->format(), "'stray' is neither");
 }
 
+TEST(Golden, NothingToCompareIsNoSuccess) {
+  Twice engine;
+  auto report = runGolden(engine, TensorMap{{"in.src", ints({1, 2})}});
+  ASSERT_TRUE(bool(report));
+  EXPECT_FALSE(report->passed());
+  EXPECT_HAS(report->format(), "there is no out.NAME to compare with");
+}
+
 TEST(Golden, WrongInputsAreErrors) {
   Twice engine;
   auto rank = runGolden(engine, TensorMap{{"in.src", Tensor::ofInts({1, 2}, {1, 2})}});

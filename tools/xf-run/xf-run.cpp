@@ -3,7 +3,7 @@
 #include "compiler/Import/Safetensors.h"
 #include "compiler/Reference/ReferenceEngine.h"
 #include "tools/common/CommandLine.h"
-#include "tools/common/OutOfMemory.h"
+#include "tools/common/Limits.h"
 #include "tools/common/Registration.h"
 #include "tools/xf-run/CompiledEngine.h"
 #include "tools/xf-run/ImageParameters.h"
@@ -99,7 +99,7 @@ llvm::Error runOnInputs(xf::Engine &engine, const Options &options) {
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
-  xf::failWithoutMemory();
+  xf::failAtLimits();
   xf::removeForeignOptions();
   Options options;
   cl::HideUnrelatedOptions(options.category);

@@ -1,25 +1,27 @@
 #include "tools/xfc/ExplainModel.h"
 
 #include "compiler/Import/Error.h"
-#include "compiler/Target/Link/Artefact.h"
+#include "compiler/Import/WriteFile.h"
 #include "tools/xfc/Launches.h"
 #include "tools/xfc/Measure.h"
 
-#include "llvm/ADT/ScopeExit.h"
-#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
 
 namespace xf {
 
 llvm::Error explainModel(mlir::ModuleOp module, ParameterSource &parameters, const CompileOptions &options, const SourceText &source,
                          const Sizes &sizes) {
-  llvm::SmallString<128> file;
-  if (auto code = llvm::sys::fs::createTemporaryFile("xfc-explain", "model", file))
+  llvm::SmallString<128> prefix;
+  llvm::sys::path::system_temp_directory(/*ErasedOnReboot=*/true, prefix);
+  llvm::sys::path::append(prefix, "xfc-explain-");
+  std::error_code code;
+  TemporaryFile file(prefix, ".model", code);
+  if (code)
     return makeError("no temporary file can be made: {}", code.message());
-  auto remove = llvm::make_scope_exit([&] { llvm::sys::fs::remove(file); });
   Explanation explanation;
   CompileOptions compile = options;
   compile.emit = Emit::model;
-  compile.output = file.str().str();
+  compile.output = file.path();
   compile.inspect = [&](mlir::ModuleOp kernelIR, const CodeModule &code) -> llvm::Error {
     auto explained = explain(kernelIR, code, source, sizes);
     if (!explained)

@@ -5,7 +5,7 @@
 #include "compiler/Pipelines/Compile.h"
 #include "compiler/Target/Link/Artefact.h"
 #include "tools/common/CommandLine.h"
-#include "tools/common/OutOfMemory.h"
+#include "tools/common/Limits.h"
 #include "tools/common/Registration.h"
 #include "tools/xfc/ExplainModel.h"
 #include "tools/xfc/ReadVocabulary.h"
@@ -17,8 +17,6 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/SourceMgr.h"
-
-#include <csignal>
 
 namespace cl = llvm::cl;
 
@@ -321,8 +319,7 @@ int run(const Options &options, bool explains, const char *program, mlir::MLIRCo
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
-  xf::failWithoutMemory();
-  std::signal(SIGXFSZ, SIG_IGN); // the limit of a file's size is then an error of writing like any other
+  xf::failAtLimits();
   xf::removeForeignOptions();
   Options options;
   cl::HideUnrelatedOptions(options.category);

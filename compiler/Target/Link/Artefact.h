@@ -12,12 +12,6 @@ enum class Carrier { none, executable, library, object };
 /// The C header that a library or an object has beside it: its path with the ending .h.
 std::string headerBeside(llvm::StringRef path);
 
-using Writer = llvm::function_ref<llvm::Error(llvm::raw_ostream &)>;
-/// Calls `write` with a stream to the file at `path`. A file appears whole or not at all; what is none (a device, a pipe) is
-/// written as it is.
-llvm::Error writeFile(llvm::StringRef path, bool executable, Writer write);
-llvm::Error writeStdout(Writer write);
-
 /// Compiles nothing: takes machine code and parameters, and writes the artefact to `path`. `prebuilt` is the program or
 /// library that carries the image (empty for others). A library and an object get a C header beside them.
 llvm::Error writeArtefact(const ImageContents &contents, ParameterSource &source, Carrier carrier, llvm::StringRef prebuilt,

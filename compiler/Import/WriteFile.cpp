@@ -1,0 +1,115 @@
+#include "compiler/Import/WriteFile.h"
+
+#include "compiler/Import/Error.h"
+
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Signals.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+using namespace llvm;
+namespace fs = llvm::sys::fs;
+
+namespace xf {
+
+// LLVM's temporary files do not do: of a path it takes each % for a letter to choose, those of the folders' names included.
+TemporaryFile::TemporaryFile(StringRef before, StringRef behind, std::error_code &code) : name((before + "XXXXXX" + behind).str()) {
+  opened = mkostemps(name.data(), static_cast<int>(behind.size()), O_CLOEXEC);
+  if (opened < 0) {
+    code = std::error_code(errno, std::generic_category());
+    name.clear();
+  } else {
+    sys::RemoveFileOnSignal(name);
+  }
+}
+
+TemporaryFile::~TemporaryFile() {
+  if (opened >= 0)
+    close(opened);
+  if (name.empty())
+    return;
+  fs::remove(name);
+  sys::DontRemoveFileOnSignal(name);
+}
+
+std::error_code TemporaryFile::keep(StringRef path) {
+  std::error_code code = fs::rename(name, path);
+  // What something is mounted on, as a container's files may be, keeps its place: it gets the contents.
+  if (code == std::errc::device_or_resource_busy)
+    return fs::copy_file(name, path);
+  if (!code) {
+    sys::DontRemoveFileOnSignal(name);
+    name.clear();
+  }
+  return code;
+}
+
+/// Bytes of a write. The page cache keeps what one write brings in pieces as large, and a program that maps the file takes a
+/// page fault a piece: the 230 MB of a model in f32 cost 25 ms when they were written by 4 KiB, and 2 ms so.
+static constexpr size_t pagesAtOnce = size_t(4) << 20;
+
+static Error describe(StringRef path, std::error_code code) { return makeError("{}: {}", path.str(), code.message()); }
+
+/// Lets `write` fill an open file, and adds what went wrong with the file itself.
+static Error fill(int descriptor, StringRef path, Writer write) {
+  raw_fd_ostream out(descriptor, /*shouldClose=*/false);
+  out.SetBufferSize(pagesAtOnce);
+  Error error = write(out);
+  out.flush();
+  if (out.has_error() && !error)
+    error = describe(path, out.error());
+  out.clear_error();
+  return error;
+}
+
+Error writeStdout(Writer write) { return fill(STDOUT_FILENO, "standard output", write); }
+
+/// What is no file is written, not replaced.
+static Error writeDevice(StringRef path, Writer write) {
+  int descriptor;
+  if (auto code = fs::openFileForWrite(path, descriptor, fs::CD_OpenExisting))
+    return describe(path, code);
+  Error error = fill(descriptor, path, write);
+  if (auto code = fs::closeFile(descriptor); code && !error)
+    error = describe(path, code);
+  return error;
+}
+
+Error writeFile(StringRef path, bool executable, Writer write) {
+  fs::file_status status;
+  std::error_code missing = fs::status(path, status);
+  if (missing && missing != std::errc::no_such_file_or_directory)
+    return describe(path, missing);
+  if (!missing && fs::is_directory(status))
+    return makeError("{}: is a folder", path.str());
+  if (!missing && !fs::is_regular_file(status))
+    return writeDevice(path, write);
+  // What a link names is written, be it there already or not: the link stays.
+  SmallString<128> target(path);
+  if (!missing) {
+    if (auto code = fs::real_path(path, target))
+      return describe(path, code);
+  } else if (std::error_code code; std::filesystem::is_symlink(path.str(), code)) {
+    std::filesystem::path link(path.str()), named = std::filesystem::read_symlink(link, code);
+    return code ? describe(path, code) : writeFile((link.parent_path() / named).string(), executable, write);
+  }
+  // A temporary file beside the target: what is half-written never has the target's name.
+  std::error_code code;
+  TemporaryFile file((target + ".").str(), ".tmp", code);
+  if (code)
+    return describe(path, code);
+  if (Error error = fill(file.descriptor(), path, write))
+    return error;
+  unsigned mode = fs::all_read | fs::owner_write | (executable ? fs::all_exe : 0);
+  if ((code = fs::setPermissions(file.descriptor(), fs::perms(mode & ~fs::getUmask()))) || (code = file.keep(target)))
+    return describe(path, code);
+  return Error::success();
+}
+
+} // namespace xf

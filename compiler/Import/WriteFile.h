@@ -1,0 +1,44 @@
+// Files that appear whole or not at all.
+#ifndef XF_COMPILER_IMPORT_WRITEFILE_H
+#define XF_COMPILER_IMPORT_WRITEFILE_H
+
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+
+#include <string>
+#include <system_error>
+
+namespace llvm {
+class raw_ostream;
+}
+
+namespace xf {
+
+using Writer = llvm::function_ref<llvm::Error(llvm::raw_ostream &)>;
+/// Calls `write` with a stream to the file at `path`. A file appears whole or not at all; what is none (a device, a pipe), or is mounted
+/// there, is written as it is.
+llvm::Error writeFile(llvm::StringRef path, bool executable, Writer write);
+llvm::Error writeStdout(Writer write);
+
+/// A new file whose name no other has: `before`, some letters, and `behind`. It goes when it is let go, or when a signal ends the program.
+class TemporaryFile {
+public:
+  TemporaryFile(llvm::StringRef before, llvm::StringRef behind, std::error_code &code);
+  ~TemporaryFile();
+  TemporaryFile(const TemporaryFile &) = delete;
+  TemporaryFile &operator=(const TemporaryFile &) = delete;
+
+  const std::string &path() const { return name; }
+  int descriptor() const { return opened; }
+  /// What is in it is from now on at `path`, in the same folder; a file there is replaced.
+  std::error_code keep(llvm::StringRef path);
+
+private:
+  std::string name; // empty: it is not there, or not temporary any more
+  int opened = -1;
+};
+
+} // namespace xf
+
+#endif // XF_COMPILER_IMPORT_WRITEFILE_H
