@@ -7,6 +7,7 @@
 #include "runtime/core/binding.h"
 #include "runtime/core/error.h"
 #include "runtime/core/session.h"
+#include "runtime/text/codec.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -33,7 +34,16 @@ struct xf_model {
 
 struct xf_session {
   xf_session(std::shared_ptr<const xf::rt::model> m, xf::rt::session_options options) : impl(std::move(m), options) {}
+  // Of lines of text, or of ids: made when the first ones come, as vocabularies take long to read.
+  xf::rt::text_codec &codec(bool ids) {
+    std::unique_ptr<xf::rt::text_codec> &known = codecs[ids];
+    if (!known)
+      known = std::make_unique<xf::rt::text_codec>(impl.get_model(), ids);
+    return *known;
+  }
+
   xf::rt::session impl;
+  std::unique_ptr<xf::rt::text_codec> codecs[2];
 };
 
 namespace xf::rt {

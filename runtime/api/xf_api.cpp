@@ -271,6 +271,7 @@ xf_status xf_run(xf_session *s, const char *entry_name, const xf_tensor *inputs,
     void **io = s->impl.call_io();
     bind_inputs(m, entry, given.given, dims, io);
     bind_outputs(m, entry, wanted.given, dims, io + entry.inputs.size());
+    check_apart(m, entry, dims, io);
     s->impl.call(entry, dims, io);
     return XF_OK;
   });

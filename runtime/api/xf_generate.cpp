@@ -174,7 +174,7 @@ xf_status xf_process_lines(xf_session *s, const char *const *lines, int64_t coun
     require(!o.line_prefixes || o.prefix.empty(), "a prefix for all lines, or one on each: prefix and line_prefixes exclude each other");
     require(!o.line_prefixes || !o.line_targets, "what stands behind a line's tab is its prefix or its target: line_prefixes and line_targets exclude each other");
     o.on_token = nullptr;
-    line_engine engine(s->impl, ids != 0);
+    line_engine engine(s->impl, s->codec(ids != 0));
     auto handle = std::make_unique<xf_lines>();
     engine.run(views, o, handle->results);
     *result = handle.release();

@@ -3,6 +3,7 @@
 #include "runtime/core/error.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <string>
 
@@ -170,6 +171,18 @@ void bind_outputs(const model &m, const entry_info &entry, std::span<const argum
     if (!io[place])
       fail(status::invalid_argument, "entry '%s' gives output '%s', %s: it needs a place", entry.name.c_str(),
            entry.outputs[place].name.c_str(), m.shape_text(entry.outputs[place]).c_str());
+}
+
+void check_apart(const model &m, const entry_info &entry, const int64_t *dims, void *const *io) {
+  size_t inputs = entry.inputs.size();
+  auto tensor = [&](size_t i) -> const tensor_info & { return i < inputs ? entry.inputs[i] : entry.outputs[i - inputs]; };
+  auto begin = [&](size_t i) { return reinterpret_cast<uintptr_t>(io[i]); };
+  auto end = [&](size_t i) { return begin(i) + m.bytes(tensor(i), dims); };
+  for (size_t output = inputs; output < inputs + entry.outputs.size(); ++output)
+    for (size_t other = 0; other < output; ++other)
+      if (begin(output) < end(other) && begin(other) < end(output))
+        fail(status::invalid_argument, "output '%s' lies in memory of %s '%s'", tensor(output).name.c_str(),
+             other < inputs ? "input" : "output", tensor(other).name.c_str());
 }
 
 } // namespace xf::rt

@@ -26,6 +26,9 @@ void bind_inputs(const model &m, const entry_info &entry, std::span<const argume
 // Binds the outputs to buffers whose shapes must be those that `dims` asks for.
 void bind_outputs(const model &m, const entry_info &entry, std::span<const argument> outputs, const int64_t *dims,
                   void **io);
+// Throws where an output lies in memory of an input or of another output: kernels write what others have yet to read. `io`: the
+// inputs, then the outputs.
+void check_apart(const model &m, const entry_info &entry, const int64_t *dims, void *const *io);
 
 // The argument's place among `tensors`; throws when there is none.
 size_t place_of(const entry_info &entry, std::span<const tensor_info> tensors, const argument &given,

@@ -9,6 +9,7 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -163,9 +164,12 @@ std::string file_of_address(const void *address) {
     if (!found.empty())
       return found;
   }
-  Dl_info info;
-  if (dladdr(address, &info) && info.dli_fname)
-    return info.dli_fname;
+  // Without the map: of the program itself, dladdr has but the name that it was called by.
+  Dl_info info, program;
+  if (dladdr(address, &info) && info.dli_fname) {
+    bool own = dladdr(reinterpret_cast<const void *>(getauxval(AT_PHDR)), &program) && program.dli_fbase == info.dli_fbase;
+    return own ? reinterpret_cast<const char *>(getauxval(AT_EXECFN)) : info.dli_fname;
+  }
   fail(status::io, "cannot find the file of this program");
 }
 

@@ -96,7 +96,7 @@ void predictor::predict(const token_rows &rows, int32_t batch, predict_sink &sin
   if (layout_.problem)
     fail(status::unsupported, "%s", layout_.problem);
   if (batch < 0 || batch > layout_.batch)
-    fail(status::invalid_argument, "the batch must be between 1 and %lld, not %d",
+    fail(batch < 0 ? status::invalid_argument : status::limit, "the batch must be between 1 and %lld, not %d",
          static_cast<long long>(layout_.batch), batch);
   int64_t most = batch ? batch : layout_.batch;
   auto length = [&](int64_t sentence) { return rows.offsets[sentence + 1] - rows.offsets[sentence]; };

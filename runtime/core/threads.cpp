@@ -60,7 +60,7 @@ void event_count::wait(uint32_t old, int spins) {
 }
 
 thread_pool::thread_pool(int threads, int cpus, thread_source source)
-    : threads_(threads), spins_(threads <= cpus ? 1000 : 0), source_(source) {
+    : threads_(threads), spins_(threads <= cpus ? 1000 : 0), process_(getpid()), source_(source) {
   if (source_.run)
     return;
   const hidden_signals hidden;
@@ -78,6 +78,12 @@ thread_pool::thread_pool(int threads, int cpus, thread_source source)
 }
 
 thread_pool::~thread_pool() {
+  // Behind a fork() the workers are not in this process, and their handles may be other threads' by now: they are neither waited for nor
+  // given back.
+  if (getpid() != process_) {
+    new std::vector<std::thread>(std::move(workers_));
+    return;
+  }
   stop_ = true;
   started_.advance();
   for (std::thread &worker : workers_)

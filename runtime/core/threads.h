@@ -71,6 +71,7 @@ private:
 
   const int threads_;
   const int spins_;
+  const int process_; // that the workers are in
   const thread_source source_;
   job function_ = nullptr;
   void *argument_ = nullptr;

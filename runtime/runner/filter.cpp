@@ -156,7 +156,8 @@ static bool run_stream(const char *program, line_engine &engine, const search_op
 }
 
 bool run_filter(const char *program, session &s, const run_options &options) {
-  line_engine engine(s, options.ids);
+  text_codec codec(s.get_model(), options.ids);
+  line_engine engine(s, codec);
   std::vector<int32_t> prefix = prefix_of(engine, options);
   search_options search = options.search;
   search.prefix = prefix;

@@ -32,6 +32,11 @@ void check_utf8(std::string_view line) {
 // Whether texts are equal, which those that are stored once are without being read.
 bool same(std::string_view left, std::string_view right) { return (left.data() == right.data() && left.size() == right.size()) || left == right; }
 
+bool have_same_tokens(const model &m) {
+  const xf_abi_image &h = m.header();
+  return same(m.text(h.source_vocabulary), m.text(h.target_vocabulary)) && same(m.text(h.source_subwords), m.text(h.target_subwords));
+}
+
 int32_t parse_id(std::string_view word) {
   int32_t id = -1;
   auto [end, problem] = std::from_chars(word.data(), word.data() + word.size(), id);
@@ -42,30 +47,33 @@ int32_t parse_id(std::string_view word) {
 
 } // namespace
 
-text_side::text_side(const model &m, bool source, bool ids)
+text_side::text_side(const model &m, bool source, bool ids, const text_side *other)
     : name(source ? "source" : "target"), split(source ? m.header().text.source_split : m.header().text.target_split),
-      most(static_cast<size_t>(std::max(m.header().generate.source, m.header().generate.target))),
-      words(m.text(source ? m.header().source_vocabulary : m.header().target_vocabulary)) {
+      most(static_cast<size_t>(std::max(m.header().generate.source, m.header().generate.target))) {
+  bool alike = other && have_same_tokens(m);
+  words = alike ? other->words : std::make_shared<const vocabulary>(m.text(source ? m.header().source_vocabulary : m.header().target_vocabulary));
   std::string_view bytes = m.text(source ? m.header().source_subwords : m.header().target_subwords);
-  this->ids = ids || split == XF_ABI_IDS || (split == XF_ABI_SUBWORDS ? bytes.empty() : words.empty());
+  this->ids = ids || split == XF_ABI_IDS || (split == XF_ABI_SUBWORDS ? bytes.empty() : words->empty());
   if (this->ids || split != XF_ABI_SUBWORDS)
     return;
+  if (alike && other->subwords) {
+    subwords = other->subwords;
+    return;
+  }
   try {
-    subwords = open_tokenizer(bytes, words, name);
+    subwords = open_tokenizer(bytes, *words, name);
   } catch (const error &problem) {
     fail(status::bad_image, "%s: damaged: the %s's subwords: %s", m.file_name().c_str(), name, problem.what());
   }
 }
 
 text_codec::text_codec(const model &m, bool ids)
-    : ids_(ids), text_(m.header().text), generate_(m.header().generate), source_(m, true, ids), target_(m, false, ids),
-      shared_(same(m.text(m.header().source_vocabulary), m.text(m.header().target_vocabulary)) &&
-              same(m.text(m.header().source_subwords), m.text(m.header().target_subwords))) {}
+    : ids_(ids), text_(m.header().text), generate_(m.header().generate), source_(m, true, ids), target_(m, false, ids, &source_) {}
 
 // `unknown`: the token for what has none, or -1.
 void text_codec::append(std::string_view line, const text_side &side, int32_t unknown, std::vector<int32_t> &tokens) const {
   auto lookup = [&](std::string_view token) {
-    int32_t id = side.words.find(token);
+    int32_t id = side.words->find(token);
     if (id < 0)
       id = unknown;
     if (id < 0)
@@ -150,7 +158,7 @@ bool text_codec::special(int32_t token) const {
     return true;
   if (target_.subwords && target_.subwords->is_special(token))
     return true;
-  if (!shared_)
+  if (!shared())
     return false;
   return std::find(text_.prefix, text_.prefix + text_.prefix_count, token) != text_.prefix + text_.prefix_count ||
          std::find(text_.suffix, text_.suffix + text_.suffix_count, token) != text_.suffix + text_.suffix_count;
@@ -171,16 +179,16 @@ void text_codec::decode(std::span<const int32_t> tokens, std::string &text) cons
     first = false;
     if (target_.ids)
       text += std::to_string(token);
-    else if (static_cast<size_t>(token) < target_.words.size())
-      text += target_.words.token(static_cast<size_t>(token));
+    else if (static_cast<size_t>(token) < target_.words->size())
+      text += target_.words->token(static_cast<size_t>(token));
     else
       text += "<unk>"; // a row of the table that the vocabulary has no line for
   }
 }
 
 void text_codec::append_label(int64_t label, std::string &text) const {
-  if (!ids_ && static_cast<size_t>(label) < target_.words.size())
-    text += target_.words.token(static_cast<size_t>(label));
+  if (!ids_ && static_cast<size_t>(label) < target_.words->size())
+    text += target_.words->token(static_cast<size_t>(label));
   else
     text += std::to_string(label);
 }

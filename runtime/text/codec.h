@@ -18,15 +18,15 @@ namespace xf::rt {
 
 // The tokens of one side's text.
 struct text_side {
-  // `ids`: lines are ids whatever the image says. Throws where the image's subwords are damaged.
-  text_side(const model &m, bool source, bool ids);
-  text_side(const text_side &) = delete; // the subwords know where the words are
+  // `ids`: lines are ids whatever the image says. `other`: the other side, or null; what is the same on both is read once. Throws where the
+  // image's subwords are damaged.
+  text_side(const model &m, bool source, bool ids, const text_side *other = nullptr);
 
   const char *name; // "source" or "target"
   uint32_t split;
   size_t most; // tokens of a line of subwords
-  vocabulary words;
-  std::unique_ptr<const tokenizer> subwords; // null: it is not split into such
+  std::shared_ptr<const vocabulary> words;   // of both sides where they have the same tokens
+  std::shared_ptr<const tokenizer> subwords; // which know where the words are; null: it is not split into such
   bool ids;                                  // it is not text
 };
 
@@ -62,6 +62,8 @@ private:
   static size_t room(const text_side &side, std::string_view line, size_t texts) {
     return side.subwords ? std::min(line.size(), side.most * texts) : line.size();
   }
+  // Whether both sides have the same tokens.
+  bool shared() const { return source_.words == target_.words; }
   bool special(int32_t token) const;
   void append(std::string_view line, const text_side &side, int32_t unknown, std::vector<int32_t> &tokens) const;
   void append_text(std::string_view text, const char *when_empty, std::vector<int32_t> &tokens) const;
@@ -70,7 +72,6 @@ private:
   const xf_abi_text &text_;
   const xf_abi_generate &generate_;
   text_side source_, target_;
-  bool shared_; // both sides have the same tokens
   std::string lowered_;
 };
 

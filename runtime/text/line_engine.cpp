@@ -142,7 +142,7 @@ private:
   const bool labels_;
 };
 
-line_engine::line_engine(session &s, bool ids) : session_(s), codec_(s.get_model(), ids) {
+line_engine::line_engine(session &s, text_codec &codec) : session_(s), codec_(codec) {
   if (!s.search() && !s.prediction())
     fail(status::unsupported, "model '%s' neither generates nor predicts: its entries are called by name",
          s.get_model().name().c_str());

@@ -27,7 +27,8 @@ struct line_result {
 
 class line_engine {
 public:
-  line_engine(session &s, bool ids);
+  // Both outlive the engine.
+  line_engine(session &s, text_codec &codec);
 
   // The tokens of a prefix for all lines. Throws what is wrong with it.
   std::vector<int32_t> encode_prefix(std::string_view text) const;
@@ -48,7 +49,7 @@ private:
   void encode(std::string_view line, const search_options &options);
 
   session &session_;
-  text_codec codec_;
+  text_codec &codec_;
   std::vector<int32_t> ids_, behind_ids_;
   std::vector<int64_t> offsets_, behind_offsets_;
   std::vector<int64_t> line_of_; // of each sentence

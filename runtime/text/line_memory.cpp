@@ -23,8 +23,8 @@ constexpr uint64_t kEscaped = 6;
 // The longest token's text and a blank.
 uint64_t longest_token(const text_side &side) {
   size_t longest = kUnnamed;
-  for (size_t id = 0; id < side.words.size(); ++id)
-    longest = std::max(longest, side.words.token(id).size());
+  for (size_t id = 0; id < side.words->size(); ++id)
+    longest = std::max(longest, side.words->token(id).size());
   if (side.subwords)
     longest = std::max(longest, side.subwords->longest());
   return longest + 1;
@@ -32,7 +32,7 @@ uint64_t longest_token(const text_side &side) {
 
 // What the tokens take, and a text at a time that is cut into them.
 uint64_t token_bytes(const text_side &side, uint64_t longest) {
-  return side.words.size() * kToken + (side.subwords ? side.subwords->memory(longest) : 0);
+  return side.words->size() * kToken + (side.subwords ? side.subwords->memory(longest) : 0);
 }
 
 // A result's text.
@@ -52,7 +52,7 @@ uint64_t bytes_of_lines(const model &m, uint64_t count, uint64_t text, uint64_t 
   const xf_abi_generate &g = m.header().generate;
   if (!g.present && !m.header().predict.present)
     return 0;
-  text_side source(m, true, false), target(m, false, false);
+  text_side source(m, true, false), target(m, false, false, &source);
   uint64_t results = g.present ? g.beam : 1;
   // A string that has grown has up to twice its text's room. A byte is a token at most, beside those put around a line.
   uint64_t one = results * (2 * result_bytes(m, target) + kResult) + kLine + sizeof(int32_t) * 3 * XF_ABI_MAX_AFFIX;
@@ -61,7 +61,8 @@ uint64_t bytes_of_lines(const model &m, uint64_t count, uint64_t text, uint64_t 
   uint64_t texts = m.header().text.between_count ? 2 : 1;
   given += sizeof(int32_t) * (source.subwords ? count * texts * source.most : text);
   given += sizeof(int32_t) * (target.subwords ? count * target.most : text); // a prefix on each line
-  return token_bytes(source, longest) + token_bytes(target, longest) + given + (count + kEscaped) * one;
+  bool alike = target.words == source.words && target.subwords == source.subwords; // and there once
+  return token_bytes(source, longest) + (alike ? 0 : token_bytes(target, longest)) + given + (count + kEscaped) * one;
 }
 
 } // namespace xf::rt

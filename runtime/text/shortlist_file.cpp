@@ -43,7 +43,7 @@ int64_t source_size(const model &m, const vocabulary &words) {
 class table_reader {
 public:
   table_reader(const model &m, const std::string &path, bool ids)
-      : path_(path), source_(m, true, ids), target_(m, false, ids), source_size_(source_size(m, source_.words)),
+      : path_(path), source_(m, true, ids), target_(m, false, ids, &source_), source_size_(source_size(m, *source_.words)),
         target_size_(m.entries()[static_cast<size_t>(m.header().generate.step)].outputs[static_cast<size_t>(m.header().generate.logits_output)].dim[2]) {}
 
   std::unique_ptr<shortlist> read() {
@@ -84,7 +84,7 @@ private:
       if (problem != std::errc() || end != word.data() + word.size())
         id = -1;
     } else {
-      id = side.subwords ? side.subwords->find(word) : side.words.find(word);
+      id = side.subwords ? side.subwords->find(word) : side.words->find(word);
     }
     if (id < 0 || id >= size)
       fail(status::invalid_argument, "%s:%lld: the model has no %s token '%.*s'", path_.c_str(), number_, side.name,

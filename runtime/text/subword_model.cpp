@@ -13,6 +13,11 @@ namespace xf::rt {
 
 namespace {
 
+// Pieces that text is never cut into.
+bool is_reserved(const subword_piece &piece) {
+  return piece.type == piece_type::unknown || piece.type == piece_type::control || piece.type == piece_type::byte;
+}
+
 // Field numbers of sentencepiece_model.proto.
 enum model_field { kPieces = 1, kTrainer = 2, kNormalizer = 3, kDenormalizer = 5 };
 enum piece_field { kText = 1, kScore = 2, kType = 3 };
@@ -79,45 +84,54 @@ void subword_model::read_piece(std::string_view bytes) {
 void subword_model::index_pieces() {
   // The greatest score starts just above 0, as it does in the library: scores are logarithms.
   least_score_ = FLT_MAX, greatest_score_ = FLT_MIN;
+  auto reserved_count = static_cast<size_t>(std::count_if(pieces_.begin(), pieces_.end(), is_reserved));
+  pieces_by_text_ = text_index(pieces_.size() - reserved_count), reserved_ = text_index(reserved_count);
   for (size_t i = 0; i < pieces_.size(); ++i) {
     const subword_piece &piece = pieces_[i];
     auto id = static_cast<int32_t>(i);
-    bool reserved = piece.type == piece_type::unknown || piece.type == piece_type::control || piece.type == piece_type::byte;
-    if (!(reserved ? reserved_ : pieces_by_text_).emplace(piece.text, id).second)
+    if (!(is_reserved(piece) ? reserved_ : pieces_by_text_).add(piece.text, id, [this](int32_t other) { return this->piece(other).text; }))
       fail(status::invalid_argument, "its piece '%.*s' is there twice", static_cast<int>(std::min<size_t>(piece.text.size(), 60)), piece.text.data());
-    if (!reserved)
-      sorted_.push_back(id);
+    if (kind == subword_kind::unigram && !is_reserved(piece))
+      sorted_.push_back({0, id});
     if (piece.type == piece_type::normal) {
       least_score_ = std::min(least_score_, piece.score);
       greatest_score_ = std::max(greatest_score_, piece.score);
     } else if (piece.type == piece_type::user_defined) {
-      sorted_user_defined_.push_back(id);
+      sorted_user_defined_.push_back({0, id});
     } else if (piece.type == piece_type::unknown) {
       if (unknown_ >= 0)
         fail(status::invalid_argument, "it has two unknown pieces");
       unknown_ = id;
     }
   }
-  for (std::vector<int32_t> *ids : {&sorted_, &sorted_user_defined_})
-    std::sort(ids->begin(), ids->end(), [this](int32_t x, int32_t y) { return piece(x).text < piece(y).text; });
+  sort(sorted_);
+  sort(sorted_user_defined_);
   if (unknown_ < 0)
     fail(status::invalid_argument, "it has no unknown piece, or is no SentencePiece model");
   std::fill_n(bytes_, 256, unknown_);
-  for (auto [text, id] : reserved_) {
-    if (pieces_[static_cast<size_t>(id)].type != piece_type::byte)
+  for (size_t i = 0; i < pieces_.size(); ++i) {
+    if (pieces_[i].type != piece_type::byte)
       continue;
+    std::string_view text = pieces_[i].text;
     unsigned value = 256;
     if (text.size() == 6 && text.starts_with("<0x") && text.back() == '>')
       std::from_chars(text.data() + 3, text.data() + 5, value, 16);
     if (value > 255)
       fail(status::invalid_argument, "its piece '%.*s' is no byte", static_cast<int>(std::min<size_t>(text.size(), 60)), text.data());
-    bytes_[value] = id;
+    bytes_[value] = static_cast<int32_t>(i);
   }
 }
 
-int32_t subword_model::find(const piece_map &map, std::string_view text) {
-  auto found = map.find(text);
-  return found == map.end() ? -1 : found->second;
+// Texts are looked at only where their heads are alike.
+void subword_model::sort(std::vector<sorted_piece> &pieces) const {
+  for (sorted_piece &each : pieces) {
+    std::string_view text = piece(each.id).text;
+    for (size_t i = 0; i < sizeof(each.head); ++i)
+      each.head = each.head << 8 | (i < text.size() ? static_cast<uint8_t>(text[i]) : 0);
+  }
+  std::sort(pieces.begin(), pieces.end(), [this](const sorted_piece &x, const sorted_piece &y) {
+    return x.head != y.head ? x.head < y.head : piece(x.id).text < piece(y.id).text;
+  });
 }
 
 int32_t subword_model::find_any(std::string_view text) const {

@@ -3,11 +3,12 @@
 #ifndef RUNTIME_TEXT_SUBWORD_MODEL_H
 #define RUNTIME_TEXT_SUBWORD_MODEL_H
 
+#include "runtime/text/text_index.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 namespace xf::rt {
@@ -43,7 +44,7 @@ public:
   int32_t unknown() const { return unknown_; }
   // The piece that stands for a byte, or the unknown one.
   int32_t byte_piece(uint8_t byte) const { return bytes_[byte]; }
-  // Calls see(length, id) for each piece that find() knows and the text begins with, shortest first.
+  // Calls see(length, id) for each piece that find() knows and the text begins with, shortest first. For unigram models only.
   template <typename See> void for_prefixes(std::string_view text, See see) const { walk(sorted_, text, see); }
   // The longest user-defined piece that the text begins with, in bytes; 0 where there is none.
   size_t match_user_defined(std::string_view text) const {
@@ -61,28 +62,39 @@ public:
   bool adds_space = true, removes_spaces = true, escapes_spaces = true;
 
 private:
-  using piece_map = std::unordered_map<std::string_view, int32_t>;
+  // A piece in the order of texts, with the first bytes of its text, the first one highest: those behind its end are 0.
+  struct sorted_piece {
+    uint64_t head;
+    int32_t id;
+  };
   // Of pieces in the order of their texts: those that go on as the text does lie together, and are fewer with every byte.
-  template <typename See> void walk(const std::vector<int32_t> &sorted, std::string_view text, See see) const {
+  template <typename See> void walk(const std::vector<sorted_piece> &sorted, std::string_view text, See see) const {
     auto begin = sorted.begin(), end = sorted.end();
     for (size_t at = 0; at < text.size() && begin != end;) {
       // A piece that ends here stands before those that go on.
-      auto byte_of = [&](int32_t id) { return piece(id).text.size() > at ? static_cast<uint8_t>(piece(id).text[at]) : -1; };
+      auto byte_of = [&](const sorted_piece &each) {
+        int known = at < sizeof(each.head) ? static_cast<uint8_t>(each.head >> (56 - 8 * at)) : 0;
+        std::string_view all = piece(each.id).text;
+        return known ? known : all.size() > at ? static_cast<uint8_t>(all[at]) : -1;
+      };
       int byte = static_cast<uint8_t>(text[at]);
-      begin = std::partition_point(begin, end, [&](int32_t id) { return byte_of(id) < byte; });
-      end = std::partition_point(begin, end, [&](int32_t id) { return byte_of(id) == byte; });
+      begin = std::partition_point(begin, end, [&](const sorted_piece &each) { return byte_of(each) < byte; });
+      end = std::partition_point(begin, end, [&](const sorted_piece &each) { return byte_of(each) == byte; });
       ++at;
-      if (begin != end && piece(*begin).text.size() == at)
-        see(at, *begin);
+      if (begin != end && piece(begin->id).text.size() == at)
+        see(at, begin->id);
     }
   }
-  static int32_t find(const piece_map &map, std::string_view text);
+  int32_t find(const text_index &index, std::string_view text) const {
+    return index.find(text, [this](int32_t id) { return piece(id).text; });
+  }
   void read_piece(std::string_view bytes);
   void index_pieces();
+  void sort(std::vector<sorted_piece> &pieces) const;
 
   std::vector<subword_piece> pieces_;
-  piece_map pieces_by_text_, reserved_;
-  std::vector<int32_t> sorted_, sorted_user_defined_;
+  text_index pieces_by_text_, reserved_;
+  std::vector<sorted_piece> sorted_, sorted_user_defined_;
   int32_t unknown_ = -1;
   int32_t bytes_[256];
   float least_score_, greatest_score_;

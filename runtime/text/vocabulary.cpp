@@ -16,16 +16,15 @@ std::string_view take_line(std::string_view &text) {
 }
 
 vocabulary::vocabulary(std::string_view text) {
-  while (!text.empty()) {
-    std::string_view line = take_line(text);
-    ids_.emplace(line, static_cast<int32_t>(tokens_.size()));
-    tokens_.push_back(line);
-  }
+  while (!text.empty())
+    tokens_.push_back(take_line(text));
+  ids_ = text_index(tokens_.size());
+  for (size_t id = 0; id < tokens_.size(); ++id)
+    ids_.add(tokens_[id], static_cast<int32_t>(id), [this](int32_t other) { return token(static_cast<size_t>(other)); });
 }
 
 int32_t vocabulary::find(std::string_view token) const {
-  auto found = ids_.find(token);
-  return found == ids_.end() ? -1 : found->second;
+  return ids_.find(token, [this](int32_t id) { return tokens_[static_cast<size_t>(id)]; });
 }
 
 std::string shown(std::string_view token) {

@@ -2,10 +2,11 @@
 #ifndef RUNTIME_TEXT_VOCABULARY_H
 #define RUNTIME_TEXT_VOCABULARY_H
 
+#include "runtime/text/text_index.h"
+
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 namespace xf::rt {
@@ -23,7 +24,7 @@ public:
 
 private:
   std::vector<std::string_view> tokens_;
-  std::unordered_map<std::string_view, int32_t> ids_;
+  text_index ids_;
 };
 
 // Takes the first line from a text that is not empty: without its end, which may be that of DOS.

@@ -204,6 +204,8 @@ private:
       t.suffix[t.suffix_count++] = SAMPLE_END;
     if (o_.pairs)
       t.between[t.between_count++] = SAMPLE_BETWEEN;
+    if (!o_.subwords.empty())
+      image_.source_subwords = image_.target_subwords = text(std::string(o_.subwords));
     if (!o_.vocabulary)
       return;
     // Fewer lines than the source's bound; "ä" is two bytes.

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace sample {
@@ -48,6 +49,7 @@ struct options {
   uint32_t split = XF_ABI_WORDS;
   int32_t unknown = 3;
   bool vocabulary = true;
+  std::string_view subwords; // of both sides
   bool suffix = false; // the source ends with the end token
   int64_t least_source = 0, least_batch = 0; // sizes of the source
   int64_t source_bound = 30; // 0: any token

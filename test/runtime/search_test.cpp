@@ -303,6 +303,20 @@ TEST_P(search, refuses_options_beyond_the_limits) {
     EXPECT_EQ(message([&](auto &o) { o.size = size; }), "the options' size is not set");
 }
 
+TEST(predictions, refuse_batches_beyond_the_limit) {
+  sample::options o;
+  o.model = sample::kind::pooler;
+  machine m(o);
+  const char *line = "a b";
+  for (auto [batch, status] : {std::pair(5, XF_LIMIT), {-1, XF_INVALID_ARGUMENT}}) {
+    xf_generate_options options = defaults();
+    options.batch = batch;
+    xf_lines *results = nullptr;
+    EXPECT_EQ(xf_process_lines(m.session, &line, 1, 0, &options, &results), status);
+    EXPECT_EQ(xf_message(), "the batch must be between 1 and 4, not " + std::to_string(batch));
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(steps, search, testing::Values(false, true));
 
 } // namespace

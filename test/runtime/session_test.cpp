@@ -12,10 +12,16 @@
 
 #include <algorithm>
 #include <atomic>
+#include <csignal>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
 #include <thread>
 
 #include <immintrin.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace {
 
@@ -107,9 +113,27 @@ TEST_F(session, says_which_tensors_and_sizes_are_at_odds) {
             "output 'memory' has another data type or shape than f32[B, S, 2], which is [1, 3, 2] here");
 }
 
+// Kernels may write an output before they have read all of what lies there.
+TEST_F(session, refuses_outputs_in_memory_of_others) {
+  open({}, 1);
+  alignas(float) unsigned char bytes[15 * sizeof(float)] = {};
+  // The output has 6 numbers, and the input's 3 lie behind the sixth.
+  for (int first : {0, 1, 6, 8, 9}) {
+    xf_tensor in = {"src", XF_I32, 2, {1, 3}, bytes + 6 * sizeof(float)}, out = {"memory", XF_F32, 3, {1, 3, 2}, bytes + first * sizeof(float)};
+    if (first == 0 || first == 9)
+      EXPECT_EQ(xf_run(handle, "encode", &in, 1, &out, 1), XF_OK) << xf_message();
+    else
+      EXPECT_EQ(run_message("encode", {in}, {out}), "output 'memory' lies in memory of input 'src'") << first;
+    std::fill(std::begin(bytes), std::end(bytes), 0);
+  }
+}
+
 TEST_F(session, describes_the_model) {
   open({}, 2);
   EXPECT_EQ(xf_entry_count(model), 2);
+  EXPECT_EQ(xf_dim_count(model), 4);
+  EXPECT_EQ(xf_input_count(model, 1) * 10 + xf_output_count(model, 1), 11);
+  EXPECT_STREQ(xf_session_device(handle), "cpu");
   EXPECT_STREQ(xf_entry_name(model, 1), "encode");
   EXPECT_EQ(xf_entry_name(model, 2), nullptr);
   EXPECT_STREQ(xf_dim_name(model, 1), "S");
@@ -137,6 +161,60 @@ TEST_F(session, describes_the_model) {
   ASSERT_EQ(xf_source_info(model, 0, &info), XF_OK);
   EXPECT_STREQ(info.name, "src");
   EXPECT_EQ(xf_source_info(model, 1, &info), XF_INVALID_ARGUMENT);
+}
+
+// No input makes the library crash: null stands for nothing, and is an error where something is needed.
+TEST_F(session, takes_null) {
+  open({}, 1);
+  xf_model *other = nullptr;
+  xf_session *none = nullptr;
+  xf_shortlist *list = nullptr;
+  xf_lines *lines = nullptr;
+  xf_tensor_info info;
+  int32_t ids[] = {5};
+  int64_t offsets[] = {0, 1};
+  xf_hypotheses results = {};
+  const char *line = "a", *entry = "encode";
+  for (xf_status status :
+       {xf_open(nullptr, &other), xf_open("model", nullptr), xf_open_memory(nullptr, 4096, &other), xf_open_memory(ids, 4, nullptr), xf_open_self(nullptr),
+        xf_open_linked(nullptr, &other), xf_open_linked("model", nullptr), xf_get_limits(nullptr, nullptr), xf_get_limits(model, nullptr),
+        xf_get_search_info(model, nullptr), xf_input_info(nullptr, 0, 0, &info), xf_input_info(model, 0, 0, nullptr), xf_output_info(model, 0, 0, nullptr),
+        xf_source_info(nullptr, 0, &info), xf_source_info(model, 0, nullptr), xf_session_create(nullptr, nullptr, &none), xf_session_create(model, nullptr, nullptr),
+        xf_output_shapes(nullptr, entry, nullptr, 0, nullptr, 0), xf_output_shapes(handle, nullptr, nullptr, 0, nullptr, 0),
+        xf_output_shapes(handle, entry, nullptr, 1, nullptr, 0), xf_run(nullptr, entry, nullptr, 0, nullptr, 0), xf_run(handle, nullptr, nullptr, 0, nullptr, 0),
+        xf_run(handle, entry, nullptr, 1, nullptr, 1), xf_shortlist_open(nullptr, "list", 0, &list), xf_shortlist_open(model, nullptr, 0, &list),
+        xf_shortlist_open(model, "list", 0, nullptr), xf_generate(nullptr, ids, offsets, 1, nullptr, &results), xf_generate(handle, nullptr, offsets, 1, nullptr, &results),
+        xf_generate(handle, ids, nullptr, 1, nullptr, &results), xf_generate(handle, ids, offsets, 1, nullptr, nullptr), xf_generate_from(nullptr, nullptr, 0, nullptr, &results),
+        xf_generate_from(handle, nullptr, 1, nullptr, &results), xf_get_encoding_info(nullptr, nullptr), xf_get_encoding_info(handle, nullptr),
+        xf_encode(handle, nullptr, nullptr, 1, nullptr, 0), xf_encode(handle, ids, offsets, 1, nullptr, 2), xf_process_lines(nullptr, &line, 1, 0, nullptr, &lines),
+        xf_process_lines(handle, nullptr, 1, 0, nullptr, &lines), xf_process_lines(handle, &line, 1, 0, nullptr, nullptr)}) {
+    EXPECT_EQ(status, XF_INVALID_ARGUMENT);
+    EXPECT_STRNE(xf_message(), "");
+  }
+  EXPECT_FALSE(other || none || list || lines);
+  EXPECT_FALSE(xf_model_name(nullptr) || xf_dim_name(nullptr, 0) || xf_entry_name(nullptr, 0) || xf_session_isa(nullptr) || xf_session_device(nullptr) ||
+               xf_line_text(nullptr, 0, 0) || xf_line_error(nullptr, 0));
+  EXPECT_FALSE(xf_dim_count(nullptr) || xf_entry_count(nullptr) || xf_session_threads(nullptr) || xf_line_results(nullptr, 0) ||
+               xf_line_alignment(nullptr, 0, 0, nullptr, 0));
+  EXPECT_EQ(xf_line_score(nullptr, 0, 0), 0);
+  xf_model_free(nullptr), xf_session_free(nullptr), xf_shortlist_free(nullptr), xf_lines_free(nullptr);
+  xf_session_options_init(nullptr, sizeof(xf_session_options)), xf_generate_options_init(nullptr, sizeof(xf_generate_options));
+}
+
+TEST_F(session, is_created_within_limits) {
+  open({}, 1);
+  auto message = [&](int32_t threads, int32_t isa, int32_t device) {
+    xf_session_options options;
+    xf_session_options_init(&options, sizeof(options));
+    options.threads = threads, options.isa = isa, options.device = device;
+    xf_session *none = nullptr;
+    EXPECT_EQ(xf_session_create(model, &options, &none), XF_INVALID_ARGUMENT);
+    EXPECT_EQ(none, nullptr);
+    return std::string(xf_message());
+  };
+  EXPECT_EQ(message(1025, XF_ISA_BEST, XF_DEVICE_CPU), "the number of threads must be between 1 and 1024, not 1025");
+  EXPECT_EQ(message(1, 77, XF_DEVICE_CPU), "there is no such instruction set");
+  EXPECT_EQ(message(1, XF_ISA_BEST, 9), "there is no such device");
 }
 
 // As a library of a later version serves a caller of this one: it knows a field more.
@@ -274,6 +352,24 @@ TEST_F(session, allocates_nothing_while_running) {
   EXPECT_EQ(status, XF_OK) << xf_message();
 }
 
+TEST_F(session, reads_vocabularies_once) {
+  if (!xf_test_counts_allocations())
+    GTEST_SKIP() << "allocations are not counted in this build";
+  open({}, 1);
+  const char *line = "a b";
+  auto allocations = [&] {
+    long before = xf_test_allocations();
+    xf_lines *results = nullptr;
+    EXPECT_EQ(xf_process_lines(handle, &line, 1, 0, nullptr, &results), XF_OK) << xf_message();
+    EXPECT_EQ(xf_line_results(results, 0), 1);
+    xf_lines_free(results);
+    return xf_test_allocations() - before;
+  };
+  long first = allocations(), second = allocations();
+  EXPECT_GT(first, second);
+  EXPECT_EQ(allocations(), second);
+}
+
 TEST(threads, all_threads_meet_at_every_barrier) {
   for (int threads : {1, 2, 3, 8}) {
     struct shared {
@@ -299,45 +395,132 @@ TEST(threads, all_threads_meet_at_every_barrier) {
   }
 }
 
-// Threads that flush denormals and round down, which nothing of ours may notice.
+// Flushes denormals and rounds down while it lives, which nothing of ours may notice.
+class strange_control_word {
+public:
+  strange_control_word() : before_(_mm_getcsr()) { _mm_setcsr(before_ | 0x8040 | 0x2000); }
+  ~strange_control_word() { _mm_setcsr(before_); }
+  strange_control_word(const strange_control_word &) = delete;
+
+private:
+  unsigned before_;
+};
+
 void run_strange_threads(void *context, int32_t threads, xf_task task, void *argument) {
   ++*static_cast<std::atomic<int> *>(context);
   std::vector<std::thread> own;
   for (int32_t i = threads; i-- > 0;)
     own.emplace_back([=] {
-      _mm_setcsr(_mm_getcsr() | 0x8040 | 0x2000);
+      strange_control_word word;
       task(argument, i);
     });
   for (std::thread &thread : own)
     thread.join();
 }
 
+// What a session finds for three sentences: tokens, and scores to the bit.
+struct found {
+  explicit found(xf_session *session) {
+    int32_t ids[] = {5, 6, 7, 4, 9, 8, 8}, lengths[3];
+    int64_t offsets[] = {0, 3, 4, 7};
+    xf_hypotheses results = {sizeof(results), tokens.data(), 40, lengths, scores.data()};
+    EXPECT_EQ(xf_generate(session, ids, offsets, 3, nullptr, &results), XF_OK) << xf_message();
+  }
+  bool operator==(const found &) const = default;
+  std::vector<int32_t> tokens = std::vector<int32_t>(3 * 40, -1);
+  std::vector<double> scores = std::vector<double>(3);
+};
+
+xf_session *make_session(const xf_model *model, int32_t threads, xf_threads_function lent = nullptr, void *context = nullptr) {
+  xf_session_options options;
+  xf_session_options_init(&options, sizeof(options));
+  options.threads = threads, options.run_threads = lent, options.threads_context = context;
+  xf_session *made = nullptr;
+  EXPECT_EQ(xf_session_create(model, &options, &made), XF_OK) << xf_message();
+  EXPECT_EQ(xf_session_threads(made), threads);
+  return made;
+}
+
+// Of a session that is made for it.
+found found_by(const xf_model *model, int32_t threads, xf_threads_function lent = nullptr, void *context = nullptr) {
+  xf_session *made = make_session(model, threads, lent, context);
+  found result(made);
+  xf_session_free(made);
+  return result;
+}
+
 TEST(threads, of_the_caller_do_what_own_ones_do) {
+  sample::options o;
+  o.chooses = true; // then threads add up the probabilities of rows of their own
+  sample::aligned_bytes image(sample::build(o));
+  xf_model *model = nullptr;
+  ASSERT_EQ(xf_open_memory(image.data(), image.size(), &model), XF_OK);
+  const found wanted = found_by(model, 1);
+  for (int threads : {1, 2, 5}) {
+    std::atomic<int> calls{0};
+    EXPECT_TRUE(found_by(model, threads) == wanted) << threads;
+    EXPECT_TRUE(found_by(model, threads, run_strange_threads, &calls) == wanted) << threads << " of the caller's";
+    EXPECT_EQ(calls > 0, threads > 1) << threads;
+    strange_control_word word; // the session's own threads begin with their maker's
+    EXPECT_TRUE(found_by(model, threads) == wanted) << threads << " of a strange caller's session";
+  }
+  xf_model_free(model);
+}
+
+// The child of a process has none of the session's threads, and may give back what is its own.
+TEST(threads, do_not_outlive_a_fork) {
   sample::aligned_bytes image(sample::build({}));
   xf_model *model = nullptr;
   ASSERT_EQ(xf_open_memory(image.data(), image.size(), &model), XF_OK);
-  std::vector<int32_t> first;
-  for (int threads : {0, 1, 2, 5}) { // 0: own ones
-    std::atomic<int> calls{0};
-    xf_session_options options;
-    xf_session_options_init(&options, sizeof(options));
-    options.threads = std::max(threads, 1);
-    options.run_threads = threads > 0 ? run_strange_threads : nullptr;
-    options.threads_context = &calls;
-    xf_session *own = nullptr;
-    ASSERT_EQ(xf_session_create(model, &options, &own), XF_OK) << xf_message();
-    EXPECT_EQ(xf_session_threads(own), options.threads);
-    int32_t ids[] = {5, 6, 7, 4, 9, 8, 8}, lengths[3];
-    int64_t offsets[] = {0, 3, 4, 7};
-    std::vector<int32_t> tokens(3 * 40, -1);
-    xf_hypotheses results = {sizeof(results), tokens.data(), 40, lengths, nullptr};
-    EXPECT_EQ(xf_generate(own, ids, offsets, 3, nullptr, &results), XF_OK) << xf_message();
-    EXPECT_EQ(calls > 0, threads > 1) << threads;
-    if (threads == 0)
-      first = tokens;
-    EXPECT_EQ(tokens, first) << threads;
+  xf_session *own = make_session(model, 8); // waiting for one or two that are not there would go unnoticed
+  const found wanted(own);
+  pid_t child = fork();
+  if (child == 0) {
+    alarm(20); // where it waits for threads that are not there
     xf_session_free(own);
+    _exit(0);
   }
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(found(own) == wanted);
+  xf_session_free(own);
+  xf_model_free(model);
+}
+
+// The signals that each thread of the process has blocked, by number.
+std::map<std::string, uint64_t> blocked_signals() {
+  std::map<std::string, uint64_t> blocked;
+  for (const auto &task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::ifstream status(task.path() / "status");
+    for (std::string line; std::getline(status, line);)
+      if (line.rfind("SigBlk:", 0) == 0)
+        blocked[task.path().filename()] = std::stoull(line.substr(7), nullptr, 16);
+  }
+  return blocked;
+}
+
+TEST(threads, leave_signals_to_the_programs_own) {
+  sample::aligned_bytes image(sample::build({}));
+  xf_model *model = nullptr;
+  ASSERT_EQ(xf_open_memory(image.data(), image.size(), &model), XF_OK);
+  sigset_t none, own_mask;
+  sigemptyset(&none);
+  pthread_sigmask(SIG_SETMASK, &none, &own_mask);
+  auto before = blocked_signals();
+  xf_session *own = make_session(model, 3);
+  EXPECT_GT(found(own).tokens[0], 0); // behind it all threads have begun
+  auto after = blocked_signals();
+  EXPECT_EQ(after.size(), before.size() + 2);
+  auto bit = [](int signal) { return uint64_t(1) << (signal - 1); };
+  for (const auto &[thread, blocked] : after)
+    if (before.contains(thread))
+      EXPECT_EQ(blocked, before[thread]);
+    else // but for those that tell what it has done wrong itself
+      EXPECT_EQ(blocked & (bit(SIGINT) | bit(SIGTERM) | bit(SIGUSR1) | bit(SIGCHLD) | bit(SIGSEGV) | bit(SIGFPE) | bit(SIGPROF)),
+                bit(SIGINT) | bit(SIGTERM) | bit(SIGUSR1) | bit(SIGCHLD));
+  pthread_sigmask(SIG_SETMASK, &own_mask, nullptr);
+  xf_session_free(own);
   xf_model_free(model);
 }
 
@@ -345,21 +528,14 @@ TEST(threads, sessions_of_one_model_run_side_by_side) {
   sample::aligned_bytes image(sample::build({}));
   xf_model *model = nullptr;
   ASSERT_EQ(xf_open_memory(image.data(), image.size(), &model), XF_OK);
+  const found wanted = found_by(model, 1);
   std::atomic<int> good{0};
   std::vector<std::thread> users;
   for (int user = 0; user < 4; ++user)
     users.emplace_back([&] {
-      xf_session_options options;
-      xf_session_options_init(&options, sizeof(options));
-      options.threads = 2;
-      xf_session *own = nullptr;
-      if (xf_session_create(model, &options, &own) != XF_OK)
-        return;
-      int32_t ids[3] = {5, 6, 7}, tokens[40], length = 0;
-      int64_t offsets[2] = {0, 3};
-      xf_hypotheses results = {sizeof(results), tokens, 40, &length, nullptr};
+      xf_session *own = make_session(model, 2);
       for (int i = 0; i < 20; ++i)
-        good += xf_generate(own, ids, offsets, 1, nullptr, &results) == XF_OK && length > 0;
+        good += found(own) == wanted;
       xf_session_free(own);
     });
   for (std::thread &user : users)

@@ -1,6 +1,8 @@
 // SentencePiece models: cutting text and putting it together again, and models that are damaged. e2e.subwords compares with the library.
 #include "runtime/core/error.h"
+#include "runtime/text/codec.h"
 #include "runtime/text/subwords.h"
+#include "test/runtime/sample_model.h"
 
 #include <gtest/gtest.h>
 
@@ -87,6 +89,15 @@ TEST(subwords, of_a_unigram_model_are_the_most_probable) {
   EXPECT_EQ(decode(model, {1, 5, 3, 0}), "a \xe2\x81\x87 ");
 }
 
+TEST(subwords, may_begin_with_the_same_bytes) {
+  const std::string zero(1, '\0');
+  std::vector<made> pieces = {{kBlank, -1}, {"abcdefgh", -2}, {"abcdefghi", -2}, {"abcdefghij", -2}, {"abcdefghk", -2}, {"ab", -2}, {"ab" + zero, -2}, {"ab" + zero + "c", -2}};
+  std::string model = model_of(pieces, subword_kind::unigram);
+  for (size_t i = 1; i < pieces.size(); ++i)
+    EXPECT_EQ(encode(model, pieces[i].text), (ids{2, static_cast<int32_t>(i + 2)})) << i;
+  EXPECT_EQ(encode(model, "abcdefghkababcdefghi"), (ids{2, 6, 7, 4}));
+}
+
 TEST(subwords, of_a_merging_model_are_merged_best_first) {
   std::vector<made> pieces = {{"a", -9}, {"b", -9}, {"c", -9}, {"ab", -1}, {"bc", -2}, {"abc", -3}, {kBlank, -9}};
   EXPECT_EQ(encode(model_of(pieces, subword_kind::bpe), "abc bc"), (ids{8, 7, 8, 6}));
@@ -146,6 +157,18 @@ TEST(subwords, keep_blanks_if_the_model_does) {
   std::string model = model_of({{kBlank}, {"a"}}, subword_kind::unigram, "", keeps);
   EXPECT_EQ(encode(model, " a  a "), (ids{2, 3, 2, 2, 3, 2}));
   EXPECT_EQ(decode(model, {2, 3, 2, 2, 3, 2}), " a  a ");
+}
+
+TEST(subwords, that_both_sides_have_are_read_once) {
+  const std::string file = model_of(kPieces, subword_kind::unigram);
+  sample::options o;
+  o.split = XF_ABI_SUBWORDS, o.vocabulary = false, o.subwords = file;
+  sample::aligned_bytes image(sample::build(o));
+  std::shared_ptr<const model> m = open_model(image.data(), image.size());
+  text_side source(*m, true, false), target(*m, false, false, &source);
+  EXPECT_NE(source.subwords, nullptr);
+  EXPECT_EQ(target.subwords, source.subwords);
+  EXPECT_EQ(target.words, source.words);
 }
 
 TEST(subwords, are_refused_where_a_model_is_damaged) {

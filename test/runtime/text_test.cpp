@@ -1,6 +1,7 @@
 // Lines to tokens and back.
 #include "runtime/core/error.h"
 #include "runtime/text/codec.h"
+#include "runtime/text/text_index.h"
 #include "runtime/text/utf8.h"
 #include "test/runtime/sample_math.h"
 #include "test/runtime/sample_model.h"
@@ -113,6 +114,20 @@ TEST_F(text, plain_ids) {
     EXPECT_EQ(message("99999999999"), "'99999999999' is not a token id");
     EXPECT_EQ(decode({1, 0, 7, 2}), "1 0 7 2");
   }
+}
+
+TEST(text_index, finds_each_texts_first_number) {
+  std::vector<std::string> texts(5000);
+  for (size_t i = 1; i < texts.size(); ++i)
+    texts[i] = std::to_string(i % 4000) + (i % 2 ? "" : std::string(1, '\0'));
+  auto text_of = [&](int32_t number) { return std::string_view(texts[static_cast<size_t>(number)]); };
+  EXPECT_EQ(text_index().find("", text_of), -1);
+  text_index index(texts.size());
+  for (size_t i = 0; i < texts.size(); ++i)
+    EXPECT_EQ(index.add(texts[i], static_cast<int32_t>(i), text_of), i <= 4000);
+  for (size_t i = 0; i < texts.size(); ++i)
+    EXPECT_EQ(index.find(texts[i], text_of), static_cast<int32_t>(i > 4000 ? i - 4000 : i));
+  EXPECT_EQ(index.find("4000", text_of), -1);
 }
 
 TEST(utf8, accepts_exactly_what_the_standard_does) {

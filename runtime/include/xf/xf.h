@@ -91,7 +91,8 @@ typedef struct xf_limits {
   int64_t batch, beam, source, target;
   int64_t vocabulary; /* of the results */
   /* Bytes. A session reserves state + search + threads * scratch, and workspace, which a model of sentences (searched or
-   * encoded) has for each thread; weights are mapped and shared. xf_process_lines takes memory for its lines and results beside. */
+   * encoded) has for each thread; weights are mapped and shared. xf_process_lines takes memory for its lines and results beside, and
+   * the first time for vocabularies, which the session keeps. */
   uint64_t weights_bytes, state_bytes, workspace_bytes, search_bytes, scratch_bytes;
 } xf_limits;
 XF_API xf_status xf_get_limits(const xf_model *model, xf_limits *limits);
@@ -165,14 +166,15 @@ typedef struct xf_tensor {
   int32_t dtype;
   int32_t rank;
   int64_t shape[XF_MAX_RANK];
-  void *data; /* inputs are not written */
+  void *data; /* aligned for its type; inputs are not written */
 } xf_tensor;
 
 /* Sets dtype, rank and shape of each output as xf_run would need it for these inputs; a null name is set. Data
  * of inputs may be token values that are checked, so it must be there. */
 XF_API xf_status xf_output_shapes(xf_session *session, const char *entry, const xf_tensor *inputs, int32_t input_count,
                                   xf_tensor *outputs, int32_t output_count);
-/* Runs an entry. All inputs and all outputs must be given, with the shapes that they have; there are at most 256 of each. */
+/* Runs an entry. All inputs and all outputs must be given, with the shapes that they have; there are at most 256 of each. No output may
+ * share memory with an input or with another output. */
 XF_API xf_status xf_run(xf_session *session, const char *entry, const xf_tensor *inputs, int32_t input_count,
                         const xf_tensor *outputs, int32_t output_count);
 
