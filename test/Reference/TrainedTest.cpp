@@ -75,9 +75,11 @@ protected:
                           double tolerance) {
     ASSERT_LE(from + want.size(), got.size()) << what;
     double largest = 0;
-    for (size_t i = 0; i < want.size(); ++i)
-      largest = std::max(largest, std::fabs(got[from + i] - want[i]));
-    EXPECT_LE(largest, tolerance) << what;
+    for (size_t i = 0; i < want.size(); ++i) {
+      double off = std::fabs(got[from + i] - want[i]);
+      ASSERT_LE(off, tolerance) << what << ", number " << i;
+      largest = std::max(largest, off);
+    }
     testing::Test::RecordProperty(what, std::to_string(largest));
   }
 

@@ -29,6 +29,8 @@ def explained(description, *options):
             entries[name].append((float(match[2]), float(match[3]), what, float(match[1] or 0)))
         elif match := re.match(r" *([0-9.]+)%  (\S+)$", line):
             members.setdefault(name, []).append(float(match[1]))
+    for_cpu = "cuda" not in options
+    checks.that(entries and timed == for_cpu, f"{description.name} {options}: {len(entries)} entries, {'' if timed else 'not '}measured:\n{text}")
     for name, lines in entries.items():
         (operations, megabytes, _, _), *kernels = lines
         title = f"{description.name} {' '.join(map(str, options))} {name}"

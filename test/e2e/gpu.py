@@ -28,14 +28,12 @@ def without_driver():
 
 
 def golden(description, folder):
-    artefact, options = WORK / "artefact", ["--config", f"{folder}/config.json", "--weights", golden_weights(folder), "--target", "cpu,cuda"]
-    compile_model(description, artefact, *options, "--emit=model")
+    program = WORK / "program"
+    compile_model(description, program, "--config", f"{folder}/config.json", "--weights", golden_weights(folder), "--target", "cpu,cuda")
     with_driver()
     for device in ("emulator", "cuda", "cpu"):
-        status, out, err = run(BIN / "xf-run", artefact, "--golden", f"{folder}/io.safetensors", "--device", device, ok=False)
+        status, out, err = run(BIN / "xf-run", program, "--golden", f"{folder}/io.safetensors", "--device", device, ok=False)
         checks.that(status == 0, f"{device}:\n{out}{err}")
-    program = WORK / "program"
-    compile_model(description, program, *options)
     if "--beam" in run(program, "--help")[1]:
         confirm_beams(program)
 

@@ -1,4 +1,4 @@
-"""The bits of an answer do not depend on the batch, on padding or on the number of threads.
+"""The bits of an answer do not depend on the batch, on padding, on the number of threads or on how the caller rounds.
 
 Encoders' results are compared as the bytes of their tensors, searches as tokens and the 64 bits of their scores.
 """
@@ -9,6 +9,17 @@ from common import BIN, Checks, MODELS, WORK, available_isas, compile_g2p, compi
 import capi
 
 checks = Checks()
+made = {("g2p", "f32"): compile_g2p(WORK / "g2p")}
+
+
+def compiled(title, description, folder, kind="f32"):
+    """The model's file, which is compiled once."""
+    if (title, kind) not in made:
+        config = ["--config", folder / "config.json"] if (folder / "config.json").exists() else []
+        made[title, kind] = WORK / f"{title}-{kind}"
+        compile_model(MODELS / description, made[title, kind], *config, "--weights", folder / "weights.safetensors", "--type", kind, "--emit=model")
+    return made[title, kind]
+
 
 # --- Encoders: each sentence alone, alone but padded, and in one padded batch. ---
 
@@ -46,9 +57,7 @@ encoders = {
 sentences = [[5, 9, 3, 7, 11, 13], [4], [8, 6, 7, 5, 3, 9, 10, 12, 14, 15, 16, 17, 18, 19, 20, 21, 22], [30, 31, 32], [2, 3] * 4]
 longest = max(len(s) for s in sentences)
 for title, (description, folder, entry, name, sequence_first) in encoders.items():
-    model = WORK / title
-    folder = MODELS / folder
-    compile_model(MODELS / description, model, "--config", folder / "config.json", "--weights", folder / "weights.safetensors", "--emit=model")
+    model = compiled(title, description, MODELS / folder)
     for isa in available_isas():
         want = [encode(model, entry, name, [s], len(s), sequence_first, isa, 1)[0] for s in sentences]
         for threads in (1, 2, 3):
@@ -84,17 +93,13 @@ def encode_list(model, sentences, isa, threads):
     return [bytes(values)[4 * info.width * sum(rows[:i]):4 * info.width * sum(rows[:i + 1])] for i in range(len(sentences))]
 
 
-compile_g2p(WORK / "g2p")
 listed = {"seed3": ("seed3/seed3.xf", "seed3", ("f32",)), "tagger": ("tagger/tagger.xf", "tagger", ("f32", "int8-weights")),
           "classifier": ("classifier/classifier.xf", "classifier", ("f32", "int8")), "postnorm": ("seed1/seed1.xf", "seed1/postnorm", ("f32",)),
           "g2p": ("g2p/g2p.xf", "g2p", ("f32", "bf16", "int8"))}
 ragged = [[(7 * i * n + n) % 20 + 1 for i in range(n)] for n in (5, 1, 16, 9, 30, 2, 17, 15, 31, 3, 3, 24)]
 for title, (description, folder, kinds) in listed.items():
-    folder = MODELS / folder
-    config = ["--config", folder / "config.json"] if (folder / "config.json").exists() else []
     for kind in kinds:
-        path = WORK / f"{title}-{kind}"
-        compile_model(MODELS / description, path, *config, "--weights", folder / "weights.safetensors", "--type", kind, "--emit=model")
+        path = compiled(title, description, MODELS / folder, kind)
         model = ctypes.c_void_p()
         ok(library.xf_open(str(path).encode(), ctypes.byref(model)))
         isas = available_isas(kind)
@@ -146,12 +151,12 @@ letters = {c: i for i, c in enumerate((MODELS / "g2p" / "source.vocab").read_tex
 spelled = [[letters[c] for c in word if c in letters] + [2] for word in words]
 isas = {kind: available_isas(kind) for kind in ("f32", "bf16", "int8")}
 searches = {
-    "g2p": (WORK / "g2p", isas["f32"], spelled),
+    "g2p": (made["g2p", "f32"], isas["f32"], spelled),
     # Where bf16 has no instructions that are worth it, words have.
-    "g2p-bf16": (WORK / "g2p-bf16", isas["bf16"][-2:], spelled),
-    "g2p-int8": (WORK / "g2p-int8", [isa for isa in isas["int8"] if isa not in isas["f32"]] or isas["f32"][-1:], spelled),
-    "seed3": (WORK / "seed3", isas["f32"], [[rand % 140 + 3 for rand in range(n, 17 * n, n)][:n] for n in range(1, 12)]),
-    "postnorm": (WORK / "postnorm", isas["f32"], [[rand % 117 + 3 for rand in range(n, 17 * n, n)][:n] for n in range(1, 12)]),
+    "g2p-bf16": (made["g2p", "bf16"], isas["bf16"][-2:], spelled),
+    "g2p-int8": (made["g2p", "int8"], [isa for isa in isas["int8"] if isa not in isas["f32"]] or isas["f32"][-1:], spelled),
+    "seed3": (made["seed3", "f32"], isas["f32"], [[rand % 140 + 3 for rand in range(n, 17 * n, n)][:n] for n in range(1, 12)]),
+    "postnorm": (made["postnorm", "f32"], isas["f32"], [[rand % 117 + 3 for rand in range(n, 17 * n, n)][:n] for n in range(1, 12)]),
 }
 for title, (path, isas_of_type, batchful) in searches.items():
     model = ctypes.c_void_p()
@@ -164,6 +169,19 @@ for title, (path, isas_of_type, batchful) in searches.items():
                 for number, (a, b) in enumerate(zip(got, want)):
                     checks.that(a == b, f"{title}, {isa}, {threads} threads, batch {batch}, beam {beam}: sentence {number} has other bits than alone")
     library.xf_model_free(model)
+
+# --- Whoever makes a session or calls it may round down. ---
+libm, nearest, down = ctypes.CDLL("libm.so.6"), 0, 0x400  # as fenv.h has them for x86
+model = ctypes.c_void_p()
+ok(library.xf_open(str(made["g2p", "f32"]).encode(), ctypes.byref(model)))
+for threads in (1, 3):
+    answers = []
+    for rounding in (nearest, down):
+        checks.that(libm.fesetround(rounding) == 0, "the caller's rounding cannot be set")
+        answers.append((encode_list(model, spelled[:6], isas["f32"][-1], threads), search(model, spelled[:6], isas["f32"][-1], threads, 2, 0)))
+    libm.fesetround(nearest)
+    checks.that(answers[0] == answers[1], f"g2p, {threads} threads: other bits for a caller that rounds down")
+library.xf_model_free(model)
 
 # --- The program prints the same, whatever it is told about threads and batches. ---
 lines = "".join(word + "\n" for word in words)

@@ -71,6 +71,7 @@ def compare_type(title, description, options, inputs, want=None, wide=None):
             for name, value in want.items():
                 compared += 1
                 error, allowed = distance(got[name], value), wide or max(1e-5, 4 * distance(rough[name], value))
+                checks.that(wide or allowed < 0.01, f"{title}: the interpreter in f32 says nothing of {name}")
                 checks.that(error <= allowed, f"{title}, {isa}, {threads} threads: {name} is {error:.2e} off (allowed {allowed:.2e})")
             # The number of threads changes no bit, nor does AVX-512 against AVX2.
             same = isa if isa == "baseline" else "fma"

@@ -75,6 +75,21 @@ TEST(loader, opens_every_kind) {
   }
 }
 
+TEST(loader, wants_images_at_multiples_of_64_bytes) {
+  std::vector<uint8_t> image = sample::build({});
+  sample::aligned_bytes room(std::vector<uint8_t>(image.size() + 64));
+  for (size_t offset : {0, 1, 32, 64}) {
+    std::copy(image.begin(), image.end(), room.data() + offset);
+    xf_model *model = nullptr;
+    bool fits = offset % 64 == 0;
+    EXPECT_EQ(xf_open_memory(room.data() + offset, image.size(), &model), fits ? XF_OK : XF_INVALID_ARGUMENT) << offset;
+    EXPECT_EQ(model != nullptr, fits);
+    if (!fits)
+      EXPECT_STREQ(xf_message(), "the image in memory must start at a multiple of 64 bytes");
+    xf_model_free(model);
+  }
+}
+
 TEST(loader, waits_for_no_pipe) {
   std::string path = testing::TempDir() + "pipe-" + std::to_string(getpid());
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);

@@ -78,6 +78,13 @@ TEST(row_best, leaves_out_what_is_suppressed) {
   EXPECT_EQ(got.best[0].token, 70);
   EXPECT_EQ(got.best[1].token, 3);
   EXPECT_NEAR(got.summary.normaliser, 1.0, 1e-7);
+  // Whole blocks of columns, in front of the others and behind them.
+  for (int at : {0, 700, 1599})
+    for (int isa = 0; isa <= detect_isa().best; ++isa) {
+      std::vector<float> one(1600, -kInfinity);
+      one[at] = 2;
+      EXPECT_EQ(reduce(one, 4, isa).summary.normaliser, 2) << at << " " << isa_name(isa);
+    }
 }
 
 TEST(row_best, notices_what_is_not_a_number) {

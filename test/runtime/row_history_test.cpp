@@ -39,6 +39,8 @@ TEST(row_history, forgets_what_lies_behind_a_copy) {
   h.copy(0, 1, 6);
   h.copy(0, 1, 2); // units that hold more than the positions may have been copied
   EXPECT_EQ(h.shared(0, 1, 6), 2);
+  h.append(1, 4, 1); // what has been skipped is not what stood there
+  EXPECT_EQ(h.shared(0, 1, 6), 2);
 }
 
 TEST(row_history, forgets_all_between_searches) {

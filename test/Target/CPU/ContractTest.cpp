@@ -91,4 +91,35 @@ INSTANTIATE_TEST_SUITE_P(Shapes, ContractTest,
                          testing::Values(std::pair{64, 64}, std::pair{5, 16}, std::pair{176, 37}, std::pair{100, 1},
                                          std::pair{33, 520}));
 
+/// Sums that are the result are written where it is, if whole vectors fit there: whatever its columns, and how far they are apart.
+TEST(BareContractTest, IsRight) {
+  const int64_t depth = 20;
+  for (auto [columns, step] : {std::pair<int64_t, int64_t>{64, 1}, {64, 3}, {100, 1}}) {
+    std::string n = std::to_string(columns), x = "tensor<?x20xf32, #xf.dims<\"B\", \"\">>", w = "tensor<" + n + "x20xf32>";
+    std::string y = "tensor<?x" + n + "xf32, #xf.dims<\"B\", \"\">>";
+    KernelHarness harness("module attributes {xf.bounds = {B = 512 : i64}} {\nxf.parameter @w : " + w + " path \"w\"\n"
+                          "xf.entry @run(%x: " + x + " {xf.name = \"x\"}) -> (" + y + " {xf.name = \"y\"}) {\n%w = xf.param @w : " + w +
+                          "\n%y = xf.contract %x, %w extras() maps [] : " + x + ", " + w + " -> " + y +
+                          " {\n^bb0(%acc: f32):\nxf.yield %acc : f32\n}\nxf.return %y : " + y + "\n}\n}\n");
+    for (Isa isa : machineIsas()) {
+      Kernel kernel = harness.compile(harness.find<mlir::xf::ContractOp>(), isa, {{1, 1, step}});
+      for (int64_t rows : {1, 5, 13, 70})
+        for (int threads : {1, 3}) {
+          std::vector<float> factors = randomNumbers(rows * depth, 1), weight = randomNumbers(columns * depth, 2);
+          std::vector<float> packed = packPanels(weight, columns, depth), got(rows * columns * step + 16, -77.0f);
+          kernel({view(factors, {rows, depth}), view(packed, {columns, depth}), view(got, {rows, columns}, {columns * step, step})}, threads);
+          for (int64_t i = 0; i < int64_t(got.size()); ++i) {
+            double expected = -77;
+            if (i % step == 0 && i < rows * columns * step) {
+              expected = 0;
+              for (int64_t k = 0; k < depth; ++k)
+                expected += double(factors[i / step / columns * depth + k]) * weight[i / step % columns * depth + k];
+            }
+            ASSERT_NEAR(got[i], expected, 1e-5) << isaName(isa).str() << " columns " << columns << " step " << step << " rows " << rows << " place " << i;
+          }
+        }
+    }
+  }
+}
+
 } // namespace

@@ -1,0 +1,23 @@
+"""Who includes whom: paths are from the root, and go one way. Tools stand on the compiler and the runtime, the compiler on the dialect and of
+the runtime on its ABI only, the runtime on itself; nothing stands on tests."""
+import re
+
+from common import Checks, SOURCE
+
+# Of each folder: what its files may include.
+MAY = {"dialect": ("dialect/",), "compiler": ("compiler/", "dialect/", "runtime/abi/"), "runtime": ("runtime/",),
+       "tools": ("tools/", "compiler/", "dialect/", "runtime/")}
+# A file that one includes by a path that is not from the root would be found beside it.
+FOREIGN = ("mlir/", "llvm/")
+
+checks = Checks()
+seen = 0
+for folder, allowed in MAY.items():
+    for path in sorted((SOURCE / folder).rglob("*")):
+        if path.suffix not in (".h", ".cpp", ".c", ".td"):
+            continue
+        for name in re.findall(r'^#?include "([^"]+)"', path.read_text(encoding="utf-8"), re.M):
+            seen += 1
+            checks.that(name.startswith(allowed + FOREIGN), f"{path.relative_to(SOURCE)} includes {name}")
+checks.that(seen > 1000, f"only {seen} includes were found")
+checks.end()
