@@ -34,7 +34,7 @@ private:
 
 void WideAttendFew::stageQuery() {
   score.emplace(b, op, request, batch, head, position);
-  end = score->end(keysOfSentence());
+  begin = score->beginOfTiles(), end = score->end(keysOfSentence());
   powers = b.shared(f32, warps * kTileKeys);
   query = b.shared(f32, llvm::alignTo(width, 4));
   b.loop(b.thread(), b.i64(width), threads, [&](Value column) {
@@ -209,7 +209,7 @@ void AttendFew::emit() {
   size_t groups = llvm::divideCeil(valueWidth, threads);
   SmallVector<Value> carried(groups, b.f32(0));
   carried.append({nothing().most, nothing().sum});
-  carried = b.loop(b.i64(0), end, warps * kTileKeys, carried, [&](Value start, ValueRange before) {
+  carried = b.loop(begin, end, warps * kTileKeys, carried, [&](Value start, ValueRange before) {
     Value first = b.add(start, b.mul(b.warp(), kTileKeys)), exists = b.less(first, end);
     auto some = [&] {
       Tile tile = emitTile(first);

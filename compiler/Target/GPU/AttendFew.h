@@ -26,7 +26,7 @@ protected:
     llvm::SmallVector<Value> words;
   };
 
-  /// Brings the query to where emitTile needs it, and finds `end`.
+  /// Brings the query to where emitTile needs it, and finds `begin` and `end`.
   virtual void stageQuery() = 0;
   virtual Tile emitTile(Value first) = 0;
   virtual int64_t tileWords() { return 0; }
@@ -37,7 +37,8 @@ protected:
   Value contextAt(Value warp, Value column) { return b.at(contexts, b.add(b.mul(warp, valueWidth), column), f32); }
 
   int64_t warps, threads;
-  Value position, end; // of the query, and of its keys
+  Value position;   // of the query
+  Value begin, end; // of its keys, the first of a tile's
   Value keys, values;
 
 private:

@@ -83,6 +83,12 @@ Value AttendKernel::contextWithoutKeys(Value values, Value column) {
   })[0];
 }
 
+Value AttendKernel::firstOf(Value begin) {
+  if (getConstantIntValue(begin))
+    return begin;
+  return b.inHalf(b.reduceOver(b.narrow(begin), kWarp, [&](Value x, Value y) { return b.create<arith::MinSIOp>(x, y).getResult(); }));
+}
+
 Value AttendKernel::headStart(unsigned view, Value tensor) {
   Value sentence = batch;
   if (auto slots = request.slotsOf(tensor))

@@ -24,6 +24,8 @@ public:
 
   /// How many of the first `keys` keys the query may see.
   mlir::Value end(mlir::Value keys);
+  /// The first key of the first tile of which the query may see some. Probabilities that are stored have a place for each key: 0.
+  mlir::Value beginOfTiles();
   /// Of the first `keys` keys those up to the last one that any query of the sentence may see: what is behind it may be padding, or
   /// of the sentence before. All lanes of a warp find it together.
   mlir::Value keysOfSentence(mlir::Value keys);
@@ -84,6 +86,8 @@ struct AttendKernel {
   void takeSentence(Value number);
   /// AttendScore's of the block's sentence.
   Value keysOfSentence() { return AttendScore(b, op, request, batch, head, b.i64(0)).keysOfSentence(keyCount); }
+  /// The least of what a warp's lanes have.
+  Value firstOf(Value begin);
   /// The panels of keys or values of the block's head.
   Value headStart(unsigned view, Value tensor);
   /// The address of an element, of type `type`, of the row of the sentence's query `position` in a tensor [B, H, Q, ...].

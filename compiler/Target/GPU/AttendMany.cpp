@@ -50,7 +50,8 @@ private:
   Softmax softmaxOf(Value row) { return {b.load(f32, b.at(mosts, row, f32)), b.load(f32, b.at(sums, row, f32))}; }
   void forRows(function_ref<void(Value)> body) { b.loop(b.div(b.thread(), b.i64(kPanel)), b.i64(kRows), kGroups, body); }
 
-  Value firstRow, blockEnd;          // of the block, and the last of its rows' ends
+  Value firstRow;                    // of the block
+  Value blockBegin, blockEnd;        // the first of its rows' tiles, and the last of their ends
   Value ownRow, ownColumn;           // of the thread, in a tile of products
   Value keys, values;
   // Shared: operands of products; scores, then powers, [key][row]; of each row its end, softmax, and the weights of joining.
@@ -62,7 +63,7 @@ void AttendMany::findEnds() {
   static_assert(kRows == kWarp);
   AttendScore score(b, op, request, batch, head, existing(b.lane()));
   Value end = b.create<arith::TruncIOp>(b.getI32Type(), score.end(keysOfSentence()));
-  blockEnd = b.toI64(b.reduceOver(ReduceKind::max, end, kWarp));
+  blockBegin = firstOf(score.beginOfTiles()), blockEnd = b.toI64(b.reduceOver(ReduceKind::max, end, kWarp));
   b.ifThen(b.equal(b.warp(), b.i64(0)), [&] {
     b.store(end, b.at(ends, b.lane(), b.getI32Type()));
     b.store(nothing().most, b.at(mosts, b.lane(), f32));
@@ -291,7 +292,7 @@ void AttendMany::emitRows(int64_t groups) {
     stageQueries(b.i64(0), width);
 
   SmallVector<Value> contexts(groups * kOwn * kOwn, b.f32(0));
-  contexts = b.loop(b.i64(0), blockEnd, kTileKeys, contexts, [&](Value firstKey, ValueRange carried) {
+  contexts = b.loop(blockBegin, blockEnd, kTileKeys, contexts, [&](Value firstKey, ValueRange carried) {
     SmallVector<Value> next = llvm::to_vector(carried);
     storeScores(firstKey);
     b.barrier();

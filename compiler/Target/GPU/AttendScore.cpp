@@ -42,6 +42,14 @@ Value AttendScore::end(Value keys) {
   return cpu::emitEnd(b, region, mask, keys);
 }
 
+Value AttendScore::beginOfTiles() {
+  if (exactFill || mask.begins.empty() || op.getProbabilities())
+    return b.i64(0);
+  cpu::RegionVectorizer region = scope(op.getMask());
+  Value begin = cpu::emitBegin(b, region, mask);
+  return b.sub(begin, b.rem(begin, kTileKeys));
+}
+
 Value AttendScore::keysOfSentence(Value keys) {
   if (exactFill || mask.sentenceTerms.empty())
     return keys;

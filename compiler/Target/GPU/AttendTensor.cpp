@@ -18,15 +18,16 @@ static constexpr int64_t kOwn = 4;    // keys of a panel, and columns of 16, tha
 TensorTile::TensorTile(AttendKernel &kernel, Value keys, Value values, Value firstRow, Value rowEnd, int64_t halves)
     : a(kernel), b(kernel.b), word(b.getI32Type()), keys(keys), values(values), group(b.div(b.lane(), b.i64(4))),
       inGroup(b.rem(b.lane(), b.i64(4))) {
-  Value last = b.create<arith::ConstantIntOp>(0, 32), keyEnd = a.keysOfSentence();
+  Value last = b.create<arith::ConstantIntOp>(0, 32), first, keyEnd = a.keysOfSentence();
   for (int64_t half = 0; half < halves; ++half) {
     Value row = b.add(firstRow, b.add(group, half * 8)), position = b.inHalf(b.min(row, b.sub(rowEnd, 1)));
     AttendScore score(b, a.op, a.request, a.batch, a.head, position);
     Value end = b.inHalf(score.end(keyEnd));
     last = b.create<arith::MaxSIOp>(last, b.create<arith::TruncIOp>(word, end));
+    first = half == 0 ? score.beginOfTiles() : b.min(first, score.beginOfTiles());
     rows.push_back({score, position, b.less(row, rowEnd), end});
   }
-  lastEnd = b.inHalf(b.reduceOver(ReduceKind::max, last, kWarp));
+  firstBegin = a.firstOf(first), lastEnd = b.inHalf(b.reduceOver(ReduceKind::max, last, kWarp));
   Value none = b.create<arith::ConstantIntOp>(0, 32);
   for (int64_t column = 0; column < a.width; column += kDepth)
     for (int64_t part : {0, 8})
@@ -158,7 +159,7 @@ public:
 private:
   void stageQuery() override {
     tile.emplace(*this, keys, values, position, b.add(position, 1), /*halves=*/1);
-    end = tile->end();
+    begin = tile->begin(), end = tile->end();
   }
   int64_t tileWords() override { return TensorTile::countWords(1); }
   Tile emitTile(Value first) override {
@@ -223,7 +224,7 @@ private:
     SmallVector<Value> carried(own, b.f32(0));
     for (int64_t half = 0; half < 2; ++half)
       carried.append({nothing().most, nothing().sum});
-    carried = b.loop(b.i64(0), tile.end(), kTileKeys, carried, [&](Value first, ValueRange before) {
+    carried = b.loop(tile.begin(), tile.end(), kTileKeys, carried, [&](Value first, ValueRange before) {
       auto powers = tile.multiplyKeys(first);
       SmallVector<Joined> joined;
       for (size_t half = 0; half < 2; ++half)

@@ -24,7 +24,8 @@ public:
   /// Of the lane's row in a half, and whether that row exists.
   Value position(int64_t half) { return rows[half].position; }
   Value exists(int64_t half) { return rows[half].exists; }
-  /// The last of the rows' ends.
+  /// The first of the rows' tiles, and the last of their ends.
+  Value begin() { return firstBegin; }
   Value end() { return lastEnd; }
 
   /// Scores and powers of the tile that starts with key `first`: of each half the softmax, and words of two powers.
@@ -61,7 +62,7 @@ private:
   mlir::Type word;
   Value keys, values, group, inGroup; // g and t
   llvm::SmallVector<Row, 2> rows;
-  Value lastEnd;
+  Value firstBegin, lastEnd;
   llvm::SmallVector<Value> queries; // words, as multiplyTiles wants them, for each 16 of the width
 };
 

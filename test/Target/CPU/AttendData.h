@@ -122,7 +122,7 @@ inline std::string text(const Case &c) {
   std::memcpy(&bits, &c.fill, 8);
   std::snprintf(fill, sizeof(fill), "0x%016lX", static_cast<unsigned long>(bits));
   std::string args = "^bb0(%b: index, %h: index, %i: index, %j: index):\n";
-  std::string s = "module attributes {xf.bounds = {B = 32 : i64, Q = 40 : i64, K = 40 : i64}} {\n";
+  std::string s = "module attributes {xf.bounds = {B = 32 : i64, Q = 40 : i64, K = 80 : i64}} {\n";
   s += "xf.state @ks : " + k + " layers 1 sentences layout keys\nxf.state @vs : " + v + " layers 1 sentences layout values\n";
   s += "xf.entry @run(%q: " + q + " {xf.name = \"q\"}, %k0: " + k + " {xf.name = \"k\"}, %v0: " + v + " {xf.name = \"v\"}, %slots: " + slots +
        " {xf.name = \"s\"}, %t: tensor<?x?xi32, #xf.dims<\"B\", \"K\">> {xf.name = \"t\"}, %p: " + slots +
@@ -146,7 +146,7 @@ inline std::string text(const Case &c) {
   return s;
 }
 
-inline constexpr int64_t kRoom = 48; // positions that the packed tensors have room for
+inline constexpr int64_t kRoom = 80; // positions that the packed tensors have room for
 
 struct Problem {
   Problem(const Case &c, int64_t batch, int64_t queries, int64_t keys) : c(c), batch(batch) {

@@ -178,8 +178,7 @@ TEST(AttendTest, PaddingIsNotRead) {
   }
 }
 
-#ifndef XF_TEST_GPU_KERNELS // which read all keys from the first on
-/// Nor is what lies before a window, but for a panel's keys beside those inside it. One query and few, beams that share states, words.
+/// Nor is what lies before a window, but for keys of a panel, or a GPU's tile, with some inside it. One query and few, beams that share states, words.
 TEST(AttendTest, KeysBeforeWindowsAreNotRead) {
   for (const Case &c : {Case{4, 2, 8, 24, kRecent, kNone, -1e9, false, true}, Case{4, 2, 8, 24, kRecent, kNone, -kInfinity, false, false, true},
                         Case{4, 2, 8, 24, kRecent, kNone, -1e9, false, false, true, false, kIdentity, true}}) {
@@ -188,13 +187,13 @@ TEST(AttendTest, KeysBeforeWindowsAreNotRead) {
     for (Isa isa : runnableIsas(op)) {
       Kernel kernel = harness.compile(op, isa, {llvm::SmallVector<int64_t>(12, 1)});
       for (int64_t queries : {1, 3}) {
-        Problem clean(c, 3, queries, 40);
-        clean.t.past.assign(3, 36); // the first query sees the keys from 34 on
+        Problem clean(c, 3, queries, 72);
+        clean.t.past.assign(3, 68); // the first query sees the keys from 66 on
         if (c.slots)
           clean.slots.assign(3, 1);
         Problem far = clean;
         for (int64_t head = 0; head < 3 * 2; ++head)
-          for (int64_t j = 0; j < 32; ++j)
+          for (int64_t j = 0; j < 64; ++j)
             for (int64_t x = 0; x < 32; ++x) {
               int64_t place = head * kRoom * 32 + far.valuePlace(j, x);
               c.narrow ? void(far.values16[place] = toBF16(kNaN)) : void(far.packedValues[place] = kNaN);
@@ -206,6 +205,5 @@ TEST(AttendTest, KeysBeforeWindowsAreNotRead) {
     }
   }
 }
-#endif
 
 } // namespace
