@@ -26,7 +26,6 @@ double countElements(RankedTensorType type, const Sizes &sizes) {
 
 namespace {
 
-
 double bytesOf(Value value, const Sizes &sizes) {
   auto type = typeOf(value);
   return countElements(type, sizes) * double(elementBytes(type.getElementType()));

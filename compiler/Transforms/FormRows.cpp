@@ -18,7 +18,6 @@ using namespace mlir::xf;
 
 namespace {
 
-
 /// The widest tensor that `op` touches row by row: its rows and their length.
 RankedTensorType rowsOf(Operation *op) {
   if (auto reduce = dyn_cast<ReduceOp>(op))

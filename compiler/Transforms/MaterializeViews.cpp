@@ -12,7 +12,6 @@ using namespace mlir::xf;
 
 namespace {
 
-
 class Materializer {
 public:
   explicit Materializer(ModuleOp module) : module(module) {}

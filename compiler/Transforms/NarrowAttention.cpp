@@ -23,7 +23,6 @@ using namespace mlir::xf;
 
 namespace {
 
-
 /// Whether `op` does nothing but round each element to `element`.
 bool isRounding(Operation *op, Type element) {
   auto map = dyn_cast<MapOp>(op);

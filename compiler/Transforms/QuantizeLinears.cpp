@@ -31,7 +31,6 @@ constexpr double kLargest = 127;
 /// Below it a row counts as zeros: its scale's reciprocal would not be finite. As `xf.quantize` has it.
 constexpr double kTiny = 0x1p-100;
 
-
 /// The dimensions 0, 1 … of a tensor whose last one is of size 1.
 SmallVector<int64_t> rowMap(int64_t rank) {
   auto map = ::xf::identityMap(rank);

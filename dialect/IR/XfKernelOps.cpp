@@ -9,7 +9,6 @@
 using namespace mlir;
 using namespace mlir::xf;
 
-
 LogicalResult WeightOp::verify() {
   auto type = dyn_cast<RankedTensorType>(getType());
   if (!isValueType(getType()) || !type.hasStaticShape())

@@ -5,7 +5,6 @@
 using namespace mlir;
 using namespace mlir::xf;
 
-
 ParseResult mlir::xf::parseIndexMaps(OpAsmParser &parser, ArrayAttr &maps) {
   SmallVector<Attribute> all;
   auto parseMap = [&]() -> ParseResult {

@@ -5,7 +5,6 @@
 using namespace mlir;
 using namespace mlir::xf;
 
-
 LogicalResult StateOp::verify() {
   auto type = dyn_cast<RankedTensorType>(getType());
   if (!isValueType(getType()) || type.getRank() == 0 || !type.isDynamicDim(0))

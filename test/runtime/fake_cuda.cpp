@@ -39,7 +39,6 @@ emulator::program program;
 
 size_t total_memory() { return static_cast<size_t>(setting("FAKE_CUDA_MEMORY", 1L << 32)); }
 
-
 // Whether the bytes are the device's. That a driver takes none at all is said nowhere.
 bool holds(address begin, size_t bytes) {
   auto after = blocks.upper_bound(begin);

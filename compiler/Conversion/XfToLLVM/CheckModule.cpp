@@ -20,7 +20,6 @@ using namespace mlir::xf;
 namespace xf {
 namespace {
 
-
 bool isStored(Type element) {
   return element.isF32() || element.isBF16() || element.isF16() || element.isInteger(1) || element.isInteger(8) || element.isInteger(32);
 }

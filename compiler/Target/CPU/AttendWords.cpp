@@ -18,7 +18,6 @@ static constexpr int64_t kMostKeys = 4096;
 static constexpr int64_t kValueBits = 11, kExponentialSum = (1 << 20) - 4 * kMostKeys;
 static_assert((kExponentialSum + kMostKeys) << kValueBits < std::numeric_limits<int32_t>::max());
 
-
 /// Of the keys in a sentence of largest size.
 static std::optional<int64_t> largestCount(AttendOp op) {
   RankedTensorType type = typeOf(op.getK());

@@ -7,7 +7,6 @@ using namespace mlir::xf;
 
 namespace xf::gpu {
 
-
 AttendKernel::AttendKernel(GpuBuilder builder, AttendOp op, const KernelRequest &request)
     : b(std::move(builder)), op(op), request(request), q(request.viewOf(op.getQ())), k(request.viewOf(op.getK())),
       v(request.viewOf(op.getV())), out(request.resultView()),

@@ -201,6 +201,15 @@ struct Problem {
     int64_t g = c.narrow ? 2 : 1;
     return (j / g * ((c.valueWidth + 15) / 16 * 16) + x) * g + j % g;
   }
+  /// Makes NaN of the values at positions begin … end - 1 of a head.
+  void loseValues(int64_t head, int64_t begin, int64_t end) {
+    int64_t row = (c.valueWidth + 15) / 16 * 16;
+    for (int64_t j = begin; j < end; ++j)
+      for (int64_t x = 0; x < row; ++x) {
+        int64_t place = head * kRoom * row + valuePlace(j, x);
+        c.narrow ? void(values16[place] = toBF16(kNaN)) : void(packedValues[place] = kNaN);
+      }
+  }
 
   struct Output {
     std::vector<float> context, probabilities;

@@ -162,11 +162,7 @@ TEST(AttendTest, PaddingIsNotRead) {
             clean.t.tokens[37 + j] = j < end;
           Problem padded = clean;
           for (int64_t head = padded.slots[1] * 2; head < padded.slots[1] * 2 + 2; ++head)
-            for (int64_t j = end; j < 37; ++j)
-              for (int64_t x = 0; x < 32; ++x) {
-                int64_t place = head * kRoom * 32 + padded.valuePlace(j, x);
-                c.narrow ? void(padded.values16[place] = toBF16(kNaN)) : void(padded.packedValues[place] = kNaN);
-              }
+            padded.loseValues(head, end, 37);
           EXPECT_TRUE(padded.run(kernel, 2) == clean.run(kernel, 1)) << isaName(isa).str() << " end " << end << " queries " << queries;
         }
     }
@@ -193,11 +189,7 @@ TEST(AttendTest, KeysBeforeWindowsAreNotRead) {
           clean.slots.assign(3, 1);
         Problem far = clean;
         for (int64_t head = 0; head < 3 * 2; ++head)
-          for (int64_t j = 0; j < 64; ++j)
-            for (int64_t x = 0; x < 32; ++x) {
-              int64_t place = head * kRoom * 32 + far.valuePlace(j, x);
-              c.narrow ? void(far.values16[place] = toBF16(kNaN)) : void(far.packedValues[place] = kNaN);
-            }
+          far.loseValues(head, 0, 64);
         Problem::Output expected = clean.run(kernel, 1);
         EXPECT_TRUE(far.run(kernel, 2) == expected) << isaName(isa).str() << " queries " << queries;
         EXPECT_EQ(expected.context[0], expected.context[0]);
