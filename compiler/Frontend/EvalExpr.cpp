@@ -1,5 +1,6 @@
 // Expressions: names, literals, members, lists, conditionals.
 #include "compiler/Frontend/Evaluator.h"
+#include "dialect/IR/Producers.h"
 
 #include "llvm/Support/SaveAndRestore.h"
 #include <fmt/format.h>
@@ -241,7 +242,7 @@ void Evaluator::note(Loc loc, const std::string &message) {
 
 void Evaluator::noteValue(mlir::Value value, llvm::StringRef what) {
   // A weight's turning says less than its declaration.
-  if (auto turned = value.getDefiningOp<mlir::xf::RearrangeOp>(); turned && isConstant(value))
+  if (auto turned = value.getDefiningOp<mlir::xf::RearrangeOp>(); turned && mlir::xf::dependsOnParametersOnly(value))
     value = turned.getX();
   note(locOf(value), (what + " " + mlir::xf::describeShape(llvm::cast<mlir::RankedTensorType>(value.getType())) + " comes from here").str());
 }

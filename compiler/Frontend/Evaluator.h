@@ -146,7 +146,6 @@ public:
   Value index(const Expr &expr, const ScopePtr &scope);
   Value readElement(mlir::Value x, const std::vector<Value> &indices, const Expr &expr);
   Value embed(mlir::Value table, mlir::Value ids, Loc loc, bool limits = true);
-  bool isConstant(mlir::Value value);
 
   // Attention, masks, tables, scans (Attention.cpp, Tables.cpp, Scan.cpp).
   Value attend(Args &args, Loc loc);

@@ -1,6 +1,7 @@
 // Operations on whole tensors: products with weights, rearrangements, slices, look-ups.
 #include "compiler/Frontend/Evaluator.h"
 #include "compiler/Frontend/Ranges.h"
+#include "dialect/IR/Producers.h"
 
 #include "llvm/Support/SaveAndRestore.h"
 #include <fmt/format.h>
@@ -11,25 +12,6 @@ namespace {
 constexpr llvm::StringLiteral kTransposed = "a b -> b a";
 constexpr int64_t kFarthestPosition = int64_t(1) << 30;
 } // namespace
-
-/// Whether a value depends on parameters only.
-bool Evaluator::isConstant(mlir::Value value) {
-  llvm::SmallVector<mlir::Value> open = {value};
-  llvm::SmallPtrSet<mlir::Operation *, 16> seen;
-  while (!open.empty()) {
-    mlir::Operation *op = open.pop_back_val().getDefiningOp();
-    if (!op)
-      return false;
-    if (llvm::isa<mlir::xf::ParamOp>(op) || !seen.insert(op).second)
-      continue;
-    if (!llvm::isa<mlir::xf::RearrangeOp, mlir::xf::SliceOp, mlir::xf::ConcatOp, mlir::xf::MapOp, mlir::xf::ReduceOp,
-                   mlir::xf::LinearOp>(op) ||
-        op->getNumOperands() == 0)
-      return false;
-    llvm::append_range(open, op->getOperands());
-  }
-  return true;
-}
 
 Value Evaluator::transpose(const Value &value, Loc loc) {
   mlir::Value x = asTensor(value, loc, "the value before '.T'");
@@ -46,7 +28,7 @@ Value Evaluator::matmul(const Value &left, const Value &right, Loc loc) {
   mlir::Value x = asTensor(left, loc, "the left side of '@'"), w = asTensor(right, loc, "the right side of '@'");
   if (!x || !w)
     return Poison{};
-  if (!isConstant(w)) {
+  if (!mlir::xf::dependsOnParametersOnly(w)) {
     error(loc, "the right side of '@' must be computed from parameters; products of activations are attend's");
     noteValue(w, "the right side of shape");
     return Poison{};
@@ -82,7 +64,7 @@ Value Evaluator::linear(mlir::Value x, mlir::Value weight, mlir::Value bias, Loc
     noteValue(weight, "the weight");
     return Poison{};
   }
-  if (!wt.hasStaticShape() || !isConstant(weight) || (bias && !isConstant(bias)))
+  if (!mlir::xf::dependsOnParametersOnly(weight) || (bias && !mlir::xf::dependsOnParametersOnly(bias)))
     return poison(loc, "weight and bias of a linear must be computed from parameters");
   if (bias && (typeOf(bias).getRank() != 1 || !mlir::xf::sameDim(typeOf(bias), 0, wt, 0)))
     return poison(loc, "the bias " + mlir::xf::describeShape(typeOf(bias)) + " does not fit the weight " + mlir::xf::describeShape(wt));
@@ -194,7 +176,7 @@ Value Evaluator::embed(mlir::Value table, mlir::Value ids, Loc loc, bool limits)
   auto tt = typeOf(table), it = typeOf(ids);
   if (tt.getRank() != 2 || !tt.getElementType().isF32())
     return poison(loc, "a look-up needs a table [rows, width], not " + mlir::xf::describeShape(tt));
-  if (!isConstant(table))
+  if (!mlir::xf::dependsOnParametersOnly(table))
     return poison(loc, "a look-up needs a table that is computed from parameters");
   if (!it.getElementType().isInteger(32))
     return poison(loc, "a look-up needs tokens or positions, not " + mlir::xf::describeShape(it) + " of numbers");

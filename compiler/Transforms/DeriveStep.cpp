@@ -2,8 +2,7 @@
 #include "compiler/Transforms/DeriveStep.h"
 #include "compiler/Transforms/Passes.h"
 #include "dialect/IR/ModuleRoles.h"
-
-#include "mlir/Transforms/RegionUtils.h"
+#include "dialect/IR/Producers.h"
 
 namespace xf {
 #define GEN_PASS_DEF_XFDERIVESTEP
@@ -94,8 +93,7 @@ static LogicalResult checkSentences(Roles &roles, const Causality &causality, co
 static void hoist(EntryOp decode, const Causality &causality) {
   decode.walk([&](RepeatOp repeat) {
     for (Operation &op : llvm::make_early_inc_range(repeat.getBody().front().without_terminator())) {
-      llvm::SetVector<Value> read(op.operand_begin(), op.operand_end());
-      getUsedValuesDefinedAbove(op.getRegions(), read);
+      llvm::SetVector<Value> read = valuesRead(&op);
       auto isOutside = [&](Value value) { return !repeat.getBody().isAncestor(value.getParentRegion()); };
       auto followsArguments = [&](Value value) { return causality.get(value) != Along::fixed; };
       if (isPure(&op) && llvm::all_of(read, isOutside) && llvm::any_of(read, followsArguments))

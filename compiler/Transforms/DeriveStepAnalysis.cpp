@@ -1,7 +1,6 @@
 // How values of the decoder follow the target, to a fixed point over its loops; and what its logits need.
 #include "compiler/Transforms/DeriveStep.h"
-
-#include "mlir/Transforms/RegionUtils.h"
+#include "dialect/IR/Producers.h"
 
 namespace xf::step {
 
@@ -127,10 +126,8 @@ void Need::follow(Value value) {
       demand(repeat.getCarried()[k], value);
     return;
   }
-  llvm::SetVector<Value> read(op->operand_begin(), op->operand_end());
-  getUsedValuesDefinedAbove(op->getRegions(), read);
-  for (Value operand : read)
-    demand(operand, value);
+  for (Value read : valuesRead(op))
+    demand(read, value);
 }
 
 SmallVector<Value> Need::pathFrom(Value value) const {

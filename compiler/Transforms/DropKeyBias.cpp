@@ -9,6 +9,7 @@
 // may see it, as a function of the score may.
 #include "compiler/Transforms/MapUtils.h"
 #include "compiler/Transforms/Passes.h"
+#include "dialect/IR/Producers.h"
 
 #include "llvm/ADT/SetVector.h"
 
@@ -46,7 +47,7 @@ private:
   }
 
   void addParts(LinearOp linear) {
-    if (!linear.getBias() || !::xf::dependsOnParametersOnly(linear.getBias()))
+    if (!linear.getBias() || !dependsOnParametersOnly(linear.getBias()))
       return;
     SmallVector<Value> slices = slicesOf(linear);
     if (slices.empty())

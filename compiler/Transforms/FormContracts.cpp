@@ -1,6 +1,7 @@
 // Linears become contracts, with the bias and the map behind them as epilogue.
 #include "compiler/Transforms/MapUtils.h"
 #include "compiler/Transforms/Passes.h"
+#include "dialect/IR/Producers.h"
 
 namespace xf {
 #define GEN_PASS_DEF_XFFORMCONTRACTS
@@ -66,7 +67,7 @@ struct FormContracts : ::xf::impl::XfFormContractsBase<FormContracts> {
   void runOnOperation() override {
     SmallVector<LinearOp> linears;
     getOperation()->walk([&](LinearOp linear) {
-      if (!linear->getParentOfType<WeightOp>() && !::xf::dependsOnParametersOnly(linear.getResult()))
+      if (!linear->getParentOfType<WeightOp>() && !dependsOnParametersOnly(linear.getResult()))
         linears.push_back(linear);
     });
     // Later linears first: where a map joins two products, the later one takes it and reads the other.

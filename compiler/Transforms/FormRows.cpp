@@ -5,6 +5,7 @@
 // row, say) is repeated inside. A group is placed where its last member stands, so nobody in between may use its results.
 #include "compiler/Transforms/MapUtils.h"
 #include "compiler/Transforms/Passes.h"
+#include "dialect/IR/Producers.h"
 
 #include "llvm/ADT/SetVector.h"
 
@@ -27,27 +28,22 @@ RankedTensorType rowsOf(Operation *op) {
 
 bool isRowOp(Operation *op) {
   if (auto embed = dyn_cast<EmbedOp>(op))
-    return ::xf::dependsOnParametersOnly(embed.getTable());
-  return isa<MapOp, ReduceOp>(op) && !::xf::dependsOnParametersOnly(op->getResult(0)) && rowsOf(op).getRank() > 0;
+    return dependsOnParametersOnly(embed.getTable());
+  return isa<MapOp, ReduceOp>(op) && !dependsOnParametersOnly(op->getResult(0)) && rowsOf(op).getRank() > 0;
 }
 
 /// How a member reads operand i, as dimensions of its row space.
 SmallVector<int64_t> readMap(Operation *op, unsigned i) {
   if (auto map = dyn_cast<MapOp>(op))
     return SmallVector<int64_t>(map.getMap(i));
-  int64_t rank = typeOf(op->getOperand(i)).getRank();
-  SmallVector<int64_t> identity(rank);
-  std::iota(identity.begin(), identity.end(), 0);
-  return identity;
+  return ::xf::identityMap(typeOf(op->getOperand(i)).getRank());
 }
 
 /// Operands that are read row by row; a look-up's table is captured instead.
 SmallVector<unsigned> rowOperands(Operation *op) {
   if (isa<EmbedOp>(op))
     return {1};
-  SmallVector<unsigned> all(op->getNumOperands());
-  std::iota(all.begin(), all.end(), 0);
-  return all;
+  return llvm::to_vector(llvm::seq(op->getNumOperands()));
 }
 
 struct Group {
@@ -152,7 +148,7 @@ private:
   /// A look-up outside the group that the member reads by broadcasting its rows: its ids can be read instead.
   EmbedOp broadcastLookup(Operation *member, unsigned i) {
     auto embed = member->getOperand(i).getDefiningOp<EmbedOp>();
-    if (!embed || group.members.contains(embed) || !::xf::dependsOnParametersOnly(embed.getTable()))
+    if (!embed || group.members.contains(embed) || !dependsOnParametersOnly(embed.getTable()))
       return {};
     auto map = readMap(member, i);
     return map.back() == lastDim ? embed : EmbedOp();

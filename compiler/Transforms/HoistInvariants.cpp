@@ -1,6 +1,6 @@
 // What all layers compute alike is computed before the first one.
-#include "compiler/Transforms/MapUtils.h"
 #include "compiler/Transforms/Passes.h"
+#include "dialect/IR/Producers.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Transforms/LoopInvariantCodeMotionUtils.h"
@@ -20,7 +20,7 @@ struct HoistInvariants : ::xf::impl::XfHoistInvariantsBase<HoistInvariants> {
   void runOnOperation() override {
     auto isOutside = [](Value value, Region *body) { return areValuesDefinedAbove(ValueRange(value), *body); };
     auto isWorthIt = [](Operation *op, Region *) {
-      return isPure(op) && !llvm::all_of(op->getResults(), ::xf::dependsOnParametersOnly);
+      return isPure(op) && !llvm::all_of(op->getResults(), dependsOnParametersOnly);
     };
     auto move = [](Operation *op, Region *body) { op->moveBefore(body->getParentOp()); };
     // Inner loops first.

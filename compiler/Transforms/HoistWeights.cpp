@@ -5,8 +5,8 @@
 // quantised matrix is two weights, its elements and its scales, of which the first names the second.
 #include "compiler/Transforms/MapUtils.h"
 #include "compiler/Transforms/Passes.h"
+#include "dialect/IR/Producers.h"
 
-#include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/StringMap.h"
 
 namespace xf {
@@ -21,18 +21,13 @@ namespace {
 
 /// The stacks whose layers choose `value`'s parameters, or whose numbers it is computed with, the outermost first.
 void findStacks(Value value, SmallVectorImpl<RepeatOp> &stacks) {
-  llvm::SetVector<Value> all;
-  all.insert(value);
-  for (size_t next = 0; next < all.size(); ++next) {
-    if (auto layer = dyn_cast<BlockArgument>(all[next])) {
-      if (auto repeat = dyn_cast<RepeatOp>(layer.getOwner()->getParentOp()); repeat && !llvm::is_contained(stacks, repeat))
-        stacks.push_back(repeat);
-      continue;
-    }
-    Operation *op = all[next].getDefiningOp();
-    all.insert(op->operand_begin(), op->operand_end());
-    getUsedValuesDefinedAbove(op->getRegions(), all);
-  }
+  holdsForAll(value, [&](Value part, llvm::SetVector<Value> &next) {
+    if (Operation *op = part.getDefiningOp())
+      next.insert_range(valuesRead(op));
+    else if (auto repeat = dyn_cast<RepeatOp>(part.getParentBlock()->getParentOp()); repeat && !llvm::is_contained(stacks, repeat))
+      stacks.push_back(repeat);
+    return true;
+  });
   llvm::sort(stacks, [](RepeatOp a, RepeatOp b) { return a != b && a->isProperAncestor(b); });
 }
 
@@ -96,7 +91,7 @@ public:
     module.walk([&](EntryOp entry) {
       entry.walk([&](Operation *op) {
         for (OpOperand &operand : op->getOpOperands())
-          if (!isExpression(op) && ::xf::dependsOnParametersOnly(operand.get()))
+          if (!isExpression(op) && dependsOnParametersOnly(operand.get()))
             uses.push_back({op, &operand});
       });
     });
@@ -110,7 +105,7 @@ private:
   /// Whether `op` is itself part of an expression of parameters.
   bool isExpression(Operation *op) {
     return op->getNumResults() > 0 && isa<RankedTensorType>(op->getResult(0).getType()) &&
-           ::xf::dependsOnParametersOnly(op->getResult(0));
+           dependsOnParametersOnly(op->getResult(0));
   }
 
   LogicalResult hoistPlain(Operation *op, OpOperand &operand) {
@@ -137,7 +132,7 @@ private:
 
   LogicalResult hoist(Operation *op, OpOperand &operand, Layout layout) {
     Value value = operand.get();
-    if (!::xf::dependsOnParametersOnly(value))
+    if (!dependsOnParametersOnly(value))
       return op->emitError("a linear's weight and bias must depend on parameters only");
     SmallVector<RepeatOp> stacks;
     findStacks(value, stacks);

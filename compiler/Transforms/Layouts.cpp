@@ -49,9 +49,7 @@ static SmallVector<Monomial> orderedStrides(RankedTensorType type, ArrayRef<unsi
 }
 
 SmallVector<Monomial> denseStrides(RankedTensorType type) {
-  SmallVector<unsigned> order(type.getRank());
-  std::iota(order.begin(), order.end(), 0u);
-  return orderedStrides(type, order);
+  return orderedStrides(type, llvm::to_vector(llvm::seq<unsigned>(type.getRank())));
 }
 
 /// What dimension i takes in a layout. Keys are whole panels; values whole vectors, of as many positions as share words.
@@ -117,8 +115,7 @@ Monomial rootElements(Value value, ModuleOp module) {
 /// The order in which the only user of an attention's context wants its dimensions, so that its merge is a view.
 static SmallVector<unsigned> contextOrder(Value context) {
   auto type = cast<RankedTensorType>(context.getType());
-  SmallVector<unsigned> order(type.getRank());
-  std::iota(order.begin(), order.end(), 0u);
+  SmallVector<unsigned> order = llvm::to_vector(llvm::seq<unsigned>(type.getRank()));
   if (!context.hasOneUse())
     return order;
   auto rearrange = dyn_cast<RearrangeOp>(*context.user_begin());

@@ -88,27 +88,6 @@ SmallVector<Value> inlineBody(OpBuilder &builder, Region &body, ValueRange args)
                              [&](Value v) { return mapping.lookupOrDefault(v); });
 }
 
-/// Ops that an expression of parameters may consist of.
-static bool isParameterMaths(Operation *op) {
-  return isa<RearrangeOp, SliceOp, ConcatOp, MapOp, ReduceOp, QuantizeOp, LinearOp>(op);
-}
-
-bool dependsOnParametersOnly(Value value) {
-  llvm::SetVector<Value> all; // of which what is used several times is there once
-  all.insert(value);
-  for (size_t next = 0; next < all.size(); ++next) {
-    Operation *op = all[next].getDefiningOp();
-    if (isa_and_nonnull<ParamOp>(op))
-      continue;
-    // What is repeated for each sentence is not known when compiling.
-    auto type = dyn_cast<RankedTensorType>(all[next].getType());
-    if (!op || !type || !type.hasStaticShape() || !isParameterMaths(op) || op->getNumOperands() == 0)
-      return false;
-    all.insert(op->operand_begin(), op->operand_end());
-  }
-  return true;
-}
-
 Value cloneParameterExpression(OpBuilder &builder, Value value, IRMapping &mapping) {
   if (Value done = mapping.lookupOrNull(value))
     return done;

@@ -49,8 +49,6 @@ bool fitsEpilogue(llvm::ArrayRef<int64_t> map, int64_t rank);
 llvm::SmallVector<int64_t> composeMaps(llvm::ArrayRef<int64_t> inner, llvm::ArrayRef<int64_t> outer);
 /// Clones the body of a single-block region with `args` for its arguments; gives the yielded values.
 llvm::SmallVector<mlir::Value> inlineBody(mlir::OpBuilder &builder, mlir::Region &body, mlir::ValueRange args);
-/// Whether `value` is computed from parameters (and layer indices) only.
-bool dependsOnParametersOnly(mlir::Value value);
 /// Clones what computes `value`, which depends on parameters only, at the builder's place.
 mlir::Value cloneParameterExpression(mlir::OpBuilder &builder, mlir::Value value, mlir::IRMapping &mapping);
 

@@ -4,6 +4,7 @@
 // which matters most when there are few rows. A linear whose only use is a map is left alone: the map becomes its epilogue.
 #include "compiler/Transforms/MapUtils.h"
 #include "compiler/Transforms/Passes.h"
+#include "dialect/IR/Producers.h"
 
 #include "llvm/ADT/MapVector.h"
 
@@ -60,8 +61,8 @@ struct MergeLinears : ::xf::impl::XfMergeLinearsBase<MergeLinears> {
     // What reads the same tensor in the same block, with or without bias.
     llvm::MapVector<std::pair<Block *, Value>, SmallVector<LinearOp>> groups[2];
     getOperation()->walk([&](LinearOp linear) {
-      if (!hasEpilogue(linear) && !::xf::dependsOnParametersOnly(linear.getX()) && ::xf::dependsOnParametersOnly(linear.getWeight()) &&
-          (!linear.getBias() || ::xf::dependsOnParametersOnly(linear.getBias())))
+      if (!hasEpilogue(linear) && !dependsOnParametersOnly(linear.getX()) && dependsOnParametersOnly(linear.getWeight()) &&
+          (!linear.getBias() || dependsOnParametersOnly(linear.getBias())))
         groups[linear.getBias() ? 1 : 0][{linear->getBlock(), linear.getX()}].push_back(linear);
     });
     for (auto &kind : groups)

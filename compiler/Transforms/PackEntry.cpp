@@ -3,23 +3,15 @@
 // What cannot be packed (a mask that is computed for 16 keys at a time, a mean over positions) is computed of padded rows, from the
 // padded tokens or from packed values that are spread. So values have two versions, and both are written where they may be needed.
 #include "compiler/Transforms/PackSentences.h"
+#include "dialect/IR/Producers.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Iterators.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "mlir/Transforms/RegionUtils.h"
-#include "llvm/ADT/SetVector.h"
 
 namespace xf::pack {
 namespace {
-
-/// All that `op` reads: operands, and what its regions take from outside.
-SmallVector<Value> valuesOf(Operation *op) {
-  llvm::SetVector<Value> values(op->operand_begin(), op->operand_end());
-  getUsedValuesDefinedAbove(op->getRegions(), values);
-  return values.takeVector();
-}
 
 class EntryPacker {
 public:
@@ -148,7 +140,7 @@ private:
     if (!query || !keys || !values || !isOwn || attend.getProbabilities())
       return false;
     IRMapping mapping;
-    for (Value value : valuesOf(attend)) {
+    for (Value value : valuesRead(attend)) {
       Value own = value == attend.getQ() ? query : getPadded(value);
       if (!own)
         return false;
@@ -225,7 +217,7 @@ private:
   /// Writes the op on packed operands.
   bool clonePacked(Operation *op) {
     auto isOfRows = [&](Type type) { return dims.hasSource(type) || !dims.hasBatch(type); };
-    SmallVector<Value> values = valuesOf(op);
+    SmallVector<Value> values = valuesRead(op).takeVector();
     if (!isRowWise(op) || !llvm::all_of(op->getResultTypes(), [&](Type type) { return dims.hasSourceOnce(type); }) ||
         !llvm::all_of(values, [&](Value value) { return isOfRows(value.getType()) && packed.contains(value); }))
       return false;
@@ -264,7 +256,7 @@ private:
 
   /// Writes the op as it is.
   bool clonePadded(Operation *op) {
-    SmallVector<Value> values = valuesOf(op);
+    SmallVector<Value> values = valuesRead(op).takeVector();
     for (Value value : values)
       if (!getPadded(value))
         return false;

@@ -12,6 +12,7 @@
 // make of the weights alone, in IR that says so.
 #include "compiler/Transforms/MapUtils.h"
 #include "compiler/Transforms/Passes.h"
+#include "dialect/IR/Producers.h"
 
 #include "llvm/ADT/StringSet.h"
 
@@ -64,7 +65,7 @@ public:
     module.walk([&](LinearOp op) { linears.push_back(op); });
     module.walk([&](EmbedOp op) { embeds.push_back(op); });
     // A product of parameters is computed when compiling, in full.
-    llvm::erase_if(linears, [](LinearOp op) { return !::xf::dependsOnParametersOnly(op.getWeight()) || ::xf::dependsOnParametersOnly(op.getX()); });
+    llvm::erase_if(linears, [](LinearOp op) { return !dependsOnParametersOnly(op.getWeight()) || dependsOnParametersOnly(op.getX()); });
     llvm::erase_if(embeds, [&](EmbedOp op) { return !isCheckpointTable(op); });
     if (onlyRounds)
       return round(linears, embeds);

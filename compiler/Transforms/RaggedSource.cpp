@@ -6,10 +6,10 @@
 // last position, and `xf.generate` says that the source may be ragged.
 #include "compiler/Transforms/Passes.h"
 #include "dialect/IR/ModuleRoles.h"
+#include "dialect/IR/Producers.h"
 
 #include "mlir/IR/Matchers.h"
 
-#include "llvm/ADT/SetVector.h"
 
 namespace xf {
 #define GEN_PASS_DEF_XFRAGGEDSOURCE
@@ -118,18 +118,14 @@ private:
       return false;
     Block &mask = attend.getMask().front();
     // One of the conditions that are joined has to be false where key j is padding.
-    llvm::SetVector<Value> conditions;
-    conditions.insert(mask.getTerminator()->getOperand(0));
-    for (size_t next = 0; next < conditions.size(); ++next) {
-      Value condition = conditions[next];
+    return !holdsForAll(mask.getTerminator()->getOperand(0), [&](Value condition, llvm::SetVector<Value> &next) {
       if (auto both = condition.getDefiningOp<arith::AndIOp>()) {
-        conditions.insert(both.getLhs());
-        conditions.insert(both.getRhs());
-      } else if (auto value = dyn_cast_or_null<IntegerAttr>(atPadding(condition, mask)); value && value.getValue().isZero()) {
+        next.insert(both->operand_begin(), both->operand_end());
         return true;
       }
-    }
-    return false;
+      auto value = dyn_cast_or_null<IntegerAttr>(atPadding(condition, mask));
+      return !value || !value.getValue().isZero();
+    });
   }
 
   /// What a mask's value is where key j is padding; null if that depends on anything else.

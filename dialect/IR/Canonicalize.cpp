@@ -1,10 +1,9 @@
 // What model ops simplify to: views of views, maps that compute nothing, and attention whose bias is a mask.
-#include "dialect/IR/Xf.h"
+#include "dialect/IR/Producers.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
-#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace mlir::xf;
@@ -82,26 +81,23 @@ constexpr double kHidden = -std::numeric_limits<double>::infinity();
 
 /// Whether a bias's part is finite for certain: minus infinity plus it is minus infinity. Parameters are finite.
 bool isFinite(Value value) {
-  llvm::SetVector<Value> parts; // of which what is used several times is there once
-  parts.insert(value);
-  for (size_t next = 0; next < parts.size(); ++next) {
+  return holdsForAll(value, [](Value part, llvm::SetVector<Value> &next) {
     FloatAttr constant;
-    Operation *op = parts[next].getDefiningOp();
-    if (matchPattern(parts[next], m_Constant(&constant))) {
-      if (!constant.getValue().isFinite())
-        return false;
-    } else if (auto at = dyn_cast_or_null<AtOp>(op)) {
-      if (!at.getTensor().getDefiningOp<ParamOp>())
-        return false;
-    } else if (isa_and_nonnull<arith::SelectOp>(op)) {
-      parts.insert(std::next(op->operand_begin()), op->operand_end());
-    } else if (isa_and_nonnull<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::NegFOp>(op)) {
-      parts.insert(op->operand_begin(), op->operand_end());
-    } else if (!isa_and_nonnull<arith::SIToFPOp, arith::UIToFPOp>(op)) {
-      return false;
+    if (matchPattern(part, m_Constant(&constant)))
+      return constant.getValue().isFinite();
+    Operation *op = part.getDefiningOp();
+    if (auto at = dyn_cast_or_null<AtOp>(op))
+      return static_cast<bool>(at.getTensor().getDefiningOp<ParamOp>());
+    if (isa_and_nonnull<arith::SelectOp>(op)) {
+      next.insert(std::next(op->operand_begin()), op->operand_end());
+      return true;
     }
-  }
-  return true;
+    if (isa_and_nonnull<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::NegFOp>(op)) {
+      next.insert(op->operand_begin(), op->operand_end());
+      return true;
+    }
+    return isa_and_nonnull<arith::SIToFPOp, arith::UIToFPOp>(op);
+  });
 }
 
 /// The choice between minus infinity and something else that `value` adds to finite parts, if it is such a sum.

@@ -1,8 +1,7 @@
 // Causality of the ops that treat each target position by itself, or all before it in order.
-#include "dialect/IR/Xf.h"
+#include "dialect/IR/Producers.h"
 
 #include "mlir/IR/IRMapping.h"
-#include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
 using namespace mlir::xf;
@@ -20,13 +19,6 @@ static std::optional<unsigned> findDim(Type type, StringRef name) {
 std::optional<unsigned> CausalityQuery::axis(Value value) const { return findDim(value.getType(), target); }
 std::optional<unsigned> StepBuilder::axis(Type type) const { return findDim(type, target); }
 bool StepBuilder::isPerRow(Type type) const { return axis(type) && !findDim(type, batch); }
-
-/// Operands, and what the op's regions read from outside.
-static llvm::SetVector<Value> valuesRead(Operation *op) {
-  llvm::SetVector<Value> read(op->operand_begin(), op->operand_end());
-  getUsedValuesDefinedAbove(op->getRegions(), read);
-  return read;
-}
 
 Along CausalityQuery::join(Operation *op) const {
   Along along = Along::fixed;

@@ -1,6 +1,7 @@
 #include "compiler/Target/CPU/AttendMask.h"
 
 #include "compiler/Target/CPU/RegionVectorizer.h"
+#include "dialect/IR/Producers.h"
 
 #include "mlir/IR/Matchers.h"
 
@@ -9,16 +10,12 @@ using namespace mlir;
 namespace xf::cpu {
 
 bool dependsOn(Value value, Value source) {
-  llvm::SetVector<Value> all; // of which what is used several times is there once
-  all.insert(value);
-  for (size_t next = 0; next < all.size(); ++next) {
-    if (all[next] == source)
-      return true;
-    Operation *producer = all[next].getDefiningOp();
+  return !mlir::xf::holdsForAll(value, [&](Value part, llvm::SetVector<Value> &next) {
+    Operation *producer = part.getDefiningOp();
     if (producer && producer->getParentRegion() == source.getParentRegion())
-      all.insert(producer->operand_begin(), producer->operand_end());
-  }
-  return false;
+      next.insert(producer->operand_begin(), producer->operand_end());
+    return part != source;
+  });
 }
 
 /// Adds factor * value, taken apart into `room` terms at most. Sizes are far from overflow, so casts between integers keep values if
