@@ -83,13 +83,12 @@ private:
       Operation *reader = use.getOwner();
       if (isa<RearrangeOp>(reader))
         return areKeys(reader->getResult(0));
-      bool isWritten = isa<AppendOp, StoreOp>(reader) && use.getOperandNumber() == 0 && states.contains(stateName(reader));
+      auto access = dyn_cast<StateAccess>(reader);
+      bool isWritten = access && use.getOperandNumber() == 0 && states.contains(access.getStateName());
       // A bias has no dynamic dimension: it is the same for all positions.
       return (isWritten || isOfKeys(use)) && typeOf(value).isDynamicDim(2);
     });
   }
-
-  static StringRef stateName(Operation *access) { return cast<FlatSymbolRefAttr>(access->getAttr("name")).getValue(); }
 
   bool isReadAsKeys(StateOp state) {
     auto uses = SymbolTable::getSymbolUses(state, module);
@@ -98,23 +97,19 @@ private:
     bool isRead = false;
     for (const SymbolTable::SymbolUse &use : *uses) {
       Operation *access = use.getUser();
-      if (!isa<AppendOp, StoreOp, LoadOp>(access))
+      if (!isa<StateAccess>(access) || !llvm::all_of(access->getUses(), isOfKeys))
         return false;
-      for (Value result : access->getResults()) {
-        isRead |= !result.use_empty();
-        if (!llvm::all_of(result.getUses(), isOfKeys))
-          return false;
-      }
+      isRead |= !access->use_empty();
     }
     return isRead;
   }
 
   bool isWrittenByParts(StringRef state) {
     bool only = true;
-    module.walk([&](Operation *op) {
-      if (!isa<AppendOp, StoreOp>(op) || stateName(op) != state)
+    module.walk([&](StateAccess access) {
+      if (isa<LoadOp>(access) || access.getStateName() != state)
         return;
-      Value written = op->getOperand(0);
+      Value written = access->getOperand(0);
       while (auto view = written.getDefiningOp<RearrangeOp>())
         written = view.getX();
       only &= parts.contains(written);

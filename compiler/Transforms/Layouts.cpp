@@ -159,9 +159,8 @@ static View rootView(Value value, ModuleOp module) {
   } else if (auto spread = dyn_cast<SpreadOp>(op)) {
     view.packing = spread.getLayout();
     view.strides = stridesIn(view.packing, type, false);
-  } else if (isa<AppendOp, LoadOp>(op)) {
-    auto name = isa<AppendOp>(op) ? cast<AppendOp>(op).getNameAttr() : cast<LoadOp>(op).getNameAttr();
-    auto state = module.lookupSymbol<StateOp>(name);
+  } else if (auto access = dyn_cast<StateAccess>(op)) {
+    auto state = module.lookupSymbol<StateOp>(access.getStateName());
     view.packing = state.getLayout();
     view.strides = stateStrides(state);
   } else if (auto param = dyn_cast<ParamOp>(op)) {

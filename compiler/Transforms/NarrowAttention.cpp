@@ -66,15 +66,10 @@ private:
         candidates.insert(op);
     });
     DenseMap<StateOp, SmallVector<Operation *>> users;
-    module.walk([&](Operation *op) {
-      if (isa<AppendOp, LoadOp, StoreOp>(op))
-        users[stateOf(op)].push_back(op);
-    });
+    module.walk([&](StateAccess access) { users[stateOf(access)].push_back(access); });
     auto isOnlyRead = [&](StateOp state) {
       return llvm::all_of(users[state], [&](Operation *op) {
-        return op->getNumResults() == 0 || llvm::all_of(op->getResult(0).getUses(), [&](OpOperand &use) {
-                 return candidates.contains(use.getOwner()) && use.getOperandNumber() > 0;
-               });
+        return llvm::all_of(op->getUses(), [&](OpOperand &use) { return candidates.contains(use.getOwner()) && use.getOperandNumber() > 0; });
       });
     };
     // A state that one attention keeps f32 keeps the others that read it f32, and so on.
@@ -103,9 +98,8 @@ private:
   }
 
   StateOp stateOf(Operation *op) {
-    if (!isa_and_nonnull<AppendOp, LoadOp, StoreOp>(op))
-      return {};
-    return symbols.lookup<StateOp>(cast<FlatSymbolRefAttr>(op->getAttr("name")).getValue());
+    auto access = dyn_cast_or_null<StateAccess>(op);
+    return access ? symbols.lookup<StateOp>(access.getStateName()) : StateOp();
   }
 
   /// An access to a narrowed state: what is written, what is read.

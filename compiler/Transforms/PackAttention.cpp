@@ -11,43 +11,20 @@ using namespace mlir::xf;
 
 namespace {
 
-/// The state that `value` is read from, or null.
-StateOp stateOf(Value value, SymbolTable &symbols) {
-  Operation *op = value.getDefiningOp();
-  if (auto append = dyn_cast_or_null<AppendOp>(op))
-    return symbols.lookup<StateOp>(append.getName());
-  if (auto load = dyn_cast_or_null<LoadOp>(op))
-    return symbols.lookup<StateOp>(load.getName());
-  return {};
-}
-
-/// Whether attention reads everything that comes out of `state` in one role, so that it can be kept packed.
-bool onlyRead(StateOp state, Layout layout, ModuleOp module) {
-  bool only = true;
-  module.walk([&](Operation *op) {
-    auto append = dyn_cast<AppendOp>(op);
-    auto load = dyn_cast<LoadOp>(op);
-    if (!(append && append.getName() == state.getSymName()) && !(load && load.getName() == state.getSymName()))
-      return;
-    for (OpOperand &use : op->getResult(0).getUses())
-      only &= isa<AttendOp>(use.getOwner()) && use.getOperandNumber() == (layout == Layout::keys ? 1u : 2u);
-  });
-  return only;
-}
-
 struct PackAttention : ::xf::impl::XfPackAttentionBase<PackAttention> {
   void runOnOperation() override {
-    SymbolTable symbols(getOperation());
-    SmallVector<AttendOp> attends;
-    getOperation()->walk([&](AttendOp op) { attends.push_back(op); });
-    for (AttendOp attend : attends) {
-      pack(attend, attend.getKMutable(), Layout::keys, symbols);
-      pack(attend, attend.getVMutable(), Layout::values, symbols);
-    }
+    ModuleOp module = getOperation();
+    accesses.clear();
+    module.walk([&](StateAccess access) { accesses[module.lookupSymbol<StateOp>(access.getStateName())].push_back(access); });
+    module.walk([&](AttendOp attend) {
+      pack(attend, attend.getKMutable(), Layout::keys);
+      pack(attend, attend.getVMutable(), Layout::values);
+    });
   }
 
-  void pack(AttendOp attend, OpOperand &operand, Layout layout, SymbolTable &symbols) {
-    if (StateOp state = stateOf(operand.get(), symbols); state && onlyRead(state, layout, getOperation())) {
+  void pack(AttendOp attend, OpOperand &operand, Layout layout) {
+    auto access = operand.get().getDefiningOp<StateAccess>();
+    if (StateOp state = access ? getOperation().lookupSymbol<StateOp>(access.getStateName()) : StateOp(); state && onlyRead(state, operand)) {
       state.setLayout(layout);
       return;
     }
@@ -56,6 +33,17 @@ struct PackAttention : ::xf::impl::XfPackAttentionBase<PackAttention> {
     OpBuilder builder(attend);
     operand.set(PackOp::create(builder, attend.getLoc(), operand.get().getType(), layout, operand.get()));
   }
+
+  /// Whether attention reads everything that comes out of `state` in the role of `operand`, so that it can be kept packed.
+  bool onlyRead(StateOp state, OpOperand &operand) {
+    return llvm::all_of(accesses[state], [&](Operation *access) {
+      return llvm::all_of(access->getUses(), [&](OpOperand &use) {
+        return isa<AttendOp>(use.getOwner()) && use.getOperandNumber() == operand.getOperandNumber();
+      });
+    });
+  }
+
+  llvm::DenseMap<StateOp, SmallVector<Operation *>> accesses;
 };
 
 } // namespace

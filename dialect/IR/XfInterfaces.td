@@ -20,4 +20,15 @@ def Xf_CausalOpInterface : OpInterface<"CausalOpInterface"> {
   ];
 }
 
+def Xf_StateAccessInterface : OpInterface<"StateAccess"> {
+  let cppNamespace = "::mlir::xf";
+  let description = [{
+    An op that writes or reads one layer of a state.
+  }];
+  let methods = [
+    InterfaceMethod<"The name of the state.", "::llvm::StringRef", "getStateName", (ins), "", [{ return $_op.getName(); }]>,
+    InterfaceMethod<"The number of the layer.", "::mlir::Value", "getLayer">
+  ];
+}
+
 #endif // XF_INTERFACES_TD

@@ -25,7 +25,7 @@ def Xf_StateOp : Xf_Op<"state", [Xf_InModule, Symbol]> {
   }];
 }
 
-def Xf_AppendOp : Xf_Op<"append", [Xf_InBody, DeclareOpInterfaceMethods<SymbolUserOpInterface>, MemoryEffects<[MemRead, MemWrite]>]> {
+def Xf_AppendOp : Xf_Op<"append", [Xf_InBody, Xf_StateAccessInterface, DeclareOpInterfaceMethods<SymbolUserOpInterface>, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "Writes new positions into a state and gives all positions";
   let description = [{
     x holds the new positions along `axis`; row b's stand behind its past[b] ones. The result is the state with dimension
@@ -49,7 +49,7 @@ def Xf_AppendOp : Xf_Op<"append", [Xf_InBody, DeclareOpInterfaceMethods<SymbolUs
   let hasVerifier = 1;
 }
 
-def Xf_StoreOp : Xf_Op<"store", [Xf_InBody, DeclareOpInterfaceMethods<SymbolUserOpInterface>, MemoryEffects<[MemWrite]>]> {
+def Xf_StoreOp : Xf_Op<"store", [Xf_InBody, Xf_StateAccessInterface, DeclareOpInterfaceMethods<SymbolUserOpInterface>, MemoryEffects<[MemWrite]>]> {
   let summary = "Writes a sentence's value into its slot of a state";
   let description = [{
     With `spans` (see `xf.spread`), x is [1, H, P, d], which holds all sentences behind each other, and the state is of keys or values.
@@ -70,7 +70,7 @@ def Xf_StoreOp : Xf_Op<"store", [Xf_InBody, DeclareOpInterfaceMethods<SymbolUser
   let hasVerifier = 1;
 }
 
-def Xf_LoadOp : Xf_Op<"load", [Xf_InBody, DeclareOpInterfaceMethods<SymbolUserOpInterface>, MemoryEffects<[MemRead]>]> {
+def Xf_LoadOp : Xf_Op<"load", [Xf_InBody, Xf_StateAccessInterface, DeclareOpInterfaceMethods<SymbolUserOpInterface>, MemoryEffects<[MemRead]>]> {
   let summary = "Reads a per-sentence state for the rows of a search";
   let description = [{
     result[b, ..] = state[layer][slots[b], ..]

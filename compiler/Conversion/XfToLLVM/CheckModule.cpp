@@ -289,21 +289,16 @@ private:
 
   /// The layer of the state that an op names.
   LogicalResult checkState(Operation *op) {
-    auto check = [&](FlatSymbolRefAttr name, Value layer) {
+    auto check = [&](StringRef name, Value layer) {
       return checkIndex(op, layer, module.lookupSymbol<StateOp>(name).getLayers());
     };
-    if (auto append = dyn_cast<AppendOp>(op)) {
-      if (append.getByReader() && !append.canBeByReader())
-        return append.emitError("leaves its position to a reader that does not write it");
-      return check(append.getNameAttr(), append.getLayer());
-    }
-    if (auto store = dyn_cast<StoreOp>(op))
-      return check(store.getNameAttr(), store.getLayer());
-    if (auto load = dyn_cast<LoadOp>(op))
-      return check(load.getNameAttr(), load.getLayer());
+    if (auto append = dyn_cast<AppendOp>(op); append && append.getByReader() && !append.canBeByReader())
+      return append.emitError("leaves its position to a reader that does not write it");
+    if (auto access = dyn_cast<StateAccess>(op))
+      return check(access.getStateName(), access.getLayer());
     if (auto scan = dyn_cast<ScanStepOp>(op))
       for (auto name : scan.getStates().getAsRange<FlatSymbolRefAttr>())
-        if (failed(check(name, scan.getLayer())))
+        if (failed(check(name.getValue(), scan.getLayer())))
           return failure();
     return success();
   }

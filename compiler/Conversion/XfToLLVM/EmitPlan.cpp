@@ -185,7 +185,7 @@ private:
   }
 
   /// Where the first row of the call is kept, or the first sentence.
-  Value statePointer(FlatSymbolRefAttr name, Value layer) {
+  Value statePointer(StringRef name, Value layer) {
     auto op = root.lookupSymbol<StateOp>(name);
     int64_t place = std::distance(plan.layout.states.begin(), llvm::find(plan.layout.states, op.getOperation())) * sizeof(xf_abi_state_place);
     Value start = plan.load(plan.ptr(), states, place + offsetof(xf_abi_state_place, data));
@@ -206,10 +206,8 @@ private:
     Operation *op = value.getDefiningOp();
     if (auto param = dyn_cast<ParamOp>(op))
       return weights.pointer(param);
-    if (auto append = dyn_cast<AppendOp>(op))
-      return statePointer(append.getNameAttr(), append.getLayer());
-    if (auto load = dyn_cast<LoadOp>(op))
-      return statePointer(load.getNameAttr(), load.getLayer());
+    if (auto access = dyn_cast<StateAccess>(op))
+      return statePointer(access.getStateName(), access.getLayer());
     return slots[memory.values.lookup(value)];
   }
 
@@ -237,7 +235,7 @@ private:
   }
 
   /// A state as the op that writes it sees it: all that the layer's tensor has room for.
-  KernelView stateView(FlatSymbolRefAttr name, Value layer) {
+  KernelView stateView(StringRef name, Value layer) {
     auto state = root.lookupSymbol<StateOp>(name);
     KernelView view{statePointer(name, layer), {}, stateStrides(state)};
     for (unsigned d = 0; d < state.getTensorType().getRank(); ++d)
@@ -253,16 +251,14 @@ private:
       bool packed = viewOf(operand.value, root)->packing != Layout::plain;
       list.push_back(collapse && type.getRank() > 1 && !packed ? collapsed(operand.value) : viewOfValue(operand.value));
     }
-    if (auto append = dyn_cast<AppendOp>(op))
-      list.push_back(stateView(append.getNameAttr(), append.getLayer()));
-    else if (auto store = dyn_cast<StoreOp>(op))
-      list.push_back(stateView(store.getNameAttr(), store.getLayer()));
+    if (auto access = dyn_cast<StateAccess>(op))
+      list.push_back(stateView(access.getStateName(), access.getLayer()));
     else
       for (Value result : op->getResults())
         list.push_back(collapse ? collapsed(result) : viewOfValue(result));
     if (auto scan = dyn_cast<ScanStepOp>(op))
       for (auto name : scan.getStates().getAsRange<FlatSymbolRefAttr>())
-        list.push_back(stateView(name, scan.getLayer()));
+        list.push_back(stateView(name.getValue(), scan.getLayer()));
 
     cpu::KernelAccess access;
     access.weightsStream = streams && isa<ContractOp, ChooseOp>(op);
