@@ -53,7 +53,7 @@ private:
       DimSize dim = dimOf(type, d);
       const Scalar &position = positions[which[d]];
       fits = dim.size == 1 || dim == *position.range;
-      indices.push_back(dim.size == 1 ? e.convert(int64_t(0), e.builder.getIndexType(), loc) : position.value);
+      indices.push_back(dim.size == 1 ? e.scalars.convert(int64_t(0), e.builder.getIndexType(), loc) : position.value);
     }
     if (!fits) {
       e.error(loc, fmt::format("the {} {} does not fit the attention's [{}, {}, {}, {}]", kPartNames[part].str(), mlir::xf::describeShape(type),
@@ -62,7 +62,7 @@ private:
       return {};
     }
     mlir::Value element = mlir::xf::AtOp::create(e.builder, e.at(loc), type.getElementType(), tensor.value, indices);
-    return e.convert(element, this->type(), loc);
+    return e.scalars.convert(element, this->type(), loc);
   }
 
   mlir::Value join(const Term &term) {
@@ -73,8 +73,8 @@ private:
         return {};
     }
     if (term.kind == Term::Not)
-      return e.emitUnary("!", parts[0], loc);
-    return e.emitBinary(term.kind == Term::And ? "&" : "|", parts[0], parts[1], loc);
+      return e.scalars.unary("!", parts[0], loc);
+    return e.scalars.binary(term.kind == Term::And ? "&" : "|", parts[0], parts[1], loc);
   }
 
   mlir::Value callFunction(const Term &term) {
@@ -96,13 +96,13 @@ private:
     e.calls.pop_back();
     if (isPoison(result))
       return {};
-    auto operand = e.scalarOperand(result);
+    auto operand = operandOf(result);
     bool boolean = holds<bool>(result) || (holds<Scalar>(result) && std::get<Scalar>(result).value.getType().isInteger(1));
     if (!operand || (part == kMasks && !boolean)) {
       e.error(term.loc, term.name + " must give " + (part == kMasks ? "true or false" : "a number") + " for each position, not " + describe(result));
       return {};
     }
-    return e.convert(*operand, type(), loc);
+    return e.scalars.convert(*operand, type(), loc);
   }
 
   Evaluator &e;
@@ -159,7 +159,7 @@ private:
     DimSize batch = dimOf(type(kQ), 0);
     for (unsigned i : {kK, kV})
       if (dimOf(type(i), 0).size == 1 && batch.size != 1)
-        qkv[i] = e.expand(qkv[i], 0, batch, places[i]);
+        qkv[i] = e.tensors.expand(qkv[i], 0, batch, places[i]);
     scale = 1 / std::sqrt(static_cast<double>(type(kQ).getDimSize(3)));
     return true;
   }
@@ -263,7 +263,7 @@ private:
       mlir::Value part = writer.write(term);
       if (!part)
         return false;
-      total = total ? e.emitBinary(op, total, part, loc) : part;
+      total = total ? e.scalars.binary(op, total, part, loc) : part;
     }
     mlir::xf::YieldOp::create(e.builder, e.at(loc), total);
     return true;

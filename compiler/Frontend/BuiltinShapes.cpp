@@ -46,7 +46,7 @@ Value runRearrange(Evaluator &e, Args &args, Loc loc) {
       return e.poison(args[i].loc, "sizes of axes are given by name and positive, such as h = 8");
     sizes.push_back({args[i].name, *size});
   }
-  return e.rearrange(x, std::get<std::string>(args[1].value), sizes, args[1].loc);
+  return e.tensors.rearrange(x, std::get<std::string>(args[1].value), sizes, args[1].loc);
 }
 
 /// split(x, heads): [B, T, h * k] to [B, h, T, k].
@@ -64,7 +64,7 @@ Value runSplit(Evaluator &e, Args &args, Loc loc) {
     e.noteValue(x, "the shape");
     return Poison{};
   }
-  return e.rearrange(x, "B T (h k) -> B h T k", {{"h", *heads}}, loc);
+  return e.tensors.rearrange(x, "B T (h k) -> B h T k", {{"h", *heads}}, loc);
 }
 
 Value runMerge(Evaluator &e, Args &args, Loc loc) {
@@ -74,7 +74,7 @@ Value runMerge(Evaluator &e, Args &args, Loc loc) {
   if (!x)
     return Poison{};
   if (typeOf(x).getRank() == 4)
-    return e.rearrange(x, "B h T k -> B T (h k)", {}, loc);
+    return e.tensors.rearrange(x, "B h T k -> B T (h k)", {}, loc);
   e.error(loc, "merge needs [batch, heads, positions, width], not " + mlir::xf::describeShape(typeOf(x)));
   e.noteValue(x, "the shape");
   return Poison{};
@@ -102,14 +102,14 @@ Value runChunk(Evaluator &e, Args &args, Loc loc) {
   auto parts = std::make_shared<Tuple>();
   int64_t size = type.getDimSize(axis) / *count;
   for (int64_t i = 0; i < *count; ++i)
-    parts->elements.push_back(e.slice(x, axis, i * size, size, 1, loc));
+    parts->elements.push_back(e.tensors.slice(x, axis, i * size, size, 1, loc));
   return parts;
 }
 
 Value runConcat(Evaluator &e, Args &args, Loc loc) {
   llvm::SmallVector<mlir::Value> values;
   int64_t axis = -1;
-  return tensors(e, args, loc, "concat", values, &axis) ? e.concat(values, axis, loc) : Value(Poison{});
+  return tensors(e, args, loc, "concat", values, &axis) ? e.tensors.concat(values, axis, loc) : Value(Poison{});
 }
 
 /// interleave(a, b): a0 b0 a1 b1 … along the last dimension.
@@ -124,13 +124,13 @@ Value runInterleave(Evaluator &e, Args &args, Loc loc) {
   for (mlir::Value &value : values) {
     if (typeOf(value).getRank() != rank || rank == 0)
       return e.poison(loc, "interleave needs tensors of one shape");
-    Value column = e.rearrange(value, leading + "k -> " + leading + "k 1", {}, loc);
+    Value column = e.tensors.rearrange(value, leading + "k -> " + leading + "k 1", {}, loc);
     if (isPoison(column))
       return column;
     value = std::get<Tensor>(column).value;
   }
-  Value joined = e.concat(values, -1, loc);
-  return isPoison(joined) ? joined : e.rearrange(std::get<Tensor>(joined).value, leading + "k c -> " + leading + "(k c)", {}, loc);
+  Value joined = e.tensors.concat(values, -1, loc);
+  return isPoison(joined) ? joined : e.tensors.rearrange(std::get<Tensor>(joined).value, leading + "k c -> " + leading + "(k c)", {}, loc);
 }
 
 const Builtin kBuiltins[] = {{"rearrange", runRearrange}, {"split", runSplit},   {"merge", runMerge},

@@ -20,7 +20,7 @@ Value runWhere(Evaluator &e, Args &args, Loc loc) {
   if (auto *known = getIf<bool>(args[0].value))
     return args[*known ? 1 : 2].value;
   return e.elementwise({args[0].value, args[1].value, args[2].value}, loc, "where",
-                       [&](llvm::ArrayRef<Operand> x) { return e.emitSelect(x[0], x[1], x[2], loc); });
+                       [&](llvm::ArrayRef<Operand> x) { return e.scalars.select(x[0], x[1], x[2], loc); });
 }
 
 Value runEven(Evaluator &e, Args &args, Loc loc) {
@@ -47,7 +47,7 @@ Value runPositions(Evaluator &e, Args &args, Loc loc) {
   auto offset = holds<None>(args[1].value) ? std::optional<int64_t>(0) : e.asInt(args[1].value, args[1].loc, "the offset of positions");
   if (!offset)
     return Poison{};
-  return e.inBody ? e.positions(dim, *offset, loc) : e.poison(loc, "positions stand in a method only");
+  return e.inBody ? e.tensors.positions(dim, *offset, loc) : e.poison(loc, "positions stand in a method only");
 }
 
 Value reduce(Evaluator &e, Args &args, Loc loc, llvm::StringRef name, mlir::xf::ReduceKind kind) {
@@ -153,7 +153,7 @@ Value runLinear(Evaluator &e, Args &args, Loc loc) {
   mlir::Value weight = e.asTensor(args[1].value, args[1].loc, "the weight of linear");
   bool biased = !holds<None>(args[2].value);
   mlir::Value bias = biased ? e.asTensor(args[2].value, args[2].loc, "the bias of linear") : mlir::Value();
-  return x && weight && (bias || !biased) ? e.linear(x, weight, bias, loc) : Value(Poison{});
+  return x && weight && (bias || !biased) ? e.tensors.linear(x, weight, bias, loc) : Value(Poison{});
 }
 
 #define XF_UNARY(name) {name, [](Evaluator &e, Args &args, Loc loc) { return runUnary(e, args, loc, name); }}

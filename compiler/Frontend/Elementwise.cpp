@@ -1,5 +1,6 @@
 // Operators and functions on values of every kind: folded, as scalar code, or as an xf.map over tensors.
 #include "compiler/Frontend/Evaluator.h"
+#include "compiler/Frontend/Fold.h"
 
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
@@ -42,7 +43,7 @@ private:
       tensors.push_back(tensor->value);
     else if (holds<LazyInput *>(value))
       return e.asTensor(value, loc, what), false;
-    else if (!e.scalarOperand(value))
+    else if (!operandOf(value))
       return e.error(loc, "'" + what + "' is not defined for " + describe(value)), false;
     hasScalars |= holds<Scalar>(value);
     values.push_back(std::move(value));
@@ -53,14 +54,14 @@ private:
   Value writeScalar() {
     llvm::SmallVector<Operand> elements;
     for (const Value &value : values)
-      elements.push_back(*e.scalarOperand(value));
+      elements.push_back(*operandOf(value));
     mlir::Value result = emit(elements);
     return result ? Value(Scalar{result, {}}) : Value(Poison{});
   }
 
   /// An xf.map over the common shape; numbers are constants in its body.
   Value writeMap() {
-    auto shape = e.broadcast(tensors, loc);
+    auto shape = e.tensors.broadcast(tensors, loc);
     if (!shape)
       return Poison{};
     mlir::Region region;
@@ -83,7 +84,7 @@ private:
       if (auto *tensor = getIf<Tensor>(value))
         elements.push_back(mlir::Value(block.addArgument(tensor->type().getElementType(), e.at(loc))));
       else
-        elements.push_back(*e.scalarOperand(value));
+        elements.push_back(*operandOf(value));
     mlir::OpBuilder::InsertionGuard guard(e.builder);
     e.builder.setInsertionPointToEnd(&block);
     mlir::Value element = emit(elements);
@@ -125,7 +126,7 @@ bool Evaluator::inTensorCode() {
 Value Evaluator::sizeOf(const DimName &dim, Loc loc) {
   DimSize size;
   size.name = dim.name;
-  Value reals = unary("float", positions(size, 1, loc), loc); // exact: a dimension is far below 2^24
+  Value reals = unary("float", tensors.positions(size, 1, loc), loc); // exact: a dimension is far below 2^24
   DimSize one;
   one.size = 1;
   auto last = mlir::xf::ReduceOp::create(builder, at(loc), tensorOf(one, builder.getF32Type()), mlir::xf::ReduceKind::max,
@@ -137,7 +138,7 @@ Value Evaluator::binary(llvm::StringRef op, const Value &left, const Value &righ
   if (isPoison(left) || isPoison(right))
     return Poison{};
   bool failed = false;
-  if (auto folded = fold(op, left, right, loc, failed))
+  if (auto folded = fold(*this, op, left, right, loc, failed))
     return *folded;
   if (failed)
     return Poison{};
@@ -153,9 +154,9 @@ Value Evaluator::binary(llvm::StringRef op, const Value &left, const Value &righ
     if (auto origin = tensor->value.getDefiningOp<mlir::xf::PositionsOp>(); origin && !origin.getPast()) {
       int64_t first = origin.getOffset(), sum = 0;
       if (op == "+" ? !llvm::AddOverflow(first, *offset, sum) : !llvm::SubOverflow(first, *offset, sum))
-        return positions(dimOf(origin.getType(), 0), sum, loc);
+        return tensors.positions(dimOf(origin.getType(), 0), sum, loc);
     }
-  return elementwise({left, right}, loc, op, [&](llvm::ArrayRef<Operand> e) { return emitBinary(op, e[0], e[1], loc); });
+  return elementwise({left, right}, loc, op, [&](llvm::ArrayRef<Operand> e) { return scalars.binary(op, e[0], e[1], loc); });
 }
 
 namespace {
@@ -210,7 +211,7 @@ Value Evaluator::unary(llvm::StringRef op, const Value &operand, Loc loc) {
     term->operands = {inner};
     return checkDepth(term, loc);
   }
-  return elementwise({operand}, loc, op, [&](llvm::ArrayRef<Operand> e) { return emitUnary(op, e[0], loc); });
+  return elementwise({operand}, loc, op, [&](llvm::ArrayRef<Operand> e) { return scalars.unary(op, e[0], loc); });
 }
 
 Value Evaluator::joinMasks(llvm::StringRef op, const Value &left, const Value &right, Loc loc) {

@@ -1,6 +1,5 @@
 // Expressions: names, literals, members, lists, conditionals.
 #include "compiler/Frontend/Evaluator.h"
-#include "dialect/IR/Producers.h"
 
 #include "llvm/Support/SaveAndRestore.h"
 #include <fmt/format.h>
@@ -161,10 +160,10 @@ Value Evaluator::evalIf(const Expr &expr, const ScopePtr &scope) {
     Value yes = eval(*expr.operands[1], scope), no = eval(*expr.operands[2], scope);
     if (isPoison(yes) || isPoison(no))
       return Poison{};
-    auto a = scalarOperand(yes), b = scalarOperand(no);
+    auto a = operandOf(yes), b = operandOf(no);
     if (!a || !b)
       return poison(expr.loc, "both branches must be elements, not " + describe(a ? no : yes));
-    mlir::Value result = emitSelect(scalar->value, *a, *b, expr.loc);
+    mlir::Value result = scalars.select(scalar->value, *a, *b, expr.loc);
     return result ? Value(Scalar{result, {}}) : Value(Poison{});
   }
   auto known = asBool(condition, expr.operands[0]->loc, "the condition");
@@ -217,32 +216,4 @@ Value Evaluator::rangeList(int64_t begin, int64_t end) {
   for (int64_t i = begin; i < end; ++i)
     list->elements.push_back(i);
   return list;
-}
-
-Loc Evaluator::userLoc(Loc loc) const {
-  if (loc.isValid() && !sources.isLibrary(loc))
-    return loc;
-  for (Loc call : llvm::reverse(calls))
-    if (call.isValid() && !sources.isLibrary(call))
-      return call;
-  return loc;
-}
-
-void Evaluator::error(Loc loc, const std::string &message) {
-  Loc shown = userLoc(loc);
-  diagnostics.error(shown, message);
-  if (sources.isLibrary(loc) && !sources.isLibrary(shown))
-    diagnostics.note(loc, "in the library, here");
-}
-
-void Evaluator::note(Loc loc, const std::string &message) {
-  if (loc.isValid())
-    diagnostics.note(loc, message);
-}
-
-void Evaluator::noteValue(mlir::Value value, llvm::StringRef what) {
-  // A weight's turning says less than its declaration.
-  if (auto turned = value.getDefiningOp<mlir::xf::RearrangeOp>(); turned && mlir::xf::dependsOnParametersOnly(value))
-    value = turned.getX();
-  note(locOf(value), (what + " " + mlir::xf::describeShape(llvm::cast<mlir::RankedTensorType>(value.getType())) + " comes from here").str());
 }

@@ -4,16 +4,14 @@
 #define XF_COMPILER_FRONTEND_EVALUATOR_H
 
 #include "compiler/Frontend/Frontend.h"
-#include "compiler/Frontend/Values.h"
+#include "compiler/Frontend/ScalarCode.h"
+#include "compiler/Frontend/TensorCode.h"
 
-#include "mlir/IR/Builders.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
 #include <set>
 
 namespace xf::frontend {
-
-using mlir::xf::typeOf;
 
 /// An evaluated argument of a call.
 struct CallArg {
@@ -33,9 +31,6 @@ const Builtin *findShapeBuiltin(llvm::StringRef name);
 /// Orders arguments as `names` says; missing ones are none. False (with an error) if they do not fit.
 bool orderArguments(Evaluator &e, Args &args, Loc loc, llvm::StringRef function, std::vector<std::string> names, size_t required);
 
-/// An operand of scalar code: an SSA value or a compile-time number.
-using Operand = std::variant<mlir::Value, int64_t, double, bool>;
-
 /// The variables that statements set, each once.
 void collectAssigned(const std::vector<Stmt> &body, std::vector<Target> &names);
 
@@ -46,21 +41,12 @@ struct DimInfo {
   Loc loc, tableLoc;
 };
 
-class Evaluator {
+class Evaluator : public Messages {
 public:
   Evaluator(mlir::MLIRContext &context, Sources &sources, Diagnostics &diagnostics, const FrontendOptions &options);
 
   /// Builds the module for the chosen model or block; errors are in the diagnostics.
   mlir::OwningOpRef<mlir::ModuleOp> run(const File &library, const File &imports, const File &file);
-
-  // Messages. An error inside the library is shown at the description's call of it.
-  void error(Loc loc, const std::string &message);
-  void note(Loc loc, const std::string &message);
-  Value poison(Loc loc, const std::string &message) { return error(loc, message), Poison{}; }
-  Loc userLoc(Loc loc) const;
-  Loc locOf(mlir::Value value) const { return sources.fromMlir(value.getLoc()); }
-  void noteValue(mlir::Value value, llvm::StringRef what);
-  mlir::Location at(Loc loc) const { return sources.toMlir(builder.getContext(), userLoc(loc)); }
 
   // Expressions (EvalExpr.cpp).
   Value eval(const Expr &expr, const ScopePtr &scope);
@@ -89,7 +75,6 @@ public:
   bool bindShape(const TypeExpr &type, mlir::RankedTensorType actual, const ScopePtr &scope, const std::string &what, Loc loc);
   std::optional<DimSize> evalDim(const Expr &expr, const ScopePtr &scope);
   mlir::Type elementType(const TypeExpr &type, bool weight);
-  std::optional<std::vector<DimSize>> broadcast(llvm::ArrayRef<mlir::Value> values, Loc loc);
   std::optional<int64_t> asInt(const Value &value, Loc loc, llvm::StringRef what);
   std::optional<double> asNumber(const Value &value, Loc loc, llvm::StringRef what);
   std::optional<bool> asBool(const Value &value, Loc loc, llvm::StringRef what);
@@ -110,7 +95,7 @@ public:
   const Parameter *makeParameter(const std::string &name, const std::string &path, llvm::ArrayRef<int64_t> counts,
                                  mlir::RankedTensorType type, Loc loc);
 
-  // Element-wise code (Elementwise.cpp, Scalars.cpp).
+  // Element-wise code (Elementwise.cpp).
   Value binary(llvm::StringRef op, const Value &left, const Value &right, Loc loc);
   Value unary(llvm::StringRef op, const Value &operand, Loc loc);
   Value elementwise(llvm::ArrayRef<Value> operands, Loc loc, llvm::StringRef what,
@@ -119,29 +104,13 @@ public:
   bool inTensorCode();
   /// A dimension that is known at run time only as an integer tensor of one element.
   Value sizeOf(const DimName &dim, Loc loc);
-  mlir::Value emitBinary(llvm::StringRef op, Operand left, Operand right, Loc loc);
-  mlir::Value emitRemainder(mlir::Value a, mlir::Value b, Loc loc);
-  mlir::Value emitUnary(llvm::StringRef op, Operand operand, Loc loc);
-  mlir::Value emitSelect(Operand condition, Operand yes, Operand no, Loc loc);
-  mlir::Value convert(Operand operand, mlir::Type type, Loc loc);
-  mlir::Type commonType(llvm::ArrayRef<Operand> operands, bool real) const;
-  std::optional<Operand> scalarOperand(const Value &value);
-  std::optional<Value> fold(llvm::StringRef op, const Value &left, const Value &right, Loc loc, bool &failed);
   /// The term with its depth, or an error where that is too large for walking through it.
   Value checkDepth(const std::shared_ptr<Term> &term, Loc loc);
   Value joinMasks(llvm::StringRef op, const Value &left, const Value &right, Loc loc);
 
   // Tensors (Tensors.cpp, Indexing.cpp).
   Value matmul(const Value &left, const Value &right, Loc loc);
-  Value linear(mlir::Value x, mlir::Value weight, mlir::Value bias, Loc loc);
   Value transpose(const Value &value, Loc loc);
-  Value rearrange(mlir::Value x, const std::string &pattern, llvm::ArrayRef<std::pair<std::string, int64_t>> sizes, Loc loc);
-  /// The vector first, first + 1, ….
-  Value positions(const DimSize &dim, int64_t first, Loc loc);
-  Value slice(mlir::Value x, unsigned axis, int64_t start, int64_t size, int64_t step, Loc loc);
-  Value concat(llvm::ArrayRef<mlir::Value> inputs, int64_t axis, Loc loc);
-  /// `x`, whose dimension `axis` has size 1, repeated along it.
-  mlir::Value expand(mlir::Value x, unsigned axis, const DimSize &dim, Loc loc);
   std::optional<int64_t> listIndex(int64_t size, const Expr &expr, const ScopePtr &scope);
   Value index(const Expr &expr, const ScopePtr &scope);
   Value readElement(mlir::Value x, const std::vector<Value> &indices, const Expr &expr);
@@ -173,14 +142,12 @@ public:
   void setBounds();
 
   mlir::OpBuilder builder;
-  Sources &sources;
-  Diagnostics &diagnostics;
+  ScalarCode scalars{builder, *this};
+  TensorCode tensors{builder, *this};
   const FrontendOptions &options;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::map<std::string, DimInfo> dims;
-  std::vector<Loc> calls; // of the functions that are running
-  mlir::Type realType;    // f64 in tables, else f32
-  bool inBody = false;    // operations can be built
+  bool inBody = false; // operations can be built
   unsigned depth = 0;
   uint64_t steps = 0;
 

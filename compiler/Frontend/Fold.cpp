@@ -1,5 +1,5 @@
 // Arithmetic on compile-time numbers, checked for overflow and division by zero.
-#include "compiler/Frontend/Evaluator.h"
+#include "compiler/Frontend/Fold.h"
 
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
@@ -94,10 +94,10 @@ std::optional<bool> areEqual(const Value &left, const Value &right) {
 }
 } // namespace
 
-std::optional<Value> Evaluator::fold(llvm::StringRef op, const Value &left, const Value &right, Loc loc, bool &failed) {
+std::optional<Value> xf::frontend::fold(Messages &messages, llvm::StringRef op, const Value &left, const Value &right, Loc loc, bool &failed) {
   auto fail = [&](const std::string &message) {
     failed = true;
-    error(loc, message);
+    messages.error(loc, message);
     return std::nullopt;
   };
   if (op == "==" || op == "!=")

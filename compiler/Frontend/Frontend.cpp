@@ -9,9 +9,7 @@
 using namespace xf::frontend;
 
 Evaluator::Evaluator(mlir::MLIRContext &context, Sources &sources, Diagnostics &diagnostics, const FrontendOptions &options)
-    : builder(&context), sources(sources), diagnostics(diagnostics), options(options) {
-  realType = builder.getF32Type();
-}
+    : Messages(context, sources, diagnostics), builder(&context), options(options) {}
 
 ScopePtr Evaluator::fileScope(const File &file, const ScopePtr &parent) {
   auto scope = std::make_shared<Scope>();

@@ -136,7 +136,7 @@ private:
       return false;
     }
     int64_t size = (stop - start - 1) / step + 1;
-    Value taken = e.slice(x, axis, start, size, size == 1 ? 1 : step, expr.loc);
+    Value taken = e.tensors.slice(x, axis, start, size, size == 1 ? 1 : step, expr.loc);
     x = std::get<Tensor>(taken).value;
     return true;
   }
@@ -155,7 +155,7 @@ private:
       left += dropped[d] ? " 1" : fmt::format(" d{}", d);
       right += dropped[d] ? "" : fmt::format(" d{}", d);
     }
-    return e.rearrange(x, left.substr(1) + " ->" + right, {}, expr.loc);
+    return e.tensors.rearrange(x, left.substr(1) + " ->" + right, {}, expr.loc);
   }
 
   Evaluator &e;
@@ -208,7 +208,7 @@ Value Evaluator::index(const Expr &expr, const ScopePtr &scope) {
 /// keep[b, j] in a mask, x[t] in a scan.
 Value Evaluator::readElement(mlir::Value x, const std::vector<Value> &indices, const Expr &expr) {
   auto type = typeOf(x);
-  if (realType.isF64())
+  if (scalars.realType.isF64())
     return poison(expr.loc, "a table is computed when compiling and cannot read a tensor");
   if (static_cast<int64_t>(indices.size()) != type.getRank()) {
     error(expr.loc, fmt::format("{} indices for {}", indices.size(), describe(Tensor{x})));
@@ -218,7 +218,7 @@ Value Evaluator::readElement(mlir::Value x, const std::vector<Value> &indices, c
   llvm::SmallVector<mlir::Value> values;
   for (auto [d, value] : llvm::enumerate(indices)) {
     Loc loc = expr.operands[d + 1]->loc;
-    auto operand = scalarOperand(value);
+    auto operand = operandOf(value);
     if (!operand || holds<bool>(value) || holds<double>(value))
       return poison(loc, "an index must be a position or an integer, not " + describe(value));
     DimSize dim = dimOf(type, d);
@@ -241,9 +241,9 @@ Value Evaluator::readElement(mlir::Value x, const std::vector<Value> &indices, c
     } else if (auto *i = getIf<int64_t>(value); i && (*i < 0 || (!dim.isDynamic() && *i >= dim.size))) {
       return poison(loc, fmt::format("index {} is outside of dimension {} of {}", *i, d + 1, mlir::xf::describeShape(type)));
     }
-    mlir::Value index = convert(*operand, builder.getIndexType(), loc);
+    mlir::Value index = scalars.convert(*operand, builder.getIndexType(), loc);
     if (index && computed && !staysBelow(index, dim.size))
-      index = emitBinary("min", emitBinary("max", index, int64_t(0), loc), dim.size - 1, loc);
+      index = scalars.binary("min", scalars.binary("max", index, int64_t(0), loc), dim.size - 1, loc);
     if (!index)
       return Poison{};
     values.push_back(index);

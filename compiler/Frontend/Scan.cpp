@@ -29,7 +29,7 @@ public:
     hoistTensors(*scan.body, e.builder);
     if (scan.inputs.empty())
       return e.poison(expr.loc, "the scan reads no tensor");
-    auto shape = e.broadcast(scan.inputs, expr.loc);
+    auto shape = e.tensors.broadcast(scan.inputs, expr.loc);
     if (!shape)
       return Poison{};
     auto axis = findAxis(*shape, scan.dim);
@@ -96,12 +96,12 @@ private:
       values.push_back(result);
     llvm::SmallVector<mlir::Value> yields;
     for (const Value &value : values) {
-      auto operand = e.scalarOperand(value);
+      auto operand = operandOf(value);
       if (!operand) {
         e.error(expr.loc, "a scan's states and results are elements, not " + describe(value));
         return false;
       }
-      yields.push_back(e.convert(*operand, e.builder.getF32Type(), expr.loc));
+      yields.push_back(e.scalars.convert(*operand, e.builder.getF32Type(), expr.loc));
     }
     mlir::xf::YieldOp::create(e.builder, e.at(expr.loc), yields);
     return true;

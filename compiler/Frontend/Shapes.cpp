@@ -1,4 +1,4 @@
-// Shapes: checking and binding of dimensions, broadcasting, and the conversions of values that operations need.
+// Shapes: checking and binding of dimensions, and the conversions of values that operations need.
 #include "compiler/Frontend/Evaluator.h"
 
 #include "llvm/Support/SaveAndRestore.h"
@@ -109,36 +109,6 @@ private:
 
 bool Evaluator::bindShape(const TypeExpr &type, mlir::RankedTensorType actual, const ScopePtr &scope, const std::string &what, Loc loc) {
   return ShapeBinder(*this, actual, scope, what, loc).bind(type);
-}
-
-/// The common shape of operands, aligned at their last dimensions as in NumPy.
-std::optional<std::vector<DimSize>> Evaluator::broadcast(llvm::ArrayRef<mlir::Value> values, Loc loc) {
-  std::vector<DimSize> result;
-  std::vector<mlir::Value> owner;
-  for (mlir::Value value : values) {
-    std::vector<DimSize> dims = dimsOf(llvm::cast<mlir::RankedTensorType>(value.getType()));
-    while (result.size() < dims.size()) {
-      result.insert(result.begin(), DimSize{1, ""});
-      owner.insert(owner.begin(), value);
-    }
-    for (size_t i = 0; i < dims.size(); ++i) {
-      size_t at = result.size() - dims.size() + i;
-      if (result[at] == dims[i] || dims[i].size == 1)
-        continue;
-      if (result[at].size == 1) {
-        result[at] = dims[i];
-        owner[at] = value;
-        continue;
-      }
-      auto left = llvm::cast<mlir::RankedTensorType>(owner[at].getType());
-      error(loc, fmt::format("shapes {} and {} do not fit: {} is not {}", mlir::xf::describeShape(left), describeDims(dims),
-                             result[at].str(), dims[i].str()));
-      noteValue(owner[at], "the shape");
-      noteValue(value, "the shape");
-      return std::nullopt;
-    }
-  }
-  return result;
 }
 
 std::optional<int64_t> Evaluator::asInt(const Value &value, Loc loc, llvm::StringRef what) {

@@ -9,7 +9,7 @@ using namespace xf::frontend;
 /// The table's tensor. A first index without a bound is as long as its uses need: `open` gets the parameter then.
 Value Evaluator::loadTable(const TableUse &table, Loc loc, Parameter **open) {
   const Function &function = *table.function;
-  if (!inBody || realType.isF64())
+  if (!inBody || scalars.realType.isF64())
     return poison(loc, "the table '" + function.name + "' is used outside of a method");
   auto local = std::make_shared<Scope>();
   local->parent = table.scope;
@@ -66,7 +66,7 @@ bool Evaluator::fillTable(Parameter &parameter, const TableUse &table, const Sco
   if (elements > TableUse::kMostElements)
     return error(function.loc, fmt::format("table '{}' would have {:.3g} elements", function.name, elements)), false;
   mlir::OpBuilder::InsertionGuard guard(builder);
-  llvm::SaveAndRestore real(realType, mlir::Type(builder.getF64Type()));
+  llvm::SaveAndRestore real(scalars.realType, mlir::Type(builder.getF64Type()));
   llvm::SaveAndRestore noScan(currentScan, static_cast<ScanState *>(nullptr));
   auto region = std::make_unique<mlir::Region>();
   mlir::Block *block = &region->emplaceBlock();
@@ -80,10 +80,10 @@ bool Evaluator::fillTable(Parameter &parameter, const TableUse &table, const Sco
   calls.pop_back();
   if (isPoison(value))
     return false;
-  auto operand = scalarOperand(value);
+  auto operand = operandOf(value);
   if (!operand)
     return error(function.loc, "table '" + function.name + "' must give a number for each element, not " + describe(value)), false;
-  mlir::xf::YieldOp::create(builder, at(function.loc), convert(*operand, builder.getF64Type(), function.loc));
+  mlir::xf::YieldOp::create(builder, at(function.loc), scalars.convert(*operand, builder.getF64Type(), function.loc));
   std::string path = function.path.value_or("");
   if (function.path)
     for (Scope *outer = table.scope.get(); outer; outer = outer->parent.get())

@@ -14,6 +14,8 @@
 
 namespace xf::frontend {
 
+using mlir::xf::typeOf;
+
 class Evaluator;
 struct Scope;
 struct Instance;

@@ -1,6 +1,4 @@
-// Scalar code: what one element of a map, mask, bias, table or scan computes, in the arith and math dialects.
-// Positions are `index`, tokens i32, numbers f32 (f64 in tables); mixed operands meet in the wider kind.
-#include "compiler/Frontend/Evaluator.h"
+#include "compiler/Frontend/ScalarCode.h"
 #include "compiler/Frontend/Ranges.h"
 
 #include <fmt/format.h>
@@ -9,7 +7,7 @@ using namespace xf::frontend;
 namespace arith = mlir::arith;
 namespace math = mlir::math;
 
-std::optional<Operand> Evaluator::scalarOperand(const Value &value) {
+std::optional<Operand> xf::frontend::operandOf(const Value &value) {
   if (auto *scalar = getIf<Scalar>(value))
     return scalar->value;
   if (auto *i = getIf<int64_t>(value))
@@ -22,7 +20,7 @@ std::optional<Operand> Evaluator::scalarOperand(const Value &value) {
 }
 
 /// The type in which operands meet: the real type if `real` or if one of them is a real number.
-mlir::Type Evaluator::commonType(llvm::ArrayRef<Operand> operands, bool real) const {
+mlir::Type ScalarCode::commonType(llvm::ArrayRef<Operand> operands, bool real) const {
   mlir::Type widest;
   auto rank = [](mlir::Type type) { return type.isInteger(1) ? 0 : type.isIndex() ? 2 : llvm::isa<mlir::FloatType>(type) ? 3 : 1; };
   bool number = false;
@@ -51,8 +49,8 @@ static mlir::Value toInteger(mlir::OpBuilder &builder, mlir::Location loc, mlir:
   return arith::SelectOp::create(builder, loc, within(arith::CmpFPredicate::OLT, most), integer, largest);
 }
 
-mlir::Value Evaluator::convert(Operand operand, mlir::Type type, Loc loc) {
-  mlir::Location l = at(loc);
+mlir::Value ScalarCode::convert(Operand operand, mlir::Type type, Loc loc) {
+  mlir::Location l = messages.at(loc);
   bool toFloat = llvm::isa<mlir::FloatType>(type);
   if (!std::holds_alternative<mlir::Value>(operand)) {
     double number = std::visit(
@@ -68,7 +66,7 @@ mlir::Value Evaluator::convert(Operand operand, mlir::Type type, Loc loc) {
     int64_t integer = std::holds_alternative<int64_t>(operand) ? std::get<int64_t>(operand) : static_cast<int64_t>(number);
     bool isPosition = type.isIndex() && !realType.isF64(); // in tables it has more
     if ((isPosition || type.isInteger(32)) && integer != static_cast<int32_t>(integer)) {
-      error(loc, fmt::format("{} does not fit a {}'s 32 bits", integer, isPosition ? "position" : "token"));
+      messages.error(loc, fmt::format("{} does not fit a {}'s 32 bits", integer, isPosition ? "position" : "token"));
       return {};
     }
     return arith::ConstantOp::create(builder, l, type, builder.getIntegerAttr(type, integer));
@@ -143,11 +141,11 @@ mlir::Value emitComparison(mlir::OpBuilder &builder, mlir::Location loc, llvm::S
 }
 } // namespace
 
-mlir::Value Evaluator::emitBinary(llvm::StringRef op, Operand left, Operand right, Loc loc) {
+mlir::Value ScalarCode::binary(llvm::StringRef op, Operand left, Operand right, Loc loc) {
   bool logical = op == "&" || op == "|";
   if (auto *power = std::get_if<int64_t>(&right); power && *power == 2 && op == "^") {
     mlir::Value x = convert(left, commonType({left}, false), loc);
-    return emitBinary("*", x, x, loc);
+    return binary("*", x, x, loc);
   }
   mlir::Type type = commonType({left, right}, op == "/" || op == "^");
   if (type.isInteger(1) && !logical && op != "==" && op != "!=")
@@ -156,25 +154,26 @@ mlir::Value Evaluator::emitBinary(llvm::StringRef op, Operand left, Operand righ
   if (!a || !b)
     return {};
   if (logical && !type.isInteger(1)) {
-    error(loc, "'" + op.str() + "' joins booleans, not numbers");
+    messages.error(loc, "'" + op.str() + "' joins booleans, not numbers");
     return {};
   }
+  mlir::Location l = messages.at(loc);
   if (logical)
-    return op == "&" ? arith::AndIOp::create(builder, at(loc), a, b).getResult() : arith::OrIOp::create(builder, at(loc), a, b).getResult();
+    return op == "&" ? arith::AndIOp::create(builder, l, a, b).getResult() : arith::OrIOp::create(builder, l, a, b).getResult();
   if (op == "%")
-    return emitRemainder(a, b, loc);
-  if (mlir::Value result = emitArithmetic(builder, at(loc), op, a, b))
+    return remainder(a, b, loc);
+  if (mlir::Value result = emitArithmetic(builder, l, op, a, b))
     return result;
-  if (mlir::Value result = emitComparison(builder, at(loc), op, a, b))
+  if (mlir::Value result = emitComparison(builder, l, op, a, b))
     return result;
-  error(loc, "'" + op.str() + "' is not defined for elements");
+  messages.error(loc, "'" + op.str() + "' is not defined for elements");
   return {};
 }
 
 /// What is left of a division that rounds down: it has the divisor's sign, as when compiling. The operations of `arith` leave the
 /// dividend's.
-mlir::Value Evaluator::emitRemainder(mlir::Value a, mlir::Value b, Loc loc) {
-  mlir::Location l = at(loc);
+mlir::Value ScalarCode::remainder(mlir::Value a, mlir::Value b, Loc loc) {
+  mlir::Location l = messages.at(loc);
   bool real = llvm::isa<mlir::FloatType>(a.getType());
   auto truncated = [&](mlir::Value x) {
     return real ? arith::RemFOp::create(builder, l, x, b).getResult() : arith::RemSIOp::create(builder, l, x, b).getResult();
@@ -185,19 +184,19 @@ mlir::Value Evaluator::emitRemainder(mlir::Value a, mlir::Value b, Loc loc) {
   // Twice by a small constant shows that the result is below it.
   llvm::APInt divisor;
   if (!real && mlir::matchPattern(b, mlir::m_ConstantInt(&divisor)) && divisor.sgt(0) && divisor.sle(1 << 30))
-    return truncated(emitBinary("+", rest, b, loc));
-  mlir::Value wrongSign = emitBinary("!=", emitBinary("<", rest, int64_t(0), loc), emitBinary("<", b, int64_t(0), loc), loc);
-  mlir::Value isWrong = emitBinary("&", emitBinary("!=", rest, int64_t(0), loc), wrongSign, loc);
-  return emitSelect(isWrong, emitBinary("+", rest, b, loc), rest, loc);
+    return truncated(binary("+", rest, b, loc));
+  mlir::Value wrongSign = binary("!=", binary("<", rest, int64_t(0), loc), binary("<", b, int64_t(0), loc), loc);
+  mlir::Value isWrong = binary("&", binary("!=", rest, int64_t(0), loc), wrongSign, loc);
+  return select(isWrong, binary("+", rest, b, loc), rest, loc);
 }
 
-mlir::Value Evaluator::emitUnary(llvm::StringRef op, Operand operand, Loc loc) {
-  mlir::Location l = at(loc);
+mlir::Value ScalarCode::unary(llvm::StringRef op, Operand operand, Loc loc) {
+  mlir::Location l = messages.at(loc);
   if (op == "!") {
     mlir::Value x = convert(operand, commonType({operand}, false), loc);
     if (x && x.getType().isInteger(1))
       return arith::XOrIOp::create(builder, l, x, convert(true, x.getType(), loc));
-    error(loc, "'!' negates booleans, not numbers");
+    messages.error(loc, "'!' negates booleans, not numbers");
     return {};
   }
   if (op == "int")
@@ -210,8 +209,8 @@ mlir::Value Evaluator::emitUnary(llvm::StringRef op, Operand operand, Loc loc) {
   if (!x)
     return {};
   if (keepsInteger && !llvm::isa<mlir::FloatType>(type)) {
-    mlir::Value negative = emitBinary("-", int64_t(0), x, loc);
-    return op == "-" || !negative ? negative : emitBinary("max", x, negative, loc);
+    mlir::Value negative = binary("-", int64_t(0), x, loc);
+    return op == "-" || !negative ? negative : binary("max", x, negative, loc);
   }
   if (op == "-")
     return arith::NegFOp::create(builder, l, x);
@@ -228,14 +227,14 @@ mlir::Value Evaluator::emitUnary(llvm::StringRef op, Operand operand, Loc loc) {
   XF_MATH("abs", AbsFOp)
   XF_MATH("floor", FloorOp)
 #undef XF_MATH
-  error(loc, "'" + op.str() + "' is not defined for elements");
+  messages.error(loc, "'" + op.str() + "' is not defined for elements");
   return {};
 }
 
-mlir::Value Evaluator::emitSelect(Operand condition, Operand yes, Operand no, Loc loc) {
+mlir::Value ScalarCode::select(Operand condition, Operand yes, Operand no, Loc loc) {
   auto *known = std::get_if<mlir::Value>(&condition);
   if (!known || !known->getType().isInteger(1)) {
-    error(loc, "the condition must be a boolean");
+    messages.error(loc, "the condition must be a boolean");
     return {};
   }
   bool booleans = std::holds_alternative<bool>(yes) && std::holds_alternative<bool>(no);
@@ -243,5 +242,5 @@ mlir::Value Evaluator::emitSelect(Operand condition, Operand yes, Operand no, Lo
   mlir::Value a = convert(yes, type, loc), b = convert(no, type, loc);
   if (!a || !b)
     return {};
-  return arith::SelectOp::create(builder, at(loc), *known, a, b);
+  return arith::SelectOp::create(builder, messages.at(loc), *known, a, b);
 }

@@ -1,0 +1,32 @@
+#include "compiler/Frontend/Messages.h"
+#include "dialect/IR/Producers.h"
+
+using namespace xf::frontend;
+
+Loc Messages::userLoc(Loc loc) const {
+  if (loc.isValid() && !sources.isLibrary(loc))
+    return loc;
+  for (Loc call : llvm::reverse(calls))
+    if (call.isValid() && !sources.isLibrary(call))
+      return call;
+  return loc;
+}
+
+void Messages::error(Loc loc, const std::string &message) {
+  Loc shown = userLoc(loc);
+  diagnostics.error(shown, message);
+  if (sources.isLibrary(loc) && !sources.isLibrary(shown))
+    diagnostics.note(loc, "in the library, here");
+}
+
+void Messages::note(Loc loc, const std::string &message) {
+  if (loc.isValid())
+    diagnostics.note(loc, message);
+}
+
+void Messages::noteValue(mlir::Value value, llvm::StringRef what) {
+  // A weight's turning says less than its declaration.
+  if (auto turned = value.getDefiningOp<mlir::xf::RearrangeOp>(); turned && mlir::xf::dependsOnParametersOnly(value))
+    value = turned.getX();
+  note(locOf(value), (what + " " + mlir::xf::describeShape(llvm::cast<mlir::RankedTensorType>(value.getType())) + " comes from here").str());
+}

@@ -1,0 +1,37 @@
+// Errors and notes of an evaluation, at the places that a reader of the description can change.
+#ifndef XF_COMPILER_FRONTEND_MESSAGES_H
+#define XF_COMPILER_FRONTEND_MESSAGES_H
+
+#include "compiler/Frontend/Source.h"
+#include "compiler/Frontend/Values.h"
+
+namespace xf::frontend {
+
+class Messages {
+public:
+  Messages(mlir::MLIRContext &context, Sources &sources, Diagnostics &diagnostics)
+      : sources(sources), diagnostics(diagnostics), context(context) {}
+
+  /// An error inside the library is shown at the description's call of it.
+  void error(Loc loc, const std::string &message);
+  void note(Loc loc, const std::string &message);
+  Value poison(Loc loc, const std::string &message) { return error(loc, message), Poison{}; }
+  /// Says where the shape of `value` comes from; `what` is what it is called in the error before.
+  void noteValue(mlir::Value value, llvm::StringRef what);
+
+  /// The place in the description that `loc` was reached from.
+  Loc userLoc(Loc loc) const;
+  Loc locOf(mlir::Value value) const { return sources.fromMlir(value.getLoc()); }
+  mlir::Location at(Loc loc) const { return sources.toMlir(&context, userLoc(loc)); }
+
+  Sources &sources;
+  Diagnostics &diagnostics;
+  std::vector<Loc> calls; // of the functions that are running
+
+private:
+  mlir::MLIRContext &context;
+};
+
+} // namespace xf::frontend
+
+#endif // XF_COMPILER_FRONTEND_MESSAGES_H

@@ -1,0 +1,42 @@
+// Scalar code: what one element of a map, mask, bias, table or scan computes, in the arith and math dialects.
+#ifndef XF_COMPILER_FRONTEND_SCALARCODE_H
+#define XF_COMPILER_FRONTEND_SCALARCODE_H
+
+#include "compiler/Frontend/Messages.h"
+
+#include "mlir/IR/Builders.h"
+
+namespace xf::frontend {
+
+/// An operand of scalar code: an SSA value or a compile-time number.
+using Operand = std::variant<mlir::Value, int64_t, double, bool>;
+
+/// `value` as an operand, if it is an element, a number or a boolean.
+std::optional<Operand> operandOf(const Value &value);
+
+/// Writes operations on elements at the builder's place. Positions are `index`, tokens i32, numbers `realType`; mixed operands meet in the
+/// wider kind. An error is reported and gives null, which the results of others may be given as operands only after a check.
+class ScalarCode {
+public:
+  ScalarCode(mlir::OpBuilder &builder, Messages &messages) : realType(builder.getF32Type()), builder(builder), messages(messages) {}
+
+  /// An operator (+ - * / % ^ div min max & | and comparisons) by its text.
+  mlir::Value binary(llvm::StringRef op, Operand left, Operand right, Loc loc);
+  /// `-`, `!` or a function of one number by its name.
+  mlir::Value unary(llvm::StringRef op, Operand operand, Loc loc);
+  mlir::Value select(Operand condition, Operand yes, Operand no, Loc loc);
+  mlir::Value convert(Operand operand, mlir::Type type, Loc loc);
+
+  mlir::Type realType; // f64 in tables, else f32
+
+private:
+  mlir::Value remainder(mlir::Value a, mlir::Value b, Loc loc);
+  mlir::Type commonType(llvm::ArrayRef<Operand> operands, bool real) const;
+
+  mlir::OpBuilder &builder;
+  Messages &messages;
+};
+
+} // namespace xf::frontend
+
+#endif // XF_COMPILER_FRONTEND_SCALARCODE_H
