@@ -12,9 +12,12 @@ using namespace mlir;
 
 namespace xf::cpu {
 
-/// Weights that are walked over for all rows before the next ones are: a part of the second-level cache.
+/// Weights that are walked over for a chunk of rows before the next ones are: a part of the second-level cache.
 static constexpr int64_t kWeightBlockBytes = 256 << 10;
 static constexpr int64_t kMaxBlockPanels = 8;
+/// Rows of a chunk, which are read once for each block of weights: they stay in the second-level cache, too, unless they are so long that reading
+/// all weights again for each chunk would take more.
+static constexpr int64_t kChunkRows = 128, kChunkBytes = 1 << 20;
 
 /// `depth` is in groups of four bytes.
 static int64_t blockPanels(int64_t depth) {
@@ -59,8 +62,10 @@ public:
 
 private:
   void splitWork();
+  /// All panels of rows `begin` … `end`, with so many chunks to come.
+  void chunk(Value begin, Value end, Value chunksBehind);
   /// The block of panels from `firstPanel` on, for block `i` of `blocks` of rows. Fetched meanwhile: the panels from `nextPanel` on,
-  /// or those that this thread begins the following product with.
+  /// or what is behind the last ones.
   void block(Value firstPanel, Value nextPanel, Value firstRow, Value rowCount, Value i, Value blocks);
   void epilogue(Value buffer, Value bufferStride, Value firstPanel, Value panelCount, Value firstRow, Value rowCount);
   /// The epilogue of `count` panels from `column` on; of a single one, `lanes` columns exist (null: all).
@@ -85,7 +90,8 @@ private:
   SmallVector<Extra> extras;
   Type element; // of the result
   Value rowBegin, rowEnd, panelBegin, panelEnd; // this thread's share
-  Value following, followingPanels;             // of the product behind this one
+  Value following, followingPanels;             // of the product behind this one: what this thread begins with
+  Value behind, isFollowed;                     // what is read behind a chunk's last panels, and whether there is anything
 };
 
 void Contract::splitWork() {
@@ -103,15 +109,30 @@ void Contract::splitWork() {
 
 void Contract::emit() {
   splitWork();
-  Value tileRows = b.i64(largestTile(b.isa(), weight.factor).rows);
   Value rows = b.sub(rowEnd, rowBegin);
+  // A group of the depth has four bytes.
+  if (kChunkRows * weight.depth * 4 > kChunkBytes)
+    return chunk(rowBegin, rowEnd, b.i64(0));
+  Value chunks = b.div(b.add(rows, kChunkRows - 1), b.i64(kChunkRows));
+  b.loop(b.i64(0), chunks, 1, [&](Value i) {
+    Value first = b.div(b.mul(rows, i), chunks), end = b.div(b.mul(rows, b.add(i, 1)), chunks);
+    chunk(b.add(rowBegin, first), b.add(rowBegin, end), b.sub(b.sub(chunks, 1), i));
+  });
+}
+
+void Contract::chunk(Value begin, Value end, Value chunksBehind) {
+  Value tileRows = b.i64(largestTile(b.isa(), weight.factor).rows), rows = b.sub(end, begin);
   // Blocks of rows as equal as can be: 13 rows are 7 and 6, not 12 and 1.
   Value blocks = b.div(b.add(rows, b.sub(tileRows, 1)), tileRows);
+  // Behind the last panels the next chunk begins with the first ones again.
+  Value isLast = b.equal(chunksBehind, b.i64(0));
+  behind = b.create<arith::SelectOp>(isLast, following, panelAddress(panelBegin));
+  isFollowed = b.less(b.i64(0), b.create<arith::SelectOp>(isLast, followingPanels, b.i64(1)));
   int64_t step = blockPanels(weight.depth);
   b.loop(panelBegin, panelEnd, step, [&](Value firstPanel) {
     b.loop(b.i64(0), blocks, 1, [&](Value i) {
       Value first = b.div(b.mul(rows, i), blocks), end = b.div(b.mul(rows, b.add(i, 1)), blocks);
-      block(firstPanel, b.add(firstPanel, step), b.add(rowBegin, first), b.sub(end, first), i, blocks);
+      block(firstPanel, b.add(firstPanel, step), b.add(begin, first), b.sub(end, first), i, blocks);
     });
   });
 }
@@ -127,8 +148,8 @@ void Contract::block(Value firstPanel, Value nextPanel, Value firstRow, Value ro
   }
   BlockOperands operands{rowCount, x, lda, panelAddress(firstPanel), b.i64(weight.panelElements), target, targetStride,
                          b.i64(weight.wholeGroups), panelCount};
-  Value isHere = b.less(nextPanel, panelEnd), isSomewhere = b.create<arith::OrIOp>(isHere, b.less(b.i64(0), followingPanels));
-  Value next = b.create<arith::SelectOp>(isHere, panelAddress(nextPanel), following);
+  Value isHere = b.less(nextPanel, panelEnd), isSomewhere = b.create<arith::OrIOp>(isHere, isFollowed);
+  Value next = b.create<arith::SelectOp>(isHere, panelAddress(nextPanel), behind);
   shareAhead(b, operands, next, blockPanels(weight.depth) * weight.depth, isSomewhere, i, blocks);
   callBlockProduct(b, operands, weight.kind(access.weightsStream), b.equal(blocks, b.i64(1)));
   if (!isBare())

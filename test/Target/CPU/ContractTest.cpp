@@ -68,7 +68,7 @@ TEST_P(ContractTest, IsRightAndInvariant) {
   for (Isa isa : machineIsas()) {
     Kernel kernel = harness.compile(op, isa, {{1, 1, 1, 1, 1}}), streaming = harness.compile(op, isa, {{1, 1, 1, 1, 1}, /*weightsStream=*/true});
     byIsa.emplace_back();
-    for (int64_t rows : {1, 2, 3, 4, 5, 7, 12, 13, 29, 70, 100}) {
+    for (int64_t rows : {1, 2, 3, 4, 5, 7, 12, 13, 29, 70, 100, 300}) {
       Problem problem(rows, columns, depth);
       std::vector<float> y = problem.run(kernel, 1);
       std::vector<double> expected = problem.expected();
