@@ -231,7 +231,7 @@ void AttendBlocks::multiplyValues(const Block &block, const Block *next, std::op
       values = b.at(values, b.mul(b.div(firstRow, b.i64(ratio)), b.stride(v, 1)), element);
     BlockOperands operands{rows, powers(firstRow), b.i64(stripStride()), fromFirst(values), b.i64(panelStride), target, targetStride, depth, panels};
     if (next)
-      operands.ahead = fromFirst(next->values), operands.aheadStep = b.i64(kLineBytes);
+      operands.ahead = fromFirst(next->values), operands.aheadStep = b.i64(kind.pitch * kLineBytes);
     callBlockProduct(b, operands, kind);
   }
   if (direct)

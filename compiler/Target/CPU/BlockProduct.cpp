@@ -18,7 +18,7 @@ namespace {
 class BlockProduct {
 public:
   BlockProduct(CodeBuilder &b, const PanelKind &kind)
-      : b(b), kind(kind), element(elementOf(kind.factor)), tileRows(largestTile(b.isa(), kind.factor).rows),
+      : b(b), kind(kind), element(panelElement(b, kind.factor)), tileRows(largestTile(b.isa(), kind.factor).rows),
         part{b.argument(1), b.argument(2), b.argument(7), b.i64(0), nullptr} {}
 
   void emit() {
@@ -86,28 +86,12 @@ private:
     panel = b.at(panel, b.mul(part.first, kind.pitch * kLanes * mlir::xf::panelGroup(element)), element);
     // All sums take four bytes.
     Value c = b.at(b.argument(5), b.mul(firstPanel, kLanes), b.getI32Type());
-    Value before = b.add(b.mul(b.argument(7), firstPanel), b.mul(part.first, width)); // of the groups that ask for what is ahead
-    Value ahead = b.at(b.argument(9), b.mul(before, aheadStep), b.getI8Type());
+    Value ahead = b.at(b.at(b.argument(9), b.mul(firstPanel, panelStride), element), b.mul(part.first, aheadStep), b.getI8Type());
     auto kernel = getMicroKernel(b.module(), b.isa(), kind, rows, width);
     SmallVector<Value> arguments{part.rows, part.rowStride, panel, panelStride, c, b.argument(6), part.groups, ahead, aheadStep};
     if (part.goesOn)
       arguments.push_back(part.goesOn);
     b.create<LLVM::CallOp>(kernel, arguments);
-  }
-
-  /// Of panels.
-  Type elementOf(Factor factor) {
-    switch (factor) {
-    case Factor::f32:
-      return b.getF32Type();
-    case Factor::bf16:
-    case Factor::i16:
-      return b.getI16Type();
-    case Factor::i8:
-    case Factor::i8_weights:
-      return b.getI8Type();
-    }
-    llvm_unreachable("unknown factor");
   }
 
   CodeBuilder &b;
@@ -156,10 +140,10 @@ int64_t largestTileRows(Operation *op, Factor factor) {
 /// Blocks of rows that share what is ahead. Memory is asked so slowly that it keeps up, with the arithmetic of all to do so behind it.
 static constexpr int64_t kMostShares = 16;
 
-void shareAhead(CodeBuilder &b, BlockOperands &operands, Value next, int64_t lines, Value isNeeded, Value turn, Value turns) {
+void shareAhead(CodeBuilder &b, BlockOperands &operands, Value next, Value isNeeded, Value turn, Value turns) {
   Value shares = b.min(turns, b.i64(kMostShares)), step = b.div(b.add(shares, kLineBytes - 1), shares);
   Value isBusy = b.create<arith::AndIOp>(b.less(turn, shares), isNeeded);
-  Value first = b.at(next, b.mul(b.mul(step, lines), turn), b.getI8Type());
+  Value first = b.at(next, b.mul(b.mul(step, operands.depth), turn), b.getI8Type());
   operands.ahead = b.create<arith::SelectOp>(isBusy, first, operands.b);
   operands.aheadStep = b.create<arith::SelectOp>(isBusy, step, b.i64(0));
 }

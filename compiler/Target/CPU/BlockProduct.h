@@ -8,7 +8,7 @@ namespace xf::cpu {
 
 /// `void(i64 rows, ptr a, i64 lda, ptr b, i64 panelStride, ptr c, i64 ldc, i64 k, i64 panels, ptr ahead, i64 aheadStep)`: as
 /// getMicroKernel, for 1 <= rows <= largestTile(isa, kind.factor).rows and any number of panels.
-/// From `ahead` on, k * panels * aheadStep bytes are asked for (getMicroKernel).
+/// What is asked for: see getMicroKernel.
 /// Defined in `module` on first use; kernels share it.
 mlir::LLVM::LLVMFuncOp getBlockProduct(mlir::ModuleOp module, Isa isa, const PanelKind &kind);
 
@@ -31,14 +31,14 @@ struct WeightPanels {
 int64_t largestTileRows(mlir::Operation *op, Factor factor);
 
 /// A block product's arguments: c [rows, panels * XF_ABI_PANEL] = a [rows, depth] times `panels` panels of weights. `lda`, `ldc` and
-/// `panelStride` are in elements, `aheadStep` is in bytes. From `ahead` on lies what is needed next, of which the product asks for lines; null: nothing.
+/// `panelStride` are in elements, `aheadStep` is in bytes. At `ahead` lies what is needed next, of which the product asks for lines
+/// (getMicroKernel); null: nothing.
 struct BlockOperands {
   mlir::Value rows, a, lda, b, panelStride, c, ldc, depth, panels;
   mlir::Value ahead = {}, aheadStep = {};
 };
-/// Makes block `turn` of `turns` blocks of rows ask for its share of the `lines` lines from `next` on, if `isNeeded`, `lines` being those that
-/// a block reads, too.
-void shareAhead(CodeBuilder &b, BlockOperands &operands, mlir::Value next, int64_t lines, mlir::Value isNeeded, mlir::Value turn, mlir::Value turns);
+/// Makes block `turn` of `turns` blocks of rows ask for its share of the panels from `next` on, if `isNeeded`: of as many as it multiplies.
+void shareAhead(CodeBuilder &b, BlockOperands &operands, mlir::Value next, mlir::Value isNeeded, mlir::Value turn, mlir::Value turns);
 /// Calls the block product of `kind`.
 void callBlockProduct(CodeBuilder &b, const BlockOperands &operands, const PanelKind &kind);
 /// The same where other blocks of rows may take the panels, too, but for if `isOnly`: those find them in a cache, wherever they come from.

@@ -150,7 +150,7 @@ void Contract::block(Value firstPanel, Value nextPanel, Value firstRow, Value ro
                          b.i64(weight.wholeGroups), panelCount};
   Value isHere = b.less(nextPanel, panelEnd), isSomewhere = b.create<arith::OrIOp>(isHere, isFollowed);
   Value next = b.create<arith::SelectOp>(isHere, panelAddress(nextPanel), behind);
-  shareAhead(b, operands, next, blockPanels(weight.depth) * weight.depth, isSomewhere, i, blocks);
+  shareAhead(b, operands, next, isSomewhere, i, blocks);
   callBlockProduct(b, operands, weight.kind(access.weightsStream), b.equal(blocks, b.i64(1)));
   if (!isBare())
     epilogue(target, targetStride, firstPanel, panelCount, firstRow, rowCount);

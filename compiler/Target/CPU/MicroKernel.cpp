@@ -90,12 +90,13 @@ private:
 } // namespace
 
 AheadFetcher::AheadFetcher(CodeBuilder &b, const PanelKind &kind, int64_t rows, int64_t panels)
-    : b(b), streams(streamsPanels(b.isa(), rows, kind)), count(rows >= fetchingRows(b.isa(), kind.factor) && !streams ? panels : 0) {}
+    : b(b), element(panelElement(b, kind.factor)), streams(streamsPanels(b.isa(), rows, kind)),
+      count(rows >= fetchingRows(b.isa(), kind.factor) && !streams ? panels : 0) {}
 
 void AheadFetcher::fetch(Value k) {
-  Value step = b.argument(8), line = b.at(b.argument(7), b.mul(b.mul(step, count), k), b.getI8Type());
+  Value line = b.at(b.argument(7), b.mul(b.argument(8), k), b.getI8Type());
   for (int64_t i = 0; i < count; ++i)
-    b.prefetch(b.at(line, b.mul(step, i), b.getI8Type()), CodeBuilder::Cache::secondLevel);
+    b.prefetch(b.at(line, b.mul(b.argument(3), i), element), CodeBuilder::Cache::secondLevel);
 }
 
 void AheadFetcher::fetchBehind(Value address) {
@@ -106,6 +107,20 @@ void AheadFetcher::fetchBehind(Value address) {
     return;
   b.prefetch(b.atByte(address, 2 * kBytes), CodeBuilder::Cache::secondLevel);
   b.prefetch(b.atByte(address, kBytes), CodeBuilder::Cache::firstLevel);
+}
+
+Type panelElement(Builder &b, Factor factor) {
+  switch (factor) {
+  case Factor::f32:
+    return b.getF32Type();
+  case Factor::bf16:
+  case Factor::i16:
+    return b.getI16Type();
+  case Factor::i8:
+  case Factor::i8_weights:
+    return b.getI8Type();
+  }
+  llvm_unreachable("unknown factor");
 }
 
 void emitMicroKernel(CodeBuilder &b, const PanelKind &kind, int64_t rows, int64_t panels) { MicroKernel(b, kind, rows, panels).emit(); }

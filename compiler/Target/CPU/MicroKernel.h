@@ -9,9 +9,9 @@ namespace xf::cpu {
 /// Asks the second-level cache for what is multiplied next, in the loop over k of a micro-kernel, which it is made in front of;
 /// for nothing where the tile has too few rows.
 ///
-/// It asks for one ascending run of lines, as many in each pass as that reads. A first-level cache has room for so few misses (24 on
-/// Zen 4) that with all of them waiting for memory it would reach half of memory's speed; a run sets off the second level's own
-/// prefetching, which has room for more. A run for each panel would take more addresses, and 3 % longer where nothing waits for memory.
+/// It asks for a run of lines for each panel that it reads, as far apart as these. A first-level cache has room for so few misses (24 on
+/// Zen 4) that with all of them waiting for memory it would reach half of memory's speed; runs set off the second level's own
+/// prefetching, which has room for more.
 class AheadFetcher {
 public:
   AheadFetcher(CodeBuilder &b, const PanelKind &kind, int64_t rows, int64_t panels);
@@ -23,9 +23,13 @@ public:
 
 private:
   CodeBuilder &b;
+  mlir::Type element; // of panels
   bool streams;
   int64_t count; // of lines at each k
 };
+
+/// What panels consist of.
+mlir::Type panelElement(mlir::Builder &b, Factor factor);
 
 /// What names of products' functions begin with.
 std::string productName(const PanelKind &kind);
