@@ -172,7 +172,7 @@ void measure(benchmark::State &state, const Kind &kind, int64_t rows, int64_t co
 
 void registerAll() {
   for (const Kind &kind : kindsOfMachine())
-    for (auto [columns, depth] : {std::pair(512, 512), std::pair(2048, 512), std::pair(512, 2048), std::pair(32000, 512)})
+    for (auto [columns, depth] : {std::pair(512, 512), std::pair(2048, 512), std::pair(512, 2048), std::pair(32000, 512), std::pair(1024, 4096)})
       for (int64_t rows : {1, 2, 3, 4, 8, 16, 32, 64, 256}) {
         std::string name = kind.name + "/" + std::to_string(columns) + "x" + std::to_string(depth) + "/M=" + std::to_string(rows);
         benchmark::RegisterBenchmark(name.c_str(), [=](benchmark::State &state) { measure(state, kind, rows, columns, depth); })

@@ -205,7 +205,7 @@ void AttendBlocks::multiplyKeys(const Block &block, const Block *next, const Key
   Value stride = isCopied ? b.i64(layout.queryRow) : b.stride(q, 2);
   BlockOperands operands{block.rows, rows, stride, keys, b.i64(width * kLanes), products, b.i64(layout.stripRow), depth, panels};
   if (next)
-    operands.ahead = fromFirst(next->keys), operands.aheadStep = b.i64(kLineBytes);
+    operands.ahead = fromFirst(next->keys), operands.aheadPanel = b.mul(depth, kLineBytes), operands.aheadStep = b.i64(kLineBytes);
   callBlockProduct(b, operands, {factor});
 }
 
@@ -231,7 +231,7 @@ void AttendBlocks::multiplyValues(const Block &block, const Block *next, std::op
       values = b.at(values, b.mul(b.div(firstRow, b.i64(ratio)), b.stride(v, 1)), element);
     BlockOperands operands{rows, powers(firstRow), b.i64(stripStride()), fromFirst(values), b.i64(panelStride), target, targetStride, depth, panels};
     if (next)
-      operands.ahead = fromFirst(next->values), operands.aheadStep = b.i64(kind.pitch * kLineBytes);
+      operands.ahead = fromFirst(next->values), operands.aheadPanel = b.mul(depth, kLineBytes), operands.aheadStep = b.i64(kLineBytes);
     callBlockProduct(b, operands, kind);
   }
   if (direct)

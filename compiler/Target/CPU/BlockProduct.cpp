@@ -14,12 +14,27 @@ namespace xf::cpu {
 /// Groups of which all rows are widened at a time: they stay in the first-level cache while panels are walked over.
 static constexpr int64_t kWideGroups = 128;
 
+/// What panels consist of.
+static Type panelElement(Builder &b, Factor factor) {
+  switch (factor) {
+  case Factor::f32:
+    return b.getF32Type();
+  case Factor::bf16:
+  case Factor::i16:
+    return b.getI16Type();
+  case Factor::i8:
+  case Factor::i8_weights:
+    return b.getI8Type();
+  }
+  llvm_unreachable("unknown factor");
+}
+
 namespace {
 class BlockProduct {
 public:
   BlockProduct(CodeBuilder &b, const PanelKind &kind)
       : b(b), kind(kind), element(panelElement(b, kind.factor)), tileRows(largestTile(b.isa(), kind.factor).rows),
-        part{b.argument(1), b.argument(2), b.argument(7), b.i64(0), nullptr} {}
+        part{b.argument(1), b.argument(2), b.argument(7), b.i64(0), b.argument(12)} {}
 
   void emit() {
     if (widensRows(b.isa(), kind.factor))
@@ -32,7 +47,7 @@ private:
   /// A part of k: its rows, how many groups it has, and which is the first.
   struct Part {
     Value rows, rowStride, groups, first;
-    Value goesOn; // where rows are widened: whether there is one in front of it
+    Value goesOn; // whether there is one in front of it
   };
 
   /// Makes a part's rows f32, with a zero behind an odd number of elements as in the panels, then multiplies it, and so on.
@@ -52,7 +67,7 @@ private:
           return {};
         });
       });
-      part = {buffer, b.i64(stride), count, first, b.less(b.i64(0), first)};
+      part = {buffer, b.i64(stride), count, first, b.create<arith::OrIOp>(b.argument(12), b.less(b.i64(0), first))};
       kind.tail = 0;
       dispatch(1);
     });
@@ -81,17 +96,15 @@ private:
   }
 
   void call(int64_t rows, int64_t width, Value firstPanel) {
-    Value panelStride = b.argument(4), aheadStep = b.argument(10);
+    Value panelStride = b.argument(4), aheadPanel = b.argument(10), aheadStep = b.argument(11);
     Value panel = b.at(b.argument(3), b.mul(firstPanel, panelStride), element);
     panel = b.at(panel, b.mul(part.first, kind.pitch * kLanes * mlir::xf::panelGroup(element)), element);
     // All sums take four bytes.
     Value c = b.at(b.argument(5), b.mul(firstPanel, kLanes), b.getI32Type());
-    Value ahead = b.at(b.at(b.argument(9), b.mul(firstPanel, panelStride), element), b.mul(part.first, aheadStep), b.getI8Type());
+    Value ahead = b.at(b.argument(9), b.add(b.mul(firstPanel, aheadPanel), b.mul(part.first, aheadStep)), b.getI8Type());
     auto kernel = getMicroKernel(b.module(), b.isa(), kind, rows, width);
-    SmallVector<Value> arguments{part.rows, part.rowStride, panel, panelStride, c, b.argument(6), part.groups, ahead, aheadStep};
-    if (part.goesOn)
-      arguments.push_back(part.goesOn);
-    b.create<LLVM::CallOp>(kernel, arguments);
+    b.create<LLVM::CallOp>(kernel, ValueRange{part.rows, part.rowStride, panel, panelStride, c, b.argument(6), part.groups, ahead, aheadPanel,
+                                              aheadStep, part.goesOn});
   }
 
   CodeBuilder &b;
@@ -107,8 +120,8 @@ LLVM::LLVMFuncOp getBlockProduct(ModuleOp module, Isa isa, const PanelKind &kind
   if (auto function = module.lookupSymbol<LLVM::LLVMFuncOp>(name))
     return function;
   Type ptr = LLVM::LLVMPointerType::get(module.getContext());
-  Type i64 = IntegerType::get(module.getContext(), 64);
-  CodeBuilder b(module, name, {i64, ptr, i64, ptr, i64, ptr, i64, i64, i64, ptr, i64}, isa, module.getLoc());
+  Type i64 = IntegerType::get(module.getContext(), 64), i1 = IntegerType::get(module.getContext(), 1);
+  CodeBuilder b(module, name, {i64, ptr, i64, ptr, i64, ptr, i64, i64, i64, ptr, i64, i64, i1}, isa, module.getLoc());
   b.function().setLinkage(LLVM::Linkage::Internal);
   b.function().setNoInline(true);
   BlockProduct(b, kind).emit();
@@ -140,18 +153,20 @@ int64_t largestTileRows(Operation *op, Factor factor) {
 /// Blocks of rows that share what is ahead. Memory is asked so slowly that it keeps up, with the arithmetic of all to do so behind it.
 static constexpr int64_t kMostShares = 16;
 
-void shareAhead(CodeBuilder &b, BlockOperands &operands, Value next, Value isNeeded, Value turn, Value turns) {
-  Value shares = b.min(turns, b.i64(kMostShares)), step = b.div(b.add(shares, kLineBytes - 1), shares);
-  Value isBusy = b.create<arith::AndIOp>(b.less(turn, shares), isNeeded);
-  Value first = b.at(next, b.mul(b.mul(step, operands.depth), turn), b.getI8Type());
-  operands.ahead = b.create<arith::SelectOp>(isBusy, first, operands.b);
+void shareAhead(CodeBuilder &b, BlockOperands &operands, const PanelsAhead &next, Value turn, Value turns) {
+  Value shares = b.min(turns, b.i64(kMostShares)), step = b.div(b.add(shares, kLineBytes - 1), shares), run = b.mul(step, operands.depth);
+  Value isBusy = b.create<arith::AndIOp>(b.less(turn, shares), next.isNeeded);
+  // A run for each panel; where there is one of all lines, these are parts of it.
+  Value share = b.create<arith::SelectOp>(next.isApart, run, b.mul(run, next.panels));
+  operands.ahead = b.create<arith::SelectOp>(isBusy, b.at(next.start, b.mul(share, turn), b.getI8Type()), operands.b);
+  operands.aheadPanel = b.create<arith::SelectOp>(next.isApart, b.i64(next.panelBytes), run);
   operands.aheadStep = b.create<arith::SelectOp>(isBusy, step, b.i64(0));
 }
 
 void callBlockProduct(CodeBuilder &b, const BlockOperands &o, const PanelKind &kind) {
   b.create<LLVM::CallOp>(getBlockProduct(b.module(), productIsa(b.isa(), kind.factor), kind),
                          ValueRange{o.rows, o.a, o.lda, o.b, o.panelStride, o.c, o.ldc, o.depth, o.panels, o.ahead ? o.ahead : o.b,
-                                    o.ahead ? o.aheadStep : b.i64(0)});
+                                    o.ahead ? o.aheadPanel : b.i64(0), o.ahead ? o.aheadStep : b.i64(0), o.goesOn ? o.goesOn : b.no()});
 }
 
 void callBlockProduct(CodeBuilder &b, const BlockOperands &operands, const PanelKind &kind, Value isOnly) {

@@ -6,9 +6,8 @@
 
 namespace xf::cpu {
 
-/// `void(i64 rows, ptr a, i64 lda, ptr b, i64 panelStride, ptr c, i64 ldc, i64 k, i64 panels, ptr ahead, i64 aheadStep)`: as
-/// getMicroKernel, for 1 <= rows <= largestTile(isa, kind.factor).rows and any number of panels.
-/// What is asked for: see getMicroKernel.
+/// `void(i64 rows, ptr a, i64 lda, ptr b, i64 panelStride, ptr c, i64 ldc, i64 k, i64 panels, ptr ahead, i64 aheadPanel, i64 aheadStep,
+/// i1 goesOn)`: as getMicroKernel, for 1 <= rows <= largestTile(isa, kind.factor).rows and any number of panels.
 /// Defined in `module` on first use; kernels share it.
 mlir::LLVM::LLVMFuncOp getBlockProduct(mlir::ModuleOp module, Isa isa, const PanelKind &kind);
 
@@ -31,14 +30,24 @@ struct WeightPanels {
 int64_t largestTileRows(mlir::Operation *op, Factor factor);
 
 /// A block product's arguments: c [rows, panels * XF_ABI_PANEL] = a [rows, depth] times `panels` panels of weights. `lda`, `ldc` and
-/// `panelStride` are in elements, `aheadStep` is in bytes. At `ahead` lies what is needed next, of which the product asks for lines
+/// `panelStride` are in elements, `aheadPanel` and `aheadStep` in bytes. At `ahead` lies what is needed next, of which the product asks for lines
 /// (getMicroKernel); null: nothing.
 struct BlockOperands {
   mlir::Value rows, a, lda, b, panelStride, c, ldc, depth, panels;
-  mlir::Value ahead = {}, aheadStep = {};
+  mlir::Value ahead = {}, aheadPanel = {}, aheadStep = {};
+  mlir::Value goesOn = {}; // whether c's sums are added to (getMicroKernel); null: no
 };
-/// Makes block `turn` of `turns` blocks of rows ask for its share of the panels from `next` on, if `isNeeded`: of as many as it multiplies.
-void shareAhead(CodeBuilder &b, BlockOperands &operands, mlir::Value next, mlir::Value isNeeded, mlir::Value turn, mlir::Value turns);
+/// Panels that are needed next, as deep as those that are multiplied meanwhile.
+struct PanelsAhead {
+  mlir::Value start;
+  int64_t panels;
+  mlir::Value isNeeded;
+  /// Whether they are parts of panels, `panelBytes` apart. Otherwise they lie behind each other.
+  mlir::Value isApart;
+  int64_t panelBytes = 0;
+};
+/// Makes block `turn` of `turns` blocks of rows ask for its share of them.
+void shareAhead(CodeBuilder &b, BlockOperands &operands, const PanelsAhead &next, mlir::Value turn, mlir::Value turns);
 /// Calls the block product of `kind`.
 void callBlockProduct(CodeBuilder &b, const BlockOperands &operands, const PanelKind &kind);
 /// The same where other blocks of rows may take the panels, too, but for if `isOnly`: those find them in a cache, wherever they come from.

@@ -22,6 +22,7 @@ CodeBuilder::CodeBuilder(ModuleOp module, StringRef name, ArrayRef<Type> argumen
   setInsertionPointToStart(function_.addEntryBlock(*this));
 }
 
+Value CodeBuilder::no() { return create<arith::ConstantIntOp>(getI1Type(), 0); }
 Value CodeBuilder::i64(int64_t value) { return create<arith::ConstantIntOp>(getI64Type(), value); }
 Value CodeBuilder::f32(double value) {
   return create<arith::ConstantOp>(getF32FloatAttr(static_cast<float>(value)));

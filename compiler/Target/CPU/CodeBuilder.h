@@ -59,6 +59,7 @@ public:
   Value rem(Value a, Value b);
   Value min(Value a, Value b);
   Value max(Value a, Value b);
+  Value no(); // false, an i1
   Value less(Value a, Value b); // i1
   Value equal(Value a, Value b);
   Value ceilDiv(Value a, int64_t b) { return div(add(a, b - 1), i64(b)); }

@@ -15,19 +15,25 @@ namespace xf::cpu {
 /// Weights that are walked over for a chunk of rows before the next ones are: a part of the second-level cache.
 static constexpr int64_t kWeightBlockBytes = 256 << 10;
 static constexpr int64_t kMaxBlockPanels = 8;
-/// Rows of a chunk, which are read once for each block of weights: they stay in the second-level cache, too, unless they are so long that reading
-/// all weights again for each chunk would take more.
-static constexpr int64_t kChunkRows = 128, kChunkBytes = 1 << 20;
+/// Rows of a chunk, which are read once for each block of weights: they stay in the second-level cache, too.
+static constexpr int64_t kChunkRows = 128;
+/// Longer rows (in groups of four bytes) are multiplied part by part: a chunk of them, and two panels, would be too much for that cache.
+static constexpr int64_t kMostDepth = 2048, kPartDepth = 1024;
 
-/// `depth` is in groups of four bytes.
-static int64_t blockPanels(int64_t depth) {
-  int64_t panels = kWeightBlockBytes / std::max<int64_t>(depth * kLanes * 4, 1);
-  return std::clamp<int64_t>(llvm::bit_floor(static_cast<uint64_t>(panels)), 2, kMaxBlockPanels);
+static bool isInParts(const WeightPanels &weight) {
+  return weight.depth > kMostDepth && weight.tail == 0 && weight.factor != Factor::i8_weights;
+}
+
+static int64_t blockPanels(const WeightPanels &weight) {
+  int64_t depth = isInParts(weight) ? kPartDepth : std::max<int64_t>(weight.depth, 1);
+  return std::clamp<int64_t>(llvm::bit_floor(static_cast<uint64_t>(kWeightBlockBytes / (depth * kLineBytes))), 2, kMaxBlockPanels);
 }
 
 int64_t contractScratchBytes(mlir::xf::ContractOp op) {
   WeightPanels weight(op.getX(), op.getWeight());
-  return largestTileRows(op, weight.factor) * blockPanels(weight.depth) * kLanes * 4;
+  // Sums wait for the next part.
+  int64_t rows = isInParts(weight) ? kChunkRows : largestTileRows(op, weight.factor);
+  return rows * blockPanels(weight) * kLanes * 4;
 }
 
 namespace {
@@ -64,9 +70,13 @@ private:
   void splitWork();
   /// All panels of rows `begin` … `end`, with so many chunks to come.
   void chunk(Value begin, Value end, Value chunksBehind);
-  /// The block of panels from `firstPanel` on, for block `i` of `blocks` of rows. Fetched meanwhile: the panels from `nextPanel` on,
-  /// or what is behind the last ones.
-  void block(Value firstPanel, Value nextPanel, Value firstRow, Value rowCount, Value i, Value blocks);
+  /// A part of the depth: groups `begin` … `end`.
+  struct Part {
+    Value begin, end;
+  };
+  /// The block of panels from `firstPanel` on, for block `i` of `blocks` of the chunk's rows. Fetched meanwhile: the panels' next part, those from
+  /// `nextPanel` on, or what is behind the last ones.
+  void block(Value firstPanel, Value nextPanel, const Part &part, Value firstRow, Value rowCount, Value i, Value blocks);
   void epilogue(Value buffer, Value bufferStride, Value firstPanel, Value panelCount, Value firstRow, Value rowCount);
   /// The epilogue of `count` panels from `column` on; of a single one, `lanes` columns exist (null: all).
   void epiloguePanels(Value sums, Value sumsStride, Value column, int64_t count, Value lanes, Value firstRow, Value rowCount);
@@ -90,6 +100,7 @@ private:
   SmallVector<Extra> extras;
   Type element; // of the result
   Value rowBegin, rowEnd, panelBegin, panelEnd; // this thread's share
+  Value chunkBegin;                             // the chunk's first row
   Value following, followingPanels;             // of the product behind this one: what this thread begins with
   Value behind, isFollowed;                     // what is read behind a chunk's last panels, and whether there is anything
 };
@@ -110,9 +121,6 @@ void Contract::splitWork() {
 void Contract::emit() {
   splitWork();
   Value rows = b.sub(rowEnd, rowBegin);
-  // A group of the depth has four bytes.
-  if (kChunkRows * weight.depth * 4 > kChunkBytes)
-    return chunk(rowBegin, rowEnd, b.i64(0));
   Value chunks = b.div(b.add(rows, kChunkRows - 1), b.i64(kChunkRows));
   b.loop(b.i64(0), chunks, 1, [&](Value i) {
     Value first = b.div(b.mul(rows, i), chunks), end = b.div(b.mul(rows, b.add(i, 1)), chunks);
@@ -128,32 +136,52 @@ void Contract::chunk(Value begin, Value end, Value chunksBehind) {
   Value isLast = b.equal(chunksBehind, b.i64(0));
   behind = b.create<arith::SelectOp>(isLast, following, panelAddress(panelBegin));
   isFollowed = b.less(b.i64(0), b.create<arith::SelectOp>(isLast, followingPanels, b.i64(1)));
-  int64_t step = blockPanels(weight.depth);
+  chunkBegin = begin;
+  Value depth = b.i64(weight.wholeGroups);
+  int64_t step = blockPanels(weight);
   b.loop(panelBegin, panelEnd, step, [&](Value firstPanel) {
-    b.loop(b.i64(0), blocks, 1, [&](Value i) {
-      Value first = b.div(b.mul(rows, i), blocks), end = b.div(b.mul(rows, b.add(i, 1)), blocks);
-      block(firstPanel, b.add(firstPanel, step), b.add(begin, first), b.sub(end, first), i, blocks);
+    auto multiply = [&](const Part &part) {
+      b.loop(b.i64(0), blocks, 1, [&](Value i) {
+        Value first = b.div(b.mul(rows, i), blocks), end = b.div(b.mul(rows, b.add(i, 1)), blocks);
+        block(firstPanel, b.add(firstPanel, step), part, b.add(begin, first), b.sub(end, first), i, blocks);
+      });
+    };
+    if (!isInParts(weight))
+      return multiply({b.i64(0), depth});
+    // A single block of rows reads its panels once: they are one run of lines.
+    Value parts = b.create<arith::SelectOp>(b.equal(blocks, b.i64(1)), b.i64(1), b.i64(llvm::divideCeil(weight.depth, kPartDepth)));
+    b.loop(b.i64(0), parts, 1, [&](Value i) {
+      multiply({b.div(b.mul(depth, i), parts), b.div(b.mul(depth, b.add(i, 1)), parts)});
     });
   });
 }
 
-void Contract::block(Value firstPanel, Value nextPanel, Value firstRow, Value rowCount, Value i, Value blocks) {
+void Contract::block(Value firstPanel, Value nextPanel, const Part &part, Value firstRow, Value rowCount, Value i, Value blocks) {
   Value panelCount = b.sub(b.min(nextPanel, panelEnd), firstPanel), lda = b.stride(0, 0);
-  Value x = b.at(b.data(0), b.mul(firstRow, lda), weight.rowType);
-  Value target = b.scratch(), targetStride = b.i64(blockPanels(weight.depth) * kLanes);
+  int64_t group = mlir::xf::panelGroup(weight.type), panelWidth = kLanes * group;
+  Value x = b.at(b.at(b.data(0), b.mul(firstRow, lda), weight.rowType), b.mul(part.begin, group), weight.rowType);
+  Value panels = b.at(panelAddress(firstPanel), b.mul(part.begin, panelWidth), weight.type);
+  Value target = b.scratch(), targetStride = b.i64(blockPanels(weight) * kLanes);
+  if (isInParts(weight))
+    target = b.at(target, b.mul(b.sub(firstRow, chunkBegin), targetStride), sumType);
   if (isBare()) {
     targetStride = b.stride(result, 0);
     Value row = b.at(b.data(result), b.mul(firstRow, targetStride), sumType);
     target = b.at(row, b.mul(firstPanel, kLanes), sumType);
   }
-  BlockOperands operands{rowCount, x, lda, panelAddress(firstPanel), b.i64(weight.panelElements), target, targetStride,
-                         b.i64(weight.wholeGroups), panelCount};
-  Value isHere = b.less(nextPanel, panelEnd), isSomewhere = b.create<arith::OrIOp>(isHere, isFollowed);
+  BlockOperands operands{rowCount, x, lda, panels, b.i64(weight.panelElements), target, targetStride,
+                         b.sub(part.end, part.begin), panelCount};
+  operands.goesOn = b.less(b.i64(0), part.begin);
+  Value isPart = b.less(part.end, b.i64(weight.wholeGroups)); // and not the last one
+  Value isHere = b.less(nextPanel, panelEnd);
   Value next = b.create<arith::SelectOp>(isHere, panelAddress(nextPanel), behind);
-  shareAhead(b, operands, next, isSomewhere, i, blocks);
+  next = b.create<arith::SelectOp>(isPart, b.at(panelAddress(firstPanel), b.mul(part.end, panelWidth), weight.type), next);
+  Value isSomewhere = b.create<arith::OrIOp>(isPart, b.create<arith::OrIOp>(isHere, isFollowed));
+  int64_t panelBytes = weight.depth * kLineBytes;
+  shareAhead(b, operands, {next, blockPanels(weight), isSomewhere, isPart, panelBytes}, i, blocks);
   callBlockProduct(b, operands, weight.kind(access.weightsStream), b.equal(blocks, b.i64(1)));
   if (!isBare())
-    epilogue(target, targetStride, firstPanel, panelCount, firstRow, rowCount);
+    b.ifElse(isPart, [] {}, [&] { epilogue(target, targetStride, firstPanel, panelCount, firstRow, rowCount); });
 }
 
 void Contract::epilogue(Value buffer, Value bufferStride, Value firstPanel, Value panelCount, Value firstRow,

@@ -23,11 +23,7 @@ public:
       panelStart.push_back(b.at(panel, b.mul(panelStride, i), element));
     Type sumType = factors.sumType();
     auto place = [&](int64_t sum) { return b.at(b.at(c, b.mul(ldc, sum / panels), sumType), sum % panels * kLanes, sumType); };
-    SmallVector<Value> sums(rows * panels, b.create<arith::ConstantOp>(b.getZeroAttr(b.vectorOf(sumType))));
-    auto former = [&](int64_t sum) { return b.loadVector(sumType, place(sum)); };
-    if (wideRows)
-      sums = b.choose(
-          b.argument(9), [&] { return llvm::map_to_vector(llvm::seq<int64_t>(sums.size()), former); }, [&] { return sums; });
+    SmallVector<Value> sums = firstSums(b, rows * panels, sumType, place);
 
     // Small tiles save jumps and address updates; in large ones they cost nothing.
     int64_t unroll = rows * panels < 8 ? 4 : 1;

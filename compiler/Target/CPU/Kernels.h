@@ -76,10 +76,11 @@ struct PanelKind {
 };
 
 /// The micro-kernel C[m, n] = Σ_k A[m, k] * B[k, n] for m < rows, n < 16 * panels, k ascending from 0:
-/// `void(ptr a, i64 lda, ptr b, i64 panelStride, ptr c, i64 ldc, i64 k, ptr ahead, i64 aheadStep)`, strides in elements, A's and
-/// C's last stride 1, `k` the number of whole groups. Meanwhile it asks the second-level cache, for each panel and each k, for the line
-/// `ahead + panel * panelStride + k * aheadStep` (a step of bytes), or where it streams a panel, the first-level cache for what stands behind that.
-/// Where rows are widened, A is of f32, whole groups, and there is one argument more, `i1 goesOn`: whether C's sums are added to.
+/// `void(ptr a, i64 lda, ptr b, i64 panelStride, ptr c, i64 ldc, i64 k, ptr ahead, i64 aheadPanel, i64 aheadStep, i1 goesOn)`, strides in
+/// elements, A's and C's last stride 1, `k` the number of whole groups; if it goes on, C's sums are added to (not with i8_weights). Meanwhile it
+/// asks the second-level cache, for each panel and each k, for the line `ahead + panel * aheadPanel + k * aheadStep` (in bytes), or where it
+/// streams a panel, the first-level cache for what stands behind that.
+/// Where rows are widened, A is of f32, whole groups.
 /// Declared and defined in `module` on first use.
 mlir::LLVM::LLVMFuncOp getMicroKernel(mlir::ModuleOp module, Isa isa, const PanelKind &kind, int64_t rows, int64_t panels);
 /// The largest tile (rows x panels) that stays in registers.

@@ -29,7 +29,8 @@ public:
     for (int64_t i = 0; i < panels; ++i)
       panelStart.push_back(b.at(panel, b.mul(panelStride, i), f32));
 
-    SmallVector<Value> sums(rows * panels, b.splatF32(0.0));
+    auto place = [&](int64_t sum) { return b.at(b.at(c, b.mul(ldc, sum / panels), f32), sum % panels * kLanes, f32); };
+    SmallVector<Value> sums = firstSums(b, rows * panels, f32, place);
     Value whole = b.sub(depth, b.rem(depth, b.i64(unroll)));
     sums = b.loop(b.i64(0), whole, unroll, sums, [&](Value k, ValueRange carried) {
       SmallVector<Value> next(carried);
@@ -47,9 +48,8 @@ public:
         return next;
       });
 
-    for (int64_t row = 0; row < rows; ++row)
-      for (int64_t i = 0; i < panels; ++i)
-        b.storeVector(sums[row * panels + i], b.at(b.at(c, b.mul(ldc, row), f32), i * kLanes, f32));
+    for (auto [i, sum] : llvm::enumerate(sums))
+      b.storeVector(sum, place(i));
   }
 
 private:
@@ -90,13 +90,12 @@ private:
 } // namespace
 
 AheadFetcher::AheadFetcher(CodeBuilder &b, const PanelKind &kind, int64_t rows, int64_t panels)
-    : b(b), element(panelElement(b, kind.factor)), streams(streamsPanels(b.isa(), rows, kind)),
-      count(rows >= fetchingRows(b.isa(), kind.factor) && !streams ? panels : 0) {}
+    : b(b), streams(streamsPanels(b.isa(), rows, kind)), count(rows >= fetchingRows(b.isa(), kind.factor) && !streams ? panels : 0) {}
 
 void AheadFetcher::fetch(Value k) {
-  Value line = b.at(b.argument(7), b.mul(b.argument(8), k), b.getI8Type());
+  Value line = b.at(b.argument(7), b.mul(b.argument(9), k), b.getI8Type());
   for (int64_t i = 0; i < count; ++i)
-    b.prefetch(b.at(line, b.mul(b.argument(3), i), element), CodeBuilder::Cache::secondLevel);
+    b.prefetch(b.at(line, b.mul(b.argument(8), i), b.getI8Type()), CodeBuilder::Cache::secondLevel);
 }
 
 void AheadFetcher::fetchBehind(Value address) {
@@ -109,18 +108,10 @@ void AheadFetcher::fetchBehind(Value address) {
   b.prefetch(b.atByte(address, kBytes), CodeBuilder::Cache::firstLevel);
 }
 
-Type panelElement(Builder &b, Factor factor) {
-  switch (factor) {
-  case Factor::f32:
-    return b.getF32Type();
-  case Factor::bf16:
-  case Factor::i16:
-    return b.getI16Type();
-  case Factor::i8:
-  case Factor::i8_weights:
-    return b.getI8Type();
-  }
-  llvm_unreachable("unknown factor");
+SmallVector<Value> firstSums(CodeBuilder &b, int64_t count, Type type, llvm::function_ref<Value(int64_t)> place) {
+  SmallVector<Value> zeros(count, b.create<arith::ConstantOp>(b.getZeroAttr(b.vectorOf(type))));
+  auto former = [&](int64_t sum) { return b.loadVector(type, place(sum)); };
+  return b.choose(b.argument(10), [&] { return llvm::map_to_vector(llvm::seq(count), former); }, [&] { return zeros; });
 }
 
 void emitMicroKernel(CodeBuilder &b, const PanelKind &kind, int64_t rows, int64_t panels) { MicroKernel(b, kind, rows, panels).emit(); }
@@ -162,9 +153,8 @@ LLVM::LLVMFuncOp getMicroKernel(ModuleOp module, Isa isa, const PanelKind &wante
   loadCodeDialects(module.getContext());
   Type ptr = LLVM::LLVMPointerType::get(module.getContext());
   Type i64 = IntegerType::get(module.getContext(), 64);
-  SmallVector<Type> arguments{ptr, i64, ptr, i64, ptr, i64, i64, ptr, i64};
-  if (widensRows(isa, kind.factor))
-    arguments.push_back(IntegerType::get(module.getContext(), 1));
+  Type i1 = IntegerType::get(module.getContext(), 1);
+  SmallVector<Type> arguments{ptr, i64, ptr, i64, ptr, i64, i64, ptr, i64, i64, i1};
   CodeBuilder b(module, name, arguments, isa, module.getLoc());
   // Seen from outside, LLVM does not make it another one for the arguments of its only caller, which a measurement would then be of.
   b.function().setVisibility_(LLVM::Visibility::Hidden);

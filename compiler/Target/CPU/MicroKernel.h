@@ -9,7 +9,7 @@ namespace xf::cpu {
 /// Asks the second-level cache for what is multiplied next, in the loop over k of a micro-kernel, which it is made in front of;
 /// for nothing where the tile has too few rows.
 ///
-/// It asks for a run of lines for each panel that it reads, as far apart as these. A first-level cache has room for so few misses (24 on
+/// It asks for a run of lines for each panel that it reads. A first-level cache has room for so few misses (24 on
 /// Zen 4) that with all of them waiting for memory it would reach half of memory's speed; runs set off the second level's own
 /// prefetching, which has room for more.
 class AheadFetcher {
@@ -23,13 +23,12 @@ public:
 
 private:
   CodeBuilder &b;
-  mlir::Type element; // of panels
   bool streams;
   int64_t count; // of lines at each k
 };
 
-/// What panels consist of.
-mlir::Type panelElement(mlir::Builder &b, Factor factor);
+/// The sums that a micro-kernel begins with: zeros, or if it goes on, what stands at `place`(i).
+llvm::SmallVector<mlir::Value> firstSums(CodeBuilder &b, int64_t count, mlir::Type type, llvm::function_ref<mlir::Value(int64_t)> place);
 
 /// What names of products' functions begin with.
 std::string productName(const PanelKind &kind);
