@@ -63,6 +63,12 @@ private:
   /// It computes nothing, but puts its first operand elsewhere.
   static bool isCopy(Operation *op) { return isa<AppendOp, StoreOp, PackOp, SpreadOp>(op); }
 
+  /// The layers whose input a copy copies; null if it copies something else.
+  static RepeatOp givenToLayer(Operation *copy) {
+    auto argument = dyn_cast<BlockArgument>(copy->getOperand(0));
+    return argument ? dyn_cast<RepeatOp>(argument.getOwner()->getParentOp()) : RepeatOp();
+  }
+
   /// Whether an op inside of a kernel op stands for an expression: others hold such ops together, or convert to other types.
   static bool isOfModel(Operation *op) {
     if (isa<arith::ArithDialect, math::MathDialect>(op->getDialect()))
@@ -97,6 +103,8 @@ private:
       line.text += (line.text.empty() ? "" : ", ") + source.expression(place, SourceText::Side::both);
     if (isCopy(op) && op->getOperand(0).getDefiningOp<RepeatOp>())
       line.text = "what the last layer gives";
+    if (isCopy(op) && givenToLayer(op))
+      line.text = "what a layer is given";
     if (line.text.empty()) // a block of the library by itself
       line.text = line.path;
     if (!main.empty())
@@ -176,8 +184,10 @@ private:
 
   /// What gives a kernel its name: the linear of a product, the statistic or the look-up of a row.
   static Location mainLocation(Operation *op) {
-    if (isCopy(op))
-      return op->getOperand(0).getLoc();
+    if (isCopy(op)) {
+      RepeatOp layers = givenToLayer(op);
+      return layers ? layers.getLoc() : op->getOperand(0).getLoc();
+    }
     Location found = op->getLoc();
     if (isa<RowOp>(op))
       op->walk([&](Operation *inner) {

@@ -2,6 +2,7 @@
 #include "compiler/Frontend/Evaluator.h"
 #include "compiler/Frontend/Hoist.h"
 
+#include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/SaveAndRestore.h"
 #include <cmath>
 #include <fmt/format.h>
@@ -78,6 +79,9 @@ private:
   }
 
   mlir::Value callFunction(const Term &term) {
+    bool standsHere = term.lambda && term.loc == loc;
+    e.calls.push_back({loc, /*isInside=*/!standsHere});
+    llvm::scope_exit leave([&] { e.calls.pop_back(); });
     auto local = std::make_shared<Scope>();
     local->parent = term.scope;
     for (const Param &param : *term.indices) {
@@ -89,11 +93,9 @@ private:
       }
       local->set(param.name, positions[at], param.loc);
     }
-    e.calls.push_back(loc);
     Value result = term.lambda           ? e.eval(*term.lambda->operands[0], local)
                    : term.function->expr ? e.eval(*term.function->expr, local)
                                          : e.exec(term.function->body, local).value_or(Value(None{}));
-    e.calls.pop_back();
     if (isPoison(result))
       return {};
     auto operand = operandOf(result);
@@ -288,6 +290,15 @@ Value Evaluator::asTerm(const Value &value, bool isBias, Loc loc) {
     if (holds<std::shared_ptr<Term>>(value) || isPoison(value))
       return value;
     return poison(loc, std::string(isBias ? "a bias" : "a mask") + " must be a function of positions or a tensor, not " + describe(value));
+  }
+  const Function *function = (*closure)->function;
+  if (function && (function->kind == FunctionKind::Mask || function->kind == FunctionKind::Bias)) {
+    std::string wanted;
+    for (const Param &param : function->params)
+      wanted += (wanted.empty() ? "" : ", ") + param.name;
+    error(loc, (*closure)->name() + " is given without its arguments: " + function->name + "(" + wanted + ") is wanted");
+    note(function->loc, (*closure)->name() + " is declared here");
+    return Poison{};
   }
   auto term = std::make_shared<Term>();
   term->isBias = isBias;

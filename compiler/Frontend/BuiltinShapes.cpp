@@ -112,18 +112,36 @@ Value runConcat(Evaluator &e, Args &args, Loc loc) {
   return tensors(e, args, loc, "concat", values, &axis) ? e.tensors.concat(values, axis, loc) : Value(Poison{});
 }
 
+/// Whether elements of both can lie side by side: dimensions are equal, or one of them is of size 1.
+bool fit(mlir::RankedTensorType a, mlir::RankedTensorType b) {
+  if (a.getRank() != b.getRank() || a.getElementType() != b.getElementType())
+    return false;
+  return llvm::all_of(llvm::seq<int64_t>(a.getRank()), [&](int64_t d) {
+    DimSize left = dimOf(a, d), right = dimOf(b, d);
+    return left == right || left.size == 1 || right.size == 1;
+  });
+}
+
 /// interleave(a, b): a0 b0 a1 b1 … along the last dimension.
 Value runInterleave(Evaluator &e, Args &args, Loc loc) {
   llvm::SmallVector<mlir::Value> values;
   if (!tensors(e, args, loc, "interleave", values, nullptr))
     return Poison{};
-  int64_t rank = typeOf(values[0]).getRank();
+  mlir::Value first = values[0];
+  int64_t rank = typeOf(first).getRank();
+  if (rank == 0)
+    return e.poison(loc, "interleave needs tensors with a dimension");
+  for (mlir::Value value : values)
+    if (!fit(typeOf(first), typeOf(value))) {
+      e.error(loc, mlir::xf::describeShape(typeOf(first)) + " and " + mlir::xf::describeShape(typeOf(value)) + " cannot be interleaved");
+      e.noteValue(first, "the first");
+      e.noteValue(value, "the other");
+      return Poison{};
+    }
   std::string leading;
   for (int64_t d = 0; d + 1 < rank; ++d)
     leading += fmt::format("d{} ", d);
   for (mlir::Value &value : values) {
-    if (typeOf(value).getRank() != rank || rank == 0)
-      return e.poison(loc, "interleave needs tensors of one shape");
     Value column = e.tensors.rearrange(value, leading + "k -> " + leading + "k 1", {}, loc);
     if (isPoison(column))
       return column;

@@ -18,7 +18,7 @@ Value Evaluator::call(const Value &callee, Args args, Loc loc) {
   DepthGuard guard(*this);
   if (guard.tooDeep())
     return poison(loc, "calls are too deeply nested; does a function or block use itself?");
-  calls.push_back(loc);
+  calls.push_back({loc, /*isInside=*/false});
   llvm::scope_exit leave([&] { calls.pop_back(); });
   if (auto *builtin = getIf<const Builtin *>(callee))
     return (*builtin)->run(*this, args, loc);
@@ -41,6 +41,7 @@ Value Evaluator::call(const Value &callee, Args args, Loc loc) {
     local->parent = (*term)->scope;
     if (!bindArguments(*(*term)->indices, args, local, (*term)->name, loc, (*term)->loc))
       return Poison{};
+    calls.back().isInside = true;
     const Expr *body = (*term)->lambda ? (*term)->lambda->operands[0].get() : (*term)->function->expr.get();
     return body ? eval(*body, local) : Value(Poison{});
   }
@@ -54,6 +55,7 @@ Value Evaluator::callFunction(const Function *function, const Expr *lambda, cons
   std::string name = lambda ? "the function" : "'" + function->name + "'";
   if (!bindArguments(params, args, local, name, loc, lambda ? lambda->loc : function->loc))
     return Poison{};
+  calls.back().isInside = true;
   if (lambda)
     return eval(*lambda->operands[0], local);
   switch (function->kind) {

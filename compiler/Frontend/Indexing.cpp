@@ -50,8 +50,8 @@ private:
       if (auto *tensor = getIf<Tensor>(values[i])) {
         if (values.size() == 1 && tensor->type().getElementType().isInteger(32))
           return e.embed(x, tensor->value, expr.loc);
-        return e.poison(part.loc, "a tensor as an index must hold tokens or positions and stand alone; sizes and what is computed from them are "
-                                  "such tensors where they are known at run time only");
+        return e.poison(part.loc, "a tensor as an index must hold whole numbers (tokens, positions, what int(…) gives) and stand alone; sizes and what "
+                                  "is computed from them are such tensors where they are known at run time only");
       }
       if (holds<ScanPosition>(values[i]) && values.size() == 1)
         return e.currentScan ? e.scanInput(x, expr.loc, true) : e.poison(part.loc, "the scan's position is used outside of its scan");
@@ -129,7 +129,9 @@ private:
 
   bool take(const Range &range, int64_t axis, const DimSize &dim, Loc loc) {
     auto [start, stop, step, all] = range;
-    if (start < 0 || stop <= start || step < 1 || (!dim.isDynamic() && stop > dim.size) || stop > INT32_MAX) {
+    if (step < 1)
+      return e.error(loc, fmt::format("a range goes forwards: its step cannot be {}", step)), false;
+    if (start < 0 || stop <= start || (!dim.isDynamic() && stop > dim.size) || stop > INT32_MAX) {
       e.error(loc, fmt::format("range {}:{}{} does not fit dimension {} of {}", start, stop, step == 1 ? "" : fmt::format(":{}", step), axis + 1,
                                mlir::xf::describeShape(typeOf(x))));
       e.noteValue(x, "the tensor");

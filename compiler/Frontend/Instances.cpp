@@ -9,6 +9,13 @@ namespace {
 std::string joined(const std::string &path, const std::string &name) {
   return path.empty() ? name : name.empty() ? path : path + "." + name;
 }
+
+/// A path as descriptions write it: {i} stands for the number of whatever layer.
+std::string written(std::string path) {
+  for (size_t at = path.find('{'); at != std::string::npos; at = path.find('{', at + 1))
+    path.replace(at, path.find('}', at) + 1 - at, "{i}");
+  return path;
+}
 } // namespace
 
 Value Evaluator::makeSpec(const BlockRef &block, Args args, Loc loc) {
@@ -46,7 +53,7 @@ Instance *Evaluator::instantiate(const Spec &spec, std::string path, std::string
   instance.counts = std::move(counts);
   for (auto &[param, value] : spec.arguments)
     instance.params[param->name] = {value, param->loc};
-  calls.push_back(spec.loc);
+  calls.push_back({spec.loc});
   addItems(instance, spec.block->items, selfScope({&instance, outer}), outer);
   calls.pop_back();
   depth -= 20;
@@ -148,14 +155,14 @@ const Parameter *Evaluator::makeParameter(const std::string &name, const std::st
   for (int64_t count : counts)
     elements *= static_cast<double>(count);
   if (elements > 1e12) {
-    error(loc, fmt::format("parameter '{}' would have {:.3g} elements", path, elements));
+    error(loc, fmt::format("parameter '{}' would have {:.3g} elements", written(path), elements));
     return nullptr;
   }
   if (auto it = parameters.find(path); it != parameters.end()) {
     // The same name again is the same weight.
     if (it->second->type == type && llvm::ArrayRef(it->second->counts) == counts)
       return it->second.get();
-    error(loc, "parameter '" + path + "' of shape " + mlir::xf::describeShape(type) + " has another shape elsewhere");
+    error(loc, "parameter '" + written(path) + "' of shape " + mlir::xf::describeShape(type) + " has another shape elsewhere");
     note(it->second->loc, "here it has shape " + mlir::xf::describeShape(it->second->type));
     return nullptr;
   }

@@ -1,14 +1,16 @@
 #include "compiler/Frontend/Messages.h"
 #include "dialect/IR/Producers.h"
 
+#include <set>
+
 using namespace xf::frontend;
 
 Loc Messages::userLoc(Loc loc) const {
   if (loc.isValid() && !sources.isLibrary(loc))
     return loc;
-  for (Loc call : llvm::reverse(calls))
-    if (call.isValid() && !sources.isLibrary(call))
-      return call;
+  for (const Call &call : llvm::reverse(calls))
+    if (call.place.isValid() && !sources.isLibrary(call.place))
+      return call.place;
   return loc;
 }
 
@@ -17,6 +19,10 @@ void Messages::error(Loc loc, const std::string &message) {
   diagnostics.error(shown, message);
   if (sources.isLibrary(loc) && !sources.isLibrary(shown))
     diagnostics.note(loc, "in the library, here");
+  std::set<Loc> told{shown}; // a function that calls itself is called from few places
+  for (const Call &call : llvm::reverse(calls))
+    if (call.isInside && call.place.isValid() && !sources.isLibrary(call.place) && told.insert(call.place).second)
+      diagnostics.note(call.place, "called from here");
 }
 
 void Messages::note(Loc loc, const std::string &message) {

@@ -12,7 +12,13 @@ public:
   Messages(mlir::MLIRContext &context, Sources &sources, Diagnostics &diagnostics)
       : sources(sources), diagnostics(diagnostics), context(context) {}
 
-  /// An error inside the library is shown at the description's call of it.
+  /// What runs of the description for the sake of another place in it.
+  struct Call {
+    Loc place;
+    bool isInside = true; // no longer in its arguments, which stand at the place
+  };
+
+  /// An error inside the library is shown at the description's call of it. Notes say where the other calls are that led to it.
   void error(Loc loc, const std::string &message);
   void note(Loc loc, const std::string &message);
   Value poison(Loc loc, const std::string &message) { return error(loc, message), Poison{}; }
@@ -26,7 +32,7 @@ public:
 
   Sources &sources;
   Diagnostics &diagnostics;
-  std::vector<Loc> calls; // of the functions that are running
+  std::vector<Call> calls; // of functions, blocks and tables
 
 private:
   mlir::MLIRContext &context;

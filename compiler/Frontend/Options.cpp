@@ -281,7 +281,6 @@ Value missingValue(Evaluator &e, const Param &param, const Block &block) {
 bool Evaluator::bindOptions(const Block &block, const ScopePtr &scope, Spec &spec) {
   spec.block = &block;
   spec.scope = scope;
-  spec.loc = block.loc;
   GivenOptions given(*this, block);
   if (!options.configName.empty() && !given.readConfig())
     return false;

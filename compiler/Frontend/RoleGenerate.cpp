@@ -156,6 +156,8 @@ private:
 
   bool findTokens() {
     auto tokenInput = findTargetInput();
+    if (!tokenInput && names.count("tokens"))
+      return fail(names["tokens"].loc, "'" + names["tokens"].text + "' is no input of '" + decode.getSymName().str() + "'");
     if (!tokenInput)
       return fail(call.loc, "generate finds no token input in '" + decode.getSymName().str() + "'");
     tokens = *tokenInput;

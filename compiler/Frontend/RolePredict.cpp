@@ -95,8 +95,9 @@ private:
     e.sourceDim = getDimName(tokens, sequenceFirst ? 0 : 1).str();
     bool fits = perSentence ? getDimName(rows, 0) == e.batchDim
                             : rows.getRank() == 3 && sameDim(rows, 0, tokens, 0) && sameDim(rows, 1, tokens, 1);
-    if (!fits || !rows.getElementType().isF32())
-      return fail(resultLoc, "predict needs a result [B, V] or [B, S, V] of numbers, not " + describeShape(rows));
+    // A row is as wide for every line.
+    if (!fits || rows.isDynamicDim(rows.getRank() - 1) || !rows.getElementType().isF32())
+      return fail(resultLoc, "predict needs a result [B, V] or [B, S, V] of numbers, V known when compiling, not " + describeShape(rows));
     return true;
   }
 

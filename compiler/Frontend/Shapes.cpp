@@ -116,9 +116,7 @@ std::optional<int64_t> Evaluator::asInt(const Value &value, Loc loc, llvm::Strin
     return *i;
   if (isPoison(value))
     return std::nullopt;
-  if (auto *d = getIf<double>(value))
-    error(loc, fmt::format("{} must be an integer, not {}", what.str(), *d));
-  else if (auto *dim = getIf<DimName>(value))
+  if (auto *dim = getIf<DimName>(value))
     error(loc, fmt::format("{} must be known when compiling, but {} is known at run time only", what.str(), dim->name));
   else
     error(loc, what.str() + " must be an integer, not " + describe(value));
@@ -137,7 +135,8 @@ std::optional<bool> Evaluator::asBool(const Value &value, Loc loc, llvm::StringR
   if (auto *b = getIf<bool>(value))
     return *b;
   if (!isPoison(value))
-    error(loc, what.str() + " must be true or false when compiling, not " + describe(value));
+    error(loc, what.str() + " must be true or false when compiling, not " + describe(value) +
+                   (holds<Tensor>(value) ? "; where(condition, a, b) chooses for each element" : ""));
   return std::nullopt;
 }
 

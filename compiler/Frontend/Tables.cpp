@@ -75,7 +75,7 @@ bool Evaluator::fillTable(Parameter &parameter, const TableUse &table, const Sco
     scope->set(index.name, Scalar{position, {}}, index.loc);
   }
   builder.setInsertionPointToEnd(block);
-  calls.push_back(loc);
+  calls.push_back({loc});
   Value value = function.expr ? eval(*function.expr, scope) : exec(function.body, scope).value_or(Value(None{}));
   calls.pop_back();
   if (isPoison(value))

@@ -6,6 +6,13 @@
 
 using namespace xf::frontend;
 
+/// A whole one as 4.0, which is no integer.
+static std::string describeReal(double number) {
+  std::string text = fmt::format("{}", number);
+  bool looksWhole = text.find_first_not_of("-0123456789") == std::string::npos;
+  return "the number " + text + (looksWhole ? ".0" : "");
+}
+
 std::string xf::frontend::describe(const Value &value) {
   struct Visitor {
     std::string operator()(Poison) { return "something wrong"; }
@@ -13,7 +20,7 @@ std::string xf::frontend::describe(const Value &value) {
     std::string operator()(ScanPosition) { return "the position of the scan"; }
     std::string operator()(bool b) { return b ? "true" : "false"; }
     std::string operator()(int64_t i) { return fmt::format("the integer {}", i); }
-    std::string operator()(double d) { return fmt::format("the number {}", d); }
+    std::string operator()(double d) { return describeReal(d); }
     std::string operator()(const std::string &s) { return "the string \"" + s + "\""; }
     std::string operator()(const DimName &d) { return "the dimension " + d.name; }
     std::string operator()(const Tensor &t) {

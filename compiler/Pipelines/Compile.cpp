@@ -123,6 +123,8 @@ private:
       auto text = options.emit == Emit::llvm ? cpu::emitLLVM(*codeModule.module, why) : cpu::emitAssembly(*codeModule.module, why);
       return failed(text) ? makeError("{}", why) : writeText(options.output, *text);
     }
+    if (codeModule.kernels.empty()) // no file without any can be opened
+      return makeError("no entry computes anything");
     auto object = cpu::emitObject(*codeModule.module, why);
     if (failed(object))
       return makeError("{}", why);

@@ -41,11 +41,10 @@ void merge(ArrayRef<LinearOp> linears) {
   Value weight = concatenate(builder, loc, weights);
   Value bias = biases.empty() ? Value() : concatenate(builder, loc, biases);
   LinearOp first = linears.front();
-  Value x = first.getX();
-  auto type = cast<RankedTensorType>(x.getType());
+  auto type = cast<RankedTensorType>(first.getResult().getType()); // factors may have fewer bits
   int64_t axis = type.getRank() - 1, start = 0;
   auto whole = LinearOp::create(builder, loc, withDim(type, axis, cast<RankedTensorType>(weight.getType()).getDimSize(0), ""),
-                                x, weight, bias);
+                                first.getX(), weight, bias);
   for (LinearOp linear : linears) {
     auto part = SliceOp::create(builder, linear.getLoc(), linear.getResult().getType(), whole,
                                 builder.getI64IntegerAttr(axis), builder.getI64IntegerAttr(start), builder.getI64IntegerAttr(1));

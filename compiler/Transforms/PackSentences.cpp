@@ -34,7 +34,8 @@ private:
   /// Adds twins of the entries in these roles, of all or none; each pair says where its twin is named.
   void pack(ModuleRoles roles, ArrayRef<std::pair<StringRef, StringRef>> pairs) {
     StringRef batch = roles.name("batch"), source = roles.name("source");
-    if (batch.empty() || source.empty() || batch == source || roles.has("sequence_first"))
+    bool hasTwins = llvm::any_of(pairs, [&](const auto &pair) { return roles.has(pair.second); });
+    if (batch.empty() || source.empty() || batch == source || roles.has("sequence_first") || hasTwins)
       return;
     int64_t sentences = roles.bound("batch").value_or(0) / roles.beams(), tokens;
     if (sentences < 1 || llvm::MulOverflow(sentences, roles.bound("source").value_or(0), tokens) || tokens < 1)

@@ -64,9 +64,12 @@ public:
     SmallVector<EmbedOp> embeds;
     module.walk([&](LinearOp op) { linears.push_back(op); });
     module.walk([&](EmbedOp op) { embeds.push_back(op); });
-    // A product of parameters is computed when compiling, in full.
-    llvm::erase_if(linears, [](LinearOp op) { return !dependsOnParametersOnly(op.getWeight()) || dependsOnParametersOnly(op.getX()); });
-    llvm::erase_if(embeds, [&](EmbedOp op) { return !isCheckpointTable(op); });
+    // A product of parameters is computed when compiling, in full; one that has its types keeps them.
+    llvm::erase_if(linears, [](LinearOp op) {
+      return !dependsOnParametersOnly(op.getWeight()) || dependsOnParametersOnly(op.getX()) || !typeOf(op.getWeight()).getElementType().isF32();
+    });
+    // What has become a part of a row kernel reads its table as it is.
+    llvm::erase_if(embeds, [&](EmbedOp op) { return !isCheckpointTable(op) || isa<RowOp>(op->getParentOp()); });
     if (onlyRounds)
       return round(linears, embeds);
     for (LinearOp linear : linears)

@@ -34,6 +34,12 @@
 // PREDICT: error: xf.predict lacks 'result'
 // RUN: not xfc %t/types.mlir --emit=llvm -o - 2>&1 | FileCheck %s --check-prefix=TYPES
 // TYPES: error: has no argument 'kinds', which xf.predict names
+// RUN: not xfc %t/nothing.mlir --random-weights 1 --emit=model -o %t/none 2>&1 | FileCheck %s --check-prefix=NOTHING
+// NOTHING: error: no entry computes anything
+
+//--- nothing.mlir
+module {
+}
 
 //--- bound.mlir
 module attributes {xf.bounds = {S = 4 : i64}, xf.phase = "kernel"} {

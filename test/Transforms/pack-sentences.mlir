@@ -1,4 +1,5 @@
 // RUN: xf-opt %s -split-input-file -xf-pack-sentences | FileCheck %s
+// RUN: xf-opt %s -split-input-file -xf-pack-sentences -xf-pack-sentences | FileCheck %s
 
 // Products and rows take all tokens as one sentence, attention and stores are told where each is, and the mask is computed from
 // padded tokens.

@@ -1,9 +1,13 @@
 // RUN: xf-opt %s --pass-pipeline='builtin.module(xf-quantize-linears{type=int8})' | FileCheck %s --check-prefix=INT8
 // RUN: xf-opt %s --pass-pipeline='builtin.module(xf-quantize-linears{type=bf16})' | FileCheck %s --check-prefix=BF16
+// What has its types keeps them.
+// RUN: xf-opt %s --pass-pipeline='builtin.module(xf-quantize-linears{type=int8},xf-quantize-linears{type=bf16})' | FileCheck %s --check-prefix=INT8
+// RUN: xf-opt %s --pass-pipeline='builtin.module(xf-quantize-linears{type=bf16},xf-quantize-linears{type=int8})' | FileCheck %s --check-prefix=BF16
 // RUN: xf-opt %s --pass-pipeline='builtin.module(xf-quantize-linears{type=int8-weights})' | FileCheck %s --check-prefix=WEIGHTS
 // RUN: xf-opt %s --pass-pipeline='builtin.module(xf-quantize-linears{type=f16})' | FileCheck %s --check-prefix=F16
 // RUN: xf-opt %s --pass-pipeline='builtin.module(xf-quantize-linears{type=f32})' | FileCheck %s --check-prefix=F32
 // RUN: xf-opt %s --pass-pipeline='builtin.module(xf-kernel-pipeline{type=int8})' | FileCheck %s --check-prefix=KERNEL
+// RUN: xf-opt %s --pass-pipeline='builtin.module(xf-kernel-pipeline{type=int8},xf-quantize-linears{type=int8})' | FileCheck %s --check-prefix=KERNEL
 // RUN: not xf-opt %s --pass-pipeline='builtin.module(xf-quantize-linears{type=int4})' 2>&1 | FileCheck %s --check-prefix=ERROR
 
 // F32-NOT: i8

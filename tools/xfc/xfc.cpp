@@ -193,7 +193,7 @@ bool fitsInput(const Options &options) {
 /// Says so if the IR is the code that kernel IR became: only kernel IR says what weights and entries there are.
 mlir::LogicalResult refuseCode(mlir::ModuleOp module) {
   for (mlir::Operation &op : *module.getBody())
-    if (op.getName().getDialectNamespace() == "llvm")
+    if (llvm::is_contained({"llvm", "gpu"}, op.getName().getDialectNamespace()))
       return mlir::emitError(op.getLoc(), "this is code already: a compilation is resumed from what comes before it (1-model.mlir to 3-kernel.mlir)");
   return mlir::success();
 }
