@@ -240,16 +240,18 @@ llvm::Error Checkpoint::check(mlir::ModuleOp module, llvm::ArrayRef<std::string>
   return makeError("{}: {} tensor{} not fit the model:\n  {}", describe(), count, count == 1 ? " does" : "s do", fmt::join(problems, "\n  "));
 }
 
-llvm::Error Checkpoint::read(ParameterOp parameter, llvm::ArrayRef<int64_t> indices, llvm::MutableArrayRef<float> out) {
+llvm::Error Checkpoint::read(ParameterOp parameter, llvm::ArrayRef<int64_t> indices, int64_t first, llvm::MutableArrayRef<float> out) {
   auto [file, tensor] = parameter.getPath() ? find(expandPath(parameter, indices)) : Entry();
   if (!tensor && parameter.isTable())
-    return evaluateTable(parameter, out);
-  if (!tensor || !isFloat(tensor->dtype) || tensor->count() < static_cast<int64_t>(out.size()))
+    return evaluateTable(parameter, first, out);
+  int64_t end = first + static_cast<int64_t>(out.size());
+  if (!tensor || !isFloat(tensor->dtype) || tensor->count() < end)
     return makeError("{}: no tensor for {} of shape {}", describe(), describeParameter(parameter, indices),
                      formatShape(parameter.getTensorType().getShape().vec()));
-  if (llvm::Error error = file->readFloats(*tensor, 0, out))
+  if (llvm::Error error = file->readFloats(*tensor, first, out))
     return error;
-  file->release(*tensor);
+  if (end == parameter.getTensorType().getNumElements())
+    file->release(*tensor);
   roundToDeclared(parameter, out);
   return llvm::Error::success();
 }

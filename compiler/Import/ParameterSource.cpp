@@ -47,7 +47,7 @@ void roundToDeclared(mlir::xf::ParameterOp parameter, llvm::MutableArrayRef<floa
       value = roundToF16(value);
 }
 
-llvm::Error evaluateTable(mlir::xf::ParameterOp table, llvm::MutableArrayRef<float> out) {
+llvm::Error evaluateTable(mlir::xf::ParameterOp table, int64_t first, llvm::MutableArrayRef<float> out) {
   auto program = ScalarProgram::compile(table.getInit().front());
   if (!program)
     return makeError("table @{}: {}", table.getSymName().str(), llvm::toString(program.takeError()));
@@ -55,17 +55,17 @@ llvm::Error evaluateTable(mlir::xf::ParameterOp table, llvm::MutableArrayRef<flo
     return makeError("table @{} depends on values from outside its region", table.getSymName().str());
   ScalarFrame frame(*program, Precision::F64);
   llvm::ArrayRef<int64_t> shape = table.getTensorType().getShape();
-  for (size_t first = 0; first < out.size(); first += ScalarFrame::maxLanes) {
-    int lanes = std::min<size_t>(ScalarFrame::maxLanes, out.size() - first);
+  for (size_t done = 0; done < out.size(); done += ScalarFrame::maxLanes) {
+    int lanes = std::min<size_t>(ScalarFrame::maxLanes, out.size() - done);
     for (int l = 0; l < lanes; ++l) {
-      int64_t rest = first + l;
+      int64_t rest = first + done + l;
       for (int d = shape.size() - 1; d >= 0; rest /= shape[d--])
         frame.intArg(d)[l] = rest % shape[d];
     }
     if (llvm::Error error = frame.run(lanes))
       return makeError("table @{}: {}", table.getSymName().str(), llvm::toString(std::move(error)));
     for (int l = 0; l < lanes; ++l)
-      out[first + l] = static_cast<float>(frame.floatResult(0)[l]);
+      out[done + l] = static_cast<float>(frame.floatResult(0)[l]);
   }
   roundToDeclared(table, out);
   return llvm::Error::success();

@@ -12,10 +12,10 @@ class ParameterSource {
 public:
   virtual ~ParameterSource() = default;
 
-  /// The tensor of `parameter` at `indices` (one for each of its counts), row-major, as f32. Values are of the declared
-  /// type: a bf16 parameter gives bf16 values, widened. Nothing widened is kept, so memory stays bounded however large
-  /// the model is. `out` has exactly the tensor's elements. May be called from several threads.
-  virtual llvm::Error read(mlir::xf::ParameterOp parameter, llvm::ArrayRef<int64_t> indices,
+  /// Elements [first, first + out.size()) of the tensor of `parameter` at `indices` (one for each of its counts), row-major, as f32.
+  /// Values are of the declared type: a bf16 parameter gives bf16 values, widened. Nothing widened is kept, so memory stays bounded
+  /// however large the model is. Pieces are best read one behind the other. May be called from several threads.
+  virtual llvm::Error read(mlir::xf::ParameterOp parameter, llvm::ArrayRef<int64_t> indices, int64_t first,
                            llvm::MutableArrayRef<float> out) = 0;
 };
 
@@ -28,8 +28,8 @@ std::string describeParameter(mlir::xf::ParameterOp parameter, llvm::ArrayRef<in
 /// Calls `visit` for each combination of indices below the parameter's counts; once, with none, if it has no counts.
 void forEachIndices(mlir::xf::ParameterOp parameter, llvm::function_ref<void(llvm::ArrayRef<int64_t>)> visit);
 
-/// Evaluates a table's region in f64, each element rounded once to the declared type.
-llvm::Error evaluateTable(mlir::xf::ParameterOp table, llvm::MutableArrayRef<float> out);
+/// Evaluates elements [first, first + out.size()) of a table by its region, in f64, each rounded once to the declared type.
+llvm::Error evaluateTable(mlir::xf::ParameterOp table, int64_t first, llvm::MutableArrayRef<float> out);
 
 /// Rounds f32 values to the declared element type (nothing to do for f32).
 void roundToDeclared(mlir::xf::ParameterOp parameter, llvm::MutableArrayRef<float> values);

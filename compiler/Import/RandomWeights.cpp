@@ -5,9 +5,11 @@
 
 namespace xf {
 
-/// The splitmix64 generator.
+/// What the splitmix64 generator adds to its state for each number.
+static constexpr uint64_t step = 0x9e3779b97f4a7c15;
+
 static uint64_t next(uint64_t &state) {
-  uint64_t z = state += 0x9e3779b97f4a7c15;
+  uint64_t z = state += step;
   z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
   z = (z ^ z >> 27) * 0x94d049bb133111eb;
   return z ^ z >> 31;
@@ -27,10 +29,10 @@ static bool isFactor(llvm::StringRef path) {
                       [&](llvm::StringRef end) { return last.ends_with(end); });
 }
 
-llvm::Error RandomWeights::read(mlir::xf::ParameterOp parameter, llvm::ArrayRef<int64_t> indices,
+llvm::Error RandomWeights::read(mlir::xf::ParameterOp parameter, llvm::ArrayRef<int64_t> indices, int64_t first,
                                 llvm::MutableArrayRef<float> out) {
   if (parameter.isTable())
-    return evaluateTable(parameter, out);
+    return evaluateTable(parameter, first, out);
   std::string path = expandPath(parameter, indices);
   llvm::ArrayRef<int64_t> shape = parameter.getTensorType().getShape();
   double centre = 0, width = 0.1;
@@ -40,7 +42,7 @@ llvm::Error RandomWeights::read(mlir::xf::ParameterOp parameter, llvm::ArrayRef<
     centre = 1;
   uint64_t state = hash(path);
   state = next(state) ^ seed;
-  state = next(state);
+  state = next(state) + first * step;
   for (float &value : out) {
     double unit = (next(state) >> 11) * 0x1p-53; // [0, 1)
     value = static_cast<float>(centre + width * (2 * unit - 1));

@@ -6,13 +6,13 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Endian.h"
+#include "llvm/Support/FileSystem.h"
 
 #include <nlohmann/json.hpp>
 
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -37,13 +37,9 @@ llvm::Expected<std::unique_ptr<SafetensorsFile>> SafetensorsFile::open(llvm::Str
     close(fd);
     return makeError("{}: not a file of tensors: it has only {} bytes", name, info.st_size);
   }
-  void *mapping = mmap(nullptr, info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-  close(fd);
-  if (mapping == MAP_FAILED)
-    return makeError("{}: cannot be mapped: {}", name, std::strerror(errno));
   std::unique_ptr<SafetensorsFile> file(new SafetensorsFile(std::move(name)));
-  file->mapping = mapping;
-  file->bytes = {static_cast<const char *>(mapping), static_cast<size_t>(info.st_size)};
+  file->descriptor = fd;
+  file->size = info.st_size;
   if (llvm::Error error = file->parseHeader())
     return error;
   return file;
@@ -51,15 +47,16 @@ llvm::Expected<std::unique_ptr<SafetensorsFile>> SafetensorsFile::open(llvm::Str
 
 llvm::Expected<std::unique_ptr<SafetensorsFile>> SafetensorsFile::parse(llvm::StringRef path, llvm::ArrayRef<char> bytes) {
   std::unique_ptr<SafetensorsFile> file(new SafetensorsFile(path.str()));
-  file->bytes = bytes;
+  file->memory = bytes;
+  file->size = bytes.size();
   if (llvm::Error error = file->parseHeader())
     return error;
   return file;
 }
 
 SafetensorsFile::~SafetensorsFile() {
-  if (mapping)
-    munmap(mapping, bytes.size());
+  if (descriptor >= 0)
+    close(descriptor);
 }
 
 /// One tensor's description; everything but its place among the others is checked here.
@@ -136,20 +133,24 @@ private:
 } // namespace
 
 llvm::Error SafetensorsFile::parseHeader() {
-  if (bytes.size() < 8)
-    return makeError("{}: not a safetensors file: it has only {} bytes", path, bytes.size());
-  uint64_t header = llvm::support::endian::read64le(bytes.data());
-  if (header > maxHeader || header > bytes.size() - 8)
-    return makeError("{}: not a safetensors file, or cut short: its header should have {} bytes, the file has {}", path, header,
-                     bytes.size());
-  data = bytes.drop_front(8 + header);
+  if (size < 8)
+    return makeError("{}: not a safetensors file: it has only {} bytes", path, size);
+  char length[8];
+  if (llvm::Error error = fetch(0, length))
+    return error;
+  uint64_t header = llvm::support::endian::read64le(length);
+  if (header > maxHeader || header > size - 8)
+    return makeError("{}: not a safetensors file, or cut short: its header should have {} bytes, the file has {}", path, header, size);
+  data = 8 + header;
 
-  const char *text = bytes.data() + 8;
-  json root = json::parse(text, text + header, /*cb=*/nullptr, /*allow_exceptions=*/false);
+  std::vector<char> text(header);
+  if (llvm::Error error = fetch(8, text))
+    return error;
+  json root = json::parse(text, /*cb=*/nullptr, /*allow_exceptions=*/false);
   if (root.is_discarded() || !root.is_object())
     return makeError("{}: its header is not a JSON object", path);
   DuplicateKey duplicate;
-  json::sax_parse(text, text + header, &duplicate);
+  json::sax_parse(text, &duplicate);
   if (!duplicate.found.empty())
     return makeError("{}: tensor '{}' is there twice", path, duplicate.found);
 
@@ -157,7 +158,7 @@ llvm::Error SafetensorsFile::parseHeader() {
   for (auto &[name, entry] : root.items()) {
     if (name == "__metadata__")
       continue;
-    auto info = parseTensor(name, entry, data.size());
+    auto info = parseTensor(name, entry, size - data);
     if (!info)
       return makeError("{}: {}", path, llvm::toString(info.takeError()));
     tensors.push_back(std::move(*info));
@@ -174,28 +175,28 @@ llvm::Error SafetensorsFile::parseHeader() {
     end = tensor.end;
     add(std::move(tensor));
   }
-  if (end != data.size())
-    return makeError("{}: bytes {} to {} of the data belong to no tensor", path, end, data.size());
+  if (end != size - data)
+    return makeError("{}: bytes {} to {} of the data belong to no tensor", path, end, size - data);
   return llvm::Error::success();
 }
 
-llvm::ArrayRef<char> SafetensorsFile::getBytes(const TensorInfo &tensor) const {
-  return data.slice(tensor.begin, tensor.end - tensor.begin);
+llvm::Error SafetensorsFile::fetch(uint64_t first, llvm::MutableArrayRef<char> out) const {
+  if (descriptor < 0) {
+    llvm::copy(memory.slice(first, out.size()), out.begin());
+    return llvm::Error::success();
+  }
+  while (!out.empty()) {
+    auto got = llvm::sys::fs::readNativeFileSlice(descriptor, out, first);
+    if (!got)
+      return makeError("{}: {}", path, llvm::toString(got.takeError()));
+    if (*got == 0)
+      return makeError("{}: was cut short while it was read", path);
+    out = out.drop_front(*got);
+    first += *got;
+  }
+  return llvm::Error::success();
 }
 
 llvm::Error SafetensorsFile::readBytes(const TensorInfo &tensor, uint64_t first, llvm::MutableArrayRef<char> out) const {
-  llvm::copy(getBytes(tensor).slice(first, out.size()), out.begin());
-  return llvm::Error::success();
-}
-
-void SafetensorsFile::release(const TensorInfo &tensor) const {
-  if (!mapping)
-    return;
-  // Whole pages inside the tensor only: a neighbour may be in use.
-  uintptr_t page = sysconf(_SC_PAGESIZE);
-  llvm::ArrayRef<char> range = getBytes(tensor);
-  uintptr_t begin = (reinterpret_cast<uintptr_t>(range.begin()) + page - 1) / page * page;
-  uintptr_t end = reinterpret_cast<uintptr_t>(range.end()) / page * page;
-  if (begin < end)
-    madvise(reinterpret_cast<void *>(begin), end - begin, MADV_DONTNEED);
+  return fetch(data + tensor.begin + first, out);
 }

@@ -1,4 +1,4 @@
-// Safetensors files: a mapped, fully checked reader, and a writer.
+// Safetensors files: a fully checked reader, and a writer.
 //
 // A file is 8 bytes header length, a JSON header (name -> dtype, shape, data_offsets) and the data. Nothing in it is
 // believed before it is checked, so a damaged file gives a sentence and never a wild read.
@@ -16,17 +16,16 @@ public:
   static llvm::Expected<std::unique_ptr<SafetensorsFile>> parse(llvm::StringRef path, llvm::ArrayRef<char> bytes);
   ~SafetensorsFile() override;
 
-  void release(const TensorInfo &tensor) const override;
-
 private:
   using TensorFile::TensorFile;
   llvm::Error parseHeader();
-  llvm::ArrayRef<char> getBytes(const TensorInfo &tensor) const;
+  /// Bytes [first, first + out.size()) of the file. It is not mapped: what becomes of it meanwhile shall end with a message.
+  llvm::Error fetch(uint64_t first, llvm::MutableArrayRef<char> out) const;
   llvm::Error readBytes(const TensorInfo &tensor, uint64_t first, llvm::MutableArrayRef<char> out) const override;
 
-  llvm::ArrayRef<char> bytes;
-  void *mapping = nullptr;
-  llvm::ArrayRef<char> data;
+  llvm::ArrayRef<char> memory; // where it is no file
+  int descriptor = -1;
+  uint64_t size = 0, data = 0; // of the whole, and where its tensors begin
 };
 
 /// Writes tensors by name: Float as F32, Int as I64, Bool as BOOL.

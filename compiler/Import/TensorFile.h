@@ -51,7 +51,7 @@ public:
   llvm::Error readFloats(const TensorInfo &tensor, int64_t first, llvm::MutableArrayRef<float> out) const;
   /// The whole tensor, whatever its type.
   llvm::Expected<Tensor> read(const TensorInfo &tensor) const;
-  /// Says that the tensor is not needed now: mapped or transposed weights shall not pile up in memory.
+  /// Says that the tensor is not needed now: what was made to read it shall not stay in memory.
   virtual void release(const TensorInfo &tensor) const {}
 
 protected:

@@ -28,10 +28,14 @@ llvm::Error Machine<T>::exec(mlir::xf::ParamOp op) {
       if (index < 0 || index >= count)
         return makeError("index {} of @{} is not below {}", index, op.getName().str(), count);
     auto array = std::make_shared<Array<T>>(parameter.getTensorType().getShape(), true);
-    std::vector<float> floats(array->size());
-    if (llvm::Error error = source.read(parameter, indices, floats))
-      return error;
-    array->floats.assign(floats.begin(), floats.end());
+    constexpr int64_t pieceElements = 1 << 16;
+    std::vector<float> piece(std::min(array->size(), pieceElements));
+    for (int64_t first = 0; first < array->size(); first += pieceElements) {
+      auto floats = llvm::MutableArrayRef(piece).take_front(array->size() - first);
+      if (llvm::Error error = source.read(parameter, indices, first, floats))
+        return error;
+      llvm::copy(floats, array->floats.begin() + first);
+    }
     result = std::move(array);
   } else if (auto weight = llvm::dyn_cast_or_null<mlir::xf::WeightOp>(target)) {
     auto array = evaluate(weight, indices.empty() ? 0 : indices.front());

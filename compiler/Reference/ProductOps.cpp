@@ -1,7 +1,6 @@
 // Matrix products, look-ups and what they read in fewer bits.
 #include "compiler/Reference/Machine.h"
-
-#include <cmath>
+#include "compiler/Reference/QuantizedRow.h"
 
 namespace xf {
 
@@ -51,38 +50,6 @@ void Machine<T>::multiply(const Array<T> &x, const Array<T> &weight, Array<T> &r
   }
 }
 
-/// The Euclidean length of a row, rounded up.
-template <typename T>
-static float lengthOf(llvm::ArrayRef<T> row) {
-  double squares = 0;
-  for (T x : row)
-    squares += double(x) * double(x);
-  return std::nextafter(static_cast<float>(std::sqrt(squares)), INFINITY);
-}
-
-/// The same of what its whole numbers lack, infinite for a long row.
-template <typename T>
-static float errorOf(llvm::ArrayRef<T> row, llvm::ArrayRef<int64_t> elements, float scale) {
-  if (lengthOf(row) > 0x1p50f)
-    return INFINITY;
-  std::vector<double> lost(row.size());
-  for (auto [rest, x, element] : llvm::zip(lost, row, elements))
-    rest = double(x) - double(scale) * double(element);
-  return lengthOf(llvm::ArrayRef(lost));
-}
-
-template <typename T>
-static Ref<T> meanRow(const Array<T> &x) {
-  int64_t rows = x.shape[0], depth = x.shape[1];
-  auto mean = std::make_shared<Array<T>>(llvm::ArrayRef<int64_t>{depth}, true);
-  std::vector<double> sums(depth);
-  for (int64_t n = 0; n < rows; ++n)
-    for (int64_t k = 0; k < depth; ++k)
-      sums[k] += double(x.floats[n * depth + k]);
-  llvm::transform(sums, mean->floats.begin(), [&](double sum) { return static_cast<float>(sum / rows); });
-  return mean;
-}
-
 /// In f32, whatever the machine's precision: the op's results are what is packed.
 template <typename T>
 llvm::Error Machine<T>::exec(mlir::xf::QuantizeOp op) {
@@ -102,32 +69,27 @@ llvm::Error Machine<T>::exec(mlir::xf::QuantizeOp op) {
   // A weight that is packed is one of the results, and there is one for each: what nobody uses is not computed.
   auto isUsed = [&](unsigned fromLast) { return op.isBounded() && !op->getResult(op->getNumResults() - fromLast).use_empty(); };
   bool hasLengths = isUsed(3), hasErrors = isUsed(2), hasMean = isUsed(1);
+  auto mean = std::make_shared<Array<T>>(llvm::ArrayRef<int64_t>{depth}, true);
+  MeanRow all(depth);
   for (int64_t n = 0; n < rows; ++n) {
-    llvm::ArrayRef<T> row(x.floats.data() + n * depth, depth);
-    float largest = 0;
-    for (T value : row)
-      largest = std::max(largest, std::fabs(static_cast<float>(value)));
-    bool isZero = largest <= 0x1p-100f;
-    float reciprocal = isZero ? 0.0f : 127.0f / largest, scale = isZero ? 0.0f : largest * static_cast<float>(1 / 127.0);
-    if (op.isToWords() && !isZero) {
-      reciprocal = std::min<float>(mlir::xf::QuantizeOp::kLargestWord / largest, mlir::xf::QuantizeOp::kLongestRow / lengthOf(row));
-      scale = 1 / reciprocal;
-    }
-    scales->floats[n] = scale;
-    for (int64_t k = 0; k < depth && !isZero; ++k) {
-      int64_t element = static_cast<int64_t>(std::nearbyint(static_cast<float>(row[k]) * reciprocal));
-      elements->ints[n * depth + k] = element;
-      sums->ints[n] += element;
-    }
+    llvm::ArrayRef<T> values(x.floats.data() + n * depth, depth);
+    QuantizedRow row(values, op.isToWords());
+    scales->floats[n] = row.getScale();
+    for (int64_t k = 0; k < depth; ++k)
+      sums->ints[n] += elements->ints[n * depth + k] = row.element(k);
     if (hasLengths)
-      lengths->floats[n] = lengthOf(row);
+      lengths->floats[n] = lengthOf(values);
     if (hasErrors)
-      errors->floats[n] = errorOf(row, llvm::ArrayRef(elements->ints).slice(n * depth, depth), scale);
+      errors->floats[n] = row.error();
+    if (hasMean)
+      all.add(values);
   }
+  for (int64_t k = 0; hasMean && k < depth; ++k)
+    mean->floats[k] = all.element(k);
   llvm::SmallVector<Ref<T>> results{elements, scales};
   if (!op.isToWords())
     results.push_back(sums);
-  results.append({lengths, errors, hasMean ? meanRow(x) : std::make_shared<Array<T>>(llvm::ArrayRef<int64_t>{depth}, true)});
+  results.append({lengths, errors, mean});
   for (auto [value, array] : llvm::zip_first(op->getResults(), results))
     if (llvm::Error error = define(value, array))
       return error;

@@ -1,4 +1,5 @@
 // What a plan tells kernels, seen by kernels that only write it down.
+#include "compiler/Conversion/XfToLLVM/MemoryPlan.h"
 #include "compiler/Conversion/XfToLLVM/Plan.h"
 #include "compiler/Target/CPU/CodeBuilder.h"
 #include "test/Target/CPU/KernelHarness.h"
@@ -230,6 +231,36 @@ TEST(PlanTest, WhatIsAppendedLivesUntilItsReaderIsDone) {
   EXPECT_EQ(calls[2][5], values);
   EXPECT_EQ(calls[2][7], context);
   EXPECT_TRUE(keys != values && keys != context && values != context);
+}
+
+/// Two rows, the first of which is kept for the second.
+constexpr const char *kRows = R"(
+#rows = #xf.dims<"B", "">
+module attributes {xf.bounds = {B = 2 : i64}} {
+  xf.entry full @run(%x: tensor<?x160xf32, #rows> {xf.name = "x"}) -> (tensor<?x160xf32, #rows> {xf.name = "z"}) {
+    %y = xf.row(%x) maps [[0, 1]] : (tensor<?x160xf32, #rows>) -> tensor<?x160xf32, #rows> {
+    ^bb0(%row: tensor<160xf32>):
+      %sum = xf.reduce sum %row : tensor<160xf32> -> tensor<1xf32>
+      %centred = xf.map(%row, %sum) maps [[0], [-1]] : (tensor<160xf32>, tensor<1xf32>) -> tensor<160xf32> {
+      ^bb0(%a: f32, %b: f32):
+        %c = arith.subf %a, %b : f32
+        xf.yield %c : f32
+      }
+      xf.yield %centred : tensor<160xf32>
+    }
+    %z = xf.row(%y) maps [[0, 1]] : (tensor<?x160xf32, #rows>) -> tensor<?x160xf32, #rows> {
+    ^bb0(%row: tensor<160xf32>):
+      xf.yield %row : tensor<160xf32>
+    }
+    xf.return %z : tensor<?x160xf32, #rows>
+  }
+})";
+
+TEST(PlanTest, WhatAKernelComputesInsideTakesNoWorkspace) {
+  KernelHarness harness(kRows);
+  MemoryPlan plan = planMemory(harness.find<mlir::xf::EntryOp>());
+  EXPECT_EQ(plan.slots.size(), 1u);
+  EXPECT_EQ(plan.bytes, 2 * 160 * 4);
 }
 
 } // namespace

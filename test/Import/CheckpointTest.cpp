@@ -52,8 +52,31 @@ TEST_F(CheckpointTest, ReadsByIndex) {
   auto checkpoint = open(*module, layerTensors());
   ASSERT_TRUE(bool(checkpoint)) << llvm::toString(checkpoint.takeError());
   std::vector<float> out(6);
-  ASSERT_FALSE(bool((*checkpoint)->read(module->lookupSymbol<ParameterOp>("w"), {1, 0}, out)));
+  ASSERT_FALSE(bool((*checkpoint)->read(module->lookupSymbol<ParameterOp>("w"), {1, 0}, 0, out)));
   EXPECT_EQ(out, std::vector<float>(6, 10));
+}
+
+TEST_F(CheckpointTest, ReadsInPieces) {
+  auto module = parse(R"(
+    xf.parameter @w : tensor<2x3xf32> path "w"
+    xf.parameter @t : tensor<2x3xf32> path "t" {
+    ^bb0(%i: index, %j: index):
+      %j32 = arith.index_cast %j : index to i32
+      %v = arith.sitofp %j32 : i32 to f64
+      xf.yield %v : f64
+    }
+  )");
+  auto checkpoint = open(*module, {{"w", Tensor::ofFloats({2, 3}, {1, 2, 3, 4, 5, 6})}});
+  ASSERT_TRUE(bool(checkpoint)) << llvm::toString(checkpoint.takeError());
+  std::vector<float> out(3);
+  auto w = module->lookupSymbol<ParameterOp>("w");
+  for (float first : {0, 2, 3, 1}) { // in any order
+    ASSERT_FALSE(bool((*checkpoint)->read(w, {}, static_cast<int64_t>(first), out)));
+    EXPECT_EQ(out, (std::vector<float>{first + 1, first + 2, first + 3}));
+  }
+  EXPECT_HAS(llvm::toString((*checkpoint)->read(w, {}, 4, out)), "no tensor for 'w'");
+  ASSERT_FALSE(bool((*checkpoint)->read(module->lookupSymbol<ParameterOp>("t"), {}, 1, out)));
+  EXPECT_EQ(out, (std::vector<float>{1, 2, 0}));
 }
 
 TEST_F(CheckpointTest, TellsAllProblems) {
@@ -88,7 +111,7 @@ TEST_F(CheckpointTest, TakesDoubles) {
   auto checkpoint = bind();
   ASSERT_TRUE(bool(checkpoint)) << llvm::toString(checkpoint.takeError());
   std::vector<float> out(2);
-  ASSERT_FALSE(bool((*checkpoint)->read(module->lookupSymbol<ParameterOp>("w"), {}, out)));
+  ASSERT_FALSE(bool((*checkpoint)->read(module->lookupSymbol<ParameterOp>("w"), {}, 0, out)));
   EXPECT_EQ(out, (std::vector<float>{1.0f / 3, -2}));
   double large = 1e300;
   std::memcpy(bytes.data() + bytes.size() - sizeof(large), &large, sizeof(large));
@@ -216,7 +239,7 @@ TEST_F(CheckpointTest, ComputesOrTakesTables) {
     if (!checkpoint)
       ADD_FAILURE() << llvm::toString(checkpoint.takeError());
     else
-      EXPECT_FALSE(bool((*checkpoint)->read(position, {}, out)));
+      EXPECT_FALSE(bool((*checkpoint)->read(position, {}, 0, out)));
     return out;
   };
   EXPECT_EQ(readWith({}), (std::vector<float>{0, 1, 10, 11, 20, 21, 30, 31}));
@@ -237,9 +260,9 @@ TEST_F(CheckpointTest, RoundsToTheDeclaredType) {
   auto checkpoint = open(*module, {{"h", Tensor::ofFloats({2}, {1.00390625, 1.01171875})}, {"f", Tensor::ofFloats({2}, {1.0 / 3, 65504})}});
   ASSERT_TRUE(bool(checkpoint)) << llvm::toString(checkpoint.takeError());
   std::vector<float> out(2);
-  ASSERT_FALSE(bool((*checkpoint)->read(module->lookupSymbol<ParameterOp>("h"), {}, out)));
+  ASSERT_FALSE(bool((*checkpoint)->read(module->lookupSymbol<ParameterOp>("h"), {}, 0, out)));
   EXPECT_EQ(out, (std::vector<float>{1.0f, 1.015625f})); // ties to even
-  ASSERT_FALSE(bool((*checkpoint)->read(module->lookupSymbol<ParameterOp>("f"), {}, out)));
+  ASSERT_FALSE(bool((*checkpoint)->read(module->lookupSymbol<ParameterOp>("f"), {}, 0, out)));
   EXPECT_EQ(out[0], 0.333251953125f);
   EXPECT_HAS(errorOf(*module, {{"h", Tensor::ofFloats({2}, {0, 0})}, {"f", Tensor::ofFloats({2}, {0, 70000})}}), "'f' holds inf at [1]");
 }

@@ -18,7 +18,7 @@ struct RandomWeightsTest : testing::Test, Modules {
   std::vector<float> read(uint64_t seed, const char *name, std::vector<int64_t> indices, size_t n) {
     std::vector<float> out(n);
     RandomWeights source(seed);
-    EXPECT_FALSE(bool(source.read(module->lookupSymbol<mlir::xf::ParameterOp>(name), indices, out)));
+    EXPECT_FALSE(bool(source.read(module->lookupSymbol<mlir::xf::ParameterOp>(name), indices, 0, out)));
     return out;
   }
 };
@@ -27,6 +27,13 @@ TEST_F(RandomWeightsTest, DependOnSeedAndPathOnly) {
   EXPECT_EQ(read(1, "w", {0}, 2048), read(1, "w", {0}, 2048));
   EXPECT_NE(read(1, "w", {0}, 2048), read(1, "w", {1}, 2048));
   EXPECT_NE(read(1, "w", {0}, 2048), read(2, "w", {0}, 2048));
+}
+
+TEST_F(RandomWeightsTest, AreTheSameInPieces) {
+  std::vector<float> whole = read(1, "w", {1}, 2048), piece(100);
+  RandomWeights source(1);
+  EXPECT_FALSE(bool(source.read(module->lookupSymbol<mlir::xf::ParameterOp>("w"), {1}, 77, piece)));
+  EXPECT_EQ(piece, std::vector<float>(whole.begin() + 77, whole.begin() + 177));
 }
 
 TEST_F(RandomWeightsTest, HaveSensibleSizes) {

@@ -163,6 +163,16 @@ TEST(Safetensors, NamesFilesThatCannotBeRead) {
   EXPECT_HAS(llvm::toString(pipe.takeError()), "not a regular file");
 }
 
+TEST(Safetensors, SaysThatAFileWasCutShort) {
+  std::string path = testing::TempDir() + "xf-cut.safetensors";
+  ASSERT_FALSE(bool(writeSafetensors(path, {{"x", Tensor::ofFloats({4096}, std::vector<double>(4096))}})));
+  auto file = SafetensorsFile::open(path);
+  ASSERT_TRUE(bool(file)) << llvm::toString(file.takeError());
+  std::filesystem::resize_file(path, 5000); // while it is open
+  EXPECT_EQ(llvm::toString((*file)->read(*(*file)->find("x")).takeError()), path + ": was cut short while it was read");
+  std::filesystem::remove(path);
+}
+
 TEST(Safetensors, WritesWhatItReads) {
   std::string path = testing::TempDir() + "xf-roundtrip.safetensors";
   TensorMap tensors{{"in.x", Tensor::ofFloats({2, 2}, {1, -2.5, 3, NAN})},

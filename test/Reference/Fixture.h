@@ -16,13 +16,13 @@ namespace xf {
 /// Parameters by name, given in the test.
 struct GivenParameters : ParameterSource {
   std::map<std::string, std::vector<float>> values;
-  llvm::Error read(mlir::xf::ParameterOp parameter, llvm::ArrayRef<int64_t> indices, llvm::MutableArrayRef<float> out) override {
+  llvm::Error read(mlir::xf::ParameterOp parameter, llvm::ArrayRef<int64_t> indices, int64_t first, llvm::MutableArrayRef<float> out) override {
     if (parameter.isTable())
-      return evaluateTable(parameter, out);
+      return evaluateTable(parameter, first, out);
     auto it = values.find(expandPath(parameter, indices));
-    if (it == values.end() || it->second.size() != out.size())
+    if (it == values.end() || static_cast<int64_t>(it->second.size()) != parameter.getTensorType().getNumElements())
       return makeError("no values for {}", describeParameter(parameter, indices));
-    std::copy(it->second.begin(), it->second.end(), out.begin());
+    std::copy_n(it->second.begin() + first, out.size(), out.begin());
     return llvm::Error::success();
   }
 };

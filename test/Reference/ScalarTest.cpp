@@ -28,7 +28,7 @@ struct ScalarTest : InterpreterTest {
     float out = 0;
     if (!module)
       return 0;
-    if (llvm::Error error = evaluateTable(module->lookupSymbol<mlir::xf::ParameterOp>("t"), out))
+    if (llvm::Error error = evaluateTable(module->lookupSymbol<mlir::xf::ParameterOp>("t"), 0, out))
       ADD_FAILURE() << llvm::toString(std::move(error));
     return static_cast<int64_t>(out);
   }

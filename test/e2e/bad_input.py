@@ -196,8 +196,8 @@ explaining.send_signal(signal.SIGINT)
 checks.that(explaining.wait() == -signal.SIGINT, f"interrupted: {explaining.returncode}")
 checks.that(not any(folder.iterdir()), f"left of what was interrupted: {list(folder.iterdir())}")
 
-# Weights that memory has no room for.
-(WORK / "wide.xf").write_text("model M() {\n  ff: FeedForward(64, 20000000)\n  entry run(x: f32[B, 64]) -> y = ff(x)\n}\n")
+# Weights that memory has no room for: of a transposed one no part is packed before the whole is there.
+(WORK / "wide.xf").write_text("model M() {\n  param w: f32[64, 20000000]\n  entry run(x: f32[B, 64]) -> y = rowsum(x @ w)\n}\n")
 done = subprocess.run(["sh", "-c", 'ulimit -v 2000000; exec "$@"', "sh", str(BIN / "xfc"), str(WORK / "wide.xf"), "--random-weights", "1", "-o", str(WORK / "wide")],
                       capture_output=True, text=True)
 checks.that(done.returncode == 1 and done.stderr == "error: out of memory\n", f"no memory: {done.returncode} {done.stderr[-300:]}")

@@ -13,38 +13,38 @@ ImageParameters::ImageParameters(std::shared_ptr<const rt::model> model) : model
     byPath[parameter.path] = &parameter;
 }
 
-llvm::Error ImageParameters::read(ParameterOp parameter, llvm::ArrayRef<int64_t> indices, llvm::MutableArrayRef<float> out) {
+llvm::Error ImageParameters::read(ParameterOp parameter, llvm::ArrayRef<int64_t> indices, int64_t first, llvm::MutableArrayRef<float> out) {
   if (!parameter.getPath())
-    return evaluateTable(parameter, out);
+    return evaluateTable(parameter, first, out);
   std::string path = expandPath(parameter, indices);
   const rt::parameter_info *info = byPath.lookup(path);
   auto type = parameter.getTensorType();
   if (!info || llvm::ArrayRef<int64_t>(info->size) != type.getShape())
     return makeError("the image does not hold the parameter '{}'", path);
-  int64_t columns = type.getRank() == 0 ? 1 : type.getShape().back();
+  int64_t columns = type.getRank() == 0 ? 1 : type.getShape().back(), end = first + static_cast<int64_t>(out.size());
   for (const xf_abi_segment &segment : info->segments) {
     const uint8_t *packed = model->weights() + segment.weight_offset;
     auto *scales = reinterpret_cast<const float *>(model->weights() + segment.scale_offset);
     int64_t group = segment.dtype == XF_ABI_I8 ? 4 : segment.dtype == XF_ABI_BF16 || segment.dtype == XF_ABI_F16 ? 2 : 1;
     bool isTransposed = segment.layout == XF_ABI_COLUMN_PANELS;
     int64_t depth = ((isTransposed ? segment.rows : columns) + group - 1) / group * group;
-    for (uint64_t r = 0; r < segment.rows; ++r) {
-      float *to = out.data() + (segment.row + r) * columns;
-      for (int64_t c = 0; c < columns; ++c) {
-        // Of the packed matrix.
-        uint64_t row = segment.weight_row + (isTransposed ? c : r), k = isTransposed ? r : c;
-        uint64_t at = segment.layout == XF_ABI_PLAIN
-                          ? row * columns + k
-                          : (row / XF_ABI_PANEL * depth + k / group * group) * XF_ABI_PANEL + row % XF_ABI_PANEL * group + k % group;
-        if (segment.dtype == XF_ABI_I8)
-          to[c] = scales[row] * static_cast<int8_t>(packed[at]);
-        else if (segment.dtype == XF_ABI_BF16)
-          to[c] = llvm::bit_cast<float>(uint32_t(reinterpret_cast<const uint16_t *>(packed)[at]) << 16);
-        else if (segment.dtype == XF_ABI_F16)
-          to[c] = static_cast<float>(reinterpret_cast<const _Float16 *>(packed)[at]);
-        else
-          to[c] = reinterpret_cast<const float *>(packed)[at];
-      }
+    int64_t from = segment.row * columns, to = (segment.row + segment.rows) * columns;
+    for (int64_t i = std::max(first, from); i < std::min(end, to); ++i) {
+      int64_t r = (i - from) / columns, c = (i - from) % columns;
+      // Of the packed matrix.
+      uint64_t row = segment.weight_row + (isTransposed ? c : r), k = isTransposed ? r : c;
+      uint64_t at = segment.layout == XF_ABI_PLAIN
+                        ? row * columns + k
+                        : (row / XF_ABI_PANEL * depth + k / group * group) * XF_ABI_PANEL + row % XF_ABI_PANEL * group + k % group;
+      float &value = out[i - first];
+      if (segment.dtype == XF_ABI_I8)
+        value = scales[row] * static_cast<int8_t>(packed[at]);
+      else if (segment.dtype == XF_ABI_BF16)
+        value = llvm::bit_cast<float>(uint32_t(reinterpret_cast<const uint16_t *>(packed)[at]) << 16);
+      else if (segment.dtype == XF_ABI_F16)
+        value = static_cast<float>(reinterpret_cast<const _Float16 *>(packed)[at]);
+      else
+        value = reinterpret_cast<const float *>(packed)[at];
     }
   }
   return llvm::Error::success();

@@ -30,7 +30,7 @@ public:
     entry.walk([&](Operation *op) {
       if (auto repeat = dyn_cast<RepeatOp>(op))
         plan.carried[op].resize(repeat.getInits().size());
-      else if (!isa<RearrangeOp, SliceOp, ParamOp, AppendOp, LoadOp, EntryOp>(op))
+      else if (begin.contains(op) && !isa<RearrangeOp, SliceOp, ParamOp, AppendOp, LoadOp>(op)) // a kernel keeps what it computes inside
         for (Value result : op->getResults())
           if (auto type = dyn_cast<RankedTensorType>(result.getType()); type && !isElsewhere(result))
             plan.values[result];

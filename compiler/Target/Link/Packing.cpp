@@ -2,6 +2,7 @@
 
 #include "compiler/Import/Error.h"
 #include "compiler/Reference/Interpreter.h"
+#include "compiler/Reference/WeightRows.h"
 
 #include "llvm/ADT/bit.h"
 
@@ -18,8 +19,8 @@ void packPanels(ArrayRef<float> matrix, int64_t rows, int64_t columns, int64_t g
   panels.assign(count * depth * width, 0.0f);
   for (int64_t n = 0; n < rows; ++n) {
     float *panel = panels.data() + n / width * depth * width + n % width * group;
-    for (int64_t k = 0; k < columns; ++k)
-      panel[k / group * group * width + k % group] = matrix[n * columns + k];
+    for (int64_t k = 0; k < columns; k += group)
+      std::copy_n(matrix.data() + n * columns + k, std::min(group, columns - k), panel + k * width);
   }
 }
 
@@ -67,19 +68,73 @@ private:
   int64_t position = 0;
 };
 
+/// Elements that are computed and packed at a time; of a matrix whole panels.
+constexpr int64_t kPiece = 1 << 18;
+
+class WeightWriter {
+public:
+  WeightWriter(ParameterSource &source, llvm::raw_ostream &out) : source(source), writer(out) {}
+
+  void moveTo(int64_t offset) { writer.moveTo(offset); }
+
+  llvm::Error write(ParameterOp parameter, ArrayRef<int64_t> indices) {
+    int64_t count = parameter.getTensorType().getNumElements();
+    for (int64_t first = 0; first < count; first += kPiece) {
+      rows.resize(std::min(kPiece, count - first));
+      if (auto error = source.read(parameter, indices, first, rows))
+        return error;
+      writer.write(rows);
+    }
+    return llvm::Error::success();
+  }
+
+  llvm::Error write(WeightOp weight, int64_t layer) {
+    auto type = weight.getTensorType();
+    bool isByRows = hasRows(weight);
+    int64_t count = type.getNumElements(), width = count && type.getRank() ? count / type.getDimSize(0) : 1;
+    int64_t piece = std::max<int64_t>(1, kPiece / XF_ABI_PANEL / width) * XF_ABI_PANEL * width;
+    std::vector<float> whole(isByRows ? 0 : count);
+    if (!isByRows)
+      if (auto error = evaluateWeight(weight, layer, source, whole))
+        return error;
+    for (int64_t first = 0; first < count; first += piece) {
+      int64_t some = std::min(piece, count - first);
+      rows.resize(isByRows ? some : 0);
+      if (isByRows)
+        if (auto error = evaluateRows(weight, layer, source, first / width, rows))
+          return error;
+      if (auto error = write(weight, isByRows ? ArrayRef(rows) : ArrayRef(whole).slice(first, some)))
+        return error;
+    }
+    return llvm::Error::success();
+  }
+
+private:
+  /// Rows of a weight, whole panels but for the last one.
+  llvm::Error write(WeightOp weight, ArrayRef<float> values) {
+    auto type = weight.getTensorType();
+    Type element = type.getElementType();
+    if ((element.isF16() || element.isBF16()) && llvm::any_of(values, [](float value) { return std::isinf(value); }))
+      return makeError("a weight is beyond the largest number of {}", element.isF16() ? "f16, 65504: --type bf16 has the range of f32" : "bf16, 3.3895e38");
+    if (weight.getLayout() == Layout::panels) {
+      int64_t columns = type.getDimSize(1);
+      packPanels(values, values.size() / columns, columns, panelGroup(element), packed);
+      values = packed;
+    }
+    writer.write(values, element);
+    return llvm::Error::success();
+  }
+
+  ParameterSource &source;
+  OffsetWriter writer;
+  std::vector<float> rows, packed;
+};
+
 } // namespace
 
 llvm::Error writeWeights(ModuleOp module, const DataLayout &layout, ArrayRef<StoredParameter> stored, int64_t bytes,
                          ParameterSource &source, llvm::raw_ostream &out) {
-  OffsetWriter writer(out);
-  std::vector<float> plain, packed;
-  auto readParameter = [&](ParameterOp parameter, ArrayRef<int64_t> indices) -> llvm::Error {
-    plain.resize(parameter.getTensorType().getNumElements());
-    if (auto error = source.read(parameter, indices, plain))
-      return error;
-    writer.write(plain);
-    return llvm::Error::success();
-  };
+  WeightWriter writer(source, out);
   for (auto &[op, place] : layout.weights) {
     if (auto parameter = dyn_cast<ParameterOp>(op)) {
       llvm::Error error = llvm::Error::success();
@@ -88,34 +143,22 @@ llvm::Error writeWeights(ModuleOp module, const DataLayout &layout, ArrayRef<Sto
         if (error)
           return;
         writer.moveTo(place.offset + place.stride * number++);
-        error = readParameter(parameter, indices);
+        error = writer.write(parameter, indices);
       });
       if (error)
         return error;
       continue;
     }
-    auto weight = cast<WeightOp>(op);
-    auto type = weight.getTensorType();
     for (int64_t layer = 0; layer < place.layers; ++layer) {
-      plain.resize(type.getNumElements());
-      if (auto error = evaluateWeight(weight, layer, source, plain))
-        return error;
-      Type element = type.getElementType();
-      if ((element.isF16() || element.isBF16()) && llvm::any_of(plain, [](float value) { return std::isinf(value); }))
-        return makeError("a weight is beyond the largest number of {}", element.isF16() ? "f16, 65504: --type bf16 has the range of f32" : "bf16, 3.3895e38");
       writer.moveTo(place.offset + place.stride * layer);
-      if (weight.getLayout() == Layout::panels) {
-        packPanels(plain, type.getDimSize(0), type.getDimSize(1), panelGroup(element), packed);
-        writer.write(packed, element);
-      } else {
-        writer.write(plain, element);
-      }
+      if (auto error = writer.write(cast<WeightOp>(op), layer))
+        return error;
     }
   }
   for (const StoredParameter &parameter : stored)
     if (parameter.raw) {
       writer.moveTo(*parameter.raw);
-      if (auto error = readParameter(parameter.parameter, parameter.indices))
+      if (auto error = writer.write(parameter.parameter, parameter.indices))
         return error;
     }
   writer.moveTo(bytes);

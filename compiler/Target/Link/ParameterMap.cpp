@@ -1,9 +1,8 @@
 #include "compiler/Target/Link/ParameterMap.h"
 
 #include "compiler/Import/ParameterSource.h"
+#include "compiler/Reference/WeightRows.h"
 #include "compiler/Transforms/Layouts.h"
-
-#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace mlir::xf;
@@ -56,24 +55,6 @@ void findPieces(Value value, SmallVectorImpl<Piece> &pieces) {
         pieces.push_back({piece.param, piece.row + from - piece.at, to - from, from - begin, piece.isTransposed});
     }
   }
-}
-
-/// The value of an index in a weight's region for that number of a layer, which nested stacks divide into theirs.
-int64_t indexAt(Value index, int64_t layer) {
-  DenseMap<Value, int64_t> known;
-  auto find = [&](auto &&self, Value value) -> int64_t {
-    APInt constant;
-    if (matchPattern(value, m_ConstantInt(&constant)))
-      return constant.getSExtValue();
-    Operation *op = value.getDefiningOp();
-    if (!op)
-      return layer;
-    if (auto there = known.find(value); there != known.end())
-      return there->second;
-    int64_t a = self(self, op->getOperand(0)), b = self(self, op->getOperand(1));
-    return known[value] = isa<arith::DivUIOp>(op) ? a / b : a % b;
-  };
-  return find(find, index);
 }
 
 std::string key(StringRef symbol, ArrayRef<int64_t> indices) {

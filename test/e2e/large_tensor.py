@@ -1,0 +1,38 @@
+"""Weights are packed by rows: compiling a model takes less memory than its largest tensor, whatever the type and the file it comes from."""
+import json
+import os
+import resource
+import struct
+import zipfile
+
+from common import BIN, Checks, WORK, run
+
+rows, columns = 65536, 1024
+# Rows are looked up, multiplied with, and some of them twice.
+(WORK / "large.xf").write_text(f"""model Large() {{
+  table: Embedding({rows}, {columns})
+  entry tag(tokens: token[B, S <= 8]) -> logits = table(tokens) @ concat(table.weight[0:1000], table.weight, axis = 0).T
+}}
+""")
+size = 4 * rows * columns
+header = json.dumps({"table.weight": {"dtype": "F32", "shape": [rows, columns], "data_offsets": [0, size]}}).encode()
+with open(WORK / "large.safetensors", "wb") as file:
+    file.write(struct.pack("<Q", len(header)) + header)
+    os.truncate(file.fileno(), 8 + len(header) + size)  # zeros that take no disk
+npy = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({rows}, {columns})}}".encode()
+with zipfile.ZipFile(WORK / "large.npz", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+    with archive.open("table.weight.npy", "w") as member:
+        member.write(b"\x93NUMPY\1\0" + struct.pack("<H", len(npy)) + npy)
+        for _ in range(rows // 1024):
+            member.write(bytes(4096 * columns))
+
+checks = Checks()
+for weights in ("safetensors", "npz"):
+    for kind in ("f32", "bf16", "int8", "int8-weights"):
+        if weights == "npz" and kind != "int8":
+            continue
+        run(BIN / "xfc", WORK / "large.xf", "--weights", WORK / f"large.{weights}", "--type", kind, "--emit=model", "-o", "/dev/null")
+        peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10  # of all so far
+        print(f"{weights}, {kind}: {peak >> 20} MB")
+        checks.that(peak < size, f"{weights}, {kind}: {peak} bytes of memory, for a tensor of {size}")
+checks.end()
