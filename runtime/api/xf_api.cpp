@@ -46,12 +46,18 @@ std::string own_file() { return file_of_address(reinterpret_cast<const void *>(&
 // This file, the program, and the libraries that the process has loaded.
 std::vector<std::string> loaded_files() {
   std::vector<std::string> files = {own_file(), "/proc/self/exe"};
+  // The C library is unwound by other code than this library has in it, so nothing may be thrown through it.
   auto add = [](struct dl_phdr_info *info, size_t, void *list) {
-    if (info->dlpi_name && info->dlpi_name[0] != '\0')
-      static_cast<std::vector<std::string> *>(list)->push_back(info->dlpi_name);
-    return 0;
+    try {
+      if (info->dlpi_name && info->dlpi_name[0] != '\0')
+        static_cast<std::vector<std::string> *>(list)->push_back(info->dlpi_name);
+      return 0;
+    } catch (const std::bad_alloc &) {
+      return 1;
+    }
   };
-  dl_iterate_phdr(add, &files);
+  if (dl_iterate_phdr(add, &files) != 0)
+    throw std::bad_alloc();
   return files;
 }
 

@@ -2,6 +2,7 @@
 
 #include "runtime/abi/xf_abi.h"
 #include "runtime/core/error.h"
+#include "runtime/core/owned_file.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -42,13 +43,9 @@ constexpr const char *kNames[XF_ABI_ISA_COUNT] = {"baseline", "avx2", "avx2_vnni
 
 // A file of one line with at most two numbers, "max" standing for -1.
 bool read_quota(const std::string &path, long long &quota, long long &period) {
-  FILE *file = std::fopen(path.c_str(), "re");
-  if (!file)
-    return false;
+  owned_file file(std::fopen(path.c_str(), "re"));
   char text[64] = {};
-  size_t n = std::fread(text, 1, sizeof(text) - 1, file);
-  std::fclose(file);
-  if (n == 0)
+  if (!file || std::fread(text, 1, sizeof(text) - 1, file.get()) == 0)
     return false;
   if (std::strncmp(text, "max", 3) == 0) {
     quota = -1;
@@ -75,11 +72,9 @@ int limit_by_quota(std::string path, const std::string &root, bool unified, int 
 }
 
 int limit_by_control_group(int limit) {
-  FILE *file = std::fopen("/proc/self/cgroup", "re");
-  if (!file)
-    return limit;
+  owned_file file(std::fopen("/proc/self/cgroup", "re"));
   char line[4096];
-  while (std::fgets(line, sizeof(line), file)) {
+  while (file && std::fgets(line, sizeof(line), file.get())) {
     // hierarchy:controllers:path
     char *controllers = std::strchr(line, ':');
     char *path = controllers ? std::strchr(controllers + 1, ':') : nullptr;
@@ -93,7 +88,6 @@ int limit_by_control_group(int limit) {
     else if (std::strstr((std::string(",") + controllers + ",").c_str(), ",cpu,"))
       limit = limit_by_quota(group, "/sys/fs/cgroup/cpu", false, limit);
   }
-  std::fclose(file);
   return limit;
 }
 

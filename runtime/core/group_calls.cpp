@@ -27,11 +27,16 @@ template <typename F> void walk(const sentence_groups &groups, size_t first, siz
 
 void group_calls::add(const entry_info &entry, std::vector<void *> io) { calls_.push_back({&entry, std::move(io)}); }
 
+// How groups may share their calls.
 sharing group_calls::sharing_of(bool pads) const {
   if (!pack_.entry())
     return pads ? sharing::padded : sharing::equal;
   bool apart = !session_.executor() && std::all_of(calls_.begin(), calls_.end(), [&](const bound_call &call) { return pack_.has_parts(*call.entry); });
   return apart ? sharing::apart : sharing::packed;
+}
+
+sentence_groups group_calls::split(grouping &sentences, int64_t count, bool pads) const {
+  return sentences.split(count, session_.threads(), session_.tokens_at_once(), sharing_of(pads));
 }
 
 void group_calls::run(const sentence_groups &groups, int64_t *dims, function_ref<void(const group &, int64_t *dims)> lay_out,

@@ -22,8 +22,8 @@ public:
   // Of each group the entries are called in this order. `io`: the entry's inputs, then its outputs, with room for all groups. What one gives and
   // the next one takes is nobody else's: on a device it stays there.
   void add(const entry_info &entry, std::vector<void *> io);
-  // How groups may share their calls; `pads`: sentences may be padded.
-  sharing sharing_of(bool pads) const;
+  // The first `count` sentences of the grouping, as these calls take them; `pads`: they may be padded.
+  sentence_groups split(grouping &sentences, int64_t count, bool pads) const;
 
   // Sentences [begin, end) of the groups are called, behind those in front.
   struct group {
@@ -41,6 +41,7 @@ private:
     std::vector<void *> io;
     std::span<void *const> inputs() const { return {io.data(), entry->inputs.size()}; }
   };
+  sharing sharing_of(bool pads) const;
 
   session &session_;
   const sentence_pack &pack_;

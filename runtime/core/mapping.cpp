@@ -2,6 +2,7 @@
 
 #include "runtime/abi/xf_abi.h"
 #include "runtime/core/error.h"
+#include "runtime/core/owned_file.h"
 
 #include <cerrno>
 #include <cstdio>
@@ -143,11 +144,11 @@ const uint8_t *mapping::copy_code(uint64_t offset, uint64_t size) {
 
 std::string file_of_address(const void *address) {
   // The memory map has absolute names, right even after the working directory has changed.
-  if (FILE *maps = std::fopen("/proc/self/maps", "re")) {
+  if (owned_file maps(std::fopen("/proc/self/maps", "re")); maps) {
     char line[5000];
     unsigned long long inode = 0;
     std::string found;
-    while (found.empty() && std::fgets(line, sizeof(line), maps)) {
+    while (found.empty() && std::fgets(line, sizeof(line), maps.get())) {
       unsigned long long begin, end;
       int path = 0;
       if (std::sscanf(line, "%llx-%llx %*s %*s %*s %llu %n", &begin, &end, &inode, &path) == 3 && path > 0 &&
@@ -156,7 +157,6 @@ std::string file_of_address(const void *address) {
         found = line + path;
       }
     }
-    std::fclose(maps);
     // The map writes a newline otherwise, and a deleted file's name is no longer its own. The link works all the same.
     struct stat there, self;
     if (!found.empty() && stat(found.c_str(), &there) != 0 && stat("/proc/self/exe", &self) == 0 && self.st_ino == inode)

@@ -15,13 +15,12 @@ int64_t first_text(const xf_abi_text &text, std::span<const int32_t> ids) {
 }
 
 predict_layout::predict_layout(const model &m, arena_plan &plan)
-    : groups(plan, m.header().generate.batch), pack(m, m.header().predict.packed, plan) {
+    : window(plan, m.header().generate.batch), groups(plan, m.header().generate.batch), pack(m, m.header().predict.packed, plan) {
   const xf_abi_generate &limits = m.header().generate;
   const xf_abi_predict &roles = m.header().predict;
   entry = &m.entries()[roles.entry];
   tokens = roles.types == 0 ? 1 : 0;
   batch = limits.batch;
-  window = batch * kWindowBatches;
   check_shapes(limits, entry->outputs[roles.output], roles.types >= 0);
   if (problem)
     return;
@@ -33,7 +32,6 @@ predict_layout::predict_layout(const model &m, arena_plan &plan)
   for (const auto *list : {&entry->inputs, &entry->outputs})
     for (const tensor_info &tensor : *list)
       tensors.push_back(plan.add(m.bytes(tensor, dims.data()), 1));
-  order = plan.add(window, sizeof(int32_t));
 }
 
 void predict_layout::check_shapes(const xf_abi_generate &limits, const tensor_info &output, bool has_types) {
@@ -58,12 +56,12 @@ void predict_layout::check_shapes(const xf_abi_generate &limits, const tensor_in
 }
 
 predictor::predictor(session &owner, const model &m, arena_plan &plan)
-    : session_(owner), model_(m), limits_(m.header().generate), roles_(m.header().predict), layout_(m, plan), calls_(owner, layout_.pack) {}
+    : model_(m), limits_(m.header().generate), roles_(m.header().predict), layout_(m, plan), calls_(owner, layout_.pack) {}
 
 void predictor::bind(const arena &memory) {
   if (layout_.problem)
     return;
-  order_ = memory.as<int32_t>(layout_.order);
+  layout_.window.bind(memory);
   layout_.groups.bind(memory);
   for (uint64_t offset : layout_.tensors)
     io_.push_back(memory.at(offset));
@@ -99,36 +97,20 @@ void predictor::predict(const token_rows &rows, int32_t batch, predict_sink &sin
     fail(batch < 0 ? status::invalid_argument : status::limit, "the batch must be between 1 and %lld, not %d",
          static_cast<long long>(layout_.batch), batch);
   int64_t most = batch ? batch : layout_.batch;
-  auto length = [&](int64_t sentence) { return rows.offsets[sentence + 1] - rows.offsets[sentence]; };
-  for (int64_t first = 0; first < rows.count; first += layout_.window) {
-    int64_t count = 0;
-    for (int64_t i = first; i < std::min(first + layout_.window, rows.count); ++i)
-      if (const char *problem = refuse({rows.ids + rows.offsets[i], static_cast<size_t>(length(i))}))
-        sink.sentence_failed(i, problem);
-      else
-        order_[count++] = static_cast<int32_t>(i - first);
-    std::sort(order_, order_ + count, [&](int32_t x, int32_t y) {
-      int64_t a = length(first + x), b = length(first + y);
-      return a != b ? a > b : x < y;
-    });
-    for (int64_t chunk = 0; chunk < count; chunk += most) {
-      int64_t sentences = std::min(most, count - chunk);
-      for (int64_t i = 0; i < sentences; ++i)
-        layout_.groups.lengths()[i] = static_cast<int32_t>(length(first + order_[chunk + i]));
-      sentence_groups groups =
-          layout_.groups.split(sentences, session_.threads(), session_.tokens_at_once(), calls_.sharing_of(roles_.pad >= 0));
-      predict_groups(rows, first, {order_ + chunk, static_cast<size_t>(sentences)}, groups, sink);
-    }
-  }
+  auto accepts = accepting([&](int64_t sentence) { return refuse(rows.row(sentence)); }, sink);
+  layout_.window.for_batches(rows, most, accepts, [&](int64_t count) {
+    for (int64_t i = 0; i < count; ++i)
+      layout_.groups.lengths()[i] = layout_.window.length(i);
+    predict_groups(calls_.split(layout_.groups, count, roles_.pad >= 0), sink);
+  });
 }
 
-void predictor::predict_groups(const token_rows &rows, int64_t first, std::span<const int32_t> order, const sentence_groups &groups,
-                               predict_sink &sink) {
+void predictor::predict_groups(const sentence_groups &groups, predict_sink &sink) {
   using group = group_calls::group;
   const sentence_pack &pack = layout_.pack;
-  auto sentence = [&](const group &g, int64_t b) { return first + order[groups.sentences[g.begin + b]]; };
+  auto sentence = [&](const group &g, int64_t b) { return layout_.window.sentence(groups.sentences[g.begin + b]); };
   auto lay_out = [&](const group &g, int64_t *dims) {
-    auto ids = [&](int64_t b) { return rows.row(sentence(g, b)); };
+    auto ids = [&](int64_t b) { return layout_.window.rows()->row(sentence(g, b)); };
     const int32_t *lengths = &groups.lengths[g.begin];
     auto padded = [&](size_t input) { return static_cast<int32_t *>(io_[input]) + g.front.sentences * g.front.longest; };
     pack.lay_out(g.front, g.end - g.begin, lengths, roles_.pad, padded(layout_.tokens), dims, ids);

@@ -7,6 +7,7 @@
 #include "runtime/core/model.h"
 #include "runtime/core/search.h"
 #include "runtime/core/sentence_pack.h"
+#include "runtime/core/sentence_window.h"
 
 #include <cstdint>
 #include <span>
@@ -25,10 +26,10 @@ struct predict_layout {
   const entry_info *entry;
   size_t tokens; // which of the entry's inputs
   const char *problem = nullptr; // why lines cannot be predicted from their tokens alone, if they cannot
-  int64_t batch, window, width = 0;
+  int64_t batch, width = 0;
   bool by_token = false; // a row for each token, or one for the sentence
   std::vector<uint64_t> tensors; // offsets of the entry's inputs, then its outputs
-  uint64_t order;                // int32_t[window]
+  sentence_window window;
   grouping groups;
   sentence_pack pack; // of the entry's twin
 
@@ -47,16 +48,14 @@ public:
 
 private:
   const char *refuse(std::span<const int32_t> ids);
-  // Of the window from sentence `first` on those that `order` names.
-  void predict_groups(const token_rows &rows, int64_t first, std::span<const int32_t> order, const sentence_groups &groups, predict_sink &sink);
+  // Of sentences that wait in the window.
+  void predict_groups(const sentence_groups &groups, predict_sink &sink);
 
-  session &session_;
   const model &model_;
   const xf_abi_generate &limits_;
   const xf_abi_predict &roles_;
   predict_layout layout_;
   group_calls calls_;
-  int32_t *order_ = nullptr;
   std::vector<void *> io_;
   std::vector<int64_t> dims_;
   refusal refusal_;

@@ -22,6 +22,16 @@ private:
   char text_[160];
 };
 
+// What says whether a sentence is not refused: refuse(sentence) says why it is, and the sink is told.
+template <typename Refuse, typename Sink> auto accepting(Refuse refuse, Sink &sink) {
+  return [refuse, &sink](int64_t sentence) {
+    const char *problem = refuse(sentence);
+    if (problem)
+      sink.sentence_failed(sentence, problem);
+    return !problem;
+  };
+}
+
 } // namespace xf::rt
 
 #endif

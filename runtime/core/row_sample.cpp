@@ -4,6 +4,7 @@
 #include "runtime/core/row_vectors.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #pragma GCC diagnostic ignored "-Wpsabi"
@@ -13,6 +14,7 @@ namespace xf::rt {
 namespace {
 
 constexpr int64_t kBlock = 512; // columns whose weights are added up together
+constexpr int kSteps = 1024;    // of logits, from the largest candidate's to the least one's
 
 // Best first, ties to the lower token.
 bool is_better(const candidate &x, const candidate &y) { return x.logit != y.logit ? x.logit > y.logit : x.token < y.token; }
@@ -35,8 +37,9 @@ public:
       std::nth_element(best_, best_ + how_.top_k, best_ + count_, is_better);
       count_ = how_.top_k;
     }
-    std::sort(best_, best_ + count_, is_better);
-    return draw_of_best(uniform, some ? 0.0 : weight_of_all());
+    weigh_steps();
+    double kept = keep_share(some ? 0.0 : weight_of_all());
+    return draw_of_best(uniform * kept);
   }
 
 private:
@@ -109,20 +112,60 @@ private:
             best_[count_++] = {logits_[i], static_cast<int32_t>(i)};
   }
 
-  // Of the candidates, best first, the fewest that have the share `top_p` of `all`; 0: of their own weight.
-  XF_INLINE candidate draw_of_best(double uniform, double all) const {
-    double sum = 0;
+  // Candidates may be most of a large vocabulary: the weight of each step of logits says in which one a running sum of weights, best first,
+  // reaches something, and only that one's candidates are put in order.
+  XF_INLINE void weigh_steps() {
+    float least = top_;
+    for (int64_t i = 0; i < count_; ++i)
+      least = std::min(least, best_[i].logit);
+    double range = static_cast<double>(top_) - least;
+    steps_per_logit_ = range > 0 ? kSteps / range : 0.0;
+    last_step_ = step_of({least, 0});
+    for (int64_t i = 0; i < count_; ++i)
+      step_weights_[static_cast<size_t>(step_of(best_[i]))] += weight(best_[i]);
+  }
+  XF_INLINE int step_of(const candidate &c) const {
+    return std::min(kSteps - 1, static_cast<int>((static_cast<double>(top_) - c.logit) * steps_per_logit_));
+  }
+  XF_INLINE double &weight_of_step(int step) { return step_weights_[static_cast<size_t>(step)]; }
+  // The step's candidates, best first. Better ones stand before them, worse ones behind.
+  XF_INLINE std::span<candidate> order_step(int step) {
+    candidate *end = best_ + count_;
+    candidate *begin = std::partition(best_, end, [&](const candidate &c) { return step_of(c) < step; });
+    end = std::partition(begin, end, [&](const candidate &c) { return step_of(c) == step; });
+    std::sort(begin, end, is_better);
+    return {begin, end};
+  }
+
+  // Leaves of the candidates, best first, the fewest that have the share `top_p` of `all`; 0: of their own weight. Returns their weight.
+  XF_INLINE double keep_share(double all) {
     if (all == 0)
-      for (int64_t i = 0; i < count_; ++i)
-        all += weight(best_[i]);
-    int64_t kept = 0;
-    while (kept < count_ && (kept == 0 || sum < how_.top_p * all))
-      sum += weight(best_[kept++]);
-    double goal = uniform * sum;
-    int64_t i = 0;
-    while (i + 1 < kept && (goal -= weight(best_[i])) >= 0)
+      for (double weight : step_weights_)
+        all += weight;
+    double goal = how_.top_p * all, sum = 0;
+    int step = 0;
+    for (; step < last_step_ && sum + weight_of_step(step) < goal; ++step)
+      sum += weight_of_step(step);
+    last_step_ = step;
+    weight_of_step(step) = 0;
+    for (candidate &c : order_step(step)) {
+      weight_of_step(step) += weight(c);
+      count_ = &c + 1 - best_;
+      if (sum + weight_of_step(step) >= goal)
+        break;
+    }
+    return sum + weight_of_step(step);
+  }
+  // The candidate where the running sum of weights, best first, passes `goal`.
+  XF_INLINE candidate draw_of_best(double goal) {
+    int step = 0;
+    for (; step < last_step_ && goal >= weight_of_step(step); ++step)
+      goal -= weight_of_step(step);
+    std::span<candidate> ordered = order_step(step);
+    size_t i = 0;
+    while (i + 1 < ordered.size() && (goal -= weight(ordered[i])) >= 0)
       ++i;
-    return best_[i];
+    return ordered[i];
   }
 
   const float *logits_;
@@ -131,6 +174,9 @@ private:
   candidate *best_;
   float scale_, top_ = kNone;
   int64_t count_ = 0;
+  double steps_per_logit_ = 0;
+  int last_step_ = 0; // the least candidate's
+  std::array<double, kSteps> step_weights_ = {};
 };
 
 candidate sample_baseline(const float *x, int64_t size, const sampling &how, double uniform, candidate *scratch) {

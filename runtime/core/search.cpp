@@ -11,15 +11,14 @@
 namespace xf::rt {
 
 searcher::searcher(session &owner, const model &m, arena_plan &plan)
-    : session_(owner), model_(m), g_(m.header().generate), layout_(m, plan), rows_(layout_.placement), encode_calls_(owner, layout_.pack),
-      start_calls_(owner, layout_.pack), own_scratch_(m), room_(largest_room(m)),
+    : session_(owner), model_(m), g_(m.header().generate), layout_(m, plan), rows_(layout_.placement), window_(layout_.window),
+      encode_calls_(owner, layout_.pack), start_calls_(owner, layout_.pack), own_scratch_(m), room_(largest_room(m)),
       scratch_at_(plan.add(static_cast<uint64_t>(owner.threads()), own_scratch_.bytes)) {}
 
 void searcher::bind(const arena &memory) {
   reduce_ = row_reducer_for(session_.isa());
   sample_ = row_sampler_for(session_.isa());
   memory_ = memory.at(0);
-  order_ = memory.as<int32_t>(layout_.order);
   slots_argument_ = memory.as<int32_t>(layout_.slots);
   prefix_ = memory.as<int32_t>(layout_.prefix);
   candidates_ = memory.as<candidate>(layout_.candidates);
@@ -33,6 +32,7 @@ void searcher::bind(const arena &memory) {
   layout_.groups.bind(memory);
   layout_.pack.bind(memory);
   rows_.bind(memory);
+  window_.bind(memory);
   classes_.bind(memory.as<uint32_t>(layout_.forbidden), layout_.words, layout_.batch);
   for (beam_search &search : layout_.beams)
     search.bind(memory);
@@ -87,6 +87,12 @@ void searcher::start_call(const search_options &options, search_sink &sink) {
   sink_ = &sink;
   classes_.start(options.suppress, options.allowed, ends());
   rows_.forget();
+  // The last search may have stopped in the middle.
+  rows_.clear();
+  window_.clear();
+  active_ = 0;
+  for (slot &s : slots_)
+    s.sentence = -1;
 }
 
 // More rows than these are no faster on a CPU, and their states are memory that is touched for nothing.
@@ -105,39 +111,16 @@ void searcher::generate(const token_rows &rows, const search_options &options, s
   start_call(options, sink);
   batch_ = options.batch ? options.batch : default_batch();
   make_room(rows);
-  for (int64_t first = 0; first < rows.count; first += layout_.window) {
-    begin_window(rows, first, std::min(layout_.window, rows.count - first),
-                 [this](int64_t sentence, const char *problem) { sink_->sentence_failed(sentence, problem); });
-    run_to_the_end(&rows);
+  auto accepts = accepting([&](int64_t sentence) { return refuse(rows, sentence); }, sink);
+  for (int64_t next = 0; next < rows.count;) {
+    next = window_.start(rows, next, accepts);
+    run_to_the_end();
   }
 }
 
-void searcher::begin_window(const token_rows &rows, int64_t first, int64_t count,
-                            function_ref<void(int64_t, const char *)> refused) {
-  waiting_ = next_waiting_ = 0;
-  rows_.clear();
-  active_ = 0;
-  for (slot &s : slots_)
-    s.sentence = -1;
-  auto length = [&](int64_t sentence) { return rows.offsets[sentence + 1] - rows.offsets[sentence]; };
-  window_first_ = first;
-  window_rows_ = &rows;
-  for (int64_t i = first; i < first + count; ++i) {
-    if (const char *problem = refuse(rows, i))
-      refused(i, problem);
-    else
-      order_[waiting_++] = static_cast<int32_t>(i - first);
-  }
-  std::sort(order_, order_ + waiting_, [&](int32_t x, int32_t y) {
-    int64_t a = length(first + x), b = length(first + y);
-    return a != b ? a > b : x < y;
-  });
-}
-
-void searcher::run_to_the_end(const token_rows *rows) {
+void searcher::run_to_the_end() {
   while (true) {
-    if (rows)
-      start_waiting(*rows);
+    start_waiting();
     if (active_ == 0)
       return;
     step();

@@ -82,15 +82,9 @@ private:
     bool failed = false;
   };
 
-  void begin_window(const token_rows &rows, int64_t first, int64_t count,
-                    function_ref<void(int64_t, const char *)> refused);
-  int64_t waiting_sentence(int64_t place) const { return window_first_ + order_[place]; }
-  int64_t waiting_length(int64_t place) const {
-    return static_cast<int64_t>(window_rows_->row(waiting_sentence(place)).size());
-  }
   int64_t joining(int64_t free) const;
-  // Calls the groups' sentences, which are those of the window that `order` names.
-  void call_groups(const group_calls &calls, const sentence_groups &groups, const int32_t *order, function_ref<void(const group_calls::group &)> done);
+  // Calls the groups' sentences, which wait in the window.
+  void call_groups(const group_calls &calls, const sentence_groups &groups, function_ref<void(const group_calls::group &)> done);
   void fill_tokens(const pack_front &front, std::span<const int32_t> lengths, int64_t *dims, function_ref<int64_t(int64_t)> sentence) const;
   // Of a source tensor, `given` where the caller gives some of them.
   void *source_pointer(int tensor, bool given) const {
@@ -108,13 +102,13 @@ private:
   const char *refuse(const token_rows &rows, int64_t sentence);
   const char *refuse_prefix(std::span<const int32_t> prefix);
   const char *refuse_target(int64_t sentence, std::span<const int32_t> given);
-  void start_waiting(const token_rows &rows);
+  void start_waiting();
   bool may_join(int64_t length) const;
   // `given`: what the decoder reads behind its start token.
   void open_slot(int32_t number, int64_t sentence, std::span<const int32_t> source, std::span<const int32_t> given,
                  int64_t own_length);
   void run_given(int64_t sentences, int64_t length);
-  void run_to_the_end(const token_rows *rows);
+  void run_to_the_end();
   void start_call(const search_options &options, search_sink &sink);
   void step();
   // Sets the step entry's arguments and moves the slots on by its positions.
@@ -172,7 +166,8 @@ private:
   const model &model_;
   const xf_abi_generate &g_;
   search_layout layout_;
-  beam_rows &rows_; // the layout's
+  beam_rows &rows_; // the layout's, as the next
+  sentence_window &window_; // of sentences that the caller gives all at once, as the model's inputs, there are no rows
   token_classes classes_;
   group_calls encode_calls_, start_calls_; // of the encoder, and with what follows it
   choice_scratch own_scratch_; // of a thread
@@ -183,7 +178,7 @@ private:
 
   // Bound to the arena.
   uint8_t *memory_ = nullptr;
-  int32_t *order_ = nullptr, *slots_argument_ = nullptr, *prefix_ = nullptr, *tokens_ = nullptr, *started_ = nullptr;
+  int32_t *slots_argument_ = nullptr, *prefix_ = nullptr, *tokens_ = nullptr, *started_ = nullptr;
   int32_t *aligned_ = nullptr; // what the decoder reads for a result
   float *weights_ = nullptr;   // of its alignment
   candidate *candidates_ = nullptr;
@@ -206,8 +201,6 @@ private:
   const search_options *options_ = nullptr; // null: sentences are only encoded
   search_sink *sink_ = nullptr;
   int32_t batch_ = 0;
-  const token_rows *window_rows_ = nullptr; // null: the caller gives all sources at once, as the model's inputs
-  int64_t window_first_ = 0, waiting_ = 0, next_waiting_ = 0;
   int64_t source_length_ = 0; // of the sentences in the slots, padding included
   int32_t active_ = 0;
   int64_t new_ = 1; // positions of the step

@@ -25,7 +25,7 @@ bool searcher::can_run_ahead() const {
 // Whether another step is worth it while `under_way_` steps are not seen yet, by the sentences that go on so far.
 bool searcher::goes_on() const {
   bool gaps = (rows_.count() - active_ * options_->beam) * 4 >= rows_.count();
-  bool may_start = next_waiting_ < waiting_ && (batch_ - active_) * 4 >= batch_;
+  bool may_start = window_.waiting() > 0 && (batch_ - active_) * 4 >= batch_;
   if (active_ == 0 || gaps || may_start)
     return false;
   // Those that reach their greatest length stop by themselves.

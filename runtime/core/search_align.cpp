@@ -18,8 +18,8 @@ constexpr double kLeastCovered = 1e-10;
 // Where its source is: the caller's sentences stand beside each other as long as the search lasts; of those that enter one after the
 // other, others have taken the place since, so it is encoded again.
 void searcher::find_source(int64_t sentence) {
-  if (window_rows_) {
-    auto length = static_cast<int32_t>(window_rows_->row(sentence).size());
+  if (window_.rows()) {
+    auto length = static_cast<int32_t>(window_.rows()->row(sentence).size());
     fill_tokens({}, {&length, 1}, source_dims_.data(), [&](int64_t) { return sentence; });
     call_source(layout_.encode, false);
   }
@@ -31,9 +31,9 @@ void searcher::find_source(int64_t sentence) {
       align_io_[i] = tensor == kAlignedArgument ? static_cast<void *>(aligned_) : weights_;
       continue;
     }
-    auto *all = static_cast<uint8_t *>(source_pointer(tensor, !window_rows_));
+    auto *all = static_cast<uint8_t *>(source_pointer(tensor, !window_.rows()));
     const tensor_info &info = layout_.source_tensors[tensor].info;
-    bool by_sentence = !window_rows_ && !info.dim.empty() && info.dimension(0) == g_.batch_dim;
+    bool by_sentence = !window_.rows() && !info.dim.empty() && info.dimension(0) == g_.batch_dim;
     align_io_[i] = all + (by_sentence ? static_cast<uint64_t>(sentence) * model_.bytes(info, align_dims_.data()) : 0);
   }
 }
@@ -52,8 +52,8 @@ alignment searcher::align(int32_t number, const hypothesis &h) {
 }
 
 bool searcher::is_padding(int64_t sentence, int64_t position) const {
-  if (window_rows_)
-    return window_rows_->row(sentence)[static_cast<size_t>(position)] == g_.pad;
+  if (window_.rows())
+    return window_.rows()->row(sentence)[static_cast<size_t>(position)] == g_.pad;
   return layout_.source_tokens >= 0 && given_token(sentence, position) == g_.pad;
 }
 

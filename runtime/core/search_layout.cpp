@@ -6,14 +6,13 @@ namespace xf::rt {
 
 search_layout::search_layout(const model &m, arena_plan &plan)
     : placement(plan, m.header().generate.batch, m.header().generate.beam, m.header().generate.target),
-      groups(plan, m.header().generate.batch),
+      window(plan, m.header().generate.batch), groups(plan, m.header().generate.batch),
       pack(m, std::max(m.header().generate.packed_encode, m.header().generate.packed_begin), plan) {
   const xf_abi_generate &g = m.header().generate;
   batch = g.batch;
   beam = g.beam;
   rows = batch * beam;
-  chunk = std::min<int64_t>({m.dims()[g.new_dim].max, kPromptChunk, g.target});
-  window = batch * kWindowBatches;
+  chunk = std::min<int64_t>({m.dims()[g.new_dim].max, kPromptTokens, g.target});
   vocabulary = m.entries()[g.step].outputs[g.logits_output].dim[2];
   chooses = g.choose >= 0;
   plain = &m.entries()[g.step];
@@ -38,11 +37,14 @@ search_layout::search_layout(const model &m, arena_plan &plan)
   std::vector<int64_t> dims;
   for (const dim_info &dim : m.dims())
     dims.push_back(dim.max);
-  dims[g.batch_dim] = rows;
-  dims[g.new_dim] = chunk;
+  auto bytes = [&](const tensor_info &tensor, int64_t own_rows, int64_t positions) {
+    dims[g.batch_dim] = own_rows;
+    dims[g.new_dim] = std::min(chunk, positions);
+    return m.bytes(tensor, dims.data());
+  };
   for (const auto *tensors : {&step->inputs, &step->outputs})
     for (const tensor_info &tensor : *tensors)
-      step_tensors.push_back(plan.add(m.bytes(tensor, dims.data()), 1));
+      step_tensors.push_back(plan.add(std::max(bytes(tensor, rows, kPromptChunk), bytes(tensor, 1, kPromptTokens)), 1));
   if (chooses) {
     forbidden = step_tensors[choice.forbidden];
     logits = plan.add(rows * vocabulary, sizeof(float));
@@ -56,7 +58,6 @@ search_layout::search_layout(const model &m, arena_plan &plan)
   for (beam_search &search : beams)
     search.plan(plan, beam, g.target);
   prefix_capacity = g.target;
-  order = plan.add(window, sizeof(int32_t));
   slots = plan.add(batch, sizeof(int32_t));
   prefix = plan.add(batch * prefix_capacity, sizeof(int32_t));
   candidates = plan.add(rows * 2 * beam, sizeof(candidate));

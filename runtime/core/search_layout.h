@@ -8,6 +8,7 @@
 #include "runtime/core/grouping.h"
 #include "runtime/core/model.h"
 #include "runtime/core/sentence_pack.h"
+#include "runtime/core/sentence_window.h"
 
 #include <cstdint>
 #include <string>
@@ -15,10 +16,9 @@
 
 namespace xf::rt {
 
-// Sentences that are looked at together: sorted by length, so that those of a batch are alike.
-constexpr int64_t kWindowBatches = 16;
-// Positions of a prompt that one call of the step takes.
-constexpr int64_t kPromptChunk = 32;
+// Positions of prompts that one call of the step takes: of each row so many, and more of few rows, up to so many of all together, as
+// products of 32 tokens read their weights too often.
+constexpr int64_t kPromptChunk = 32, kPromptTokens = 256;
 
 // A tensor of encode or begin. One that both know, by its name, is stored once; its values are below both bounds.
 struct source_tensor {
@@ -54,7 +54,7 @@ struct search_layout {
   // Why the model cannot be searched from tokens alone, as lines have them; empty if it can.
   std::string refuses_tokens() const;
 
-  int64_t batch, beam, rows, chunk, window, vocabulary;
+  int64_t batch, beam, rows, chunk, vocabulary;
   int64_t least_source = 1, least_batch = 1; // positions and sentences that encode and begin need
   std::vector<source_tensor> source_tensors;
   entry_info source;            // as if encode and begin were one: the inputs that the caller owes
@@ -77,11 +77,11 @@ struct search_layout {
 
   std::vector<beam_search> beams; // of each slot
   beam_rows placement;            // of their states
+  sentence_window window;
   grouping groups;
   sentence_pack pack;
   uint64_t forbidden;             // uint32_t[1 + 2 * batch][words]: classes of tokens that rows may not choose
-  uint64_t logits;                // float[rows][chunk][vocabulary], or of one position where another step chooses
-  uint64_t order;                 // int32_t[window]
+  uint64_t logits;                // float[rows][positions][vocabulary], or of one position where another step chooses
   uint64_t slots;                 // int32_t[batch], the argument of begin
   uint64_t prefix;                // int32_t[batch][target]: tokens given, the start token first
   uint64_t candidates;            // candidate[rows][2 * beam]

@@ -4,20 +4,12 @@
 
 #include "runtime/core/row_sample.h"
 #include "runtime/core/shortlist.h"
+#include "runtime/core/token_rows.h"
 
 #include <cstdint>
 #include <span>
 
 namespace xf::rt {
-
-// Rows of tokens behind each other: row i is ids[offsets[i]] to ids[offsets[i + 1]].
-struct token_rows {
-  const int32_t *ids = nullptr;
-  const int64_t *offsets = nullptr;
-  int64_t count = 0;
-
-  std::span<const int32_t> row(int64_t i) const { return {ids + offsets[i], static_cast<size_t>(offsets[i + 1] - offsets[i])}; }
-};
 
 struct search_options {
   int32_t beam = 1;

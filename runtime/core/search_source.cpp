@@ -23,28 +23,28 @@ int64_t searcher::joining(int64_t free) const {
   bool source = layout_.source_tokens >= 0, fresh = active_ == 0;
   // At their own lengths all may; without other sentences to keep company, any shorter one may come along.
   bool any = !source || g_.ragged_source || (fresh && g_.pad >= 0);
-  int64_t last = next_waiting_;
-  while (last < waiting_ && last - next_waiting_ < free && (any || may_join(waiting_length(last))))
-    ++last;
-  return last - next_waiting_;
+  int64_t count = 0;
+  while (count < std::min(free, window_.waiting()) && (any || may_join(window_.length(count))))
+    ++count;
+  return count;
 }
 
-void searcher::start_waiting(const token_rows &rows) {
+void searcher::start_waiting() {
   int32_t free = batch_ - active_;
   // Starting a sentence costs a call: wait until some slots are free.
-  if (next_waiting_ == waiting_ || free == 0 || (active_ > 0 && free * 4 < batch_))
+  if (window_.waiting() == 0 || free == 0 || (active_ > 0 && free * 4 < batch_))
     return;
   bool source = layout_.source_tokens >= 0;
   // The first sentence of a window is its longest.
   if (active_ == 0)
-    source_length_ = waiting_length(next_waiting_);
+    source_length_ = window_.length(0);
   int64_t sentences = joining(free);
   int32_t number = 0;
   for (int64_t i = 0; i < sentences; ++i, ++number) {
     while (slots_[number].sentence >= 0)
       ++number;
-    int64_t sentence = waiting_sentence(next_waiting_ + i);
-    std::span<const int32_t> ids = rows.row(sentence);
+    int64_t sentence = window_.sentence(i);
+    std::span<const int32_t> ids = window_.rows()->row(sentence);
     started_[i] = number;
     layout_.groups.lengths()[i] = static_cast<int32_t>(g_.ragged_source ? ids.size() : source_length_);
     if (source)
@@ -52,13 +52,9 @@ void searcher::start_waiting(const token_rows &rows) {
     else
       open_slot(number, sentence, {}, ids, own_length(ids));
   }
-  int64_t first = next_waiting_;
-  next_waiting_ += sentences;
-  if (!source || sentences == 0)
-    return;
-  sentence_groups groups =
-      layout_.groups.split(sentences, session_.threads(), session_.tokens_at_once(), start_calls_.sharing_of(true));
-  call_groups(start_calls_, groups, order_ + first, [](const group_calls::group &) {});
+  if (source && sentences > 0)
+    call_groups(start_calls_, start_calls_.split(layout_.groups, sentences, true), [](const group_calls::group &) {});
+  window_.take(sentences);
 }
 
 int64_t searcher::encoding_width() const {
@@ -78,32 +74,25 @@ void searcher::encode(const token_rows &rows, predict_sink &sink) {
   options_ = nullptr;
   auto *values = reinterpret_cast<const float *>(
       source_pointers_[layout_.encode.arguments[layout_.encode.entry->inputs.size()]]);
-  for (int64_t first = 0; first < rows.count; first += layout_.window) {
-    begin_window(rows, first, std::min(layout_.window, rows.count - first),
-                 [&sink](int64_t sentence, const char *problem) { sink.sentence_failed(sentence, problem); });
-    for (; next_waiting_ < waiting_; next_waiting_ += std::min(layout_.batch, waiting_ - next_waiting_)) {
-      int64_t count = std::min(layout_.batch, waiting_ - next_waiting_);
-      for (int64_t i = 0; i < count; ++i)
-        layout_.groups.lengths()[i] = static_cast<int32_t>(waiting_length(next_waiting_ + i));
-      sentence_groups groups =
-          layout_.groups.split(count, session_.threads(), session_.tokens_at_once(), encode_calls_.sharing_of(g_.pad >= 0));
-      const int32_t *order = order_ + next_waiting_;
-      call_groups(encode_calls_, groups, order, [&](const group_calls::group &g) {
-        const sentence_pack &pack = layout_.pack;
-        int64_t sentences = g.end - g.begin, longest = groups.lengths[g.begin];
-        for (int64_t b = 0; b < sentences; ++b)
-          sink.predicted(window_first_ + order[groups.sentences[g.begin + b]], values + pack.first_row(g.front, b, longest) * width,
-                         groups.lengths[g.begin + b], pack.row_step(sentences) * width, width);
-      });
-    }
-  }
+  auto accepts = accepting([&](int64_t sentence) { return refuse(rows, sentence); }, sink);
+  window_.for_batches(rows, layout_.batch, accepts, [&](int64_t count) {
+    for (int64_t i = 0; i < count; ++i)
+      layout_.groups.lengths()[i] = window_.length(i);
+    sentence_groups groups = encode_calls_.split(layout_.groups, count, g_.pad >= 0);
+    call_groups(encode_calls_, groups, [&](const group_calls::group &g) {
+      const sentence_pack &pack = layout_.pack;
+      int64_t sentences = g.end - g.begin, longest = groups.lengths[g.begin];
+      for (int64_t b = 0; b < sentences; ++b)
+        sink.predicted(window_.sentence(groups.sentences[g.begin + b]), values + pack.first_row(g.front, b, longest) * width,
+                       groups.lengths[g.begin + b], pack.row_step(sentences) * width, width);
+    });
+  });
 }
 
-void searcher::call_groups(const group_calls &calls, const sentence_groups &groups, const int32_t *order,
-                           function_ref<void(const group_calls::group &)> done) {
+void searcher::call_groups(const group_calls &calls, const sentence_groups &groups, function_ref<void(const group_calls::group &)> done) {
   auto lay_out = [&](const group_calls::group &g, int64_t *dims) {
     auto members = groups.sentences.subspan(g.begin, g.end - g.begin);
-    fill_tokens(g.front, groups.lengths.subspan(g.begin, members.size()), dims, [&](int64_t b) { return window_first_ + order[members[b]]; });
+    fill_tokens(g.front, groups.lengths.subspan(g.begin, members.size()), dims, [&](int64_t b) { return window_.sentence(members[b]); });
     if (&calls == &start_calls_) // whose sentences take slots
       for (size_t b = 0; b < members.size(); ++b)
         slots_argument_[g.front.sentences + static_cast<int64_t>(b)] = started_[members[b]];
@@ -116,7 +105,7 @@ void searcher::fill_tokens(const pack_front &front, std::span<const int32_t> len
                            function_ref<int64_t(int64_t)> sentence) const {
   auto *tokens = static_cast<int32_t *>(source_pointers_[layout_.source_tokens]) + front.sentences * front.longest;
   layout_.pack.lay_out(front, static_cast<int64_t>(lengths.size()), lengths.data(), g_.pad, tokens, dims,
-                       [&](int64_t b) { return window_rows_->row(sentence(b)); });
+                       [&](int64_t b) { return window_.rows()->row(sentence(b)); });
 }
 
 int64_t searcher::longest_result(int64_t sentence, int64_t own_length, int64_t prefix_length) const {
@@ -243,10 +232,6 @@ void searcher::generate_bound(const search_options &options, search_sink &sink) 
     fail(status::unsupported, "what the model makes of sentences has other dimensions before the batch: its results are aligned with sentences that are given as "
                               "tokens, one behind the other");
   start_call(options, sink);
-  window_rows_ = nullptr;
-  waiting_ = next_waiting_ = 0;
-  rows_.clear();
-  active_ = 0;
   int64_t sentences = source_dims_[g_.batch_dim];
   batch_ = static_cast<int32_t>(sentences);
   source_length_ = source_dims_[g_.source_dim];
@@ -254,8 +239,6 @@ void searcher::generate_bound(const search_options &options, search_sink &sink) 
   for (int64_t b = 0; b < sentences; ++b)
     positions = std::max(positions, positions_of(b, source_length_, options.prefix_of(b)));
   make_room(sentences, source_length_, positions);
-  for (slot &s : slots_)
-    s.sentence = -1;
   for (int32_t b = 0; b < sentences; ++b) {
     slots_argument_[b] = b;
     int64_t own = source_length_;
@@ -278,7 +261,7 @@ void searcher::generate_bound(const search_options &options, search_sink &sink) 
       open_slot(b, b, source, given, own);
   }
   run_given(sentences, source_length_);
-  run_to_the_end(nullptr);
+  run_to_the_end();
 }
 
 } // namespace xf::rt

@@ -64,11 +64,11 @@ int64_t searcher::readable(const slot &s) const {
 
 void searcher::prepare_step() {
   // Rows with more given tokens take several positions at once, as many as all rows have.
-  new_ = layout_.chunk;
+  int32_t rows = rows_.count();
+  new_ = std::min(layout_.chunk, std::max(kPromptChunk, std::min(kPromptTokens, session_.tokens_at_once()) / rows));
   for (int32_t number = 0; number < batch_; ++number)
     if (slots_[number].sentence >= 0)
       new_ = std::min(new_, readable(slots_[number]));
-  int32_t rows = rows_.count();
   for (int32_t row = 0; row < rows; ++row) {
     int32_t number = rows_.slot_of(row);
     const slot &s = slots_[number];

@@ -81,7 +81,8 @@ thread_pool::~thread_pool() {
   // Behind a fork() the workers are not in this process, and their handles may be other threads' by now: they are neither waited for nor
   // given back.
   if (getpid() != process_) {
-    new std::vector<std::thread>(std::move(workers_));
+    alignas(std::vector<std::thread>) char forgotten[sizeof(workers_)];
+    new (forgotten) std::vector<std::thread>(std::move(workers_));
     return;
   }
   stop_ = true;

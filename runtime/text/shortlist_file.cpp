@@ -1,6 +1,7 @@
 #include "runtime/text/shortlist_file.h"
 
 #include "runtime/core/error.h"
+#include "runtime/core/owned_file.h"
 #include "runtime/text/codec.h"
 #include "runtime/text/utf8.h"
 
@@ -14,17 +15,15 @@ namespace xf::rt {
 namespace {
 
 std::string read_text(const std::string &path) {
-  std::FILE *file = std::fopen(path.c_str(), "rb");
+  owned_file file(std::fopen(path.c_str(), "rb"));
   if (!file)
     fail(status::io, "%s: %s", path.c_str(), std::strerror(errno));
   std::string text;
   char chunk[1 << 16];
-  while (size_t count = std::fread(chunk, 1, sizeof(chunk), file))
+  while (size_t count = std::fread(chunk, 1, sizeof(chunk), file.get()))
     text.append(chunk, count);
-  int problem = std::ferror(file) ? errno : 0;
-  std::fclose(file);
-  if (problem)
-    fail(status::io, "%s: %s", path.c_str(), std::strerror(problem));
+  if (std::ferror(file.get()))
+    fail(status::io, "%s: %s", path.c_str(), std::strerror(errno));
   return text;
 }
 

@@ -12,6 +12,8 @@
  * a session for each thread that needs one. xf_message() is the calling thread's own. A session's threads are in the process that
  * created it: behind a fork() the child may free the session, and no more.
  *
+ * Functions of the caller's that are called (run_threads, on_token) return: neither an exception nor longjmp() may leave them.
+ *
  * Structs that begin with `size` must be given by their initialiser function, which takes sizeof(the struct) as the caller knows
  * it, or with size = sizeof(the struct); fields that a later version adds are then left alone.
  */

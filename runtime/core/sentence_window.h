@@ -1,0 +1,60 @@
+// The sentences of a call that wait: they are looked at in windows, and in each the longest comes first, so that those which are computed
+// together are alike.
+#ifndef RUNTIME_CORE_SENTENCE_WINDOW_H
+#define RUNTIME_CORE_SENTENCE_WINDOW_H
+
+#include "runtime/core/arena.h"
+#include "runtime/core/function_ref.h"
+#include "runtime/core/token_rows.h"
+
+#include <algorithm>
+#include <cstdint>
+
+namespace xf::rt {
+
+// A window has so many sentences for each that may be computed at once.
+constexpr int64_t kWindowBatches = 16;
+
+class sentence_window {
+public:
+  // For at most `batch` sentences at once.
+  sentence_window(arena_plan &plan, int64_t batch);
+  void bind(const arena &memory) { order_ = memory.as<int32_t>(place_); }
+
+  // There are no rows, and none waits.
+  void clear() { rows_ = nullptr, count_ = next_ = 0; }
+  // Of the rows from `first` on as many as a window has are looked at: those that `accepts` wait now, and no others. Returns where the next
+  // window begins.
+  int64_t start(const token_rows &rows, int64_t first, function_ref<bool(int64_t sentence)> accepts);
+  // Those that `accepts` of all rows, in batches: calls f(count) for the `count` of them, at most `most`, that wait in front.
+  template <typename F> void for_batches(const token_rows &rows, int64_t most, function_ref<bool(int64_t sentence)> accepts, F f) {
+    for (int64_t next = 0; next < rows.count;) {
+      next = start(rows, next, accepts);
+      while (waiting() > 0) {
+        int64_t count = std::min(most, waiting());
+        f(count);
+        take(count);
+      }
+    }
+  }
+
+  // Null where there are none.
+  const token_rows *rows() const { return rows_; }
+  int64_t waiting() const { return count_ - next_; }
+  // The number of the one at this place among those that wait, 0 being the first, and how many tokens it has.
+  int64_t sentence(int64_t place) const { return first_ + order_[next_ + place]; }
+  int32_t length(int64_t place) const { return static_cast<int32_t>(rows_->row(sentence(place)).size()); }
+  // The first `count` of them wait no longer.
+  void take(int64_t count) { next_ += count; }
+
+private:
+  int64_t size_;
+  uint64_t place_;
+  int32_t *order_ = nullptr; // counted from `first_`
+  const token_rows *rows_ = nullptr;
+  int64_t first_ = 0, count_ = 0, next_ = 0;
+};
+
+} // namespace xf::rt
+
+#endif
