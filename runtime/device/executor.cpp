@@ -137,14 +137,18 @@ device_executor::call_places device_executor::place(const entry_info &entry, con
 }
 
 // Memory for arguments grows with the largest call, that for copies with the largest that is copied as one. Nothing is known any
-// more of what lies elsewhere now.
-void device_executor::reserve(const call_places &places) {
-  if (places.end > io_memory_.bytes() || !(places == places_))
-    known_.assign(places.entry->inputs.size(), false);
+// more of what lies elsewhere now, nor of anything where there is no memory.
+void device_executor::reserve(call_places places) {
+  if (places == places_)
+    return;
+  places_ = {};
+  known_.clear();
   io_memory_.grow(*device_, places.end);
   if (places.end <= kMostStaged)
     staging_.grow(*device_, places.end);
   resident_.resize(std::max<size_t>(resident_.size(), places.outputs));
+  known_.resize(places.entry->inputs.size());
+  places_ = std::move(places);
 }
 
 void device_executor::upload(const entry_info &entry, const int64_t *dims, void *const *io) {
@@ -153,9 +157,7 @@ void device_executor::upload(const entry_info &entry, const int64_t *dims, void 
 }
 
 void device_executor::send(const entry_info &entry, const int64_t *dims, void *const *io) {
-  call_places places = place(entry, dims);
-  reserve(places);
-  places_ = std::move(places);
+  reserve(place(entry, dims));
   size_t inputs = entry.inputs.size();
   if (!staged()) {
     for (size_t i = 0; i < inputs; ++i)
@@ -168,7 +170,7 @@ void device_executor::send(const entry_info &entry, const int64_t *dims, void *c
   uint64_t begin = 0, end = 0;
   auto flush = [&] {
     if (end > begin)
-      device_->upload(io_memory_.get() + begin, staging_.get() + begin, end - begin);
+      or_forget([&] { device_->upload(io_memory_.get() + begin, staging_.get() + begin, end - begin); });
     begin = end = 0;
   };
   for (size_t i = 0; i < inputs; ++i) {
@@ -229,14 +231,8 @@ void device_executor::take_outputs(void *const *io) const {
       std::memcpy(io[i], staging_.get() + places_.begin[i], places_.bytes[i]);
 }
 
-// What went wrong may have kept inputs from coming to the device.
 void device_executor::wait(uint64_t mark) {
-  try {
-    device_->wait(mark);
-  } catch (...) {
-    known_.assign(known_.size(), false);
-    throw;
-  }
+  or_forget([&] { device_->wait(mark); });
 }
 
 void device_executor::set_apart(const entry_info &entry, const int64_t *dims, void *const *io, std::span<void *const> next) {

@@ -69,7 +69,16 @@ private:
   void launch_called(size_t number, const xf_abi_view *views);
   void launch_held();
   call_places place(const entry_info &entry, const int64_t *dims) const;
-  void reserve(const call_places &places);
+  void reserve(call_places places);
+  // Does what may go wrong, and thus keep inputs from coming to the device.
+  template <typename F> void or_forget(F f) {
+    try {
+      f();
+    } catch (...) {
+      known_.assign(known_.size(), false);
+      throw;
+    }
+  }
   void send(const entry_info &entry, const int64_t *dims, void *const *io);
   uint8_t *apart(size_t number) const { return number < apart_.size() ? apart_[number] : nullptr; }
   void set_apart(const entry_info &entry, const int64_t *dims, void *const *io, std::span<void *const> next);

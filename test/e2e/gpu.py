@@ -72,6 +72,10 @@ def confirm_steps_ahead(program):
     random.seed(3)
     confirm_beams(program, "".join(" ".join(str(random.randrange(4, 29)) for _ in range(random.randrange(5, 12))) + "\n" for _ in range(9)),
                   "cuda", ("--ids", "--batch", 4))
+    # A device that does all at once: what the host has not read by then is lost.
+    with_driver(FAKE_CUDA_EAGER=1)
+    confirm_beams(program, "4 5 6\n9 8 7 6 5\n11 12\n", "cuda", ("--ids", "--batch", 2))
+    with_driver()
 
     confirm_counts(program)
 

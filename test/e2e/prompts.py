@@ -43,6 +43,14 @@ several = program(None, "[2, 7, 9]")
 for options in ((), ("--beam", 3, "--n-best", 2), ("--min-length", 2)):
     for prompt in ("5 6 7", "3", "8 4", "11 12 13 14"):
         checks.that(continued(several, prompt, options=options) == continued(none, prompt, options=(*options, "--end", "7,9")), f"several ends {options} {prompt}")
+description.write_text(DESCRIPTION.replace("T <= 12", "T <= 300").replace("%s", "").replace("%e", "2"))
+compile_model(description, WORK / "long", "--random-weights", 4)
+long = [" ".join(str(3 + (k * k + row) % 17) for k in range(200 + row)) for row in range(8)]  # a few are read in larger pieces than many
+unnumbered = lambda text: [line.split("\t")[1:] for line in text.splitlines()]
+together = unnumbered(continued(WORK / "long", *long, options=("--beam", 2)))
+for threads in (1, 2):
+    alone = unnumbered("".join(continued(WORK / "long", line, options=("--beam", 2, "--threads", threads)) for line in long))
+    checks.that(alone == together and len(alone) == 8, f"long prompts alone and together, {threads} threads")
 status, out, err = run(none, stdin="\n5 6\n", ok=False)
 checks.that(status == 1 and len(out.splitlines()) == 2 and not out.splitlines()[0] and "1" in err, f"an empty prompt: {status} {out!r} {err!r}")
 description.write_text("model M() {\n  e: Embedding(9, 8)\n  entry encode(s: token[B, S <= 9]) -> m = e(s)\n"

@@ -14,7 +14,7 @@ models = [(seed, seed, "f32", ()) for seed in ("seed0", "seed2", "seed3", "seed4
 models += [(model if kind == "f32" else f"{model} {kind}", model, kind, ()) for model in ("tagger", "g2p")
            for kind in ("f32", "bf16", "f16", "int8-weights")]
 # Wide heads, whose context takes more registers; those of 16 bits, too.
-models += [(f"g2p bf16, {width} wide", "g2p", "bf16", ("--set", f"d_model={2 * width}", "--set", "heads=2")) for width in (64, 128)]
+models += [(f"g2p bf16, {width} wide", "g2p", "bf16", ("--set", f"d_model={2 * width}", "--set", "heads=2")) for width in (64, 128, 256)]
 models += [(f"seed0, {width} wide", "seed0", "f32", ("--set", f"d_model={2 * width}", "--set", "h=2")) for width in (128, 256)]
 # More keys than have their scores in shared memory.
 models += [("seed0, long", "seed0", "f32", ("--set", "max_len=20000"))]

@@ -154,6 +154,27 @@ TEST_P(Device, IsUsedByOneThreadAndThenAnother) {
   EXPECT_EQ(get(), 1);
 }
 
+// The driver then refuses all that it is asked for, clearing up, too, until nobody has its context.
+TEST(Cuda, NothingWorksBehindAFault) {
+  {
+    auto where = make_cuda(80);
+    where->use(where->load(twice_and_one(), {"k"}, 0));
+    device_memory memory(*where, kThreads * sizeof(float));
+    host_memory staging(*where, 16);
+    uint64_t behind = reinterpret_cast<uint64_t>(memory.get() + memory.bytes()), parameters[2] = {behind, behind};
+    where->launch(0, 1, kThreads, parameters, sizeof(parameters));
+    EXPECT_THROW(where->wait(where->mark()), error);
+    EXPECT_THROW(where->mark(), error);
+    EXPECT_THROW(where->allocate(16), error);
+    EXPECT_THROW(where->clear(memory.get(), 16), error);
+    EXPECT_THROW(make_cuda(80), error);
+  }
+  auto where = make_cuda(80);
+  device_memory memory(*where, 16);
+  where->clear(memory.get(), 16);
+  where->wait(where->mark());
+}
+
 // A program that uses CUDA itself, perhaps with another GPU, finds its own context where it was.
 TEST(Cuda, LeavesTheThreadsContext) {
   void *driver = dlopen("libcuda.so.1", RTLD_NOW);

@@ -141,6 +141,16 @@ TEST(EmulatorMatrices, AreMultiplied) {
              "does not understand PTX line");
 }
 
+TEST(EmulatorMatrices, NumbersThatAreNone) {
+  auto out = run(around("\tmov.b32 %r2, 0x7f807f80;\n\tmov.b32 %r3, 0;\n"
+                        "\tmma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%r4, %r5, %r6, %r7}, {%r2, %r2, %r2, %r2}, {%r3, %r3}, {%r3, %r3, %r3, %r3};\n"
+                        "\tst.global.b32 [%rd3], %r4;\n"),
+                 {0}, 32);
+  uint32_t bits;
+  std::memcpy(&bits, &out[5], 4);
+  EXPECT_EQ(bits, 0x7fffffffu);
+}
+
 TEST(EmulatorHalves, AreConverted) {
   // f32 in, the 16 bits as an integer, and back.
   struct {
@@ -160,7 +170,8 @@ TEST(EmulatorHalves, AreConverted) {
   for (const auto &c : cases) {
     std::string type = c.type;
     std::string code = "\tld.global.b32 %r2, [%rd4];\n\tcvt.rn." + type + ".f32 %rs1, %r2;\n\tcvt.u32.u16 %r3, %rs1;\n"
-                       "\tst.global.b32 [%rd2], %r3;\n\tcvt.f32." + type + " %r4, %rs1;\n\tst.global.b32 [%rd2+4], %r4;\n";
+                       "\tst.global.b32 [%rd2], %r3;\n\t" + (type == "bf16" ? "shl.b32 %r4, %r3, 16" : "cvt.f32.f16 %r4, %rs1") +
+                       ";\n\tst.global.b32 [%rd2+4], %r4;\n";
     auto out = run(around(code), {c.value}, 1, 2);
     uint32_t bits;
     std::memcpy(&bits, &out[0], 4);

@@ -55,6 +55,15 @@ TEST(Emulator, SharedMemoryThatIsOneNumber) {
   EXPECT_HAS(problem_of(around("\tst.shared.b64 [number+4096], 7;\n", number), 1), "outside of its");
 }
 
+// Variables lie next to each other on a GPU, where what is behind one may be another's, or nobody's.
+TEST(Emulator, SharedMemoryBehindAVariable) {
+  std::string odd = ".shared .align 16 .b8 odd[20];\n", set = "\tst.shared.b32 [odd+16], 7;\n", more = "\tst.shared.b32 [buffer], 7;\n";
+  EXPECT_EQ(problem_of(around(set + more, odd), 1), "");
+  EXPECT_HAS(problem_of(around(set + "\tst.shared.b32 [odd+20], 7;\n", odd), 1), "writes shared memory at 20, outside of its 20 bytes");
+  EXPECT_HAS(problem_of(around(set + more + "\tld.shared.b32 %r2, [odd+32];\n", odd), 1), "reads shared memory at 32, outside of its 20 bytes");
+  EXPECT_HAS(problem_of(around("\tmov.b64 %rd5, 0;\n\tst.shared.b32 [%rd5], 7;\n"), 1), "of which the kernel has none");
+}
+
 TEST(Emulator, TwoThreadsWriteOnePlace) {
   std::string body = "\tmov.b64 %rd5, buffer;\n\tst.shared.b32 [%rd5], %r1;\n";
   EXPECT_HAS(problem_of(around(body), 64), "writes shared memory at 0, which thread");
@@ -247,6 +256,25 @@ TEST(Emulator, Integers) {
   }
 }
 
+// PTX ISA, cvt: 0 unless either is of 64 bits.
+TEST(Emulator, IntegersOfNoNumber) {
+  auto bits = [](const std::string &conversion) {
+    auto out = run(around("\tmov.b32 %r5, 0f7FC00000;\n\tmov.b64 %rd8, 0d7FF8000000000000;\n\t" + conversion +
+                          ";\n\tst.global.b64 [%rd2], %rd9;\n"), {0}, 1, 2);
+    uint64_t number;
+    std::memcpy(&number, out.data(), sizeof(number));
+    return number;
+  };
+  const std::string widen = ";\n\tcvt.s64.s32 %rd9, %r6", widenUnsigned = ";\n\tcvt.u64.u32 %rd9, %r6";
+  EXPECT_EQ(bits("cvt.rzi.s32.f32 %r6, %r5" + widen), 0u);
+  EXPECT_EQ(bits("cvt.rzi.u32.f32 %r6, %r5" + widenUnsigned), 0u);
+  EXPECT_EQ(bits("cvt.rzi.s64.f32 %rd9, %r5"), 0x8000000000000000u);
+  EXPECT_EQ(bits("cvt.rzi.u64.f32 %rd9, %r5"), 0x8000000000000000u);
+  EXPECT_EQ(bits("cvt.rzi.s64.f64 %rd9, %rd8"), 0x8000000000000000u);
+  EXPECT_EQ(bits("cvt.rzi.s32.f64 %r6, %rd8" + widen), 0xffffffff80000000u);
+  EXPECT_EQ(bits("cvt.rzi.u32.f64 %r6, %rd8" + widenUnsigned), 0x80000000u);
+}
+
 TEST(Emulator, LoadsThatWiden) {
   // Thread t reads the 32-bit number -t - 1 into 64 bits, and stores the upper half, then the lower one.
   std::vector<float> in(4);
@@ -284,6 +312,19 @@ TEST(Emulator, RefusesWhatItDoesNotKnow) {
   EXPECT_HAS(problem_of(around("\tadd.rn.ftz.f32 %r2, %r1, %r1;\n"), 1), "does not understand PTX line");
   EXPECT_HAS(problem_of(around("\tld.global.nc.b32 %r2, [%rd4];\n"), 1), "does not understand PTX line");
   EXPECT_HAS(problem_of(around("\tbra $nowhere;\n"), 1), "does not understand PTX line");
+  // What PTX ISA 7.0 and compute capability 8.0 do not have.
+  for (const char *later : {"ld.global.v4.b64 {%rd5, %rd6, %rd7, %rd8}, [%rd3]", "cvt.f32.bf16 %r2, %rs1", "min.relu.s32 %r2, %r1, %r1",
+                            "min.xorsign.abs.f32 %r2, %r1, %r1", "cp.async.bulk.commit_group", "ld.acquire.gpu.global.b32 %r2, [%rd4]"})
+    EXPECT_HAS(problem_of(around("\tmov.b16 %rs1, 0;\n\t" + std::string(later) + ";\n"), 1), ": " + std::string(later));
+  // Barriers of their own for some threads.
+  EXPECT_HAS(problem_of(around("\tbar.sync 1;\n"), 1), "does not understand PTX line");
+  EXPECT_HAS(problem_of(around("\tbar.warp.sync 3;\n"), 1), "does not understand PTX line");
+  EXPECT_HAS(problem_of(around("\tst.shared::cta.b32 [buffer], %r1;\n"), 1), "does not understand PTX line");
+  EXPECT_HAS(problem_of(around("\t;\n"), 1), "no instruction");
+  EXPECT_HAS(problem_of(around("\t@%p1;\n"), 1), "no instruction");
+  std::string exactly = around("");
+  exactly.replace(exactly.find("maxntid"), 7, "reqntid");
+  EXPECT_HAS(problem_of(exactly, 1), "exactly so many threads");
   EXPECT_HAS(problem_of("nonsense", 1), "does not understand PTX line 1");
 }
 

@@ -2,8 +2,8 @@
 // it on machines without a GPU. What a test wants it to be is said by environment variables: FAKE_CUDA_GPUS (how many),
 // FAKE_CUDA_CAPABILITY (80: 8.0), FAKE_CUDA_MEMORY (bytes), FAKE_CUDA_COUNTS (a file for how much was done), FAKE_CUDA_GRAPHS (0: it
 // makes none; 2: it takes no kernels into them), FAKE_CUDA_COMPILER (0: it has none for PTX; 2: it finds a fault in it), FAKE_CUDA_START
-// (with what error it begins), FAKE_CUDA_CONTEXT (0: no memory is left for one). Without XF_FAKE_GRAPHS it is a driver from before there
-// were any.
+// (with what error it begins), FAKE_CUDA_CONTEXT (0: no memory is left for one), FAKE_CUDA_EAGER (1: work is done as it is asked for, not as
+// late as may be). Without XF_FAKE_GRAPHS it is a driver from before there were any.
 #include "runtime/core/error.h"
 #include "runtime/device/cuda/driver.h"
 #include "runtime/device/emulator/emulator.h"
@@ -55,6 +55,9 @@ uint8_t *pointer(address begin, size_t bytes) { return memory.check_range(begin,
 using task = std::function<result()>;
 std::deque<task> work;
 uint64_t done = 0;
+// What went wrong with a kernel: all that is asked for thereafter gives that error, as long as anybody has the context.
+result broken = kOk;
+long contexts_retained = 0;
 // Kernels behind each other. Until a graph that is made is given up, nothing is asked of the stream: device.h wants that.
 using graph = std::vector<task>;
 long graphs_made = 0;
@@ -68,6 +71,8 @@ bool is_inside() { return !contexts.empty() && contexts.back() == &memory && cap
 #define REFUSE_UNLESS_ALLOWED                                                                                                   \
   if (!is_inside())                                                                                                             \
     return kNoContext;                                                                                                          \
+  if (broken)                                                                                                                   \
+    return broken;                                                                                                              \
   if (graphs_made > 0)                                                                                                          \
     return kStillRecording
 std::map<const void *, size_t> host_blocks;
@@ -89,15 +94,19 @@ struct counted {
 } counts;
 
 result work_until(uint64_t end) {
-  result problem = kOk;
-  while (done < end && problem == kOk) {
-    problem = work.front()();
+  while (done < end && broken == kOk) {
+    broken = work.front()();
     work.pop_front();
     ++done;
   }
-  return problem;
+  return broken;
 }
 result work_off() { return work_until(done + work.size()); }
+void ask(task asked) {
+  work.push_back(std::move(asked));
+  if (setting("FAKE_CUDA_EAGER", 0) == 1)
+    work_off();
+}
 
 bool is_pinned(const void *memory) {
   auto after = host_blocks.upper_bound(memory);
@@ -143,10 +152,25 @@ FAKE cuDeviceGetAttribute(int *value, int attribute, int) {
   return kOk;
 }
 FAKE cuDevicePrimaryCtxRetain(void **context, int) {
+  if (setting("FAKE_CUDA_CONTEXT", 1) == 0)
+    return cuda::kOutOfMemory;
   *context = &memory;
-  return setting("FAKE_CUDA_CONTEXT", 1) != 0 ? kOk : cuda::kOutOfMemory;
+  ++contexts_retained;
+  return kOk;
 }
-FAKE cuDevicePrimaryCtxRelease_v2(int) { return kOk; }
+FAKE cuDevicePrimaryCtxRelease_v2(int) {
+  if (contexts_retained == 0)
+    return kNoContext;
+  if (--contexts_retained > 0)
+    return kOk;
+  work.clear();
+  broken = kOk;
+  for (auto [begin, size] : blocks)
+    memory.release(reinterpret_cast<void *>(begin));
+  blocks.clear();
+  used = 0;
+  return kOk;
+}
 FAKE cuCtxPushCurrent_v2(void *context) {
   if (capture_mode != 0)
     return kInvalid; // who came before has not given the thread its own mode back
@@ -196,7 +220,7 @@ FAKE cuMemsetD8Async(address to, unsigned char value, size_t bytes, void *) {
   REFUSE_UNLESS_ALLOWED;
   if (!holds(to, bytes))
     return kInvalid;
-  work.push_back([=] { return std::memset(pointer(to, bytes), value, bytes), kOk; });
+  ask([=] { return std::memset(pointer(to, bytes), value, bytes), kOk; });
   return kOk;
 }
 FAKE cuMemAllocHost_v2(void **out, size_t bytes) {
@@ -222,10 +246,10 @@ FAKE cuMemcpyHtoDAsync_v2(address to, const void *from, size_t bytes, void *) {
   if (is_pinned(from)) {
     ++counts.uploads;
     counts.uploaded += static_cast<long>(bytes);
-    work.push_back([=] { return std::memcpy(pointer(to, bytes), from, bytes), kOk; });
+    ask([=] { return std::memcpy(pointer(to, bytes), from, bytes), kOk; });
   } else {
     std::vector<char> copy(static_cast<const char *>(from), static_cast<const char *>(from) + bytes);
-    work.push_back([to, copy = std::move(copy)] { return std::memcpy(pointer(to, copy.size()), copy.data(), copy.size()), kOk; });
+    ask([to, copy = std::move(copy)] { return std::memcpy(pointer(to, copy.size()), copy.data(), copy.size()), kOk; });
   }
   return kOk;
 }
@@ -233,7 +257,7 @@ FAKE cuMemcpyDtoHAsync_v2(void *to, address from, size_t bytes, void *) {
   REFUSE_UNLESS_ALLOWED;
   if (!holds(from, bytes))
     return kInvalid;
-  work.push_back([=] { return std::memcpy(to, pointer(from, bytes), bytes), kOk; });
+  ask([=] { return std::memcpy(to, pointer(from, bytes), bytes), kOk; });
   if (!is_pinned(to))
     return work_off();
   ++counts.downloads;
@@ -321,7 +345,7 @@ FAKE cuLaunchKernel(cuda::function function, unsigned x, unsigned y, unsigned z,
   if (!kernel)
     return kInvalid;
   ++counts.launches;
-  work.push_back(std::move(kernel));
+  ask(std::move(kernel));
   return kOk;
 }
 FAKE cuThreadExchangeStreamCaptureMode(int *mode) {
@@ -360,7 +384,8 @@ FAKE cuGraphInstantiateWithFlags(graph **out, const graph *from, unsigned long l
 FAKE cuGraphLaunch(const graph *launched, void *) {
   REFUSE_UNLESS_ALLOWED;
   ++counts.replays;
-  work.insert(work.end(), launched->begin(), launched->end());
+  for (const task &kernel : *launched)
+    ask(kernel);
   return kOk;
 }
 FAKE cuGraphDestroy(graph *g) {

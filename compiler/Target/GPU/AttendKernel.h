@@ -121,8 +121,8 @@ inline constexpr int64_t kAttendThreads = 128, kAttendRows = 32;
 /// The same with factors of 16 bits: a block computes kTensorRows queries of a head, and some columns of the context.
 void emitTensorAttendMany(GpuBuilder b, mlir::xf::AttendOp op, const KernelRequest &request);
 inline constexpr int64_t kTensorRows = 64;
-/// These columns: as many as leave registers for queries and keys, which are so wide.
-inline int64_t tensorColumns(int64_t width) { return width <= 64 ? 128 : width <= 128 ? 64 : 32; }
+/// These columns: as many as leave registers for keys, which are so wide.
+inline int64_t tensorColumns(int64_t width) { return width <= 96 ? 128 : 64; }
 
 } // namespace xf::gpu
 

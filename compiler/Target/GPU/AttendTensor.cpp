@@ -12,7 +12,6 @@ using namespace mlir::xf;
 namespace xf::gpu {
 
 static constexpr int64_t kPanel = cpu::kLanes, kPanels = kTileKeys / kPanel;
-static constexpr int64_t kDepth = 16; // of an instruction
 static constexpr int64_t kOwn = 4;    // keys of a panel, and columns of 16, that a lane has
 
 TensorTile::TensorTile(AttendKernel &kernel, Value keys, Value values, Value firstRow, Value rowEnd, int64_t halves)
@@ -29,10 +28,18 @@ TensorTile::TensorTile(AttendKernel &kernel, Value keys, Value values, Value fir
   }
   firstBegin = a.firstOf(first), lastEnd = b.inHalf(b.reduceOver(ReduceKind::max, last, kWarp));
   Value none = b.create<arith::ConstantIntOp>(0, 32);
-  for (int64_t column = 0; column < a.width; column += kDepth)
+  if (sharedSteps())
+    sharedQueries = b.at(b.shared(word, kAttendThreads * kQueryWords * sharedSteps()), b.mul(b.thread(), kQueryWords), word);
+  for (int64_t step = 0; step < steps(); ++step) {
+    SmallVector<Value> words;
     for (int64_t part : {0, 8})
       for (int64_t half : {0, 1})
-        queries.push_back(half < halves ? queryWord(half, column + part) : none);
+        words.push_back(half < halves ? queryWord(half, step * kDepth + part) : none);
+    if (step < sharedSteps())
+      b.storeMany(words, sharedQuery(step));
+    else
+      llvm::append_range(queries, words);
+  }
 }
 
 /// The query's elements 2t and 2t + 1 behind `column`; zeros where there are none.
@@ -43,18 +50,29 @@ Value TensorTile::queryWord(int64_t half, int64_t column) {
   return zeroUnless(b, b.create<arith::AndIOp>(rows[half].exists, b.less(first, b.i64(a.width))), found);
 }
 
-/// The lane's words of a panel of keys: for each 16 of the width those of k 2t and of k 2t + 8, of keys 2g and 2g + 1.
-SmallVector<Value> TensorTile::readKeys(Value panel) {
+int64_t TensorTile::sharedSteps() {
+  constexpr int64_t kWidestInRegisters = 64, kStepBytes = kAttendThreads * kQueryWords * 4;
+  return halves() == 1 || a.width <= kWidestInRegisters ? 0 : std::min(steps(), kSharedBytes / kStepBytes);
+}
+
+SmallVector<Value> TensorTile::readQueries(int64_t step) {
+  if (step < sharedSteps())
+    return b.loadMany(sharedQuery(step), kQueryWords, word);
+  return llvm::to_vector(ArrayRef(queries).slice((step - sharedSteps()) * kQueryWords, kQueryWords));
+}
+
+/// The lane's words of a panel of keys, of a step over the width: those of k 2t and of k 2t + 8, of keys 2g and 2g + 1.
+SmallVector<Value> TensorTile::readKeys(Value panel, int64_t step) {
   Value column = b.at(keys, b.add(b.mul(panel, a.width * kPanel), b.mul(group, 4)), a.factorType);
   SmallVector<Value> all;
-  int64_t pairs = a.width / 2;
-  for (int64_t first = 0; first < pairs; first += 4) {
+  int64_t pairs = a.width / 2, begin = step * kDepth / 2;
+  for (int64_t first = begin; first < std::min(pairs, begin + kDepth / 2); first += 4) {
     Value pair = b.add(inGroup, first);
     auto words = b.loadMany(b.at(column, b.mul(b.min(pair, b.i64(pairs - 1)), 2 * kPanel), a.factorType), 2, word);
     for (Value one : words)
       all.push_back(first + 4 > pairs ? zeroUnless(b, b.less(pair, b.i64(pairs)), one) : one);
   }
-  all.resize(llvm::alignTo(all.size(), 4), b.create<arith::ConstantIntOp>(0, 32));
+  all.resize(4, b.create<arith::ConstantIntOp>(0, 32));
   return all;
 }
 
@@ -62,16 +80,32 @@ SmallVector<Value> TensorTile::readKeys(Value panel) {
 SmallVector<Value> TensorTile::products(Value first) {
   // What is behind the last panel is not read.
   Value lastPanel = b.div(b.sub(lastEnd, 1), b.i64(kPanel)), firstPanel = b.div(first, b.i64(kPanel));
-  SmallVector<SmallVector<Value>> read;
-  SmallVector<Value> all;
-  for (int64_t panel = 0; panel < kPanels; ++panel) {
-    while (static_cast<int64_t>(read.size()) < std::min(panel + panelsUnderWay(), kPanels))
-      read.push_back(readKeys(b.min(b.add(firstPanel, static_cast<int64_t>(read.size())), lastPanel)));
-    SmallVector<Value> sums(8, b.f32(0));
-    for (size_t word = 0; word < read[panel].size(); word += 4)
-      multiply(ArrayRef(queries).slice(word, 4), ArrayRef(read[panel]).slice(word, 4), sums);
-    llvm::append_range(all, inOrder(sums));
+  auto panelAt = [&](int64_t panel) { return b.min(b.add(firstPanel, panel), lastPanel); };
+  SmallVector<SmallVector<Value>> sums(kPanels, SmallVector<Value>(8, b.f32(0)));
+  if (sharedSteps()) {
+    // A step's queries serve all panels. They are read anew for each tile.
+    b.holdReads();
+    for (int64_t step = 0; step < steps(); ++step) {
+      SmallVector<Value> words = readQueries(step);
+      for (int64_t panel = 0; panel < kPanels; ++panel)
+        multiply(words, readKeys(panelAt(panel), step), sums[panel]);
+    }
+    b.meetWarp(); // ptxas moves no later read in front of it, and so spills nothing
+  } else {
+    SmallVector<SmallVector<Value>> read;
+    for (int64_t panel = 0; panel < kPanels; ++panel) {
+      for (int64_t next = read.size(); next < std::min(panel + panelsUnderWay(), kPanels); ++next) {
+        read.emplace_back();
+        for (int64_t step = 0; step < steps(); ++step)
+          llvm::append_range(read.back(), readKeys(panelAt(next), step));
+      }
+      for (int64_t step = 0; step < steps(); ++step)
+        multiply(readQueries(step), ArrayRef(read[panel]).slice(step * 4, 4), sums[panel]);
+    }
   }
+  SmallVector<Value> all;
+  for (ArrayRef<Value> ofPanel : sums)
+    llvm::append_range(all, inOrder(ofPanel));
   return all;
 }
 

@@ -43,14 +43,21 @@ public:
   Value column(int64_t column, int64_t i);
 
 private:
+  static constexpr int64_t kDepth = 16, kQueryWords = 4; // of an instruction
   struct Row {
     AttendScore score;
     Value position, exists, end;
   };
   /// Panels of keys that are asked for before the first one is multiplied: one query is bound by reading, many by registers.
-  int64_t panelsUnderWay() { return halves() == 1 ? kTileKeys / cpu::kLanes : a.width <= 64 ? 2 : 1; }
+  int64_t panelsUnderWay() { return halves() == 1 ? kTileKeys / cpu::kLanes : 2; }
+  /// Of an instruction's depth over the width.
+  int64_t steps() { return llvm::divideCeil(a.width, kDepth); }
+  /// Many queries of wide heads would take the registers that contexts need: the words of so many steps lie in shared memory.
+  int64_t sharedSteps();
+  Value sharedQuery(int64_t step) { return b.at(sharedQueries, step * kAttendThreads * kQueryWords, word); }
   Value queryWord(int64_t half, int64_t column);
-  llvm::SmallVector<Value> readKeys(Value panel);
+  llvm::SmallVector<Value> readQueries(int64_t step);
+  llvm::SmallVector<Value> readKeys(Value panel, int64_t step);
   llvm::SmallVector<Value> products(Value first);
   /// Adds the products of rows and of two instructions' columns, of which `columns` has the words in the order of k.
   void multiply(llvm::ArrayRef<Value> rows, llvm::ArrayRef<Value> columns, llvm::MutableArrayRef<Value> sums);
@@ -63,7 +70,8 @@ private:
   Value keys, values, group, inGroup; // g and t
   llvm::SmallVector<Row, 2> rows;
   Value firstBegin, lastEnd;
-  llvm::SmallVector<Value> queries; // words, as multiplyTiles wants them, for each 16 of the width
+  llvm::SmallVector<Value> queries; // words, as multiplyTiles wants them, of the steps whose words are not in shared memory
+  Value sharedQueries;              // the thread's own; nobody else reads them
 };
 
 } // namespace xf::gpu

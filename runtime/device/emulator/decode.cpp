@@ -1,5 +1,6 @@
 #include "runtime/device/emulator/decode.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <optional>
 
@@ -22,6 +23,16 @@ std::optional<type> find_type(std::string_view name) {
     if (name == known.name)
       return known.t;
   return std::nullopt;
+}
+
+// Whether an instruction's name may have this part. All others would make another instruction of it (`ftz`, `sat`, `nc`, `relaxed`, ...).
+bool is_known(std::string_view part) {
+  static constexpr std::string_view kParts[] = {
+      "rn", "rni", "rz", "rzi", "rmi", "rpi", "approx", "lo", "hi", "wide", "l", "r", "wrap", "f16x2", "bf16x2",
+      "eq", "ne", "lt", "le", "gt", "ge", "ls", "hs", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan",
+      "to", "param", "global", "shared", "v2", "v4", "uni", "warp", "sync", "aligned", "bfly", "up", "down", "idx",
+      "async", "ca", "cg", "commit_group", "wait_group", "wait_all", "m8n8", "x1", "x2", "x4", "m16n8k16", "row", "col"};
+  return find_type(part) || std::find(std::begin(kParts), std::end(kParts), part) != std::end(kParts);
 }
 
 // 4 or 8: what a register for such values takes in each lane.
@@ -147,9 +158,12 @@ int64_t decoder::shared_address(std::string_view name) {
     return known->second;
   for (const shared_variable &variable : shared_)
     if (variable.name == name) {
-      uint32_t offset = (result_.shared_bytes + variable.alignment - 1) / variable.alignment * variable.alignment;
-      result_.shared_bytes = offset + variable.bytes;
-      return shared_offsets_[std::string(name)] = offset;
+      auto aligned = [&](uint64_t offset) { return (offset + variable.alignment - 1) / variable.alignment * variable.alignment; };
+      constexpr uint64_t kApart = 256;
+      uint64_t begin = result_.shared.empty() ? 0 : aligned(result_.shared.back().end + kApart);
+      result_.shared.push_back({begin, begin + variable.bytes});
+      result_.shared_bytes = static_cast<uint32_t>(aligned(result_.shared_bytes)) + variable.bytes;
+      return shared_offsets_[std::string(name)] = static_cast<int64_t>(begin);
     }
   return -1;
 }
@@ -209,8 +223,8 @@ void decoder::decode(const statement &s) {
     i.guard = target(s, s.guard);
     i.negated = s.negated;
   }
-  for (std::string_view part : {"ftz", "sat"})
-    if (s.has(part))
+  for (size_t n = 1; n < s.opcode.size(); ++n)
+    if (!is_known(s.opcode[n]))
       reject(s.line, s.text);
   // Of 16 bits there are conversions and products of matrices, no arithmetic.
   for (std::string_view part : {"f16", "bf16", "f16x2", "bf16x2"})

@@ -13,11 +13,10 @@ bool decoder::decode_arithmetic(const statement &s, instruction &i) {
       {"min", {op::min, 2}}, {"max", {op::max, 2}}, {"abs", {op::abs, 1}}, {"neg", {op::neg, 1}},
       {"fma", {op::fma, 3}}, {"sqrt", {op::sqrt, 1}}, {"rcp", {op::rcp, 1}}, {"ex2", {op::ex2, 1}},
       {"copysign", {op::copysign, 2}}};
-  if (s.has("rz") || s.has("rm") || s.has("rp"))
-    if (name != "cvt")
-      return false;
+  if (s.has("rz") && name != "cvt")
+    return false;
   // Approximations are not what another GPU gives, bit for bit; only ex2 has nothing else.
-  if ((s.has("approx") || s.has("full")) && name != "ex2")
+  if (s.has("approx") && name != "ex2")
     return false;
   // Without a rounding ptxas may fuse additions and multiplications.
   bool is_of_floats = s.opcode.back() == "f32" || s.opcode.back() == "f64";
@@ -25,8 +24,6 @@ bool decoder::decode_arithmetic(const statement &s, instruction &i) {
     return false;
   for (const auto &[known, what] : kPlain)
     if (name == known) {
-      if (s.has("NaN") || s.has("cc"))
-        return false;
       set(s, i, what.first, last_type(s), what.second);
       return true;
     }
@@ -155,8 +152,8 @@ void decoder::decode_convert(const statement &s, instruction &i) {
   bool narrowing = (i.type == type::f32 && i.from == type::f64) || (is_half(i.type) && i.from == type::f32);
   if (narrowing && i.mode != static_cast<uint8_t>(rounding::nearest))
     reject(s.line, s.text);
-  // Halves become f32 and come from it, and nothing else.
-  if ((is_half(i.type) && i.from != type::f32) || (is_half(i.from) && i.type != type::f32))
+  // Halves become f32 and come from it, and nothing else; of bf16 PTX ISA 7.0 has the latter only.
+  if ((is_half(i.type) && i.from != type::f32) || (is_half(i.from) && i.type != type::f32) || i.from == type::bf16)
     reject(s.line, s.text);
 }
 
@@ -190,14 +187,14 @@ void decoder::decode_move(const statement &s, instruction &i) {
 
 void decoder::decode_memory(const statement &s, instruction &i) {
   bool loads = s.opcode[0] == "ld";
-  if (s.operands.size() != 2 || s.has("volatile") || s.has("relaxed") || s.has("nc"))
+  if (s.operands.size() != 2)
     reject(s.line, s.text);
   i.type = last_type(s);
   const std::string &place = s.operands[loads ? 1 : 0], &values = s.operands[loads ? 0 : 1];
   std::vector<std::string> list{values};
   if (values.starts_with('{'))
     list = split_operands(std::string_view(values).substr(1, values.size() - 2));
-  if (list.size() > 4)
+  if (list.size() > 4 || static_cast<int>(list.size()) * size_of(i.type) > 16)
     reject(s.line, s.text);
   i.count = static_cast<uint8_t>(list.size());
   for (size_t n = 0; n < list.size(); ++n) {
@@ -274,7 +271,8 @@ bool decoder::decode_control(const statement &s, instruction &i) {
   }
   if ((name == "bar" || name == "barrier") && s.has("sync")) {
     i.op = s.has("warp") ? op::warp_barrier : op::barrier;
-    return s.operands.size() == 1;
+    // There is one barrier for all threads of a block, or of a warp.
+    return s.operands.size() == 1 && s.operands[0] == (s.has("warp") ? "-1" : "0");
   }
   if (name == "shfl" && s.has("sync") && s.operands.size() == 5) {
     // target[|predicate], value, lane, clamp, members

@@ -49,7 +49,7 @@ void run_kernel(const function &code, global_memory &memory, const kernel_call &
     fail(status::internal, "%s cannot be launched: %u blocks of %u threads, %zu bytes of parameters, %u of shared memory",
          code.name.c_str(), call.blocks, call.threads, call.bytes, code.shared_bytes);
   launch_state state{&code, &memory, static_cast<const uint8_t *>(call.parameters), call.blocks, call.threads};
-  shared_memory shared(code.shared_bytes);
+  shared_memory shared(code.shared);
   std::vector<warp> warps;
   for (uint32_t first = 0; first < call.threads; first += kLanes)
     warps.emplace_back(state, first);
@@ -99,7 +99,7 @@ public:
     // Part of clearing up, perhaps after an error.
     try {
       wait(mark());
-    } catch (const error &) {
+    } catch (...) {
     }
     memory_.release(memory);
   }

@@ -25,6 +25,14 @@ template <typename T> stored_t<T> stored(T value) {
     return static_cast<stored_t<T>>(value);
 }
 
+// What is no number has one pattern of bits in f32, whatever it comes from.
+template <typename T> T canonical(T x) {
+  if constexpr (std::is_same_v<T, float>)
+    return x == x ? x : std::bit_cast<float>(0x7fffffffu);
+  else
+    return x;
+}
+
 // `f` gives lane's result as it is stored.
 template <typename R, typename F> void warp::each(const instruction &i, F f) {
   R *to = row<R>(i.target[0]);

@@ -53,7 +53,8 @@ uint8_t *global_memory::check_range(uint64_t address, uint64_t bytes, const char
   return reinterpret_cast<uint8_t *>(address - last_->distance);
 }
 
-shared_memory::shared_memory(uint32_t bytes) : bytes_((bytes + 15) / 16 * 16), units_(bytes_.size() / unit_bytes_) {}
+shared_memory::shared_memory(std::vector<shared_place> variables)
+    : variables_(std::move(variables)), bytes_(variables_.empty() ? 0 : (variables_.back().end + 15) / 16 * 16), units_(bytes_.size() / unit_bytes_) {}
 
 void shared_memory::clear() {
   std::fill(bytes_.begin(), bytes_.end(), uint8_t(0xff));
@@ -66,9 +67,13 @@ void shared_memory::check(uint64_t address, uint32_t bytes, const char *verb) co
   if (address % bytes != 0)
     raise("%s %u bytes of shared memory at %llu, which is no multiple of it", verb, bytes,
           static_cast<unsigned long long>(address));
-  if (address > bytes_.size() || bytes > bytes_.size() - address)
-    raise("%s shared memory at %lld, outside of its %llu bytes", verb, static_cast<long long>(address),
-          static_cast<unsigned long long>(bytes_.size()));
+  auto after = std::upper_bound(variables_.begin(), variables_.end(), address, [](uint64_t a, const shared_place &v) { return a < v.begin; });
+  if (after == variables_.begin())
+    raise("%s shared memory, of which the kernel has none", verb);
+  const shared_place &own = *std::prev(after);
+  if (address > own.end || bytes > own.end - address)
+    raise("%s shared memory at %lld, outside of its %llu bytes", verb, static_cast<long long>(address - own.begin),
+          static_cast<unsigned long long>(own.end - own.begin));
 }
 
 // Units are no larger than what is touched.

@@ -3,6 +3,7 @@
 #define RUNTIME_DEVICE_EMULATOR_MEMORY_H
 
 #include "runtime/device/emulator/accesses.h"
+#include "runtime/device/emulator/program.h"
 
 #include <cstdint>
 #include <map>
@@ -51,7 +52,8 @@ private:
 // threads must come behind a barrier thereafter.
 class shared_memory {
 public:
-  explicit shared_memory(uint32_t bytes);
+  // Of these variables, in the order of their places.
+  explicit shared_memory(std::vector<shared_place> variables);
   // For the next block.
   void clear();
   void pass_barrier() { ++interval_; }
@@ -85,6 +87,7 @@ private:
   void keep_apart(uint32_t bytes);
   thread_copies &copies_of(uint32_t thread);
 
+  std::vector<shared_place> variables_;
   std::vector<uint8_t> bytes_;
   uint32_t unit_bytes_ = 4; // what is kept apart: words, until less is touched
   std::vector<unit> units_;

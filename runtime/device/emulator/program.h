@@ -55,6 +55,11 @@ struct constant {
   uint64_t value;
 };
 
+// Where a variable lies in shared memory. On a GPU they lie next to each other, in any order; here nothing is between them.
+struct shared_place {
+  uint64_t begin, end;
+};
+
 struct function {
   std::string name;
   std::vector<instruction> code;
@@ -62,7 +67,8 @@ struct function {
   int32_t rows = 0; // of the register file
   int32_t thread_row = -1, block_row = -1, threads_row = -1, blocks_row = -1, lane_row = -1; // special registers
   uint32_t threads = 0;      // the most a block may have; 0: not said
-  uint32_t shared_bytes = 0;
+  uint32_t shared_bytes = 0; // on a GPU
+  std::vector<shared_place> shared;
   uint32_t parameter_bytes = 0;
 };
 

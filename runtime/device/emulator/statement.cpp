@@ -63,12 +63,16 @@ public:
       reject(line_, std::string("expected '") + c + "'");
     ++at_;
   }
-  // Up to one of the characters, which stays.
+  // Up to one of the characters, which stays. Two colons are part of a name, as in `shared::cta`.
   std::string until(std::string_view ends) {
     std::string result;
-    while (at_ < text_.size() && ends.find(text_[at_]) == std::string_view::npos) {
+    while (at_ < text_.size()) {
       if (skip_comment())
         continue;
+      if (text_.substr(at_, 2) == "::")
+        result += step();
+      else if (ends.find(text_[at_]) != std::string_view::npos)
+        break;
       result += step();
     }
     return std::string(trim(result));
@@ -117,6 +121,8 @@ statement make_statement(std::string_view text, int line) {
     result.guard = guard;
     text = trim(text.substr(std::min(space, text.size())));
   }
+  if (text.empty())
+    reject(line, "no instruction");
   size_t space = text.find_first_of(" \t\n");
   std::string_view opcode = text.substr(0, space);
   if (opcode.starts_with('.')) {
@@ -196,9 +202,11 @@ void read_function(reader &in, module_text &module) {
     in.take(')');
   }
   std::string directives = in.until("{");
-  for (std::string_view limit : {".maxntid", ".reqntid"})
-    if (size_t at = directives.find(limit); at != std::string::npos)
-      function.threads = static_cast<unsigned>(std::strtoul(directives.c_str() + at + limit.size(), nullptr, 10));
+  if (directives.find(".reqntid") != std::string::npos)
+    reject(in.line(), "blocks of exactly so many threads: " + directives);
+  constexpr std::string_view kLimit = ".maxntid";
+  if (size_t at = directives.find(kLimit); at != std::string::npos)
+    function.threads = static_cast<unsigned>(std::strtoul(directives.c_str() + at + kLimit.size(), nullptr, 10));
   read_body(in, function, module);
   module.functions.push_back(std::move(function));
 }

@@ -8,14 +8,6 @@ namespace xf::rt::emulator {
 
 namespace {
 
-// What is no number has one pattern of bits in f32, whatever it comes from.
-template <typename T> T canonical(T x) {
-  if constexpr (std::is_same_v<T, float>)
-    return x == x ? x : std::bit_cast<float>(0x7fffffffu);
-  else
-    return x;
-}
-
 // A zero is greater than the negative one.
 template <typename T> T lesser(T x, T y) { return x == y ? (std::signbit(x) ? x : y) : canonical(std::fmin(x, y)); }
 template <typename T> T greater(T x, T y) { return x == y ? (std::signbit(x) ? y : x) : canonical(std::fmax(x, y)); }

@@ -28,11 +28,11 @@ template <typename From, typename To> void warp::convert_to(const instruction &i
     if constexpr (std::is_floating_point_v<From> && std::is_floating_point_v<To>) {
       return stored<To>(how == rounding::none || changes_type ? static_cast<To>(x) : static_cast<To>(rounded(x)));
     } else if constexpr (std::is_floating_point_v<From>) {
-      // Out of range: the nearest there is; NaN: 0.
+      // Out of range: the nearest there is; NaN: 0, but the highest bit where either has 64.
       auto whole = rounded(x);
       constexpr To kLowest = std::numeric_limits<To>::lowest(), kHighest = std::numeric_limits<To>::max();
       if (whole != whole)
-        return stored<To>(To(0));
+        return stored<To>(sizeof(From) == 8 || sizeof(To) == 8 ? static_cast<To>(uint64_t(1) << (8 * sizeof(To) - 1)) : To(0));
       if (whole <= static_cast<From>(kLowest))
         return stored<To>(kLowest);
       return stored<To>(whole >= static_cast<From>(kHighest) ? kHighest : static_cast<To>(whole));
@@ -81,8 +81,7 @@ void warp::narrow(const instruction &i) {
 }
 
 void warp::widen(const instruction &i) {
-  auto widened = i.from == type::bf16 ? from_bf16 : from_f16;
-  each<float>(i, [=, a = row<uint32_t>(i.source[0])](int l) { return widened(a[l] & 0xffff); });
+  each<float>(i, [=, a = row<uint32_t>(i.source[0])](int l) { return from_f16(a[l] & 0xffff); });
 }
 
 void warp::convert_pair(const instruction &i) {
@@ -96,9 +95,10 @@ void warp::convert(const instruction &i) {
   if (i.type == type::bf16 || i.type == type::f16)
     return narrow(i);
   switch (i.from) {
-  case type::bf16:
   case type::f16:
     return widen(i);
+  case type::bf16:
+    return; // there is none
   case type::u8:
   case type::b8:
     return convert_from<uint8_t>(i);

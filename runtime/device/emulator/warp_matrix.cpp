@@ -73,7 +73,7 @@ void warp::multiply(const instruction &i) {
   kHasFma ? add_products_quickly(f) : add_products(f);
   for (int lane = 0; lane < kLanes; ++lane)
     for (int n = 0; n < 4; ++n)
-      row<float>(i.target[n])[lane] = f.sums[lane / 4 + n / 2 * 8][2 * (lane % 4) + n % 2];
+      row<float>(i.target[n])[lane] = canonical(f.sums[lane / 4 + n / 2 * 8][2 * (lane % 4) + n % 2]);
 }
 
 } // namespace xf::rt::emulator

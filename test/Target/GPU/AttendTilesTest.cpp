@@ -157,7 +157,8 @@ INSTANTIATE_TEST_SUITE_P(Types, AttendTilesOfType, testing::Values("f32", "bf16"
 /// One query is computed by other blocks than many are, and so are the queries beside it.
 TEST(AttendTilesTest, QueriesAreAlone) {
   for (Shape shape : {Shape{2, 1, 8, 20, true}, Shape{1, 1, 40, 72}, Shape{1, 1, 144, 130}, Shape{1, 1, 4, 800}, narrowed({2, 1, 8, 20}, "bf16"),
-                      narrowed({1, 1, 40, 72}, "f16"), narrowed({1, 1, 144, 130}, "bf16"), narrowed({1, 1, 64, 300}, "f16")}) {
+                      narrowed({1, 1, 40, 72}, "f16"), narrowed({1, 1, 144, 130}, "bf16"), narrowed({1, 1, 64, 300}, "f16"),
+                      narrowed({1, 1, 400, 8}, "bf16")}) { // the widest queries have no room in shared memory
     KernelHarness harness(text(shape));
     Kernel kernel = compile(harness);
     for (int64_t keys : {1, 63, 64, 65, 200, 257, 600}) {
