@@ -15,7 +15,7 @@ using Operand = std::variant<mlir::Value, int64_t, double, bool>;
 std::optional<Operand> operandOf(const Value &value);
 
 /// Writes operations on elements at the builder's place. Positions are `index`, tokens i32, numbers `realType`; mixed operands meet in the
-/// wider kind. An error is reported and gives null, which the results of others may be given as operands only after a check.
+/// wider kind. An error is reported and gives null, which is no operand for others.
 class ScalarCode {
 public:
   ScalarCode(mlir::OpBuilder &builder, Messages &messages) : realType(builder.getF32Type()), builder(builder), messages(messages) {}
