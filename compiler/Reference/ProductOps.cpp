@@ -75,8 +75,10 @@ llvm::Error Machine<T>::exec(mlir::xf::QuantizeOp op) {
     llvm::ArrayRef<T> values(x.floats.data() + n * depth, depth);
     QuantizedRow row(values, op.isToWords());
     scales->floats[n] = row.getScale();
-    for (int64_t k = 0; k < depth; ++k)
-      sums->ints[n] += elements->ints[n * depth + k] = row.element(k);
+    for (int64_t k = 0; k < depth; ++k) {
+      elements->ints[n * depth + k] = row.element(k);
+      sums->ints[n] += elements->ints[n * depth + k];
+    }
     if (hasLengths)
       lengths->floats[n] = lengthOf(values);
     if (hasErrors)

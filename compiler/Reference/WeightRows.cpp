@@ -16,15 +16,8 @@ namespace {
 /// Elements that are widened at a time for results of which a row has one.
 constexpr int64_t kPiece = 1 << 16;
 
-RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
 /// The elements behind each other for each number along the first dimension.
-int64_t widthOf(RankedTensorType type) {
-  int64_t width = 1;
-  for (int64_t size : type.getShape().drop_front())
-    width *= size;
-  return width;
-}
+int64_t widthOf(RankedTensorType type) { return ShapedType::getNumElements(type.getShape().drop_front()); }
 
 Value resultOf(WeightOp weight) { return weight.getBody().front().getTerminator()->getOperand(0); }
 

@@ -68,8 +68,8 @@ public:
 
 private:
   void splitWork();
-  /// All panels of rows `begin` … `end`, with so many chunks to come.
-  void chunk(Value begin, Value end, Value chunksBehind);
+  /// All panels of rows `begin` … `end`.
+  void chunk(Value begin, Value end, Value isLast);
   /// A part of the depth: groups `begin` … `end`.
   struct Part {
     Value begin, end;
@@ -124,16 +124,15 @@ void Contract::emit() {
   Value chunks = b.div(b.add(rows, kChunkRows - 1), b.i64(kChunkRows));
   b.loop(b.i64(0), chunks, 1, [&](Value i) {
     Value first = b.div(b.mul(rows, i), chunks), end = b.div(b.mul(rows, b.add(i, 1)), chunks);
-    chunk(b.add(rowBegin, first), b.add(rowBegin, end), b.sub(b.sub(chunks, 1), i));
+    chunk(b.add(rowBegin, first), b.add(rowBegin, end), b.equal(b.add(i, 1), chunks));
   });
 }
 
-void Contract::chunk(Value begin, Value end, Value chunksBehind) {
+void Contract::chunk(Value begin, Value end, Value isLast) {
   Value tileRows = b.i64(largestTile(b.isa(), weight.factor).rows), rows = b.sub(end, begin);
   // Blocks of rows as equal as can be: 13 rows are 7 and 6, not 12 and 1.
   Value blocks = b.div(b.add(rows, b.sub(tileRows, 1)), tileRows);
   // Behind the last panels the next chunk begins with the first ones again.
-  Value isLast = b.equal(chunksBehind, b.i64(0));
   behind = b.create<arith::SelectOp>(isLast, following, panelAddress(panelBegin));
   isFollowed = b.less(b.i64(0), b.create<arith::SelectOp>(isLast, followingPanels, b.i64(1)));
   chunkBegin = begin;
