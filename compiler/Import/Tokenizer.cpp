@@ -23,6 +23,8 @@ llvm::Expected<Tokenizer> readTokenizer(llvm::StringRef file, llvm::StringRef te
     if (reader.isGood())
       readAddedTokens(reader, members, contents);
     if (reader.isGood())
+      contents.steps = readNormalizer(reader, members);
+    if (reader.isGood())
       readStages(reader, members, contents);
     if (reader.isGood() && contents.vocabulary.empty())
       reader.refuse("its model has no tokens");

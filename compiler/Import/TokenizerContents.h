@@ -3,6 +3,7 @@
 #define XF_COMPILER_IMPORT_TOKENIZERCONTENTS_H
 
 #include "compiler/Import/TokenizerJson.h"
+#include "compiler/Import/TokenizerNormalizer.h"
 #include "runtime/abi/xf_tokenizer.h"
 
 #include <algorithm>
@@ -31,7 +32,8 @@ struct TokenizerContents {
   }
 
   xf_tokenizer_kind kind = XF_TOKENIZER_BYTE_BPE;
-  uint32_t flags = 0, pattern = XF_TOKENIZER_NO_PATTERN, mostCharacters = 0;
+  xf_tokenizer_decoder decoder = XF_TOKENIZER_JOINS_BYTES;
+  uint32_t flags = 0, pattern = XF_TOKENIZER_NO_PATTERN, mostCharacters = 0, dropped = 0;
   int32_t unknown = -1;
   std::string continuing, joined;
   std::unordered_map<std::string, uint32_t> vocabulary; // of the model
@@ -39,20 +41,25 @@ struct TokenizerContents {
   std::vector<bool> isPresent;                          // of these; others are gaps. A name may be empty: no text is cut into that token
   size_t count = 0;                                     // of those that are present
   std::vector<bool> isSpecial;
+  bool fallsBackToBytes = false; // what has no token is the tokens <0x00> to <0xFF>
+  std::vector<double> scores;    // by id, of the vocabulary
   std::vector<xf_tokenizer_merge> merges;
   std::vector<AddedToken> added;
-  std::vector<uint32_t> steps;
+  std::vector<NormalizerStep> steps;
 };
 
 /// The vocabulary and the merges, then tokens beside them.
 void readModel(TokenizerJson &reader, const nlohmann::json &file, TokenizerContents &contents);
 void readAddedTokens(TokenizerJson &reader, const nlohmann::json &file, TokenizerContents &contents);
-/// How text is normalised and split, and how tokens become text, for the model that has been read.
+/// How normalised text is split, and how tokens become text, for the model and the normalizer that have been read.
 void readStages(TokenizerJson &reader, const nlohmann::json &file, TokenizerContents &contents);
 
 /// The bytes that a token of byte-level BPE stands for: each character of its name is one; a name that has others is itself, and `isText`
 /// then false: no text is cut into it.
 std::string bytesOfName(llvm::StringRef name, bool &isText);
+
+/// Whether a token is called <0x00> to <0xFF>, and stands for that byte.
+bool isByteName(llvm::StringRef name);
 
 /// The table's bytes.
 std::string writeTokenizerTable(TokenizerJson &reader, const TokenizerContents &contents);

@@ -1,6 +1,8 @@
 // The tokens of a tokenizer.json: its model's vocabulary and merges, and those that were added.
 #include "compiler/Import/TokenizerContents.h"
 
+#include <charconv>
+#include <cmath>
 #include <set>
 
 using nlohmann::json;
@@ -8,7 +10,24 @@ using nlohmann::json;
 namespace xf {
 namespace {
 
-constexpr llvm::StringLiteral spmHint = "; where there is a SentencePiece model of it, give that (--source-spm, --target-spm)";
+/// What the library reads a number as, so that sums are the same bits: it takes the digits for an integer, and divides or multiplies that by a power
+/// of ten, which is not always the nearest. Files have as few digits as tell the number.
+double scoreOf(double number) {
+  char text[32];
+  auto written = std::to_chars(std::begin(text), std::end(text), std::abs(number), std::chars_format::scientific);
+  auto [mantissa, power] = llvm::StringRef(text, size_t(written.ptr - text)).split('e');
+  std::string digits = mantissa.str();
+  digits.erase(std::remove(digits.begin(), digits.end(), '.'), digits.end());
+  uint64_t integer = 0;
+  int exponent = 0;
+  power.consume_front("+");
+  if (llvm::StringRef(digits).getAsInteger(10, integer) || power.getAsInteger(10, exponent))
+    return number;
+  exponent -= int(digits.size()) - 1;
+  double scale = std::strtod(fmt::format("1e{}", std::abs(exponent)).c_str(), nullptr);
+  double score = exponent < 0 ? double(integer) / scale : double(integer) * scale;
+  return std::copysign(score, number);
+}
 
 class Model {
 public:
@@ -22,9 +41,12 @@ public:
       readBpe();
     else if (type == "WordPiece")
       readWordPiece();
+    else if (type == "Unigram")
+      readUnigram();
+    else if (type == "WordLevel")
+      readWords();
     else
-      reader.refuse("the model {} is not supported{}", inQuotes(type),
-                    type == "Unigram" ? spmHint.str() : std::string(" (only 'BPE' and 'WordPiece' are)"));
+      reader.refuse("the model {} is not supported (only 'BPE', 'Unigram', 'WordPiece' and 'WordLevel' are)", inQuotes(type));
   }
 
 private:
@@ -37,8 +59,7 @@ private:
     for (const char *member : {"continuing_subword_prefix", "end_of_word_suffix"})
       if (!reader.text(model, member, where, "").empty())
         reader.refuse("'{}' of the model is not supported", member);
-    if (reader.flag(model, "byte_fallback", where, false))
-      reader.refuse("'byte_fallback' of the model is not supported{}", spmHint.str());
+    contents.fallsBackToBytes = reader.flag(model, "byte_fallback", where, false);
     contents.flags |= reader.flag(model, "fuse_unk", where, false) ? XF_TOKENIZER_FUSES_UNKNOWN : 0;
     contents.flags |= reader.flag(model, "ignore_merges", where, false) ? XF_TOKENIZER_WHOLE_WORDS : 0;
     readVocabulary();
@@ -54,6 +75,32 @@ private:
     contents.mostCharacters = reader.number(model, "max_input_chars_per_word", where, 1 << 16, 100);
     readVocabulary();
     readUnknown(true);
+  }
+
+  void readWords() {
+    reader.checkMembers(model, where, {"type", "vocab", "unk_token"});
+    contents.kind = XF_TOKENIZER_WORDS;
+    readVocabulary();
+    readUnknown(true);
+  }
+
+  /// A list of tokens with scores, by id.
+  void readUnigram() {
+    reader.checkMembers(model, where, {"type", "vocab", "unk_id", "byte_fallback"});
+    contents.kind = XF_TOKENIZER_UNIGRAM;
+    contents.fallsBackToBytes = reader.flag(model, "byte_fallback", where, false);
+    for (const json &entry : reader.list(model, "vocab", where)) {
+      auto id = uint32_t(contents.scores.size());
+      if (!entry.is_array() || entry.size() != 2 || !entry[0].is_string() || !entry[1].is_number())
+        return reader.refuse("the token {} of the model is not a text and a score", id);
+      const std::string &name = *entry[0].get_ptr<const std::string *>();
+      if (!contents.vocabulary.emplace(name, id).second)
+        return reader.refuse("the token {} is there twice in the model", inQuotes(name));
+      contents.setName(id, name);
+      contents.scores.push_back(scoreOf(entry[1].get<double>()));
+    }
+    if (!contents.scores.empty())
+      contents.unknown = int32_t(reader.number(model, "unk_id", where, int64_t(contents.scores.size()) - 1));
   }
 
   void readVocabulary() {

@@ -1,5 +1,7 @@
-// What a tokenizer.json does with text before its model does, and with tokens behind it: its normalizer, pre-tokenizer and decoder.
+// What a tokenizer.json does with normalised text before its model does, and with tokens behind it: its pre-tokenizer and decoder.
 #include "compiler/Import/TokenizerContents.h"
+
+#include "llvm/ADT/STLExtras.h"
 
 using nlohmann::json;
 
@@ -13,89 +15,50 @@ constexpr std::pair<llvm::StringLiteral, xf_tokenizer_pattern> patterns[] = {
     {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)", XF_TOKENIZER_QWEN2},
 };
 
+/// What splits text at white space.
+constexpr std::pair<llvm::StringLiteral, xf_tokenizer_pattern> splitters[] = {
+    {"BertPreTokenizer", XF_TOKENIZER_BERT}, {"Whitespace", XF_TOKENIZER_RUNS}, {"WhitespaceSplit", XF_TOKENIZER_BLANKS}};
+
 class Stages {
 public:
   Stages(TokenizerJson &reader, const json &file, TokenizerContents &contents) : reader(reader), file(file), contents(contents) {}
 
   void read() {
-    if (const json *normalizer = reader.find(file, "normalizer"))
-      readNormalizer(*normalizer, 0);
     const json *splitter = reader.find(file, "pre_tokenizer"), *decoder = reader.find(file, "decoder");
-    if (!splitter)
-      refuseStage("pre_tokenizer", "");
-    else if (contents.kind == XF_TOKENIZER_WORDPIECE)
-      readWordSplitter(*splitter);
-    else
-      readByteSplitter(*splitter);
-    if (!decoder)
-      refuseStage("decoder", "");
-    else
+    if (contents.kind == XF_TOKENIZER_BYTE_BPE) {
+      if (splitter && isByteLevel(*splitter))
+        return readByteLevelStages(*splitter, decoder);
+      contents.kind = XF_TOKENIZER_BPE; // of characters
+    }
+    if (splitter)
+      readSplitter(*splitter, false);
+    if (decoder)
       readDecoder(*decoder);
+    else
+      contents.decoder = XF_TOKENIZER_JOINS_WORDS;
   }
 
 private:
   std::string typeOf(const json &stage, llvm::StringRef where) { return reader.text(stage, "type", where); }
   static std::string named(llvm::StringRef stage, llvm::StringRef type) { return "the " + stage.str() + " " + inQuotes(type); }
 
-  /// The model has one way in and one way out.
-  void refuseStage(llvm::StringRef member, llvm::StringRef type) {
-    bool isWordPiece = contents.kind == XF_TOKENIZER_WORDPIECE, isDecoder = member == "decoder";
-    std::string wanted = "with the model 'BPE' it is 'ByteLevel'; pieces of SentencePiece models need those (--source-spm, --target-spm)";
-    if (isWordPiece)
-      wanted = isDecoder ? "with the model 'WordPiece' it is 'WordPiece'" : "with the model 'WordPiece' it is 'BertPreTokenizer'";
-    if (type.empty())
-      reader.refuse("'{}' is missing: {}", member.str(), wanted);
-    else
-      reader.refuse("the {} {} is not supported: {}", isDecoder ? "decoder" : "pre-tokenizer", inQuotes(type), wanted);
+  /// Whether text is cut into bytes.
+  bool isByteLevel(const json &stage) {
+    auto isOne = [&](const json &each) { return typeOf(each, "the pre-tokenizer") == "ByteLevel"; };
+    return isOne(stage) || (stage.contains("pretokenizers") && llvm::any_of(reader.list(stage, "pretokenizers", "the pre-tokenizer"), isOne));
   }
 
-  void readNormalizer(const json &stage, int depth) {
-    std::string type = typeOf(stage, "the normalizer"), where = named("normalizer", type);
-    auto add = [&](std::initializer_list<uint32_t> steps) { contents.steps.insert(contents.steps.end(), steps); };
-    if (type == "Sequence") {
-      reader.checkMembers(stage, where, {"type", "normalizers"});
-      if (depth > 4)
-        return reader.refuse("normalizers stand within each other too deeply");
-      for (const json &part : reader.list(stage, "normalizers", where))
-        readNormalizer(part, depth + 1);
-    } else if (type == "BertNormalizer") {
-      readBertNormalizer(stage, where);
-    } else if (type == "Lowercase") {
-      add({XF_TOKENIZER_LOWER});
-    } else if (type == "NFD") {
-      add({XF_TOKENIZER_DECOMPOSE});
-    } else if (type == "NFC") {
-      add({XF_TOKENIZER_DECOMPOSE, XF_TOKENIZER_COMPOSE});
-    } else if (type == "StripAccents") {
-      add({XF_TOKENIZER_STRIP_MARKS});
-    } else {
-      reader.refuse("{} is not supported", where);
-    }
-    if (type != "Sequence" && type != "BertNormalizer")
-      reader.checkMembers(stage, where, {"type"});
-    if (contents.steps.size() > 32)
-      reader.refuse("there are more normalizers than make sense");
-  }
-
-  void readBertNormalizer(const json &stage, llvm::StringRef where) {
-    reader.checkMembers(stage, where, {"type", "clean_text", "handle_chinese_chars", "strip_accents", "lowercase"});
-    bool lowers = reader.flag(stage, "lowercase", where);
-    if (reader.flag(stage, "clean_text", where))
-      contents.steps.push_back(XF_TOKENIZER_CLEAN);
-    if (reader.flag(stage, "handle_chinese_chars", where))
-      contents.steps.push_back(XF_TOKENIZER_SPACE_CJK);
-    // Where nothing is said of accents, small letters have none.
-    if (reader.flag(stage, "strip_accents", where, lowers))
-      contents.steps.insert(contents.steps.end(), {XF_TOKENIZER_DECOMPOSE, XF_TOKENIZER_STRIP_NONSPACING});
-    if (lowers)
-      contents.steps.push_back(XF_TOKENIZER_LOWER);
-  }
-
-  void readWordSplitter(const json &stage) {
-    std::string type = typeOf(stage, "the pre-tokenizer");
-    if (type != "BertPreTokenizer")
-      return refuseStage("pre_tokenizer", type);
-    reader.checkMembers(stage, named("pre-tokenizer", type), {"type"});
+  void readByteLevelStages(const json &splitter, const json *decoder) {
+    readByteSplitter(splitter);
+    if (contents.fallsBackToBytes)
+      reader.refuse("'byte_fallback' of the model is not supported with the pre-tokenizer 'ByteLevel'");
+    if (!decoder)
+      return reader.refuse("'decoder' is missing: with the pre-tokenizer 'ByteLevel' it is 'ByteLevel'");
+    std::string type = typeOf(*decoder, "the decoder");
+    if (type != "ByteLevel")
+      return reader.refuse("the decoder {} is not supported: with the pre-tokenizer 'ByteLevel' it is 'ByteLevel'", inQuotes(type));
+    reader.checkMembers(*decoder, named("decoder", type), {"type", "add_prefix_space", "trim_offsets", "use_regex"});
+    contents.decoder = XF_TOKENIZER_JOINS_BYTES;
   }
 
   void readByteSplitter(const json &stage) {
@@ -104,13 +67,8 @@ private:
       contents.pattern = readByteLevel(stage, where) ? XF_TOKENIZER_GPT2 : XF_TOKENIZER_NO_PATTERN;
       return;
     }
-    if (type != "Sequence")
-      return refuseStage("pre_tokenizer", type);
     reader.checkMembers(stage, where, {"type", "pretokenizers"});
     const json &parts = reader.list(stage, "pretokenizers", where);
-    for (const json &part : parts)
-      if (std::string name = typeOf(part, "the pre-tokenizer"); name != "Split" && name != "ByteLevel")
-        return refuseStage("pre_tokenizer", name);
     if (parts.size() != 2 || typeOf(parts[0], where) != "Split" || typeOf(parts[1], where) != "ByteLevel")
       return reader.refuse("the pre-tokenizer 'Sequence' is supported of one 'Split' and one 'ByteLevel' only");
     readSplit(parts[0]);
@@ -145,17 +103,143 @@ private:
       reader.refuse("the pattern {} of the pre-tokenizer 'Split' is not supported: those of GPT-2, Llama 3 and Qwen2 are", inQuotes(text));
   }
 
-  void readDecoder(const json &stage) {
-    std::string type = typeOf(stage, "the decoder"), where = named("decoder", type);
-    if (type != (contents.kind == XF_TOKENIZER_WORDPIECE ? "WordPiece" : "ByteLevel"))
-      return refuseStage("decoder", type);
-    if (type == "ByteLevel")
-      return reader.checkMembers(stage, where, {"type", "add_prefix_space", "trim_offsets", "use_regex"});
-    reader.checkMembers(stage, where, {"type", "prefix", "cleanup"});
-    contents.joined = reader.text(stage, "prefix", where);
-    contents.flags |= reader.flag(stage, "cleanup", where) ? XF_TOKENIZER_CLEANS_UP : 0;
+  void readSplitter(const json &stage, bool isPart) {
+    std::string type = typeOf(stage, "the pre-tokenizer"), where = named("pre-tokenizer", type);
+    auto pattern = llvm::find_if(splitters, [&](const auto &each) { return type == each.first; });
+    if (type == "Sequence" && !isPart) {
+      reader.checkMembers(stage, where, {"type", "pretokenizers"});
+      for (const json &part : reader.list(stage, "pretokenizers", where))
+        readSplitter(part, true);
+    } else if (type == "Metaspace") {
+      readMetaspace(stage, where);
+    } else if (type == "Split") {
+      readBlankSplit(stage, where);
+    } else if (pattern == std::end(splitters)) {
+      reader.refuse("{} is not supported: 'BertPreTokenizer', 'Whitespace', 'WhitespaceSplit' and 'Metaspace' are", where);
+    } else {
+      reader.checkMembers(stage, where, {"type"});
+      if (contents.pattern != XF_TOKENIZER_NO_PATTERN || (contents.flags & XF_TOKENIZER_ESCAPES))
+        reader.refuse("{} is not supported behind another", where);
+      contents.pattern = pattern->second;
+    }
   }
 
+  /// Blanks become pieces' own, which words begin with.
+  void readMetaspace(const json &stage, const std::string &where) {
+    if (contents.flags & XF_TOKENIZER_ESCAPES)
+      reader.refuse("{} is not supported behind another", where);
+    std::string scheme = schemeOf(stage, where);
+    contents.flags |= XF_TOKENIZER_ESCAPES | (scheme == "never" ? 0 : XF_TOKENIZER_ADDS_SPACE) | (scheme == "first" ? XF_TOKENIZER_ADDS_ONCE : 0);
+    contents.flags |= reader.flag(stage, "split", where, true) ? XF_TOKENIZER_SPLITS_ESCAPED : 0;
+    if (scheme == "first" && !keepsBeginning())
+      reader.refuse("'prepend_scheme' 'first' of {} is not supported with the stages before it", where);
+  }
+
+  /// 'always', 'first' or 'never': where a blank is put.
+  std::string schemeOf(const json &stage, const std::string &where) {
+    reader.checkMembers(stage, where, {"type", "replacement", "prepend_scheme", "split", "add_prefix_space", "str_rep"});
+    std::string replacement = reader.text(stage, "replacement", where), scheme = reader.text(stage, "prepend_scheme", where, "always");
+    if (replacement != space)
+      reader.refuse("'replacement' {} of {} is not supported", inQuotes(replacement), where);
+    if (!llvm::is_contained({"always", "first", "never"}, scheme))
+      reader.refuse("'prepend_scheme' {} of {} is not known", inQuotes(scheme), where);
+    if (!reader.flag(stage, "add_prefix_space", where, true) && scheme != "never")
+      reader.refuse("'add_prefix_space' and 'prepend_scheme' of {} contradict each other", where);
+    return scheme;
+  }
+
+  /// Whether what stands first in normalised text is what stood first in the line, as the library keeps count of it.
+  bool keepsBeginning() {
+    bool findsNormalised = llvm::any_of(contents.added, [](const AddedToken &token) { return token.isNormalised && !token.isSpecial; });
+    if (contents.pattern != XF_TOKENIZER_NO_PATTERN || (findsNormalised && !contents.steps.empty()))
+      return false;
+    return llvm::all_of(contents.steps, [](const NormalizerStep &step) {
+      switch (step.step) {
+      case XF_TOKENIZER_CLEAN:
+      case XF_TOKENIZER_STRIP_NONSPACING:
+      case XF_TOKENIZER_STRIP_MARKS:
+      case XF_TOKENIZER_STRIP_LEFT:
+        return false;
+      case XF_TOKENIZER_REPLACE:
+      case XF_TOKENIZER_REPLACE_RUNS: // text that begins with a blank is given none
+        return isBlank(step.rules.begin()->second);
+      case XF_TOKENIZER_MAP:
+        return llvm::all_of(step.mappings, [](const auto &mapping) { return !mapping.second.empty(); });
+      default:
+        return true;
+      }
+    });
+  }
+  static bool isBlank(const CodePoints &points) { return points.size() == 1 && (points[0] == ' ' || points[0] == 0x2581); }
+
+  /// Gemma's, which has nothing to do: there are no blanks by then.
+  void readBlankSplit(const json &stage, const std::string &where) {
+    reader.checkMembers(stage, where, {"type", "pattern", "behavior", "invert"});
+    const json &pattern = reader.object(stage, "pattern", where);
+    bool isBlanks = pattern == json({{"String", " "}}) && !reader.flag(stage, "invert", where), hasNone = false;
+    if (!contents.steps.empty() && contents.steps.back().step == XF_TOKENIZER_REPLACE) {
+      const auto &[from, to] = *contents.steps.back().rules.begin();
+      hasNone = from == CodePoints{' '} && !llvm::is_contained(to, ' ');
+    }
+    if (!isBlanks || !hasNone)
+      reader.refuse("{} is supported at blanks that the normalizer has replaced, or with 'ByteLevel'", where);
+  }
+
+  void readDecoder(const json &stage) {
+    std::string type = typeOf(stage, "the decoder"), where = named("decoder", type);
+    if (type == "WordPiece") {
+      reader.checkMembers(stage, where, {"type", "prefix", "cleanup"});
+      contents.decoder = XF_TOKENIZER_JOINS_PARTS;
+      contents.joined = reader.text(stage, "prefix", where);
+      contents.flags |= reader.flag(stage, "cleanup", where) ? XF_TOKENIZER_CLEANS_UP : 0;
+    } else if (type == "Metaspace") {
+      contents.decoder = XF_TOKENIZER_JOINS_PIECES;
+      contents.flags |= schemeOf(stage, where) == "never" ? 0 : XF_TOKENIZER_DROPS_FIRST;
+    } else if (type == "Sequence") {
+      readDecoders(stage, where);
+    } else {
+      reader.refuse("{} is not supported: 'WordPiece', 'Metaspace' and a 'Sequence' as Llama's are", where);
+    }
+  }
+
+  /// Blanks are put back, bytes become characters, and blanks that begin all are stripped.
+  void readDecoders(const json &stage, const std::string &where) {
+    constexpr llvm::StringLiteral order[] = {"Replace", "ByteFallback", "Fuse", "Strip"};
+    reader.checkMembers(stage, where, {"type", "decoders"});
+    contents.decoder = XF_TOKENIZER_JOINS_PIECES;
+    const auto *next = std::begin(order);
+    bool isFused = false;
+    for (const json &part : reader.list(stage, "decoders", where)) {
+      std::string type = typeOf(part, "the decoder"), name = named("decoder", type);
+      const auto *place = std::find(next, std::end(order), type);
+      // What is not replaced at first, or stripped of each token, would be another text.
+      if (place == std::end(order) || (next == std::begin(order) && type != "Replace") || (type == "Strip" && !isFused))
+        return reader.refuse("{} is not supported there in a 'Sequence': 'Replace', 'ByteFallback', 'Fuse' and 'Strip' are, in this order", name);
+      next = place + 1;
+      isFused |= type == "Fuse";
+      readDecoderPart(part, type, name);
+    }
+    if (next == std::begin(order))
+      reader.refuse("{} is empty", where);
+  }
+
+  void readDecoderPart(const json &part, llvm::StringRef type, const std::string &where) {
+    if (type == "Replace") {
+      reader.checkMembers(part, where, {"type", "pattern", "content"});
+      if (reader.object(part, "pattern", where) != json({{"String", space.str()}}) || reader.text(part, "content", where) != " ")
+        reader.refuse("{} is supported of '{}' by ' ' only", where, space.str());
+    } else if (type == "Strip") {
+      reader.checkMembers(part, where, {"type", "content", "start", "stop"});
+      if (reader.text(part, "content", where) != " " || reader.number(part, "stop", where, 1 << 16) != 0)
+        reader.refuse("{} is supported of blanks at the beginning only", where);
+      contents.dropped = uint32_t(reader.number(part, "start", where, 1 << 16));
+    } else {
+      reader.checkMembers(part, where, {"type"});
+      contents.flags |= type == "ByteFallback" ? XF_TOKENIZER_WRITES_BYTES : 0;
+    }
+  }
+
+  static constexpr llvm::StringLiteral space = "\xe2\x96\x81";
   TokenizerJson &reader;
   const json &file;
   TokenizerContents &contents;

@@ -4,6 +4,7 @@
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/ConvertUTF.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -17,10 +18,15 @@ public:
   std::string write() {
     std::copy_n(XF_TOKENIZER_MAGIC, sizeof(XF_TOKENIZER_MAGIC), head.magic);
     head.kind = contents.kind;
+    head.decoder = contents.decoder;
     head.flags = contents.flags;
     head.pattern = contents.pattern;
     head.unknown = contents.unknown;
     head.most_characters = contents.mostCharacters;
+    head.growth = growthOf(contents.steps);
+    head.dropped = contents.dropped;
+    if (head.growth > XF_TOKENIZER_MOST_GROWTH)
+      reader.refuse("text would grow too long when it is normalised");
     head.continuing = text(contents.continuing);
     head.joined = text(contents.joined);
     putTokens();
@@ -79,7 +85,11 @@ private:
       std::string bytes = isBpe ? bytesOfName(names[id], isText) : names[id];
       begins.push_back(uint32_t(texts.size()));
       texts += bytes;
-      flags.push_back((contents.isPresent[id] ? XF_TOKENIZER_PRESENT : 0) | (contents.isSpecial[id] ? XF_TOKENIZER_SPECIAL : 0));
+      flags.push_back((contents.isPresent[id] ? XF_TOKENIZER_PRESENT : 0) | (contents.isSpecial[id] ? XF_TOKENIZER_SPECIAL : 0) |
+                      (isByteName(names[id]) ? XF_TOKENIZER_BYTE : 0));
+      // What text is cut into, and what is found in normalised text, would have to be told apart.
+      if (names[id] != name && !contents.isSpecial[id] && contents.vocabulary.count(name) && changesEnds())
+        reader.refuse("the added token {}, which is one of the model's, is another when it is normalised", inQuotes(name));
       if (names[id] != name || name.empty() || !isText || !contents.vocabulary.count(name))
         continue;
       if (contents.isSpecial[id] && isBpe && bytes.size() == 1)
@@ -94,7 +104,23 @@ private:
     begins.push_back(uint32_t(texts.size()));
     head.texts = put(begins);
     head.token_flags = put(flags);
+    putBytes();
+    head.scores = put(contents.scores);
+    if (!contents.scores.empty())
+      head.unknown_score = *llvm::min_element(contents.scores) - unknownPenalty;
     head.slots = put(slotsFor(hashes));
+  }
+
+  /// Whether what stands in normalised text may be changed when it is normalised by itself.
+  bool changesEnds() const { return llvm::any_of(contents.steps, [](const NormalizerStep &step) { return step.step >= XF_TOKENIZER_PREPEND; }); }
+
+  /// The tokens that stand for bytes which have no others.
+  void putBytes() {
+    for (int byte = 0; contents.fallsBackToBytes && byte < 256; ++byte) {
+      auto found = contents.vocabulary.find(fmt::format("<0x{:02X}>", byte));
+      if (found != contents.vocabulary.end() && !contents.isSpecial[found->second])
+        head.of_byte[byte] = int32_t(found->second);
+    }
   }
 
   void putMerges() {
@@ -147,37 +173,46 @@ private:
 
   void putUnicode() {
     std::vector<xf_tokenizer_run> runs;
-    std::vector<xf_tokenizer_mapping> decompositions, lower;
     std::vector<xf_tokenizer_composition> compositions;
-    std::vector<uint32_t> points;
-    auto uses = [&](uint32_t step) { return llvm::is_contained(contents.steps, step); };
-    auto map = [&](std::vector<xf_tokenizer_mapping> &mappings, uint32_t point, llvm::ArrayRef<uint32_t> to) {
-      if (to.empty())
-        return;
-      mappings.push_back({point, uint32_t(points.size()), uint32_t(to.size())});
-      llvm::append_range(points, to);
-    };
+    auto uses = [&](uint32_t step) { return llvm::any_of(contents.steps, [&](const NormalizerStep &each) { return each.step == step; }); };
+    bool usesClusters = uses(XF_TOKENIZER_MAP_CLUSTERS), composes = uses(XF_TOKENIZER_COMPOSE);
     forCodePoints([&](uint32_t point) {
-      uint16_t classes = classesOf(point), combining = combiningClassOf(point);
-      if (runs.empty() || runs.back().classes != classes || runs.back().combining != combining)
-        runs.push_back({point, classes, combining});
-      if (uses(XF_TOKENIZER_DECOMPOSE) && !isHangulSyllable(point))
-        map(decompositions, point, decompositionOf(point));
-      if (uses(XF_TOKENIZER_LOWER))
-        map(lower, point, lowerOf(point));
+      xf_tokenizer_run run{point, classesOf(point), combiningClassOf(point), usesClusters ? clusterClassOf(point) : uint8_t(XF_TOKENIZER_OTHER)};
+      if (runs.empty() || runs.back().classes != run.classes || runs.back().combining != run.combining || runs.back().cluster != run.cluster)
+        runs.push_back(run);
       uint32_t left, right;
-      if (uses(XF_TOKENIZER_COMPOSE) && !isHangulSyllable(point) && isComposed(point, left, right))
+      if (composes && !isHangulSyllable(point) && isComposed(point, left, right))
         compositions.push_back({left, right, point});
     });
     llvm::sort(compositions, [](auto &x, auto &y) { return std::pair(x.left, x.right) < std::pair(y.left, y.right); });
-    head.steps = put(contents.steps);
+    putSteps();
     head.runs = put(runs);
-    head.decompositions = put(decompositions);
-    head.lower = put(lower);
-    head.points = put(points);
     head.compositions = put(compositions);
   }
 
+  void putSteps() {
+    std::vector<uint32_t> points;
+    std::vector<xf_tokenizer_stage> stages;
+    auto place = [&](llvm::ArrayRef<uint32_t> of) {
+      if (of.size() > XF_TOKENIZER_MOST_POINTS)
+        reader.refuse("the normalizer makes {} characters of one", of.size());
+      llvm::append_range(points, of);
+      return uint32_t(points.size() - of.size());
+    };
+    for (const NormalizerStep &step : contents.steps) {
+      std::vector<xf_tokenizer_mapping> mappings;
+      std::vector<xf_tokenizer_rule> rules;
+      for (const auto &[from, to] : step.mappings)
+        mappings.push_back({from, place(to), uint32_t(to.size())});
+      for (const auto &[from, to] : step.rules)
+        rules.push_back({place(from), uint32_t(from.size()), place(to), uint32_t(to.size())});
+      stages.push_back({uint32_t(step.step), put(mappings), put(rules)});
+    }
+    head.steps = put(stages);
+    head.points = put(points);
+  }
+
+  static constexpr double unknownPenalty = 10;
   TokenizerJson &reader;
   const TokenizerContents &contents;
   xf_tokenizer head{};
@@ -201,6 +236,10 @@ std::string bytesOfName(llvm::StringRef name, bool &isText) {
   }
   isText = true;
   return bytes;
+}
+
+bool isByteName(llvm::StringRef name) {
+  return name.size() == 6 && name.starts_with("<0x") && name.ends_with(">") && llvm::isHexDigit(name[3]) && llvm::isHexDigit(name[4]);
 }
 
 std::string writeTokenizerTable(TokenizerJson &reader, const TokenizerContents &contents) { return TableWriter(reader, contents).write(); }

@@ -6,17 +6,20 @@
 #include <unicode/locid.h>
 #include <unicode/normalizer2.h>
 #include <unicode/uchar.h>
+#include <unicode/uscript.h>
 #include <unicode/unistr.h>
 
 namespace xf {
 namespace {
 
-/// ICU's tables for a form are part of its code, so that there is no file that could be missing: memory alone can.
-const icu::Normalizer2 &form(bool composes) {
+/// ICU's tables for a form are part of its libraries, so that there is no file that could be missing: memory alone can.
+const icu::Normalizer2 &form(NormalForm which) {
   UErrorCode code = U_ZERO_ERROR;
-  const icu::Normalizer2 *found = composes ? icu::Normalizer2::getNFCInstance(code) : icu::Normalizer2::getNFDInstance(code);
+  const icu::Normalizer2 *found = which == NormalForm::C   ? icu::Normalizer2::getNFCInstance(code)
+                                  : which == NormalForm::D ? icu::Normalizer2::getNFDInstance(code)
+                                                           : icu::Normalizer2::getNFKDInstance(code);
   if (U_FAILURE(code))
-    llvm::report_bad_alloc_error("ICU's canonical normalization");
+    llvm::report_bad_alloc_error("ICU's normalization");
   return *found;
 }
 
@@ -62,6 +65,19 @@ bool isAsciiPunctuation(uint32_t point) {
   return (point >= '!' && point <= '/') || (point >= ':' && point <= '@') || (point >= '[' && point <= '`') || (point >= '{' && point <= '~');
 }
 
+/// The scripts whose conjuncts are clusters (Unicode's annex 29, GB9c).
+bool hasConjuncts(uint32_t point) {
+  UErrorCode code = U_ZERO_ERROR;
+  constexpr UScriptCode scripts[] = {USCRIPT_BENGALI, USCRIPT_DEVANAGARI, USCRIPT_GUJARATI, USCRIPT_MALAYALAM, USCRIPT_ORIYA, USCRIPT_TELUGU};
+  return llvm::is_contained(scripts, uscript_getScript(UChar32(point), &code));
+}
+bool isConjunctConsonant(uint32_t point) {
+  return hasConjuncts(point) && u_getIntPropertyValue(UChar32(point), UCHAR_INDIC_SYLLABIC_CATEGORY) == U_INSC_CONSONANT;
+}
+bool isConjunctLinker(uint32_t point) {
+  return hasConjuncts(point) && u_getIntPropertyValue(UChar32(point), UCHAR_INDIC_SYLLABIC_CATEGORY) == U_INSC_VIRAMA;
+}
+
 } // namespace
 
 void forCodePoints(llvm::function_ref<void(uint32_t)> see) {
@@ -89,11 +105,48 @@ uint16_t classesOf(uint32_t point) {
   return uint16_t(classes);
 }
 
-uint16_t combiningClassOf(uint32_t point) { return isDecomposed(point) ? u_getCombiningClass(UChar32(point)) : 0; }
+uint8_t combiningClassOf(uint32_t point) { return isDecomposed(point) ? u_getCombiningClass(UChar32(point)) : 0; }
 
-std::vector<uint32_t> decompositionOf(uint32_t point) {
+uint8_t clusterClassOf(uint32_t point) {
+  auto c = UChar32(point);
+  switch (u_getIntPropertyValue(c, UCHAR_GRAPHEME_CLUSTER_BREAK)) {
+  case U_GCB_CR:
+    return XF_TOKENIZER_CR;
+  case U_GCB_LF:
+    return XF_TOKENIZER_LF;
+  case U_GCB_CONTROL:
+    return XF_TOKENIZER_BREAKS;
+  case U_GCB_EXTEND:
+    return isConjunctLinker(point) ? XF_TOKENIZER_LINKER : XF_TOKENIZER_EXTEND;
+  case U_GCB_ZWJ:
+    return XF_TOKENIZER_ZWJ;
+  case U_GCB_REGIONAL_INDICATOR:
+    return XF_TOKENIZER_REGIONAL;
+  case U_GCB_PREPEND:
+    return XF_TOKENIZER_PREPENDED;
+  case U_GCB_SPACING_MARK:
+    return XF_TOKENIZER_SPACING_MARK;
+  case U_GCB_L:
+    return XF_TOKENIZER_HANGUL_L;
+  case U_GCB_V:
+    return XF_TOKENIZER_HANGUL_V;
+  case U_GCB_T:
+    return XF_TOKENIZER_HANGUL_T;
+  case U_GCB_LV:
+    return XF_TOKENIZER_HANGUL_LV;
+  case U_GCB_LVT:
+    return XF_TOKENIZER_HANGUL_LVT;
+  default:
+    return u_hasBinaryProperty(c, UCHAR_EXTENDED_PICTOGRAPHIC) ? XF_TOKENIZER_PICTOGRAPH
+           : isConjunctConsonant(point)                        ? XF_TOKENIZER_CONSONANT
+                                                               : XF_TOKENIZER_OTHER;
+  }
+}
+
+std::vector<uint32_t> decompositionOf(uint32_t point, bool isCompatible) {
   icu::UnicodeString text;
-  return isDecomposed(point) && form(false).getDecomposition(UChar32(point), text) ? pointsOf(text) : std::vector<uint32_t>();
+  const icu::Normalizer2 &decomposing = form(isCompatible ? NormalForm::KD : NormalForm::D);
+  return isDecomposed(point) && decomposing.getDecomposition(UChar32(point), text) ? pointsOf(text) : std::vector<uint32_t>();
 }
 
 std::vector<uint32_t> lowerOf(uint32_t point) {
@@ -104,10 +157,10 @@ std::vector<uint32_t> lowerOf(uint32_t point) {
 
 bool isComposed(uint32_t point, uint32_t &left, uint32_t &right) {
   icu::UnicodeString text;
-  if (!isDecomposed(point) || !form(true).getRawDecomposition(UChar32(point), text))
+  if (!isDecomposed(point) || !form(NormalForm::C).getRawDecomposition(UChar32(point), text))
     return false;
   std::vector<uint32_t> parts = pointsOf(text);
-  if (parts.size() != 2 || form(true).composePair(UChar32(parts[0]), UChar32(parts[1])) != UChar32(point))
+  if (parts.size() != 2 || form(NormalForm::C).composePair(UChar32(parts[0]), UChar32(parts[1])) != UChar32(point))
     return false;
   left = parts[0];
   right = parts[1];
@@ -116,36 +169,19 @@ bool isComposed(uint32_t point, uint32_t &left, uint32_t &right) {
 
 bool isHangulSyllable(uint32_t point) { return point >= 0xac00 && point < 0xac00 + 11172; }
 
-std::string normalised(llvm::StringRef text, llvm::ArrayRef<uint32_t> steps) {
-  std::vector<uint32_t> points = pointsOf(icu::UnicodeString::fromUTF8(icu::StringPiece(text.data(), int32_t(text.size()))));
-  auto remove = [&](uint32_t classes) { llvm::erase_if(points, [&](uint32_t point) { return (classesOf(point) & classes) != 0; }); };
-  auto replace = [&](llvm::function_ref<std::vector<uint32_t>(uint32_t)> with) {
-    std::vector<uint32_t> replaced;
-    for (uint32_t point : points)
-      llvm::append_range(replaced, with(point));
-    points = std::move(replaced);
-  };
-  for (uint32_t step : steps) {
-    if (step == XF_TOKENIZER_CLEAN) {
-      remove(XF_TOKENIZER_CONTROL);
-      replace([](uint32_t point) { return std::vector<uint32_t>{classesOf(point) & XF_TOKENIZER_SPACE ? ' ' : point}; });
-    } else if (step == XF_TOKENIZER_SPACE_CJK) {
-      replace([](uint32_t point) { return isCjk(point) ? std::vector<uint32_t>{' ', point, ' '} : std::vector<uint32_t>{point}; });
-    } else if (step == XF_TOKENIZER_DECOMPOSE || step == XF_TOKENIZER_COMPOSE) {
-      UErrorCode code = U_ZERO_ERROR;
-      points = pointsOf(form(step == XF_TOKENIZER_COMPOSE).normalize(stringOf(points), code));
-    } else if (step == XF_TOKENIZER_LOWER) {
-      replace([](uint32_t point) {
-        std::vector<uint32_t> lowered = lowerOf(point);
-        return lowered.empty() ? std::vector<uint32_t>{point} : lowered;
-      });
-    } else {
-      remove(step == XF_TOKENIZER_STRIP_MARKS ? XF_TOKENIZER_MARK : XF_TOKENIZER_NONSPACING);
-    }
-  }
-  std::string result;
-  stringOf(points).toUTF8String(result);
-  return result;
+std::vector<uint32_t> normalForm(llvm::ArrayRef<uint32_t> points, NormalForm which) {
+  UErrorCode code = U_ZERO_ERROR;
+  return pointsOf(form(which).normalize(stringOf(points), code));
+}
+
+std::vector<uint32_t> pointsOf(llvm::StringRef text) {
+  return pointsOf(icu::UnicodeString::fromUTF8(icu::StringPiece(text.data(), int32_t(text.size()))));
+}
+
+std::string textOf(llvm::ArrayRef<uint32_t> points) {
+  std::string text;
+  stringOf(points).toUTF8String(text);
+  return text;
 }
 
 } // namespace xf

@@ -25,9 +25,10 @@ extern "C" {
 
 #define XF_ABI_MAGIC "XFIMAGE"
 #define XF_ABI_TRAILER_MAGIC "XFTRAIL"
-#define XF_ABI_VERSION 17u
+#define XF_ABI_VERSION 18u
 #define XF_ABI_PAGE 4096u
 #define XF_ABI_MAX_RANK 6
+#define XF_ABI_LONGEST_NAME 4096u /* bytes of a name, none of them 0 */
 /* The greatest size of a dimension, limit of a search, and number of bytes of a memory: larger ones are damage, and sums of
  * products below them cannot overflow. */
 #define XF_ABI_LARGEST_SIZE (INT64_C(1) << 31)

@@ -164,12 +164,22 @@ bool text_codec::special(int32_t token) const {
          std::find(text_.suffix, text_.suffix + text_.suffix_count, token) != text_.suffix + text_.suffix_count;
 }
 
+std::vector<int32_t> text_codec::written(std::span<const int32_t> tokens) const {
+  std::vector<int32_t> written;
+  std::copy_if(tokens.begin(), tokens.end(), std::back_inserter(written), [&](int32_t token) { return is_written(token); });
+  return written;
+}
+
+void text_codec::decode_settled(std::span<const int32_t> tokens, std::string &text) const {
+  if (target_.subwords)
+    target_.subwords->decode(target_.subwords->settled(written(tokens)), text);
+  else
+    decode(tokens, text);
+}
+
 void text_codec::decode(std::span<const int32_t> tokens, std::string &text) const {
-  if (target_.subwords) {
-    std::vector<int32_t> written;
-    std::copy_if(tokens.begin(), tokens.end(), std::back_inserter(written), [&](int32_t token) { return is_written(token); });
-    return target_.subwords->decode(written, text);
-  }
+  if (target_.subwords)
+    return target_.subwords->decode(written(tokens), text);
   bool first = true;
   for (int32_t token : tokens) {
     if (!is_written(token))

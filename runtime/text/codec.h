@@ -53,6 +53,8 @@ public:
   void encode_target(std::string_view line, std::vector<int32_t> &tokens) const;
   // Appends the text of the tokens, special ones left out where they are not ids.
   void decode(std::span<const int32_t> tokens, std::string &text) const;
+  // The same of the first tokens, of which there may be more: what those could change is left out (tokenizer::settled).
+  void decode_settled(std::span<const int32_t> tokens, std::string &text) const;
   // Whether the token is part of a result's text.
   bool is_written(int32_t token) const { return target_.ids || !special(token); }
   // The name of a label.
@@ -67,6 +69,7 @@ private:
   bool special(int32_t token) const;
   void append(std::string_view line, const text_side &side, int32_t unknown, std::vector<int32_t> &tokens) const;
   void append_text(std::string_view text, const char *when_empty, std::vector<int32_t> &tokens) const;
+  std::vector<int32_t> written(std::span<const int32_t> tokens) const;
 
   const bool ids_; // asked for, whatever the model
   const xf_abi_text &text_;

@@ -1,7 +1,7 @@
 #include "runtime/text/line_engine.h"
 
 #include "runtime/core/error.h"
-#include "runtime/text/utf8.h"
+#include "runtime/text/text_stream.h"
 
 #include <algorithm>
 #include <charconv>
@@ -45,40 +45,6 @@ public:
 private:
   const line_engine &engine_;
   std::vector<line_result> &results_;
-};
-
-// The text of the tokens so far, of which the first bytes are written already.
-class line_engine::text_stream {
-public:
-  text_stream(const line_engine &engine, const search_options &options, const std::function<void(std::string_view)> &write)
-      : engine_(engine), options_(options), write_(write) {}
-
-  static void take(void *self, int64_t, int32_t token) { static_cast<text_stream *>(self)->take(token); }
-  // `text`: the whole result.
-  void write_up_to(std::string_view text) {
-    if (text.size() > written_)
-      write_(text.substr(written_));
-    written_ = std::max(written_, text.size());
-  }
-
-private:
-  void take(int32_t token) {
-    const model &m = engine_.session_.get_model();
-    if (end_tokens{m.header().generate.end, m.more_ends(), options_.ends}.contains(token))
-      return;
-    tokens_.push_back(token);
-    std::string text;
-    engine_.codec_.decode(tokens_, text);
-    // A character may come in several tokens: half of one is no text yet.
-    if (!text.ends_with(kReplacement))
-      write_up_to(text);
-  }
-
-  const line_engine &engine_;
-  const search_options &options_;
-  const std::function<void(std::string_view)> &write_;
-  std::vector<int32_t> tokens_;
-  size_t written_ = 0;
 };
 
 class line_engine::prediction_results : public predict_sink {
@@ -178,14 +144,24 @@ void line_engine::encode(std::string_view line, const search_options &options) {
 }
 
 std::string line_engine::stream(std::string_view line, const search_options &options, const std::function<void(std::string_view)> &write) {
-  text_stream text(*this, options, write);
+  struct streamed {
+    text_stream text;
+    end_tokens ends;
+  };
+  const model &m = session_.get_model();
+  streamed result{{[&](std::span<const int32_t> tokens, std::string &text) { codec_.decode_settled(tokens, text); }, write},
+                  {m.header().generate.end, m.more_ends(), options.ends}};
   search_options own = options;
-  own.on_token = text_stream::take;
-  own.token_context = &text;
+  own.on_token = [](void *context, int64_t, int32_t token) {
+    auto &taking = *static_cast<streamed *>(context);
+    if (!taking.ends.contains(token))
+      taking.text.take(token);
+  };
+  own.token_context = &result;
   std::vector<line_result> results;
   run({line}, own, results);
   if (!results[0].best.empty())
-    text.write_up_to(results[0].best[0].text);
+    result.text.end(results[0].best[0].text);
   return results[0].error;
 }
 

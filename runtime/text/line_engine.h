@@ -42,7 +42,6 @@ public:
 
 private:
   class search_results;
-  class text_stream;
   class prediction_results;
 
   // Appends the line's tokens, and those of what stands behind its tab: nothing, its prefix or its target.

@@ -4,6 +4,7 @@
 #define RUNTIME_TEXT_SUBWORD_MODEL_H
 
 #include "runtime/text/text_index.h"
+#include "runtime/text/utf8.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -12,9 +13,6 @@
 #include <vector>
 
 namespace xf::rt {
-
-// What stands for a blank in pieces.
-inline constexpr std::string_view kSpacePiece = "\xe2\x96\x81";
 
 enum class piece_type : uint8_t { normal = 1, unknown = 2, control = 3, user_defined = 4, unused = 5, byte = 6 };
 enum class subword_kind : uint8_t { unigram = 1, bpe = 2, word = 3, character = 4 };

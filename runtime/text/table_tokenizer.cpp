@@ -1,22 +1,45 @@
 #include "runtime/text/table_tokenizer.h"
 
-#include "runtime/text/utf8.h"
+#include "runtime/text/word_cutter.h"
 
 namespace xf::rt {
 
+namespace {
+
+// What a name of byte-level BPE stands for; nothing where it has other characters.
+std::string bytes_of_name(std::string_view name) {
+  std::string bytes;
+  for (code_point point; (point = unicode_text::point_at(name, 0)).size > 0; name.remove_prefix(point.size)) {
+    int32_t byte = xf_tokenizer_byte_of(point.value);
+    if (byte < 0)
+      return "";
+    bytes += static_cast<char>(byte);
+  }
+  return bytes;
+}
+
+} // namespace
+
 void table_tokenizer::encode(std::string_view text, size_t most, int32_t unknown, std::vector<int32_t> &ids) const {
   token_sink tokens(ids, most);
-  if (unknown < 0)
-    unknown = table_.head().unknown;
+  std::unique_ptr<word_cutter> cutter = make_word_cutter(table_, unknown < 0 ? table_.head().unknown : unknown, tokens);
   std::string room;
   auto add = [&](int32_t id) { tokens.add(id); };
-  auto cut_normalised = [&](std::string_view part) { cut(part, unknown, tokens); };
-  added_.split(text, [&](std::string_view part) { normalised_.split(unicode_.normalise(part, room), cut_normalised, add); }, add);
+  auto cut = [&](std::string_view word) { cutter->cut(word); };
+  auto cut_text = [&](std::string_view part) {
+    std::string_view normalised = normaliser_.normalise(part, room);
+    auto cut_normalised = [&](std::string_view rest) {
+      words_.split(rest, part.data() == text.data() && rest.data() == normalised.data(), cut);
+    };
+    normalised_.split(normalised, cut_normalised, add);
+  };
+  added_.split(text, cut_text, add);
 }
 
 int32_t table_tokenizer::find(std::string_view name) const {
-  const xf_tokenizer_added *token = names_.find(name);
-  return token ? static_cast<int32_t>(token->id) : find_cut(name);
+  if (const xf_tokenizer_added *token = names_.find(name))
+    return static_cast<int32_t>(token->id);
+  return table_.head().kind == XF_TOKENIZER_BYTE_BPE ? table_.find(bytes_of_name(name)) : table_.find(name);
 }
 
 int32_t table_tokenizer::find_marker(std::string_view word) const {
@@ -25,17 +48,13 @@ int32_t table_tokenizer::find_marker(std::string_view word) const {
 }
 
 uint64_t table_tokenizer::memory(uint64_t length) const {
-  // While text is normalised: of a byte, its code point and, in a list that may have just grown, what that becomes; then its text.
-  constexpr uint64_t kBytesOfByte = 32;
-  return sizeof(*this) + (table_.steps.empty() ? 0 : length * kBytesOfByte);
-}
-
-void table_tokenizer::append_text(std::string_view bytes, std::string &text) {
-  while (!bytes.empty()) {
-    size_t length = bytes.front() ? utf8_length(bytes, 0) : 0;
-    text += length ? bytes.substr(0, length) : kReplacement;
-    bytes.remove_prefix(length ? length : broken_length(bytes));
-  }
+  // While text is normalised: of a byte, its code point and, in a list that may have just grown, what that becomes; then its text, in one
+  // that may have just grown, too. A word may be all of it, and its blanks pieces of three bytes.
+  constexpr uint64_t kBytesOfByte = 4 + 3 * 4 + 3;
+  uint64_t normalised = table_.steps.empty() ? length : length * table_.head().growth + text_normaliser::kPrepended;
+  bool escapes = table_.has(XF_TOKENIZER_ESCAPES), copies = escapes || table_.has(XF_TOKENIZER_ADDS_SPACE);
+  uint64_t word = escapes ? 3 * normalised + kSpacePiece.size() : normalised + 1;
+  return sizeof(*this) + (table_.steps.empty() ? 0 : normalised * kBytesOfByte) + (copies ? 3 * word : 0) + memory_of_cutting(table_, word);
 }
 
 } // namespace xf::rt

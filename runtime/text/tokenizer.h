@@ -20,9 +20,11 @@ public:
   // Appends the ids of a text's tokens. `unknown`: the token for what has none, or -1: the tokenizer's own. Throws what is wrong with the
   // text, more tokens than `most` included.
   virtual void encode(std::string_view text, size_t most, int32_t unknown, std::vector<int32_t> &ids) const = 0;
-  // Appends the text that tokens stand for. That of a token's beginning is the beginning of it with more tokens, unless it ends with
-  // kReplacement, which may be half a character.
+  // Appends the text that tokens stand for.
   virtual void decode(std::span<const int32_t> ids, std::string &text) const = 0;
+  // The first of these tokens whose text is the beginning of that with more tokens behind them, unless it ends with kReplacement, which may be
+  // half a character.
+  virtual std::span<const int32_t> settled(std::span<const int32_t> ids) const { return ids; }
   // The token of that name, or -1.
   virtual int32_t find(std::string_view name) const = 0;
   // The token that a word stands for which text is not cut into, or -1.

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 
 namespace xf::rt {
 
@@ -28,16 +27,15 @@ tokenizer_table::tokenizer_table(std::string_view bytes) : file_(bytes) {
   bytes_ = list<char>(head_->bytes, "texts are past its end");
   texts_ = list<uint32_t>(head_->texts, "texts are past its end");
   token_flags_ = list<uint8_t>(head_->token_flags, "tokens are past its end");
+  scores_ = list<double>(head_->scores, "scores are past its end");
   slots_ = list<uint32_t>(head_->slots, "tokens are past its end");
   merges_ = list<xf_tokenizer_merge>(head_->merges, "merges are past its end");
   merge_slots_ = list<uint32_t>(head_->merge_slots, "merges are past its end");
   names = list<xf_tokenizer_added>(head_->names, "added tokens are past its end");
   added = list<xf_tokenizer_added>(head_->added, "added tokens are past its end");
   normalised = list<xf_tokenizer_added>(head_->normalised, "added tokens are past its end");
-  steps = list<uint32_t>(head_->steps, "normaliser is past its end");
+  steps = list<xf_tokenizer_stage>(head_->steps, "normaliser is past its end");
   runs = list<xf_tokenizer_run>(head_->runs, "classes are past its end");
-  decompositions = list<xf_tokenizer_mapping>(head_->decompositions, "decompositions are past its end");
-  lower = list<xf_tokenizer_mapping>(head_->lower, "lower case is past its end");
   points = list<uint32_t>(head_->points, "code points are past its end");
   compositions = list<xf_tokenizer_composition>(head_->compositions, "compositions are past its end");
   check_head();
@@ -48,26 +46,22 @@ tokenizer_table::tokenizer_table(std::string_view bytes) : file_(bytes) {
   check_unicode();
 }
 
-uint32_t tokenizer_table::kind_of(std::string_view bytes) {
-  uint32_t kind = 0;
-  if (bytes.size() >= sizeof(xf_tokenizer))
-    std::memcpy(&kind, bytes.data() + offsetof(xf_tokenizer, kind), sizeof(kind));
-  return kind;
-}
-
 template <typename T> std::span<const T> tokenizer_table::list(const xf_tokenizer_list &list, const char *what) const {
   require(list.offset <= file_.size() && list.count <= (file_.size() - list.offset) / sizeof(T), what);
   require(list.offset % alignof(T) == 0, what);
-  return {reinterpret_cast<const T *>(file_.data() + list.offset), list.count};
+  return at<T>(list);
 }
 
 void tokenizer_table::check_head() const {
   const xf_tokenizer &h = *head_;
-  require(h.kind == XF_TOKENIZER_BYTE_BPE || h.kind == XF_TOKENIZER_WORDPIECE, "kind is unknown");
-  require(h.pattern <= XF_TOKENIZER_QWEN2, "pattern is unknown");
+  bool is_bpe = h.kind == XF_TOKENIZER_BYTE_BPE || h.kind == XF_TOKENIZER_BPE;
+  require(h.kind >= XF_TOKENIZER_BYTE_BPE && h.kind <= XF_TOKENIZER_WORDS, "kind is unknown");
+  require(h.decoder >= XF_TOKENIZER_JOINS_BYTES && h.decoder <= XF_TOKENIZER_JOINS_PIECES, "decoder is unknown");
+  require(h.pattern <= XF_TOKENIZER_BLANKS, "pattern is unknown");
+  require(h.growth >= 1 && h.growth <= XF_TOKENIZER_MOST_GROWTH, "text grows too long");
   auto tokens = static_cast<int64_t>(size());
   require(tokens <= INT32_MAX && texts_.size() == size() + 1, "tokens have no texts");
-  require(h.unknown < tokens && h.unknown >= (h.kind == XF_TOKENIZER_WORDPIECE ? 0 : -1), "unknown token is none");
+  require(h.unknown < tokens && h.unknown >= (is_bpe ? -1 : 0), "unknown token is none");
   require(std::all_of(std::begin(h.of_byte), std::end(h.of_byte), [&](int32_t id) { return id >= -1 && id < tokens; }), "bytes are no tokens");
   for (const xf_tokenizer_text &text : {h.continuing, h.joined})
     require(text.first <= bytes_.size() && text.size <= bytes_.size() - text.first, "texts are past its end");
@@ -86,6 +80,8 @@ void tokenizer_table::check_tokens() {
     greatest = std::max({greatest, merge.left, merge.right, merge.merged});
   require(merges_.empty() || greatest < size(), "merges are of no tokens");
   check_slots(slots_, size(), "tokens cannot be found");
+  if (head_->kind == XF_TOKENIZER_UNIGRAM)
+    require(std::all_of(slots_.begin(), slots_.end(), [&](uint32_t slot) { return slot <= scores_.size(); }), "tokens have no scores");
   check_slots(merge_slots_, merges_.size(), "merges cannot be found");
 }
 
@@ -105,22 +101,32 @@ void tokenizer_table::check_added(std::span<const xf_tokenizer_added> tokens) co
 }
 
 void tokenizer_table::check_unicode() const {
-  for (uint32_t step : steps)
-    require(step >= XF_TOKENIZER_CLEAN && step <= XF_TOKENIZER_LOWER, "normaliser is unknown");
+  for (const xf_tokenizer_stage &stage : steps)
+    check_stage(stage);
   require(!runs.empty() && runs[0].first == 0, "classes do not begin at 0");
   for (size_t i = 1; i < runs.size(); ++i)
     require(runs[i - 1].first < runs[i].first, "classes are in no order");
-  check_mappings(decompositions);
-  check_mappings(lower);
   require(std::all_of(points.begin(), points.end(), is_point), "code points are none");
   for (const xf_tokenizer_composition &composition : compositions)
     require(is_point(composition.composed), "code points are none");
 }
 
-void tokenizer_table::check_mappings(std::span<const xf_tokenizer_mapping> mappings) const {
+void tokenizer_table::check_stage(const xf_tokenizer_stage &stage) const {
+  require(stage.step >= XF_TOKENIZER_CLEAN && stage.step <= XF_TOKENIZER_STRIP_RIGHT, "normaliser is unknown");
+  for (const xf_tokenizer_mapping &m : list<xf_tokenizer_mapping>(stage.mappings, "mappings are past its end"))
+    check_points(m.first, m.count);
+  std::span<const xf_tokenizer_rule> all = list<xf_tokenizer_rule>(stage.rules, "rules are past its end");
+  for (const xf_tokenizer_rule &rule : all) {
+    check_points(rule.from_first, rule.from_count);
+    check_points(rule.first, rule.count);
+  }
+  if (stage.step == XF_TOKENIZER_REPLACE || stage.step == XF_TOKENIZER_REPLACE_RUNS || stage.step == XF_TOKENIZER_PREPEND)
+    require(all.size() == 1 && (all[0].from_count > 0 || stage.step == XF_TOKENIZER_PREPEND), "rule is none");
+}
+
+void tokenizer_table::check_points(uint32_t first, uint32_t count) const {
   // No code point becomes more than a few: text grows by no more than memory is planned for.
-  for (const xf_tokenizer_mapping &m : mappings)
-    require(m.count <= 4 && m.first <= points.size() && m.count <= points.size() - m.first, "code points are past its end");
+  require(count <= XF_TOKENIZER_MOST_POINTS && first <= points.size() && count <= points.size() - first, "code points are past its end");
 }
 
 int32_t tokenizer_table::find(std::string_view text) const {

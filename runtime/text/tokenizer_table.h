@@ -18,8 +18,6 @@ public:
 
   // Whether bytes begin as a table does.
   static bool is_one(std::string_view bytes) { return bytes.starts_with(std::string_view(XF_TOKENIZER_MAGIC, sizeof(XF_TOKENIZER_MAGIC))); }
-  // Of bytes that may be cut off: 0.
-  static uint32_t kind_of(std::string_view bytes);
 
   const xf_tokenizer &head() const { return *head_; }
   bool has(uint32_t flag) const { return head_->flags & flag; }
@@ -32,6 +30,9 @@ public:
   std::string_view text(const xf_tokenizer_text &text) const { return {bytes_.data() + text.first, text.size}; }
   bool has_token(int32_t id) const { return (flags(id) & XF_TOKENIZER_PRESENT) != 0; }
   bool is_special(int32_t id) const { return (flags(id) & XF_TOKENIZER_SPECIAL) != 0; }
+  bool is_byte(int32_t id) const { return (flags(id) & XF_TOKENIZER_BYTE) != 0; }
+  // Of a token that words are cut into.
+  double score(int32_t id) const { return scores_[static_cast<size_t>(id)]; }
   size_t longest() const { return longest_; }
 
   // The token that words are cut into with that text, or -1.
@@ -43,12 +44,20 @@ public:
   const xf_tokenizer_merge *merges() const { return merges_.data(); }
 
   std::span<const xf_tokenizer_added> names, added, normalised;
-  std::span<const uint32_t> steps, points;
+  // Of a step of the normaliser.
+  std::span<const xf_tokenizer_mapping> mappings(const xf_tokenizer_stage &stage) const { return at<xf_tokenizer_mapping>(stage.mappings); }
+  std::span<const xf_tokenizer_rule> rules(const xf_tokenizer_stage &stage) const { return at<xf_tokenizer_rule>(stage.rules); }
+
+  std::span<const xf_tokenizer_stage> steps;
+  std::span<const uint32_t> points;
   std::span<const xf_tokenizer_run> runs;
-  std::span<const xf_tokenizer_mapping> decompositions, lower;
   std::span<const xf_tokenizer_composition> compositions;
 
 private:
+  template <typename T> std::span<const T> at(const xf_tokenizer_list &list) const {
+    return {reinterpret_cast<const T *>(file_.data() + list.offset), list.count};
+  }
+  // The same of a list that is not checked yet.
   template <typename T> std::span<const T> list(const xf_tokenizer_list &list, const char *what) const;
   uint8_t flags(int32_t id) const { return static_cast<size_t>(id) < size() ? token_flags_[static_cast<size_t>(id)] : 0; }
   void check_head() const;
@@ -56,13 +65,15 @@ private:
   void check_slots(std::span<const uint32_t> slots, size_t elements, const char *what) const;
   void check_added(std::span<const xf_tokenizer_added> tokens) const;
   void check_unicode() const;
-  void check_mappings(std::span<const xf_tokenizer_mapping> mappings) const;
+  void check_stage(const xf_tokenizer_stage &stage) const;
+  void check_points(uint32_t first, uint32_t count) const;
 
   std::string_view file_;
   const xf_tokenizer *head_;
   std::span<const char> bytes_;
   std::span<const uint32_t> texts_, slots_, merge_slots_;
   std::span<const uint8_t> token_flags_;
+  std::span<const double> scores_;
   std::span<const xf_tokenizer_merge> merges_;
   size_t longest_ = 0;
 };

@@ -12,6 +12,9 @@ namespace xf::rt {
 // Some editors put it before a text, of which it is no part.
 inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
+// What stands for a blank in pieces.
+inline constexpr std::string_view kSpacePiece = "\xe2\x96\x81";
+
 // What stands for bytes that are not UTF-8.
 inline constexpr std::string_view kReplacement = "\xef\xbf\xbd";
 

@@ -2,22 +2,25 @@
 #ifndef RUNTIME_TEXT_WORDPIECE_H
 #define RUNTIME_TEXT_WORDPIECE_H
 
-#include "runtime/text/table_tokenizer.h"
+#include "runtime/text/word_cutter.h"
+
+#include <utility>
 
 namespace xf::rt {
 
-class wordpiece : public table_tokenizer {
+class wordpiece : public word_cutter {
 public:
-  using table_tokenizer::table_tokenizer;
-  void decode(std::span<const int32_t> ids, std::string &text) const override;
-  uint64_t memory(uint64_t length) const override;
-
-protected:
-  void cut(std::string_view text, int32_t unknown, token_sink &tokens) const override;
-  int32_t find_cut(std::string_view name) const override { return table_.find(name); }
+  wordpiece(const tokenizer_table &table, int32_t unknown, token_sink &tokens);
+  void cut(std::string_view word) override;
+  static uint64_t memory(const tokenizer_table &table, uint64_t word);
 
 private:
-  class pieces;
+  std::pair<int32_t, size_t> longest(std::string_view text, bool continues);
+
+  const std::string_view continuing_;
+  const uint32_t continuing_hash_;
+  std::vector<int32_t> ids_;
+  std::vector<std::pair<size_t, uint32_t>> ends_;
 };
 
 } // namespace xf::rt

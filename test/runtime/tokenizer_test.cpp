@@ -1,9 +1,11 @@
 // Tokenizers' tables: cutting text and putting it together again, and tables that are damaged. e2e.tokenizers compares with the library that
 // writes tokenizer.json.
 #include "runtime/core/error.h"
+#include "runtime/text/text_stream.h"
 #include "runtime/text/tokenizer.h"
 #include "runtime/text/tokenizer_table.h"
 #include "test/runtime/allocations.h"
+#include "test/runtime/tokenizer_tables.h"
 
 #include <gtest/gtest.h>
 
@@ -19,163 +21,8 @@
 namespace {
 
 using namespace xf::rt;
-using ids = std::vector<int32_t>;
+using namespace tokenizers;
 
-// A table of a few tokens, with as much of Unicode as the tests need.
-struct made {
-  xf_tokenizer head{};
-  std::vector<std::string> tokens; // by id
-  std::vector<int32_t> special;
-  std::vector<xf_tokenizer_merge> merges;
-  struct added_token {
-    std::string text;
-    uint32_t id, flags;
-  };
-  std::map<std::string, added_token> added, normalised; // by what is found
-  std::vector<uint32_t> steps;
-  std::vector<xf_tokenizer_mapping> decompositions, lower;
-  std::vector<xf_tokenizer_composition> compositions;
-  std::vector<uint32_t> points;
-  std::string continuing, joined;
-
-  // At a multiple of 8, where an image would have it.
-  std::vector<uint64_t> build() {
-    std::string texts;
-    file_.assign(sizeof(xf_tokenizer), '\0');
-    auto text = [&](const std::string &bytes) {
-      texts += bytes;
-      return xf_tokenizer_text{static_cast<uint32_t>(texts.size() - bytes.size()), static_cast<uint32_t>(bytes.size())};
-    };
-    std::memcpy(head.magic, XF_TOKENIZER_MAGIC, sizeof(head.magic));
-    head.continuing = text(continuing);
-    head.joined = text(joined);
-    std::vector<uint32_t> begins, hashes, merge_hashes;
-    std::vector<uint8_t> flags(tokens.size(), XF_TOKENIZER_PRESENT);
-    for (int32_t id : special)
-      flags[static_cast<size_t>(id)] |= XF_TOKENIZER_SPECIAL;
-    for (const std::string &token : tokens) {
-      begins.push_back(text(token).first);
-      hashes.push_back(xf_tokenizer_hash_end(xf_tokenizer_hash_bytes(XF_TOKENIZER_HASH_START, token.data(), token.size())));
-    }
-    begins.push_back(static_cast<uint32_t>(texts.size()));
-    for (const xf_tokenizer_merge &merge : merges)
-      merge_hashes.push_back(xf_tokenizer_hash_merge(merge.left, merge.right));
-    auto entries = [&](const std::map<std::string, added_token> &from, bool by_name) {
-      std::map<std::string, added_token> sorted;
-      for (const auto &[found, token] : from)
-        sorted[by_name ? token.text : found] = token;
-      std::vector<xf_tokenizer_added> list;
-      for (const auto &[found, token] : sorted)
-        list.push_back({text(found), token.id, token.flags});
-      return list;
-    };
-    std::map<std::string, added_token> all = added;
-    all.insert(normalised.begin(), normalised.end());
-    head.names = put(entries(all, true));
-    head.added = put(entries(added, false));
-    head.normalised = put(entries(normalised, false));
-    head.texts = put(begins);
-    head.token_flags = put(flags);
-    head.slots = put(slots(hashes, special));
-    head.merges = put(merges);
-    head.merge_slots = put(slots(merge_hashes, {}));
-    head.steps = put(steps);
-    head.runs = put(runs());
-    head.decompositions = put(decompositions);
-    head.lower = put(lower);
-    head.points = put(points);
-    head.compositions = put(compositions);
-    head.bytes = put(std::vector<char>(texts.begin(), texts.end()));
-    std::memcpy(file_.data(), &head, sizeof(head));
-    std::vector<uint64_t> aligned((file_.size() + 7) / 8);
-    std::memcpy(aligned.data(), file_.data(), file_.size());
-    return aligned;
-  }
-
-private:
-  template <typename T> xf_tokenizer_list put(const std::vector<T> &elements) {
-    file_.resize((file_.size() + 7) / 8 * 8);
-    xf_tokenizer_list list{static_cast<uint32_t>(file_.size()), static_cast<uint32_t>(elements.size())};
-    file_.append(reinterpret_cast<const char *>(elements.data()), elements.size() * sizeof(T));
-    return list;
-  }
-  static std::vector<uint32_t> slots(const std::vector<uint32_t> &hashes, const ids &without) {
-    std::vector<uint32_t> table(64);
-    for (uint32_t number = 0; number < hashes.size(); ++number) {
-      if (std::find(without.begin(), without.end(), number) != without.end())
-        continue;
-      uint32_t at = hashes[number] % 64;
-      while (table[at])
-        at = (at + 1) % 64;
-      table[at] = number + 1;
-    }
-    return table;
-  }
-  // Of ASCII, ä, combining diaeresis and a Chinese character.
-  static std::vector<xf_tokenizer_run> runs() {
-    const uint16_t letter = XF_TOKENIZER_LETTER | XF_TOKENIZER_WORD, number = XF_TOKENIZER_NUMBER | XF_TOKENIZER_WORD;
-    const uint16_t mark = XF_TOKENIZER_MARK | XF_TOKENIZER_NONSPACING | XF_TOKENIZER_WORD;
-    return {{0, XF_TOKENIZER_CONTROL, 0},   {'\t', XF_TOKENIZER_SPACE, 0}, {0xe, XF_TOKENIZER_CONTROL, 0}, {' ', XF_TOKENIZER_SPACE, 0},
-            {'!', XF_TOKENIZER_PUNCTUATION, 0}, {'0', number, 0},          {':', XF_TOKENIZER_PUNCTUATION, 0}, {'A', letter, 0},
-            {'[', XF_TOKENIZER_PUNCTUATION, 0}, {'a', letter, 0},          {'{', XF_TOKENIZER_PUNCTUATION, 0}, {0x80, 0, 0},
-            {0xc4, letter, 0},              {0xc5, 0, 0},                  {0xe4, letter, 0},                  {0xe5, 0, 0},
-            {0x308, mark, 230},             {0x309, 0, 0},                 {0x4e2d, letter | XF_TOKENIZER_CJK, 0}, {0x4e2e, 0, 0}};
-  }
-
-  std::string file_;
-};
-
-// A few merges: 0 <s>, then the bytes of "abcd 1!" and of ä.
-made bpe() {
-  made m;
-  m.head.kind = XF_TOKENIZER_BYTE_BPE;
-  m.head.pattern = XF_TOKENIZER_GPT2;
-  m.head.unknown = -1;
-  m.tokens = {"<s>", "a", "b", "c", "d", " ", "1", "!", "\xc3", "\xa4", "ab", "bc", "abc", "\xc3\xa4", " abc", "[x]"};
-  m.special = {0};
-  std::fill(std::begin(m.head.of_byte), std::end(m.head.of_byte), -1);
-  for (size_t id = 1; id < 10; ++id)
-    m.head.of_byte[static_cast<uint8_t>(m.tokens[id][0])] = static_cast<int32_t>(id);
-  m.merges = {{1, 2, 10}, {2, 3, 11}, {10, 3, 12}, {8, 9, 13}, {5, 12, 14}};
-  m.added = {{"<s>", {"<s>", 0, XF_TOKENIZER_SHADOW}}, {"[x]", {"[x]", 15, 0}}};
-  return m;
-}
-
-made wordpiece() {
-  made m;
-  m.head.kind = XF_TOKENIZER_WORDPIECE;
-  m.head.flags = XF_TOKENIZER_CLEANS_UP;
-  m.head.most_characters = 8;
-  m.tokens = {"[UNK]", "[SEP]", "un", "##aff", "##able", "##a", "aff", ".", "a\xcc\x88", "\xe4\xb8\xad", "ab"};
-  m.special = {0, 1};
-  m.continuing = m.joined = "##";
-  m.added = {{"[SEP]", {"[SEP]", 1, XF_TOKENIZER_SHADOW}}};
-  m.steps = {XF_TOKENIZER_CLEAN, XF_TOKENIZER_SPACE_CJK, XF_TOKENIZER_LOWER};
-  for (uint32_t letter = 'A'; letter <= 'Z'; ++letter) {
-    m.lower.push_back({letter, letter - 'A', 1});
-    m.points.push_back(letter + 32);
-  }
-  return m;
-}
-
-std::string_view bytes_of(const std::vector<uint64_t> &table) { return {reinterpret_cast<const char *>(table.data()), table.size() * 8}; }
-
-std::unique_ptr<const tokenizer> open(const std::vector<uint64_t> &table) {
-  static const vocabulary none("");
-  return open_tokenizer(bytes_of(table), none, "source");
-}
-ids encode(made m, std::string_view text, size_t most = 1000, int32_t unknown = -1) {
-  auto table = m.build();
-  ids found;
-  open(table)->encode(text, most, unknown, found);
-  return found;
-}
-std::string decode(made m, const ids &tokens) {
-  auto table = m.build();
-  std::string text;
-  open(table)->decode(tokens, text);
-  return text;
-}
 std::string message(const std::vector<uint64_t> &table) {
   try {
     open(table);
@@ -232,6 +79,41 @@ TEST(tokenizer, puts_bytes_together) {
   EXPECT_EQ(decode(m, {18, 19}), "\xef\xbf\xbd\xef\xbf\xbd") << "texts hold no zero byte";
 }
 
+// Whatever comes: half characters, tokens without text, and pieces that would read otherwise where a text begins.
+TEST(tokenizer, text_comes_in_pieces) {
+  std::mt19937 random(1);
+  for (made m : {bpe(), wordpiece(), characters(), unigrams(), whole_words()}) {
+    auto table = m.build();
+    auto opened = open(table);
+    auto decode = [&](std::span<const int32_t> tokens, std::string &text) { opened->decode(opened->settled(tokens), text); };
+    for (int round = 0; round < 2000; ++round) {
+      std::string got, want;
+      text_stream stream(decode, [&](std::string_view piece) { got += piece; });
+      ids tokens(random() % 12);
+      for (int32_t &token : tokens)
+        stream.take(token = static_cast<int32_t>(random() % m.tokens.size()));
+      opened->decode(tokens, want);
+      stream.end(want);
+      ASSERT_EQ(got, want) << round;
+    }
+  }
+}
+
+TEST(tokenizer, pieces_of_text_need_no_more_memory_as_it_grows) {
+  if (!xf_test_counts_allocations())
+    GTEST_SKIP() << "allocations are not counted";
+  auto table = bpe().build();
+  auto opened = open(table);
+  size_t written = 0;
+  text_stream stream([&](std::span<const int32_t> tokens, std::string &text) { opened->decode(tokens, text); },
+                     [&](std::string_view piece) { written += piece.size(); });
+  xf_test_peak();
+  for (int i = 0; i < 5000; ++i)
+    stream.take(12 + i % 3);
+  EXPECT_GT(written, 10000u);
+  EXPECT_LT(xf_test_peak(), 1000);
+}
+
 TEST(tokenizer, takes_added_tokens_out_first) {
   made m = bpe();
   EXPECT_EQ(encode(m, "a [x]b"), (ids{1, 5, 15, 2}));
@@ -280,19 +162,17 @@ TEST(tokenizer, cuts_the_longest_pieces) {
 
 TEST(tokenizer, normalises_text) {
   made m = wordpiece();
-  m.points = {'a', 0x308};
-  m.decompositions = {{0xe4, 0, 2}};
   m.compositions = {{'a', 0x308, 0xe4}};
-  m.lower.clear();
+  const made::step decompose{XF_TOKENIZER_DECOMPOSE, {{0xe4, {'a', 0x308}}}};
   m.tokens.insert(m.tokens.end(), {"\xc3\xa4", "\xed\x95\x9c"});
-  m.steps = {XF_TOKENIZER_DECOMPOSE};
+  m.steps = {decompose};
   EXPECT_EQ(encode(m, "\xc3\xa4"), (ids{8}));
-  m.steps = {XF_TOKENIZER_DECOMPOSE, XF_TOKENIZER_COMPOSE};
+  m.steps = {decompose, {XF_TOKENIZER_COMPOSE}};
   EXPECT_EQ(encode(m, "a\xcc\x88"), (ids{11}));
   EXPECT_EQ(encode(m, "\xe1\x84\x92\xe1\x85\xa1\xe1\x86\xab"), (ids{12})) << "Hangul";
   EXPECT_EQ(encode(m, "\xed\x95\x9c"), (ids{12}));
   for (uint32_t step : {XF_TOKENIZER_STRIP_NONSPACING, XF_TOKENIZER_STRIP_MARKS}) {
-    m.steps = {XF_TOKENIZER_DECOMPOSE, step};
+    m.steps = {decompose, {step}};
     EXPECT_EQ(encode(m, "\xc3\xa4" "b"), (ids{10}));
   }
 }
@@ -323,20 +203,18 @@ TEST(tokenizer, takes_little_longer_for_long_words) {
 TEST(tokenizer, takes_the_memory_that_it_says) {
   if (!xf_test_counts_allocations())
     GTEST_SKIP() << "allocations are not counted";
-  for (bool pieces : {false, true}) {
-    made m = pieces ? wordpiece() : bpe();
+  for (made m : {bpe(), wordpiece(), characters(), unigrams()}) {
     m.head.most_characters = 1 << 20;
-    m.steps.clear();
     auto table = m.build();
     auto opened = open(table);
-    for (size_t size : {1u, 1000u, 65536u, 100000u, 131072u, 150000u, 262145u}) {
-      std::string text = pieces ? "un" + std::string(size, 'a') : long_word(size);
-      ids tokens;
-      tokens.reserve(size + 1);
-      xf_test_peak();
-      opened->encode(text, size + 1, -1, tokens);
-      EXPECT_LE(static_cast<uint64_t>(xf_test_peak()), opened->memory(text.size()) + 1024) << pieces << " of " << size;
-    }
+    for (size_t size : {1u, 1000u, 65536u, 100000u, 131072u, 150000u, 262145u})
+      for (const std::string &text : {"un" + std::string(size, 'a'), long_word(size), std::string(size, ' ')}) {
+        ids tokens;
+        tokens.reserve(2 * size + 8);
+        xf_test_peak();
+        opened->encode(text, 2 * size + 8, -1, tokens);
+        EXPECT_LE(static_cast<uint64_t>(xf_test_peak()), opened->memory(text.size()) + 1024) << m.head.kind << " of " << size;
+      }
   }
 }
 
@@ -348,8 +226,11 @@ TEST(tokenizer, is_refused_where_its_table_is_damaged) {
     return message(table);
   };
   EXPECT_EQ(message(bpe().build()), "");
-  EXPECT_EQ(broken([](xf_tokenizer &h) { h.kind = 3; }), "its tokenizer's kind is unknown");
-  EXPECT_EQ(broken([](xf_tokenizer &h) { h.pattern = 4; }), "its tokenizer's pattern is unknown");
+  EXPECT_EQ(broken([](xf_tokenizer &h) { h.kind = 6; }), "its tokenizer's kind is unknown");
+  EXPECT_EQ(broken([](xf_tokenizer &h) { h.kind = XF_TOKENIZER_UNIGRAM, h.unknown = 0; }), "its tokenizer's tokens have no scores");
+  EXPECT_EQ(broken([](xf_tokenizer &h) { h.decoder = 5; }), "its tokenizer's decoder is unknown");
+  EXPECT_EQ(broken([](xf_tokenizer &h) { h.growth = 0; }), "its tokenizer's text grows too long");
+  EXPECT_EQ(broken([](xf_tokenizer &h) { h.pattern = 7; }), "its tokenizer's pattern is unknown");
   EXPECT_EQ(broken([](xf_tokenizer &h) { h.unknown = 16; }), "its tokenizer's unknown token is none");
   EXPECT_EQ(broken([](xf_tokenizer &h) { h.of_byte[7] = 99; }), "its tokenizer's bytes are no tokens");
   EXPECT_EQ(broken([](xf_tokenizer &h) { h.bytes.count = 3; }), "its tokenizer's texts overlap");
@@ -364,16 +245,25 @@ TEST(tokenizer, is_refused_where_its_table_is_damaged) {
   EXPECT_EQ(message(cut), "its tokenizer's table is cut off");
   EXPECT_THROW(tokenizer_table(bytes_of(bpe().build()).substr(4)), error);
   made grows = wordpiece();
-  grows.points = {'a', 'a', 'a', 'a'};
-  grows.lower = {{'a', 0, 4}};
-  grows.steps = {XF_TOKENIZER_LOWER, XF_TOKENIZER_LOWER, XF_TOKENIZER_LOWER};
-  EXPECT_THROW(encode(grows, "aa"), error);
+  const made::step doubles{XF_TOKENIZER_MAP, {{'a', {'a', 'a'}}}};
+  grows.steps = {doubles, doubles, doubles, doubles};
+  EXPECT_THROW(encode(grows, "aaaa"), error);
+  auto rule = [](uint32_t step, std::vector<uint32_t> from, std::vector<uint32_t> to) {
+    made m = wordpiece();
+    m.steps = {{step, {}, {{from, to}}}};
+    return message(m.build());
+  };
+  EXPECT_EQ(rule(XF_TOKENIZER_REPLACE, {'a'}, {'b'}), "");
+  EXPECT_EQ(rule(XF_TOKENIZER_REPLACE, {}, {'b'}), "its tokenizer's rule is none");
+  EXPECT_EQ(rule(XF_TOKENIZER_PREPEND, {}, {'b'}), "");
+  EXPECT_EQ(rule(XF_TOKENIZER_MAP_CLUSTERS, {'a', 'b'}, std::vector<uint32_t>(33, 'b')), "its tokenizer's code points are past its end");
+  EXPECT_EQ(rule(XF_TOKENIZER_STRIP_RIGHT + 1, {}, {}), "its tokenizer's normaliser is unknown");
 }
 
 // Some bytes of sound tables, mostly of their heads.
 TEST(tokenizer, survives_damage) {
   std::mt19937 random(1);
-  for (const made &sound : {bpe(), wordpiece()}) {
+  for (const made &sound : {bpe(), wordpiece(), characters(), unigrams(), whole_words()}) {
     auto whole = made(sound).build();
     for (int i = 0; i < 20000; ++i) {
       auto table = whole;

@@ -1,13 +1,13 @@
-#include "runtime/text/bpe_words.h"
+#include "runtime/text/text_words.h"
 
-#include <algorithm>
 #include <initializer_list>
 
 namespace xf::rt {
 
 namespace {
 
-constexpr uint16_t kLetter = XF_TOKENIZER_LETTER, kNumber = XF_TOKENIZER_NUMBER, kSpace = XF_TOKENIZER_SPACE;
+constexpr uint16_t kLetter = XF_TOKENIZER_LETTER, kNumber = XF_TOKENIZER_NUMBER, kSpace = XF_TOKENIZER_SPACE, kWord = XF_TOKENIZER_WORD,
+                   kPunctuation = XF_TOKENIZER_PUNCTUATION;
 
 bool breaks_line(uint32_t point) { return point == '\r' || point == '\n'; }
 
@@ -51,6 +51,23 @@ public:
     return blanks();
   }
 
+  // Punctuation is a word by itself.
+  size_t bert() const {
+    return unicode_.classes(first_) & kPunctuation ? at_ + first_.size : without(kSpace | kPunctuation, at_);
+  }
+
+  // \w+|[^\w\s]+
+  size_t run() const {
+    return unicode_.classes(first_) & kWord ? unicode_.skip(text_, at_, kWord) : without(kSpace | kWord, at_);
+  }
+
+  // Where code points of none of these classes end.
+  size_t without(uint16_t classes, size_t at) const {
+    for (code_point next; (next = point(at)).size > 0 && !(unicode_.classes(next) & classes); at += next.size)
+      ;
+    return at;
+  }
+
 private:
   code_point point(size_t at) const { return unicode_text::point_at(text_, at); }
 
@@ -82,11 +99,7 @@ private:
   }
 
   // [^\s\p{L}\p{N}]*
-  size_t others(size_t at) const {
-    for (code_point next; (next = point(at)).size > 0 && !(unicode_.classes(next) & (kSpace | kLetter | kNumber)); at += next.size)
-      ;
-    return at;
-  }
+  size_t others(size_t at) const { return without(kSpace | kLetter | kNumber, at); }
 
   // \p{N}{1,digits}
   size_t numbers(int digits) const {
@@ -121,16 +134,40 @@ private:
 
 } // namespace
 
-size_t end_of_word(const unicode_text &unicode, uint32_t pattern, std::string_view text, size_t at) {
+text_words::range text_words::next(std::string_view text, size_t at) const {
+  const uint32_t pattern = table_.head().pattern;
+  if (pattern >= XF_TOKENIZER_BERT)
+    at = unicode_.skip(text, at, kSpace);
+  if (at == text.size())
+    return {at, at};
+  scanner scan(unicode_, text, at);
   size_t end = text.size();
   if (pattern == XF_TOKENIZER_GPT2)
-    end = scanner(unicode, text, at).gpt2();
+    end = scan.gpt2();
   else if (pattern == XF_TOKENIZER_LLAMA3)
-    end = scanner(unicode, text, at).llama3(3);
+    end = scan.llama3(3);
   else if (pattern == XF_TOKENIZER_QWEN2)
-    end = scanner(unicode, text, at).llama3(1);
+    end = scan.llama3(1);
+  else if (pattern == XF_TOKENIZER_BERT)
+    end = scan.bert();
+  else if (pattern == XF_TOKENIZER_RUNS)
+    end = scan.run();
+  else if (pattern == XF_TOKENIZER_BLANKS)
+    end = scan.without(kSpace, at);
   // Classes that are damaged may leave a code point to nothing.
-  return std::max(end, at + unicode_text::point_at(text, at).size);
+  return {at, std::max(end, at + unicode_text::point_at(text, at).size)};
+}
+
+std::string_view text_words::escape(std::string_view word, bool adds, std::string &room) {
+  room.clear();
+  if (adds && !word.empty() && !word.starts_with(' ') && !word.starts_with(kSpacePiece))
+    room += kSpacePiece;
+  for (char c : word)
+    if (c == ' ')
+      room += kSpacePiece;
+    else
+      room += c;
+  return room;
 }
 
 } // namespace xf::rt

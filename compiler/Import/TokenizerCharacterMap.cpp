@@ -1,0 +1,94 @@
+// The table of characters of a SentencePiece model, which files have as text: a double-array trie (darts-clone's format) from what is replaced to
+// where in a list of strings its replacement stands.
+#include "compiler/Import/TokenizerNormalizer.h"
+#include "compiler/Import/TokenizerUnicode.h"
+
+#include "llvm/Support/Base64.h"
+#include "llvm/Support/ConvertUTF.h"
+#include "llvm/Support/Endian.h"
+
+namespace xf {
+namespace {
+
+class CharacterMap {
+public:
+  explicit CharacterMap(NormalizerStep &step) : step(step) {}
+
+  bool read(llvm::StringRef bytes) {
+    if (bytes.size() < 4)
+      return false;
+    uint32_t size = llvm::support::endian::read32le(bytes.data());
+    if (size % 4 != 0 || size == 0 || size > bytes.size() - 4)
+      return false;
+    units = bytes.substr(4, size);
+    strings = bytes.drop_front(4 + size);
+    return walk(unitAt(0) ? offset(*unitAt(0)) : 0);
+  }
+
+private:
+  std::optional<uint32_t> unitAt(uint32_t number) const {
+    if (number >= units.size() / 4)
+      return std::nullopt;
+    return llvm::support::endian::read32le(units.data() + size_t(number) * 4);
+  }
+  static uint32_t offset(uint32_t unit) { return (unit >> 10) << ((unit & (1u << 9)) >> 6); }
+
+  /// What goes on with `key`; children of the node lie at `base`, each at its byte. Of a damaged trie there may be no end.
+  bool walk(uint32_t base) {
+    if (key.size() > longest)
+      return false;
+    for (uint32_t byte = 1; byte < 256; ++byte) {
+      uint32_t at = base ^ byte;
+      std::optional<uint32_t> unit = unitAt(at);
+      if (!unit || (*unit & 0x800000ffu) != byte)
+        continue;
+      if (++visited > most)
+        return false;
+      key += char(byte);
+      uint32_t below = at ^ offset(*unit);
+      if ((*unit >> 8 & 1) && !add(unitAt(below).value_or(UINT32_MAX) & 0x7fffffffu))
+        return false;
+      if (!walk(below))
+        return false;
+      key.pop_back();
+    }
+    return true;
+  }
+
+  bool add(uint32_t place) {
+    size_t end = strings.find('\0', place);
+    llvm::StringRef to = strings.slice(place, end);
+    if (place >= strings.size() || end == llvm::StringRef::npos || !isUtf8(key) || !isUtf8(to))
+      return false;
+    std::vector<uint32_t> from = pointsOf(key);
+    if (from.size() == 1)
+      step.mappings[from[0]] = pointsOf(to);
+    else if (key.size() < XF_TOKENIZER_LONG_CLUSTER) // others are never looked for
+      step.rules[from] = pointsOf(to);
+    return true;
+  }
+
+  static bool isUtf8(llvm::StringRef text) {
+    const auto *at = reinterpret_cast<const llvm::UTF8 *>(text.bytes_begin());
+    return llvm::isLegalUTF8String(&at, reinterpret_cast<const llvm::UTF8 *>(text.bytes_end()));
+  }
+
+  static constexpr size_t longest = 64, most = 1 << 22;
+  NormalizerStep &step;
+  llvm::StringRef units, strings;
+  std::string key;
+  size_t visited = 0;
+};
+
+} // namespace
+
+bool readCharacterMap(llvm::StringRef base64, NormalizerStep &step) {
+  std::vector<char> bytes;
+  if (llvm::Error error = llvm::decodeBase64(base64, bytes)) {
+    llvm::consumeError(std::move(error));
+    return false;
+  }
+  return CharacterMap(step).read(llvm::StringRef(bytes.data(), bytes.size()));
+}
+
+} // namespace xf

@@ -1,0 +1,293 @@
+// What a tokenizer.json's normalizer says, as steps; and text that is normalised by these, as programs do it.
+#include "compiler/Import/TokenizerNormalizer.h"
+#include "compiler/Import/TokenizerUnicode.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <algorithm>
+#include <cmath>
+
+using nlohmann::json;
+
+namespace xf {
+namespace {
+
+using Mappings = std::map<uint32_t, CodePoints>;
+
+/// Of all code points but Hangul syllables, which programs compute.
+Mappings mappingsBy(llvm::function_ref<CodePoints(uint32_t)> become) {
+  Mappings mappings;
+  forCodePoints([&](uint32_t point) {
+    if (CodePoints to = become(point); !to.empty() && !isHangulSyllable(point))
+      mappings.emplace(point, std::move(to));
+  });
+  return mappings;
+}
+
+const Mappings &lowering() {
+  static const Mappings mappings = mappingsBy(lowerOf);
+  return mappings;
+}
+const Mappings &decomposing(bool isCompatible) {
+  static const Mappings canonical = mappingsBy([](uint32_t point) { return decompositionOf(point, false); });
+  static const Mappings compatible = mappingsBy([](uint32_t point) { return decompositionOf(point, true); });
+  return isCompatible ? compatible : canonical;
+}
+
+/// The normaliser of SentencePiece's authors for translation: controls go, and what is a blank in some way is one.
+Mappings cleaning() {
+  Mappings mappings;
+  for (auto [first, last] : {std::pair(1, 8), {11, 11}, {14, 31}, {0x7f, 0x7f}, {0x8f, 0x8f}, {0x9f, 0x9f}})
+    for (int point = first; point <= last; ++point)
+      mappings[point] = {};
+  for (auto [first, last] : {std::pair(9, 10), {12, 13}, {0x1680, 0x1680}, {0x200b, 0x200f}, {0x2028, 0x2029}, {0x2581, 0x2581}, {0xfeff, 0xfeff},
+                             {0xfffd, 0xfffd}})
+    for (int point = first; point <= last; ++point)
+      mappings[point] = {' '};
+  return mappings;
+}
+
+class Normalizer {
+public:
+  explicit Normalizer(TokenizerJson &reader) : reader(reader) {}
+
+  void read(const json &stage, int depth) {
+    std::string type = reader.text(stage, "type", "the normalizer"), where = "the normalizer " + inQuotes(type);
+    std::vector<llvm::StringRef> known = {"type"};
+    if (type == "Sequence") {
+      known.push_back("normalizers");
+      if (depth > 4)
+        return reader.refuse("normalizers stand within each other too deeply");
+      for (const json &part : reader.list(stage, "normalizers", where))
+        read(part, depth + 1);
+    } else if (type == "BertNormalizer") {
+      known.insert(known.end(), {"clean_text", "handle_chinese_chars", "strip_accents", "lowercase"});
+      readBert(stage, where);
+    } else if (type == "Precompiled") {
+      known.push_back("precompiled_charsmap");
+      add(XF_TOKENIZER_MAP_CLUSTERS);
+      if (!readCharacterMap(reader.text(stage, "precompiled_charsmap", where), steps.back()))
+        reader.refuse("'precompiled_charsmap' of {} is damaged", where);
+    } else if (type == "Replace") {
+      known.insert(known.end(), {"pattern", "content"});
+      readReplace(stage, where);
+    } else if (type == "Prepend") {
+      known.push_back("prepend");
+      addRule(XF_TOKENIZER_PREPEND, "", reader.text(stage, "prepend", where));
+    } else if (type == "Strip") {
+      known.insert(known.end(), {"strip_left", "strip_right"});
+      for (auto [member, step] : {std::pair("strip_left", XF_TOKENIZER_STRIP_LEFT), {"strip_right", XF_TOKENIZER_STRIP_RIGHT}})
+        if (reader.flag(stage, member, where))
+          add(step);
+    } else {
+      readPlain(type, where);
+    }
+    reader.checkMembers(stage, where, known);
+    if (steps.size() > 32)
+      reader.refuse("there are more normalizers than make sense");
+  }
+
+  std::vector<NormalizerStep> take() {
+    size_t prepended = 0;
+    for (const NormalizerStep &step : steps)
+      prepended += step.step == XF_TOKENIZER_PREPEND ? textOf(step.rules.begin()->second).size() : 0;
+    if (prepended > 16)
+      reader.refuse("'prepend' of the normalizer 'Prepend' is too long");
+    return std::move(steps);
+  }
+
+private:
+  void add(xf_tokenizer_step step) { steps.push_back({step}); }
+  void addRule(xf_tokenizer_step step, llvm::StringRef from, llvm::StringRef to) {
+    add(step);
+    steps.back().rules.emplace(pointsOf(from), pointsOf(to));
+  }
+
+  /// Those without settings.
+  void readPlain(llvm::StringRef type, llvm::StringRef where) {
+    if (type == "Lowercase") {
+      steps.push_back({XF_TOKENIZER_MAP, lowering()});
+    } else if (type == "Nmt") {
+      steps.push_back({XF_TOKENIZER_MAP, cleaning()});
+    } else if (type == "NFD" || type == "NFC" || type == "NFKD" || type == "NFKC") {
+      steps.push_back({XF_TOKENIZER_DECOMPOSE, decomposing(type.contains('K'))});
+      if (type.ends_with("C"))
+        add(XF_TOKENIZER_COMPOSE);
+    } else if (type == "StripAccents") {
+      add(XF_TOKENIZER_STRIP_MARKS);
+    } else {
+      reader.refuse("{} is not supported", where.str());
+    }
+  }
+
+  void readBert(const json &stage, llvm::StringRef where) {
+    bool lowers = reader.flag(stage, "lowercase", where);
+    if (reader.flag(stage, "clean_text", where))
+      add(XF_TOKENIZER_CLEAN);
+    if (reader.flag(stage, "handle_chinese_chars", where))
+      add(XF_TOKENIZER_SPACE_CJK);
+    // Where nothing is said of accents, small letters have none.
+    if (reader.flag(stage, "strip_accents", where, lowers)) {
+      readPlain("NFD", where);
+      add(XF_TOKENIZER_STRIP_NONSPACING);
+    }
+    if (lowers)
+      readPlain("Lowercase", where);
+  }
+
+  void readReplace(const json &stage, const std::string &where) {
+    const json &pattern = reader.object(stage, "pattern", where);
+    std::string content = reader.text(stage, "content", where);
+    if (reader.find(pattern, "String")) {
+      std::string from = reader.text(pattern, "String", "'pattern' of " + where);
+      if (from.empty())
+        reader.refuse("'pattern' of {} is empty", where);
+      return addRule(XF_TOKENIZER_REPLACE, from, content);
+    }
+    std::string regex = reader.text(pattern, "Regex", "'pattern' of " + where);
+    if (regex != " {2,}")
+      reader.refuse("the pattern {} of {} is not supported (only ' {{2,}}' is)", inQuotes(regex), where);
+    addRule(XF_TOKENIZER_REPLACE_RUNS, " ", content);
+  }
+
+  TokenizerJson &reader;
+  std::vector<NormalizerStep> steps;
+};
+
+/// The code points of a text, as one step after the other changes them.
+class NormalizedText {
+public:
+  explicit NormalizedText(llvm::StringRef text) : points(pointsOf(text)) {}
+
+  void apply(const NormalizerStep &step) {
+    switch (step.step) {
+    case XF_TOKENIZER_CLEAN:
+      remove(XF_TOKENIZER_CONTROL);
+      return rewrite([](uint32_t point) { return CodePoints{isSpace(point) ? ' ' : point}; });
+    case XF_TOKENIZER_SPACE_CJK:
+      return rewrite([](uint32_t point) { return classesOf(point) & XF_TOKENIZER_CJK ? CodePoints{' ', point, ' '} : CodePoints{point}; });
+    case XF_TOKENIZER_DECOMPOSE:
+      rewrite([&](uint32_t point) { return mapped(step, point); });
+      points = normalForm(points, NormalForm::D); // Hangul, and the order of marks
+      return;
+    case XF_TOKENIZER_COMPOSE:
+      points = normalForm(points, NormalForm::C);
+      return;
+    case XF_TOKENIZER_STRIP_NONSPACING:
+      return remove(XF_TOKENIZER_NONSPACING);
+    case XF_TOKENIZER_STRIP_MARKS:
+      return remove(XF_TOKENIZER_MARK);
+    case XF_TOKENIZER_MAP:
+      return rewrite([&](uint32_t point) { return mapped(step, point); });
+    case XF_TOKENIZER_MAP_CLUSTERS:
+      return mapClusters(step);
+    case XF_TOKENIZER_STRIP_LEFT:
+      points.erase(points.begin(), llvm::find_if_not(points, isSpace));
+      return;
+    case XF_TOKENIZER_STRIP_RIGHT:
+      points.erase(std::find_if_not(points.rbegin(), points.rend(), isSpace).base(), points.end());
+      return;
+    default:
+      return replace(step);
+    }
+  }
+  std::string text() const { return textOf(points); }
+
+private:
+  static bool isSpace(uint32_t point) { return classesOf(point) & XF_TOKENIZER_SPACE; }
+  static CodePoints mapped(const NormalizerStep &step, uint32_t point) {
+    auto found = step.mappings.find(point);
+    return found == step.mappings.end() ? CodePoints{point} : found->second;
+  }
+  void remove(uint32_t classes) {
+    llvm::erase_if(points, [&](uint32_t point) { return (classesOf(point) & classes) != 0; });
+  }
+  void rewrite(llvm::function_ref<CodePoints(uint32_t)> become) {
+    CodePoints rewritten;
+    for (uint32_t point : points)
+      llvm::append_range(rewritten, become(point));
+    points = std::move(rewritten);
+  }
+
+  void mapClusters(const NormalizerStep &step) {
+    CodePoints rewritten;
+    for (size_t at = 0, end; at < points.size(); at = end) {
+      uint32_t state = 0;
+      for (end = at; end < points.size() && (xf_tokenizer_joins(&state, clusterClassOf(points[end])) || end == at); ++end)
+        ;
+      llvm::append_range(rewritten, mappedCluster(step, llvm::ArrayRef(points).slice(at, end - at)));
+    }
+    points = std::move(rewritten);
+  }
+  static CodePoints mappedCluster(const NormalizerStep &step, llvm::ArrayRef<uint32_t> cluster) {
+    if (cluster.size() > 1 && textOf(cluster).size() < XF_TOKENIZER_LONG_CLUSTER) {
+      if (step.mappings.count(cluster[0]))
+        return mapped(step, cluster[0]);
+      for (size_t count = 2; count <= cluster.size(); ++count)
+        if (auto found = step.rules.find(cluster.take_front(count).vec()); found != step.rules.end())
+          return found->second;
+    }
+    CodePoints result;
+    for (uint32_t point : cluster)
+      llvm::append_range(result, mapped(step, point));
+    return result;
+  }
+
+  void replace(const NormalizerStep &step) {
+    const auto &[from, to] = *step.rules.begin();
+    if (step.step == XF_TOKENIZER_PREPEND) {
+      if (!points.empty())
+        points.insert(points.begin(), to.begin(), to.end());
+      return;
+    }
+    CodePoints rewritten;
+    auto isFrom = [&](size_t at) { return llvm::ArrayRef(points).drop_front(at).take_front(from.size()) == llvm::ArrayRef(from); };
+    for (size_t at = 0; at < points.size();) {
+      size_t end = at;
+      while (isFrom(end) && (end == at || step.step == XF_TOKENIZER_REPLACE_RUNS))
+        end += from.size();
+      bool isMatch = end > at && (step.step == XF_TOKENIZER_REPLACE || end - at > from.size());
+      llvm::append_range(rewritten, isMatch ? to : CodePoints{points[at]});
+      at = isMatch ? end : at + 1;
+    }
+    points = std::move(rewritten);
+  }
+
+  CodePoints points;
+};
+
+} // namespace
+
+std::vector<NormalizerStep> readNormalizer(TokenizerJson &reader, const json &file) {
+  Normalizer normalizer(reader);
+  if (const json *stage = reader.find(file, "normalizer"))
+    normalizer.read(*stage, 0);
+  return normalizer.take();
+}
+
+std::string normalised(llvm::StringRef text, llvm::ArrayRef<NormalizerStep> steps) {
+  NormalizedText result(text);
+  for (const NormalizerStep &step : steps)
+    result.apply(step);
+  return result.text();
+}
+
+uint32_t growthOf(llvm::ArrayRef<NormalizerStep> steps) {
+  double growth = 1;
+  for (const NormalizerStep &step : steps) {
+    // A Hangul syllable has three parts; a Chinese character two blanks.
+    double most = step.step == XF_TOKENIZER_DECOMPOSE ? 3 : step.step == XF_TOKENIZER_SPACE_CJK ? 5. / 3 : 1;
+    auto see = [&](llvm::ArrayRef<uint32_t> from, llvm::ArrayRef<uint32_t> to) {
+      most = std::max(most, double(textOf(to).size()) / double(textOf(from).size()));
+    };
+    for (const auto &[from, to] : step.mappings)
+      see(from, to);
+    for (const auto &[from, to] : step.rules)
+      if (step.step != XF_TOKENIZER_PREPEND)
+        see(from, to);
+    growth *= most;
+  }
+  return uint32_t(std::ceil(std::min(growth, 1e6)));
+}
+
+} // namespace xf

@@ -1,0 +1,59 @@
+// Text split into the words that are cut into tokens: as the regular expressions of well-known models split it, each of which is written out as
+// a function that says how far the next word goes; and blanks of words as pieces have them.
+#ifndef RUNTIME_TEXT_TEXT_WORDS_H
+#define RUNTIME_TEXT_TEXT_WORDS_H
+
+#include "runtime/text/unicode_text.h"
+#include "runtime/text/utf8.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+namespace xf::rt {
+
+class text_words {
+public:
+  text_words(const tokenizer_table &table, const unicode_text &unicode) : table_(table), unicode_(unicode) {}
+
+  // Calls see(word) for each word of a text, whose beginning is that of all text if `is_first`.
+  template <typename See> void split(std::string_view text, bool is_first, See see) const {
+    const bool adds = table_.has(XF_TOKENIZER_ADDS_SPACE) && (is_first || !table_.has(XF_TOKENIZER_ADDS_ONCE));
+    const bool escapes = table_.has(XF_TOKENIZER_ESCAPES);
+    std::string room;
+    if (adds && !escapes && !text.starts_with(' '))
+      text = (room = " ").append(text);
+    for (size_t at = 0; at < text.size();) {
+      auto [begin, end] = next(text, at);
+      at = end;
+      std::string_view word = text.substr(begin, end - begin);
+      if (escapes)
+        see_escaped(escape(word, adds, room), see);
+      else if (!word.empty())
+        see(word);
+    }
+  }
+
+private:
+  struct range {
+    size_t begin, end;
+  };
+  // The next word of a text from `at` on, which is not its end; empty where there is none.
+  range next(std::string_view text, size_t at) const;
+  static std::string_view escape(std::string_view word, bool adds, std::string &room);
+
+  template <typename See> void see_escaped(std::string_view word, See see) const {
+    while (!word.empty()) {
+      size_t end = table_.has(XF_TOKENIZER_SPLITS_ESCAPED) ? word.find(kSpacePiece, 1) : word.size();
+      see(word.substr(0, end));
+      word.remove_prefix(std::min(end, word.size()));
+    }
+  }
+
+  const tokenizer_table &table_;
+  const unicode_text &unicode_;
+};
+
+} // namespace xf::rt
+
+#endif
