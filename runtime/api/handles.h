@@ -70,6 +70,12 @@ inline void require(bool condition, const char *what) {
     fail(status::invalid_argument, "%s", what);
 }
 
+// `what`: whose constants these are.
+inline void require_choice(const char *what, int value, int least, int most) {
+  if (value < least || value > most)
+    fail(status::invalid_argument, "there is no %s %d: they have the numbers %d to %d", what, value, least, most);
+}
+
 // Structs that begin with `size`, of callers that were built with this version's header, an older or a newer one. FIRST_SIZE
 // is what the first version had, up to its last field: fields of later versions stand behind it, and a caller may lack them.
 #define XF_FIRST_SIZE(type, last) (offsetof(type, last) + sizeof(type::last))
@@ -102,7 +108,8 @@ inline void require_rows(const char *what, const int32_t *ids, const int64_t *of
     fail(status::invalid_argument, "the %s are null", what);
   for (int64_t i = 0; i < count; ++i)
     if (offsets[i] < 0 || offsets[i] > offsets[i + 1])
-      fail(status::invalid_argument, "the %s' offsets descend", what);
+      fail(status::invalid_argument, "the %s' offsets descend, or are negative: number %lld is %lld, the next %lld", what, static_cast<long long>(i),
+           static_cast<long long>(offsets[i]), static_cast<long long>(offsets[i + 1]));
   if (count > 0 && offsets[count] > 0 && !ids)
     fail(status::invalid_argument, "the %s are null", what);
 }

@@ -32,7 +32,7 @@ xf_status wrap(std::shared_ptr<const model> opened, xf_model **result) {
       handle->entries.push_back(static_cast<int>(i));
   if (opened->header().generate.present) {
     arena_plan unused;
-    handle->source = search_layout(*opened, unused).source;
+    handle->source = source_layout(*opened, unused).owed;
   }
   handle->impl = std::move(opened);
   *result = handle.release();
@@ -78,7 +78,10 @@ const entry_info *entry_at(const xf_model *m, int32_t entry) {
 
 xf_status describe(const entry_info *entry, const std::vector<tensor_info> *tensors, int32_t number,
                    xf_tensor_info *info) {
-  require(entry && info && number >= 0 && static_cast<size_t>(number) < tensors->size(), "there is no such tensor");
+  require(entry, "there is no such entry, or the model is null");
+  require(info, "the information is null");
+  if (number < 0 || static_cast<size_t>(number) >= tensors->size())
+    fail(status::invalid_argument, "there is no tensor %d: they are numbered from 0, and there are %zu", number, tensors->size());
   const tensor_info &tensor = (*tensors)[number];
   *info = {tensor.name.c_str(), static_cast<int32_t>(tensor.dtype), static_cast<int32_t>(tensor.dim.size()), {},
            tensor.bound};
@@ -231,8 +234,8 @@ xf_status xf_session_create(const xf_model *m, const xf_session_options *options
       xf_session_options given;
       xf_session_options_init(&given, sizeof(given));
       given = read_struct(options, given);
-      require(given.isa >= -1 && given.isa < XF_ABI_ISA_COUNT, "there is no such instruction set");
-      require(given.device >= XF_DEVICE_BEST && given.device <= XF_DEVICE_EMULATOR, "there is no such device");
+      require_choice("instruction set", given.isa, XF_ISA_BEST, XF_ABI_ISA_COUNT - 1);
+      require_choice("device", given.device, XF_DEVICE_BEST, XF_DEVICE_EMULATOR);
       o = {given.threads, given.isa, static_cast<device_kind>(given.device), {given.run_threads, given.threads_context}};
     }
     *result = new xf_session(m->impl, o);

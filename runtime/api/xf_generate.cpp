@@ -165,7 +165,8 @@ xf_status xf_process_lines(xf_session *s, const char *const *lines, int64_t coun
     require(s && result && count >= 0 && (lines || count == 0), "the session, the lines or the result are null");
     std::vector<std::string_view> views;
     for (int64_t i = 0; i < count; ++i) {
-      require(lines[i], "a line is null");
+      if (!lines[i])
+        fail(status::invalid_argument, "line %lld is null", static_cast<long long>(i));
       views.emplace_back(lines[i]);
     }
     search_options o = options_of(options, 0, /*of_lines=*/true);

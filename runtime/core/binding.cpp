@@ -73,11 +73,8 @@ private:
   void bind_size(const tensor_info &tensor, int32_t axis, int dimension, long long size) {
     const dim_info &dim = model_.dims()[dimension];
     const char *name = tensor.name.c_str();
-    if (size < 1)
-      fail(status::invalid_argument, "input '%s' has size %lld in dimension %s", name, size, dim.name.c_str());
-    if (size < tensor.least[axis])
-      fail(status::invalid_argument, "input '%s' has size %lld in dimension %s; at least %lld is needed", name, size,
-           dim.name.c_str(), static_cast<long long>(tensor.least[axis]));
+    if (auto least = std::max<long long>(tensor.least[axis], 1); size < least)
+      fail(status::invalid_argument, "input '%s' has size %lld in dimension %s; at least %lld is needed", name, size, dim.name.c_str(), least);
     if (size > dim.max)
       fail(status::limit, "input '%s' has size %lld in dimension %s; the limit is %lld", name, size,
            dim.name.c_str(), static_cast<long long>(dim.max));

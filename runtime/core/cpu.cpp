@@ -129,14 +129,9 @@ isa_support detect_isa() {
   return {best_isa(avx_vnni), avx_vnni, has_slow_bf16()};
 }
 
-const char *isa_name(int isa) { return isa >= 0 && isa < XF_ABI_ISA_COUNT ? kNames[isa] : "unknown"; }
+std::span<const char *const> isa_names() { return kNames; }
 
-int parse_isa(std::string_view name) {
-  for (int isa = 0; isa < XF_ABI_ISA_COUNT; ++isa)
-    if (name == kNames[isa])
-      return isa;
-  return -1;
-}
+const char *isa_name(int isa) { return isa >= 0 && isa < XF_ABI_ISA_COUNT ? kNames[isa] : "unknown"; }
 
 int choose_isa(const std::vector<int> &available, isa_support supported, int requested) {
   if (supported.best < 0)

@@ -4,7 +4,7 @@
 #define RUNTIME_CORE_CPU_H
 
 #include <cstdint>
-#include <string_view>
+#include <span>
 #include <vector>
 
 #include <immintrin.h>
@@ -21,9 +21,9 @@ struct isa_support {
 };
 isa_support detect_isa();
 
+// Of each xf_abi_isa.
+std::span<const char *const> isa_names();
 const char *isa_name(int isa);
-// The instruction set of that name, or -1.
-int parse_isa(std::string_view name);
 
 // The index in `available` (ascending xf_abi_isa values) of the kernels to use on a CPU with what is
 // `supported`; `requested` is an xf_abi_isa or -1 for the fastest. Throws a sentence when there is none.

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <string_view>
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -142,6 +143,14 @@ const uint8_t *mapping::copy_code(uint64_t offset, uint64_t size) {
   return static_cast<const uint8_t *>(copy);
 }
 
+// A name from the memory map, which writes a newline otherwise.
+static std::string with_newlines(std::string name) {
+  constexpr std::string_view kNewline = "\\012";
+  for (size_t at = 0; (at = name.find(kNewline, at)) != std::string::npos; ++at)
+    name.replace(at, kNewline.size(), "\n");
+  return name;
+}
+
 std::string file_of_address(const void *address) {
   // The memory map has absolute names, right even after the working directory has changed.
   if (owned_file maps(std::fopen("/proc/self/maps", "re")); maps) {
@@ -157,10 +166,15 @@ std::string file_of_address(const void *address) {
         found = line + path;
       }
     }
-    // The map writes a newline otherwise, and a deleted file's name is no longer its own. The link works all the same.
     struct stat there, self;
-    if (!found.empty() && stat(found.c_str(), &there) != 0 && stat("/proc/self/exe", &self) == 0 && self.st_ino == inode)
-      return "/proc/self/exe";
+    if (!found.empty() && stat(found.c_str(), &there) != 0) {
+      std::string name = with_newlines(found);
+      if (stat(name.c_str(), &there) == 0)
+        return name;
+      // A deleted file's name is no longer its own. The link works all the same.
+      if (stat("/proc/self/exe", &self) == 0 && self.st_ino == inode)
+        return "/proc/self/exe";
+    }
     if (!found.empty())
       return found;
   }

@@ -5,9 +5,10 @@
 #include "runtime/core/arena.h"
 #include "runtime/core/group_calls.h"
 #include "runtime/core/model.h"
-#include "runtime/core/search.h"
+#include "runtime/core/refusal.h"
 #include "runtime/core/sentence_pack.h"
 #include "runtime/core/sentence_window.h"
+#include "runtime/core/sinks.h"
 
 #include <cstdint>
 #include <span>

@@ -1,5 +1,3 @@
-// Which sentences are searched when. What is refused is in search_check.cpp, how they enter in search_source.cpp, the steps
-// themselves are in search_step.cpp.
 #include "runtime/core/search.h"
 
 #include "runtime/core/cpu.h"
@@ -11,120 +9,262 @@
 namespace xf::rt {
 
 searcher::searcher(session &owner, const model &m, arena_plan &plan)
-    : session_(owner), model_(m), g_(m.header().generate), layout_(m, plan), rows_(layout_.placement), window_(layout_.window),
-      encode_calls_(owner, layout_.pack), start_calls_(owner, layout_.pack), own_scratch_(m), room_(largest_room(m)),
-      scratch_at_(plan.add(static_cast<uint64_t>(owner.threads()), own_scratch_.bytes)) {}
+    : session_(owner), g_(m.header().generate), more_ends_(m.more_ends()), layout_(m, plan), lengths_(g_), check_(m, layout_),
+      source_(owner, m, layout_.source), slots_(layout_.slots), choices_(layout_.choices), step_(owner, m, layout_.step),
+      host_(owner, m, slots_, step_, choices_, plan), results_(owner, m, layout_, source_), room_(largest_room(m)) {}
 
 void searcher::bind(const arena &memory) {
-  reduce_ = row_reducer_for(session_.isa());
-  sample_ = row_sampler_for(session_.isa());
-  memory_ = memory.at(0);
-  slots_argument_ = memory.as<int32_t>(layout_.slots);
-  prefix_ = memory.as<int32_t>(layout_.prefix);
-  candidates_ = memory.as<candidate>(layout_.candidates);
-  summaries_ = memory.as<row_summary>(layout_.summaries);
-  tokens_ = memory.as<int32_t>(layout_.tokens);
-  started_ = memory.as<int32_t>(layout_.started);
-  aligned_ = memory.as<int32_t>(layout_.aligned);
-  weights_ = memory.as<float>(layout_.weights);
-  logits_ = memory.as<float>(layout_.logits);
-  scratch_ = memory.at(scratch_at_);
-  layout_.groups.bind(memory);
-  layout_.pack.bind(memory);
-  rows_.bind(memory);
-  window_.bind(memory);
-  classes_.bind(memory.as<uint32_t>(layout_.forbidden), layout_.words, layout_.batch);
-  for (beam_search &search : layout_.beams)
-    search.bind(memory);
-
-  const entry_info &step = *layout_.step;
-  for (uint64_t offset : layout_.step_tensors)
-    step_io_.push_back(memory.at(offset));
-  step_tokens_ = static_cast<int32_t *>(step_io_[layout_.step_tokens]);
-  step_past_ = static_cast<int32_t *>(step_io_[layout_.step_past]);
-  if (int at = step.find_input("xf.slots"); at >= 0)
-    step_slots_ = static_cast<int32_t *>(step_io_[at]);
-  if (layout_.chooses) {
-    auto input = [&](int place) { return step_io_[place]; };
-    auto output = [&](int place) { return step_io_[step.inputs.size() + place]; };
-    const choice_places &at = layout_.choice;
-    choice_ = {static_cast<int32_t *>(input(at.classes)), static_cast<int32_t *>(input(at.options)),
-               static_cast<const float *>(output(at.values)), static_cast<const int32_t *>(output(at.tokens)),
-               static_cast<const float *>(output(at.norms))};
-    logits_io_.assign(step_io_.begin(), step_io_.begin() + static_cast<std::ptrdiff_t>(layout_.plain->inputs.size()));
-    logits_io_.push_back(logits_);
-  } else {
-    logits_io_ = step_io_;
-  }
-  for (const source_tensor &tensor : layout_.source_tensors)
-    source_pointers_.push_back(memory.at(tensor.offset));
-  for (const source_call *call : {&layout_.encode, &layout_.begin})
-    source_io_.reserve(call->arguments.size());
-  auto twin = [](const source_call &call, const source_call &packed) -> const source_call & { return packed.entry ? packed : call; };
-  for (const source_call *call : {&twin(layout_.encode, layout_.packed_encode), &twin(layout_.begin, layout_.packed_begin)})
-    if (call->entry)
-      start_calls_.add(*call->entry, source_arguments(*call));
-  if (const source_call &call = twin(layout_.encode, layout_.packed_encode); call.entry)
-    encode_calls_.add(*call.entry, source_arguments(call));
-  given_inputs_.resize(layout_.source.inputs.size() + 1);
-  given_pointers_.resize(layout_.source_tensors.size());
-  source_dims_.resize(model_.dims().size());
-  step_dims_.resize(model_.dims().size());
-  align_dims_.resize(model_.dims().size());
-  align_io_.resize(layout_.align.arguments.size());
-  slots_.resize(layout_.batch);
-  slot_beams_.resize(layout_.batch);
-  beam_summaries_.resize(layout_.beam);
-  beam_candidates_.resize(layout_.beam);
-  coverage_.resize(static_cast<size_t>(2 * layout_.beam));
-  if (device_executor *device = session_.executor(); device && layout_.chooses)
-    ahead_ = std::make_unique<device_search>(*device, layout_);
+  source_.bind(memory);
+  slots_.bind(memory, memory.as<uint32_t>(layout_.step.forbidden), layout_.step.words);
+  choices_.bind(memory);
+  step_.bind(memory);
+  host_.bind(memory);
+  results_.bind(memory);
+  if (device_executor *device = session_.executor(); device && layout_.step.chooses)
+    ahead_ = std::make_unique<steps_ahead>(*device, slots_, step_);
 }
 
-void searcher::start_call(const search_options &options, search_sink &sink) {
+void searcher::start_call(const search_options &options, search_sink &sink, int64_t batch) {
   check(options);
   options_ = &options;
   sink_ = &sink;
-  classes_.start(options.suppress, options.allowed, ends());
-  rows_.forget();
-  // The last search may have stopped in the middle.
-  rows_.clear();
-  window_.clear();
-  active_ = 0;
-  for (slot &s : slots_)
-    s.sentence = -1;
+  source_.window().clear();
+  int64_t count = batch ? batch : default_batch();
+  slots_.start(static_cast<int32_t>(count), options.suppress, options.allowed, {g_.end, more_ends_, options.ends});
 }
 
 // More rows than these are no faster on a CPU, and their states are memory that is touched for nothing.
-int32_t searcher::default_batch() const {
+int64_t searcher::default_batch() const {
   constexpr int64_t kRowsPerThread = 128;
   if (session_.executor())
-    return static_cast<int32_t>(layout_.batch);
+    return layout_.batch;
   int64_t rows = kRowsPerThread * session_.pool().size();
-  return static_cast<int32_t>(std::clamp<int64_t>(rows / options_->beam, 1, layout_.batch));
+  return std::clamp<int64_t>(rows / options_->beam, 1, layout_.batch);
+}
+
+void searcher::make_room(int64_t sentences, int64_t source, int64_t positions) {
+  room_.sentences = sentences;
+  room_.rows = sentences * options_->beam;
+  if (g_.source_dim >= 0)
+    room_.capacities[g_.source_dim] = source;
+  if (g_.target_dim >= 0)
+    room_.capacities[g_.target_dim] = std::max<int64_t>(positions, 1);
+  session_.make_room(room_);
+}
+
+void searcher::make_room(const token_rows &rows) {
+  int64_t source = 1, positions = 0;
+  for (int64_t i = 0; i < rows.count; ++i) {
+    std::span<const int32_t> ids = rows.row(i);
+    source = std::max(source, std::min<int64_t>(static_cast<int64_t>(ids.size()), g_.source));
+    positions = std::max(positions, lengths_.positions(*options_, i, lengths_.own(ids), given(i, ids)));
+  }
+  make_room(std::min<int64_t>(slots_.count(), rows.count), source, positions);
 }
 
 void searcher::generate(const token_rows &rows, const search_options &options, search_sink &sink) {
-  if (std::string problem = layout_.refuses_tokens(); !problem.empty())
+  if (std::string problem = layout_.source.refuses_tokens(); !problem.empty())
     fail(status::unsupported, "%s", problem.c_str());
   fp_scope control_word;
-  start_call(options, sink);
-  batch_ = options.batch ? options.batch : default_batch();
+  start_call(options, sink, options.batch);
   make_room(rows);
-  auto accepts = accepting([&](int64_t sentence) { return refuse(rows, sentence); }, sink);
+  auto refuse = [&](int64_t sentence) {
+    std::span<const int32_t> ids = rows.row(sentence);
+    const char *problem = check_.tokens(ids, options.aligns());
+    return problem ? problem : check_.given(options, sentence, given(sentence, ids));
+  };
+  auto accepts = accepting(refuse, sink);
   for (int64_t next = 0; next < rows.count;) {
-    next = window_.start(rows, next, accepts);
+    next = source_.window().start(rows, next, accepts);
     run_to_the_end();
   }
+}
+
+void searcher::generate_bound(const search_options &options, search_sink &sink) {
+  fp_scope control_word;
+  if (options.aligns() && !layout_.align.apart)
+    fail(status::unsupported, "what the model makes of sentences has other dimensions before the batch: its results are aligned with sentences that are given as "
+                              "tokens, one behind the other");
+  int64_t sentences = source_.given_count(), length = source_.given_length(), positions = 0;
+  start_call(options, sink, sentences);
+  for (int64_t b = 0; b < sentences; ++b)
+    positions = std::max(positions, lengths_.positions(options, b, length, options.prefix_of(b)));
+  make_room(sentences, length, positions);
+  for (int32_t b = 0; b < sentences; ++b) {
+    std::span<const int32_t> source = source_.given_ids(b), given = options.prefix_of(b);
+    int64_t own = length;
+    if (source_.has_tokens()) {
+      own = lengths_.own(source);
+      source = source.first(static_cast<size_t>(own));
+    }
+    const char *problem = own == 0 ? refusal::only_padding : check_.given(options, b, given);
+    if (problem)
+      sink.sentence_failed(b, problem);
+    else
+      open_slot(b, b, source, given, own);
+  }
+  source_.start_given();
+  run_to_the_end();
+}
+
+void searcher::encode(const token_rows &rows, predict_sink &sink) {
+  fp_scope control_word;
+  source_.encode(rows, accepting([&](int64_t sentence) { return check_.tokens(rows.row(sentence), /*aligned=*/false); }, sink), sink);
 }
 
 void searcher::run_to_the_end() {
   while (true) {
     start_waiting();
-    if (active_ == 0)
+    if (slots_.taken() == 0)
       return;
     step();
   }
+}
+
+// Starting a sentence costs a call: it waits until some slots are free.
+bool searcher::may_start() const {
+  int32_t free = slots_.count() - slots_.taken();
+  return source_.window().waiting() > 0 && free > 0 && (slots_.taken() == 0 || free * 4 >= slots_.count());
+}
+
+void searcher::start_waiting() {
+  if (!may_start())
+    return;
+  const sentence_window &window = source_.window();
+  int64_t sentences = source_.joining(slots_.count() - slots_.taken(), slots_.taken() == 0);
+  int32_t number = 0;
+  for (int64_t i = 0; i < sentences; ++i, ++number) {
+    while (!slots_.at(number).is_free())
+      ++number;
+    int64_t sentence = window.sentence(i);
+    std::span<const int32_t> ids = source_.ids(sentence);
+    source_.place(i, number);
+    open_slot(number, sentence, source_.has_tokens() ? ids : std::span<const int32_t>(), given(sentence, ids), lengths_.own(ids));
+  }
+  source_.start(sentences);
+}
+
+void searcher::open_slot(int32_t number, int64_t sentence, std::span<const int32_t> source, std::span<const int32_t> given, int64_t own) {
+  slot &s = slots_.open(number, sentence, source);
+  if (lengths_.needs_start(given))
+    s.give(g_.start);
+  for (int32_t id : given)
+    s.give(id);
+  s.given = s.prefix_length;
+  s.draws = mix(mix(options_->seed, source.first(std::min(source.size(), static_cast<size_t>(own)))), given);
+
+  int64_t length = lengths_.longest_result(*options_, sentence, own, s.given);
+  s.min_length = static_cast<int32_t>(std::min(lengths_.least_result(*options_), length));
+  end_tokens ends = slots_.ends();
+  if (options_->has_targets()) {
+    // The last token of a result is never read; one that is given may go on behind an end.
+    for (int32_t id : options_->targets.row(sentence).first(static_cast<size_t>(length - 1)))
+      s.give(id);
+    ends = {};
+  }
+  s.beams.start(options_->beam, static_cast<int32_t>(length), ends);
+}
+
+// How many positions all rows read at once: prompts several.
+int64_t searcher::positions() const {
+  int64_t positions = std::min(layout_.step.chunk, std::max(kPromptChunk, std::min(kPromptTokens, session_.tokens_at_once()) / slots_.rows().count()));
+  slots_.for_each([&](int32_t, const slot &s) { positions = std::min(positions, readable(s)); });
+  return positions;
+}
+
+// How many tokens of a sentence a step may read at once. There is room for the logits of as many rows as a search may have, at one position each,
+// where another step chooses as a rule.
+int64_t searcher::readable(const slot &s) const {
+  int64_t left = s.prefix_length - s.prefix_used;
+  if (!options_->has_targets())
+    return std::max<int64_t>(1, left - (layout_.step.chooses && host_chooses()));
+  int64_t unscored = s.given - 1 - s.prefix_used;
+  return unscored > 0 ? unscored : std::min(left, layout_.step.rows / slots_.rows().count());
+}
+
+// All rows read their next tokens, the beams that go on are chosen, and the states of rows are moved so that they are dense again (beam_rows.h).
+void searcher::step() {
+  bool ahead = ahead_ && ahead_->serves(*options_);
+  step_.prepare(slots_, source_, *options_, positions());
+  if (ahead) {
+    ahead_->run(options_->beam, [&] { return may_start(); }, [&](int32_t number, std::span<const beam_pair> pairs) {
+      slot &s = slots_.at(number);
+      end_step(number, !s.failed && s.beams.take(pairs.data(), static_cast<int32_t>(pairs.size())));
+    });
+  } else if (layout_.step.chooses && !(host_chooses() && slots_.any_due())) {
+    // So it is, too, where no row is to choose anything: the vocabulary is left out.
+    step_.choose(choices_);
+    advance();
+  } else {
+    step_.compute_logits();
+    if (options_->has_targets()) {
+      host_.score(*options_);
+      advance_given();
+    } else {
+      host_.choose(*options_);
+      advance();
+    }
+  }
+  move_rows(session_, slots_.regroup(ahead));
+}
+
+void searcher::advance() {
+  slots_.for_each([&](int32_t number, slot &s) {
+    if (!s.due)
+      return;
+    std::span<const int32_t> rows = slots_.rows_of(number);
+    if (options_->alternatives)
+      for (int32_t row : rows)
+        keep_alternatives(s.beams, row);
+    row_choices::of_beams chosen = choices_.of(rows);
+    s.failed = !chosen.finite;
+    end_step(number, !s.failed && (options_->apart() ? s.beams.follow(chosen.summaries, chosen.candidates)
+                                                     : s.beams.advance(chosen.summaries, chosen.candidates)));
+  });
+}
+
+// Each goes on with one token, but for the first step, where all begin: not with tokens that nothing is written of, whose results would
+// read as others do.
+void searcher::keep_alternatives(const beam_search &beams, int32_t row) {
+  bool begins = beams.produced() == 0;
+  int32_t wanted = begins ? options_->beam : 1, kept = 0;
+  candidate *best = choices_.candidates(row);
+  row_summary &summary = choices_.summary(row);
+  for (int32_t i = 0; i < summary.count && kept < wanted; ++i) {
+    bool is_silent = (best[i].token == g_.start || best[i].token == g_.pad) && !slots_.ends().contains(best[i].token);
+    if (!begins || !is_silent)
+      best[kept++] = best[i];
+  }
+  summary.count = kept;
+}
+
+// Of results that are given: the one beam takes the token of each position, as far as there are any that the model does not rule out.
+void searcher::advance_given() {
+  slots_.for_each([&](int32_t number, slot &s) {
+    if (!s.due)
+      return;
+    bool goes_on = true;
+    for (int64_t position = 0; position < step_.positions() && goes_on; ++position) {
+      if (s.scored(position, step_.positions()) < 0)
+        continue;
+      auto place = static_cast<int32_t>(slots_.rows_of(number)[0] * step_.positions() + position);
+      row_choices::of_beams chosen = choices_.of({&place, 1});
+      s.failed = !chosen.finite;
+      goes_on = !s.failed && s.beams.advance(chosen.summaries, chosen.candidates);
+    }
+    end_step(number, goes_on);
+  });
+}
+
+// A sentence's beams have been advanced, unless it failed; `goes_on`: some are open.
+void searcher::end_step(int32_t number, bool goes_on) {
+  slot &s = slots_.at(number);
+  if (int32_t token = s.beams.last_token(); options_->on_token && !s.failed && token >= 0)
+    options_->on_token(options_->token_context, s.sentence, token);
+  if (goes_on)
+    return;
+  results_.tell(s, *options_, slots_.ends(), *sink_);
+  slots_.close(number);
 }
 
 } // namespace xf::rt

@@ -1,15 +1,16 @@
-// What a search refuses: options that the model cannot serve, and sentences.
+#include "runtime/core/search_check.h"
+
 #include "runtime/core/error.h"
-#include "runtime/core/search.h"
 
 #include <algorithm>
 
 namespace xf::rt {
 
-void searcher::check(const search_options &o) const {
-  if (layout_.least_batch > 1)
+void search_check::options(const search_options &o) const {
+  const source_layout &source = layout_.source;
+  if (source.least_batch > 1)
     fail(status::unsupported, "the model needs %lld sentences at once: it cannot be searched",
-         static_cast<long long>(layout_.least_batch));
+         static_cast<long long>(source.least_batch));
   auto refuse = [](const char *what, long long value, long long low, long long high, status above = status::invalid_argument) {
     fail(value > high ? above : status::invalid_argument, "%s must be between %lld and %lld, not %lld", what, low, high, value);
   };
@@ -29,14 +30,14 @@ void searcher::check(const search_options &o) const {
   // Beyond, powers of lengths may leave the range of numbers.
   if (!(o.length_penalty >= -20.0 && o.length_penalty <= 20.0))
     fail(status::invalid_argument, "the length penalty must be between -20 and 20, not %g", o.length_penalty);
-  if (o.allowed && (layout_.source_tokens < 0 || o.allowed->target() != layout_.vocabulary))
+  if (o.allowed && (source.tokens < 0 || o.allowed->target() != layout_.step.vocabulary))
     fail(status::invalid_argument, "the shortlist is for another model");
   for (int32_t token : o.suppress)
-    if (token < 0 || token >= layout_.vocabulary)
-      refuse("a suppressed token", token, 0, layout_.vocabulary - 1);
+    if (token < 0 || token >= layout_.step.vocabulary)
+      refuse("a suppressed token", token, 0, layout_.step.vocabulary - 1);
   for (int32_t token : o.ends)
-    if (token < 0 || token >= layout_.vocabulary)
-      refuse("a token that ends results", token, 0, layout_.vocabulary - 1);
+    if (token < 0 || token >= layout_.step.vocabulary)
+      refuse("a token that ends results", token, 0, layout_.step.vocabulary - 1);
   if (o.no_repeat_ngram < 0)
     fail(status::invalid_argument, "the number of tokens that are not to be repeated must not be negative, as %d is", o.no_repeat_ngram);
   if (!(o.repetition_penalty >= 0.01 && o.repetition_penalty <= 100.0))
@@ -49,12 +50,12 @@ void searcher::check(const search_options &o) const {
     fail(status::invalid_argument, "the share of probability to draw from must be above 0 and at most 1, not %g", o.sample.top_p);
   if (o.on_token && o.beam > 1)
     fail(status::invalid_argument, "tokens are told as they are chosen with one beam, not with %d", o.beam);
-  if (o.has_prefixes() && continues_prompts())
+  if (o.has_prefixes() && !source.exists())
     fail(status::invalid_argument, "the model continues prompts: what results begin with belongs there");
   if (o.aligns() && !layout_.align.entry)
     fail(status::unsupported, "the model does not say how its results are aligned with their source: its 'generate' has no 'align'");
-  if (o.aligns() && layout_.least_aligned > 1)
-    fail(status::unsupported, "the entry that aligns results needs %lld of them, or of their tokens", static_cast<long long>(layout_.least_aligned));
+  if (o.aligns() && layout_.align.least > 1)
+    fail(status::unsupported, "the entry that aligns results needs %lld of them, or of their tokens", static_cast<long long>(layout_.align.least));
   if (!(o.coverage_penalty >= 0.0 && o.coverage_penalty <= 100.0))
     fail(status::invalid_argument, "the coverage penalty must be between 0 and 100, not %g", o.coverage_penalty);
   if (o.alternatives && (o.samples || o.has_targets()))
@@ -67,61 +68,43 @@ void searcher::check(const search_options &o) const {
     fail(status::invalid_argument, "results that are given are scored as they are: beams, samples, lengths, repetitions, what may be chosen and streams mean nothing there");
 }
 
-int64_t searcher::own_length(std::span<const int32_t> ids) const {
-  size_t length = ids.size();
-  while (length > 0 && g_.pad >= 0 && ids[length - 1] == g_.pad)
-    --length;
-  return static_cast<int64_t>(length);
-}
-
-// Why the sentence cannot be searched or encoded, or null.
-const char *searcher::refuse(const token_rows &rows, int64_t sentence) {
-  std::span<const int32_t> ids = rows.row(sentence);
+const char *search_check::tokens(std::span<const int32_t> ids, bool aligned) {
   if (ids.empty())
     return refusal::no_tokens;
-  if (own_length(ids) == 0)
+  if (lengths_.own(ids) == 0)
     return refusal::only_padding;
-  bool source = layout_.source_tokens >= 0;
+  const source_layout &source = layout_.source;
+  bool is_source = source.tokens >= 0;
   auto length = static_cast<int64_t>(ids.size());
-  int64_t least = options_ && options_->aligns() ? std::max(layout_.least_source, layout_.least_aligned_source) : layout_.least_source;
-  if (source && length < least)
+  int64_t least = aligned ? std::max(source.least_length, layout_.align.least_source) : source.least_length;
+  if (is_source && length < least)
     return refusal_.too_few_tokens(length, least);
   // A prompt without the start token gets it.
-  int64_t most = source ? g_.source : g_.target - needs_start(ids);
+  int64_t most = is_source ? g_.source : g_.target - lengths_.needs_start(ids);
   if (length > most)
     return refusal_.too_many_tokens(length, most);
-  const tensor_info &tokens =
-      source ? layout_.source_tensors[layout_.source_tokens].info : layout_.step->inputs[g_.tokens_input];
-  if (const char *problem = refusal_.unknown_token(ids, tokens.bound))
-    return problem;
-  if (!options_)
-    return nullptr;
-  std::span<const int32_t> prefix = options_->prefix_of(sentence);
-  if (const char *problem = refuse_prefix(prefix))
-    return problem;
-  return refuse_target(sentence, source ? prefix : ids);
+  const tensor_info &input = is_source ? source.tensors[source.tokens].info : layout_.step.token_input();
+  return refusal_.unknown_token(ids, input.bound);
 }
 
-// Why its decoder cannot be given this, or null.
-const char *searcher::refuse_prefix(std::span<const int32_t> prefix) {
-  int64_t most = g_.target - needs_start(prefix);
-  if (static_cast<int64_t>(prefix.size()) > most)
-    return refusal_.too_long("its prefix", static_cast<int64_t>(prefix.size()), most);
-  return refusal_.unknown_token(prefix, layout_.step->inputs[g_.tokens_input].bound, "its prefix: ");
+const char *search_check::given(const search_options &o, int64_t sentence, std::span<const int32_t> given) {
+  int64_t most = g_.target - lengths_.needs_start(given);
+  if (static_cast<int64_t>(given.size()) > most)
+    return refusal_.too_long("its prefix", static_cast<int64_t>(given.size()), most);
+  if (const char *problem = refusal_.unknown_token(given, layout_.step.token_input().bound, "its prefix: "))
+    return problem;
+  return o.has_targets() ? target(o.targets.row(sentence), lengths_.given(given)) : nullptr;
 }
 
-// Why the result that the sentence is given, behind what its decoder is given before it, cannot be scored, or null.
-const char *searcher::refuse_target(int64_t sentence, std::span<const int32_t> given) {
-  if (!options_->has_targets())
-    return nullptr;
-  std::span<const int32_t> target = options_->targets.row(sentence);
+// Why a result cannot be scored behind so many tokens, or null.
+const char *search_check::target(std::span<const int32_t> target, int64_t read) {
   if (target.empty())
     return "its target has no tokens";
   // The last one is never read.
-  int64_t most = g_.target - given_length(given) + 1;
+  int64_t most = g_.target - read + 1;
   if (static_cast<int64_t>(target.size()) > most)
     return refusal_.too_long("its target", static_cast<int64_t>(target.size()), most);
-  return refusal_.unknown_token(target, layout_.vocabulary, "its target: ");
+  return refusal_.unknown_token(target, layout_.step.vocabulary, "its target: ");
 }
 
 } // namespace xf::rt

@@ -49,6 +49,9 @@ struct search_options {
   bool wants_logits() const { return samples || has_targets() || repetition_penalty != 1.0 || no_repeat_ngram > 0; }
   bool aligns() const { return alignments || coverage_penalty != 0.0; }
   bool wants_scores() const { return scores || beam > 1 || has_targets(); }
+  // Candidates that are asked of every row. What ends leaves its place to the next best, and the only alternative leaves its own to what follows the
+  // start token and padding.
+  int32_t candidates() const { return beam > 1 ? 2 * beam : alternatives ? 3 : 1; }
   // Whether each of several results goes on by itself, whatever the others are worth.
   bool apart() const { return samples || alternatives; }
 };

@@ -31,6 +31,7 @@ public:
   int32_t of(int32_t slot, bool may_end) const { return (allowed_ ? 1 + 2 * slot : 1) + !may_end; }
   // Of a search with at most `slots` sentences at once.
   int32_t count(int32_t slots) const { return allowed_ ? 1 + 2 * slots : 3; }
+  const end_tokens &ends() const { return ends_; }
   const uint32_t *forbidden(int32_t which) const { return forbidden_ + which * words_; }
 
 private:

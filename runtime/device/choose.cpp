@@ -6,15 +6,9 @@
 
 namespace xf::rt {
 
-bool parse_device(std::string_view name, device_kind &kind) {
-  constexpr std::pair<std::string_view, device_kind> kNames[] = {
-      {"best", device_kind::best}, {"cpu", device_kind::cpu}, {"cuda", device_kind::cuda}, {"emulator", device_kind::emulator}};
-  for (auto [known, value] : kNames)
-    if (name == known) {
-      kind = value;
-      return true;
-    }
-  return false;
+std::span<const char *const> device_names() {
+  static constexpr const char *kNames[] = {"best", "cpu", "cuda", "emulator"};
+  return kNames;
 }
 
 std::unique_ptr<device> make_device(const model &m, device_kind kind) {

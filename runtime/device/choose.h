@@ -6,14 +6,14 @@
 #include "runtime/device/device.h"
 
 #include <memory>
-#include <string_view>
+#include <span>
 
 namespace xf::rt {
 
 enum class device_kind { best = 0, cpu = 1, cuda = 2, emulator = 3 };
 
-// The kind of that name; false where there is none.
-bool parse_device(std::string_view name, device_kind &kind);
+// Of each kind.
+std::span<const char *const> device_names();
 
 // The device of that kind for the model, null for the CPU. The best is a GPU where there is one that can run it and the model has code
 // for it, else the CPU. Throws what is missing, also where that GPU has no memory left.

@@ -1,7 +1,7 @@
 #include "runtime/device/device_search.h"
 
 #include "runtime/core/error.h"
-#include "runtime/core/search_layout.h"
+#include "runtime/core/step_layout.h"
 
 #include <algorithm>
 #include <cstring>
@@ -31,24 +31,27 @@ device_search::places::places(int64_t sentences, int64_t beams)
   end = offset;
 }
 
-device_search::device_search(device_executor &executor, const search_layout &layout) : executor_(executor), layout_(layout) {
-  slot_ = places(layout.batch, std::min<int64_t>(layout.beam, XF_ABI_ADVANCED_BEAMS)).end;
+device_search::device_search(device_executor &executor, const step_layout &layout) : executor_(executor), layout_(layout) {
+  const xf_abi_generate &limits = executor.get_model().header().generate;
+  slot_ = places(limits.batch, std::min<int64_t>(limits.beam, XF_ABI_ADVANCED_BEAMS)).end;
   memory_ = {executor.where(), slot_};
   staging_ = {executor.where(), (1 + kAhead) * slot_};
-  pairs_.resize(2 * layout.beam);
+  pairs_.resize(2 * limits.beam);
 }
 
 void device_search::begin(const int64_t *dims, void *const *io, std::span<const device_sentence> sentences, int32_t beams) {
-  if (started_ != finished_) // the last search has stopped in the middle
-    executor_.wait(executor_.where().mark());
-  started_ = finished_ = 0;
-  sentences_ = static_cast<int64_t>(sentences.size());
-  beams_ = beams;
-  at_ = places(sentences_, beams_);
-  executor_.upload(*layout_.step, dims, io);
-  for (int number : {layout_.step_tokens, layout_.step_past, layout_.choice.classes})
-    executor_.forget(static_cast<size_t>(number)); // the device changes them
-  upload_sentences(sentences);
+  executor_.ask([&] {
+    if (started_ != finished_) // the last search has stopped in the middle
+      executor_.where().wait(executor_.where().mark());
+    started_ = finished_ = 0;
+    sentences_ = static_cast<int64_t>(sentences.size());
+    beams_ = beams;
+    at_ = places(sentences_, beams_);
+    executor_.upload(*layout_.entry, dims, io);
+    for (int number : {layout_.tokens, layout_.past, layout_.choice.classes})
+      executor_.forget(static_cast<size_t>(number)); // the device changes them
+    upload_sentences(sentences);
+  });
 }
 
 void device_search::upload_sentences(std::span<const device_sentence> sentences) {
@@ -79,20 +82,22 @@ void device_search::upload_sentences(std::span<const device_sentence> sentences)
 void device_search::start(const int64_t *dims) {
   if (started_ - finished_ == kAhead)
     fail(status::internal, "too many steps are under way");
-  known_step *step = find(dims);
-  if (step && !step->launches && records_)
-    record(*step, dims);
-  if (step && step->launches)
-    executor_.where().replay(*step->launches);
-  else
-    launch(dims);
-  executor_.where().download(told(started_), memory_.get() + at_.pair_sums, at_.end - at_.pair_sums);
-  marks_[started_ % kAhead] = executor_.where().mark();
+  executor_.ask([&] {
+    known_step *step = find(dims);
+    if (step && !step->launches && records_)
+      record(*step, dims);
+    if (step && step->launches)
+      executor_.where().replay(*step->launches);
+    else
+      launch(dims);
+    executor_.where().download(told(started_), memory_.get() + at_.pair_sums, at_.end - at_.pair_sums);
+    marks_[started_ % kAhead] = executor_.where().mark();
+  });
   ++started_;
 }
 
 void device_search::launch(const int64_t *dims) {
-  executor_.run(*layout_.step, dims);
+  executor_.run(*layout_.entry, dims);
   advance();
 }
 
@@ -132,7 +137,7 @@ void device_search::record(known_step &step, const int64_t *dims) {
 
 // As the host would, it decides, moves rows of states, and sets what the next step is told.
 void device_search::advance() {
-  const entry_info &step = *layout_.step;
+  const entry_info &step = *layout_.entry;
   int64_t rows = sentences_ * beams_, most = layout_.most;
   size_t inputs = step.inputs.size();
   auto input = [&](int number) { return executor_.tensor(static_cast<size_t>(number)); };
@@ -144,8 +149,8 @@ void device_search::advance() {
                                make_view(input(layout_.choice.options), {2}, {1}),
                                make_view(own(at_.sums), {sentences_, beams_}, {beams_, 1}),
                                make_view(own(at_.sentences), {sentences_, at_.words}, {at_.words, 1}),
-                               make_view(input(layout_.step_tokens), {rows}, {1}),
-                               make_view(input(layout_.step_past), {rows}, {1}),
+                               make_view(input(layout_.tokens), {rows}, {1}),
+                               make_view(input(layout_.past), {rows}, {1}),
                                make_view(input(layout_.choice.classes), {rows}, {1}),
                                make_view(own(at_.moves), {rows, 3}, {3, 1}),
                                make_view(own(at_.pair_sums), {sentences_, 2 * beams_}, {2 * beams_, 1}),
@@ -159,7 +164,7 @@ void device_search::advance() {
 void device_search::finish() {
   uint64_t mark = marks_[finished_ % kAhead];
   ++finished_;
-  executor_.wait(mark);
+  executor_.ask([&] { executor_.where().wait(mark); });
 }
 
 device_decision device_search::decision(size_t sentence) {

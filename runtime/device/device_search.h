@@ -13,7 +13,7 @@
 
 namespace xf::rt {
 
-struct search_layout;
+struct step_layout;
 
 // A sentence as its first step here finds it.
 struct device_sentence {
@@ -37,7 +37,7 @@ public:
   static constexpr size_t kAhead = 3;
 
   // Takes memory for the model's limits.
-  device_search(device_executor &executor, const search_layout &layout);
+  device_search(device_executor &executor, const step_layout &layout);
 
   // Begins with a step whose arguments these are, of sentences whose rows are all there are, `beams` of each (at most
   // XF_ABI_ADVANCED_BEAMS). `io` must not be changed before the last step that is started has been finished.
@@ -70,7 +70,7 @@ private:
   uint8_t *told(size_t step) const { return staging_.get() + (1 + step % kAhead) * slot_; }
 
   device_executor &executor_;
-  const search_layout &layout_;
+  const step_layout &layout_;
   device_memory memory_;
   uint64_t slot_;
   host_memory staging_; // what a search begins with, and of each step under way what it has decided

@@ -170,7 +170,7 @@ void device_executor::send(const entry_info &entry, const int64_t *dims, void *c
   uint64_t begin = 0, end = 0;
   auto flush = [&] {
     if (end > begin)
-      or_forget([&] { device_->upload(io_memory_.get() + begin, staging_.get() + begin, end - begin); });
+      device_->upload(io_memory_.get() + begin, staging_.get() + begin, end - begin);
     begin = end = 0;
   };
   for (size_t i = 0; i < inputs; ++i) {
@@ -231,8 +231,12 @@ void device_executor::take_outputs(void *const *io) const {
       std::memcpy(io[i], staging_.get() + places_.begin[i], places_.bytes[i]);
 }
 
-void device_executor::wait(uint64_t mark) {
-  or_forget([&] { device_->wait(mark); });
+// A device with which this goes wrong, too, does nothing more.
+void device_executor::settle() noexcept {
+  try {
+    device_->wait(device_->mark());
+  } catch (...) {
+  }
 }
 
 void device_executor::set_apart(const entry_info &entry, const int64_t *dims, void *const *io, std::span<void *const> next) {
@@ -263,11 +267,13 @@ void device_executor::set_apart(const entry_info &entry, const int64_t *dims, vo
 }
 
 void device_executor::call(const entry_info &entry, const int64_t *dims, void *const *io, std::span<void *const> next) {
-  set_apart(entry, dims, io, next);
-  send(entry, dims, io);
-  run(entry, dims);
-  download_outputs(io);
-  wait(device_->mark());
+  ask([&] {
+    set_apart(entry, dims, io, next);
+    send(entry, dims, io);
+    run(entry, dims);
+    download_outputs(io);
+    device_->wait(device_->mark());
+  });
   take_outputs(io);
 }
 
@@ -275,16 +281,18 @@ void device_executor::move_rows(std::span<const row_move> moves) {
   if (moves.empty())
     return;
   uint64_t bytes = moves.size() * 3 * sizeof(int32_t);
-  wait(moves_mark_); // the moves before have been read
-  moves_.grow(*device_, bytes);
-  staged_moves_.grow(*device_, bytes);
-  auto *words = reinterpret_cast<int32_t *>(staged_moves_.get());
-  for (const row_move &move : moves)
-    for (int64_t word : {int64_t{move.from}, int64_t{move.to}, move.positions})
-      *words++ = static_cast<int32_t>(word);
-  device_->upload(moves_.get(), staged_moves_.get(), bytes);
-  moves_mark_ = device_->mark();
-  move_rows(moves_.get(), static_cast<int64_t>(moves.size()));
+  ask([&] {
+    device_->wait(moves_mark_); // the moves before have been read
+    moves_.grow(*device_, bytes);
+    staged_moves_.grow(*device_, bytes);
+    auto *words = reinterpret_cast<int32_t *>(staged_moves_.get());
+    for (const row_move &move : moves)
+      for (int64_t word : {int64_t{move.from}, int64_t{move.to}, move.positions})
+        *words++ = static_cast<int32_t>(word);
+    device_->upload(moves_.get(), staged_moves_.get(), bytes);
+    moves_mark_ = device_->mark();
+    move_rows(moves_.get(), static_cast<int64_t>(moves.size()));
+  });
 }
 
 void device_executor::move_rows(uint8_t *moves, int64_t count) {

@@ -29,13 +29,24 @@ public:
   device_executor &operator=(const device_executor &) = delete;
 
   const char *name() const { return device_->name(); }
+  // `f` asks the device for something. Where that goes wrong the device does nothing more when this throws: what it copies from and to
+  // may be changed, and given up. Inputs may not have come.
+  template <typename F> void ask(F f) {
+    try {
+      f();
+    } catch (...) {
+      known_.assign(known_.size(), false);
+      settle();
+      throw;
+    }
+  }
   // `io` is the host's memory. Outputs that are also in `next`, the inputs of the call that follows, stay on the device for that call alone: the
   // host's memory is not written.
   void call(const entry_info &entry, const int64_t *dims, void *const *io, std::span<void *const> next = {});
   // Copies, in all states that move with search rows, the rows' first positions.
   void move_rows(std::span<const row_move> moves);
 
-  // What calls are made of, for steps that follow each other without the host. These return before it is done.
+  // What calls are made of, for steps that follow each other without the host, each as a part of ask(). These return before it is done.
   device &where() { return *device_; }
   const model &get_model() const { return *model_; }
   // Inputs must not be changed before the device has been waited for.
@@ -48,7 +59,6 @@ public:
   // `moves` is on the device: i32 [count, 3].
   void move_rows(uint8_t *moves, int64_t count);
   void launch(const gpu_kernel &kernel, const xf_abi_view *views);
-  void wait(uint64_t mark);
 
 private:
   // Where the tensors of a call lie in the memory for arguments, and behind them its end.
@@ -70,15 +80,7 @@ private:
   void launch_held();
   call_places place(const entry_info &entry, const int64_t *dims) const;
   void reserve(call_places places);
-  // Does what may go wrong, and thus keep inputs from coming to the device.
-  template <typename F> void or_forget(F f) {
-    try {
-      f();
-    } catch (...) {
-      known_.assign(known_.size(), false);
-      throw;
-    }
-  }
+  void settle() noexcept;
   void send(const entry_info &entry, const int64_t *dims, void *const *io);
   uint8_t *apart(size_t number) const { return number < apart_.size() ? apart_[number] : nullptr; }
   void set_apart(const entry_info &entry, const int64_t *dims, void *const *io, std::span<void *const> next);

@@ -43,12 +43,11 @@ bool line_reader::fill() {
     ssize_t n = ::read(file_, buffer_.data(), buffer_.size());
     if (n < 0 && is_worth_another_try(file_, POLLIN))
       continue;
-    if (n < 0)
-      fail(status::io, "%s: %s", name_.c_str(), std::strerror(errno));
+    problem_ = n < 0 ? errno : 0;
     begin_ = 0;
-    end_ = static_cast<size_t>(n);
-    consumed_ += n;
-    ended_ = n == 0;
+    end_ = static_cast<size_t>(std::max<ssize_t>(n, 0));
+    consumed_ += static_cast<int64_t>(end_);
+    ended_ = n <= 0;
     return !ended_;
   }
 }
@@ -93,13 +92,16 @@ void line_reader::read(size_t most, std::vector<input_line> &lines) {
       continue;
     }
     if (ended_ || (!lines.empty() && !available()))
-      return;
-    if (!fill() && started_) {
+      break;
+    if (!fill() && started_ && !problem_) {
       end_line(line); // the last line lacks its newline
       lines.push_back(std::move(line));
       started_ = false;
     }
   }
+  // The lines before it are there, and are answered first.
+  if (problem_ && lines.empty())
+    fail(status::io, "%s: %s", name_.c_str(), std::strerror(problem_));
 }
 
 } // namespace xf::rt

@@ -27,7 +27,8 @@ public:
   line_reader(const line_reader &) = delete;
   line_reader &operator=(const line_reader &) = delete;
 
-  // The next lines: waits for one, then takes those that are there, `most` at most, and kLinesText bytes. None at the end.
+  // The next lines: waits for one, then takes those that are there, `most` at most, and kLinesText bytes. None at the end. Throws where the
+  // file cannot be read on.
   void read(size_t most, std::vector<input_line> &lines);
 
   int64_t consumed() const { return consumed_; }
@@ -42,6 +43,7 @@ private:
   std::string name_;
   int file_;
   bool ended_ = false;
+  int problem_ = 0; // with which it ended, an errno
   int64_t size_ = -1, consumed_ = 0;
   std::vector<char> buffer_;
   size_t begin_ = 0, end_ = 0;

@@ -2,12 +2,14 @@
 
 #include "runtime/core/cpu.h"
 #include "runtime/core/error.h"
-#include "runtime/core/search_layout.h"
+#include "runtime/core/source_layout.h"
 #include "runtime/runner/format.h"
 #include "runtime/runner/line_reader.h"
 
+#include <algorithm>
 #include <charconv>
 #include <functional>
+#include <span>
 #include <string_view>
 
 namespace xf::rt {
@@ -41,6 +43,18 @@ void ids(std::string_view option, std::string_view text, std::vector<int32_t> &l
     more = comma != std::string_view::npos;
     text.remove_prefix(more ? comma + 1 : 0);
   }
+}
+
+// The number of the name.
+int choice(std::string_view option, std::string_view text, std::span<const char *const> names) {
+  auto found = std::find(names.begin(), names.end(), text);
+  if (found != names.end())
+    return static_cast<int>(found - names.begin());
+  std::string all;
+  for (const char *name : names)
+    all += (all.empty() ? "" : ", ") + std::string(name);
+  fail(status::invalid_argument, "%.*s: '%.*s' is none of %s", static_cast<int>(option.size()), option.data(), static_cast<int>(text.size()),
+       text.data(), all.c_str());
 }
 
 struct option {
@@ -92,19 +106,9 @@ std::vector<option> table(run_options &o) {
       {"--json", false, false, [&o](std::string_view) { o.json = true; }},
       {"--threads", true, false, [&o](std::string_view v) { o.session.threads = count("--threads", v, 1); }},
       {"--batch", true, false, [=](std::string_view v) { search->batch = count("--batch", v, 1); }},
-      {"--isa", true, false,
-       [&o](std::string_view v) {
-         o.session.isa = parse_isa(v);
-         if (o.session.isa < 0)
-           fail(status::invalid_argument, "--isa: '%.*s' is none of baseline, avx2, avx2_vnni, avx512, avx512_vnni, avx512_bf16",
-                static_cast<int>(v.size()), v.data());
-       }},
+      {"--isa", true, false, [&o](std::string_view v) { o.session.isa = choice("--isa", v, isa_names()); }},
       {"--device", true, false,
-       [&o](std::string_view v) {
-         if (!parse_device(v, o.session.device))
-           fail(status::invalid_argument, "--device: '%.*s' is none of cpu, cuda, emulator, best",
-                static_cast<int>(v.size()), v.data());
-       }},
+       [&o](std::string_view v) { o.session.device = static_cast<device_kind>(choice("--device", v, device_names())); }},
       {"--limits", false, false, [&o](std::string_view) { o.limits = true; }},
       {"--help", false, false, [&o](std::string_view) { o.help = true; }},
       {"--version", false, false, [&o](std::string_view) { o.version = true; }},
@@ -194,7 +198,7 @@ std::string help_text(const char *program, const model &m) {
   const xf_abi_generate &g = m.header().generate;
   if (g.present) {
     arena_plan plan;
-    if (std::string problem = search_layout(m, plan).refuses_tokens(); !problem.empty())
+    if (std::string problem = source_layout(m, plan).refuses_tokens(); !problem.empty())
       return help_without_lines(program, problem);
   }
   bool prompts = g.present && g.encode < 0 && g.begin < 0;

@@ -15,10 +15,9 @@ using sample::tokens;
 
 class alignments : public sample::both_steps {
 protected:
-  static sample::options aligning(bool sequence_first = false) {
-    sample::options o = plain();
+  static sample::options aligning(sample::kind kind = sample::kind::translator) {
+    sample::options o = plain(kind);
     o.aligns = true;
-    o.model = sequence_first ? sample::kind::sequence_first : sample::kind::translator;
     return o;
   }
 };
@@ -45,13 +44,12 @@ std::vector<std::vector<float>> weights_of(const tokens &source, const tokens &g
 TEST_P(alignments, are_those_of_the_models_entry) {
   constexpr int64_t kCapacity = 10, kWidth = 7; // less than there is
   const std::vector<int32_t> prefix = {6, 7};
-  for (bool first : {false, true})
+  for (sample::kind kind : {sample::kind::translator, sample::kind::sequence_first})
     for (int32_t beam : {1, 3})
       for (size_t given : {0, 2}) {
-        machine m(aligning(first), 3);
+        machine m(aligning(kind), 3);
         std::vector<tokens> sources = random_sources(31, 20, true);
-        xf_generate_options options = defaults();
-        options.beam = options.n_best = beam;
+        xf_generate_options options = defaults(beam);
         options.prefix = prefix.data(), options.prefix_count = static_cast<int64_t>(given);
         sample::rows all_sources(sources);
         const int32_t *ids = all_sources.ids.data();
@@ -86,8 +84,8 @@ TEST_P(alignments, count_in_scores) {
   size_t reordered = 0;
   for (int32_t beam : {1, 4})
     for (double penalty : {0.2, 2.0}) {
-      xf_generate_options options = defaults();
-      options.beam = options.n_best = beam, options.coverage_penalty = penalty;
+      xf_generate_options options = defaults(beam);
+      options.coverage_penalty = penalty;
       outcome got = generate(m.session, sources, options);
       ASSERT_EQ(got.status, XF_OK) << xf_message();
       for (size_t i = 0; i < sources.size(); ++i) {
@@ -163,7 +161,7 @@ TEST_P(alignments, are_refused_where_there_are_none) {
   std::vector<float> weights(80);
   xf_tensor input = {"src", XF_I32, 2, {1, 2}, src.data()};
   xf_hypotheses results = {sizeof(results), out.data(), 40, lengths.data(), nullptr, weights.data(), 2};
-  machine turned(aligning(true));
+  machine turned(aligning(sample::kind::sequence_first));
   std::swap(input.shape[0], input.shape[1]);
   EXPECT_EQ(xf_generate_from(turned.session, &input, 1, nullptr, &results), XF_UNSUPPORTED);
   EXPECT_STREQ(xf_message(), "what the model makes of sentences has other dimensions before the batch: its results are aligned with sentences that are "
@@ -179,8 +177,8 @@ TEST_P(alignments, are_the_same_of_sources_that_the_caller_lays_out) {
   std::vector<int32_t> src;
   for (const tokens &source : sources)
     src.insert(src.end(), source.begin(), source.end());
-  xf_generate_options options = defaults();
-  options.beam = options.n_best = 2, options.coverage_penalty = 0.7;
+  xf_generate_options options = defaults(2);
+  options.coverage_penalty = 0.7;
   std::vector<int32_t> out(6 * 20), lengths(6);
   std::vector<double> scores(6);
   std::vector<float> weights(6 * 20 * 4);

@@ -175,6 +175,19 @@ TEST(Cuda, NothingWorksBehindAFault) {
   where->wait(where->mark());
 }
 
+TEST(Cuda, SaysHowMuchMemoryCannotBePinned) {
+  auto where = make_cuda(80);
+  setenv("FAKE_CUDA_PINNED", "0", 1);
+  try {
+    where->allocate_host(3 << 20);
+    ADD_FAILURE();
+  } catch (const error &problem) {
+    EXPECT_STREQ(problem.what(), "reserving 3.0 MiB of memory for the GPU's copies: out of memory");
+    EXPECT_EQ(problem.code, status::out_of_memory);
+  }
+  unsetenv("FAKE_CUDA_PINNED");
+}
+
 // A program that uses CUDA itself, perhaps with another GPU, finds its own context where it was.
 TEST(Cuda, LeavesTheThreadsContext) {
   void *driver = dlopen("libcuda.so.1", RTLD_NOW);

@@ -256,6 +256,16 @@ TEST(Emulator, Integers) {
   }
 }
 
+// Each thread has its own lower part.
+TEST(Emulator, ConvertsTheLowerPartOfAWiderRegister) {
+  std::string code = "\tcvt.u64.u32 %rd7, %r1;\n\tadd.s64 %rd7, %rd7, 0x1fffffffd;\n\tcvt.s64.s32 %rd8, %rd7;\n"
+                     "\tcvt.rn.f32.s64 %r4, %rd8;\n\tst.global.b32 [%rd3], %r4;\n";
+  auto out = run(around(code), {0}, 32, 32);
+  for (int thread = 0; thread < 32; ++thread)
+    EXPECT_EQ(out[thread], static_cast<float>(thread - 3)) << thread;
+  EXPECT_HAS(problem_of(around("\tmov.b64 %rd7, 0;\n\tcvt.f64.f32 %rd8, %rd7;\n"), 1), "cvt");
+}
+
 // PTX ISA, cvt: 0 unless either is of 64 bits.
 TEST(Emulator, IntegersOfNoNumber) {
   auto bits = [](const std::string &conversion) {

@@ -3,7 +3,8 @@
 // FAKE_CUDA_CAPABILITY (80: 8.0), FAKE_CUDA_MEMORY (bytes), FAKE_CUDA_COUNTS (a file for how much was done), FAKE_CUDA_GRAPHS (0: it
 // makes none; 2: it takes no kernels into them), FAKE_CUDA_COMPILER (0: it has none for PTX; 2: it finds a fault in it), FAKE_CUDA_START
 // (with what error it begins), FAKE_CUDA_CONTEXT (0: no memory is left for one), FAKE_CUDA_EAGER (1: work is done as it is asked for, not as
-// late as may be). Without XF_FAKE_GRAPHS it is a driver from before there were any.
+// late as may be), FAKE_CUDA_REFUSES (the launch of that number, from 1, finds no memory), FAKE_CUDA_PINNED (0: there is no memory that can
+// be pinned). Without XF_FAKE_GRAPHS it is a driver from before there were any.
 #include "runtime/core/error.h"
 #include "runtime/device/cuda/driver.h"
 #include "runtime/device/emulator/emulator.h"
@@ -227,6 +228,8 @@ FAKE cuMemAllocHost_v2(void **out, size_t bytes) {
   REFUSE_UNLESS_ALLOWED;
   if (bytes == 0)
     return kInvalid;
+  if (setting("FAKE_CUDA_PINNED", 1) == 0)
+    return cuda::kOutOfMemory;
   *out = std::malloc(bytes);
   host_blocks[*out] = bytes;
   return kOk;
@@ -344,7 +347,8 @@ FAKE cuLaunchKernel(cuda::function function, unsigned x, unsigned y, unsigned z,
   task kernel = kernel_of({function, x, y, z, threads, threads_y, threads_z, shared_bytes, parameters, extra});
   if (!kernel)
     return kInvalid;
-  ++counts.launches;
+  if (++counts.launches == setting("FAKE_CUDA_REFUSES", 0))
+    return cuda::kOutOfMemory;
   ask(std::move(kernel));
   return kOk;
 }

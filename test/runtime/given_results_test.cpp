@@ -11,19 +11,15 @@ using sample::expect_same_bits;
 using sample::found;
 using sample::generate;
 using sample::machine;
+using sample::message_of;
 using sample::outcome;
 using sample::random_sources;
 using sample::rows;
+using sample::set_prefixes;
+using sample::set_targets;
 using sample::tokens;
 
-class given_results : public sample::both_steps {
-protected:
-  static sample::options continuer() {
-    sample::options o = plain();
-    o.model = sample::kind::continuer;
-    return o;
-  }
-};
+class given_results : public sample::both_steps {};
 
 // Sentences that a decoder without a source can read, too.
 std::vector<tokens> sentences(unsigned seed, int count) {
@@ -48,7 +44,7 @@ double summed(const tokens *source, tokens read, const tokens &target) {
 
 TEST_P(given_results, are_scored) {
   std::mt19937 random(3);
-  for (sample::options model : {plain(), continuer()})
+  for (sample::options model : {plain(), plain(sample::kind::continuer)})
     for (bool with_prefix : {false, true}) {
       bool source = model.model == sample::kind::translator;
       if (with_prefix && !source)
@@ -72,9 +68,9 @@ TEST_P(given_results, are_scored) {
       for (double alpha : {0.0, 1.0, 0.6})
         for (int32_t batch : {0, 1, 3}) {
           xf_generate_options options = defaults();
-          options.targets = targets.ids.data(), options.target_offsets = targets.offsets.data();
+          set_targets(options, targets);
           if (with_prefix)
-            options.prefix = prefixes.ids.data(), options.prefix_offsets = prefixes.offsets.data();
+            set_prefixes(options, prefixes);
           options.length_penalty = alpha, options.batch = batch, options.scores = 0;
           outcome got = generate(m.session, lines, options);
           ASSERT_EQ(got.status, XF_OK) << xf_message();
@@ -87,15 +83,13 @@ TEST_P(given_results, are_scored) {
 TEST_P(given_results, score_as_they_were_searched_for) {
   machine m(plain());
   std::vector<tokens> lines = random_sources(22, 30);
-  xf_generate_options options = defaults();
-  options.beam = options.n_best = 3;
-  outcome found = generate(m.session, lines, options);
+  outcome found = generate(m.session, lines, defaults(3));
   for (size_t rank = 0; rank < 3; ++rank) {
     rows targets;
     for (const auto &sentence : found.sentences)
       targets.add(sentence[rank].ids);
     xf_generate_options given = defaults();
-    given.targets = targets.ids.data(), given.target_offsets = targets.offsets.data();
+    set_targets(given, targets);
     outcome got = generate(m.session, lines, given);
     ASSERT_EQ(got.status, XF_OK) << xf_message();
     for (size_t i = 0; i < lines.size(); ++i)
@@ -109,20 +103,18 @@ TEST_P(given_results, have_the_models_least_length) {
   model.min_length = 5;
   machine m(model);
   std::vector<tokens> lines = random_sources(24, 20);
-  xf_generate_options options = defaults();
-  outcome found = generate(m.session, lines, options);
+  outcome found = generate(m.session, lines, defaults());
   rows targets;
   for (const auto &sentence : found.sentences)
     targets.add(sentence[0].ids);
   xf_generate_options given = defaults();
-  given.targets = targets.ids.data(), given.target_offsets = targets.offsets.data();
+  set_targets(given, targets);
   outcome got = generate(m.session, lines, given);
   ASSERT_EQ(got.status, XF_OK) << xf_message();
   for (size_t i = 0; i < lines.size(); ++i)
     expect_same(got.sentences[i], {found.sentences[i][0]}, i);
-  const std::vector<int32_t> early = {5, SAMPLE_END};
-  const std::vector<int64_t> offsets = {0, 2};
-  given.targets = early.data(), given.target_offsets = offsets.data();
+  const rows early({{5, SAMPLE_END}});
+  set_targets(given, early);
   got = generate(m.session, {lines[0]}, given);
   EXPECT_EQ(got.sentences[0][0].score, -INFINITY);
 }
@@ -150,28 +142,24 @@ TEST_P(given_results, stand_behind_tabs) {
 
 TEST_P(given_results, are_refused_where_they_mean_nothing) {
   machine m(plain());
-  const std::vector<int32_t> ids(50, 3), unknown = {3, 11};
-  auto message = [&](const std::vector<int32_t> &target, int64_t count, auto &&change) {
-    const std::vector<int64_t> offsets = {0, count};
-    xf_generate_options options = defaults();
-    options.targets = target.data(), options.target_offsets = offsets.data();
-    change(options);
-    EXPECT_EQ(generate(m.session, {{5}}, options).status, XF_INVALID_ARGUMENT);
-    return std::string(xf_message());
+  const tokens ids(50, 3);
+  auto message = [&](const tokens &target, auto change) {
+    const rows given({target});
+    return message_of(m.session, XF_INVALID_ARGUMENT, [&](xf_generate_options &o) { set_targets(o, given), change(o); });
   };
   auto nothing = [](auto &) {};
-  EXPECT_EQ(message(ids, 3, [](auto &o) { o.target_offsets = nullptr; }), "the targets' offsets are null");
-  EXPECT_EQ(message(ids, 0, nothing), "sentence 0: its target has no tokens");
-  EXPECT_EQ(message(unknown, 2, nothing), "sentence 0: its target: there is no token 11; the last is 10");
-  EXPECT_EQ(message(ids, 41, nothing), "sentence 0: its target has 41 tokens; at most 40 are possible");
-  EXPECT_EQ(message(ids, 40, [&](auto &o) { o.prefix = ids.data(), o.prefix_count = 2; }),
+  EXPECT_EQ(message(tokens(3, 3), [](auto &o) { o.target_offsets = nullptr; }), "the targets' offsets are null");
+  EXPECT_EQ(message({}, nothing), "sentence 0: its target has no tokens");
+  EXPECT_EQ(message({3, 11}, nothing), "sentence 0: its target: there is no token 11; the last is 10");
+  EXPECT_EQ(message(tokens(41, 3), nothing), "sentence 0: its target has 41 tokens; at most 40 are possible");
+  EXPECT_EQ(message(tokens(40, 3), [&](auto &o) { o.prefix = ids.data(), o.prefix_count = 2; }),
             "sentence 0: its target has 40 tokens; at most 38 are possible");
   const std::string searched = "results that are given are scored as they are: beams, samples, lengths, repetitions, what may be chosen and streams mean nothing there";
-  EXPECT_EQ(message(ids, 3, [](auto &o) { o.beam = 2; }), searched);
-  EXPECT_EQ(message(ids, 3, [](auto &o) { o.sample = 1; }), searched);
-  EXPECT_EQ(message(ids, 3, [](auto &o) { o.max_length = 5; }), searched);
-  EXPECT_EQ(message(ids, 3, [](auto &o) { o.no_repeat_ngram = 2; }), searched);
-  EXPECT_EQ(message(ids, 3, [](auto &o) { o.alternatives = 1; }), "alternatives are searched for, neither drawn nor given");
+  EXPECT_EQ(message(tokens(3, 3), [](auto &o) { o.beam = 2; }), searched);
+  EXPECT_EQ(message(tokens(3, 3), [](auto &o) { o.sample = 1; }), searched);
+  EXPECT_EQ(message(tokens(3, 3), [](auto &o) { o.max_length = 5; }), searched);
+  EXPECT_EQ(message(tokens(3, 3), [](auto &o) { o.no_repeat_ngram = 2; }), searched);
+  EXPECT_EQ(message(tokens(3, 3), [](auto &o) { o.alternatives = 1; }), "alternatives are searched for, neither drawn nor given");
   // What is of xf_process_lines means nothing here.
   xf_generate_options lines = defaults();
   lines.line_targets = lines.line_alignments = 1, lines.beam = 2;
@@ -214,8 +202,8 @@ TEST_P(given_results, begin_with_the_most_probable_tokens) {
   std::vector<tokens> lines = random_sources(23, 40, true);
   for (int32_t count : {1, 2, 4})
     for (int32_t least : {0, 2}) {
-      xf_generate_options options = defaults();
-      options.beam = options.n_best = count, options.alternatives = 1, options.min_length = least;
+      xf_generate_options options = defaults(count);
+      options.alternatives = 1, options.min_length = least;
       outcome got = generate(m.session, lines, options);
       ASSERT_EQ(got.status, XF_OK) << xf_message();
       for (size_t i = 0; i < lines.size(); ++i) {

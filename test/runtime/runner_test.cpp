@@ -13,6 +13,7 @@
 #include <string>
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -185,10 +186,12 @@ TEST_F(runner, explains_its_options) {
   std::string name = name_of(program);
   EXPECT_EQ(with("", "--beams 3").out, name + ": unknown option --beams (--help lists all)\n");
   EXPECT_EQ(with("", "--beam").out, name + ": --beam needs a value\n");
+  EXPECT_EQ(with("", "--json=1").out, name + ": --json takes no value\n");
   EXPECT_EQ(with("", "--beam x").out, name + ": --beam: 'x' is not a number\n");
   EXPECT_EQ(with("", "--beam 9999999999").out, name + ": --beam: '9999999999' is out of range\n");
   EXPECT_EQ(with("", "--beam 9").out, name + ": the number of beams must be between 1 and 4, not 9\n");
   EXPECT_EQ(with("", "--isa sse").out, name + ": --isa: 'sse' is none of baseline, avx2, avx2_vnni, avx512, avx512_vnni, avx512_bf16\n");
+  EXPECT_EQ(with("", "--device gpu").out, name + ": --device: 'gpu' is none of best, cpu, cuda, emulator\n");
   EXPECT_EQ(with("", "--suppress 99").out, name + ": a suppressed token must be between 0 and 10, not 99\n");
   for (const char *wrong : {"--suppress ''", "--suppress ,", "--suppress 1,", "--suppress 1,,2", "--end 1,"})
     EXPECT_NE(with("", wrong).out.find(": '' is not a number\n"), std::string::npos) << wrong;
@@ -222,6 +225,22 @@ TEST_F(runner, says_when_nothing_can_be_written) {
   ran closed = shell("{ { yes a | head -n 100000; } | " + program + "; echo status $? >&2; } | head -n 1");
   EXPECT_NE(closed.out.find("standard output: Broken pipe"), std::string::npos) << closed.out;
   EXPECT_NE(closed.out.find("status 1"), std::string::npos) << closed.out;
+}
+
+// A terminal that is closed has an error behind its last line.
+TEST_F(runner, answers_the_lines_before_an_error) {
+  make({});
+  int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+  ASSERT_TRUE(terminal >= 0 && grantpt(terminal) == 0 && unlockpt(terminal) == 0);
+  int other = open(ptsname(terminal), O_RDWR | O_NOCTTY);
+  ASSERT_GE(other, 0);
+  std::string lines = "a\nb\nhalf of";
+  ASSERT_EQ(write(other, lines.data(), lines.size()), static_cast<ssize_t>(lines.size()));
+  close(other);
+  ran got = shell(program + " <&" + std::to_string(terminal));
+  close(terminal);
+  EXPECT_EQ(got.out, expected({4}) + "\n" + expected({5}) + "\n" + name_of(program) + ": standard input: Input/output error\n");
+  EXPECT_EQ(got.status, 1);
 }
 
 TEST_F(runner, does_not_keep_a_slow_writer_waiting) {
@@ -351,6 +370,23 @@ TEST(library, opens_the_model_attached_to_itself) {
   dlclose(library);
 #endif
   unlink(path.c_str());
+}
+
+TEST(library, opens_itself_in_a_folder_with_a_newline) {
+  std::string folder = temporary("new\nline"), path = folder + "/library.so";
+  ASSERT_EQ(mkdir(folder.c_str(), 0755), 0);
+  sample::write_file(path, sample::attach(sample::read_file(XF_RUNTIME_SO), sample::build({})), 0755);
+  void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(library, nullptr) << dlerror();
+  auto open_self = reinterpret_cast<decltype(&xf_open_self)>(dlsym(library, "xf_open_self"));
+  auto message = reinterpret_cast<decltype(&xf_message)>(dlsym(library, "xf_message"));
+  auto free_model = reinterpret_cast<decltype(&xf_model_free)>(dlsym(library, "xf_model_free"));
+  ASSERT_TRUE(open_self && message && free_model);
+  xf_model *model = nullptr;
+  EXPECT_EQ(open_self(&model), XF_OK) << message();
+  free_model(model);
+  unlink(path.c_str());
+  rmdir(folder.c_str());
 }
 
 #ifndef XF_SANITIZED

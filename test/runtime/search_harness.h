@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <random>
+#include <string>
 #include <vector>
 
 namespace sample {
@@ -49,8 +50,9 @@ private:
 // With a step that gives logits, and with one that chooses.
 class both_steps : public testing::TestWithParam<bool> {
 protected:
-  static sample::options plain() {
+  static sample::options plain(sample::kind kind = sample::kind::translator) {
     sample::options o;
+    o.model = kind;
     o.chooses = GetParam();
     return o;
   }
@@ -89,6 +91,13 @@ struct rows {
   }
 };
 
+inline void set_targets(xf_generate_options &options, const rows &given) {
+  options.targets = given.ids.data(), options.target_offsets = given.offsets.data();
+}
+inline void set_prefixes(xf_generate_options &options, const rows &given) {
+  options.prefix = given.ids.data(), options.prefix_offsets = given.offsets.data();
+}
+
 inline outcome generate(xf_session *session, const std::vector<tokens> &sources, const xf_generate_options &options) {
   rows given(sources);
   given.ids.push_back(0);
@@ -101,10 +110,32 @@ inline outcome generate(xf_session *session, const std::vector<tokens> &sources,
   return collect(out, lengths, scores, 64, options.n_best, status);
 }
 
-inline xf_generate_options defaults() {
+// The same of sources of one length that the caller lays out as the model's input.
+inline outcome generate_from(xf_session *session, const std::vector<tokens> &sources, const xf_generate_options &options, const char *name = "src") {
+  rows laid_out(sources);
+  xf_tensor input = {name, XF_I32, 2, {static_cast<int64_t>(sources.size()), static_cast<int64_t>(sources[0].size())}, laid_out.ids.data()};
+  size_t places = sources.size() * static_cast<size_t>(options.n_best);
+  std::vector<int32_t> out(places * 64, -7), lengths(places, -1);
+  std::vector<double> scores(places);
+  xf_hypotheses results = {sizeof(results), out.data(), 64, lengths.data(), scores.data()};
+  xf_status status = xf_generate_from(session, &input, 1, &options, &results);
+  return collect(out, lengths, scores, 64, options.n_best, status);
+}
+
+// As many results as beams.
+inline xf_generate_options defaults(int32_t beam = 1) {
   xf_generate_options o;
   xf_generate_options_init(&o, sizeof(o));
+  o.beam = o.n_best = beam;
   return o;
+}
+
+// What is said of a sentence that is searched with options that change(options) spoils.
+template <typename Change> std::string message_of(xf_session *session, xf_status status, Change change) {
+  xf_generate_options options = defaults();
+  change(options);
+  EXPECT_EQ(generate(session, {{5}}, options).status, status);
+  return xf_message();
 }
 
 inline std::vector<tokens> random_sources(unsigned seed, int count, bool pads = false) {
@@ -118,6 +149,21 @@ inline std::vector<tokens> random_sources(unsigned seed, int count, bool pads = 
     sources.push_back(source);
   }
   return sources;
+}
+
+// Tokens of the target's that are not special.
+inline tokens random_target(std::mt19937 &random, size_t length) {
+  tokens ids(length);
+  for (int32_t &id : ids)
+    id = static_cast<int32_t>(3 + random() % (SAMPLE_VOCABULARY - 3));
+  return ids;
+}
+
+// What the decoder reads of a prompt: the start token comes first, if it is not there.
+inline tokens with_start(tokens prompt) {
+  if (prompt.empty() || prompt[0] != SAMPLE_START)
+    prompt.insert(prompt.begin(), SAMPLE_START);
+  return prompt;
 }
 
 inline void expect_same(const std::vector<sample::found> &got, const std::vector<sample::found> &wanted, size_t sentence) {

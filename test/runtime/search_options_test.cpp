@@ -8,15 +8,20 @@
 
 namespace {
 
-using sample::collect;
 using sample::defaults;
 using sample::expect_same;
 using sample::expect_same_bits;
 using sample::generate;
+using sample::generate_from;
 using sample::machine;
+using sample::message_of;
 using sample::outcome;
 using sample::random_sources;
+using sample::random_target;
+using sample::rows;
+using sample::set_prefixes;
 using sample::tokens;
+using sample::with_start;
 
 class search_options : public sample::both_steps {};
 
@@ -26,18 +31,15 @@ int longest(const tokens &source, size_t prefix) {
 
 TEST_P(search_options, agree_with_the_reference) {
   const std::vector<int32_t> ends = {5, 9};
-  for (bool first : {false, true})
+  for (sample::kind kind : {sample::kind::translator, sample::kind::sequence_first})
     for (int threads : {1, 3}) {
-      sample::options model = plain();
-      model.model = first ? sample::kind::sequence_first : sample::kind::translator;
-      machine m(model, threads);
+      machine m(plain(kind), threads);
       std::vector<tokens> sources = random_sources(11, 40, true);
       for (int beam : {1, 2, 4})
         for (int setting = 0; setting < 6; ++setting) {
           sample::search o;
           o.beam = o.best = beam;
-          xf_generate_options options = defaults();
-          options.beam = options.n_best = beam;
+          xf_generate_options options = defaults(beam);
           if (setting == 0 || setting == 4)
             options.repetition_penalty = o.repetition_penalty = 1.7;
           if (setting == 1 || setting == 4)
@@ -61,29 +63,21 @@ TEST_P(search_options, agree_with_the_reference) {
 }
 
 TEST_P(search_options, go_on_from_prefixes) {
-  for (bool first : {false, true})
+  for (sample::kind kind : {sample::kind::translator, sample::kind::sequence_first})
     for (bool host : {false, true}) {
-      sample::options model = plain();
-      model.model = first ? sample::kind::sequence_first : sample::kind::translator;
-      machine m(model, 2);
+      machine m(plain(kind), 2);
       std::vector<tokens> sources = random_sources(12, 40), prefixes;
       std::mt19937 random(5);
-      std::vector<int32_t> ids;
-      std::vector<int64_t> offsets = {0};
       for (size_t i = 0; i < sources.size(); ++i) {
-        tokens prefix(i % 7 == 0 ? 0 : random() % 39);
-        for (int32_t &id : prefix)
-          id = static_cast<int32_t>(3 + random() % (SAMPLE_VOCABULARY - 3));
+        tokens prefix = random_target(random, i % 7 == 0 ? 0 : random() % 39);
         if (i % 5 == 1 && !prefix.empty())
           prefix[0] = SAMPLE_START;
         prefixes.push_back(prefix);
-        ids.insert(ids.end(), prefix.begin(), prefix.end());
-        offsets.push_back(static_cast<int64_t>(ids.size()));
       }
+      const rows given(prefixes);
       for (int beam : {1, 3}) {
-        xf_generate_options options = defaults();
-        options.beam = options.n_best = beam;
-        options.prefix = ids.data(), options.prefix_offsets = offsets.data();
+        xf_generate_options options = defaults(beam);
+        set_prefixes(options, given);
         sample::search o;
         o.beam = o.best = beam;
         if (host)
@@ -91,9 +85,7 @@ TEST_P(search_options, go_on_from_prefixes) {
         outcome got = generate(m.session, sources, options);
         ASSERT_EQ(got.status, XF_OK) << xf_message();
         for (size_t i = 0; i < sources.size(); ++i) {
-          tokens read = prefixes[i];
-          if (read.empty() || read[0] != SAMPLE_START)
-            read.insert(read.begin(), SAMPLE_START);
+          tokens read = with_start(prefixes[i]);
           o.max_length = longest(sources[i], read.size());
           expect_same(got.sentences[i], sample::run(&sources[i], read, o), i);
         }
@@ -130,21 +122,16 @@ TEST_P(search_options, share_a_prefix) {
     expect_same(got.sentences[i], sample::run(&sources[i], {SAMPLE_START, 6, 7}, o), i);
   }
   // The same for inputs that the caller lays out.
-  std::vector<int32_t> src = {5, 6, 7, 8, 9, 8};
-  xf_tensor input = {"src", XF_I32, 2, {2, 3}, src.data()};
-  std::vector<int32_t> out(2 * 40), lengths(2);
-  std::vector<double> scores(2);
-  xf_hypotheses results = {sizeof(results), out.data(), 40, lengths.data(), scores.data()};
-  ASSERT_EQ(xf_generate_from(m.session, &input, 1, &options, &results), XF_OK) << xf_message();
-  got = collect(out, lengths, scores, 40, 1, XF_OK);
+  sources = {{5, 6, 7}, {8, 9, 8}};
+  got = generate_from(m.session, sources, options);
+  ASSERT_EQ(got.status, XF_OK) << xf_message();
   for (size_t b = 0; b < 2; ++b) {
-    tokens source(src.begin() + static_cast<long>(3 * b), src.begin() + static_cast<long>(3 * b + 3));
     o.max_length = 9;
-    expect_same(got.sentences[b], sample::run(&source, {SAMPLE_START, 6, 7}, o), b);
+    expect_same(got.sentences[b], sample::run(&sources[b], {SAMPLE_START, 6, 7}, o), b);
   }
   const std::vector<int32_t> unknown = {6, 11};
   options.prefix = unknown.data();
-  EXPECT_EQ(xf_generate_from(m.session, &input, 1, &options, &results), XF_INVALID_ARGUMENT);
+  EXPECT_EQ(generate_from(m.session, sources, options).status, XF_INVALID_ARGUMENT);
   EXPECT_STREQ(xf_message(), "sentence 0: its prefix: there is no token 11; the last is 10");
 }
 
@@ -153,9 +140,9 @@ TEST_P(search_options, take_lines_with_their_prefixes) {
   xf_generate_options options = defaults();
   options.line_prefixes = 1;
   const std::vector<int32_t> ids = {6, 7};
-  const std::vector<int64_t> offsets = {0, 2, 2, 2};
+  const rows prefixes({ids, {}, {}});
   xf_generate_options given = defaults();
-  given.prefix = ids.data(), given.prefix_offsets = offsets.data();
+  set_prefixes(given, prefixes);
   outcome wanted = generate(m.session, {{4, 5, 6}, {7, 8}, {7, 8}}, given);
   const char *lines[] = {"a b c\tC D", "d e", "d e\t", "d e\tX", "\tC"};
   xf_lines *results = nullptr;
@@ -205,8 +192,8 @@ TEST_P(search_options, draw_tokens_by_their_probability) {
     std::map<int32_t, int> counts;
     constexpr int kSeeds = 2000;
     for (int seed = 0; seed < kSeeds; ++seed) {
-      xf_generate_options options = defaults();
-      options.sample = 1, options.beam = options.n_best = 4, options.max_length = 1, options.seed = static_cast<uint64_t>(seed);
+      xf_generate_options options = defaults(4);
+      options.sample = 1, options.max_length = 1, options.seed = static_cast<uint64_t>(seed);
       options.temperature = temperature, options.top_k = top_k, options.top_p = top_p;
       outcome got = generate(m.session, {source}, options);
       ASSERT_EQ(got.status, XF_OK) << xf_message();
@@ -228,8 +215,7 @@ TEST_P(search_options, draw_tokens_by_their_probability) {
 }
 
 TEST_P(search_options, draw_whole_results) {
-  sample::options continuer = plain();
-  continuer.model = sample::kind::continuer;
+  sample::options continuer = plain(sample::kind::continuer);
   continuer.max_length_per_source = 0, continuer.max_length_base = 12;
   for (const sample::options &model : {plain(), continuer}) {
     bool source = model.model == sample::kind::translator;
@@ -238,8 +224,8 @@ TEST_P(search_options, draw_whole_results) {
     for (tokens &ids : sources)
       for (int32_t &id : ids)
         id = source ? id : 3 + id % (SAMPLE_VOCABULARY - 3);
-    xf_generate_options options = defaults();
-    options.sample = 1, options.beam = options.n_best = 4, options.length_penalty = 0, options.min_length = 2;
+    xf_generate_options options = defaults(4);
+    options.sample = 1, options.length_penalty = 0, options.min_length = 2;
     outcome got = generate(m.session, sources, options);
     ASSERT_EQ(got.status, XF_OK) << xf_message();
     std::set<tokens> different;
@@ -274,8 +260,7 @@ TEST_P(search_options, draw_whole_results) {
 TEST_P(search_options, give_the_same_bits_in_any_company) {
   std::vector<tokens> sources = random_sources(15, 30, true);
   for (bool samples : {false, true}) {
-    xf_generate_options options = defaults();
-    options.beam = options.n_best = 3;
+    xf_generate_options options = defaults(3);
     options.sample = samples, options.top_p = 0.9, options.temperature = 1.2, options.seed = 3;
     options.repetition_penalty = 1.2, options.no_repeat_ngram = 3;
     options.batch = 1;
@@ -315,18 +300,13 @@ TEST_P(search_options, tell_tokens_as_they_are_chosen) {
 
 TEST_P(search_options, refuse_what_cannot_be_served) {
   machine m(plain());
-  auto message = [&](auto &&change, xf_status status = XF_INVALID_ARGUMENT) {
-    xf_generate_options options = defaults();
-    change(options);
-    EXPECT_EQ(generate(m.session, {{5}}, options).status, status);
-    return std::string(xf_message());
-  };
+  auto message = [&](auto change) { return message_of(m.session, XF_INVALID_ARGUMENT, change); };
   const std::vector<int32_t> token = {11}, many(40, 3);
   const std::vector<int64_t> descending = {3, 2};
   EXPECT_EQ(message([&](auto &o) { o.ends = token.data(), o.ends_count = 1; }), "a token that ends results must be between 0 and 10, not 11");
   EXPECT_EQ(message([&](auto &o) { o.ends_count = 1; }), "the tokens that end results are null");
   EXPECT_EQ(message([&](auto &o) { o.prefix_count = 1; }), "the prefix is null");
-  EXPECT_EQ(message([&](auto &o) { o.prefix = token.data(), o.prefix_offsets = descending.data(); }), "the prefixes' offsets descend");
+  EXPECT_EQ(message([&](auto &o) { o.prefix = token.data(), o.prefix_offsets = descending.data(); }), "the prefixes' offsets descend, or are negative: number 0 is 3, the next 2");
   const std::vector<int64_t> some = {0, 1};
   EXPECT_EQ(message([&](auto &o) { o.prefix_offsets = some.data(); }), "the prefixes are null");
   EXPECT_EQ(message([&](auto &o) { o.prefix = token.data(), o.prefix_count = 1; }), "sentence 0: its prefix: there is no token 11; the last is 10");
@@ -340,30 +320,22 @@ TEST_P(search_options, refuse_what_cannot_be_served) {
   }
   EXPECT_EQ(message([](auto &o) { o.sample = 1, o.top_k = -2; }), "the number of tokens to draw from must not be negative, as -2 is");
 
-  sample::options continuer = plain();
-  continuer.model = sample::kind::continuer;
-  machine c(continuer);
-  xf_generate_options options = defaults();
-  options.prefix = many.data(), options.prefix_count = 1;
-  EXPECT_EQ(generate(c.session, {{5}}, options).status, XF_INVALID_ARGUMENT);
-  EXPECT_STREQ(xf_message(), "the model continues prompts: what results begin with belongs there");
+  machine continuer(plain(sample::kind::continuer));
+  EXPECT_EQ(message_of(continuer.session, XF_INVALID_ARGUMENT, [&](auto &o) { o.prefix = many.data(), o.prefix_count = 1; }),
+            "the model continues prompts: what results begin with belongs there");
 }
 
 TEST_P(search_options, draw_the_same_with_and_without_padding) {
   machine m(plain());
-  xf_generate_options options = defaults();
-  options.sample = 1, options.beam = options.n_best = 4, options.temperature = 3, options.max_length = 8;
+  xf_generate_options options = defaults(4);
+  options.sample = 1, options.temperature = 3, options.max_length = 8;
   outcome got = generate(m.session, {{5, 9, 14}, {5, 9, 14, 0}, {5, 9, 14, 0, 0}}, options);
   for (size_t i = 0; i < 4; ++i) {
     EXPECT_EQ(got.sentences[0][i].ids, got.sentences[1][i].ids);
     EXPECT_EQ(got.sentences[0][i].ids, got.sentences[2][i].ids);
   }
-  std::vector<int32_t> src = {5, 9, 14, 0, 7, 8, 9, 9}, out(8 * 8), lengths(8);
-  std::vector<double> scores(8);
-  xf_tensor input = {"src", XF_I32, 2, {2, 4}, src.data()};
-  xf_hypotheses results = {sizeof(results), out.data(), 8, lengths.data(), scores.data()};
-  ASSERT_EQ(xf_generate_from(m.session, &input, 1, &options, &results), XF_OK) << xf_message();
-  outcome given = collect(out, lengths, scores, 8, 4, XF_OK);
+  outcome given = generate_from(m.session, {{5, 9, 14, 0}, {7, 8, 9, 9}}, options);
+  ASSERT_EQ(given.status, XF_OK) << xf_message();
   for (size_t i = 0; i < 4; ++i)
     EXPECT_EQ(got.sentences[0][i].ids, given.sentences[0][i].ids);
 }

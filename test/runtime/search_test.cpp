@@ -6,23 +6,27 @@
 
 namespace {
 
-using sample::collect;
 using sample::defaults;
 using sample::expect_same;
 using sample::expect_same_bits;
 using sample::generate;
+using sample::generate_from;
 using sample::machine;
+using sample::message_of;
 using sample::outcome;
 using sample::random_sources;
+using sample::random_target;
+using sample::rows;
+using sample::set_prefixes;
+using sample::set_targets;
 using sample::tokens;
+using sample::with_start;
 
 class search : public sample::both_steps {};
 
 TEST_P(search, agrees_with_the_reference) {
-  for (bool first : {false, true}) {
-    sample::options model = plain();
-    model.model = first ? sample::kind::sequence_first : sample::kind::translator;
-    machine m(model);
+  for (sample::kind kind : {sample::kind::translator, sample::kind::sequence_first}) {
+    machine m(plain(kind));
     std::vector<tokens> sources = random_sources(1, 60, true);
     for (int beam = 1; beam <= sample::kBeam; ++beam)
       for (double alpha : {1.0, 0.0, 0.6})
@@ -30,8 +34,7 @@ TEST_P(search, agrees_with_the_reference) {
           sample::search o;
           o.beam = o.best = beam;
           o.alpha = alpha;
-          xf_generate_options options = defaults();
-          options.beam = options.n_best = beam;
+          xf_generate_options options = defaults(beam);
           options.length_penalty = alpha;
           std::vector<int32_t> never = {4, 7};
           if (setting == 1)
@@ -56,8 +59,7 @@ TEST_P(search, agrees_with_the_reference) {
 
 TEST_P(search, gives_lines_the_scores_of_their_sentences) {
   machine m(plain());
-  xf_generate_options options = defaults();
-  options.beam = options.n_best = 2;
+  xf_generate_options options = defaults(2);
   outcome wanted = generate(m.session, {{4, 5, 6}, {7, 8}}, options);
   ASSERT_EQ(wanted.status, XF_OK) << xf_message();
   const char *lines[] = {"4 5 6", "", "7 8"};
@@ -77,8 +79,7 @@ TEST_P(search, gives_lines_the_scores_of_their_sentences) {
 TEST_P(search, gives_the_same_bits_in_any_company) {
   sample::options model = plain();
   std::vector<tokens> sources = random_sources(2, 50, true);
-  xf_generate_options options = defaults();
-  options.beam = options.n_best = 3;
+  xf_generate_options options = defaults(3);
   options.batch = 1;
   machine one(model);
   outcome alone = generate(one.session, sources, options);
@@ -128,8 +129,7 @@ TEST_P(search, fills_the_target_limit_where_the_model_gives_none) {
 }
 
 TEST_P(search, continues_prompts_of_any_length_together) {
-  sample::options model = plain();
-  model.model = sample::kind::continuer;
+  sample::options model = plain(sample::kind::continuer);
   model.max_length_per_source = 0;
   model.max_length_base = 9;
   for (int threads : {1, 2}) {
@@ -137,22 +137,16 @@ TEST_P(search, continues_prompts_of_any_length_together) {
     std::mt19937 random(4);
     std::vector<tokens> prompts;
     for (int i = 0; i < 30; ++i) {
-      tokens prompt(1 + random() % 30);
-      for (int32_t &id : prompt)
-        id = static_cast<int32_t>(3 + random() % (SAMPLE_VOCABULARY - 3));
+      tokens prompt = random_target(random, 1 + random() % 30);
       if (i % 3 == 0)
         prompt[0] = SAMPLE_START; // already there: not put in front again
       prompts.push_back(prompt);
     }
     for (int beam : {1, 3}) {
-      xf_generate_options options = defaults();
-      options.beam = options.n_best = beam;
-      outcome got = generate(m.session, prompts, options);
+      outcome got = generate(m.session, prompts, defaults(beam));
       ASSERT_EQ(got.status, XF_OK) << xf_message();
       for (size_t i = 0; i < prompts.size(); ++i) {
-        tokens prefix = prompts[i];
-        if (prefix[0] != SAMPLE_START)
-          prefix.insert(prefix.begin(), SAMPLE_START);
+        tokens prefix = with_start(prompts[i]);
         sample::search o;
         o.beam = o.best = beam;
         o.max_length = std::min<int>(9, static_cast<int>(sample::kTarget - prefix.size() + 1));
@@ -164,47 +158,34 @@ TEST_P(search, continues_prompts_of_any_length_together) {
 
 TEST_P(search, takes_the_models_own_inputs) {
   machine m(plain());
-  std::vector<int32_t> src = {5, 0, 6, 7, 8, 9, 0, 0}; // padding in the middle and at the end
-  xf_tensor input = {"src", XF_I32, 2, {2, 4}, src.data()};
+  const std::vector<tokens> sources = {{5, 0, 6, 7}, {8, 9, 0, 0}}; // padding in the middle and at the end
   xf_generate_options options = defaults();
   options.max_length = 6;
-  std::vector<int32_t> out(2 * 6), lengths(2);
-  std::vector<double> scores(2);
-  xf_hypotheses results = {sizeof(results), out.data(), 6, lengths.data(), scores.data()};
-  ASSERT_EQ(xf_generate_from(m.session, &input, 1, &options, &results), XF_OK) << xf_message();
-  outcome got = collect(out, lengths, scores, 6, 1, XF_OK);
-  for (int b = 0; b < 2; ++b) {
-    tokens source(&src[b * 4], &src[b * 4] + 4);
+  outcome got = generate_from(m.session, sources, options);
+  ASSERT_EQ(got.status, XF_OK) << xf_message();
+  for (size_t b = 0; b < 2; ++b) {
     sample::search o;
     o.max_length = 6;
-    expect_same(got.sentences[b], sample::run(&source, {SAMPLE_START}, o), b);
+    expect_same(got.sentences[b], sample::run(&sources[b], {SAMPLE_START}, o), b);
   }
-  input.name = "source";
-  EXPECT_EQ(xf_generate_from(m.session, &input, 1, &options, &results), XF_INVALID_ARGUMENT);
+  EXPECT_EQ(generate_from(m.session, sources, options, "source").status, XF_INVALID_ARGUMENT);
   EXPECT_STREQ(xf_message(), "entry 'encode' has no input 'source'; it has: src");
 }
 
 TEST_P(search, goes_on_where_one_of_the_models_own_inputs_is_refused) {
   machine m(plain(), 2);
   const std::vector<tokens> sources = {{5, 6, 7}, {0, 0, 0}, {8, 9, 0}, {5, 8, 4}};
-  std::vector<int32_t> src;
-  for (const tokens &source : sources)
-    src.insert(src.end(), source.begin(), source.end());
-  xf_tensor input = {"src", XF_I32, 2, {4, 3}, src.data()};
-  sample::rows prefixes({{6}, {6}, {11}, {7}}), targets({{6, 7}, {6, 7}, {6, 2}, {}});
-  std::vector<int32_t> out(4 * 20), lengths(4);
-  std::vector<double> scores(4);
-  xf_hypotheses results = {sizeof(results), out.data(), 20, lengths.data(), scores.data()};
+  const rows prefixes({{6}, {6}, {11}, {7}}), targets({{6, 7}, {6, 7}, {6, 2}, {}});
   for (bool scored : {false, true}) {
     xf_generate_options options = defaults();
     if (scored)
-      options.targets = targets.ids.data(), options.target_offsets = targets.offsets.data();
+      set_targets(options, targets);
     else
-      options.prefix = prefixes.ids.data(), options.prefix_offsets = prefixes.offsets.data();
-    EXPECT_EQ(xf_generate_from(m.session, &input, 1, &options, &results), XF_INVALID_ARGUMENT);
+      set_prefixes(options, prefixes);
+    outcome got = generate_from(m.session, sources, options);
+    EXPECT_EQ(got.status, XF_INVALID_ARGUMENT);
     EXPECT_STREQ(xf_message(), "sentence 1: it has nothing but padding");
-    outcome got = collect(out, lengths, scores, 20, 1, XF_OK), wanted = generate(m.session, sources, options);
-    expect_same_bits(got, wanted);
+    expect_same_bits(got, generate(m.session, sources, options));
     for (size_t b = 0; b < 4; ++b)
       EXPECT_EQ(got.sentences[b].size(), b == 0 || (scored ? b == 2 : b == 3) ? 1u : 0u) << b;
   }
@@ -221,11 +202,7 @@ TEST_P(search, holds_an_input_that_two_entries_share_to_both_bounds) {
     xf_tensor_info info;
     ASSERT_EQ(xf_source_info(m.model, 0, &info), XF_OK);
     EXPECT_EQ(info.bound, 20);
-    std::vector<int32_t> src = {5, 20}, out(1), lengths(1);
-    xf_tensor input = {"src", XF_I32, 2, {1, 2}, src.data()};
-    xf_generate_options options = defaults();
-    xf_hypotheses results = {sizeof(results), out.data(), 1, lengths.data(), nullptr};
-    EXPECT_EQ(xf_generate_from(m.session, &input, 1, &options, &results), XF_INVALID_ARGUMENT);
+    EXPECT_EQ(generate_from(m.session, {{5, 20}}, defaults()).status, XF_INVALID_ARGUMENT);
     EXPECT_STREQ(xf_message(), "input 'src' holds 20 at position 1; values go from 0 to 19");
   }
 }
@@ -256,10 +233,7 @@ TEST_P(search, refuses_sources_that_are_too_small) {
   EXPECT_STREQ(xf_message(), "sentence 1: it has 1 token; at least 3 are needed");
   for (size_t i = 0; i < 4; ++i)
     EXPECT_EQ(got.sentences[i].size(), i == 0 || i == 3 ? 1u : 0u) << i;
-  std::vector<int32_t> src = {5, 6}, out(6), lengths(1);
-  xf_tensor input = {"src", XF_I32, 2, {1, 2}, src.data()};
-  xf_hypotheses results = {sizeof(results), out.data(), 6, lengths.data(), nullptr};
-  EXPECT_EQ(xf_generate_from(m.session, &input, 1, nullptr, &results), XF_INVALID_ARGUMENT);
+  EXPECT_EQ(generate_from(m.session, {{5, 6}}, defaults()).status, XF_INVALID_ARGUMENT);
   EXPECT_STREQ(xf_message(), "input 'src' has size 2 in dimension S; at least 3 is needed");
 
   model.least_source = 0, model.least_batch = 2;
@@ -282,12 +256,7 @@ TEST_P(search, says_when_no_token_is_left) {
 
 TEST_P(search, refuses_options_beyond_the_limits) {
   machine m(plain());
-  auto message = [&](auto &&change, xf_status status = XF_INVALID_ARGUMENT) {
-    xf_generate_options options = defaults();
-    change(options);
-    EXPECT_EQ(generate(m.session, {{5}}, options).status, status);
-    return std::string(xf_message());
-  };
+  auto message = [&](auto change, xf_status status = XF_INVALID_ARGUMENT) { return message_of(m.session, status, change); };
   EXPECT_EQ(message([](auto &o) { o.beam = 5; }, XF_LIMIT), "the number of beams must be between 1 and 4, not 5");
   EXPECT_EQ(message([](auto &o) { o.beam = 0; }), "the number of beams must be between 1 and 4, not 0");
   EXPECT_EQ(message([](auto &o) { o.n_best = 2; }),
@@ -301,6 +270,14 @@ TEST_P(search, refuses_options_beyond_the_limits) {
   // No struct ends within a pointer.
   for (size_t size : {sizeof(xf_generate_options) - 3, offsetof(xf_generate_options, suppress) + 4, size_t{0}, size_t{5000}})
     EXPECT_EQ(message([&](auto &o) { o.size = size; }), "the options' size is not set");
+}
+
+TEST(lines, are_none_of_them_null) {
+  machine m({});
+  const char *lines[] = {"a", nullptr};
+  xf_lines *results = nullptr;
+  EXPECT_EQ(xf_process_lines(m.session, lines, 2, 0, nullptr, &results), XF_INVALID_ARGUMENT);
+  EXPECT_STREQ(xf_message(), "line 1 is null");
 }
 
 TEST(predictions, refuse_batches_beyond_the_limit) {

@@ -83,7 +83,7 @@ TEST_F(session, says_which_tensors_and_sizes_are_at_odds) {
   xf_tensor in = {"src", XF_I32, 2, {1, 13}, src}, out = {"memory", XF_F32, 3, {1, 3, 2}, memory};
   EXPECT_EQ(run_message("encode", {in}, {out}), "input 'src' has size 13 in dimension S; the limit is 12");
   in.shape[1] = 0;
-  EXPECT_EQ(run_message("encode", {in}, {out}), "input 'src' has size 0 in dimension S");
+  EXPECT_EQ(run_message("encode", {in}, {out}), "input 'src' has size 0 in dimension S; at least 1 is needed");
   in.shape[1] = 3;
   EXPECT_EQ(run_message("encode", {in}, {}), "entry 'encode' gives output 'memory', f32[B, S, 2]: it needs a place");
   EXPECT_EQ(run_message("encode", {}, {out}), "entry 'encode' needs input 'src', i32[B, S]");
@@ -136,6 +136,9 @@ TEST_F(session, describes_the_model) {
   EXPECT_EQ(info.shape[1], -2);
   EXPECT_EQ(info.bound, sample::kSourceBound);
   EXPECT_EQ(xf_output_info(model, 1, 1, &info), XF_INVALID_ARGUMENT);
+  EXPECT_STREQ(xf_message(), "there is no tensor 1: they are numbered from 0, and there are 1");
+  EXPECT_EQ(xf_output_info(model, 2, 0, &info), XF_INVALID_ARGUMENT);
+  EXPECT_STREQ(xf_message(), "there is no such entry, or the model is null");
   xf_limits limits = {};
   limits.size = sizeof(limits);
   ASSERT_EQ(xf_get_limits(model, &limits), XF_OK);
@@ -204,8 +207,8 @@ TEST_F(session, is_created_within_limits) {
     return std::string(xf_message());
   };
   EXPECT_EQ(message(1025, XF_ISA_BEST, XF_DEVICE_CPU), "the number of threads must be between 1 and 1024, not 1025");
-  EXPECT_EQ(message(1, 77, XF_DEVICE_CPU), "there is no such instruction set");
-  EXPECT_EQ(message(1, XF_ISA_BEST, 9), "there is no such device");
+  EXPECT_EQ(message(1, 77, XF_DEVICE_CPU), "there is no instruction set 77: they have the numbers -1 to 5");
+  EXPECT_EQ(message(1, XF_ISA_BEST, 9), "there is no device 9: they have the numbers 0 to 3");
 }
 
 // As a library of a later version serves a caller of this one: it knows a field more.

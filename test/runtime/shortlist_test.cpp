@@ -11,6 +11,7 @@ namespace {
 using sample::defaults;
 using sample::expect_same;
 using sample::generate;
+using sample::generate_from;
 using sample::machine;
 using sample::outcome;
 using sample::random_sources;
@@ -44,8 +45,7 @@ TEST_P(shortlists, allow_what_the_source_tokens_bring) {
       machine m(model, threads);
       xf_shortlist *list = nullptr;
       ASSERT_EQ(xf_shortlist_open(m.model, path.c_str(), 1, &list), XF_OK) << xf_message();
-      xf_generate_options options = defaults();
-      options.beam = options.n_best = beam;
+      xf_generate_options options = defaults(beam);
       options.shortlist = list;
       for (int batch : {0, 1, 3}) {
         options.batch = batch;
@@ -83,10 +83,7 @@ TEST(shortlist, knows_nothing_of_tokens_that_there_are_not) {
   ASSERT_EQ(xf_shortlist_open(m.model, path.c_str(), 1, &list), XF_OK) << xf_message();
   xf_generate_options options = defaults();
   options.shortlist = list;
-  std::vector<int32_t> out(6), lengths(1), src = {INT32_MIN, -1, INT32_MAX, 5};
-  xf_tensor input = {"src", XF_I32, 2, {1, 4}, src.data()};
-  xf_hypotheses results = {sizeof(results), out.data(), 6, lengths.data(), nullptr};
-  EXPECT_EQ(xf_generate_from(m.session, &input, 1, &options, &results), XF_OK) << xf_message();
+  EXPECT_EQ(generate_from(m.session, {{INT32_MIN, -1, INT32_MAX, 5}}, options).status, XF_OK) << xf_message();
   xf_shortlist_free(list);
   std::remove(path.c_str());
 }

@@ -2,6 +2,7 @@
 #include "runtime/core/error.h"
 #include "runtime/text/codec.h"
 #include "runtime/text/subwords.h"
+#include "runtime/text/text_stream.h"
 #include "test/runtime/sample_model.h"
 
 #include <gtest/gtest.h>
@@ -157,6 +158,28 @@ TEST(subwords, keep_blanks_if_the_model_does) {
   std::string model = model_of({{kBlank}, {"a"}}, subword_kind::unigram, "", keeps);
   EXPECT_EQ(encode(model, " a  a "), (ids{2, 3, 2, 2, 3, 2}));
   EXPECT_EQ(decode(model, {2, 3, 2, 2, 3, 2}), " a  a ");
+}
+
+TEST(subwords, text_comes_in_pieces) {
+  std::vector<made> pieces = kPieces;
+  pieces.push_back({kBlank + kBlank});
+  for (const char *byte : {"<0xC3>", "<0xA4>", "<0x78>"})
+    pieces.push_back({byte, 0, piece_type::byte});
+  std::mt19937 random(1);
+  for (const std::string &blanks : {number(3, 1) + number(4, 1), number(3, 1) + number(4, 0), number(3, 0) + number(4, 0)}) {
+    const std::string file = model_of(pieces, subword_kind::unigram, number(35, 1), blanks);
+    auto decode_tokens = [&](std::span<const int32_t> tokens, std::string &text) { text += decode(file, {tokens.begin(), tokens.end()}); };
+    for (int round = 0; round < 1000; ++round) {
+      std::string got;
+      text_stream stream(decode_tokens, [&](std::string_view piece) { got += piece; });
+      ids tokens(random() % 12);
+      for (int32_t &token : tokens)
+        stream.take(token = static_cast<int32_t>(random() % (pieces.size() + 2)));
+      std::string want = decode(file, tokens);
+      stream.end(want);
+      ASSERT_EQ(got, want) << round;
+    }
+  }
 }
 
 TEST(subwords, that_both_sides_have_are_read_once) {

@@ -209,7 +209,8 @@ public:
   uint8_t *allocate_host(uint64_t bytes) override {
     entered inside(*gpu_);
     void *memory = nullptr;
-    check(driver_.host_allocate(&memory, bytes), "reserving memory for the GPU's copies");
+    if (result r = driver_.host_allocate(&memory, bytes))
+      fail(status_of(r, status::internal), "reserving %.1f MiB of memory for the GPU's copies: %s", mebibytes(bytes), explain(driver_, r));
     return static_cast<uint8_t *>(memory);
   }
 

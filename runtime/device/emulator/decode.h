@@ -41,6 +41,8 @@ private:
   int64_t shared_address(std::string_view name);
   type last_type(const statement &s) const;
   int32_t allocate(int bytes);
+  // Whether a source is a register of 64 bits, of which a smaller type is the lower part.
+  bool is_wider(std::string_view text, int32_t row, type t) { return size_of(t) < 8 && text.starts_with('%') && widths_[row] == 8; }
 
   const function_text &text_;
   const std::vector<shared_variable> &shared_;

@@ -135,6 +135,7 @@ void decoder::decode_convert(const statement &s, instruction &i) {
   i.from = last_type(from);
   i.target[0] = target(s, s.operands[0]);
   i.source[0] = source(s, s.operands[1], i.from);
+  i.narrows = is_wider(s.operands[1], i.source[0], i.from);
   for (size_t n = 1; n + 2 < s.opcode.size(); ++n) {
     const std::string &part = s.opcode[n];
     if (part == "rn" || part == "rni")
@@ -151,6 +152,9 @@ void decoder::decode_convert(const statement &s, instruction &i) {
   auto is_half = [](type t) { return t == type::f16 || t == type::bf16; };
   bool narrowing = (i.type == type::f32 && i.from == type::f64) || (is_half(i.type) && i.from == type::f32);
   if (narrowing && i.mode != static_cast<uint8_t>(rounding::nearest))
+    reject(s.line, s.text);
+  // The lower part of a wider register is a whole number.
+  if (i.narrows && (is_half(i.from) || is_float(i.from)))
     reject(s.line, s.text);
   // Halves become f32 and come from it, and nothing else; of bf16 PTX ISA 7.0 has the latter only.
   if ((is_half(i.type) && i.from != type::f32) || (is_half(i.from) && i.type != type::f32) || i.from == type::bf16)
@@ -202,7 +206,7 @@ void decoder::decode_memory(const statement &s, instruction &i) {
       i.target[n] = target(s, list[n]);
     else
       i.source[n] = source(s, list[n], i.type);
-    if (!loads && size_of(i.type) < 8 && list[n].starts_with('%') && widths_[i.source[n]] == 8)
+    if (!loads && is_wider(list[n], i.source[n], i.type))
       i.narrows |= static_cast<uint8_t>(1 << n);
   }
   i.widens = loads && size_of(i.type) < 8 && widths_[i.target[0]] == 8;

@@ -37,7 +37,7 @@ struct instruction {
   emulator::type from{};        // convert: the source's
   uint8_t mode = 0;             // comparison, rounding, shuffle_mode
   uint8_t count = 1;            // elements of a load, store, pack or unpack; matrices; bytes of a copy
-  uint8_t narrows = 0;          // a bit for each source of a store of less than 64 bits that has 64
+  uint8_t narrows = 0;          // a bit for each source of a store or a conversion of less than 64 bits that has 64
   bool widens = false;          // a load of less than 64 bits whose targets have 64
   bool negated = false;         // the guard is to be false
   int32_t guard = -1;           // a predicate; -1: always

@@ -9,6 +9,7 @@ namespace xf::rt::emulator {
 
 template <typename From, typename To> void warp::convert_to(const instruction &i) {
   const stored_t<From> *a = row<stored_t<From>>(i.source[0]);
+  const uint64_t *wider = i.narrows ? row<uint64_t>(i.source[0]) : nullptr;
   auto how = static_cast<rounding>(i.mode);
   auto rounded = [how](auto x) {
     switch (how) {
@@ -24,7 +25,7 @@ template <typename From, typename To> void warp::convert_to(const instruction &i
   };
   bool changes_type = sizeof(From) != sizeof(To);
   each<stored_t<To>>(i, [=](int l) {
-    From x = as<From>(a[l]);
+    From x = as<From>(wider ? static_cast<stored_t<From>>(wider[l]) : a[l]);
     if constexpr (std::is_floating_point_v<From> && std::is_floating_point_v<To>) {
       return stored<To>(how == rounding::none || changes_type ? static_cast<To>(x) : static_cast<To>(rounded(x)));
     } else if constexpr (std::is_floating_point_v<From>) {

@@ -1,0 +1,99 @@
+// The sentences that are searched at the same time. Each has a slot, with what its decoder is given, its beams, the rows of the states that
+// these have, and what they may choose.
+#ifndef RUNTIME_CORE_SEARCH_SLOTS_H
+#define RUNTIME_CORE_SEARCH_SLOTS_H
+
+#include "runtime/abi/xf_abi.h"
+#include "runtime/core/arena.h"
+#include "runtime/core/beam.h"
+#include "runtime/core/beam_rows.h"
+#include "runtime/core/token_classes.h"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace xf::rt {
+
+struct slot {
+  int64_t sentence = -1; // -1: free
+  int64_t past = 0;      // positions in the states
+  int32_t min_length = 0;
+  // Tokens that are read before any is chosen, of which so many are given before the result: all, but for a result that is scored.
+  int32_t prefix_length = 0, prefix_used = 0, given = 0;
+  uint64_t draws = 0; // what its random numbers are made of
+  bool due = false;   // the last step gave logits to choose from
+  bool failed = false;
+  int32_t *prefix = nullptr; // the start token first
+  beam_search beams;
+
+  bool is_free() const { return sentence < 0; }
+  bool may_end() const { return beams.produced() >= min_length; }
+  void give(int32_t token) { prefix[prefix_length++] = token; }
+  // Of the last positions that were read, of which this is one: which token of a result that is scored it says the worth of; negative: one that is
+  // given before the result.
+  int64_t scored(int64_t position, int64_t positions) const { return prefix_used - positions + position + 1 - given; }
+};
+
+class search_slots {
+public:
+  search_slots(const xf_abi_generate &g, arena_plan &plan);
+  // `forbidden` is memory for all token_classes, of `words` words each.
+  void bind(const arena &memory, uint32_t *forbidden, int64_t words);
+
+  // All are free, of which a search takes `count` at most. The last one may have stopped in the middle.
+  void start(int32_t count, std::span<const int32_t> suppressed, const shortlist *allowed, const end_tokens &ends);
+  // Takes a free slot, and the next row.
+  slot &open(int32_t number, int64_t sentence, std::span<const int32_t> source);
+  void close(int32_t number);
+
+  int32_t count() const { return count_; }
+  int32_t taken() const { return taken_; }
+  slot &at(int32_t number) { return slots_[static_cast<size_t>(number)]; }
+  const slot &at(int32_t number) const { return slots_[static_cast<size_t>(number)]; }
+  const end_tokens &ends() const { return classes_.ends(); }
+  // Calls see(number, slot) for each slot that is taken, which it may close.
+  template <typename See> void for_each(See see) { visit(*this, see); }
+  template <typename See> void for_each(See see) const { visit(*this, see); }
+  bool any_due() const;
+  // The most positions that a row holds.
+  int64_t longest() const;
+
+  const beam_rows &rows() const { return rows_; }
+  const slot &of_row(int32_t row) const { return at(rows_.slot_of(row)); }
+  std::span<const int32_t> rows_of(int32_t number) const { return {rows_.of(number), static_cast<size_t>(at(number).beams.open())}; }
+  // A device has moved the rows of a slot itself.
+  void set_rows(int32_t number, std::span<const int32_t> rows);
+  // The token that a row reads next but `ahead`; only what is given is known ahead.
+  int32_t next_token(int32_t row, int64_t ahead) const;
+  // All tokens that the decoder has read for a row, its start token first: written to `tokens`.
+  std::span<const int32_t> tokens_read(int32_t row, int32_t *tokens) const;
+  // A step reads so many positions of each row.
+  void read(int64_t positions);
+  // Finds rows for the beams, dense again, and returns the moves of their states. `have_moved`: they are those after the step, not those of
+  // their parents.
+  std::span<const row_move> regroup(bool have_moved);
+
+  // What a row may choose now.
+  int32_t class_of(int32_t row) const;
+  const token_classes &classes() const { return classes_; }
+
+private:
+  template <typename Self, typename See> static void visit(Self &self, See see) {
+    for (int32_t number = 0; number < self.count_; ++number)
+      if (!self.at(number).is_free())
+        see(number, self.at(number));
+  }
+
+  std::vector<slot> slots_;
+  beam_rows rows_;
+  token_classes classes_;
+  std::vector<slot_beams> after_; // a step
+  int64_t prefix_capacity_;
+  uint64_t prefixes_at_;
+  int32_t count_ = 0, taken_ = 0;
+};
+
+} // namespace xf::rt
+
+#endif
