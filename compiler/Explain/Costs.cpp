@@ -1,7 +1,7 @@
 #include "compiler/Explain/Costs.h"
 
 #include "compiler/Conversion/XfToLLVM/MemoryPlan.h"
-#include "compiler/Target/CPU/Kernels.h"
+#include "compiler/Target/KernelOperands.h"
 
 using namespace mlir;
 using namespace mlir::xf;

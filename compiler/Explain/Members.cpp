@@ -1,6 +1,6 @@
 #include "compiler/Explain/Members.h"
 
-#include "compiler/Target/CPU/Kernels.h"
+#include "compiler/Target/KernelOperands.h"
 
 #include "llvm/ADT/StringExtras.h"
 

@@ -1,6 +1,8 @@
-// attend(…) and the functions of positions in it: its score, masks and biases, which may be tensors and joined, too.
+#include "compiler/Frontend/Attention.h"
+
 #include "compiler/Frontend/Evaluator.h"
 #include "compiler/Frontend/Hoist.h"
+#include "compiler/Frontend/Masks.h"
 
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/SaveAndRestore.h"
@@ -207,7 +209,7 @@ private:
       return true;
     auto *tensor = getIf<Tensor>(value);
     if (!tensor)
-      value = e.asTerm(value, at == kBias, places[at]);
+      value = asTerm(e, value, at == kBias, places[at]);
     if (isPoison(value))
       return false;
     bool additive = tensor ? tensor->type().getElementType().isF32() : (*getIf<std::shared_ptr<Term>>(value))->isBias;
@@ -224,7 +226,7 @@ private:
       e.error(places[kScore], "'score' of attend must be a function of the score s, as (s) -> tanh(s), not " + describe(value));
       return false;
     }
-    terms[kScores].push_back(e.asTerm(value, /*isBias=*/false, places[kScore]));
+    terms[kScores].push_back(asTerm(e, value, /*isBias=*/false, places[kScore]));
     return true;
   }
 
@@ -283,42 +285,13 @@ private:
 };
 } // namespace
 
-/// A function of positions as a mask or bias.
-Value Evaluator::asTerm(const Value &value, bool isBias, Loc loc) {
-  auto *closure = getIf<std::shared_ptr<Closure>>(value);
-  if (!closure) {
-    if (holds<std::shared_ptr<Term>>(value) || isPoison(value))
-      return value;
-    return poison(loc, std::string(isBias ? "a bias" : "a mask") + " must be a function of positions or a tensor, not " + describe(value));
-  }
-  const Function *function = (*closure)->function;
-  if (function && (function->kind == FunctionKind::Mask || function->kind == FunctionKind::Bias)) {
-    std::string wanted;
-    for (const Param &param : function->params)
-      wanted += (wanted.empty() ? "" : ", ") + param.name;
-    error(loc, (*closure)->name() + " is given without its arguments: " + function->name + "(" + wanted + ") is wanted");
-    note(function->loc, (*closure)->name() + " is declared here");
-    return Poison{};
-  }
-  auto term = std::make_shared<Term>();
-  term->isBias = isBias;
-  term->loc = (*closure)->lambda ? (*closure)->lambda->loc : (*closure)->function->loc;
-  term->name = (*closure)->name();
-  term->indices = &(*closure)->params();
-  term->function = (*closure)->function;
-  term->lambda = (*closure)->lambda;
-  term->scope = (*closure)->scope;
-  return term;
-}
+Value xf::frontend::attend(Evaluator &e, Args &args, Loc loc) { return AttendWriter(e, loc).run(args); }
 
-Value Evaluator::attend(Args &args, Loc loc) { return AttendWriter(*this, loc).run(args); }
-
-/// The same attention with its probabilities as a second result; nothing if the value is no attention's.
-mlir::Value Evaluator::withProbabilities(mlir::Value context, mlir::Value &probabilities) {
+std::optional<std::pair<mlir::Value, mlir::Value>> Probabilities::of(mlir::Value context, mlir::OpBuilder &builder) {
   auto op = context.getDefiningOp<mlir::xf::AttendOp>();
   if (!op)
-    return {};
-  for (auto &[old, twin] : replaced)
+    return std::nullopt;
+  for (auto &[old, twin] : twins)
     if (old == op)
       op = twin;
   if (!op.getProbabilities()) {
@@ -331,11 +304,15 @@ mlir::Value Evaluator::withProbabilities(mlir::Value context, mlir::Value &proba
     twin.getMask().takeBody(op.getMask());
     twin.getBias().takeBody(op.getBias());
     twin.getScore().takeBody(op.getScore());
-    // Values that scopes hold refer to the first operation, so it stays until it is unused.
-    replaced.push_back({op, twin});
-    probabilities = twin.getProbabilities();
-    return twin.getOutput();
+    twins.push_back({op, twin});
+    op = twin;
   }
-  probabilities = op.getProbabilities();
-  return op.getOutput();
+  return std::pair<mlir::Value, mlir::Value>{op.getOutput(), op.getProbabilities()};
+}
+
+void Probabilities::settle() {
+  for (auto &[old, twin] : twins) {
+    old.getOutput().replaceAllUsesWith(twin.getOutput());
+    old.erase();
+  }
 }

@@ -1,6 +1,8 @@
 // The bounds of all dimensions: what --limit says, what the description does, and what position tables allow.
 #include "compiler/Frontend/Evaluator.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 #include <fmt/format.h>
 
 using namespace xf::frontend;
@@ -9,13 +11,49 @@ namespace {
 constexpr int64_t kDefaultBatch = 8, kDefaultLength = 512;
 } // namespace
 
-int64_t Evaluator::boundOf(llvm::StringRef dim) const {
-  bool isBatch = batchDim.empty() ? dim == "B" : dim == batchDim;
+void Bounds::declare(const Instance &model) {
+  auto scope = std::make_shared<Scope>();
+  scope->self = InstanceRef{const_cast<Instance *>(&model), {}};
+  scope->parent = model.scope;
+  for (const Function *entry : model.entries)
+    for (const Param &param : entry->params)
+      for (size_t i = 0; param.type && i < param.type->dims.size(); ++i)
+        if (param.type->dims[i].bound)
+          declareDim(param.type->dims[i], scope);
+}
+
+void Bounds::declareDim(const DimExpr &dim, const ScopePtr &scope) {
+  if (dim.size->kind != ExprKind::Name)
+    return e.error(dim.loc, "only a dimension's name can have a bound");
+  auto bound = e.asInt(e.eval(*dim.bound, scope), dim.bound->loc, "the bound");
+  if (!bound)
+    return;
+  if (*bound < 1 || *bound > INT32_MAX)
+    return e.error(dim.bound->loc, fmt::format("a dimension's bound cannot be {}", *bound));
+  Dim &known = dims[dim.size->text];
+  if (known.declared && *known.declared != *bound) {
+    e.error(dim.loc, fmt::format("'{}' has the bound {} here", dim.size->text, *bound));
+    e.note(known.loc, fmt::format("but {} here", *known.declared));
+  }
+  known.declared = *bound;
+  known.loc = dim.loc;
+}
+
+void Bounds::limitTo(llvm::StringRef dim, int64_t rows, Loc table) {
+  Dim &known = dims[dim.str()];
+  if (known.table && rows >= *known.table)
+    return;
+  known.table = rows;
+  known.tableLoc = table;
+}
+
+int64_t Bounds::of(llvm::StringRef dim) const {
+  bool isBatch = batch.empty() ? dim == "B" : dim == batch;
   std::optional<int64_t> role;
-  for (auto &[name, value] : options.limits) {
+  for (auto &[name, value] : e.options.limits) {
     if (name == dim)
       return value;
-    if ((name == "batch" && isBatch) || (name == "source" && dim == sourceDim) || (name == "target" && dim == targetDim))
+    if ((name == "batch" && isBatch) || (name == "source" && dim == source) || (name == "target" && dim == target))
       role = value;
   }
   if (role)
@@ -25,63 +63,43 @@ int64_t Evaluator::boundOf(llvm::StringRef dim) const {
   return isBatch ? kDefaultBatch : kDefaultLength;
 }
 
-/// Checks the limits, writes `xf.bounds`, and gives tables without a length as many rows as their dimensions need.
-void Evaluator::setBounds() {
-  std::set<std::string> inputDims;
-  for (EntryInfo &entry : entries)
-    for (mlir::Type type : entry.op.getFunctionType().getInputs())
-      for (llvm::StringRef name : mlir::xf::getDimNames(llvm::cast<mlir::RankedTensorType>(type)))
-        if (!name.empty())
-          inputDims.insert(name.str());
+void Bounds::noteDeclared(llvm::StringRef dim) const {
+  if (auto it = dims.find(dim.str()); it != dims.end())
+    e.note(it->second.loc, fmt::format("'{}' may be up to {}", dim.str(), of(dim)));
+}
+
+void Bounds::write(const std::set<std::string> &inputDims) {
   checkLimits(inputDims);
   llvm::SmallVector<mlir::NamedAttribute> bounds;
   for (const std::string &dim : inputDims) {
-    int64_t bound = boundOf(dim);
+    int64_t bound = of(dim);
     checkTableRows(dim, bound);
-    bounds.push_back(builder.getNamedAttr(dim, builder.getI64IntegerAttr(bound)));
+    bounds.push_back(e.builder.getNamedAttr(dim, e.builder.getI64IntegerAttr(bound)));
   }
-  (*module)->setAttr(mlir::xf::kBoundsAttr, builder.getDictionaryAttr(bounds));
-  sizeOpenTables();
+  (*e.module)->setAttr(mlir::xf::kBoundsAttr, e.builder.getDictionaryAttr(bounds));
 }
 
-void Evaluator::checkLimits(const std::set<std::string> &inputDims) {
-  for (auto &[name, value] : options.limits) {
-    bool isRole = name == "batch" || name == "beam" || (name == "source" && !sourceDim.empty()) || (name == "target" && !targetDim.empty());
-    if (!inputDims.count(name) && !isRole)
-      error({}, "--limit " + name + ": the model has no dimension '" + name + "'");
+void Bounds::checkLimits(const std::set<std::string> &inputDims) {
+  llvm::SmallVector<std::string> known(inputDims.begin(), inputDims.end());
+  known.append({"batch", "beam"});
+  for (auto [role, dim] : {std::pair("source", &source), {"target", &target}})
+    if (!dim->empty())
+      known.push_back(role);
+  for (auto &[name, value] : e.options.limits) {
+    if (!llvm::is_contained(known, name))
+      e.error({}, "--limit " + name + ": the model has no dimension '" + name + "' (it has " + llvm::join(known, ", ") + ")");
     else if (value < 1 || value > INT32_MAX)
-      error({}, fmt::format("--limit {}={}: a limit must be between 1 and {}", name, value, INT32_MAX));
+      e.error({}, fmt::format("--limit {}={}: a limit must be between 1 and {}", name, value, INT32_MAX));
   }
 }
 
 /// A position table that the dimension indexes must have rows enough.
-void Evaluator::checkTableRows(llvm::StringRef dim, int64_t bound) {
+void Bounds::checkTableRows(llvm::StringRef dim, int64_t bound) {
   auto it = dims.find(dim.str());
   if (it == dims.end() || !it->second.table || bound <= *it->second.table)
     return;
-  const DimInfo &info = it->second;
-  error(info.declared == bound ? info.loc : Loc{},
-        fmt::format("'{}' may be up to {}, but the position table has {} rows for it", dim.str(), bound, *info.table));
-  note(info.tableLoc, "the table is declared here");
-}
-
-/// Tables without a declared length get the rows that their uses need.
-void Evaluator::sizeOpenTables() {
-  for (auto &[key, table] : tables) {
-    if (table->uses.empty())
-      continue;
-    int64_t rows = 1;
-    for (auto &[dim, offset] : table->uses)
-      rows = std::max(rows, (dim.isDynamic() ? boundOf(dim.name) : dim.size) + offset);
-    auto type = mlir::xf::withDim(table->type, 0, rows, "");
-    if (static_cast<double>(rows) * static_cast<double>(type.getNumElements() / rows) > TableUse::kMostElements) {
-      error(table->loc, fmt::format("the table would have {} rows", rows));
-      continue;
-    }
-    llvm::cast<mlir::xf::ParameterOp>(table->op).setType(type);
-    module->walk([&](mlir::xf::ParamOp op) {
-      if (op.getName() == table->symbol)
-        op.getResult().setType(type);
-    });
-  }
+  const Dim &known = it->second;
+  e.error(known.declared == bound ? known.loc : Loc{},
+          fmt::format("'{}' may be up to {}, but the position table has {} rows for it", dim.str(), bound, *known.table));
+  e.note(known.tableLoc, "the table is declared here");
 }

@@ -93,9 +93,11 @@ Value runChunk(Evaluator &e, Args &args, Loc loc) {
   int64_t axis = *given;
   int64_t rank = type.getRank();
   axis += axis < 0 ? rank : 0;
-  bool fits = axis >= 0 && axis < rank && *count >= 1 && !type.isDynamicDim(axis) && type.getDimSize(axis) % *count == 0;
-  if (!fits) {
-    e.error(loc, fmt::format("{} has no {} equal parts", mlir::xf::describeShape(type), *count));
+  if (axis < 0 || axis >= rank)
+    return e.poison(args[2].loc, fmt::format("{} has no axis {}", mlir::xf::describeShape(type), *given));
+  if (*count < 1 || type.isDynamicDim(axis) || type.getDimSize(axis) % *count != 0) {
+    e.error(loc, fmt::format("dimension {} of {} has no {} equal parts{}", axis + 1, mlir::xf::describeShape(type), *count,
+                             type.isDynamicDim(axis) ? ": it is known at run time only" : ""));
     e.noteValue(x, "the shape");
     return Poison{};
   }

@@ -100,7 +100,10 @@ Value runRange(Evaluator &e, Args &args, Loc loc) {
     return e.poison(loc, "the range is too long");
   if (*second > begin && !e.spend(loc, *second - begin))
     return Poison{};
-  return e.rangeList(begin, *second);
+  auto list = std::make_shared<List>();
+  for (int64_t i = begin; i < *second; ++i)
+    list->elements.push_back(i);
+  return list;
 }
 
 Value runZip(Evaluator &e, Args &args, Loc loc) {
@@ -143,7 +146,7 @@ Value runDelay(Evaluator &e, Args &args, Loc loc) {
   auto *size = getIf<int64_t>(args[1].value);
   if (x && !name && !size)
     return e.poison(args[1].loc, "delay needs a dimension, not " + describe(args[1].value));
-  return x ? e.delay(x, name ? DimSize{mlir::ShapedType::kDynamic, name->name} : DimSize{*size, ""}, loc) : Value(Poison{});
+  return x ? delay(e, x, name ? DimSize{mlir::ShapedType::kDynamic, name->name} : DimSize{*size, ""}, loc) : Value(Poison{});
 }
 
 Value runLinear(Evaluator &e, Args &args, Loc loc) {
@@ -166,7 +169,7 @@ const Builtin kBuiltins[] = {
     {"zip", runZip}, {"delay", runDelay}, {"linear", runLinear},
     {"rowsum", [](Evaluator &e, Args &args, Loc loc) { return reduce(e, args, loc, "rowsum", mlir::xf::ReduceKind::sum); }},
     {"rowmax", [](Evaluator &e, Args &args, Loc loc) { return reduce(e, args, loc, "rowmax", mlir::xf::ReduceKind::max); }},
-    {"attend", [](Evaluator &e, Args &args, Loc loc) { return e.attend(args, loc); }},
+    {"attend", attend},
 };
 } // namespace
 

@@ -1,6 +1,7 @@
 // Operators and functions on values of every kind: folded, as scalar code, or as an xf.map over tensors.
 #include "compiler/Frontend/Evaluator.h"
 #include "compiler/Frontend/Fold.h"
+#include "compiler/Frontend/Masks.h"
 
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
@@ -34,9 +35,9 @@ private:
   bool addOperand(const Value &operand) {
     Value value = e.force(operand, loc);
     if (auto *dim = getIf<DimName>(value); dim && e.inTensorCode())
-      value = e.sizeOf(*dim, loc);
+      value = sizeOf(*dim);
     if (auto *tensor = getIf<Tensor>(value); tensor && e.currentScan)
-      value = e.scanInput(tensor->value, loc, false);
+      value = e.currentScan->read(e, tensor->value, loc, /*indexed=*/false);
     if (isPoison(value))
       return false;
     if (auto *tensor = getIf<Tensor>(value))
@@ -48,6 +49,17 @@ private:
     hasScalars |= holds<Scalar>(value);
     values.push_back(std::move(value));
     return true;
+  }
+
+  /// A dimension that is known at run time only as an integer tensor of one element.
+  Value sizeOf(const DimName &dim) {
+    DimSize size, one;
+    size.name = dim.name;
+    one.size = 1;
+    Value reals = e.unary("float", e.tensors.positions(size, 1, loc), loc); // exact: a dimension is far below 2^24
+    auto last = mlir::xf::ReduceOp::create(e.builder, e.at(loc), tensorOf(one, e.builder.getF32Type()), mlir::xf::ReduceKind::max,
+                                           std::get<Tensor>(reals).value);
+    return e.unary("int", Tensor{last}, loc);
   }
 
   /// Code where the builder is, in a body of scalar code.
@@ -123,17 +135,6 @@ bool Evaluator::inTensorCode() {
   return inBody && !currentScan && (block == layerBody || llvm::isa_and_present<mlir::xf::EntryOp>(block->getParentOp()));
 }
 
-Value Evaluator::sizeOf(const DimName &dim, Loc loc) {
-  DimSize size;
-  size.name = dim.name;
-  Value reals = unary("float", tensors.positions(size, 1, loc), loc); // exact: a dimension is far below 2^24
-  DimSize one;
-  one.size = 1;
-  auto last = mlir::xf::ReduceOp::create(builder, at(loc), tensorOf(one, builder.getF32Type()), mlir::xf::ReduceKind::max,
-                                         std::get<Tensor>(reals).value);
-  return unary("int", Tensor{last}, loc);
-}
-
 Value Evaluator::binary(llvm::StringRef op, const Value &left, const Value &right, Loc loc) {
   if (isPoison(left) || isPoison(right))
     return Poison{};
@@ -145,8 +146,10 @@ Value Evaluator::binary(llvm::StringRef op, const Value &left, const Value &righ
   auto isMask = [](const Value &v) {
     return holds<std::shared_ptr<Term>>(v) || holds<std::shared_ptr<Closure>>(v) || holds<None>(v) || holds<BoundMethod>(v);
   };
+  if (op == "&" && (holds<None>(left) || holds<None>(right)))
+    return holds<None>(left) ? right : left;
   if ((op == "&" || op == "|") && (isMask(left) || isMask(right)))
-    return joinMasks(op, left, right, loc);
+    return joinMasks(*this, op == "&" ? Term::And : Term::Or, {left, right}, loc);
   // Positions with an offset stay positions, for tables and for the derived step.
   auto *tensor = getIf<Tensor>(left);
   auto *offset = getIf<int64_t>(right);
@@ -201,39 +204,7 @@ Value Evaluator::unary(llvm::StringRef op, const Value &operand, Loc loc) {
     return !*b;
   if (isNumber(operand))
     return foldNumber(*this, op, operand, loc);
-  if (op == "!" && (holds<std::shared_ptr<Term>>(operand) || holds<std::shared_ptr<Closure>>(operand))) {
-    Value inner = asTerm(operand, false, loc);
-    if (isPoison(inner))
-      return inner;
-    auto term = std::make_shared<Term>();
-    term->kind = Term::Not;
-    term->loc = loc;
-    term->operands = {inner};
-    return checkDepth(term, loc);
-  }
+  if (op == "!" && (holds<std::shared_ptr<Term>>(operand) || holds<std::shared_ptr<Closure>>(operand)))
+    return joinMasks(*this, Term::Not, operand, loc);
   return elementwise({operand}, loc, op, [&](llvm::ArrayRef<Operand> e) { return scalars.unary(op, e[0], loc); });
-}
-
-Value Evaluator::joinMasks(llvm::StringRef op, const Value &left, const Value &right, Loc loc) {
-  if (op == "&" && (holds<None>(left) || holds<None>(right)))
-    return holds<None>(left) ? right : left;
-  auto term = std::make_shared<Term>();
-  term->kind = op == "&" ? Term::And : Term::Or;
-  term->loc = loc;
-  for (const Value &operand : {left, right}) {
-    Value value = force(operand, loc);
-    if (!holds<Tensor>(value))
-      value = asTerm(value, false, loc);
-    if (isPoison(value))
-      return value;
-    term->operands.push_back(value);
-  }
-  return checkDepth(term, loc);
-}
-
-Value Evaluator::checkDepth(const std::shared_ptr<Term> &term, Loc loc) {
-  for (const Value &operand : term->operands)
-    if (auto *inner = getIf<std::shared_ptr<Term>>(operand))
-      term->depth = std::max(term->depth, (*inner)->depth + 1);
-  return term->depth > kMaxDepth ? poison(loc, "masks are joined too often") : Value(term);
 }

@@ -1,9 +1,7 @@
-// Entries: xf.entry operations from a model's entries, or from the `apply` of a block that is compiled by itself.
 #include "compiler/Frontend/Evaluator.h"
 
 #include "runtime/abi/xf_abi.h"
 
-#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/Support/SaveAndRestore.h"
 #include <fmt/format.h>
 
@@ -13,57 +11,6 @@ namespace {
 const Function *findApply(const Instance &instance) {
   auto it = instance.methods.find("apply");
   return it == instance.methods.end() ? nullptr : it->second;
-}
-} // namespace
-
-/// Bounds that entries declare (`S <= 80`), before any entry is built: tables take their length from them.
-void Evaluator::declareBounds(const Instance &instance) {
-  auto scope = std::make_shared<Scope>();
-  scope->self = InstanceRef{const_cast<Instance *>(&instance), {}};
-  scope->parent = instance.scope;
-  for (const Function *entry : instance.entries)
-    for (const Param &param : entry->params)
-      for (size_t i = 0; param.type && i < param.type->dims.size(); ++i) {
-        const DimExpr &dim = param.type->dims[i];
-        if (!dim.bound)
-          continue;
-        if (dim.size->kind != ExprKind::Name) {
-          error(dim.loc, "only a dimension's name can have a bound");
-          continue;
-        }
-        auto bound = asInt(eval(*dim.bound, scope), dim.bound->loc, "the bound");
-        if (!bound)
-          continue;
-        if (*bound < 1 || *bound > INT32_MAX) {
-          error(dim.bound->loc, fmt::format("a dimension's bound cannot be {}", *bound));
-          continue;
-        }
-        DimInfo &info = dims[dim.size->text];
-        if (info.declared && *info.declared != *bound) {
-          error(dim.loc, fmt::format("'{}' has the bound {} here", dim.size->text, *bound));
-          note(info.loc, fmt::format("but {} here", *info.declared));
-        }
-        info.declared = *bound;
-        info.loc = dim.loc;
-      }
-}
-
-namespace {
-/// The type of an entry's parameter that has none: a result or parameter of an earlier entry. Null after an error.
-mlir::RankedTensorType typeFromEarlier(Evaluator &e, const Param &param, const ScopePtr &scope) {
-  const mlir::RankedTensorType *found = nullptr;
-  for (auto &entry : e.entries)
-    for (auto &[name, port] : entry.ports)
-      if (name == param.name && !found)
-        found = &port;
-  if (!found)
-    e.error(param.loc, "input '" + param.name + "' needs a type, because no earlier entry has a result or input of that name");
-  if (!found || !*found)
-    return {}; // if the port has no type, its own error has been reported
-  for (const DimSize &dim : dimsOf(*found))
-    if (dim.isDynamic() && !e.lookup(scope.get(), dim.name))
-      scope->set(dim.name, DimName{dim.name}, param.loc);
-  return *found;
 }
 
 /// The size of a dimension of an entry's input: a name that means nothing yet is a free dimension.
@@ -77,20 +24,38 @@ std::optional<DimSize> entryDim(Evaluator &e, const DimExpr &dim, const ScopePtr
   scope->set(name, DimName{name}, dim.loc);
   return DimSize{mlir::ShapedType::kDynamic, name};
 }
+} // namespace
+
+/// The type of an entry's parameter that has none: a result or parameter of an earlier entry. Null after an error.
+mlir::RankedTensorType Entries::typeFromEarlier(const Param &param, const ScopePtr &scope) {
+  const mlir::RankedTensorType *found = nullptr;
+  for (const Entry &entry : built)
+    for (auto &[name, port] : entry.ports)
+      if (name == param.name && !found)
+        found = &port;
+  if (!found)
+    e.error(param.loc, "input '" + param.name + "' needs a type, because no earlier entry has a result or input of that name");
+  if (!found || !*found)
+    return {}; // if the port has no type, its own error has been reported
+  for (const DimSize &dim : dimsOf(*found))
+    if (dim.isDynamic() && !e.lookup(scope.get(), dim.name))
+      scope->set(dim.name, DimName{dim.name}, param.loc);
+  return *found;
+}
 
 /// The declared type of an entry's parameter; null after an error.
-mlir::RankedTensorType declaredType(Evaluator &e, const TypeExpr &type, const ScopePtr &scope) {
+mlir::RankedTensorType Entries::declaredType(const TypeExpr &type, const ScopePtr &scope) {
   mlir::Type element = e.elementType(type, false);
   if (!element)
     return {};
   std::vector<DimSize> shape;
   for (const DimExpr &dim : type.dims) {
-    if (!dim.size && e.blockLeading.empty()) {
+    if (!dim.size && leading.empty()) {
       e.error(dim.loc, "an entry's inputs have a fixed number of dimensions; '..' stands in methods only");
       return {};
     }
     if (!dim.size) {
-      shape.insert(shape.end(), e.blockLeading.begin(), e.blockLeading.end());
+      shape.insert(shape.end(), leading.begin(), leading.end());
       continue;
     }
     auto size = entryDim(e, dim, scope);
@@ -104,34 +69,35 @@ mlir::RankedTensorType declaredType(Evaluator &e, const TypeExpr &type, const Sc
   }
   return tensorOf(shape, element);
 }
-} // namespace
+
+Value Entries::addInput(const std::string &name, mlir::RankedTensorType type, Loc loc) {
+  inputNames.push_back(name);
+  return Tensor{body->addArgument(type, e.sources.toMlir(e.builder.getContext(), loc))};
+}
 
 /// Gives a parameter of an entry its argument; its dimensions are free unless the model knows them.
-bool Evaluator::bindEntryParam(const Param &param, const ScopePtr &scope) {
-  auto type = param.type ? declaredType(*this, *param.type, scope) : typeFromEarlier(*this, param, scope);
+bool Entries::bindParam(const Param &param, const ScopePtr &scope) {
+  auto type = param.type ? declaredType(*param.type, scope) : typeFromEarlier(param, scope);
   if (!type)
     return false;
-  mlir::Value argument = entryBlock->addArgument(type, sources.toMlir(builder.getContext(), param.loc));
-  entryArgNames.push_back(param.name);
-  scope->set(param.name, Tensor{argument}, param.loc);
+  scope->set(param.name, addInput(param.name, type, param.loc), param.loc);
   return true;
 }
 
 /// Begins an entry: what is built from now on stands in its body, and the scope that it gives is that of its inputs.
-std::pair<mlir::xf::EntryOp, ScopePtr> Evaluator::openEntry(const InstanceRef &self, llvm::StringRef name, Loc loc) {
-  builder.setInsertionPointToEnd(module->getBody());
-  auto entry = mlir::xf::EntryOp::create(builder, at(loc), name, builder.getFunctionType({}, {}), {}, {});
-  entryBlock = entry.addBody();
-  entryArgNames.clear();
-  builder.setInsertionPointToEnd(entryBlock);
+std::pair<mlir::xf::EntryOp, ScopePtr> Entries::open(const InstanceRef &self, llvm::StringRef name, Loc loc) {
+  e.builder.setInsertionPointToEnd(e.module->getBody());
+  auto entry = mlir::xf::EntryOp::create(e.builder, e.at(loc), name, e.builder.getFunctionType({}, {}), {}, {});
+  body = entry.addBody();
+  inputNames.clear();
+  e.builder.setInsertionPointToEnd(body);
   auto scope = std::make_shared<Scope>();
-  scope->parent = selfScope(self);
+  scope->parent = e.selfScope(self);
   return {entry, scope};
 }
 
 /// The results of an entry with their names; none where its body gave an error.
-static std::vector<std::pair<std::string, Value>> entryResults(Evaluator &e, const Function &function, const std::optional<Value> &returned,
-                                                               const ScopePtr &scope) {
+Entries::Results Entries::resultsOf(const Function &function, const std::optional<Value> &returned, const ScopePtr &scope) {
   if (returned && isPoison(*returned))
     return {};
   // Without a return the results are the variables of their names.
@@ -140,7 +106,7 @@ static std::vector<std::pair<std::string, Value>> entryResults(Evaluator &e, con
     from = std::make_shared<Scope>();
     e.assign(function.results, *returned, from, function.loc);
   }
-  std::vector<std::pair<std::string, Value>> results;
+  Results results;
   for (const Target &target : function.results) {
     auto it = from->names.find(target.name);
     if (!returned && it == from->names.end())
@@ -150,50 +116,50 @@ static std::vector<std::pair<std::string, Value>> entryResults(Evaluator &e, con
   return results;
 }
 
-void Evaluator::buildEntry(const InstanceRef &self, const Function &function) {
-  for (const EntryInfo &entry : entries)
+void Entries::build(const InstanceRef &model, const Function &function) {
+  for (const Entry &entry : built)
     if (entry.function && entry.function->name == function.name) {
-      error(function.loc, "entry '" + function.name + "' is declared twice");
-      return note(entry.function->loc, "the first one is here");
+      e.error(function.loc, "entry '" + function.name + "' is declared twice");
+      return e.note(entry.function->loc, "the first one is here");
     }
-  mlir::OpBuilder::InsertionGuard guard(builder);
-  llvm::SaveAndRestore body(inBody, true);
-  auto [entry, scope] = openEntry(self, function.name, function.loc);
+  mlir::OpBuilder::InsertionGuard guard(e.builder);
+  llvm::SaveAndRestore inBody(e.inBody, true);
+  auto [entry, scope] = open(model, function.name, function.loc);
   bool good = true;
   for (const Param &param : function.params) {
-    if (!bindEntryParam(param, scope)) {
+    if (!bindParam(param, scope)) {
       scope->set(param.name, Poison{}, param.loc);
       good = false;
     }
   }
   std::optional<Value> value;
   if (function.expr)
-    value = eval(*function.expr, scope);
+    value = e.eval(*function.expr, scope);
   else
-    value = exec(function.body, scope);
+    value = e.exec(function.body, scope);
   good &= !value || !isPoison(*value);
-  auto results = entryResults(*this, function, value, scope);
-  EntryInfo info{&function, entry, {}};
-  for (auto [name, argument] : llvm::zip(entryArgNames, entryBlock->getArguments()))
+  auto results = resultsOf(function, value, scope);
+  Entry info{&function, entry, {}};
+  for (auto [name, argument] : llvm::zip(inputNames, body->getArguments()))
     info.ports.push_back({name, llvm::cast<mlir::RankedTensorType>(argument.getType())});
   for (const Param &param : function.params)
-    if (!llvm::is_contained(entryArgNames, param.name))
+    if (!llvm::is_contained(inputNames, param.name))
       info.ports.push_back({param.name, {}});
   if (good || !results.empty())
-    finishEntry(entry, results, function.loc);
+    finish(entry, results, function.loc);
   auto types = entry.getFunctionType().getResults();
   for (auto [i, target] : llvm::enumerate(function.results))
     info.ports.push_back({target.name, i < types.size() ? llvm::cast<mlir::RankedTensorType>(types[i]) : mlir::RankedTensorType()});
-  entries.push_back(std::move(info));
+  built.push_back(std::move(info));
 }
 
 /// Kernels walk over as many dimensions; the first tensor with more is shown.
-bool Evaluator::checkRanks(mlir::xf::EntryOp entry) {
+bool Entries::checkRanks(mlir::xf::EntryOp entry) {
   auto check = [&](mlir::Value value) {
     auto type = llvm::dyn_cast<mlir::RankedTensorType>(value.getType());
     if (!type || type.getRank() <= XF_ABI_MAX_RANK)
       return mlir::WalkResult::advance();
-    error(locOf(value), fmt::format("a tensor has at most {} dimensions, but {} has {}", XF_ABI_MAX_RANK, mlir::xf::describeShape(type), type.getRank()));
+    e.error(e.locOf(value), fmt::format("a tensor has at most {} dimensions, but {} has {}", XF_ABI_MAX_RANK, mlir::xf::describeShape(type), type.getRank()));
     return mlir::WalkResult::interrupt();
   };
   for (mlir::Value argument : entry.getBody().getArguments())
@@ -209,54 +175,53 @@ bool Evaluator::checkRanks(mlir::xf::EntryOp entry) {
 }
 
 /// Adds the return and gives the entry its type and names.
-void Evaluator::finishEntry(mlir::xf::EntryOp entry, std::vector<std::pair<std::string, Value>> results, Loc loc) {
+void Entries::finish(mlir::xf::EntryOp entry, const Results &results, Loc loc) {
   llvm::SmallVector<mlir::Value> values;
   llvm::SmallVector<mlir::Attribute> argAttrs, resultAttrs;
   auto named = [&](llvm::StringRef name) {
-    return builder.getDictionaryAttr(builder.getNamedAttr(mlir::xf::kNameAttr, builder.getStringAttr(name)));
+    return e.builder.getDictionaryAttr(e.builder.getNamedAttr(mlir::xf::kNameAttr, e.builder.getStringAttr(name)));
   };
   std::set<std::string> seen;
   for (auto &[name, value] : results) {
     if (isPoison(value))
       return;
-    mlir::Value tensor = asTensor(value, loc, "the result '" + name + "'");
+    mlir::Value tensor = e.asTensor(value, loc, "the result '" + name + "'");
     if (!tensor)
       return;
     if (!seen.insert(name).second)
-      return error(loc, "two results are named '" + name + "'");
+      return e.error(loc, "two results are named '" + name + "'");
     values.push_back(tensor);
     resultAttrs.push_back(named(name));
   }
   if (!checkRanks(entry))
     return;
-  for (const std::string &name : entryArgNames)
+  for (const std::string &name : inputNames)
     argAttrs.push_back(named(name));
-  mlir::xf::ReturnOp::create(builder, at(loc), values);
+  mlir::xf::ReturnOp::create(e.builder, e.at(loc), values);
   auto types = llvm::map_to_vector(values, [](mlir::Value v) { return v.getType(); });
-  entry.setFunctionTypeAttr(mlir::TypeAttr::get(builder.getFunctionType(entryBlock->getArgumentTypes(), types)));
-  entry.setArgAttrsAttr(builder.getArrayAttr(argAttrs));
-  entry.setResAttrsAttr(builder.getArrayAttr(resultAttrs));
+  entry.setFunctionTypeAttr(mlir::TypeAttr::get(e.builder.getFunctionType(body->getArgumentTypes(), types)));
+  entry.setArgAttrsAttr(e.builder.getArrayAttr(argAttrs));
+  entry.setResAttrsAttr(e.builder.getArrayAttr(resultAttrs));
 }
 
-/// A block by itself: `apply` becomes the entry "apply". What `..` stands for is batch and positions, [B, S].
-void Evaluator::buildBlockEntry(const InstanceRef &self) {
-  const Function *apply = findApply(*self.instance);
+void Entries::buildBlock(const InstanceRef &block) {
+  const Function *apply = findApply(*block.instance);
   if (!apply)
-    return error(self.instance->block->loc, "block '" + self.instance->block->name + "' has no method 'apply' to run by itself");
-  mlir::OpBuilder::InsertionGuard guard(builder);
-  llvm::SaveAndRestore body(inBody, true);
-  auto [entry, scope] = openEntry(self, "apply", apply->loc);
+    return e.error(block.instance->block->loc, "block '" + block.instance->block->name + "' has no method 'apply' to run by itself");
+  mlir::OpBuilder::InsertionGuard guard(e.builder);
+  llvm::SaveAndRestore inBody(e.inBody, true);
+  auto [entry, scope] = open(block, "apply", apply->loc);
   bool taken = false;
   for (const Param &param : apply->params)
     for (size_t i = 0; param.type && i < param.type->dims.size(); ++i)
       if (const Expr *size = param.type->dims[i].size.get())
         taken |= size->kind == ExprKind::Name && (size->text == "B" || size->text == "S");
   for (const char *name : {"B", "S"})
-    blockLeading.push_back({mlir::ShapedType::kDynamic, std::string(name) + (taken ? "_" : "")});
+    leading.push_back({mlir::ShapedType::kDynamic, std::string(name) + (taken ? "_" : "")});
   Args args;
   for (const Param &param : apply->params) {
     if (param.type && param.type->hasShape) {
-      if (!bindEntryParam(param, scope))
+      if (!bindParam(param, scope))
         return;
       args.push_back({param.loc, param.name, scope->names[param.name].value});
     } else if (!param.value) {
@@ -264,101 +229,65 @@ void Evaluator::buildBlockEntry(const InstanceRef &self) {
       args.push_back({param.loc, param.name, lazyInputs.back().get()});
     }
   }
-  Value value = call(self, std::move(args), apply->loc);
+  Value value = e.call(block, std::move(args), apply->loc);
   if (isPoison(value))
     return;
-  std::vector<std::pair<std::string, Value>> results;
+  Results results;
   if (auto *tuple = getIf<std::shared_ptr<Tuple>>(value)) {
     for (auto [i, element] : llvm::enumerate((*tuple)->elements))
       results.push_back({fmt::format("r{}", i), element});
   } else {
     results.push_back({"result", value});
   }
-  finishEntry(entry, std::move(results), apply->loc);
-  entries.push_back({apply, entry, {}});
+  finish(entry, results, apply->loc);
+  built.push_back({apply, entry, {}});
 }
 
-/// An input without a declared shape takes that of the first parameter it is given to.
-bool Evaluator::bindLazy(LazyInput &input, const TypeExpr &type, const ScopePtr &scope, Loc loc) {
+bool Entries::bindLazy(LazyInput &input, const TypeExpr &type, const ScopePtr &scope, Loc loc) {
   if (!input.value) {
-    mlir::Type element = elementType(type, false);
+    mlir::Type element = e.elementType(type, false);
     std::vector<DimSize> shape;
     for (const DimExpr &dim : type.dims) {
       if (!dim.size) {
         if (scope->leading)
           shape.insert(shape.end(), scope->leading->begin(), scope->leading->end());
         else
-          shape.insert(shape.end(), blockLeading.begin(), blockLeading.end());
+          shape.insert(shape.end(), leading.begin(), leading.end());
         continue;
       }
       std::optional<Binding> known;
       if (dim.size->kind == ExprKind::Name)
-        known = lookup(scope.get(), dim.size->text);
+        known = e.lookup(scope.get(), dim.size->text);
       bool isFree = dim.size->kind == ExprKind::Name && (!known || (!holds<int64_t>(known->value) && !holds<DimName>(known->value)));
-      auto size = isFree ? DimSize{mlir::ShapedType::kDynamic, dim.size->text} : evalDim(*dim.size, scope);
+      auto size = isFree ? DimSize{mlir::ShapedType::kDynamic, dim.size->text} : e.evalDim(*dim.size, scope);
       if (!size)
         return false;
       shape.push_back(*size);
     }
-    mlir::Value argument = entryBlock->addArgument(tensorOf(shape, element), sources.toMlir(builder.getContext(), input.loc));
-    entryArgNames.push_back(input.name);
-    input.value = Tensor{argument};
+    input.value = addInput(input.name, tensorOf(shape, element), input.loc);
   }
   auto actual = std::get<Tensor>(*input.value).type();
-  if (actual.getElementType() != elementType(type, false)) {
-    error(loc, "'" + input.name + "' is used as " + describe(*input.value) + " and as a tensor of " + type.name);
+  if (actual.getElementType() != e.elementType(type, false)) {
+    e.error(loc, "'" + input.name + "' is used as " + describe(*input.value) + " and as a tensor of " + type.name);
     return false;
   }
-  return bindShape(type, actual, scope, "'" + input.name + "'", loc);
+  return e.bindShape(type, actual, scope, "'" + input.name + "'", loc);
 }
 
-/// Operations without effect and uses go, and so do the results of repeats that nobody reads.
-void Evaluator::cleanUp() {
-  for (auto &[old, twin] : replaced) {
-    old.getOutput().replaceAllUsesWith(twin.getOutput());
-    old.erase();
-  }
-  auto sweep = [&] {
-    bool changed = false;
-    module->walk([&](mlir::Operation *op) {
-      if (op->getParentOp() != *module && mlir::isOpTriviallyDead(op)) {
-        op->erase();
-        changed = true;
-      }
-    });
-    return changed;
-  };
-  auto prune = [&] {
-    bool changed = false;
-    llvm::SmallVector<mlir::xf::RepeatOp> repeats;
-    module->walk([&](mlir::xf::RepeatOp op) { repeats.push_back(op); });
-    for (mlir::xf::RepeatOp op : repeats) {
-      unsigned kept = op.getInits().size();
-      llvm::SmallVector<unsigned> used;
-      for (unsigned i = 0; i < op.getNumResults(); ++i)
-        if (i < kept || !op.getResult(i).use_empty())
-          used.push_back(i);
-      if (used.size() == op.getNumResults())
-        continue;
-      changed = true;
-      mlir::Operation *yield = op.getBody().front().getTerminator();
-      llvm::SmallVector<mlir::Value> values;
-      for (unsigned i : used)
-        values.push_back(yield->getOperand(i));
-      yield->setOperands(values);
-      mlir::OpBuilder at(op);
-      mlir::OperationState state(op.getLoc(), mlir::xf::RepeatOp::getOperationName());
-      mlir::xf::RepeatOp::build(at, state, mlir::ValueRange(values).getTypes(), op.getCount(), op.getInits());
-      state.regions[0]->takeBody(op.getBody());
-      mlir::Operation *twin = at.create(state);
-      for (auto [i, old] : llvm::enumerate(used))
-        op.getResult(old).replaceAllUsesWith(twin->getResult(i));
-      op.erase();
-    }
-    return changed;
-  };
-  for (bool changed = true; changed;) {
-    changed = sweep();
-    changed |= prune();
-  }
+mlir::xf::EntryOp Entries::find(llvm::StringRef name, Loc loc) {
+  for (const Entry &entry : built)
+    if (entry.function->name == name)
+      return entry.op;
+  e.error(loc, "'" + name.str() + "' is no entry of the model");
+  return {};
+}
+
+std::set<std::string> Entries::inputDims() {
+  std::set<std::string> dims;
+  for (Entry &entry : built)
+    for (mlir::Type type : entry.op.getFunctionType().getInputs())
+      for (llvm::StringRef name : mlir::xf::getDimNames(llvm::cast<mlir::RankedTensorType>(type)))
+        if (!name.empty())
+          dims.insert(name.str());
+  return dims;
 }

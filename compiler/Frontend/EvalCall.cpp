@@ -89,9 +89,26 @@ Value Evaluator::callFunction(const Function *function, const Expr *lambda, cons
   if (function->expr)
     return eval(*function->expr, local);
   auto result = exec(function->body, local);
-  if (!result)
-    return poison(loc, name + " does not return a value");
+  if (!result) {
+    error(loc, name + " does not return a value");
+    note(function->loc, name + " is declared here");
+    return Poison{};
+  }
   return *result;
+}
+
+Value Evaluator::makeSpec(const BlockRef &block, Args args, Loc loc) {
+  auto spec = std::make_shared<Spec>();
+  spec->block = block.block;
+  spec->scope = block.scope;
+  spec->loc = loc;
+  auto local = std::make_shared<Scope>();
+  local->parent = block.scope;
+  if (!bindArguments(block.block->params, args, local, "block '" + block.block->name + "'", loc, block.block->loc))
+    return Poison{};
+  for (const Param &param : block.block->params)
+    spec->arguments.push_back({&param, local->names[param.name].value});
+  return spec;
 }
 
 bool Evaluator::bindArguments(const std::vector<Param> &params, Args &args, const ScopePtr &local, const std::string &name, Loc loc,
@@ -146,7 +163,7 @@ static bool bindTensor(Evaluator &e, const Param &param, Value &value, const Sco
   if (!element)
     return false;
   if (auto *lazy = getIf<LazyInput *>(value))
-    return e.bindLazy(**lazy, type, local, loc) && (value = *(*lazy)->value, true);
+    return e.entries.bindLazy(**lazy, type, local, loc) && (value = *(*lazy)->value, true);
   if (holds<None>(value) && param.value)
     return true;
   value = e.force(value, loc);

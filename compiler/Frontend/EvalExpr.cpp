@@ -121,7 +121,7 @@ Value Evaluator::evalUncounted(const Expr &expr, const ScopePtr &scope) {
     return closure;
   }
   case ExprKind::Scan:
-    return scan(expr, scope);
+    return scan(*this, expr, scope);
   }
   return Poison{};
 }
@@ -130,8 +130,10 @@ Value Evaluator::evalBinary(const Expr &expr, const ScopePtr &scope) {
   Value left = eval(*expr.operands[0], scope), right = eval(*expr.operands[1], scope);
   if (isPoison(left) || isPoison(right))
     return Poison{};
-  if (expr.text == "@")
-    return matmul(left, right, expr.loc);
+  if (expr.text == "@") {
+    mlir::Value x = asTensor(left, expr.loc, "the left side of '@'"), weight = asTensor(right, expr.loc, "the right side of '@'");
+    return x && weight ? tensors.product(x, weight, expr.loc) : Value(Poison{});
+  }
   return binary(expr.text, left, right, expr.loc);
 }
 
@@ -149,8 +151,10 @@ Value Evaluator::evalMember(const Expr &expr, const ScopePtr &scope) {
     note(self->instance->block->loc, "'" + self->instance->block->name + "' is declared here");
     return Poison{};
   }
-  if (expr.text == "T")
-    return transpose(object, expr.loc);
+  if (expr.text == "T") {
+    mlir::Value x = asTensor(object, expr.loc, "the value before '.T'");
+    return x ? tensors.transpose(x, expr.loc) : Value(Poison{});
+  }
   return poison(expr.loc, describe(object) + " has no member '" + expr.text + "'");
 }
 
@@ -208,12 +212,5 @@ Value Evaluator::evalList(const Expr &expr, const ScopePtr &scope) {
       return Poison{};
     list->elements.insert(list->elements.end(), *count, value);
   }
-  return list;
-}
-
-Value Evaluator::rangeList(int64_t begin, int64_t end) {
-  auto list = std::make_shared<List>();
-  for (int64_t i = begin; i < end; ++i)
-    list->elements.push_back(i);
   return list;
 }

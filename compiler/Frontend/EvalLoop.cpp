@@ -36,30 +36,6 @@ Value Evaluator::elementAt(const List &list, Index index) {
   return element;
 }
 
-std::optional<Value> Evaluator::execFor(const Stmt &stmt, const ScopePtr &scope) {
-  Value value = eval(*stmt.value, scope);
-  if (isPoison(value))
-    return poisonAssigned(stmt, scope);
-  auto *list = getIf<std::shared_ptr<List>>(value);
-  if (!list) {
-    error(stmt.value->loc, describe(value) + " is no list; 'for' runs over a list of blocks, a list or range(n)");
-    return poisonAssigned(stmt, scope);
-  }
-  if ((*list)->element) {
-    if ((*list)->count > 0)
-      repeat(stmt, **list, scope);
-    return std::nullopt;
-  }
-  for (const Value &element : (*list)->elements) {
-    if (diagnostics.isFull() || !spend(stmt.loc))
-      return Poison{};
-    assign(stmt.targets, element, scope, stmt.loc);
-    if (auto result = exec(stmt.body, scope))
-      return result;
-  }
-  return std::nullopt;
-}
-
 namespace {
 /// A loop over equal layers: its body is run once, with the layer's index as a value, and becomes an xf.repeat.
 class RepeatWriter {
@@ -116,7 +92,7 @@ private:
     llvm::SaveAndRestore inside(e.layerBody, body);
     e.assign(stmt.targets, e.elementAt(list, layer), scope, stmt.loc);
     if (e.exec(stmt.body, scope) && e.diagnostics.getErrorCount() == errorsBefore)
-      e.error(stmt.loc, "a loop over layers cannot return");
+      e.error(stmt.loc, "a loop over layers cannot return; assign to a variable, and return that behind the loop");
     return e.diagnostics.getErrorCount() == errorsBefore;
   }
 
@@ -192,8 +168,28 @@ private:
 };
 } // namespace
 
-void Evaluator::repeat(const Stmt &stmt, const List &list, const ScopePtr &scope) {
-  if (!inBody)
-    return error(stmt.loc, "layers run in methods and entries only");
-  RepeatWriter(*this, stmt, list, scope).run();
+std::optional<Value> Evaluator::execFor(const Stmt &stmt, const ScopePtr &scope) {
+  Value value = eval(*stmt.value, scope);
+  if (isPoison(value))
+    return poisonAssigned(stmt, scope);
+  auto *list = getIf<std::shared_ptr<List>>(value);
+  if (!list) {
+    error(stmt.value->loc, describe(value) + " is no list; 'for' runs over a list of blocks, a list or range(n)");
+    return poisonAssigned(stmt, scope);
+  }
+  if ((*list)->element) {
+    if ((*list)->count > 0 && !inBody)
+      error(stmt.loc, "layers run in methods and entries only");
+    else if ((*list)->count > 0)
+      RepeatWriter(*this, stmt, **list, scope).run();
+    return std::nullopt;
+  }
+  for (const Value &element : (*list)->elements) {
+    if (diagnostics.isFull() || !spend(stmt.loc))
+      return Poison{};
+    assign(stmt.targets, element, scope, stmt.loc);
+    if (auto result = exec(stmt.body, scope))
+      return result;
+  }
+  return std::nullopt;
 }

@@ -67,9 +67,8 @@ void Evaluator::assign(const std::vector<Target> &targets, Value value, const Sc
       elements.push_back(elementAt(**list, i));
   } else if (auto *tensor = getIf<Tensor>(value); tensor && targets.size() == 2) {
     // `x, p = attend(…)`: the probabilities come if they are asked for.
-    mlir::Value probabilities;
-    if (mlir::Value context = withProbabilities(tensor->value, probabilities))
-      elements = {Tensor{context}, Tensor{probabilities}};
+    if (auto both = probabilities.of(tensor->value, builder))
+      elements = {Tensor{both->first}, Tensor{both->second}};
   }
   if (elements.size() != targets.size()) {
     error(loc, fmt::format("{} names for {}", targets.size(), describe(value)));

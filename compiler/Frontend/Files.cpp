@@ -4,7 +4,7 @@
 #include "compiler/Frontend/LibraryFiles.h"
 #include "compiler/Frontend/Parser.h"
 
-#include "llvm/Support/ConvertUTF.h"
+#include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 
@@ -35,10 +35,16 @@ File FileReader::parse(llvm::StringRef name, llvm::StringRef text, Loc importedA
     return {};
   }
   text.consume_front("\xEF\xBB\xBF"); // the mark that some editors put before UTF-8
-  uint32_t id = sources.add(name.str(), text.str(), false);
-  const auto *begin = reinterpret_cast<const llvm::UTF8 *>(text.begin()), *end = reinterpret_cast<const llvm::UTF8 *>(text.end());
-  if (!llvm::isLegalUTF8String(&begin, end) || text.contains('\0')) {
-    diagnostics.error(importedAt, (name + " is not UTF-8 text").str());
+  size_t end = text.size();
+  llvm::json::isUTF8(text, &end);
+  llvm::StringRef good = text.take_front(std::min(end, text.find('\0')));
+  uint32_t id = sources.add(name.str(), good.str(), false);
+  if (good.size() < text.size()) {
+    auto characters = llvm::count_if(good.substr(good.rfind('\n') + 1), [](char c) { return (c & 0xC0) != 0x80; });
+    Loc wrong{id, static_cast<uint32_t>(good.count('\n') + 1), static_cast<uint32_t>(characters + 1)};
+    diagnostics.error(wrong, "what stands here is no UTF-8 text");
+    if (importedAt.isValid())
+      diagnostics.note(importedAt, "it is imported here");
     return {};
   }
   return Parser(tokenize(sources, id, diagnostics), diagnostics).parseFile();

@@ -1,6 +1,8 @@
 // The frontend's driver: parse the library, the description and what it imports, evaluate, verify.
+#include "compiler/Frontend/CleanUp.h"
 #include "compiler/Frontend/Evaluator.h"
 #include "compiler/Frontend/Files.h"
+#include "compiler/Frontend/Roles.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
@@ -74,26 +76,29 @@ mlir::OwningOpRef<mlir::ModuleOp> Evaluator::run(const File &library, const File
   if (!model || !bindOptions(*model, scope, spec))
     return {};
   (*module)->setAttr(mlir::xf::kNameAttr, builder.getStringAttr(model->name));
-  Instance *instance = instantiate(spec, "", "", {}, {});
+  Instance *instance = instances.makeModel(spec);
   if (!instance)
     return {};
   InstanceRef self{instance, {}};
   if (model->isModel) {
-    declareBounds(*instance);
+    bounds.declare(*instance);
     for (const Function *entry : instance->entries)
-      buildEntry(self, *entry);
+      entries.build(self, *entry);
     if (instance->entries.empty())
       error(model->loc, "model '" + model->name + "' has no entry");
     if (diagnostics.getErrorCount() == 0)
-      runDirectives(self);
+      runDirectives(*this, self);
   } else {
-    buildBlockEntry(self);
+    entries.buildBlock(self);
   }
-  if (diagnostics.getErrorCount() == 0)
-    setBounds();
+  if (diagnostics.getErrorCount() == 0) {
+    bounds.write(entries.inputDims());
+    tables.sizeOpen(bounds);
+  }
   if (diagnostics.getErrorCount() > 0)
     return {};
-  cleanUp();
+  probabilities.settle();
+  cleanUp(*module);
   return std::move(module);
 }
 

@@ -10,6 +10,70 @@ namespace {
 
 bool isRange(const Expr &part) { return part.kind == ExprKind::Slice || part.kind == ExprKind::Ellipsis; }
 
+/// keep[b, j] in a mask, x[t] in a scan: one element, as scalar code.
+class ElementReader {
+public:
+  ElementReader(Evaluator &e, mlir::Value x, llvm::ArrayRef<Value> indices, const Expr &expr)
+      : e(e), x(x), type(typeOf(x)), indices(indices), expr(expr) {}
+
+  Value run() {
+    if (e.scalars.realType.isF64())
+      return e.poison(expr.loc, "a table is computed when compiling and cannot read a tensor");
+    if (static_cast<int64_t>(indices.size()) != type.getRank()) {
+      e.error(expr.loc, fmt::format("{} indices for {}", indices.size(), describe(Tensor{x})));
+      e.noteValue(x, "the tensor");
+      return Poison{};
+    }
+    llvm::SmallVector<mlir::Value> places;
+    for (unsigned d = 0; d < indices.size(); ++d) {
+      places.push_back(placeAlong(d));
+      if (!places.back())
+        return Poison{};
+    }
+    return Scalar{mlir::xf::AtOp::create(e.builder, e.at(expr.loc), type.getElementType(), x, places), {}};
+  }
+
+private:
+  /// Null after an error.
+  mlir::Value placeAlong(unsigned d) {
+    const Value &value = indices[d];
+    Loc loc = expr.operands[d + 1]->loc;
+    DimSize dim = dimOf(type, d);
+    auto operand = operandOf(value);
+    if (!operand || holds<bool>(value) || holds<double>(value))
+      return fail(loc, "an index must be a position or an integer, not " + describe(value));
+    auto *scalar = getIf<Scalar>(value);
+    if (!scalar) {
+      int64_t i = std::get<int64_t>(value);
+      if (i < 0 || (!dim.isDynamic() && i >= dim.size))
+        return fail(loc, fmt::format("index {} is outside of dimension {} of {}", i, d + 1, mlir::xf::describeShape(type)));
+    } else if (dim.size == 1) {
+      operand = int64_t(0);
+    } else if (!scalar->range && dim.isDynamic()) {
+      return fail(loc, fmt::format("a computed index needs a dimension of known size, and {} is known at run time only", dim.name));
+    } else if (scalar->range && *scalar->range != dim && scalar->range->size != 1) {
+      // A position runs over one dimension and reads along no other.
+      e.error(loc, fmt::format("this position runs over {}, but dimension {} of {} is {}{}", scalar->range->str(), d + 1, mlir::xf::describeShape(type),
+                               dim.str(), dim.isDynamic() ? "" : "; a computed index, as i + 0, may go beyond and is held inside"));
+      e.noteValue(x, "the tensor");
+      return {};
+    }
+    mlir::Value place = e.scalars.convert(*operand, e.builder.getIndexType(), loc);
+    bool isComputed = scalar && !scalar->range && dim.size != 1;
+    if (place && isComputed && !staysBelow(place, dim.size))
+      place = e.scalars.binary("min", e.scalars.binary("max", place, int64_t(0), loc), dim.size - 1, loc);
+    return place;
+  }
+
+  mlir::Value fail(Loc loc, const std::string &message) { return e.error(loc, message), mlir::Value(); }
+
+  Evaluator &e;
+  mlir::Value x;
+  mlir::RankedTensorType type;
+  llvm::ArrayRef<Value> indices;
+  const Expr &expr;
+};
+
 /// x[…] with a tensor x: a look-up of rows, an element in a mask or scan, or ranges and numbers.
 class TensorIndex {
 public:
@@ -20,7 +84,7 @@ public:
     if (auto whole = evalParts())
       return *whole;
     if (llvm::any_of(values, holds<Scalar>))
-      return e.readElement(x, values, expr);
+      return ElementReader(e, x, values, expr).run();
     return checkRank() && cut() ? dropDims() : Value(Poison{});
   }
 
@@ -54,7 +118,7 @@ private:
                                   "is computed from them are such tensors where they are known at run time only");
       }
       if (holds<ScanPosition>(values[i]) && values.size() == 1)
-        return e.currentScan ? e.scanInput(x, expr.loc, true) : e.poison(part.loc, "the scan's position is used outside of its scan");
+        return e.currentScan ? e.currentScan->read(e, x, expr.loc, /*indexed=*/true) : e.poison(part.loc, "the scan's position is used outside of its scan");
     }
     return std::nullopt;
   }
@@ -169,30 +233,30 @@ private:
   int64_t rank;
   std::vector<bool> dropped;
 };
-} // namespace
 
 /// The one index of something with `size` elements, which are counted from the end if it is negative.
-std::optional<int64_t> Evaluator::listIndex(int64_t size, const Expr &expr, const ScopePtr &scope) {
+std::optional<int64_t> listIndex(Evaluator &e, int64_t size, const Expr &expr, const ScopePtr &scope) {
   if (expr.operands.size() != 2 || isRange(*expr.operands[1]))
-    return error(expr.loc, "a list takes one index"), std::nullopt;
-  auto i = asInt(eval(*expr.operands[1], scope), expr.operands[1]->loc, "the index");
+    return e.error(expr.loc, "a list takes one index"), std::nullopt;
+  auto i = e.asInt(e.eval(*expr.operands[1], scope), expr.operands[1]->loc, "the index");
   if (!i)
     return std::nullopt;
   if (*i < -size || *i >= size)
-    return error(expr.operands[1]->loc, fmt::format("index {} is outside of a list of {}", *i, size)), std::nullopt;
+    return e.error(expr.operands[1]->loc, fmt::format("index {} is outside of a list of {}", *i, size)), std::nullopt;
   return *i < 0 ? *i + size : *i;
 }
+} // namespace
 
 Value Evaluator::index(const Expr &expr, const ScopePtr &scope) {
   Value object = eval(*expr.operands[0], scope);
   if (isPoison(object))
     return object;
   if (auto *list = getIf<std::shared_ptr<List>>(object)) {
-    auto i = listIndex((*list)->size(), expr, scope);
+    auto i = listIndex(*this, (*list)->size(), expr, scope);
     return i ? elementAt(**list, *i) : Value(Poison{});
   }
   if (auto *several = getIf<std::shared_ptr<Tuple>>(object)) {
-    auto i = listIndex(static_cast<int64_t>((*several)->elements.size()), expr, scope);
+    auto i = listIndex(*this, static_cast<int64_t>((*several)->elements.size()), expr, scope);
     return i ? (*several)->elements[*i] : Value(Poison{});
   }
   if (auto *table = getIf<std::shared_ptr<TableUse>>(object); table && expr.operands.size() == 2) {
@@ -201,54 +265,8 @@ Value Evaluator::index(const Expr &expr, const ScopePtr &scope) {
     if (isPoison(ids))
       return ids;
     if (auto *tensor = getIf<Tensor>(ids))
-      return indexTable(**table, tensor->value, expr.loc);
+      return tables.index(**table, tensor->value, expr.loc);
   }
   mlir::Value x = asTensor(object, expr.loc, "what is indexed");
   return x ? TensorIndex(*this, x, expr, scope).run() : Value(Poison{});
-}
-
-/// keep[b, j] in a mask, x[t] in a scan.
-Value Evaluator::readElement(mlir::Value x, const std::vector<Value> &indices, const Expr &expr) {
-  auto type = typeOf(x);
-  if (scalars.realType.isF64())
-    return poison(expr.loc, "a table is computed when compiling and cannot read a tensor");
-  if (static_cast<int64_t>(indices.size()) != type.getRank()) {
-    error(expr.loc, fmt::format("{} indices for {}", indices.size(), describe(Tensor{x})));
-    noteValue(x, "the tensor");
-    return Poison{};
-  }
-  llvm::SmallVector<mlir::Value> values;
-  for (auto [d, value] : llvm::enumerate(indices)) {
-    Loc loc = expr.operands[d + 1]->loc;
-    auto operand = operandOf(value);
-    if (!operand || holds<bool>(value) || holds<double>(value))
-      return poison(loc, "an index must be a position or an integer, not " + describe(value));
-    DimSize dim = dimOf(type, d);
-    bool computed = false;
-    if (auto *scalar = getIf<Scalar>(value)) {
-      // A position runs over one dimension and reads along no other.
-      bool row = dim.size == 1;
-      computed = !scalar->range && !row;
-      if (computed && dim.isDynamic())
-        return poison(loc, fmt::format("a computed index needs a dimension of known size, and {} is known at run time only", dim.name));
-      if (scalar->range && *scalar->range != dim && !row && scalar->range->size != 1) {
-        error(loc, fmt::format("this position runs over {}, but dimension {} of {} is {}{}", scalar->range->str(), d + 1,
-                               mlir::xf::describeShape(type), dim.str(),
-                               dim.isDynamic() ? "" : "; a computed index, as i + 0, may go beyond and is held inside"));
-        noteValue(x, "the tensor");
-        return Poison{};
-      }
-      if (row)
-        operand = int64_t(0);
-    } else if (auto *i = getIf<int64_t>(value); i && (*i < 0 || (!dim.isDynamic() && *i >= dim.size))) {
-      return poison(loc, fmt::format("index {} is outside of dimension {} of {}", *i, d + 1, mlir::xf::describeShape(type)));
-    }
-    mlir::Value index = scalars.convert(*operand, builder.getIndexType(), loc);
-    if (index && computed && !staysBelow(index, dim.size))
-      index = scalars.binary("min", scalars.binary("max", index, int64_t(0), loc), dim.size - 1, loc);
-    if (!index)
-      return Poison{};
-    values.push_back(index);
-  }
-  return Scalar{mlir::xf::AtOp::create(builder, at(expr.loc), type.getElementType(), x, values), {}};
 }

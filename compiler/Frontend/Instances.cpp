@@ -1,4 +1,3 @@
-// Blocks become instances: members get their paths, weights become xf.parameter.
 #include "compiler/Frontend/Evaluator.h"
 
 #include <fmt/format.h>
@@ -18,32 +17,24 @@ std::string written(std::string path) {
 }
 } // namespace
 
-Value Evaluator::makeSpec(const BlockRef &block, Args args, Loc loc) {
-  auto spec = std::make_shared<Spec>();
-  spec->block = block.block;
-  spec->scope = block.scope;
-  spec->loc = loc;
-  auto local = std::make_shared<Scope>();
-  local->parent = block.scope;
-  if (!bindArguments(block.block->params, args, local, "block '" + block.block->name + "'", loc, block.block->loc))
-    return Poison{};
-  for (const Param &param : block.block->params)
-    spec->arguments.push_back({&param, local->names[param.name].value});
-  return spec;
+std::string Instances::newSymbol(const std::string &name, llvm::StringRef separator) {
+  std::string symbol = name;
+  for (unsigned i = 2; !symbols.insert(symbol).second; ++i)
+    symbol = fmt::format("{}{}{}", name, separator.str(), i);
+  return symbol;
 }
 
-Instance *Evaluator::instantiate(const Spec &spec, std::string path, std::string symbol, std::vector<int64_t> counts,
-                                 const Indices &outer) {
-  DepthGuard guard(*this);
+Instance *Instances::make(const Spec &spec, std::string path, std::string symbol, std::vector<int64_t> counts, const Indices &outer) {
+  DepthGuard guard(e);
   if (path.size() > 2000 || guard.tooDeep()) {
-    error(spec.loc, "blocks are too deeply nested; does '" + spec.block->name + "' contain itself?");
+    e.error(spec.loc, "blocks are too deeply nested; does '" + spec.block->name + "' contain itself?");
     return nullptr;
   }
   if (instances.size() > 50'000) {
-    error(spec.loc, "the model has too many members");
+    e.error(spec.loc, "the model has too many members");
     return nullptr;
   }
-  depth += 20; // a block in a block needs more of the stack than an expression
+  e.depth += 20; // a block in a block needs more of the stack than an expression
   instances.push_back(std::make_unique<Instance>());
   Instance &instance = *instances.back();
   instance.block = spec.block;
@@ -53,15 +44,15 @@ Instance *Evaluator::instantiate(const Spec &spec, std::string path, std::string
   instance.counts = std::move(counts);
   for (auto &[param, value] : spec.arguments)
     instance.params[param->name] = {value, param->loc};
-  calls.push_back({spec.loc});
-  addItems(instance, spec.block->items, selfScope({&instance, outer}), outer);
-  calls.pop_back();
-  depth -= 20;
+  e.calls.push_back({spec.loc});
+  addItems(instance, spec.block->items, e.selfScope({&instance, outer}), outer);
+  e.calls.pop_back();
+  e.depth -= 20;
   return &instance;
 }
 
 /// Whether a block has no member, method or parameter of that name yet; else an error.
-bool Evaluator::isNew(const Instance &instance, const std::string &name, Loc loc) {
+bool Instances::isNew(const Instance &instance, const std::string &name, Loc loc) {
   Loc first;
   std::string what = "the first one";
   if (auto it = instance.members.find(name); it != instance.members.end())
@@ -72,21 +63,21 @@ bool Evaluator::isNew(const Instance &instance, const std::string &name, Loc loc
     first = it->second.loc, what = "the parameter of that name";
   else
     return true;
-  error(loc, "'" + name + "' is declared twice");
-  note(first, what + " is here");
+  e.error(loc, "'" + name + "' is declared twice");
+  e.note(first, what + " is here");
   return false;
 }
 
-void Evaluator::addItems(Instance &instance, const std::vector<Item> &items, const ScopePtr &scope, const Indices &indices) {
+void Instances::addItems(Instance &instance, const std::vector<Item> &items, const ScopePtr &scope, const Indices &indices) {
   for (const Item &item : items) {
-    if (diagnostics.isFull())
+    if (e.diagnostics.isFull())
       return;
     switch (item.kind) {
     case ItemKind::Method: {
       const Function &method = *item.method;
       if (method.kind == FunctionKind::Entry) {
         if (!instance.block->isModel)
-          error(method.loc, "entries stand in a model only");
+          e.error(method.loc, "entries stand in a model only");
         instance.entries.push_back(&method);
       } else if (isNew(instance, method.name, method.loc)) {
         instance.methods[method.name] = &method;
@@ -94,7 +85,7 @@ void Evaluator::addItems(Instance &instance, const std::vector<Item> &items, con
       break;
     }
     case ItemKind::If: {
-      auto condition = asBool(eval(*item.value, scope), item.value->loc, "the condition");
+      auto condition = e.asBool(e.eval(*item.value, scope), item.value->loc, "the condition");
       if (condition)
         addItems(instance, *condition ? item.items : item.otherwise, scope, indices);
       break;
@@ -118,24 +109,24 @@ void Evaluator::addItems(Instance &instance, const std::vector<Item> &items, con
   }
 }
 
-void Evaluator::addWeight(Instance &instance, const Item &item, const Target &target, const ScopePtr &scope) {
+void Instances::addWeight(Instance &instance, const Item &item, const Target &target, const ScopePtr &scope) {
   Binding binding{Poison{}, target.loc, true};
-  mlir::Type element = elementType(item.type, true);
+  mlir::Type element = e.elementType(item.type, true);
   std::vector<DimSize> shape;
   bool good = element != nullptr;
   for (const DimExpr &dim : item.type.dims) {
     if (!dim.size || dim.bound) {
-      error(dim.loc, "a parameter's dimensions must be known");
+      e.error(dim.loc, "a parameter's dimensions must be known");
       good = false;
       continue;
     }
-    auto size = evalDim(*dim.size, scope);
+    auto size = e.evalDim(*dim.size, scope);
     good &= size.has_value();
     if (size)
       shape.push_back(*size);
   }
   if (good && item.type.dims.empty()) {
-    error(item.type.loc, "a parameter needs a shape, such as f32[d]");
+    e.error(item.type.loc, "a parameter needs a shape, such as f32[d]");
     good = false;
   }
   if (good) {
@@ -147,7 +138,7 @@ void Evaluator::addWeight(Instance &instance, const Item &item, const Target &ta
   instance.members[target.name] = binding;
 }
 
-const Parameter *Evaluator::makeParameter(const std::string &name, const std::string &path, llvm::ArrayRef<int64_t> counts,
+const Parameter *Instances::makeParameter(const std::string &name, const std::string &path, llvm::ArrayRef<int64_t> counts,
                                           mlir::RankedTensorType type, Loc loc) {
   double elements = 1;
   for (int64_t size : type.getShape())
@@ -155,36 +146,33 @@ const Parameter *Evaluator::makeParameter(const std::string &name, const std::st
   for (int64_t count : counts)
     elements *= static_cast<double>(count);
   if (elements > 1e12) {
-    error(loc, fmt::format("parameter '{}' would have {:.3g} elements", written(path), elements));
+    e.error(loc, fmt::format("parameter '{}' would have {:.3g} elements", written(path), elements));
     return nullptr;
   }
   if (auto it = parameters.find(path); it != parameters.end()) {
     // The same name again is the same weight.
     if (it->second->type == type && llvm::ArrayRef(it->second->counts) == counts)
       return it->second.get();
-    error(loc, "parameter '" + written(path) + "' of shape " + mlir::xf::describeShape(type) + " has another shape elsewhere");
-    note(it->second->loc, "here it has shape " + mlir::xf::describeShape(it->second->type));
+    e.error(loc, "parameter '" + written(path) + "' of shape " + mlir::xf::describeShape(type) + " has another shape elsewhere");
+    e.note(it->second->loc, "here it has shape " + mlir::xf::describeShape(it->second->type));
     return nullptr;
   }
-  std::string symbol = name;
-  for (unsigned i = 2; !symbols.insert(symbol).second; ++i)
-    symbol = fmt::format("{}.{}", name, i);
   auto parameter = std::make_unique<Parameter>();
-  parameter->symbol = symbol;
+  parameter->symbol = newSymbol(name, ".");
   parameter->type = type;
   parameter->counts.assign(counts.begin(), counts.end());
   parameter->loc = loc;
-  mlir::OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToEnd(module->getBody());
-  parameter->op = mlir::xf::ParameterOp::create(builder, at(loc), symbol, type, builder.getStringAttr(path), counts);
+  mlir::OpBuilder::InsertionGuard guard(e.builder);
+  e.builder.setInsertionPointToEnd(e.module->getBody());
+  parameter->op = mlir::xf::ParameterOp::create(e.builder, e.at(loc), parameter->symbol, type, e.builder.getStringAttr(path), counts);
   return (parameters[path] = std::move(parameter)).get();
 }
 
-void Evaluator::addMember(Instance &instance, const Item &item, const Target &target, const ScopePtr &scope, const Indices &indices) {
-  Value value = eval(*item.value, scope);
+void Instances::addMember(Instance &instance, const Item &item, const Target &target, const ScopePtr &scope, const Indices &indices) {
+  Value value = e.eval(*item.value, scope);
   std::string name = item.path.value_or(target.name);
   if (auto *block = getIf<BlockRef>(value))
-    value = makeSpec(*block, {}, item.value->loc); // `norm: Norm` with no arguments
+    value = e.makeSpec(*block, {}, item.value->loc); // `norm: Norm` with no arguments
   Binding binding{Poison{}, target.loc, true};
   bool foreign = holds<InstanceRef>(value) || holds<WeightRef>(value);
   auto *list = getIf<std::shared_ptr<List>>(value);
@@ -202,18 +190,18 @@ void Evaluator::addMember(Instance &instance, const Item &item, const Target &ta
 }
 
 /// Gives a described block, or list of blocks, its place.
-Value Evaluator::makeMember(Instance &owner, const Value &value, const std::string &path, const std::string &symbol,
+Value Instances::makeMember(Instance &owner, const Value &value, const std::string &path, const std::string &symbol,
                             const Indices &indices, Loc loc) {
   auto list = getIf<std::shared_ptr<List>>(value);
   size_t brace = path.rfind("{i}");
   if (!list && brace != std::string::npos)
-    return poison(loc, "the name \"" + path + "\" has '{i}', but the member is no list");
+    return e.poison(loc, "the name \"" + path + "\" has '{i}', but the member is no list");
   if (auto *spec = getIf<std::shared_ptr<Spec>>(value)) {
-    Instance *instance = instantiate(**spec, path, symbol, owner.counts, indices);
+    Instance *instance = make(**spec, path, symbol, owner.counts, indices);
     return instance ? Value(InstanceRef{instance, indices}) : Value(Poison{});
   }
   if (!list)
-    return poison(loc, "a member must be a block such as Linear(d, d) or a list of blocks, not " + describe(value));
+    return e.poison(loc, "a member must be a block such as Linear(d, d) or a list of blocks, not " + describe(value));
   auto numbered = [&](const std::string &number) {
     return brace == std::string::npos ? path + "." + number : path.substr(0, brace) + number + path.substr(brace + 3);
   };
@@ -232,8 +220,8 @@ Value Evaluator::makeMember(Instance &owner, const Value &value, const std::stri
     inner.push_back(int64_t(0));
     auto *spec = getIf<std::shared_ptr<Spec>>(*(*list)->element);
     if (!spec)
-      return poison(loc, "a list member holds blocks, not " + describe(*(*list)->element));
-    Instance *instance = instantiate(**spec, numbered(hole), symbol, counts, inner);
+      return e.poison(loc, "a list member holds blocks, not " + describe(*(*list)->element));
+    Instance *instance = make(**spec, numbered(hole), symbol, counts, inner);
     if (!instance)
       return Poison{};
     result->element = InstanceRef{instance, indices};
@@ -246,11 +234,11 @@ Value Evaluator::makeMember(Instance &owner, const Value &value, const std::stri
     }
     Value block = element;
     if (auto *ref = getIf<BlockRef>(element))
-      block = makeSpec(*ref, {}, loc);
+      block = e.makeSpec(*ref, {}, loc);
     auto *spec = getIf<std::shared_ptr<Spec>>(block);
     if (!spec)
-      return poison(loc, "a list member holds blocks, not " + describe(element));
-    Instance *instance = instantiate(**spec, numbered(std::to_string(i)), fmt::format("{}.{}", symbol, i), owner.counts, indices);
+      return e.poison(loc, "a list member holds blocks, not " + describe(element));
+    Instance *instance = make(**spec, numbered(std::to_string(i)), fmt::format("{}.{}", symbol, i), owner.counts, indices);
     if (!instance)
       return Poison{};
     result->elements.push_back(InstanceRef{instance, indices});

@@ -85,11 +85,19 @@ public:
     return true;
   }
 
+  /// " (it has d, heads)".
+  std::string parameters() const {
+    std::string names;
+    for (const Param &param : block.params)
+      names += (names.empty() ? " (it has " : ", ") + param.name;
+    return names.empty() ? names : names + ")";
+  }
+
   void readSet() {
     for (auto &[name, text] : e.options.set) {
       const Param *param = findParam(name);
       if (!param) {
-        fail("--set " + name + ": '" + block.name + "' has no parameter '" + name + "'");
+        fail("--set " + name + ": '" + block.name + "' has no parameter '" + name + "'" + parameters());
         e.note(block.loc, "'" + block.name + "' is declared here");
         continue;
       }

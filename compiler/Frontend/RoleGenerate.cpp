@@ -23,10 +23,10 @@ public:
   void run() {
     if (!readArguments() || !findEntries() || !findTokens() || !findBatch() || !findLogits() || !checkAlign())
       return;
-    e.batchDim = mlir::xf::getDimName(target, batch).str();
-    e.targetDim = mlir::xf::getDimName(target, 1 - batch).str();
+    e.bounds.batch = mlir::xf::getDimName(target, batch).str();
+    e.bounds.target = mlir::xf::getDimName(target, 1 - batch).str();
     if (source)
-      e.sourceDim = mlir::xf::getDimName(source, 1 - batch).str();
+      e.bounds.source = mlir::xf::getDimName(source, 1 - batch).str();
     addRoles();
     if (addBeam())
       write(mlir::xf::kGenerateAttr);
@@ -73,16 +73,14 @@ private:
       return readMaxLength(argument);
     if (key == "end")
       return readEnds(argument);
-    if (key == "start" || key == "pad" || key == "min_length") {
-      numbers[key] = argument.value->loc;
+    if (key == "start" || key == "pad" || key == "min_length")
       return addNumber(argument, key, what);
-    }
     return fail(argument.loc, "generate has no parameter '" + key + "' (encode, decode, align, tokens, logits, start, end, pad, min_length, max_length)");
   }
 
   /// A token, or a list of them.
   bool readEnds(const Argument &argument) {
-    Loc loc = numbers["end"] = argument.value->loc;
+    Loc loc = argument.value->loc;
     Value value = valueOf(argument);
     auto *list = getIf<std::shared_ptr<List>>(value);
     std::vector<Value> ends = list && !(*list)->element ? (*list)->elements : std::vector<Value>{value};
@@ -147,9 +145,9 @@ private:
   // What the entries have for it.
 
   bool findEntries() {
-    decode = e.findEntry(names["decode"].text, names["decode"].loc);
+    decode = e.entries.find(names["decode"].text, names["decode"].loc);
     for (auto [name, entry] : {std::pair("encode", &encode), std::pair("align", &align)})
-      if (names.count(name) && !(*entry = e.findEntry(names[name].text, names[name].loc)))
+      if (names.count(name) && !(*entry = e.entries.find(names[name].text, names[name].loc)))
         return false;
     return bool(decode);
   }
@@ -277,7 +275,7 @@ private:
     bool good = true;
     auto check = [&](const std::string &name, mlir::Attribute value) {
       if (int64_t id = llvm::cast<mlir::IntegerAttr>(value).getInt(); id >= vocabulary)
-        good = fail(numbers[name], fmt::format("'{}' of generate is {}, but the model has {} target tokens", name, id, vocabulary));
+        good = fail(placeOf(name), fmt::format("'{}' of generate is {}, but the model has {} target tokens", name, id, vocabulary));
     };
     for (mlir::NamedAttribute member : members) {
       if (member.getName() == "start" || member.getName() == "end")
@@ -294,15 +292,15 @@ private:
   void addRoles() {
     if (encode) {
       addEntry("encode", encode);
-      addString("source", e.sourceDim);
+      addString("source", e.bounds.source);
     }
     addEntry("decode", decode);
     if (align)
       addEntry("align", align);
     addString("tokens", decode.getArgName(tokens));
     addString("logits", decode.getResultName(logits));
-    addString("batch", e.batchDim);
-    addString("target", e.targetDim);
+    addString("batch", e.bounds.batch);
+    addString("target", e.bounds.target);
     if (batch == 1)
       addFlag("sequence_first");
   }
@@ -319,7 +317,6 @@ private:
   }
 
   std::map<std::string, Name> names;
-  std::map<std::string, Loc> numbers; // where they stand
   mlir::xf::EntryOp encode, decode, align;
   unsigned tokens = 0, logits = 0; // an input and a result of `decode`
   mlir::RankedTensorType source, target; // of the tokens; `source` is null without an encoder

@@ -19,8 +19,8 @@ public:
       return;
     if (sequenceFirst)
       addFlag("sequence_first");
-    addString("batch", e.batchDim);
-    addString("source", e.sourceDim);
+    addString("batch", e.bounds.batch);
+    addString("source", e.bounds.source);
     addEntry("entry", entry);
     addString("result", result);
     if (!types.empty())
@@ -41,7 +41,7 @@ private:
       if (!name)
         return false;
       if (key == "entry")
-        return bool(entry = e.findEntry(*name, argument.loc));
+        return bool(entry = e.entries.find(*name, argument.loc));
       (key == "result" ? result : types) = *name;
       (key == "result" ? resultLoc : typesLoc) = argument.loc;
       return true;
@@ -91,9 +91,9 @@ private:
     using namespace mlir::xf;
     bool perSentence = rows.getRank() == 2;
     sequenceFirst = perSentence ? sameDim(rows, 0, tokens, 1) : getDimName(tokens, 1) == "B";
-    e.batchDim = getDimName(tokens, sequenceFirst ? 1 : 0).str();
-    e.sourceDim = getDimName(tokens, sequenceFirst ? 0 : 1).str();
-    bool fits = perSentence ? getDimName(rows, 0) == e.batchDim
+    e.bounds.batch = getDimName(tokens, sequenceFirst ? 1 : 0).str();
+    e.bounds.source = getDimName(tokens, sequenceFirst ? 0 : 1).str();
+    bool fits = perSentence ? getDimName(rows, 0) == e.bounds.batch
                             : rows.getRank() == 3 && sameDim(rows, 0, tokens, 0) && sameDim(rows, 1, tokens, 1);
     // A row is as wide for every line.
     if (!fits || rows.isDynamicDim(rows.getRank() - 1) || !rows.getElementType().isF32())

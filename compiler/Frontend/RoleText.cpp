@@ -1,8 +1,6 @@
 // text(source = characters, suffix = [2], …): how lines become tokens, and tokens lines.
 #include "compiler/Frontend/Roles.h"
 
-#include <fmt/format.h>
-
 using namespace xf::frontend;
 
 namespace {
@@ -21,24 +19,15 @@ public:
 private:
   bool readArgument(const Argument &argument) {
     const std::string &key = argument.name;
+    std::string what = "'" + key + "' of text";
     if (key == "source" || key == "target")
       return readUnit(argument);
-    Value value = valueOf(argument);
-    if (isPoison(value))
-      return false;
-    bool isIds = key == "prefix" || key == "suffix" || key == "between";
-    if (holds<None>(value) && (isIds || key == "unknown")) // as if it were not given
-      return true;
-    if (isIds)
-      return readIds(argument, value);
-    if (key == "unknown") {
-      auto known = asId(value, argument.value->loc);
-      if (known)
-        addInteger(key, *known);
-      return known.has_value();
-    }
+    if (key == "prefix" || key == "suffix" || key == "between")
+      return readIds(argument, what);
+    if (key == "unknown")
+      return addNumber(argument, key, what);
     if (key == "lowercase") {
-      auto known = e.asBool(value, argument.value->loc, "'lowercase' of text");
+      auto known = e.asBool(valueOf(argument), argument.value->loc, what);
       if (known && *known)
         addFlag(key);
       return true;
@@ -55,26 +44,22 @@ private:
     return true;
   }
 
-  bool readIds(const Argument &argument, const Value &value) {
+  bool readIds(const Argument &argument, const std::string &what) {
+    Value value = valueOf(argument);
+    if (isPoison(value) || holds<None>(value)) // none: as if it were not given
+      return !isPoison(value);
     auto *list = getIf<std::shared_ptr<List>>(value);
     if (!list || (*list)->element)
-      return fail(argument.value->loc, "'" + argument.name + "' of text is a list of ids, such as [2]");
+      return fail(argument.value->loc, what + " is a list of ids, such as [2]");
     llvm::SmallVector<mlir::Attribute> ids;
     for (const Value &element : (*list)->elements) {
-      auto known = asId(element, argument.value->loc);
+      auto known = asNumber(element, argument.value->loc, what);
       if (!known)
         return false;
       ids.push_back(builder.getI64IntegerAttr(*known));
     }
     add(argument.name, builder.getArrayAttr(ids));
     return true;
-  }
-
-  std::optional<int64_t> asId(const Value &value, Loc loc) {
-    auto known = e.asInt(value, loc, "an id of text");
-    if (known && (*known < 0 || *known > INT32_MAX))
-      return e.error(loc, fmt::format("{} is no token id", *known)), std::nullopt;
-    return known;
   }
 };
 

@@ -5,33 +5,25 @@
 
 using namespace xf::frontend;
 
-mlir::xf::EntryOp Evaluator::findEntry(llvm::StringRef name, Loc loc) {
-  for (EntryInfo &entry : entries)
-    if (entry.function->name == name)
-      return entry.op;
-  error(loc, "'" + name.str() + "' is no entry of the model");
-  return {};
-}
-
-void Evaluator::runDirectives(const InstanceRef &self) {
+void xf::frontend::runDirectives(Evaluator &e, const InstanceRef &model) {
   std::set<std::string> seen;
-  for (const Item *item : self.instance->directives) {
+  for (const Item *item : model.instance->directives) {
     const Expr &call = *item->value;
     const std::string &name = call.operands.empty() ? call.text : call.operands[0]->text;
     if (call.kind != ExprKind::Call) {
-      error(item->loc, "'" + name + "' needs arguments");
+      e.error(item->loc, "'" + name + "' needs arguments");
       continue;
     }
     if (!seen.insert(name).second) {
-      error(item->loc, "'" + name + "' is given twice");
+      e.error(item->loc, "'" + name + "' is given twice");
       continue;
     }
     if (name == "generate")
-      runGenerate(*this, call, selfScope(self));
+      runGenerate(e, call, e.selfScope(model));
     else if (name == "text")
-      runText(*this, call, selfScope(self));
+      runText(e, call, e.selfScope(model));
     else
-      runPredict(*this, call, selfScope(self));
+      runPredict(e, call, e.selfScope(model));
   }
 }
 
@@ -54,6 +46,19 @@ std::optional<int64_t> Directive::asNumber(const Value &value, Loc loc, const st
   if (number && (*number < 0 || *number > INT32_MAX))
     return fail(loc, fmt::format("{} cannot be {}", what, *number)), std::nullopt;
   return number;
+}
+
+void Directive::write(llvm::StringRef attribute) {
+  (*e.module)->setAttr(attribute, builder.getDictionaryAttr(members));
+  mlir::xf::ModuleRoles roles(*e.module, attribute);
+  for (const Argument &argument : call.arguments)
+    if (!argument.name.empty())
+      roles.setPlace(argument.name, e.at(argument.value->loc));
+}
+
+Loc Directive::placeOf(llvm::StringRef name) const {
+  auto found = llvm::find_if(call.arguments, [&](const Argument &argument) { return argument.name == name; });
+  return found == call.arguments.end() ? call.loc : found->value->loc;
 }
 
 bool Directive::addNumber(const Argument &argument, llvm::StringRef key, const std::string &what) {

@@ -3,8 +3,12 @@
 #define XF_COMPILER_FRONTEND_ROLES_H
 
 #include "compiler/Frontend/Evaluator.h"
+#include "dialect/IR/ModuleRoles.h"
 
 namespace xf::frontend {
+
+/// Runs the directives of a model, whose entries have been built.
+void runDirectives(Evaluator &evaluator, const InstanceRef &model);
 
 void runGenerate(Evaluator &evaluator, const Expr &call, const ScopePtr &scope);
 void runText(Evaluator &evaluator, const Expr &call, const ScopePtr &scope);
@@ -37,7 +41,10 @@ protected:
   void addInteger(llvm::StringRef key, int64_t value) { add(key, builder.getI64IntegerAttr(value)); }
   void addString(llvm::StringRef key, llvm::StringRef value) { add(key, builder.getStringAttr(value)); }
   void addEntry(llvm::StringRef key, mlir::xf::EntryOp entry) { add(key, mlir::FlatSymbolRefAttr::get(entry.getSymNameAttr())); }
-  void write(llvm::StringRef attribute) { (*e.module)->setAttr(attribute, builder.getDictionaryAttr(members)); }
+  /// The module's attribute, and where its members come from.
+  void write(llvm::StringRef attribute);
+  /// Where the argument of that name stands.
+  Loc placeOf(llvm::StringRef name) const;
 
   Evaluator &e;
   const Expr &call;

@@ -1,4 +1,5 @@
-// scan t along T { state c = 0; c = …; yield … }: a recurrence over elements becomes one xf.scan.
+#include "compiler/Frontend/Scan.h"
+
 #include "compiler/Frontend/Evaluator.h"
 #include "compiler/Frontend/Hoist.h"
 
@@ -26,7 +27,7 @@ public:
   Value run() {
     if (!declareStates() || !writeBody())
       return Poison{};
-    hoistTensors(*scan.body, e.builder);
+    hoistTensors(*scan.block, e.builder);
     if (scan.inputs.empty())
       return e.poison(expr.loc, "the scan reads no tensor");
     auto shape = e.tensors.broadcast(scan.inputs, expr.loc);
@@ -52,7 +53,7 @@ private:
       for (const Target &target : stmt.targets) {
         states.push_back(target);
         starts.push_back(*start);
-        local->set(target.name, Scalar{scan.body->addArgument(e.builder.getF32Type(), e.at(stmt.loc)), {}}, target.loc);
+        local->set(target.name, Scalar{scan.block->addArgument(e.builder.getF32Type(), e.at(stmt.loc)), {}}, target.loc);
       }
     }
     return true;
@@ -61,7 +62,7 @@ private:
   bool writeBody() {
     mlir::OpBuilder::InsertionGuard guard(e.builder);
     llvm::SaveAndRestore current(e.currentScan, &scan);
-    e.builder.setInsertionPointToEnd(scan.body);
+    e.builder.setInsertionPointToEnd(scan.block);
     auto result = runStatements();
     return result && yield(*result);
   }
@@ -130,7 +131,7 @@ private:
   }
 
   Value build(llvm::ArrayRef<DimSize> shape, unsigned axis) {
-    size_t count = scan.body->getTerminator()->getNumOperands() - states.size();
+    size_t count = scan.block->getTerminator()->getNumOperands() - states.size();
     mlir::OperationState op(e.at(expr.loc), mlir::xf::ScanOp::getOperationName());
     llvm::SmallVector<mlir::Type> types(count, tensorOf(shape, e.builder.getF32Type()));
     mlir::xf::ScanOp::build(e.builder, op, types, inputs, axis, starts);
@@ -149,55 +150,52 @@ private:
   const ScopePtr &scope;
   ScopePtr local; // of the body
   mlir::Region region;
-  Evaluator::ScanState scan;
+  ScanBody scan;
   std::vector<Target> states;
   std::vector<double> starts; // of the states
   llvm::SmallVector<mlir::Value> inputs; // of the operation
 };
 } // namespace
 
-/// The element of a tensor at the scan's position; a tensor without the scan's dimension is the same at each.
-Value Evaluator::scanInput(mlir::Value tensor, Loc loc, bool indexed) {
-  ScanState &state = *currentScan;
-  bool follows = findAxis(dimsOf(typeOf(tensor)), state.dim).has_value();
+Value ScanBody::read(Messages &messages, mlir::Value tensor, Loc loc, bool indexed) {
+  bool follows = findAxis(dimsOf(typeOf(tensor)), dim).has_value();
   if (follows != indexed) {
-    error(loc, follows ? "inside the scan this tensor needs the position as its index"
-                       : mlir::xf::describeShape(typeOf(tensor)) + " does not run along " + state.dim.str());
-    noteValue(tensor, "the tensor");
+    messages.error(loc, follows ? "inside the scan this tensor needs the position as its index"
+                                : mlir::xf::describeShape(typeOf(tensor)) + " does not run along " + dim.str());
+    messages.noteValue(tensor, "the tensor");
     return Poison{};
   }
-  for (auto [input, argument] : llvm::zip(state.inputs, state.arguments))
+  for (auto [input, argument] : llvm::zip(inputs, arguments))
     if (input == tensor)
       return Scalar{argument, {}};
-  state.inputs.push_back(tensor);
-  state.arguments.push_back(state.body->addArgument(typeOf(tensor).getElementType(), at(loc)));
-  return Scalar{state.arguments.back(), {}};
+  inputs.push_back(tensor);
+  arguments.push_back(block->addArgument(typeOf(tensor).getElementType(), messages.at(loc)));
+  return Scalar{arguments.back(), {}};
 }
 
-Value Evaluator::scan(const Expr &expr, const ScopePtr &scope) {
-  if (currentScan || !inBody)
-    return poison(expr.loc, currentScan ? "a scan cannot stand in a scan" : "a scan stands in a method only");
-  auto dim = evalDim(*expr.operands[0], scope);
-  return dim ? ScanWriter(*this, expr, scope, *dim).run() : Value(Poison{});
+Value xf::frontend::scan(Evaluator &e, const Expr &expr, const ScopePtr &scope) {
+  if (e.currentScan || !e.inBody)
+    return e.poison(expr.loc, e.currentScan ? "a scan cannot stand in a scan" : "a scan stands in a method only");
+  auto dim = e.evalDim(*expr.operands[0], scope);
+  return dim ? ScanWriter(e, expr, scope, *dim).run() : Value(Poison{});
 }
 
-/// x shifted by one position, zeros first.
-Value Evaluator::delay(mlir::Value x, const DimSize &dim, Loc loc) {
+Value xf::frontend::delay(Evaluator &e, mlir::Value x, const DimSize &dim, Loc loc) {
   auto type = typeOf(x);
   auto axis = findAxis(dimsOf(type), dim);
   if (!axis || !type.getElementType().isF32()) {
-    error(loc, describe(Tensor{x}) + " does not run along " + dim.str());
-    noteValue(x, "the tensor");
+    e.error(loc, describe(Tensor{x}) + " does not run along " + dim.str());
+    e.noteValue(x, "the tensor");
     return Poison{};
   }
-  mlir::OperationState op(at(loc), mlir::xf::ScanOp::getOperationName());
-  mlir::xf::ScanOp::build(builder, op, mlir::TypeRange(type), mlir::ValueRange(x), *axis, llvm::ArrayRef<double>(0.0));
+  mlir::OperationState op(e.at(loc), mlir::xf::ScanOp::getOperationName());
+  mlir::xf::ScanOp::build(e.builder, op, mlir::TypeRange(type), mlir::ValueRange(x), *axis, llvm::ArrayRef<double>(0.0));
   mlir::Block &block = op.regions[0]->emplaceBlock();
-  mlir::Value last = block.addArgument(builder.getF32Type(), at(loc)), now = block.addArgument(builder.getF32Type(), at(loc));
+  mlir::Value last = block.addArgument(e.builder.getF32Type(), e.at(loc)), now = block.addArgument(e.builder.getF32Type(), e.at(loc));
   {
-    mlir::OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToEnd(&block);
-    mlir::xf::YieldOp::create(builder, at(loc), mlir::ValueRange{now, last});
+    mlir::OpBuilder::InsertionGuard guard(e.builder);
+    e.builder.setInsertionPointToEnd(&block);
+    mlir::xf::YieldOp::create(e.builder, e.at(loc), mlir::ValueRange{now, last});
   }
-  return Tensor{builder.create(op)->getResult(0)};
+  return Tensor{e.builder.create(op)->getResult(0)};
 }

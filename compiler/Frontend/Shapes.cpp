@@ -145,7 +145,7 @@ Value Evaluator::force(const Value &value, Loc loc) {
   if (auto *lazy = getIf<LazyInput *>(value))
     return (*lazy)->value ? *(*lazy)->value : value;
   if (auto *table = getIf<std::shared_ptr<TableUse>>(value))
-    return loadTable(**table, loc, nullptr);
+    return tables.load(**table, loc);
   auto *weight = getIf<WeightRef>(value);
   if (!weight)
     return value;

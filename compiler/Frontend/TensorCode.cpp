@@ -6,11 +6,18 @@
 using namespace xf::frontend;
 
 static constexpr int64_t kFarthestPosition = int64_t(1) << 30;
+static constexpr llvm::StringLiteral kTransposed = "a b -> b a";
+
+/// As a description writes it: token[B, S].
+static std::string typeText(mlir::RankedTensorType type) {
+  mlir::Type element = type.getElementType();
+  return (element.isF32() ? "f32" : element.isInteger(1) ? "bool" : "token") + mlir::xf::describeShape(type);
+}
 
 Value TensorCode::linear(mlir::Value x, mlir::Value weight, mlir::Value bias, Loc loc) {
   auto xt = typeOf(x), wt = typeOf(weight);
   if (!xt.getElementType().isF32() || !wt.getElementType().isF32())
-    return messages.poison(loc, "a product needs numbers (f32) on both sides");
+    return messages.poison(loc, "a product needs numbers (f32) on both sides, not " + typeText(xt) + " and " + typeText(wt));
   if (wt.getRank() != 2 || xt.getRank() == 0 || !mlir::xf::sameDim(xt, xt.getRank() - 1, wt, 1)) {
     messages.error(loc, fmt::format("{} @ {} does not fit: {} is not {}", mlir::xf::describeShape(xt),
                                     wt.getRank() == 2 ? "[" + dimOf(wt, 1).str() + ", " + dimOf(wt, 0).str() + "]" : mlir::xf::describeShape(wt),
@@ -20,12 +27,54 @@ Value TensorCode::linear(mlir::Value x, mlir::Value weight, mlir::Value bias, Lo
     messages.noteValue(weight, "the weight");
     return Poison{};
   }
-  if (!mlir::xf::dependsOnParametersOnly(weight) || (bias && !mlir::xf::dependsOnParametersOnly(bias)))
-    return messages.poison(loc, "weight and bias of a linear must be computed from parameters");
-  if (bias && (typeOf(bias).getRank() != 1 || !mlir::xf::sameDim(typeOf(bias), 0, wt, 0)))
-    return messages.poison(loc, "the bias " + mlir::xf::describeShape(typeOf(bias)) + " does not fit the weight " + mlir::xf::describeShape(wt));
+  for (auto [value, what] : {std::pair(weight, "the weight"), {bias, "the bias"}})
+    if (value && !mlir::xf::dependsOnParametersOnly(value)) {
+      messages.error(loc, std::string(what) + " of a linear must be computed from parameters; products of activations are attend's");
+      messages.noteValue(value, what);
+      return Poison{};
+    }
+  if (bias && (typeOf(bias).getRank() != 1 || !mlir::xf::sameDim(typeOf(bias), 0, wt, 0))) {
+    messages.error(loc, fmt::format("the bias {} does not fit the weight {}: [{}] is wanted", mlir::xf::describeShape(typeOf(bias)), mlir::xf::describeShape(wt),
+                                    dimOf(wt, 0).str()));
+    messages.noteValue(bias, "the bias");
+    messages.noteValue(weight, "the weight");
+    return Poison{};
+  }
   auto type = mlir::xf::withDim(xt, xt.getRank() - 1, wt.getDimSize(0), "");
   return Tensor{mlir::xf::LinearOp::create(builder, messages.at(loc), type, x, weight, bias)};
+}
+
+Value TensorCode::product(mlir::Value x, mlir::Value weight, Loc loc) {
+  if (!mlir::xf::dependsOnParametersOnly(weight)) {
+    messages.error(loc, "the right side of '@' must be computed from parameters; products of activations are attend's");
+    messages.noteValue(weight, "the right side of shape");
+    return Poison{};
+  }
+  if (typeOf(weight).getRank() != 2) {
+    messages.error(loc, "the right side of '@' must have two dimensions, not " + mlir::xf::describeShape(typeOf(weight)));
+    messages.noteValue(weight, "the shape");
+    return Poison{};
+  }
+  // x @ W.T reads W as it is.
+  if (auto turned = weight.getDefiningOp<mlir::xf::RearrangeOp>(); turned && turned.getPattern() == kTransposed) {
+    weight = turned.getX();
+    if (turned->use_empty())
+      turned->erase();
+  } else {
+    Value turnedBack = transpose(weight, loc);
+    if (isPoison(turnedBack))
+      return turnedBack;
+    weight = std::get<Tensor>(turnedBack).value;
+  }
+  return linear(x, weight, {}, loc);
+}
+
+Value TensorCode::transpose(mlir::Value x, Loc loc) {
+  if (typeOf(x).getRank() == 2)
+    return rearrange(x, kTransposed.str(), {}, loc);
+  messages.error(loc, "'.T' needs a tensor of two dimensions, not " + mlir::xf::describeShape(typeOf(x)) + "; use rearrange");
+  messages.noteValue(x, "the shape");
+  return Poison{};
 }
 
 Value TensorCode::rearrange(mlir::Value x, const std::string &pattern, llvm::ArrayRef<std::pair<std::string, int64_t>> sizes, Loc loc) {
@@ -64,16 +113,15 @@ Value TensorCode::slice(mlir::Value x, unsigned axis, int64_t start, int64_t siz
 Value TensorCode::concat(llvm::ArrayRef<mlir::Value> inputs, int64_t axis, Loc loc) {
   auto first = typeOf(inputs.front());
   int64_t rank = first.getRank(), total = 0;
-  auto differ = [&](mlir::Value input, llvm::StringRef why) {
-    messages.error(loc, fmt::format("{} and {} cannot be joined along axis {}{}", mlir::xf::describeShape(first),
-                                    mlir::xf::describeShape(typeOf(input)), axis, why.str()));
+  auto differ = [&](mlir::Value input, const std::string &why) {
+    messages.error(loc, fmt::format("{} and {} cannot be joined along axis {}: {}", typeText(first), typeText(typeOf(input)), axis, why));
     messages.noteValue(inputs.front(), "the first");
     messages.noteValue(input, "the other");
     return Poison{};
   };
   for (mlir::Value input : inputs)
     if (typeOf(input).getRank() != rank)
-      return differ(input, ": they have different numbers of dimensions");
+      return differ(input, "they have different numbers of dimensions");
   if (axis < -rank || axis >= rank)
     return messages.poison(loc, fmt::format("{} has no axis {}", mlir::xf::describeShape(first), axis));
   axis += axis < 0 ? rank : 0;
@@ -87,18 +135,18 @@ Value TensorCode::concat(llvm::ArrayRef<mlir::Value> inputs, int64_t axis, Loc l
   for (mlir::Value input : inputs) {
     auto type = typeOf(input);
     if (type.isDynamicDim(axis))
-      return differ(input, ", which is known at run time only");
+      return differ(input, dimOf(type, axis).str() + " is known at run time only");
     mlir::Value part = input;
     for (int64_t d = 0; d < rank; ++d) {
       DimSize dim = dimOf(type, d);
       if (d == axis || dim == shape[d])
         continue;
       if (dim.size != 1)
-        return differ(input, "");
+        return differ(input, fmt::format("dimension {} is {} and {}", d + 1, shape[d].str(), dim.str()));
       part = expand(part, d, shape[d], loc);
     }
     if (type.getElementType() != first.getElementType())
-      return differ(input, "");
+      return differ(input, "their elements are of different types");
     parts.push_back(part);
     total += type.getDimSize(axis);
   }

@@ -15,6 +15,10 @@ public:
 
   /// x [.., k] times weight [n, k], transposed, plus bias [n] if there is one: [.., n].
   Value linear(mlir::Value x, mlir::Value weight, mlir::Value bias, Loc loc);
+  /// x @ weight, whose right side is [k, n].
+  Value product(mlir::Value x, mlir::Value weight, Loc loc);
+  /// x.T, of two dimensions.
+  Value transpose(mlir::Value x, Loc loc);
   Value rearrange(mlir::Value x, const std::string &pattern, llvm::ArrayRef<std::pair<std::string, int64_t>> sizes, Loc loc);
   /// The vector first, first + 1, ….
   Value positions(const DimSize &dim, int64_t first, Loc loc);

@@ -1,4 +1,4 @@
-// Products with weights, and look-ups.
+// Look-ups of rows in weights and tables.
 #include "compiler/Frontend/Evaluator.h"
 #include "compiler/Frontend/Ranges.h"
 #include "dialect/IR/Producers.h"
@@ -7,47 +7,6 @@
 #include <fmt/format.h>
 
 using namespace xf::frontend;
-
-static constexpr llvm::StringLiteral kTransposed = "a b -> b a";
-
-Value Evaluator::transpose(const Value &value, Loc loc) {
-  mlir::Value x = asTensor(value, loc, "the value before '.T'");
-  if (!x)
-    return Poison{};
-  if (typeOf(x).getRank() == 2)
-    return tensors.rearrange(x, kTransposed.str(), {}, loc);
-  error(loc, "'.T' needs a tensor of two dimensions, not " + mlir::xf::describeShape(typeOf(x)) + "; use rearrange");
-  noteValue(x, "the shape");
-  return Poison{};
-}
-
-Value Evaluator::matmul(const Value &left, const Value &right, Loc loc) {
-  mlir::Value x = asTensor(left, loc, "the left side of '@'"), w = asTensor(right, loc, "the right side of '@'");
-  if (!x || !w)
-    return Poison{};
-  if (!mlir::xf::dependsOnParametersOnly(w)) {
-    error(loc, "the right side of '@' must be computed from parameters; products of activations are attend's");
-    noteValue(w, "the right side of shape");
-    return Poison{};
-  }
-  if (typeOf(w).getRank() != 2) {
-    error(loc, "the right side of '@' must have two dimensions, not " + mlir::xf::describeShape(typeOf(w)));
-    noteValue(w, "the shape");
-    return Poison{};
-  }
-  // x @ W.T reads W as it is.
-  if (auto turned = w.getDefiningOp<mlir::xf::RearrangeOp>(); turned && turned.getPattern() == kTransposed) {
-    w = turned.getX();
-    if (turned->use_empty())
-      turned->erase();
-  } else {
-    Value turnedBack = tensors.rearrange(w, kTransposed.str(), {}, loc);
-    if (isPoison(turnedBack))
-      return turnedBack;
-    w = std::get<Tensor>(turnedBack).value;
-  }
-  return tensors.linear(x, w, {}, loc);
-}
 
 /// Whether these are tokens that an entry takes.
 static bool isInput(mlir::Value ids) {
@@ -72,17 +31,13 @@ Value Evaluator::embed(mlir::Value table, mlir::Value ids, Loc loc, bool limits)
       return poison(loc, fmt::format("a table has no rows for positions that begin at {}", offset));
     if (limits && it.isDynamicDim(0)) {
       // The sequence can be as long as the table.
-      DimInfo &info = dims[mlir::xf::getDimName(it, 0).str()];
-      if (!info.table || rows - offset < *info.table) {
-        info.table = rows - offset;
-        info.tableLoc = locOf(table);
-      }
+      bounds.limitTo(mlir::xf::getDimName(it, 0), rows - offset, locOf(table));
     } else if (limits && it.getDimSize(0) > rows - offset) {
       return poison(loc, fmt::format("{} positions from {} on are looked up, but the table has {} rows", it.getDimSize(0), offset, rows));
     }
   } else if (!isInput(ids) && !staysBelow(ids, rows)) {
     // Calls check their inputs, but what is computed from them may be anything.
-    llvm::SaveAndRestore noScan(currentScan, static_cast<ScanState *>(nullptr));
+    llvm::SaveAndRestore noScan(currentScan, static_cast<ScanBody *>(nullptr));
     Value inside = binary("min", binary("max", Tensor{ids}, int64_t(0), loc), rows - 1, loc);
     if (isPoison(inside))
       return inside;

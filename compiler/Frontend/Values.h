@@ -135,8 +135,6 @@ struct Spec {
 };
 /// A table with its arguments: `position(d)`.
 struct TableUse {
-  static constexpr double kMostElements = 1e9;
-
   const Function *function = nullptr;
   ScopePtr scope;
   std::string key; // equal for equal tables
@@ -147,6 +145,14 @@ struct LazyInput {
   Loc loc;
   std::optional<Value> value;
 };
+
+/// An evaluated argument of a call.
+struct CallArg {
+  Loc loc;
+  std::string name;
+  Value value;
+};
+using Args = std::vector<CallArg>;
 
 struct Binding {
   Value value;

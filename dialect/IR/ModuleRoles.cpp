@@ -39,6 +39,25 @@ std::optional<int64_t> ModuleRoles::bound(StringRef member) const {
   return dimension.empty() ? std::nullopt : getBound(module, dimension);
 }
 
+// Attributes have no locations: members' places are parts of the module's, by names like "xf.text.prefix".
+StringAttr ModuleRoles::placeName(StringRef member) const { return StringAttr::get(module->getContext(), attribute + "." + member); }
+
+Location ModuleRoles::placeOf(StringRef member, Location otherwise) const {
+  Location place = otherwise;
+  module->getLoc()->walk([&, name = placeName(member)](Location part) {
+    auto named = dyn_cast<NameLoc>(part);
+    if (!named || named.getName() != name)
+      return WalkResult::advance();
+    place = named.getChildLoc();
+    return WalkResult::interrupt();
+  });
+  return place;
+}
+
+void ModuleRoles::setPlace(StringRef member, Location place) {
+  module->setLoc(FusedLoc::get(module->getContext(), {module->getLoc(), NameLoc::get(placeName(member), place)}));
+}
+
 void ModuleRoles::set(StringRef member, Attribute value) {
   NamedAttrList list(members);
   list.set(member, value);

@@ -31,7 +31,13 @@ public:
   /// Sets a member, here and in the module.
   void set(StringRef member, Attribute value);
 
+  /// Where a description says what `member` is; `otherwise` where none does, as of IR that has been read.
+  Location placeOf(StringRef member, Location otherwise) const;
+  void setPlace(StringRef member, Location place);
+
 private:
+  StringAttr placeName(StringRef member) const;
+
   ModuleOp module;
   StringRef attribute;
   DictionaryAttr members;

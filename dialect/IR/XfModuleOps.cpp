@@ -138,6 +138,28 @@ void EntryOp::print(OpAsmPrinter &p) {
   p.printRegion(getBody(), /*printEntryBlockArgs=*/false);
 }
 
+/// Each argument, or result, has a name of its own, and no other attribute of the dialect.
+static LogicalResult verifyNames(EntryOp entry, StringRef what, std::optional<ArrayAttr> attrs, size_t count) {
+  llvm::StringSet<> seen;
+  for (size_t i = 0; i < count; ++i) {
+    auto members = attrs && i < attrs->size() ? cast<DictionaryAttr>((*attrs)[i]) : DictionaryAttr::get(entry.getContext());
+    for (NamedAttribute member : members) {
+      if (!isa_and_nonnull<XfDialect>(member.getNameDialect()))
+        continue;
+      if (member.getName() != kNameAttr)
+        return entry.emitOpError() << what << " " << i << " has " << member.getName() << "; of the xf dialect it can have " << kNameAttr << " alone";
+      if (!isa<StringAttr>(member.getValue()))
+        return entry.emitOpError() << what << " " << i << " needs a string as " << kNameAttr << ", not " << member.getValue();
+    }
+    StringRef name = nameOf(attrs, i);
+    if (name.empty() || !seen.insert(name).second)
+      return entry.emitOpError() << what << " " << i << " needs a name of its own";
+    if (entry.getKind() == EntryKind::full && name.starts_with("xf."))
+      return entry.emitOpError() << what << " " << i << " is called '" << name << "', as what is added to entries for a search may be";
+  }
+  return success();
+}
+
 LogicalResult EntryOp::verify() {
   if (!getBody().hasOneBlock() || getBody().front().empty() || !isa<ReturnOp>(getBody().front().back()))
     return emitOpError("needs a body of one block that ends with xf.return");
@@ -145,15 +167,8 @@ LogicalResult EntryOp::verify() {
     for (Type type : types)
       if (!isValueType(type) && !type.isIndex())
         return emitOpError("takes and gives tensors and indices, not ") << type;
-  llvm::StringSet<> seen;
-  for (unsigned i = 0; i < getArgumentTypes().size(); ++i)
-    if (getArgName(i).empty() || !seen.insert(getArgName(i)).second)
-      return emitOpError("argument ") << i << " needs a name of its own";
-  seen.clear();
-  for (unsigned i = 0; i < getResultTypes().size(); ++i)
-    if (getResultName(i).empty() || !seen.insert(getResultName(i)).second)
-      return emitOpError("result ") << i << " needs a name of its own";
-  return success();
+  return success(succeeded(verifyNames(*this, "argument", getArgAttrs(), getArgumentTypes().size())) &&
+                 succeeded(verifyNames(*this, "result", getResAttrs(), getResultTypes().size())));
 }
 
 LogicalResult ReturnOp::verify() {

@@ -202,6 +202,41 @@ xf.entry @run(%x: tensor<2xf32> {xf.name = "x"}) -> tensor<2xf32> {
 
 // -----
 
+// expected-error @+1 {{argument 1 needs a name of its own}}
+xf.entry @run(%x: tensor<2xf32> {xf.name = "x"}, %y: tensor<2xf32> {xf.name = "x"}) {
+  xf.return
+}
+
+// -----
+
+// expected-error @+1 {{argument 0 needs a string as xf.name, not 3 : i64}}
+xf.entry @run(%x: tensor<2xf32> {xf.name = 3 : i64}) {
+  xf.return
+}
+
+// -----
+
+// expected-error @+1 {{argument 0 has "xf.bounds"; of the xf dialect it can have xf.name alone}}
+xf.entry @run(%x: tensor<2xf32> {xf.bounds = {B = 1 : i64}, xf.name = "x"}) {
+  xf.return
+}
+
+// -----
+
+// expected-error @+1 {{argument 0 is called 'xf.past', as what is added to entries for a search may be}}
+xf.entry @run(%x: tensor<2xf32> {xf.name = "xf.past"}) {
+  xf.return
+}
+
+// -----
+
+// expected-error @+1 {{result 0 has "xf.nam"; of the xf dialect it can have xf.name alone}}
+xf.entry @run(%x: tensor<2xf32> {xf.name = "x"}) -> (tensor<2xf32> {xf.nam = "y"}) {
+  xf.return %x : tensor<2xf32>
+}
+
+// -----
+
 // expected-error @+1 {{needs a body of one block that ends with xf.return}}
 xf.entry @run(%x: tensor<2xf32> {xf.name = "x"})
 

@@ -15,6 +15,13 @@
 {"jsonrpc":"2.0","id":1,"method":"textDocument/definition","params":{"textDocument":{"uri":"test:///good.mlir"},"position":{"line":2,"character":13}}}
 // CHECK: "id": 1
 // CHECK: "line": 1
+// What is wrong behind a carriage return that ends no line; this one, \\r, is two letters.
+// -----
+{"jsonrpc":"2.0","method":"textDocument/didOpen","params":{"textDocument":{"uri":"test:///return.mlir","languageId":"mlir","version":1,"text":"module {} // \\r\r\n\r ."}}}
+// CHECK: "method": "textDocument/publishDiagnostics"
+// CHECK: "message": "expected three consecutive dots for an ellipsis"
+// CHECK: "line": 1
+// CHECK: "uri": "test:///return.mlir"
 // -----
 {"jsonrpc":"2.0","id":3,"method":"shutdown"}
 // -----

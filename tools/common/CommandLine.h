@@ -17,6 +17,26 @@ inline void removeForeignOptions() {
     option->removeArgument();
 }
 
+/// Where a value is none of the words that there are, LLVM's own parser does not say which these are.
+template <typename T> class ChoiceParser : public llvm::cl::parser<T> {
+public:
+  using llvm::cl::parser<T>::parser;
+
+  bool parse(llvm::cl::Option &option, llvm::StringRef name, llvm::StringRef word, T &value) {
+    unsigned count = this->getNumOptions();
+    if (this->findOption(word) < count)
+      return llvm::cl::parser<T>::parse(option, name, word, value);
+    std::string words;
+    for (unsigned i = 0; i < count; ++i)
+      if (llvm::StringRef each = this->getOption(i); !each.empty())
+        words += (words.empty() ? "" : ", ") + each.str();
+    return option.error("'" + word + "' is none of " + words);
+  }
+};
+
+/// An option that is one of some words, cl::values(…).
+template <typename T> using Choice = llvm::cl::opt<T, /*ExternalStorage=*/false, ChoiceParser<T>>;
+
 } // namespace xf
 
 #endif // XF_TOOLS_COMMON_COMMANDLINE_H

@@ -33,28 +33,28 @@ struct Options {
   cl::list<std::string> weights{"weights", cl::desc("The checkpoint (safetensors or .npz; of several files: each, or their index.json)"), cl::value_desc("FILE"), cl::cat(category)};
   cl::opt<uint64_t> random{"random-weights", cl::desc("Random weights instead of a checkpoint"), cl::value_desc("SEED"), cl::cat(category)};
   cl::list<std::string> ignore{"ignore", cl::desc("Checkpoint tensors that the model need not use (with * and ?)"), cl::value_desc("PATTERN"), cl::cat(category)};
-  cl::opt<xf::FactorType> type{"type", cl::desc("What products with weights multiply"), cl::init(xf::FactorType::f32), cl::cat(category),
-                               cl::values(clEnumValN(xf::FactorType::f32, "f32", "f32 (default)"),
-                                          clEnumValN(xf::FactorType::bf16, "bf16", "bf16, sums are f32: weights take half the memory"),
-                                          clEnumValN(xf::FactorType::f16, "f16", "the same in f16, for --target cuda: 3 more bits, but nothing beyond 65504"),
-                                          clEnumValN(xf::FactorType::int8, "int8", "bytes with a scale a row, sums are exact: a quarter"),
-                                          clEnumValN(xf::FactorType::int8Weights, "int8-weights", "weights as in int8, activations and sums are f32"))};
+  xf::Choice<xf::FactorType> type{"type", cl::desc("What products with weights multiply"), cl::init(xf::FactorType::f32), cl::cat(category),
+                                   cl::values(clEnumValN(xf::FactorType::f32, "f32", "f32 (default)"),
+                                              clEnumValN(xf::FactorType::bf16, "bf16", "bf16, sums are f32: weights take half the memory"),
+                                              clEnumValN(xf::FactorType::f16, "f16", "the same in f16, for --target cuda: 3 more bits, but nothing beyond 65504"),
+                                              clEnumValN(xf::FactorType::int8, "int8", "bytes with a scale a row, sums are exact: a quarter"),
+                                              clEnumValN(xf::FactorType::int8Weights, "int8-weights", "weights as in int8, activations and sums are f32"))};
   cl::opt<std::string> sourceVocab{"source-vocab", cl::desc("Source vocabulary: a token a line, or a JSON object (FILE.json) of tokens and their numbers"), cl::value_desc("FILE"), cl::cat(category)};
   cl::opt<std::string> targetVocab{"target-vocab", cl::desc("Target vocabulary, as that of the source"), cl::value_desc("FILE"), cl::cat(category)};
   cl::opt<std::string> sourceSpm{"source-spm", cl::desc("SentencePiece model of the source, for text(source = subwords); its pieces are the tokens without --source-vocab"), cl::value_desc("FILE"), cl::cat(category)};
   cl::opt<std::string> targetSpm{"target-spm", cl::desc("The same of the target"), cl::value_desc("FILE"), cl::cat(category)};
-  cl::opt<std::string> sourceTokenizer{"source-tokenizer", cl::desc("Hugging Face tokenizer.json of the source (byte-level BPE or WordPiece), for text(source = subwords)"), cl::value_desc("FILE"), cl::cat(category)};
+  cl::opt<std::string> sourceTokenizer{"source-tokenizer", cl::desc("Hugging Face tokenizer.json of the source, for text(source = subwords)"), cl::value_desc("FILE"), cl::cat(category)};
   cl::opt<std::string> targetTokenizer{"target-tokenizer", cl::desc("The same of the target"), cl::value_desc("FILE"), cl::cat(category)};
   cl::opt<std::string> dumpPhases{"dump-phases", cl::desc("Writes the IR after each phase to a folder"), cl::value_desc("DIR"), cl::cat(category)};
   cl::opt<bool> verbose{"verbose", cl::desc("Says what was ignored"), cl::cat(category)};
-  cl::opt<xf::Emit> emit{"emit", cl::desc("What to write"), cl::init(xf::Emit::exe), cl::cat(category),
-                         cl::values(clEnumValN(xf::Emit::exe, "exe", "a program (default)"),
-                                    clEnumValN(xf::Emit::so, "so", "a shared library with the C API"),
-                                    clEnumValN(xf::Emit::obj, "obj", "an object file with a C header, to link with the runtime"),
-                                    clEnumValN(xf::Emit::model, "model", "a bare model file"),
-                                    clEnumValN(xf::Emit::xf, "xf", "model IR"), clEnumValN(xf::Emit::fused, "fused", "kernel IR"),
-                                    clEnumValN(xf::Emit::llvm, "llvm", "LLVM IR"), clEnumValN(xf::Emit::assembly, "asm", "assembly"),
-                                    clEnumValN(xf::Emit::ptx, "ptx", "PTX"))};
+  xf::Choice<xf::Emit> emit{"emit", cl::desc("What to write"), cl::init(xf::Emit::exe), cl::cat(category),
+                            cl::values(clEnumValN(xf::Emit::exe, "exe", "a program (default)"),
+                                       clEnumValN(xf::Emit::so, "so", "a shared library with the C API"),
+                                       clEnumValN(xf::Emit::obj, "obj", "an object file with a C header, to link with the runtime"),
+                                       clEnumValN(xf::Emit::model, "model", "a bare model file"),
+                                       clEnumValN(xf::Emit::xf, "xf", "model IR"), clEnumValN(xf::Emit::fused, "fused", "kernel IR"),
+                                       clEnumValN(xf::Emit::llvm, "llvm", "LLVM IR"), clEnumValN(xf::Emit::assembly, "asm", "assembly"),
+                                       clEnumValN(xf::Emit::ptx, "ptx", "PTX"))};
   cl::list<std::string> at{"at", cl::desc("explain: the size of a dimension, or of batch, source, target (else 1 for the batch, 25)"), cl::value_desc("NAME=N"), cl::cat(category)};
   cl::opt<std::string> target{"target", cl::desc("What to make code for: cpu (default), cuda, or cpu,cuda"), cl::init("cpu"), cl::value_desc("LIST"), cl::cat(category)};
 };

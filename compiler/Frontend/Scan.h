@@ -1,0 +1,28 @@
+// scan t along T { state c = 0; c = …; yield … }: a recurrence over elements becomes one xf.scan.
+#ifndef XF_COMPILER_FRONTEND_SCAN_H
+#define XF_COMPILER_FRONTEND_SCAN_H
+
+#include "compiler/Frontend/Values.h"
+
+namespace xf::frontend {
+
+class Messages;
+
+/// The body of a scan that is being evaluated, and the tensors that it reads.
+struct ScanBody {
+  DimSize dim; // that it runs along
+  mlir::Block *block = nullptr;
+  std::vector<mlir::Value> inputs;
+  std::vector<mlir::BlockArgument> arguments; // their elements
+
+  /// The element of a tensor at the scan's position; a tensor without the scan's dimension is the same at each.
+  Value read(Messages &messages, mlir::Value tensor, Loc loc, bool indexed);
+};
+
+Value scan(Evaluator &e, const Expr &expr, const ScopePtr &scope);
+/// x shifted by one position, zeros first.
+Value delay(Evaluator &e, mlir::Value x, const DimSize &dim, Loc loc);
+
+} // namespace xf::frontend
+
+#endif // XF_COMPILER_FRONTEND_SCAN_H
