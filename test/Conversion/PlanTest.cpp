@@ -1,7 +1,7 @@
 // What a plan tells kernels, seen by kernels that only write it down.
 #include "compiler/Conversion/XfToLLVM/MemoryPlan.h"
 #include "compiler/Conversion/XfToLLVM/Plan.h"
-#include "compiler/Target/CPU/CodeBuilder.h"
+#include "compiler/Target/CodeBuilder.h"
 #include "test/Target/CPU/KernelHarness.h"
 
 #include <gtest/gtest.h>
@@ -72,9 +72,9 @@ struct Setting {
 /// Runs the first entry's plan with `kernel` in the place of each kernel; its context's runtime is `record`.
 void runPlan(CodeModule &code, const Setting &setting, xf_abi_kernel_fn kernel, void *record) {
   std::string error;
-  auto object = cpu::emitObject(*code.module, error);
-  ASSERT_TRUE(mlir::succeeded(object)) << error;
-  auto linked = cpu::linkObject((*object)->getMemBufferRef(), error);
+  auto objects = cpu::emitObjects(*code.module, error);
+  ASSERT_TRUE(mlir::succeeded(objects)) << error;
+  auto linked = cpu::linkObjects(*objects, error);
   ASSERT_TRUE(mlir::succeeded(linked)) << error;
   MappedCode mapped(*linked);
   std::vector<const void *> kernels(code.kernels.size(), reinterpret_cast<const void *>(kernel));

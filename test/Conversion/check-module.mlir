@@ -2,6 +2,10 @@
 // RUN: rm -rf %t && split-file %s %t
 // RUN: not xfc %t/bound.mlir --emit=llvm -o - 2>&1 | FileCheck %s --check-prefix=BOUND
 // BOUND: error: dimension 'B' has no bound in the module's xf.bounds
+// RUN: not xfc %t/zero.mlir --emit=llvm -o - 2>&1 | FileCheck %s --check-prefix=ZERO
+// ZERO: error: a name of 2 bytes, one of them 0, cannot be stored: names have 1 to 4096 bytes, none of them 0
+// RUN: not xfc %t/nameless.mlir --emit=llvm -o - 2>&1 | FileCheck %s --check-prefix=NAMELESS
+// NAMELESS: error: a name of 0 bytes cannot be stored
 // RUN: not xfc %t/element.mlir --emit=llvm -o - 2>&1 | FileCheck %s --check-prefix=ELEMENT
 // ELEMENT: error: no kernel is for tensors of 'f64'
 // RUN: not xfc %t/rank.mlir --emit=llvm -o - 2>&1 | FileCheck %s --check-prefix=RANK
@@ -44,6 +48,18 @@ module {
 //--- bound.mlir
 module attributes {xf.bounds = {S = 4 : i64}, xf.phase = "kernel"} {
   xf.entry @run(%x: tensor<?x4xf32, #xf.dims<"B", "">> {xf.name = "x"}) {
+    xf.return
+  }
+}
+//--- zero.mlir
+module attributes {xf.phase = "kernel"} {
+  xf.entry @run(%x: tensor<4xf32> {xf.name = "x\00"}) {
+    xf.return
+  }
+}
+//--- nameless.mlir
+module attributes {xf.name = "", xf.phase = "kernel"} {
+  xf.entry @run(%x: tensor<4xf32> {xf.name = "x"}) {
     xf.return
   }
 }

@@ -4,7 +4,7 @@
 // nothing (CheckRoles.cpp), views that are none, operands that are not packed as kernels read them, layers that are not there.
 #include "compiler/Conversion/XfToLLVM/CheckModule.h"
 
-#include "compiler/Target/CPU/Kernels.h"
+#include "compiler/Target/KernelOperands.h"
 #include "compiler/Transforms/Layouts.h"
 #include "compiler/Transforms/MapUtils.h"
 #include "runtime/abi/xf_abi.h"
@@ -34,7 +34,7 @@ public:
                          return failed(checkTypes(op)) || failed(checkLayers(op)) ? WalkResult::interrupt() : WalkResult::advance();
                        })
                        .wasInterrupted();
-    if (!isGood || failed(checkRoles(module)))
+    if (!isGood || failed(checkNames()) || failed(checkRoles(module)))
       return failure();
     for (auto weight : module.getOps<WeightOp>())
       if (failed(checkWeight(weight)))
@@ -75,6 +75,30 @@ private:
     for (Type type : types)
       if (failed(checkType(op, type)))
         return failure();
+    return success();
+  }
+
+  /// What a file calls things by: a loader takes no other names.
+  LogicalResult checkNames() {
+    SmallVector<std::pair<Operation *, StringRef>> names;
+    if (auto own = module->getAttrOfType<StringAttr>(kNameAttr))
+      names.push_back({module, own.getValue()});
+    if (auto bounds = module->getAttrOfType<DictionaryAttr>(kBoundsAttr))
+      for (auto bound : bounds)
+        names.push_back({module, bound.getName()});
+    for (auto state : module.getOps<StateOp>())
+      names.push_back({state, state.getSymName()});
+    for (auto entry : module.getOps<EntryOp>()) {
+      names.push_back({entry, entry.getSymName()});
+      for (unsigned i = 0; i < entry.getArgumentTypes().size(); ++i)
+        names.push_back({entry, entry.getArgName(i)});
+      for (unsigned i = 0; i < entry.getResultTypes().size(); ++i)
+        names.push_back({entry, entry.getResultName(i)});
+    }
+    for (auto [op, name] : names)
+      if (name.empty() || name.size() > XF_ABI_LONGEST_NAME || name.contains('\0'))
+        return op->emitError("a name of ") << name.size() << " bytes" << (name.contains('\0') ? ", one of them 0," : "") << " cannot be stored: names have 1 to "
+                                           << XF_ABI_LONGEST_NAME << " bytes, none of them 0";
     return success();
   }
 

@@ -1,5 +1,7 @@
 #include "compiler/Conversion/XfToLLVM/KernelTable.h"
 
+#include "compiler/Target/CPU/Kernels.h"
+
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Matchers.h"
 

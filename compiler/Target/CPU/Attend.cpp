@@ -17,18 +17,19 @@ public:
   void emit();
 
 private:
-  void emitTasks(Queries kind);
+  void emitPositions();
+  void emitHeads();
   void emitSpans();
   void emitBeams();
   void appendOne(const Block &block);
-  void appendOne(const Block &block, Value tensor, unsigned view, Layout layout);
+  void appendOne(const Block &block, Value tensor, Layout layout);
 };
 
 void AttendTasks::emit() {
   if (spans)
     return emitSpans();
-  auto positions = [&] { emitTasks(Queries::ofPositions); };
-  auto alone = [&] { emitTasks(together == 1 ? Queries::ofPositions : Queries::ofHeads); };
+  auto positions = [&] { emitPositions(); };
+  auto alone = [&] { together == 1 ? emitPositions() : emitHeads(); };
   auto step = [&] {
     if (!mayShareStates(op))
       return alone();
@@ -48,50 +49,60 @@ void AttendTasks::emitBeams() {
   Value last = b.sub(end, 1);
   auto sentenceAt = [&](Value task) { return stateRow(op.getK(), order.rowAt(b.rem(task, rows))); };
   auto blockOf = [&](Value task, Value count) {
-    Block block{Queries::ofBeams, b.rem(task, rows), b.div(task, rows), b.i64(0), count, nullptr, nullptr};
+    Block block{.kind = Queries::ofBeams, .batch = b.rem(task, rows), .head = b.div(task, rows), .first = b.i64(0), .rows = count};
     findStates(block);
     return block;
   };
-  b.loop(begin, end, 1, begin, [&](Value task, ValueRange carried) {
-    Value start = carried[0], next = b.add(task, 1), count = b.sub(next, start);
+  b.accumulate(begin, end, 1, begin, [&](Value task, Value start) {
+    Value next = b.add(task, 1), count = b.sub(next, start);
     Value isInside = b.create<arith::AndIOp>(b.less(task, last), b.less(b.rem(task, rows), b.sub(rows, 1)));
     Value isSame = b.equal(sentenceAt(task), sentenceAt(b.min(next, last)));
     Value goesOn = b.create<arith::AndIOp>(b.create<arith::AndIOp>(isInside, isSame), b.less(count, b.i64(tileRows)));
-    return b.choose(goesOn, [&] { return SmallVector<Value>{start}; }, [&] {
+    auto emitRows = [&] {
       // Of what follows one row will do, to know what it reads.
       Block block = blockOf(start, count), after = blockOf(b.min(next, last), b.i64(1));
       emitBlock(block, &after);
-      return SmallVector<Value>{next};
-    });
+      return next;
+    };
+    return b.chooseOne(goesOn, [&] { return start; }, emitRows);
   });
 }
 
-void AttendTasks::emitTasks(Queries kind) {
-  bool byHead = kind == Queries::ofHeads;
-  int64_t rows = byHead ? together : tileRows;
-  Value queries = b.size(q, 2), blocks = byHead ? b.i64(1) : b.ceilDiv(queries, rows);
-  Value headBlocks = b.i64(byHead ? heads / together : heads);
-  auto [first, end] = b.share(b.mul(b.mul(b.size(q, 0), headBlocks), blocks));
-  auto place = [&](Block &block, Value head) {
-    block.batch = b.div(head, headBlocks);
-    block.head = b.mul(b.rem(head, headBlocks), byHead ? together : 1);
+/// A block is a tile of queries of a head.
+void AttendTasks::emitPositions() {
+  Value queries = b.size(q, 2), blocks = b.ceilDiv(queries, tileRows);
+  auto [begin, end] = b.share(b.mul(b.mul(b.size(q, 0), heads), blocks));
+  b.loop(begin, end, 1, [&](Value task) {
+    Block block{.kind = Queries::ofPositions};
+    Value head = b.div(task, blocks);
+    block.first = b.mul(b.rem(task, blocks), tileRows);
+    block.rows = b.min(b.i64(tileRows), b.sub(queries, block.first));
+    block.batch = b.div(head, heads);
+    block.head = b.rem(head, heads);
     findStates(block);
+    if (together == 1) // else a single query is taken by heads
+      b.ifThen(b.equal(queries, b.i64(1)), [&] { appendOne(block); });
+    emitBlock(block, nullptr);
+  });
+}
+
+/// A block is the only query of a few heads.
+void AttendTasks::emitHeads() {
+  int64_t blocks = heads / together; // of a row
+  auto [begin, end] = b.share(b.mul(b.size(q, 0), blocks));
+  auto blockOf = [&](Value task) {
+    Block block{.kind = Queries::ofHeads};
+    block.first = b.i64(0);
+    block.rows = b.i64(together);
+    block.batch = b.div(task, blocks);
+    block.head = b.mul(b.rem(task, blocks), together);
+    findStates(block);
+    return block;
   };
-  b.loop(first, end, 1, [&](Value task) {
-    Block block;
-    block.kind = kind;
-    Value head = byHead ? task : b.div(task, blocks);
-    block.first = byHead ? b.i64(0) : b.mul(b.rem(task, blocks), rows);
-    block.rows = byHead ? b.i64(rows) : b.min(b.i64(rows), b.sub(queries, block.first));
-    place(block, head);
-    if (!byHead) {
-      if (together == 1) // else a single query is taken by heads
-        b.ifThen(b.equal(queries, b.i64(1)), [&] { appendOne(block); });
-      return emitBlock(block, nullptr);
-    }
+  b.loop(begin, end, 1, [&](Value task) {
+    Block block = blockOf(task);
     appendOne(block);
-    Block next = block;
-    place(next, b.min(b.add(task, 1), b.sub(end, 1)));
+    Block next = blockOf(b.min(b.add(task, 1), b.sub(end, 1)));
     emitBlock(block, &next);
   });
 }
@@ -102,13 +113,12 @@ void AttendTasks::emitSpans() {
   Value sentences = b.size(*spans, 0), blocks = b.ceilDiv(b.size(k, 2), tileRows);
   auto [first, end] = b.share(b.mul(b.mul(sentences, blocks), heads));
   b.loop(first, end, 1, [&](Value task) {
-    Block block;
-    block.kind = Queries::ofPositions;
+    Block block{.kind = Queries::ofPositions};
     block.first = b.mul(b.rem(task, blocks), tileRows);
     Value rest = b.div(task, blocks);
     block.batch = b.rem(rest, sentences);
     block.head = b.div(rest, sentences);
-    std::tie(start, keyCount) = loadSpan(b, *spans, block.batch);
+    std::tie(start, keyCount) = b.loadSpan(*spans, block.batch);
     block.rows = b.min(b.i64(tileRows), b.sub(keyCount, block.first));
     findStates(block);
     b.ifThen(b.less(b.i64(0), block.rows), [&] { emitBlock(block, nullptr); });
@@ -118,17 +128,17 @@ void AttendTasks::emitSpans() {
 /// Writes the only new position of the block's heads to the states, where that was left to this kernel. No other task reads it:
 /// each query head then has keys of its own.
 void AttendTasks::appendOne(const Block &block) {
-  appendOne(block, op.getK(), k, Layout::keys);
-  appendOne(block, op.getV(), v, Layout::values);
+  appendOne(block, op.getK(), Layout::keys);
+  appendOne(block, op.getV(), Layout::values);
 }
 
-void AttendTasks::appendOne(const Block &block, Value tensor, unsigned view, Layout layout) {
+void AttendTasks::appendOne(const Block &block, Value tensor, Layout layout) {
   AppendOp append = appendedBy(op, tensor);
   if (!append)
     return;
-  // The state is followed by what is appended and the past.
-  Place from{view + 1, request.access.lastStride[view + 1]}, to{view, request.access.lastStride[view]};
-  to.past = view + 2;
+  auto placeOf = [&](unsigned view) { return Place{view, request.access.lastStride[view]}; };
+  Place from = placeOf(request.appendedOf(tensor)), to = placeOf(request.viewOf(tensor));
+  to.past = request.pastOf(tensor);
   b.loop(b.i64(0), b.i64(block.kind == Queries::ofHeads ? together : 1), 1, [&](Value i) {
     appendHead(b, append.getX().getType(), from, to, layout, block.batch, b.add(block.head, i));
   });

@@ -4,7 +4,7 @@
 #include "compiler/Target/CPU/Chunks.h"
 #include "compiler/Target/CPU/FactorArithmetic.h"
 #include "compiler/Target/CPU/HeadProduct.h"
-#include "compiler/Target/CPU/VectorMath.h"
+#include "compiler/Target/VectorMath.h"
 
 using namespace mlir;
 using namespace mlir::xf;
@@ -83,9 +83,8 @@ Value AttendBlocks::rowAddress(unsigned view, Type type, const Block &block, Val
 }
 
 Value AttendBlocks::stateRow(Value tensor, Value row) {
-  if (auto slots = request.slotsOf(tensor))
-    return b.toI64(b.load(b.getI32Type(), b.at(b.data(*slots), b.mul(row, b.stride(*slots, 0)), b.getI32Type())));
-  return row;
+  auto slots = request.slotsOf(tensor);
+  return slots ? b.loadIndex(*slots, row) : row;
 }
 
 /// The keys or values of the block's head.
@@ -106,23 +105,23 @@ Value AttendBlocks::findEnds(const Block &block) {
   Value keys = block.kind == Queries::ofBeams ? nullptr : scores.keysOfSentence(block.batch, keyCount);
   if (!hasEnds(block))
     return keys;
-  return b.loop(b.i64(0), block.rows, 1, b.i64(0), [&](Value row, ValueRange carried) -> SmallVector<Value> {
+  return b.accumulate(b.i64(0), block.rows, 1, b.i64(0), [&](Value row, Value carried) {
     Query own = query(block, row);
     Value end = keys ? keys : scores.keysOfSentence(own.batch, keyCount);
     if (scores.hasEnds())
       end = scores.end(own, end);
     b.store(end, b.at(ends, row, b.i64Type()));
-    return {b.max(carried[0], end)};
-  })[0];
+    return b.max(carried, end);
+  });
 }
 
 /// Finds the first key that any row may see, of those before `end`, or one of the 15 before it: products take keys 16 at a time.
 Value AttendBlocks::findBegin(const Block &block, Value end) {
   if (!scores.hasBegins())
     return b.i64(0);
-  Value first = b.loop(b.i64(0), block.rows, 1, end, [&](Value row, ValueRange carried) -> SmallVector<Value> {
-    return {b.min(carried[0], scores.begin(query(block, row)))};
-  })[0];
+  Value first = b.accumulate(b.i64(0), block.rows, 1, end, [&](Value row, Value carried) {
+    return b.min(carried, scores.begin(query(block, row)));
+  });
   return b.sub(first, b.rem(first, b.i64(kLanes)));
 }
 
@@ -137,27 +136,18 @@ void AttendBlocks::takeWords(Block &block) {
 void AttendBlocks::emitBlock(Block block, const Block *next) {
   if (words)
     takeWords(block);
-  Value end = findEnds(block), begin = findBegin(block, end);
-  multiplyKeys(block, next, {begin, end});
-  Value panels = b.ceilDiv(op.getProbabilities() ? keyCount : end, kLanes);
-  Value lacking = b.loop(b.i64(0), block.rows, 1, b.i64(0), [&](Value row, ValueRange carried) -> SmallVector<Value> {
-    Value rowEnd = hasEnds(block) ? b.load(b.i64Type(), b.at(ends, row, b.i64Type())) : end;
-    if (scores.hasBegins())
-      rowEnd = b.max(rowEnd, begin);
-    Value width = b.mul(panels, kLanes);
-    std::optional<AttendScores::Scales> scales;
-    if (words)
-      scales = {b.load(b.getF32Type(), queryScale(row)), words->keyScales()};
-    AttendScores::Row made = scores.emit(strip(row), begin, rowEnd, width, query(block, row), scales);
-    if (words)
-      made.reciprocal = b.create<arith::MulFOp>(made.reciprocal, words->takeExponentials(strip(row), begin, rowEnd, width));
-    storeProbabilities(block, row);
-    if (reciprocals)
-      b.store(made.reciprocal, reciprocal(row));
+  Keys seen;
+  seen.end = findEnds(block);
+  seen.begin = findBegin(block, seen.end);
+  multiplyKeys(block, next, seen);
+  Value panels = b.ceilDiv(op.getProbabilities() ? keyCount : seen.end, kLanes);
+  // A bit for each row.
+  Value lacking = b.accumulate(b.i64(0), block.rows, 1, b.i64(0), [&](Value row, Value carried) {
+    Value hasKeys = emitSoftmax(block, row, seen, panels);
     Value bit = b.create<arith::ShLIOp>(b.i64(1), row);
-    return {b.create<arith::SelectOp>(made.any, carried[0], b.create<arith::OrIOp>(carried[0], bit))};
-  })[0];
-  multiplyValues(block, next, std::nullopt, {begin, end});
+    return b.create<arith::SelectOp>(hasKeys, carried, b.create<arith::OrIOp>(carried, bit));
+  });
+  multiplyValues(block, next, std::nullopt, seen);
   if (!mayLackKeys(op))
     return;
   b.ifThen(b.less(b.i64(0), lacking), [&] {
@@ -168,15 +158,32 @@ void AttendBlocks::emitBlock(Block block, const Block *next) {
   });
 }
 
+/// Makes probabilities or exponentials of a row's products, in all of `panels` panels of keys. Returns whether it has any key.
+Value AttendBlocks::emitSoftmax(const Block &block, Value row, const Keys &seen, Value panels) {
+  Value end = hasEnds(block) ? b.load(b.i64Type(), b.at(ends, row, b.i64Type())) : seen.end;
+  if (scores.hasBegins())
+    end = b.max(end, seen.begin);
+  Value width = b.mul(panels, kLanes);
+  std::optional<AttendScores::Scales> scales;
+  if (words)
+    scales = {b.load(b.getF32Type(), queryScale(row)), words->keyScales()};
+  AttendScores::Row made = scores.emit({strip(row), seen.begin, end, scales}, width, query(block, row));
+  if (words)
+    made.reciprocal = b.create<arith::MulFOp>(made.reciprocal, words->takeExponentials(strip(row), seen.begin, end, width));
+  storeProbabilities(block, row);
+  if (reciprocals)
+    b.store(made.reciprocal, reciprocal(row));
+  return made.any;
+}
+
 /// Copies the block's queries to rows of scratch.
 void AttendBlocks::copyQueries(const Block &block, Value target) {
   int64_t stride = request.access.lastStride[q];
   b.loop(b.i64(0), block.rows, 1, [&](Value row) {
     Value from = rowAddress(q, element, block, row), to = b.at(target, b.mul(row, layout.queryRow), element);
-    forChunks(b, b.i64(width), ValueRange(), [&](Value offset, Value count, ValueRange) -> SmallVector<Value> {
+    forChunks(b, b.i64(width), [&](Value offset, Value count) {
       Value column = b.at(from, b.mul(offset, b.stride(q, 3)), element);
       b.storeVector(b.loadStrided(element, column, stride, b.stride(q, 3), count), b.at(to, offset, element));
-      return {};
     });
   });
 }
@@ -187,86 +194,133 @@ static Value bytesBetween(CodeBuilder &b, Value from, Value to) {
   return b.sub(number(to), number(from));
 }
 
+/// Makes a product ask meanwhile for panels as deep as its own, which begin at `start`.
+static void fetchMeanwhile(CodeBuilder &b, ProductOperands &operands, Value start) {
+  operands.ahead = start, operands.aheadPanel = b.mul(operands.depth, kLineBytes), operands.aheadStep = b.i64(kLineBytes);
+}
+
 void AttendBlocks::multiplyKeys(const Block &block, const Block *next, const Keys &seen) {
   Value firstPanel = b.div(seen.begin, kLanes), panels = b.sub(b.ceilDiv(seen.end, kLanes), firstPanel), depth = b.i64(width / group);
   auto fromFirst = [&](Value keys) { return b.at(keys, b.mul(firstPanel, width * kLanes), element); };
   Value copy = b.at(b.scratch(), layout.query, b.getF32Type()), keys = fromFirst(block.keys), products = b.at(b.scratch(), seen.begin, b.getF32Type());
-  bool byHead = block.kind == Queries::ofHeads, isCopied = words || block.kind != Queries::ofPositions || request.access.lastStride[q] != 1;
+  bool isCopied = words || block.kind != Queries::ofPositions || request.access.lastStride[q] != 1;
   if (isCopied)
     copyQueries(block, copy);
   if (words)
     b.loop(b.i64(0), block.rows, 1, [&](Value row) { b.store(words->takeQuery(b.at(copy, b.mul(row, layout.queryRow), element)), queryScale(row)); });
-  if (byHead) {
-    emitHeadProduct(b, {{factor}, together, ratio, copy, layout.queryRow, keys, b.stride(k, 1), width * kLanes, products,
-                        layout.stripRow, depth, panels, next ? bytesBetween(b, block.keys, next->keys) : Value()});
+  if (block.kind == Queries::ofHeads) {
+    emitHeadProduct(b, {.kind = {factor},
+                        .heads = together,
+                        .ratio = ratio,
+                        .a = copy,
+                        .aStride = layout.queryRow,
+                        .b = keys,
+                        .headStride = b.stride(k, 1),
+                        .panelStride = width * kLanes,
+                        .c = products,
+                        .cStride = layout.stripRow,
+                        .depth = depth,
+                        .panels = panels,
+                        .ahead = next ? bytesBetween(b, block.keys, next->keys) : Value()});
     return;
   }
-  Value rows = isCopied ? copy : rowAddress(q, element, block, b.i64(0));
-  Value stride = isCopied ? b.i64(layout.queryRow) : b.stride(q, 2);
-  BlockOperands operands{block.rows, rows, stride, keys, b.i64(width * kLanes), products, b.i64(layout.stripRow), depth, panels};
+  ProductOperands operands{.rows = block.rows,
+                           .a = isCopied ? copy : rowAddress(q, element, block, b.i64(0)),
+                           .lda = isCopied ? b.i64(layout.queryRow) : b.stride(q, 2),
+                           .b = keys,
+                           .panelStride = b.i64(width * kLanes),
+                           .c = products,
+                           .ldc = b.i64(layout.stripRow),
+                           .depth = depth,
+                           .panels = panels};
   if (next)
-    operands.ahead = fromFirst(next->keys), operands.aheadPanel = b.mul(depth, kLineBytes), operands.aheadStep = b.i64(kLineBytes);
+    fetchMeanwhile(b, operands, fromFirst(next->keys));
   callBlockProduct(b, operands, {factor});
 }
 
 /// The context of all rows or one of them, from probabilities or exponentials of the keys that are `seen`.
 void AttendBlocks::multiplyValues(const Block &block, const Block *next, std::optional<Value> onlyRow, const Keys &seen) {
-  Type f32 = b.getF32Type(), result = typeOf(op.getOutput()).getElementType();
-  Value firstRow = onlyRow.value_or(b.i64(0)), rows = onlyRow ? b.i64(1) : block.rows;
-  bool byHead = block.kind == Queries::ofHeads, allHeads = byHead && !onlyRow;
-  bool direct = !reciprocals && (onlyRow || block.kind == Queries::ofPositions) && valueWidth % kLanes == 0 && request.access.lastStride[out] == 1;
-  Value target = direct ? rowAddress(out, f32, block, firstRow) : b.at(b.scratch(), layout.context, f32);
-  Value targetStride = direct ? b.stride(out, 2) : b.i64(layout.contextRow);
-  PanelKind kind{factor, /*tail=*/0, /*pitch=*/roundUp(valueWidth) / kLanes};
+  Type f32 = b.getF32Type();
+  Context context{onlyRow.value_or(b.i64(0)), onlyRow ? b.i64(1) : block.rows};
+  bool isInPlace = !reciprocals && (onlyRow || block.kind == Queries::ofPositions) && valueWidth % kLanes == 0 && request.access.lastStride[out] == 1;
+  context.start = isInPlace ? rowAddress(out, f32, block, context.firstRow) : b.at(b.scratch(), layout.context, f32);
+  context.stride = isInPlace ? b.stride(out, 2) : b.i64(layout.contextRow);
+  PanelKind kind{.factor = factor, .pitch = roundUp(valueWidth) / kLanes};
   Value count = b.sub(seen.end, seen.begin), panels = b.i64(kind.pitch), depth = words ? b.ceilDiv(count, group) : b.div(count, group);
-  int64_t panelStride = kLanes * group;
   auto fromFirst = [&](Value values) { return b.at(values, b.mul(seen.begin, layout.contextRow), element); };
   auto powers = [&](Value row) { return b.at(strip(row), seen.begin, element); };
-  if (allHeads) {
-    emitHeadProduct(b, {kind, together, ratio, powers(b.i64(0)), stripStride(), fromFirst(block.values), b.stride(v, 1), panelStride, target,
-                        layout.contextRow, depth, panels, next ? bytesBetween(b, block.values, next->values) : Value()});
+  if (block.kind == Queries::ofHeads && !onlyRow) {
+    emitHeadProduct(b, {.kind = kind,
+                        .heads = together,
+                        .ratio = ratio,
+                        .a = powers(b.i64(0)),
+                        .aStride = stripStride(),
+                        .b = fromFirst(block.values),
+                        .headStride = b.stride(v, 1),
+                        .panelStride = kLanes * group,
+                        .c = context.start,
+                        .cStride = layout.contextRow,
+                        .depth = depth,
+                        .panels = panels,
+                        .ahead = next ? bytesBetween(b, block.values, next->values) : Value()});
   } else {
-    Value values = block.values;
-    if (byHead)
-      values = b.at(values, b.mul(b.div(firstRow, b.i64(ratio)), b.stride(v, 1)), element);
-    BlockOperands operands{rows, powers(firstRow), b.i64(stripStride()), fromFirst(values), b.i64(panelStride), target, targetStride, depth, panels};
+    Value values = valuesOf(block, context.firstRow);
+    ProductOperands operands{.rows = context.rows,
+                             .a = powers(context.firstRow),
+                             .lda = b.i64(stripStride()),
+                             .b = fromFirst(values),
+                             .panelStride = b.i64(kLanes * group),
+                             .c = context.start,
+                             .ldc = context.stride,
+                             .depth = depth,
+                             .panels = panels};
     if (next)
-      operands.ahead = fromFirst(next->values), operands.aheadPanel = b.mul(depth, kLineBytes), operands.aheadStep = b.i64(kLineBytes);
+      fetchMeanwhile(b, operands, fromFirst(next->values));
     callBlockProduct(b, operands, kind);
   }
-  if (direct)
+  if (isInPlace)
     return;
   if (group > 1 && !words)
-    b.ifThen(b.less(b.mul(depth, group), count), [&] { addHalfWord(block, firstRow, rows, b.sub(seen.end, 1), target); });
-  b.loop(b.i64(0), rows, 1, [&](Value row) {
-    Value from = b.at(target, b.mul(row, targetStride), f32), to = rowAddress(out, result, block, b.add(firstRow, row));
-    Value factor = reciprocals ? b.splat(b.load(f32, reciprocal(b.add(firstRow, row)))) : Value();
-    forChunks(b, b.i64(valueWidth), ValueRange(), [&](Value offset, Value count, ValueRange) -> SmallVector<Value> {
-      Value context = b.loadVector(words ? b.getI32Type() : f32, b.at(from, offset, f32));
+    b.ifThen(b.less(b.mul(depth, group), count), [&] { addHalfWord(block, context, b.sub(seen.end, 1)); });
+  storeContext(block, context);
+}
+
+/// The values that a row of the block is multiplied with: those of its head.
+Value AttendBlocks::valuesOf(const Block &block, Value row) {
+  if (block.kind != Queries::ofHeads)
+    return block.values;
+  return b.at(block.values, b.mul(b.div(row, b.i64(ratio)), b.stride(v, 1)), element);
+}
+
+/// Brings the context to where the result has it, times the reciprocals that are left.
+void AttendBlocks::storeContext(const Block &block, const Context &context) {
+  Type f32 = b.getF32Type(), result = typeOf(op.getOutput()).getElementType();
+  b.loop(b.i64(0), context.rows, 1, [&](Value row) {
+    Value from = b.at(context.start, b.mul(row, context.stride), f32), to = rowAddress(out, result, block, b.add(context.firstRow, row));
+    Value factor = reciprocals ? b.splat(b.load(f32, reciprocal(b.add(context.firstRow, row)))) : Value();
+    forChunks(b, b.i64(valueWidth), [&](Value offset, Value count) {
+      Value sums = b.loadVector(words ? b.getI32Type() : f32, b.at(from, offset, f32));
       if (words)
-        context = b.create<arith::SIToFPOp>(b.vectorOf(f32), context);
+        sums = b.create<arith::SIToFPOp>(b.vectorOf(f32), sums);
       if (factor)
-        context = b.create<arith::MulFOp>(context, factor);
+        sums = b.create<arith::MulFOp>(sums, factor);
       if (result.isBF16())
-        context = narrowToBF16(b, context);
+        sums = narrowToBF16(b, sums);
       Value column = b.at(to, b.mul(offset, b.stride(out, 3)), result);
-      b.storeStrided(context, column, request.access.lastStride[out], b.stride(out, 3), count);
-      return {};
+      b.storeStrided(sums, column, request.access.lastStride[out], b.stride(out, 3), count);
     });
   });
 }
 
 /// Adds the last of an odd number of keys: what shares its word may be anything, infinities, too, of another sentence or of padding.
-void AttendBlocks::addHalfWord(const Block &block, Value firstRow, Value rows, Value last, Value target) {
+void AttendBlocks::addHalfWord(const Block &block, const Context &context, Value last) {
   FactorArithmetic arithmetic(b, factor);
   Type f32 = b.getF32Type();
-  b.loop(b.i64(0), rows, 1, [&](Value row) {
-    Value number = b.add(firstRow, row), values = block.values;
-    if (block.kind == Queries::ofHeads)
-      values = b.at(values, b.mul(b.div(number, b.i64(ratio)), b.stride(v, 1)), element);
+  b.loop(b.i64(0), context.rows, 1, [&](Value row) {
+    Value number = b.add(context.firstRow, row), values = valuesOf(block, number);
     auto power = arithmetic.loadRow(b.at(strip(number), last, element), /*count=*/1);
     for (int64_t column = 0; column < layout.contextRow; column += kLanes) {
-      Value place = b.at(target, b.add(b.mul(row, layout.contextRow), column), f32);
+      Value place = b.at(context.start, b.add(b.mul(row, layout.contextRow), column), f32);
       auto words = arithmetic.loadPanel(b.at(values, b.add(b.mul(last, layout.contextRow), column * group), element), /*count=*/1);
       b.storeVector(arithmetic.multiplyAdd(power, words, b.loadVector(f32, place)), place);
     }
@@ -277,11 +331,11 @@ void AttendBlocks::storeProbabilities(const Block &block, Value row) {
   if (!op.getProbabilities())
     return;
   Type f32 = b.getF32Type();
-  Value from = strip(row), to = rowAddress(out + 1, f32, block, row);
-  forChunks(b, keyCount, ValueRange(), [&](Value offset, Value count, ValueRange) -> SmallVector<Value> {
-    Value element = b.at(to, b.mul(offset, b.stride(out + 1, 3)), f32);
-    b.storeStrided(b.loadVector(f32, b.at(from, offset, f32)), element, request.access.lastStride[out + 1], b.stride(out + 1, 3), count);
-    return {};
+  unsigned view = out + 1;
+  Value from = strip(row), to = rowAddress(view, f32, block, row);
+  forChunks(b, keyCount, [&](Value offset, Value count) {
+    Value element = b.at(to, b.mul(offset, b.stride(view, 3)), f32);
+    b.storeStrided(b.loadVector(f32, b.at(from, offset, f32)), element, request.access.lastStride[view], b.stride(view, 3), count);
   });
 }
 

@@ -11,6 +11,7 @@
 #include "compiler/Target/CPU/AttendScores.h"
 #include "compiler/Target/CPU/AttendWords.h"
 #include "compiler/Target/CPU/SentenceOrder.h"
+#include "compiler/Target/CPU/Tiles.h"
 
 #include <optional>
 
@@ -36,8 +37,8 @@ struct AttendBlocks {
   enum class Queries { ofPositions, ofHeads, ofBeams };
   struct Block {
     Queries kind;
-    Value batch, head, first, rows; // i64
-    Value keys, values;             // addresses of the (first) head's
+    Value batch = {}, head = {}, first = {}, rows = {}; // i64
+    Value keys = {}, values = {};                       // addresses of the (first) head's
   };
   /// Sets where the block's keys and values are.
   void findStates(Block &block);
@@ -52,20 +53,21 @@ struct AttendBlocks {
   AttendScores scores;
   mlir::Type element; // of queries, keys and values
   Factor factor;      // what is multiplied
-  int64_t group; // elements of a word
+  int64_t group;      // elements of a word
   int64_t tileRows;
   AttendScratch layout;
   SentenceOrder order; // where rows may share keys and values
   std::optional<unsigned> spans;
-  unsigned q, k, v, out;
+  unsigned q, k, v, out; // views; probabilities' is the one behind `out`
   int64_t width, valueWidth, heads;
-  int64_t ratio;        // query heads that share keys and values
-  int64_t together;     // heads in a block where there is one query
-  Value keyCount, ends; // `ends` is where the rows' ends are kept, if they differ
-  Value start;          // with spans: the first position of the block's sentence
-  Value reciprocals;    // and their sums' reciprocals, if they have not been used yet
+  int64_t ratio;    // query heads that share keys and values
+  int64_t together; // heads in a block where there is one query
+  Value keyCount;
+  Value start;       // with spans: the first position of the block's sentence
+  Value ends;        // where the rows' ends of keys are kept, if they differ
+  Value reciprocals; // where those of their sums are, if they have not been used yet
   std::optional<AttendWords> words;
-  Value queryScales;    // with words: the rows'
+  Value queryScales; // with words: where the rows' scales are
 
 private:
   Value headStart(unsigned view, Value tensor, const Block &block);
@@ -80,7 +82,15 @@ private:
   /// `next`: the block behind it, of which as much is fetched meanwhile, line by line (a burst of requests would wait for itself); or null.
   void multiplyKeys(const Block &block, const Block *next, const Keys &seen);
   void multiplyValues(const Block &block, const Block *next, std::optional<Value> onlyRow, const Keys &seen);
-  void addHalfWord(const Block &block, Value firstRow, Value rows, Value last, Value target);
+  /// Rows of a block, and where their context is computed.
+  struct Context {
+    Value firstRow, rows;
+    Value start = {}, stride = {};
+  };
+  Value valuesOf(const Block &block, Value row);
+  void addHalfWord(const Block &block, const Context &context, Value last);
+  void storeContext(const Block &block, const Context &context);
+  Value emitSoftmax(const Block &block, Value row, const Keys &seen, Value panels);
   void storeProbabilities(const Block &block, Value row);
   void emitRowWithoutKeys(const Block &block, Value row);
 

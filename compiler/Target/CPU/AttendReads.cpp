@@ -15,7 +15,7 @@ Value AttendScores::uniformOffset(AtOp at, unsigned d, Value emitted) {
   if (!op.isWithin(at, d))
     emitted = b.max(b.min(emitted, b.sub(b.size(view, d), 1)), b.i64(0));
   if (auto slots = d == 0 ? request.slotsOf(at.getTensor()) : std::nullopt)
-    emitted = b.toI64(b.load(b.getI32Type(), b.at(b.data(*slots), b.mul(emitted, b.stride(*slots, 0)), b.getI32Type())));
+    emitted = b.loadIndex(*slots, emitted);
   return b.mul(emitted, b.stride(view, d));
 }
 
@@ -78,28 +78,37 @@ void AttendScores::loadTables(RegionVectorizer &scope, Region &region) {
   });
 }
 
+/// A read of a small table, of which the row at hand has `table`.
+Value AttendScores::readTable(RegionVectorizer &region, AtOp at, const SmallTable &table) {
+  ArrayRef<Value> parts = table.parts;
+  StringRef name = parts.size() == 1 ? "llvm.x86.avx512.permvar.sf.512" : "llvm.x86.avx512.vpermi2var.ps.512";
+  SmallVector<Value> operands{parts[0], lanesOf(region, at, table.index)};
+  llvm::append_range(operands, parts.drop_front());
+  return LLVM::CallIntrinsicOp::create(b, b.getLoc(), b.vectorOf(at.getResult().getType()), b.getStringAttr(name), operands)->getResult(0);
+}
+
+/// Whether lanes read neighbours: the last index is the key's position, and the tensor has a place for each.
+bool AttendScores::readsNeighbours(AtOp at, ArrayRef<unsigned> varying) {
+  RankedTensorType type = typeOf(at.getTensor());
+  unsigned last = type.getRank() - 1;
+  auto key = dyn_cast<BlockArgument>(at.getIndices().back());
+  return varying == ArrayRef<unsigned>{last} && key && key.getArgNumber() == 3 && request.access.lastStride[request.viewOf(at.getTensor())] == 1 &&
+         sameDim(type, last, typeOf(op.getK()), 2);
+}
+
 Value AttendScores::read(RegionVectorizer &region, AtOp at) {
-  unsigned view = request.viewOf(at.getTensor());
-  auto type = cast<RankedTensorType>(at.getTensor().getType());
+  if (auto found = tables.find(at); found != tables.end())
+    return readTable(region, at, found->second);
   Type element = at.getResult().getType();
-  if (auto found = tables.find(at); found != tables.end()) {
-    ArrayRef<Value> parts = found->second.parts;
-    StringRef name = parts.size() == 1 ? "llvm.x86.avx512.permvar.sf.512" : "llvm.x86.avx512.vpermi2var.ps.512";
-    SmallVector<Value> operands{parts[0], lanesOf(region, at, found->second.index)};
-    llvm::append_range(operands, parts.drop_front());
-    return LLVM::CallIntrinsicOp::create(b, b.getLoc(), b.vectorOf(element), b.getStringAttr(name), operands)->getResult(0);
-  }
   SmallVector<unsigned> varying;
   Value base = addressOf(region, at, varying);
-  if (varying.size() == 1 && varying[0] == type.getRank() - 1) {
-    auto key = dyn_cast<BlockArgument>(at.getIndices().back());
-    if (key && key.getArgNumber() == 3 && request.access.lastStride[view] == 1 &&
-        sameDim(type, type.getRank() - 1, cast<RankedTensorType>(op.getK().getType()), 2))
-      return b.loadVector(element, b.at(base, chunkStart, element), chunkCount);
-  }
   if (varying.empty())
     return b.load(element, base);
+  if (readsNeighbours(at, varying))
+    return b.loadVector(element, b.at(base, chunkStart, element), chunkCount);
+  // Each lane's element by itself; booleans are bytes until they are together.
   Type stored = element.isInteger(1) ? b.getI8Type() : element;
+  unsigned view = request.viewOf(at.getTensor());
   SmallVector<Value> lanes;
   for (unsigned d : varying)
     lanes.push_back(lanesOf(region, at, d));

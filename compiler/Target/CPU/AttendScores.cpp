@@ -4,7 +4,7 @@
 #include "compiler/Target/CPU/AttendScores.h"
 
 #include "compiler/Target/CPU/Chunks.h"
-#include "compiler/Target/CPU/VectorMath.h"
+#include "compiler/Target/VectorMath.h"
 
 using namespace mlir;
 using namespace mlir::xf;
@@ -64,13 +64,11 @@ Value AttendScores::keysOfSentence(Value batch, Value keys) {
   };
   // From the last chunk, which may be short, to the first that has a key.
   Value rest = b.rem(keys, b.i64(kLanes)), whole = b.sub(keys, rest);
-  Value end = b.choose(
-      b.less(b.i64(0), rest), [&] { return SmallVector<Value>{lastOf(whole, rest)}; }, [&] { return SmallVector<Value>{b.i64(0)}; })[0];
-  return b.loop(b.i64(0), whole, kLanes, end, [&](Value from, ValueRange carried) {
-    Value found = b.less(b.i64(0), carried[0]);
-    return b.choose(found, [&] { return SmallVector<Value>(carried); },
-                    [&] { return SmallVector<Value>{lastOf(b.sub(whole, b.add(from, kLanes)), nullptr)}; });
-  })[0];
+  Value end = b.chooseOne(b.less(b.i64(0), rest), [&] { return lastOf(whole, rest); }, [&] { return b.i64(0); });
+  return b.accumulate(b.i64(0), whole, kLanes, end, [&](Value from, Value carried) {
+    Value found = b.less(b.i64(0), carried);
+    return b.chooseOne(found, [&] { return carried; }, [&] { return lastOf(b.sub(whole, b.add(from, kLanes)), nullptr); });
+  });
 }
 
 Value AttendScores::rowWithoutKeys(Value keys) {
@@ -100,107 +98,135 @@ void AttendScores::emitUniform(RegionVectorizer &region, Value value, ValueRange
       emitUniform(region, operand, varying, seen);
 }
 
-/// The scores of 16 keys, those that are not allowed at their fill.
-Value AttendScores::score(RegionVectorizer masks, RegionVectorizer biases, RegionVectorizer functions, Value products, Value scale, Value offset) {
+AttendScores::Regions AttendScores::regionsFor(const Query &query) {
+  Regions regions{scope(op.getMask(), query), scope(op.getBias(), query), scope(op.getScore(), query)};
+  for (Value term : exactFill ? SmallVector<Value>{yieldOf(op.getMask())} : mask.keyTerms)
+    emitUniform(regions.masks, term, op.getMask().getArgument(3));
+  if (!op.getBias().empty())
+    emitUniform(regions.biases, yieldOf(op.getBias()), op.getBias().getArgument(3));
+  if (!op.getScore().empty())
+    emitUniform(regions.functions, yieldOf(op.getScore()), op.getScore().getArguments().drop_front(3));
+  loadTables(regions.biases, op.getBias());
+  loadTables(regions.functions, op.getScore());
+  return regions;
+}
+
+/// The scores of 16 keys from their products, those that are not allowed at their fill.
+Value AttendScores::score(Regions regions, Value products, Value scale, Value offset) {
   Value scores = b.create<arith::MulFOp>(products, scale);
   if (!op.getScore().empty()) {
-    functions.bindLanes(op.getScore().getArgument(3), offset);
-    functions.bind(op.getScore().getArgument(4), scores);
-    scores = functions.emitVector(yieldOf(op.getScore()));
+    regions.functions.bindLanes(op.getScore().getArgument(3), offset);
+    regions.functions.bind(op.getScore().getArgument(4), scores);
+    scores = regions.functions.emitVector(yieldOf(op.getScore()));
   }
   if (!op.getBias().empty()) {
-    biases.bindLanes(op.getBias().getArgument(3), offset);
-    Value bias = biases.emit(yieldOf(op.getBias()));
-    scores = b.create<arith::AddFOp>(scores, biases.toVector(bias));
+    regions.biases.bindLanes(op.getBias().getArgument(3), offset);
+    Value bias = regions.biases.emit(yieldOf(op.getBias()));
+    scores = b.create<arith::AddFOp>(scores, regions.biases.toVector(bias));
   }
   Value nothing = b.splatF32(-std::numeric_limits<double>::infinity());
   if (!op.getMask().empty()) {
-    masks.bindLanes(op.getMask().getArgument(3), offset);
+    regions.masks.bindLanes(op.getMask().getArgument(3), offset);
     SmallVector<Value> terms = mask.keyTerms;
     if (exactFill)
       terms.assign(1, yieldOf(op.getMask()));
     Value fill = exactFill ? b.splatF32(op.getFill().convertToDouble()) : nothing;
     for (Value term : terms)
-      scores = b.create<arith::SelectOp>(masks.emit(term), scores, fill);
+      scores = b.create<arith::SelectOp>(regions.masks.emit(term), scores, fill);
   }
   return chunkCount ? b.create<arith::SelectOp>(b.firstLanes(chunkCount), scores, nothing).getResult() : scores;
 }
 
-AttendScores::Row AttendScores::emit(Value row, Value begin, Value end, Value width, const Query &query, std::optional<Scales> scales) {
+/// 16 products as f32, without the query's scale.
+Value AttendScores::loadProducts(const Products &products, Value offset) {
   Type f32 = b.getF32Type();
-  Value scale = b.f32(op.getScale().convertToDouble());
-  if (scales)
-    scale = b.create<arith::MulFOp>(scales->query, scale);
-  Value scaleLanes = b.splat(scale);
-  auto loadProducts = [&](Value offset) -> Value {
-    if (!scales)
-      return b.loadVector(f32, address(row, offset));
-    Value products = b.create<arith::SIToFPOp>(b.vectorOf(f32), b.loadVector(b.getI32Type(), address(row, offset)));
-    return b.create<arith::MulFOp>(products, b.loadVector(f32, address(scales->keys, offset)));
-  };
-  // Without regions to evaluate, scores need not be stored: the largest is that of the largest product.
-  bool plain = op.getBias().empty() && op.getScore().empty() && !exactFill && mask.keyTerms.empty() && op.getScale().convertToDouble() > 0;
-  RegionVectorizer masks = scope(op.getMask(), query), biases = scope(op.getBias(), query), functions = scope(op.getScore(), query);
-  for (Value term : exactFill ? SmallVector<Value>(op.getMask().front().getTerminator()->getOperands()) : mask.keyTerms)
-    emitUniform(masks, term, op.getMask().getArgument(3));
-  if (!op.getBias().empty())
-    emitUniform(biases, yieldOf(op.getBias()), op.getBias().getArgument(3));
-  if (!op.getScore().empty())
-    emitUniform(functions, yieldOf(op.getScore()), op.getScore().getArguments().drop_front(3));
-  loadTables(biases, op.getBias());
-  loadTables(functions, op.getScore());
+  if (!products.scales)
+    return b.loadVector(f32, address(products.row, offset));
+  Value sums = b.create<arith::SIToFPOp>(b.vectorOf(f32), b.loadVector(b.getI32Type(), address(products.row, offset)));
+  return b.create<arith::MulFOp>(sums, b.loadVector(f32, address(products.scales->keys, offset)));
+}
 
-  Value lowest = identity(b, ReduceKind::max, f32);
-  auto largest = forChunks(b, begin, end, b.splat(lowest), [&](Value offset, Value count, ValueRange carried) -> SmallVector<Value> {
-    chunkStart = offset, chunkCount = count;
-    Value scores = loadProducts(offset);
-    if (!plain) {
-      scores = score(masks, biases, functions, scores, scaleLanes, offset);
-      b.storeVector(scores, address(row, offset));
-    } else if (count) {
-      scores = b.create<arith::SelectOp>(b.firstLanes(count), scores, b.splat(lowest));
-    }
-    return {combine(b, ReduceKind::max, scores, carried[0])};
+Value AttendScores::largestProduct(const Products &products) {
+  Value lowest = b.splat(identity(b, ReduceKind::max, b.getF32Type()));
+  Value largest = accumulateChunks(b, products.begin, products.end, lowest, [&](Value offset, Value count, Value before) {
+    Value own = loadProducts(products, offset);
+    if (count)
+      own = b.create<arith::SelectOp>(b.firstLanes(count), own, lowest);
+    return combine(b, ReduceKind::max, own, before);
   });
-  tables.clear();
-  Value most = reduceLanes(b, ReduceKind::max, largest[0]);
-  Value isNumber = b.create<arith::CmpFOp>(arith::CmpFPredicate::OGT, most, lowest);
-  if (plain)
-    most = b.create<arith::MulFOp>(most, scale);
-  Value shift = b.splat(b.create<arith::SelectOp>(isNumber, most, b.f32(0)));
+  return reduceLanes(b, ReduceKind::max, largest);
+}
 
-  auto sums = forChunks(b, begin, end, b.splatF32(0), [&](Value offset, Value count, ValueRange carried) -> SmallVector<Value> {
-    Value scores = plain ? b.create<arith::MulFOp>(loadProducts(offset), scaleLanes).getResult() : b.loadVector(f32, address(row, offset));
+/// Puts scores in the place of the products, and returns the largest.
+Value AttendScores::storeScores(const Products &products, const Regions &regions, Value scale) {
+  Value lowest = b.splat(identity(b, ReduceKind::max, b.getF32Type()));
+  Value largest = accumulateChunks(b, products.begin, products.end, lowest, [&](Value offset, Value count, Value before) {
+    chunkStart = offset, chunkCount = count;
+    Value scores = score(regions, loadProducts(products, offset), scale, offset);
+    b.storeVector(scores, address(products.row, offset));
+    return combine(b, ReduceKind::max, scores, before);
+  });
+  return reduceLanes(b, ReduceKind::max, largest);
+}
+
+/// Puts exponentials of scores, less `shift`, in their place, and returns their sum. The scores are what is stored, or if `scale` is not null
+/// products times that.
+Value AttendScores::storeExponentials(const Products &products, Value shift, Value scale) {
+  Type f32 = b.getF32Type();
+  Value sums = accumulateChunks(b, products.begin, products.end, b.splatF32(0), [&](Value offset, Value count, Value before) {
+    Value scores = scale ? b.create<arith::MulFOp>(loadProducts(products, offset), scale).getResult() : b.loadVector(f32, address(products.row, offset));
     Value difference = b.create<arith::SubFOp>(scores, shift);
     Value powers = isNarrow ? shortExpOfNegative(b, difference) : expOfNegative(b, difference);
-    if (count && plain)
+    if (count && scale)
       powers = b.create<arith::SelectOp>(b.firstLanes(count), powers, b.splatF32(0));
     // A vector's exponentials take half of the room of its scores: they end before those that are still to be read.
-    if (isNarrow && !scales)
-      b.storeVector(narrowToBF16(b, powers), b.at(row, offset, b.getBF16Type()));
+    if (isNarrow && !products.scales)
+      b.storeVector(narrowToBF16(b, powers), b.at(products.row, offset, b.getBF16Type()));
     else
-      b.storeVector(powers, address(row, offset));
-    return {combine(b, ReduceKind::sum, powers, carried[0])};
+      b.storeVector(powers, address(products.row, offset));
+    return combine(b, ReduceKind::sum, powers, before);
   });
-  Value sum = reduceLanes(b, ReduceKind::sum, sums[0]);
+  return reduceLanes(b, ReduceKind::sum, sums);
+}
+
+AttendScores::Row AttendScores::emit(const Products &products, Value width, const Query &query) {
+  Type f32 = b.getF32Type();
+  Value scale = b.f32(op.getScale().convertToDouble());
+  if (products.scales)
+    scale = b.create<arith::MulFOp>(products.scales->query, scale);
+  Value scaleLanes = b.splat(scale);
+  Regions regions = regionsFor(query);
+  // Without regions to evaluate, scores need not be stored: the largest is that of the largest product.
+  bool isPlain = op.getBias().empty() && op.getScore().empty() && !exactFill && mask.keyTerms.empty() && op.getScale().convertToDouble() > 0;
+  Value most = isPlain ? largestProduct(products) : storeScores(products, regions, scaleLanes);
+  tables.clear();
+  Value isNumber = b.create<arith::CmpFOp>(arith::CmpFPredicate::OGT, most, identity(b, ReduceKind::max, f32));
+  if (isPlain)
+    most = b.create<arith::MulFOp>(most, scale);
+  Value shift = b.splat(b.create<arith::SelectOp>(isNumber, most, b.f32(0)));
+  Value sum = storeExponentials(products, shift, isPlain ? scaleLanes : Value());
   // Scores that are NaN are not the largest, but make the sum NaN.
   Value any = b.create<arith::OrIOp>(isNumber, b.create<arith::CmpFOp>(arith::CmpFPredicate::UNO, sum, sum));
   Value reciprocal = b.create<arith::DivFOp>(b.f32(1), b.create<arith::SelectOp>(any, sum, b.f32(1)));
+  if (!products.scales)
+    finish(products, width, reciprocal);
+  return {any, reciprocal};
+}
 
-  if (scales)
-    return {any, reciprocal};
-  Value used = b.mul(b.ceilDiv(end, kLanes), kLanes);
+/// Divides by the sum, unless that is left, and clears what lies behind the row's keys.
+void AttendScores::finish(const Products &products, Value width, Value reciprocal) {
+  Type f32 = b.getF32Type();
+  Value used = b.mul(b.ceilDiv(products.end, kLanes), kLanes);
   if (isNarrow) {
     Value zeros = b.splat(b.create<arith::ConstantOp>(b.getI16IntegerAttr(0)));
-    b.loop(used, width, kLanes, [&](Value offset) { b.storeVector(zeros, b.at(row, offset, b.getBF16Type())); });
-    return {any, reciprocal};
+    b.loop(used, width, kLanes, [&](Value offset) { b.storeVector(zeros, b.at(products.row, offset, b.getBF16Type())); });
+    return;
   }
-  b.loop(begin, used, kLanes, [&](Value offset) {
-    Value powers = b.loadVector(f32, address(row, offset));
-    b.storeVector(b.create<arith::MulFOp>(powers, b.splat(reciprocal)), address(row, offset));
+  b.loop(products.begin, used, kLanes, [&](Value offset) {
+    Value powers = b.loadVector(f32, address(products.row, offset));
+    b.storeVector(b.create<arith::MulFOp>(powers, b.splat(reciprocal)), address(products.row, offset));
   });
-  b.loop(used, width, kLanes, [&](Value offset) { b.storeVector(b.splatF32(0), address(row, offset)); });
-  return {any, reciprocal};
+  b.loop(used, width, kLanes, [&](Value offset) { b.storeVector(b.splatF32(0), address(products.row, offset)); });
 }
 
 } // namespace xf::cpu

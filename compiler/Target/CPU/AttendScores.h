@@ -2,9 +2,9 @@
 #ifndef XF_COMPILER_TARGET_CPU_ATTENDSCORES_H
 #define XF_COMPILER_TARGET_CPU_ATTENDSCORES_H
 
-#include "compiler/Target/CPU/AttendMask.h"
+#include "compiler/Target/AttendMask.h"
 #include "compiler/Target/CPU/KernelEmitters.h"
-#include "compiler/Target/CPU/RegionVectorizer.h"
+#include "compiler/Target/RegionVectorizer.h"
 
 #include <optional>
 
@@ -34,30 +34,54 @@ public:
   /// What all probabilities of a row without keys are (mayLackKeys): 0 where masked scores are -inf.
   mlir::Value rowWithoutKeys(mlir::Value keys);
 
+  /// The query's scale, an f32, and the address of the keys' scales.
+  struct Scales {
+    mlir::Value query, keys;
+  };
+  /// A query's products at `row`, with keys from `begin`, a multiple of 16, to `end`. Products of words (AttendWords) are i32, and have scales.
+  struct Products {
+    mlir::Value row, begin, end;
+    std::optional<Scales> scales;
+  };
   struct Row {
     mlir::Value any;        // i1: whether there was any key
     mlir::Value reciprocal; // of the sum of exponentials
   };
-  /// Of products of words (AttendWords): the query's scale, an f32, and the address of the keys' scales.
-  struct Scales {
-    mlir::Value query, keys;
-  };
-  /// Makes probabilities of the products at `row` with `query`'s keys from `begin`, a multiple of 16, to `end`; where factors are bf16
-  /// exponentials, as bf16 from the row's start on, whose sum is left for later. The elements behind them up to `width`, a multiple of
-  /// 16, become 0. With `scales` products are i32, and exponentials stay f32; what is behind them is left.
-  Row emit(mlir::Value row, mlir::Value begin, mlir::Value end, mlir::Value width, const Query &query, std::optional<Scales> scales);
+  /// Makes probabilities of products in their place; where factors are bf16 exponentials, as bf16 from the row's start on, whose sum is left for
+  /// later. The elements behind them up to `width`, a multiple of 16, become 0. Of products with scales exponentials stay f32; what is behind
+  /// them is left.
+  Row emit(const Products &products, mlir::Value width, const Query &query);
 
 private:
   RegionVectorizer scope(mlir::Region &region, const Query &query);
   void emitUniform(RegionVectorizer &scope, mlir::Value value, mlir::ValueRange varying);
   void emitUniform(RegionVectorizer &scope, mlir::Value value, mlir::ValueRange varying, llvm::DenseSet<mlir::Value> &seen);
+  // Reads of tensors in the regions (AttendReads.cpp).
+  /// What a read may find along the only one of its indices that differs from key to key, 16 elements a vector.
+  struct SmallTable {
+    unsigned index;
+    llvm::SmallVector<mlir::Value> parts;
+  };
   mlir::Value read(RegionVectorizer &scope, mlir::xf::AtOp at);
+  mlir::Value readTable(RegionVectorizer &scope, mlir::xf::AtOp at, const SmallTable &table);
+  bool readsNeighbours(mlir::xf::AtOp at, llvm::ArrayRef<unsigned> varying);
   mlir::Value uniformOffset(mlir::xf::AtOp at, unsigned d, mlir::Value index);
   mlir::Value addressOf(RegionVectorizer &scope, mlir::xf::AtOp at, llvm::SmallVector<unsigned> &varying);
   mlir::Value lanesOf(RegionVectorizer &scope, mlir::xf::AtOp at, unsigned d);
   void loadTables(RegionVectorizer &scope, mlir::Region &region);
+
   mlir::Value allowed(RegionVectorizer masks, llvm::ArrayRef<mlir::Value> terms, mlir::Value offset);
-  mlir::Value score(RegionVectorizer masks, RegionVectorizer biases, RegionVectorizer functions, mlir::Value products, mlir::Value scale, mlir::Value offset);
+  /// The op's regions, with what they say of a query alone.
+  struct Regions {
+    RegionVectorizer masks, biases, functions;
+  };
+  Regions regionsFor(const Query &query);
+  mlir::Value score(Regions regions, mlir::Value products, mlir::Value scale, mlir::Value offset);
+  mlir::Value loadProducts(const Products &products, mlir::Value offset);
+  mlir::Value largestProduct(const Products &products);
+  mlir::Value storeScores(const Products &products, const Regions &regions, mlir::Value scale);
+  mlir::Value storeExponentials(const Products &products, mlir::Value shift, mlir::Value scale);
+  void finish(const Products &products, mlir::Value width, mlir::Value reciprocal);
   mlir::Value address(mlir::Value row, mlir::Value offset) { return b.at(row, offset, b.getF32Type()); }
 
   KernelBuilder &b;
@@ -67,11 +91,6 @@ private:
   bool exactFill, isNarrow; // of bf16
   // Of the chunk that is being emitted: its first key and how many it has (null: 16).
   mlir::Value chunkStart, chunkCount;
-  // What a read may find along the only one of its indices that differs from key to key, 16 elements a vector.
-  struct SmallTable {
-    unsigned index;
-    llvm::SmallVector<mlir::Value> parts;
-  };
   llvm::DenseMap<mlir::Operation *, SmallTable> tables; // of the row that is being emitted
 };
 

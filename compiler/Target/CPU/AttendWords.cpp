@@ -1,7 +1,8 @@
 #include "compiler/Target/CPU/AttendWords.h"
 
 #include "compiler/Target/CPU/Chunks.h"
-#include "compiler/Target/CPU/VectorMath.h"
+#include "compiler/Target/CPU/Tiles.h"
+#include "compiler/Target/VectorMath.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -47,14 +48,6 @@ AttendWords::AttendWords(KernelBuilder &b, AttendOp op, Value start)
   b.store(b.i64(-1), taken);
 }
 
-/// `value` in the type of `like`.
-Value AttendWords::integer(Value like, int64_t value) {
-  TypedAttr attr = b.getIntegerAttr(getElementTypeOrSelf(like), value);
-  if (auto vector = dyn_cast<VectorType>(like.getType()))
-    attr = DenseElementsAttr::get(vector, attr);
-  return b.create<arith::ConstantOp>(attr);
-}
-
 /// The bits of what bf16 (in the lower 16 bits of `words`) would be without signs: greater numbers have greater bits, and those that are not
 /// finite the greatest.
 Value AttendWords::magnitudes(Value words) { return b.create<arith::AndIOp>(words, integer(words, 0x7fff)); }
@@ -69,9 +62,7 @@ AttendWords::Scale AttendWords::scaleOf(Value magnitude, int64_t bits) {
   Value scale = power(b.create<arith::SubIOp>(exponent, integer(magnitude, bits - 1)));
   Value inverse = power(b.create<arith::SubIOp>(integer(magnitude, 253 + bits), exponent));
   scale = b.create<arith::SelectOp>(isFinite, scale, integer(magnitude, 0x7fc00000));
-  Type f32 = b.getF32Type();
-  if (auto vector = dyn_cast<VectorType>(magnitude.getType()))
-    f32 = vector.clone(f32);
+  Type f32 = typeLike(magnitude, b.getF32Type());
   return {b.create<arith::BitcastOp>(f32, scale), b.create<arith::BitcastOp>(f32, inverse)};
 }
 
@@ -104,11 +95,11 @@ void AttendWords::takeKeys(Value from, Value count) {
   Value zero = b.splat(b.create<arith::ConstantOp>(b.getI32IntegerAttr(0)));
   b.loop(b.i64(0), b.ceilDiv(count, kLanes), 1, [&](Value panel) {
     auto at = [&](Value place, Value line) { return b.at(place, b.add(b.mul(panel, width / 2 * kLanes), b.mul(line, kLanes)), word); };
-    Value largest = b.loop(b.i64(0), b.i64(width / 2), 1, zero, [&](Value line, ValueRange carried) -> SmallVector<Value> {
+    Value largest = b.accumulate(b.i64(0), b.i64(width / 2), 1, zero, [&](Value line, Value carried) {
       Value words = b.loadVector(word, at(from, line));
       Value odd = b.create<arith::ShRUIOp>(words, integer(words, 16));
-      return {b.create<arith::MaxSIOp>(carried[0], b.create<arith::MaxSIOp>(magnitudes(words), magnitudes(odd)))};
-    })[0];
+      return b.create<arith::MaxSIOp>(carried, b.create<arith::MaxSIOp>(magnitudes(words), magnitudes(odd)));
+    });
     Scale scale = scaleOf(largest, productBits);
     b.storeVector(scale.scale, b.at(keyScales(), b.mul(panel, kLanes), b.getF32Type()));
     b.loop(b.i64(0), b.i64(width / 2), 1, [&](Value line) {
@@ -144,16 +135,15 @@ Value AttendWords::takeQuery(Value row) {
   Type half = b.getI16Type(), word = b.getI32Type();
   Value zero = b.splat(b.create<arith::ConstantOp>(b.getZeroAttr(half)));
   auto at = [&](Value offset) { return b.at(row, offset, half); };
-  Value largest = forChunks(b, b.i64(width), zero, [&](Value offset, Value count, ValueRange carried) -> SmallVector<Value> {
-    return {b.create<arith::MaxSIOp>(carried[0], magnitudes(b.loadVector(half, at(offset), count)))};
-  })[0];
+  Value largest = accumulateChunks(b, b.i64(width), zero, [&](Value offset, Value count, Value carried) {
+    return b.create<arith::MaxSIOp>(carried, magnitudes(b.loadVector(half, at(offset), count)));
+  });
   Value magnitude = b.create<arith::ExtUIOp>(word, reduceLanes(b, ReduceKind::max, largest));
   Scale scale = scaleOf(magnitude, productBits);
   Value inverse = b.splat(scale.inverse);
-  forChunks(b, b.i64(width), ValueRange(), [&](Value offset, Value count, ValueRange) -> SmallVector<Value> {
+  forChunks(b, b.i64(width), [&](Value offset, Value count) {
     Value words = scaled(widenFromBF16(b, b.loadVector(half, at(offset), count)), inverse);
     b.storeVector(b.create<arith::TruncIOp>(b.vectorOf(half), words), at(offset), count);
-    return {};
   });
   return scale.scale;
 }
@@ -178,10 +168,7 @@ Value AttendWords::takeExponentials(Value row, Value begin, Value end, Value wid
   Value factor = b.splat(b.create<arith::DivFOp>(b.f32(1), unit));
   auto store = [&](Value words, Value offset) { b.storeVector(b.create<arith::TruncIOp>(b.vectorOf(half), words), b.at(row, offset, half)); };
   // Words take half of the room of exponentials: they end before those that are still to be read.
-  forChunks(b, begin, end, ValueRange(), [&](Value offset, Value count, ValueRange) -> SmallVector<Value> {
-    store(scaled(weights(offset, count), factor), offset);
-    return {};
-  });
+  forChunks(b, begin, end, [&](Value offset, Value count) { store(scaled(weights(offset, count), factor), offset); });
   b.loop(b.mul(b.ceilDiv(end, kLanes), kLanes), width, kLanes, [&](Value offset) {
     store(b.splat(b.create<arith::ConstantOp>(b.getI32IntegerAttr(0))), offset);
   });

@@ -8,6 +8,7 @@
 #define XF_COMPILER_TARGET_CPU_ATTENDWORDS_H
 
 #include "compiler/Target/CPU/KernelBuilder.h"
+#include "dialect/IR/Xf.h"
 
 namespace xf::cpu {
 
@@ -42,7 +43,7 @@ public:
 
 private:
   Value place(int64_t offset) { return b.at(start, offset, b.getF32Type()); }
-  Value integer(Value like, int64_t value);
+  Value integer(Value like, int64_t value) { return b.integer(like.getType(), value); }
   Value magnitudes(Value words);
   Value scaled(Value numbers, Value factor);
   Value packed(Value words, Value evenFactor, Value oddFactor);

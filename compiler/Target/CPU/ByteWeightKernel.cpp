@@ -5,7 +5,7 @@
 // divided by that at the end. Powers of two change no rounding: as long as no sum exceeds 2^104, an element is the chain
 // of f32 multiply-adds, k ascending from +0, that it is with f32 weights, whatever the tile.
 #include "compiler/Target/CPU/MicroKernel.h"
-#include "compiler/Target/CPU/VectorMath.h"
+#include "compiler/Target/VectorMath.h"
 
 using namespace mlir;
 
@@ -14,32 +14,31 @@ namespace xf::cpu {
 namespace {
 class ByteWeightKernel {
 public:
-  ByteWeightKernel(CodeBuilder &b, int64_t tail, int64_t rows, int64_t panels) : b(b), tail(tail), rows(rows), panels(panels) {}
+  ByteWeightKernel(CodeBuilder &b, const ProductOperands &operands, int64_t tail, int64_t rows, int64_t panels)
+      : b(b), operands(operands), tail(tail), rows(rows), panels(panels) {}
 
   void emit() {
     Type f32 = b.getF32Type();
-    Value a = b.argument(0), lda = b.argument(1), panel = b.argument(2), panelStride = b.argument(3);
-    Value c = b.argument(4), ldc = b.argument(5), groups = b.argument(6);
     for (int64_t row = 0; row < rows; ++row)
-      rowStart.push_back(b.at(a, b.mul(lda, row), f32));
+      rowStart.push_back(b.at(operands.a, b.mul(operands.lda, row), f32));
     for (int64_t i = 0; i < panels; ++i)
-      panelStart.push_back(b.at(panel, b.mul(panelStride, i), b.getI8Type()));
+      panelStart.push_back(b.at(operands.b, b.mul(operands.panelStride, i), b.getI8Type()));
 
-    AheadFetcher ahead(b, {Factor::i8_weights}, rows, panels);
+    AheadFetcher ahead(b, operands, {Factor::i8_weights}, rows, panels);
     SmallVector<Value> sums(rows * panels, b.splatF32(0.0));
-    sums = b.loop(b.i64(0), groups, 1, sums, [&](Value k, ValueRange carried) {
+    sums = b.loop(b.i64(0), operands.depth, 1, sums, [&](Value k, ValueRange carried) {
       SmallVector<Value> next(carried);
       ahead.fetch(k);
       step(k, kGroup, next);
       return next;
     });
     if (tail)
-      step(groups, tail, sums);
+      step(operands.depth, tail, sums);
 
     for (int64_t row = 0; row < rows; ++row)
       for (int64_t i = 0; i < panels; ++i) {
         Value sum = b.create<arith::MulFOp>(sums[row * panels + i], b.splatF32(0x1p-24));
-        b.storeVector(sum, b.at(b.at(c, b.mul(ldc, row), f32), i * kLanes, f32));
+        b.storeVector(sum, b.at(b.at(operands.c, b.mul(operands.ldc, row), f32), i * kLanes, f32));
       }
   }
 
@@ -71,7 +70,7 @@ private:
 
   /// Whether sums take more than half of the registers. LLVM would then load all positions' elements of the rows at once, and
   /// spill them, if positions were written out.
-  bool fillsRegisters() { return rows * panels > (hasAvx512(b.isa()) ? 16 : hasAvx2(b.isa()) ? 4 : 2); }
+  bool fillsRegisters() { return rows * panels > byRegisters(b.isa(), 2, 4, 16); }
 
   /// The same as a loop: a position's byte is its word's lowest when it is its turn.
   void loopOverPositions(Value first, int64_t count, SmallVector<Value> &words, SmallVector<Value> &sums) {
@@ -81,7 +80,7 @@ private:
       SmallVector<Value> next(carried.take_front(sums.size())), columns, rest;
       for (Value word : carried.drop_front(sums.size())) {
         columns.push_back(widened(word, 0));
-        rest.push_back(b.create<arith::ShRUIOp>(word, constant(word.getType(), 8)));
+        rest.push_back(b.create<arith::ShRUIOp>(word, b.integer(word.getType(), 8)));
       }
       multiplyAdd(b.add(first, position), 0, columns, next);
       llvm::append_range(next, rest);
@@ -106,24 +105,21 @@ private:
   Value widened(Value words, int64_t position) {
     Type type = words.getType();
     if (position < 3)
-      words = b.create<arith::ShLIOp>(words, constant(type, 24 - 8 * position));
+      words = b.create<arith::ShLIOp>(words, b.integer(type, 24 - 8 * position));
     if (position > 0)
-      words = b.create<arith::AndIOp>(words, constant(type, 0xff000000));
+      words = b.create<arith::AndIOp>(words, b.integer(type, 0xff000000));
     return b.create<arith::SIToFPOp>(b.vectorOf(b.getF32Type()), words);
   }
 
-  Value constant(Type type, int64_t value) {
-    return b.create<arith::ConstantOp>(DenseElementsAttr::get(cast<VectorType>(type), b.getI32IntegerAttr(static_cast<int32_t>(value))));
-  }
-
   CodeBuilder &b;
+  const ProductOperands &operands;
   int64_t tail, rows, panels;
   SmallVector<Value> rowStart, panelStart;
 };
 } // namespace
 
-void emitByteWeightMicroKernel(CodeBuilder &b, int64_t tail, int64_t rows, int64_t panels) {
-  ByteWeightKernel(b, tail, rows, panels).emit();
+void emitByteWeightMicroKernel(CodeBuilder &b, const ProductOperands &operands, int64_t tail, int64_t rows, int64_t panels) {
+  ByteWeightKernel(b, operands, tail, rows, panels).emit();
 }
 
 } // namespace xf::cpu

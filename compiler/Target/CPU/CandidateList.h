@@ -2,7 +2,7 @@
 #ifndef XF_COMPILER_TARGET_CPU_CANDIDATELIST_H
 #define XF_COMPILER_TARGET_CPU_CANDIDATELIST_H
 
-#include "compiler/Target/CPU/CodeBuilder.h"
+#include "compiler/Target/CodeBuilder.h"
 
 namespace xf::cpu {
 

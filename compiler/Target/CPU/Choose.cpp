@@ -35,8 +35,8 @@ static Screens findScreens(ChooseState &state) {
   ChooseOp op = state.op;
   KernelBuilder &b = state.b;
   auto screen = [&](Factor factor) {
-    Value firstRow = b.at(state.partsOf(b.i64(0)), ChooseOp::countParts(op.getColumns(), state.most), b.getF32Type());
-    return ChooseScreen(b, op, factor, firstRow, b.stride(state.result + 3, 0));
+    Value firstRow = b.at(state.keptOf(b.i64(0)), ChooseOp::countParts(op.getColumns(), state.most), b.getF32Type());
+    return ChooseScreen(b, op, factor, firstRow, b.stride(state.keptView, 0));
   };
   Screens screens;
   // Elsewhere products of bytes take as long as others.
@@ -54,10 +54,9 @@ static Screens findScreens(ChooseState &state) {
 static void emitBest(const ChooseState &state, const std::optional<ChooseScreen> &screen) {
   KernelBuilder &b = state.b;
   ChooseAll all(state);
-  auto lookAtAll = [&] { all.look([](Value, llvm::function_ref<void()> body) { body(); }); };
+  auto lookAtAll = [&] { all.look(); };
   if (screen) {
-    auto lookAtFew = [&] { return SmallVector<Value>{ChooseFew(state, *screen).look()}; };
-    Value needsAll = b.choose(state.sums, [&] { return SmallVector<Value>{state.sums}; }, lookAtFew)[0];
+    Value needsAll = b.chooseOne(state.sums, [&] { return state.sums; }, [&] { return ChooseFew(state, *screen).look(); });
     b.ifThen(needsAll, lookAtAll);
   } else {
     lookAtAll();

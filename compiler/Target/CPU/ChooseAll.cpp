@@ -7,20 +7,19 @@ using mlir::xf::ReduceKind;
 
 namespace xf::cpu {
 
-void ChooseAll::look(llvm::function_ref<void(Value, llvm::function_ref<void()>)> only) {
-  b.loop(rowBegin, rowEnd, 1, [&](Value row) { only(row, [&] { clearList(b, listOf(row, part), wanted); }); });
+void ChooseAll::look(Filter only) {
+  auto ifWanted = [&](Value row, llvm::function_ref<void()> body) { only ? b.ifThen(only(row), body) : body(); };
+  b.loop(rowBegin, rowEnd, 1, [&](Value row) { ifWanted(row, [&] { clearList(b, listOf(row, part), wanted); }); });
   auto skip = [&](Value row) {
-    only(row, [&] {
+    ifWanted(row, [&] {
       b.store(noLogit(), maximumAt(row, logits.number()));
       b.store(b.f32(0), sumAt(row, logits.number()));
     });
   };
-  auto lookAtBlock = [&] {
-    forRows(logits.factors(), {[&](Value row, Value place) { only(row, [&] { findMaximum(row, place); }); },
-                               [&](Value row, Value place) { only(row, [&] { b.ifThen(sums, [&] { addPowers(row, place); }); }); },
-                               [&](Value row, Value place) { only(row, [&] { offerBlock(row, place); }); }});
-  };
-  forBlocks(lookAtBlock, skip);
+  auto findMaxima = [&](Value row, Value place) { ifWanted(row, [&] { findMaximum(row, place); }); };
+  auto addSums = [&](Value row, Value place) { ifWanted(row, [&] { b.ifThen(sums, [&] { addPowers(row, place); }); }); };
+  auto offerBest = [&](Value row, Value place) { ifWanted(row, [&] { offerBlock(row, place); }); };
+  forBlocks([&] { forRows(logits.factors(), {findMaxima, addSums, offerBest}); }, skip);
 }
 
 void ChooseAll::findMaximum(Value row, Value place) {
@@ -36,11 +35,11 @@ void ChooseAll::findMaximum(Value row, Value place) {
 
 void ChooseAll::addPowers(Value row, Value place) {
   Value shift = b.splat(shiftOf(b.load(f32(), maximumAt(row, logits.number()))));
-  Value sum = b.loop(b.i64(0), logits.panelCount(), 1, b.splatF32(0), [&](Value panel, ValueRange carried) {
-                 Value x = b.loadVector(f32(), logits.sumsOf(place, panel));
-                 Value power = expOfNegative(b, difference(x, shift));
-                 return SmallVector<Value>{b.create<arith::AddFOp>(carried[0], power)};
-               })[0];
+  Value sum = b.accumulate(b.i64(0), logits.panelCount(), 1, b.splatF32(0), [&](Value panel, Value carried) {
+    Value x = b.loadVector(f32(), logits.sumsOf(place, panel));
+    Value power = expOfNegative(b, difference(x, shift));
+    return b.create<arith::AddFOp>(carried, power);
+  });
   b.store(reduceLanes(b, ReduceKind::sum, sum), sumAt(row, logits.number()));
 }
 
@@ -73,10 +72,10 @@ void ChooseAll::joinNorms(Value row) {
   b.store(unlessOdd(largest, seen[1]), normsOf(row));
   b.ifThen(sums, [&] {
     Value shift = b.splat(shiftOf(largest));
-    Value sum = forChunks(b, b.i64(blocks), b.splatF32(0), [&](Value i, Value lanes, ValueRange carried) {
+    Value sum = accumulateChunks(b, b.i64(blocks), b.splatF32(0), [&](Value i, Value lanes, Value carried) {
       Value factor = expOfNegative(b, difference(load(i, lanes), shift));
-      return SmallVector<Value>{fusedMultiplyAdd(b, b.loadVector(f32(), b.at(powers, i, f32()), lanes), factor, carried[0])};
-    })[0];
+      return fusedMultiplyAdd(b, b.loadVector(f32(), b.at(powers, i, f32()), lanes), factor, carried);
+    });
     b.store(reduceLanes(b, ReduceKind::sum, sum), totalOf(row));
   });
 }

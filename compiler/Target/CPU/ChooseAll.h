@@ -10,9 +10,11 @@ class ChooseAll : ChooseState {
 public:
   explicit ChooseAll(const ChooseState &state) : ChooseState(state) {}
 
-  /// Looks at the thread's columns of its rows for which `only` calls its second argument: keeps their blocks' maxima, the sums of
-  /// their exponentials if there are to be sums, and a list of the best.
-  void look(llvm::function_ref<void(Value row, llvm::function_ref<void()>)> only);
+  /// Says of a row whether it is looked at (i1); null: all are.
+  using Filter = llvm::function_ref<Value(Value row)>;
+  /// Looks at the thread's columns of its rows: keeps their blocks' maxima, the sums of their exponentials if there are to be sums, and a
+  /// list of the best.
+  void look(Filter only = nullptr);
   /// Makes a row's results of what all threads have kept.
   void join(Value row);
 

@@ -16,11 +16,11 @@ Value ChooseFew::look() {
   forBlocks([&] { forRows(screen.factors(), {[&](Value row, Value place) { bound(row, place); }}); }, skip);
 
   // The list holds what a row reaches in any case: a panel that does not is of no use.
-  Value count = b.loop(rowBegin, rowEnd, 1, b.i64(0), [&](Value row, ValueRange carried) {
-                   clearRow(row);
-                   lookAtPanel(row, panelOfHighestBound(row), Order::any);
-                   return SmallVector<Value>{b.add(carried[0], countPanels(row, worstOf(b, listOf(row, part))))};
-                 })[0];
+  Value count = b.accumulate(rowBegin, rowEnd, 1, b.i64(0), [&](Value row, Value carried) {
+    clearRow(row);
+    lookAtPanel(row, panelOfHighestBound(row), Order::any);
+    return b.add(carried, countPanels(row, worstOf(b, listOf(row, part))));
+  });
   Value all = b.mul(b.sub(rowEnd, rowBegin), b.sub(panelEnd, panelBegin));
   Value areMany = b.less(all, b.mul(count, kFewPanels));
   auto few = [&] {
@@ -42,20 +42,11 @@ void ChooseFew::clearRow(Value row) {
 void ChooseFew::bound(Value row, Value place) {
   ChooseLogits::Row own = logits.rowAt(row);
   ChooseScreen::Row ofScreen = screen.rowAt(row);
-  auto boundsOf = [&](Value panel, Value lanes) {
+  auto boundsOf = [&](Value panel, Value lanes, SmallVector<Value> &) {
     Value products = b.loadVector(b.getI32Type(), logits.sumsOf(place, panel));
     return boundOrNone(logits.logitsOf(own, panel, lanes, screen.estimate(ofScreen, columnOf(panel), lanes, products).bounds));
   };
-  auto together = [&] {
-    reduceTogether(ReduceKind::max, screen.boundAt(row, firstPanel()), [&](Value panel) { return boundsOf(panel, nullptr); });
-  };
-  auto apart = [&] {
-    logits.forPanels({}, [&](Value panel, Value lanes, ValueRange) {
-      b.store(reduceLanes(b, ReduceKind::max, boundsOf(panel, lanes)), screen.boundAt(row, b.add(firstPanel(), panel)));
-      return SmallVector<Value>{};
-    });
-  };
-  b.ifElse(logits.isWhole(), together, apart);
+  reducePanels(ReduceKind::max, [&](Value panel) { return screen.boundAt(row, panel); }, ValueRange(), boundsOf);
 }
 
 /// 16 bounds from panel `first` on; those behind the thread's last one are -inf.
@@ -71,17 +62,17 @@ Value ChooseFew::reaching(Value bounds, Value least) {
 }
 
 Value ChooseFew::panelOfHighestBound(Value row) {
-  Value highest = b.loop(panelBegin, panelEnd, kLanes, b.splat(noLogit()), [&](Value first, ValueRange carried) {
-                     return SmallVector<Value>{maximum(b, boundsFrom(row, first), carried[0])};
-                   })[0];
+  Value highest = b.accumulate(panelBegin, panelEnd, kLanes, b.splat(noLogit()), [&](Value first, Value carried) {
+    return maximum(b, boundsFrom(row, first), carried);
+  });
   return placeOf(b, reduceLanes(b, ReduceKind::max, highest), panelBegin, panelEnd, [&](Value first) { return boundsFrom(row, first); });
 }
 
 Value ChooseFew::countPanels(Value row, Value least) {
-  return b.loop(panelBegin, panelEnd, kLanes, b.i64(0), [&](Value first, ValueRange carried) {
+  return b.accumulate(panelBegin, panelEnd, kLanes, b.i64(0), [&](Value first, Value carried) {
     Value lanes = reaching(boundsFrom(row, first), least);
-    return SmallVector<Value>{b.add(carried[0], b.create<LLVM::CtPopOp>(lanes))};
-  })[0];
+    return b.add(carried, b.create<LLVM::CtPopOp>(lanes));
+  });
 }
 
 void ChooseFew::lookAtPanels(Value row, Value least) {

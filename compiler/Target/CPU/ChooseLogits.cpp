@@ -1,6 +1,6 @@
 #include "compiler/Target/CPU/ChooseLogits.h"
 
-#include "compiler/Target/CPU/RegionVectorizer.h"
+#include "compiler/Target/RegionVectorizer.h"
 
 #include <limits>
 
@@ -30,10 +30,10 @@ void ChooseLogits::begin(Value number, Value end) {
   });
   for (int64_t half : {0, 1})
     b.store(bits[half], b.at(barred, half, i64));
-  neededCount = b.loop(b.i64(0), panelCount_, 1, b.i64(0), [&](Value panel, ValueRange count) {
-                   Value one = b.create<arith::ExtUIOp>(i64, panelIsNeeded(panel));
-                   return SmallVector<Value>{b.add(count[0], one)};
-                 })[0];
+  neededCount = b.accumulate(b.i64(0), panelCount_, 1, b.i64(0), [&](Value panel, Value count) {
+    Value one = b.create<arith::ExtUIOp>(i64, panelIsNeeded(panel));
+    return b.add(count, one);
+  });
 }
 
 Value ChooseLogits::isNeeded() { return b.less(b.i64(0), neededCount); }
@@ -47,16 +47,22 @@ Value ChooseLogits::panelAddress(const ChooseFactors &factors, Value panel) {
   return b.at(b.data(factors.view), b.mul(panel, factors.weight.panelElements), factors.weight.type);
 }
 
-BlockOperands ChooseLogits::operands(const ChooseFactors &factors, Value firstRow, Value rowCount, Value panel, Value count) {
-  Value x = b.at(factors.x, b.mul(firstRow, factors.rowStride), factors.weight.rowType);
-  return {rowCount, x, factors.rowStride, panelAddress(factors, b.add(b.mul(number_, kPanels), panel)), b.i64(factors.weight.panelElements),
-          sumsOf(b.i64(0), panel), b.i64(ChooseOp::kBlock), b.i64(factors.weight.wholeGroups), count};
+ProductOperands ChooseLogits::operands(const ChooseFactors &factors, Value firstRow, Value rowCount, Value panel, Value count) {
+  return {.rows = rowCount,
+          .a = b.at(factors.x, b.mul(firstRow, factors.rowStride), factors.weight.rowType),
+          .lda = factors.rowStride,
+          .b = panelAddress(factors, b.add(b.mul(number_, kPanels), panel)),
+          .panelStride = b.i64(factors.weight.panelElements),
+          .c = sumsOf(b.i64(0), panel),
+          .ldc = b.i64(ChooseOp::kBlock),
+          .depth = b.i64(factors.weight.wholeGroups),
+          .panels = count};
 }
 
 void ChooseLogits::multiply(const ChooseFactors &factors, Value firstRow, Value rowCount, Value turn, Value turns) {
   auto whole = [&] {
     // The next block's weights are fetched meanwhile.
-    BlockOperands all = operands(factors, firstRow, rowCount, b.i64(0), panelCount_);
+    ProductOperands all = operands(factors, firstRow, rowCount, b.i64(0), panelCount_);
     Value next = b.add(number_, 1);
     shareAhead(b, all, {panelAddress(factors, b.mul(next, kPanels)), kPanels, b.less(next, end_), b.no()}, turn, turns);
     callBlockProduct(b, all, factors.weight.kind(access.weightsStream), b.equal(turns, b.i64(1)));
@@ -72,7 +78,7 @@ void ChooseLogits::multiply(const ChooseFactors &factors, Value firstRow, Value 
 
 void ChooseLogits::multiplyPanels(Value row, Value first, Value second, Value count) {
   goTo(b.i64(0));
-  BlockOperands pair = operands(factors_, row, b.i64(1), first, count);
+  ProductOperands pair = operands(factors_, row, b.i64(1), first, count);
   pair.panelStride = b.mul(b.sub(second, first), factors_.weight.panelElements);
   pair.c = sumsOf(b.i64(0), b.i64(0));
   callBlockProduct(b, pair, factors_.weight.kind(/*streams=*/false));

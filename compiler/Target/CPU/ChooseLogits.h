@@ -65,7 +65,7 @@ public:
 private:
   Value panelIsNeeded(Value panel);
   Value loadExtra(unsigned number, Value row, Value column, Value lanes);
-  BlockOperands operands(const ChooseFactors &factors, Value firstRow, Value rowCount, Value panel, Value count);
+  ProductOperands operands(const ChooseFactors &factors, Value firstRow, Value rowCount, Value panel, Value count);
   Value panelAddress(const ChooseFactors &factors, Value panel);
 
   KernelBuilder &b;

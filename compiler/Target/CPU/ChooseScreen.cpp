@@ -1,7 +1,7 @@
 #include "compiler/Target/CPU/ChooseScreen.h"
 
 #include "compiler/Target/CPU/Chunks.h"
-#include "compiler/Target/CPU/VectorMath.h"
+#include "compiler/Target/VectorMath.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 
@@ -53,59 +53,82 @@ Value ChooseScreen::scaleOf(Value largest, Value length) {
   return maximum(b, times(largest, 1.0001 / QuantizeOp::kLargestWord), times(length, 1 / QuantizeOp::kLongestRow));
 }
 
-void ChooseScreen::quantize(const ChooseFactors &exact, Value row) {
-  Value zeros = b.splatF32(0), length = b.i64(depth);
-  auto square = [&](Value x, Value sum) { return fusedMultiplyAdd(b, x, x, sum); };
-  auto seen = forChunks(b, length, {zeros, zeros}, [&](Value offset, Value lanes, ValueRange carried) {
+static Value square(CodeBuilder &b, Value x, Value sum) { return fusedMultiplyAdd(b, x, x, sum); }
+
+ChooseScreen::Source ChooseScreen::measure(const ChooseFactors &exact, Value row) {
+  Value zeros = b.splatF32(0);
+  auto seen = forChunks(b, b.i64(depth), {zeros, zeros}, [&](Value offset, Value lanes, ValueRange carried) {
     Value x = load(exact, row, offset, lanes);
-    return SmallVector<Value>{maximum(b, b.create<math::AbsFOp>(x), carried[0]), square(x, carried[1])};
+    return SmallVector<Value>{maximum(b, b.create<math::AbsFOp>(x), carried[0]), square(b, x, carried[1])};
   });
   Value largest = reduceLanes(b, ReduceKind::max, seen[0]), squares = reduceLanes(b, ReduceKind::sum, seen[1]);
   auto holds = [&](arith::CmpFPredicate predicate, Value x, double y) { return b.create<arith::CmpFOp>(predicate, x, b.f32(y)); };
-  Value hasBounds = b.create<arith::AndIOp>(holds(arith::CmpFPredicate::OGT, largest, kLeast), holds(arith::CmpFPredicate::OLT, largest, kMost));
+  Source source{exact, row};
+  source.hasBounds = b.create<arith::AndIOp>(holds(arith::CmpFPredicate::OGT, largest, kLeast), holds(arith::CmpFPredicate::OLT, largest, kMost));
   // An element that is no number makes `squares` none.
-  hasBounds = b.create<arith::AndIOp>(hasBounds, holds(arith::CmpFPredicate::ORD, squares, 0));
-  auto ifBounded = [&](Value x, Value otherwise) { return b.create<arith::SelectOp>(hasBounds, x, otherwise); };
-  Value size = b.create<math::SqrtOp>(squares), reach = scaleOf(ifBounded(largest, b.f32(1)), ifBounded(size, b.f32(1)));
-  Value reciprocal = b.splat(b.create<arith::DivFOp>(b.f32(1), reach));
-  Value target = numbersOf(row), isBounded = b.splat(hasBounds);
+  source.hasBounds = b.create<arith::AndIOp>(source.hasBounds, holds(arith::CmpFPredicate::ORD, squares, 0));
+  source.length = b.create<math::SqrtOp>(squares);
+  source.reach = scaleOf(ifBounded(source, largest, b.f32(1)), ifBounded(source, source.length, b.f32(1)));
+  source.reciprocals = b.splat(b.create<arith::DivFOp>(b.f32(1), source.reach));
+  source.numbers = numbersOf(row);
+  source.areBounded = b.splat(source.hasBounds);
+  return source;
+}
+
+std::pair<Value, Value> ChooseScreen::numbersAt(const Source &source, Value offset, Value lanes) {
+  Value x = b.create<arith::SelectOp>(source.areBounded, load(source.exact, source.row, offset, lanes), b.splatF32(0));
+  return {x, b.create<math::RoundEvenOp>(b.create<arith::MulFOp>(x, source.reciprocals))};
+}
+
+Value ChooseScreen::storeNumbers(const Source &source) {
+  Value zeros = b.splatF32(0);
   Type element = factors_.weight.rowType;
-  auto numberAt = [&](Value offset, Value lanes) {
-    Value x = b.create<arith::SelectOp>(isBounded, load(exact, row, offset, lanes), zeros);
-    return std::pair(x, b.create<math::RoundEvenOp>(b.create<arith::MulFOp>(x, reciprocal)).getResult());
-  };
-  auto products = forChunks(b, length, {zeros, zeros}, [&](Value offset, Value lanes, ValueRange carried) {
-    auto [x, whole] = numberAt(offset, lanes);
+  auto products = forChunks(b, b.i64(depth), {zeros, zeros}, [&](Value offset, Value lanes, ValueRange carried) {
+    auto [x, whole] = numbersAt(source, offset, lanes);
     Value number = b.create<arith::FPToSIOp>(b.vectorOf(b.getI32Type()), whole);
     if (isBytes())
       number = b.create<arith::AddIOp>(number, b.splat(b.create<arith::ConstantIntOp>(b.getI32Type(), kZeroPoint)));
-    b.storeVector(b.create<arith::TruncIOp>(b.vectorOf(element), number), b.at(target, offset, element), lanes);
-    return SmallVector<Value>{fusedMultiplyAdd(b, x, whole, carried[0]), square(whole, carried[1])};
+    b.storeVector(b.create<arith::TruncIOp>(b.vectorOf(element), number), b.at(source.numbers, offset, element), lanes);
+    return SmallVector<Value>{fusedMultiplyAdd(b, x, whole, carried[0]), square(b, whole, carried[1])};
   });
   // Of all multiples of the numbers the nearest to the row: what is lost is orthogonal to it. Likely columns lie in the row's direction,
   // and an error there would be one that they have in common.
-  Value scale = b.create<arith::DivFOp>(reduceLanes(b, ReduceKind::sum, products[0]), reduceLanes(b, ReduceKind::sum, products[1]));
-  scale = ifBounded(scale, reach);
-  auto lost = forChunks(b, length, {zeros, zeros}, [&](Value offset, Value lanes, ValueRange carried) {
-    auto [x, whole] = numberAt(offset, lanes);
+  Value nearest = b.create<arith::DivFOp>(reduceLanes(b, ReduceKind::sum, products[0]), reduceLanes(b, ReduceKind::sum, products[1]));
+  return ifBounded(source, nearest, source.reach);
+}
+
+std::pair<Value, Value> ChooseScreen::measureError(const Source &source, Value scale) {
+  Value zeros = b.splatF32(0);
+  auto lost = forChunks(b, b.i64(depth), {zeros, zeros}, [&](Value offset, Value lanes, ValueRange carried) {
+    auto [x, whole] = numbersAt(source, offset, lanes);
     Value error = fusedMultiplyAdd(b, b.create<arith::NegFOp>(whole), b.splat(scale), x);
     Value ofMean = fusedMultiplyAdd(b, error, ofColumns(mean, b.getF32Type(), offset, lanes), carried[1]);
-    return SmallVector<Value>{square(error, carried[0]), ofMean};
+    return SmallVector<Value>{square(b, error, carried[0]), ofMean};
   });
-  Value error = b.create<math::SqrtOp>(reduceLanes(b, ReduceKind::sum, lost[0]));
+  Value length = b.create<math::SqrtOp>(reduceLanes(b, ReduceKind::sum, lost[0]));
+  return {length, lost[1]};
+}
+
+void ChooseScreen::quantize(const ChooseFactors &exact, Value row) {
+  Source source = measure(exact, row);
+  Value ownScale = storeNumbers(source);
+  auto [error, withMean] = measureError(source, ownScale);
   double roundings = (depth + 16) * 0x1p-23;
-  Value ofColumn = fusedMultiplyAdd(b, size, b.f32(roundings), error), ofError = b.create<arith::AddFOp>(size, error);
+  // |w| is multiplied by |e| and the roundings, |f| by |x| + |e|.
+  Value byLength = fusedMultiplyAdd(b, source.length, b.f32(roundings), error), byError = b.create<arith::AddFOp>(source.length, error);
   Value infinity = b.f32(std::numeric_limits<double>::infinity());
-  Value scalars[] = {scale, ifBounded(b.create<arith::MulFOp>(ofColumn, b.f32(kMargin)), infinity),
-                     ifBounded(b.create<arith::MulFOp>(ofError, b.f32(kMargin)), infinity),
-                     reduceLanes(b, ReduceKind::sum, lost[1])};
-  for (auto [i, scalar] : llvm::enumerate(scalars))
-    b.store(scalar, b.at(scalarsOf(row), i, b.getF32Type()));
+  auto withMargin = [&](Value x) { return ifBounded(source, b.create<arith::MulFOp>(x, b.f32(kMargin)), infinity); };
+  byLength = withMargin(byLength), byError = withMargin(byError);
+  Value ofMean = reduceLanes(b, ReduceKind::sum, withMean);
+  b.store(ownScale, scalarAt(row, scale));
+  b.store(byLength, scalarAt(row, ofColumn));
+  b.store(byError, scalarAt(row, ofError));
+  b.store(ofMean, scalarAt(row, shift));
 }
 
 ChooseScreen::Row ChooseScreen::rowAt(Value number) {
-  auto scalar = [&](int64_t i) { return b.splat(b.load(b.getF32Type(), b.at(scalarsOf(number), i, b.getF32Type()))); };
-  return {scalar(0), scalar(1), scalar(2), scalar(3)};
+  auto lanesOf = [&](Scalar scalar) { return b.splat(b.load(b.getF32Type(), scalarAt(number, scalar))); };
+  return {lanesOf(scale), lanesOf(ofColumn), lanesOf(ofError), lanesOf(shift)};
 }
 
 Value ChooseScreen::ofColumns(unsigned view, Type element, Value column, Value lanes) {

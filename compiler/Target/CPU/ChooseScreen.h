@@ -40,14 +40,35 @@ public:
   Value boundAt(Value row, Value panel) { return b.at(firstRow, b.add(b.mul(row, rowStride), panel), b.getF32Type()); }
   Value powersAt(Value row, Value panel) { return b.at(b.at(numbersOf(row), rowWords, b.getF32Type()), panel, b.getF32Type()); }
   /// Where a row keeps how many of its panels are computed, an i64.
-  Value countAt(Value row) { return b.at(scalarsOf(row), 4, b.getF32Type()); }
+  Value countAt(Value row) { return scalarAt(row, count); }
 
 private:
   bool isBytes() const { return factors_.weight.factor == Factor::i8; }
   Value ofColumns(unsigned view, mlir::Type element, Value column, Value lanes);
+  /// What a row keeps behind its bounds, in front of its whole numbers: what Row has, and a count, which takes eight bytes.
+  enum Scalar : int64_t { scale, ofColumn, ofError, shift, count };
   Value scalarsOf(Value row) { return boundAt(row, b.i64(paddedPanels)); }
+  Value scalarAt(Value row, Scalar scalar) { return b.at(scalarsOf(row), scalar, b.getF32Type()); }
   Value numbersOf(Value row) { return b.at(scalarsOf(row), kLanes, b.getF32Type()); }
   Value load(const ChooseFactors &exact, Value row, Value offset, Value lanes);
+
+  /// A row that is made whole numbers of.
+  struct Source {
+    const ChooseFactors &exact;
+    Value row;
+    Value length = {}, reach = {};           // |x|, and what x is divided by
+    Value hasBounds = {};                    // i1; else the row counts as zeros
+    Value numbers = {};                      // where its whole numbers are
+    Value reciprocals = {}, areBounded = {}; // 1 / reach and hasBounds, in all lanes
+  };
+  Source measure(const ChooseFactors &exact, Value row);
+  Value ifBounded(const Source &source, Value x, Value otherwise) { return b.create<mlir::arith::SelectOp>(source.hasBounds, x, otherwise); }
+  /// 16 elements of the row, and the whole numbers next to what they are divided to, as f32.
+  std::pair<Value, Value> numbersAt(const Source &source, Value offset, Value lanes);
+  /// Stores the whole numbers, and returns s.
+  Value storeNumbers(const Source &source);
+  /// Of what whole numbers times `scale` lose: its length, and its products with the mean column, of which each lane has a sum.
+  std::pair<Value, Value> measureError(const Source &source, Value scale);
   /// What a row is divided by, from its largest element and its length.
   Value scaleOf(Value largest, Value length);
 

@@ -2,6 +2,8 @@
 
 #include "llvm/Support/MathExtras.h"
 
+#include <tuple>
+
 using namespace mlir;
 using mlir::xf::ChooseOp;
 using mlir::xf::ReduceKind;
@@ -9,8 +11,9 @@ using mlir::xf::ReduceKind;
 namespace xf::cpu {
 
 ChooseState::ChooseState(KernelBuilder &b, ChooseOp op, const KernelRequest &request)
-    : b(b), op(op), result(request.resultView()), blocks(ChooseOp::countBlocks(op.getColumns())), paddedBlocks(llvm::alignTo(blocks, kLanes)),
-      most(op.getMost()), logits(b, op, request), rows(logits.rowCount()) {
+    : b(b), op(op), valuesView(request.resultView()), tokensView(valuesView + 1), normsView(valuesView + 2), keptView(valuesView + 3),
+      blocks(ChooseOp::countBlocks(op.getColumns())), paddedBlocks(llvm::alignTo(blocks, kLanes)), most(op.getMost()), logits(b, op, request),
+      rows(logits.rowCount()) {
   Type i32 = b.getI32Type();
   wanted = b.min(b.toI64(b.load(i32, b.data(ChooseLogits::optionsView))), b.i64(most));
   sums = b.create<arith::CmpIOp>(arith::CmpIPredicate::ne, b.load(i32, b.at(b.data(ChooseLogits::optionsView), 1, i32)),
@@ -22,8 +25,7 @@ void ChooseState::splitWork() {
   KernelBuilder::Grid grid = b.grid(rows, std::min(blocks, ChooseOp::kLists));
   rowBegin = grid.rowBegin, rowEnd = grid.rowEnd;
   part = grid.column, parts = grid.columns;
-  blockBegin = b.div(b.mul(part, blocks), parts);
-  blockEnd = b.div(b.mul(b.add(part, 1), blocks), parts);
+  std::tie(blockBegin, blockEnd) = b.part(b.i64(blocks), part, parts);
   panelBegin = b.mul(blockBegin, ChooseLogits::kPanels);
   panelEnd = b.min(b.mul(blockEnd, ChooseLogits::kPanels), b.i64(panelCount()));
 }
@@ -36,11 +38,9 @@ void ChooseState::forBlocks(llvm::function_ref<void()> body, llvm::function_ref<
 }
 
 void ChooseState::forRows(const ChooseFactors &factors, ArrayRef<RowStep> steps) {
-  // Blocks of rows as equal as can be.
-  Value tile = b.i64(largestTile(b.isa(), factors.weight.factor).rows), count = b.sub(rowEnd, rowBegin);
-  Value turns = b.div(b.add(count, b.sub(tile, 1)), tile);
+  Value count = b.sub(rowEnd, rowBegin), turns = b.ceilDiv(count, largestTile(b.isa(), factors.weight.factor).rows);
   b.loop(b.i64(0), turns, 1, [&](Value turn) {
-    Value first = b.div(b.mul(count, turn), turns), end = b.div(b.mul(count, b.add(turn, 1)), turns);
+    auto [first, end] = b.part(count, turn, turns);
     logits.multiply(factors, b.add(rowBegin, first), b.sub(end, first), turn, turns);
     for (RowStep step : steps)
       b.loop(first, end, 1, [&](Value row) { step(b.add(rowBegin, row), b.sub(row, first)); });
@@ -53,6 +53,24 @@ void ChooseState::reduceTogether(ReduceKind kind, Value target, llvm::function_r
   for (int64_t panel = 0; panel < ChooseLogits::kPanels; ++panel)
     vectors.push_back(vectorOf(b.i64(panel)));
   b.create<LLVM::StoreOp>(reduceLanesOfEight(b, kind, vectors), target, 4);
+}
+
+SmallVector<Value> ChooseState::reducePanels(ReduceKind kind, llvm::function_ref<Value(Value panel)> placeOf, ValueRange carried,
+                                             llvm::function_ref<Value(Value, Value, SmallVector<Value> &)> vectorOf) {
+  auto together = [&] {
+    SmallVector<Value> values(carried);
+    reduceTogether(kind, placeOf(firstPanel()), [&](Value panel) { return vectorOf(panel, nullptr, values); });
+    return values;
+  };
+  auto apart = [&] {
+    return logits.forPanels(carried, [&](Value panel, Value lanes, ValueRange inside) {
+      SmallVector<Value> values(inside);
+      Value reduced = reduceLanes(b, kind, vectorOf(panel, lanes, values));
+      b.store(reduced, placeOf(b.add(firstPanel(), panel)));
+      return values;
+    });
+  };
+  return b.choose(logits.isWhole(), together, apart);
 }
 
 void ChooseState::offerPanel(Value panel, Value start, const CandidateList &list, Order order) {
@@ -81,8 +99,7 @@ Value ChooseState::takePanel(Value row, Value panel, Value place, Order order, V
 }
 
 void ChooseState::joinLists(Value row, Value lists) {
-  CandidateList best{b.at(b.data(result), b.mul(row, b.stride(result, 0)), f32()),
-                     b.at(b.data(result + 1), b.mul(row, b.stride(result + 1, 0)), f32()), wanted};
+  CandidateList best{rowOf(valuesView, row), rowOf(tokensView, row), wanted};
   clearList(b, best, b.i64(most));
   // Ascending columns, so that the lower of equals comes first.
   b.loop(b.i64(0), lists, 1, [&](Value i) {

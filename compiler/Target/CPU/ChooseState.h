@@ -5,7 +5,7 @@
 #include "compiler/Target/CPU/CandidateList.h"
 #include "compiler/Target/CPU/ChooseLogits.h"
 #include "compiler/Target/CPU/PanelRanking.h"
-#include "compiler/Target/CPU/VectorMath.h"
+#include "compiler/Target/VectorMath.h"
 
 #include <limits>
 
@@ -18,7 +18,7 @@ struct ChooseState {
 
   KernelBuilder &b;
   mlir::xf::ChooseOp op;
-  unsigned result; // its first one's view
+  unsigned valuesView, tokensView, normsView, keptView; // of the results
   int64_t blocks, paddedBlocks, most;
   ChooseLogits logits;
   Value rows, wanted, sums;
@@ -33,6 +33,10 @@ struct ChooseState {
   void forRows(const ChooseFactors &factors, llvm::ArrayRef<RowStep> steps);
   /// Stores at `target` what the vectors of all eight panels of a block are reduced to.
   void reduceTogether(mlir::xf::ReduceKind kind, Value target, llvm::function_ref<Value(Value panel)> vectorOf);
+  /// The same of a block that may have fewer: `vectorOf` gets a panel's number in the block and its lanes (ChooseLogits::forPanels), and
+  /// changes what is carried, `placeOf` a panel's number among all.
+  llvm::SmallVector<Value> reducePanels(mlir::xf::ReduceKind kind, llvm::function_ref<Value(Value panel)> placeOf, mlir::ValueRange carried,
+                                        llvm::function_ref<Value(Value panel, Value lanes, llvm::SmallVector<Value> &carried)> vectorOf);
 
   /// In which order panels are offered: one that only equals the worst of the list is of no use behind all lower ones.
   enum class Order { ascending, any };
@@ -71,17 +75,20 @@ struct ChooseState {
   /// The largest logit, or NaN if one of the lanes `odd` is set.
   Value unlessOdd(Value largest, Value odd) { return b.create<mlir::arith::SelectOp>(anyLane(odd), notANumber(), largest); }
 
-  // Places in `parts`: the blocks' maxima, their sums, for each part of the columns a list, and what a screen has.
-  Value partsOf(Value row) { return b.at(b.data(result + 3), b.mul(row, b.stride(result + 3, 0)), f32()); }
-  Value maximumAt(Value row, Value number) { return b.at(partsOf(row), number, f32()); }
+  // Places in what is kept of a row: the blocks' maxima, their sums, for each part of the columns a list, and what a screen has.
+  Value keptOf(Value row) { return rowOf(keptView, row); }
+  Value maximumAt(Value row, Value number) { return b.at(keptOf(row), number, f32()); }
   Value sumAt(Value row, Value number) { return b.at(maximumAt(row, number), paddedBlocks, f32()); }
   CandidateList listOf(Value row, Value number) {
-    Value values = b.at(b.at(partsOf(row), b.mul(number, 2 * most), f32()), 2 * paddedBlocks, f32());
+    Value values = b.at(b.at(keptOf(row), b.mul(number, 2 * most), f32()), 2 * paddedBlocks, f32());
     return {values, b.at(values, most, f32()), wanted};
   }
   /// Where the row's result norms are.
-  Value normsOf(Value row) { return b.at(b.data(result + 2), b.mul(row, b.stride(result + 2, 0)), f32()); }
+  Value normsOf(Value row) { return rowOf(normsView, row); }
   Value totalOf(Value row) { return b.at(normsOf(row), 1, f32()); }
+
+  /// A row of a result.
+  Value rowOf(unsigned view, Value row) { return b.at(b.data(view), b.mul(row, b.stride(view, 0)), f32()); }
 
 private:
   void splitWork();

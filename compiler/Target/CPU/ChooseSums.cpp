@@ -23,10 +23,9 @@ void ChooseSums::emit() {
   b.loop(first, end, 1, [&](Value row) { settle(row); });
   b.waitForOthers();
   b.ifThen(anyIsUnsettled(b.i64(0), rows), [&] {
-    auto ifUnsettled = [&](Value row, llvm::function_ref<void()> body) { b.ifThen(isUnsettled(row), body); };
-    b.ifThen(anyIsUnsettled(rowBegin, rowEnd), [&] { all.look(ifUnsettled); });
+    b.ifThen(anyIsUnsettled(rowBegin, rowEnd), [&] { all.look([&](Value row) { return isUnsettled(row); }); });
     b.waitForOthers();
-    b.loop(first, end, 1, [&](Value row) { ifUnsettled(row, [&] { all.join(row); }); });
+    b.loop(first, end, 1, [&](Value row) { b.ifThen(isUnsettled(row), [&] { all.join(row); }); });
   });
 }
 
@@ -37,10 +36,9 @@ void ChooseSums::look() {
     b.storeVector(b.splatF32(0), screen.powersAt(row, firstPanel()), logits.panelCount());
     b.store(b.f32(0), maximumAt(row, logits.number()));
   };
-  auto lookAtBlock = [&] {
-    forRows(screen.factors(), {[&](Value row, Value place) { estimate(row, place); }, [&](Value row, Value place) { addEstimates(row, place); }});
-  };
-  forBlocks(lookAtBlock, skip);
+  auto estimateRow = [&](Value row, Value place) { estimate(row, place); };
+  auto addRow = [&](Value row, Value place) { addEstimates(row, place); };
+  forBlocks([&] { forRows(screen.factors(), {estimateRow, addRow}); }, skip);
 }
 
 /// Leaves the logits' estimates where the products were, the panels' bounds, and where a block has its maximum the greatest
@@ -48,28 +46,17 @@ void ChooseSums::look() {
 void ChooseSums::estimate(Value row, Value place) {
   ChooseLogits::Row own = logits.rowAt(row);
   ChooseScreen::Row ofScreen = screen.rowAt(row);
-  auto boundsOfPanel = [&](Value panel, Value lanes, Value &distance) {
+  auto boundsOf = [&](Value panel, Value lanes, SmallVector<Value> &distance) {
     Value products = logits.sumsOf(place, panel);
     auto estimates = screen.estimate(ofScreen, columnOf(panel), lanes, b.loadVector(b.getI32Type(), products));
     Value x = logits.logitsOf(own, panel, lanes, estimates.products), bounds = logits.logitsOf(own, panel, lanes, estimates.bounds);
     b.storeVector(x, products);
-    distance = maximum(b, difference(bounds, x), distance);
+    distance[0] = maximum(b, difference(bounds, x), distance[0]);
     return boundOrNone(bounds);
   };
-  Value none = b.splatF32(0);
-  auto together = [&] {
-    Value distance = none;
-    reduceTogether(ReduceKind::max, screen.boundAt(row, firstPanel()), [&](Value panel) { return boundsOfPanel(panel, nullptr, distance); });
-    return SmallVector<Value>{distance};
-  };
-  auto apart = [&] {
-    return logits.forPanels(none, [&](Value panel, Value lanes, ValueRange carried) {
-      Value distance = carried[0], bounds = boundsOfPanel(panel, lanes, distance);
-      b.store(reduceLanes(b, ReduceKind::max, bounds), screen.boundAt(row, b.add(firstPanel(), panel)));
-      return SmallVector<Value>{distance};
-    });
-  };
-  b.store(reduceLanes(b, ReduceKind::max, b.choose(logits.isWhole(), together, apart)[0]), maximumAt(row, logits.number()));
+  auto boundAt = [&](Value panel) { return screen.boundAt(row, panel); };
+  Value distance = reducePanels(ReduceKind::max, boundAt, b.splatF32(0), boundsOf)[0];
+  b.store(reduceLanes(b, ReduceKind::max, distance), maximumAt(row, logits.number()));
 }
 
 void ChooseSums::addEstimates(Value row, Value place) {
@@ -88,10 +75,10 @@ void ChooseSums::addEstimates(Value row, Value place) {
 /// The standard deviation of a logit's estimate, from the greatest distance to its bound.
 Value ChooseSums::errorOf(Value row) {
   Value zeros = b.splatF32(0);
-  Value most = forChunks(b, b.i64(blocks), zeros, [&](Value i, Value lanes, ValueRange carried) {
-                 Value x = b.loadVector(f32(), maximumAt(row, i), lanes);
-                 return SmallVector<Value>{maximum(b, lanes ? b.create<arith::SelectOp>(b.firstLanes(lanes), x, zeros) : x, carried[0])};
-               })[0];
+  Value most = accumulateChunks(b, b.i64(blocks), zeros, [&](Value i, Value lanes, Value carried) {
+    Value x = b.loadVector(f32(), maximumAt(row, i), lanes);
+    return maximum(b, lanes ? b.create<arith::SelectOp>(b.firstLanes(lanes), x, zeros) : x, carried);
+  });
   double depth = cast<RankedTensorType>(op.getWeight().getType()).getDimSize(1);
   return b.create<arith::MulFOp>(reduceLanes(b, ReduceKind::max, most), b.f32(1 / std::sqrt(depth)));
 }
@@ -139,8 +126,7 @@ void ChooseSums::whileFew(Value row, PanelRanking &ranking, Next next, Body body
   b.loopWhile(f32(), nextIfFew, [&](Value number) {
     Value first = ranking.takeOut(number);
     std::pair<Value, Value> following = next();
-    auto takeSecond = [&] { return SmallVector<Value>{ranking.takeOut(following.second)}; };
-    Value second = b.choose(following.first, takeSecond, [&] { return SmallVector<Value>{first}; })[0];
+    Value second = b.chooseOne(following.first, [&] { return ranking.takeOut(following.second); }, [&] { return first; });
     Value computed = b.create<arith::SelectOp>(following.first, b.i64(2), b.i64(1));
     logits.multiplyPanels(row, first, second, computed);
     body(first, b.i64(0));
@@ -161,17 +147,17 @@ void ChooseSums::settlePanel(Value row, Value panel, Value place) {
 /// Adds the sums of all panels, from now on shifted by the largest logit. What they weigh takes the place of their bounds.
 void ChooseSums::addRareColumns(Value row) {
   Value shift = b.splat(shiftOf(b.load(f32(), normsOf(row)))), none = b.splatF32(0);
-  Value sum = b.loop(b.i64(0), b.i64(panelCount()), kLanes, none, [&](Value first, ValueRange carried) {
-                 Value bounds = b.loadVector(f32(), screen.boundAt(row, first)), most = expOfNegative(b, difference(bounds, shift));
-                 // What has no bound has no sum, and there is none behind the last panel.
-                 Value isThere = b.create<arith::AndIOp>(compare(arith::CmpFPredicate::OGT, bounds, b.splat(noLogit())),
-                                                         b.firstLanes(b.min(b.i64(kLanes), b.sub(b.i64(panelCount()), first))));
-                 Value powers = b.create<arith::MulFOp>(b.loadVector(f32(), screen.powersAt(row, first)), most);
-                 powers = b.create<arith::SelectOp>(isThere, powers, none);
-                 b.storeVector(powers, screen.powersAt(row, first));
-                 b.storeVector(b.create<arith::SelectOp>(isThere, b.create<arith::MulFOp>(powers, most), none), screen.boundAt(row, first));
-                 return SmallVector<Value>{b.create<arith::AddFOp>(carried[0], powers)};
-               })[0];
+  Value sum = b.accumulate(b.i64(0), b.i64(panelCount()), kLanes, none, [&](Value first, Value carried) {
+    Value bounds = b.loadVector(f32(), screen.boundAt(row, first)), most = expOfNegative(b, difference(bounds, shift));
+    // What has no bound has no sum, and there is none behind the last panel.
+    Value isThere = b.create<arith::AndIOp>(compare(arith::CmpFPredicate::OGT, bounds, b.splat(noLogit())),
+                                            b.firstLanes(b.min(b.i64(kLanes), b.sub(b.i64(panelCount()), first))));
+    Value powers = b.create<arith::MulFOp>(b.loadVector(f32(), screen.powersAt(row, first)), most);
+    powers = b.create<arith::SelectOp>(isThere, powers, none);
+    b.storeVector(powers, screen.powersAt(row, first));
+    b.storeVector(b.create<arith::SelectOp>(isThere, b.create<arith::MulFOp>(powers, most), none), screen.boundAt(row, first));
+    return b.create<arith::AddFOp>(carried, powers);
+  });
   b.store(b.create<arith::AddFOp>(b.load(f32(), totalOf(row)), reduceLanes(b, ReduceKind::sum, sum)), totalOf(row));
 }
 
@@ -187,9 +173,9 @@ Value ChooseSums::isUnsettled(Value row) { return b.less(b.i64(tooMany() - 1), b
 
 Value ChooseSums::anyIsUnsettled(Value first, Value end) {
   Value none = b.create<arith::ConstantIntOp>(b.getI1Type(), 0);
-  return b.loop(first, end, 1, none, [&](Value row, ValueRange carried) {
-    return SmallVector<Value>{b.create<arith::OrIOp>(carried[0], isUnsettled(row))};
-  })[0];
+  return b.accumulate(first, end, 1, none, [&](Value row, Value carried) {
+    return b.create<arith::OrIOp>(carried, isUnsettled(row));
+  });
 }
 
 } // namespace xf::cpu

@@ -2,7 +2,7 @@
 #ifndef XF_COMPILER_TARGET_CPU_CHUNKS_H
 #define XF_COMPILER_TARGET_CPU_CHUNKS_H
 
-#include "compiler/Target/CPU/CodeBuilder.h"
+#include "compiler/Target/CodeBuilder.h"
 
 namespace xf::cpu {
 
@@ -29,6 +29,29 @@ inline llvm::SmallVector<mlir::Value> forChunks(CodeBuilder &b, mlir::Value begi
 inline llvm::SmallVector<mlir::Value> forChunks(CodeBuilder &b, mlir::Value length, mlir::ValueRange carried, ChunkBody body) {
   return forChunks(b, b.i64(0), length, carried, body);
 }
+
+/// The same with one value, `start` in the beginning, of which `body` gets what it was and returns what it is.
+inline mlir::Value accumulateChunks(CodeBuilder &b, mlir::Value begin, mlir::Value end, mlir::Value start,
+                                    llvm::function_ref<mlir::Value(mlir::Value first, mlir::Value count, mlir::Value before)> body) {
+  return forChunks(b, begin, end, start, [&](mlir::Value first, mlir::Value count, mlir::ValueRange carried) {
+    return llvm::SmallVector<mlir::Value>{body(first, count, carried[0])};
+  })[0];
+}
+
+inline mlir::Value accumulateChunks(CodeBuilder &b, mlir::Value length, mlir::Value start,
+                                    llvm::function_ref<mlir::Value(mlir::Value first, mlir::Value count, mlir::Value before)> body) {
+  return accumulateChunks(b, b.i64(0), length, start, body);
+}
+
+/// The same, with nothing carried: `body` takes the chunk's first element, and how many it has.
+using PlainChunkBody = llvm::function_ref<void(mlir::Value, mlir::Value)>;
+inline void forChunks(CodeBuilder &b, mlir::Value begin, mlir::Value end, PlainChunkBody body) {
+  forChunks(b, begin, end, mlir::ValueRange(), [&](mlir::Value first, mlir::Value count, mlir::ValueRange) {
+    body(first, count);
+    return llvm::SmallVector<mlir::Value>();
+  });
+}
+inline void forChunks(CodeBuilder &b, mlir::Value length, PlainChunkBody body) { forChunks(b, b.i64(0), length, body); }
 
 } // namespace xf::cpu
 

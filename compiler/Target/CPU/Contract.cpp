@@ -4,7 +4,7 @@
 // weights, which is all the traffic there is. Neither choice changes an element's additions.
 #include "compiler/Target/CPU/BlockProduct.h"
 #include "compiler/Target/CPU/KernelEmitters.h"
-#include "compiler/Target/CPU/RegionVectorizer.h"
+#include "compiler/Target/RegionVectorizer.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -53,7 +53,7 @@ public:
     element = cast<RankedTensorType>(op.getResult().getType()).getElementType();
     int64_t lastDim = cast<RankedTensorType>(op.getResult().getType()).getRank() - 1;
     for (auto [i, value] : llvm::enumerate(op.getExtras())) {
-      Extra extra{static_cast<unsigned>(2 + i), cast<RankedTensorType>(value.getType()).getElementType(), false, false, 0};
+      Extra extra{static_cast<unsigned>(firstExtra + i), cast<RankedTensorType>(value.getType()).getElementType(), false, false, 0};
       for (int64_t dim : op.getMap(i)) {
         extra.byColumn |= dim == lastDim;
         extra.byRow |= dim >= 0 && dim != lastDim;
@@ -67,23 +67,43 @@ public:
   void emit();
 
 private:
-  void splitWork();
-  /// All panels of rows `begin` … `end`.
-  void chunk(Value begin, Value end, Value isLast);
+  /// Views of the operands. Behind the result's is that of the weight that is multiplied next (Kernels.h).
+  enum View : unsigned { rowsView, weightView, firstExtra };
+  unsigned followingView() const { return result + 1; }
+
   /// A part of the depth: groups `begin` … `end`.
   struct Part {
     Value begin, end;
   };
-  /// The block of panels from `firstPanel` on, for block `i` of `blocks` of the chunk's rows. Fetched meanwhile: the panels' next part, those from
-  /// `nextPanel` on, or what is behind the last ones.
-  void block(Value firstPanel, Value nextPanel, const Part &part, Value firstRow, Value rowCount, Value i, Value blocks);
-  void epilogue(Value buffer, Value bufferStride, Value firstPanel, Value panelCount, Value firstRow, Value rowCount);
+  /// What is multiplied at once: a block of the chunk's rows with a part of the panels from `firstPanel` on.
+  struct Turn {
+    Value firstPanel, nextPanel; // and where the next ones begin
+    Part part;
+    Value firstRow, rowCount;
+    Value number, count; // of the chunk's blocks of rows, which take these panels one after the other
+  };
+  /// Sums of a block of rows, row after row.
+  struct Sums {
+    Value address, rowStride;
+    Value firstRow, rowCount;
+  };
+
+  void splitWork();
+  /// All panels of rows `begin` … `end`.
+  void chunk(Value begin, Value end, Value isLast);
+  void multiply(const Turn &turn);
+  /// Where the turn's sums are to be: in scratch, or in the result itself.
+  Sums placeOfSums(const Turn &turn);
+  /// Makes the turn's product ask meanwhile for what follows: the panels' next part, those from `nextPanel` on, or what is behind the last
+  /// ones.
+  void fetchMeanwhile(const Turn &turn, Value isPart, ProductOperands &operands);
+  void epilogue(const Sums &sums, Value firstPanel, Value panelCount);
   /// The epilogue of `count` panels from `column` on; of a single one, `lanes` columns exist (null: all).
-  void epiloguePanels(Value sums, Value sumsStride, Value column, int64_t count, Value lanes, Value firstRow, Value rowCount);
+  void epiloguePanels(const Sums &sums, Value column, int64_t count, Value lanes);
   /// Panels whose epilogue is applied row by row: as many as registers hold what belongs to the columns of. Rows of the result, and of
   /// what is added to it, lie far apart: a line of each at a time is what the processor's prefetching does not find.
   int64_t panelsAtOnce() { return hasAvx512(b.isa()) ? 4 : 1; }
-  Value panelAddress(Value panel) { return b.at(b.data(1), b.mul(panel, weight.panelElements), weight.type); }
+  Value panelAddress(Value panel) { return b.at(b.data(weightView), b.mul(panel, weight.panelElements), weight.type); }
   Value loadExtra(const Extra &extra, Value row, Value column, Value lanes);
   /// Whether the result is the bare product, which is then written in place.
   bool isBare() {
@@ -109,86 +129,102 @@ void Contract::splitWork() {
   // Columns are split in pairs of panels.
   int64_t pairs = llvm::divideCeil(weight.panels, 2);
   KernelBuilder::Grid grid = b.grid(b.size(result, 0), pairs);
+  auto firstPanelOf = [&](Value column, Value pairs) { return b.mul(b.div(b.mul(column, pairs), grid.columns), 2); };
   rowBegin = grid.rowBegin, rowEnd = grid.rowEnd;
-  panelBegin = b.mul(b.div(b.mul(grid.column, pairs), grid.columns), 2);
-  panelEnd = b.min(b.i64(weight.panels), b.mul(b.div(b.mul(b.add(grid.column, 1), pairs), grid.columns), 2));
-  followingPanels = b.size(result + 1, 0);
-  Value followingPairs = b.div(b.add(followingPanels, 1), b.i64(2));
-  Value first = b.mul(b.div(b.mul(grid.column, followingPairs), grid.columns), 2);
-  following = b.at(b.data(result + 1), b.mul(first, b.stride(result + 1, 0)), b.getI8Type());
+  panelBegin = firstPanelOf(grid.column, b.i64(pairs));
+  panelEnd = b.min(b.i64(weight.panels), firstPanelOf(b.add(grid.column, 1), b.i64(pairs)));
+  followingPanels = b.size(followingView(), 0);
+  Value first = firstPanelOf(grid.column, b.ceilDiv(followingPanels, 2));
+  following = b.at(b.data(followingView()), b.mul(first, b.stride(followingView(), 0)), b.getI8Type());
 }
 
 void Contract::emit() {
   splitWork();
-  Value rows = b.sub(rowEnd, rowBegin);
-  Value chunks = b.div(b.add(rows, kChunkRows - 1), b.i64(kChunkRows));
+  Value rows = b.sub(rowEnd, rowBegin), chunks = b.ceilDiv(rows, kChunkRows);
   b.loop(b.i64(0), chunks, 1, [&](Value i) {
-    Value first = b.div(b.mul(rows, i), chunks), end = b.div(b.mul(rows, b.add(i, 1)), chunks);
+    auto [first, end] = b.part(rows, i, chunks);
     chunk(b.add(rowBegin, first), b.add(rowBegin, end), b.equal(b.add(i, 1), chunks));
   });
 }
 
 void Contract::chunk(Value begin, Value end, Value isLast) {
-  Value tileRows = b.i64(largestTile(b.isa(), weight.factor).rows), rows = b.sub(end, begin);
   // Blocks of rows as equal as can be: 13 rows are 7 and 6, not 12 and 1.
-  Value blocks = b.div(b.add(rows, b.sub(tileRows, 1)), tileRows);
+  Value rows = b.sub(end, begin), blocks = b.ceilDiv(rows, largestTile(b.isa(), weight.factor).rows);
   // Behind the last panels the next chunk begins with the first ones again.
   behind = b.create<arith::SelectOp>(isLast, following, panelAddress(panelBegin));
   isFollowed = b.less(b.i64(0), b.create<arith::SelectOp>(isLast, followingPanels, b.i64(1)));
   chunkBegin = begin;
-  Value depth = b.i64(weight.wholeGroups);
+  Value depth = b.i64(weight.wholeGroups), firstPanel;
   int64_t step = blockPanels(weight);
-  b.loop(panelBegin, panelEnd, step, [&](Value firstPanel) {
-    auto multiply = [&](const Part &part) {
-      b.loop(b.i64(0), blocks, 1, [&](Value i) {
-        Value first = b.div(b.mul(rows, i), blocks), end = b.div(b.mul(rows, b.add(i, 1)), blocks);
-        block(firstPanel, b.add(firstPanel, step), part, b.add(begin, first), b.sub(end, first), i, blocks);
-      });
-    };
+  auto multiplyPart = [&](const Part &part) {
+    b.loop(b.i64(0), blocks, 1, [&](Value i) {
+      auto [first, end] = b.part(rows, i, blocks);
+      multiply({firstPanel, b.add(firstPanel, step), part, b.add(begin, first), b.sub(end, first), i, blocks});
+    });
+  };
+  b.loop(panelBegin, panelEnd, step, [&](Value panel) {
+    firstPanel = panel;
     if (!isInParts(weight))
-      return multiply({b.i64(0), depth});
+      return multiplyPart({b.i64(0), depth});
     // A single block of rows reads its panels once: they are one run of lines.
     Value parts = b.create<arith::SelectOp>(b.equal(blocks, b.i64(1)), b.i64(1), b.i64(llvm::divideCeil(weight.depth, kPartDepth)));
     b.loop(b.i64(0), parts, 1, [&](Value i) {
-      multiply({b.div(b.mul(depth, i), parts), b.div(b.mul(depth, b.add(i, 1)), parts)});
+      auto [first, end] = b.part(depth, i, parts);
+      multiplyPart({first, end});
     });
   });
 }
 
-void Contract::block(Value firstPanel, Value nextPanel, const Part &part, Value firstRow, Value rowCount, Value i, Value blocks) {
-  Value panelCount = b.sub(b.min(nextPanel, panelEnd), firstPanel), lda = b.stride(0, 0);
-  int64_t group = mlir::xf::panelGroup(weight.type), panelWidth = kLanes * group;
-  Value x = b.at(b.at(b.data(0), b.mul(firstRow, lda), weight.rowType), b.mul(part.begin, group), weight.rowType);
-  Value panels = b.at(panelAddress(firstPanel), b.mul(part.begin, panelWidth), weight.type);
-  Value target = b.scratch(), targetStride = b.i64(blockPanels(weight) * kLanes);
-  if (isInParts(weight))
-    target = b.at(target, b.mul(b.sub(firstRow, chunkBegin), targetStride), sumType);
-  if (isBare()) {
-    targetStride = b.stride(result, 0);
-    Value row = b.at(b.data(result), b.mul(firstRow, targetStride), sumType);
-    target = b.at(row, b.mul(firstPanel, kLanes), sumType);
-  }
-  BlockOperands operands{rowCount, x, lda, panels, b.i64(weight.panelElements), target, targetStride,
-                         b.sub(part.end, part.begin), panelCount};
-  operands.goesOn = b.less(b.i64(0), part.begin);
-  Value isPart = b.less(part.end, b.i64(weight.wholeGroups)); // and not the last one
-  Value isHere = b.less(nextPanel, panelEnd);
-  Value next = b.create<arith::SelectOp>(isHere, panelAddress(nextPanel), behind);
-  next = b.create<arith::SelectOp>(isPart, b.at(panelAddress(firstPanel), b.mul(part.end, panelWidth), weight.type), next);
-  Value isSomewhere = b.create<arith::OrIOp>(isPart, b.create<arith::OrIOp>(isHere, isFollowed));
-  int64_t panelBytes = weight.depth * kLineBytes;
-  shareAhead(b, operands, {next, blockPanels(weight), isSomewhere, isPart, panelBytes}, i, blocks);
-  callBlockProduct(b, operands, weight.kind(access.weightsStream), b.equal(blocks, b.i64(1)));
+void Contract::multiply(const Turn &turn) {
+  Value panelCount = b.sub(b.min(turn.nextPanel, panelEnd), turn.firstPanel), lda = b.stride(rowsView, 0);
+  int64_t group = mlir::xf::panelGroup(weight.type);
+  Value row = b.at(b.data(rowsView), b.mul(turn.firstRow, lda), weight.rowType);
+  Value x = b.at(row, b.mul(turn.part.begin, group), weight.rowType);
+  Value panels = b.at(panelAddress(turn.firstPanel), b.mul(turn.part.begin, kLanes * group), weight.type);
+  Sums sums = placeOfSums(turn);
+  ProductOperands operands{.rows = turn.rowCount,
+                           .a = x,
+                           .lda = lda,
+                           .b = panels,
+                           .panelStride = b.i64(weight.panelElements),
+                           .c = sums.address,
+                           .ldc = sums.rowStride,
+                           .depth = b.sub(turn.part.end, turn.part.begin),
+                           .panels = panelCount};
+  operands.goesOn = b.less(b.i64(0), turn.part.begin);
+  Value isPart = b.less(turn.part.end, b.i64(weight.wholeGroups)); // and not the last one
+  fetchMeanwhile(turn, isPart, operands);
+  callBlockProduct(b, operands, weight.kind(access.weightsStream), b.equal(turn.count, b.i64(1)));
   if (!isBare())
-    b.ifElse(isPart, [] {}, [&] { epilogue(target, targetStride, firstPanel, panelCount, firstRow, rowCount); });
+    b.ifElse(isPart, [] {}, [&] { epilogue(sums, turn.firstPanel, panelCount); });
 }
 
-void Contract::epilogue(Value buffer, Value bufferStride, Value firstPanel, Value panelCount, Value firstRow,
-                        Value rowCount) {
+Contract::Sums Contract::placeOfSums(const Turn &turn) {
+  if (isBare()) {
+    Value stride = b.stride(result, 0), row = b.at(b.data(result), b.mul(turn.firstRow, stride), sumType);
+    return {b.at(row, b.mul(turn.firstPanel, kLanes), sumType), stride, turn.firstRow, turn.rowCount};
+  }
+  Value start = b.scratch(), stride = b.i64(blockPanels(weight) * kLanes);
+  if (isInParts(weight)) // all of the chunk's sums wait for the next part
+    start = b.at(start, b.mul(b.sub(turn.firstRow, chunkBegin), stride), sumType);
+  return {start, stride, turn.firstRow, turn.rowCount};
+}
+
+void Contract::fetchMeanwhile(const Turn &turn, Value isPart, ProductOperands &operands) {
+  Value isHere = b.less(turn.nextPanel, panelEnd);
+  Value next = b.create<arith::SelectOp>(isHere, panelAddress(turn.nextPanel), behind);
+  Value nextPart = b.at(panelAddress(turn.firstPanel), b.mul(turn.part.end, kLanes * mlir::xf::panelGroup(weight.type)), weight.type);
+  next = b.create<arith::SelectOp>(isPart, nextPart, next);
+  Value isSomewhere = b.create<arith::OrIOp>(isPart, b.create<arith::OrIOp>(isHere, isFollowed));
+  shareAhead(b, operands, {next, blockPanels(weight), isSomewhere, isPart, weight.depth * kLineBytes}, turn.number, turn.count);
+}
+
+void Contract::epilogue(const Sums &sums, Value firstPanel, Value panelCount) {
   Value end = b.add(firstPanel, panelCount), whole = b.min(end, b.i64(weight.columns / kLanes));
   auto panelsOf = [&](Value panel, int64_t count, Value lanes) {
-    Value sums = b.at(buffer, b.mul(b.sub(panel, firstPanel), kLanes), sumType);
-    epiloguePanels(sums, bufferStride, b.mul(panel, kLanes), count, lanes, firstRow, rowCount);
+    Sums ofPanels = sums;
+    ofPanels.address = b.at(sums.address, b.mul(b.sub(panel, firstPanel), kLanes), sumType);
+    epiloguePanels(ofPanels, b.mul(panel, kLanes), count, lanes);
   };
   int64_t width = panelsAtOnce();
   Value wide = b.sub(whole, b.rem(b.sub(whole, firstPanel), b.i64(width)));
@@ -214,7 +250,7 @@ Value Contract::loadExtra(const Extra &extra, Value row, Value column, Value lan
   return b.loadStrided(extra.element, address, extra.columnStride, stride, lanes);
 }
 
-void Contract::epiloguePanels(Value sums, Value sumsStride, Value column, int64_t count, Value lanes, Value firstRow, Value rowCount) {
+void Contract::epiloguePanels(const Sums &sums, Value column, int64_t count, Value lanes) {
   Block &body = op.getBody().front();
   std::vector<RegionVectorizer> shared(count, RegionVectorizer(b));
   SmallVector<Value> columns;
@@ -226,8 +262,8 @@ void Contract::epiloguePanels(Value sums, Value sumsStride, Value column, int64_
   }
   int64_t columnStride = access.lastStride[result];
   Value stride = ShapedType::isDynamic(columnStride) ? b.stride(result, 1) : b.i64(columnStride);
-  b.loop(b.i64(0), rowCount, 1, [&](Value i) {
-    Value row = b.add(firstRow, i), rowSums = b.at(sums, b.mul(i, sumsStride), sumType);
+  b.loop(b.i64(0), sums.rowCount, 1, [&](Value i) {
+    Value row = b.add(sums.firstRow, i), rowSums = b.at(sums.address, b.mul(i, sums.rowStride), sumType);
     Value rowResult = b.at(b.data(result), b.mul(row, b.stride(result, 0)), element);
     for (int64_t panel = 0; panel < count; ++panel) {
       RegionVectorizer region = shared[panel];
@@ -243,7 +279,7 @@ void Contract::epiloguePanels(Value sums, Value sumsStride, Value column, int64_
 } // namespace
 
 LogicalResult emitContract(KernelBuilder &b, mlir::xf::ContractOp op, const KernelRequest &request) {
-  if (request.operands.size() != 2 + op.getExtras().size())
+  if (request.operands.size() != op->getNumOperands())
     return op.emitError("a matrix product reads per-sentence states through a copy only");
   Contract(b, op, request).emit();
   return success();

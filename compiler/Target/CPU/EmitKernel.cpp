@@ -1,4 +1,7 @@
+// From a kernel op to its kernel: which emitter, for which instruction sets, with how much scratch.
+#include "compiler/Target/CPU/AttendWords.h"
 #include "compiler/Target/CPU/KernelEmitters.h"
+#include "compiler/Target/CPU/Tiles.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -7,7 +10,7 @@ using namespace mlir::xf;
 
 namespace xf::cpu {
 
-/// The baseline has no instructions for f16: `op` is told so.
+/// Says of `op`, if it has tensors of f16, that there are no kernels for them: the baseline lacks the instructions.
 static LogicalResult checkTypes(Operation *op, ArrayRef<KernelOperand> operands) {
   SmallVector<Type> types(op->getResultTypes());
   for (const KernelOperand &operand : operands)
@@ -42,6 +45,36 @@ LogicalResult emitKernel(ModuleOp module, StringRef name, Operation *op, const K
           .Default([](Operation *op) { return op->emitError("is not a kernel of the CPU back end"); });
   b.finish();
   return emitted;
+}
+
+/// Those for the factors that the kernel multiplies.
+static SmallVector<Isa> factorIsas(Operation *op) {
+  SmallVector<Isa> isas{Isa::baseline, Isa::avx2, Isa::avx512};
+  if (!isa<ContractOp, ChooseOp, AttendOp>(op))
+    return isas;
+  // All have the factors first.
+  auto elementOf = [&](unsigned i) { return typeOf(op->getOperand(i)).getElementType(); };
+  Factor factor = factorOf(elementOf(0), elementOf(1));
+  auto choose = dyn_cast<ChooseOp>(op);
+  auto attend = dyn_cast<AttendOp>(op);
+  if (factor == Factor::i8 || (choose && !(choose.getScreen().empty() && choose.getWords().empty())) || (attend && suitsWords(attend)))
+    isas = {Isa::baseline, Isa::avx2, Isa::avx2_vnni, Isa::avx512, Isa::avx512_vnni};
+  if (factor == Factor::bf16)
+    isas.push_back(Isa::avx512_bf16);
+  return isas;
+}
+
+/// Whether a region rounds numbers to bf16.
+static bool narrowsToBF16(Operation *op) {
+  return op->walk([](arith::TruncFOp narrow) { return narrow.getType().isBF16() ? WalkResult::interrupt() : WalkResult::advance(); })
+      .wasInterrupted();
+}
+
+SmallVector<Isa> kernelIsas(Operation *op) {
+  SmallVector<Isa> isas = factorIsas(op);
+  if (isas.back() != Isa::avx512_bf16 && narrowsToBF16(op))
+    isas.push_back(Isa::avx512_bf16);
+  return isas;
 }
 
 int64_t kernelScratchBytes(Operation *op, ModuleOp root) {

@@ -1,6 +1,6 @@
 #include "compiler/Target/CPU/FactorArithmetic.h"
 
-#include "compiler/Target/CPU/VectorMath.h"
+#include "compiler/Target/VectorMath.h"
 
 using namespace mlir;
 
@@ -36,7 +36,7 @@ bool FactorArithmetic::isNative() const {
 /// The words' even and odd bytes as 16-bit numbers, signed or not as the shift to the right is.
 template <typename ShiftRight> FactorArithmetic::Parts FactorArithmetic::widened(Value words) {
   auto shorts = VectorType::get({2 * kLanes}, b.getI16Type());
-  Value pairs = b.create<vector::BitCastOp>(shorts, words), eight = constant(shorts, 8);
+  Value pairs = b.create<vector::BitCastOp>(shorts, words), eight = b.integer(shorts, 8);
   Value even = b.create<ShiftRight>(b.create<arith::ShLIOp>(pairs, eight), eight);
   Value odd = b.create<ShiftRight>(pairs, eight);
   return {b.create<vector::BitCastOp>(words.getType(), even), b.create<vector::BitCastOp>(words.getType(), odd)};
@@ -69,7 +69,7 @@ Value FactorArithmetic::loadWord(Value address, int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
     Value part = b.create<arith::ExtUIOp>(word, b.load(element_, b.at(address, i, element_)));
     if (i)
-      part = b.create<arith::ShLIOp>(part, constant(word, i * bits));
+      part = b.create<arith::ShLIOp>(part, b.integer(word, i * bits));
     sum = sum ? b.create<arith::OrIOp>(sum, part).getResult() : part;
   }
   return sum;
@@ -80,7 +80,7 @@ FactorArithmetic::Parts FactorArithmetic::loadPanel(Value address, int64_t count
     return {b.loadVector(element_, address)};
   Value words = b.loadVector(word, address);
   if (count < group_)
-    words = b.create<arith::AndIOp>(words, constant(words.getType(), (int64_t{1} << count * element_.getIntOrFloatBitWidth()) - 1));
+    words = b.create<arith::AndIOp>(words, b.integer(words.getType(), (int64_t{1} << count * element_.getIntOrFloatBitWidth()) - 1));
   if (isNative() || factor == Factor::i16)
     return {words};
   if (!isBytes())
@@ -91,8 +91,8 @@ FactorArithmetic::Parts FactorArithmetic::loadPanel(Value address, int64_t count
 /// The f32 values of two bf16.
 FactorArithmetic::Parts FactorArithmetic::halves(Value words) {
   Type type = words.getType(), floats = b.vectorOf(b.getF32Type());
-  Value even = b.create<arith::ShLIOp>(words, constant(type, 16));
-  Value odd = b.create<arith::AndIOp>(words, constant(type, 0xffff0000));
+  Value even = b.create<arith::ShLIOp>(words, b.integer(type, 16));
+  Value odd = b.create<arith::AndIOp>(words, b.integer(type, 0xffff0000));
   return {b.create<vector::BitCastOp>(floats, even), b.create<vector::BitCastOp>(floats, odd)};
 }
 
@@ -102,7 +102,7 @@ Value FactorArithmetic::multiplyAdd(const Parts &row, const Parts &panel, Value 
     std::string name = "llvm.x86.avx512bf16.dpbf16ps.512";
     if (factor != Factor::bf16)
       name = ("llvm.x86.avx512.vpdp" + Twine(isBytes() ? "bus" : "wss") + "d." + (hasAvx512(b.isa()) ? "512" : "256")).str();
-    return byRegisters(name, {{sum, sumType()}, {row[0], element_}, {panel[0], element_}});
+    return callInstruction(name, {{sum, sumType()}, {row[0], element_}, {panel[0], element_}});
   }
   for (auto [x, w] : llvm::zip(row, panel))
     sum = sumType() == word ? b.create<arith::AddIOp>(sum, pairProducts(x, w)).getResult() : fusedMultiplyAdd(b, x, w, sum);
@@ -111,14 +111,14 @@ Value FactorArithmetic::multiplyAdd(const Parts &row, const Parts &panel, Value 
 
 /// Of 16 lanes with two 16-bit numbers each: the sums of their products.
 Value FactorArithmetic::pairProducts(Value x, Value w) {
-  StringRef name = hasAvx512(b.isa()) ? "llvm.x86.avx512.pmaddw.d.512" : hasAvx2(b.isa()) ? "llvm.x86.avx2.pmadd.wd" : "llvm.x86.sse2.pmadd.wd";
-  return byRegisters(name, {{x, b.getI16Type()}, {w, b.getI16Type()}});
+  StringRef name = byRegisters(b.isa(), "llvm.x86.sse2.pmadd.wd", "llvm.x86.avx2.pmadd.wd", "llvm.x86.avx512.pmaddw.d.512");
+  return callInstruction(name, {{x, b.getI16Type()}, {w, b.getI16Type()}});
 }
 
 /// The instruction `name` on registers of 16 lanes of four bytes each, in as many parts as the instruction set needs; each
 /// operand with the type of the elements that the instruction takes it to have. The result is of f32 if the first is, else of words.
-Value FactorArithmetic::byRegisters(StringRef name, ArrayRef<std::pair<Value, Type>> operands) {
-  int64_t lanes = hasAvx512(b.isa()) ? 16 : hasAvx2(b.isa()) ? 8 : 4;
+Value FactorArithmetic::callInstruction(StringRef name, ArrayRef<std::pair<Value, Type>> operands) {
+  int64_t lanes = byRegisters(b.isa(), 4, 8, 16);
   Type result = operands[0].second.isF32() ? operands[0].second : Type(word);
   SmallVector<Value> parts;
   for (int64_t first = 0; first < kLanes; first += lanes) {
@@ -137,13 +137,6 @@ Value FactorArithmetic::byRegisters(StringRef name, ArrayRef<std::pair<Value, Ty
     parts.resize(parts.size() / 2);
   }
   return parts[0];
-}
-
-Value FactorArithmetic::constant(Type type, int64_t value) {
-  TypedAttr attr = b.getIntegerAttr(getElementTypeOrSelf(type), value);
-  if (auto vector = dyn_cast<VectorType>(type))
-    attr = DenseElementsAttr::get(vector, attr);
-  return b.create<arith::ConstantOp>(attr);
 }
 
 } // namespace xf::cpu

@@ -2,7 +2,8 @@
 #ifndef XF_COMPILER_TARGET_CPU_FACTORARITHMETIC_H
 #define XF_COMPILER_TARGET_CPU_FACTORARITHMETIC_H
 
-#include "compiler/Target/CPU/CodeBuilder.h"
+#include "compiler/Target/CPU/Tiles.h"
+#include "compiler/Target/CodeBuilder.h"
 
 namespace xf::cpu {
 
@@ -44,8 +45,7 @@ private:
   template <typename ShiftRight> Parts widened(mlir::Value words);
   Parts halves(mlir::Value words);
   mlir::Value pairProducts(mlir::Value x, mlir::Value w);
-  mlir::Value byRegisters(llvm::StringRef name, llvm::ArrayRef<std::pair<mlir::Value, mlir::Type>> operands);
-  mlir::Value constant(mlir::Type type, int64_t value);
+  mlir::Value callInstruction(llvm::StringRef name, llvm::ArrayRef<std::pair<mlir::Value, mlir::Type>> operands);
 
   CodeBuilder &b;
   Factor factor;

@@ -1,5 +1,7 @@
 #include "compiler/Target/CPU/HeadCopy.h"
 
+#include "compiler/Target/CPU/Chunks.h"
+
 using namespace mlir;
 using mlir::xf::Layout;
 
@@ -21,7 +23,7 @@ public:
       Value row = b.div(task, heads), head = b.rem(task, heads);
       if (!from.spans)
         return copy(row, head, b.i64(0), row, b.size(from.view, 2));
-      auto [first, length] = loadSpan(b, *from.spans, row);
+      auto [first, length] = b.loadSpan(*from.spans, row);
       copy(b.i64(0), head, first, row, length);
     });
   }
@@ -30,10 +32,10 @@ public:
   void copy(Value row, Value head, Value first, Value toRow, Value positions) {
     source = from.address(b, {row, head, first, b.i64(0)}, element);
     count = positions;
-    Value targetRow = to.rows ? loadIndex(b, *to.rows, toRow) : toRow;
+    Value targetRow = to.rows ? b.loadIndex(*to.rows, toRow) : toRow;
     target = b.add(b.mul(targetRow, b.stride(to.view, 0)), b.mul(head, b.stride(to.view, 1)));
     target = b.at(b.data(to.view), target, element);
-    Value past = to.past ? loadIndex(b, *to.past, toRow) : Value();
+    Value past = to.past ? b.loadIndex(*to.past, toRow) : Value();
     if (layout == Layout::keys)
       past ? appendKeys(past) : wholeKeys();
     else if (group == 1)
@@ -61,10 +63,7 @@ private:
   /// Words of two elements each.
   Value join(Value low, Value high) {
     Type type = isa<VectorType>(low.getType()) ? Type(b.vectorOf(word)) : word;
-    TypedAttr sixteen = b.getI32IntegerAttr(16);
-    if (auto vector = dyn_cast<VectorType>(type))
-      sixteen = DenseElementsAttr::get(vector, Attribute(sixteen));
-    Value upper = b.create<arith::ShLIOp>(b.create<arith::ExtUIOp>(type, high), b.create<arith::ConstantOp>(sixteen));
+    Value upper = b.create<arith::ShLIOp>(b.create<arith::ExtUIOp>(type, high), b.integer(type, 16));
     return b.create<arith::OrIOp>(b.create<arith::ExtUIOp>(type, low), upper);
   }
 
@@ -99,20 +98,22 @@ private:
   void appendValuePairs(Value past) {
     b.loop(b.i64(0), count, 1, [&](Value i) {
       Value position = b.add(past, i), second = b.rem(position, b.i64(2)), start = b.sub(position, second);
-      auto forColumns = [&](function_ref<void(Value columns, Value pair)> body) {
-        forSixteen(width, [&](Value column, Value lanes) { body(columnsAt(i, column, lanes), valuesAt(start, column)); });
-      };
       b.ifElse(
-          b.equal(second, b.i64(0)),
-          [&] {
-            forColumns([&](Value columns, Value pair) { b.storeVector(b.create<arith::ExtUIOp>(b.vectorOf(word), columns), pair); });
-          },
-          [&] {
-            forColumns([&](Value columns, Value pair) {
-              Value first = b.create<arith::TruncIOp>(b.vectorOf(b.getI16Type()), b.loadVector(word, pair));
-              b.storeVector(join(first, columns), pair);
-            });
-          });
+          b.equal(second, b.i64(0)), [&] { beginPairs(i, start); }, [&] { completePairs(i, start); });
+    });
+  }
+  /// The source's position `from` becomes the first of the pairs at `to`.
+  void beginPairs(Value from, Value to) {
+    forSixteen(width, [&](Value column, Value lanes) {
+      Value first = columnsAt(from, column, lanes), pair = valuesAt(to, column);
+      b.storeVector(b.create<arith::ExtUIOp>(b.vectorOf(word), first), pair);
+    });
+  }
+  void completePairs(Value from, Value to) {
+    forSixteen(width, [&](Value column, Value lanes) {
+      Value second = columnsAt(from, column, lanes), pair = valuesAt(to, column);
+      Value first = b.create<arith::TruncIOp>(b.vectorOf(b.getI16Type()), b.loadVector(word, pair));
+      b.storeVector(join(first, second), pair);
     });
   }
 
@@ -158,15 +159,12 @@ private:
 
   /// Whole blocks of 16 positions; lanes behind the last position become 0.
   void wholeKeys() {
-    Value rest = b.rem(count, b.i64(kLanes)), whole = b.sub(count, rest);
-    auto block = [&](Value first, Value lanes) {
+    forChunks(b, count, [&](Value first, Value lanes) {
       Value panel = b.at(target, b.mul(first, width), element);
       b.loop(b.i64(0), b.i64(keyWords()), 1, [&](Value i) {
         b.storeVector(keyWordOfPositions(sourceAt(first, b.mul(i, group)), lanes), b.at(panel, b.mul(i, kLanes), keyWord()));
       });
-    };
-    b.loop(b.i64(0), whole, kLanes, [&](Value first) { block(first, nullptr); });
-    b.ifThen(b.less(b.i64(0), rest), [&] { block(whole, rest); });
+    });
   }
 
   KernelBuilder &b;

@@ -9,7 +9,7 @@ using namespace mlir;
 namespace xf::cpu {
 
 /// Sums, each a vector's chain of multiply-adds, to have at once: as many as leave registers for what they add up.
-static int64_t chains(Isa isa) { return hasAvx512(isa) ? 8 : hasAvx2(isa) ? 4 : 2; }
+static int64_t chains(Isa isa) { return byRegisters(isa, 2, 4, 8); }
 
 int64_t headsTogether(Isa isa, int64_t heads, int64_t ratio, int64_t width) {
   // Wide heads have several panels, hence chains, of their own; and each head more is a stream more through the cache.

@@ -3,7 +3,8 @@
 #ifndef XF_COMPILER_TARGET_CPU_HEADPRODUCT_H
 #define XF_COMPILER_TARGET_CPU_HEADPRODUCT_H
 
-#include "compiler/Target/CPU/CodeBuilder.h"
+#include "compiler/Target/CPU/Tiles.h"
+#include "compiler/Target/CodeBuilder.h"
 
 namespace xf::cpu {
 

@@ -1,7 +1,5 @@
 #include "compiler/Target/CPU/KernelBuilder.h"
 
-#include "runtime/abi/xf_abi.h"
-
 using namespace mlir;
 
 namespace xf::cpu {
@@ -19,42 +17,45 @@ static SmallVector<Type> kernelArguments(MLIRContext *context) {
 KernelBuilder::KernelBuilder(ModuleOp module, StringRef name, Isa isa, Location location)
     : CodeBuilder(module, name, kernelArguments(module.getContext()), isa, location) {
   // Nobody writes to them while kernels run, so their fields stay what they were.
-  for (unsigned i : {0u, 1u}) {
+  for (Value pointer : {context(), views()}) {
+    unsigned i = cast<BlockArgument>(pointer).getArgNumber();
     function().setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(), getUnitAttr());
     function().setArgAttr(i, LLVM::LLVMDialect::getReadonlyAttrName(), getUnitAttr());
   }
 }
 
-Value KernelBuilder::field(unsigned argumentNumber, int64_t offset, Type type) {
-  Value &value = fields_[{argumentNumber, offset}];
+Value KernelBuilder::field(Value argument, int64_t offset, Type type) {
+  Value &value = fields_[{argument, offset}];
   if (!value) {
     OpBuilder::InsertionGuard guard(*this);
     setInsertionPointToStart(&function().getBody().front());
-    Value loaded = create<LLVM::LoadOp>(type, atByte(argument(argumentNumber), offset));
+    Value loaded = create<LLVM::LoadOp>(type, atByte(argument, offset));
     value = type.isInteger(32) ? toI64(loaded) : loaded;
   }
   return value;
 }
 
-Value KernelBuilder::thread() { return field(0, offsetof(xf_abi_context, thread), getI32Type()); }
-Value KernelBuilder::threads() { return field(0, offsetof(xf_abi_context, threads), getI32Type()); }
-Value KernelBuilder::scratch() { return field(0, offsetof(xf_abi_context, scratch), ptrType()); }
+Value KernelBuilder::thread() { return field(context(), offsetof(xf_abi_context, thread), getI32Type()); }
+Value KernelBuilder::threads() { return field(context(), offsetof(xf_abi_context, threads), getI32Type()); }
+Value KernelBuilder::scratch() { return field(context(), offsetof(xf_abi_context, scratch), ptrType()); }
 
-Value KernelBuilder::data(unsigned i) {
-  return field(1, i * sizeof(xf_abi_view) + offsetof(xf_abi_view, data), ptrType());
-}
-Value KernelBuilder::size(unsigned i, unsigned dim) {
-  return field(1, i * sizeof(xf_abi_view) + offsetof(xf_abi_view, size) + 8 * dim, getI64Type());
-}
-Value KernelBuilder::stride(unsigned i, unsigned dim) {
-  return field(1, i * sizeof(xf_abi_view) + offsetof(xf_abi_view, stride) + 8 * dim, getI64Type());
+Value KernelBuilder::data(unsigned i) { return viewField(i, offsetof(xf_abi_view, data), ptrType()); }
+Value KernelBuilder::size(unsigned i, unsigned dim) { return viewField(i, offsetof(xf_abi_view, size) + 8 * dim, getI64Type()); }
+Value KernelBuilder::stride(unsigned i, unsigned dim) { return viewField(i, offsetof(xf_abi_view, stride) + 8 * dim, getI64Type()); }
+
+Value KernelBuilder::loadIndex(unsigned i, Value index) {
+  Type i32 = getI32Type();
+  return toI64(load(i32, at(data(i), mul(index, stride(i, 0)), i32)));
 }
 
-std::pair<Value, Value> KernelBuilder::share(Value tasks) {
-  Value first = div(mul(tasks, thread()), threads());
-  Value end = div(mul(tasks, add(thread(), 1)), threads());
-  return {first, end};
+std::pair<Value, Value> KernelBuilder::loadSpan(unsigned i, Value index) {
+  Type i32 = getI32Type();
+  auto member = [&](Value offset) { return toI64(load(i32, at(data(i), offset, i32))); };
+  Value first = mul(index, stride(i, 0)), position = member(first);
+  return {position, member(add(first, stride(i, 1)))};
 }
+
+std::pair<Value, Value> KernelBuilder::share(Value tasks) { return part(tasks, thread(), threads()); }
 
 KernelBuilder::Grid KernelBuilder::grid(Value rows, int64_t mostColumns) {
   Value one = i64(1);
@@ -68,7 +69,7 @@ KernelBuilder::Grid KernelBuilder::grid(Value rows, int64_t mostColumns) {
 
 void KernelBuilder::waitForOthers() {
   ifThen(less(i64(1), threads()), [&] {
-    Value barrier = field(0, offsetof(xf_abi_context, barrier), ptrType());
+    Value barrier = field(context(), offsetof(xf_abi_context, barrier), ptrType());
     auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(getContext()), {ptrType()});
     create<LLVM::CallOp>(type, ValueRange{barrier, context()});
   });

@@ -2,7 +2,8 @@
 #ifndef XF_COMPILER_TARGET_CPU_KERNELBUILDER_H
 #define XF_COMPILER_TARGET_CPU_KERNELBUILDER_H
 
-#include "compiler/Target/CPU/CodeBuilder.h"
+#include "compiler/Target/CodeBuilder.h"
+#include "runtime/abi/xf_abi.h"
 
 #include "llvm/ADT/DenseMap.h"
 
@@ -27,6 +28,10 @@ public:
   Value data(unsigned i);
   Value size(unsigned i, unsigned dim);
   Value stride(unsigned i, unsigned dim);
+  /// Element `index` of view `i`, which is of i32 and rank 1, as i64.
+  Value loadIndex(unsigned i, Value index);
+  /// First position and length of sentence `index`, of view `i`, which is of i32 and [B, 2]; as i64.
+  std::pair<Value, Value> loadSpan(unsigned i, Value index);
 
   /// This thread's part [first, second) of `tasks` tasks: contiguous, and the same whenever the numbers are.
   std::pair<Value, Value> share(Value tasks);
@@ -41,9 +46,11 @@ public:
   void waitForOthers();
 
 private:
-  Value field(unsigned argument, int64_t offset, Type type);
+  /// Of what an argument points to.
+  Value field(Value argument, int64_t offset, Type type);
+  Value viewField(unsigned view, int64_t offset, Type type) { return field(views(), view * sizeof(xf_abi_view) + offset, type); }
 
-  llvm::DenseMap<std::pair<unsigned, int64_t>, Value> fields_;
+  llvm::DenseMap<std::pair<Value, int64_t>, Value> fields_;
 };
 
 } // namespace xf::cpu

@@ -3,24 +3,9 @@
 #define XF_COMPILER_TARGET_CPU_KERNELEMITTERS_H
 
 #include "compiler/Target/CPU/KernelBuilder.h"
+#include "compiler/Target/CPU/Kernels.h"
 
 namespace xf::cpu {
-
-/// What an emitter knows besides the op itself.
-struct KernelRequest {
-  const KernelAccess &access;
-  /// The tensors that views 0, 1, … stand for; the result's views follow.
-  llvm::ArrayRef<KernelOperand> operands;
-  /// The module with the dimensions' bounds and the states.
-  mlir::ModuleOp root;
-
-  /// The view of `value`.
-  unsigned viewOf(mlir::Value value) const;
-  /// The view with the slots of `value`'s rows, if it was loaded from a per-sentence state.
-  std::optional<unsigned> slotsOf(mlir::Value value) const;
-  /// The first view behind the operands'.
-  unsigned resultView() const { return operands.size(); }
-};
 
 mlir::LogicalResult emitContract(KernelBuilder &b, mlir::xf::ContractOp op, const KernelRequest &request);
 mlir::LogicalResult emitChoose(KernelBuilder &b, mlir::xf::ChooseOp op, const KernelRequest &request);

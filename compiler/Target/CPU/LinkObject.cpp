@@ -1,6 +1,6 @@
-// The linker: lays an object's sections one behind the other and resolves the references between them. The result runs
+// The linker: lays objects' sections one behind the other and resolves the references between those of each. The result runs
 // wherever it is mapped, so only references relative to their own place are allowed.
-#include "compiler/Target/CPU/Kernels.h"
+#include "compiler/Target/CPU/Object.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Object/ELFObjectFile.h"
@@ -15,9 +15,10 @@ namespace xf::cpu {
 namespace {
 using Elf = ELF64LEObjectFile;
 
+/// Links one object behind the others.
 class Linker {
 public:
-  Linker(const Elf &object) : object(object) {}
+  Linker(const Elf &object, Code &code) : object(object), code(code) {}
 
   Error run() {
     for (const ELFSectionRef section : object.sections())
@@ -28,8 +29,6 @@ public:
         return error;
     return collectSymbols();
   }
-
-  Code code;
 
 private:
   Error place(const ELFSectionRef &section);
@@ -42,6 +41,7 @@ private:
   static Error fail(const Twine &message) { return createStringError(message); }
 
   const Elf &object;
+  Code &code;
   DenseMap<uint64_t, uint64_t> starts; // offset of each placed section, by its index
 };
 
@@ -140,23 +140,25 @@ Error Linker::collectSymbols() {
 }
 } // namespace
 
-mlir::FailureOr<Code> linkObject(MemoryBufferRef object, std::string &error) {
-  Expected<std::unique_ptr<ObjectFile>> file = ObjectFile::createELFObjectFile(object);
-  if (!file) {
-    error = toString(file.takeError());
-    return mlir::failure();
+mlir::FailureOr<Code> linkObjects(ArrayRef<Object> objects, std::string &error) {
+  Code code;
+  for (const Object &object : objects) {
+    Expected<std::unique_ptr<ObjectFile>> file = ObjectFile::createELFObjectFile(object->getMemBufferRef());
+    if (!file) {
+      error = toString(file.takeError());
+      return mlir::failure();
+    }
+    auto *elf = dyn_cast<Elf>(file->get());
+    if (!elf || elf->getELFFile().getHeader().e_machine != ELF::EM_X86_64) {
+      error = "not an x86-64 ELF object";
+      return mlir::failure();
+    }
+    if (Error failed = Linker(*elf, code).run()) {
+      error = toString(std::move(failed));
+      return mlir::failure();
+    }
   }
-  auto *elf = dyn_cast<Elf>(file->get());
-  if (!elf || elf->getELFFile().getHeader().e_machine != ELF::EM_X86_64) {
-    error = "not an x86-64 ELF object";
-    return mlir::failure();
-  }
-  Linker linker(*elf);
-  if (Error failed = linker.run()) {
-    error = toString(std::move(failed));
-    return mlir::failure();
-  }
-  return std::move(linker.code);
+  return code;
 }
 
 } // namespace xf::cpu

@@ -1,5 +1,9 @@
 #include "compiler/Target/CPU/Lower.h"
 
+#include "compiler/Target/ExpandMath.h"
+#include "compiler/Target/Isa.h"
+#include "compiler/Target/Optimize.h"
+
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/Verifier.h"
@@ -11,7 +15,6 @@
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/MC/TargetRegistry.h"
-#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/TargetSelect.h"
 
 using namespace mlir;
@@ -68,49 +71,26 @@ std::unique_ptr<llvm::TargetMachine> makeTargetMachine(std::string &error) {
 /// With the latter a product of words stays one instruction: elsewhere LLVM makes two of it, for the sake of latency.
 static constexpr llvm::StringRef kVnni512 = ",+avx512vnni,+fast-dpwssd", kVnni256 = "+avxvnni,+fast-dpwssd";
 
+/// Makes each function for its instruction set.
 static void setAttributes(llvm::Module &module) {
   for (llvm::Function &function : module) {
     if (function.isDeclaration())
       continue;
-    llvm::StringRef name = function.getName();
+    Isa isa = isaOfFunction(function.getName());
     function.setDSOLocal(true);
     function.addFnAttr(llvm::Attribute::NoUnwind);
     // Loops stay loops: no call of memcpy or memset is made from them.
     function.addFnAttr("no-builtins");
-    if (name.contains(".avx512")) {
-      bool bf16 = name.ends_with(".avx512_bf16"), vnni = bf16 || name.ends_with(".avx512_vnni");
-      function.addFnAttr("target-cpu", "x86-64-v4");
-      function.addFnAttr("target-features", ("-prefer-256-bit" + (vnni ? kVnni512 : "")).str() + (bf16 ? ",+avx512bf16" : ""));
+    function.addFnAttr("target-cpu", byRegisters(isa, "x86-64-v2", "x86-64-v3", "x86-64-v4"));
+    if (hasAvx512(isa)) {
+      bool hasBF16 = isa == Isa::avx512_bf16;
+      function.addFnAttr("target-features", ("-prefer-256-bit" + (hasVnni(isa) ? kVnni512 : "")).str() + (hasBF16 ? ",+avx512bf16" : ""));
       function.addFnAttr("prefer-vector-width", "512");
       function.addFnAttr("min-legal-vector-width", "512");
-    } else {
-      bool vnni = name.ends_with(".avx2_vnni");
-      function.addFnAttr("target-cpu", vnni || name.ends_with(".avx2") ? "x86-64-v3" : "x86-64-v2");
-      if (vnni)
-        function.addFnAttr("target-features", kVnni256);
+    } else if (hasVnni(isa)) {
+      function.addFnAttr("target-features", kVnni256);
     }
   }
-}
-
-void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
-  // Kernels are vectorised and unrolled as they are to be, and what is scalar is not worth it. The higher levels take
-  // twice the time and make nothing faster.
-  llvm::PipelineTuningOptions tuning;
-  tuning.LoopVectorization = false;
-  tuning.SLPVectorization = false;
-  tuning.LoopInterleaving = false;
-  tuning.LoopUnrolling = false;
-  llvm::PassBuilder builder(&machine, tuning);
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager graphs;
-  llvm::ModuleAnalysisManager modules;
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(graphs);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, graphs, modules);
-  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O1).run(module, modules);
 }
 
 /// The only lane that a constant mask lets through.
@@ -148,14 +128,15 @@ static void storeSingleLanes(llvm::Module &module) {
   }
 }
 
-std::unique_ptr<llvm::Module> lowerToLLVM(ModuleOp module, llvm::LLVMContext &context, llvm::TargetMachine &machine,
-                                          std::string &error) {
-  OwningOpRef<ModuleOp> copy = module.clone();
-  if (failed(lowerToLLVMDialect(*copy, error)))
-    return nullptr;
+void optimizeKernels(llvm::Module &module, llvm::TargetMachine &machine) {
+  optimize(module, machine);
+  storeSingleLanes(module);
+}
+
+std::unique_ptr<llvm::Module> translateToLLVM(ModuleOp module, llvm::LLVMContext &context, llvm::TargetMachine &machine, std::string &error) {
   registerBuiltinDialectTranslation(*module.getContext());
   registerLLVMDialectTranslation(*module.getContext());
-  std::unique_ptr<llvm::Module> result = translateModuleToLLVMIR(*copy, context, "xfc");
+  std::unique_ptr<llvm::Module> result = translateModuleToLLVMIR(module, context, "xfc");
   if (!result) {
     error = "translation to LLVM IR failed";
     return nullptr;
@@ -163,8 +144,16 @@ std::unique_ptr<llvm::Module> lowerToLLVM(ModuleOp module, llvm::LLVMContext &co
   result->setTargetTriple(machine.getTargetTriple());
   result->setDataLayout(machine.createDataLayout());
   setAttributes(*result);
-  optimize(*result, machine);
-  storeSingleLanes(*result);
+  return result;
+}
+
+std::unique_ptr<llvm::Module> lowerToLLVM(ModuleOp module, llvm::LLVMContext &context, llvm::TargetMachine &machine, std::string &error) {
+  OwningOpRef<ModuleOp> copy = module.clone();
+  if (failed(lowerToLLVMDialect(*copy, error)))
+    return nullptr;
+  std::unique_ptr<llvm::Module> result = translateToLLVM(*copy, context, machine, error);
+  if (result)
+    optimizeKernels(*result, machine);
   return result;
 }
 

@@ -2,6 +2,8 @@
 #ifndef XF_COMPILER_TARGET_CPU_LOWER_H
 #define XF_COMPILER_TARGET_CPU_LOWER_H
 
+#include "compiler/Target/CPU/Object.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Target/TargetMachine.h"
@@ -15,23 +17,20 @@ namespace xf::cpu {
 /// with can be compiled without calling anything outside the module.
 mlir::LogicalResult lowerToLLVMDialect(mlir::ModuleOp module, std::string &error);
 
-/// Replaces functions of the math dialect by polynomials, and fused multiply-adds by two operations in functions for
-/// processors without them.
-mlir::LogicalResult expandMathOps(mlir::ModuleOp module, std::string &error);
-
 /// The machine that the baseline's code is for; position-independent code.
 std::unique_ptr<llvm::TargetMachine> makeTargetMachine(std::string &error);
 
-/// LLVM IR of a copy of `module`, each function with its instruction set's attributes, optimised.
-std::unique_ptr<llvm::Module> lowerToLLVM(mlir::ModuleOp module, llvm::LLVMContext &context,
-                                          llvm::TargetMachine &machine, std::string &error);
+/// LLVM IR of what lowerToLLVMDialect made, each function with its instruction set's attributes; not optimised.
+std::unique_ptr<llvm::Module> translateToLLVM(mlir::ModuleOp module, llvm::LLVMContext &context, llvm::TargetMachine &machine, std::string &error);
+
+/// LLVM's simplifications, and what LLVM would do wrong.
+void optimizeKernels(llvm::Module &module, llvm::TargetMachine &machine);
+
+/// All three for a copy of `module`.
+std::unique_ptr<llvm::Module> lowerToLLVM(mlir::ModuleOp module, llvm::LLVMContext &context, llvm::TargetMachine &machine, std::string &error);
 
 /// An object of what lowerToLLVM made.
-mlir::FailureOr<std::unique_ptr<llvm::MemoryBuffer>> emitObject(llvm::Module &code, llvm::TargetMachine &machine, std::string &error);
-
-/// LLVM's simplifications, without vectorising or unrolling what comes as it is to be.
-void optimize(llvm::Module &module, llvm::TargetMachine &machine);
-
+mlir::FailureOr<Object> emitObject(llvm::Module &code, llvm::TargetMachine &machine, std::string &error);
 } // namespace xf::cpu
 
 #endif // XF_COMPILER_TARGET_CPU_LOWER_H

@@ -1,10 +1,19 @@
-// What micro-kernels have in common, whatever they multiply.
+// Micro-kernels: the innermost loops of products, for a tile of rows and panels whose sums stay in registers.
 #ifndef XF_COMPILER_TARGET_CPU_MICROKERNEL_H
 #define XF_COMPILER_TARGET_CPU_MICROKERNEL_H
 
-#include "compiler/Target/CPU/CodeBuilder.h"
+#include "compiler/Target/CPU/ProductOperands.h"
+#include "compiler/Target/CPU/Tiles.h"
 
 namespace xf::cpu {
+
+/// The function that does with its operands (ProductOperands.h) what they say, for `rows` rows and `panels` panels. Where rows are widened, A is
+/// of f32, whole groups.
+/// Declared and defined in `module` on first use.
+mlir::LLVM::LLVMFuncOp getMicroKernel(mlir::ModuleOp module, Isa isa, const PanelKind &kind, int64_t rows, int64_t panels);
+
+/// What names of products' functions begin with.
+std::string productName(const PanelKind &kind);
 
 /// Asks the second-level cache for what is multiplied next, in the loop over k of a micro-kernel, which it is made in front of;
 /// for nothing where the tile has too few rows.
@@ -14,7 +23,7 @@ namespace xf::cpu {
 /// prefetching, which has room for more.
 class AheadFetcher {
 public:
-  AheadFetcher(CodeBuilder &b, const PanelKind &kind, int64_t rows, int64_t panels);
+  AheadFetcher(CodeBuilder &b, const ProductOperands &operands, const PanelKind &kind, int64_t rows, int64_t panels);
   /// What belongs to position k.
   void fetch(mlir::Value k);
   /// Of a panel that streams, what stands behind the line at `address` by as much as memory takes; else nothing.
@@ -23,20 +32,13 @@ public:
 
 private:
   CodeBuilder &b;
+  const ProductOperands &operands;
   bool streams;
   int64_t count; // of lines at each k
 };
 
-/// The sums that a micro-kernel begins with: zeros, or if it goes on, what stands at `place`(i).
-llvm::SmallVector<mlir::Value> firstSums(CodeBuilder &b, int64_t count, mlir::Type type, llvm::function_ref<mlir::Value(int64_t)> place);
-
-/// What names of products' functions begin with.
-std::string productName(const PanelKind &kind);
-
-/// The bodies of getMicroKernel for f32, for bf16 and i8, and for i8_weights, whose pitch is 1.
-void emitMicroKernel(CodeBuilder &b, const PanelKind &kind, int64_t rows, int64_t panels);
-void emitGroupedMicroKernel(CodeBuilder &b, const PanelKind &kind, int64_t rows, int64_t panels);
-void emitByteWeightMicroKernel(CodeBuilder &b, int64_t tail, int64_t rows, int64_t panels);
+/// The body of a micro-kernel for i8_weights, whose pitch is 1.
+void emitByteWeightMicroKernel(CodeBuilder &b, const ProductOperands &operands, int64_t tail, int64_t rows, int64_t panels);
 
 } // namespace xf::cpu
 

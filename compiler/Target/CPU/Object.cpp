@@ -1,10 +1,14 @@
-// Objects, assembly and LLVM IR of a module.
-#include "compiler/Target/CPU/Kernels.h"
+#include "compiler/Target/CPU/Object.h"
+
+#include "compiler/Import/OnAllCores.h"
 #include "compiler/Target/CPU/Lower.h"
+#include "compiler/Target/CPU/SplitModule.h"
 
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/Support/SmallVectorMemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
+
+#include <atomic>
 
 using namespace mlir;
 
@@ -51,23 +55,66 @@ static FailureOr<std::string> asText(FailureOr<Bytes> bytes) {
   return std::string(bytes->data(), bytes->size());
 }
 
-static FailureOr<std::unique_ptr<llvm::MemoryBuffer>> asObject(FailureOr<Bytes> bytes) {
+FailureOr<Object> emitObject(llvm::Module &code, llvm::TargetMachine &machine, std::string &error) {
+  FailureOr<Bytes> bytes = print(code, machine, error, [](llvm::Module &code, llvm::TargetMachine &machine, llvm::raw_pwrite_stream &stream) {
+    return generate(code, machine, llvm::CodeGenFileType::ObjectFile, stream);
+  });
   if (failed(bytes))
     return failure();
-  return std::unique_ptr<llvm::MemoryBuffer>(
-      std::make_unique<llvm::SmallVectorMemoryBuffer>(std::move(*bytes), "xfc.o", /*RequiresNullTerminator=*/false));
+  return Object(std::make_unique<llvm::SmallVectorMemoryBuffer>(std::move(*bytes), "xfc.o", /*RequiresNullTerminator=*/false));
 }
 
-static bool writeObject(llvm::Module &code, llvm::TargetMachine &machine, llvm::raw_pwrite_stream &stream) {
-  return generate(code, machine, llvm::CodeGenFileType::ObjectFile, stream);
-}
+namespace {
 
-FailureOr<std::unique_ptr<llvm::MemoryBuffer>> emitObject(ModuleOp module, std::string &error) {
-  return asObject(lowerAndPrint(module, error, writeObject));
-}
+/// A part of a module on its way to an object. LLVM's contexts are for one thread each.
+struct Translation {
+  std::unique_ptr<llvm::TargetMachine> machine;
+  std::unique_ptr<llvm::LLVMContext> context = std::make_unique<llvm::LLVMContext>();
+  std::unique_ptr<llvm::Module> code;
+  size_t operations;
+  FailureOr<Object> object = failure();
+  std::string error;
 
-FailureOr<std::unique_ptr<llvm::MemoryBuffer>> emitObject(llvm::Module &code, llvm::TargetMachine &machine, std::string &error) {
-  return asObject(print(code, machine, error, writeObject));
+  void finish() {
+    optimizeKernels(*code, *machine);
+    object = emitObject(*code, *machine, error);
+    code.reset();
+  }
+};
+
+} // namespace
+
+FailureOr<std::vector<Object>> emitObjects(ModuleOp module, std::string &error) {
+  OwningOpRef<ModuleOp> copy = module.clone();
+  if (failed(lowerToLLVMDialect(*copy, error)))
+    return failure();
+  std::vector<Translation> parts;
+  for (ModulePart &part : splitModule(*copy)) {
+    Translation &translation = parts.emplace_back();
+    translation.operations = part.operations;
+    translation.machine = makeTargetMachine(error);
+    if (translation.machine)
+      translation.code = translateToLLVM(*part.module, *translation.context, *translation.machine, error);
+    if (!translation.code)
+      return failure();
+  }
+  // What takes longest first: nothing is left for one core alone at the end.
+  auto queue = llvm::map_to_vector(parts, [](Translation &part) { return &part; });
+  llvm::stable_sort(queue, [](Translation *a, Translation *b) { return a->operations > b->operations; });
+  std::atomic<size_t> next = 0;
+  onAllCores(queue.size(), [&] {
+    for (size_t i; (i = next++) < queue.size();)
+      queue[i]->finish();
+  });
+  std::vector<Object> objects;
+  for (Translation &part : parts) {
+    if (failed(part.object)) {
+      error = part.error;
+      return failure();
+    }
+    objects.push_back(std::move(*part.object));
+  }
+  return objects;
 }
 
 FailureOr<std::string> emitAssembly(ModuleOp module, std::string &error) {

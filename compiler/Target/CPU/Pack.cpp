@@ -22,10 +22,14 @@ static void fillBehind(KernelBuilder &b, const Place &from, const Place &to, Typ
   });
 }
 
-/// Where a kernel's operand lies.
+/// Where a kernel's operand lies, and its result.
 static Place placeOf(Value value, const KernelRequest &request) {
   unsigned view = request.viewOf(value);
   return {view, request.access.lastStride[view], request.slotsOf(value)};
+}
+static Place placeOfResult(const KernelRequest &request) {
+  unsigned view = request.resultView();
+  return {view, request.access.lastStride[view]};
 }
 
 static LogicalResult copyTo(KernelBuilder &b, Operation *op, RankedTensorType type, Layout layout, const Place &from,
@@ -44,42 +48,32 @@ static LogicalResult copyTo(KernelBuilder &b, Operation *op, RankedTensorType ty
 }
 
 LogicalResult emitPack(KernelBuilder &b, mlir::xf::PackOp op, const KernelRequest &request) {
-  unsigned result = request.resultView();
-  Place to{result, request.access.lastStride[result], std::nullopt};
-  return copyTo(b, op, cast<RankedTensorType>(op.getX().getType()), op.getLayout(), placeOf(op.getX(), request), to);
+  return copyTo(b, op, cast<RankedTensorType>(op.getX().getType()), op.getLayout(), placeOf(op.getX(), request), placeOfResult(request));
 }
 
 /// Copies [1, P, width] to rows [B, S, width], with zeros behind the sentences.
 static void spreadRows(KernelBuilder &b, RankedTensorType type, const Place &from, const Place &to) {
   Type element = type.getElementType();
-  Value longest = b.size(to.view, 1), zero = b.create<arith::ConstantOp>(b.getZeroAttr(element));
+  Value longest = b.size(to.view, 1), zero = b.create<arith::ConstantOp>(b.getZeroAttr(element)), width = b.i64(type.getDimSize(2));
   auto [begin, end] = b.share(b.mul(b.size(to.view, 0), longest));
   b.loop(begin, end, 1, [&](Value task) {
     Value row = b.div(task, longest), position = b.rem(task, longest);
-    auto [first, length] = loadSpan(b, *from.spans, row);
-    Value target = to.address(b, {row, position, b.i64(0)}, element);
-    auto forColumns = [&](function_ref<Value(Value, Value)> columns) {
-      forChunks(b, b.i64(type.getDimSize(2)), ValueRange(), [&](Value column, Value lanes, ValueRange) -> SmallVector<Value> {
-        Value step = to.elementStride(b, 3);
-        b.storeStrided(columns(column, lanes), b.at(target, b.mul(column, step), element), to.lastStride, step, lanes);
-        return {};
+    auto [first, length] = b.loadSpan(*from.spans, row);
+    Elements target = to.elements(b, {row, position, b.i64(0)}, element);
+    auto copy = [&] {
+      copyElements(b, element, from.elements(b, {b.i64(0), b.add(first, position), b.i64(0)}, element), target, width);
+    };
+    auto clear = [&] {
+      forChunks(b, width, [&](Value column, Value lanes) {
+        b.storeStrided(b.splat(zero), b.at(target.start, b.mul(column, target.step), element), target.lastStride, target.step, lanes);
       });
     };
-    b.ifElse(
-        b.less(position, length),
-        [&] {
-          Value source = from.address(b, {b.i64(0), b.add(first, position), b.i64(0)}, element), step = from.elementStride(b, 3);
-          forColumns([&](Value column, Value lanes) {
-            return b.loadStrided(element, b.at(source, b.mul(column, step), element), from.lastStride, step, lanes);
-          });
-        },
-        [&] { forColumns([&](Value, Value) { return b.splat(zero); }); });
+    b.ifElse(b.less(position, length), copy, clear);
   });
 }
 
 LogicalResult emitSpread(KernelBuilder &b, mlir::xf::SpreadOp op, const KernelRequest &request) {
-  unsigned result = request.resultView();
-  Place from = placeOf(op.getX(), request), to{result, request.access.lastStride[result], std::nullopt};
+  Place from = placeOf(op.getX(), request), to = placeOfResult(request);
   from.spans = request.viewOf(op.getSpans());
   auto type = cast<RankedTensorType>(op.getX().getType());
   if (op.getLayout() != Layout::plain)
@@ -102,8 +96,7 @@ LogicalResult emitAppend(KernelBuilder &b, mlir::xf::AppendOp op, const KernelRe
   int64_t axis = op.getAxis();
   if (state.getLayout() != Layout::plain && axis != 2)
     return op.emitError("packed states grow along dimension 2, not ") << axis;
-  unsigned result = request.resultView();
-  Place to{result, request.access.lastStride[result], std::nullopt};
+  Place to = placeOfResult(request);
   to.axis = axis;
   to.past = request.viewOf(op.getPast());
   return copyTo(b, op, cast<RankedTensorType>(op.getX().getType()), state.getLayout(), placeOf(op.getX(), request), to);
@@ -113,8 +106,8 @@ LogicalResult emitStore(KernelBuilder &b, mlir::xf::StoreOp op, const KernelRequ
   mlir::xf::StateOp state = stateOf(op, op.getName(), request);
   if (!state)
     return failure();
-  unsigned result = request.resultView();
-  Place from = placeOf(op.getX(), request), to{result, request.access.lastStride[result], request.viewOf(op.getSlots())};
+  Place from = placeOf(op.getX(), request), to = placeOfResult(request);
+  to.rows = request.viewOf(op.getSlots());
   if (op.getSpans())
     from.spans = request.viewOf(op.getSpans());
   if (op.getPadding())
@@ -123,14 +116,14 @@ LogicalResult emitStore(KernelBuilder &b, mlir::xf::StoreOp op, const KernelRequ
 }
 
 LogicalResult emitConcat(KernelBuilder &b, mlir::xf::ConcatOp op, const KernelRequest &request) {
-  unsigned result = request.resultView();
   int64_t axis = op.getAxis();
-  Value offset = b.i64(0);
+  Place to = placeOfResult(request);
+  to.axis = axis;
+  to.offset = b.i64(0);
   for (Value input : op.getInputs()) {
     auto type = cast<RankedTensorType>(input.getType());
-    Place to{result, request.access.lastStride[result], std::nullopt, axis, offset, std::nullopt};
     copyTensor(b, type, placeOf(input, request), to);
-    offset = b.add(offset, type.isDynamicDim(axis) ? b.size(request.viewOf(input), axis) : b.i64(type.getDimSize(axis)));
+    to.offset = b.add(to.offset, type.isDynamicDim(axis) ? b.size(request.viewOf(input), axis) : b.i64(type.getDimSize(axis)));
   }
   return success();
 }

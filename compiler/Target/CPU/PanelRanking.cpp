@@ -1,6 +1,6 @@
 #include "compiler/Target/CPU/PanelRanking.h"
 
-#include "compiler/Target/CPU/VectorMath.h"
+#include "compiler/Target/VectorMath.h"
 
 #include <limits>
 
@@ -21,12 +21,12 @@ Value bitsOf(CodeBuilder &b, Value lanes) {
 
 Value placeOf(CodeBuilder &b, Value number, Value begin, Value end, llvm::function_ref<Value(Value)> numbersFrom) {
   Value all = b.splat(number);
-  return b.loop(begin, end, kLanes, b.i64(-1), [&](Value first, ValueRange carried) -> SmallVector<Value> {
+  return b.accumulate(begin, end, kLanes, b.i64(-1), [&](Value first, Value carried) {
     Value lanes = bitsOf(b, b.create<arith::CmpFOp>(arith::CmpFPredicate::OEQ, numbersFrom(first), all));
-    Value isFirst = b.create<arith::AndIOp>(b.less(b.i64(0), lanes), b.less(carried[0], b.i64(0)));
+    Value isFirst = b.create<arith::AndIOp>(b.less(b.i64(0), lanes), b.less(carried, b.i64(0)));
     Value place = b.add(first, b.create<LLVM::CountTrailingZerosOp>(b.i64Type(), lanes, /*is_zero_poison=*/false));
-    return {b.create<arith::SelectOp>(isFirst, place, carried[0])};
-  })[0];
+    return b.create<arith::SelectOp>(isFirst, place, carried);
+  });
 }
 
 Value PanelRanking::numbersFrom(Value first) { return loadUntil(b, numbers, first, b.i64(count), none); }
@@ -45,9 +45,9 @@ void PanelRanking::rank() {
 
 Value PanelRanking::overGroups(ReduceKind kind, Value ofGroups) {
   Value neutral = identity(b, kind, b.getF32Type());
-  Value all = b.loop(b.i64(0), b.i64(groups), kLanes, b.splat(neutral), [&](Value group, ValueRange carried) {
-                 return SmallVector<Value>{combine(b, kind, loadUntil(b, ofGroups, group, b.i64(groups), neutral), carried[0])};
-               })[0];
+  Value all = b.accumulate(b.i64(0), b.i64(groups), kLanes, b.splat(neutral), [&](Value group, Value carried) {
+    return combine(b, kind, loadUntil(b, ofGroups, group, b.i64(groups), neutral), carried);
+  });
   return reduceLanes(b, kind, all);
 }
 

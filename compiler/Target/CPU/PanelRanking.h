@@ -2,7 +2,8 @@
 #ifndef XF_COMPILER_TARGET_CPU_PANELRANKING_H
 #define XF_COMPILER_TARGET_CPU_PANELRANKING_H
 
-#include "compiler/Target/CPU/CodeBuilder.h"
+#include "compiler/Target/CodeBuilder.h"
+#include "dialect/IR/Xf.h"
 
 namespace xf::cpu {
 

@@ -17,9 +17,7 @@ LogicalResult emitPositions(KernelBuilder &b, PositionsOp op, const KernelReques
     Value position = b.add(column, op.getOffset());
     Value address = b.mul(column, b.stride(result, hasPast ? 1 : 0));
     if (hasPast) {
-      unsigned past = request.viewOf(op.getPast());
-      Value length = b.load(b.getI32Type(), b.at(b.data(past), b.mul(row, b.stride(past, 0)), b.getI32Type()));
-      position = b.add(position, b.toI64(length));
+      position = b.add(position, b.loadIndex(request.viewOf(op.getPast()), row));
       address = b.add(address, b.mul(row, b.stride(result, 0)));
     }
     Value narrow = b.create<arith::TruncIOp>(b.getI32Type(), position);

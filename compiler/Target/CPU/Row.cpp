@@ -8,10 +8,10 @@
 // lanes outside the row count as the identity, and one tree combines the lanes.
 #include "compiler/Target/CPU/Chunks.h"
 #include "compiler/Target/CPU/KernelEmitters.h"
-#include "compiler/Target/CPU/RegionVectorizer.h"
-#include "compiler/Target/CPU/RowReduction.h"
-#include "compiler/Target/CPU/RowSchedule.h"
-#include "compiler/Target/CPU/VectorMath.h"
+#include "compiler/Target/RegionVectorizer.h"
+#include "compiler/Target/RowReduction.h"
+#include "compiler/Target/RowSchedule.h"
+#include "compiler/Target/VectorMath.h"
 
 using namespace mlir;
 using namespace mlir::xf;
@@ -23,7 +23,7 @@ Type elementOf(Value value) { return typeOf(value).getElementType(); }
 
 /// Rows that are walked over together: as registers allow.
 constexpr int64_t kMostRows = 4;
-int64_t rowsAtOnce(Isa isa) { return hasAvx512(isa) ? kMostRows : hasAvx2(isa) ? 2 : 1; }
+int64_t rowsAtOnce(Isa isa) { return byRegisters<int64_t>(isa, 1, 2, kMostRows); }
 
 class RowEmitter {
 public:
@@ -35,7 +35,7 @@ public:
 private:
   /// Memory that holds a row: 16 elements are `stride` apart. `constantStride` is what is known of it. In a panel of
   /// elements of fewer bits, `group` of them stand together, and the stride is what it would be if they did not.
-  struct Place {
+  struct Memory {
     Value address;
     int64_t constantStride;
     Value stride;
@@ -44,16 +44,16 @@ private:
 
   /// One of the rows that are walked over together.
   struct Row {
-    SmallVector<Place> inputs, outputs;
-    llvm::DenseMap<Operation *, Place> tableRows;
+    SmallVector<Memory> inputs, outputs;
+    llvm::DenseMap<Operation *, Memory> tableRows;
     llvm::DenseMap<Value, Value> numbers; // values that are one number
   };
 
   unsigned lastDim() { return typeOf(op.getResult(0)).getRank() - 1; }
   void findLength();
-  Place placeOf(unsigned view, Value tensor, ArrayRef<int64_t> map, ArrayRef<Value> indices);
-  Place scratchPlace(unsigned number);
-  Place tablePlace(EmbedOp embed);
+  Memory memoryOf(unsigned view, Value tensor, ArrayRef<int64_t> map, ArrayRef<Value> indices);
+  Memory scratchMemory(unsigned number);
+  Memory tableMemory(EmbedOp embed);
   /// Of the row behind that with `indices`.
   SmallVector<Value> nextIndices(ArrayRef<Value> indices);
   /// Finds the places of the row with `indices`.
@@ -65,11 +65,11 @@ private:
   SmallVector<Value> emitChunk(ArrayRef<Value> running);
   Value emitValue(Value value);
   Value asVector(Value value) { return RegionVectorizer::isVector(value) ? value : b.splat(value); }
-  Value chunkAddress(const Place &place, Type element);
-  Value load(const Place &place, Type element);
+  Value chunkAddress(const Memory &memory, Type element);
+  Value load(const Memory &memory, Type element);
   Value loadArgument(BlockArgument argument);
-  Value loadGroups(const Place &place, Type element);
-  void store(const Place &place, Value value);
+  Value loadGroups(const Memory &memory, Type element);
+  void store(const Memory &memory, Value value);
 
   KernelBuilder &b;
   RowOp op;
@@ -110,30 +110,28 @@ void RowEmitter::findLength() {
 }
 
 /// The row of `tensor` at the results' leading `indices`.
-RowEmitter::Place RowEmitter::placeOf(unsigned view, Value tensor, ArrayRef<int64_t> map, ArrayRef<Value> indices) {
+RowEmitter::Memory RowEmitter::memoryOf(unsigned view, Value tensor, ArrayRef<int64_t> map, ArrayRef<Value> indices) {
   unsigned rank = map.size();
   Value start = b.i64(0);
   for (auto [d, target] : llvm::enumerate(map)) {
     if (target < 0 || target >= static_cast<int64_t>(indices.size()))
       continue;
     Value index = indices[target];
-    if (auto slots = d == 0 ? request.slotsOf(tensor) : std::nullopt) {
-      Value address = b.at(b.data(*slots), b.mul(index, b.stride(*slots, 0)), b.getI32Type());
-      index = b.toI64(b.load(b.getI32Type(), address));
-    }
+    if (auto slots = d == 0 ? request.slotsOf(tensor) : std::nullopt)
+      index = b.loadIndex(*slots, index);
     start = b.add(start, b.mul(index, b.stride(view, d)));
   }
   Value address = b.at(b.data(view), start, elementOf(tensor));
   return {address, rank ? request.access.lastStride[view] : 1, rank ? b.stride(view, rank - 1) : Value()};
 }
 
-RowEmitter::Place RowEmitter::scratchPlace(unsigned number) {
+RowEmitter::Memory RowEmitter::scratchMemory(unsigned number) {
   Value rowElements = b.mul(b.ceilDiv(length, kLanes), kLanes);
   return {b.at(b.scratch(), b.mul(rowElements, current * schedule.scratchRows() + number), b.getF32Type()), 1, Value()};
 }
 
 /// The row of an embedding's table.
-RowEmitter::Place RowEmitter::tablePlace(EmbedOp embed) {
+RowEmitter::Memory RowEmitter::tableMemory(EmbedOp embed) {
   Value table = embed.getTable(), id = b.toI64(row().numbers.lookup(embed.getIds()));
   unsigned view = request.viewOf(table);
   Type element = elementOf(table);
@@ -194,13 +192,13 @@ void RowEmitter::beginRow(ArrayRef<Value> indices) {
   Row &begun = rows.emplace_back();
   for (auto [i, argument] : llvm::enumerate(body.getArguments())) {
     Value tensor = op.getInputs()[i];
-    begun.inputs.push_back(placeOf(request.viewOf(tensor), tensor, op.getMap(i), indices));
+    begun.inputs.push_back(memoryOf(request.viewOf(tensor), tensor, op.getMap(i), indices));
     if (!RowSchedule::isRow(argument))
       begun.numbers[argument] = b.load(elementOf(argument), begun.inputs.back().address);
   }
   SmallVector<int64_t> identityMap = llvm::to_vector(llvm::seq<int64_t>(0, lastDim() + 1));
   for (auto [i, result] : llvm::enumerate(op.getResults()))
-    begun.outputs.push_back(placeOf(request.resultView() + i, result, identityMap, indices));
+    begun.outputs.push_back(memoryOf(request.resultView() + i, result, identityMap, indices));
 }
 
 void RowEmitter::emitRows() {
@@ -218,7 +216,7 @@ void RowEmitter::emitRows() {
 /// What can be known of the rows once the passes below `level` are done.
 void RowEmitter::emitStatistics(unsigned level) {
   for (current = 0; current < rows.size(); ++current)
-    schedule.emitNumbers(b, level, row().numbers, [&](EmbedOp embed) { return (row().tableRows[embed] = tablePlace(embed)).address; });
+    schedule.emitNumbers(b, level, row().numbers, [&](EmbedOp embed) { return (row().tableRows[embed] = tableMemory(embed)).address; });
 }
 
 void RowEmitter::emitPass(unsigned p) {
@@ -260,36 +258,36 @@ SmallVector<Value> RowEmitter::emitChunk(ArrayRef<Value> running) {
   return next;
 }
 
-Value RowEmitter::chunkAddress(const Place &place, Type element) {
-  Value distance = ShapedType::isDynamic(place.constantStride) ? b.mul(offset, place.stride)
-                                                               : b.mul(offset, place.constantStride);
-  return b.at(place.address, distance, element);
+Value RowEmitter::chunkAddress(const Memory &memory, Type element) {
+  Value distance = ShapedType::isDynamic(memory.constantStride) ? b.mul(offset, memory.stride)
+                                                               : b.mul(offset, memory.constantStride);
+  return b.at(memory.address, distance, element);
 }
 
-Value RowEmitter::load(const Place &place, Type element) {
-  if (place.group > 1)
-    return loadGroups(place, element);
-  return b.loadStrided(element, chunkAddress(place, element), place.constantStride, place.stride, count);
+Value RowEmitter::load(const Memory &memory, Type element) {
+  if (memory.group > 1)
+    return loadGroups(memory, element);
+  return b.loadStrided(element, chunkAddress(memory, element), memory.constantStride, memory.stride, count);
 }
 
 /// 16 elements of a panel's lane, a word of four bytes for each group.
-Value RowEmitter::loadGroups(const Place &place, Type element) {
-  int64_t words = kLanes / place.group;
+Value RowEmitter::loadGroups(const Memory &memory, Type element) {
+  int64_t words = kLanes / memory.group;
   std::optional<int64_t> wanted = count ? getConstantIntValue(count) : kLanes;
   assert(wanted && "a table's width is static");
-  Value address = chunkAddress(place, element), nothing = b.create<arith::ConstantIntOp>(b.getI32Type(), 0);
+  Value address = chunkAddress(memory, element), nothing = b.create<arith::ConstantIntOp>(b.getI32Type(), 0);
   SmallVector<Value> parts(words, nothing);
-  for (int64_t i = 0; i * place.group < *wanted; ++i)
+  for (int64_t i = 0; i * memory.group < *wanted; ++i)
     parts[i] = b.load(b.getI32Type(), b.at(address, i * kLanes, b.getI32Type()));
   Value vector = b.create<vector::FromElementsOp>(VectorType::get({words}, b.getI32Type()), parts);
-  Type bits = b.getIntegerType(32 / place.group);
+  Type bits = b.getIntegerType(32 / memory.group);
   return b.create<vector::BitCastOp>(b.vectorOf(bits), vector);
 }
 
-void RowEmitter::store(const Place &place, Value value) {
+void RowEmitter::store(const Memory &memory, Value value) {
   value = asVector(value);
   Type element = cast<VectorType>(value.getType()).getElementType();
-  b.storeStrided(value, chunkAddress(place, element), place.constantStride, place.stride, count);
+  b.storeStrided(value, chunkAddress(memory, element), memory.constantStride, memory.stride, count);
 }
 
 Value RowEmitter::loadArgument(BlockArgument argument) {
@@ -316,7 +314,7 @@ Value RowEmitter::emitValue(Value value) {
   else if (auto stored = schedule.storedAs(value); isKept && stored)
     emitted = load(row().outputs[*stored], elementOf(value));
   else if (isKept && scratch)
-    emitted = load(scratchPlace(*scratch), elementOf(value));
+    emitted = load(scratchMemory(*scratch), elementOf(value));
   else if (auto embed = value.getDefiningOp<EmbedOp>())
     emitted = load(row().tableRows.lookup(embed), elementOf(value));
   else {
@@ -327,7 +325,7 @@ Value RowEmitter::emitValue(Value value) {
     emitted = region.emit(map.getBody().front().getTerminator()->getOperand(cast<OpResult>(value).getResultNumber()));
   }
   if (scratch && !isKept)
-    store(scratchPlace(*scratch), emitted);
+    store(scratchMemory(*scratch), emitted);
   vectors[value] = emitted;
   return emitted;
 }

@@ -1,7 +1,7 @@
 // The kernels of xf.scan and xf.scan_step: 16 neighbours of the last dimension walk along the axis together, their
 // states in registers. Where the axis is the last dimension each row is walked over alone. Threads share out the walks.
 #include "compiler/Target/CPU/KernelEmitters.h"
-#include "compiler/Target/CPU/RegionVectorizer.h"
+#include "compiler/Target/RegionVectorizer.h"
 
 using namespace mlir;
 using namespace mlir::xf;
@@ -29,7 +29,10 @@ public:
 private:
   unsigned rank() { return type.getRank(); }
   bool hasLanes() { return axis != rank() - 1; }
+  Value firstState(unsigned i, ArrayRef<Value> indices, Value count);
   void emitWalk(ArrayRef<Value> indices, Value count);
+  /// The view of a state that is kept: behind those of the results.
+  unsigned stateView(unsigned i) { return request.resultView() + results + i; }
   Value start(unsigned view, ArrayRef<Value> indices, bool isState, Type element);
   Value load(unsigned view, unsigned dims, Type element, Value address, Value count);
   void store(unsigned view, unsigned dims, Value value, Value address, Value count);
@@ -98,25 +101,24 @@ void ScanEmitter::store(unsigned view, unsigned dims, Value value, Value address
   b.storeStrided(full(value), address, request.access.lastStride[view], b.stride(view, dims - 1), count);
 }
 
+/// State `i` before the first position: its start, or what a row's past has left of it.
+Value ScanEmitter::firstState(unsigned i, ArrayRef<Value> indices, Value count) {
+  Type f32 = b.getF32Type();
+  Value fresh = full(b.f32(init[i]));
+  if (!past)
+    return fresh;
+  Value length = b.loadIndex(*past, indices[axis == 0 ? 1 : 0]);
+  auto kept = [&] { return load(stateView(i), rank() - 1, f32, start(stateView(i), indices, true, f32), count); };
+  return b.chooseOne(b.equal(length, b.i64(0)), [&] { return fresh; }, kept);
+}
+
 /// All positions of up to 16 elements, of which `count` are there (null: all).
 void ScanEmitter::emitWalk(ArrayRef<Value> indices, Value count) {
-  unsigned states = init.size(), resultView = request.resultView(), stateView = resultView + results;
+  unsigned states = init.size(), resultView = request.resultView();
   Type f32 = b.getF32Type();
-  SmallVector<Value> carried;
-  for (unsigned i = 0; i < states; ++i) {
-    Value fresh = full(b.f32(init[i]));
-    if (past) {
-      Value row = indices[axis == 0 ? 1 : 0];
-      Value length = b.load(b.getI32Type(), b.at(b.data(*past), b.mul(row, b.stride(*past, 0)), b.getI32Type()));
-      fresh = b.choose(
-          b.equal(b.toI64(length), b.i64(0)), [&] { return SmallVector<Value>{fresh}; },
-          [&] {
-            return SmallVector<Value>{load(stateView + i, rank() - 1, f32, start(stateView + i, indices, true, f32), count)};
-          })[0];
-    }
-    carried.push_back(fresh);
-  }
-  SmallVector<Value> from, to;
+  SmallVector<Value> carried, from, to;
+  for (unsigned i = 0; i < states; ++i)
+    carried.push_back(firstState(i, indices, count));
   for (unsigned i = 0; i < inputs; ++i)
     from.push_back(start(inputViews[i], indices, false, body.getArgument(states + i).getType()));
   for (unsigned i = 0; i < results; ++i)
@@ -141,7 +143,7 @@ void ScanEmitter::emitWalk(ArrayRef<Value> indices, Value count) {
   });
   if (past)
     for (unsigned i = 0; i < states; ++i)
-      store(stateView + i, rank() - 1, carried[i], start(stateView + i, indices, true, f32), count);
+      store(stateView(i), rank() - 1, carried[i], start(stateView(i), indices, true, f32), count);
 }
 
 } // namespace

@@ -2,7 +2,7 @@
 #ifndef XF_COMPILER_TARGET_CPU_SENTENCEORDER_H
 #define XF_COMPILER_TARGET_CPU_SENTENCEORDER_H
 
-#include "compiler/Target/CPU/CodeBuilder.h"
+#include "compiler/Target/CodeBuilder.h"
 
 namespace xf::cpu {
 

@@ -6,6 +6,14 @@
 
 namespace xf::cpu {
 
+/// Neighbours in some dimension, `step` apart; `lastStride` is what is known of that (ShapedType::kDynamic: nothing).
+struct Elements {
+  mlir::Value start, step;
+  int64_t lastStride;
+};
+/// Copies `count` of them.
+void copyElements(CodeBuilder &b, mlir::Type element, const Elements &from, const Elements &to, mlir::Value count);
+
 /// A tensor in memory, and how an index becomes a place in it.
 struct Place {
   unsigned view;
@@ -21,14 +29,11 @@ struct Place {
 
   /// The address of the element with these indices, one a dimension.
   mlir::Value address(KernelBuilder &b, llvm::ArrayRef<mlir::Value> indices, mlir::Type element) const;
+  /// The elements from that one on in the last dimension.
+  Elements elements(KernelBuilder &b, llvm::ArrayRef<mlir::Value> indices, mlir::Type element) const;
   /// The stride of the last of `rank` dimensions.
   mlir::Value elementStride(KernelBuilder &b, int64_t rank) const;
 };
-
-/// First position and length of sentence `index`, of the i32 view `view`.
-std::pair<mlir::Value, mlir::Value> loadSpan(KernelBuilder &b, unsigned view, mlir::Value index);
-/// Element `index` of the rank-1 i32 view `view`.
-mlir::Value loadIndex(KernelBuilder &b, unsigned view, mlir::Value index);
 
 /// Copies a tensor of `type`, with the sizes of the source's view: this thread's share of the rows.
 void copyTensor(KernelBuilder &b, mlir::RankedTensorType type, const Place &from, const Place &to);

@@ -1,6 +1,6 @@
 #include "compiler/Target/GPU/AttendFew.h"
 
-#include "compiler/Target/CPU/VectorMath.h"
+#include "compiler/Target/VectorMath.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -70,7 +70,7 @@ AttendFew::Tile WideAttendFew::emitTile(Value first) {
   forOwnKeys(first, [&](Value key) {
     size_t i = scores.size();
     Value inside = b.less(key, end);
-    scores.push_back(b.create<arith::SelectOp>(inside, score->score(found[i], existing[i]), lowest));
+    scores.push_back(b.create<arith::SelectOp>(inside, score->score(found[i], b.narrow(existing[i])), lowest));
     most = cpu::combine(b, ReduceKind::max, scores.back(), most);
     if (op.getProbabilities())
       b.ifThen(inside, [&] { b.store(scores.back(), probabilityAt(position, key)); });

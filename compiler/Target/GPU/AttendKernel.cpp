@@ -1,6 +1,6 @@
 #include "compiler/Target/GPU/AttendKernel.h"
 
-#include "compiler/Target/CPU/VectorMath.h"
+#include "compiler/Target/VectorMath.h"
 
 using namespace mlir;
 using namespace mlir::xf;

@@ -6,9 +6,9 @@
 #ifndef XF_COMPILER_TARGET_GPU_ATTENDKERNEL_H
 #define XF_COMPILER_TARGET_GPU_ATTENDKERNEL_H
 
-#include "compiler/Target/CPU/AttendMask.h"
-#include "compiler/Target/CPU/RegionVectorizer.h"
+#include "compiler/Target/AttendMask.h"
 #include "compiler/Target/GPU/KernelEmitters.h"
+#include "compiler/Target/RegionVectorizer.h"
 
 namespace xf::gpu {
 
@@ -29,11 +29,13 @@ public:
   /// Of the first `keys` keys those up to the last one that any query of the sentence may see: what is behind it may be padding, or
   /// of the sentence before. All lanes of a warp find it together.
   mlir::Value keysOfSentence(mlir::Value keys);
-  /// The score of key `key`, which exists; -inf if it is not allowed.
+  /// The score of key `key`, an i32, which exists; -inf if it is not allowed.
   mlir::Value score(mlir::Value product, mlir::Value key);
 
 private:
   cpu::RegionVectorizer scope(mlir::Region &region);
+  /// At key `key`, an i32, of which a thread has several under way: indices that follow from it take a register each, and not two.
+  cpu::RegionVectorizer scope(mlir::Region &region, mlir::Value key);
   mlir::Value read(cpu::RegionVectorizer &scope, mlir::xf::AtOp at);
 
   GpuBuilder &b;

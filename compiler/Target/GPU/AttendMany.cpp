@@ -3,8 +3,8 @@
 // which 16 columns at a time are read. Between them 16 lanes take a row of scores at a time.
 //
 // In shared memory an operand's rows run along k, so that a thread reads its 4 at once: [k][rows] and [k][columns].
-#include "compiler/Target/CPU/VectorMath.h"
 #include "compiler/Target/GPU/AttendKernel.h"
+#include "compiler/Target/VectorMath.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -164,7 +164,7 @@ void AttendMany::emitPowers(Value firstKey) {
     Value most = lowest;
     for (int64_t i = 0; i < kPanels; ++i) {
       Value place = b.add(lane, i * kPanel), key = b.add(firstKey, place);
-      Value own = score.score(b.load(f32, scoreAt(place, row)), b.min(key, b.sub(keyCount, 1)));
+      Value own = score.score(b.load(f32, scoreAt(place, row)), b.narrow(b.min(key, b.sub(keyCount, 1))));
       found.push_back(b.create<arith::SelectOp>(b.less(key, end), own, lowest));
       most = cpu::combine(b, ReduceKind::max, found.back(), most);
       if (op.getProbabilities())

@@ -19,14 +19,23 @@ cpu::RegionVectorizer AttendScore::scope(Region &region) {
   return result;
 }
 
+cpu::RegionVectorizer AttendScore::scope(Region &region, Value key) {
+  cpu::RegionVectorizer result = scope(region);
+  result.bind(region.getArgument(3), key, /*isElement=*/true);
+  return result;
+}
+
 /// Reads stay inside the tensor, whatever their indices: a choice may guard them.
 Value AttendScore::read(cpu::RegionVectorizer &region, AtOp at) {
   unsigned view = request.viewOf(at.getTensor());
   Value offset = b.i64(0);
   for (auto [d, index] : llvm::enumerate(at.getIndices())) {
     Value place = region.emit(index);
-    if (!op.isWithin(at, d))
-      place = b.max(b.min(place, b.sub(b.size(view, d), 1)), b.i64(0));
+    if (!op.isWithin(at, d)) {
+      auto asPlace = [&](Value number) { return place.getType().isInteger(64) ? number : b.narrow(number); };
+      place = b.max(b.min(place, asPlace(b.sub(b.size(view, d), 1))), asPlace(b.i64(0)));
+    }
+    place = b.inHalf(place);
     if (auto slots = d == 0 ? request.slotsOf(at.getTensor()) : std::nullopt)
       place = loadIndex(b, *slots, place);
     offset = b.add(offset, b.mul(place, b.stride(view, d)));
@@ -56,8 +65,7 @@ Value AttendScore::keysOfSentence(Value keys) {
   // The end of 32 keys' last one that is allowed; 0 if none is.
   auto endOf = [&](Value first) {
     Value key = b.add(first, b.lane()), allowed = b.less(key, keys);
-    cpu::RegionVectorizer region = scope(op.getMask());
-    region.bind(op.getMask().getArgument(3), b.min(key, b.sub(keys, 1)));
+    cpu::RegionVectorizer region = scope(op.getMask(), b.narrow(b.min(key, b.sub(keys, 1))));
     for (Value term : mask.sentenceTerms)
       allowed = b.create<arith::AndIOp>(allowed, region.emit(term));
     Value end = b.create<arith::SelectOp>(allowed, b.narrow(b.add(key, 1)), b.create<arith::ConstantIntOp>(0, 32));
@@ -80,20 +88,17 @@ Value AttendScore::keysOfSentence(Value keys) {
 Value AttendScore::score(Value product, Value key) {
   Value score = b.create<arith::MulFOp>(product, b.f32(op.getScale().convertToDouble()));
   if (!op.getScore().empty()) {
-    cpu::RegionVectorizer region = scope(op.getScore());
-    region.bind(op.getScore().getArgument(3), key);
+    cpu::RegionVectorizer region = scope(op.getScore(), key);
     region.bind(op.getScore().getArgument(4), score, /*isElement=*/true);
     score = region.emit(cpu::yieldOf(op.getScore()));
   }
   if (!op.getBias().empty()) {
-    cpu::RegionVectorizer region = scope(op.getBias());
-    region.bind(op.getBias().getArgument(3), key);
+    cpu::RegionVectorizer region = scope(op.getBias(), key);
     score = b.create<arith::AddFOp>(score, region.emit(cpu::yieldOf(op.getBias())));
   }
   if (op.getMask().empty())
     return score;
-  cpu::RegionVectorizer region = scope(op.getMask());
-  region.bind(op.getMask().getArgument(3), key);
+  cpu::RegionVectorizer region = scope(op.getMask(), key);
   SmallVector<Value> terms = mask.keyTerms;
   if (exactFill)
     terms.assign(1, cpu::yieldOf(op.getMask()));

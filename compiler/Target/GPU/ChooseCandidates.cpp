@@ -1,5 +1,5 @@
-#include "compiler/Target/CPU/VectorMath.h"
 #include "compiler/Target/GPU/ChooseKernel.h"
+#include "compiler/Target/VectorMath.h"
 
 #include "llvm/Support/MathExtras.h"
 

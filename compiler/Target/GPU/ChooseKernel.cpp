@@ -6,11 +6,11 @@
 // (ChooseMerge.cpp) joins the blocks. Few rows, as of one sentence, get smaller tiles.
 #include "compiler/Target/GPU/ChooseKernel.h"
 
-#include "compiler/Target/CPU/RegionVectorizer.h"
-#include "compiler/Target/CPU/VectorMath.h"
 #include "compiler/Target/GPU/ByteWeights.h"
 #include "compiler/Target/GPU/TensorProduct.h"
 #include "compiler/Target/GPU/TileProduct.h"
+#include "compiler/Target/RegionVectorizer.h"
+#include "compiler/Target/VectorMath.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -248,7 +248,6 @@ void TensorChoose::multiplyFew(const TensorOperands &operands) {
   Type f32 = b.getF32Type();
   stride = ChooseOp::kBlock + 4;
   logits = b.shared(f32, rows * stride);
-  b.setBlocksTogether(2); // for as many registers as the chains' reads take
   auto chain = [&] {
     return FewRowsProduct(b, operands).multiply(firstRow, b.add(b.mul(number, kPanels), b.warp()));
   };
@@ -262,6 +261,8 @@ void TensorChoose::multiplyFew(const TensorOperands &operands) {
 
 void TensorChoose::computeLogits() {
   Type f32 = b.getF32Type(), i32 = b.getI32Type();
+  // For as many registers as few rows' reads and many rows' sums take: ptxas would rather have more blocks, and spill.
+  b.setBlocksTogether(isMany ? 1 : 2);
   TensorOperands operands{factor, columns, depth, firstX(), rowStride(), views.rows, b.data(ChooseViews::weightView)};
   if (isMany) {
     auto isNeeded = [&](Value panel) { return panelIsNeeded(panel); };

@@ -1,7 +1,7 @@
 // Joins the blocks of a row: sums are added in the CPU's order, and the best candidate is taken off the blocks' lists until
 // there are as many as are wanted. A thread keeps the heads of its lists in registers.
-#include "compiler/Target/CPU/VectorMath.h"
 #include "compiler/Target/GPU/ChooseKernel.h"
+#include "compiler/Target/VectorMath.h"
 
 #include "llvm/Support/MathExtras.h"
 

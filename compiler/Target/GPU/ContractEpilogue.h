@@ -2,8 +2,8 @@
 #ifndef XF_COMPILER_TARGET_GPU_CONTRACTEPILOGUE_H
 #define XF_COMPILER_TARGET_GPU_CONTRACTEPILOGUE_H
 
-#include "compiler/Target/CPU/RegionVectorizer.h"
 #include "compiler/Target/GPU/KernelEmitters.h"
+#include "compiler/Target/RegionVectorizer.h"
 
 namespace xf::gpu {
 

@@ -5,11 +5,11 @@
 // A panel is a sequence of lines of 16 words, one for each column; a word is one k of f32, or four of bytes.
 #include "compiler/Target/GPU/FewRowsContract.h"
 
-#include "compiler/Target/CPU/VectorMath.h"
 #include "compiler/Target/GPU/ByteWeights.h"
 #include "compiler/Target/GPU/ContractEpilogue.h"
 #include "compiler/Target/GPU/RowEmitter.h"
 #include "compiler/Target/GPU/TensorCore.h"
+#include "compiler/Target/VectorMath.h"
 
 #include "llvm/Support/MathExtras.h"
 

@@ -1,6 +1,6 @@
 #include "compiler/Target/GPU/GpuBuilder.h"
 
-#include "compiler/Target/CPU/VectorMath.h"
+#include "compiler/Target/VectorMath.h"
 #include "runtime/abi/xf_abi.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"

@@ -5,7 +5,7 @@
 #ifndef XF_COMPILER_TARGET_GPU_GPUBUILDER_H
 #define XF_COMPILER_TARGET_GPU_GPUBUILDER_H
 
-#include "compiler/Target/CPU/CodeBuilder.h"
+#include "compiler/Target/CodeBuilder.h"
 #include "compiler/Target/GPU/GpuKernels.h"
 
 namespace xf::gpu {

@@ -6,7 +6,7 @@
 #ifndef XF_COMPILER_TARGET_GPU_GPUKERNELS_H
 #define XF_COMPILER_TARGET_GPU_GPUKERNELS_H
 
-#include "compiler/Target/CPU/Kernels.h"
+#include "compiler/Target/KernelOperands.h"
 #include "runtime/abi/xf_abi.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -66,6 +66,9 @@ mlir::OwningOpRef<mlir::ModuleOp> makeKernelModule(mlir::MLIRContext *context);
 inline constexpr int kComputeCapability = 80;
 /// Lowers a copy of `module` to PTX. On failure `error` says why.
 mlir::FailureOr<std::string> emitPtx(mlir::ModuleOp module, std::string &error);
+/// What is left of that for LLVM alone: it may be done beside other work.
+using PtxWriter = std::function<mlir::FailureOr<std::string>(std::string &error)>;
+mlir::FailureOr<PtxWriter> preparePtx(mlir::ModuleOp module, std::string &error);
 
 } // namespace xf::gpu
 

@@ -2,8 +2,8 @@
 #ifndef XF_COMPILER_TARGET_GPU_KERNELEMITTERS_H
 #define XF_COMPILER_TARGET_GPU_KERNELEMITTERS_H
 
-#include "compiler/Target/CPU/KernelEmitters.h"
 #include "compiler/Target/GPU/GpuBuilder.h"
+#include "compiler/Target/KernelOperands.h"
 
 namespace xf::gpu {
 

@@ -2,8 +2,9 @@
 //
 // No library takes part: what mathematical functions have no instruction are polynomials by now, and those that have one
 // become LLVM's intrinsics here, before the conversion to NVVM makes calls of NVIDIA's device library of them.
-#include "compiler/Target/CPU/Lower.h"
+#include "compiler/Target/ExpandMath.h"
 #include "compiler/Target/GPU/GpuBuilder.h"
+#include "compiler/Target/Optimize.h"
 
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
@@ -154,9 +155,34 @@ static std::unique_ptr<llvm::TargetMachine> makeTargetMachine(std::string &error
       triple, processor, kPtxVersion, options, llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Default));
 }
 
-FailureOr<std::string> emitPtx(ModuleOp module, std::string &error) {
-  std::unique_ptr<llvm::TargetMachine> machine = makeTargetMachine(error);
-  if (!machine)
+namespace {
+
+/// LLVM IR on its way to PTX.
+struct Translation {
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::TargetMachine> machine;
+  std::unique_ptr<llvm::Module> code;
+
+  FailureOr<std::string> finish(std::string &error) {
+    cpu::optimize(*code, *machine);
+    SmallVector<char, 0> text;
+    llvm::raw_svector_ostream stream(text);
+    llvm::legacy::PassManager passes;
+    if (machine->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::AssemblyFile)) {
+      error = "the code generator cannot write PTX";
+      return failure();
+    }
+    passes.run(*code);
+    return std::string(text.data(), text.size());
+  }
+};
+
+} // namespace
+
+FailureOr<PtxWriter> preparePtx(ModuleOp module, std::string &error) {
+  auto translation = std::make_shared<Translation>();
+  translation->machine = makeTargetMachine(error);
+  if (!translation->machine)
     return failure();
   OwningOpRef<ModuleOp> copy = module.clone();
   if (failed(lowerToNVVM(*copy, error)))
@@ -166,26 +192,23 @@ FailureOr<std::string> emitPtx(ModuleOp module, std::string &error) {
   registerGPUDialectTranslation(context);
   registerLLVMDialectTranslation(context);
   registerNVVMDialectTranslation(context);
-  llvm::LLVMContext llvmContext;
   auto kernels = *copy->getOps<mlir::gpu::GPUModuleOp>().begin();
-  std::unique_ptr<llvm::Module> code = translateModuleToLLVMIR(kernels, llvmContext, "xfc");
-  if (!code) {
+  translation->code = translateModuleToLLVMIR(kernels, translation->context, "xfc");
+  if (!translation->code) {
     error = "translation of GPU kernels to LLVM IR failed";
     return failure();
   }
-  code->setTargetTriple(machine->getTargetTriple());
-  code->setDataLayout(machine->createDataLayout());
-  keepWarpsTogether(*code);
-  cpu::optimize(*code, *machine);
-  SmallVector<char, 0> text;
-  llvm::raw_svector_ostream stream(text);
-  llvm::legacy::PassManager passes;
-  if (machine->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::AssemblyFile)) {
-    error = "the code generator cannot write PTX";
+  translation->code->setTargetTriple(translation->machine->getTargetTriple());
+  translation->code->setDataLayout(translation->machine->createDataLayout());
+  keepWarpsTogether(*translation->code);
+  return PtxWriter([translation](std::string &error) { return translation->finish(error); });
+}
+
+FailureOr<std::string> emitPtx(ModuleOp module, std::string &error) {
+  auto write = preparePtx(module, error);
+  if (failed(write))
     return failure();
-  }
-  passes.run(*code);
-  return std::string(text.data(), text.size());
+  return (*write)(error);
 }
 
 } // namespace xf::gpu

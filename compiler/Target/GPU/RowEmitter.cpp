@@ -1,7 +1,7 @@
 #include "compiler/Target/GPU/RowEmitter.h"
 
-#include "compiler/Target/CPU/RegionVectorizer.h"
-#include "compiler/Target/CPU/RowReduction.h"
+#include "compiler/Target/RegionVectorizer.h"
+#include "compiler/Target/RowReduction.h"
 
 using namespace mlir;
 using namespace mlir::xf;

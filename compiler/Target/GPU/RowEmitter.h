@@ -6,8 +6,8 @@
 #ifndef XF_COMPILER_TARGET_GPU_ROWEMITTER_H
 #define XF_COMPILER_TARGET_GPU_ROWEMITTER_H
 
-#include "compiler/Target/CPU/RowSchedule.h"
 #include "compiler/Target/GPU/KernelEmitters.h"
+#include "compiler/Target/RowSchedule.h"
 
 namespace xf::gpu {
 

@@ -1,6 +1,6 @@
 // The kernels of xf.scan and xf.scan_step: a thread walks along the axis with one element, its states in registers.
-#include "compiler/Target/CPU/RegionVectorizer.h"
 #include "compiler/Target/GPU/KernelEmitters.h"
+#include "compiler/Target/RegionVectorizer.h"
 
 using namespace mlir;
 using namespace mlir::xf;

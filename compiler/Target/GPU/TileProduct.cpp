@@ -1,8 +1,8 @@
 // While the threads multiply one part of k, what they read of the next one is under way to their registers.
 #include "compiler/Target/GPU/TileProduct.h"
 
-#include "compiler/Target/CPU/VectorMath.h"
 #include "compiler/Target/GPU/ByteWeights.h"
+#include "compiler/Target/VectorMath.h"
 
 #include "llvm/Support/MathExtras.h"
 

@@ -1,6 +1,7 @@
 #include "compiler/Target/Link/Metadata.h"
 
 #include "compiler/Conversion/XfToLLVM/MemoryPlan.h"
+#include "compiler/Target/Isa.h"
 #include "compiler/Target/Link/TokenBounds.h"
 #include "compiler/Target/Link/Vocabularies.h"
 #include "compiler/Transforms/Layouts.h"

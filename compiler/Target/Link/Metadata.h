@@ -3,7 +3,7 @@
 #define XF_COMPILER_TARGET_LINK_METADATA_H
 
 #include "compiler/Conversion/XfToLLVM/Plan.h"
-#include "compiler/Target/CPU/Kernels.h"
+#include "compiler/Target/CPU/Object.h"
 #include "compiler/Target/Link/ParameterMap.h"
 #include "compiler/Target/Link/Vocabularies.h"
 

@@ -9,11 +9,8 @@
 
 namespace xf {
 
-/// [N, K] row-major to [ceil(N/16)][ceil(K/group)][16][group], the last panel and the last group filled up with zeros.
-void packPanels(llvm::ArrayRef<float> matrix, int64_t rows, int64_t columns, int64_t group, std::vector<float> &panels);
-
-/// Writes the weights range: what `layout` lists, then what `stored` keeps beside, `bytes` in all. Memory in use is that of
-/// some rows, and for a weight whose rows are not those of parameters (see hasRows) of a few copies of the whole.
+/// Writes the weights range: what `layout` lists, then what `stored` keeps beside, `bytes` in all. All cores compute, and each has some rows in
+/// memory; a weight that does not consist of rows of parameters (see findRows) takes a few copies of the whole.
 llvm::Error writeWeights(mlir::ModuleOp module, const DataLayout &layout, llvm::ArrayRef<StoredParameter> stored, int64_t bytes,
                          ParameterSource &source, llvm::raw_ostream &out);
 

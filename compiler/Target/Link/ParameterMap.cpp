@@ -19,12 +19,6 @@ struct Piece {
 
 int64_t rowCount(RankedTensorType type) { return type.getRank() < 2 ? 1 : type.getNumElements() / type.getShape().back(); }
 
-bool isTransposition(RearrangeOp op) {
-  auto pattern = Rearrangement::parse(op.getPattern(), [&] { return op.emitError(); });
-  return succeeded(pattern) && pattern->in == SmallVector<SmallVector<unsigned>>{{0}, {1}} &&
-         pattern->out == SmallVector<SmallVector<unsigned>>{{1}, {0}};
-}
-
 /// The rows of parameters that `value` copies, or their columns; other parts are left out.
 void findPieces(Value value, SmallVectorImpl<Piece> &pieces) {
   Operation *op = value.getDefiningOp();

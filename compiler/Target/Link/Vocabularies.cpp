@@ -87,13 +87,13 @@ public:
     for (StringRef key : keys)
       for (int64_t id : directive.numbers(key))
         if (entry && most > 0 && id >= most)
-          refuse(entry) << "'" << key << "' of " << name << " is " << id << ", but the model has " << most << " " << which << " tokens";
+          refuse(directive, key, entry) << "'" << key << "' of " << name << " is " << id << ", but the model has " << most << " " << which << " tokens";
   }
 
   void checkAffixes(EntryOp entry, const ModuleRoles &text) {
     for (StringRef key : {"prefix", "between", "suffix"})
       if (size_t count = text.numbers(key).size(); entry && count > XF_ABI_MAX_AFFIX)
-        refuse(entry) << "'" << key << "' of text has " << count << " tokens; at most " << XF_ABI_MAX_AFFIX << " are possible";
+        refuse(text, key, entry) << "'" << key << "' of text has " << count << " tokens; at most " << XF_ABI_MAX_AFFIX << " are possible";
   }
 
   /// Two texts are for predictions, which can look up the types of both.
@@ -102,13 +102,13 @@ public:
     StringRef types = predict.name("types");
     bool pairs = !between.empty(), typed = !types.empty();
     if (entry && pairs && !predict)
-      refuse(entry) << "'between' of text stands between the two texts of a line, which only predictions take";
+      refuse(text, "between", entry) << "'between' of text stands between the two texts of a line, which only predictions take";
     if (entry && typed && !pairs)
-      refuse(entry) << "'types' of predict tells two texts apart, but text(…) has no 'between' to stand between them";
+      refuse(predict, "types", entry) << "'types' of predict tells two texts apart, but text(…) has no 'between' to stand between them";
     if (entry && pairs && std::search(prefix.begin(), prefix.end(), between.begin(), between.end()) != prefix.end())
-      refuse(entry) << "'between' of text stands in its 'prefix': where the second text begins could not be told";
+      refuse(text, "between", entry) << "'between' of text stands in its 'prefix': where the second text begins could not be told";
     if (typed && boundOf(entry, types) == 1)
-      refuse(entry) << "'" << types << "' is 0 or 1, but the table that looks it up has 1 row";
+      refuse(predict, "types", entry) << "'" << types << "' is 0 or 1, but the table that looks it up has 1 row";
   }
 
   /// What is chosen can be looked up in the next step.
@@ -137,9 +137,12 @@ private:
     auto place = entry ? entry.findArg(argument) : std::nullopt;
     return place ? tokenBound(entry, *place) : 0;
   }
-  InFlightDiagnostic refuse(EntryOp entry) {
+  InFlightDiagnostic refuse(EntryOp entry) { return refuse(entry.getLoc()); }
+  /// At the directive's argument `key`, where that is known.
+  InFlightDiagnostic refuse(const ModuleRoles &directive, StringRef key, EntryOp entry) { return refuse(directive.placeOf(key, entry.getLoc())); }
+  InFlightDiagnostic refuse(Location place) {
     good = false;
-    return emitError(entry.getLoc());
+    return emitError(place);
   }
 
   bool good = true;

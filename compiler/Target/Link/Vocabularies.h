@@ -18,7 +18,7 @@ struct Vocabulary {
 
 /// Checks vocabularies against a module of model IR or kernel IR: each is UTF-8, and has no more tokens than the table that
 /// they look up has rows, or than the results have columns. One that lines are not read or results not written with is an error.
-/// The tokens that a description names must be the model's, too; those that are not are said at their entry, and the error is empty.
+/// The tokens that a description names must be the model's, too; those that are not are said where it names them, and the error is empty.
 llvm::Error checkVocabularies(mlir::ModuleOp module, const Vocabulary &source, const Vocabulary &target);
 
 } // namespace xf

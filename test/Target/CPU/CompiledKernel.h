@@ -3,6 +3,7 @@
 #define XF_TEST_TARGET_CPU_COMPILEDKERNEL_H
 
 #include "compiler/Target/CPU/Kernels.h"
+#include "compiler/Target/CPU/Object.h"
 #include "runtime/abi/xf_abi.h"
 
 #include "gtest/gtest.h"

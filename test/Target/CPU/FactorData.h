@@ -2,6 +2,7 @@
 #ifndef XF_TEST_TARGET_CPU_FACTORDATA_H
 #define XF_TEST_TARGET_CPU_FACTORDATA_H
 
+#include "compiler/Target/CPU/Tiles.h"
 #include "test/Target/CPU/KernelHarness.h"
 
 #include "llvm/ADT/bit.h"

@@ -3,6 +3,7 @@
 #define XF_TEST_TARGET_CPU_KERNELHARNESS_H
 
 #include "compiler/Target/CPU/AttendWords.h"
+#include "compiler/Target/CPU/Kernels.h"
 #include "compiler/Target/CPU/Lower.h"
 #ifdef XF_TEST_GPU_KERNELS
 #include "test/Target/GPU/EmulatedKernel.h"
@@ -103,10 +104,10 @@ public:
     SharedProducts &products = SharedProducts::instance();
     if (!isAlone)
       products.reuse(*module);
-    auto object = isa == Isa::avx2_vnni && !hasAvxVnni() ? emitForAvx512(*module, error) : emitObject(*module, error);
-    if (mlir::failed(object))
+    auto objects = isa == Isa::avx2_vnni && !hasAvxVnni() ? emitForAvx512(*module, error) : emitObjects(*module, error);
+    if (mlir::failed(objects))
       throw std::runtime_error(error);
-    auto code = linkObject((*object)->getMemBufferRef(), error);
+    auto code = linkObjects(*objects, error);
     if (mlir::failed(code) || !code->symbols.contains(name))
       throw std::runtime_error("linking failed: " + error);
     auto mapped = std::make_shared<MappedCode>(*code);
@@ -115,8 +116,8 @@ public:
     return Kernel(mapped, code->symbols.lookup(name), kernelScratchBytes(op, *root));
   }
 
-  /// emitObject, but that the functions' LLVM IR becomes instructions of AVX-512 VNNI.
-  static mlir::FailureOr<std::unique_ptr<llvm::MemoryBuffer>> emitForAvx512(mlir::ModuleOp module, std::string &error) {
+  /// emitObjects, but that the functions' LLVM IR becomes instructions of AVX-512 VNNI.
+  static mlir::FailureOr<std::vector<Object>> emitForAvx512(mlir::ModuleOp module, std::string &error) {
     std::unique_ptr<llvm::TargetMachine> machine = makeTargetMachine(error);
     llvm::LLVMContext context;
     std::unique_ptr<llvm::Module> code = lowerToLLVM(module, context, *machine, error);
@@ -127,7 +128,12 @@ public:
         function.addFnAttr("target-cpu", "x86-64-v4");
         function.addFnAttr("target-features", "+avx512vnni");
       }
-    return emitObject(*code, *machine, error);
+    auto object = emitObject(*code, *machine, error);
+    if (mlir::failed(object))
+      return mlir::failure();
+    std::vector<Object> objects;
+    objects.push_back(std::move(*object));
+    return objects;
   }
 #endif
 

@@ -1,6 +1,6 @@
 #include "test/Target/CPU/KernelHarness.h"
 
-#include "compiler/Target/CPU/CodeBuilder.h"
+#include "compiler/Target/CPU/MicroKernel.h"
 
 #include "llvm/Object/ObjectFile.h"
 
@@ -73,10 +73,12 @@ TEST(ObjectTest, NeedsNothingFromOutside) {
     ASSERT_TRUE(mlir::succeeded(
         emitKernel(*module, ("kernel." + isaName(isa)).str(), op, {{1, 1, 1}}, isa, *harness.root)));
   std::string error;
-  auto object = emitObject(*module, error);
-  ASSERT_TRUE(mlir::succeeded(object)) << error;
-  EXPECT_EQ(undefinedSymbols((*object)->getMemBufferRef()), std::vector<std::string>());
-  auto code = linkObject((*object)->getMemBufferRef(), error);
+  auto objects = emitObjects(*module, error);
+  ASSERT_TRUE(mlir::succeeded(objects)) << error;
+  EXPECT_GT(objects->size(), 1u); // which refer to nothing of each other, then
+  for (const Object &object : *objects)
+    EXPECT_EQ(undefinedSymbols(object->getMemBufferRef()), std::vector<std::string>());
+  auto code = linkObjects(*objects, error);
   ASSERT_TRUE(mlir::succeeded(code)) << error;
   for (const char *name : {"plain", "kernel.baseline", "kernel.avx2", "kernel.avx512"})
     EXPECT_TRUE(code->symbols.contains(name)) << name;
@@ -99,15 +101,16 @@ TEST(ObjectTest, LinkerNamesWhatIsMissing) {
       llvm.return
     })");
   std::string error;
-  auto object = emitObject(*module, error);
-  ASSERT_TRUE(mlir::succeeded(object)) << error;
-  EXPECT_TRUE(mlir::failed(linkObject((*object)->getMemBufferRef(), error)));
+  auto objects = emitObjects(*module, error);
+  ASSERT_TRUE(mlir::succeeded(objects)) << error;
+  EXPECT_TRUE(mlir::failed(linkObjects(*objects, error)));
   EXPECT_NE(error.find("'elsewhere'"), std::string::npos) << error;
 }
 
 TEST(ObjectTest, LinkerRefusesOtherFiles) {
   std::string error;
-  EXPECT_TRUE(mlir::failed(linkObject(llvm::MemoryBufferRef("no object at all", "x"), error)));
+  Object none = llvm::MemoryBuffer::getMemBuffer("no object at all");
+  EXPECT_TRUE(mlir::failed(linkObjects(none, error)));
   EXPECT_FALSE(error.empty());
 }
 

@@ -1,15 +1,21 @@
-// Mathematics on vectors of 16 (and on scalars), where MLIR has no approximation or a dearer one than is needed.
+// Arithmetic on vectors of 16 (and on scalars): what kernels themselves compute with, beside what their regions say.
 //
 // All of it gives the same bits on AVX2 and AVX-512: the same operations in the same order. The baseline has no fused
 // multiply-add and rounds twice instead.
-#ifndef XF_COMPILER_TARGET_CPU_VECTORMATH_H
-#define XF_COMPILER_TARGET_CPU_VECTORMATH_H
+#ifndef XF_COMPILER_TARGET_VECTORMATH_H
+#define XF_COMPILER_TARGET_VECTORMATH_H
 
-#include "compiler/Target/CPU/CodeBuilder.h"
+#include "compiler/Target/CodeBuilder.h"
+#include "dialect/IR/Xf.h"
 
-namespace xf::cpu {
+namespace xf::codegen {
 
-/// a * b + c.
+/// The type of `like`, a vector or a scalar, with another element.
+mlir::Type typeLike(mlir::Value like, mlir::Type element);
+/// `value` in the type of `like`.
+inline mlir::Value constantLike(CodeBuilder &b, double value, mlir::Value like) { return b.real(like.getType(), value); }
+
+/// x * y + z.
 mlir::Value fusedMultiplyAdd(CodeBuilder &b, mlir::Value x, mlir::Value y, mlir::Value z);
 
 /// 1.5 * 2^23 more than x * y, whose last bit is 1: the product, rounded to a whole number of at most 22 bits, in the lowest bits of an f32.
@@ -19,6 +25,9 @@ mlir::Value multiplyAndRound(CodeBuilder &b, mlir::Value x, mlir::Value y);
 /// The larger or smaller one in a single instruction. If `y` is NaN the result is; a NaN in `x` is dropped.
 mlir::Value maximum(CodeBuilder &b, mlir::Value x, mlir::Value y);
 mlir::Value minimum(CodeBuilder &b, mlir::Value x, mlir::Value y);
+
+/// A polynomial by Horner's scheme, coefficients from the highest down; f64 without fused operations.
+mlir::Value polynomial(CodeBuilder &b, mlir::Value x, llvm::ArrayRef<double> coefficients);
 
 /// exp(x) for x <= 0 (or NaN), 0 below -87.3; what a softmax needs. Error below 1.1 ulp.
 mlir::Value expOfNegative(CodeBuilder &b, mlir::Value x);
@@ -47,10 +56,6 @@ mlir::Value combine(CodeBuilder &b, mlir::xf::ReduceKind kind, mlir::Value value
 /// What changes no sum or maximum, as a scalar of `element`.
 mlir::Value identity(CodeBuilder &b, mlir::xf::ReduceKind kind, mlir::Type element);
 
-/// `op` on `operands` (vectors or scalars), if neither MLIR nor LLVM has code for it, or none that is accurate enough;
-/// else null.
-mlir::Value expandMath(CodeBuilder &b, mlir::Operation *op, mlir::ValueRange operands);
+} // namespace xf::codegen
 
-} // namespace xf::cpu
-
-#endif // XF_COMPILER_TARGET_CPU_VECTORMATH_H
+#endif // XF_COMPILER_TARGET_VECTORMATH_H

@@ -1,10 +1,10 @@
-#include "compiler/Target/CPU/CodeBuilder.h"
+#include "compiler/Target/CodeBuilder.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
 
-namespace xf::cpu {
+namespace xf::codegen {
 
 void loadCodeDialects(MLIRContext *context) {
   context->loadDialect<arith::ArithDialect, math::MathDialect, scf::SCFDialect, vector::VectorDialect,
@@ -27,6 +27,13 @@ Value CodeBuilder::i64(int64_t value) { return create<arith::ConstantIntOp>(getI
 Value CodeBuilder::f32(double value) {
   return create<arith::ConstantOp>(getF32FloatAttr(static_cast<float>(value)));
 }
+/// A constant of `type`, each element of which is `element`.
+static Value constantOf(CodeBuilder &b, Type type, TypedAttr element) {
+  auto vector = dyn_cast<VectorType>(type);
+  return b.create<arith::ConstantOp>(vector ? DenseElementsAttr::get(vector, Attribute(element)) : element);
+}
+Value CodeBuilder::integer(Type type, int64_t value) { return constantOf(*this, type, getIntegerAttr(getElementTypeOrSelf(type), value)); }
+Value CodeBuilder::real(Type type, double value) { return constantOf(*this, type, getFloatAttr(getElementTypeOrSelf(type), value)); }
 Value CodeBuilder::splat(Value value) { return createOrFold<vector::BroadcastOp>(vectorOf(value.getType()), value); }
 Value CodeBuilder::splatF32(double value) { return splat(f32(value)); }
 Value CodeBuilder::lanes() {
@@ -54,6 +61,11 @@ Value CodeBuilder::toI64(Value integer) {
   return create<arith::ExtSIOp>(getI64Type(), integer);
 }
 
+std::pair<Value, Value> CodeBuilder::part(Value total, Value number, Value parts) {
+  Value begin = div(mul(total, number), parts), end = div(mul(total, add(number, 1)), parts);
+  return {begin, end};
+}
+
 void CodeBuilder::loop(Value from, Value to, int64_t step, LoopBody body) {
   loop(from, to, step, ValueRange(), [&](Value i, ValueRange) {
     body(i);
@@ -70,6 +82,10 @@ SmallVector<Value> CodeBuilder::loop(Value from, Value to, int64_t step, ValueRa
   setInsertionPointToStart(op.getBody());
   create<scf::YieldOp>(body(op.getInductionVar(), op.getRegionIterArgs()));
   return llvm::to_vector_of<Value>(op.getResults());
+}
+
+Value CodeBuilder::accumulate(Value from, Value to, int64_t step, Value start, function_ref<Value(Value, Value)> body) {
+  return loop(from, to, step, start, [&](Value i, ValueRange carried) { return SmallVector<Value>{body(i, carried[0])}; })[0];
 }
 
 void CodeBuilder::loopWhile(Type type, function_ref<std::pair<Value, Value>()> next, LoopBody body) {
@@ -108,4 +124,8 @@ SmallVector<Value> CodeBuilder::choose(Value condition, function_ref<SmallVector
   return llvm::to_vector_of<Value>(op.getResults());
 }
 
-} // namespace xf::cpu
+Value CodeBuilder::chooseOne(Value condition, function_ref<Value()> then, function_ref<Value()> otherwise) {
+  return choose(condition, [&] { return SmallVector<Value>{then()}; }, [&] { return SmallVector<Value>{otherwise()}; })[0];
+}
+
+} // namespace xf::codegen

@@ -1,13 +1,13 @@
-#include "compiler/Target/CPU/AttendMask.h"
+#include "compiler/Target/AttendMask.h"
 
-#include "compiler/Target/CPU/RegionVectorizer.h"
+#include "compiler/Target/RegionVectorizer.h"
 #include "dialect/IR/Producers.h"
 
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 
-namespace xf::cpu {
+namespace xf::codegen {
 
 bool dependsOn(Value value, Value source) {
   return !mlir::xf::holdsForAll(value, [&](Value part, llvm::SetVector<Value> &next) {
@@ -49,26 +49,32 @@ struct Bound {
   LinearForm limit;
 };
 
-/// The bound that `compare` is, if it is one of just the key's position.
-static std::optional<Bound> findBound(arith::CmpIOp compare, Value key) {
+/// A comparison as sign * (left - right) < slack.
+struct Inequality {
   int64_t sign, slack;
-  switch (compare.getPredicate()) {
+};
+static std::optional<Inequality> inequalityOf(arith::CmpIPredicate predicate) {
+  switch (predicate) {
   case arith::CmpIPredicate::sle:
-    sign = 1, slack = 1;
-    break;
+    return Inequality{1, 1};
   case arith::CmpIPredicate::slt:
-    sign = 1, slack = 0;
-    break;
+    return Inequality{1, 0};
   case arith::CmpIPredicate::sge:
-    sign = -1, slack = 1;
-    break;
+    return Inequality{-1, 1};
   case arith::CmpIPredicate::sgt:
-    sign = -1, slack = 0;
-    break;
+    return Inequality{-1, 0};
   default:
     return std::nullopt;
   }
-  // sign * (left - right) < slack, where the key comes with the factor 1 (an end), or -1.
+}
+
+/// The bound that `compare` is, if it is one of just the key's position.
+static std::optional<Bound> findBound(arith::CmpIOp compare, Value key) {
+  auto inequality = inequalityOf(compare.getPredicate());
+  if (!inequality)
+    return std::nullopt;
+  auto [sign, slack] = *inequality;
+  // The key comes with the factor 1 (an end), or -1.
   LinearForm difference;
   int64_t room = 64; // a mask that people write has two or three
   addLinear(difference, compare.getLhs(), sign, room);
@@ -153,4 +159,4 @@ Value emitBegin(CodeBuilder &b, RegionVectorizer &region, const AttendMask &mask
   return begin;
 }
 
-} // namespace xf::cpu
+} // namespace xf::codegen

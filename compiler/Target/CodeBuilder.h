@@ -3,10 +3,10 @@
 //
 // Integers are i64 throughout, pointers are !llvm.ptr, vectors are vector<16xf32|i32|i1>, whatever the instruction set:
 // LLVM splits them into the registers that there are. Booleans are bytes in memory.
-#ifndef XF_COMPILER_TARGET_CPU_CODEBUILDER_H
-#define XF_COMPILER_TARGET_CPU_CODEBUILDER_H
+#ifndef XF_COMPILER_TARGET_CODEBUILDER_H
+#define XF_COMPILER_TARGET_CODEBUILDER_H
 
-#include "compiler/Target/CPU/Kernels.h"
+#include "compiler/Target/Isa.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -14,7 +14,9 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
-namespace xf::cpu {
+#include <utility>
+
+namespace xf::codegen {
 
 /// Lanes of a vector, and columns of a panel.
 inline constexpr int64_t kLanes = XF_ABI_PANEL;
@@ -45,6 +47,9 @@ public:
   mlir::VectorType vectorOf(Type element) { return mlir::VectorType::get({kLanes}, element); }
   Value i64(int64_t value);
   Value f32(double value);
+  /// Of a scalar's type, or in all lanes of a vector's.
+  Value integer(Type type, int64_t value);
+  Value real(Type type, double value);
   /// All lanes `value`.
   Value splat(Value value);
   Value splatF32(double value);
@@ -69,6 +74,8 @@ public:
   Value div(Value a, int64_t b) { return div(a, i64(b)); }
   Value rem(Value a, int64_t b) { return rem(a, i64(b)); }
   Value toI64(Value integer); // from i32 (signed) or index
+  /// Part `number` of 0 … `total`, split into `parts` as equal as can be: its begin and its end.
+  std::pair<Value, Value> part(Value total, Value number, Value parts);
 
   // Control.
   using LoopBody = llvm::function_ref<void(Value)>;
@@ -77,13 +84,16 @@ public:
   void loop(Value from, Value to, int64_t step, LoopBody body);
   /// The same with values carried from pass to pass; returns the last ones.
   llvm::SmallVector<Value> loop(Value from, Value to, int64_t step, mlir::ValueRange carried, CarryingBody body);
+  /// The same with one value, `start` in the beginning, of which `body` gets what it was and returns what it is.
+  Value accumulate(Value from, Value to, int64_t step, Value start, llvm::function_ref<Value(Value i, Value before)> body);
   /// Calls `next` before each pass; it says whether there is one, and gives it a value of `type`.
   void loopWhile(Type type, llvm::function_ref<std::pair<Value, Value>()> next, LoopBody body);
   void ifThen(Value condition, llvm::function_ref<void()> then);
   void ifElse(Value condition, llvm::function_ref<void()> then, llvm::function_ref<void()> otherwise);
-  /// Values of one of two branches.
+  /// The values, or the value, of one of two branches.
   llvm::SmallVector<Value> choose(Value condition, llvm::function_ref<llvm::SmallVector<Value>()> then,
                                   llvm::function_ref<llvm::SmallVector<Value>()> otherwise);
+  Value chooseOne(Value condition, llvm::function_ref<Value()> then, llvm::function_ref<Value()> otherwise);
 
   // Memory. `element` is the tensor's element type: f32, i32, i8, i1 (a byte), bf16 or f16 (which come as their bits, an i16).
   /// The address of element `offset` from `base` on.
@@ -125,6 +135,6 @@ private:
   Isa isa_;
 };
 
-} // namespace xf::cpu
+} // namespace xf::codegen
 
-#endif // XF_COMPILER_TARGET_CPU_CODEBUILDER_H
+#endif // XF_COMPILER_TARGET_CODEBUILDER_H

@@ -1,10 +1,11 @@
 // The sum or maximum of a row's elements. Unlike a softmax's, a maximum is NaN if any element is.
-#ifndef XF_COMPILER_TARGET_CPU_ROWREDUCTION_H
-#define XF_COMPILER_TARGET_CPU_ROWREDUCTION_H
+#ifndef XF_COMPILER_TARGET_ROWREDUCTION_H
+#define XF_COMPILER_TARGET_ROWREDUCTION_H
 
-#include "compiler/Target/CPU/CodeBuilder.h"
+#include "compiler/Target/CodeBuilder.h"
+#include "dialect/IR/Xf.h"
 
-namespace xf::cpu {
+namespace xf::codegen {
 
 class RowReduction {
 public:
@@ -14,7 +15,7 @@ public:
   mlir::Value identity(CodeBuilder &b) const;
   /// Vectors or scalars.
   mlir::Value combine(CodeBuilder &b, mlir::Value value, mlir::Value running) const;
-  /// Of a vector's lanes (cpu::reduceLanes).
+  /// Of a vector's lanes (codegen::reduceLanes).
   mlir::Value reduceLanes(CodeBuilder &b, mlir::Value vector) const;
 
 private:
@@ -23,6 +24,6 @@ private:
   bool ofMagnitudes; // of which none is below 0
 };
 
-} // namespace xf::cpu
+} // namespace xf::codegen
 
-#endif // XF_COMPILER_TARGET_CPU_ROWREDUCTION_H
+#endif // XF_COMPILER_TARGET_ROWREDUCTION_H

@@ -5,14 +5,15 @@
 // the other. A value that several passes need is computed again in each, as that costs less than memory does, unless
 // it is dear (transcendental functions, gathered elements): then the first pass leaves it in scratch. What has been
 // stored as a result is read back from there.
-#ifndef XF_COMPILER_TARGET_CPU_ROWSCHEDULE_H
-#define XF_COMPILER_TARGET_CPU_ROWSCHEDULE_H
+#ifndef XF_COMPILER_TARGET_ROWSCHEDULE_H
+#define XF_COMPILER_TARGET_ROWSCHEDULE_H
 
-#include "compiler/Target/CPU/CodeBuilder.h"
+#include "compiler/Target/CodeBuilder.h"
+#include "dialect/IR/Xf.h"
 
 #include "llvm/ADT/MapVector.h"
 
-namespace xf::cpu {
+namespace xf::codegen {
 
 class RowSchedule {
 public:
@@ -58,6 +59,6 @@ private:
   llvm::MapVector<mlir::Value, unsigned> cached;
 };
 
-} // namespace xf::cpu
+} // namespace xf::codegen
 
-#endif // XF_COMPILER_TARGET_CPU_ROWSCHEDULE_H
+#endif // XF_COMPILER_TARGET_ROWSCHEDULE_H

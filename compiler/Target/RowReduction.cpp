@@ -1,11 +1,11 @@
-#include "compiler/Target/CPU/RowReduction.h"
+#include "compiler/Target/RowReduction.h"
 
-#include "compiler/Target/CPU/VectorMath.h"
+#include "compiler/Target/VectorMath.h"
 
 using namespace mlir;
 using namespace mlir::xf;
 
-namespace xf::cpu {
+namespace xf::codegen {
 
 static bool isMagnitude(Value value) {
   auto map = value.getDefiningOp<MapOp>();
@@ -18,11 +18,11 @@ static bool isMagnitude(Value value) {
 RowReduction::RowReduction(ReduceOp op)
     : kind(op.getKind()), element(getElementTypeOrSelf(op.getX().getType())), ofMagnitudes(isMagnitude(op.getX())) {}
 
-Value RowReduction::identity(CodeBuilder &b) const { return cpu::identity(b, kind, element); }
+Value RowReduction::identity(CodeBuilder &b) const { return codegen::identity(b, kind, element); }
 
 Value RowReduction::combine(CodeBuilder &b, Value value, Value running) const {
   if (kind != ReduceKind::max || !isa<FloatType>(element))
-    return cpu::combine(b, kind, value, running);
+    return codegen::combine(b, kind, value, running);
   Type type = value.getType();
   if (!ofMagnitudes) {
     Value isNaN = b.create<arith::CmpFOp>(arith::CmpFPredicate::UNO, value, value);
@@ -36,7 +36,7 @@ Value RowReduction::combine(CodeBuilder &b, Value value, Value running) const {
 }
 
 Value RowReduction::reduceLanes(CodeBuilder &b, Value vector) const {
-  return cpu::reduceLanes(b, vector, [&](Value high, Value low) { return combine(b, high, low); });
+  return codegen::reduceLanes(b, vector, [&](Value high, Value low) { return combine(b, high, low); });
 }
 
-} // namespace xf::cpu
+} // namespace xf::codegen

@@ -1,6 +1,8 @@
 // Functions of the math dialect as arithmetic. Generated code calls no library: its bits must not depend on the
 // machine's libm, and the image has no undefined symbols.
-#include "compiler/Target/CPU/Lower.h"
+#include "compiler/Target/ExpandMath.h"
+
+#include "compiler/Target/Isa.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -11,7 +13,7 @@
 
 using namespace mlir;
 
-namespace xf::cpu {
+namespace xf::codegen {
 
 /// Whether every instruction set of ours has an instruction for it.
 static bool isInstruction(Operation *op) {
@@ -27,7 +29,8 @@ template <typename FmaOp> static void splitFma(FmaOp op, Value a, Value b, Value
   op.erase();
 }
 
-LogicalResult expandMathOps(ModuleOp module, std::string &error) {
+/// Replaces functions by polynomials.
+static LogicalResult expandFunctions(ModuleOp module, std::string &error) {
   RewritePatternSet patterns(module.getContext());
   math::populateExpansionPatterns(patterns, {"sinh", "cosh", "tan", "asinh", "acosh", "atanh", "powf", "fpowi", "exp2",
                                              "round", "rsqrt", "clampf"});
@@ -42,19 +45,22 @@ LogicalResult expandMathOps(ModuleOp module, std::string &error) {
     if (isa<math::MathDialect>(op->getDialect()) && !isInstruction(op))
       work.push_back(op);
   });
-  if (!work.empty()) {
-    GreedyRewriteConfig config;
-    config.setStrictness(GreedyRewriteStrictness::ExistingAndNewOps);
-    config.enableFolding(true);
-    if (failed(applyOpPatternsGreedily(work, std::move(patterns), config))) {
-      error = "expanding mathematical functions does not end";
-      return failure();
-    }
+  if (work.empty())
+    return success();
+  GreedyRewriteConfig config;
+  config.setStrictness(GreedyRewriteStrictness::ExistingAndNewOps);
+  config.enableFolding(true);
+  if (failed(applyOpPatternsGreedily(work, std::move(patterns), config))) {
+    error = "expanding mathematical functions does not end";
+    return failure();
   }
+  return success();
+}
 
+/// Replaces fused multiply-adds by two operations in functions for processors without them.
+static void splitFmas(ModuleOp module) {
   for (auto function : module.getOps<LLVM::LLVMFuncOp>()) {
-    StringRef name = function.getSymName();
-    if (name.contains(".avx2") || name.contains(".avx512"))
+    if (hasAvx2(isaOfFunction(function.getSymName())))
       continue;
     SmallVector<Operation *> fused;
     function.walk([&](Operation *op) {
@@ -68,7 +74,12 @@ LogicalResult expandMathOps(ModuleOp module, std::string &error) {
         splitFma(fma, fma.getLhs(), fma.getRhs(), fma.getAcc());
     }
   }
+}
 
+LogicalResult expandMathOps(ModuleOp module, std::string &error) {
+  if (failed(expandFunctions(module, error)))
+    return failure();
+  splitFmas(module);
   WalkResult result = module.walk([&](Operation *op) {
     if (!isa<math::MathDialect>(op->getDialect()) || isInstruction(op))
       return WalkResult::advance();
@@ -79,4 +90,4 @@ LogicalResult expandMathOps(ModuleOp module, std::string &error) {
   return failure(result.wasInterrupted());
 }
 
-} // namespace xf::cpu
+} // namespace xf::codegen

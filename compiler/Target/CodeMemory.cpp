@@ -1,9 +1,9 @@
 // Vectors in memory: whole ones, the first few lanes of one, and elements some stride apart.
-#include "compiler/Target/CPU/CodeBuilder.h"
+#include "compiler/Target/CodeBuilder.h"
 
 using namespace mlir;
 
-namespace xf::cpu {
+namespace xf::codegen {
 
 /// Booleans are bytes in memory, numbers of 16 bits are their bits: code converts it where it computes with it.
 static Type stored(Type element) {
@@ -151,4 +151,4 @@ void CodeBuilder::storeStrided(Value vector, Value address, int64_t constantStri
   });
 }
 
-} // namespace xf::cpu
+} // namespace xf::codegen

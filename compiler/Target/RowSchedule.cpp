@@ -1,11 +1,11 @@
-#include "compiler/Target/CPU/RowSchedule.h"
+#include "compiler/Target/RowSchedule.h"
 
-#include "compiler/Target/CPU/RegionVectorizer.h"
+#include "compiler/Target/RegionVectorizer.h"
 
 using namespace mlir;
 using namespace mlir::xf;
 
-namespace xf::cpu {
+namespace xf::codegen {
 
 bool RowSchedule::isRow(Value value) { return cast<RankedTensorType>(value.getType()).getDimSize(0) != 1; }
 
@@ -115,4 +115,4 @@ void RowSchedule::emitNumbers(CodeBuilder &b, unsigned atLevel, llvm::DenseMap<V
   }
 }
 
-} // namespace xf::cpu
+} // namespace xf::codegen

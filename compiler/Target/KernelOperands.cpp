@@ -1,11 +1,10 @@
-// Which tensors a kernel reads, and in which order its views come.
-#include "compiler/Target/CPU/KernelEmitters.h"
+#include "compiler/Target/KernelOperands.h"
 
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 
-namespace xf::cpu {
+namespace xf::codegen {
 
 SmallVector<KernelOperand> kernelOperands(Operation *op) {
   SmallVector<KernelOperand> operands;
@@ -51,4 +50,4 @@ std::optional<unsigned> KernelRequest::slotsOf(Value value) const {
   return viewOf(value) + 1;
 }
 
-} // namespace xf::cpu
+} // namespace xf::codegen

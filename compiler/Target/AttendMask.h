@@ -4,12 +4,12 @@
 // (j <= i + c, j < past[b] + n) becomes the end of loops over keys: what lies behind is neither read nor multiplied. One
 // that bounds it from below (j >= i - c) says where they may begin. A term without the key's position holds for a whole row. Other
 // terms, and those for beginnings, are evaluated for 16 keys at a time.
-#ifndef XF_COMPILER_TARGET_CPU_ATTENDMASK_H
-#define XF_COMPILER_TARGET_CPU_ATTENDMASK_H
+#ifndef XF_COMPILER_TARGET_ATTENDMASK_H
+#define XF_COMPILER_TARGET_ATTENDMASK_H
 
 #include "dialect/IR/Xf.h"
 
-namespace xf::cpu {
+namespace xf::codegen {
 
 class CodeBuilder;
 class RegionVectorizer;
@@ -55,6 +55,6 @@ bool mayLackKeys(mlir::xf::AttendOp op);
 /// Whether `value` is computed from `source`.
 bool dependsOn(mlir::Value value, mlir::Value source);
 
-} // namespace xf::cpu
+} // namespace xf::codegen
 
-#endif // XF_COMPILER_TARGET_CPU_ATTENDMASK_H
+#endif // XF_COMPILER_TARGET_ATTENDMASK_H

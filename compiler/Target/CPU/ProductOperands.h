@@ -1,0 +1,34 @@
+// What the functions of products take: the block product (BlockProduct.h) and the micro-kernels that it consists of (MicroKernel.h).
+#ifndef XF_COMPILER_TARGET_CPU_PRODUCTOPERANDS_H
+#define XF_COMPILER_TARGET_CPU_PRODUCTOPERANDS_H
+
+#include "compiler/Target/CodeBuilder.h"
+
+namespace xf::cpu {
+
+/// C[m, n] = Σ_k A[m, k] * B[k, n] for m < rows, n < 16 * panels, k ascending from 0. Strides are in elements, A's and C's last one is 1.
+struct ProductOperands {
+  mlir::Value rows;           // a micro-kernel does not take them: it is made for so many
+  mlir::Value a, lda;         // row 0, and from one row to the next
+  mlir::Value b, panelStride; // panel 0, and from one panel to the next
+  mlir::Value c, ldc;         // row 0, and from one row to the next
+  mlir::Value depth;          // whole groups of k; the kind of panels knows of a tail behind them
+  mlir::Value panels;         // as `rows`
+  /// What is needed next: for each panel and each group k the second-level cache is asked for the line ahead + panel * aheadPanel + k *
+  /// aheadStep (bytes), or where a panel streams, the first-level cache for what stands behind that. Null: nothing is.
+  mlir::Value ahead = {}, aheadPanel = {}, aheadStep = {};
+  mlir::Value goesOn = {}; // i1: whether C's sums are added to (not with i8_weights); null: no
+};
+
+enum class ProductFunction { block, microKernel };
+
+/// The types of what such a function takes, in its order.
+llvm::SmallVector<mlir::Type> productTypes(mlir::MLIRContext *context, ProductFunction function);
+/// The arguments of the function that `b` writes.
+ProductOperands productArguments(CodeBuilder &b, ProductFunction function);
+/// `operands` in the order of the function's arguments.
+llvm::SmallVector<mlir::Value> inOrder(const ProductOperands &operands, ProductFunction function);
+
+} // namespace xf::cpu
+
+#endif // XF_COMPILER_TARGET_CPU_PRODUCTOPERANDS_H

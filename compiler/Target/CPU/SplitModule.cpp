@@ -1,0 +1,71 @@
+// Kernels of an instruction set that share micro-kernels are one part, as LLVM compiles a function by what calls it and what it calls. Others
+// stand alone; as each part has its own cost, small ones are put together.
+#include "compiler/Target/CPU/SplitModule.h"
+
+#include "mlir/IR/SymbolTable.h"
+#include "llvm/ADT/IntEqClasses.h"
+
+using namespace mlir;
+
+namespace xf::cpu {
+
+/// Operations that are worth a part of their own.
+static constexpr size_t kWorthAPart = 2000;
+
+static size_t countOperations(Operation *op) {
+  size_t count = 0;
+  op->walk([&](Operation *) { ++count; });
+  return count;
+}
+
+/// The classes of symbols that refer to each other, numbered in order of their first ones; by the symbols' numbers.
+static llvm::IntEqClasses findClasses(ArrayRef<Operation *> symbols) {
+  llvm::DenseMap<StringAttr, unsigned> numbers;
+  for (auto [i, symbol] : llvm::enumerate(symbols))
+    numbers[SymbolTable::getSymbolName(symbol)] = i;
+  llvm::IntEqClasses classes(symbols.size());
+  for (auto [i, symbol] : llvm::enumerate(symbols))
+    if (auto uses = SymbolTable::getSymbolUses(symbol))
+      for (SymbolTable::SymbolUse use : *uses)
+        if (auto used = numbers.find(use.getSymbolRef().getRootReference()); used != numbers.end())
+          classes.join(i, used->second);
+  classes.compress();
+  return classes;
+}
+
+std::vector<ModulePart> splitModule(ModuleOp module) {
+  SmallVector<Operation *> symbols = llvm::map_to_vector(*module.getBody(), [](Operation &op) { return &op; });
+  llvm::IntEqClasses classes = findClasses(symbols);
+  std::vector<size_t> operations(classes.getNumClasses());
+  for (auto [i, symbol] : llvm::enumerate(symbols))
+    operations[classes[i]] += countOperations(symbol);
+
+  std::vector<ModulePart> parts;
+  auto begin = [&] {
+    parts.push_back({ModuleOp::create(module.getLoc()), 0});
+    parts.back().module.get()->setAttrs(module->getAttrDictionary());
+    return parts.size() - 1;
+  };
+  std::vector<size_t> partOf;
+  std::optional<size_t> open; // of small classes
+  for (size_t count : operations) {
+    if (count >= kWorthAPart) {
+      partOf.push_back(begin());
+    } else {
+      if (!open)
+        open = begin();
+      partOf.push_back(*open);
+    }
+    ModulePart &part = parts[partOf.back()];
+    part.operations += count;
+    if (open == partOf.back() && part.operations >= kWorthAPart)
+      open.reset();
+  }
+  for (auto [i, symbol] : llvm::enumerate(symbols)) {
+    Block *body = parts[partOf[classes[i]]].module->getBody();
+    symbol->moveBefore(body, body->end());
+  }
+  return parts;
+}
+
+} // namespace xf::cpu

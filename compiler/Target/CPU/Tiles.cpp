@@ -1,0 +1,70 @@
+#include "compiler/Target/CPU/Tiles.h"
+
+#include <algorithm>
+
+namespace xf::cpu {
+
+Factor factorOf(mlir::Type x, mlir::Type weight) {
+  if (weight.isInteger(8))
+    return x.isF32() ? Factor::i8_weights : Factor::i8;
+  return weight.isInteger(16) ? Factor::i16 : weight.isBF16() ? Factor::bf16 : Factor::f32;
+}
+
+/// Whether `isa` multiplies what the product's loop has in registers in one instruction; words are in two where it must be.
+static bool isNative(Isa isa, Factor factor) {
+  return factor == Factor::f32 || factor == Factor::i8_weights || factor == Factor::i16 || (factor == Factor::i8 && hasVnni(isa)) ||
+         (factor == Factor::bf16 && isa == Isa::avx512_bf16);
+}
+
+Isa productIsa(Isa isa, Factor factor) {
+  if (factor == Factor::bf16)
+    return isa == Isa::avx2_vnni ? Isa::avx2 : isa == Isa::avx512_vnni ? Isa::avx512 : isa;
+  if (factor == Factor::i8 || factor == Factor::i16)
+    return std::min(isa, Isa::avx512_vnni);
+  return hasAvx512(isa) ? Isa::avx512 : std::min(isa, Isa::avx2);
+}
+
+bool widensRows(Isa isa, Factor factor) { return factor == Factor::bf16 && !isNative(isa, factor); }
+
+Tile largestTile(Isa isa, Factor factor) {
+  // What columns are made of needs registers, too.
+  if (widensRows(isa, factor) || factor == Factor::i8_weights)
+    return byRegisters<Tile>(isa, {2, 1}, {5, 1}, {12, 2});
+  // Two registers a column and a row, of which each has the half of a group.
+  if (!isNative(isa, factor))
+    return byRegisters<Tile>(isa, {1, 1}, {4, 1}, {10, 2});
+  // Sums take 12 of 16 registers (4 or 2 a panel's row), or 24 of 32.
+  return byRegisters<Tile>(isa, {3, 1}, {6, 1}, {12, 2});
+}
+
+int64_t fetchingRows(Isa isa, Factor factor) {
+  // What several rows read next, the processor's own prefetching takes a while to find. Widening bytes bounds few rows.
+  if (!hasAvx512(isa))
+    return 4;
+  return factor == Factor::i8_weights ? 5 : 2;
+}
+
+bool streamsPanels(Isa isa, int64_t rows, const PanelKind &kind) {
+  // Two to four panels at once are as many runs of lines: prefetching, the processor's own or ours, then gives 30 to 38 GB/s where a single run gives
+  // 42 (Zen 5). A single row's loads are so close together that they keep memory busy by themselves. From nine rows on arithmetic takes longer.
+  return kind.streams && hasAvx2(isa) && isNative(isa, kind.factor) && kind.factor != Factor::i8_weights && rows >= 2 && rows <= 8;
+}
+
+int64_t panelsFor(Isa isa, int64_t rows, const PanelKind &kind) {
+  Factor factor = kind.factor;
+  if (streamsPanels(isa, rows, kind))
+    return 1;
+  // A chain is a register's worth of one panel. FMAs need 8 of them to be always busy; what is left of the registers is
+  // for the columns and the broadcast rows. A single row needs fewer: memory takes longer than four chains do, and of
+  // eight panels, which are as many short runs of lines, the processor finds only 85 % in time (Zen 5). Weights of bytes beside rows of
+  // f32 have to be widened first: arithmetic bounds these.
+  if (!isNative(isa, factor))
+    return hasAvx512(isa) ? (rows <= 3 ? 4 : 2) : hasAvx2(isa) && rows == 1 ? 2 : 1;
+  if (!hasAvx512(isa))
+    return rows == 1 ? 4 : rows == 2 ? 2 : 1;
+  if (rows == 1 && factor == Factor::i8_weights)
+    return 8;
+  return rows < (factor == Factor::f32 || factor == Factor::i8_weights ? 5 : 2) ? 4 : 2;
+}
+
+} // namespace xf::cpu

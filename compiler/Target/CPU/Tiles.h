@@ -1,0 +1,43 @@
+// What products multiply, and how much of it at a time suits an instruction set: kinds of panels, and tiles of rows and panels.
+#ifndef XF_COMPILER_TARGET_CPU_TILES_H
+#define XF_COMPILER_TARGET_CPU_TILES_H
+
+#include "compiler/Target/Isa.h"
+
+#include "mlir/IR/Types.h"
+
+namespace xf::cpu {
+
+/// What a product multiplies: i8 is unsigned bytes with signed ones, i16 signed words of 16 bits, their sums are i32; all others' are
+/// f32. i8_weights is f32 with signed bytes.
+enum class Factor { f32, bf16, i8, i8_weights, i16 };
+Factor factorOf(mlir::Type x, mlir::Type weight);
+/// The least instruction set that multiplies as `isa` does: kernels of those above share its products.
+Isa productIsa(Isa isa, Factor factor);
+
+/// What a product multiplies rows by: panels of 16 columns, B[n/16][k/g][n%16][k%g] with g = 1 for f32, 2 for bf16 and i16, 4 for i8.
+struct PanelKind {
+  Factor factor = Factor::f32;
+  int64_t tail = 0;  // elements (< g) behind the whole groups of k
+  int64_t pitch = 1; // panels from one group to the next; if more than 1, so many panels lie side by side: B[k/g][n/16][n%16][k%g]
+  bool streams = false; // panels come from memory, not from a cache; of pitch 1
+};
+
+/// The largest tile (rows x panels) that stays in registers.
+struct Tile {
+  int64_t rows, panels;
+};
+Tile largestTile(Isa isa, Factor factor = Factor::f32);
+/// Whether `isa` multiplies `factor` as f32, from rows that are made f32 before a block's products begin.
+bool widensRows(Isa isa, Factor factor);
+/// Rows from which micro-kernels fetch what comes next themselves: the arithmetic then takes long enough to hide memory behind
+/// it. With fewer, whose panels are in a cache unless they stream, there is nothing to gain.
+int64_t fetchingRows(Isa isa, Factor factor);
+/// Whether `rows` rows take panels that come from memory one by one, as a single run of lines, which memory gives fastest.
+bool streamsPanels(Isa isa, int64_t rows, const PanelKind &kind);
+/// Panels to take at once for `rows` rows, so that enough independent chains hide the instruction's latency.
+int64_t panelsFor(Isa isa, int64_t rows, const PanelKind &kind);
+
+} // namespace xf::cpu
+
+#endif // XF_COMPILER_TARGET_CPU_TILES_H
