@@ -240,6 +240,10 @@ llvm::Error Checkpoint::check(mlir::ModuleOp module, llvm::ArrayRef<std::string>
   return makeError("{}: {} tensor{} not fit the model:\n  {}", describe(), count, count == 1 ? " does" : "s do", fmt::join(problems, "\n  "));
 }
 
+bool Checkpoint::readsInOrder() const {
+  return llvm::any_of(files, [](const auto &file) { return file->readsInOrder(); });
+}
+
 llvm::Error Checkpoint::read(ParameterOp parameter, llvm::ArrayRef<int64_t> indices, int64_t first, llvm::MutableArrayRef<float> out) {
   auto [file, tensor] = parameter.getPath() ? find(expandPath(parameter, indices)) : Entry();
   if (!tensor && parameter.isTable())

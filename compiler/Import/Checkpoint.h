@@ -24,6 +24,7 @@ public:
 
   llvm::Error read(mlir::xf::ParameterOp parameter, llvm::ArrayRef<int64_t> indices, int64_t first,
                    llvm::MutableArrayRef<float> out) override;
+  bool readsInOrder() const override;
 
 private:
   struct Entry {

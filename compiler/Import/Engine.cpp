@@ -88,3 +88,12 @@ llvm::Expected<int> xf::runEntries(Engine &engine, const TensorMap &given, llvm:
   }
   return ran;
 }
+
+std::string xf::lackingInputs(Engine &engine, const TensorMap &given) {
+  std::string text;
+  for (const Engine::Entry &entry : engine.entries())
+    for (const Engine::Port &port : entry.inputs)
+      if (!given.contains(port.name))
+        text += (text.empty() ? "'" : ", '") + entry.name + "' needs '" + port.name + "'";
+  return text;
+}

@@ -41,6 +41,8 @@ llvm::Expected<Tensor> convertInput(const Tensor &tensor, const Engine::Port &po
 /// dimensions, results lose as many. The answer is how many entries ran.
 llvm::Expected<int> runEntries(Engine &engine, const TensorMap &given, llvm::StringRef only,
                                llvm::function_ref<void(const Engine::Entry &entry, const std::string &name, const Tensor &result)> take);
+/// Which inputs entries lack: "'encode' needs 'src', 'decode' needs 'tgt'".
+std::string lackingInputs(Engine &engine, const TensorMap &given);
 
 } // namespace xf
 

@@ -18,6 +18,7 @@ public:
   ~NpzFile() override;
 
   void release(const TensorInfo &tensor) const override;
+  bool readsInOrder() const override { return true; }
 
 private:
   explicit NpzFile(std::unique_ptr<ZipArchive> archive);

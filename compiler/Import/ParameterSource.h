@@ -17,6 +17,9 @@ public:
   /// however large the model is. Pieces are best read one behind the other. May be called from several threads.
   virtual llvm::Error read(mlir::xf::ParameterOp parameter, llvm::ArrayRef<int64_t> indices, int64_t first,
                            llvm::MutableArrayRef<float> out) = 0;
+
+  /// Whether a piece that does not stand behind the last one costs all before it: several threads then had better take turns.
+  virtual bool readsInOrder() const { return false; }
 };
 
 /// The checkpoint's name of a parameter at given indices.

@@ -53,6 +53,8 @@ public:
   llvm::Expected<Tensor> read(const TensorInfo &tensor) const;
   /// Says that the tensor is not needed now: what was made to read it shall not stay in memory.
   virtual void release(const TensorInfo &tensor) const {}
+  /// As ParameterSource's.
+  virtual bool readsInOrder() const { return false; }
 
 protected:
   explicit TensorFile(std::string path) : path(std::move(path)) {}

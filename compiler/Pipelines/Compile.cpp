@@ -13,6 +13,8 @@
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/Path.h"
 
+#include <future>
+
 using namespace mlir;
 using namespace mlir::xf;
 
@@ -110,28 +112,36 @@ private:
   void setPhase(StringRef name) { module->setAttr(kPhaseAttr, StringAttr::get(module.getContext(), name)); }
 
   llvm::Error emit(CodeModule &codeModule, const std::string &ir) {
-    std::string why, ptx;
-    if (codeModule.gpuModule) {
+    std::string why;
+    if (options.emit == Emit::ptx) {
       auto text = gpu::emitPtx(*codeModule.gpuModule, why);
-      if (failed(text))
-        return makeError("{}", why);
-      ptx = std::move(*text);
+      return failed(text) ? makeError("{}", why) : writeText(options.output, *text);
     }
-    if (options.emit == Emit::ptx)
-      return writeText(options.output, ptx);
     if (options.emit == Emit::llvm || options.emit == Emit::assembly) {
       auto text = options.emit == Emit::llvm ? cpu::emitLLVM(*codeModule.module, why) : cpu::emitAssembly(*codeModule.module, why);
       return failed(text) ? makeError("{}", why) : writeText(options.output, *text);
     }
     if (codeModule.kernels.empty()) // no file without any can be opened
       return makeError("no entry computes anything");
-    auto object = cpu::emitObject(*codeModule.module, why);
-    if (failed(object))
+    // LLVM writes PTX beside the code for CPUs.
+    std::string ptxProblem;
+    std::future<FailureOr<std::string>> writing;
+    if (codeModule.gpuModule) {
+      auto write = gpu::preparePtx(*codeModule.gpuModule, why);
+      if (failed(write))
+        return makeError("{}", why);
+      writing = std::async(std::move(*write), std::ref(ptxProblem));
+    }
+    auto objects = cpu::emitObjects(*codeModule.module, why);
+    if (failed(objects))
       return makeError("{}", why);
-    auto code = cpu::linkObject((*object)->getMemBufferRef(), why);
+    auto code = cpu::linkObjects(*objects, why);
     if (failed(code))
       return makeError("{}", why);
-    ImageContents contents{module, codeModule, *code, ptx, ir, options.source, options.target};
+    FailureOr<std::string> ptx = writing.valid() ? writing.get() : std::string();
+    if (failed(ptx))
+      return makeError("{}", ptxProblem);
+    ImageContents contents{module, codeModule, *code, *ptx, ir, options.source, options.target};
     Carrier carrier = options.emit == Emit::exe   ? Carrier::executable
                       : options.emit == Emit::so  ? Carrier::library
                       : options.emit == Emit::obj ? Carrier::object

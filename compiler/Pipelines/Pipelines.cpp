@@ -9,7 +9,8 @@ using namespace mlir;
 
 namespace xf {
 
-llvm::StringRef factorTypeName(FactorType type) {
+/// As passes call it.
+static llvm::StringRef nameOf(FactorType type) {
   switch (type) {
   case FactorType::f32:
     return "f32";
@@ -32,7 +33,7 @@ static void addCleanup(OpPassManager &passes) {
 }
 
 void buildRoundingPipeline(OpPassManager &passes, FactorType type) {
-  passes.addPass(createXfQuantizeLinears({factorTypeName(type).str(), /*roundOnly=*/true}));
+  passes.addPass(createXfQuantizeLinears({nameOf(type).str(), /*roundOnly=*/true}));
 }
 
 void buildStepPipeline(OpPassManager &passes) {
@@ -45,8 +46,8 @@ void buildStepPipeline(OpPassManager &passes) {
   passes.addPass(createXfRaggedSource());
 }
 
-void buildKernelPipeline(OpPassManager &passes, FactorType type, bool forCpu) {
-  bool narrowAttention = type == FactorType::bf16 || type == FactorType::f16 || type == FactorType::int8;
+static void addKernelPasses(OpPassManager &passes, StringRef type, bool forCpu) {
+  bool narrowAttention = llvm::is_contained({"bf16", "f16", "int8"}, type);
   // Behind the step: what is a state there is proved op by op, each where it stands.
   passes.addPass(createXfHoistInvariants());
   // Before linears are merged: a bias is still the keys' alone.
@@ -56,12 +57,12 @@ void buildKernelPipeline(OpPassManager &passes, FactorType type, bool forCpu) {
   passes.addPass(createXfFuseMaps());
   // Needs fused maps, to see which linears have an epilogue of their own.
   passes.addPass(createXfMergeLinears());
-  if (type != FactorType::f32) {
+  if (type != "f32") {
     // Linears are as many as they are to be; what this adds is fused by the same passes as what the model says.
-    passes.addPass(createXfQuantizeLinears({factorTypeName(type).str()}));
+    passes.addPass(createXfQuantizeLinears({type.str()}));
     // Behind it, as it finds contexts that are rounded for the next product.
     if (narrowAttention)
-      passes.addPass(createXfNarrowAttention({type == FactorType::f16 ? "f16" : "bf16"}));
+      passes.addPass(createXfNarrowAttention({type == "f16" ? "f16" : "bf16"}));
     // Copies in the types of products are there, and not yet parts of rows.
     passes.addPass(createXfRotateLayers());
     passes.addPass(createXfFuseMaps());
@@ -89,18 +90,18 @@ void buildKernelPipeline(OpPassManager &passes, FactorType type, bool forCpu) {
   passes.addPass(createXfSinkConstants());
 }
 
+void buildKernelPipeline(OpPassManager &passes, FactorType type, bool forCpu) { addKernelPasses(passes, nameOf(type), forCpu); }
+
 void registerPipelines() {
   registerXfPasses();
   PassPipelineRegistration<>("xf-step-pipeline", "derive the decoder's step", buildStepPipeline);
   struct KernelOptions : PassPipelineOptions<KernelOptions> {
-    Option<FactorType> type{*this, "type", llvm::cl::desc("What products with weights multiply"), llvm::cl::init(FactorType::f32),
-                            llvm::cl::values(clEnumValN(FactorType::f32, "f32", ""), clEnumValN(FactorType::bf16, "bf16", ""),
-                                             clEnumValN(FactorType::f16, "f16", ""), clEnumValN(FactorType::int8, "int8", ""),
-                                             clEnumValN(FactorType::int8Weights, "int8-weights", ""))};
+    // What is none of these, xf-quantize-linears says.
+    Option<std::string> type{*this, "type", llvm::cl::desc("What products with weights multiply: f32, bf16, f16, int8 or int8-weights"), llvm::cl::init("f32")};
   };
   PassPipelineRegistration<KernelOptions>("xf-kernel-pipeline", "fuse model IR into kernel IR",
                                           [](OpPassManager &passes, const KernelOptions &options) {
-                                            buildKernelPipeline(passes, options.type);
+                                            addKernelPasses(passes, options.type.getValue(), /*forCpu=*/true);
                                           });
 }
 

@@ -8,8 +8,6 @@ namespace xf {
 
 /// What products of activations and parameters multiply.
 enum class FactorType { f32, bf16, f16, int8, int8Weights };
-/// Their names, as options and passes have them.
-llvm::StringRef factorTypeName(FactorType type);
 
 /// Model IR to model IR whose products still compute in f32, with the weights that `type` makes of its weights.
 void buildRoundingPipeline(mlir::OpPassManager &passes, FactorType type);

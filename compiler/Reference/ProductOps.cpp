@@ -75,12 +75,10 @@ llvm::Error Machine<T>::exec(mlir::xf::QuantizeOp op) {
     llvm::ArrayRef<T> values(x.floats.data() + n * depth, depth);
     QuantizedRow row(values, op.isToWords());
     scales->floats[n] = row.getScale();
-    for (int64_t k = 0; k < depth; ++k) {
-      elements->ints[n * depth + k] = row.element(k);
-      sums->ints[n] += elements->ints[n * depth + k];
-    }
+    llvm::copy(row.getElements(), elements->ints.begin() + n * depth);
+    sums->ints[n] = row.sum();
     if (hasLengths)
-      lengths->floats[n] = lengthOf(values);
+      lengths->floats[n] = row.length();
     if (hasErrors)
       errors->floats[n] = row.error();
     if (hasMean)

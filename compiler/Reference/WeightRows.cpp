@@ -1,11 +1,9 @@
 #include "compiler/Reference/WeightRows.h"
 
-#include "compiler/Reference/QuantizedRow.h"
 #include "compiler/Reference/Scalar.h"
 #include "dialect/IR/Producers.h"
 
 #include "mlir/IR/Matchers.h"
-#include "llvm/ADT/bit.h"
 
 using namespace mlir;
 using namespace mlir::xf;
@@ -13,52 +11,77 @@ using namespace mlir::xf;
 namespace xf {
 namespace {
 
-/// Elements that are widened at a time for results of which a row has one.
-constexpr int64_t kPiece = 1 << 16;
+/// Columns that are turned over at a time: a line of the memory that they go to.
+constexpr int64_t kTurnedAtOnce = 16;
 
 /// The elements behind each other for each number along the first dimension.
-int64_t widthOf(RankedTensorType type) { return ShapedType::getNumElements(type.getShape().drop_front()); }
+int64_t widthOf(Value value) { return ShapedType::getNumElements(typeOf(value).getShape().drop_front()); }
 
-Value resultOf(WeightOp weight) { return weight.getBody().front().getTerminator()->getOperand(0); }
+std::optional<Rearrangement> parse(RearrangeOp op) {
+  auto pattern = Rearrangement::parse(op.getPattern(), [&] { return op.emitError(); });
+  return succeeded(pattern) ? std::optional(*pattern) : std::nullopt;
+}
 
 /// Whether what is rearranged has the same elements behind each other, and along the first dimension the same ones.
 bool keepsRows(RearrangeOp op) {
-  auto pattern = Rearrangement::parse(op.getPattern(), [&] { return op.emitError(); });
+  auto pattern = parse(op);
   auto order = [](ArrayRef<SmallVector<unsigned>> groups) {
     SmallVector<unsigned> axes;
     for (auto &group : groups)
       axes.append(group);
     return axes;
   };
-  return succeeded(pattern) && !pattern->in.empty() && !pattern->out.empty() && pattern->in.front() == pattern->out.front() &&
+  return pattern && !pattern->in.empty() && !pattern->out.empty() && pattern->in.front() == pattern->out.front() &&
          order(pattern->in) == order(pattern->out);
+}
+
+bool isParameter(Value value) {
+  auto param = value.getDefiningOp<ParamOp>();
+  return param && typeOf(value).getRank() > 0 && param->getParentOfType<ModuleOp>().lookupSymbol<ParameterOp>(param.getName());
+}
+
+bool areRows(Value rows) {
+  return holdsForAll(rows, [&](Value part, llvm::SetVector<Value> &next) {
+    Operation *op = part.getDefiningOp();
+    if (isa<ParamOp>(op))
+      return isParameter(part);
+    auto rearrange = dyn_cast<RearrangeOp>(op);
+    if (rearrange && isTransposition(rearrange))
+      return isParameter(rearrange.getX());
+    next.insert(op->operand_begin(), op->operand_end());
+    if (auto concat = dyn_cast<ConcatOp>(op))
+      return concat.getAxis() == 0;
+    if (auto slice = dyn_cast<SliceOp>(op))
+      return slice.getAxis() == 0 && slice.getStep() == 1;
+    return rearrange ? keepsRows(rearrange) : isa<QuantizeOp>(op) && op->getNumResults() == 1;
+  });
 }
 
 /// The expression of one layer.
 class Reader {
 public:
-  Reader(ModuleOp module, int64_t layer, ParameterSource &source) : module(module), layer(layer), source(source) {}
+  Reader(int64_t layer, const SymbolTable &symbols, ParameterSource &source) : layer(layer), symbols(symbols), source(source) {}
 
   llvm::Error read(Value value, int64_t first, MutableArrayRef<float> out) {
     Operation *op = value.getDefiningOp();
-    if (auto param = dyn_cast<ParamOp>(op)) {
-      auto indices = llvm::map_to_vector(param.getIndices(), [&](Value index) { return indexAt(index, layer); });
-      return source.read(module.lookupSymbol<ParameterOp>(param.getName()), indices, first * widthOf(typeOf(value)), out);
-    }
+    if (auto param = dyn_cast<ParamOp>(op))
+      return source.read(parameterOf(param), indicesOf(param), first * widthOf(value), out);
     if (auto slice = dyn_cast<SliceOp>(op))
       return read(slice.getX(), slice.getStart() + first, out);
     if (auto concat = dyn_cast<ConcatOp>(op))
       return readParts(concat, first, out);
     if (auto rearrange = dyn_cast<RearrangeOp>(op))
-      return read(rearrange.getX(), first, out);
-    auto quantize = cast<QuantizeOp>(op);
-    if (quantize.getNumResults() == 1)
-      return readRounded(quantize, first, out);
-    return quantize.isBounded() && value == quantize->getResults().back() ? readMean(quantize, first, out)
-                                                                         : readQuantized(quantize, cast<OpResult>(value).getResultNumber(), first, out);
+      return isTransposition(rearrange) ? readColumns(rearrange.getX().getDefiningOp<ParamOp>(), first, out) : read(rearrange.getX(), first, out);
+    return readRounded(cast<QuantizeOp>(op), first, out);
   }
 
 private:
+  /// Not by its name, which would have to be made known to the context: threads share that.
+  ParameterOp parameterOf(ParamOp param) { return cast<ParameterOp>(symbols.lookup(param.getNameAttr().getAttr())); }
+  SmallVector<int64_t> indicesOf(ParamOp param) {
+    return llvm::map_to_vector(param.getIndices(), [&](Value index) { return indexAt(index, layer); });
+  }
+
   llvm::Error readParts(ConcatOp concat, int64_t first, MutableArrayRef<float> out) {
     for (Value input : concat.getInputs()) {
       int64_t rows = typeOf(input).getDimSize(0);
@@ -66,13 +89,30 @@ private:
         first -= rows;
         continue;
       }
-      MutableArrayRef<float> part = out.take_front((rows - first) * widthOf(typeOf(input)));
+      MutableArrayRef<float> part = out.take_front((rows - first) * widthOf(input));
       if (auto error = read(input, first, part))
         return error;
       out = out.drop_front(part.size());
       if (out.empty())
         break;
       first = 0;
+    }
+    return llvm::Error::success();
+  }
+
+  llvm::Error readColumns(ParamOp param, int64_t first, MutableArrayRef<float> out) {
+    ParameterOp parameter = parameterOf(param);
+    SmallVector<int64_t> indices = indicesOf(param);
+    int64_t height = typeOf(param.getResult()).getDimSize(0), width = typeOf(param.getResult()).getDimSize(1), columns = height ? out.size() / height : 0;
+    std::vector<float> lines(kTurnedAtOnce * columns);
+    for (int64_t k = 0; k < height; k += kTurnedAtOnce) {
+      int64_t some = std::min(kTurnedAtOnce, height - k);
+      for (int64_t i = 0; i < some; ++i)
+        if (auto error = source.read(parameter, indices, (k + i) * width + first, MutableArrayRef(lines).slice(i * columns, columns)))
+          return error;
+      for (int64_t n = 0; n < columns; ++n)
+        for (int64_t i = 0; i < some; ++i)
+          out[n * height + k + i] = lines[i * columns + n];
     }
     return llvm::Error::success();
   }
@@ -86,76 +126,43 @@ private:
     return llvm::Error::success();
   }
 
-  /// Hands over rows [first, first + count) of what is quantised, one by one.
-  llvm::Error forEachRow(QuantizeOp quantize, int64_t first, int64_t count, llvm::function_ref<void(ArrayRef<float>)> take) {
-    int64_t depth = typeOf(quantize.getX()).getDimSize(1), step = std::max<int64_t>(1, kPiece / std::max<int64_t>(1, depth));
-    std::vector<float> rows(std::min(step, count) * depth);
-    for (int64_t done = 0; done < count; done += step) {
-      int64_t some = std::min(step, count - done);
-      if (auto error = read(quantize.getX(), first + done, MutableArrayRef(rows).take_front(some * depth)))
-        return error;
-      for (int64_t r = 0; r < some; ++r)
-        take(ArrayRef(rows).slice(r * depth, depth));
-    }
-    return llvm::Error::success();
-  }
-
-  llvm::Error readQuantized(QuantizeOp quantize, unsigned number, int64_t first, MutableArrayRef<float> out) {
-    // Words have no sums.
-    enum { elements, scales, sums, lengths, errors };
-    unsigned kind = quantize.isToWords() && number >= sums ? number + 1 : number;
-    int64_t width = widthOf(typeOf(quantize->getResult(number)));
-    return forEachRow(quantize, first, width ? out.size() / width : 0, [&](ArrayRef<float> x) {
-      QuantizedRow row(x, quantize.isToWords());
-      for (int64_t k = 0; kind == elements && k < width; ++k)
-        out[k] = row.element(k);
-      if (kind == scales)
-        out[0] = row.getScale();
-      else if (kind == sums)
-        out[0] = llvm::bit_cast<float>(static_cast<int32_t>(row.sum()));
-      else if (kind == lengths)
-        out[0] = lengthOf(x);
-      else if (kind == errors)
-        out[0] = row.error();
-      out = out.drop_front(width);
-    });
-  }
-
-  /// It has one element for each column, of all rows.
-  llvm::Error readMean(QuantizeOp quantize, int64_t first, MutableArrayRef<float> out) {
-    auto type = typeOf(quantize.getX());
-    MeanRow mean(type.getDimSize(1));
-    auto error = forEachRow(quantize, 0, type.getDimSize(0), [&](ArrayRef<float> row) { mean.add(row); });
-    for (float &value : out)
-      value = mean.element(first++);
-    return error;
-  }
-
-  ModuleOp module;
   int64_t layer;
+  const SymbolTable &symbols;
   ParameterSource &source;
 };
 
 } // namespace
 
-bool hasRows(WeightOp weight) {
-  auto module = weight->getParentOfType<ModuleOp>();
-  return holdsForAll(resultOf(weight), [&](Value part, llvm::SetVector<Value> &next) {
+bool isTransposition(RearrangeOp op) {
+  auto pattern = parse(op);
+  return pattern && pattern->in == SmallVector<SmallVector<unsigned>>{{0}, {1}} && pattern->out == SmallVector<SmallVector<unsigned>>{{1}, {0}};
+}
+
+bool WeightRows::hasColumns() const {
+  return !holdsForAll(rows, [](Value part, llvm::SetVector<Value> &next) {
     Operation *op = part.getDefiningOp();
-    if (auto param = dyn_cast<ParamOp>(op))
-      return typeOf(part).getRank() > 0 && module.lookupSymbol<ParameterOp>(param.getName());
+    if (isa<ParamOp>(op))
+      return true;
     next.insert(op->operand_begin(), op->operand_end());
-    if (auto concat = dyn_cast<ConcatOp>(op))
-      return concat.getAxis() == 0;
-    if (auto slice = dyn_cast<SliceOp>(op))
-      return slice.getAxis() == 0 && slice.getStep() == 1;
-    auto rearrange = dyn_cast<RearrangeOp>(op);
-    return rearrange ? keepsRows(rearrange) : isa<QuantizeOp>(op);
+    return !isa<RearrangeOp>(op) || !isTransposition(cast<RearrangeOp>(op));
   });
 }
 
-llvm::Error evaluateRows(WeightOp weight, int64_t layer, ParameterSource &source, int64_t first, MutableArrayRef<float> out) {
-  return Reader(weight->getParentOfType<ModuleOp>(), layer, source).read(resultOf(weight), first, out);
+std::optional<WeightRows> findRows(WeightOp weight) {
+  WeightRows found{weight.getBody().front().getTerminator()->getOperand(0)};
+  // A column of scales is a matrix.
+  while (auto rearrange = found.rows.getDefiningOp<RearrangeOp>()) {
+    if (!keepsRows(rearrange))
+      break;
+    found.rows = rearrange.getX();
+  }
+  if (auto quantize = found.rows.getDefiningOp<QuantizeOp>(); quantize && quantize->getNumResults() > 1)
+    found = {quantize.getX(), quantize, cast<OpResult>(found.rows).getResultNumber()};
+  return areRows(found.rows) ? std::optional(found) : std::nullopt;
+}
+
+llvm::Error readRows(Value rows, int64_t layer, const SymbolTable &symbols, ParameterSource &source, int64_t first, MutableArrayRef<float> out) {
+  return Reader(layer, symbols, source).read(rows, first, out);
 }
 
 int64_t indexAt(Value index, int64_t layer) {

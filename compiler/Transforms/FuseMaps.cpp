@@ -5,6 +5,8 @@
 #include "compiler/Transforms/MapUtils.h"
 #include "compiler/Transforms/Passes.h"
 
+#include "llvm/ADT/SetVector.h"
+
 namespace xf {
 #define GEN_PASS_DEF_XFFUSEMAPS
 #include "compiler/Transforms/Passes.h.inc"
@@ -18,75 +20,109 @@ namespace {
 /// Operations of a map, more than any sensible one has: code is made of one as a whole.
 constexpr size_t kMostOperations = 2000;
 
-size_t countOperations(MapOp map) { return map.getBody().front().getOperations().size(); }
+/// A map and the producers that move into it: nobody else uses them, and they are read element by element, so that nothing is computed
+/// twice. They move together: one behind the other, what has moved would be copied again for each.
+class Fusion {
+public:
+  explicit Fusion(MapOp root) : root(root) {
+    take(root);
+    for (size_t i = 0; i < members.size(); ++i) // they become more
+      for (OpOperand &use : members[i]->getOpOperands())
+        if (auto producer = use.get().getDefiningOp<MapOp>(); producer && canTake(producer) && isLastUse(use))
+          take(producer);
+  }
 
-/// Whether `producer` can move into `user`: nobody else uses it, and user reads every element of it exactly once for
-/// each of its own, so that nothing is computed twice.
-bool canFuse(MapOp producer, MapOp user) {
-  if (producer->getNumResults() != 1 || producer->getBlock() != user->getBlock() || countOperations(producer) + countOperations(user) > kMostOperations)
-    return false;
-  for (OpOperand &use : producer->getUses())
-    if (use.getOwner() != user || !::xf::isPermutationMap(user.getMap(use.getOperandNumber()), user.getShape().getRank()))
+  /// Users before producers.
+  ArrayRef<Operation *> getMembers() const { return members.getArrayRef(); }
+
+  /// Puts one map in their place.
+  void run() {
+    OpBuilder builder(root);
+    auto fused = MapOp::create(builder, root.getLoc(), root.getResultTypes(), ValueRange(), builder.getArrayAttr({}));
+    body = &fused.getBody().emplaceBlock();
+    builder.setInsertionPointToStart(body);
+    YieldOp::create(builder, root.getLoc(), inlined(builder, root, ::xf::identityMap(root.getShape().getRank())));
+    fused.getInputsMutable().assign(inputs.values());
+    fused.setMapsAttr(inputs.maps(builder));
+    root->replaceAllUsesWith(fused);
+    for (Operation *member : members)
+      member->erase();
+  }
+
+private:
+  static size_t countOperations(MapOp map) { return map.getBody().front().getOperations().size(); }
+
+  bool canTake(MapOp producer) {
+    return producer->getNumResults() == 1 && producer->getBlock() == root->getBlock() && operations + countOperations(producer) <= kMostOperations;
+  }
+
+  void take(MapOp map) {
+    members.insert(map);
+    operations += countOperations(map);
+  }
+
+  /// Notes a member's use; whether now all are members'.
+  bool isLastUse(OpOperand &use) {
+    auto user = cast<MapOp>(use.getOwner());
+    if (!::xf::isPermutationMap(user.getMap(use.getOperandNumber()), user.getShape().getRank()))
       return false;
-  return true;
-}
+    auto [open, isNew] = openUses.try_emplace(use.get());
+    if (isNew)
+      open->second = llvm::range_size(use.get().getUses());
+    return --open->second == 0;
+  }
 
-/// `user` with all its fusable producers inside; null if it has none.
-MapOp fuseProducers(MapOp user) {
-  SmallVector<MapOp> producers(user.getInputs().size());
-  for (auto [i, input] : llvm::enumerate(user.getInputs()))
-    if (auto producer = input.getDefiningOp<MapOp>(); producer && canFuse(producer, user))
-      producers[i] = producer;
-  if (llvm::none_of(producers, [](MapOp p) { return bool(p); }))
-    return {};
-  OpBuilder builder(user);
-  ::xf::MappedInputs inputs;
-  SmallVector<SmallVector<unsigned>> numbers; // of each old operand: the new operands that compute it
-  for (unsigned i = 0; i < producers.size(); ++i) {
-    auto &list = numbers.emplace_back();
-    if (!producers[i]) {
-      list.push_back(inputs.add(user.getInputs()[i], user.getMap(i)));
-      continue;
+  /// The body of `map`, whose dimensions are those of the root that `dims` says, behind those of its producers; gives what it yields.
+  SmallVector<Value> inlined(OpBuilder &builder, MapOp map, ArrayRef<int64_t> dims) {
+    SmallVector<Value> elements;
+    for (auto [i, input] : llvm::enumerate(map.getInputs())) {
+      SmallVector<int64_t> inputDims = ::xf::composeMaps(map.getMap(i), dims);
+      auto producer = input.getDefiningOp<MapOp>();
+      elements.push_back(producer && members.contains(producer) ? element(builder, producer, inputDims) : argument(input, inputDims));
     }
-    for (unsigned j = 0; j < producers[i].getInputs().size(); ++j)
-      list.push_back(inputs.add(producers[i].getInputs()[j], ::xf::composeMaps(producers[i].getMap(j), user.getMap(i))));
+    return ::xf::inlineBody(builder, map.getBody(), elements);
   }
-  auto fused = MapOp::create(builder, user.getLoc(), user.getResultTypes(), inputs.values(), inputs.maps(builder));
-  Block &block = fused.getBody().emplaceBlock();
-  for (Value v : inputs.values())
-    block.addArgument(cast<RankedTensorType>(v.getType()).getElementType(), v.getLoc());
-  builder.setInsertionPointToStart(&block);
-  SmallVector<Value> args;
-  for (unsigned i = 0; i < producers.size(); ++i) {
-    SmallVector<Value> own = llvm::map_to_vector(numbers[i], [&](unsigned n) -> Value { return block.getArgument(n); });
-    args.push_back(producers[i] ? ::xf::inlineBody(builder, producers[i].getBody(), own)[0] : own[0]);
+
+  Value element(OpBuilder &builder, MapOp producer, ArrayRef<int64_t> dims) {
+    auto &known = computed[producer];
+    for (auto &[knownDims, value] : known)
+      if (ArrayRef<int64_t>(knownDims) == dims)
+        return value;
+    Value value = inlined(builder, producer, dims)[0];
+    computed[producer].emplace_back(dims, value);
+    return value;
   }
-  YieldOp::create(builder, user.getLoc(), ::xf::inlineBody(builder, user.getBody(), args));
-  user->replaceAllUsesWith(fused);
-  user->erase();
-  for (MapOp producer : llvm::SmallSetVector<MapOp, 4>(producers.begin(), producers.end()))
-    if (producer)
-      producer->erase();
-  return fused;
-}
+
+  Value argument(Value input, ArrayRef<int64_t> dims) {
+    unsigned number = inputs.add(input, dims);
+    if (number == body->getNumArguments())
+      body->addArgument(cast<RankedTensorType>(input.getType()).getElementType(), input.getLoc());
+    return body->getArgument(number);
+  }
+
+  MapOp root;
+  size_t operations = 0;
+  llvm::SetVector<Operation *> members;
+  DenseMap<Value, size_t> openUses; // that are not yet known to be members'
+  Block *body = nullptr;
+  ::xf::MappedInputs inputs;
+  DenseMap<Operation *, SmallVector<std::pair<SmallVector<int64_t>, Value>, 1>> computed; // by dimensions
+};
 
 struct FuseMaps : ::xf::impl::XfFuseMapsBase<FuseMaps> {
   void runOnOperation() override {
     SmallVector<MapOp> maps;
     getOperation()->walk([&](MapOp map) { maps.push_back(map); });
-    // Users before producers: a producer that moves is gone from the list when it is its turn.
-    DenseSet<Operation *> alive;
-    for (MapOp map : maps)
-      alive.insert(map);
+    // Users before producers: one that has moved is gone when it is its turn.
+    DenseSet<Operation *> moved;
     for (MapOp map : llvm::reverse(maps)) {
-      if (!alive.contains(map))
+      if (moved.contains(map))
         continue;
-      for (MapOp current = map; current;) {
-        for (Value input : current.getInputs())
-          if (auto producer = input.getDefiningOp<MapOp>(); producer && canFuse(producer, current))
-            alive.erase(producer);
-        current = fuseProducers(current);
-      }
+      Fusion fusion(map);
+      if (fusion.getMembers().size() == 1)
+        continue;
+      moved.insert_range(fusion.getMembers());
+      fusion.run();
     }
   }
 };

@@ -180,7 +180,7 @@ struct NarrowAttention : ::xf::impl::XfNarrowAttentionBase<NarrowAttention> {
 
   void runOnOperation() override {
     if (type != "bf16" && type != "f16") {
-      getOperation()->emitError("attention is narrowed to bf16 or f16, not to '") << type << "'";
+      getOperation()->emitError("type '") << type << "' of xf-narrow-attention is none of bf16, f16";
       return signalPassFailure();
     }
     MLIRContext *context = &getContext();

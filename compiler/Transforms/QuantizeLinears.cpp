@@ -286,7 +286,7 @@ struct QuantizeLinears : ::xf::impl::XfQuantizeLinearsBase<QuantizeLinears> {
                    : type == "f16"             ? Type(Float16Type::get(context))
                                                : Type();
     if (!element) {
-      getOperation()->emitError("there is no type '") << type << "'; there are f32, bf16, f16, int8 and int8-weights";
+      getOperation()->emitError("type '") << type << "' of xf-quantize-linears is none of f32, bf16, f16, int8, int8-weights";
       return signalPassFailure();
     }
     Quantizer(getOperation(), {element, isWidened, roundOnly}).run();

@@ -5,7 +5,7 @@
 // F16: xf.state @keys : tensor<?x2x?x4xf16
 // F16: arith.truncf {{.*}} : f32 to f16
 // F16: xf.attend {{.*}} fill -1.000000e+09 : {{.*}} tensor<?x2x?x4xf16
-// NONE: attention is narrowed to bf16 or f16, not to 'f64'
+// NONE: type 'f64' of xf-narrow-attention is none of bf16, f16
 
 // Keys and values in states that attention alone reads are kept in bf16; what something else reads stays.
 // CHECK: xf.state @keys : tensor<?x2x?x4xbf16

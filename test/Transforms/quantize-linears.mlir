@@ -9,9 +9,10 @@
 // RUN: xf-opt %s --pass-pipeline='builtin.module(xf-kernel-pipeline{type=int8})' | FileCheck %s --check-prefix=KERNEL
 // RUN: xf-opt %s --pass-pipeline='builtin.module(xf-kernel-pipeline{type=int8},xf-quantize-linears{type=int8})' | FileCheck %s --check-prefix=KERNEL
 // RUN: not xf-opt %s --pass-pipeline='builtin.module(xf-quantize-linears{type=int4})' 2>&1 | FileCheck %s --check-prefix=ERROR
+// RUN: not xf-opt %s --pass-pipeline='builtin.module(xf-kernel-pipeline{type=int4})' 2>&1 | FileCheck %s --check-prefix=ERROR
 
 // F32-NOT: i8
-// ERROR: there is no type 'int4'; there are f32, bf16, f16, int8 and int8-weights
+// ERROR: type 'int4' of xf-quantize-linears is none of f32, bf16, f16, int8, int8-weights
 
 // The table of tied embeddings is stored once, in panels, and the look-up reads it there.
 // KERNEL: xf.weight @{{.*}} : tensor<40x8xi8> layers 1 layout panels scales @[[SCALES:.*]] {

@@ -20,6 +20,16 @@ for number in (2, 3, 4):
 for wrong in (["--beam", "0"], ["--beam", "999"], ["--nonsense"], ["--isa", "pentium"], ["/nonexistent.txt"]):
     status, _, err = run(program, *wrong, stdin="hello\n", ok=False)
     checks.that(status == (1 if wrong == ["/nonexistent.txt"] else 2) and wrong[-1] in err, f"{wrong}: status {status}, {err}")
+for command, words in ((("xfc", "--type", "fp8"), "--type option: 'fp8' is none of f32, bf16, f16, int8, int8-weights"),
+                       (("xfc", "--emit=dll"), "--emit option: 'dll' is none of exe, so, obj, model, xf, fused, llvm, asm, ptx"),
+                       (("xfc", "--target", "gpu", "-o", WORK / "out"), "--target gpu: expected cpu, cuda or cpu,cuda"),
+                       (("xf-run", "--isa=sse"), "--isa option: 'sse' is none of baseline, avx2, avx2_vnni, avx512, avx512_vnni, avx512_bf16"),
+                       (("xf-run", "--device", "gpu"), "--device option: 'gpu' is none of best, cpu, cuda, emulator"),
+                       (("xf-run", "--reference=f16"), "--reference option: 'f16' is none of f64, f32"),
+                       (("xf-run",), "give either --golden, or --inputs and --outputs"),
+                       (("xf-run", "--golden", "io", "--entry", "run"), "--entry is for --inputs")):
+    status, _, err = run(BIN / command[0], *command[1:], "file", ok=False)
+    checks.that(status == 1 and words in err, f"{command}: {status} {err}")
 run(program, "--help")
 run(program, "--version")
 run(program, "--limits")
@@ -55,6 +65,15 @@ for source, target, words in (("long", g2p / "target.vocab", "34 lines"), (g2p /
                                    WORK / source, "--target-vocab", WORK / target, ok=False)
     checks.that(status == 1 and words in err, f"vocabularies {source}, {target}: status {status}, {err}")
 
+# What is no text, in the description and in a file that it imports.
+(WORK / "bytes.xf").write_bytes("// ä\n  é".encode() + b"\xff")
+(WORK / "zero.xf").write_bytes(b"model M() {\n\0}\n")
+(WORK / "imports.xf").write_text('import "bytes.xf"\n')
+for name, words in (("bytes", ("bytes.xf:2:4: error: what stands here is no UTF-8 text",)), ("zero", ("zero.xf:2:1: error: what stands here",)),
+                    ("imports", ("bytes.xf:2:4: error: what stands here", "imports.xf:1:8: note: it is imported here"))):
+    done = subprocess.run([BIN / "xfc", WORK / f"{name}.xf", "-o", WORK / "out"], capture_output=True)
+    checks.that(done.returncode == 1 and all(part in done.stderr.decode() for part in words), f"{name}: {done.returncode} {done.stderr}")
+
 # The mark that some editors put before UTF-8 belongs neither to a description nor to the first token.
 MARK, TAGGER = b"\xef\xbb\xbf", b"""model M() {
   e: Embedding(3, 3)
@@ -74,6 +93,12 @@ for name in ("plain", "marked"):
 tagged.append(subprocess.run([WORK / "tagger"], input=MARK + b"a b c\n", capture_output=True))
 checks.that(tagged[1].stdout == tagged[2].stdout, f"marked lines: {tagged}")
 checks.that(tagged[0].returncode == 0 and tagged[0].stdout == tagged[1].stdout and tagged[0].stdout.isascii(), f"a marked vocabulary: {tagged}")
+
+write_safetensors(WORK / "other.safetensors", {"other": ("I64", [1, 1], bytes(8))})
+for entry, words in (((), "no entry can run on these inputs: 'tag' needs 'tokens'"), (("--entry", "tag"), "the entry 'tag' needs the input 'tokens'"),
+                     (("--entry", "run"), "the model has no entry 'run'")):
+    status, _, err = run(BIN / "xf-run", WORK / "tagger", "--inputs", WORK / "other.safetensors", "--outputs", WORK / "results", *entry, ok=False)
+    checks.that(status == 1 and words in err, f"other inputs, {entry}: {status} {err}")
 
 # What is no file is written, never replaced.
 small = [seed / "seed2.xf", "--config", seed / "config.json", "--weights", seed / "weights.safetensors", "--emit=model"]
@@ -117,9 +142,13 @@ for output, kind in ((weights, "model"), (WORK / "linked", "model"), (WORK / "we
 words = (g2p / "g2p.xf").read_text()
 for old, new in (("start = 1", "start = 73"), ("end = 2", "end = 73"), ("pad = 0", "pad = 33"), ("suffix = [2]", "suffix = [2, 33]"),
                  ("unknown = 3", "unknown = 33"), ("suffix = [2]", "suffix = [2, 2, 2, 2, 2, 2, 2, 2, 2]")):
-    (WORK / "words.xf").write_text(words.replace(old, new))
+    changed = words.replace(old, new)
+    (WORK / "words.xf").write_text(changed)
     status, _, err = compile_model(WORK / "words.xf", WORK / "out", "--random-weights", 1, ok=False)
-    checks.that(status == 1 and "tokens" in err and f"'{new.split()[0]}'" in err, f"{new}: status {status}, {err}")
+    name, _, value = new.partition(" = ")
+    lines = changed[:changed.index(new)].split("\n")
+    place = f"words.xf:{len(lines)}:{len(lines[-1]) + len(new) - len(value) + 1}: error: '{name}'"
+    checks.that(status == 1 and "tokens" in err and place in err, f"{new}: status {status}, not {place} in {err}")
 
 SEARCH = """model M(rows = 9) {
   source: Embedding(7, 4)
@@ -133,8 +162,8 @@ SEARCH = """model M(rows = 9) {
 for directive, options, words in (
     ("generate(encode, decode, start = 9, end = 2, pad = 0)", [], "search.xf:7:36: error: 'start' of generate is 9, but the model has 9 target tokens"),
     ("generate(encode, decode, start = 1, end = 100, pad = 0)", [], "'end' of generate is 100"),
-    ("generate(encode, decode, start = 1, end = 2, pad = 7)", [], "search.xf:5:9: error: 'pad' of generate is 7, but the model has 7 source tokens"),
-    ("predict(encode, memory, pad = 1000000)", [], "'pad' of predict is 1000000"),
+    ("generate(encode, decode, start = 1, end = 2, pad = 7)", [], "search.xf:7:54: error: 'pad' of generate is 7, but the model has 7 source tokens"),
+    ("predict(encode, memory, pad = 1000000)", [], "search.xf:7:33: error: 'pad' of predict is 1000000"),
     ("generate(encode, decode, start = 1, end = 2)", ["--set", "rows=8"], "9 tokens can be chosen, but the table that looks them up has 8 rows"),
     ("generate(encode, decode, start = 8, end = 2, pad = 6)", [], ""),
 ):
@@ -196,8 +225,8 @@ explaining.send_signal(signal.SIGINT)
 checks.that(explaining.wait() == -signal.SIGINT, f"interrupted: {explaining.returncode}")
 checks.that(not any(folder.iterdir()), f"left of what was interrupted: {list(folder.iterdir())}")
 
-# Weights that memory has no room for: of a transposed one no part is packed before the whole is there.
-(WORK / "wide.xf").write_text("model M() {\n  param w: f32[64, 20000000]\n  entry run(x: f32[B, 64]) -> y = rowsum(x @ w)\n}\n")
+# Weights that memory has no room for: of one that is computed no part is packed before the whole is there.
+(WORK / "wide.xf").write_text("model M() {\n  param w: f32[64, 20000000]\n  entry run(x: f32[B, 64]) -> y = rowsum(x @ (2 * w))\n}\n")
 done = subprocess.run(["sh", "-c", 'ulimit -v 2000000; exec "$@"', "sh", str(BIN / "xfc"), str(WORK / "wide.xf"), "--random-weights", "1", "-o", str(WORK / "wide")],
                       capture_output=True, text=True)
 checks.that(done.returncode == 1 and done.stderr == "error: out of memory\n", f"no memory: {done.returncode} {done.stderr[-300:]}")

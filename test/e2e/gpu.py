@@ -1,7 +1,7 @@
 """Models compiled for GPUs: their code runs in the emulator, which checks it, and through the CUDA driver's interface.
 
 gpu.py golden DESCRIPTION FOLDER: golden numbers; gpu.py devices: what is said where a device is missing, and sessions that
-share a model (gpu.py share FILE --device DEVICE is a part of it); gpu.py check: searches that follow each other in a session, by tools/gpu-check.py.
+share a model (gpu.py share FILE --device DEVICE is a part of it, and so is gpu.py refused FILE); gpu.py check: searches that follow each other in a session, by tools/gpu-check.py.
 """
 import os
 import random
@@ -165,6 +165,51 @@ def share_program(path, device):
     checks.that(encoded(Session(path, 1, device, first.model)) == want, "a session that loads the program anew computes something else")
 
 
+def refuse_launches(path):
+    """A kernel for which there is no memory: those before it are under way, and do not meet what the next call copies."""
+    from session import Session, call, capi, ctypes, library
+    session = Session(path, 1, "cuda")
+
+    def encoded(rows, length):
+        return session.entry("encode", {"src": (ctypes.c_int32, [rows, length], [5 + i % 20 for i in range(rows * length)])}, [rows, length, 192], "memory")
+
+    def decoded():
+        inputs = {"tgt": (ctypes.c_int32, [1, 3], [1, 5, 6]), "memory": (ctypes.c_float, [1, 4, 192], memory), "src": (ctypes.c_int32, [1, 4], [5, 6, 7, 8])}
+        return session.entry("decode", inputs, [1, 3, 73], "logits")
+
+    def generated():
+        options, tokens, lengths = capi.GenerateOptions(), (ctypes.c_int32 * 4)(), (ctypes.c_int32 * 1)()
+        library.xf_generate_options_init(ctypes.byref(options), ctypes.sizeof(options))
+        options.max_length, options.scores = 4, 0
+        pointer = lambda array: ctypes.cast(array, ctypes.c_void_p)
+        results = capi.Hypotheses(ctypes.sizeof(capi.Hypotheses), pointer(tokens), 4, pointer(lengths))
+        source, offsets = (ctypes.c_int32 * 4)(5, 6, 7, 2), (ctypes.c_int64 * 2)(0, 4)
+        call("xf_generate", session.handle, source, offsets, ctypes.c_int64(1), ctypes.byref(options), ctypes.byref(results))
+        return list(tokens)
+
+    def launches():
+        return int(open(os.environ["FAKE_CUDA_COUNTS"]).read().split()[1])
+
+    def refuse(what, which):
+        os.environ["FAKE_CUDA_REFUSES"] = str(launches() + which)
+        try:
+            what()
+            checks.that(False, f"launch {which} was not refused")
+        except RuntimeError as problem:
+            checks.that("out of memory" in str(problem), f"launch {which} is refused: {problem}")
+        checks.that(decoded() == want, f"something else is computed after launch {which} was refused")
+
+    memory = encoded(1, 4)
+    want = decoded()
+    refuse(lambda: encoded(8, 30), 2)  # longer than what the next call copies
+    before = launches()
+    tokens = generated()
+    count = launches() - before
+    for which in range(1, count, 1 + count // 8):
+        refuse(generated, which)
+        checks.that(generated() == tokens, f"other tokens after launch {which} of a search was refused")
+
+
 def devices():
     both, gpu, cpu = WORK / "both", WORK / "gpu", WORK / "cpu"
     compile_g2p(both, "--target", "cpu,cuda")
@@ -173,6 +218,7 @@ def devices():
     compile_g2p(WORK / "g2p.xfm", "--target", "cpu,cuda", "--emit=model")
     done, _ = counts_of(sys.executable, __file__, "share", WORK / "g2p.xfm", stdin="")
     checks.that(done["modules"] == 2, f"{done['modules']} modules for sessions that share")
+    counts_of(sys.executable, __file__, "refused", WORK / "g2p.xfm", stdin="", FAKE_CUDA_GRAPHS=0)
     words = "hello\nworld\nknight\n"
 
     def says(program, device, *parts):
@@ -273,6 +319,8 @@ elif sys.argv[1] == "check":
     check()
 elif sys.argv[1] == "share":
     share_program(sys.argv[2], sys.argv[4])
+elif sys.argv[1] == "refused":
+    refuse_launches(sys.argv[2])
 else:
     devices()
 checks.end()
