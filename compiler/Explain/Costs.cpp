@@ -72,7 +72,7 @@ double lookedUp(RowOp row, Value table, const Sizes &sizes) {
 Cost costOf(Operation *op, const Sizes &sizes) {
   Cost cost;
   llvm::SmallPtrSet<void *, 8> seen;
-  for (const cpu::KernelOperand &operand : cpu::kernelOperands(op)) {
+  for (const codegen::KernelOperand &operand : codegen::kernelOperands(op)) {
     if (!seen.insert(operand.value.getAsOpaquePointer()).second)
       continue;
     bool isParameter = operand.value.getDefiningOp<ParamOp>() != nullptr;

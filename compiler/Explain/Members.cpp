@@ -62,7 +62,7 @@ static std::string ownPath(Operation *op, ModuleOp module) {
   else if (auto choose = dyn_cast<ChooseOp>(op))
     read.push_back(choose.getWeight());
   else if (!isa<AttendOp>(op)) // the table of its bias may be another block's
-    for (const cpu::KernelOperand &operand : cpu::kernelOperands(op))
+    for (const codegen::KernelOperand &operand : codegen::kernelOperands(op))
       read.push_back(operand.value);
   std::string path;
   for (Value value : read)

@@ -92,7 +92,7 @@ void runPlan(CodeModule &code, const Setting &setting, xf_abi_kernel_fn kernel, 
 }
 
 mlir::FailureOr<CodeModule> convert(KernelHarness &harness) {
-  cpu::loadCodeDialects(&harness.context);
+  codegen::loadCodeDialects(&harness.context);
   harness.context.loadDialect<mlir::LLVM::LLVMDialect>();
   return convertToCode(*harness.root);
 }

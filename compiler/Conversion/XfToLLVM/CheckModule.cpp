@@ -274,7 +274,7 @@ private:
       return op->emitError("is no op of kernel IR");
     if (failed(checkState(op)) || failed(checkCaptures(op)))
       return failure();
-    for (const cpu::KernelOperand &operand : cpu::kernelOperands(op))
+    for (const codegen::KernelOperand &operand : codegen::kernelOperands(op))
       if (failed(checkRowsOfState(op, operand.value)) || failed(checkView(op, operand.value, layoutsOf(op, operand.value))))
         return failure();
     if (auto contract = dyn_cast<ContractOp>(op))

@@ -98,7 +98,7 @@ private:
     size_t most = 1;
     entry.walk([&](Operation *op) {
       if (!isa<EntryOp>(op))
-        most = std::max<size_t>(most, cpu::kernelOperands(op).size() + op->getNumResults() + 4);
+        most = std::max<size_t>(most, codegen::kernelOperands(op).size() + op->getNumResults() + 4);
     });
     return most * sizeof(xf_abi_view);
   }
@@ -246,7 +246,7 @@ private:
   LogicalResult emitKernel(Operation *op) {
     SmallVector<KernelView> list;
     bool collapse = isa<ContractOp>(op);
-    for (const cpu::KernelOperand &operand : cpu::kernelOperands(op)) {
+    for (const codegen::KernelOperand &operand : codegen::kernelOperands(op)) {
       auto type = cast<RankedTensorType>(operand.value.getType());
       bool packed = viewOf(operand.value, root)->packing != Layout::plain;
       list.push_back(collapse && type.getRank() > 1 && !packed ? collapsed(operand.value) : viewOfValue(operand.value));
@@ -260,7 +260,7 @@ private:
       for (auto name : scan.getStates().getAsRange<FlatSymbolRefAttr>())
         list.push_back(stateView(name.getValue(), scan.getLayer()));
 
-    cpu::KernelAccess access;
+    codegen::KernelAccess access;
     access.weightsStream = streams && isa<ContractOp, ChooseOp>(op);
     for (const KernelView &view : list) {
       bool known = !view.strides.empty() && view.strides.back().isConstant();

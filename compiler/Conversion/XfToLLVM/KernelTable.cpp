@@ -52,10 +52,10 @@ static void forgetRows(Operation *copy, Block &arguments) {
 
 /// What decides a kernel's code: the op as text without the names of what it reads, which captured tensor is read
 /// where, layouts and strides.
-static std::string fingerprint(Operation *op, const cpu::KernelAccess &access, ModuleOp root) {
+static std::string fingerprint(Operation *op, const codegen::KernelAccess &access, ModuleOp root) {
   std::string text;
   llvm::raw_string_ostream os(text);
-  auto operands = cpu::kernelOperands(op);
+  auto operands = codegen::kernelOperands(op);
   llvm::MapVector<Value, unsigned> number;
   for (auto &operand : operands) {
     number.insert({operand.value, number.size()});
@@ -101,10 +101,10 @@ static std::string fingerprint(Operation *op, const cpu::KernelAccess &access, M
   return text;
 }
 
-LogicalResult KernelTable::emit(StringRef name, Operation *op, const cpu::KernelAccess &access) {
+LogicalResult KernelTable::emit(StringRef name, Operation *op, const codegen::KernelAccess &access) {
   if (code.targets.cpu) {
-    for (cpu::Isa isa : cpu::kernelIsas(op))
-      if (failed(cpu::emitKernel(*code.module, (name + "." + cpu::isaName(isa)).str(), op, access, isa, root)))
+    for (codegen::Isa isa : cpu::kernelIsas(op))
+      if (failed(cpu::emitKernel(*code.module, (name + "." + codegen::isaName(isa)).str(), op, access, isa, root)))
         return failure();
     code.scratchBytes = std::max(code.scratchBytes, cpu::kernelScratchBytes(op, root));
   }
@@ -118,7 +118,7 @@ LogicalResult KernelTable::emit(StringRef name, Operation *op, const cpu::Kernel
   return success();
 }
 
-FailureOr<unsigned> KernelTable::get(Operation *op, const cpu::KernelAccess &access) {
+FailureOr<unsigned> KernelTable::get(Operation *op, const codegen::KernelAccess &access) {
   auto [found, isNew] = numbers.try_emplace(fingerprint(op, access, root), code.kernels.size());
   if (!isNew)
     return found->second;
@@ -135,7 +135,7 @@ void KernelTable::addPair(const ProloguePair &pair, const Known &row, const Know
   auto kernels = *code.gpuModule->getOps<mlir::gpu::GPUModuleOp>().begin();
   std::string name = code.kernels[product.number] + "_after_" + code.kernels[row.number];
   if (auto launch = gpu::emitWithPrologue(kernels, name, pair.product, product.access, pair.row, row.access, pair.result, root))
-    code.gpuPairs.push_back({row.number, product.number, static_cast<unsigned>(cpu::kernelOperands(pair.row).size()) + pair.result,
+    code.gpuPairs.push_back({row.number, product.number, static_cast<unsigned>(codegen::kernelOperands(pair.row).size()) + pair.result,
                              static_cast<unsigned>(cast<RankedTensorType>(ContractOp(pair.product).getX().getType()).getRank()), std::move(*launch)});
 }
 

@@ -14,18 +14,18 @@ public:
 
   bool isForGpus() const { return code.targets.cuda; }
   /// The number of the kernel for `op` with views as `access` says; emits it if it is new.
-  mlir::FailureOr<unsigned> get(mlir::Operation *op, const cpu::KernelAccess &access);
+  mlir::FailureOr<unsigned> get(mlir::Operation *op, const codegen::KernelAccess &access);
 
   /// A kernel's number, and the access with which it was asked for.
   struct Known {
     unsigned number;
-    cpu::KernelAccess access;
+    codegen::KernelAccess access;
   };
   /// Adds what GPUs need to do both in one launch, if it is new and they can.
   void addPair(const ProloguePair &pair, const Known &row, const Known &product);
 
 private:
-  mlir::LogicalResult emit(llvm::StringRef name, mlir::Operation *op, const cpu::KernelAccess &access);
+  mlir::LogicalResult emit(llvm::StringRef name, mlir::Operation *op, const codegen::KernelAccess &access);
 
   CodeModule &code;
   mlir::ModuleOp root;

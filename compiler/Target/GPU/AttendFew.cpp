@@ -10,7 +10,7 @@ using namespace mlir::xf;
 namespace xf::gpu {
 namespace {
 
-constexpr int64_t kPanel = cpu::kLanes, kOwnKeys = kTileKeys / kWarp, kKeysAtOnce = 8;
+constexpr int64_t kPanel = codegen::kLanes, kOwnKeys = kTileKeys / kWarp, kKeysAtOnce = 8;
 
 /// Factors of f32. Scores: a lane takes two keys of the tile. Context: a lane takes every 32nd column, and adds over ascending keys.
 class WideAttendFew final : public AttendFew {
@@ -52,7 +52,7 @@ SmallVector<Value> WideAttendFew::products(ArrayRef<Value> columns) {
       llvm::append_range(x, b.loadMany(b.at(query, b.add(c, u), f32), std::min<int64_t>(unroll, 4)));
     for (int64_t u = 0; u < unroll; ++u)
       for (auto [column, sum] : llvm::zip(columns, sums))
-        sum = cpu::fusedMultiplyAdd(b, x[u], b.load(f32, b.at(column, b.mul(b.add(c, u), kPanel), f32)), sum);
+        sum = codegen::fusedMultiplyAdd(b, x[u], b.load(f32, b.at(column, b.mul(b.add(c, u), kPanel), f32)), sum);
     return sums;
   });
 }
@@ -70,8 +70,8 @@ AttendFew::Tile WideAttendFew::emitTile(Value first) {
   forOwnKeys(first, [&](Value key) {
     size_t i = scores.size();
     Value inside = b.less(key, end);
-    scores.push_back(b.create<arith::SelectOp>(inside, score->score(found[i], b.narrow(existing[i])), lowest));
-    most = cpu::combine(b, ReduceKind::max, scores.back(), most);
+    scores.push_back(b.create<arith::SelectOp>(inside, score->score(found[i], existing[i]), lowest));
+    most = codegen::combine(b, ReduceKind::max, scores.back(), most);
     if (op.getProbabilities())
       b.ifThen(inside, [&] { b.store(scores.back(), probabilityAt(position, key)); });
   });
@@ -101,7 +101,7 @@ void WideAttendFew::emitContext(Value first, ArrayRef<Value>) {
       Value key = b.min(b.add(b.add(first, start), u), b.sub(end, 1));
       for (auto [column, sum] : llvm::zip(columns, next)) {
         Value value = loadValue(values, key, b.min(column, b.i64(valueWidth - 1)));
-        sum = cpu::fusedMultiplyAdd(b, weights[u], value, sum);
+        sum = codegen::fusedMultiplyAdd(b, weights[u], value, sum);
       }
     }
     return next;
@@ -170,7 +170,7 @@ void AttendFew::appendOne() {
   SmallVector<Appended> all;
   int64_t most = 0;
   auto add = [&](Value tensor, unsigned view, Layout layout) {
-    AppendOp append = cpu::appendedBy(op, tensor);
+    AppendOp append = codegen::appendedBy(op, tensor);
     if (!append)
       return;
     int64_t columns = cast<RankedTensorType>(append.getX().getType()).getDimSize(3);

@@ -13,7 +13,7 @@ AttendKernel::AttendKernel(GpuBuilder builder, AttendOp op, const KernelRequest 
       spans(op.getSpans() ? std::optional(request.viewOf(op.getSpans())) : std::nullopt), heads(typeOf(op.getQ()).getDimSize(1)),
       ratio(heads / typeOf(op.getK()).getDimSize(1)), width(typeOf(op.getQ()).getDimSize(3)),
       valueWidth(typeOf(op.getV()).getDimSize(3)), f32(b.getF32Type()), factorType(typeOf(op.getQ()).getElementType()),
-      lowest(cpu::identity(b, ReduceKind::max, f32)) {}
+      lowest(codegen::identity(b, ReduceKind::max, f32)) {}
 
 void AttendKernel::takeSentence(Value number) {
   batch = number, keyCount = b.size(k, 2), queries = b.size(q, 2);
@@ -31,7 +31,7 @@ Value AttendKernel::isAny(const Softmax &all) {
 Value AttendKernel::power(Value score, Value most) {
   Value isNumber = b.create<arith::CmpFOp>(arith::CmpFPredicate::OGT, most, lowest);
   Value shift = b.create<arith::SelectOp>(isNumber, most, b.f32(0));
-  return cpu::expOfNegative(b, b.create<arith::SubFOp>(score, shift));
+  return codegen::expOfNegative(b, b.create<arith::SubFOp>(score, shift));
 }
 
 Value AttendKernel::sumOfTile(ArrayRef<Value> powers, int64_t lanes) {
@@ -44,17 +44,17 @@ Value AttendKernel::sumOfTile(ArrayRef<Value> powers, int64_t lanes) {
 
 AttendKernel::Joined AttendKernel::join(const Softmax &before, const Softmax &tile) {
   Joined joined;
-  joined.all.most = cpu::combine(b, ReduceKind::max, tile.most, before.most);
+  joined.all.most = codegen::combine(b, ReduceKind::max, tile.most, before.most);
   joined.before = power(before.most, joined.all.most);
   joined.tile = power(tile.most, joined.all.most);
   Value rest = b.create<arith::MulFOp>(before.sum, joined.before);
-  joined.all.sum = cpu::fusedMultiplyAdd(b, tile.sum, joined.tile, rest);
+  joined.all.sum = codegen::fusedMultiplyAdd(b, tile.sum, joined.tile, rest);
   return joined;
 }
 
 /// A tile without an allowed key changes nothing, not even the sign of a zero: it may lie behind the row's end.
 Value AttendKernel::joinContext(Value before, Value weightBefore, Value tile, Value weightTile) {
-  Value joined = cpu::fusedMultiplyAdd(b, tile, weightTile, b.create<arith::MulFOp>(before, weightBefore));
+  Value joined = codegen::fusedMultiplyAdd(b, tile, weightTile, b.create<arith::MulFOp>(before, weightBefore));
   Value none = b.create<arith::CmpFOp>(arith::CmpFPredicate::OEQ, weightTile, b.f32(0));
   return b.create<arith::SelectOp>(none, before, joined);
 }
@@ -78,7 +78,7 @@ Value AttendKernel::probabilityWithoutKeys() {
 Value AttendKernel::contextWithoutKeys(Value values, Value column) {
   Value probability = probabilityWithoutKeys();
   return b.loop(b.i64(0), keyCount, 1, b.f32(0), [&](Value key, ValueRange carried) -> SmallVector<Value> {
-    return {cpu::fusedMultiplyAdd(b, probability, loadValue(values, key, column), carried[0])};
+    return {codegen::fusedMultiplyAdd(b, probability, loadValue(values, key, column), carried[0])};
   })[0];
 }
 
@@ -113,12 +113,12 @@ Value AttendKernel::loadValue(Value values, Value key, Value column) {
   Value inWord = group == 1 ? b.i64(0) : b.rem(key, b.i64(group));
   Value offset = b.add(b.mul(b.sub(key, inWord), b.stride(v, 2)), b.add(b.mul(column, group), inWord));
   Value loaded = b.load(factorType, b.at(values, offset, factorType));
-  return factorType.isF32() ? loaded : cpu::widenFrom(b, loaded, factorType);
+  return factorType.isF32() ? loaded : codegen::widenFrom(b, loaded, factorType);
 }
 
 void AttendKernel::storeContextAt(Value context, Value position, Value column) {
   Type type = typeOf(op.getOutput()).getElementType();
-  b.store(type.isF32() ? context : cpu::narrowTo(b, context, type), element(out, position, column, type));
+  b.store(type.isF32() ? context : codegen::narrowTo(b, context, type), element(out, position, column, type));
 }
 
 LogicalResult emitAttend(AttendOp op, const KernelRequest &request, Kernel &kernel) {

@@ -7,8 +7,8 @@
 #define XF_COMPILER_TARGET_GPU_ATTENDKERNEL_H
 
 #include "compiler/Target/AttendMask.h"
-#include "compiler/Target/GPU/KernelEmitters.h"
 #include "compiler/Target/RegionVectorizer.h"
+#include "compiler/Target/GPU/KernelEmitters.h"
 
 namespace xf::gpu {
 
@@ -29,19 +29,17 @@ public:
   /// Of the first `keys` keys those up to the last one that any query of the sentence may see: what is behind it may be padding, or
   /// of the sentence before. All lanes of a warp find it together.
   mlir::Value keysOfSentence(mlir::Value keys);
-  /// The score of key `key`, an i32, which exists; -inf if it is not allowed.
+  /// The score of key `key`, which exists; -inf if it is not allowed.
   mlir::Value score(mlir::Value product, mlir::Value key);
 
 private:
-  cpu::RegionVectorizer scope(mlir::Region &region);
-  /// At key `key`, an i32, of which a thread has several under way: indices that follow from it take a register each, and not two.
-  cpu::RegionVectorizer scope(mlir::Region &region, mlir::Value key);
-  mlir::Value read(cpu::RegionVectorizer &scope, mlir::xf::AtOp at);
+  codegen::RegionVectorizer scope(mlir::Region &region);
+  mlir::Value read(codegen::RegionVectorizer &scope, mlir::xf::AtOp at);
 
   GpuBuilder &b;
   mlir::xf::AttendOp op;
   const KernelRequest &request;
-  cpu::AttendMask mask;
+  codegen::AttendMask mask;
   bool exactFill;
   mlir::Value batch, head, position;
 };
@@ -75,7 +73,7 @@ struct AttendKernel {
   Value probability(Value score, const Softmax &all, Value factor);
 
   /// Whether a query may have no key at all; then all keys have the same probability, 0 where masked scores are -inf.
-  bool mayLackKeys() { return cpu::mayLackKeys(op); }
+  bool mayLackKeys() { return codegen::mayLackKeys(op); }
   Value probabilityWithoutKeys();
   /// A column of the context of a row without keys.
   Value contextWithoutKeys(Value values, Value column);

@@ -3,8 +3,8 @@
 // which 16 columns at a time are read. Between them 16 lanes take a row of scores at a time.
 //
 // In shared memory an operand's rows run along k, so that a thread reads its 4 at once: [k][rows] and [k][columns].
-#include "compiler/Target/GPU/AttendKernel.h"
 #include "compiler/Target/VectorMath.h"
+#include "compiler/Target/GPU/AttendKernel.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -14,7 +14,7 @@ using namespace mlir::xf;
 namespace xf::gpu {
 namespace {
 
-constexpr int64_t kPanel = cpu::kLanes, kRows = kAttendRows, kOwn = 4, kColumns = kTileKeys, kPanels = kColumns / kPanel;
+constexpr int64_t kPanel = codegen::kLanes, kRows = kAttendRows, kOwn = 4, kColumns = kTileKeys, kPanels = kColumns / kPanel;
 constexpr int64_t kPart = 32, kUnroll = 8; // of k: in shared memory at once, and in a piece of straight code
 // A multiple of 16 bytes, and off the banks' period; two rows of half the banks each.
 constexpr int64_t kRowStride = kRows + 4, kColumnStride = kColumns + 16;
@@ -117,7 +117,7 @@ SmallVector<Value> AttendMany::multiply(ArrayRef<Value> sums, Value x, int64_t c
       auto columns = b.loadMany(b.at(operandW, b.add(b.mul(at, kColumnStride), ownColumn), f32), kOwn);
       for (int64_t i = 0; i < kOwn; ++i)
         for (int64_t j = 0; j < kOwn; ++j)
-          next[i * kOwn + j] = cpu::fusedMultiplyAdd(b, rows[i], columns[j], next[i * kOwn + j]);
+          next[i * kOwn + j] = codegen::fusedMultiplyAdd(b, rows[i], columns[j], next[i * kOwn + j]);
     }
     return next;
   };
@@ -164,9 +164,9 @@ void AttendMany::emitPowers(Value firstKey) {
     Value most = lowest;
     for (int64_t i = 0; i < kPanels; ++i) {
       Value place = b.add(lane, i * kPanel), key = b.add(firstKey, place);
-      Value own = score.score(b.load(f32, scoreAt(place, row)), b.narrow(b.min(key, b.sub(keyCount, 1))));
+      Value own = score.score(b.load(f32, scoreAt(place, row)), b.min(key, b.sub(keyCount, 1)));
       found.push_back(b.create<arith::SelectOp>(b.less(key, end), own, lowest));
-      most = cpu::combine(b, ReduceKind::max, found.back(), most);
+      most = codegen::combine(b, ReduceKind::max, found.back(), most);
       if (op.getProbabilities())
         b.ifThen(b.create<arith::AndIOp>(b.less(key, end), exists(row)),
                  [&] { b.store(found.back(), probabilityAt(position, key)); });

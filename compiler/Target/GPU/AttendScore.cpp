@@ -11,31 +11,22 @@ AttendScore::AttendScore(GpuBuilder &b, AttendOp op, const KernelRequest &reques
     : b(b), op(op), request(request), mask(op.getMask()),
       exactFill(op.isFillAScore()), batch(batch), head(head), position(position) {}
 
-cpu::RegionVectorizer AttendScore::scope(Region &region) {
-  cpu::RegionVectorizer result(b, [this](cpu::RegionVectorizer &inside, AtOp at) { return read(inside, at); });
+codegen::RegionVectorizer AttendScore::scope(Region &region) {
+  codegen::RegionVectorizer result(b, [this](codegen::RegionVectorizer &inside, AtOp at) { return read(inside, at); });
   result.bind(region.getArgument(0), batch);
   result.bind(region.getArgument(1), head);
   result.bind(region.getArgument(2), position);
   return result;
 }
 
-cpu::RegionVectorizer AttendScore::scope(Region &region, Value key) {
-  cpu::RegionVectorizer result = scope(region);
-  result.bind(region.getArgument(3), key, /*isElement=*/true);
-  return result;
-}
-
 /// Reads stay inside the tensor, whatever their indices: a choice may guard them.
-Value AttendScore::read(cpu::RegionVectorizer &region, AtOp at) {
+Value AttendScore::read(codegen::RegionVectorizer &region, AtOp at) {
   unsigned view = request.viewOf(at.getTensor());
   Value offset = b.i64(0);
   for (auto [d, index] : llvm::enumerate(at.getIndices())) {
     Value place = region.emit(index);
-    if (!op.isWithin(at, d)) {
-      auto asPlace = [&](Value number) { return place.getType().isInteger(64) ? number : b.narrow(number); };
-      place = b.max(b.min(place, asPlace(b.sub(b.size(view, d), 1))), asPlace(b.i64(0)));
-    }
-    place = b.inHalf(place);
+    if (!op.isWithin(at, d))
+      place = b.max(b.min(place, b.sub(b.size(view, d), 1)), b.i64(0));
     if (auto slots = d == 0 ? request.slotsOf(at.getTensor()) : std::nullopt)
       place = loadIndex(b, *slots, place);
     offset = b.add(offset, b.mul(place, b.stride(view, d)));
@@ -47,15 +38,15 @@ Value AttendScore::read(cpu::RegionVectorizer &region, AtOp at) {
 Value AttendScore::end(Value keys) {
   if (exactFill || (mask.ends.empty() && mask.rowTerms.empty()))
     return keys;
-  cpu::RegionVectorizer region = scope(op.getMask());
-  return cpu::emitEnd(b, region, mask, keys);
+  codegen::RegionVectorizer region = scope(op.getMask());
+  return codegen::emitEnd(b, region, mask, keys);
 }
 
 Value AttendScore::beginOfTiles() {
   if (exactFill || mask.begins.empty() || op.getProbabilities())
     return b.i64(0);
-  cpu::RegionVectorizer region = scope(op.getMask());
-  Value begin = cpu::emitBegin(b, region, mask);
+  codegen::RegionVectorizer region = scope(op.getMask());
+  Value begin = codegen::emitBegin(b, region, mask);
   return b.sub(begin, b.rem(begin, kTileKeys));
 }
 
@@ -65,7 +56,8 @@ Value AttendScore::keysOfSentence(Value keys) {
   // The end of 32 keys' last one that is allowed; 0 if none is.
   auto endOf = [&](Value first) {
     Value key = b.add(first, b.lane()), allowed = b.less(key, keys);
-    cpu::RegionVectorizer region = scope(op.getMask(), b.narrow(b.min(key, b.sub(keys, 1))));
+    codegen::RegionVectorizer region = scope(op.getMask());
+    region.bind(op.getMask().getArgument(3), b.min(key, b.sub(keys, 1)));
     for (Value term : mask.sentenceTerms)
       allowed = b.create<arith::AndIOp>(allowed, region.emit(term));
     Value end = b.create<arith::SelectOp>(allowed, b.narrow(b.add(key, 1)), b.create<arith::ConstantIntOp>(0, 32));
@@ -88,20 +80,23 @@ Value AttendScore::keysOfSentence(Value keys) {
 Value AttendScore::score(Value product, Value key) {
   Value score = b.create<arith::MulFOp>(product, b.f32(op.getScale().convertToDouble()));
   if (!op.getScore().empty()) {
-    cpu::RegionVectorizer region = scope(op.getScore(), key);
+    codegen::RegionVectorizer region = scope(op.getScore());
+    region.bind(op.getScore().getArgument(3), key);
     region.bind(op.getScore().getArgument(4), score, /*isElement=*/true);
-    score = region.emit(cpu::yieldOf(op.getScore()));
+    score = region.emit(codegen::yieldOf(op.getScore()));
   }
   if (!op.getBias().empty()) {
-    cpu::RegionVectorizer region = scope(op.getBias(), key);
-    score = b.create<arith::AddFOp>(score, region.emit(cpu::yieldOf(op.getBias())));
+    codegen::RegionVectorizer region = scope(op.getBias());
+    region.bind(op.getBias().getArgument(3), key);
+    score = b.create<arith::AddFOp>(score, region.emit(codegen::yieldOf(op.getBias())));
   }
   if (op.getMask().empty())
     return score;
-  cpu::RegionVectorizer region = scope(op.getMask(), key);
+  codegen::RegionVectorizer region = scope(op.getMask());
+  region.bind(op.getMask().getArgument(3), key);
   SmallVector<Value> terms = mask.keyTerms;
   if (exactFill)
-    terms.assign(1, cpu::yieldOf(op.getMask()));
+    terms.assign(1, codegen::yieldOf(op.getMask()));
   Value fill = b.f32(exactFill ? op.getFill().convertToDouble() : -std::numeric_limits<double>::infinity());
   for (Value term : terms)
     score = b.create<arith::SelectOp>(region.emit(term), score, fill);

@@ -1,8 +1,8 @@
 #include "compiler/Target/GPU/AttendTensor.h"
 
+#include "compiler/Target/VectorMath.h"
 #include "compiler/Target/GPU/AttendFew.h"
 #include "compiler/Target/GPU/TensorCore.h"
-#include "compiler/Target/VectorMath.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -11,7 +11,7 @@ using namespace mlir::xf;
 
 namespace xf::gpu {
 
-static constexpr int64_t kPanel = cpu::kLanes, kPanels = kTileKeys / kPanel;
+static constexpr int64_t kPanel = codegen::kLanes, kPanels = kTileKeys / kPanel;
 static constexpr int64_t kOwn = 4;    // keys of a panel, and columns of 16, that a lane has
 
 TensorTile::TensorTile(AttendKernel &kernel, Value keys, Value values, Value firstRow, Value rowEnd, int64_t halves)
@@ -21,8 +21,8 @@ TensorTile::TensorTile(AttendKernel &kernel, Value keys, Value values, Value fir
   for (int64_t half = 0; half < halves; ++half) {
     Value row = b.add(firstRow, b.add(group, half * 8)), position = b.inHalf(b.min(row, b.sub(rowEnd, 1)));
     AttendScore score(b, a.op, a.request, a.batch, a.head, position);
-    Value end = b.narrow(score.end(keyEnd));
-    last = b.max(last, end);
+    Value end = b.inHalf(score.end(keyEnd));
+    last = b.create<arith::MaxSIOp>(last, b.create<arith::TruncIOp>(word, end));
     first = half == 0 ? score.beginOfTiles() : b.min(first, score.beginOfTiles());
     rows.push_back({score, position, b.less(row, rowEnd), end});
   }
@@ -109,47 +109,25 @@ SmallVector<Value> TensorTile::products(Value first) {
   return all;
 }
 
-/// The lane's key `i` of a panel of the tile that starts with key `first`.
-Value TensorTile::keyOf(Value first, int64_t panel, int64_t i) {
-  return b.add(b.narrow(b.add(first, b.mul(inGroup, kOwn))), b.narrow(b.i64(panel * kPanel + i)));
-}
-
-/// The scores of a panel's products, those of a key behind each other: what is known of it then takes no register any longer.
-SmallVector<Value> TensorTile::scoresOf(Value first, int64_t panel, ArrayRef<Value> products) {
-  SmallVector<Value> scores;
-  for (int64_t i = 0; i < kOwn; ++i) {
-    Value key = keyOf(first, panel, i), existing = b.min(key, b.narrow(b.sub(a.keyCount, 1)));
-    for (auto [half, row] : llvm::enumerate(rows)) {
-      Value score = row.score.score(products[static_cast<int64_t>(half) * kOwn + i], existing);
-      scores.push_back(b.create<arith::SelectOp>(b.less(key, row.end), score, a.lowest));
-    }
-  }
-  return scores;
-}
-
 TensorTile::Powers TensorTile::multiplyKeys(Value first) {
-  SmallVector<Value> found = products(first), most(halves(), a.lowest);
-  SmallVector<SmallVector<Value>> scores(halves());
-  for (int64_t panel = 0; panel < kPanels; ++panel) {
-    auto products = ArrayRef(found).slice(panel * halves() * kOwn, halves() * kOwn);
-    // Those behind the last key are not computed. The branch is the warp's, and keeps ptxas from computing all panels' side by side, for which
-    // registers lack where a bias is long.
-    auto some = [&] { return scoresOf(first, panel, products); };
-    auto none = [&] { return SmallVector<Value>(products.size(), a.lowest); };
-    for (auto [i, score] : llvm::enumerate(b.choose(b.less(b.add(first, panel * kPanel), lastEnd), some, none))) {
-      int64_t half = static_cast<int64_t>(i) % halves();
-      scores[half].push_back(score);
-      most[half] = cpu::combine(b, ReduceKind::max, score, most[half]);
-    }
-  }
+  SmallVector<Value> found = products(first);
   Powers result;
   SmallVector<SmallVector<Value>> words(halves());
-  for (int64_t half = 0; half < halves(); ++half) {
-    SmallVector<Value> powers;
-    Value largest = b.reduceOver(ReduceKind::max, most[half], kWarp / 8);
-    for (Value score : scores[half])
-      powers.push_back(a.power(score, largest));
-    result.softmax.push_back({largest, a.sumOfTile(powers, kWarp / 8)});
+  for (auto [half, row] : llvm::enumerate(rows)) {
+    SmallVector<Value> scores, powers;
+    Value most = a.lowest;
+    for (int64_t panel = 0; panel < kPanels; ++panel)
+      for (int64_t i = 0; i < kOwn; ++i) {
+        Value key = b.add(b.add(first, panel * kPanel + i), b.mul(inGroup, kOwn));
+        Value product = found[(panel * halves() + static_cast<int64_t>(half)) * kOwn + i];
+        Value score = row.score.score(product, b.min(key, b.sub(a.keyCount, 1)));
+        scores.push_back(b.create<arith::SelectOp>(b.less(key, row.end), score, a.lowest));
+        most = codegen::combine(b, ReduceKind::max, scores.back(), most);
+      }
+    most = b.reduceOver(ReduceKind::max, most, kWarp / 8);
+    for (Value score : scores)
+      powers.push_back(a.power(score, most));
+    result.softmax.push_back({most, a.sumOfTile(powers, kWarp / 8)});
     for (size_t i = 0; i < powers.size(); i += 2)
       words[half].push_back(narrowPair(b, a.factorType, powers[i], powers[i + 1]));
   }
@@ -160,16 +138,15 @@ TensorTile::Powers TensorTile::multiplyKeys(Value first) {
 }
 
 SmallVector<Value> TensorTile::readValues(Value first, int64_t column) {
-  Value end = b.narrow(lastEnd), last = b.narrow(b.sub(lastEnd, 1));
-  Value even = b.create<arith::AndIOp>(last, b.create<arith::ConstantIntOp>(-2, 32));
+  Value last = b.sub(lastEnd, 1), even = b.sub(last, b.rem(last, b.i64(2)));
   Value lower = b.create<arith::ConstantIntOp>(0xffff, 32), whole = b.create<arith::ConstantIntOp>(-1, 32);
   SmallVector<Value> all;
   for (int64_t panel = 0; panel < kPanels; ++panel)
     for (int64_t pair = 0; pair < kOwn; pair += 2) {
-      Value key = keyOf(first, panel, pair);
-      Value row = b.at(values, b.mul(b.inHalf(b.min(key, even)), b.stride(a.v, 2)), a.factorType);
+      Value key = b.add(b.add(first, panel * kPanel + pair), b.mul(inGroup, kOwn));
+      Value row = b.at(values, b.mul(b.min(key, even), b.stride(a.v, 2)), a.factorType);
       // Behind the last key may lie anything, also in the word of which it is the lower half.
-      Value mask = zeroUnless(b, b.less(key, end), b.create<arith::SelectOp>(b.less(key, last), whole, lower));
+      Value mask = zeroUnless(b, b.less(key, lastEnd), b.create<arith::SelectOp>(b.less(key, last), whole, lower));
       for (Value one : b.loadMany(b.at(row, b.add(b.mul(group, 4), 2 * column), a.factorType), 2, word))
         all.push_back(b.create<arith::AndIOp>(one, mask));
     }

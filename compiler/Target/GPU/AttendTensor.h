@@ -46,10 +46,10 @@ private:
   static constexpr int64_t kDepth = 16, kQueryWords = 4; // of an instruction
   struct Row {
     AttendScore score;
-    Value position, exists, end; // end: an i32
+    Value position, exists, end;
   };
   /// Panels of keys that are asked for before the first one is multiplied: one query is bound by reading, many by registers.
-  int64_t panelsUnderWay() { return halves() == 1 ? kTileKeys / cpu::kLanes : 2; }
+  int64_t panelsUnderWay() { return halves() == 1 ? kTileKeys / codegen::kLanes : 2; }
   /// Of an instruction's depth over the width.
   int64_t steps() { return llvm::divideCeil(a.width, kDepth); }
   /// Many queries of wide heads would take the registers that contexts need: the words of so many steps lie in shared memory.
@@ -59,8 +59,6 @@ private:
   llvm::SmallVector<Value> readQueries(int64_t step);
   llvm::SmallVector<Value> readKeys(Value panel, int64_t step);
   llvm::SmallVector<Value> products(Value first);
-  Value keyOf(Value first, int64_t panel, int64_t i); // an i32: a thread has many
-  llvm::SmallVector<Value> scoresOf(Value first, int64_t panel, llvm::ArrayRef<Value> products);
   /// Adds the products of rows and of two instructions' columns, of which `columns` has the words in the order of k.
   void multiply(llvm::ArrayRef<Value> rows, llvm::ArrayRef<Value> columns, llvm::MutableArrayRef<Value> sums);
   /// Of each half the lane's four columns, in their order, of these sums.

@@ -68,7 +68,7 @@ void storeLargest(GpuBuilder &b, Value largest, Value isOdd, Value address) {
 
 ChooseViews::ChooseViews(GpuBuilder &b, ChooseOp op, const KernelRequest &request)
     : result(request.resultView()), blocks(ChooseOp::countBlocks(op.getColumns())), most(op.getMost()), b(b),
-      paddedBlocks(llvm::alignTo(blocks, cpu::kLanes)) {
+      paddedBlocks(llvm::alignTo(blocks, codegen::kLanes)) {
   Type i32 = b.getI32Type();
   rows = b.size(rowsView, 1 - op.getAxis());
   wanted = b.min(b.toI64(b.load(i32, b.data(optionsView))), b.i64(most));

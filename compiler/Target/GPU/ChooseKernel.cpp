@@ -6,11 +6,11 @@
 // (ChooseMerge.cpp) joins the blocks. Few rows, as of one sentence, get smaller tiles.
 #include "compiler/Target/GPU/ChooseKernel.h"
 
+#include "compiler/Target/RegionVectorizer.h"
+#include "compiler/Target/VectorMath.h"
 #include "compiler/Target/GPU/ByteWeights.h"
 #include "compiler/Target/GPU/TensorProduct.h"
 #include "compiler/Target/GPU/TileProduct.h"
-#include "compiler/Target/RegionVectorizer.h"
-#include "compiler/Target/VectorMath.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -23,7 +23,7 @@ static Value i32Of(GpuBuilder &b, Value number) { return b.create<arith::TruncIO
 
 namespace {
 
-constexpr int64_t kLanes = cpu::kLanes, kPanels = ChooseOp::kBlock / kLanes, kWords = ChooseOp::kBlock / 32;
+constexpr int64_t kLanes = codegen::kLanes, kPanels = ChooseOp::kBlock / kLanes, kWords = ChooseOp::kBlock / 32;
 // Weights are read once for as many rows as a tile has; a few rows' tiles have more of them under way.
 constexpr TileShape kFew{4, ChooseOp::kBlock, 4, 1, 32}, kMany{32, ChooseOp::kBlock, 4, 4, 16};
 constexpr int64_t kFewRows = 8;
@@ -207,7 +207,7 @@ Value ChooseBlock::logit(Value product, Value word, Value row, Value own) {
   Value allowed = b.create<arith::CmpIOp>(arith::CmpIPredicate::eq, bit, b.create<arith::ConstantIntOp>(i32, 0));
   allowed = b.create<arith::AndIOp>(allowed, b.less(column, b.i64(columns)));
   Block &body = op.getBody().front();
-  cpu::RegionVectorizer region(b);
+  codegen::RegionVectorizer region(b);
   region.bind(body.getArgument(0), product, /*isElement=*/true);
   for (unsigned i = 0; i < op.getExtras().size(); ++i)
     region.bind(body.getArgument(1 + i), extra(i, row, existingColumn), /*isElement=*/llvm::is_contained(op.getMap(i), 2));
@@ -248,6 +248,7 @@ void TensorChoose::multiplyFew(const TensorOperands &operands) {
   Type f32 = b.getF32Type();
   stride = ChooseOp::kBlock + 4;
   logits = b.shared(f32, rows * stride);
+  b.setBlocksTogether(2); // for as many registers as the chains' reads take
   auto chain = [&] {
     return FewRowsProduct(b, operands).multiply(firstRow, b.add(b.mul(number, kPanels), b.warp()));
   };
@@ -261,8 +262,6 @@ void TensorChoose::multiplyFew(const TensorOperands &operands) {
 
 void TensorChoose::computeLogits() {
   Type f32 = b.getF32Type(), i32 = b.getI32Type();
-  // For as many registers as few rows' reads and many rows' sums take: ptxas would rather have more blocks, and spill.
-  b.setBlocksTogether(isMany ? 1 : 2);
   TensorOperands operands{factor, columns, depth, firstX(), rowStride(), views.rows, b.data(ChooseViews::weightView)};
   if (isMany) {
     auto isNeeded = [&](Value panel) { return panelIsNeeded(panel); };
@@ -302,7 +301,7 @@ void ChooseBlock::lookAt(Value local, Value exists) {
     Value x = b.load(f32, b.at(logits, b.add(b.mul(local, stride), place), f32));
     values.push_back(x);
     tokens.push_back(i32Of(b, b.add(b.mul(number, ChooseOp::kBlock), place)));
-    largest = cpu::maximum(b, x, largest);
+    largest = codegen::maximum(b, x, largest);
     isOdd = b.create<arith::OrIOp>(isOdd, compare(b, arith::CmpFPredicate::UGT, x, greatest));
   }
   largest = b.reduceOver(ReduceKind::max, largest, kLanes);
@@ -311,7 +310,7 @@ void ChooseBlock::lookAt(Value local, Value exists) {
   b.ifThen(views.sums, [&] {
     Value shift = shiftOf(b, largest), sum = b.f32(0);
     for (Value x : values)
-      sum = b.create<arith::AddFOp>(sum, cpu::expOfNegative(b, b.create<arith::SubFOp>(x, shift)));
+      sum = b.create<arith::AddFOp>(sum, codegen::expOfNegative(b, b.create<arith::SubFOp>(x, shift)));
     sum = b.reduceOver(ReduceKind::sum, sum, kLanes);
     b.ifThen(stores, [&] { b.store(sum, views.sumAt(row, number)); });
   });

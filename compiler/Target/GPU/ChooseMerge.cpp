@@ -11,7 +11,7 @@ using namespace mlir::xf;
 namespace xf::gpu {
 namespace {
 
-constexpr int64_t kLanes = cpu::kLanes, kWarps = kMergeThreads / kWarp;
+constexpr int64_t kLanes = codegen::kLanes, kWarps = kMergeThreads / kWarp;
 
 class ChooseMerge {
 public:
@@ -100,7 +100,7 @@ void ChooseMerge::joinNorms() {
   auto seen = b.loop(lane, b.i64(views.blocks), kLanes, {noCandidate(b).logit, regular}, [&](Value block, ValueRange carried) {
     Value x = b.load(f32, views.maximumAt(row, block));
     Value isOdd = b.create<arith::ExtUIOp>(i32, b.create<arith::CmpFOp>(arith::CmpFPredicate::UNO, x, x));
-    return SmallVector<Value>{cpu::maximum(b, x, carried[0]), b.create<arith::OrIOp>(carried[1], isOdd)};
+    return SmallVector<Value>{codegen::maximum(b, x, carried[0]), b.create<arith::OrIOp>(carried[1], isOdd)};
   });
   Value largest = b.reduceOver(ReduceKind::max, seen[0], kLanes), isOdd = b.reduceOver(ReduceKind::max, seen[1], kLanes);
   Value norms = b.at(b.data(views.result + 2), b.mul(row, b.stride(views.result + 2, 0)), f32);
@@ -110,7 +110,7 @@ void ChooseMerge::joinNorms() {
     Value sum = b.loop(lane, b.i64(views.blocks), kLanes, b.f32(0), [&](Value block, ValueRange carried) {
       Value difference = b.create<arith::SubFOp>(b.load(f32, views.maximumAt(row, block)), shift);
       Value power = b.load(f32, views.sumAt(row, block));
-      return SmallVector<Value>{cpu::fusedMultiplyAdd(b, power, cpu::expOfNegative(b, difference), carried[0])};
+      return SmallVector<Value>{codegen::fusedMultiplyAdd(b, power, codegen::expOfNegative(b, difference), carried[0])};
     })[0];
     sum = b.reduceOver(ReduceKind::sum, sum, kLanes);
     b.ifThen(isFirst, [&] { b.store(sum, b.at(norms, 1, f32)); });

@@ -28,17 +28,17 @@ Value ContractEpilogue::exists(Value row, Value column) {
   return b.create<arith::AndIOp>(b.less(row, rows()), b.less(column, columns()));
 }
 
-cpu::RegionVectorizer ContractEpilogue::read(Value row, Value column) {
+codegen::RegionVectorizer ContractEpilogue::read(Value row, Value column) {
   row = b.min(row, b.sub(rows(), 1)), column = b.min(column, b.sub(columns(), 1));
   Block &body = op.getBody().front();
-  cpu::RegionVectorizer region(b);
+  codegen::RegionVectorizer region(b);
   int64_t last = cast<RankedTensorType>(op.getResult().getType()).getRank() - 1;
   for (unsigned i = 0; i < op.getExtras().size(); ++i)
     region.bind(body.getArgument(1 + i), extra(i, row, column), /*isElement=*/llvm::is_contained(op.getMap(i), last));
   return region;
 }
 
-void ContractEpilogue::store(cpu::RegionVectorizer region, Value sum, Value row, Value column) {
+void ContractEpilogue::store(codegen::RegionVectorizer region, Value sum, Value row, Value column) {
   Block &body = op.getBody().front();
   region.bind(body.getArgument(0), sum, /*isElement=*/true);
   Value value = region.emit(body.getTerminator()->getOperand(0));

@@ -15,9 +15,9 @@ public:
   mlir::Value exists(mlir::Value row, mlir::Value column);
   /// Reads what the region needs for the element beside its sum; if there is no such element, for another one. Apart from `store`, so that
   /// these reads can be under way with others.
-  cpu::RegionVectorizer read(mlir::Value row, mlir::Value column);
+  codegen::RegionVectorizer read(mlir::Value row, mlir::Value column);
   /// Applies the region to the sum and writes the element, which must exist.
-  void store(cpu::RegionVectorizer region, mlir::Value sum, mlir::Value row, mlir::Value column);
+  void store(codegen::RegionVectorizer region, mlir::Value sum, mlir::Value row, mlir::Value column);
 
 private:
   mlir::Value extra(unsigned i, mlir::Value row, mlir::Value column);
@@ -26,7 +26,7 @@ private:
 
   GpuBuilder &b;
   mlir::xf::ContractOp op;
-  const cpu::KernelAccess &access;
+  const codegen::KernelAccess &access;
   unsigned result;
 };
 

@@ -15,7 +15,7 @@ using namespace mlir::xf;
 
 namespace xf::gpu {
 
-static constexpr int64_t kPanel = cpu::kLanes;
+static constexpr int64_t kPanel = codegen::kLanes;
 static constexpr TileShape kMany{64, 64, 4, 4, 16};
 
 static void emitManyRows(GpuBuilder b, ContractOp op, const KernelRequest &request) {
@@ -38,7 +38,7 @@ static void emitManyRows(GpuBuilder b, ContractOp op, const KernelRequest &reque
   };
   SmallVector<Value> sums = multiplyTile(b, kMany, {depth, x, ofBytes, weights});
 
-  SmallVector<cpu::RegionVectorizer> regions;
+  SmallVector<codegen::RegionVectorizer> regions;
   auto rowOf = [&](int64_t i) { return b.add(b.add(firstRow, kMany.ownRow(b)), i / kMany.ownColumns); };
   auto columnOf = [&](int64_t i) { return b.add(b.add(firstColumn, kMany.ownColumn(b)), i % kMany.ownColumns); };
   for (size_t i = 0; i < sums.size(); ++i)

@@ -10,7 +10,7 @@ using namespace mlir::xf;
 namespace xf::gpu {
 namespace {
 
-constexpr int64_t kThreads = 256, kPanel = cpu::kLanes;
+constexpr int64_t kThreads = 256, kPanel = codegen::kLanes;
 
 /// Threads for the elements of view `view`, which has `rank` dimensions.
 void addLaunch(Kernel &kernel, StringRef function, unsigned view, unsigned rank) {

@@ -36,7 +36,7 @@ xf_abi_gpu_launch toAbi(const Launch &launch) {
 }
 
 /// Types and operands that kernels have no code for yet; `op` is told so.
-static LogicalResult checkOperands(Operation *op, ArrayRef<cpu::KernelOperand> operands) {
+static LogicalResult checkOperands(Operation *op, ArrayRef<codegen::KernelOperand> operands) {
   auto check = [&](Type type) -> LogicalResult {
     Type element = cast<RankedTensorType>(type).getElementType();
     if (element.isF32() || element.isBF16() || element.isF16() || element.isInteger(32) || element.isInteger(8) || element.isInteger(1))
@@ -49,7 +49,7 @@ static LogicalResult checkOperands(Operation *op, ArrayRef<cpu::KernelOperand> o
       return op->emitError("attention to factors of 16 bits needs heads of an even width, not ") << queries.getDimSize(3);
   }
   auto choose = dyn_cast<ChooseOp>(op); // its words are for CPUs
-  for (const cpu::KernelOperand &operand : operands)
+  for (const codegen::KernelOperand &operand : operands)
     if (!(choose && llvm::is_contained(choose.getWords(), operand.value)) && failed(check(operand.value.getType())))
       return failure();
   for (Type type : op->getResultTypes())
@@ -59,8 +59,8 @@ static LogicalResult checkOperands(Operation *op, ArrayRef<cpu::KernelOperand> o
 }
 
 FailureOr<Kernel> emitKernel(mlir::gpu::GPUModuleOp module, StringRef name, Operation *op,
-                             const cpu::KernelAccess &access, ModuleOp root) {
-  SmallVector<cpu::KernelOperand> operands = cpu::kernelOperands(op);
+                             const codegen::KernelAccess &access, ModuleOp root) {
+  SmallVector<codegen::KernelOperand> operands = codegen::kernelOperands(op);
   if (failed(checkOperands(op, operands)))
     return failure();
   KernelRequest request{{access, operands, root}, module, name};
@@ -85,9 +85,9 @@ FailureOr<Kernel> emitKernel(mlir::gpu::GPUModuleOp module, StringRef name, Oper
   return kernel;
 }
 
-std::optional<Launch> emitWithPrologue(mlir::gpu::GPUModuleOp module, StringRef name, ContractOp product, const cpu::KernelAccess &access, RowOp row,
-                                       const cpu::KernelAccess &rowAccess, unsigned result, ModuleOp root) {
-  SmallVector<cpu::KernelOperand> operands = cpu::kernelOperands(product), rowOperands = cpu::kernelOperands(row);
+std::optional<Launch> emitWithPrologue(mlir::gpu::GPUModuleOp module, StringRef name, ContractOp product, const codegen::KernelAccess &access, RowOp row,
+                                       const codegen::KernelAccess &rowAccess, unsigned result, ModuleOp root) {
+  SmallVector<codegen::KernelOperand> operands = codegen::kernelOperands(product), rowOperands = codegen::kernelOperands(row);
   KernelRequest request{{access, operands, root}, module, name}, rowRequest{{rowAccess, rowOperands, root}, module, name};
   if (!canBePrologue(row, result) || request.views() + rowRequest.views() > XF_ABI_MAX_GPU_VIEWS)
     return std::nullopt;

@@ -19,7 +19,7 @@ using namespace mlir::xf;
 namespace xf::gpu {
 namespace {
 
-constexpr int64_t kPanel = cpu::kLanes, kRows = kFewRowsTile, kThreads = kFewRowsThreads;
+constexpr int64_t kPanel = codegen::kLanes, kRows = kFewRowsTile, kThreads = kFewRowsThreads;
 static_assert(kThreads == kRows * kPanel);
 // A part is what is copied at once, a chunk what one copy moves.
 constexpr int64_t kPartLines = 64, kLineBytes = 4 * kPanel, kPartBytes = kPartLines * kLineBytes, kChunk = 16, kStages = 7;
@@ -104,7 +104,7 @@ Value FewRows::multiply(Value part, int64_t count, Value sum) {
       for (int64_t k = 0; k < depth; ++k)
         w.push_back(b.load(f32, b.at(own, b.mul(b.add(b.mul(quad, kQuad), k), kPanel), f32)));
     for (int64_t k = 0; k < depth; ++k)
-      sum = cpu::fusedMultiplyAdd(b, elements[k], w[k], sum);
+      sum = codegen::fusedMultiplyAdd(b, elements[k], w[k], sum);
     return sum;
   };
   int64_t whole = count / kQuad, looped = whole / kUnroll * kUnroll;
@@ -137,7 +137,7 @@ void FewRows::emit(const Prologue *prologue) {
     closeCopies(b);
   }
   Value row = b.add(firstRow, ownRow), column = b.add(b.mul(panel, kPanel), ownColumn);
-  cpu::RegionVectorizer region = epilogue.read(row, column);
+  codegen::RegionVectorizer region = epilogue.read(row, column);
   b.holdReads();
   if (prologue)
     emitPrologue(b, *prologue, kThreads, firstRow, b.equal(panel, b.i64(0)), {sharedX, kRows, kRowStride});

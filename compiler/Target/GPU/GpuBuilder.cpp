@@ -16,7 +16,7 @@ static_assert(offsetof(xf_abi_view, size) == 8 && offsetof(xf_abi_view, stride) 
 
 OwningOpRef<ModuleOp> makeKernelModule(MLIRContext *context) {
   context->loadDialect<mlir::gpu::GPUDialect, NVVM::NVVMDialect>();
-  cpu::loadCodeDialects(context);
+  codegen::loadCodeDialects(context);
   Location loc = UnknownLoc::get(context);
   OwningOpRef<ModuleOp> module = ModuleOp::create(loc);
   OpBuilder builder(module->getBodyRegion());
@@ -26,7 +26,7 @@ OwningOpRef<ModuleOp> makeKernelModule(MLIRContext *context) {
 
 // The instruction set stands for what arithmetic there is: fused multiply-add, as AVX2 has it.
 GpuBuilder::GpuBuilder(mlir::gpu::GPUModuleOp module, StringRef name, unsigned views, int64_t threads, Location location)
-    : CodeBuilder(module->getParentOfType<ModuleOp>(), cpu::Isa::avx2, location), kernels(module) {
+    : CodeBuilder(module->getParentOfType<ModuleOp>(), codegen::Isa::avx2, location), kernels(module) {
   setInsertionPointToEnd(module.getBody());
   SmallVector<Type> parameters;
   Type pointer = LLVM::LLVMPointerType::get(getContext(), kGlobalSpace);
@@ -88,7 +88,7 @@ Value GpuBuilder::reduceOver(Value value, int64_t lanes, llvm::function_ref<Valu
 }
 
 Value GpuBuilder::reduceOver(mlir::xf::ReduceKind kind, Value value, int64_t lanes) {
-  return reduceOver(value, lanes, [&](Value other, Value own) { return cpu::combine(*this, kind, other, own); });
+  return reduceOver(value, lanes, [&](Value other, Value own) { return codegen::combine(*this, kind, other, own); });
 }
 
 Value GpuBuilder::shared(Type element, int64_t count) {

@@ -15,7 +15,7 @@ inline constexpr int64_t kWarp = 32;
 /// Bytes of shared memory that every GPU gives a block.
 inline constexpr int64_t kSharedBytes = 48 << 10;
 
-class GpuBuilder : public cpu::CodeBuilder {
+class GpuBuilder : public codegen::CodeBuilder {
 public:
   /// Starts the function of blocks of `threads` threads.
   GpuBuilder(mlir::gpu::GPUModuleOp module, llvm::StringRef name, unsigned views, int64_t threads,

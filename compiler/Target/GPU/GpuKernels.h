@@ -46,13 +46,13 @@ struct Kernel {
 /// Adds the functions of `op`'s kernel, NAME or NAME_something, to `module` (dialects gpu, llvm, scf, arith, math).
 /// Operands, access and root are those of cpu::emitKernel.
 mlir::FailureOr<Kernel> emitKernel(mlir::gpu::GPUModuleOp module, llvm::StringRef name, mlir::Operation *op,
-                                   const cpu::KernelAccess &access, mlir::ModuleOp root);
+                                   const codegen::KernelAccess &access, mlir::ModuleOp root);
 
 /// Adds the function `name` that does for few rows what the kernel of `row` does and then that of `product`, which multiplies its result `result`:
 /// each block makes the rows that it multiplies. Its views are those of `product`, then those of `row`. No launch where there can be none. What
 /// it reads as `row` must lie apart from what it writes as either.
 std::optional<Launch> emitWithPrologue(mlir::gpu::GPUModuleOp module, llvm::StringRef name, mlir::xf::ContractOp product,
-                                       const cpu::KernelAccess &access, mlir::xf::RowOp row, const cpu::KernelAccess &rowAccess, unsigned result,
+                                       const codegen::KernelAccess &access, mlir::xf::RowOp row, const codegen::KernelAccess &rowAccess, unsigned result,
                                        mlir::ModuleOp root);
 
 /// Adds the function `name` of a kernel that searches call beside the model's: what they do is said in xf_abi.h.

@@ -8,7 +8,7 @@
 namespace xf::gpu {
 
 /// What an emitter knows besides the op itself: what the CPU's know, and where the functions go.
-struct KernelRequest : cpu::KernelRequest {
+struct KernelRequest : codegen::KernelRequest {
   mlir::gpu::GPUModuleOp module;
   llvm::StringRef name;
 

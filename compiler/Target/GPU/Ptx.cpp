@@ -64,7 +64,7 @@ static Value classify(OpBuilder &builder, Operation *op) {
 }
 
 static LogicalResult lowerMath(ModuleOp module, std::string &error) {
-  if (failed(cpu::expandMathOps(module, error)))
+  if (failed(codegen::expandMathOps(module, error)))
     return failure();
   SmallVector<Operation *> work;
   module.walk([&](Operation *op) {
@@ -164,7 +164,7 @@ struct Translation {
   std::unique_ptr<llvm::Module> code;
 
   FailureOr<std::string> finish(std::string &error) {
-    cpu::optimize(*code, *machine);
+    codegen::optimize(*code, *machine);
     SmallVector<char, 0> text;
     llvm::raw_svector_ostream stream(text);
     llvm::legacy::PassManager passes;

@@ -21,7 +21,7 @@ RowEmitter::RowEmitter(GpuBuilder &builder, RowOp op, const KernelRequest &reque
   if (!canBeWrittenOut(op))
     return;
   writtenOut = *getConstantIntValue(length) / kLanes;
-  int64_t rows = llvm::count_if(body.getArguments(), cpu::RowSchedule::isRow) + llvm::range_size(body.getOps<EmbedOp>());
+  int64_t rows = llvm::count_if(body.getArguments(), codegen::RowSchedule::isRow) + llvm::range_size(body.getOps<EmbedOp>());
   readsAll = writtenOut * rows <= kMostReads;
   elements.resize(writtenOut);
 }
@@ -32,7 +32,7 @@ bool RowEmitter::canBeWrittenOut(RowOp op) {
   llvm::append_range(values, body.getTerminator()->getOperands());
   for (auto embed : body.getOps<EmbedOp>())
     values.push_back(embed.getResult());
-  llvm::erase_if(values, [](Value value) { return !cpu::RowSchedule::isRow(value); });
+  llvm::erase_if(values, [](Value value) { return !codegen::RowSchedule::isRow(value); });
   return !values.empty() && llvm::all_of(values, [](Value value) {
     int64_t length = typeOf(value).getShape().back();
     return !ShapedType::isDynamic(length) && length % kLanes == 0 && length <= kMostWrittenOut;
@@ -41,7 +41,7 @@ bool RowEmitter::canBeWrittenOut(RowOp op) {
 
 void RowEmitter::findLength() {
   auto consider = [&](Value value, unsigned view, unsigned dim) {
-    if (length || !cpu::RowSchedule::isRow(value))
+    if (length || !codegen::RowSchedule::isRow(value))
       return;
     int64_t known = typeOf(value).getShape().back();
     length = ShapedType::isDynamic(known) ? b.size(view, dim) : b.i64(known);
@@ -76,7 +76,7 @@ RowEmitter::Place RowEmitter::tablePlace(EmbedOp embed) {
   Value table = embed.getTable(), id = b.toI64(numbers.lookup(embed.getIds()));
   unsigned view = request.viewOf(table);
   Type element = elementOf(table);
-  if (!cpu::RowSchedule::isInPanels(table, request.root)) {
+  if (!codegen::RowSchedule::isInPanels(table, request.root)) {
     int64_t stride = request.access.lastStride[view];
     Value step = ShapedType::isDynamic(stride) ? b.stride(view, 1) : b.i64(stride);
     return {b.at(b.data(view), b.mul(id, b.stride(view, 0)), element), step};
@@ -107,7 +107,7 @@ void RowEmitter::takeRow(Value row) {
   for (auto [i, argument] : llvm::enumerate(body.getArguments())) {
     Value tensor = op.getInputs()[i];
     inputs.push_back(placeOf(request.viewOf(tensor), tensor, op.getMap(i), indices));
-    if (!cpu::RowSchedule::isRow(argument))
+    if (!codegen::RowSchedule::isRow(argument))
       numbers[argument] = b.load(elementOf(argument), inputs.back().address);
   }
   SmallVector<int64_t> identity = llvm::to_vector(llvm::seq<int64_t>(0, leading() + 1));
@@ -126,14 +126,14 @@ void RowEmitter::emit(Value row, Value stores, std::optional<Copy> copy, Value c
   emitStatistics(0);
   if (readsAll)
     for (Value argument : body.getArguments())
-      if (cpu::RowSchedule::isRow(argument))
+      if (codegen::RowSchedule::isRow(argument))
         forOwn([&] { emitValue(argument); });
   for (unsigned p = 0; p < schedule.passes(); ++p) {
     emitPass(p);
     emitStatistics(p + 1);
   }
   for (auto [i, value] : llvm::enumerate(body.getTerminator()->getOperands()))
-    if (!cpu::RowSchedule::isRow(value))
+    if (!codegen::RowSchedule::isRow(value))
       made.push_back({numbers.lookup(value), outputs[i].address});
   store(made, b.create<arith::AndIOp>(exists, b.equal(lane, b.i64(0))));
 }
@@ -171,7 +171,7 @@ void RowEmitter::emitStatistics(unsigned level) {
 SmallVector<Value> RowEmitter::emitElement(unsigned number, ValueRange running) {
   SmallVector<Value> next;
   for (auto [reduce, sum] : llvm::zip(schedule.reductions(number), running))
-    next.push_back(cpu::RowReduction(reduce).combine(b, emitValue(reduce.getX()), sum));
+    next.push_back(codegen::RowReduction(reduce).combine(b, emitValue(reduce.getX()), sum));
   for (unsigned result : schedule.stores(number)) {
     Value value = emitValue(body.getTerminator()->getOperand(result));
     const Place &place = outputs[result];
@@ -186,7 +186,7 @@ void RowEmitter::emitPass(unsigned number) {
   auto reductions = schedule.reductions(number);
   SmallVector<Value> running;
   for (ReduceOp reduce : reductions)
-    running.push_back(cpu::RowReduction(reduce).identity(b));
+    running.push_back(codegen::RowReduction(reduce).identity(b));
   if (writtenOut) {
     forOwn([&] { running = emitElement(number, running); });
     if (readsAll)
@@ -211,12 +211,12 @@ void RowEmitter::emitPass(unsigned number) {
   }
   for (auto [reduce, value] : llvm::zip(reductions, running))
     numbers[reduce.getResult()] =
-        b.reduceOver(value, kLanes, [&](Value other, Value own) { return cpu::RowReduction(reduce).combine(b, other, own); });
+        b.reduceOver(value, kLanes, [&](Value other, Value own) { return codegen::RowReduction(reduce).combine(b, other, own); });
 }
 
 /// A value of the body for the current element.
 Value RowEmitter::emitValue(Value value) {
-  if (!cpu::RowSchedule::isRow(value))
+  if (!codegen::RowSchedule::isRow(value))
     return numbers.lookup(value);
   if (Value known = elements[current].lookup(value))
     return known;
@@ -227,9 +227,9 @@ Value RowEmitter::emitValue(Value value) {
     emitted = load(tableRows.lookup(embed), elementOf(value));
   } else {
     auto map = value.getDefiningOp<MapOp>();
-    cpu::RegionVectorizer region(b);
+    codegen::RegionVectorizer region(b);
     for (auto [argument, input] : llvm::zip(map.getBody().getArguments(), map.getInputs()))
-      region.bind(argument, emitValue(input), /*isElement=*/cpu::RowSchedule::isRow(input));
+      region.bind(argument, emitValue(input), /*isElement=*/codegen::RowSchedule::isRow(input));
     emitted = region.emit(map.getBody().front().getTerminator()->getOperand(cast<OpResult>(value).getResultNumber()));
   }
   elements[current][value] = emitted;

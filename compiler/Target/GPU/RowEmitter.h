@@ -14,7 +14,7 @@ namespace xf::gpu {
 class RowEmitter {
 public:
   using Value = mlir::Value;
-  static constexpr int64_t kLanes = cpu::kLanes;
+  static constexpr int64_t kLanes = codegen::kLanes;
   /// The longest rows that are written out.
   static constexpr int64_t kMostWrittenOut = 1024;
 
@@ -68,7 +68,7 @@ private:
   mlir::xf::RowOp op;
   const KernelRequest &request;
   mlir::Block &body;
-  cpu::RowSchedule schedule;
+  codegen::RowSchedule schedule;
   Value length;           // of a row; null if there are none
   int64_t writtenOut = 0; // the elements of a lane, if the row is written out; else 0
   bool readsAll = false;  // at once, before anything is computed

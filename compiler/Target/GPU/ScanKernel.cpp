@@ -71,7 +71,7 @@ LogicalResult emitScan(Operation *op, const KernelRequest &request, Kernel &kern
       carried.push_back(fresh);
     }
     carried = b.loop(b.i64(0), b.size(result, scan.axis), 1, carried, [&](Value position, ValueRange current) {
-      cpu::RegionVectorizer region(b);
+      codegen::RegionVectorizer region(b);
       indices[scan.axis] = position;
       for (unsigned i = 0; i < states; ++i)
         region.bind(scan.body->getArgument(i), current[i]);

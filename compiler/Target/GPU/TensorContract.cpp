@@ -40,7 +40,7 @@ void TensorContract::emitFew(const Prologue *prologue) {
   b.setBlocksTogether(std::max<int64_t>((prologue ? 256 : 512) / threads, 1));
   // What the epilogue reads is under way with what the product reads.
   SmallVector<Value> rows, columns;
-  SmallVector<cpu::RegionVectorizer> regions;
+  SmallVector<codegen::RegionVectorizer> regions;
   for (int64_t first = 0; first < FewRowsProduct::kElements; first += threads) {
     Value element = b.add(b.thread(), first);
     rows.push_back(b.add(firstRow, b.div(element, b.i64(kPanelColumns))));
@@ -86,7 +86,7 @@ void TensorContract::emitMany() {
   b.ifThen(b.less(column, b.i64(operands.columns)), [&] {
     b.loop(b.i64(0), b.i64(kMany.kRows), kApart * kBatch, [&](Value start) {
       SmallVector<Value> row;
-      SmallVector<cpu::RegionVectorizer> regions;
+      SmallVector<codegen::RegionVectorizer> regions;
       for (int64_t i = 0; i < kBatch; ++i) {
         row.push_back(b.add(b.add(start, first), i * kApart));
         regions.push_back(epilogue.read(b.add(firstRow, row[i]), column));

@@ -14,7 +14,7 @@
 namespace xf::gpu {
 
 /// The k of one multiplication of tiles, the rows of x in it, and the columns of a panel: an A of its own.
-inline constexpr int64_t kStepDepth = 16, kTileRows = 8, kPanelColumns = cpu::kLanes;
+inline constexpr int64_t kStepDepth = 16, kTileRows = 8, kPanelColumns = codegen::kLanes;
 /// The k that are brought to shared memory together, and those of a chain.
 inline constexpr int64_t kPartDepth = 32, kChainDepth = 128;
 

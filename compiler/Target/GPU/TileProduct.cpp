@@ -11,7 +11,7 @@ using namespace mlir;
 namespace xf::gpu {
 namespace {
 
-constexpr int64_t kPanel = cpu::kLanes, kQuad = 4; // weights are read 4 at a time
+constexpr int64_t kPanel = codegen::kLanes, kQuad = 4; // weights are read 4 at a time
 
 class TileProduct {
 public:
@@ -123,7 +123,7 @@ void TileProduct::multiply(int64_t count) {
     for (int64_t i = 0; i < shape.ownRows; ++i)
       for (int64_t j = 0; j < shape.ownColumns; ++j) {
         Value &sum = sums[i * shape.ownColumns + j];
-        sum = cpu::fusedMultiplyAdd(b, x[i], w[j], sum);
+        sum = codegen::fusedMultiplyAdd(b, x[i], w[j], sum);
       }
   }
 }

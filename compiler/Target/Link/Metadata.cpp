@@ -144,11 +144,11 @@ private:
   void putKernels() {
     std::vector<xf_abi_kernels> sets;
     std::vector<uint64_t> offsets(contents.codeModule.kernels.size());
-    for (cpu::Isa isa : cpu::kAllIsas) {
+    for (codegen::Isa isa : codegen::kAllIsas) {
       // A kernel that an instruction set adds nothing to is the one of the set before.
       bool any = false;
       for (auto [offset, name] : llvm::zip(offsets, contents.codeModule.kernels)) {
-        auto symbol = contents.code.symbols.find((name + "." + cpu::isaName(isa)).str());
+        auto symbol = contents.code.symbols.find((name + "." + codegen::isaName(isa)).str());
         if (symbol == contents.code.symbols.end())
           continue;
         offset = symbol->second;

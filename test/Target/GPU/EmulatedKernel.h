@@ -10,7 +10,7 @@ namespace xf::gpu::test {
 
 class Kernel {
 public:
-  Kernel(mlir::Operation *op, const cpu::KernelAccess &access, mlir::ModuleOp root) {
+  Kernel(mlir::Operation *op, const codegen::KernelAccess &access, mlir::ModuleOp root) {
     auto module = makeKernelModule(op->getContext());
     auto kernel = emitKernel(*module->getOps<mlir::gpu::GPUModuleOp>().begin(), "k", op, access, root);
     if (mlir::failed(kernel))
