@@ -15,6 +15,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -76,7 +77,12 @@ bool is_inside() { return !contexts.empty() && contexts.back() == &memory && cap
     return broken;                                                                                                              \
   if (graphs_made > 0)                                                                                                          \
     return kStillRecording
-std::map<const void *, size_t> host_blocks;
+// Given back with the program where a broken driver did not take it, as the system does.
+struct host_block {
+  std::unique_ptr<uint8_t[]> memory;
+  size_t bytes;
+};
+std::map<const void *, host_block> host_blocks;
 
 // Copies from and to pinned memory only, as the weights and large results are not.
 struct counted {
@@ -113,8 +119,8 @@ bool is_pinned(const void *memory) {
   auto after = host_blocks.upper_bound(memory);
   if (after == host_blocks.begin())
     return false;
-  auto [first, size] = *std::prev(after);
-  return static_cast<const char *>(memory) < static_cast<const char *>(first) + size;
+  const auto &[first, block] = *std::prev(after);
+  return static_cast<const char *>(memory) < static_cast<const char *>(first) + block.bytes;
 }
 
 } // namespace
@@ -230,17 +236,15 @@ FAKE cuMemAllocHost_v2(void **out, size_t bytes) {
     return kInvalid;
   if (setting("FAKE_CUDA_PINNED", 1) == 0)
     return cuda::kOutOfMemory;
-  *out = std::malloc(bytes);
-  host_blocks[*out] = bytes;
+  auto memory = std::make_unique_for_overwrite<uint8_t[]>(bytes);
+  *out = memory.get();
+  host_blocks[*out] = {std::move(memory), bytes};
   return kOk;
 }
 FAKE cuMemFreeHost(void *memory) {
   REFUSE_UNLESS_ALLOWED;
   work_off();
-  if (host_blocks.erase(memory) == 0)
-    return kInvalid;
-  std::free(memory);
-  return kOk;
+  return host_blocks.erase(memory) ? kOk : kInvalid;
 }
 FAKE cuMemcpyHtoDAsync_v2(address to, const void *from, size_t bytes, void *) {
   REFUSE_UNLESS_ALLOWED;
