@@ -12,11 +12,13 @@ void RegionVectorizer::bindLanes(Value value, Value base) {
   known[value] = b.create<arith::AddIOp>(first, b.lanes());
 }
 
-Value RegionVectorizer::narrowed(Value index) {
-  return index.getType().isInteger(64) ? b.createOrFold<arith::TruncIOp>(b.getI32Type(), index) : index;
+Value RegionVectorizer::toVector(Value value, bool wide) {
+  if (isVector(value))
+    return value;
+  if (value.getType().isInteger(64) && !wide)
+    value = b.createOrFold<arith::TruncIOp>(b.getI32Type(), value);
+  return b.splat(value);
 }
-
-Value RegionVectorizer::toVector(Value value) { return isVector(value) ? value : b.splat(narrowed(value)); }
 
 Value RegionVectorizer::emit(Value value) {
   if (Value found = known.lookup(value))
@@ -36,10 +38,10 @@ SmallVector<Value> RegionVectorizer::emitYields(Block &body) {
   return results;
 }
 
-/// An index is an integer, so a cast changes the width only.
+/// An index is an i64 alone and an i32 in a vector, so a cast changes the width only.
 Value RegionVectorizer::castIndex(Operation *op, Value operand) {
   Type target = op->getResult(0).getType();
-  unsigned width = target.isIndex() ? (differs(operand) ? 32 : 64) : target.getIntOrFloatBitWidth();
+  unsigned width = target.isIndex() ? (isVector(operand) ? 32 : 64) : target.getIntOrFloatBitWidth();
   Type type = b.getIntegerType(width);
   if (isVector(operand))
     type = b.vectorOf(type);
@@ -82,16 +84,14 @@ Value RegionVectorizer::emitOp(Operation *op) {
     Value reciprocal = b.create<arith::DivFOp>(b.f32(1), operands[1]);
     return b.create<arith::MulFOp>(operands[0], isVector(operands[0]) ? b.splat(reciprocal) : reciprocal);
   }
-  bool anyVector = llvm::any_of(operands, isVector), anyDiffers = llvm::any_of(operands, [&](Value operand) { return differs(operand); });
+  bool anyVector = llvm::any_of(operands, isVector);
   if (isa<arith::IndexCastOp, arith::IndexCastUIOp>(op))
     return castIndex(op, operands[0]);
-  for (auto [i, operand] : llvm::enumerate(operands)) {
-    if (anyDiffers && op->getOperand(i).getType().isIndex())
-      operand = narrowed(operand);
-    // A condition that all lanes share may stay a scalar.
-    if (anyVector && !isVector(operand) && !(isa<arith::SelectOp>(op) && i == 0))
-      operand = b.splat(operand);
-  }
+  if (anyVector)
+    for (auto [i, operand] : llvm::enumerate(operands))
+      // A condition that all lanes share may stay a scalar.
+      if (!isa<arith::SelectOp>(op) || i != 0)
+        operand = toVector(operand, /*wide=*/op->getOperand(i).getType().isInteger(64));
 
   if (isa<arith::MaximumFOp, arith::MaxNumFOp, arith::MinimumFOp, arith::MinNumFOp>(op))
     return emitExtremum(op, operands[0], operands[1]);
@@ -105,7 +105,7 @@ Value RegionVectorizer::emitOp(Operation *op) {
 
   Type type = op->getResult(0).getType();
   if (type.isIndex())
-    type = anyDiffers ? b.getI32Type() : b.getI64Type();
+    type = anyVector ? b.getI32Type() : b.getI64Type();
   if (anyVector)
     type = b.vectorOf(type);
   // No processor makes 16-bit numbers of integers: by way of f32.

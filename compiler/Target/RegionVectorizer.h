@@ -5,7 +5,7 @@
 // once for the 16; the others become vector ops. A GPU's thread has one element at a time: what differs is a scalar, too, and is said to differ.
 //
 // Values are emitted on demand, so that a part of a region (a bound inside a mask) can be had alone. Indices are i64
-// when uniform, and i32 where elements differ, as sizes are far below 2^31.
+// when uniform, i32 along the lanes, where sizes are far below 2^31.
 #ifndef XF_COMPILER_TARGET_REGIONVECTORIZER_H
 #define XF_COMPILER_TARGET_REGIONVECTORIZER_H
 
@@ -19,14 +19,14 @@ namespace xf::codegen {
 /// Copies share what is bound and emitted so far; a copy for each nested scope keeps definitions before their uses.
 class RegionVectorizer {
 public:
-  /// Emits a read of a tensor. Its indices are i64, or i32 scalars or vectors where elements differ.
+  /// Emits a read of a tensor; `indices` are i64 scalars or vector<16xi32>.
   using Reader = std::function<mlir::Value(RegionVectorizer &, mlir::xf::AtOp)>;
 
   explicit RegionVectorizer(CodeBuilder &builder, Reader reader = nullptr)
       : b(builder), reader(std::move(reader)) {}
 
-  /// Says what `value` (a region's argument) is: a scalar (i64 for an index) or a vector<16x…>. A scalar `isElement` (i32 for an index) if it is
-  /// one element's, where the other elements are other threads' or iterations' business: it is computed as a lane would be.
+  /// Says what `value` (a region's argument) is: a scalar (i64 for an index) or a vector<16x…>. A scalar `isElement` if it is one element's, where
+  /// the other elements are other threads' or iterations' business: it is computed as a lane would be.
   void bind(mlir::Value value, mlir::Value emitted, bool isElement = false) {
     known[value] = emitted;
     if (isElement)
@@ -43,8 +43,8 @@ public:
   llvm::SmallVector<mlir::Value> emitYields(mlir::Block &body);
 
   static bool isVector(mlir::Value value) { return llvm::isa<mlir::VectorType>(value.getType()); }
-  /// Broadcasts a scalar. An i64 is an index and narrows to i32.
-  mlir::Value toVector(mlir::Value value);
+  /// Broadcasts a scalar. An i64 is an index and narrows to i32, as everywhere along the lanes, unless `wide`.
+  mlir::Value toVector(mlir::Value value, bool wide = false);
 
 private:
   mlir::Value emitOp(mlir::Operation *op);
@@ -52,8 +52,6 @@ private:
   bool differs(mlir::Value emitted) const { return emitted && (isVector(emitted) || elements.contains(emitted)); }
   mlir::Value emitExtremum(mlir::Operation *op, mlir::Value x, mlir::Value y);
   mlir::Value castIndex(mlir::Operation *op, mlir::Value operand);
-  /// An index as i32.
-  mlir::Value narrowed(mlir::Value index);
 
   CodeBuilder &b;
   Reader reader;
