@@ -1,6 +1,6 @@
 #include "compiler/Target/CPU/Object.h"
 
-#include "compiler/Import/OnAllCores.h"
+#include "compiler/Support/OnAllCores.h"
 #include "compiler/Target/CPU/Lower.h"
 #include "compiler/Target/CPU/SplitModule.h"
 

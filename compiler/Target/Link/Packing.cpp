@@ -3,9 +3,9 @@
 #include "compiler/Target/Link/Packing.h"
 
 #include "compiler/Import/Error.h"
-#include "compiler/Import/OnAllCores.h"
 #include "compiler/Reference/Interpreter.h"
 #include "compiler/Reference/WeightRows.h"
+#include "compiler/Support/OnAllCores.h"
 #include "compiler/Target/Link/PackedElements.h"
 #include "compiler/Target/Link/RowResults.h"
 

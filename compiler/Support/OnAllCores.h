@@ -1,6 +1,6 @@
 // Work that is shared among the cores of the machine.
-#ifndef XF_COMPILER_IMPORT_ONALLCORES_H
-#define XF_COMPILER_IMPORT_ONALLCORES_H
+#ifndef XF_COMPILER_SUPPORT_ONALLCORES_H
+#define XF_COMPILER_SUPPORT_ONALLCORES_H
 
 #include "llvm/ADT/STLFunctionalExtras.h"
 
@@ -14,4 +14,4 @@ void onAllCores(size_t most, llvm::function_ref<void()> work);
 
 } // namespace xf
 
-#endif // XF_COMPILER_IMPORT_ONALLCORES_H
+#endif // XF_COMPILER_SUPPORT_ONALLCORES_H

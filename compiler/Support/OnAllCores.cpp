@@ -1,4 +1,4 @@
-#include "compiler/Import/OnAllCores.h"
+#include "compiler/Support/OnAllCores.h"
 
 #include "llvm/Support/Threading.h"
 
