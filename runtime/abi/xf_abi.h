@@ -25,7 +25,7 @@ extern "C" {
 
 #define XF_ABI_MAGIC "XFIMAGE"
 #define XF_ABI_TRAILER_MAGIC "XFTRAIL"
-#define XF_ABI_VERSION 18u
+#define XF_ABI_VERSION 19u
 #define XF_ABI_PAGE 4096u
 #define XF_ABI_MAX_RANK 6
 #define XF_ABI_LONGEST_NAME 4096u /* bytes of a name, none of them 0 */
@@ -200,7 +200,7 @@ typedef struct xf_abi_gpu_launch {
   uint32_t limit_view, limit_dim;
   int64_t limit;  /* taken while that size is at most this; negative: always */
   uint32_t stage; /* a kernel's launches are in the order of their stages */
-  uint32_t reserved;
+  uint32_t most_blocks; /* taken while it has at most so many; 0: always */
   xf_abi_gpu_factor factor[XF_ABI_MAX_RANK];
 } xf_abi_gpu_launch;
 /* Of a kernel: the parameters of a launch have at most 4 KiB. */

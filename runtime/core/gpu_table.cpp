@@ -9,7 +9,7 @@ namespace xf::rt {
 
 namespace {
 
-bool takes_all_sizes(const gpu_stage &stage) { return stage.back().how.limit < 0; }
+bool takes_all_sizes(const gpu_stage &stage) { return stage.back().how.limit < 0 && stage.back().how.most_blocks == 0; }
 
 // Whether a launch is of the kernel's last stage so far or begins the next one.
 bool stage_follows(const gpu_kernel &kernel, const xf_abi_gpu_launch &launch) {
@@ -57,7 +57,9 @@ gpu_pair read_pair(const image_reader &reader, const xf_abi_gpu_pair &pair, gpu_
   return {pair.row, pair.product, pair.view, pair.rank, {table.functions.size() - 1, pair.launch}};
 }
 
-bool holds(const xf_abi_gpu_launch &how, const xf_abi_view *views) { return how.limit < 0 || views[how.limit_view].size[how.limit_dim] <= how.limit; }
+bool holds(const xf_abi_gpu_launch &how, const xf_abi_view *views) {
+  return (how.limit < 0 || views[how.limit_view].size[how.limit_dim] <= how.limit) && (how.most_blocks == 0 || blocks_of(how, views) <= how.most_blocks);
+}
 
 // Whether `x`, of rows, is `made` with its leading dimensions as one.
 bool is_same(const xf_abi_view &made, uint32_t rank, const xf_abi_view &x) {

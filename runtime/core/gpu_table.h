@@ -15,7 +15,7 @@ struct gpu_launch {
   xf_abi_gpu_launch how;
 };
 
-// Ways to run one stage of a kernel: the first whose limit holds is taken, and the last one has none.
+// Ways to run one stage of a kernel: the first whose limits hold is taken, and the last one has none.
 using gpu_stage = std::vector<gpu_launch>;
 
 struct gpu_kernel {

@@ -95,6 +95,9 @@ def confirm_counts(program):
         for driver in ({"folder": OLD}, {"FAKE_CUDA_GRAPHS": 0}, {"FAKE_CUDA_GRAPHS": 2}):
             plain, same = counts_of(program, *search, stdin=ids, **driver)
             checks.that(same == out and plain["replays"] == 0 and plain["launches"] > done["launches"], f"without graphs, beam {beam}: {same} {plain}")
+        # Kernels of a GPU of compute capability 9.0 start before those before them have ended.
+        early, same = counts_of(program, *search, stdin=ids, FAKE_CUDA_CAPABILITY=90)
+        checks.that(same == out and early["graphs"] == 1 and early["early"] > 0 and done["early"] == 0, f"early starts, beam {beam}: {same} {early}")
 
 
 def small_bench(output, *options):

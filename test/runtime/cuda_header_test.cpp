@@ -63,6 +63,18 @@ EXPECT_SAME(graph_add_kernel, cuGraphAddKernelNode);
 EXPECT_SAME(graph_launch, cuGraphLaunch);
 EXPECT_SAME(graph_destroy, cuGraphDestroy);
 EXPECT_SAME(graph_program_destroy, cuGraphExecDestroy);
+#if CUDA_VERSION >= 13000 // where the name has come to mean this one
+TEST(CudaHeader, HasTheSameEdges) {
+  using ours = xf::rt::cuda::graph_edge;
+  EXPECT_EQ(sizeof(ours), sizeof(CUgraphEdgeData));
+  EXPECT_EQ(offsetof(ours, from_port), offsetof(CUgraphEdgeData, from_port));
+  EXPECT_EQ(offsetof(ours, to_port), offsetof(CUgraphEdgeData, to_port));
+  EXPECT_EQ(offsetof(ours, type), offsetof(CUgraphEdgeData, type));
+  EXPECT_EQ(xf::rt::cuda::kEarlyStart.from_port, CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC);
+  EXPECT_EQ(xf::rt::cuda::kEarlyStart.type, CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC);
+}
+EXPECT_SAME(graph_add_edges, cuGraphAddDependencies);
+#endif
 #if CUDA_VERSION >= 12000 // where the name has come to mean this one
 EXPECT_SAME(graph_instantiate, cuGraphInstantiate);
 #endif
@@ -81,6 +93,7 @@ TEST(CudaHeader, HasTheSameKernelNode) {
 
 TEST(CudaHeader, HasTheSameNumbers) {
   using namespace xf::rt::cuda;
+  EXPECT_EQ(kMultiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
   EXPECT_EQ(kCapabilityMajor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
   EXPECT_EQ(kCapabilityMinor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
   EXPECT_EQ(kOutOfMemory, CUDA_ERROR_OUT_OF_MEMORY);

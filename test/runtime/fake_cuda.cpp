@@ -61,7 +61,10 @@ uint64_t done = 0;
 result broken = kOk;
 long contexts_retained = 0;
 // Kernels behind each other. Until a graph that is made is given up, nothing is asked of the stream: device.h wants that.
-using graph = std::vector<task>;
+struct graph {
+  std::vector<task> kernels;
+  bool has_gap = false; // the last kernel does not wait for the one before it yet
+};
 long graphs_made = 0;
 // A thread's stream capture mode: CUDA's own.
 thread_local int capture_mode = 0;
@@ -88,13 +91,13 @@ std::map<const void *, host_block> host_blocks;
 struct counted {
   long launches = 0, uploads = 0, uploaded = 0, downloads = 0, downloaded = 0, waits = 0;
   long ahead = 0; // waits behind which there was more work
-  long graphs = 0, replays = 0, modules = 0;
+  long graphs = 0, replays = 0, early = 0, modules = 0;
   void write() const {
     const char *name = std::getenv("FAKE_CUDA_COUNTS");
     if (std::FILE *file = name ? std::fopen(name, "w") : nullptr) {
       std::fprintf(file, "launches %ld\nuploads %ld\nuploaded %ld\ndownloads %ld\ndownloaded %ld\nwaits %ld\nahead %ld\n"
-                   "graphs %ld\nreplays %ld\nmodules %ld\n",
-                   launches, uploads, uploaded, downloads, downloaded, waits, ahead, graphs, replays, modules);
+                   "graphs %ld\nreplays %ld\nearly %ld\nmodules %ld\n",
+                   launches, uploads, uploaded, downloads, downloaded, waits, ahead, graphs, replays, early, modules);
       std::fclose(file);
     }
   }
@@ -153,6 +156,10 @@ FAKE cuDeviceGetName(char *name, int bytes, int) {
 }
 FAKE cuDeviceGetAttribute(int *value, int attribute, int) {
   long capability = setting("FAKE_CUDA_CAPABILITY", 80);
+  if (attribute == cuda::kMultiprocessors) {
+    *value = 100;
+    return kOk;
+  }
   if (attribute != cuda::kCapabilityMajor && attribute != cuda::kCapabilityMinor)
     return kInvalid;
   *value = static_cast<int>(attribute == cuda::kCapabilityMajor ? capability / 10 : capability % 10);
@@ -378,21 +385,31 @@ FAKE cuGraphAddKernelNode(uintptr_t *node, graph *to, const uintptr_t *before, s
   if (setting("FAKE_CUDA_GRAPHS", 1) == 2)
     return kNotSupported;
   task own = kernel_of(*kernel);
-  if (!own || count != (to->empty() ? 0 : 1) || (count == 1 && *before != to->size()))
+  size_t behind = to->kernels.size();
+  if (!own || to->has_gap || count > (behind ? 1 : 0) || (count == 1 && *before != behind))
     return kInvalid;
-  to->push_back(std::move(own));
-  *node = to->size();
+  to->has_gap = behind && count == 0;
+  to->kernels.push_back(std::move(own));
+  *node = to->kernels.size();
+  return kOk;
+}
+FAKE cuGraphAddDependencies_v2(graph *to, const uintptr_t *from, const uintptr_t *node, const cuda::graph_edge *edge, size_t count) {
+  bool is_early = edge->from_port == cuda::kEarlyStart.from_port && edge->to_port == 0 && edge->type == cuda::kEarlyStart.type;
+  if (count != 1 || !to->has_gap || *node != to->kernels.size() || *from + 1 != *node || !is_early || setting("FAKE_CUDA_CAPABILITY", 80) < 90)
+    return kInvalid;
+  to->has_gap = false;
+  ++counts.early;
   return kOk;
 }
 FAKE cuGraphInstantiateWithFlags(graph **out, const graph *from, unsigned long long flags) {
   *out = new graph(*from);
   ++counts.graphs;
-  return flags == 0 ? kOk : kInvalid;
+  return flags == 0 && !from->has_gap ? kOk : kInvalid;
 }
 FAKE cuGraphLaunch(const graph *launched, void *) {
   REFUSE_UNLESS_ALLOWED;
   ++counts.replays;
-  for (const task &kernel : *launched)
+  for (const task &kernel : launched->kernels)
     ask(kernel);
   return kOk;
 }

@@ -239,10 +239,10 @@ void AttendFew::emit() {
   b.finish();
 }
 
-FailureOr<int64_t> emitAttendFew(AttendOp op, const KernelRequest &request, StringRef name) {
+FailureOr<int64_t> emitAttendFew(AttendOp op, const KernelRequest &request, StringRef name, int64_t mostWarps) {
   auto keys = cast<RankedTensorType>(op.getK().getType());
   int64_t most = keys.isDynamicDim(2) ? getBound(request.root, getDimName(keys, 2)).value_or(1) : keys.getDimSize(2);
-  int64_t warps = most <= 1024 ? 4 : most <= 4096 ? 8 : 16;
+  int64_t warps = std::min<int64_t>(most <= 1024 ? 4 : most <= 4096 ? 8 : 16, mostWarps);
   // What the warps leave each other, beside the query, is in shared memory.
   int64_t width = cast<RankedTensorType>(op.getQ().getType()).getDimSize(3);
   int64_t valueWidth = cast<RankedTensorType>(op.getV().getType()).getDimSize(3);

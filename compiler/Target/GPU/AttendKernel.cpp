@@ -138,10 +138,19 @@ LogicalResult emitAttend(AttendOp op, const KernelRequest &request, Kernel &kern
     kernel.launches.push_back({many, kAttendThreads, {{spans, 0, 1}, {k, 2, rows}}, 1, heads * slices, std::nullopt});
     return success();
   }
-  FailureOr<int64_t> threadsOfFew = emitAttendFew(op, request, few);
-  if (failed(threadsOfFew))
+  // Where there are queries enough to keep the GPU busy, a warp has one of its own: most have fewer keys than several warps take at a time. What
+  // wide heads leave it would not fit its registers.
+  constexpr int64_t kFewBlocks = 256, kWidest = 128;
+  auto addFew = [&](StringRef name, int64_t mostWarps, int64_t mostBlocks) -> LogicalResult {
+    FailureOr<int64_t> threads = emitAttendFew(op, request, name, mostWarps);
+    if (failed(threads))
+      return failure();
+    kernel.launches.push_back({name.str(), *threads, {{q, 0, 1}, {q, 2, 1}}, 1, heads, Launch::Limit{q, 2, kFewQueries}, 0, mostBlocks});
+    return success();
+  };
+  bool hasAlone = std::max(columns, typeOf(op.getQ()).getDimSize(3)) <= kWidest;
+  if (failed(addFew(few, 16, hasAlone ? kFewBlocks : 0)) || (hasAlone && failed(addFew((request.name + "_alone").str(), 1, 0))))
     return failure();
-  kernel.launches.push_back({few, *threadsOfFew, {{q, 0, 1}, {q, 2, 1}}, 1, heads, Launch::Limit{q, 2, kFewQueries}});
   kernel.launches.push_back({many, kAttendThreads, {{q, 0, 1}, {q, 2, rows}}, 1, heads * slices, std::nullopt});
   return success();
 }

@@ -112,8 +112,9 @@ struct AttendKernel {
   Value start;             // with spans: where its queries begin
 };
 
-/// Adds function `name`, for few queries: a block computes one of a head, its warps each a tile at a time. Returns a block's threads.
-mlir::FailureOr<int64_t> emitAttendFew(mlir::xf::AttendOp op, const KernelRequest &request, llvm::StringRef name);
+/// Adds function `name`, for few queries: a block computes one of a head, its warps, at most `mostWarps`, each a tile at a time. Returns a
+/// block's threads.
+mlir::FailureOr<int64_t> emitAttendFew(mlir::xf::AttendOp op, const KernelRequest &request, llvm::StringRef name, int64_t mostWarps);
 /// For many: a block of kAttendThreads computes kAttendRows of a head.
 void emitAttendMany(GpuBuilder b, mlir::xf::AttendOp op, const KernelRequest &request);
 inline constexpr int64_t kAttendThreads = 128, kAttendRows = 32;

@@ -69,8 +69,11 @@ void storeLargest(GpuBuilder &b, Value largest, Value isOdd, Value address) {
 ChooseViews::ChooseViews(GpuBuilder &b, ChooseOp op, const KernelRequest &request)
     : result(request.resultView()), blocks(ChooseOp::countBlocks(op.getColumns())), most(op.getMost()), b(b),
       paddedBlocks(llvm::alignTo(blocks, codegen::kLanes)) {
-  Type i32 = b.getI32Type();
   rows = b.size(rowsView, 1 - op.getAxis());
+}
+
+void ChooseViews::readOptions() {
+  Type i32 = b.getI32Type();
   wanted = b.min(b.toI64(b.load(i32, b.data(optionsView))), b.i64(most));
   sums = b.create<arith::CmpIOp>(arith::CmpIPredicate::ne, b.load(i32, b.at(b.data(optionsView), 1, i32)),
                                  b.create<arith::ConstantIntOp>(i32, 0));

@@ -9,7 +9,7 @@
 #include "compiler/Target/RegionVectorizer.h"
 #include "compiler/Target/VectorMath.h"
 #include "compiler/Target/GPU/ByteWeights.h"
-#include "compiler/Target/GPU/TensorProduct.h"
+#include "compiler/Target/GPU/TensorTiles.h"
 #include "compiler/Target/GPU/TileProduct.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -24,11 +24,12 @@ static Value i32Of(GpuBuilder &b, Value number) { return b.create<arith::TruncIO
 namespace {
 
 constexpr int64_t kLanes = codegen::kLanes, kPanels = ChooseOp::kBlock / kLanes, kWords = ChooseOp::kBlock / 32;
-// Weights are read once for as many rows as a tile has; a few rows' tiles have more of them under way.
-constexpr TileShape kFew{4, ChooseOp::kBlock, 4, 1, 32}, kMany{32, ChooseOp::kBlock, 4, 4, 16};
+// Weights are read once for as many rows as a tile has; what a thread reads of shared memory is the less for an element the more it has of them.
+constexpr TileShape kFew{4, ChooseOp::kBlock, 4, 1, 16, 4}, kSome{32, ChooseOp::kBlock, 8, 4, 16, 4}, kMany{64, ChooseOp::kBlock, 8, 8, 8, 3};
+static_assert(kFew.isPossible() && kSome.isPossible() && kMany.isPossible());
 constexpr int64_t kFewRows = 8;
 // On tensor cores: of few rows a warp takes a panel.
-constexpr ManyRowsProduct::Shape kTensorMany{kPanels};
+constexpr ManyRowsProduct::Shape kTensorMany{64, kPanels, 32};
 constexpr int64_t kTensorThreads = kPanels * kWarp;
 static_assert(kFewRows == kTileRows && kTensorThreads == kTensorMany.threads());
 
@@ -46,8 +47,8 @@ public:
   void emit();
 
 protected:
-  /// Leaves the tile's logits in shared memory, -inf where the row may not choose.
-  virtual void computeLogits() = 0;
+  /// Leaves the tile's products in shared memory, `logits`.
+  virtual void multiply() = 0;
   Value panelIsNeeded(Value panel);
   /// The address of the row's bits for the block's columns.
   Value wordsOf(Value row);
@@ -76,6 +77,8 @@ protected:
   int64_t stride = 0;
 
 private:
+  void applyRegion();
+  void prefetchWeights();
   void findBarred();
   void skip();
   void work();
@@ -90,7 +93,7 @@ public:
       : ChooseBlock(std::move(b), op, request, shape.rows, shape.threads()), shape(shape) {}
 
 private:
-  void computeLogits() override;
+  void multiply() override;
 
   TileShape shape;
 };
@@ -99,10 +102,10 @@ private:
 class TensorChoose : public ChooseBlock {
 public:
   TensorChoose(GpuBuilder b, ChooseOp op, const KernelRequest &request, bool isMany)
-      : ChooseBlock(std::move(b), op, request, isMany ? kTensorMany.kRows : kFewRows, kTensorThreads), isMany(isMany) {}
+      : ChooseBlock(std::move(b), op, request, isMany ? kTensorMany.rows : kFewRows, kTensorThreads), isMany(isMany) {}
 
 private:
-  void computeLogits() override;
+  void multiply() override;
   void multiplyFew(const TensorOperands &operands);
 
   bool isMany;
@@ -114,6 +117,10 @@ void ChooseBlock::emit() {
   Value tiles = b.ceilDiv(views.rows, rows);
   number = b.divide(b.block(), tiles);
   firstRow = b.mul(b.remainder(b.block(), tiles), rows);
+  if (rows <= kFewRows)
+    prefetchWeights();
+  b.awaitLaunches();
+  views.readOptions();
   findBarred();
   Value all = barred[0];
   for (Value word : ArrayRef<Value>(barred).drop_front())
@@ -127,6 +134,16 @@ Value ChooseBlock::wordsOf(Value row) {
   Value kind = loadIndex(b, ChooseViews::classesView, row);
   Value offset = b.add(b.mul(kind, b.stride(ChooseViews::forbiddenView, 0)), b.mul(number, kWords));
   return b.at(b.data(ChooseViews::forbiddenView), offset, b.getI32Type());
+}
+
+/// While few rows are computed the GPU has nothing else to read than the weights of the columns.
+void ChooseBlock::prefetchWeights() {
+  constexpr int64_t kMost = 64 << 10; // of a block: all of them would be more than the cache holds
+  int64_t words = llvm::divideCeil(depth * cast<RankedTensorType>(op.getWeight().getType()).getElementTypeBitWidth(), 32);
+  int64_t panelBytes = words * kLanes * 4;
+  int64_t all = llvm::divideCeil(columns, kLanes) * panelBytes, own = std::min(kPanels * panelBytes, all);
+  Value start = b.min(b.mul(number, kPanels * panelBytes), b.i64(all - own));
+  b.prefetch(b.at(b.data(ChooseViews::weightView), start, b.getI8Type()), std::min(own, kMost), threads);
 }
 
 /// Each warp finds out for itself, a lane a row or more.
@@ -173,7 +190,9 @@ void ChooseBlock::skip() {
 }
 
 void ChooseBlock::work() {
-  computeLogits();
+  multiply();
+  b.barrier();
+  applyRegion();
   b.barrier();
   int64_t groups = threads / kLanes;
   Value group = b.div(b.thread(), b.i64(kLanes));
@@ -214,33 +233,31 @@ Value ChooseBlock::logit(Value product, Value word, Value row, Value own) {
   return select(b, allowed, region.emit(body.getTerminator()->getOperand(0)), noLogit(b));
 }
 
-void PlainChoose::computeLogits() {
+/// Makes logits of the products, -inf where the row may not choose. Neighbouring threads have neighbouring columns of a row; a thread's rows are
+/// some apart.
+void ChooseBlock::applyRegion() {
   Type f32 = b.getF32Type(), i32 = b.getI32Type();
-  Value start = firstX();
+  int64_t apart = threads / ChooseOp::kBlock, batch = std::min<int64_t>(16, rows / apart);
+  Value own = b.rem(b.thread(), b.i64(ChooseOp::kBlock)), first = b.div(b.thread(), b.i64(ChooseOp::kBlock));
+  b.loop(b.i64(0), b.i64(rows), apart * batch, [&](Value start) {
+    SmallVector<Value> local, words;
+    for (int64_t i = 0; i < batch; ++i) {
+      local.push_back(b.add(b.add(start, first), i * apart));
+      words.push_back(b.load(i32, b.at(wordsOf(existing(b.add(firstRow, local[i]))), b.div(own, b.i64(32)), i32)));
+    }
+    for (int64_t i = 0; i < batch; ++i) {
+      Value place = b.at(logits, b.add(b.mul(local[i], stride), own), f32);
+      b.store(logit(b.load(f32, place), words[i], existing(b.add(firstRow, local[i])), own), place);
+    }
+  });
+}
+
+void PlainChoose::multiply() {
   bool ofBytes = cast<RankedTensorType>(op.getWeight().getType()).getElementType().isInteger(8);
-  auto x = [&](Value row, Value k) {
-    return b.at(start, b.add(b.mul(existing(b.add(firstRow, row)), rowStride()), k), f32);
-  };
-  auto weights = [&](Value panel) {
-    Value existingPanel = b.min(b.add(b.mul(number, kPanels), panel), b.i64(llvm::divideCeil(columns, kLanes) - 1));
-    // A word of bytes is as large as an f32.
-    int64_t length = ofBytes ? llvm::divideCeil(depth, kWordDepth) : depth;
-    return b.at(b.data(ChooseViews::weightView), b.mul(existingPanel, length * kLanes), f32);
-  };
   auto isNeeded = [&](Value panel) { return panelIsNeeded(panel); };
-  stride = ChooseOp::kBlock + kLanes; // two rows of 16 lanes share no bank
-  logits = b.shared(f32, rows * stride);
-  SmallVector<Value> products = multiplyTile(b, shape, {depth, x, ofBytes, weights, isNeeded});
-  Value own = shape.ownColumn(b);
-  for (int64_t i = 0; i < shape.ownRows; ++i) {
-    Value local = b.add(shape.ownRow(b), i), row = existing(b.add(firstRow, local));
-    // A thread's columns share a word.
-    Value word = b.load(i32, b.at(wordsOf(row), b.div(own, b.i64(32)), i32));
-    SmallVector<Value> values;
-    for (int64_t j = 0; j < shape.ownColumns; ++j)
-      values.push_back(logit(products[i * shape.ownColumns + j], word, row, b.add(own, j)));
-    b.storeMany(values, b.at(logits, b.add(b.mul(local, stride), own), f32));
-  }
+  TileOperands operands{columns, depth, ofBytes, firstX(), rowStride(), views.rows, b.data(ChooseViews::weightView), isNeeded};
+  stride = shape.stride();
+  logits = multiplyTile(b, shape, operands, firstRow, b.mul(number, kPanels));
 }
 
 /// Leaves the products in shared memory.
@@ -260,32 +277,18 @@ void TensorChoose::multiplyFew(const TensorOperands &operands) {
   }
 }
 
-void TensorChoose::computeLogits() {
-  Type f32 = b.getF32Type(), i32 = b.getI32Type();
+void TensorChoose::multiply() {
   TensorOperands operands{factor, columns, depth, firstX(), rowStride(), views.rows, b.data(ChooseViews::weightView)};
   if (isMany) {
     auto isNeeded = [&](Value panel) { return panelIsNeeded(panel); };
+    b.setBlocksTogether(2); // one looks for candidates while the other multiplies
+    ManyRowsProduct product(b, operands, kTensorMany);
+    product.multiply(firstRow, b.mul(number, kPanels), [] {}, isNeeded);
     stride = kTensorMany.stride();
-    logits = ManyRowsProduct(b, operands, kTensorMany).multiply(firstRow, b.mul(number, kPanels), isNeeded);
+    logits = product.share(0);
   } else {
     multiplyFew(operands);
   }
-  b.barrier();
-
-  // In place: neighbouring threads have neighbouring columns of a row; a thread's rows are some apart.
-  constexpr int64_t kApart = kTensorThreads / ChooseOp::kBlock, kBatch = kFewRows / kApart;
-  Value own = b.rem(b.thread(), b.i64(ChooseOp::kBlock)), first = b.div(b.thread(), b.i64(ChooseOp::kBlock));
-  b.loop(b.i64(0), b.i64(rows), kApart * kBatch, [&](Value start) {
-    SmallVector<Value> local, words;
-    for (int64_t i = 0; i < kBatch; ++i) {
-      local.push_back(b.add(b.add(start, first), i * kApart));
-      words.push_back(b.load(i32, b.at(wordsOf(existing(b.add(firstRow, local[i]))), b.div(own, b.i64(32)), i32)));
-    }
-    for (int64_t i = 0; i < kBatch; ++i) {
-      Value place = b.at(logits, b.add(b.mul(local[i], stride), own), f32);
-      b.store(logit(b.load(f32, place), words[i], existing(b.add(firstRow, local[i])), own), place);
-    }
-  });
 }
 
 /// 16 lanes look at row `local` of the tile, which they leave alone unless it `exists`.
@@ -357,11 +360,14 @@ LogicalResult emitChoose(ChooseOp op, const KernelRequest &request, Kernel &kern
   };
   Launch::Limit ofFew{ChooseViews::rowsView, rowDim, kFewRows};
   if (factor.isF32()) {
+    std::string some = (request.name + "_some").str();
+    Launch::Limit ofSome{ChooseViews::rowsView, rowDim, kSome.rows};
     PlainChoose(add(few, kFew.rows, kFew.threads(), ofFew), op, request, kFew).emit();
+    PlainChoose(add(some, kSome.rows, kSome.threads(), ofSome), op, request, kSome).emit();
     PlainChoose(add(many, kMany.rows, kMany.threads(), std::nullopt), op, request, kMany).emit();
   } else {
     TensorChoose(add(few, kFewRows, kTensorThreads, ofFew), op, request, /*isMany=*/false).emit();
-    TensorChoose(add(many, kTensorMany.kRows, kTensorThreads, std::nullopt), op, request, /*isMany=*/true).emit();
+    TensorChoose(add(many, kTensorMany.rows, kTensorThreads, std::nullopt), op, request, /*isMany=*/true).emit();
   }
   std::string merge = (request.name + "_merge").str();
   emitChooseMerge(request.start(merge, kMergeThreads, op.getLoc()), op, request);

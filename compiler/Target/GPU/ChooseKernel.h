@@ -58,6 +58,8 @@ public:
   enum Operand : unsigned { rowsView, weightView, forbiddenView, classesView, optionsView, firstExtra };
 
   ChooseViews(GpuBuilder &b, mlir::xf::ChooseOp op, const KernelRequest &request);
+  /// Finds out what is wanted: behind awaitLaunches().
+  void readOptions();
 
   mlir::Value rows;   // how many there are
   mlir::Value wanted; // candidates

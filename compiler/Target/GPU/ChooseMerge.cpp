@@ -16,7 +16,9 @@ constexpr int64_t kLanes = codegen::kLanes, kWarps = kMergeThreads / kWarp;
 class ChooseMerge {
 public:
   ChooseMerge(GpuBuilder &b, ChooseOp op, const KernelRequest &request)
-      : b(b), views(b, op, request), ownLists(llvm::divideCeil(views.blocks, kMergeThreads)), row(b.block()) {}
+      : b(b), views(b, op, request), ownLists(llvm::divideCeil(views.blocks, kMergeThreads)), row(b.block()) {
+    views.readOptions();
+  }
 
   void emit() {
     joinLists();

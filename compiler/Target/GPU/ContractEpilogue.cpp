@@ -49,4 +49,28 @@ void ContractEpilogue::store(codegen::RegionVectorizer region, Value sum, Value 
   b.store(value, b.at(b.data(result), offset, element));
 }
 
+void ContractEpilogue::storeTile(const Tile &tile, int64_t threads) {
+  // A thread's rows are some apart.
+  const int64_t apart = threads / tile.columns, batch = std::min(tile.together, tile.rows / apart);
+  Value own = b.rem(b.thread(), b.i64(tile.columns)), first = b.div(b.thread(), b.i64(tile.columns)), column = b.add(tile.firstColumn, own);
+  b.ifThen(b.less(column, columns()), [&] {
+    b.loop(b.i64(0), b.i64(tile.rows), apart * batch, [&](Value start) {
+      SmallVector<Value> row;
+      SmallVector<codegen::RegionVectorizer> regions;
+      for (int64_t i = 0; i < batch; ++i) {
+        row.push_back(b.add(b.add(start, first), i * apart));
+        regions.push_back(read(b.add(tile.firstRow, row[i]), column));
+      }
+      b.holdReads();
+      for (int64_t i = 0; i < batch; ++i) {
+        Value target = b.add(tile.firstRow, row[i]);
+        b.ifThen(b.less(target, rows()), [&] {
+          Value sum = b.load(b.getF32Type(), b.at(tile.sums, b.add(b.mul(row[i], tile.stride), own), b.getF32Type()));
+          store(regions[i], sum, target, column);
+        });
+      }
+    });
+  });
+}
+
 } // namespace xf::gpu

@@ -19,6 +19,16 @@ public:
   /// Applies the region to the sum and writes the element, which must exist.
   void store(codegen::RegionVectorizer region, mlir::Value sum, mlir::Value row, mlir::Value column);
 
+  /// Sums in shared memory, [rows][stride], of which neighbouring threads take neighbouring columns: what they read and write lies together.
+  struct Tile {
+    mlir::Value sums;
+    int64_t rows, columns, stride;
+    mlir::Value firstRow, firstColumn;
+    int64_t together = 8; // rows of a thread whose reads are under way
+  };
+  /// Stores what there is of a tile, with all of the block's `threads`.
+  void storeTile(const Tile &tile, int64_t threads);
+
 private:
   mlir::Value extra(unsigned i, mlir::Value row, mlir::Value column);
   mlir::Value rows() { return b.size(result, 0); }

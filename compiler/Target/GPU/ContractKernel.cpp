@@ -6,8 +6,9 @@
 #include "compiler/Target/GPU/ByteWeights.h"
 #include "compiler/Target/GPU/ContractEpilogue.h"
 #include "compiler/Target/GPU/FewRowsContract.h"
-#include "compiler/Target/GPU/TileProduct.h"
+#include "compiler/Target/GPU/TileChoice.h"
 
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -16,38 +17,19 @@ using namespace mlir::xf;
 namespace xf::gpu {
 
 static constexpr int64_t kPanel = codegen::kLanes;
-static constexpr TileShape kMany{64, 64, 4, 4, 16};
 
-static void emitManyRows(GpuBuilder b, ContractOp op, const KernelRequest &request) {
+static void emitManyRows(GpuBuilder b, const TileShape &shape, ContractOp op, const KernelRequest &request) {
   ContractEpilogue epilogue(b, op, request);
-  Type f32 = b.getF32Type();
   auto weight = cast<RankedTensorType>(op.getWeight().getType());
-  bool ofBytes = weight.getElementType().isInteger(8);
-  int64_t columns = weight.getDimSize(0), depth = weight.getDimSize(1), tiles = llvm::divideCeil(columns, kMany.columns);
-  Value lastRow = b.sub(b.size(request.resultView(), 0), 1);
-  Value firstRow = b.mul(b.divide(b.block(), b.i64(tiles)), kMany.rows);
-  Value firstColumn = b.mul(b.remainder(b.block(), b.i64(tiles)), kMany.columns);
-  // Rows and panels behind the last one are the last one: their sums are not stored.
-  auto x = [&](Value row, Value k) {
-    return b.at(b.data(0), b.add(b.mul(b.min(b.add(firstRow, row), lastRow), b.stride(0, 0)), k), f32);
-  };
-  auto weights = [&](Value panel) {
-    Value existing = b.min(b.add(b.div(firstColumn, b.i64(kPanel)), panel), b.i64(llvm::divideCeil(columns, kPanel) - 1));
-    // A word of bytes is as large as an f32.
-    return b.at(b.data(1), b.mul(existing, (ofBytes ? llvm::divideCeil(depth, kWordDepth) : depth) * kPanel), f32);
-  };
-  SmallVector<Value> sums = multiplyTile(b, kMany, {depth, x, ofBytes, weights});
-
-  SmallVector<codegen::RegionVectorizer> regions;
-  auto rowOf = [&](int64_t i) { return b.add(b.add(firstRow, kMany.ownRow(b)), i / kMany.ownColumns); };
-  auto columnOf = [&](int64_t i) { return b.add(b.add(firstColumn, kMany.ownColumn(b)), i % kMany.ownColumns); };
-  for (size_t i = 0; i < sums.size(); ++i)
-    regions.push_back(epilogue.read(rowOf(i), columnOf(i)));
-  b.holdReads();
-  for (size_t i = 0; i < sums.size(); ++i) {
-    Value row = rowOf(i), column = columnOf(i);
-    b.ifThen(epilogue.exists(row, column), [&] { epilogue.store(regions[i], sums[i], row, column); });
-  }
+  int64_t columns = weight.getDimSize(0), tiles = llvm::divideCeil(columns, shape.columns);
+  Value firstRow = b.mul(b.divide(b.block(), b.i64(tiles)), shape.rows);
+  Value firstColumn = b.mul(b.remainder(b.block(), b.i64(tiles)), shape.columns);
+  auto beforeX = [&] { b.awaitLaunches(); };
+  TileOperands operands{columns, weight.getDimSize(1), weight.getElementType().isInteger(8), b.data(0), b.stride(0, 0), b.size(request.resultView(), 0),
+                        b.data(1), nullptr, beforeX};
+  Value sums = multiplyTile(b, shape, operands, firstRow, b.div(firstColumn, b.i64(kPanel)));
+  b.barrier();
+  epilogue.storeTile({sums, shape.rows, shape.columns, shape.stride(), firstRow, firstColumn}, shape.threads());
   b.finish();
 }
 
@@ -76,12 +58,22 @@ LogicalResult emitContract(ContractOp op, const KernelRequest &request, Kernel &
     return op.emitError("the GPU back end does not multiply bytes with bytes");
   if (!ofBytes && !weight.getElementType().isF32())
     return emitTensorContract(op, request, kernel);
-  std::string few = (request.name + "_few").str(), many = (request.name + "_many").str();
+  int64_t columns = weight.getDimSize(0);
+  std::string few = (request.name + "_few").str();
   kernel.launches.push_back(launchOfFew(op, request, few));
   emitFewRows(request.start(few, kFewRowsThreads, op.getLoc()), op, request);
-  emitManyRows(request.start(many, kMany.threads(), op.getLoc()), op, request);
-  auto tiles = static_cast<int64_t>(llvm::divideCeil(weight.getDimSize(0), kMany.columns));
-  kernel.launches.push_back({many, kMany.threads(), {{request.resultView(), 0, kMany.rows}}, 1, tiles, std::nullopt});
+  llvm::StringSet<> emitted;
+  for (const TileRange &range : tilesFor(columns, mostFewRows(columns))) {
+    const TileShape &shape = range.shape;
+    std::string many = (request.name + "_many_" + Twine(shape.rows) + "x" + Twine(shape.columns)).str();
+    if (emitted.insert(many).second)
+      emitManyRows(request.start(many, shape.threads(), op.getLoc()), shape, op, request);
+    auto tiles = static_cast<int64_t>(llvm::divideCeil(columns, shape.columns));
+    std::optional<Launch::Limit> limit;
+    if (range.most)
+      limit = {request.resultView(), 0, *range.most};
+    kernel.launches.push_back({many, shape.threads(), {{request.resultView(), 0, shape.rows}}, 1, tiles, limit});
+  }
   return success();
 }
 

@@ -136,6 +136,10 @@ void FewRows::emit(const Prologue *prologue) {
       fill(b.i64(part));
     closeCopies(b);
   }
+  int64_t copied = std::min(parts, kStages - 1) * kPartBytes;
+  if (lines * kLineBytes > copied)
+    b.prefetch(atByte(b.data(1), b.add(b.mul(panel, lines * kLineBytes), copied)), lines * kLineBytes - copied, kThreads);
+  b.awaitLaunches();
   Value row = b.add(firstRow, ownRow), column = b.add(b.mul(panel, kPanel), ownColumn);
   codegen::RegionVectorizer region = epilogue.read(row, column);
   b.holdReads();

@@ -2,8 +2,10 @@
 
 #include "compiler/Target/VectorMath.h"
 #include "runtime/abi/xf_abi.h"
+#include "runtime/abi/xf_ptx.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -38,6 +40,23 @@ GpuBuilder::GpuBuilder(mlir::gpu::GPUModuleOp module, StringRef name, unsigned v
   kernel->setAttr(mlir::gpu::GPUDialect::getKernelFuncAttrName(), getUnitAttr());
   kernel.setKnownBlockSizeAttr(getDenseI32ArrayAttr({static_cast<int32_t>(threads), 1, 1}));
   setInsertionPointToStart(&kernel.getBody().front());
+  // The launch behind this one starts as soon as there is room for it, and waits for this one's end where it needs what comes of it.
+  assembly(XF_PTX_MARK "griddepcontrol.launch_dependents;");
+  launchesAwaited = assembly(XF_PTX_MARK "griddepcontrol.wait;");
+}
+
+void GpuBuilder::awaitLaunches() { launchesAwaited->moveBefore(getInsertionBlock(), getInsertionPoint()); }
+
+void GpuBuilder::prefetch(Value start, int64_t bytes, int64_t threads) {
+  constexpr int64_t kLine = 128;
+  for (int64_t first = 0; first < bytes; first += threads * kLine) {
+    auto ask = [&] {
+      Value place = at(start, add(mul(thread(), kLine), first), getI8Type());
+      assembly("prefetch.global.L2 [$0];", create<LLVM::PtrToIntOp>(getI64Type(), place).getResult());
+    };
+    int64_t lines = llvm::divideCeil(bytes - first, kLine);
+    lines < threads ? ifThen(less(thread(), i64(lines)), ask) : ask();
+  }
 }
 
 void GpuBuilder::setBlocksTogether(int64_t blocks) {
@@ -70,10 +89,12 @@ void GpuBuilder::barrier() { create<mlir::gpu::BarrierOp>(); }
 
 void GpuBuilder::meetWarp() { create<NVVM::SyncWarpOp>(create<arith::ConstantIntOp>(-1, 32)); }
 
-void GpuBuilder::holdReads() {
-  create<LLVM::InlineAsmOp>(TypeRange(), ValueRange(), "", "~{memory}", /*has_side_effects=*/true, /*is_align_stack=*/false,
-                            LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr());
+Operation *GpuBuilder::assembly(StringRef text, ValueRange operands) {
+  return create<LLVM::InlineAsmOp>(TypeRange(), operands, text, operands.empty() ? "~{memory}" : "l,~{memory}", /*has_side_effects=*/true,
+                                   /*is_align_stack=*/false, LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr());
 }
+
+void GpuBuilder::holdReads() { assembly(""); }
 
 Value GpuBuilder::exchange(Value value, int64_t distance) {
   return create<mlir::gpu::ShuffleOp>(value, static_cast<int32_t>(distance), static_cast<int32_t>(kWarp),

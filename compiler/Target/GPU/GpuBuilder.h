@@ -42,6 +42,11 @@ public:
   void barrier();
   /// Waits for all lanes of the warp, which a branch may have parted: before an instruction that they execute as one.
   void meetWarp();
+  /// Waits for the launches before, whose results are there from here on; else that is the first thing that a kernel does. Before it weights alone
+  /// may be read, and nothing written. Once in a function, where all threads come by.
+  void awaitLaunches();
+  /// Asks for `bytes` of global memory from `start` on to come to the GPU's second cache, with all of the block's `threads`.
+  void prefetch(Value start, int64_t bytes, int64_t threads);
   /// Keeps what has been read before from being read later, where it is needed: LLVM saves registers so, and several waits for memory take
   /// the place of one. No instruction.
   void holdReads();
@@ -74,10 +79,12 @@ public:
   llvm::SmallVector<Value> split(Value number, llvm::ArrayRef<Value> sizes);
 
 private:
+  mlir::Operation *assembly(llvm::StringRef text, mlir::ValueRange operands = {});
   Value parameter(unsigned view, unsigned word);
 
   mlir::gpu::GPUModuleOp kernels;
   mlir::gpu::GPUFuncOp kernel;
+  mlir::Operation *launchesAwaited;
   Value threadNumber, blockNumber;
   unsigned sharedBuffers = 0, firstView = 0;
 };

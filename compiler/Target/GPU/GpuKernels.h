@@ -32,12 +32,14 @@ struct Launch {
   };
   std::optional<Limit> limit;
   unsigned stage = 0;
+  /// Taken only while it has at most so many blocks; 0: always.
+  int64_t mostBlocks = 0;
 };
 
 /// As the image says it, but for the function's name.
 xf_abi_gpu_launch toAbi(const Launch &launch);
 
-/// A kernel's launches, in the order of their stages: of each stage the first whose limit holds is taken.
+/// A kernel's launches, in the order of their stages: of each stage the first whose limits hold is taken.
 struct Kernel {
   unsigned views = 0;
   llvm::SmallVector<Launch> launches;

@@ -7,15 +7,18 @@ using namespace mlir;
 
 namespace xf::gpu {
 
-// A thread reads so many elements before it writes the first: what a move writes no move of the same list reads.
-static constexpr int64_t kThreads = 128, kAtOnce = 4;
+// A warp copies a row of a layer's outer index; most rows stay where they are. A lane reads so many elements before it writes the first: what a
+// move writes no move of the same list reads.
+static constexpr int64_t kWarps = 4, kThreads = kWarps * kWarp, kAtOnce = 4;
 
 Kernel emitMoveRows(mlir::gpu::GPUModuleOp module, StringRef name) {
   enum View : unsigned { state, moves };
   enum StateDim : unsigned { layers, outer, unitPositions, unitBytes, row = unitPositions };
   GpuBuilder b(module, name, 2, kThreads, module.getLoc());
   Type byte = b.getI8Type(), word = b.getI32Type(), words = VectorType::get({4}, word);
-  SmallVector<Value> task = b.split(b.block(), {b.size(moves, 0), b.size(state, layers), b.size(state, outer)});
+  Value number = b.add(b.mul(b.block(), kWarps), b.warp());
+  Value tasks = b.mul(b.mul(b.size(moves, 0), b.size(state, layers)), b.size(state, outer));
+  SmallVector<Value> task = b.split(b.min(number, b.sub(tasks, 1)), {b.size(moves, 0), b.size(state, layers), b.size(state, outer)});
   auto moveWord = [&](int64_t i) {
     Value offset = b.add(b.mul(task[0], b.stride(moves, 0)), i);
     return b.toI64(b.load(word, b.at(b.data(moves), offset, word)));
@@ -29,19 +32,20 @@ Kernel emitMoveRows(mlir::gpu::GPUModuleOp module, StringRef name) {
   Value units = b.divide(b.add(moveWord(2), b.sub(b.max(positions, one), 1)), b.max(positions, one));
   units = b.create<arith::SelectOp>(b.less(b.i64(0), positions), units, one);
   // Moves that a device has planned have a place for each row, also for those that stay.
-  units = b.create<arith::SelectOp>(b.equal(moveWord(0), moveWord(1)), b.i64(0), units);
+  Value rests = b.create<arith::OrIOp>(b.equal(moveWord(0), moveWord(1)), b.create<arith::CmpIOp>(arith::CmpIPredicate::sge, number, tasks));
+  units = b.create<arith::SelectOp>(rests, b.i64(0), units);
   Value from = rowAt(moveWord(0)), to = rowAt(moveWord(1)), bytes = b.mul(units, b.size(state, unitBytes));
   auto copy = [&](Type element, Value count) {
-    Value whole = b.mul(b.div(count, kThreads * kAtOnce), kThreads * kAtOnce);
-    b.loop(b.thread(), whole, kThreads * kAtOnce, [&](Value i) {
+    Value whole = b.mul(b.div(count, kWarp * kAtOnce), kWarp * kAtOnce);
+    b.loop(b.lane(), whole, kWarp * kAtOnce, [&](Value i) {
       SmallVector<Value> read;
       for (int64_t n = 0; n < kAtOnce; ++n)
-        read.push_back(b.load(element, b.at(from, b.add(i, n * kThreads), element)));
+        read.push_back(b.load(element, b.at(from, b.add(i, n * kWarp), element)));
       b.holdReads();
       for (int64_t n = 0; n < kAtOnce; ++n)
-        b.store(read[n], b.at(to, b.add(i, n * kThreads), element));
+        b.store(read[n], b.at(to, b.add(i, n * kWarp), element));
     });
-    b.loop(b.add(whole, b.thread()), count, kThreads, [&](Value i) { b.store(b.load(element, b.at(from, i, element)), b.at(to, i, element)); });
+    b.loop(b.add(whole, b.lane()), count, kWarp, [&](Value i) { b.store(b.load(element, b.at(from, i, element)), b.at(to, i, element)); });
   };
   // Heads of a few elements are no multiple of 16 bytes, masks are of bytes.
   Value all = bytes;
@@ -50,7 +54,7 @@ Kernel emitMoveRows(mlir::gpu::GPUModuleOp module, StringRef name) {
   b.ifElse(
       b.equal(b.rem(all, 16), b.i64(0)), [&] { copy(words, b.div(bytes, 16)); }, [&] { copy(byte, bytes); });
   b.finish();
-  return {2, {{name.str(), kThreads, {{moves, 0}, {state, layers}, {state, outer}}, 1, 1, std::nullopt}}};
+  return {2, {{name.str(), kThreads, {{moves, 0}, {state, layers}, {state, outer}}, kWarps, 1, std::nullopt}}};
 }
 
 } // namespace xf::gpu

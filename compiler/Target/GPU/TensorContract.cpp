@@ -1,8 +1,8 @@
-// The kernels of xf.contract with 16-bit factors, which apply an op's region to the sums of tensor products: for few rows straight from
+// The kernels of xf.contract with 16-bit factors, which apply an op's region to the sums of tensor products: for few and for some rows straight from
 // registers, for many from shared memory, whole rows at a time.
 #include "compiler/Target/GPU/ContractEpilogue.h"
 #include "compiler/Target/GPU/FewRowsContract.h"
-#include "compiler/Target/GPU/TensorProduct.h"
+#include "compiler/Target/GPU/TensorTileChoice.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -11,8 +11,6 @@ using namespace mlir::xf;
 
 namespace xf::gpu {
 namespace {
-
-constexpr ManyRowsProduct::Shape kMany{4};
 
 class TensorContract {
 public:
@@ -24,7 +22,8 @@ public:
   }
 
   void emitFew(const Prologue *prologue = nullptr);
-  void emitMany();
+  void emitSome();
+  void emitMany(const ManyRowsProduct::Shape &shape);
 
 private:
   GpuBuilder b;
@@ -41,25 +40,36 @@ void TensorContract::emitFew(const Prologue *prologue) {
   // What the epilogue reads is under way with what the product reads.
   SmallVector<Value> rows, columns;
   SmallVector<codegen::RegionVectorizer> regions;
-  for (int64_t first = 0; first < FewRowsProduct::kElements; first += threads) {
-    Value element = b.add(b.thread(), first);
-    rows.push_back(b.add(firstRow, b.div(element, b.i64(kPanelColumns))));
-    columns.push_back(b.add(b.mul(panel, kPanelColumns), b.rem(element, b.i64(kPanelColumns))));
-    regions.push_back(epilogue.read(rows.back(), columns.back()));
-  }
-  b.holdReads();
+  auto readExtras = [&] {
+    b.awaitLaunches();
+    for (int64_t first = 0; first < FewRowsProduct::kElements; first += threads) {
+      Value element = b.add(b.thread(), first);
+      rows.push_back(b.add(firstRow, b.div(element, b.i64(kPanelColumns))));
+      columns.push_back(b.add(b.mul(panel, kPanelColumns), b.rem(element, b.i64(kPanelColumns))));
+      regions.push_back(epilogue.read(rows.back(), columns.back()));
+    }
+    b.holdReads();
+  };
+  Value groupRow = b.div(b.lane(), b.i64(4));
   FewRowsProduct product(b, operands);
   SmallVector<Value> sums;
   if (prologue) {
     // 16 bytes more than a row: lanes that read a k of 8 rows share no bank.
     int64_t stride = operands.depth + 8;
-    sums = product.multiplyMade(panel, stride, [&] {
+    sums = product.multiplyBehind(panel, [&]() -> FewRowsProduct::Row {
+      readExtras();
       Value made = b.shared(operands.factor, kTileRows * stride);
       emitPrologue(b, *prologue, threads, firstRow, b.equal(panel, b.i64(0)), {made, kTileRows, stride});
       b.barrier();
-      return made;
+      return {b.at(made, b.mul(groupRow, stride), operands.factor), Value()};
+    });
+  } else if (FewRowsProduct::canReadAhead(operands.depth)) {
+    sums = product.multiplyBehind(panel, [&]() -> FewRowsProduct::Row {
+      readExtras();
+      return {product.xRow(b.add(firstRow, groupRow)), product.rowsAligned(4)};
     });
   } else {
+    readExtras();
     sums = product.multiplyTogether(firstRow, panel);
   }
   for (size_t i = 0; i < sums.size(); ++i) {
@@ -71,36 +81,42 @@ void TensorContract::emitFew(const Prologue *prologue) {
   b.finish();
 }
 
-void TensorContract::emitMany() {
-  int64_t tiles = llvm::divideCeil(operands.columns, kMany.columns());
-  Value firstRow = b.mul(b.divide(b.block(), b.i64(tiles)), kMany.kRows);
-  Value firstPanel = b.mul(b.remainder(b.block(), b.i64(tiles)), kMany.panels);
-  Value sums = ManyRowsProduct(b, operands, kMany).multiply(firstRow, firstPanel);
-  b.barrier();
+void TensorContract::emitSome() {
+  int64_t tiles = llvm::divideCeil(operands.columns, SomeRowsProduct::kWarpColumns);
+  Value firstRow = b.mul(b.divide(b.block(), b.i64(tiles)), SomeRowsProduct::kRows);
+  Value firstPanel = b.mul(b.remainder(b.block(), b.i64(tiles)), SomeRowsProduct::kWarpPanels);
+  b.setBlocksTogether(SomeRowsProduct::blocksTogether(operands.depth));
+  SomeRowsProduct product(b, operands);
+  Value column = b.add(b.mul(firstPanel, kPanelColumns), b.lane());
+  SmallVector<codegen::RegionVectorizer> regions;
+  auto rowOf = [&](int64_t i) { return b.add(firstRow, product.rowOf(i)); };
+  auto readExtras = [&] {
+    for (int64_t i = 0; i < SomeRowsProduct::sumsFor(operands.depth); ++i)
+      regions.push_back(epilogue.read(rowOf(i), column));
+    b.holdReads();
+  };
+  SmallVector<Value> sums = product.multiply(firstRow, firstPanel, [&] { b.awaitLaunches(); }, readExtras);
+  for (auto [i, sum] : llvm::enumerate(sums)) {
+    Value exists = epilogue.exists(rowOf(i), column);
+    exists = b.create<arith::AndIOp>(exists, b.less(product.rowOf(i), b.i64(SomeRowsProduct::kRows)));
+    b.ifThen(exists, [&] { epilogue.store(regions[i], sum, rowOf(i), column); });
+  }
+  b.finish();
+}
 
-  // Neighbouring threads have neighbouring columns of a row; a thread's rows are some apart.
-  constexpr int64_t kApart = kMany.threads() / kMany.columns(), kBatch = 8;
-  Type f32 = b.getF32Type();
-  Value own = b.rem(b.thread(), b.i64(kMany.columns())), first = b.div(b.thread(), b.i64(kMany.columns()));
-  Value column = b.add(b.mul(firstPanel, kPanelColumns), own);
-  b.ifThen(b.less(column, b.i64(operands.columns)), [&] {
-    b.loop(b.i64(0), b.i64(kMany.kRows), kApart * kBatch, [&](Value start) {
-      SmallVector<Value> row;
-      SmallVector<codegen::RegionVectorizer> regions;
-      for (int64_t i = 0; i < kBatch; ++i) {
-        row.push_back(b.add(b.add(start, first), i * kApart));
-        regions.push_back(epilogue.read(b.add(firstRow, row[i]), column));
-      }
-      b.holdReads();
-      for (int64_t i = 0; i < kBatch; ++i) {
-        Value target = b.add(firstRow, row[i]);
-        b.ifThen(b.less(target, operands.rows), [&] {
-          Value sum = b.load(f32, b.at(sums, b.add(b.mul(row[i], kMany.stride()), own), f32));
-          epilogue.store(regions[i], sum, target, column);
-        });
-      }
-    });
-  });
+void TensorContract::emitMany(const ManyRowsProduct::Shape &shape) {
+  int64_t tiles = llvm::divideCeil(operands.columns, shape.columns()), together = ManyRowsProduct::sharedRows(shape);
+  Value firstRow = b.mul(b.divide(b.block(), b.i64(tiles)), shape.rows);
+  Value firstPanel = b.mul(b.remainder(b.block(), b.i64(tiles)), shape.panels);
+  ManyRowsProduct product(b, operands, shape);
+  product.multiply(firstRow, firstPanel, [&] { b.awaitLaunches(); });
+  for (int64_t first = 0; first < shape.rows; first += together) {
+    if (first)
+      b.barrier();
+    Value sums = product.share(first);
+    b.barrier();
+    epilogue.storeTile({sums, together, shape.columns(), shape.stride(), b.add(firstRow, first), b.mul(firstPanel, kPanelColumns), 16}, shape.threads());
+  }
   b.finish();
 }
 
@@ -115,7 +131,7 @@ static Launch launchOfFew(ContractOp op, const KernelRequest &request, StringRef
 }
 
 std::optional<Launch> emitTensorContractWith(const Prologue &prologue, ContractOp op, const KernelRequest &request) {
-  if (!FewRowsProduct::canMakeRows(cast<RankedTensorType>(op.getWeight().getType()).getDimSize(1)))
+  if (!FewRowsProduct::canReadAhead(cast<RankedTensorType>(op.getWeight().getType()).getDimSize(1)))
     return std::nullopt;
   Launch launch = launchOfFew(op, request, request.name);
   TensorContract(prologue.start(request, launch.threads, op.getLoc()), op, request).emitFew(&prologue);
@@ -126,12 +142,25 @@ LogicalResult emitTensorContract(ContractOp op, const KernelRequest &request, Ke
   auto weight = cast<RankedTensorType>(op.getWeight().getType());
   if (!weight.getElementType().isBF16() && !weight.getElementType().isF16())
     return op.emitError("the GPU back end does not multiply ") << weight.getElementType();
-  std::string few = (request.name + "_few").str(), many = (request.name + "_many").str();
+  int64_t columns = weight.getDimSize(0);
+  std::string few = (request.name + "_few").str();
   kernel.launches.push_back(launchOfFew(op, request, few));
   TensorContract(request.start(few, kernel.launches.back().threads, op.getLoc()), op, request).emitFew();
-  TensorContract(request.start(many, kMany.threads(), op.getLoc()), op, request).emitMany();
-  auto tiles = static_cast<int64_t>(llvm::divideCeil(weight.getDimSize(0), kMany.columns()));
-  kernel.launches.push_back({many, kMany.threads(), {{request.resultView(), 0, kMany.kRows}}, 1, tiles, std::nullopt});
+  for (const TensorTileRange &range : tensorTilesFor(columns, mostFewRows(columns))) {
+    auto add = [&](const Twine &suffix, int64_t rows, int64_t width, int64_t threads) {
+      std::string name = (request.name + suffix).str();
+      auto limit = range.most ? std::optional(Launch::Limit{request.resultView(), 0, *range.most}) : std::nullopt;
+      auto tiles = static_cast<int64_t>(llvm::divideCeil(columns, width));
+      kernel.launches.push_back({name, threads, {{request.resultView(), 0, rows}}, 1, tiles, limit});
+      return TensorContract(request.start(name, threads, op.getLoc()), op, request);
+    };
+    if (range.shape) {
+      const ManyRowsProduct::Shape &shape = *range.shape;
+      add("_many_" + Twine(shape.rows) + "x" + Twine(shape.columns()), shape.rows, shape.columns(), shape.threads()).emitMany(shape);
+    } else {
+      add("_some", SomeRowsProduct::kRows, SomeRowsProduct::kWarpColumns, SomeRowsProduct::warpsFor(weight.getDimSize(1)) * kWarp).emitSome();
+    }
+  }
   return success();
 }
 

@@ -150,7 +150,7 @@ SmallVector<Value> FewRowsProduct::addShared(Value shared, int64_t count, ValueR
   return added;
 }
 
-SmallVector<Value> FewRowsProduct::multiplyMade(Value panel, int64_t rowStride, function_ref<Value()> makeRows) {
+SmallVector<Value> FewRowsProduct::multiplyBehind(Value panel, function_ref<Row()> findRow) {
   findWeights(panel);
   int64_t warps = warpsFor(depth), steps = std::min(depth, kChainDepth) / kStepDepth;
   Value firstK = b.mul(b.warp(), kChainDepth);
@@ -158,10 +158,18 @@ SmallVector<Value> FewRowsProduct::multiplyMade(Value panel, int64_t rowStride, 
   for (int64_t step = 0; step < steps; ++step)
     words.push_back(readWeights(b.add(firstK, step * kStepDepth)));
   b.meetWarp(); // neither LLVM nor ptxas brings a read behind this
-  x = b.at(makeRows(), b.add(b.mul(b.div(b.lane(), b.i64(4)), rowStride), b.mul(inGroup, 2)), factor);
-  SmallVector<Value> sums(kSums, b.f32(0));
-  for (int64_t step = 0; step < steps; ++step)
-    sums = multiplyTiles(b, factor, words[step], readX(b.add(firstK, step * kStepDepth), /*isAligned=*/true), sums);
+  Row row = findRow();
+  x = b.at(row.start, b.mul(inGroup, 2), factor);
+  auto chain = [&](bool isAligned) {
+    SmallVector<SmallVector<Value>> pairs;
+    for (int64_t step = 0; step < steps; ++step)
+      pairs.push_back(readX(b.add(firstK, step * kStepDepth), isAligned));
+    SmallVector<Value> sums(kSums, b.f32(0));
+    for (int64_t step = 0; step < steps; ++step)
+      sums = multiplyTiles(b, factor, words[step], pairs[step], sums);
+    return sums;
+  };
+  SmallVector<Value> sums = row.isAligned ? b.choose(row.isAligned, [&] { return chain(true); }, [&] { return chain(false); }) : chain(true);
   Value shared = b.shared(b.getF32Type(), warps * kElements);
   share(sums, shared);
   b.barrier();

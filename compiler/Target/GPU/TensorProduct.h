@@ -28,19 +28,19 @@ struct TensorOperands {
 
 class TensorProduct {
 public:
-  TensorProduct(GpuBuilder &b, const TensorOperands &operands);
-
-protected:
   using Value = mlir::Value;
+  TensorProduct(GpuBuilder &b, const TensorOperands &operands);
 
   /// Whether all rows of x start at multiples of `bytes`. The same for all threads.
   Value rowsAligned(int64_t bytes);
-  llvm::SmallVector<Value> addTo(mlir::ValueRange sums, mlir::ValueRange chains);
-  int64_t chains() const { return llvm::divideCeil(depth, kChainDepth); }
   /// The address of row `row`; those behind the last one are the last one: what comes of them is nobody's.
   Value xRow(Value row) {
     return b.at(operands.x, b.mul(b.min(row, b.sub(operands.rows, 1)), operands.rowStride), factor);
   }
+
+protected:
+  llvm::SmallVector<Value> addTo(mlir::ValueRange sums, mlir::ValueRange chains);
+  int64_t chains() const { return llvm::divideCeil(depth, kChainDepth); }
   /// The address of panel `panel`, of which the last one is the last.
   Value panelAt(Value panel) {
     return b.at(operands.weights, b.mul(b.min(panel, b.i64(panels - 1)), pairs * 2 * kPanelColumns), factor);
@@ -70,10 +70,16 @@ public:
   static constexpr int64_t kElements = kTileRows * kPanelColumns;
   static int64_t warpsFor(int64_t depth);
   llvm::SmallVector<Value> multiplyTogether(Value firstRow, Value panel);
-  /// The same of rows that all threads make first, in shared memory, while the weights are on their way; `makeRows` ends with a barrier. The
-  /// depth is one that can be a prologue's, and for which canMakeRows(): no warp has a shorter chain than the others.
-  llvm::SmallVector<Value> multiplyMade(Value panel, int64_t rowStride, llvm::function_ref<Value()> makeRows);
-  static bool canMakeRows(int64_t depth) { return depth < kChainDepth || depth % kChainDepth == 0; }
+  /// The same where the weights are on their way while `findRow` waits for the launches before, or has all threads make rows in shared memory
+  /// and ends with a barrier. It gives the start of the lane's row, the block's `lane / 4`, and whether its pairs are aligned (null: they are). The
+  /// depth is one for which canReadAhead(): each warp has one chain, and none a shorter one than the others.
+  struct Row {
+    Value start, isAligned;
+  };
+  llvm::SmallVector<Value> multiplyBehind(Value panel, llvm::function_ref<Row()> findRow);
+  static bool canReadAhead(int64_t depth) {
+    return (depth < kChainDepth && depth % kStepDepth == 0) || (depth % kChainDepth == 0 && depth / kChainDepth == warpsFor(depth));
+  }
 
 private:
   /// What a lane needs for one step.
@@ -93,49 +99,6 @@ private:
 
   Value inGroup;    // the lane's t
   Value weights, x; // of the lane: its first columns at pair t, and k = 2t of its row
-};
-
-/// A block computes some panels' columns of 64 rows.
-class ManyRowsProduct : public TensorProduct {
-public:
-  /// Of `panels` panels, 4 or 8.
-  struct Shape {
-    int64_t panels;
-    static constexpr int64_t kRows = 64;
-    constexpr int64_t threads() const { return panels * kWarp; }
-    constexpr int64_t columns() const { return panels * kPanelColumns; }
-    /// Elements from row to row of the sums in shared memory.
-    constexpr int64_t stride() const { return columns() + 4; }
-  };
-  ManyRowsProduct(GpuBuilder &b, const TensorOperands &operands, Shape shape)
-      : TensorProduct(b, operands), shape(shape) {}
-
-  /// The sums in shared memory, f32 [row][column], counted from the first row and the first panel. All threads must take part;
-  /// behind a barrier there is what others have computed. Panels that are not needed are not read, and their sums +0.
-  Value multiply(Value firstRow, Value firstPanel, llvm::function_ref<Value(Value panel)> isNeeded = nullptr);
-
-private:
-  int64_t stageBytes() const;
-  Value stage(Value part);
-  void fill(Value part);
-  void copyWeights(Value target, Value firstPair);
-  void forChunksOfX(Value target, Value firstK, llvm::function_ref<void(Value to, Value from, Value elements)> body);
-  void multiply(Value part);
-  void storeSums();
-  Value swapped(Value quad, Value pair);
-
-  Value atByte(Value base, Value offset) { return b.at(base, offset, b.getI8Type()); }
-  /// `elements`, at least 0 and at most a chunk's.
-  Value ofChunk(Value elements);
-  int64_t parts();
-
-  Shape shape;
-  Value shared, copiesX;         // whether x can be copied in chunks
-  Value firstRow, firstPanel;    // of the block
-  llvm::function_ref<Value(Value panel)> needed;
-  Value ownRow, ownPanel;        // of the warp, in the block
-  Value group, inGroup;          // the lane's g and t
-  llvm::SmallVector<Value> sums; // [row tile][half of the columns][4]
 };
 
 } // namespace xf::gpu

@@ -1,7 +1,16 @@
-// While the threads multiply one part of k, what they read of the next one is under way to their registers.
+// Operands pass through shared memory in a ring of stages, which asynchronous copies fill some parts of k ahead; one barrier a part both shows what
+// has arrived and frees the stage that is filled next. Weights of bytes are widened on their way: their words are read to registers one part
+// before they are stored.
+//
+// What a thread multiplies is read from shared memory ahead, too, also from part to part: four k of each of its rows while it multiplies the four
+// before, a k of its columns while it multiplies the k before. With few rows a processor has one warp alone, and nothing else to do while that waits.
+//
+// A warp's 32 x 16 bytes take the two passes that they must at least: the hardware takes half a warp at once if lanes that differ in bit 0, or all that
+// differ in bit 1, read the same place. Rows of threads are told apart by the bits 0 and 4 of the lane, columns by 1, 2 and 3.
 #include "compiler/Target/GPU/TileProduct.h"
 
 #include "compiler/Target/GPU/ByteWeights.h"
+#include "compiler/Target/GPU/TensorCore.h"
 #include "compiler/Target/VectorMath.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -11,175 +20,324 @@ using namespace mlir;
 namespace xf::gpu {
 namespace {
 
-constexpr int64_t kPanel = codegen::kLanes, kQuad = 4; // weights are read 4 at a time
+constexpr int64_t kPanel = codegen::kLanes, kQuad = 4; // elements of 16 bytes, which are what one copy moves
+constexpr int64_t kChunk = 4 * kQuad, kLineBytes = 4 * kPanel;
+static_assert(kQuad == kWordDepth);
 
 class TileProduct {
 public:
-  TileProduct(GpuBuilder &b, const TileShape &shape, const TileOperands &operands)
-      : b(b), shape(shape), operands(operands), quads(shape.part * shape.columns / kQuad / shape.threads()),
-        elements(shape.rows * shape.part / shape.threads()), rowStride(shape.rows + kQuad) {
-    static_assert(kQuad == kWordDepth);
-    assert(shape.threads() % shape.columns == 0 && shape.part % kWordDepth == 0);
-  }
+  TileProduct(GpuBuilder &b, const TileShape &shape, const TileOperands &operands, Value firstRow, Value firstPanel)
+      : b(b), shape(shape), operands(operands), f32(b.getF32Type()), depth(operands.depth), parts(llvm::divideCeil(depth, shape.part)),
+        firstRow(firstRow), firstPanel(firstPanel) {}
 
-  SmallVector<Value> run();
+  Value run();
 
 private:
+  /// What the thread brings to each part, 16 bytes or a word: where part 0's is, its k and its place, in bytes, in a part.
+  struct Source {
+    Value from, k, place;
+    Value isNeeded; // null: it is
+  };
+
   void placeThread();
-  SmallVector<Value> read(Value k0);
-  SmallVector<Value> readQuads(Value k0);
-  SmallVector<Value> readWords(Value k0);
-  void write(ValueRange staged);
-  void writeQuads(ValueRange staged);
-  void writeWords(ValueRange staged);
-  void multiply(int64_t count);
-  Value clampedK(Value k) { return b.min(k, b.i64(operands.depth - 1)); }
+  Value panelAt(Value panel);
+  void findWeights();
+  void findX();
+  void copyWeights(Value part, Value target);
+  SmallVector<Value> readWords(Value part);
+  void storeWords(ValueRange ofPart, Value target);
+  void fillX(Value part, Value target);
+  void fillFirst();
+  void fillNext(Value part);
+  void loadRows(Value stage, int64_t quad);
+  void loadColumns(Value stage, int64_t k);
+  void multiply(Value part, int64_t count);
+  void storeSums();
+
+  bool hasTail() const { return depth % shape.part; }
+  Value atByte(Value base, Value offset) { return b.at(base, offset, b.getI8Type()); }
+  Value stage(Value part) { return atByte(shared, b.mul(b.rem(part, b.i64(shape.stages())), shape.stageBytes())); }
+  Value atWeights(Value stage) { return b.atByte(stage, 4 * shape.rows * shape.strideOfX()); }
+  Value chunkOr0(Value condition) {
+    return b.create<arith::SelectOp>(condition, b.create<arith::ConstantIntOp>(kChunk, 32), b.create<arith::ConstantIntOp>(0, 32));
+  }
 
   GpuBuilder &b;
   const TileShape &shape;
   const TileOperands &operands;
-  int64_t quads, elements; // of weights and of x that a thread brings to shared memory
-  int64_t rowStride;       // of x there, [part][rows]: a multiple of 16 bytes, and off the banks' period
-  Value sharedX, sharedW;
-  // Of the thread's quads of columns or, of bytes, words of k: their panel, its address, whether it is needed, and where they
-  // begin in it: column, and k or word.
-  Value panel, weights, isNeeded, lane, firstK;
+  Type f32;
+  int64_t depth, parts;
+  Value firstRow, firstPanel; // of the tile
+  Value shared, copiesX;
+  Value ownRow, ownColumn; // of the thread's first element, in the tile
+  SmallVector<Source> weights, rows;
+  Value current, free; // stages: of the part that is multiplied, and of the one before
   SmallVector<Value> sums;
+  // What is multiplied next: four k of each row, and a k of each column.
+  SmallVector<Value> x, w;
+  SmallVector<Value> words; // of bytes, of the part that is stored next
 };
 
-/// The thread's share of the part that begins at `k0`. Behind the last k, which nobody multiplies, the last one is read again.
-SmallVector<Value> TileProduct::read(Value k0) {
-  Type f32 = b.getF32Type();
-  SmallVector<Value> staged;
-  for (int64_t i = 0; i < elements; ++i) {
-    Value number = b.add(b.thread(), i * shape.threads());
-    Value k = b.rem(number, b.i64(shape.part)), row = b.div(number, b.i64(shape.part));
-    staged.push_back(b.load(f32, operands.x(row, clampedK(b.add(k0, k)))));
+void TileProduct::placeThread() {
+  Value row = b.i64(0), column = b.lane();
+  if (shape.laneRows() > 1) {
+    row = b.add(b.rem(b.lane(), b.i64(2)), b.mul(b.div(b.lane(), b.i64(16)), 2));
+    column = b.mul(b.rem(b.div(b.lane(), b.i64(2)), b.i64(8)), kQuad);
   }
-  auto zeros = [&] {
-    Type word = operands.ofBytes ? b.getI32Type() : f32;
-    return SmallVector<Value>(operands.ofBytes ? quads : quads * kQuad, b.create<arith::ConstantOp>(b.getZeroAttr(word)));
-  };
-  auto weights = [&] { return operands.ofBytes ? readWords(k0) : readQuads(k0); };
-  llvm::append_range(staged, isNeeded ? b.choose(isNeeded, weights, zeros) : weights());
-  b.holdReads();
-  return staged;
+  int64_t warps = shape.columns / shape.warpColumns();
+  ownRow = b.add(row, b.mul(b.div(b.warp(), b.i64(warps)), shape.warpRows()));
+  ownColumn = b.add(column, b.mul(b.rem(b.warp(), b.i64(warps)), shape.warpColumns()));
 }
 
-SmallVector<Value> TileProduct::readQuads(Value k0) {
-  SmallVector<Value> values;
-  for (int64_t i = 0; i < quads; ++i) {
-    Value k = clampedK(b.add(k0, b.add(firstK, i * shape.threads() / (shape.columns / kQuad))));
-    llvm::append_range(values, b.loadMany(b.at(weights, b.add(b.mul(k, kPanel), lane), b.getF32Type()), kQuad));
-  }
-  return values;
+/// The place of a panel, counted from the tile's first.
+Value TileProduct::panelAt(Value panel) {
+  int64_t lines = operands.ofBytes ? llvm::divideCeil(depth, kWordDepth) : depth;
+  panel = b.add(firstPanel, panel);
+  if (operands.columns % shape.columns)
+    panel = b.min(panel, b.i64(llvm::divideCeil(operands.columns, kPanel) - 1));
+  return atByte(operands.weights, b.mul(panel, lines * kLineBytes));
 }
 
-SmallVector<Value> TileProduct::readWords(Value k0) {
+/// What differs from one of a thread's sources to the next one is added as a constant, which takes no register.
+void TileProduct::findWeights() {
+  for (int64_t first = 0; first < shape.part * shape.columns / kQuad; first += shape.threads()) {
+    Value panel, k, inLine;
+    if (operands.ofBytes) {
+      // Neighbouring threads have the words of neighbouring columns.
+      Value number = b.add(b.thread(), first), column = b.rem(number, b.i64(shape.columns));
+      panel = b.div(column, b.i64(kPanel)), inLine = b.mul(b.rem(column, b.i64(kPanel)), 4);
+      k = b.mul(b.div(number, b.i64(shape.columns)), kWordDepth);
+    } else {
+      // Eight have a k of two panels, so that they write to all banks at once; of a panel a warp reads 256 bytes.
+      constexpr int64_t kPerPanel = kPanel / kQuad;
+      Value line = b.div(b.thread(), b.i64(2 * kPerPanel));
+      int64_t moreLines = first / (2 * kPerPanel);
+      panel = b.add(b.rem(b.div(b.thread(), b.i64(kPerPanel)), b.i64(2)), b.mul(b.div(line, b.i64(shape.part)), 2));
+      panel = b.add(panel, moreLines / shape.part * 2);
+      inLine = b.mul(b.rem(b.thread(), b.i64(kPerPanel)), kChunk);
+      k = b.add(b.rem(line, b.i64(shape.part)), moreLines % shape.part);
+    }
+    Value place = b.add(b.mul(k, 4 * shape.columns), b.add(b.mul(panel, kLineBytes), inLine));
+    Value inPanel = b.mul(operands.ofBytes ? b.div(k, b.i64(kWordDepth)) : k, kLineBytes);
+    weights.push_back({atByte(panelAt(panel), b.add(inPanel, inLine)), k, place, operands.isNeeded ? operands.isNeeded(panel) : Value()});
+  }
+}
+
+void TileProduct::findX() {
+  int64_t chunks = shape.part / kQuad;
+  for (int64_t first = 0; first < shape.rows * chunks; first += shape.threads()) {
+    Value number = b.add(b.thread(), first), row = b.div(number, b.i64(chunks)), k = b.mul(b.rem(number, b.i64(chunks)), kQuad);
+    Value offset = b.mul(b.min(b.add(firstRow, row), b.sub(operands.rows, 1)), operands.rowStride);
+    bool areAll = first + shape.threads() <= shape.rows * chunks;
+    rows.push_back({b.at(operands.x, b.add(offset, k), f32), k, b.mul(b.add(b.mul(row, shape.strideOfX()), k), 4),
+                    areAll ? Value() : b.less(number, b.i64(shape.rows * chunks))});
+  }
+  Value start = b.create<LLVM::PtrToIntOp>(b.getI64Type(), operands.x);
+  Value either = b.create<arith::OrIOp>(start, b.mul(operands.rowStride, 4));
+  copiesX = b.equal(b.create<arith::AndIOp>(either, b.i64(kChunk - 1)), b.i64(0));
+}
+
+/// Starts to bring a part's weights to its stage; behind the last k there are zeros.
+void TileProduct::copyWeights(Value part, Value target) {
+  for (const Source &source : weights) {
+    Value reads = source.isNeeded;
+    if (hasTail()) {
+      Value exists = b.less(b.add(b.mul(part, shape.part), source.k), b.i64(depth));
+      reads = reads ? b.create<arith::AndIOp>(reads, exists).getResult() : exists;
+    }
+    copyAsync(b, atByte(atWeights(target), source.place), atByte(source.from, b.mul(part, shape.part * kLineBytes)), reads ? chunkOr0(reads) : Value());
+  }
+}
+
+/// The thread's words of a part. Behind the last one, which nobody multiplies, the last one is read again.
+SmallVector<Value> TileProduct::readWords(Value part) {
   Type word = b.getI32Type();
-  int64_t groups = llvm::divideCeil(operands.depth, kWordDepth);
-  SmallVector<Value> values;
-  for (int64_t i = 0; i < quads; ++i) {
-    Value group = b.add(b.div(k0, b.i64(kWordDepth)), b.add(firstK, i * shape.threads() / shape.columns));
-    values.push_back(b.load(word, b.at(weights, b.add(b.mul(b.min(group, b.i64(groups - 1)), kPanel), lane), word)));
+  int64_t groups = llvm::divideCeil(depth, kWordDepth);
+  SmallVector<Value> read;
+  for (const Source &source : weights) {
+    Value group = b.mul(part, shape.part / kWordDepth);
+    if (hasTail())
+      group = b.min(group, b.sub(b.i64(groups - 1), b.div(source.k, b.i64(kWordDepth))));
+    auto load = [&] { return b.load(word, atByte(source.from, b.mul(group, kLineBytes))); };
+    auto zero = [&] { return b.integer(word, 0); };
+    read.push_back(source.isNeeded ? b.chooseOne(source.isNeeded, load, zero) : load());
   }
-  return values;
+  b.holdReads();
+  return read;
 }
 
-void TileProduct::write(ValueRange staged) {
-  Type f32 = b.getF32Type();
-  for (int64_t i = 0; i < elements; ++i) {
-    Value number = b.add(b.thread(), i * shape.threads());
-    Value k = b.rem(number, b.i64(shape.part)), row = b.div(number, b.i64(shape.part));
-    b.store(staged[i], b.at(sharedX, b.add(b.mul(k, rowStride), row), f32));
-  }
-  operands.ofBytes ? writeWords(staged.drop_front(elements)) : writeQuads(staged.drop_front(elements));
+void TileProduct::storeWords(ValueRange ofPart, Value target) {
+  for (auto [source, word] : llvm::zip_equal(weights, ofPart))
+    for (auto [i, weight] : llvm::enumerate(widenBytes(b, word)))
+      b.store(weight, b.atByte(atByte(atWeights(target), source.place), i * 4 * shape.columns));
 }
 
-void TileProduct::writeQuads(ValueRange staged) {
-  for (int64_t i = 0; i < quads; ++i) {
-    Value k = b.add(firstK, i * shape.threads() / (shape.columns / kQuad));
-    Value target = b.add(b.mul(k, shape.columns), b.add(b.mul(panel, kPanel), lane));
-    b.storeMany(llvm::to_vector(staged.slice(i * kQuad, kQuad)), b.at(sharedW, target, b.getF32Type()));
+/// Brings a part of x to its stage, by asynchronous copies if all rows start at multiples of 16 bytes.
+void TileProduct::fillX(Value part, Value target) {
+  Value firstK = b.mul(part, shape.part);
+  auto forSources = [&](function_ref<void(Value to, Value from, Value left)> body) {
+    for (const Source &source : rows) {
+      auto bring = [&] { body(atByte(target, source.place), b.at(source.from, firstK, f32), b.sub(b.i64(depth), b.add(firstK, source.k))); };
+      source.isNeeded ? b.ifThen(source.isNeeded, bring) : bring();
+    }
+  };
+  auto copy = [&] {
+    forSources([&](Value to, Value from, Value left) {
+      Value bytes;
+      if (hasTail())
+        bytes = b.narrow(b.mul(b.min(b.max(left, b.i64(0)), b.i64(kQuad)), 4));
+      copyAsync(b, to, from, bytes);
+    });
+  };
+  // What is behind the last k is read from there: nobody multiplies it.
+  auto gather = [&] {
+    forSources([&](Value to, Value from, Value left) {
+      SmallVector<Value> elements;
+      for (int64_t i = 0; i < kQuad; ++i)
+        elements.push_back(b.load(f32, b.at(from, hasTail() ? b.min(b.i64(i), b.sub(left, 1)) : b.i64(i), f32)));
+      b.storeMany(elements, to);
+    });
+  };
+  b.ifElse(copiesX, copy, gather);
+}
+
+/// A group of copies for each part, and an empty one where there is no part, so that numbers tell what has arrived.
+void TileProduct::fillFirst() {
+  int64_t ahead = shape.stages() - 1, existing = std::min(ahead, parts);
+  SmallVector<SmallVector<Value>> first;
+  for (int64_t part = 0; part < existing; ++part)
+    operands.ofBytes ? first.push_back(readWords(b.i64(part))) : copyWeights(b.i64(part), stage(b.i64(part)));
+  if (operands.ofBytes)
+    words = readWords(b.i64(std::min(ahead, parts - 1)));
+  if (operands.beforeX)
+    operands.beforeX();
+  for (int64_t part = 0; part < ahead; ++part) {
+    if (part < existing) {
+      fillX(b.i64(part), stage(b.i64(part)));
+      if (operands.ofBytes)
+        storeWords(first[part], stage(b.i64(part)));
+    }
+    closeCopies(b);
   }
 }
 
-void TileProduct::writeWords(ValueRange staged) {
-  Value column = b.add(b.mul(panel, kPanel), lane);
-  for (int64_t i = 0; i < quads; ++i) {
-    Value k = b.mul(b.add(firstK, i * shape.threads() / shape.columns), kWordDepth);
-    for (auto [u, weight] : llvm::enumerate(widenBytes(b, staged[i])))
-      b.store(weight, b.at(sharedW, b.add(b.mul(b.add(k, u), shape.columns), column), b.getF32Type()));
-  }
+void TileProduct::fillNext(Value part) {
+  Value next = b.add(part, shape.stages() - 1);
+  b.ifThen(b.less(next, b.i64(parts)), [&] {
+    operands.ofBytes ? storeWords(words, free) : copyWeights(next, free);
+    fillX(next, free);
+  });
+  closeCopies(b);
+  if (operands.ofBytes)
+    words = readWords(b.min(b.add(next, 1), b.i64(parts - 1)));
 }
 
-/// Adds the products of the first `count` k of the part in shared memory.
-void TileProduct::multiply(int64_t count) {
-  Type f32 = b.getF32Type();
-  Value ownRow = shape.ownRow(b), ownColumn = shape.ownColumn(b);
+/// Four k of the thread's rows.
+void TileProduct::loadRows(Value stage, int64_t quad) {
+  Value start = b.at(stage, b.mul(ownRow, shape.strideOfX()), f32);
+  x.clear();
+  for (int64_t row = 0; row < shape.ownRows; ++row)
+    llvm::append_range(x, b.loadMany(b.at(start, row * shape.laneRows() * shape.strideOfX() + quad * kQuad, f32), kQuad));
+}
+
+/// A k of its columns.
+void TileProduct::loadColumns(Value stage, int64_t k) {
+  Value start = b.at(atWeights(stage), ownColumn, f32);
+  w.clear();
+  for (int64_t group = 0; group < shape.groups(); ++group)
+    llvm::append_range(w, b.loadMany(b.at(start, k * shape.columns + group * kWarp, f32), shape.together()));
+}
+
+/// Adds the products of a part's first `count` k. Behind a whole part what is multiplied next is the next part's; behind the last one it is what its
+/// stage happens to hold.
+void TileProduct::multiply(Value part, int64_t count) {
+  bool isWhole = count == shape.part;
+  Value own = current, next;
+  if (isWhole) // also where there is no next part one that has been filled
+    next = stage(parts < shape.stages() ? b.min(b.add(part, 1), b.i64(parts - 1)) : b.add(part, 1));
+  SmallVector<Value> xNow, wNow;
   for (int64_t k = 0; k < count; ++k) {
-    auto x = b.loadMany(b.at(sharedX, b.add(ownRow, k * rowStride), f32), shape.ownRows);
-    auto w = b.loadMany(b.at(sharedW, b.add(ownColumn, k * shape.columns), f32), shape.ownColumns);
-    for (int64_t i = 0; i < shape.ownRows; ++i)
-      for (int64_t j = 0; j < shape.ownColumns; ++j) {
-        Value &sum = sums[i * shape.ownColumns + j];
-        sum = codegen::fusedMultiplyAdd(b, x[i], w[j], sum);
+    if (isWhole && k == count - kQuad) {
+      awaitCopies(b, shape.stages() - 3);
+      b.barrier(); // the next part is there, and the one before is no longer read
+      fillNext(part);
+    }
+    if (k % kQuad == 0) {
+      xNow = x;
+      if (k + kQuad < count)
+        loadRows(own, k / kQuad + 1);
+      else if (isWhole)
+        loadRows(next, 0);
+    }
+    wNow = w;
+    if (k + 1 < count)
+      loadColumns(own, k + 1);
+    else if (isWhole)
+      loadColumns(next, 0);
+    for (int64_t row = 0; row < shape.ownRows; ++row)
+      for (int64_t column = 0; column < shape.ownColumns; ++column) {
+        Value &sum = sums[row * shape.ownColumns + column];
+        sum = codegen::fusedMultiplyAdd(b, xNow[row * kQuad + k % kQuad], wNow[column], sum);
       }
   }
+  free = own, current = next;
+  b.holdReads();
 }
 
-void TileProduct::placeThread() {
-  if (operands.ofBytes) {
-    // Neighbouring threads read the words of neighbouring columns.
-    Value column = b.rem(b.thread(), b.i64(shape.columns));
-    panel = b.div(column, b.i64(kPanel)), lane = b.rem(column, b.i64(kPanel));
-    firstK = b.div(b.thread(), b.i64(shape.columns));
-  } else {
-    // Neighbouring threads read a k of all panels, 16 bytes a thread.
-    Value quad = b.rem(b.thread(), b.i64(shape.columns / kQuad));
-    panel = b.div(quad, b.i64(kPanel / kQuad));
-    lane = b.mul(b.rem(quad, b.i64(kPanel / kQuad)), kQuad);
-    firstK = b.div(b.thread(), b.i64(shape.columns / kQuad));
-  }
-  weights = operands.weights(panel);
-  if (operands.isNeeded)
-    isNeeded = operands.isNeeded(panel);
+void TileProduct::storeSums() {
+  for (int64_t row = 0; row < shape.ownRows; ++row)
+    for (int64_t group = 0; group < shape.groups(); ++group) {
+      Value place = b.add(b.mul(b.add(ownRow, row * shape.laneRows()), shape.stride()), b.add(ownColumn, group * kWarp));
+      b.storeMany(ArrayRef(sums).slice(row * shape.ownColumns + group * shape.together(), shape.together()), b.at(shared, place, f32));
+    }
 }
 
-SmallVector<Value> TileProduct::run() {
-  Type f32 = b.getF32Type();
-  sharedX = b.shared(f32, shape.part * rowStride);
-  sharedW = b.shared(f32, shape.part * shape.columns);
+Value TileProduct::run() {
+  assert(shape.isPossible());
+  b.setBlocksTogether(shape.blocks - operands.ofBytes); // the words that wait for their stage are in registers
+  shared = b.shared(b.getI8Type(), shape.sharedBytes());
   placeThread();
+  findWeights();
+  findX();
+  fillFirst();
+  awaitCopies(b, shape.stages() - 2);
+  b.barrier();
+  loadRows(shared, 0);
+  loadColumns(shared, 0);
+  b.holdReads();
   sums.assign(shape.ownRows * shape.ownColumns, b.f32(0));
-  int64_t whole = operands.depth / shape.part * shape.part, tail = operands.depth - whole;
-  SmallVector<Value> carried = sums;
-  llvm::append_range(carried, read(b.i64(0)));
-  carried = b.loop(b.i64(0), b.i64(whole), shape.part, carried, [&](Value k0, ValueRange inside) {
-    b.barrier(); // the part before is no longer read
-    write(inside.drop_front(sums.size()));
-    b.barrier();
-    SmallVector<Value> next = read(b.add(k0, shape.part));
-    sums = llvm::to_vector(inside.take_front(sums.size()));
-    multiply(shape.part);
-    SmallVector<Value> after = sums;
-    llvm::append_range(after, next);
-    return after;
-  });
-  sums.assign(carried.begin(), carried.begin() + shape.ownRows * shape.ownColumns);
-  if (tail) {
-    b.barrier();
-    write(ArrayRef<Value>(carried).drop_front(sums.size()));
-    b.barrier();
-    multiply(tail);
+  current = shared, free = stage(b.i64(shape.stages() - 1));
+  int64_t whole = depth / shape.part;
+  if (whole) {
+    auto carried = [&] {
+      SmallVector<Value> values = llvm::to_vector(llvm::concat<Value>(sums, x, w, words));
+      values.append({current, free});
+      return values;
+    };
+    auto take = [&](ValueRange values) {
+      for (SmallVector<Value> *kept : {&sums, &x, &w, &words}) {
+        llvm::copy(values.take_front(kept->size()), kept->begin());
+        values = values.drop_front(kept->size());
+      }
+      current = values[0], free = values[1];
+    };
+    take(b.writtenOutLoop(b.i64(0), b.i64(whole), 1, carried(), [&](Value part, ValueRange values) {
+      take(values);
+      multiply(part, shape.part);
+      return carried();
+    }));
   }
-  return sums;
+  if (hasTail())
+    multiply(b.i64(whole), depth - whole * shape.part);
+  b.barrier(); // nobody reads the ring any more
+  storeSums();
+  return shared;
 }
 
 } // namespace
 
-SmallVector<Value> multiplyTile(GpuBuilder &b, const TileShape &shape, const TileOperands &operands) {
-  return TileProduct(b, shape, operands).run();
+Value multiplyTile(GpuBuilder &b, const TileShape &shape, const TileOperands &operands, Value firstRow, Value firstPanel) {
+  return TileProduct(b, shape, operands, firstRow, firstPanel).run();
 }
 
 } // namespace xf::gpu

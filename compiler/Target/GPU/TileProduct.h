@@ -1,4 +1,4 @@
-// A block's tile of a matrix product in f32, with the sums left in registers.
+// A block's tile of a matrix product in f32, up to where its sums are there: what becomes of these is said by those that have a use for them.
 #ifndef XF_COMPILER_TARGET_GPU_TILEPRODUCT_H
 #define XF_COMPILER_TARGET_GPU_TILEPRODUCT_H
 
@@ -6,31 +6,51 @@
 
 namespace xf::gpu {
 
-/// A thread owns `ownRows` x `ownColumns` elements of a tile; operands come to shared memory in parts of `part` columns of k.
+/// A thread owns `ownRows` x `ownColumns` elements of a tile, a warp those of 4 rows of threads and 8 columns of them, but of 32 threads beside
+/// each other where a thread has no four columns. Operands come to shared memory in parts of `part` columns of k.
 struct TileShape {
   int64_t rows, columns, ownRows, ownColumns, part;
+  int64_t blocks; // of a multiprocessor, which share its registers
 
   constexpr int64_t threads() const { return rows / ownRows * (columns / ownColumns); }
-  /// The first row and column of the thread's elements, in the tile.
-  mlir::Value ownRow(GpuBuilder &b) const { return b.mul(b.div(b.thread(), b.i64(columns / ownColumns)), ownRows); }
-  mlir::Value ownColumn(GpuBuilder &b) const { return b.mul(b.rem(b.thread(), b.i64(columns / ownColumns)), ownColumns); }
+  constexpr int64_t laneRows() const { return ownColumns % 4 ? 1 : 4; }
+  constexpr int64_t laneColumns() const { return kWarp / laneRows(); }
+  /// Columns of a thread that are neighbours, and how many such groups it has.
+  constexpr int64_t together() const { return ownColumns % 4 ? 1 : 4; }
+  constexpr int64_t groups() const { return ownColumns / together(); }
+  constexpr int64_t warpRows() const { return laneRows() * ownRows; }
+  constexpr int64_t warpColumns() const { return laneColumns() * ownColumns; }
+  /// Of the sums in shared memory: two rows of 16 lanes share no bank.
+  constexpr int64_t stride() const { return columns + codegen::kLanes; }
+
+  // Of shared memory: rows of x are apart so that two of them share no bank.
+  constexpr int64_t strideOfX() const { return part + 4; }
+  constexpr int64_t stageBytes() const { return 4 * (rows * strideOfX() + part * columns); }
+  constexpr int64_t sumsBytes() const { return 4 * rows * stride(); }
+  constexpr int64_t stages() const { return std::min<int64_t>(4, kSharedBytes / stageBytes()); }
+  constexpr int64_t sharedBytes() const { return std::max(stages() * stageBytes(), sumsBytes()); }
+  constexpr bool isPossible() const {
+    return rows % warpRows() == 0 && columns % warpColumns() == 0 && columns % (2 * codegen::kLanes) == 0 && part % 4 == 0 && stages() >= 3 &&
+           part * columns / 4 % threads() == 0 && (threads() / 8 % part == 0 || part % (threads() / 8) == 0) && sumsBytes() <= kSharedBytes;
+  }
 };
 
-/// Where a tile's operands lie. Rows and panels are counted from the tile's first.
+/// x [rows, depth] and the panels of a weight [columns, depth].
 struct TileOperands {
-  int64_t depth;
-  /// The address of x[row, k].
-  llvm::function_ref<mlir::Value(mlir::Value row, mlir::Value k)> x;
-  bool ofBytes; // the weights (ByteWeights.h)
-  /// The address of a panel [depth][16], of bytes [depth / 4][16][4].
-  llvm::function_ref<mlir::Value(mlir::Value panel)> weights;
-  /// Whether anybody wants the panel's columns; those of others are neither read nor is it said what their sums are. Null: all are wanted.
+  int64_t columns, depth;
+  bool ofBytes;                   // the weights (ByteWeights.h)
+  mlir::Value x, rowStride, rows; // where row 0 is, elements from row to row, and how many there are
+  mlir::Value weights;            // panels [depth][16], of bytes [depth / 4][16][4]
+  /// Whether anybody wants a panel, counted from the tile's first; those of others are not read, and nobody says what their sums are. Null: all
+  /// are wanted.
   llvm::function_ref<mlir::Value(mlir::Value panel)> isNeeded = nullptr;
+  /// Called by all threads when the first weights are on their way, before x is read.
+  llvm::function_ref<void()> beforeX = nullptr;
 };
 
-/// The thread's sums, row by row: chains of fused multiply-adds over ascending k from +0, as in xf.contract. All threads of the
-/// block must take part.
-llvm::SmallVector<mlir::Value> multiplyTile(GpuBuilder &b, const TileShape &shape, const TileOperands &operands);
+/// The tile's sums in shared memory, [rows][stride()], which the block's threads see behind a barrier: chains of fused multiply-adds over ascending k
+/// from +0, as in xf.contract. All threads of the block must take part. Rows and panels behind the last one are the last one.
+mlir::Value multiplyTile(GpuBuilder &b, const TileShape &shape, const TileOperands &operands, mlir::Value firstRow, mlir::Value firstPanel);
 
 } // namespace xf::gpu
 

@@ -52,6 +52,7 @@ const driver &open_driver() {
     look_for(d.exchange_capture_mode, "cuThreadExchangeStreamCaptureMode");
     look_for(d.graph_create, "cuGraphCreate");
     look_for(d.graph_add_kernel, "cuGraphAddKernelNode");
+    look_for(d.graph_add_edges, "cuGraphAddDependencies_v2");
     look_for(d.graph_instantiate, "cuGraphInstantiateWithFlags");
     look_for(d.graph_launch, "cuGraphLaunch");
     look_for(d.graph_destroy, "cuGraphDestroy");

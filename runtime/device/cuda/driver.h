@@ -20,7 +20,7 @@ using graph = struct graph_handle *;
 using graph_node = struct graph_node_handle *;
 using graph_program = struct graph_program_handle *; // CUgraphExec
 
-constexpr int kCapabilityMajor = 75, kCapabilityMinor = 76; // CUdevice_attribute
+constexpr int kMultiprocessors = 16, kCapabilityMajor = 75, kCapabilityMinor = 76; // CUdevice_attribute
 constexpr int kOutOfMemory = 2, kNoDevice = 100;            // CUresult
 constexpr int kNoBinary = 209, kNoCompiler = 221, kUnknownPtxVersion = 222, kCompilerOff = 223;
 constexpr unsigned kEventWithoutTime = 2;                  // CUevent_flags
@@ -38,6 +38,13 @@ struct kernel_node {
   unsigned x, y, z, threads_x, threads_y, threads_z, shared_bytes;
   void **parameters, **extra;
 };
+
+// CUgraphEdgeData: what of one kernel another one waits for.
+struct graph_edge {
+  unsigned char from_port, to_port, type, reserved[5];
+};
+// The next kernel may start when all blocks of this one have said so or have ended; it waits for the end itself (griddepcontrol).
+constexpr graph_edge kEarlyStart = {1, 0, 1, {}};
 
 struct driver {
   result (*init)(unsigned flags);
@@ -79,6 +86,8 @@ struct driver {
   result (*graph_launch)(graph_program, stream);
   result (*graph_destroy)(graph);
   result (*graph_program_destroy)(graph_program);
+  // Null in drivers from before CUDA 12.3.
+  result (*graph_add_edges)(graph, const graph_node *from, const graph_node *to, const graph_edge *, size_t count);
   bool has_graphs() const {
     return graph_create && graph_add_kernel && graph_instantiate && graph_launch && graph_destroy && graph_program_destroy;
   }

@@ -47,8 +47,10 @@ void global_accesses::check_writer(const place &p, uint32_t thread, const char *
     throw fault{std::string(verb) + " memory that thread " + std::to_string(p.writer) + " has written with no barrier between"};
 }
 
-void global_accesses::read(uint64_t address, uint32_t bytes, uint32_t thread) {
+void global_accesses::read(uint64_t address, uint32_t bytes, uint32_t thread, bool has_awaited) {
   for_places(address, bytes, [&](place &p) {
+    if (!has_awaited && p.written)
+      throw fault{"reads memory that a launch before has written, and has not waited for it"};
     check_writer(p, thread, "reads");
     bool again = p.read >= launch_;
     if (again && (p.reader == kOtherBlocks || p.read < block_))
@@ -71,6 +73,12 @@ void global_accesses::write(uint64_t address, uint32_t bytes, uint32_t thread) {
     p.writer = static_cast<uint16_t>(thread);
     p.written = moment_;
   });
+}
+
+void global_accesses::forget(uint64_t address, uint64_t bytes) {
+  last_number_ = ~uint64_t(0);
+  for (uint64_t number = address / kPageBytes; !pages_.empty() && number <= (address + bytes) / kPageBytes; ++number)
+    pages_.erase(number);
 }
 
 } // namespace xf::rt::emulator

@@ -16,9 +16,13 @@ public:
   void begin_block() { block_ = ++moment_; }
   void pass_barrier() { ++moment_; }
 
-  // Throw a fault where other threads have accessed the bytes, one of them writing, with nothing between.
-  void read(uint64_t address, uint32_t bytes, uint32_t thread);
+  // Throw a fault where other threads have accessed the bytes, one of them writing, with nothing between; `has_awaited`: the launches before,
+  // which may still write what they write.
+  void read(uint64_t address, uint32_t bytes, uint32_t thread, bool has_awaited);
   void write(uint64_t address, uint32_t bytes, uint32_t thread);
+
+  // Of memory that is allocated anew. What has been beside it in a page is forgotten, too.
+  void forget(uint64_t address, uint64_t bytes);
 
 private:
   static constexpr uint64_t kWord = 4, kPageBytes = 4096;

@@ -21,6 +21,7 @@ private:
   bool decode_moves(const statement &s, instruction &i);
   bool decode_control(const statement &s, instruction &i);
   bool decode_copies(const statement &s, instruction &i);
+  bool decode_launches(const statement &s, instruction &i);
   bool decode_matrices(const statement &s, instruction &i);
   void decode_memory(const statement &s, instruction &i);
   void decode_convert(const statement &s, instruction &i);

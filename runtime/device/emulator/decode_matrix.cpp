@@ -38,6 +38,22 @@ bool decoder::decode_copies(const statement &s, instruction &i) {
   return true;
 }
 
+// prefetch.global.L2 [from], and what compute capability 9.0 has for launches that overlap.
+bool decoder::decode_launches(const statement &s, instruction &i) {
+  if (s.opcode[0] == "prefetch") {
+    if (s.opcode.size() != 3 || s.opcode[1] != "global" || s.opcode[2] != "L2" || s.operands.size() != 1)
+      return false;
+    i.op = op::prefetch;
+    i.source[0] = address(s, s.operands[0], i.immediate);
+    return true;
+  }
+  if (s.opcode[0] != "griddepcontrol" || s.opcode.size() != 2 || !s.operands.empty())
+    return false;
+  i.op = s.opcode[1] == "wait" ? op::await_launches : op::start_dependents;
+  result_.awaits_launches |= i.op == op::await_launches;
+  return s.opcode[1] == "wait" || s.opcode[1] == "launch_dependents";
+}
+
 bool decoder::decode_matrices(const statement &s, instruction &i) {
   auto list = [&](const std::string &text, size_t count) {
     if (!text.starts_with('{'))

@@ -21,6 +21,7 @@ uint8_t *global_memory::allocate(uint64_t bytes) {
   auto memory = std::make_unique_for_overwrite<uint8_t[]>(bytes + kAlignment);
   uint64_t data = (reinterpret_cast<uint64_t>(memory.get()) + kAlignment - 1) / kAlignment * kAlignment, begin = data + kDistance;
   std::memset(reinterpret_cast<uint8_t *>(data), 0xff, bytes);
+  accesses.forget(begin, bytes);
   blocks_[begin] = {std::move(memory), begin, begin + bytes, kDistance};
   return reinterpret_cast<uint8_t *>(begin);
 }

@@ -23,7 +23,7 @@ enum class op : uint8_t {
   sqrt, rcp, ex2, band, bor, bxor, bnot, shl, shr, funnel_left, funnel_right, extract_bits, insert_bits, permute, logic,
   count_ones, leading_zeros, select, compare, convert, convert_pair, load_param, load_global, load_shared, store_global,
   store_shared, branch, exit, barrier, warp_barrier, shuffle, start_copy, close_copies, await_copies,
-  load_matrices, multiply
+  load_matrices, multiply, prefetch, start_dependents, await_launches
 };
 
 enum class comparison : uint8_t { eq, ne, lt, le, gt, ge, equ, neu, ltu, leu, gtu, geu, num, nan };
@@ -68,6 +68,7 @@ struct function {
   int32_t thread_row = -1, block_row = -1, threads_row = -1, blocks_row = -1, lane_row = -1; // special registers
   uint32_t threads = 0;      // the most a block may have; 0: not said
   uint32_t shared_bytes = 0; // on a GPU
+  bool awaits_launches = false;
   std::vector<shared_place> shared;
   uint32_t parameter_bytes = 0;
 };

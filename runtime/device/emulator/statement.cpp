@@ -1,5 +1,6 @@
 #include "runtime/device/emulator/statement.h"
 
+#include "runtime/abi/xf_ptx.h"
 #include "runtime/core/error.h"
 
 #include <algorithm>
@@ -44,7 +45,7 @@ std::vector<std::string> split_operands(std::string_view text) {
 
 namespace {
 
-// Characters with the lines that they are in; comments are skipped.
+// Characters with the lines that they are in; comments are skipped, but for what the GPU that is emulated reads (xf_ptx.h).
 class reader {
 public:
   explicit reader(std::string_view text) : text_(text) {}
@@ -94,6 +95,10 @@ private:
   bool skip_comment() {
     if (text_.substr(at_, 2) != "//")
       return false;
+    if (constexpr std::string_view kMark = XF_PTX_MARK; text_.substr(at_).starts_with(kMark)) {
+      at_ += kMark.size() - 1; // up to the space that it ends with
+      return true;
+    }
     while (at_ < text_.size() && text_[at_] != '\n')
       ++at_;
     return true;

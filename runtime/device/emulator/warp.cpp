@@ -39,6 +39,7 @@ void warp::start(uint32_t number) {
   place_ = 0;
   parked_ = 0;
   parted_ = false;
+  awaited_ = code.awaits_launches ? 0 : ~0u;
   meeting_ = std::numeric_limits<int64_t>::max();
 }
 
@@ -112,6 +113,8 @@ void warp::branch(const instruction &i) {
 }
 
 void warp::leave() {
+  if (uint32_t early = mask_ & ~awaited_)
+    fail_lane(std::countr_zero(early), "ends without having waited for the launches before");
   if (mask_ && parked_)
     fail_meeting(std::countr_zero(mask_), launch_.code->code[places_[std::countr_zero(parked_)]].op);
   live_ &= ~mask_;
@@ -178,6 +181,12 @@ void warp::execute(const instruction &i) {
   case op::await_copies:
     for (uint32_t rest = mask_; rest; rest &= rest - 1)
       shared_->await_copies(first_thread_ + static_cast<uint32_t>(std::countr_zero(rest)), i.immediate);
+    return;
+  case op::start_dependents:
+  case op::prefetch: // nothing is read
+    return;
+  case op::await_launches:
+    awaited_ |= mask_;
     return;
   case op::load_param:
     return load_parameter(i);

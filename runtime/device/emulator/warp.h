@@ -58,6 +58,7 @@ private:
   void load(const instruction &i);
   void store(const instruction &i);
   void start_copy(const instruction &i);
+  bool has_awaited() const { return awaited_ >> lane_ & 1; }
   void load_matrices(const instruction &i);
   void multiply(const instruction &i);
   void need_whole_warp(const char *what);
@@ -80,6 +81,7 @@ private:
   uint32_t active_ = 0;  // lanes that stand at place_
   uint32_t parked_ = 0;  // lanes that wait for others at a barrier or an exchange
   uint32_t mask_ = 0;    // those of them whose guard holds for the instruction
+  uint32_t awaited_ = 0; // lanes that have waited for the launches before
   bool parted_ = false;  // whether a branch has parted them, and nothing has made them wait for each other since
   int64_t place_ = 0;
   int64_t meeting_ = 0;  // the first place at which other lanes wait

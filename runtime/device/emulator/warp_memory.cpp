@@ -30,7 +30,7 @@ void warp::load(const instruction &i) {
       from = shared_->read(address, all, thread());
     } else {
       from = launch_.memory->check(address, all, "reads");
-      launch_.memory->accesses.read(address, all, thread());
+      launch_.memory->accesses.read(address, all, thread(), has_awaited());
     }
     uint8_t copy[32];
     std::memcpy(copy, from, all); // a target may be the address
@@ -62,6 +62,8 @@ void warp::store(const instruction &i) {
       to = shared_->write(address, all, thread());
     } else {
       to = launch_.memory->check(address, all, "writes");
+      if (!has_awaited())
+        fail_lane(lane_, "writes memory before it has waited for the launches before");
       launch_.memory->accesses.write(address, all, thread());
     }
     for (int n = 0; n < i.count; ++n) {
@@ -84,7 +86,7 @@ void warp::start_copy(const instruction &i) {
     if (from % bytes != 0)
       fail_lane(lane_, "copies from an address that is no multiple of the copy's size");
     const uint8_t *source = launch_.memory->check_range(from, read, "copies");
-    launch_.memory->accesses.read(from, read, thread());
+    launch_.memory->accesses.read(from, read, thread(), has_awaited());
     uint8_t *to = shared_->start_copy(targets[lane_] + static_cast<uint64_t>(i.immediate), bytes, thread());
     std::copy_n(source, read, to);
     std::memset(to + read, 0, bytes - read);

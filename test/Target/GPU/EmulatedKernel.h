@@ -48,6 +48,11 @@ public:
     }
   }
 
+  /// The function that views of these sizes are given to first.
+  const std::string &functionFor(const std::vector<xf_abi_view> &views) const {
+    return functions[rt::choose_launch(table.stages.front(), views.data()).function];
+  }
+
   /// For kernels whose threads wait for each other on a CPU: on a GPU their stages follow each other.
   void together(const std::vector<xf_abi_view> &views, int threads) const { (*this)(views, threads); }
 

@@ -60,10 +60,10 @@ template <typename T> Kernel::Range rangeOf(const std::vector<T> &data) { return
 constexpr int64_t kMostRows = 100;
 
 struct Problem {
-  explicit Problem(const Shape &shape)
-      : columns(shape.columns), depth(shape.depth), numbers(shape.type), x(randomNumbers(kMostRows * depth, 1)),
-        weight(randomNumbers(columns * depth, 2)), bias(randomNumbers(columns, 3)), scale(randomNumbers(kMostRows, 4)),
-        residual(randomNumbers(kMostRows * (columns + 3), 5)) {
+  explicit Problem(const Shape &shape, int64_t mostRows = kMostRows)
+      : columns(shape.columns), depth(shape.depth), numbers(shape.type), x(randomNumbers(mostRows * depth, 1)),
+        weight(randomNumbers(columns * depth, 2)), bias(randomNumbers(columns, 3)), scale(randomNumbers(mostRows, 4)),
+        residual(randomNumbers(mostRows * (columns + 3), 5)) {
     for (float &value : x)
       value = numbers.widen(numbers.narrow(value));
     int64_t pairs = (depth + 1) / 2;
@@ -146,6 +146,37 @@ INSTANTIATE_TEST_SUITE_P(Shapes, TensorContractTest,
                            return std::get<0>(info.param) + "_" + std::to_string(std::get<1>(info.param)) + "x" +
                                   std::to_string(std::get<2>(info.param));
                          });
+
+/// Rows and columns for which the tile of that name is taken.
+struct Large {
+  std::string tile;
+  int64_t rows, columns, depth;
+};
+
+class LargeTileTest : public testing::TestWithParam<Large> {};
+
+TEST_P(LargeTileTest, IsExact) {
+  auto [tile, rows, columns, depth] = GetParam();
+  Shape shape{columns, depth, "bf16"};
+  KernelHarness harness(contractText(shape, "f32"));
+  Kernel kernel = harness.compile(harness.find<mlir::xf::ContractOp>(), Isa::avx2, {{1, 1, 1, 1, 1, 1}});
+  std::vector<xf_abi_view> sizes(6);
+  sizes.back().size[0] = rows;
+  ASSERT_EQ(kernel.functionFor(sizes), tile);
+  Problem problem(shape, rows);
+  int64_t even = (depth + 7) / 8 * 8;
+  for (auto [stride, shift] : {std::pair{even, int64_t(0)}, {even + 5, int64_t(1)}}) {
+    std::vector<float> y = problem.run(kernel, 0, rows, stride, shift);
+    for (int64_t i = 0; i < rows * columns; i += 3)
+      ASSERT_EQ(y[i], problem.expected(i / columns, i % columns)) << "row " << i / columns << ", column " << i % columns << ", stride " << stride;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Tiles, LargeTileTest,
+                         testing::Values(Large{"k_some", 97, 130, 1280}, Large{"k_many_64x64", 65, 2040, 33}, Large{"k_many_64x64", 100, 2040, 522},
+                                         Large{"k_many_128x64", 200, 3066, 20}, Large{"k_many_128x64", 257, 2040, 288}, Large{"k_many_128x128", 70, 12900, 7},
+                                         Large{"k_many_128x128", 65, 12801, 160}),
+                         [](const auto &info) { return info.param.tile.substr(2) + "_" + std::to_string(info.param.depth); });
 
 TEST(TensorContractTest, EvenTheSignOfZeroIsInvariant) {
   // A product too small for f32 makes a sum of -0, to which the zeros behind the last k are added in every kernel alike.

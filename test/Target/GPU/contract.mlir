@@ -1,7 +1,7 @@
 // RUN: xfc %s --emit=ptx -o - | FileCheck %s
 // RUN: xfc %s --emit=ptx -o - | FileCheck %s --check-prefix=CLOSED
 
-// Fused multiply-adds, weights read four at a time, shared memory for both operands, and the epilogue in place.
+// Fused multiply-adds, operands copied to shared memory and read four elements at a time, and the epilogue in place.
 module attributes {xf.phase = "kernel", xf.bounds = {B = 512 : i64}} {
   xf.parameter @w : tensor<64x32xf32> path "w"
   xf.weight @packed : tensor<64x32xf32> layers 1 layout panels {
@@ -29,11 +29,12 @@ module attributes {xf.phase = "kernel", xf.bounds = {B = 512 : i64}} {
 // CHECK: ld.shared.v4
 // CHECK: fma.rn.f32
 // CHECK: mul.rn.f32 {{.*}}, 0f3F000000
-// CHECK: .visible .entry k0_contract_many(
-// CHECK: .maxntid 256
-// CHECK: ld.global.v4
+// CHECK: .visible .entry k0_contract_many_32x32(
+// CHECK: .maxntid 128
+// CHECK: cp.async.cg.shared.global
+// CHECK: ld.shared.v4
+// CHECK-COUNT-256: fma.rn.f32
 // CHECK: st.shared.v4
-// CHECK-COUNT-16: fma.rn.f32
 // CHECK: st.global
 
 // No library and no approximation.

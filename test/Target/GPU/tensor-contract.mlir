@@ -2,8 +2,9 @@
 // RUN: xfc %s --target cuda --emit=ptx -o - | FileCheck %s --check-prefix=CLOSED
 // RUN: not xfc %s --emit=llvm -o - 2>&1 | FileCheck %s --check-prefix=CPU
 
-// Few rows: weights read two words at a time straight into products. Many rows: asynchronous copies into a ring, one barrier a
-// part, rows of x as matrices, weights four words at a time. Results of 16 bits are rounded in the epilogue.
+// Few rows: weights read two words at a time straight into products. Some rows: a warp's chain of weights in registers, rows of x as matrices from
+// asynchronous copies. Many rows: copies of both into a ring, one barrier a part between the products of its two steps; rows that cannot be
+// copied come first. Results of 16 bits are rounded in the epilogue.
 module attributes {xf.phase = "kernel", xf.bounds = {B = 512 : i64}} {
   xf.parameter @w : tensor<64x256xf32> path "w"
   xf.weight @packed : tensor<64x256xf16> layers 1 layout panels {
@@ -40,22 +41,36 @@ module attributes {xf.phase = "kernel", xf.bounds = {B = 512 : i64}} {
 // CHECK-NOT: bar.sync
 // CHECK-COUNT-16: ld.global.v2.b32
 // CHECK-COUNT-8: mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32
-// CHECK: .visible .entry k1_contract_many(
-// CHECK: .maxntid 128
-// CHECK: cp.async.cg.shared.global
-// CHECK-COUNT-3: cp.async.commit_group
-// CHECK: cp.async.commit_group
+// CHECK: .visible .entry k1_contract_some(
+// CHECK: .maxntid 64
+// CHECK-COUNT-32: ld.global.v2.b32
+// CHECK: bar.warp.sync
+// CHECK-COUNT-16: cp.async.cg.shared.global
+// CHECK: cp.async.wait_group {{.*}}3
+// CHECK: bar.sync
 // CHECK-COUNT-4: ldmatrix.sync.aligned.m8n8.x4.shared.b16
-// CHECK: ld.shared.v4.b32
-// CHECK-COUNT-8: mma.sync
-// CHECK: ld.shared.v4.b32
+// CHECK-COUNT-16: mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32
+// CHECK: cp.async.wait_group {{.*}}0
+// CHECK: bar.sync
+// CHECK-COUNT-16: mma.sync
+// CHECK-COUNT-16: st.shared.v2.b32
+// CHECK: bar.sync
+// CHECK: st.global
+// CHECK: .visible .entry k1_contract_many_64x64(
+// CHECK: .maxntid 128
+// CHECK-COUNT-6: cp.async.cg.shared.global
+// CHECK: cp.async.wait_group {{.*}}0
+// CHECK-COUNT-16: mma.sync
+// CHECK: st.global
+// CHECK-COUNT-3: cp.async.commit_group
+// CHECK: cp.async.wait_group {{.*}}2
+// CHECK: bar.sync
+// CHECK: ldmatrix.sync.aligned.m8n8.x4.shared.b16
 // CHECK-COUNT-8: mma.sync
 // CHECK: cp.async.wait_group {{.*}}2
 // CHECK: bar.sync
-// CHECK: cp.async.wait_group {{.*}}0
-// CHECK: bar.sync
-// CHECK: st.shared.v4.b32
-// CHECK: st.global
+// CHECK: ldmatrix.sync.aligned.m8n8.x4.shared.b16
+// CHECK-COUNT-8: mma.sync
 
 // CLOSED-NOT: .extern
 // CLOSED-NOT: call

@@ -1,0 +1,21 @@
+// Which tiles a product of 16-bit factors has for how many rows.
+#ifndef XF_COMPILER_TARGET_GPU_TENSORTILECHOICE_H
+#define XF_COMPILER_TARGET_GPU_TENSORTILECHOICE_H
+
+#include "compiler/Target/GPU/TensorTiles.h"
+
+#include <optional>
+
+namespace xf::gpu {
+
+struct TensorTileRange {
+  std::optional<ManyRowsProduct::Shape> shape; // none: SomeRowsProduct's
+  std::optional<int64_t> most;                 // rows; none: however many there are
+};
+
+/// The tiles of a product with so many columns, for ascending numbers of rows of more than `fewest`; the last one is for all that are more.
+llvm::SmallVector<TensorTileRange> tensorTilesFor(int64_t columns, int64_t fewest);
+
+} // namespace xf::gpu
+
+#endif // XF_COMPILER_TARGET_GPU_TENSORTILECHOICE_H
