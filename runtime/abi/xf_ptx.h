@@ -1,6 +1,6 @@
 /*
  * PTX of an image that only later GPUs have: instructions behind a mark that makes comments of them. A runtime that finds such a GPU
- * blanks the marks and raises version and target, which are as long (ptx_for() in runtime/device/cuda); GPUs before ignore all this.
+ * blanks the marks and raises version and target, which are as long (with_marked() in runtime/device/cuda); GPUs before ignore all this.
  */
 #ifndef XF_PTX_H
 #define XF_PTX_H

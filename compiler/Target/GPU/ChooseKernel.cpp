@@ -6,11 +6,11 @@
 // (ChooseMerge.cpp) joins the blocks. Few rows, as of one sentence, get smaller tiles.
 #include "compiler/Target/GPU/ChooseKernel.h"
 
-#include "compiler/Target/RegionVectorizer.h"
-#include "compiler/Target/VectorMath.h"
 #include "compiler/Target/GPU/ByteWeights.h"
 #include "compiler/Target/GPU/TensorTiles.h"
 #include "compiler/Target/GPU/TileProduct.h"
+#include "compiler/Target/RegionVectorizer.h"
+#include "compiler/Target/VectorMath.h"
 
 #include "llvm/Support/MathExtras.h"
 

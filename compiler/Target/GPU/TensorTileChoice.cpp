@@ -2,6 +2,7 @@
 // for r c products, so large ones read least. But there may be too few of them for all of a GPU's processors, and a large one takes long alone. What is
 // chosen for a number of rows changes no bit.
 #include "compiler/Target/GPU/TensorTileChoice.h"
+#include "compiler/Target/GPU/TileRanges.h"
 
 #include <array>
 
@@ -33,26 +34,14 @@ int64_t cost(const Candidate &candidate, int64_t rows, int64_t columns) {
                    together * 16 * candidate.rows() * candidate.columns() / kProcessorProducts});
 }
 
-const Candidate &best(int64_t rows, int64_t columns) {
-  return *llvm::min_element(kCandidates, [&](const Candidate &a, const Candidate &b) { return cost(a, rows, columns) < cost(b, rows, columns); });
-}
-
 } // namespace
 
 llvm::SmallVector<TensorTileRange> tensorTilesFor(int64_t columns, int64_t fewest) {
-  // Behind so many rows there is nothing to win. Tiles only grow.
-  constexpr int64_t kStep = SomeRowsProduct::kRows, kMostRows = 8192;
+  auto costOf = [&](const Candidate &candidate, int64_t rows) { return cost(candidate, rows, columns); };
+  auto isLarger = [](const Candidate &found, const Candidate &chosen, int64_t) { return &found > &chosen; }; // tiles only grow
   llvm::SmallVector<TensorTileRange> ranges;
-  const Candidate *chosen = nullptr;
-  for (int64_t rows = llvm::alignTo(fewest + 1, kStep); rows <= kMostRows; rows += kStep) {
-    const Candidate &found = best(rows, columns);
-    if (!chosen || &found > chosen) {
-      chosen = &found;
-      ranges.push_back({found.shape, rows});
-    }
-    ranges.back().most = rows;
-  }
-  ranges.back().most = std::nullopt;
+  for (auto [tile, most] : rangesOfRows(kCandidates, fewest, SomeRowsProduct::kRows, costOf, isLarger))
+    ranges.push_back({tile->shape, most});
   return ranges;
 }
 

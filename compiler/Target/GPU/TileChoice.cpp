@@ -1,8 +1,7 @@
 // A large tile takes the least time for an element, but there may be too few of them for all of a GPU's processors, or so many that the last ones
 // run alone. What is chosen for a number of rows changes no bit.
 #include "compiler/Target/GPU/TileChoice.h"
-
-#include "llvm/Support/MathExtras.h"
+#include "compiler/Target/GPU/TileRanges.h"
 
 #include <array>
 
@@ -31,27 +30,15 @@ int64_t cost(const Candidate &candidate, int64_t rows, int64_t columns) {
   return std::max<int64_t>(candidate.alone, llvm::divideCeil(blocks, kProcessors) * candidate.beside);
 }
 
-const Candidate &best(int64_t rows, int64_t columns) {
-  return *llvm::min_element(kCandidates, [&](const Candidate &a, const Candidate &b) { return cost(a, rows, columns) < cost(b, rows, columns); });
-}
-
 } // namespace
 
 llvm::SmallVector<TileRange> tilesFor(int64_t columns, int64_t fewest) {
-  // Tiles end with multiples of the lowest one's rows. Behind so many rows there is nothing to win.
-  constexpr int64_t kStep = kCandidates.back().shape.rows, kMostRows = 8192;
+  auto costOf = [&](const Candidate &candidate, int64_t rows) { return cost(candidate, rows, columns); };
+  // Another tile is worth a tenth of the time at least.
+  auto isWorth = [&](const Candidate &found, const Candidate &chosen, int64_t rows) { return 10 * costOf(chosen, rows) > 11 * costOf(found, rows); };
   llvm::SmallVector<TileRange> ranges;
-  const Candidate *chosen = nullptr;
-  for (int64_t rows = llvm::alignTo(fewest + 1, kStep); rows <= kMostRows; rows += kStep) {
-    const Candidate &found = best(rows, columns);
-    // Another tile is worth a tenth of the time at least.
-    if (!chosen || 10 * cost(*chosen, rows, columns) > 11 * cost(found, rows, columns)) {
-      chosen = &found;
-      ranges.push_back({found.shape, rows});
-    }
-    ranges.back().most = rows;
-  }
-  ranges.back().most = std::nullopt;
+  for (auto [tile, most] : rangesOfRows(kCandidates, fewest, kCandidates.back().shape.rows, costOf, isWorth))
+    ranges.push_back({tile->shape, most});
   return ranges;
 }
 

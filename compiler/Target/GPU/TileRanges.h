@@ -1,0 +1,36 @@
+// Which of several tiles a product has for how many rows.
+#ifndef XF_COMPILER_TARGET_GPU_TILERANGES_H
+#define XF_COMPILER_TARGET_GPU_TILERANGES_H
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <optional>
+
+namespace xf::gpu {
+
+template <typename Candidate> struct RowRange {
+  const Candidate *tile;
+  std::optional<int64_t> most; // rows; none: however many there are
+};
+
+/// The candidates of the least `cost(candidate, rows)`, for ascending numbers of rows of more than `fewest`, which end at multiples of `step`; the last one
+/// is for all that are more. Another one is taken where `isWorth(found, chosen, rows)`.
+template <typename Candidates, typename Cost, typename IsWorth>
+auto rangesOfRows(const Candidates &candidates, int64_t fewest, int64_t step, Cost cost, IsWorth isWorth) {
+  constexpr int64_t kMostRows = 8192; // behind so many there is nothing to win
+  llvm::SmallVector<RowRange<typename Candidates::value_type>> ranges;
+  for (int64_t rows = llvm::alignTo(fewest + 1, step); rows <= kMostRows; rows += step) {
+    const auto *found = llvm::min_element(candidates, [&](const auto &a, const auto &b) { return cost(a, rows) < cost(b, rows); });
+    if (ranges.empty() || isWorth(*found, *ranges.back().tile, rows))
+      ranges.push_back({found, rows});
+    ranges.back().most = rows;
+  }
+  ranges.back().most = std::nullopt;
+  return ranges;
+}
+
+} // namespace xf::gpu
+
+#endif // XF_COMPILER_TARGET_GPU_TILERANGES_H
