@@ -61,6 +61,12 @@ Value CodeBuilder::toI64(Value integer) {
   return create<arith::ExtSIOp>(getI64Type(), integer);
 }
 
+Value CodeBuilder::unknown(Value value) {
+  return create<LLVM::InlineAsmOp>(TypeRange(value.getType()), value, "", "=r,0", /*has_side_effects=*/false, /*is_align_stack=*/false,
+                                   LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr())
+      .getResult(0);
+}
+
 std::pair<Value, Value> CodeBuilder::part(Value total, Value number, Value parts) {
   Value begin = div(mul(total, number), parts), end = div(mul(total, add(number, 1)), parts);
   return {begin, end};

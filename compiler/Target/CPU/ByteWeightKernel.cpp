@@ -5,6 +5,7 @@
 // divided by that at the end. Powers of two change no rounding: as long as no sum exceeds 2^104, an element is the chain
 // of f32 multiply-adds, k ascending from +0, that it is with f32 weights, whatever the tile.
 #include "compiler/Target/CPU/MicroKernel.h"
+#include "compiler/Target/CPU/RowPointers.h"
 #include "compiler/Target/VectorMath.h"
 
 using namespace mlir;
@@ -15,25 +16,24 @@ namespace {
 class ByteWeightKernel {
 public:
   ByteWeightKernel(CodeBuilder &b, const ProductOperands &operands, int64_t tail, int64_t rows, int64_t panels)
-      : b(b), operands(operands), tail(tail), rows(rows), panels(panels) {}
+      : b(b), operands(operands), tail(tail), rows(rows), panels(panels),
+        rowPointers(b, operands.a, operands.lda, b.getF32Type(), rows) {}
 
   void emit() {
     Type f32 = b.getF32Type();
-    for (int64_t row = 0; row < rows; ++row)
-      rowStart.push_back(b.at(operands.a, b.mul(operands.lda, row), f32));
     for (int64_t i = 0; i < panels; ++i)
       panelStart.push_back(b.at(operands.b, b.mul(operands.panelStride, i), b.getI8Type()));
 
     AheadFetcher ahead(b, operands, {Factor::i8_weights}, rows, panels);
-    SmallVector<Value> sums(rows * panels, b.splatF32(0.0));
-    sums = b.loop(b.i64(0), operands.depth, 1, sums, [&](Value k, ValueRange carried) {
-      SmallVector<Value> next(carried);
+    sums.assign(rows * panels, b.splatF32(0.0));
+    take(b.loop(b.i64(0), operands.depth, 1, carried(), [&](Value k, ValueRange before) {
+      take(before);
       ahead.fetch(k);
-      step(k, kGroup, next);
-      return next;
-    });
+      step(k, kGroup);
+      return carried();
+    }));
     if (tail)
-      step(operands.depth, tail, sums);
+      step(operands.depth, tail);
 
     for (int64_t row = 0; row < rows; ++row)
       for (int64_t i = 0; i < panels; ++i) {
@@ -48,8 +48,22 @@ private:
   /// the processor's own prefetching behind.
   static constexpr int64_t kAheadBytes = 1024;
 
-  /// Adds the products of a group's first `count` positions.
-  void step(Value group, int64_t count, SmallVector<Value> &sums) {
+  /// What loops carry: the sums, the rows' pointers, and what else there is.
+  SmallVector<Value> carried() {
+    SmallVector<Value> values = sums;
+    llvm::append_range(values, rowPointers.carried());
+    return values;
+  }
+  /// Returns what else there is.
+  ValueRange take(ValueRange values) {
+    size_t pointers = rowPointers.carried().size();
+    sums.assign(values.begin(), values.begin() + sums.size());
+    rowPointers.take(values.slice(sums.size(), pointers));
+    return values.drop_front(sums.size() + pointers);
+  }
+
+  /// Adds the products of a group's first `count` positions, and moves the rows' pointers behind them.
+  void step(Value group, int64_t count) {
     SmallVector<Value> words;
     for (Value start : panelStart) {
       Value address = b.at(start, b.mul(group, kGroup * kLanes), b.getI8Type());
@@ -57,15 +71,15 @@ private:
       if (rows < fetchingRows(b.isa(), Factor::i8_weights))
         b.prefetch(b.atByte(address, kAheadBytes), CodeBuilder::Cache::secondLevel);
     }
-    Value first = b.mul(group, kGroup);
     if (fillsRegisters())
-      return loopOverPositions(first, count, words, sums);
+      return loopOverPositions(count, words);
     for (int64_t position = 0; position < count; ++position) {
       SmallVector<Value> columns;
       for (Value word : words)
         columns.push_back(widened(word, position));
-      multiplyAdd(first, position, columns, sums);
+      multiplyAdd(position, columns);
     }
+    rowPointers.advance(count);
   }
 
   /// Whether sums take more than half of the registers. LLVM would then load all positions' elements of the rows at once, and
@@ -73,27 +87,27 @@ private:
   bool fillsRegisters() { return rows * panels > byRegisters(b.isa(), 2, 4, 16); }
 
   /// The same as a loop: a position's byte is its word's lowest when it is its turn.
-  void loopOverPositions(Value first, int64_t count, SmallVector<Value> &words, SmallVector<Value> &sums) {
-    SmallVector<Value> start(sums);
+  void loopOverPositions(int64_t count, ArrayRef<Value> words) {
+    SmallVector<Value> start = carried();
     llvm::append_range(start, words);
-    auto end = b.loop(b.i64(0), b.i64(count), 1, start, [&](Value position, ValueRange carried) {
-      SmallVector<Value> next(carried.take_front(sums.size())), columns, rest;
-      for (Value word : carried.drop_front(sums.size())) {
+    take(b.loop(b.i64(0), b.i64(count), 1, start, [&](Value, ValueRange before) {
+      SmallVector<Value> columns, rest;
+      for (Value word : take(before)) {
         columns.push_back(widened(word, 0));
         rest.push_back(b.create<arith::ShRUIOp>(word, b.integer(word.getType(), 8)));
       }
-      multiplyAdd(b.add(first, position), 0, columns, next);
-      llvm::append_range(next, rest);
-      return next;
-    });
-    sums.assign(end.begin(), end.begin() + sums.size());
+      multiplyAdd(0, columns);
+      rowPointers.advance(1);
+      SmallVector<Value> after = carried();
+      llvm::append_range(after, rest);
+      return after;
+    }));
   }
 
-  /// Adds the products of position k + u.
-  void multiplyAdd(Value k, int64_t u, ArrayRef<Value> columns, SmallVector<Value> &sums) {
-    Type f32 = b.getF32Type();
+  /// Adds the products of the position `offset` behind the rows' pointers.
+  void multiplyAdd(int64_t offset, ArrayRef<Value> columns) {
     for (int64_t row = 0; row < rows; ++row) {
-      Value element = b.splat(b.load(f32, b.at(b.at(rowStart[row], k, f32), u, f32)));
+      Value element = b.splat(b.load(b.getF32Type(), rowPointers.at(row, offset)));
       for (int64_t i = 0; i < panels; ++i) {
         Value &sum = sums[row * panels + i];
         sum = fusedMultiplyAdd(b, element, columns[i], sum);
@@ -114,7 +128,8 @@ private:
   CodeBuilder &b;
   const ProductOperands &operands;
   int64_t tail, rows, panels;
-  SmallVector<Value> rowStart, panelStart;
+  RowPointers rowPointers;
+  SmallVector<Value> panelStart, sums;
 };
 } // namespace
 

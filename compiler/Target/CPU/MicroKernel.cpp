@@ -5,6 +5,7 @@
 #include "compiler/Target/CPU/MicroKernel.h"
 
 #include "compiler/Target/CPU/FactorArithmetic.h"
+#include "compiler/Target/CPU/RowPointers.h"
 
 using namespace mlir;
 
@@ -19,11 +20,10 @@ class MicroKernel {
 public:
   MicroKernel(CodeBuilder &b, const ProductOperands &operands, const PanelKind &kind, int64_t rows, int64_t panels)
       : b(b), operands(operands), factors(b, kind.factor, widensRows(b.isa(), kind.factor)), ahead(b, operands, kind, rows, panels), kind(kind),
-        line(kind.pitch * kLanes * factors.group()), rows(rows), panels(panels) {}
+        line(kind.pitch * kLanes * factors.group()), rows(rows), panels(panels),
+        rowPointers(b, operands.a, operands.lda, factors.rowElement(), rows) {}
 
   void emit() {
-    for (int64_t row = 0; row < rows; ++row)
-      rowStart.push_back(b.at(operands.a, b.mul(operands.lda, row), factors.rowElement()));
     for (int64_t i = 0; i < panels; ++i)
       panelStart.push_back(b.at(operands.b, b.mul(operands.panelStride, i), factors.element()));
     firstSums();
@@ -57,17 +57,27 @@ private:
 
   /// The groups from `from` to `to`, `unroll` of them in a pass.
   void steps(Value from, Value to, int64_t unroll) {
-    sums = b.loop(from, to, unroll, sums, [&](Value k, ValueRange carried) {
-      sums.assign(carried.begin(), carried.end());
+    auto carried = [&] {
+      SmallVector<Value> values = sums;
+      llvm::append_range(values, rowPointers.carried());
+      return values;
+    };
+    auto take = [&](ValueRange values) {
+      rowPointers.take(values.drop_front(sums.size()));
+      sums.assign(values.begin(), values.begin() + sums.size());
+    };
+    take(b.loop(from, to, unroll, carried(), [&](Value k, ValueRange before) {
+      take(before);
       for (int64_t u = 0; u < unroll; ++u) {
         ahead.fetch(b.add(k, u));
         step(k, u, factors.group());
       }
-      return sums;
-    });
+      rowPointers.advance(unroll * factors.group());
+      return carried();
+    }));
   }
 
-  /// Adds the products of group k + u, of which the row has the first `count` elements.
+  /// Adds the products of group k + u, u behind the rows' position, of which the row has the first `count` elements.
   void step(Value k, int64_t u, int64_t count) {
     int64_t group = factors.group();
     SmallVector<FactorArithmetic::Parts> columns;
@@ -79,7 +89,7 @@ private:
       columns.push_back(factors.loadPanel(address));
     }
     for (int64_t row = 0; row < rows; ++row) {
-      Value address = b.at(b.at(rowStart[row], b.mul(k, group), factors.rowElement()), u * group, factors.rowElement());
+      Value address = rowPointers.at(row, u * group);
       auto x = factors.loadRow(address, count);
       for (int64_t i = 0; i < panels; ++i) {
         Value &sum = sums[row * panels + i];
@@ -104,7 +114,8 @@ private:
   const PanelKind &kind;
   int64_t line; // elements from one group to the next
   int64_t rows, panels;
-  SmallVector<Value> rowStart, panelStart, sums;
+  RowPointers rowPointers;
+  SmallVector<Value> panelStart, sums;
 };
 } // namespace
 
