@@ -122,6 +122,47 @@ TEST(Emulator, AnExchangeThatALaneMisses) {
   EXPECT_HAS(problem_of(around(body), 32), "does not take part in an exchange");
 }
 
+// What all lanes get, of their inputs' bits.
+TEST(Emulator, LanesTellAll) {
+  auto words = [](const std::string &body, std::vector<float> in) {
+    std::vector<float> out = run(around("\tld.global.b32 %r2, [%rd4];\n" + body + "\tst.global.b32 [%rd3], %r5;\n"), in, 32);
+    std::vector<uint32_t> bits(out.size());
+    std::memcpy(bits.data(), out.data(), out.size() * 4);
+    return bits;
+  };
+  std::vector<float> numbers = ramp(32);
+  numbers[7] = -1, numbers[9] = 0; // -1 is a negative integer, and a large unsigned one
+  auto all = [](uint32_t word) { return std::vector<uint32_t>(32, word); };
+  EXPECT_EQ(words("\tredux.sync.max.s32 %r5, %r2, -1;\n", numbers), all(0x42000000));
+  EXPECT_EQ(words("\tredux.sync.max.u32 %r5, %r2, -1;\n", numbers), all(0xbf800000));
+  EXPECT_EQ(words("\tredux.sync.min.s32 %r5, %r2, -1;\n", numbers), all(0xbf800000));
+  EXPECT_EQ(words("\tredux.sync.min.u32 %r5, %r2, -1;\n", numbers), all(0));
+  EXPECT_EQ(words("\tredux.sync.max.s32 %r2, %r2, -1;\n\tmov.b32 %r5, %r2;\n", numbers), all(0x42000000));
+  EXPECT_EQ(words("\tsetp.lt.s32 %p1, %r2, 1;\n\tvote.sync.ballot.b32 %r5, %p1, -1;\n", numbers), all(1u << 7 | 1u << 9));
+  // Halves of a warp that have parted, each by itself.
+  auto halves = words("\tsetp.lt.u32 %p1, %r1, 16;\n\t@%p1 bra $L1;\n\tredux.sync.max.u32 %r5, %r1, 0xffff0000;\n\tbra.uni $L2;\n"
+                      "$L1:\n\tredux.sync.max.u32 %r5, %r1, 0xffff;\n$L2:\n", numbers);
+  EXPECT_EQ(halves[15], 15u);
+  EXPECT_EQ(halves[16], 31u);
+}
+
+TEST(Emulator, WhatALaneDoesNotTell) {
+  std::string set = "\tmov.b32 %r5, 0;\n", five = "\tsetp.eq.u32 %p1, %r1, 5;\n";
+  for (const std::string exchange : {"redux.sync.max.s32 %r5, %r1, ", "vote.sync.ballot.b32 %r5, %p1, "}) {
+    // The lane goes another way, has ended, or has never been.
+    std::string all = "\t" + exchange + "-1;\n", problem = problem_of(around(set + five + "\t@%p1 bra $L1;\n" + all + "$L1:\n"), 32);
+    EXPECT_HAS(problem, "thread 5");
+    EXPECT_HAS(problem, "does not take part in an exchange");
+    EXPECT_HAS(problem_of(around(set + five + "\t@%p1 ret;\n" + all), 32), "takes a value from a lane that does not take part");
+    EXPECT_HAS(problem_of(around(set + five + all), 20), "takes a value from a lane that does not take part");
+    EXPECT_EQ(problem_of(around(set + five + all), 64), "");
+    // Nor may lanes disagree on who takes part.
+    EXPECT_HAS(problem_of(around(set + five + "\t" + exchange + "0xffff;\n"), 32), "takes part in an exchange that does not name it");
+    std::string own = "\tmov.b32 %r6, -1;\n\t@%p1 mov.b32 %r6, 0x20;\n";
+    EXPECT_HAS(problem_of(around(set + five + own + "\t" + exchange + "%r6;\n"), 32), "with a lane that names others");
+  }
+}
+
 TEST(Emulator, ThreadsWaitForThoseThatComeAnotherWay) {
   std::string body = "\tsetp.lt.u32 %p1, %r1, 16;\n\t@%p1 bra $L2;\n$L1:\n\tshfl.sync.bfly.b32 %r5, %r1, 16, 31, -1;\n"
                      "\tcvt.rn.f32.u32 %r6, %r5;\n\tst.global.b32 [%rd3], %r6;\n\tbar.sync 0;\n\tret;\n$L2:\n\tadd.s32 %r7, %r1, 1;\n"
@@ -324,8 +365,11 @@ TEST(Emulator, RefusesWhatItDoesNotKnow) {
   EXPECT_HAS(problem_of(around("\tbra $nowhere;\n"), 1), "does not understand PTX line");
   // What PTX ISA 7.0 and compute capability 8.0 do not have.
   for (const char *later : {"ld.global.v4.b64 {%rd5, %rd6, %rd7, %rd8}, [%rd3]", "cvt.f32.bf16 %r2, %rs1", "min.relu.s32 %r2, %r1, %r1",
-                            "min.xorsign.abs.f32 %r2, %r1, %r1", "cp.async.bulk.commit_group", "ld.acquire.gpu.global.b32 %r2, [%rd4]"})
+                            "min.xorsign.abs.f32 %r2, %r1, %r1", "cp.async.bulk.commit_group", "ld.acquire.gpu.global.b32 %r2, [%rd4]", "redux.sync.max.f32 %r2, %r1, -1"})
     EXPECT_HAS(problem_of(around("\tmov.b16 %rs1, 0;\n\t" + std::string(later) + ";\n"), 1), ": " + std::string(later));
+  // Exchanges that no kernel makes.
+  for (const char *exchange : {"redux.sync.add.s32 %r2, %r1, -1", "redux.sync.max.b32 %r2, %r1, -1", "vote.sync.any.pred %p1, %p1, -1"})
+    EXPECT_HAS(problem_of(around("\tsetp.eq.u32 %p1, %r1, 0;\n\t" + std::string(exchange) + ";\n"), 1), "does not understand PTX line");
   // Barriers of their own for some threads.
   EXPECT_HAS(problem_of(around("\tbar.sync 1;\n"), 1), "does not understand PTX line");
   EXPECT_HAS(problem_of(around("\tbar.warp.sync 3;\n"), 1), "does not understand PTX line");

@@ -1,6 +1,7 @@
 #include "compiler/Target/GPU/ChooseKernel.h"
 #include "compiler/Target/VectorMath.h"
 
+#include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -10,51 +11,28 @@ namespace xf::gpu {
 
 Candidate noCandidate(GpuBuilder &b) { return {noLogit(b), b.create<arith::ConstantIntOp>(b.getI32Type(), -1)}; }
 
-Candidate greaterOf(GpuBuilder &b, const Candidate &first, const Candidate &next) {
-  Value greater = compare(b, arith::CmpFPredicate::OGT, next.logit, first.logit);
-  return {select(b, greater, next.logit, first.logit), select(b, greater, next.column, first.column)};
+Value keyOf(GpuBuilder &b, Value logit) {
+  Type i32 = b.getI32Type();
+  Value number = select(b, compare(b, arith::CmpFPredicate::OGT, logit, noLogit(b)), logit, noLogit(b));
+  Value bits = b.create<arith::BitcastOp>(i32, number);
+  // A sign and a size: the size, negated where there is a sign.
+  Value negated = b.create<arith::SubIOp>(b.create<arith::ConstantIntOp>(std::numeric_limits<int32_t>::min(), 32), bits);
+  Value isNegative = b.create<arith::CmpIOp>(arith::CmpIPredicate::slt, bits, b.create<arith::ConstantIntOp>(i32, 0));
+  return select(b, isNegative, negated, bits);
 }
 
-Candidate bestOf(GpuBuilder &b, const Candidate &x, const Candidate &y) {
-  // No column at all, -1, is the last of them.
-  Value before = b.create<arith::CmpIOp>(arith::CmpIPredicate::ult, y.column, x.column);
-  Value equal = compare(b, arith::CmpFPredicate::OEQ, y.logit, x.logit);
-  Value better = b.create<arith::OrIOp>(compare(b, arith::CmpFPredicate::OGT, y.logit, x.logit),
-                                        b.create<arith::AndIOp>(equal, before));
-  return {select(b, better, y.logit, x.logit), select(b, better, y.column, x.column)};
-}
+Value noKey(GpuBuilder &b) { return b.create<arith::ConstantIntOp>(b.getI32Type(), -llvm::bit_cast<int32_t>(std::numeric_limits<float>::infinity())); }
 
-Candidate bestOver(GpuBuilder &b, Candidate candidate, int64_t lanes) {
-  for (int64_t distance = lanes / 2; distance >= 1; distance /= 2)
-    candidate = bestOf(b, candidate, {b.exchange(candidate.logit, distance), b.exchange(candidate.column, distance)});
-  return candidate;
-}
-
-KeptCandidates::KeptCandidates(GpuBuilder &b, Value thread, int64_t threads, int64_t most) : b(b) {
-  for (int64_t first = 0; first < most; first += threads) {
-    places.push_back(b.add(thread, first));
-    kept.push_back(noCandidate(b));
-  }
-}
-SmallVector<Value> KeptCandidates::values() const {
-  SmallVector<Value> values;
-  for (const Candidate &candidate : kept)
-    values.append({candidate.logit, candidate.column});
-  return values;
-}
-void KeptCandidates::take(ValueRange carried) {
-  for (auto [i, candidate] : llvm::enumerate(kept))
-    candidate = {carried[2 * i], carried[2 * i + 1]};
-}
-void KeptCandidates::keep(const Candidate &candidate, Value place) {
-  for (auto [own, mine] : llvm::zip(kept, places)) {
-    Value isMine = b.equal(mine, place);
-    own = {select(b, isMine, candidate.logit, own.logit), select(b, isMine, candidate.column, own.column)};
-  }
-}
-void KeptCandidates::forEach(Value end, function_ref<void(const Candidate &, Value)> store) const {
-  for (auto [own, mine] : llvm::zip(kept, places))
-    b.ifThen(b.less(mine, end), [&, own = own, mine = mine] { store(own, mine); });
+Best bestOfWarp(GpuBuilder &b, Value key) {
+  Type i32 = b.getI32Type();
+  auto word = [&](int64_t value) { return b.create<arith::ConstantIntOp>(i32, value); };
+  auto isEqual = [&](Value x, Value y) { return b.create<arith::CmpIOp>(arith::CmpIPredicate::eq, x, y); };
+  Value own = b.create<arith::ShLIOp>(word(1), b.narrow(b.lane())), upToOwn = b.create<arith::OrIOp>(own, b.create<arith::SubIOp>(own, word(1)));
+  // A ballot takes less than a second comparison would, of the columns.
+  Value greatest = b.greatestOfWarp(key), holders = b.ballot(isEqual(key, greatest));
+  // Whether the lane is the lowest of them: written so, it is one instruction.
+  Value others = b.create<arith::AndIOp>(b.create<arith::XOrIOp>(holders, own), upToOwn);
+  return {greatest, isEqual(others, word(0))};
 }
 
 Value shiftOf(GpuBuilder &b, Value largest) {
@@ -83,17 +61,15 @@ Value ChooseViews::maximumAt(Value row, Value block) {
   return b.at(b.data(result + 3), b.add(b.mul(row, b.stride(result + 3, 0)), block), b.getF32Type());
 }
 Value ChooseViews::sumAt(Value row, Value block) { return maximumAt(row, b.add(block, paddedBlocks)); }
-Value ChooseViews::logitAt(Value row, Value block, Value place) {
-  return maximumAt(row, b.add(b.add(b.mul(block, 2 * most), place), 2 * paddedBlocks));
-}
+Value ChooseViews::logitAt(Value row, Value place) { return maximumAt(row, b.add(place, 2 * paddedBlocks)); }
 Value ChooseViews::columnOf(Value logitAddress) { return b.at(logitAddress, most, b.getI32Type()); }
 
-Candidate ChooseViews::load(Value row, Value block, Value place) {
-  Value address = logitAt(row, block, place);
-  return {b.load(b.getF32Type(), address), b.load(b.getI32Type(), columnOf(address))};
+Value ChooseViews::loadLogit(Value row, Value place) { return b.load(b.getF32Type(), logitAt(row, place)); }
+Candidate ChooseViews::load(Value row, Value place) {
+  return {loadLogit(row, place), b.load(b.getI32Type(), columnOf(logitAt(row, place)))};
 }
 void ChooseViews::store(const Candidate &candidate, Value row, Value block, Value place) {
-  Value address = logitAt(row, block, place);
+  Value address = logitAt(row, b.add(listBegin(block), place));
   b.store(candidate.logit, address);
   b.store(candidate.column, columnOf(address));
 }

@@ -1,16 +1,14 @@
 // The kernels of xf.choose: logits stay in shared memory and registers.
 //
 // The first one computes some rows of 128 columns, whose exponentials are one sum (ChooseOp::kBlock), as the kernels of
-// xf.contract compute them: in f32, also with weights of bytes, by multiply-adds, in 16 bits on tensor cores. 16 lanes then take
-// a row: its maximum, its sum in the CPU's order, and the best candidates, which leave their lane one by one. The second one
-// (ChooseMerge.cpp) joins the blocks. Few rows, as of one sentence, get smaller tiles.
+// xf.contract compute them: in f32, also with weights of bytes, by multiply-adds, in 16 bits on tensor cores. What is found in them
+// (ChooseRows.cpp) the second one (ChooseMerge.cpp) joins with what other blocks have found. Few rows, as of one sentence, get smaller tiles.
 #include "compiler/Target/GPU/ChooseKernel.h"
 
 #include "compiler/Target/GPU/ByteWeights.h"
 #include "compiler/Target/GPU/TensorTiles.h"
 #include "compiler/Target/GPU/TileProduct.h"
 #include "compiler/Target/RegionVectorizer.h"
-#include "compiler/Target/VectorMath.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -47,8 +45,9 @@ public:
   void emit();
 
 protected:
-  /// Leaves the tile's products in shared memory, `logits`.
+  /// Leaves the tile's products in shared memory, `logits`, and finds a place for `found`.
   virtual void multiply() = 0;
+  int64_t foundBytes() const { return rows * ChooseTile::foundPerRow(views.most); }
   Value panelIsNeeded(Value panel);
   /// The address of the row's bits for the block's columns.
   Value wordsOf(Value row);
@@ -73,7 +72,7 @@ protected:
   Value last;                // position
   Value number, firstRow;    // of the block of columns; of the tile's rows
   SmallVector<Value> barred; // words of columns that none of the rows may choose
-  Value logits;              // shared, [rows][stride]
+  Value logits, found;       // see ChooseTile
   int64_t stride = 0;
 
 private:
@@ -83,7 +82,6 @@ private:
   void skip();
   void work();
   Value extra(unsigned number, Value row, Value column);
-  void lookAt(Value local, Value exists);
 };
 
 /// Logits of f32 factors, or of weights that are bytes, by multiply-adds.
@@ -194,13 +192,7 @@ void ChooseBlock::work() {
   b.barrier();
   applyRegion();
   b.barrier();
-  int64_t groups = threads / kLanes;
-  Value group = b.div(b.thread(), b.i64(kLanes));
-  b.loop(b.i64(0), b.i64(rows), groups, [&](Value first) {
-    Value local = b.add(b.rem(group, b.i64(std::min(groups, rows))), first);
-    Value exists = b.create<arith::AndIOp>(b.less(group, b.i64(rows)), b.less(b.add(firstRow, local), views.rows));
-    lookAt(local, exists);
-  });
+  emitChooseRows(b, views, {rows, threads, firstRow, number, logits, stride, found});
 }
 
 Value ChooseBlock::extra(unsigned number, Value row, Value column) {
@@ -233,21 +225,20 @@ Value ChooseBlock::logit(Value product, Value word, Value row, Value own) {
   return select(b, allowed, region.emit(body.getTerminator()->getOperand(0)), noLogit(b));
 }
 
-/// Makes logits of the products, -inf where the row may not choose. Neighbouring threads have neighbouring columns of a row; a thread's rows are
-/// some apart.
+/// Makes logits of the products, -inf where the row may not choose. Neighbouring threads have neighbouring columns of a row, a warp those of a
+/// word; a thread's rows are some apart, and each lane reads the word of one of them for its warp.
 void ChooseBlock::applyRegion() {
   Type f32 = b.getF32Type(), i32 = b.getI32Type();
-  int64_t apart = threads / ChooseOp::kBlock, batch = std::min<int64_t>(16, rows / apart);
+  static_assert(ChooseOp::kBlock / kWords == kWarp);
+  int64_t apart = threads / ChooseOp::kBlock, batch = std::min(kWarp, rows / apart);
   Value own = b.rem(b.thread(), b.i64(ChooseOp::kBlock)), first = b.div(b.thread(), b.i64(ChooseOp::kBlock));
   b.loop(b.i64(0), b.i64(rows), apart * batch, [&](Value start) {
-    SmallVector<Value> local, words;
+    auto rowAt = [&](Value number) { return b.add(b.add(start, first), b.mul(number, apart)); };
+    Value read = existing(b.add(firstRow, rowAt(b.rem(b.lane(), batch))));
+    Value words = b.load(i32, b.at(wordsOf(read), b.div(own, b.i64(kWarp)), i32));
     for (int64_t i = 0; i < batch; ++i) {
-      local.push_back(b.add(b.add(start, first), i * apart));
-      words.push_back(b.load(i32, b.at(wordsOf(existing(b.add(firstRow, local[i]))), b.div(own, b.i64(32)), i32)));
-    }
-    for (int64_t i = 0; i < batch; ++i) {
-      Value place = b.at(logits, b.add(b.mul(local[i], stride), own), f32);
-      b.store(logit(b.load(f32, place), words[i], existing(b.add(firstRow, local[i])), own), place);
+      Value local = rowAt(b.i64(i)), place = b.at(logits, b.add(b.mul(local, stride), own), f32);
+      b.store(logit(b.load(f32, place), b.fromLane(words, i), existing(b.add(firstRow, local)), own), place);
     }
   });
 }
@@ -258,6 +249,7 @@ void PlainChoose::multiply() {
   TileOperands operands{columns, depth, ofBytes, firstX(), rowStride(), views.rows, b.data(ChooseViews::weightView), isNeeded};
   stride = shape.stride();
   logits = multiplyTile(b, shape, operands, firstRow, b.mul(number, kPanels));
+  found = b.shared(b.getI8Type(), foundBytes());
 }
 
 /// Leaves the products in shared memory.
@@ -265,6 +257,7 @@ void TensorChoose::multiplyFew(const TensorOperands &operands) {
   Type f32 = b.getF32Type();
   stride = ChooseOp::kBlock + 4;
   logits = b.shared(f32, rows * stride);
+  found = b.shared(b.getI8Type(), foundBytes());
   b.setBlocksTogether(2); // for as many registers as the chains' reads take
   auto chain = [&] {
     return FewRowsProduct(b, operands).multiply(firstRow, b.add(b.mul(number, kPanels), b.warp()));
@@ -286,59 +279,11 @@ void TensorChoose::multiply() {
     product.multiply(firstRow, b.mul(number, kPanels), [] {}, isNeeded);
     stride = kTensorMany.stride();
     logits = product.share(0);
+    assert(rows * stride * 4 + foundBytes() <= product.sharedBytes());
+    found = b.at(logits, rows * stride, b.getF32Type());
   } else {
     multiplyFew(operands);
   }
-}
-
-/// 16 lanes look at row `local` of the tile, which they leave alone unless it `exists`.
-void ChooseBlock::lookAt(Value local, Value exists) {
-  Type f32 = b.getF32Type(), i32 = b.getI32Type();
-  Value lane = b.rem(b.thread(), b.i64(kLanes)), row = b.add(firstRow, local);
-  Value stores = b.create<arith::AndIOp>(exists, b.equal(lane, b.i64(0)));
-  Value greatest = b.f32(std::numeric_limits<float>::max()), largest = noLogit(b);
-  Value isOdd = b.create<arith::ConstantIntOp>(b.getI1Type(), 0);
-  SmallVector<Value> values, tokens;
-  for (int64_t panel = 0; panel < kPanels; ++panel) {
-    Value place = b.add(lane, panel * kLanes);
-    Value x = b.load(f32, b.at(logits, b.add(b.mul(local, stride), place), f32));
-    values.push_back(x);
-    tokens.push_back(i32Of(b, b.add(b.mul(number, ChooseOp::kBlock), place)));
-    largest = codegen::maximum(b, x, largest);
-    isOdd = b.create<arith::OrIOp>(isOdd, compare(b, arith::CmpFPredicate::UGT, x, greatest));
-  }
-  largest = b.reduceOver(ReduceKind::max, largest, kLanes);
-  Value anyOdd = b.reduceOver(ReduceKind::max, b.create<arith::ExtUIOp>(i32, isOdd), kLanes);
-  b.ifThen(stores, [&] { storeLargest(b, largest, anyOdd, views.maximumAt(row, number)); });
-  b.ifThen(views.sums, [&] {
-    Value shift = shiftOf(b, largest), sum = b.f32(0);
-    for (Value x : values)
-      sum = b.create<arith::AddFOp>(sum, codegen::expOfNegative(b, b.create<arith::SubFOp>(x, shift)));
-    sum = b.reduceOver(ReduceKind::sum, sum, kLanes);
-    b.ifThen(stores, [&] { b.store(sum, views.sumAt(row, number)); });
-  });
-  KeptCandidates kept(b, lane, kLanes, views.most);
-  SmallVector<Value> carried = kept.values();
-  llvm::append_range(carried, values);
-  carried = b.loop(b.i64(0), views.wanted, 1, carried, [&](Value place, ValueRange before) {
-    kept.take(before);
-    ValueRange rest = before.take_back(values.size());
-    Candidate best = noCandidate(b);
-    for (auto [x, token] : llvm::zip(rest, tokens))
-      best = greaterOf(b, best, {x, token});
-    best = bestOver(b, best, kLanes);
-    kept.keep(best, place);
-    SmallVector<Value> after = kept.values();
-    for (auto [x, token] : llvm::zip(rest, tokens)) {
-      Value taken = b.create<arith::CmpIOp>(arith::CmpIPredicate::eq, token, best.column);
-      after.push_back(select(b, taken, noLogit(b), x));
-    }
-    return after;
-  });
-  kept.take(carried);
-  b.ifThen(exists, [&] {
-    kept.forEach(views.wanted, [&](const Candidate &found, Value place) { views.store(found, row, number, place); });
-  });
 }
 
 } // namespace

@@ -1,5 +1,5 @@
-// What the two kernels of xf.choose share: its views, the places where the first leaves for the second what it has found,
-// and candidates in registers.
+// What the two kernels of xf.choose share: its views, the places where the first leaves for the second what it has found, and how a warp
+// finds the best of its lanes' candidates.
 #ifndef XF_COMPILER_TARGET_GPU_CHOOSEKERNEL_H
 #define XF_COMPILER_TARGET_GPU_CHOOSEKERNEL_H
 
@@ -23,30 +23,17 @@ struct Candidate {
   mlir::Value logit, column;
 };
 Candidate noCandidate(GpuBuilder &b);
-/// `next` if its logit is greater, so that of equal ones the first stays.
-Candidate greaterOf(GpuBuilder &b, const Candidate &first, const Candidate &next);
-/// The greatest logit, of equal ones the one with the lowest column.
-Candidate bestOf(GpuBuilder &b, const Candidate &x, const Candidate &y);
-/// The same over groups of `lanes` neighbouring lanes, all of which get it.
-Candidate bestOver(GpuBuilder &b, Candidate candidate, int64_t lanes);
 
-/// The first `most` candidates that are found one by one, each kept by one of `threads` neighbouring threads, so that finding
-/// them takes no branch and storing them is one store for many.
-class KeptCandidates {
-public:
-  KeptCandidates(GpuBuilder &b, mlir::Value thread, int64_t threads, int64_t most);
-  /// What a loop carries for it.
-  llvm::SmallVector<mlir::Value> values() const;
-  void take(mlir::ValueRange carried);
-  void keep(const Candidate &candidate, mlir::Value place);
-  /// Calls `store` with the thread's candidates and their places, those below `end`.
-  void forEach(mlir::Value end, llvm::function_ref<void(const Candidate &, mlir::Value place)> store) const;
-
-private:
-  GpuBuilder &b;
-  llvm::SmallVector<mlir::Value> places;
-  llvm::SmallVector<Candidate> kept;
+/// A logit as an i32 of the same order, which a warp compares in one instruction. Zeros of both signs are equal; what is no number is never
+/// chosen, and counts as -inf.
+mlir::Value keyOf(GpuBuilder &b, mlir::Value logit);
+/// That of no candidate.
+mlir::Value noKey(GpuBuilder &b);
+/// The greatest of the lanes' keys, and whether the lane is the one that has it: the lowest lane of equal ones.
+struct Best {
+  mlir::Value key, isOwn;
 };
+Best bestOfWarp(GpuBuilder &b, mlir::Value key);
 
 /// What exponentials are shifted by: the largest logit, but 0 where there is none.
 mlir::Value shiftOf(GpuBuilder &b, mlir::Value largest);
@@ -70,24 +57,40 @@ public:
   // The places of a row and block of columns in `parts`, as on the CPU.
   mlir::Value maximumAt(mlir::Value row, mlir::Value block);
   mlir::Value sumAt(mlir::Value row, mlir::Value block);
-  Candidate load(mlir::Value row, mlir::Value block, mlir::Value place);
   void store(const Candidate &candidate, mlir::Value row, mlir::Value block, mlir::Value place);
+  // Or by a candidate's place among all elements of the row's lists.
+  mlir::Value listBegin(mlir::Value block) { return b.mul(block, 2 * most); }
+  mlir::Value loadLogit(mlir::Value row, mlir::Value place);
+  Candidate load(mlir::Value row, mlir::Value place);
 
   /// Stores a place of the results.
   void storeResult(const Candidate &candidate, mlir::Value row, mlir::Value place);
 
 private:
-  mlir::Value logitAt(mlir::Value row, mlir::Value block, mlir::Value place);
+  mlir::Value logitAt(mlir::Value row, mlir::Value place);
   mlir::Value columnOf(mlir::Value logitAddress);
 
   GpuBuilder &b;
   int64_t paddedBlocks;
 };
 
+/// Where the first kernel's block has the logits of its rows and columns, -inf where they may not be chosen.
+struct ChooseTile {
+  int64_t rows, threads;     // of the tile, of the block
+  mlir::Value firstRow;      // of the tile
+  mlir::Value number;        // of the block of columns
+  mlir::Value logits;        // shared, [rows][stride]
+  int64_t stride;
+  mlir::Value found;         // shared, free for [rows][foundPerRow()] bytes
+  static int64_t foundPerRow(int64_t most) { return std::min(most, mlir::xf::ChooseOp::kBlock); }
+};
+/// Finds each row's maximum, sum and candidates, and leaves them for the second kernel. All threads must take part, and see the logits.
+void emitChooseRows(GpuBuilder &b, ChooseViews &views, const ChooseTile &tile);
+
 /// The second kernel: joins what the blocks of a row have found.
 void emitChooseMerge(GpuBuilder b, mlir::xf::ChooseOp op, const KernelRequest &request);
-/// Threads of its blocks, of which each takes a row.
-inline constexpr int64_t kMergeThreads = 128;
+/// Warps of its blocks that take lists; another one joins the norms.
+inline constexpr int64_t kListWarps = 4, kMergeThreads = (kListWarps + 1) * kWarp;
 
 } // namespace xf::gpu
 

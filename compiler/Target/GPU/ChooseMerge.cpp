@@ -1,5 +1,10 @@
-// Joins the blocks of a row: sums are added in the CPU's order, and the best candidate is taken off the blocks' lists until
-// there are as many as are wanted. A thread keeps the heads of its lists in registers.
+// Joins the blocks of a row: sums are added in the CPU's order, and the best candidates are taken off the blocks' lists.
+//
+// Each of four warps takes the best off a quarter of the lists, one by one, of which a thread has some, with their heads in registers:
+// such a step is an exchange, and a read of the list's next candidate, which mostly came to the first cache with its head. To have all
+// lists in shared memory would spare that read, but they are as many as there are blocks. Then the place of each warp's candidate is
+// the number of those before it, which threads count side by side: no step waits for another warp. A fifth warp joins the
+// norms meanwhile.
 #include "compiler/Target/GPU/ChooseKernel.h"
 #include "compiler/Target/VectorMath.h"
 
@@ -11,108 +16,148 @@ using namespace mlir::xf;
 namespace xf::gpu {
 namespace {
 
-constexpr int64_t kLanes = codegen::kLanes, kWarps = kMergeThreads / kWarp;
+constexpr int64_t kLanes = codegen::kLanes, kListThreads = kListWarps * kWarp;
 
 class ChooseMerge {
 public:
   ChooseMerge(GpuBuilder &b, ChooseOp op, const KernelRequest &request)
-      : b(b), views(b, op, request), ownLists(llvm::divideCeil(views.blocks, kMergeThreads)), row(b.block()) {
+      : b(b), i32(b.getI32Type()), views(b, op, request), ownLists(llvm::divideCeil(views.blocks, kListThreads)), row(b.block()) {
+    b.setBlocksTogether(6); // for as many registers as reads of norms take
     views.readOptions();
+    keys = b.shared(i32, kListWarps * views.most);
+    places = b.shared(i32, kListWarps * views.most);
   }
 
   void emit() {
-    joinLists();
-    b.ifThen(b.less(b.thread(), b.i64(kWarp)), [&] { joinNorms(); });
+    b.ifElse(b.less(b.thread(), b.i64(kListThreads)), [&] { takeBest(); }, [&] { joinNorms(); });
+    b.barrier();
+    storeBest();
   }
 
 private:
-  Value listOf(int64_t own) { return b.add(b.thread(), own * kMergeThreads); }
-  Candidate read(Value list, Value place);
-  Candidate bestOfBlock(Candidate candidate);
-  void joinLists();
+  Value word(int64_t value) { return b.create<arith::ConstantIntOp>(i32, static_cast<int32_t>(value)); }
+  Value compareWords(arith::CmpIPredicate predicate, Value x, Value y) { return b.create<arith::CmpIOp>(predicate, x, y); }
+  Value both(Value x, Value y) { return b.create<arith::AndIOp>(x, y); }
+  Value keyAt(Value place) { return keyOf(b, views.loadLogit(row, b.toI64(place))); }
+
+  void takeBest();
+  void storeBest();
   void joinNorms();
+  Value placeOf(Value slot, Value key, Value count);
 
   GpuBuilder &b;
+  Type i32;
   ChooseViews views;
   int64_t ownLists;
   Value row;
-  Value sharedLogits, sharedColumns; // of each warp
+  /// Of what the warps have taken, in the order of their lists and then of taking: so equal keys are in the order of their columns. Shared.
+  Value keys, places;
 };
 
-/// A place of a list, neither of which may exist.
-Candidate ChooseMerge::read(Value list, Value place) {
-  Value lastList = b.i64(views.blocks - 1), lastPlace = b.max(b.sub(views.wanted, 1), b.i64(0));
-  Candidate found = views.load(row, b.min(list, lastList), b.min(place, lastPlace));
-  Value exists = b.create<arith::AndIOp>(b.less(list, b.i64(views.blocks)), b.less(place, views.wanted));
-  Candidate none = noCandidate(b);
-  return {b.create<arith::SelectOp>(exists, found.logit, none.logit), b.create<arith::SelectOp>(exists, found.column, none.column)};
-}
-
-Candidate ChooseMerge::bestOfBlock(Candidate candidate) {
-  Type f32 = b.getF32Type(), i32 = b.getI32Type();
-  candidate = bestOver(b, candidate, kWarp);
-  b.barrier(); // what the warps said before has been read
-  b.ifThen(b.equal(b.lane(), b.i64(0)), [&] {
-    b.store(candidate.logit, b.at(sharedLogits, b.warp(), f32));
-    b.store(candidate.column, b.at(sharedColumns, b.warp(), i32));
-  });
-  b.barrier();
-  Candidate best = noCandidate(b);
-  for (int64_t warp = 0; warp < kWarps; ++warp)
-    best = bestOf(b, best, {b.load(f32, b.at(sharedLogits, warp, f32)), b.load(i32, b.at(sharedColumns, warp, i32))});
-  return best;
-}
-
-void ChooseMerge::joinLists() {
-  sharedLogits = b.shared(b.getF32Type(), kWarps);
-  sharedColumns = b.shared(b.getI32Type(), kWarps);
-  KeptCandidates kept(b, b.thread(), kMergeThreads, views.most);
-  size_t keptCount = kept.values().size();
-  SmallVector<Value> carried = kept.values();
-  // Of each list: its head's logit and column, and the head's place.
+void ChooseMerge::takeBest() {
+  Value wanted = b.narrow(views.wanted);
+  SmallVector<Value> ends, carried; // carried: of each list its head's key and place
   for (int64_t i = 0; i < ownLists; ++i) {
-    Candidate head = read(listOf(i), b.i64(0));
-    carried.append({head.logit, head.column, b.i64(0)});
+    // Lower lanes have lists of lower columns.
+    Value list = b.add(b.mul(b.thread(), ownLists), i), exists = b.less(list, b.i64(views.blocks));
+    Value begin = b.narrow(views.listBegin(b.min(list, b.i64(views.blocks - 1))));
+    carried.append({select(b, exists, keyAt(begin), noKey(b)), begin});
+    ends.push_back(b.create<arith::AddIOp>(begin, select(b, exists, wanted, word(0))));
   }
-  carried = b.loop(b.i64(0), views.wanted, 1, carried, [&](Value place, ValueRange before) {
-    kept.take(before);
-    ValueRange heads = before.drop_front(keptCount);
-    Candidate best = noCandidate(b);
-    for (int64_t i = 0; i < ownLists; ++i)
-      best = greaterOf(b, best, {heads[3 * i], heads[3 * i + 1]});
-    best = bestOfBlock(best);
-    kept.keep(best, place);
-    SmallVector<Value> after = kept.values();
+  Value first = b.mul(b.warp(), views.wanted);
+  b.loop(b.i64(0), views.wanted, 1, carried, [&](Value count, ValueRange heads) {
+    Value greatest = heads[0];
+    for (int64_t i = 1; i < ownLists; ++i)
+      greatest = b.create<arith::MaxSIOp>(greatest, heads[2 * i]);
+    Best best = bestOfWarp(b, greatest);
+    // The first of the lane's lists that has it.
+    SmallVector<Value> isTaken;
+    Value place = heads[2 * ownLists - 1], end = ends[ownLists - 1], isLeft = best.isOwn;
     for (int64_t i = 0; i < ownLists; ++i) {
-      Value taken = b.create<arith::CmpIOp>(arith::CmpIPredicate::eq, heads[3 * i + 1], best.column);
-      Value next = b.create<arith::SelectOp>(taken, b.add(heads[3 * i + 2], 1), heads[3 * i + 2]);
-      Candidate head = read(listOf(i), next);
-      after.append({head.logit, head.column, next});
+      isTaken.push_back(both(isLeft, compareWords(arith::CmpIPredicate::eq, heads[2 * i], best.key)));
+      isLeft = b.create<arith::XOrIOp>(isLeft, isTaken[i]);
     }
+    for (int64_t i = ownLists - 1; i-- > 0;) {
+      place = select(b, isTaken[i], heads[2 * i + 1], place);
+      end = select(b, isTaken[i], ends[i], end);
+    }
+    Value next = b.create<arith::AddIOp>(place, word(1));
+    Value nextKey = b.chooseOne(both(best.isOwn, compareWords(arith::CmpIPredicate::slt, next, end)), [&] { return keyAt(next); }, [&] { return noKey(b); });
+    b.ifThen(best.isOwn, [&] {
+      Value slot = b.add(first, count);
+      b.store(best.key, b.at(keys, slot, i32));
+      b.store(place, b.at(places, slot, i32));
+    });
+    SmallVector<Value> after;
+    for (int64_t i = 0; i < ownLists; ++i)
+      after.append({select(b, isTaken[i], nextKey, heads[2 * i]), select(b, isTaken[i], next, heads[2 * i + 1])});
     return after;
   });
-  kept.take(carried);
-  kept.forEach(b.i64(views.most), [&](const Candidate &found, Value place) { views.storeResult(found, row, place); });
 }
 
-void ChooseMerge::joinNorms() {
-  Type f32 = b.getF32Type(), i32 = b.getI32Type();
-  Value lane = b.rem(b.thread(), b.i64(kLanes)), isFirst = b.equal(b.thread(), b.i64(0));
-  Value regular = b.create<arith::ConstantIntOp>(i32, 0);
-  auto seen = b.loop(lane, b.i64(views.blocks), kLanes, {noCandidate(b).logit, regular}, [&](Value block, ValueRange carried) {
-    Value x = b.load(f32, views.maximumAt(row, block));
-    Value isOdd = b.create<arith::ExtUIOp>(i32, b.create<arith::CmpFOp>(arith::CmpFPredicate::UNO, x, x));
-    return SmallVector<Value>{codegen::maximum(b, x, carried[0]), b.create<arith::OrIOp>(carried[1], isOdd)};
+/// How many of the `count` candidates are before that of `slot`.
+Value ChooseMerge::placeOf(Value slot, Value key, Value count) {
+  constexpr int64_t kTogether = 4;
+  static_assert(kListWarps % kTogether == 0);
+  Value less = b.create<arith::SubIOp>(key, word(1));
+  return b.accumulate(b.i64(0), count, kTogether, word(0), [&](Value first, Value before) {
+    for (auto [i, other] : llvm::enumerate(b.loadMany(b.at(keys, first, i32), kTogether, i32))) {
+      // Of equal ones those in lower slots.
+      Value bound = select(b, b.less(b.add(first, i), slot), less, key);
+      Value isBefore = compareWords(arith::CmpIPredicate::sgt, other, bound);
+      before = b.create<arith::AddIOp>(before, b.create<arith::ExtUIOp>(i32, isBefore));
+    }
+    return before;
   });
-  Value largest = b.reduceOver(ReduceKind::max, seen[0], kLanes), isOdd = b.reduceOver(ReduceKind::max, seen[1], kLanes);
+}
+
+void ChooseMerge::storeBest() {
+  Value count = b.mul(views.wanted, kListWarps);
+  b.loop(b.thread(), count, kMergeThreads, [&](Value slot) {
+    Value key = b.load(i32, b.at(keys, slot, i32)), place = b.toI64(placeOf(slot, key, count));
+    b.ifThen(b.less(place, views.wanted), [&] {
+      Candidate found = views.load(row, b.toI64(b.load(i32, b.at(places, slot, i32)))), none = noCandidate(b);
+      Value isThere = compareWords(arith::CmpIPredicate::sgt, key, noKey(b));
+      views.storeResult({select(b, isThere, found.logit, none.logit), select(b, isThere, found.column, none.column)}, row, place);
+    });
+  });
+  b.loop(b.add(views.wanted, b.thread()), b.i64(views.most), kMergeThreads,
+         [&](Value place) { views.storeResult(noCandidate(b), row, place); });
+}
+
+/// 16 lanes have every 16th block, and read so many of them at once that they wait for memory once or twice.
+void ChooseMerge::joinNorms() {
+  Type f32 = b.getF32Type();
+  int64_t rounds = llvm::divideCeil(views.blocks, kLanes), together = std::min<int64_t>(rounds, 16);
+  Value lane = b.rem(b.thread(), kLanes), isFirst = b.equal(b.thread(), b.i64(kListThreads));
+  auto forBlocks = [&](ValueRange carried, bool withSums, function_ref<SmallVector<Value>(Value maximum, Value sum, ValueRange before)> body) {
+    return b.loop(b.i64(0), b.i64(rounds), together, carried, [&](Value first, ValueRange before) {
+      SmallVector<Value> exist, maxima, sums, now(before);
+      for (int64_t i = 0; i < together; ++i) {
+        Value block = b.add(b.mul(b.add(first, i), kLanes), lane), existing = b.min(block, b.i64(views.blocks - 1));
+        exist.push_back(b.less(block, b.i64(views.blocks)));
+        maxima.push_back(b.load(f32, views.maximumAt(row, existing)));
+        sums.push_back(withSums ? b.load(f32, views.sumAt(row, existing)) : Value());
+      }
+      b.holdReads();
+      for (int64_t i = 0; i < together; ++i)
+        for (auto [value, next] : llvm::zip(now, body(maxima[i], sums[i], now)))
+          value = select(b, exist[i], next, value);
+      return now;
+    });
+  };
+  auto seen = forBlocks({noLogit(b), b.no()}, /*withSums=*/false, [&](Value x, Value, ValueRange before) {
+    Value isOdd = compare(b, arith::CmpFPredicate::UNO, x, x);
+    return SmallVector<Value>{codegen::maximum(b, x, before[0]), b.create<arith::OrIOp>(before[1], isOdd)};
+  });
+  Value largest = b.reduceOver(ReduceKind::max, seen[0], kLanes), anyOdd = b.ballot(seen[1]);
   Value norms = b.at(b.data(views.result + 2), b.mul(row, b.stride(views.result + 2, 0)), f32);
-  b.ifThen(isFirst, [&] { storeLargest(b, largest, isOdd, norms); });
+  b.ifThen(isFirst, [&] { storeLargest(b, largest, anyOdd, norms); });
   b.ifThen(views.sums, [&] {
     Value shift = shiftOf(b, largest);
-    Value sum = b.loop(lane, b.i64(views.blocks), kLanes, b.f32(0), [&](Value block, ValueRange carried) {
-      Value difference = b.create<arith::SubFOp>(b.load(f32, views.maximumAt(row, block)), shift);
-      Value power = b.load(f32, views.sumAt(row, block));
-      return SmallVector<Value>{codegen::fusedMultiplyAdd(b, power, codegen::expOfNegative(b, difference), carried[0])};
+    Value sum = forBlocks(b.f32(0), /*withSums=*/true, [&](Value x, Value power, ValueRange before) {
+      Value factor = codegen::expOfNegative(b, b.create<arith::SubFOp>(x, shift));
+      return SmallVector<Value>{codegen::fusedMultiplyAdd(b, power, factor, before[0])};
     })[0];
     sum = b.reduceOver(ReduceKind::sum, sum, kLanes);
     b.ifThen(isFirst, [&] { b.store(sum, b.at(norms, 1, f32)); });

@@ -102,6 +102,19 @@ Value GpuBuilder::exchange(Value value, int64_t distance) {
       .getShuffleResult();
 }
 
+Value GpuBuilder::fromLane(Value value, int64_t lane) {
+  return create<mlir::gpu::ShuffleOp>(value, static_cast<int32_t>(lane), static_cast<int32_t>(kWarp), mlir::gpu::ShuffleMode::IDX)
+      .getShuffleResult();
+}
+
+Value GpuBuilder::greatestOfWarp(Value number) {
+  return create<NVVM::ReduxOp>(getI32Type(), number, NVVM::ReduxKind::MAX, create<arith::ConstantIntOp>(-1, 32));
+}
+
+Value GpuBuilder::ballot(Value condition) {
+  return create<NVVM::VoteSyncOp>(getI32Type(), create<arith::ConstantIntOp>(-1, 32), condition, NVVM::VoteSyncKind::ballot);
+}
+
 Value GpuBuilder::reduceOver(Value value, int64_t lanes, llvm::function_ref<Value(Value, Value)> combine) {
   for (int64_t distance = lanes / 2; distance >= 1; distance /= 2)
     value = combine(exchange(value, distance), value);

@@ -52,6 +52,12 @@ public:
   void holdReads();
   /// The value of the lane whose number differs in the bit `distance`. All lanes of the warp must take part.
   Value exchange(Value value, int64_t distance);
+  /// The value of lane `lane`. All lanes of the warp must take part.
+  Value fromLane(Value value, int64_t lane);
+  /// The greatest of all lanes' i32, signed; and an i32 with a bit for each lane, whether its `condition` holds. All lanes of the warp must
+  /// take part.
+  Value greatestOfWarp(Value number);
+  Value ballot(Value condition);
   /// The sum or maximum over groups of `lanes` neighbouring lanes by a tree from the largest distance down.
   Value reduceOver(mlir::xf::ReduceKind kind, Value value, int64_t lanes);
   /// `combine` gets another lane's and the lane's own.

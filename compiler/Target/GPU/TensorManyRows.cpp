@@ -158,7 +158,7 @@ void ManyRowsProduct::multiply(Value firstRow, Value firstPanel, function_ref<vo
   Value quad = b.create<arith::XOrIOp>(b.div(group, b.i64(2)), b.mul(b.div(inGroup, b.i64(2)), 2));
   ownWeights = b.add(b.add(b.mul(ownPanel, kPanelBytes), b.mul(inGroup, kPairBytes)),
                      b.add(b.mul(quad, kChunk), b.mul(b.rem(group, b.i64(2)), kChunk / 2)));
-  shared = b.shared(b.getI8Type(), std::max(stages() * stageBytes(), sharedRows(shape) * shape.stride() * 4));
+  shared = b.shared(b.getI8Type(), sharedBytes());
 
   // The weights of all parts that are under way from the beginning belong to the first one's group.
   for (int64_t part = 0; part < std::min(stages() - 1, parts()); ++part)

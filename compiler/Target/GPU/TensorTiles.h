@@ -99,6 +99,8 @@ public:
   /// the first panel. All threads must take part, and have read what was there; behind a barrier there is what others have computed.
   Value share(int64_t first);
   static int64_t sharedRows(Shape shape);
+  /// What there is where they are.
+  int64_t sharedBytes() const { return std::max(stages() * stageBytes(), sharedRows(shape) * shape.stride() * 4); }
 
 private:
   /// What a step takes: words of the warp's panels and rows.

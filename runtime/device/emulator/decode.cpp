@@ -31,7 +31,7 @@ bool is_known(std::string_view part) {
       "rn", "rni", "rz", "rzi", "rmi", "rpi", "approx", "lo", "hi", "wide", "l", "r", "wrap", "f16x2", "bf16x2",
       "eq", "ne", "lt", "le", "gt", "ge", "ls", "hs", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan",
       "to", "param", "global", "shared", "v2", "v4", "uni", "warp", "sync", "aligned", "bfly", "up", "down", "idx",
-      "async", "ca", "cg", "commit_group", "wait_group", "wait_all", "m8n8", "x1", "x2", "x4", "m16n8k16", "row", "col",
+      "min", "max", "ballot", "async", "ca", "cg", "commit_group", "wait_group", "wait_all", "m8n8", "x1", "x2", "x4", "m16n8k16", "row", "col",
       "L2", "launch_dependents", "wait"};
   return find_type(part) || std::find(std::begin(kParts), std::end(kParts), part) != std::end(kParts);
 }
@@ -231,7 +231,7 @@ void decoder::decode(const statement &s) {
   for (std::string_view part : {"f16", "bf16", "f16x2", "bf16x2"})
     if (s.has(part) && s.opcode[0] != "cvt" && s.opcode[0] != "mma")
       reject(s.line, s.text);
-  if (!decode_arithmetic(s, i) && !decode_bits(s, i) && !decode_moves(s, i) && !decode_control(s, i) &&
+  if (!decode_arithmetic(s, i) && !decode_bits(s, i) && !decode_moves(s, i) && !decode_control(s, i) && !decode_exchange(s, i) &&
       !decode_copies(s, i) && !decode_launches(s, i) && !decode_matrices(s, i))
     reject(s.line, s.text);
   result_.code.push_back(i);

@@ -20,6 +20,7 @@ private:
   bool decode_bits(const statement &s, instruction &i);
   bool decode_moves(const statement &s, instruction &i);
   bool decode_control(const statement &s, instruction &i);
+  bool decode_exchange(const statement &s, instruction &i);
   bool decode_copies(const statement &s, instruction &i);
   bool decode_launches(const statement &s, instruction &i);
   bool decode_matrices(const statement &s, instruction &i);

@@ -278,6 +278,11 @@ bool decoder::decode_control(const statement &s, instruction &i) {
     // There is one barrier for all threads of a block, or of a warp.
     return s.operands.size() == 1 && s.operands[0] == (s.has("warp") ? "-1" : "0");
   }
+  return false;
+}
+
+bool decoder::decode_exchange(const statement &s, instruction &i) {
+  const std::string &name = s.opcode[0];
   if (name == "shfl" && s.has("sync") && s.operands.size() == 5) {
     // target[|predicate], value, lane, clamp, members
     static const std::pair<const char *, shuffle_mode> kModes[] = {{"bfly", shuffle_mode::exchange},
@@ -297,6 +302,16 @@ bool decoder::decode_control(const statement &s, instruction &i) {
         i.mode = static_cast<uint8_t>(value);
         return true;
       }
+  }
+  // target, value, members
+  if (name == "redux" && s.opcode.size() == 4 && s.opcode[1] == "sync" && (s.has("min") || s.has("max")) && (s.has("s32") || s.has("u32"))) {
+    set(s, i, op::reduce_lanes, last_type(s), 2);
+    i.mode = static_cast<uint8_t>(s.has("min") ? reduction::least : reduction::greatest);
+    return true;
+  }
+  if (name == "vote" && s.opcode == std::vector<std::string>{"vote", "sync", "ballot", "b32"}) {
+    set(s, i, op::ballot, type::b32, 2);
+    return true;
   }
   return false;
 }

@@ -22,20 +22,24 @@ enum class op : uint8_t {
   mov, pack, unpack, add, sub, mul, mul_hi, mul_wide, mad, mad_wide, fma, div, rem, min, max, abs, neg, copysign,
   sqrt, rcp, ex2, band, bor, bxor, bnot, shl, shr, funnel_left, funnel_right, extract_bits, insert_bits, permute, logic,
   count_ones, leading_zeros, select, compare, convert, convert_pair, load_param, load_global, load_shared, store_global,
-  store_shared, branch, exit, barrier, warp_barrier, shuffle, start_copy, close_copies, await_copies,
+  store_shared, branch, exit, barrier, warp_barrier, shuffle, reduce_lanes, ballot, start_copy, close_copies, await_copies,
   load_matrices, multiply, prefetch, start_dependents, await_launches
 };
 
 enum class comparison : uint8_t { eq, ne, lt, le, gt, ge, equ, neu, ltu, leu, gtu, geu, num, nan };
 enum class rounding : uint8_t { none, nearest, zero, down, up };
 enum class shuffle_mode : uint8_t { exchange, up, down, index };
+enum class reduction : uint8_t { least, greatest };
+
+// Whether lanes give each other values, and wait for those that take part.
+inline bool is_exchange(op o) { return o == op::shuffle || o == op::reduce_lanes || o == op::ballot; }
 
 // Registers are numbered by where their 32 lanes lie: in rows of 32 x 4 bytes; 64-bit registers take two.
 struct instruction {
   emulator::op op;
   emulator::type type;          // of the sources, or of what is moved
   emulator::type from{};        // convert: the source's
-  uint8_t mode = 0;             // comparison, rounding, shuffle_mode
+  uint8_t mode = 0;             // comparison, rounding, shuffle_mode, reduction
   uint8_t count = 1;            // elements of a load, store, pack or unpack; matrices; bytes of a copy
   uint8_t narrows = 0;          // a bit for each source of a store or a conversion of less than 64 bits that has 64
   bool widens = false;          // a load of less than 64 bits whose targets have 64

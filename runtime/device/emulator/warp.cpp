@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <limits>
 
 namespace xf::rt::emulator {
@@ -49,17 +48,17 @@ void warp::fail_lane(int lane, const std::string &what) {
 }
 
 void warp::fail_meeting(int lane, op where) {
-  fail_lane(lane, where == op::shuffle   ? "does not take part in an exchange of its warp"
+  fail_lane(lane, is_exchange(where)     ? "does not take part in an exchange of its warp"
                   : where == op::barrier ? "does not come to a barrier at which other threads of its warp wait"
                                          : "does not come to a barrier of its warp");
 }
 
 uint32_t warp::missing(const instruction &i) {
-  if (i.op != op::shuffle)
+  if (!is_exchange(i.op))
     return live_ & ~mask_;
   uint32_t named = 0;
   for (uint32_t rest = mask_; rest; rest &= rest - 1)
-    named |= row<uint32_t>(i.source[3])[std::countr_zero(rest)];
+    named |= members(i, std::countr_zero(rest));
   return named & live_ & ~mask_;
 }
 
@@ -153,6 +152,8 @@ warp::stop warp::run(shared_memory &shared) {
     case op::barrier:
     case op::warp_barrier:
     case op::shuffle:
+    case op::reduce_lanes:
+    case op::ballot:
       if (mask_ && missing(i)) {
         park();
         break;
@@ -161,7 +162,7 @@ warp::stop warp::run(shared_memory &shared) {
         parted_ = false;
       if (i.op == op::barrier && mask_)
         return stop::barrier;
-      if (i.op == op::shuffle && mask_)
+      if (is_exchange(i.op) && mask_)
         execute(i);
       break;
     default:
@@ -204,6 +205,10 @@ void warp::execute(const instruction &i) {
     return multiply(i);
   case op::shuffle:
     return shuffle(i);
+  case op::reduce_lanes:
+    return reduce_lanes(i);
+  case op::ballot:
+    return ballot(i);
   case op::convert:
     return convert(i);
   case op::convert_pair:
@@ -229,50 +234,6 @@ void warp::execute(const instruction &i) {
     return execute_moves(i);
   default:
     return execute_arithmetic(i);
-  }
-}
-
-void warp::shuffle(const instruction &i) {
-  const uint32_t *values = row<uint32_t>(i.source[0]), *others = row<uint32_t>(i.source[1]);
-  const uint32_t *clamps = row<uint32_t>(i.source[2]), *members = row<uint32_t>(i.source[3]);
-  uint32_t copy[kLanes];
-  std::memcpy(copy, values, sizeof(copy));
-  for (uint32_t rest = mask_; rest; rest &= rest - 1) {
-    int lane = std::countr_zero(rest);
-    if (!(members[lane] >> lane & 1))
-      fail_lane(lane, "takes part in an exchange that does not name it");
-    // The clamp holds the group's last lane, and in its upper half which bits are the group's.
-    uint32_t segment = clamps[lane] >> 8 & 31, last = (static_cast<uint32_t>(lane) & segment) | (clamps[lane] & 31 & ~segment);
-    uint32_t first = static_cast<uint32_t>(lane) & segment, distance = others[lane] & 31;
-    uint32_t from = static_cast<uint32_t>(lane);
-    bool inside = false;
-    switch (static_cast<shuffle_mode>(i.mode)) {
-    case shuffle_mode::exchange:
-      from = static_cast<uint32_t>(lane) ^ distance;
-      inside = from <= last;
-      break;
-    case shuffle_mode::up: {
-      int wanted = lane - static_cast<int>(distance);
-      inside = wanted >= static_cast<int>(last);
-      from = static_cast<uint32_t>(wanted);
-      break;
-    }
-    case shuffle_mode::down:
-      from = static_cast<uint32_t>(lane) + distance;
-      inside = from <= last;
-      break;
-    case shuffle_mode::index:
-      from = first | (distance & ~segment);
-      inside = from <= last;
-      break;
-    }
-    if (!inside)
-      from = static_cast<uint32_t>(lane);
-    else if (!(mask_ >> from & 1))
-      fail_lane(lane, "takes a value from a lane that does not take part");
-    row<uint32_t>(i.target[0])[lane] = copy[from];
-    if (i.target[1] >= 0)
-      row<uint32_t>(i.target[1])[lane] = inside;
   }
 }
 

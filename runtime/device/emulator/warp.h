@@ -63,6 +63,10 @@ private:
   void multiply(const instruction &i);
   void need_whole_warp(const char *what);
   void shuffle(const instruction &i);
+  void reduce_lanes(const instruction &i);
+  void ballot(const instruction &i);
+  template <typename F> void combine_lanes(const instruction &i, F combine);
+  uint32_t members(const instruction &i, int lane);
   void branch(const instruction &i);
   void leave();
   void regroup();

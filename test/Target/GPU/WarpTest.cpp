@@ -57,12 +57,23 @@ TEST(Warp, ProductsAreNotDoubled) {
 }
 
 TEST(Warp, ExchangesStayOutsideOfBranches) {
-  auto y = run([&](gpu::GpuBuilder &b) {
-    Value other = b.exchange(b.create<mlir::arith::SIToFPOp>(b.getF32Type(), b.thread()), 1);
-    b.ifThen(b.less(b.lane(), b.i64(5)), [&] { b.store(other, b.at(b.data(0), b.lane(), b.getF32Type())); });
-  });
-  for (int lane = 0; lane < gpu::kWarp; ++lane)
-    EXPECT_EQ(y[lane], lane < 5 ? lane ^ 1 : -1) << lane;
+  auto valueOf = [](llvm::function_ref<Value(gpu::GpuBuilder &)> exchange) {
+    return run([&](gpu::GpuBuilder &b) {
+      Value result = b.create<mlir::arith::SIToFPOp>(b.getF32Type(), exchange(b));
+      b.ifThen(b.less(b.lane(), b.i64(5)), [&] { b.store(result, b.at(b.data(0), b.lane(), b.getF32Type())); });
+    });
+  };
+  auto other = valueOf([](gpu::GpuBuilder &b) { return b.exchange(b.narrow(b.thread()), 1); });
+  auto third = valueOf([](gpu::GpuBuilder &b) { return b.fromLane(b.narrow(b.thread()), 3); });
+  auto greatest = valueOf([](gpu::GpuBuilder &b) { return b.greatestOfWarp(b.narrow(b.sub(b.thread(), 40))); });
+  auto few = valueOf([](gpu::GpuBuilder &b) { return b.ballot(b.less(b.thread(), b.i64(3))); });
+  for (int lane = 0; lane < gpu::kWarp; ++lane) {
+    bool stores = lane < 5;
+    EXPECT_EQ(other[lane], stores ? lane ^ 1 : -1) << lane;
+    EXPECT_EQ(third[lane], stores ? 3 : -1) << lane;
+    EXPECT_EQ(greatest[lane], stores ? -9 : -1) << lane;
+    EXPECT_EQ(few[lane], stores ? 7 : -1) << lane;
+  }
 }
 
 } // namespace

@@ -1,0 +1,209 @@
+// What the first kernel of xf.choose finds in a tile's rows of 128 logits, each warp in some rows at a time.
+//
+// A row's maximum and its sum in the CPU's order are 16 lanes' work, so that a warp has two rows of them. Its candidates are a whole
+// warp's: a lane has four neighbouring columns, and their keys in descending order. The warp's greatest head is the next candidate,
+// of equal ones that of the lowest lane, which is that of the lowest column; its lane notes the column and goes on to its next key. These
+// steps follow from each other, and each takes longer than its instructions: rows of a warp take theirs at the same time.
+#include "compiler/Target/GPU/ChooseKernel.h"
+#include "compiler/Target/VectorMath.h"
+
+using namespace mlir;
+using namespace mlir::xf;
+
+namespace xf::gpu {
+namespace {
+
+constexpr int64_t kLanes = codegen::kLanes, kPanels = ChooseOp::kBlock / kLanes;
+/// Of a lane that looks for candidates.
+constexpr int64_t kColumns = ChooseOp::kBlock / kWarp;
+static_assert(kColumns == 4, "a lane's columns are the bytes of a word");
+
+class ChooseRows {
+public:
+  ChooseRows(GpuBuilder &b, ChooseViews &views, const ChooseTile &tile)
+      : b(b), i32(b.getI32Type()), views(views), tile(tile), warps(tile.threads / kWarp), together(std::min<int64_t>(4, tile.rows / warps)),
+        perRow(ChooseTile::foundPerRow(views.most)) {
+    // 16 lanes of one row and 16 of another read different banks.
+    while (apart < warps && apart * tile.stride % kWarp != kWarp / 2)
+      apart *= 2;
+    assert(tile.rows % (warps * together) == 0 && warps % apart == 0 && tile.stride % kColumns == 0);
+  }
+
+  void emit() {
+    b.loop(b.i64(0), b.i64(tile.rows), warps * together, [&](Value first) {
+      Value group = b.add(b.mul(b.div(b.warp(), apart), apart * together), b.rem(b.warp(), apart));
+      Value own = b.add(first, group);
+      findNorms(own);
+      findCandidates(own);
+    });
+    b.barrier();
+    storeCandidates();
+  }
+
+private:
+  /// The keys of a row that a lane has left, descending, and the columns they are of, a byte each from the lowest on. They are counted from 1
+  /// on, as behind them there are zeros.
+  struct Own {
+    SmallVector<Value> keys;
+    Value columns;
+  };
+
+  Value word(int64_t value) { return b.create<arith::ConstantIntOp>(i32, static_cast<int32_t>(value)); }
+  Value logitAt(Value local, Value column) { return b.at(tile.logits, b.add(b.mul(local, tile.stride), column), b.getF32Type()); }
+  Value foundAt(Value local, Value place) { return b.at(tile.found, b.add(b.mul(local, perRow), place), b.getI8Type()); }
+  Value exists(Value local) { return b.less(b.add(tile.firstRow, local), views.rows); }
+
+  void findNorms(Value own);
+  void findCandidates(Value own);
+  void storeCandidates();
+  Own readOwn(Value local);
+  void sortNeighbours(Own &own, int64_t first);
+  Value prmt(Value bytes, int64_t selector);
+
+  GpuBuilder &b;
+  Type i32;
+  ChooseViews &views;
+  const ChooseTile &tile;
+  int64_t warps, together; // rows of a warp
+  int64_t apart = 1;       // from one of them to the next
+  int64_t perRow;
+};
+
+/// The maxima and sums of the warp's rows, of which the first one is `own`.
+void ChooseRows::findNorms(Value own) {
+  Type f32 = b.getF32Type();
+  Value lane = b.rem(b.lane(), kLanes), half = b.div(b.lane(), kLanes);
+  Value greatest = b.f32(std::numeric_limits<float>::max());
+  // A warp that has one row has it twice.
+  Value firstLane = together == 1 ? b.lane() : lane;
+  Value ownLanes = b.create<arith::ShLIOp>(word(0xffff), b.narrow(b.mul(half, kLanes)));
+  struct Half {
+    Value row, stores, largest;
+    SmallVector<Value> logits;
+  };
+  SmallVector<Half> halves;
+  for (int64_t i = 0; i < together; i += 2) {
+    Value local = b.add(own, i * apart);
+    if (together > 1)
+      local = b.add(local, b.mul(half, apart));
+    Half h{b.add(tile.firstRow, local), b.create<arith::AndIOp>(exists(local), b.equal(firstLane, b.i64(0))), noLogit(b), {}};
+    Value isOdd = b.no();
+    for (int64_t panel = 0; panel < kPanels; ++panel) {
+      Value x = b.load(f32, logitAt(local, b.add(lane, panel * kLanes)));
+      h.logits.push_back(x);
+      h.largest = codegen::maximum(b, x, h.largest);
+      isOdd = b.create<arith::OrIOp>(isOdd, compare(b, arith::CmpFPredicate::UGT, x, greatest));
+    }
+    h.largest = b.reduceOver(ReduceKind::max, h.largest, kLanes);
+    Value anyOdd = b.create<arith::AndIOp>(b.ballot(isOdd), ownLanes);
+    b.ifThen(h.stores, [&] { storeLargest(b, h.largest, anyOdd, views.maximumAt(h.row, tile.number)); });
+    halves.push_back(h);
+  }
+  b.ifThen(views.sums, [&] {
+    for (const Half &h : halves) {
+      Value shift = shiftOf(b, h.largest), sum = b.f32(0);
+      for (Value x : h.logits)
+        sum = b.create<arith::AddFOp>(sum, codegen::expOfNegative(b, b.create<arith::SubFOp>(x, shift)));
+      sum = b.reduceOver(ReduceKind::sum, sum, kLanes);
+      b.ifThen(h.stores, [&] { b.store(sum, views.sumAt(h.row, tile.number)); });
+    }
+  });
+}
+
+ChooseRows::Own ChooseRows::readOwn(Value local) {
+  Own own;
+  for (Value x : b.loadMany(logitAt(local, b.mul(b.lane(), kColumns)), kColumns))
+    own.keys.push_back(keyOf(b, x));
+  own.columns = b.create<arith::AddIOp>(b.create<arith::MulIOp>(b.narrow(b.lane()), word(0x04040404)), word(0x04030201));
+  return own;
+}
+
+Value ChooseRows::prmt(Value bytes, int64_t selector) {
+  Value operands[] = {bytes, bytes, word(selector)};
+  return b.create<LLVM::CallIntrinsicOp>(i32, b.getStringAttr("llvm.nvvm.prmt"), operands).getResults();
+}
+
+/// Key `first` and the next one change places if that is greater: equal ones stay in the order of their columns.
+void ChooseRows::sortNeighbours(Own &own, int64_t first) {
+  constexpr int64_t kSwapped[] = {0x3201, 0x3120, 0x2310};
+  Value &x = own.keys[first], &y = own.keys[first + 1];
+  Value isLess = b.create<arith::CmpIOp>(arith::CmpIPredicate::slt, x, y);
+  own.columns = select(b, isLess, prmt(own.columns, kSwapped[first]), own.columns);
+  Value greater = b.create<arith::MaxSIOp>(x, y);
+  y = b.create<arith::MinSIOp>(x, y);
+  x = greater;
+}
+
+/// Notes the columns of the warp's rows' candidates. Those behind the last candidate are of logits that are none, or no columns.
+void ChooseRows::findCandidates(Value own) {
+  SmallVector<Value> locals;
+  SmallVector<Own> rows;
+  for (int64_t i = 0; i < together; ++i) {
+    locals.push_back(b.add(own, i * apart));
+    rows.push_back(readOwn(locals[i]));
+    for (int64_t first : {2, 1, 0})
+      sortNeighbours(rows[i], first);
+  }
+  auto carry = [&] {
+    SmallVector<Value> values;
+    for (const Own &row : rows) {
+      llvm::append_range(values, row.keys);
+      values.push_back(row.columns);
+    }
+    return values;
+  };
+  auto take = [&](ValueRange values) {
+    for (auto [i, row] : llvm::enumerate(rows)) {
+      ValueRange ofRow = values.slice(i * (kColumns + 1), kColumns + 1);
+      row = {llvm::to_vector(ofRow.take_front(kColumns)), ofRow.back()};
+    }
+  };
+  // Of one candidate nobody asks for a second key.
+  auto sortRest = [&] {
+    for (Own &row : rows)
+      for (int64_t first : {2, 1, 2})
+        sortNeighbours(row, first);
+    return carry();
+  };
+  SmallVector<Value> heads = carry();
+  take(b.choose(b.less(b.i64(1), views.wanted), sortRest, [&] { return heads; }));
+  b.loop(b.i64(0), b.min(views.wanted, b.i64(perRow)), 1, carry(), [&](Value place, ValueRange before) {
+    take(before);
+    SmallVector<Value> after;
+    for (auto [row, local] : llvm::zip(rows, locals)) {
+      SmallVector<Value> now = row.keys;
+      now.push_back(row.columns);
+      llvm::append_range(after, b.choose(
+          bestOfWarp(b, row.keys[0]).isOwn,
+          [&, row = row, local = local] {
+            b.store(b.create<arith::TruncIOp>(b.getI8Type(), row.columns), foundAt(local, place));
+            return SmallVector<Value>{row.keys[1], row.keys[2], row.keys[3], noKey(b), b.create<arith::ShRUIOp>(row.columns, word(8))};
+          },
+          [&] { return now; }));
+    }
+    return after;
+  });
+}
+
+/// Neighbouring threads store neighbouring places.
+void ChooseRows::storeCandidates() {
+  b.loop(b.thread(), b.i64(tile.rows * views.most), tile.threads, [&](Value i) {
+    Value local = b.divide(i, b.i64(views.most)), place = b.remainder(i, b.i64(views.most));
+    b.ifThen(b.create<arith::AndIOp>(exists(local), b.less(place, views.wanted)), [&] {
+      Value byte = b.load(b.getI8Type(), foundAt(local, b.min(place, b.i64(perRow - 1))));
+      Value own = b.sub(b.create<arith::ExtUIOp>(b.getI64Type(), byte), 1);
+      Value logit = b.load(b.getF32Type(), logitAt(local, b.max(own, b.i64(0))));
+      Value isThere = b.create<arith::AndIOp>(b.less(b.i64(-1), own), b.less(place, b.i64(perRow)));
+      isThere = b.create<arith::AndIOp>(isThere, compare(b, arith::CmpFPredicate::OGT, logit, noLogit(b)));
+      Candidate none = noCandidate(b);
+      Value column = b.narrow(b.add(b.mul(tile.number, ChooseOp::kBlock), own));
+      views.store({select(b, isThere, logit, none.logit), select(b, isThere, column, none.column)}, b.add(tile.firstRow, local), tile.number, place);
+    });
+  });
+}
+
+} // namespace
+
+void emitChooseRows(GpuBuilder &b, ChooseViews &views, const ChooseTile &tile) { ChooseRows(b, views, tile).emit(); }
+
+} // namespace xf::gpu
