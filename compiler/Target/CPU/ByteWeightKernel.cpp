@@ -26,12 +26,13 @@ public:
 
     AheadFetcher ahead(b, operands, {Factor::i8_weights}, rows, panels);
     sums.assign(rows * panels, b.splatF32(0.0));
-    take(b.loop(b.i64(0), operands.depth, 1, carried(), [&](Value k, ValueRange before) {
-      take(before);
+    SmallVector<Value> end = b.loop(b.i64(0), operands.depth, 1, rowPointers.carriedWith(sums), [&](Value k, ValueRange before) {
+      rowPointers.take(before, sums);
       ahead.fetch(k);
       step(k, kGroup);
-      return carried();
-    }));
+      return rowPointers.carriedWith(sums);
+    });
+    rowPointers.take(end, sums);
     if (tail)
       step(operands.depth, tail);
 
@@ -47,20 +48,6 @@ private:
   /// How far ahead of itself a panel is fetched where rows are few: the arithmetic takes as long as memory then, and leaves
   /// the processor's own prefetching behind.
   static constexpr int64_t kAheadBytes = 1024;
-
-  /// What loops carry: the sums, the rows' pointers, and what else there is.
-  SmallVector<Value> carried() {
-    SmallVector<Value> values = sums;
-    llvm::append_range(values, rowPointers.carried());
-    return values;
-  }
-  /// Returns what else there is.
-  ValueRange take(ValueRange values) {
-    size_t pointers = rowPointers.carried().size();
-    sums.assign(values.begin(), values.begin() + sums.size());
-    rowPointers.take(values.slice(sums.size(), pointers));
-    return values.drop_front(sums.size() + pointers);
-  }
 
   /// Adds the products of a group's first `count` positions, and moves the rows' pointers behind them.
   void step(Value group, int64_t count) {
@@ -88,20 +75,21 @@ private:
 
   /// The same as a loop: a position's byte is its word's lowest when it is its turn.
   void loopOverPositions(int64_t count, ArrayRef<Value> words) {
-    SmallVector<Value> start = carried();
+    SmallVector<Value> start = rowPointers.carriedWith(sums);
     llvm::append_range(start, words);
-    take(b.loop(b.i64(0), b.i64(count), 1, start, [&](Value, ValueRange before) {
+    SmallVector<Value> end = b.loop(b.i64(0), b.i64(count), 1, start, [&](Value, ValueRange before) {
       SmallVector<Value> columns, rest;
-      for (Value word : take(before)) {
+      for (Value word : rowPointers.take(before, sums)) {
         columns.push_back(widened(word, 0));
         rest.push_back(b.create<arith::ShRUIOp>(word, b.integer(word.getType(), 8)));
       }
       multiplyAdd(0, columns);
       rowPointers.advance(1);
-      SmallVector<Value> after = carried();
+      SmallVector<Value> after = rowPointers.carriedWith(sums);
       llvm::append_range(after, rest);
       return after;
-    }));
+    });
+    rowPointers.take(end, sums);
   }
 
   /// Adds the products of the position `offset` behind the rows' pointers.

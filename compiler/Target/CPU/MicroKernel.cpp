@@ -57,24 +57,16 @@ private:
 
   /// The groups from `from` to `to`, `unroll` of them in a pass.
   void steps(Value from, Value to, int64_t unroll) {
-    auto carried = [&] {
-      SmallVector<Value> values = sums;
-      llvm::append_range(values, rowPointers.carried());
-      return values;
-    };
-    auto take = [&](ValueRange values) {
-      rowPointers.take(values.drop_front(sums.size()));
-      sums.assign(values.begin(), values.begin() + sums.size());
-    };
-    take(b.loop(from, to, unroll, carried(), [&](Value k, ValueRange before) {
-      take(before);
+    SmallVector<Value> end = b.loop(from, to, unroll, rowPointers.carriedWith(sums), [&](Value k, ValueRange before) {
+      rowPointers.take(before, sums);
       for (int64_t u = 0; u < unroll; ++u) {
         ahead.fetch(b.add(k, u));
         step(k, u, factors.group());
       }
       rowPointers.advance(unroll * factors.group());
-      return carried();
-    }));
+      return rowPointers.carriedWith(sums);
+    });
+    rowPointers.take(end, sums);
   }
 
   /// Adds the products of group k + u, u behind the rows' position, of which the row has the first `count` elements.

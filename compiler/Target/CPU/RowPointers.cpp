@@ -29,4 +29,17 @@ void RowPointers::advance(int64_t elements) {
     start = b.unknown(b.at(start, elements, element));
 }
 
+SmallVector<Value> RowPointers::carriedWith(ValueRange sums) const {
+  SmallVector<Value> values(sums);
+  llvm::append_range(values, starts);
+  return values;
+}
+
+ValueRange RowPointers::take(ValueRange values, SmallVectorImpl<Value> &sums) {
+  ValueRange behind = values.drop_front(sums.size());
+  llvm::copy(values.take_front(sums.size()), sums.begin());
+  llvm::copy(behind.take_front(starts.size()), starts.begin());
+  return behind.drop_front(starts.size());
+}
+
 } // namespace xf::cpu

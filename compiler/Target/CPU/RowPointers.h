@@ -23,9 +23,10 @@ public:
 
   /// Moves on by `elements`.
   void advance(int64_t elements);
-  /// What a loop carries of it, and takes over from the loop.
-  mlir::ValueRange carried() const { return starts; }
-  void take(mlir::ValueRange values) { starts.assign(values.begin(), values.end()); }
+  /// What a loop carries: a tile's sums, and the pointers behind them.
+  llvm::SmallVector<Value> carriedWith(mlir::ValueRange sums) const;
+  /// Takes both over from the loop, and returns what stands behind them.
+  mlir::ValueRange take(mlir::ValueRange values, llvm::SmallVectorImpl<Value> &sums);
 
 private:
   codegen::CodeBuilder &b;
