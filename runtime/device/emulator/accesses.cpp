@@ -2,8 +2,6 @@
 
 #include "runtime/device/emulator/memory.h"
 
-#include <algorithm>
-
 namespace xf::rt::emulator {
 
 void global_accesses::page::split() {
@@ -11,31 +9,14 @@ void global_accesses::page::split() {
   for (const place &word : places)
     bytes.insert(bytes.end(), kWord, word);
   places = std::move(bytes);
-  unit = 1;
+  shift = 0;
 }
 
-global_accesses::page &global_accesses::page_of(uint64_t address) {
-  uint64_t number = address / kPageBytes;
-  if (number != last_number_) {
-    auto &found = pages_[number];
-    if (!found)
-      found = std::make_unique<page>();
-    last_ = found.get();
-    last_number_ = number;
-  }
-  return *last_;
-}
-
-template <typename F> void global_accesses::for_places(uint64_t address, uint32_t bytes, F f) {
-  for (uint64_t end = address + bytes; address < end;) {
-    page &own = page_of(address);
-    uint64_t first = address % kPageBytes, count = std::min(kPageBytes - first, end - address);
-    if (own.unit != 1 && (first % kWord || count % kWord))
-      own.split();
-    for (uint64_t n = first / own.unit; n < (first + count) / own.unit; ++n)
-      f(own.places[n]);
-    address += count;
-  }
+global_accesses::page &global_accesses::find_page(uint64_t number) {
+  auto &found = pages_[number];
+  if (!found)
+    found = std::make_unique<page>();
+  return *found;
 }
 
 void global_accesses::check_writer(const place &p, uint32_t thread, const char *verb) const {
@@ -47,18 +28,16 @@ void global_accesses::check_writer(const place &p, uint32_t thread, const char *
     throw fault{std::string(verb) + " memory that thread " + std::to_string(p.writer) + " has written with no barrier between"};
 }
 
-void global_accesses::read(uint64_t address, uint32_t bytes, uint32_t thread, bool has_awaited) {
-  for_places(address, bytes, [&](place &p) {
-    if (!has_awaited && p.written)
-      throw fault{"reads memory that a launch before has written, and has not waited for it"};
-    check_writer(p, thread, "reads");
-    bool again = p.read >= launch_;
-    if (again && (p.reader == kOtherBlocks || p.read < block_))
-      p.reader = kOtherBlocks;
-    else
-      p.reader = again && p.read == moment_ && p.reader != thread ? kSeveral : static_cast<uint16_t>(thread);
-    p.read = moment_;
-  });
+void global_accesses::read_place(place &p, uint32_t thread, bool has_awaited) {
+  if (!has_awaited && p.written)
+    throw fault{"reads memory that a launch before has written, and has not waited for it"};
+  check_writer(p, thread, "reads");
+  bool again = p.read >= launch_;
+  if (again && (p.reader == kOtherBlocks || p.read < block_))
+    p.reader = kOtherBlocks;
+  else
+    p.reader = again && p.read == moment_ && p.reader != thread ? kSeveral : static_cast<uint16_t>(thread);
+  p.read = moment_;
 }
 
 void global_accesses::write(uint64_t address, uint32_t bytes, uint32_t thread) {
@@ -76,7 +55,7 @@ void global_accesses::write(uint64_t address, uint32_t bytes, uint32_t thread) {
 }
 
 void global_accesses::forget(uint64_t address, uint64_t bytes) {
-  last_number_ = ~uint64_t(0);
+  recent_.fill({});
   for (uint64_t number = address / kPageBytes; !pages_.empty() && number <= (address + bytes) / kPageBytes; ++number)
     pages_.erase(number);
 }

@@ -3,6 +3,8 @@
 #ifndef RUNTIME_DEVICE_EMULATOR_ACCESSES_H
 #define RUNTIME_DEVICE_EMULATOR_ACCESSES_H
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
@@ -18,7 +20,13 @@ public:
 
   // Throw a fault where other threads have accessed the bytes, one of them writing, with nothing between; `has_awaited`: the launches before,
   // which may still write what they write.
-  void read(uint64_t address, uint32_t bytes, uint32_t thread, bool has_awaited);
+  void read(uint64_t address, uint32_t bytes, uint32_t thread, bool has_awaited) {
+    for_places(address, bytes, [&](place &p) {
+      // Where several threads have read since the last barrier, none may have written.
+      if (p.read != moment_ || p.reader < kOtherBlocks || !has_awaited)
+        read_place(p, thread, has_awaited);
+    });
+  }
   void write(uint64_t address, uint32_t bytes, uint32_t thread);
 
   // Of memory that is allocated anew. What has been beside it in a page is forgotten, too.
@@ -34,17 +42,39 @@ private:
   };
   // Its places are words, and bytes as soon as one of them is accessed in part: others may have the rest.
   struct page {
-    uint64_t unit = kWord;
+    uint32_t shift = 2; // of a place's bytes
     std::vector<place> places = std::vector<place>(kPageBytes / kWord);
     void split();
   };
-  page &page_of(uint64_t address);
-  template <typename F> void for_places(uint64_t address, uint32_t bytes, F f);
+  // Pages that have been found lately, by the end of their number.
+  struct recent_page {
+    uint64_t number = ~uint64_t(0);
+    page *found = nullptr;
+  };
+  page &page_of(uint64_t address) {
+    uint64_t number = address / kPageBytes;
+    recent_page &recent = recent_[number % recent_.size()];
+    if (recent.number != number)
+      recent = {number, &find_page(number)};
+    return *recent.found;
+  }
+  page &find_page(uint64_t number);
+  template <typename F> void for_places(uint64_t address, uint32_t bytes, F f) {
+    for (uint64_t end = address + bytes; address < end;) {
+      page &own = page_of(address);
+      uint64_t first = address % kPageBytes, count = std::min(kPageBytes - first, end - address);
+      if (own.shift != 0 && (first % kWord || count % kWord))
+        own.split();
+      for (uint64_t n = first >> own.shift; n < (first + count) >> own.shift; ++n)
+        f(own.places[n]);
+      address += count;
+    }
+  }
+  void read_place(place &p, uint32_t thread, bool has_awaited);
   void check_writer(const place &p, uint32_t thread, const char *verb) const;
 
   std::unordered_map<uint64_t, std::unique_ptr<page>> pages_;
-  uint64_t last_number_ = ~uint64_t(0);
-  page *last_ = nullptr;
+  std::array<recent_page, 256> recent_;
   uint32_t moment_ = 0, launch_ = 0, block_ = 0;
 };
 

@@ -1,6 +1,7 @@
 // Which PTX instructions there are.
 #include "runtime/device/emulator/decode.h"
 
+#include <bit>
 #include <string>
 
 namespace xf::rt::emulator {
@@ -198,7 +199,7 @@ void decoder::decode_memory(const statement &s, instruction &i) {
   std::vector<std::string> list{values};
   if (values.starts_with('{'))
     list = split_operands(std::string_view(values).substr(1, values.size() - 2));
-  if (list.size() > 4 || static_cast<int>(list.size()) * size_of(i.type) > 16)
+  if (!std::has_single_bit(list.size()) || list.size() > 4 || static_cast<int>(list.size()) * size_of(i.type) > 16)
     reject(s.line, s.text);
   i.count = static_cast<uint8_t>(list.size());
   for (size_t n = 0; n < list.size(); ++n) {

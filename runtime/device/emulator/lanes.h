@@ -33,6 +33,15 @@ template <typename T> T canonical(T x) {
     return x;
 }
 
+template <typename F> void for_lanes(uint32_t mask, F f) {
+  if (mask == ~0u)
+    for (int lane = 0; lane < kLanes; ++lane)
+      f(lane);
+  else
+    for (uint32_t rest = mask; rest; rest &= rest - 1)
+      f(std::countr_zero(rest));
+}
+
 // `f` gives lane's result as it is stored.
 template <typename R, typename F> void warp::each(const instruction &i, F f) {
   R *to = row<R>(i.target[0]);
@@ -42,8 +51,7 @@ template <typename R, typename F> void warp::each(const instruction &i, F f) {
       results[lane] = f(lane);
     std::memcpy(to, results, sizeof(results));
   } else {
-    for (uint32_t rest = mask_; rest; rest &= rest - 1)
-      to[std::countr_zero(rest)] = f(std::countr_zero(rest));
+    for_lanes(mask_, [&](int lane) { to[lane] = f(lane); });
   }
 }
 

@@ -1,6 +1,7 @@
 #include "runtime/device/emulator/memory.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdio>
 #include <cstring>
 
@@ -32,7 +33,7 @@ void global_memory::release(const void *data) {
 }
 
 uint8_t *global_memory::check(uint64_t address, uint64_t bytes, const char *verb) const {
-  if (address % bytes != 0)
+  if (address & (bytes - 1))
     raise("%s %llu bytes at an address that is no multiple of it", verb, static_cast<unsigned long long>(bytes));
   return check_range(address, bytes, verb);
 }
@@ -55,17 +56,21 @@ uint8_t *global_memory::check_range(uint64_t address, uint64_t bytes, const char
 }
 
 shared_memory::shared_memory(std::vector<shared_place> variables)
-    : variables_(std::move(variables)), bytes_(variables_.empty() ? 0 : (variables_.back().end + 15) / 16 * 16), units_(bytes_.size() / unit_bytes_) {}
+    : variables_(std::move(variables)), bytes_(variables_.empty() ? 0 : (variables_.back().end + 15) / 16 * 16), units_(bytes_.size() >> unit_shift_) {}
 
 void shared_memory::clear() {
-  std::fill(bytes_.begin(), bytes_.end(), uint8_t(0xff));
-  std::fill(units_.begin(), units_.end(), unit());
-  copies_.clear();
-  interval_ = 1;
+  for (thread_copies &own : copies_) {
+    for (const copy &c : own.under_way)
+      for (unit &u : units_of(c))
+        u.arriving = false;
+    own.under_way.clear();
+    own.groups = 0;
+  }
+  first_interval_ = ++interval_;
 }
 
-void shared_memory::check(uint64_t address, uint32_t bytes, const char *verb) const {
-  if (address % bytes != 0)
+void shared_memory::check_variable(uint64_t address, uint32_t bytes, const char *verb) {
+  if (address & (bytes - 1))
     raise("%s %u bytes of shared memory at %llu, which is no multiple of it", verb, bytes,
           static_cast<unsigned long long>(address));
   auto after = std::upper_bound(variables_.begin(), variables_.end(), address, [](uint64_t a, const shared_place &v) { return a < v.begin; });
@@ -75,53 +80,42 @@ void shared_memory::check(uint64_t address, uint32_t bytes, const char *verb) co
   if (address > own.end || bytes > own.end - address)
     raise("%s shared memory at %lld, outside of its %llu bytes", verb, static_cast<long long>(address - own.begin),
           static_cast<unsigned long long>(own.end - own.begin));
+  last_ = own;
 }
 
 // Units are no larger than what is touched.
 void shared_memory::keep_apart(uint32_t bytes) {
-  if (bytes >= unit_bytes_)
-    return;
-  std::vector<unit> smaller(bytes_.size() / bytes);
+  auto shift = static_cast<uint32_t>(std::countr_zero(bytes));
+  std::vector<unit> smaller(bytes_.size() >> shift);
   for (size_t u = 0; u < smaller.size(); ++u)
-    smaller[u] = units_[u * bytes / unit_bytes_];
-  units_ = std::move(smaller), unit_bytes_ = bytes;
+    smaller[u] = units_[u >> (unit_shift_ - shift)];
+  units_ = std::move(smaller), unit_shift_ = shift;
 }
 
-uint8_t *shared_memory::read(uint64_t address, uint32_t bytes, uint32_t thread) {
-  check(address, bytes, "reads");
-  keep_apart(bytes);
-  for (uint64_t u = address / unit_bytes_; u <= (address + bytes - 1) / unit_bytes_; ++u) {
-    unit &state = units_[u];
-    if (state.arriving)
-      raise("reads shared memory at %llu, where a copy of thread %u arrives that has not been waited for",
-            static_cast<unsigned long long>(u * unit_bytes_), state.writer);
-    if (state.write_interval == 0)
-      raise("reads shared memory at %llu, which nobody has written", static_cast<unsigned long long>(u * unit_bytes_));
-    if (state.write_interval == interval_ && state.writer != thread)
-      raise("reads shared memory at %llu, which thread %u has written with no barrier between",
-            static_cast<unsigned long long>(u * unit_bytes_), state.writer);
-    state.reader = state.read_interval == interval_ && state.reader != thread ? kMany : thread;
-    state.read_interval = interval_;
-  }
-  return bytes_.data() + address;
+void shared_memory::refuse(const unit &what, uint32_t thread, const char *verb) const {
+  auto place = static_cast<unsigned long long>(&what - units_.data()) << unit_shift_;
+  if (what.arriving)
+    raise("%s shared memory at %llu, where a copy of thread %u arrives that has not been waited for", verb, place, what.writer);
+  if (what.write_interval < first_interval_)
+    raise("%s shared memory at %llu, which nobody has written", verb, place);
+  if (what.write_interval == interval_ && what.writer != thread)
+    raise("%s shared memory at %llu, which thread %u has written with no barrier between", verb, place, what.writer);
+  raise("%s shared memory at %llu, which %s has read with no barrier between", verb, place,
+        what.reading == reading(kMany) ? "more than one thread" : "another thread");
+}
+
+void shared_memory::read_unit(unit &u, uint32_t thread) {
+  if (u.arriving || u.write_interval < first_interval_ || (u.write_interval == interval_ && u.writer != thread))
+    refuse(u, thread, "reads");
+  u.reading = reading(is_read(u) && u.reading != reading(thread) ? kMany : thread);
 }
 
 uint8_t *shared_memory::write(uint64_t address, uint32_t bytes, uint32_t thread) {
-  check(address, bytes, "writes");
-  keep_apart(bytes);
-  for (uint64_t u = address / unit_bytes_; u <= (address + bytes - 1) / unit_bytes_; ++u) {
-    unit &state = units_[u];
-    if (state.arriving)
-      raise("writes shared memory at %llu, where a copy of thread %u arrives that has not been waited for",
-            static_cast<unsigned long long>(u * unit_bytes_), state.writer);
-    if (state.write_interval == interval_ && state.writer != thread)
-      raise("writes shared memory at %llu, which thread %u has written with no barrier between",
-            static_cast<unsigned long long>(u * unit_bytes_), state.writer);
-    if (state.read_interval == interval_ && state.reader != thread)
-      raise("writes shared memory at %llu, which %s has read with no barrier between",
-            static_cast<unsigned long long>(u * unit_bytes_), state.reader == kMany ? "more than one thread" : "another thread");
-    state.writer = thread;
-    state.write_interval = interval_;
+  for (unit &u : reach(address, bytes, "writes")) {
+    if (u.arriving || (u.write_interval == interval_ && u.writer != thread) || (is_read(u) && u.reading != reading(thread)))
+      refuse(u, thread, "writes");
+    u.writer = static_cast<uint16_t>(thread);
+    u.write_interval = interval_;
   }
   return bytes_.data() + address;
 }
@@ -134,10 +128,10 @@ shared_memory::thread_copies &shared_memory::copies_of(uint32_t thread) {
 
 uint8_t *shared_memory::start_copy(uint64_t address, uint32_t bytes, uint32_t thread) {
   uint8_t *to = write(address, bytes, thread);
-  for (uint64_t u = address / unit_bytes_; u < (address + bytes) / unit_bytes_; ++u)
-    units_[u].arriving = true;
   thread_copies &own = copies_of(thread);
   own.under_way.push_back({address, bytes, own.groups});
+  for (unit &u : units_of(own.under_way.back()))
+    u.arriving = true;
   return to;
 }
 
@@ -148,9 +142,9 @@ void shared_memory::await_copies(uint32_t thread, int64_t open) {
   std::erase_if(own.under_way, [&](const copy &c) {
     if (open >= 0 && c.group + open >= own.groups)
       return false;
-    for (uint64_t u = c.address / unit_bytes_; u < (c.address + c.bytes) / unit_bytes_; ++u) {
-      units_[u].arriving = false;
-      units_[u].write_interval = interval_;
+    for (unit &u : units_of(c)) {
+      u.arriving = false;
+      u.write_interval = interval_;
     }
     return true;
   });

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,7 +28,7 @@ public:
   void release(const void *block);
   // Lets kernels use memory of the host's that somebody else owns.
   void adopt(uint64_t begin, uint64_t end) { blocks_[begin] = {nullptr, begin, end, 0}; }
-  // Where the host has these bytes. Throws a fault unless all of them lie in one block, at a multiple of their number.
+  // Where the host has these bytes, a power of two of them. Throws a fault unless all lie in one block, at a multiple of their number.
   uint8_t *check(uint64_t address, uint64_t bytes, const char *verb) const;
   // The same for bytes anywhere; null if there are none.
   uint8_t *check_range(uint64_t address, uint64_t bytes, const char *verb) const;
@@ -57,7 +58,13 @@ public:
   // For the next block.
   void clear();
   void pass_barrier() { ++interval_; }
-  uint8_t *read(uint64_t address, uint32_t bytes, uint32_t thread);
+  // Of a power of two of bytes.
+  const uint8_t *read(uint64_t address, uint32_t bytes, uint32_t thread) {
+    for (unit &u : reach(address, bytes, "reads"))
+      if (u.reading != reading(kMany)) // else nobody may have written since threads have read it
+        read_unit(u, thread);
+    return bytes_.data() + address;
+  }
   uint8_t *write(uint64_t address, uint32_t bytes, uint32_t thread);
 
   // Where the bytes of a thread's new copy go.
@@ -68,12 +75,16 @@ public:
   void await_copies(uint32_t thread, int64_t open);
 
 private:
-  static constexpr uint32_t kMany = 0xffffffff;
+  static constexpr uint16_t kMany = 0xffff;
   struct unit {
-    uint32_t write_interval = 0, read_interval = 0; // 0: never
-    uint32_t writer = 0, reader = 0;
+    uint64_t reading = 0; // the last one
+    uint32_t write_interval = 0; // before the block's first one: never
+    uint16_t writer = 0;
     bool arriving = false; // a copy of `writer` is under way
   };
+  // By a thread or kMany in this interval.
+  uint64_t reading(uint32_t reader) const { return uint64_t(interval_) << 16 | reader; }
+  bool is_read(const unit &u) const { return u.reading >> 16 == interval_; }
   struct copy {
     uint64_t address;
     uint32_t bytes;
@@ -83,16 +94,28 @@ private:
     std::vector<copy> under_way;
     int64_t groups = 0; // closed ones
   };
-  void check(uint64_t address, uint32_t bytes, const char *verb) const;
+  // The units of these bytes, which have to lie in one variable.
+  std::span<unit> reach(uint64_t address, uint32_t bytes, const char *verb) {
+    if (address & (bytes - 1) || address < last_.begin || address >= last_.end || bytes > last_.end - address)
+      check_variable(address, bytes, verb);
+    if (bytes >> unit_shift_ == 0)
+      keep_apart(bytes);
+    return {units_.data() + (address >> unit_shift_), bytes >> unit_shift_};
+  }
+  void read_unit(unit &u, uint32_t thread);
+  [[noreturn]] void refuse(const unit &what, uint32_t thread, const char *verb) const;
+  void check_variable(uint64_t address, uint32_t bytes, const char *verb);
   void keep_apart(uint32_t bytes);
+  std::span<unit> units_of(const copy &c) { return {units_.data() + (c.address >> unit_shift_), c.bytes >> unit_shift_}; }
   thread_copies &copies_of(uint32_t thread);
 
   std::vector<shared_place> variables_;
+  shared_place last_{}; // the variable that has been reached
   std::vector<uint8_t> bytes_;
-  uint32_t unit_bytes_ = 4; // what is kept apart: words, until less is touched
+  uint32_t unit_shift_ = 2; // what is kept apart: words, until less is touched
   std::vector<unit> units_;
   std::vector<thread_copies> copies_; // by thread
-  uint32_t interval_ = 1;
+  uint32_t interval_ = 1, first_interval_ = 1;
 };
 
 } // namespace xf::rt::emulator

@@ -56,6 +56,7 @@ private:
   void logic(const instruction &i);
   void load_parameter(const instruction &i);
   void load(const instruction &i);
+  template <typename T> void take(const instruction &i, const uint8_t *const *from);
   void store(const instruction &i);
   void start_copy(const instruction &i);
   bool has_awaited() const { return awaited_ >> lane_ & 1; }

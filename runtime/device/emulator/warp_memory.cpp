@@ -1,9 +1,7 @@
 // Loads, stores and asynchronous copies.
-#include "runtime/device/emulator/warp.h"
+#include "runtime/device/emulator/lanes.h"
 
 #include <algorithm>
-#include <bit>
-#include <cstring>
 
 namespace xf::rt::emulator {
 
@@ -19,34 +17,53 @@ void warp::load_parameter(const instruction &i) {
   }
 }
 
+// What lies at `from` to the targets; a number with a sign fills all of its register.
+template <typename T> void warp::take(const instruction &i, const uint8_t *const *from) {
+  auto fill = [&]<typename R>(int n, R *to) {
+    for_lanes(mask_, [&](int lane) {
+      T value;
+      std::memcpy(&value, from[lane] + n * sizeof(T), sizeof(T));
+      to[lane] = static_cast<R>(value);
+    });
+  };
+  for (int n = 0; n < i.count; ++n)
+    if (sizeof(T) == 8 || i.widens)
+      fill(n, row<uint64_t>(i.target[n]));
+    else
+      fill(n, row<uint32_t>(i.target[n]));
+}
+
 void warp::load(const instruction &i) {
-  uint32_t bytes = static_cast<uint32_t>(size_of(i.type)), all = bytes * i.count;
+  auto all = static_cast<uint32_t>(size_of(i.type) * i.count);
   const uint64_t *addresses = row<uint64_t>(i.source[0]);
-  for (uint32_t rest = mask_; rest; rest &= rest - 1) {
-    lane_ = std::countr_zero(rest);
-    uint64_t address = addresses[lane_] + static_cast<uint64_t>(i.immediate);
-    const uint8_t *from;
+  const uint8_t *from[kLanes]; // of all lanes before a target is written, which may be the address
+  for_lanes(mask_, [&](int lane) {
+    lane_ = lane;
+    uint64_t address = addresses[lane] + static_cast<uint64_t>(i.immediate);
     if (i.op == op::load_shared) {
-      from = shared_->read(address, all, thread());
+      from[lane] = shared_->read(address, all, thread());
     } else {
-      from = launch_.memory->check(address, all, "reads");
+      from[lane] = launch_.memory->check(address, all, "reads");
       launch_.memory->accesses.read(address, all, thread(), has_awaited());
     }
-    uint8_t copy[32];
-    std::memcpy(copy, from, all); // a target may be the address
-    for (int n = 0; n < i.count; ++n) {
-      uint64_t value = 0;
-      std::memcpy(&value, copy + n * bytes, bytes);
-      if (i.type == type::s8)
-        value = static_cast<uint64_t>(static_cast<int8_t>(value));
-      else if (i.type == type::s16)
-        value = static_cast<uint64_t>(static_cast<int16_t>(value));
-      else if (i.type == type::s32)
-        value = static_cast<uint64_t>(static_cast<int32_t>(value));
-      if (bytes == 8 || i.widens)
-        row<uint64_t>(i.target[n])[lane_] = value;
-      else
-        row<uint32_t>(i.target[n])[lane_] = static_cast<uint32_t>(value);
+  });
+  switch (i.type) {
+  case type::s8:
+    return take<int8_t>(i, from);
+  case type::s16:
+    return take<int16_t>(i, from);
+  case type::s32:
+    return take<int32_t>(i, from);
+  default:
+    switch (size_of(i.type)) {
+    case 1:
+      return take<uint8_t>(i, from);
+    case 2:
+      return take<uint16_t>(i, from);
+    case 4:
+      return take<uint32_t>(i, from);
+    default:
+      return take<uint64_t>(i, from);
     }
   }
 }
@@ -54,43 +71,43 @@ void warp::load(const instruction &i) {
 void warp::store(const instruction &i) {
   uint32_t bytes = static_cast<uint32_t>(size_of(i.type)), all = bytes * i.count;
   const uint64_t *addresses = row<uint64_t>(i.target[0]);
-  for (uint32_t rest = mask_; rest; rest &= rest - 1) {
-    lane_ = std::countr_zero(rest);
-    uint64_t address = addresses[lane_] + static_cast<uint64_t>(i.immediate);
+  for_lanes(mask_, [&](int lane) {
+    lane_ = lane;
+    uint64_t address = addresses[lane] + static_cast<uint64_t>(i.immediate);
     uint8_t *to;
     if (i.op == op::store_shared) {
       to = shared_->write(address, all, thread());
     } else {
       to = launch_.memory->check(address, all, "writes");
       if (!has_awaited())
-        fail_lane(lane_, "writes memory before it has waited for the launches before");
+        fail_lane(lane, "writes memory before it has waited for the launches before");
       launch_.memory->accesses.write(address, all, thread());
     }
     for (int n = 0; n < i.count; ++n) {
-      uint64_t value = bytes == 8 || i.narrows >> n & 1 ? row<uint64_t>(i.source[n])[lane_] : row<uint32_t>(i.source[n])[lane_];
+      uint64_t value = bytes == 8 || i.narrows >> n & 1 ? row<uint64_t>(i.source[n])[lane] : row<uint32_t>(i.source[n])[lane];
       std::memcpy(to + n * bytes, &value, bytes);
     }
-  }
+  });
 }
 
 // The data is there at once, but nobody may look at it before it has been waited for.
 void warp::start_copy(const instruction &i) {
   const uint64_t *targets = row<uint64_t>(i.target[0]), *sources = row<uint64_t>(i.source[0]);
   const uint32_t *counts = i.source[1] >= 0 ? row<uint32_t>(i.source[1]) : nullptr;
-  for (uint32_t rest = mask_; rest; rest &= rest - 1) {
-    lane_ = std::countr_zero(rest);
-    uint64_t from = sources[lane_] + static_cast<uint64_t>(i.source_offset);
-    uint32_t bytes = i.count, read = counts ? counts[lane_] : bytes;
+  for_lanes(mask_, [&](int lane) {
+    lane_ = lane;
+    uint64_t from = sources[lane] + static_cast<uint64_t>(i.source_offset);
+    uint32_t bytes = i.count, read = counts ? counts[lane] : bytes;
     if (read > bytes)
-      fail_lane(lane_, "copies more bytes than it has room for");
+      fail_lane(lane, "copies more bytes than it has room for");
     if (from % bytes != 0)
-      fail_lane(lane_, "copies from an address that is no multiple of the copy's size");
+      fail_lane(lane, "copies from an address that is no multiple of the copy's size");
     const uint8_t *source = launch_.memory->check_range(from, read, "copies");
     launch_.memory->accesses.read(from, read, thread(), has_awaited());
-    uint8_t *to = shared_->start_copy(targets[lane_] + static_cast<uint64_t>(i.immediate), bytes, thread());
+    uint8_t *to = shared_->start_copy(targets[lane] + static_cast<uint64_t>(i.immediate), bytes, thread());
     std::copy_n(source, read, to);
     std::memset(to + read, 0, bytes - read);
-  }
+  });
 }
 
 } // namespace xf::rt::emulator
