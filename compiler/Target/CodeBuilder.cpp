@@ -24,6 +24,7 @@ CodeBuilder::CodeBuilder(ModuleOp module, StringRef name, ArrayRef<Type> argumen
 
 Value CodeBuilder::no() { return create<arith::ConstantIntOp>(getI1Type(), 0); }
 Value CodeBuilder::i64(int64_t value) { return create<arith::ConstantIntOp>(getI64Type(), value); }
+Value CodeBuilder::i32(int64_t value) { return create<arith::ConstantIntOp>(getI32Type(), static_cast<int32_t>(value)); }
 Value CodeBuilder::f32(double value) {
   return create<arith::ConstantOp>(getF32FloatAttr(static_cast<float>(value)));
 }

@@ -46,6 +46,7 @@ public:
   Type i64Type() { return getI64Type(); }
   mlir::VectorType vectorOf(Type element) { return mlir::VectorType::get({kLanes}, element); }
   Value i64(int64_t value);
+  Value i32(int64_t value); // its low 32 bits
   Value f32(double value);
   /// Of a scalar's type, or in all lanes of a vector's.
   Value integer(Type type, int64_t value);

@@ -57,7 +57,7 @@ static Value scalePower(CodeBuilder &b, Value power, const Exponent &exponent, V
   Value least = constantLike(b, -87.3, x), zero = constantLike(b, 0, x);
   if (hasAvx512(b.isa()) && x.getType() == b.vectorOf(b.getF32Type())) {
     Value isNormal = b.create<arith::CmpFOp>(arith::CmpFPredicate::UGE, x, least);
-    Value lanes = b.create<LLVM::BitcastOp>(b.getI16Type(), isNormal), rounding = b.create<arith::ConstantIntOp>(b.getI32Type(), 4);
+    Value lanes = b.create<LLVM::BitcastOp>(b.getI16Type(), isNormal), rounding = b.i32(4);
     return LLVM::CallIntrinsicOp::create(b, b.getLoc(), x.getType(), b.getStringAttr("llvm.x86.avx512.mask.scalef.ps.512"),
                                          ValueRange{power, exponent.n, zero, lanes, rounding})
         ->getResult(0);

@@ -23,7 +23,7 @@ static Value isBetter(CodeBuilder &b, const Candidate &x, const Candidate &y) {
 }
 
 void clearList(CodeBuilder &b, const CandidateList &list, Value count) {
-  Value none = b.create<arith::ConstantIntOp>(b.getI32Type(), -1);
+  Value none = b.i32(-1);
   b.loop(b.i64(0), count, 1, [&](Value i) {
     b.store(b.f32(-std::numeric_limits<double>::infinity()), b.at(list.values, i, b.getF32Type()));
     b.store(none, b.at(list.tokens, i, b.getI32Type()));

@@ -87,7 +87,7 @@ Value ChooseScreen::storeNumbers(const Source &source) {
     auto [x, whole] = numbersAt(source, offset, lanes);
     Value number = b.create<arith::FPToSIOp>(b.vectorOf(b.getI32Type()), whole);
     if (isBytes())
-      number = b.create<arith::AddIOp>(number, b.splat(b.create<arith::ConstantIntOp>(b.getI32Type(), kZeroPoint)));
+      number = b.create<arith::AddIOp>(number, b.splat(b.i32(kZeroPoint)));
     b.storeVector(b.create<arith::TruncIOp>(b.vectorOf(element), number), b.at(source.numbers, offset, element), lanes);
     return SmallVector<Value>{fusedMultiplyAdd(b, x, whole, carried[0]), square(b, whole, carried[1])};
   });
@@ -138,7 +138,7 @@ Value ChooseScreen::ofColumns(unsigned view, Type element, Value column, Value l
 ChooseScreen::Estimates ChooseScreen::estimate(const Row &row, Value column, Value lanes, Value products) {
   Type f32 = b.getF32Type(), i32 = b.getI32Type();
   if (isBytes()) {
-    Value zeroPoint = b.splat(b.create<arith::ConstantIntOp>(i32, kZeroPoint));
+    Value zeroPoint = b.splat(b.i32(kZeroPoint));
     Value surplus = b.create<arith::MulIOp>(ofColumns(sums, i32, column, lanes), zeroPoint);
     products = b.create<arith::SubIOp>(products, surplus);
   }

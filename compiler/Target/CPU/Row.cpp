@@ -275,7 +275,7 @@ Value RowEmitter::loadGroups(const Memory &memory, Type element) {
   int64_t words = kLanes / memory.group;
   std::optional<int64_t> wanted = count ? getConstantIntValue(count) : kLanes;
   assert(wanted && "a table's width is static");
-  Value address = chunkAddress(memory, element), nothing = b.create<arith::ConstantIntOp>(b.getI32Type(), 0);
+  Value address = chunkAddress(memory, element), nothing = b.i32(0);
   SmallVector<Value> parts(words, nothing);
   for (int64_t i = 0; i * memory.group < *wanted; ++i)
     parts[i] = b.load(b.getI32Type(), b.at(address, i * kLanes, b.getI32Type()));

@@ -6,7 +6,7 @@ namespace xf::cpu {
 
 Value SentenceOrder::sort(Value rows, llvm::function_ref<Value(Value)> sentenceOf) {
   Type i32 = b.getI32Type();
-  Value one = b.create<arith::ConstantIntOp>(i32, 1), none = b.create<arith::ConstantIntOp>(i32, 0);
+  Value one = b.i32(1), none = b.i32(0);
   auto ofSentence = [&](Value number) { return entry(b.add(number, most)); };
   // Adds one to what its sentence has, and returns what that was.
   auto countRow = [&](Value row) {

@@ -59,7 +59,6 @@ private:
   Value i64Of(Value condition) { return b.create<arith::ExtUIOp>(i64, condition); }
   Value both(Value x, Value y) { return b.create<arith::AndIOp>(x, y); }
   Value select(Value condition, Value x, Value y) { return b.create<arith::SelectOp>(condition, x, y); }
-  Value word(int64_t value) { return b.create<arith::ConstantIntOp>(i32, value); }
   Value narrow(Value value) { return b.create<arith::TruncIOp>(i32, value); }
   Value real(double value) { return b.create<arith::ConstantOp>(b.getF64FloatAttr(value)); }
   Value isGreater(Value x, Value y) { return b.create<arith::CmpFOp>(arith::CmpFPredicate::OGT, x, y); }

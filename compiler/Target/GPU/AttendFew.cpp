@@ -217,7 +217,7 @@ void AttendFew::emit() {
       return tile.words;
     };
     auto none = [&] {
-      SmallVector<Value> words(tileWords(), b.create<arith::ConstantIntOp>(0, 32));
+      SmallVector<Value> words(tileWords(), b.i32(0));
       words.append({nothing().most, nothing().sum});
       return words;
     };

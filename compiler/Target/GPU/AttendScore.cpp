@@ -60,7 +60,7 @@ Value AttendScore::keysOfSentence(Value keys) {
     region.bind(op.getMask().getArgument(3), b.min(key, b.sub(keys, 1)));
     for (Value term : mask.sentenceTerms)
       allowed = b.create<arith::AndIOp>(allowed, region.emit(term));
-    Value end = b.create<arith::SelectOp>(allowed, b.narrow(b.add(key, 1)), b.create<arith::ConstantIntOp>(0, 32));
+    Value end = b.create<arith::SelectOp>(allowed, b.narrow(b.add(key, 1)), b.i32(0));
     return b.toI64(b.reduceOver(ReduceKind::max, end, kWarp));
   };
   // From the last ones back: there is padding to pass by, and no more.

@@ -17,7 +17,7 @@ static constexpr int64_t kOwn = 4;    // keys of a panel, and columns of 16, tha
 TensorTile::TensorTile(AttendKernel &kernel, Value keys, Value values, Value firstRow, Value rowEnd, int64_t halves)
     : a(kernel), b(kernel.b), word(b.getI32Type()), keys(keys), values(values), group(b.div(b.lane(), b.i64(4))),
       inGroup(b.rem(b.lane(), b.i64(4))) {
-  Value last = b.create<arith::ConstantIntOp>(0, 32), first, keyEnd = a.keysOfSentence();
+  Value last = b.i32(0), first, keyEnd = a.keysOfSentence();
   for (int64_t half = 0; half < halves; ++half) {
     Value row = b.add(firstRow, b.add(group, half * 8)), position = b.inHalf(b.min(row, b.sub(rowEnd, 1)));
     AttendScore score(b, a.op, a.request, a.batch, a.head, position);
@@ -27,7 +27,7 @@ TensorTile::TensorTile(AttendKernel &kernel, Value keys, Value values, Value fir
     rows.push_back({score, position, b.less(row, rowEnd), end});
   }
   firstBegin = a.firstOf(first), lastEnd = b.inHalf(b.reduceOver(ReduceKind::max, last, kWarp));
-  Value none = b.create<arith::ConstantIntOp>(0, 32);
+  Value none = b.i32(0);
   if (sharedSteps())
     sharedQueries = b.at(b.shared(word, kAttendThreads * kQueryWords * sharedSteps()), b.mul(b.thread(), kQueryWords), word);
   for (int64_t step = 0; step < steps(); ++step) {
@@ -72,7 +72,7 @@ SmallVector<Value> TensorTile::readKeys(Value panel, int64_t step) {
     for (Value one : words)
       all.push_back(first + 4 > pairs ? zeroUnless(b, b.less(pair, b.i64(pairs)), one) : one);
   }
-  all.resize(4, b.create<arith::ConstantIntOp>(0, 32));
+  all.resize(4, b.i32(0));
   return all;
 }
 
@@ -139,7 +139,7 @@ TensorTile::Powers TensorTile::multiplyKeys(Value first) {
 
 SmallVector<Value> TensorTile::readValues(Value first, int64_t column) {
   Value last = b.sub(lastEnd, 1), even = b.sub(last, b.rem(last, b.i64(2)));
-  Value lower = b.create<arith::ConstantIntOp>(0xffff, 32), whole = b.create<arith::ConstantIntOp>(-1, 32);
+  Value lower = b.i32(0xffff), whole = b.i32(-1);
   SmallVector<Value> all;
   for (int64_t panel = 0; panel < kPanels; ++panel)
     for (int64_t pair = 0; pair < kOwn; pair += 2) {
@@ -154,7 +154,7 @@ SmallVector<Value> TensorTile::readValues(Value first, int64_t column) {
 }
 
 SmallVector<Value> TensorTile::multiplyValues(ArrayRef<Value> powers, ArrayRef<Value> values) {
-  Value none = b.create<arith::ConstantIntOp>(0, 32);
+  Value none = b.i32(0);
   SmallVector<Value> sums(8, b.f32(0));
   for (int64_t panel = 0; panel < kPanels; ++panel) {
     SmallVector<Value> rows;

@@ -9,30 +9,29 @@ using namespace mlir::xf;
 
 namespace xf::gpu {
 
-Candidate noCandidate(GpuBuilder &b) { return {noLogit(b), b.create<arith::ConstantIntOp>(b.getI32Type(), -1)}; }
+Candidate noCandidate(GpuBuilder &b) { return {noLogit(b), b.i32(-1)}; }
 
 Value keyOf(GpuBuilder &b, Value logit) {
   Type i32 = b.getI32Type();
   Value number = select(b, compare(b, arith::CmpFPredicate::OGT, logit, noLogit(b)), logit, noLogit(b));
   Value bits = b.create<arith::BitcastOp>(i32, number);
   // A sign and a size: the size, negated where there is a sign.
-  Value negated = b.create<arith::SubIOp>(b.create<arith::ConstantIntOp>(std::numeric_limits<int32_t>::min(), 32), bits);
-  Value isNegative = b.create<arith::CmpIOp>(arith::CmpIPredicate::slt, bits, b.create<arith::ConstantIntOp>(i32, 0));
+  Value negated = b.create<arith::SubIOp>(b.i32(std::numeric_limits<int32_t>::min()), bits);
+  Value isNegative = b.create<arith::CmpIOp>(arith::CmpIPredicate::slt, bits, b.i32(0));
   return select(b, isNegative, negated, bits);
 }
 
-Value noKey(GpuBuilder &b) { return b.create<arith::ConstantIntOp>(b.getI32Type(), -llvm::bit_cast<int32_t>(std::numeric_limits<float>::infinity())); }
+Value noKey(GpuBuilder &b) { return b.i32(-llvm::bit_cast<int32_t>(std::numeric_limits<float>::infinity())); }
 
 Best bestOfWarp(GpuBuilder &b, Value key) {
   Type i32 = b.getI32Type();
-  auto word = [&](int64_t value) { return b.create<arith::ConstantIntOp>(i32, value); };
   auto isEqual = [&](Value x, Value y) { return b.create<arith::CmpIOp>(arith::CmpIPredicate::eq, x, y); };
-  Value own = b.create<arith::ShLIOp>(word(1), b.narrow(b.lane())), upToOwn = b.create<arith::OrIOp>(own, b.create<arith::SubIOp>(own, word(1)));
+  Value own = b.create<arith::ShLIOp>(b.i32(1), b.narrow(b.lane())), upToOwn = b.create<arith::OrIOp>(own, b.create<arith::SubIOp>(own, b.i32(1)));
   // A ballot takes less than a second comparison would, of the columns.
   Value greatest = b.greatestOfWarp(key), holders = b.ballot(isEqual(key, greatest));
   // Whether the lane is the lowest of them: written so, it is one instruction.
   Value others = b.create<arith::AndIOp>(b.create<arith::XOrIOp>(holders, own), upToOwn);
-  return {greatest, isEqual(others, word(0))};
+  return {greatest, isEqual(others, b.i32(0))};
 }
 
 Value shiftOf(GpuBuilder &b, Value largest) {
@@ -40,7 +39,7 @@ Value shiftOf(GpuBuilder &b, Value largest) {
 }
 
 void storeLargest(GpuBuilder &b, Value largest, Value isOdd, Value address) {
-  Value odd = b.create<arith::CmpIOp>(arith::CmpIPredicate::ne, isOdd, b.create<arith::ConstantIntOp>(b.getI32Type(), 0));
+  Value odd = b.create<arith::CmpIOp>(arith::CmpIPredicate::ne, isOdd, b.i32(0));
   b.store(select(b, odd, b.f32(std::numeric_limits<double>::quiet_NaN()), largest), address);
 }
 
@@ -54,7 +53,7 @@ void ChooseViews::readOptions() {
   Type i32 = b.getI32Type();
   wanted = b.min(b.toI64(b.load(i32, b.data(optionsView))), b.i64(most));
   sums = b.create<arith::CmpIOp>(arith::CmpIPredicate::ne, b.load(i32, b.at(b.data(optionsView), 1, i32)),
-                                 b.create<arith::ConstantIntOp>(i32, 0));
+                                 b.i32(0));
 }
 
 Value ChooseViews::maximumAt(Value row, Value block) {

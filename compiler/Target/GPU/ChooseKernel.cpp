@@ -17,7 +17,6 @@ using namespace mlir::xf;
 
 namespace xf::gpu {
 
-static Value i32Of(GpuBuilder &b, Value number) { return b.create<arith::TruncIOp>(b.getI32Type(), number); }
 
 namespace {
 
@@ -123,7 +122,7 @@ void ChooseBlock::emit() {
   Value all = barred[0];
   for (Value word : ArrayRef<Value>(barred).drop_front())
     all = b.create<arith::AndIOp>(all, word);
-  Value none = b.create<arith::CmpIOp>(arith::CmpIPredicate::eq, all, b.create<arith::ConstantIntOp>(b.getI32Type(), -1));
+  Value none = b.create<arith::CmpIOp>(arith::CmpIPredicate::eq, all, b.i32(-1));
   b.ifElse(none, [&] { skip(); }, [&] { work(); });
   b.finish();
 }
@@ -168,7 +167,7 @@ Value ChooseBlock::panelIsNeeded(Value panel) {
   Value word = b.div(panel, b.i64(2)), bits = barred[0];
   for (int64_t i = 1; i < kWords; ++i)
     bits = select(b, b.equal(word, b.i64(i)), barred[i], bits);
-  Value half = i32Of(b, b.mul(b.rem(panel, b.i64(2)), kLanes));
+  Value half = b.narrow(b.mul(b.rem(panel, b.i64(2)), kLanes));
   Value own = b.create<arith::TruncIOp>(b.getI16Type(), b.create<arith::ShRUIOp>(i32, bits, half));
   Value wanted = b.create<arith::CmpIOp>(arith::CmpIPredicate::ne, own, b.create<arith::ConstantIntOp>(b.getI16Type(), -1));
   // Bits behind the last column say nothing.
@@ -213,9 +212,9 @@ Value ChooseBlock::extra(unsigned number, Value row, Value column) {
 Value ChooseBlock::logit(Value product, Value word, Value row, Value own) {
   Type i32 = b.getI32Type();
   Value column = b.add(b.mul(number, ChooseOp::kBlock), own), existingColumn = b.min(column, b.i64(columns - 1));
-  Value mask = b.create<arith::ShLIOp>(b.create<arith::ConstantIntOp>(i32, 1), i32Of(b, b.rem(own, b.i64(32))));
+  Value mask = b.create<arith::ShLIOp>(b.i32(1), b.narrow(b.rem(own, b.i64(32))));
   Value bit = b.create<arith::AndIOp>(word, mask);
-  Value allowed = b.create<arith::CmpIOp>(arith::CmpIPredicate::eq, bit, b.create<arith::ConstantIntOp>(i32, 0));
+  Value allowed = b.create<arith::CmpIOp>(arith::CmpIPredicate::eq, bit, b.i32(0));
   allowed = b.create<arith::AndIOp>(allowed, b.less(column, b.i64(columns)));
   Block &body = op.getBody().front();
   codegen::RegionVectorizer region(b);

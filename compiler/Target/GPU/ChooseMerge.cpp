@@ -35,7 +35,6 @@ public:
   }
 
 private:
-  Value word(int64_t value) { return b.create<arith::ConstantIntOp>(i32, static_cast<int32_t>(value)); }
   Value compareWords(arith::CmpIPredicate predicate, Value x, Value y) { return b.create<arith::CmpIOp>(predicate, x, y); }
   Value both(Value x, Value y) { return b.create<arith::AndIOp>(x, y); }
   Value keyAt(Value place) { return keyOf(b, views.loadLogit(row, b.toI64(place))); }
@@ -62,7 +61,7 @@ void ChooseMerge::takeBest() {
     Value list = b.add(b.mul(b.thread(), ownLists), i), exists = b.less(list, b.i64(views.blocks));
     Value begin = b.narrow(views.listBegin(b.min(list, b.i64(views.blocks - 1))));
     carried.append({select(b, exists, keyAt(begin), noKey(b)), begin});
-    ends.push_back(b.create<arith::AddIOp>(begin, select(b, exists, wanted, word(0))));
+    ends.push_back(b.create<arith::AddIOp>(begin, select(b, exists, wanted, b.i32(0))));
   }
   Value first = b.mul(b.warp(), views.wanted);
   b.loop(b.i64(0), views.wanted, 1, carried, [&](Value count, ValueRange heads) {
@@ -81,7 +80,7 @@ void ChooseMerge::takeBest() {
       place = select(b, isTaken[i], heads[2 * i + 1], place);
       end = select(b, isTaken[i], ends[i], end);
     }
-    Value next = b.create<arith::AddIOp>(place, word(1));
+    Value next = b.create<arith::AddIOp>(place, b.i32(1));
     Value nextKey = b.chooseOne(both(best.isOwn, compareWords(arith::CmpIPredicate::slt, next, end)), [&] { return keyAt(next); }, [&] { return noKey(b); });
     b.ifThen(best.isOwn, [&] {
       Value slot = b.add(first, count);
@@ -99,8 +98,8 @@ void ChooseMerge::takeBest() {
 Value ChooseMerge::placeOf(Value slot, Value key, Value count) {
   constexpr int64_t kTogether = 4;
   static_assert(kListWarps % kTogether == 0);
-  Value less = b.create<arith::SubIOp>(key, word(1));
-  return b.accumulate(b.i64(0), count, kTogether, word(0), [&](Value first, Value before) {
+  Value less = b.create<arith::SubIOp>(key, b.i32(1));
+  return b.accumulate(b.i64(0), count, kTogether, b.i32(0), [&](Value first, Value before) {
     for (auto [i, other] : llvm::enumerate(b.loadMany(b.at(keys, first, i32), kTogether, i32))) {
       // Of equal ones those in lower slots.
       Value bound = select(b, b.less(b.add(first, i), slot), less, key);

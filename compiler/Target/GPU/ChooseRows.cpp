@@ -48,7 +48,6 @@ private:
     Value columns;
   };
 
-  Value word(int64_t value) { return b.create<arith::ConstantIntOp>(i32, static_cast<int32_t>(value)); }
   Value logitAt(Value local, Value column) { return b.at(tile.logits, b.add(b.mul(local, tile.stride), column), b.getF32Type()); }
   Value foundAt(Value local, Value place) { return b.at(tile.found, b.add(b.mul(local, perRow), place), b.getI8Type()); }
   Value exists(Value local) { return b.less(b.add(tile.firstRow, local), views.rows); }
@@ -76,7 +75,7 @@ void ChooseRows::findNorms(Value own) {
   Value greatest = b.f32(std::numeric_limits<float>::max());
   // A warp that has one row has it twice.
   Value firstLane = together == 1 ? b.lane() : lane;
-  Value ownLanes = b.create<arith::ShLIOp>(word(0xffff), b.narrow(b.mul(half, kLanes)));
+  Value ownLanes = b.create<arith::ShLIOp>(b.i32(0xffff), b.narrow(b.mul(half, kLanes)));
   struct Half {
     Value row, stores, largest;
     SmallVector<Value> logits;
@@ -114,12 +113,12 @@ ChooseRows::Own ChooseRows::readOwn(Value local) {
   Own own;
   for (Value x : b.loadMany(logitAt(local, b.mul(b.lane(), kColumns)), kColumns))
     own.keys.push_back(keyOf(b, x));
-  own.columns = b.create<arith::AddIOp>(b.create<arith::MulIOp>(b.narrow(b.lane()), word(0x04040404)), word(0x04030201));
+  own.columns = b.create<arith::AddIOp>(b.create<arith::MulIOp>(b.narrow(b.lane()), b.i32(0x04040404)), b.i32(0x04030201));
   return own;
 }
 
 Value ChooseRows::prmt(Value bytes, int64_t selector) {
-  Value operands[] = {bytes, bytes, word(selector)};
+  Value operands[] = {bytes, bytes, b.i32(selector)};
   return b.create<LLVM::CallIntrinsicOp>(i32, b.getStringAttr("llvm.nvvm.prmt"), operands).getResults();
 }
 
@@ -177,7 +176,7 @@ void ChooseRows::findCandidates(Value own) {
           bestOfWarp(b, row.keys[0]).isOwn,
           [&, row = row, local = local] {
             b.store(b.create<arith::TruncIOp>(b.getI8Type(), row.columns), foundAt(local, place));
-            return SmallVector<Value>{row.keys[1], row.keys[2], row.keys[3], noKey(b), b.create<arith::ShRUIOp>(row.columns, word(8))};
+            return SmallVector<Value>{row.keys[1], row.keys[2], row.keys[3], noKey(b), b.create<arith::ShRUIOp>(row.columns, b.i32(8))};
           },
           [&] { return now; }));
     }

@@ -146,7 +146,7 @@ static LogicalResult emitSpansStore(StoreOp op, Layout layout, const KernelReque
   SmallVector<Value> task = b.split(b.block(), {b.size(from, 1), b.divide(b.add(b.size(from, 2), kPositions - 1), b.i64(kPositions))});
   Value head = task[0], begin = b.mul(task[1], kPositions), behind = b.add(begin, kPositions);
   Value slots = b.shared(i32, kPositions), places = b.shared(i32, kPositions);
-  Value none = b.create<arith::ConstantIntOp>(-1, 32);
+  Value none = b.i32(-1);
   b.ifThen(b.less(b.thread(), b.i64(kPositions)), [&] { b.store(none, b.at(slots, b.thread(), i32)); });
   b.barrier();
   b.loop(b.thread(), b.size(spans, 0), kThreads, [&](Value sentence) {

@@ -87,7 +87,7 @@ Value GpuBuilder::thread() {
 
 void GpuBuilder::barrier() { create<mlir::gpu::BarrierOp>(); }
 
-void GpuBuilder::meetWarp() { create<NVVM::SyncWarpOp>(create<arith::ConstantIntOp>(-1, 32)); }
+void GpuBuilder::meetWarp() { create<NVVM::SyncWarpOp>(i32(-1)); }
 
 Operation *GpuBuilder::assembly(StringRef text, ValueRange operands) {
   return create<LLVM::InlineAsmOp>(TypeRange(), operands, text, operands.empty() ? "~{memory}" : "l,~{memory}", /*has_side_effects=*/true,
@@ -108,11 +108,11 @@ Value GpuBuilder::fromLane(Value value, int64_t lane) {
 }
 
 Value GpuBuilder::greatestOfWarp(Value number) {
-  return create<NVVM::ReduxOp>(getI32Type(), number, NVVM::ReduxKind::MAX, create<arith::ConstantIntOp>(-1, 32));
+  return create<NVVM::ReduxOp>(getI32Type(), number, NVVM::ReduxKind::MAX, i32(-1));
 }
 
 Value GpuBuilder::ballot(Value condition) {
-  return create<NVVM::VoteSyncOp>(getI32Type(), create<arith::ConstantIntOp>(-1, 32), condition, NVVM::VoteSyncKind::ballot);
+  return create<NVVM::VoteSyncOp>(getI32Type(), i32(-1), condition, NVVM::VoteSyncKind::ballot);
 }
 
 Value GpuBuilder::reduceOver(Value value, int64_t lanes, llvm::function_ref<Value(Value, Value)> combine) {

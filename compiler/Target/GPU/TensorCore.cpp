@@ -34,7 +34,7 @@ SmallVector<Value> multiplyTiles(GpuBuilder &b, Type factor, ArrayRef<Value> a, 
 
 Value joinPair(GpuBuilder &b, Value low, Value high) {
   Type word = b.getI32Type();
-  Value upper = b.create<arith::ShLIOp>(b.create<arith::ExtUIOp>(word, high), b.create<arith::ConstantIntOp>(16, 32));
+  Value upper = b.create<arith::ShLIOp>(b.create<arith::ExtUIOp>(word, high), b.i32(16));
   return b.create<arith::OrIOp>(b.create<arith::ExtUIOp>(word, low), upper);
 }
 

@@ -49,7 +49,7 @@ void ManyRowsProduct::copyWeights(Value target, Value part) {
       reads = reads ? b.create<arith::AndIOp>(reads, exists).getResult() : exists;
     }
     if (reads)
-      bytes = b.create<arith::SelectOp>(reads, b.create<arith::ConstantIntOp>(kChunk, 32), b.create<arith::ConstantIntOp>(0, 32));
+      bytes = b.create<arith::SelectOp>(reads, b.i32(kChunk), b.i32(0));
     copyAsync(b, atByte(target, chunk.place), atByte(chunk.from, b.mul(part, kPanelBytes)), bytes);
   }
 }

@@ -59,7 +59,7 @@ private:
   Value stage(Value part) { return atByte(shared, b.mul(b.rem(part, b.i64(shape.stages())), shape.stageBytes())); }
   Value atWeights(Value stage) { return b.atByte(stage, 4 * shape.rows * shape.strideOfX()); }
   Value chunkOr0(Value condition) {
-    return b.create<arith::SelectOp>(condition, b.create<arith::ConstantIntOp>(kChunk, 32), b.create<arith::ConstantIntOp>(0, 32));
+    return b.create<arith::SelectOp>(condition, b.i32(kChunk), b.i32(0));
   }
 
   GpuBuilder &b;
