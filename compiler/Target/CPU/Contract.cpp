@@ -12,20 +12,21 @@ using namespace mlir;
 
 namespace xf::cpu {
 
-/// Weights that are walked over for a chunk of rows before the next ones are: a part of the second-level cache.
-static constexpr int64_t kWeightBlockBytes = 256 << 10;
+/// Weights that are walked over for a chunk of rows before the next ones are. They, those that are asked for meanwhile and the rows are to take
+/// about half of a second-level cache of 1 MB, whose lines whatever else passes through it takes, too.
+static constexpr int64_t kWeightBlockBytes = 128 << 10;
 static constexpr int64_t kMaxBlockPanels = 8;
 /// Rows of a chunk, which are read once for each block of weights: they stay in the second-level cache, too.
 static constexpr int64_t kChunkRows = 128;
-/// Longer rows (in groups of four bytes) are multiplied part by part: a chunk of them, and two panels, would be too much for that cache.
-static constexpr int64_t kMostDepth = 2048, kPartDepth = 1024;
+/// Longer rows (in groups of four bytes) are multiplied part by part: a chunk of them would be too much for that cache.
+static constexpr int64_t kMostDepth = 512;
 
 static bool isInParts(const WeightPanels &weight) {
   return weight.depth > kMostDepth && weight.tail == 0 && weight.factor != Factor::i8_weights;
 }
 
 static int64_t blockPanels(const WeightPanels &weight) {
-  int64_t depth = isInParts(weight) ? kPartDepth : std::max<int64_t>(weight.depth, 1);
+  int64_t depth = isInParts(weight) ? kMostDepth : std::max<int64_t>(weight.depth, 1);
   return std::clamp<int64_t>(llvm::bit_floor(static_cast<uint64_t>(kWeightBlockBytes / (depth * kLineBytes))), 2, kMaxBlockPanels);
 }
 
@@ -167,7 +168,7 @@ void Contract::chunk(Value begin, Value end, Value isLast) {
     if (!isInParts(weight))
       return multiplyPart({b.i64(0), depth});
     // A single block of rows reads its panels once: they are one run of lines.
-    Value parts = b.create<arith::SelectOp>(b.equal(blocks, b.i64(1)), b.i64(1), b.i64(llvm::divideCeil(weight.depth, kPartDepth)));
+    Value parts = b.create<arith::SelectOp>(b.equal(blocks, b.i64(1)), b.i64(1), b.i64(llvm::divideCeil(weight.depth, kMostDepth)));
     b.loop(b.i64(0), parts, 1, [&](Value i) {
       auto [first, end] = b.part(depth, i, parts);
       multiplyPart({first, end});
