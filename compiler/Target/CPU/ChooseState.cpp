@@ -16,8 +16,7 @@ ChooseState::ChooseState(KernelBuilder &b, ChooseOp op, const KernelRequest &req
       rows(logits.rowCount()) {
   Type i32 = b.getI32Type();
   wanted = b.min(b.toI64(b.load(i32, b.data(ChooseLogits::optionsView))), b.i64(most));
-  sums = b.create<arith::CmpIOp>(arith::CmpIPredicate::ne, b.load(i32, b.at(b.data(ChooseLogits::optionsView), 1, i32)),
-                                 b.i32(0));
+  sums = b.create<arith::CmpIOp>(arith::CmpIPredicate::ne, b.load(i32, b.at(b.data(ChooseLogits::optionsView), 1, i32)), b.i32(0));
   splitWork();
 }
 

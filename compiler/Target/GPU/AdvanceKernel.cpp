@@ -59,7 +59,6 @@ private:
   Value i64Of(Value condition) { return b.create<arith::ExtUIOp>(i64, condition); }
   Value both(Value x, Value y) { return b.create<arith::AndIOp>(x, y); }
   Value select(Value condition, Value x, Value y) { return b.create<arith::SelectOp>(condition, x, y); }
-  Value narrow(Value value) { return b.create<arith::TruncIOp>(i32, value); }
   Value real(double value) { return b.create<arith::ConstantOp>(b.getF64FloatAttr(value)); }
   Value isGreater(Value x, Value y) { return b.create<arith::CmpFOp>(arith::CmpFPredicate::OGT, x, y); }
   Value isSame(Value x, Value y) { return b.create<arith::CmpFOp>(arith::CmpFPredicate::OEQ, x, y); }
@@ -70,7 +69,7 @@ private:
   void put(Value value, Value shared, Value i) { b.store(value, b.at(shared, i, value.getType())); }
   Value own(View view, Value i, Type type) { return b.at(b.data(view), b.add(b.mul(sentence, b.stride(view, 0)), i), type); }
   Value wordOf(int64_t i) { return b.toI64(b.load(i32, own(sentences, b.i64(i), i32))); }
-  void setWord(int64_t i, Value value) { b.store(narrow(value), own(sentences, b.i64(i), i32)); }
+  void setWord(int64_t i, Value value) { b.store(b.narrow(value), own(sentences, b.i64(i), i32)); }
   // Of the view's rows, which are the step's.
   Value at(View view, Value row, Value i, Type type) { return b.at(b.data(view), b.add(b.mul(row, b.stride(view, 0)), i), type); }
 
@@ -159,8 +158,8 @@ void Advance::record() {
   b.loop(b.thread(), b.mul(beams, 2), kThreads, [&](Value i) {
     Value key = get(sortedKeys, i), first = b.add(b.add(beams, 2), b.mul(i, 2));
     b.store(get(sortedSums, i, f64), own(pairSums, i, f64));
-    b.store(narrow(beamOf(key)), own(decided, first, i32));
-    b.store(narrow(tokenOf(key)), own(decided, b.add(first, 1), i32));
+    b.store(b.narrow(beamOf(key)), own(decided, first, i32));
+    b.store(b.narrow(tokenOf(key)), own(decided, b.add(first, 1), i32));
   });
 }
 
@@ -200,8 +199,8 @@ void Advance::decide() {
   setWord(XF_ABI_FINISHED, taken[1]);
   setWord(XF_ABI_POSITIONS, b.add(held, 1));
   setWord(XF_ABI_DONE, isDone);
-  b.store(narrow(taken[2]), own(decided, zero, i32));
-  b.store(narrow(failed), own(decided, b.i64(1), i32));
+  b.store(b.narrow(taken[2]), own(decided, zero, i32));
+  b.store(b.narrow(failed), own(decided, b.i64(1), i32));
 }
 
 /// The first of the beams that grow from one keeps its row.
@@ -231,14 +230,14 @@ void Advance::placeBeam(Value beam) {
   Value goesOn = b.equal(get(decisions, b.i64(done)), zero), isOpen = b.less(b.i64(-1), parent);
   Value move[] = {select(both(isOpen, goesOn), from, row), row, held};
   for (int64_t i = 0; i < 3; ++i)
-    b.store(narrow(move[i]), at(moves, b.add(b.mul(sentence, beams), beam), b.i64(i), i32));
-  b.store(narrow(row), own(decided, b.add(beam, 2), i32));
-  b.store(narrow(row), own(sentences, b.add(beam, XF_ABI_SENTENCE_WORDS), i32));
+    b.store(b.narrow(move[i]), at(moves, b.add(b.mul(sentence, beams), beam), b.i64(i), i32));
+  b.store(b.narrow(row), own(decided, b.add(beam, 2), i32));
+  b.store(b.narrow(row), own(sentences, b.add(beam, XF_ABI_SENTENCE_WORDS), i32));
   // A sentence that is done writes where it has written, whatever else is computed meanwhile.
   b.ifThen(goesOn, [&] {
-    b.store(narrow(get(chosenTokens, beam)), at(tokens, row, zero, i32));
-    b.store(narrow(held), at(past, row, zero, i32));
-    b.store(narrow(get(decisions, b.i64(nextClass))), at(classes, row, zero, i32));
+    b.store(b.narrow(get(chosenTokens, beam)), at(tokens, row, zero, i32));
+    b.store(b.narrow(held), at(past, row, zero, i32));
+    b.store(b.narrow(get(decisions, b.i64(nextClass))), at(classes, row, zero, i32));
   });
 }
 

@@ -24,7 +24,6 @@ Value keyOf(GpuBuilder &b, Value logit) {
 Value noKey(GpuBuilder &b) { return b.i32(-llvm::bit_cast<int32_t>(std::numeric_limits<float>::infinity())); }
 
 Best bestOfWarp(GpuBuilder &b, Value key) {
-  Type i32 = b.getI32Type();
   auto isEqual = [&](Value x, Value y) { return b.create<arith::CmpIOp>(arith::CmpIPredicate::eq, x, y); };
   Value own = b.create<arith::ShLIOp>(b.i32(1), b.narrow(b.lane())), upToOwn = b.create<arith::OrIOp>(own, b.create<arith::SubIOp>(own, b.i32(1)));
   // A ballot takes less than a second comparison would, of the columns.
@@ -52,8 +51,7 @@ ChooseViews::ChooseViews(GpuBuilder &b, ChooseOp op, const KernelRequest &reques
 void ChooseViews::readOptions() {
   Type i32 = b.getI32Type();
   wanted = b.min(b.toI64(b.load(i32, b.data(optionsView))), b.i64(most));
-  sums = b.create<arith::CmpIOp>(arith::CmpIPredicate::ne, b.load(i32, b.at(b.data(optionsView), 1, i32)),
-                                 b.i32(0));
+  sums = b.create<arith::CmpIOp>(arith::CmpIPredicate::ne, b.load(i32, b.at(b.data(optionsView), 1, i32)), b.i32(0));
 }
 
 Value ChooseViews::maximumAt(Value row, Value block) {

@@ -17,7 +17,6 @@ using namespace mlir::xf;
 
 namespace xf::gpu {
 
-
 namespace {
 
 constexpr int64_t kLanes = codegen::kLanes, kPanels = ChooseOp::kBlock / kLanes, kWords = ChooseOp::kBlock / 32;
@@ -210,7 +209,6 @@ Value ChooseBlock::extra(unsigned number, Value row, Value column) {
 }
 
 Value ChooseBlock::logit(Value product, Value word, Value row, Value own) {
-  Type i32 = b.getI32Type();
   Value column = b.add(b.mul(number, ChooseOp::kBlock), own), existingColumn = b.min(column, b.i64(columns - 1));
   Value mask = b.create<arith::ShLIOp>(b.i32(1), b.narrow(b.rem(own, b.i64(32))));
   Value bit = b.create<arith::AndIOp>(word, mask);

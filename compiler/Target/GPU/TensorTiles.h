@@ -55,7 +55,7 @@ public:
   static constexpr int64_t kRows = 32;
   static int64_t warpsFor(int64_t depth) { return std::min<int64_t>(llvm::divideCeil(depth, kChainDepth), 4); }
   /// Of a multiprocessor: a chain's weights, and the next one's, take more registers than ptxas would give.
-  static int64_t blocksTogether(int64_t depth) { return (llvm::divideCeil(depth, kChainDepth) > warpsFor(depth) ? 8 : 12) / warpsFor(depth); }
+  static int64_t blocksTogether(int64_t depth) { return (depth > kChainDepth * warpsFor(depth) ? 8 : 12) / warpsFor(depth); }
 
   /// The thread's sums, of which `i` is of row rowOf(i) and column `lane`; those behind the last row are nobody's. All threads must take part. Calls
   /// `startRows` while the weights are on their way, before anything else has been read, and `readOthers` when the rows are, too.

@@ -1,8 +1,7 @@
 // The control of a warp: which lanes execute what, and how they part and meet.
-#include "runtime/device/emulator/warp.h"
+#include "runtime/device/emulator/lanes.h"
 
 #include <algorithm>
-#include <bit>
 #include <limits>
 
 namespace xf::rt::emulator {
@@ -57,16 +56,12 @@ uint32_t warp::missing(const instruction &i) {
   if (!is_exchange(i.op))
     return live_ & ~mask_;
   uint32_t named = 0;
-  for (uint32_t rest = mask_; rest; rest &= rest - 1)
-    named |= members(i, std::countr_zero(rest));
+  for_lanes(mask_, [&](int lane) { named |= members(i, lane); });
   return named & live_ & ~mask_;
 }
 
 void warp::park() {
-  for (uint32_t rest = active_; rest; rest &= rest - 1) {
-    int lane = std::countr_zero(rest);
-    places_[lane] = mask_ >> lane & 1 ? place_ - 1 : place_;
-  }
+  for_lanes(active_, [&](int lane) { places_[lane] = mask_ >> lane & 1 ? place_ - 1 : place_; });
   parked_ |= mask_;
   regroup();
 }
@@ -78,21 +73,17 @@ void warp::regroup() {
   if (!going) {
     // All wait, at different places: the last lane is missed by the first.
     int first = std::countr_zero(live_), last = 31 - std::countl_zero(live_);
-    for (uint32_t rest = live_; rest; rest &= rest - 1)
-      if (places_[std::countr_zero(rest)] != places_[first])
-        last = std::countr_zero(rest);
+    for_lanes(live_, [&](int lane) { last = places_[lane] != places_[first] ? lane : last; });
     fail_meeting(last, launch_.code->code[places_[first]].op);
   }
-  for (uint32_t rest = going; rest; rest &= rest - 1)
-    place_ = std::min(place_, places_[std::countr_zero(rest)]);
+  for_lanes(going, [&](int lane) { place_ = std::min(place_, places_[lane]); });
   active_ = 0;
-  for (uint32_t rest = live_; rest; rest &= rest - 1) {
-    int lane = std::countr_zero(rest);
+  for_lanes(live_, [&](int lane) {
     if (places_[lane] == place_)
       active_ |= 1u << lane;
     else
       meeting_ = std::min(meeting_, places_[lane] >= place_ ? places_[lane] : std::numeric_limits<int64_t>::max());
-  }
+  });
   parked_ &= ~active_;
 }
 
@@ -103,10 +94,7 @@ void warp::branch(const instruction &i) {
     place_ = i.immediate;
     return;
   }
-  for (uint32_t rest = active_; rest; rest &= rest - 1) {
-    int lane = std::countr_zero(rest);
-    places_[lane] = mask_ >> lane & 1 ? i.immediate : place_;
-  }
+  for_lanes(active_, [&](int lane) { places_[lane] = mask_ >> lane & 1 ? i.immediate : place_; });
   parted_ = true;
   regroup();
 }
@@ -117,8 +105,7 @@ void warp::leave() {
   if (mask_ && parked_)
     fail_meeting(std::countr_zero(mask_), launch_.code->code[places_[std::countr_zero(parked_)]].op);
   live_ &= ~mask_;
-  for (uint32_t rest = active_ & ~mask_; rest; rest &= rest - 1)
-    places_[std::countr_zero(rest)] = place_;
+  for_lanes(active_ & ~mask_, [&](int lane) { places_[lane] = place_; });
   if (live_)
     regroup();
 }
@@ -128,8 +115,7 @@ warp::stop warp::run(shared_memory &shared) {
   const instruction *code = launch_.code->code.data();
   while (live_) {
     if (place_ == meeting_) {
-      for (uint32_t rest = active_; rest; rest &= rest - 1)
-        places_[std::countr_zero(rest)] = place_;
+      for_lanes(active_, [&](int lane) { places_[lane] = place_; });
       regroup();
     }
     const instruction &i = code[place_++];
@@ -176,13 +162,9 @@ warp::stop warp::run(shared_memory &shared) {
 void warp::execute(const instruction &i) {
   switch (i.op) {
   case op::close_copies:
-    for (uint32_t rest = mask_; rest; rest &= rest - 1)
-      shared_->close_copies(first_thread_ + static_cast<uint32_t>(std::countr_zero(rest)));
-    return;
+    return for_lanes(mask_, [&](int lane) { shared_->close_copies(first_thread_ + static_cast<uint32_t>(lane)); });
   case op::await_copies:
-    for (uint32_t rest = mask_; rest; rest &= rest - 1)
-      shared_->await_copies(first_thread_ + static_cast<uint32_t>(std::countr_zero(rest)), i.immediate);
-    return;
+    return for_lanes(mask_, [&](int lane) { shared_->await_copies(first_thread_ + static_cast<uint32_t>(lane), i.immediate); });
   case op::start_dependents:
   case op::prefetch: // nothing is read
     return;

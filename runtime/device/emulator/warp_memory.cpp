@@ -100,7 +100,7 @@ void warp::start_copy(const instruction &i) {
     uint32_t bytes = i.count, read = counts ? counts[lane] : bytes;
     if (read > bytes)
       fail_lane(lane, "copies more bytes than it has room for");
-    if (from % bytes != 0)
+    if (from & (bytes - 1))
       fail_lane(lane, "copies from an address that is no multiple of the copy's size");
     const uint8_t *source = launch_.memory->check_range(from, read, "copies");
     launch_.memory->accesses.read(from, read, thread(), has_awaited());
