@@ -63,8 +63,9 @@ Value CodeBuilder::toI64(Value integer) {
 }
 
 Value CodeBuilder::unknown(Value value) {
-  return create<LLVM::InlineAsmOp>(TypeRange(value.getType()), value, "", "=r,0", /*has_side_effects=*/false, /*is_align_stack=*/false,
-                                   LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr())
+  StringRef sameRegister = mlir::isa<VectorType>(value.getType()) ? "=v,0" : "=r,0";
+  return create<LLVM::InlineAsmOp>(TypeRange(value.getType()), value, "", sameRegister, /*has_side_effects=*/false,
+                                   /*is_align_stack=*/false, LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr())
       .getResult(0);
 }
 

@@ -75,7 +75,7 @@ public:
   Value div(Value a, int64_t b) { return div(a, i64(b)); }
   Value rem(Value a, int64_t b) { return rem(a, i64(b)); }
   Value toI64(Value integer); // from i32 (signed) or index
-  /// The same number or address, of which LLVM knows nothing: it is kept in a register as it is. No instruction.
+  /// The same number or address, or vector (AVX-512), of which LLVM knows nothing: it is kept in a register as it is. No instruction.
   Value unknown(Value value);
   /// Part `number` of 0 … `total`, split into `parts` as equal as can be: its begin and its end.
   std::pair<Value, Value> part(Value total, Value number, Value parts);

@@ -41,13 +41,13 @@ public:
     if (widensRows(b.isa(), kind.factor))
       widened();
     else
-      dispatch({operands.a, operands.lda, operands.depth, b.i64(0), operands.goesOn});
+      dispatch({operands.a, operands.lda, operands.step, operands.depth, b.i64(0), operands.goesOn});
   }
 
 private:
   /// A part of k: its rows, how many groups it has, and which is the first.
   struct Part {
-    Value rows, rowStride, groups, first;
+    Value rows, rowStride, step, groups, first;
     Value goesOn; // whether there is one in front of it
   };
 
@@ -62,7 +62,7 @@ private:
       Value from = b.mul(first, group), length = b.min(b.i64(kWideGroups * group), b.sub(elements, from));
       widenRows(from, length, buffer, stride);
       kind.tail = 0;
-      dispatch({buffer, b.i64(stride), count, first, b.create<arith::OrIOp>(operands.goesOn, b.less(b.i64(0), first))});
+      dispatch({buffer, b.i64(stride), b.i64(1), count, first, b.create<arith::OrIOp>(operands.goesOn, b.less(b.i64(0), first))});
     });
   }
 
@@ -106,7 +106,7 @@ private:
     Value c = b.at(operands.c, b.mul(firstPanel, kLanes), b.getI32Type());
     Value lines = b.add(b.mul(firstPanel, operands.aheadPanel), b.mul(part.first, operands.aheadStep));
     ProductOperands ofTile = operands;
-    ofTile.a = part.rows, ofTile.lda = part.rowStride, ofTile.b = panel, ofTile.c = c, ofTile.depth = part.groups;
+    ofTile.a = part.rows, ofTile.lda = part.rowStride, ofTile.step = part.step, ofTile.b = panel, ofTile.c = c, ofTile.depth = part.groups;
     ofTile.ahead = b.at(operands.ahead, lines, b.getI8Type()), ofTile.goesOn = part.goesOn;
     auto kernel = getMicroKernel(b.module(), b.isa(), kind, rows, width);
     b.create<LLVM::CallOp>(kernel, inOrder(ofTile, ProductFunction::microKernel));
@@ -171,6 +171,8 @@ void callBlockProduct(CodeBuilder &b, const ProductOperands &operands, const Pan
   ProductOperands all = operands;
   if (!all.ahead)
     all.ahead = all.b, all.aheadPanel = b.i64(0), all.aheadStep = b.i64(0);
+  if (!all.step)
+    all.step = b.i64(1);
   if (!all.goesOn)
     all.goesOn = b.no();
   b.create<LLVM::CallOp>(function, inOrder(all, ProductFunction::block));

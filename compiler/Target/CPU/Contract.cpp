@@ -3,6 +3,7 @@
 // Threads split the rows where there are many, and the columns where there are few: then each reads its own part of the
 // weights, which is all the traffic there is. Neither choice changes an element's additions.
 #include "compiler/Target/CPU/BlockProduct.h"
+#include "compiler/Target/CPU/InterleavedRows.h"
 #include "compiler/Target/CPU/KernelEmitters.h"
 #include "compiler/Target/RegionVectorizer.h"
 
@@ -30,11 +31,28 @@ static int64_t blockPanels(const WeightPanels &weight) {
   return std::clamp<int64_t>(llvm::bit_floor(static_cast<uint64_t>(kWeightBlockBytes / (depth * kLineBytes))), 2, kMaxBlockPanels);
 }
 
-int64_t contractScratchBytes(mlir::xf::ContractOp op) {
-  WeightPanels weight(op.getX(), op.getWeight());
+/// Panels for which a chunk's rows are interleaved: that takes as long as multiplying them by half a panel.
+static constexpr int64_t kInterleavedPanels = 16;
+
+/// Whether `isa` interleaves a chunk's rows where there are several blocks of them. A copy of longer ones would not stay in the second-level
+/// cache; those whose starts share a set of the first level have room behind them anyway.
+static bool interleaves(Isa isa, const WeightPanels &weight) {
+  return takesInterleaved(isa, largestTile(isa, weight.factor).rows, weight.factor) && !isInParts(weight) && weight.panels >= kInterleavedPanels;
+}
+
+static int64_t sumsBytes(mlir::xf::ContractOp op, const WeightPanels &weight) {
   // Sums wait for the next part.
   int64_t rows = isInParts(weight) ? kChunkRows : largestTileRows(op, weight.factor);
   return rows * blockPanels(weight) * kLanes * 4;
+}
+
+int64_t contractScratchBytes(mlir::xf::ContractOp op) {
+  WeightPanels weight(op.getX(), op.getWeight());
+  int64_t copy = 0;
+  for (Isa isa : kernelIsas(op))
+    if (interleaves(isa, weight))
+      copy = InterleavedRows(weight.depth).bytes(llvm::divideCeil(kChunkRows, largestTile(isa, weight.factor).rows));
+  return sumsBytes(op, weight) + copy;
 }
 
 namespace {
@@ -92,7 +110,11 @@ private:
   void splitWork();
   /// All panels of rows `begin` … `end`.
   void chunk(Value begin, Value end, Value isLast);
+  /// Copies the `rows` rows of a chunk of several blocks for the products to read, if that pays.
+  void interleave(Value rows, Value blocks);
   void multiply(const Turn &turn);
+  /// Has the operands read the turn's part of its rows, interleaved or as they are.
+  void readRows(const Turn &turn, ProductOperands &operands);
   /// Where the turn's sums are to be: in scratch, or in the result itself.
   Sums placeOfSums(const Turn &turn);
   /// Makes the turn's product ask meanwhile for what follows: the panels' next part, those from `nextPanel` on, or what is behind the last
@@ -122,6 +144,7 @@ private:
   Type element; // of the result
   Value rowBegin, rowEnd, panelBegin, panelEnd; // this thread's share
   Value chunkBegin;                             // the chunk's first row
+  Value copied, isCopied;                       // the chunk's rows, interleaved, and whether they are; null: never
   Value following, followingPanels;             // of the product behind this one: what this thread begins with
   Value behind, isFollowed;                     // what is read behind a chunk's last panels, and whether there is anything
 };
@@ -155,6 +178,7 @@ void Contract::chunk(Value begin, Value end, Value isLast) {
   behind = b.create<arith::SelectOp>(isLast, following, panelAddress(panelBegin));
   isFollowed = b.less(b.i64(0), b.create<arith::SelectOp>(isLast, followingPanels, b.i64(1)));
   chunkBegin = begin;
+  interleave(rows, blocks);
   Value depth = b.i64(weight.wholeGroups), firstPanel;
   int64_t step = blockPanels(weight);
   auto multiplyPart = [&](const Part &part) {
@@ -177,27 +201,48 @@ void Contract::chunk(Value begin, Value end, Value isLast) {
 }
 
 void Contract::multiply(const Turn &turn) {
-  Value panelCount = b.sub(b.min(turn.nextPanel, panelEnd), turn.firstPanel), lda = b.stride(rowsView, 0);
+  Value panelCount = b.sub(b.min(turn.nextPanel, panelEnd), turn.firstPanel);
   int64_t group = mlir::xf::panelGroup(weight.type);
-  Value row = b.at(b.data(rowsView), b.mul(turn.firstRow, lda), weight.rowType);
-  Value x = b.at(row, b.mul(turn.part.begin, group), weight.rowType);
   Value panels = b.at(panelAddress(turn.firstPanel), b.mul(turn.part.begin, kLanes * group), weight.type);
   Sums sums = placeOfSums(turn);
   ProductOperands operands{.rows = turn.rowCount,
-                           .a = x,
-                           .lda = lda,
                            .b = panels,
                            .panelStride = b.i64(weight.panelElements),
                            .c = sums.address,
                            .ldc = sums.rowStride,
                            .depth = b.sub(turn.part.end, turn.part.begin),
                            .panels = panelCount};
+  readRows(turn, operands);
   operands.goesOn = b.less(b.i64(0), turn.part.begin);
   Value isPart = b.less(turn.part.end, b.i64(weight.wholeGroups)); // and not the last one
   fetchMeanwhile(turn, isPart, operands);
   callBlockProduct(b, operands, weight.kind(access.weightsStream), b.equal(turn.count, b.i64(1)));
   if (!isBare())
     b.ifElse(isPart, [] {}, [&] { epilogue(sums, turn.firstPanel, panelCount); });
+}
+
+void Contract::interleave(Value rows, Value blocks) {
+  if (!interleaves(b.isa(), weight))
+    return;
+  copied = b.atByte(b.scratch(), sumsBytes(op, weight));
+  isCopied = b.create<arith::AndIOp>(b.less(b.i64(1), blocks), b.less(b.i64(kInterleavedPanels - 1), b.sub(panelEnd, panelBegin)));
+  b.ifThen(isCopied, [&] {
+    b.loop(b.i64(0), blocks, 1, [&](Value i) {
+      auto [first, end] = b.part(rows, i, blocks);
+      Value stride = b.stride(rowsView, 0), source = b.at(b.data(rowsView), b.mul(b.add(chunkBegin, first), stride), weight.rowType);
+      InterleavedRows(weight.depth).copy(b, {source, stride}, b.sub(end, first), copied, i);
+    });
+  });
+}
+
+void Contract::readRows(const Turn &turn, ProductOperands &operands) {
+  Value lda = b.stride(rowsView, 0), row = b.at(b.data(rowsView), b.mul(turn.firstRow, lda), weight.rowType);
+  operands.a = b.at(row, b.mul(turn.part.begin, mlir::xf::panelGroup(weight.type)), weight.rowType), operands.lda = lda;
+  if (!isCopied)
+    return;
+  auto choose = [&](Value copy, Value original) { return b.create<arith::SelectOp>(isCopied, copy, original); };
+  operands.a = choose(InterleavedRows(weight.depth).at(b, copied, turn.number, turn.part.begin), operands.a);
+  operands.lda = choose(b.i64(1), lda), operands.step = choose(b.i64(InterleavedRows::kPitch), b.i64(1));
 }
 
 Contract::Sums Contract::placeOfSums(const Turn &turn) {

@@ -21,7 +21,7 @@ public:
   MicroKernel(CodeBuilder &b, const ProductOperands &operands, const PanelKind &kind, int64_t rows, int64_t panels)
       : b(b), operands(operands), factors(b, kind.factor, widensRows(b.isa(), kind.factor)), ahead(b, operands, kind, rows, panels), kind(kind),
         line(kind.pitch * kLanes * factors.group()), rows(rows), panels(panels),
-        rowPointers(b, operands.a, operands.lda, factors.rowElement(), rows) {}
+        rowPointers(b, operands.a, operands.lda, factors.rowElement(), rows), takesStep(takesInterleaved(b.isa(), rows, kind.factor)) {}
 
   void emit() {
     for (int64_t i = 0; i < panels; ++i)
@@ -34,7 +34,7 @@ public:
     if (unroll > 1)
       steps(whole, depth, 1);
     if (kind.tail)
-      step(depth, 0, kind.tail);
+      step(depth, 0, 0, kind.tail);
 
     for (auto [i, sum] : llvm::enumerate(sums))
       b.storeVector(sum, place(i));
@@ -61,17 +61,19 @@ private:
       rowPointers.take(before, sums);
       for (int64_t u = 0; u < unroll; ++u) {
         ahead.fetch(b.add(k, u));
-        step(k, u, factors.group());
+        step(k, u, takesStep ? 0 : u * factors.group(), factors.group());
+        if (takesStep)
+          rowPointers.advance(operands.step);
       }
-      rowPointers.advance(unroll * factors.group());
+      if (!takesStep)
+        rowPointers.advance(unroll * factors.group());
       return rowPointers.carriedWith(sums);
     });
     rowPointers.take(end, sums);
   }
 
-  /// Adds the products of group k + u, u behind the rows' position, of which the row has the first `count` elements.
-  void step(Value k, int64_t u, int64_t count) {
-    int64_t group = factors.group();
+  /// Adds the products of group k + u, `offset` elements behind the rows' position, of which the row has the first `count` elements.
+  void step(Value k, int64_t u, int64_t offset, int64_t count) {
     SmallVector<FactorArithmetic::Parts> columns;
     for (Value start : panelStart) {
       Value address = b.at(b.at(start, b.mul(k, line), factors.element()), u * line, factors.element());
@@ -81,7 +83,7 @@ private:
       columns.push_back(factors.loadPanel(address));
     }
     for (int64_t row = 0; row < rows; ++row) {
-      Value address = rowPointers.at(row, u * group);
+      Value address = rowPointers.at(row, offset);
       auto x = factors.loadRow(address, count);
       for (int64_t i = 0; i < panels; ++i) {
         Value &sum = sums[row * panels + i];
@@ -90,11 +92,14 @@ private:
     }
   }
 
-  /// Whether a panel's line is used up before the first-level cache has the next one by itself: of f32 in AVX2 a line lasts for six
-  /// cycles, with two panels of AVX-512 for twelve.
+  /// Whether panels' lines are used up faster than the first-level cache has the next ones by itself: of f32 in AVX2 a line lasts for six
+  /// cycles, of two panels in AVX-512 for twelve, but with the lines of as many rows beside it as take all of that cache.
   bool readsPanelsFast() {
-    return kind.factor == Factor::f32 && hasAvx2(b.isa()) && !hasAvx512(b.isa()) && rows >= fetchingRows(b.isa(), kind.factor) &&
-           !ahead.fetchesBehind();
+    if (ahead.fetchesBehind())
+      return false;
+    if (hasAvx512(b.isa()))
+      return rows >= largestTile(b.isa(), kind.factor).rows / 2;
+    return kind.factor == Factor::f32 && hasAvx2(b.isa()) && rows >= fetchingRows(b.isa(), kind.factor);
   }
   /// Groups that are then fetched ahead.
   static constexpr int64_t kAhead = 6;
@@ -107,6 +112,7 @@ private:
   int64_t line; // elements from one group to the next
   int64_t rows, panels;
   RowPointers rowPointers;
+  bool takesStep;
   SmallVector<Value> panelStart, sums;
 };
 } // namespace

@@ -17,6 +17,7 @@ static constexpr Operand kOperands[] = {
     {&ProductOperands::rows, Operand::number, /*isOfBlock=*/true},
     {&ProductOperands::a, Operand::address},
     {&ProductOperands::lda, Operand::number},
+    {&ProductOperands::step, Operand::number},
     {&ProductOperands::b, Operand::address},
     {&ProductOperands::panelStride, Operand::number},
     {&ProductOperands::c, Operand::address},

@@ -6,10 +6,12 @@
 
 namespace xf::cpu {
 
-/// C[m, n] = Σ_k A[m, k] * B[k, n] for m < rows, n < 16 * panels, k ascending from 0. Strides are in elements, A's and C's last one is 1.
+/// C[m, n] = Σ_k A[m, k] * B[k, n] for m < rows, n < 16 * panels, k ascending from 0. Strides are in elements; C's last one is 1, and
+/// A's where its rows are not interleaved.
 struct ProductOperands {
   mlir::Value rows;           // a micro-kernel does not take them: it is made for so many
   mlir::Value a, lda;         // row 0, and from one row to the next
+  mlir::Value step = {};      // of A, from one k to the next, where rows may be interleaved (Tiles.h); null: 1
   mlir::Value b, panelStride; // panel 0, and from one panel to the next
   mlir::Value c, ldc;         // row 0, and from one row to the next
   mlir::Value depth;          // whole groups of k; the kind of panels knows of a tail behind them

@@ -24,7 +24,7 @@ Value RowPointers::at(int64_t row, int64_t offset) {
   return b.at(address, offset, element);
 }
 
-void RowPointers::advance(int64_t elements) {
+void RowPointers::advance(Value elements) {
   for (Value &start : starts)
     start = b.unknown(b.at(start, elements, element));
 }

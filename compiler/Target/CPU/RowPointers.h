@@ -22,7 +22,8 @@ public:
   Value at(int64_t row, int64_t offset);
 
   /// Moves on by `elements`.
-  void advance(int64_t elements);
+  void advance(int64_t elements) { advance(b.i64(elements)); }
+  void advance(Value elements);
   /// What a loop carries: a tile's sums, and the pointers behind them.
   llvm::SmallVector<Value> carriedWith(mlir::ValueRange sums) const;
   /// Takes both over from the loop, and returns what stands behind them.

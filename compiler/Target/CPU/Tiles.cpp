@@ -37,6 +37,11 @@ Tile largestTile(Isa isa, Factor factor) {
   return byRegisters<Tile>(isa, {3, 1}, {6, 1}, {12, 2});
 }
 
+bool takesInterleaved(Isa isa, int64_t rows, Factor factor) {
+  // Rows of other types are shorter, and all of them stay in the first-level cache. Of several blocks none has fewer rows than half a tile.
+  return factor == Factor::f32 && hasAvx512(isa) && rows >= largestTile(isa, factor).rows / 2;
+}
+
 int64_t fetchingRows(Isa isa, Factor factor) {
   // What several rows read next, the processor's own prefetching takes a while to find. Widening bytes bounds few rows.
   if (!hasAvx512(isa))

@@ -30,6 +30,8 @@ struct Tile {
 Tile largestTile(Isa isa, Factor factor = Factor::f32);
 /// Whether `isa` multiplies `factor` as f32, from rows that are made f32 before a block's products begin.
 bool widensRows(Isa isa, Factor factor);
+/// Whether the products of `rows` rows may be of rows that lie between each other (InterleavedRows.h).
+bool takesInterleaved(Isa isa, int64_t rows, Factor factor);
 /// Rows from which micro-kernels fetch what comes next themselves: the arithmetic then takes long enough to hide memory behind
 /// it. With fewer, whose panels are in a cache unless they stream, there is nothing to gain.
 int64_t fetchingRows(Isa isa, Factor factor);

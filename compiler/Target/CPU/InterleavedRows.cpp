@@ -1,0 +1,95 @@
+#include "compiler/Target/CPU/InterleavedRows.h"
+
+#include "compiler/Target/CPU/Tiles.h"
+
+using namespace mlir;
+
+namespace xf::cpu {
+
+/// Rows that are copied at once.
+static constexpr int64_t kRows = 4;
+
+/// Of each four lanes of two vectors, the lower (`half` 0) or upper two, in turn; or as pairs. Both are one instruction.
+static Value unpacked(CodeBuilder &b, Value x, Value y, int64_t half) {
+  SmallVector<int64_t> lanes;
+  for (int64_t i = 0; i < kLanes; ++i)
+    lanes.push_back(i / 4 * 4 + 2 * half + i % 4 / 2 + i % 2 * kLanes);
+  return b.create<vector::ShuffleOp>(x, y, lanes);
+}
+static Value unpackedPairs(CodeBuilder &b, Value x, Value y, int64_t half) {
+  SmallVector<int64_t> lanes;
+  for (int64_t i = 0; i < kLanes; ++i)
+    lanes.push_back(i / 4 * 4 + 2 * half + i % 2 + i % 4 / 2 * kLanes);
+  return b.create<vector::ShuffleOp>(x, y, lanes);
+}
+
+/// 16 elements of four rows each, transposed: lanes 4 j … 4 j + 3 of the i-th of the results are the rows' elements 4 j + i.
+static std::array<Value, kRows> transposed(CodeBuilder &b, ArrayRef<Value> rows) {
+  std::array<Value, kRows> results;
+  for (int64_t half : {0, 1}) {
+    Value upper = unpacked(b, rows[0], rows[1], half), lower = unpacked(b, rows[2], rows[3], half);
+    results[2 * half] = unpackedPairs(b, upper, lower, 0);
+    results[2 * half + 1] = unpackedPairs(b, upper, lower, 1);
+  }
+  // Else LLVM makes their parts one by one.
+  for (Value &result : results)
+    result = b.unknown(result);
+  return results;
+}
+
+namespace {
+/// The function that copies a block.
+struct CopyFunction {
+  CodeBuilder &b;
+  Value source, stride, rows, depth, target;
+  Type element = b.getF32Type();
+
+  void emit() {
+    Value whole = b.sub(depth, b.rem(depth, b.i64(kLanes)));
+    b.loop(b.i64(0), whole, kLanes, [&](Value k) { columns(k, nullptr); });
+    b.ifThen(b.less(whole, depth), [&] { columns(whole, b.sub(depth, whole)); });
+  }
+
+  /// 16 elements from `k` on of all rows, of which there are `count` (null: 16).
+  void columns(Value k, Value count) {
+    b.loop(b.i64(0), rows, kRows, [&](Value first) {
+      SmallVector<Value> elements;
+      for (int64_t i = 0; i < kRows; ++i) {
+        // Behind the last row there is nothing, and nothing reads what it is copied to.
+        Value row = b.min(b.add(first, i), b.sub(rows, 1));
+        elements.push_back(b.loadVector(element, b.at(source, b.add(b.mul(row, stride), k), element), count));
+      }
+      Value start = b.at(target, b.add(b.mul(k, InterleavedRows::kPitch), first), element);
+      auto parts = transposed(b, elements);
+      for (int64_t i = 0; i < kLanes; ++i) {
+        Value part = b.create<vector::ExtractStridedSliceOp>(parts[i % kRows], i / kRows * kRows, kRows, 1);
+        b.create<LLVM::StoreOp>(part, b.at(start, i * InterleavedRows::kPitch, element), /*alignment=*/4);
+      }
+    });
+  }
+};
+} // namespace
+
+static LLVM::LLVMFuncOp getCopyFunction(ModuleOp module, Isa isa) {
+  std::string name = ("xf.interleave." + isaName(isa)).str();
+  if (auto function = module.lookupSymbol<LLVM::LLVMFuncOp>(name))
+    return function;
+  Type address = LLVM::LLVMPointerType::get(module.getContext()), number = IntegerType::get(module.getContext(), 64);
+  CodeBuilder b(module, name, {address, number, number, number, address}, isa, module.getLoc());
+  b.function().setLinkage(LLVM::Linkage::Internal);
+  b.function().setNoInline(true);
+  CopyFunction{b, b.argument(0), b.argument(1), b.argument(2), b.argument(3), b.argument(4)}.emit();
+  b.finish();
+  return b.function();
+}
+
+Value InterleavedRows::at(CodeBuilder &b, Value start, Value block, Value k) const {
+  return b.at(start, b.add(b.mul(block, blockElements), b.mul(k, kPitch)), b.getF32Type());
+}
+
+void InterleavedRows::copy(CodeBuilder &b, const Source &source, Value rows, Value start, Value block) const {
+  auto function = getCopyFunction(b.module(), productIsa(b.isa(), Factor::f32));
+  b.create<LLVM::CallOp>(function, ValueRange{source.start, source.stride, rows, b.i64(depth), at(b, start, block, b.i64(0))});
+}
+
+} // namespace xf::cpu
