@@ -179,13 +179,13 @@ void callBlockProduct(CodeBuilder &b, const ProductOperands &operands, const Pan
 }
 
 void callBlockProduct(CodeBuilder &b, const ProductOperands &operands, const PanelKind &kind, Value isOnly) {
-  PanelKind cached = kind;
-  cached.streams = false;
-  if (kind.streams)
-    b.ifElse(
-        isOnly, [&] { callBlockProduct(b, operands, kind); }, [&] { callBlockProduct(b, operands, cached); });
-  else
-    callBlockProduct(b, operands, cached);
+  PanelKind shared = kind;
+  shared.streams = false, shared.isShared = true;
+  shared.isShared = asksSeldom(b.isa(), largestTile(b.isa(), kind.factor).rows, shared);
+  if (!kind.streams && !shared.isShared)
+    return callBlockProduct(b, operands, kind);
+  b.ifElse(
+      isOnly, [&] { callBlockProduct(b, operands, kind); }, [&] { callBlockProduct(b, operands, shared); });
 }
 
 } // namespace xf::cpu

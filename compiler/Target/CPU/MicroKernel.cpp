@@ -11,10 +11,6 @@ using namespace mlir;
 
 namespace xf::cpu {
 
-/// Passes of the loop over k that are written out. Small tiles save jumps and address updates; in large ones they cost
-/// nothing, and more passes would only tempt LLVM to load rows early and spill them.
-static int64_t unrolling(int64_t chains) { return chains < 8 ? 4 : 1; }
-
 namespace {
 class MicroKernel {
 public:
@@ -28,7 +24,7 @@ public:
       panelStart.push_back(b.at(operands.b, b.mul(operands.panelStride, i), factors.element()));
     firstSums();
 
-    int64_t unroll = unrolling(rows * panels);
+    int64_t unroll = unrolling();
     Value depth = operands.depth, whole = b.sub(depth, b.rem(depth, b.i64(unroll)));
     steps(b.i64(0), whole, unroll);
     if (unroll > 1)
@@ -47,6 +43,10 @@ private:
     return b.at(row, i % panels * kLanes, factors.sumType());
   }
 
+  /// Passes of the loop over k that are written out. Small tiles save jumps and address updates; in large ones they cost
+  /// nothing, and more passes would only tempt LLVM to load rows early and spill them.
+  int64_t unrolling() { return rows * panels < 8 ? 4 : asksSeldom(b.isa(), rows, kind) ? 2 : 1; }
+
   /// What the sums begin with: zeros, or if the product goes on, what is stored.
   void firstSums() {
     Type type = factors.sumType();
@@ -60,7 +60,8 @@ private:
     SmallVector<Value> end = b.loop(from, to, unroll, rowPointers.carriedWith(sums), [&](Value k, ValueRange before) {
       rowPointers.take(before, sums);
       for (int64_t u = 0; u < unroll; ++u) {
-        ahead.fetch(b.add(k, u));
+        if (u % 2 == 0 || !asksSeldom(b.isa(), rows, kind))
+          ahead.fetch(b.add(k, u));
         step(k, u, takesStep ? 0 : u * factors.group(), factors.group());
         if (takesStep)
           rowPointers.advance(operands.step);
@@ -119,12 +120,13 @@ private:
 
 AheadFetcher::AheadFetcher(CodeBuilder &b, const ProductOperands &operands, const PanelKind &kind, int64_t rows, int64_t panels)
     : b(b), operands(operands), streams(streamsPanels(b.isa(), rows, kind)),
+      cache(asksSeldom(b.isa(), rows, kind) ? CodeBuilder::Cache::firstLevel : CodeBuilder::Cache::secondLevel),
       count(rows >= fetchingRows(b.isa(), kind.factor) && !streams ? panels : 0) {}
 
 void AheadFetcher::fetch(Value k) {
   Value line = b.at(operands.ahead, b.mul(operands.aheadStep, k), b.getI8Type());
   for (int64_t i = 0; i < count; ++i)
-    b.prefetch(b.at(line, b.mul(operands.aheadPanel, i), b.getI8Type()), CodeBuilder::Cache::secondLevel);
+    b.prefetch(b.at(line, b.mul(operands.aheadPanel, i), b.getI8Type()), cache);
 }
 
 void AheadFetcher::fetchBehind(Value address) {
@@ -162,12 +164,15 @@ std::string productName(const PanelKind &kind) {
     name += "p" + std::to_string(kind.pitch) + ".";
   if (kind.streams)
     name += "streams.";
+  if (kind.isShared)
+    name += "shared.";
   return name;
 }
 
 LLVM::LLVMFuncOp getMicroKernel(ModuleOp module, Isa isa, const PanelKind &wanted, int64_t rows, int64_t panels) {
   PanelKind kind = wanted;
   kind.streams = streamsPanels(isa, rows, wanted);
+  kind.isShared = asksSeldom(isa, rows, wanted);
   std::string name = productName(kind) + std::to_string(rows) + "x" + std::to_string(panels) + "." + isaName(isa).str();
   if (auto function = module.lookupSymbol<LLVM::LLVMFuncOp>(name))
     return function;

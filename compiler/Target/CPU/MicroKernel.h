@@ -34,6 +34,7 @@ private:
   CodeBuilder &b;
   const ProductOperands &operands;
   bool streams;
+  CodeBuilder::Cache cache; // a line that is asked for again and again is to be found in the first one
   int64_t count; // of lines at each k
 };
 

@@ -42,6 +42,11 @@ bool takesInterleaved(Isa isa, int64_t rows, Factor factor) {
   return factor == Factor::f32 && hasAvx512(isa) && rows >= largestTile(isa, factor).rows / 2;
 }
 
+bool asksSeldom(Isa isa, int64_t rows, const PanelKind &kind) {
+  // What the loop of the largest tiles consists of beside its multiply-adds fills the front ends of Intel's Cascade Lake.
+  return kind.isShared && hasAvx512(isa) && isNative(isa, kind.factor) && kind.factor != Factor::i8_weights && rows + 1 >= largestTile(isa, kind.factor).rows;
+}
+
 int64_t fetchingRows(Isa isa, Factor factor) {
   // What several rows read next, the processor's own prefetching takes a while to find. Widening bytes bounds few rows.
   if (!hasAvx512(isa))

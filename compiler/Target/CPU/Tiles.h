@@ -21,6 +21,7 @@ struct PanelKind {
   int64_t tail = 0;  // elements (< g) behind the whole groups of k
   int64_t pitch = 1; // panels from one group to the next; if more than 1, so many panels lie side by side: B[k/g][n/16][n%16][k%g]
   bool streams = false; // panels come from memory, not from a cache; of pitch 1
+  bool isShared = false; // several blocks of rows take the panels, each of which asks for a part of what comes next
 };
 
 /// The largest tile (rows x panels) that stays in registers.
@@ -32,6 +33,8 @@ Tile largestTile(Isa isa, Factor factor = Factor::f32);
 bool widensRows(Isa isa, Factor factor);
 /// Whether the products of `rows` rows may be of rows that lie between each other (InterleavedRows.h).
 bool takesInterleaved(Isa isa, int64_t rows, Factor factor);
+/// Whether `rows` rows ask for what comes next at every second position only.
+bool asksSeldom(Isa isa, int64_t rows, const PanelKind &kind);
 /// Rows from which micro-kernels fetch what comes next themselves: the arithmetic then takes long enough to hide memory behind
 /// it. With fewer, whose panels are in a cache unless they stream, there is nothing to gain.
 int64_t fetchingRows(Isa isa, Factor factor);

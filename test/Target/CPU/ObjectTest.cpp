@@ -164,8 +164,8 @@ TEST(ObjectTest, MicroKernelsSpillNoVector) {
       bool multiplies = factor == Factor::f32 ? hasAvx2(isa) : factor == Factor::i8 ? hasVnni(isa)
                         : factor == Factor::bf16 ? hasAvx2(isa) : hasAvx512(isa);
       for (int64_t rows = 1; multiplies && rows <= largestTile(isa, factor).rows; ++rows) {
-        for (bool streams : {false, true}) {
-          PanelKind kind{.factor = factor, .streams = streams};
+        for (PanelKind kind : {PanelKind{}, PanelKind{.streams = true}, PanelKind{.isShared = true}}) {
+          kind.factor = factor;
           getMicroKernel(*module, isa, kind, rows, panelsFor(isa, rows, kind));
         }
       }
