@@ -113,8 +113,8 @@ private:
   /// Copies the `rows` rows of a chunk of several blocks for the products to read, if that pays.
   void interleave(Value rows, Value blocks);
   void multiply(const Turn &turn);
-  /// Has the operands read the turn's part of its rows, interleaved or as they are.
-  void readRows(const Turn &turn, ProductOperands &operands);
+  /// Operands that are the turn's part of its rows, interleaved or as they are.
+  ProductOperands rowsOf(const Turn &turn);
   /// Where the turn's sums are to be: in scratch, or in the result itself.
   Sums placeOfSums(const Turn &turn);
   /// Makes the turn's product ask meanwhile for what follows: the panels' next part, those from `nextPanel` on, or what is behind the last
@@ -203,16 +203,12 @@ void Contract::chunk(Value begin, Value end, Value isLast) {
 void Contract::multiply(const Turn &turn) {
   Value panelCount = b.sub(b.min(turn.nextPanel, panelEnd), turn.firstPanel);
   int64_t group = mlir::xf::panelGroup(weight.type);
-  Value panels = b.at(panelAddress(turn.firstPanel), b.mul(turn.part.begin, kLanes * group), weight.type);
   Sums sums = placeOfSums(turn);
-  ProductOperands operands{.rows = turn.rowCount,
-                           .b = panels,
-                           .panelStride = b.i64(weight.panelElements),
-                           .c = sums.address,
-                           .ldc = sums.rowStride,
-                           .depth = b.sub(turn.part.end, turn.part.begin),
-                           .panels = panelCount};
-  readRows(turn, operands);
+  ProductOperands operands = rowsOf(turn);
+  operands.b = b.at(panelAddress(turn.firstPanel), b.mul(turn.part.begin, kLanes * group), weight.type);
+  operands.panelStride = b.i64(weight.panelElements), operands.panels = panelCount;
+  operands.c = sums.address, operands.ldc = sums.rowStride;
+  operands.depth = b.sub(turn.part.end, turn.part.begin);
   operands.goesOn = b.less(b.i64(0), turn.part.begin);
   Value isPart = b.less(turn.part.end, b.i64(weight.wholeGroups)); // and not the last one
   fetchMeanwhile(turn, isPart, operands);
@@ -235,14 +231,17 @@ void Contract::interleave(Value rows, Value blocks) {
   });
 }
 
-void Contract::readRows(const Turn &turn, ProductOperands &operands) {
+ProductOperands Contract::rowsOf(const Turn &turn) {
   Value lda = b.stride(rowsView, 0), row = b.at(b.data(rowsView), b.mul(turn.firstRow, lda), weight.rowType);
-  operands.a = b.at(row, b.mul(turn.part.begin, mlir::xf::panelGroup(weight.type)), weight.rowType), operands.lda = lda;
+  ProductOperands operands{};
+  operands.rows = turn.rowCount, operands.lda = lda;
+  operands.a = b.at(row, b.mul(turn.part.begin, mlir::xf::panelGroup(weight.type)), weight.rowType);
   if (!isCopied)
-    return;
+    return operands;
   auto choose = [&](Value copy, Value original) { return b.create<arith::SelectOp>(isCopied, copy, original); };
   operands.a = choose(InterleavedRows(weight.depth).at(b, copied, turn.number, turn.part.begin), operands.a);
   operands.lda = choose(b.i64(1), lda), operands.step = choose(b.i64(InterleavedRows::kPitch), b.i64(1));
+  return operands;
 }
 
 Contract::Sums Contract::placeOfSums(const Turn &turn) {
