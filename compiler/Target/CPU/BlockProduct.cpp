@@ -181,7 +181,9 @@ void callBlockProduct(CodeBuilder &b, const ProductOperands &operands, const Pan
 void callBlockProduct(CodeBuilder &b, const ProductOperands &operands, const PanelKind &kind, Value isOnly) {
   PanelKind shared = kind;
   shared.streams = false, shared.isShared = true;
-  shared.isShared = asksSeldom(b.isa(), largestTile(b.isa(), kind.factor).rows, shared);
+  // Where that changes no tile it is the same product.
+  if (!asksSeldom(b.isa(), largestTile(b.isa(), kind.factor).rows, shared))
+    shared.isShared = false;
   if (!kind.streams && !shared.isShared)
     return callBlockProduct(b, operands, kind);
   b.ifElse(

@@ -68,7 +68,7 @@ class Contract {
 public:
   Contract(KernelBuilder &b, mlir::xf::ContractOp op, const KernelRequest &request)
       : b(b), op(op), result(request.resultView()), access(request.access), weight(op.getX(), op.getWeight()),
-        sumType(op.getBody().getArgument(0).getType()) {
+        interleaved(weight.depth), sumType(op.getBody().getArgument(0).getType()) {
     element = cast<RankedTensorType>(op.getResult().getType()).getElementType();
     int64_t lastDim = cast<RankedTensorType>(op.getResult().getType()).getRank() - 1;
     for (auto [i, value] : llvm::enumerate(op.getExtras())) {
@@ -139,6 +139,7 @@ private:
   unsigned result;
   const KernelAccess &access;
   WeightPanels weight;
+  InterleavedRows interleaved;
   Type sumType;
   SmallVector<Extra> extras;
   Type element; // of the result
@@ -226,7 +227,7 @@ void Contract::interleave(Value rows, Value blocks) {
     b.loop(b.i64(0), blocks, 1, [&](Value i) {
       auto [first, end] = b.part(rows, i, blocks);
       Value stride = b.stride(rowsView, 0), source = b.at(b.data(rowsView), b.mul(b.add(chunkBegin, first), stride), weight.rowType);
-      InterleavedRows(weight.depth).copy(b, {source, stride}, b.sub(end, first), copied, i);
+      interleaved.copy(b, {source, stride}, b.sub(end, first), copied, i);
     });
   });
 }
@@ -239,7 +240,7 @@ ProductOperands Contract::rowsOf(const Turn &turn) {
   if (!isCopied)
     return operands;
   auto choose = [&](Value copy, Value original) { return b.create<arith::SelectOp>(isCopied, copy, original); };
-  operands.a = choose(InterleavedRows(weight.depth).at(b, copied, turn.number, turn.part.begin), operands.a);
+  operands.a = choose(interleaved.at(b, copied, turn.number, turn.part.begin), operands.a);
   operands.lda = choose(b.i64(1), lda), operands.step = choose(b.i64(InterleavedRows::kPitch), b.i64(1));
   return operands;
 }

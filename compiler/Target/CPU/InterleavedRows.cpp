@@ -8,18 +8,15 @@ namespace xf::cpu {
 
 /// Rows that are copied at once.
 static constexpr int64_t kRows = 4;
+static_assert(InterleavedRows::kPitch % kRows == 0);
 
-/// Of each four lanes of two vectors, the lower (`half` 0) or upper two, in turn; or as pairs. Both are one instruction.
-static Value unpacked(CodeBuilder &b, Value x, Value y, int64_t half) {
+/// Of each four lanes of two vectors, the lower (`half` 0) or upper two, `width` of each vector in turn: one instruction.
+static Value unpacked(CodeBuilder &b, Value x, Value y, int64_t width, int64_t half) {
   SmallVector<int64_t> lanes;
-  for (int64_t i = 0; i < kLanes; ++i)
-    lanes.push_back(i / 4 * 4 + 2 * half + i % 4 / 2 + i % 2 * kLanes);
-  return b.create<vector::ShuffleOp>(x, y, lanes);
-}
-static Value unpackedPairs(CodeBuilder &b, Value x, Value y, int64_t half) {
-  SmallVector<int64_t> lanes;
-  for (int64_t i = 0; i < kLanes; ++i)
-    lanes.push_back(i / 4 * 4 + 2 * half + i % 2 + i % 4 / 2 * kLanes);
+  for (int64_t i = 0; i < kLanes; ++i) {
+    int64_t inside = i % 4, vector = inside / width % 2, lane = inside / (2 * width) * width + inside % width;
+    lanes.push_back(i / 4 * 4 + 2 * half + lane + vector * kLanes);
+  }
   return b.create<vector::ShuffleOp>(x, y, lanes);
 }
 
@@ -27,9 +24,9 @@ static Value unpackedPairs(CodeBuilder &b, Value x, Value y, int64_t half) {
 static std::array<Value, kRows> transposed(CodeBuilder &b, ArrayRef<Value> rows) {
   std::array<Value, kRows> results;
   for (int64_t half : {0, 1}) {
-    Value upper = unpacked(b, rows[0], rows[1], half), lower = unpacked(b, rows[2], rows[3], half);
-    results[2 * half] = unpackedPairs(b, upper, lower, 0);
-    results[2 * half + 1] = unpackedPairs(b, upper, lower, 1);
+    Value upper = unpacked(b, rows[0], rows[1], 1, half), lower = unpacked(b, rows[2], rows[3], 1, half);
+    for (int64_t odd : {0, 1})
+      results[2 * half + odd] = unpacked(b, upper, lower, 2, odd);
   }
   // Else LLVM makes their parts one by one.
   for (Value &result : results)

@@ -17,7 +17,7 @@ public:
   MicroKernel(CodeBuilder &b, const ProductOperands &operands, const PanelKind &kind, int64_t rows, int64_t panels)
       : b(b), operands(operands), factors(b, kind.factor, widensRows(b.isa(), kind.factor)), ahead(b, operands, kind, rows, panels), kind(kind),
         line(kind.pitch * kLanes * factors.group()), rows(rows), panels(panels),
-        rowPointers(b, operands.a, operands.lda, factors.rowElement(), rows), takesStep(takesInterleaved(b.isa(), rows, kind.factor)) {}
+        rowPointers(b, operands.a, operands.lda, factors.rowElement(), rows) {}
 
   void emit() {
     for (int64_t i = 0; i < panels; ++i)
@@ -57,10 +57,11 @@ private:
 
   /// The groups from `from` to `to`, `unroll` of them in a pass.
   void steps(Value from, Value to, int64_t unroll) {
+    bool takesStep = takesInterleaved(b.isa(), rows, kind.factor), asksAlways = !asksSeldom(b.isa(), rows, kind);
     SmallVector<Value> end = b.loop(from, to, unroll, rowPointers.carriedWith(sums), [&](Value k, ValueRange before) {
       rowPointers.take(before, sums);
       for (int64_t u = 0; u < unroll; ++u) {
-        if (u % 2 == 0 || !asksSeldom(b.isa(), rows, kind))
+        if (u % 2 == 0 || asksAlways)
           ahead.fetch(b.add(k, u));
         step(k, u, takesStep ? 0 : u * factors.group(), factors.group());
         if (takesStep)
@@ -113,7 +114,6 @@ private:
   int64_t line; // elements from one group to the next
   int64_t rows, panels;
   RowPointers rowPointers;
-  bool takesStep;
   SmallVector<Value> panelStart, sums;
 };
 } // namespace

@@ -1,5 +1,6 @@
 #include "test/Target/CPU/KernelHarness.h"
 
+#include "compiler/Target/CPU/InterleavedRows.h"
 #include "compiler/Target/CPU/MicroKernel.h"
 
 #include "llvm/Object/ObjectFile.h"
@@ -152,6 +153,12 @@ TEST(ObjectTest, FewRowsTakePanelsFromMemoryOneByOne) {
     }
   // What takes arithmetic to be multiplied is not bound by memory.
   EXPECT_GT(panelsFor(Isa::avx512, 2, {.factor = Factor::bf16, .streams = true}), 1);
+}
+
+TEST(ObjectTest, InterleavedRowsHaveRoomForATile) {
+  for (Isa isa : kAllIsas)
+    for (int64_t rows = 1; rows <= largestTile(isa).rows; ++rows)
+      EXPECT_TRUE(!takesInterleaved(isa, rows, Factor::f32) || rows <= InterleavedRows::kPitch) << isaName(isa).str() << " " << rows;
 }
 
 // Tiles and numbers of panels (largestTile, panelsFor) are chosen so that all sums stay in registers.
