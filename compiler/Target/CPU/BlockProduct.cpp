@@ -162,7 +162,7 @@ void shareAhead(CodeBuilder &b, ProductOperands &operands, const PanelsAhead &ne
   // A run for each panel; where there is one of all lines, these are parts of it.
   Value share = b.create<arith::SelectOp>(next.isApart, run, b.mul(run, next.panels));
   operands.ahead = b.create<arith::SelectOp>(isBusy, b.at(next.start, b.mul(share, turn), b.getI8Type()), operands.b);
-  operands.aheadPanel = b.create<arith::SelectOp>(next.isApart, b.i64(next.panelBytes), run);
+  operands.aheadPanel = b.create<arith::SelectOp>(next.isApart, next.panelBytes, run);
   operands.aheadStep = b.create<arith::SelectOp>(isBusy, step, b.i64(0));
 }
 

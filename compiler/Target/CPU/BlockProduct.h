@@ -37,8 +37,7 @@ struct PanelsAhead {
   int64_t panels;
   mlir::Value isNeeded;
   /// Whether they are parts of panels, `panelBytes` apart. Otherwise they lie behind each other.
-  mlir::Value isApart;
-  int64_t panelBytes = 0;
+  mlir::Value isApart, panelBytes;
 };
 /// Makes block `turn` of `turns` blocks of rows ask for its share of them.
 void shareAhead(CodeBuilder &b, ProductOperands &operands, const PanelsAhead &next, mlir::Value turn, mlir::Value turns);

@@ -126,6 +126,7 @@ private:
   /// Panels whose epilogue is applied row by row: as many as registers hold what belongs to the columns of. Rows of the result, and of
   /// what is added to it, lie far apart: a line of each at a time is what the processor's prefetching does not find.
   int64_t panelsAtOnce() { return hasAvx512(b.isa()) ? 4 : 1; }
+  int64_t panelBytes() { return weight.depth * kLineBytes; }
   Value panelAddress(Value panel) { return b.at(b.data(weightView), b.mul(panel, weight.panelElements), weight.type); }
   Value loadExtra(const Extra &extra, Value row, Value column, Value lanes);
   /// Whether the result is the bare product, which is then written in place.
@@ -148,6 +149,7 @@ private:
   Value copied, isCopied;                       // the chunk's rows, interleaved, and whether they are; null: never
   Value following, followingPanels;             // of the product behind this one: what this thread begins with
   Value behind, isFollowed;                     // what is read behind a chunk's last panels, and whether there is anything
+  Value behindBytes;                            // of a panel there
 };
 
 void Contract::splitWork() {
@@ -178,6 +180,7 @@ void Contract::chunk(Value begin, Value end, Value isLast) {
   // Behind the last panels the next chunk begins with the first ones again.
   behind = b.create<arith::SelectOp>(isLast, following, panelAddress(panelBegin));
   isFollowed = b.less(b.i64(0), b.create<arith::SelectOp>(isLast, followingPanels, b.i64(1)));
+  behindBytes = b.create<arith::SelectOp>(isLast, b.stride(followingView(), 0), b.i64(panelBytes()));
   chunkBegin = begin;
   interleave(rows, blocks);
   Value depth = b.i64(weight.wholeGroups), firstPanel;
@@ -261,8 +264,12 @@ void Contract::fetchMeanwhile(const Turn &turn, Value isPart, ProductOperands &o
   Value next = b.create<arith::SelectOp>(isHere, panelAddress(turn.nextPanel), behind);
   Value nextPart = b.at(panelAddress(turn.firstPanel), b.mul(turn.part.end, kLanes * mlir::xf::panelGroup(weight.type)), weight.type);
   next = b.create<arith::SelectOp>(isPart, nextPart, next);
-  Value isSomewhere = b.create<arith::OrIOp>(isPart, b.create<arith::OrIOp>(isHere, isFollowed));
-  shareAhead(b, operands, {next, blockPanels(weight), isSomewhere, isPart, weight.depth * kLineBytes}, turn.number, turn.count);
+  isHere = b.create<arith::OrIOp>(isPart, isHere);
+  Value isSomewhere = b.create<arith::OrIOp>(isHere, isFollowed);
+  // Several blocks of rows begin with a part of each panel; one takes a panel after the other.
+  Value bytes = b.create<arith::SelectOp>(isHere, b.i64(panelBytes()), behindBytes);
+  Value isApart = b.create<arith::AndIOp>(b.less(b.i64(1), turn.count), b.less(b.i64(kMostDepth * kLineBytes), bytes));
+  shareAhead(b, operands, {next, blockPanels(weight), isSomewhere, isApart, bytes}, turn.number, turn.count);
 }
 
 void Contract::epilogue(const Sums &sums, Value firstPanel, Value panelCount) {
