@@ -157,7 +157,7 @@ int64_t largestTileRows(Operation *op, Factor factor) {
 static constexpr int64_t kMostShares = 16;
 
 void shareAhead(CodeBuilder &b, ProductOperands &operands, const PanelsAhead &next, Value turn, Value turns) {
-  Value shares = b.min(turns, b.i64(kMostShares)), step = b.div(b.add(shares, kLineBytes - 1), shares), run = b.mul(step, operands.depth);
+  Value shares = b.min(turns, b.i64(kMostShares)), step = b.div(b.add(shares, next.stepBytes - 1), shares), run = b.mul(step, operands.depth);
   Value isBusy = b.create<arith::AndIOp>(b.less(turn, shares), next.isNeeded);
   // A run for each panel; where there is one of all lines, these are parts of it.
   Value share = b.create<arith::SelectOp>(next.isApart, run, b.mul(run, next.panels));

@@ -31,13 +31,13 @@ struct WeightPanels {
 /// Rows of the largest tile of `factor` that any kernel of `op` uses.
 int64_t largestTileRows(mlir::Operation *op, Factor factor);
 
-/// Panels that are needed next, as deep as those that are multiplied meanwhile.
+/// Panels that are needed next, with as many lines as those that are multiplied meanwhile.
 struct PanelsAhead {
-  mlir::Value start;
-  int64_t panels;
-  mlir::Value isNeeded;
+  mlir::Value start, panels, isNeeded;
   /// Whether they are parts of panels, `panelBytes` apart. Otherwise they lie behind each other.
   mlir::Value isApart, panelBytes;
+  /// Bytes of a panel for each position of the product meanwhile.
+  int64_t stepBytes = kLineBytes;
 };
 /// Makes block `turn` of `turns` blocks of rows ask for its share of them.
 void shareAhead(CodeBuilder &b, ProductOperands &operands, const PanelsAhead &next, mlir::Value turn, mlir::Value turns);

@@ -2,9 +2,10 @@
 //
 // Threads split the rows where there are many, and the columns where there are few: then each reads its own part of the
 // weights, which is all the traffic there is. Neither choice changes an element's additions.
-#include "compiler/Target/CPU/BlockProduct.h"
+#include "compiler/Target/CPU/ContractBlocking.h"
 #include "compiler/Target/CPU/InterleavedRows.h"
 #include "compiler/Target/CPU/KernelEmitters.h"
+#include "compiler/Target/CPU/WidenedPanels.h"
 #include "compiler/Target/RegionVectorizer.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -13,46 +14,12 @@ using namespace mlir;
 
 namespace xf::cpu {
 
-/// Weights that are walked over for a chunk of rows before the next ones are. They, those that are asked for meanwhile and the rows are to take
-/// about half of a second-level cache of 1 MB, whose lines whatever else passes through it takes, too.
-static constexpr int64_t kWeightBlockBytes = 128 << 10;
-static constexpr int64_t kMaxBlockPanels = 8;
-/// Rows of a chunk, which are read once for each block of weights: they stay in the second-level cache, too.
-static constexpr int64_t kChunkRows = 128;
-/// Longer rows (in groups of four bytes) are multiplied part by part: a chunk of them would be too much for that cache.
-static constexpr int64_t kMostDepth = 512;
-
-static bool isInParts(const WeightPanels &weight) {
-  return weight.depth > kMostDepth && weight.tail == 0 && weight.factor != Factor::i8_weights;
-}
-
-static int64_t blockPanels(const WeightPanels &weight) {
-  int64_t depth = isInParts(weight) ? kMostDepth : std::max<int64_t>(weight.depth, 1);
-  return std::clamp<int64_t>(llvm::bit_floor(static_cast<uint64_t>(kWeightBlockBytes / (depth * kLineBytes))), 2, kMaxBlockPanels);
-}
-
-/// Panels for which a chunk's rows are interleaved: that takes as long as multiplying them by half a panel.
-static constexpr int64_t kInterleavedPanels = 16;
-
-/// Whether `isa` interleaves a chunk's rows where there are several blocks of them. A copy of longer ones would not stay in the second-level
-/// cache; those whose starts share a set of the first level have room behind them anyway.
-static bool interleaves(Isa isa, const WeightPanels &weight) {
-  return takesInterleaved(isa, largestTile(isa, weight.factor).rows, weight.factor) && !isInParts(weight) && weight.panels >= kInterleavedPanels;
-}
-
-static int64_t sumsBytes(mlir::xf::ContractOp op, const WeightPanels &weight) {
-  // Sums wait for the next part.
-  int64_t rows = isInParts(weight) ? kChunkRows : largestTileRows(op, weight.factor);
-  return rows * blockPanels(weight) * kLanes * 4;
-}
-
 int64_t contractScratchBytes(mlir::xf::ContractOp op) {
   WeightPanels weight(op.getX(), op.getWeight());
-  int64_t copy = 0;
+  int64_t bytes = 0;
   for (Isa isa : kernelIsas(op))
-    if (interleaves(isa, weight))
-      copy = InterleavedRows(weight.depth).bytes(llvm::divideCeil(kChunkRows, largestTile(isa, weight.factor).rows));
-  return sumsBytes(op, weight) + copy;
+    bytes = std::max(bytes, ContractBlocking(isa, weight).scratchBytes());
+  return bytes;
 }
 
 namespace {
@@ -68,7 +35,8 @@ class Contract {
 public:
   Contract(KernelBuilder &b, mlir::xf::ContractOp op, const KernelRequest &request)
       : b(b), op(op), result(request.resultView()), access(request.access), weight(op.getX(), op.getWeight()),
-        interleaved(weight.depth), sumType(op.getBody().getArgument(0).getType()) {
+        blocking(b.isa(), weight), interleaved(blocking.partLines), group(mlir::xf::panelGroup(weight.type)),
+        sumType(op.getBody().getArgument(0).getType()) {
     element = cast<RankedTensorType>(op.getResult().getType()).getElementType();
     int64_t lastDim = cast<RankedTensorType>(op.getResult().getType()).getRank() - 1;
     for (auto [i, value] : llvm::enumerate(op.getExtras())) {
@@ -94,12 +62,17 @@ private:
   struct Part {
     Value begin, end;
   };
+  /// Blocks of panels that are walked over for a part, then for the next one.
+  struct Section {
+    Value firstPanel, end;
+  };
   /// What is multiplied at once: a block of the chunk's rows with a part of the panels from `firstPanel` on.
   struct Turn {
-    Value firstPanel, nextPanel; // and where the next ones begin
+    Section section;
     Part part;
+    Value firstPanel, panelCount, nextPanel;
     Value firstRow, rowCount;
-    Value number, count; // of the chunk's blocks of rows, which take these panels one after the other
+    Value number; // of the chunk's blocks of rows, which take these panels one after the other
   };
   /// Sums of a block of rows, row after row.
   struct Sums {
@@ -110,16 +83,26 @@ private:
   void splitWork();
   /// All panels of rows `begin` … `end`.
   void chunk(Value begin, Value end, Value isLast);
-  /// Copies the `rows` rows of a chunk of several blocks for the products to read, if that pays.
-  void interleave(Value rows, Value blocks);
+  /// The section's part of all rows of the chunk.
+  void multiply(const Section &section, const Part &part);
   void multiply(const Turn &turn);
-  /// Operands that are the turn's part of its rows, interleaved or as they are.
-  ProductOperands rowsOf(const Turn &turn);
+  /// Copies the part of the chunk's rows, or of `count` panels, for the products to read.
+  void interleave(const Part &part);
+  void widen(const Part &part, Value firstPanel, Value count);
+  /// The part's groups; a tail behind the last part's counts as one.
+  Value groupsOf(const Part &part) { return blocking.parts == 1 ? b.i64(weight.depth) : b.sub(part.end, part.begin); }
+  Value partOfPanel(Value panel, const Part &part) { return b.at(panelAddress(panel), b.mul(part.begin, kLanes * group), weight.type); }
+  /// Rows of block `number` of the chunk: the first one, and how many there are.
+  std::pair<Value, Value> rowsOfBlock(Value number);
+  Value addressOfRow(Value row, const Part &part);
+  /// The turn's product, of panels as they are or of what they have been made.
+  void multiplyOriginals(const Turn &turn, ProductOperands operands, Value isPart);
+  void multiplyCopies(const Turn &turn, ProductOperands operands, Value isPart);
   /// Where the turn's sums are to be: in scratch, or in the result itself.
   Sums placeOfSums(const Turn &turn);
-  /// Makes the turn's product ask meanwhile for what follows: the panels' next part, those from `nextPanel` on, or what is behind the last
-  /// ones.
-  void fetchMeanwhile(const Turn &turn, Value isPart, ProductOperands &operands);
+  /// Makes the turn's product ask meanwhile for what follows: the section's next panels, its next part, the next section, or what is behind the last
+  /// one. For each line that is multiplied it asks for `stepBytes`.
+  void fetchMeanwhile(const Turn &turn, Value isPart, int64_t stepBytes, ProductOperands &operands);
   void epilogue(const Sums &sums, Value firstPanel, Value panelCount);
   /// The epilogue of `count` panels from `column` on; of a single one, `lanes` columns exist (null: all).
   void epiloguePanels(const Sums &sums, Value column, int64_t count, Value lanes);
@@ -127,6 +110,8 @@ private:
   /// what is added to it, lie far apart: a line of each at a time is what the processor's prefetching does not find.
   int64_t panelsAtOnce() { return hasAvx512(b.isa()) ? 4 : 1; }
   int64_t panelBytes() { return weight.depth * kLineBytes; }
+  Value copiedRows() { return b.atByte(b.scratch(), blocking.sumsBytes); }
+  Value widenedPanels() { return b.atByte(b.scratch(), blocking.sumsBytes + blocking.rowsBytes); }
   Value panelAddress(Value panel) { return b.at(b.data(weightView), b.mul(panel, weight.panelElements), weight.type); }
   Value loadExtra(const Extra &extra, Value row, Value column, Value lanes);
   /// Whether the result is the bare product, which is then written in place.
@@ -140,13 +125,15 @@ private:
   unsigned result;
   const KernelAccess &access;
   WeightPanels weight;
+  ContractBlocking blocking;
   InterleavedRows interleaved;
+  int64_t group; // of the weight
   Type sumType;
   SmallVector<Extra> extras;
   Type element; // of the result
   Value rowBegin, rowEnd, panelBegin, panelEnd; // this thread's share
-  Value chunkBegin;                             // the chunk's first row
-  Value copied, isCopied;                       // the chunk's rows, interleaved, and whether they are; null: never
+  Value chunkBegin, chunkRows, blocks;          // the chunk's first row, how many there are, and blocks of them
+  Value isCopied;                               // whether its rows are interleaved; null: never
   Value following, followingPanels;             // of the product behind this one: what this thread begins with
   Value behind, isFollowed;                     // what is read behind a chunk's last panels, and whether there is anything
   Value behindBytes;                            // of a panel there
@@ -167,85 +154,109 @@ void Contract::splitWork() {
 
 void Contract::emit() {
   splitWork();
-  Value rows = b.sub(rowEnd, rowBegin), chunks = b.ceilDiv(rows, kChunkRows);
+  Value rows = b.sub(rowEnd, rowBegin), chunks = b.ceilDiv(rows, ContractBlocking::kChunkRows);
   b.loop(b.i64(0), chunks, 1, [&](Value i) {
     auto [first, end] = b.part(rows, i, chunks);
     chunk(b.add(rowBegin, first), b.add(rowBegin, end), b.equal(b.add(i, 1), chunks));
   });
 }
 
+std::pair<Value, Value> Contract::rowsOfBlock(Value number) {
+  // As equal as can be: 13 rows are 7 and 6, not 12 and 1.
+  auto [first, end] = b.part(chunkRows, number, blocks);
+  return {b.add(chunkBegin, first), b.sub(end, first)};
+}
+
+Value Contract::addressOfRow(Value row, const Part &part) {
+  Value start = b.at(b.data(rowsView), b.mul(row, b.stride(rowsView, 0)), weight.rowType);
+  return b.at(start, b.mul(part.begin, group), weight.rowType);
+}
+
 void Contract::chunk(Value begin, Value end, Value isLast) {
-  // Blocks of rows as equal as can be: 13 rows are 7 and 6, not 12 and 1.
-  Value rows = b.sub(end, begin), blocks = b.ceilDiv(rows, largestTile(b.isa(), weight.factor).rows);
+  chunkBegin = begin, chunkRows = b.sub(end, begin), blocks = b.ceilDiv(chunkRows, blocking.tileRows);
   // Behind the last panels the next chunk begins with the first ones again.
   behind = b.create<arith::SelectOp>(isLast, following, panelAddress(panelBegin));
   isFollowed = b.less(b.i64(0), b.create<arith::SelectOp>(isLast, followingPanels, b.i64(1)));
   behindBytes = b.create<arith::SelectOp>(isLast, b.stride(followingView(), 0), b.i64(panelBytes()));
-  chunkBegin = begin;
-  interleave(rows, blocks);
-  Value depth = b.i64(weight.wholeGroups), firstPanel;
-  int64_t step = blockPanels(weight);
-  auto multiplyPart = [&](const Part &part) {
-    b.loop(b.i64(0), blocks, 1, [&](Value i) {
-      auto [first, end] = b.part(rows, i, blocks);
-      multiply({firstPanel, b.add(firstPanel, step), part, b.add(begin, first), b.sub(end, first), i, blocks});
-    });
-  };
-  b.loop(panelBegin, panelEnd, step, [&](Value panel) {
-    firstPanel = panel;
-    if (!isInParts(weight))
-      return multiplyPart({b.i64(0), depth});
+  Value areSeveral = b.less(b.i64(1), blocks), depth = b.i64(weight.wholeGroups);
+  if (blocking.copiesRows)
+    isCopied = b.create<arith::AndIOp>(b.less(b.i64(blocking.leastBlocks - 1), blocks), b.less(b.i64(blocking.leastPanels - 1), b.sub(panelEnd, panelBegin)));
+  if (blocking.parts == 1)
+    return multiply({panelBegin, panelEnd}, {b.i64(0), depth});
+  b.loop(panelBegin, panelEnd, blocking.sectionPanels, [&](Value first) {
+    Section section{first, b.min(b.add(first, blocking.sectionPanels), panelEnd)};
     // A single block of rows reads its panels once: they are one run of lines.
-    Value parts = b.create<arith::SelectOp>(b.equal(blocks, b.i64(1)), b.i64(1), b.i64(llvm::divideCeil(weight.depth, kMostDepth)));
+    Value parts = b.create<arith::SelectOp>(areSeveral, b.i64(blocking.parts), b.i64(1));
     b.loop(b.i64(0), parts, 1, [&](Value i) {
       auto [first, end] = b.part(depth, i, parts);
-      multiplyPart({first, end});
+      multiply(section, {first, end});
+    });
+  });
+}
+
+void Contract::multiply(const Section &section, const Part &part) {
+  if (blocking.copiesRows)
+    b.ifThen(isCopied, [&] { interleave(part); });
+  Value blockPanels = b.i64(blocking.blockPanels), panels = b.sub(section.end, section.firstPanel);
+  if (blocking.widens)
+    blockPanels = b.create<arith::SelectOp>(isCopied, b.i64(blocking.widenedPanels), blockPanels);
+  b.loop(b.i64(0), b.div(b.sub(b.add(panels, blockPanels), 1), blockPanels), 1, [&](Value i) {
+    Value first = b.mul(i, blockPanels), panel = b.add(section.firstPanel, first), count = b.min(blockPanels, b.sub(panels, first));
+    if (blocking.widens)
+      b.ifThen(isCopied, [&] { widen(part, panel, count); });
+    b.loop(b.i64(0), blocks, 1, [&](Value i) {
+      auto [firstRow, rowCount] = rowsOfBlock(i);
+      multiply({section, part, panel, count, b.add(panel, blockPanels), firstRow, rowCount, i});
     });
   });
 }
 
 void Contract::multiply(const Turn &turn) {
-  Value panelCount = b.sub(b.min(turn.nextPanel, panelEnd), turn.firstPanel);
-  int64_t group = mlir::xf::panelGroup(weight.type);
   Sums sums = placeOfSums(turn);
-  ProductOperands operands = rowsOf(turn);
-  operands.b = b.at(panelAddress(turn.firstPanel), b.mul(turn.part.begin, kLanes * group), weight.type);
-  operands.panelStride = b.i64(weight.panelElements), operands.panels = panelCount;
-  operands.c = sums.address, operands.ldc = sums.rowStride;
-  operands.depth = b.sub(turn.part.end, turn.part.begin);
-  operands.goesOn = b.less(b.i64(0), turn.part.begin);
   Value isPart = b.less(turn.part.end, b.i64(weight.wholeGroups)); // and not the last one
-  fetchMeanwhile(turn, isPart, operands);
-  callBlockProduct(b, operands, weight.kind(access.weightsStream), b.equal(turn.count, b.i64(1)));
+  ProductOperands operands{};
+  operands.rows = turn.rowCount, operands.panels = turn.panelCount;
+  operands.c = sums.address, operands.ldc = sums.rowStride, operands.goesOn = b.less(b.i64(0), turn.part.begin);
+  if (blocking.widens)
+    b.ifElse(isCopied, [&] { multiplyCopies(turn, operands, isPart); }, [&] { multiplyOriginals(turn, operands, isPart); });
+  else
+    multiplyOriginals(turn, operands, isPart);
   if (!isBare())
-    b.ifElse(isPart, [] {}, [&] { epilogue(sums, turn.firstPanel, panelCount); });
+    b.ifElse(isPart, [] {}, [&] { epilogue(sums, turn.firstPanel, turn.panelCount); });
 }
 
-void Contract::interleave(Value rows, Value blocks) {
-  if (!interleaves(b.isa(), weight))
-    return;
-  copied = b.atByte(b.scratch(), sumsBytes(op, weight));
-  isCopied = b.create<arith::AndIOp>(b.less(b.i64(1), blocks), b.less(b.i64(kInterleavedPanels - 1), b.sub(panelEnd, panelBegin)));
-  b.ifThen(isCopied, [&] {
-    b.loop(b.i64(0), blocks, 1, [&](Value i) {
-      auto [first, end] = b.part(rows, i, blocks);
-      Value stride = b.stride(rowsView, 0), source = b.at(b.data(rowsView), b.mul(b.add(chunkBegin, first), stride), weight.rowType);
-      interleaved.copy(b, {source, stride}, b.sub(end, first), copied, i);
-    });
+void Contract::multiplyOriginals(const Turn &turn, ProductOperands operands, Value isPart) {
+  operands.a = addressOfRow(turn.firstRow, turn.part), operands.lda = b.stride(rowsView, 0);
+  if (blocking.copiesRows && !blocking.widens) {
+    auto choose = [&](Value copy, Value original) { return b.create<arith::SelectOp>(isCopied, copy, original); };
+    operands.a = choose(interleaved.at(b, copiedRows(), turn.number), operands.a);
+    operands.lda = choose(b.i64(1), operands.lda), operands.step = choose(b.i64(InterleavedRows::kPitch), b.i64(1));
+  }
+  operands.b = partOfPanel(turn.firstPanel, turn.part), operands.panelStride = b.i64(weight.panelElements);
+  operands.depth = b.sub(turn.part.end, turn.part.begin);
+  fetchMeanwhile(turn, isPart, kLineBytes, operands);
+  callBlockProduct(b, operands, weight.kind(access.weightsStream), b.equal(blocks, b.i64(1)));
+}
+
+void Contract::multiplyCopies(const Turn &turn, ProductOperands operands, Value isPart) {
+  operands.a = interleaved.at(b, copiedRows(), turn.number), operands.lda = b.i64(1), operands.step = b.i64(InterleavedRows::kPitch);
+  operands.b = widenedPanels(), operands.panelStride = b.i64(blocking.partLines * kLanes);
+  operands.depth = b.mul(groupsOf(turn.part), group);
+  fetchMeanwhile(turn, isPart, kLineBytes / group, operands);
+  callBlockProduct(b, operands, {.factor = Factor::f32, .isShared = true});
+}
+
+void Contract::interleave(const Part &part) {
+  Value length = b.sub(b.mul(groupsOf(part), group), weight.tail ? group - weight.tail : 0);
+  b.loop(b.i64(0), blocks, 1, [&](Value i) {
+    auto [firstRow, rowCount] = rowsOfBlock(i);
+    interleaved.copy(b, {weight.rowType, addressOfRow(firstRow, part), b.stride(rowsView, 0)}, rowCount, length, copiedRows(), i);
   });
 }
 
-ProductOperands Contract::rowsOf(const Turn &turn) {
-  Value lda = b.stride(rowsView, 0), row = b.at(b.data(rowsView), b.mul(turn.firstRow, lda), weight.rowType);
-  ProductOperands operands{};
-  operands.rows = turn.rowCount, operands.lda = lda;
-  operands.a = b.at(row, b.mul(turn.part.begin, mlir::xf::panelGroup(weight.type)), weight.rowType);
-  if (!isCopied)
-    return operands;
-  auto choose = [&](Value copy, Value original) { return b.create<arith::SelectOp>(isCopied, copy, original); };
-  operands.a = choose(interleaved.at(b, copied, turn.number, turn.part.begin), operands.a);
-  operands.lda = choose(b.i64(1), lda), operands.step = choose(b.i64(InterleavedRows::kPitch), b.i64(1));
-  return operands;
+void Contract::widen(const Part &part, Value firstPanel, Value count) {
+  PairPanels panels{partOfPanel(firstPanel, part), b.i64(panelBytes()), count, groupsOf(part)};
+  widenPanels(b, panels, widenedPanels(), b.i64(blocking.partLines * kLineBytes));
 }
 
 Contract::Sums Contract::placeOfSums(const Turn &turn) {
@@ -253,23 +264,27 @@ Contract::Sums Contract::placeOfSums(const Turn &turn) {
     Value stride = b.stride(result, 0), row = b.at(b.data(result), b.mul(turn.firstRow, stride), sumType);
     return {b.at(row, b.mul(turn.firstPanel, kLanes), sumType), stride, turn.firstRow, turn.rowCount};
   }
-  Value start = b.scratch(), stride = b.i64(blockPanels(weight) * kLanes);
-  if (isInParts(weight)) // all of the chunk's sums wait for the next part
+  Value start = b.scratch(), stride = b.i64(blocking.sumsStride);
+  if (blocking.parts > 1) { // all of the chunk's sums wait for the next part
     start = b.at(start, b.mul(b.sub(turn.firstRow, chunkBegin), stride), sumType);
+    start = b.at(start, b.mul(b.sub(turn.firstPanel, turn.section.firstPanel), kLanes), sumType);
+  }
   return {start, stride, turn.firstRow, turn.rowCount};
 }
 
-void Contract::fetchMeanwhile(const Turn &turn, Value isPart, ProductOperands &operands) {
-  Value isHere = b.less(turn.nextPanel, panelEnd);
-  Value next = b.create<arith::SelectOp>(isHere, panelAddress(turn.nextPanel), behind);
-  Value nextPart = b.at(panelAddress(turn.firstPanel), b.mul(turn.part.end, kLanes * mlir::xf::panelGroup(weight.type)), weight.type);
-  next = b.create<arith::SelectOp>(isPart, nextPart, next);
-  isHere = b.create<arith::OrIOp>(isPart, isHere);
-  Value isSomewhere = b.create<arith::OrIOp>(isHere, isFollowed);
+void Contract::fetchMeanwhile(const Turn &turn, Value isPart, int64_t stepBytes, ProductOperands &operands) {
+  const Section &section = turn.section;
+  auto choose = [&](Value condition, Value then, Value otherwise) { return b.create<arith::SelectOp>(condition, then, otherwise); };
+  Value isInPart = b.less(turn.nextPanel, section.end), isInShare = b.less(section.end, panelEnd);
+  Value next = choose(isInShare, panelAddress(section.end), behind);
+  next = choose(isPart, partOfPanel(section.firstPanel, {turn.part.end, nullptr}), next);
+  next = choose(isInPart, partOfPanel(turn.nextPanel, turn.part), next);
+  Value isHere = b.create<arith::OrIOp>(isInPart, b.create<arith::OrIOp>(isPart, isInShare));
   // Several blocks of rows begin with a part of each panel; one takes a panel after the other.
-  Value bytes = b.create<arith::SelectOp>(isHere, b.i64(panelBytes()), behindBytes);
-  Value isApart = b.create<arith::AndIOp>(b.less(b.i64(1), turn.count), b.less(b.i64(kMostDepth * kLineBytes), bytes));
-  shareAhead(b, operands, {next, blockPanels(weight), isSomewhere, isApart, bytes}, turn.number, turn.count);
+  Value bytes = choose(isHere, b.i64(panelBytes()), behindBytes);
+  Value isApart = b.create<arith::AndIOp>(b.less(b.i64(1), blocks), b.less(b.i64(blocking.mostPartBytes), bytes));
+  PanelsAhead panels{next, b.sub(turn.nextPanel, turn.firstPanel), b.create<arith::OrIOp>(isHere, isFollowed), isApart, bytes, stepBytes};
+  shareAhead(b, operands, panels, turn.number, blocks);
 }
 
 void Contract::epilogue(const Sums &sums, Value firstPanel, Value panelCount) {

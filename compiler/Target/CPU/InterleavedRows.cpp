@@ -1,6 +1,7 @@
 #include "compiler/Target/CPU/InterleavedRows.h"
 
 #include "compiler/Target/CPU/Tiles.h"
+#include "compiler/Target/VectorMath.h"
 
 using namespace mlir;
 
@@ -38,13 +39,14 @@ namespace {
 /// The function that copies a block.
 struct CopyFunction {
   CodeBuilder &b;
-  Value source, stride, rows, depth, target;
+  Type sourceElement;
+  Value source, stride, rows, length, target;
   Type element = b.getF32Type();
 
   void emit() {
-    Value whole = b.sub(depth, b.rem(depth, b.i64(kLanes)));
+    Value whole = b.sub(length, b.rem(length, b.i64(kLanes)));
     b.loop(b.i64(0), whole, kLanes, [&](Value k) { columns(k, nullptr); });
-    b.ifThen(b.less(whole, depth), [&] { columns(whole, b.sub(depth, whole)); });
+    b.ifThen(b.less(whole, length), [&] { columns(whole, b.sub(length, whole)); });
   }
 
   /// 16 elements from `k` on of all rows, of which there are `count` (null: 16).
@@ -54,7 +56,8 @@ struct CopyFunction {
       for (int64_t i = 0; i < kRows; ++i) {
         // Behind the last row there is nothing, and nothing reads what it is copied to.
         Value row = b.min(b.add(first, i), b.sub(rows, 1));
-        elements.push_back(b.loadVector(element, b.at(source, b.add(b.mul(row, stride), k), element), count));
+        Value part = b.loadVector(sourceElement, b.at(source, b.add(b.mul(row, stride), k), sourceElement), count);
+        elements.push_back(sourceElement.isBF16() ? widenFromBF16(b, part) : part);
       }
       Value start = b.at(target, b.add(b.mul(k, InterleavedRows::kPitch), first), element);
       auto parts = transposed(b, elements);
@@ -67,26 +70,24 @@ struct CopyFunction {
 };
 } // namespace
 
-static LLVM::LLVMFuncOp getCopyFunction(ModuleOp module, Isa isa) {
-  std::string name = ("xf.interleave." + isaName(isa)).str();
+static LLVM::LLVMFuncOp getCopyFunction(ModuleOp module, Isa isa, Type element) {
+  std::string name = (Twine(element.isBF16() ? "xf.interleave.bf16." : "xf.interleave.") + isaName(isa)).str();
   if (auto function = module.lookupSymbol<LLVM::LLVMFuncOp>(name))
     return function;
   Type address = LLVM::LLVMPointerType::get(module.getContext()), number = IntegerType::get(module.getContext(), 64);
   CodeBuilder b(module, name, {address, number, number, number, address}, isa, module.getLoc());
   b.function().setLinkage(LLVM::Linkage::Internal);
   b.function().setNoInline(true);
-  CopyFunction{b, b.argument(0), b.argument(1), b.argument(2), b.argument(3), b.argument(4)}.emit();
+  CopyFunction{b, element, b.argument(0), b.argument(1), b.argument(2), b.argument(3), b.argument(4)}.emit();
   b.finish();
   return b.function();
 }
 
-Value InterleavedRows::at(CodeBuilder &b, Value start, Value block, Value k) const {
-  return b.at(start, b.add(b.mul(block, blockElements), b.mul(k, kPitch)), b.getF32Type());
-}
+Value InterleavedRows::at(CodeBuilder &b, Value start, Value block) const { return b.at(start, b.mul(block, blockElements), b.getF32Type()); }
 
-void InterleavedRows::copy(CodeBuilder &b, const Source &source, Value rows, Value start, Value block) const {
-  auto function = getCopyFunction(b.module(), productIsa(b.isa(), Factor::f32));
-  b.create<LLVM::CallOp>(function, ValueRange{source.start, source.stride, rows, b.i64(depth), at(b, start, block, b.i64(0))});
+void InterleavedRows::copy(CodeBuilder &b, const Source &source, Value rows, Value length, Value start, Value block) const {
+  auto function = getCopyFunction(b.module(), productIsa(b.isa(), Factor::f32), source.element);
+  b.create<LLVM::CallOp>(function, ValueRange{source.start, source.stride, rows, length, at(b, start, block)});
 }
 
 } // namespace xf::cpu

@@ -17,21 +17,22 @@ public:
   /// Rows of a block at most.
   static constexpr int64_t kPitch = 12;
 
-  /// Rows of `depth` elements.
-  explicit InterleavedRows(int64_t depth) : depth(depth), blockElements(kPitch * llvm::alignTo(depth, kLanes)) {}
+  /// Rows of `depth` elements at most.
+  explicit InterleavedRows(int64_t depth) : blockElements(kPitch * llvm::alignTo(depth, kLanes)) {}
 
   int64_t bytes(int64_t blocks) const { return blocks * blockElements * 4; }
-  /// The address of element `k` of block `block`'s first row, of blocks that begin at `start`.
-  mlir::Value at(CodeBuilder &b, mlir::Value start, mlir::Value block, mlir::Value k) const;
-  /// Rows as they are: where the first one is, and elements from one to the next.
+  /// The address of block `block`, of blocks that begin at `start`.
+  mlir::Value at(CodeBuilder &b, mlir::Value start, mlir::Value block) const;
+  /// Rows as they are: their type (f32 or bf16), where the first one is, and elements from one to the next.
   struct Source {
+    mlir::Type element;
     mlir::Value start, stride;
   };
-  /// Makes the first `rows` of them block `block`. AVX-512 only.
-  void copy(CodeBuilder &b, const Source &source, mlir::Value rows, mlir::Value start, mlir::Value block) const;
+  /// Makes the first `rows` of them, of `length` elements (at most `depth`), block `block`, with zeros behind an odd length. AVX-512 only.
+  void copy(CodeBuilder &b, const Source &source, mlir::Value rows, mlir::Value length, mlir::Value start, mlir::Value block) const;
 
 private:
-  int64_t depth, blockElements;
+  int64_t blockElements;
 };
 
 } // namespace xf::cpu

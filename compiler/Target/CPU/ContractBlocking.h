@@ -1,0 +1,43 @@
+// What of its rows and weights a product has in the caches at a time.
+#ifndef XF_COMPILER_TARGET_CPU_CONTRACTBLOCKING_H
+#define XF_COMPILER_TARGET_CPU_CONTRACTBLOCKING_H
+
+#include "compiler/Target/CPU/BlockProduct.h"
+
+namespace xf::cpu {
+
+/// A thread's rows are taken in chunks, which stay in the second-level cache. A chunk's blocks of rows (at most a tile's, which the first level has
+/// room for) take the same block of panels one after the other, then the next one. Where rows are long, blocks of panels are parts of them.
+struct ContractBlocking {
+  ContractBlocking(Isa isa, const WeightPanels &weight);
+
+  /// Rows of a chunk at most.
+  static constexpr int64_t kChunkRows = 128;
+
+  int64_t tileRows;
+  /// Whether chunks of enough blocks are copied before they are multiplied: interleaved.
+  bool copiesRows;
+  /// Whether these are multiplied as f32, which each block of panels is made for them, too.
+  bool widens;
+  /// Parts of k that chunks of several blocks are multiplied by.
+  int64_t parts;
+  int64_t blockPanels, widenedPanels;
+  /// Panels whose sums wait for the next part, where there are several.
+  int64_t sectionPanels;
+  /// Blocks of rows and panels of a thread's from which on chunks are copied.
+  int64_t leastBlocks, leastPanels;
+
+  /// Lines of a panel in a part, as they are multiplied: of copied rows as many elements.
+  int64_t partLines;
+  /// Bytes of a panel, as it is stored, that make a part at most.
+  int64_t mostPartBytes;
+  /// Elements from one row's sums to the next one's.
+  int64_t sumsStride;
+  /// Scratch: sums, then copies of rows, then f32 panels.
+  int64_t sumsBytes, rowsBytes, panelsBytes;
+  int64_t scratchBytes() const { return sumsBytes + rowsBytes + panelsBytes; }
+};
+
+} // namespace xf::cpu
+
+#endif // XF_COMPILER_TARGET_CPU_CONTRACTBLOCKING_H
