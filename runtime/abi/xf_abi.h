@@ -25,7 +25,7 @@ extern "C" {
 
 #define XF_ABI_MAGIC "XFIMAGE"
 #define XF_ABI_TRAILER_MAGIC "XFTRAIL"
-#define XF_ABI_VERSION 19u
+#define XF_ABI_VERSION 20u
 #define XF_ABI_PAGE 4096u
 #define XF_ABI_MAX_RANK 6
 #define XF_ABI_LONGEST_NAME 4096u /* bytes of a name, none of them 0 */
@@ -406,7 +406,8 @@ typedef struct xf_abi_image {
 } xf_abi_image;
 
 /* Of what an image has in front of its weights, which are too large to be read when it is opened: `size` bytes, a multiple of 8,
- * without `checksum` itself. An FNV-1a hash of 64-bit words: a change of one word, of however many bits, changes it. */
+ * without `checksum` itself. An FNV-1a hash of 64-bit words, whose upper half is folded into the lower one: else a change of a word's last byte
+ * would stay in the hash's, where two of them often cancel each other out. A change of one word, of however many bits, changes it. */
 static inline uint64_t xf_abi_checksum(const void *image, uint64_t size) {
   uint64_t hash = 0xcbf29ce484222325u;
   for (uint64_t at = 0; at < size; at += 8)
@@ -414,6 +415,7 @@ static inline uint64_t xf_abi_checksum(const void *image, uint64_t size) {
       uint64_t word;
       memcpy(&word, (const char *)image + at, 8);
       hash = (hash ^ word) * 0x100000001b3u;
+      hash ^= hash >> 32;
     }
   return hash;
 }

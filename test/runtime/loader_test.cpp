@@ -147,6 +147,21 @@ TEST(loader, survives_random_damage) {
   }
 }
 
+// Changes of what the checksum multiplies last must not cancel each other out.
+TEST(loader, notices_damage_of_two_words) {
+  std::mt19937 random(1);
+  const std::vector<uint8_t> image = sample::build({});
+  uint64_t begin = sizeof(xf_abi_image) / 8, end = reinterpret_cast<const xf_abi_image *>(image.data())->weights.offset / 8;
+  for (int i = 0; i < 4000; ++i) {
+    std::vector<uint8_t> damaged = image;
+    for (int word = 0; word < 2; ++word)
+      damaged[8 * (begin + random() % (end - begin)) + 7] ^= static_cast<uint8_t>(1 + random() % 255);
+    if (damaged != image) {
+      ASSERT_NE(open_message(damaged), "");
+    }
+  }
+}
+
 TEST(loader, says_what_is_wrong) {
   EXPECT_EQ(with_header([](auto &h) { h.abi_version = 99; }),
             "image in memory: compiled for version 99 of the runtime interface; this is version " +
