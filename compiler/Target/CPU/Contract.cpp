@@ -179,8 +179,10 @@ void Contract::chunk(Value begin, Value end, Value isLast) {
   isFollowed = b.less(b.i64(0), b.create<arith::SelectOp>(isLast, followingPanels, b.i64(1)));
   behindBytes = b.create<arith::SelectOp>(isLast, b.stride(followingView(), 0), b.i64(panelBytes()));
   Value areSeveral = b.less(b.i64(1), blocks), depth = b.i64(weight.wholeGroups);
-  if (blocking.copiesRows)
-    isCopied = b.create<arith::AndIOp>(b.less(b.i64(blocking.leastBlocks - 1), blocks), b.less(b.i64(blocking.leastPanels - 1), b.sub(panelEnd, panelBegin)));
+  if (blocking.copiesRows) {
+    Value hasPanels = b.less(b.i64(blocking.leastPanels - 1), b.sub(panelEnd, panelBegin));
+    isCopied = b.create<arith::AndIOp>(b.less(b.i64(blocking.leastBlocks - 1), blocks), hasPanels);
+  }
   if (blocking.parts == 1)
     return multiply({panelBegin, panelEnd}, {b.i64(0), depth});
   b.loop(panelBegin, panelEnd, blocking.sectionPanels, [&](Value first) {

@@ -15,12 +15,13 @@ struct ContractBlocking {
   static constexpr int64_t kChunkRows = 128;
 
   int64_t tileRows;
-  /// Whether chunks of enough blocks are copied before they are multiplied: interleaved.
+  /// Whether the rows of chunks of enough blocks are interleaved (InterleavedRows.h) before they are multiplied.
   bool copiesRows;
-  /// Whether these are multiplied as f32, which each block of panels is made for them, too.
+  /// Whether these chunks are multiplied as f32: each block of panels is widened for them, too (WidenedPanels.h).
   bool widens;
   /// Parts of k that chunks of several blocks are multiplied by.
   int64_t parts;
+  /// Panels of a block, as they are or widened.
   int64_t blockPanels, widenedPanels;
   /// Panels whose sums wait for the next part, where there are several.
   int64_t sectionPanels;
