@@ -3,6 +3,7 @@
 #include "compiler/Target/CPU/Chunks.h"
 #include "compiler/Target/CPU/Kernels.h"
 #include "compiler/Target/CPU/MicroKernel.h"
+#include "compiler/Target/CPU/SharedFunction.h"
 #include "compiler/Target/VectorMath.h"
 
 #include "llvm/ADT/bit.h"
@@ -122,14 +123,8 @@ private:
 
 LLVM::LLVMFuncOp getBlockProduct(ModuleOp module, Isa isa, const PanelKind &kind) {
   std::string name = productName(kind) + isaName(isa).str();
-  if (auto function = module.lookupSymbol<LLVM::LLVMFuncOp>(name))
-    return function;
-  CodeBuilder b(module, name, productTypes(module.getContext(), ProductFunction::block), isa, module.getLoc());
-  b.function().setLinkage(LLVM::Linkage::Internal);
-  b.function().setNoInline(true);
-  BlockProduct(b, productArguments(b, ProductFunction::block), kind).emit();
-  b.finish();
-  return b.function();
+  return getSharedFunction(module, name, productTypes(module.getContext(), ProductFunction::block), isa,
+                           [&](CodeBuilder &b) { BlockProduct(b, productArguments(b, ProductFunction::block), kind).emit(); });
 }
 
 WeightPanels::WeightPanels(Value x, Value weight)

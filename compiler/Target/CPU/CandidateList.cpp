@@ -1,5 +1,7 @@
 #include "compiler/Target/CPU/CandidateList.h"
 
+#include "compiler/Target/CPU/SharedFunction.h"
+
 #include <limits>
 
 using namespace mlir;
@@ -38,32 +40,27 @@ Value worstOf(CodeBuilder &b, const CandidateList &list) {
 /// if the logit is better than that, else the logit if it is better than its own.
 static LLVM::LLVMFuncOp getInsertion(ModuleOp module, Isa isa) {
   std::string name = ("xf.insert." + isaName(isa)).str();
-  if (auto function = module.lookupSymbol<LLVM::LLVMFuncOp>(name))
-    return function;
   loadCodeDialects(module.getContext());
   Type ptr = LLVM::LLVMPointerType::get(module.getContext()), f32 = Float32Type::get(module.getContext());
   Type i64 = IntegerType::get(module.getContext(), 64), i32 = IntegerType::get(module.getContext(), 32);
-  CodeBuilder b(module, name, {ptr, ptr, i64, f32, i32}, isa, module.getLoc());
-  b.function().setLinkage(LLVM::Linkage::Internal);
-  b.function().setNoInline(true);
-  Value values = b.argument(0), tokens = b.argument(1), wanted = b.argument(2);
-  Candidate offered{b.argument(3), b.argument(4)};
-  b.loop(b.i64(1), wanted, 1, [&](Value i) {
-    Value place = b.sub(wanted, i);
-    Candidate own = candidateAt(b, values, tokens, place), other = candidateAt(b, values, tokens, b.sub(place, 1));
-    Value moves = isBetter(b, offered, other), fits = isBetter(b, offered, own);
-    auto choose = [&](Value first, Value second, Value third) -> Value {
-      return b.create<arith::SelectOp>(moves, first, b.create<arith::SelectOp>(fits, second, third));
-    };
-    b.store(choose(other.logit, offered.logit, own.logit), b.at(values, place, f32));
-    b.store(choose(other.token, offered.token, own.token), b.at(tokens, place, i32));
+  return getSharedFunction(module, name, {ptr, ptr, i64, f32, i32}, isa, [&](CodeBuilder &b) {
+    Value values = b.argument(0), tokens = b.argument(1), wanted = b.argument(2);
+    Candidate offered{b.argument(3), b.argument(4)};
+    b.loop(b.i64(1), wanted, 1, [&](Value i) {
+      Value place = b.sub(wanted, i);
+      Candidate own = candidateAt(b, values, tokens, place), other = candidateAt(b, values, tokens, b.sub(place, 1));
+      Value moves = isBetter(b, offered, other), fits = isBetter(b, offered, own);
+      auto choose = [&](Value first, Value second, Value third) -> Value {
+        return b.create<arith::SelectOp>(moves, first, b.create<arith::SelectOp>(fits, second, third));
+      };
+      b.store(choose(other.logit, offered.logit, own.logit), b.at(values, place, f32));
+      b.store(choose(other.token, offered.token, own.token), b.at(tokens, place, i32));
+    });
+    b.ifThen(isBetter(b, offered, candidateAt(b, values, tokens, b.i64(0))), [&] {
+      b.store(offered.logit, values);
+      b.store(offered.token, tokens);
+    });
   });
-  b.ifThen(isBetter(b, offered, candidateAt(b, values, tokens, b.i64(0))), [&] {
-    b.store(offered.logit, values);
-    b.store(offered.token, tokens);
-  });
-  b.finish();
-  return b.function();
 }
 
 void offer(CodeBuilder &b, const CandidateList &list, Value logit, Value token) {

@@ -1,5 +1,6 @@
 #include "compiler/Target/CPU/InterleavedRows.h"
 
+#include "compiler/Target/CPU/SharedFunction.h"
 #include "compiler/Target/CPU/Tiles.h"
 #include "compiler/Target/VectorMath.h"
 
@@ -72,15 +73,10 @@ struct CopyFunction {
 
 static LLVM::LLVMFuncOp getCopyFunction(ModuleOp module, Isa isa, Type element) {
   std::string name = (Twine(element.isBF16() ? "xf.interleave.bf16." : "xf.interleave.") + isaName(isa)).str();
-  if (auto function = module.lookupSymbol<LLVM::LLVMFuncOp>(name))
-    return function;
   Type address = LLVM::LLVMPointerType::get(module.getContext()), number = IntegerType::get(module.getContext(), 64);
-  CodeBuilder b(module, name, {address, number, number, number, address}, isa, module.getLoc());
-  b.function().setLinkage(LLVM::Linkage::Internal);
-  b.function().setNoInline(true);
-  CopyFunction{b, element, b.argument(0), b.argument(1), b.argument(2), b.argument(3), b.argument(4)}.emit();
-  b.finish();
-  return b.function();
+  return getSharedFunction(module, name, {address, number, number, number, address}, isa, [&](CodeBuilder &b) {
+    CopyFunction{b, element, b.argument(0), b.argument(1), b.argument(2), b.argument(3), b.argument(4)}.emit();
+  });
 }
 
 Value InterleavedRows::at(CodeBuilder &b, Value start, Value block) const { return b.at(start, b.mul(block, blockElements), b.getF32Type()); }

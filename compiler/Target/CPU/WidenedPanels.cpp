@@ -1,7 +1,7 @@
 #include "compiler/Target/CPU/WidenedPanels.h"
 
 #include "compiler/Target/CPU/FactorArithmetic.h"
-#include "compiler/Target/CPU/ProductOperands.h"
+#include "compiler/Target/CPU/SharedFunction.h"
 
 using namespace mlir;
 
@@ -9,20 +9,15 @@ namespace xf::cpu {
 
 static LLVM::LLVMFuncOp getWidenFunction(ModuleOp module, Isa isa) {
   std::string name = ("xf.widen." + isaName(isa)).str();
-  if (auto function = module.lookupSymbol<LLVM::LLVMFuncOp>(name))
-    return function;
   Type address = LLVM::LLVMPointerType::get(module.getContext()), number = IntegerType::get(module.getContext(), 64);
-  CodeBuilder b(module, name, {address, number, address}, isa, module.getLoc());
-  b.function().setLinkage(LLVM::Linkage::Internal);
-  b.function().setNoInline(true);
-  FactorArithmetic pairs(b, Factor::bf16, /*wideRows=*/true);
-  b.loop(b.i64(0), b.argument(1), 1, [&](Value group) {
-    Value line = b.mul(group, kLineBytes);
-    for (auto [i, half] : llvm::enumerate(pairs.loadPanel(b.at(b.argument(0), line, b.getI8Type()))))
-      b.storeVector(half, b.at(b.argument(2), b.add(b.mul(line, 2), i * kLineBytes), b.getI8Type()));
+  return getSharedFunction(module, name, {address, number, address}, isa, [](CodeBuilder &b) {
+    FactorArithmetic pairs(b, Factor::bf16, /*wideRows=*/true);
+    b.loop(b.i64(0), b.argument(1), 1, [&](Value group) {
+      Value line = b.mul(group, kLineBytes);
+      for (auto [i, half] : llvm::enumerate(pairs.loadPanel(b.at(b.argument(0), line, b.getI8Type()))))
+        b.storeVector(half, b.at(b.argument(2), b.add(b.mul(line, 2), i * kLineBytes), b.getI8Type()));
+    });
   });
-  b.finish();
-  return b.function();
 }
 
 void widenPanels(CodeBuilder &b, const PairPanels &panels, Value target, Value targetStride) {
