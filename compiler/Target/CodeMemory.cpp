@@ -13,7 +13,7 @@ static Type stored(Type element) {
 static unsigned bytesOf(Type element) { return stored(element).getIntOrFloatBitWidth() / 8; }
 
 Value CodeBuilder::at(Value base, Value offset, Type element) {
-  return create<LLVM::GEPOp>(base.getType(), stored(element), base, ValueRange(offset));
+  return createOrFold<LLVM::GEPOp>(base.getType(), stored(element), base, ValueRange(offset));
 }
 Value CodeBuilder::at(Value base, int64_t offset, Type element) {
   return offset == 0 ? base : at(base, i64(offset), element);

@@ -1,18 +1,24 @@
 #include "compiler/Target/Optimize.h"
 
 #include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/Error.h"
 
 namespace xf::codegen {
 
+/// Kernels are vectorised, unrolled and inlined as they are to be: what is left is the arithmetic of addresses and the control flow. LLVM's
+/// own pipelines take two to four times as long, and make nothing faster.
+static constexpr llvm::StringLiteral kPasses =
+    "function(early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>),"
+    // Arguments of functions that kernels share: the same in all calls, or not read.
+    "ipsccp,globalopt,deadargelim,"
+    "function(loop-mssa(loop-rotate,licm),simplifycfg,instcombine<no-verify-fixpoint>,"
+    "loop(indvars),instcombine<no-verify-fixpoint>,adce,"
+    // The branches of a choice among micro-kernels end in calls that are alike.
+    "simplifycfg<switch-to-lookup;no-keep-loops;hoist-common-insts;sink-common-insts>),"
+    "globaldce";
+
 void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
-  // Kernels are vectorised and unrolled as they are to be, and what is scalar is not worth it. The higher levels take
-  // twice the time and make nothing faster.
-  llvm::PipelineTuningOptions tuning;
-  tuning.LoopVectorization = false;
-  tuning.SLPVectorization = false;
-  tuning.LoopInterleaving = false;
-  tuning.LoopUnrolling = false;
-  llvm::PassBuilder builder(&machine, tuning);
+  llvm::PassBuilder builder(&machine);
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager graphs;
@@ -22,7 +28,9 @@ void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, graphs, modules);
-  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O1).run(module, modules);
+  llvm::ModulePassManager passes;
+  llvm::cantFail(builder.parsePassPipeline(passes, kPasses));
+  passes.run(module, modules);
 }
 
 } // namespace xf::codegen

@@ -146,12 +146,13 @@ Value identity(CodeBuilder &b, ReduceKind kind, Type element) {
   return b.create<arith::ConstantOp>(attr);
 }
 
+Value lanesOf(CodeBuilder &b, Value vector, int64_t first, int64_t count) {
+  return b.create<vector::ShuffleOp>(vector, vector, llvm::to_vector(llvm::seq<int64_t>(first, first + count)));
+}
+
 Value reduceLanes(CodeBuilder &b, Value vector, llvm::function_ref<Value(Value, Value)> combine) {
   for (int64_t distance = kLanes / 2; distance >= 1; distance /= 2) {
-    Value low = b.create<vector::ExtractStridedSliceOp>(vector, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{distance},
-                                                        ArrayRef<int64_t>{1});
-    Value high = b.create<vector::ExtractStridedSliceOp>(vector, ArrayRef<int64_t>{distance},
-                                                         ArrayRef<int64_t>{distance}, ArrayRef<int64_t>{1});
+    Value low = lanesOf(b, vector, 0, distance), high = lanesOf(b, vector, distance, distance);
     vector = combine(high, low);
   }
   return b.create<vector::ExtractOp>(vector, 0);

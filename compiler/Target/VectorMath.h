@@ -45,6 +45,9 @@ mlir::Value widenFromF16(CodeBuilder &b, mlir::Value bits);
 mlir::Value narrowTo(CodeBuilder &b, mlir::Value x, mlir::Type element);
 mlir::Value widenFrom(CodeBuilder &b, mlir::Value bits, mlir::Type element);
 
+/// `count` lanes of a vector from the first one on.
+mlir::Value lanesOf(CodeBuilder &b, mlir::Value vector, int64_t first, int64_t count);
+
 /// The 16 lanes' sum or maximum by the tree that all targets share: distance 8, 4, 2, 1.
 mlir::Value reduceLanes(CodeBuilder &b, mlir::xf::ReduceKind kind, mlir::Value vector);
 /// `combine` gets the higher and the lower lanes.

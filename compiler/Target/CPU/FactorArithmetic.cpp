@@ -125,7 +125,7 @@ Value FactorArithmetic::callInstruction(StringRef name, ArrayRef<std::pair<Value
     SmallVector<Value> registers;
     for (auto [vector, type] : operands) {
       if (lanes < kLanes)
-        vector = b.create<vector::ExtractStridedSliceOp>(vector, ArrayRef<int64_t>{first}, ArrayRef<int64_t>{lanes}, ArrayRef<int64_t>{1});
+        vector = lanesOf(b, vector, first, lanes);
       registers.push_back(b.create<vector::BitCastOp>(VectorType::get({lanes * 32 / type.getIntOrFloatBitWidth()}, type), vector));
     }
     parts.push_back(b.create<LLVM::CallIntrinsicOp>(VectorType::get({lanes}, result), b.getStringAttr(name), registers)->getResult(0));

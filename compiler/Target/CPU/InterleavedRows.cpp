@@ -63,7 +63,7 @@ struct CopyFunction {
       Value start = b.at(target, b.add(b.mul(k, InterleavedRows::kPitch), first), element);
       auto parts = transposed(b, elements);
       for (int64_t i = 0; i < kLanes; ++i) {
-        Value part = b.create<vector::ExtractStridedSliceOp>(parts[i % kRows], i / kRows * kRows, kRows, 1);
+        Value part = lanesOf(b, parts[i % kRows], i / kRows * kRows, kRows);
         b.create<LLVM::StoreOp>(part, b.at(start, i * InterleavedRows::kPitch, element), /*alignment=*/4);
       }
     });

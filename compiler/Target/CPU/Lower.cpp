@@ -4,7 +4,15 @@
 #include "compiler/Target/Isa.h"
 #include "compiler/Target/Optimize.h"
 
-#include "mlir/Conversion/Passes.h"
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
+#include "mlir/Conversion/LLVMCommon/ConversionTarget.h"
+#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
+#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
+#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
+#include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
+#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
@@ -23,6 +31,29 @@ namespace xf::cpu {
 
 static constexpr llvm::StringLiteral kTriple = "x86_64-unknown-linux-gnu";
 
+/// Of one conversion for all dialects each operation is asked once; of the dialects' own passes each asks all.
+static LogicalResult convertToLLVMDialect(ModuleOp module) {
+  MLIRContext &context = *module.getContext();
+  PassManager passes(&context, ModuleOp::getOperationName());
+  passes.enableVerifier(false);
+  passes.addPass(createSCFToControlFlowPass());
+  if (failed(passes.run(module)))
+    return failure();
+  LLVMTypeConverter types(&context);
+  RewritePatternSet patterns(&context);
+  arith::populateCeilFloorDivExpandOpsPatterns(patterns);
+  arith::populateArithToLLVMConversionPatterns(types, patterns);
+  cf::populateControlFlowToLLVMConversionPatterns(types, patterns);
+  populateMathToLLVMConversionPatterns(types, patterns);
+  populateVectorToLLVMConversionPatterns(types, patterns);
+  ub::populateUBToLLVMConversionPatterns(types, patterns);
+  LLVMConversionTarget target(context);
+  target.addLegalOp<ModuleOp>();
+  ConversionConfig config;
+  config.allowPatternRollback = false;
+  return applyFullConversion(module, target, std::move(patterns), config);
+}
+
 LogicalResult lowerToLLVMDialect(ModuleOp module, std::string &error) {
   ScopedDiagnosticHandler handler(module.getContext(), [&](Diagnostic &diagnostic) {
     if (diagnostic.getSeverity() == DiagnosticSeverity::Error && error.empty())
@@ -31,18 +62,7 @@ LogicalResult lowerToLLVMDialect(ModuleOp module, std::string &error) {
   });
   if (failed(verify(module)) || failed(expandMathOps(module, error)))
     return failure();
-  PassManager passes(module.getContext(), ModuleOp::getOperationName());
-  passes.enableVerifier(false);
-  passes.addPass(createSCFToControlFlowPass());
-  passes.addPass(createConvertVectorToLLVMPass());
-  passes.addPass(createConvertMathToLLVMPass());
-  passes.addPass(createArithToLLVMConversionPass());
-  passes.addPass(createConvertIndexToLLVMPass());
-  passes.addPass(createConvertControlFlowToLLVMPass());
-  passes.addPass(createConvertFuncToLLVMPass());
-  passes.addPass(createUBToLLVMConversionPass());
-  passes.addPass(createReconcileUnrealizedCastsPass());
-  if (failed(passes.run(module)) || failed(verify(module))) {
+  if (failed(convertToLLVMDialect(module)) || failed(verify(module))) {
     if (error.empty())
       error = "lowering to LLVM failed";
     return failure();
