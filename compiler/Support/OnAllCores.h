@@ -2,6 +2,7 @@
 #ifndef XF_COMPILER_SUPPORT_ONALLCORES_H
 #define XF_COMPILER_SUPPORT_ONALLCORES_H
 
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
 #include <cstddef>
@@ -11,6 +12,9 @@ namespace xf {
 /// Runs `work` in this thread and in others beside it, one a core and `most` in all; fewer where the system gives no more. Returns when all
 /// have returned.
 void onAllCores(size_t most, llvm::function_ref<void()> work);
+
+/// Calls `work` with the number of each piece, of these sizes, on all cores: the largest first, so that none is left for one core alone at the end.
+void onAllCores(llvm::ArrayRef<size_t> sizes, llvm::function_ref<void(size_t piece)> work);
 
 } // namespace xf
 

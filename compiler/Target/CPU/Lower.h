@@ -13,7 +13,7 @@
 
 namespace xf::cpu {
 
-/// Brings `module` (llvm, scf, cf, arith, math, vector, func) to the LLVM dialect alone. Every function that it ends
+/// Brings `module` (llvm, scf, cf, arith, math, vector, ub) to the LLVM dialect alone. Every function that it ends
 /// with can be compiled without calling anything outside the module.
 mlir::LogicalResult lowerToLLVMDialect(mlir::ModuleOp module, std::string &error);
 

@@ -2,13 +2,11 @@
 
 #include "compiler/Support/OnAllCores.h"
 #include "compiler/Target/CPU/Lower.h"
-#include "compiler/Target/CPU/SplitModule.h"
+#include "compiler/Target/SplitModule.h"
 
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/Support/SmallVectorMemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
-
-#include <atomic>
 
 using namespace mlir;
 
@@ -71,7 +69,6 @@ struct Translation {
   std::unique_ptr<llvm::TargetMachine> machine;
   std::unique_ptr<llvm::LLVMContext> context = std::make_unique<llvm::LLVMContext>();
   std::unique_ptr<llvm::Module> code;
-  size_t operations;
   FailureOr<Object> object = failure();
   std::string error;
 
@@ -89,23 +86,17 @@ FailureOr<std::vector<Object>> emitObjects(ModuleOp module, std::string &error) 
   if (failed(lowerToLLVMDialect(*copy, error)))
     return failure();
   std::vector<Translation> parts;
-  for (ModulePart &part : splitModule(*copy)) {
+  SmallVector<size_t> sizes;
+  for (codegen::ModulePart &part : codegen::splitModule(*copy)) {
     Translation &translation = parts.emplace_back();
-    translation.operations = part.operations;
+    sizes.push_back(part.operations);
     translation.machine = makeTargetMachine(error);
     if (translation.machine)
       translation.code = translateToLLVM(*part.module, *translation.context, *translation.machine, error);
     if (!translation.code)
       return failure();
   }
-  // What takes longest first: nothing is left for one core alone at the end.
-  auto queue = llvm::map_to_vector(parts, [](Translation &part) { return &part; });
-  llvm::stable_sort(queue, [](Translation *a, Translation *b) { return a->operations > b->operations; });
-  std::atomic<size_t> next = 0;
-  onAllCores(queue.size(), [&] {
-    for (size_t i; (i = next++) < queue.size();)
-      queue[i]->finish();
-  });
+  onAllCores(sizes, [&](size_t part) { parts[part].finish(); });
   std::vector<Object> objects;
   for (Translation &part : parts) {
     if (failed(part.object)) {

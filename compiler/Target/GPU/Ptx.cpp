@@ -2,9 +2,11 @@
 //
 // No library takes part: what mathematical functions have no instruction are polynomials by now, and those that have one
 // become LLVM's intrinsics here, before the conversion to NVVM makes calls of NVIDIA's device library of them.
+#include "compiler/Support/OnAllCores.h"
 #include "compiler/Target/ExpandMath.h"
 #include "compiler/Target/GPU/GpuBuilder.h"
 #include "compiler/Target/Optimize.h"
+#include "compiler/Target/SplitModule.h"
 
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
@@ -157,33 +159,61 @@ static std::unique_ptr<llvm::TargetMachine> makeTargetMachine(std::string &error
 
 namespace {
 
-/// LLVM IR on its way to PTX.
+/// A part of the kernels on its way to PTX. LLVM's contexts are for one thread each.
 struct Translation {
-  llvm::LLVMContext context;
   std::unique_ptr<llvm::TargetMachine> machine;
+  std::unique_ptr<llvm::LLVMContext> context = std::make_unique<llvm::LLVMContext>();
   std::unique_ptr<llvm::Module> code;
+  SmallVector<char, 0> text;
+  bool failed = false;
 
-  FailureOr<std::string> finish(std::string &error) {
+  void finish() {
     codegen::optimize(*code, *machine);
-    SmallVector<char, 0> text;
     llvm::raw_svector_ostream stream(text);
     llvm::legacy::PassManager passes;
-    if (machine->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::AssemblyFile)) {
+    failed = machine->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::AssemblyFile);
+    if (!failed)
+      passes.run(*code);
+    code.reset();
+  }
+};
+
+/// The kernels' functions and what they refer to, in parts.
+struct Translations {
+  std::vector<Translation> parts;
+  SmallVector<size_t> sizes;
+
+  FailureOr<std::string> finish(std::string &error) {
+    onAllCores(sizes, [&](size_t part) { parts[part].finish(); });
+    if (llvm::any_of(parts, [](const Translation &part) { return part.failed; })) {
       error = "the code generator cannot write PTX";
       return failure();
     }
-    passes.run(*code);
-    return std::string(text.data(), text.size());
+    // Each text begins with the version and the target, which a file says once.
+    static constexpr llvm::StringLiteral kLastOfHead = ".address_size 64\n";
+    std::string all;
+    for (const Translation &part : parts) {
+      StringRef text(part.text.data(), part.text.size());
+      all += all.empty() ? text : text.substr(text.find(kLastOfHead) + kLastOfHead.size());
+    }
+    return all;
   }
 };
 
 } // namespace
 
+/// LLVM IR of `kernels`, lowered ones; null on failure.
+static std::unique_ptr<llvm::Module> translate(ModuleOp kernels, llvm::LLVMContext &context, llvm::TargetMachine &machine) {
+  std::unique_ptr<llvm::Module> code = translateModuleToLLVMIR(kernels, context, "xfc");
+  if (!code)
+    return nullptr;
+  code->setTargetTriple(machine.getTargetTriple());
+  code->setDataLayout(machine.createDataLayout());
+  keepWarpsTogether(*code);
+  return code;
+}
+
 FailureOr<PtxWriter> preparePtx(ModuleOp module, std::string &error) {
-  auto translation = std::make_shared<Translation>();
-  translation->machine = makeTargetMachine(error);
-  if (!translation->machine)
-    return failure();
   OwningOpRef<ModuleOp> copy = module.clone();
   if (failed(lowerToNVVM(*copy, error)))
     return failure();
@@ -192,16 +222,23 @@ FailureOr<PtxWriter> preparePtx(ModuleOp module, std::string &error) {
   registerGPUDialectTranslation(context);
   registerLLVMDialectTranslation(context);
   registerNVVMDialectTranslation(context);
-  auto kernels = *copy->getOps<mlir::gpu::GPUModuleOp>().begin();
-  translation->code = translateModuleToLLVMIR(kernels, translation->context, "xfc");
-  if (!translation->code) {
-    error = "translation of GPU kernels to LLVM IR failed";
-    return failure();
+  OwningOpRef<ModuleOp> kernels = ModuleOp::create(module.getLoc());
+  auto lowered = *copy->getOps<mlir::gpu::GPUModuleOp>().begin();
+  kernels->getBody()->getOperations().splice(kernels->getBody()->end(), lowered.getBody()->getOperations());
+  auto translations = std::make_shared<Translations>();
+  for (codegen::ModulePart &part : codegen::splitModule(*kernels)) {
+    Translation &translation = translations->parts.emplace_back();
+    translations->sizes.push_back(part.operations);
+    translation.machine = makeTargetMachine(error);
+    if (!translation.machine)
+      return failure();
+    translation.code = translate(*part.module, *translation.context, *translation.machine);
+    if (!translation.code) {
+      error = "translation of GPU kernels to LLVM IR failed";
+      return failure();
+    }
   }
-  translation->code->setTargetTriple(translation->machine->getTargetTriple());
-  translation->code->setDataLayout(translation->machine->createDataLayout());
-  keepWarpsTogether(*translation->code);
-  return PtxWriter([translation](std::string &error) { return translation->finish(error); });
+  return PtxWriter([translations](std::string &error) { return translations->finish(error); });
 }
 
 FailureOr<std::string> emitPtx(ModuleOp module, std::string &error) {

@@ -1,15 +1,15 @@
-// Kernels of an instruction set that share micro-kernels are one part, as LLVM compiles a function by what calls it and what it calls. Others
-// stand alone; as each part has its own cost, small ones are put together.
-#include "compiler/Target/CPU/SplitModule.h"
+// Kernels of an instruction set that share micro-kernels belong together, as LLVM compiles a function by what calls it and what it calls.
+// Others could stand alone; as each part has its own cost, those that follow each other are put together.
+#include "compiler/Target/SplitModule.h"
 
 #include "mlir/IR/SymbolTable.h"
 #include "llvm/ADT/IntEqClasses.h"
 
 using namespace mlir;
 
-namespace xf::cpu {
+namespace xf::codegen {
 
-/// Operations that are worth a part of their own.
+/// So many operations are worth a part of their own.
 static constexpr size_t kWorthAPart = 2000;
 
 static size_t countOperations(Operation *op) {
@@ -41,25 +41,14 @@ std::vector<ModulePart> splitModule(ModuleOp module) {
     operations[classes[i]] += countOperations(symbol);
 
   std::vector<ModulePart> parts;
-  auto begin = [&] {
-    parts.push_back({ModuleOp::create(module.getLoc()), 0});
-    parts.back().module.get()->setAttrs(module->getAttrDictionary());
-    return parts.size() - 1;
-  };
   std::vector<size_t> partOf;
-  std::optional<size_t> open; // of small classes
   for (size_t count : operations) {
-    if (count >= kWorthAPart) {
-      partOf.push_back(begin());
-    } else {
-      if (!open)
-        open = begin();
-      partOf.push_back(*open);
+    if (parts.empty() || parts.back().operations >= kWorthAPart) {
+      parts.push_back({ModuleOp::create(module.getLoc()), 0});
+      parts.back().module.get()->setAttrs(module->getAttrDictionary());
     }
-    ModulePart &part = parts[partOf.back()];
-    part.operations += count;
-    if (open == partOf.back() && part.operations >= kWorthAPart)
-      open.reset();
+    partOf.push_back(parts.size() - 1);
+    parts.back().operations += count;
   }
   for (auto [i, symbol] : llvm::enumerate(symbols)) {
     Block *body = parts[partOf[classes[i]]].module->getBody();
@@ -68,4 +57,4 @@ std::vector<ModulePart> splitModule(ModuleOp module) {
   return parts;
 }
 
-} // namespace xf::cpu
+} // namespace xf::codegen

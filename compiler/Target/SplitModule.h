@@ -1,10 +1,10 @@
 // A module in parts that can be compiled side by side.
-#ifndef XF_COMPILER_TARGET_CPU_SPLITMODULE_H
-#define XF_COMPILER_TARGET_CPU_SPLITMODULE_H
+#ifndef XF_COMPILER_TARGET_SPLITMODULE_H
+#define XF_COMPILER_TARGET_SPLITMODULE_H
 
 #include "mlir/IR/BuiltinOps.h"
 
-namespace xf::cpu {
+namespace xf::codegen {
 
 /// A part of a module, and how many operations it has.
 struct ModulePart {
@@ -13,9 +13,10 @@ struct ModulePart {
 };
 
 /// Moves what `module` holds (functions of the LLVM dialect, and what they refer to) to parts that do not refer to each other, so that each
-/// function becomes the code that it would become in the whole. They depend on the module alone, not on the machine.
+/// function becomes the code that it would become in the whole. Those that share nothing stay in their order. The parts depend on the module
+/// alone, not on the machine.
 std::vector<ModulePart> splitModule(mlir::ModuleOp module);
 
-} // namespace xf::cpu
+} // namespace xf::codegen
 
-#endif // XF_COMPILER_TARGET_CPU_SPLITMODULE_H
+#endif // XF_COMPILER_TARGET_SPLITMODULE_H
