@@ -115,7 +115,9 @@ static LogicalResult lowerToNVVM(ModuleOp module, std::string &error) {
   passes.enableVerifier(false);
   OpPassManager &kernels = passes.nest<mlir::gpu::GPUModuleOp>();
   kernels.addPass(createSCFToControlFlowPass());
-  kernels.addPass(createConvertGpuOpsToNVVMOps());
+  ConvertGpuOpsToNVVMOpsOptions conversion;
+  conversion.allowPatternRollback = false; // no pattern that applies here fails halfway
+  kernels.addPass(createConvertGpuOpsToNVVMOps(conversion));
   kernels.addPass(createReconcileUnrealizedCastsPass());
   if (failed(passes.run(module)) || failed(verify(module))) {
     if (error.empty())
