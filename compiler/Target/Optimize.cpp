@@ -6,7 +6,7 @@
 namespace xf::codegen {
 
 /// Kernels are vectorised, unrolled and inlined as they are to be: what is left is the arithmetic of addresses and the control flow. LLVM's
-/// own pipelines take two to four times as long, and make nothing faster.
+/// own pipelines take two to four times as long, and make nothing faster on CPUs.
 static constexpr llvm::StringLiteral kPasses =
     "function(early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>),"
     // Arguments of functions that kernels share: the same in all calls, or not read.
@@ -17,8 +17,13 @@ static constexpr llvm::StringLiteral kPasses =
     "simplifycfg<switch-to-lookup;no-keep-loops;hoist-common-insts;sink-common-insts>),"
     "globaldce";
 
-void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
-  llvm::PassBuilder builder(&machine);
+void optimize(llvm::Module &module, llvm::TargetMachine &machine, Passes which) {
+  llvm::PipelineTuningOptions tuning;
+  tuning.LoopVectorization = false;
+  tuning.SLPVectorization = false;
+  tuning.LoopInterleaving = false;
+  tuning.LoopUnrolling = false;
+  llvm::PassBuilder builder(&machine, tuning);
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager graphs;
@@ -29,7 +34,10 @@ void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, graphs, modules);
   llvm::ModulePassManager passes;
-  llvm::cantFail(builder.parsePassPipeline(passes, kPasses));
+  if (which == Passes::few)
+    llvm::cantFail(builder.parsePassPipeline(passes, kPasses));
+  else
+    passes = builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O1);
   passes.run(module, modules);
 }
 

@@ -7,8 +7,10 @@
 
 namespace xf::codegen {
 
+/// `few` are enough for CPUs. On GPUs some kernels spill registers after them that do not after LLVM's own list, O1: wide heads of 16 bits.
+enum class Passes { few, all };
 /// LLVM's simplifications, without vectorising or unrolling what comes as it is to be.
-void optimize(llvm::Module &module, llvm::TargetMachine &machine);
+void optimize(llvm::Module &module, llvm::TargetMachine &machine, Passes which);
 
 } // namespace xf::codegen
 

@@ -149,7 +149,7 @@ static void storeSingleLanes(llvm::Module &module) {
 }
 
 void optimizeKernels(llvm::Module &module, llvm::TargetMachine &machine) {
-  optimize(module, machine);
+  codegen::optimize(module, machine, codegen::Passes::few);
   storeSingleLanes(module);
 }
 

@@ -170,7 +170,7 @@ struct Translation {
   bool failed = false;
 
   void finish() {
-    codegen::optimize(*code, *machine);
+    codegen::optimize(*code, *machine, codegen::Passes::all);
     llvm::raw_svector_ostream stream(text);
     llvm::legacy::PassManager passes;
     failed = machine->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::AssemblyFile);
