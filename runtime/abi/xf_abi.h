@@ -25,7 +25,7 @@ extern "C" {
 
 #define XF_ABI_MAGIC "XFIMAGE"
 #define XF_ABI_TRAILER_MAGIC "XFTRAIL"
-#define XF_ABI_VERSION 20u
+#define XF_ABI_VERSION 21u
 #define XF_ABI_PAGE 4096u
 #define XF_ABI_MAX_RANK 6
 #define XF_ABI_LONGEST_NAME 4096u /* bytes of a name, none of them 0 */
@@ -218,7 +218,7 @@ typedef struct xf_abi_gpu_pair {
   uint32_t view, rank;
   xf_abi_gpu_launch launch;
 } xf_abi_gpu_pair;
-/* Beside the kernels that plans call there are two that searches call:
+/* Beside the kernels that plans call there are some that searches call:
  * move_rows(state, moves): state is of bytes, has size [layers, outer, unit_positions, bytes of a unit], strides of [a layer, an
  *   outer index, a row] and starts with row 0; of each row (from, to, positions) of moves, i32 [moves, 3], the units that hold
  *   these positions are copied. What one move writes no other reads.
@@ -233,7 +233,16 @@ typedef struct xf_abi_gpu_pair {
  *     moves i32[R, 3]: for move_rows; where a sentence is done, of a row to itself,
  *     pair_sums f64[G, 2K], decided i32[G, 2 + 5K]: how many of the best pairs there are, whether a number of its rows is none,
  *       the new row of each beam, and the pairs' beams and tokens.
- *   Which pairs these are, and what becomes of them, is said in runtime/core/beam.h. */
+ *   Which pairs these are, and what becomes of them, is said in runtime/core/beam.h.
+ * apply_rules(logits, tokens, past, read, rules): what runtime/core/logit_rules.h says becomes of the logits f32[R, V] of a step that has read
+ *   tokens i32[R] at the positions past i32[R]. The kernel notes them in read i32[R, T], which holds what was read before: a token, or
+ *   -1 - token where an earlier position of the row has it, too. rules are an f64, the penalty, and an i64, how long what is not repeated
+ *   is, or 0.
+ * choose_logits(logits, forbidden, classes, options, values, tokens, norms, parts): of the logits f32[R, V] what `choose` gives
+ *   (xf_abi_generate), K being twice the limit of beams, at most 2 * XF_ABI_ADVANCED_BEAMS; parts f32[R, choose_parts] is memory for what
+ *   lies between its stages.
+ * take_logits(logits, forbidden, classes, tokens, values): of each row its logit of the token that tokens i32[R] says, values f32[R]; -inf where
+ *   the row may not choose it. */
 #define XF_ABI_ADVANCED_ENDS 8
 #define XF_ABI_ADVANCED_BEAMS 32
 enum xf_abi_sentence {
@@ -257,6 +266,10 @@ typedef struct xf_abi_gpu {
   xf_abi_table pairs;    /* xf_abi_gpu_pair */
   xf_abi_gpu_kernel move_rows;   /* of models that are searched, else without launches */
   xf_abi_gpu_kernel advance;
+  xf_abi_gpu_kernel apply_rules;
+  xf_abi_gpu_kernel choose_logits;
+  xf_abi_gpu_kernel take_logits;
+  uint64_t choose_parts;
 } xf_abi_gpu;
 
 /* A state, kept between steps: of each layer rows of one shape, in row-major order without gaps. A size is what there is room for
@@ -439,7 +452,7 @@ XF_ABI_ASSERT(sizeof(xf_abi_tensor) == 32 + 16 * XF_ABI_MAX_RANK);
 XF_ABI_ASSERT(sizeof(xf_abi_entry) == 48);
 XF_ABI_ASSERT(sizeof(xf_abi_state) == 136);
 XF_ABI_ASSERT(sizeof(xf_abi_segment) == 48);
-XF_ABI_ASSERT(sizeof(xf_abi_gpu_launch) == 56 + 16 * XF_ABI_MAX_RANK && sizeof(xf_abi_gpu) == 104);
+XF_ABI_ASSERT(sizeof(xf_abi_gpu_launch) == 56 + 16 * XF_ABI_MAX_RANK && sizeof(xf_abi_gpu) == 160);
 XF_ABI_ASSERT(sizeof(xf_abi_generate) % 8 == 0 && sizeof(xf_abi_text) % 8 == 0);
 
 #ifdef __cplusplus

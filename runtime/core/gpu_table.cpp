@@ -87,9 +87,16 @@ gpu_table read_gpu_table(const image_reader &reader, const xf_abi_image &image) 
   for (const xf_abi_gpu_pair &pair : reader.table<xf_abi_gpu_pair>(gpu.pairs, "the table of launches of two kernels"))
     result.pairs.push_back(read_pair(reader, pair, result));
   if (!result.empty() && image.generate.present) {
-    result.move_rows = read_kernel(reader, gpu.move_rows, launches, "the kernel that moves rows", result.functions);
-    result.advance = read_kernel(reader, gpu.advance, launches, "the kernel that advances searches", result.functions);
-    reader.require(result.move_rows.views == 2 && result.advance.views == 12, "a search's kernel takes other views");
+    auto read = [&](const xf_abi_gpu_kernel &kernel, uint32_t views, const char *what) {
+      reader.require(kernel.views == views, "a search's kernel takes other views");
+      return read_kernel(reader, kernel, launches, what, result.functions);
+    };
+    result.move_rows = read(gpu.move_rows, 2, "the kernel that moves rows");
+    result.advance = read(gpu.advance, 12, "the kernel that advances searches");
+    result.apply_rules = read(gpu.apply_rules, 5, "the kernel that changes logits");
+    result.choose_logits = read(gpu.choose_logits, 8, "the kernel that chooses from logits");
+    result.take_logits = read(gpu.take_logits, 5, "the kernel that takes logits");
+    reader.require(gpu.choose_parts >= 1 && gpu.choose_parts <= XF_ABI_LARGEST_SIZE, "what lies between the stages of a search's kernel has an impossible size");
   }
   return result;
 }

@@ -38,7 +38,7 @@ void host_choice::choose(const search_options &options) {
 
 void host_choice::choose_of_row(int32_t row, const search_options &options, uint8_t *scratch) {
   std::span<float> logits = step_.logits(row, step_.positions() - 1);
-  if (options.repetition_penalty != 1.0 || options.no_repeat_ngram > 0) {
+  if (options.changes_logits()) {
     std::span<const int32_t> read = slots_.tokens_read(row, reinterpret_cast<int32_t *>(scratch + places_.read));
     if (options.repetition_penalty != 1.0)
       penalise_repetition(logits, read, options.repetition_penalty, reinterpret_cast<float *>(scratch + places_.penalised));
@@ -72,16 +72,15 @@ void host_choice::score(const search_options &options) {
 }
 
 void host_choice::score_position(int32_t row, int64_t position, const search_options &options) {
-  const slot &s = slots_.of_row(row);
-  int64_t number = s.scored(position, step_.positions()), place = row * step_.positions() + position;
-  if (!s.due || number < 0)
+  int64_t place = row * step_.positions() + position;
+  std::optional<scored_target> target = slots_.target_of(row, position, step_.positions(), options.targets);
+  if (!target)
     return;
   std::span<float> logits = step_.logits(row, position);
-  leave_out(logits, slots_.classes().forbidden(slots_.classes().of(slots_.rows().slot_of(row), /*may_end=*/number >= s.min_length)));
+  leave_out(logits, slots_.classes().forbidden(target->row_class));
   candidate *chosen = choices_.candidates(place);
   choices_.summary(place) = reduce_(logits.data(), step_.layout().vocabulary, 1, chosen, true);
-  int32_t token = options.targets.row(s.sentence)[static_cast<size_t>(number)];
-  *chosen = {logits[static_cast<size_t>(token)], token};
+  *chosen = {logits[static_cast<size_t>(target->token)], target->token};
 }
 
 } // namespace xf::rt

@@ -20,8 +20,10 @@ void searcher::bind(const arena &memory) {
   step_.bind(memory);
   host_.bind(memory);
   results_.bind(memory);
-  if (device_executor *device = session_.executor(); device && layout_.step.chooses)
-    ahead_ = std::make_unique<steps_ahead>(*device, slots_, step_);
+  if (device_executor *device = session_.executor()) {
+    device_choice_ = std::make_unique<logit_choice>(*device, layout_.step);
+    ahead_ = std::make_unique<steps_ahead>(*device, *device_choice_, slots_, step_);
+  }
 }
 
 void searcher::start_call(const search_options &options, search_sink &sink, int64_t batch) {
@@ -187,7 +189,7 @@ void searcher::step() {
   bool ahead = ahead_ && ahead_->serves(*options_);
   step_.prepare(slots_, source_, *options_, positions());
   if (ahead) {
-    ahead_->run(options_->beam, [&] { return may_start(); }, [&](int32_t number, std::span<const beam_pair> pairs) {
+    ahead_->run(*options_, [&] { return may_start(); }, [&](int32_t number, std::span<const beam_pair> pairs) {
       slot &s = slots_.at(number);
       end_step(number, !s.failed && s.beams.take(pairs.data(), static_cast<int32_t>(pairs.size())));
     });
@@ -195,17 +197,25 @@ void searcher::step() {
     // So it is, too, where no row is to choose anything: the vocabulary is left out.
     step_.choose(choices_);
     advance();
+  } else if (options_->has_targets()) {
+    score();
+    advance_given();
   } else {
     step_.compute_logits();
-    if (options_->has_targets()) {
-      host_.score(*options_);
-      advance_given();
-    } else {
-      host_.choose(*options_);
-      advance();
-    }
+    host_.choose(*options_);
+    advance();
   }
   move_rows(session_, slots_.regroup(ahead));
+}
+
+// What the tokens that are given are worth at the positions that the step reads.
+void searcher::score() {
+  if (device_choice_) {
+    device_choice_->score(step_.dims(), step_.io(/*of_logits=*/true), step_.positions(), slots_, *options_, choices_);
+  } else {
+    step_.compute_logits();
+    host_.score(*options_);
+  }
 }
 
 void searcher::advance() {

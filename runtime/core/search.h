@@ -66,6 +66,7 @@ private:
   bool host_chooses() const { return !layout_.step.chooses || options_->wants_logits(); }
   int64_t positions() const;
   int64_t readable(const slot &s) const;
+  void score();
   void advance();
   void advance_given();
   void keep_alternatives(const beam_search &beams, int32_t row);
@@ -83,8 +84,9 @@ private:
   search_step step_;
   host_choice host_;
   search_results results_;
-  std::unique_ptr<steps_ahead> ahead_; // null where the host decides after each step
-  state_room room_;                    // of the call in progress, as the next
+  std::unique_ptr<logit_choice> device_choice_; // null without a device, as the next
+  std::unique_ptr<steps_ahead> ahead_;
+  state_room room_; // of the call in progress, as the next
   const search_options *options_ = nullptr;
   search_sink *sink_ = nullptr;
 };

@@ -45,8 +45,10 @@ struct search_options {
   bool has_tabs() const { return line_prefixes || line_targets; }
   bool has_prefixes() const { return prefixes.offsets || !prefix.empty(); }
   bool has_targets() const { return targets.offsets != nullptr; }
-  // Whether tokens are chosen from whole rows of logits, by the host.
-  bool wants_logits() const { return samples || has_targets() || repetition_penalty != 1.0 || no_repeat_ngram > 0; }
+  // Whether tokens are chosen from whole rows of logits.
+  bool wants_logits() const { return samples || has_targets() || changes_logits(); }
+  // Whether by what a row has read.
+  bool changes_logits() const { return repetition_penalty != 1.0 || no_repeat_ngram > 0; }
   bool aligns() const { return alignments || coverage_penalty != 0.0; }
   bool wants_scores() const { return scores || beam > 1 || has_targets(); }
   // Candidates that are asked of every row. What ends leaves its place to the next best, and the only alternative leaves its own to what follows the

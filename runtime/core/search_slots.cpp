@@ -103,4 +103,12 @@ int32_t search_slots::class_of(int32_t row) const {
   return s.due ? classes_.of(rows_.slot_of(row), s.may_end()) : token_classes::kNone;
 }
 
+std::optional<scored_target> search_slots::target_of(int32_t row, int64_t position, int64_t positions, const token_rows &targets) const {
+  const slot &s = of_row(row);
+  int64_t number = s.scored(position, positions);
+  if (!s.due || number < 0)
+    return std::nullopt;
+  return scored_target{classes_.of(rows_.slot_of(row), /*may_end=*/number >= s.min_length), targets.row(s.sentence)[static_cast<size_t>(number)]};
+}
+
 } // namespace xf::rt

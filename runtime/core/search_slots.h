@@ -8,8 +8,10 @@
 #include "runtime/core/beam.h"
 #include "runtime/core/beam_rows.h"
 #include "runtime/core/token_classes.h"
+#include "runtime/core/token_rows.h"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -33,6 +35,11 @@ struct slot {
   // Of the last positions that were read, of which this is one: which token of a result that is scored it says the worth of; negative: one that is
   // given before the result.
   int64_t scored(int64_t position, int64_t positions) const { return prefix_used - positions + position + 1 - given; }
+};
+
+// A token of a result that is scored, and the class of the row that it is chosen from.
+struct scored_target {
+  int32_t row_class, token;
 };
 
 class search_slots {
@@ -76,6 +83,8 @@ public:
 
   // What a row may choose now.
   int32_t class_of(int32_t row) const;
+  // Of results that are given: what a row says the worth of at one of the last `positions` positions that it has read, if anything.
+  std::optional<scored_target> target_of(int32_t row, int64_t position, int64_t positions, const token_rows &targets) const;
   const token_classes &classes() const { return classes_; }
 
 private:

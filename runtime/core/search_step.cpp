@@ -64,7 +64,7 @@ void search_step::set_longest(int64_t longest) {
   if (g_.target_dim < 0)
     return;
   // More positions than there are change nothing, and steps of the same sizes can be asked for as one piece.
-  if (session_.executor() && layout_.chooses)
+  if (session_.executor())
     longest = std::min((longest + kAlikePositions - 1) / kAlikePositions * kAlikePositions, model_.dims()[g_.target_dim].max);
   dims_[g_.target_dim] = longest;
 }

@@ -27,7 +27,8 @@ public:
   // Positions of each row.
   int64_t positions() const { return positions_; }
   const int64_t *dims() const { return dims_.data(); }
-  void *const *io() const { return io_.data(); }
+  // Of the entry that chooses, if there is one, or of the one that gives logits.
+  void *const *io(bool of_logits) const { return of_logits ? plain_io_.data() : io_.data(); }
 
   // All rows of the slots read so many of their next tokens; the slots are moved on.
   void prepare(search_slots &slots, const search_source &source, const search_options &options, int64_t positions);

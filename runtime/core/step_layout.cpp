@@ -9,6 +9,7 @@ step_layout::step_layout(const model &m, arena_plan &plan) {
   rows = g.batch * g.beam;
   chunk = std::min<int64_t>({m.dims()[g.new_dim].max, kPromptTokens, g.target});
   plain = &m.entries()[g.step];
+  logits_output = g.logits_output;
   vocabulary = plain->outputs[g.logits_output].dim[2];
   chooses = g.choose >= 0;
   entry = chooses ? &m.entries()[g.choose] : plain;
@@ -31,7 +32,7 @@ step_layout::step_layout(const model &m, arena_plan &plan) {
     forbidden = tensors[choice.forbidden];
     logits = plan.add(rows * vocabulary, sizeof(float));
   } else {
-    words = (vocabulary + 31) / 32;
+    words = 4 * ((vocabulary + 127) / 128); // as those of a step that chooses
     forbidden = plan.add((1 + 2 * g.batch) * words, sizeof(uint32_t));
     logits = tensors[entry->inputs.size() + g.logits_output];
   }

@@ -27,7 +27,8 @@ struct step_layout {
   const entry_info *entry;         // the one that chooses, if there is one
   const entry_info *plain;         // the one that gives logits; its inputs are the first of the other's
   bool chooses;
-  int tokens, past; // inputs
+  int tokens, past;  // inputs
+  int logits_output; // of the plain step
   choice_places choice = {};
   int classes_dim = -1;
   int64_t words, most = 0; // of a class of forbidden tokens; candidates of a row that the step chooses

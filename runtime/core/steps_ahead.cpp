@@ -5,11 +5,11 @@
 
 namespace xf::rt {
 
-steps_ahead::steps_ahead(device_executor &device, search_slots &slots, search_step &step)
-    : device_(device, step.layout()), slots_(slots), step_(step) {}
+steps_ahead::steps_ahead(device_executor &device, logit_choice &logits, search_slots &slots, search_step &step)
+    : device_(device, step.layout(), logits), slots_(slots), step_(step) {}
 
 bool steps_ahead::serves(const search_options &options) const {
-  if (options.wants_logits() || options.apart() || options.aligns() || slots_.ends().count() > XF_ABI_ADVANCED_ENDS || options.beam > XF_ABI_ADVANCED_BEAMS)
+  if (options.has_targets() || options.apart() || options.aligns() || slots_.ends().count() > XF_ABI_ADVANCED_ENDS || options.beam > XF_ABI_ADVANCED_BEAMS)
     return false;
   bool all = true;
   // A sentence begins with one beam, and with few tokens to choose from may keep few.
@@ -28,22 +28,19 @@ bool steps_ahead::goes_on(int32_t beams) const {
   return any;
 }
 
-void steps_ahead::begin(int32_t beams) {
+void steps_ahead::begin(const search_options &options) {
   numbers_.clear();
-  sentences_.clear();
-  slots_.for_each([&](int32_t number, const slot &s) {
-    numbers_.push_back(number);
-    sentences_.push_back({&s.beams, s.min_length, slots_.classes().of(number, /*may_end=*/true), s.past, slots_.rows().of(number)});
-  });
-  device_.begin(step_.dims(), step_.io(), sentences_, beams);
+  slots_.for_each([&](int32_t number, const slot &) { numbers_.push_back(number); });
+  bool by_logits = !step_.layout().chooses || options.wants_logits();
+  device_.begin(step_.dims(), step_.io(by_logits), by_logits, slots_, options);
   device_.start(step_.dims());
   under_way_ = 1;
 }
 
-void steps_ahead::run(int32_t beams, function_ref<bool()> may_start, function_ref<void(int32_t, std::span<const beam_pair>)> decided) {
-  begin(beams);
+void steps_ahead::run(const search_options &options, function_ref<bool()> may_start, function_ref<void(int32_t, std::span<const beam_pair>)> decided) {
+  begin(options);
   while (under_way_ > 0) {
-    while (under_way_ < static_cast<int32_t>(device_search::kAhead) && goes_on(beams) && !may_start()) {
+    while (under_way_ < static_cast<int32_t>(device_search::kAhead) && goes_on(options.beam) && !may_start()) {
       slots_.for_each([](int32_t, slot &s) { ++s.past; });
       step_.set_longest(slots_.longest());
       device_.start(step_.dims());
@@ -57,7 +54,7 @@ void steps_ahead::run(int32_t beams, function_ref<bool()> may_start, function_re
         continue;
       device_decision decision = device_.decision(i);
       slots_.at(number).failed = decision.failed;
-      slots_.set_rows(number, {decision.rows, static_cast<size_t>(beams)});
+      slots_.set_rows(number, {decision.rows, static_cast<size_t>(options.beam)});
       decided(number, decision.pairs);
     }
   }

@@ -21,23 +21,22 @@ class search_step;
 
 class steps_ahead {
 public:
-  steps_ahead(device_executor &device, search_slots &slots, search_step &step);
+  steps_ahead(device_executor &device, logit_choice &logits, search_slots &slots, search_step &step);
 
   // Whether the host need not decide after each step.
   bool serves(const search_options &options) const;
   // Runs steps, of which the first is prepared, until the host is to look after its sentences: `may_start` says that some that wait may start.
   // decided(slot, pairs) is told of each sentence and step what its beams are to take; a sentence that is done closes its slot.
-  void run(int32_t beams, function_ref<bool()> may_start, function_ref<void(int32_t, std::span<const beam_pair>)> decided);
+  void run(const search_options &options, function_ref<bool()> may_start, function_ref<void(int32_t, std::span<const beam_pair>)> decided);
 
 private:
-  void begin(int32_t beams);
+  void begin(const search_options &options);
   bool goes_on(int32_t beams) const;
 
   device_search device_;
   search_slots &slots_;
   search_step &step_;
   std::vector<int32_t> numbers_; // of the slots whose sentences are there, in their order
-  std::vector<device_sentence> sentences_;
   int32_t under_way_ = 0; // steps that have been started and not been looked at
 };
 

@@ -1,6 +1,8 @@
 #include "runtime/device/device_search.h"
 
 #include "runtime/core/error.h"
+#include "runtime/core/search_options.h"
+#include "runtime/core/search_slots.h"
 #include "runtime/core/step_layout.h"
 
 #include <algorithm>
@@ -31,7 +33,8 @@ device_search::places::places(int64_t sentences, int64_t beams)
   end = offset;
 }
 
-device_search::device_search(device_executor &executor, const step_layout &layout) : executor_(executor), layout_(layout) {
+device_search::device_search(device_executor &executor, const step_layout &layout, logit_choice &logits)
+    : executor_(executor), layout_(layout), logits_(logits) {
   const xf_abi_generate &limits = executor.get_model().header().generate;
   slot_ = places(limits.batch, std::min<int64_t>(limits.beam, XF_ABI_ADVANCED_BEAMS)).end;
   memory_ = {executor.where(), slot_};
@@ -39,43 +42,50 @@ device_search::device_search(device_executor &executor, const step_layout &layou
   pairs_.resize(2 * limits.beam);
 }
 
-void device_search::begin(const int64_t *dims, void *const *io, std::span<const device_sentence> sentences, int32_t beams) {
+void device_search::begin(const int64_t *dims, void *const *io, bool by_logits, const search_slots &slots, const search_options &options) {
   executor_.ask([&] {
     if (started_ != finished_) // the last search has stopped in the middle
       executor_.where().wait(executor_.where().mark());
     started_ = finished_ = 0;
-    sentences_ = static_cast<int64_t>(sentences.size());
-    beams_ = beams;
+    sentences_ = slots.taken();
+    beams_ = options.beam;
     at_ = places(sentences_, beams_);
-    executor_.upload(*layout_.entry, dims, io);
-    for (int number : {layout_.tokens, layout_.past, layout_.choice.classes})
-      executor_.forget(static_cast<size_t>(number)); // the device changes them
-    upload_sentences(sentences);
+    by_logits_ = by_logits;
+    entry_ = by_logits ? layout_.plain : layout_.entry;
+    executor_.upload(*entry_, dims, io);
+    // The device changes them.
+    for (int number : {layout_.tokens, layout_.past})
+      executor_.forget(static_cast<size_t>(number));
+    if (by_logits)
+      logits_.begin(slots, options);
+    else
+      executor_.forget(static_cast<size_t>(layout_.choice.classes));
+    upload_sentences(slots);
   });
 }
 
-void device_search::upload_sentences(std::span<const device_sentence> sentences) {
+void device_search::upload_sentences(const search_slots &slots) {
   auto *sums = reinterpret_cast<double *>(staging_.get() + at_.sums);
   auto *words = reinterpret_cast<int32_t *>(staging_.get() + at_.sentences);
-  for (const device_sentence &s : sentences) {
-    const beam_search &search = *s.beams;
+  slots.for_each([&](int32_t number, const slot &s) {
+    const beam_search &search = s.beams;
     for (int32_t b = 0; b < beams_; ++b) {
       sums[b] = b < search.open() ? search.beam(b).sum : 0.0;
-      words[XF_ABI_SENTENCE_WORDS + b] = s.rows[b];
+      words[XF_ABI_SENTENCE_WORDS + b] = slots.rows().of(number)[b];
     }
     words[XF_ABI_OPEN] = search.open();
     words[XF_ABI_PRODUCED] = search.produced();
     words[XF_ABI_MAX_LENGTH] = search.max_length();
     words[XF_ABI_MIN_LENGTH] = s.min_length;
     words[XF_ABI_FINISHED] = search.finished();
-    words[XF_ABI_CLASS] = s.row_class;
-    words[XF_ABI_POSITIONS] = static_cast<int32_t>(s.positions);
+    words[XF_ABI_CLASS] = slots.classes().of(number, /*may_end=*/true);
+    words[XF_ABI_POSITIONS] = static_cast<int32_t>(s.past);
     words[XF_ABI_DONE] = 0;
     std::fill_n(words + XF_ABI_END, XF_ABI_ADVANCED_ENDS, search.ends().first);
     search.ends().for_each([end = words + XF_ABI_END](int32_t token) mutable { *end++ = token; });
     sums += beams_;
     words += at_.words;
-  }
+  });
   executor_.where().upload(memory_.get(), staging_.get(), at_.moves);
 }
 
@@ -97,7 +107,9 @@ void device_search::start(const int64_t *dims) {
 }
 
 void device_search::launch(const int64_t *dims) {
-  executor_.run(*layout_.entry, dims);
+  executor_.run(*entry_, dims);
+  if (by_logits_)
+    logits_.choose();
   advance();
 }
 
@@ -106,6 +118,9 @@ void device_search::launch(const int64_t *dims) {
 device_search::known_step *device_search::find(const int64_t *dims) {
   sizes_.assign(dims, dims + executor_.get_model().dims().size());
   sizes_.insert(sizes_.end(), {beams_, reinterpret_cast<int64_t>(executor_.tensor(0))});
+  if (by_logits_)
+    for (int64_t word : logits_.kind())
+      sizes_.push_back(word);
   ++asked_;
   for (known_step &step : known_)
     if (step.sizes == sizes_) {
@@ -135,30 +150,40 @@ void device_search::record(known_step &step, const int64_t *dims) {
   records_ = step.launches != nullptr;
 }
 
+candidate_places device_search::candidates() const {
+  if (by_logits_)
+    return logits_.candidates();
+  const choice_places &at = layout_.choice;
+  auto input = [&](int number) { return executor_.tensor(static_cast<size_t>(number)); };
+  auto output = [&](int number) { return executor_.tensor(entry_->inputs.size() + static_cast<size_t>(number)); };
+  return {output(at.values), output(at.tokens), output(at.norms), input(at.options), input(at.classes), layout_.most};
+}
+
 // As the host would, it decides, moves rows of states, and sets what the next step is told.
 void device_search::advance() {
-  const entry_info &step = *layout_.entry;
-  int64_t rows = sentences_ * beams_, most = layout_.most;
-  size_t inputs = step.inputs.size();
+  int64_t rows = sentences_ * beams_;
+  candidate_places found = candidates();
   auto input = [&](int number) { return executor_.tensor(static_cast<size_t>(number)); };
-  auto output = [&](int number) { return executor_.tensor(inputs + static_cast<size_t>(number)); };
   auto own = [&](uint64_t offset) { return memory_.get() + offset; };
-  const xf_abi_view views[] = {make_view(output(layout_.choice.values), {rows, most}, {most, 1}),
-                               make_view(output(layout_.choice.tokens), {rows, most}, {most, 1}),
-                               make_view(output(layout_.choice.norms), {rows, 2}, {2, 1}),
-                               make_view(input(layout_.choice.options), {2}, {1}),
+  const xf_abi_view views[] = {make_view(found.values, {rows, found.most}, {found.most, 1}),
+                               make_view(found.tokens, {rows, found.most}, {found.most, 1}),
+                               make_view(found.norms, {rows, 2}, {2, 1}),
+                               make_view(found.options, {2}, {1}),
                                make_view(own(at_.sums), {sentences_, beams_}, {beams_, 1}),
                                make_view(own(at_.sentences), {sentences_, at_.words}, {at_.words, 1}),
                                make_view(input(layout_.tokens), {rows}, {1}),
                                make_view(input(layout_.past), {rows}, {1}),
-                               make_view(input(layout_.choice.classes), {rows}, {1}),
+                               make_view(found.classes, {rows}, {1}),
                                make_view(own(at_.moves), {rows, 3}, {3, 1}),
                                make_view(own(at_.pair_sums), {sentences_, 2 * beams_}, {2 * beams_, 1}),
                                make_view(own(at_.decided), {sentences_, at_.decided_words}, {at_.decided_words, 1})};
   executor_.launch(executor_.get_model().gpu().advance, views);
   // A single beam's row stays where it is.
-  if (beams_ > 1)
-    executor_.move_rows(own(at_.moves), rows);
+  if (beams_ == 1)
+    return;
+  executor_.move_rows(own(at_.moves), rows);
+  if (by_logits_)
+    logits_.move_rows(own(at_.moves));
 }
 
 void device_search::finish() {

@@ -6,6 +6,7 @@
 #include "runtime/core/beam.h"
 #include "runtime/device/device_memory.h"
 #include "runtime/device/executor.h"
+#include "runtime/device/logit_choice.h"
 
 #include <cstdint>
 #include <span>
@@ -13,15 +14,9 @@
 
 namespace xf::rt {
 
+class search_slots;
+struct search_options;
 struct step_layout;
-
-// A sentence as its first step here finds it.
-struct device_sentence {
-  const beam_search *beams;
-  int32_t min_length, row_class; // row_class: of rows that may choose the end
-  int64_t positions;             // that its rows hold after that step
-  const int32_t *rows;           // of each beam; as many as there may be beams
-};
 
 // What a step has decided of a sentence: the best pairs for beam_search::take(), and the beams' rows, to which their states
 // have been moved already. Lasts until the next step is started.
@@ -37,11 +32,12 @@ public:
   static constexpr size_t kAhead = 3;
 
   // Takes memory for the model's limits.
-  device_search(device_executor &executor, const step_layout &layout);
+  device_search(device_executor &executor, const step_layout &layout, logit_choice &logits);
 
-  // Begins with a step whose arguments these are, of sentences whose rows are all there are, `beams` of each (at most
-  // XF_ABI_ADVANCED_BEAMS). `io` must not be changed before the last step that is started has been finished.
-  void begin(const int64_t *dims, void *const *io, std::span<const device_sentence> sentences, int32_t beams);
+  // Begins with a step whose arguments these are, of the entry that chooses or, `by_logits`, of the one that gives logits. Sentences are those of
+  // the slots that are taken, whose rows are all there are, of each as many as beams are asked for (at most XF_ABI_ADVANCED_BEAMS). `io` must not
+  // be changed before the last step that is started has been finished.
+  void begin(const int64_t *dims, void *const *io, bool by_logits, const search_slots &slots, const search_options &options);
   // The next step, `dims` of which differ in nothing that arguments have. At most kAhead are under way.
   void start(const int64_t *dims);
   // Waits for the oldest step that has been started.
@@ -62,11 +58,12 @@ private:
     uint64_t used;
     std::unique_ptr<device::recording> launches;
   };
-  void upload_sentences(std::span<const device_sentence> sentences);
+  void upload_sentences(const search_slots &slots);
   void launch(const int64_t *dims);
   void record(known_step &step, const int64_t *dims);
   known_step *find(const int64_t *dims);
   void advance();
+  candidate_places candidates() const;
   uint8_t *told(size_t step) const { return staging_.get() + (1 + step % kAhead) * slot_; }
 
   device_executor &executor_;
@@ -74,6 +71,9 @@ private:
   device_memory memory_;
   uint64_t slot_;
   host_memory staging_; // what a search begins with, and of each step under way what it has decided
+  logit_choice &logits_;
+  const entry_info *entry_ = nullptr; // of the steps
+  bool by_logits_ = false;
   int64_t sentences_ = 0, beams_ = 0;
   places at_{0, 0};
   uint64_t marks_[kAhead] = {};

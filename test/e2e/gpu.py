@@ -64,7 +64,9 @@ def confirm_steps_ahead(program):
     for options in ([], ["--batch", 1], ["--batch", 3], ["--batch", 3, "--min-length", 5], ["--max-length", 3, "--batch", 5],
                     ["--suppress", "5,9,11"], ["--end", "9,14"], ["--beam", 4, "--end", "9,11,14,20"], ["--end", "5,6,7,8,9,10,11,12,13"],
                     ["--suppress", everything], ["--beam", 4, "--batch", 3],
-                    ["--beam", 2, "--min-length", 5, "--max-length", 7], ["--beam", 4, "--suppress", nearly, "--max-length", 6]):
+                    ["--beam", 2, "--min-length", 5, "--max-length", 7], ["--beam", 4, "--suppress", nearly, "--max-length", 6],
+                    ["--repetition-penalty", 1.4, "--batch", 3], ["--no-repeat-ngram", 1, "--beam", 4, "--batch", 3, "--min-length", 5],
+                    ["--beam", 3, "--no-repeat-ngram", 2, "--repetition-penalty", 0.7, "--suppress", "5,9", "--end", "9,14"]):
         want, got = (run(program, *options, "--device", device, stdin=words, ok=False) for device in ("cpu", "cuda"))
         checks.that(got == want, f"{options}: {got} on the GPU, {want} on the CPU")
 
@@ -82,8 +84,8 @@ def confirm_counts(kind):
     """Of a search's steps little is copied, and most are started ahead of the host."""
     program, ids = WORK / kind, "5 6 7 8 9 10 11 12 13\n"
     small_bench(program, "--type", kind, target="cuda")
-    for beam, ends in ((1, ()), (4, ()), (1, ("--end", "27,28"))):
-        search = ("--batch", 1, "--beam", beam, "--min-length", 7, *ends)
+    for beam, more in ((1, ()), (4, ()), (1, ("--end", "27,28")), (1, ("--repetition-penalty", 1.3)), (4, ("--repetition-penalty", 0.8, "--no-repeat-ngram", 3))):
+        search = ("--batch", 1, "--beam", beam, "--min-length", 7, *more)
         done, out = counts_of(program, *search, stdin=ids)
         tokens = len(out.split())
         checks.that(tokens >= 7, f"{kind}: {out}")
@@ -134,6 +136,16 @@ def confirm_lengths():
     want = run(program, *options, "--device", "cpu", stdin=lines)[1]
     checks.that(got == want and done["launches"] == equal["launches"], f"{done}, of one length {equal}; {got}, not {want}")
     checks.that(done["downloaded"] < 4096, f"what the encoder gives, 6656 bytes, comes to the host: {done}")
+
+
+def confirm_logits():
+    """Steps that give logits, from which the search's own kernels choose."""
+    program, lines = WORK / "centred", "5 6 7\n8 9 10 11\n3 3\n20 30 12 13 17\n"
+    compile_model(SOURCE / "test" / "e2e" / "centred.xf", program, "--random-weights", 3, "--target", "cpu,cuda")
+    for options in ((), ("--batch", 2), ("--beam", 3, "--n-best", 2), ("--batch", 2, "--beam", 2, "--no-repeat-ngram", 2, "--min-length", 4)):
+        done, got = counts_of(program, *options, stdin=lines)
+        want = run(program, *options, "--device", "cpu", stdin=lines)[1]
+        checks.that(got == want and done["ahead"] > 8, f"{options}: {done}; {got} on the GPU, {want} on the CPU")
 
 
 def confirm_launches():
@@ -253,6 +265,7 @@ def devices():
     for kind in ("f32", "bf16", "f16"):
         confirm_counts(kind)
     confirm_lengths()
+    confirm_logits()
     confirm_launches()
     with_driver(FAKE_CUDA_GPUS=0)
     says(gpu, None, "finds no GPU")

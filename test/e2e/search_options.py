@@ -11,7 +11,7 @@ import sys
 from common import Checks, MODELS, WORK, compile_g2p, compile_model, run, write_safetensors
 
 DEVICE = sys.argv[1] if len(sys.argv) > 1 else None
-TARGET = ["--target", "cpu,cuda"] if DEVICE else []
+TARGET, WHERE = (["--target", "cpu,cuda"], ["--device", DEVICE]) if DEVICE else ([], [])
 checks = Checks()
 rng = random.Random(8)
 words = [line.split("\t")[0] for line in open(MODELS / "g2p" / "test.tsv", encoding="utf-8")]
@@ -103,19 +103,6 @@ compile_model(MODELS / "bench" / "bench.xf", bench, *TARGET, "--random-weights",
               *[word for key, value in settings.items() for word in ("--set", f"{key}={value}")])
 lines = [" ".join(str(rng.randrange(3, 5000)) for _ in range(rng.randrange(3, 9))) for _ in range(12)]
 confirm("bench", bench, lines, "17 4", ["--ids"])
-if DEVICE:
-    checks.end()
-
-
-def without_scores(*options):
-    return run(bench, "--ids", *options, stdin="".join(line + "\n" for line in lines))[1]
-
-
-checks.that(without_scores() == without_scores("--no-repeat-ngram", "1000"), "whole rows of logits give other results than a screen")
-# A token that ends results ends them where it comes, and is not printed.
-answer = results(bench, lines[:1], "--ids")[0][0][1].split()
-checks.that(results(bench, lines[:1], "--ids", "--end", answer[3])[0][0][1].split() == answer[:answer.index(answer[3])], "a token that ends results")
-
 
 # Decoders may read tokens that cannot be chosen.
 wide = WORK / "wide.xf"
@@ -131,11 +118,13 @@ wide.write_text("""model Wide(d = 16) {
   generate(encode, decode, start = 1, end = 2, pad = 0)
 }
 """)
-compile_model(wide, WORK / "wide", "--random-weights", 3)
+compile_model(wide, WORK / "wide", *TARGET, "--random-weights", 3)
 few = [" ".join(str(rng.randrange(3, 200)) for _ in range(rng.randrange(3, 9))) for _ in range(12)]
 for options in (["--repetition-penalty", "5"], ["--no-repeat-ngram", "1"]):
-    alone, together = (results(WORK / "wide", few, "--prefix", "45 50 190 199 60 65", *options, "--batch", batch) for batch in ("1", "8"))
+    alone, together = (results(WORK / "wide", few, "--prefix", "45 50 190 199 60 65", *options, *WHERE, "--batch", batch) for batch in ("1", "8"))
     checks.that(alone == together, f"{options}: tokens that cannot be chosen change other sentences")
+    there = results(WORK / "wide", few, "--prefix", "45 50 190 199 60 65", *options, "--device", "cpu")
+    checks.that(alike(alone, there), f"{options}: {alone}, but {there} on the CPU")
 
 # Behind token 4 every token has a logit of -inf, behind token 5 token 3 alone.
 barred = WORK / "barred.xf"
@@ -151,14 +140,27 @@ weights = {name: ("F32", [6, 6], struct.pack("<36f", *(value(row, column) for ro
            for name, value in {"e.weight": lambda row, column: 2.0 * (row == column),
                                "o.weight": lambda row, column: -3e38 * (column == 4 or (row, column) == (3, 5))}.items()}
 write_safetensors(WORK / "barred.safetensors", weights)
-compile_model(barred, WORK / "barred", "--weights", WORK / "barred.safetensors", "--limit=beam=1")
+compile_model(barred, WORK / "barred", *TARGET, "--weights", WORK / "barred.safetensors", "--limit=beam=1")
 given = "3\t5 3\n3\t4 5\n3\t5 5\n"
-status, text, err = run(WORK / "barred", "--score", stdin=given, ok=False)
+status, text, err = run(WORK / "barred", "--score", *WHERE, stdin=given, ok=False)
 scores = text.splitlines()
 checks.that(status == 1 and scores[:2] == ["-inf", ""] and -2 < float(scores[2]) < -1.6, f"{status} {text}")
 checks.that("line 2: no token is left that may be chosen" in err, err)
-objects = [json.loads(line) for line in run(WORK / "barred", "--score", "--json", stdin=given, ok=False)[1].splitlines()]
+objects = [json.loads(line) for line in run(WORK / "barred", "--score", "--json", *WHERE, stdin=given, ok=False)[1].splitlines()]
 checks.that(objects[0]["results"][0]["score"] is None and "error" in objects[1] and objects[2]["results"][0]["score"] < -1.6, f"{objects}")
+if DEVICE:
+    checks.end()
+
+
+def without_scores(*options):
+    return run(bench, "--ids", *options, stdin="".join(line + "\n" for line in lines))[1]
+
+
+checks.that(without_scores() == without_scores("--no-repeat-ngram", "1000"), "whole rows of logits give other results than a screen")
+# A token that ends results ends them where it comes, and is not printed.
+answer = results(bench, lines[:1], "--ids")[0][0][1].split()
+checks.that(results(bench, lines[:1], "--ids", "--end", answer[3])[0][0][1].split() == answer[:answer.index(answer[3])], "a token that ends results")
+
 status, _, err = run(WORK / "barred", "--alternatives", "1", stdin="3\n", ok=False)
 checks.that(status == 2 and "alternatives need a model that is compiled for 2 beams or more" in err, f"{status} {err}")
 checks.that("--alternatives" not in run(WORK / "barred", "--help")[1], "alternatives of a model with one beam")

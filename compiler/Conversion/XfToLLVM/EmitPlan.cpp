@@ -366,6 +366,21 @@ static LogicalResult checkSizes(ModuleOp module) {
   return failure(walked.wasInterrupted());
 }
 
+/// The kernels of a model that is searched which no plan calls.
+static void emitSearchKernels(ModuleOp module, CodeModule &result) {
+  auto functions = *result.gpuModule->getOps<mlir::gpu::GPUModuleOp>().begin();
+  result.gpuMoveRows = gpu::emitMoveRows(functions, "move_rows");
+  result.gpuAdvance = gpu::emitAdvance(functions, "advance");
+  result.gpuApplyRules = gpu::emitApplyRules(functions, "apply_rules");
+  ModuleRoles generate(module, kGenerateAttr);
+  EntryOp step = generate.entry("step");
+  int64_t columns = cast<RankedTensorType>(step.getResultTypes()[*step.findResult(generate.name("logits"))]).getDimSize(2);
+  int64_t most = 2 * std::min<int64_t>(generate.beams(), XF_ABI_ADVANCED_BEAMS);
+  result.gpuChooseLogits = gpu::emitChooseLogits(functions, "choose_logits", columns, most);
+  result.gpuTakeLogits = gpu::emitTakeLogits(functions, "take_logits");
+  result.gpuChooseParts = ChooseOp::countParts(columns, most);
+}
+
 FailureOr<CodeModule> convertToCode(ModuleOp module, Targets targets) {
   // Sizes first: the others multiply them.
   if (failed(checkSizes(module)) || failed(checkModule(module)))
@@ -388,11 +403,8 @@ FailureOr<CodeModule> convertToCode(ModuleOp module, Targets targets) {
   }
   if (uint64_t(std::max(result.workspaceBytes, result.layout.stateBytes)) > XF_ABI_LARGEST_BYTES)
     return emitError(whereOf(module), "the tensors together are larger than any memory; lower the limits of their dimensions (--limit)"), failure();
-  if (targets.cuda && module->hasAttr(kGenerateAttr)) {
-    auto functions = *result.gpuModule->getOps<mlir::gpu::GPUModuleOp>().begin();
-    result.gpuMoveRows = gpu::emitMoveRows(functions, "move_rows");
-    result.gpuAdvance = gpu::emitAdvance(functions, "advance");
-  }
+  if (targets.cuda && module->hasAttr(kGenerateAttr))
+    emitSearchKernels(module, result);
   return result;
 }
 

@@ -42,16 +42,24 @@ void storeLargest(GpuBuilder &b, Value largest, Value isOdd, Value address) {
   b.store(select(b, odd, b.f32(std::numeric_limits<double>::quiet_NaN()), largest), address);
 }
 
-ChooseViews::ChooseViews(GpuBuilder &b, ChooseOp op, const KernelRequest &request)
-    : result(request.resultView()), blocks(ChooseOp::countBlocks(op.getColumns())), most(op.getMost()), b(b),
-      paddedBlocks(llvm::alignTo(blocks, codegen::kLanes)) {
-  rows = b.size(rowsView, 1 - op.getAxis());
+ChooseShape shapeOf(ChooseOp op, const KernelRequest &request) {
+  using enum ChooseOperands::View;
+  return {rowsView, static_cast<unsigned>(1 - op.getAxis()), forbiddenView, classesView, optionsView, request.resultView(), op.getColumns(), op.getMost()};
 }
+
+ChooseViews::ChooseViews(GpuBuilder &b, const ChooseShape &shape)
+    : rows(b.size(shape.rowsView, shape.rowsDim)), result(shape.result), blocks(ChooseOp::countBlocks(shape.columns)), most(shape.most), b(b), shape(shape),
+      paddedBlocks(llvm::alignTo(blocks, codegen::kLanes)) {}
 
 void ChooseViews::readOptions() {
   Type i32 = b.getI32Type();
-  wanted = b.min(b.toI64(b.load(i32, b.data(optionsView))), b.i64(most));
-  sums = b.create<arith::CmpIOp>(arith::CmpIPredicate::ne, b.load(i32, b.at(b.data(optionsView), 1, i32)), b.i32(0));
+  wanted = b.min(b.toI64(b.load(i32, b.data(shape.optionsView))), b.i64(most));
+  sums = b.create<arith::CmpIOp>(arith::CmpIPredicate::ne, b.load(i32, b.at(b.data(shape.optionsView), 1, i32)), b.i32(0));
+}
+
+Value ChooseViews::wordsOf(Value row, Value block) {
+  Value offset = b.mul(loadIndex(b, shape.classesView, row), b.stride(shape.forbiddenView, 0));
+  return b.at(b.data(shape.forbiddenView), b.add(offset, b.mul(block, ChooseOp::kBlock / 32)), b.getI32Type());
 }
 
 Value ChooseViews::maximumAt(Value row, Value block) {

@@ -19,6 +19,7 @@ namespace xf::gpu {
 
 namespace {
 
+using enum ChooseOperands::View;
 constexpr int64_t kLanes = codegen::kLanes, kPanels = ChooseOp::kBlock / kLanes, kWords = ChooseOp::kBlock / 32;
 // Weights are read once for as many rows as a tile has; what a thread reads of shared memory is the less for an element the more it has of them.
 constexpr TileShape kFew{4, ChooseOp::kBlock, 4, 1, 16, 4}, kSome{32, ChooseOp::kBlock, 8, 4, 16, 4}, kMany{64, ChooseOp::kBlock, 8, 8, 8, 3};
@@ -32,7 +33,7 @@ static_assert(kFewRows == kTileRows && kTensorThreads == kTensorMany.threads());
 class ChooseBlock {
 public:
   ChooseBlock(GpuBuilder b, ChooseOp op, const KernelRequest &request, int64_t rows, int64_t threads)
-      : b(std::move(b)), op(op), request(request), rows(rows), threads(threads), views(this->b, op, request), axis(op.getAxis()) {
+      : b(std::move(b)), op(op), request(request), rows(rows), threads(threads), views(this->b, shapeOf(op, request)), axis(op.getAxis()) {
     auto weight = cast<RankedTensorType>(op.getWeight().getType());
     factor = cast<RankedTensorType>(op.getX().getType()).getElementType();
     columns = weight.getDimSize(0);
@@ -47,16 +48,14 @@ protected:
   virtual void multiply() = 0;
   int64_t foundBytes() const { return rows * ChooseTile::foundPerRow(views.most); }
   Value panelIsNeeded(Value panel);
-  /// The address of the row's bits for the block's columns.
-  Value wordsOf(Value row);
   /// The logit of the block's column `own`, with the word that holds its bit.
   Value logit(Value product, Value word, Value row, Value own);
   /// Rows behind the last one are computed as the last one, and not stored.
   Value existing(Value row) { return b.min(row, b.sub(views.rows, 1)); }
-  Value rowStride() { return b.stride(ChooseViews::rowsView, 1 - axis); }
+  Value rowStride() { return b.stride(rowsView, 1 - axis); }
   /// Of x, at the last position.
   Value firstX() {
-    return b.at(b.data(ChooseViews::rowsView), b.mul(last, b.stride(ChooseViews::rowsView, axis)), factor);
+    return b.at(b.data(rowsView), b.mul(last, b.stride(rowsView, axis)), factor);
   }
 
   GpuBuilder b;
@@ -108,7 +107,7 @@ private:
 };
 
 void ChooseBlock::emit() {
-  last = b.sub(b.size(ChooseViews::rowsView, axis), 1);
+  last = b.sub(b.size(rowsView, axis), 1);
   // Blocks that run together read the same weights.
   Value tiles = b.ceilDiv(views.rows, rows);
   number = b.divide(b.block(), tiles);
@@ -126,12 +125,6 @@ void ChooseBlock::emit() {
   b.finish();
 }
 
-Value ChooseBlock::wordsOf(Value row) {
-  Value kind = loadIndex(b, ChooseViews::classesView, row);
-  Value offset = b.add(b.mul(kind, b.stride(ChooseViews::forbiddenView, 0)), b.mul(number, kWords));
-  return b.at(b.data(ChooseViews::forbiddenView), offset, b.getI32Type());
-}
-
 /// While few rows are computed the GPU has nothing else to read than the weights of the columns.
 void ChooseBlock::prefetchWeights() {
   constexpr int64_t kMost = 64 << 10; // of a block: all of them would be more than the cache holds
@@ -139,7 +132,7 @@ void ChooseBlock::prefetchWeights() {
   int64_t panelBytes = words * kLanes * 4;
   int64_t all = llvm::divideCeil(columns, kLanes) * panelBytes, own = std::min(kPanels * panelBytes, all);
   Value start = b.min(b.mul(number, kPanels * panelBytes), b.i64(all - own));
-  b.prefetch(b.at(b.data(ChooseViews::weightView), start, b.getI8Type()), std::min(own, kMost), threads);
+  b.prefetch(b.at(b.data(weightView), start, b.getI8Type()), std::min(own, kMost), threads);
 }
 
 /// Each warp finds out for itself, a lane a row or more.
@@ -148,7 +141,7 @@ void ChooseBlock::findBarred() {
   int64_t lanes = std::min(rows, kWarp);
   SmallVector<Value> words;
   for (int64_t first = 0; first < rows; first += lanes)
-    words.push_back(wordsOf(existing(b.add(firstRow, b.add(b.rem(b.lane(), b.i64(lanes)), first)))));
+    words.push_back(views.wordsOf(existing(b.add(firstRow, b.add(b.rem(b.lane(), b.i64(lanes)), first))), number));
   for (int64_t i = 0; i < kWords; ++i) {
     Value bits;
     for (Value own : words) {
@@ -194,7 +187,7 @@ void ChooseBlock::work() {
 }
 
 Value ChooseBlock::extra(unsigned number, Value row, Value column) {
-  unsigned view = ChooseViews::firstExtra + number;
+  unsigned view = firstExtra + number;
   Type element = cast<RankedTensorType>(op.getExtras()[number].getType()).getElementType();
   Value offset = b.i64(0);
   for (auto [d, target] : llvm::enumerate(op.getMap(number))) {
@@ -232,7 +225,7 @@ void ChooseBlock::applyRegion() {
   b.loop(b.i64(0), b.i64(rows), apart * batch, [&](Value start) {
     auto rowAt = [&](Value number) { return b.add(b.add(start, first), b.mul(number, apart)); };
     Value read = existing(b.add(firstRow, rowAt(b.rem(b.lane(), batch))));
-    Value words = b.load(i32, b.at(wordsOf(read), b.div(own, b.i64(kWarp)), i32));
+    Value words = b.load(i32, b.at(views.wordsOf(read, number), b.div(own, b.i64(kWarp)), i32));
     for (int64_t i = 0; i < batch; ++i) {
       Value local = rowAt(b.i64(i)), place = b.at(logits, b.add(b.mul(local, stride), own), f32);
       b.store(logit(b.load(f32, place), b.fromLane(words, i), existing(b.add(firstRow, local)), own), place);
@@ -243,7 +236,7 @@ void ChooseBlock::applyRegion() {
 void PlainChoose::multiply() {
   bool ofBytes = cast<RankedTensorType>(op.getWeight().getType()).getElementType().isInteger(8);
   auto isNeeded = [&](Value panel) { return panelIsNeeded(panel); };
-  TileOperands operands{columns, depth, ofBytes, firstX(), rowStride(), views.rows, b.data(ChooseViews::weightView), isNeeded};
+  TileOperands operands{columns, depth, ofBytes, firstX(), rowStride(), views.rows, b.data(weightView), isNeeded};
   stride = shape.stride();
   logits = multiplyTile(b, shape, operands, firstRow, b.mul(number, kPanels));
   found = b.shared(b.getI8Type(), foundBytes());
@@ -268,7 +261,7 @@ void TensorChoose::multiplyFew(const TensorOperands &operands) {
 }
 
 void TensorChoose::multiply() {
-  TensorOperands operands{factor, columns, depth, firstX(), rowStride(), views.rows, b.data(ChooseViews::weightView)};
+  TensorOperands operands{factor, columns, depth, firstX(), rowStride(), views.rows, b.data(weightView)};
   if (isMany) {
     auto isNeeded = [&](Value panel) { return panelIsNeeded(panel); };
     b.setBlocksTogether(2); // one looks for candidates while the other multiplies
@@ -297,13 +290,13 @@ LogicalResult emitChoose(ChooseOp op, const KernelRequest &request, Kernel &kern
   int64_t blocks = ChooseOp::countBlocks(op.getColumns());
   std::string few = (request.name + "_few").str(), many = (request.name + "_many").str();
   auto add = [&](const std::string &name, int64_t rows, int64_t threads, std::optional<Launch::Limit> limit) {
-    kernel.launches.push_back({name, threads, {{ChooseViews::rowsView, rowDim, rows}}, 1, blocks, limit});
+    kernel.launches.push_back({name, threads, {{rowsView, rowDim, rows}}, 1, blocks, limit});
     return request.start(name, threads, op.getLoc());
   };
-  Launch::Limit ofFew{ChooseViews::rowsView, rowDim, kFewRows};
+  Launch::Limit ofFew{rowsView, rowDim, kFewRows};
   if (factor.isF32()) {
     std::string some = (request.name + "_some").str();
-    Launch::Limit ofSome{ChooseViews::rowsView, rowDim, kSome.rows};
+    Launch::Limit ofSome{rowsView, rowDim, kSome.rows};
     PlainChoose(add(few, kFew.rows, kFew.threads(), ofFew), op, request, kFew).emit();
     PlainChoose(add(some, kSome.rows, kSome.threads(), ofSome), op, request, kSome).emit();
     PlainChoose(add(many, kMany.rows, kMany.threads(), std::nullopt), op, request, kMany).emit();
@@ -312,8 +305,8 @@ LogicalResult emitChoose(ChooseOp op, const KernelRequest &request, Kernel &kern
     TensorChoose(add(many, kTensorMany.rows, kTensorThreads, std::nullopt), op, request, /*isMany=*/true).emit();
   }
   std::string merge = (request.name + "_merge").str();
-  emitChooseMerge(request.start(merge, kMergeThreads, op.getLoc()), op, request);
-  kernel.launches.push_back({merge, kMergeThreads, {{ChooseViews::rowsView, rowDim, 1}}, 1, 1, std::nullopt, 1});
+  emitChooseMerge(request.start(merge, kMergeThreads, op.getLoc()), shapeOf(op, request));
+  kernel.launches.push_back({merge, kMergeThreads, {{rowsView, rowDim, 1}}, 1, 1, std::nullopt, 1});
   return success();
 }
 

@@ -40,19 +40,33 @@ mlir::Value shiftOf(GpuBuilder &b, mlir::Value largest);
 /// Stores `largest`, or NaN where the i32 `isOdd` is not 0.
 void storeLargest(GpuBuilder &b, mlir::Value largest, mlir::Value isOdd, mlir::Value address);
 
+/// What a kernel that chooses has as its views, and how much it chooses from.
+struct ChooseShape {
+  unsigned rowsView, rowsDim; // whose size is that of rows
+  unsigned forbiddenView, classesView, optionsView;
+  unsigned result; // the first of the views of values, tokens, norms and parts
+  int64_t columns, most;
+};
+/// Those of xf.choose.
+struct ChooseOperands {
+  enum View : unsigned { rowsView, weightView, forbiddenView, classesView, optionsView, firstExtra };
+};
+ChooseShape shapeOf(mlir::xf::ChooseOp op, const KernelRequest &request);
+
 class ChooseViews {
 public:
-  enum Operand : unsigned { rowsView, weightView, forbiddenView, classesView, optionsView, firstExtra };
-
-  ChooseViews(GpuBuilder &b, mlir::xf::ChooseOp op, const KernelRequest &request);
+  ChooseViews(GpuBuilder &b, const ChooseShape &shape);
   /// Finds out what is wanted: behind awaitLaunches().
   void readOptions();
 
   mlir::Value rows;   // how many there are
   mlir::Value wanted; // candidates
   mlir::Value sums;   // whether they are wanted, i1
-  unsigned result;    // the first of the views of values, tokens, norms and parts
+  unsigned result;    // as the shape's
   int64_t blocks, most;
+
+  /// The address of the row's bits for the columns of `block`.
+  mlir::Value wordsOf(mlir::Value row, mlir::Value block);
 
   // The places of a row and block of columns in `parts`, as on the CPU.
   mlir::Value maximumAt(mlir::Value row, mlir::Value block);
@@ -71,6 +85,7 @@ private:
   mlir::Value columnOf(mlir::Value logitAddress);
 
   GpuBuilder &b;
+  ChooseShape shape;
   int64_t paddedBlocks;
 };
 
@@ -87,8 +102,8 @@ struct ChooseTile {
 /// Finds each row's maximum, sum and candidates, and leaves them for the second kernel. All threads must take part, and see the logits.
 void emitChooseRows(GpuBuilder &b, ChooseViews &views, const ChooseTile &tile);
 
-/// The second kernel: joins what the blocks of a row have found.
-void emitChooseMerge(GpuBuilder b, mlir::xf::ChooseOp op, const KernelRequest &request);
+/// The second kernel, whose block is a row: joins what the first one's blocks have found of it.
+void emitChooseMerge(GpuBuilder b, const ChooseShape &shape);
 /// Warps of its blocks that take lists; another one joins the norms.
 inline constexpr int64_t kListWarps = 4, kMergeThreads = (kListWarps + 1) * kWarp;
 

@@ -20,8 +20,8 @@ constexpr int64_t kLanes = codegen::kLanes, kListThreads = kListWarps * kWarp;
 
 class ChooseMerge {
 public:
-  ChooseMerge(GpuBuilder &b, ChooseOp op, const KernelRequest &request)
-      : b(b), i32(b.getI32Type()), views(b, op, request), ownLists(llvm::divideCeil(views.blocks, kListThreads)), row(b.block()) {
+  ChooseMerge(GpuBuilder &b, const ChooseShape &shape)
+      : b(b), i32(b.getI32Type()), views(b, shape), ownLists(llvm::divideCeil(views.blocks, kListThreads)), row(b.block()) {
     b.setBlocksTogether(6); // for as many registers as reads of norms take
     views.readOptions();
     keys = b.shared(i32, kListWarps * views.most);
@@ -165,8 +165,8 @@ void ChooseMerge::joinNorms() {
 
 } // namespace
 
-void emitChooseMerge(GpuBuilder b, ChooseOp op, const KernelRequest &request) {
-  ChooseMerge(b, op, request).emit();
+void emitChooseMerge(GpuBuilder b, const ChooseShape &shape) {
+  ChooseMerge(b, shape).emit();
   b.finish();
 }
 

@@ -60,6 +60,10 @@ std::optional<Launch> emitWithPrologue(mlir::gpu::GPUModuleOp module, llvm::Stri
 /// Adds the function `name` of a kernel that searches call beside the model's: what they do is said in xf_abi.h.
 Kernel emitMoveRows(mlir::gpu::GPUModuleOp module, llvm::StringRef name);
 Kernel emitAdvance(mlir::gpu::GPUModuleOp module, llvm::StringRef name);
+Kernel emitApplyRules(mlir::gpu::GPUModuleOp module, llvm::StringRef name);
+/// Of `columns` logits, and NAME_merge.
+Kernel emitChooseLogits(mlir::gpu::GPUModuleOp module, llvm::StringRef name, int64_t columns, int64_t most);
+Kernel emitTakeLogits(mlir::gpu::GPUModuleOp module, llvm::StringRef name);
 
 /// A module that holds one empty gpu.module.
 mlir::OwningOpRef<mlir::ModuleOp> makeKernelModule(mlir::MLIRContext *context);

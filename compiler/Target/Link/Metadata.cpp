@@ -178,6 +178,10 @@ private:
       kernels.push_back(put(kernel));
     header.gpu.move_rows = put(contents.codeModule.gpuMoveRows);
     header.gpu.advance = put(contents.codeModule.gpuAdvance);
+    header.gpu.apply_rules = put(contents.codeModule.gpuApplyRules);
+    header.gpu.choose_logits = put(contents.codeModule.gpuChooseLogits);
+    header.gpu.take_logits = put(contents.codeModule.gpuTakeLogits);
+    header.gpu.choose_parts = static_cast<uint64_t>(contents.codeModule.gpuChooseParts);
     header.gpu.ptx = bytes.put(contents.ptx);
     header.gpu.capability = gpu::kComputeCapability;
     header.gpu.kernels = bytes.putTable<xf_abi_gpu_kernel>(kernels);

@@ -1,0 +1,182 @@
+#include "runtime/device/logit_choice.h"
+
+#include "runtime/abi/xf_log.h"
+#include "runtime/core/row_choices.h"
+#include "runtime/core/search_options.h"
+#include "runtime/core/search_slots.h"
+#include "runtime/core/step_layout.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace xf::rt {
+
+namespace {
+
+// Positions that are moved together.
+constexpr int64_t kTogether = 4;
+
+} // namespace
+
+logit_choice::places::places(const logit_choice &c) {
+  arena_plan plan;
+  auto add = [&](int64_t count, uint64_t size) { return plan.add(static_cast<uint64_t>(count), size, 256); };
+  int64_t changed = c.how_ == use::change_and_choose ? c.rows_ : 0, scored = c.how_ == use::score ? c.rows_ : 0;
+  rules = add(2, sizeof(double));
+  options = add(2, sizeof(int32_t));
+  classes = add(c.rows_, sizeof(int32_t));
+  targets = add(scored, sizeof(int32_t));
+  forbidden = add(c.classes_ * c.layout_.words, sizeof(uint32_t));
+  read = add(changed * c.positions_, sizeof(int32_t));
+  norms = add(c.rows_ * 2, sizeof(float));
+  logits = add(scored, sizeof(float));
+  values = add(c.rows_ * c.most_, sizeof(float));
+  tokens = add(c.rows_ * c.most_, sizeof(int32_t));
+  parts = add(c.rows_ * c.parts_, sizeof(float));
+  end = plan.bytes();
+}
+
+logit_choice::logit_choice(device_executor &executor, const step_layout &layout)
+    : executor_(executor), layout_(layout), most_(2 * std::min<int64_t>(executor.get_model().header().generate.beam, XF_ABI_ADVANCED_BEAMS)),
+      parts_(static_cast<int64_t>(executor.get_model().header().gpu.choose_parts)),
+      positions_((executor.get_model().header().generate.target + kTogether - 1) / kTogether * kTogether), at_(*this),
+      is_read_(static_cast<size_t>((layout.vocabulary + 31) / 32)) {}
+
+void logit_choice::reserve(use how, int64_t rows, const search_slots &slots) {
+  how_ = how;
+  rows_ = rows;
+  classes_ = slots.classes().count(slots.count());
+  at_ = places(*this);
+  memory_.grow(executor_.where(), at_.end);
+  staging_.grow(executor_.where(), at_.values);
+}
+
+// All that the host says.
+void logit_choice::upload(const search_slots &slots, int32_t candidates, bool sums) {
+  staged(at_.options)[0] = candidates;
+  staged(at_.options)[1] = sums;
+  std::memcpy(staged(at_.forbidden), slots.classes().forbidden(0), static_cast<size_t>(classes_ * layout_.words) * sizeof(uint32_t));
+  executor_.where().upload(memory_.get(), staging_.get(), at_.norms);
+}
+
+void logit_choice::begin(const search_slots &slots, const search_options &options) {
+  bool changes = options.changes_logits();
+  reserve(changes ? use::change_and_choose : use::choose, slots.rows().count(), slots);
+  *staged<double>(at_.rules) = options.repetition_penalty;
+  staged<int64_t>(at_.rules)[1] = options.no_repeat_ngram;
+  for (int32_t row = 0; row < rows_; ++row) {
+    staged(at_.classes)[row] = slots.class_of(row);
+    if (changes)
+      write_read_tokens(slots, row);
+  }
+  upload(slots, options.candidates(), options.wants_scores());
+}
+
+// All that the row has read, tokens that it had read before marked.
+void logit_choice::write_read_tokens(const search_slots &slots, int32_t row) {
+  int32_t *tokens = staged(at_.read) + row * positions_;
+  std::span<const int32_t> read = slots.tokens_read(row, tokens);
+  auto for_known = [&](auto see) {
+    for (size_t i = 0; i < read.size(); ++i)
+      if (int32_t token = tokens[i] < 0 ? -1 - tokens[i] : tokens[i]; token < layout_.vocabulary)
+        see(tokens[i], is_read_[static_cast<size_t>(token / 32)], 1u << (token % 32));
+  };
+  for_known([](int32_t &token, uint32_t &word, uint32_t bit) {
+    if (word & bit)
+      token = -1 - token;
+    word |= bit;
+  });
+  for_known([](int32_t, uint32_t &word, uint32_t bit) { word &= ~bit; });
+}
+
+candidate_places logit_choice::candidates() const {
+  uint8_t *memory = memory_.get();
+  return {memory + at_.values, memory + at_.tokens, memory + at_.norms, memory + at_.options, memory + at_.classes, most_};
+}
+
+// What the step gives.
+xf_abi_view logit_choice::logits() const {
+  size_t number = layout_.plain->inputs.size() + static_cast<size_t>(layout_.logits_output);
+  return make_view(executor_.tensor(number), {rows_, layout_.vocabulary}, {layout_.vocabulary, 1});
+}
+
+void logit_choice::choose() {
+  if (how_ == use::change_and_choose) {
+    uint8_t *memory = memory_.get();
+    auto input = [&](int number) { return make_view(executor_.tensor(static_cast<size_t>(number)), {rows_}, {1}); };
+    const xf_abi_view views[] = {logits(), input(layout_.tokens), input(layout_.past),
+                                 make_view(memory + at_.read, {rows_, positions_}, {positions_, 1}), make_view(memory + at_.rules, {2}, {1})};
+    executor_.launch(executor_.get_model().gpu().apply_rules, views);
+  }
+  find_candidates();
+}
+
+void logit_choice::find_candidates() {
+  uint8_t *memory = memory_.get();
+  const xf_abi_view views[] = {logits(),
+                               make_view(memory + at_.forbidden, {classes_, layout_.words}, {layout_.words, 1}),
+                               make_view(memory + at_.classes, {rows_}, {1}),
+                               make_view(memory + at_.options, {2}, {1}),
+                               make_view(memory + at_.values, {rows_, most_}, {most_, 1}),
+                               make_view(memory + at_.tokens, {rows_, most_}, {most_, 1}),
+                               make_view(memory + at_.norms, {rows_, 2}, {2, 1}),
+                               make_view(memory + at_.parts, {rows_, parts_}, {parts_, 1})};
+  executor_.launch(executor_.get_model().gpu().choose_logits, views);
+}
+
+void logit_choice::move_rows(const uint8_t *moves) {
+  if (how_ != use::change_and_choose)
+    return;
+  const xf_abi_view views[] = {
+      make_view(memory_.get() + at_.read, {1, 1, kTogether, kTogether * int64_t{sizeof(int32_t)}}, {0, 0, positions_ * int64_t{sizeof(int32_t)}}),
+      make_view(moves, {rows_, 3}, {3, 1})};
+  executor_.launch(executor_.get_model().gpu().move_rows, views);
+}
+
+// Of a position among those that a step has read: its row of logits.
+int64_t logit_choice::place_of(int64_t row, int64_t position, int64_t positions) const {
+  return executor_.get_model().header().generate.sequence_first ? position * (rows_ / positions) + row : row * positions + position;
+}
+
+void logit_choice::write_targets(const search_slots &slots, const search_options &options, int64_t positions) {
+  for (int32_t row = 0; row < slots.rows().count(); ++row)
+    for (int64_t position = 0; position < positions; ++position) {
+      scored_target target = slots.target_of(row, position, positions, options.targets).value_or(scored_target{token_classes::kNone, 0});
+      int64_t place = place_of(row, position, positions);
+      staged(at_.classes)[place] = target.row_class;
+      staged(at_.targets)[place] = target.token;
+    }
+}
+
+void logit_choice::score(const int64_t *dims, void *const *io, int64_t positions, const search_slots &slots, const search_options &options,
+                         row_choices &choices) {
+  executor_.ask([&] {
+    device &where = executor_.where();
+    where.wait(where.mark()); // a search that has stopped in the middle may have left something
+    reserve(use::score, slots.rows().count() * positions, slots);
+    write_targets(slots, options, positions);
+    executor_.upload(*layout_.plain, dims, io);
+    upload(slots, /*candidates=*/1, /*sums=*/true);
+    executor_.run(*layout_.plain, dims);
+    find_candidates();
+    uint8_t *memory = memory_.get();
+    const xf_abi_view views[] = {logits(), make_view(memory + at_.forbidden, {classes_, layout_.words}, {layout_.words, 1}),
+                                 make_view(memory + at_.classes, {rows_}, {1}), make_view(memory + at_.targets, {rows_}, {1}),
+                                 make_view(memory + at_.logits, {rows_}, {1})};
+    executor_.launch(executor_.get_model().gpu().take_logits, views);
+    where.download(staging_.get() + at_.norms, memory + at_.norms, at_.values - at_.norms);
+    where.wait(where.mark());
+  });
+  for (int64_t row = 0; row < slots.rows().count(); ++row)
+    for (int64_t position = 0; position < positions; ++position) {
+      int64_t place = place_of(row, position, positions), result = row * positions + position;
+      const float *norms = staged<float>(at_.norms) + 2 * place;
+      bool exists = norms[0] > -std::numeric_limits<float>::infinity();
+      choices.summary(result) = {exists, !std::isnan(norms[0]), exists ? static_cast<double>(norms[0]) + xf_log(static_cast<double>(norms[1])) : 0.0};
+      *choices.candidates(result) = {staged<float>(at_.logits)[place], staged(at_.targets)[place]};
+    }
+}
+
+} // namespace xf::rt

@@ -1,0 +1,78 @@
+// Chooses tokens from the logits that a search's step leaves on a device, where the step does not choose itself, or where logits are changed
+// before: kernels of the search do what host_choice does on the host.
+#ifndef RUNTIME_DEVICE_LOGIT_CHOICE_H
+#define RUNTIME_DEVICE_LOGIT_CHOICE_H
+
+#include "runtime/device/device_memory.h"
+#include "runtime/device/executor.h"
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace xf::rt {
+
+class row_choices;
+class search_slots;
+struct search_options;
+struct step_layout;
+
+// Where on a device a step's candidates are, as xf_abi_generate says of a step that chooses: those of a row are `most` elements from the last
+// row's.
+struct candidate_places {
+  uint8_t *values, *tokens, *norms, *options, *classes;
+  int64_t most;
+};
+
+class logit_choice {
+public:
+  logit_choice(device_executor &executor, const step_layout &layout);
+
+  // Begins with what the rows may choose, and what they have read. As what follows, it is a part of the executor's ask(), and nothing that was
+  // asked for before may still be under way.
+  void begin(const search_slots &slots, const search_options &options);
+  // Behind a step: the candidates of its rows.
+  void choose();
+  // What is noted of rows goes where their states go; `moves` as device_executor::move_rows has it.
+  void move_rows(const uint8_t *moves);
+
+  candidate_places candidates() const;
+  // What launches depend on beside the step.
+  std::array<int64_t, 3> kind() const { return {reinterpret_cast<int64_t>(memory_.get()), classes_, static_cast<int64_t>(how_)}; }
+
+  // Runs a step of the entry that gives logits, whose arguments these are and which reads so many positions of each row of results that are given:
+  // what each of their tokens is worth there.
+  void score(const int64_t *dims, void *const *io, int64_t positions, const search_slots &slots, const search_options &options, row_choices &choices);
+
+private:
+  struct places {
+    places(const logit_choice &choice);
+    // The host says what these are,
+    uint64_t rules, options, classes, targets, forbidden, read;
+    // and the device these.
+    uint64_t norms, logits, values, tokens, parts, end;
+  };
+  enum class use { choose, change_and_choose, score };
+  void reserve(use how, int64_t rows, const search_slots &slots);
+  void upload(const search_slots &slots, int32_t candidates, bool sums);
+  void write_targets(const search_slots &slots, const search_options &options, int64_t positions);
+  void find_candidates();
+  xf_abi_view logits() const;
+  int64_t place_of(int64_t row, int64_t position, int64_t positions) const;
+  void write_read_tokens(const search_slots &slots, int32_t row);
+  template <typename T = int32_t> T *staged(uint64_t offset) const { return reinterpret_cast<T *>(staging_.get() + offset); }
+
+  device_executor &executor_;
+  const step_layout &layout_;
+  int64_t most_, parts_, positions_; // candidates and parts of a row, and what it can have read
+  use how_ = use::choose;
+  int64_t rows_ = 0, classes_ = 0; // rows of logits
+  places at_;
+  device_memory memory_;
+  host_memory staging_;
+  std::vector<uint32_t> is_read_; // of a row: a bit for each token
+};
+
+} // namespace xf::rt
+
+#endif
