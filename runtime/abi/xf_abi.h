@@ -223,14 +223,15 @@ typedef struct xf_abi_gpu_pair {
  *   outer index, a row] and starts with row 0; of each row (from, to, positions) of moves, i32 [moves, 3], the units that hold
  *   these positions are copied. What one move writes no other reads.
  * advance(values, chosen, norms, options, sums, sentences, tokens, past, classes, moves, pair_sums, decided): takes a search of
- *   G sentences with K beams, at most XF_ABI_ADVANCED_BEAMS, from one step of R = G * K rows to the next. Of each sentence it reads
+ *   G sentences with K beams, at most XF_ABI_ADVANCED_BEAMS, from one step of R rows to the next. Of each sentence it reads
  *     values, chosen, norms, options: what the step gives of its rows and was told (xf_abi_generate),
  *     sums f64[G, K]: of the open beams' logarithms of probabilities,
- *     sentences i32[G, XF_ABI_SENTENCE_WORDS + K]: the words of xf_abi_sentence, and the row of each beam,
+ *     sentences i32[G, XF_ABI_SENTENCE_WORDS + K]: the words of xf_abi_sentence, and the row of each beam; beams that do not come
+ *       to be open, where beams go on apart, may have another's,
  *   and of a sentence that is not done it writes
  *     sums and sentences as they are after the step,
  *     tokens, past, classes i32[R]: what the next step is told of the sentence's rows, unless the sentence is done now,
- *     moves i32[R, 3]: for move_rows; where a sentence is done, of a row to itself,
+ *     moves i32[G * K, 3]: for move_rows; where a sentence is done, of a row to itself,
  *     pair_sums f64[G, 2K], decided i32[G, 2 + 5K]: how many of the best pairs there are, whether a number of its rows is none,
  *       the new row of each beam, and the pairs' beams and tokens.
  *   Which pairs these are, and what becomes of them, is said in runtime/core/beam.h.
@@ -239,12 +240,16 @@ typedef struct xf_abi_gpu_pair {
  *   -1 - token where an earlier position of the row has it, too. rules are an f64, the penalty, and an i64, how long what is not repeated
  *   is, or 0.
  * choose_logits(logits, forbidden, classes, options, values, tokens, norms, parts): of the logits f32[R, V] what `choose` gives
- *   (xf_abi_generate), K being twice the limit of beams, at most 2 * XF_ABI_ADVANCED_BEAMS; parts f32[R, choose_parts] is memory for what
- *   lies between its stages.
+ *   (xf_abi_generate), K being XF_ABI_MOST_CHOSEN; parts f32[R, choose_parts] is memory for what lies between its stages.
  * take_logits(logits, forbidden, classes, tokens, values): of each row its logit of the token that tokens i32[R] says, values f32[R]; -inf where
- *   the row may not choose it. */
+ *   the row may not choose it.
+ * draw(logits, forbidden, classes, values, tokens, norms, sentences, draws, how): draws a token for each open beam of sentences, which are as
+ *   advance has them. draws u64[G, K] is what a sentence's random numbers are made of, the same for its K beams. how is an f64, the temperature, an
+ *   f64, the share, and an i64: of how many best tokens it draws, which values, tokens and norms are what choose_logits has found of, or 0, if it
+ *   draws of all. What it has drawn takes the place of the row's first value and token. runtime/core/row_sample.h says how. */
 #define XF_ABI_ADVANCED_ENDS 8
 #define XF_ABI_ADVANCED_BEAMS 32
+#define XF_ABI_MOST_CHOSEN 64 /* 2 * XF_ABI_ADVANCED_BEAMS */
 enum xf_abi_sentence {
   XF_ABI_OPEN = 0,       /* beams */
   XF_ABI_PRODUCED = 1,   /* tokens */
@@ -254,7 +259,8 @@ enum xf_abi_sentence {
   XF_ABI_CLASS = 5,      /* of rows that may choose the end; the next one is of those that may not */
   XF_ABI_POSITIONS = 6,  /* that the rows hold after the step */
   XF_ABI_DONE = 7,
-  XF_ABI_END = 8,        /* the first of XF_ABI_ADVANCED_ENDS tokens that end a result, of which some may be the same */
+  XF_ABI_APART = 8,      /* 1: each open beam goes on with its own candidate, of which there is one */
+  XF_ABI_END = 9,        /* the first of XF_ABI_ADVANCED_ENDS tokens that end a result, of which some may be the same */
   XF_ABI_SENTENCE_WORDS = XF_ABI_END + XF_ABI_ADVANCED_ENDS
 };
 typedef struct xf_abi_gpu {
@@ -269,6 +275,7 @@ typedef struct xf_abi_gpu {
   xf_abi_gpu_kernel apply_rules;
   xf_abi_gpu_kernel choose_logits;
   xf_abi_gpu_kernel take_logits;
+  xf_abi_gpu_kernel draw;
   uint64_t choose_parts;
 } xf_abi_gpu;
 
@@ -452,7 +459,7 @@ XF_ABI_ASSERT(sizeof(xf_abi_tensor) == 32 + 16 * XF_ABI_MAX_RANK);
 XF_ABI_ASSERT(sizeof(xf_abi_entry) == 48);
 XF_ABI_ASSERT(sizeof(xf_abi_state) == 136);
 XF_ABI_ASSERT(sizeof(xf_abi_segment) == 48);
-XF_ABI_ASSERT(sizeof(xf_abi_gpu_launch) == 56 + 16 * XF_ABI_MAX_RANK && sizeof(xf_abi_gpu) == 160);
+XF_ABI_ASSERT(sizeof(xf_abi_gpu_launch) == 56 + 16 * XF_ABI_MAX_RANK && sizeof(xf_abi_gpu) == 176);
 XF_ABI_ASSERT(sizeof(xf_abi_generate) % 8 == 0 && sizeof(xf_abi_text) % 8 == 0);
 
 #ifdef __cplusplus

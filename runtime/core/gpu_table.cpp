@@ -96,7 +96,9 @@ gpu_table read_gpu_table(const image_reader &reader, const xf_abi_image &image) 
     result.apply_rules = read(gpu.apply_rules, 5, "the kernel that changes logits");
     result.choose_logits = read(gpu.choose_logits, 8, "the kernel that chooses from logits");
     result.take_logits = read(gpu.take_logits, 5, "the kernel that takes logits");
-    reader.require(gpu.choose_parts >= 1 && gpu.choose_parts <= XF_ABI_LARGEST_SIZE, "what lies between the stages of a search's kernel has an impossible size");
+    result.draw = read(gpu.draw, 9, "the kernel that draws tokens");
+    bool right = gpu.choose_parts >= 1 && gpu.choose_parts <= XF_ABI_LARGEST_SIZE;
+    reader.require(right, "what lies between the stages of a search's kernel has an impossible size");
   }
   return result;
 }

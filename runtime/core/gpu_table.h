@@ -33,7 +33,7 @@ struct gpu_pair {
 struct gpu_table {
   std::vector<gpu_kernel> kernels;
   std::vector<gpu_pair> pairs;
-  gpu_kernel move_rows, advance, apply_rules, choose_logits, take_logits; // no stages: the model is not searched
+  gpu_kernel move_rows, advance, apply_rules, choose_logits, take_logits, draw; // no stages: the model is not searched
   std::vector<std::string> functions;
 
   bool empty() const { return kernels.empty(); }

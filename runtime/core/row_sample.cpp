@@ -1,6 +1,8 @@
 #include "runtime/core/row_sample.h"
 
 #include "runtime/abi/xf_abi.h"
+#include "runtime/abi/xf_exp.h"
+#include "runtime/abi/xf_mix.h"
 #include "runtime/core/row_vectors.h"
 
 #include <algorithm>
@@ -37,6 +39,8 @@ public:
       std::nth_element(best_, best_ + how_.top_k, best_ + count_, is_better);
       count_ = how_.top_k;
     }
+    if (some && how_.top_k <= XF_ABI_MOST_CHOSEN)
+      return draw_of_few(uniform);
     weigh_steps();
     double kept = keep_share(some ? 0.0 : weight_of_all());
     return draw_of_best(uniform * kept);
@@ -51,7 +55,7 @@ private:
   }
   // Weights are probabilities but for a factor; the largest is 1.
   XF_INLINE f32 weight(f32 v) const { return exp_negative<Set>((v - top_) * scale_); }
-  XF_INLINE double weight(const candidate &c) const { return std::exp((static_cast<double>(c.logit) - top_) / how_.temperature); }
+  XF_INLINE double weight(const candidate &c) const { return xf_exp((static_cast<double>(c.logit) - top_) / how_.temperature); }
   XF_INLINE double weight_of_block(int64_t block) const {
     return sum_of<Set>(logits_ + block, columns(block), [this](f32 v) __attribute__((always_inline)) { return weight(v); });
   }
@@ -110,6 +114,23 @@ private:
         for (int64_t i = block; i < block + columns(block); ++i)
           if (logits_[i] >= least && logits_[i] > kNone)
             best_[count_++] = {logits_[i], static_cast<int32_t>(i)};
+  }
+
+  // As a device does it with the candidates that it finds anyway.
+  XF_INLINE candidate draw_of_few(double uniform) const {
+    std::sort(best_, best_ + count_, is_better);
+    std::array<double, XF_ABI_MOST_CHOSEN> weights;
+    double all = 0, kept = 0;
+    for (int64_t i = 0; i < count_; ++i)
+      all += weights[static_cast<size_t>(i)] = weight(best_[i]);
+    int64_t count = 0;
+    while (count < count_ && kept < how_.top_p * all)
+      kept += weights[static_cast<size_t>(count++)];
+    double goal = uniform * kept;
+    int64_t drawn = 0;
+    while (drawn + 1 < count && (goal -= weights[static_cast<size_t>(drawn)]) >= 0)
+      ++drawn;
+    return best_[drawn];
   }
 
   // Candidates may be most of a large vocabulary: the weight of each step of logits says in which one a running sum of weights, best first,
@@ -198,10 +219,7 @@ row_sampler row_sampler_for(int isa) {
 }
 
 uint64_t mix(uint64_t seed, uint64_t value) {
-  uint64_t z = (seed ^ value * 0xd1342543de82ef95u) + 0x9e3779b97f4a7c15u;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return z ^ (z >> 31);
+  return xf_mix(seed, value, [](uint64_t number) { return number; });
 }
 
 uint64_t mix(uint64_t seed, std::span<const int32_t> tokens) {
@@ -211,6 +229,6 @@ uint64_t mix(uint64_t seed, std::span<const int32_t> tokens) {
   return seed;
 }
 
-double uniform(uint64_t bits) { return static_cast<double>(bits >> 11) * 0x1p-53; }
+double uniform(uint64_t bits) { return static_cast<double>(bits >> kXfUniformShift) * kXfUniformUnit; }
 
 } // namespace xf::rt

@@ -19,14 +19,14 @@ struct sampling {
 };
 
 // Draws a token, where `uniform` lies in [0, 1). Of the logits one at least is above -inf, and all are numbers or -inf; `scratch`
-// has room for `size` candidates. The same token with every instruction set of a machine: single exponentials are libm's.
+// has room for `size` candidates. The same token with every instruction set.
 using row_sampler = candidate (*)(const float *logits, int64_t size, const sampling &how, double uniform, candidate *scratch);
 
 // The code for an instruction set (xf_abi_isa) that the CPU has.
 row_sampler row_sampler_for(int isa);
 
 // Numbers to draw with, as functions of what they are for: nothing is kept between draws, so that sentences cannot change each
-// other's. Made by SplitMix64's mixing function (Steele et al. 2014).
+// other's (xf_mix.h).
 uint64_t mix(uint64_t seed, uint64_t value);
 uint64_t mix(uint64_t seed, std::span<const int32_t> tokens);
 double uniform(uint64_t bits); // in [0, 1)

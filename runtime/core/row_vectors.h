@@ -4,6 +4,8 @@
 #ifndef RUNTIME_CORE_ROW_VECTORS_H
 #define RUNTIME_CORE_ROW_VECTORS_H
 
+#include "runtime/abi/xf_exp.h"
+
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -33,18 +35,10 @@ template <typename V> XF_INLINE V load(const float *from) {
 template <typename Set> XF_INLINE typename Set::f32 exp_negative(typename Set::f32 x) {
   using f32 = typename Set::f32;
   using u32 = typename Set::u32;
-  const f32 shifted = x * 1.44269504088896341f + 12582912.0f; // 1.5 * 2^23: rounds to an integer
-  const f32 n = shifted - 12582912.0f;
-  const f32 r = (x - n * 0.693359375f) - n * -2.12194440e-4f;
-  f32 p = r * 1.9875691500e-4f + 1.3981999507e-3f;
-  p = p * r + 8.3334519073e-3f;
-  p = p * r + 4.1665795894e-2f;
-  p = p * r + 1.6666665459e-1f;
-  p = p * r + 5.0000001201e-1f;
-  p = p * r * r + r + 1.0f;
-  // The integer sits in the low bits of `shifted`.
+  const f32 shifted = x * kXfShortExpLog2e + kXfShortExpShift;
+  const f32 p = xf_short_exp_of_parts(x, shifted - kXfShortExpShift, [](float number) __attribute__((always_inline)) { return number; });
   const u32 bits = (u32)p + ((u32)shifted << 23);
-  const typename Set::i32 counts = x > -87.0f;
+  const typename Set::i32 counts = x > kXfShortExpLeast;
   return (f32)(bits & (u32)counts);
 }
 

@@ -60,6 +60,11 @@ void search_step::prepare(search_slots &slots, const search_source &source, cons
     ask(slots, options);
 }
 
+void search_step::want_one() {
+  if (layout_.chooses)
+    choice_.options[0] = 1;
+}
+
 void search_step::set_longest(int64_t longest) {
   if (g_.target_dim < 0)
     return;

@@ -32,6 +32,8 @@ public:
 
   // All rows of the slots read so many of their next tokens; the slots are moved on.
   void prepare(search_slots &slots, const search_source &source, const search_options &options, int64_t positions);
+  // Each row is to have one candidate, behind prepare().
+  void want_one();
   // The most positions that a row holds after the step.
   void set_longest(int64_t longest);
 

@@ -6,21 +6,27 @@
 namespace xf::rt {
 
 steps_ahead::steps_ahead(device_executor &device, logit_choice &logits, search_slots &slots, search_step &step)
-    : device_(device, step.layout(), logits), slots_(slots), step_(step) {}
+    : device_(device, step.layout(), logits), logits_(logits), slots_(slots), step_(step) {}
 
 bool steps_ahead::serves(const search_options &options) const {
-  if (options.has_targets() || options.apart() || options.aligns() || slots_.ends().count() > XF_ABI_ADVANCED_ENDS || options.beam > XF_ABI_ADVANCED_BEAMS)
+  if (options.has_targets() || options.aligns() || (options.samples && !logits_.can_draw(options.sample)))
+    return false;
+  if (slots_.ends().count() > XF_ABI_ADVANCED_ENDS || options.beam > XF_ABI_ADVANCED_BEAMS)
     return false;
   bool all = true;
-  // A sentence begins with one beam, and with few tokens to choose from may keep few.
-  slots_.for_each([&](int32_t, const slot &s) { all &= s.prefix_length - s.prefix_used <= 1 && s.beams.open() == options.beam; });
+  // A sentence begins with one beam, and with few tokens to choose from may keep few. Those that go on apart do so once they are there.
+  slots_.for_each([&](int32_t, const slot &s) {
+    bool is_open = (s.beams.open() == options.beam && !options.alternatives) || (options.apart() && s.beams.produced() > 0);
+    all &= s.prefix_length - s.prefix_used <= 1 && is_open;
+  });
   return all;
 }
 
 // Whether another step is worth it while `under_way_` steps are not seen yet, by the sentences that go on so far.
-bool steps_ahead::goes_on(int32_t beams) const {
-  int32_t rows = slots_.rows().count();
-  if (slots_.taken() == 0 || (rows - slots_.taken() * beams) * 4 >= rows) // gaps
+bool steps_ahead::goes_on(const search_options &options) const {
+  int32_t rows = slots_.rows().count(), read = 0;
+  slots_.for_each([&](int32_t, const slot &s) { read += options.apart() ? s.beams.open() : options.beam; });
+  if (slots_.taken() == 0 || (rows - read) * 4 >= rows) // gaps
     return false;
   // Those that reach their greatest length stop by themselves.
   bool any = false;
@@ -32,6 +38,8 @@ void steps_ahead::begin(const search_options &options) {
   numbers_.clear();
   slots_.for_each([&](int32_t number, const slot &) { numbers_.push_back(number); });
   bool by_logits = !step_.layout().chooses || options.wants_logits();
+  if (options.apart())
+    step_.want_one();
   device_.begin(step_.dims(), step_.io(by_logits), by_logits, slots_, options);
   device_.start(step_.dims());
   under_way_ = 1;
@@ -40,7 +48,7 @@ void steps_ahead::begin(const search_options &options) {
 void steps_ahead::run(const search_options &options, function_ref<bool()> may_start, function_ref<void(int32_t, std::span<const beam_pair>)> decided) {
   begin(options);
   while (under_way_ > 0) {
-    while (under_way_ < static_cast<int32_t>(device_search::kAhead) && goes_on(options.beam) && !may_start()) {
+    while (under_way_ < static_cast<int32_t>(device_search::kAhead) && goes_on(options) && !may_start()) {
       slots_.for_each([](int32_t, slot &s) { ++s.past; });
       step_.set_longest(slots_.longest());
       device_.start(step_.dims());

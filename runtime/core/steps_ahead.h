@@ -31,9 +31,10 @@ public:
 
 private:
   void begin(const search_options &options);
-  bool goes_on(int32_t beams) const;
+  bool goes_on(const search_options &options) const;
 
   device_search device_;
+  const logit_choice &logits_;
   search_slots &slots_;
   search_step &step_;
   std::vector<int32_t> numbers_; // of the slots whose sentences are there, in their order

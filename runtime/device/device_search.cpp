@@ -47,6 +47,7 @@ void device_search::begin(const int64_t *dims, void *const *io, bool by_logits, 
     if (started_ != finished_) // the last search has stopped in the middle
       executor_.where().wait(executor_.where().mark());
     started_ = finished_ = 0;
+    rows_ = slots.rows().count();
     sentences_ = slots.taken();
     beams_ = options.beam;
     at_ = places(sentences_, beams_);
@@ -60,18 +61,18 @@ void device_search::begin(const int64_t *dims, void *const *io, bool by_logits, 
       logits_.begin(slots, options);
     else
       executor_.forget(static_cast<size_t>(layout_.choice.classes));
-    upload_sentences(slots);
+    upload_sentences(slots, options.apart());
   });
 }
 
-void device_search::upload_sentences(const search_slots &slots) {
+void device_search::upload_sentences(const search_slots &slots, bool apart) {
   auto *sums = reinterpret_cast<double *>(staging_.get() + at_.sums);
   auto *words = reinterpret_cast<int32_t *>(staging_.get() + at_.sentences);
   slots.for_each([&](int32_t number, const slot &s) {
     const beam_search &search = s.beams;
     for (int32_t b = 0; b < beams_; ++b) {
       sums[b] = b < search.open() ? search.beam(b).sum : 0.0;
-      words[XF_ABI_SENTENCE_WORDS + b] = slots.rows().of(number)[b];
+      words[XF_ABI_SENTENCE_WORDS + b] = slots.rows().of(number)[b < search.open() ? b : 0];
     }
     words[XF_ABI_OPEN] = search.open();
     words[XF_ABI_PRODUCED] = search.produced();
@@ -81,6 +82,7 @@ void device_search::upload_sentences(const search_slots &slots) {
     words[XF_ABI_CLASS] = slots.classes().of(number, /*may_end=*/true);
     words[XF_ABI_POSITIONS] = static_cast<int32_t>(s.past);
     words[XF_ABI_DONE] = 0;
+    words[XF_ABI_APART] = apart;
     std::fill_n(words + XF_ABI_END, XF_ABI_ADVANCED_ENDS, search.ends().first);
     search.ends().for_each([end = words + XF_ABI_END](int32_t token) mutable { *end++ = token; });
     sums += beams_;
@@ -109,7 +111,7 @@ void device_search::start(const int64_t *dims) {
 void device_search::launch(const int64_t *dims) {
   executor_.run(*entry_, dims);
   if (by_logits_)
-    logits_.choose();
+    logits_.choose(sentences(), beams_);
   advance();
 }
 
@@ -117,7 +119,7 @@ void device_search::launch(const int64_t *dims) {
 // not come again.
 device_search::known_step *device_search::find(const int64_t *dims) {
   sizes_.assign(dims, dims + executor_.get_model().dims().size());
-  sizes_.insert(sizes_.end(), {beams_, reinterpret_cast<int64_t>(executor_.tensor(0))});
+  sizes_.insert(sizes_.end(), {beams_, sentences_, reinterpret_cast<int64_t>(executor_.tensor(0))});
   if (by_logits_)
     for (int64_t word : logits_.kind())
       sizes_.push_back(word);
@@ -150,6 +152,8 @@ void device_search::record(known_step &step, const int64_t *dims) {
   records_ = step.launches != nullptr;
 }
 
+xf_abi_view device_search::sentences() const { return make_view(memory_.get() + at_.sentences, {sentences_, at_.words}, {at_.words, 1}); }
+
 candidate_places device_search::candidates() const {
   if (by_logits_)
     return logits_.candidates();
@@ -161,29 +165,29 @@ candidate_places device_search::candidates() const {
 
 // As the host would, it decides, moves rows of states, and sets what the next step is told.
 void device_search::advance() {
-  int64_t rows = sentences_ * beams_;
+  int64_t moves = sentences_ * beams_;
   candidate_places found = candidates();
   auto input = [&](int number) { return executor_.tensor(static_cast<size_t>(number)); };
   auto own = [&](uint64_t offset) { return memory_.get() + offset; };
-  const xf_abi_view views[] = {make_view(found.values, {rows, found.most}, {found.most, 1}),
-                               make_view(found.tokens, {rows, found.most}, {found.most, 1}),
-                               make_view(found.norms, {rows, 2}, {2, 1}),
+  const xf_abi_view views[] = {make_view(found.values, {rows_, found.most}, {found.most, 1}),
+                               make_view(found.tokens, {rows_, found.most}, {found.most, 1}),
+                               make_view(found.norms, {rows_, 2}, {2, 1}),
                                make_view(found.options, {2}, {1}),
                                make_view(own(at_.sums), {sentences_, beams_}, {beams_, 1}),
-                               make_view(own(at_.sentences), {sentences_, at_.words}, {at_.words, 1}),
-                               make_view(input(layout_.tokens), {rows}, {1}),
-                               make_view(input(layout_.past), {rows}, {1}),
-                               make_view(found.classes, {rows}, {1}),
-                               make_view(own(at_.moves), {rows, 3}, {3, 1}),
+                               sentences(),
+                               make_view(input(layout_.tokens), {rows_}, {1}),
+                               make_view(input(layout_.past), {rows_}, {1}),
+                               make_view(found.classes, {rows_}, {1}),
+                               make_view(own(at_.moves), {moves, 3}, {3, 1}),
                                make_view(own(at_.pair_sums), {sentences_, 2 * beams_}, {2 * beams_, 1}),
                                make_view(own(at_.decided), {sentences_, at_.decided_words}, {at_.decided_words, 1})};
   executor_.launch(executor_.get_model().gpu().advance, views);
   // A single beam's row stays where it is.
   if (beams_ == 1)
     return;
-  executor_.move_rows(own(at_.moves), rows);
+  executor_.move_rows(own(at_.moves), moves);
   if (by_logits_)
-    logits_.move_rows(own(at_.moves));
+    logits_.move_rows(own(at_.moves), moves);
 }
 
 void device_search::finish() {

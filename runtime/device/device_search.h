@@ -35,8 +35,8 @@ public:
   device_search(device_executor &executor, const step_layout &layout, logit_choice &logits);
 
   // Begins with a step whose arguments these are, of the entry that chooses or, `by_logits`, of the one that gives logits. Sentences are those of
-  // the slots that are taken, whose rows are all there are, of each as many as beams are asked for (at most XF_ABI_ADVANCED_BEAMS). `io` must not
-  // be changed before the last step that is started has been finished.
+  // the slots that are taken, whose rows are all there are, of each as many as beams are asked for (at most XF_ABI_ADVANCED_BEAMS), or are left
+  // where they go on apart. `io` must not be changed before the last step that is started has been finished.
   void begin(const int64_t *dims, void *const *io, bool by_logits, const search_slots &slots, const search_options &options);
   // The next step, `dims` of which differ in nothing that arguments have. At most kAhead are under way.
   void start(const int64_t *dims);
@@ -58,11 +58,12 @@ private:
     uint64_t used;
     std::unique_ptr<device::recording> launches;
   };
-  void upload_sentences(const search_slots &slots);
+  void upload_sentences(const search_slots &slots, bool apart);
   void launch(const int64_t *dims);
   void record(known_step &step, const int64_t *dims);
   known_step *find(const int64_t *dims);
   void advance();
+  xf_abi_view sentences() const;
   candidate_places candidates() const;
   uint8_t *told(size_t step) const { return staging_.get() + (1 + step % kAhead) * slot_; }
 
@@ -74,7 +75,7 @@ private:
   logit_choice &logits_;
   const entry_info *entry_ = nullptr; // of the steps
   bool by_logits_ = false;
-  int64_t sentences_ = 0, beams_ = 0;
+  int64_t rows_ = 0, sentences_ = 0, beams_ = 0;
   places at_{0, 0};
   uint64_t marks_[kAhead] = {};
   size_t started_ = 0, finished_ = 0;

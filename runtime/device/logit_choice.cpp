@@ -23,29 +23,34 @@ constexpr int64_t kTogether = 4;
 logit_choice::places::places(const logit_choice &c) {
   arena_plan plan;
   auto add = [&](int64_t count, uint64_t size) { return plan.add(static_cast<uint64_t>(count), size, 256); };
-  int64_t changed = c.how_ == use::change_and_choose ? c.rows_ : 0, scored = c.how_ == use::score ? c.rows_ : 0;
+  int64_t changed = c.has(kChanges) ? c.rows_ : 0, scored = c.has(kScores) ? c.rows_ : 0, drawn = c.has(kDraws) ? c.rows_ : 0;
   rules = add(2, sizeof(double));
-  options = add(2, sizeof(int32_t));
+  how = add(3, sizeof(double));
+  options = add(4, sizeof(int32_t));
   classes = add(c.rows_, sizeof(int32_t));
   targets = add(scored, sizeof(int32_t));
+  draws = add(drawn, sizeof(uint64_t));
   forbidden = add(c.classes_ * c.layout_.words, sizeof(uint32_t));
   read = add(changed * c.positions_, sizeof(int32_t));
   norms = add(c.rows_ * 2, sizeof(float));
   logits = add(scored, sizeof(float));
-  values = add(c.rows_ * c.most_, sizeof(float));
-  tokens = add(c.rows_ * c.most_, sizeof(int32_t));
+  values = add(c.rows_ * XF_ABI_MOST_CHOSEN, sizeof(float));
+  tokens = add(c.rows_ * XF_ABI_MOST_CHOSEN, sizeof(int32_t));
   parts = add(c.rows_ * c.parts_, sizeof(float));
   end = plan.bytes();
 }
 
 logit_choice::logit_choice(device_executor &executor, const step_layout &layout)
-    : executor_(executor), layout_(layout), most_(2 * std::min<int64_t>(executor.get_model().header().generate.beam, XF_ABI_ADVANCED_BEAMS)),
-      parts_(static_cast<int64_t>(executor.get_model().header().gpu.choose_parts)),
+    : executor_(executor), layout_(layout), parts_(static_cast<int64_t>(executor.get_model().header().gpu.choose_parts)),
       positions_((executor.get_model().header().generate.target + kTogether - 1) / kTogether * kTogether), at_(*this),
       is_read_(static_cast<size_t>((layout.vocabulary + 31) / 32)) {}
 
-void logit_choice::reserve(use how, int64_t rows, const search_slots &slots) {
-  how_ = how;
+bool logit_choice::draws_of_all(const sampling &how) const { return how.top_k == 0 || how.top_k >= layout_.vocabulary; }
+
+bool logit_choice::can_draw(const sampling &how) const { return draws_of_all(how) ? how.top_p >= 1.0 : how.top_k <= XF_ABI_MOST_CHOSEN; }
+
+void logit_choice::reserve(uint32_t uses, int64_t rows, const search_slots &slots) {
+  use_ = uses;
   rows_ = rows;
   classes_ = slots.classes().count(slots.count());
   at_ = places(*this);
@@ -54,16 +59,20 @@ void logit_choice::reserve(use how, int64_t rows, const search_slots &slots) {
 }
 
 // All that the host says.
-void logit_choice::upload(const search_slots &slots, int32_t candidates, bool sums) {
-  staged(at_.options)[0] = candidates;
-  staged(at_.options)[1] = sums;
+void logit_choice::upload(const search_slots &slots) {
   std::memcpy(staged(at_.forbidden), slots.classes().forbidden(0), static_cast<size_t>(classes_ * layout_.words) * sizeof(uint32_t));
   executor_.where().upload(memory_.get(), staging_.get(), at_.norms);
 }
 
+// How many candidates are found, and how many of them advance takes; and whether there are sums of exponentials.
+void logit_choice::write_options(int32_t found, int32_t taken, bool sums) {
+  const int32_t words[] = {found, sums, taken, sums};
+  std::memcpy(staged(at_.options), words, sizeof(words));
+}
+
 void logit_choice::begin(const search_slots &slots, const search_options &options) {
   bool changes = options.changes_logits();
-  reserve(changes ? use::change_and_choose : use::choose, slots.rows().count(), slots);
+  reserve((changes ? kChanges : 0u) | (options.samples ? kDraws : 0u), slots.rows().count(), slots);
   *staged<double>(at_.rules) = options.repetition_penalty;
   staged<int64_t>(at_.rules)[1] = options.no_repeat_ngram;
   for (int32_t row = 0; row < rows_; ++row) {
@@ -71,7 +80,19 @@ void logit_choice::begin(const search_slots &slots, const search_options &option
     if (changes)
       write_read_tokens(slots, row);
   }
-  upload(slots, options.candidates(), options.wants_scores());
+  int32_t taken = options.apart() ? 1 : options.candidates();
+  write_options(options.samples && !draws_of_all(options.sample) ? options.sample.top_k : taken, taken, options.wants_scores());
+  if (options.samples)
+    write_draws(slots, options);
+  upload(slots);
+}
+
+void logit_choice::write_draws(const search_slots &slots, const search_options &options) {
+  auto *how = staged<double>(at_.how);
+  how[0] = options.sample.temperature;
+  how[1] = options.sample.top_p;
+  *staged<int64_t>(at_.how + 2 * sizeof(double)) = draws_of_all(options.sample) ? 0 : options.sample.top_k;
+  slots.for_each([draws = staged<uint64_t>(at_.draws)](int32_t, const slot &s) mutable { *draws++ = s.draws; });
 }
 
 // All that the row has read, tokens that it had read before marked.
@@ -93,8 +114,16 @@ void logit_choice::write_read_tokens(const search_slots &slots, int32_t row) {
 
 candidate_places logit_choice::candidates() const {
   uint8_t *memory = memory_.get();
-  return {memory + at_.values, memory + at_.tokens, memory + at_.norms, memory + at_.options, memory + at_.classes, most_};
+  return {memory + at_.values,  memory + at_.tokens,  memory + at_.norms, memory + at_.options + 2 * sizeof(int32_t),
+          memory + at_.classes, XF_ABI_MOST_CHOSEN};
 }
+
+// A tensor of `width` elements of each row.
+xf_abi_view logit_choice::own(uint64_t offset, int64_t width) const {
+  return width == 1 ? make_view(memory_.get() + offset, {rows_}, {1}) : make_view(memory_.get() + offset, {rows_, width}, {width, 1});
+}
+
+xf_abi_view logit_choice::forbidden() const { return make_view(memory_.get() + at_.forbidden, {classes_, layout_.words}, {layout_.words, 1}); }
 
 // What the step gives.
 xf_abi_view logit_choice::logits() const {
@@ -102,36 +131,48 @@ xf_abi_view logit_choice::logits() const {
   return make_view(executor_.tensor(number), {rows_, layout_.vocabulary}, {layout_.vocabulary, 1});
 }
 
-void logit_choice::choose() {
-  if (how_ == use::change_and_choose) {
-    uint8_t *memory = memory_.get();
+void logit_choice::choose(const xf_abi_view &sentences, int64_t beams) {
+  uint8_t *memory = memory_.get();
+  if (has(kChanges)) {
     auto input = [&](int number) { return make_view(executor_.tensor(static_cast<size_t>(number)), {rows_}, {1}); };
-    const xf_abi_view views[] = {logits(), input(layout_.tokens), input(layout_.past),
-                                 make_view(memory + at_.read, {rows_, positions_}, {positions_, 1}), make_view(memory + at_.rules, {2}, {1})};
+    const xf_abi_view views[] = {logits(), input(layout_.tokens), input(layout_.past), own(at_.read, positions_),
+                                 make_view(memory + at_.rules, {2}, {1})};
     executor_.launch(executor_.get_model().gpu().apply_rules, views);
   }
   find_candidates();
+  if (has(kDraws)) {
+    const xf_abi_view views[] = {logits(),
+                                 forbidden(),
+                                 own(at_.classes),
+                                 own(at_.values, XF_ABI_MOST_CHOSEN),
+                                 own(at_.tokens, XF_ABI_MOST_CHOSEN),
+                                 own(at_.norms, 2),
+                                 sentences,
+                                 make_view(memory + at_.draws, {sentences.size[0], beams}, {1, 0}),
+                                 make_view(memory + at_.how, {3}, {1})};
+    executor_.launch(executor_.get_model().gpu().draw, views);
+  }
 }
 
 void logit_choice::find_candidates() {
   uint8_t *memory = memory_.get();
   const xf_abi_view views[] = {logits(),
-                               make_view(memory + at_.forbidden, {classes_, layout_.words}, {layout_.words, 1}),
-                               make_view(memory + at_.classes, {rows_}, {1}),
+                               forbidden(),
+                               own(at_.classes),
                                make_view(memory + at_.options, {2}, {1}),
-                               make_view(memory + at_.values, {rows_, most_}, {most_, 1}),
-                               make_view(memory + at_.tokens, {rows_, most_}, {most_, 1}),
-                               make_view(memory + at_.norms, {rows_, 2}, {2, 1}),
-                               make_view(memory + at_.parts, {rows_, parts_}, {parts_, 1})};
+                               own(at_.values, XF_ABI_MOST_CHOSEN),
+                               own(at_.tokens, XF_ABI_MOST_CHOSEN),
+                               own(at_.norms, 2),
+                               own(at_.parts, parts_)};
   executor_.launch(executor_.get_model().gpu().choose_logits, views);
 }
 
-void logit_choice::move_rows(const uint8_t *moves) {
-  if (how_ != use::change_and_choose)
+void logit_choice::move_rows(const uint8_t *moves, int64_t count) {
+  if (!has(kChanges))
     return;
   const xf_abi_view views[] = {
       make_view(memory_.get() + at_.read, {1, 1, kTogether, kTogether * int64_t{sizeof(int32_t)}}, {0, 0, positions_ * int64_t{sizeof(int32_t)}}),
-      make_view(moves, {rows_, 3}, {3, 1})};
+      make_view(moves, {count, 3}, {3, 1})};
   executor_.launch(executor_.get_model().gpu().move_rows, views);
 }
 
@@ -155,16 +196,15 @@ void logit_choice::score(const int64_t *dims, void *const *io, int64_t positions
   executor_.ask([&] {
     device &where = executor_.where();
     where.wait(where.mark()); // a search that has stopped in the middle may have left something
-    reserve(use::score, slots.rows().count() * positions, slots);
+    reserve(kScores, slots.rows().count() * positions, slots);
     write_targets(slots, options, positions);
     executor_.upload(*layout_.plain, dims, io);
-    upload(slots, /*candidates=*/1, /*sums=*/true);
+    write_options(/*found=*/1, /*taken=*/1, /*sums=*/true);
+    upload(slots);
     executor_.run(*layout_.plain, dims);
     find_candidates();
     uint8_t *memory = memory_.get();
-    const xf_abi_view views[] = {logits(), make_view(memory + at_.forbidden, {classes_, layout_.words}, {layout_.words, 1}),
-                                 make_view(memory + at_.classes, {rows_}, {1}), make_view(memory + at_.targets, {rows_}, {1}),
-                                 make_view(memory + at_.logits, {rows_}, {1})};
+    const xf_abi_view views[] = {logits(), forbidden(), own(at_.classes), own(at_.targets), own(at_.logits)};
     executor_.launch(executor_.get_model().gpu().take_logits, views);
     where.download(staging_.get() + at_.norms, memory + at_.norms, at_.values - at_.norms);
     where.wait(where.mark());

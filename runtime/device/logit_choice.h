@@ -14,6 +14,7 @@ namespace xf::rt {
 
 class row_choices;
 class search_slots;
+struct sampling;
 struct search_options;
 struct step_layout;
 
@@ -28,17 +29,20 @@ class logit_choice {
 public:
   logit_choice(device_executor &executor, const step_layout &layout);
 
+  // Whether a device can draw so: from few tokens, or from all.
+  bool can_draw(const sampling &how) const;
+
   // Begins with what the rows may choose, and what they have read. As what follows, it is a part of the executor's ask(), and nothing that was
   // asked for before may still be under way.
   void begin(const search_slots &slots, const search_options &options);
-  // Behind a step: the candidates of its rows.
-  void choose();
+  // Behind a step: the candidates of its rows, or what is drawn for them; `sentences` as advance has it (xf_abi.h).
+  void choose(const xf_abi_view &sentences, int64_t beams);
   // What is noted of rows goes where their states go; `moves` as device_executor::move_rows has it.
-  void move_rows(const uint8_t *moves);
+  void move_rows(const uint8_t *moves, int64_t count);
 
   candidate_places candidates() const;
   // What launches depend on beside the step.
-  std::array<int64_t, 3> kind() const { return {reinterpret_cast<int64_t>(memory_.get()), classes_, static_cast<int64_t>(how_)}; }
+  std::array<int64_t, 3> kind() const { return {reinterpret_cast<int64_t>(memory_.get()), classes_, static_cast<int64_t>(use_)}; }
 
   // Runs a step of the entry that gives logits, whose arguments these are and which reads so many positions of each row of results that are given:
   // what each of their tokens is worth there.
@@ -48,15 +52,21 @@ private:
   struct places {
     places(const logit_choice &choice);
     // The host says what these are,
-    uint64_t rules, options, classes, targets, forbidden, read;
+    uint64_t rules, how, options, classes, targets, draws, forbidden, read;
     // and the device these.
     uint64_t norms, logits, values, tokens, parts, end;
   };
-  enum class use { choose, change_and_choose, score };
-  void reserve(use how, int64_t rows, const search_slots &slots);
-  void upload(const search_slots &slots, int32_t candidates, bool sums);
+  enum use : uint32_t { kChanges = 1, kDraws = 2, kScores = 4 };
+  bool has(use what) const { return (use_ & what) != 0; }
+  void reserve(uint32_t uses, int64_t rows, const search_slots &slots);
+  void upload(const search_slots &slots);
+  bool draws_of_all(const sampling &how) const;
+  void write_options(int32_t found, int32_t taken, bool sums);
+  void write_draws(const search_slots &slots, const search_options &options);
   void write_targets(const search_slots &slots, const search_options &options, int64_t positions);
   void find_candidates();
+  xf_abi_view own(uint64_t offset, int64_t width = 1) const;
+  xf_abi_view forbidden() const;
   xf_abi_view logits() const;
   int64_t place_of(int64_t row, int64_t position, int64_t positions) const;
   void write_read_tokens(const search_slots &slots, int32_t row);
@@ -64,8 +74,8 @@ private:
 
   device_executor &executor_;
   const step_layout &layout_;
-  int64_t most_, parts_, positions_; // candidates and parts of a row, and what it can have read
-  use how_ = use::choose;
+  int64_t parts_, positions_; // of a row: what lies between stages, and what it can have read
+  uint32_t use_ = 0;
   int64_t rows_ = 0, classes_ = 0; // rows of logits
   places at_;
   device_memory memory_;

@@ -66,8 +66,12 @@ def confirm_steps_ahead(program):
                     ["--suppress", everything], ["--beam", 4, "--batch", 3],
                     ["--beam", 2, "--min-length", 5, "--max-length", 7], ["--beam", 4, "--suppress", nearly, "--max-length", 6],
                     ["--repetition-penalty", 1.4, "--batch", 3], ["--no-repeat-ngram", 1, "--beam", 4, "--batch", 3, "--min-length", 5],
-                    ["--beam", 3, "--no-repeat-ngram", 2, "--repetition-penalty", 0.7, "--suppress", "5,9", "--end", "9,14"]):
-        want, got = (run(program, *options, "--device", device, stdin=words, ok=False) for device in ("cpu", "cuda"))
+                    ["--beam", 3, "--no-repeat-ngram", 2, "--repetition-penalty", 0.7, "--suppress", "5,9", "--end", "9,14"],
+                    ["--sample", "--batch", 3], ["--sample", "--n-best", 3, "--top-k", 5, "--top-p", 0.9, "--batch", 3], ["--sample", "--top-p", 0.8],
+                    ["--alternatives", 4, "--batch", 3, "--repetition-penalty", 1.2]):
+        both = (run(program, *options, "--device", device, stdin=words, ok=False) for device in ("cpu", "cuda"))
+        # Without scores, whose last bits may differ.
+        want, got = ((status, [line.split("\t")[-1] for line in out.splitlines()], err) for status, out, err in both)
         checks.that(got == want, f"{options}: {got} on the GPU, {want} on the CPU")
 
     # No words: what they may become is so uncertain that beams change places all the time.
@@ -84,10 +88,12 @@ def confirm_counts(kind):
     """Of a search's steps little is copied, and most are started ahead of the host."""
     program, ids = WORK / kind, "5 6 7 8 9 10 11 12 13\n"
     small_bench(program, "--type", kind, target="cuda")
-    for beam, more in ((1, ()), (4, ()), (1, ("--end", "27,28")), (1, ("--repetition-penalty", 1.3)), (4, ("--repetition-penalty", 0.8, "--no-repeat-ngram", 3))):
-        search = ("--batch", 1, "--beam", beam, "--min-length", 7, *more)
+    for beam, more in ((1, ()), (4, ()), (1, ("--end", "27,28")), (1, ("--repetition-penalty", 1.3)),
+                       (4, ("--repetition-penalty", 0.8, "--no-repeat-ngram", 3)), (1, ("--sample",)), (1, ("--sample", "--top-k", 5, "--top-p", 0.9)),
+                       (1, ("--alternatives", 3))):
+        search = ("--batch", 1, *(("--beam", beam) if beam > 1 else ()), "--min-length", 7, *more)
         done, out = counts_of(program, *search, stdin=ids)
-        tokens = len(out.split())
+        tokens = max(len(line.split("\t")[-1].split()) for line in out.splitlines())
         checks.that(tokens >= 7, f"{kind}: {out}")
         # Two calls for the source and at most one for the first step; then a step sends nothing, and says what it has decided.
         checks.that(done["uploads"] <= 8 and done["downloads"] <= tokens + 4, f"copies for {tokens} tokens, beam {beam}: {done}")

@@ -375,10 +375,10 @@ static void emitSearchKernels(ModuleOp module, CodeModule &result) {
   ModuleRoles generate(module, kGenerateAttr);
   EntryOp step = generate.entry("step");
   int64_t columns = cast<RankedTensorType>(step.getResultTypes()[*step.findResult(generate.name("logits"))]).getDimSize(2);
-  int64_t most = 2 * std::min<int64_t>(generate.beams(), XF_ABI_ADVANCED_BEAMS);
-  result.gpuChooseLogits = gpu::emitChooseLogits(functions, "choose_logits", columns, most);
+  result.gpuChooseLogits = gpu::emitChooseLogits(functions, "choose_logits", columns, XF_ABI_MOST_CHOSEN);
+  result.gpuChooseParts = ChooseOp::countParts(columns, XF_ABI_MOST_CHOSEN);
   result.gpuTakeLogits = gpu::emitTakeLogits(functions, "take_logits");
-  result.gpuChooseParts = ChooseOp::countParts(columns, most);
+  result.gpuDraw = gpu::emitDraw(functions, "draw", columns);
 }
 
 FailureOr<CodeModule> convertToCode(ModuleOp module, Targets targets) {

@@ -34,7 +34,7 @@ struct CodeModule {
   };
   std::vector<GpuPair> gpuPairs;
   /// Of models that are searched.
-  gpu::Kernel gpuMoveRows, gpuAdvance, gpuApplyRules, gpuChooseLogits, gpuTakeLogits;
+  gpu::Kernel gpuMoveRows, gpuAdvance, gpuApplyRules, gpuChooseLogits, gpuTakeLogits, gpuDraw;
   int64_t gpuChooseParts = 0; // elements of a row of what gpuChooseLogits keeps between its stages
   int64_t workspaceBytes = 0; // the largest
   int64_t scratchBytes = 0;

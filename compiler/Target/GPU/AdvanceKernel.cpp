@@ -3,7 +3,7 @@
 //
 // A block takes a sentence. Its threads find each pair's place among all by counting those before it; then one decides, as the
 // decisions follow from each other and are few; then a thread a beam finds the beam's row and says what comes next.
-#include "compiler/Target/GPU/GpuBuilder.h"
+#include "compiler/Target/GPU/DeviceNumber.h"
 #include "runtime/abi/xf_log.h"
 
 #include "mlir/IR/Builders.h"
@@ -14,16 +14,6 @@ namespace xf::gpu {
 namespace {
 
 constexpr int64_t kThreads = 128, kMostBeams = XF_ABI_ADVANCED_BEAMS, kMostPairs = 2 * kMostBeams * kMostBeams;
-
-/// A number of f64, for xf_log_of_parts.
-struct Real {
-  GpuBuilder &b;
-  Value value;
-  Real operator+(const Real &y) const { return {b, b.create<arith::AddFOp>(value, y.value)}; }
-  Real operator-(const Real &y) const { return {b, b.create<arith::SubFOp>(value, y.value)}; }
-  Real operator*(const Real &y) const { return {b, b.create<arith::MulFOp>(value, y.value)}; }
-  Real operator/(const Real &y) const { return {b, b.create<arith::DivFOp>(value, y.value)}; }
-};
 
 class Advance {
 public:
@@ -58,6 +48,7 @@ private:
 
   Value i64Of(Value condition) { return b.create<arith::ExtUIOp>(i64, condition); }
   Value both(Value x, Value y) { return b.create<arith::AndIOp>(x, y); }
+  Value isNot(Value x) { return b.create<arith::XOrIOp>(x, b.create<arith::ConstantIntOp>(b.getI1Type(), 1)); }
   Value select(Value condition, Value x, Value y) { return b.create<arith::SelectOp>(condition, x, y); }
   Value real(double value) { return b.create<arith::ConstantOp>(b.getF64FloatAttr(value)); }
   Value isGreater(Value x, Value y) { return b.create<arith::CmpFOp>(arith::CmpFPredicate::OGT, x, y); }
@@ -103,8 +94,8 @@ Value Advance::logOf(Value x) {
   Value bits = b.create<arith::BitcastOp>(i64, x);
   Value exponent = b.create<arith::ShRSIOp>(b.sub(bits, kXfLogSqrtHalf), b.i64(52));
   Value fraction = b.create<arith::BitcastOp>(f64, b.sub(bits, b.create<arith::ShLIOp>(exponent, b.i64(52))));
-  Real power{b, b.create<arith::SIToFPOp>(f64, exponent)};
-  return xf_log_of_parts(Real{b, fraction}, power, [&](double number) { return Real{b, real(number)}; }).value;
+  Real power(b, b.create<arith::SIToFPOp>(f64, exponent));
+  return xf_log_of_parts(Real(b, fraction), power, [&](double number) { return Real(b, real(number)); }).value;
 }
 
 /// The pairs in the order in which the step gives them, and the places for what follows.
@@ -138,12 +129,15 @@ void Advance::readPairs() {
 }
 
 void Advance::sortPairs() {
+  Value apart = b.less(b.i64(0), wordOf(XF_ABI_APART));
   b.loop(b.thread(), pairs, kThreads, [&](Value i) {
     Value sum = get(unsortedSums, i, f64), key = get(unsortedKeys, i);
     Value place = b.loop(b.i64(0), pairs, 1, {b.i64(0)}, [&](Value j, ValueRange before) {
       Value otherSum = get(unsortedSums, j, f64), otherKey = get(unsortedKeys, j);
-      Value first = both(isSame(otherSum, sum), b.less(otherKey, key));
-      first = both(b.create<arith::OrIOp>(isGreater(otherSum, sum), first), b.less(b.i64(-1), otherKey));
+      // Beams that go on by themselves keep their order.
+      Value isEqual = b.create<arith::OrIOp>(apart, isSame(otherSum, sum)), isBetter = both(isNot(apart), isGreater(otherSum, sum));
+      Value first = b.create<arith::OrIOp>(isBetter, both(isEqual, b.less(otherKey, key)));
+      first = both(first, b.less(b.i64(-1), otherKey));
       return SmallVector<Value>{b.add(before[0], i64Of(first))};
     })[0];
     b.ifThen(both(b.less(b.i64(-1), key), b.less(place, b.mul(beams, 2))), [&] {
@@ -177,7 +171,7 @@ void Advance::decide() {
     Value isRead = both(exists, b.less(before[0], beams)), isEnd = b.equal(token, ends[0]);
     for (Value end : ArrayRef(ends).drop_front())
       isEnd = b.create<arith::OrIOp>(isEnd, b.equal(token, end));
-    Value goesOn = both(isRead, b.create<arith::XOrIOp>(isEnd, b.create<arith::ConstantIntOp>(b.getI1Type(), 1)));
+    Value goesOn = both(isRead, isNot(isEnd));
     b.ifThen(goesOn, [&] {
       put(beamOf(key), parents, before[0]);
       put(token, chosenTokens, before[0]);
@@ -233,8 +227,8 @@ void Advance::placeBeam(Value beam) {
     b.store(b.narrow(move[i]), at(moves, b.add(b.mul(sentence, beams), beam), b.i64(i), i32));
   b.store(b.narrow(row), own(decided, b.add(beam, 2), i32));
   b.store(b.narrow(row), own(sentences, b.add(beam, XF_ABI_SENTENCE_WORDS), i32));
-  // A sentence that is done writes where it has written, whatever else is computed meanwhile.
-  b.ifThen(goesOn, [&] {
+  // A sentence that is done writes where it has written, whatever else is computed meanwhile; so do beams that are not open.
+  b.ifThen(both(isOpen, goesOn), [&] {
     b.store(b.narrow(get(chosenTokens, beam)), at(tokens, row, zero, i32));
     b.store(b.narrow(held), at(past, row, zero, i32));
     b.store(b.narrow(get(decisions, b.i64(nextClass))), at(classes, row, zero, i32));

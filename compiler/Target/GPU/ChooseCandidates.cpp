@@ -44,12 +44,13 @@ void storeLargest(GpuBuilder &b, Value largest, Value isOdd, Value address) {
 
 ChooseShape shapeOf(ChooseOp op, const KernelRequest &request) {
   using enum ChooseOperands::View;
-  return {rowsView, static_cast<unsigned>(1 - op.getAxis()), forbiddenView, classesView, optionsView, request.resultView(), op.getColumns(), op.getMost()};
+  unsigned rowsDim = 1 - op.getAxis();
+  return {rowsView, rowsDim, forbiddenView, classesView, optionsView, request.resultView(), op.getColumns(), op.getMost()};
 }
 
 ChooseViews::ChooseViews(GpuBuilder &b, const ChooseShape &shape)
-    : rows(b.size(shape.rowsView, shape.rowsDim)), result(shape.result), blocks(ChooseOp::countBlocks(shape.columns)), most(shape.most), b(b), shape(shape),
-      paddedBlocks(llvm::alignTo(blocks, codegen::kLanes)) {}
+    : rows(b.size(shape.rowsView, shape.rowsDim)), result(shape.result), blocks(ChooseOp::countBlocks(shape.columns)), most(shape.most), b(b),
+      shape(shape), paddedBlocks(llvm::alignTo(blocks, codegen::kLanes)) {}
 
 void ChooseViews::readOptions() {
   Type i32 = b.getI32Type();

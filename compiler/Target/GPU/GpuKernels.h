@@ -64,6 +64,8 @@ Kernel emitApplyRules(mlir::gpu::GPUModuleOp module, llvm::StringRef name);
 /// Of `columns` logits, and NAME_merge.
 Kernel emitChooseLogits(mlir::gpu::GPUModuleOp module, llvm::StringRef name, int64_t columns, int64_t most);
 Kernel emitTakeLogits(mlir::gpu::GPUModuleOp module, llvm::StringRef name);
+/// Of `columns` logits.
+Kernel emitDraw(mlir::gpu::GPUModuleOp module, llvm::StringRef name, int64_t columns);
 
 /// A module that holds one empty gpu.module.
 mlir::OwningOpRef<mlir::ModuleOp> makeKernelModule(mlir::MLIRContext *context);

@@ -18,7 +18,8 @@ public:
   enum View : unsigned { logits, tokens, past, read, rules, viewCount };
 
   explicit Rules(GpuBuilder &b)
-      : b(b), i32(b.getI32Type()), f32(b.getF32Type()), f64(b.getF64Type()), row(b.block()), last(loadIndex(b, past, row)), newest(loadIndex(b, tokens, row)) {}
+      : b(b), i32(b.getI32Type()), f32(b.getF32Type()), f64(b.getF64Type()), row(b.block()), last(loadIndex(b, past, row)),
+        newest(loadIndex(b, tokens, row)) {}
 
   void emit() {
     Value isKnown = note();

@@ -181,6 +181,7 @@ private:
     header.gpu.apply_rules = put(contents.codeModule.gpuApplyRules);
     header.gpu.choose_logits = put(contents.codeModule.gpuChooseLogits);
     header.gpu.take_logits = put(contents.codeModule.gpuTakeLogits);
+    header.gpu.draw = put(contents.codeModule.gpuDraw);
     header.gpu.choose_parts = static_cast<uint64_t>(contents.codeModule.gpuChooseParts);
     header.gpu.ptx = bytes.put(contents.ptx);
     header.gpu.capability = gpu::kComputeCapability;

@@ -38,12 +38,13 @@ struct Setting {
   int32_t sentences, beams, vocabulary, maxLength, minLength;
   float logits;     // different ones
   int32_t more = 2; // ends a result as 2 does
+  bool apart = false; // beams go on by themselves, each with one candidate
 };
 
 class Search {
 public:
   Search(const Setting &s, unsigned seed)
-      : s(s), random(seed), most(2 * s.beams + 1), wanted(s.beams == 1 ? 1 : 2 * s.beams), rows(s.sentences * s.beams), values(rows * most),
+      : s(s), random(seed), most(2 * s.beams + 1), wanted(s.beams == 1 || s.apart ? 1 : 2 * s.beams), rows(s.sentences * s.beams), values(rows * most),
         chosen(rows * most), norms(rows * 2), sums(rows), sentences(s.sentences * width()), tokens(rows), past(rows, -1),
         classes(rows, -1), moves(rows * 3), pairSums(2 * rows), decided(s.sentences * (2 + 5 * s.beams)), said(rows) {
     options[0] = wanted;
@@ -68,6 +69,8 @@ public:
       for (int32_t b = 0; b < s.beams; ++b)
         words[XF_ABI_SENTENCE_WORDS + b] = b * s.sentences + g;
     }
+    if (s.apart)
+      openAll();
     open.assign(s.sentences, true);
   }
 
@@ -102,6 +105,26 @@ private:
     v.stride[0] = stride;
     v.stride[1] = 1;
     return v;
+  }
+
+  /// The host has taken a first step, from which all beams come.
+  void openAll() {
+    std::vector<rt::candidate> first;
+    for (int32_t b = 0; b < s.beams; ++b)
+      first.push_back({1.0f - 0.1f * b, 3 + b});
+    const rt::row_summary summary{s.beams, true, 2.0}, *summaries = &summary;
+    const rt::candidate *best = first.data();
+    for (int32_t g = 0; g < s.sentences; ++g) {
+      EXPECT_TRUE(hosts[g].follow(&summaries, &best));
+      int32_t *words = &sentences[g * width()];
+      words[XF_ABI_APART] = words[XF_ABI_PRODUCED] = 1;
+      words[XF_ABI_OPEN] = s.beams;
+      words[XF_ABI_POSITIONS] = 2;
+      for (int32_t b = 0; b < s.beams; ++b) {
+        sums[g * s.beams + b] = hosts[g].beam(b).sum;
+        said[words[XF_ABI_SENTENCE_WORDS + b]] = histories[{g, 1, b}] = {3 + b};
+      }
+    }
   }
 
   /// Candidates as a step gives them: different tokens, best first, ties to the lower token, and perhaps too few.
@@ -162,7 +185,7 @@ private:
       open[g] = false;
       return;
     }
-    bool goesOn = host.advance(rowsOfHost.data(), best.data());
+    bool goesOn = s.apart ? host.follow(rowsOfHost.data(), best.data()) : host.advance(rowsOfHost.data(), best.data());
     EXPECT_EQ(words[XF_ABI_DONE], goesOn ? 0 : 1);
     EXPECT_EQ(words[XF_ABI_PRODUCED], host.produced());
     for (int32_t b = 0; b < host.open(); ++b) {
@@ -220,7 +243,8 @@ TEST(Advance, DecidesAsTheHost) {
   // Few different logits make ties, few tokens make too few candidates, and short sentences all kinds of ends.
   const Setting kSettings[] = {{3, 1, 9, 7, 0, 12},  {1, 2, 9, 12, 0, 3},  {4, 3, 40, 9, 4, 40}, {5, 4, 50, 20, 0, 6},
                                {2, 4, 3, 6, 2, 3},   {2, 7, 30, 10, 3, 9}, {3, 5, 4, 5, 0, 100}, {1, 16, 60, 6, 0, 8},
-                               {1, 32, 70, 4, 2, 20}, {4, 3, 40, 9, 4, 40, 7}, {2, 4, 50, 9, 0, 8, 1}};
+                               {1, 32, 70, 4, 2, 20}, {4, 3, 40, 9, 4, 40, 7}, {2, 4, 50, 9, 0, 8, 1},
+                               {3, 4, 12, 14, 0, 40, 2, true}, {2, 7, 9, 9, 3, 9, 1, true}};
   unsigned seed = 0;
   for (const Setting &setting : kSettings)
     for (int repeat = 0; repeat < (setting.beams > 8 ? 1 : 4); ++repeat) {

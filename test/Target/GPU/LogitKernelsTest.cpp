@@ -3,6 +3,7 @@
 #include "dialect/IR/Xf.h"
 #include "runtime/core/gpu_table.h"
 #include "runtime/core/logit_rules.h"
+#include "runtime/core/row_sample.h"
 #include "runtime/device/emulator/emulator.h"
 
 #include <gtest/gtest.h>
@@ -42,6 +43,12 @@ public:
     if (sizes.size() == 2)
       view.stride[0] = view.size[1];
     views.push_back(view);
+  }
+
+  /// Gives up the memory and views that were added.
+  void forget() {
+    memory = {};
+    views.clear();
   }
 
   void run() {
@@ -199,6 +206,81 @@ TEST(LogitKernels, ChooseFromLogits) {
   confirmChoice(7, 401, 8, 3, true, 3);
   confirmChoice(4, 2500, 4, 4, false, 4);
   confirmChoice(2, 5, 64, 64, true, 5);
+}
+
+/// Draws of sentences' beams, whose rows lie anywhere, of which some are not open.
+void confirmDraws(SearchKernel &choose, SearchKernel &draw, const rt::sampling &how, int64_t columns, bool ties, unsigned seed) {
+  SCOPED_TRACE(testing::Message() << columns << " columns, k " << how.top_k << ", p " << how.top_p << ", seed " << seed);
+  constexpr int32_t kSentences = 3, kBeams = 4, kRows = kSentences * kBeams, kMost = XF_ABI_MOST_CHOSEN, kWidth = XF_ABI_SENTENCE_WORDS + kBeams;
+  std::mt19937_64 random(seed);
+  int64_t words = mlir::xf::ChooseOp::countWords(columns), partWords = mlir::xf::ChooseOp::countParts(columns, kMost);
+  bool all = how.top_k == 0 || how.top_k >= columns;
+  std::vector<float> logits(kRows * columns), values(kRows * kMost), norms(kRows * 2), parts(kRows * partWords);
+  for (float &logit : logits)
+    logit = ties ? static_cast<float>(random() % 7) : std::normal_distribution<float>(0, 4)(random);
+  std::vector<int32_t> classes(kRows), tokens(kRows * kMost), options = {all ? 1 : how.top_k, 0}, sentences(kSentences * kWidth);
+  std::vector<uint32_t> forbidden(2 * words);
+  for (int64_t i = words; i < 2 * words; ++i)
+    forbidden[i] = static_cast<uint32_t>(random() & random());
+  forbidden[words] &= ~1u;
+  std::vector<uint64_t> draws(kRows), setting(3);
+  std::memcpy(setting.data(), &how.temperature, sizeof(double));
+  std::memcpy(setting.data() + 1, &how.top_p, sizeof(double));
+  setting[2] = all ? 0 : how.top_k;
+  for (int32_t g = 0; g < kSentences; ++g) {
+    std::fill_n(&draws[g * kBeams], kBeams, random());
+    int32_t *own = &sentences[g * kWidth];
+    own[XF_ABI_OPEN] = kBeams - g;
+    own[XF_ABI_PRODUCED] = 5 * g;
+    for (int32_t beam = 0; beam < kBeams; ++beam)
+      own[XF_ABI_SENTENCE_WORDS + beam] = beam * kSentences + g;
+  }
+  for (int32_t row = 0; row < kRows; ++row)
+    classes[row] = row % 2;
+  for (SearchKernel *kernel : {&choose, &draw}) {
+    kernel->forget();
+    kernel->add(logits, {kRows, columns});
+    kernel->add(forbidden, {2, words});
+    kernel->add(classes, {kRows});
+    if (kernel == &choose)
+      kernel->add(options, {2});
+    kernel->add(values, {kRows, kMost});
+    kernel->add(tokens, {kRows, kMost});
+    kernel->add(norms, {kRows, 2});
+  }
+  choose.add(parts, {kRows, partWords});
+  draw.add(sentences, {kSentences, kWidth});
+  draw.add(draws, {kSentences, kBeams});
+  draw.add(setting, {3});
+  choose.run();
+  std::vector<int32_t> chosen = tokens;
+  draw.run();
+  for (int32_t g = 0; g < kSentences; ++g)
+    for (int32_t beam = 0; beam < kBeams; ++beam) {
+      int64_t row = beam * kSentences + g;
+      std::vector<float> own(&logits[row * columns], &logits[row * columns] + columns);
+      rt::leave_out(own, &forbidden[classes[row] * words]);
+      std::vector<rt::candidate> scratch(columns);
+      uint64_t bits = rt::mix(rt::mix(draws[g * kBeams], 5 * g), beam);
+      rt::candidate want = rt::row_sampler_for(0)(own.data(), columns, how, rt::uniform(bits), scratch.data());
+      if (beam >= kBeams - g)
+        want.token = chosen[row * kMost], want.logit = own[want.token];
+      EXPECT_EQ(tokens[row * kMost], want.token) << "sentence " << g << ", beam " << beam;
+      EXPECT_EQ(values[row * kMost], want.logit) << "sentence " << g << ", beam " << beam;
+    }
+}
+
+TEST(LogitKernels, DrawAsTheHost) {
+  unsigned seed = 0;
+  for (int64_t columns : {1, 70, 513, 2500}) {
+    SearchKernel choose([&](mlir::gpu::GPUModuleOp module) { return gpu::emitChooseLogits(module, "choose", columns, XF_ABI_MOST_CHOSEN); });
+    SearchKernel draw([&](mlir::gpu::GPUModuleOp module) { return gpu::emitDraw(module, "draw", columns); });
+    for (const rt::sampling &how :
+         {rt::sampling{1, 0, 1}, {0.3, 0, 1}, {100, 0, 1}, {1, 1, 1}, {1.5, 64, 1}, {0.7, 20, 0.6}, {0.01, 9, 0.9}, {3, 40, 0.95}})
+      if (how.top_p == 1 || how.top_k < columns)
+        for (bool ties : {false, true})
+          confirmDraws(choose, draw, how, columns, ties, ++seed);
+  }
 }
 
 } // namespace

@@ -1,0 +1,20 @@
+// Random numbers as functions of what they are for, of which the host and the GPU's code must have the same: SplitMix64's mixing function (Steele
+// et al. 2014).
+#ifndef XF_MIX_H
+#define XF_MIX_H
+
+#include <cstdint>
+
+// Word has ^, *, + and >> (which brings in zeros) of 64 bits; `number` makes one of a uint64_t.
+template <typename Word, typename Number> Word xf_mix(Word seed, Word value, Number number) {
+  Word z = (seed ^ value * number(0xd1342543de82ef95u)) + number(0x9e3779b97f4a7c15u);
+  z = (z ^ (z >> 30)) * number(0xbf58476d1ce4e5b9u);
+  z = (z ^ (z >> 27)) * number(0x94d049bb133111ebu);
+  return z ^ (z >> 31);
+}
+
+// A mixed word's bits above these are a number below 2^53, which this makes one in [0, 1).
+inline constexpr int kXfUniformShift = 11;
+inline constexpr double kXfUniformUnit = 0x1p-53;
+
+#endif
