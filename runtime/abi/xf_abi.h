@@ -222,12 +222,13 @@ typedef struct xf_abi_gpu_pair {
  * move_rows(state, moves): state is of bytes, has size [layers, outer, unit_positions, bytes of a unit], strides of [a layer, an
  *   outer index, a row] and starts with row 0; of each row (from, to, positions) of moves, i32 [moves, 3], the units that hold
  *   these positions are copied. What one move writes no other reads.
- * advance(values, chosen, norms, options, sums, sentences, tokens, past, classes, moves, pair_sums, decided): takes a search of
+ * advance(values, chosen, norms, options, sums, sentences, tokens, past, classes, moves, pair_sums, decided, ends): takes a search of
  *   G sentences with K beams, at most XF_ABI_ADVANCED_BEAMS, from one step of R rows to the next. Of each sentence it reads
  *     values, chosen, norms, options: what the step gives of its rows and was told (xf_abi_generate),
  *     sums f64[G, K]: of the open beams' logarithms of probabilities,
  *     sentences i32[G, XF_ABI_SENTENCE_WORDS + K]: the words of xf_abi_sentence, and the row of each beam; beams that do not come
  *       to be open, where beams go on apart, may have another's,
+ *     ends i32[W]: bit v mod 32 of word v div 32 is set where token v ends a result,
  *   and of a sentence that is not done it writes
  *     sums and sentences as they are after the step,
  *     tokens, past, classes i32[R]: what the next step is told of the sentence's rows, unless the sentence is done now,
@@ -247,7 +248,6 @@ typedef struct xf_abi_gpu_pair {
  *   advance has them. draws u64[G, K] is what a sentence's random numbers are made of, the same for its K beams. how is an f64, the temperature, an
  *   f64, the share, and an i64: of how many best tokens it draws, which values, tokens and norms are what choose_logits has found of, or 0, if it
  *   draws of all. What it has drawn takes the place of the row's first value and token. runtime/core/row_sample.h says how. */
-#define XF_ABI_ADVANCED_ENDS 8
 #define XF_ABI_ADVANCED_BEAMS 32
 #define XF_ABI_MOST_CHOSEN 64 /* 2 * XF_ABI_ADVANCED_BEAMS */
 enum xf_abi_sentence {
@@ -260,8 +260,7 @@ enum xf_abi_sentence {
   XF_ABI_POSITIONS = 6,  /* that the rows hold after the step */
   XF_ABI_DONE = 7,
   XF_ABI_APART = 8,      /* 1: each open beam goes on with its own candidate, of which there is one */
-  XF_ABI_END = 9,        /* the first of XF_ABI_ADVANCED_ENDS tokens that end a result, of which some may be the same */
-  XF_ABI_SENTENCE_WORDS = XF_ABI_END + XF_ABI_ADVANCED_ENDS
+  XF_ABI_SENTENCE_WORDS
 };
 typedef struct xf_abi_gpu {
   xf_abi_range ptx;    /* text, without a 0 at its end; size 0: there are no kernels for GPUs */

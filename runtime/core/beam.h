@@ -60,7 +60,6 @@ struct end_tokens {
     std::for_each(more.begin(), more.end(), see);
     std::for_each(given.begin(), given.end(), see);
   }
-  size_t count() const { return (first >= 0) + more.size() + given.size(); }
 };
 
 class beam_search {

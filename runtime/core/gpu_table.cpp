@@ -92,7 +92,7 @@ gpu_table read_gpu_table(const image_reader &reader, const xf_abi_image &image) 
       return read_kernel(reader, kernel, launches, what, result.functions);
     };
     result.move_rows = read(gpu.move_rows, 2, "the kernel that moves rows");
-    result.advance = read(gpu.advance, 12, "the kernel that advances searches");
+    result.advance = read(gpu.advance, 13, "the kernel that advances searches");
     result.apply_rules = read(gpu.apply_rules, 5, "the kernel that changes logits");
     result.choose_logits = read(gpu.choose_logits, 8, "the kernel that chooses from logits");
     result.take_logits = read(gpu.take_logits, 5, "the kernel that takes logits");

@@ -11,7 +11,7 @@ steps_ahead::steps_ahead(device_executor &device, logit_choice &logits, search_s
 bool steps_ahead::serves(const search_options &options) const {
   if (options.has_targets() || options.aligns() || (options.samples && !logits_.can_draw(options.sample)))
     return false;
-  if (slots_.ends().count() > XF_ABI_ADVANCED_ENDS || options.beam > XF_ABI_ADVANCED_BEAMS)
+  if (options.beam > XF_ABI_ADVANCED_BEAMS)
     return false;
   bool all = true;
   // A sentence begins with one beam, and with few tokens to choose from may keep few. Those that go on apart do so once they are there.

@@ -17,7 +17,7 @@ constexpr size_t kMostKnown = 32;
 
 } // namespace
 
-device_search::places::places(int64_t sentences, int64_t beams)
+device_search::places::places(int64_t sentences, int64_t beams, int64_t end_words)
     : words(XF_ABI_SENTENCE_WORDS + beams), decided_words(2 + 5 * beams) {
   uint64_t offset = 0;
   auto add = [&](int64_t count, uint64_t size) {
@@ -27,6 +27,7 @@ device_search::places::places(int64_t sentences, int64_t beams)
   };
   sums = add(sentences * beams, sizeof(double));
   this->sentences = add(sentences * words, sizeof(int32_t));
+  ends = add(end_words, sizeof(uint32_t));
   moves = add(sentences * beams * 3, sizeof(int32_t));
   pair_sums = add(sentences * beams * 2, sizeof(double));
   decided = add(sentences * decided_words, sizeof(int32_t));
@@ -36,7 +37,7 @@ device_search::places::places(int64_t sentences, int64_t beams)
 device_search::device_search(device_executor &executor, const step_layout &layout, logit_choice &logits)
     : executor_(executor), layout_(layout), logits_(logits) {
   const xf_abi_generate &limits = executor.get_model().header().generate;
-  slot_ = places(limits.batch, std::min<int64_t>(limits.beam, XF_ABI_ADVANCED_BEAMS)).end;
+  slot_ = places(limits.batch, std::min<int64_t>(limits.beam, XF_ABI_ADVANCED_BEAMS), layout.words).end;
   memory_ = {executor.where(), slot_};
   staging_ = {executor.where(), (1 + kAhead) * slot_};
   pairs_.resize(2 * limits.beam);
@@ -50,7 +51,7 @@ void device_search::begin(const int64_t *dims, void *const *io, bool by_logits, 
     rows_ = slots.rows().count();
     sentences_ = slots.taken();
     beams_ = options.beam;
-    at_ = places(sentences_, beams_);
+    at_ = places(sentences_, beams_, layout_.words);
     by_logits_ = by_logits;
     entry_ = by_logits ? layout_.plain : layout_.entry;
     executor_.upload(*entry_, dims, io);
@@ -83,12 +84,17 @@ void device_search::upload_sentences(const search_slots &slots, bool apart) {
     words[XF_ABI_POSITIONS] = static_cast<int32_t>(s.past);
     words[XF_ABI_DONE] = 0;
     words[XF_ABI_APART] = apart;
-    std::fill_n(words + XF_ABI_END, XF_ABI_ADVANCED_ENDS, search.ends().first);
-    search.ends().for_each([end = words + XF_ABI_END](int32_t token) mutable { *end++ = token; });
     sums += beams_;
     words += at_.words;
   });
+  write_ends(slots.ends());
   executor_.where().upload(memory_.get(), staging_.get(), at_.moves);
+}
+
+void device_search::write_ends(const end_tokens &ends) {
+  auto *bits = reinterpret_cast<uint32_t *>(staging_.get() + at_.ends);
+  std::fill_n(bits, layout_.words, 0u);
+  ends.for_each([&](int32_t token) { bits[token / 32] |= 1u << (token % 32); });
 }
 
 void device_search::start(const int64_t *dims) {
@@ -180,7 +186,8 @@ void device_search::advance() {
                                make_view(found.classes, {rows_}, {1}),
                                make_view(own(at_.moves), {moves, 3}, {3, 1}),
                                make_view(own(at_.pair_sums), {sentences_, 2 * beams_}, {2 * beams_, 1}),
-                               make_view(own(at_.decided), {sentences_, at_.decided_words}, {at_.decided_words, 1})};
+                               make_view(own(at_.decided), {sentences_, at_.decided_words}, {at_.decided_words, 1}),
+                               make_view(own(at_.ends), {layout_.words}, {1})};
   executor_.launch(executor_.get_model().gpu().advance, views);
   // A single beam's row stays where it is.
   if (beams_ == 1)

@@ -48,9 +48,9 @@ public:
 private:
   // What lies where in the memory for a search, of which the last two are what the host is told.
   struct places {
-    places(int64_t sentences, int64_t beams);
+    places(int64_t sentences, int64_t beams, int64_t end_words);
     int64_t words, decided_words; // of a sentence
-    uint64_t sums, sentences, moves, pair_sums, decided, end;
+    uint64_t sums, sentences, ends, moves, pair_sums, decided, end;
   };
   // A step of these sizes, and what it launches once it has been asked for twice.
   struct known_step {
@@ -59,6 +59,7 @@ private:
     std::unique_ptr<device::recording> launches;
   };
   void upload_sentences(const search_slots &slots, bool apart);
+  void write_ends(const end_tokens &ends);
   void launch(const int64_t *dims);
   void record(known_step &step, const int64_t *dims);
   known_step *find(const int64_t *dims);
@@ -76,7 +77,7 @@ private:
   const entry_info *entry_ = nullptr; // of the steps
   bool by_logits_ = false;
   int64_t rows_ = 0, sentences_ = 0, beams_ = 0;
-  places at_{0, 0};
+  places at_{0, 0, 0};
   uint64_t marks_[kAhead] = {};
   size_t started_ = 0, finished_ = 0;
   std::vector<known_step> known_;

@@ -88,7 +88,7 @@ def confirm_counts(kind):
     """Of a search's steps little is copied, and most are started ahead of the host."""
     program, ids = WORK / kind, "5 6 7 8 9 10 11 12 13\n"
     small_bench(program, "--type", kind, target="cuda")
-    for beam, more in ((1, ()), (4, ()), (1, ("--end", "27,28")), (1, ("--repetition-penalty", 1.3)),
+    for beam, more in ((1, ()), (4, ()), (1, ("--end", "27,28,30,31,32,33,34,35,36")), (1, ("--repetition-penalty", 1.3)),
                        (4, ("--repetition-penalty", 0.8, "--no-repeat-ngram", 3)), (1, ("--sample",)), (1, ("--sample", "--top-k", 5, "--top-p", 0.9)),
                        (1, ("--alternatives", 3))):
         search = ("--batch", 1, *(("--beam", beam) if beam > 1 else ()), "--min-length", 7, *more)

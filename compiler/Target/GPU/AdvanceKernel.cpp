@@ -17,13 +17,13 @@ constexpr int64_t kThreads = 128, kMostBeams = XF_ABI_ADVANCED_BEAMS, kMostPairs
 
 class Advance {
 public:
-  enum View : unsigned { values, chosen, norms, options, sums, sentences, tokens, past, classes, moves, pairSums, decided, viewCount };
+  enum View : unsigned { values, chosen, norms, options, sums, sentences, tokens, past, classes, moves, pairSums, decided, endBits, viewCount };
 
   explicit Advance(GpuBuilder &b)
       : b(b), i32(b.getI32Type()), i64(b.getI64Type()), f64(b.getF64Type()), sentence(b.block()), beams(b.size(sums, 1)) {
     auto words = [&](int64_t count) { return b.shared(i64, count); };
     unsortedSums = b.shared(f64, kMostPairs), unsortedKeys = words(kMostPairs);
-    sortedSums = b.shared(f64, 2 * kMostBeams), sortedKeys = words(2 * kMostBeams);
+    sortedSums = b.shared(f64, 2 * kMostBeams), sortedKeys = words(2 * kMostBeams), sortedEnds = words(2 * kMostBeams);
     rows = words(kMostBeams), odd = words(kMostBeams), parents = words(kMostBeams), chosenTokens = words(kMostBeams);
     stays = words(kMostBeams), isKept = words(kMostBeams), decisions = words(decisionCount);
   }
@@ -71,6 +71,11 @@ private:
   Value beamOf(Value key) { return b.create<arith::ShRSIOp>(key, b.i64(32)); }
   Value tokenOf(Value key) { return b.create<arith::AndIOp>(key, b.i64(0xffffffff)); }
 
+  /// 1 where the token ends a result.
+  Value endOf(Value token) {
+    Value word = b.toI64(b.load(i32, b.at(b.data(endBits), b.div(token, b.i64(32)), i32)));
+    return b.create<arith::AndIOp>(b.create<arith::ShRUIOp>(word, b.rem(token, 32)), b.i64(1));
+  }
   Value optionWord(int64_t i) { return b.toI64(b.load(i32, b.at(b.data(options), i, i32))); }
   Value logOf(Value x);
   void readPairs();
@@ -84,9 +89,9 @@ private:
   Type i32, i64, f64;
   Value sentence, beams;
   // [open beams * candidates], and what follows: [2 * beams], [beams].
-  Value unsortedSums, unsortedKeys, sortedSums, sortedKeys;
+  Value unsortedSums, unsortedKeys, sortedSums, sortedKeys, sortedEnds;
   Value rows, odd, parents, chosenTokens, stays, isKept, decisions;
-  Value pairs;
+  Value pairs, apart; // how many there are, and whether beams go on by themselves
 };
 
 /// Of a positive f64.
@@ -102,9 +107,11 @@ Value Advance::logOf(Value x) {
 void Advance::readPairs() {
   Value wanted = optionWord(0), withSums = b.less(b.i64(0), optionWord(1));
   pairs = b.mul(wordOf(XF_ABI_OPEN), wanted);
+  apart = b.less(b.i64(0), wordOf(XF_ABI_APART));
   b.loop(b.thread(), b.mul(beams, 2), kThreads, [&](Value i) {
     put(real(0), sortedSums, i);
     put(b.i64(-1), sortedKeys, i);
+    put(b.i64(0), sortedEnds, i);
   });
   forBeams([&](Value beam) {
     put(b.toI64(b.load(i32, own(sentences, b.add(beam, XF_ABI_SENTENCE_WORDS), i32))), rows, beam);
@@ -129,20 +136,21 @@ void Advance::readPairs() {
 }
 
 void Advance::sortPairs() {
-  Value apart = b.less(b.i64(0), wordOf(XF_ABI_APART));
   b.loop(b.thread(), pairs, kThreads, [&](Value i) {
-    Value sum = get(unsortedSums, i, f64), key = get(unsortedKeys, i);
+    Value sum = get(unsortedSums, i, f64), key = get(unsortedKeys, i), exists = b.less(b.i64(-1), key);
+    Value end = endOf(select(exists, tokenOf(key), b.i64(0))); // under way while places are counted
     Value place = b.loop(b.i64(0), pairs, 1, {b.i64(0)}, [&](Value j, ValueRange before) {
       Value otherSum = get(unsortedSums, j, f64), otherKey = get(unsortedKeys, j);
-      // Beams that go on by themselves keep their order.
+      // Where beams go on apart their order stays.
       Value isEqual = b.create<arith::OrIOp>(apart, isSame(otherSum, sum)), isBetter = both(isNot(apart), isGreater(otherSum, sum));
       Value first = b.create<arith::OrIOp>(isBetter, both(isEqual, b.less(otherKey, key)));
       first = both(first, b.less(b.i64(-1), otherKey));
       return SmallVector<Value>{b.add(before[0], i64Of(first))};
     })[0];
-    b.ifThen(both(b.less(b.i64(-1), key), b.less(place, b.mul(beams, 2))), [&] {
+    b.ifThen(both(exists, b.less(place, b.mul(beams, 2))), [&] {
       put(sum, sortedSums, place);
       put(key, sortedKeys, place);
+      put(end, sortedEnds, place);
     });
   });
 }
@@ -159,18 +167,13 @@ void Advance::record() {
 
 /// As beam_search::take().
 void Advance::decide() {
-  SmallVector<Value> ends;
-  for (int64_t i = 0; i < XF_ABI_ADVANCED_ENDS; ++i)
-    ends.push_back(wordOf(XF_ABI_END + i));
   Value produced = b.add(wordOf(XF_ABI_PRODUCED), 1), zero = b.i64(0);
   Value failed = b.loop(zero, wordOf(XF_ABI_OPEN), 1, {zero}, [&](Value beam, ValueRange before) {
     return SmallVector<Value>{b.create<arith::OrIOp>(before[0], get(odd, beam))};
   })[0];
   auto taken = b.loop(zero, b.mul(beams, 2), 1, {zero, wordOf(XF_ABI_FINISHED), zero}, [&](Value i, ValueRange before) {
     Value key = get(sortedKeys, i), exists = b.less(b.i64(-1), key), token = tokenOf(key);
-    Value isRead = both(exists, b.less(before[0], beams)), isEnd = b.equal(token, ends[0]);
-    for (Value end : ArrayRef(ends).drop_front())
-      isEnd = b.create<arith::OrIOp>(isEnd, b.equal(token, end));
+    Value isRead = both(exists, b.less(before[0], beams)), isEnd = b.less(zero, get(sortedEnds, i));
     Value goesOn = both(isRead, isNot(isEnd));
     b.ifThen(goesOn, [&] {
       put(beamOf(key), parents, before[0]);

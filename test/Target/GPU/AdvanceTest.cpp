@@ -49,6 +49,8 @@ public:
         classes(rows, -1), moves(rows * 3), pairSums(2 * rows), decided(s.sentences * (2 + 5 * s.beams)), said(rows) {
     options[0] = wanted;
     options[1] = 1;
+    for (int32_t token : {kEnd, s.more})
+      ends[token / 32] |= 1u << token % 32;
     rt::arena_plan plan;
     hosts.resize(s.sentences);
     for (rt::beam_search &host : hosts)
@@ -63,8 +65,6 @@ public:
       words[XF_ABI_MIN_LENGTH] = s.minLength;
       words[XF_ABI_CLASS] = 1 + 2 * g;
       words[XF_ABI_POSITIONS] = 1;
-      std::fill_n(words + XF_ABI_END, XF_ABI_ADVANCED_ENDS, kEnd);
-      words[XF_ABI_SENTENCE_WORDS - 1] = s.more;
       // Rows of a sentence may lie anywhere.
       for (int32_t b = 0; b < s.beams; ++b)
         words[XF_ABI_SENTENCE_WORDS + b] = b * s.sentences + g;
@@ -83,7 +83,7 @@ public:
                                       view(sentences, {s.sentences, width()}, width()), view(tokens, {rows}, 1), view(past, {rows}, 1),
                                       view(classes, {rows}, 1), view(moves, {rows, 3}, 3),
                                       view(pairSums, {s.sentences, 2 * s.beams}, 2 * s.beams),
-                                      view(decided, {s.sentences, 2 + 5 * s.beams}, 2 + 5 * s.beams)};
+                                      view(decided, {s.sentences, 2 + 5 * s.beams}, 2 + 5 * s.beams), view(ends, {4}, 1)};
     std::vector<int32_t> pastBefore = past;
     rt::emulator::run_kernel(advance(), memoryOfDevice, {views.data(), views.size() * sizeof(xf_abi_view), static_cast<uint32_t>(s.sentences), 128});
     moveRows();
@@ -226,6 +226,7 @@ private:
   std::vector<int32_t> chosen;
   std::vector<float> norms;
   int32_t options[2];
+  uint32_t ends[4] = {}; // bits of tokens
   std::vector<double> sums;
   std::vector<int32_t> sentences, tokens, past, classes, moves;
   std::vector<double> pairSums;
