@@ -65,9 +65,12 @@ public:
   Value rem(Value a, Value b);
   Value min(Value a, Value b);
   Value max(Value a, Value b);
-  Value no(); // false, an i1
-  Value less(Value a, Value b); // i1
+  Value less(Value a, Value b); // i1, as the next
   Value equal(Value a, Value b);
+  Value no(); // false
+  Value isNot(Value condition);
+  Value both(Value a, Value b);
+  Value either(Value a, Value b);
   Value ceilDiv(Value a, int64_t b) { return div(add(a, b - 1), i64(b)); }
   Value add(Value a, int64_t b) { return add(a, i64(b)); }
   Value sub(Value a, int64_t b) { return sub(a, i64(b)); }

@@ -47,8 +47,6 @@ private:
   enum Decision : int64_t { next, done, nextClass, positions, decisionCount };
 
   Value i64Of(Value condition) { return b.create<arith::ExtUIOp>(i64, condition); }
-  Value both(Value x, Value y) { return b.create<arith::AndIOp>(x, y); }
-  Value isNot(Value x) { return b.create<arith::XOrIOp>(x, b.create<arith::ConstantIntOp>(b.getI1Type(), 1)); }
   Value select(Value condition, Value x, Value y) { return b.create<arith::SelectOp>(condition, x, y); }
   Value real(double value) { return b.create<arith::ConstantOp>(b.getF64FloatAttr(value)); }
   Value isGreater(Value x, Value y) { return b.create<arith::CmpFOp>(arith::CmpFPredicate::OGT, x, y); }
@@ -71,11 +69,6 @@ private:
   Value beamOf(Value key) { return b.create<arith::ShRSIOp>(key, b.i64(32)); }
   Value tokenOf(Value key) { return b.create<arith::AndIOp>(key, b.i64(0xffffffff)); }
 
-  /// 1 where the token ends a result.
-  Value endOf(Value token) {
-    Value word = b.toI64(b.load(i32, b.at(b.data(endBits), b.div(token, b.i64(32)), i32)));
-    return b.create<arith::AndIOp>(b.create<arith::ShRUIOp>(word, b.rem(token, 32)), b.i64(1));
-  }
   Value optionWord(int64_t i) { return b.toI64(b.load(i32, b.at(b.data(options), i, i32))); }
   Value logOf(Value x);
   void readPairs();
@@ -128,7 +121,7 @@ void Advance::readPairs() {
         withSums, [&] { return SmallVector<Value>{b.create<arith::AddFOp>(largest, logOf(wide(norms, b.i64(1))))}; },
         [&] { return SmallVector<Value>{real(0)}; })[0];
     Value before = b.load(f64, own(sums, beam, f64));
-    Value isNumber = isSame(largest, largest), exists = both(b.less(b.i64(-1), token), isNumber);
+    Value isNumber = isSame(largest, largest), exists = b.both(b.less(b.i64(-1), token), isNumber);
     put(b.create<arith::AddFOp>(before, b.create<arith::SubFOp>(value, norm)), unsortedSums, i);
     put(select(exists, keyOf(beam, token), b.i64(-1)), unsortedKeys, i);
     b.ifThen(b.equal(place, b.i64(0)), [&] { put(select(isNumber, b.i64(0), b.i64(1)), odd, beam); });
@@ -138,19 +131,19 @@ void Advance::readPairs() {
 void Advance::sortPairs() {
   b.loop(b.thread(), pairs, kThreads, [&](Value i) {
     Value sum = get(unsortedSums, i, f64), key = get(unsortedKeys, i), exists = b.less(b.i64(-1), key);
-    Value end = endOf(select(exists, tokenOf(key), b.i64(0))); // under way while places are counted
+    Value isEnd = b.hasBit(b.data(endBits), select(exists, tokenOf(key), b.i64(0))); // under way while places are counted
     Value place = b.loop(b.i64(0), pairs, 1, {b.i64(0)}, [&](Value j, ValueRange before) {
       Value otherSum = get(unsortedSums, j, f64), otherKey = get(unsortedKeys, j);
       // Where beams go on apart their order stays.
-      Value isEqual = b.create<arith::OrIOp>(apart, isSame(otherSum, sum)), isBetter = both(isNot(apart), isGreater(otherSum, sum));
-      Value first = b.create<arith::OrIOp>(isBetter, both(isEqual, b.less(otherKey, key)));
-      first = both(first, b.less(b.i64(-1), otherKey));
+      Value isEqual = b.either(apart, isSame(otherSum, sum)), isBetter = b.both(b.isNot(apart), isGreater(otherSum, sum));
+      Value first = b.either(isBetter, b.both(isEqual, b.less(otherKey, key)));
+      first = b.both(first, b.less(b.i64(-1), otherKey));
       return SmallVector<Value>{b.add(before[0], i64Of(first))};
     })[0];
-    b.ifThen(both(exists, b.less(place, b.mul(beams, 2))), [&] {
+    b.ifThen(b.both(exists, b.less(place, b.mul(beams, 2))), [&] {
       put(sum, sortedSums, place);
       put(key, sortedKeys, place);
-      put(end, sortedEnds, place);
+      put(i64Of(isEnd), sortedEnds, place);
     });
   });
 }
@@ -173,18 +166,18 @@ void Advance::decide() {
   })[0];
   auto taken = b.loop(zero, b.mul(beams, 2), 1, {zero, wordOf(XF_ABI_FINISHED), zero}, [&](Value i, ValueRange before) {
     Value key = get(sortedKeys, i), exists = b.less(b.i64(-1), key), token = tokenOf(key);
-    Value isRead = both(exists, b.less(before[0], beams)), isEnd = b.less(zero, get(sortedEnds, i));
-    Value goesOn = both(isRead, isNot(isEnd));
+    Value isRead = b.both(exists, b.less(before[0], beams)), isEnd = b.less(zero, get(sortedEnds, i));
+    Value goesOn = b.both(isRead, b.isNot(isEnd));
     b.ifThen(goesOn, [&] {
       put(beamOf(key), parents, before[0]);
       put(token, chosenTokens, before[0]);
       b.store(get(sortedSums, i, f64), own(sums, before[0], f64));
     });
-    Value finishes = both(both(isRead, isEnd), b.less(i, beams));
+    Value finishes = b.both(b.both(isRead, isEnd), b.less(i, beams));
     return SmallVector<Value>{b.add(before[0], i64Of(goesOn)), b.add(before[1], i64Of(finishes)), b.add(before[2], i64Of(exists))};
   });
-  Value goesOn = both(both(b.less(taken[1], beams), b.less(produced, wordOf(XF_ABI_MAX_LENGTH))), b.less(zero, taken[0]));
-  goesOn = both(goesOn, b.equal(failed, zero));
+  Value goesOn = b.both(b.both(b.less(taken[1], beams), b.less(produced, wordOf(XF_ABI_MAX_LENGTH))), b.less(zero, taken[0]));
+  goesOn = b.both(goesOn, b.equal(failed, zero));
   Value isDone = b.sub(b.i64(1), i64Of(goesOn)), held = wordOf(XF_ABI_POSITIONS);
   Value notYet = i64Of(b.less(produced, wordOf(XF_ABI_MIN_LENGTH)));
   put(taken[0], decisions, b.i64(next));
@@ -205,10 +198,10 @@ void Advance::findKept(Value beam) {
   Value parent = get(parents, beam);
   auto found = b.loop(b.i64(0), beams, 1, {b.i64(0), b.i64(0)}, [&](Value other, ValueRange before) {
     Value otherParent = get(parents, other);
-    Value comesFirst = both(b.equal(otherParent, parent), b.less(other, beam));
+    Value comesFirst = b.both(b.equal(otherParent, parent), b.less(other, beam));
     return SmallVector<Value>{b.add(before[0], i64Of(comesFirst)), b.add(before[1], i64Of(b.equal(otherParent, beam)))};
   });
-  put(i64Of(both(b.less(b.i64(-1), parent), b.equal(found[0], b.i64(0)))), stays, beam);
+  put(i64Of(b.both(b.less(b.i64(-1), parent), b.equal(found[0], b.i64(0)))), stays, beam);
   put(i64Of(b.less(b.i64(0), found[1])), isKept, beam);
 }
 
@@ -220,18 +213,18 @@ void Advance::placeBeam(Value beam) {
   })[0];
   Value from = get(rows, b.max(parent, zero));
   auto found = b.loop(zero, beams, 1, {zero, from}, [&](Value other, ValueRange before) {
-    Value isFree = b.equal(get(isKept, other), zero), isOurs = both(isFree, b.equal(before[0], turn));
+    Value isFree = b.equal(get(isKept, other), zero), isOurs = b.both(isFree, b.equal(before[0], turn));
     return SmallVector<Value>{b.add(before[0], i64Of(isFree)), select(isOurs, get(rows, other), before[1])};
   });
   Value row = select(keeps, from, found[1]), held = get(decisions, b.i64(positions));
   Value goesOn = b.equal(get(decisions, b.i64(done)), zero), isOpen = b.less(b.i64(-1), parent);
-  Value move[] = {select(both(isOpen, goesOn), from, row), row, held};
+  Value move[] = {select(b.both(isOpen, goesOn), from, row), row, held};
   for (int64_t i = 0; i < 3; ++i)
     b.store(b.narrow(move[i]), at(moves, b.add(b.mul(sentence, beams), beam), b.i64(i), i32));
   b.store(b.narrow(row), own(decided, b.add(beam, 2), i32));
   b.store(b.narrow(row), own(sentences, b.add(beam, XF_ABI_SENTENCE_WORDS), i32));
   // A sentence that is done writes where it has written, whatever else is computed meanwhile; so do beams that are not open.
-  b.ifThen(both(isOpen, goesOn), [&] {
+  b.ifThen(b.both(isOpen, goesOn), [&] {
     b.store(b.narrow(get(chosenTokens, beam)), at(tokens, row, zero, i32));
     b.store(b.narrow(held), at(past, row, zero, i32));
     b.store(b.narrow(get(decisions, b.i64(nextClass))), at(classes, row, zero, i32));

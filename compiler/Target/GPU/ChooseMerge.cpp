@@ -36,7 +36,6 @@ public:
 
 private:
   Value compareWords(arith::CmpIPredicate predicate, Value x, Value y) { return b.create<arith::CmpIOp>(predicate, x, y); }
-  Value both(Value x, Value y) { return b.create<arith::AndIOp>(x, y); }
   Value keyAt(Value place) { return keyOf(b, views.loadLogit(row, b.toI64(place))); }
 
   void takeBest();
@@ -73,7 +72,7 @@ void ChooseMerge::takeBest() {
     SmallVector<Value> isTaken;
     Value place = heads[2 * ownLists - 1], end = ends[ownLists - 1], isLeft = best.isOwn;
     for (int64_t i = 0; i < ownLists; ++i) {
-      isTaken.push_back(both(isLeft, compareWords(arith::CmpIPredicate::eq, heads[2 * i], best.key)));
+      isTaken.push_back(b.both(isLeft, compareWords(arith::CmpIPredicate::eq, heads[2 * i], best.key)));
       isLeft = b.create<arith::XOrIOp>(isLeft, isTaken[i]);
     }
     for (int64_t i = ownLists - 1; i-- > 0;) {
@@ -81,7 +80,7 @@ void ChooseMerge::takeBest() {
       end = select(b, isTaken[i], ends[i], end);
     }
     Value next = b.create<arith::AddIOp>(place, b.i32(1));
-    Value nextKey = b.chooseOne(both(best.isOwn, compareWords(arith::CmpIPredicate::slt, next, end)), [&] { return keyAt(next); }, [&] { return noKey(b); });
+    Value nextKey = b.chooseOne(b.both(best.isOwn, compareWords(arith::CmpIPredicate::slt, next, end)), [&] { return keyAt(next); }, [&] { return noKey(b); });
     b.ifThen(best.isOwn, [&] {
       Value slot = b.add(first, count);
       b.store(best.key, b.at(keys, slot, i32));

@@ -32,7 +32,7 @@ public:
     row = wordOf(b.add(beam, XF_ABI_SENTENCE_WORDS));
     top = b.load(f32, at(norms, row, b.i64(0), f32));
     // Where there is nothing to choose from, or what is no number, nothing is drawn.
-    Value isOpen = both(b.less(beam, wordOf(b.i64(XF_ABI_OPEN))), compare(b, arith::CmpFPredicate::OGT, top, noLogit(b)));
+    Value isOpen = b.both(b.less(beam, wordOf(b.i64(XF_ABI_OPEN))), compare(b, arith::CmpFPredicate::OGT, top, noLogit(b)));
     b.ifThen(isOpen, [&] {
       temperature = b.load(f64, b.data(how));
       share = b.load(f64, b.at(b.data(how), 1, f64));
@@ -44,8 +44,6 @@ public:
   }
 
 private:
-  Value both(Value x, Value y) { return b.create<arith::AndIOp>(x, y); }
-  Value isNot(Value x) { return b.create<arith::XOrIOp>(x, b.create<arith::ConstantIntOp>(b.getI1Type(), 1)); }
   Value atLeast(Value x, Value y) { return compare(b, arith::CmpFPredicate::OGE, x, y); }
   Real real(Value value) { return {b, value}; }
   Value constant(double number) { return b.create<arith::ConstantOp>(b.getF64FloatAttr(number)); }
@@ -108,10 +106,8 @@ Value Draw::weightOf(Value logit) {
 
 /// -inf where there is no column, or the row may not choose it.
 Value Draw::logitOf(Value column) {
-  Value existing = b.min(column, b.i64(columns - 1)), kind = loadIndex(b, classes, row);
-  Value word = b.load(i32, at(forbidden, kind, b.div(existing, b.i64(32)), i32));
-  Value bit = b.create<arith::AndIOp>(word, b.create<arith::ShLIOp>(b.i32(1), b.narrow(b.rem(existing, 32))));
-  Value isFree = both(b.create<arith::CmpIOp>(arith::CmpIPredicate::eq, bit, b.i32(0)), b.less(column, b.i64(columns)));
+  Value existing = b.min(column, b.i64(columns - 1)), words = at(forbidden, loadIndex(b, classes, row), b.i64(0), i32);
+  Value isFree = b.both(b.isNot(b.hasBit(words, existing)), b.less(column, b.i64(columns)));
   return select(b, isFree, b.load(f32, at(logits, row, existing, f32)), noLogit(b));
 }
 
@@ -135,7 +131,7 @@ void Draw::drawOfFew(Value count) {
     Value goal = (real(uniform) * real(kept[0])).value, last = b.sub(kept[1], 1);
     Value drawn = b.loop(b.i64(0), last, 1, {goal, b.i64(0)}, [&](Value i, ValueRange before) {
       Value left = (real(before[0]) - real(get(weights, i, f64))).value;
-      Value passes = both(b.equal(before[1], i), atLeast(left, constant(0)));
+      Value passes = b.both(b.equal(before[1], i), atLeast(left, constant(0)));
       return SmallVector<Value>{left, select(b, passes, b.add(i, 1), before[1])};
     })[1];
     store(b.load(f32, at(values, row, drawn, f32)), b.load(i32, at(tokens, row, drawn, i32)));
@@ -148,7 +144,7 @@ void Draw::drawOfAll() {
   // All lanes of a warp add up, whether or not there is a block.
   b.loop(b.i64(0), b.i64(blocks), kGroups, [&](Value first) {
     Value block = b.add(first, b.div(b.thread(), kLanes)), sum = sumOfBlock(block);
-    Value stores = both(b.equal(b.rem(b.thread(), kLanes), b.i64(0)), b.less(block, b.i64(blocks)));
+    Value stores = b.both(b.equal(b.rem(b.thread(), kLanes), b.i64(0)), b.less(block, b.i64(blocks)));
     b.ifThen(stores, [&] { b.store(sum, b.at(sums, block, f32)); });
   });
   b.barrier();
@@ -177,7 +173,7 @@ void Draw::findBlock(Value sums, Value place, Value goal) {
   Value all = b.accumulate(b.i64(0), b.i64(blocks), 1, constant(0), [&](Value i, Value before) { return (real(before) + sumAt(i)).value; });
   auto found = b.loop(b.i64(0), b.i64(blocks - 1), 1, {(real(uniform) * real(all)).value, b.i64(0)}, [&](Value i, ValueRange before) {
     Real sum = sumAt(i);
-    Value passes = both(b.equal(before[1], i), atLeast(before[0], sum.value));
+    Value passes = b.both(b.equal(before[1], i), atLeast(before[0], sum.value));
     return SmallVector<Value>{select(b, passes, (real(before[0]) - sum).value, before[0]), select(b, passes, b.add(i, 1), before[1])};
   });
   b.store(found[0], goal);
@@ -188,7 +184,7 @@ void Draw::findBlock(Value sums, Value place, Value goal) {
 void Draw::findToken(Value weights, Value first, Value goal) {
   Value found = b.loop(b.i64(0), b.i64(kBlock), 1, {goal, b.i64(-1)}, [&](Value i, ValueRange before) {
     Value weight = get(weights, i, f64), isLeft = atLeast(before[0], constant(0));
-    Value isThere = both(isLeft, compare(b, arith::CmpFPredicate::OGT, weight, constant(0)));
+    Value isThere = b.both(isLeft, compare(b, arith::CmpFPredicate::OGT, weight, constant(0)));
     return SmallVector<Value>{select(b, isLeft, (real(before[0]) - real(weight)).value, before[0]), select(b, isThere, i, before[1])};
   })[1];
   b.ifThen(b.less(b.i64(-1), found), [&] {

@@ -136,6 +136,12 @@ Value GpuBuilder::shared(Type element, int64_t count) {
   return create<LLVM::AddressOfOp>(global);
 }
 
+Value GpuBuilder::hasBit(Value words, Value number) {
+  Value word = load(getI32Type(), at(words, div(number, i64(32)), getI32Type()));
+  Value bit = create<arith::AndIOp>(word, create<arith::ShLIOp>(i32(1), narrow(rem(number, 32))));
+  return create<arith::CmpIOp>(arith::CmpIPredicate::ne, bit, i32(0));
+}
+
 SmallVector<Value> GpuBuilder::loadMany(Value address, int64_t count, Type element) {
   auto type = VectorType::get({count}, element ? element : getF32Type());
   Value vector = create<LLVM::LoadOp>(type, address, static_cast<unsigned>(4 * count));

@@ -65,6 +65,8 @@ public:
 
   /// Shared memory of the block for `count` elements, aligned to 16 bytes; nothing is known of its contents.
   Value shared(Type element, int64_t count);
+  /// Whether bit number mod 32 of the i32 that is number div 32 from `words` on is set: an i1.
+  Value hasBit(Value words, Value number);
   /// `count` neighbouring f32 or, if said, elements of another type of 32 bits, whose address is a multiple of their size.
   llvm::SmallVector<Value> loadMany(Value address, int64_t count, Type element = nullptr);
   void storeMany(llvm::ArrayRef<Value> values, Value address);

@@ -29,8 +29,8 @@ public:
       forPositions(b.i64(0), [&](Value position) {
         // A token that was read before has its logit changed at its first place.
         Value word = wordAt(position), isNewest = b.equal(position, last);
-        Value isFirst = select(b, isNewest, isNot(isKnown), b.less(b.i64(-1), word));
-        b.ifThen(both(isFirst, isLogit(word)), [&] { penalise(logitOf(word), penalty); });
+        Value isFirst = select(b, isNewest, b.isNot(isKnown), b.less(b.i64(-1), word));
+        b.ifThen(b.both(isFirst, isLogit(word)), [&] { penalise(logitOf(word), penalty); });
       });
     });
     b.barrier();
@@ -38,12 +38,10 @@ public:
   }
 
 private:
-  Value both(Value x, Value y) { return b.create<arith::AndIOp>(x, y); }
-  Value isNot(Value x) { return b.create<arith::XOrIOp>(x, b.create<arith::ConstantIntOp>(b.getI1Type(), 1)); }
   Value addressOf(Value position) { return b.at(b.data(read), b.add(b.mul(row, b.stride(read, 0)), position), i32); }
   Value logitOf(Value token) { return b.at(b.data(logits), b.add(b.mul(row, b.stride(logits, 0)), token), f32); }
   /// Decoders may read tokens that have none.
-  Value isLogit(Value token) { return both(b.less(b.i64(-1), token), b.less(token, b.size(logits, 1))); }
+  Value isLogit(Value token) { return b.both(b.less(b.i64(-1), token), b.less(token, b.size(logits, 1))); }
   /// What is noted of a position, and the token that was read there.
   Value wordAt(Value position) {
     return b.chooseOne(b.equal(position, last), [&] { return newest; }, [&] { return b.toI64(b.load(i32, addressOf(position))); });
@@ -68,7 +66,7 @@ private:
 Value Rules::note() {
   Value flags = b.shared(i32, kRuleThreads / kWarp), isSame = b.no();
   isSame = b.loop(b.thread(), last, kRuleThreads, {isSame}, [&](Value position, ValueRange before) {
-    return SmallVector<Value>{b.create<arith::OrIOp>(before[0], b.equal(tokenAt(position), newest))};
+    return SmallVector<Value>{b.either(before[0], b.equal(tokenAt(position), newest))};
   })[0];
   Value found = b.ballot(isSame);
   b.ifThen(b.equal(b.lane(), b.i64(0)), [&] { b.store(found, b.at(flags, b.warp(), i32)); });
@@ -92,7 +90,7 @@ void Rules::penalise(Value address, Value penalty) {
 Value Rules::isRepeated(Value position, Value end, Value given) {
   return b.loop(b.i64(0), given, 1, {b.equal(given, given)}, [&](Value i, ValueRange before) {
     auto token = [&](Value behind) { return tokenAt(b.add(b.sub(behind, given), i)); };
-    return SmallVector<Value>{both(before[0], b.equal(token(position), token(end)))};
+    return SmallVector<Value>{b.both(before[0], b.equal(token(position), token(end)))};
   })[0];
 }
 
@@ -101,13 +99,13 @@ void Rules::forbidRepeated(Value given) {
   Value end = b.add(last, 1);
   forPositions(given, [&](Value position) {
     Value token = tokenAt(position);
-    b.ifThen(both(isLogit(token), isRepeated(position, end, given)), [&] {
+    b.ifThen(b.both(isLogit(token), isRepeated(position, end, given)), [&] {
       // Of several places with that token the first one is it.
       Value others = b.loop(given, position, 1, {b.no()}, [&](Value other, ValueRange before) {
-        Value isSame = both(b.equal(tokenAt(other), token), isRepeated(other, end, given));
-        return SmallVector<Value>{b.create<arith::OrIOp>(before[0], isSame)};
+        Value isSame = b.both(b.equal(tokenAt(other), token), isRepeated(other, end, given));
+        return SmallVector<Value>{b.either(before[0], isSame)};
       })[0];
-      b.ifThen(isNot(others), [&] { b.store(noLogit(b), logitOf(token)); });
+      b.ifThen(b.isNot(others), [&] { b.store(noLogit(b), logitOf(token)); });
     });
   });
 }
@@ -137,13 +135,11 @@ Kernel emitChooseLogits(mlir::gpu::GPUModuleOp module, StringRef name, int64_t c
     ChooseTile tile{kRows, kThreads, b.mul(b.divide(b.block(), b.i64(views.blocks)), kRows), b.remainder(b.block(), b.i64(views.blocks)),
                     b.shared(f32, kRows * kStride), kStride, b.shared(b.getI8Type(), kRows * ChooseTile::foundPerRow(most))};
     Value column = b.add(b.mul(tile.number, ChooseOp::kBlock), b.thread()), exists = b.less(column, b.i64(columns));
-    Value mask = b.create<arith::ShLIOp>(b.i32(1), b.narrow(b.lane()));
     for (int64_t i = 0; i < kRows; ++i) {
       Value row = b.min(b.add(tile.firstRow, i), b.sub(views.rows, 1));
-      Value word = b.load(b.getI32Type(), b.at(views.wordsOf(row, tile.number), b.warp(), b.getI32Type()));
-      Value isFree = b.create<arith::CmpIOp>(arith::CmpIPredicate::eq, b.create<arith::AndIOp>(word, mask), b.i32(0));
+      Value isFree = b.isNot(b.hasBit(views.wordsOf(row, tile.number), b.thread()));
       Value logit = b.load(f32, b.at(b.data(logits), b.add(b.mul(row, b.stride(logits, 0)), b.min(column, b.i64(columns - 1))), f32));
-      b.store(select(b, b.create<arith::AndIOp>(isFree, exists), logit, noLogit(b)), b.at(tile.logits, b.add(b.thread(), i * kStride), f32));
+      b.store(select(b, b.both(isFree, exists), logit, noLogit(b)), b.at(tile.logits, b.add(b.thread(), i * kStride), f32));
     }
     b.barrier();
     emitChooseRows(b, views, tile);
@@ -162,12 +158,9 @@ Kernel emitTakeLogits(mlir::gpu::GPUModuleOp module, StringRef name) {
   Type f32 = b.getF32Type(), i32 = b.getI32Type();
   Value row = b.add(b.mul(b.block(), kThreads), b.thread());
   b.ifThen(b.less(row, b.size(logits, 0)), [&] {
-    Value token = loadIndex(b, tokens, row), kind = loadIndex(b, classes, row);
-    Value word = b.load(i32, b.at(b.data(forbidden), b.add(b.mul(kind, b.stride(forbidden, 0)), b.div(token, b.i64(32))), i32));
-    Value bit = b.create<arith::AndIOp>(word, b.create<arith::ShLIOp>(b.i32(1), b.narrow(b.rem(token, 32))));
-    Value isFree = b.create<arith::CmpIOp>(arith::CmpIPredicate::eq, bit, b.i32(0));
+    Value token = loadIndex(b, tokens, row), words = b.at(b.data(forbidden), b.mul(loadIndex(b, classes, row), b.stride(forbidden, 0)), i32);
     Value logit = b.load(f32, b.at(b.data(logits), b.add(b.mul(row, b.stride(logits, 0)), token), f32));
-    b.store(select(b, isFree, logit, noLogit(b)), b.at(b.data(values), row, f32));
+    b.store(select(b, b.hasBit(words, token), noLogit(b), logit), b.at(b.data(values), row, f32));
   });
   b.finish();
   return {viewCount, {{name.str(), kThreads, {{logits, 0, kThreads}}, 1, 1, std::nullopt}}};
