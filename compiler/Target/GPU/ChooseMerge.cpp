@@ -80,7 +80,8 @@ void ChooseMerge::takeBest() {
       end = select(b, isTaken[i], ends[i], end);
     }
     Value next = b.create<arith::AddIOp>(place, b.i32(1));
-    Value nextKey = b.chooseOne(b.both(best.isOwn, compareWords(arith::CmpIPredicate::slt, next, end)), [&] { return keyAt(next); }, [&] { return noKey(b); });
+    Value isThere = b.both(best.isOwn, compareWords(arith::CmpIPredicate::slt, next, end));
+    Value nextKey = b.chooseOne(isThere, [&] { return keyAt(next); }, [&] { return noKey(b); });
     b.ifThen(best.isOwn, [&] {
       Value slot = b.add(first, count);
       b.store(best.key, b.at(keys, slot, i32));

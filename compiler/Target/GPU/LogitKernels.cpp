@@ -88,7 +88,7 @@ void Rules::penalise(Value address, Value penalty) {
 
 /// Whether the `given` tokens in front of `position` are those in front of `end`.
 Value Rules::isRepeated(Value position, Value end, Value given) {
-  return b.loop(b.i64(0), given, 1, {b.equal(given, given)}, [&](Value i, ValueRange before) {
+  return b.loop(b.i64(0), given, 1, {b.isNot(b.no())}, [&](Value i, ValueRange before) {
     auto token = [&](Value behind) { return tokenAt(b.add(b.sub(behind, given), i)); };
     return SmallVector<Value>{b.both(before[0], b.equal(token(position), token(end)))};
   })[0];
@@ -125,13 +125,12 @@ Kernel emitChooseLogits(mlir::gpu::GPUModuleOp module, StringRef name, int64_t c
   constexpr int64_t kRows = 4, kThreads = kRows * kWarp, kStride = ChooseOp::kBlock + 4;
   static_assert(kThreads == ChooseOp::kBlock);
   ChooseShape shape{logits, 0, forbidden, classes, options, result, columns, most};
-  Type f32 = nullptr;
   std::string merge = (name + "_merge").str();
   {
     GpuBuilder b(module, name, viewCount, kThreads, module.getLoc());
     ChooseViews views(b, shape);
     views.readOptions();
-    f32 = b.getF32Type();
+    Type f32 = b.getF32Type();
     ChooseTile tile{kRows, kThreads, b.mul(b.divide(b.block(), b.i64(views.blocks)), kRows), b.remainder(b.block(), b.i64(views.blocks)),
                     b.shared(f32, kRows * kStride), kStride, b.shared(b.getI8Type(), kRows * ChooseTile::foundPerRow(most))};
     Value column = b.add(b.mul(tile.number, ChooseOp::kBlock), b.thread()), exists = b.less(column, b.i64(columns));
