@@ -26,6 +26,12 @@ F32, I32, I1 = 0, 1, 2
 TOLERANCE = {"bf16": 0.03, "f16": 0.004}
 
 
+# Searches that choose from rows of logits: what they are called, and their options.
+NO_REPEATS = ", no 3-gram twice", {"no_repeat_ngram": 3}
+SAMPLES = ", drawn of all", {"sample": 1, "seed": 5}
+FEW_SAMPLES = ", drawn of 20", {"sample": 1, "seed": 5, "top_k": 20}
+
+
 class Problem(Exception):
     pass
 
@@ -77,8 +83,8 @@ class Session:
         self.check(lib.xf_run(self.handle, name, given, len(inputs), wanted, len(wanted)))
         return {t.name.decode(): (list(t.shape[:t.rank]), kept[len(inputs) + i].tolist()) for i, t in enumerate(wanted)}
 
-    def generate(self, sentences, beam, batch, length=None, scores=None):
-        """The best results' tokens; all of `length`, if it is given. Scores are appended to `scores`."""
+    def generate(self, sentences, beam, batch, length=None, scores=None, **more):
+        """The best results' tokens; all of `length`, if it is given. Scores are appended to `scores`. `more`: other options, by their names."""
         ids = array.array("i", [x for s in sentences for x in s])
         offsets = array.array("q", [0])
         for s in sentences:
@@ -90,6 +96,8 @@ class Session:
         options.beam, options.n_best, options.batch = beam, 1, batch
         if length:
             options.min_length = options.max_length = length
+        for option, value in more.items():
+            setattr(options, option, value)
         found = array.array("d", bytes(8 * len(sentences)))
         results = Hypotheses(c.sizeof(Hypotheses), tokens.buffer_info()[0], capacity, lengths.buffer_info()[0],
                              None if scores is None else found.buffer_info()[0])
@@ -344,7 +352,7 @@ def check(options):
     def show(name, what, result, ms, ok):
         nonlocal failed
         failed += not ok
-        print(f"{name:18} {what:22} {result:44} {ms:>14}  {'ok' if ok else 'FAILED'}", flush=True)
+        print(f"{name:18} {what:34} {result:44} {ms:>14}  {'ok' if ok else 'FAILED'}", flush=True)
 
     shared = ["--library", options.library, "--device", options.device] + ["--quick"] * options.quick
     shared += ["--bandwidth", str(bandwidth)] * (bandwidth is not None)
@@ -363,21 +371,25 @@ def decoder_times(session, name, sizes, bandwidth, quick):
     """Steps alone: what longer results take more than shorter ones. Their bytes are counted with the keys that a row has on average."""
     source, short, long = 32, 8, 12 if quick else 40
     weight_bytes = 2 if name.endswith("16") else 4
-    for beam, count in ((1, 1), (4, 2)) if quick else ((1, 1), (1, 32), (1, 128), (4, 1), (4, 32), (4, 128)):
+    plain = ((1, 1), (4, 2)) if quick else ((1, 1), (1, 32), (1, 128), (4, 1), (4, 32), (4, 128))
+    cases = [(*case, "", {}) for case in plain]
+    if not quick:
+        cases += [(beam, 32, *how) for beam, how in ((4, NO_REPEATS), (1, SAMPLES), (1, FEW_SAMPLES))]
+    for beam, count, how, more in cases:
         sentences = [[3 + (7 * i + 11 * j) % (sizes["vocabulary"] - 3) for j in range(source)] for i in range(count)]
         seconds = {}
         for length in (short, long):
             times = []
             for _ in range(1 if quick else 3):
                 begin = time.perf_counter()
-                results = session.generate(sentences, beam, count, length)
+                results = session.generate(sentences, beam, count, length, **more)
                 times.append(time.perf_counter() - begin)
             seconds[length] = min(times)
             whole = all(len(tokens) == length for tokens in results)
         step = max(seconds[long] - seconds[short], 1e-9) / (long - short)
         read = bytes_of_step(sizes, weight_bytes, count, beam, source, (short + long) / 2)
         share = f"{read / step / bandwidth:.0%} of the bandwidth" if bandwidth else "bandwidth unknown"
-        yield (name, f"beam {beam}, batch {count}", f"{count / step:.0f} tokens/s, {read / count / 1e6:.3g} MB/token, {share}",
+        yield (name, f"beam {beam}, batch {count}{how}", f"{count / step:.0f} tokens/s, {read / count / 1e6:.3g} MB/token, {share}",
                f"{step * 1e3:.3f} ms/step", whole)
 
 
@@ -399,16 +411,19 @@ def search(lib, session, path, sentences, quick):
     """Words through the search, compared with the CPU's results."""
     cpu = Session(lib, path + ".xfm", "cpu")
     # In one session, some with as many rows as others.
-    for beam, batch in ((1, 1), (1, 4), (4, 1), (2, 2), (1, 8), (4, 8)):
-        wanted = cpu.generate(sentences, beam, batch)
+    cases = [(*case, "", {}) for case in ((1, 1), (1, 4), (4, 1), (2, 2), (1, 8), (4, 8))] + [(1, 8, *FEW_SAMPLES)]
+    if not quick:
+        cases += [(4, 8, *NO_REPEATS), (1, 8, *SAMPLES)]
+    for beam, batch, how, more in cases:
+        wanted = cpu.generate(sentences, beam, batch, **more)
         if not quick:
-            session.generate(sentences, beam, batch)
+            session.generate(sentences, beam, batch, **more)
         begin = time.perf_counter()
-        got = session.generate(sentences, beam, batch)
+        got = session.generate(sentences, beam, batch, **more)
         ms = (time.perf_counter() - begin) * 1e3
         same = sum(a == b for a, b in zip(got, wanted))
         steps = sum(map(len, got))
-        yield (os.path.basename(path), f"beam {beam}, batch {batch}", f"{same}/{len(sentences)} as on the CPU", f"{ms / steps:.3f} ms/token",
+        yield (os.path.basename(path), f"beam {beam}, batch {batch}{how}", f"{same}/{len(sentences)} as on the CPU", f"{ms / steps:.3f} ms/token",
                same == len(sentences))
     cpu.close()
 

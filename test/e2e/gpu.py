@@ -308,7 +308,7 @@ def check():
     with_driver()
     options = ("--library", library, "--device", "cuda", "--quick")
     status, out, err = gpu_check(*options, folder)
-    checks.that(status == 0 and "Fake GPU, compute capability 8.0" in out and out.count("4/4 as on the CPU") == 6 and out.count("4/4 with the same bits") == 1 and "MB/token" in out
+    checks.that(status == 0 and "Fake GPU, compute capability 8.0" in out and out.count("4/4 as on the CPU") == 7 and out.count("4/4 with the same bits") == 1 and "MB/token" in out
                 and ", launches are recorded\n" in out, f"{status}\n{out}{err}")
     for driver, says in (({"FAKE_CUDA_GRAPHS": 0}, "not recorded: cuGraphCreate: 801"), ({"FAKE_CUDA_GRAPHS": 2}, "not recorded: cuGraphAddKernelNode: 801"),
                          ({"folder": OLD}, "the driver has no graphs of launches")):
