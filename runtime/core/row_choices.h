@@ -2,14 +2,21 @@
 #ifndef RUNTIME_CORE_ROW_CHOICES_H
 #define RUNTIME_CORE_ROW_CHOICES_H
 
+#include "runtime/abi/xf_log.h"
 #include "runtime/core/arena.h"
 #include "runtime/core/row_best.h"
 
+#include <cmath>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 namespace xf::rt {
+
+// Of a row with so many candidates, from its xf.norms (xf_abi.h); `sums`: whether these have a sum.
+inline row_summary summary_of(int32_t count, const float *norms, bool sums) {
+  return {count, !std::isnan(norms[0]), sums ? static_cast<double>(norms[0]) + xf_log(static_cast<double>(norms[1])) : 0.0};
+}
 
 class row_choices {
 public:

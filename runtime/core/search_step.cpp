@@ -1,12 +1,10 @@
 #include "runtime/core/search_step.h"
 
-#include "runtime/abi/xf_log.h"
 #include "runtime/core/search_slots.h"
 #include "runtime/core/search_source.h"
 #include "runtime/core/session.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace xf::rt {
 
@@ -97,8 +95,7 @@ void search_step::choose(row_choices &choices) {
     int32_t count = 0;
     for (; count < choice_.options[0] && tokens[count] >= 0; ++count)
       best[count] = {values[count], tokens[count]};
-    double normaliser = sums ? static_cast<double>(norms[0]) + xf_log(static_cast<double>(norms[1])) : 0.0;
-    choices.summary(row) = {count, !std::isnan(norms[0]), normaliser};
+    choices.summary(row) = summary_of(count, norms, sums);
   }
 }
 

@@ -1,13 +1,10 @@
 #include "runtime/device/logit_choice.h"
 
-#include "runtime/abi/xf_log.h"
 #include "runtime/core/row_choices.h"
 #include "runtime/core/search_options.h"
 #include "runtime/core/search_slots.h"
 #include "runtime/core/step_layout.h"
 
-#include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <limits>
 
@@ -214,7 +211,7 @@ void logit_choice::score(const int64_t *dims, void *const *io, int64_t positions
       int64_t place = place_of(row, position, positions), result = row * positions + position;
       const float *norms = staged<float>(at_.norms) + 2 * place;
       bool exists = norms[0] > -std::numeric_limits<float>::infinity();
-      choices.summary(result) = {exists, !std::isnan(norms[0]), exists ? static_cast<double>(norms[0]) + xf_log(static_cast<double>(norms[1])) : 0.0};
+      choices.summary(result) = summary_of(exists, norms, exists);
       *choices.candidates(result) = {staged<float>(at_.logits)[place], staged(at_.targets)[place]};
     }
 }
