@@ -7,7 +7,7 @@ import json
 import sys
 
 import session
-from common import Checks, MODELS, WORK, compile_g2p, compile_model, run
+from common import MODELS, WORK, Checks, compile_model, kept_g2p, run
 from session import call, capi, library
 
 DEVICE = sys.argv[1] if len(sys.argv) > 1 else None
@@ -83,7 +83,7 @@ def confirm(title, path, sentences, start, width, sequence_first=False):
 
 
 if DEVICE:
-    program = compile_g2p(WORK / "g2p", "--target", "cpu,cuda")
+    program = kept_g2p(target="cpu,cuda")
     for how in (["--beam", 2], ["--coverage-penalty", 0.4, "--n-best", 2]):
         want, got = (run(program, "--alignments", *how, "--device", device, stdin="".join(word + "\n" for word in words[:3]))[1]
                      for device in ("cpu", DEVICE))
@@ -93,7 +93,7 @@ if DEVICE:
 
 DEPTH = 192
 for kind in ("f32", "bf16", "int8"):
-    program = compile_g2p(WORK / f"g2p-{kind}", "--type", kind)
+    program = kept_g2p(kind)
     letters = (MODELS / "g2p" / "source.vocab").read_text(encoding="utf-8").splitlines()
     confirm(f"g2p {kind}", program, [[letters.index(letter) for letter in word] + [2] for word in words], 1, 16)
     # The letters that are heard; a silent one has no link.

@@ -6,7 +6,7 @@ import shutil
 import struct
 import subprocess
 
-from common import BIN, Checks, MODELS, WORK, compile_g2p, compile_model, run
+from common import BIN, MODELS, WORK, Checks, compile_model, kept_g2p, run
 
 checks = Checks()
 seed = MODELS / "seed3"
@@ -60,7 +60,7 @@ status, _, err = run(BIN / "xf-run", WORK / "cut", *golden, ok=False)
 checks.that(status == 1 and "version" in err, f"another ABI version: status {status}, {err}")
 
 # Output that cannot be written.
-program = compile_g2p(WORK / "g2p")
+program = kept_g2p()
 with open("/dev/full", "w") as full:
     done = subprocess.run([program], input="hello\n" * 50, stdout=full, stderr=subprocess.PIPE, text=True)
 checks.that(done.returncode not in (0, -6, -11) and done.stderr, f"full disk: {done.returncode} {done.stderr}")

@@ -6,10 +6,10 @@ import struct
 import subprocess
 import time
 
-from common import BIN, Checks, MODELS, SMALL_BENCH, WORK, compile_g2p, compile_model, read_safetensors, run, write_safetensors
+from common import BIN, MODELS, SMALL_BENCH, WORK, Checks, compile_model, kept_g2p, read_safetensors, run, write_safetensors
 
 checks = Checks()
-program = compile_g2p(WORK / "g2p")
+program = kept_g2p()
 lines = b"hello\n\n" + b"a" * 5000 + b"\nwo\xffrld\nworld\n"
 done = subprocess.run([program], input=lines, capture_output=True)
 out = done.stdout.decode().split("\n")

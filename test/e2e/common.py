@@ -75,6 +75,17 @@ def compile_g2p(output, *options):
     return output
 
 
+def kept_g2p(kind="f32", target="cpu"):
+    """The program of a type and target, compiled once for all tests of a build. None may change the file."""
+    kept = BIN.parent / "test" / "kept" / f"g2p-{kind}-{target}"
+    sources = [BIN / "xfc", BIN / "xf-runner", *(MODELS / "g2p").iterdir()]
+    if not kept.exists() or kept.stat().st_mtime <= max(source.stat().st_mtime for source in sources):
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        # Two tests may find it missing at once: what has the name is whole.
+        compile_g2p(kept.with_name(f"{kept.name}.{os.getpid()}"), "--type", kind, "--target", target).replace(kept)
+    return kept
+
+
 def load(path):
     with open(path, encoding="utf-8") as file:
         return json.load(file)

@@ -8,7 +8,7 @@ on every bit, as in f32.
 import random
 import struct
 
-from common import Checks, MODELS, WORK, available_isas, compile_g2p, compile_model, results, run, write_safetensors
+from common import MODELS, WORK, Checks, available_isas, compile_model, kept_g2p, results, run, write_safetensors
 from factors import GOLDENS, confirm_golden, distance
 
 # Norm-wise, of each output.
@@ -45,7 +45,7 @@ for kind, allowed in TOLERANCE.items():
 words = [line.split("\t")[0] for line in open(MODELS / "g2p" / "test.tsv", encoding="utf-8")][:40]
 lines = "".join(word + "\n" for word in words)
 for kind in TOLERANCE:
-    program = compile_g2p(WORK / f"g2p-{kind}", "--type", kind)
+    program = kept_g2p(kind)
     for isa in isas_of(kind):
         options = ["--beam", 4, "--n-best", 4, "--scores", "--isa", isa]
         together = run(program, *options, "--threads", 1, stdin=lines)[1]

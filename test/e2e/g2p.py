@@ -1,8 +1,8 @@
 """The demo model: tokens and scores as PyTorch's, greedy and beam, and its error rate on the whole test list."""
-from common import Checks, MODELS, WORK, compile_g2p, load, run
+from common import MODELS, WORK, Checks, kept_g2p, load, run
 
 folder = MODELS / "g2p"
-program = compile_g2p(WORK / "g2p")
+program = kept_g2p()
 expected = load(folder / "expected.json")
 items = expected["items"]
 words = "".join(item["word"] + "\n" for item in items)

@@ -8,7 +8,7 @@ import random
 import shutil
 import sys
 
-from common import BIN, Checks, MODELS, SMALL_BENCH, SOURCE, WORK, compile_g2p, compile_model, golden_weights, run
+from common import BIN, MODELS, SMALL_BENCH, SOURCE, WORK, Checks, compile_g2p, compile_model, golden_weights, kept_g2p, run
 
 checks = Checks()
 FAKE = BIN.parent / "lib" / "fake-cuda"
@@ -58,7 +58,7 @@ def counts_of(program, *options, stdin, **driver):
 
 def confirm_steps_ahead(program):
     """Steps that are started ahead of the host: the CPU's results, whatever ends when."""
-    words = "".join(word + "\n" for word in ("a", "knight", "of", "transformers", "by", "emulator", "it"))
+    words = "".join(word + "\n" for word in ("a", "knight", "of", "formers", "by", "it"))
     vocabulary = range(len(open(MODELS / "g2p" / "target.vocab", encoding="utf-8").read().splitlines()))
     everything, nearly = (",".join(str(token) for token in vocabulary if token not in kept) for kept in ((), (2, 20, 22)))
     for options in ([], ["--batch", 1], ["--batch", 3], ["--batch", 3, "--min-length", 5], ["--max-length", 3, "--batch", 5],
@@ -76,7 +76,7 @@ def confirm_steps_ahead(program):
 
     # No words: what they may become is so uncertain that beams change places all the time.
     random.seed(3)
-    confirm_beams(program, "".join(" ".join(str(random.randrange(4, 29)) for _ in range(random.randrange(5, 12))) + "\n" for _ in range(9)),
+    confirm_beams(program, "".join(" ".join(str(random.randrange(4, 29)) for _ in range(random.randrange(5, 10))) + "\n" for _ in range(6)),
                   "cuda", ("--ids", "--batch", 4))
     # A device that does all at once: what the host has not read by then is lost.
     with_driver(FAKE_CUDA_EAGER=1)
@@ -100,6 +100,8 @@ def confirm_counts(kind):
         checks.that(done["downloaded"] < 1024 * done["downloads"] + 65536 and done["ahead"] >= tokens - 3, f"{tokens} tokens, beam {beam}: {done}")
         # The first step of its sizes is launched, the second one recorded, and all from then on are replayed.
         checks.that(done["graphs"] == 1 and done["replays"] >= tokens - 3, f"{tokens} tokens, beam {beam}: {done}")
+        if kind != "f32":
+            continue  # a driver does the same with kernels of all types
         for driver in ({"folder": OLD}, {"FAKE_CUDA_GRAPHS": 0}, {"FAKE_CUDA_GRAPHS": 2}):
             plain, same = counts_of(program, *search, stdin=ids, **driver)
             checks.that(same == out and plain["replays"] == 0 and plain["launches"] > done["launches"], f"without graphs, beam {beam}: {same} {plain}")
@@ -232,10 +234,7 @@ def refuse_launches(path):
 
 
 def devices():
-    both, gpu, cpu = WORK / "both", WORK / "gpu", WORK / "cpu"
-    compile_g2p(both, "--target", "cpu,cuda")
-    compile_g2p(gpu, "--target", "cuda")
-    compile_g2p(cpu)
+    both, gpu, cpu = (kept_g2p(target=target) for target in ("cpu,cuda", "cuda", "cpu"))
     compile_g2p(WORK / "g2p.xfm", "--target", "cpu,cuda", "--emit=model")
     done, _ = counts_of(sys.executable, __file__, "share", WORK / "g2p.xfm", stdin="")
     checks.that(done["modules"] == 2, f"{done['modules']} modules for sessions that share")

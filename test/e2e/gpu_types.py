@@ -6,7 +6,7 @@ neither on the batch nor on the other words in it.
 
 import struct
 
-from common import Checks, MODELS, WORK, compile_g2p, compile_model, run, write_safetensors
+from common import MODELS, WORK, Checks, compile_g2p, compile_model, kept_g2p, run, write_safetensors
 from factors import GOLDENS, confirm_golden
 
 # Norm-wise, of each output.
@@ -29,20 +29,19 @@ for kind, allowed in TOLERANCE.items():
 words = [line.split("\t")[0] for line in open(MODELS / "g2p" / "test.tsv", encoding="utf-8")][:6]
 lines = "".join(word + "\n" for word in words)
 for kind in TOLERANCE:
-    program = compile_g2p(WORK / f"g2p-{kind}", "--type", kind, "--target", "cuda")
+    program = kept_g2p(kind, "cuda")
     options = ["--beam", 3, "--scores", "--device", "emulator"]
     together = run(program, *options, stdin=lines)[1]
     # Three hypotheses of 6 words are more rows than the kernels for few rows take, of one word fewer.
     for batch in (1, 4):
         checks.that(run(program, *options, "--batch", batch, stdin=lines)[1] == together, f"g2p, {kind}: batches of {batch} differ")
-    exact = run(compile_g2p(WORK / "g2p-f32"), "--beam", 3, stdin=lines)[1].splitlines()
+    exact = run(kept_g2p(), "--beam", 3, stdin=lines)[1].splitlines()
     found = run(program, "--beam", 3, "--device", "emulator", stdin=lines)[1].splitlines()
     checks.that(len(found) == len(exact) and sum(a != b for a, b in zip(found, exact)) <= 1, f"g2p, {kind}: {found}, not {exact}")
     if kind not in GPU_ONLY:
         # One file for both, with one copy of the weights.
-        ptx, both, cpu = WORK / "ptx", WORK / "both", WORK / "cpu"
-        for output, *how in ((ptx, "--target", "cuda", "--emit=ptx"), (both, "--target", "cpu,cuda"), (cpu,)):
-            compile_g2p(output, "--type", kind, *how)
+        ptx, both, cpu = WORK / "ptx", kept_g2p(kind, "cpu,cuda"), kept_g2p(kind)
+        compile_g2p(ptx, "--type", kind, "--target", "cuda", "--emit=ptx")
         more = both.stat().st_size - cpu.stat().st_size
         # Parts of files begin at multiples of 64 KiB.
         checks.that(0 < more <= ptx.stat().st_size + (64 << 10), f"g2p, {kind}: the GPU's code adds {more} bytes")

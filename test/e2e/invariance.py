@@ -5,11 +5,11 @@ Encoders' results are compared as the bytes of their tensors, searches as tokens
 import ctypes
 import struct
 
-from common import BIN, Checks, MODELS, WORK, available_isas, compile_g2p, compile_model, read_safetensors, run, write_safetensors
+from common import BIN, MODELS, WORK, Checks, available_isas, compile_model, kept_g2p, read_safetensors, run, write_safetensors
 import capi
 
 checks = Checks()
-made = {("g2p", "f32"): compile_g2p(WORK / "g2p")}
+made = {("g2p", "f32"): kept_g2p()}
 
 
 def compiled(title, description, folder, kind="f32"):
@@ -185,7 +185,7 @@ library.xf_model_free(model)
 
 # --- The program prints the same, whatever it is told about threads and batches. ---
 lines = "".join(word + "\n" for word in words)
-want = run(WORK / "g2p", "--beam", 4, "--n-best", 4, "--threads", 1, stdin=lines)[1]
+want = run(made["g2p", "f32"], "--beam", 4, "--n-best", 4, "--threads", 1, stdin=lines)[1]
 for options in (["--threads", 2], ["--threads", 3], ["--batch", 1], ["--batch", 3, "--threads", 3]):
-    checks.that(run(WORK / "g2p", "--beam", 4, "--n-best", 4, *options, stdin=lines)[1] == want, f"{options}: another output")
+    checks.that(run(made["g2p", "f32"], "--beam", 4, "--n-best", 4, *options, stdin=lines)[1] == want, f"{options}: another output")
 checks.end()

@@ -8,7 +8,7 @@ import struct
 import subprocess
 import sys
 
-from common import BIN, Checks, MODELS, WORK, compile_g2p
+from common import BIN, MODELS, WORK, Checks, kept_g2p
 import capi
 
 rng = random.Random(int(sys.argv[1]) if len(sys.argv) > 1 else 1)
@@ -79,7 +79,7 @@ for number in range(24):
 
 # Compiled programs, cut short anywhere, with another value in their header's ranges and tables, or with a bit flipped in front of
 # the weights, which must be noticed.
-program = compile_g2p(WORK / "g2p")
+program = kept_g2p()
 whole = program.read_bytes()
 _, image, size = struct.unpack("<8sQQ", whole[-24:])
 words_of_header = list(range(8, 8 * 30, 8))  # version, sizes, the checksum, then the ranges and tables

@@ -8,10 +8,10 @@ import random
 import struct
 import sys
 
-from common import Checks, MODELS, WORK, compile_g2p, compile_model, run, write_safetensors
+from common import MODELS, WORK, Checks, compile_model, kept_g2p, run, write_safetensors
 
 DEVICE = sys.argv[1] if len(sys.argv) > 1 else None
-TARGET, WHERE = (["--target", "cpu,cuda"], ["--device", DEVICE]) if DEVICE else ([], [])
+TARGET, WHERE = ("cpu,cuda", ["--device", DEVICE]) if DEVICE else ("cpu", [])
 checks = Checks()
 rng = random.Random(8)
 words = [line.split("\t")[0] for line in open(MODELS / "g2p" / "test.tsv", encoding="utf-8")]
@@ -92,14 +92,14 @@ def confirm(title, program, lines, prefix, more=()):
 
 
 for kind in ("f32",) if DEVICE else ("f32", "bf16", "int8"):
-    program = compile_g2p(WORK / f"g2p-{kind}", "--type", kind, *TARGET)
+    program = kept_g2p(kind, TARGET)
     confirm_scores(f"g2p {kind}", program, *([words[:2], "--device", DEVICE] if DEVICE else [words[:16]]))
     confirm(f"g2p {kind}", program, words[:16], "AH0 K")
 
 # A vocabulary of which a greedy search without scores screens its logits.
 settings = {"d_model": 32, "heads": 2, "ffn": 48, "enc_layers": 1, "dec_layers": 2, "vocab": 5000}
 bench = WORK / "bench"
-compile_model(MODELS / "bench" / "bench.xf", bench, *TARGET, "--random-weights", 4, "--limit=batch=8", "--limit=target=24",
+compile_model(MODELS / "bench" / "bench.xf", bench, "--target", TARGET, "--random-weights", 4, "--limit=batch=8", "--limit=target=24",
               *[word for key, value in settings.items() for word in ("--set", f"{key}={value}")])
 lines = [" ".join(str(rng.randrange(3, 5000)) for _ in range(rng.randrange(3, 9))) for _ in range(12)]
 confirm("bench", bench, lines, "17 4", ["--ids"])
@@ -118,7 +118,7 @@ wide.write_text("""model Wide(d = 16) {
   generate(encode, decode, start = 1, end = 2, pad = 0)
 }
 """)
-compile_model(wide, WORK / "wide", *TARGET, "--random-weights", 3)
+compile_model(wide, WORK / "wide", "--target", TARGET, "--random-weights", 3)
 few = [" ".join(str(rng.randrange(3, 200)) for _ in range(rng.randrange(3, 9))) for _ in range(12)]
 for options in (["--repetition-penalty", "5"], ["--no-repeat-ngram", "1"]):
     alone, together = (results(WORK / "wide", few, "--prefix", "45 50 190 199 60 65", *options, *WHERE, "--batch", batch) for batch in ("1", "8"))
@@ -140,7 +140,7 @@ weights = {name: ("F32", [6, 6], struct.pack("<36f", *(value(row, column) for ro
            for name, value in {"e.weight": lambda row, column: 2.0 * (row == column),
                                "o.weight": lambda row, column: -3e38 * (column == 4 or (row, column) == (3, 5))}.items()}
 write_safetensors(WORK / "barred.safetensors", weights)
-compile_model(barred, WORK / "barred", *TARGET, "--weights", WORK / "barred.safetensors", "--limit=beam=1")
+compile_model(barred, WORK / "barred", "--target", TARGET, "--weights", WORK / "barred.safetensors", "--limit=beam=1")
 given = "3\t5 3\n3\t4 5\n3\t5 5\n"
 status, text, err = run(WORK / "barred", "--score", *WHERE, stdin=given, ok=False)
 scores = text.splitlines()

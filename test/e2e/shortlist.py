@@ -6,10 +6,10 @@ import random
 
 import sys
 
-from common import Checks, MODELS, WORK, compile_g2p, compile_model, run
+from common import MODELS, WORK, Checks, compile_model, kept_g2p, run
 
 DEVICE = sys.argv[1] if len(sys.argv) > 1 else None
-TARGET = ["--target", "cpu,cuda"] if DEVICE else []
+TARGET = "cpu,cuda" if DEVICE else "cpu"
 rng = random.Random(5)
 checks = Checks()
 table = WORK / "table"
@@ -90,14 +90,14 @@ def confirm(title, program, lines, sources, vocabulary, end, options, name=str):
 folder = MODELS / "g2p"
 phonemes = (folder / "target.vocab").read_text(encoding="utf-8").splitlines()
 words = [line.split("\t")[0] for line in open(folder / "test.tsv", encoding="utf-8")][:30]
-g2p = compile_g2p(WORK / "g2p", *TARGET)
+g2p = kept_g2p(target=TARGET)
 end = phonemes.index("</s>")
 confirm("g2p", g2p, words, [list(word) for word in words], len(phonemes), end, [], lambda v: phonemes[v])
 
 # A vocabulary of many panels, most of which nobody needs.
 settings = {"d_model": 32, "heads": 2, "ffn": 48, "enc_layers": 1, "dec_layers": 2, "vocab": 1500}
 bench = WORK / "bench"
-compile_model(MODELS / "bench" / "bench.xf", bench, *TARGET, "--random-weights", 4, "--limit=batch=8", "--limit=target=24",
+compile_model(MODELS / "bench" / "bench.xf", bench, "--target", TARGET, "--random-weights", 4, "--limit=batch=8", "--limit=target=24",
               *[word for key, value in settings.items() for word in ("--set", f"{key}={value}")])
 lines = [" ".join(str(rng.randrange(3, 1500)) for _ in range(rng.randrange(3, 9))) for _ in range(20)]
 confirm("bench", bench, lines, [line.split() for line in lines], 1500, 1, ["--ids"])

@@ -1,0 +1,1 @@
+// A library precompiles headers for a source file of its own.
