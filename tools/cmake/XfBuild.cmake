@@ -65,15 +65,17 @@ target_include_directories(XfMLIR SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS} ${MLIR_I
 target_compile_definitions(XfMLIR INTERFACE ${XF_LLVM_DEFINITIONS})
 target_link_libraries(XfMLIR INTERFACE MLIR LLVM)
 
-# Settings of what uses MLIR: xf_use_mlir(NAME).
+# Whose precompiled headers a directory's targets use.
 set(XF_PRECOMPILED XfDialect)
+
+# Settings of what uses MLIR: xf_use_mlir(NAME).
 function(xf_use_mlir name)
   # MLIR knows types and traits by the address of an inline variable: ours must be libMLIR's own, hence visible.
   set_target_properties(${name} PROPERTIES CXX_VISIBILITY_PRESET default VISIBILITY_INLINES_HIDDEN OFF)
   target_link_libraries(${name} PUBLIC XfMLIR fmt::fmt)
   target_include_directories(${name} PUBLIC "${PROJECT_SOURCE_DIR}" "${PROJECT_BINARY_DIR}")
   add_dependencies(${name} XfDialectIncGen)
-  # The headers are precompiled once with the options of a library, by the target that XF_PRECOMPILED names.
+  # They are compiled with the options of a library.
   if(NOT name STREQUAL XF_PRECOMPILED)
     target_compile_options(${name} PRIVATE -fPIC)
     target_precompile_headers(${name} REUSE_FROM ${XF_PRECOMPILED})
