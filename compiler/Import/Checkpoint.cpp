@@ -225,11 +225,16 @@ llvm::Error Checkpoint::check(mlir::ModuleOp module, llvm::ArrayRef<std::string>
       return makeError("--ignore '{}': {}", text, llvm::toString(pattern.takeError()));
     patterns.push_back(std::move(*pattern));
   }
-  for (const auto &file : files)
+  for (const auto &file : files) {
+    llvm::StringSet<> known; // of tensors that are used, by another name as well
     for (const TensorInfo &tensor : file->getTensors())
-      if (!used.contains(tensor.name) && llvm::none_of(patterns, [&](auto &p) { return p.match(tensor.name); }))
+      if (used.contains(tensor.name) && !tensor.identity.empty())
+        known.insert(tensor.identity);
+    for (const TensorInfo &tensor : file->getTensors())
+      if (!used.contains(tensor.name) && !known.contains(tensor.identity) && llvm::none_of(patterns, [&](auto &p) { return p.match(tensor.name); }))
         problems.push_back(fmt::format("tensor '{}'{} is not used by the model (--ignore '{}' accepts it)", tensor.name,
                                        tensor.shapeKnown ? " of shape " + formatShape(tensor.shape) : "", tensor.name));
+  }
   if (problems.empty())
     return llvm::Error::success();
   size_t count = problems.size();

@@ -2,9 +2,7 @@
 #ifndef XF_COMPILER_IMPORT_NPZ_H
 #define XF_COMPILER_IMPORT_NPZ_H
 
-#include "compiler/Import/TensorFile.h"
-
-#include <mutex>
+#include "compiler/Import/RowOrder.h"
 
 namespace xf {
 
@@ -17,15 +15,13 @@ public:
   static llvm::Expected<std::unique_ptr<NpzFile>> open(std::unique_ptr<ZipArchive> archive);
   ~NpzFile() override;
 
-  void release(const TensorInfo &tensor) const override;
+  void release(const TensorInfo &tensor) const override { rowOrder.release(tensor); }
   bool readsInOrder() const override { return true; }
 
 private:
   explicit NpzFile(std::unique_ptr<ZipArchive> archive);
   llvm::Error readHeaders();
   llvm::Error readBytes(const TensorInfo &tensor, uint64_t first, llvm::MutableArrayRef<char> out) const override;
-  /// Puts a whole tensor that is stored by columns into `rows`.
-  llvm::Error transpose(const TensorInfo &tensor) const;
 
   /// Where a tensor is, and how.
   struct Place {
@@ -36,10 +32,7 @@ private:
 
   std::unique_ptr<ZipArchive> archive;
   std::vector<Place> places; // a tensor's has its number
-  // A tensor that is stored by columns is asked for in pieces by rows: the one read last stays, until it is released.
-  mutable std::mutex mutex;
-  mutable const TensorInfo *transposed = nullptr;
-  mutable std::vector<char> rows;
+  mutable RowOrder rowOrder; // of those stored by columns
 };
 
 } // namespace xf

@@ -2,9 +2,8 @@
 #include "compiler/Import/Error.h"
 #include "compiler/Import/Npz.h"
 #include "compiler/Import/Safetensors.h"
-#include "compiler/Import/ZipArchive.h"
+#include "compiler/Import/TorchFile.h"
 
-#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FileSystem.h"
 
 #include <fstream>
@@ -22,20 +21,12 @@ static std::string readBeginning(const std::string &path) {
   return bytes;
 }
 
-/// What torch.save writes: an archive with a pickle in it, or (before PyTorch 1.6) a pickle.
-static llvm::Error refusePickle(const std::string &path) {
-  return makeError("{}: is a pickle, as torch.save writes it, which is a program rather than data; save the tensors with "
-                   "safetensors.torch.save_file",
-                   path);
-}
-
 static llvm::Expected<std::unique_ptr<TensorFile>> openArchive(const std::string &path) {
   auto archive = ZipArchive::open(path);
   if (!archive)
     return archive.takeError();
-  for (const ZipMember &member : (*archive)->getMembers())
-    if (llvm::StringRef name = member.name; name == "data.pkl" || name.ends_with("/data.pkl"))
-      return refusePickle(path);
+  if (auto pickle = TorchFile::findPickle(**archive))
+    return TorchFile::open(std::move(*archive), *pickle);
   return NpzFile::open(std::move(*archive));
 }
 
@@ -46,11 +37,12 @@ llvm::Expected<std::unique_ptr<TensorFile>> xf::openTensorFile(llvm::StringRef p
     return openArchive(name);
   if (magic.starts_with("\x93NUMPY"))
     return makeError("{}: is one array without a name (.npy); save it with numpy.savez, which gives arrays names", name);
-  auto file = SafetensorsFile::open(name);
-  // 0x80 may begin the length of a header as well, but a header begins with a brace.
-  if (!file && magic.starts_with("\x80") && !magic.ends_with("{")) {
-    llvm::consumeError(file.takeError());
-    return refusePickle(name);
+  // A pickle begins with 0x80. The length of a safetensors header may do so as well, but a header begins with a brace.
+  if (magic.starts_with("\x80") && !magic.ends_with("{")) {
+    auto bytes = ByteFile::open(name);
+    if (!bytes)
+      return bytes.takeError();
+    return TorchFile::open(std::move(*bytes));
   }
-  return file;
+  return SafetensorsFile::open(name);
 }

@@ -6,15 +6,8 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Endian.h"
-#include "llvm/Support/FileSystem.h"
 
 #include <nlohmann/json.hpp>
-
-#include <cerrno>
-#include <cstring>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 using namespace xf;
 using nlohmann::json;
@@ -23,40 +16,23 @@ using nlohmann::json;
 static constexpr uint64_t maxHeader = 100'000'000;
 
 llvm::Expected<std::unique_ptr<SafetensorsFile>> SafetensorsFile::open(llvm::StringRef path) {
-  std::string name = path.str();
-  // A pipe cannot be mapped, and must not be waited for.
-  int fd = ::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0)
-    return makeError("{}: {}", name, std::strerror(errno));
-  struct stat info;
-  if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
-    close(fd);
-    return makeError("{}: not a regular file", name);
-  }
-  if (info.st_size < 8) {
-    close(fd);
-    return makeError("{}: not a file of tensors: it has only {} bytes", name, info.st_size);
-  }
-  std::unique_ptr<SafetensorsFile> file(new SafetensorsFile(std::move(name)));
-  file->descriptor = fd;
-  file->size = info.st_size;
-  if (llvm::Error error = file->parseHeader())
-    return error;
-  return file;
+  auto bytes = ByteFile::open(path);
+  if (!bytes)
+    return bytes.takeError();
+  if ((*bytes)->getSize() < 8)
+    return makeError("{}: not a file of tensors: it has only {} bytes", path.str(), (*bytes)->getSize());
+  return open(std::move(*bytes));
 }
 
 llvm::Expected<std::unique_ptr<SafetensorsFile>> SafetensorsFile::parse(llvm::StringRef path, llvm::ArrayRef<char> bytes) {
-  std::unique_ptr<SafetensorsFile> file(new SafetensorsFile(path.str()));
-  file->memory = bytes;
-  file->size = bytes.size();
+  return open(ByteFile::ofMemory(path, bytes));
+}
+
+llvm::Expected<std::unique_ptr<SafetensorsFile>> SafetensorsFile::open(std::unique_ptr<ByteFile> bytes) {
+  std::unique_ptr<SafetensorsFile> file(new SafetensorsFile(std::move(bytes)));
   if (llvm::Error error = file->parseHeader())
     return error;
   return file;
-}
-
-SafetensorsFile::~SafetensorsFile() {
-  if (descriptor >= 0)
-    close(descriptor);
 }
 
 /// One tensor's description; everything but its place among the others is checked here.
@@ -133,10 +109,11 @@ private:
 } // namespace
 
 llvm::Error SafetensorsFile::parseHeader() {
+  uint64_t size = bytes->getSize();
   if (size < 8)
     return makeError("{}: not a safetensors file: it has only {} bytes", path, size);
   char length[8];
-  if (llvm::Error error = fetch(0, length))
+  if (llvm::Error error = bytes->read(0, length))
     return error;
   uint64_t header = llvm::support::endian::read64le(length);
   if (header > maxHeader || header > size - 8)
@@ -144,7 +121,7 @@ llvm::Error SafetensorsFile::parseHeader() {
   data = 8 + header;
 
   std::vector<char> text(header);
-  if (llvm::Error error = fetch(8, text))
+  if (llvm::Error error = bytes->read(8, text))
     return error;
   json root = json::parse(text, /*cb=*/nullptr, /*allow_exceptions=*/false);
   if (root.is_discarded() || !root.is_object())
@@ -180,23 +157,6 @@ llvm::Error SafetensorsFile::parseHeader() {
   return llvm::Error::success();
 }
 
-llvm::Error SafetensorsFile::fetch(uint64_t first, llvm::MutableArrayRef<char> out) const {
-  if (descriptor < 0) {
-    llvm::copy(memory.slice(first, out.size()), out.begin());
-    return llvm::Error::success();
-  }
-  while (!out.empty()) {
-    auto got = llvm::sys::fs::readNativeFileSlice(descriptor, out, first);
-    if (!got)
-      return makeError("{}: {}", path, llvm::toString(got.takeError()));
-    if (*got == 0)
-      return makeError("{}: was cut short while it was read", path);
-    out = out.drop_front(*got);
-    first += *got;
-  }
-  return llvm::Error::success();
-}
-
 llvm::Error SafetensorsFile::readBytes(const TensorInfo &tensor, uint64_t first, llvm::MutableArrayRef<char> out) const {
-  return fetch(data + tensor.begin + first, out);
+  return bytes->read(data + tensor.begin + first, out);
 }

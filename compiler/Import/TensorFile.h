@@ -34,6 +34,7 @@ struct TensorInfo {
   uint64_t begin = 0, end = 0; // within the data section, or the tensor's member of an archive
   std::string problem;         // why it cannot be read, as follows on "tensor 'NAME' "; empty: it can be
   bool shapeKnown = true;      // always, where there is no problem
+  std::string identity = {};   // tensors of one file for which this is the same are one in memory; empty: it is one by itself
   int64_t count() const { return (end - begin) / dtypeSize(dtype); }
 };
 
@@ -76,7 +77,7 @@ private:
   llvm::StringMap<unsigned> index;
 };
 
-/// Opens a safetensors or .npz file: its first bytes say which.
+/// Opens a safetensors or .npz file, or one that torch.save wrote: its first bytes say which.
 llvm::Expected<std::unique_ptr<TensorFile>> openTensorFile(llvm::StringRef path);
 
 } // namespace xf

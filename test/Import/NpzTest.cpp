@@ -2,6 +2,7 @@
 #include "compiler/Import/Npz.h"
 #include "compiler/Import/Safetensors.h"
 #include "compiler/Import/ZipArchive.h"
+#include "test/Import/ZipFiles.h"
 
 #include <cmath>
 #include <filesystem>
@@ -10,35 +11,10 @@
 #include <gtest/gtest.h>
 #include <numeric>
 #include <thread>
-#include <zip.h>
 
 using namespace xf;
 
 namespace {
-
-using Members = std::vector<std::pair<std::string, std::string>>;
-
-/// An archive as libzip writes it, but for `change`.
-std::string makeZip(const Members &members, int method = ZIP_CM_STORE, std::function<void(zip_t *)> change = {}) {
-  zip_source_t *memory = zip_source_buffer_create(nullptr, 0, 0, nullptr);
-  zip_source_keep(memory); // the archive frees it once
-  zip_t *archive = zip_open_from_source(memory, ZIP_TRUNCATE, nullptr);
-  for (const auto &[name, bytes] : members) {
-    auto index = zip_file_add(archive, name.c_str(), zip_source_buffer(archive, bytes.data(), bytes.size(), 0), 0);
-    EXPECT_EQ(zip_set_file_compression(archive, index, method, 1), 0);
-  }
-  if (change)
-    change(archive);
-  EXPECT_EQ(zip_close(archive), 0) << zip_strerror(archive);
-  EXPECT_EQ(zip_source_open(memory), 0);
-  zip_stat_t info;
-  EXPECT_EQ(zip_source_stat(memory, &info), 0);
-  std::string bytes(info.size, '\0');
-  EXPECT_EQ(zip_source_read(memory, bytes.data(), bytes.size()), zip_int64_t(bytes.size()));
-  zip_source_close(memory);
-  zip_source_free(memory);
-  return bytes;
-}
 
 /// Bytes of an array with that text for a header.
 std::string makeNpy(const std::string &header, const std::string &data, int version = 1) {
@@ -50,11 +26,6 @@ std::string makeNpy(const std::string &header, const std::string &data, int vers
 }
 std::string makeNpy(const std::string &type, const std::string &shape, const std::string &data) {
   return makeNpy("{'descr': '" + type + "', 'fortran_order': False, 'shape': " + shape + ", }   \n", data, 1);
-}
-
-template <typename T>
-std::string bytesOf(const std::vector<T> &values) {
-  return {reinterpret_cast<const char *>(values.data()), values.size() * sizeof(T)};
 }
 
 llvm::Expected<std::unique_ptr<NpzFile>> open(const std::string &bytes) {
@@ -419,12 +390,6 @@ TEST_F(OpenTensorFile, GoesByTheBytes) {
   EXPECT_HAS(errorOf(open(makeNpy("<f4", "(2,)", "12345678"))), path + ": is one array without a name (.npy); save it with numpy.savez");
   EXPECT_HAS(errorOf(openTensorFile("/nowhere/x.npz")), "/nowhere/x.npz: No such file");
   EXPECT_HAS(errorOf(openTensorFile("/tmp")), "not a regular file");
-}
-
-TEST_F(OpenTensorFile, RefusesPickles) {
-  for (const std::string &bytes : {makeZip({{"archive/data.pkl", "x"}, {"archive/data/0", "y"}}), makeZip({{"data.pkl", "x"}}),
-                                   std::string("\x80\2\x8a\nl\xfc\x9c" "F\xf9 j\xa8P\x19."), std::string("\x80\4\x95\x10\0\0\0\0\0\0\0}\x94.", 14)})
-    EXPECT_HAS(errorOf(open(bytes)), path + ": is a pickle, as torch.save writes it");
 }
 
 } // namespace

@@ -30,7 +30,7 @@ struct Options {
   cl::opt<std::string> config{"config", cl::desc("JSON with the model's parameters"), cl::value_desc("FILE"), cl::cat(category)};
   cl::list<std::string> set{"set", cl::desc("Sets a parameter of the model"), cl::value_desc("NAME=VALUE"), cl::cat(category)};
   cl::list<std::string> limit{"limit", cl::desc("Largest value of a dimension, or of batch, source, target, beam (else what the description says, or 8 for the batch, 4 for the beam, 512)"), cl::value_desc("NAME=N"), cl::cat(category)};
-  cl::list<std::string> weights{"weights", cl::desc("The checkpoint (safetensors or .npz; of several files: each, or their index.json)"), cl::value_desc("FILE"), cl::cat(category)};
+  cl::list<std::string> weights{"weights", cl::desc("The checkpoint (safetensors, .npz, or of torch.save; of several files: each, or their index.json)"), cl::value_desc("FILE"), cl::cat(category)};
   cl::opt<uint64_t> random{"random-weights", cl::desc("Random weights instead of a checkpoint"), cl::value_desc("SEED"), cl::cat(category)};
   cl::list<std::string> ignore{"ignore", cl::desc("Checkpoint tensors that the model need not use (with * and ?)"), cl::value_desc("PATTERN"), cl::cat(category)};
   xf::Choice<xf::FactorType> type{"type", cl::desc("What products with weights multiply"), cl::init(xf::FactorType::f32), cl::cat(category),

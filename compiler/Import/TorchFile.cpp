@@ -1,0 +1,190 @@
+#include "compiler/Import/TorchFile.h"
+
+#include "compiler/Import/Error.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/Endian.h"
+
+using namespace xf;
+using Kind = PickleValue::Kind;
+
+/// More than any pickle of names and shapes needs; what it makes takes some ten times as much memory.
+static constexpr uint64_t kMostPickle = 32 << 20;
+
+/// With which numbers a file of several pickles begins; 0x1950a86a20f9469cfc6c, the lowest byte first.
+static constexpr llvm::StringRef kMagic("\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19", 10);
+static constexpr int64_t kVersion = 1001;
+
+std::optional<size_t> TorchFile::findPickle(const ZipArchive &archive) {
+  for (auto [i, member] : llvm::enumerate(archive.getMembers()))
+    if (llvm::StringRef name = member.name; name == "data.pkl" || name.ends_with("/data.pkl"))
+      return i;
+  return std::nullopt;
+}
+
+llvm::Expected<std::unique_ptr<TorchFile>> TorchFile::open(std::unique_ptr<ZipArchive> archive, size_t pickle) {
+  std::unique_ptr<TorchFile> file(new TorchFile(archive->getPath()));
+  file->archive = std::move(archive);
+  if (llvm::Error error = file->readArchive(pickle))
+    return makeError("{}: {}", file->path, llvm::toString(std::move(error)));
+  return file;
+}
+
+llvm::Expected<std::unique_ptr<TorchFile>> TorchFile::open(std::unique_ptr<ByteFile> bytes) {
+  std::unique_ptr<TorchFile> file(new TorchFile(bytes->getPath()));
+  file->bytes = std::move(bytes);
+  if (llvm::Error error = file->readPickles())
+    return makeError("{}: {}", file->path, llvm::toString(std::move(error)));
+  return file;
+}
+
+static llvm::Expected<Pickle> parsePickle(llvm::ArrayRef<char> bytes) {
+  auto pickle = Pickle::parse(bytes);
+  if (!pickle)
+    return makeError("its pickle {}", llvm::toString(pickle.takeError()));
+  return pickle;
+}
+
+llvm::Error TorchFile::readArchive(size_t pickle) {
+  llvm::ArrayRef<ZipMember> members = archive->getMembers();
+  if (members[pickle].size > kMostPickle)
+    return makeError("its pickle of {} bytes is too large", members[pickle].size);
+  std::vector<char> text(members[pickle].size);
+  if (llvm::Error error = archive->read(pickle, 0, text))
+    return error;
+  std::string folder = llvm::StringRef(members[pickle].name).drop_back(llvm::StringRef("data.pkl").size()).str();
+  Storages storages;
+  for (auto [i, member] : llvm::enumerate(members)) {
+    llvm::StringRef name = member.name;
+    if (name == folder + "byteorder" && member.size == llvm::StringRef("big").size())
+      return makeError("its numbers have their highest byte first");
+    if (name.consume_front(folder + "data/"))
+      storages.try_emplace(name, Storage{i, 0, member.size});
+  }
+  auto root = parsePickle(text);
+  if (!root)
+    return root.takeError();
+  return addTensors(root->getRoot(), storages);
+}
+
+llvm::Error TorchFile::readPickles() {
+  std::vector<char> text(std::min(bytes->getSize(), kMostPickle));
+  if (llvm::Error error = bytes->read(0, text))
+    return error;
+  // The magic number, the version, the machine, the dictionary, the storages' keys.
+  std::vector<Pickle> pickles;
+  size_t begin = 0;
+  for (int i = 0; i < 5; ++i) {
+    auto pickle = parsePickle(llvm::ArrayRef(text).drop_front(begin));
+    if (!pickle)
+      return pickle.takeError();
+    begin += pickle->size();
+    const PickleValue &value = pickle->getRoot();
+    if ((i == 0 && !(value.is(Kind::big) && value.text == kMagic)) || (i == 1 && !(value.is(Kind::integer) && value.integer == kVersion)))
+      return makeError("is a pickle, but not one of torch.save, whose tensors are read; save them with safetensors.torch.save_file");
+    pickles.push_back(std::move(*pickle));
+  }
+  if (const PickleValue *isLittle = pickles[2].getRoot().find("little_endian"); isLittle && isLittle->is(Kind::boolean) && !isLittle->integer)
+    return makeError("its numbers have their highest byte first");
+  auto storages = listStorages(pickles[3], pickles[4].getRoot(), begin);
+  if (!storages)
+    return storages.takeError();
+  return addTensors(pickles[3].getRoot(), *storages);
+}
+
+llvm::Expected<TorchFile::Storages> TorchFile::listStorages(const Pickle &dictionary, const PickleValue &keys, uint64_t begin) const {
+  llvm::StringMap<TorchStorage> known;
+  for (const PickleValue &value : dictionary.getValues())
+    if (auto storage = findTorchStorage(value))
+      known.try_emplace(storage->key, *storage);
+  Storages storages;
+  for (const PickleValue *key : keys.items) {
+    auto it = key->is(Kind::text) ? known.find(key->text) : known.end();
+    if (it == known.end())
+      return makeError("its storage '{}' belongs to no tensor", key->text.str());
+    uint64_t elementSize = it->second.elementSize;
+    if (elementSize == 0)
+      return makeError("holds a storage of {}, whose size is not known", it->second.typeName);
+    char count[8] = {};
+    bool isThere = bytes->getSize() - begin >= sizeof(count);
+    if (isThere)
+      if (llvm::Error error = bytes->read(begin, count))
+        return error;
+    uint64_t elements = llvm::support::endian::read64le(count);
+    if (!isThere || elements > (bytes->getSize() - begin - sizeof(count)) / elementSize)
+      return makeError("ends in the middle of storage '{}' (is it cut short?)", key->text.str());
+    begin += sizeof(count);
+    storages.try_emplace(key->text, Storage{0, begin, elements * elementSize});
+    begin += elements * elementSize;
+  }
+  return storages;
+}
+
+/// What is wrong with a tensor's place; empty if nothing.
+static std::string checkPlace(const TorchTensor &tensor, std::optional<uint64_t> storageSize) {
+  std::string shape = formatShape(tensor.shape);
+  auto size = byteSize(tensor.dtype, tensor.shape);
+  auto span = countSpan(tensor.shape, tensor.strides);
+  if (!size || !span)
+    return fmt::format("of shape {} is larger than any memory", shape);
+  uint64_t elementSize = dtypeSize(tensor.dtype);
+  if (*size / elementSize > uint64_t(*span))
+    return fmt::format("of shape {} has elements that are one in memory; save a copy, as contiguous() makes it", shape);
+  if (!storageSize)
+    return fmt::format("is a part of storage '{}', which is not there", tensor.key.str());
+  uint64_t elements = *storageSize / elementSize;
+  if (uint64_t(tensor.first) > elements || uint64_t(*span) > elements - tensor.first)
+    return fmt::format("of dtype {} and shape {} needs {} elements from {} on, but its storage holds {}", dtypeName(tensor.dtype).str(), shape, *span,
+                       tensor.first, elements);
+  return {};
+}
+
+llvm::Error TorchFile::addTensors(const PickleValue &root, const Storages &storages) {
+  auto dictionary = findStateDictionary(root);
+  if (!dictionary)
+    return dictionary.takeError();
+  std::vector<std::pair<TensorInfo, Place>> found;
+  llvm::ArrayRef<const PickleValue *> items = (*dictionary)->items;
+  for (; !items.empty(); items = items.drop_front(2)) {
+    auto tensor = items[0]->is(Kind::text) ? findTorchTensor(*items[1]) : std::nullopt;
+    if (!tensor)
+      continue;
+    auto storage = storages.find(tensor->key);
+    bool isThere = storage != storages.end();
+    if (tensor->problem.empty())
+      tensor->problem = checkPlace(*tensor, isThere ? std::optional(storage->second.size) : std::nullopt);
+    auto &[info, place] = found.emplace_back();
+    info.name = items[0]->text.str();
+    info.problem = tensor->problem;
+    info.shapeKnown = tensor->shapeKnown;
+    info.shape = tensor->shape;
+    if (!info.problem.empty())
+      continue;
+    info.dtype = tensor->dtype;
+    info.begin = tensor->first * dtypeSize(info.dtype);
+    info.end = info.begin + *byteSize(info.dtype, info.shape);
+    info.identity = fmt::format("{} {} {} {} {}", tensor->key.str(), tensor->first, static_cast<int>(info.dtype), formatShape(info.shape),
+                                formatShape(tensor->strides));
+    place = {storage->second, tensor->strides, tensor->strides == rowStrides(info.shape)};
+  }
+  llvm::sort(found, [](const auto &a, const auto &b) {
+    auto key = [](const auto &x) { return std::tie(x.second.storage.member, x.second.storage.begin, x.first.begin, x.first.name); };
+    return key(a) < key(b);
+  });
+  for (auto &[info, place] : found) {
+    places.push_back(std::move(place));
+    std::string name = info.name;
+    if (!add(std::move(info)))
+      return makeError("tensor '{}' is there twice", name);
+  }
+  return llvm::Error::success();
+}
+
+llvm::Error TorchFile::readBytes(const TensorInfo &tensor, uint64_t first, llvm::MutableArrayRef<char> out) const {
+  const Place &place = places[&tensor - getTensors().data()];
+  auto read = [&](uint64_t from, llvm::MutableArrayRef<char> part) {
+    from += tensor.begin;
+    return archive ? archive->read(place.storage.member, from, part) : bytes->read(place.storage.begin + from, part);
+  };
+  return place.byRows ? read(first, out) : rowOrder.read(tensor, place.strides, read, first, out);
+}

@@ -1,0 +1,57 @@
+// What torch.save writes: a pickle of a state dictionary, and the storages that its tensors are parts of.
+//
+// Since PyTorch 1.6 a file is a zip archive: NAME/data.pkl is the pickle, NAME/data/KEY a storage. Before, pickles followed one another (a magic
+// number, a version, facts about the machine, the dictionary, the storages' keys), and behind them the storages with their sizes. In the
+// pickle a tensor is a call of torch._utils._rebuild_tensor_v2 with a reference to its storage, a place there, a shape and strides; of
+// all functions only this one and its relatives mean something here, and none is called (Pickle.h).
+#ifndef XF_COMPILER_IMPORT_TORCHFILE_H
+#define XF_COMPILER_IMPORT_TORCHFILE_H
+
+#include "compiler/Import/ByteFile.h"
+#include "compiler/Import/RowOrder.h"
+#include "compiler/Import/TorchPickle.h"
+#include "compiler/Import/ZipArchive.h"
+
+namespace xf {
+
+class TorchFile : public TensorFile {
+public:
+  /// The archive's member with the pickle, if it is such an archive.
+  static std::optional<size_t> findPickle(const ZipArchive &archive);
+  static llvm::Expected<std::unique_ptr<TorchFile>> open(std::unique_ptr<ZipArchive> archive, size_t pickle);
+  /// A file of several pickles.
+  static llvm::Expected<std::unique_ptr<TorchFile>> open(std::unique_ptr<ByteFile> bytes);
+
+  void release(const TensorInfo &tensor) const override { rowOrder.release(tensor); }
+  bool readsInOrder() const override { return archive != nullptr; }
+
+private:
+  explicit TorchFile(llvm::StringRef path) : TensorFile(path.str()) {}
+
+  /// Where a storage is: a member of the archive, or bytes from `begin` on.
+  struct Storage {
+    size_t member = 0;
+    uint64_t begin = 0, size = 0; // in bytes
+  };
+  using Storages = llvm::StringMap<Storage>; // by key
+  llvm::Error readArchive(size_t pickle);
+  llvm::Error readPickles();
+  /// Storages behind the pickles, the first one at `begin`.
+  llvm::Expected<Storages> listStorages(const Pickle &dictionary, const PickleValue &keys, uint64_t begin) const;
+  llvm::Error addTensors(const PickleValue &root, const Storages &storages);
+  llvm::Error readBytes(const TensorInfo &tensor, uint64_t first, llvm::MutableArrayRef<char> out) const override;
+
+  struct Place {
+    Storage storage;
+    Strides strides;
+    bool byRows;
+  };
+  std::unique_ptr<ZipArchive> archive; // or
+  std::unique_ptr<ByteFile> bytes;
+  std::vector<Place> places; // a tensor's has its number
+  mutable RowOrder rowOrder; // of those that do not lie row by row
+};
+
+} // namespace xf
+
+#endif // XF_COMPILER_IMPORT_TORCHFILE_H

@@ -1,0 +1,147 @@
+#include "compiler/Import/TorchPickle.h"
+
+#include "compiler/Import/Error.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace xf;
+using Kind = PickleValue::Kind;
+
+namespace {
+struct TypeRow {
+  const char *storage, *name; // torch.FloatStorage, torch.float32
+  size_t size;
+  std::optional<DType> type; // of those that can be read
+};
+constexpr TypeRow types[] = {
+    {"BoolStorage", "bool", 1, DType::Bool},       {"ByteStorage", "uint8", 1, DType::U8},     {"CharStorage", "int8", 1, DType::I8},
+    {"ShortStorage", "int16", 2, DType::I16},      {"IntStorage", "int32", 4, DType::I32},     {"LongStorage", "int64", 8, DType::I64},
+    {"HalfStorage", "float16", 2, DType::F16},     {"FloatStorage", "float32", 4, DType::F32}, {"DoubleStorage", "float64", 8, DType::F64},
+    {"BFloat16Storage", "bfloat16", 2, DType::BF16}, {"", "uint16", 2, DType::U16},            {"", "uint32", 4, DType::U32},
+    {"", "uint64", 8, DType::U64},                 {"ComplexFloatStorage", "complex64", 8, {}}, {"ComplexDoubleStorage", "complex128", 16, {}},
+    {"QInt8Storage", "qint8", 1, {}},              {"QUInt8Storage", "quint8", 1, {}},         {"QInt32Storage", "qint32", 4, {}},
+    {"UntypedStorage", "", 1, {}},
+};
+
+/// Where a checkpoint that holds more than a state dictionary has it, most usual first.
+constexpr const char *stateKeys[] = {"state_dict", "model_state_dict", "model", "module"};
+} // namespace
+
+static std::string fullName(const PickleValue &name) { return (name.text + "." + name.inner).str(); }
+
+/// Natural numbers of a tuple, or of the call of torch.Size with one.
+static std::optional<std::vector<int64_t>> naturalNumbers(const PickleValue &value) {
+  const PickleValue *tuple = &value;
+  if (value.is(Kind::call) && value.items[0]->isName("torch", "Size") && value.items[1]->items.size() == 1)
+    tuple = value.items[1]->items[0];
+  if (!tuple->is(Kind::tuple) && !tuple->is(Kind::list))
+    return std::nullopt;
+  std::vector<int64_t> numbers;
+  for (const PickleValue *item : tuple->items) {
+    if (!item->is(Kind::integer) || item->integer < 0)
+      return std::nullopt;
+    numbers.push_back(item->integer);
+  }
+  return numbers;
+}
+
+std::optional<TorchStorage> xf::findTorchStorage(const PickleValue &value) {
+  // ('storage', torch.FloatStorage, key, device, elements), and of several pickles a part of another storage, if it is one.
+  if (!value.is(Kind::reference) || !value.items[0]->is(Kind::tuple))
+    return std::nullopt;
+  llvm::ArrayRef<const PickleValue *> items = value.items[0]->items;
+  if (items.size() < 5 || !items[0]->isText("storage") || !items[1]->is(Kind::name) || !items[2]->is(Kind::text) ||
+      (items.size() > 5 && !items[5]->is(Kind::none)))
+    return std::nullopt;
+  TorchStorage storage;
+  storage.key = items[2]->text;
+  storage.typeName = fullName(*items[1]);
+  for (const TypeRow &row : types)
+    if (items[1]->inner == row.storage) { // the module is torch, of untyped ones torch.storage
+      storage.dtype = row.type;
+      storage.elementSize = row.size;
+    }
+  return storage;
+}
+
+/// The tensor that _rebuild_tensor (without a version), _v2 or _v3 makes of its arguments.
+static TorchTensor rebuildTensor(llvm::StringRef function, llvm::ArrayRef<const PickleValue *> arguments) {
+  TorchTensor tensor;
+  auto storage = arguments.empty() ? std::nullopt : findTorchStorage(*arguments[0]);
+  auto shape = arguments.size() < 4 ? std::nullopt : naturalNumbers(*arguments[2]);
+  auto strides = arguments.size() < 4 ? std::nullopt : naturalNumbers(*arguments[3]);
+  if (!storage || !shape || !strides || shape->size() != strides->size() || !arguments[1]->is(Kind::integer) || arguments[1]->integer < 0) {
+    tensor.problem = "is not described as PyTorch describes tensors";
+    return tensor;
+  }
+  tensor.key = storage->key;
+  tensor.first = arguments[1]->integer;
+  tensor.shape = *shape;
+  tensor.shapeKnown = true;
+  tensor.strides = *strides;
+  if (function == "_rebuild_tensor_v3") { // the type stands behind the shape, strides, gradient and hooks, and the storage has none
+    storage->dtype = std::nullopt;
+    if (arguments.size() > 6 && arguments[6]->is(Kind::name)) {
+      storage->typeName = fullName(*arguments[6]);
+      for (const TypeRow &row : types)
+        if (arguments[6]->isName("torch", row.name))
+          storage->dtype = row.type;
+    }
+  }
+  if (storage->dtype)
+    tensor.dtype = *storage->dtype;
+  else
+    tensor.problem = fmt::format("is of {}, which is no type that can be read", storage->typeName);
+  return tensor;
+}
+
+std::optional<TorchTensor> xf::findTorchTensor(const PickleValue &value) {
+  const PickleValue *call = &value;
+  // A parameter is a call with its tensor, and a tensor of a class derived from torch.Tensor with the function that makes it. Only tuples are
+  // followed, which hold what was made before them: this ends.
+  while (call->is(Kind::call) && call->items[0]->is(Kind::name)) {
+    llvm::StringRef module = call->items[0]->text, function = call->items[0]->inner;
+    llvm::ArrayRef<const PickleValue *> arguments = call->items[1]->items;
+    if (module == "torch._tensor" && function == "_rebuild_from_type_v2" && arguments.size() >= 3 && arguments[0]->is(Kind::name) && arguments[2]->is(Kind::tuple)) {
+      module = arguments[0]->text, function = arguments[0]->inner;
+      arguments = arguments[2]->items;
+    }
+    if (module != "torch._utils" || !function.starts_with("_rebuild_"))
+      return std::nullopt;
+    if (function == "_rebuild_tensor" || function == "_rebuild_tensor_v2" || function == "_rebuild_tensor_v3")
+      return rebuildTensor(function, arguments);
+    if (!function.starts_with("_rebuild_parameter") || arguments.empty()) {
+      TorchTensor tensor;
+      tensor.problem = fmt::format("is made by torch._utils.{}, which is not done here: only dense tensors are read", function.str());
+      return tensor;
+    }
+    call = arguments[0];
+  }
+  return std::nullopt;
+}
+
+static bool hasTensors(const PickleValue &dictionary) {
+  if (!dictionary.is(Kind::dictionary))
+    return false;
+  for (size_t i = 0; i < dictionary.items.size(); i += 2)
+    if (dictionary.items[i]->is(Kind::text) && findTorchTensor(*dictionary.items[i + 1]))
+      return true;
+  return false;
+}
+
+llvm::Expected<const PickleValue *> xf::findStateDictionary(const PickleValue &root) {
+  if (hasTensors(root))
+    return &root;
+  for (const char *key : stateKeys)
+    if (const PickleValue *inner = root.find(key); inner && hasTensors(*inner))
+      return inner;
+  if (root.is(Kind::call) && !findTorchTensor(root)) {
+    // Before PyTorch 1.6 a class of modules was a reference: ('module', class, file, source).
+    const PickleValue *type = root.items[0];
+    if (type->is(Kind::reference) && type->items[0]->items.size() > 1)
+      type = type->items[0]->items[1];
+    if (type->is(Kind::name))
+      return makeError("holds an object of {}, which only the program that defines it can read; save its state_dict()", fullName(*type));
+  }
+  return makeError("holds no tensors by name, as a state dictionary does, nor has it one as '{}'", fmt::join(stateKeys, "', '"));
+}

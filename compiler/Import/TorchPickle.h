@@ -1,0 +1,38 @@
+// What the pickles of torch.save say of tensors.
+#ifndef XF_COMPILER_IMPORT_TORCHPICKLE_H
+#define XF_COMPILER_IMPORT_TORCHPICKLE_H
+
+#include "compiler/Import/Pickle.h"
+#include "compiler/Import/TensorFile.h"
+
+namespace xf {
+
+/// A part of a storage, whose elements are all of one type.
+struct TorchTensor {
+  llvm::StringRef key; // the storage's
+  DType dtype = DType::U8;
+  int64_t first = 0; // element of the storage
+  std::vector<int64_t> shape, strides;
+  std::string problem; // as TensorInfo's; then nothing else but the shape is known
+  bool shapeKnown = false;
+};
+
+/// What a value says of a tensor; nothing if it is none.
+std::optional<TorchTensor> findTorchTensor(const PickleValue &value);
+
+/// The dictionary of tensors by their names: the value itself, or what programs that train keep beside other things. An error does not name the file.
+llvm::Expected<const PickleValue *> findStateDictionary(const PickleValue &root);
+
+/// A storage, as a reference names it.
+struct TorchStorage {
+  llvm::StringRef key;
+  std::string typeName;       // torch.FloatStorage
+  std::optional<DType> dtype; // nothing where no tensor can have it here
+  uint64_t elementSize = 0;   // in bytes; 0 where it is not known
+};
+/// What a value says of a storage; nothing if it is none.
+std::optional<TorchStorage> findTorchStorage(const PickleValue &value);
+
+} // namespace xf
+
+#endif // XF_COMPILER_IMPORT_TORCHPICKLE_H
