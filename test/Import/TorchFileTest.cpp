@@ -3,7 +3,7 @@
 #include "compiler/Import/TorchFile.h"
 #include "test/Import/ZipFiles.h"
 
-#include <cstring>
+#include <random>
 
 using namespace xf;
 
@@ -62,6 +62,7 @@ std::string pickles(const std::string &root, const Members &storages, int elemen
 
 using File = std::unique_ptr<TorchFile>;
 
+/// Reads from `bytes`, which must outlive it.
 llvm::Expected<File> open(const std::string &bytes) {
   if (bytes.starts_with("\x80"))
     return TorchFile::open(ByteFile::ofMemory("test.pt", bytes));
@@ -135,7 +136,8 @@ TEST(TorchFile, ReadsPartsOfStoragesInAnyOrder) {
 
 TEST(TorchFile, ReadsAllTypes) {
   auto one = [](const std::string &type, int elementSize, const std::string &bytes) {
-    auto file = open(pickles(dictionary(text("w") + tensor(storage(type, "0", 1), 0, {1}, {1})), {{"0", bytes}}, elementSize));
+    std::string whole = pickles(dictionary(text("w") + tensor(storage(type, "0", 1), 0, {1}, {1})), {{"0", bytes}}, elementSize);
+    auto file = open(whole);
     EXPECT_TRUE(bool(file)) << llvm::toString(file.takeError());
     return llvm::cantFail((*file)->read(*(*file)->find("w")));
   };
@@ -161,7 +163,8 @@ TEST(TorchFile, ReadsWhatOtherFunctionsAndProtocolsMake) {
                                "_rebuild_tensor_v3") +
                        text("t") + call(name("torch._tensor", "_rebuild_from_type_v2"),
                                         name("torch._utils", "_rebuild_tensor_v2") + name("its", "Class") + tuple(tensorArguments(six, 0, {6}, {1})) + none);
-  auto file = open(archive(emptyOrdered + "(" + values + "u" + dictionary(text("_metadata") + emptyOrdered) + "b"));
+  std::string bytes = archive(emptyOrdered + "(" + values + "u" + dictionary(text("_metadata") + emptyOrdered) + "b");
+  auto file = open(bytes);
   ASSERT_TRUE(bool(file)) << llvm::toString(file.takeError());
   for (const char *tensor : {"w", "v", "u", "t"})
     EXPECT_EQ(floatsOf(**file, tensor), (std::vector<double>{0, 1, 2, 3, 4, 5})) << tensor;
@@ -262,6 +265,31 @@ TEST(TorchFile, SurvivesAnyDamage) {
     for (size_t length = 0; length < good.size(); ++length)
       readAll(good.substr(0, length));
   }
+}
+
+TEST(TorchFile, SurvivesAnyInstructions) {
+  // Whole pieces among single instructions, so that some of it comes far.
+  const std::vector<std::string> pieces = {"(", "0", "1", "2", "N", yes, ")", "]", "}", "t", "\x85", "\x86", "\x87", "a", "e", "s", "u", "R", "b", "Q", "\x81", "\x92", "\x93",
+                                           "\x94", "q\1", "h\1", "K\2", number(-1), text("w"), text("model"), six, matrix, tuple(""), emptyOrdered,
+                                           name("torch._utils", "_rebuild_tensor_v2"), name("torch._utils", "_rebuild_parameter"), name("torch._tensor", "_rebuild_from_type_v2"),
+                                           name("torch", "Size"), numbers({2, 3}), "\x8f", "\x90", "\x91"};
+  std::minstd_rand random(1);
+  int opened = 0;
+  for (int i = 0; i < 20000; ++i) {
+    std::string instructions = "}(";
+    for (unsigned count = random() % 24; count > 0; --count)
+      instructions += pieces[random() % pieces.size()];
+    std::string bytes = pickles(instructions + (i % 2 ? "" : "u"), {{"0", sixBytes}});
+    auto file = open(bytes);
+    if (!file) {
+      llvm::consumeError(file.takeError());
+      continue;
+    }
+    ++opened;
+    for (const TensorInfo &tensor : (*file)->getTensors())
+      llvm::consumeError((*file)->read(tensor).takeError());
+  }
+  EXPECT_GT(opened, 0);
 }
 
 } // namespace
