@@ -102,7 +102,8 @@ std::optional<TorchTensor> xf::findTorchTensor(const PickleValue &value) {
   while (call->is(Kind::call) && call->items[0]->is(Kind::name)) {
     llvm::StringRef module = call->items[0]->text, function = call->items[0]->inner;
     llvm::ArrayRef<const PickleValue *> arguments = call->items[1]->items;
-    if (module == "torch._tensor" && function == "_rebuild_from_type_v2" && arguments.size() >= 3 && arguments[0]->is(Kind::name) && arguments[2]->is(Kind::tuple)) {
+    bool isOfClass = module == "torch._tensor" && function == "_rebuild_from_type_v2";
+    if (isOfClass && arguments.size() >= 3 && arguments[0]->is(Kind::name) && arguments[2]->is(Kind::tuple)) {
       module = arguments[0]->text, function = arguments[0]->inner;
       arguments = arguments[2]->items;
     }
