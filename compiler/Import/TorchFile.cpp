@@ -26,7 +26,7 @@ llvm::Expected<std::unique_ptr<TorchFile>> TorchFile::open(std::unique_ptr<ZipAr
   std::unique_ptr<TorchFile> file(new TorchFile(archive->getPath()));
   file->archive = std::move(archive);
   if (llvm::Error error = file->readArchive(pickle))
-    return makeError("{}: {}", file->path, llvm::toString(std::move(error)));
+    return error;
   return file;
 }
 
@@ -34,21 +34,21 @@ llvm::Expected<std::unique_ptr<TorchFile>> TorchFile::open(std::unique_ptr<ByteF
   std::unique_ptr<TorchFile> file(new TorchFile(bytes->getPath()));
   file->bytes = std::move(bytes);
   if (llvm::Error error = file->readPickles())
-    return makeError("{}: {}", file->path, llvm::toString(std::move(error)));
+    return error;
   return file;
 }
 
-static llvm::Expected<Pickle> parsePickle(llvm::ArrayRef<char> bytes) {
+static llvm::Expected<Pickle> parsePickle(const std::string &path, llvm::ArrayRef<char> bytes) {
   auto pickle = Pickle::parse(bytes);
   if (!pickle)
-    return makeError("its pickle {}", llvm::toString(pickle.takeError()));
+    return makeError("{}: its pickle {}", path, llvm::toString(pickle.takeError()));
   return pickle;
 }
 
 llvm::Error TorchFile::readArchive(size_t pickle) {
   llvm::ArrayRef<ZipMember> members = archive->getMembers();
   if (members[pickle].size > kMostPickle)
-    return makeError("its pickle of {} bytes is too large", members[pickle].size);
+    return makeError("{}: its pickle of {} bytes is too large", path, members[pickle].size);
   std::vector<char> text(members[pickle].size);
   if (llvm::Error error = archive->read(pickle, 0, text))
     return error;
@@ -57,11 +57,11 @@ llvm::Error TorchFile::readArchive(size_t pickle) {
   for (auto [i, member] : llvm::enumerate(members)) {
     llvm::StringRef name = member.name;
     if (name == folder + "byteorder" && member.size == llvm::StringRef("big").size())
-      return makeError("its numbers have their highest byte first");
+      return makeError("{}: its numbers have their highest byte first", path);
     if (name.consume_front(folder + "data/"))
       storages.try_emplace(name, Storage{i, 0, member.size});
   }
-  auto root = parsePickle(text);
+  auto root = parsePickle(path, text);
   if (!root)
     return root.takeError();
   return addTensors(root->getRoot(), storages);
@@ -75,17 +75,17 @@ llvm::Error TorchFile::readPickles() {
   std::vector<Pickle> pickles;
   size_t begin = 0;
   for (int i = 0; i < 5; ++i) {
-    auto pickle = parsePickle(llvm::ArrayRef(text).drop_front(begin));
+    auto pickle = parsePickle(path, llvm::ArrayRef(text).drop_front(begin));
     if (!pickle)
       return pickle.takeError();
     begin += pickle->size();
     const PickleValue &value = pickle->getRoot();
     if ((i == 0 && !(value.is(Kind::big) && value.text == kMagic)) || (i == 1 && !(value.is(Kind::integer) && value.integer == kVersion)))
-      return makeError("is a pickle, but not one of torch.save, whose tensors are read; save them with safetensors.torch.save_file");
+      return makeError("{}: is a pickle, but not one of torch.save, whose tensors are read; save them with safetensors.torch.save_file", path);
     pickles.push_back(std::move(*pickle));
   }
   if (const PickleValue *isLittle = pickles[2].getRoot().find("little_endian"); isLittle && isLittle->is(Kind::boolean) && !isLittle->integer)
-    return makeError("its numbers have their highest byte first");
+    return makeError("{}: its numbers have their highest byte first", path);
   auto storages = listStorages(pickles[3], pickles[4].getRoot(), begin);
   if (!storages)
     return storages.takeError();
@@ -101,10 +101,10 @@ llvm::Expected<TorchFile::Storages> TorchFile::listStorages(const Pickle &dictio
   for (const PickleValue *key : keys.items) {
     auto it = key->is(Kind::text) ? known.find(key->text) : known.end();
     if (it == known.end())
-      return makeError("its storage '{}' belongs to no tensor", key->text.str());
+      return makeError("{}: its storage '{}' belongs to no tensor", path, key->text.str());
     uint64_t elementSize = it->second.elementSize;
     if (elementSize == 0)
-      return makeError("holds a storage of {}, whose size is not known", it->second.typeName);
+      return makeError("{}: holds a storage of {}, whose size is not known", path, it->second.typeName);
     char count[8] = {};
     bool isThere = bytes->getSize() - begin >= sizeof(count);
     if (isThere)
@@ -112,7 +112,7 @@ llvm::Expected<TorchFile::Storages> TorchFile::listStorages(const Pickle &dictio
         return error;
     uint64_t elements = llvm::support::endian::read64le(count);
     if (!isThere || elements > (bytes->getSize() - begin - sizeof(count)) / elementSize)
-      return makeError("ends in the middle of storage '{}' (is it cut short?)", key->text.str());
+      return makeError("{}: ends in the middle of storage '{}' (is it cut short?)", path, key->text.str());
     begin += sizeof(count);
     storages.try_emplace(key->text, Storage{0, begin, elements * elementSize});
     begin += elements * elementSize;
@@ -142,7 +142,7 @@ static std::string checkPlace(const TorchTensor &tensor, std::optional<uint64_t>
 llvm::Error TorchFile::addTensors(const PickleValue &root, const Storages &storages) {
   auto dictionary = findStateDictionary(root);
   if (!dictionary)
-    return dictionary.takeError();
+    return makeError("{}: {}", path, llvm::toString(dictionary.takeError()));
   std::vector<std::pair<TensorInfo, Place>> found;
   llvm::ArrayRef<const PickleValue *> items = (*dictionary)->items;
   for (; !items.empty(); items = items.drop_front(2)) {
@@ -175,7 +175,7 @@ llvm::Error TorchFile::addTensors(const PickleValue &root, const Storages &stora
     places.push_back(std::move(place));
     std::string name = info.name;
     if (!add(std::move(info)))
-      return makeError("tensor '{}' is there twice", name);
+      return makeError("{}: tensor '{}' is there twice", path, name);
   }
   return llvm::Error::success();
 }
