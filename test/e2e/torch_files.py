@@ -10,13 +10,13 @@ import sys
 import types
 import zipfile
 
-from common import Checks, MODELS, WORK, compile_model, read_safetensors, write_safetensors
+from common import BIN, Checks, MODELS, WORK, compile_model, read_safetensors, run, write_safetensors
 
 checks = Checks()
 folder = MODELS / "seed2"
 weights = read_safetensors(folder / "weights.safetensors")
-STORAGES = {"F64": "DoubleStorage", "F32": "FloatStorage", "F16": "HalfStorage", "BF16": "BFloat16Storage", "I64": "LongStorage"}
-SIZES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8}
+STORAGES = {"F64": "DoubleStorage", "F32": "FloatStorage", "F16": "HalfStorage", "BF16": "BFloat16Storage", "I64": "LongStorage", "I32": "IntStorage", "BOOL": "BoolStorage"}
+SIZES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8, "I32": 4, "BOOL": 1}
 
 
 def named(module, name):
@@ -144,4 +144,9 @@ damaged[damaged.index(content) + 1] ^= 1
 path.write_bytes(damaged)
 status, _, err = compile_with(path, ok=False)
 checks.that(status == 1 and "cannot be read" in err and "CRC" in err, f"a damaged number: {err}")
+
+# Golden numbers are tensors as others.
+compile_with(WORK / "state-new.pt")
+save(WORK / "io.pt", {name: tensor(*numbers) for name, numbers in read_safetensors(folder / "io.safetensors").items()})
+run(BIN / "xf-run", WORK / "model", "--golden", WORK / "io.pt")
 checks.end()

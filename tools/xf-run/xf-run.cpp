@@ -21,7 +21,7 @@ enum class Reference { none, f64, f32 };
 struct Options {
   cl::OptionCategory category{"xf-run options"};
   cl::opt<std::string> file{cl::Positional, cl::desc("FILE (program, library or model file)"), cl::Required, cl::cat(category)};
-  cl::opt<std::string> golden{"golden", cl::desc("Compares with in.NAME and out.NAME (safetensors or .npz, as for --inputs)"), cl::value_desc("IO.safetensors"), cl::cat(category)};
+  cl::opt<std::string> golden{"golden", cl::desc("Compares with in.NAME and out.NAME (safetensors, .npz, or of torch.save, as for --inputs)"), cl::value_desc("IO.safetensors"), cl::cat(category)};
   cl::opt<double> rtol{"rtol", cl::desc("Largest norm-wise error (default 1e-5)"), cl::init(1e-5), cl::cat(category)};
   cl::opt<std::string> inputs{"inputs", cl::desc("Input tensors by name, with or without 'in.' before it; those called out.NAME are left out"), cl::value_desc("FILE"), cl::cat(category)};
   cl::opt<std::string> outputs{"outputs", cl::desc("Where results go (safetensors; with --golden, too)"), cl::value_desc("FILE"), cl::cat(category)};
