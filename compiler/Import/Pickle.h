@@ -11,7 +11,6 @@
 #include "llvm/Support/Error.h"
 
 #include <deque>
-#include <string>
 #include <vector>
 
 namespace xf {
