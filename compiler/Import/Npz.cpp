@@ -55,7 +55,7 @@ llvm::Error NpzFile::readHeaders() {
       tensor.begin = header.size;
       tensor.end = member.size;
     }
-    places.push_back({i, header.byColumns});
+    places.push_back({i, header.byColumns && tensor.begin != tensor.end});
     if (!add(std::move(tensor)))
       return makeError("{}: tensor '{}' is there twice", path, name.str());
   }

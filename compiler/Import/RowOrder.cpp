@@ -38,7 +38,6 @@ struct Dimension {
 };
 } // namespace
 
-/// Moves elements of a tensor that has some.
 template <typename T>
 static void moveToRows(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> strides, const char *source, char *rows) {
   llvm::SmallVector<Dimension> others;
@@ -86,20 +85,19 @@ llvm::Error RowOrder::collect(const TensorInfo &tensor, llvm::ArrayRef<int64_t> 
       return error;
   }
   rows.resize(tensor.end - tensor.begin);
-  if (!rows.empty())
-    switch (dtypeSize(tensor.dtype)) {
-    case 1:
-      moveToRows<uint8_t>(tensor.shape, strides, source.data(), rows.data());
-      break;
-    case 2:
-      moveToRows<uint16_t>(tensor.shape, strides, source.data(), rows.data());
-      break;
-    case 4:
-      moveToRows<uint32_t>(tensor.shape, strides, source.data(), rows.data());
-      break;
-    default:
-      moveToRows<uint64_t>(tensor.shape, strides, source.data(), rows.data());
-    }
+  switch (dtypeSize(tensor.dtype)) {
+  case 1:
+    moveToRows<uint8_t>(tensor.shape, strides, source.data(), rows.data());
+    break;
+  case 2:
+    moveToRows<uint16_t>(tensor.shape, strides, source.data(), rows.data());
+    break;
+  case 4:
+    moveToRows<uint32_t>(tensor.shape, strides, source.data(), rows.data());
+    break;
+  default:
+    moveToRows<uint64_t>(tensor.shape, strides, source.data(), rows.data());
+  }
   collected = &tensor;
   return llvm::Error::success();
 }

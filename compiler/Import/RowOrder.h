@@ -11,12 +11,13 @@ namespace xf {
 /// From one element to the next along each dimension, in elements.
 using Strides = std::vector<int64_t>;
 
+// Those of a tensor that has elements; without any, its dimensions may be larger than any memory.
 Strides rowStrides(llvm::ArrayRef<int64_t> shape);
 Strides columnStrides(llvm::ArrayRef<int64_t> shape);
 /// Elements from the first one to the last, both included; nothing if a stride is negative or no memory has as many.
 std::optional<int64_t> countSpan(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> strides);
 
-/// Such a tensor is asked for in pieces by rows: the one read last stays in memory, in that order, until it is released.
+/// Such a tensor, if it has elements, is asked for in pieces by rows: the one read last stays in memory, in that order, until it is released.
 class RowOrder {
 public:
   using Read = llvm::function_ref<llvm::Error(uint64_t first, llvm::MutableArrayRef<char> out)>;

@@ -165,7 +165,7 @@ llvm::Error TorchFile::addTensors(const PickleValue &root, const Storages &stora
     info.end = info.begin + *byteSize(info.dtype, info.shape);
     info.identity = fmt::format("{} {} {} {} {}", tensor->key.str(), tensor->first, static_cast<int>(info.dtype), formatShape(info.shape),
                                 formatShape(tensor->strides));
-    place = {storage->second, tensor->strides, tensor->strides == rowStrides(info.shape)};
+    place = {storage->second, tensor->strides, info.begin == info.end || tensor->strides == rowStrides(info.shape)};
   }
   llvm::sort(found, [](const auto &a, const auto &b) {
     auto key = [](const auto &x) { return std::tie(x.second.storage.member, x.second.storage.begin, x.first.begin, x.first.name); };

@@ -289,6 +289,14 @@ TEST_P(NpzMethods, ReadsColumnsAsRows) {
   expectTransposed<uint32_t>("<u4", {700, 1000}, GetParam()); // read in several pieces
 }
 
+TEST_P(NpzMethods, ReadsColumnsWithoutElements) {
+  // The other dimensions may be larger than any memory.
+  std::string bytes = makeZip({{"a.npy", makeFortran("<f4", {int64_t(1) << 40, int64_t(1) << 40, 0}, "")}}, GetParam());
+  auto file = open(bytes);
+  ASSERT_TRUE(bool(file)) << llvm::toString(file.takeError());
+  EXPECT_EQ(llvm::cantFail((*file)->read((*file)->getTensors()[0])).floats, std::vector<double>{});
+}
+
 TEST_P(NpzMethods, ReadsPiecesOfColumns) {
   std::vector<float> floats(100'000);
   std::iota(floats.begin(), floats.end(), 0.0f);
@@ -390,6 +398,11 @@ TEST_F(OpenTensorFile, GoesByTheBytes) {
   EXPECT_HAS(errorOf(open(makeNpy("<f4", "(2,)", "12345678"))), path + ": is one array without a name (.npy); save it with numpy.savez");
   EXPECT_HAS(errorOf(openTensorFile("/nowhere/x.npz")), "/nowhere/x.npz: No such file");
   EXPECT_HAS(errorOf(openTensorFile("/tmp")), "not a regular file");
+  // Pickles, in archives and one behind the other.
+  EXPECT_HAS(errorOf(open(makeZip({{"archive/data.pkl", "x"}, {"archive/data/0", "y"}}))), path + ": its pickle has the unknown instruction 0x78");
+  EXPECT_HAS(errorOf(open(makeZip({{"data.pkl", "x"}}))), path + ": its pickle has the unknown instruction 0x78");
+  EXPECT_HAS(errorOf(open("\x80\2\x8a\nl\xfc\x9c" "F\xf9 j\xa8P\x19.")), path + ": its pickle ends in the middle");
+  EXPECT_HAS(errorOf(open(std::string("\x80\4\x95\x10\0\0\0\0\0\0\0}\x94.", 14))), path + ": is a pickle, but not one of torch.save");
 }
 
 } // namespace

@@ -117,7 +117,8 @@ TEST(TorchFile, ReadsBothFormats) {
 TEST(TorchFile, ReadsPartsOfStoragesInAnyOrder) {
   std::string value = dictionary(text("w") + matrix + text("same") + matrix + text("turned") + tensor(six, 0, {3, 2}, {1, 3}) + text("row") +
                                  tensor(six, 3, {3}, {1}) + text("column") + tensor(six, 1, {2}, {3}) + text("one") + tensor(six, 5, {}, {}) +
-                                 text("cube") + tensor(six, 0, {1, 3, 2}, {9, 1, 3}) + text("none") + tensor(six, 6, {0, 4}, {4, 1}));
+                                 text("cube") + tensor(six, 0, {1, 3, 2}, {9, 1, 3}) + text("none") + tensor(six, 6, {0, 4}, {4, 1}) +
+                                 text("huge") + tensor(six, 6, {1 << 30, 1 << 30, 1 << 30, 0}, {0, 0, 0, 1}));
   for (const std::string &bytes : {archive(value), pickles(value, {{"0", sixBytes}})}) {
     auto file = open(bytes);
     ASSERT_TRUE(bool(file)) << llvm::toString(file.takeError());
@@ -126,7 +127,10 @@ TEST(TorchFile, ReadsPartsOfStoragesInAnyOrder) {
     EXPECT_EQ(floatsOf(**file, "column"), (std::vector<double>{1, 4}));
     EXPECT_EQ(floatsOf(**file, "one"), (std::vector<double>{5}));
     EXPECT_EQ(floatsOf(**file, "cube"), (std::vector<double>{0, 3, 1, 4, 2, 5}));
-    EXPECT_EQ(floatsOf(**file, "none"), (std::vector<double>{}));
+    for (const char *name : {"none", "huge"}) {
+      ASSERT_TRUE((*file)->find(name));
+      EXPECT_EQ(floatsOf(**file, name), (std::vector<double>{})) << name;
+    }
     EXPECT_EQ((*file)->find("same")->identity, (*file)->find("w")->identity);
     EXPECT_NE((*file)->find("turned")->identity, (*file)->find("w")->identity);
     (*file)->release(*(*file)->find("cube"));
