@@ -15,15 +15,6 @@ using nlohmann::json;
 /// The format's own limit on the header.
 static constexpr uint64_t maxHeader = 100'000'000;
 
-llvm::Expected<std::unique_ptr<SafetensorsFile>> SafetensorsFile::open(llvm::StringRef path) {
-  auto bytes = ByteFile::open(path);
-  if (!bytes)
-    return bytes.takeError();
-  if ((*bytes)->getSize() < 8)
-    return makeError("{}: not a file of tensors: it has only {} bytes", path.str(), (*bytes)->getSize());
-  return open(std::move(*bytes));
-}
-
 llvm::Expected<std::unique_ptr<SafetensorsFile>> SafetensorsFile::parse(llvm::StringRef path, llvm::ArrayRef<char> bytes) {
   return open(ByteFile::ofMemory(path, bytes));
 }

@@ -12,13 +12,12 @@ namespace xf {
 
 class SafetensorsFile : public TensorFile {
 public:
-  static llvm::Expected<std::unique_ptr<SafetensorsFile>> open(llvm::StringRef path);
+  static llvm::Expected<std::unique_ptr<SafetensorsFile>> open(std::unique_ptr<ByteFile> bytes);
   /// Reads from memory that outlives the result; `path` is what messages call it.
   static llvm::Expected<std::unique_ptr<SafetensorsFile>> parse(llvm::StringRef path, llvm::ArrayRef<char> bytes);
 
 private:
   explicit SafetensorsFile(std::unique_ptr<ByteFile> from) : TensorFile(from->getPath().str()), bytes(std::move(from)) {}
-  static llvm::Expected<std::unique_ptr<SafetensorsFile>> open(std::unique_ptr<ByteFile> bytes);
   llvm::Error parseHeader();
   llvm::Error readBytes(const TensorInfo &tensor, uint64_t first, llvm::MutableArrayRef<char> out) const override;
 

@@ -149,15 +149,15 @@ TEST(Safetensors, NamesWhatIsWrong) {
 }
 
 TEST(Safetensors, NamesFilesThatCannotBeRead) {
-  auto missing = SafetensorsFile::open("/nowhere/x.safetensors");
+  auto missing = openTensorFile("/nowhere/x.safetensors");
   ASSERT_FALSE(bool(missing));
   EXPECT_HAS(llvm::toString(missing.takeError()), "/nowhere/x.safetensors: No such file");
-  auto folder = SafetensorsFile::open("/tmp");
+  auto folder = openTensorFile("/tmp");
   ASSERT_FALSE(bool(folder));
   EXPECT_HAS(llvm::toString(folder.takeError()), "not a regular file");
   std::string path = testing::TempDir() + "xf-pipe";
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
-  auto pipe = SafetensorsFile::open(path);
+  auto pipe = openTensorFile(path);
   std::remove(path.c_str());
   ASSERT_FALSE(bool(pipe));
   EXPECT_HAS(llvm::toString(pipe.takeError()), "not a regular file");
@@ -166,7 +166,7 @@ TEST(Safetensors, NamesFilesThatCannotBeRead) {
 TEST(Safetensors, SaysThatAFileWasCutShort) {
   std::string path = testing::TempDir() + "xf-cut.safetensors";
   ASSERT_FALSE(bool(writeSafetensors(path, {{"x", Tensor::ofFloats({4096}, std::vector<double>(4096))}})));
-  auto file = SafetensorsFile::open(path);
+  auto file = openTensorFile(path);
   ASSERT_TRUE(bool(file)) << llvm::toString(file.takeError());
   std::filesystem::resize_file(path, 5000); // while it is open
   EXPECT_EQ(llvm::toString((*file)->read(*(*file)->find("x")).takeError()), path + ": was cut short while it was read");
@@ -180,7 +180,7 @@ TEST(Safetensors, WritesWhatItReads) {
                     {"keep", Tensor::ofInts({2}, {0, 1}, Tensor::Kind::Bool)},
                     {"none", Tensor::ofFloats({0, 4}, {})}};
   ASSERT_FALSE(bool(writeSafetensors(path, tensors)));
-  auto file = SafetensorsFile::open(path);
+  auto file = openTensorFile(path);
   ASSERT_TRUE(bool(file)) << llvm::toString(file.takeError());
   for (const auto &[name, tensor] : tensors) {
     const TensorInfo *info = (*file)->find(name);
