@@ -68,6 +68,14 @@ def compile_model(description, output, *options, ok=True):
     return run(BIN / "xfc", description, "-o", output, *options, ok=ok)
 
 
+def compile_seed2(*weights, options=(), ok=True):
+    """The bytes of seed2's bare model file with the weights of these files; what run() gives where it may fail."""
+    folder = MODELS / "seed2"
+    given = [word for file in weights for word in ("--weights", file)]
+    done = compile_model(folder / "seed2.xf", WORK / "model", "--config", folder / "config.json", *given, "--emit=model", *options, ok=ok)
+    return (WORK / "model").read_bytes() if ok else done
+
+
 def compile_g2p(output, *options):
     folder = MODELS / "g2p"
     compile_model(folder / "g2p.xf", output, "--config", folder / "config.json", "--weights", folder / "weights.safetensors",

@@ -10,12 +10,13 @@ import sys
 import types
 import zipfile
 
-from common import BIN, Checks, MODELS, WORK, compile_model, read_safetensors, run, write_safetensors
+from common import BIN, Checks, MODELS, WORK, compile_seed2, read_safetensors, run, write_safetensors
 
 checks = Checks()
 folder = MODELS / "seed2"
 weights = read_safetensors(folder / "weights.safetensors")
-STORAGES = {"F64": "DoubleStorage", "F32": "FloatStorage", "F16": "HalfStorage", "BF16": "BFloat16Storage", "I64": "LongStorage", "I32": "IntStorage", "BOOL": "BoolStorage"}
+STORAGES = {"F64": "DoubleStorage", "F32": "FloatStorage", "F16": "HalfStorage", "BF16": "BFloat16Storage", "I64": "LongStorage", "I32": "IntStorage",
+            "BOOL": "BoolStorage"}
 SIZES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8, "I32": 4, "BOOL": 1}
 
 
@@ -100,13 +101,7 @@ def turned(kind, shape, content):
     return Reduced(REBUILD, Storage(kind, bytes(size) + columns), 1, tuple(shape), (1, shape[0]), False, collections.OrderedDict())
 
 
-def compile_with(*files, options=(), ok=True):
-    given = [word for file in files for word in ("--weights", file)]
-    done = compile_model(folder / "seed2.xf", WORK / "model", "--config", folder / "config.json", *given, "--emit=model", *options, ok=ok)
-    return (WORK / "model").read_bytes() if ok else done
-
-
-want = compile_with(folder / "weights.safetensors")
+want = compile_seed2(folder / "weights.safetensors")
 state = collections.OrderedDict((name, tensor(*weight)) for name, weight in weights.items())
 checkpoint = {"epoch": 3, "model": state, "optimizer": {"state": {0: {"exp_avg": tensor("F32", [1], bytes(4))}}, "lr": 1e-3}}
 for old in (False, True):
@@ -114,7 +109,7 @@ for old in (False, True):
                         ("parameters", {n: Reduced(PARAMETER, t, True, collections.OrderedDict()) for n, t in state.items()})):
         path = WORK / f"{name}-{'old' if old else 'new'}.pt"
         save(path, value, old)
-        checks.that(compile_with(path) == want, f"{path.name}: another file than from safetensors")
+        checks.that(compile_seed2(path) == want, f"{path.name}: another file than from safetensors")
 
 # Several files and an index of them.
 names = sorted(weights)
@@ -122,31 +117,31 @@ parts = [{name: state[name] for name in names[i::2]} for i in range(2)]
 for i, part in enumerate(parts):
     save(WORK / f"part-{i}.bin", part, old=i == 1)
 (WORK / "pytorch_model.bin.index.json").write_text(json.dumps({"weight_map": {n: f"part-{i}.bin" for i, part in enumerate(parts) for n in part}}))
-checks.that(compile_with(WORK / "pytorch_model.bin.index.json") == want, "of an index: another file than from safetensors")
+checks.that(compile_seed2(WORK / "pytorch_model.bin.index.json") == want, "of an index: another file than from safetensors")
 write_safetensors(WORK / "part.safetensors", {name: weights[name] for name in parts[1]})
-checks.that(compile_with(WORK / "part-0.bin", WORK / "part.safetensors") == want, "of two kinds: another file than from safetensors")
+checks.that(compile_seed2(WORK / "part-0.bin", WORK / "part.safetensors") == want, "of two kinds: another file than from safetensors")
 
 # A tensor of two names is used by either; what is nobody's is listed, and so is what does not fit.
 first = names[0]
 save(WORK / "tied.pt", {**state, "tied": state[first]})
-checks.that(compile_with(WORK / "tied.pt") == want, "a tied tensor: another file than from safetensors")
+checks.that(compile_seed2(WORK / "tied.pt") == want, "a tied tensor: another file than from safetensors")
 save(WORK / "wrong.pt", {**state, "extra": tensor(*weights[first]), first: tensor("F32", [1], bytes(4))})
-status, _, err = compile_with(WORK / "wrong.pt", ok=False)
+status, _, err = compile_seed2(WORK / "wrong.pt", ok=False)
 for words in ("wrong.pt: 2 tensors do not fit", f"'{first}' has shape [1]", "'extra' of shape"):
     checks.that(status == 1 and words in err, f"'{words}' is missing: {err}")
 path = WORK / "cut.pt"
 path.write_bytes((WORK / "state-old.pt").read_bytes()[:-1])
-status, _, err = compile_with(path, ok=False)
+status, _, err = compile_seed2(path, ok=False)
 checks.that(status == 1 and "cut.pt: ends in the middle of storage" in err, f"a file that was cut: {err}")
 damaged = bytearray((WORK / "state-new.pt").read_bytes())
 content = max((weight[2] for weight in weights.values()), key=len)
 damaged[damaged.index(content) + 1] ^= 1
 path.write_bytes(damaged)
-status, _, err = compile_with(path, ok=False)
+status, _, err = compile_seed2(path, ok=False)
 checks.that(status == 1 and "cannot be read" in err and "CRC" in err, f"a damaged number: {err}")
 
 # Golden numbers are tensors as others.
-compile_with(WORK / "state-new.pt")
+compile_seed2(WORK / "state-new.pt")
 save(WORK / "io.pt", {name: tensor(*numbers) for name, numbers in read_safetensors(folder / "io.safetensors").items()})
 run(BIN / "xf-run", WORK / "model", "--golden", WORK / "io.pt")
 checks.end()
