@@ -24,7 +24,11 @@ CodeBuilder::CodeBuilder(ModuleOp module, StringRef name, ArrayRef<Type> argumen
 
 Value CodeBuilder::no() { return create<arith::ConstantIntOp>(getI1Type(), 0); }
 Value CodeBuilder::isNot(Value condition) { return create<arith::XOrIOp>(condition, create<arith::ConstantIntOp>(getI1Type(), 1)); }
-Value CodeBuilder::both(Value a, Value b) { return create<arith::AndIOp>(a, b); }
+Value CodeBuilder::both(Value a, Value b) {
+  if (!a || !b)
+    return a ? a : b;
+  return create<arith::AndIOp>(a, b);
+}
 Value CodeBuilder::either(Value a, Value b) { return create<arith::OrIOp>(a, b); }
 Value CodeBuilder::i64(int64_t value) { return create<arith::ConstantIntOp>(getI64Type(), value); }
 Value CodeBuilder::i32(int64_t value) { return create<arith::ConstantIntOp>(getI32Type(), static_cast<int32_t>(value)); }

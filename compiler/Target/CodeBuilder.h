@@ -69,7 +69,7 @@ public:
   Value equal(Value a, Value b);
   Value no(); // false
   Value isNot(Value condition);
-  Value both(Value a, Value b);
+  Value both(Value a, Value b); // null: what always holds
   Value either(Value a, Value b);
   Value ceilDiv(Value a, int64_t b) { return div(add(a, b - 1), i64(b)); }
   Value add(Value a, int64_t b) { return add(a, i64(b)); }
@@ -125,6 +125,8 @@ public:
   void storeStrided(Value vector, Value address, int64_t constantStride, Value stride, Value count = nullptr);
   /// i1 lanes: true in the first `count`.
   Value firstLanes(Value count);
+  /// `x`, but `others` in the lanes from `count` on (null: there are none).
+  Value firstLanesOf(Value x, Value count, Value others);
 
 protected:
   /// Writes into a function that is made elsewhere, as another target's kernels are.

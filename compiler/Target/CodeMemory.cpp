@@ -57,6 +57,10 @@ Value CodeBuilder::firstLanes(Value count) {
   return create<arith::CmpIOp>(arith::CmpIPredicate::slt, lanes(), limit);
 }
 
+Value CodeBuilder::firstLanesOf(Value x, Value count, Value others) {
+  return count ? create<arith::SelectOp>(firstLanes(count), x, others) : x;
+}
+
 bool CodeBuilder::hasMaskedMove(Type element, Value count) {
   if (getConstantIntValue(count))
     return true;

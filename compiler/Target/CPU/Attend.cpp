@@ -55,9 +55,9 @@ void AttendTasks::emitBeams() {
   };
   b.accumulate(begin, end, 1, begin, [&](Value task, Value start) {
     Value next = b.add(task, 1), count = b.sub(next, start);
-    Value isInside = b.create<arith::AndIOp>(b.less(task, last), b.less(b.rem(task, rows), b.sub(rows, 1)));
+    Value isInside = b.both(b.less(task, last), b.less(b.rem(task, rows), b.sub(rows, 1)));
     Value isSame = b.equal(sentenceAt(task), sentenceAt(b.min(next, last)));
-    Value goesOn = b.create<arith::AndIOp>(b.create<arith::AndIOp>(isInside, isSame), b.less(count, b.i64(tileRows)));
+    Value goesOn = b.both(b.both(isInside, isSame), b.less(count, b.i64(tileRows)));
     auto emitRows = [&] {
       // Of what follows one row will do, to know what it reads.
       Block block = blockOf(start, count), after = blockOf(b.min(next, last), b.i64(1));

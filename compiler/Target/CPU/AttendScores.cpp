@@ -42,9 +42,9 @@ Value AttendScores::allowed(RegionVectorizer masks, ArrayRef<Value> terms, Value
   Value all;
   for (Value term : terms) {
     Value lanes = masks.toVector(masks.emit(term));
-    all = all ? b.create<arith::AndIOp>(all, lanes).getResult() : lanes;
+    all = b.both(all, lanes);
   }
-  return chunkCount ? b.create<arith::AndIOp>(all, b.firstLanes(chunkCount)).getResult() : all;
+  return chunkCount ? b.both(all, b.firstLanes(chunkCount)) : all;
 }
 
 Value AttendScores::keysOfSentence(Value batch, Value keys) {
@@ -134,7 +134,7 @@ Value AttendScores::score(Regions regions, Value products, Value scale, Value of
     for (Value term : terms)
       scores = b.create<arith::SelectOp>(regions.masks.emit(term), scores, fill);
   }
-  return chunkCount ? b.create<arith::SelectOp>(b.firstLanes(chunkCount), scores, nothing).getResult() : scores;
+  return b.firstLanesOf(scores, chunkCount, nothing);
 }
 
 /// 16 products as f32, without the query's scale.

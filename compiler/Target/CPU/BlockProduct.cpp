@@ -153,7 +153,7 @@ static constexpr int64_t kMostShares = 16;
 
 void shareAhead(CodeBuilder &b, ProductOperands &operands, const PanelsAhead &next, Value turn, Value turns) {
   Value shares = b.min(turns, b.i64(kMostShares)), step = b.div(b.add(shares, next.stepBytes - 1), shares), run = b.mul(step, operands.depth);
-  Value isBusy = b.create<arith::AndIOp>(b.less(turn, shares), next.isNeeded);
+  Value isBusy = b.both(b.less(turn, shares), next.isNeeded);
   // A run for each panel; where there is one of all lines, these are parts of it.
   Value share = b.create<arith::SelectOp>(next.isApart, run, b.mul(run, next.panels));
   operands.ahead = b.create<arith::SelectOp>(isBusy, b.at(next.start, b.mul(share, turn), b.getI8Type()), operands.b);

@@ -21,7 +21,7 @@ static Value isBetter(CodeBuilder &b, const Candidate &x, const Candidate &y) {
   Value isGreater = b.create<arith::CmpFOp>(arith::CmpFPredicate::OGT, x.logit, y.logit);
   Value isEqual = b.create<arith::CmpFOp>(arith::CmpFPredicate::OEQ, x.logit, y.logit);
   Value isEarlier = b.create<arith::CmpIOp>(arith::CmpIPredicate::slt, x.token, y.token);
-  return b.create<arith::OrIOp>(isGreater, b.create<arith::AndIOp>(isEqual, isEarlier));
+  return b.create<arith::OrIOp>(isGreater, b.both(isEqual, isEarlier));
 }
 
 void clearList(CodeBuilder &b, const CandidateList &list, Value count) {

@@ -28,7 +28,7 @@ void ChooseAll::findMaximum(Value row, Value place) {
     Value products = logits.sumsOf(place, panel);
     Value x = logits.logitsOf(own, panel, lanes, b.loadVector(logits.sumType(), products));
     b.storeVector(x, products);
-    return SmallVector<Value>{maximum(b, x, carried[0]), b.create<arith::OrIOp>(carried[1], isOdd(x))};
+    return SmallVector<Value>{maximum(b, x, carried[0]), b.either(carried[1], isOdd(x))};
   });
   b.store(unlessOdd(reduceLanes(b, ReduceKind::max, seen[0]), seen[1]), maximumAt(row, logits.number()));
 }
@@ -61,12 +61,12 @@ void ChooseAll::joinNorms(Value row) {
   Value maxima = maximumAt(row, b.i64(0)), powers = sumAt(row, b.i64(0)), none = b.splat(noLogit());
   auto load = [&](Value i, Value lanes) {
     Value x = b.loadVector(f32(), b.at(maxima, i, f32()), lanes);
-    return lanes ? b.create<arith::SelectOp>(b.firstLanes(lanes), x, none).getResult() : x;
+    return b.firstLanesOf(x, lanes, none);
   };
   auto seen = forChunks(b, b.i64(blocks), {none, noLane()}, [&](Value i, Value lanes, ValueRange carried) {
     Value x = load(i, lanes);
     Value isNumberless = compare(arith::CmpFPredicate::UNO, x, x);
-    return SmallVector<Value>{maximum(b, x, carried[0]), b.create<arith::OrIOp>(carried[1], isNumberless)};
+    return SmallVector<Value>{maximum(b, x, carried[0]), b.either(carried[1], isNumberless)};
   });
   Value largest = reduceLanes(b, ReduceKind::max, seen[0]);
   b.store(unlessOdd(largest, seen[1]), normsOf(row));

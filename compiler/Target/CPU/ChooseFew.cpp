@@ -58,7 +58,7 @@ Value ChooseFew::boundsFrom(Value row, Value first) {
 Value ChooseFew::reaching(Value bounds, Value least) {
   Value isHigh = compare(arith::CmpFPredicate::OGE, bounds, b.splat(least));
   Value isThere = compare(arith::CmpFPredicate::OGT, bounds, b.splat(noLogit()));
-  return bitsOf(b, b.create<arith::AndIOp>(isHigh, isThere));
+  return bitsOf(b, b.both(isHigh, isThere));
 }
 
 Value ChooseFew::panelOfHighestBound(Value row) {

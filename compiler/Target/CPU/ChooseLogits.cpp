@@ -120,7 +120,7 @@ Value ChooseLogits::logitsOf(const Row &row, Value panel, Value lanes, Value pro
   Value bits = b.create<LLVM::LoadOp>(b.getI16Type(), b.at(row.forbidden, panel, b.getI16Type()));
   Value none = b.splat(b.f32(-std::numeric_limits<double>::infinity()));
   logits = b.create<arith::SelectOp>(b.create<LLVM::BitcastOp>(b.vectorOf(b.getI1Type()), bits), none, logits);
-  return lanes ? b.create<arith::SelectOp>(b.firstLanes(lanes), logits, none).getResult() : logits;
+  return b.firstLanesOf(logits, lanes, none);
 }
 
 SmallVector<Value> ChooseLogits::forPanels(ValueRange carried,

@@ -64,9 +64,9 @@ ChooseScreen::Source ChooseScreen::measure(const ChooseFactors &exact, Value row
   Value largest = reduceLanes(b, ReduceKind::max, seen[0]), squares = reduceLanes(b, ReduceKind::sum, seen[1]);
   auto holds = [&](arith::CmpFPredicate predicate, Value x, double y) { return b.create<arith::CmpFOp>(predicate, x, b.f32(y)); };
   Source source{exact, row};
-  source.hasBounds = b.create<arith::AndIOp>(holds(arith::CmpFPredicate::OGT, largest, kLeast), holds(arith::CmpFPredicate::OLT, largest, kMost));
+  source.hasBounds = b.both(holds(arith::CmpFPredicate::OGT, largest, kLeast), holds(arith::CmpFPredicate::OLT, largest, kMost));
   // An element that is no number makes `squares` none.
-  source.hasBounds = b.create<arith::AndIOp>(source.hasBounds, holds(arith::CmpFPredicate::ORD, squares, 0));
+  source.hasBounds = b.both(source.hasBounds, holds(arith::CmpFPredicate::ORD, squares, 0));
   source.length = b.create<math::SqrtOp>(squares);
   source.reach = scaleOf(ifBounded(source, largest, b.f32(1)), ifBounded(source, source.length, b.f32(1)));
   source.reciprocals = b.splat(b.create<arith::DivFOp>(b.f32(1), source.reach));

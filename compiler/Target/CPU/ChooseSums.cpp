@@ -77,7 +77,7 @@ Value ChooseSums::errorOf(Value row) {
   Value zeros = b.splatF32(0);
   Value most = accumulateChunks(b, b.i64(blocks), zeros, [&](Value i, Value lanes, Value carried) {
     Value x = b.loadVector(f32(), maximumAt(row, i), lanes);
-    return maximum(b, lanes ? b.create<arith::SelectOp>(b.firstLanes(lanes), x, zeros) : x, carried);
+    return maximum(b, b.firstLanesOf(x, lanes, zeros), carried);
   });
   double depth = cast<RankedTensorType>(op.getWeight().getType()).getDimSize(1);
   return b.create<arith::MulFOp>(reduceLanes(b, ReduceKind::max, most), b.f32(1 / std::sqrt(depth)));
@@ -98,7 +98,7 @@ void ChooseSums::settle(Value row) {
   byBound.rank();
   auto nextBest = [&]() -> std::pair<Value, Value> {
     Value highest = byBound.greatest(), mayBeBest = compare(arith::CmpFPredicate::OGE, highest, worstOf(b, listOf(row, part)));
-    return {b.create<arith::AndIOp>(mayBeBest, compare(arith::CmpFPredicate::OGT, highest, noLogit())), highest};
+    return {b.both(mayBeBest, compare(arith::CmpFPredicate::OGT, highest, noLogit())), highest};
   };
   whileFew(row, byBound, nextBest, [&](Value panel, Value place) { settlePanel(row, panel, place); });
 
@@ -121,7 +121,7 @@ void ChooseSums::whileFew(Value row, PanelRanking &ranking, Next next, Body body
   Value count = screen.countAt(row);
   auto nextIfFew = [&]() -> std::pair<Value, Value> {
     auto [goOn, number] = next();
-    return {b.create<arith::AndIOp>(goOn, b.less(b.load(b.i64Type(), count), b.i64(tooMany()))), number};
+    return {b.both(goOn, b.less(b.load(b.i64Type(), count), b.i64(tooMany()))), number};
   };
   b.loopWhile(f32(), nextIfFew, [&](Value number) {
     Value first = ranking.takeOut(number);
@@ -150,8 +150,8 @@ void ChooseSums::addRareColumns(Value row) {
   Value sum = b.accumulate(b.i64(0), b.i64(panelCount()), kLanes, none, [&](Value first, Value carried) {
     Value bounds = b.loadVector(f32(), screen.boundAt(row, first)), most = expOfNegative(b, difference(bounds, shift));
     // What has no bound has no sum, and there is none behind the last panel.
-    Value isThere = b.create<arith::AndIOp>(compare(arith::CmpFPredicate::OGT, bounds, b.splat(noLogit())),
-                                            b.firstLanes(b.min(b.i64(kLanes), b.sub(b.i64(panelCount()), first))));
+    Value isThere = b.both(compare(arith::CmpFPredicate::OGT, bounds, b.splat(noLogit())),
+                           b.firstLanes(b.min(b.i64(kLanes), b.sub(b.i64(panelCount()), first))));
     Value powers = b.create<arith::MulFOp>(b.loadVector(f32(), screen.powersAt(row, first)), most);
     powers = b.create<arith::SelectOp>(isThere, powers, none);
     b.storeVector(powers, screen.powersAt(row, first));
@@ -174,7 +174,7 @@ Value ChooseSums::isUnsettled(Value row) { return b.less(b.i64(tooMany() - 1), b
 Value ChooseSums::anyIsUnsettled(Value first, Value end) {
   Value none = b.create<arith::ConstantIntOp>(b.getI1Type(), 0);
   return b.accumulate(first, end, 1, none, [&](Value row, Value carried) {
-    return b.create<arith::OrIOp>(carried, isUnsettled(row));
+    return b.either(carried, isUnsettled(row));
   });
 }
 

@@ -181,7 +181,7 @@ void Contract::chunk(Value begin, Value end, Value isLast) {
   Value areSeveral = b.less(b.i64(1), blocks), depth = b.i64(weight.wholeGroups);
   if (blocking.copiesRows) {
     Value hasPanels = b.less(b.i64(blocking.leastPanels - 1), b.sub(panelEnd, panelBegin));
-    isCopied = b.create<arith::AndIOp>(b.less(b.i64(blocking.leastBlocks - 1), blocks), hasPanels);
+    isCopied = b.both(b.less(b.i64(blocking.leastBlocks - 1), blocks), hasPanels);
   }
   if (blocking.parts == 1)
     return multiply({panelBegin, panelEnd}, {b.i64(0), depth});
@@ -284,7 +284,7 @@ void Contract::fetchMeanwhile(const Turn &turn, Value isPart, int64_t stepBytes,
   Value isHere = b.create<arith::OrIOp>(isInPart, b.create<arith::OrIOp>(isPart, isInShare));
   // Several blocks of rows begin with a part of each panel; one takes a panel after the other.
   Value bytes = choose(isHere, b.i64(panelBytes()), behindBytes);
-  Value isApart = b.create<arith::AndIOp>(b.less(b.i64(1), blocks), b.less(b.i64(blocking.mostPartBytes), bytes));
+  Value isApart = b.both(b.less(b.i64(1), blocks), b.less(b.i64(blocking.mostPartBytes), bytes));
   PanelsAhead panels{next, b.sub(turn.nextPanel, turn.firstPanel), b.create<arith::OrIOp>(isHere, isFollowed), isApart, bytes, stepBytes};
   shareAhead(b, operands, panels, turn.number, blocks);
 }

@@ -23,7 +23,7 @@ Value placeOf(CodeBuilder &b, Value number, Value begin, Value end, llvm::functi
   Value all = b.splat(number);
   return b.accumulate(begin, end, kLanes, b.i64(-1), [&](Value first, Value carried) {
     Value lanes = bitsOf(b, b.create<arith::CmpFOp>(arith::CmpFPredicate::OEQ, numbersFrom(first), all));
-    Value isFirst = b.create<arith::AndIOp>(b.less(b.i64(0), lanes), b.less(carried, b.i64(0)));
+    Value isFirst = b.both(b.less(b.i64(0), lanes), b.less(carried, b.i64(0)));
     Value place = b.add(first, b.create<LLVM::CountTrailingZerosOp>(b.i64Type(), lanes, /*is_zero_poison=*/false));
     return b.create<arith::SelectOp>(isFirst, place, carried);
   });

@@ -25,7 +25,7 @@ void AttendKernel::takeSentence(Value number) {
 
 Value AttendKernel::isAny(const Softmax &all) {
   Value isNumber = b.create<arith::CmpFOp>(arith::CmpFPredicate::OGT, all.most, lowest);
-  return b.create<arith::OrIOp>(isNumber, b.create<arith::CmpFOp>(arith::CmpFPredicate::UNO, all.sum, all.sum));
+  return b.either(isNumber, b.create<arith::CmpFOp>(arith::CmpFPredicate::UNO, all.sum, all.sum));
 }
 
 Value AttendKernel::power(Value score, Value most) {

@@ -168,7 +168,7 @@ void AttendMany::emitPowers(Value firstKey) {
       found.push_back(b.create<arith::SelectOp>(b.less(key, end), own, lowest));
       most = codegen::combine(b, ReduceKind::max, found.back(), most);
       if (op.getProbabilities())
-        b.ifThen(b.create<arith::AndIOp>(b.less(key, end), exists(row)),
+        b.ifThen(b.both(b.less(key, end), exists(row)),
                  [&] { b.store(found.back(), probabilityAt(position, key)); });
     }
     most = b.reduceOver(ReduceKind::max, most, kPanel);
@@ -221,7 +221,7 @@ void AttendMany::storeContext(ArrayRef<Value> contexts) {
     Softmax all = softmaxOf(row);
     Value factor = factorOf(all);
     if (mayLackKeys())
-      stores = b.create<arith::AndIOp>(stores, isAny(all));
+      stores = b.both(stores, isAny(all));
     b.ifThen(stores, [&] {
       for (int64_t group = 0; group * kOwn * kOwn < static_cast<int64_t>(contexts.size()); ++group)
         for (int64_t j = 0; j < kOwn; ++j) {
@@ -259,8 +259,8 @@ void AttendMany::storeProbabilities() {
 
 void AttendMany::storeWithoutKeys() {
   forRows([&](Value row) {
-    Value any = isAny(softmaxOf(row)), lacks = b.create<arith::XOrIOp>(any, b.create<arith::ConstantOp>(b.getBoolAttr(true)));
-    b.ifThen(b.create<arith::AndIOp>(lacks, exists(row)), [&] {
+    Value any = isAny(softmaxOf(row)), lacks = b.isNot(any);
+    b.ifThen(b.both(lacks, exists(row)), [&] {
       b.loop(b.rem(b.thread(), b.i64(kPanel)), b.i64(valueWidth), kPanel,
              [&](Value column) { storeContextAt(contextWithoutKeys(values, column), existing(row), column); });
     });

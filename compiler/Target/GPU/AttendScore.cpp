@@ -59,7 +59,7 @@ Value AttendScore::keysOfSentence(Value keys) {
     codegen::RegionVectorizer region = scope(op.getMask());
     region.bind(op.getMask().getArgument(3), b.min(key, b.sub(keys, 1)));
     for (Value term : mask.sentenceTerms)
-      allowed = b.create<arith::AndIOp>(allowed, region.emit(term));
+      allowed = b.both(allowed, region.emit(term));
     Value end = b.create<arith::SelectOp>(allowed, b.narrow(b.add(key, 1)), b.i32(0));
     return b.toI64(b.reduceOver(ReduceKind::max, end, kWarp));
   };
@@ -69,7 +69,7 @@ Value AttendScore::keysOfSentence(Value keys) {
   OpBuilder::InsertionGuard guard(b);
   Block *before = b.createBlock(&search.getBefore(), {}, {i64, i64}, {b.getLoc(), b.getLoc()});
   Value isOpen = b.create<arith::CmpIOp>(arith::CmpIPredicate::eq, before->getArgument(1), b.i64(0));
-  isOpen = b.create<arith::AndIOp>(isOpen, b.less(b.i64(0), before->getArgument(0)));
+  isOpen = b.both(isOpen, b.less(b.i64(0), before->getArgument(0)));
   b.create<scf::ConditionOp>(isOpen, before->getArguments());
   Block *after = b.createBlock(&search.getAfter(), {}, {i64, i64}, {b.getLoc(), b.getLoc()});
   Value part = b.sub(after->getArgument(0), 1);

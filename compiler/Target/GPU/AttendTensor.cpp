@@ -47,7 +47,7 @@ Value TensorTile::queryWord(int64_t half, int64_t column) {
   Value first = b.add(b.mul(inGroup, 2), column), inside = b.min(first, b.i64(a.width - 2));
   auto load = [&](int64_t i) { return b.load(a.factorType, a.element(a.q, rows[half].position, b.add(inside, i), a.factorType)); };
   Value low = load(0), found = joinPair(b, low, load(1));
-  return zeroUnless(b, b.create<arith::AndIOp>(rows[half].exists, b.less(first, b.i64(a.width))), found);
+  return zeroUnless(b, b.both(rows[half].exists, b.less(first, b.i64(a.width))), found);
 }
 
 int64_t TensorTile::sharedSteps() {
@@ -286,7 +286,7 @@ private:
       for (size_t i = 0; i < contexts.size(); ++i)
         if (static_cast<int64_t>(i) / kOwn % 2 == half) {
           Value column = b.add(firstColumn, tile.column(i / (2 * kOwn) * kPanel, i % kOwn));
-          Value isOwn = b.create<arith::AndIOp>(b.less(b.sub(slice, 1), column), b.less(column, b.i64(valueWidth)));
+          Value isOwn = b.both(b.less(b.sub(slice, 1), column), b.less(column, b.i64(valueWidth)));
           b.ifThen(isOwn, [&] { storeContextAt(context(i, column), tile.position(half), column); });
         }
     };

@@ -164,13 +164,13 @@ Value ChooseBlock::panelIsNeeded(Value panel) {
   Value wanted = b.create<arith::CmpIOp>(arith::CmpIPredicate::ne, own, b.create<arith::ConstantIntOp>(b.getI16Type(), -1));
   // Bits behind the last column say nothing.
   Value exists = b.less(b.add(b.mul(number, kPanels), panel), b.i64(llvm::divideCeil(columns, kLanes)));
-  return b.create<arith::AndIOp>(wanted, exists);
+  return b.both(wanted, exists);
 }
 
 /// Nobody may choose any of the columns.
 void ChooseBlock::skip() {
   Value row = b.add(firstRow, b.thread());
-  Value exists = b.create<arith::AndIOp>(b.less(b.thread(), b.i64(rows)), b.less(row, views.rows));
+  Value exists = b.both(b.less(b.thread(), b.i64(rows)), b.less(row, views.rows));
   b.ifThen(exists, [&] {
     b.store(noLogit(b), views.maximumAt(row, number));
     b.store(b.f32(0), views.sumAt(row, number));
@@ -206,7 +206,7 @@ Value ChooseBlock::logit(Value product, Value word, Value row, Value own) {
   Value mask = b.create<arith::ShLIOp>(b.i32(1), b.narrow(b.rem(own, b.i64(32))));
   Value bit = b.create<arith::AndIOp>(word, mask);
   Value allowed = b.create<arith::CmpIOp>(arith::CmpIPredicate::eq, bit, b.i32(0));
-  allowed = b.create<arith::AndIOp>(allowed, b.less(column, b.i64(columns)));
+  allowed = b.both(allowed, b.less(column, b.i64(columns)));
   Block &body = op.getBody().front();
   codegen::RegionVectorizer region(b);
   region.bind(body.getArgument(0), product, /*isElement=*/true);

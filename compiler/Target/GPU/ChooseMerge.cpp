@@ -147,7 +147,7 @@ void ChooseMerge::joinNorms() {
   };
   auto seen = forBlocks({noLogit(b), b.no()}, /*withSums=*/false, [&](Value x, Value, ValueRange before) {
     Value isOdd = compare(b, arith::CmpFPredicate::UNO, x, x);
-    return SmallVector<Value>{codegen::maximum(b, x, before[0]), b.create<arith::OrIOp>(before[1], isOdd)};
+    return SmallVector<Value>{codegen::maximum(b, x, before[0]), b.either(before[1], isOdd)};
   });
   Value largest = b.reduceOver(ReduceKind::max, seen[0], kLanes), anyOdd = b.ballot(seen[1]);
   Value norms = b.at(b.data(views.result + 2), b.mul(row, b.stride(views.result + 2, 0)), f32);

@@ -85,13 +85,13 @@ void ChooseRows::findNorms(Value own) {
     Value local = b.add(own, i * apart);
     if (together > 1)
       local = b.add(local, b.mul(half, apart));
-    Half h{b.add(tile.firstRow, local), b.create<arith::AndIOp>(exists(local), b.equal(firstLane, b.i64(0))), noLogit(b), {}};
+    Half h{b.add(tile.firstRow, local), b.both(exists(local), b.equal(firstLane, b.i64(0))), noLogit(b), {}};
     Value isOdd = b.no();
     for (int64_t panel = 0; panel < kPanels; ++panel) {
       Value x = b.load(f32, logitAt(local, b.add(lane, panel * kLanes)));
       h.logits.push_back(x);
       h.largest = codegen::maximum(b, x, h.largest);
-      isOdd = b.create<arith::OrIOp>(isOdd, compare(b, arith::CmpFPredicate::UGT, x, greatest));
+      isOdd = b.either(isOdd, compare(b, arith::CmpFPredicate::UGT, x, greatest));
     }
     h.largest = b.reduceOver(ReduceKind::max, h.largest, kLanes);
     Value anyOdd = b.create<arith::AndIOp>(b.ballot(isOdd), ownLanes);
@@ -188,12 +188,12 @@ void ChooseRows::findCandidates(Value own) {
 void ChooseRows::storeCandidates() {
   b.loop(b.thread(), b.i64(tile.rows * views.most), tile.threads, [&](Value i) {
     Value local = b.divide(i, b.i64(views.most)), place = b.remainder(i, b.i64(views.most));
-    b.ifThen(b.create<arith::AndIOp>(exists(local), b.less(place, views.wanted)), [&] {
+    b.ifThen(b.both(exists(local), b.less(place, views.wanted)), [&] {
       Value byte = b.load(b.getI8Type(), foundAt(local, b.min(place, b.i64(perRow - 1))));
       Value own = b.sub(b.create<arith::ExtUIOp>(b.getI64Type(), byte), 1);
       Value logit = b.load(b.getF32Type(), logitAt(local, b.max(own, b.i64(0))));
-      Value isThere = b.create<arith::AndIOp>(b.less(b.i64(-1), own), b.less(place, b.i64(perRow)));
-      isThere = b.create<arith::AndIOp>(isThere, compare(b, arith::CmpFPredicate::OGT, logit, noLogit(b)));
+      Value isThere = b.both(b.less(b.i64(-1), own), b.less(place, b.i64(perRow)));
+      isThere = b.both(isThere, compare(b, arith::CmpFPredicate::OGT, logit, noLogit(b)));
       Candidate none = noCandidate(b);
       Value column = b.narrow(b.add(b.mul(tile.number, ChooseOp::kBlock), own));
       views.store({select(b, isThere, logit, none.logit), select(b, isThere, column, none.column)}, b.add(tile.firstRow, local), tile.number, place);

@@ -25,7 +25,7 @@ Value ContractEpilogue::extra(unsigned i, Value row, Value column) {
 }
 
 Value ContractEpilogue::exists(Value row, Value column) {
-  return b.create<arith::AndIOp>(b.less(row, rows()), b.less(column, columns()));
+  return b.both(b.less(row, rows()), b.less(column, columns()));
 }
 
 codegen::RegionVectorizer ContractEpilogue::read(Value row, Value column) {

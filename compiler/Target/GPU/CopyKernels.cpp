@@ -221,7 +221,7 @@ LogicalResult emitConcat(ConcatOp op, const KernelRequest &request, Kernel &kern
       Value end = b.add(begin, b.size(view, axis));
       SmallVector<Value> origin(indices);
       origin[axis] = b.sub(origin[axis], begin);
-      Value inside = b.create<arith::AndIOp>(b.less(b.sub(begin, 1), indices[axis]), b.less(indices[axis], end));
+      Value inside = b.both(b.less(b.sub(begin, 1), indices[axis]), b.less(indices[axis], end));
       b.ifThen(inside, [&] {
         if (auto slots = request.slotsOf(input))
           origin[0] = loadIndex(b, *slots, origin[0]);

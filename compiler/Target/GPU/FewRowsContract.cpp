@@ -64,12 +64,12 @@ private:
 void FewRows::fill(Value part) {
   Value first = b.mul(part, kPartBytes), target = stage(part);
   for (int64_t i = 0; i < kPartBytes / kChunk; i += kThreads) {
-    Value place = b.mul(b.add(b.thread(), i), kChunk), offset = b.add(first, place), bytes;
+    Value place = b.mul(b.add(b.thread(), i), kChunk), offset = b.add(first, place), exists;
     if (lines % kPartLines) {
-      bytes = b.create<arith::SelectOp>(b.less(offset, b.i64(lines * kLineBytes)), b.i32(kChunk), b.i32(0));
+      exists = b.less(offset, b.i64(lines * kLineBytes));
       offset = b.min(offset, b.i64(lines * kLineBytes - kChunk));
     }
-    copyAsync(b, atByte(target, place), atByte(b.data(1), b.add(b.mul(panel, lines * kLineBytes), offset)), bytes);
+    copyAsyncIf(b, exists, atByte(target, place), atByte(b.data(1), b.add(b.mul(panel, lines * kLineBytes), offset)));
   }
 }
 

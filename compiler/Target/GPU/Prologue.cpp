@@ -22,7 +22,7 @@ void emitPrologue(GpuBuilder &b, const Prologue &prologue, int64_t threads, Valu
     if (first + groups > target.rows)
       works = b.less(group, b.i64(target.rows - first));
     Value own = b.min(b.add(group, first), b.i64(target.rows - 1));
-    Value mayStore = works ? b.create<arith::AndIOp>(stores, works).getResult() : stores;
+    Value mayStore = b.both(stores, works);
     emitter.emit(b.add(firstRow, own), mayStore, RowEmitter::Copy{prologue.result, b.at(target.start, b.mul(own, target.stride), element)}, works);
   }
   b.setFirstView(0);

@@ -121,7 +121,7 @@ void RowEmitter::emit(Value row, Value stores, std::optional<Copy> copy, Value c
   Value all = rows();
   exists = b.less(row, all);
   if (stores)
-    exists = b.create<arith::AndIOp>(exists, stores);
+    exists = b.both(exists, stores);
   takeRow(b.min(row, b.sub(all, 1)));
   emitStatistics(0);
   if (readsAll)
@@ -135,7 +135,7 @@ void RowEmitter::emit(Value row, Value stores, std::optional<Copy> copy, Value c
   for (auto [i, value] : llvm::enumerate(body.getTerminator()->getOperands()))
     if (!codegen::RowSchedule::isRow(value))
       made.push_back({numbers.lookup(value), outputs[i].address});
-  store(made, b.create<arith::AndIOp>(exists, b.equal(lane, b.i64(0))));
+  store(made, b.both(exists, b.equal(lane, b.i64(0))));
 }
 
 Value RowEmitter::load(const Place &place, Type element) {

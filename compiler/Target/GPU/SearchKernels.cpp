@@ -32,7 +32,7 @@ Kernel emitMoveRows(mlir::gpu::GPUModuleOp module, StringRef name) {
   Value units = b.divide(b.add(moveWord(2), b.sub(b.max(positions, one), 1)), b.max(positions, one));
   units = b.create<arith::SelectOp>(b.less(b.i64(0), positions), units, one);
   // Moves that a device has planned have a place for each row, also for those that stay.
-  Value rests = b.create<arith::OrIOp>(b.equal(moveWord(0), moveWord(1)), b.create<arith::CmpIOp>(arith::CmpIPredicate::sge, number, tasks));
+  Value rests = b.either(b.equal(moveWord(0), moveWord(1)), b.create<arith::CmpIOp>(arith::CmpIPredicate::sge, number, tasks));
   units = b.create<arith::SelectOp>(rests, b.i64(0), units);
   Value from = rowAt(moveWord(0)), to = rowAt(moveWord(1)), bytes = b.mul(units, b.size(state, unitBytes));
   auto copy = [&](Type element, Value count) {

@@ -75,7 +75,7 @@ void TensorContract::emitFew(const Prologue *prologue) {
   for (size_t i = 0; i < sums.size(); ++i) {
     Value exists = epilogue.exists(rows[i], columns[i]);
     if (int64_t(i + 1) * threads > FewRowsProduct::kElements)
-      exists = b.create<arith::AndIOp>(exists, b.less(b.thread(), b.i64(FewRowsProduct::kElements - int64_t(i) * threads)));
+      exists = b.both(exists, b.less(b.thread(), b.i64(FewRowsProduct::kElements - int64_t(i) * threads)));
     b.ifThen(exists, [&] { epilogue.store(regions[i], sums[i], rows[i], columns[i]); });
   }
   b.finish();
@@ -98,7 +98,7 @@ void TensorContract::emitSome() {
   SmallVector<Value> sums = product.multiply(firstRow, firstPanel, [&] { b.awaitLaunches(); }, readExtras);
   for (auto [i, sum] : llvm::enumerate(sums)) {
     Value exists = epilogue.exists(rowOf(i), column);
-    exists = b.create<arith::AndIOp>(exists, b.less(product.rowOf(i), b.i64(SomeRowsProduct::kRows)));
+    exists = b.both(exists, b.less(product.rowOf(i), b.i64(SomeRowsProduct::kRows)));
     b.ifThen(exists, [&] { epilogue.store(regions[i], sum, rowOf(i), column); });
   }
   b.finish();

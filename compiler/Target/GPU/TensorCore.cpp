@@ -58,6 +58,10 @@ void copyAsync(GpuBuilder &b, Value to, Value from, Value bytes) {
     call(b, "llvm.nvvm.cp.async.cg.shared.global.16", {to, from});
 }
 
+void copyAsyncIf(GpuBuilder &b, Value condition, Value to, Value from) {
+  copyAsync(b, to, from, condition ? b.create<arith::SelectOp>(condition, b.i32(16), b.i32(0)) : Value());
+}
+
 void closeCopies(GpuBuilder &b) { call(b, "llvm.nvvm.cp.async.commit.group", {}); }
 
 void awaitCopies(GpuBuilder &b, int64_t open) {

@@ -31,6 +31,8 @@ llvm::SmallVector<mlir::Value> loadMatrices(GpuBuilder &b, mlir::Value address);
 /// cp.async: starts to copy 16 bytes from global to shared memory, of which the first `bytes` (i32, 0 … 16; null: all) are
 /// read and the others are zeros. Both addresses are multiples of 16.
 void copyAsync(GpuBuilder &b, mlir::Value to, mlir::Value from, mlir::Value bytes = nullptr);
+/// The same with all 16 bytes where the condition holds (null: it does), else with none.
+void copyAsyncIf(GpuBuilder &b, mlir::Value condition, mlir::Value to, mlir::Value from);
 /// The thread's copies since the last call become a group.
 void closeCopies(GpuBuilder &b);
 /// Waits until at most `open` of the thread's newest groups are under way. Other threads see them behind a barrier.

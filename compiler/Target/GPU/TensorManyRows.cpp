@@ -43,14 +43,10 @@ void ManyRowsProduct::findChunks() {
 
 void ManyRowsProduct::copyWeights(Value target, Value part) {
   for (const Chunk &chunk : chunks) {
-    Value reads = chunk.reads, bytes;
-    if (depth % kPartDepth) {
-      Value exists = b.less(b.add(b.mul(part, kPartDepth / 2), chunk.pair), b.i64(pairs));
-      reads = reads ? b.create<arith::AndIOp>(reads, exists).getResult() : exists;
-    }
-    if (reads)
-      bytes = b.create<arith::SelectOp>(reads, b.i32(kChunk), b.i32(0));
-    copyAsync(b, atByte(target, chunk.place), atByte(chunk.from, b.mul(part, kPanelBytes)), bytes);
+    Value reads = chunk.reads;
+    if (depth % kPartDepth)
+      reads = b.both(reads, b.less(b.add(b.mul(part, kPartDepth / 2), chunk.pair), b.i64(pairs)));
+    copyAsyncIf(b, reads, atByte(target, chunk.place), atByte(chunk.from, b.mul(part, kPanelBytes)));
   }
 }
 

@@ -58,9 +58,6 @@ private:
   Value atByte(Value base, Value offset) { return b.at(base, offset, b.getI8Type()); }
   Value stage(Value part) { return atByte(shared, b.mul(b.rem(part, b.i64(shape.stages())), shape.stageBytes())); }
   Value atWeights(Value stage) { return b.atByte(stage, 4 * shape.rows * shape.strideOfX()); }
-  Value chunkOr0(Value condition) {
-    return b.create<arith::SelectOp>(condition, b.i32(kChunk), b.i32(0));
-  }
 
   GpuBuilder &b;
   const TileShape &shape;
@@ -141,11 +138,9 @@ void TileProduct::findX() {
 void TileProduct::copyWeights(Value part, Value target) {
   for (const Source &source : weights) {
     Value reads = source.isNeeded;
-    if (hasTail()) {
-      Value exists = b.less(b.add(b.mul(part, shape.part), source.k), b.i64(depth));
-      reads = reads ? b.create<arith::AndIOp>(reads, exists).getResult() : exists;
-    }
-    copyAsync(b, atByte(atWeights(target), source.place), atByte(source.from, b.mul(part, shape.part * kLineBytes)), reads ? chunkOr0(reads) : Value());
+    if (hasTail())
+      reads = b.both(reads, b.less(b.add(b.mul(part, shape.part), source.k), b.i64(depth)));
+    copyAsyncIf(b, reads, atByte(atWeights(target), source.place), atByte(source.from, b.mul(part, shape.part * kLineBytes)));
   }
 }
 
