@@ -39,6 +39,7 @@ void buildRoundingPipeline(OpPassManager &passes, FactorType type) {
 void buildStepPipeline(OpPassManager &passes) {
   // Shared subexpressions first: q, k and v of one norm are then one value for the proof and for the state.
   addCleanup(passes);
+  passes.addPass(createXfCheckSentences());
   passes.addPass(createXfDeriveStep());
   // The step drops results that a search does not use.
   addCleanup(passes);

@@ -34,7 +34,6 @@ private:
   void visit(Block &block);
   void visit(RepeatOp repeat);
 
-  StringRef batch; // name of the rows' dimension
   llvm::DenseMap<Value, Along> along;
   llvm::DenseMap<Value, LookAhead> reasons;
 };

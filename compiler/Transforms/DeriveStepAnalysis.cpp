@@ -10,7 +10,7 @@ static int64_t countDims(Value value, StringRef name) {
   return tensor ? llvm::count(getDimNames(tensor), name) : 0;
 }
 
-Causality::Causality(Roles &roles) : batch(roles.batch) {
+Causality::Causality(Roles &roles) {
   target = roles.target;
   EntryOp decode = roles.decode;
   for (BlockArgument argument : decode.getBody().getArguments()) {
@@ -46,7 +46,6 @@ void Causality::visit(Block &block) {
     Along all = causal ? causal.getAlong(*this) : join(&op);
     if (!causal && growsAlong(all))
       all = whole(&op, {"nothing says how '" + op.getName().getStringRef().str() + "' follows the target positions"});
-    bool isOfRows = llvm::any_of(op.getOperands(), [&](Value value) { return growsAlong(get(value)) && countDims(value, batch) > 0; });
     for (Value result : op.getResults()) {
       auto count = countDims(result, target);
       // What is repeated for all target positions is known at each.
@@ -58,8 +57,6 @@ void Causality::visit(Block &block) {
         problem = "this value holds pairs of target positions outside of an attention";
       else if (count == 0)
         problem = "this value mixes all target positions";
-      else if (isOfRows && countDims(result, batch) == 0)
-        problem = "this value mixes the sentences of a batch";
       else
         continue;
       along[result] = Along::whole;

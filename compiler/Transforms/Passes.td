@@ -4,6 +4,14 @@
 
 include "mlir/Pass/PassBase.td"
 
+def XfCheckSentences : Pass<"xf-check-sentences", "::mlir::ModuleOp"> {
+  let summary = "Refuse searches and predictions whose sentences see each other";
+  let description = [{
+    The entries that `xf.generate` and `xf.predict` name treat each sentence of a batch by itself: no value has two dimensions of the batch, none
+    is made of several sentences or of a sentence's number.
+  }];
+}
+
 def XfDeriveStep : Pass<"xf-derive-step", "::mlir::ModuleOp"> {
   let summary = "Derive the decoder's step from its full-sequence entry";
   let description = [{

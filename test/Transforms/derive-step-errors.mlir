@@ -394,26 +394,3 @@ module attributes {xf.bounds = {B = 4 : i64, T = 10 : i64}, xf.generate = {decod
   }
 }
 
-// -----
-
-// A row of a search is alone.
-#bt = #xf.dims<"B", "T">
-#btd = #xf.dims<"B", "T", "">
-module attributes {xf.bounds = {B = 4 : i64, T = 10 : i64}, xf.generate = {decode = @decode, tokens = "tgt", logits = "logits", batch = "B", target = "T"}} {
-  xf.parameter @embed : tensor<11x8xf32> path "embed"
-  xf.entry @decode(%tgt: tensor<?x?xi32, #bt> {xf.name = "tgt"}) -> (tensor<?x?x8xf32, #btd> {xf.name = "logits"}) {
-    %table = xf.param @embed : tensor<11x8xf32>
-    %x = xf.embed %table, %tgt : tensor<11x8xf32>, tensor<?x?xi32, #bt> -> tensor<?x?x8xf32, #btd>
-    %turned = xf.rearrange %x "B T d -> T d B" {} : tensor<?x?x8xf32, #btd> -> tensor<?x8x?xf32, #xf.dims<"T", "", "B">>
-    // expected-error@below {{this value mixes the sentences of a batch, so no step can be derived from @decode}}
-    %sum = xf.reduce sum %turned : tensor<?x8x?xf32, #xf.dims<"T", "", "B">> -> tensor<?x8x1xf32, #xf.dims<"T", "", "">>
-    // expected-note@below {{it is used here}}
-    %y = xf.map(%x, %sum) maps [[0, 1, 2], [1, 2, -1]] : (tensor<?x?x8xf32, #btd>, tensor<?x8x1xf32, #xf.dims<"T", "", "">>) -> tensor<?x?x8xf32, #btd> {
-    ^bb0(%a: f32, %b: f32):
-      %d = arith.subf %a, %b : f32
-      xf.yield %d : f32
-    }
-    // expected-note@below {{result 'logits' depends on it}}
-    xf.return %y : tensor<?x?x8xf32, #btd>
-  }
-}
