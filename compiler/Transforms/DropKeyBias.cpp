@@ -66,7 +66,7 @@ private:
     }
     llvm::sort(slices, [](SliceOp x, SliceOp y) { return x.getStart() < y.getStart(); });
     for (size_t i = 1; i < slices.size(); ++i)
-      if (slices[i].getStart() <= slices[i - 1].getLast())
+      if (static_cast<int64_t>(slices[i].getStart()) <= slices[i - 1].getLast())
         return {};
     return llvm::map_to_vector(slices, [](SliceOp slice) { return Value(slice.getResult()); });
   }

@@ -282,15 +282,16 @@ private:
     return found == owner.end() ? nullptr : found->second;
   }
 
-  bool canJoin(Group &group, Operation *op) {
-    if (!group.fits(rowsOf(op)) || !canMoveTo(group, op))
-      return false;
-    for (unsigned i : rowOperands(op)) {
+  /// Whether `op`, a member of `group`, would see all rows that it reads of `makers` as a whole.
+  static bool seesRows(const Group &group, const Group &makers, Operation *op) {
+    return llvm::all_of(rowOperands(op), [&](unsigned i) {
       Operation *def = op->getOperand(i).getDefiningOp();
-      if (def && group.members.contains(def) && !group.sees(op, i, op->getOperand(i)))
-        return false;
-    }
-    return true;
+      return !def || !makers.members.contains(def) || group.sees(op, i, op->getOperand(i));
+    });
+  }
+
+  bool canJoin(const Group &group, Operation *op) {
+    return group.fits(rowsOf(op)) && canMoveTo(group, op) && seesRows(group, group, op);
   }
 
   void place(Operation *op) {
@@ -311,7 +312,7 @@ private:
     absorb(*groups.back(), op);
   }
 
-  /// Takes the look-ups that `op` broadcasts, and other groups that `op` reads and that run over the same rows.
+  /// Takes other groups that `op` reads and that run over the same rows.
   void absorb(Group &group, Operation *op) {
     for (unsigned i : rowOperands(op)) {
       Operation *def = op->getOperand(i).getDefiningOp();
@@ -319,7 +320,7 @@ private:
       if (!other || other == &group)
         continue;
       bool fits = llvm::all_of(other->members, [&](Operation *m) { return group.fits(rowsOf(m)); });
-      if (!fits || !group.sees(op, i, op->getOperand(i)) || !canMoveTo(*other, op))
+      if (!fits || !seesRows(group, *other, op) || !canMoveTo(*other, op))
         continue;
       for (Operation *member : other->members) {
         group.add(member);

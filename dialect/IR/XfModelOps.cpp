@@ -53,6 +53,9 @@ LogicalResult mlir::xf::verifyIndexMaps(Operation *op, ValueRange operands, Arra
     auto type = typeOf(operand);
     if (static_cast<int64_t>(map.size()) != type.getRank())
       return op->emitOpError("map ") << i << " has another rank than its operand " << describeShape(type);
+    for (auto [d, target] : llvm::enumerate(map))
+      if (target >= 0 && llvm::is_contained(map.take_front(d), target))
+        return op->emitOpError("map ") << i << " refers to dimension " << target << " twice";
     for (auto [d, target] : llvm::enumerate(map)) {
       if (target < -1 || target >= shape.getRank())
         return op->emitOpError("map ") << i << " refers to dimension " << target << " of " << describeShape(shape);

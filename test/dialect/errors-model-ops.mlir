@@ -185,6 +185,18 @@ xf.entry @run(%w: tensor<8x4xf32> {xf.name = "w"}) {
 
 // -----
 
+// A diagonal is no map.
+xf.entry @run(%w: tensor<4x4xf32> {xf.name = "w"}) {
+  // expected-error @+1 {{map 0 refers to dimension 0 twice}}
+  xf.map(%w) maps [[0, 0]] : (tensor<4x4xf32>) -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    xf.yield %a : f32
+  }
+  xf.return
+}
+
+// -----
+
 xf.entry @run(%w: tensor<8x4xf32> {xf.name = "w"}) {
   // expected-error @+1 {{map 0 refers to dimension 2 of [8, 4]}}
   %y = xf.map(%w) maps [[0, 2]] : (tensor<8x4xf32>) -> tensor<8x4xf32> {
