@@ -44,7 +44,7 @@ static T rounded(T value, mlir::Type element) {
 }
 
 /// A softmax's exponentials, rounded as factors of this type, in place; returns the sum of those that are not rounded. Where a mask leaves a
-/// row no key, equal finite fills give equal ones; of those that are -inf all are 0 (`mayBeEmpty`), of other scores that are NaN.
+/// row no key, equal finite fills give equal ones; scores that are all -inf give 0 where keys may be hidden (`mayBeEmpty`), else NaN.
 template <typename T>
 static T exponentials(std::vector<T> &row, mlir::Type factor, bool mayBeEmpty) {
   T largest = -T(INFINITY), sum = 0;
@@ -69,7 +69,7 @@ public:
   /// `spans`: of sentences behind each other, or null.
   Query(mlir::xf::AttendOp op, const Array<T> &q, const Array<T> &k, const Array<T> &v, const Array<T> *spans)
       : q(q), k(k), v(v), spans(spans), scale(static_cast<T>(op.getScale().convertToDouble())), factor(elementOf(op.getV())),
-        result(elementOf(op.getOutput())), mayBeEmpty(!op.getMask().empty() && !op.getFill().isFinite()) {}
+        result(elementOf(op.getOutput())), mayBeEmpty(op.mayHideAllKeys()) {}
 
   void score(int64_t b, int64_t h, int64_t i, std::vector<T> &scores) const {
     int64_t depth = q.shape[3], keys = scores.size(), from = firstKey(b, h);

@@ -40,12 +40,12 @@ LogicalResult MapOp::fold(FoldAdaptor, SmallVectorImpl<OpFoldResult> &results) {
 
 namespace {
 
-/// A slice of a slice along the same axis is one slice.
+/// A slice of a slice along the same axis is one slice. Where only a call tells how long that is, the inner one stays: it may be too short for it.
 struct SliceOfSlice : OpRewritePattern<SliceOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(SliceOp op, PatternRewriter &rewriter) const override {
     auto inner = op.getX().getDefiningOp<SliceOp>();
-    if (!inner || inner.getAxis() != op.getAxis())
+    if (!inner || inner.getAxis() != op.getAxis() || inner.getX().getType().isDynamicDim(op.getAxis()))
       return failure();
     rewriter.replaceOpWithNewOp<SliceOp>(op, op.getType(), inner.getX(), op.getAxis(), inner.getStart() + op.getStart() * inner.getStep(),
                                          inner.getStep() * op.getStep());
@@ -172,6 +172,12 @@ struct IdleRegions : OpRewritePattern<AttendOp> {
 };
 
 } // namespace
+
+bool AttendOp::mayHideAllKeys() {
+  if (!getMask().empty())
+    return getFill().convertToDouble() == kHidden;
+  return !getBias().empty() && findHiding(getBias().front().getTerminator()->getOperand(0));
+}
 
 void SliceOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
   patterns.add<SliceOfSlice, SliceOfConcat>(context);

@@ -171,6 +171,8 @@ def Xf_AttendOp : Xf_Op<"attend", [Xf_InBody, Pure, DeclareOpInterfaceMethods<Xf
     /// Whether masked scores take part in the softmax as the number that `fill` is: any larger negative one gives exactly 0
     /// beside an allowed key, whose score is taken to be above it.
     bool isFillAScore() { return !getMask().empty() && !(getFill().convertToDouble() <= -1e4); }
+    /// Whether keys may be hidden from a query altogether, by a mask or by minus infinity that the bias chooses: one without any has the context 0.
+    bool mayHideAllKeys();
     /// Whether index `d` of a read in one of the regions is always inside the tensor.
     bool isWithin(AtOp at, unsigned d);
   }];

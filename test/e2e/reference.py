@@ -5,7 +5,7 @@ Inputs are such that the type rounds none: whole numbers whose rows reach 127.
 import random
 import struct
 
-from common import BIN, Checks, SOURCE, WORK, compile_model, read_safetensors, run, write_safetensors
+from common import BIN, Checks, SOURCE, WORK, compile_model, read_safetensors, results, run, write_safetensors
 
 checks = Checks()
 rng = random.Random(1)
@@ -63,4 +63,27 @@ checks.that(struct.unpack("<12q", out["bucket"][2])[5:9] == (4, 6, 8, 16), f"buc
 for options in (["--reference"], ["--reference=f32"], ["--device", "emulator"], ["--device", "cpu", "--isa", "baseline"]):
     status, text, err = run(BIN / "xf-run", WORK / "model", "--golden", WORK / "io", *options, ok=False)
     checks.that(status == 0, f"steps, {options}:\n{text}{err}")
+
+# Minus infinity that a bias chooses hides keys as a mask does: a query without any has 0. A slice that a slice makes longer than its dimension
+# is refused by all.
+(WORK / "hidden.xf").write_text("""model Hidden() {
+  param scores: f32[4]
+  entry run(x: f32[B, T, 4]) -> seen, first {
+    q = split(x, 2)
+    seen = attend(q, q, q, bias = (i, j) -> if i > 1 then -inf else scores[j + 0])
+    first = x[:, 0:5][:, 0:2]
+  }
+}
+""")
+compile_model(WORK / "hidden.xf", WORK / "model", "--random-weights", 1, "--emit=model", "--target", "cpu,cuda")
+for size, works in ((5, True), (3, False)):
+    inputs = {"x": ("F32", [1, size, 4], struct.pack(f"<{4 * size}f", *[rng.gauss(0, 1) for _ in range(4 * size)]))}
+    for options in (["--reference"], ["--reference=f32"], ["--device", "cpu"], ["--device", "emulator"]):
+        got = results(WORK / "model", inputs, *options)
+        if works:
+            rows = struct.unpack("<20f", got["seen"][2])
+            hidden = [rows[10 * head + 4:10 * head + 10] for head in range(2)]
+            checks.that(not any(any(row) for row in hidden) and all(rows[:4]), f"hidden keys, {options}: {rows}")
+        else:
+            checks.that(isinstance(got, str) and "3" in got, f"too short a slice, {options}: {got}")
 checks.end()
