@@ -81,8 +81,9 @@ inline void require_choice(const char *what, int value, int least, int most) {
 #define XF_FIRST_SIZE(type, last) (offsetof(type, last) + sizeof(type::last))
 constexpr size_t kLargestSize = 4096; // more is a size that was not set
 
+// Whatever the version, a struct's size is a multiple of its alignment: another might end within a field, of a pointer in its middle.
 template <typename T> void require_size(const T *given, size_t first_size, const char *what) {
-  require(given && given->size >= first_size && given->size <= kLargestSize, what);
+  require(given && given->size >= first_size && given->size <= kLargestSize && given->size % alignof(T) == 0, what);
 }
 // Sets the fields that the caller has, `size` bytes in all; those that are not known here become zero.
 template <typename T> void init_struct(T *to, size_t size, const T &values) {

@@ -222,7 +222,11 @@ xf_status xf_source_info(const xf_model *m, int32_t input, xf_tensor_info *info)
 }
 
 void xf_session_options_init(xf_session_options *options, size_t size) {
-  init_struct(options, size, {size, 0, XF_ISA_BEST, XF_DEVICE_BEST, nullptr, nullptr});
+  xf_session_options defaults = {}; // all of it, the bytes between fields included
+  defaults.size = size;
+  defaults.isa = XF_ISA_BEST;
+  defaults.device = XF_DEVICE_BEST;
+  init_struct(options, size, defaults);
 }
 
 xf_status xf_session_create(const xf_model *m, const xf_session_options *options, xf_session **result) {

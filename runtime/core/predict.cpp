@@ -86,16 +86,20 @@ const char *predictor::refuse(std::span<const int32_t> ids) {
   if (int64_t least = tokens.least_of(limits_.source_dim); length < least)
     return refusal_.too_few_tokens(length, least);
   if (length > limits_.source)
-    return refusal_.too_many_tokens(length, limits_.source);
+    return refusal_.too_long("it", length, limits_.source);
   return refusal_.unknown_token(ids, tokens.bound);
 }
 
-void predictor::predict(const token_rows &rows, int32_t batch, predict_sink &sink) {
+void predictor::check(int32_t batch) const {
   if (layout_.problem)
     fail(status::unsupported, "%s", layout_.problem);
   if (batch < 0 || batch > layout_.batch)
     fail(batch < 0 ? status::invalid_argument : status::limit, "the batch must be between 1 and %lld, not %d",
          static_cast<long long>(layout_.batch), batch);
+}
+
+void predictor::predict(const token_rows &rows, int32_t batch, predict_sink &sink) {
+  check(batch);
   int64_t most = batch ? batch : layout_.batch;
   auto accepts = accepting([&](int64_t sentence) { return refuse(rows.row(sentence)); }, sink);
   layout_.window.for_batches(rows, most, accepts, [&](int64_t count) {

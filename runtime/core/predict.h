@@ -44,6 +44,9 @@ public:
   void bind(const arena &memory);
   const predict_layout &layout() const { return layout_; }
 
+  // Throws if it cannot predict at all, or not so many sentences at once.
+  void check(int32_t batch) const;
+
   // At most `batch` sentences at once; 0: the model's limit.
   void predict(const token_rows &rows, int32_t batch, predict_sink &sink);
 

@@ -10,12 +10,6 @@ const char *refusal::too_few_tokens(int64_t count, int64_t least) {
   return text_;
 }
 
-const char *refusal::too_many_tokens(int64_t count, int64_t most) {
-  std::snprintf(text_, sizeof(text_), "it has %lld tokens; at most %lld are possible", static_cast<long long>(count),
-                static_cast<long long>(most));
-  return text_;
-}
-
 const char *refusal::too_long(const char *what, int64_t count, int64_t most) {
   std::snprintf(text_, sizeof(text_), "%s has %lld tokens; at most %lld are possible", what, static_cast<long long>(count),
                 static_cast<long long>(most));

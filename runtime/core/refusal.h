@@ -13,7 +13,7 @@ public:
   static constexpr const char *no_tokens = "it has no tokens", *only_padding = "it has nothing but padding";
 
   const char *too_few_tokens(int64_t count, int64_t least);
-  const char *too_many_tokens(int64_t count, int64_t most);
+  // `what`: "it", or a part of it.
   const char *too_long(const char *what, int64_t count, int64_t most);
   // Of the first token that is not below `bound` (0: all are); null if there is none.
   const char *unknown_token(std::span<const int32_t> ids, int64_t bound, const char *where = "");

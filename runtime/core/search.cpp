@@ -94,11 +94,7 @@ void searcher::generate_bound(const search_options &options, search_sink &sink) 
   make_room(sentences, length, positions);
   for (int32_t b = 0; b < sentences; ++b) {
     std::span<const int32_t> source = source_.given_ids(b), given = options.prefix_of(b);
-    int64_t own = length;
-    if (source_.has_tokens()) {
-      own = lengths_.own(source);
-      source = source.first(static_cast<size_t>(own));
-    }
+    int64_t own = source_.has_tokens() ? lengths_.own(source) : length;
     const char *problem = own == 0 ? refusal::only_padding : check_.given(options, b, given);
     if (problem)
       sink.sentence_failed(b, problem);
@@ -147,13 +143,14 @@ void searcher::start_waiting() {
 }
 
 void searcher::open_slot(int32_t number, int64_t sentence, std::span<const int32_t> source, std::span<const int32_t> given, int64_t own) {
+  source = source.first(std::min(source.size(), static_cast<size_t>(own)));
   slot &s = slots_.open(number, sentence, source);
   if (lengths_.needs_start(given))
     s.give(g_.start);
   for (int32_t id : given)
     s.give(id);
   s.given = s.prefix_length;
-  s.draws = mix(mix(options_->seed, source.first(std::min(source.size(), static_cast<size_t>(own)))), given);
+  s.draws = mix(mix(options_->seed, source), given);
 
   int64_t length = lengths_.longest_result(*options_, sentence, own, s.given);
   s.min_length = static_cast<int32_t>(std::min(lengths_.least_result(*options_), length));

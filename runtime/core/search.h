@@ -59,7 +59,7 @@ private:
 
   bool may_start() const;
   void start_waiting();
-  // `own`: tokens of the source, without padding.
+  // `source`: its tokens, if it is made of tokens, with or without the padding behind them; `own`: how long it is without.
   void open_slot(int32_t number, int64_t sentence, std::span<const int32_t> source, std::span<const int32_t> given, int64_t own);
 
   void step();

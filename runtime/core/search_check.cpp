@@ -82,7 +82,7 @@ const char *search_check::tokens(std::span<const int32_t> ids, bool aligned) {
   // A prompt without the start token gets it.
   int64_t most = is_source ? g_.source : g_.target - lengths_.needs_start(ids);
   if (length > most)
-    return refusal_.too_many_tokens(length, most);
+    return refusal_.too_long("it", length, most);
   const tensor_info &input = is_source ? source.tensors[source.tokens].info : layout_.step.token_input();
   return refusal_.unknown_token(ids, input.bound);
 }

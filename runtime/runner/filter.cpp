@@ -163,6 +163,8 @@ bool run_filter(const char *program, session &s, const run_options &options) {
   search.prefix = prefix;
   if (s.search())
     s.search()->check(search);
+  else
+    s.prediction()->check(search.batch);
   line_reader reader(options.file);
   output out;
   if (options.stream) {

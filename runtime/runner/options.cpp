@@ -5,6 +5,7 @@
 #include "runtime/core/source_layout.h"
 #include "runtime/runner/format.h"
 #include "runtime/runner/line_reader.h"
+#include "runtime/text/shortlist_file.h"
 
 #include <algorithm>
 #include <charconv>
@@ -173,6 +174,8 @@ void parse_options(int argc, char **argv, const model &m, run_options &o) {
     fail(status::invalid_argument, "a prefix for all lines, or one on each: --prefix and --prefixes exclude each other");
   if (o.search.aligns() && m.header().generate.align < 0)
     fail(status::invalid_argument, "--alignments, --coverage-penalty: this model does not say how its results are aligned with their source");
+  if (const char *problem = o.shortlist.empty() ? nullptr : refuses_shortlists(m))
+    fail(status::invalid_argument, "--shortlist: the model cannot be searched with one: %s", problem);
   if (o.search.line_targets && not_scored)
     fail(status::invalid_argument, "--score prints the scores of what stands behind the lines' tabs, alone: not with %s", not_scored);
   if (o.search.alternatives && counted)
@@ -211,7 +214,7 @@ std::string help_text(const char *program, const model &m) {
   else
     append(text, "Reads FILE (standard input without one) and prints a prediction for each line, in order.\n");
   append(text, "A line that cannot be read, or has more than %zu bytes, gives an empty line and a message; the exit status is then 1.\n"
-               "It is 2 if the options are wrong.\n\n", kLongestLine);
+               "It is 2 if the options are wrong, and 1 if this file or machine cannot do what they ask for.\n\n", kLongestLine);
   if (g.present) {
     append(text,
            "  --beam K             search with K beams (default 1: greedy; at most %lld)\n"

@@ -11,9 +11,9 @@
 
 namespace xf::rt {
 
-class line_engine::search_results : public search_sink {
+class line_engine::line_search_sink : public search_sink {
 public:
-  search_results(const line_engine &engine, std::vector<line_result> &results) : engine_(engine), results_(results) {}
+  line_search_sink(const line_engine &engine, std::vector<line_result> &results) : engine_(engine), results_(results) {}
 
   void hypothesis_found(int64_t sentence, int32_t, std::span<const int32_t> tokens, bool ended, double score) override {
     line_result &result = results_[engine_.line_of_[sentence]];
@@ -47,9 +47,9 @@ private:
   std::vector<line_result> &results_;
 };
 
-class line_engine::prediction_results : public predict_sink {
+class line_engine::line_predict_sink : public predict_sink {
 public:
-  prediction_results(const line_engine &engine, std::vector<line_result> &results)
+  line_predict_sink(const line_engine &engine, std::vector<line_result> &results)
       : engine_(engine), results_(results), labels_(engine.session_.get_model().header().predict.labels != 0) {}
 
   void predicted(int64_t sentence, const float *values, int64_t rows, int64_t stride, int64_t width) override {
@@ -203,10 +203,10 @@ void line_engine::run(const std::vector<std::string_view> &lines, const search_o
       own.prefixes = behind;
     if (own.line_targets)
       own.targets = behind;
-    search_results sink(*this, results);
+    line_search_sink sink(*this, results);
     session_.search()->generate(rows, own, sink);
   } else {
-    prediction_results sink(*this, results);
+    line_predict_sink sink(*this, results);
     session_.prediction()->predict(rows, options.batch, sink);
   }
 }

@@ -41,8 +41,8 @@ public:
            std::vector<line_result> &results);
 
 private:
-  class search_results;
-  class prediction_results;
+  class line_search_sink;
+  class line_predict_sink;
 
   // Appends the line's tokens, and those of what stands behind its tab: nothing, its prefix or its target.
   void encode(std::string_view line, const search_options &options);

@@ -2,6 +2,7 @@
 
 #include "runtime/core/error.h"
 #include "runtime/core/owned_file.h"
+#include "runtime/core/source_layout.h"
 #include "runtime/text/codec.h"
 #include "runtime/text/utf8.h"
 
@@ -86,8 +87,7 @@ private:
       id = side.subwords ? side.subwords->find(word) : side.words->find(word);
     }
     if (id < 0 || id >= size)
-      fail(status::invalid_argument, "%s:%lld: the model has no %s token '%.*s'", path_.c_str(), number_, side.name,
-           static_cast<int>(std::min<size_t>(word.size(), 60)), word.data());
+      fail(status::invalid_argument, "%s:%lld: the model has no %s token '%s'", path_.c_str(), number_, side.name, shown(word).c_str());
     return id;
   }
 
@@ -100,10 +100,19 @@ private:
 
 } // namespace
 
+const char *refuses_shortlists(const model &m) {
+  if (!m.header().generate.present)
+    return "it does not generate";
+  arena_plan plan;
+  source_layout source(m, plan);
+  if (!source.exists())
+    return "it has no source";
+  return source.tokens < 0 ? "its source is not made of tokens" : nullptr;
+}
+
 std::unique_ptr<shortlist> read_shortlist(const model &m, const std::string &path, bool ids) {
-  const xf_abi_generate &g = m.header().generate;
-  if (!g.present || (g.encode < 0 && g.begin < 0))
-    fail(status::unsupported, "model '%s' cannot be searched with a shortlist%s", m.name().c_str(), g.present ? ": it has no source" : "");
+  if (const char *problem = refuses_shortlists(m))
+    fail(status::unsupported, "model '%s' cannot be searched with a shortlist: %s", m.name().c_str(), problem);
   return table_reader(m, path, ids).read();
 }
 

@@ -14,6 +14,8 @@
 
 namespace xf::rt {
 
+// Why the model cannot be searched with a shortlist, or null.
+const char *refuses_shortlists(const model &m);
 // Throws what is wrong with the file, naming the line.
 std::unique_ptr<shortlist> read_shortlist(const model &m, const std::string &path, bool ids);
 

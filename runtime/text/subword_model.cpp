@@ -3,6 +3,7 @@
 #include "runtime/core/error.h"
 #include "runtime/text/protobuf.h"
 #include "runtime/text/utf8.h"
+#include "runtime/text/vocabulary.h"
 
 #include <algorithm>
 #include <cfloat>
@@ -90,7 +91,7 @@ void subword_model::index_pieces() {
     const subword_piece &piece = pieces_[i];
     auto id = static_cast<int32_t>(i);
     if (!(is_reserved(piece) ? reserved_ : pieces_by_text_).add(piece.text, id, [this](int32_t other) { return this->piece(other).text; }))
-      fail(status::invalid_argument, "its piece '%.*s' is there twice", static_cast<int>(std::min<size_t>(piece.text.size(), 60)), piece.text.data());
+      fail(status::invalid_argument, "its piece '%s' is there twice", shown(piece.text).c_str());
     if (kind == subword_kind::unigram && !is_reserved(piece))
       sorted_.push_back({0, id});
     if (piece.type == piece_type::normal) {
@@ -117,7 +118,7 @@ void subword_model::index_pieces() {
     if (text.size() == 6 && text.starts_with("<0x") && text.back() == '>')
       std::from_chars(text.data() + 3, text.data() + 5, value, 16);
     if (value > 255)
-      fail(status::invalid_argument, "its piece '%.*s' is no byte", static_cast<int>(std::min<size_t>(text.size(), 60)), text.data());
+      fail(status::invalid_argument, "its piece '%s' is no byte", shown(text).c_str());
     bytes_[value] = static_cast<int32_t>(i);
   }
 }

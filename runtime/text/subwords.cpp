@@ -1,6 +1,6 @@
 #include "runtime/text/subwords.h"
 
-#include "runtime/core/error.h"
+#include "runtime/text/tokenizer.h"
 #include "runtime/text/utf8.h"
 
 #include <charconv>
@@ -28,7 +28,7 @@ void encode_subwords(const subword_model &model, std::string_view text, size_t m
   size_t before = ids.size();
   auto append = [&](int32_t id) {
     if (ids.size() - before == most)
-      fail(status::invalid_argument, "it has more tokens than are possible: %zu", most);
+      refuse_tokens(most);
     ids.push_back(id);
   };
   bool behind_unknown = false;

@@ -1,6 +1,6 @@
 // A compiled program as its users meet it: a Unix filter. Runs xf-runner with the sample model attached.
 #include "runtime/abi/xf_abi.h"
-#include "runtime/include/xf/xf.h"
+#include "test/runtime/runner_harness.h"
 #include "test/runtime/sample_math.h"
 #include "test/runtime/sample_model.h"
 #include "test/runtime/sample_reference.h"
@@ -12,34 +12,15 @@
 #include <cstdlib>
 #include <string>
 
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 namespace {
 
-std::string temporary(const std::string &name) {
-  return testing::TempDir() + "xf-runner-" + std::to_string(getpid()) + "-" + name;
-}
-
-struct ran {
-  std::string out;
-  int status;
-};
-
-// Runs a shell command; standard error comes with standard output.
-ran shell(const std::string &command) {
-  ran result;
-  FILE *pipe = popen(("exec 2>&1; " + command).c_str(), "r");
-  char chunk[4096];
-  while (size_t n = std::fread(chunk, 1, sizeof(chunk), pipe))
-    result.out.append(chunk, n);
-  int status = pclose(pipe);
-  result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
-  return result;
-}
+using sample::ran;
+using sample::shell;
+using sample::temporary;
 
 class runner : public testing::Test {
 protected:
@@ -212,6 +193,43 @@ TEST_F(runner, explains_its_options) {
     EXPECT_NE(limits.out.find(part), std::string::npos) << part << "\n" << limits.out;
 }
 
+// Before a line is read, and whether there is one or not.
+TEST_F(runner, tells_wrong_options_from_what_cannot_be) {
+  sample::options o;
+  o.model = sample::kind::tagger;
+  make(o);
+  auto said = [&](const std::string &options, int status) {
+    for (const char *input : {"", "a\n"}) {
+      ran got = with(input, options);
+      EXPECT_EQ(got.status, status) << options;
+      EXPECT_EQ(got.out.rfind(name_of(program) + ": ", 0), 0u) << got.out;
+      EXPECT_EQ(got.out.find(": line "), std::string::npos) << got.out;
+      if (*input)
+        return got.out.substr(name_of(program).size() + 2);
+    }
+    return std::string();
+  };
+  EXPECT_EQ(said("--batch 999", 2), "the batch must be between 1 and 4, not 999\n");
+  EXPECT_EQ(said("--device cuda", 1), "the model was compiled without code for GPUs (compile with --target cpu,cuda)\n");
+  said("--isa avx512_bf16", 1); // of another model, or another CPU
+  said("/nowhere", 1);
+  EXPECT_NE(with("", "--help").out.find("It is 2 if the options are wrong, and 1 if this file or machine cannot do"), std::string::npos);
+  TearDown();
+  o.model = sample::kind::translator;
+  make(o);
+  EXPECT_EQ(said("--batch 999", 2), "the batch must be between 1 and 4, not 999\n");
+  said("--shortlist /nowhere", 1);
+  TearDown();
+  o.model = sample::kind::continuer;
+  make(o);
+  EXPECT_EQ(said("--shortlist /nowhere", 2), "--shortlist: the model cannot be searched with one: it has no source\n");
+  TearDown();
+  o.model = sample::kind::translator;
+  o.features = true;
+  make(o);
+  EXPECT_EQ(said("--shortlist /nowhere", 2), "--shortlist: the model cannot be searched with one: its source is not made of tokens\n");
+}
+
 TEST_F(runner, says_when_nothing_can_be_written) {
   make({});
   ran full = with("a\n", "2>&1 > /dev/full");
@@ -335,79 +353,5 @@ TEST_F(runner, says_why_a_line_is_not_predicted) {
                          "4: it has nothing but padding\n" + line + "5: it has 13 tokens; at most 12 are possible\n" +
                          with("4 5\n", "--ids").out + "\n\n\n\n");
 }
-
-TEST(library, opens_the_model_attached_to_itself) {
-  std::string path = temporary("library.so");
-  sample::write_file(path, sample::attach(sample::read_file(XF_RUNTIME_SO), sample::build({})), 0755);
-  void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  ASSERT_NE(library, nullptr) << dlerror();
-  auto open_self = reinterpret_cast<decltype(&xf_open_self)>(dlsym(library, "xf_open_self"));
-  auto name = reinterpret_cast<decltype(&xf_model_name)>(dlsym(library, "xf_model_name"));
-  auto message = reinterpret_cast<decltype(&xf_message)>(dlsym(library, "xf_message"));
-  auto create = reinterpret_cast<decltype(&xf_session_create)>(dlsym(library, "xf_session_create"));
-  auto process = reinterpret_cast<decltype(&xf_process_lines)>(dlsym(library, "xf_process_lines"));
-  auto text = reinterpret_cast<decltype(&xf_line_text)>(dlsym(library, "xf_line_text"));
-  auto problem = reinterpret_cast<decltype(&xf_line_error)>(dlsym(library, "xf_line_error"));
-  auto free_lines = reinterpret_cast<decltype(&xf_lines_free)>(dlsym(library, "xf_lines_free"));
-  auto free_session = reinterpret_cast<decltype(&xf_session_free)>(dlsym(library, "xf_session_free"));
-  auto free_model = reinterpret_cast<decltype(&xf_model_free)>(dlsym(library, "xf_model_free"));
-  ASSERT_TRUE(open_self && name && create && process && text && problem);
-  xf_model *model = nullptr;
-  ASSERT_EQ(open_self(&model), XF_OK) << message();
-  EXPECT_STREQ(name(model), "sample");
-  xf_session *session = nullptr;
-  ASSERT_EQ(create(model, nullptr, &session), XF_OK) << message();
-  free_model(model); // the session keeps what it needs
-  const char *lines[] = {"a b", ""};
-  xf_lines *results = nullptr;
-  ASSERT_EQ(process(session, lines, 2, 0, nullptr, &results), XF_OK) << message();
-  EXPECT_NE(text(results, 0, 0), nullptr);
-  EXPECT_EQ(text(results, 1, 0), nullptr);
-  EXPECT_STREQ(problem(results, 1), "it is empty");
-  free_lines(results);
-  free_session(session);
-#ifndef XF_SANITIZED // the C++ library inside never gives back what it keeps for exceptions
-  dlclose(library);
-#endif
-  unlink(path.c_str());
-}
-
-TEST(library, opens_itself_in_a_folder_with_a_newline) {
-  std::string folder = temporary("new\nline"), path = folder + "/library.so";
-  ASSERT_EQ(mkdir(folder.c_str(), 0755), 0);
-  sample::write_file(path, sample::attach(sample::read_file(XF_RUNTIME_SO), sample::build({})), 0755);
-  void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  ASSERT_NE(library, nullptr) << dlerror();
-  auto open_self = reinterpret_cast<decltype(&xf_open_self)>(dlsym(library, "xf_open_self"));
-  auto message = reinterpret_cast<decltype(&xf_message)>(dlsym(library, "xf_message"));
-  auto free_model = reinterpret_cast<decltype(&xf_model_free)>(dlsym(library, "xf_model_free"));
-  ASSERT_TRUE(open_self && message && free_model);
-  xf_model *model = nullptr;
-  EXPECT_EQ(open_self(&model), XF_OK) << message();
-  free_model(model);
-  unlink(path.c_str());
-  rmdir(folder.c_str());
-}
-
-#ifndef XF_SANITIZED
-// The compiled files need libc, libm and the dynamic linker that come with it, of this version or newer.
-TEST(artefacts, need_nothing_but_the_c_library) {
-  for (const char *file : {XF_RUNNER, XF_RUNTIME_SO}) {
-    ran needed = shell(std::string("readelf -dW ") + file + " | grep NEEDED | sed 's/.*\\[//; s/\\]//' | sort -u");
-    EXPECT_NE(needed.out.find("libc.so.6\n"), std::string::npos) << needed.out;
-    for (size_t at = 0; at < needed.out.size();) {
-      std::string name = needed.out.substr(at, needed.out.find('\n', at) - at);
-      at += name.size() + 1;
-      EXPECT_TRUE(name == "libc.so.6" || name == "libm.so.6" || name == "libpthread.so.0" || name == "libdl.so.2" ||
-                  name == "ld-linux-x86-64.so.2")
-          << name;
-    }
-    ran versions = shell(std::string("readelf -VW ") + file + " | grep -o 'GLIBC_2[.][0-9]*' | sort -uV | tail -n 1");
-    const std::string prefix = "GLIBC_2.";
-    ASSERT_EQ(versions.out.rfind(prefix, 0), 0u) << versions.out;
-    EXPECT_LE(std::atoi(versions.out.c_str() + prefix.size()), 35) << versions.out;
-  }
-}
-#endif
 
 } // namespace

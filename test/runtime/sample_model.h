@@ -50,6 +50,7 @@ struct options {
   int32_t unknown = 3;
   bool vocabulary = true;
   std::string_view subwords; // of both sides
+  bool features = false; // the source is made of numbers; the code takes them as tokens nevertheless
   bool suffix = false; // the source ends with the end token
   int64_t least_source = 0, least_batch = 0; // sizes of the source
   int64_t source_bound = 30; // 0: any token

@@ -231,9 +231,32 @@ TEST(versions, callers_of_older_ones_are_served) {
   EXPECT_EQ(caller.size, 16u);
   EXPECT_EQ(caller.first, 8);
   EXPECT_EQ(caller.behind, 77);
-  for (size_t wrong : {0, 15, 1 << 20}) {
+  for (size_t wrong : {0, 15, 20, 1 << 20}) {
     caller.size = wrong;
     EXPECT_THROW(xf::rt::require_size(seen, XF_FIRST_SIZE(later, first), ""), xf::rt::error) << wrong;
+  }
+}
+
+// No struct ends within a field: of a pointer there would be half.
+TEST_F(session, refuses_sizes_that_no_struct_has) {
+  open({}, 1);
+  for (size_t size : {offsetof(xf_session_options, run_threads) + 4, sizeof(xf_session_options) - 1}) {
+    xf_session_options options;
+    xf_session_options_init(&options, sizeof(options));
+    options.size = size;
+    xf_session *none = nullptr;
+    EXPECT_EQ(xf_session_create(model, &options, &none), XF_INVALID_ARGUMENT) << size;
+    EXPECT_STREQ(xf_message(), "the options' size is not set");
+    EXPECT_EQ(none, nullptr);
+  }
+  const int32_t ids[] = {5};
+  const int64_t offsets[] = {0, 1};
+  int32_t tokens[8], length;
+  float alignments[8];
+  for (size_t size : {offsetof(xf_hypotheses, alignments) + 4, sizeof(xf_hypotheses) - 1}) {
+    xf_hypotheses results = {size, tokens, 8, &length, nullptr, alignments, 1};
+    EXPECT_EQ(xf_generate(handle, ids, offsets, 1, nullptr, &results), XF_INVALID_ARGUMENT) << size;
+    EXPECT_STREQ(xf_message(), "the results' arrays are null or their size is not set");
   }
 }
 

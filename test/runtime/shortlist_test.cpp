@@ -70,6 +70,23 @@ TEST_P(shortlists, allow_what_the_source_tokens_bring) {
   std::remove(path.c_str());
 }
 
+// What fills up a row is not of its sentence: a line that the table has for padding counts where that stands between tokens alone.
+TEST_P(shortlists, count_no_padding_behind_a_sentence) {
+  machine m(plain());
+  std::string path = write_table("\t4\n0\t7 8 9\n5\t3\n6\t5\n");
+  xf_shortlist *list = nullptr;
+  ASSERT_EQ(xf_shortlist_open(m.model, path.c_str(), 1, &list), XF_OK) << xf_message();
+  xf_generate_options options = defaults(2);
+  options.shortlist = list;
+  outcome plain = generate(m.session, {{5, 6}}, options), padded = generate(m.session, {{5, 6, 0, 0}}, options);
+  ASSERT_EQ(padded.status, XF_OK) << xf_message();
+  sample::expect_same_bits(padded, plain);
+  sample::expect_same_bits(generate_from(m.session, {{5, 6, 0, 0}}, options), plain);
+  EXPECT_NE(generate(m.session, {{5, 0, 0, 6}}, options).sentences[0][0].ids, plain.sentences[0][0].ids);
+  xf_shortlist_free(list);
+  std::remove(path.c_str());
+}
+
 INSTANTIATE_TEST_SUITE_P(steps, shortlists, testing::Values(false, true));
 
 // Sources that the model does not look up may hold any number.
@@ -104,6 +121,16 @@ TEST(shortlist, says_what_is_wrong_with_it) {
   EXPECT_EQ(message(m.model, "5\t11\n", 1, XF_INVALID_ARGUMENT), ":1: the model has no target token '11'");
   EXPECT_EQ(message(m.model, "30\t5\n", 1, XF_INVALID_ARGUMENT), ":1: the model has no source token '30'");
   EXPECT_EQ(message(m.model, "a\tA Z\n", 0, XF_INVALID_ARGUMENT), ":1: the model has no target token 'Z'");
+  std::string whole(59, 'Z');
+  EXPECT_EQ(message(m.model, "a\t" + whole + "ÖÖ\n", 0, XF_INVALID_ARGUMENT), ":1: the model has no target token '" + whole + "…'");
+  model.features = true;
+  machine hears(model);
+  EXPECT_EQ(message(hears.model, "5\t6\n", 1, XF_UNSUPPORTED),
+            "model 'sample' cannot be searched with a shortlist: its source is not made of tokens");
+  model.features = false;
+  model.model = sample::kind::tagger;
+  machine tagger(model);
+  EXPECT_EQ(message(tagger.model, "5\t6\n", 1, XF_UNSUPPORTED), "model 'sample' cannot be searched with a shortlist: it does not generate");
   model.model = sample::kind::continuer;
   machine continuer(model);
   EXPECT_EQ(message(continuer.model, "5\t6\n", 1, XF_UNSUPPORTED), "model 'sample' cannot be searched with a shortlist: it has no source");

@@ -73,7 +73,7 @@ XF_API const char *xf_version(void);
 
 /* Opens a compiled program, shared library or model file. On success *model is to be freed. */
 XF_API xf_status xf_open(const char *path, xf_model **model);
-/* Opens a model image in memory, which starts at a multiple of 64 bytes and outlives the model. */
+/* Opens a model image in memory, which starts at a multiple of 64 bytes and outlives the model and its sessions. */
 XF_API xf_status xf_open_memory(const void *data, uint64_t size, xf_model **model);
 /* Opens the model that is attached to the file (program or shared library) which this function is in. */
 XF_API xf_status xf_open_self(xf_model **model);
