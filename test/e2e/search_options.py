@@ -148,6 +148,11 @@ checks.that(status == 1 and scores[:2] == ["-inf", ""] and -2 < float(scores[2])
 checks.that("line 2: no token is left that may be chosen" in err, err)
 objects = [json.loads(line) for line in run(WORK / "barred", "--score", "--json", *WHERE, stdin=given, ok=False)[1].splitlines()]
 checks.that(objects[0]["results"][0]["score"] is None and "error" in objects[1] and objects[2]["results"][0]["score"] < -1.6, f"{objects}")
+# As many beams as a model can have: their lists must fit what a GPU's kernel has.
+compile_model(wide, WORK / "broad", "--target", TARGET, "--random-weights", 3, "--limit=beam=1024", "--limit=batch=1")
+for beam in (1, 40):
+    here, there = (results(WORK / "broad", few[:2], "--beam", beam, "--max-length", 3, *where) for where in (WHERE, ["--device", "cpu"]))
+    checks.that(alike(here, there) and here, f"{beam} beams of 1024: {here}, but {there} on the CPU")
 if DEVICE:
     checks.end()
 

@@ -16,20 +16,24 @@ using namespace mlir::xf;
 namespace xf::gpu {
 namespace {
 
-constexpr int64_t kLanes = codegen::kLanes, kListThreads = kListWarps * kWarp;
+constexpr int64_t kLanes = codegen::kLanes, kCandidateBytes = 8; // a key and a place
+
+/// Fewer take from more lists where what all of them take would not fit.
+int64_t listWarpsFor(int64_t most) { return kListWarps * most * kCandidateBytes <= kSharedBytes ? kListWarps : kListWarps / 2; }
 
 class ChooseMerge {
 public:
   ChooseMerge(GpuBuilder &b, const ChooseShape &shape)
-      : b(b), i32(b.getI32Type()), views(b, shape), ownLists(llvm::divideCeil(views.blocks, kListThreads)), row(b.block()) {
+      : b(b), i32(b.getI32Type()), views(b, shape), listWarps(listWarpsFor(views.most)), ownLists(llvm::divideCeil(views.blocks, listThreads())),
+        row(b.block()) {
     b.setBlocksTogether(6); // for as many registers as reads of norms take
     views.readOptions();
-    keys = b.shared(i32, kListWarps * views.most);
-    places = b.shared(i32, kListWarps * views.most);
+    keys = b.shared(i32, listWarps * views.most);
+    places = b.shared(i32, listWarps * views.most);
   }
 
   void emit() {
-    b.ifElse(b.less(b.thread(), b.i64(kListThreads)), [&] { takeBest(); }, [&] { joinNorms(); });
+    b.ifElse(b.less(b.thread(), b.i64(listThreads())), [&] { takeBest(); }, [&] { joinNorms(); });
     b.barrier();
     storeBest();
   }
@@ -38,6 +42,7 @@ private:
   Value compareWords(arith::CmpIPredicate predicate, Value x, Value y) { return b.create<arith::CmpIOp>(predicate, x, y); }
   Value keyAt(Value place) { return keyOf(b, views.loadLogit(row, b.toI64(place))); }
 
+  int64_t listThreads() const { return listWarps * kWarp; }
   void takeBest();
   void storeBest();
   void joinNorms();
@@ -46,7 +51,7 @@ private:
   GpuBuilder &b;
   Type i32;
   ChooseViews views;
-  int64_t ownLists;
+  int64_t listWarps, ownLists; // a thread's
   Value row;
   /// Of what the warps have taken, in the order of their lists and then of taking: so equal keys are in the order of their columns. Shared.
   Value keys, places;
@@ -96,11 +101,9 @@ void ChooseMerge::takeBest() {
 
 /// How many of the `count` candidates are before that of `slot`.
 Value ChooseMerge::placeOf(Value slot, Value key, Value count) {
-  constexpr int64_t kTogether = 4;
-  static_assert(kListWarps % kTogether == 0);
   Value less = b.create<arith::SubIOp>(key, b.i32(1));
-  return b.accumulate(b.i64(0), count, kTogether, b.i32(0), [&](Value first, Value before) {
-    for (auto [i, other] : llvm::enumerate(b.loadMany(b.at(keys, first, i32), kTogether, i32))) {
+  return b.accumulate(b.i64(0), count, listWarps, b.i32(0), [&](Value first, Value before) {
+    for (auto [i, other] : llvm::enumerate(b.loadMany(b.at(keys, first, i32), listWarps, i32))) {
       // Of equal ones those in lower slots.
       Value bound = select(b, b.less(b.add(first, i), slot), less, key);
       Value isBefore = compareWords(arith::CmpIPredicate::sgt, other, bound);
@@ -111,7 +114,7 @@ Value ChooseMerge::placeOf(Value slot, Value key, Value count) {
 }
 
 void ChooseMerge::storeBest() {
-  Value count = b.mul(views.wanted, kListWarps);
+  Value count = b.mul(views.wanted, listWarps);
   b.loop(b.thread(), count, kMergeThreads, [&](Value slot) {
     Value key = b.load(i32, b.at(keys, slot, i32)), place = b.toI64(placeOf(slot, key, count));
     b.ifThen(b.less(place, views.wanted), [&] {
@@ -128,7 +131,7 @@ void ChooseMerge::storeBest() {
 void ChooseMerge::joinNorms() {
   Type f32 = b.getF32Type();
   int64_t rounds = llvm::divideCeil(views.blocks, kLanes), together = std::min<int64_t>(rounds, 16);
-  Value lane = b.rem(b.thread(), kLanes), isFirst = b.equal(b.thread(), b.i64(kListThreads));
+  Value lane = b.rem(b.thread(), kLanes), isFirst = b.equal(b.thread(), b.i64(listThreads()));
   auto forBlocks = [&](ValueRange carried, bool withSums, function_ref<SmallVector<Value>(Value maximum, Value sum, ValueRange before)> body) {
     return b.loop(b.i64(0), b.i64(rounds), together, carried, [&](Value first, ValueRange before) {
       SmallVector<Value> exist, maxima, sums, now(before);
