@@ -118,13 +118,7 @@ void WideAttendFew::storeProbabilities(const Softmax &all) {
   // In the order of the scores: a lane reads what it has written.
   b.loop(b.i64(0), keyCount, warps * kTileKeys, [&](Value start) {
     forOwnKeys(b.add(start, warpFirst), [&](Value key) {
-      b.ifThen(b.less(key, keyCount), [&] {
-        Value place = probabilityAt(position, key);
-        Value found = b.choose(
-            b.less(key, end), [&] { return SmallVector<Value>{probability(b.load(f32, place), all, factor)}; },
-            [&] { return SmallVector<Value>{b.f32(0)}; })[0];
-        b.store(mayLackKeys() ? b.create<arith::SelectOp>(any, found, probabilityWithoutKeys()).getResult() : found, place);
-      });
+      b.ifThen(b.less(key, keyCount), [&] { storeProbability(position, key, end, all, factor, any); });
     });
   });
 }

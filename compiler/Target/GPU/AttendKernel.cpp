@@ -63,16 +63,19 @@ Value AttendKernel::factorOf(const Softmax &all) {
   return b.create<arith::DivFOp>(b.f32(1), b.create<arith::SelectOp>(isAny(all), all.sum, b.f32(1)));
 }
 
-Value AttendKernel::probability(Value score, const Softmax &all, Value factor) {
-  return b.create<arith::MulFOp>(power(score, all.most), factor);
-}
-
 Value AttendKernel::probabilityWithoutKeys() {
   if (op.getMask().empty())
     return b.f32(std::numeric_limits<double>::quiet_NaN());
   if (!op.getFill().isFinite())
     return b.f32(0);
   return b.create<arith::DivFOp>(b.f32(1), b.create<arith::SIToFPOp>(f32, keyCount));
+}
+
+void AttendKernel::storeProbability(Value position, Value key, Value end, const Softmax &all, Value factor, Value any) {
+  Value place = probabilityAt(position, key);
+  auto ofScore = [&] { return b.create<arith::MulFOp>(power(b.load(f32, place), all.most), factor); };
+  Value found = b.chooseOne(b.less(key, end), ofScore, [&] { return b.f32(0); });
+  b.store(mayLackKeys() ? b.create<arith::SelectOp>(any, found, probabilityWithoutKeys()).getResult() : found, place);
 }
 
 Value AttendKernel::contextWithoutKeys(Value values, Value column) {

@@ -70,11 +70,12 @@ struct AttendKernel {
   Value joinContext(Value before, Value weightBefore, Value tile, Value weightTile);
   /// What makes probabilities of powers.
   Value factorOf(const Softmax &all);
-  Value probability(Value score, const Softmax &all, Value factor);
 
   /// Whether a query may have no key at all; then all keys have the same probability, 0 where masked scores are -inf.
   bool mayLackKeys() { return codegen::mayLackKeys(op); }
   Value probabilityWithoutKeys();
+  /// Makes a probability of the score that lies in its place; of a key from `end` on there is none. `any`: isAny(all).
+  void storeProbability(Value position, Value key, Value end, const Softmax &all, Value factor, Value any);
   /// A column of the context of a row without keys.
   Value contextWithoutKeys(Value values, Value column);
 

@@ -246,13 +246,7 @@ void AttendMany::storeProbabilities() {
     Value factor = factorOf(all), any = isAny(all), position = existing(row);
     Value end = b.toI64(b.load(b.getI32Type(), b.at(ends, row, b.getI32Type())));
     b.ifThen(exists(row), [&] {
-      b.loop(b.rem(b.thread(), b.i64(kPanel)), keyCount, kPanel, [&](Value key) {
-        Value place = probabilityAt(position, key);
-        Value found = b.choose(
-            b.less(key, end), [&] { return SmallVector<Value>{probability(b.load(f32, place), all, factor)}; },
-            [&] { return SmallVector<Value>{b.f32(0)}; })[0];
-        b.store(mayLackKeys() ? b.create<arith::SelectOp>(any, found, probabilityWithoutKeys()).getResult() : found, place);
-      });
+      b.loop(b.rem(b.thread(), b.i64(kPanel)), keyCount, kPanel, [&](Value key) { storeProbability(position, key, end, all, factor, any); });
     });
   });
 }
