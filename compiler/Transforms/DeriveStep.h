@@ -77,6 +77,16 @@ int64_t countLayers(Block *block);
 /// The layer that runs a block inside `loop`, counted over all loops, given the same for the loop itself.
 Value layerIndex(OpBuilder &builder, RepeatOp loop, Value layer, Value outer);
 
+/// How a writer copies a stack.
+struct StackCopy {
+  llvm::function_ref<bool(Value)> isKept; // of a result, or of what is carried for it
+  llvm::function_ref<Type(Type)> typeOf;  // of the copy's result
+  llvm::function_ref<Value(Value)> now;   // the copy's value, where there is one
+  llvm::function_ref<void(Value, Value)> bind;
+  llvm::function_ref<LogicalResult(Block &from)> writeBody; // at the end of the copy's body, which is empty
+};
+LogicalResult copyStack(OpBuilder &builder, RepeatOp stack, const StackCopy &writer);
+
 /// Writes the states and the step entry behind decode; `stored` receives what it reads of begin's work.
 FailureOr<EntryOp> writeStep(Roles &roles, const Causality &causality, const Need &need,
                              SmallVectorImpl<Stored> &stored);

@@ -50,32 +50,13 @@ void BeginWriter::writeBlock(Block &from, Value layer) {
 }
 
 void BeginWriter::writeRepeat(RepeatOp repeat, Value outer) {
-  Block &from = repeat.getBody().front();
-  SmallVector<unsigned> kept;
-  SmallVector<Value> inits;
-  SmallVector<Type> results;
-  for (unsigned k = 0; k < repeat.getNumResults(); ++k) {
-    bool carried = k < repeat.getInits().size();
-    if (!need.has(repeat.getResult(k)) && !(carried && need.has(repeat.getCarried()[k])))
-      continue;
-    kept.push_back(k);
-    results.push_back(repeat.getResult(k).getType());
-    if (carried)
-      inits.push_back(mapping.lookup(repeat.getInits()[k]));
-  }
-  auto copy = RepeatOp::create(builder, repeat.getLoc(), results, repeat.getCountAttr(), inits);
-  OpBuilder::InsertionGuard guard(builder);
-  Block *body = builder.createBlock(&copy.getBody());
-  mapping.map(repeat.getLayer(), body->addArgument(builder.getIndexType(), repeat.getLayer().getLoc()));
-  for (auto [k, init] : llvm::zip(kept, inits))
-    mapping.map(repeat.getCarried()[k], body->addArgument(init.getType(), repeat.getCarried()[k].getLoc()));
-  writeBlock(from, layerIndex(builder, repeat, mapping.lookup(repeat.getLayer()), outer));
-  SmallVector<Value> yielded;
-  for (unsigned k : kept)
-    yielded.push_back(mapping.lookup(from.getTerminator()->getOperand(k)));
-  YieldOp::create(builder, from.getTerminator()->getLoc(), yielded);
-  for (auto [i, k] : llvm::enumerate(kept))
-    mapping.map(repeat.getResult(k), copy.getResult(i));
+  auto writeBody = [&](Block &from) {
+    writeBlock(from, layerIndex(builder, repeat, mapping.lookup(repeat.getLayer()), outer));
+    return success();
+  };
+  (void)copyStack(builder, repeat, {[&](Value value) { return need.has(value); }, [](Type type) { return type; },
+                                    [&](Value value) { return mapping.lookup(value); },
+                                    [&](Value value, Value copy) { mapping.map(value, copy); }, writeBody});
 }
 
 EntryOp BeginWriter::write(EntryOp step) {

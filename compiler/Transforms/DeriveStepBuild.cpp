@@ -49,6 +49,35 @@ Value layerIndex(OpBuilder &builder, RepeatOp loop, Value layer, Value outer) {
   return arith::AddIOp::create(builder, loop.getLoc(), first, layer);
 }
 
+LogicalResult copyStack(OpBuilder &builder, RepeatOp stack, const StackCopy &writer) {
+  Block &from = stack.getBody().front();
+  SmallVector<unsigned> kept;
+  SmallVector<Value> inits;
+  SmallVector<Type> results;
+  for (unsigned k = 0; k < stack.getNumResults(); ++k) {
+    bool isCarried = k < stack.getInits().size();
+    if (!writer.isKept(stack.getResult(k)) && !(isCarried && writer.isKept(stack.getCarried()[k])))
+      continue;
+    kept.push_back(k);
+    results.push_back(writer.typeOf(stack.getResult(k).getType()));
+    if (isCarried)
+      inits.push_back(writer.now(stack.getInits()[k]));
+  }
+  auto copy = RepeatOp::create(builder, stack.getLoc(), results, stack.getCountAttr(), inits);
+  OpBuilder::InsertionGuard guard(builder);
+  Block *body = builder.createBlock(&copy.getBody());
+  writer.bind(stack.getLayer(), body->addArgument(builder.getIndexType(), stack.getLayer().getLoc()));
+  for (auto [k, init] : llvm::zip(kept, inits))
+    writer.bind(stack.getCarried()[k], body->addArgument(init.getType(), stack.getCarried()[k].getLoc()));
+  if (failed(writer.writeBody(from)))
+    return failure();
+  auto *yield = from.getTerminator();
+  YieldOp::create(builder, yield->getLoc(), llvm::map_to_vector(kept, [&](unsigned k) { return writer.now(yield->getOperand(k)); }));
+  for (auto [i, k] : llvm::enumerate(kept))
+    writer.bind(stack.getResult(k), copy.getResult(i));
+  return success();
+}
+
 namespace {
 class StepWriter : public StepBuilder {
 public:
@@ -175,41 +204,21 @@ LogicalResult StepWriter::writeBlock(Block &from) {
 }
 
 LogicalResult StepWriter::writeRepeat(RepeatOp repeat) {
-  Block &from = repeat.getBody().front();
-  SmallVector<unsigned> kept;
-  SmallVector<Value> inits;
-  SmallVector<Type> results;
-  for (unsigned k = 0; k < repeat.getNumResults(); ++k) {
-    if (!isKept(repeat.getResult(k)) && (k >= repeat.getInits().size() || !isKept(repeat.getCarried()[k])))
-      continue;
-    kept.push_back(k);
-    results.push_back(stepType(repeat.getResult(k).getType()));
-    if (k < repeat.getInits().size())
-      inits.push_back(now(repeat.getInits()[k], StateRole::other));
-  }
-  auto copy = RepeatOp::create(builder, repeat.getLoc(), results, repeat.getCountAttr(), inits);
-  OpBuilder::InsertionGuard guard(builder);
-  Block *body = builder.createBlock(&copy.getBody());
-  bind(repeat.getLayer(), body->addArgument(builder.getIndexType(), repeat.getLayer().getLoc()));
-  for (auto [k, init] : llvm::zip(kept, inits))
-    bind(repeat.getCarried()[k], body->addArgument(init.getType(), repeat.getCarried()[k].getLoc()));
-  // A first op to put loads and appends behind; it goes when the body is complete.
-  auto mark = YieldOp::create(builder, repeat.getLoc(), ValueRange());
-  builder.setInsertionPoint(mark);
-  Value outer = layers.lookup(repeat->getBlock());
-  layers[&from] = layerIndex(builder, repeat, values.lookup(repeat.getLayer()), outer);
-  prologues[&from] = mark;
-  builder.setInsertionPointToEnd(body);
-  if (failed(writeBlock(from)))
-    return failure();
-  SmallVector<Value> yielded;
-  for (unsigned k : kept)
-    yielded.push_back(now(from.getTerminator()->getOperand(k), StateRole::other));
-  YieldOp::create(builder, from.getTerminator()->getLoc(), yielded);
+  YieldOp mark; // a first op to put loads and appends behind; it goes when the body is complete
+  auto writeBody = [&](Block &from) -> LogicalResult {
+    Block *body = builder.getBlock();
+    mark = YieldOp::create(builder, repeat.getLoc(), ValueRange());
+    builder.setInsertionPoint(mark);
+    layers[&from] = layerIndex(builder, repeat, values.lookup(repeat.getLayer()), layers.lookup(repeat->getBlock()));
+    prologues[&from] = mark;
+    builder.setInsertionPointToEnd(body);
+    return writeBlock(from);
+  };
+  auto copied = copyStack(builder, repeat, {[&](Value value) { return isKept(value); }, [&](Type type) { return stepType(type); },
+                                            [&](Value value) { return now(value, StateRole::other); },
+                                            [&](Value value, Value copy) { bind(value, copy); }, writeBody});
   mark.erase();
-  for (auto [i, k] : llvm::enumerate(kept))
-    bind(repeat.getResult(k), copy.getResult(i));
-  return success();
+  return copied;
 }
 
 FailureOr<EntryOp> StepWriter::write() {
