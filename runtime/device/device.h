@@ -30,10 +30,13 @@ public:
   // Function `number` of the launches that follow is functions[number] of that program, which the device keeps.
   virtual void use(std::shared_ptr<const program> loaded) = 0;
 
-  // Aligned to 256 bytes. Releasing waits for the device.
+  // What allocate() aligns to.
+  static constexpr uint64_t kAlignment = 256;
+  // Releasing waits for the device.
   virtual uint8_t *allocate(uint64_t bytes) = 0;
   virtual void release(uint8_t *memory) = 0;
-  // Memory of the host that the device reads and writes by itself, so that copies need not be waited for one by one.
+  // Memory of the host that the device reads and writes by itself, so that copies need not be waited for one by one. Releasing waits for the
+  // device.
   virtual uint8_t *allocate_host(uint64_t bytes) = 0;
   virtual void release_host(uint8_t *memory) = 0;
 

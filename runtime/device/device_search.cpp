@@ -1,5 +1,6 @@
 #include "runtime/device/device_search.h"
 
+#include "runtime/core/arena.h"
 #include "runtime/core/error.h"
 #include "runtime/core/search_options.h"
 #include "runtime/core/search_slots.h"
@@ -19,19 +20,15 @@ constexpr size_t kMostKnown = 32;
 
 device_search::places::places(int64_t sentences, int64_t beams, int64_t end_words)
     : words(XF_ABI_SENTENCE_WORDS + beams), decided_words(2 + 5 * beams) {
-  uint64_t offset = 0;
-  auto add = [&](int64_t count, uint64_t size) {
-    uint64_t begin = offset;
-    offset += (static_cast<uint64_t>(count) * size + 255) / 256 * 256;
-    return begin;
-  };
+  arena_plan plan;
+  auto add = [&](int64_t count, uint64_t size) { return plan.add(static_cast<uint64_t>(count), size, device::kAlignment); };
   sums = add(sentences * beams, sizeof(double));
   this->sentences = add(sentences * words, sizeof(int32_t));
   ends = add(end_words, sizeof(uint32_t));
   moves = add(sentences * beams * 3, sizeof(int32_t));
   pair_sums = add(sentences * beams * 2, sizeof(double));
   decided = add(sentences * decided_words, sizeof(int32_t));
-  end = offset;
+  end = add(0, 1); // where another may begin
 }
 
 device_search::device_search(device_executor &executor, const step_layout &layout, logit_choice &logits)

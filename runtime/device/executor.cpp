@@ -1,5 +1,6 @@
 #include "runtime/device/executor.h"
 
+#include "runtime/core/arena.h"
 #include "runtime/core/cpu.h"
 #include "runtime/core/error.h"
 #include "runtime/core/row_moves.h"
@@ -10,9 +11,6 @@
 namespace xf::rt {
 
 namespace {
-
-constexpr uint64_t kAlignment = 256;
-uint64_t aligned(uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 // Calls with more bytes of arguments are copied tensor by tensor, from and to the caller's memory.
 constexpr uint64_t kMostStaged = 1 << 20;
@@ -88,8 +86,7 @@ void device_executor::launch_called(size_t number, const xf_abi_view *views) {
       both_.assign(views, views + kernel.views);
       both_.insert(both_.end(), held_.begin(), held_.end());
       held_.clear();
-      if (uint32_t blocks = blocks_of(pair->launch.how, views))
-        device_->launch(pair->launch.function, blocks, pair->launch.how.threads, both_.data(), both_.size() * sizeof(xf_abi_view));
+      launch(pair->launch, both_);
       return;
     }
     launch_held();
@@ -110,29 +107,30 @@ void device_executor::launch_held() {
 }
 
 void device_executor::launch(const gpu_kernel &kernel, const xf_abi_view *views) {
-  for (const gpu_stage &stage : kernel.stages) {
-    const gpu_launch &chosen = choose_launch(stage, views);
-    if (uint32_t blocks = blocks_of(chosen.how, views))
-      device_->launch(chosen.function, blocks, chosen.how.threads, views, kernel.views * sizeof(xf_abi_view));
-  }
+  for (const gpu_stage &stage : kernel.stages)
+    launch(choose_launch(stage, views), {views, kernel.views});
+}
+
+void device_executor::launch(const gpu_launch &chosen, std::span<const xf_abi_view> views) {
+  if (uint32_t blocks = blocks_of(chosen.how, views.data()))
+    device_->launch(chosen.function, blocks, chosen.how.threads, views.data(), views.size_bytes());
 }
 
 device_executor::call_places device_executor::place(const entry_info &entry, const int64_t *dims) const {
   call_places places;
   places.entry = &entry;
-  uint64_t offset = 0;
+  arena_plan plan;
   auto add = [&](const tensor_info &tensor) {
     bool isApart = apart(places.begin.size()) != nullptr;
-    places.begin.push_back(offset);
     places.bytes.push_back(isApart ? 0 : model_->bytes(tensor, dims));
-    offset += aligned(places.bytes.back());
+    places.begin.push_back(plan.add(places.bytes.back(), 1, device::kAlignment));
   };
   for (const tensor_info &tensor : entry.inputs)
     add(tensor);
-  places.outputs = offset;
+  places.outputs = plan.add(0, 1, device::kAlignment);
   for (const tensor_info &tensor : entry.outputs)
     add(tensor);
-  places.end = offset;
+  places.end = plan.bytes();
   return places;
 }
 
@@ -144,9 +142,10 @@ void device_executor::reserve(call_places places) {
   places_ = {};
   known_.clear();
   io_memory_.grow(*device_, places.end);
-  if (places.end <= kMostStaged)
+  if (places.end <= kMostStaged) {
     staging_.grow(*device_, places.end);
-  resident_.resize(std::max<size_t>(resident_.size(), places.outputs));
+    resident_.resize(std::max<size_t>(resident_.size(), places.outputs));
+  }
   known_.resize(places.entry->inputs.size());
   places_ = std::move(places);
 }

@@ -78,6 +78,7 @@ private:
   // A kernel that a plan calls. One that the next may be launched with is held back until that is known.
   void launch_called(size_t number, const xf_abi_view *views);
   void launch_held();
+  void launch(const gpu_launch &chosen, std::span<const xf_abi_view> views);
   call_places place(const entry_info &entry, const int64_t *dims) const;
   void reserve(call_places places);
   void settle() noexcept;

@@ -1,5 +1,6 @@
 #include "runtime/device/logit_choice.h"
 
+#include "runtime/core/arena.h"
 #include "runtime/core/row_choices.h"
 #include "runtime/core/search_options.h"
 #include "runtime/core/search_slots.h"
@@ -19,7 +20,7 @@ constexpr int64_t kTogether = 4;
 
 logit_choice::places::places(const logit_choice &c) {
   arena_plan plan;
-  auto add = [&](int64_t count, uint64_t size) { return plan.add(static_cast<uint64_t>(count), size, 256); };
+  auto add = [&](int64_t count, uint64_t size) { return plan.add(static_cast<uint64_t>(count), size, device::kAlignment); };
   int64_t changed = c.has(kChanges) ? c.rows_ : 0, scored = c.has(kScores) ? c.rows_ : 0, drawn = c.has(kDraws) ? c.rows_ : 0;
   rules = add(2, sizeof(double));
   how = add(3, sizeof(double));

@@ -94,6 +94,18 @@ TEST_P(Device, MarksAreInOrder) {
   where->wait(first); // it has passed
 }
 
+// As where a search is given up in the middle.
+TEST_P(Device, ReleasingTheHostsMemoryWaits) {
+  host_memory own(*where, 64 << 20); // so much that none of it stays when it is given back
+  std::fill_n(reinterpret_cast<float *>(own.get()), kThreads, 3.0f);
+  where->upload(numbers.get(), own.get(), numbers.bytes());
+  launch();
+  where->download(own.get(), numbers.get(), numbers.bytes());
+  own = {};
+  where->wait(where->mark());
+  EXPECT_EQ(get(), 7);
+}
+
 // A device may be unable to record, as old drivers are; then nothing has begun.
 TEST_P(Device, RecordsLaunches) {
   put(0);

@@ -41,6 +41,20 @@ TEST(EmulatedLaunches, AskForMemoryAhead) {
   EXPECT_HAS(problem_of_second("\tprefetch.global.L1 [%rd3];\n"), "does not understand");
 }
 
+// Whatever function it is of, a launch of such a module starts before the one before it has ended.
+TEST(EmulatedLaunches, WaitInEachFunctionOfAModule) {
+  auto module = [](const std::string &body, const std::string &other) {
+    std::string text = around(other);
+    text.replace(text.find(" k("), 3, " other(");
+    return around(body) + text.substr(text.find(".visible"));
+  };
+  const std::string problem = "kernel other does not wait for the launches before";
+  EXPECT_EQ(problem_of(module(kWait, kStart + kWait), 1), "");
+  EXPECT_EQ(problem_of(module("", ""), 1), "");
+  EXPECT_HAS(problem_of(module(kStart + kWait, ""), 1), problem);
+  EXPECT_HAS(problem_of(module(kWait, kStart), 1), problem);
+}
+
 TEST(EmulatedLaunches, MarkedTextAloneIsRead) {
   EXPECT_EQ(problem_of_second("\t// griddepcontrol.nothing;\n"), "");
   EXPECT_HAS(problem_of_second("\t//@sm_90 griddepcontrol.nothing;\n"), "does not understand");

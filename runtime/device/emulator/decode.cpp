@@ -1,3 +1,4 @@
+#include "runtime/core/error.h"
 #include "runtime/device/emulator/decode.h"
 
 #include <algorithm>
@@ -16,7 +17,8 @@ struct type_name {
 constexpr type_name kTypes[] = {
     {"pred", type::pred, 4}, {"b8", type::b8, 1},   {"b16", type::b16, 2}, {"b32", type::b32, 4}, {"b64", type::b64, 8},
     {"u8", type::u8, 1},     {"u16", type::u16, 2}, {"u32", type::u32, 4}, {"u64", type::u64, 8}, {"s8", type::s8, 1},
-    {"s16", type::s16, 2},   {"s32", type::s32, 4}, {"s64", type::s64, 8}, {"f16", type::f16, 2}, {"bf16", type::bf16, 2}, {"f32", type::f32, 4}, {"f64", type::f64, 8}};
+    {"s16", type::s16, 2},   {"s32", type::s32, 4}, {"s64", type::s64, 8}, {"f16", type::f16, 2},
+    {"bf16", type::bf16, 2}, {"f32", type::f32, 4}, {"f64", type::f64, 8}};
 
 std::optional<type> find_type(std::string_view name) {
   for (const type_name &known : kTypes)
@@ -25,19 +27,10 @@ std::optional<type> find_type(std::string_view name) {
   return std::nullopt;
 }
 
-// Whether an instruction's name may have this part. All others would make another instruction of it (`ftz`, `sat`, `nc`, `relaxed`, ...).
-bool is_known(std::string_view part) {
-  static constexpr std::string_view kParts[] = {
-      "rn", "rni", "rz", "rzi", "rmi", "rpi", "approx", "lo", "hi", "wide", "l", "r", "wrap", "f16x2", "bf16x2",
-      "eq", "ne", "lt", "le", "gt", "ge", "ls", "hs", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan",
-      "to", "param", "global", "shared", "v2", "v4", "uni", "warp", "sync", "aligned", "bfly", "up", "down", "idx",
-      "min", "max", "ballot", "async", "ca", "cg", "commit_group", "wait_group", "wait_all", "m8n8", "x1", "x2", "x4", "m16n8k16", "row", "col",
-      "L2", "launch_dependents", "wait"};
-  return find_type(part) || std::find(std::begin(kParts), std::end(kParts), part) != std::end(kParts);
-}
+int bits_of(type t) { return t == type::pred ? 1 : 8 * size_of(t); }
 
-// 4 or 8: what a register for such values takes in each lane.
-int register_bytes(type t) { return size_of(t) == 8 ? 8 : 4; }
+// 4 or 8: what a register of so many bits takes in each lane.
+int lane_bytes(int bits) { return bits == 64 ? 8 : 4; }
 
 // Integers (also negative and hexadecimal, and with the U of unsigned ones) and floats as their bits; nullopt: it is no number.
 std::optional<uint64_t> parse_number(std::string_view text) {
@@ -72,6 +65,12 @@ program parse_ptx(std::string_view text) {
   program result;
   for (const function_text &f : module.functions)
     result.functions[f.name] = decoder(f, module.shared).run();
+  // Launches of such a module start before those before them have ended: all of them, whatever function they are of.
+  auto overlaps = [](const auto &f) { return f.second.overlaps; };
+  if (std::any_of(result.functions.begin(), result.functions.end(), overlaps))
+    for (const auto &[name, f] : result.functions)
+      if (!f.awaits_launches)
+        fail(status::unsupported, "kernel %s does not wait for the launches before, which it may overlap", name.c_str());
   return result;
 }
 
@@ -95,10 +94,10 @@ function decoder::run() {
   return std::move(result_);
 }
 
-int32_t decoder::allocate(int bytes) {
+int32_t decoder::allocate(int bits) {
   int32_t row = result_.rows;
-  result_.rows += bytes / 4;
-  widths_[row] = bytes;
+  result_.rows += lane_bytes(bits) / 4;
+  bits_[row] = bits;
   return row;
 }
 
@@ -112,11 +111,14 @@ void decoder::declare_registers(const statement &s) {
   if (!t)
     reject(s.line, s.text);
   if (count == std::string_view::npos) {
-    if (std::string name(text.substr(space + 1)); !registers_.contains(name))
-      registers_[name] = allocate(register_bytes(*t));
+    std::string name(text.substr(space + 1));
+    if (!registers_.contains(name))
+      registers_[name] = allocate(bits_of(*t));
+    else if (bits_[registers_[name]] != bits_of(*t)) // in another block
+      reject(s.line, s.text);
     return;
   }
-  prefixes_[std::string(text.substr(space + 1, count - space - 1))] = register_bytes(*t);
+  prefixes_[std::string(text.substr(space + 1, count - space - 1))] = bits_of(*t);
 }
 
 int32_t decoder::special(std::string_view name) {
@@ -129,18 +131,30 @@ int32_t decoder::special(std::string_view name) {
   if (!row)
     return -1;
   if (*row < 0)
-    *row = allocate(4);
+    *row = allocate(32);
   return *row;
 }
 
-int32_t decoder::target(const statement &s, std::string_view text) {
+int32_t decoder::any_register(const statement &s, std::string_view text) {
   if (auto known = registers_.find(text); known != registers_.end())
     return known->second;
   size_t digits = text.find_first_of("0123456789");
   auto prefix = prefixes_.find(text.substr(0, digits));
-  if (prefix == prefixes_.end())
+  if (prefix == prefixes_.end() || text.find_first_not_of("0123456789", digits) != std::string_view::npos)
     reject(s.line, s.text);
   return registers_[std::string(text)] = allocate(prefix->second);
+}
+
+int32_t decoder::of_width(const statement &s, std::string_view text, int32_t row, type t, int widest) {
+  int bits = bits_[row], wanted = bits_of(t);
+  bool fits = bits == wanted || (bits > wanted && bits <= widest && t != type::pred);
+  if (!fits)
+    reject(s.line, std::string(text) + (t == type::pred ? " is no predicate: " : " is not of " + std::to_string(wanted) + " bits: ") + s.text);
+  return row;
+}
+
+int32_t decoder::target(const statement &s, std::string_view text, type t, int widest) {
+  return of_width(s, text, any_register(s, text), t, widest);
 }
 
 int32_t decoder::constant_row(int bytes, uint64_t value) {
@@ -148,7 +162,7 @@ int32_t decoder::constant_row(int bytes, uint64_t value) {
     value &= 0xffffffff;
   auto [found, is_new] = constants_.try_emplace({bytes, value}, -1);
   if (is_new) {
-    found->second = allocate(bytes);
+    found->second = allocate(8 * bytes);
     result_.constants.push_back({found->second, bytes, value});
   }
   return found->second;
@@ -169,15 +183,16 @@ int64_t decoder::shared_address(std::string_view name) {
   return -1;
 }
 
-int32_t decoder::source(const statement &s, std::string_view text, type t) {
+int32_t decoder::source(const statement &s, std::string_view text, type t, int widest) {
   if (text.starts_with('%')) {
     int32_t row = special(text);
-    return row >= 0 ? row : target(s, text);
+    return of_width(s, text, row >= 0 ? row : any_register(s, text), t, widest);
   }
+  int bytes = lane_bytes(bits_of(t));
   if (int64_t offset = shared_address(text); offset >= 0)
-    return constant_row(register_bytes(t), static_cast<uint64_t>(offset));
+    return constant_row(bytes, static_cast<uint64_t>(offset));
   auto number = static_cast<uint64_t>(immediate(s, text));
-  return constant_row(register_bytes(t), t == type::pred ? number != 0 : number);
+  return constant_row(bytes, t == type::pred ? number != 0 : number);
 }
 
 int64_t decoder::immediate(const statement &s, std::string_view text) {
@@ -196,21 +211,41 @@ int32_t decoder::address(const statement &s, std::string_view text, int64_t &off
   return source(s, trim(text.substr(0, plus)), type::b64);
 }
 
-type decoder::last_type(const statement &s) const {
-  for (size_t i = s.opcode.size(); i-- > 1;)
-    if (auto t = find_type(s.opcode[i]))
-      return *t;
-  reject(s.line, s.text);
+type decoder::last_type(const statement &s, size_t behind) const {
+  auto t = behind < s.opcode.size() ? find_type(s.opcode[s.opcode.size() - 1 - behind]) : std::nullopt;
+  if (!t)
+    reject(s.line, s.text);
+  return *t;
 }
 
-void decoder::set(const statement &s, instruction &i, emulator::op op, type t, int sources) {
-  if (static_cast<int>(s.operands.size()) != sources + 1)
+std::vector<std::string> decoder::elements(const statement &s, const std::string &text, size_t count) const {
+  bool is_list = text.starts_with('{') && text.ends_with('}');
+  auto parts = is_list ? split_operands(std::string_view(text).substr(1, text.size() - 2)) : std::vector<std::string>();
+  if (parts.size() != count)
+    reject(s.line, s.text);
+  return parts;
+}
+
+void decoder::set(const statement &s, instruction &i, emulator::op op, type t, std::string_view operands) {
+  if (s.operands.size() != operands.size())
     reject(s.line, s.text);
   i.op = op;
   i.type = t;
-  i.target[0] = target(s, s.operands[0]);
-  for (int n = 0; n < sources; ++n)
-    i.source[n] = source(s, s.operands[n + 1], t);
+  auto type_of = [&](size_t n) {
+    switch (operands[n]) {
+    case 'w':
+      return size_of(t) == 4 ? type::b64 : type::b32;
+    case 'n':
+      return type::b32;
+    case 'p':
+      return type::pred;
+    default:
+      return t;
+    }
+  };
+  i.target[0] = target(s, s.operands[0], type_of(0));
+  for (size_t n = 1; n < operands.size(); ++n)
+    i.source[n - 1] = source(s, s.operands[n], type_of(n));
 }
 
 void decoder::decode(const statement &s) {
@@ -221,18 +256,13 @@ void decoder::decode(const statement &s) {
   instruction i{.op = op::exit, .type = type::b32};
   i.line = s.line;
   if (!s.guard.empty()) {
-    i.guard = target(s, s.guard);
+    i.guard = target(s, s.guard, type::pred);
     i.negated = s.negated;
   }
-  for (size_t n = 1; n < s.opcode.size(); ++n)
-    if (!is_known(s.opcode[n]))
-      reject(s.line, s.text);
-  // Of 16 bits there are conversions and products of matrices, no arithmetic.
-  for (std::string_view part : {"f16", "bf16", "f16x2", "bf16x2"})
-    if (s.has(part) && s.opcode[0] != "cvt" && s.opcode[0] != "mma")
-      reject(s.line, s.text);
-  if (!decode_arithmetic(s, i) && !decode_bits(s, i) && !decode_moves(s, i) && !decode_control(s, i) && !decode_exchange(s, i) &&
-      !decode_copies(s, i) && !decode_launches(s, i) && !decode_matrices(s, i))
+  if (!has_form(s))
+    reject(s.line, s.text);
+  if (!decode_operation(s, i) && !decode_moves(s, i) && !decode_control(s, i) && !decode_exchange(s, i) && !decode_copies(s, i) &&
+      !decode_launches(s, i) && !decode_matrices(s, i))
     reject(s.line, s.text);
   result_.code.push_back(i);
 }

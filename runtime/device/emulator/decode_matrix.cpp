@@ -4,7 +4,7 @@
 namespace xf::rt::emulator {
 
 bool decoder::decode_copies(const statement &s, instruction &i) {
-  if (s.opcode[0] != "cp" || !s.has("async"))
+  if (s.opcode[0] != "cp")
     return false;
   i.type = type::b32;
   if (s.has("commit_group")) {
@@ -24,7 +24,7 @@ bool decoder::decode_copies(const statement &s, instruction &i) {
     return i.immediate >= 0;
   }
   // cp.async.cg.shared.global [to], [from], size(, bytes that are read)
-  if (s.opcode.size() != 5 || !s.has("shared") || !s.has("global") || s.operands.size() < 3 || s.operands.size() > 4)
+  if (s.operands.size() < 3 || s.operands.size() > 4)
     return false;
   const std::string &size = s.operands[2];
   if (size != "16" && (s.has("cg") || (size != "4" && size != "8")))
@@ -41,60 +41,45 @@ bool decoder::decode_copies(const statement &s, instruction &i) {
 // prefetch.global.L2 [from], and what compute capability 9.0 has for launches that overlap.
 bool decoder::decode_launches(const statement &s, instruction &i) {
   if (s.opcode[0] == "prefetch") {
-    if (s.opcode.size() != 3 || s.opcode[1] != "global" || s.opcode[2] != "L2" || s.operands.size() != 1)
+    if (s.operands.size() != 1)
       return false;
     i.op = op::prefetch;
     i.source[0] = address(s, s.operands[0], i.immediate);
     return true;
   }
-  if (s.opcode[0] != "griddepcontrol" || s.opcode.size() != 2 || !s.operands.empty())
+  if (s.opcode[0] != "griddepcontrol")
     return false;
-  i.op = s.opcode[1] == "wait" ? op::await_launches : op::start_dependents;
+  i.op = s.has("wait") ? op::await_launches : op::start_dependents;
+  result_.overlaps = true;
   result_.awaits_launches |= i.op == op::await_launches;
-  return s.opcode[1] == "wait" || s.opcode[1] == "launch_dependents";
+  return s.operands.empty();
 }
 
 bool decoder::decode_matrices(const statement &s, instruction &i) {
-  auto list = [&](const std::string &text, size_t count) {
-    if (!text.starts_with('{'))
-      reject(s.line, s.text);
-    auto parts = split_operands(std::string_view(text).substr(1, text.size() - 2));
-    if (parts.size() != count)
-      reject(s.line, s.text);
-    return parts;
-  };
   if (s.opcode[0] == "ldmatrix") {
     // ldmatrix.sync.aligned.m8n8.x4.shared.b16 {words}, [row]
-    if (s.operands.size() != 2 || s.opcode.size() != 7 || !s.has("m8n8") || !s.has("b16") || !s.has("shared"))
+    if (s.operands.size() != 2)
       return false;
     i.op = op::load_matrices;
     i.type = type::b32;
     i.count = s.has("x4") ? 4 : s.has("x2") ? 2 : 1;
-    auto targets = list(s.operands[0], i.count);
+    auto targets = elements(s, s.operands[0], i.count);
     for (size_t n = 0; n < i.count; ++n)
-      i.target[n] = target(s, targets[n]);
+      i.target[n] = target(s, targets[n], type::b32);
     i.source[0] = address(s, s.operands[1], i.immediate);
     return true;
   }
-  if (s.opcode[0] != "mma")
-    return false;
   // mma.sync.aligned.m16n8k16.row.col.f32.TYPE.TYPE.f32 {sums}, {a}, {b}, {c}
-  static constexpr const char *kParts[] = {"mma", "sync", "aligned", "m16n8k16", "row", "col", "f32", "", "", "f32"};
-  if (s.opcode.size() != std::size(kParts) || s.operands.size() != 4)
-    return false;
-  for (size_t n = 0; n < std::size(kParts); ++n)
-    if (*kParts[n] && s.opcode[n] != kParts[n])
-      return false;
-  if (s.opcode[7] != s.opcode[8] || (s.opcode[7] != "bf16" && s.opcode[7] != "f16"))
+  if (s.opcode[0] != "mma" || s.operands.size() != 4)
     return false;
   i.op = op::multiply;
-  i.type = s.opcode[7] == "bf16" ? type::bf16 : type::f16;
-  auto sums = list(s.operands[0], 4);
+  i.type = s.has("bf16") ? type::bf16 : type::f16;
+  auto sums = elements(s, s.operands[0], 4);
   for (size_t n = 0; n < 4; ++n)
-    i.target[n] = target(s, sums[n]);
+    i.target[n] = target(s, sums[n], type::f32);
   int32_t *next = i.source;
   for (auto [operand, count] : {std::pair<size_t, size_t>{1, 4}, {2, 2}, {3, 4}})
-    for (const std::string &word : list(s.operands[operand], count))
+    for (const std::string &word : elements(s, s.operands[operand], count))
       *next++ = source(s, word, type::b32);
   return true;
 }

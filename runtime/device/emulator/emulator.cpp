@@ -96,15 +96,14 @@ public:
 
   uint8_t *allocate(uint64_t bytes) override { return memory_.allocate(bytes); }
   void release(uint8_t *memory) override {
-    // Part of clearing up, perhaps after an error.
-    try {
-      wait(mark());
-    } catch (...) {
-    }
+    settle();
     memory_.release(memory);
   }
   uint8_t *allocate_host(uint64_t bytes) override { return new uint8_t[bytes]; }
-  void release_host(uint8_t *memory) override { delete[] memory; }
+  void release_host(uint8_t *memory) override {
+    settle();
+    delete[] memory;
+  }
 
   void upload(uint8_t *to, const void *from, uint64_t bytes) override {
     if (bytes == 0)
@@ -159,6 +158,13 @@ public:
   }
 
 private:
+  // Part of clearing up, perhaps after an error.
+  void settle() noexcept {
+    try {
+      wait(mark());
+    } catch (...) {
+    }
+  }
   // Where the host has them.
   uint8_t *place(const uint8_t *memory, uint64_t bytes) const {
     try {

@@ -40,7 +40,7 @@ struct instruction {
   emulator::type type;          // of the sources, or of what is moved
   emulator::type from{};        // convert: the source's
   uint8_t mode = 0;             // comparison, rounding, shuffle_mode, reduction
-  uint8_t count = 1;            // elements of a load, store, pack or unpack; matrices; bytes of a copy
+  uint8_t count = 1;            // elements of a load or store; matrices; bytes of a copy
   uint8_t narrows = 0;          // a bit for each source of a store or a conversion of less than 64 bits that has 64
   bool widens = false;          // a load of less than 64 bits whose targets have 64
   bool negated = false;         // the guard is to be false
@@ -72,6 +72,7 @@ struct function {
   int32_t thread_row = -1, block_row = -1, threads_row = -1, blocks_row = -1, lane_row = -1; // special registers
   uint32_t threads = 0;      // the most a block may have; 0: not said
   uint32_t shared_bytes = 0; // on a GPU
+  bool overlaps = false;     // launches before it, as all functions of its module do
   bool awaits_launches = false;
   std::vector<shared_place> shared;
   uint32_t parameter_bytes = 0;

@@ -172,7 +172,6 @@ void warp::execute(const instruction &i) {
     awaited_ |= mask_;
     return;
   case op::load_param:
-    return load_parameter(i);
   case op::load_global:
   case op::load_shared:
     return load(i);

@@ -54,8 +54,8 @@ private:
   template <typename From, typename To> void convert_to(const instruction &i);
   void permute(const instruction &i);
   void logic(const instruction &i);
-  void load_parameter(const instruction &i);
   void load(const instruction &i);
+  void find_places(const instruction &i, const uint8_t **from);
   template <typename T> void take(const instruction &i, const uint8_t *const *from);
   void store(const instruction &i);
   void start_copy(const instruction &i);

@@ -5,18 +5,6 @@
 
 namespace xf::rt::emulator {
 
-void warp::load_parameter(const instruction &i) {
-  int bytes = size_of(i.type);
-  for (int n = 0; n < i.count; ++n) {
-    const uint8_t *from = launch_.parameters + i.immediate + n * bytes;
-    for (int lane = 0; lane < kLanes; ++lane)
-      if (bytes == 8)
-        std::memcpy(row<uint64_t>(i.target[n]) + lane, from, 8);
-      else
-        std::memcpy(row<uint32_t>(i.target[n]) + lane, from, 4);
-  }
-}
-
 // What lies at `from` to the targets; a number with a sign fills all of its register.
 template <typename T> void warp::take(const instruction &i, const uint8_t *const *from) {
   auto fill = [&]<typename R>(int n, R *to) {
@@ -33,10 +21,10 @@ template <typename T> void warp::take(const instruction &i, const uint8_t *const
       fill(n, row<uint32_t>(i.target[n]));
 }
 
-void warp::load(const instruction &i) {
+// Where each lane reads.
+void warp::find_places(const instruction &i, const uint8_t **from) {
   auto all = static_cast<uint32_t>(size_of(i.type) * i.count);
   const uint64_t *addresses = row<uint64_t>(i.source[0]);
-  const uint8_t *from[kLanes]; // of all lanes before a target is written, which may be the address
   for_lanes(mask_, [&](int lane) {
     lane_ = lane;
     uint64_t address = addresses[lane] + static_cast<uint64_t>(i.immediate);
@@ -47,6 +35,14 @@ void warp::load(const instruction &i) {
       launch_.memory->accesses.read(address, all, thread(), has_awaited());
     }
   });
+}
+
+void warp::load(const instruction &i) {
+  const uint8_t *from[kLanes]; // of all lanes before a target is written, which may be the address
+  if (i.op == op::load_param)
+    std::fill_n(from, kLanes, launch_.parameters + i.immediate);
+  else
+    find_places(i, from);
   switch (i.type) {
   case type::s8:
     return take<int8_t>(i, from);
