@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstring>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <span>
 #include <string>
@@ -26,24 +27,40 @@ static_assert(int(XF_DEVICE_EMULATOR) == int(xf::rt::device_kind::emulator) && i
 static_assert(XF_BAD_IMAGE == xf_status(xf::rt::status::bad_image));
 static_assert(XF_INTERNAL == xf_status(xf::rt::status::internal));
 
+namespace xf::rt {
+
+// What cuts lines of text, or of ids: made when the first ones come, as vocabularies take long to read. A model has one, as all its sessions do.
+class text_codecs {
+public:
+  explicit text_codecs(std::shared_ptr<const model> m) : model_(std::move(m)) {}
+  text_codec &get(bool ids) {
+    std::lock_guard lock(mutex_);
+    std::unique_ptr<text_codec> &known = codecs_[ids];
+    if (!known)
+      known = std::make_unique<text_codec>(*model_, ids);
+    return *known;
+  }
+
+private:
+  const std::shared_ptr<const model> model_;
+  std::mutex mutex_;
+  std::unique_ptr<text_codec> codecs_[2];
+};
+
+} // namespace xf::rt
+
 struct xf_model {
   std::shared_ptr<const xf::rt::model> impl;
+  std::shared_ptr<xf::rt::text_codecs> codecs;
   std::vector<int> entries; // those that are called by name
   xf::rt::entry_info source; // what a search takes
 };
 
 struct xf_session {
-  xf_session(std::shared_ptr<const xf::rt::model> m, xf::rt::session_options options) : impl(std::move(m), options) {}
-  // Of lines of text, or of ids: made when the first ones come, as vocabularies take long to read.
-  xf::rt::text_codec &codec(bool ids) {
-    std::unique_ptr<xf::rt::text_codec> &known = codecs[ids];
-    if (!known)
-      known = std::make_unique<xf::rt::text_codec>(impl.get_model(), ids);
-    return *known;
-  }
+  xf_session(const xf_model &m, xf::rt::session_options options) : impl(m.impl, options), codecs(m.codecs) {}
 
   xf::rt::session impl;
-  std::unique_ptr<xf::rt::text_codec> codecs[2];
+  std::shared_ptr<xf::rt::text_codecs> codecs;
 };
 
 namespace xf::rt {

@@ -34,6 +34,7 @@ xf_status wrap(std::shared_ptr<const model> opened, xf_model **result) {
     arena_plan unused;
     handle->source = source_layout(*opened, unused).owed;
   }
+  handle->codecs = std::make_shared<text_codecs>(opened);
   handle->impl = std::move(opened);
   *result = handle.release();
   return XF_OK;
@@ -242,7 +243,7 @@ xf_status xf_session_create(const xf_model *m, const xf_session_options *options
       require_choice("device", given.device, XF_DEVICE_BEST, XF_DEVICE_EMULATOR);
       o = {given.threads, given.isa, static_cast<device_kind>(given.device), {given.run_threads, given.threads_context}};
     }
-    *result = new xf_session(m->impl, o);
+    *result = new xf_session(*m, o);
     return XF_OK;
   });
 }

@@ -47,6 +47,7 @@ search_options options_of(const xf_generate_options *given, int64_t sentences, b
   result.line_targets = of_lines && o.line_targets != 0;
   result.alternatives = o.alternatives != 0;
   result.coverage_penalty = o.coverage_penalty;
+  result.prefix_counts = o.prefix_counts != 0;
   result.alignments = of_lines && o.line_alignments != 0;
   require(o.target_offsets || !o.targets, "the targets' offsets are null");
   if (o.target_offsets) {
@@ -168,12 +169,12 @@ xf_status xf_process_lines(xf_session *s, const char *const *lines, int64_t coun
       views.emplace_back(lines[i]);
     }
     search_options o = options_of(options, 0, /*of_lines=*/true);
+    require(!o.on_token, "lines are given when they are done (on_token is of xf_generate, and xf_ids_to_text tells the text of its tokens)");
     require(!o.prefixes.offsets, "lines have their prefixes behind a tab (line_prefixes), not as tokens");
     require(!o.has_targets(), "lines have their targets behind a tab (line_targets), not as tokens");
     require(!o.line_prefixes || o.prefix.empty(), "a prefix for all lines, or one on each: prefix and line_prefixes exclude each other");
     require(!o.line_prefixes || !o.line_targets, "what stands behind a line's tab is its prefix or its target: line_prefixes and line_targets exclude each other");
-    o.on_token = nullptr;
-    line_engine engine(s->impl, s->codec(ids != 0));
+    line_engine engine(s->impl, s->codecs->get(ids != 0));
     auto handle = std::make_unique<xf_lines>();
     engine.run(views, o, handle->results);
     *result = handle.release();

@@ -84,10 +84,11 @@ bool beam_search::take(const beam_pair *pairs, int32_t count) {
   return false;
 }
 
-int32_t beam_search::rank(double alpha, const double *more) {
+int32_t beam_search::rank(double alpha, int32_t before, const double *more) {
   for (int32_t i = 0; i < finished_count_; ++i) {
     hypothesis &h = finished_[i];
-    h.score = alpha == 0.0 ? h.sum : h.sum / (alpha == 1.0 ? h.length : std::pow(h.length, alpha));
+    int32_t length = h.length + before;
+    h.score = alpha == 0.0 ? h.sum : h.sum / (alpha == 1.0 ? length : std::pow(length, alpha));
     h.score += more ? more[i] : 0.0;
   }
   // A stable insertion sort: hypotheses that score the same stay in the order in which they finished.

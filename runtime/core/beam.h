@@ -88,9 +88,9 @@ public:
   const end_tokens &ends() const { return ends_; }
   int32_t finished() const { return finished_count_; }
 
-  // Scores and sorts the finished hypotheses, best first; returns how many there are. `more`: null, or what is added to each one's score,
+  // Scores and sorts the finished hypotheses, best first; returns how many there are. `before`: tokens that count beside their own. `more`: null, or what is added to each one's score,
   // in the order in which finished() has them before.
-  int32_t rank(double alpha, const double *more = nullptr);
+  int32_t rank(double alpha, int32_t before = 0, const double *more = nullptr);
   const hypothesis &finished(int32_t i) const { return finished_[i]; }
   // Writes the hypothesis' length tokens.
   void tokens_of(const hypothesis &h, int32_t *tokens) const;

@@ -52,6 +52,8 @@ void search_check::options(const search_options &o) const {
     fail(status::invalid_argument, "tokens are told as they are chosen with one beam, not with %d", o.beam);
   if (o.has_prefixes() && !source.exists())
     fail(status::invalid_argument, "the model continues prompts: what results begin with belongs there");
+  if (o.prefix_counts && !source.exists())
+    fail(status::invalid_argument, "the model continues prompts, which no length counts");
   if (o.aligns() && !layout_.align.entry)
     fail(status::unsupported, "the model does not say how its results are aligned with their source: its 'generate' has no 'align'");
   if (o.aligns() && layout_.align.least > 1)

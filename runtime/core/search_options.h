@@ -33,6 +33,7 @@ struct search_options {
   // What the decoder is given behind its start token: the same for every sentence, or a row for each of them.
   std::span<const int32_t> prefix;
   token_rows prefixes;
+  bool prefix_counts = false; // in the length that a score is divided by
   // Of each sentence the result, which is not searched for but scored.
   token_rows targets;
   // Told of each token of a search with one beam as soon as it is chosen.
@@ -40,6 +41,8 @@ struct search_options {
   void *token_context = nullptr;
   bool line_prefixes = false; // of lines: what stands behind a tab is the line's prefix
   bool line_targets = false;  // ... its target
+  bool predicted_rows = false; // of predictions: they are rows of numbers or labels (line_rows.h), not text
+  bool cuts_lines = false;     // of a line with more tokens than are possible, the last are left out
 
   std::span<const int32_t> prefix_of(int64_t sentence) const { return prefixes.offsets ? prefixes.row(sentence) : prefix; }
   bool has_tabs() const { return line_prefixes || line_targets; }

@@ -3,11 +3,10 @@
 #include "runtime/core/error.h"
 #include "runtime/runner/line_reader.h"
 #include "runtime/runner/output.h"
+#include "runtime/runner/printed.h"
 #include "runtime/text/line_engine.h"
 
-#include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstdio>
 
 #include <unistd.h>
@@ -54,74 +53,6 @@ private:
   clock::time_point last_;
 };
 
-void append_number(std::string &text, const char *format, double value) {
-  // Nobody knows how long: of a score with an odd length penalty it may be hundreds of digits.
-  size_t before = text.size();
-  text.resize(before + static_cast<size_t>(std::snprintf(nullptr, 0, format, value)));
-  std::snprintf(text.data() + before, text.size() - before + 1, format, value);
-}
-
-// Of each token that looks at one of the line: that one's number and its own.
-std::string links(const std::vector<int32_t> &aligned, const char *before, const char *between, const char *behind, const char *separator) {
-  std::string text;
-  for (size_t i = 0; i < aligned.size(); ++i)
-    if (aligned[i] >= 0)
-      text += (text.empty() ? "" : separator) + (before + std::to_string(aligned[i])) + between + std::to_string(i) + behind;
-  return text;
-}
-
-std::string as_json(int64_t number, const line_result &result, bool scored, bool aligned) {
-  std::string text = "{\"line\": " + std::to_string(number);
-  if (!result.error.empty())
-    return text + ", \"error\": " + json_string(result.error) + "}\n";
-  text += ", \"results\": [";
-  for (size_t i = 0; i < result.best.size(); ++i) {
-    text += (i ? ", {\"text\": " : "{\"text\": ") + json_string(result.best[i].text);
-    if (scored && std::isfinite(result.best[i].score))
-      append_number(text, ", \"score\": %.9g", result.best[i].score);
-    else if (scored)
-      text += ", \"score\": null"; // JSON has no infinity
-    if (aligned)
-      text += ", \"alignment\": [" + links(result.best[i].aligned, "[", ", ", "]", ", ") + "]";
-    text += "}";
-  }
-  return text + "]}\n";
-}
-
-// Pieces of text may be characters which would make several lines of one, or begin a column. A prediction has a tab where its line has
-// one between two texts.
-std::string on_one_line(std::string_view text, bool keeps_tabs = false) {
-  std::string line;
-  for (size_t at = 0; at < text.size();) {
-    size_t length = keeps_tabs && text[at] == '\t' ? 0 : breaking_length(text, at);
-    line += length > 0 ? ' ' : text[at];
-    at += std::max<size_t>(length, 1);
-  }
-  return line;
-}
-
-std::string as_text(int64_t number, const line_result &result, const run_options &options, bool predicted) {
-  if (result.best.empty())
-    return "\n";
-  std::string text;
-  if (options.only_scores) {
-    append_number(text, "%.6f\n", result.best[0].score);
-    return text;
-  }
-  auto line = [&](const line_hypothesis &hypothesis) {
-    std::string aligned = options.search.alignments ? "\t" + links(hypothesis.aligned, "", "-", "", " ") : "";
-    return on_one_line(hypothesis.text, predicted) + aligned + "\n";
-  };
-  if (!options.numbered)
-    return line(result.best[0]);
-  for (const line_hypothesis &hypothesis : result.best) {
-    text += std::to_string(number);
-    append_number(text, "\t%.6f\t", hypothesis.score);
-    text += line(hypothesis);
-  }
-  return text;
-}
-
 } // namespace
 
 // The tokens of the prefix that all lines have.
@@ -131,6 +62,12 @@ static std::vector<int32_t> prefix_of(const line_engine &engine, const run_optio
   } catch (const error &problem) {
     fail(problem.code, "--prefix: %s", problem.what());
   }
+}
+
+static void tell_cut_lines(const char *program, const line_engine &engine, const text_codec &codec) {
+  if (int64_t count = engine.cut_lines(); count > 0)
+    std::fprintf(stderr, "%s: %lld line%s cut to %zu tokens\n", program, static_cast<long long>(count), count == 1 ? " was" : "s were",
+                 codec.most());
 }
 
 // Lines one after the other, each result as it comes.
@@ -165,11 +102,14 @@ bool run_filter(const char *program, session &s, const run_options &options) {
     s.search()->check(search);
   else
     s.prediction()->check(search.batch);
+  if (search.cuts_lines && !codec.is_text(true))
+    fail(status::invalid_argument, "--truncate cuts text: of token ids nobody knows which are the text's");
   line_reader reader(options.file);
   output out;
   if (options.stream) {
     bool good = run_stream(program, engine, search, reader, out);
     out.close();
+    tell_cut_lines(program, engine, codec);
     return good;
   }
   progress shown;
@@ -197,13 +137,14 @@ bool run_filter(const char *program, session &s, const run_options &options) {
         shown.clear();
         std::fprintf(stderr, "%s: line %lld: %s\n", program, static_cast<long long>(number), result.error.c_str());
       }
-      out.write(options.json ? as_json(number, result, s.search() != nullptr, search.alignments)
-                             : as_text(number, result, options, !s.search()));
+      out.write(options.json ? as_json(number, result, options, codec) : as_text(number, result, options, codec));
     }
     out.flush();
     shown.update(number, reader);
   }
   out.close();
+  shown.clear();
+  tell_cut_lines(program, engine, codec);
   return good;
 }
 

@@ -2,6 +2,7 @@
 
 #include "runtime/core/cpu.h"
 #include "runtime/core/error.h"
+#include "runtime/core/predict.h"
 #include "runtime/core/source_layout.h"
 #include "runtime/runner/format.h"
 #include "runtime/runner/line_reader.h"
@@ -61,7 +62,7 @@ int choice(std::string_view option, std::string_view text, std::span<const char 
 struct option {
   const char *name;
   bool takes_value;
-  bool for_search; // means nothing to a model that predicts
+  bool for_search; // means nothing to a model that predicts, but --scores and --n-best to one that predicts labels
   std::function<void(std::string_view)> apply;
 };
 
@@ -83,6 +84,7 @@ std::vector<option> table(run_options &o) {
       {"--shortlist", true, true, [&o](std::string_view v) { o.shortlist = v; }},
       {"--prefix", true, true, [&o](std::string_view v) { o.prefix = v; }},
       {"--prefixes", false, true, [=](std::string_view) { search->line_prefixes = true; }},
+      {"--count-prefix", false, true, [=](std::string_view) { search->prefix_counts = true; }},
       {"--repetition-penalty", true, true,
        [=](std::string_view v) { search->repetition_penalty = number<double>("--repetition-penalty", v); }},
       {"--no-repeat-ngram", true, true,
@@ -103,6 +105,7 @@ std::vector<option> table(run_options &o) {
       {"--score", false, true, [search, &o](std::string_view) { search->line_targets = o.only_scores = true; }},
       {"--scores", false, true, [&o](std::string_view) { o.numbered = true; }},
       {"--ids", false, false, [&o](std::string_view) { o.ids = true; }},
+      {"--truncate", false, false, [=](std::string_view) { search->cuts_lines = true; }},
       {"--stream", false, true, [&o](std::string_view) { o.stream = true; }},
       {"--json", false, false, [&o](std::string_view) { o.json = true; }},
       {"--threads", true, false, [&o](std::string_view v) { o.session.threads = count("--threads", v, 1); }},
@@ -118,8 +121,33 @@ std::vector<option> table(run_options &o) {
 
 } // namespace
 
+// Whether results that are given are scored by it, too.
+static bool decides_scores(std::string_view name) {
+  constexpr std::string_view options[] = {"--score", "--length-penalty", "--coverage-penalty", "--prefix", "--count-prefix"};
+  return std::ranges::find(options, name) != std::end(options);
+}
+
+// Whether lines are prompts, which the model continues.
+static bool takes_prompts(const model &m) {
+  const xf_abi_generate &g = m.header().generate;
+  return g.present && g.encode < 0 && g.begin < 0;
+}
+
+// Throws where the option, which says something of a search, says nothing of this model's predictions.
+static void check_predicts(const model &m, const char *option) {
+  bool several = std::string_view(option) == "--n-best", of_labels = several || std::string_view(option) == "--scores";
+  if (!of_labels || !m.header().predict.present)
+    fail(status::invalid_argument, "%s: this model predicts, it does not search", option);
+  if (!m.header().predict.labels)
+    fail(status::invalid_argument, "%s: this model predicts numbers, not labels", option);
+  arena_plan plan;
+  if (several && predict_layout(m, plan).by_token)
+    fail(status::invalid_argument, "--n-best: this model predicts a label for each token, not one for a line");
+}
+
 void parse_options(int argc, char **argv, const model &m, run_options &o) {
   std::vector<option> options = table(o);
+  o.predicts = !m.header().generate.present;
   bool only_files = false, has_file = false, beam_given = false;
   const char *for_samples = nullptr; // an option that needs --sample
   const char *not_scored = nullptr, *counted = nullptr; // one that --score has no use for; one that says how many results there are
@@ -146,8 +174,8 @@ void parse_options(int argc, char **argv, const model &m, run_options &o) {
         found = &candidate;
     if (!found)
       fail(status::invalid_argument, "unknown option %s (--help lists all)", argv[i]);
-    if (found->for_search && !m.header().generate.present)
-      fail(status::invalid_argument, "%s: this model predicts, it does not search", found->name);
+    if (found->for_search && o.predicts)
+      check_predicts(m, found->name);
     std::string_view value;
     if (found->takes_value) {
       if (equals != std::string_view::npos)
@@ -161,7 +189,7 @@ void parse_options(int argc, char **argv, const model &m, run_options &o) {
     }
     found->apply(value);
     beam_given |= name == "--beam";
-    if (found->for_search && name != "--score" && name != "--length-penalty" && name != "--coverage-penalty" && name != "--prefix")
+    if (found->for_search && !decides_scores(name))
       not_scored = found->name;
     if (name == "--beam" || name == "--n-best")
       counted = found->name;
@@ -180,6 +208,13 @@ void parse_options(int argc, char **argv, const model &m, run_options &o) {
     fail(status::invalid_argument, "--score prints the scores of what stands behind the lines' tabs, alone: not with %s", not_scored);
   if (o.search.alternatives && counted)
     fail(status::invalid_argument, "--alternatives says how many results there are: not with %s", counted);
+  if (o.search.cuts_lines && takes_prompts(m))
+    fail(status::invalid_argument, "--truncate: this model goes on from its lines' ends, which would be cut");
+  if (o.predicts && o.search.best > 1) {
+    arena_plan plan;
+    if (int64_t labels = predict_layout(m, plan).width; o.search.best > labels)
+      fail(status::limit, "--n-best: the number of labels must be between 1 and %lld, not %d", static_cast<long long>(labels), o.search.best);
+  }
   if (!beam_given)
     o.search.beam = o.search.best;
   if (o.stream && (o.json || o.numbered || o.search.beam > 1 || o.search.alignments))
@@ -187,6 +222,7 @@ void parse_options(int argc, char **argv, const model &m, run_options &o) {
   o.search.suppress = o.suppress;
   o.search.ends = o.ends;
   o.search.scores = o.numbered || o.json;
+  o.search.predicted_rows = o.predicts && o.search.scores;
 }
 
 static std::string help_without_lines(const char *program, const std::string &problem) {
@@ -197,6 +233,31 @@ static std::string help_without_lines(const char *program, const std::string &pr
   return text;
 }
 
+// What is there for predictions alone: scores, and what JSON looks like.
+static void append_predictions(std::string &text, const model &m) {
+  if (!m.header().predict.present)
+    return;
+  arena_plan plan;
+  predict_layout layout(m, plan);
+  if (!m.header().predict.labels)
+    append(text, "  --json               an object for each line: {\"line\": 1, \"results\": [{\"values\": %s}]},\n"
+                 "                       with as many digits as each f32 is read back from, and null for what JSON has no number for,\n",
+           layout.by_token ? "[[0.5, -2, ...], ...]" : "[0.5, -2, ...]");
+  else if (layout.by_token)
+    append(text, "  --scores             print line-number<TAB>scores<TAB>labels: of each label the softmax of what the model gives its token,\n"
+                 "                       which is its probability if that is logits\n"
+                 "  --json               an object for each line:\n"
+                 "                       {\"line\": 1, \"results\": [{\"labels\": [\"...\", ...], \"scores\": [0.9, ...]}]},\n");
+  else
+    append(text, "  --scores             print line-number<TAB>score<TAB>label: the score is the softmax of what the model gives, which is the\n"
+                 "                       label's probability if that is logits\n"
+                 "  --n-best N           print the N most likely labels of each line in that form (at most %lld)\n"
+                 "  --json               an object for each line: {\"line\": 1, \"results\": [{\"label\": \"...\", \"score\": 0.9}, ...]},\n",
+           static_cast<long long>(layout.width));
+  if (layout.by_token && m.header().text.between_count)
+    append(text, "                       of two texts with \"first\": how many tokens of the line are of the first one,\n");
+}
+
 std::string help_text(const char *program, const model &m) {
   const xf_abi_generate &g = m.header().generate;
   if (g.present) {
@@ -204,7 +265,7 @@ std::string help_text(const char *program, const model &m) {
     if (std::string problem = source_layout(m, plan).refuses_tokens(); !problem.empty())
       return help_without_lines(program, problem);
   }
-  bool prompts = g.present && g.encode < 0 && g.begin < 0;
+  bool prompts = takes_prompts(m);
   std::string text;
   append(text, "Usage: %s [OPTION]... [FILE]\n\n", program);
   if (prompts)
@@ -249,7 +310,8 @@ std::string help_text(const char *program, const model &m) {
              "  --shortlist FILE     lines of source<TAB>target target ...: choose only targets of a line's source tokens, of\n"
              "                       lines with nothing before the tab, and the end\n"
              "  --prefix TEXT        what the decoder is given first, in target tokens: results go on from there and do not hold it\n"
-             "  --prefixes           lines are text<TAB>prefix\n");
+             "  --prefixes           lines are text<TAB>prefix\n"
+             "  --count-prefix       the length penalty counts its tokens, as where other programs force them on a result\n");
     append(text,
            "  --repetition-penalty P\n"
            "                       logits of tokens that the decoder has read are divided by P, or multiplied if negative\n"
@@ -264,8 +326,14 @@ std::string help_text(const char *program, const model &m) {
   }
   append(text, "  --ids                read and write token ids (the default without a vocabulary or subwords); ids that are read are all of the\n"
                "                       model's input: the prefix and suffix that text gets are not added\n");
-  append(text, g.present ? "  --json               an object for each line: {\"line\": 1, \"results\": [{\"text\": \"...\", \"score\": -0.5}, ...]},\n"
-                         : "  --json               an object for each line: {\"line\": 1, \"results\": [{\"text\": \"...\"}]},\n");
+  if (!prompts)
+    append(text, "  --truncate           of lines with more than %lld tokens, leave out the text's last ones%s, and say at the end\n"
+                 "                       on standard error how many lines were cut; not of ids\n",
+           static_cast<long long>(g.source), m.header().text.between_count ? ", of two texts those of the longer" : "");
+  if (g.present)
+    append(text, "  --json               an object for each line: {\"line\": 1, \"results\": [{\"text\": \"...\", \"score\": -0.5}, ...]},\n");
+  else
+    append_predictions(text, m);
   append(text, "                       or {\"line\": 1, \"error\": \"...\"}\n"
                "  --threads N          default: the CPUs that this process may use\n");
   if (g.batch > 0)

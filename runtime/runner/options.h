@@ -15,6 +15,7 @@ struct run_options {
   std::vector<int32_t> suppress, ends; // what `search` refers to
   std::string prefix;                  // as text
   session_options session;
+  bool predicts = false; // the model does, and does not search
   bool ids = false;
   bool numbered = false; // line-number<TAB>score<TAB>text
   bool json = false;

@@ -2,11 +2,14 @@
 
 #include "runtime/core/error.h"
 #include "runtime/core/predict.h"
+#include "runtime/core/refusal.h"
 #include "runtime/text/utf8.h"
 
 #include <algorithm>
 #include <charconv>
 #include <iterator>
+#include <tuple>
+#include <utility>
 
 namespace xf::rt {
 
@@ -45,6 +48,18 @@ int32_t parse_id(std::string_view word) {
   return id;
 }
 
+[[noreturn]] void refuse_tokens(size_t count, size_t most) {
+  refusal why;
+  fail(status::invalid_argument, "%s", why.too_long("it", static_cast<int64_t>(count), static_cast<int64_t>(most)));
+}
+
+// How many tokens of two texts are kept, where they have more than `most` together: the longer one is cut down to the shorter one's, then
+// both of them alike.
+std::pair<size_t, size_t> kept_of(size_t first, size_t second, size_t most) {
+  size_t less = std::min({first, second, most / 2});
+  return first < second ? std::pair(less, most - less) : std::pair(most - less, less);
+}
+
 } // namespace
 
 text_side::text_side(const model &m, bool source, bool ids, const text_side *other)
@@ -71,7 +86,7 @@ text_codec::text_codec(const model &m, bool ids)
     : ids_(ids), text_(m.header().text), generate_(m.header().generate), source_(m, true, ids), target_(m, false, ids, &source_) {}
 
 // `unknown`: the token for what has none, or -1.
-void text_codec::append(std::string_view line, const text_side &side, int32_t unknown, std::vector<int32_t> &tokens) const {
+size_t text_codec::append(std::string_view line, const text_side &side, int32_t unknown, std::vector<int32_t> &tokens) const {
   auto lookup = [&](std::string_view token) {
     int32_t id = side.words->find(token);
     if (id < 0)
@@ -80,10 +95,10 @@ void text_codec::append(std::string_view line, const text_side &side, int32_t un
       fail(status::invalid_argument, "'%s' is not in the %s vocabulary", shown(token).c_str(), side.name);
     return id;
   };
-  size_t at = 0;
-  if (side.subwords) {
-    side.subwords->encode(line, side.most, unknown, tokens);
-  } else if (side.ids) {
+  if (side.subwords)
+    return side.subwords->encode(line, side.most, unknown, tokens);
+  size_t at = 0, before = tokens.size();
+  if (side.ids) {
     for (std::string_view word = next_word(line, at); !word.empty(); word = next_word(line, at))
       tokens.push_back(parse_id(word));
   } else if (side.split == XF_ABI_CHARACTERS) {
@@ -95,37 +110,49 @@ void text_codec::append(std::string_view line, const text_side &side, int32_t un
     for (std::string_view word = next_word(line, at); !word.empty(); word = next_word(line, at))
       tokens.push_back(lookup(word));
   }
+  return tokens.size() - before;
 }
 
-void text_codec::append_text(std::string_view text, const char *when_empty, std::vector<int32_t> &tokens) const {
-  size_t before = tokens.size();
-  append(text, source_, text_.source_unknown, tokens);
-  if (tokens.size() == before)
+size_t text_codec::append_text(std::string_view text, const char *when_empty, std::vector<int32_t> &tokens) const {
+  size_t count = append(text, source_, text_.source_unknown, tokens);
+  if (count == 0)
     fail(status::invalid_argument, "%s", when_empty);
+  return count;
 }
 
-void text_codec::encode(std::string_view line, std::vector<int32_t> &tokens) {
+bool text_codec::encode(std::string_view line, std::vector<int32_t> &tokens, bool cuts) const {
   size_t before = tokens.size();
+  std::string lowered;
   try {
     check_utf8(line);
     if (!source_.ids && text_.lowercase) {
-      to_lower(line, lowered_);
-      line = lowered_;
+      to_lower(line, lowered);
+      line = lowered;
     }
     tokens.insert(tokens.end(), text_.prefix, text_.prefix + prefix());
     size_t tab = between() ? line.find('\t') : std::string_view::npos;
-    append_text(line.substr(0, tab), tab == std::string_view::npos ? "it is empty" : "its first text is empty", tokens);
-    size_t first = tokens.size() - before;
-    if (tab != std::string_view::npos) {
-      tokens.insert(tokens.end(), text_.between, text_.between + between());
-      append_text(line.substr(tab + 1), "its second text is empty", tokens);
+    bool is_pair = tab != std::string_view::npos;
+    size_t begin = tokens.size(), first = append_text(line.substr(0, tab), is_pair ? "its first text is empty" : "it is empty", tokens);
+    size_t middle = tokens.size(), second = is_pair ? append_text(line.substr(tab + 1), "its second text is empty", tokens) : 0;
+    size_t around = prefix() + suffix() + (is_pair ? between() : 0), count = first + second;
+    bool is_long = count + around > most();
+    if (is_long && !cuts && count > tokens.size() - begin)
+      refuse_tokens(count + around, most());
+    if (is_long && cuts) {
+      // Where even one of each text are too many, the model refuses the line.
+      std::tie(first, second) = kept_of(first, second, std::max(most(), around + (is_pair ? 2 : 1)) - around);
+      tokens.erase(tokens.begin() + static_cast<ptrdiff_t>(begin + first), tokens.begin() + static_cast<ptrdiff_t>(middle));
+      tokens.resize(begin + first + second);
     }
+    if (is_pair)
+      tokens.insert(tokens.begin() + static_cast<ptrdiff_t>(begin + first), text_.between, text_.between + between());
     tokens.insert(tokens.end(), text_.suffix, text_.suffix + suffix());
     // Where the second text begins is told by what stands before it.
     std::span<const int32_t> all = std::span(tokens).subspan(before);
     auto found = static_cast<size_t>(first_text(text_, all));
-    if (between() && found < all.size() && found < first + between())
+    if (between() && found < all.size() && found < prefix() + first + between())
       fail(status::invalid_argument, "it has a token in it that stands between two texts");
+    return is_long && cuts;
   } catch (...) {
     tokens.resize(before);
     throw;
@@ -136,16 +163,16 @@ void text_codec::encode_target(std::string_view line, std::vector<int32_t> &toke
   size_t before = tokens.size();
   try {
     check_utf8(line);
-    size_t begin = 0, at = 0;
+    size_t begin = 0, at = 0, count = 0;
     for (std::string_view word = next_word(line, at); target_.subwords && !word.empty(); word = next_word(line, at))
       if (int32_t marker = target_.subwords->find_marker(word); marker >= 0) {
-        append(line.substr(begin, at - word.size() - begin), target_, -1, tokens);
+        count += append(line.substr(begin, at - word.size() - begin), target_, -1, tokens) + 1;
         tokens.push_back(marker);
         begin = at;
       }
-    append(line.substr(begin), target_, -1, tokens);
-    if (target_.subwords && tokens.size() - before > target_.most)
-      refuse_tokens(target_.most);
+    count += append(line.substr(begin), target_, -1, tokens);
+    if (target_.subwords && count > target_.most)
+      refuse_tokens(count, target_.most);
   } catch (...) {
     tokens.resize(before);
     throw;

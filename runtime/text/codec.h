@@ -1,5 +1,5 @@
-// Lines of text to token ids and back, as the image says: characters or words looked up in a vocabulary, or a tokenizer's subwords, tokens
-// put before and after, an unknown token; or plain ids.
+// Lines of text to token ids and back, for any number of threads at once, as the image says: characters or words looked up in a vocabulary, or
+// a tokenizer's subwords, tokens put before and after, an unknown token; or plain ids.
 #ifndef RUNTIME_TEXT_CODEC_H
 #define RUNTIME_TEXT_CODEC_H
 
@@ -46,8 +46,15 @@ public:
   // The same between the two texts of a line with a tab; 0: a line is one text, and a tab is a blank.
   size_t between() const { return source_.ids ? 0 : text_.between_count; }
 
-  // Appends the line's tokens, of one text or two. Throws what is wrong with it; nothing is appended then.
-  void encode(std::string_view line, std::vector<int32_t> &tokens);
+  // The tokens of a line that are possible, those put around it included.
+  size_t most() const {
+    bool are_prompts = generate_.present && generate_.encode < 0 && generate_.begin < 0;
+    return static_cast<size_t>(are_prompts ? generate_.target : generate_.source);
+  }
+
+  // Appends the line's tokens, of one text or two. Throws what is wrong with it; nothing is appended then. `cuts`: of a line that has more
+  // than are possible, its text's last tokens are left out, of two texts those of the longer one. Returns whether some were.
+  bool encode(std::string_view line, std::vector<int32_t> &tokens, bool cuts = false) const;
   // Appends the tokens of a text in the target's language, which may be empty; as encode(), but nothing is put around them. Of subwords,
   // words that stand for one token which no text is cut into (control pieces, say) are that token.
   void encode_target(std::string_view line, std::vector<int32_t> &tokens) const;
@@ -55,6 +62,8 @@ public:
   void decode(std::span<const int32_t> tokens, std::string &text) const;
   // The same of the first tokens, of which there may be more: what those could change is left out (tokenizer::settled).
   void decode_settled(std::span<const int32_t> tokens, std::string &text) const;
+  // Whether lines of a side are text, not ids.
+  bool is_text(bool source) const { return !(source ? source_ : target_).ids; }
   // Whether the token is part of a result's text.
   bool is_written(int32_t token) const { return target_.ids || !special(token); }
   // The name of a label.
@@ -67,15 +76,15 @@ private:
   // Whether both sides have the same tokens.
   bool shared() const { return source_.words == target_.words; }
   bool special(int32_t token) const;
-  void append(std::string_view line, const text_side &side, int32_t unknown, std::vector<int32_t> &tokens) const;
-  void append_text(std::string_view text, const char *when_empty, std::vector<int32_t> &tokens) const;
+  // Both return how many tokens there are, of which those of subwords are appended up to the side's most.
+  size_t append(std::string_view line, const text_side &side, int32_t unknown, std::vector<int32_t> &tokens) const;
+  size_t append_text(std::string_view text, const char *when_empty, std::vector<int32_t> &tokens) const;
   std::vector<int32_t> written(std::span<const int32_t> tokens) const;
 
   const bool ids_; // asked for, whatever the model
   const xf_abi_text &text_;
   const xf_abi_generate &generate_;
   text_side source_, target_;
-  std::string lowered_;
 };
 
 } // namespace xf::rt

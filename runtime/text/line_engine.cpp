@@ -49,35 +49,73 @@ private:
 
 class line_engine::line_predict_sink : public predict_sink {
 public:
-  line_predict_sink(const line_engine &engine, std::vector<line_result> &results)
-      : engine_(engine), results_(results), labels_(engine.session_.get_model().header().predict.labels != 0) {}
+  line_predict_sink(const line_engine &engine, const search_options &options, std::vector<line_result> &results)
+      : engine_(engine), options_(options), results_(results), labels_(engine.session_.get_model().header().predict.labels != 0) {}
 
   void predicted(int64_t sentence, const float *values, int64_t rows, int64_t stride, int64_t width) override {
     if (labels_ && has_nan(values, rows, stride, width))
       return sentence_failed(sentence, "the model gave scores that are not numbers");
-    std::string &text = results_[engine_.line_of_[sentence]].best.emplace_back().text;
+    line_result &result = results_[engine_.line_of_[sentence]];
+    std::string &text = result.best.emplace_back().text;
+    const parts own = parts_of(sentence, rows);
+    if (options_.predicted_rows)
+      return take(own, values, stride, width, result.rows);
     auto append_rows = [&](int64_t first, int64_t last) {
       for (int64_t row = first; row < last; ++row)
         append_row(values + row * stride, width, text);
     };
-    if (!engine_.session_.prediction()->layout().by_token)
-      return append_rows(0, rows);
-    // Tokens that the text settings put around a line are not the line's.
-    const text_codec &codec = engine_.codec_;
-    auto first = static_cast<int64_t>(codec.prefix()), last = rows - static_cast<int64_t>(codec.suffix());
-    std::span<const int32_t> ids(engine_.ids_.data() + engine_.offsets_[sentence], static_cast<size_t>(rows));
-    int64_t second = codec.between() ? first_text(engine_.session_.get_model().header().text, ids) : rows;
-    if (second >= last)
-      return append_rows(first, last);
-    append_rows(first, second - static_cast<int64_t>(codec.between()));
-    text += '\t';
-    append_rows(second, last);
+    append_rows(own.first, own.end);
+    text += own.is_pair() ? "\t" : "";
+    append_rows(own.second, own.last);
   }
   void sentence_failed(int64_t sentence, const char *message) override {
     results_[engine_.line_of_[sentence]].error = message;
   }
 
 private:
+  // The rows that are the line's own, from `first` to `end` and, of a second text, from `second` to `last`.
+  struct parts {
+    int64_t first, end, second, last;
+    bool is_pair() const { return second < last; }
+  };
+  parts parts_of(int64_t sentence, int64_t rows) const {
+    if (!by_token())
+      return {0, rows, rows, rows};
+    // Tokens that the text settings put around a line are not the line's.
+    const text_codec &codec = engine_.codec_;
+    auto first = static_cast<int64_t>(codec.prefix()), last = rows - static_cast<int64_t>(codec.suffix());
+    std::span<const int32_t> ids(engine_.ids_.data() + engine_.offsets_[sentence], static_cast<size_t>(rows));
+    int64_t second = codec.between() ? first_text(engine_.session_.get_model().header().text, ids) : rows;
+    if (second >= last)
+      return {first, last, last, last};
+    return {first, second - static_cast<int64_t>(codec.between()), second, last};
+  }
+  bool by_token() const { return engine_.session_.prediction()->layout().by_token; }
+
+  void take(const parts &own, const float *values, int64_t stride, int64_t width, line_rows &rows) const {
+    rows.by_token = by_token();
+    rows.first = own.is_pair() ? own.end - own.first : -1;
+    rows.count = own.end - own.first + own.last - own.second;
+    // Room for no more than there is: many lines' results wait for each other.
+    auto numbers = static_cast<size_t>(rows.count * (labels_ ? options_.best : width));
+    if (labels_) {
+      rows.labels.reserve(numbers);
+      rows.scores.reserve(numbers);
+    } else {
+      rows.values.reserve(numbers);
+    }
+    auto take_rows = [&](int64_t first, int64_t last) {
+      for (int64_t row = first; row < last; ++row) {
+        std::span<const float> one(values + row * stride, static_cast<size_t>(width));
+        if (labels_)
+          append_likeliest(one, options_.best, rows);
+        else
+          rows.values.insert(rows.values.end(), one.begin(), one.end());
+      }
+    };
+    take_rows(own.first, own.end);
+    take_rows(own.second, own.last);
+  }
   static bool has_nan(const float *values, int64_t rows, int64_t stride, int64_t width) {
     for (int64_t row = 0; row < rows; ++row)
       if (std::any_of(values + row * stride, values + row * stride + width, [](float x) { return std::isnan(x); }))
@@ -104,6 +142,7 @@ private:
   }
 
   const line_engine &engine_;
+  const search_options &options_;
   std::vector<line_result> &results_;
   const bool labels_;
 };
@@ -134,7 +173,7 @@ void line_engine::encode(std::string_view line, const search_options &options) {
     }
   }
   try {
-    codec_.encode(line.substr(0, tab), ids_);
+    cut_lines_ += codec_.encode(line.substr(0, tab), ids_, options.cuts_lines);
   } catch (...) {
     behind_ids_.resize(before);
     throw;
@@ -187,6 +226,7 @@ void line_engine::run(const std::vector<std::string_view> &lines, const search_o
   for (size_t line = 0; line < lines.size(); ++line) {
     results[line].best.clear();
     results[line].error.clear();
+    results[line].rows = {};
     try {
       encode(lines[line], own);
       offsets_.push_back(static_cast<int64_t>(ids_.size()));
@@ -206,7 +246,7 @@ void line_engine::run(const std::vector<std::string_view> &lines, const search_o
     line_search_sink sink(*this, results);
     session_.search()->generate(rows, own, sink);
   } else {
-    line_predict_sink sink(*this, results);
+    line_predict_sink sink(*this, options, results);
     session_.prediction()->predict(rows, options.batch, sink);
   }
 }

@@ -4,6 +4,7 @@
 
 #include "runtime/core/session.h"
 #include "runtime/text/codec.h"
+#include "runtime/text/line_rows.h"
 
 #include <functional>
 #include <string>
@@ -22,6 +23,7 @@ struct line_hypothesis {
 
 struct line_result {
   std::vector<line_hypothesis> best; // empty for a bad line
+  line_rows rows;                    // of a prediction, where they are asked for; then it has no text
   std::string error;
 };
 
@@ -40,6 +42,9 @@ public:
   void run(const std::vector<std::string_view> &lines, const search_options &options,
            std::vector<line_result> &results);
 
+  // How many lines have been cut (search_options::cuts_lines).
+  int64_t cut_lines() const { return cut_lines_; }
+
 private:
   class line_search_sink;
   class line_predict_sink;
@@ -52,6 +57,7 @@ private:
   std::vector<int32_t> ids_, behind_ids_;
   std::vector<int64_t> offsets_, behind_offsets_;
   std::vector<int64_t> line_of_; // of each sentence
+  int64_t cut_lines_ = 0;
 };
 
 } // namespace xf::rt

@@ -46,6 +46,13 @@ uint64_t result_bytes(const model &m, const text_side &side) {
   return rows * (m.header().predict.labels ? longest_token(side) : static_cast<uint64_t>(layout.width) * kNumber);
 }
 
+// The labels that may be asked for of a line, the most likely ones of its only row.
+uint64_t choices_of(const model &m) {
+  arena_plan plan;
+  predict_layout layout(m, plan);
+  return m.header().predict.present && m.header().predict.labels && !layout.by_token ? static_cast<uint64_t>(layout.width) : 0;
+}
+
 } // namespace
 
 uint64_t bytes_of_lines(const model &m, uint64_t count, uint64_t text, uint64_t longest) {
@@ -56,13 +63,17 @@ uint64_t bytes_of_lines(const model &m, uint64_t count, uint64_t text, uint64_t 
   uint64_t results = g.present ? g.beam : 1;
   // A string that has grown has up to twice its text's room. A byte is a token at most, beside those put around a line.
   uint64_t one = results * (2 * result_bytes(m, target) + kResult) + kLine + sizeof(int32_t) * 3 * XF_ABI_MAX_AFFIX;
+  // Choices are sorted, and keep the room that all of them take; they are texts when they are printed.
+  uint64_t choices = g.present ? 0 : choices_of(m);
+  one += choices * (2 * sizeof(int32_t) + sizeof(double));
   // One line's results are copied as they are printed.
   uint64_t given = 2 * text + 2 * longest; // one line in small letters
   uint64_t texts = m.header().text.between_count ? 2 : 1;
   given += sizeof(int32_t) * (source.subwords ? count * texts * source.most : text);
   given += sizeof(int32_t) * (target.subwords ? count * target.most : text); // a prefix on each line
   bool alike = target.words == source.words && target.subwords == source.subwords; // and there once
-  return token_bytes(source, longest) + (alike ? 0 : token_bytes(target, longest)) + given + (count + kEscaped) * one;
+  return token_bytes(source, longest) + (alike ? 0 : token_bytes(target, longest)) + given + (count + kEscaped) * one +
+         kEscaped * choices * (2 * longest_token(target) + kResult);
 }
 
 } // namespace xf::rt

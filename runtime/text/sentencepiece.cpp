@@ -7,9 +7,9 @@
 
 namespace xf::rt {
 
-void sentencepiece::encode(std::string_view text, size_t most, int32_t unknown, std::vector<int32_t> &ids) const {
+size_t sentencepiece::encode(std::string_view text, size_t most, int32_t unknown, std::vector<int32_t> &ids) const {
   size_t first = ids.size();
-  encode_subwords(model_, text, most, ids);
+  size_t count = encode_subwords(model_, text, most, ids);
   for (size_t i = first; i < ids.size(); ++i) {
     const subword_piece &piece = model_.piece(ids[i]);
     if (piece.type == piece_type::unknown && unknown >= 0)
@@ -21,6 +21,7 @@ void sentencepiece::encode(std::string_view text, size_t most, int32_t unknown, 
     if (ids[i] < 0)
       fail(status::invalid_argument, "the piece '%s' is not in the %s vocabulary", shown(piece.text).c_str(), side_);
   }
+  return count;
 }
 
 void sentencepiece::decode(std::span<const int32_t> ids, std::string &text) const {

@@ -11,7 +11,7 @@ class sentencepiece : public tokenizer {
 public:
   sentencepiece(std::string_view bytes, const vocabulary &words, const char *side) : model_(bytes), words_(words), side_(side) {}
 
-  void encode(std::string_view text, size_t most, int32_t unknown, std::vector<int32_t> &ids) const override;
+  size_t encode(std::string_view text, size_t most, int32_t unknown, std::vector<int32_t> &ids) const override;
   void decode(std::span<const int32_t> ids, std::string &text) const override;
   int32_t find(std::string_view name) const override { return words_.empty() ? model_.find_any(name) : words_.find(name); }
   // A control piece, or a token that the vocabulary has beside the pieces.

@@ -1,13 +1,12 @@
 #include "runtime/text/subwords.h"
 
-#include "runtime/text/tokenizer.h"
 #include "runtime/text/utf8.h"
 
 #include <charconv>
 
 namespace xf::rt {
 
-void encode_subwords(const subword_model &model, std::string_view text, size_t most, std::vector<int32_t> &ids) {
+size_t encode_subwords(const subword_model &model, std::string_view text, size_t most, std::vector<int32_t> &ids) {
   std::string normalised;
   normalise(model, text, normalised);
   std::vector<subword> pieces;
@@ -25,11 +24,10 @@ void encode_subwords(const subword_model &model, std::string_view text, size_t m
     cut_characters(model, normalised, pieces);
     break;
   }
-  size_t before = ids.size();
+  size_t count = 0;
   auto append = [&](int32_t id) {
-    if (ids.size() - before == most)
-      refuse_tokens(most);
-    ids.push_back(id);
+    if (count++ < most)
+      ids.push_back(id);
   };
   bool behind_unknown = false;
   for (const subword &piece : pieces) {
@@ -42,6 +40,7 @@ void encode_subwords(const subword_model &model, std::string_view text, size_t m
     }
     behind_unknown = unknown;
   }
+  return count;
 }
 
 namespace {

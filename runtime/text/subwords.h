@@ -30,8 +30,8 @@ void cut_bpe(const subword_model &model, std::string_view text, std::vector<subw
 void cut_words(const subword_model &model, std::string_view text, std::vector<subword> &pieces);
 void cut_characters(const subword_model &model, std::string_view text, std::vector<subword> &pieces);
 
-// Appends the ids of a text's pieces. Throws what is wrong with it, more pieces than `most` included.
-void encode_subwords(const subword_model &model, std::string_view text, size_t most, std::vector<int32_t> &ids);
+// Appends the ids of a text's first `most` pieces, and returns how many it has. Throws what is wrong with it.
+size_t encode_subwords(const subword_model &model, std::string_view text, size_t most, std::vector<int32_t> &ids);
 // Appends the text that pieces stand for.
 void decode_subwords(const subword_model &model, std::span<const subword_piece> pieces, std::string &text);
 

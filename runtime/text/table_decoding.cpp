@@ -109,8 +109,11 @@ void table_tokenizer::decode_pieces(std::span<const int32_t> ids, std::string &b
 }
 
 std::span<const int32_t> table_tokenizer::settled(std::span<const int32_t> ids) const {
-  // What the latest bytes are depends on those that follow them.
-  while (table_.has(XF_TOKENIZER_WRITES_BYTES) && !ids.empty() && (table_.is_byte(ids.back()) || table_.is_special(ids.back())))
+  if (!table_.has(XF_TOKENIZER_WRITES_BYTES))
+    return ids;
+  // What the latest bytes are depends on those that follow them, with tokens between them that are no text.
+  auto unsettled = [&](int32_t id) { return !table_.has_token(id) || table_.is_byte(id) || table_.is_special(id); };
+  while (!ids.empty() && unsettled(ids.back()))
     ids = ids.first(ids.size() - 1);
   return ids;
 }

@@ -20,7 +20,7 @@ std::string bytes_of_name(std::string_view name) {
 
 } // namespace
 
-void table_tokenizer::encode(std::string_view text, size_t most, int32_t unknown, std::vector<int32_t> &ids) const {
+size_t table_tokenizer::encode(std::string_view text, size_t most, int32_t unknown, std::vector<int32_t> &ids) const {
   token_sink tokens(ids, most);
   std::unique_ptr<word_cutter> cutter = make_word_cutter(table_, unknown < 0 ? table_.head().unknown : unknown, tokens);
   std::string room;
@@ -34,6 +34,7 @@ void table_tokenizer::encode(std::string_view text, size_t most, int32_t unknown
     normalised_.split(normalised, cut_normalised, add);
   };
   added_.split(text, cut_text, add);
+  return tokens.count();
 }
 
 int32_t table_tokenizer::find(std::string_view name) const {

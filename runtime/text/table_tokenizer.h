@@ -17,7 +17,7 @@ public:
       : table_(bytes), unicode_(table_), normaliser_(table_, unicode_), words_(table_, unicode_), added_(table_, unicode_, table_.added),
         normalised_(table_, unicode_, table_.normalised), names_(table_, unicode_, table_.names) {}
 
-  void encode(std::string_view text, size_t most, int32_t unknown, std::vector<int32_t> &ids) const override;
+  size_t encode(std::string_view text, size_t most, int32_t unknown, std::vector<int32_t> &ids) const override;
   void decode(std::span<const int32_t> ids, std::string &text) const override;
   std::span<const int32_t> settled(std::span<const int32_t> ids) const override;
   int32_t find(std::string_view name) const override;

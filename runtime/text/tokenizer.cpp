@@ -1,6 +1,5 @@
 #include "runtime/text/tokenizer.h"
 
-#include "runtime/core/error.h"
 #include "runtime/text/sentencepiece.h"
 #include "runtime/text/table_tokenizer.h"
 
@@ -11,7 +10,5 @@ std::unique_ptr<const tokenizer> open_tokenizer(std::string_view bytes, const vo
     return std::make_unique<sentencepiece>(bytes, words, side);
   return std::make_unique<table_tokenizer>(bytes);
 }
-
-void refuse_tokens(size_t most) { fail(status::invalid_argument, "it has more tokens than are possible: %zu", most); }
 
 } // namespace xf::rt

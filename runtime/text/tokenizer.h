@@ -17,9 +17,9 @@ class tokenizer {
 public:
   virtual ~tokenizer() = default;
 
-  // Appends the ids of a text's tokens. `unknown`: the token for what has none, or -1: the tokenizer's own. Throws what is wrong with the
-  // text, more tokens than `most` included.
-  virtual void encode(std::string_view text, size_t most, int32_t unknown, std::vector<int32_t> &ids) const = 0;
+  // Appends the ids of a text's first `most` tokens, and returns how many tokens it has. `unknown`: the token for what has none, or -1: the
+  // tokenizer's own. Throws what is wrong with the text.
+  virtual size_t encode(std::string_view text, size_t most, int32_t unknown, std::vector<int32_t> &ids) const = 0;
   // Appends the text that tokens stand for.
   virtual void decode(std::span<const int32_t> ids, std::string &text) const = 0;
   // The first of these tokens whose text is the beginning of that with more tokens behind them, unless it ends with kReplacement, which may be
@@ -40,9 +40,6 @@ public:
 // Of the bytes of a side's subwords, which outlive it as `words` do: the model's tokens where there are any, of a side by that name.
 // Throws what is wrong with them.
 std::unique_ptr<const tokenizer> open_tokenizer(std::string_view bytes, const vocabulary &words, const char *side);
-
-// The message where a text has more than `most` tokens.
-[[noreturn]] void refuse_tokens(size_t most);
 
 } // namespace xf::rt
 

@@ -12,21 +12,21 @@
 
 namespace xf::rt {
 
-// Where the tokens of one text go.
+// Where the tokens of one text go: the first `most`. Those behind them are counted.
 class token_sink {
 public:
-  token_sink(std::vector<int32_t> &ids, size_t most) : ids_(ids), first_(ids.size()), most_(most) {}
+  token_sink(std::vector<int32_t> &ids, size_t most) : ids_(ids), most_(most) {}
 
-  // Throws where there are too many.
   void add(int32_t id) {
-    if (ids_.size() - first_ == most_)
-      refuse_tokens(most_);
-    ids_.push_back(id);
+    if (count_++ < most_)
+      ids_.push_back(id);
   }
+  size_t count() const { return count_; }
 
 private:
   std::vector<int32_t> &ids_;
-  const size_t first_, most_;
+  const size_t most_;
+  size_t count_ = 0;
 };
 
 // Of the words of one text. Their tokens go to the sink, `unknown` for what has none.

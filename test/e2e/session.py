@@ -5,6 +5,7 @@ from common import BIN
 import capi
 
 DEVICES = {"cpu": 1, "cuda": 2, "emulator": 3}
+SOURCE, TARGET = 0, 1  # enum xf_side
 TYPES = {ctypes.c_float: 0, ctypes.c_int32: 1, ctypes.c_bool: 2}
 library = capi.load(BIN.parent / "lib" / "libxf-runtime.so")
 
@@ -38,3 +39,19 @@ class Session:
         results = (capi.Tensor * 1)(tensor(output, ctypes.c_float, shape, data))
         call("xf_run", self.handle, name.encode(), given, len(inputs), results, 1)
         return list(data)
+
+    def ids_of(self, text, side=SOURCE):
+        """What a text becomes."""
+        text, count = text.encode(), ctypes.c_int64()
+        ids = (ctypes.c_int32 * (4 * len(text) + 20))()
+        call("xf_text_to_ids", self.model, side, text, ctypes.c_int64(len(text)), ids, ctypes.c_int64(len(ids)), ctypes.byref(count))
+        return ids[:count.value]
+
+    def text_of(self, ids, more=False):
+        """The text of a result, or of its first ids."""
+        given, length = (ctypes.c_int32 * len(ids))(*ids), ctypes.c_int64()
+        room = [self.model, given, ctypes.c_int64(len(ids)), int(more)]
+        call("xf_ids_to_text", *room, None, ctypes.c_int64(0), ctypes.byref(length))
+        text = ctypes.create_string_buffer(length.value + 1)
+        call("xf_ids_to_text", *room, text, ctypes.c_int64(len(text)), ctypes.byref(length))
+        return text.raw[:length.value].decode()

@@ -114,6 +114,17 @@ def library_of(file):
     return tokenizer
 
 
+def byte_names():
+    """What bytes are called: those that are printed by themselves, the others by the characters from U+0100 on."""
+    printed = [*range(0x21, 0x7f), *range(0xa1, 0xad), *range(0xae, 0x100)]
+    others = [byte for byte in range(256) if byte not in printed]
+    return {**{byte: chr(byte) for byte in printed}, **{byte: chr(256 + i) for i, byte in enumerate(others)}}
+
+
+def byte_level(**changes):
+    return {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True, **changes}
+
+
 # --- Checks ------------------------------------------------------------------------------------------------------------------------
 def check_golden(golden):
     """Files, and what lines are cut into: the names of the tokens."""

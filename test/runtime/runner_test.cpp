@@ -314,7 +314,6 @@ TEST_F(runner, predicts_labels_and_numbers) {
   o.suffix = false;
   make(o);
   EXPECT_EQ(with("a b\nc\n", "").out, "2.25 4.5 6.75\n1.5 3 4.5\n");
-  EXPECT_EQ(with("a b\n", "--json").out, "{\"line\": 1, \"results\": [{\"text\": \"2.25 4.5 6.75\"}]}\n");
   std::string lines = "a b\nc\na a a b\nb\nc c c c c c c\n", padded = with(lines, "").out;
   TearDown();
   o.packed = true;

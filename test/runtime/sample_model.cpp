@@ -134,7 +134,8 @@ private:
     std::vector<xf_abi_tensor> inputs = {src}, outputs = {tensor("vector", XF_ABI_F32, {dim(B), SAMPLE_POOLED})};
     if (o_.pairs)
       inputs.push_back(tensor("types", XF_ABI_I32, {dim(B), dim(S)}, 2));
-    predict(add_entry("pool", XF_ABI_ENTRY_FULL, o_.pairs ? code_offset(sample_pool_pair) : code_offset(sample_pool), inputs, outputs), 0);
+    predict(add_entry("pool", XF_ABI_ENTRY_FULL, o_.pairs ? code_offset(sample_pool_pair) : code_offset(sample_pool), inputs, outputs),
+            o_.labels);
     image_.predict.types = o_.pairs ? 1 : -1;
     if (!o_.packed)
       return;
@@ -205,7 +206,7 @@ private:
     if (o_.pairs)
       t.between[t.between_count++] = SAMPLE_BETWEEN;
     if (!o_.subwords.empty())
-      image_.source_subwords = image_.target_subwords = text(std::string(o_.subwords));
+      image_.source_subwords = image_.target_subwords = put(o_.subwords.data(), o_.subwords.size(), 8);
     if (!o_.vocabulary)
       return;
     // Fewer lines than the source's bound; "ä" is two bytes.

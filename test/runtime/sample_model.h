@@ -42,6 +42,7 @@ struct options {
   kind model = kind::translator;
   bool chooses = false; // has a step that ends in choosing tokens
   bool aligns = false;  // says how results are aligned with their source
+  bool labels = false;  // the pooler's numbers are those of labels
   bool packed = false;  // the pooler has a twin for sentences behind each other
   bool pairs = false;   // the pooler takes lines of two texts, with SAMPLE_BETWEEN between them
   int32_t pad = 0; // -1: the model has no padding token

@@ -18,6 +18,7 @@ using tokens = std::vector<int32_t>;
 struct search {
   int beam = 1, best = 1, min_length = 0, max_length = 0, end = SAMPLE_END;
   double alpha = 1.0;
+  size_t counted = 0; // tokens in front of a result that count in its length
   std::set<int32_t> suppress;
   std::set<int32_t> ends; // beside `end`
   double repetition_penalty = 1.0;
@@ -78,7 +79,7 @@ inline std::vector<found> run(const tokens *source, const tokens &prefix, const 
   std::vector<open> beams = {{{}, 0.0}};
   std::vector<found> done;
   auto finish = [&](const tokens &ids, double sum) {
-    done.push_back({ids, sum / std::pow(static_cast<double>(ids.size()), o.alpha)});
+    done.push_back({ids, sum / std::pow(static_cast<double>(ids.size() + o.counted), o.alpha)});
   };
   for (int step = 1; !beams.empty(); ++step) {
     std::vector<pair> pairs;

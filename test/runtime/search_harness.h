@@ -32,7 +32,7 @@ public:
   static std::unique_ptr<machine> apart(const sample::options &o, int threads) {
     auto m = std::make_unique<machine>(o, threads);
     xf_session_free(m->session);
-    m->session = new xf_session(m->model->impl, {.threads = threads, .isa = XF_ISA_BASELINE, .rows_apart = 1, .rows_at_once = 2});
+    m->session = new xf_session(*m->model, {.threads = threads, .isa = XF_ISA_BASELINE, .rows_apart = 1, .rows_at_once = 2});
     return m;
   }
   ~machine() {

@@ -82,10 +82,12 @@ TEST_P(search_options, go_on_from_prefixes) {
         o.beam = o.best = beam;
         if (host)
           options.repetition_penalty = o.repetition_penalty = 1.3;
+        options.prefix_counts = beam == 3 && !host;
         outcome got = generate(m.session, sources, options);
         ASSERT_EQ(got.status, XF_OK) << xf_message();
         for (size_t i = 0; i < sources.size(); ++i) {
           tokens read = with_start(prefixes[i]);
+          o.counted = options.prefix_counts ? read.size() - 1 : 0;
           o.max_length = longest(sources[i], read.size());
           expect_same(got.sentences[i], sample::run(&sources[i], read, o), i);
         }

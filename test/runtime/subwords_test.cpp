@@ -3,11 +3,12 @@
 #include "runtime/text/codec.h"
 #include "runtime/text/subwords.h"
 #include "runtime/text/text_stream.h"
+#include "test/runtime/sample_math.h"
 #include "test/runtime/sample_model.h"
+#include "test/runtime/spm_files.h"
 
 #include <gtest/gtest.h>
 
-#include <bit>
 #include <cstring>
 #include <random>
 #include <string>
@@ -16,36 +17,7 @@
 namespace {
 
 using namespace xf::rt;
-
-// Protocol buffers, as far as models need them.
-std::string varint(uint64_t value) {
-  std::string bytes;
-  for (; value >= 128; value >>= 7)
-    bytes += static_cast<char>(value | 128);
-  return bytes + static_cast<char>(value);
-}
-std::string number(unsigned field, uint64_t value) { return varint(field << 3) + varint(value); }
-std::string bytes(unsigned field, const std::string &value) { return varint(field << 3 | 2) + varint(value.size()) + value; }
-std::string real(unsigned field, float value) {
-  auto bits = std::bit_cast<uint32_t>(value);
-  std::string result = varint(field << 3 | 5);
-  for (int shift = 0; shift < 32; shift += 8)
-    result += static_cast<char>(bits >> shift);
-  return result;
-}
-
-struct made {
-  std::string text;
-  float score = 0;
-  piece_type type = piece_type::normal;
-};
-std::string model_of(std::vector<made> pieces, subword_kind kind, const std::string &trainer = "", const std::string &normalizer = "") {
-  std::string model;
-  pieces.insert(pieces.begin(), {{"<unk>", 0, piece_type::unknown}, {"<s>", 0, piece_type::control}});
-  for (const made &piece : pieces)
-    model += bytes(1, bytes(1, piece.text) + real(2, piece.score) + number(3, static_cast<uint64_t>(piece.type)));
-  return model + bytes(2, number(3, static_cast<uint64_t>(kind)) + trainer) + bytes(3, normalizer);
-}
+using namespace spm;
 
 std::vector<int32_t> encode(const std::string &file, std::string_view text, size_t most = 1000) {
   subword_model model(file);
@@ -85,7 +57,9 @@ TEST(subwords, of_a_unigram_model_are_the_most_probable) {
   EXPECT_EQ(encode(model, ""), (ids{}));
   EXPECT_EQ(encode(model, "   "), (ids{}));
   EXPECT_EQ(encode(model, "ab ab", 2), (ids{2, 2}));
-  EXPECT_THROW(encode(model, "ab ab", 1), error);
+  EXPECT_EQ(encode(model, "ab ab", 1), (ids{2}));
+  ids first;
+  EXPECT_EQ(encode_subwords(subword_model(model), "ab ab", 1, first), 2u) << "of which one is wanted";
   EXPECT_EQ(decode(model, {2, 2, 6}), "ab abab");
   EXPECT_EQ(decode(model, {1, 5, 3, 0}), "a \xe2\x81\x87 ");
 }
@@ -192,6 +166,28 @@ TEST(subwords, that_both_sides_have_are_read_once) {
   EXPECT_NE(source.subwords, nullptr);
   EXPECT_EQ(target.subwords, source.subwords);
   EXPECT_EQ(target.words, source.words);
+}
+
+TEST(subwords, are_as_many_as_are_possible) {
+  std::string file = model_of(kPieces, subword_kind::unigram), words = "ab";
+  sample::options o;
+  o.model = sample::kind::tagger, o.split = XF_ABI_SUBWORDS, o.vocabulary = false, o.suffix = true, o.subwords = file;
+  sample::aligned_bytes image(sample::build(o));
+  std::shared_ptr<const model> m = open_model(image.data(), image.size());
+  text_codec codec(*m, false);
+  for (int i = 1; i < 100; ++i)
+    words += " ab";
+  ids tokens, wanted(sample::kSource - 1, 2);
+  wanted.push_back(SAMPLE_END);
+  EXPECT_TRUE(codec.encode(words, tokens, true));
+  EXPECT_EQ(tokens, wanted);
+  try {
+    codec.encode(words, tokens);
+    ADD_FAILURE() << "a line of 100 pieces is taken";
+  } catch (const error &problem) {
+    EXPECT_STREQ(problem.what(), "it has 101 tokens; at most 12 are possible");
+  }
+  EXPECT_EQ(tokens, wanted);
 }
 
 TEST(subwords, are_refused_where_a_model_is_damaged) {

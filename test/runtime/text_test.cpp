@@ -71,6 +71,29 @@ TEST_F(text, of_two) {
   EXPECT_EQ(encode("4\t5"), (ids{4, 5}));
 }
 
+TEST_F(text, is_cut_where_it_has_more_tokens_than_are_possible) {
+  sample::options o;
+  o.model = sample::kind::pooler;
+  o.pairs = o.suffix = true;
+  const text_codec &codec = open(o);
+  ASSERT_EQ(codec.most(), 12u);
+  auto cut = [&](std::string_view line, bool wanted) {
+    ids tokens;
+    EXPECT_EQ(codec.encode(line, tokens, true), wanted) << line;
+    return tokens;
+  };
+  const int32_t tab = SAMPLE_BETWEEN, end = SAMPLE_END;
+  EXPECT_EQ(cut("a a a a a a a a a a b", false), (ids{4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 5, end}));
+  EXPECT_EQ(cut("a a a a a a a a a a b c e f", true), (ids{4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 5, end}));
+  EXPECT_EQ(cut("a a a a a\tb b b b b", false), (ids{4, 4, 4, 4, 4, tab, 5, 5, 5, 5, 5, end}));
+  EXPECT_EQ(cut("a a\tb b b b b b b b c", true), (ids{4, 4, tab, 5, 5, 5, 5, 5, 5, 5, 5, end})) << "the longer one is";
+  EXPECT_EQ(cut("a a a a a a a a a c\tb", true), (ids{4, 4, 4, 4, 4, 4, 4, 4, 4, tab, 5, end}));
+  EXPECT_EQ(cut("a a a a a c c\tb b b b b c c c c", true), (ids{4, 4, 4, 4, 4, tab, 5, 5, 5, 5, 5, end})) << "both are";
+  EXPECT_EQ(encode("a a a a a a a a a a a a a").size(), 14u) << "not if nobody asks for it";
+  o.pairs = false;
+  EXPECT_EQ(open(o).most(), 12u);
+}
+
 TEST_F(text, words) {
   open({});
   EXPECT_EQ(encode("a b  \tÄ "), (ids{4, 5, 10}));

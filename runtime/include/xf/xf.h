@@ -94,7 +94,7 @@ typedef struct xf_limits {
   int64_t vocabulary; /* of the results */
   /* Bytes. A session reserves state + search + threads * scratch, and workspace, which a model of sentences (searched or
    * encoded) has for each thread; weights are mapped and shared. xf_process_lines takes memory for its lines and results beside, and
-   * the first time for vocabularies, which the session keeps. */
+   * the first time for vocabularies, which its model keeps. */
   uint64_t weights_bytes, state_bytes, workspace_bytes, search_bytes, scratch_bytes;
 } xf_limits;
 XF_API xf_status xf_get_limits(const xf_model *model, xf_limits *limits);
@@ -227,14 +227,14 @@ typedef struct xf_generate_options {
   const int32_t *ends;   /* tokens that end a result, beside the model's end token */
   int64_t ends_count;
   /* What the decoder is given behind its start token, unless it begins with that: results go on from there, and do not hold it; lengths
-   * do not count it. Without prefix_offsets the prefix_count tokens are every sentence's; with them, whatever prefix_count, sentence
-   * i has prefix[prefix_offsets[i]] .. prefix[prefix_offsets[i + 1] - 1]. Not of models that continue prompts. xf_process_lines takes a
+   * do not count it (but see prefix_counts). Without prefix_offsets the prefix_count tokens are every sentence's; with them, whatever
+   * prefix_count, sentence i has prefix[prefix_offsets[i]] .. prefix[prefix_offsets[i + 1] - 1]. Not of models that continue prompts. xf_process_lines takes a
    * prefix for all lines, or line_prefixes. */
   const int32_t *prefix;
   int64_t prefix_count;
   const int64_t *prefix_offsets;
-  /* Null, or called with token_context for every token, the one that ends the result included. For one beam: which of several goes
-   * on is not known before. Not of xf_process_lines. */
+  /* Null, or called with token_context for every token, the one that ends the result included; xf_ids_to_text tells the text of those that
+   * have come. For one beam: which of several goes on is not known before. Not of xf_process_lines. */
   xf_token_function on_token;
   void *token_context;
   /* target_offsets not null: nothing is searched for. The result of sentence i is targets[target_offsets[i]] ..
@@ -254,6 +254,8 @@ typedef struct xf_generate_options {
    * say what is padding: the sum is over all positions of the batch's longest source, so scores depend on how far a sentence is padded. */
   double coverage_penalty;
   int32_t line_alignments; /* of xf_process_lines. 1: xf_line_alignment tells them */
+  /* 1: the n of length_penalty counts the prefix, but for a start token, as other programs count tokens that they force on a result's begin */
+  int32_t prefix_counts;
 } xf_generate_options;
 /* The defaults: xf_generate_options_init(&options, sizeof(options)). beam, n_best, scores, length_penalty, repetition_penalty,
  * temperature and top_p are 1, min_length and max_length -1, all others 0 and null. No more than `size` bytes are written. */
@@ -274,7 +276,7 @@ typedef struct xf_hypotheses {
 } xf_hypotheses;
 
 /* Searches for the targets of `count` sentences: sentence i is ids[offsets[i]] .. ids[offsets[i + 1] - 1], to which nothing is
- * added: prefix and suffix of the description's text(...) are for text only. For a model without a source these are
+ * added: prefix and suffix of the description's text(...) are for text only (xf_text_to_ids). For a model without a source these are
  * prompts, which get the start token, if the model has one, unless they begin with it, and the results their
  * continuations. Results do not depend on `batch`, on the number of threads, or on the other sentences. A sentence that
  * cannot be searched (empty, only padding, too long, an unknown token) gets lengths -1; the others are searched, and the
@@ -307,6 +309,25 @@ XF_API xf_status xf_encode(xf_session *session, const int32_t *ids, const int64_
                            int64_t capacity);
 
 /* --- Text -------------------------------------------------------------------------------------- */
+
+enum xf_side { XF_SOURCE = 0, XF_TARGET = 1 };
+
+/* Cuts a text (UTF-8, `length` bytes, -1: up to its zero byte) into the ids that a line of xf_process_lines becomes: in small letters and
+ * normalised where the model was compiled so. Line ends are characters like others.
+ * XF_SOURCE: what xf_generate and xf_encode take, prompts included, with the prefix and suffix of the description's text(...). A text with a tab
+ * is two where the description has tokens that stand between two. An empty one is an error.
+ * XF_TARGET: what a prefix or target of xf_generate_options is made of. Nothing is put around it, the end token neither, and it may be empty.
+ * At most `capacity` ids are written; *count is how many there are. XF_UNSUPPORTED where that side has no vocabulary. */
+XF_API xf_status xf_text_to_ids(const xf_model *model, int32_t side, const char *text, int64_t length, int32_t *ids, int64_t capacity,
+                                int64_t *count);
+/* The text of a result, as xf_line_text gives it: special tokens are left out, those of the model's that end results among them (one of
+ * xf_generate_options.ends is not known here). Labels of a model that predicts them are written by their names, with blanks between.
+ * `more`: 1 where more ids may follow. What these could change, as half a character, is then left out, so that what is given for the first ids
+ * of a result begins with what was given for fewer of them, and the whole text, of `more` 0, with all of it: show what is new each time.
+ * At most `capacity` bytes are written, a zero byte at the end included; *length is how many the text has, without that. XF_UNSUPPORTED where
+ * results have no vocabulary. */
+XF_API xf_status xf_ids_to_text(const xf_model *model, const int32_t *ids, int64_t count, int32_t more, char *text, int64_t capacity,
+                                int64_t *length);
 
 /* Lines (UTF-8, without newline) to lines: results of a search, or the predictions of an encoder-only model (which uses
  * `batch` only; a line with a tab is two texts where the description has tokens that stand between two). Where the model has no vocabulary

@@ -1,0 +1,84 @@
+"""Text to ids and back by the C API: with xf_generate between, what programs print of the same lines; and results as they come."""
+import ctypes
+
+from common import MODELS, WORK, Checks, compile_model, kept_g2p, load, run
+from session import TARGET, Session, call, library
+from tokenizer_tools import added, as_lines, byte_level, byte_names, saved, translator
+import capi
+
+checks = Checks()
+TokenFunction = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32)
+
+
+def generated(session, ids, **settings):
+    """The ids of a sentence's result, and the text that was known as each of them came."""
+    came, shown = [], [""]
+
+    def take(_, __, token):
+        came.append(token)
+        shown.append(session.text_of(came, more=True))
+
+    options = capi.GenerateOptions()
+    library.xf_generate_options_init(ctypes.byref(options), ctypes.c_size_t(ctypes.sizeof(options)))
+    taking = TokenFunction(take)
+    options.on_token = ctypes.cast(taking, ctypes.c_void_p)
+    for name, value in settings.items():
+        setattr(options, name, value)
+    tokens, length = (ctypes.c_int32 * 300)(), ctypes.c_int32()
+    results = capi.Hypotheses(ctypes.sizeof(capi.Hypotheses), ctypes.addressof(tokens), len(tokens), ctypes.addressof(length))
+    call("xf_generate", session.handle, (ctypes.c_int32 * len(ids))(*ids), (ctypes.c_int64 * 2)(0, len(ids)), ctypes.c_int64(1),
+         ctypes.byref(options), ctypes.byref(results))
+    checks.that(came == tokens[:length.value], f"{came} have come of {tokens[:length.value]}")
+    return came, shown
+
+
+def check(program, line, want, changed=str, **settings):
+    session = programs.setdefault(program, Session(program, 1))
+    ids, shown = generated(session, session.ids_of(line), **settings)
+    text = session.text_of(ids)
+    checks.that(changed(text) == want, f"{line!r}: {text!r}, the program prints {want!r}")
+    checks.that(all(behind.startswith(before) for before, behind in zip(shown, [*shown[1:], text])), f"{line!r}: {shown} of {text!r}")
+    return len(set(shown))
+
+
+programs = {}
+# Characters to words, in small letters, with an end token.
+items = load(MODELS / "g2p" / "expected.json")["items"]
+for item in items[:100]:
+    if item["greedy"]["closest_decision"] >= 1e-4:
+        check(kept_g2p(), item["word"].upper(), item["greedy"]["text"])
+g2p = programs[kept_g2p()]
+target = "N AY1 T"
+ids = g2p.ids_of(target, TARGET)
+checks.that(len(ids) == 3 and g2p.text_of(ids) == target, f"{target} is {ids}, which is {g2p.text_of(ids)}")
+checks.that(len(g2p.ids_of("knight")) == 7 and g2p.ids_of("KNIGHT")[-1] == 2, f"knight is {g2p.ids_of('knight')}")
+
+# Bytes to bytes: what is drawn is full of half characters.
+tokens = ["<s>", "<pad>", "</s>", *byte_names().values(), "Ã¤", "Ġab", "ab"]
+file = {"version": "1.0", "truncation": None, "padding": None, "normalizer": None, "pre_tokenizer": byte_level(), "decoder": byte_level(),
+        "post_processor": None, "added_tokens": [added(i, tokens[i], special=True) for i in range(3)],
+        "model": {"type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": None, "end_of_word_suffix": None,
+                  "fuse_unk": False, "byte_fallback": False, "ignore_merges": False,
+                  "vocab": {token: i for i, token in enumerate(tokens)}, "merges": ["Ã ¤", "a b", "Ġ ab"]}}
+path = saved(file)
+program = translator(path, len(tokens), path, len(tokens))
+lines = ["ab", "ä ab abc", "  a b\t c", "中文 <s> x"]
+controls = dict.fromkeys([*range(1, 0x20), *range(0x7f, 0xa0), 0x2028, 0x2029], " ") | {0: "\ufffd"}
+settings = ["--sample", "--temperature", 2, "--max-length", 30, "--seed", 7]
+for option in ([], ["--stream"]):
+    printed = run(program, *settings, *option, stdin=as_lines(lines))[1].split("\n")[:-1]
+    for line, want in zip(lines, printed):
+        pieces = check(program, line, want, lambda text: text.translate(controls), sample=1, temperature=2, max_length=30, seed=7)
+        checks.that(pieces > 5, f"{line!r} comes in {pieces} pieces")
+
+# Models of ids have no text.
+folder = MODELS / "classifier"
+compile_model(folder / "classifier.xf", WORK / "classifier", "--config", folder / "config.json", "--weights", folder / "weights.safetensors")
+for use in (lambda session: session.ids_of("a"), lambda session: session.text_of([1])):
+    try:
+        use(Session(WORK / "classifier", 1))
+    except RuntimeError as problem:
+        checks.that("has no vocabulary for " in str(problem), str(problem))
+    else:
+        checks.that(False, "a model of ids has text")
+checks.end()
