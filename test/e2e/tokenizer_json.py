@@ -6,8 +6,8 @@ newer: before, an added token that is normalised was written as it was given.
 import json
 
 from common import MODELS, WORK, run
-from tokenizer_tools import (CORPUS, TRANSLATE, Tokenizer, added, changed, check_golden, check_trained, check_written, checks, refused, refused_file,
-                             saved, strange_lines, translator, written)
+from tokenizer_tools import (CORPUS, TRANSLATE, Tokenizer, added, byte_level, byte_names, changed, check_golden, check_trained,
+                             check_written, checks, refused, refused_file, saved, strange_lines, translator, written)
 
 if Tokenizer:
     from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers, trainers
@@ -18,20 +18,9 @@ QWEN2 = LLAMA3.replace("{1,3}", "")
 
 
 # --- Written by hand ---------------------------------------------------------------------------------------------------------------
-def byte_names():
-    """What bytes are called: those that are printed by themselves, the others by the characters from U+0100 on."""
-    printed = [*range(0x21, 0x7f), *range(0xa1, 0xad), *range(0xae, 0x100)]
-    others = [byte for byte in range(256) if byte not in printed]
-    return {**{byte: chr(byte) for byte in printed}, **{byte: chr(256 + i) for i, byte in enumerate(others)}}
-
-
 def split_by(pattern):
     split = {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": False}
     return {"type": "Sequence", "pretokenizers": [split, byte_level(use_regex=False)]}
-
-
-def byte_level(**changes):
-    return {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True, **changes}
 
 
 # "ab" is merged before "bc", and "abc" of both; Ġ stands for a blank.
