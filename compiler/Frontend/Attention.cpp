@@ -121,10 +121,11 @@ public:
   AttendWriter(Evaluator &e, Loc loc) : e(e), loc(loc), places(std::size(kNames), loc) {}
 
   Value run(const Args &args) {
-    if (!bind(args) || !readTensors() || !checkShapes() || !readNumber(kScale, scale) || !readNumber(kFill, fill) || !sortTerm(kMask) ||
-        !sortTerm(kBias) || !readScore())
+    if (!bind(args) || !readTensors() || !readNumber(kScale, scale) || !readNumber(kFill, fill) || !sortTerm(kMask) || !sortTerm(kBias) ||
+        !readScore())
       return Poison{};
-    return build();
+    shareBatch();
+    return checkShapes() ? build() : Poison{};
   }
 
 private:
@@ -159,13 +160,35 @@ private:
         return false;
       }
     }
-    // Keys and values that are the same for all sentences.
-    DimSize batch = dimOf(type(kQ), 0);
-    for (unsigned i : {kK, kV})
-      if (dimOf(type(i), 0).size == 1 && batch.size != 1)
-        qkv[i] = e.tensors.expand(qkv[i], 0, batch, places[i]);
     scale = 1 / std::sqrt(static_cast<double>(type(kQ).getDimSize(3)));
     return true;
+  }
+
+  /// Queries, keys and values that are the same for all sentences are repeated for each.
+  void shareBatch() {
+    DimSize batch = {1, ""};
+    auto see = [&](mlir::Value tensor) {
+      if (batch.size == 1)
+        batch = dimOf(typeOf(tensor), 0);
+    };
+    llvm::for_each(qkv, see);
+    for (Part part : {kMasks, kBiases})
+      for (const Value &term : terms[part])
+        forEachTensor(term, [&](mlir::Value tensor) {
+          if (typeOf(tensor).getRank() > 2)
+            see(tensor);
+        });
+    for (unsigned i : {kQ, kK, kV})
+      if (dimOf(type(i), 0).size == 1 && batch.size != 1)
+        qkv[i] = e.tensors.expand(qkv[i], 0, batch, places[i]);
+  }
+
+  static void forEachTensor(const Value &value, llvm::function_ref<void(mlir::Value)> visit) {
+    if (auto *tensor = getIf<Tensor>(value))
+      visit(tensor->value);
+    else if (auto *term = getIf<std::shared_ptr<Term>>(value))
+      for (const Value &operand : (*term)->operands)
+        forEachTensor(operand, visit);
   }
 
   bool checkShapes() {
@@ -308,6 +331,10 @@ std::optional<std::pair<mlir::Value, mlir::Value>> Probabilities::of(mlir::Value
     op = twin;
   }
   return std::pair<mlir::Value, mlir::Value>{op.getOutput(), op.getProbabilities()};
+}
+
+void Probabilities::forget(mlir::Region &body) {
+  llvm::erase_if(twins, [&](auto &twin) { return body.isAncestor(twin.first->getParentRegion()); });
 }
 
 void Probabilities::settle() {

@@ -15,6 +15,8 @@ class Probabilities {
 public:
   /// The same attention's context and probabilities; nothing if `context` is no attention's.
   std::optional<std::pair<mlir::Value, mlir::Value>> of(mlir::Value context, mlir::OpBuilder &builder);
+  /// Those in a body that is given up are none.
+  void forget(mlir::Region &body);
   /// When nothing more is built: attentions with probabilities take the place of those without.
   void settle();
 

@@ -2,6 +2,7 @@
 #include "compiler/Frontend/Evaluator.h"
 
 #include <fmt/format.h>
+#include <set>
 
 using namespace xf::frontend;
 
@@ -31,22 +32,74 @@ bool tensors(Evaluator &e, Args &args, Loc loc, llvm::StringRef name, llvm::Smal
   return !values.empty();
 }
 
+/// Takes axes that `pattern` has on its right side only, alone, out of `sizes`: in the pattern they become 1. Gives their places in the result.
+std::vector<std::pair<unsigned, DimSize>> takeNewAxes(std::string &pattern, std::vector<std::pair<std::string, DimSize>> &sizes) {
+  auto [left, right] = llvm::StringRef(pattern).split("->");
+  auto isName = [](char c) { return llvm::isAlnum(c) || c == '_'; };
+  std::set<llvm::StringRef> known;
+  for (llvm::StringRef rest = left.drop_until(isName); !rest.empty(); rest = rest.drop_while(isName).drop_until(isName))
+    known.insert(rest.take_while(isName));
+  std::vector<std::pair<unsigned, DimSize>> added;
+  std::string changed = (left + "->").str();
+  unsigned place = 0;
+  bool inGroup = false;
+  for (llvm::StringRef rest = right; !rest.empty();) {
+    llvm::StringRef name = rest.take_while(isName);
+    if (name.empty()) {
+      inGroup = rest.front() != ')' && (inGroup || rest.front() == '(');
+      place += rest.front() == ')';
+      changed += rest.front();
+      rest = rest.drop_front();
+      continue;
+    }
+    rest = rest.drop_front(name.size());
+    auto size = llvm::find_if(sizes, [&](auto &each) { return each.first == name; });
+    bool isNew = !inGroup && size != sizes.end() && !known.count(name);
+    if (isNew) {
+      added.push_back({place, size->second});
+      sizes.erase(size);
+    }
+    changed += isNew ? "1" : name.str();
+    place += !inGroup;
+  }
+  if (!added.empty())
+    pattern = std::move(changed);
+  return added;
+}
+
+/// An axis that the tensor lacks repeats it.
 Value runRearrange(Evaluator &e, Args &args, Loc loc) {
   if (args.size() < 2 || !holds<std::string>(args[1].value) || !args[0].name.empty() || !args[1].name.empty())
     return e.poison(loc, "rearrange needs a tensor and a pattern such as \"B T (h k) -> B h T k\"");
   mlir::Value x = e.asTensor(args[0].value, args[0].loc, "the argument of rearrange");
   if (!x)
     return Poison{};
-  std::vector<std::pair<std::string, int64_t>> sizes;
+  std::vector<std::pair<std::string, DimSize>> sizes;
   for (size_t i = 2; i < args.size(); ++i) {
+    if (auto *dim = getIf<DimName>(args[i].value); dim && !args[i].name.empty()) {
+      sizes.push_back({args[i].name, {mlir::ShapedType::kDynamic, dim->name}});
+      continue;
+    }
     auto size = e.asInt(args[i].value, args[i].loc, "the size of axis '" + args[i].name + "'");
     if (!size)
       return Poison{};
     if (args[i].name.empty() || *size < 1 || *size > INT32_MAX)
       return e.poison(args[i].loc, "sizes of axes are given by name and positive, such as h = 8");
-    sizes.push_back({args[i].name, *size});
+    sizes.push_back({args[i].name, {*size, ""}});
   }
-  return e.tensors.rearrange(x, std::get<std::string>(args[1].value), sizes, args[1].loc);
+  std::string pattern = std::get<std::string>(args[1].value);
+  auto added = takeNewAxes(pattern, sizes);
+  std::vector<std::pair<std::string, int64_t>> numbers;
+  for (auto &[name, size] : sizes) {
+    if (size.isDynamic())
+      return e.poison(loc, "the size of axis '" + name + "' must be known when compiling, but " + size.name + " is known at run time only");
+    numbers.push_back({name, size.size});
+  }
+  Value result = e.tensors.rearrange(x, pattern, numbers, args[1].loc);
+  for (auto &[place, size] : added)
+    if (auto *tensor = getIf<Tensor>(result))
+      result = Tensor{e.tensors.expand(tensor->value, place, size, loc)};
+  return result;
 }
 
 /// split(x, heads): [B, T, h * k] to [B, h, T, k].

@@ -48,9 +48,11 @@ public:
   void run() {
     if (!findCarried())
       return (void)e.poisonAssigned(stmt, scope);
-    good = runBody();
-    after = std::move(scope->names);
-    scope->names = std::move(before);
+    do {
+      good = runBody();
+      after = std::move(scope->names);
+      scope->names = before;
+    } while (good && startAgain());
     yieldCarried();
     for (const Target &target : assigned)
       if (!llvm::is_contained(results, target.name) && after.count(target.name))
@@ -94,6 +96,42 @@ private:
     if (e.exec(stmt.body, scope) && e.diagnostics.getErrorCount() == errorsBefore)
       e.error(stmt.loc, "a loop over layers cannot return; assign to a variable, and return that behind the loop");
     return e.diagnostics.getErrorCount() == errorsBefore;
+  }
+
+  /// Numbers that the body makes tensors of are tensors from the start on, of the shape that they get: `sum = 0`. The body is run again with them.
+  bool startAgain() {
+    size_t known = carried.size();
+    for (const Target &target : assigned) {
+      auto start = before.find(target.name);
+      if (start == before.end() || llvm::any_of(carried, [&](const Target &t) { return t.name == target.name; }))
+        continue;
+      auto *end = getIf<Tensor>(after[target.name].value);
+      if (!end)
+        continue;
+      if (mlir::TypedAttr number = asElement(start->second.value, end->type().getElementType())) {
+        carried.push_back(target);
+        inits.push_back(e.tensors.fill(end->type(), number, start->second.loc));
+      }
+    }
+    if (carried.size() == known)
+      return false;
+    e.probabilities.forget(region);
+    region.dropAllReferences();
+    region.getBlocks().clear();
+    body = &region.emplaceBlock();
+    return true;
+  }
+
+  /// A number as an element of a tensor; null if it is none.
+  mlir::TypedAttr asElement(const Value &value, mlir::Type type) {
+    auto *whole = getIf<int64_t>(value);
+    if (type.isF32() && (whole || holds<double>(value)))
+      return e.builder.getF32FloatAttr(static_cast<float>(toDouble(value)));
+    if (type.isInteger(32) && whole && llvm::isInt<32>(*whole))
+      return e.builder.getI32IntegerAttr(static_cast<int32_t>(*whole));
+    if (type.isInteger(1) && holds<bool>(value))
+      return e.builder.getBoolAttr(std::get<bool>(value));
+    return {};
   }
 
   void yieldCarried() {

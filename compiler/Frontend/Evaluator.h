@@ -90,6 +90,7 @@ public:
   Instances instances{*this};
   Tables tables{*this};
   Entries entries{*this};
+  Probabilities probabilities;
 
   // Where the evaluation is.
   bool inBody = false;              // operations can be built
@@ -112,7 +113,6 @@ private:
                      Loc declared);
   std::optional<Value> execFor(const Stmt &stmt, const ScopePtr &scope);
 
-  Probabilities probabilities;
   std::vector<ScopePtr> scopes; // those that functions refer to; cleared in the end, as they may form circles
 };
 

@@ -90,12 +90,24 @@ private:
     if (!wanted || *wanted == dims[d])
       return wanted.has_value();
     bool named = size.kind == ExprKind::Name;
-    std::string text = named && size.text != wanted->str() ? size.text + " = " + wanted->str() : wanted->str();
-    fail(fmt::format("{} has shape {}, but its dimension {} must be {}, not {}", what, shape, d + 1, text, dims[d].str()));
+    std::string text = named && size.text != wanted->str() ? size.text + " = " + wanted->str() : wanted->str(), found = dims[d].str();
+    // The block's dimension and the entry's, which have one name.
+    if (named && size.text == found) {
+      text = size.text + " of " + blockName() + " = " + wanted->str();
+      found = "the entry's " + found;
+    }
+    fail(fmt::format("{} has shape {}, but its dimension {} must be {}, not {}", what, shape, d + 1, text, found));
     if (named)
       if (auto it = scope->names.find(size.text); it != scope->names.end())
         e.note(it->second.loc, text + " comes from this argument");
     return false;
+  }
+
+  std::string blockName() const {
+    for (const Scope *outer = scope.get(); outer; outer = outer->parent.get())
+      if (outer->self)
+        return outer->self->instance->block->name;
+    return "the function";
   }
 
   Evaluator &e;

@@ -168,6 +168,16 @@ mlir::Value TensorCode::expand(mlir::Value x, unsigned axis, const DimSize &dim,
   return builder.create(state)->getResult(0);
 }
 
+mlir::Value TensorCode::fill(mlir::RankedTensorType type, mlir::TypedAttr number, Loc loc) {
+  mlir::Location at = messages.at(loc);
+  mlir::OperationState state(at, mlir::xf::MapOp::getOperationName());
+  mlir::xf::MapOp::build(builder, state, type, mlir::ValueRange(), builder.getArrayAttr({}));
+  mlir::OpBuilder inside(builder.getContext());
+  inside.setInsertionPointToEnd(&state.regions[0]->emplaceBlock());
+  mlir::xf::YieldOp::create(inside, at, mlir::arith::ConstantOp::create(inside, at, number).getResult());
+  return builder.create(state)->getResult(0);
+}
+
 std::optional<std::vector<DimSize>> TensorCode::broadcast(llvm::ArrayRef<mlir::Value> values, Loc loc) {
   std::vector<DimSize> result;
   std::vector<mlir::Value> owner;

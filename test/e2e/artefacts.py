@@ -27,6 +27,10 @@ nm = shutil.which("llvm-nm-22") or "/usr/lib/llvm-22/bin/llvm-nm"
 _, undefined, _ = run(nm, "--undefined-only", WORK / "seed3.o")
 checks.that(undefined.strip() == "", f"undefined symbols: {undefined}")
 
+# Its header tells how large the inputs of its entries may be; what only the compiler names is not told.
+sizes = [line for line in (WORK / "seed3.h").read_text().splitlines() if "Largest sizes" in line]
+checks.that(sizes == [" * Largest sizes: B 32 (sentences of 4 beams: 8), S 80, T 80."], f"the header says {sizes}")
+
 # Any phase can be resumed.
 compile_model(description, WORK / "model.mlir", "--config", seed / "config.json", "--emit=xf")
 compile_model(WORK / "model.mlir", WORK / "resumed", "--weights", seed / "weights.safetensors", "--emit=model")

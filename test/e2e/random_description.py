@@ -149,8 +149,13 @@ class Body:
         groups = self.rng.choice([h for h in (1, 2, 3, 4, 6) if heads % h == 0])
         width = self.rng.choice([2, 4, 5, 8, 16])
         length = self.rng.choice(([self.other] if "y" in self.inputs else []) + ([] if self.causal and shape[1] != self.own else [self.own]))
-        q = self.source((BATCH, shape[1], heads * width), depth)
-        k, v = (self.source((BATCH, length, groups * w), depth) for w in (width, shape[-1] // heads))
+        q = self.queries((BATCH, shape[1], heads * width), depth)
+        if self.rng.random() < 0.15 and not (self.causal and length == self.own):
+            rows = self.rng.randint(1, 9)
+            k, v = (self.summary(rows, length, groups, w, depth) for w in (width, shape[-1] // heads))
+            length = "rows"
+        else:
+            k, v = (self.source((BATCH, length, groups * w), depth) for w in (width, shape[-1] // heads))
         more = [m for m in [self.mask(shape[1], length)] if m]
         if self.rng.random() < 0.3:
             far = self.rng.choice([8, 20, 40])
@@ -165,6 +170,25 @@ class Body:
             more.append("fill = -1e9")
         result = ", ".join([f"split({q}, {heads})", f"split({k}, {groups})", f"split({v}, {groups})", *more])
         return f"merge(attend({result}))"
+
+    def queries(self, shape, depth):
+        """Sometimes the same for all sentences."""
+        if self.rng.random() < 0.85:
+            return self.source(shape, depth)
+        places = f"sinusoid({shape[2]})[positions({shape[1]})]"
+        if self.rng.random() < 0.5:
+            places = f"{self.member(f'Linear({shape[2]}, {shape[2]})')}({places})"
+        return f"rearrange({places}, \"s d -> 1 s d\")"
+
+    def summary(self, rows, length, heads, width, depth):
+        """What a few learned queries find, [B, rows, heads * width]."""
+        name, whole = self.name("r"), heads * width
+        learned = self.param(rows, whole)
+        q = self.rng.choice([f"rearrange({learned}, \"m d -> 1 m d\")", f"rearrange({learned}, \"m d -> B m d\", B = size(x, 0))"])
+        k, v = (self.source((BATCH, length, whole), depth) for _ in range(2))
+        arguments = [f"split({each}, {heads})" for each in (q, k, v)] + [m for m in [self.mask("rows", length)] if m]
+        self.statements.append(f"{name} = merge(attend({', '.join(arguments)}))")
+        return name
 
     def mask(self, queries, keys):
         mask = self.any_mask(queries, keys)
@@ -256,7 +280,12 @@ class Body:
         stack = self.rng.choice([layers, f"[{layers}[0] * 2]"])
         name = self.name("v")
         self.statements.append(f"{name} = {self.number(shape, 1)}")
-        self.statements.append(f"for layer in {stack} {{ {name} = layer({name}, ids, keep) }}")
+        total = self.name("v")
+        add = self.rng.choice(["", f"; {total} = {total} + {name} * 0.5", f"; {total} = max({total}, {name})"])
+        if add:
+            self.statements.append(f"{total} = {self.rng.choice(['0', '-0.25'])}")
+            self.values.append((total, shape))
+        self.statements.append(f"for layer in {stack} {{ {name} = layer({name}, ids, keep){add} }}")
         self.values.append((name, shape))
 
     def write(self):

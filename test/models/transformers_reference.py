@@ -102,6 +102,11 @@ def write(name):
     print(name, tokens.tolist())
     folder = pathlib.Path(__file__).parent / name
     folder.mkdir(parents=True, exist_ok=True)
+    if config.model_type == "whisper":  # the head that the description takes where nothing else is said
+        model.set_attn_implementation("eager")
+        with torch.no_grad():
+            looks = model(**source, decoder_input_ids=target, output_attentions=True).cross_attentions
+        given["out.alignment"] = looks[-1][:, 0].contiguous()
     save_file({**given, "in.tgt": whole(target), "out.logits": logits.contiguous(), "out.greedy": whole(tokens)}, folder / "io.safetensors")
     if config.model_type != "whisper":
         with torch.no_grad():

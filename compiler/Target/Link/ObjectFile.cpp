@@ -3,8 +3,10 @@
 // The image is one section of large read-only data, which linkers put behind everything else: weights of gigabytes then
 // keep no other symbol out of reach. It is read where it lies; the runtime copies the code alone, to make it executable.
 #include "compiler/Target/Link/ObjectFile.h"
+#include "dialect/IR/ModuleRoles.h"
 
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/BinaryFormat/ELF.h"
 #include "llvm/Support/MathExtras.h"
 #include <fmt/format.h>
@@ -166,6 +168,7 @@ std::string writeHeader(mlir::ModuleOp module, bool library) {
   std::string text = fmt::format("/* The model {0}, compiled by xfc. Link {1}\n *\n", name,
                                  library ? "the library beside this file." : "the object beside this file and xf's runtime.");
   text += " * Entries for xf_run:\n";
+  llvm::StringSet<> told; // dimensions
   for (auto entry : module.getOps<EntryOp>()) {
     if (entry.getKind() != EntryKind::full)
       continue;
@@ -174,12 +177,21 @@ std::string writeHeader(mlir::ModuleOp module, bool library) {
       inputs.push_back(describe(entry.getArgName(i), type));
     for (auto [i, type] : llvm::enumerate(entry.getResultTypes()))
       outputs.push_back(describe(entry.getResultName(i), type));
+    for (mlir::Type type : llvm::concat<const mlir::Type>(entry.getArgumentTypes(), entry.getResultTypes()))
+      for (llvm::StringRef dim : getDimNames(llvm::cast<mlir::RankedTensorType>(type)))
+        told.insert(dim);
     text += fmt::format(" *   {}({}) -> {}\n", entry.getSymName().str(), fmt::join(inputs, ", "), fmt::join(outputs, ", "));
   }
   if (auto bounds = module->getAttrOfType<mlir::DictionaryAttr>(kBoundsAttr)) {
+    ModuleRoles generate(module, kGenerateAttr);
     std::vector<std::string> list;
-    for (auto bound : bounds)
+    for (auto bound : bounds) {
+      if (!told.contains(bound.getName())) // the compiler's own, of the step and of packed sentences
+        continue;
       list.push_back(fmt::format("{} {}", bound.getName().str(), llvm::cast<mlir::IntegerAttr>(bound.getValue()).getInt()));
+      if (bound.getName() == generate.name("batch") && generate.beams() > 1)
+        list.back() += fmt::format(" (sentences of {} beams: {})", generate.beams(), *generate.bound("batch") / generate.beams());
+    }
     text += fmt::format(" * Largest sizes: {}.\n", fmt::join(list, ", "));
   }
   text += fmt::format(" */\n#ifndef XF_MODEL_{0}_H\n#define XF_MODEL_{0}_H\n\n#include \"xf/xf.h\"\n\n"
