@@ -325,6 +325,8 @@ TEST_P(search_options, refuse_what_cannot_be_served) {
   machine continuer(plain(sample::kind::continuer));
   EXPECT_EQ(message_of(continuer.session, XF_INVALID_ARGUMENT, [&](auto &o) { o.prefix = many.data(), o.prefix_count = 1; }),
             "the model continues prompts: what results begin with belongs there");
+  EXPECT_EQ(message_of(continuer.session, XF_INVALID_ARGUMENT, [&](auto &o) { o.prefix_counts = 1; }),
+            "the model continues prompts, which no length counts");
 }
 
 TEST_P(search_options, draw_the_same_with_and_without_padding) {
