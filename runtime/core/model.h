@@ -17,6 +17,9 @@
 
 namespace xf::rt {
 
+// Whether what a model that generates is given are prompts, which it continues.
+inline bool takes_prompts(const xf_abi_generate &g) { return g.present && g.encode < 0 && g.begin < 0; }
+
 struct dim_info {
   std::string name;
   int64_t max = 0;

@@ -127,12 +127,6 @@ static bool decides_scores(std::string_view name) {
   return std::ranges::find(options, name) != std::end(options);
 }
 
-// Whether lines are prompts, which the model continues.
-static bool takes_prompts(const model &m) {
-  const xf_abi_generate &g = m.header().generate;
-  return g.present && g.encode < 0 && g.begin < 0;
-}
-
 // Throws where the option, which says something of a search, says nothing of this model's predictions.
 static void check_predicts(const model &m, const char *option) {
   bool several = std::string_view(option) == "--n-best", of_labels = several || std::string_view(option) == "--scores";
@@ -208,7 +202,7 @@ void parse_options(int argc, char **argv, const model &m, run_options &o) {
     fail(status::invalid_argument, "--score prints the scores of what stands behind the lines' tabs, alone: not with %s", not_scored);
   if (o.search.alternatives && counted)
     fail(status::invalid_argument, "--alternatives says how many results there are: not with %s", counted);
-  if (o.search.cuts_lines && takes_prompts(m))
+  if (o.search.cuts_lines && takes_prompts(m.header().generate))
     fail(status::invalid_argument, "--truncate: this model goes on from its lines' ends, which would be cut");
   if (o.predicts && o.search.best > 1) {
     arena_plan plan;
@@ -265,7 +259,7 @@ std::string help_text(const char *program, const model &m) {
     if (std::string problem = source_layout(m, plan).refuses_tokens(); !problem.empty())
       return help_without_lines(program, problem);
   }
-  bool prompts = takes_prompts(m);
+  bool prompts = takes_prompts(g);
   std::string text;
   append(text, "Usage: %s [OPTION]... [FILE]\n\n", program);
   if (prompts)

@@ -47,10 +47,7 @@ public:
   size_t between() const { return source_.ids ? 0 : text_.between_count; }
 
   // The tokens of a line that are possible, those put around it included.
-  size_t most() const {
-    bool are_prompts = generate_.present && generate_.encode < 0 && generate_.begin < 0;
-    return static_cast<size_t>(are_prompts ? generate_.target : generate_.source);
-  }
+  size_t most() const { return static_cast<size_t>(takes_prompts(generate_) ? generate_.target : generate_.source); }
 
   // Appends the line's tokens, of one text or two. Throws what is wrong with it; nothing is appended then. `cuts`: of a line that has more
   // than are possible, its text's last tokens are left out, of two texts those of the longer one. Returns whether some were.
