@@ -2,7 +2,6 @@
 #include "compiler/Frontend/Evaluator.h"
 
 #include <fmt/format.h>
-#include <set>
 
 using namespace xf::frontend;
 
@@ -33,37 +32,34 @@ bool tensors(Evaluator &e, Args &args, Loc loc, llvm::StringRef name, llvm::Smal
 }
 
 /// Takes axes that `pattern` has on its right side only, alone, out of `sizes`: in the pattern they become 1. Gives their places in the result.
-std::vector<std::pair<unsigned, DimSize>> takeNewAxes(std::string &pattern, std::vector<std::pair<std::string, DimSize>> &sizes) {
+/// A pattern that is none is left to whoever reports it.
+std::vector<std::pair<unsigned, DimSize>> takeNewAxes(std::string &pattern, std::vector<std::pair<std::string, DimSize>> &sizes, mlir::Location at) {
   auto [left, right] = llvm::StringRef(pattern).split("->");
-  auto isName = [](char c) { return llvm::isAlnum(c) || c == '_'; };
-  std::set<llvm::StringRef> known;
-  for (llvm::StringRef rest = left.drop_until(isName); !rest.empty(); rest = rest.drop_while(isName).drop_until(isName))
-    known.insert(rest.take_while(isName));
+  auto parseSide = [&](llvm::StringRef side) {
+    auto silent = [&] {
+      auto error = mlir::emitError(at);
+      error.abandon();
+      return error;
+    };
+    return mlir::xf::Rearrangement::parse((side + "->" + side).str(), silent);
+  };
+  auto from = parseSide(left), to = parseSide(right);
   std::vector<std::pair<unsigned, DimSize>> added;
-  std::string changed = (left + "->").str();
-  unsigned place = 0;
-  bool inGroup = false;
-  for (llvm::StringRef rest = right; !rest.empty();) {
-    llvm::StringRef name = rest.take_while(isName);
-    if (name.empty()) {
-      inGroup = rest.front() != ')' && (inGroup || rest.front() == '(');
-      place += rest.front() == ')';
-      changed += rest.front();
-      rest = rest.drop_front();
+  if (failed(from) || failed(to))
+    return added;
+  std::vector<std::string> dims;
+  for (auto [place, group] : llvm::enumerate(to->in)) {
+    auto names = llvm::map_to_vector(group, [&](unsigned axis) { return to->axes[axis]; });
+    dims.push_back(names.size() == 1 ? names[0] : names.empty() ? "1" : fmt::format("({})", fmt::join(names, " ")));
+    auto size = llvm::find_if(sizes, [&](auto &each) { return each.first == dims.back(); });
+    if (size == sizes.end() || llvm::is_contained(from->axes, dims.back()))
       continue;
-    }
-    rest = rest.drop_front(name.size());
-    auto size = llvm::find_if(sizes, [&](auto &each) { return each.first == name; });
-    bool isNew = !inGroup && size != sizes.end() && !known.count(name);
-    if (isNew) {
-      added.push_back({place, size->second});
-      sizes.erase(size);
-    }
-    changed += isNew ? "1" : name.str();
-    place += !inGroup;
+    added.push_back({place, size->second});
+    sizes.erase(size);
+    dims.back() = "1";
   }
   if (!added.empty())
-    pattern = std::move(changed);
+    pattern = fmt::format("{}-> {}", left.str(), fmt::join(dims, " "));
   return added;
 }
 
@@ -88,7 +84,7 @@ Value runRearrange(Evaluator &e, Args &args, Loc loc) {
     sizes.push_back({args[i].name, {*size, ""}});
   }
   std::string pattern = std::get<std::string>(args[1].value);
-  auto added = takeNewAxes(pattern, sizes);
+  auto added = takeNewAxes(pattern, sizes, e.at(args[1].loc));
   std::vector<std::pair<std::string, int64_t>> numbers;
   for (auto &[name, size] : sizes) {
     if (size.isDynamic())
