@@ -125,12 +125,8 @@ private:
   static void append_blank(std::string &text) { text += text.empty() || text.back() == '\t' ? "" : " "; }
   void append_row(const float *values, int64_t width, std::string &text) const {
     if (labels_) {
-      int64_t best = 0;
-      for (int64_t i = 1; i < width; ++i)
-        if (values[i] > values[best])
-          best = i;
       append_blank(text);
-      engine_.codec_.append_label(best, text);
+      engine_.codec_.append_label(std::max_element(values, values + width) - values, text);
       return;
     }
     char number[32]; // written alike whatever the program's locale

@@ -9,7 +9,8 @@ namespace xf::rt {
 void append_likeliest(std::span<const float> row, int64_t best, line_rows &rows) {
   if (row.empty())
     return;
-  auto greatest = static_cast<double>(*std::max_element(row.begin(), row.end()));
+  auto likeliest = std::max_element(row.begin(), row.end());
+  auto greatest = static_cast<double>(*likeliest);
   // Also where the greatest is infinite, and the difference no number.
   auto weight = [greatest](float value) { return static_cast<double>(value) == greatest ? 1.0 : std::exp(static_cast<double>(value) - greatest); };
   double sum = 0;
@@ -22,7 +23,7 @@ void append_likeliest(std::span<const float> row, int64_t best, line_rows &rows)
     return left > right || (left == right && a < b);
   };
   if (best == 1) {
-    labels.push_back(static_cast<int32_t>(std::max_element(row.begin(), row.end()) - row.begin()));
+    labels.push_back(static_cast<int32_t>(likeliest - row.begin()));
   } else {
     labels.resize(labels.size() + row.size());
     std::iota(labels.begin() + first, labels.end(), 0);
