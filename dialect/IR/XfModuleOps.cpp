@@ -163,10 +163,12 @@ static LogicalResult verifyNames(EntryOp entry, StringRef what, std::optional<Ar
 LogicalResult EntryOp::verify() {
   if (!getBody().hasOneBlock() || getBody().front().empty() || !isa<ReturnOp>(getBody().front().back()))
     return emitOpError("needs a body of one block that ends with xf.return");
-  for (auto types : {getArgumentTypes(), getResultTypes()})
-    for (Type type : types)
-      if (!isValueType(type) && !type.isIndex())
-        return emitOpError("takes and gives tensors and indices, not ") << type;
+  for (Type type : getArgumentTypes())
+    if (!isValueType(type) && !type.isIndex())
+      return emitOpError("takes tensors and indices, not ") << type;
+  for (Type type : getResultTypes())
+    if (!isValueType(type))
+      return emitOpError("gives tensors, not ") << type;
   return success(succeeded(verifyNames(*this, "argument", getArgAttrs(), getArgumentTypes().size())) &&
                  succeeded(verifyNames(*this, "result", getResAttrs(), getResultTypes().size())));
 }

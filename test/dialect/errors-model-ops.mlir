@@ -465,9 +465,16 @@ xf.entry @run(%w: tensor<8x4xf32> {xf.name = "w"}) {
 
 // -----
 
-// expected-error @+1 {{takes and gives tensors and indices, not 'tensor<?x4xf32>'}}
+// expected-error @+1 {{takes tensors and indices, not 'tensor<?x4xf32>'}}
 xf.entry @run(%x: tensor<?x4xf32> {xf.name = "x"}) {
   xf.return
+}
+
+// -----
+
+// expected-error @+1 {{gives tensors, not 'index'}}
+xf.entry @run(%i: index {xf.name = "i"}) -> (index {xf.name = "y"}) {
+  xf.return %i : index
 }
 
 // -----
