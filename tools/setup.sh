@@ -2,7 +2,7 @@
 # Installs what the build and the tests need, from Debian's packages; nothing if all is there.
 set -euo pipefail
 
-packages=(cmake ninja-build g++ clang-22 ccache python3
+packages=(cmake ninja-build g++ clang-22 ccache python3 python3-numpy
   llvm-22 llvm-22-dev llvm-22-tools libmlir-22-dev mlir-22-tools
   libfmt-dev nlohmann-json3-dev libgtest-dev libbenchmark-dev libzip-dev libicu-dev zlib1g-dev sentencepiece)
 missing=()

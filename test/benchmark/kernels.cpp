@@ -6,7 +6,7 @@
 // A row's product, its peak and its memory are measured in turn, so that what else the machine does meets all three.
 // Time is the mean; the counters take the best of each: %peak is the share of the peak of multiplications and additions,
 // %mem the share of the speed with which memory can be read that the weights, which do not stay in a cache between two
-// calls, are read with.
+// calls, are read with. What is timed was compared with plain loops before; a product that is wrong ends the program.
 #include "test/Target/CPU/FactorData.h"
 #include "test/benchmark/Peak.h"
 
@@ -15,6 +15,9 @@
 #include <sys/mman.h>
 
 #include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <numeric>
 
 using namespace xf::cpu;
 using namespace xf::cpu::test;
@@ -60,8 +63,17 @@ int64_t bytesOf(const std::string &type) { return type == "i8" ? 1 : type == "bf
 /// would have all rows share a set of the first-level cache.
 int64_t pitchOf(int64_t width, int64_t bytes) { return width * bytes % 4096 == 0 ? width + 64 / bytes : width; }
 
-/// Numbers that are small, whatever the type, in huge pages as a model's weights are: by small ones, a product that reads them
-/// takes some 15 % longer, and other ways to fetch them win.
+/// Numbers that are small and not the same, whatever the type: as f32 and bf16 0.008 to 0.03, with a sign.
+void fillWithNumbers(uint64_t *words, size_t count) {
+  uint64_t state = 1;
+  for (uint64_t &word : llvm::MutableArrayRef(words, count)) {
+    state = state * 6364136223846793005 + 1442695040888963407;
+    word = ((state ^ state >> 29) & 0x80ff80ff80ff80ff) | 0x3c003c003c003c00;
+  }
+}
+
+/// Such numbers, in huge pages as a model's weights are: by small ones, a product that reads them takes some 15 % longer, and
+/// other ways to fetch them win.
 class Weights {
 public:
   explicit Weights(size_t bytes) : bytes(llvm::alignTo(bytes, kHugePage) + kHugePage) {
@@ -71,7 +83,7 @@ public:
     words = reinterpret_cast<uint64_t *>(llvm::alignTo(reinterpret_cast<uintptr_t>(mapping), kHugePage));
     count = bytes / sizeof(uint64_t);
     madvise(words, this->bytes - kHugePage, MADV_HUGEPAGE);
-    std::fill(words, words + count, 0x3c003c003c003c00);
+    fillWithNumbers(words, count);
   }
   Weights(const Weights &) = delete;
   ~Weights() { munmap(mapping, bytes); }
@@ -94,8 +106,33 @@ public:
         weightBytes(columns * depth * bytesOf(typesOf(kind.factor).weight)), copies(std::max<int64_t>(2, (int64_t(96) << 20) / weightBytes)),
         harness(factorContractText(columns, depth, kind.factor)),
         kernel(harness.compile(harness.find<mlir::xf::ContractOp>(), kind.isa, {{1, 1, 1, 1, 1, 1}, /*weightsStream=*/true}, /*isAlone=*/true)),
-        weights(copies * weightBytes), x(rows * pitchOf(depth, xBytes) * xBytes / 8 + 8, 0x3c003c003c003c00),
-        scales(rows, 1.0f), columnScales(columns, 1.0f), y(rows * pitchOf(columns, 4)), sums(columns) {}
+        weights(copies * weightBytes), x(rows * pitchOf(depth, xBytes) * xBytes / 8 + 8), scales(randomNumbers(rows, 1)),
+        columnScales(randomNumbers(columns, 2)), y(rows * pitchOf(columns, 4)), sums(columns) {
+    fillWithNumbers(x.data(), x.size());
+    std::iota(sums.begin(), sums.end(), 3);
+  }
+
+  /// Ends the program where elements of a call's result are not what plain loops make of its operands.
+  void check(llvm::StringRef name) {
+    kernel.inTurn({operands(1)});
+    for (int64_t row : {int64_t(0), rows / 2, rows - 1})
+      for (int64_t column : {int64_t(0), int64_t(17), columns / 2 + 5, columns - 1}) {
+        double sum = 0, size = 0;
+        for (int64_t k = 0; k < depth; ++k) {
+          double term = factorAt(row, k) * weightAt(1, column, k);
+          sum += term;
+          size += std::fabs(term);
+        }
+        if (kind.factor == Factor::i8) // as the module has it, whose x are bytes with 128 added
+          sum -= 128.0 * sums[column];
+        double scale = double(scales[row]) * columnScales[column], wanted = sum * scale;
+        double got = y[row * pitchOf(columns, 4) + column], allowed = 1e-5 * size * std::fabs(scale);
+        if (!(std::fabs(got - wanted) <= allowed)) {
+          llvm::errs() << name << ": row " << row << ", column " << column << " is " << got << ", not " << wanted << "\n";
+          std::exit(1);
+        }
+      }
+  }
 
   double operations() const { return 2.0 * rows * columns * depth; }
   double bytes() const { return weightBytes; }
@@ -127,6 +164,27 @@ public:
   }
 
 private:
+  template <typename T> T xAt(int64_t row, int64_t k) const {
+    return reinterpret_cast<const T *>(x.data())[row * pitchOf(depth, sizeof(T)) + k];
+  }
+  double factorAt(int64_t row, int64_t k) const {
+    if (kind.factor == Factor::bf16)
+      return toFloat(xAt<uint16_t>(row, k));
+    return kind.factor == Factor::i8 ? xAt<uint8_t>(row, k) : xAt<float>(row, k);
+  }
+
+  /// Panels are of 16 columns, of which groups of elements stand side by side; they fill 4 bytes.
+  template <typename T> T packedAt(int64_t copy, int64_t column, int64_t k) {
+    constexpr int64_t kGroup = 4 / sizeof(T);
+    auto *panels = reinterpret_cast<const T *>(weights.data() + copy * (weightBytes / 8));
+    return panels[((column / 16 * (depth / kGroup) + k / kGroup) * 16 + column % 16) * kGroup + k % kGroup];
+  }
+  double weightAt(int64_t copy, int64_t column, int64_t k) {
+    if (kind.factor == Factor::bf16)
+      return toFloat(packedAt<uint16_t>(copy, column, k));
+    return kind.factor == Factor::f32 ? packedAt<float>(copy, column, k) : packedAt<int8_t>(copy, column, k);
+  }
+
   /// The last one is the next call's weights.
   std::vector<xf_abi_view> operands(int64_t copy) {
     int64_t panels = llvm::divideCeil(columns, 16);
@@ -152,8 +210,9 @@ private:
 };
 
 /// The product in Google Benchmark's time, the limits and the shares of them as counters.
-void measure(benchmark::State &state, const Kind &kind, int64_t rows, int64_t columns, int64_t depth) {
+void measure(benchmark::State &state, llvm::StringRef name, const Kind &kind, int64_t rows, int64_t columns, int64_t depth) {
   Product product(kind, rows, columns, depth);
+  product.check(name);
   double seconds = 1e9, peak = 0, speed = 0;
   for (auto round : state) {
     double now = product.measure();
@@ -175,7 +234,7 @@ void registerAll() {
     for (auto [columns, depth] : {std::pair(512, 512), std::pair(2048, 512), std::pair(512, 2048), std::pair(32000, 512), std::pair(1024, 4096)})
       for (int64_t rows : {1, 2, 3, 4, 8, 16, 32, 64, 256}) {
         std::string name = kind.name + "/" + std::to_string(columns) + "x" + std::to_string(depth) + "/M=" + std::to_string(rows);
-        benchmark::RegisterBenchmark(name.c_str(), [=](benchmark::State &state) { measure(state, kind, rows, columns, depth); })
+        benchmark::RegisterBenchmark(name.c_str(), [=](benchmark::State &state) { measure(state, name, kind, rows, columns, depth); })
             ->UseManualTime()
             ->Iterations(kRounds)
             ->Unit(benchmark::kMicrosecond);

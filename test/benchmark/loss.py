@@ -43,10 +43,10 @@ def difference(answers, right):
 
 def g2p():
     test = [line.rstrip("\n").split("\t") for line in open(MODELS / "g2p" / "test.tsv", encoding="utf-8")]
+    programs = {kind: compile_g2p(WORK / f"g2p-{kind}", "--type", kind) for kind in TYPES}
     for title, options, count in (("greedy", [], len(test)), ("beam 4", ["--beam", 4], 1000)):
         words = "".join(t[0] + "\n" for t in test[:count])
-        for kind in TYPES:
-            program = compile_g2p(WORK / f"g2p-{kind}", "--type", kind)
+        for kind, program in programs.items():
             answers = run(program, *options, stdin=words)[1].splitlines()
             rates = error_rates(answers, [t[1:] for t in test[:count]])
             print(f"| g2p, {title}, {count:,} words | {kind} | word error rate {rates[0]:.4f}, phone error rate {rates[1]:.5f} |")

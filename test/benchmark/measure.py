@@ -65,8 +65,6 @@ class Harness:
             json.dump(records, file, indent=1)
 
     def peaks(self, name):
-        # A build makes it only if it is asked to.
-        subprocess.run(["cmake", "--build", xf.BUILD, "--target", "xf-peak"], check=True, stdout=subprocess.DEVNULL)
         program = os.path.join(xf.BUILD, "bin", "xf-peak")
         lines = [subprocess.run([program, str(threads)], check=True, capture_output=True, text=True).stdout for threads in THREADS]
         with open(self.result(name), "w", encoding="utf-8") as file:

@@ -1,12 +1,14 @@
 """Programs whose text is cut as a tokenizer.json says: with the ids and the text that the library which wrote it gives.
 
-Small tokenizers that are written here are always tested; those that are trained only where Python has the package `tokenizers`, 0.23 or
-newer: before, an added token that is normalised was written as it was given.
+Small tokenizers that are written here are tested, and trained ones with what the library once made of some lines (tokenizer_json.golden.gz);
+where Python has the package `tokenizers`, 0.23 or newer, others are trained and compared on many lines. (Before, an added token that is
+normalised was written as it was given.)
 """
 import json
+import sys
 
 from common import MODELS, WORK, run
-from tokenizer_tools import (CORPUS, TRANSLATE, Tokenizer, added, byte_level, byte_names, changed, check_golden, check_trained,
+from tokenizer_tools import (CORPUS, TRANSLATE, Tokenizer, added, byte_level, byte_names, changed, check_all_trained, check_golden, check_kept,
                              check_written, checks, refused, refused_file, saved, strange_lines, translator, written)
 
 if Tokenizer:
@@ -111,8 +113,9 @@ refused_file("the model 'Other' is not supported (only 'BPE', 'Unigram', 'WordPi
 refused_file("the tokens 'abc' and 'abd' have the same id 270", changed(BPE, model__vocab={**BPE["model"]["vocab"], "abc": 270}))
 
 # --- Trained -----------------------------------------------------------------------------------------------------------------------
+if sys.argv[1:] != ["keep"]:
+    check_kept("tokenizer_json")
 if not Tokenizer:
-    print("Python has no package tokenizers, or an older one: what is trained with it is left out")
     checks.end()
 parts = ["'s", "'S", "'re", "'RE", "'ll", "'ſ", "'vE", " ", "  ", "\t", "x", "12345", "1", "é", "e\u0301", "!", "?!", " don't", " do not", "<x>",
          "[MASK]", "foo", "bar baz", " bar baz ", "Foo", "</s>", "[UNK]", "\u00a0", "\u3000", "kernel"]
@@ -162,5 +165,5 @@ KINDS = {
                                [AddedToken("Foo", lstrip=True, normalized=True), AddedToken("bar baz", rstrip=True, normalized=True)]),
     "sequence": trained_wordpiece(plain),
 }
-check_trained(KINDS, lines)
+check_all_trained("tokenizer_json", KINDS, lines)
 checks.end()

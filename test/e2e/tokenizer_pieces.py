@@ -1,14 +1,16 @@
 """Programs whose text is cut into pieces or words as a tokenizer.json says: Unigram models, BPE of characters with bytes for the others, and
 words, in the pipelines that T5, XLM-R, ALBERT, Llama, Mistral and Gemma have. As with the library which wrote the file.
 
-Small tokenizers that are written here are always tested; those that are trained only where Python has the package `tokenizers`, 0.23 or newer.
+Small tokenizers that are written here are tested, and trained ones with what the library once made of some lines; where Python has the package
+`tokenizers`, 0.23 or newer, others are trained and compared on many lines.
 """
 import base64
 import json
 import struct
+import sys
 
-from tokenizer_tools import (CORPUS, Tokenizer, added, changed, check_golden, check_trained, check_written, checks, refused_file, saved,
-                             strange_lines, translator)
+from tokenizer_tools import (CORPUS, Tokenizer, added, changed, check_all_trained, check_golden, check_kept, check_written, checks, refused_file,
+                             saved, strange_lines, translator)
 
 if Tokenizer:
     from tokenizers import AddedToken, models, pre_tokenizers, trainers
@@ -129,8 +131,9 @@ refused_file("'precompiled_charsmap' of the normalizer 'Precompiled' is damaged"
              changed(UNIGRAM, normalizer={"type": "Precompiled", "precompiled_charsmap": PRECOMPILED["precompiled_charsmap"][:-8]}))
 
 # --- Trained -----------------------------------------------------------------------------------------------------------------------
+if sys.argv[1:] != ["keep"]:
+    check_kept("tokenizer_pieces")
 if not Tokenizer:
-    print("Python has no package tokenizers, or an older one: what is trained with it is left out")
     checks.end()
 FOO = [AddedToken("foo", single_word=True, normalized=False), AddedToken("bar baz", lstrip=True, rstrip=True, normalized=False),
        AddedToken("<x>", normalized=False)]
@@ -166,7 +169,7 @@ def trained_words(splitter, **stages):
     return trained(models.WordLevel(unk_token="<unk>"), trainer, splitter, FOO, **stages)
 
 
-check_trained({
+check_all_trained("tokenizer_pieces", {
     "t5": trained_unigram(normalizer=T5_NORMALIZER, pre_tokenizer=metaspace("always")),
     "t5-first": trained_unigram(FOO, normalizer=T5_NORMALIZER, pre_tokenizer=metaspace("first"), decoder=metaspace("first")),
     "xlm-r": trained_unigram([*FOO, AddedToken("Foo", normalized=True)], normalizer=PRECOMPILED,

@@ -4,11 +4,15 @@
 normalised was written as it was given.
 """
 import copy
+import gzip
 import json
+import pathlib
 import random
 import struct
+import sys
 
 from common import Checks, SOURCE, WORK, compile_model, run, write_safetensors
+from session import TARGET, Session
 
 try:
     from tokenizers import Tokenizer, __version__
@@ -37,6 +41,14 @@ TRANSLATE = """model Translate(source_vocab = 600, target_vocab = 600, d = 32) {
   }
   text(source = subwords, target = subwords)
   generate(encode, decode, start = 0, end = 2)
+}
+"""
+# What cuts text and writes it, and little else.
+ECHO = """model Echo(vocab = 600) {
+  table: Embedding(vocab, 1)
+  entry decode(tgt: token[B, T <= 300]) -> logits = table(tgt) @ table.weight.T
+  text(target = subwords)
+  generate(decode = decode, start = 0, end = 2)
 }
 """
 
@@ -175,6 +187,47 @@ def strange_lines(parts):
     lines += ["".join(rng.choice(strange) if rng.random() < .5 else rng.choice(common) for _ in range(rng.randrange(1, 60))) for _ in range(2500)]
     lines += ["".join(rng.choice(parts) for _ in range(rng.randrange(1, 25))) for _ in range(1500)]
     return lines + ["ab " * 120, "a" * 500, "\u0301" * 300, " " * 200 + "x"]
+
+
+def kept_place(name):
+    return pathlib.Path(__file__).with_name(f"{name}.golden.gz")
+
+
+def keep_trained(name, files, lines):
+    """Writes what check_kept() reads: files, some of the lines with the library's ids, and ids that are drawn with the library's text."""
+    kept, some = {}, rng.sample([line for line in lines if 20 < len(line) < 60], 60)
+    for kind, file in files.items():
+        library = library_of(file)
+        drawn = [[rng.randrange(4, library.get_vocab_size()) for _ in range(10)] for _ in range(20)]
+        cut = [(number, library.encode(line, add_special_tokens=False).ids) for number, line in enumerate(some)]
+        kept[kind] = {"file": file, "ids": cut, "texts": [(ids, library.decode(ids)) for ids in drawn]}
+    text = json.dumps({"lines": some, "kinds": kept}, ensure_ascii=False, separators=(",", ":"))
+    kept_place(name).write_bytes(gzip.compress(text.encode(), mtime=0))
+
+
+def check_kept(name):
+    """What the library has made of its trained files, on machines that lack it, too. Where Python has it, `XF_BIN=… XF_SOURCE=… python3
+    test/e2e/NAME.py keep` makes the file anew."""
+    with gzip.open(kept_place(name), "rt", encoding="utf-8") as file:
+        kept = json.load(file)
+    for kind, has in kept["kinds"].items():
+        model = WORK / f"{kind}.model"
+        vocab = max(tokens_of(has["file"]).values()) + 1
+        compile_model(written("echo.xf", ECHO), model, "--emit=model", "--random-weights", 1, "--set", f"vocab={vocab}", "--target-tokenizer",
+                      saved(has["file"]))
+        session, lines = Session(model, 1), kept["lines"]
+        wrong = [(lines[number], found, ids) for number, ids in has["ids"] if (found := session.ids_of(lines[number], TARGET)) != ids]
+        wrong += [(ids, found, text) for ids, text in has["texts"] if (found := session.text_of(ids)) != text.replace("\0", "\ufffd")]
+        print(f"{kind}: {len(has['ids'])} kept lines and {len(has['texts'])} texts, of which {len(wrong)} differ")
+        checks.that(not wrong and has["ids"] and has["texts"], f"{kind}: {len(wrong)} differ, such as {wrong[:2]}")
+
+
+def check_all_trained(name, files, lines):
+    """Files by their names, as the library has trained them just now."""
+    if sys.argv[1:] == ["keep"]:
+        keep_trained(name, files, lines)
+    else:
+        check_trained(files, lines)
 
 
 def check_trained(files, lines):

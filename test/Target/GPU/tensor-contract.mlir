@@ -40,7 +40,12 @@ module attributes {xf.phase = "kernel", xf.bounds = {B = 512 : i64}} {
 // CHECK: .maxntid 64
 // CHECK-NOT: bar.sync
 // CHECK-COUNT-16: ld.global.v2.b32
+// CHECK-NOT: bar.sync
 // CHECK-COUNT-8: mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32
+// CHECK-NOT: bar.sync
+// CHECK: st.shared.v2.b32
+// CHECK: bar.sync
+// CHECK-NOT: bar.sync
 // CHECK: .visible .entry k1_contract_some(
 // CHECK: .maxntid 64
 // CHECK-COUNT-32: ld.global.v2.b32

@@ -1,0 +1,76 @@
+"""Golden numbers: what a session's entries give, and its greedy search, beside what a file holds. The standard library alone."""
+import array
+import json
+import math
+import struct
+import time
+
+
+def read_safetensors(path):
+    """name -> (shape, list of numbers)"""
+    content = open(path, "rb").read()
+    size, = struct.unpack_from("<Q", content)
+    header = json.loads(content[8:8 + size])
+    header.pop("__metadata__", None)
+    result = {}
+    for name, t in header.items():
+        begin, end = t["data_offsets"]
+        data = array.array({"F32": "f", "F64": "d", "I32": "i", "I64": "q", "BOOL": "b", "U8": "B"}[t["dtype"]])
+        data.frombytes(content[8 + size + begin:8 + size + end])
+        result[name] = (t["shape"], data.tolist())
+    return result
+
+
+def distance(got, wanted):
+    """Norm-wise; where one is not finite both must be the same."""
+    top = bottom = 0.0
+    if len(got) != len(wanted):
+        return math.inf
+    for x, y in zip(got, wanted):
+        if math.isfinite(x) and math.isfinite(y):
+            top, bottom = top + (x - y) ** 2, bottom + y * y
+        elif not (x == y or (math.isnan(x) and math.isnan(y))):
+            return math.inf
+    return math.sqrt(top / bottom) if bottom else math.sqrt(top)
+
+
+def table_of(tensor):
+    (rows, width), numbers = tensor
+    return [numbers[i * width:(i + 1) * width] for i in range(rows)]
+
+
+def finds_greedy(session, wanted, sources):
+    """Whether the search finds the file's tokens: of each sentence a start token, the result, and padding."""
+    results = session.generate(sources, 1, len(sources), min_length=0, max_length=len(wanted[0]) - 1)
+    return all(row[1:len(tokens) + 1] == tokens and len(set(row[len(tokens) + 1:])) <= 1 for row, tokens in zip(wanted, results))
+
+
+def compare(session, path, searches):
+    """The largest error of what entries give; what was compared, in words; what went wrong, in words; and the milliseconds that a run of all
+    entries took. Whether greedy searches are compared, the caller says: in types of fewer bits they may go other ways."""
+    file = read_safetensors(path)
+    values = {name[3:]: t for name, t in file.items() if name.startswith("in.")}
+    wanted = {name[4:]: t for name, t in file.items() if name.startswith("out.")}
+    greedy = wanted.pop("greedy", None)
+    worst, compared, seconds, wrong = 0.0, set(), 0.0, []
+    for entry in range(session.lib.xf_entry_count(session.model)):
+        begin = time.perf_counter()
+        results = session.run(entry, values)
+        seconds += time.perf_counter() - begin
+        for name, t in (results or {}).items():
+            values.setdefault(name, t)
+            if name in wanted:
+                worst = max(worst, distance(t[1], wanted[name][1]))
+                compared.add(name)
+    words = f"{len(compared)} outputs"
+    if missing := sorted(set(wanted) - compared):
+        wrong.append(f"no entry gives {', '.join(missing)}")
+    if not wanted:
+        wrong.append("nothing to compare")
+    if greedy and searches:
+        words += ", greedy"
+        if not finds_greedy(session, table_of(greedy), table_of(file["in.src"])):
+            wrong.append("greedy tokens differ")
+    elif greedy:
+        words += ", greedy left out"
+    return worst, words, wrong, seconds * 1e3
