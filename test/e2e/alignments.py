@@ -6,9 +6,8 @@ import ctypes
 import json
 import sys
 
-import session
 from common import MODELS, WORK, Checks, compile_model, kept_g2p, run
-from session import call, capi, library
+from session import Session
 
 DEVICE = sys.argv[1] if len(sys.argv) > 1 else None
 checks = Checks()
@@ -16,56 +15,28 @@ words = ["hello", "knight", "philosophy", "a", "xylophone", "strengths"]
 lines = "".join(word + "\n" for word in words)
 
 
-class Session(session.Session):
-    def covered(self, sentences, turned):
-        """Scores with a coverage penalty, of sentences as rows of tokens, and padded as the model's own input."""
-        options = capi.GenerateOptions()
-        library.xf_generate_options_init(ctypes.byref(options), ctypes.c_size_t(ctypes.sizeof(options)))
-        options.coverage_penalty = 0.7
-        flat = [token for sentence in sentences for token in sentence]
-        ids = (ctypes.c_int32 * len(flat))(*flat)
-        offsets = (ctypes.c_int64 * (len(sentences) + 1))(*(sum(map(len, sentences[:i])) for i in range(len(sentences) + 1)))
-        lengths, scores = (ctypes.c_int32 * len(sentences))(), (ctypes.c_double * len(sentences))()
-        address = [ctypes.cast(array, ctypes.c_void_p) for array in (lengths, scores)]
-        results = capi.Hypotheses(ctypes.sizeof(capi.Hypotheses), None, 0, address[0], address[1], None, 0)
-        call("xf_generate", self.handle, ids, offsets, ctypes.c_int64(len(sentences)), ctypes.byref(options), ctypes.byref(results))
-        alone, longest = list(scores), max(map(len, sentences))
-        padded = [sentence + [0] * (longest - len(sentence)) for sentence in sentences]
-        shape = [longest, len(sentences)] if turned else [len(sentences), longest]
-        values = [token for row in (zip(*padded) if turned else padded) for token in row]
-        data = (ctypes.c_int32 * len(values))(*values)
-        inputs = (capi.Tensor * 1)(capi.Tensor(b"src", 1, 2, (ctypes.c_int64 * 6)(*shape), ctypes.cast(data, ctypes.c_void_p)))
-        call("xf_generate_from", self.handle, inputs, 1, ctypes.byref(options), ctypes.byref(results))
-        return alone, list(scores)
+def covered_scores(session, sentences, turned):
+    """Scores with a coverage penalty, of sentences as rows of tokens, and padded as the model's own input."""
+    alone, longest = session.generate(sentences, coverage_penalty=0.7), max(map(len, sentences))
+    padded = [sentence + [0] * (longest - len(sentence)) for sentence in sentences]
+    shape = [longest, len(sentences)] if turned else [len(sentences), longest]
+    values = [token for row in (zip(*padded) if turned else padded) for token in row]
+    together = session.generate_from({"src": (ctypes.c_int32, shape, values)}, len(sentences), coverage_penalty=0.7)
+    return [[result.score for result, in side] for side in (alone, together)]
 
-    def generate(self, sentences, beam, batch, width, capacity=64):
-        """(tokens, rows of weights) of each result of each sentence."""
-        options = capi.GenerateOptions()
-        library.xf_generate_options_init(ctypes.byref(options), ctypes.c_size_t(ctypes.sizeof(options)))
-        options.beam = options.n_best = beam
-        options.batch = batch
-        flat = [token for sentence in sentences for token in sentence]
-        ids = (ctypes.c_int32 * len(flat))(*flat)
-        offsets = (ctypes.c_int64 * (len(sentences) + 1))(*(sum(map(len, sentences[:i])) for i in range(len(sentences) + 1)))
-        places = len(sentences) * beam
-        tokens, lengths = (ctypes.c_int32 * (places * capacity))(), (ctypes.c_int32 * places)()
-        weights = (ctypes.c_float * (places * capacity * width))()
-        address = [ctypes.cast(array, ctypes.c_void_p) for array in (tokens, lengths, weights)]
-        results = capi.Hypotheses(ctypes.sizeof(capi.Hypotheses), address[0], capacity, address[1], None, address[2], width)
-        call("xf_generate", self.handle, ids, offsets, ctypes.c_int64(len(sentences)), ctypes.byref(options), ctypes.byref(results))
-        found = []
-        for place in range(places):
-            length = lengths[place]
-            rows = [weights[(place * capacity + t) * width:(place * capacity + t + 1) * width] for t in range(length)]
-            found.append((tokens[place * capacity:place * capacity + length], rows))
-        return [found[i * beam:(i + 1) * beam] for i in range(len(sentences))]
+
+def aligned(session, sentences, batch, width):
+    """(tokens, rows of weights) of three results of each sentence."""
+    found = session.generate(sentences, width=width, beam=3, n_best=3, batch=batch)
+    return [[(result.tokens, result.weights) for result in results] for results in found]
 
 
 def confirm(title, path, sentences, start, width, sequence_first=False):
     """What a search says is what the entry gives, bit for bit, whatever else is searched for at the same time."""
-    found = Session(path, 1).generate(sentences, 3, 1, width)
+    found = aligned(Session(path, 1), sentences, 1, width)
     for threads, batch in ((1, 0), (2, 0), (3, 2)):
-        checks.that(Session(path, threads).generate(sentences, 3, batch, width) == found, f"{title}: other weights with {threads} threads, batch {batch}")
+        checks.that(aligned(Session(path, threads), sentences, batch, width) == found,
+                    f"{title}: other weights with {threads} threads, batch {batch}")
     own = Session(path, 2)
     for sentence, results in zip(sentences, found):
         length, ints, floats = len(sentence), ctypes.c_int32, ctypes.c_float
@@ -141,7 +112,7 @@ mixed.write_text("""model Mixed(d = 16) {
 """)
 compile_model(mixed, WORK / "mixed", "--random-weights", 5)
 for sentences in ([[5, 6, 7, 8], [9, 0, 11, 12]], [[5, 0, 7], [0, 8, 9], [4, 4, 3]]):
-    alone, together = Session(WORK / "mixed", 1).covered(sentences, turned=True)
+    alone, together = covered_scores(Session(WORK / "mixed", 1), sentences, turned=True)
     checks.that(alone == together, f"[positions, batch]: {together} with the caller's layout, {alone} without")
 
 status, _, err = run(WORK / "turned", "--alignments", "--stream", stdin="5\n", ok=False)

@@ -135,7 +135,7 @@ weights.write_bytes((seed / "weights.safetensors").read_bytes())
 os.link(weights, WORK / "linked")
 for output, kind in ((weights, "model"), (WORK / "linked", "model"), (WORK / "weights.so", "so"), (WORK / "another.h", "so")):
     status, _, err = run(BIN / "xfc", *small[:4], weights, f"--emit={kind}", "-o", output, ok=False)
-    checks.that(status == 1 and "overwritten" in err or "header" in err, f"-o {output}: status {status}, {err}")
+    checks.that(status == 1 and ("overwritten" in err or "header" in err), f"-o {output}: status {status}, {err}")
     checks.that(same(weights), f"-o {output}: the weights were overwritten")
 
 # Tokens that the description names, and that there are not.

@@ -2,7 +2,7 @@
 import math
 import struct
 
-from common import BIN, Checks, MODELS, WORK, compile_model, read_safetensors, run, write_safetensors
+from common import BIN, Checks, MODELS, WORK, compile_model, read_safetensors, results, run, write_safetensors
 
 checks = Checks()
 folder = MODELS / "seed3"
@@ -53,9 +53,7 @@ def rounded(kind):
 
 def outputs():
     io = read_safetensors(folder / "io.safetensors")
-    write_safetensors(WORK / "in", {name: value for name, value in io.items() if name.startswith("in.")})
-    run(BIN / "xf-run", WORK / "model", "--inputs", WORK / "in", "--outputs", WORK / "out")
-    return read_safetensors(WORK / "out")
+    return results(WORK / "model", {name: value for name, value in io.items() if name.startswith("in.")}, ok=True)
 
 
 for kind in ("F16", "BF16"):

@@ -10,7 +10,7 @@ import sys
 
 from common import BIN, Checks, MODELS, WORK, run
 
-seed, count, most_code = (int(sys.argv[i]) if len(sys.argv) > i else default for i, default in ((1, 2), (2, 200), (3, 0)))
+seed, count, most_code = (int(sys.argv[i]) if len(sys.argv) > i else default for i, default in ((1, 2), (2, 200), (3, 3)))
 rng = random.Random(seed)
 checks = Checks()
 tried = refused = 0

@@ -8,37 +8,26 @@ on every bit, as in f32.
 import random
 import struct
 
-from common import MODELS, WORK, Checks, available_isas, compile_model, kept_g2p, results, run, write_safetensors
-from factors import GOLDENS, confirm_golden, distance
+from common import MODELS, WORK, Checks, compile_model, distance, kept_g2p, results, run, write_safetensors
+from factors import GOLDENS, confirm_golden
+from session import isas_of
 
 # Norm-wise, of each output.
 TOLERANCE = {"bf16": 0.03, "int8": 0.08, "int8-weights": 0.05}
-# Instruction sets made for a type, and the CPU's flag.
-SPECIAL = {"bf16": [("avx512_bf16", "avx512_bf16")], "int8": [("avx2_vnni", "avx_vnni"), ("avx512_vnni", "avx512_vnni")]}
-
 checks = Checks()
-flags = set(next(line for line in open("/proc/cpuinfo") if line.startswith("flags")).split())
-
-
-def isas_of(kind):
-    """The instruction sets that a model of the type has code for and this machine runs."""
-    general = available_isas()
-    return general + [isa for isa, flag in SPECIAL.get(kind, []) if flag in flags and isa.split("_")[0] in general]
-
 
 for kind, allowed in TOLERANCE.items():
-    isas = isas_of(kind)
     for description, folder in GOLDENS:
         model, data = WORK / "model", MODELS / folder
         compile_model(MODELS / description, model, "--config", data / "config.json", "--weights", data / "weights.safetensors",
                       "--emit=model", "--type", kind)
         bits = {}
         # The parameters that a file of fewer bits gives back are those that it computes with.
-        for options in [("--reference=f32",)] + [("--isa", isa, "--threads", threads) for isa in isas for threads in (1, 2, 3)]:
+        for options in [("--reference=f32",)] + [("--isa", isa, "--threads", threads) for isa in isas_of(model, kind) for threads in (1, 2, 3)]:
             title = f"{data.name}, {kind}, {' '.join(map(str, options))}"
             got = confirm_golden(checks, title, model, folder, allowed, *options)
             if options[0] == "--isa":
-                same = options[1] if options[1] == "baseline" or kind == "bf16" else "fma"
+                same = options[1] if options[1] in ("baseline", "avx512_bf16") or kind == "bf16" else "fma"
                 checks.that(bits.setdefault(same, got) == got, f"{title}: other bits")
 
 # Searches: alone, together, with other batches and threads.
@@ -46,7 +35,7 @@ words = [line.split("\t")[0] for line in open(MODELS / "g2p" / "test.tsv", encod
 lines = "".join(word + "\n" for word in words)
 for kind in TOLERANCE:
     program = kept_g2p(kind)
-    for isa in isas_of(kind):
+    for isa in isas_of(program, kind):
         options = ["--beam", 4, "--n-best", 4, "--scores", "--isa", isa]
         together = run(program, *options, "--threads", 1, stdin=lines)[1]
         checks.that(run(program, *options, "--threads", 3, stdin=lines)[1] == together, f"g2p, {kind}, {isa}: 3 threads differ")

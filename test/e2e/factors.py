@@ -1,27 +1,16 @@
-"""What the tests of types of fewer bits share: models with golden numbers, and how far results are from these."""
-import struct
-
-from common import BIN, MODELS, WORK, read_safetensors, run
+"""What the tests of types of fewer bits share: models with golden numbers, and that results are near these."""
+from common import MODELS, distance, read_safetensors, results
 
 # Descriptions, and the folders of their golden numbers.
 GOLDENS = [("seed0/seed0.xf", "seed0"), ("seed1/seed1.xf", "seed1/postnorm"), ("seed1/seed1.xf", "seed1/prenorm"), ("seed2/seed2.xf", "seed2"),
            ("seed3/seed3.xf", "seed3"), ("seed4/seed4.xf", "seed4"), ("tagger/tagger.xf", "tagger"), ("classifier/classifier.xf", "classifier")]
 
 
-def distance(a, b):
-    """Norm-wise."""
-    x, y = (struct.unpack(f"<{len(t[2]) // 4}f", t[2]) for t in (a, b))
-    if a[1] != b[1]:
-        return float("inf")
-    return (sum((p - q) ** 2 for p, q in zip(x, y)) / sum(q * q for q in y)) ** 0.5
-
-
 def confirm_golden(checks, title, model, folder, allowed, *options):
     """Runs a model on the inputs of a folder's golden numbers; gives its results, of which the f32 ones must be near."""
-    io = MODELS / folder / "io.safetensors"
-    wanted = {key.removeprefix("out."): tensor for key, tensor in read_safetensors(io).items() if key.startswith("out.")}
-    run(BIN / "xf-run", model, "--inputs", io, "--outputs", WORK / "out.safetensors", *options)
-    got = read_safetensors(WORK / "out.safetensors")
+    io = read_safetensors(MODELS / folder / "io.safetensors")
+    wanted = {key.removeprefix("out."): tensor for key, tensor in io.items() if key.startswith("out.")}
+    got = results(model, {key: tensor for key, tensor in io.items() if key.startswith("in.")}, *options, ok=True)
     compared = [name for name in got if name in wanted and wanted[name][0] == "F32"]
     checks.that(compared, f"{title}: nothing was compared")
     for tensor in compared:

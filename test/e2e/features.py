@@ -7,7 +7,7 @@ import random
 import sys
 
 from common import Checks, WORK, compile_model, run
-from session import Session, call, capi, library, tensor
+from session import Session
 
 DEVICE = sys.argv[1] if len(sys.argv) > 1 else None
 WIDTH, VOCABULARY, START, END, LONGEST = 8, 13, 1, 2, 9
@@ -44,15 +44,8 @@ def search(session, sentences, beam=1):
     longest = max(map(len, sentences))
     frames = [x for s in sentences for i in range(longest) for x in (s[i] if i < len(s) else [7.0] * WIDTH)]
     valid = [i < len(s) for s in sentences for i in range(longest)]
-    kept = (f32 * len(frames))(*frames), (boolean * len(valid))(*valid)
-    inputs = (capi.Tensor * 2)(tensor("frames", f32, [len(sentences), longest, WIDTH], kept[0]), tensor("valid", boolean, [len(sentences), longest], kept[1]))
-    options = capi.GenerateOptions()
-    library.xf_generate_options_init(ctypes.byref(options), ctypes.c_size_t(ctypes.sizeof(options)))
-    options.beam = beam
-    tokens, lengths = (i32 * (len(sentences) * LONGEST))(), (i32 * len(sentences))()
-    results = capi.Hypotheses(ctypes.sizeof(capi.Hypotheses), ctypes.cast(tokens, ctypes.c_void_p), LONGEST, ctypes.cast(lengths, ctypes.c_void_p), None, None, 0)
-    call("xf_generate_from", session.handle, inputs, 2, ctypes.byref(options), ctypes.byref(results))
-    return [list(tokens[i * LONGEST:i * LONGEST + lengths[i]]) for i in range(len(sentences))]
+    inputs = {"frames": (f32, [len(sentences), longest, WIDTH], frames), "valid": (boolean, [len(sentences), longest], valid)}
+    return [results[0].tokens for results in session.generate_from(inputs, len(sentences), beam=beam)]
 
 
 def by_hand(session, frames):

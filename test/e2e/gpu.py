@@ -190,7 +190,7 @@ def share_program(path, device):
 
 def refuse_launches(path):
     """A kernel for which there is no memory: those before it are under way, and do not meet what the next call copies."""
-    from session import Session, call, capi, ctypes, library
+    from session import Session, ctypes
     session = Session(path, 1, "cuda")
 
     def encoded(rows, length):
@@ -201,14 +201,7 @@ def refuse_launches(path):
         return session.entry("decode", inputs, [1, 3, 73], "logits")
 
     def generated():
-        options, tokens, lengths = capi.GenerateOptions(), (ctypes.c_int32 * 4)(), (ctypes.c_int32 * 1)()
-        library.xf_generate_options_init(ctypes.byref(options), ctypes.sizeof(options))
-        options.max_length, options.scores = 4, 0
-        pointer = lambda array: ctypes.cast(array, ctypes.c_void_p)
-        results = capi.Hypotheses(ctypes.sizeof(capi.Hypotheses), pointer(tokens), 4, pointer(lengths))
-        source, offsets = (ctypes.c_int32 * 4)(5, 6, 7, 2), (ctypes.c_int64 * 2)(0, 4)
-        call("xf_generate", session.handle, source, offsets, ctypes.c_int64(1), ctypes.byref(options), ctypes.byref(results))
-        return list(tokens)
+        return session.generate([[5, 6, 7, 2]], capacity=4, max_length=4, scores=0)[0][0].tokens
 
     def launches():
         return int(open(os.environ["FAKE_CUDA_COUNTS"]).read().split()[1])

@@ -3,7 +3,7 @@ are kernels of their own, and in f32 the CPU's."""
 import random
 import struct
 
-from common import BIN, Checks, WORK, compile_model, read_safetensors, run, write_safetensors
+from common import Checks, WORK, compile_model, packed, results
 
 DESCRIPTION = """model Prologue(d: int, n: int) {
   norm: LayerNorm(d)
@@ -31,9 +31,8 @@ for d, n in WIDTHS:
         compile_model(description, model, "--random-weights", 3, "--emit=model", "--type", kind, "--target", targets, "--set", f"d={d}", "--set", f"n={n}")
 
         def outputs(count, device="emulator"):
-            write_safetensors(WORK / "in", {"x": ("F32", [count, d], b"".join(rows[:count]))})
-            run(BIN / "xf-run", model, "--inputs", WORK / "in", "--outputs", WORK / "out", "--device", device)
-            return {name: data for name, (_, _, data) in read_safetensors(WORK / "out").items()}
+            found = results(model, {"x": ("F32", [count, d], b"".join(rows[:count]))}, "--device", device, ok=True)
+            return {name: data for name, (_, _, data) in found.items()}
 
         many = outputs(20)
         for count in (1, 5, 16):
@@ -56,10 +55,7 @@ model Layers() {
 }
 """)
 compile_model(description, model, "--random-weights", 3, "--emit=model", "--target", "cpu,cuda")
-write_safetensors(WORK / "in", {"x": ("F32", [2, 3, 64], struct.pack("<384f", *(random.gauss(0, 1) for _ in range(384))))})
-outs = []
-for device in ("emulator", "cpu"):
-    run(BIN / "xf-run", model, "--inputs", WORK / "in", "--outputs", WORK / "out", "--device", device)
-    outs.append(read_safetensors(WORK / "out"))
+x = packed("F32", [2, 3, 64], [random.gauss(0, 1) for _ in range(384)])
+outs = [results(model, {"x": x}, "--device", device, ok=True) for device in ("emulator", "cpu")]
 checks.that(outs[0] == outs[1], "layers of one product: other bits than the CPU's")
 checks.end()

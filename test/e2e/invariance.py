@@ -1,12 +1,13 @@
-"""The bits of an answer do not depend on the batch, on padding, on the number of threads or on how the caller rounds.
+"""The bits of an answer do not depend on the batch, on padding, on the number of threads or on the caller's floating-point setting.
 
 Encoders' results are compared as the bytes of their tensors, searches as tokens and the 64 bits of their scores.
 """
+import contextlib
 import ctypes
 import struct
 
-from common import BIN, MODELS, WORK, Checks, available_isas, compile_model, kept_g2p, read_safetensors, run, write_safetensors
-import capi
+from common import MODELS, WORK, Checks, available_isas, compile_model, kept_g2p, packed, results, run
+from session import Session, library, opened
 
 checks = Checks()
 made = {("g2p", "f32"): kept_g2p()}
@@ -31,21 +32,20 @@ def encode(model, entry, name, sentences, length, sequence_first, isa, threads):
         shape, flat = [length, len(rows)], [row[i] for i in range(length) for row in rows]
     else:
         shape, flat = [len(rows), length], sum(rows, [])
-    write_safetensors(WORK / "in", {name: ("I64", shape, struct.pack(f"<{len(flat)}q", *flat))})
-    run(BIN / "xf-run", model, "--inputs", WORK / "in", "--outputs", WORK / "out", "--entry", entry, "--isa", isa, "--threads", threads)
-    results = []
+    found = results(model, {name: packed("I64", shape, flat)}, "--entry", entry, "--isa", isa, "--threads", threads, ok=True)
+    answers = []
     for number, sentence in enumerate(sentences):
         parts = b""
-        for _, shape, data in read_safetensors(WORK / "out").values():
+        for _, shape, data in found.values():
             if len(shape) != 3:
                 continue  # attention probabilities have the padding in their shape
             element = len(data) // (length * len(rows))
             for i in range(len(sentence)):
                 at = (i * len(rows) + number) if sequence_first else (number * length + i)
                 parts += data[at * element:(at + 1) * element]
-        results.append(parts)
-    checks.that(all(results), f"{model.name}: nothing to compare")
-    return results
+        answers.append(parts)
+    checks.that(all(answers), f"{model.name}: nothing to compare")
+    return answers
 
 
 encoders = {
@@ -68,29 +68,15 @@ for title, (description, folder, entry, name, sequence_first) in encoders.items(
         padded = encode(model, entry, name, sentences[:1], longest, sequence_first, isa, 2)
         checks.that(padded == want[:1], f"{title}, {isa}: padding alone changes bits")
 
-library = capi.load(BIN.parent / "lib" / "libxf-runtime.so")
-
-
-def ok(status):
-    capi.check(library, status)
-
-
 # --- Lists of sentences: the runtime groups them as it likes, behind each other or padded. ---
 
 
 def encode_list(model, sentences, isa, threads):
-    """The bytes of each sentence's rows."""
-    options = capi.SessionOptions(ctypes.sizeof(capi.SessionOptions), threads, capi.ISA[isa])
-    session, info = ctypes.c_void_p(), capi.EncodingInfo(ctypes.sizeof(capi.EncodingInfo))
-    ok(library.xf_session_create(model, ctypes.byref(options), ctypes.byref(session)))
-    ok(library.xf_get_encoding_info(session, ctypes.byref(info)))
-    rows = [len(s) if info.by_token else 1 for s in sentences]
-    flat, values = sum(sentences, []), (ctypes.c_float * (sum(rows) * info.width))()
-    offsets = (ctypes.c_int64 * (len(sentences) + 1))(*[sum(len(s) for s in sentences[:i]) for i in range(len(sentences) + 1)])
-    ok(library.xf_encode(session, (ctypes.c_int32 * len(flat))(*flat), offsets, ctypes.c_int64(len(sentences)), values,
-                         ctypes.c_int64(len(values))))
-    library.xf_session_free(session)
-    return [bytes(values)[4 * info.width * sum(rows[:i]):4 * info.width * sum(rows[:i + 1])] for i in range(len(sentences))]
+    """The bytes of each sentence's rows, in a session of its own."""
+    session = Session(None, threads, model=model, isa=isa)
+    rows = session.encode(sentences)
+    session.free()
+    return rows
 
 
 listed = {"seed3": ("seed3/seed3.xf", "seed3", ("f32",)), "tagger": ("tagger/tagger.xf", "tagger", ("f32", "int8-weights")),
@@ -100,10 +86,9 @@ ragged = [[(7 * i * n + n) % 20 + 1 for i in range(n)] for n in (5, 1, 16, 9, 30
 for title, (description, folder, kinds) in listed.items():
     for kind in kinds:
         path = compiled(title, description, MODELS / folder, kind)
-        model = ctypes.c_void_p()
-        ok(library.xf_open(str(path).encode(), ctypes.byref(model)))
+        model = opened(path)
         isas = available_isas(kind)
-        for isa in {isas[0], *isas[-2 if kind == "bf16" else -1:]}:
+        for isa in {isas[0], *isas[-2 if kind in ("bf16", "int8") else -1:]}:
             want = [encode_list(model, [s], isa, 1)[0] for s in ragged]
             if title in encoders:
                 entry, name, sequence_first = encoders[title][2:]
@@ -119,31 +104,11 @@ for title, (description, folder, kinds) in listed.items():
 
 
 def search(model, sentences, isa, threads, beam, batch):
-    """For each sentence its results, as bytes: tokens and scores."""
-    options = capi.SessionOptions(ctypes.sizeof(capi.SessionOptions), threads, capi.ISA[isa])
-    session = ctypes.c_void_p()
-    ok(library.xf_session_create(model, ctypes.byref(options), ctypes.byref(session)))
-    generate = capi.GenerateOptions()
-    library.xf_generate_options_init(ctypes.byref(generate), ctypes.c_size_t(ctypes.sizeof(generate)))
-    generate.beam = generate.n_best = beam
-    generate.batch, generate.scores, generate.max_length = batch, 1, 24
-    flat = sum(sentences, [])
-    ids = (ctypes.c_int32 * len(flat))(*flat)
-    offsets = (ctypes.c_int64 * (len(sentences) + 1))(*[sum(len(s) for s in sentences[:i]) for i in range(len(sentences) + 1)])
-    count, capacity = len(sentences) * beam, 24
-    tokens, lengths, scores = (ctypes.c_int32 * (count * capacity))(), (ctypes.c_int32 * count)(), (ctypes.c_double * count)()
-    results = capi.Hypotheses(ctypes.sizeof(capi.Hypotheses), ctypes.addressof(tokens), capacity, ctypes.addressof(lengths),
-                              ctypes.addressof(scores))
-    ok(library.xf_generate(session, ids, offsets, ctypes.c_int64(len(sentences)), ctypes.byref(generate), ctypes.byref(results)))
-    library.xf_session_free(session)
-    answers = []
-    for s in range(len(sentences)):
-        answer = b""
-        for r in range(s * beam, (s + 1) * beam):
-            n = max(lengths[r], 0)
-            answer += struct.pack("<i", lengths[r]) + bytes(tokens)[4 * r * capacity:4 * (r * capacity + n)] + struct.pack("<d", scores[r])
-        answers.append(answer)
-    return answers
+    """For each sentence its results, in a session of its own: tokens, and the bytes of scores."""
+    session = Session(None, threads, model=model, isa=isa)
+    found = session.generate(sentences, capacity=24, beam=beam, n_best=beam, batch=batch, max_length=24)
+    session.free()
+    return [[(result.tokens, struct.pack("<d", result.score)) for result in results] for results in found]
 
 
 words = [line.split("\t")[0] for line in open(MODELS / "g2p" / "test.tsv", encoding="utf-8")][:20] + ["a", "antidisestablishmentarianism"]
@@ -159,8 +124,7 @@ searches = {
     "postnorm": (made["postnorm", "f32"], isas["f32"], [[rand % 117 + 3 for rand in range(n, 17 * n, n)][:n] for n in range(1, 12)]),
 }
 for title, (path, isas_of_type, batchful) in searches.items():
-    model = ctypes.c_void_p()
-    ok(library.xf_open(str(path).encode(), ctypes.byref(model)))
+    model = opened(path)
     for isa in isas_of_type:
         for beam in (1, 4):
             want = [search(model, [s], isa, 1, beam, 1)[0] for s in batchful]
@@ -170,18 +134,50 @@ for title, (path, isas_of_type, batchful) in searches.items():
                     checks.that(a == b, f"{title}, {isa}, {threads} threads, batch {batch}, beam {beam}: sentence {number} has other bits than alone")
     library.xf_model_free(model)
 
-# --- Whoever makes a session or calls it may round down. ---
-libm, nearest, down = ctypes.CDLL("libm.so.6"), 0, 0x400  # as fenv.h has them for x86
-model = ctypes.c_void_p()
-ok(library.xf_open(str(made["g2p", "f32"]).encode(), ctypes.byref(model)))
-for threads in (1, 3):
-    answers = []
-    for rounding in (nearest, down):
-        checks.that(libm.fesetround(rounding) == 0, "the caller's rounding cannot be set")
-        answers.append((encode_list(model, spelled[:6], isas["f32"][-1], threads), search(model, spelled[:6], isas["f32"][-1], threads, 2, 0)))
-    libm.fesetround(nearest)
-    checks.that(answers[0] == answers[1], f"g2p, {threads} threads: other bits for a caller that rounds down")
-library.xf_model_free(model)
+# --- Whoever makes a session or calls it may round down, and may have denormals flushed to zero and read as zero. ---
+libm, DOWN, FLUSH = ctypes.CDLL("libm.so.6"), 0x400, 0x8040  # DOWN as fenv.h has it for x86, FLUSH as MXCSR
+
+
+@contextlib.contextmanager
+def calling(rounding, flags):
+    """The floating-point setting of this thread; on x86-64 the last word of fenv_t is MXCSR."""
+    before, changed = (ctypes.create_string_buffer(32) for _ in range(2))
+    libm.fegetenv(before)
+    checks.that(libm.fesetround(rounding) == 0 and libm.fegetenv(changed) == 0, "the caller's rounding cannot be set")
+    struct.pack_into("<I", changed, 28, struct.unpack_from("<I", changed, 28)[0] | flags)
+    checks.that(libm.fesetenv(changed) == 0, "the caller's control word cannot be set")
+    yield
+    libm.fesetenv(before)
+
+
+(WORK / "tiny.xf").write_text("""model Tiny(d = 16) {
+  source, target: Embedding(30, d)
+  cross: MultiHeadAttention(d, 2)
+  out: Linear(d, 30)
+  tiny(x) = x * 1e-20 * 1e-20 * 1e20 * 1e20
+  entry plain(src: token[B, S <= 40]) -> rows = source(src)
+  entry encode(src: token[B, S <= 40]) -> memory = tiny(source(src))
+  entry decode(tgt: token[B, T <= 30], memory, src) -> logits = out(tiny(target(tgt) + cross(target(tgt), memory, memory, keys(src != 0))))
+  generate(encode, decode, start = 1, end = 2, pad = 0)
+}
+""")
+compile_model(WORK / "tiny.xf", WORK / "tiny", "--random-weights", 5)
+session = Session(WORK / "tiny", 1)
+plain, tiny = (session.entry(name, {"src": (ctypes.c_int32, [1, 3], [5, 6, 7])}, [1, 3, 16], output)
+               for name, output in (("plain", "rows"), ("encode", "memory")))
+# Denormals have fewer bits: what has been one is not what it was, and not zero either.
+checks.that(all(tiny) and any(abs(a - b) > 1e-6 * abs(b) for a, b in zip(tiny, plain)), f"no denormals: {tiny} of {plain}")
+session.free()
+rising = [[3 + (5 * i + k) % 27 for k in range(i + 1)] for i in range(6)]
+for title, path, sentences in (("g2p", made["g2p", "f32"], spelled[:6]), ("denormals", WORK / "tiny", rising)):
+    model = opened(path)
+    for threads in (1, 3):
+        answers = []
+        for setting in ((0, 0), (DOWN, 0), (0, FLUSH), (DOWN, FLUSH)):
+            with calling(*setting):
+                answers.append((encode_list(model, sentences, isas["f32"][-1], threads), search(model, sentences, isas["f32"][-1], threads, 2, 0)))
+            checks.that(answers[0] == answers[-1], f"{title}, {threads} threads: other bits for a caller with {setting}")
+    library.xf_model_free(model)
 
 # --- The program prints the same, whatever it is told about threads and batches. ---
 lines = "".join(word + "\n" for word in words)

@@ -4,7 +4,7 @@ says, what the same says in other words, the same bits alone, and searches that 
 import random
 import struct
 
-from common import Checks, WORK, available_isas, compile_model, distance, results, run
+from common import Checks, WORK, available_isas, compile_model, distance, packed, results, run
 
 POOL = """
 block Part(d: int) {
@@ -112,7 +112,7 @@ def many(rows):
 def tokens(*rows):
     longest = max(map(len, rows))
     values = [token for row in rows for token in [*row, *[0] * (longest - len(row))]]
-    return "I64", [len(rows), longest], struct.pack(f"<{len(values)}q", *values)
+    return packed("I64", [len(rows), longest], values)
 
 
 def compiled(name, text, *options):

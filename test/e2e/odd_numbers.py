@@ -3,6 +3,7 @@ on every instruction set and on the GPU's emulator. So do reads of tables at pla
 import struct
 
 from common import WORK, Checks, available_isas, compile_model, results
+from session import isas_of
 
 checks = Checks()
 INF = float("inf")
@@ -155,7 +156,7 @@ compare("constants", """model M(d = 40) {
 (WORK / "linear.xf").write_text("model M(d = 8) {\n  l: Linear(d, d)\n  entry run(x: f32[B, d]) -> y = l(x)\n}\n")
 compile_model(WORK / "linear.xf", WORK / "linear", "--random-weights", 1, "--type", "int8", "--emit=model")
 rows = [PLAIN[1:9], [ODD[1]] + PLAIN[2:9], PLAIN[1:8] + [ODD[0]], [ODD[3]] + PLAIN[2:9]]
-for isa in available_isas("int8"):
+for isa in isas_of(WORK / "linear", "int8"):
     got = results(WORK / "linear", {"in.x": tensor((4, 8), sum(rows, []))}, "--isa", isa)
     y = numbers(got["y"][2])
     checks.that([any(v != v for v in y[8 * i:8 * i + 8]) for i in range(4)] == [False, True, True, True], f"int8, {isa}: {y}")

@@ -3,18 +3,20 @@ and random encoder-decoders: what a search makes of the derived step against the
 
 random_models.py [FIRST [COUNT]]: a model and its inputs follow from a number alone, which a failure names.
 """
+import collections
 import math
 import random
-import struct
 import sys
 
-from common import Checks, WORK, available_isas, compile_model, distance, results, run
+from common import ROUNDED, Checks, WORK, available_isas, beam_search, compile_model, distance, log_probabilities, packed, results, run, unpacked
 from random_description import Description, Search
+from session import isas_of
 
 first = int(sys.argv[1]) if len(sys.argv) > 1 else 1
 count = int(sys.argv[2]) if len(sys.argv) > 2 else 24
 checks = Checks()
-compared = searched = 0
+KINDS = ("f32", "bf16", "int8", "int8-weights")
+compared, searched, beams_searched = collections.Counter(), 0, 0
 
 
 def inputs_of(model, rng):
@@ -22,13 +24,11 @@ def inputs_of(model, rng):
     inputs = {}
     for name, (kind, shape) in model.inputs.items():
         shape = [sizes.get(size, size) for size in shape]
-        elements = 1
-        for size in shape:
-            elements *= size
+        elements = math.prod(shape)
         if kind == "f32":
-            inputs[name] = "F32", shape, struct.pack(f"<{elements}f", *[rng.gauss(0, 1) for _ in range(elements)])
+            inputs[name] = packed("F32", shape, [rng.gauss(0, 1) for _ in range(elements)])
         elif kind == "token":
-            inputs[name] = "I64", shape, struct.pack(f"<{elements}q", *[rng.randrange(30) for _ in range(elements)])
+            inputs[name] = packed("I64", shape, [rng.randrange(30) for _ in range(elements)])
         else:
             inputs[name] = "BOOL", shape, bytes(i % shape[-1] == 0 or rng.random() < 0.7 for i in range(elements))
     return sizes, inputs
@@ -40,13 +40,14 @@ def row_of(tensor, number):
     return kind, [1, *shape[1:]], content[number * size:(number + 1) * size]
 
 
-def as_reference(title, got, want, rough):
-    """As near to the interpreter's results as f32 can be asked to be: `rough` are its own in f32."""
-    global compared
+def as_reference(title, got, want, rough, kind):
+    """As near to the interpreter's results as the type can be asked to be. In f32, and where only weights have fewer bits, which the interpreter
+    rounds, too, `rough` says how near that is: its own results in f32. Where they are far off, too, the model says nothing, which is no success.
+    """
+    compared[kind] += 1
     for name, value in want.items():
-        compared += 1
-        error, allowed = distance(got[name], value), max(1e-5, 8 * distance(rough[name], value))
-        checks.that(allowed < 0.01, f"{title}: the interpreter in f32 says nothing of {name}")
+        error, allowed = distance(got[name], value), ROUNDED.get(kind) or max(1e-5, 4 * distance(rough[name], value))
+        checks.that(kind in ROUNDED or allowed < 0.01, f"{title}: the interpreter in f32 says nothing of {name}")
         checks.that(error <= allowed, f"{title}: {name} is {error:.2e} off (allowed {allowed:.2e})")
 
 
@@ -54,8 +55,7 @@ def check(number):
     model, rng = Description(number), random.Random(number)
     (WORK / "random.xf").write_text(model.text)
     sizes, inputs = inputs_of(model, rng)
-    # int8 and bf16 have rounding that the reference does not have: their results are compared with each other.
-    kind = rng.choice(["f32", "f32", "bf16", "int8", "int8-weights"])
+    kind = rng.choice(["f32", *KINDS])
     gpu = kind in ("f32", "bf16") and rng.random() < 0.5
     compiled, title = WORK / "model", f"random model {number} ({kind})"
     status, _, err = compile_model(WORK / "random.xf", compiled, "--random-weights", number, "--type", kind, "--emit=model", "--target", "cpu,cuda" if gpu else "cpu", ok=False)
@@ -66,22 +66,20 @@ def check(number):
     if isinstance(want, str) or isinstance(rough, str):
         return checks.that(False, f"{title}, reference: {want if isinstance(want, str) else rough}")
     previous = {}
-    for isa in [*available_isas(), "best"]:
-        for threads in (1, 3):
-            got = results(compiled, inputs, "--device", "cpu", *(["--isa", isa] if isa != "best" else []), "--threads", threads)
-            if isinstance(got, str):
-                checks.that(False, f"{title}, {isa}, {threads} threads: {got}")
-                continue
-            if kind == "f32":
-                as_reference(f"{title}, {isa}, {threads} threads", got, want, rough)
-            # The number of threads changes no bit, nor does AVX-512 against AVX2 (in bf16 its own instructions do).
-            same = "fma" if isa in ("avx2", "avx512") else isa
-            checks.that(previous.setdefault(same, got) == got, f"{title}, {isa}, {threads} threads: other bits")
+    for isa, threads in [*((isa, threads) for isa in isas_of(compiled, kind) for threads in (1, 3)), ("best", 3)]:
+        got = results(compiled, inputs, "--device", "cpu", *(["--isa", isa] if isa != "best" else []), "--threads", threads)
+        if isinstance(got, str):
+            checks.that(False, f"{title}, {isa}, {threads} threads: {got}")
+            continue
+        as_reference(f"{title}, {isa}, {threads} threads", got, want, rough, kind)
+        # The number of threads changes no bit, nor does AVX-512 against AVX2 (in bf16 its own instructions do).
+        same = "fma" if isa in ("avx2", "avx512") else isa
+        checks.that(previous.setdefault(same, got) == got, f"{title}, {isa}, {threads} threads: other bits")
     alone_as_together(title, compiled, sizes["B"], inputs, got, "cpu")
     if gpu:
         got = results(compiled, inputs, "--device", "emulator")
-        if kind == "f32" and not isinstance(got, str):
-            as_reference(f"{title}, emulator", got, want, rough)
+        if not isinstance(got, str):
+            as_reference(f"{title}, emulator", got, want, rough, kind)
         alone_as_together(title, compiled, sizes["B"], inputs, got, "emulator")
 
 
@@ -128,26 +126,65 @@ def search(number):
                 checks.that(False, f"{title}, beam {beam}, {device}: {len(results_there)} results")
                 continue
             for source, (_, score, ids) in zip(sources, results_there):
-                # A prompt that begins with the start token does not get another one.
-                given = [1] if not model.continues else source if source[0] == 1 else [1, *source]
-                score_as_given(title, compiled, None if model.continues else source, given, [int(word) for word in ids.split()], float(score), longest, beam, device)
+                score_as_given(title, compiled, None if model.continues else source, read_first(model, source), [int(word) for word in ids.split()],
+                               float(score), longest, beam, device)
     searched += 1
+    if number % 2:
+        confirm_beams(title, compiled, model, sources, longest)
 
 
-def tokens_of(*ids):
-    return "I64", [1, len(ids)], struct.pack(f"<{len(ids)}q", *ids)
+def read_first(model, source):
+    """What the decoder reads before its result. A prompt that begins with the start token does not get another one."""
+    return [1] if not model.continues else source if source[0] == 1 else [1, *source]
+
+
+def logits_of(title, compiled, model, rows):
+    """By the interpreter: of (source, tokens that the decoder reads), all of the same lengths, the last tokens' logits."""
+    reads = {"tgt": packed("I64", [len(rows), len(rows[0][1])], [token for _, read in rows for token in read])}
+    if not model.continues:
+        reads["src"] = packed("I64", [len(rows), len(rows[0][0])], [token for source, _ in rows for token in source])
+    got = results(compiled, reads, "--reference")
+    if isinstance(got, str):
+        checks.that(False, f"{title}, reference: {got[-1500:]}")
+        return [[0.0] * 30] * len(rows)
+    logits, positions = unpacked(got["logits"]), len(rows[0][1])
+    return [logits[30 * positions * (r + 1) - 30:30 * positions * (r + 1)] for r in range(len(rows))]
+
+
+def confirm_beams(title, compiled, model, sources, longest, beam=3):
+    """All results of all beams are those of another search, over the interpreter's logits; of as many sources as have the same length."""
+    global beams_searched
+    lengths = [len(read_first(model, source)) if model.continues else len(source) for source in sources]
+    few = [source for source, length in zip(sources, lengths) if length == max(lengths, key=lengths.count)]
+    wanted = beam_search(lambda ways: logits_of(title, compiled, model, [(few[s], read_first(model, few[s]) + tokens) for s, tokens in ways]),
+                         len(few), beam, longest, end=2)
+    lines = "".join(" ".join(map(str, source)) + "\n" for source in few)
+    found = [[] for _ in few]
+    for line in run(compiled, "--device", "cpu", "--scores", "--beam", beam, "--n-best", beam, "--max-length", longest, stdin=lines)[1].splitlines():
+        line, score, ids = line.split("\t")
+        found[int(line) - 1].append((float(score), [int(word) for word in ids.split()]))
+    for source, got, (want, nearest) in zip(few, found, wanted):
+        near = 1e-4 * (1 + max(abs(score) for score, _ in want))
+        if nearest < near:
+            continue  # rounding may decide otherwise
+        beams_searched += 1
+        texts = [tokens[:-1] if tokens[-1] == 2 else tokens for _, tokens in want]
+        checks.that([ids for _, ids in got] == texts and all(abs(a - b) <= near for (a, _), (b, _) in zip(got, want)),
+                    f"{title}, {beam} beams of {source}: {got}, but {want} by the interpreter's logits")
 
 
 def score_as_given(title, compiled, source, given, ids, score, longest, beam, device):
     """`given`: what the decoder reads before `ids`."""
     ids = ids + [2] * (len(ids) < longest)
-    read = {"tgt": tokens_of(*given, *ids[:-1])} | ({"src": tokens_of(*source)} if source else {})
+    read = {"tgt": packed("I64", [1, len(given) + len(ids) - 1], [*given, *ids[:-1]])}
+    if source:
+        read["src"] = packed("I64", [1, len(source)], source)
     got = results(compiled, read, "--reference")
     if isinstance(got, str):
         return checks.that(False, f"{title}, reference: {got[-1500:]}")
-    logits = struct.unpack(f"<{30 * len(ids)}f", got["logits"][2][-120 * len(ids):])
+    logits = unpacked(got["logits"])[-30 * len(ids):]
     rows = [logits[30 * t:30 * t + 30] for t in range(len(ids))]
-    sums = sum(row[token] - max(row) - math.log(sum(math.exp(x - max(row)) for x in row)) for row, token in zip(rows, ids))
+    sums = sum(log_probabilities(row)[token] for row, token in zip(rows, ids))
     near = 1e-4 * (1 + abs(score))
     checks.that(abs(sums / len(ids) - score) <= near, f"{title}, beam {beam}, {device}: {ids} scores {score}, not {sums / len(ids)}")
     for t, (row, token) in enumerate(zip(rows, ids)) if beam == 1 else ():
@@ -157,6 +194,7 @@ def score_as_given(title, compiled, source, given, ids, score, longest, beam, de
 for number in range(first, first + count):
     check(number)
     search(number)
-print(f"{count} models, {compared} tensors compared, {searched} searched, {checks.failed} failures")
-checks.that(compared > 0 and searched > 0, "nothing was compared")
+print(f"{count} models, compared: {dict(compared)}; {searched} searched, beams of {beams_searched} sentences; {checks.failed} failures")
+checks.that(all(compared[kind] for kind in KINDS) if count >= 24 else compared, f"types are left out: {dict(compared)}")
+checks.that(searched > 0 and beams_searched >= count // 3, "next to nothing was searched for")
 checks.end()

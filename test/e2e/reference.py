@@ -3,23 +3,21 @@
 Inputs are such that the type rounds none: whole numbers whose rows reach 127.
 """
 import random
-import struct
 
-from common import BIN, Checks, SOURCE, WORK, compile_model, read_safetensors, results, run, write_safetensors
+from common import BIN, Checks, SOURCE, WORK, compile_model, packed, read_safetensors, results, run, unpacked, write_safetensors
 
 checks = Checks()
 rng = random.Random(1)
 B, T, D = 2, 9, 64
 x = [value for _ in range(B * T) for value in [127.0] + [float(rng.randint(-127, 127)) for _ in range(D - 1)]]
 ids = [rng.randrange(50) for _ in range(B * T)]
-inputs = {"x": ("F32", [B, T, D], struct.pack(f"<{len(x)}f", *x)), "ids": ("I64", [B, T], struct.pack(f"<{len(ids)}q", *ids))}
+inputs = {"x": packed("F32", [B, T, D], x), "ids": packed("I64", [B, T], ids)}
 write_safetensors(WORK / "in", inputs)
 
 
 def golden(model, *options):
     """What the program gives, as golden numbers for others."""
-    run(BIN / "xf-run", model, "--inputs", WORK / "in", "--outputs", WORK / "out", *options)
-    out = read_safetensors(WORK / "out")
+    out = results(model, inputs, *options, ok=True)
     write_safetensors(WORK / "io", {f"in.{n}": t for n, t in inputs.items()} | {f"out.{n}": t for n, t in out.items()})
     return out
 
@@ -53,13 +51,12 @@ for options in (["--inputs", WORK / "in"], ["--entry", "run"]):
 }
 """)
 values = [0.0, 1.0, -1.0, 1e-11, -1e-11, 3.0, 7.0, 15.0, 255.0, 1e30, -1e30, 2.5]
-inputs = {"x": ("F32", [2, 6], struct.pack("<12f", *values))}
-write_safetensors(WORK / "in", inputs)
+inputs = {"x": packed("F32", [2, 6], values)}
 compile_model(WORK / "steps.xf", WORK / "model", "--random-weights", 1, "--emit=model", "--target", "cpu,cuda")
 out = golden(WORK / "model", "--device", "cpu")
-n = struct.unpack("<12q", out["n"][2])
+n, buckets = unpacked(out["n"]), unpacked(out["bucket"])
 checks.that(n[:3] == (0, 2**31 - 1, -2**31) and n[3] == 1000000000 and n[9:11] == (2**31 - 1, -2**31), f"int(x * 1e20) is {n}")
-checks.that(struct.unpack("<12q", out["bucket"][2])[5:9] == (4, 6, 8, 16), f"buckets are {struct.unpack('<12q', out['bucket'][2])}")
+checks.that(buckets[5:9] == (4, 6, 8, 16), f"buckets are {buckets}")
 for options in (["--reference"], ["--reference=f32"], ["--device", "emulator"], ["--device", "cpu", "--isa", "baseline"]):
     status, text, err = run(BIN / "xf-run", WORK / "model", "--golden", WORK / "io", *options, ok=False)
     checks.that(status == 0, f"steps, {options}:\n{text}{err}")
@@ -77,11 +74,11 @@ for options in (["--reference"], ["--reference=f32"], ["--device", "emulator"], 
 """)
 compile_model(WORK / "hidden.xf", WORK / "model", "--random-weights", 1, "--emit=model", "--target", "cpu,cuda")
 for size, works in ((5, True), (3, False)):
-    inputs = {"x": ("F32", [1, size, 4], struct.pack(f"<{4 * size}f", *[rng.gauss(0, 1) for _ in range(4 * size)]))}
+    inputs = {"x": packed("F32", [1, size, 4], [rng.gauss(0, 1) for _ in range(4 * size)])}
     for options in (["--reference"], ["--reference=f32"], ["--device", "cpu"], ["--device", "emulator"]):
         got = results(WORK / "model", inputs, *options)
         if works:
-            rows = struct.unpack("<20f", got["seen"][2])
+            rows = unpacked(got["seen"])
             hidden = [rows[10 * head + 4:10 * head + 10] for head in range(2)]
             checks.that(not any(any(row) for row in hidden) and all(rows[:4]), f"hidden keys, {options}: {rows}")
         else:

@@ -1,9 +1,9 @@
 """What is the same for all sentences is repeated for each: a token that is joined to them, keys and values that they all look at. Also in
 a decoder, whose steps do the same."""
+import math
 import random
-import struct
 
-from common import Checks, WORK, compile_model, results, run
+from common import Checks, WORK, compile_model, packed, results, run
 
 checks = Checks()
 ENCODER = """model M(d = 16) {
@@ -33,10 +33,7 @@ SEARCHED = """model M(d = 16, vocab = 30) {
 
 
 def numbers(shape):
-    count = 1
-    for size in shape:
-        count *= size
-    return "F32", list(shape), struct.pack(f"<{count}f", *(random.uniform(-1, 1) for _ in range(count)))
+    return packed("F32", shape, [random.uniform(-1, 1) for _ in range(math.prod(shape))])
 
 
 random.seed(1)

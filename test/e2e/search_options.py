@@ -8,29 +8,13 @@ import random
 import struct
 import sys
 
-from common import MODELS, WORK, Checks, compile_model, kept_g2p, run, write_safetensors
+from common import MODELS, WORK, Checks, alike, compile_model, kept_g2p, run, searched, sets, write_safetensors
 
 DEVICE = sys.argv[1] if len(sys.argv) > 1 else None
 TARGET, WHERE = ("cpu,cuda", ["--device", DEVICE]) if DEVICE else ("cpu", [])
 checks = Checks()
 rng = random.Random(8)
 words = [line.split("\t")[0] for line in open(MODELS / "g2p" / "test.tsv", encoding="utf-8")]
-
-
-def results(program, lines, *options):
-    """Of each line, (score, text) of each result."""
-    text = run(program, "--scores", *options, stdin="".join(line + "\n" for line in lines))[1]
-    found = [[] for _ in lines]
-    for line in text.splitlines():
-        number, score, result = line.split("\t")
-        found[int(number) - 1].append((float(score), result))
-    return found
-
-
-def alike(got, want):
-    """The same tokens; sums of exponentials may differ in their last bits."""
-    texts = [[[text for _, text in line] for line in side] for side in (got, want)]
-    return texts[0] == texts[1] and all(abs(x[0] - y[0]) < 3e-6 for a, b in zip(got, want) for x, y in zip(a, b))
 
 
 def repeats(tokens, n):
@@ -51,17 +35,36 @@ def confirm_scores(title, program, lines, *options):
     """What a search has found gets the same score again."""
     for how in ([], ["--length-penalty", "0"], ["--prefix", "AH0 K"]):
         for search in (["--beam", "3", "--n-best", "2"], ["--alternatives", "3"]):
-            found = [(line, *result) for line, side in zip(lines, results(program, lines, *search, *how, *options)) for result in side]
+            found = [(line, *result) for line, side in zip(lines, searched(program, lines, *search, *how, *options)) for result in side]
             scores = run(program, "--score", *how, *options, stdin="".join(f"{line}\t{text}\n" for line, _, text in found))[1].split()
             checks.that(len(scores) == len(found) and all(abs(score - float(again)) < 3e-6 for (_, score, _), again in zip(found, scores)),
                         f"{title} {search} {how}: {found} score as {scores}")
+
+
+def confirm_counted_prefix(title, program, lines, prefix, *options):
+    """A score is the sum of the result's log p, which a length penalty of 0 gives, divided by (n + prefix)^alpha; n counts the end token. The way
+    that a search goes does not depend on it, so that of all of its results only the order may change."""
+    count, most = len(prefix.split()), 24
+    search = ["--prefix", prefix, "--beam", "4", "--n-best", "4", "--max-length", most, *options]
+    sums = [{text: score for score, text in line} for line in searched(program, lines, *search, "--length-penalty", "0")]
+    for alpha in (1, 0.6, -1):
+        for counted in ([], ["--count-prefix"]):
+            for line, found, known in zip(lines, searched(program, lines, *search, "--length-penalty", alpha, *counted), sums):
+                checks.that(found == sorted(found, key=lambda result: -result[0]) and len(found) == 4, f"{title} {alpha} {counted} {line}: {found}")
+                same = [(score, text) for score, text in found if text in known]
+                lengths = [len(text.split()) + (len(text.split()) < most) + (count if counted else 0) for _, text in same]
+                wanted = [known[text] / length ** alpha for (_, text), length in zip(same, lengths)]
+                # Of more than 4 that have ended, other ones may be the best 4.
+                off = [abs(score - want) / max(1, 1 / length ** alpha) for (score, _), want, length in zip(same, wanted, lengths)]
+                checks.that(len(same) > 1 and max(off) < 2e-6,
+                            f"{title}, length penalty {alpha}, {counted}: {line} gives {found}, not {wanted}")
 
 
 def confirm_device(title, program, lines, prefix, more):
     confirm_stream(title, program, lines, "--prefix", prefix, *more, "--device", DEVICE)
     for options in ALL:
         for prefixes in ([], ["--prefix", prefix]):
-            want, got = (results(program, lines, *options, *prefixes, *more, "--device", where) for where in ("cpu", DEVICE))
+            want, got = (searched(program, lines, *options, *prefixes, *more, "--device", where) for where in ("cpu", DEVICE))
             checks.that(alike(got, want), f"{title} {options} {prefixes}: {got} on {DEVICE}, but {want} on the CPU")
 
 
@@ -69,38 +72,39 @@ def confirm(title, program, lines, prefix, more=()):
     if DEVICE:
         return confirm_device(title, program, lines[:3], prefix, more)
     for search in ([], ["--beam", "4", "--n-best", "4"], ["--min-length", "5"]):
-        plain = results(program, lines, *search, *more)
-        whole = results(program, lines, *search, *more, "--no-repeat-ngram", "1000")
+        plain = searched(program, lines, *search, *more)
+        whole = searched(program, lines, *search, *more, "--no-repeat-ngram", "1000")
         checks.that(alike(whole, plain), f"{title} {search}: whole rows of logits give other results than the step that chooses")
     for options in ([], ["--sample", "--seed", "3"], ["--end", "5,9"], ["--prefix", prefix]):
         confirm_stream(title, program, lines, *options, *more)
     # What follows the beginning of an answer is the rest of it, and then what the greatest length had cut off.
-    answers = [line[0][1].split() for line in results(program, lines, "--max-length", "12", *more)]
+    answers = [line[0][1].split() for line in searched(program, lines, "--max-length", "12", *more)]
     cuts = [rng.randrange(len(answer) + 1) for answer in answers]
     beginnings = [line + "\t" + " ".join(answer[:cut]) for line, answer, cut in zip(lines, answers, cuts)]
-    for result, answer, cut in zip(results(program, beginnings, "--prefixes", "--max-length", "12", *more), answers, cuts):
+    for result, answer, cut in zip(searched(program, beginnings, "--prefixes", "--max-length", "12", *more), answers, cuts):
         rest = result[0][1].split()
         checks.that(rest[:len(answer) - cut] == answer[cut:] and (len(answer) == 12 or len(rest) == len(answer) - cut),
                     f"{title}: {rest} follows {answer[:cut]} of {answer}")
     for options in ALL:
-        got = results(program, lines, "--prefix", prefix, *options, *more)
-        checks.that(got == results(program, [line + "\t" + prefix for line in lines], "--prefixes", *options, *more), f"{title} {options}: a prefix")
+        got = searched(program, lines, "--prefix", prefix, *options, *more)
+        checks.that(got == searched(program, [line + "\t" + prefix for line in lines], "--prefixes", *options, *more), f"{title} {options}: a prefix")
         for company in (["--batch", "1"], ["--batch", "3"], ["--threads", "2"], ["--threads", "3"]):
-            checks.that(results(program, lines, "--prefix", prefix, *options, *more, *company) == got, f"{title} {options}: {company} changes results")
-    for answer in results(program, lines, "--no-repeat-ngram", "2", *more):
+            checks.that(searched(program, lines, "--prefix", prefix, *options, *more, *company) == got,
+                        f"{title} {options}: {company} changes results")
+    for answer in searched(program, lines, "--no-repeat-ngram", "2", *more):
         checks.that(not repeats(answer[0][1].split(), 2), f"{title}: repeated: {answer}")
 
 
 for kind in ("f32",) if DEVICE else ("f32", "bf16", "int8"):
     program = kept_g2p(kind, TARGET)
+    confirm_counted_prefix(f"g2p {kind}", program, words[:3 if DEVICE else 16], "AH0 K", *WHERE)
     confirm_scores(f"g2p {kind}", program, *([words[:2], "--device", DEVICE] if DEVICE else [words[:16]]))
     confirm(f"g2p {kind}", program, words[:16], "AH0 K")
 
 # A vocabulary of which a greedy search without scores screens its logits.
-settings = {"d_model": 32, "heads": 2, "ffn": 48, "enc_layers": 1, "dec_layers": 2, "vocab": 5000}
 bench = WORK / "bench"
 compile_model(MODELS / "bench" / "bench.xf", bench, "--target", TARGET, "--random-weights", 4, "--limit=batch=8", "--limit=target=24",
-              *[word for key, value in settings.items() for word in ("--set", f"{key}={value}")])
+              *sets(d_model=32, heads=2, ffn=48, enc_layers=1, dec_layers=2, vocab=5000))
 lines = [" ".join(str(rng.randrange(3, 5000)) for _ in range(rng.randrange(3, 9))) for _ in range(12)]
 confirm("bench", bench, lines, "17 4", ["--ids"])
 
@@ -121,9 +125,9 @@ wide.write_text("""model Wide(d = 16) {
 compile_model(wide, WORK / "wide", "--target", TARGET, "--random-weights", 3)
 few = [" ".join(str(rng.randrange(3, 200)) for _ in range(rng.randrange(3, 9))) for _ in range(12)]
 for options in (["--repetition-penalty", "5"], ["--no-repeat-ngram", "1"]):
-    alone, together = (results(WORK / "wide", few, "--prefix", "45 50 190 199 60 65", *options, *WHERE, "--batch", batch) for batch in ("1", "8"))
+    alone, together = (searched(WORK / "wide", few, "--prefix", "45 50 190 199 60 65", *options, *WHERE, "--batch", batch) for batch in ("1", "8"))
     checks.that(alone == together, f"{options}: tokens that cannot be chosen change other sentences")
-    there = results(WORK / "wide", few, "--prefix", "45 50 190 199 60 65", *options, "--device", "cpu")
+    there = searched(WORK / "wide", few, "--prefix", "45 50 190 199 60 65", *options, "--device", "cpu")
     checks.that(alike(alone, there), f"{options}: {alone}, but {there} on the CPU")
 
 # Behind token 4 every token has a logit of -inf, behind token 5 token 3 alone.
@@ -151,7 +155,7 @@ checks.that(objects[0]["results"][0]["score"] is None and "error" in objects[1] 
 # As many beams as a model can have: their lists must fit what a GPU's kernel has.
 compile_model(wide, WORK / "broad", "--target", TARGET, "--random-weights", 3, "--limit=beam=1024", "--limit=batch=1")
 for beam in (1, 40):
-    here, there = (results(WORK / "broad", few[:2], "--beam", beam, "--max-length", 3, *where) for where in (WHERE, ["--device", "cpu"]))
+    here, there = (searched(WORK / "broad", few[:2], "--beam", beam, "--max-length", 3, *where) for where in (WHERE, ["--device", "cpu"]))
     checks.that(alike(here, there) and here, f"{beam} beams of 1024: {here}, but {there} on the CPU")
 if DEVICE:
     checks.end()
@@ -163,8 +167,8 @@ def without_scores(*options):
 
 checks.that(without_scores() == without_scores("--no-repeat-ngram", "1000"), "whole rows of logits give other results than a screen")
 # A token that ends results ends them where it comes, and is not printed.
-answer = results(bench, lines[:1], "--ids")[0][0][1].split()
-checks.that(results(bench, lines[:1], "--ids", "--end", answer[3])[0][0][1].split() == answer[:answer.index(answer[3])], "a token that ends results")
+answer = searched(bench, lines[:1], "--ids")[0][0][1].split()
+checks.that(searched(bench, lines[:1], "--ids", "--end", answer[3])[0][0][1].split() == answer[:answer.index(answer[3])], "a token that ends results")
 
 status, _, err = run(WORK / "barred", "--alternatives", "1", stdin="3\n", ok=False)
 checks.that(status == 2 and "alternatives need a model that is compiled for 2 beams or more" in err, f"{status} {err}")

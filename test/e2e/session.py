@@ -1,7 +1,9 @@
 """A compiled file, opened by the C API."""
+import collections
 import ctypes
+import math
 
-from common import BIN
+from common import BIN, available_isas
 import capi
 
 DEVICES = {"cpu": 1, "cuda": 2, "emulator": 3}
@@ -19,26 +21,92 @@ def tensor(name, kind, shape, data):
     return capi.Tensor(name.encode(), TYPES[kind], len(shape), (ctypes.c_int64 * 6)(*shape), ctypes.cast(data, ctypes.c_void_p))
 
 
+def tensors(inputs):
+    """name -> (ctypes type, shape, values), as the C API takes them; and what holds the values, which must live as long."""
+    kept = {name: (kind * len(values))(*values) for name, (kind, _, values) in inputs.items()}
+    return (capi.Tensor * len(inputs))(*(tensor(name, inputs[name][0], inputs[name][1], data) for name, data in kept.items())), kept
+
+
+def rows_of(sentences):
+    """Rows of tokens as the C API takes them: all tokens, and where each row begins."""
+    flat = [token for sentence in sentences for token in sentence]
+    offsets = [sum(map(len, sentences[:i])) for i in range(len(sentences) + 1)]
+    return (ctypes.c_int32 * len(flat))(*flat), (ctypes.c_int64 * len(offsets))(*offsets)
+
+
+# `weights`: a row for each token, of how much it looks at each of its source's; empty where none were asked for.
+Result = collections.namedtuple("Result", "tokens score weights")
+TokenFunction = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32)
+
+
+def opened(path):
+    model = ctypes.c_void_p()
+    call("xf_open", str(path).encode(), ctypes.byref(model))
+    return model
+
+
 class Session:
-    def __init__(self, path, threads, device="cpu", model=None):
+    def __init__(self, path, threads, device="cpu", model=None, isa=None):
         """Of the model that is open, if one is given."""
-        self.model, self.handle = model or ctypes.c_void_p(), ctypes.c_void_p()
-        if not model:
-            call("xf_open", str(path).encode(), ctypes.byref(self.model))
-        options = capi.SessionOptions(ctypes.sizeof(capi.SessionOptions), threads, -1, DEVICES[device])
+        self.model, self.handle, self.is_owner = model or opened(path), ctypes.c_void_p(), not model
+        options = capi.SessionOptions(ctypes.sizeof(capi.SessionOptions), threads, capi.ISA[isa] if isa else -1, DEVICES[device])
         call("xf_session_create", self.model, ctypes.byref(options), ctypes.byref(self.handle))
+
+    def free(self):
+        """The model, too, if it is this session's."""
+        library.xf_session_free(self.handle)
+        if self.is_owner:
+            library.xf_model_free(self.model)
 
     def entry(self, name, inputs, shape, output):
         """The entry's only result, as a flat list; inputs: name -> (ctypes type, shape, values)."""
-        kept = {name: (kind * len(values))(*values) for name, (kind, _, values) in inputs.items()}
-        given = (capi.Tensor * len(inputs))(*(tensor(name, inputs[name][0], inputs[name][1], data) for name, data in kept.items()))
-        size = 1
-        for extent in shape:
-            size *= extent
-        data = (ctypes.c_float * size)()
+        given, _kept = tensors(inputs)
+        data = (ctypes.c_float * math.prod(shape))()
         results = (capi.Tensor * 1)(tensor(output, ctypes.c_float, shape, data))
         call("xf_run", self.handle, name.encode(), given, len(inputs), results, 1)
         return list(data)
+
+    def encode(self, sentences):
+        """The bytes of each sentence's rows."""
+        info = capi.EncodingInfo(ctypes.sizeof(capi.EncodingInfo))
+        call("xf_get_encoding_info", self.handle, ctypes.byref(info))
+        sizes = [4 * info.width * (len(sentence) if info.by_token else 1) for sentence in sentences]
+        ids, offsets = rows_of(sentences)
+        rows = (ctypes.c_float * (sum(sizes) // 4))()
+        call("xf_encode", self.handle, ids, offsets, ctypes.c_int64(len(sentences)), rows, ctypes.c_int64(len(rows)))
+        return [bytes(rows)[sum(sizes[:i]):sum(sizes[:i + 1])] for i in range(len(sentences))]
+
+    def generate(self, sentences, capacity=64, width=0, **settings):
+        """Of each sentence its results, best first. settings: fields of xf_generate_options, and `prefixes`, of each sentence one; width: how much
+        of a sentence alignments tell of."""
+        ids, offsets = rows_of(sentences)
+        return self.search("xf_generate", [ids, offsets, ctypes.c_int64(len(sentences))], len(sentences), capacity, width, settings)
+
+    def generate_from(self, inputs, sentences, capacity=64, width=0, **settings):
+        """The same of so many sentences, given as the model's own inputs: name -> (ctypes type, shape, values)."""
+        given, _kept = tensors(inputs)
+        return self.search("xf_generate_from", [given, len(inputs)], sentences, capacity, width, settings)
+
+    def search(self, function, source, sentences, capacity, width, settings):
+        options = capi.GenerateOptions()
+        library.xf_generate_options_init(ctypes.byref(options), ctypes.c_size_t(ctypes.sizeof(options)))
+        prefix, offsets = rows_of(settings.pop("prefixes", []))
+        if prefix:
+            options.prefix, options.prefix_offsets = ctypes.addressof(prefix), ctypes.addressof(offsets)
+        for name, value in settings.items():
+            setattr(options, name, value)
+        best = options.n_best
+        places = sentences * best
+        tokens, lengths, scores = (ctypes.c_int32 * (places * capacity))(), (ctypes.c_int32 * places)(), (ctypes.c_double * places)()
+        weights = (ctypes.c_float * (places * capacity * width))()
+        tokens_at, lengths_at, scores_at, weights_at = map(ctypes.addressof, (tokens, lengths, scores, weights))
+        results = capi.Hypotheses(ctypes.sizeof(capi.Hypotheses), tokens_at, capacity, lengths_at, scores_at, weights_at if width else None, width)
+        call(function, self.handle, *source, ctypes.byref(options), ctypes.byref(results))
+
+        def result(place):
+            at = range(place * capacity, place * capacity + lengths[place])
+            return Result([tokens[t] for t in at], scores[place], [weights[t * width:(t + 1) * width] for t in at] if width else [])
+        return [[result(place) for place in range(s * best, (s + 1) * best) if lengths[place] >= 0] for s in range(sentences)]
 
     def ids_of(self, text, side=SOURCE):
         """What a text becomes."""
@@ -55,3 +123,17 @@ class Session:
         text = ctypes.create_string_buffer(length.value + 1)
         call("xf_ids_to_text", *room, text, ctypes.c_int64(len(text)), ctypes.byref(length))
         return text.raw[:length.value].decode()
+
+
+def isas_of(path, kind):
+    """The instruction sets to test a model on. One that is made for some products of its type is none where it has no such products."""
+    model, isas = opened(path), []
+    for isa in available_isas(kind):
+        try:
+            Session(path, 1, model=model, isa=isa).free()
+            isas.append(isa)
+        except RuntimeError as problem:
+            if isa in available_isas() or f"compiled without code for {isa}" not in str(problem):
+                raise
+    library.xf_model_free(model)
+    return isas

@@ -3,10 +3,9 @@
 shortlist.py [DEVICE]: on a device, fewer sentences and the same results as on the CPU.
 """
 import random
-
 import sys
 
-from common import MODELS, WORK, Checks, compile_model, kept_g2p, run
+from common import MODELS, WORK, Checks, alike, compile_model, kept_g2p, run, searched, sets
 
 DEVICE = sys.argv[1] if len(sys.argv) > 1 else None
 TARGET = "cpu,cuda" if DEVICE else "cpu"
@@ -26,26 +25,6 @@ def write_table(lists, always, name=str, encoding="utf-8"):
                 file.write(f"{source}\t{' '.join(map(name, part))}\n")
 
 
-def results(program, lines, *options):
-    """Of each line, without its number."""
-    text = run(program, "--scores", *options, stdin="".join(line + "\n" for line in lines))[1]
-    found = [[] for _ in lines]
-    for line in text.splitlines():
-        number, rest = line.split("\t", 1)
-        found[int(number) - 1].append(rest)
-    return found
-
-
-def alike(got, want):
-    """The same tokens, and scores but for their last printed digit, as divisions are rounded otherwise on a device."""
-    def parts(results):
-        answers = [answer.split("\t") for line in results for answer in line]
-        return [text for _, text in answers], [float(score) for score, _ in answers]
-
-    (got_texts, got_scores), (want_texts, want_scores) = parts(got), parts(want)
-    return got_texts == want_texts and all(abs(x - y) < 3e-6 for x, y in zip(got_scores, want_scores))
-
-
 def confirm_device(title, program, lines, sources, vocabulary, options, name=str):
     """As confirm(), but that the device gives what the CPU gives."""
     lines, sources = lines[:4], sources[:4]
@@ -53,7 +32,7 @@ def confirm_device(title, program, lines, sources, vocabulary, options, name=str
     write_table(lists, rng.sample(range(3, vocabulary), 3), name)
     for search in SEARCHES:
         for more in ([], ["--shortlist", table], ["--shortlist", table, "--min-length", "4", "--batch", "2"]):
-            want, got = (results(program, lines, *options, *search, *more, "--device", where) for where in ("cpu", DEVICE))
+            want, got = (searched(program, lines, *options, *search, *more, "--device", where) for where in ("cpu", DEVICE))
             checks.that(alike(got, want), f"{title} {search} {more}: {got} on {DEVICE}, but {want} on the CPU")
 
 
@@ -64,26 +43,26 @@ def confirm(title, program, lines, sources, vocabulary, end, options, name=str):
     tokens = sorted({token for line in sources for token in line})
     write_table({}, range(vocabulary), name, encoding="utf-8-sig")  # with the mark that some editors put before UTF-8
     for search in SEARCHES:
-        full = results(program, lines, *options, *search, "--shortlist", table)
-        checks.that(full == results(program, lines, *options, *search), f"{title} {search}: a full list changes results")
+        full = searched(program, lines, *options, *search, "--shortlist", table)
+        checks.that(full == searched(program, lines, *options, *search), f"{title} {search}: a full list changes results")
 
     always = rng.sample(range(3, vocabulary), 3)
     lists = {token: rng.sample(range(3, vocabulary), 4) for token in tokens}
     write_table(lists, always, name)
     for search in SEARCHES:
-        got = results(program, lines, *options, *search, "--shortlist", table)
+        got = searched(program, lines, *options, *search, "--shortlist", table)
         for line, source, result in zip(lines, sources, got):
             allowed = {end, *always, *[target for token in source for target in lists[token]]}
             others = ",".join(str(v) for v in range(vocabulary) if v not in allowed)
-            want, = results(program, [line], *options, *search, "--suppress", others)
+            want, = searched(program, [line], *options, *search, "--suppress", others)
             checks.that(result == want, f"{title} {search}: {line}: {result}, but {want} with the other tokens suppressed")
         for company in (["--batch", "1"], ["--batch", "3"], ["--threads", "2"], ["--threads", "3"]):
-            other = results(program, lines, *options, *search, "--shortlist", table, *company)
+            other = searched(program, lines, *options, *search, "--shortlist", table, *company)
             checks.that(other == got, f"{title} {search}: {company} changes results")
-        short = results(program, lines, *options, *search, "--shortlist", table, "--min-length", "4", "--suppress", str(always[0]))
+        short = searched(program, lines, *options, *search, "--shortlist", table, "--min-length", "4", "--suppress", str(always[0]))
         for result in short:
             for answer in result:
-                checks.that(name(always[0]) not in answer.split("\t")[1].split(), f"{title}: a suppressed token is chosen: {answer}")
+                checks.that(name(always[0]) not in answer[1].split(), f"{title}: a suppressed token is chosen: {answer}")
     return got
 
 
@@ -95,10 +74,9 @@ end = phonemes.index("</s>")
 confirm("g2p", g2p, words, [list(word) for word in words], len(phonemes), end, [], lambda v: phonemes[v])
 
 # A vocabulary of many panels, most of which nobody needs.
-settings = {"d_model": 32, "heads": 2, "ffn": 48, "enc_layers": 1, "dec_layers": 2, "vocab": 1500}
 bench = WORK / "bench"
 compile_model(MODELS / "bench" / "bench.xf", bench, "--target", TARGET, "--random-weights", 4, "--limit=batch=8", "--limit=target=24",
-              *[word for key, value in settings.items() for word in ("--set", f"{key}={value}")])
+              *sets(d_model=32, heads=2, ffn=48, enc_layers=1, dec_layers=2, vocab=1500))
 lines = [" ".join(str(rng.randrange(3, 1500)) for _ in range(rng.randrange(3, 9))) for _ in range(20)]
 confirm("bench", bench, lines, [line.split() for line in lines], 1500, 1, ["--ids"])
 

@@ -3,7 +3,7 @@ import re
 import shutil
 import sys
 
-from common import Checks, MODELS, SOURCE, WORK, compile_g2p, compile_model
+from common import Checks, MODELS, SOURCE, WORK, compile_g2p, compile_model, sets
 
 sys.path.insert(0, str(SOURCE / "test" / "benchmark"))
 import start  # noqa: E402
@@ -43,7 +43,7 @@ for search in ([], ["--beam", 4]):
 numbers = WORK / "numbers"
 settings = {"kind": "encoder", "d_model": 256, "heads": 4, "ffn": 256, "enc_layers": 1, "dec_layers": 0, "vocab": 1000}
 compile_model(MODELS / "bench" / "bench.xf", numbers, "--random-weights", 3, "--limit=batch=4", "--limit=source=64",
-              *[word for name, value in settings.items() for word in ("--set", f"{name}={value}")])
+              *sets(**settings))
 confirm_memory("numbers", numbers, [" ".join(str(5 + (i + k) % 900) for k in range(64)) for i in range(200)], ["--threads", 2])
 confirm_memory("long lines", numbers, ["5 6 7", *["5 " * 300000] * 80, "5 6 7"], ["--threads", 2])
 
@@ -66,7 +66,7 @@ if shutil.disk_usage(WORK).free < 1 << 30:
 base = WORK / "base"
 settings = {"d_model": 512, "heads": 8, "ffn": 2048, "enc_layers": 6, "dec_layers": 6, "vocab": 32000}
 compile_model(MODELS / "bench" / "bench.xf", base, "--random-weights", 3, "--limit=batch=64", "--limit=target=256",
-              *[word for name, value in settings.items() for word in ("--set", f"{name}={value}")])
+              *sets(**settings))
 ids = " ".join(str(5 + 997 * i % 31000) for i in range(25))
 for beams in (1, 4):
     taken = confirm(f"base with {beams} beams", base, ids, [ids] * 4, ["--beam", beams, "--max-length", 25, "--ids", "--threads", 1])
@@ -75,7 +75,7 @@ for beams in (1, 4):
     needed = 4 * (1 + beams) * (32 + 25) * 512 * 4 * 6 / 2**20
     checks.that(taken <= needed + OTHER_MIB, f"base with {beams} beams: {taken:.1f} MiB beside the file, {needed:.1f} are needed")
 
-# The kernel is asked to read the weights in huge pages, where it has them.
+# The weights are the file's own pages, read-only and shared; the kernel is asked for huge ones, where it has them.
 try:
     has_huge_pages = "[never]" not in open("/sys/kernel/mm/transparent_hugepage/enabled", encoding="ascii").read()
 except OSError:
@@ -83,9 +83,10 @@ except OSError:
 running = start.Running(base, ["--ids"])
 running.ask(ids)
 with open(f"/proc/{running.process.pid}/smaps", encoding="utf-8") as file:
-    mappings = re.findall(r"^\w+-\w+ r--s .*? (\S+)\n(?:\w+:.*\n)*?VmFlags: (.*)$", file.read(), re.M)
+    mappings = re.findall(r"^\w+-\w+ (\S+) .*? (\S+)\n(?:\w+:.*\n)*?VmFlags: (.*)$", file.read(), re.M)
 running.end()
-print("how the weights are mapped:", mappings)
-checks.that(not has_huge_pages or any(path == str(base) and "hg" in flags.split() for path, flags in mappings),
-            "the weights are not mapped by huge pages")
+weights = [flags.split() for access, path, flags in mappings if path == str(base) and access == "r--s"]
+print("how the weights are mapped:", weights)
+checks.that(weights, "the weights are no read-only pages that programs share")
+checks.that(not has_huge_pages or any("hg" in flags for flags in weights), "the weights are not mapped by huge pages")
 checks.end()

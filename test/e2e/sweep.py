@@ -4,10 +4,11 @@ sweep.py [SEED]: the inputs are random; the seed is printed, so that a failure c
 """
 import math
 import random
-import struct
 import sys
 
-from common import SOURCE, Checks, MODELS, WORK, available_isas, compile_model, distance, results, run
+from common import (ROUNDED, SOURCE, Checks, MODELS, WORK, compile_model, distance, log_probabilities, packed, results, searched, sets,
+                    unpacked)
+from session import isas_of
 
 seed = int(sys.argv[1]) if len(sys.argv) > 1 else 1
 rng = random.Random(seed)
@@ -16,43 +17,31 @@ compared = 0
 
 
 def tokens(shape, vocabulary, pads):
-    count = shape[0] * shape[1]
-    values = [0 if pads and rng.random() < 0.3 else rng.randrange(1, vocabulary) for _ in range(count)]
-    return "I64", list(shape), struct.pack(f"<{count}q", *values)
+    return packed("I64", shape, [0 if pads and rng.random() < 0.3 else rng.randrange(1, vocabulary) for _ in range(math.prod(shape))])
 
 
 def floats(*shape):
-    count = 1
-    for size in shape:
-        count *= size
-    return "F32", list(shape), struct.pack(f"<{count}f", *[rng.gauss(0, 1) for _ in range(count)])
+    return packed("F32", shape, [rng.gauss(0, 1) for _ in range(math.prod(shape))])
 
 
 def booleans(*shape):
-    count = 1
-    for size in shape:
-        count *= size
     # The last dimension keeps its first element, so that no row is without any key.
-    return "BOOL", list(shape), bytes(1 if i % shape[-1] == 0 else rng.randrange(2) for i in range(count))
-
-
-# What factors of fewer bits may change, norm-wise: the models are small and their weights random.
-TYPES = {"bf16": 0.03, "int8": 0.1}
+    return "BOOL", list(shape), bytes(1 if i % shape[-1] == 0 else rng.randrange(2) for i in range(math.prod(shape)))
 
 
 def compare(title, description, options, inputs):
     """In f32 and in one of the other types."""
-    number, kind = rng.randrange(1000), rng.choice(list(TYPES))
+    number, kind = rng.randrange(1000), rng.choice(list(ROUNDED))
     want = compare_type(title, description, ["--random-weights", number, *options], inputs)
     if want:
-        compare_type(f"{title} {kind}", description, ["--random-weights", number, "--type", kind, *options], inputs, want, TYPES[kind])
+        compare_type(f"{title} {kind}", description, ["--random-weights", number, *options], inputs, want, kind)
 
 
-def compare_type(title, description, options, inputs, want=None, wide=None):
+def compare_type(title, description, options, inputs, want=None, kind="f32"):
     """With the reference interpreter's results `want`, by default of this program, which it returns."""
     global compared
-    model = WORK / "model"
-    status, _, err = compile_model(description, model, "--emit=model", *options, ok=False)
+    model, wide = WORK / "model", ROUNDED.get(kind)
+    status, _, err = compile_model(description, model, "--emit=model", "--type", kind, *options, ok=False)
     if status:
         checks.that(False, f"{title}: {err}")
         return None
@@ -62,7 +51,7 @@ def compare_type(title, description, options, inputs, want=None, wide=None):
         checks.that(False, f"{title}: {want}")
         return None
     previous = {}
-    for isa in available_isas() if not wide else available_isas()[-1:]:
+    for isa in isas_of(model, kind):
         for threads in (1, 3):
             got = results(model, inputs, "--isa", isa, "--threads", threads)
             if isinstance(got, str):
@@ -73,14 +62,10 @@ def compare_type(title, description, options, inputs, want=None, wide=None):
                 error, allowed = distance(got[name], value), wide or max(1e-5, 4 * distance(rough[name], value))
                 checks.that(wide or allowed < 0.01, f"{title}: the interpreter in f32 says nothing of {name}")
                 checks.that(error <= allowed, f"{title}, {isa}, {threads} threads: {name} is {error:.2e} off (allowed {allowed:.2e})")
-            # The number of threads changes no bit, nor does AVX-512 against AVX2.
-            same = isa if isa == "baseline" else "fma"
+            # The number of threads changes no bit, nor does AVX-512 against AVX2 (in other types their own instructions may).
+            same = "fma" if isa in ("avx2", "avx512") else isa
             checks.that(previous.setdefault(same, got) == got, f"{title}, {isa}, {threads} threads: other bits")
     return want
-
-
-def sets(**values):
-    return [part for name, value in values.items() for part in ("--set", f"{name}={value}")]
 
 
 for d, h, vocab, batch, length in ((8, 2, 11, 1, 1), (36, 3, 50, 2, 17), (20, 5, 7, 3, 33), (64, 1, 100, 5, 16)):
@@ -118,8 +103,8 @@ for masked in ("true", "false"):
     options = sets(vocab=20, d=16, heads=2, masked=masked)
     compare(f"biased masked={masked}", SOURCE / "test/e2e/biased.xf", options, {"tokens": tokens((2, 9), 20, False)})
     compile_model(SOURCE / "test/e2e/biased.xf", WORK / "biased", "--random-weights", 5, *options)
-    lines = run(WORK / "biased", "--scores", "--max-length", 30, stdin="1 5 7 3\n1\n1 9 9 9 4 4\n")[1].splitlines()
-    found.append([(number, ids, round(float(score), 4)) for number, score, ids in (line.split("\t") for line in lines)])
+    lines = searched(WORK / "biased", ["1 5 7 3", "1", "1 9 9 9 4 4"], "--max-length", 30)
+    found.append([(ids, round(score, 4)) for (score, ids), in lines])
 checks.that(found[0] == found[1] and len(found[0]) == 3, f"a bias that hides: {found[1]}, a mask: {found[0]}")
 # Functions of the score: whole sequences, and what a search makes of the step that is derived from them.
 capped = {"src": tokens((3, 9), 40, True), "tgt": tokens((3, 7), 40, False)}
@@ -129,16 +114,13 @@ for kind, device, near in (("f32", "cpu", 2e-5), ("f32", "emulator", 2e-5), ("bf
     results_there, wanted = results(WORK / "capped", capped, "--device", device), results(WORK / "capped", capped, "--reference")
     off = distance(results_there["logits"], wanted["logits"])
     checks.that(off <= near, f"capped, {kind} on {device}: {off:.2e} off")
-    found = run(WORK / "capped", "--scores", "--beam", 2, "--max-length", 12, "--device", device, stdin="7 9 11 30\n8 8\n")[1].splitlines()
-    checks.that(len(found) == 2, f"capped, {kind} on {device}: {found}")
-    for source, line in zip(([7, 9, 11, 30], [8, 8]), found):
-        score, ids = float(line.split("\t")[1]), [int(word) for word in line.split("\t")[2].split()]
+    found = searched(WORK / "capped", ["7 9 11 30", "8 8"], "--beam", 2, "--max-length", 12, "--device", device)
+    for source, ((score, text),) in zip(([7, 9, 11, 30], [8, 8]), found):
+        ids = [int(word) for word in text.split()]
         ids += [2] * (len(ids) < 12)
-        read = {"src": ("I64", [1, len(source)], struct.pack(f"<{len(source)}q", *source)),
-                "tgt": ("I64", [1, len(ids)], struct.pack(f"<{len(ids)}q", 1, *ids[:-1]))}
-        logits = struct.unpack(f"<{40 * len(ids)}f", results(WORK / "capped", read, "--reference")["logits"][2])
-        rows = [logits[40 * t:40 * t + 40] for t in range(len(ids))]
-        sums = sum(row[token] - math.log(sum(map(math.exp, row))) for row, token in zip(rows, ids))
+        read = {"src": packed("I64", [1, len(source)], source), "tgt": packed("I64", [1, len(ids)], [1, *ids[:-1]])}
+        logits = unpacked(results(WORK / "capped", read, "--reference")["logits"])
+        sums = sum(log_probabilities(logits[40 * t:40 * t + 40])[token] for t, token in enumerate(ids))
         checks.that(abs(sums / len(ids) - score) < near, f"capped, {kind} on {device}: {ids} scores {score}, not {sums / len(ids)}")
 # Rows of a block without a batch.
 compare("Norm, one row", MODELS / "seed3/seed3.xf", ["--model", "Norm", *sets(d=19)], {"x": floats(7, 19)})
@@ -147,15 +129,15 @@ compare("stories", MODELS / "stories260k/stories260k.xf",
 # Whole numbers of any sign, and zero; as many as leave a part of the last vector.
 for s in (1, 5, 16):
     some = [rng.choice([0, 1, -1, 3, -3, 7, rng.randrange(-100, 100), -2**31, 2**31 - 1]) for _ in range(4 * s)]
-    some = [("I64", [2, s], struct.pack(f"<{2 * s}q", *part)) for part in (some[:2 * s], some[2 * s:])]
+    some = [packed("I64", [2, s], part) for part in (some[:2 * s], some[2 * s:])]
     compare_type(f"divided {s}", SOURCE / "test/e2e/integers.xf", ["--model", "Divided", "--random-weights", 1], dict(zip("ab", some)))
     compare_type(f"chosen {s}", SOURCE / "test/e2e/integers.xf", ["--model", "Chosen", "--random-weights", 2], {"ids": some[0], "x": floats(2, s, 8)})
     compare_type(f"divisible {s}", SOURCE / "test/e2e/integers.xf", ["--model", "Divisible", "--random-weights", 1], {"x": floats(2, s, 8)})
     compare_type(f"sized {s}", SOURCE / "test/e2e/integers.xf", ["--model", "Sized", "--random-weights", 1], {"x": floats(2, s, 8)})
-for kind in TYPES:
+for kind in ROUNDED:
     whole, rows = ["--model", "Whole", "--random-weights", 3], {"x": floats(2, 5, 8)}
     want = compare_type("whole", SOURCE / "test/e2e/integers.xf", whole, rows)
-    compare_type(f"whole {kind}", SOURCE / "test/e2e/integers.xf", [*whole, "--type", kind], rows, want, TYPES[kind])
+    compare_type(f"whole {kind}", SOURCE / "test/e2e/integers.xf", whole, rows, want, kind)
 print(f"seed {seed}: {compared} tensors compared, {checks.failed} failures")
 checks.that(compared > 100, "next to nothing was compared")
 checks.end()

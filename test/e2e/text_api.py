@@ -2,12 +2,10 @@
 import ctypes
 
 from common import MODELS, WORK, Checks, compile_model, kept_g2p, load, run
-from session import TARGET, Session, call, library
+from session import TARGET, Session, TokenFunction
 from tokenizer_tools import added, as_lines, byte_level, byte_names, saved, translator
-import capi
 
 checks = Checks()
-TokenFunction = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32)
 
 
 def generated(session, ids, **settings):
@@ -18,17 +16,9 @@ def generated(session, ids, **settings):
         came.append(token)
         shown.append(session.text_of(came, more=True))
 
-    options = capi.GenerateOptions()
-    library.xf_generate_options_init(ctypes.byref(options), ctypes.c_size_t(ctypes.sizeof(options)))
     taking = TokenFunction(take)
-    options.on_token = ctypes.cast(taking, ctypes.c_void_p)
-    for name, value in settings.items():
-        setattr(options, name, value)
-    tokens, length = (ctypes.c_int32 * 300)(), ctypes.c_int32()
-    results = capi.Hypotheses(ctypes.sizeof(capi.Hypotheses), ctypes.addressof(tokens), len(tokens), ctypes.addressof(length))
-    call("xf_generate", session.handle, (ctypes.c_int32 * len(ids))(*ids), (ctypes.c_int64 * 2)(0, len(ids)), ctypes.c_int64(1),
-         ctypes.byref(options), ctypes.byref(results))
-    checks.that(came == tokens[:length.value], f"{came} have come of {tokens[:length.value]}")
+    result = session.generate([ids], capacity=300, on_token=ctypes.cast(taking, ctypes.c_void_p), **settings)[0][0]
+    checks.that(came == result.tokens, f"{came} have come of {result.tokens}")
     return came, shown
 
 

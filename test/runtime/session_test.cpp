@@ -11,8 +11,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <immintrin.h>
+#include <unistd.h>
 
 namespace {
 
@@ -333,41 +339,87 @@ TEST_F(session, keeps_the_callers_floating_point_setting) {
   EXPECT_EQ(after, strange);
 }
 
-TEST_F(session, allocates_nothing_while_running) {
+// Whatever a search is asked for, and whether its step chooses tokens or gives logits.
+class allocations : public session, public testing::WithParamInterface<bool> {};
+
+TEST_P(allocations, are_none_while_running) {
   if (!xf_test_counts_allocations())
     GTEST_SKIP() << "allocations are not counted in this build";
-  open({}, 3);
-  std::vector<int32_t> ids;
-  std::vector<int64_t> offsets = {0};
-  for (int i = 0; i < 100; ++i) {
+  sample::options o;
+  o.aligns = true, o.chooses = GetParam();
+  open(o, 3);
+  constexpr int kSentences = 100, kCapacity = sample::kTarget;
+  std::vector<int32_t> ids, given;
+  std::vector<int64_t> offsets = {0}, given_offsets = {0};
+  for (int i = 0; i < kSentences; ++i) {
     for (int k = 0; k <= i % sample::kSource; ++k)
       ids.push_back(3 + (i * 7 + k * 5) % 27);
+    for (int k = 0; k <= i % 3; ++k)
+      given.push_back(3 + (i * 5 + k * 7) % 8);
     offsets.push_back(static_cast<int64_t>(ids.size()));
+    given_offsets.push_back(static_cast<int64_t>(given.size()));
   }
-  std::vector<int32_t> out(100 * 4 * 40), lengths(400);
-  std::vector<double> scores(400);
-  xf_hypotheses results = {sizeof(results), out.data(), 40, lengths.data(), scores.data()};
-  xf_generate_options options;
-  xf_generate_options_init(&options, sizeof(options));
-  options.beam = options.n_best = 4;
-  xf_generate_options drawn = options;
-  const int32_t prefix[] = {4, 5};
-  drawn.sample = 1, drawn.top_k = 5, drawn.top_p = 0.9;
-  drawn.repetition_penalty = 1.5, drawn.no_repeat_ngram = 3;
-  drawn.prefix = prefix, drawn.prefix_count = 2;
-  std::vector<int32_t> src(24, 5);
-  std::vector<float> memory(48);
-  xf_tensor in = {"src", XF_I32, 2, {2, 12}, src.data()}, given = {"memory", XF_F32, 3, {2, 12, 2}, memory.data()};
-  long before = xf_test_allocations();
-  xf_status status = XF_OK;
-  for (int i = 0; i < 4 && status == XF_OK; ++i) {
-    status = xf_generate(handle, ids.data(), offsets.data(), 100, i % 2 ? &drawn : &options, &results);
-    if (status == XF_OK)
-      status = xf_run(handle, "encode", &in, 1, &given, 1);
-  }
-  EXPECT_EQ(xf_test_allocations(), before);
-  EXPECT_EQ(status, XF_OK) << xf_message();
+  std::string path = testing::TempDir() + "allocations-" + std::to_string(getpid());
+  std::ofstream(path) << "\t4 5 6 7 8\n5\t9 10\n8\t3\n";
+  xf_shortlist *list = nullptr;
+  ASSERT_EQ(xf_shortlist_open(model, path.c_str(), 1, &list), XF_OK) << xf_message();
+  unlink(path.c_str());
+
+  const int32_t prefix[] = {4, 5}, tokens[] = {7, 9};
+  int64_t told = 0;
+  xf_generate_options plain;
+  xf_generate_options_init(&plain, sizeof(plain));
+  std::vector<std::pair<const char *, xf_generate_options>> searches;
+  auto add = [&](const char *name, auto &&change) {
+    searches.emplace_back(name, plain);
+    change(searches.back().second);
+  };
+  add("greedy, no scores", [](auto &s) { s.scores = 0; });
+  add("beams", [](auto &s) { s.beam = s.n_best = 4, s.length_penalty = 0.7; });
+  add("drawn", [&](auto &s) {
+    s.beam = s.n_best = 4, s.sample = 1, s.top_k = 5, s.top_p = 0.9, s.temperature = 1.5;
+    s.repetition_penalty = 1.5, s.no_repeat_ngram = 3, s.prefix = prefix, s.prefix_count = 2;
+  });
+  add("no repetitions", [](auto &s) { s.beam = s.n_best = 3, s.no_repeat_ngram = 2, s.repetition_penalty = 1.2; });
+  add("alternatives", [](auto &s) { s.beam = s.n_best = 3, s.alternatives = 1; });
+  add("lengths and tokens", [&](auto &s) {
+    s.beam = 2, s.min_length = 3, s.max_length = 9, s.batch = 2;
+    s.suppress = tokens, s.suppress_count = 1, s.ends = tokens + 1, s.ends_count = 1;
+  });
+  add("a prefix for each", [&](auto &s) {
+    s.beam = 2, s.prefix = given.data(), s.prefix_offsets = given_offsets.data(), s.prefix_counts = 1;
+  });
+  add("a shortlist", [&](auto &s) { s.beam = s.n_best = 2, s.shortlist = list; });
+  add("coverage", [](auto &s) { s.beam = s.n_best = 4, s.coverage_penalty = 0.5; });
+  add("told of tokens", [&](auto &s) {
+    s.on_token = [](void *context, int64_t, int32_t) { ++*static_cast<int64_t *>(context); };
+    s.token_context = &told;
+  });
+  add("scores of results", [&](auto &s) {
+    s.targets = given.data(), s.target_offsets = given_offsets.data(), s.prefix = prefix, s.prefix_count = 2, s.coverage_penalty = 0.5;
+  });
+
+  std::vector<int32_t> out(kSentences * 4 * kCapacity), lengths(kSentences * 4), src(48, 5);
+  std::vector<double> scores(kSentences * 4);
+  std::vector<float> weights(out.size() * sample::kSource), memory(96), rows(ids.size() * 2);
+  xf_hypotheses plainly = {sizeof(plainly), out.data(), kCapacity, lengths.data(), scores.data()}, aligned = plainly;
+  aligned.alignments = weights.data(), aligned.alignment_width = sample::kSource;
+  xf_tensor in = {"src", XF_I32, 2, {4, 12}, src.data()}, result = {"memory", XF_F32, 3, {4, 12, 2}, memory.data()};
+  for (const auto &[name, search] : searches)
+    for (const xf_hypotheses *results : {&plainly, &aligned}) {
+      long before = xf_test_allocations();
+      xf_status many = xf_generate(handle, ids.data(), offsets.data(), kSentences, &search, results);
+      xf_status few = xf_generate_from(handle, &in, 1, &search, results);
+      xf_status encoded = xf_encode(handle, ids.data(), offsets.data(), kSentences, rows.data(), static_cast<int64_t>(rows.size()));
+      xf_status entry = xf_run(handle, "encode", &in, 1, &result, 1);
+      EXPECT_EQ(xf_test_allocations(), before) << name;
+      EXPECT_EQ(std::max({many, few, encoded, entry}), XF_OK) << name << ": " << many << few << encoded << entry << " " << xf_message();
+    }
+  EXPECT_GT(told, kSentences);
+  xf_shortlist_free(list);
 }
+
+INSTANTIATE_TEST_SUITE_P(steps, allocations, testing::Values(false, true));
 
 TEST_F(session, reads_vocabularies_once) {
   if (!xf_test_counts_allocations())

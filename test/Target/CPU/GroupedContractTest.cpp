@@ -1,4 +1,5 @@
 // Products with factors of fewer bits: sizes that no panel, group or tile divides, on every instruction set.
+#include "test/Target/CPU/ContractCheck.h"
 #include "test/Target/CPU/FactorData.h"
 
 using namespace xf::cpu;
@@ -21,15 +22,12 @@ struct Problem {
   std::vector<float> run(const Kernel &kernel, int threads, int64_t firstRow = 0) {
     // Only the rows' elements may be read: what stands between and behind them would be noticed.
     int64_t stride = depth + 5, count = rows - firstRow;
-    std::vector<float> y(rows * columns + 16, -77.0f);
-    kernel({view(factors.xAt(firstRow * stride), {count, depth}, {stride, 1}), view(factors.panels(), {columns, depth}),
-            view(scales.data() + firstRow, {count, 1}), view(columnScales, {columns}), view(factors.sums, {columns}),
-            view(y.data() + firstRow * columns, {count, columns})},
-           threads);
-    for (size_t i = rows * columns; i < y.size(); ++i)
-      EXPECT_EQ(y[i], -77.0f) << "written behind the result";
-    y.resize(rows * columns);
-    return y;
+    return written(rows * columns, [&](float *y) {
+      kernel({view(factors.xAt(firstRow * stride), {count, depth}, {stride, 1}), view(factors.panels(), {columns, depth}),
+              view(scales.data() + firstRow, {count, 1}), view(columnScales, {columns}), view(factors.sums, {columns}),
+              view(y + firstRow * columns, {count, columns})},
+             threads);
+    });
   }
 
   /// The product's elements, each the plain loop `sum(m, n)`, with their scales.
@@ -63,13 +61,16 @@ struct Problem {
       return sum;
     });
   }
-  std::vector<float> inDouble() const {
-    return scaled([&](int64_t m, int64_t n) {
-      double sum = 0;
-      for (int64_t k = 0; k < depth; ++k)
-        sum += double(x(m, k)) * weight(n, k);
-      return sum;
-    });
+  /// Any chain of f32 multiply-adds.
+  void expectNear(const std::vector<float> &y, const std::string &where) const {
+    for (int64_t m = 0; m < rows; ++m)
+      for (int64_t n = 0; n < columns; ++n) {
+        ProductSum sum;
+        for (int64_t k = 0; k < depth; ++k)
+          sum.add(double(x(m, k)) * weight(n, k));
+        double scale = double(scales[m]) * columnScales[n];
+        ASSERT_NEAR(y[m * columns + n], sum.value() * scale, sum.allowed(2) * std::fabs(scale)) << where << " row " << m << " column " << n;
+      }
   }
 
   int64_t rows, columns, depth;
@@ -99,18 +100,12 @@ protected:
           continue;
         Problem problem(factor, rows, columns, depth);
         std::vector<float> y = problem.run(kernel, 1);
-        if (factor == Factor::bf16 && !multipliesAsF32(isa)) {
-          std::vector<float> expected = problem.inDouble();
-          for (size_t i = 0; i < y.size(); ++i)
-            ASSERT_NEAR(y[i], expected[i], 1e-6 * (depth + 8)) << isaName(isa).str() << " rows " << rows;
-        } else {
-          ASSERT_EQ(y, factor == Factor::i8 ? problem.exact() : problem.chained(isa)) << isaName(isa).str() << " rows " << rows;
-        }
-        for (int threads : {2, 3, 7})
-          ASSERT_EQ(problem.run(kernel, threads), y) << isaName(isa).str() << " rows " << rows << " threads " << threads;
-        ASSERT_EQ(problem.run(streaming, 2), y) << isaName(isa).str() << " rows " << rows;
-        std::vector<float> last = problem.run(kernel, 1, rows - 1);
-        ASSERT_TRUE(std::equal(last.end() - columns, last.end(), y.end() - columns)) << "a row depends on its neighbours";
+        std::string where = isaName(isa).str() + " rows " + std::to_string(rows);
+        if (factor == Factor::bf16 && !multipliesAsF32(isa))
+          ASSERT_NO_FATAL_FAILURE(problem.expectNear(y, where));
+        else
+          ASSERT_EQ(y, factor == Factor::i8 ? problem.exact() : problem.chained(isa)) << where;
+        ASSERT_NO_FATAL_FAILURE(expectInvariant(problem, kernel, streaming, y, where));
       }
     }
   }
