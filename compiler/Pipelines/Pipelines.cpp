@@ -40,6 +40,8 @@ void buildStepPipeline(OpPassManager &passes) {
   // Shared subexpressions first: q, k and v of one norm are then one value for the proof and for the state.
   addCleanup(passes);
   passes.addPass(createXfCheckSentences());
+  // Before the step: its queries' positions are then no longer the region's argument.
+  passes.addPass(createXfTabulateBiases());
   passes.addPass(createXfDeriveStep());
   // The step drops results that a search does not use.
   addCleanup(passes);

@@ -18,6 +18,9 @@ bool dependsOn(Value value, Value source) {
   });
 }
 
+/// What people write has two or three.
+static constexpr int64_t kMostTerms = 64;
+
 /// Adds factor * value, taken apart into `room` terms at most. Sizes are far from overflow, so casts between integers keep values if
 /// these have bits enough for any position.
 static void addLinear(LinearForm &sum, Value value, int64_t factor, int64_t &room) {
@@ -41,6 +44,19 @@ static void addLinear(LinearForm &sum, Value value, int64_t factor, int64_t &roo
       return;
     }
   sum.terms.push_back({value, factor});
+}
+
+bool follows(Value index, Value source) {
+  LinearForm sum;
+  int64_t room = kMostTerms, factor = 0;
+  addLinear(sum, index, 1, room);
+  for (auto [value, factorOfValue] : sum.terms) {
+    if (value == source)
+      factor += factorOfValue;
+    else if (dependsOn(value, source))
+      return false;
+  }
+  return factor == 1;
 }
 
 /// A bound of the position of a key that is allowed.
@@ -76,7 +92,7 @@ static std::optional<Bound> findBound(arith::CmpIOp compare, Value key) {
   auto [sign, slack] = *inequality;
   // The key comes with the factor 1 (an end), or -1.
   LinearForm difference;
-  int64_t room = 64; // a mask that people write has two or three
+  int64_t room = kMostTerms;
   addLinear(difference, compare.getLhs(), sign, room);
   addLinear(difference, compare.getRhs(), -sign, room);
   int64_t factorOfKey = 0;

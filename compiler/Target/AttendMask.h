@@ -55,6 +55,9 @@ bool mayLackKeys(mlir::xf::AttendOp op);
 /// Whether `value` is computed from `source`.
 bool dependsOn(mlir::Value value, mlir::Value source);
 
+/// Whether `index` is `source` and something that does not depend on it: neighbours in the one are neighbours in the other.
+bool follows(mlir::Value index, mlir::Value source);
+
 } // namespace xf::codegen
 
 #endif // XF_COMPILER_TARGET_ATTENDMASK_H

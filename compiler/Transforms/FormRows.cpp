@@ -28,7 +28,7 @@ RankedTensorType rowsOf(Operation *op) {
 
 bool isRowOp(Operation *op) {
   if (auto embed = dyn_cast<EmbedOp>(op))
-    return dependsOnParametersOnly(embed.getTable());
+    return dependsOnParametersOnly(embed.getTable()) && !dependsOnParametersOnly(embed);
   return isa<MapOp, ReduceOp>(op) && !dependsOnParametersOnly(op->getResult(0)) && rowsOf(op).getRank() > 0;
 }
 

@@ -12,6 +12,14 @@ def XfCheckSentences : Pass<"xf-check-sentences", "::mlir::ModuleOp"> {
   }];
 }
 
+def XfTabulateBiases : Pass<"xf-tabulate-biases", "::mlir::ModuleOp"> {
+  let summary = "Compute biases of relative positions when compiling";
+  let description = [{
+    A bias of attention that is a longer function of the head and of the distance between key and query, as T5's, becomes a table
+    [heads, distances], of which each query reads a piece.
+  }];
+}
+
 def XfDeriveStep : Pass<"xf-derive-step", "::mlir::ModuleOp"> {
   let summary = "Derive the decoder's step from its full-sequence entry";
   let description = [{

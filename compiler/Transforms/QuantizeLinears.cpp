@@ -131,7 +131,7 @@ private:
   bool isCheckpointTable(EmbedOp embed) {
     auto param = embed.getTable().getDefiningOp<ParamOp>();
     auto parameter = param ? module.lookupSymbol<ParameterOp>(param.getName()) : ParameterOp();
-    return parameter && !parameter.isTable() && !embed.getIds().getDefiningOp<PositionsOp>();
+    return parameter && !parameter.isTable() && !embed.getIds().getDefiningOp<PositionsOp>() && !dependsOnParametersOnly(embed);
   }
 
   /// x in the product's type, computed once, where x is.

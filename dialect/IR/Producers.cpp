@@ -19,9 +19,8 @@ bool holdsForAll(Value root, llvm::function_ref<bool(Value, llvm::SetVector<Valu
   return true;
 }
 
-/// Ops that an expression of parameters may consist of.
-static bool isParameterMaths(Operation *op) {
-  return isa<RearrangeOp, SliceOp, ConcatOp, MapOp, ReduceOp, QuantizeOp, LinearOp>(op);
+bool isParameterMaths(Operation *op) {
+  return isa<RearrangeOp, SliceOp, ConcatOp, EmbedOp, MapOp, ReduceOp, QuantizeOp, LinearOp>(op);
 }
 
 bool dependsOnParametersOnly(Value value) {

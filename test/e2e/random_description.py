@@ -161,6 +161,9 @@ class Body:
             far = self.rng.choice([8, 20, 40])
             more.append("bias = " + self.rng.choice(["(i, j) -> -0.1 * abs(i - j)", "(h, i, j) -> (h + 1) * 0.05 * j",
                                                      f"(h, i, j) -> {self.param(far + 1, heads)}[min(abs(j - i), {far}), h]",
+                                                     f"(h, i, j) -> {self.param(heads, far + 1)}[h, min(max(i - j, 0), {far})] * where(j > i, 1, {self.param(heads)}[h])",
+                                                     f"(h, i, j) -> where(j >= i, {self.param(far)}[j - i], 0.1 * h)" if far > 20 else
+                                                     f"(i, j) -> {self.param(far)}[min(abs(i - j) * 2, {far - 1})] + 0.01 * tanh(0.1 * (j - i))",
                                                      f"(h, i, j) -> {self.param(heads, far + 1)}[h, min(abs(j - i), {far})] - {self.param(4)}[(i + j) % 4]"]))
         if self.rng.random() < 0.3:
             more.append(f"scale = {self.rng.choice(['1', '0.3', str(width)])}")

@@ -7,6 +7,7 @@
 #include "compiler/Target/KernelOperands.h"
 #include "compiler/Transforms/Layouts.h"
 #include "compiler/Transforms/MapUtils.h"
+#include "dialect/IR/Producers.h"
 #include "runtime/abi/xf_abi.h"
 
 #include "mlir/IR/Matchers.h"
@@ -188,7 +189,7 @@ private:
     for (Operation &op : weight.getBody().front().without_terminator()) {
       if (op.hasTrait<OpTrait::ConstantLike>() || isa<arith::DivUIOp, arith::RemUIOp>(op))
         continue;
-      if (!isa<ParamOp, RearrangeOp, SliceOp, ConcatOp, MapOp, ReduceOp, QuantizeOp, LinearOp>(op))
+      if (!isa<ParamOp>(op) && !isParameterMaths(&op))
         return op.emitError("cannot be computed when compiling");
       if (auto param = dyn_cast<ParamOp>(op)) {
         if (!module.lookupSymbol<ParameterOp>(param.getNameAttr()))

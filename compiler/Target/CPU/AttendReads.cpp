@@ -87,27 +87,17 @@ Value AttendScores::readTable(RegionVectorizer &region, AtOp at, const SmallTabl
   return LLVM::CallIntrinsicOp::create(b, b.getLoc(), b.vectorOf(at.getResult().getType()), b.getStringAttr(name), operands)->getResult(0);
 }
 
-/// Whether lanes read neighbours: the last index is the key's position, and the tensor has a place for each.
+/// Whether lanes read neighbours: the last index goes with the key's position.
 bool AttendScores::readsNeighbours(AtOp at, ArrayRef<unsigned> varying) {
-  RankedTensorType type = typeOf(at.getTensor());
-  unsigned last = type.getRank() - 1;
-  auto key = dyn_cast<BlockArgument>(at.getIndices().back());
-  return varying == ArrayRef<unsigned>{last} && key && key.getArgNumber() == 3 && request.access.lastStride[request.viewOf(at.getTensor())] == 1 &&
-         sameDim(type, last, typeOf(op.getK()), 2);
+  unsigned last = at.getIndices().size() - 1;
+  return varying == ArrayRef<unsigned>{last} && request.access.lastStride[request.viewOf(at.getTensor())] == 1 &&
+         codegen::follows(at.getIndices().back(), at->getBlock()->getArgument(3));
 }
 
-Value AttendScores::read(RegionVectorizer &region, AtOp at) {
-  if (auto found = tables.find(at); found != tables.end())
-    return readTable(region, at, found->second);
-  Type element = at.getResult().getType();
-  SmallVector<unsigned> varying;
-  Value base = addressOf(region, at, varying);
-  if (varying.empty())
-    return b.load(element, base);
-  if (readsNeighbours(at, varying))
-    return b.loadVector(element, b.at(base, chunkStart, element), chunkCount);
-  // Each lane's element by itself; booleans are bytes until they are together.
-  Type stored = element.isInteger(1) ? b.getI8Type() : element;
+/// Each lane's element by itself.
+Value AttendScores::gather(RegionVectorizer &region, AtOp at, Value base, ArrayRef<unsigned> varying) {
+  // Booleans are bytes until they are together.
+  Type element = at.getResult().getType(), stored = element.isInteger(1) ? b.getI8Type() : element;
   unsigned view = request.viewOf(at.getTensor());
   SmallVector<Value> lanes;
   for (unsigned d : varying)
@@ -124,6 +114,29 @@ Value AttendScores::read(RegionVectorizer &region, AtOp at) {
     return gathered;
   Value zero = b.create<arith::ConstantOp>(b.getZeroAttr(gathered.getType()));
   return b.create<arith::CmpIOp>(arith::CmpIPredicate::ne, gathered, zero);
+}
+
+Value AttendScores::read(RegionVectorizer &region, AtOp at) {
+  if (auto found = tables.find(at); found != tables.end())
+    return readTable(region, at, found->second);
+  Type element = at.getResult().getType();
+  SmallVector<unsigned> varying;
+  Value base = addressOf(region, at, varying);
+  if (varying.empty())
+    return b.load(element, base);
+  if (!readsNeighbours(at, varying))
+    return gather(region, at, base, varying);
+  RankedTensorType type = typeOf(at.getTensor());
+  unsigned last = varying.front();
+  auto key = dyn_cast<BlockArgument>(at.getIndices().back());
+  // The tensor has a place for each key.
+  if (key && sameDim(type, last, typeOf(op.getK()), 2))
+    return b.loadVector(element, b.at(base, chunkStart, element), chunkCount);
+  Value first = b.toI64(b.create<vector::ExtractOp>(region.emit(at.getIndices().back()), 0));
+  Value end = b.add(first, chunkCount ? chunkCount : b.i64(kLanes)), size = b.size(request.viewOf(at.getTensor()), last);
+  Value isInside = b.both(b.less(b.i64(-1), first), b.less(end, b.add(size, 1)));
+  return b.chooseOne(isInside, [&] { return b.loadVector(element, b.at(base, first, element), chunkCount); },
+                     [&] { return gather(region, at, base, varying); });
 }
 
 } // namespace xf::cpu

@@ -65,6 +65,7 @@ private:
   mlir::Value read(RegionVectorizer &scope, mlir::xf::AtOp at);
   mlir::Value readTable(RegionVectorizer &scope, mlir::xf::AtOp at, const SmallTable &table);
   bool readsNeighbours(mlir::xf::AtOp at, llvm::ArrayRef<unsigned> varying);
+  mlir::Value gather(RegionVectorizer &scope, mlir::xf::AtOp at, mlir::Value base, llvm::ArrayRef<unsigned> varying);
   mlir::Value uniformOffset(mlir::xf::AtOp at, unsigned d, mlir::Value index);
   mlir::Value addressOf(RegionVectorizer &scope, mlir::xf::AtOp at, llvm::SmallVector<unsigned> &varying);
   mlir::Value lanesOf(RegionVectorizer &scope, mlir::xf::AtOp at, unsigned d);

@@ -1,0 +1,231 @@
+// Biases of relative positions as tables.
+//
+// A bias that is a function of a head and of the distance j - i is computed for each pair of a query and a key, in all layers, though there are
+// but as many distances as positions twice over. It becomes a table [heads, distances] that is computed when compiling: a query's row
+// of biases then is a piece of the table, one element behind the other.
+#include "compiler/Transforms/MapUtils.h"
+#include "compiler/Transforms/Passes.h"
+#include "dialect/IR/Producers.h"
+
+#include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+namespace xf {
+#define GEN_PASS_DEF_XFTABULATEBIASES
+#include "compiler/Transforms/Passes.h.inc"
+} // namespace xf
+
+using namespace mlir;
+using namespace mlir::xf;
+
+namespace {
+
+/// What is shorter, and looks nothing up by the distance, as slopes do not, is computed as fast as it is read.
+constexpr int64_t kFewOps = 8;
+/// A table's, in the file for each layer that has biases of its own.
+constexpr int64_t kMostElements = 1 << 20;
+
+class Tabulation {
+public:
+  Tabulation(AttendOp op, SymbolTable &symbols)
+      : op(op), symbols(symbols), body(op.getBias().front()), builder(op), loc(op.getBias().getLoc()), heads(typeOf(op.getQ()).getDimSize(1)) {}
+
+  void run() {
+    auto module = op->getParentOfType<ModuleOp>();
+    std::optional<int64_t> queries = most(module, op.getQ()), keys = most(module, op.getK());
+    if (!queries || !keys || ShapedType::isDynamic(heads) || std::max(*queries, *keys) > kMostElements / 2 / heads)
+      return;
+    Value bias = body.getTerminator()->getOperand(0);
+    if (!isOfDistance(bias) || !llvm::all_of(reads, [&](AtOp at) { return tableOf(at) != Table::none; }))
+      return;
+    bool looksUp = llvm::any_of(reads, [&](AtOp at) { return tableOf(at) != Table::byHead; });
+    if (!looksUp && known.size() < kFewOps)
+      return;
+    if (!usesHead)
+      heads = 1;
+    before = *queries - 1;
+    distances = numbers("distances", *queries + *keys - 1, -before);
+    read(tabulate(bias));
+  }
+
+private:
+  /// How a read's tensor is laid out, of those that can be looked up: f being a function of the distance, h the head.
+  enum class Table { none, byHead /* [h] */, byDistance /* [f] */, distanceFirst /* [f, h] */, headFirst /* [h, f] */ };
+
+  /// The most positions that there are of q or k.
+  static std::optional<int64_t> most(ModuleOp module, Value x) {
+    RankedTensorType type = typeOf(x);
+    return type.isDynamicDim(2) ? getBound(module, getDimName(type, 2)) : type.getDimSize(2);
+  }
+
+  Value head() { return body.getArgument(1); }
+  Value query() { return body.getArgument(2); }
+  Value key() { return body.getArgument(3); }
+  /// j - i, i - j, or a comparison of the two that their distance decides.
+  bool isDistance(Value value) {
+    Operation *made = value.getDefiningOp();
+    auto compare = dyn_cast_or_null<arith::CmpIOp>(made);
+    if (!isa_and_nonnull<arith::SubIOp>(made) && (!compare || compare.getPredicate() >= arith::CmpIPredicate::ult))
+      return false;
+    Value a = made->getOperand(0), b = made->getOperand(1);
+    return (a == key() && b == query()) || (a == query() && b == key());
+  }
+
+  /// Whether `value` is computed from the distance, the head, constants and parameters only.
+  bool isOfDistance(Value value) {
+    usesHead |= value == head();
+    if (known.contains(value) || value == head() || isDistance(value) || matchPattern(value, m_Constant()))
+      return true;
+    Operation *made = value.getDefiningOp();
+    if (!made || made->getBlock() != &body || !isPure(made) || made->getNumRegions() > 0)
+      return false;
+    auto at = dyn_cast<AtOp>(made);
+    OperandRange operands = at ? OperandRange(at.getIndices()) : made->getOperands();
+    if ((at && !dependsOnParametersOnly(at.getTensor())) || !llvm::all_of(operands, [&](Value x) { return isOfDistance(x); }))
+      return false;
+    known[value] = !at && llvm::all_of(operands, [&](Value x) { return isOfDistanceAlone(x); });
+    if (at)
+      reads.push_back(at);
+    return true;
+  }
+
+  /// Of what isOfDistance holds for: whether it is the same for all heads, and computed without tables.
+  bool isOfDistanceAlone(Value value) { return isDistance(value) || matchPattern(value, m_Constant()) || known.lookup(value); }
+
+  Table tableOf(AtOp at) {
+    auto isHead = [&](unsigned d) { return at.getIndices()[d] == head() && typeOf(at.getTensor()).getDimSize(d) == heads; };
+    auto isOther = [&](unsigned d) { return isOfDistanceAlone(at.getIndices()[d]); };
+    if (!typeOf(at.getTensor()).getElementType().isF32())
+      return Table::none;
+    if (at.getIndices().size() == 1)
+      return isHead(0) ? Table::byHead : isOther(0) ? Table::byDistance : Table::none;
+    if (at.getIndices().size() == 2)
+      return isOther(0) && isHead(1) ? Table::distanceFirst : isHead(0) && isOther(1) ? Table::headFirst : Table::none;
+    return Table::none;
+  }
+
+  RankedTensorType tensorOf(ArrayRef<int64_t> shape, Type element) { return makeTensor(shape, SmallVector<StringRef>(shape.size(), ""), element); }
+
+  /// first, first + 1, … as a parameter, one for all that ask for the same.
+  Value numbers(StringRef name, int64_t size, int64_t first) {
+    auto type = tensorOf({size}, builder.getF32Type());
+    std::string symbol = (name + "." + Twine(size) + "." + Twine(-first)).str();
+    auto parameter = symbols.lookup<ParameterOp>(symbol);
+    if (!parameter) {
+      OpBuilder::InsertionGuard guard(builder);
+      builder.clearInsertionPoint();
+      parameter = ParameterOp::create(builder, loc, symbol, type, /*path=*/StringAttr(), ArrayRef<int64_t>());
+      Block &init = parameter.getInit().emplaceBlock();
+      Value place = init.addArgument(builder.getIndexType(), loc);
+      builder.setInsertionPointToStart(&init);
+      Value number = arith::AddIOp::create(builder, loc, place, arith::ConstantIndexOp::create(builder, loc, first));
+      Value whole = arith::IndexCastOp::create(builder, loc, builder.getI64Type(), number);
+      YieldOp::create(builder, loc, ValueRange(arith::SIToFPOp::create(builder, loc, builder.getF64Type(), whole)));
+      symbols.insert(parameter, symbols.getOp()->getRegion(0).front().begin());
+    }
+    return ParamOp::create(builder, loc, type, FlatSymbolRefAttr::get(parameter), ValueRange());
+  }
+
+  /// The region's ops that compute `value`, at a map's place: `mapping` has what they begin with.
+  Value clone(OpBuilder &b, Value value, IRMapping &mapping) {
+    if (Value done = mapping.lookupOrNull(value))
+      return done;
+    Operation *made = value.getDefiningOp();
+    for (Value operand : made->getOperands())
+      mapping.map(operand, clone(b, operand, mapping));
+    Value copy = b.clone(*made, mapping)->getResult(0);
+    mapping.map(value, copy);
+    return copy;
+  }
+
+  Value indexOf(OpBuilder &b, Value number) {
+    return arith::IndexCastOp::create(b, loc, b.getIndexType(), arith::FPToSIOp::create(b, loc, b.getI32Type(), number));
+  }
+  /// A query and a key that far from it.
+  IRMapping apart(OpBuilder &b, Value distance) {
+    IRMapping mapping;
+    mapping.map(query(), arith::ConstantIndexOp::create(b, loc, 0).getResult());
+    mapping.map(key(), indexOf(b, distance));
+    return mapping;
+  }
+
+  /// What a read gives for each distance: [distances, heads], or [distances, 1] of a table without heads.
+  Value lookUp(AtOp at, Table table) {
+    Value index = at.getIndices()[table == Table::headFirst ? 1 : 0], rows = at.getTensor();
+    auto type = typeOf(rows);
+    int64_t size = type.getDimSize(table == Table::headFirst ? 1 : 0), width = table == Table::byDistance ? 1 : heads;
+    if (table != Table::distanceFirst)
+      rows = RearrangeOp::create(builder, loc, tensorOf({size, width}, type.getElementType()), rows,
+                                 builder.getStringAttr(table == Table::headFirst ? "h n -> n h" : "n -> n 1"), builder.getDictionaryAttr({}));
+    ::xf::MapBuilder places{builder, loc};
+    places.add(distances, {0});
+    int64_t count = typeOf(distances).getDimSize(0);
+    MapOp ids = places.create({tensorOf({count}, builder.getI32Type())}, [&](OpBuilder &b, ValueRange args) {
+      IRMapping mapping = apart(b, args[0]);
+      Value place = clone(b, index, mapping), first = arith::ConstantIndexOp::create(b, loc, 0), last = arith::ConstantIndexOp::create(b, loc, size - 1);
+      // A choice may guard a read: it stays inside the tensor.
+      place = arith::MaxSIOp::create(b, loc, arith::MinSIOp::create(b, loc, place, last), first);
+      return SmallVector<Value>{arith::IndexCastOp::create(b, loc, b.getI32Type(), place)};
+    });
+    return EmbedOp::create(builder, loc, tensorOf({count, width}, type.getElementType()), rows, ids->getResult(0));
+  }
+
+  /// `bias` for each head and distance.
+  Value tabulate(Value bias) {
+    ::xf::MapBuilder table{builder, loc};
+    // First what is looked up, after which weights are called.
+    for (AtOp at : reads) {
+      Table kind = tableOf(at);
+      if (kind == Table::byHead)
+        table.add(at.getTensor(), {0});
+      else
+        table.add(lookUp(at, kind), {1, kind == Table::byDistance ? -1 : 0});
+    }
+    table.add(distances, {1});
+    if (usesHead)
+      table.add(numbers("heads", heads, 0), {0});
+    auto type = tensorOf({heads, typeOf(distances).getDimSize(0)}, builder.getF32Type());
+    return table.create({type}, [&](OpBuilder &b, ValueRange args) {
+      IRMapping mapping = apart(b, args[reads.size()]);
+      if (usesHead)
+        mapping.map(head(), indexOf(b, args.back()));
+      for (auto [at, value] : llvm::zip(reads, args))
+        mapping.map(at.getResult(), value);
+      return SmallVector<Value>{clone(b, bias, mapping)};
+    })->getResult(0);
+  }
+
+  /// Makes the bias a read of its table.
+  void read(Value table) {
+    while (!body.empty())
+      body.back().erase();
+    OpBuilder inside = OpBuilder::atBlockEnd(&body);
+    Value distance = arith::SubIOp::create(inside, loc, key(), query());
+    Value place = arith::AddIOp::create(inside, loc, distance, arith::ConstantIndexOp::create(inside, loc, before));
+    Value row = usesHead ? head() : arith::ConstantIndexOp::create(inside, loc, 0).getResult();
+    YieldOp::create(inside, loc, ValueRange(AtOp::create(inside, loc, inside.getF32Type(), table, {row, place})));
+  }
+
+  AttendOp op;
+  SymbolTable &symbols;
+  Block &body;
+  OpBuilder builder;
+  Location loc;
+  int64_t heads, before = 0; // rows of the table, and elements before the distance 0
+  bool usesHead = false;
+  Value distances;
+  llvm::SmallDenseMap<Value, bool> known; // values of the region that isOfDistance holds for: whether isOfDistanceAlone does, too
+  SmallVector<AtOp> reads;
+};
+
+struct TabulateBiases : ::xf::impl::XfTabulateBiasesBase<TabulateBiases> {
+  void runOnOperation() override {
+    SymbolTable symbols(getOperation());
+    getOperation()->walk([&](AttendOp op) {
+      if (!op.getBias().empty())
+        Tabulation(op, symbols).run();
+    });
+  }
+};
+
+} // namespace
