@@ -64,6 +64,17 @@ std::optional<TorchStorage> xf::findTorchStorage(const PickleValue &value) {
   return storage;
 }
 
+/// What else is said of a tensor: bits that negate or conjugate its elements, which the storage holds without. Nothing must be.
+static std::string checkMetadata(const PickleValue &metadata) {
+  if (metadata.is(Kind::none) || (metadata.is(Kind::dictionary) && metadata.items.empty()))
+    return {};
+  if (!metadata.is(Kind::dictionary) || !metadata.items[0]->is(Kind::text))
+    return "is not described as PyTorch describes tensors";
+  llvm::StringRef name = metadata.items[0]->text;
+  std::string advice = name == "neg" || name == "conj" ? fmt::format("; save it after resolve_{}()", name.str()) : ", which is not known here";
+  return fmt::format("has the metadata '{}'{}", name.str(), advice);
+}
+
 /// The tensor that _rebuild_tensor (without a version), _v2 or _v3 makes of its arguments.
 static TorchTensor rebuildTensor(llvm::StringRef function, llvm::ArrayRef<const PickleValue *> arguments) {
   TorchTensor tensor;
@@ -79,7 +90,9 @@ static TorchTensor rebuildTensor(llvm::StringRef function, llvm::ArrayRef<const 
   tensor.shape = *shape;
   tensor.shapeKnown = true;
   tensor.strides = *strides;
-  if (function == "_rebuild_tensor_v3") { // the type stands behind the shape, strides, gradient and hooks, and the storage has none
+  size_t metadata = 6; // behind the shape, strides, gradient and hooks
+  if (function == "_rebuild_tensor_v3") { // the type stands there, and the storage has none
+    metadata = 7;
     storage->dtype = std::nullopt;
     if (arguments.size() > 6 && arguments[6]->is(Kind::name)) {
       storage->typeName = fullName(*arguments[6]);
@@ -92,6 +105,8 @@ static TorchTensor rebuildTensor(llvm::StringRef function, llvm::ArrayRef<const 
     tensor.dtype = *storage->dtype;
   else
     tensor.problem = fmt::format("is of {}, which is no type that can be read", storage->typeName);
+  if (tensor.problem.empty() && arguments.size() > metadata)
+    tensor.problem = checkMetadata(*arguments[metadata]);
   return tensor;
 }
 

@@ -206,6 +206,17 @@ TEST(TorchFile, SaysWhyATensorCannotBeRead) {
   EXPECT_HAS(problem(tensor(six, 0, {1 << 30}, {0})), "of shape [1073741824] has elements that are one in memory");
   EXPECT_HAS(problem(tensor(six, 0, {1 << 30, 1 << 30, 1 << 30}, {1, 1, 1})), "is larger than any memory");
   EXPECT_HAS(problem(tensor(storage("Float", "1", 6), 0, {6}, {1})), "is a part of storage '1', which is not there");
+  auto with = [&](const std::string &metadata, const std::string &type = "") {
+    return problem(rebuilt(tensorArguments(six, 0, {2, 3}, {3, 1}) + type + metadata, type.empty() ? "_rebuild_tensor_v2" : "_rebuild_tensor_v3"));
+  };
+  const std::string f32 = name("torch", "float32"), negative = dictionary(text("neg") + yes);
+  for (const std::string &type : {std::string(), f32}) {
+    EXPECT_HAS(with(negative, type), "tensor 'w' has the metadata 'neg'; save it after resolve_neg()");
+    EXPECT_HAS(with(dictionary(text("odd") + none), type), "tensor 'w' has the metadata 'odd', which is not known here");
+    EXPECT_HAS(with(text("neg"), type), "tensor 'w' is not described as PyTorch describes tensors");
+    EXPECT_EQ(with(dictionary(""), type), "");
+    EXPECT_EQ(with(none, type), "");
+  }
   for (const std::string &odd : {rebuilt(""), rebuilt(six + number(0) + numbers({2, 3})), rebuilt(six + number(-1) + numbers({6}) + numbers({1})),
                                  rebuilt(six + number(0) + numbers({6}) + numbers({1, 1})), rebuilt(six + number(0) + numbers({-6}) + numbers({1})),
                                  rebuilt(none + number(0) + numbers({6}) + numbers({1})),
