@@ -146,11 +146,12 @@ static bool hasTensors(const PickleValue &dictionary) {
 }
 
 llvm::Expected<const PickleValue *> xf::findStateDictionary(const PickleValue &root) {
-  if (hasTensors(root))
-    return &root;
+  // What has one beside other things may have a tensor among these, as a loss.
   for (const char *key : stateKeys)
     if (const PickleValue *inner = root.find(key); inner && hasTensors(*inner))
       return inner;
+  if (hasTensors(root))
+    return &root;
   if (root.is(Kind::call) && !findTorchTensor(root)) {
     // Before PyTorch 1.6 a class of modules was a reference: ('module', class, file, source).
     const PickleValue *type = root.items[0];

@@ -184,8 +184,16 @@ TEST(TorchFile, ReadsWhatOtherFunctionsAndProtocolsMake) {
 TEST(TorchFile, FindsTheStateDictionary) {
   std::string state = dictionary(text("w") + matrix), rest = text("optimizer") + dictionary(text("state") + matrix) + text("args") +
                                                              call(name("argparse", "Namespace"), "") + dictionary(text("lr") + none) + "b";
-  for (const char *key : {"state_dict", "model_state_dict", "model", "module"})
+  for (const char *key : {"state_dict", "model_state_dict", "model", "module"}) {
     EXPECT_EQ(errorOfTensor(archive(dictionary(rest + text(key) + state))), "") << key;
+    std::string bytes = archive(dictionary(text("loss") + matrix + text(key) + state));
+    auto file = open(bytes);
+    ASSERT_TRUE(bool(file)) << llvm::toString(file.takeError());
+    ASSERT_EQ((*file)->getTensors().size(), 1u) << key;
+    EXPECT_TRUE((*file)->find("w")) << key;
+    // Tensors whose names begin so are a model's own.
+    EXPECT_EQ(errorOfTensor(archive(dictionary(text("w") + matrix + text(key) + dictionary(text("lr") + none)))), "") << key;
+  }
   EXPECT_HAS(errorOfTensor(archive(dictionary(rest))),
              "not opened: test.pt: holds no tensors by name, as a state dictionary does, nor has it one as 'state_dict', 'model_state_dict', ");
   EXPECT_HAS(errorOfTensor(archive(matrix)), "holds no tensors by name");
