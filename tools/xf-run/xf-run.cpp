@@ -83,7 +83,8 @@ llvm::Error runOnInputs(xf::Engine &engine, const Options &options) {
     auto value = (*file)->read(tensor);
     if (!value)
       return value.takeError();
-    values[name.str()] = std::move(*value);
+    if (!values.try_emplace(name.str(), std::move(*value)).second)
+      return xf::makeError("{}: tensors 'in.{}' and '{}' are the same input", options.inputs.getValue(), name.str(), name.str());
   }
   auto count = xf::runEntries(engine, values, options.entry, [&](const xf::Engine::Entry &, const std::string &name, const xf::Tensor &tensor) {
     results[name] = tensor;
