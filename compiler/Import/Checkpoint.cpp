@@ -220,7 +220,11 @@ llvm::Error Checkpoint::check(mlir::ModuleOp module, llvm::ArrayRef<std::string>
 
   std::vector<llvm::GlobPattern> patterns;
   for (const std::string &text : ignore) {
-    auto pattern = llvm::GlobPattern::create(text);
+    // Of what patterns know, names have all but these two: 'ema[0].w' is itself.
+    std::string escaped;
+    for (char c : text)
+      escaped += llvm::StringRef("[]{}\\").contains(c) ? std::string("\\") + c : std::string(1, c);
+    auto pattern = llvm::GlobPattern::create(escaped);
     if (!pattern)
       return makeError("--ignore '{}': {}", text, llvm::toString(pattern.takeError()));
     patterns.push_back(std::move(*pattern));

@@ -14,7 +14,7 @@ llvm::Expected<std::vector<std::string>> listShards(llvm::ArrayRef<std::string> 
 class Checkpoint : public ParameterSource {
 public:
   /// Opens files and checks that their tensors are the module's: none missing, unreadable, of another shape, in two files, unused
-  /// (unless its name matches one of the glob patterns in `ignore`) or with values that are not finite. The error lists the
+  /// (unless its name matches one of the patterns in `ignore`, with * and ?) or with values that are not finite. The error lists the
   /// problems.
   static llvm::Expected<std::unique_ptr<Checkpoint>> open(llvm::ArrayRef<std::string> paths, mlir::ModuleOp module,
                                                           llvm::ArrayRef<std::string> ignore = {});

@@ -97,7 +97,22 @@ TEST_F(CheckpointTest, TellsAllProblems) {
   EXPECT_HAS(error, "'bias' has dtype I64, but the model needs F64, F32, F16 or BF16");
   EXPECT_HAS(error, "'extra' of shape [1] is not used");
   EXPECT_EQ(error.find("buffers"), std::string::npos);
-  EXPECT_HAS(errorOf(*module, layerTensors(), {"[a"}), "--ignore '[a'");
+}
+
+TEST_F(CheckpointTest, IgnoresByNameWithStarsOnly) {
+  auto module = parse(layers);
+  for (const char *name : {"ema[0].w", "[a", "a]", "{a,b}", "a\\b", "!", "a*b", "a?b"}) {
+    TensorMap tensors = layerTensors();
+    tensors[name] = Tensor::ofInts({1}, {1});
+    EXPECT_HAS(errorOf(*module, tensors), std::string("(--ignore '") + name + "' accepts it)");
+    EXPECT_EQ(errorOf(*module, tensors, {name}), "");
+    EXPECT_EQ(errorOf(*module, tensors, {"*" + std::string(name).substr(1)}), "");
+    EXPECT_EQ(errorOf(*module, tensors, {"?" + std::string(name).substr(1)}), "");
+    EXPECT_NE(errorOf(*module, tensors, {std::string(name) + "."}), "");
+  }
+  TensorMap tensors = layerTensors();
+  tensors["ema0.w"] = Tensor::ofInts({1}, {1});
+  EXPECT_NE(errorOf(*module, tensors, {"ema[0].w"}), "");
 }
 
 TEST_F(CheckpointTest, TakesDoubles) {
