@@ -3,6 +3,7 @@
 #include "compiler/Import/Error.h"
 
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/Signals.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -99,9 +100,11 @@ Error writeFile(StringRef path, bool executable, Writer write) {
     std::filesystem::path link(path.str()), named = std::filesystem::read_symlink(link, code);
     return code ? describe(path, code) : writeFile((link.parent_path() / named).string(), executable, write);
   }
-  // A temporary file beside the target: what is half-written never has the target's name.
+  // A temporary file beside the target: what is half-written never has the target's name. Its own is short, whatever the target's.
   std::error_code code;
-  TemporaryFile file((target + ".").str(), ".tmp", code);
+  SmallString<128> beside(sys::path::parent_path(target));
+  sys::path::append(beside, ".xf-");
+  TemporaryFile file(beside, ".tmp", code);
   if (code)
     return describe(path, code);
   if (Error error = fill(file.descriptor(), path, write))

@@ -51,6 +51,21 @@ TEST_F(WriteFile, ReplacesWholeFilesOnly) {
   EXPECT_EQ(files(), 1);
 }
 
+TEST_F(WriteFile, TakesTheLongestNames) {
+  fs::path longest = folder / std::string(255, 'x');
+  for (const char *text : {"made", "replaced"}) {
+    EXPECT_EQ(write(longest, text), "");
+    EXPECT_EQ(read(longest), text);
+  }
+  EXPECT_EQ(write(longest.string() + 'x', "text"), longest.string() + "x: File name too long");
+  EXPECT_EQ(files(), 1);
+  fs::path before = fs::current_path(); // where a path has no folder
+  fs::current_path(folder);
+  EXPECT_EQ(write("here", "text"), "");
+  fs::current_path(before);
+  EXPECT_EQ(read(folder / "here"), "text");
+}
+
 TEST_F(WriteFile, KeepsLinks) {
   fs::create_directory(folder / "there");
   fs::create_symlink("there/file", folder / "second");
