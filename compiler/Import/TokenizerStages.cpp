@@ -153,7 +153,8 @@ private:
     bool findsNormalised = llvm::any_of(contents.added, [](const AddedToken &token) { return token.isNormalised && !token.isSpecial; });
     if (contents.pattern != XF_TOKENIZER_NO_PATTERN || (findsNormalised && !contents.steps.empty()))
       return false;
-    return llvm::all_of(contents.steps, [](const NormalizerStep &step) {
+    bool isReplaced = false;
+    return llvm::all_of(contents.steps, [&](const NormalizerStep &step) {
       switch (step.step) {
       case XF_TOKENIZER_CLEAN:
       case XF_TOKENIZER_STRIP_NONSPACING:
@@ -162,7 +163,10 @@ private:
         return false;
       case XF_TOKENIZER_REPLACE:
       case XF_TOKENIZER_REPLACE_RUNS: // text that begins with a blank is given none
+        isReplaced = true;
         return isBlank(step.rules.begin()->second);
+      case XF_TOKENIZER_PREPEND: // before what has been replaced it stands for nothing of the line
+        return !isReplaced;
       case XF_TOKENIZER_MAP:
         return llvm::all_of(step.mappings, [](const auto &mapping) { return !mapping.second.empty(); });
       default:

@@ -231,6 +231,13 @@ TEST(Tokenizer, isRefusedWhereItsPiecesAreNotSupported) {
     EXPECT_EQ(message(begins, "/normalizer", {{"type", type}}), first);
   EXPECT_EQ(message(begins, "/normalizer", {{"type", "Strip"}, {"strip_left", true}, {"strip_right", true}}), first);
   EXPECT_EQ(message(begins, "/normalizer", {{"type", "Strip"}, {"strip_left", false}, {"strip_right", true}}), "");
+  auto replaced = [](json pattern) { return json{{"type", "Replace"}, {"pattern", std::move(pattern)}, {"content", "▁"}}; };
+  json prepended = {{"type", "Prepend"}, {"prepend", "ab"}};
+  auto normalizers = [](json one, json other) { return json{{"type", "Sequence"}, {"normalizers", json::array({std::move(one), std::move(other)})}}; };
+  for (const json &pattern : {json{{"String", "  "}}, json{{"Regex", " {2,}"}}}) {
+    EXPECT_EQ(message(begins, "/normalizer", normalizers(replaced(pattern), prepended)), first);
+    EXPECT_EQ(message(begins, "/normalizer", normalizers(prepended, replaced(pattern))), "");
+  }
   json gemma = {{"type", "Split"}, {"pattern", {{"String", " "}}}, {"behavior", "MergedWithPrevious"}, {"invert", false}};
   EXPECT_EQ(message(characters(), "/pre_tokenizer", gemma), "");
   EXPECT_EQ(message(unigram(), "/pre_tokenizer", gemma),
