@@ -1,5 +1,6 @@
 // The model's parameters: from --set, from --config, or from their defaults.
 #include "compiler/Frontend/Evaluator.h"
+#include "compiler/Support/JsonProblem.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include <cmath>
@@ -65,8 +66,7 @@ public:
     try {
       json = parseJson(e.options.configJson);
     } catch (const nlohmann::json::exception &problem) {
-      // Behind the exception's name, which stands in brackets.
-      return fail(e.options.configName + ": is no JSON object:" + llvm::StringRef(problem.what()).split(']').second.str());
+      return fail(e.options.configName + ": is no JSON object: " + xf::describeProblem(problem));
     }
     unwrap(json);
     if (!json.is_object())

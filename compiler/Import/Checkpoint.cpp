@@ -2,30 +2,26 @@
 #include "compiler/Import/Checkpoint.h"
 
 #include "compiler/Import/Error.h"
+#include "compiler/Import/Json.h"
 
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/GlobPattern.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <set>
 
 namespace xf {
 
 using mlir::xf::ParameterOp;
-using json = nlohmann::json;
 
 /// The files that an index names, each once.
 static llvm::Error readIndex(const std::string &path, std::vector<std::string> &shards) {
-  auto buffer = llvm::MemoryBuffer::getFile(path);
-  if (!buffer)
-    return makeError("{}: {}", path, buffer.getError().message());
-  llvm::StringRef text = (*buffer)->getBuffer();
-  json root = json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
-  auto map = root.is_object() ? root.find("weight_map") : root.end();
-  if (!root.is_object() || map == root.end() || !map->is_object() || map->empty())
+  auto root = readJsonObject(path);
+  if (!root)
+    return root.takeError();
+  auto map = root->find("weight_map");
+  if (map == root->end() || !map->is_object() || map->empty())
     return makeError("{}: is no index of a checkpoint: it has no 'weight_map' with tensors", path);
   std::set<std::string> names;
   for (auto &[tensor, file] : map->items()) {

@@ -1,6 +1,7 @@
 #include "compiler/Import/Tokenizer.h"
 
 #include "compiler/Import/Error.h"
+#include "compiler/Import/Json.h"
 #include "compiler/Import/TokenizerContents.h"
 
 using nlohmann::json;
@@ -11,10 +12,11 @@ llvm::Expected<Tokenizer> readTokenizer(llvm::StringRef file, llvm::StringRef te
   TokenizerJson reader;
   TokenizerContents contents;
   Tokenizer tokenizer;
-  json members = json::parse(text.begin(), text.end(), nullptr, false);
-  if (members.is_discarded() || !members.is_object()) {
-    reader.refuse("it is no JSON object");
-  } else if (!members.contains("model")) {
+  auto parsed = parseJsonObject(text);
+  if (!parsed)
+    return makeError("{}: it {}", file.str(), llvm::toString(parsed.takeError()));
+  const json &members = *parsed;
+  if (!members.contains("model")) {
     reader.refuse("it has no 'model', and is no tokenizer.json");
   } else {
     reader.checkMembers(members, "the file", {"version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer", "post_processor",

@@ -1,18 +1,18 @@
 #include "compiler/Import/VocabularyJson.h"
 
 #include "compiler/Import/Error.h"
+#include "compiler/Import/Json.h"
 
-#include <nlohmann/json.hpp>
 #include <vector>
 
 namespace xf {
 
 llvm::Expected<std::string> readVocabularyJson(const std::string &path, const std::string &contents) {
-  auto json = nlohmann::json::parse(contents, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object())
-    return makeError("{}: is no JSON object of tokens and their numbers", path);
-  std::vector<const std::string *> tokens(json.size());
-  for (auto &[token, number] : json.items()) {
+  auto json = parseJsonObject(contents);
+  if (!json)
+    return makeError("{}: {}", path, llvm::toString(json.takeError()));
+  std::vector<const std::string *> tokens(json->size());
+  for (auto &[token, number] : json->items()) {
     auto complain = [&](const char *problem) { return makeError("{}: token '{}' {}", path, token, problem); };
     if (!number.is_number_unsigned())
       return complain("has no number");

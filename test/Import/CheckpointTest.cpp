@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 using namespace xf;
 using mlir::xf::ParameterOp;
@@ -222,7 +223,13 @@ TEST_F(CheckpointTest, ReadsSeveralFiles) {
   EXPECT_HAS(indexed(R"({"weight_map": {"bias": "nowhere"}})"), folder + "/nowhere: No such file");
   EXPECT_HAS(indexed(R"({"weight_map": {"bias": 3}})"), "'bias' has no file's name");
   EXPECT_HAS(indexed("{}"), "it has no 'weight_map'");
-  EXPECT_HAS(indexed("[1"), "it has no 'weight_map'");
+  EXPECT_HAS(indexed("[1]"), index + ": is no JSON object");
+  EXPECT_HAS(indexed("{\"weight_map\": {\n  \"bias\": \"x\",\n}}"),
+             index + ": is no JSON object: parse error at line 3, column 1: syntax error while parsing object key - unexpected '}'");
+  std::filesystem::remove(index);
+  ASSERT_EQ(mkfifo(index.c_str(), 0600), 0);
+  EXPECT_EQ(message({index}), index + ": not a regular file");
+  std::filesystem::remove(index);
   first.insert(*second.begin());
   write(first, second);
   EXPECT_HAS(message({path, other}), "tensor 'bias' is in " + path + " and in " + other);

@@ -18,4 +18,13 @@ TEST(VocabularyJson, hasTheTokensOfTheFile) {
     EXPECT_EQ(vocabulary.find(token), id.get<int32_t>()) << id;
 }
 
+TEST(VocabularyJson, saysWhereItIsNone) {
+  auto error = [](const std::string &text) { return llvm::toString(readVocabularyJson("v.json", text).takeError()); };
+  EXPECT_EQ(error("[]"), "v.json: is no JSON object");
+  std::string cut = error("{\"a\": 0,\n\"b\" 1}");
+  EXPECT_TRUE(llvm::StringRef(cut).starts_with("v.json: is no JSON object: parse error at line 2, column 5: ")) << cut;
+  std::string wordy = error("{\"" + std::string(1 << 20, 'x') + "\n");
+  EXPECT_TRUE(wordy.size() < 300 && llvm::StringRef(wordy).ends_with("…")) << wordy.size();
+}
+
 } // namespace
