@@ -63,8 +63,10 @@ static Error fill(int descriptor, StringRef path, Writer write) {
   out.SetBufferSize(pagesAtOnce);
   Error error = write(out);
   out.flush();
-  if (out.has_error() && !error)
+  if (out.has_error()) { // whose consequence another error may be
+    consumeError(std::move(error));
     error = describe(path, out.error());
+  }
   out.clear_error();
   return error;
 }

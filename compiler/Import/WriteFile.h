@@ -10,12 +10,12 @@
 #include <system_error>
 
 namespace llvm {
-class raw_ostream;
+class raw_fd_ostream;
 }
 
 namespace xf {
 
-using Writer = llvm::function_ref<llvm::Error(llvm::raw_ostream &)>;
+using Writer = llvm::function_ref<llvm::Error(llvm::raw_fd_ostream &)>;
 /// Calls `write` with a stream to the file at `path`. A file appears whole or not at all; what is none (a device, a pipe), or is mounted
 /// there, is written as it is.
 llvm::Error writeFile(llvm::StringRef path, bool executable, Writer write);

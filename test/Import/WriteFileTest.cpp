@@ -79,6 +79,11 @@ TEST_F(WriteFile, KeepsLinks) {
   EXPECT_EQ(write(folder / "round", "text"), (folder / "round").string() + ": Too many levels of symbolic links");
 }
 
+TEST_F(WriteFile, NamesTheDeviceThatIsFull) {
+  for (bool fails : {false, true})
+    EXPECT_EQ(write("/dev/full", "text", fails), "/dev/full: No space left on device");
+}
+
 TEST_F(WriteFile, RefusesFolders) {
   EXPECT_EQ(write(folder, "text"), folder.string() + ": is a folder");
   EXPECT_EQ(write(folder / "none" / "file", "text"), (folder / "none" / "file").string() + ": No such file or directory");

@@ -39,10 +39,10 @@ llvm::Error writeArtefact(const ImageContents &contents, ParameterSource &source
     after.assign(reinterpret_cast<const char *>(&trailer), sizeof(trailer));
   }
   bool executable = carrier == Carrier::executable || carrier == Carrier::library;
-  llvm::Error error = writeFile(path, executable, [&](llvm::raw_ostream &out) {
+  llvm::Error error = writeFile(path, executable, [&](llvm::raw_fd_ostream &out) {
     out << before;
     out.write(head.data(), head.size());
-    llvm::Error error = writeWeights(contents.kernelModule, contents.codeModule.layout, parameters, weightBytes, source, out);
+    llvm::Error error = writeWeights(contents.kernelModule, contents.codeModule.layout, parameters, weightBytes, source, out, [&] { return out.error(); });
     out << after;
     return error;
   });

@@ -12,6 +12,7 @@
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/SymbolTable.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/Support/raw_ostream.h"
 
 #include <atomic>
 #include <cmath>
@@ -130,8 +131,9 @@ private:
 
 class WeightWriter {
 public:
-  WeightWriter(ModuleOp module, llvm::ArrayRef<Tensor> tensors, ParameterSource &source, llvm::raw_ostream &out)
-      : symbols(module), tensors(tensors), source(source), out(out), begin(out.tell()) {}
+  WeightWriter(ModuleOp module, llvm::ArrayRef<Tensor> tensors, ParameterSource &source, llvm::raw_ostream &out,
+               llvm::function_ref<std::error_code()> outError)
+      : symbols(module), tensors(tensors), source(source), out(out), outError(outError), begin(out.tell()) {}
 
   llvm::Error run(int64_t bytes) {
     onAllCores(bytes / kPiece + 1, [&] { work(); });
@@ -238,6 +240,11 @@ private:
       if (piece.first == 0)
         moveTo(tensor.offset);
       out.write(piece.bytes.data(), piece.bytes.size());
+      // Of a full disk the stream knows at once, and would be written to for all that remains.
+      if (std::error_code code = outError ? outError() : std::error_code()) {
+        problem = llvm::errorCodeToError(code);
+        hasFailed = true;
+      }
     }
     ++written;
     turn.notify_all();
@@ -261,6 +268,7 @@ private:
   std::mutex writing; // of these
   std::condition_variable turn;
   llvm::raw_ostream &out;
+  llvm::function_ref<std::error_code()> outError;
   uint64_t begin; // of the weights
   size_t written = 0;
   std::optional<llvm::Error> problem;
@@ -270,9 +278,9 @@ private:
 } // namespace
 
 llvm::Error writeWeights(ModuleOp module, const DataLayout &layout, llvm::ArrayRef<StoredParameter> stored, int64_t bytes, ParameterSource &source,
-                         llvm::raw_ostream &out) {
+                         llvm::raw_ostream &out, llvm::function_ref<std::error_code()> outError) {
   Tensors tensors(layout, stored);
-  return WeightWriter(module, tensors.list, source, out).run(bytes);
+  return WeightWriter(module, tensors.list, source, out, outError).run(bytes);
 }
 
 } // namespace xf

@@ -10,9 +10,10 @@
 namespace xf {
 
 /// Writes the weights range: what `layout` lists, then what `stored` keeps beside, `bytes` in all. All cores compute, and each has some rows in
-/// memory; a weight that does not consist of rows of parameters (see findRows) takes a few copies of the whole.
+/// memory; a weight that does not consist of rows of parameters (see findRows) takes a few copies of the whole. Writing ends where
+/// `outError` tells of an error of `out`.
 llvm::Error writeWeights(mlir::ModuleOp module, const DataLayout &layout, llvm::ArrayRef<StoredParameter> stored, int64_t bytes,
-                         ParameterSource &source, llvm::raw_ostream &out);
+                         ParameterSource &source, llvm::raw_ostream &out, llvm::function_ref<std::error_code()> outError = {});
 
 } // namespace xf
 

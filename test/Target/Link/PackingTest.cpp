@@ -195,4 +195,23 @@ TEST(PackingTest, TheFirstErrorCounts) {
   }
 }
 
+TEST(PackingTest, NothingIsReadForAFullDisk) {
+  std::string text;
+  for (int i = 0; i < 1000; ++i) {
+    std::string name = std::to_string(i);
+    text += "xf.parameter @p" + name + " : tensor<64x64xf32> path \"" + name + "\"\n";
+    text += weight("w" + name, "tensor<64x64xf32>", "layers 1 layout panels", "%w = xf.param @p" + name + " : tensor<64x64xf32>", "%w");
+  }
+  Model model("module {\n" + text + "}\n");
+  NotingSource source(false);
+  std::error_code code;
+  llvm::raw_fd_ostream out("/dev/full", code);
+  ASSERT_FALSE(code);
+  out.SetUnbuffered();
+  auto error = writeWeights(*model.module, model.layout, {}, model.layout.weightBytes, source, out, [&] { return out.error(); });
+  EXPECT_EQ(llvm::toString(std::move(error)), "No space left on device");
+  EXPECT_LT(source.elements.size(), 500u); // a few a core
+  out.clear_error();
+}
+
 } // namespace
