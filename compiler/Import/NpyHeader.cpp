@@ -51,7 +51,7 @@ public:
     while (!take(')')) {
       int64_t dim;
       rest = rest.ltrim();
-      if (!comma || rest.empty() || !llvm::isDigit(rest.front()) || rest.consumeInteger(10, dim))
+      if (!comma || shape.size() == kMostDimensions || rest.empty() || !llvm::isDigit(rest.front()) || rest.consumeInteger(10, dim))
         return std::nullopt;
       shape.push_back(dim);
       comma = take(',');

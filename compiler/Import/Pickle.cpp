@@ -20,6 +20,10 @@ const PickleValue *PickleValue::find(llvm::StringRef key) const {
   return nullptr;
 }
 
+/// A tensor takes some 16 values and 45 instructions. A value takes about 100 bytes, and any other instruction 16 to 40: few bytes of an archive
+/// may be many instructions.
+static constexpr size_t kMostValues = 1 << 22, kMostInstructions = 1 << 23;
+
 namespace xf {
 
 class PickleMachine {
@@ -93,6 +97,8 @@ llvm::StringRef PickleMachine::takeLine() {
 }
 
 PickleValue *PickleMachine::push(Kind kind) {
+  if (result.values.size() == kMostValues)
+    fail("makes more values than any of names and shapes");
   result.values.emplace_back().kind = kind;
   stack.push_back(&result.values.back());
   return stack.back();
@@ -352,7 +358,9 @@ bool PickleMachine::makeObject(unsigned char opcode) {
 }
 
 llvm::Expected<Pickle> PickleMachine::run() {
-  while (problem.empty()) {
+  for (size_t executed = 0; problem.empty(); ++executed) {
+    if (executed == kMostInstructions)
+      fail("has more instructions than any of names and shapes");
     size_t begin = position;
     auto opcode = takeNumber<unsigned char>();
     if (opcode == '.' && problem.empty()) { // STOP

@@ -23,6 +23,9 @@ std::optional<DType> findDType(llvm::StringRef name);
 size_t dtypeSize(DType type);
 bool isFloat(DType type);
 
+/// As many as NumPy and PyTorch know: what has more is damage, of which many tensors may share a copy that is small in its file.
+constexpr size_t kMostDimensions = 64;
+
 /// Bytes that a tensor takes; nothing if no memory has as many.
 std::optional<uint64_t> byteSize(DType type, llvm::ArrayRef<int64_t> shape);
 

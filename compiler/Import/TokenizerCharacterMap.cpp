@@ -14,6 +14,8 @@ class CharacterMap {
 public:
   explicit CharacterMap(NormalizerStep &step) : step(step) {}
 
+  const char *problem = "is damaged";
+
   bool read(llvm::StringRef bytes) {
     if (bytes.size() < 4)
       return false;
@@ -60,6 +62,11 @@ private:
     llvm::StringRef to = strings.slice(place, end);
     if (place >= strings.size() || end == llvm::StringRef::npos || !isUtf8(key) || !isUtf8(to))
       return false;
+    // Parts of a trie may be one in the file, as may replacements: it can be small, whatever it stands for.
+    if (to.size() > mostBytes)
+      return fail("makes more characters of some than programs do");
+    if (step.mappings.size() + step.rules.size() == mostRules)
+      return fail("has more rules than make sense");
     std::vector<uint32_t> from = pointsOf(key);
     if (from.size() == 1)
       step.mappings[from[0]] = pointsOf(to);
@@ -68,12 +75,18 @@ private:
     return true;
   }
 
+  bool fail(const char *what) {
+    problem = what;
+    return false;
+  }
+
   static bool isUtf8(llvm::StringRef text) {
     const auto *at = reinterpret_cast<const llvm::UTF8 *>(text.bytes_begin());
     return llvm::isLegalUTF8String(&at, reinterpret_cast<const llvm::UTF8 *>(text.bytes_end()));
   }
 
-  static constexpr size_t longest = 64, most = 1 << 22;
+  // Those of SentencePiece's authors have 225,276 rules in 262,841 nodes.
+  static constexpr size_t longest = 64, most = 1 << 20, mostRules = 1 << 19, mostBytes = 4 * XF_TOKENIZER_MOST_POINTS;
   NormalizerStep &step;
   llvm::StringRef units, strings;
   std::string key;
@@ -82,13 +95,14 @@ private:
 
 } // namespace
 
-bool readCharacterMap(llvm::StringRef base64, NormalizerStep &step) {
+const char *readCharacterMap(llvm::StringRef base64, NormalizerStep &step) {
   std::vector<char> bytes;
   if (llvm::Error error = llvm::decodeBase64(base64, bytes)) {
     llvm::consumeError(std::move(error));
-    return false;
+    return "is damaged";
   }
-  return CharacterMap(step).read(llvm::StringRef(bytes.data(), bytes.size()));
+  CharacterMap map(step);
+  return map.read(llvm::StringRef(bytes.data(), bytes.size())) ? nullptr : map.problem;
 }
 
 } // namespace xf

@@ -66,8 +66,8 @@ public:
     } else if (type == "Precompiled") {
       known.push_back("precompiled_charsmap");
       add(XF_TOKENIZER_MAP_CLUSTERS);
-      if (!readCharacterMap(reader.text(stage, "precompiled_charsmap", where), steps.back()))
-        reader.refuse("'precompiled_charsmap' of {} is damaged", where);
+      if (const char *problem = readCharacterMap(reader.text(stage, "precompiled_charsmap", where), steps.back()))
+        reader.refuse("'precompiled_charsmap' of {} {}", where, problem);
     } else if (type == "Replace") {
       known.insert(known.end(), {"pattern", "content"});
       readReplace(stage, where);

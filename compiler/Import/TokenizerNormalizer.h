@@ -26,8 +26,8 @@ struct NormalizerStep {
 /// What a file's normalizer says, if it has one.
 std::vector<NormalizerStep> readNormalizer(TokenizerJson &reader, const nlohmann::json &file);
 
-/// The mappings and rules of a table of a SentencePiece model (Precompiled); false where it is damaged.
-bool readCharacterMap(llvm::StringRef base64, NormalizerStep &step);
+/// The mappings and rules of a table of a SentencePiece model (Precompiled); what is wrong with it, or null.
+const char *readCharacterMap(llvm::StringRef base64, NormalizerStep &step);
 
 /// Text after these steps, as a program normalises it.
 std::string normalised(llvm::StringRef text, llvm::ArrayRef<NormalizerStep> steps);

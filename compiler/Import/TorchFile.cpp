@@ -8,7 +8,7 @@
 using namespace xf;
 using Kind = PickleValue::Kind;
 
-/// More than any pickle of names and shapes needs; what it makes takes some ten times as much memory.
+/// More than any pickle of names and shapes needs. What it makes is limited by Pickle.
 static constexpr uint64_t kMostPickle = 32 << 20;
 
 /// With which numbers a file of several pickles begins; 0x1950a86a20f9469cfc6c, the lowest byte first.
@@ -72,7 +72,7 @@ llvm::Error TorchFile::readPickles() {
   if (llvm::Error error = bytes->read(0, text))
     return error;
   // The magic number, the version, the machine, the dictionary, the storages' keys.
-  std::vector<Pickle> pickles;
+  std::vector<Pickle> pickles; // the last two
   size_t begin = 0;
   for (int i = 0; i < 5; ++i) {
     auto pickle = parsePickle(path, llvm::ArrayRef(text).drop_front(begin));
@@ -82,14 +82,15 @@ llvm::Error TorchFile::readPickles() {
     const PickleValue &value = pickle->getRoot();
     if ((i == 0 && !(value.is(Kind::big) && value.text == kMagic)) || (i == 1 && !(value.is(Kind::integer) && value.integer == kVersion)))
       return makeError("{}: is a pickle, but not one of torch.save, whose tensors are read; save them with safetensors.torch.save_file", path);
-    pickles.push_back(std::move(*pickle));
+    if (const PickleValue *isLittle = i == 2 ? value.find("little_endian") : nullptr; isLittle && isLittle->is(Kind::boolean) && !isLittle->integer)
+      return makeError("{}: its numbers have their highest byte first", path);
+    if (i > 2)
+      pickles.push_back(std::move(*pickle));
   }
-  if (const PickleValue *isLittle = pickles[2].getRoot().find("little_endian"); isLittle && isLittle->is(Kind::boolean) && !isLittle->integer)
-    return makeError("{}: its numbers have their highest byte first", path);
-  auto storages = listStorages(pickles[3], pickles[4].getRoot(), begin);
+  auto storages = listStorages(pickles[0], pickles[1].getRoot(), begin);
   if (!storages)
     return storages.takeError();
-  return addTensors(pickles[3].getRoot(), *storages);
+  return addTensors(pickles[0].getRoot(), *storages);
 }
 
 llvm::Expected<TorchFile::Storages> TorchFile::listStorages(const Pickle &dictionary, const PickleValue &keys, uint64_t begin) const {

@@ -34,7 +34,7 @@ static std::optional<std::vector<int64_t>> naturalNumbers(const PickleValue &val
   const PickleValue *tuple = &value;
   if (value.is(Kind::call) && value.items[0]->isName("torch", "Size") && value.items[1]->items.size() == 1)
     tuple = value.items[1]->items[0];
-  if (!tuple->is(Kind::tuple) && !tuple->is(Kind::list))
+  if ((!tuple->is(Kind::tuple) && !tuple->is(Kind::list)) || tuple->items.size() > kMostDimensions)
     return std::nullopt;
   std::vector<int64_t> numbers;
   for (const PickleValue *item : tuple->items) {

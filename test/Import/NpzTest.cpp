@@ -203,6 +203,11 @@ TEST(Npz, NamesWhatIsWrongWithAHeader) {
   EXPECT_HAS(shapeError("(2305843009213693952,)"), "larger than any memory"); // 2^63 bytes
   EXPECT_HAS(shapeError("(3,)"), "needs 12 bytes, but its member holds 8");
   EXPECT_HAS(shapeError("(0,)"), "needs 0 bytes, but its member holds 8");
+  std::string ones = "2";
+  for (int i = 1; i < 64; ++i)
+    ones += ", 1";
+  EXPECT_EQ(shapeError("(" + ones + ")"), "");
+  EXPECT_HAS(shapeError("(" + ones + ", 1)"), "tensor 'a' has a .npy header that does not describe an array");
   for (const char *shape : {"(2)", "2", "[2]", "(-2,)", "(+2,)", "(2.0,)", "(2L,)", "(,)", "(1 2)", "(2,,)", "(2", "(0x2,)", "(9223372036854775808,)"})
     EXPECT_HAS(shapeError(shape), "tensor 'a' has a .npy header that does not describe an array");
   for (const char *header : {"", "{", "{}", "[]", "{'descr': '<f4', 'shape': (2,)}", "{'descr': '<f4' 'fortran_order': False, 'shape': (2,)}",

@@ -125,10 +125,13 @@ TEST(Safetensors, ListsWhatItCannotRead) {
 }
 
 TEST(Safetensors, NamesWhatIsWrong) {
-  EXPECT_HAS(errorOf("[1]", ""), "not a JSON object");
-  EXPECT_HAS(errorOf("{\"a\"", ""), "not a JSON object");
-  EXPECT_HAS(errorOf(std::string(100000, '['), ""), "not a JSON object");
+  EXPECT_HAS(errorOf("[1]", ""), "its header is no JSON object");
+  EXPECT_HAS(errorOf("{\"a\"", ""), "its header is no JSON object");
+  EXPECT_HAS(errorOf(std::string(100000, '['), ""), "its header is no JSON object");
+  EXPECT_HAS(errorOf("{\n\"a\",", ""), "its header is no JSON object: parse error at line 2, column 4: ");
   EXPECT_HAS(errorOf(R"({"a":3})", ""), "'a' is not described");
+  EXPECT_HAS(errorOf(R"({"a":[]})", ""), "'a' is not described");
+  EXPECT_HAS(errorOf(R"({"a":)" + std::string(1 << 20, '['), ""), "'a' is not described");
   EXPECT_HAS(errorOf(R"({"a":{"dtype":"F32"}})", ""), "'a' lacks");
   EXPECT_HAS(errorOf(R"({"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}})", "1234"), "natural number");
   EXPECT_HAS(errorOf(R"({"a":{"dtype":"F32","shape":[1.5],"data_offsets":[0,4]}})", "1234"), "natural number");
@@ -145,7 +148,29 @@ TEST(Safetensors, NamesWhatIsWrong) {
   EXPECT_HAS(errorOf(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}})", "1234"),
              "'a' is there twice");
   EXPECT_HAS(errorOf(std::string("\xff\xff\xff\xff\xff\xff\xff\xff{}", 10)), "header should have 18446744073709551615 bytes");
-  EXPECT_HAS(errorOf("{\"a\xff\":{}}", ""), "not a JSON object"); // invalid UTF-8
+  EXPECT_HAS(errorOf("{\"a\xff\":{}}", ""), "its header is no JSON object"); // invalid UTF-8
+}
+
+TEST(Safetensors, LeavesOutWhatItDoesNotKnow) {
+  std::string before = R"({"__metadata__":{"x":[1,2],"y":{"shape":1},"shape":[-1]},"a":{"note":{"z":1},"notes":[null,"",-1.5],)";
+  const std::string behind = R"("dtype":"U8","shape":[4],"data_offsets":[0,4]})", last = R"(,"__metadata__":{"x":[1]}})";
+  EXPECT_EQ(errorOf(before + behind + "}", "1234"), "");
+  EXPECT_EQ(errorOf("{\"a\":{" + behind + last, "1234"), "");
+  EXPECT_HAS(errorOf(before + behind + last, "1234"), "'__metadata__' is there twice");
+  EXPECT_HAS(errorOf(before + R"("shape":[4],)" + behind + "}", "1234"), "tensor 'a' has its shape twice");
+  for (const char *deep : {R"({"__metadata__":{"x":[[]]}})", R"({"a":{"x":{"y":[]}}})"})
+    EXPECT_HAS(errorOf(deep, ""), "its header is nested too deeply");
+  EXPECT_HAS(errorOf(R"({"a":{"shape":[[]]}})", ""), "natural number");
+  EXPECT_HAS(errorOf(R"({"a":{"shape":{}}})", ""), "'a' lacks");
+  EXPECT_HAS(errorOf(R"({"a":{"data_offsets":[0,0,0]}})", ""), "'a' lacks");
+  auto ones = [&](int count) {
+    std::string dims = "1";
+    for (int i = 1; i < count; ++i)
+      dims += ",1";
+    return errorOf(R"({"a":{"dtype":"U8","shape":[)" + dims + R"(],"data_offsets":[0,1]}})", "1");
+  };
+  EXPECT_EQ(ones(64), "");
+  EXPECT_HAS(ones(65), "tensor 'a' has more than 64 dimensions");
 }
 
 TEST(Safetensors, NamesFilesThatCannotBeRead) {

@@ -4,6 +4,8 @@
 #include "compiler/Import/TokenizerUnicode.h"
 #include "runtime/abi/xf_tokenizer.h"
 
+#include "llvm/Support/Base64.h"
+
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -268,6 +270,34 @@ TEST(Tokenizer, isRefusedWhereItsDecodersAreNotSupported) {
   for (auto [member, value] : {std::pair("content", json("_")), {"stop", json(1)}})
     EXPECT_EQ(message(characters(), ("/decoder/decoders/3/" + std::string(member)).c_str(), value),
               "t.json: the decoder 'Strip' is supported of blanks at the beginning only");
+}
+
+/// A table whose keys of `length` letters are all that there are, in nodes which they share, and have one replacement.
+std::string sharedCharacterMap(unsigned length, const std::string &to) {
+  std::vector<uint32_t> units(256 * (length + 2)); // children of the nodes at each depth
+  units[0] = 256 << 10;
+  for (uint32_t depth = 1; depth <= length; ++depth)
+    for (uint32_t letter = 'a'; letter <= 'z'; ++letter) {
+      uint32_t at = (256 * depth) ^ letter;
+      units[at] = (at ^ (256 * (depth + 1))) << 10 | (depth == length) << 8 | letter;
+    }
+  units[256 * (length + 1)] = 1u << 31;
+  uint32_t size = units.size() * 4;
+  std::string bytes(reinterpret_cast<const char *>(&size), 4);
+  bytes.append(reinterpret_cast<const char *>(units.data()), size);
+  return llvm::encodeBase64(bytes + to + '\0');
+}
+
+TEST(Tokenizer, isRefusedBeforeItsCharacterMapGrows) {
+  auto refused = [](unsigned length, const std::string &to) {
+    return message(unigram(), "/normalizer", {{"type", "Precompiled"}, {"precompiled_charsmap", sharedCharacterMap(length, to)}});
+  };
+  const std::string where = "t.json: 'precompiled_charsmap' of the normalizer 'Precompiled' ";
+  EXPECT_EQ(refused(2, std::string(32, 'x')), "");
+  EXPECT_EQ(refused(1, std::string(33, 'x')), "t.json: the normalizer makes 33 characters of one");
+  EXPECT_EQ(refused(4, std::string(1 << 20, 'x')), where + "makes more characters of some than programs do");
+  EXPECT_EQ(refused(5, "x"), where + "has more rules than make sense");
+  EXPECT_EQ(refused(60, "x"), where + "is damaged");
 }
 
 TEST(Tokenizer, isRefusedWhereItsNormalizerIsNotSupported) {

@@ -208,6 +208,7 @@ TEST(TorchFile, SaysWhyATensorCannotBeRead) {
   EXPECT_HAS(problem(tensor(storage("ComplexFloat", "0", 3), 0, {3}, {1})),
              "test.pt: tensor 'w' is of torch.ComplexFloatStorage, which is no type that can be read");
   EXPECT_HAS(problem(rebuilt(none, "_rebuild_sparse_tensor")), "tensor 'w' is made by torch._utils._rebuild_sparse_tensor, which is not done here");
+  EXPECT_EQ(problem(tensor(six, 0, std::vector<int>(64, 1), std::vector<int>(64, 1))), "");
   EXPECT_HAS(problem(tensor(six, 0, {2, 4}, {4, 1})), "tensor 'w' of dtype F32 and shape [2, 4] needs 8 elements from 0 on, but its storage holds 6");
   EXPECT_HAS(problem(tensor(six, 5, {2}, {1})), "needs 2 elements from 5 on, but its storage holds 6");
   EXPECT_HAS(problem(tensor(six, 7, {0}, {1})), "needs 0 elements from 7 on");
@@ -227,7 +228,7 @@ TEST(TorchFile, SaysWhyATensorCannotBeRead) {
   }
   for (const std::string &odd : {rebuilt(""), rebuilt(six + number(0) + numbers({2, 3})), rebuilt(six + number(-1) + numbers({6}) + numbers({1})),
                                  rebuilt(six + number(0) + numbers({6}) + numbers({1, 1})), rebuilt(six + number(0) + numbers({-6}) + numbers({1})),
-                                 rebuilt(none + number(0) + numbers({6}) + numbers({1})),
+                                 tensor(six, 0, std::vector<int>(65, 1), std::vector<int>(65, 1)), rebuilt(none + number(0) + numbers({6}) + numbers({1})),
                                  rebuilt(number(1) + "Q" + number(0) + numbers({6}) + numbers({1}))})
     EXPECT_HAS(problem(odd), "tensor 'w' is not described as PyTorch describes tensors");
 }
@@ -262,6 +263,14 @@ TEST(TorchFile, SaysWhatIsWrongWithAFile) {
            {std::string("\x8d\xff\xff\xff\xff\xff\xff\xff\xff", 9), "ends in the middle"},
            {"cno line's end", "ends in the middle"}})
     EXPECT_HAS(error(archive(instructions)), "test.pt: its pickle " + message);
+}
+
+TEST(TorchFile, MakesNoMoreValuesThanTensorsNeed) {
+  std::string good = dictionary(text("w") + matrix), opens(1 << 23, '(');
+  EXPECT_HAS(errorOf(open(archive(std::string(1 << 22, 'N') + good))), "test.pt: its pickle makes more values than any of names and shapes");
+  EXPECT_HAS(errorOf(open(archive("N" + std::string(1 << 22, '\x85') + good))), "makes more values than any");
+  EXPECT_HAS(errorOf(open(archive(opens + good))), "test.pt: its pickle has more instructions than any of names and shapes");
+  EXPECT_EQ(errorOfTensor(archive(std::string(1 << 21, 'N') + good)), "");
 }
 
 TEST(TorchFile, ReadsContainersThatHoldThemselves) {
