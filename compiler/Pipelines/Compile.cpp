@@ -48,18 +48,20 @@ void widenBatch(ModuleOp module) {
   setBound(module, generate.name("batch"), rows);
 }
 
+/// What the module has passed; empty for model IR.
+StringRef phaseOf(ModuleOp module) {
+  auto name = module->getAttrOfType<StringAttr>(kPhaseAttr);
+  return name ? name.getValue() : "";
+}
+
 class Compilation {
 public:
   Compilation(ModuleOp module, ParameterSource *source, const CompileOptions &options)
       : module(module), source(source), options(options) {}
 
   llvm::Error run() {
-    if (auto error = checkVocabularies(module, options.source, options.target))
+    if (auto error = checkOptions(module, options))
       return error;
-    if (options.targets.cuda && options.type == FactorType::int8)
-      return makeError("--type int8 is for the CPU: GPU kernels multiply f32, bf16, f16 and int8-weights");
-    if (options.targets.cpu && options.type == FactorType::f16)
-      return makeError("--type f16 is for GPUs (--target cuda): the CPU's kernels multiply f32, bf16, int8 and int8-weights");
     std::string ir;
     if (phase() != kKernelPhase) {
       ir = printModule(module);
@@ -81,8 +83,6 @@ public:
         return error;
       if (auto error = runPasses([&](OpPassManager &passes) { buildKernelPipeline(passes, options.type, options.targets.cpu); }))
         return error;
-    } else if (options.type != FactorType::f32) {
-      return makeError("kernel IR has its types: --type is for what comes before it");
     }
     setPhase(kKernelPhase);
     if (auto error = dump("3-kernel.mlir", printModule(module)))
@@ -104,11 +104,7 @@ public:
   }
 
 private:
-  /// What the module has passed; empty for model IR.
-  StringRef phase() {
-    auto name = module->getAttrOfType<StringAttr>(kPhaseAttr);
-    return name ? name.getValue() : "";
-  }
+  StringRef phase() { return phaseOf(module); }
   void setPhase(StringRef name) { module->setAttr(kPhaseAttr, StringAttr::get(module.getContext(), name)); }
 
   llvm::Error emit(CodeModule &codeModule, const std::string &ir) {
@@ -182,6 +178,18 @@ private:
 };
 
 } // namespace
+
+llvm::Error checkOptions(ModuleOp module, const CompileOptions &options) {
+  if (auto error = checkVocabularies(module, options.source, options.target))
+    return error;
+  if (options.targets.cuda && options.type == FactorType::int8)
+    return makeError("--type int8 is for the CPU: GPU kernels multiply f32, bf16, f16 and int8-weights");
+  if (options.targets.cpu && options.type == FactorType::f16)
+    return makeError("--type f16 is for GPUs (--target cuda): the CPU's kernels multiply f32, bf16, int8 and int8-weights");
+  if (phaseOf(module) == kKernelPhase && options.type != FactorType::f32)
+    return makeError("kernel IR has its types: --type is for what comes before it");
+  return llvm::Error::success();
+}
 
 llvm::Error compile(ModuleOp module, ParameterSource *source, const CompileOptions &options) {
   return Compilation(module, source, options).run();

@@ -29,6 +29,9 @@ struct CompileOptions {
   std::function<llvm::Error(mlir::ModuleOp, const CodeModule &)> inspect;
 };
 
+/// What can be said of options without weights. compile() says it as well.
+llvm::Error checkOptions(mlir::ModuleOp module, const CompileOptions &options);
+
 /// Compiles `module`: model IR, or IR with a derived step or kernel IR if its phase says so. `source` may be null for kinds that are text
 /// (Emit::xf, fused, llvm, assembly and ptx). Diagnostics of passes go to the context's handler and give an error without text.
 llvm::Error compile(mlir::ModuleOp module, ParameterSource *source, const CompileOptions &options);

@@ -7,6 +7,10 @@ checks = Checks()
 (WORK / "product.xf").write_text("model Product() {\n  out: Linear(4, 4)\n  entry run(x: f32[B <= 8, 4]) -> y = out(x)\n}\n")
 compile_model(WORK / "product.xf", WORK / "product", "--random-weights", "1", "--emit=model")
 
+# Options are judged before weights are read.
+status, _, err = compile_model(WORK / "product.xf", WORK / "m", "--weights", WORK / "nowhere", "--type", "f16", ok=False)
+checks.that(status == 1 and "--type f16 is for GPUs" in err, f"a type, and weights: {status} {err}")
+
 # An input has one value.
 four = ("F32", [1, 4], struct.pack("<4f", 1, 2, 3, 4))
 write_safetensors(WORK / "twice", {"in.x": four, "x": four})

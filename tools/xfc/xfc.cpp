@@ -220,13 +220,14 @@ bool findWeights(const Options &options, std::vector<std::string> &files) {
 }
 
 /// Opens what gives the parameters their values; null where nothing does, which is enough for text.
-bool openWeights(const Options &options, llvm::ArrayRef<std::string> weights, mlir::ModuleOp module, bool needed,
-                 std::unique_ptr<xf::ParameterSource> &source) {
+bool openWeights(const Options &options, mlir::ModuleOp module, bool needed, std::unique_ptr<xf::ParameterSource> &source) {
+  auto listOf = [](const cl::list<std::string> &words) { return std::vector<std::string>(words.begin(), words.end()); };
+  std::vector<std::string> weights = listOf(options.weights);
   bool isRandom = options.random.getNumOccurrences();
   if (!weights.empty() && isRandom)
     return refuse("give either --weights or --random-weights");
   if (!weights.empty()) {
-    auto checkpoint = xf::Checkpoint::open(weights, module, std::vector<std::string>(options.ignore.begin(), options.ignore.end()));
+    auto checkpoint = xf::Checkpoint::open(weights, module, listOf(options.ignore));
     if (!checkpoint)
       return refuse(llvm::toString(checkpoint.takeError()));
     source = std::move(*checkpoint);
@@ -298,14 +299,17 @@ int run(const Options &options, bool explains, const char *program, mlir::MLIRCo
 
   if (options.output == "-" && !isText(options.emit) && !explains)
     return fail("only text goes to standard output; -o needs a file for this kind of output");
-  std::unique_ptr<xf::ParameterSource> source;
-  if (!openWeights(options, weights, *module, !isText(options.emit) && !explains, source))
-    return 1;
   compile.emit = options.emit;
   compile.type = options.type;
   compile.output = options.output;
   compile.dumpPhases = options.dumpPhases;
   findCarriers(program, compile);
+  // Before weights are read, which may take long.
+  if (auto error = xf::checkOptions(*module, compile))
+    return fail(llvm::toString(std::move(error)));
+  std::unique_ptr<xf::ParameterSource> source;
+  if (!openWeights(options, *module, !isText(options.emit) && !explains, source))
+    return 1;
   if (explains) {
     compile.output = options.output.empty() ? std::string("-") : options.output.getValue();
     return runExplain(options, *module, std::move(source), text, compile);
