@@ -4,96 +4,120 @@
 #include "compiler/Import/Error.h"
 #include "compiler/Import/Json.h"
 
-#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/GlobPattern.h"
 #include "llvm/Support/Path.h"
 
 #include <cmath>
+#include <deque>
 #include <set>
 
 namespace xf {
 
 using mlir::xf::ParameterOp;
 
-/// The files that an index names, each once.
-static llvm::Error readIndex(const std::string &path, std::vector<std::string> &shards) {
+/// The paths of the files that an index gives tensors, by the tensors' names.
+using Index = std::map<std::string, std::string, std::less<>>;
+
+static bool isIndex(llvm::StringRef path) { return llvm::sys::path::extension(path) == ".json"; }
+
+static llvm::Expected<Index> readIndex(const std::string &path) {
   auto root = readJsonObject(path);
   if (!root)
     return root.takeError();
   auto map = root->find("weight_map");
   if (map == root->end() || !map->is_object() || map->empty())
     return makeError("{}: is no index of a checkpoint: it has no 'weight_map' with tensors", path);
-  std::set<std::string> names;
+  Index index;
   for (auto &[tensor, file] : map->items()) {
     if (!file.is_string())
       return makeError("{}: '{}' has no file's name in 'weight_map'", path, tensor);
-    names.insert(file.get<std::string>());
-  }
-  for (const std::string &name : names) {
     llvm::SmallString<256> shard(llvm::sys::path::parent_path(path));
-    llvm::sys::path::append(shard, name);
-    shards.push_back(shard.str().str());
+    llvm::sys::path::append(shard, file.get_ref<const std::string &>());
+    index.emplace(tensor, shard.str().str());
   }
-  return llvm::Error::success();
+  return index;
+}
+
+/// The files that it names, each once.
+static std::set<std::string> shardsOf(const Index &index) {
+  std::set<std::string> shards;
+  for (const auto &[tensor, shard] : index)
+    shards.insert(shard);
+  return shards;
 }
 
 llvm::Expected<std::vector<std::string>> listShards(llvm::ArrayRef<std::string> paths) {
   std::vector<std::string> shards;
   for (const std::string &path : paths) {
-    if (llvm::sys::path::extension(path) != ".json")
+    if (!isIndex(path)) {
       shards.push_back(path);
-    else if (llvm::Error error = readIndex(path, shards))
-      return error;
+      continue;
+    }
+    auto index = readIndex(path);
+    if (!index)
+      return index.takeError();
+    llvm::append_range(shards, shardsOf(*index));
   }
   return shards;
 }
 
 llvm::Expected<std::unique_ptr<Checkpoint>> Checkpoint::open(llvm::ArrayRef<std::string> paths, mlir::ModuleOp module,
                                                              llvm::ArrayRef<std::string> ignore) {
-  auto shards = listShards(paths);
-  if (!shards)
-    return shards.takeError();
-  std::vector<std::unique_ptr<TensorFile>> files;
-  for (const std::string &path : *shards) {
+  std::unique_ptr<Checkpoint> checkpoint(new Checkpoint);
+  auto add = [&](const std::string &path, const Index *index) -> llvm::Error {
     auto file = openTensorFile(path);
     if (!file)
       return file.takeError();
-    files.push_back(std::move(*file));
-  }
-  return bind(std::move(files), module, ignore);
-}
-
-llvm::Expected<std::unique_ptr<Checkpoint>> Checkpoint::bind(std::unique_ptr<TensorFile> file, mlir::ModuleOp module,
-                                                             llvm::ArrayRef<std::string> ignore) {
-  std::vector<std::unique_ptr<TensorFile>> files;
-  files.push_back(std::move(file));
-  return bind(std::move(files), module, ignore);
-}
-
-llvm::Expected<std::unique_ptr<Checkpoint>> Checkpoint::bind(std::vector<std::unique_ptr<TensorFile>> files, mlir::ModuleOp module,
-                                                             llvm::ArrayRef<std::string> ignore) {
-  llvm::StringMap<Entry> owners;
-  for (const auto &file : files)
-    for (const TensorInfo &tensor : file->getTensors()) {
-      auto [owner, isNew] = owners.try_emplace(tensor.name, Entry{file.get(), &tensor});
-      auto [other, same] = owner->second;
-      // What cannot be read may be in each of them: a note on the files, say.
-      if (!isNew && (tensor.problem.empty() || same->problem.empty()))
-        return makeError("tensor '{}' is in {} and in {}", tensor.name, other->getPath().str(), file->getPath().str());
+    return checkpoint->add(std::move(*file), [&](llvm::StringRef name) {
+      auto given = index ? index->find(name) : Index::const_iterator();
+      return !index || given == index->end() || given->second == path;
+    });
+  };
+  for (const std::string &path : paths) {
+    if (!isIndex(path)) {
+      if (llvm::Error error = add(path, nullptr))
+        return error;
+      continue;
     }
-  std::unique_ptr<Checkpoint> checkpoint(new Checkpoint);
-  checkpoint->files = std::move(files);
+    auto index = readIndex(path);
+    if (!index)
+      return index.takeError();
+    for (const std::string &shard : shardsOf(*index))
+      if (llvm::Error error = add(shard, &*index))
+        return error;
+  }
   if (llvm::Error error = checkpoint->check(module, ignore))
     return error;
   return checkpoint;
 }
 
-Checkpoint::Entry Checkpoint::find(llvm::StringRef name) const {
-  for (const auto &file : files)
-    if (const TensorInfo *tensor = file->find(name))
-      return {file.get(), tensor};
-  return {};
+llvm::Expected<std::unique_ptr<Checkpoint>> Checkpoint::bind(std::unique_ptr<TensorFile> file, mlir::ModuleOp module,
+                                                             llvm::ArrayRef<std::string> ignore) {
+  std::unique_ptr<Checkpoint> checkpoint(new Checkpoint);
+  if (llvm::Error error = checkpoint->add(std::move(file), [](llvm::StringRef) { return true; }))
+    return error;
+  if (llvm::Error error = checkpoint->check(module, ignore))
+    return error;
+  return checkpoint;
 }
+
+llvm::Error Checkpoint::add(std::unique_ptr<TensorFile> file, llvm::function_ref<bool(llvm::StringRef name)> counts) {
+  for (const TensorInfo &tensor : file->getTensors()) {
+    if (!counts(tensor.name)) {
+      stale.insert(&tensor);
+      continue;
+    }
+    auto [known, isNew] = tensors.try_emplace(tensor.name, Entry{file.get(), &tensor});
+    auto [other, same] = known->second;
+    // What cannot be read may be in each of them: a note on the files, say.
+    if (!isNew && (tensor.problem.empty() || same->problem.empty()))
+      return makeError("tensor '{}' is in {} and in {}", tensor.name, other->getPath().str(), file->getPath().str());
+  }
+  files.push_back(std::move(file));
+  return llvm::Error::success();
+}
+
+Checkpoint::Entry Checkpoint::find(llvm::StringRef name) const { return tensors.lookup(name); }
 
 /// What messages call the files.
 std::string Checkpoint::describe() const {
@@ -134,13 +158,20 @@ static bool shapeFits(ParameterOp parameter, llvm::ArrayRef<int64_t> stored) {
   return have.size() == row.size() + 1 && have[0] >= wanted[0] && std::equal(row.begin(), row.end(), have.begin() + 1);
 }
 
-/// What is wrong with a tensor that cannot be read, its shape included.
-static std::string describeUnreadable(ParameterOp parameter, const TensorInfo &tensor) {
-  std::string text = fmt::format("tensor '{}' {}", tensor.name, tensor.problem);
-  if (tensor.shapeKnown && !shapeFits(parameter, tensor.shape))
-    text += fmt::format(" (and has shape {}, but the model needs {})", formatShape(tensor.shape),
-                        formatShape(parameter.getTensorType().getShape().vec()));
-  return text;
+/// What is wrong with the tensor of that name, null where there is none, but for its values; empty if nothing.
+static std::string describeMisfit(ParameterOp parameter, const std::string &path, const TensorInfo *tensor) {
+  std::string wanted = formatShape(parameter.getTensorType().getShape().vec());
+  if (!tensor)
+    return parameter.isTable() ? "" : fmt::format("tensor '{}' of shape {} is missing", path, wanted);
+  bool fits = !tensor->shapeKnown || shapeFits(parameter, tensor->shape);
+  if (!tensor->problem.empty())
+    return fmt::format("tensor '{}' {}", path, tensor->problem) +
+           (fits ? "" : fmt::format(" (and has shape {}, but the model needs {})", formatShape(tensor->shape), wanted));
+  if (!fits)
+    return fmt::format("tensor '{}' has shape {}, but the model needs {}", path, formatShape(tensor->shape), wanted);
+  if (!isFloat(tensor->dtype))
+    return fmt::format("tensor '{}' has dtype {}, but the model needs F64, F32, F16 or BF16", path, dtypeName(tensor->dtype).str());
+  return {};
 }
 
 /// What is wrong with the values of a tensor whose shape fits; empty if nothing.
@@ -176,48 +207,46 @@ static std::string checkValues(const TensorFile &file, ParameterOp parameter, co
   return problem;
 }
 
-/// Enough to see what is wrong: a model of another family would fill screens.
-static constexpr size_t maxProblems = 20;
-
 llvm::Error Checkpoint::check(mlir::ModuleOp module, llvm::ArrayRef<std::string> ignore) const {
+  llvm::StringSet<> used, told;
+  std::vector<std::pair<ParameterOp, Entry>> uses; // of each tensor the first one
   std::vector<std::string> missing, problems;
-  llvm::StringSet<> used;
   for (auto parameter : module.getOps<ParameterOp>())
     forEachIndices(parameter, [&](llvm::ArrayRef<int64_t> indices) {
       if (!parameter.getPath())
         return;
       std::string path = expandPath(parameter, indices);
-      bool first = used.insert(path).second;
-      auto [file, tensor] = find(path);
-      llvm::ArrayRef<int64_t> wanted = parameter.getTensorType().getShape();
-      if (!tensor) {
-        if (!parameter.isTable() && first) {
-          missing.push_back(path);
-          problems.push_back(fmt::format("tensor '{}' of shape {} is missing", path, formatShape(wanted.vec())));
-        }
-      } else if (!tensor->problem.empty()) {
-        if (first)
-          problems.push_back(describeUnreadable(parameter, *tensor));
-      } else if (!shapeFits(parameter, tensor->shape)) {
-        problems.push_back(fmt::format("tensor '{}' has shape {}, but the model needs {}", path, formatShape(tensor->shape),
-                                       formatShape(wanted.vec())));
-      } else if (!isFloat(tensor->dtype)) {
-        problems.push_back(fmt::format("tensor '{}' has dtype {}, but the model needs F64, F32, F16 or BF16", path,
-                                       dtypeName(tensor->dtype).str()));
-      } else if (first) {
-        if (std::string problem = checkValues(*file, parameter, *tensor); !problem.empty())
-          problems.push_back(problem);
-      }
+      bool isFirst = used.insert(path).second;
+      Entry entry = find(path);
+      std::string problem = describeMisfit(parameter, path, entry.tensor);
+      if (problem.empty() && entry.tensor && isFirst)
+        uses.emplace_back(parameter, entry);
+      if (problem.empty() || !told.insert(problem).second)
+        return;
+      problems.push_back(problem);
+      if (!entry.tensor)
+        missing.push_back(path);
     });
   // One name alone says little: many end in "weight".
   if (std::string prefix = missing.size() > 1 && missing.size() == problems.size() ? commonPrefix(missing) : ""; !prefix.empty())
     return makeError("{}: {} tensors that the model needs are there under '{}' only, the first as '{}{}'; 'as' gives a member its name in the checkpoint",
                      describe(), missing.size(), prefix, prefix, missing.front());
+  if (llvm::Error error = findUnused(used, ignore, problems))
+    return error;
+  // Values take the longest by far: they are looked at when all else is right.
+  if (problems.empty())
+    for (auto [parameter, entry] : uses)
+      if (std::string problem = checkValues(*entry.file, parameter, *entry.tensor); !problem.empty())
+        problems.push_back(problem);
+  return describeProblems(std::move(problems));
+}
 
+llvm::Error Checkpoint::findUnused(const llvm::StringSet<> &used, llvm::ArrayRef<std::string> ignore, std::vector<std::string> &problems) const {
   std::vector<llvm::GlobPattern> patterns;
+  std::deque<std::string> texts; // which patterns refer to
   for (const std::string &text : ignore) {
     // Of what patterns know, names have all but these two: 'ema[0].w' is itself.
-    std::string escaped;
+    std::string &escaped = texts.emplace_back();
     for (char c : text)
       escaped += llvm::StringRef("[]{}\\").contains(c) ? std::string("\\") + c : std::string(1, c);
     auto pattern = llvm::GlobPattern::create(escaped);
@@ -231,16 +260,22 @@ llvm::Error Checkpoint::check(mlir::ModuleOp module, llvm::ArrayRef<std::string>
       if (used.contains(tensor.name) && !tensor.identity.empty())
         known.insert(tensor.identity);
     for (const TensorInfo &tensor : file->getTensors())
-      if (!used.contains(tensor.name) && !known.contains(tensor.identity) && llvm::none_of(patterns, [&](auto &p) { return p.match(tensor.name); }))
+      if (!used.contains(tensor.name) && !known.contains(tensor.identity) && !stale.contains(&tensor) &&
+          llvm::none_of(patterns, [&](auto &p) { return p.match(tensor.name); }))
         problems.push_back(fmt::format("tensor '{}'{} is not used by the model (--ignore '{}' accepts it)", tensor.name,
                                        tensor.shapeKnown ? " of shape " + formatShape(tensor.shape) : "", tensor.name));
   }
+  return llvm::Error::success();
+}
+
+llvm::Error Checkpoint::describeProblems(std::vector<std::string> problems) const {
+  constexpr size_t most = 20; // enough to see what is wrong: a model of another family would fill screens
   if (problems.empty())
     return llvm::Error::success();
   size_t count = problems.size();
-  if (count > maxProblems) {
-    problems.resize(maxProblems);
-    problems.push_back(fmt::format("and {} more", count - maxProblems));
+  if (count > most) {
+    problems.resize(most);
+    problems.push_back(fmt::format("and {} more", count - most));
   }
   return makeError("{}: {} tensor{} not fit the model:\n  {}", describe(), count, count == 1 ? " does" : "s do", fmt::join(problems, "\n  "));
 }

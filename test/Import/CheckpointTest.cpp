@@ -91,13 +91,20 @@ TEST_F(CheckpointTest, TellsAllProblems) {
   tensors["buffers.mask"] = Tensor::ofInts({1}, {1});
   std::string error = errorOf(*module, tensors, {"buffers.*"});
   EXPECT_HAS(error, path);
-  EXPECT_HAS(error, "5 tensors do not fit");
+  EXPECT_HAS(error, "4 tensors do not fit");
   EXPECT_HAS(error, "'layers.0.heads.1.weight' of shape [2, 3] is missing");
   EXPECT_HAS(error, "'layers.1.heads.0.weight' has shape [3, 2], but the model needs [2, 3]");
-  EXPECT_HAS(error, "'layers.1.heads.1.weight' holds nan at [1, 1]");
   EXPECT_HAS(error, "'bias' has dtype I64, but the model needs F64, F32, F16 or BF16");
   EXPECT_HAS(error, "'extra' of shape [1] is not used");
   EXPECT_EQ(error.find("buffers"), std::string::npos);
+  // Values are looked at when all else is right.
+  tensors = layerTensors();
+  tensors["layers.1.heads.1.weight"].floats[4] = NAN;
+  tensors["bias"].floats[0] = INFINITY;
+  error = errorOf(*module, tensors);
+  EXPECT_HAS(error, "2 tensors do not fit");
+  EXPECT_HAS(error, "'layers.1.heads.1.weight' holds nan at [1, 1]");
+  EXPECT_HAS(error, "'bias' holds inf at [0]");
 }
 
 TEST_F(CheckpointTest, IgnoresByNameWithStarsOnly) {
@@ -138,11 +145,13 @@ TEST_F(CheckpointTest, TakesDoubles) {
 
 /// Tensors that are 0, but for some that cannot be read.
 struct PartlyReadable : TensorFile {
-  PartlyReadable(const std::string &path, const std::vector<TensorInfo> &tensors) : TensorFile(path) {
+  int &readings;
+  PartlyReadable(const std::string &path, const std::vector<TensorInfo> &tensors, int &readings) : TensorFile(path), readings(readings) {
     for (const TensorInfo &tensor : tensors)
       add(tensor);
   }
   llvm::Error readBytes(const TensorInfo &, uint64_t, llvm::MutableArrayRef<char> out) const override {
+    ++readings;
     llvm::fill(out, 0);
     return llvm::Error::success();
   }
@@ -155,7 +164,9 @@ TEST_F(CheckpointTest, NamesWhatCannotBeReadIfItMatters) {
   )");
   TensorInfo v{"v", DType::F32, {2}, 0, 8}, note{"note", DType::U8, {}, 0, 0, "is no array", false};
   auto message = [&](const std::vector<TensorInfo> &tensors, std::vector<std::string> ignore = {}) {
-    auto checkpoint = Checkpoint::bind(std::make_unique<PartlyReadable>("file", tensors), *module, ignore);
+    int readings = 0;
+    auto checkpoint = Checkpoint::bind(std::make_unique<PartlyReadable>("file", tensors, readings), *module, ignore);
+    EXPECT_EQ(readings, checkpoint ? 4 : 0); // of tensors
     return checkpoint ? "" : llvm::toString(checkpoint.takeError());
   };
   std::vector<TensorInfo> tensors{v, note, {"names", DType::U8, {5}, 0, 0, "is text"}};
@@ -231,7 +242,17 @@ TEST_F(CheckpointTest, ReadsSeveralFiles) {
   EXPECT_EQ(message({index}), index + ": not a regular file");
   std::filesystem::remove(index);
   first.insert(*second.begin());
+  first["bias"].floats[0] = 5;
   write(first, second);
+  // The index says which of both counts.
+  for (auto [file, want] : {std::pair(other, 1.f), std::pair(path, 5.f)}) {
+    std::ofstream(index) << R"({"weight_map": {"layers.0.heads.0.weight": ")" + name(path) + R"(", "extra": ")" + name(other) + R"(", "bias": ")" + name(file) + R"("}})";
+    auto checkpoint = Checkpoint::open({index}, *module);
+    ASSERT_TRUE(bool(checkpoint)) << llvm::toString(checkpoint.takeError());
+    float value = 0;
+    ASSERT_FALSE(bool((*checkpoint)->read(module->lookupSymbol<ParameterOp>("b"), {}, 0, value)));
+    EXPECT_EQ(value, want);
+  }
   EXPECT_HAS(message({path, other}), "tensor 'bias' is in " + path + " and in " + other);
   EXPECT_HAS(message({path, path}), "is in " + path + " and in " + path);
   std::filesystem::remove(other);
