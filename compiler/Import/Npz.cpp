@@ -54,16 +54,16 @@ llvm::Error NpzFile::readHeaders() {
       tensor.dtype = header.dtype;
       tensor.begin = header.size;
       tensor.end = member.size;
+      tensor.storage = i;
+      if (header.byColumns)
+        tensor.strides = columnStrides(tensor.shape);
     }
-    places.push_back({i, header.byColumns && tensor.begin != tensor.end});
     if (!add(std::move(tensor)))
       return makeError("{}: tensor '{}' is there twice", path, name.str());
   }
   return llvm::Error::success();
 }
 
-llvm::Error NpzFile::readBytes(const TensorInfo &tensor, uint64_t first, llvm::MutableArrayRef<char> out) const {
-  Place place = placeOf(tensor);
-  auto read = [&](uint64_t from, llvm::MutableArrayRef<char> bytes) { return archive->read(place.member, tensor.begin + from, bytes); };
-  return place.byColumns ? rowOrder.read(tensor, columnStrides(tensor.shape), read, first, out) : read(first, out);
+llvm::Error NpzFile::readStorage(size_t member, uint64_t first, llvm::MutableArrayRef<char> out) const {
+  return archive->read(member, first, out);
 }

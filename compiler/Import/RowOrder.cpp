@@ -1,8 +1,13 @@
 #include "compiler/Import/RowOrder.h"
 
+#include "compiler/Import/Error.h"
+#include "compiler/Import/TensorFile.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 #include <cstring>
+
+#include <sys/mman.h>
 
 using namespace xf;
 
@@ -20,6 +25,13 @@ Strides xf::columnStrides(llvm::ArrayRef<int64_t> shape) {
   return strides;
 }
 
+bool xf::liesByRows(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> strides) {
+  return llvm::all_of(llvm::zip_equal(shape, strides, rowStrides(shape)), [](const auto &each) {
+    auto [size, stride, byRows] = each;
+    return size == 1 || stride == byRows;
+  });
+}
+
 std::optional<int64_t> xf::countSpan(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> strides) {
   if (llvm::is_contained(shape, 0))
     return 0;
@@ -32,27 +44,65 @@ std::optional<int64_t> xf::countSpan(llvm::ArrayRef<int64_t> shape, llvm::ArrayR
   return span;
 }
 
+char *Scratch::get(uint64_t size) {
+  if (size <= capacity)
+    return bytes;
+  release();
+  void *mapped = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (mapped == MAP_FAILED)
+    return nullptr;
+  bytes = static_cast<char *>(mapped);
+  capacity = size;
+  return bytes;
+}
+
+void Scratch::release() {
+  if (bytes)
+    munmap(bytes, capacity);
+  bytes = nullptr;
+  capacity = 0;
+}
+
 namespace {
+
 struct Dimension {
   int64_t size, from, to; // strides in the file and in the rows
 };
-} // namespace
+using Dimensions = llvm::SmallVector<Dimension>;
+
+/// Those of a tensor's rows, the furthest elements first; neighbours that are one in both orders are one. A size of 1 is none.
+Dimensions findDimensions(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> strides) {
+  Dimensions dimensions;
+  for (auto [size, from, to] : llvm::zip_equal(shape, strides, rowStrides(shape))) {
+    if (size == 1)
+      continue;
+    bool isOne = !dimensions.empty() && dimensions.back().from == from * size;
+    Dimension joined = isOne ? Dimension{dimensions.pop_back_val().size * size, from, to} : Dimension{size, from, to};
+    dimensions.push_back(joined);
+  }
+  return dimensions;
+}
+
+/// Elements in the file from the first one to the last.
+int64_t spanOf(llvm::ArrayRef<Dimension> dimensions) {
+  int64_t span = 1;
+  for (const Dimension &d : dimensions)
+    span += (d.size - 1) * d.from;
+  return span;
+}
 
 template <typename T>
-static void moveToRows(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> strides, const char *source, char *rows) {
-  llvm::SmallVector<Dimension> others;
-  for (auto [size, from, to] : llvm::zip_equal(shape, strides, rowStrides(shape)))
-    if (size != 1)
-      others.push_back({size, from, to});
+void moveToRows(Dimensions others, const char *source, char *rows) {
   // In tiles of two dimensions: neighbours of the one lie next to each other in the rows, of the other in the file.
-  Dimension last = {1, 0, 0}, nearest = {1, 0, 0};
-  if (!others.empty())
-    last = others.pop_back_val();
-  if (!others.empty()) {
-    auto *least = std::min_element(others.begin(), others.end(), [](const Dimension &a, const Dimension &b) { return a.from < b.from; });
-    nearest = *least;
+  auto takeLeast = [&](int64_t Dimension::*stride) {
+    if (others.empty())
+      return Dimension{1, 0, 0};
+    auto *least = llvm::min_element(others, [&](const Dimension &a, const Dimension &b) { return a.*stride < b.*stride; });
+    Dimension taken = *least;
     others.erase(least);
-  }
+    return taken;
+  };
+  Dimension last = takeLeast(&Dimension::to), nearest = takeLeast(&Dimension::from);
   int64_t count = 1;
   for (const Dimension &d : others)
     count *= d.size;
@@ -73,41 +123,98 @@ static void moveToRows(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> st
   }
 }
 
-llvm::Error RowOrder::collect(const TensorInfo &tensor, llvm::ArrayRef<int64_t> strides, Read read) {
-  collected = nullptr;
-  rows = std::vector<char>();
-  std::vector<char> source;
-  uint64_t size = *countSpan(tensor.shape, strides) * dtypeSize(tensor.dtype);
-  // They grow as bytes come: an archive may promise more than it holds.
-  for (uint64_t done = 0; done < size; done = source.size()) {
-    source.resize(std::min<uint64_t>(size, done + (1 << 20)));
-    if (llvm::Error error = read(done, llvm::MutableArrayRef(source).drop_front(done)))
+/// Reads a tensor in its file's order, and puts it into its rows.
+class Collector {
+public:
+  Collector(size_t elementSize, RowOrder::Read read, Scratch &strip, char *rows) : elementSize(elementSize), read(read), strip(strip), rows(rows) {}
+
+  llvm::Error run(Dimensions dimensions) {
+    llvm::stable_sort(dimensions, [](const Dimension &a, const Dimension &b) { return a.from > b.from; });
+    // Where one of them goes on among the elements of another, as no view of a tensor does, all is read at once: no part of a file twice.
+    for (size_t d = 0; d < dimensions.size(); ++d)
+      if (dimensions[d].from < spanOf(llvm::ArrayRef(dimensions).drop_front(d + 1)))
+        return readStrip(dimensions, 0, 0);
+    return readParts(dimensions, 0, 0);
+  }
+
+private:
+  static constexpr int64_t stripBytes = 8 << 20;
+  /// Reading again costs as much as so many bytes.
+  static constexpr int64_t readingBytes = 4 << 10;
+
+  int64_t bytesOf(int64_t elements) const { return elements * int64_t(elementSize); }
+  static bool isRun(llvm::ArrayRef<Dimension> d) { return d.empty() || (d.size() == 1 && d[0].from == 1 && d[0].to == 1); }
+
+  /// What begins at elements `from` of the file and `to` of the rows.
+  llvm::Error readParts(llvm::ArrayRef<Dimension> dimensions, int64_t from, int64_t to) {
+    if (isRun(dimensions))
+      return read(bytesOf(from), {rows + bytesOf(to), size_t(bytesOf(spanOf(dimensions)))});
+    Dimension outer = dimensions.front();
+    llvm::ArrayRef<Dimension> inner = dimensions.drop_front();
+    int64_t span = spanOf(inner), together = 0; // of the outer one, as many as a strip has
+    if (bytesOf(span) <= stripBytes && bytesOf(outer.from - span) <= readingBytes && !(isRun(inner) && bytesOf(span) >= readingBytes))
+      together = std::max<int64_t>(1, (stripBytes - bytesOf(span)) / bytesOf(outer.from) + 1);
+    for (int64_t done = 0, some = 1; done < outer.size; done += some) {
+      int64_t partFrom = from + done * outer.from, partTo = to + done * outer.to;
+      some = std::min(std::max<int64_t>(together, 1), outer.size - done);
+      Dimensions part = {{some, outer.from, outer.to}};
+      part.append(inner.begin(), inner.end());
+      if (llvm::Error error = together > 0 ? readStrip(part, partFrom, partTo) : readParts(inner, partFrom, partTo))
+        return error;
+    }
+    return llvm::Error::success();
+  }
+
+  /// The same, with all that lies between.
+  llvm::Error readStrip(const Dimensions &dimensions, int64_t from, int64_t to) {
+    uint64_t size = bytesOf(spanOf(dimensions));
+    char *source = strip.get(size), *there = rows + bytesOf(to);
+    if (!source)
+      return makeError("needs {} bytes of memory, more than there are", size);
+    if (llvm::Error error = read(bytesOf(from), {source, size_t(size)}))
       return error;
+    switch (elementSize) {
+    case 1:
+      moveToRows<uint8_t>(dimensions, source, there);
+      break;
+    case 2:
+      moveToRows<uint16_t>(dimensions, source, there);
+      break;
+    case 4:
+      moveToRows<uint32_t>(dimensions, source, there);
+      break;
+    default:
+      moveToRows<uint64_t>(dimensions, source, there);
+    }
+    return llvm::Error::success();
   }
-  rows.resize(tensor.end - tensor.begin);
-  switch (dtypeSize(tensor.dtype)) {
-  case 1:
-    moveToRows<uint8_t>(tensor.shape, strides, source.data(), rows.data());
-    break;
-  case 2:
-    moveToRows<uint16_t>(tensor.shape, strides, source.data(), rows.data());
-    break;
-  case 4:
-    moveToRows<uint32_t>(tensor.shape, strides, source.data(), rows.data());
-    break;
-  default:
-    moveToRows<uint64_t>(tensor.shape, strides, source.data(), rows.data());
-  }
+
+  size_t elementSize;
+  RowOrder::Read read;
+  Scratch &strip;
+  char *rows;
+};
+
+} // namespace
+
+llvm::Error RowOrder::collect(const TensorInfo &tensor, Read read) {
+  collected = nullptr;
+  // Memory that is not written to is none: an archive may promise more than it holds.
+  char *there = rows.get(tensor.end - tensor.begin);
+  if (!there)
+    return makeError("tensor '{}' needs {} bytes of memory, more than there are", tensor.name, tensor.end - tensor.begin);
+  if (llvm::Error error = Collector(dtypeSize(tensor.dtype), read, strip, there).run(findDimensions(tensor.shape, tensor.strides)))
+    return error;
   collected = &tensor;
   return llvm::Error::success();
 }
 
-llvm::Error RowOrder::read(const TensorInfo &tensor, llvm::ArrayRef<int64_t> strides, Read read, uint64_t first, llvm::MutableArrayRef<char> out) {
+llvm::Error RowOrder::read(const TensorInfo &tensor, Read read, uint64_t first, llvm::MutableArrayRef<char> out) {
   std::lock_guard lock(mutex);
   if (collected != &tensor)
-    if (llvm::Error error = collect(tensor, strides, read))
+    if (llvm::Error error = collect(tensor, read))
       return error;
-  llvm::copy(llvm::ArrayRef(rows).slice(first, out.size()), out.begin());
+  std::memcpy(out.data(), rows.data() + first, out.size());
   return llvm::Error::success();
 }
 
@@ -116,5 +223,9 @@ void RowOrder::release(const TensorInfo &tensor) {
   if (collected != &tensor)
     return;
   collected = nullptr;
-  rows = std::vector<char>();
+  // A little stays for the next one, which would take a page fault for each page of its own.
+  constexpr uint64_t most = 64 << 20;
+  for (Scratch *scratch : {&rows, &strip})
+    if (scratch->getCapacity() > most)
+      scratch->release();
 }

@@ -58,6 +58,4 @@ llvm::Error SafetensorsFile::parseHeader() {
   return llvm::Error::success();
 }
 
-llvm::Error SafetensorsFile::readBytes(const TensorInfo &tensor, uint64_t first, llvm::MutableArrayRef<char> out) const {
-  return bytes->read(data + tensor.begin + first, out);
-}
+llvm::Error SafetensorsFile::readStorage(size_t, uint64_t first, llvm::MutableArrayRef<char> out) const { return bytes->read(data + first, out); }

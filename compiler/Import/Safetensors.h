@@ -19,7 +19,7 @@ public:
 private:
   explicit SafetensorsFile(std::unique_ptr<ByteFile> from) : TensorFile(from->getPath().str()), bytes(std::move(from)) {}
   llvm::Error parseHeader();
-  llvm::Error readBytes(const TensorInfo &tensor, uint64_t first, llvm::MutableArrayRef<char> out) const override;
+  llvm::Error readStorage(size_t storage, uint64_t first, llvm::MutableArrayRef<char> out) const override;
 
   std::unique_ptr<ByteFile> bytes;
   uint64_t data = 0; // where its tensors begin

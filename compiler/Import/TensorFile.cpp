@@ -116,6 +116,11 @@ llvm::Error TensorFile::checkReadable(const TensorInfo &tensor) const {
   return makeError("{}: tensor '{}' {}", path, tensor.name, tensor.problem);
 }
 
+llvm::Error TensorFile::readBytes(const TensorInfo &tensor, uint64_t first, llvm::MutableArrayRef<char> out) const {
+  auto read = [&](uint64_t from, llvm::MutableArrayRef<char> bytes) { return readStorage(tensor.storage, tensor.begin + from, bytes); };
+  return tensor.strides.empty() ? read(first, out) : rowOrder.read(tensor, read, first, out);
+}
+
 llvm::Error TensorFile::readPieces(const TensorInfo &tensor, int64_t first, int64_t count,
                                    llvm::function_ref<void(const char *elements, int64_t count)> take) const {
   size_t size = dtypeSize(tensor.dtype);

@@ -2,10 +2,9 @@
 #ifndef XF_COMPILER_IMPORT_TENSORFILE_H
 #define XF_COMPILER_IMPORT_TENSORFILE_H
 
+#include "compiler/Import/RowOrder.h"
 #include "compiler/Import/Tensor.h"
 
-#include "llvm/ADT/ArrayRef.h"
-#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
@@ -34,10 +33,12 @@ struct TensorInfo {
   std::string name;
   DType dtype = DType::U8;
   std::vector<int64_t> shape;
-  uint64_t begin = 0, end = 0; // within the data section, or the tensor's member of an archive
+  uint64_t begin = 0, end = 0; // of its bytes within its storage, as many as its elements need
   std::string problem;         // why it cannot be read, as follows on "tensor 'NAME' "; empty: it can be
   bool shapeKnown = true;      // always, where there is no problem
   std::string identity = {};   // tensors of one file for which this is the same are one in memory; empty: it is one by itself
+  size_t storage = 0;          // a part of its file, by the format's number
+  Strides strides = {};        // if it has elements that do not lie row by row there, from `begin` on
   int64_t count() const { return (end - begin) / dtypeSize(dtype); }
 };
 
@@ -55,8 +56,8 @@ public:
   llvm::Error readFloats(const TensorInfo &tensor, int64_t first, llvm::MutableArrayRef<float> out) const;
   /// The whole tensor, whatever its type.
   llvm::Expected<Tensor> read(const TensorInfo &tensor) const;
-  /// Says that the tensor is not needed now: what was made to read it shall not stay in memory.
-  virtual void release(const TensorInfo &tensor) const {}
+  /// Says that the tensor is not needed now: what was made to read it shall not stay in memory, if it is much.
+  void release(const TensorInfo &tensor) const { rowOrder.release(tensor); }
   /// As ParameterSource's.
   virtual bool readsInOrder() const { return false; }
 
@@ -65,19 +66,22 @@ protected:
 
   /// Adds one behind the others; false if there is one of that name.
   bool add(TensorInfo tensor);
-  /// Bytes [first, first + out.size()) of a tensor; with its last ones it may say that the others were damaged.
-  virtual llvm::Error readBytes(const TensorInfo &tensor, uint64_t first, llvm::MutableArrayRef<char> out) const = 0;
+  /// Bytes [first, first + out.size()) of a storage; with its last ones it may say that the others were damaged.
+  virtual llvm::Error readStorage(size_t storage, uint64_t first, llvm::MutableArrayRef<char> out) const = 0;
 
   std::string path;
 
 private:
   llvm::Error checkReadable(const TensorInfo &tensor) const;
+  /// Bytes [first, first + out.size()) of a tensor's rows.
+  llvm::Error readBytes(const TensorInfo &tensor, uint64_t first, llvm::MutableArrayRef<char> out) const;
   /// Hands over elements [first, first + count), some at a time.
   llvm::Error readPieces(const TensorInfo &tensor, int64_t first, int64_t count,
                          llvm::function_ref<void(const char *elements, int64_t count)> take) const;
 
   std::vector<TensorInfo> tensors;
   llvm::StringMap<unsigned> index;
+  mutable RowOrder rowOrder; // of those that do not lie row by row
 };
 
 /// Opens a safetensors or .npz file, or one that torch.save wrote: its first bytes say which.

@@ -59,7 +59,7 @@ llvm::Error TorchFile::readArchive(size_t pickle) {
     if (name == folder + "byteorder" && member.size == llvm::StringRef("big").size())
       return makeError("{}: its numbers have their highest byte first", path);
     if (name.consume_front(folder + "data/"))
-      storages.try_emplace(name, Storage{i, 0, member.size});
+      storages.try_emplace(name, Storage{i, member.size});
   }
   auto root = parsePickle(path, text);
   if (!root)
@@ -93,7 +93,7 @@ llvm::Error TorchFile::readPickles() {
   return addTensors(pickles[0].getRoot(), *storages);
 }
 
-llvm::Expected<TorchFile::Storages> TorchFile::listStorages(const Pickle &dictionary, const PickleValue &keys, uint64_t begin) const {
+llvm::Expected<TorchFile::Storages> TorchFile::listStorages(const Pickle &dictionary, const PickleValue &keys, uint64_t begin) {
   llvm::StringMap<TorchStorage> known;
   for (const PickleValue &value : dictionary.getValues())
     if (auto storage = findTorchStorage(value))
@@ -115,7 +115,8 @@ llvm::Expected<TorchFile::Storages> TorchFile::listStorages(const Pickle &dictio
     if (!isThere || elements > (bytes->getSize() - begin - sizeof(count)) / elementSize)
       return makeError("{}: ends in the middle of storage '{}' (is it cut short?)", path, key->text.str());
     begin += sizeof(count);
-    storages.try_emplace(key->text, Storage{0, begin, elements * elementSize});
+    storages.try_emplace(key->text, Storage{begins.size(), elements * elementSize});
+    begins.push_back(begin);
     begin += elements * elementSize;
   }
   return storages;
@@ -144,7 +145,7 @@ llvm::Error TorchFile::addTensors(const PickleValue &root, const Storages &stora
   auto dictionary = findStateDictionary(root);
   if (!dictionary)
     return makeError("{}: {}", path, llvm::toString(dictionary.takeError()));
-  std::vector<std::pair<TensorInfo, Place>> found;
+  std::vector<TensorInfo> found;
   llvm::ArrayRef<const PickleValue *> items = (*dictionary)->items;
   for (; !items.empty(); items = items.drop_front(2)) {
     auto tensor = items[0]->is(Kind::text) ? findTorchTensor(*items[1]) : std::nullopt;
@@ -154,7 +155,7 @@ llvm::Error TorchFile::addTensors(const PickleValue &root, const Storages &stora
     bool isThere = storage != storages.end();
     if (tensor->problem.empty())
       tensor->problem = checkPlace(*tensor, isThere ? std::optional(storage->second.size) : std::nullopt);
-    auto &[info, place] = found.emplace_back();
+    TensorInfo &info = found.emplace_back();
     info.name = items[0]->text.str();
     info.problem = tensor->problem;
     info.shapeKnown = tensor->shapeKnown;
@@ -166,14 +167,14 @@ llvm::Error TorchFile::addTensors(const PickleValue &root, const Storages &stora
     info.end = info.begin + *byteSize(info.dtype, info.shape);
     info.identity = fmt::format("{} {} {} {} {}", tensor->key.str(), tensor->first, static_cast<int>(info.dtype), formatShape(info.shape),
                                 formatShape(tensor->strides));
-    place = {storage->second, tensor->strides, info.begin == info.end || tensor->strides == rowStrides(info.shape)};
+    info.storage = storage->second.number;
+    if (info.begin != info.end && !liesByRows(info.shape, tensor->strides))
+      info.strides = tensor->strides;
   }
   llvm::sort(found, [](const auto &a, const auto &b) {
-    auto key = [](const auto &x) { return std::tie(x.second.storage.member, x.second.storage.begin, x.first.begin, x.first.name); };
-    return key(a) < key(b);
+    return std::tie(a.storage, a.begin, a.name) < std::tie(b.storage, b.begin, b.name);
   });
-  for (auto &[info, place] : found) {
-    places.push_back(std::move(place));
+  for (TensorInfo &info : found) {
     std::string name = info.name;
     if (!add(std::move(info)))
       return makeError("{}: tensor '{}' is there twice", path, name);
@@ -181,11 +182,6 @@ llvm::Error TorchFile::addTensors(const PickleValue &root, const Storages &stora
   return llvm::Error::success();
 }
 
-llvm::Error TorchFile::readBytes(const TensorInfo &tensor, uint64_t first, llvm::MutableArrayRef<char> out) const {
-  const Place &place = places[&tensor - getTensors().data()];
-  auto read = [&](uint64_t from, llvm::MutableArrayRef<char> part) {
-    from += tensor.begin;
-    return archive ? archive->read(place.storage.member, from, part) : bytes->read(place.storage.begin + from, part);
-  };
-  return place.byRows ? read(first, out) : rowOrder.read(tensor, place.strides, read, first, out);
+llvm::Error TorchFile::readStorage(size_t storage, uint64_t first, llvm::MutableArrayRef<char> out) const {
+  return archive ? archive->read(storage, first, out) : bytes->read(begins[storage] + first, out);
 }

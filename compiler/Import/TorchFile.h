@@ -8,7 +8,6 @@
 #define XF_COMPILER_IMPORT_TORCHFILE_H
 
 #include "compiler/Import/ByteFile.h"
-#include "compiler/Import/RowOrder.h"
 #include "compiler/Import/TorchPickle.h"
 #include "compiler/Import/ZipArchive.h"
 
@@ -22,34 +21,27 @@ public:
   /// A file of several pickles.
   static llvm::Expected<std::unique_ptr<TorchFile>> open(std::unique_ptr<ByteFile> bytes);
 
-  void release(const TensorInfo &tensor) const override { rowOrder.release(tensor); }
   bool readsInOrder() const override { return archive != nullptr; }
 
 private:
   explicit TorchFile(llvm::StringRef path) : TensorFile(path.str()) {}
 
-  /// Where a storage is: a member of the archive, or bytes from `begin` on.
+  /// A storage's number: of the archive's member, or among `begins`.
   struct Storage {
-    size_t member = 0;
-    uint64_t begin = 0, size = 0; // in bytes
+    size_t number = 0;
+    uint64_t size = 0; // in bytes
   };
   using Storages = llvm::StringMap<Storage>; // by key
   llvm::Error readArchive(size_t pickle);
   llvm::Error readPickles();
   /// Storages behind the pickles, the first one at `begin`.
-  llvm::Expected<Storages> listStorages(const Pickle &dictionary, const PickleValue &keys, uint64_t begin) const;
+  llvm::Expected<Storages> listStorages(const Pickle &dictionary, const PickleValue &keys, uint64_t begin);
   llvm::Error addTensors(const PickleValue &root, const Storages &storages);
-  llvm::Error readBytes(const TensorInfo &tensor, uint64_t first, llvm::MutableArrayRef<char> out) const override;
+  llvm::Error readStorage(size_t storage, uint64_t first, llvm::MutableArrayRef<char> out) const override;
 
-  struct Place {
-    Storage storage;
-    Strides strides;
-    bool byRows;
-  };
   std::unique_ptr<ZipArchive> archive; // or
   std::unique_ptr<ByteFile> bytes;
-  std::vector<Place> places; // a tensor's has its number
-  mutable RowOrder rowOrder; // of those that do not lie row by row
+  std::vector<uint64_t> begins; // of storages there
 };
 
 } // namespace xf

@@ -150,7 +150,7 @@ struct PartlyReadable : TensorFile {
     for (const TensorInfo &tensor : tensors)
       add(tensor);
   }
-  llvm::Error readBytes(const TensorInfo &, uint64_t, llvm::MutableArrayRef<char> out) const override {
+  llvm::Error readStorage(size_t, uint64_t, llvm::MutableArrayRef<char> out) const override {
     ++readings;
     llvm::fill(out, 0);
     return llvm::Error::success();
