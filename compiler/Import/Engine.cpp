@@ -7,23 +7,22 @@
 
 using namespace xf;
 
-llvm::Expected<Tensor> xf::convertInput(const Tensor &tensor, const Engine::Port &port) {
+llvm::Expected<Tensor> xf::convertInput(Tensor tensor, const Engine::Port &port) {
   int64_t lacking = port.rank - static_cast<int64_t>(tensor.shape.size());
   if (lacking < 0)
     return makeError("input '{}' has shape {}, but needs {} dimensions", port.name, formatShape(tensor.shape), port.rank);
-  Tensor result = tensor;
-  result.shape.insert(result.shape.begin(), lacking, 1);
+  tensor.shape.insert(tensor.shape.begin(), lacking, 1);
   if (tensor.kind == port.kind)
-    return result;
+    return tensor;
   // Files have no one way to store booleans.
   if (port.kind == Tensor::Kind::Bool) {
-    result.kind = port.kind;
     if (tensor.kind == Tensor::Kind::Float)
-      result.ints.resize(tensor.floats.size());
-    for (size_t i = 0; i < result.ints.size(); ++i)
-      result.ints[i] = tensor.kind == Tensor::Kind::Float ? tensor.floats[i] != 0 : tensor.ints[i] != 0;
-    result.floats.clear();
-    return result;
+      tensor.ints.assign(tensor.floats.size(), 0);
+    for (size_t i = 0; i < tensor.ints.size(); ++i)
+      tensor.ints[i] = tensor.kind == Tensor::Kind::Float ? tensor.floats[i] != 0 : tensor.ints[i] != 0;
+    tensor.kind = port.kind;
+    tensor.floats.clear();
+    return tensor;
   }
   const char *names[] = {"floats", "integers", "booleans"};
   return makeError("input '{}' holds {}, but needs {}", port.name, names[static_cast<int>(tensor.kind)],
@@ -36,28 +35,44 @@ static void dropLeading(Tensor &tensor, int64_t count) {
     tensor.shape.erase(tensor.shape.begin());
 }
 
-/// Runs one entry, whose inputs are all in `values`.
-static llvm::Expected<TensorMap> runEntry(Engine &engine, const Engine::Entry &entry, const TensorMap &values) {
+/// Runs one entry on what `find` has for each of its inputs.
+static llvm::Expected<TensorMap> runEntry(Engine &engine, const Engine::Entry &entry, llvm::function_ref<Tensor *(const std::string &)> find) {
   TensorMap inputs;
+  std::vector<std::pair<const std::string *, int64_t>> lent; // names and ranks
   int64_t lacking = 0;
   for (const Engine::Port &port : entry.inputs) {
-    const Tensor &value = values.find(port.name)->second;
-    auto input = convertInput(value, port);
+    Tensor &value = *find(port.name);
+    int64_t rank = value.shape.size();
+    bool isCopy = value.kind != port.kind;
+    auto input = convertInput(isCopy ? Tensor(value) : std::move(value), port);
     if (!input)
       return makeError("entry '{}': {}", entry.name, llvm::toString(input.takeError()));
-    lacking = std::max<int64_t>(lacking, port.rank - static_cast<int64_t>(value.shape.size()));
+    lacking = std::max(lacking, port.rank - rank);
     inputs.emplace(port.name, std::move(*input));
+    if (!isCopy)
+      lent.emplace_back(&port.name, rank);
   }
   auto results = engine.run(entry.name, inputs);
+  for (auto [name, rank] : lent) {
+    Tensor &value = *find(*name);
+    value = std::move(inputs.find(*name)->second);
+    value.shape.erase(value.shape.begin(), value.shape.end() - rank);
+  }
   if (results)
     for (auto &[name, tensor] : *results)
       dropLeading(tensor, lacking);
   return results;
 }
 
-llvm::Expected<int> xf::runEntries(Engine &engine, const TensorMap &given, llvm::StringRef only,
-                                   llvm::function_ref<void(const Engine::Entry &, const std::string &, const Tensor &)> take) {
-  TensorMap values = given;
+llvm::Expected<int> xf::runEntries(Engine &engine, TensorMap &given, llvm::StringRef only,
+                                   llvm::function_ref<void(const Engine::Entry &, const std::string &, Tensor)> take) {
+  TensorMap fed; // results
+  auto find = [&](const std::string &name) -> Tensor * {
+    for (TensorMap *values : {&given, &fed})
+      if (auto value = values->find(name); value != values->end())
+        return &value->second;
+    return nullptr;
+  };
   std::vector<Engine::Entry> entries = engine.entries();
   if (!only.empty()) {
     llvm::erase_if(entries, [&](const Engine::Entry &entry) { return entry.name != only; });
@@ -69,19 +84,24 @@ llvm::Expected<int> xf::runEntries(Engine &engine, const TensorMap &given, llvm:
   }
   int ran = 0;
   std::vector<bool> done(entries.size());
+  auto isNeeded = [&](const std::string &name) {
+    return llvm::any_of(llvm::enumerate(entries), [&](const auto &entry) {
+      return !done[entry.index()] && llvm::any_of(entry.value().inputs, [&](const Engine::Port &port) { return port.name == name; });
+    });
+  };
   // After each run the first entry in the model's order goes on, so that the order depends on the data alone.
   for (size_t i = 0; i < entries.size(); ++i) {
-    bool ready = llvm::all_of(entries[i].inputs, [&](const Engine::Port &p) { return values.contains(p.name); });
+    bool ready = llvm::all_of(entries[i].inputs, [&](const Engine::Port &p) { return find(p.name); });
     if (done[i] || !ready)
       continue;
     done[i] = true;
-    auto results = runEntry(engine, entries[i], values);
+    auto results = runEntry(engine, entries[i], find);
     if (!results)
       return results.takeError();
     for (auto &[name, tensor] : *results) {
-      take(entries[i], name, tensor);
-      if (!given.contains(name))
-        values.insert_or_assign(name, std::move(tensor));
+      if (!given.contains(name) && isNeeded(name))
+        fed.insert_or_assign(name, tensor);
+      take(entries[i], name, std::move(tensor));
     }
     ++ran;
     i = -1;

@@ -34,13 +34,14 @@ public:
 
 /// `tensor` as an input of the given kind and rank: integers may serve as booleans, and dimensions that it lacks in front have
 /// size 1. An error names what does not fit.
-llvm::Expected<Tensor> convertInput(const Tensor &tensor, const Engine::Port &port);
+llvm::Expected<Tensor> convertInput(Tensor tensor, const Engine::Port &port);
 
 /// Runs the entries whose inputs are there (only the one named, if any is), each once, in the order that the data allow, and
 /// hands every result to `take`. A result feeds the inputs of its name unless `given` has it. Where inputs lacked leading
-/// dimensions, results lose as many. The answer is how many entries ran.
-llvm::Expected<int> runEntries(Engine &engine, const TensorMap &given, llvm::StringRef only,
-                               llvm::function_ref<void(const Engine::Entry &entry, const std::string &name, const Tensor &result)> take);
+/// dimensions, results lose as many. The answer is how many entries ran. What is given may be large: it is lent to the engine, and is back behind
+/// the last run, unless there is an error.
+llvm::Expected<int> runEntries(Engine &engine, TensorMap &given, llvm::StringRef only,
+                               llvm::function_ref<void(const Engine::Entry &entry, const std::string &name, Tensor result)> take);
 /// Which inputs entries lack: "'encode' needs 'src', 'decode' needs 'tgt'".
 std::string lackingInputs(Engine &engine, const TensorMap &given);
 

@@ -60,8 +60,12 @@ GoldenResult xf::compareTensors(llvm::StringRef name, const Tensor &got, const T
   }
   bool gotFloat = got.kind == Tensor::Kind::Float, wantFloat = want.kind == Tensor::Kind::Float;
   if (gotFloat || wantFloat) {
-    auto asFloats = [](const Tensor &t) {
-      return t.kind == Tensor::Kind::Float ? t.floats : std::vector<double>(t.ints.begin(), t.ints.end());
+    std::vector<double> converted; // of one of them at most
+    auto asFloats = [&](const Tensor &t) -> const std::vector<double> & {
+      if (t.kind == Tensor::Kind::Float)
+        return t.floats;
+      converted.assign(t.ints.begin(), t.ints.end());
+      return converted;
     };
     compareFloats(result, asFloats(got), asFloats(want), options);
     return result;
@@ -80,57 +84,63 @@ namespace {
 /// One comparison, and what of the file has been used.
 struct Run {
   Engine &engine;
-  const TensorMap &file;
+  const TensorMap &wanted; // out.NAME
+  TensorMap &given;        // without "in."
   const GoldenOptions &options;
   GoldenReport report;
   std::set<std::string> consumed, produced;
 
-  void take(const std::string &entry, const std::string &name, const Tensor &tensor) {
+  void take(const std::string &entry, const std::string &name, Tensor tensor) {
+    if (auto want = wanted.find("out." + name); want != wanted.end()) {
+      GoldenResult result = compareTensors(name, tensor, want->second, options);
+      result.entry = entry;
+      report.tensors.push_back(std::move(result));
+      produced.insert(want->first);
+    }
     if (options.results)
-      options.results->insert_or_assign(name, tensor);
-    auto want = file.find("out." + name);
-    if (want == file.end())
-      return;
-    GoldenResult result = compareTensors(name, tensor, want->second, options);
-    result.entry = entry;
-    report.tensors.push_back(std::move(result));
-    produced.insert(want->first);
+      options.results->insert_or_assign(name, std::move(tensor));
   }
 
+  /// Behind all else: what is given goes to the engine.
   llvm::Error runGreedy(const Tensor &want) {
     if (want.shape.size() != 2 || want.size() == 0 || want.kind == Tensor::Kind::Float)
       return makeError("out.greedy must hold integers [rows, length], not shape {}", formatShape(want.shape));
     TensorMap inputs;
     for (const Engine::Entry &entry : engine.entries())
       for (const Engine::Port &port : entry.inputs)
-        if (auto value = file.find("in." + port.name); value != file.end()) {
-          auto input = convertInput(value->second, port);
+        if (auto value = given.find(port.name); value != given.end() && !inputs.contains(port.name)) {
+          auto input = convertInput(std::move(value->second), port);
           if (!input)
             return input.takeError();
-          inputs.insert_or_assign(port.name, std::move(*input));
+          inputs.emplace(port.name, std::move(*input));
         }
     auto tokens = engine.greedy(inputs, want.shape[0], want.shape[1]);
     if (!tokens)
       return makeError("greedy search: {}", llvm::toString(tokens.takeError()));
-    take("greedy", "greedy", *tokens);
+    take("greedy", "greedy", std::move(*tokens));
     return llvm::Error::success();
   }
 };
 } // namespace
 
-llvm::Expected<GoldenReport> xf::runGolden(Engine &engine, const TensorMap &file, const GoldenOptions &options) {
-  Run run{engine, file, options, {}, {}, {}};
+llvm::Expected<GoldenReport> xf::runGolden(Engine &engine, TensorMap file, const GoldenOptions &options) {
   TensorMap given;
-  for (const auto &[name, tensor] : file) {
-    if (llvm::StringRef(name).starts_with("in."))
-      given.emplace(name.substr(3), tensor);
-    else if (!llvm::StringRef(name).starts_with("out."))
-      run.report.problems.push_back(fmt::format("tensor '{}' is neither in.NAME nor out.NAME", name));
+  Run run{engine, file, given, options, {}, {}, {}};
+  for (auto it = file.begin(); it != file.end();) {
+    auto tensor = it++;
+    llvm::StringRef name = tensor->first;
+    if (name.starts_with("in.")) {
+      auto node = file.extract(tensor);
+      node.key().erase(0, 3);
+      given.insert(std::move(node));
+    } else if (!name.starts_with("out.")) {
+      run.report.problems.push_back(fmt::format("tensor '{}' is neither in.NAME nor out.NAME", tensor->first));
+    }
   }
-  auto count = runEntries(engine, given, "", [&](const Engine::Entry &entry, const std::string &name, const Tensor &tensor) {
+  auto count = runEntries(engine, given, "", [&](const Engine::Entry &entry, const std::string &name, Tensor tensor) {
     for (const Engine::Port &port : entry.inputs)
       run.consumed.insert(port.name);
-    run.take(entry.name, name, tensor);
+    run.take(entry.name, name, std::move(tensor));
   });
   if (!count)
     return count.takeError();
@@ -160,5 +170,5 @@ llvm::Expected<GoldenReport> xf::runGolden(Engine &engine, llvm::StringRef path,
       return tensor.takeError();
     tensors.emplace(info.name, std::move(*tensor));
   }
-  return runGolden(engine, tensors, options);
+  return runGolden(engine, std::move(tensors), options);
 }

@@ -36,7 +36,7 @@ GoldenResult compareTensors(llvm::StringRef name, const Tensor &got, const Tenso
 /// Runs every entry that can run and compares what it gives. `file` holds in.NAME and out.NAME. A result feeds the
 /// inputs of its name unless the file has in.NAME; out.greedy asks for a search. Everything in the file must be used.
 /// An error is a failure of the engine itself; what merely differs is in the report.
-llvm::Expected<GoldenReport> runGolden(Engine &engine, const TensorMap &file, const GoldenOptions &options = {});
+llvm::Expected<GoldenReport> runGolden(Engine &engine, TensorMap file, const GoldenOptions &options = {});
 
 /// Reads a file of golden numbers, and does the above.
 llvm::Expected<GoldenReport> runGolden(Engine &engine, llvm::StringRef path, const GoldenOptions &options = {});

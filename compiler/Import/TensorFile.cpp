@@ -154,7 +154,11 @@ llvm::Expected<Tensor> TensorFile::read(const TensorInfo &tensor) const {
   result.shape = tensor.shape;
   if (!isFloat(tensor.dtype))
     result.kind = tensor.dtype == DType::Bool ? Tensor::Kind::Bool : Tensor::Kind::Int;
-  // It grows as bytes come: an archive may promise more than it holds.
+  // Of an archive it grows as bytes come: there may be fewer than promised.
+  if (!readsInOrder() && isFloat(tensor.dtype))
+    result.floats.reserve(tensor.count());
+  else if (!readsInOrder())
+    result.ints.reserve(tensor.count());
   llvm::Error error = readPieces(tensor, 0, tensor.count(), [&](const char *elements, int64_t count) {
     for (int64_t i = 0; i < count; ++i)
       if (isFloat(tensor.dtype))

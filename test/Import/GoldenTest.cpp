@@ -51,6 +51,37 @@ TEST(Golden, GivenInputsWin) {
   EXPECT_TRUE(report->passed()) << report->format();
 }
 
+TEST(Golden, LendsInputsAndCopiesNone) {
+  /// Both entries take x, of another rank.
+  struct Sees : Engine {
+    std::map<std::string, const double *> seen;
+    std::vector<Entry> entries() override {
+      using K = Tensor::Kind;
+      return {{"last", {{"x", K::Float, 3}, {"mask", K::Bool, 1}, {"y", K::Float, 1}}, {{"z", K::Float, 1}}},
+              {"first", {{"x", K::Float, 2}}, {{"y", K::Float, 1}}}};
+    }
+    llvm::Expected<TensorMap> run(llvm::StringRef entry, const TensorMap &inputs) override {
+      seen[entry.str()] = inputs.at("x").floats.data();
+      EXPECT_EQ(inputs.at("x").shape, (entry == "first" ? std::vector<int64_t>{1, 2} : std::vector<int64_t>{1, 1, 2}));
+      if (entry == "last") {
+        EXPECT_EQ(inputs.at("mask").ints, (std::vector<int64_t>{1, 0}));
+        EXPECT_EQ(inputs.at("y").floats, (std::vector<double>{5}));
+      }
+      return TensorMap{{entry == "first" ? "y" : "z", floats({5})}};
+    }
+    llvm::Expected<Tensor> greedy(const TensorMap &, int64_t, int64_t) override { return Tensor(); }
+  } engine;
+  TensorMap given{{"x", floats({1, 2})}, {"mask", floats({3, 0})}}, results;
+  const double *x = given["x"].floats.data();
+  auto take = [&](const Engine::Entry &, const std::string &name, Tensor result) { results[name] = std::move(result); };
+  EXPECT_EQ(llvm::cantFail(runEntries(engine, given, "", take)), 2);
+  EXPECT_EQ(engine.seen, (std::map<std::string, const double *>{{"first", x}, {"last", x}}));
+  EXPECT_EQ(results["y"].floats, results["z"].floats);
+  EXPECT_EQ(given["x"].floats.data(), x);
+  EXPECT_EQ(given["x"].shape, (std::vector<int64_t>{2}));
+  EXPECT_EQ(given["mask"].floats, (std::vector<double>{3, 0}));
+}
+
 TEST(Golden, LeadingDimensionsMayBeLeftOut) {
   /// y = x, of rank 3.
   struct Same : Engine {

@@ -54,6 +54,10 @@ public:
     Tensor value;
     value.kind = kindOf(t.dtype);
     value.shape.assign(t.shape, t.shape + t.rank);
+    if (t.dtype == XF_F32)
+      value.floats.reserve(value.size());
+    else
+      value.ints.reserve(value.size());
     for (int64_t i = 0, n = value.size(); i < n; ++i) {
       if (t.dtype == XF_F32)
         value.floats.push_back(static_cast<float *>(t.data)[i]);

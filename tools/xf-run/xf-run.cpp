@@ -86,8 +86,8 @@ llvm::Error runOnInputs(xf::Engine &engine, const Options &options) {
     if (!values.try_emplace(name.str(), std::move(*value)).second)
       return xf::makeError("{}: tensors 'in.{}' and '{}' are the same input", options.inputs.getValue(), name.str(), name.str());
   }
-  auto count = xf::runEntries(engine, values, options.entry, [&](const xf::Engine::Entry &, const std::string &name, const xf::Tensor &tensor) {
-    results[name] = tensor;
+  auto count = xf::runEntries(engine, values, options.entry, [&](const xf::Engine::Entry &, const std::string &name, xf::Tensor tensor) {
+    results[name] = std::move(tensor);
   });
   if (!count)
     return xf::makeError("{}: {}", options.inputs.getValue(), llvm::toString(count.takeError()));
@@ -138,7 +138,7 @@ int main(int argc, char **argv) {
     return 0;
   }
   xf::TensorMap results;
-  auto report = xf::runGolden(*engine, options.golden, {options.rtol, &results});
+  auto report = xf::runGolden(*engine, options.golden, {options.rtol, options.outputs.empty() ? nullptr : &results});
   if (!report)
     return fail(report.takeError());
   llvm::outs() << report->format();
