@@ -45,7 +45,7 @@ private:
   std::string commonPrefix(llvm::ArrayRef<std::string> missing) const;
 
   std::vector<std::unique_ptr<TensorFile>> files;
-  llvm::StringMap<Entry> tensors;             // by name
+  llvm::StringMap<Entry> tensors;           // by name
   llvm::DenseSet<const TensorInfo *> stale; // others, for which an index has another file
 };
 
