@@ -13,8 +13,8 @@ MAY = {
     ABI: (),
     "compiler/Support": (),
     # What makes model IR knows nothing of what becomes of it, and passes and kernels nothing of descriptions or of where weights come from.
-    "compiler/Frontend": (IR, ABI),
-    "compiler/Import": (IR, ABI),
+    "compiler/Frontend": (IR, ABI, "compiler/Support"),
+    "compiler/Import": (IR, ABI, "compiler/Support"),
     "compiler/Reference": (IR, "compiler/Import"),
     "compiler/Transforms": (IR, ABI),
     # What targets share stands on none of them, and no target on another.
