@@ -127,11 +127,12 @@ compare("Norm, one row", MODELS / "seed3/seed3.xf", ["--model", "Norm", *sets(d=
 compare("stories", MODELS / "stories260k/stories260k.xf",
         sets(dim=24, hidden_dim=37, n_layers=2, n_heads=6, n_kv_heads=2, vocab_size=40, max_seq_len=64), {"tokens": tokens((2, 9), 40, False)})
 # Whole numbers of any sign, and zero; as many as leave a part of the last vector.
-for s in (1, 5, 16):
+for s in (1, 5, 16, 45):
     some = [rng.choice([0, 1, -1, 3, -3, 7, rng.randrange(-100, 100), -2**31, 2**31 - 1]) for _ in range(4 * s)]
     some = [packed("I64", [2, s], part) for part in (some[:2 * s], some[2 * s:])]
     compare_type(f"divided {s}", SOURCE / "test/e2e/integers.xf", ["--model", "Divided", "--random-weights", 1], dict(zip("ab", some)))
     compare_type(f"chosen {s}", SOURCE / "test/e2e/integers.xf", ["--model", "Chosen", "--random-weights", 2], {"ids": some[0], "x": floats(2, s, 8)})
+    compare_type(f"shifted {s}", SOURCE / "test/e2e/integers.xf", ["--model", "Shifted", "--random-weights", 3], {"x": floats(4, s, 8)})
     compare_type(f"divisible {s}", SOURCE / "test/e2e/integers.xf", ["--model", "Divisible", "--random-weights", 1], {"x": floats(2, s, 8)})
     compare_type(f"sized {s}", SOURCE / "test/e2e/integers.xf", ["--model", "Sized", "--random-weights", 1], {"x": floats(2, s, 8)})
 for kind in ROUNDED:
