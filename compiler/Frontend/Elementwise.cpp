@@ -183,10 +183,10 @@ Value foldNumber(Evaluator &e, llvm::StringRef op, const Value &operand, Loc loc
     return static_cast<int64_t>(x);
   }
   static const std::map<llvm::StringRef, double (*)(double)> functions = {
-      {"exp", std::exp}, {"log", std::log},   {"sqrt", std::sqrt}, {"sin", std::sin},     {"cos", std::cos},
+      {"exp", std::exp},   {"expm1", std::expm1}, {"log", std::log}, {"log1p", std::log1p}, {"sqrt", std::sqrt}, {"sin", std::sin}, {"cos", std::cos},
       {"tanh", std::tanh}, {"erf", std::erf}, {"abs", std::fabs},  {"floor", std::floor}, {"float", [](double v) { return v; }},
       {"-", [](double v) { return -v; }}};
-  if ((op == "sqrt" && x < 0) || (op == "log" && x <= 0))
+  if ((op == "sqrt" && x < 0) || (op == "log" && x <= 0) || (op == "log1p" && x <= -1))
     return e.poison(loc, fmt::format("{}({}) is not a number", op.str(), x));
   auto function = functions.find(op);
   return function == functions.end() ? e.poison(loc, "'" + op.str() + "' is not defined for " + describe(operand))

@@ -218,7 +218,9 @@ mlir::Value ScalarCode::unary(llvm::StringRef op, Operand operand, Loc loc) {
   if (op == text)                                                                                                                        \
     return math::Op::create(builder, l, x);
   XF_MATH("exp", ExpOp)
+  XF_MATH("expm1", ExpM1Op)
   XF_MATH("log", LogOp)
+  XF_MATH("log1p", Log1pOp)
   XF_MATH("sqrt", SqrtOp)
   XF_MATH("sin", SinOp)
   XF_MATH("cos", CosOp)

@@ -6,7 +6,7 @@ import random
 
 BATCH = "B"
 UNARY = ("relu({})", "gelu({})", "gelu_tanh({})", "quick_gelu({})", "silu({})", "sigmoid({})", "softplus({})", "tanh({})", "erf({})", "abs({})",
-         "-{}", "sin({})", "cos({})", "exp(min({}, 2))", "sqrt(abs({}) + 0.5)", "log(abs({}) + 0.5)", "leaky_relu({})", "elu({})", "square({})",
+         "-{}", "sin({})", "cos({})", "exp(min({}, 2))", "sqrt(abs({}) + 0.5)", "log(abs({}) + 0.5)", "leaky_relu({})", "elu({})", "softsign({})", "square({})",
          "rsqrt(abs({}) + 0.5)", "({}) ^ 2", "max({}, -0.5)", "1 / (1 + abs({}))", "2 * {} - 0.5")
 BINARY = ("{} + {}", "{} - {}", "{} * {}", "{} / (1 + abs({}))", "min({}, {})", "max({}, {})")
 
