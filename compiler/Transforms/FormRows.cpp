@@ -73,6 +73,17 @@ struct Group {
     names.pop_back();
     members.insert(op);
   }
+  /// How many tensors it would read with more members.
+  size_t reads(ArrayRef<Operation *> more) const {
+    SmallPtrSet<Value, 32> read;
+    auto isMember = [&](Operation *op) { return op && (members.contains(op) || llvm::is_contained(more, op)); };
+    for (ArrayRef<Operation *> ops : {members.getArrayRef(), more})
+      for (Operation *op : ops)
+        for (unsigned i : rowOperands(op))
+          if (Value value = op->getOperand(i); !isMember(value.getDefiningOp()))
+            read.insert(value);
+    return read.size();
+  }
   /// The member that stands last in the block.
   Operation *last() const {
     return *llvm::max_element(members, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
@@ -291,7 +302,7 @@ private:
   }
 
   bool canJoin(const Group &group, Operation *op) {
-    return group.fits(rowsOf(op)) && canMoveTo(group, op) && seesRows(group, group, op);
+    return group.reads({op}) <= ::xf::kMostFusedInputs && group.fits(rowsOf(op)) && canMoveTo(group, op) && seesRows(group, group, op);
   }
 
   void place(Operation *op) {
@@ -320,7 +331,7 @@ private:
       if (!other || other == &group)
         continue;
       bool fits = llvm::all_of(other->members, [&](Operation *m) { return group.fits(rowsOf(m)); });
-      if (!fits || !seesRows(group, *other, op) || !canMoveTo(*other, op))
+      if (group.reads(other->members.getArrayRef()) > ::xf::kMostFusedInputs || !fits || !seesRows(group, *other, op) || !canMoveTo(*other, op))
         continue;
       for (Operation *member : other->members) {
         group.add(member);

@@ -53,12 +53,14 @@ private:
   static size_t countOperations(MapOp map) { return map.getBody().front().getOperations().size(); }
 
   bool canTake(MapOp producer) {
-    return producer->getNumResults() == 1 && producer->getBlock() == root->getBlock() && operations + countOperations(producer) <= kMostOperations;
+    return producer->getNumResults() == 1 && producer->getBlock() == root->getBlock() && operations + countOperations(producer) <= kMostOperations &&
+           reads + producer.getNumOperands() <= ::xf::kMostFusedInputs + 1;
   }
 
   void take(MapOp map) {
     members.insert(map);
     operations += countOperations(map);
+    reads += map.getNumOperands() - (map == root ? 0 : 1);
   }
 
   /// Notes a member's use; whether now all are members'.
@@ -101,7 +103,7 @@ private:
   }
 
   MapOp root;
-  size_t operations = 0;
+  size_t operations = 0, reads = 0; // at most: the same tensor may be read twice
   llvm::SetVector<Operation *> members;
   DenseMap<Value, size_t> openUses; // that are not yet known to be members'
   Block *body = nullptr;

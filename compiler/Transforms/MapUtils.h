@@ -9,6 +9,9 @@
 
 namespace xf {
 
+/// What is fused reads at most so many tensors: a kernel of a GPU has XF_ABI_MAX_GPU_VIEWS, the factors and results of a product among them.
+constexpr size_t kMostFusedInputs = 30;
+
 /// Operand positions and their maps, without repetitions: what a merged op reads.
 class MappedInputs {
 public:

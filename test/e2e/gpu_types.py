@@ -66,10 +66,10 @@ for kind in TOLERANCE:
     status, _, err = compile_model(description, WORK / "x", "--set", "vocab=8", "--set", "d=8", "--weights", weights, "--emit=model", "--type", kind,
                                    "--target", "cuda", ok=False)
     checks.that(status == 0 if kind != "f16" else "beyond the largest number of f16" in err, f"a weight of 70000 in {kind}: {status} {err}")
-# A launch takes so many parameters and no more.
-for count, wanted in ((38, None), (40, "no kernels of more than 39 tensors; this one has 41")):
+# A launch takes so many parameters and no more: what would read more is several kernels.
+for count in (29, 30, 31, 32, 38, 40, 200):
     names = [f"x{i}" for i in range(count)]
     description.write_text(f"model Many() {{\n  entry run({', '.join(name + ': f32[B, 8]' for name in names)}) -> y = {' + '.join(names)}\n}}\n")
     status, _, err = compile_model(description, WORK / "x", "--random-weights", 1, "--emit=model", "--target", "cuda", ok=False)
-    checks.that(wanted in err if wanted else status == 0, f"a sum of {count} tensors: {status} {err}")
+    checks.that(status == 0, f"a sum of {count} tensors: {status} {err}")
 checks.end()
