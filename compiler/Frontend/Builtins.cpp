@@ -163,8 +163,8 @@ Value runLinear(Evaluator &e, Args &args, Loc loc) {
 #define XF_BINARY(name) {name, [](Evaluator &e, Args &args, Loc loc) { return runBinary(e, args, loc, name); }}
 
 const Builtin kBuiltins[] = {
-    XF_UNARY("exp"), XF_UNARY("expm1"), XF_UNARY("log"), XF_UNARY("log1p"), XF_UNARY("sqrt"), XF_UNARY("sin"), XF_UNARY("cos"), XF_UNARY("tanh"), XF_UNARY("erf"),
-    XF_UNARY("abs"), XF_UNARY("floor"), XF_UNARY("int"), XF_UNARY("float"), XF_BINARY("min"), XF_BINARY("max"), XF_BINARY("div"),
+    XF_UNARY("exp"), XF_UNARY("expm1"), XF_UNARY("log"), XF_UNARY("log1p"), XF_UNARY("sqrt"), XF_UNARY("sin"), XF_UNARY("cos"), XF_UNARY("tanh"),
+    XF_UNARY("erf"), XF_UNARY("abs"), XF_UNARY("floor"), XF_UNARY("int"), XF_UNARY("float"), XF_BINARY("min"), XF_BINARY("max"), XF_BINARY("div"),
     {"where", runWhere}, {"even", runEven}, {"positions", runPositions}, {"size", runSize}, {"len", runLen}, {"range", runRange},
     {"zip", runZip}, {"delay", runDelay}, {"linear", runLinear},
     {"rowsum", [](Evaluator &e, Args &args, Loc loc) { return reduce(e, args, loc, "rowsum", mlir::xf::ReduceKind::sum); }},

@@ -25,7 +25,7 @@ extern "C" {
 
 #define XF_ABI_MAGIC "XFIMAGE"
 #define XF_ABI_TRAILER_MAGIC "XFTRAIL"
-#define XF_ABI_VERSION 21u
+#define XF_ABI_VERSION 22u
 #define XF_ABI_PAGE 4096u
 #define XF_ABI_MAX_RANK 6
 #define XF_ABI_LONGEST_NAME 4096u /* bytes of a name, none of them 0 */
@@ -246,8 +246,9 @@ typedef struct xf_abi_gpu_pair {
  *   the row may not choose it.
  * draw(logits, forbidden, classes, values, tokens, norms, sentences, draws, how): draws a token for each open beam of sentences, which are as
  *   advance has them. draws u64[G, K] is what a sentence's random numbers are made of, the same for its K beams. how is an f64, the temperature, an
- *   f64, the share, and an i64: of how many best tokens it draws, which values, tokens and norms are what choose_logits has found of, or 0, if it
- *   draws of all. What it has drawn takes the place of the row's first value and token. runtime/core/row_sample.h says how. */
+ *   f64, the share, an i64: of how many best tokens it draws, which values, tokens and norms are what choose_logits has found of, or 0, if it
+ *   draws of all, and an f64: how far logits may be from the largest, or -inf. What it has drawn takes the place of the row's first value and
+ *   token. runtime/core/row_sample.h says how. */
 #define XF_ABI_ADVANCED_BEAMS 32
 #define XF_ABI_MOST_CHOSEN 64 /* 2 * XF_ABI_ADVANCED_BEAMS */
 enum xf_abi_sentence {

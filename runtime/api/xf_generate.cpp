@@ -39,7 +39,7 @@ search_options options_of(const xf_generate_options *given, int64_t sentences, b
   result.repetition_penalty = o.repetition_penalty;
   result.no_repeat_ngram = o.no_repeat_ngram;
   result.samples = o.sample != 0;
-  result.sample = {o.temperature, o.top_k, o.top_p};
+  result.sample = {o.temperature, o.top_k, o.top_p, o.min_p};
   result.seed = o.seed;
   require(o.ends_count >= 0 && (o.ends || o.ends_count == 0), "the tokens that end results are null");
   result.ends = {o.ends, static_cast<size_t>(o.ends_count)};

@@ -24,7 +24,8 @@ bool is_better(const candidate &x, const candidate &y) { return x.logit != y.log
 template <typename Set> class row_draw {
 public:
   XF_INLINE row_draw(const float *logits, int64_t size, const sampling &how, candidate *scratch)
-      : logits_(logits), size_(size), how_(how), best_(scratch), scale_(static_cast<float>(1.0 / how.temperature)) {
+      : logits_(logits), size_(size), how_(how), best_(scratch), scale_(static_cast<float>(1.0 / how.temperature)),
+        least_distance_(how.least_distance()) {
     for (int64_t block = 0; block < size; block += kBlock)
       top_ = std::max(top_, largest(block));
   }
@@ -32,7 +33,7 @@ public:
   XF_INLINE candidate run(double uniform) {
     bool some = how_.top_k > 0 && how_.top_k < size_;
     if (!some && how_.top_p >= 1.0)
-      return draw_of_all(uniform * weight_of_all());
+      return draw_of_all(uniform * weight_of_all<true>());
     float least = some ? least_of_best() : least_of_share();
     collect(least);
     if (some && how_.top_k < count_) {
@@ -42,7 +43,10 @@ public:
     if (some && how_.top_k <= XF_ABI_MOST_CHOSEN)
       return draw_of_few(uniform);
     weigh_steps();
-    double kept = keep_share(some ? 0.0 : weight_of_all());
+    double all = some ? weight_of_steps() : weight_of_all<false>();
+    if (least_distance_ > kNone)
+      leave_near();
+    double kept = keep_share(all);
     return draw_of_best(uniform * kept);
   }
 
@@ -56,21 +60,28 @@ private:
   // Weights are probabilities but for a factor; the largest is 1.
   XF_INLINE f32 weight(f32 v) const { return exp_negative<Set>((v - top_) * scale_); }
   XF_INLINE double weight(const candidate &c) const { return xf_exp((static_cast<double>(c.logit) - top_) / how_.temperature); }
-  XF_INLINE double weight_of_block(int64_t block) const {
-    return sum_of<Set>(logits_ + block, columns(block), [this](f32 v) __attribute__((always_inline)) { return weight(v); });
+  XF_INLINE bool is_near(float logit) const { return logit - top_ >= least_distance_; }
+  // The weight of those that are near, and 0 of others.
+  XF_INLINE f32 near_weight(f32 v) const {
+    using u32 = typename Set::u32;
+    const typename Set::i32 are_near = v - top_ >= least_distance_;
+    return (f32)((u32)weight(v) & (u32)are_near);
   }
-  XF_INLINE double weight_of_all() const {
+  template <bool Near> XF_INLINE double weight_of_block(int64_t block) const {
+    return sum_of<Set>(logits_ + block, columns(block), [this](f32 v) __attribute__((always_inline)) { return Near ? near_weight(v) : weight(v); });
+  }
+  template <bool Near> XF_INLINE double weight_of_all() const {
     double sum = 0;
     for (int64_t block = 0; block < size_; block += kBlock)
-      sum += weight_of_block(block);
+      sum += weight_of_block<Near>(block);
     return sum;
   }
 
-  // The token where the running sum of weights passes `goal`.
+  // The token where the running sum of weights of those that are near passes `goal`.
   XF_INLINE candidate draw_of_all(double goal) const {
     int64_t block = 0;
-    double weight = weight_of_block(0);
-    for (; goal >= weight && block + kBlock < size_; weight = weight_of_block(block)) {
+    double weight = weight_of_block<true>(0);
+    for (; goal >= weight && block + kBlock < size_; weight = weight_of_block<true>(block)) {
       goal -= weight;
       block += kBlock;
     }
@@ -78,7 +89,7 @@ private:
     candidate found = {kNone, -1};
     for (int64_t i = block; i < block + columns(block) && goal >= 0; ++i) {
       candidate here = {logits_[i], static_cast<int32_t>(i)};
-      double own = this->weight(here);
+      double own = is_near(here.logit) ? this->weight(here) : 0.0;
       goal -= own;
       if (own > 0)
         found = here;
@@ -104,7 +115,7 @@ private:
   // Tokens with less than (1 - p) / size of all probability have together less than what may be left out: none of them is
   // among the fewest that have the share p.
   XF_INLINE float least_of_share() const {
-    double weight = (1.0 - how_.top_p) / static_cast<double>(size_) * weight_of_all();
+    double weight = (1.0 - how_.top_p) / static_cast<double>(size_) * weight_of_all<false>();
     return static_cast<float>(top_ + (std::log(weight) - 0.01) * how_.temperature); // less by more than roundings
   }
   XF_INLINE void collect(float least) {
@@ -124,7 +135,7 @@ private:
     for (int64_t i = 0; i < count_; ++i)
       all += weights[static_cast<size_t>(i)] = weight(best_[i]);
     int64_t count = 0;
-    while (count < count_ && kept < how_.top_p * all)
+    while (count < count_ && kept < how_.top_p * all && is_near(best_[count].logit))
       kept += weights[static_cast<size_t>(count++)];
     double goal = uniform * kept;
     int64_t drawn = 0;
@@ -142,6 +153,7 @@ private:
     double range = static_cast<double>(top_) - least;
     steps_per_logit_ = range > 0 ? kSteps / range : 0.0;
     last_step_ = step_of({least, 0});
+    step_weights_.fill(0);
     for (int64_t i = 0; i < count_; ++i)
       step_weights_[static_cast<size_t>(step_of(best_[i]))] += weight(best_[i]);
   }
@@ -158,11 +170,20 @@ private:
     return {begin, end};
   }
 
-  // Leaves of the candidates, best first, the fewest that have the share `top_p` of `all`; 0: of their own weight. Returns their weight.
+  XF_INLINE double weight_of_steps() const {
+    double sum = 0;
+    for (double weight : step_weights_)
+      sum += weight;
+    return sum;
+  }
+  // Leaves of the candidates those that are near.
+  XF_INLINE void leave_near() {
+    count_ = std::partition(best_, best_ + count_, [&](const candidate &c) { return is_near(c.logit); }) - best_;
+    weigh_steps();
+  }
+
+  // Leaves of the candidates, best first, the fewest that have the share `top_p` of `all`, or all of them. Returns their weight.
   XF_INLINE double keep_share(double all) {
-    if (all == 0)
-      for (double weight : step_weights_)
-        all += weight;
     double goal = how_.top_p * all, sum = 0;
     int step = 0;
     for (; step < last_step_ && sum + weight_of_step(step) < goal; ++step)
@@ -193,11 +214,11 @@ private:
   int64_t size_;
   const sampling &how_;
   candidate *best_;
-  float scale_, top_ = kNone;
+  float scale_, least_distance_, top_ = kNone;
   int64_t count_ = 0;
   double steps_per_logit_ = 0;
   int last_step_ = 0; // the least candidate's
-  std::array<double, kSteps> step_weights_ = {};
+  std::array<double, kSteps> step_weights_;
 };
 
 candidate sample_baseline(const float *x, int64_t size, const sampling &how, double uniform, candidate *scratch) {
@@ -213,6 +234,8 @@ sample_avx512(const float *x, int64_t size, const sampling &how, double uniform,
 }
 
 } // namespace
+
+float sampling::least_distance() const { return min_p > 0.0 ? static_cast<float>(temperature * std::log(min_p)) : kNone; }
 
 row_sampler row_sampler_for(int isa) {
   return isa >= XF_ABI_AVX512 ? sample_avx512 : isa >= XF_ABI_AVX2 ? sample_avx2 : sample_baseline;

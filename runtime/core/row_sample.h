@@ -10,12 +10,16 @@
 namespace xf::rt {
 
 // Of all tokens the `top_k` best; of these the fewest, best first, that have together at least the share `top_p` of their
-// probability (Holtzman et al. 2020, "The curious case of neural text degeneration"). Probabilities are proportional to
-// e^(logit / temperature).
+// probability (Holtzman et al. 2020, "The curious case of neural text degeneration"); and of these only those that are at least `min_p`
+// times as probable as the best (Nguyen et al. 2024, "Turning up the heat"). Probabilities are proportional to e^(logit / temperature).
 struct sampling {
   double temperature = 1.0;
   int32_t top_k = 0; // 0: all
   double top_p = 1.0;
+  double min_p = 0.0;
+
+  // How far a token's logit may be from the best one's, which is at least 0, below it: what min_p leaves, by one subtraction of f32.
+  float least_distance() const;
 };
 
 // Draws a token, where `uniform` lies in [0, 1). Of the logits one at least is above -inf, and all are numbers or -inf; `scratch`

@@ -48,6 +48,8 @@ void search_check::options(const search_options &o) const {
     fail(status::invalid_argument, "the number of tokens to draw from must not be negative, as %d is", o.sample.top_k);
   if (o.samples && !(o.sample.top_p > 0.0 && o.sample.top_p <= 1.0))
     fail(status::invalid_argument, "the share of probability to draw from must be above 0 and at most 1, not %g", o.sample.top_p);
+  if (o.samples && !(o.sample.min_p >= 0.0 && o.sample.min_p <= 1.0))
+    fail(status::invalid_argument, "how probable a drawn token is at least, of the likeliest, must be between 0 and 1, not %g", o.sample.min_p);
   if (o.on_token && o.beam > 1)
     fail(status::invalid_argument, "tokens are told as they are chosen with one beam, not with %d", o.beam);
   if (o.has_prefixes() && !source.exists())

@@ -15,6 +15,8 @@ namespace {
 
 // Positions that are moved together.
 constexpr int64_t kTogether = 4;
+// What draws are told.
+constexpr int64_t kDrawWords = 4;
 
 } // namespace
 
@@ -23,7 +25,7 @@ logit_choice::places::places(const logit_choice &c) {
   auto add = [&](int64_t count, uint64_t size) { return plan.add(static_cast<uint64_t>(count), size, device::kAlignment); };
   int64_t changed = c.has(kChanges) ? c.rows_ : 0, scored = c.has(kScores) ? c.rows_ : 0, drawn = c.has(kDraws) ? c.rows_ : 0;
   rules = add(2, sizeof(double));
-  how = add(3, sizeof(double));
+  how = add(kDrawWords, sizeof(double));
   options = add(4, sizeof(int32_t));
   classes = add(c.rows_, sizeof(int32_t));
   targets = add(scored, sizeof(int32_t));
@@ -90,6 +92,7 @@ void logit_choice::write_draws(const search_slots &slots, const search_options &
   how[0] = options.sample.temperature;
   how[1] = options.sample.top_p;
   *staged<int64_t>(at_.how + 2 * sizeof(double)) = draws_of_all(options.sample) ? 0 : options.sample.top_k;
+  how[3] = options.sample.least_distance();
   slots.for_each([draws = staged<uint64_t>(at_.draws)](int32_t, const slot &s) mutable { *draws++ = s.draws; });
 }
 
@@ -147,7 +150,7 @@ void logit_choice::choose(const xf_abi_view &sentences, int64_t beams) {
                                  own(at_.norms, 2),
                                  sentences,
                                  make_view(memory + at_.draws, {sentences.size[0], beams}, {1, 0}),
-                                 make_view(memory + at_.how, {3}, {1})};
+                                 make_view(memory + at_.how, {kDrawWords}, {1})};
     executor_.launch(executor_.get_model().gpu().draw, views);
   }
 }

@@ -93,6 +93,7 @@ std::vector<option> table(run_options &o) {
       {"--temperature", true, true, [=](std::string_view v) { search->sample.temperature = number<double>("--temperature", v); }},
       {"--top-k", true, true, [=](std::string_view v) { search->sample.top_k = count("--top-k", v, 1); }},
       {"--top-p", true, true, [=](std::string_view v) { search->sample.top_p = number<double>("--top-p", v); }},
+      {"--min-p", true, true, [=](std::string_view v) { search->sample.min_p = number<double>("--min-p", v); }},
       {"--seed", true, true, [=](std::string_view v) { search->seed = number<uint64_t>("--seed", v); }},
       {"--alternatives", true, true,
        [search, &o](std::string_view v) {
@@ -187,7 +188,7 @@ void parse_options(int argc, char **argv, const model &m, run_options &o) {
       not_scored = found->name;
     if (name == "--beam" || name == "--n-best")
       counted = found->name;
-    if (name == "--temperature" || name == "--top-k" || name == "--top-p" || name == "--seed")
+    if (name == "--temperature" || name == "--top-k" || name == "--top-p" || name == "--min-p" || name == "--seed")
       for_samples = found->name;
   }
   if (for_samples && !o.search.samples)
@@ -315,6 +316,7 @@ std::string help_text(const char *program, const model &m) {
            "  --temperature T      draw with probabilities p^(1/T) (default 1)\n"
            "  --top-k K            among the K most probable tokens\n"
            "  --top-p P            among the most probable that have together the share P of all probability\n"
+           "  --min-p P            among those that are at least P times as probable as the most probable one\n"
            "  --seed N             other numbers draw other results (default 0)\n"
            "  --stream             print a line's result as it comes, one line after the other\n");
   }

@@ -23,7 +23,8 @@ def repeats(tokens, n):
 
 
 ALL = ([], ["--no-repeat-ngram", "2", "--beam", "4", "--n-best", "2"], ["--repetition-penalty", "1.5"],
-       ["--alternatives", "3"], ["--sample", "--n-best", "4", "--seed", "5"], ["--sample", "--top-k", "4", "--temperature", "2"], ["--sample", "--top-p", "0.9"])
+       ["--alternatives", "3"], ["--sample", "--n-best", "4", "--seed", "5"], ["--sample", "--top-k", "4", "--temperature", "2"], ["--sample", "--top-p", "0.9"],
+       ["--sample", "--min-p", "0.2"])
 
 
 def confirm_stream(title, program, lines, *options):
@@ -183,6 +184,8 @@ def refused(message, *options, status=2):
 refused("--top-k: it needs --sample", "--top-k", "3")
 refused("--seed: it needs --sample", "--seed=3")
 refused("the temperature must be between 0.01 and 100, not 0", "--sample", "--temperature", "0")
+refused("how probable a drawn token is at least, of the likeliest, must be between 0 and 1, not 1.5", "--sample", "--min-p", "1.5")
+refused("--min-p: it needs --sample", "--min-p", "0.1")
 refused("the share of probability to draw from must be above 0 and at most 1, not 1.5", "--sample", "--top-p", "1.5")
 refused("the number of beams must be between 1 and 4, not 5", "--beam", "5")
 refused("--no-repeat-ngram must be at least 1, not 0", "--no-repeat-ngram", "0")

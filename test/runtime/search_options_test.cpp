@@ -175,8 +175,10 @@ TEST_P(search_options, draw_tokens_by_their_probability) {
     double temperature;
     int32_t top_k;
     double top_p;
+    double min_p = 0;
   };
-  for (auto [temperature, top_k, top_p] : {setting{1, 0, 1}, {0.3, 0, 1}, {4, 0, 1}, {1, 3, 1}, {1, 0, 0.6}, {1, 4, 0.8}}) {
+  for (auto [temperature, top_k, top_p, min_p] :
+       {setting{1, 0, 1}, {0.3, 0, 1}, {4, 0, 1}, {1, 3, 1}, {1, 0, 0.6}, {1, 4, 0.8}, {1, 0, 1, 0.6}, {2, 4, 1, 0.8}, {1, 0, 0.9, 0.6}}) {
     std::vector<int32_t> order(SAMPLE_VOCABULARY);
     for (int32_t v = 0; v < SAMPLE_VOCABULARY; ++v)
       order[static_cast<size_t>(v)] = v;
@@ -189,14 +191,14 @@ TEST_P(search_options, draw_tokens_by_their_probability) {
       all += std::exp(logit(v) / temperature);
     std::map<int32_t, double> expected;
     for (int32_t v : order)
-      if (kept < top_p * all)
+      if (kept < top_p * all && std::exp((logit(v) - logit(order[0])) / temperature) >= min_p)
         kept += expected[v] = std::exp(logit(v) / temperature);
     std::map<int32_t, int> counts;
     constexpr int kSeeds = 2000;
     for (int seed = 0; seed < kSeeds; ++seed) {
       xf_generate_options options = defaults(4);
       options.sample = 1, options.max_length = 1, options.seed = static_cast<uint64_t>(seed);
-      options.temperature = temperature, options.top_k = top_k, options.top_p = top_p;
+      options.temperature = temperature, options.top_k = top_k, options.top_p = top_p, options.min_p = min_p;
       outcome got = generate(m.session, {source}, options);
       ASSERT_EQ(got.status, XF_OK) << xf_message();
       ASSERT_EQ(got.sentences[0].size(), 4u);
@@ -212,7 +214,7 @@ TEST_P(search_options, draw_tokens_by_their_probability) {
     }
     for (auto [token, count] : counts)
       EXPECT_TRUE(expected.count(token)) << token;
-    EXPECT_LT(deviation, 36) << temperature << " " << top_k << " " << top_p; // 10 degrees of freedom: once in 10,000
+    EXPECT_LT(deviation, 36) << temperature << " " << top_k << " " << top_p << " " << min_p; // 10 degrees of freedom: once in 10,000
   }
 }
 
@@ -319,6 +321,8 @@ TEST_P(search_options, refuse_what_cannot_be_served) {
     EXPECT_EQ(message([&](auto &o) { o.repetition_penalty = bad; }).rfind("the repetition penalty must be between 0.01 and 100, not ", 0), 0u);
     EXPECT_EQ(message([&](auto &o) { o.sample = 1, o.temperature = bad; }).rfind("the temperature must be between 0.01 and 100, not ", 0), 0u);
     EXPECT_EQ(message([&](auto &o) { o.sample = 1, o.top_p = bad; }).rfind("the share of probability to draw from must be above 0 and at most 1, not ", 0), 0u);
+    if (bad != 0)
+      EXPECT_EQ(message([&](auto &o) { o.sample = 1, o.min_p = bad; }).rfind("how probable a drawn token is at least, of the likeliest, must be between 0 and 1, not ", 0), 0u);
   }
   EXPECT_EQ(message([](auto &o) { o.sample = 1, o.top_k = -2; }), "the number of tokens to draw from must not be negative, as -2 is");
 

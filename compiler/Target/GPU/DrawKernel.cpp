@@ -37,6 +37,7 @@ public:
       temperature = b.load(f64, b.data(how));
       share = b.load(f64, b.at(b.data(how), 1, f64));
       Value few = b.load(i64, b.at(b.data(how), 2, i64));
+      leastDistance = b.create<arith::TruncFOp>(f32, b.load(f64, b.at(b.data(how), 3, f64)));
       Value seed = b.load(i64, at(draws, sentence, b.i64(0), i64));
       uniform = uniformOf(mix(mix(seed, wordOf(b.i64(XF_ABI_PRODUCED))), beam));
       b.ifElse(b.less(b.i64(0), few), [&] { drawOfFew(few); }, [&] { drawOfAll(); });
@@ -61,6 +62,7 @@ private:
   Value power(Value x);
   Value shortPower(Value x);
   Value weightOf(Value logit);
+  Value isNear(Value logit) { return atLeast((real(logit) - real(top)).value, leastDistance); }
   Value logitOf(Value column);
   void drawOfFew(Value count);
   void drawOfAll();
@@ -75,7 +77,7 @@ private:
   GpuBuilder &b;
   Type i32, i64, f32, f64;
   int64_t columns, blocks;
-  Value row, top, temperature, share, uniform;
+  Value row, top, temperature, share, leastDistance, uniform;
 };
 
 /// e^x of f64.
@@ -125,7 +127,7 @@ void Draw::drawOfFew(Value count) {
     Value all = b.accumulate(b.i64(0), count, 1, constant(0), [&](Value i, Value before) { return add(before, get(weights, i, f64)); });
     Value least = (real(share) * real(all)).value;
     auto kept = b.loop(b.i64(0), count, 1, {constant(0), b.i64(0)}, [&](Value i, ValueRange before) {
-      Value isKept = compare(b, arith::CmpFPredicate::OLT, before[0], least);
+      Value isKept = b.both(compare(b, arith::CmpFPredicate::OLT, before[0], least), isNear(b.load(f32, at(values, row, i, f32))));
       return SmallVector<Value>{select(b, isKept, add(before[0], get(weights, i, f64)), before[0]), select(b, isKept, b.add(i, 1), before[1])};
     });
     Value goal = (real(uniform) * real(kept[0])).value, last = b.sub(kept[1], 1);
@@ -151,7 +153,10 @@ void Draw::drawOfAll() {
   onOneThread([&] { findBlock(sums, place, goal); });
   b.barrier();
   Value first = b.mul(get(place, b.i64(0), i64), kBlock);
-  b.loop(b.thread(), b.i64(kBlock), kThreads, [&](Value i) { b.store(weightOf(logitOf(b.add(first, i))), b.at(weights, i, f64)); });
+  b.loop(b.thread(), b.i64(kBlock), kThreads, [&](Value i) {
+    Value logit = logitOf(b.add(first, i));
+    b.store(select(b, isNear(logit), weightOf(logit), constant(0)), b.at(weights, i, f64));
+  });
   b.barrier();
   onOneThread([&] { findToken(weights, first, get(goal, b.i64(0), f64)); });
 }
@@ -161,8 +166,9 @@ Value Draw::sumOfBlock(Value block) {
   Value scale = b.create<arith::TruncFOp>(f32, (real(constant(1)) / real(temperature)).value);
   Value begin = b.add(b.mul(block, kBlock), b.rem(b.thread(), kLanes));
   Value sum = b.accumulate(b.i64(0), b.i64(kBlock), kLanes, b.f32(0), [&](Value i, Value before) {
-    Real distance = (real(logitOf(b.add(begin, i))) - real(top)) * real(scale);
-    return (real(before) + real(shortPower(distance.value))).value;
+    Value logit = logitOf(b.add(begin, i));
+    Value weight = shortPower(((real(logit) - real(top)) * real(scale)).value);
+    return (real(before) + real(select(b, isNear(logit), weight, b.f32(0)))).value;
   });
   return b.reduceOver(mlir::xf::ReduceKind::sum, sum, kLanes);
 }

@@ -216,9 +216,10 @@ typedef struct xf_generate_options {
   double repetition_penalty;
   int32_t no_repeat_ngram; /* N > 0: no N tokens that the decoder reads stand behind each other twice */
   /* 1: instead of searching, `beam` results are drawn, each token with the probability that the model gives it, p^(1 / temperature)
-   * made to sum up to 1, among the top_k most probable (0: all), and of these among the fewest that have together the share top_p.
+   * made to sum up to 1, among the top_k most probable (0: all), and of these among the fewest that have together the share top_p,
+   * and of these among those that are at least min_p times as probable as the most probable one (0: all).
    * What is drawn is a function of the sentence's tokens, its prefix, the options and the seed, so that sentences of features alone
-   * (xf_generate_from) share their random numbers. Scores are as in a search. 0: the four fields that follow are not looked at. */
+   * (xf_generate_from) share their random numbers. Scores are as in a search. 0: temperature, top_p, seed, top_k and min_p are not looked at. */
   int32_t sample;
   double temperature, top_p; /* 0.01 to 100; above 0, at most 1 */
   uint64_t seed;
@@ -256,6 +257,7 @@ typedef struct xf_generate_options {
   int32_t line_alignments; /* of xf_process_lines. 1: xf_line_alignment tells them */
   /* 1: the n of length_penalty counts the prefix, but for a start token, as other programs count tokens that they force on a result's begin */
   int32_t prefix_counts;
+  double min_p; /* 0 to 1: of `sample` */
 } xf_generate_options;
 /* The defaults: xf_generate_options_init(&options, sizeof(options)). beam, n_best, scores, length_penalty, repetition_penalty,
  * temperature and top_p are 1, min_length and max_length -1, all others 0 and null. No more than `size` bytes are written. */

@@ -210,7 +210,7 @@ TEST(LogitKernels, ChooseFromLogits) {
 
 /// Draws of sentences' beams, whose rows lie anywhere, of which some are not open.
 void confirmDraws(SearchKernel &choose, SearchKernel &draw, const rt::sampling &how, int64_t columns, bool ties, unsigned seed) {
-  SCOPED_TRACE(testing::Message() << columns << " columns, k " << how.top_k << ", p " << how.top_p << ", seed " << seed);
+  SCOPED_TRACE(testing::Message() << columns << " columns, k " << how.top_k << ", p " << how.top_p << ", min p " << how.min_p << ", seed " << seed);
   constexpr int32_t kSentences = 3, kBeams = 4, kRows = kSentences * kBeams, kMost = XF_ABI_MOST_CHOSEN, kWidth = XF_ABI_SENTENCE_WORDS + kBeams;
   std::mt19937_64 random(seed);
   int64_t words = mlir::xf::ChooseOp::countWords(columns), partWords = mlir::xf::ChooseOp::countParts(columns, kMost);
@@ -223,10 +223,12 @@ void confirmDraws(SearchKernel &choose, SearchKernel &draw, const rt::sampling &
   for (int64_t i = words; i < 2 * words; ++i)
     forbidden[i] = static_cast<uint32_t>(random() & random());
   forbidden[words] &= ~1u;
-  std::vector<uint64_t> draws(kRows), setting(3);
+  std::vector<uint64_t> draws(kRows), setting(4);
   std::memcpy(setting.data(), &how.temperature, sizeof(double));
   std::memcpy(setting.data() + 1, &how.top_p, sizeof(double));
   setting[2] = all ? 0 : how.top_k;
+  double leastDistance = how.least_distance();
+  std::memcpy(setting.data() + 3, &leastDistance, sizeof(double));
   for (int32_t g = 0; g < kSentences; ++g) {
     std::fill_n(&draws[g * kBeams], kBeams, random());
     int32_t *own = &sentences[g * kWidth];
@@ -251,7 +253,7 @@ void confirmDraws(SearchKernel &choose, SearchKernel &draw, const rt::sampling &
   choose.add(parts, {kRows, partWords});
   draw.add(sentences, {kSentences, kWidth});
   draw.add(draws, {kSentences, kBeams});
-  draw.add(setting, {3});
+  draw.add(setting, {4});
   choose.run();
   std::vector<int32_t> chosen = tokens;
   draw.run();
@@ -276,7 +278,8 @@ TEST(LogitKernels, DrawAsTheHost) {
     SearchKernel choose([&](mlir::gpu::GPUModuleOp module) { return gpu::emitChooseLogits(module, "choose", columns, XF_ABI_MOST_CHOSEN); });
     SearchKernel draw([&](mlir::gpu::GPUModuleOp module) { return gpu::emitDraw(module, "draw", columns); });
     for (const rt::sampling &how :
-         {rt::sampling{1, 0, 1}, {0.3, 0, 1}, {100, 0, 1}, {1, 1, 1}, {1.5, 64, 1}, {0.7, 20, 0.6}, {0.01, 9, 0.9}, {3, 40, 0.95}})
+         {rt::sampling{1, 0, 1}, {0.3, 0, 1}, {100, 0, 1}, {1, 1, 1}, {1.5, 64, 1}, {0.7, 20, 0.6}, {0.01, 9, 0.9}, {3, 40, 0.95},
+          {1, 0, 1, 0.1}, {3, 0, 1, 0.9}, {1, 0, 1, 1}, {2, 20, 1, 0.2}, {3, 40, 0.95, 0.3}})
       if (how.top_p == 1 || how.top_k < columns)
         for (bool ties : {false, true})
           confirmDraws(choose, draw, how, columns, ties, ++seed);
