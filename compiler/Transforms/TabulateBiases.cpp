@@ -9,6 +9,7 @@
 
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/StringMap.h"
 
 namespace xf {
 #define GEN_PASS_DEF_XFTABULATEBIASES
@@ -25,10 +26,13 @@ constexpr int64_t kFewOps = 8;
 /// A table's, in the file for each layer that has biases of its own.
 constexpr int64_t kMostElements = 1 << 20;
 
+/// What tables are computed from: parameters that count, by what they count.
+using Numbers = llvm::StringMap<ParameterOp>;
+
 class Tabulation {
 public:
-  Tabulation(AttendOp op, SymbolTable &symbols)
-      : op(op), symbols(symbols), body(op.getBias().front()), builder(op), loc(op.getBias().getLoc()), heads(typeOf(op.getQ()).getDimSize(1)) {}
+  Tabulation(AttendOp op, SymbolTable &symbols, Numbers &counted)
+      : op(op), symbols(symbols), counted(counted), body(op.getBias().front()), builder(op), loc(op.getBias().getLoc()), heads(typeOf(op.getQ()).getDimSize(1)) {}
 
   void run() {
     auto module = op->getParentOfType<ModuleOp>();
@@ -77,7 +81,7 @@ private:
     if (known.contains(value) || value == head() || isDistance(value) || matchPattern(value, m_Constant()))
       return true;
     Operation *made = value.getDefiningOp();
-    if (!made || made->getBlock() != &body || !isPure(made) || made->getNumRegions() > 0)
+    if (!made || made->getBlock() != &body || !isPure(made) || made->getNumRegions() > 0 || made->getNumResults() != 1)
       return false;
     auto at = dyn_cast<AtOp>(made);
     OperandRange operands = at ? OperandRange(at.getIndices()) : made->getOperands();
@@ -110,7 +114,7 @@ private:
   Value numbers(StringRef name, int64_t size, int64_t first) {
     auto type = tensorOf({size}, builder.getF32Type());
     std::string symbol = (name + "." + Twine(size) + "." + Twine(-first)).str();
-    auto parameter = symbols.lookup<ParameterOp>(symbol);
+    ParameterOp &parameter = counted[symbol];
     if (!parameter) {
       OpBuilder::InsertionGuard guard(builder);
       builder.clearInsertionPoint();
@@ -121,6 +125,7 @@ private:
       Value number = arith::AddIOp::create(builder, loc, place, arith::ConstantIndexOp::create(builder, loc, first));
       Value whole = arith::IndexCastOp::create(builder, loc, builder.getI64Type(), number);
       YieldOp::create(builder, loc, ValueRange(arith::SIToFPOp::create(builder, loc, builder.getF64Type(), whole)));
+      // Which may give it another name.
       symbols.insert(parameter, symbols.getOp()->getRegion(0).front().begin());
     }
     return ParamOp::create(builder, loc, type, FlatSymbolRefAttr::get(parameter), ValueRange());
@@ -208,6 +213,7 @@ private:
 
   AttendOp op;
   SymbolTable &symbols;
+  Numbers &counted;
   Block &body;
   OpBuilder builder;
   Location loc;
@@ -221,9 +227,10 @@ private:
 struct TabulateBiases : ::xf::impl::XfTabulateBiasesBase<TabulateBiases> {
   void runOnOperation() override {
     SymbolTable symbols(getOperation());
+    Numbers counted;
     getOperation()->walk([&](AttendOp op) {
       if (!op.getBias().empty())
-        Tabulation(op, symbols).run();
+        Tabulation(op, symbols, counted).run();
     });
   }
 };
