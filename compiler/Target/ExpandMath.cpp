@@ -83,7 +83,7 @@ LogicalResult expandMathOps(ModuleOp module, std::string &error) {
   WalkResult result = module.walk([&](Operation *op) {
     if (!isa<math::MathDialect>(op->getDialect()) || isInstruction(op))
       return WalkResult::advance();
-    llvm::raw_string_ostream(error) << "the CPU back end has no code for " << op->getName() << " giving "
+    llvm::raw_string_ostream(error) << "no code can be made for " << op->getName() << " giving "
                                     << op->getResultTypes().front();
     return WalkResult::interrupt();
   });

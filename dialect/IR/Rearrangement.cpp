@@ -44,7 +44,8 @@ LogicalResult parseSide(StringRef text, bool define, SmallVectorImpl<std::string
     unsigned axis = found - axes.begin();
     if (found == axes.end()) {
       if (!define)
-        return emitError() << "axis '" << name << "' stands on the right of '->' only";
+        return emitError() << "axis '" << name << "' stands on the right of '->' only"
+                           << (open ? ", in parentheses: x is repeated along an axis by itself, which another pattern joins" : "");
       axes.push_back(name.str());
     }
     if (!seen.insert(axis).second)

@@ -1,7 +1,7 @@
 """What the end-to-end tests share. Only the standard library is needed.
 
-Environment: XF_BIN is the folder of the built programs, XF_SOURCE the repository, XF_SHARED (optional) a folder with models
-that the repository does not ship. A test that needs what is not there ends with status 77: skipped.
+Environment, all optional: XF_BIN is the folder of the built programs (build/bin), XF_SOURCE the repository, XF_SHARED a folder with
+models that the repository does not ship. A test that needs what is not there ends with status 77: skipped.
 """
 import atexit
 import json
@@ -15,8 +15,8 @@ import sys
 import tempfile
 import zipfile
 
-BIN = pathlib.Path(os.environ["XF_BIN"])
-SOURCE = pathlib.Path(os.environ["XF_SOURCE"])
+SOURCE = pathlib.Path(os.environ.get("XF_SOURCE") or pathlib.Path(__file__).resolve().parents[2])
+BIN = pathlib.Path(os.environ.get("XF_BIN") or SOURCE / "build" / "bin")
 MODELS = SOURCE / "test" / "models"
 sys.path += [str(MODELS), str(SOURCE / "tools")]
 SHARED = pathlib.Path(os.environ.get("XF_SHARED") or SOURCE.parent / "shared")

@@ -231,8 +231,8 @@ bool openWeights(const Options &options, mlir::ModuleOp module, bool needed, std
     if (!checkpoint)
       return refuse(llvm::toString(checkpoint.takeError()));
     source = std::move(*checkpoint);
-  } else if (isRandom) {
-    source = std::make_unique<xf::RandomWeights>(options.random);
+  } else if (isRandom || llvm::all_of(module.getOps<mlir::xf::ParameterOp>(), [](auto parameter) { return parameter.isTable(); })) {
+    source = std::make_unique<xf::RandomWeights>(options.random); // which computes tables
   } else if (needed) {
     return refuse("without --weights or --random-weights only --emit=xf, fused, llvm, asm and ptx are possible");
   }
