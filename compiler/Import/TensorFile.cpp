@@ -118,7 +118,8 @@ llvm::Error TensorFile::checkReadable(const TensorInfo &tensor) const {
 
 llvm::Error TensorFile::readBytes(const TensorInfo &tensor, uint64_t first, llvm::MutableArrayRef<char> out) const {
   auto read = [&](uint64_t from, llvm::MutableArrayRef<char> bytes) { return readStorage(tensor.storage, tensor.begin + from, bytes); };
-  return tensor.strides.empty() ? read(first, out) : rowOrder.read(tensor, read, first, out);
+  // Where there are no elements, there is no order.
+  return tensor.strides.empty() || out.empty() ? read(first, out) : rowOrder.read(tensor, read, first, out);
 }
 
 llvm::Error TensorFile::readPieces(const TensorInfo &tensor, int64_t first, int64_t count,
