@@ -302,7 +302,7 @@ private:
   }
 
   bool canJoin(const Group &group, Operation *op) {
-    return group.reads({op}) <= ::xf::kMostFusedInputs && group.fits(rowsOf(op)) && canMoveTo(group, op) && seesRows(group, group, op);
+    return group.fits(rowsOf(op)) && canMoveTo(group, op) && seesRows(group, group, op) && group.reads({op}) <= ::xf::kMostFusedInputs;
   }
 
   void place(Operation *op) {
@@ -331,7 +331,7 @@ private:
       if (!other || other == &group)
         continue;
       bool fits = llvm::all_of(other->members, [&](Operation *m) { return group.fits(rowsOf(m)); });
-      if (group.reads(other->members.getArrayRef()) > ::xf::kMostFusedInputs || !fits || !seesRows(group, *other, op) || !canMoveTo(*other, op))
+      if (!fits || !seesRows(group, *other, op) || !canMoveTo(*other, op) || group.reads(other->members.getArrayRef()) > ::xf::kMostFusedInputs)
         continue;
       for (Operation *member : other->members) {
         group.add(member);

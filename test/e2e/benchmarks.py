@@ -9,7 +9,7 @@ import re
 import shutil
 import sys
 
-from common import BIN, SOURCE, WORK, Checks, kept_g2p, read_safetensors, run, skip, write_safetensors
+from common import BIN, SOURCE, WORK, Checks, beam_search, kept_g2p, read_safetensors, run, skip, write_safetensors
 
 sys.dont_write_bytecode = True
 os.environ["XF_BUILD"] = str(BIN.parent)
@@ -108,23 +108,18 @@ class Interpreter:
         self.model, self.eos, self.src = model, cfg["eos"], sentence[None].astype(np.int32)
         self.memory = interpreted(model, "encode", "memory", src=self.src)
 
-    def logs(self, rows):
-        """The logarithms of the probabilities behind each position; the end is never chosen, as the engine is asked."""
+    def logits(self, rows):
+        """Behind each row of tokens. The end is never chosen, as the engine is asked."""
         tgt = np.array(rows, np.int32)
         logits = interpreted(self.model, "decode", "logits", tgt=tgt, memory=self.memory.repeat(len(rows), 0), src=self.src.repeat(len(rows), 0))
-        logits = logits.astype(np.float64)
-        logs = logits - np.log(np.exp(logits - logits.max(-1, keepdims=True)).sum(-1, keepdims=True)) - logits.max(-1, keepdims=True)
-        logs[..., self.eos] = -math.inf
-        return logs
+        logits = logits[:, -1].astype(np.float64)
+        logits[:, self.eos] = -math.inf
+        return logits.tolist()
 
     def search(self, beams):
         """The best result's tokens."""
-        found = [(0.0, [])]
-        for _ in range(STEPS):
-            logs = self.logs([[0, *tokens] for _, tokens in found])[:, -1]
-            found = sorted(((score + logs[i, token], [*tokens, token]) for i, (score, tokens) in enumerate(found) for token in range(logs.shape[1])),
-                           reverse=True)[:beams]
-        return found[0][1]
+        (results, _), = beam_search(lambda ways: self.logits([[0, *tokens] for _, tokens in ways]), 1, beams, STEPS, self.eos)
+        return results[0][1]
 
 
 def confirm_encoder(folder, cfg, precision):

@@ -8,7 +8,8 @@ import math
 import random
 import sys
 
-from common import ROUNDED, Checks, WORK, available_isas, beam_search, compile_model, distance, log_probabilities, packed, results, run, unpacked
+from common import (ROUNDED, Checks, WORK, available_isas, beam_search, compile_model, distance, log_probabilities, packed, results, run, searched,
+                    unpacked)
 from random_description import Description, Search
 from session import isas_of
 
@@ -16,7 +17,7 @@ first = int(sys.argv[1]) if len(sys.argv) > 1 else 1
 count = int(sys.argv[2]) if len(sys.argv) > 2 else 24
 checks = Checks()
 KINDS = ("f32", "bf16", "int8", "int8-weights")
-compared, searched, beams_searched = collections.Counter(), 0, 0
+compared, models_searched, beams_searched = collections.Counter(), 0, 0
 
 
 def inputs_of(model, rng):
@@ -98,7 +99,7 @@ def alone_as_together(title, compiled, batch, inputs, together, device):
 
 def search(number):
     """Scores are those of the reference's logits, tokens the largest; how many search together decides nothing."""
-    global searched
+    global models_searched
     rng = random.Random(number)
     model = Search(number)
     (WORK / "search.xf").write_text(model.text)
@@ -128,7 +129,7 @@ def search(number):
             for source, (_, score, ids) in zip(sources, results_there):
                 score_as_given(title, compiled, None if model.continues else source, read_first(model, source), [int(word) for word in ids.split()],
                                float(score), longest, beam, device)
-    searched += 1
+    models_searched += 1
     if number % 2:
         confirm_beams(title, compiled, model, sources, longest)
 
@@ -158,12 +159,10 @@ def confirm_beams(title, compiled, model, sources, longest, beam=3):
     few = [source for source, length in zip(sources, lengths) if length == max(lengths, key=lengths.count)]
     wanted = beam_search(lambda ways: logits_of(title, compiled, model, [(few[s], read_first(model, few[s]) + tokens) for s, tokens in ways]),
                          len(few), beam, longest, end=2)
-    lines = "".join(" ".join(map(str, source)) + "\n" for source in few)
-    found = [[] for _ in few]
-    for line in run(compiled, "--device", "cpu", "--scores", "--beam", beam, "--n-best", beam, "--max-length", longest, stdin=lines)[1].splitlines():
-        line, score, ids = line.split("\t")
-        found[int(line) - 1].append((float(score), [int(word) for word in ids.split()]))
+    lines = [" ".join(map(str, source)) for source in few]
+    found = searched(compiled, lines, "--device", "cpu", "--beam", beam, "--n-best", beam, "--max-length", longest)
     for source, got, (want, nearest) in zip(few, found, wanted):
+        got = [(score, [int(word) for word in ids.split()]) for score, ids in got]
         near = 1e-4 * (1 + max(abs(score) for score, _ in want))
         if nearest < near:
             continue  # rounding may decide otherwise
@@ -194,7 +193,7 @@ def score_as_given(title, compiled, source, given, ids, score, longest, beam, de
 for number in range(first, first + count):
     check(number)
     search(number)
-print(f"{count} models, compared: {dict(compared)}; {searched} searched, beams of {beams_searched} sentences; {checks.failed} failures")
+print(f"{count} models, compared: {dict(compared)}; {models_searched} searched, beams of {beams_searched} sentences; {checks.failed} failures")
 checks.that(all(compared[kind] for kind in KINDS) if count >= 24 else compared, f"types are left out: {dict(compared)}")
-checks.that(searched > 0 and beams_searched >= count // 3, "next to nothing was searched for")
+checks.that(models_searched > 0 and beams_searched >= count // 3, "next to nothing was searched for")
 checks.end()
