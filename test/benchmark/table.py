@@ -10,7 +10,7 @@ prepared. The engines are in the Python environment that runs this. `measure` le
 repeated for some parts (measure.py names them; patterns such as base-*-2 do, too). `write` replaces the tables between
 <!-- table: NAME --> and <!-- end --> of the documents (RESULTS.md and README.md of the root; another machine's are in a document of
 its own): one with no results in the folder stays, in the others what was not measured is empty. A time is
-marked where the check of its results failed (CHECKS), and where the harness made none, as of lists of sentences.
+marked where the check of its results failed (CHECKS), or the harness made none; of lists of sentences it makes none at all.
 """
 import argparse
 import functools
@@ -33,8 +33,8 @@ ROWS = (("encoder 1x32", "enc", "1x32"), ("encoder 8x32", "enc", "8x32"), ("enco
 SUMMARY_ROWS = (("encoder, 32 sentences of 32 tokens", "enc", "32x32"), ("encoder, 32 of 3 to 60 tokens", "enc", "ragged32"),
                 ("greedy search, 1 sentence", "greedy", "1"), ("greedy search, 32", "greedy", "32"),
                 ("4 beams, 1 sentence", "beam", "1"), ("4 beams, 32", "beam", "32"))
-LISTS = (("base, f32", "base-real-f32-2"), ("base, int8", "base-real-int8-2"),
-         ("student (6 + 2 layers, width 256), f32", "student-real-f32-2"), ("student (6 + 2 layers, width 256), int8", "student-real-int8-2"))
+LISTS = (("base, f32", "base", "f32"), ("base, int8", "base", "int8"),
+         ("student (6 + 2 layers, width 256), f32", "student", "f32"), ("student (6 + 2 layers, width 256), int8", "student", "int8"))
 ENGINES = (("xfc", "xfc"), ("CTranslate2", "ct2"), ("ONNX Runtime", "ort"), ("OpenVINO", "openvino"))
 
 # What the harness's check may find beside PyTorch in f32, by type: the largest error of outputs that are normed, wrong ones being some units
@@ -85,40 +85,44 @@ def markdown(head, rows):
     return "\n".join([line(head), "|---|" + "--:|" * (len(head) - 1), *map(line, rows)])
 
 
-def with_limits(folder, config, threads):
-    """Every workload in all types, beside what bound.py says that the machine allows."""
-    peaks, rows = {}, []
+def limits(folder, config, threads):
+    """How many times as fast as a row's other engine bound.py lets any program be on this machine, as a cell."""
     path = os.path.join(folder, "peaks.json")
-    if os.path.exists(path):
-        with open(path, encoding="utf-8") as file:
-            peaks = {peak["threads"]: peak for peak in map(json.loads, file)}
+    if not os.path.exists(path):
+        return lambda row: ""
+    with open(path, encoding="utf-8") as file:
+        peaks = {peak["threads"]: peak for peak in map(json.loads, file)}
+    model = bound.Model(read(folder, "config-" + config))
+    return lambda row: f"{row['peer_ms'] / (bound.least_seconds(model, row['precision'], row['workload'], row['case'], peaks[threads]) * 1e3):.2f}"
+
+
+def with_limits(folder, config, threads):
+    """Every workload in all types, beside what the machine allows."""
     results = {precision: compared(folder, f"{config}-{precision}-{threads}") for precision in measure.TYPES}
-    model = bound.Model(read(folder, "config-" + config)) if any(results.values()) else None
+    if not any(results.values()):
+        return None
+    limit, rows = limits(folder, config, threads), []
     for title, *key in ROWS:
         cells = []
         for precision in measure.TYPES:
             row = results[precision].get(tuple(key))
-            if not row:
-                cells += [""] * 4
-                continue
-            limit = ""
-            if threads in peaks:
-                limit = f"{row['peer_ms'] / (bound.least_seconds(model, precision, *key, peaks[threads]) * 1e3):.2f}"
-            cells += [ms(row["ours_ms"]) + mark(row), ms(row["peer_ms"]), f"{row['ratio']:.2f}", limit]
+            cells += [ms(row["ours_ms"]) + mark(row), ms(row["peer_ms"]), f"{row['ratio']:.2f}", limit(row)] if row else [""] * 4
         if any(cells):
             rows.append([title, *cells])
     return markdown(["", *(cell for precision in measure.TYPES for cell in (precision, "other", "ratio", "limit"))], rows)
 
 
 def lists(folder):
+    """Nothing has compared their results, so that no time is marked."""
     rows = []
-    for title, name in LISTS:
-        results, cells = compared(folder, name), [title]
+    for title, config, precision in LISTS:
+        results, cells = compared(folder, f"{config}-real-{precision}-2"), [title]
+        limit = limits(folder, config, 2) if results else None
         for case in ("greedy", "beam"):
             row = results.get(("real", case))
-            cells += [f"{row['ours_ms'] / 1e3:.2f}{mark(row)}", f"{row['peer_ms'] / 1e3:.2f}", f"{row['ratio']:.2f}"] if row else [""] * 3
+            cells += [f"{row['ours_ms'] / 1e3:.2f}", f"{row['peer_ms'] / 1e3:.2f}", f"{row['ratio']:.2f}", limit(row)] if row else [""] * 4
         rows.append(cells)
-    return markdown(["", "greedy", "fastest other", "ratio", "beam 4", "fastest other", "ratio"], rows)
+    return markdown(["", "greedy", "other", "ratio", "limit", "beam 4", "other", "ratio", "limit"], rows)
 
 
 def starts(folder):
