@@ -153,19 +153,23 @@ int choose_isa(const std::vector<int> &available, isa_support supported, int req
   return chosen;
 }
 
-int available_cpus() {
-  int count = 1;
+std::vector<int> allowed_cpus() {
+  std::vector<int> allowed;
   // A set holds 1024 CPUs; the kernel refuses one that is smaller than what it was built or booted for.
   for (std::vector<cpu_set_t> sets(1); sets.size() <= kMostCpuSets; sets.resize(2 * sets.size())) {
     size_t size = sets.size() * sizeof(cpu_set_t);
     if (sched_getaffinity(0, size, sets.data()) == 0) {
-      count = std::max(1, CPU_COUNT_S(size, sets.data()));
+      for (size_t cpu = 0; cpu < 8 * size; ++cpu)
+        if (CPU_ISSET_S(cpu, size, sets.data()))
+          allowed.push_back(static_cast<int>(cpu));
       break;
     }
     if (errno != EINVAL)
       break;
   }
-  return limit_by_control_group(count);
+  return allowed;
 }
+
+int available_cpus() { return limit_by_control_group(std::max(1, static_cast<int>(allowed_cpus().size()))); }
 
 } // namespace xf::rt

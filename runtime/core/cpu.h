@@ -29,6 +29,9 @@ const char *isa_name(int isa);
 // `supported`; `requested` is an xf_abi_isa or -1 for the fastest. Throws a sentence when there is none.
 int choose_isa(const std::vector<int> &available, isa_support supported, int requested);
 
+// The numbers of the CPUs that the calling thread's affinity mask has, ascending; none where the kernel does not say.
+std::vector<int> allowed_cpus();
+
 // CPUs that the affinity mask and the control group's quota leave to this process, at least 1.
 int available_cpus();
 

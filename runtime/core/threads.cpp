@@ -47,16 +47,17 @@ void event_count::advance() {
     futex(&value_, FUTEX_WAKE, INT_MAX);
 }
 
-void event_count::wait(uint32_t old, int spins) {
+bool event_count::wait(uint32_t old, int spins) {
   for (int i = 0; i < spins; ++i) {
     if (value_.load(std::memory_order_acquire) != old)
-      return;
+      return false;
     _mm_pause();
   }
   sleepers_.fetch_add(1, std::memory_order_seq_cst);
   while (value_.load(std::memory_order_seq_cst) == old)
     futex(&value_, FUTEX_WAIT, old);
   sleepers_.fetch_sub(1, std::memory_order_seq_cst);
+  return true;
 }
 
 thread_pool::thread_pool(int threads, int cpus, thread_source source)
@@ -68,6 +69,7 @@ thread_pool::thread_pool(int threads, int cpus, thread_source source)
     workers_.reserve(threads - 1);
     for (int thread = 1; thread < threads; ++thread)
       workers_.emplace_back([this, thread] { work(thread); });
+    places_.take(workers_);
   } catch (const std::exception &) { // no memory, or no thread
     stop_ = true;
     started_.advance();
@@ -102,6 +104,8 @@ void thread_pool::run(job function, void *argument) {
     source_.run(source_.context, threads_, [](void *pool, int32_t thread) { static_cast<thread_pool *>(pool)->run_task(thread); }, this);
     return;
   }
+  caller_ = pthread_self();
+  places_.make_room(workers_);
   running_.store(threads_ - 1, std::memory_order_relaxed);
   uint32_t finished = finished_.value();
   started_.advance();
@@ -116,8 +120,8 @@ void thread_pool::barrier() {
   if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) {
     arrived_.store(0, std::memory_order_relaxed);
     phase_.advance();
-  } else {
-    phase_.wait(phase, spins_);
+  } else if (phase_.wait(phase, spins_) && pthread_equal(pthread_self(), caller_)) {
+    places_.make_room(workers_); // it may have been woken where the last one is
   }
 }
 

@@ -3,10 +3,14 @@
 #ifndef RUNTIME_CORE_THREADS_H
 #define RUNTIME_CORE_THREADS_H
 
+#include "runtime/core/thread_places.h"
+
 #include <atomic>
 #include <cstdint>
 #include <thread>
 #include <vector>
+
+#include <pthread.h>
 
 namespace xf::rt {
 
@@ -16,8 +20,8 @@ public:
   uint32_t value() const { return value_.load(std::memory_order_acquire); }
   // Sets the next value and wakes all that wait.
   void advance();
-  // Returns when the value differs from `old`.
-  void wait(uint32_t old, int spins);
+  // Returns when the value differs from `old`, and whether it has slept meanwhile.
+  bool wait(uint32_t old, int spins);
 
 private:
   std::atomic<uint32_t> value_{0};
@@ -82,6 +86,8 @@ private:
   alignas(64) std::atomic<int> running_{0};
   std::atomic<bool> stop_{false};
   std::vector<std::thread> workers_;
+  thread_places places_;
+  pthread_t caller_{}; // while a job runs
 };
 
 } // namespace xf::rt

@@ -1,10 +1,12 @@
 // Threads: a session's own, those that its caller lends, and what of the caller's none of them may notice.
 #include "runtime/core/threads.h"
+#include "runtime/core/cpu.h"
 #include "runtime/include/xf/xf.h"
 #include "test/runtime/sample_model.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <filesystem>
@@ -43,6 +45,46 @@ TEST(threads, all_threads_meet_at_every_barrier) {
     }
     EXPECT_EQ(s.wrong, 0) << threads;
   }
+}
+
+void go_to(int cpu) {
+  cpu_set_t own;
+  CPU_ZERO(&own);
+  CPU_SET(cpu, &own);
+  EXPECT_EQ(sched_setaffinity(0, sizeof(own), &own), 0);
+}
+
+// Where a pool has a thread for each CPU, all run at the same time, wherever its caller is, and wherever it wakes up.
+TEST(threads, have_a_cpu_each) {
+  const std::vector<int> allowed = xf::rt::allowed_cpus();
+  if (allowed.size() < 2 || allowed.back() >= CPU_SETSIZE)
+    GTEST_SKIP() << "there is one CPU only, or too many";
+  xf::rt::thread_pool pool(allowed.size(), allowed.size());
+  std::thread caller([&] { // whose own CPUs are lost with it
+    std::vector<int> cpus(allowed.size());
+    auto expect_all = [&](int caller) {
+      EXPECT_EQ(cpus[0], caller);
+      std::sort(cpus.begin(), cpus.end());
+      EXPECT_EQ(cpus, allowed);
+    };
+    for (int i = 0; i < 8; ++i) {
+      int first = allowed[i % allowed.size()], second = allowed[(i + 1) % allowed.size()];
+      go_to(first);
+      pool.run([&](int thread) { cpus[thread] = sched_getcpu(); });
+      expect_all(first);
+      pool.run([&](int thread) {
+        if (thread == 0)
+          go_to(second);
+        else
+          usleep(5000); // the caller sleeps at the barrier
+        pool.barrier();
+        pool.barrier();
+        cpus[thread] = sched_getcpu();
+      });
+      expect_all(second);
+    }
+  });
+  caller.join();
 }
 
 // Flushes denormals and rounds down while it lives, which nothing of ours may notice.

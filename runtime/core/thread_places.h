@@ -1,0 +1,34 @@
+// CPUs for a pool's workers, where it has a thread for each.
+//
+// A kernel that sees no cache which CPUs share, as in some virtual machines, wakes a thread on the CPU of the one that wakes it though
+// another is idle, and leaves both there for tens of milliseconds: as long as a sentence takes, and two threads are as slow as one.
+#ifndef RUNTIME_CORE_THREAD_PLACES_H
+#define RUNTIME_CORE_THREAD_PLACES_H
+
+#include <span>
+#include <thread>
+#include <vector>
+
+#include <sched.h>
+
+namespace xf::rt {
+
+class thread_places {
+public:
+  // Binds each worker to a CPU of its own, which is not the calling thread's, if this may use just as many CPUs as there are threads:
+  // these and itself. Otherwise the kernel has the choice.
+  void take(std::span<std::thread> workers);
+  // For the calling thread, which is on a CPU that the kernel chose: a worker that is bound to it gets the one that is free.
+  void make_room(std::span<std::thread> workers);
+
+private:
+  bool bind(std::thread &worker, int cpu);
+
+  std::vector<int> cpus_; // of each worker, or none
+  int free_ = -1;
+  std::vector<cpu_set_t> set_; // with room for all of them
+};
+
+} // namespace xf::rt
+
+#endif
