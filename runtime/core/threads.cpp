@@ -47,11 +47,20 @@ void event_count::advance() {
     futex(&value_, FUTEX_WAKE, INT_MAX);
 }
 
-bool event_count::wait(uint32_t old, int spins) {
-  for (int i = 0; i < spins; ++i) {
-    if (value_.load(std::memory_order_acquire) != old)
-      return false;
-    _mm_pause();
+bool event_count::wait(uint32_t old, std::chrono::microseconds spinning) {
+  using clock = std::chrono::steady_clock;
+  clock::time_point end{};
+  while (spinning.count() > 0) {
+    for (int i = 0; i < 50; ++i) { // a pause takes 3 to 50 ns, to ask for the time 25
+      if (value_.load(std::memory_order_acquire) != old)
+        return false;
+      _mm_pause();
+    }
+    clock::time_point now = clock::now();
+    if (end == clock::time_point{})
+      end = now + spinning;
+    if (now >= end)
+      break;
   }
   sleepers_.fetch_add(1, std::memory_order_seq_cst);
   while (value_.load(std::memory_order_seq_cst) == old)
@@ -61,7 +70,7 @@ bool event_count::wait(uint32_t old, int spins) {
 }
 
 thread_pool::thread_pool(int threads, int cpus, thread_source source)
-    : threads_(threads), spins_(threads <= cpus ? 1000 : 0), process_(getpid()), source_(source) {
+    : threads_(threads), spinning_(threads <= cpus ? kSpinning : kSpinning.zero()), process_(getpid()), source_(source) {
   if (source_.run)
     return;
   const hidden_signals hidden;
@@ -110,7 +119,7 @@ void thread_pool::run(job function, void *argument) {
   uint32_t finished = finished_.value();
   started_.advance();
   function(argument, 0);
-  finished_.wait(finished, spins_);
+  finished_.wait(finished, spinning_);
 }
 
 void thread_pool::barrier() {
@@ -120,7 +129,7 @@ void thread_pool::barrier() {
   if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) {
     arrived_.store(0, std::memory_order_relaxed);
     phase_.advance();
-  } else if (phase_.wait(phase, spins_) && pthread_equal(pthread_self(), caller_)) {
+  } else if (phase_.wait(phase, spinning_) && pthread_equal(pthread_self(), caller_)) {
     places_.make_room(workers_); // it may have been woken where the last one is
   }
 }
@@ -134,7 +143,7 @@ void thread_pool::work(int thread) {
   fp_scope control_word;
   uint32_t seen = 0;
   while (true) {
-    started_.wait(seen, spins_);
+    started_.wait(seen, spinning_);
     ++seen;
     if (stop_)
       return;

@@ -1,11 +1,12 @@
-// A small pool: the threads of one session. The caller is thread 0; the others wait, spinning for some
-// microseconds (a step follows a step) and then asleep. Or threads that the program around us has already.
+// A small pool: the threads of one session. The caller is thread 0; the others wait, spinning for a while (a step follows a step) and
+// then asleep. Or threads that the program around us has already.
 #ifndef RUNTIME_CORE_THREADS_H
 #define RUNTIME_CORE_THREADS_H
 
 #include "runtime/core/thread_places.h"
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <thread>
 #include <vector>
@@ -14,19 +15,22 @@
 
 namespace xf::rt {
 
-// A counter that threads wait on: spins shortly, then sleeps in the kernel.
+// A counter that threads wait on: spins for a while, then sleeps in the kernel.
 class event_count {
 public:
   uint32_t value() const { return value_.load(std::memory_order_acquire); }
   // Sets the next value and wakes all that wait.
   void advance();
   // Returns when the value differs from `old`, and whether it has slept meanwhile.
-  bool wait(uint32_t old, int spins);
+  bool wait(uint32_t old, std::chrono::microseconds spinning);
 
 private:
   std::atomic<uint32_t> value_{0};
   std::atomic<uint32_t> sleepers_{0};
 };
+
+// How long a thread spins: to be woken takes a thread of a virtual machine some 50 microseconds, during which all others wait for it.
+constexpr std::chrono::microseconds kSpinning{200};
 
 // Work on fewer bytes is not worth waking the other threads.
 constexpr int64_t kBytesWorthThreads = 1 << 17;
@@ -74,7 +78,7 @@ private:
   void run_task(int thread); // on a thread of the source's
 
   const int threads_;
-  const int spins_;
+  const std::chrono::microseconds spinning_;
   const int process_; // that the workers are in
   const thread_source source_;
   job function_ = nullptr;
