@@ -182,15 +182,14 @@ Value foldNumber(Evaluator &e, llvm::StringRef op, const Value &operand, Loc loc
       return e.poison(loc, fmt::format("{} is no integer", x));
     return static_cast<int64_t>(x);
   }
-  static const std::map<llvm::StringRef, double (*)(double)> functions = {
-      {"exp", std::exp},   {"expm1", std::expm1}, {"log", std::log}, {"log1p", std::log1p}, {"sqrt", std::sqrt}, {"sin", std::sin}, {"cos", std::cos},
-      {"tanh", std::tanh}, {"erf", std::erf}, {"abs", std::fabs},  {"floor", std::floor}, {"float", [](double v) { return v; }},
-      {"-", [](double v) { return -v; }}};
-  if ((op == "sqrt" && x < 0) || (op == "log" && x <= 0) || (op == "log1p" && x <= -1))
-    return e.poison(loc, fmt::format("{}({}) is not a number", op.str(), x));
-  auto function = functions.find(op);
-  return function == functions.end() ? e.poison(loc, "'" + op.str() + "' is not defined for " + describe(operand))
-                                     : Value(function->second(x));
+  if (op == "float" || op == "-")
+    return op == "-" ? -x : x;
+  const RealFunction *function = findRealFunction(op);
+  if (!function)
+    return e.poison(loc, "'" + op.str() + "' is not defined for " + describe(operand));
+  double value = function->value(x);
+  bool isPole = value == -INFINITY && std::isfinite(x); // log(0)
+  return isPole || std::isnan(value) != std::isnan(x) ? e.poison(loc, fmt::format("{}({}) is not a number", op.str(), x)) : Value(value);
 }
 } // namespace
 

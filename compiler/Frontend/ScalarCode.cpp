@@ -1,6 +1,7 @@
 #include "compiler/Frontend/ScalarCode.h"
 #include "compiler/Frontend/Ranges.h"
 
+#include <cmath>
 #include <fmt/format.h>
 
 using namespace xf::frontend;
@@ -17,6 +18,23 @@ std::optional<Operand> xf::frontend::operandOf(const Value &value) {
   if (auto *b = getIf<bool>(value))
     return *b;
   return std::nullopt;
+}
+
+template <typename Op> static mlir::Value create(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value x) { return Op::create(builder, loc, x); }
+
+llvm::ArrayRef<RealFunction> xf::frontend::realFunctions() {
+  static constexpr RealFunction functions[] = {
+      {"exp", std::exp, create<math::ExpOp>},       {"expm1", std::expm1, create<math::ExpM1Op>}, {"log", std::log, create<math::LogOp>},
+      {"log1p", std::log1p, create<math::Log1pOp>}, {"sqrt", std::sqrt, create<math::SqrtOp>},    {"sin", std::sin, create<math::SinOp>},
+      {"cos", std::cos, create<math::CosOp>},       {"tanh", std::tanh, create<math::TanhOp>},    {"erf", std::erf, create<math::ErfOp>},
+      {"abs", std::fabs, create<math::AbsFOp>},     {"floor", std::floor, create<math::FloorOp>}};
+  return functions;
+}
+
+const RealFunction *xf::frontend::findRealFunction(llvm::StringRef name) {
+  auto functions = realFunctions();
+  auto found = llvm::find_if(functions, [&](const RealFunction &function) { return function.name == name; });
+  return found == functions.end() ? nullptr : found;
 }
 
 /// The type in which operands meet: the real type if `real` or if one of them is a real number.
@@ -214,21 +232,8 @@ mlir::Value ScalarCode::unary(llvm::StringRef op, Operand operand, Loc loc) {
   }
   if (op == "-")
     return arith::NegFOp::create(builder, l, x);
-#define XF_MATH(text, Op)                                                                                                                \
-  if (op == text)                                                                                                                        \
-    return math::Op::create(builder, l, x);
-  XF_MATH("exp", ExpOp)
-  XF_MATH("expm1", ExpM1Op)
-  XF_MATH("log", LogOp)
-  XF_MATH("log1p", Log1pOp)
-  XF_MATH("sqrt", SqrtOp)
-  XF_MATH("sin", SinOp)
-  XF_MATH("cos", CosOp)
-  XF_MATH("tanh", TanhOp)
-  XF_MATH("erf", ErfOp)
-  XF_MATH("abs", AbsFOp)
-  XF_MATH("floor", FloorOp)
-#undef XF_MATH
+  if (const RealFunction *function = findRealFunction(op))
+    return function->create(builder, l, x);
   messages.error(loc, "'" + op.str() + "' is not defined for elements");
   return {};
 }

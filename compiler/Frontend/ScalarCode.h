@@ -14,6 +14,17 @@ using Operand = std::variant<mlir::Value, int64_t, double, bool>;
 /// `value` as an operand, if it is an element, a number or a boolean.
 std::optional<Operand> operandOf(const Value &value);
 
+/// A function of a real number.
+struct RealFunction {
+  llvm::StringRef name;
+  double (*value)(double);                                               // of a number, when compiling
+  mlir::Value (*create)(mlir::OpBuilder &, mlir::Location, mlir::Value); // its operation
+};
+/// All that the language has; what can be said with them is the library's.
+llvm::ArrayRef<RealFunction> realFunctions();
+/// The one of that name, or null.
+const RealFunction *findRealFunction(llvm::StringRef name);
+
 /// Writes operations on elements at the builder's place. Positions are `index`, tokens i32, numbers `realType`; mixed operands meet in the
 /// wider kind. An error is reported and gives null, which is no operand for others.
 class ScalarCode {
