@@ -118,11 +118,10 @@ private:
 /// Checks the arguments of attend(…), and builds the operation.
 class AttendWriter {
 public:
-  AttendWriter(Evaluator &e, Loc loc) : e(e), loc(loc), places(std::size(kNames), loc) {}
+  AttendWriter(Evaluator &e, const Args &args, Loc loc) : e(e), args(args), loc(loc) {}
 
-  Value run(const Args &args) {
-    if (!bind(args) || !readTensors() || !readNumber(kScale, scale) || !readNumber(kFill, fill) || !sortTerm(kMask) || !sortTerm(kBias) ||
-        !readScore())
+  Value run() {
+    if (!readTensors() || !readNumber(kScale, scale) || !readNumber(kFill, fill) || !sortTerm(kMask) || !sortTerm(kBias) || !readScore())
       return Poison{};
     shareBatch();
     return checkShapes() ? build() : Poison{};
@@ -130,32 +129,14 @@ public:
 
 private:
   enum Parameter : unsigned { kQ, kK, kV, kMask, kBias, kScale, kFill, kScore };
-  static constexpr llvm::StringLiteral kNames[] = {"q", "k", "v", "mask", "bias", "scale", "fill", "score"};
-
-  bool bind(const Args &args) {
-    for (auto [i, arg] : llvm::enumerate(args)) {
-      size_t at = arg.name.empty() ? i : llvm::find(kNames, arg.name) - kNames;
-      if (at >= values.size()) {
-        e.error(arg.loc, arg.name.empty() ? "attend has too many arguments" : "attend has no parameter '" + arg.name + "'");
-        return false;
-      }
-      if (!holds<None>(values[at])) {
-        e.error(arg.loc, "'" + kNames[at].str() + "' of attend is given twice");
-        return false;
-      }
-      values[at] = arg.value;
-      places[at] = arg.loc;
-    }
-    return true;
-  }
 
   bool readTensors() {
     for (unsigned i : {kQ, kK, kV}) {
-      qkv[i] = e.asTensor(values[i], places[i], ("'" + kNames[i] + "' of attend").str());
+      qkv[i] = e.asTensor(args[i].value, args[i].loc, "'" + args[i].name + "' of attend");
       if (!qkv[i])
         return false;
       if (type(i).getRank() != 4 || !type(i).getElementType().isF32()) {
-        e.error(places[i], "attend needs [batch, heads, positions, width], not " + describe(Tensor{qkv[i]}) + "; split(x, heads) makes it");
+        e.error(args[i].loc, "attend needs [batch, heads, positions, width], not " + describe(Tensor{qkv[i]}) + "; split(x, heads) makes it");
         e.noteValue(qkv[i], "the shape");
         return false;
       }
@@ -180,7 +161,7 @@ private:
         });
     for (unsigned i : {kQ, kK, kV})
       if (dimOf(type(i), 0).size == 1 && batch.size != 1)
-        qkv[i] = e.tensors.expand(qkv[i], 0, batch, places[i]);
+        qkv[i] = e.tensors.expand(qkv[i], 0, batch, args[i].loc);
   }
 
   static void forEachTensor(const Value &value, llvm::function_ref<void(mlir::Value)> visit) {
@@ -203,36 +184,36 @@ private:
       return differ(kQ, kK, "heads");
     if (!q.isDynamicDim(3) && !v.isDynamicDim(3))
       return true;
-    e.error(places[kQ], "the width of attend's queries and values must be known when compiling");
+    e.error(args[kQ].loc, "the width of attend's queries and values must be known when compiling");
     return false;
   }
 
   bool differ(unsigned a, unsigned b, llvm::StringRef what) {
-    e.error(places[b], fmt::format("{} {} and {} {} of attend differ in their {}", kNames[a].str(), mlir::xf::describeShape(type(a)),
-                                   kNames[b].str(), mlir::xf::describeShape(type(b)), what.str()));
-    e.noteValue(qkv[a], kNames[a]);
-    e.noteValue(qkv[b], kNames[b]);
+    e.error(args[b].loc, fmt::format("{} {} and {} {} of attend differ in their {}", args[a].name, mlir::xf::describeShape(type(a)), args[b].name,
+                                     mlir::xf::describeShape(type(b)), what.str()));
+    e.noteValue(qkv[a], args[a].name);
+    e.noteValue(qkv[b], args[b].name);
     return false;
   }
 
   bool readNumber(Parameter at, double &number) {
-    if (holds<None>(values[at]))
+    if (holds<None>(args[at].value))
       return true;
-    auto known = e.asNumber(values[at], places[at], ("'" + kNames[at] + "'").str());
+    auto known = e.asNumber(args[at].value, args[at].loc, "'" + args[at].name + "'");
     number = known.value_or(number);
     return known.has_value();
   }
 
   /// An input without a shape that serves as a mask is none; an additive tensor is a bias.
   bool sortTerm(Parameter at) {
-    Value value = e.force(values[at], places[at]);
+    Value value = e.force(args[at].value, args[at].loc);
     if (isPoison(value))
       return false;
     if (holds<None>(value) || holds<LazyInput *>(value))
       return true;
     auto *tensor = getIf<Tensor>(value);
     if (!tensor)
-      value = asTerm(e, value, at == kBias, places[at]);
+      value = asTerm(e, value, at == kBias, args[at].loc);
     if (isPoison(value))
       return false;
     bool additive = tensor ? tensor->type().getElementType().isF32() : (*getIf<std::shared_ptr<Term>>(value))->isBias;
@@ -242,14 +223,14 @@ private:
 
   /// A function of the score, and of positions if it wants them.
   bool readScore() {
-    Value value = e.force(values[kScore], places[kScore]);
+    Value value = e.force(args[kScore].value, args[kScore].loc);
     if (holds<None>(value) || isPoison(value))
       return !isPoison(value);
     if (!holds<std::shared_ptr<Closure>>(value)) {
-      e.error(places[kScore], "'score' of attend must be a function of the score s, as (s) -> tanh(s), not " + describe(value));
+      e.error(args[kScore].loc, "'score' of attend must be a function of the score s, as (s) -> tanh(s), not " + describe(value));
       return false;
     }
-    terms[kScores].push_back(asTerm(e, value, /*isBias=*/false, places[kScore]));
+    terms[kScores].push_back(asTerm(e, value, /*isBias=*/false, args[kScore].loc));
     return true;
   }
 
@@ -276,7 +257,7 @@ private:
     if (part == kScores)
       positions.push_back({block.addArgument(e.builder.getF32Type(), e.at(loc)), std::nullopt});
     constexpr Parameter parameters[] = {kMask, kBias, kScore};
-    if (!writeTotal(block, terms[part], TermWriter(e, positions, part, places[parameters[part]]), part == kBiases ? "+" : "&"))
+    if (!writeTotal(block, terms[part], TermWriter(e, positions, part, args[parameters[part]].loc), part == kBiases ? "+" : "&"))
       return false;
     hoistTensors(block, e.builder);
     return true;
@@ -299,16 +280,15 @@ private:
   mlir::RankedTensorType type(unsigned i) { return typeOf(qkv[i]); }
 
   Evaluator &e;
+  const Args &args; // one for each Parameter
   Loc loc;
-  std::vector<Value> values = std::vector<Value>(std::size(kNames), None{});
-  std::vector<Loc> places; // of the values
   mlir::Value qkv[3];
   double scale = 0, fill = -INFINITY;
   std::vector<Value> terms[kParts];
 };
 } // namespace
 
-Value xf::frontend::attend(Evaluator &e, Args &args, Loc loc) { return AttendWriter(e, loc).run(args); }
+Value xf::frontend::attend(Evaluator &e, Args &args, Loc loc) { return AttendWriter(e, args, loc).run(); }
 
 std::optional<std::pair<mlir::Value, mlir::Value>> Probabilities::of(mlir::Value context, mlir::OpBuilder &builder) {
   auto op = context.getDefiningOp<mlir::xf::AttendOp>();

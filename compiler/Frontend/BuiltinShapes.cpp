@@ -100,8 +100,6 @@ Value runRearrange(Evaluator &e, Args &args, Loc loc) {
 
 /// split(x, heads): [B, T, h * k] to [B, h, T, k].
 Value runSplit(Evaluator &e, Args &args, Loc loc) {
-  if (!orderArguments(e, args, loc, "split", {"x", "heads"}, 2))
-    return Poison{};
   mlir::Value x = e.asTensor(args[0].value, args[0].loc, "the argument of split");
   auto heads = e.asInt(args[1].value, args[1].loc, "the number of heads");
   if (!x || !heads)
@@ -117,8 +115,6 @@ Value runSplit(Evaluator &e, Args &args, Loc loc) {
 }
 
 Value runMerge(Evaluator &e, Args &args, Loc loc) {
-  if (!orderArguments(e, args, loc, "merge", {"x"}, 1))
-    return Poison{};
   mlir::Value x = e.asTensor(args[0].value, args[0].loc, "the argument of merge");
   if (!x)
     return Poison{};
@@ -131,8 +127,6 @@ Value runMerge(Evaluator &e, Args &args, Loc loc) {
 
 /// chunk(x, n): n equal parts along an axis, the last one if none is given.
 Value runChunk(Evaluator &e, Args &args, Loc loc) {
-  if (!orderArguments(e, args, loc, "chunk", {"x", "n", "axis"}, 2))
-    return Poison{};
   mlir::Value x = e.asTensor(args[0].value, args[0].loc, "the argument of chunk");
   auto count = e.asInt(args[1].value, args[1].loc, "the number of parts");
   auto given = holds<None>(args[2].value) ? std::optional<int64_t>(-1) : e.asInt(args[2].value, args[2].loc, "the axis");
@@ -202,13 +196,11 @@ Value runInterleave(Evaluator &e, Args &args, Loc loc) {
   return isPoison(joined) ? joined : e.tensors.rearrange(std::get<Tensor>(joined).value, leading + "k c -> " + leading + "(k c)", {}, loc);
 }
 
-const Builtin kBuiltins[] = {{"rearrange", runRearrange}, {"split", runSplit},   {"merge", runMerge},
-                             {"chunk", runChunk},         {"concat", runConcat}, {"interleave", runInterleave}};
 } // namespace
 
 const Builtin *xf::frontend::findShapeBuiltin(llvm::StringRef name) {
-  for (const Builtin &builtin : kBuiltins)
-    if (builtin.name == name)
-      return &builtin;
-  return nullptr;
+  static const Builtin builtins[] = {{"rearrange", runRearrange}, {"split", runSplit, {"x", "heads"}}, {"merge", runMerge, {"x"}},
+                                     {"chunk", runChunk, {"x", "n"}, {"axis"}}, {"concat", runConcat}, {"interleave", runInterleave}};
+  auto found = llvm::find_if(builtins, [&](const Builtin &builtin) { return builtin.name == name; });
+  return found == std::end(builtins) ? nullptr : found;
 }

@@ -7,16 +7,7 @@ using namespace xf::frontend;
 
 namespace {
 
-Value runUnary(Evaluator &e, Args &args, Loc loc, llvm::StringRef name) {
-  return orderArguments(e, args, loc, name, {"x"}, 1) ? e.unary(name, args[0].value, loc) : Value(Poison{});
-}
-Value runBinary(Evaluator &e, Args &args, Loc loc, llvm::StringRef name) {
-  return orderArguments(e, args, loc, name, {"a", "b"}, 2) ? e.binary(name, args[0].value, args[1].value, loc) : Value(Poison{});
-}
-
 Value runWhere(Evaluator &e, Args &args, Loc loc) {
-  if (!orderArguments(e, args, loc, "where", {"condition", "a", "b"}, 3))
-    return Poison{};
   if (auto *known = getIf<bool>(args[0].value))
     return args[*known ? 1 : 2].value;
   return e.elementwise({args[0].value, args[1].value, args[2].value}, loc, "where",
@@ -24,15 +15,11 @@ Value runWhere(Evaluator &e, Args &args, Loc loc) {
 }
 
 Value runEven(Evaluator &e, Args &args, Loc loc) {
-  if (!orderArguments(e, args, loc, "even", {"x"}, 1))
-    return Poison{};
   Value rest = e.binary("%", args[0].value, int64_t(2), loc);
   return isPoison(rest) ? rest : e.binary("==", rest, int64_t(0), loc);
 }
 
 Value runPositions(Evaluator &e, Args &args, Loc loc) {
-  if (!orderArguments(e, args, loc, "positions", {"dimension", "offset"}, 1))
-    return Poison{};
   DimSize dim;
   if (auto *name = getIf<DimName>(args[0].value)) {
     dim.name = name->name;
@@ -50,10 +37,8 @@ Value runPositions(Evaluator &e, Args &args, Loc loc) {
   return e.inBody ? e.tensors.positions(dim, *offset, loc) : e.poison(loc, "positions stand in a method only");
 }
 
-Value reduce(Evaluator &e, Args &args, Loc loc, llvm::StringRef name, mlir::xf::ReduceKind kind) {
-  if (!orderArguments(e, args, loc, name, {"x"}, 1))
-    return Poison{};
-  mlir::Value x = e.asTensor(args[0].value, args[0].loc, "the argument of " + name.str());
+Value reduce(Evaluator &e, const CallArg &arg, Loc loc, llvm::StringRef name, mlir::xf::ReduceKind kind) {
+  mlir::Value x = e.asTensor(arg.value, arg.loc, "the argument of " + name.str());
   if (!x)
     return Poison{};
   if (typeOf(x).getElementType().isInteger()) { // counts of booleans and tokens
@@ -69,8 +54,6 @@ Value reduce(Evaluator &e, Args &args, Loc loc, llvm::StringRef name, mlir::xf::
 }
 
 Value runSize(Evaluator &e, Args &args, Loc loc) {
-  if (!orderArguments(e, args, loc, "size", {"x", "axis"}, 1))
-    return Poison{};
   mlir::Value x = e.asTensor(args[0].value, args[0].loc, "the argument of size");
   auto axis = holds<None>(args[1].value) ? std::optional<int64_t>(-1) : e.asInt(args[1].value, args[1].loc, "the axis");
   if (!x || !axis)
@@ -82,15 +65,11 @@ Value runSize(Evaluator &e, Args &args, Loc loc) {
 }
 
 Value runLen(Evaluator &e, Args &args, Loc loc) {
-  if (!orderArguments(e, args, loc, "len", {"list"}, 1))
-    return Poison{};
   auto *list = getIf<std::shared_ptr<List>>(args[0].value);
   return list ? Value((*list)->size()) : e.poison(args[0].loc, "len needs a list, not " + describe(args[0].value));
 }
 
 Value runRange(Evaluator &e, Args &args, Loc loc) {
-  if (!orderArguments(e, args, loc, "range", {"begin", "end"}, 1))
-    return Poison{};
   auto first = e.asInt(args[0].value, args[0].loc, "the argument of range");
   auto second = holds<None>(args[1].value) ? first : e.asInt(args[1].value, args[1].loc, "the argument of range");
   if (!first || !second)
@@ -139,8 +118,6 @@ Value runZip(Evaluator &e, Args &args, Loc loc) {
 }
 
 Value runDelay(Evaluator &e, Args &args, Loc loc) {
-  if (!orderArguments(e, args, loc, "delay", {"x", "along"}, 2))
-    return Poison{};
   mlir::Value x = e.asTensor(args[0].value, args[0].loc, "the argument of delay");
   auto *name = getIf<DimName>(args[1].value);
   auto *size = getIf<int64_t>(args[1].value);
@@ -150,8 +127,6 @@ Value runDelay(Evaluator &e, Args &args, Loc loc) {
 }
 
 Value runLinear(Evaluator &e, Args &args, Loc loc) {
-  if (!orderArguments(e, args, loc, "linear", {"x", "weight", "bias"}, 2))
-    return Poison{};
   mlir::Value x = e.asTensor(args[0].value, args[0].loc, "the input of linear");
   mlir::Value weight = e.asTensor(args[1].value, args[1].loc, "the weight of linear");
   bool biased = !holds<None>(args[2].value);
@@ -159,47 +134,31 @@ Value runLinear(Evaluator &e, Args &args, Loc loc) {
   return x && weight && (bias || !biased) ? e.tensors.linear(x, weight, bias, loc) : Value(Poison{});
 }
 
-#define XF_UNARY(name) {name, [](Evaluator &e, Args &args, Loc loc) { return runUnary(e, args, loc, name); }}
-#define XF_BINARY(name) {name, [](Evaluator &e, Args &args, Loc loc) { return runBinary(e, args, loc, name); }}
+Builtin unary(llvm::StringRef name) {
+  return {name, [name](Evaluator &e, Args &args, Loc loc) { return e.unary(name, args[0].value, loc); }, {"x"}};
+}
+Builtin binary(llvm::StringRef name) {
+  return {name, [name](Evaluator &e, Args &args, Loc loc) { return e.binary(name, args[0].value, args[1].value, loc); }, {"a", "b"}};
+}
+Builtin statistic(llvm::StringRef name, mlir::xf::ReduceKind kind) {
+  return {name, [name, kind](Evaluator &e, Args &args, Loc loc) { return reduce(e, args[0], loc, name, kind); }, {"x"}};
+}
 
-const Builtin kBuiltins[] = {
-    XF_UNARY("exp"), XF_UNARY("expm1"), XF_UNARY("log"), XF_UNARY("log1p"), XF_UNARY("sqrt"), XF_UNARY("sin"), XF_UNARY("cos"), XF_UNARY("tanh"),
-    XF_UNARY("erf"), XF_UNARY("abs"), XF_UNARY("floor"), XF_UNARY("int"), XF_UNARY("float"), XF_BINARY("min"), XF_BINARY("max"), XF_BINARY("div"),
-    {"where", runWhere}, {"even", runEven}, {"positions", runPositions}, {"size", runSize}, {"len", runLen}, {"range", runRange},
-    {"zip", runZip}, {"delay", runDelay}, {"linear", runLinear},
-    {"rowsum", [](Evaluator &e, Args &args, Loc loc) { return reduce(e, args, loc, "rowsum", mlir::xf::ReduceKind::sum); }},
-    {"rowmax", [](Evaluator &e, Args &args, Loc loc) { return reduce(e, args, loc, "rowmax", mlir::xf::ReduceKind::max); }},
-    {"attend", attend},
-};
+std::vector<Builtin> makeBuiltins() {
+  std::vector<Builtin> builtins = {
+      unary("int"), unary("float"), binary("min"), binary("max"), binary("div"), statistic("rowsum", mlir::xf::ReduceKind::sum),
+      statistic("rowmax", mlir::xf::ReduceKind::max), {"where", runWhere, {"condition", "a", "b"}}, {"even", runEven, {"x"}},
+      {"positions", runPositions, {"dimension"}, {"offset"}}, {"size", runSize, {"x"}, {"axis"}}, {"len", runLen, {"list"}},
+      {"range", runRange, {"begin"}, {"end"}}, {"zip", runZip}, {"delay", runDelay, {"x", "along"}}, {"linear", runLinear, {"x", "weight"}, {"bias"}},
+      {"attend", attend, {"q", "k", "v"}, {"mask", "bias", "scale", "fill", "score"}}};
+  for (const RealFunction &function : realFunctions())
+    builtins.push_back(unary(function.name));
+  return builtins;
+}
 } // namespace
 
 const Builtin *xf::frontend::findBuiltin(llvm::StringRef name) {
-  for (const Builtin &builtin : kBuiltins)
-    if (builtin.name == name)
-      return &builtin;
-  return findShapeBuiltin(name);
-}
-
-bool xf::frontend::orderArguments(Evaluator &e, Args &args, Loc loc, llvm::StringRef function, std::vector<std::string> names, size_t required) {
-  Args ordered(names.size(), CallArg{loc, "", None{}});
-  std::vector<bool> given(names.size());
-  size_t next = 0;
-  for (CallArg &arg : args) {
-    size_t i = arg.name.empty() ? next++ : llvm::find(names, arg.name) - names.begin();
-    if (i >= names.size() || given[i]) {
-      e.error(arg.loc, !arg.name.empty() ? function.str() + (i < names.size() ? " gets '" : " has no parameter '") + arg.name + (i < names.size() ? "' twice" : "'")
-                                         : fmt::format("{} takes {} arguments, not {}", function.str(), names.size(), args.size()));
-      return false;
-    }
-    given[i] = true;
-    ordered[i] = arg;
-    ordered[i].name = names[i];
-  }
-  for (size_t i = 0; i < required; ++i)
-    if (!given[i]) {
-      e.error(loc, "argument '" + names[i] + "' of " + function.str() + " is missing");
-      return false;
-    }
-  args = std::move(ordered);
-  return true;
+  static const std::vector<Builtin> builtins = makeBuiltins();
+  auto found = llvm::find_if(builtins, [&](const Builtin &builtin) { return builtin.name == name; });
+  return found == builtins.end() ? findShapeBuiltin(name) : &*found;
 }

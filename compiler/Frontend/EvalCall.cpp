@@ -21,7 +21,7 @@ Value Evaluator::call(const Value &callee, Args args, Loc loc) {
   calls.push_back({loc, /*isInside=*/false});
   llvm::scope_exit leave([&] { calls.pop_back(); });
   if (auto *builtin = getIf<const Builtin *>(callee))
-    return (*builtin)->run(*this, args, loc);
+    return callBuiltin(**builtin, args, loc);
   if (auto *closure = getIf<std::shared_ptr<Closure>>(callee))
     return callFunction((*closure)->function, (*closure)->lambda, (*closure)->scope, std::move(args), loc);
   if (auto *method = getIf<BoundMethod>(callee))
@@ -111,35 +111,67 @@ Value Evaluator::makeSpec(const BlockRef &block, Args args, Loc loc) {
   return spec;
 }
 
+namespace {
+/// A parameter as calls see it.
+struct Formal {
+  llvm::StringRef name;
+  bool isRequired;
+};
+} // namespace
+
+/// The argument of each parameter, which has its name or else its place; null where none is given. Nothing after an error.
+static std::optional<std::vector<const CallArg *>> matchArguments(llvm::ArrayRef<Formal> formals, const Args &args, const std::string &function,
+                                                                  Loc loc, llvm::function_ref<void(Loc, const std::string &)> fail) {
+  std::vector<const CallArg *> matched(formals.size());
+  size_t next = 0;
+  for (const CallArg &arg : args) {
+    auto isNamed = [&](const Formal &formal) { return formal.name == arg.name; };
+    size_t i = arg.name.empty() ? next++ : llvm::find_if(formals, isNamed) - formals.begin();
+    if (i < formals.size() && !matched[i]) {
+      matched[i] = &arg;
+      continue;
+    }
+    fail(arg.loc, i < formals.size()  ? "argument '" + formals[i].name.str() + "' is given twice"
+                  : arg.name.empty() ? fmt::format("{} takes {} arguments, not {}", function, formals.size(), args.size())
+                                     : function + " has no parameter '" + arg.name + "'");
+    return std::nullopt;
+  }
+  for (auto [formal, arg] : llvm::zip(formals, matched))
+    if (!arg && formal.isRequired)
+      return fail(loc, fmt::format("argument '{}' of {} is missing", formal.name.str(), function)), std::nullopt;
+  return matched;
+}
+
+Value Evaluator::callBuiltin(const Builtin &builtin, Args &args, Loc loc) {
+  if (builtin.required.empty())
+    return builtin.run(*this, args, loc);
+  std::vector<Formal> formals;
+  for (llvm::StringRef name : builtin.required)
+    formals.push_back({name, true});
+  for (llvm::StringRef name : builtin.optional)
+    formals.push_back({name, false});
+  auto matched = matchArguments(formals, args, builtin.name.str(), loc, [&](Loc where, const std::string &message) { error(where, message); });
+  if (!matched)
+    return Poison{};
+  Args ordered;
+  for (auto [formal, arg] : llvm::zip(formals, *matched))
+    ordered.push_back({arg ? arg->loc : loc, formal.name.str(), arg ? arg->value : Value(None{})});
+  return builtin.run(*this, ordered, loc);
+}
+
 bool Evaluator::bindArguments(const std::vector<Param> &params, Args &args, const ScopePtr &local, const std::string &name, Loc loc,
                               Loc declared) {
-  auto fail = [&](Loc where, const std::string &message) {
+  auto formals = llvm::map_to_vector(params, [](const Param &param) { return Formal{param.name, !param.value}; });
+  auto matched = matchArguments(formals, args, name, loc, [&](Loc where, const std::string &message) {
     error(where, message);
     note(declared, name + " is declared here");
+  });
+  if (!matched)
     return false;
-  };
-  std::vector<CallArg *> bound(params.size());
-  size_t next = 0;
-  for (CallArg &arg : args) {
-    size_t i = next;
-    if (!arg.name.empty()) {
-      for (i = 0; i < params.size() && params[i].name != arg.name; ++i)
-        ;
-      if (i == params.size())
-        return fail(arg.loc, name + " has no parameter '" + arg.name + "'");
-    } else if (next++ >= params.size()) {
-      return fail(arg.loc, fmt::format("{} takes {} arguments, not {}", name, params.size(), args.size()));
-    }
-    if (bound[i])
-      return fail(arg.loc, "argument '" + params[i].name + "' is given twice");
-    bound[i] = &arg;
-  }
   bool good = true;
-  for (auto [i, param] : llvm::enumerate(params)) {
-    if (!bound[i] && !param.value)
-      return fail(loc, "argument '" + param.name + "' of " + name + " is missing");
-    Value value = bound[i] ? bound[i]->value : eval(*param.value, local);
-    Loc where = bound[i] ? bound[i]->loc : loc;
+  for (auto [param, arg] : llvm::zip(params, *matched)) {
+    Value value = arg ? arg->value : eval(*param.value, local);
+    Loc where = arg ? arg->loc : loc;
     if (isPoison(value) || !bindParam(param, value, local, where)) {
       good = false;
       value = Poison{};

@@ -15,17 +15,20 @@
 
 #include "llvm/ADT/STLFunctionalExtras.h"
 
+#include <functional>
+
 namespace xf::frontend {
 
+/// A function that the library cannot say in the language itself.
 struct Builtin {
   llvm::StringRef name;
-  Value (*run)(Evaluator &, Args &, Loc);
+  /// An argument for each parameter, in order; none for one that is not given. Without parameters: all arguments as they are.
+  std::function<Value(Evaluator &, Args &, Loc)> run;
+  std::vector<llvm::StringRef> required = {}, optional = {};
 };
 /// The built-in function of that name, or null (Builtins*.cpp).
 const Builtin *findBuiltin(llvm::StringRef name);
 const Builtin *findShapeBuiltin(llvm::StringRef name);
-/// Orders arguments as `names` says; missing ones are none. False (with an error) if they do not fit.
-bool orderArguments(Evaluator &e, Args &args, Loc loc, llvm::StringRef function, std::vector<std::string> names, size_t required);
 
 /// The variables that statements set, each once.
 void collectAssigned(const std::vector<Stmt> &body, std::vector<Target> &names);
@@ -109,6 +112,7 @@ private:
   Value evalIf(const Expr &expr, const ScopePtr &scope);
   Value evalUncounted(const Expr &expr, const ScopePtr &scope);
   Value callFunction(const Function *function, const Expr *lambda, const ScopePtr &scope, Args args, Loc loc);
+  Value callBuiltin(const Builtin &builtin, Args &args, Loc loc);
   bool bindArguments(const std::vector<Param> &params, Args &args, const ScopePtr &local, const std::string &name, Loc loc,
                      Loc declared);
   std::optional<Value> execFor(const Stmt &stmt, const ScopePtr &scope);
