@@ -1,8 +1,9 @@
 """The language's functions of one number, and the library's, are what their names say: of tensors, on each device, and of numbers when compiling."""
 import math
+import re
 import struct
 
-from common import Checks, WORK, compile_model, results
+from common import Checks, SOURCE, WORK, compile_model, results
 
 checks = Checks()
 
@@ -37,6 +38,12 @@ POSITIVE = {"log": math.log, "log1p": math.log1p, "sqrt": math.sqrt, "rsqrt": la
 VALUES = [-9.0, -3.25, -1.0, -0.375, -0.001, 0.0, 0.001, 0.5, 1.0, 2.75, 7.5]
 
 names = {**FUNCTIONS, **POSITIVE}
+library = (SOURCE / "compiler/Frontend/Library/math.xf").read_text().split("\nmean(")[0]  # row statistics stand behind that
+for name in re.findall(r"^(\w+)\(x", library, re.MULTILINE):
+    checks.that(name in names, f"'{name}' of the library is not compared with anything")
+described = set(re.findall(r"\w+", (SOURCE / "compiler/Frontend/LANGUAGE.md").read_text()))
+for name in names:
+    checks.that(name in described, f"LANGUAGE.md does not name '{name}'")
 NUMBER = 1.375
 tensors = "\n".join(f"    {name}_x = {name}({'x' if name in FUNCTIONS else 'abs(x) + 0.25'})" for name in names)
 numbers = "\n".join(f"    {name}_n = 0 * x + {name}({NUMBER})" for name in names)
