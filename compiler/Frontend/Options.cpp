@@ -1,6 +1,6 @@
 // The model's parameters: from --set, from --config, or from their defaults.
 #include "compiler/Frontend/Evaluator.h"
-#include "compiler/Support/JsonProblem.h"
+#include "compiler/Support/ParseJson.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include <cmath>
@@ -31,8 +31,8 @@ constexpr std::pair<llvm::StringLiteral, double> notFinite[] = {{"NaN", NAN}, {"
 /// What stands for such a word while JSON is read: as long as it is, so that errors name the right places, and a text that no configuration has.
 std::string standIn(llvm::StringRef word) { return std::string(word.size() - 2, '\x7f'); }
 
-/// Reads JSON as Python writes it. Throws what is wrong with it.
-nlohmann::json parseJson(std::string text) {
+/// Reads JSON as Python writes it.
+llvm::Expected<nlohmann::json> parseConfig(std::string text) {
   bool inString = false;
   for (size_t at = 0; at < text.size(); ++at) {
     if (inString && text[at] == '\\')
@@ -46,7 +46,7 @@ nlohmann::json parseJson(std::string text) {
           at += word.size() - 1;
         }
   }
-  return nlohmann::json::parse(text);
+  return xf::parseJson(text);
 }
 
 struct GivenOption {
@@ -62,12 +62,10 @@ public:
 
   /// False if the text is no object at all.
   bool readConfig() {
-    nlohmann::json json;
-    try {
-      json = parseJson(e.options.configJson);
-    } catch (const nlohmann::json::exception &problem) {
-      return fail(e.options.configName + ": is no JSON object: " + xf::describeProblem(problem));
-    }
+    auto parsed = parseConfig(e.options.configJson);
+    if (!parsed)
+      return fail(e.options.configName + ": is no JSON object: " + llvm::toString(parsed.takeError()));
+    nlohmann::json &json = *parsed;
     unwrap(json);
     if (!json.is_object())
       return fail(e.options.configName + ": is no JSON object");

@@ -2,17 +2,17 @@
 
 #include "compiler/Import/ByteFile.h"
 #include "compiler/Import/Error.h"
-#include "compiler/Support/JsonProblem.h"
+#include "compiler/Support/ParseJson.h"
 
 using nlohmann::json;
 
-llvm::Expected<json> xf::parseJsonObject(llvm::StringRef text) try {
-  json root = json::parse(text.begin(), text.end());
-  if (!root.is_object())
+llvm::Expected<json> xf::parseJsonObject(llvm::StringRef text) {
+  auto root = parseJson(text);
+  if (!root)
+    return makeError("is no JSON object: {}", llvm::toString(root.takeError()));
+  if (!root->is_object())
     return makeError("is no JSON object");
   return root;
-} catch (const json::exception &problem) {
-  return makeError("is no JSON object: {}", describeProblem(problem));
 }
 
 llvm::Expected<json> xf::readJsonObject(const std::string &path) {

@@ -2,7 +2,7 @@
 #include "compiler/Import/SafetensorsHeader.h"
 
 #include "compiler/Import/Error.h"
-#include "compiler/Support/JsonProblem.h"
+#include "compiler/Support/ParseJson.h"
 
 #include "llvm/ADT/StringSet.h"
 

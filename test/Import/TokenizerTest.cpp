@@ -208,7 +208,8 @@ TEST(Tokenizer, isRefusedWhereItIsNotSupported) {
   for (int i = 0; i < 9; ++i)
     deep = {{"type", "Sequence"}, {"normalizers", {deep}}};
   EXPECT_EQ(message(bpe(), "/normalizer", deep), "t.json: normalizers stand within each other too deeply");
-  EXPECT_TRUE(llvm::StringRef(message(std::string(1 << 20, '['))).starts_with("t.json: it is no JSON object: parse error at line 1, column 1048577: "));
+  EXPECT_EQ(message(std::string(1 << 20, '[')),
+            "t.json: it is no JSON object: parse error at line 1, column 101: more than 100 lists and objects stand within each other");
 }
 
 TEST(Tokenizer, isRefusedWhereItsPiecesAreNotSupported) {

@@ -27,4 +27,15 @@ TEST(VocabularyJson, saysWhereItIsNone) {
   EXPECT_TRUE(wordy.size() < 300 && llvm::StringRef(wordy).ends_with("…")) << wordy.size();
 }
 
+TEST(VocabularyJson, nestsAsDeepAsTheMessageSays) {
+  auto error = [](const std::string &token, unsigned lists) {
+    std::string text = "{\"" + token + "\":\n" + std::string(lists, '[') + std::string(lists, ']') + "}";
+    return llvm::toString(readVocabularyJson("v.json", text).takeError());
+  };
+  EXPECT_EQ(error("a", 99), "v.json: token 'a' has no number");
+  EXPECT_EQ(error("a", 100), "v.json: is no JSON object: parse error at line 2, column 100: more than 100 lists and objects stand within each other");
+  std::string brackets(200, '{');
+  EXPECT_EQ(error(brackets + "\\\"<(//", 99), "v.json: token '" + brackets + "\"<(//' has no number");
+}
+
 } // namespace

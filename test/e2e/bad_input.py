@@ -65,6 +65,17 @@ for source, target, words in (("long", g2p / "target.vocab", "34 lines"), (g2p /
                                    WORK / source, "--target-vocab", WORK / target, ok=False)
     checks.that(status == 1 and words in err, f"vocabularies {source}, {target}: status {status}, {err}")
 
+# Brackets within brackets take neither all the stack nor much memory.
+for opening, closing, column in (("[", "]", 100), ('{"a":', "}", 496), ("[", "", 100)):
+    (WORK / "deep.json").write_text('{"config":\n' + opening * 300_000 + closing * 300_000 + "}")
+    for options in (("--random-weights", 1, "--config"), ("--config", g2p / "config.json", "--weights"),
+                    ("--config", g2p / "config.json", "--random-weights", 1, "--source-vocab"),
+                    ("--config", g2p / "config.json", "--random-weights", 1, "--source-tokenizer")):
+        status, _, err = compile_model(g2p / "g2p.xf", WORK / "out", "--target-vocab", g2p / "target.vocab", *options, WORK / "deep.json",
+                                       ok=False)
+        words = f"no JSON object: parse error at line 2, column {column}: more than 100 lists and objects stand within each other"
+        checks.that(status == 1 and words in err, f"deep JSON, {options}: status {status}, {err[:300]}")
+
 # What is no text, in the description and in a file that it imports.
 (WORK / "bytes.xf").write_bytes("// ä\n  é".encode() + b"\xff")
 (WORK / "zero.xf").write_bytes(b"model M() {\n\0}\n")
