@@ -75,6 +75,12 @@ for opening, closing, column in (("[", "]", 100), ('{"a":', "}", 496), ("[", "",
                                        ok=False)
         words = f"no JSON object: parse error at line 2, column {column}: more than 100 lists and objects stand within each other"
         checks.that(status == 1 and words in err, f"deep JSON, {options}: status {status}, {err[:300]}")
+for begin, opening, closing, end, column in (("module attributes {a =", "[", "]", "} {}", 500), ("", "module {", "}", "", 4008),
+                                             ("module attributes {a =", "tuple<", ">", "} {}", 3000)):
+    (WORK / "deep.mlir").write_text(begin + "\n" + opening * 20_000 + closing * 20_000 + end)
+    status, _, err = run(BIN / "xfc", WORK / "deep.mlir", "--emit=llvm", "-o", WORK / "out", ok=False)
+    words = f"{WORK}/deep.mlir:2:{column}: error: more than 500 brackets stand within each other\n"
+    checks.that(status == 1 and err == words, f"deep IR, {opening}: status {status}, {err[:300]}")
 
 # What is no text, in the description and in a file that it imports.
 (WORK / "bytes.xf").write_bytes("// ä\n  é".encode() + b"\xff")

@@ -28,8 +28,8 @@ MAY = {
                              "compiler/Target/CPU", "compiler/Conversion/XfToLLVM"),
     "compiler/Explain": (IR, "compiler/Import", "compiler/Target", "compiler/Conversion/XfToLLVM"),
     "compiler/Pipelines": (IR, "compiler/Import", "compiler/Transforms", "compiler/Conversion/XfToLLVM", "compiler/Target/Link"),
-    "tools": (IR, ABI, "runtime", "compiler/Frontend", "compiler/Import", "compiler/Reference", "compiler/Explain", "compiler/Pipelines",
-              "compiler/Target/Link"),
+    "tools": (IR, ABI, "runtime", "compiler/Support", "compiler/Frontend", "compiler/Import", "compiler/Reference", "compiler/Explain",
+              "compiler/Pipelines", "compiler/Target/Link"),
     "runtime": (ABI,),
 }
 # Against the direction: (file, what it includes).

@@ -4,11 +4,11 @@
 #include "compiler/Reference/ReferenceEngine.h"
 #include "tools/common/CommandLine.h"
 #include "tools/common/Limits.h"
+#include "tools/common/ParseIR.h"
 #include "tools/common/Registration.h"
 #include "tools/xf-run/CompiledEngine.h"
 #include "tools/xf-run/ImageParameters.h"
 
-#include "mlir/Parser/Parser.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/InitLLVM.h"
 
@@ -58,7 +58,7 @@ struct StoredReference {
     mlir::DialectRegistry registry;
     xf::registerDialects(registry);
     context = std::make_unique<mlir::MLIRContext>(registry, mlir::MLIRContext::Threading::DISABLED);
-    module = mlir::parseSourceString<mlir::ModuleOp>(llvm::StringRef(model->text(model->header().ir)), context.get());
+    module = xf::parseIR(model->text(model->header().ir), *context, path);
     if (!module || module->getBody()->empty())
       return xf::makeError("{}: it stores no IR to interpret", path);
     parameters = std::make_unique<xf::ImageParameters>(std::move(model));

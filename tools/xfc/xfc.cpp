@@ -6,11 +6,11 @@
 #include "compiler/Target/Link/Artefact.h"
 #include "tools/common/CommandLine.h"
 #include "tools/common/Limits.h"
+#include "tools/common/ParseIR.h"
 #include "tools/common/Registration.h"
 #include "tools/xfc/ExplainModel.h"
 #include "tools/xfc/ReadVocabulary.h"
 
-#include "mlir/Parser/Parser.h"
 #include "mlir/Support/FileUtilities.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/InitLLVM.h"
@@ -206,7 +206,7 @@ mlir::OwningOpRef<mlir::ModuleOp> readModule(const Options &options, const std::
     auto module = xf::compileDescription(context, options.input, text, frontend, llvm::errs(), &imported);
     return module && !overwritesInput(options, imported) ? std::move(module) : nullptr;
   }
-  auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context, options.input);
+  auto module = xf::parseIR(text, context, options.input);
   return module && mlir::succeeded(refuseCode(*module)) ? std::move(module) : nullptr;
 }
 
