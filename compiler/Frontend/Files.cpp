@@ -10,8 +10,8 @@
 
 using namespace xf::frontend;
 
-/// More are no description.
-static constexpr size_t maxFiles = 1000;
+/// More are no description. Each byte may be a token, which takes a hundred.
+static constexpr size_t maxFiles = 1000, maxBytes = 4 << 20;
 
 /// Appends what `part` declares.
 static void append(File &all, File part) {
@@ -30,8 +30,8 @@ File FileReader::readLibrary() {
 }
 
 File FileReader::parse(llvm::StringRef name, llvm::StringRef text, Loc importedAt) {
-  if (text.size() > (64u << 20)) {
-    diagnostics.error(importedAt, (name + " is too large for a description").str());
+  if (text.size() > maxBytes) {
+    diagnostics.error(importedAt, (name + " is too large for a description: it has more than " + llvm::Twine(maxBytes >> 20) + " MiB").str());
     return {};
   }
   text.consume_front("\xEF\xBB\xBF"); // the mark that some editors put before UTF-8

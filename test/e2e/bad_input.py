@@ -81,6 +81,10 @@ for begin, opening, closing, end, column in (("module attributes {a =", "[", "]"
     status, _, err = run(BIN / "xfc", WORK / "deep.mlir", "--emit=llvm", "-o", WORK / "out", ok=False)
     words = f"{WORK}/deep.mlir:2:{column}: error: more than 500 brackets stand within each other\n"
     checks.that(status == 1 and err == words, f"deep IR, {opening}: status {status}, {err[:300]}")
+(WORK / "deep.xf").write_text("(" * ((4 << 20) + 1))
+status, _, err = compile_model(WORK / "deep.xf", "-", "--emit=xf", ok=False)
+words = "deep.xf is too large for a description: it has more than 4 MiB"
+checks.that(status == 1 and words in err, f"a large description: status {status}, {err[:300]}")
 
 # What is no text, in the description and in a file that it imports.
 (WORK / "bytes.xf").write_bytes("// ä\n  é".encode() + b"\xff")
