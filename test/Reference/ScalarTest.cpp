@@ -44,10 +44,11 @@ TEST_F(ScalarTest, UnaryMaths) {
                {"math.cosh", std::cosh}, {"math.erf", std::erf},     {"math.sqrt", std::sqrt},   {"math.atan", std::atan},
                {"math.absf", std::fabs}, {"math.floor", std::floor}, {"math.ceil", std::ceil},   {"math.round", std::round},
                {"math.asin", std::asin}, {"math.acos", std::acos},   {"math.cbrt", std::cbrt},   {"math.trunc", std::trunc},
-               {"math.roundeven", std::nearbyint}};
+               {"math.roundeven", std::nearbyint}, {"math.asinh", std::asinh}, {"math.atanh", std::atanh}};
   for (const Case &c : cases)
     EXPECT_EQ(floatOf(std::string("%r = ") + c.op + " %x : f32", 0.7), c.want(0.7)) << c.op;
   EXPECT_EQ(floatOf("%r = math.rsqrt %x : f32", 4), 0.5);
+  EXPECT_EQ(floatOf("%r = math.acosh %x : f32", 4), std::acosh(4.0));
   EXPECT_EQ(floatOf("%r = arith.negf %x : f32", 4), -4);
 }
 
