@@ -61,11 +61,11 @@ def ms(value):
     return f"{value:.1f}" if value < 10 else f"{value:.0f}"
 
 
-def mark(row):
+def mark(row, unchecked=" (unchecked)"):
     """What is to be said of a time whose results are not the reference's, or were not compared."""
     error, agreement = row.get("max_abs_err"), row.get("token_agreement")
     if error is None and agreement is None:
-        return " (unchecked)"
+        return unchecked
     largest, least = CHECKS[row["precision"]]
     if least < 1 and row["case"].isdigit() and int(row["case"]) < FEW:
         least = 0
@@ -86,12 +86,13 @@ def markdown(head, rows):
 
 
 def limits(folder, config, threads):
-    """How many times as fast as a row's other engine bound.py lets any program be on this machine, as a cell."""
-    path = os.path.join(folder, "peaks.json")
-    if not os.path.exists(path):
+    """How many times as fast as a row's other engine bound.py lets any program be on this machine, as a cell; none where its peaks are not known."""
+    path, peaks = os.path.join(folder, "peaks.json"), {}
+    if os.path.exists(path):
+        with open(path, encoding="utf-8") as file:
+            peaks = {peak["threads"]: peak for peak in map(json.loads, file)}
+    if threads not in peaks:
         return lambda row: ""
-    with open(path, encoding="utf-8") as file:
-        peaks = {peak["threads"]: peak for peak in map(json.loads, file)}
     model = bound.Model(read(folder, "config-" + config))
     return lambda row: f"{row['peer_ms'] / (bound.least_seconds(model, row['precision'], row['workload'], row['case'], peaks[threads]) * 1e3):.2f}"
 
@@ -113,14 +114,17 @@ def with_limits(folder, config, threads):
 
 
 def lists(folder):
-    """Nothing has compared their results, so that no time is marked."""
+    """That the harness compares none of their results is not said of each."""
     rows = []
     for title, config, precision in LISTS:
         results, cells = compared(folder, f"{config}-real-{precision}-2"), [title]
         limit = limits(folder, config, 2) if results else None
         for case in ("greedy", "beam"):
             row = results.get(("real", case))
-            cells += [f"{row['ours_ms'] / 1e3:.2f}", f"{row['peer_ms'] / 1e3:.2f}", f"{row['ratio']:.2f}", limit(row)] if row else [""] * 4
+            if row:
+                cells += [f"{row['ours_ms'] / 1e3:.2f}" + mark(row, ""), f"{row['peer_ms'] / 1e3:.2f}", f"{row['ratio']:.2f}", limit(row)]
+            else:
+                cells += [""] * 4
         rows.append(cells)
     return markdown(["", "greedy", "other", "ratio", "limit", "beam 4", "other", "ratio", "limit"], rows)
 

@@ -75,7 +75,13 @@ for row in ("| encoder 1x32 | | | | | 5.0 (wrong!) | 10 | 2.00 | | 5.0 (wrong!) 
             "| beam 4, 1 sentence | 1.2 (wrong!) | 2.5 | 2.00 | |", "| greedy, 32 | 100 | 100 | 1.00 | | 5.0 (wrong!) | 10 | 2.00 | |"):
     checks.that(row in tables["base 2"], f"no {row} in {tables['base 2']}")
 checks.that("| xfc | | | | 51 ms | 63 | 127 |" in tables["start"] and "| CTranslate2 | | | | 385 ms | 127 | |" in tables["start"], tables["start"])
-checks.that("| base, int8 | 2.50 (unchecked) | 5.00 | 2.00 | 2.00 (wrong!) | 5.00 | 2.50 |" in tables["lists"], tables["lists"])
+checks.that("| base, int8 | 2.50 | 5.00 | 2.00 | | 2.00 (wrong!) | 5.00 | 2.50 | |" in tables["lists"], tables["lists"])
+# Where arithmetic costs nothing, reading the weights of the list's 60 steps is what bounds it: here 2.5 s.
+square, ffn = 512 * 512, 2 * 512 * 2048
+weights = 6 * (4 * square + ffn) + 6 * 2 * square + 60 * (6 * (6 * square + ffn) + 32000 * 512)
+with open(results / "peaks.json", "a", encoding="utf-8") as file:
+    file.write(json.dumps(dict(threads=2, f32=1e30, bf16=1e30, int8=1e30, memory=weights / 2.5)) + "\n")
+checks.that("| base, int8 | 2.50 | 5.00 | 2.00 | 2.00 | 2.00 (wrong!) |" in table.lists(results), table.lists(results))
 checks.that(tables["base 1"] is None and tables["minilm 2"] is None, "tables without results")
 
 text = "before\n<!-- table: base 1 -->\nkept\n<!-- end -->\nbetween\n<!-- table: start -->\nold\n<!-- end -->\nafter\n"
