@@ -1,6 +1,7 @@
 #include "compiler/Explain/Explanation.h"
 
 #include "compiler/Explain/Members.h"
+#include "compiler/Explain/Reasons.h"
 #include "compiler/Import/Error.h"
 #include "dialect/IR/ModuleRoles.h"
 
@@ -44,9 +45,9 @@ private:
       if (auto repeat = dyn_cast<RepeatOp>(op)) {
         ExplainedLine line;
         line.depth = depth, line.times = repeat.getCount(), line.isStack = true;
-        for (FileLineColLoc place : source.places(op.getLoc())) {
-          line.text = source.statement(place);
-          line.place = SourceText::name(place);
+        if (auto places = source.places(op.getLoc()); !places.empty()) {
+          line.text = source.loop(places.front());
+          line.place = SourceText::name(places.front());
         }
         result.lines.push_back(std::move(line));
         std::vector<unsigned> once;
@@ -87,20 +88,13 @@ private:
     line.depth = depth, line.times = times, line.kernel = kernel;
     line.kind = kindOf(op);
     line.path = memberOf(op, root);
-    line.apart = reasonOf(op);
+    line.apart = whyApart(op);
     line.cost = costOf(op, result.sizes);
     line.cost.operations *= times, line.cost.weightBytes *= times, line.cost.otherBytes *= times;
 
-    SmallVector<FileLineColLoc> main = source.places(mainLocation(op)), others;
-    op->walk([&](Operation *inner) {
-      if (!isOfModel(inner))
-        return;
-      for (FileLineColLoc place : source.places(inner->getLoc()))
-        if (!llvm::is_contained(main, place) && !llvm::is_contained(others, place))
-          others.push_back(place);
-    });
+    SmallVector<FileLineColLoc> main = source.places(mainLocation(op));
     for (FileLineColLoc place : main)
-      line.text += (line.text.empty() ? "" : ", ") + source.expression(place, SourceText::Side::both);
+      line.text += (line.text.empty() ? "" : ", ") + source.expression(place);
     if (isCopy(op) && op->getOperand(0).getDefiningOp<RepeatOp>())
       line.text = "what the last layer gives";
     if (isCopy(op) && givenToLayer(op))
@@ -109,13 +103,8 @@ private:
       line.text = line.path;
     if (!main.empty())
       line.place = SourceText::name(main.front());
+    addFused(op, main, line);
     nameMembers(op, line);
-    llvm::SmallVector<FileLineColLoc> inFront = operatorsBehindProduct(op);
-    for (FileLineColLoc place : others) {
-      auto side = llvm::is_contained(inFront, place) ? SourceText::Side::left : SourceText::Side::right;
-      if (std::string text = source.expression(place, side); !llvm::is_contained(line.fused, text))
-        line.fused.push_back(text);
-    }
     addConversions(op, line);
     if (auto attend = dyn_cast<AttendOp>(op))
       if (auto append = attend.getK().getDefiningOp<AppendOp>(); append && append.getByReader())
@@ -123,24 +112,24 @@ private:
     return line;
   }
 
-  /// Places of operators whose right side is the product: of x + w(x) the left side is what is fused.
-  SmallVector<FileLineColLoc> operatorsBehindProduct(Operation *op) const {
-    SmallVector<FileLineColLoc> found;
-    auto contract = dyn_cast<ContractOp>(op);
-    if (!contract)
-      return found;
-    Block &block = contract->getRegion(0).front();
-    llvm::SmallPtrSet<void *, 8> made{block.getArgument(0).getAsOpaquePointer()};
-    auto isMade = [&](Value value) { return made.contains(value.getAsOpaquePointer()); };
-    for (Operation &inner : block) {
-      if (!llvm::any_of(inner.getOperands(), isMade))
-        continue;
-      if (inner.getNumOperands() == 2 && isMade(inner.getOperand(1)) && !isMade(inner.getOperand(0)))
-        llvm::append_range(found, source.places(inner.getLoc()));
-      for (Value result : inner.getResults())
-        made.insert(result.getAsOpaquePointer());
+  /// The expressions that a kernel computes beside the main ones, without those that are seen as parts of others.
+  void addFused(Operation *op, ArrayRef<FileLineColLoc> main, ExplainedLine &line) const {
+    SmallVector<FileLineColLoc> all(main);
+    op->walk([&](Operation *inner) {
+      if (!isOfModel(inner))
+        return;
+      for (FileLineColLoc place : source.places(inner->getLoc()))
+        if (!llvm::is_contained(all, place))
+          all.push_back(place);
+    });
+    for (FileLineColLoc place : ArrayRef(all).drop_front(main.size())) {
+      std::string text = source.expression(place);
+      bool isTold = llvm::any_of(all, [&](FileLineColLoc whole) {
+        return source.contains(whole, place) && StringRef(source.expression(whole)).contains(text);
+      });
+      if (!isTold && text != line.text && !llvm::is_contained(line.fused, text))
+        line.fused.push_back(text);
     }
-    return found;
   }
 
   /// Blocks of the library have one place for all that they compute: their members' names tell kernels apart.
@@ -177,7 +166,7 @@ private:
       return "scan";
     if (auto pack = dyn_cast<PackOp>(op))
       return pack.getLayout() == Layout::keys ? "copy of keys" : pack.getLayout() == Layout::values ? "copy of values" : "copy";
-    if (isa<SpreadOp, MapOp, ConcatOp>(op))
+    if (isa<SpreadOp, ConcatOp>(op))
       return "copy";
     return op->getName().stripDialect().str();
   }
@@ -212,50 +201,6 @@ private:
       line.fused.push_back(narrow.isBF16() ? "to bf16" : "to f16");
   }
 
-  /// Why it is not a part of the kernel before it.
-  std::string reasonOf(Operation *op) const {
-    if (auto pack = dyn_cast<PackOp>(op); pack && pack.getLayout() == Layout::plain)
-      return "it is to lie elsewhere than where it is computed";
-    if (isa<PackOp, SpreadOp>(op))
-      return "copied once into the order in which attention reads it, for all queries";
-    if (isa<AppendOp, StoreOp>(op))
-      return "kept for steps that follow";
-    if (isa<ConcatOp, RearrangeOp>(op))
-      return "no strides show the parts as one tensor";
-    auto row = dyn_cast<RowOp>(op);
-    return row ? reasonOf(row) : "";
-  }
-
-  std::string reasonOf(RowOp row) const {
-    bool reduces = false, looksUp = false, isLayers = false, isLayer = false;
-    row->walk([&](Operation *inner) {
-      reduces |= isa<ReduceOp>(inner);
-      looksUp |= isa<EmbedOp>(inner);
-    });
-    Operation *producer = nullptr;
-    for (Value input : row.getInputs()) {
-      Operation *from = producerOf(input);
-      if (from && isa<ContractOp, AttendOp>(from) && !producer)
-        producer = from;
-      isLayers |= from && isa<RepeatOp>(from);
-      isLayer |= !from && isa<RepeatOp>(input.getParentBlock()->getParentOp());
-    }
-    if (!producer)
-      return isLayers  ? "what it reads comes out of the layers, which are a loop"
-             : isLayer ? "what it reads comes from the layer before"
-             : looksUp ? ""
-                       : "nothing is computed before it that it could be a part of";
-    StringRef maker = isa<ContractOp>(producer) ? "the product before it" : "attention";
-    if (reduces)
-      return ("it needs whole rows, of which " + maker + " makes parts").str();
-    llvm::SetVector<Operation *> users;
-    for (Value value : producer->getResults())
-      collectUsers(value, users);
-    if (users.size() > 1)
-      return ("others, too, read what " + maker + " gives").str();
-    return isa<AttendOp>(producer) ? "attention has no epilogue" : "it reads tensors of other shapes than the product before it gives";
-  }
-
   ModuleOp root;
   EntryOp entry;
   const SourceText &source;
@@ -286,52 +231,54 @@ std::vector<std::pair<EntryOp, std::string>> chooseEntries(ModuleOp module) {
   return chosen;
 }
 
-llvm::Expected<Sizes> findSizes(ModuleOp module, const Sizes &asked) {
+/// The dimensions of what callers of the description's entries give and get.
+std::vector<std::string> findDims(ModuleOp module) {
+  std::vector<std::string> dims;
+  for (auto entry : module.getOps<EntryOp>())
+    if (entry.getKind() == EntryKind::full)
+      for (Type type : llvm::concat<const Type>(entry.getArgumentTypes(), entry.getResultTypes()))
+        for (StringRef dim : getDimNames(cast<RankedTensorType>(type)))
+          if (!dim.empty() && !llvm::is_contained(dims, dim))
+            dims.push_back(dim.str());
+  return dims;
+}
+
+llvm::Expected<Sizes> findSizes(ModuleOp module, ArrayRef<std::string> dims, const WantedSizes &wanted) {
+  ModuleRoles roles(module, module->hasAttr(kGenerateAttr) ? kGenerateAttr : kPredictAttr);
+  StringRef batch = roles ? roles.name("batch") : "B";
   Sizes sizes;
   auto bounds = module->getAttrOfType<DictionaryAttr>(kBoundsAttr);
-  ModuleRoles roles(module, module->hasAttr(kGenerateAttr) ? kGenerateAttr : kPredictAttr);
-  for (auto bound : bounds ? bounds.getValue() : ArrayRef<NamedAttribute>())
-    sizes[bound.getName()] = std::min<int64_t>(cast<IntegerAttr>(bound.getValue()).getInt(), 25);
-  for (StringRef one : {roles.name("batch"), roles.name("new")})
-    if (!one.empty())
-      sizes[one] = 1;
-  if (!roles.name("batch").size() && sizes.contains("B"))
-    sizes["B"] = 1;
-  for (const auto &wanted : asked) {
-    StringRef name = roles.name(wanted.getKey());
-    if (name.empty() || wanted.getKey() == "new")
-      name = wanted.getKey();
-    if (name == roles.name("new"))
-      return makeError("--at {}: a step is explained for one position", wanted.getKey().str());
-    auto bound = getBound(module, name);
+  for (auto bound : bounds ? bounds.getValue() : ArrayRef<NamedAttribute>()) {
+    bool isOne = bound.getName() == batch || bound.getName() == roles.name("new");
+    sizes[bound.getName()] = isOne ? 1 : std::min<int64_t>(cast<IntegerAttr>(bound.getValue()).getInt(), 25);
+  }
+  for (const auto &[name, size] : wanted) {
+    StringRef dim = name == "batch" ? batch : name == "source" || name == "target" ? roles.name(name) : StringRef(name);
+    if (dim.empty())
+      dim = name;
+    auto bound = getBound(module, dim);
+    if (!bound || !llvm::is_contained(dims, dim))
+      return makeError("--at {}: the model has no such dimension", name);
     // The batch's limit is that of rows, of which a sentence has one for each beam.
-    if (bound && name == roles.name("batch"))
-      bound = std::max<int64_t>(1, *bound / roles.beams());
-    if (!bound)
-      return makeError("--at {}: the model has no such dimension", wanted.getKey().str());
-    if (wanted.getValue() > *bound)
-      return makeError("--at {}={}: its limit is {}", wanted.getKey().str(), wanted.getValue(), *bound);
-    sizes[name] = wanted.getValue();
+    int64_t limit = dim == batch ? std::max<int64_t>(1, *bound / roles.beams()) : *bound;
+    if (size > limit)
+      return makeError("--at {}={}: its limit is {}", name, size, limit);
+    sizes[dim] = size;
   }
   return sizes;
 }
 
 } // namespace
 
-llvm::Expected<Explanation> explain(ModuleOp module, const CodeModule &code, const SourceText &source, const Sizes &asked) {
-  auto sizes = findSizes(module, asked);
+llvm::Expected<Explanation> explain(ModuleOp module, const CodeModule &code, const SourceText &source, const WantedSizes &wanted) {
+  Explanation result;
+  result.dims = findDims(module);
+  auto sizes = findSizes(module, result.dims, wanted);
   if (!sizes)
     return sizes.takeError();
-  Explanation result;
   if (auto name = module->getAttrOfType<StringAttr>(kNameAttr))
     result.model = name.getValue();
   auto entries = llvm::to_vector(module.getOps<EntryOp>());
-  for (EntryOp entry : entries)
-    if (entry.getKind() == EntryKind::full)
-      for (Type type : llvm::concat<const Type>(entry.getArgumentTypes(), entry.getResultTypes()))
-        for (StringRef dim : getDimNames(cast<RankedTensorType>(type)))
-          if (!dim.empty() && !llvm::is_contained(result.dims, dim))
-            result.dims.push_back(dim.str());
   for (auto [entry, role] : chooseEntries(module)) {
     ExplainedEntry &explained = result.entries.emplace_back();
     explained.name = entry.getSymName();

@@ -53,9 +53,12 @@ struct Explanation {
   std::vector<ExplainedEntry> entries;
 };
 
-/// Of the entries that a search or a prediction calls, or of all. `sizes`: by a dimension's name, or batch, source or target; others are 1
-/// for the batch and at most 25. Fails with a message where one is not known or beyond its limit.
-llvm::Expected<Explanation> explain(mlir::ModuleOp kernelIR, const CodeModule &code, const SourceText &source, const Sizes &sizes);
+/// Sizes by a dimension's name, or by batch, source or target; of several for one dimension the last counts.
+using WantedSizes = std::vector<std::pair<std::string, int64_t>>;
+
+/// Of the entries that a search or a prediction calls, or of all. Sizes that are not wanted are 1 for the batch and at most 25. Fails with a
+/// message where a dimension is not known or a size beyond its limit.
+llvm::Expected<Explanation> explain(mlir::ModuleOp kernelIR, const CodeModule &code, const SourceText &source, const WantedSizes &wanted);
 
 /// `machine` says where times have been measured; empty: they have not.
 void print(const Explanation &explanation, llvm::StringRef machine, llvm::raw_ostream &os);

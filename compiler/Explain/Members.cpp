@@ -23,7 +23,7 @@ void collectUsers(Value value, llvm::SetVector<Operation *> &users) {
     Operation *top = value.getParentBlock()->findAncestorOpInBlock(*user);
     if (top && isView(top) && top->getOperand(0) == value)
       collectUsers(top->getResult(0), users);
-    else if (top && !isa<YieldOp, ReturnOp>(top))
+    else if (top)
       users.insert(top);
   }
 }
@@ -54,38 +54,45 @@ SmallVector<StringRef> membersOf(Value value, ModuleOp module) {
   return members;
 }
 
-/// The path of the member, or of the one around the members, whose parameters the op reads.
-static std::string ownPath(Operation *op, ModuleOp module) {
+/// The path of the member, or of the one around the members, whose parameters the op reads, if it reads any.
+static std::optional<std::string> ownPath(Operation *op, ModuleOp module) {
   SmallVector<Value> read;
   if (auto contract = dyn_cast<ContractOp>(op))
     read.push_back(contract.getWeight());
   else if (auto choose = dyn_cast<ChooseOp>(op))
     read.push_back(choose.getWeight());
-  else if (!isa<AttendOp>(op)) // the table of its bias may be another block's
+  else if (!isa<AttendOp, RepeatOp>(op)) // the table of a bias may be another block's
     for (const codegen::KernelOperand &operand : codegen::kernelOperands(op))
       read.push_back(operand.value);
-  std::string path;
+  std::optional<std::string> path;
   for (Value value : read)
     for (StringRef member : membersOf(value, module))
-      path = path.empty() ? member.str() : commonPath(path, member);
+      path = path ? commonPath(*path, member) : member.str();
   return path;
 }
 
 std::string memberOf(Operation *op, ModuleOp module) {
-  std::string path = ownPath(op, module);
-  if (!path.empty())
-    return path;
+  if (auto own = ownPath(op, module))
+    return *own;
+  llvm::SetVector<Operation *> neighbours;
   for (Value operand : op->getOperands())
-    if (Operation *producer = producerOf(operand); producer && path.empty() && producer != op)
-      path = ownPath(producer, module);
-  llvm::SetVector<Operation *> users;
-  for (Value value : op->getResults())
-    collectUsers(value, users);
-  for (Operation *user : users)
-    if (std::string theirs = ownPath(user, module); !theirs.empty() && !path.empty())
-      if (std::string common = commonPath(path, theirs); !common.empty())
-        path = common;
-  return path;
+    if (Operation *producer = producerOf(operand); producer && producer != op)
+      neighbours.insert(producer);
+  for (Value result : op->getResults())
+    collectUsers(result, neighbours);
+  SmallVector<std::string> paths;
+  for (Operation *neighbour : neighbours)
+    if (auto path = ownPath(neighbour, module))
+      paths.push_back(std::move(*path));
+  if (paths.empty())
+    return "";
+  // Rows behind a single product are not the product's.
+  if (paths.size() == 1 && isa<RowOp>(op))
+    return StringRef(paths[0]).contains('.') ? StringRef(paths[0]).rsplit('.').first.str() : "";
+  std::string around = paths[0];
+  for (StringRef path : ArrayRef(paths).drop_front())
+    around = commonPath(around, path);
+  return around;
 }
 
 } // namespace xf

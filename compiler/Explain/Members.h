@@ -12,14 +12,14 @@ namespace xf {
 
 /// The kernel op that computes what a value shows, behind rearrangements and copies; null if that is none.
 mlir::Operation *producerOf(mlir::Value value);
-/// The kernel ops of the value's block that read it, behind the same.
+/// The ops of the value's block that read it, behind the same.
 void collectUsers(mlir::Value value, llvm::SetVector<mlir::Operation *> &users);
 
 /// The paths of the members whose parameters `value` is made of, if it is one; of no members where the model reads none.
 llvm::SmallVector<llvm::StringRef> membersOf(mlir::Value value, mlir::ModuleOp module);
 
-/// The path of the member whose weights a kernel reads, "encoder.layers.self_attn"; where it has none, that of the member around its
-/// neighbours. Empty if there is none.
+/// The path of the member whose weights a kernel reads, "encoder.layers.self_attn", or of the one around several; where it reads none, that of the
+/// member around its neighbours. Empty if there is none.
 std::string memberOf(mlir::Operation *kernelOp, mlir::ModuleOp module);
 
 } // namespace xf

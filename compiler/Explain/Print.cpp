@@ -27,7 +27,7 @@ std::string percent(double part, double whole) {
 /// A number with the greatest of three units that leaves it above 1.
 std::string withUnit(double value, std::array<const char *, 3> units) {
   size_t unit = value >= 1 ? 0 : value >= 1e-3 ? 1 : 2;
-  return digits(value * std::pow(1e3, double(unit))) + " " + units[unit];
+  return digits(value * std::pow(1e3, double(unit))) + units[unit];
 }
 
 std::string column(const std::string &text, size_t width) { return std::string(width > text.size() ? width - text.size() : 0, ' ') + text; }
@@ -40,14 +40,14 @@ public:
   void print() {
     Cost total = entry.total();
     os << "\n" << entry.name << ": " << entry.role << "\n";
-    os << withUnit(total.operations / 1e6, {"million", "thousand", "x 1"}) << " operations, "
-       << withUnit(total.weightBytes / 1e6, {"MB", "KB", "bytes"}) << " of weights, "
-       << withUnit(total.otherBytes / 1e6, {"MB", "KB", "bytes"}) << " of other numbers";
+    os << withUnit(total.operations / 1e6, {" million", " thousand", ""}) << " operations, "
+       << withUnit(total.weightBytes / 1e6, {" MB", " KB", " bytes"}) << " of weights, "
+       << withUnit(total.otherBytes / 1e6, {" MB", " KB", " bytes"}) << " of other numbers";
     if (timed)
-      os << "; " << withUnit(entry.nanoseconds / 1e6, {"ms", "us", "ns"}) << ", " << digits(total.operations / entry.nanoseconds) << " billion/s, "
+      os << "; " << withUnit(entry.nanoseconds / 1e6, {" ms", " us", " ns"}) << ", " << digits(total.operations / entry.nanoseconds) << " billion/s, "
          << digits(total.bytes() / entry.nanoseconds) << " GB/s";
     if (launched)
-      os << "; on a GPU " << entry.launches() << " launches";
+      os << "; on a GPU " << entry.launches() << (entry.launches() == 1 ? " launch" : " launches");
     os << "\n\n";
     os << (timed ? "   time      us   " : "  ") << "   Mop      MB  " << (timed ? "  Gop/s   GB/s  " : "")
        << (launched ? "launches, blocks x threads  " : "") << "kernel\n";
@@ -69,13 +69,14 @@ private:
   /// "6 of 32 x 128", several of a kernel in several stages.
   static std::string launchesOf(const ExplainedLine &line) {
     std::string text = line.isLaunchedWithNext ? "with the next" : "";
-    for (const ExplainedLine::Launch &launch : line.launches)
-      text += (text.empty() ? "" : ", ") + std::to_string(launch.times) + " of " + std::to_string(launch.blocks) + " x " + std::to_string(launch.threads);
+    for (const auto &[times, blocks, threads] : line.launches)
+      text += (text.empty() ? "" : ", ") + std::to_string(times) + " of " + std::to_string(blocks) + " x " + std::to_string(threads);
     return text.empty() ? "none" : text;
   }
 
   void printStack(const ExplainedLine &line) {
-    os << std::string(widthOfNumbers() + 2 * line.depth, ' ') << line.times << " times " << line.text;
+    os << std::string(widthOfNumbers() + 2 * line.depth, ' ');
+    os << (line.times == 1 ? "once" : std::to_string(line.times) + " times") << " " << line.text;
     if (!line.place.empty())
       os << "   " << line.place;
     os << "\n";
@@ -159,10 +160,12 @@ void print(const Explanation &explanation, llvm::StringRef machine, llvm::raw_os
   os << "\n";
   if (explanation.entries.empty())
     return;
-  os << "at";
-  for (const auto &name : explanation.dims)
-    os << " " << name << "=" << explanation.entries.front().sizes.lookup(name);
-  os << " (--at changes them)\n";
+  if (!explanation.dims.empty()) {
+    os << "at";
+    for (const auto &name : explanation.dims)
+      os << " " << name << "=" << explanation.entries.front().sizes.lookup(name);
+    os << " (--at changes them)\n";
+  }
   for (const ExplainedEntry &entry : explanation.entries)
     EntryPrinter(entry, !machine.empty() && entry.nanoseconds > 0, os).print();
 }

@@ -1,25 +1,109 @@
 #include "compiler/Explain/SourceText.h"
 
-#include "llvm/ADT/StringExtras.h"
+#include "compiler/Explain/ExpressionText.h"
+#include "compiler/Frontend/Files.h"
+
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
+
+#include <deque>
+#include <map>
 
 using namespace mlir;
 
 namespace xf {
+using namespace frontend;
 
-SourceText::SourceText(StringRef fileName, StringRef text) { text.split(files[fileName], '\n'); }
-
-/// Nothing for the library's.
-const SourceText::Lines &SourceText::linesOf(FileLineColLoc place) const {
-  StringRef name = place.getFilename().getValue();
-  auto [file, isNew] = files.try_emplace(name);
-  if (!isNew || name.starts_with("<"))
-    return file->second;
-  if (auto buffer = llvm::MemoryBuffer::getFile(name)) {
-    (*buffer)->getBuffer().split(file->second, '\n');
-    buffers.push_back(std::move(*buffer));
+/// A file's expressions and loops, by where they stand.
+class SourceText::File {
+public:
+  File(StringRef name, StringRef text) {
+    Diagnostics diagnostics(sources, llvm::nulls()); // it has been read without errors
+    syntax = FileReader(sources, diagnostics).readDescription(name, text);
+    for (auto &block : syntax.blocks)
+      for (const Item &item : block->items)
+        add(item);
+    for (auto &function : syntax.functions)
+      add(*function);
+    for (const Constant &constant : syntax.constants)
+      add(*constant.value);
   }
-  return file->second;
+
+  const Expr *expressionAt(FileLineColLoc place) const { return at(expressions, place); }
+  const Stmt *loopAt(FileLineColLoc place) const { return at(loops, place); }
+
+private:
+  using Place = std::pair<unsigned, unsigned>; // line and column
+  static Place placeOf(Loc loc) { return {loc.line, loc.column}; }
+
+  template <typename Node> static const Node *at(const std::map<Place, const Node *> &nodes, FileLineColLoc place) {
+    auto found = nodes.find({place.getLine(), place.getColumn()});
+    return found == nodes.end() ? nullptr : found->second;
+  }
+
+  /// Of expressions at one place, as f and f(x), the outermost counts; several values are no expression.
+  void add(const Expr &expr) {
+    if (expr.kind != ExprKind::Tuple)
+      expressions.try_emplace(placeOf(expr.loc), &expr);
+    // A pattern stands for the call that it is an argument of.
+    for (const Argument &argument : expr.arguments)
+      if (argument.value->kind == ExprKind::String)
+        expressions.try_emplace(placeOf(argument.value->loc), &expr);
+    forEachPart(expr, [&](const Expr &part) { add(part); });
+    add(expr.body);
+  }
+
+  void add(const std::vector<Stmt> &statements) {
+    for (const Stmt &statement : statements) {
+      if (statement.kind == StmtKind::For)
+        loops.try_emplace(placeOf(statement.loc), &statement);
+      if (statement.value)
+        add(*statement.value);
+      add(statement.body);
+      add(statement.otherwise);
+    }
+  }
+
+  void add(const Function &function) {
+    for (const Param &param : function.params) {
+      Expr &name = names.emplace_back();
+      name.kind = ExprKind::Name, name.loc = param.loc, name.text = param.name;
+      add(name);
+    }
+    if (function.expr)
+      add(*function.expr);
+    add(function.body);
+  }
+
+  void add(const Item &item) {
+    if (item.value)
+      add(*item.value);
+    if (item.method)
+      add(*item.method);
+    for (const auto *items : {&item.items, &item.otherwise})
+      for (const Item &inner : *items)
+        add(inner);
+  }
+
+  Sources sources;
+  frontend::File syntax;
+  std::deque<Expr> names; // of parameters
+  std::map<Place, const Expr *> expressions;
+  std::map<Place, const Stmt *> loops;
+};
+
+SourceText::SourceText(StringRef fileName, StringRef text) { files[fileName] = std::make_unique<File>(fileName, text); }
+SourceText::~SourceText() = default;
+
+/// Without anything for the library's.
+const SourceText::File &SourceText::fileOf(FileLineColLoc place) const {
+  StringRef name = place.getFilename().getValue();
+  std::unique_ptr<File> &file = files[name];
+  if (!file) {
+    auto buffer = llvm::MemoryBuffer::getFile(name);
+    file = std::make_unique<File>(name, buffer ? (*buffer)->getBuffer() : "");
+  }
+  return *file;
 }
 
 llvm::SmallVector<FileLineColLoc> SourceText::places(Location location) const {
@@ -29,90 +113,38 @@ llvm::SmallVector<FileLineColLoc> SourceText::places(Location location) const {
       for (FileLineColLoc place : places(part))
         if (!llvm::is_contained(found, place))
           found.push_back(place);
-  } else if (auto place = dyn_cast<FileLineColLoc>(location); place && !from(place).empty()) {
+  } else if (auto place = dyn_cast<FileLineColLoc>(location); place && (fileOf(place).expressionAt(place) || fileOf(place).loopAt(place))) {
     found.push_back(place);
   }
   return found;
 }
 
-StringRef SourceText::from(FileLineColLoc place) const {
-  const Lines &lines = linesOf(place);
-  if (place.getLine() == 0 || place.getLine() > lines.size() || place.getColumn() == 0)
-    return {};
-  return lines[place.getLine() - 1].drop_front(std::min<size_t>(place.getColumn() - 1, lines[place.getLine() - 1].size()));
+std::string SourceText::expression(FileLineColLoc place) const {
+  const Expr *expr = fileOf(place).expressionAt(place);
+  return expr ? textOf(*expr) : "";
 }
 
-static bool opens(char c) { return c == '(' || c == '['; }
-static bool closes(char c) { return c == ')' || c == ']'; }
-static bool isName(char c) { return llvm::isAlnum(c) || c == '_' || c == '.'; }
-
-/// The length of the operand that `text` begins with: a name or a number, what it is called with or indexed by, and so on.
-static size_t operandLength(StringRef text) {
-  size_t at = text.find_first_not_of("0123456789.");
-  if (at > 0 && at < text.size() && text[at] == 'e' && at + 1 < text.size() && (text[at + 1] == '-' || text[at + 1] == '+'))
-    return at + 2 + text.drop_front(at + 2).take_while(llvm::isDigit).size();
-  at = 0;
-  while (at < text.size() && (opens(text[at]) || isName(text[at]))) {
-    int depth = 0;
-    do
-      depth += opens(text[at]) - closes(text[at]);
-    while (++at < text.size() && depth > 0);
-  }
-  return at;
+static bool isPart(const Expr &whole, const Expr *expr) {
+  bool found = false;
+  forEachPart(whole, [&](const Expr &part) { found |= &part == expr || isPart(part, expr); });
+  return found;
 }
 
-/// The same of the operand that it ends with.
-static size_t operandLengthBefore(StringRef text) {
-  size_t at = text.size();
-  while (at > 0 && (closes(text[at - 1]) || isName(text[at - 1]))) {
-    int depth = 0;
-    do
-      depth += closes(text[at - 1]) - opens(text[at - 1]);
-    while (--at > 0 && depth > 0);
-  }
-  return text.size() - at;
+bool SourceText::contains(FileLineColLoc outer, FileLineColLoc inner) const {
+  if (outer.getFilename() != inner.getFilename())
+    return false;
+  const Expr *whole = fileOf(outer).expressionAt(outer), *part = fileOf(inner).expressionAt(inner);
+  return whole && part && isPart(*whole, part);
 }
 
-/// An operand as it is shown: long arguments as "...".
-static std::string shorten(StringRef operand) {
-  constexpr size_t kLongest = 24;
-  std::string result;
-  for (size_t at = 0; at < operand.size();) {
-    size_t length = opens(operand[at]) ? operandLength(operand.drop_front(at)) : 1;
-    if (opens(operand[at]) && at > 0) {
-      // Of f(x)[i] each pair of brackets by itself.
-      int depth = 0;
-      for (length = 0; length == 0 || depth > 0; ++length)
-        if (at + length < operand.size())
-          depth += opens(operand[at + length]) - closes(operand[at + length]);
-        else
-          break;
-    }
-    StringRef part = operand.substr(at, length);
-    result += part.size() <= kLongest ? part.str() : part.take_front(1).str() + "..." + part.take_back(1).str();
-    at += length;
-  }
-  return result;
-}
-
-std::string SourceText::expression(FileLineColLoc place, Side side) const {
-  StringRef text = from(place), line = linesOf(place)[place.getLine() - 1];
-  StringRef sign = text.take_while([](char c) { return StringRef("+-*/%^@<>=!&|").contains(c); });
-  StringRef right = text.drop_front(sign.size()).ltrim(' ');
-  right = right.take_front(operandLength(right));
-  StringRef left = line.take_front(text.data() - line.data()).rtrim(' ');
-  left = left.take_back(operandLengthBefore(left));
-  if (sign.empty()) // the place of a.b is the dot's
-    return text.starts_with(".") ? shorten(left) + shorten(right) : right.empty() ? text.take_front(1).str() : shorten(right);
-  std::string after = shorten(right) + (right == "if" ? " ..." : "");
-  if (left.empty() || side == Side::right)
-    return sign.str() + " " + after;
-  return shorten(left) + " " + sign.str() + (side == Side::left ? "" : " " + after);
-}
-
-std::string SourceText::statement(FileLineColLoc place) const {
-  StringRef text = from(place).take_until([](char c) { return c == '{' || c == '\r'; });
-  return text.rtrim().str();
+std::string SourceText::loop(FileLineColLoc place) const {
+  const Stmt *loop = fileOf(place).loopAt(place);
+  if (!loop)
+    return "";
+  std::string names;
+  for (const Target &target : loop->targets)
+    names += (names.empty() ? "" : ", ") + target.name;
+  return "for " + names + " in " + textOf(*loop->value);
 }
 
 std::string SourceText::name(FileLineColLoc place) {

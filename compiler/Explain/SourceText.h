@@ -1,4 +1,4 @@
-// Places of a description, and of what it imports, as their authors wrote them.
+// What a description, and what it imports, says at the places of ops.
 #ifndef XF_COMPILER_EXPLAIN_SOURCETEXT_H
 #define XF_COMPILER_EXPLAIN_SOURCETEXT_H
 
@@ -6,37 +6,35 @@
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringRef.h"
-#include "llvm/Support/MemoryBuffer.h"
 
 #include <memory>
 #include <string>
-#include <vector>
 
 namespace xf {
 
 class SourceText {
 public:
-  /// `text` is that of the file that locations name `fileName`, and outlives this. Others are read when they are asked for.
+  /// `text` is that of the file that locations name `fileName`. Others are read when they are asked for.
   SourceText(llvm::StringRef fileName, llvm::StringRef text);
+  ~SourceText();
 
-  /// The places that `location` stands for, in its order: one, or those of ops that were made one. Those of the library, and of files that are
-  /// not there, are left out.
+  /// The places that `location` stands for, in its order: one, or those of ops that were made one. Those of the library, and where neither an
+  /// expression nor a loop stands, are left out.
   llvm::SmallVector<mlir::FileLineColLoc> places(mlir::Location location) const;
-  enum class Side { right, left, both };
-  /// The expression at a place: a call with its arguments, or an operator with one of its sides, or both. Long arguments become "...".
-  std::string expression(mlir::FileLineColLoc place, Side side = Side::right) const;
-  /// What stands there up to the end of the line, without a block's brace.
-  std::string statement(mlir::FileLineColLoc place) const;
+  /// The expression at a place, on one line. Long arguments become "...".
+  std::string expression(mlir::FileLineColLoc place) const;
+  /// Whether the expression at `inner` is a part of the one at `outer`.
+  bool contains(mlir::FileLineColLoc outer, mlir::FileLineColLoc inner) const;
+  /// The loop at a place: "for layer in layers".
+  std::string loop(mlir::FileLineColLoc place) const;
   /// "model.xf:12"
   static std::string name(mlir::FileLineColLoc place);
 
 private:
-  using Lines = llvm::SmallVector<llvm::StringRef>;
-  const Lines &linesOf(mlir::FileLineColLoc place) const;
-  llvm::StringRef from(mlir::FileLineColLoc place) const;
+  class File;
+  const File &fileOf(mlir::FileLineColLoc place) const;
 
-  mutable llvm::StringMap<Lines> files;
-  mutable std::vector<std::unique_ptr<llvm::MemoryBuffer>> buffers;
+  mutable llvm::StringMap<std::unique_ptr<File>> files;
 };
 
 } // namespace xf

@@ -49,15 +49,12 @@ void Bounds::limitTo(llvm::StringRef dim, int64_t rows, Loc table) {
 
 int64_t Bounds::of(llvm::StringRef dim) const {
   bool isBatch = batch.empty() ? dim == "B" : dim == batch;
-  std::optional<int64_t> role;
-  for (auto &[name, value] : e.options.limits) {
-    if (name == dim)
-      return value;
-    if ((name == "batch" && isBatch) || (name == "source" && dim == source) || (name == "target" && dim == target))
-      role = value;
-  }
-  if (role)
-    return *role;
+  std::optional<int64_t> limit; // of several the last counts
+  for (auto &[name, value] : e.options.limits)
+    if (name == dim || (name == "batch" && isBatch) || (name == "source" && dim == source) || (name == "target" && dim == target))
+      limit = value;
+  if (limit)
+    return *limit;
   if (auto it = dims.find(dim.str()); it != dims.end() && (it->second.declared || it->second.table))
     return it->second.declared ? *it->second.declared : *it->second.table;
   return isBatch ? kDefaultBatch : kDefaultLength;

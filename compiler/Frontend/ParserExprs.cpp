@@ -280,7 +280,7 @@ ExprPtr Parser::parsePrimary() {
   case TokenKind::Integer:
   case TokenKind::Float: {
     take();
-    ExprPtr expr = make(token.kind == TokenKind::Integer ? ExprKind::Integer : ExprKind::Float, token.loc);
+    ExprPtr expr = make(token.kind == TokenKind::Integer ? ExprKind::Integer : ExprKind::Float, token.loc, {}, token.text);
     expr->integer = token.integer;
     expr->number = token.number;
     return expr;

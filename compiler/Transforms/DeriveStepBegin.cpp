@@ -79,8 +79,10 @@ EntryOp BeginWriter::write(EntryOp step) {
                                builder.getFunctionType(types, {}), names, {}, EntryKind::begin);
   symbols.insert(begin);
   Block *body = begin.addBody();
-  for (auto [i, argument] : llvm::enumerate(arguments))
-    mapping.map(argument, body->getArgument(i));
+  for (auto [argument, copy] : llvm::zip(arguments, body->getArguments())) {
+    copy.setLoc(argument.getLoc());
+    mapping.map(argument, copy);
+  }
   slots = body->getArguments().back();
   builder.setInsertionPointToStart(body);
   auto zero = arith::ConstantIndexOp::create(builder, decode.getLoc(), 0);

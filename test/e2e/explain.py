@@ -15,11 +15,11 @@ def explained(description, *options):
         if match := re.match(r"(\S+): (once|called|the decoder's)", line):
             name = match[1]
             entries[name] = []
-        elif match := re.match(r"([0-9.]+) (\S+|x 1) operations, ([0-9.]+) (\S+) of weights, ([0-9.]+) (\S+) of other numbers", line):
-            units = {"million": 1, "thousand": 1e-3, "x 1": 1e-6, "MB": 1, "KB": 1e-3, "bytes": 1e-6}
+        elif match := re.match(r"([0-9.]+) (?:(\S+) )?operations, ([0-9.]+) (\S+) of weights, ([0-9.]+) (\S+) of other numbers", line):
+            units = {"million": 1, "thousand": 1e-3, None: 1e-6, "MB": 1, "KB": 1e-3, "bytes": 1e-6}
             summary = [float(number) * units[unit] for number, unit in zip(match.groups()[::2], match.groups()[1::2])]
             entries[name].append((summary[0], summary[1] + summary[2], "total", 100.0))
-            if said := re.search(r"on a GPU (\d+) launches", line):
+            if said := re.search(r"on a GPU (\d+) launch", line):
                 launches[name] = [int(said[1])]
         elif match := re.match(r" *([0-9.]+)% +[0-9.e-]+ +([0-9.e-]+) +([0-9.e-]+) +[0-9.e-]+ +[0-9.e-]+ +(\S.*)" if timed else r" *()([0-9.e-]+) +([0-9.e-]+) +(\S.*)", line):
             what = match[4]

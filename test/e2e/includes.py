@@ -26,7 +26,8 @@ MAY = {
     # A file is made of plans, of weights from checkpoints, and of what the interpreter computes from these when it packs them.
     "compiler/Target/Link": (IR, ABI, "compiler/Support", "compiler/Import", "compiler/Reference", "compiler/Transforms", "compiler/Target",
                              "compiler/Target/CPU", "compiler/Conversion/XfToLLVM"),
-    "compiler/Explain": (IR, "compiler/Import", "compiler/Target", "compiler/Conversion/XfToLLVM"),
+    # What became of a description is told in its own words.
+    "compiler/Explain": (IR, "compiler/Frontend", "compiler/Import", "compiler/Transforms", "compiler/Target", "compiler/Conversion/XfToLLVM"),
     "compiler/Pipelines": (IR, "compiler/Import", "compiler/Transforms", "compiler/Conversion/XfToLLVM", "compiler/Target/Link"),
     "tools": (IR, ABI, "runtime", "compiler/Support", "compiler/Frontend", "compiler/Import", "compiler/Reference", "compiler/Explain",
               "compiler/Pipelines", "compiler/Target/Link"),

@@ -252,13 +252,10 @@ void findCarriers(const char *program, xf::CompileOptions &compile) {
 /// Weights do not change what is explained: where none are given, any will do.
 int runExplain(const Options &options, mlir::ModuleOp module, std::unique_ptr<xf::ParameterSource> source, llvm::StringRef text,
                const xf::CompileOptions &compile) {
-  xf::Sizes sizes;
-  for (const std::string &at : options.at) {
-    std::pair<std::string, int64_t> size;
-    if (!splitSize(at, "at", size))
+  xf::WantedSizes sizes;
+  for (const std::string &at : options.at)
+    if (!splitSize(at, "at", sizes.emplace_back()))
       return 1;
-    sizes[size.first] = size.second;
-  }
   if (!source)
     source = std::make_unique<xf::RandomWeights>(1);
   if (auto error = xf::explainModel(module, *source, compile, xf::SourceText(options.input, text), sizes))
