@@ -84,7 +84,9 @@ static Error writeDevice(StringRef path, Writer write) {
   return error;
 }
 
-Error writeFile(StringRef path, bool executable, Writer write) {
+/// The file that is written where `path` is asked for: what a link names, be it there already or not. Empty where there is something else than a
+/// file (a device, a pipe).
+static Expected<std::string> targetOf(StringRef path) {
   fs::file_status status;
   std::error_code missing = fs::status(path, status);
   if (missing && missing != std::errc::no_such_file_or_directory)
@@ -92,19 +94,41 @@ Error writeFile(StringRef path, bool executable, Writer write) {
   if (!missing && fs::is_directory(status))
     return makeError("{}: is a folder", path.str());
   if (!missing && !fs::is_regular_file(status))
-    return writeDevice(path, write);
-  // What a link names is written, be it there already or not: the link stays.
+    return "";
   SmallString<128> target(path);
   if (!missing) {
     if (auto code = fs::real_path(path, target))
       return describe(path, code);
   } else if (std::error_code code; std::filesystem::is_symlink(path.str(), code)) {
     std::filesystem::path link(path.str()), named = std::filesystem::read_symlink(link, code);
-    return code ? describe(path, code) : writeFile((link.parent_path() / named).string(), executable, write);
+    return code ? Expected<std::string>(describe(path, code)) : targetOf((link.parent_path() / named).string());
   }
+  return target.str().str();
+}
+
+/// "" is where the program runs.
+static StringRef folderOf(StringRef path) {
+  StringRef folder = sys::path::parent_path(path);
+  return folder.empty() ? "." : folder;
+}
+
+Error checkWritable(StringRef path) {
+  auto target = targetOf(path);
+  if (!target)
+    return target.takeError();
+  std::error_code code = fs::access(target->empty() ? path : folderOf(*target), fs::AccessMode::Write);
+  return code ? describe(path, code) : Error::success();
+}
+
+Error writeFile(StringRef path, bool executable, Writer write) {
+  auto target = targetOf(path);
+  if (!target)
+    return target.takeError();
+  if (target->empty())
+    return writeDevice(path, write);
   // A temporary file beside the target: what is half-written never has the target's name. Its own is short, whatever the target's.
   std::error_code code;
-  SmallString<128> beside(sys::path::parent_path(target));
+  SmallString<128> beside(folderOf(*target));
   sys::path::append(beside, ".xf-");
   TemporaryFile file(beside, ".tmp", code);
   if (code)
@@ -112,7 +136,7 @@ Error writeFile(StringRef path, bool executable, Writer write) {
   if (Error error = fill(file.descriptor(), path, write))
     return error;
   unsigned mode = fs::all_read | fs::owner_write | (executable ? fs::all_exe : 0);
-  if ((code = fs::setPermissions(file.descriptor(), fs::perms(mode & ~fs::getUmask()))) || (code = file.keep(target)))
+  if ((code = fs::setPermissions(file.descriptor(), fs::perms(mode & ~fs::getUmask()))) || (code = file.keep(*target)))
     return describe(path, code);
   return Error::success();
 }

@@ -20,6 +20,8 @@ using Writer = llvm::function_ref<llvm::Error(llvm::raw_fd_ostream &)>;
 /// there, is written as it is.
 llvm::Error writeFile(llvm::StringRef path, bool executable, Writer write);
 llvm::Error writeStdout(Writer write);
+/// What of writing a file there is bound to fail: that it is a folder, or lies in none that can be written in.
+llvm::Error checkWritable(llvm::StringRef path);
 
 /// A new file whose name no other has: `before`, some letters, and `behind`. It goes when it is let go, or when a signal ends the program.
 class TemporaryFile {

@@ -89,6 +89,19 @@ TEST_F(WriteFile, RefusesFolders) {
   EXPECT_EQ(write(folder / "none" / "file", "text"), (folder / "none" / "file").string() + ": No such file or directory");
 }
 
+TEST_F(WriteFile, SaysBeforeWhatCannotBeWritten) {
+  auto check = [](const fs::path &path) { return llvm::toString(checkWritable(path.string())); };
+  EXPECT_EQ(check(folder), folder.string() + ": is a folder");
+  EXPECT_EQ(check(folder / "none" / "file"), (folder / "none" / "file").string() + ": No such file or directory");
+  fs::create_symlink("none/file", folder / "link");
+  EXPECT_EQ(check(folder / "link"), (folder / "link").string() + ": No such file or directory");
+  EXPECT_EQ(check(folder / "new") + check("new") + check("/dev/null"), "");
+  fs::permissions(folder, fs::perms::owner_read | fs::perms::owner_exec);
+  if (access(folder.c_str(), W_OK) != 0) // root may write everywhere
+    EXPECT_EQ(check(folder / "new"), (folder / "new").string() + ": Permission denied");
+  fs::permissions(folder, fs::perms::owner_all);
+}
+
 TEST_F(WriteFile, WritesWhatIsMounted) {
   EXPECT_EQ(write(folder / "place", "old") + write(folder / "mounted", "old"), "");
   if (mount((folder / "mounted").c_str(), (folder / "place").c_str(), nullptr, MS_BIND, nullptr) != 0)

@@ -27,7 +27,17 @@ for command, words in ((("xfc", "--type", "fp8"), "--type option: 'fp8' is none 
                        (("xf-run", "--device", "gpu"), "--device option: 'gpu' is none of best, cpu, cuda, emulator"),
                        (("xf-run", "--reference=f16"), "--reference option: 'f16' is none of f64, f32"),
                        (("xf-run",), "give either --golden, or --inputs and --outputs"),
-                       (("xf-run", "--golden", "io", "--entry", "run"), "--entry is for --inputs")):
+                       (("xf-run", "--golden", "io", "--entry", "run"), "--entry is for --inputs"),
+                       (("xf-run", "--inputs", "io", "--outputs", "out", "--rtol", "1"), "--rtol is for --golden"),
+                       (("xf-run", "--golden", "io", "--reference", "--threads", "2"), "--threads is for what was compiled"),
+                       (("xf-run", "--golden", ""), "--golden option: is empty"),
+                       (("xfc", "--config", "", "-o", "out"), "--config option: is empty"),
+                       (("xfc", "--weights", "", "-o", "out"), "--weights option: is empty"),
+                       (("xfc", "--ignore", "words", "-o", "out"), "--ignore is for the tensors of --weights"),
+                       # Said before anything is read.
+                       (("xfc", "-o", "-"), "only text goes to standard output"),
+                       (("xfc", "-o", "/nonexistent/out"), "/nonexistent/out: No such file or directory"),
+                       (("xf-run", "--golden", "io", "--outputs", "/nonexistent/out"), "/nonexistent/out: No such file or directory")):
     status, _, err = run(BIN / command[0], *command[1:], "file", ok=False)
     checks.that(status == 1 and words in err, f"{command}: {status} {err}")
 run(program, "--help")

@@ -37,6 +37,20 @@ public:
 /// An option that is one of some words, cl::values(…).
 template <typename T> using Choice = llvm::cl::opt<T, /*ExternalStorage=*/false, ChoiceParser<T>>;
 
+/// An empty text is a variable of a shell that was meant to hold one: it would count as an option that is not given.
+class TextParser : public llvm::cl::parser<std::string> {
+public:
+  using llvm::cl::parser<std::string>::parser;
+
+  bool parse(llvm::cl::Option &option, llvm::StringRef, llvm::StringRef text, std::string &value) {
+    value = text.str();
+    return text.empty() && option.error("is empty");
+  }
+};
+
+using Text = llvm::cl::opt<std::string, /*ExternalStorage=*/false, TextParser>;
+using Texts = llvm::cl::list<std::string, /*Storage=*/bool, TextParser>;
+
 } // namespace xf
 
 #endif // XF_TOOLS_COMMON_COMMANDLINE_H

@@ -1,6 +1,7 @@
 // xf-run: runs compiled models on tensors, and compares them with golden numbers or with the reference interpreter.
 #include "compiler/Import/Error.h"
 #include "compiler/Import/Safetensors.h"
+#include "compiler/Import/WriteFile.h"
 #include "compiler/Reference/ReferenceEngine.h"
 #include "tools/common/CommandLine.h"
 #include "tools/common/Limits.h"
@@ -20,23 +21,30 @@ enum class Reference { none, f64, f32 };
 
 struct Options {
   cl::OptionCategory category{"xf-run options"};
-  cl::opt<std::string> file{cl::Positional, cl::desc("FILE (program, library or model file)"), cl::Required, cl::cat(category)};
-  cl::opt<std::string> golden{"golden", cl::desc("Compares with in.NAME and out.NAME (safetensors, .npz, or of torch.save, as for --inputs)"), cl::value_desc("IO.safetensors"), cl::cat(category)};
+  xf::Text file{cl::Positional, cl::desc("FILE (program, library or model file)"), cl::Required, cl::cat(category)};
+  xf::Text golden{"golden", cl::desc("Compares with in.NAME and out.NAME (safetensors, .npz, or of torch.save, as for --inputs)"),
+                  cl::value_desc("IO.safetensors"), cl::cat(category)};
   cl::opt<double> rtol{"rtol", cl::desc("Largest norm-wise error (default 1e-5)"), cl::init(1e-5), cl::cat(category)};
-  cl::opt<std::string> inputs{"inputs", cl::desc("Input tensors by name, with or without 'in.' before it; those called out.NAME are left out"), cl::value_desc("FILE"), cl::cat(category)};
-  cl::opt<std::string> outputs{"outputs", cl::desc("Where results go (safetensors; with --golden, too)"), cl::value_desc("FILE"), cl::cat(category)};
-  cl::opt<std::string> entry{"entry", cl::desc("The entry to run (default: all that can run)"), cl::value_desc("NAME"), cl::cat(category)};
+  xf::Text inputs{"inputs", cl::desc("Input tensors by name, with or without 'in.' before it; those called out.NAME are left out"),
+                  cl::value_desc("FILE"), cl::cat(category)};
+  xf::Text outputs{"outputs", cl::desc("Where results go (safetensors; with --golden, too)"), cl::value_desc("FILE"), cl::cat(category)};
+  xf::Text entry{"entry", cl::desc("The entry to run (default: all that can run)"), cl::value_desc("NAME"), cl::cat(category)};
   cl::opt<int> threads{"threads", cl::desc("Threads (default: what the process may use)"), cl::init(0), cl::cat(category)};
-  xf::Choice<xf_isa> isa{"isa", cl::desc("Instruction set"), cl::init(XF_ISA_BEST), cl::cat(category),
-                         cl::values(clEnumValN(XF_ISA_BASELINE, "baseline", "x86-64-v2"), clEnumValN(XF_ISA_AVX2, "avx2", "x86-64-v3"),
-                                    clEnumValN(XF_ISA_AVX2_VNNI, "avx2_vnni", "with AVX-VNNI (int8 models, encoders of bf16, large vocabularies)"),
-                                    clEnumValN(XF_ISA_AVX512, "avx512", "x86-64-v4"),
-                                    clEnumValN(XF_ISA_AVX512_VNNI, "avx512_vnni", "with VNNI (int8 models, encoders of bf16, large vocabularies)"),
-                                    clEnumValN(XF_ISA_AVX512_BF16, "avx512_bf16", "with BF16 (bf16 and int8 models)"))};
-  xf::Choice<xf_device> device{"device", cl::desc("Where to run (default: cuda where there is a GPU and code for it, else cpu)"), cl::init(XF_DEVICE_BEST), cl::cat(category),
-                               cl::values(clEnumValN(XF_DEVICE_BEST, "best", "the default"), clEnumValN(XF_DEVICE_CPU, "cpu", "the CPU"),
-                                          clEnumValN(XF_DEVICE_CUDA, "cuda", "an NVIDIA GPU"), clEnumValN(XF_DEVICE_EMULATOR, "emulator", "the GPU's code, checked, on the CPU"))};
-  xf::Choice<Reference> reference{"reference", cl::desc("Interprets the stored IR instead"), cl::ValueOptional, cl::init(Reference::none), cl::cat(category),
+  xf::Choice<xf_isa> isa{
+      "isa", cl::desc("Instruction set"), cl::init(XF_ISA_BEST), cl::cat(category),
+      cl::values(clEnumValN(XF_ISA_BASELINE, "baseline", "x86-64-v2"), clEnumValN(XF_ISA_AVX2, "avx2", "x86-64-v3"),
+                 clEnumValN(XF_ISA_AVX2_VNNI, "avx2_vnni", "with AVX-VNNI (int8 models, encoders of bf16, large vocabularies)"),
+                 clEnumValN(XF_ISA_AVX512, "avx512", "x86-64-v4"),
+                 clEnumValN(XF_ISA_AVX512_VNNI, "avx512_vnni", "with VNNI (int8 models, encoders of bf16, large vocabularies)"),
+                 clEnumValN(XF_ISA_AVX512_BF16, "avx512_bf16", "with BF16 (bf16 and int8 models)"))};
+  xf::Choice<xf_device> device{
+      "device", cl::desc("Where to run (default: cuda where there is a GPU and code for it, else cpu)"), cl::init(XF_DEVICE_BEST),
+      cl::cat(category),
+      cl::values(clEnumValN(XF_DEVICE_BEST, "best", "the default"), clEnumValN(XF_DEVICE_CPU, "cpu", "the CPU"),
+                 clEnumValN(XF_DEVICE_CUDA, "cuda", "an NVIDIA GPU"),
+                 clEnumValN(XF_DEVICE_EMULATOR, "emulator", "the GPU's code, checked, on the CPU"))};
+  xf::Choice<Reference> reference{"reference", cl::desc("Interprets the stored IR instead"), cl::ValueOptional, cl::init(Reference::none),
+                                  cl::cat(category),
                                   cl::values(clEnumValN(Reference::f64, "", "in f64"), clEnumValN(Reference::f64, "f64", "in f64"),
                                              clEnumValN(Reference::f32, "f32", "in f32, rounded after each operation"))};
 };
@@ -96,6 +104,28 @@ llvm::Error runOnInputs(xf::Engine &engine, const Options &options) {
   return xf::writeSafetensors(options.outputs, results);
 }
 
+/// Whether the options go together, and results can be written.
+llvm::Error checkOptions(const Options &options) {
+  bool compares = !options.golden.empty();
+  if (compares == !options.inputs.empty() || (!compares && options.outputs.empty()))
+    return xf::makeError("give either --golden, or --inputs and --outputs");
+  if (compares && !options.entry.empty())
+    return xf::makeError("--entry is for --inputs: --golden runs every entry whose inputs are there");
+  if (!compares && options.rtol.getNumOccurrences())
+    return xf::makeError("--rtol is for --golden");
+  for (const cl::Option *option : std::initializer_list<const cl::Option *>{&options.threads, &options.isa, &options.device})
+    if (options.reference != Reference::none && option->getNumOccurrences())
+      return xf::makeError("--{} is for what was compiled, not for --reference", option->ArgStr.str());
+  if (options.outputs.empty())
+    return llvm::Error::success();
+  if (llvm::StringRef(options.outputs).ends_with_insensitive(".npz"))
+    return xf::makeError("--outputs {}: results are written as safetensors, not as .npz", options.outputs.getValue());
+  for (const auto *input : {&options.file, &options.golden, &options.inputs})
+    if (llvm::sys::fs::equivalent(options.outputs.getValue(), input->getValue()))
+      return xf::makeError("--outputs {}: is an input, and would be overwritten", options.outputs.getValue());
+  return xf::checkWritable(options.outputs);
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -106,16 +136,8 @@ int main(int argc, char **argv) {
   cl::HideUnrelatedOptions(options.category);
   cl::SetVersionPrinter([](llvm::raw_ostream &os) { os << "xf-run " XF_VERSION "\n"; });
   cl::ParseCommandLineOptions(argc, argv, "Runs compiled models on tensors.\n");
-  bool compares = !options.golden.empty();
-  if (compares == !options.inputs.empty() || (!compares && options.outputs.empty()))
-    return fail(xf::makeError("give either --golden, or --inputs and --outputs"));
-  if (llvm::StringRef(options.outputs).ends_with_insensitive(".npz"))
-    return fail(xf::makeError("--outputs {}: results are written as safetensors, not as .npz", options.outputs.getValue()));
-  for (const auto *input : {&options.file, &options.golden, &options.inputs})
-    if (!options.outputs.empty() && llvm::sys::fs::equivalent(options.outputs.getValue(), input->getValue()))
-      return fail(xf::makeError("--outputs {}: is an input, and would be overwritten", options.outputs.getValue()));
-  if (compares && !options.entry.empty())
-    return fail(xf::makeError("--entry is for --inputs: --golden runs every entry whose inputs are there"));
+  if (auto error = checkOptions(options))
+    return fail(std::move(error));
 
   StoredReference reference;
   std::unique_ptr<xf::CompiledEngine> compiled;
@@ -132,7 +154,7 @@ int main(int argc, char **argv) {
     compiled = std::move(*opened);
     engine = compiled.get();
   }
-  if (!compares) {
+  if (options.golden.empty()) {
     if (auto error = runOnInputs(*engine, options))
       return fail(std::move(error));
     return 0;

@@ -2,6 +2,7 @@
 #include "compiler/Frontend/Frontend.h"
 #include "compiler/Import/Checkpoint.h"
 #include "compiler/Import/RandomWeights.h"
+#include "compiler/Import/WriteFile.h"
 #include "compiler/Pipelines/Compile.h"
 #include "compiler/Target/Link/Artefact.h"
 #include "tools/common/CommandLine.h"
@@ -24,28 +25,40 @@ namespace {
 
 struct Options {
   cl::OptionCategory category{"xfc options"};
-  cl::opt<std::string> input{cl::Positional, cl::desc("DESCRIPTION.xf (or IR: .mlir)"), cl::Required, cl::cat(category)};
-  cl::opt<std::string> output{"o", cl::desc("The file to write ('-': standard output, for text; the default of explain)"), cl::value_desc("FILE"), cl::cat(category)};
-  cl::opt<std::string> model{"model", cl::desc("The model or block to compile (default: the last model)"), cl::value_desc("NAME"), cl::cat(category)};
-  cl::opt<std::string> config{"config", cl::desc("JSON with the model's parameters"), cl::value_desc("FILE"), cl::cat(category)};
-  cl::list<std::string> set{"set", cl::desc("Sets a parameter of the model"), cl::value_desc("NAME=VALUE"), cl::cat(category)};
-  cl::list<std::string> limit{"limit", cl::desc("Largest value of a dimension, or of batch, source, target, beam (else what the description says, or 8 for the batch, 4 for the beam, 512)"), cl::value_desc("NAME=N"), cl::cat(category)};
-  cl::list<std::string> weights{"weights", cl::desc("The checkpoint (safetensors, .npz, or of torch.save; of several files: each, or their index.json)"), cl::value_desc("FILE"), cl::cat(category)};
+  xf::Text input{cl::Positional, cl::desc("DESCRIPTION.xf (or IR: .mlir)"), cl::Required, cl::cat(category)};
+  xf::Text output{"o", cl::desc("The file to write ('-': standard output, for text; the default of explain)"), cl::value_desc("FILE"),
+                  cl::cat(category)};
+  xf::Text model{"model", cl::desc("The model or block to compile (default: the last model)"), cl::value_desc("NAME"), cl::cat(category)};
+  xf::Text config{"config", cl::desc("JSON with the model's parameters"), cl::value_desc("FILE"), cl::cat(category)};
+  xf::Texts set{"set", cl::desc("Sets a parameter of the model"), cl::value_desc("NAME=VALUE"), cl::cat(category)};
+  xf::Texts limit{"limit",
+                  cl::desc("Largest value of a dimension, or of batch, source, target, beam (else what the description says, or 8 for the batch, "
+                           "4 for the beam, 512)"),
+                  cl::value_desc("NAME=N"), cl::cat(category)};
+  xf::Texts weights{"weights", cl::desc("The checkpoint (safetensors, .npz, or of torch.save; of several files: each, or their index.json)"),
+                    cl::value_desc("FILE"), cl::cat(category)};
   cl::opt<uint64_t> random{"random-weights", cl::desc("Random weights instead of a checkpoint"), cl::value_desc("SEED"), cl::cat(category)};
-  cl::list<std::string> ignore{"ignore", cl::desc("Checkpoint tensors that the model need not use (with * and ?)"), cl::value_desc("PATTERN"), cl::cat(category)};
-  xf::Choice<xf::FactorType> type{"type", cl::desc("What products with weights multiply"), cl::init(xf::FactorType::f32), cl::cat(category),
-                                   cl::values(clEnumValN(xf::FactorType::f32, "f32", "f32 (default)"),
-                                              clEnumValN(xf::FactorType::bf16, "bf16", "bf16, sums are f32: weights take half the memory"),
-                                              clEnumValN(xf::FactorType::f16, "f16", "the same in f16, for --target cuda: 3 more bits, but nothing beyond 65504"),
-                                              clEnumValN(xf::FactorType::int8, "int8", "bytes with a scale a row, sums are exact: a quarter"),
-                                              clEnumValN(xf::FactorType::int8Weights, "int8-weights", "weights as in int8, activations and sums are f32"))};
-  cl::opt<std::string> sourceVocab{"source-vocab", cl::desc("Source vocabulary: a token a line, or a JSON object (FILE.json) of tokens and their numbers"), cl::value_desc("FILE"), cl::cat(category)};
-  cl::opt<std::string> targetVocab{"target-vocab", cl::desc("Target vocabulary, as that of the source"), cl::value_desc("FILE"), cl::cat(category)};
-  cl::opt<std::string> sourceSpm{"source-spm", cl::desc("SentencePiece model of the source, for text(source = subwords); its pieces are the tokens without --source-vocab"), cl::value_desc("FILE"), cl::cat(category)};
-  cl::opt<std::string> targetSpm{"target-spm", cl::desc("The same of the target"), cl::value_desc("FILE"), cl::cat(category)};
-  cl::opt<std::string> sourceTokenizer{"source-tokenizer", cl::desc("Hugging Face tokenizer.json of the source, for text(source = subwords)"), cl::value_desc("FILE"), cl::cat(category)};
-  cl::opt<std::string> targetTokenizer{"target-tokenizer", cl::desc("The same of the target"), cl::value_desc("FILE"), cl::cat(category)};
-  cl::opt<std::string> dumpPhases{"dump-phases", cl::desc("Writes the IR after each phase to a folder"), cl::value_desc("DIR"), cl::cat(category)};
+  xf::Texts ignore{"ignore", cl::desc("Checkpoint tensors that the model need not use (with * and ?)"), cl::value_desc("PATTERN"),
+                   cl::cat(category)};
+  xf::Choice<xf::FactorType> type{
+      "type", cl::desc("What products with weights multiply"), cl::init(xf::FactorType::f32), cl::cat(category),
+      cl::values(clEnumValN(xf::FactorType::f32, "f32", "f32 (default)"),
+                 clEnumValN(xf::FactorType::bf16, "bf16", "bf16, sums are f32: weights take half the memory"),
+                 clEnumValN(xf::FactorType::f16, "f16", "the same in f16, for --target cuda: 3 more bits, but nothing beyond 65504"),
+                 clEnumValN(xf::FactorType::int8, "int8", "bytes with a scale a row, sums are exact: a quarter"),
+                 clEnumValN(xf::FactorType::int8Weights, "int8-weights", "weights as in int8, activations and sums are f32"))};
+  xf::Text sourceVocab{"source-vocab",
+                       cl::desc("Source vocabulary: a token a line, or a JSON object (FILE.json) of tokens and their numbers"),
+                       cl::value_desc("FILE"), cl::cat(category)};
+  xf::Text targetVocab{"target-vocab", cl::desc("Target vocabulary, as that of the source"), cl::value_desc("FILE"), cl::cat(category)};
+  xf::Text sourceSpm{"source-spm",
+                     cl::desc("SentencePiece model of the source, for text(source = subwords); its pieces are the tokens without --source-vocab"),
+                     cl::value_desc("FILE"), cl::cat(category)};
+  xf::Text targetSpm{"target-spm", cl::desc("The same of the target"), cl::value_desc("FILE"), cl::cat(category)};
+  xf::Text sourceTokenizer{"source-tokenizer", cl::desc("Hugging Face tokenizer.json of the source, for text(source = subwords)"),
+                           cl::value_desc("FILE"), cl::cat(category)};
+  xf::Text targetTokenizer{"target-tokenizer", cl::desc("The same of the target"), cl::value_desc("FILE"), cl::cat(category)};
+  xf::Text dumpPhases{"dump-phases", cl::desc("Writes the IR after each phase to a folder"), cl::value_desc("DIR"), cl::cat(category)};
   cl::opt<bool> verbose{"verbose", cl::desc("Says what was ignored"), cl::cat(category)};
   xf::Choice<xf::Emit> emit{"emit", cl::desc("What to write"), cl::init(xf::Emit::exe), cl::cat(category),
                             cl::values(clEnumValN(xf::Emit::exe, "exe", "a program (default)"),
@@ -55,8 +68,10 @@ struct Options {
                                        clEnumValN(xf::Emit::xf, "xf", "model IR"), clEnumValN(xf::Emit::fused, "fused", "kernel IR"),
                                        clEnumValN(xf::Emit::llvm, "llvm", "LLVM IR"), clEnumValN(xf::Emit::assembly, "asm", "assembly"),
                                        clEnumValN(xf::Emit::ptx, "ptx", "PTX"))};
-  cl::list<std::string> at{"at", cl::desc("explain: the size of a dimension, or of batch, source, target (else 1 for the batch, 25)"), cl::value_desc("NAME=N"), cl::cat(category)};
-  cl::opt<std::string> target{"target", cl::desc("What to make code for: cpu (default), cuda, or cpu,cuda"), cl::init("cpu"), cl::value_desc("LIST"), cl::cat(category)};
+  xf::Texts at{"at", cl::desc("explain: the size of a dimension, or of batch, source, target (else 1 for the batch, 25)"), cl::value_desc("NAME=N"),
+               cl::cat(category)};
+  xf::Text target{"target", cl::desc("What to make code for: cpu (default), cuda, or cpu,cuda"), cl::init("cpu"), cl::value_desc("LIST"),
+                  cl::cat(category)};
 };
 
 int fail(llvm::StringRef message) {
@@ -72,7 +87,7 @@ bool refuse(llvm::StringRef message) {
 }
 
 /// The contents of a file that is given, or an error that names it.
-bool readFile(const std::string &path, std::string &contents) {
+bool readGiven(const std::string &path, std::string &contents) {
   llvm::Error error = path.empty() ? llvm::Error::success() : xf::readFile(path, contents);
   return !error || refuse(llvm::toString(std::move(error)));
 }
@@ -107,7 +122,7 @@ bool collect(const Options &options, xf::FrontendOptions &frontend) {
   for (const std::string &text : options.limit)
     if (!splitSize(text, "limit", frontend.limits.emplace_back()))
       return false;
-  return readFile(options.config, frontend.configJson);
+  return readGiven(options.config, frontend.configJson);
 }
 
 /// What one side's options name.
@@ -137,14 +152,15 @@ bool isText(xf::Emit emit) {
          emit == xf::Emit::ptx;
 }
 
-/// Whether a file that will be written is one that is read (one of the options', or of `others`), or cannot be one, which is said before anything is
-/// computed.
-bool overwritesInput(const Options &options, llvm::ArrayRef<std::string> others) {
+/// Whether what will be written can be, and is none of the files that are read (the options', and `others`): said before anything is computed.
+bool fitsOutput(const Options &options, llvm::ArrayRef<std::string> others) {
+  if (options.output.empty() || options.output == "-")
+    return true;
   llvm::SmallVector<std::string> outputs = {options.output};
   if (options.emit == xf::Emit::so || options.emit == xf::Emit::obj) {
     std::string header = xf::headerBeside(options.output);
     if (header == options.output.getValue())
-      return fail(options.output + ": the header beside the output would have its name");
+      return refuse(options.output + ": the header beside the output would have its name");
     outputs.push_back(header);
   }
   llvm::SmallVector<std::string> inputs(others.begin(), others.end());
@@ -153,16 +169,13 @@ bool overwritesInput(const Options &options, llvm::ArrayRef<std::string> others)
                             &options.sourceTokenizer, &options.targetTokenizer})
     inputs.push_back(*input);
   for (const std::string &output : outputs) {
-    llvm::sys::fs::file_status status;
-    if (!llvm::sys::fs::status(output, status) && llvm::sys::fs::is_directory(status))
-      return fail(output + ": is a folder, not a file to write");
-    if (!llvm::sys::fs::is_regular_file(status))
-      continue;
+    if (auto error = xf::checkWritable(output))
+      return refuse(llvm::toString(std::move(error)));
     for (const std::string &input : inputs)
-      if (llvm::sys::fs::equivalent(output, input))
-        return fail(output + ": is an input, and would be overwritten");
+      if (llvm::sys::fs::is_regular_file(output) && llvm::sys::fs::equivalent(output, input))
+        return refuse(output + ": is an input, and would be overwritten");
   }
-  return false;
+  return true;
 }
 
 /// Whether a compilation is resumed.
@@ -204,7 +217,7 @@ mlir::OwningOpRef<mlir::ModuleOp> readModule(const Options &options, const std::
   if (!isIR(options)) {
     std::vector<std::string> imported;
     auto module = xf::compileDescription(context, options.input, text, frontend, llvm::errs(), &imported);
-    return module && !overwritesInput(options, imported) ? std::move(module) : nullptr;
+    return module && fitsOutput(options, imported) ? std::move(module) : nullptr;
   }
   auto module = xf::parseIR(text, context, options.input);
   return module && mlir::succeeded(refuseCode(*module)) ? std::move(module) : nullptr;
@@ -221,7 +234,7 @@ bool findWeights(const Options &options, std::vector<std::string> &files) {
 
 /// Opens what gives the parameters their values; null where nothing does, which is enough for text.
 bool openWeights(const Options &options, mlir::ModuleOp module, bool needed, std::unique_ptr<xf::ParameterSource> &source) {
-  auto listOf = [](const cl::list<std::string> &words) { return std::vector<std::string>(words.begin(), words.end()); };
+  auto listOf = [](const xf::Texts &words) { return std::vector<std::string>(words.begin(), words.end()); };
   std::vector<std::string> weights = listOf(options.weights);
   bool isRandom = options.random.getNumOccurrences();
   if (!weights.empty() && isRandom)
@@ -267,8 +280,12 @@ int runExplain(const Options &options, mlir::ModuleOp module, std::unique_ptr<xf
 bool fitsCommand(const Options &options, bool explains) {
   if (!explains && options.output.empty())
     return refuse("-o says which file to write");
+  if (!explains && options.output == "-" && !isText(options.emit))
+    return refuse("only text goes to standard output; -o needs a file for this kind of output");
   if (!explains && !options.at.empty())
     return refuse("--at is for xfc explain");
+  if (!options.ignore.empty() && options.weights.empty())
+    return refuse("--ignore is for the tensors of --weights");
   if (explains && options.emit.getNumOccurrences())
     return refuse("explain writes text of its own: --emit is for compiling");
   return !explains || !isIR(options) || refuse("explain is for descriptions (.xf), whose words it uses");
@@ -281,7 +298,7 @@ int run(const Options &options, bool explains, const char *program, mlir::MLIRCo
   std::string text;
   std::vector<std::string> weights;
   if (!fitsCommand(options, explains) || !chooseTargets(options, compile.targets) || !fitsInput(options) || !findWeights(options, weights) ||
-      overwritesInput(options, weights) || !collect(options, frontend) || !readFile(options.input, text) ||
+      !fitsOutput(options, weights) || !collect(options, frontend) || !readGiven(options.input, text) ||
       !readVocabulary({"source", options.sourceVocab, options.sourceSpm, options.sourceTokenizer}, compile.source) ||
       !readVocabulary({"target", options.targetVocab, options.targetSpm, options.targetTokenizer}, compile.target))
     return 1;
@@ -294,8 +311,6 @@ int run(const Options &options, bool explains, const char *program, mlir::MLIRCo
   if (!module)
     return 1;
 
-  if (options.output == "-" && !isText(options.emit) && !explains)
-    return fail("only text goes to standard output; -o needs a file for this kind of output");
   compile.emit = options.emit;
   compile.type = options.type;
   compile.output = options.output;
@@ -329,8 +344,9 @@ int main(int argc, char **argv) {
   bool explains = argc > 1 && llvm::StringRef(argv[1]) == "explain";
   if (explains)
     std::rotate(argv + 1, argv + 2, argv + argc--);
-  cl::ParseCommandLineOptions(argc, argv, "Compiles Transformer models to native programs.\n\n"
-                                          "xfc explain DESCRIPTION.xf, with the same options, prints what was fused, what was not, and what it costs.\n");
+  cl::ParseCommandLineOptions(argc, argv,
+                              "Compiles Transformer models to native programs.\n\n"
+                              "xfc explain DESCRIPTION.xf, with the same options, prints what was fused, what was not, and what it costs.\n");
 
   mlir::DialectRegistry registry;
   xf::registerDialects(registry);
