@@ -2,6 +2,7 @@
 #include "tools/common/Registration.h"
 
 #include "mlir/Tools/mlir-lsp-server/MlirLspServerMain.h"
+#include "llvm/Support/CommandLine.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -33,6 +34,7 @@ ssize_t readInput(void *escaped, char *buffer, size_t size) {
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   xf::registerDialects(registry);
+  llvm::cl::SetVersionPrinter([](llvm::raw_ostream &os) { os << "xf-lsp-server " XF_VERSION "\n"; });
   bool isEscaped = false;
   stdin = fopencookie(&isEscaped, "r", {.read = readInput, .write = nullptr, .seek = nullptr, .close = nullptr});
   return mlir::failed(mlir::MlirLspServerMain(argc, argv, registry));
