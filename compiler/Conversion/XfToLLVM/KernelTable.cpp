@@ -125,7 +125,7 @@ FailureOr<unsigned> KernelTable::get(Operation *op, const codegen::KernelAccess 
   unsigned number = found->second;
   code.kernels.push_back("k" + std::to_string(number) + "_" + op->getName().stripDialect().str());
   if (failed(emit(code.kernels.back(), op, access)))
-    return op->emitError("no kernel can be made of this op");
+    return failure();
   return number;
 }
 
