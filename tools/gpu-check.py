@@ -281,6 +281,8 @@ def main():
             return probe()
         if options.model:
             return check_model(options.library, options.model, options)
+        if not (options.library and options.folder):
+            parser.error("tools/gpu-check.sh calls it with --library and a folder")
         return check(options)
     except (Problem, OSError) as problem:
         sys.exit(str(problem))

@@ -13,14 +13,15 @@
 set -e
 root=$(cd "$(dirname "$0")/.." && pwd)
 build=${XF_BUILD:-$root/build}
+usage() { echo "usage: tools/gpu-check.sh [--prepare] [--bench] [--device best|cpu|cuda|emulator] [FOLDER]" >&2; exit 2; }
 only_prepare= bench= device=cuda quick= folder=$build/gpu-check
 while [ $# -gt 0 ]; do
   case $1 in
     --prepare) only_prepare=1 ;;
     --bench) bench=1 ;;
-    --device) device=$2; shift ;;
+    --device) case ${2-} in best | cpu | cuda | emulator) device=$2 ;; *) usage ;; esac; shift ;;
     --help) sed -n '2,/^set -e/{/^set -e/!s/^# \{0,1\}//p}' "$0"; exit ;;
-    -*) echo "usage: tools/gpu-check.sh [--prepare] [--bench] [--device NAME] [FOLDER]" >&2; exit 2 ;;
+    -*) usage ;;
     *) folder=$1 ;;
   esac
   shift

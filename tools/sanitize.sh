@@ -6,6 +6,7 @@ set -euo pipefail
 source_dir=$(cd "$(dirname "$0")/.." && pwd)
 build_dir=${XF_BUILD:-$source_dir/build}
 sanitizers=${1:-address,undefined}
+[[ $sanitizers != -* ]] || { echo "usage: tools/sanitize.sh [address,undefined | thread]" >&2; exit 2; }
 sanitized=$source_dir/build-${sanitizers//,/-}
 [ -x "$build_dir/bin/xfc" ] || { echo "tools/sanitize.sh: $build_dir holds no xfc; tools/build.sh makes it" >&2; exit 1; }
 

@@ -12,7 +12,10 @@ done
 if [ ${#missing[@]} -gt 0 ]; then
   echo "installing: ${missing[*]}" >&2
   as_root=()
-  [ "$(id -u)" -eq 0 ] || as_root=(sudo)
+  if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null || { echo "tools/setup.sh: only root can install them, and there is no sudo" >&2; exit 1; }
+    as_root=(sudo)
+  fi
   # A list of packages that could not be refreshed may still be good enough.
   "${as_root[@]}" apt-get update >&2 || true
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}" >&2
