@@ -95,10 +95,12 @@ private:
     SmallVector<FileLineColLoc> main = source.places(mainLocation(op));
     for (FileLineColLoc place : main)
       line.text += (line.text.empty() ? "" : ", ") + source.expression(place);
-    if (isCopy(op) && op->getOperand(0).getDefiningOp<RepeatOp>())
-      line.text = "what the last layer gives";
-    if (isCopy(op) && givenToLayer(op))
-      line.text = "what a layer is given";
+    if (op->getNumOperands() && (isCopy(op) || line.text.empty())) { // what loops hand on has no words of its own
+      if (op->getOperand(0).getDefiningOp<RepeatOp>())
+        line.text = "what the last layer gives";
+      else if (givenToLayer(op))
+        line.text = "what a layer is given";
+    }
     if (line.text.empty()) // a block of the library by itself
       line.text = line.path;
     if (!main.empty())

@@ -57,6 +57,8 @@ private:
     for (const Stmt &statement : statements) {
       if (statement.kind == StmtKind::For)
         loops.try_emplace(placeOf(statement.loc), &statement);
+      for (const Target &target : statement.targets)
+        addName(target.loc, target.name);
       if (statement.value)
         add(*statement.value);
       add(statement.body);
@@ -64,12 +66,15 @@ private:
     }
   }
 
+  void addName(Loc loc, const std::string &text) {
+    Expr &name = names.emplace_back();
+    name.kind = ExprKind::Name, name.loc = loc, name.text = text;
+    add(name);
+  }
+
   void add(const Function &function) {
-    for (const Param &param : function.params) {
-      Expr &name = names.emplace_back();
-      name.kind = ExprKind::Name, name.loc = param.loc, name.text = param.name;
-      add(name);
-    }
+    for (const Param &param : function.params)
+      addName(param.loc, param.name);
     if (function.expr)
       add(*function.expr);
     add(function.body);
@@ -87,7 +92,7 @@ private:
 
   Sources sources;
   frontend::File syntax;
-  std::deque<Expr> names; // of parameters
+  std::deque<Expr> names; // of what is declared
   std::map<Place, const Expr *> expressions;
   std::map<Place, const Stmt *> loops;
 };

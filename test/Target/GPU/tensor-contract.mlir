@@ -82,3 +82,4 @@ module attributes {xf.phase = "kernel", xf.bounds = {B = 512 : i64}} {
 // CLOSED-NOT: .local
 
 // CPU: the CPU back end has no kernels for tensors of f16
+// CPU-NOT: error:
