@@ -82,16 +82,21 @@ function(xf_use_mlir name)
   endif()
 endfunction()
 
-# xf_add_library(NAME SOURCES... [DEPENDS ...] [LINK ...]): a static compiler library on MLIR.
-function(xf_add_library name)
-  cmake_parse_arguments(ARG "" "" "DEPENDS;LINK" ${ARGN})
-  add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
-  target_link_libraries(${name} PUBLIC ${ARG_LINK})
+# Warnings about what is ours: xf_warn(NAME).
+function(xf_warn name)
   target_compile_options(${name} PRIVATE -Wall -Wextra -Wno-unused-parameter)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # GCC 12 warns of copies of strings in its own library.
     target_compile_options(${name} PRIVATE -Wno-stringop-overflow)
   endif()
+endfunction()
+
+# xf_add_library(NAME SOURCES... [DEPENDS ...] [LINK ...]): a static compiler library on MLIR.
+function(xf_add_library name)
+  cmake_parse_arguments(ARG "" "" "DEPENDS;LINK" ${ARGN})
+  add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
+  target_link_libraries(${name} PUBLIC ${ARG_LINK})
+  xf_warn(${name})
   xf_use_mlir(${name})
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})
@@ -103,5 +108,6 @@ function(xf_add_tool name)
   cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PRIVATE ${ARG_LINK})
+  xf_warn(${name})
   xf_use_mlir(${name})
 endfunction()

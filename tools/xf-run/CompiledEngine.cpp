@@ -171,7 +171,11 @@ llvm::Expected<Tensor> CompiledEngine::greedy(const TensorMap &values, int64_t r
     for (int64_t size : tensor.shape)
       most = std::max(most, size);
   std::vector<int32_t> tokens(most * steps), lengths(most, none);
-  xf_hypotheses results{sizeof(xf_hypotheses), tokens.data(), steps, lengths.data(), nullptr};
+  xf_hypotheses results{};
+  results.size = sizeof(results);
+  results.tokens = tokens.data();
+  results.capacity = steps;
+  results.lengths = lengths.data();
   xf_status status;
   if (search.source_inputs == 0) {
     std::vector<int32_t> ids(rows, search.start);

@@ -99,7 +99,10 @@ void makeRoom(rt::session &session, const Sizes &sizes) {
 
 llvm::Expected<std::string> measure(const std::string &modelFile, Explanation &explanation) {
   try {
-    rt::session session(rt::open_model(modelFile), {.threads = 1, .device = rt::device_kind::cpu});
+    rt::session_options options;
+    options.threads = 1;
+    options.device = rt::device_kind::cpu;
+    rt::session session(rt::open_model(modelFile), options);
     Stopwatch watch(session.kernels());
     for (ExplainedEntry &explained : explanation.entries) {
       makeRoom(session, explained.sizes);
