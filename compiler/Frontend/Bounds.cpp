@@ -78,7 +78,10 @@ void Bounds::write(const std::set<std::string> &inputDims) {
 
 void Bounds::checkLimits(const std::set<std::string> &inputDims) {
   llvm::SmallVector<std::string> known(inputDims.begin(), inputDims.end());
-  known.append({"batch", "beam"});
+  if (inputDims.contains(batch.empty() ? "B" : batch))
+    known.push_back("batch");
+  if (!target.empty())
+    known.push_back("beam");
   for (auto [role, dim] : {std::pair("source", &source), {"target", &target}})
     if (!dim->empty())
       known.push_back(role);
