@@ -170,6 +170,12 @@ std::vector<int> allowed_cpus() {
   return allowed;
 }
 
+bool bind_to_cpu(pthread_t thread, int cpu) {
+  cpu_set_t sets[64] = {}; // of 65,536 CPUs; nothing is allocated, as threads are bound while a job runs
+  CPU_SET_S(cpu, sizeof(sets), sets); // beyond them: none is set, which the kernel refuses
+  return pthread_setaffinity_np(thread, sizeof(sets), sets) == 0;
+}
+
 int available_cpus() { return limit_by_control_group(std::max(1, static_cast<int>(allowed_cpus().size()))); }
 
 } // namespace xf::rt

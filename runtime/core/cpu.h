@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <immintrin.h>
+#include <pthread.h>
 
 namespace xf::rt {
 
@@ -31,6 +32,8 @@ int choose_isa(const std::vector<int> &available, isa_support supported, int req
 
 // The numbers of the CPUs that the calling thread's affinity mask has, ascending; none where the kernel does not say.
 std::vector<int> allowed_cpus();
+// Binds a thread to one of them. False where the kernel does not.
+bool bind_to_cpu(pthread_t thread, int cpu);
 
 // CPUs that the affinity mask and the control group's quota leave to this process, at least 1.
 int available_cpus();

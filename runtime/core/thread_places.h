@@ -9,8 +9,6 @@
 #include <thread>
 #include <vector>
 
-#include <sched.h>
-
 namespace xf::rt {
 
 class thread_places {
@@ -18,15 +16,11 @@ public:
   // Binds each worker to a CPU of its own, which is not the calling thread's, if this may use just as many CPUs as there are threads:
   // these and itself. Otherwise the kernel has the choice.
   void take(std::span<std::thread> workers);
-  // For the calling thread, which is on a CPU that the kernel chose: a worker that is bound to it gets the one that is free.
+  // For the calling thread, which is on a CPU that the kernel chose: a worker that is bound to it gets the one where the caller was.
   void make_room(std::span<std::thread> workers);
 
 private:
-  bool bind(std::thread &worker, int cpu);
-
-  std::vector<int> cpus_; // of each worker, or none
-  int free_ = -1;
-  std::vector<cpu_set_t> set_; // with room for all of them
+  std::vector<int> cpus_; // the caller's and each worker's, or none
 };
 
 } // namespace xf::rt

@@ -2,6 +2,7 @@
 // type, and bytes a second that memory can be read with, by all threads together. The best of some rounds.
 //
 //   xf-peak [THREADS] (default 1)
+#include "runtime/core/cpu.h"
 #include "test/benchmark/Peak.h"
 
 #include <algorithm>
@@ -10,7 +11,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
-#include <sched.h>
 #include <thread>
 #include <vector>
 
@@ -26,16 +26,8 @@ using Clock = std::chrono::steady_clock;
 /// Gives the calling thread a CPU of its own, the one with this number of those that the process may use: threads that work for some
 /// milliseconds only are often left on the CPU where they began.
 void pin(int number) {
-  cpu_set_t allowed, own;
-  if (sched_getaffinity(0, sizeof(allowed), &allowed) || CPU_COUNT(&allowed) == 0)
-    return;
-  number %= CPU_COUNT(&allowed);
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
-    if (CPU_ISSET(cpu, &allowed) && number-- == 0) {
-      CPU_ZERO(&own);
-      CPU_SET(cpu, &own);
-      sched_setaffinity(0, sizeof(own), &own);
-    }
+  if (std::vector<int> allowed = xf::rt::allowed_cpus(); !allowed.empty())
+    xf::rt::bind_to_cpu(pthread_self(), allowed[number % allowed.size()]);
 }
 
 /// The least seconds in which all threads have done `work`, which gets the thread's number.
