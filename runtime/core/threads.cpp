@@ -70,36 +70,41 @@ bool event_count::wait(uint32_t old, std::chrono::microseconds spinning) {
 }
 
 thread_pool::thread_pool(int threads, int cpus, thread_source source)
-    : threads_(threads), spinning_(threads <= cpus ? kSpinning : kSpinning.zero()), process_(getpid()), source_(source) {
+    : threads_(threads), spinning_(threads <= cpus ? kSpinning : kSpinning.zero()), source_(source), crew_(start()) {}
+
+std::unique_ptr<thread_pool::crew> thread_pool::start() {
+  auto made = std::make_unique<crew>(getpid());
   if (source_.run)
-    return;
+    return made;
   const hidden_signals hidden;
   try {
-    workers_.reserve(threads - 1);
-    for (int thread = 1; thread < threads; ++thread)
-      workers_.emplace_back([this, thread] { work(thread); });
-    places_.take(workers_);
+    made->workers.reserve(threads_ - 1);
+    for (int thread = 1; thread < threads_; ++thread)
+      made->workers.emplace_back([this, &own = *made, thread] { work(own, thread); });
+    made->places.take(made->workers);
   } catch (const std::exception &) { // no memory, or no thread
-    stop_ = true;
-    started_.advance();
-    for (std::thread &worker : workers_)
-      worker.join();
-    fail(status::out_of_memory, "cannot start %d threads", threads);
+    made->dismiss();
+    fail(status::out_of_memory, "cannot start %d threads", threads_);
   }
+  return made;
 }
 
-thread_pool::~thread_pool() {
-  // Behind a fork() the workers are not in this process, and their handles may be other threads' by now: they are neither waited for nor
-  // given back.
-  if (getpid() != process_) {
-    alignas(std::vector<std::thread>) char forgotten[sizeof(workers_)];
-    new (forgotten) std::vector<std::thread>(std::move(workers_));
-    return;
-  }
-  stop_ = true;
-  started_.advance();
-  for (std::thread &worker : workers_)
+void thread_pool::crew::dismiss() {
+  stop = true;
+  started.advance();
+  for (std::thread &worker : workers)
     worker.join();
+}
+
+// Behind a fork() the workers are not in this process, and their handles may be other threads' by now: they are neither waited for nor
+// given back.
+bool thread_pool::has_lost_crew() const { return getpid() != crew_->process; }
+
+thread_pool::~thread_pool() {
+  if (has_lost_crew())
+    crew_.release();
+  else
+    crew_->dismiss();
 }
 
 void thread_pool::run(job function, void *argument) {
@@ -113,24 +118,30 @@ void thread_pool::run(job function, void *argument) {
     source_.run(source_.context, threads_, [](void *pool, int32_t thread) { static_cast<thread_pool *>(pool)->run_task(thread); }, this);
     return;
   }
+  if (has_lost_crew()) {
+    std::unique_ptr<crew> own = start();
+    crew_.release();
+    crew_ = std::move(own);
+  }
   caller_ = pthread_self();
-  places_.make_room(workers_);
-  running_.store(threads_ - 1, std::memory_order_relaxed);
-  uint32_t finished = finished_.value();
-  started_.advance();
+  crew_->places.make_room(crew_->workers);
+  crew_->running.store(threads_ - 1, std::memory_order_relaxed);
+  uint32_t finished = crew_->finished.value();
+  crew_->started.advance();
   function(argument, 0);
-  finished_.wait(finished, spinning_);
+  crew_->finished.wait(finished, spinning_);
 }
 
 void thread_pool::barrier() {
   if (threads_ == 1)
     return;
-  uint32_t phase = phase_.value();
-  if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) {
-    arrived_.store(0, std::memory_order_relaxed);
-    phase_.advance();
-  } else if (phase_.wait(phase, spinning_) && pthread_equal(pthread_self(), caller_)) {
-    places_.make_room(workers_); // it may have been woken where the last one is
+  crew &all = *crew_;
+  uint32_t phase = all.phase.value();
+  if (all.arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) {
+    all.arrived.store(0, std::memory_order_relaxed);
+    all.phase.advance();
+  } else if (all.phase.wait(phase, spinning_) && pthread_equal(pthread_self(), caller_)) {
+    all.places.make_room(all.workers); // it may have been woken where the last one is
   }
 }
 
@@ -139,17 +150,17 @@ void thread_pool::run_task(int thread) {
   function_(argument_, thread);
 }
 
-void thread_pool::work(int thread) {
+void thread_pool::work(crew &own, int thread) {
   fp_scope control_word;
   uint32_t seen = 0;
   while (true) {
-    started_.wait(seen, spinning_);
+    own.started.wait(seen, spinning_);
     ++seen;
-    if (stop_)
+    if (own.stop)
       return;
     function_(argument_, thread);
-    if (running_.fetch_sub(1, std::memory_order_acq_rel) == 1)
-      finished_.advance();
+    if (own.running.fetch_sub(1, std::memory_order_acq_rel) == 1)
+      own.finished.advance();
   }
 }
 

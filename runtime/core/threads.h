@@ -8,6 +8,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -56,7 +57,7 @@ public:
 
   using job = void (*)(void *argument, int thread);
   // Runs the job once on every thread and returns when all are done. One caller at a time; jobs must
-  // not throw.
+  // not throw. In the child of a fork() that came between two jobs it first starts threads anew.
   void run(job function, void *argument);
   // The same for what is called as f(thread).
   template <typename F> void run(F f) {
@@ -75,23 +76,33 @@ public:
   void barrier();
 
 private:
-  void work(int thread);
+  // The threads of one process, and what they and the caller wait on.
+  struct crew {
+    explicit crew(pid_t process) : process(process) {}
+    void dismiss();
+
+    const pid_t process;
+    alignas(64) event_count started;
+    alignas(64) event_count finished;
+    alignas(64) event_count phase;
+    alignas(64) std::atomic<int> arrived{0};
+    alignas(64) std::atomic<int> running{0};
+    std::atomic<bool> stop{false};
+    std::vector<std::thread> workers;
+    thread_places places;
+  };
+
+  std::unique_ptr<crew> start();
+  bool has_lost_crew() const;
+  void work(crew &own, int thread);
   void run_task(int thread); // on a thread of the source's
 
   const int threads_;
   const std::chrono::microseconds spinning_;
-  const int process_; // that the workers are in
   const thread_source source_;
   job function_ = nullptr;
   void *argument_ = nullptr;
-  alignas(64) event_count started_;
-  alignas(64) event_count finished_;
-  alignas(64) event_count phase_;
-  alignas(64) std::atomic<int> arrived_{0};
-  alignas(64) std::atomic<int> running_{0};
-  std::atomic<bool> stop_{false};
-  std::vector<std::thread> workers_;
-  thread_places places_;
+  std::unique_ptr<crew> crew_; // of this process, but behind a fork(), until the next job
   pthread_t caller_{}; // while a job runs
 };
 

@@ -9,9 +9,10 @@
  * input makes the library crash or print.
  *
  * Threads. A model may be used by any number of threads at once. A session serves one call at a time; create
- * a session for each thread that needs one. xf_message() is the calling thread's own. A session's threads are in the process that
- * created it: behind a fork() the child may free the session, and no more. Where it has a thread for each CPU that the creating
- * thread may use, those that it starts are bound to one each, and make room where they find the calling one, which is not bound.
+ * a session for each thread that needs one. xf_message() is the calling thread's own. Behind a fork() that came while no
+ * call ran, parent and child each have the session; in the child it starts its threads anew. A session on a GPU it may only free.
+ * Where a session has a thread for each CPU that the creating thread may use, those that it starts are bound to one each, and make
+ * room where they find the calling one, which is not bound.
  *
  * Functions of the caller's that are called (run_threads, on_token) return: neither an exception nor longjmp() may leave them.
  *
