@@ -54,7 +54,8 @@ bool read_quota(const std::string &path, long long &quota, long long &period) {
   return std::sscanf(text, "%lld %lld", &quota, &period) >= 1;
 }
 
-// CPUs by quota of the control group at `path` and its parents; `limit` where none is set.
+// CPUs by quota of the control group at `path` and its parents; `limit` where none is set. The nearest number: with 1.1 CPUs two threads do
+// what one does, but both are stopped until each period ends, and one call in twenty takes three times as long.
 int limit_by_quota(std::string path, const std::string &root, bool unified, int limit) {
   while (true) {
     std::string directory = root + path;
@@ -63,7 +64,7 @@ int limit_by_quota(std::string path, const std::string &root, bool unified, int 
                          : read_quota(directory + "/cpu.cfs_quota_us", quota, unused) &&
                                read_quota(directory + "/cpu.cfs_period_us", period, unused);
     if (found && quota > 0 && period > 0)
-      limit = static_cast<int>(std::min<long long>(limit, std::max(1LL, (quota + period - 1) / period)));
+      limit = static_cast<int>(std::min<long long>(limit, std::max(1LL, (quota + period / 2) / period)));
     size_t slash = path.rfind('/');
     if (path.empty() || slash == std::string::npos)
       return limit;

@@ -35,7 +35,7 @@ std::vector<int> allowed_cpus();
 // Binds a thread to one of them. False where the kernel does not.
 bool bind_to_cpu(pthread_t thread, int cpu);
 
-// CPUs that the affinity mask and the control group's quota leave to this process, at least 1.
+// CPUs that the affinity mask and the control group's quota, rounded, leave to this process, at least 1.
 int available_cpus();
 
 // Round to nearest, denormals kept, exceptions masked; restores the caller's setting when it goes.
