@@ -123,7 +123,7 @@ std::string textOf(const Expr &expr) {
   case ExprKind::Lambda:
     return lambdaText(expr);
   case ExprKind::Scan:
-    return "scan " + expr.text + " along " + textOf(*operands[0]);
+    return "scan " + expr.text + " along " + textOf(*operands[0]) + (expr.isReversed ? " reversed" : "");
   }
   llvm_unreachable("unknown expression");
 }

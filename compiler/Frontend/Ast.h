@@ -56,7 +56,7 @@ enum class ExprKind {
   Tuple,    // operands
   If,       // if operands[0] then operands[1] else operands[2]
   Lambda,   // (params) -> operands[0]
-  Scan,     // scan text along operands[0] { body }
+  Scan,     // scan text along operands[0] { body }, which `reversed` may stand before
 };
 
 struct Expr {
@@ -66,6 +66,7 @@ struct Expr {
   std::string text;
   int64_t integer = 0;
   double number = 0;
+  bool isReversed = false; // a scan
   std::vector<ExprPtr> operands;
   std::vector<Argument> arguments;
   std::vector<Param> params;

@@ -117,13 +117,16 @@ Value runZip(Evaluator &e, Args &args, Loc loc) {
   return zipped;
 }
 
-Value runDelay(Evaluator &e, Args &args, Loc loc) {
-  mlir::Value x = e.asTensor(args[0].value, args[0].loc, "the argument of delay");
+template <Shift direction> Value runShift(Evaluator &e, Args &args, Loc loc) {
+  const std::string function = direction == Shift::delay ? "delay" : "advance";
+  mlir::Value x = e.asTensor(args[0].value, args[0].loc, "the argument of " + function);
   auto *name = getIf<DimName>(args[1].value);
   auto *size = getIf<int64_t>(args[1].value);
   if (x && !name && !size)
-    return e.poison(args[1].loc, "delay needs a dimension, not " + describe(args[1].value));
-  return x ? delay(e, x, name ? DimSize{mlir::ShapedType::kDynamic, name->name} : DimSize{*size, ""}, loc) : Value(Poison{});
+    return e.poison(args[1].loc, function + " needs a dimension, not " + describe(args[1].value));
+  if (!x)
+    return Poison{};
+  return shift(e, x, name ? DimSize{mlir::ShapedType::kDynamic, name->name} : DimSize{*size, ""}, direction, loc);
 }
 
 Value runLinear(Evaluator &e, Args &args, Loc loc) {
@@ -149,7 +152,7 @@ std::vector<Builtin> makeBuiltins() {
       unary("int"), unary("float"), binary("min"), binary("max"), binary("div"), statistic("rowsum", mlir::xf::ReduceKind::sum),
       statistic("rowmax", mlir::xf::ReduceKind::max), {"where", runWhere, {"condition", "a", "b"}}, {"even", runEven, {"x"}},
       {"positions", runPositions, {"dimension"}, {"offset"}}, {"size", runSize, {"x"}, {"axis"}}, {"len", runLen, {"list"}},
-      {"range", runRange, {"begin"}, {"end"}}, {"zip", runZip}, {"delay", runDelay, {"x", "along"}}, {"linear", runLinear, {"x", "weight"}, {"bias"}},
+      {"range", runRange, {"begin"}, {"end"}}, {"zip", runZip}, {"delay", runShift<Shift::delay>, {"x", "along"}}, {"advance", runShift<Shift::advance>, {"x", "along"}}, {"linear", runLinear, {"x", "weight"}, {"bias"}},
       {"attend", attend, {"q", "k", "v"}, {"mask", "bias", "scale", "fill", "score"}}};
   for (const RealFunction &function : realFunctions())
     builtins.push_back(unary(function.name));

@@ -123,6 +123,8 @@ ExprPtr Parser::parseScan() {
   if (!operands.back())
     return nullptr;
   ExprPtr scan = make(ExprKind::Scan, loc, std::move(operands), position.text);
+  if (scan)
+    scan->isReversed = acceptKeyword("reversed");
   if (!scan || !parseStatements(scan->body))
     return nullptr;
   return scan;

@@ -134,7 +134,7 @@ private:
     size_t count = scan.block->getTerminator()->getNumOperands() - states.size();
     mlir::OperationState op(e.at(expr.loc), mlir::xf::ScanOp::getOperationName());
     llvm::SmallVector<mlir::Type> types(count, tensorOf(shape, e.builder.getF32Type()));
-    mlir::xf::ScanOp::build(e.builder, op, types, inputs, axis, starts);
+    mlir::xf::ScanOp::build(e.builder, op, types, inputs, axis, starts, expr.isReversed);
     op.regions[0]->takeBody(region);
     mlir::Operation *made = e.builder.create(op);
     if (count == 1)
@@ -180,7 +180,7 @@ Value xf::frontend::scan(Evaluator &e, const Expr &expr, const ScopePtr &scope) 
   return dim ? ScanWriter(e, expr, scope, *dim).run() : Value(Poison{});
 }
 
-Value xf::frontend::delay(Evaluator &e, mlir::Value x, const DimSize &dim, Loc loc) {
+Value xf::frontend::shift(Evaluator &e, mlir::Value x, const DimSize &dim, Shift direction, Loc loc) {
   auto type = typeOf(x);
   auto axis = findAxis(dimsOf(type), dim);
   if (!axis || !type.getElementType().isF32()) {
@@ -189,7 +189,8 @@ Value xf::frontend::delay(Evaluator &e, mlir::Value x, const DimSize &dim, Loc l
     return Poison{};
   }
   mlir::OperationState op(e.at(loc), mlir::xf::ScanOp::getOperationName());
-  mlir::xf::ScanOp::build(e.builder, op, mlir::TypeRange(type), mlir::ValueRange(x), *axis, llvm::ArrayRef<double>(0.0));
+  mlir::xf::ScanOp::build(e.builder, op, mlir::TypeRange(type), mlir::ValueRange(x), *axis, llvm::ArrayRef<double>(0.0),
+                          /*reverse=*/direction == Shift::advance);
   mlir::Block &block = op.regions[0]->emplaceBlock();
   mlir::Value last = block.addArgument(e.builder.getF32Type(), e.at(loc)), now = block.addArgument(e.builder.getF32Type(), e.at(loc));
   {

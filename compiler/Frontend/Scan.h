@@ -1,4 +1,4 @@
-// scan t along T { state c = 0; c = …; yield … }: a recurrence over elements becomes one xf.scan.
+// scan t along T { state c = 0; c = …; yield … }, or `along T reversed`: a recurrence over elements becomes one xf.scan.
 #ifndef XF_COMPILER_FRONTEND_SCAN_H
 #define XF_COMPILER_FRONTEND_SCAN_H
 
@@ -20,8 +20,9 @@ struct ScanBody {
 };
 
 Value scan(Evaluator &e, const Expr &expr, const ScopePtr &scope);
-/// x shifted by one position, zeros first.
-Value delay(Evaluator &e, mlir::Value x, const DimSize &dim, Loc loc);
+enum class Shift { delay, advance };
+/// x shifted by one position: at each stands what was before it and zeros at the first, or what was behind it and zeros at the last.
+Value shift(Evaluator &e, mlir::Value x, const DimSize &dim, Shift direction, Loc loc);
 
 } // namespace xf::frontend
 

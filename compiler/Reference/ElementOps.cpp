@@ -200,7 +200,7 @@ llvm::Error Machine<T>::exec(mlir::xf::RowOp op) {
 
 /// The recurrence along `axis`. Each state holds one value for each element beside the axis, outer before inner.
 template <typename T>
-llvm::Error Machine<T>::scan(mlir::Block &body, llvm::ArrayRef<const Array<T> *> inputs, int64_t axis,
+llvm::Error Machine<T>::scan(mlir::Block &body, llvm::ArrayRef<const Array<T> *> inputs, int64_t axis, bool isReversed,
                              llvm::MutableArrayRef<std::vector<T>> states, llvm::ArrayRef<Array<T> *> results) {
   auto region = compile(body);
   if (!region)
@@ -214,7 +214,7 @@ llvm::Error Machine<T>::scan(mlir::Block &body, llvm::ArrayRef<const Array<T> *>
     for (int64_t t = 0; t < steps; ++t)
       for (int64_t first = 0; first < inner; first += ScalarFrame::maxLanes) {
         int lanes = std::min<int64_t>(ScalarFrame::maxLanes, inner - first);
-        int64_t offset = (o * steps + t) * inner + first;
+        int64_t offset = (o * steps + (isReversed ? steps - 1 - t : t)) * inner + first;
         for (int64_t s = 0; s < count; ++s)
           std::copy_n(states[s].begin() + o * inner + first, lanes, frame.floatArg(s));
         for (auto [i, input] : llvm::enumerate(inputs)) {
@@ -247,7 +247,7 @@ llvm::Error Machine<T>::exec(mlir::xf::ScanOp op) {
   std::vector<std::vector<T>> states;
   for (double init : op.getInit())
     states.emplace_back(steps ? results->pointers.front()->size() / steps : 0, static_cast<T>(init));
-  if (llvm::Error error = scan(op.getBody().front(), inputs, op.getAxis(), states, results->pointers))
+  if (llvm::Error error = scan(op.getBody().front(), inputs, op.getAxis(), op.getReverse(), states, results->pointers))
     return error;
   return define(op->getResults(), *results);
 }

@@ -122,7 +122,7 @@ private:
   llvm::Error exec(mlir::xf::ReduceOp op);
   llvm::Error exec(mlir::xf::RowOp op);
   llvm::Error exec(mlir::xf::ScanOp op);
-  llvm::Error scan(mlir::Block &body, llvm::ArrayRef<const Array<T> *> inputs, int64_t axis,
+  llvm::Error scan(mlir::Block &body, llvm::ArrayRef<const Array<T> *> inputs, int64_t axis, bool isReversed,
                    llvm::MutableArrayRef<std::vector<T>> states, llvm::ArrayRef<Array<T> *> results);
 
   // ProductOps.cpp

@@ -196,7 +196,7 @@ llvm::Error Machine<T>::exec(mlir::xf::ScanStepOp op) {
     states.push_back(std::move(values));
     tensors.push_back(&tensor);
   }
-  if (llvm::Error error = scan(op.getBody().front(), inputs, op.getAxis(), states, results->pointers))
+  if (llvm::Error error = scan(op.getBody().front(), inputs, op.getAxis(), /*isReversed=*/false, states, results->pointers))
     return error;
   for (auto [tensor, values] : llvm::zip(tensors, states))
     std::copy(values.begin(), values.end(), tensor->floats.begin());

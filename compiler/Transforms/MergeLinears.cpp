@@ -1,7 +1,8 @@
 // Linears that read the same tensor become one.
 //
 // Q, K and V of a layer read the same rows: one product reads them once, and has three times the columns to work on,
-// which matters most when there are few rows. A linear whose only use is a map is left alone: the map becomes its epilogue.
+// which matters most when there are few rows. Where only some have a bias (Whisper's keys have none) the others' is zeros. A linear
+// whose only use is a map is left alone: the map becomes its epilogue.
 #include "compiler/Transforms/MapUtils.h"
 #include "compiler/Transforms/Passes.h"
 #include "dialect/IR/Producers.h"
@@ -28,15 +29,27 @@ Value concatenate(OpBuilder &builder, Location loc, ValueRange parts) {
   return ConcatOp::create(builder, loc, withDim(first, 0, rows, ""), parts, builder.getI64IntegerAttr(0));
 }
 
+/// A bias that adds nothing.
+Value zeros(OpBuilder &builder, LinearOp linear) {
+  Location loc = linear.getLoc();
+  int64_t size = cast<RankedTensorType>(linear.getWeight().getType()).getDimSize(0);
+  return ::xf::MapBuilder{builder, loc}
+      .create({RankedTensorType::get({size}, builder.getF32Type())}, [&](OpBuilder &b, ValueRange) {
+        return SmallVector<Value>{arith::ConstantOp::create(b, loc, b.getF32FloatAttr(0))};
+      })
+      .getResult(0);
+}
+
 void merge(ArrayRef<LinearOp> linears) {
   OpBuilder builder(linears.front());
   Location loc = FusedLoc::get(builder.getContext(), llvm::map_to_vector(linears, [](LinearOp l) { return l.getLoc(); }));
   SmallVector<Value> weights, biases;
   IRMapping mapping;
+  bool hasBias = llvm::any_of(linears, [](LinearOp linear) { return bool(linear.getBias()); });
   for (LinearOp linear : linears) {
     weights.push_back(::xf::cloneParameterExpression(builder, linear.getWeight(), mapping));
-    if (linear.getBias())
-      biases.push_back(::xf::cloneParameterExpression(builder, linear.getBias(), mapping));
+    if (hasBias)
+      biases.push_back(linear.getBias() ? ::xf::cloneParameterExpression(builder, linear.getBias(), mapping) : zeros(builder, linear));
   }
   Value weight = concatenate(builder, loc, weights);
   Value bias = biases.empty() ? Value() : concatenate(builder, loc, biases);
@@ -57,17 +70,16 @@ void merge(ArrayRef<LinearOp> linears) {
 
 struct MergeLinears : ::xf::impl::XfMergeLinearsBase<MergeLinears> {
   void runOnOperation() override {
-    // What reads the same tensor in the same block, with or without bias.
-    llvm::MapVector<std::pair<Block *, Value>, SmallVector<LinearOp>> groups[2];
+    // What reads the same tensor in the same block.
+    llvm::MapVector<std::pair<Block *, Value>, SmallVector<LinearOp>> groups;
     getOperation()->walk([&](LinearOp linear) {
       if (!hasEpilogue(linear) && !dependsOnParametersOnly(linear.getX()) && dependsOnParametersOnly(linear.getWeight()) &&
           (!linear.getBias() || dependsOnParametersOnly(linear.getBias())))
-        groups[linear.getBias() ? 1 : 0][{linear->getBlock(), linear.getX()}].push_back(linear);
+        groups[{linear->getBlock(), linear.getX()}].push_back(linear);
     });
-    for (auto &kind : groups)
-      for (auto &[key, linears] : kind)
-        if (linears.size() > 1)
-          merge(linears);
+    for (auto &[key, linears] : groups)
+      if (linears.size() > 1)
+        merge(linears);
   }
 };
 

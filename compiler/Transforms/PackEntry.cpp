@@ -200,15 +200,17 @@ private:
     return true;
   }
 
+  bool isAlongSource(Value value, int64_t axis) { return getDimName(cast<RankedTensorType>(value.getType()), axis) == dims.source; }
+
   /// Whether each row of the op's results depends on the same row of its operands only.
   bool isRowWise(Operation *op) {
     // A statistic of a row along the positions, whatever else the results are, is of all sentences when these lie behind each other.
     if (auto row = dyn_cast<RowOp>(op))
       return llvm::none_of(row.getBody().getOps<ReduceOp>(), [&](ReduceOp reduce) { return dims.hasSource(reduce.getX().getType()); });
     if (auto slice = dyn_cast<SliceOp>(op))
-      return getDimName(cast<RankedTensorType>(slice.getX().getType()), slice.getAxis()) != dims.source;
+      return !isAlongSource(slice.getX(), slice.getAxis());
     if (auto concat = dyn_cast<ConcatOp>(op))
-      return getDimName(cast<RankedTensorType>(concat.getResult().getType()), concat.getAxis()) != dims.source;
+      return !isAlongSource(concat.getResult(), concat.getAxis());
     if (auto pack = dyn_cast<PackOp>(op))
       return pack.getLayout() == Layout::plain;
     return isa<ContractOp, RearrangeOp>(op);
@@ -260,7 +262,9 @@ private:
     for (Value value : values)
       if (!getPadded(value))
         return false;
-    // What stands behind a sentence may be anything then: attention does not see it, but others would.
+    // What stands behind a sentence may be anything then: attention does not see it, but others would, whatever the masks.
+    if (auto scan = dyn_cast<ScanOp>(op); scan && scan.getReverse() && isAlongSource(scan.getResult(0), scan.getAxis()))
+      return false;
     bool isOfPositions = llvm::any_of(values, [&](Value value) { return dims.hasSource(value.getType()); });
     bool staysThere = isRowWise(op) && llvm::all_of(op->getResultTypes(), [&](Type type) { return dims.hasSource(type); });
     if (isa<RepeatOp>(op) || (!mayPad && isOfPositions && op->getNumResults() && !staysThere))

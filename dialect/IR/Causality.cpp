@@ -123,7 +123,9 @@ LogicalResult RearrangeOp::buildStep(StepBuilder &step) {
 Along ScanOp::getAlong(CausalityQuery &query) {
   Along along = query.join(*this);
   bool alongTarget = query.axis(getResult(0)) == std::optional<unsigned>(getAxis());
-  return growsAlong(along) && alongTarget ? Along::prefix : along;
+  if (!growsAlong(along) || !alongTarget)
+    return along;
+  return getReverse() ? query.whole(*this, {"this scan begins at the last of the target positions"}) : Along::prefix;
 }
 
 LogicalResult ScanOp::buildStep(StepBuilder &step) {

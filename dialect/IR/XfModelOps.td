@@ -254,8 +254,8 @@ def Xf_ConcatOp : Xf_Op<"concat", [Xf_InExpression, Pure, DeclareOpInterfaceMeth
 def Xf_ScanOp : Xf_Op<"scan", [Xf_InBody, Pure, DeclareOpInterfaceMethods<Xf_CausalOpInterface, ["getAlong", "buildStep"]>, SingleBlock]> {
   let summary = "An element-wise recurrence along one dimension";
   let description = [{
-    All inputs and the results have the same shape. For each position along `axis`, ascending, the region takes the
-    states' elements, then the inputs', and yields the new states', then the results'. States start at `init`.
+    All inputs and the results have the same shape. For each position along `axis`, ascending or in `reverse`, the region takes
+    the states' elements, then the inputs', and yields the new states', then the results'. States start at `init`.
 
     ```mlir
     %c = xf.scan(%f, %u) axis 1 init [0.0] : (tensor<?x?x8xf32, #xf.dims<"B", "T", "">>, tensor<?x?x8xf32, #xf.dims<"B", "T", "">>) -> tensor<?x?x8xf32, #xf.dims<"B", "T", "">> {
@@ -266,10 +266,10 @@ def Xf_ScanOp : Xf_Op<"scan", [Xf_InBody, Pure, DeclareOpInterfaceMethods<Xf_Cau
     }
     ```
   }];
-  let arguments = (ins Variadic<Xf_Tensor>:$inputs, I64Attr:$axis, DenseF64ArrayAttr:$init);
+  let arguments = (ins Variadic<Xf_Tensor>:$inputs, I64Attr:$axis, DenseF64ArrayAttr:$init, UnitAttr:$reverse);
   let results = (outs Variadic<Xf_Tensor>:$results);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "`(` $inputs `)` `axis` $axis `init` custom<Starts>($init) attr-dict `:` functional-type($inputs, $results) $body";
+  let assemblyFormat = "`(` $inputs `)` `axis` $axis (`reverse` $reverse^)? `init` custom<Starts>($init) attr-dict `:` functional-type($inputs, $results) $body";
   let hasVerifier = 1;
 }
 

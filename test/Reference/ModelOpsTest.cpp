@@ -199,6 +199,17 @@ TEST_F(ModelOpsTest, ScanAlongAnAxis) {
   expectNear(run({{"f", count({2, 3, 2})}})["c"], {6, 7, 9, 11, 14, 17, 12, 13, 21, 23, 32, 35});
 }
 
+TEST_F(ModelOpsTest, ScanFromTheEnd) {
+  loadEntry(R"(%f: tensor<2x3x2xf32> {xf.name = "f"})", R"(tensor<2x3x2xf32> {xf.name = "c"})",
+            R"(%c = xf.scan(%f) axis 1 reverse init [5.0] : (tensor<2x3x2xf32>) -> tensor<2x3x2xf32> {
+               ^bb0(%s: f32, %a: f32):
+                 %q = arith.addf %s, %a : f32
+                 xf.yield %q, %q : f32, f32
+               }
+               xf.return %c : tensor<2x3x2xf32>)");
+  expectNear(run({{"f", count({2, 3, 2})}})["c"], {14, 17, 13, 15, 10, 11, 32, 35, 25, 27, 16, 17});
+}
+
 TEST_F(ModelOpsTest, RepeatUsesTheLayersParameters) {
   parameters.values = {{"l.0.b", {1}}, {"l.1.b", {10}}, {"l.2.b", {100}}};
   loadEntry(R"(%x: tensor<1xf32> {xf.name = "x"})", R"(tensor<1xf32> {xf.name = "y"}, tensor<1xf32> {xf.name = "last"}, tensor<1xf32> {xf.name = "second"})",

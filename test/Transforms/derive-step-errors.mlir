@@ -394,3 +394,22 @@ module attributes {xf.bounds = {B = 4 : i64, T = 10 : i64}, xf.generate = {decod
   }
 }
 
+// -----
+
+// A recurrence that begins at the end knows what is not there yet.
+#bt = #xf.dims<"B", "T">
+#btd = #xf.dims<"B", "T", "">
+module attributes {xf.bounds = {B = 4 : i64, T = 10 : i64}, xf.generate = {decode = @decode, tokens = "tgt", logits = "logits", batch = "B", target = "T"}} {
+  xf.parameter @embed : tensor<11x8xf32> path "embed"
+  xf.entry @decode(%tgt: tensor<?x?xi32, #bt> {xf.name = "tgt"}) -> (tensor<?x?x8xf32, #btd> {xf.name = "logits"}) {
+    %table = xf.param @embed : tensor<11x8xf32>
+    %x = xf.embed %table, %tgt : tensor<11x8xf32>, tensor<?x?xi32, #bt> -> tensor<?x?x8xf32, #btd>
+    // expected-error@below {{this scan begins at the last of the target positions, so no step can be derived from @decode}}
+    %y = xf.scan(%x) axis 1 reverse init [0.0] : (tensor<?x?x8xf32, #btd>) -> tensor<?x?x8xf32, #btd> {
+    ^bb0(%s: f32, %a: f32):
+      xf.yield %a, %s : f32, f32
+    }
+    // expected-note@below {{result 'logits' depends on it}}
+    xf.return %y : tensor<?x?x8xf32, #btd>
+  }
+}

@@ -39,6 +39,10 @@ class Body:
         self.members.append(f"param {name}: f32[{', '.join(map(str, shape))}]")
         return name
 
+    def knows_all(self, length):
+        """Whether a position may see all others along this dimension."""
+        return not (self.causal and length == self.own) and length != self.padded
+
     def some_width(self):
         return self.rng.choice([self.width, self.width, 4, 8, 12, 16, 20, 33])
 
@@ -56,7 +60,7 @@ class Body:
             makers += [self.rows, self.norm, self.sliced, self.joined]
         if len(shape) == 3 and shape[0] == BATCH and shape[1] in (self.own, self.other):
             makers += [self.linear, self.linear, self.product, self.attention, self.attention, self.feed_forward, self.places, self.scanned]
-            if not (self.causal and shape[1] == self.own) and shape[1] != self.padded:
+            if self.knows_all(shape[1]):
                 makers.append(self.across)
             if shape[1] == self.own:
                 makers += [self.embedded, self.whole]
@@ -248,9 +252,10 @@ class Body:
         a, b, length = self.name("a"), self.name("b"), shape[1]
         self.let(a, shape, f"sigmoid({self.number(shape, depth)})")
         self.let(b, shape, self.number(shape, depth))
+        from_the_end = self.knows_all(length) and self.rng.random() < 0.5
         if self.rng.random() < 0.5:
-            return f"({a} + delay({b}, {length}))"
-        return f"(scan t along {length} {{ state c = 0; c = {a}[t] * c + (1 - {a}[t]) * {b}[t]; yield {self.rng.choice(['c', 'tanh(c)', 'c * ' + a + '[t]'])} }})"
+            return f"({a} + {'advance' if from_the_end else 'delay'}({b}, {length}))"
+        return f"(scan t along {length} {'reversed ' if from_the_end else ''}{{ state c = 0; c = {a}[t] * c + (1 - {a}[t]) * {b}[t]; yield {self.rng.choice(['c', 'tanh(c)', 'c * ' + a + '[t]'])} }})"
 
     def across(self, shape, depth):
         """Statistics along positions."""

@@ -11,8 +11,8 @@ namespace {
 
 class ScanEmitter {
 public:
-  ScanEmitter(KernelBuilder &b, Operation *op, Region &body, int64_t axis, ArrayRef<double> init, const KernelRequest &request)
-      : b(b), request(request), body(body.front()), axis(axis), init(init), inputs(op->getNumOperands()),
+  ScanEmitter(KernelBuilder &b, Operation *op, Region &body, int64_t axis, ArrayRef<double> init, bool isReversed, const KernelRequest &request)
+      : b(b), request(request), body(body.front()), axis(axis), init(init), isReversed(isReversed), inputs(op->getNumOperands()),
         results(op->getNumResults()), type(cast<RankedTensorType>(op->getResult(0).getType())) {
     for (unsigned i = 0; i < results; ++i)
       resultElements.push_back(cast<RankedTensorType>(op->getResult(i).getType()).getElementType());
@@ -43,6 +43,7 @@ private:
   mlir::Block &body;
   unsigned axis;
   ArrayRef<double> init;
+  bool isReversed;
   unsigned inputs, results;
   RankedTensorType type;
   SmallVector<Type> resultElements;
@@ -124,7 +125,9 @@ void ScanEmitter::emitWalk(ArrayRef<Value> indices, Value count) {
   for (unsigned i = 0; i < results; ++i)
     to.push_back(start(resultView + i, indices, false, resultElements[i]));
 
-  carried = b.loop(b.i64(0), b.size(resultView, axis), 1, carried, [&](Value position, ValueRange current) {
+  Value last = b.sub(b.size(resultView, axis), b.i64(1));
+  carried = b.loop(b.i64(0), b.size(resultView, axis), 1, carried, [&](Value done, ValueRange current) {
+    Value position = isReversed ? b.sub(last, done) : done;
     RegionVectorizer region(b);
     for (unsigned i = 0; i < states; ++i)
       region.bind(body.getArgument(i), current[i]);
@@ -149,12 +152,12 @@ void ScanEmitter::emitWalk(ArrayRef<Value> indices, Value count) {
 } // namespace
 
 LogicalResult emitScan(KernelBuilder &b, ScanOp op, const KernelRequest &request) {
-  ScanEmitter(b, op, op.getBody(), op.getAxis(), op.getInit(), request).emit();
+  ScanEmitter(b, op, op.getBody(), op.getAxis(), op.getInit(), op.getReverse(), request).emit();
   return success();
 }
 
 LogicalResult emitScanStep(KernelBuilder &b, ScanStepOp op, const KernelRequest &request) {
-  ScanEmitter(b, op, op.getBody(), op.getAxis(), op.getInit(), request).emit();
+  ScanEmitter(b, op, op.getBody(), op.getAxis(), op.getInit(), /*isReversed=*/false, request).emit();
   return success();
 }
 

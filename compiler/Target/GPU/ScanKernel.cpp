@@ -14,7 +14,7 @@ constexpr int64_t kThreads = 128;
 struct Scan {
   Scan(Operation *op, const KernelRequest &request) {
     if (auto scan = dyn_cast<ScanOp>(op)) {
-      body = &scan.getBody().front(), axis = scan.getAxis(), init = scan.getInit();
+      body = &scan.getBody().front(), axis = scan.getAxis(), init = scan.getInit(), isReversed = scan.getReverse();
       for (Value input : scan.getInputs())
         inputs.push_back(request.viewOf(input));
     } else {
@@ -30,6 +30,7 @@ struct Scan {
   ArrayRef<double> init;
   SmallVector<unsigned> inputs;
   std::optional<unsigned> past;
+  bool isReversed = false;
 };
 
 /// The address of the element at `indices`; a state has no axis.
@@ -70,9 +71,10 @@ LogicalResult emitScan(Operation *op, const KernelRequest &request, Kernel &kern
       }
       carried.push_back(fresh);
     }
-    carried = b.loop(b.i64(0), b.size(result, scan.axis), 1, carried, [&](Value position, ValueRange current) {
+    Value last = b.sub(b.size(result, scan.axis), b.i64(1));
+    carried = b.loop(b.i64(0), b.size(result, scan.axis), 1, carried, [&](Value done, ValueRange current) {
       codegen::RegionVectorizer region(b);
-      indices[scan.axis] = position;
+      indices[scan.axis] = scan.isReversed ? b.sub(last, done) : done;
       for (unsigned i = 0; i < states; ++i)
         region.bind(scan.body->getArgument(i), current[i]);
       for (auto [i, view] : llvm::enumerate(scan.inputs)) {

@@ -6,40 +6,43 @@ using namespace xf::cpu::test;
 namespace {
 
 /// s = f * s + (1 - f) * u; y = max(s, 0), and the running count of positions.
-std::string text(const std::string &type, int axis) {
+std::string text(const std::string &type, int axis, bool isReversed) {
   return "module attributes {xf.bounds = {B = 8 : i64, T = 64 : i64}} {\nxf.entry @run(%f: " + type + " {xf.name = \"f\"}, %u: " + type +
          " {xf.name = \"u\"}) -> (" + type + " {xf.name = \"y\"}) {\n%y, %n = xf.scan(%f, %u) axis " + std::to_string(axis) +
-         " init [0.5, 0.0] : (" + type + ", " + type + ") -> (" + type + ", " + type + ") {\n"
+         (isReversed ? " reverse" : "") + " init [0.5, 0.0] : (" + type + ", " + type + ") -> (" + type + ", " + type + ") {\n"
          "^bb0(%s: f32, %k: f32, %a: f32, %b: f32):\n%one = arith.constant 1.0 : f32\n%zero = arith.constant 0.0 : f32\n"
          "%p = arith.mulf %a, %s : f32\n%c = arith.subf %one, %a : f32\n%q = arith.mulf %c, %b : f32\n%r = arith.addf %p, %q : f32\n"
          "%l = arith.addf %k, %one : f32\n%m = arith.maximumf %r, %zero : f32\nxf.yield %r, %l, %m, %l : f32, f32, f32, f32\n}\n"
          "xf.return %y : " + type + "\n}\n}\n";
 }
 
-/// The recurrence over `positions` with steps of `stride`, from `state` on.
+/// The recurrence over `positions` with steps of `stride`, from `state` at `at` on.
 void walk(const std::vector<float> &f, const std::vector<float> &u, std::vector<float> &y, size_t at, int64_t positions,
           int64_t stride, float state) {
-  for (int64_t t = 0; t < positions; ++t, at += stride) {
+  for (int64_t t = 0; t < positions; ++t, at += static_cast<size_t>(stride)) {
     state = f[at] * state + (1 - f[at]) * u[at];
     y[at] = std::max(state, 0.0f);
   }
 }
 
-TEST(ScanTest, WalksAlongAnyAxis) {
+class ScanTest : public testing::TestWithParam<bool> {};
+
+TEST_P(ScanTest, WalksAlongAnyAxis) {
+  bool isReversed = GetParam();
   for (int64_t width : {1, 5, 16, 37})
     for (int axis : {0, 1, 2}) {
       std::string w = std::to_string(width);
       std::string type = axis == 2 ? "tensor<?x" + w + "x?xf32, #xf.dims<\"B\", \"\", \"T\">>"
                          : axis == 1 ? "tensor<?x?x" + w + "xf32, #xf.dims<\"B\", \"T\", \"\">>"
                                      : "tensor<?x?x" + w + "xf32, #xf.dims<\"T\", \"B\", \"\">>";
-      KernelHarness harness(text(type, axis));
+      KernelHarness harness(text(type, axis, isReversed));
       int64_t batch = 3, positions = 7;
       std::vector<int64_t> sizes{axis == 0 ? positions : batch, axis == 1 ? positions : axis == 0 ? batch : width, axis == 2 ? positions : width};
       std::vector<float> f = randomNumbers(batch * positions * width, 1), u = randomNumbers(batch * positions * width, 2), expected(f.size());
       for (size_t i = 0; i < f.size(); ++i) {
         int64_t stride = axis == 0 ? batch * width : axis == 1 ? width : 1;
-        if (static_cast<int64_t>(i) / stride % positions == 0)
-          walk(f, u, expected, i, positions, stride, 0.5f);
+        if (static_cast<int64_t>(i) / stride % positions == (isReversed ? positions - 1 : 0))
+          walk(f, u, expected, i, positions, isReversed ? -stride : stride, 0.5f);
       }
       for (Isa isa : machineIsas())
         for (int threads : {1, 3}) {
@@ -48,13 +51,15 @@ TEST(ScanTest, WalksAlongAnyAxis) {
           kernel({view(f, sizes), view(u, sizes), view(y, sizes), view(n, sizes)}, threads);
           for (size_t i = 0; i < y.size(); ++i)
             ASSERT_NEAR(y[i], expected[i], 1e-6) << isaName(isa).str() << " width " << width << " axis " << axis << " element " << i;
-          EXPECT_EQ(n.back(), positions);
-          EXPECT_EQ(n.front(), 1);
+          EXPECT_EQ(isReversed ? n.front() : n.back(), positions);
+          EXPECT_EQ(isReversed ? n.back() : n.front(), 1);
         }
     }
 }
 
-TEST(ScanTest, StepsContinue) {
+INSTANTIATE_TEST_SUITE_P(Direction, ScanTest, testing::Bool(), [](const auto &info) { return info.param ? "reversed" : "ascending"; });
+
+TEST(ScanStepTest, StepsContinue) {
   std::string type = "tensor<?x?x20xf32, #xf.dims<\"B\", \"N\", \"\">>", past = "tensor<?xi32, #xf.dims<\"B\">>";
   KernelHarness harness("module attributes {xf.bounds = {B = 8 : i64, N = 64 : i64}} {\nxf.state @s : tensor<?x20xf32, #xf.dims<\"B\", \"\">> layers 1\n"
                         "xf.entry step @run(%f: " + type + " {xf.name = \"f\"}, %past: " + past + " {xf.name = \"p\"}) -> (" + type + " {xf.name = \"y\"}) {\n"
