@@ -291,11 +291,16 @@ private:
     if (Value known = padded.lookup(value))
       return known;
     Value rows = packed.lookup(value);
-    auto type = dyn_cast<RankedTensorType>(value.getType());
-    if (!rows || !mayPad || !dims.isRows(value.getType()) || type.getRank() != 3 || type.isDynamicDim(2))
+    if (!rows || !mayPad)
       return {};
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointAfterValue(rows);
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    if (!dims.isRows(value.getType()) || type.getRank() != 3 || type.isDynamicDim(2)) {
+      // What has positions elsewhere, as a mean over them reads it, is made of rows that can be spread.
+      auto rearrange = value.getDefiningOp<RearrangeOp>();
+      return rearrange && clonePadded(rearrange) ? padded.lookup(value) : Value();
+    }
     return padded[value] = SpreadOp::create(builder, value.getLoc(), type, Layout::plain, rows, spans);
   }
 
