@@ -47,6 +47,7 @@ FILES = {
     "xfc bart.xf --config config.json --weights model.safetensors --source-tokenizer":
         [MODELS / "bart" / "bart" / "config.json", WORK / "tokenizer.json", WORK / "texts"],
     "xfc t5.xf": [MODELS / "t5" / "t5" / "config.json", WORK / "spiece.model"],
+    "xfc bert.xf": [MODELS / "bert" / "bert" / "config.json", WORK / "tokenizer.json"],
     "xfc whisper.xf": [MODELS / "whisper" / "tiny" / "config.json"],
 }
 # What commands print where the page does not show it; of models with random weights anything.
@@ -55,7 +56,7 @@ UNSHOWN = {
     r"echo transformer \| \./g2p": "T R AE0 N S F AO1 R M ER0",
     r"cc program\.c .*": "HH EH1 L OW0",
     r"xf-run \S+ --golden \S+": r"(.*  ok\n?)+",
-    r'echo ".*" \| \./translate --beam 4|echo .* \| \./stories .*|\./summarise .*': ".*",
+    r'echo ".*" \| \./translate --beam 4|echo .* \| \./stories .*|\./summarise .*|echo .* \| \./embed --truncate': ".*",
 }
 # What stands for something else in commands: words that are left out, and checkpoints that are not shipped. A C program is run, too.
 STANDS_FOR = {
@@ -63,6 +64,7 @@ STANDS_FOR = {
     "PREFIX": str(WORK / "prefix"),
     "-o program": "-o program && ./program",
     "--weights model.safetensors": "--random-weights 1",
+    '--ignore "pooler.*" --ignore "embeddings.position_ids"': "",
     "--weights antibody_4_2_128_512.pt": "--random-weights 1",
     "aren-transliteration.xf --weights weights.safetensors": "aren-transliteration.xf --random-weights 1",
     "stories260k.xf --weights weights.safetensors": "stories260k.xf --random-weights 1",

@@ -6,7 +6,7 @@ import contextlib
 import ctypes
 import struct
 
-from common import MODELS, WORK, Checks, available_isas, compile_model, kept_g2p, packed, results, run
+from common import MODELS, WORK, Checks, available_isas, compile_model, golden_weights, kept_g2p, packed, results, run
 from session import Session, library, opened
 
 checks = Checks()
@@ -18,7 +18,7 @@ def compiled(title, description, folder, kind="f32"):
     if (title, kind) not in made:
         config = ["--config", folder / "config.json"] if (folder / "config.json").exists() else []
         made[title, kind] = WORK / f"{title}-{kind}"
-        compile_model(MODELS / description, made[title, kind], *config, "--weights", folder / "weights.safetensors", "--type", kind, "--emit=model")
+        compile_model(MODELS / description, made[title, kind], *config, "--weights", golden_weights(folder), "--type", kind, "--emit=model")
     return made[title, kind]
 
 
@@ -81,7 +81,7 @@ def encode_list(model, sentences, isa, threads):
 
 listed = {"seed3": ("seed3/seed3.xf", "seed3", ("f32",)), "tagger": ("tagger/tagger.xf", "tagger", ("f32", "int8-weights")),
           "classifier": ("classifier/classifier.xf", "classifier", ("f32", "int8")), "postnorm": ("seed1/seed1.xf", "seed1/postnorm", ("f32",)),
-          "g2p": ("g2p/g2p.xf", "g2p", ("f32", "bf16", "int8"))}
+          "bert": ("bert/bert.xf", "bert/bert", ("f32", "int8")), "g2p": ("g2p/g2p.xf", "g2p", ("f32", "bf16", "int8"))}
 ragged = [[(7 * i * n + n) % 20 + 1 for i in range(n)] for n in (5, 1, 16, 9, 30, 2, 17, 15, 31, 3, 3, 24)]
 for title, (description, folder, kinds) in listed.items():
     for kind in kinds:

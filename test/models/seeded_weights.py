@@ -11,7 +11,7 @@ def seeded_weights(shapes):
     for name, shape in shapes.items():
         rng, count = random.Random(name), math.prod(shape)
         width = 0.15 if "shared" in name else 0.1 if len(shape) == 1 or name.endswith("bias") else 1 if "embed" in name else 3.7 / math.sqrt(shape[-1])
-        middle = 1 if "norm.weight" in name or "norm_embedding.weight" in name else 0
+        middle = 1 if "norm.weight" in name.lower() or "norm_embedding.weight" in name else 0
         weights[name] = [middle + rng.uniform(-width, width) for _ in range(count)]
     return weights
 

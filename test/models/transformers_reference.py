@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Golden numbers of BART's and T5's relatives and of Whisper from Hugging Face's transformers, with weights that seeded_weights.py makes.
+"""Golden numbers of BART's, T5's and BERT's relatives and of Whisper from Hugging Face's transformers, with weights that seeded_weights.py makes.
 
-  transformers_reference.py [NAME...]     writes folders such as bart/marian: config.json, weights.json (names and shapes), io.safetensors, and of models that read tokens
-                                          beams.json: sources, and what a search with 4 beams finds
+  transformers_reference.py [NAME...]     writes folders such as bart/marian: config.json, weights.json (names and shapes), io.safetensors, and of models that search
+                                          from tokens beams.json: sources, and what a search with 4 beams finds
 
 Needs torch, transformers and safetensors.
 """
@@ -34,6 +34,11 @@ CASES = {
     "t5/t5": ("T5ForConditionalGeneration", "T5Config", T5),
     "t5/flan": ("T5ForConditionalGeneration", "T5Config", {**T5, "feed_forward_proj": "gated-gelu", "tie_word_embeddings": False}),
 }
+BERT = dict(vocab_size=120, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48, max_position_embeddings=44)
+SENTENCES = {  # and how a sentence is made of its tokens
+    "bert/bert": ("BertModel", "BertConfig", BERT, {}),
+    "bert/xlm_roberta": ("XLMRobertaModel", "XLMRobertaConfig", {**BERT, "type_vocab_size": 1, "pad_token_id": 1}, {"mean": False}),
+}
 STEPS = 12
 
 
@@ -64,6 +69,48 @@ def beams(model):
     return {"sources": sources, "results": results}
 
 
+def fill(parameters):
+    """Gives them seeded weights, and returns their shapes."""
+    shapes = {key: list(value.shape) for key, value in parameters.items()}
+    for key, values in seeded_weights(shapes).items():
+        parameters[key].copy_(torch.tensor(values).reshape(shapes[key]))
+    return shapes
+
+
+def write_files(name, config, shapes, tensors, more={}):
+    folder = pathlib.Path(__file__).parent / name
+    folder.mkdir(parents=True, exist_ok=True)
+    shown = {key: value for key, value in config.to_diff_dict().items() if key not in ("transformers_version", "dtype")}
+    (folder / "config.json").write_text(json.dumps({**shown, **more}, indent=1) + "\n")
+    (folder / "weights.json").write_text(json.dumps(shapes, indent=1) + "\n")
+    save_file({key: tensor.contiguous() for key, tensor in tensors.items()}, folder / "io.safetensors")
+    return folder
+
+
+def whole(tensor):
+    return tensor.to(torch.int32)
+
+
+def padded_sources(lengths, pad, generator):
+    ids = torch.randint(4, 60, (len(lengths), max(lengths)), generator=generator)
+    for row, length in enumerate(lengths):
+        ids[row, length:] = pad
+    return ids
+
+
+def write_sentences(name):
+    model_class, config_class, settings, pooling = SENTENCES[name]
+    config = getattr(transformers, config_class)(**settings)
+    model = getattr(transformers, model_class)(config, add_pooling_layer=False).eval()
+    shapes = fill(model.state_dict())
+    ids = padded_sources([40, 17, 3], config.pad_token_id, torch.Generator().manual_seed(7))
+    keep = ids != config.pad_token_id
+    with torch.no_grad():
+        x = model(input_ids=ids, attention_mask=keep).last_hidden_state
+    pooled = (x * keep[..., None]).sum(1) / keep.sum(1, keepdim=True) if pooling.get("mean", True) else x[:, 0]
+    write_files(name, config, shapes, {"in.tokens": whole(ids), "out.embedding": torch.nn.functional.normalize(pooled)}, pooling)
+
+
 def write(name):
     model_class, config_class, settings = CASES[name]
     config = getattr(transformers, config_class)(**settings)
@@ -74,24 +121,17 @@ def write(name):
     kept = {key: value for key, value in kept.items() if not key.endswith(("encoder.embed_tokens.weight", *computed)) and
             not (key.endswith("decoder.embed_tokens.weight") and config.model_type != "whisper") and
             not (key in ("lm_head.weight", "proj_out.weight") and config.tie_word_embeddings)}
-    shapes = {key: list(value.shape) for key, value in kept.items()}
     if config.model_type == "pegasus":  # as its table, so that it must be taken from there
         kept["model.encoder.embed_positions.weight"].mul_(0.5)
-    for key, values in seeded_weights(shapes).items():
-        kept[key].copy_(torch.tensor(values).reshape(shapes[key]))
-
+    shapes = fill(kept)
     generator = torch.Generator().manual_seed(7)
-    whole = lambda tensor: tensor.to(torch.int32).contiguous()
     if config.model_type == "whisper":
         # As the description has them: two frames a position.
         frames = torch.randn(3, config.num_mel_bins, 2 * config.max_source_positions, generator=generator)
         beside = frames.transpose(1, 2).reshape(len(frames), config.max_source_positions, -1)
-        source, given = dict(input_features=frames), {"in.frames": beside.contiguous()}
+        source, given = dict(input_features=frames), {"in.frames": beside}
     else:
-        lengths = [150, 90, 7] if config.model_type == "t5" else [40, 17, 3]
-        ids = torch.randint(4, 60, (3, lengths[0]), generator=generator)
-        for row, length in enumerate(lengths):
-            ids[row, length:] = config.pad_token_id
+        ids = padded_sources([150, 90, 7] if config.model_type == "t5" else [40, 17, 3], config.pad_token_id, generator)
         source, given = dict(input_ids=ids, attention_mask=ids != config.pad_token_id), {"in.src": whole(ids)}
     target = torch.randint(4, 60, (3, 40), generator=generator)[:, :20]
     target[:, 0] = config.decoder_start_token_id
@@ -99,21 +139,19 @@ def write(name):
         logits = model(**source, decoder_input_ids=target).logits
         tokens = greedy(model, **source)
     print(name, tokens.tolist())
-    folder = pathlib.Path(__file__).parent / name
-    folder.mkdir(parents=True, exist_ok=True)
     if config.model_type == "whisper":  # the head that the description takes where nothing else is said
         model.set_attn_implementation("eager")
         with torch.no_grad():
             looks = model(**source, decoder_input_ids=target, output_attentions=True).cross_attentions
-        given["out.alignment"] = looks[-1][:, 0].contiguous()
-    save_file({**given, "in.tgt": whole(target), "out.logits": logits.contiguous(), "out.greedy": whole(tokens)}, folder / "io.safetensors")
+        given["out.alignment"] = looks[-1][:, 0]
+    folder = write_files(name, config, shapes, {**given, "in.tgt": whole(target), "out.logits": logits, "out.greedy": whole(tokens)})
     if config.model_type != "whisper":
         with torch.no_grad():
             (folder / "beams.json").write_text(json.dumps(beams(model)) + "\n")
-    shown = {key: value for key, value in config.to_diff_dict().items() if key not in ("transformers_version", "dtype")}
-    (folder / "config.json").write_text(json.dumps(shown, indent=1) + "\n")
-    (folder / "weights.json").write_text(json.dumps(shapes, indent=1) + "\n")
 
 
-for case in sys.argv[1:] or CASES:
-    write(case)
+for case in sys.argv[1:] or [*CASES, *SENTENCES]:
+    if case in SENTENCES:
+        write_sentences(case)
+    else:
+        write(case)
