@@ -33,7 +33,7 @@ struct Param {
   std::string name;
   std::optional<TypeExpr> type;
   ExprPtr value; // its default
-  std::optional<std::string> configPath; // of a block's: where configurations have it, if not by its name
+  std::vector<std::string> configPaths; // of a block's: where configurations may have it, the first that is there; none: by its name
   ExprPtr below; // of a table's index: `i < d`
 };
 

@@ -49,6 +49,14 @@ llvm::Expected<nlohmann::json> parseConfig(std::string text) {
   return xf::parseJson(text);
 }
 
+/// "'a' or 'b'".
+std::string alternatives(llvm::ArrayRef<std::string> paths) {
+  std::string text;
+  for (const std::string &path : paths)
+    text += (text.empty() ? "'" : " or '") + path + "'";
+  return text;
+}
+
 struct GivenOption {
   Value value;
   std::string origin; // for messages
@@ -70,10 +78,7 @@ public:
     if (!json.is_object())
       return fail(e.options.configName + ": is no JSON object");
     for (const Param &param : block.params)
-      if (const nlohmann::json *value = at(json, pathOf(param)))
-        readMember(param, *value);
-      else if (param.configPath && param.value && !isSet(param.name) && !isInNull(json, *param.configPath))
-        e.verboseNotes.push_back(fmt::format("{}: there is no '{}': '{}' has its default", e.options.configName, *param.configPath, param.name));
+      readParam(param, json);
     for (auto &[key, value] : json.items()) {
       if (value.is_object() && !findParam(key))
         noteNested(key, value);
@@ -130,7 +135,19 @@ private:
     return it == block.params.end() ? nullptr : &*it;
   }
 
-  static const std::string &pathOf(const Param &param) { return param.configPath ? *param.configPath : param.name; }
+  static llvm::ArrayRef<std::string> pathsOf(const Param &param) {
+    return param.configPaths.empty() ? llvm::ArrayRef(param.name) : llvm::ArrayRef(param.configPaths);
+  }
+
+  void readParam(const Param &param, const nlohmann::json &json) {
+    llvm::ArrayRef<std::string> paths = pathsOf(param);
+    for (const std::string &path : paths)
+      if (const nlohmann::json *value = at(json, path))
+        return readMember(param, path, *value);
+    bool isDefault = llvm::any_of(paths, [&](const std::string &path) { return isInNull(json, path); });
+    if (!param.configPaths.empty() && param.value && !isSet(param.name) && !isDefault)
+      e.verboseNotes.push_back(fmt::format("{}: there is no {}: '{}' has its default", e.options.configName, alternatives(paths), param.name));
+  }
 
   /// The member of that name, or, of a name with dots, the member of a member; null where there is none.
   static const nlohmann::json *at(const nlohmann::json &json, llvm::StringRef path) {
@@ -156,12 +173,12 @@ private:
   /// Members of the configuration that are no parameters; of an object that has some, those of it that are none.
   void noteUnread(const std::string &path, const nlohmann::json &value) {
     bool isPart = false;
-    for (const Param &param : block.params) {
-      llvm::StringRef read = pathOf(param);
-      if (read == path)
-        return;
-      isPart |= read.consume_front(path) && read.starts_with(".");
-    }
+    for (const Param &param : block.params)
+      for (llvm::StringRef read : pathsOf(param)) {
+        if (read == path)
+          return;
+        isPart |= read.consume_front(path) && read.starts_with(".");
+      }
     if (isPart && value.is_object()) {
       for (auto &[key, member] : value.items())
         noteUnread(path + "." + key, member);
@@ -169,7 +186,7 @@ private:
     }
     const Param *elsewhere = findParam(path);
     e.verboseNotes.push_back(e.options.configName + ": '" + path + "' " +
-                             (elsewhere ? "is not read: '" + path + "' of '" + block.name + "' is '" + pathOf(*elsewhere) + "' there"
+                             (elsewhere ? "is not read: '" + path + "' of '" + block.name + "' is " + alternatives(pathsOf(*elsewhere)) + " there"
                                         : "is no parameter of '" + block.name + "'"));
   }
 
@@ -190,7 +207,7 @@ private:
   void noteNested(const std::string &outer, const nlohmann::json &object) {
     for (auto &[key, value] : object.items())
       if (const Param *param = findParam(key);
-          param && !param->configPath && !given.count(key) && value.is_primitive() && !value.is_null() && !isSet(key))
+          param && param->configPaths.empty() && !given.count(key) && value.is_primitive() && !value.is_null() && !isSet(key))
         e.verboseNotes.push_back(fmt::format("{}: '{}' stands in '{}', and is not taken from there; --set {}={} gives it, or 'as \"{}.{}\"' behind the parameter",
                                              e.options.configName, key, outer, key,
                                              value.is_string() ? value.get<std::string>() : value.dump(), outer, key));
@@ -200,12 +217,12 @@ private:
     return llvm::any_of(e.options.set, [&](const auto &pair) { return pair.first == name; });
   }
 
-  void readMember(const Param &param, const nlohmann::json &value) {
+  void readMember(const Param &param, const std::string &path, const nlohmann::json &value) {
     bool mayBeList = param.type && param.type->name == "list";
-    auto read = valueOf(e.options.configName + ": '" + pathOf(param) + "'", value, mayBeList);
+    auto read = valueOf(e.options.configName + ": '" + path + "'", value, mayBeList);
     if (!read)
       return;
-    GivenOption option{*read, param.configPath ? "'" + *param.configPath + "' of " + e.options.configName : e.options.configName};
+    GivenOption option{*read, param.configPaths.empty() ? e.options.configName : "'" + path + "' of " + e.options.configName};
     option.isNull = value.is_null();
     given[param.name] = option;
   }
@@ -280,7 +297,7 @@ Value asDeclared(Evaluator &e, const Param &param, const Value &value, const Sco
 
 Value missingValue(Evaluator &e, const Param &param, const Block &block) {
   return e.poison(param.loc, "parameter '" + param.name + "' of '" + block.name + "' has no value; give it with --set " + param.name + "=… or --config" +
-                                 (param.configPath ? ", where it is '" + *param.configPath + "'" : ""));
+                                 (param.configPaths.empty() ? "" : ", where it is " + alternatives(param.configPaths)));
 }
 } // namespace
 

@@ -223,14 +223,15 @@ bool Parser::parseParams(std::vector<Param> &params, llvm::StringRef close, bool
       return false;
     if (accept("=") && !(param.value = parseExpr()))
       return false;
-    if (ofBlock && acceptKeyword("as")) {
-      if (peek().kind != TokenKind::String)
-        return unexpected("a string with the name in configurations");
-      Token path = take();
-      if (("." + path.text + ".").find("..") != std::string::npos)
-        return error(path, "the name \"" + path.text + "\" has an empty part");
-      param.configPath = path.text;
-    }
+    if (ofBlock && acceptKeyword("as"))
+      do {
+        if (peek().kind != TokenKind::String)
+          return unexpected("a string with the name in configurations");
+        Token path = take();
+        if (("." + path.text + ".").find("..") != std::string::npos)
+          return error(path, "the name \"" + path.text + "\" has an empty part");
+        param.configPaths.push_back(path.text);
+      } while (acceptKeyword("or"));
     checkTwice(params, param);
     params.push_back(std::move(param));
     if (!accept(","))
