@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Golden numbers of BART's, T5's and BERT's relatives and of Whisper from Hugging Face's transformers, with weights that seeded_weights.py makes.
+"""Golden numbers of BART's, T5's, BERT's and Llama's relatives and of Whisper from Hugging Face's transformers, with weights that seeded_weights.py makes.
 
   transformers_reference.py [NAME...]     writes folders such as bart/marian: config.json, weights.json (names and shapes), io.safetensors, and of models that search
                                           from tokens beams.json: sources, and what a search with 4 beams finds
@@ -38,6 +38,15 @@ BERT = dict(vocab_size=120, hidden_size=32, num_hidden_layers=2, num_attention_h
 SENTENCES = {  # and how a sentence is made of its tokens
     "bert/bert": ("BertModel", "BertConfig", BERT, {}),
     "bert/xlm_roberta": ("XLMRobertaModel", "XLMRobertaConfig", {**BERT, "type_vocab_size": 1, "pad_token_id": 1}, {"mean": False}),
+}
+LLAMA = dict(vocab_size=61, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, intermediate_size=48,
+             bos_token_id=1, eos_token_id=2)
+LLAMA3 = dict(rope_type="llama3", rope_theta=1000.0, factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=16)
+CONTINUATIONS = {
+    "llama/llama": ("LlamaForCausalLM", "LlamaConfig", {**LLAMA, "rope_parameters": LLAMA3, "tie_word_embeddings": True}),
+    "llama/mistral": ("MistralForCausalLM", "MistralConfig", {**LLAMA, "sliding_window": 7}),
+    "llama/qwen2": ("Qwen2ForCausalLM", "Qwen2Config", LLAMA),
+    "llama/qwen3": ("Qwen3ForCausalLM", "Qwen3Config", {**LLAMA, "head_dim": 12}),
 }
 STEPS = 12
 
@@ -111,6 +120,17 @@ def write_sentences(name):
     write_files(name, config, shapes, {"in.tokens": whole(ids), "out.embedding": torch.nn.functional.normalize(pooled)}, pooling)
 
 
+def write_continuations(name):
+    model_class, config_class, settings = CONTINUATIONS[name]
+    config = getattr(transformers, config_class)(**settings)
+    model = getattr(transformers, model_class)(config).eval()
+    kept = {key: value for key, value in model.state_dict().items() if key != "lm_head.weight" or not config.tie_word_embeddings}
+    shapes = fill(kept)
+    tokens = torch.randint(4, 60, (3, 40), generator=torch.Generator().manual_seed(7))
+    with torch.no_grad():
+        write_files(name, config, shapes, {"in.tokens": whole(tokens), "out.logits": model(input_ids=tokens).logits})
+
+
 def write(name):
     model_class, config_class, settings = CASES[name]
     config = getattr(transformers, config_class)(**settings)
@@ -150,8 +170,7 @@ def write(name):
             (folder / "beams.json").write_text(json.dumps(beams(model)) + "\n")
 
 
-for case in sys.argv[1:] or [*CASES, *SENTENCES]:
-    if case in SENTENCES:
-        write_sentences(case)
-    else:
-        write(case)
+for cases, writer in ((CASES, write), (SENTENCES, write_sentences), (CONTINUATIONS, write_continuations)):
+    for case in cases:
+        if case in (sys.argv[1:] or cases):
+            writer(case)
