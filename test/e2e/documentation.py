@@ -47,6 +47,7 @@ FILES = {
     "xfc bart.xf --config config.json --weights model.safetensors --source-tokenizer":
         [MODELS / "bart" / "bart" / "config.json", WORK / "tokenizer.json", WORK / "texts"],
     "xfc t5.xf": [MODELS / "t5" / "t5" / "config.json", WORK / "spiece.model"],
+    "xfc llama.xf": [MODELS / "llama" / "llama" / "config.json", WORK / "tokenizer.json"],
     "xfc bert.xf": [MODELS / "bert" / "bert" / "config.json", WORK / "tokenizer.json"],
     "xfc whisper.xf": [MODELS / "whisper" / "tiny" / "config.json"],
 }
@@ -56,7 +57,7 @@ UNSHOWN = {
     r"echo transformer \| \./g2p": "T R AE0 N S F AO1 R M ER0",
     r"cc program\.c .*": "HH EH1 L OW0",
     r"xf-run \S+ --golden \S+": r"(.*  ok\n?)+",
-    r'echo ".*" \| \./translate --beam 4|echo .* \| \./stories .*|\./summarise .*|echo .* \| \./embed --truncate': ".*",
+    r'echo ".*" \| \./translate --beam 4|echo .* \| \./stories .*|\./summarise .*|echo .* \| \./embed --truncate|echo .* \| \./continue .*': r".*(\n.*)*",
 }
 # What stands for something else in commands: words that are left out, and checkpoints that are not shipped. A C program is run, too.
 STANDS_FOR = {
