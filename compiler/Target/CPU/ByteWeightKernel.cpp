@@ -24,6 +24,7 @@ public:
     for (int64_t i = 0; i < panels; ++i)
       panelStart.push_back(b.at(operands.b, b.mul(operands.panelStride, i), b.getI8Type()));
 
+    nextPanels = b.at(operands.b, b.mul(operands.panelStride, panels), b.getI8Type());
     AheadFetcher ahead(b, operands, {Factor::i8_weights}, rows, panels);
     sums.assign(rows * panels, b.splatF32(0.0));
     SmallVector<Value> end = b.loop(b.i64(0), operands.depth, 1, rowPointers.carriedWith(sums), [&](Value k, ValueRange before) {
@@ -45,19 +46,22 @@ public:
 
 private:
   static constexpr int64_t kGroup = 4;
-  /// How far ahead of itself a panel is fetched where rows are few: the arithmetic takes as long as memory then, and leaves
-  /// the processor's own prefetching behind.
-  static constexpr int64_t kAheadBytes = 1024;
+
+  /// Asks for as many lines of the panels behind these, one after the other: panels that are read at once are as many runs of lines, of which
+  /// the processor's own prefetching finds fewer in time, the more the arithmetic of each takes.
+  void fetchNextPanels(Value group) {
+    Value line = b.at(nextPanels, b.mul(group, panels * kGroup * kLanes), b.getI8Type());
+    for (int64_t i = 0; i < panels; ++i)
+      b.prefetch(b.atByte(line, i * kGroup * kLanes), CodeBuilder::Cache::firstLevel);
+  }
 
   /// Adds the products of a group's first `count` positions, and moves the rows' pointers behind them.
   void step(Value group, int64_t count) {
     SmallVector<Value> words;
-    for (Value start : panelStart) {
-      Value address = b.at(start, b.mul(group, kGroup * kLanes), b.getI8Type());
-      words.push_back(b.loadVector(b.getI32Type(), address));
-      if (rows < fetchingRows(b.isa(), Factor::i8_weights))
-        b.prefetch(b.atByte(address, kAheadBytes), CodeBuilder::Cache::secondLevel);
-    }
+    for (Value start : panelStart)
+      words.push_back(b.loadVector(b.getI32Type(), b.at(start, b.mul(group, kGroup * kLanes), b.getI8Type())));
+    if (rows < fetchingRows(b.isa(), Factor::i8_weights))
+      fetchNextPanels(group);
     if (fillsRegisters())
       return loopOverPositions(count, words);
     for (int64_t position = 0; position < count; ++position) {
@@ -118,6 +122,7 @@ private:
   int64_t tail, rows, panels;
   RowPointers rowPointers;
   SmallVector<Value> panelStart, sums;
+  Value nextPanels; // what is read behind them
 };
 } // namespace
 

@@ -48,7 +48,7 @@ bool asksSeldom(Isa isa, int64_t rows, const PanelKind &kind) {
 }
 
 int64_t fetchingRows(Isa isa, Factor factor) {
-  // What several rows read next, the processor's own prefetching takes a while to find. Widening bytes bounds few rows.
+  // What several rows read next, the processor's own prefetching takes a while to find. Few rows ask for the next of their own bytes (ByteWeightKernel.cpp).
   if (!hasAvx512(isa))
     return 4;
   return factor == Factor::i8_weights ? 5 : 2;
@@ -66,14 +66,11 @@ int64_t panelsFor(Isa isa, int64_t rows, const PanelKind &kind) {
     return 1;
   // A chain is a register's worth of one panel. FMAs need 8 of them to be always busy; what is left of the registers is
   // for the columns and the broadcast rows. A single row needs fewer: memory takes longer than four chains do, and of
-  // eight panels, which are as many short runs of lines, the processor finds only 85 % in time (Zen 5). Weights of bytes beside rows of
-  // f32 have to be widened first: arithmetic bounds these.
+  // eight panels, which are as many short runs of lines, the processor finds only 85 % in time (Zen 5).
   if (!isNative(isa, factor))
     return hasAvx512(isa) ? (rows <= 3 ? 4 : 2) : hasAvx2(isa) && rows == 1 ? 2 : 1;
   if (!hasAvx512(isa))
     return rows == 1 ? 4 : rows == 2 ? 2 : 1;
-  if (rows == 1 && factor == Factor::i8_weights)
-    return 8;
   return rows < (factor == Factor::f32 || factor == Factor::i8_weights ? 5 : 2) ? 4 : 2;
 }
 
