@@ -2,6 +2,7 @@
 import ctypes
 import json
 import math
+import os
 import random
 import re
 import struct
@@ -22,7 +23,7 @@ labels.write_text("\n".join(LABELS) + "\n", encoding="utf-8")
 def compiled(name, *options, **changes):
     """A model of test/models with other words in its description."""
     folder = MODELS / name
-    text = (folder / f"{name}.xf").read_text(encoding="utf-8")
+    text = (folder / f"{name}.xf").read_text(encoding="utf-8").replace('import "..', f'import "{os.path.relpath(MODELS, WORK)}')
     for old, new in changes.values():
         checks.that(old in text, f"{name}: no '{old}'")
         text = text.replace(old, new)
