@@ -24,7 +24,6 @@ public:
     for (int64_t i = 0; i < panels; ++i)
       panelStart.push_back(b.at(operands.b, b.mul(operands.panelStride, i), b.getI8Type()));
 
-    nextPanels = b.at(operands.b, b.mul(operands.panelStride, panels), b.getI8Type());
     AheadFetcher ahead(b, operands, {Factor::i8_weights}, rows, panels);
     sums.assign(rows * panels, b.splatF32(0.0));
     SmallVector<Value> end = b.loop(b.i64(0), operands.depth, 1, rowPointers.carriedWith(sums), [&](Value k, ValueRange before) {
@@ -47,21 +46,11 @@ public:
 private:
   static constexpr int64_t kGroup = 4;
 
-  /// Asks for as many lines of the panels behind these, one after the other: panels that are read at once are as many runs of lines, of which
-  /// the processor's own prefetching finds fewer in time, the more the arithmetic of each takes.
-  void fetchNextPanels(Value group) {
-    Value line = b.at(nextPanels, b.mul(group, panels * kGroup * kLanes), b.getI8Type());
-    for (int64_t i = 0; i < panels; ++i)
-      b.prefetch(b.atByte(line, i * kGroup * kLanes), CodeBuilder::Cache::firstLevel);
-  }
-
   /// Adds the products of a group's first `count` positions, and moves the rows' pointers behind them.
   void step(Value group, int64_t count) {
     SmallVector<Value> words;
     for (Value start : panelStart)
       words.push_back(b.loadVector(b.getI32Type(), b.at(start, b.mul(group, kGroup * kLanes), b.getI8Type())));
-    if (rows < fetchingRows(b.isa(), Factor::i8_weights))
-      fetchNextPanels(group);
     if (fillsRegisters())
       return loopOverPositions(count, words);
     for (int64_t position = 0; position < count; ++position) {
@@ -122,7 +111,6 @@ private:
   int64_t tail, rows, panels;
   RowPointers rowPointers;
   SmallVector<Value> panelStart, sums;
-  Value nextPanels; // what is read behind them
 };
 } // namespace
 

@@ -121,12 +121,21 @@ private:
 AheadFetcher::AheadFetcher(CodeBuilder &b, const ProductOperands &operands, const PanelKind &kind, int64_t rows, int64_t panels)
     : b(b), operands(operands), streams(streamsPanels(b.isa(), rows, kind)),
       cache(asksSeldom(b.isa(), rows, kind) ? CodeBuilder::Cache::firstLevel : CodeBuilder::Cache::secondLevel),
-      count(rows >= fetchingRows(b.isa(), kind.factor) && !streams ? panels : 0) {}
+      count(rows >= fetchingRows(b.isa(), kind.factor) && !streams ? panels : 0), start(operands.ahead), step(operands.aheadStep),
+      next(operands.aheadPanel) {
+  if (!asksForOwnPanels(b.isa(), rows, kind))
+    return;
+  constexpr int64_t kLine = 4 * kLanes; // a group is four bytes
+  start = b.at(operands.b, b.mul(operands.panelStride, panels), b.getI8Type());
+  step = b.i64(panels * kLine), next = b.i64(kLine);
+  count = panels;
+  cache = CodeBuilder::Cache::firstLevel;
+}
 
 void AheadFetcher::fetch(Value k) {
-  Value line = b.at(operands.ahead, b.mul(operands.aheadStep, k), b.getI8Type());
+  Value line = b.at(start, b.mul(step, k), b.getI8Type());
   for (int64_t i = 0; i < count; ++i)
-    b.prefetch(b.at(line, b.mul(operands.aheadPanel, i), b.getI8Type()), cache);
+    b.prefetch(b.at(line, b.mul(next, i), b.getI8Type()), cache);
 }
 
 void AheadFetcher::fetchBehind(Value address) {

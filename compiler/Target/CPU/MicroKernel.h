@@ -15,8 +15,8 @@ mlir::LLVM::LLVMFuncOp getMicroKernel(mlir::ModuleOp module, Isa isa, const Pane
 /// What names of products' functions begin with.
 std::string productName(const PanelKind &kind);
 
-/// Asks the second-level cache for what is multiplied next, in the loop over k of a micro-kernel, which it is made in front of;
-/// for nothing where the tile has too few rows.
+/// Asks a cache for what is multiplied next, in the loop over k of a micro-kernel, which it is made in front of: for what its caller says, or a few rows for
+/// their own next panels (asksForOwnPanels); otherwise for nothing where the tile has too few rows.
 ///
 /// It asks for a run of lines for each panel that it reads. A first-level cache has room for so few misses (24 on
 /// Zen 4) that with all of them waiting for memory it would reach half of memory's speed; runs set off the second level's own
@@ -36,6 +36,7 @@ private:
   bool streams;
   CodeBuilder::Cache cache; // a line that is asked for again and again is to be found in the first one
   int64_t count; // of lines at each k
+  mlir::Value start, step, next; // the first line of all; bytes from one k to the next, and from one line of it to the next
 };
 
 /// The body of a micro-kernel for i8_weights, whose pitch is 1.

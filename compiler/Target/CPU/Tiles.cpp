@@ -48,7 +48,7 @@ bool asksSeldom(Isa isa, int64_t rows, const PanelKind &kind) {
 }
 
 int64_t fetchingRows(Isa isa, Factor factor) {
-  // What several rows read next, the processor's own prefetching takes a while to find. Few rows ask for the next of their own bytes (ByteWeightKernel.cpp).
+  // What several rows read next, the processor's own prefetching takes a while to find. Widening bytes takes a few rows as long as memory does.
   if (!hasAvx512(isa))
     return 4;
   return factor == Factor::i8_weights ? 5 : 2;
@@ -58,6 +58,14 @@ bool streamsPanels(Isa isa, int64_t rows, const PanelKind &kind) {
   // Two to four panels at once are as many runs of lines: prefetching, the processor's own or ours, then gives 30 to 38 GB/s where a single run gives
   // 42 (Zen 5). A single row's loads are so close together that they keep memory busy by themselves. From nine rows on arithmetic takes longer.
   return kind.streams && hasAvx2(isa) && isNative(isa, kind.factor) && kind.factor != Factor::i8_weights && rows >= 2 && rows <= 8;
+}
+
+bool asksForOwnPanels(Isa isa, int64_t rows, const PanelKind &kind) {
+  // Bytes that are widened take so many instructions a line that a few dozen lines fill the processor's window, which asks memory for too little; and panels that
+  // are read at once are as many runs of lines. (bf16 as f32 gains nothing.)
+  if (kind.pitch > 1)
+    return false;
+  return kind.factor == Factor::i8_weights ? rows < fetchingRows(isa, kind.factor) : kind.factor == Factor::i8 && !isNative(isa, kind.factor) && rows <= 3;
 }
 
 int64_t panelsFor(Isa isa, int64_t rows, const PanelKind &kind) {

@@ -40,6 +40,8 @@ bool asksSeldom(Isa isa, int64_t rows, const PanelKind &kind);
 int64_t fetchingRows(Isa isa, Factor factor);
 /// Whether `rows` rows take panels that come from memory one by one, as a single run of lines, which memory gives fastest.
 bool streamsPanels(Isa isa, int64_t rows, const PanelKind &kind);
+/// Whether `rows` rows ask memory for the panels behind those that they read, in a single run of lines.
+bool asksForOwnPanels(Isa isa, int64_t rows, const PanelKind &kind);
 /// Panels to take at once for `rows` rows, so that enough independent chains hide the instruction's latency.
 int64_t panelsFor(Isa isa, int64_t rows, const PanelKind &kind);
 
