@@ -61,8 +61,8 @@ bool streamsPanels(Isa isa, int64_t rows, const PanelKind &kind) {
 }
 
 bool asksForOwnPanels(Isa isa, int64_t rows, const PanelKind &kind) {
-  // Bytes that are widened take so many instructions a line that a few dozen lines fill the processor's window, which asks memory for too little; and panels that
-  // are read at once are as many runs of lines. (bf16 as f32 gains nothing.)
+  // Bytes that are widened take so many instructions a line that a few dozen lines fill the processor's window, which asks memory for too
+  // little; and panels that are read at once are as many runs of lines. (bf16 as f32 gains nothing.)
   if (kind.pitch > 1)
     return false;
   return kind.factor == Factor::i8_weights ? rows < fetchingRows(isa, kind.factor) : kind.factor == Factor::i8 && !isNative(isa, kind.factor) && rows <= 3;
