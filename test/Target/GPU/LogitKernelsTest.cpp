@@ -139,7 +139,7 @@ void confirmChoice(int64_t rows, int64_t columns, int64_t most, int32_t wanted, 
     forbidden[i] = i < words ? ~0u : i < 2 * words ? 0u : static_cast<uint32_t>(random() | random() | random());
   for (int64_t row = 0; row < rows; ++row)
     classes[row] = row % 5 == 4 ? 0 : 1 + row % 2;
-  logits[3 * columns / 2] = kNever;
+  logits[(rows > 1 ? columns : 0) + columns / 2] = kNever;
   if (rows > 6)
     logits[6 * columns + columns / 2] = std::numeric_limits<float>::quiet_NaN(); // of class 1, as the next
   SearchKernel kernel([&](mlir::gpu::GPUModuleOp module) { return gpu::emitChooseLogits(module, "choose", columns, most); });
