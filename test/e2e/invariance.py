@@ -81,7 +81,7 @@ def encode_list(model, sentences, isa, threads):
 
 listed = {"seed3": ("seed3/seed3.xf", "seed3", ("f32",)), "tagger": ("tagger/tagger.xf", "tagger", ("f32", "int8-weights")),
           "classifier": ("classifier/classifier.xf", "classifier", ("f32", "int8")), "postnorm": ("seed1/seed1.xf", "seed1/postnorm", ("f32",)),
-          "bert": ("bert/bert.xf", "bert/bert", ("f32", "int8")), "g2p": ("g2p/g2p.xf", "g2p", ("f32", "bf16", "int8"))}
+          "bert": ("bert/bert.xf", "bert/bert", ("int8",)), "g2p": ("g2p/g2p.xf", "g2p", ("f32", "bf16", "int8"))}
 ragged = [[(7 * i * n + n) % 20 + 1 for i in range(n)] for n in (5, 1, 16, 9, 30, 2, 17, 15, 31, 3, 3, 24)]
 for title, (description, folder, kinds) in listed.items():
     for kind in kinds:
