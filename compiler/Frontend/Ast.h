@@ -56,7 +56,7 @@ enum class ExprKind {
   Tuple,    // operands
   If,       // if operands[0] then operands[1] else operands[2]
   Lambda,   // (params) -> operands[0]
-  Scan,     // scan text along operands[0] { body }, which `reversed` may stand before
+  Scan,     // scan text along operands[0] { body }, or … reversed { body }
 };
 
 struct Expr {

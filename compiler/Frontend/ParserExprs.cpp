@@ -123,11 +123,10 @@ ExprPtr Parser::parseScan() {
   if (!operands.back())
     return nullptr;
   ExprPtr scan = make(ExprKind::Scan, loc, std::move(operands), position.text);
-  if (scan)
-    scan->isReversed = acceptKeyword("reversed");
-  if (!scan || !parseStatements(scan->body))
+  if (!scan)
     return nullptr;
-  return scan;
+  scan->isReversed = acceptKeyword("reversed");
+  return parseStatements(scan->body) ? std::move(scan) : nullptr;
 }
 
 ExprPtr Parser::parseBinary(unsigned level) {

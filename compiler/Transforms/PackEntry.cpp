@@ -262,9 +262,10 @@ private:
     for (Value value : values)
       if (!getPadded(value))
         return false;
-    // What stands behind a sentence may be anything then: attention does not see it, but others would, whatever the masks.
+    // Such a scan begins behind short sentences.
     if (auto scan = dyn_cast<ScanOp>(op); scan && scan.getReverse() && isAlongSource(scan.getResult(0), scan.getAxis()))
       return false;
+    // What stands behind a sentence may be anything then: attention does not see it, but others would.
     bool isOfPositions = llvm::any_of(values, [&](Value value) { return dims.hasSource(value.getType()); });
     bool staysThere = isRowWise(op) && llvm::all_of(op->getResultTypes(), [&](Type type) { return dims.hasSource(type); });
     if (isa<RepeatOp>(op) || (!mayPad && isOfPositions && op->getNumResults() && !staysThere))

@@ -98,7 +98,7 @@ void thread_pool::crew::dismiss() {
 
 // Behind a fork() the workers are not in this process, and their handles may be other threads' by now: they are neither waited for nor
 // given back.
-bool thread_pool::has_lost_crew() const { return getpid() != crew_->process; }
+bool thread_pool::has_lost_crew() const { return !crew_->workers.empty() && getpid() != crew_->process; }
 
 thread_pool::~thread_pool() {
   if (has_lost_crew())

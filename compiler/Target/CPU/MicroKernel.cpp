@@ -119,7 +119,7 @@ private:
 } // namespace
 
 AheadFetcher::AheadFetcher(CodeBuilder &b, const ProductOperands &operands, const PanelKind &kind, int64_t rows, int64_t panels)
-    : b(b), operands(operands), streams(streamsPanels(b.isa(), rows, kind)),
+    : b(b), streams(streamsPanels(b.isa(), rows, kind)),
       cache(asksSeldom(b.isa(), rows, kind) ? CodeBuilder::Cache::firstLevel : CodeBuilder::Cache::secondLevel),
       count(rows >= fetchingRows(b.isa(), kind.factor) && !streams ? panels : 0), start(operands.ahead), step(operands.aheadStep),
       next(operands.aheadPanel) {

@@ -15,8 +15,8 @@ mlir::LLVM::LLVMFuncOp getMicroKernel(mlir::ModuleOp module, Isa isa, const Pane
 /// What names of products' functions begin with.
 std::string productName(const PanelKind &kind);
 
-/// Asks a cache for what is multiplied next, in the loop over k of a micro-kernel, which it is made in front of: for what its caller says, or a few rows for
-/// their own next panels (asksForOwnPanels); otherwise for nothing where the tile has too few rows.
+/// Asks a cache for what is multiplied next, in the loop over k of a micro-kernel, which it is made in front of: for what its caller says,
+/// or a few rows for their own next panels (asksForOwnPanels); otherwise for nothing where the tile has too few rows.
 ///
 /// It asks for a run of lines for each panel that it reads. A first-level cache has room for so few misses (24 on
 /// Zen 4) that with all of them waiting for memory it would reach half of memory's speed; runs set off the second level's own
@@ -32,7 +32,6 @@ public:
 
 private:
   CodeBuilder &b;
-  const ProductOperands &operands;
   bool streams;
   CodeBuilder::Cache cache; // a line that is asked for again and again is to be found in the first one
   int64_t count; // of lines at each k
