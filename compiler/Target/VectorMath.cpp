@@ -71,7 +71,7 @@ static Value scalePower(CodeBuilder &b, Value power, const Exponent &exponent, V
 }
 
 // exp(x) = 2^n exp(r), r = x - n ln 2 with ln 2 in two parts. exp(r) by a polynomial of degree 6 (Lawson's algorithm).
-Value expOfNegative(CodeBuilder &b, Value x) {
+Value boundedExp(CodeBuilder &b, Value x) {
   Exponent exponent = exponentOf(b, x);
   Value r = fusedMultiplyAdd(b, exponent.n, constantLike(b, -0.693359375, x), x);
   r = fusedMultiplyAdd(b, exponent.n, constantLike(b, 2.12194440e-4, x), r);
@@ -81,7 +81,7 @@ Value expOfNegative(CodeBuilder &b, Value x) {
 }
 
 // 2^r, r = x / ln 2 - n, of degree 4 (Lawson's algorithm: 2.8e-6).
-Value shortExpOfNegative(CodeBuilder &b, Value x) {
+Value shortBoundedExp(CodeBuilder &b, Value x) {
   Exponent exponent = exponentOf(b, x);
   Value r = fusedMultiplyAdd(b, x, constantLike(b, 1.4426950408889634, x), b.create<arith::NegFOp>(exponent.n));
   Value power = polynomial(b, r, {0.009583127684891224, 0.05590648949146271, 0.2402409166097641, 0.6931241750717163, 1});

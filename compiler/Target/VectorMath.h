@@ -29,10 +29,10 @@ mlir::Value minimum(CodeBuilder &b, mlir::Value x, mlir::Value y);
 /// A polynomial by Horner's scheme, coefficients from the highest down; f64 without fused operations.
 mlir::Value polynomial(CodeBuilder &b, mlir::Value x, llvm::ArrayRef<double> coefficients);
 
-/// exp(x) for x <= 0 (or NaN), 0 below -87.3; what a softmax needs. Error below 1.1 ulp.
-mlir::Value expOfNegative(CodeBuilder &b, mlir::Value x);
+/// exp(x) for x <= 88 (or NaN), 0 below -87.3; what a softmax needs. Error below 1.1 ulp.
+mlir::Value boundedExp(CodeBuilder &b, mlir::Value x);
 /// The same where the result is rounded to 16 bits: the error is below 5e-6 of it.
-mlir::Value shortExpOfNegative(CodeBuilder &b, mlir::Value x);
+mlir::Value shortBoundedExp(CodeBuilder &b, mlir::Value x);
 
 /// An f32 rounded to bf16, ties to even, as its bits; and back. A vector's denormals become zeros where there are instructions for bf16,
 /// whose products take them for zeros anyway.

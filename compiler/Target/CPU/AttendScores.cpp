@@ -176,7 +176,7 @@ Value AttendScores::storeExponentials(const Products &products, Value shift, Val
   Value sums = accumulateChunks(b, products.begin, products.end, b.splatF32(0), [&](Value offset, Value count, Value before) {
     Value scores = scale ? b.create<arith::MulFOp>(loadProducts(products, offset), scale).getResult() : b.loadVector(f32, address(products.row, offset));
     Value difference = b.create<arith::SubFOp>(scores, shift);
-    Value powers = isNarrow ? shortExpOfNegative(b, difference) : expOfNegative(b, difference);
+    Value powers = isNarrow ? shortBoundedExp(b, difference) : boundedExp(b, difference);
     if (count && scale)
       powers = b.create<arith::SelectOp>(b.firstLanes(count), powers, b.splatF32(0));
     // A vector's exponentials take half of the room of its scores: they end before those that are still to be read.

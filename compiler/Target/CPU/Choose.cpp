@@ -18,12 +18,12 @@ using mlir::xf::ChooseOp;
 namespace xf::cpu {
 
 int64_t chooseScratchBytes(ChooseOp op) {
-  int64_t rows = largestTileRows(op, WeightPanels(op.getX(), op.getWeight()).factor);
+  int64_t bytes = ChooseAll::scratchBytes(op), bytesOfRow = ChooseOp::kBlock * 4;
   if (!op.getScreen().empty())
-    rows = std::max(rows, largestTileRows(op, Factor::i8));
+    bytes = std::max(bytes, largestTileRows(op, Factor::i8) * bytesOfRow);
   if (!op.getWords().empty())
-    rows = std::max(rows, largestTileRows(op, Factor::i16));
-  return rows * ChooseOp::kBlock * 4;
+    bytes = std::max(bytes, largestTileRows(op, Factor::i16) * bytesOfRow);
+  return bytes;
 }
 
 /// What logits are found by where nobody asks for sums, and where somebody does.

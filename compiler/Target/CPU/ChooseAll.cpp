@@ -2,10 +2,37 @@
 
 #include "compiler/Target/CPU/Chunks.h"
 
+#include "llvm/Support/MathExtras.h"
+
 using namespace mlir;
+using mlir::xf::ChooseOp;
 using mlir::xf::ReduceKind;
 
 namespace xf::cpu {
+
+// A block's exponentials are not shifted by its maximum if this is at most so far from 0: their sum is a normal number then, and it is made
+// in the pass that makes the logits.
+static constexpr double kNear = 60;
+
+static constexpr int64_t kTogether = 8; // rows whose lanes are reduced at once
+
+static int64_t countTileRows(ChooseOp op) {
+  return llvm::alignTo(largestTileRows(op, WeightPanels(op.getX(), op.getWeight()).factor), kTogether);
+}
+
+ChooseAll::ChooseAll(const ChooseState &state) : ChooseState(state), tileRows(countTileRows(op)) {}
+
+int64_t ChooseAll::scratchBytes(ChooseOp op) { return countTileRows(op) * (ChooseOp::kBlock + 2 * kLanes + 2) * 4; }
+
+Value ChooseAll::lanesOf(ReduceKind kind, Value place) {
+  Value first = b.at(logits.sumsOf(b.i64(tileRows), b.i64(0)), (kind == ReduceKind::sum ? kLanes : 0) * tileRows, f32());
+  return b.at(first, b.mul(place, kLanes), f32());
+}
+
+Value ChooseAll::reducedOf(ReduceKind kind, Value place) {
+  Value first = b.at(lanesOf(ReduceKind::max, b.i64(0)), (2 * kLanes + (kind == ReduceKind::sum ? 1 : 0)) * tileRows, f32());
+  return b.at(first, place, f32());
+}
 
 void ChooseAll::look(Filter only) {
   auto ifWanted = [&](Value row, llvm::function_ref<void()> body) { only ? b.ifThen(only(row), body) : body(); };
@@ -16,37 +43,90 @@ void ChooseAll::look(Filter only) {
       b.store(b.f32(0), sumAt(row, logits.number()));
     });
   };
-  auto findMaxima = [&](Value row, Value place) { ifWanted(row, [&] { findMaximum(row, place); }); };
-  auto addSums = [&](Value row, Value place) { ifWanted(row, [&] { b.ifThen(sums, [&] { addPowers(row, place); }); }); };
-  auto offerBest = [&](Value row, Value place) { ifWanted(row, [&] { offerBlock(row, place); }); };
-  forBlocks([&] { forRows(logits.factors(), {findMaxima, addSums, offerBest}); }, skip);
+  auto lookAtTile = [&](Value first, Value count) {
+    auto withSums = [&] {
+      forRows(first, count, [&](Value row, Value place) { ifWanted(row, [&] { addPowers(row, place); }); });
+      reduceRows(count);
+    };
+    auto without = [&] { forRows(first, count, [&](Value row, Value place) { ifWanted(row, [&] { findMaximum(row, place); }); }); };
+    b.ifElse(sums, withSums, without);
+    forRows(first, count, [&](Value row, Value place) { ifWanted(row, [&] { settle(row, place); }); });
+  };
+  forBlocks([&] { forTiles(logits.factors(), lookAtTile); }, skip);
 }
 
+/// Leaves a row's logits where the products were, and their maximum and the sum of their exponentials in 16 lanes.
+void ChooseAll::addPowers(Value row, Value place) {
+  auto seen = lookAtRow(row, place, b.splatF32(0), [&](Value x, Value sum) { return b.create<arith::AddFOp>(sum, powerOf(x)); });
+  b.storeVector(seen[0], lanesOf(ReduceKind::max, place));
+  b.storeVector(seen[1], lanesOf(ReduceKind::sum, place));
+}
+
+/// The same without a sum. It stands for one whether the maximum is a number.
 void ChooseAll::findMaximum(Value row, Value place) {
+  auto seen = lookAtRow(row, place, noLane(), [&](Value x, Value odd) { return b.either(odd, isOdd(x)); });
+  b.store(reduceLanes(b, ReduceKind::max, seen[0]), reducedOf(ReduceKind::max, place));
+  b.store(unlessOdd(b.f32(0), seen[1]), reducedOf(ReduceKind::sum, place));
+}
+
+/// Returns the logits' maximum in 16 lanes, and what `see` makes of them.
+SmallVector<Value> ChooseAll::lookAtRow(Value row, Value place, Value start, llvm::function_ref<Value(Value, Value)> see) {
   ChooseLogits::Row own = logits.rowAt(row);
-  auto seen = logits.forPanels({b.splat(noLogit()), noLane()}, [&](Value panel, Value lanes, ValueRange carried) {
+  return logits.forPanels({b.splat(noLogit()), start}, [&](Value panel, Value lanes, ValueRange carried) {
     Value products = logits.sumsOf(place, panel);
     Value x = logits.logitsOf(own, panel, lanes, b.loadVector(logits.sumType(), products));
     b.storeVector(x, products);
-    return SmallVector<Value>{maximum(b, x, carried[0]), b.either(carried[1], isOdd(x))};
+    return SmallVector<Value>{maximum(b, x, carried[0]), see(x, carried[1])};
   });
-  b.store(unlessOdd(reduceLanes(b, ReduceKind::max, seen[0]), seen[1]), maximumAt(row, logits.number()));
 }
 
-void ChooseAll::addPowers(Value row, Value place) {
-  Value shift = b.splat(shiftOf(b.load(f32(), maximumAt(row, logits.number()))));
-  Value sum = b.accumulate(b.i64(0), logits.panelCount(), 1, b.splatF32(0), [&](Value panel, Value carried) {
-    Value x = b.loadVector(f32(), logits.sumsOf(place, panel));
-    Value power = expOfNegative(b, difference(x, shift));
-    return b.create<arith::AddFOp>(carried, power);
-  });
-  b.store(reduceLanes(b, ReduceKind::sum, sum), sumAt(row, logits.number()));
+/// Lanes of rows behind the last one, or of such as nobody wanted, are any.
+void ChooseAll::reduceRows(Value count) {
+  for (ReduceKind kind : {ReduceKind::max, ReduceKind::sum})
+    b.loop(b.i64(0), count, kTogether, [&](Value first) {
+      reduceTogether(kind, reducedOf(kind, first), [&](Value i) { return b.loadVector(f32(), lanesOf(kind, b.add(first, i))); });
+    });
 }
 
-void ChooseAll::offerBlock(Value row, Value place) {
-  // Where the maximum is no number, some logits may be.
-  Value largest = b.load(f32(), maximumAt(row, logits.number()));
+/// Keeps a row's maximum and sum, and offers its logits.
+void ChooseAll::settle(Value row, Value place) {
+  Value largest = b.load(f32(), reducedOf(ReduceKind::max, place)), sum = b.load(f32(), reducedOf(ReduceKind::sum, place));
+  Value isNear = compare(arith::CmpFPredicate::OLE, b.create<math::AbsFOp>(largest), b.f32(kNear));
+  Value isKnown = b.both(isNear, compare(arith::CmpFPredicate::ORD, sum, sum));
+  auto keep = [&] {
+    b.store(largest, maximumAt(row, logits.number()));
+    b.store(sum, sumAt(row, logits.number()));
+    return largest;
+  };
+  offerBlock(row, place, b.chooseOne(isKnown, keep, [&] { return lookAgain(row, place); }));
+}
+
+/// Of logits that are far from 0, or no numbers.
+Value ChooseAll::lookAgain(Value row, Value place) {
+  auto logitsAt = [&](Value panel) { return b.loadVector(f32(), logits.sumsOf(place, panel)); };
+  Value odd = b.accumulate(b.i64(0), logits.panelCount(), 1, noLane(),
+                           [&](Value panel, Value carried) { return b.either(carried, isOdd(logitsAt(panel))); });
+  Value largest = unlessOdd(b.load(f32(), reducedOf(ReduceKind::max, place)), odd);
+  b.store(largest, maximumAt(row, logits.number()));
+  b.ifThen(sums, [&] {
+    Value shift = b.splat(shiftOf(offsetOf(largest)));
+    Value sum = b.accumulate(b.i64(0), logits.panelCount(), 1, b.splatF32(0), [&](Value panel, Value carried) {
+      return b.create<arith::AddFOp>(carried, powerOf(difference(logitsAt(panel), shift)));
+    });
+    b.store(reduceLanes(b, ReduceKind::sum, sum), sumAt(row, logits.number()));
+  });
+  return largest;
+}
+
+/// What the exponentials of a block are shifted by, from its maximum; -inf where there is none.
+Value ChooseAll::offsetOf(Value largest) {
+  Value isNear = compare(arith::CmpFPredicate::OLE, b.create<math::AbsFOp>(largest), constantLike(b, kNear, largest));
+  return b.create<arith::SelectOp>(isNear, constantLike(b, 0, largest), largest);
+}
+
+void ChooseAll::offerBlock(Value row, Value place, Value largest) {
   CandidateList list = listOf(row, part);
+  // Where the maximum is no number, some logits may be.
   b.ifThen(compare(arith::CmpFPredicate::UGT, largest, worstOf(b, list)), [&] {
     b.loop(b.i64(0), logits.panelCount(), 1, [&](Value panel) { offerPanel(panel, logits.sumsOf(place, panel), list, Order::ascending); });
   });
@@ -73,7 +153,7 @@ void ChooseAll::joinNorms(Value row) {
   b.ifThen(sums, [&] {
     Value shift = b.splat(shiftOf(largest));
     Value sum = accumulateChunks(b, b.i64(blocks), b.splatF32(0), [&](Value i, Value lanes, Value carried) {
-      Value factor = expOfNegative(b, difference(load(i, lanes), shift));
+      Value factor = powerOf(difference(offsetOf(load(i, lanes)), shift));
       return fusedMultiplyAdd(b, b.loadVector(f32(), b.at(powers, i, f32()), lanes), factor, carried);
     });
     b.store(reduceLanes(b, ReduceKind::sum, sum), totalOf(row));

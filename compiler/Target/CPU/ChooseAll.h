@@ -8,7 +8,7 @@ namespace xf::cpu {
 
 class ChooseAll : ChooseState {
 public:
-  explicit ChooseAll(const ChooseState &state) : ChooseState(state) {}
+  explicit ChooseAll(const ChooseState &state);
 
   /// Says of a row whether it is looked at (i1); null: all are.
   using Filter = llvm::function_ref<Value(Value row)>;
@@ -18,11 +18,24 @@ public:
   /// Makes a row's results of what all threads have kept.
   void join(Value row);
 
+  static int64_t scratchBytes(mlir::xf::ChooseOp op);
+
 private:
-  void findMaximum(Value row, Value place);
   void addPowers(Value row, Value place);
-  void offerBlock(Value row, Value place);
+  void findMaximum(Value row, Value place);
+  llvm::SmallVector<Value> lookAtRow(Value row, Value place, Value start, llvm::function_ref<Value(Value x, Value carried)> see);
+  void reduceRows(Value count);
+  void settle(Value row, Value place);
+  Value lookAgain(Value row, Value place);
+  void offerBlock(Value row, Value place, Value largest);
   void joinNorms(Value row);
+  Value offsetOf(Value largest);
+
+  // Behind a tile's logits in scratch: the maximum and the sum in each of 16 lanes of a row, and what the lanes are reduced to.
+  Value lanesOf(mlir::xf::ReduceKind kind, Value place);
+  Value reducedOf(mlir::xf::ReduceKind kind, Value place);
+
+  int64_t tileRows; // at most, rounded up to those that are reduced together
 };
 
 } // namespace xf::cpu

@@ -13,7 +13,8 @@ Value ChooseFew::look() {
   b.loop(first, end, 1, [&](Value row) { screen.quantize(logits.factors(), row); });
   b.waitForOthers();
   auto skip = [&](Value row) { b.storeVector(b.splat(noLogit()), screen.boundAt(row, firstPanel()), logits.panelCount()); };
-  forBlocks([&] { forRows(screen.factors(), {[&](Value row, Value place) { bound(row, place); }}); }, skip);
+  auto boundTile = [&](Value first, Value count) { forRows(first, count, [&](Value row, Value place) { bound(row, place); }); };
+  forBlocks([&] { forTiles(screen.factors(), boundTile); }, skip);
 
   // The list holds what a row reaches in any case: a panel that does not is of no use.
   Value count = b.accumulate(rowBegin, rowEnd, 1, b.i64(0), [&](Value row, Value carried) {

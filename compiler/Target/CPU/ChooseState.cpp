@@ -36,14 +36,18 @@ void ChooseState::forBlocks(llvm::function_ref<void()> body, llvm::function_ref<
   });
 }
 
-void ChooseState::forRows(const ChooseFactors &factors, ArrayRef<RowStep> steps) {
+void ChooseState::forTiles(const ChooseFactors &factors, llvm::function_ref<void(Value, Value)> body) {
   Value count = b.sub(rowEnd, rowBegin), turns = b.ceilDiv(count, largestTile(b.isa(), factors.weight.factor).rows);
   b.loop(b.i64(0), turns, 1, [&](Value turn) {
-    auto [first, end] = b.part(count, turn, turns);
-    logits.multiply(factors, b.add(rowBegin, first), b.sub(end, first), turn, turns);
-    for (RowStep step : steps)
-      b.loop(first, end, 1, [&](Value row) { step(b.add(rowBegin, row), b.sub(row, first)); });
+    auto [begin, end] = b.part(count, turn, turns);
+    Value first = b.add(rowBegin, begin), tile = b.sub(end, begin);
+    logits.multiply(factors, first, tile, turn, turns);
+    body(first, tile);
   });
+}
+
+void ChooseState::forRows(Value first, Value count, llvm::function_ref<void(Value, Value)> body) {
+  b.loop(b.i64(0), count, 1, [&](Value place) { body(b.add(first, place), place); });
 }
 
 void ChooseState::reduceTogether(ReduceKind kind, Value target, llvm::function_ref<Value(Value panel)> vectorOf) {

@@ -27,10 +27,11 @@ struct ChooseState {
 
   /// Calls `body` for each of the thread's blocks, and for those that nobody may choose from `skip`.
   void forBlocks(llvm::function_ref<void()> body, llvm::function_ref<void(Value row)> skip);
-  /// Multiplies the block's panels, and calls each of `steps` for all rows of the last products, with a row's number and its place among
-  /// them. A step ends in a reduction, a long chain; in a loop of its own the next rows' begin meanwhile.
-  using RowStep = llvm::function_ref<void(Value row, Value place)>;
-  void forRows(const ChooseFactors &factors, llvm::ArrayRef<RowStep> steps);
+  /// Multiplies the block's panels with a tile of rows after the other, and calls `body` for each tile's rows.
+  void forTiles(const ChooseFactors &factors, llvm::function_ref<void(Value first, Value count)> body);
+  /// Calls `body` for `count` rows from `first` on, with a row's number and its place among them. Where it ends in a reduction, a long chain,
+  /// the next row begins meanwhile: what needs the result is a loop of its own.
+  void forRows(Value first, Value count, llvm::function_ref<void(Value row, Value place)> body);
   /// Stores at `target` what the vectors of all eight panels of a block are reduced to.
   void reduceTogether(mlir::xf::ReduceKind kind, Value target, llvm::function_ref<Value(Value panel)> vectorOf);
   /// The same of a block that may have fewer: `vectorOf` gets a panel's number in the block and its lanes (ChooseLogits::forPanels), and
@@ -63,6 +64,11 @@ struct ChooseState {
   Value compare(mlir::arith::CmpFPredicate predicate, Value x, Value y) { return b.create<mlir::arith::CmpFOp>(predicate, x, y); }
   Value anyLane(Value mask) { return b.less(b.i64(0), bitsOf(b, mask)); }
   Value noLane() { return b.splat(b.create<mlir::arith::ConstantIntOp>(b.getI1Type(), 0)); }
+  /// exp(x), to as many bits as logits have.
+  Value powerOf(Value x) {
+    Factor factor = logits.factors().weight.factor;
+    return factor == Factor::bf16 || factor == Factor::i8 ? shortBoundedExp(b, x) : boundedExp(b, x);
+  }
   Value difference(Value x, Value y) { return b.create<mlir::arith::SubFOp>(x, y); }
   /// A logit that makes the largest of them no number: +inf, or none itself.
   Value isOdd(Value x) {

@@ -36,9 +36,11 @@ void ChooseSums::look() {
     b.storeVector(b.splatF32(0), screen.powersAt(row, firstPanel()), logits.panelCount());
     b.store(b.f32(0), maximumAt(row, logits.number()));
   };
-  auto estimateRow = [&](Value row, Value place) { estimate(row, place); };
-  auto addRow = [&](Value row, Value place) { addEstimates(row, place); };
-  forBlocks([&] { forRows(screen.factors(), {estimateRow, addRow}); }, skip);
+  auto lookAtTile = [&](Value first, Value count) {
+    forRows(first, count, [&](Value row, Value place) { estimate(row, place); });
+    forRows(first, count, [&](Value row, Value place) { addEstimates(row, place); });
+  };
+  forBlocks([&] { forTiles(screen.factors(), lookAtTile); }, skip);
 }
 
 /// Leaves the logits' estimates where the products were, the panels' bounds, and where a block has its maximum the greatest
@@ -62,7 +64,7 @@ void ChooseSums::estimate(Value row, Value place) {
 void ChooseSums::addEstimates(Value row, Value place) {
   auto powersOfPanel = [&](Value panel) {
     Value shift = b.splat(shiftOf(b.load(f32(), screen.boundAt(row, b.add(firstPanel(), panel)))));
-    return expOfNegative(b, difference(b.loadVector(f32(), logits.sumsOf(place, panel)), shift));
+    return powerOf(difference(b.loadVector(f32(), logits.sumsOf(place, panel)), shift));
   };
   auto apart = [&] {
     b.loop(b.i64(0), logits.panelCount(), 1, [&](Value panel) {
@@ -139,8 +141,8 @@ void ChooseSums::whileFew(Value row, PanelRanking &ranking, Next next, Body body
 void ChooseSums::settlePanel(Value row, Value panel, Value place) {
   Value before = b.load(f32(), normsOf(row)), total = totalOf(row);
   Value x = takePanel(row, panel, place, Order::any, normsOf(row)), shift = shiftOf(b.load(f32(), normsOf(row)));
-  Value power = reduceLanes(b, ReduceKind::sum, expOfNegative(b, difference(x, b.splat(shift))));
-  b.store(fusedMultiplyAdd(b, b.load(f32(), total), expOfNegative(b, difference(before, shift)), power), total);
+  Value power = reduceLanes(b, ReduceKind::sum, powerOf(difference(x, b.splat(shift))));
+  b.store(fusedMultiplyAdd(b, b.load(f32(), total), powerOf(difference(before, shift)), power), total);
   b.store(b.f32(0), screen.powersAt(row, panel));
 }
 
@@ -148,7 +150,7 @@ void ChooseSums::settlePanel(Value row, Value panel, Value place) {
 void ChooseSums::addRareColumns(Value row) {
   Value shift = b.splat(shiftOf(b.load(f32(), normsOf(row)))), none = b.splatF32(0);
   Value sum = b.accumulate(b.i64(0), b.i64(panelCount()), kLanes, none, [&](Value first, Value carried) {
-    Value bounds = b.loadVector(f32(), screen.boundAt(row, first)), most = expOfNegative(b, difference(bounds, shift));
+    Value bounds = b.loadVector(f32(), screen.boundAt(row, first)), most = powerOf(difference(bounds, shift));
     // What has no bound has no sum, and there is none behind the last panel.
     Value isThere = b.both(compare(arith::CmpFPredicate::OGT, bounds, b.splat(noLogit())),
                            b.firstLanes(b.min(b.i64(kLanes), b.sub(b.i64(panelCount()), first))));
@@ -165,7 +167,7 @@ void ChooseSums::replaceEstimate(Value row, Value panel, Value place) {
   Value power = screen.powersAt(row, panel), total = totalOf(row);
   Value x = takePanel(row, panel, place, Order::any, normsOf(row));
   Value shift = b.splat(shiftOf(b.load(f32(), normsOf(row))));
-  Value exact = reduceLanes(b, ReduceKind::sum, expOfNegative(b, difference(x, shift)));
+  Value exact = reduceLanes(b, ReduceKind::sum, powerOf(difference(x, shift)));
   b.store(b.create<arith::AddFOp>(b.load(f32(), total), difference(exact, b.load(f32(), power))), total);
 }
 

@@ -31,7 +31,7 @@ Value AttendKernel::isAny(const Softmax &all) {
 Value AttendKernel::power(Value score, Value most) {
   Value isNumber = b.create<arith::CmpFOp>(arith::CmpFPredicate::OGT, most, lowest);
   Value shift = b.create<arith::SelectOp>(isNumber, most, b.f32(0));
-  return codegen::expOfNegative(b, b.create<arith::SubFOp>(score, shift));
+  return codegen::boundedExp(b, b.create<arith::SubFOp>(score, shift));
 }
 
 Value AttendKernel::sumOfTile(ArrayRef<Value> powers, int64_t lanes) {

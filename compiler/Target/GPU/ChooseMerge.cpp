@@ -158,7 +158,7 @@ void ChooseMerge::joinNorms() {
   b.ifThen(views.sums, [&] {
     Value shift = shiftOf(b, largest);
     Value sum = forBlocks(b.f32(0), /*withSums=*/true, [&](Value x, Value power, ValueRange before) {
-      Value factor = codegen::expOfNegative(b, b.create<arith::SubFOp>(x, shift));
+      Value factor = codegen::boundedExp(b, b.create<arith::SubFOp>(x, shift));
       return SmallVector<Value>{codegen::fusedMultiplyAdd(b, power, factor, before[0])};
     })[0];
     sum = b.reduceOver(ReduceKind::sum, sum, kLanes);

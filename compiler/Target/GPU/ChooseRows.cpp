@@ -102,7 +102,7 @@ void ChooseRows::findNorms(Value own) {
     for (const Half &h : halves) {
       Value shift = shiftOf(b, h.largest), sum = b.f32(0);
       for (Value x : h.logits)
-        sum = b.create<arith::AddFOp>(sum, codegen::expOfNegative(b, b.create<arith::SubFOp>(x, shift)));
+        sum = b.create<arith::AddFOp>(sum, codegen::boundedExp(b, b.create<arith::SubFOp>(x, shift)));
       sum = b.reduceOver(ReduceKind::sum, sum, kLanes);
       b.ifThen(h.stores, [&] { b.store(sum, views.sumAt(h.row, tile.number)); });
     }
