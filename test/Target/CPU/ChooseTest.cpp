@@ -183,6 +183,25 @@ INSTANTIATE_TEST_SUITE_P(Shapes, ChooseTest,
                          testing::Values(std::tuple{5, 16, 1}, std::tuple{128, 8, 1}, std::tuple{129, 8, 0}, std::tuple{1000, 33, 0},
                                          std::tuple{2500, 20, 1}));
 
+TEST(Choose, SumsExponentialsOfLogitsFarFromZero) {
+  // What is added to the columns of one block and of the next, in turn.
+  const std::vector<float> offsets[] = {{100}, {-100}, {59, -59}, {100, 0}, {-61, -100}, {0, -61, 61}, {-59, -100, -62}};
+  for (Factor factor : {Factor::f32, Factor::bf16}) {
+    KernelHarness harness(chooseText(1000, 8, 1, factor));
+    for (Isa isa : machineIsas()) {
+      Kernel kernel = harness.compile(harness.find<ChooseOp>(), isa, {llvm::SmallVector<int64_t>(11, 1)});
+      for (const std::vector<float> &offset : offsets) {
+        Problem problem(factor, 13, 1000, 8, 1);
+        for (int64_t n = 0; n < 1000; ++n)
+          problem.bias[n] += offset[n / ChooseOp::kBlock % offset.size()];
+        Choice one = problem.run(kernel, 1, 8, true);
+        expectRight(problem, one, 8, isaName(isa).str() + " offset " + std::to_string(offset[0]));
+        EXPECT_TRUE(problem.run(kernel, 3, 8, true) == one);
+      }
+    }
+  }
+}
+
 TEST(Choose, KeepsTheOrderOfEqualsAndNoticesWhatIsNoNumber) {
   KernelHarness harness(chooseText(300, 1, 1));
   for (Isa isa : machineIsas()) {
