@@ -44,7 +44,7 @@ void ChooseAll::addPowers(Value row, Value place) {
 }
 
 void ChooseAll::offerBlock(Value row, Value place) {
-  // Where the maximum is no number, some logits may be.
+  // Where the maximum is NaN, some logits may still be numbers.
   Value largest = b.load(f32(), maximumAt(row, logits.number()));
   CandidateList list = listOf(row, part);
   b.ifThen(compare(arith::CmpFPredicate::UGT, largest, worstOf(b, list)), [&] {

@@ -1,4 +1,4 @@
-// What the kernels' parts of xf.choose share: the thread's part of the work, and where a row keeps what was seen of it.
+// What the parts of xf.choose's kernel share: the thread's part of the work, and where a row keeps what was seen of it.
 #ifndef XF_COMPILER_TARGET_CPU_CHOOSESTATE_H
 #define XF_COMPILER_TARGET_CPU_CHOOSESTATE_H
 
@@ -25,27 +25,27 @@ struct ChooseState {
   Value rowBegin, rowEnd, blockBegin, blockEnd, part, parts; // this thread's share, and in how many parts columns are split
   Value panelBegin, panelEnd;                                // the blocks' panels
 
-  /// Calls `body` for each of the thread's blocks, and for those that nobody may choose from `skip`.
+  /// Calls `body` for each of the thread's blocks, or `skip`, for each row, where nobody may choose from the block.
   void forBlocks(llvm::function_ref<void()> body, llvm::function_ref<void(Value row)> skip);
   /// Multiplies the block's panels, and calls each of `steps` for all rows of the last products, with a row's number and its place among
-  /// them. A step ends in a reduction, a long chain; in a loop of its own the next rows' begin meanwhile.
+  /// them. A step ends in a reduction, a long dependency chain; in a loop of its own the next rows' begin meanwhile.
   using RowStep = llvm::function_ref<void(Value row, Value place)>;
   void forRows(const ChooseFactors &factors, llvm::ArrayRef<RowStep> steps);
-  /// Stores at `target` what the vectors of all eight panels of a block are reduced to.
+  /// Reduces a vector for each of the eight panels of a block, and stores the results at `target`.
   void reduceTogether(mlir::xf::ReduceKind kind, Value target, llvm::function_ref<Value(Value panel)> vectorOf);
   /// The same of a block that may have fewer: `vectorOf` gets a panel's number in the block and its lanes (ChooseLogits::forPanels), and
   /// changes what is carried, `placeOf` a panel's number among all.
   llvm::SmallVector<Value> reducePanels(mlir::xf::ReduceKind kind, llvm::function_ref<Value(Value panel)> placeOf, mlir::ValueRange carried,
                                         llvm::function_ref<Value(Value panel, Value lanes, llvm::SmallVector<Value> &carried)> vectorOf);
 
-  /// In which order panels are offered: one that only equals the worst of the list is of no use behind all lower ones.
+  /// In which order panels are offered. In ascending order, a logit that only equals the worst of the list is of no use.
   enum class Order { ascending, any };
   /// Offers the logits of a panel of the block, which are at `start`.
   void offerPanel(Value panel, Value start, const CandidateList &list, Order order);
   /// Offers a panel of a row's logits, whose products are at `place` among those of two panels (ChooseLogits::multiplyPanels), and returns
-  /// them; `largest` is where the largest one is kept that is known.
+  /// them; `largest` is where the largest known logit is kept.
   Value takePanel(Value row, Value panel, Value place, Order order, Value largest);
-  /// Makes the result of a row's lists, the first `lists` of them.
+  /// Joins the first `lists` lists of a row to its result.
   void joinLists(Value row, Value lists);
 
   int64_t panelCount() const { return logits.factors().weight.panels; }
@@ -64,11 +64,11 @@ struct ChooseState {
   Value anyLane(Value mask) { return b.less(b.i64(0), bitsOf(b, mask)); }
   Value noLane() { return b.splat(b.create<mlir::arith::ConstantIntOp>(b.getI1Type(), 0)); }
   Value difference(Value x, Value y) { return b.create<mlir::arith::SubFOp>(x, y); }
-  /// A logit that makes the largest of them no number: +inf, or none itself.
+  /// Whether a logit makes the largest count as NaN: it is +inf or NaN.
   Value isOdd(Value x) {
     return compare(mlir::arith::CmpFPredicate::UGT, x, b.splatF32(std::numeric_limits<float>::max()));
   }
-  /// There is no bound at all where one is no number.
+  /// The bounds, +inf where one is NaN: nothing is known there.
   Value boundOrNone(Value bounds) {
     return b.create<mlir::arith::SelectOp>(isOdd(bounds), b.splatF32(std::numeric_limits<double>::infinity()), bounds);
   }
