@@ -233,7 +233,7 @@ typedef struct xf_abi_gpu_pair {
  *     sums and sentences as they are after the step,
  *     tokens, past, classes i32[R]: what the next step is told of the sentence's rows, unless the sentence is done now,
  *     moves i32[G * K, 3]: for move_rows; where a sentence is done, of a row to itself,
- *     pair_sums f64[G, 2K], decided i32[G, 2 + 5K]: how many of the best pairs there are, whether a number of its rows is none,
+ *     pair_sums f64[G, 2K], decided i32[G, 2 + 5K]: how many of the best pairs there are, whether a norm of its rows is NaN,
  *       the new row of each beam, and the pairs' beams and tokens.
  *   Which pairs these are, and what becomes of them, is said in runtime/core/beam.h.
  * apply_rules(logits, tokens, past, read, rules): applies the rules of runtime/core/logit_rules.h to the logits f32[R, V] of a step that has
