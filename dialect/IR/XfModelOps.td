@@ -167,8 +167,8 @@ def Xf_AttendOp : Xf_Op<"attend", [Xf_InBody, Pure, DeclareOpInterfaceMethods<Xf
     type($q) `,` type($k) `,` type($v) (`,` type($spans)^)? `->` `(` type($output) (`,` type($probabilities)^)? `)`
   }];
   let extraClassDeclaration = [{
-    /// Whether masked scores take part in the softmax with the value `fill`: a more negative one than -1e4 gives exactly 0
-    /// beside an allowed key, whose score is assumed to be far above it.
+    /// Whether masked scores take part in the softmax with the value `fill`: one of -1e4 or below gives exactly 0 beside an
+    /// allowed key, whose score is assumed to be far above it.
     bool isFillAScore() { return !getMask().empty() && !(getFill().convertToDouble() <= -1e4); }
     /// Whether a mask, or a bias that selects minus infinity, may hide all keys from a query, whose context is then 0.
     bool mayHideAllKeys();
