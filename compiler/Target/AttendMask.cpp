@@ -18,7 +18,7 @@ bool dependsOn(Value value, Value source) {
   });
 }
 
-/// What people write has two or three.
+/// Of a sum that is analysed; what people write has two or three.
 static constexpr int64_t kMostTerms = 64;
 
 /// Adds factor * value, taken apart into `room` terms at most. Sizes are far from overflow, so casts between integers keep values if
@@ -84,7 +84,7 @@ static std::optional<Inequality> inequalityOf(arith::CmpIPredicate predicate) {
   }
 }
 
-/// The bound that `compare` is, if it is one of just the key's position.
+/// The bound that `compare` sets to the key's position, if it is one that does not depend on the key.
 static std::optional<Bound> findBound(arith::CmpIOp compare, Value key) {
   auto inequality = inequalityOf(compare.getPredicate());
   if (!inequality)

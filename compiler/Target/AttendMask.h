@@ -43,10 +43,10 @@ private:
 /// The end of the keys that `mask` lets a query see, of `keys` at most; `region` has the query's positions bound.
 mlir::Value emitEnd(CodeBuilder &b, RegionVectorizer &region, const AttendMask &mask, mlir::Value keys);
 
-/// The first of the keys that `mask` lets a query see, `end` at most.
+/// The first of the keys that `mask` lets a query see.
 mlir::Value emitBegin(CodeBuilder &b, RegionVectorizer &region, const AttendMask &mask);
 
-/// What a region of attention says.
+/// The value that a region of attention yields.
 mlir::Value yieldOf(mlir::Region &region);
 
 /// Whether a query may have no key at all.
@@ -55,7 +55,7 @@ bool mayLackKeys(mlir::xf::AttendOp op);
 /// Whether `value` is computed from `source`.
 bool dependsOn(mlir::Value value, mlir::Value source);
 
-/// Whether `index` is `source` and something that does not depend on it: neighbours in the one are neighbours in the other.
+/// Whether `index` is `source` plus something that does not depend on it: neighbours in the one are neighbours in the other.
 bool follows(mlir::Value index, mlir::Value source);
 
 } // namespace xf::codegen

@@ -48,7 +48,7 @@ public:
   Value i64(int64_t value);
   Value i32(int64_t value); // its low 32 bits
   Value f32(double value);
-  /// Of a scalar's type, or in all lanes of a vector's.
+  /// A constant of a scalar type, or of a vector type with the value in all lanes.
   Value integer(Type type, int64_t value);
   Value real(Type type, double value);
   /// All lanes `value`.
@@ -78,7 +78,7 @@ public:
   Value div(Value a, int64_t b) { return div(a, i64(b)); }
   Value rem(Value a, int64_t b) { return rem(a, i64(b)); }
   Value toI64(Value integer); // from i32 (signed) or index
-  /// The same number or address, or vector (AVX-512), of which LLVM knows nothing: it is kept in a register as it is. No instruction.
+  /// `value` (a number, an address, or with AVX-512 a vector) made opaque to LLVM, which keeps it in a register as it is. No instruction.
   Value unknown(Value value);
   /// Part `number` of 0 … `total`, split into `parts` as equal as can be: its begin and its end.
   std::pair<Value, Value> part(Value total, Value number, Value parts);
@@ -90,7 +90,7 @@ public:
   void loop(Value from, Value to, int64_t step, LoopBody body);
   /// The same with values carried from pass to pass; returns the last ones.
   llvm::SmallVector<Value> loop(Value from, Value to, int64_t step, mlir::ValueRange carried, CarryingBody body);
-  /// The same with one value, `start` in the beginning, of which `body` gets what it was and returns what it is.
+  /// The same with one carried value, first `start`, of which `body` takes the old one and returns the new one.
   Value accumulate(Value from, Value to, int64_t step, Value start, llvm::function_ref<Value(Value i, Value before)> body);
   /// Calls `next` before each pass; it says whether there is one, and gives it a value of `type`.
   void loopWhile(Type type, llvm::function_ref<std::pair<Value, Value>()> next, LoopBody body);
@@ -108,7 +108,7 @@ public:
   Value atByte(Value base, int64_t offset);
   Value load(Type element, Value address);
   void store(Value value, Value address);
-  /// Asks for the line at `address`.
+  /// Prefetches the line at `address`.
   enum class Cache { firstLevel = 3, secondLevel = 2 };
   void prefetch(Value address, Cache into);
   /// Stack memory that lasts as long as the function, aligned to 64 bytes.
@@ -117,7 +117,7 @@ public:
   /// 16 neighbours. With `count`, the first `count` (0 … 16) of them, other lanes 0, and only those are touched.
   Value loadVector(Type element, Value address, Value count = nullptr);
   void storeVector(Value vector, Value address, Value count = nullptr);
-  /// 16 elements from wherever `load` finds that of a lane, whose number it takes; with `count` as loadVector.
+  /// 16 elements, of which `load` takes a lane's number and gives its element; with `count` as loadVector.
   Value gather(Type element, Value count, llvm::function_ref<Value(Value)> load);
   /// 16 elements `stride` apart. `constantStride` is what is known of it (ShapedType::kDynamic: nothing); 0 repeats
   /// one element, 1 is loadVector.

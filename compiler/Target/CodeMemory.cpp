@@ -5,7 +5,7 @@ using namespace mlir;
 
 namespace xf::codegen {
 
-/// Booleans are bytes in memory, numbers of 16 bits are their bits: code converts it where it computes with it.
+/// Booleans are bytes in memory, bf16 and f16 are their bits: code converts them where it computes with them.
 static Type stored(Type element) {
   unsigned bits = element.isInteger(1) ? 8 : element.isBF16() || element.isF16() ? 16 : 0;
   return bits ? IntegerType::get(element.getContext(), bits) : element;
@@ -125,7 +125,7 @@ Value CodeBuilder::loadStrided(Type element, Value address, int64_t constantStri
   if (!ShapedType::isDynamic(constantStride))
     stride = i64(constantStride);
   if (constantStride == 2 && !count) {
-    // Of two vectors, the second of which ends with the last element.
+    // From two vectors, the second of which ends with the last element.
     Type type = vectorOf(stored(element));
     auto half = [&](int64_t first) { return create<LLVM::LoadOp>(type, at(address, first, element), bytesOf(element)).getResult(); };
     SmallVector<int64_t> lanes;

@@ -18,7 +18,7 @@ enum class Isa {
 };
 inline constexpr Isa kAllIsas[] = {Isa::baseline, Isa::avx2, Isa::avx2_vnni, Isa::avx512, Isa::avx512_vnni, Isa::avx512_bf16};
 llvm::StringRef isaName(Isa isa);
-/// What function `name` is made for: NAME.avx2, NAME.avx512 … say it, all others are the baseline's.
+/// The instruction set of function `name`: its suffix (NAME.avx2, NAME.avx512 …), or the baseline.
 Isa isaOfFunction(llvm::StringRef name);
 
 inline bool hasAvx2(Isa isa) { return isa >= Isa::avx2; }

@@ -29,10 +29,10 @@ static Value sineOrCosine(CodeBuilder &b, Value x, bool cosine) {
   Value back = b.create<arith::NegFOp>(n);
   Value r64 = fusedMultiplyAdd(b, back, constantLike(b, 1.5707963267948966, x64), x64);
   r64 = fusedMultiplyAdd(b, back, constantLike(b, 6.123233995736766e-17, x64), r64);
-  // Beyond, of some angle.
+  // Larger arguments give the sine or cosine of some angle.
   r64 = maximum(b, constantLike(b, -1, r64), minimum(b, constantLike(b, 1, r64), r64));
   Value r = b.create<arith::TruncFOp>(x.getType(), r64);
-  // Of n, which may have more than 32 bits, the last two.
+  // The last two bits of n, which may have more than 32.
   Value fours = b.create<math::FloorOp>(mul(b, n, constantLike(b, 0.25, n)));
   Value quadrant = b.create<arith::FPToSIOp>(bits, sub(b, n, mul(b, fours, constantLike(b, 4, n))));
   if (cosine)
@@ -82,8 +82,8 @@ static Value log2Wide(CodeBuilder &b, Value x) {
   return add(b, log, b.create<arith::SIToFPOp>(x.getType(), narrow));
 }
 
-/// What a division that cuts its quotient off leaves, exactly: it is brought below y times a smaller and smaller power of two, in steps whose
-/// quotients have so few bits that their product with y is an f64. The quotient of two f32 is below 2^277.
+/// The exact remainder of a division that truncates: x is brought below y times a smaller and smaller power of two, in steps whose
+/// quotients have so few bits that their product with y is exact in f64. The quotient of two f32 is below 2^277.
 static Value remainder(CodeBuilder &b, Value x, Value y) {
   Type wide = typeLike(x, b.getF64Type());
   Value left = b.create<math::AbsFOp>(b.create<arith::ExtFOp>(wide, x)), size = b.create<math::AbsFOp>(b.create<arith::ExtFOp>(wide, y));
@@ -92,10 +92,10 @@ static Value remainder(CodeBuilder &b, Value x, Value y) {
     Value divisor = mul(b, size, constantLike(b, std::ldexp(1.0, power), size));
     Value whole = b.create<math::TruncOp>(b.create<arith::DivFOp>(left, divisor));
     Value less = sub(b, left, mul(b, whole, divisor));
-    // A quotient just below a whole number may have been rounded to that.
+    // A quotient just below an integer may have been rounded up to it.
     Value isBelow = b.create<arith::CmpFOp>(arith::CmpFPredicate::OLT, less, constantLike(b, 0, less));
     less = choose(b, isBelow, add(b, less, divisor), less);
-    // Infinity leaves all.
+    // Division by infinity leaves all.
     left = choose(b, b.create<arith::CmpFOp>(arith::CmpFPredicate::OLT, left, divisor), left, less);
   }
   return b.create<math::CopySignOp>(b.create<arith::TruncFOp>(x.getType(), left), x);
@@ -103,7 +103,7 @@ static Value remainder(CodeBuilder &b, Value x, Value y) {
 
 static constexpr double kLogOf2 = 0.69314718055994531; // the natural one
 
-/// A logarithm by MLIR's polynomial, which takes numbers below the least normal one for that.
+/// A logarithm by MLIR's polynomial, which takes denormal numbers for the least normal one: they are scaled first.
 template <typename Op> static Value logarithm(CodeBuilder &b, Value x, double ofTwo) {
   Value isSmall = b.create<arith::CmpFOp>(arith::CmpFPredicate::OLT, x, constantLike(b, 0x1p-126, x));
   Value log = b.create<Op>(choose(b, isSmall, mul(b, x, constantLike(b, 0x1p24, x)), x));
@@ -137,7 +137,7 @@ static std::optional<double> constantOf(Value value) {
   return number ? std::optional(number.getValueAsDouble()) : std::nullopt;
 }
 
-/// x^e, if multiplications, divisions or a root do; else null.
+/// x^e, if multiplications, divisions or a root are enough; else null.
 static Value simplePower(CodeBuilder &b, Value x, double e) {
   if (e == 2 || e == 3)
     return e == 2 ? mul(b, x, x) : mul(b, mul(b, x, x), x);
@@ -152,7 +152,7 @@ static Value simplePower(CodeBuilder &b, Value x, double e) {
   return e > 0 ? root : b.create<arith::DivFOp>(constantLike(b, 1, x), root).getResult();
 }
 
-/// x^y: in f64, since y log x loses as many bits as it has before its point.
+/// x^y: in f64, since y log x loses as many bits as its integer part has.
 static Value power(CodeBuilder &b, Value x, Value y) {
   if (auto exponent = constantOf(y))
     if (Value simple = simplePower(b, x, *exponent))
@@ -162,7 +162,7 @@ static Value power(CodeBuilder &b, Value x, Value y) {
   auto equal = [&](Value left, Value right) { return compare(arith::CmpFPredicate::OEQ, left, right); };
   Value zero = constantLike(b, 0, x), one = constantLike(b, 1, x), infinity = constantLike(b, std::numeric_limits<double>::infinity(), x);
   Value base = b.create<math::AbsFOp>(x), wideBase = b.create<arith::ExtFOp>(wide, base);
-  // The bits of 0, infinities and NaN are no logarithms: those of their neighbours in the order of numbers, and NaN stays.
+  // log2Wide is for normal numbers: the logarithm of infinity is infinity, that of 0 is -infinity, and NaN stays.
   Value log = log2Wide(b, wideBase);
   log = choose(b, equal(base, infinity), wideBase, log);
   log = choose(b, equal(base, zero), constantLike(b, -std::numeric_limits<double>::infinity(), log), log);
@@ -171,7 +171,7 @@ static Value power(CodeBuilder &b, Value x, Value y) {
   Value result = b.create<arith::TruncFOp>(x.getType(), exp2Wide(b, exponents));
   // 1 has every power 1, also an infinite one.
   result = choose(b, equal(base, one), one, result);
-  // Negative numbers: whole exponents only, of which those of an infinity have no bits behind the point.
+  // Negative numbers have powers of integer exponents only, -infinity of all.
   Value negative = compare(arith::CmpFPredicate::OLT, x, zero), isWhole = equal(b.create<math::FloorOp>(y), y);
   Value half = mul(b, y, constantLike(b, 0.5, y)), isEven = equal(b.create<math::FloorOp>(half), half);
   Value nan = constantLike(b, std::numeric_limits<double>::quiet_NaN(), x);
@@ -181,11 +181,11 @@ static Value power(CodeBuilder &b, Value x, Value y) {
   return choose(b, equal(y, zero), one, result);
 }
 
-/// Integer division for every operand, where processors trap: by 0 it gives 0, and what overflows wraps. Lanes behind the last
-/// element hold anything.
+/// Integer division that never traps, as lanes behind the last element hold anything: division by 0 gives 0, and what overflows
+/// wraps.
 static Value divide(CodeBuilder &b, Value x, Value y, bool remainder) {
   Value one = b.integer(x.getType(), 1);
-  // Of -1 and 0 a multiplication gives the quotient, and nothing remains.
+  // By -1 and 0 the quotient is the product, and the remainder is 0.
   Value traps = b.create<arith::CmpIOp>(arith::CmpIPredicate::ule, b.create<arith::AddIOp>(y, one), one);
   Value divisor = choose(b, traps, one, y);
   if (remainder)
@@ -193,7 +193,7 @@ static Value divide(CodeBuilder &b, Value x, Value y, bool remainder) {
   return choose(b, traps, b.create<arith::MulIOp>(x, y), b.create<arith::DivSIOp>(x, divisor));
 }
 
-/// The same of numbers without a sign.
+/// The same for unsigned integers, rounding up, too.
 static Value divideUnsigned(CodeBuilder &b, Operation *op, Value x, Value y) {
   Value zero = b.integer(x.getType(), 0), one = b.integer(x.getType(), 1);
   Value isZero = b.create<arith::CmpIOp>(arith::CmpIPredicate::eq, y, zero), divisor = choose(b, isZero, one, y);

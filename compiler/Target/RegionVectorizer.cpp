@@ -54,11 +54,11 @@ Value RegionVectorizer::castIndex(Operation *op, Value operand) {
                                                     : b.create<arith::ExtSIOp>(type, operand).getResult();
 }
 
-/// The larger or the smaller one: NaN if either is, or if both are.
+/// The larger or the smaller operand: NaN if either is, or (MaxNumF, MinNumF) only if both are.
 Value RegionVectorizer::emitExtremum(Operation *op, Value x, Value y) {
   bool ifBoth = isa<arith::MaxNumFOp, arith::MinNumFOp>(op);
   auto choose = isa<arith::MaximumFOp, arith::MaxNumFOp>(op) ? maximum : minimum;
-  // Of which a NaN in the second one decides, and nothing more is to be done where the first one is a constant.
+  // `choose` gives NaN exactly if its second operand is NaN: nothing more is to be done where the other one is a constant.
   if (matchPattern(op->getOperand(1), m_Constant()))
     std::swap(x, y);
   if (llvm::any_of(op->getOperands(), [](Value operand) { return matchPattern(operand, m_Constant()); }))
@@ -79,7 +79,7 @@ Value RegionVectorizer::emitOp(Operation *op) {
   SmallVector<Value> operands;
   for (Value operand : op->getOperands())
     operands.push_back(emit(operand));
-  // A division is dear; by a number that all elements share it is a multiplication.
+  // Division is expensive: by a value that all elements share it becomes a multiplication.
   if (isa<arith::DivFOp>(op) && differs(operands[0]) && !differs(operands[1])) {
     Value reciprocal = b.create<arith::DivFOp>(b.f32(1), operands[1]);
     return b.create<arith::MulFOp>(operands[0], isVector(operands[0]) ? b.splat(reciprocal) : reciprocal);
@@ -108,7 +108,7 @@ Value RegionVectorizer::emitOp(Operation *op) {
     type = anyVector ? b.getI32Type() : b.getI64Type();
   if (anyVector)
     type = b.vectorOf(type);
-  // No processor makes 16-bit numbers of integers: by way of f32.
+  // No processor converts integers to 16-bit floats: by way of f32.
   Type narrow = isa<arith::SIToFPOp, arith::UIToFPOp>(op) && has16Bits(op->getResult(0).getType()) ? op->getResult(0).getType() : Type();
   if (narrow)
     type = anyVector ? b.vectorOf(b.getF32Type()) : Type(b.getF32Type());

@@ -25,8 +25,8 @@ public:
   explicit RegionVectorizer(CodeBuilder &builder, Reader reader = nullptr)
       : b(builder), reader(std::move(reader)) {}
 
-  /// Says what `value` (a region's argument) is: a scalar (i64 for an index) or a vector<16x…>. A scalar `isElement` if it is one element's, where
-  /// the other elements are other threads' or iterations' business: it is computed as a lane would be.
+  /// Says what `value` (a region's argument) is: a scalar (i64 for an index) or a vector<16x…>. `isElement`: a scalar that is one element's, where
+  /// other threads or iterations compute the other elements; it is computed as a lane would be.
   void bind(mlir::Value value, mlir::Value emitted, bool isElement = false) {
     known[value] = emitted;
     if (isElement)

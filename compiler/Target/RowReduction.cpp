@@ -28,7 +28,7 @@ Value RowReduction::combine(CodeBuilder &b, Value value, Value running) const {
     Value isNaN = b.create<arith::CmpFOp>(arith::CmpFPredicate::UNO, value, value);
     return b.create<arith::SelectOp>(isNaN, value, maximum(b, value, running));
   }
-  // Their bits are in their order, and NaN is above all; the identity's are below. It takes one instruction, as where NaN is dropped.
+  // Magnitudes are ordered as their bits are, NaN above all, the identity below. It takes one instruction, as where NaN is dropped.
   auto vector = dyn_cast<VectorType>(type);
   Type word = b.getI32Type(), bits = vector ? Type(vector.clone(word)) : word;
   Value larger = b.create<arith::MaxSIOp>(b.create<arith::BitcastOp>(bits, value), b.create<arith::BitcastOp>(bits, running));

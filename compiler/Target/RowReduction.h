@@ -11,7 +11,7 @@ class RowReduction {
 public:
   explicit RowReduction(mlir::xf::ReduceOp op);
 
-  /// What changes nothing, as a scalar.
+  /// The neutral element, as a scalar.
   mlir::Value identity(CodeBuilder &b) const;
   /// Vectors or scalars.
   mlir::Value combine(CodeBuilder &b, mlir::Value value, mlir::Value running) const;

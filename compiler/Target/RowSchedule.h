@@ -37,8 +37,8 @@ public:
   std::optional<unsigned> storedAs(mlir::Value value);
   unsigned scratchRows() const { return cached.size(); }
 
-  /// Emits what is one number for the row and known behind the passes below `level`, into `numbers`, which has the body's
-  /// arguments and the earlier levels' numbers. `tableRow` is asked once for each embedding, and gives where its row starts.
+  /// Emits the row's scalars that are known behind the passes below `level`, into `numbers`, which has the body's arguments
+  /// and the earlier levels' scalars. `tableRow` is called once for each embedding, and gives the address of its row.
   void emitNumbers(CodeBuilder &b, unsigned level, llvm::DenseMap<mlir::Value, mlir::Value> &numbers,
                    llvm::function_ref<mlir::Value(mlir::xf::EmbedOp)> tableRow);
 

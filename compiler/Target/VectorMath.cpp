@@ -39,20 +39,20 @@ Value polynomial(CodeBuilder &b, Value x, ArrayRef<double> coefficients) {
 }
 
 namespace {
-/// A whole number n >= -126, and a number whose low bits are those of 2^n's exponent.
+/// An integer n >= -126, and an f32 whose low bits are 2^n's exponent.
 struct Exponent {
   Value n, shifted;
 };
 } // namespace
 
-/// The whole number next to x / ln 2.
+/// The integer nearest to x / ln 2.
 static Exponent exponentOf(CodeBuilder &b, Value x) {
   Value shift = constantLike(b, kRoundingShift + 127, x);
   Value shifted = fusedMultiplyAdd(b, x, constantLike(b, 1.4426950408889634, x), shift);
   return {b.create<arith::SubFOp>(shifted, shift), shifted};
 }
 
-/// `power` 2^n, but 0 where x is so low that this may be no normal number: the same bits with the instruction for it and without.
+/// `power` 2^n, but 0 where x is so low that this may be denormal: the same bits with the instruction for it and without.
 static Value scalePower(CodeBuilder &b, Value power, const Exponent &exponent, Value x) {
   Value least = constantLike(b, -87.3, x), zero = constantLike(b, 0, x);
   if (hasAvx512(b.isa()) && x.getType() == b.vectorOf(b.getF32Type())) {
@@ -114,7 +114,7 @@ Value widenFromBF16(CodeBuilder &b, Value bits) {
   return b.create<arith::BitcastOp>(typeLike(bits, b.getF32Type()), upper);
 }
 
-// GPUs alone have f16, and no vectors. LLVM does not look through these functions: of casts it would make arithmetic in f16, which
+// Only GPUs have f16, and no vectors. LLVM does not look through these intrinsics: it would turn casts into arithmetic in f16, which
 // gives the same bits but takes more instructions than the casts, as f32 is needed elsewhere.
 Value narrowToF16(CodeBuilder &b, Value x) {
   return LLVM::CallIntrinsicOp::create(b, b.getLoc(), b.getI16Type(), b.getStringAttr("llvm.convert.to.fp16.f32"), x).getResult(0);

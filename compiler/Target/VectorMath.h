@@ -18,7 +18,7 @@ inline mlir::Value constantLike(CodeBuilder &b, double value, mlir::Value like) 
 /// x * y + z.
 mlir::Value fusedMultiplyAdd(CodeBuilder &b, mlir::Value x, mlir::Value y, mlir::Value z);
 
-/// 1.5 * 2^23 more than x * y, whose last bit is 1: the product, rounded to a whole number of at most 22 bits, in the lowest bits of an f32.
+/// x * y + 1.5 * 2^23, of which the last bit counts 1: the product, rounded to an integer of at most 22 bits, in the lowest bits of an f32.
 inline constexpr double kRoundingShift = 12582912;
 mlir::Value multiplyAndRound(CodeBuilder &b, mlir::Value x, mlir::Value y);
 
@@ -56,7 +56,7 @@ mlir::Value reduceLanes(CodeBuilder &b, mlir::Value vector, llvm::function_ref<m
 mlir::Value reduceLanesOfEight(CodeBuilder &b, mlir::xf::ReduceKind kind, llvm::ArrayRef<mlir::Value> vectors);
 /// Adds to or compares with a running sum or maximum. A `value` that is NaN is not the maximum (RowReduction).
 mlir::Value combine(CodeBuilder &b, mlir::xf::ReduceKind kind, mlir::Value value, mlir::Value running);
-/// What changes no sum or maximum, as a scalar of `element`.
+/// The neutral element of a sum or maximum, as a scalar of `element`.
 mlir::Value identity(CodeBuilder &b, mlir::xf::ReduceKind kind, mlir::Type element);
 
 } // namespace xf::codegen

@@ -1,7 +1,7 @@
 // A step's new keys and values are written by the attention that reads them.
 //
-// Each element of a new key, or pair of 16 bits, goes to a cache line of its own, which memory has to bring. Attention needs all these
-// lines anyway, and asks for those of its next heads while it works on others.
+// Each element of a new key, or pair of 16-bit ones, goes to a cache line of its own, which has to come from memory. Attention reads all
+// these lines anyway, and prefetches those of its next heads while it works on others.
 #include "compiler/Transforms/Passes.h"
 
 namespace xf {

@@ -1,7 +1,7 @@
 // The pass that refuses entries of a search or of predictions whose sentences see each other.
 //
-// A batch is what happens to wait together: results that depend on it are nobody's. Each op is looked at by itself: it treats sentences apart if a
-// value has one dimension of them at most, no op takes that away, and none tells one sentence from another.
+// A batch is whatever sentences happen to wait together, so no result may depend on it. The check is local to each op: sentences stay apart
+// if no value has more than one dimension of the batch, no op removes that dimension, and none tells one sentence from another.
 #include "compiler/Transforms/DeriveStep.h"
 #include "compiler/Transforms/Passes.h"
 #include "dialect/IR/ModuleRoles.h"
@@ -18,12 +18,12 @@ using ::xf::step::Need;
 
 namespace {
 
-/// Of entries whose batch is the dimension `batch`.
+/// The check of entries whose sentences are the dimension `batch`.
 class Sentences {
 public:
   explicit Sentences(StringRef batch) : batch(batch) {}
 
-  /// Where `results` of the entry depend on other sentences, says so: `user` cannot use them.
+  /// Reports where `results` of the entry depend on other sentences, so that `user` (as "a search") cannot use them.
   LogicalResult check(EntryOp entry, ArrayRef<Value> results, StringRef user) const;
 
 private:
@@ -49,7 +49,7 @@ SmallVector<int64_t, 1> Sentences::axes(Value value) const {
   return found;
 }
 
-/// Whether a region of an attention over sentences uses a sentence's number for anything but to read what is the sentence's own.
+/// Whether a region of an attention over sentences uses a sentence's index for anything but reading that sentence's elements.
 bool Sentences::readsOthers(Region &region) const {
   if (region.empty())
     return false;
@@ -97,10 +97,10 @@ LogicalResult Sentences::check(EntryOp entry, ArrayRef<Value> results, StringRef
   for (Value result : results)
     need.add(result);
   LogicalResult result = success();
-  llvm::DenseSet<Value> spoilt; // what is made of something that has been told of
+  llvm::DenseSet<Value> spoilt; // results of ops that were reported or depend on those
   entry.getBody().front().walk([&](Operation *op) {
     if (isa<RepeatOp>(op) || llvm::none_of(op->getResults(), [&](Value value) { return need.has(value); }))
-      return; // what a stack gives is its body's
+      return; // a stack's results are checked in its body
     bool isConsequence = llvm::any_of(valuesRead(op), [&](Value value) { return spoilt.contains(value); });
     StringRef found = isConsequence ? "" : problem(op);
     if (!found.empty())
@@ -124,7 +124,7 @@ struct CheckSentences : impl::XfCheckSentencesBase<CheckSentences> {
   }
 
 private:
-  /// Looks at the result that the member `result` names; at all if there is none.
+  /// Checks the result that the member `result` names, or all results if there is none.
   static bool isApart(const ModuleRoles &roles, StringRef member, StringRef result, StringRef user) {
     EntryOp entry = roles.entry(member);
     if (!entry || !roles.has("batch"))

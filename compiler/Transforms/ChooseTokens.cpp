@@ -51,7 +51,7 @@ private:
   /// Adds a dimension of classes of rows: one without any allowed token, and two for each sentence.
   std::string addClasses() {
     std::string name = freshDim(module, "C");
-    // Numbers that are larger are refused when code is made.
+    // Larger bounds are refused when code is generated.
     int64_t sentences = std::clamp<int64_t>(generate.bound("batch").value_or(1) / generate.beams(), 1, int64_t(1) << 60);
     setBound(module, name, 2 * sentences + 1);
     return name;

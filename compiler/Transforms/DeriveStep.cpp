@@ -47,7 +47,7 @@ static FailureOr<Roles> findRoles(ModuleOp module, const ModuleRoles &generate) 
   return roles;
 }
 
-/// Reports each op that looks ahead and that the logits need, with the way from it to them.
+/// Reports each op that looks ahead and that the logits depend on, with the path from it to them.
 static bool reportLookAheads(Roles &roles, const Causality &causality, const Need &need) {
   llvm::SmallPtrSet<Operation *, 4> reported;
   bool any = false;
@@ -74,7 +74,7 @@ static bool reportLookAheads(Roles &roles, const Causality &causality, const Nee
   return any;
 }
 
-/// What is stored for a sentence needs the batch: it is how rows find their sentence.
+/// A value stored for a sentence needs the batch dimension, by which rows find their sentence.
 static LogicalResult checkSentences(Roles &roles, const Causality &causality, const Need &need) {
   LogicalResult result = success();
   for (Value value : need.all()) {
@@ -88,8 +88,8 @@ static LogicalResult checkSentences(Roles &roles, const Causality &causality, co
   return result;
 }
 
-/// Moves what is the same in all layers and comes from the entry's arguments (tokens that a mask compares, say) out of
-/// the loops: it is kept once then, not for each layer.
+/// Moves layer-invariant values that depend on the entry's arguments (tokens that a mask compares, say) out of the
+/// loops, so that they are kept once, not for each layer.
 static void hoist(EntryOp decode, const Causality &causality) {
   decode.walk([&](RepeatOp repeat) {
     for (Operation &op : llvm::make_early_inc_range(repeat.getBody().front().without_terminator())) {

@@ -13,7 +13,7 @@ namespace xf::step {
 using namespace mlir;
 using namespace mlir::xf;
 
-/// Who plays which part, from the module's xf.generate.
+/// The decoder and the parts of it that the module's xf.generate names.
 struct Roles {
   EntryOp decode;
   unsigned tokens = 0, logits = 0;  // argument and result of decode
@@ -74,12 +74,12 @@ Value moveRows(OpBuilder &builder, Value value, unsigned axis, bool back = false
 unsigned dimIndex(Type type, StringRef name);
 /// The number of layers that run `block`: the product of the counts of the loops around it.
 int64_t countLayers(Block *block);
-/// The layer that runs a block inside `loop`, counted over all loops, given the same for the loop itself.
+/// The flat index, over `loop` and all loops around it, of its layer `layer`; `outer` is the same for the loop itself.
 Value layerIndex(OpBuilder &builder, RepeatOp loop, Value layer, Value outer);
 
 /// How a writer copies a stack.
 struct StackCopy {
-  llvm::function_ref<bool(Value)> isKept; // of a result, or of what is carried for it
+  llvm::function_ref<bool(Value)> isKept; // whether the copy has a result, or the value carried for it
   llvm::function_ref<Type(Type)> typeOf;  // of the copy's result
   llvm::function_ref<Value(Value)> now;   // the copy's value, where there is one
   llvm::function_ref<void(Value, Value)> bind;
@@ -87,7 +87,7 @@ struct StackCopy {
 };
 LogicalResult copyStack(OpBuilder &builder, RepeatOp stack, const StackCopy &writer);
 
-/// Writes the states and the step entry behind decode; `stored` receives what it reads of begin's work.
+/// Writes the states and the step entry behind decode; `stored` receives the values that begin stores for it.
 FailureOr<EntryOp> writeStep(Roles &roles, const Causality &causality, const Need &need,
                              SmallVectorImpl<Stored> &stored);
 /// Writes the begin entry in front of the step.

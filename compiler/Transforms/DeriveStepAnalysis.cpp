@@ -48,7 +48,7 @@ void Causality::visit(Block &block) {
       all = whole(&op, {"nothing says how '" + op.getName().getStringRef().str() + "' follows the target positions"});
     for (Value result : op.getResults()) {
       auto count = countDims(result, target);
-      // What is repeated for all target positions is known at each.
+      // A value that is repeated for all target positions is known at each of them.
       along[result] = count > 0 ? std::max(all, Along::position) : all;
       if (!growsAlong(get(result)))
         continue;
@@ -118,7 +118,7 @@ void Need::follow(Value value) {
   if (auto repeat = dyn_cast<RepeatOp>(op)) {
     unsigned k = cast<OpResult>(value).getResultNumber();
     demand(repeat.getBody().front().getTerminator()->getOperand(k), value);
-    // A carried value stays one, even if only its last state is of use.
+    // A carried value stays carried, even if only its last one is used.
     if (k < repeat.getInits().size())
       demand(repeat.getCarried()[k], value);
     return;

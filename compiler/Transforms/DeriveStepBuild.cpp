@@ -105,7 +105,7 @@ private:
   LogicalResult writeBlock(Block &from);
   LogicalResult writeRepeat(RepeatOp repeat);
   StateOp createState(Location loc, Block *block, RankedTensorType type, StringRef purpose, bool sentences);
-  /// Where what a block needs before its own ops goes: behind what is there already.
+  /// Moves the insertion point to where a block's loads and appends go: before its own ops, behind those that are there already.
   void setToPrologue(Block *from);
   bool isKept(Value value) const { return need.has(value) && get(value) != Along::sentence; }
 
@@ -204,7 +204,7 @@ LogicalResult StepWriter::writeBlock(Block &from) {
 }
 
 LogicalResult StepWriter::writeRepeat(RepeatOp repeat) {
-  YieldOp mark; // a first op to put loads and appends behind; it goes when the body is complete
+  YieldOp mark; // a placeholder to put loads and appends behind, erased when the body is complete
   auto writeBody = [&](Block &from) -> LogicalResult {
     Block *body = builder.getBlock();
     mark = YieldOp::create(builder, repeat.getLoc(), ValueRange());

@@ -4,9 +4,9 @@
 // wherever it happens to drift. In f32 it does no harm. Rounded to bf16 a key keeps 8 bits of all of it, so that a large bias
 // takes the bits of what tells keys apart.
 //
-// That holds where a masked score stays masked whatever the others are, and where the keys that attention reads are a linear's
-// result as it is, or some of its columns: behind a rotation by positions the bias differs from key to key. Whatever else reads them
-// may see it, as a function of the score may.
+// This holds where a masked score stays masked whatever the others are, and where attention's keys are the unchanged result of a
+// linear, or some of its columns: after a rotation by positions the bias differs from key to key. Any other reader of the keys may
+// depend on the bias, and so may a function of the score.
 #include "compiler/Transforms/MapUtils.h"
 #include "compiler/Transforms/Passes.h"
 #include "dialect/IR/Producers.h"
@@ -55,7 +55,7 @@ private:
     parts.insert(slices.begin(), slices.end());
   }
 
-  /// Slices that have a linear's columns each for itself, or none where columns are read otherwise.
+  /// The slices of columns that read a linear, if they are disjoint and its only readers; else none.
   static SmallVector<Value> slicesOf(LinearOp linear) {
     SmallVector<SliceOp> slices;
     for (Operation *user : linear->getUsers()) {
@@ -71,13 +71,13 @@ private:
     return llvm::map_to_vector(slices, [](SliceOp slice) { return Value(slice.getResult()); });
   }
 
-  /// Whether `use` is that of an attention's keys, to which what is added to all scores of a query changes nothing.
+  /// Whether `use` is as the keys of an attention that gives the same when something is added to all scores of a query.
   static bool isOfKeys(OpOperand &use) {
     auto attend = dyn_cast<AttendOp>(use.getOwner());
     return attend && &use == &attend.getKMutable() && !attend.isFillAScore() && attend.getScore().empty();
   }
 
-  /// Whether all that reads `value` reads keys, perhaps out of a state.
+  /// Whether all readers of `value` use it as keys, perhaps through a state.
   bool areKeys(Value value) const {
     return llvm::all_of(value.getUses(), [&](OpOperand &use) {
       Operation *reader = use.getOwner();
@@ -117,7 +117,7 @@ private:
     return only;
   }
 
-  /// Makes zeros of the bias of a part's columns.
+  /// Zeroes the bias of a part's columns.
   static void clear(Value part) {
     LinearOp linear = linearOf(part);
     OpBuilder builder(linear);

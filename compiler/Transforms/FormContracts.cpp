@@ -35,11 +35,11 @@ void formContract(LinearOp linear) {
   auto type = cast<RankedTensorType>(map ? map->getResult(0).getType() : linear.getResult().getType());
   ::xf::MappedInputs extras;
   unsigned bias = linear.getBias() ? extras.add(linear.getBias(), {type.getRank() - 1}) : 0;
-  SmallVector<int> numbers; // of the map's operands: the extra, or -1 for the product
+  SmallVector<int> numbers; // for each operand of the map: the index of its extra, or -1 for the product
   if (map)
     for (auto [i, input] : llvm::enumerate(map.getInputs()))
       numbers.push_back(input == linear.getResult() ? -1 : int(extras.add(input, map.getMap(i))));
-  // Its place is the linear's; what the map computes keeps its own.
+  // The contract has the linear's location; the map's ops keep their own.
   auto contract = ContractOp::create(builder, linear.getLoc(), type, linear.getX(), linear.getWeight(),
                                      extras.values(), extras.maps(builder));
   Block &block = contract.getBody().emplaceBlock();

@@ -73,7 +73,7 @@ struct Group {
     names.pop_back();
     members.insert(op);
   }
-  /// How many tensors it would read with more members.
+  /// How many tensors the group would read with `more` members.
   size_t reads(ArrayRef<Operation *> more) const {
     SmallPtrSet<Value, 32> read;
     auto isMember = [&](Operation *op) { return op && (members.contains(op) || llvm::is_contained(more, op)); };
@@ -141,7 +141,7 @@ private:
       value = lookup.getIds();
       map.pop_back();
     }
-    // Beside rows that are longer, a statistic is one number of each.
+    // Beside longer rows a statistic is one element for each row.
     if (rowsOf(op).getShape().back() == 1 && group.length != 1)
       std::replace(map.begin(), map.end(), lastDim, int64_t(-1));
     auto [moved, rowMap] = rowsLast(value, map);
@@ -251,7 +251,7 @@ private:
 
   const Group &group;
   SmallVector<Operation *> members; // in the order of the block
-  int64_t lastDim;                  // that runs along the rows
+  int64_t lastDim;                  // the dimension along the rows
   Operation *last;
   OpBuilder builder; // at `last`
   ::xf::MappedInputs inputs;
@@ -269,7 +269,7 @@ public:
     for (Operation &op : block)
       if (isRowOp(&op))
         place(&op);
-    // Users first: a look-up that they repeat inside is then without use when it is its own group's turn.
+    // Users first: a look-up that they repeat inside is then dead when its own group is written.
     llvm::erase_if(groups, [](auto &group) { return group->members.empty(); });
     llvm::sort(groups, [](auto &a, auto &b) { return b->last()->isBeforeInBlock(a->last()); });
     for (auto &group : groups)
@@ -277,7 +277,7 @@ public:
   }
 
 private:
-  /// No op between the group's members and `op` uses what they make, unless it is itself one.
+  /// Whether no op between the group's members and `op` uses their results, except members.
   bool canMoveTo(const Group &group, Operation *op) {
     for (Operation *member : group.members)
       for (Operation *user : member->getUsers()) {
@@ -293,7 +293,7 @@ private:
     return found == owner.end() ? nullptr : found->second;
   }
 
-  /// Whether `op`, a member of `group`, would see all rows that it reads of `makers` as a whole.
+  /// Whether `op`, as a member of `group`, would see each row that it reads from `makers` as a whole.
   static bool seesRows(const Group &group, const Group &makers, Operation *op) {
     return llvm::all_of(rowOperands(op), [&](unsigned i) {
       Operation *def = op->getOperand(i).getDefiningOp();
@@ -357,7 +357,7 @@ struct FormRows : ::xf::impl::XfFormRowsBase<FormRows> {
     });
     for (Block *block : blocks)
       BlockGrouper(*block).run();
-    // Look-ups that every user has repeated for itself are left without use.
+    // Look-ups that every user has repeated inside are dead.
     getOperation()->walk([&](EmbedOp embed) {
       if (embed->use_empty())
         embed->erase();

@@ -17,16 +17,16 @@ using namespace mlir::xf;
 
 namespace {
 
-/// Operations of a map, more than any sensible one has: code is made of one as a whole.
+/// The most operations of a fused map, more than any sensible one has: a map becomes code as a whole.
 constexpr size_t kMostOperations = 2000;
 
 /// A map and the producers that move into it: nobody else uses them, and they are read element by element, so that nothing is computed
-/// twice. They move together: one behind the other, what has moved would be copied again for each.
+/// twice. They move all at once: if they moved one by one, each move would copy what has moved before.
 class Fusion {
 public:
   explicit Fusion(MapOp root) : root(root) {
     take(root);
-    for (size_t i = 0; i < members.size(); ++i) // they become more
+    for (size_t i = 0; i < members.size(); ++i) // which grow
       for (OpOperand &use : members[i]->getOpOperands())
         if (auto producer = use.get().getDefiningOp<MapOp>(); producer && canTake(producer) && isLastUse(use))
           take(producer);
@@ -35,7 +35,7 @@ public:
   /// Users before producers.
   ArrayRef<Operation *> getMembers() const { return members.getArrayRef(); }
 
-  /// Puts one map in their place.
+  /// Replaces the members by one map.
   void run() {
     OpBuilder builder(root);
     auto fused = MapOp::create(builder, root.getLoc(), root.getResultTypes(), ValueRange(), builder.getArrayAttr({}));
@@ -63,7 +63,7 @@ private:
     reads += map.getNumOperands() - (map == root ? 0 : 1);
   }
 
-  /// Notes a member's use; whether now all are members'.
+  /// Counts a use by a member; whether all uses are now by members.
   bool isLastUse(OpOperand &use) {
     auto user = cast<MapOp>(use.getOwner());
     if (!::xf::isPermutationMap(user.getMap(use.getOperandNumber()), user.getShape().getRank()))
@@ -74,7 +74,7 @@ private:
     return --open->second == 0;
   }
 
-  /// The body of `map`, whose dimensions are those of the root that `dims` says, behind those of its producers; gives what it yields.
+  /// Inlines the body of `map` after those of its producers and returns what it yields; `dims` maps its dimensions to the root's.
   SmallVector<Value> inlined(OpBuilder &builder, MapOp map, ArrayRef<int64_t> dims) {
     SmallVector<Value> elements;
     for (auto [i, input] : llvm::enumerate(map.getInputs())) {
@@ -103,9 +103,9 @@ private:
   }
 
   MapOp root;
-  size_t operations = 0, reads = 0; // at most: the same tensor may be read twice
+  size_t operations = 0, reads = 0; // reads: at most, as the same tensor may be read twice
   llvm::SetVector<Operation *> members;
-  DenseMap<Value, size_t> openUses; // that are not yet known to be members'
+  DenseMap<Value, size_t> openUses; // how many are not yet known to be by members
   Block *body = nullptr;
   ::xf::MappedInputs inputs;
   DenseMap<Operation *, SmallVector<std::pair<SmallVector<int64_t>, Value>, 1>> computed; // by dimensions

@@ -19,7 +19,7 @@ using namespace mlir::xf;
 
 namespace {
 
-/// The stacks whose layers choose `value`'s parameters, or whose numbers it is computed with, the outermost first.
+/// The stacks whose layer indices `value` depends on, to choose parameters or to compute with, the outermost first.
 void findStacks(Value value, SmallVectorImpl<RepeatOp> &stacks) {
   holdsForAll(value, [&](Value part, llvm::SetVector<Value> &next) {
     if (Operation *op = part.getDefiningOp())
@@ -43,7 +43,7 @@ Value indexConstant(OpBuilder &builder, Location loc, int64_t value) {
   return arith::ConstantIndexOp::create(builder, loc, value);
 }
 
-/// The number of the layer that runs among all of the nested stacks: the innermost one's counts fastest.
+/// The flat index of the current layer over all nested stacks; the innermost stack's runs fastest.
 Value numberLayers(OpBuilder &builder, Location loc, ArrayRef<RepeatOp> stacks) {
   Value number;
   for (RepeatOp repeat : stacks) {
@@ -54,7 +54,7 @@ Value numberLayers(OpBuilder &builder, Location loc, ArrayRef<RepeatOp> stacks) 
   return number;
 }
 
-/// The other way round: each stack's own layer from that number.
+/// The inverse: each stack's own layer from that index.
 void splitNumber(OpBuilder &builder, Location loc, Value number, ArrayRef<RepeatOp> stacks, IRMapping &mapping) {
   for (RepeatOp repeat : llvm::reverse(stacks)) {
     if (repeat == stacks.front()) {
@@ -118,7 +118,7 @@ private:
     return param ? success() : hoist(op, operand, Layout::plain);
   }
 
-  /// Whether a contract has the same matrix, one for all layers, in panels.
+  /// Whether a contract reads the same matrix, one for all layers, in panels.
   bool isShared(Value table) {
     SmallVector<RepeatOp> stacks;
     findStacks(table, stacks);
@@ -147,7 +147,7 @@ private:
     return success();
   }
 
-  /// The weight of that value, named when it is first asked for.
+  /// The weight that computes `value`, named at its first use.
   WeightOp name(Value value, ArrayRef<RepeatOp> stacks, Layout layout) {
     WeightOp weight = build(value, stacks, layout);
     WeightOp &known = weights[print(weight)];
@@ -161,7 +161,7 @@ private:
     return known;
   }
 
-  /// A weight that stands nowhere yet.
+  /// A weight that is not in the module yet.
   WeightOp build(Value value, ArrayRef<RepeatOp> stacks, Layout layout) {
     OpBuilder builder(module.getContext());
     auto weight = WeightOp::create(builder, value.getLoc(), StringRef(), value.getType(), countLayers(stacks), layout,

@@ -36,8 +36,8 @@ static Monomial sizeOf(RankedTensorType type, unsigned i, int64_t multiple, bool
 
 Monomial sizeOf(RankedTensorType type, unsigned i) { return sizeOf(type, i, 1, false); }
 
-/// Strides for dimensions laid out in `order`, outermost first. `pitch`: elements that the innermost one takes, if they are
-/// more than it has.
+/// Strides for dimensions laid out in `order`, outermost first. `pitch`: the elements that the innermost one takes, if more
+/// than its size; else 0.
 static SmallVector<Monomial> orderedStrides(RankedTensorType type, ArrayRef<unsigned> order, int64_t pitch = 0) {
   SmallVector<Monomial> strides(type.getRank());
   Monomial stride = constant(1);
@@ -52,7 +52,8 @@ SmallVector<Monomial> denseStrides(RankedTensorType type) {
   return orderedStrides(type, llvm::to_vector(llvm::seq<unsigned>(type.getRank())));
 }
 
-/// What dimension i takes in a layout. Keys are whole panels; values whole vectors, of as many positions as share words.
+/// The padded size of dimension i in a layout: keys are whole panels of positions; values whole vectors, and whole groups of
+/// positions that share 32-bit words.
 static Monomial paddedSizeOf(RankedTensorType type, Layout layout, unsigned i, bool isCapacity) {
   bool isKeys = layout == Layout::keys, isValues = layout == Layout::values;
   int64_t multiple = 1;
@@ -87,8 +88,8 @@ Monomial elementsOf(RankedTensorType type, Layout layout) {
 /// evicts itself.
 static constexpr int64_t kCacheSetPeriod = 4096;
 
-/// Elements from one row of kernel result `value` to the next, 0 if rows are dense. Only what stays among the kernels of
-/// a block has room behind its rows: arguments, results and what layers hand on are dense.
+/// Elements from one row of kernel result `value` to the next, 0 if rows are dense. Only values that stay among the kernels
+/// of a block have padding after their rows: arguments, results and what layers hand on are dense.
 static int64_t rowPitch(Value value) {
   auto type = cast<RankedTensorType>(value.getType());
   if (!isa_and_nonnull<ContractOp, RowOp>(value.getDefiningOp()) || type.getRank() < 2 || type.isDynamicDim(type.getRank() - 1))

@@ -8,7 +8,7 @@
 
 namespace xf {
 
-/// A dimension's size in a call, or what states have room for of it, rounded up to a multiple.
+/// A dimension's size in a call, or the states' capacity for it, rounded up to a multiple.
 struct Extent {
   llvm::StringRef dim;
   int64_t multiple = 1; // a power of two
@@ -49,26 +49,26 @@ std::optional<View> viewOf(mlir::Value value, mlir::ModuleOp module);
 
 /// Dense row-major strides.
 llvm::SmallVector<Monomial> denseStrides(mlir::RankedTensorType type);
-/// What a state's tensor has room for along dimension i, and what that takes: in the packed orders more.
+/// The capacity of a state's tensor along dimension i, and the same with the padding of its layout.
 Monomial stateSize(mlir::xf::StateOp state, unsigned i);
 Monomial paddedStateSize(mlir::xf::StateOp state, unsigned i);
-/// Strides of a state's tensor, which follow its capacities, not the sizes of the moment. In the packed orders that of positions is
-/// the number of elements that each of them takes.
+/// Strides of a state's tensor, which follow its capacities, not the sizes in a call. In the packed orders the stride of the positions
+/// is the number of elements that each of them takes.
 llvm::SmallVector<Monomial> stateStrides(mlir::xf::StateOp state);
 
 /// Elements that a tensor of `type` takes in `layout`.
 Monomial elementsOf(mlir::RankedTensorType type, mlir::xf::Layout layout);
-/// The same for the root that `value` is: kernel results may have room behind their rows.
+/// The same for `value`, which is a root: kernel results may have padding after their rows.
 Monomial rootElements(mlir::Value value, mlir::ModuleOp module);
 
-/// Whether all dimensions but the last are one with a single stride, and the last has stride 1. Gives that stride.
+/// The single stride of all dimensions but the last, if they collapse to one and the last has stride 1.
 std::optional<Monomial> collapseRows(mlir::RankedTensorType type, const View &view);
-/// The same of a value.
+/// Whether `value` has such a stride.
 bool hasRowStride(mlir::Value value, mlir::ModuleOp module);
 
-/// Whether an op in `block` writes `value` into a dense buffer of its own, as what a block gives must be.
+/// Whether an op in `block` writes `value` into a dense buffer of its own, as a block's results need.
 bool isOwnBuffer(mlir::Value value, mlir::Block *block, mlir::ModuleOp module);
-/// Whether a stack in `block` can carry `init`: that, or an entry's argument.
+/// Whether a stack in `block` can carry `init`: a value of its own buffer, or an entry's argument.
 bool canBeCarried(mlir::Value init, mlir::Block *block, mlir::ModuleOp module);
 
 } // namespace xf

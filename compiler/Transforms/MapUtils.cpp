@@ -100,7 +100,7 @@ Value cloneParameterExpression(OpBuilder &builder, Value value, IRMapping &mappi
   } else {
     for (Value operand : op->getOperands())
       cloneParameterExpression(builder, operand, mapping);
-    // Constants that a cleanup has moved out of regions.
+    // Constants that canonicalisation has moved out of regions.
     llvm::SetVector<Value> captured;
     getUsedValuesDefinedAbove(op->getRegions(), captured);
     for (Value value : captured)

@@ -9,10 +9,10 @@
 
 namespace xf {
 
-/// What is fused reads at most so many tensors: a kernel of a GPU has XF_ABI_MAX_GPU_VIEWS, the factors and results of a product among them.
+/// The most tensors that a fused op reads: a GPU kernel has XF_ABI_MAX_GPU_VIEWS, the factors and results of a product among them.
 constexpr size_t kMostFusedInputs = 30;
 
-/// Operand positions and their maps, without repetitions: what a merged op reads.
+/// Operands and their maps, without repetitions: what a merged op reads.
 class MappedInputs {
 public:
   /// The number of `value` read through `map`, added if it is new.

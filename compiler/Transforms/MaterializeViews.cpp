@@ -39,7 +39,7 @@ private:
     operand.set(copy(builder, operand.get()));
   }
 
-  /// Some kernels look up the slots of a load that they read; a view of it knows none.
+  /// Only some kernels look up the slots of a load that they read; all other readers, views among them, get a copy.
   void visitLoad(LoadOp load) {
     for (OpOperand &use : llvm::make_early_inc_range(load.getResult().getUses()))
       if (!isa<AtOp, AttendOp, ConcatOp, PackOp, RowOp>(use.getOwner()))

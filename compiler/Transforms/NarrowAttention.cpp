@@ -4,9 +4,9 @@
 // states keep keys and values so: half the memory to read in every step. An attention whose keys and values are kept in
 // a state that something else reads, too, stays f32, as do those that give their probabilities.
 //
-// What rounding does to scores is small beside what tells keys apart, if their bias is no part of them (xf-drop-key-bias).
+// Rounding changes scores by little compared with what tells keys apart, if their bias is no part of them (xf-drop-key-bias).
 //
-// Where many queries share their keys and values, words may be made of these: not of states, and not in a decoder, whose step gives the same bits.
+// Where many queries share keys and values, kernels may turn these into words: not those of states, nor in a decoder, whose step gives the same bits.
 #include "compiler/Transforms/MapUtils.h"
 #include "compiler/Transforms/Passes.h"
 #include "dialect/IR/ModuleRoles.h"
@@ -50,7 +50,7 @@ public:
       if (element.isBF16() && !stateOf(attend.getK().getDefiningOp()) && !stateOf(attend.getV().getDefiningOp()) && !isOfDecoder(attend))
         attend.setWords(true);
     }
-    // What nobody reads any more would keep the product's epilogue from taking the rounding.
+    // Views that nobody reads any more would keep the rounding out of the product's epilogue.
     for (Operation *view : llvm::reverse(replaced))
       if (view->use_empty())
         view->erase();
@@ -90,7 +90,7 @@ private:
     }
   }
 
-  /// Whether `op` is in a decoder or in what was derived of one.
+  /// Whether `op` is in a decoder or in an entry derived from one.
   bool isOfDecoder(Operation *op) {
     ModuleRoles generate(module, kGenerateAttr);
     StringRef entry = op->getParentOfType<EntryOp>().getSymName();
@@ -121,7 +121,7 @@ private:
     });
   }
 
-  /// `value` rounded: if it is part of something that is wanted rounded as a whole, part of that.
+  /// `value` rounded. A view of a value that is wanted rounded as a whole becomes a view of the rounded one.
   Value narrow(Value value) {
     if (typeOf(value).getElementType() == element)
       return value;
@@ -144,7 +144,7 @@ private:
     return rounded[value] = result;
   }
 
-  /// A context that is rounded next is given so.
+  /// Makes attention give its context rounded, if all readers round it.
   void narrowContext(AttendOp attend) {
     Value context = attend.getOutput();
     SmallVector<Operation *> views;
@@ -172,7 +172,7 @@ private:
   llvm::SetVector<StateOp> states;
   SmallVector<Operation *> accesses;
   DenseMap<Value, Value> rounded;
-  SmallVector<Operation *> replaced; // views of what is rounded, sources behind what reads them
+  SmallVector<Operation *> replaced; // views of rounded values, sources before their readers
 };
 
 struct NarrowAttention : ::xf::impl::XfNarrowAttentionBase<NarrowAttention> {

@@ -1,7 +1,7 @@
 // Writing the twin of one entry.
 //
-// What cannot be packed (a mask that is computed for 16 keys at a time, a mean over positions) is computed of padded rows, from the
-// padded tokens or from packed values that are spread. So values have two versions, and both are written where they may be needed.
+// What cannot be packed (a mask that is computed for 16 keys at a time, a mean over positions) is computed on padded rows: on the
+// padded tokens or on packed values that are spread. So values have two versions, and both are written where they may be needed.
 #include "compiler/Transforms/PackSentences.h"
 #include "dialect/IR/Producers.h"
 
@@ -122,10 +122,10 @@ private:
   }
 
   static Type elementOf(Operation *op) { return op->getNumResults() ? getElementTypeOrSelf(op->getResult(0).getType()) : Type(); }
-  /// The version of values that sentences hand on: the packed one of what has positions.
+  /// The version of a value that stacks carry and entries return: packed if it has source positions, else padded.
   Type ownType(Type type) { return dims.hasSource(type) ? dims.packed(type) : type; }
   Value ownVersion(Value value) { return dims.hasSource(value.getType()) ? packed.lookup(value) : padded.lookup(value); }
-  /// The same of all values; false if one of them has none.
+  /// These versions of all values; false if one value lacks it.
   bool ownVersions(ValueRange values, SmallVectorImpl<Value> &own) {
     for (Value value : values)
       own.push_back(ownVersion(value));
@@ -183,7 +183,7 @@ private:
     return true;
   }
 
-  /// A value that has one version: the packed one if it is of positions.
+  /// Registers the only version of a value: the packed one if it has source positions, else both.
   void note(Value old, Value value) {
     packed[old] = value;
     if (!dims.hasSource(old.getType()))
@@ -204,7 +204,7 @@ private:
 
   /// Whether each row of the op's results depends on the same row of its operands only.
   bool isRowWise(Operation *op) {
-    // A statistic of a row along the positions, whatever else the results are, is of all sentences when these lie behind each other.
+    // A statistic over a row of positions, whatever else the results are, would mix all sentences that lie back to back.
     if (auto row = dyn_cast<RowOp>(op))
       return llvm::none_of(row.getBody().getOps<ReduceOp>(), [&](ReduceOp reduce) { return dims.hasSource(reduce.getX().getType()); });
     if (auto slice = dyn_cast<SliceOp>(op))
@@ -229,7 +229,7 @@ private:
     Operation *twin = builder.clone(*op, mapping);
     for (OpResult result : twin->getResults())
       result.setType(dims.packed(result.getType()));
-    // Rows of positions have them inside, too.
+    // Rows along the positions have that dimension in the regions, too.
     for (Region &region : twin->getRegions()) {
       for (BlockArgument argument : region.getArguments())
         argument.setType(dims.packed(argument.getType()));
@@ -256,16 +256,16 @@ private:
     return succeeded(type) && *type == dims.packed(op.getResult().getType());
   }
 
-  /// Writes the op as it is.
+  /// Writes the op as it is, on padded operands.
   bool clonePadded(Operation *op) {
     SmallVector<Value> values = valuesRead(op).takeVector();
     for (Value value : values)
       if (!getPadded(value))
         return false;
-    // Such a scan begins behind short sentences.
+    // A reverse scan would begin in the padding of short sentences.
     if (auto scan = dyn_cast<ScanOp>(op); scan && scan.getReverse() && isAlongSource(scan.getResult(0), scan.getAxis()))
       return false;
-    // What stands behind a sentence may be anything then: attention does not see it, but others would.
+    // Without a padding token the positions after a sentence may hold anything: attention does not see them, but other ops would.
     bool isOfPositions = llvm::any_of(values, [&](Value value) { return dims.hasSource(value.getType()); });
     bool staysThere = isRowWise(op) && llvm::all_of(op->getResultTypes(), [&](Type type) { return dims.hasSource(type); });
     if (isa<RepeatOp>(op) || (!mayPad && isOfPositions && op->getNumResults() && !staysThere))
@@ -298,7 +298,7 @@ private:
     builder.setInsertionPointAfterValue(rows);
     auto type = dyn_cast<RankedTensorType>(value.getType());
     if (!dims.isRows(value.getType()) || type.getRank() != 3 || type.isDynamicDim(2)) {
-      // What has positions elsewhere, as a mean over them reads it, is made of rows that can be spread.
+      // A value with its positions elsewhere, as a mean over them reads it, is a rearrangement of rows that can be spread.
       auto rearrange = value.getDefiningOp<RearrangeOp>();
       return rearrange && clonePadded(rearrange) ? padded.lookup(value) : Value();
     }
@@ -312,7 +312,7 @@ private:
   StringRef typesName;
   OpBuilder builder;
   Value positions, spans;
-  llvm::DenseMap<Value, Value> packed, padded; // values of the entry; the same where a value is of no positions
+  llvm::DenseMap<Value, Value> packed, padded; // versions of the entry's values; the same for a value without source positions
   bool packsProducts = false;
 };
 

@@ -15,7 +15,7 @@ struct Dims {
 
   bool hasSource(Type type) const { return count(type, source) > 0; }
   bool hasBatch(Type type) const { return count(type, batch) > 0; }
-  /// Pairs of positions do not: those of several sentences cannot lie behind each other.
+  /// Pairs of positions have it twice: those of several sentences cannot lie back to back.
   bool hasSourceOnce(Type type) const { return count(type, source) == 1; }
   /// [B, .., S, ..] as [1, .., P, ..].
   Type packed(Type type) const {

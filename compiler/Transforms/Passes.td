@@ -8,15 +8,15 @@ def XfCheckSentences : Pass<"xf-check-sentences", "::mlir::ModuleOp"> {
   let summary = "Refuse searches and predictions whose sentences see each other";
   let description = [{
     The entries that `xf.generate` and `xf.predict` name treat each sentence of a batch by itself: no value has two dimensions of the batch, none
-    is made of several sentences or of a sentence's number.
+    depends on several sentences or on a sentence's index.
   }];
 }
 
 def XfTabulateBiases : Pass<"xf-tabulate-biases", "::mlir::ModuleOp"> {
   let summary = "Compute biases of relative positions when compiling";
   let description = [{
-    A bias of attention that is a longer function of the head and of the distance between key and query, as T5's, becomes a table
-    [heads, distances], of which each query reads a piece.
+    A bias of attention that is a function of the head and of the distance between key and query, as T5's, becomes a table
+    [heads, distances], of which each query reads a piece. A short expression without look-ups by the distance stays.
   }];
 }
 
@@ -56,7 +56,7 @@ def XfMergeLinears : Pass<"xf-merge-linears", "::mlir::ModuleOp"> {
   let summary = "One product for all linears that read the same tensor";
   let description = [{
     Their weights and biases are concatenated; each result becomes a slice. Queries, keys and values of a layer are the
-    usual case. Linears with and without bias stay apart.
+    usual case. Where only some have a bias, the others' is zeros.
   }];
 }
 
@@ -66,7 +66,7 @@ def XfQuantizeLinears : Pass<"xf-quantize-linears", "::mlir::ModuleOp"> {
     bf16, f16: both factors are rounded, the sums are f32. int8: a row of activations and a row of the weight each have a
     scale, sums are exact integers, and a map behind the product multiplies by both scales. int8-weights: weights as in
     int8, activations stay f32, and the map multiplies by the weight's scales. Look-ups read the same table and widen
-    it. Everything that is added is ordinary maps and row statistics, for the passes behind to fuse.
+    it. The pass adds ordinary maps and row statistics only, which later passes fuse.
 
     `round-only` leaves products and activations as they are, and gives products and look-ups the rounded weights: the model IR
     that a compiled file stores for the reference. A parameter that nothing else reads is stored rounded, and left alone.
@@ -86,9 +86,9 @@ def XfDropKeyBias : Pass<"xf-drop-key-bias", "::mlir::ModuleOp"> {
 def XfNarrowAttention : Pass<"xf-narrow-attention", "::mlir::ModuleOp"> {
   let summary = "Let attention multiply factors of 16 bits";
   let description = [{
-    Queries, keys and values are rounded where they are made, and states that attention alone reads keep them so. A
-    context that is rounded next is given so. Attention that gives its probabilities, has heads of odd width, or reads
-    states that others read, too, stays f32. Attention of bf16 outside of decoders may be multiplied in words.
+    Queries, keys and values are rounded where they are made, and states that attention alone reads keep them rounded. If
+    all readers of a context round it, attention gives it rounded. Attention that gives its probabilities, has heads of odd
+    width, or reads states that others read, too, stays f32. Attention of bf16 outside of decoders may multiply in words.
   }];
   let options = [Option<"type", "type", "std::string", "\"bf16\"", "bf16 or f16">];
 }
@@ -96,8 +96,8 @@ def XfNarrowAttention : Pass<"xf-narrow-attention", "::mlir::ModuleOp"> {
 def XfRotateLayers : Pass<"xf-rotate-layers", "::mlir::ModuleOp"> {
   let summary = "Compute what a layer makes of its input alone where that input is made";
   let description = [{
-    Where a norm ends the body of an `xf.repeat`, what the body makes of that carried value by maps and row statistics alone (a rounded
-    or quantised copy) is carried beside it: it becomes part of the norm's row, instead of a row kernel at the start of each layer.
+    Where a norm ends the body of an `xf.repeat`, values that the body computes from that carried value alone by maps and row statistics
+    (a rounded or quantised copy) are carried beside it: the norm's row kernel makes them, instead of another at the start of each layer.
   }];
 }
 
@@ -152,8 +152,8 @@ def XfScreenTokens : Pass<"xf-screen-tokens", "::mlir::ModuleOp"> {
   let summary = "Give choices of tokens copies of their weight in fewer bits";
   let description = [{
     Where an `xf.choose` multiplies f32 or bf16 and its logits do not decrease when the product grows, it gets the `screen` with
-    which its kernel may leave out what cannot be chosen, and for f32 the `words` by which it may estimate rare columns' share of the
-    sums. Small vocabularies would not gain by it.
+    which its kernel may leave out what cannot be chosen, and for f32 the `words` by which it may estimate the share of improbable
+    columns in the sums. Small vocabularies would not gain by it.
   }];
   let options = [Option<"leastColumns", "least-columns", "int64_t", "4096", "The smallest vocabulary that is screened">];
 }
@@ -161,10 +161,11 @@ def XfScreenTokens : Pass<"xf-screen-tokens", "::mlir::ModuleOp"> {
 def XfPackSentences : Pass<"xf-pack-sentences", "::mlir::ModuleOp"> {
   let summary = "Let sentences of different lengths be encoded without padding";
   let description = [{
-    The entries over sources (encode and begin of a search, the entry of a prediction) get twins of kind `packed` for tokens of all
-    sentences behind each other. Beside the entry's inputs, which are packed but for the tokens, they take
-    `xf.tokens` i32 [1, P], `xf.positions` i32 [P] and `xf.spans` i32 [B, 2], and `xf.types` i32 [1, P] where the entry takes types. `xf.generate` names them `packed_encode` and
-    `packed_begin`, `xf.predict` `packed`. Nothing is added where some op must see whole sentences and there is no padding token.
+    The entries over sources (encode and begin of a search, the entry of a prediction) get twins of kind `packed` for the tokens of all
+    sentences back to back. Besides the entry's own inputs, which are packed except for tokens and types, they take `xf.tokens` i32 [1, P],
+    `xf.positions` i32 [P] and `xf.spans` i32 [B, 2], and `xf.types` i32 [1, P] where the entry takes types. `xf.generate` names them
+    `packed_encode` and `packed_begin`, `xf.predict` `packed`. Nothing is added where some op must see whole sentences and there is no
+    padding token.
   }];
 }
 
@@ -172,8 +173,8 @@ def XfAppendByReader : Pass<"xf-append-by-reader", "::mlir::ModuleOp"> {
   let summary = "Let a step's attention write its own key and value";
   let description = [{
     Marks an `xf.append` whose only reader is an attention with as many heads of keys as of queries (no two tasks of its kernel then
-    share a head of keys): with one new position, the usual step, it is the kernel of the attention that writes it, and a pass
-    through memory and a barrier are saved.
+    share a head of keys): with one new position, the usual step, the attention's kernel writes it, which saves a pass through
+    memory and a barrier.
   }];
 }
 

@@ -8,8 +8,8 @@
 //
 // int8-weights. The same weights, but x stays f32: Σ x w ≈ t (Σ x p), in which p is made f32 where it is multiplied.
 //
-// With `round-only` products keep their types, and what they multiply by is rounded and widened again: what the types above
-// make of the weights alone, in IR that says so.
+// With `round-only` products keep their types, and their weights are rounded and widened again: the effect of the types above
+// on weights alone, spelt out in the IR.
 #include "compiler/Transforms/MapUtils.h"
 #include "compiler/Transforms/Passes.h"
 #include "dialect/IR/Producers.h"
@@ -29,7 +29,7 @@ namespace {
 /// Added to quantised activations to make them unsigned.
 constexpr int64_t kZeroPoint = 128;
 constexpr double kLargest = 127;
-/// Below it a row counts as zeros: its scale's reciprocal would not be finite. As `xf.quantize` has it.
+/// A row whose maximum is below it counts as zeros, as in `xf.quantize`: its scale's reciprocal would not be finite.
 constexpr double kTiny = 0x1p-100;
 
 /// The dimensions 0, 1 … of a tensor whose last one is of size 1.
@@ -46,10 +46,10 @@ Value constant(OpBuilder &b, Location loc, int64_t value, Type type) {
   return arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, value));
 }
 
-/// What becomes of the factors.
+/// The types that factors get.
 struct Types {
   Type weights;   // i8, bf16 or f16
-  bool isWidened; // of the weights only: activations stay f32
+  bool isWidened; // only weights are narrowed, and widened where they are multiplied: activations stay f32
   bool onlyRounds;
 };
 
@@ -64,11 +64,11 @@ public:
     SmallVector<EmbedOp> embeds;
     module.walk([&](LinearOp op) { linears.push_back(op); });
     module.walk([&](EmbedOp op) { embeds.push_back(op); });
-    // A product of parameters is computed when compiling, in full; one that has its types keeps them.
+    // A product of parameters is computed when compiling, in full precision; one that has narrower types already keeps them.
     llvm::erase_if(linears, [](LinearOp op) {
       return !dependsOnParametersOnly(op.getWeight()) || dependsOnParametersOnly(op.getX()) || !typeOf(op.getWeight()).getElementType().isF32();
     });
-    // What has become a part of a row kernel reads its table as it is.
+    // A look-up that is already part of a row kernel reads its table as it is.
     llvm::erase_if(embeds, [&](EmbedOp op) { return !isCheckpointTable(op) || isa<RowOp>(op->getParentOp()); });
     if (onlyRounds)
       return round(linears, embeds);
@@ -79,7 +79,7 @@ public:
   }
 
 private:
-  /// Parameters that nothing but these products and look-ups reads are stored rounded, and stay as they are.
+  /// Rounds weights and tables. Parameters that nothing but these products and look-ups reads are stored rounded, and stay as they are.
   void round(ArrayRef<LinearOp> linears, ArrayRef<EmbedOp> embeds) {
     SmallVector<OpOperand *> operands;
     for (LinearOp linear : linears)
@@ -114,7 +114,7 @@ private:
     return wide->getResult(0);
   }
 
-  /// The number that an element stands for; `args` are the element and, of a byte, its row's scale.
+  /// The f32 value of a narrow element; `args` are the element and, for i8, its row's scale.
   Value widen(OpBuilder &b, Location loc, ValueRange args) {
     Type f32 = b.getF32Type();
     if (!isInt8)
@@ -223,7 +223,7 @@ private:
     linear->erase();
   }
 
-  /// The product with the weight's elements, its columns multiplied by their scales behind it.
+  /// The product with the weight's i8 elements, followed by a map that multiplies its columns by their scales.
   void scaleColumns(LinearOp linear, QuantizeOp weight) {
     Location loc = linear.getLoc();
     auto type = cast<RankedTensorType>(linear.getResult().getType());

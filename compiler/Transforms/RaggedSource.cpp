@@ -117,7 +117,7 @@ private:
     if (attend.getMask().empty() || attend.isFillAScore())
       return false;
     Block &mask = attend.getMask().front();
-    // One of the conditions that are joined has to be false where key j is padding.
+    // One condition of the conjunction has to be false where key j is padding.
     return !holdsForAll(mask.getTerminator()->getOperand(0), [&](Value condition, llvm::SetVector<Value> &next) {
       if (auto both = condition.getDefiningOp<arith::AndIOp>()) {
         next.insert(both->operand_begin(), both->operand_end());
@@ -152,7 +152,7 @@ private:
     return dyn_cast<Attribute>(folded.front());
   }
 
-  /// What is found for a value that several others may ask for.
+  /// Memoises `find` for a value, which several others may depend on.
   Attribute remembered(Value value, llvm::function_ref<Attribute()> find) {
     if (auto known = elementsAtPadding.find(value); known != elementsAtPadding.end())
       return known->second;

@@ -1,7 +1,7 @@
 // What a layer computes of its input alone is computed where that input is made.
 //
-// The layers of a post-norm model begin with rounding or quantising what the norm at the end of the layer before has made. A row
-// kernel of its own would read these rows again; carried from layer to layer beside them, the copy is made by the norm's.
+// The layers of a post-norm model begin with rounding or quantising the result of the norm at the end of the layer before. A row
+// kernel of its own would read these rows again; if the copy is carried from layer to layer beside them, the norm's kernel makes it.
 #include "compiler/Transforms/MapUtils.h"
 #include "compiler/Transforms/Passes.h"
 
@@ -19,13 +19,13 @@ using namespace mlir::xf;
 
 namespace {
 
-/// What the body makes of one carried value.
+/// The ops of a body that depend on one carried value alone.
 struct Derived {
   unsigned carried; // its number
   llvm::SetVector<Operation *> ops;
   SmallVector<Value> used; // results of theirs that others read
 
-  /// The ops of `source`, which stands for the carried value. Gives what `used` is then.
+  /// Clones the ops with `source` for the carried value, and gives the copies of `used`.
   SmallVector<Value> cloneOf(OpBuilder &builder, Value carriedValue, Value source) const {
     IRMapping mapping;
     mapping.map(carriedValue, source);
@@ -35,7 +35,7 @@ struct Derived {
   }
 };
 
-/// Whether a row statistic is part of what makes `value`, by maps of its own block: no epilogue of a product then makes it.
+/// Whether maps of its own block compute `value` from a row statistic: no epilogue of a product then makes it.
 bool isMadeByRows(Value value, Block *body) {
   llvm::SetVector<Operation *> maps;
   auto consider = [&](Value made) {
@@ -99,7 +99,7 @@ private:
     return found;
   }
 
-  /// The new carried values stand behind the others that are carried.
+  /// Yields the new carried values, behind the old ones.
   void yieldThem() {
     Operation *yield = body().getTerminator();
     SmallVector<Value> yielded = llvm::to_vector(yield->getOperands());
@@ -122,7 +122,7 @@ private:
     repeat = made;
   }
 
-  /// Ops behind the loop that make the same of its result read what the last layer has made, `made`.
+  /// Replaces ops behind the loop that compute the same from its result by `made`, which the last layer has computed.
   void shareBehind(const Derived &derived, ResultRange made) {
     IRMapping mapping;
     mapping.map(carriedValue(derived), repeat->getResult(derived.carried));

@@ -2,8 +2,8 @@
 //
 // A greedy search needs the largest logit only. Products of bytes, four times as fast as those of f32 and with a quarter of
 // the memory to read, bound each logit from above; what stays below a logit that is known need not be computed. Scores need all
-// logits, the rare tokens' only for a sum of thousands of them, for which products of 16 bits are good enough; those of f32 take
-// twice as long. Beside bf16, which rounds more, bytes do.
+// logits, but those of improbable tokens only for a sum of thousands of them, for which products of 16 bits are good enough and take
+// half as long as those of f32. For bf16, which rounds more, products of bytes are enough.
 #include "compiler/Transforms/Passes.h"
 #include "dialect/IR/Xf.h"
 
@@ -74,7 +74,7 @@ private:
     choice.getParts().setType(withDim(cast<RankedTensorType>(choice.getParts().getType()), 1, choice.getPartsWidth(), ""));
   }
 
-  /// Result `number` of the quantised `weight`; it stands nowhere yet.
+  /// Result `number` of the quantised `weight`, not yet in the module.
   WeightOp makeWeight(WeightOp weight, ArrayRef<Type> types, unsigned number, StringRef name) {
     OpBuilder builder(weight->getContext());
     Layout layout = number == 0 ? Layout::panels : Layout::plain;

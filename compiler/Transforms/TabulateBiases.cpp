@@ -1,8 +1,8 @@
 // Biases of relative positions as tables.
 //
-// A bias that is a function of a head and of the distance j - i is computed for each pair of a query and a key, in all layers, though there are
-// but as many distances as positions twice over. It becomes a table [heads, distances] that is computed when compiling: a query's row
-// of biases then is a piece of the table, one element behind the other.
+// A bias that is a function of a head and of the distance j - i is computed for each pair of a query and a key, in all layers, although there
+// are only twice as many distances as positions. It becomes a table [heads, distances] that is computed when compiling: a query's row
+// of biases is then a contiguous piece of the table.
 #include "compiler/Transforms/MapUtils.h"
 #include "compiler/Transforms/Passes.h"
 #include "dialect/IR/Producers.h"
@@ -21,12 +21,12 @@ using namespace mlir::xf;
 
 namespace {
 
-/// What is shorter, and looks nothing up by the distance, as slopes do not, is computed as fast as it is read.
+/// A bias of fewer ops that looks nothing up by the distance, as one by slopes, is computed as fast as it is read.
 constexpr int64_t kFewOps = 8;
-/// A table's, in the file for each layer that has biases of its own.
+/// Of a table; the file has one for each layer with biases of its own.
 constexpr int64_t kMostElements = 1 << 20;
 
-/// What tables are computed from: parameters that count, by what they count.
+/// Parameters that hold consecutive numbers, from which tables are computed, by name.
 using Numbers = llvm::StringMap<ParameterOp>;
 
 class Tabulation {
@@ -53,10 +53,10 @@ public:
   }
 
 private:
-  /// How a read's tensor is laid out, of those that can be looked up: f being a function of the distance, h the head.
+  /// How the tensor of a read is indexed, if it can be looked up: f is a function of the distance, h the head.
   enum class Table { none, byHead /* [h] */, byDistance /* [f] */, distanceFirst /* [f, h] */, headFirst /* [h, f] */ };
 
-  /// The most positions that there are of q or k.
+  /// The most positions that q or k can have.
   static std::optional<int64_t> most(ModuleOp module, Value x) {
     RankedTensorType type = typeOf(x);
     return type.isDynamicDim(2) ? getBound(module, getDimName(type, 2)) : type.getDimSize(2);
@@ -93,7 +93,7 @@ private:
     return true;
   }
 
-  /// Of what isOfDistance holds for: whether it is the same for all heads, and computed without tables.
+  /// Whether `value`, for which isOfDistance holds, is the same for all heads, and computed without tables.
   bool isOfDistanceAlone(Value value) { return isDistance(value) || matchPattern(value, m_Constant()) || known.lookup(value); }
 
   Table tableOf(AtOp at) {
@@ -110,7 +110,7 @@ private:
 
   RankedTensorType tensorOf(ArrayRef<int64_t> shape, Type element) { return makeTensor(shape, SmallVector<StringRef>(shape.size(), ""), element); }
 
-  /// first, first + 1, … as a parameter, one for all that ask for the same.
+  /// first, first + 1, … as a parameter, one for all equal requests.
   Value numbers(StringRef name, int64_t size, int64_t first) {
     auto type = tensorOf({size}, builder.getF32Type());
     std::string symbol = (name + "." + Twine(size) + "." + Twine(-first)).str();
@@ -125,13 +125,13 @@ private:
       Value number = arith::AddIOp::create(builder, loc, place, arith::ConstantIndexOp::create(builder, loc, first));
       Value whole = arith::IndexCastOp::create(builder, loc, builder.getI64Type(), number);
       YieldOp::create(builder, loc, ValueRange(arith::SIToFPOp::create(builder, loc, builder.getF64Type(), whole)));
-      // Which may give it another name.
+      // The symbol table may rename it.
       symbols.insert(parameter, symbols.getOp()->getRegion(0).front().begin());
     }
     return ParamOp::create(builder, loc, type, FlatSymbolRefAttr::get(parameter), ValueRange());
   }
 
-  /// The region's ops that compute `value`, at a map's place: `mapping` has what they begin with.
+  /// Clones the region's ops that compute `value` into a map; `mapping` has the values that they start from.
   Value clone(OpBuilder &b, Value value, IRMapping &mapping) {
     if (Value done = mapping.lookupOrNull(value))
       return done;
@@ -146,7 +146,7 @@ private:
   Value indexOf(OpBuilder &b, Value number) {
     return arith::IndexCastOp::create(b, loc, b.getIndexType(), arith::FPToSIOp::create(b, loc, b.getI32Type(), number));
   }
-  /// A query and a key that far from it.
+  /// Query 0 and the key at that distance from it.
   IRMapping apart(OpBuilder &b, Value distance) {
     IRMapping mapping;
     mapping.map(query(), arith::ConstantIndexOp::create(b, loc, 0).getResult());
@@ -168,7 +168,7 @@ private:
     MapOp ids = places.create({tensorOf({count}, builder.getI32Type())}, [&](OpBuilder &b, ValueRange args) {
       IRMapping mapping = apart(b, args[0]);
       Value place = clone(b, index, mapping), first = arith::ConstantIndexOp::create(b, loc, 0), last = arith::ConstantIndexOp::create(b, loc, size - 1);
-      // A choice may guard a read: it stays inside the tensor.
+      // A select may guard the read: here it has to stay inside the tensor without.
       place = arith::MaxSIOp::create(b, loc, arith::MinSIOp::create(b, loc, place, last), first);
       return SmallVector<Value>{arith::IndexCastOp::create(b, loc, b.getI32Type(), place)};
     });
@@ -178,7 +178,7 @@ private:
   /// `bias` for each head and distance.
   Value tabulate(Value bias) {
     ::xf::MapBuilder table{builder, loc};
-    // First what is looked up, after which weights are called.
+    // Looked-up tensors first: weights are named after their first parameter.
     for (AtOp at : reads) {
       Table kind = tableOf(at);
       if (kind == Table::byHead)

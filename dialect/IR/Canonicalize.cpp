@@ -23,7 +23,7 @@ OpFoldResult ConcatOp::fold(FoldAdaptor) {
   return getInputs().size() == 1 && getInputs().front().getType() == getType() ? OpFoldResult(getInputs().front()) : OpFoldResult();
 }
 
-/// A map that yields its operands' elements where they are is those operands.
+/// A map that yields its operands' elements unchanged, at the same indices, folds to those operands.
 LogicalResult MapOp::fold(FoldAdaptor, SmallVectorImpl<OpFoldResult> &results) {
   auto *yield = getBody().front().getTerminator();
   for (auto [value, result] : llvm::zip(yield->getOperands(), getResults())) {
@@ -40,7 +40,7 @@ LogicalResult MapOp::fold(FoldAdaptor, SmallVectorImpl<OpFoldResult> &results) {
 
 namespace {
 
-/// A slice of a slice along the same axis is one slice. Where only a call tells how long that is, the inner one stays: it may be too short for it.
+/// A slice of a slice along the same axis is one slice. Along a dynamic dimension the inner slice stays: a call may give too few elements for it.
 struct SliceOfSlice : OpRewritePattern<SliceOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(SliceOp op, PatternRewriter &rewriter) const override {
@@ -79,7 +79,7 @@ bool isConstant(Value value, double wanted) {
 }
 constexpr double kHidden = -std::numeric_limits<double>::infinity();
 
-/// Whether a bias's part is finite for certain: minus infinity plus it is minus infinity. Parameters are finite.
+/// Whether a part of a bias is certainly finite, so that its sum with minus infinity is minus infinity. Parameters are finite.
 bool isFinite(Value value) {
   return holdsForAll(value, [](Value part, llvm::SetVector<Value> &next) {
     FloatAttr constant;
@@ -100,7 +100,7 @@ bool isFinite(Value value) {
   });
 }
 
-/// The choice between minus infinity and something else that `value` adds to finite parts, if it is such a sum.
+/// The select between minus infinity and something else, if `value` is one or the sum of one and finite parts.
 arith::SelectOp findHiding(Value value) {
   Operation *op = value.getDefiningOp();
   if (auto select = dyn_cast_or_null<arith::SelectOp>(op))
@@ -154,7 +154,7 @@ struct HidingBias : OpRewritePattern<AttendOp> {
   }
 };
 
-/// A mask that lets everything pass, a bias of zero and a score that stays as it is are none.
+/// Erases regions without effect: a mask that is always true, a bias of zero, a score that yields its argument.
 struct IdleRegions : OpRewritePattern<AttendOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(AttendOp op, PatternRewriter &rewriter) const override {

@@ -14,7 +14,7 @@ struct Affine {
   int64_t query = 0, key = 0, constant = 0;
 };
 
-/// Kernels compute with 32 bits: a sum whose factors are larger may not be what it says where positions are large.
+/// Kernels compute in 32 bits: with larger factors the sum may overflow at large positions.
 std::optional<Affine> ifExact(Affine sum) {
   constexpr int64_t kLargestFactor = 32, kLargestConstant = 1 << 29; // positions are below 2^24
   auto isWithin = [](int64_t number, int64_t largest) { return -largest <= number && number <= largest; };
@@ -22,7 +22,7 @@ std::optional<Affine> ifExact(Affine sum) {
   return isExact ? std::optional(sum) : std::nullopt;
 }
 
-/// Of an expression of at most `room` operations.
+/// `value` as an exact affine sum, if it is one of at most `room` operations.
 std::optional<Affine> affine(Value value, Block &body, int64_t &room) {
   if (value == body.getArgument(2))
     return Affine{1, 0, 0};
@@ -34,7 +34,7 @@ std::optional<Affine> affine(Value value, Block &body, int64_t &room) {
   Operation *op = value.getDefiningOp();
   if (!isa_and_nonnull<arith::AddIOp, arith::SubIOp, arith::MulIOp, arith::IndexCastOp, arith::ExtSIOp, arith::TruncIOp>(op) || room-- <= 0)
     return std::nullopt;
-  // Positions fit what they are computed in.
+  // A narrower integer may not hold a position.
   if (!value.getType().isIndex() && value.getType().getIntOrFloatBitWidth() < 32)
     return std::nullopt;
   auto a = affine(op->getOperand(0), body, room);
@@ -55,11 +55,11 @@ std::optional<Affine> affine(Value value, Block &body, int64_t &room) {
 }
 
 std::optional<Affine> affine(Value value, Block &body) {
-  int64_t room = 32; // an operand may be there many times
+  int64_t room = 32; // an operand that is used many times is visited as often
   return affine(value, body, room);
 }
 
-/// Whether `lhs - rhs < bound` (lhs and rhs being a comparison's operands) gives j <= i.
+/// Whether `lhs - rhs < bound` (lhs and rhs being a comparison's operands) implies j <= i.
 bool ordersKeys(Affine lhs, Affine rhs, int64_t bound) {
   int64_t key = lhs.key - rhs.key, query = lhs.query - rhs.query;
   // key * (j - i) < bound - constant, so j - i < 1.
@@ -71,7 +71,7 @@ bool comparisonOrdersKeys(arith::CmpIOp cmp, bool negated, Block &body) {
   if (!lhs || !rhs)
     return false;
   auto predicate = negated ? arith::invertPredicate(cmp.getPredicate()) : cmp.getPredicate();
-  // Positions count from 0 on: without subtraction, their order is the same when unsigned.
+  // Positions are never negative: sums without subtraction compare the same when unsigned.
   auto natural = [](Affine a) { return a.query >= 0 && a.key >= 0 && a.constant >= 0; };
   bool unsignedFits = natural(*lhs) && natural(*rhs);
   switch (predicate) {
@@ -179,12 +179,12 @@ Along AttendOp::getAlong(CausalityQuery &query) {
   return keysAreTarget ? Along::prefix : along;
 }
 
-/// Clones a region: position i counts from the row's past positions on.
+/// Clones a region for the step, whose query i is at position past + i of its row.
 static void buildRegion(StepBuilder &step, Region &from, Region &to, bool keysAreTarget) {
   if (from.empty())
     return;
   Block &body = from.front();
-  // What it reads from outside comes first: it may add ops to the step's body.
+  // First what the region reads from outside: this may add ops to the step's body.
   IRMapping mapping;
   llvm::DenseMap<Operation *, Value> tensors;
   auto isRead = [&](AtOp at) { return step.axis(at.getTensor().getType()) && growsAlong(step.get(at.getTensor())); };

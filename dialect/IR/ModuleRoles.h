@@ -6,7 +6,7 @@
 
 namespace mlir::xf {
 
-/// A view of one of them, as the dialect verified it. Of a module without it, a view in which nothing is there.
+/// A view of one of these dictionaries, which the dialect has verified; empty if the module lacks it.
 class ModuleRoles {
 public:
   /// `attribute`: kGenerateAttr, kPredictAttr or kTextAttr.
@@ -25,13 +25,13 @@ public:
   SmallVector<int64_t> numbers(StringRef member) const;
   /// The largest value of the dimension that `member` names.
   std::optional<int64_t> bound(StringRef member) const;
-  /// How many rows a search has of a sentence: its beams, or one.
+  /// How many rows a search has for a sentence: its beams, or one.
   int64_t beams() const { return std::max<int64_t>(1, number("beam").value_or(1)); }
 
   /// Sets a member, here and in the module.
   void set(StringRef member, Attribute value);
 
-  /// Where a description says what `member` is; `otherwise` where none does, as of IR that has been read.
+  /// The place in the description that sets `member`; `otherwise` if there is none, as for IR that was read from text.
   Location placeOf(StringRef member, Location otherwise) const;
   void setPlace(StringRef member, Location place);
 

@@ -1,5 +1,5 @@
 // The headers that nearly every file of the compiler includes, precompiled once. Parsing MLIR's takes longer than compiling
-// what stands behind them: a dialect that a second file writes code in belongs here.
+// the code after them: a dialect in which two files or more write code belongs here.
 #include "dialect/IR/Xf.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

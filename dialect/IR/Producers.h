@@ -15,7 +15,7 @@ llvm::SetVector<Value> valuesRead(Operation *op);
 /// Each value is visited once: an expression that shares parts has exponentially many paths to them.
 bool holdsForAll(Value root, llvm::function_ref<bool(Value value, llvm::SetVector<Value> &next)> visit);
 
-/// Whether an expression of parameters may have such an op.
+/// Whether an expression of parameters may contain this kind of op.
 bool isParameterMaths(Operation *op);
 
 /// Whether `value` is computed from parameters (and layer indices) only.

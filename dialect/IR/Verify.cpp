@@ -1,4 +1,4 @@
-// Checks that several ops share, of their regions.
+// Checks that several ops share, of regions, axes, scans and spans.
 #include "dialect/IR/Verify.h"
 
 using namespace mlir;

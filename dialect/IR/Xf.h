@@ -54,7 +54,7 @@ inline constexpr llvm::StringLiteral kStepPhase = "step", kKernelPhase = "kernel
 /// Argument and result attribute of an entry: the name (StringAttr).
 inline constexpr llvm::StringLiteral kNameAttr = "xf.name";
 
-/// A tensor type from sizes, of which a dynamic one has a name: dims holds a name (dynamic) or an empty string.
+/// A tensor type from its sizes, and for each dimension a name if it is dynamic, else an empty string.
 RankedTensorType makeTensor(ArrayRef<int64_t> sizes, ArrayRef<StringRef> names, Type element);
 
 /// The type of a value that is known to be a tensor.
@@ -75,7 +75,7 @@ void setBound(ModuleOp module, StringRef name, int64_t bound);
 std::string freshDim(ModuleOp module, StringRef letter);
 /// The same shape with another element type.
 RankedTensorType withElement(RankedTensorType type, Type element);
-/// What a product of such factors adds up to: i32 for i8, else f32.
+/// The type of sums of products of such factors: i32 for i8, else f32.
 Type productElement(Type factor);
 /// How many elements of a row stand together in Layout::panels: four bytes' worth.
 int64_t panelGroup(Type factor);

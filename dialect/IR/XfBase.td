@@ -69,7 +69,7 @@ def Xf_Tensor : Type<CPred<"::mlir::xf::isValueType($_self)">,
     "ranked tensor of numbers, its dynamic dimensions named by #xf.dims, the others of at least one element",
     "::mlir::RankedTensorType">;
 
-// Where an op may stand: in the body of an entry or a stack, in a weight's expression, too, or also in a row kernel.
+// Where an op may stand: in the body of an entry or a stack; there or in a weight's expression; in all these or in a row kernel.
 def Xf_InBody : ParentOneOf<["::mlir::xf::EntryOp", "::mlir::xf::RepeatOp"]>;
 def Xf_InExpression : ParentOneOf<["::mlir::xf::EntryOp", "::mlir::xf::RepeatOp", "::mlir::xf::WeightOp"]>;
 def Xf_InRow : ParentOneOf<["::mlir::xf::EntryOp", "::mlir::xf::RepeatOp", "::mlir::xf::WeightOp", "::mlir::xf::RowOp"]>;

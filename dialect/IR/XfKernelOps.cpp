@@ -139,7 +139,7 @@ LogicalResult ChooseOp::verify() {
   return success();
 }
 
-/// The type of one row of `type` for a row op whose rows have the dimension `last`.
+/// The type of one row of `type` in a row op: its last dimension if `whole`, else one element.
 static RankedTensorType rowType(RankedTensorType type, bool whole) {
   int64_t size = whole ? type.getShape().back() : 1;
   return makeTensor({size}, {whole ? getDimName(type, type.getRank() - 1) : StringRef()}, type.getElementType());

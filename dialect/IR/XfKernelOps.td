@@ -33,8 +33,8 @@ def Xf_WeightOp : Xf_Op<"weight", [Xf_InModule, Symbol, DeclareOpInterfaceMethod
 def Xf_ContractOp : Xf_Op<"contract", [Xf_InBody, Pure, SingleBlock]> {
   let summary = "A matrix product with its epilogue";
   let description = [{
-    acc = Σ_k x[.., k] * weight[n, k], k ascending, of the types that `xf.linear` gives; the region takes acc and the extras' elements (as `maps` says, as in
-    `xf.map`) and yields the result's element.
+    acc = Σ_k x[.., k] * weight[n, k], k ascending, with the types of `xf.linear`; the region takes acc and the extras' elements
+    (`maps` as in `xf.map`) and yields the result's element.
 
     ```mlir
     %y = xf.contract %x, %w extras(%b) maps [[1]] : tensor<?x64xf32, #xf.dims<"B", "">>, tensor<256x64xf32> extras(tensor<256xf32>) -> tensor<?x256xf32, #xf.dims<"B", "">> {
@@ -60,8 +60,8 @@ def Xf_ContractOp : Xf_Op<"contract", [Xf_InBody, Pure, SingleBlock]> {
 def Xf_ChooseOp : Xf_Op<"choose", [Xf_InBody, Pure, SingleBlock, AttrSizedOperandSegments]> {
   let summary = "The best columns of a matrix product, and its log-sum-exp, without the product";
   let description = [{
-    The vocabulary reduction of a search. Of each row's last position along `axis` (0 or 1 of x [.., .., k]) the region
-    makes logits as that of `xf.contract` does, seen as [.., .., n]. Column n of row b counts as -inf where bit n of
+    The vocabulary reduction of a search. For each row's last position along `axis` (0 or 1 of x [.., .., k]) the region
+    computes the logits [.., .., n] as that of `xf.contract` does. Column n of row b counts as -inf where bit n of
     forbidden[classes[b]] is set (bit n mod 32 of word n div 32; bits behind the last column are ignored).
     options = [wanted, sums]. values and tokens hold the `wanted` largest logits above -inf and their columns, largest
     first, equal ones by ascending column, and behind them -inf and -1. norms is [m, s]: m the largest logit, or NaN if
@@ -73,10 +73,10 @@ def Xf_ChooseOp : Xf_Op<"choose", [Xf_InBody, Pure, SingleBlock, AttrSizedOperan
     by products of bytes which columns cannot be among the best, and multiply only the others. The region must not decrease when
     acc grows.
 
-    `values`, `tokens` and m are the same then, and with `words`, the results of `xf.quantize` of the weight to i16, too. But in s a
-    kernel may take rare columns by products of fewer bits: of words, and of bytes where x is bf16. Their errors have nothing to do with
-    each other, and so many columns are computed as ever, the most frequent ones, that the sum's error has a standard deviation of kLostOfSums
-    (of bf16 kLostOfSumsBF16) of the sum at most. Which ones depends on the row alone.
+    Nor do `words`, the results of `xf.quantize` of the weight to i16, change `values`, `tokens` and m. But in s a kernel may take the
+    smallest terms from products of fewer bits: of words, or of bytes where x is bf16. Their errors are independent, and enough columns,
+    those with the largest terms, are computed in full for the sum's error to have a standard deviation of at most kLostOfSums (with bf16
+    kLostOfSumsBF16) of the sum. Which ones depends on the row alone.
 
     ```mlir
     %v, %t, %m, %p = xf.choose %x, %w axis 1 forbidden %f by %c options %o extras(%b) maps [[2]] : tensor<?x?x64xf32, #xf.dims<"B", "N", "">>, tensor<256x64xf32>, tensor<?x8xi32, #xf.dims<"C", "">>, tensor<?xi32, #xf.dims<"B">>, tensor<2xi32> extras(tensor<256xf32>) -> tensor<?x4xf32, #xf.dims<"B", "">>, tensor<?x4xi32, #xf.dims<"B", "">>, tensor<?x2xf32, #xf.dims<"B", "">>, tensor<?x288xf32, #xf.dims<"B", "">> {
@@ -101,9 +101,9 @@ def Xf_ChooseOp : Xf_Op<"choose", [Xf_InBody, Pure, SingleBlock, AttrSizedOperan
     /// The product whose columns are chosen from.
     RankedTensorType getLogitsType();
     int64_t getColumns() { return llvm::cast<RankedTensorType>(getWeight().getType()).getDimSize(0); }
-    /// Whether a logit never decreases when its product grows, the extras being what they are.
+    /// Whether a logit never decreases when its product grows and the extras stay the same.
     bool isMonotone();
-    /// Whether there is a screen for such a weight: words of four bytes are whole, and their products' sums exact in 32 bits.
+    /// Whether such a weight can have a screen: its rows are whole groups of four bytes, and the sums of their products exact in 32 bits.
     static bool isScreenable(RankedTensorType weight) {
       Type element = weight.getElementType();
       int64_t depth = weight.getDimSize(1);
@@ -125,7 +125,7 @@ def Xf_ChooseOp : Xf_Op<"choose", [Xf_InBody, Pure, SingleBlock, AttrSizedOperan
       int64_t blocks = countBlocks(columns);
       return 2 * ((blocks + 15) / 16 * 16) + 2 * std::max(kLists, blocks) * most;
     }
-    /// What it has behind these with a screen: a bound and a sum for each panel of 16 columns, 16 numbers for the row as a whole,
+    /// Elements that follow these with a screen: a bound and a sum for each panel of 16 columns, 16 values for the row as a whole,
     /// and its `depth` bytes or words.
     static int64_t countScreened(int64_t columns, int64_t depth, bool withWords) {
       return (columns + 255) / 256 * 32 + 16 + (depth * (withWords ? 2 : 1) + 63) / 64 * 16;
@@ -177,7 +177,7 @@ def Xf_PackOp : Xf_Op<"pack", [Xf_InBody, Pure, AllTypesMatch<["x", "result"]>]>
 }
 
 def Xf_SpreadOp : Xf_Op<"spread", [Xf_InBody, Pure]> {
-  let summary = "Sentences that lie behind each other, each from the start of a row of its own";
+  let summary = "Sentences that lie back to back, each moved to the start of a row of its own";
   let description = [{
     result[b, .., s, ..] = x[0, .., spans[b, 0] + s, ..] for s < spans[b, 1], and 0 from there on. `spans` i32 [B, 2] has the first
     position and the length of each sentence. The result is [B, H, S, d] in the layouts `keys` and `values`,

@@ -250,7 +250,7 @@ bool AttendOp::isWithin(AtOp at, unsigned d) {
     return sameDim(tensor, d, k, 0);
   case 1:
     return sameDim(tensor, d, q, 1);
-  case 2: // with spans, those of a sentence
+  case 2: // with spans, queries are counted within their sentence
     return getSpans() ? sameDim(tensor, d, k, 2) : sameDim(tensor, d, q, 2);
   default:
     return sameDim(tensor, d, k, 2);

@@ -42,9 +42,9 @@ def Xf_EmbedOp : Xf_Op<"embed", [Xf_InRow, Pure, Xf_CausalOpInterface]> {
 def Xf_LinearOp : Xf_Op<"linear", [Xf_InExpression, Pure, Xf_CausalOpInterface]> {
   let summary = "x Wᵀ + b over the last dimension";
   let description = [{
-    result[.., n] = Σ_k x[.., k] * weight[n, k] (+ bias[n]), k ascending. The weight and bias depend on parameters only; where x does,
-    too, so does the result, which is computed when compiling.
-    Both operands are f32, or both bf16 or f16, or x is f32 and the weight i8, whose elements count as whole numbers, and
+    result[.., n] = Σ_k x[.., k] * weight[n, k] (+ bias[n]), k ascending. The weight and bias depend on parameters only; if x does,
+    too, the result is computed when compiling.
+    Both operands are f32, or both bf16 or f16, or x is f32 and the weight i8, whose elements count as integers, and
     the result is f32; or both are i8, which counts as unsigned (0 … 255) in x and as signed in the weight, as processors
     multiply, and the result is the exact i32.
 
@@ -64,11 +64,10 @@ def Xf_QuantizeOp : Xf_Op<"quantize", [Xf_InExpression, Pure]> {
     To bf16 or f16: each element rounded to the nearest, ties to even. To i8: row n has the scale s[n] = max_k |x[n, k]| / 127
     and the elements x[n, k] * (127 / max) rounded to the nearest, ties to even; a row whose maximum is below 2^-100 has
     scale 0 and zeros. The further results are then the scales and the rows' sums of elements. All arithmetic is in f32.
-    Three more results, if they are there, say what a product may lose: the rows' Euclidean lengths, and those of what rounding
-    took from them, x[n, k] - s[n] q[n, k]; both are rounded up, and the latter is infinite for a row longer than 2^50. The last one is
-    the mean row.
-    To i16: the same with such scales that the row's largest element is at most 32767 and its length at most 46000, so that sums of
-    products of two such rows stay within 32 bits. The further results are those of bytes, without the sums.
+    Three optional results bound the error of a product: the Euclidean norms of the rows and those of their rounding errors
+    x[n, k] - s[n] q[n, k], both rounded up, the latter infinite for a row of norm above 2^50; and the mean row.
+    To i16: the same with scales such that a row's largest element is at most 32767 and its norm at most 46000, so that sums of
+    products of two such rows stay within 32 bits. The further results are those of i8, without the sums.
 
     ```mlir
     %q, %scales, %sums = xf.quantize %w : tensor<256x64xf32> -> tensor<256x64xi8>, tensor<256xf32>, tensor<256xi32>
@@ -139,16 +138,16 @@ def Xf_AttendOp : Xf_Op<"attend", [Xf_InBody, Pure, DeclareOpInterfaceMethods<Xf
     q [B, H, Q, d], k [B, G, K, d], v [B, G, K, e], G divides H; query head h reads key/value head h div (H/G).
     s(b,h,i,j) = score(b,h,i,j, scale * Σ q k) + bias(b,h,i,j); where mask(b,h,i,j) is false it becomes `fill`; softmax of s
     over j; context = Σ_j p v. Results: context [B, H, Q, e] and, if asked for, the probabilities [B, H, Q, K].
-    The regions take (b, h, i, j) as index values, that of the score an f32 behind them, and may read tensors with `xf.at`. A row without any allowed key
-    gives what PyTorch's scaled_dot_product_attention gives: the mean over all K keys with a finite fill, 0 with -inf.
+    The regions take (b, h, i, j) as index values, the score's region an f32 after them, and may read tensors with `xf.at`. A row without any
+    allowed key gives what PyTorch's scaled_dot_product_attention gives: the mean over all K keys with a finite fill, 0 with -inf.
 
-    With `spans` i32 [B, 2], which are sentences' first positions and lengths in a row of them all, queries and context are
+    With `spans` i32 [B, 2], the first position and the length of each sentence in one row of them all, queries and context are
     [1, H, P, d] and [1, H, P, e]: sentence b's query i is position spans[b, 0] + i, and it has the first spans[b, 1] keys.
 
     q, k and v are all f32, all bf16 or all f16. With 16 bits, sums, scores and exponentials are f32; with s_j = exp(score_j - largest
     score), the context is (Σ_j round(s_j) v_j) / Σ_j s_j, in f32 or the type of q, and there are no probabilities.
-    With `words`, of bf16 and not of states, factors may be multiplied as integers of 16 bits with a scale a row, exponentials among them, where
-    that is faster: nothing else has to give the same bits.
+    With `words` (bf16 only, keys and values not from a state), a kernel may multiply all factors, exponentials included, as i16 with a
+    scale per row where that is faster: no other op has to give the same bits.
 
     ```mlir
     %c = xf.attend %q, %k, %v scale 0.5 fill 0xFFF0000000000000 mask {
@@ -168,10 +167,10 @@ def Xf_AttendOp : Xf_Op<"attend", [Xf_InBody, Pure, DeclareOpInterfaceMethods<Xf
     type($q) `,` type($k) `,` type($v) (`,` type($spans)^)? `->` `(` type($output) (`,` type($probabilities)^)? `)`
   }];
   let extraClassDeclaration = [{
-    /// Whether masked scores take part in the softmax as the number that `fill` is: any larger negative one gives exactly 0
-    /// beside an allowed key, whose score is taken to be above it.
+    /// Whether masked scores take part in the softmax with the value `fill`: one of -1e4 or below gives exactly 0 beside an
+    /// allowed key, whose score is assumed to be far above it.
     bool isFillAScore() { return !getMask().empty() && !(getFill().convertToDouble() <= -1e4); }
-    /// Whether keys may be hidden from a query altogether, by a mask or by minus infinity that the bias chooses: one without any has the context 0.
+    /// Whether a mask, or a bias that selects minus infinity, may hide all keys from a query, whose context is then 0.
     bool mayHideAllKeys();
     /// Whether index `d` of a read in one of the regions is always inside the tensor.
     bool isWithin(AtOp at, unsigned d);
@@ -225,7 +224,7 @@ def Xf_SliceOp : Xf_Op<"slice", [Xf_InExpression, Pure, DeclareOpInterfaceMethod
   let extraClassDeclaration = [{
     /// How many elements the range has.
     int64_t getSize() { return getResult().getType().getDimSize(getAxis()); }
-    /// The last index that is read, where isWithin has been checked.
+    /// The last index that is read; valid once isWithin has been checked.
     int64_t getLast() { return getStart() + (getSize() - 1) * getStep(); }
     /// Whether all indices lie in a dimension of that size. Nothing overflows, whatever the numbers are.
     bool isWithin(int64_t size) {

@@ -1,5 +1,5 @@
-// Verifies the module's attributes by the table in dialect/README.md. That the names in them stand for something is checked
-// where they are used: passes run on modules that are not complete.
+// Verifies the module's attributes by the table in dialect/README.md. Whether the names in them refer to anything is checked
+// where they are used: passes run on incomplete modules.
 #include "dialect/IR/Xf.h"
 
 using namespace mlir;
@@ -42,7 +42,7 @@ bool isNumber(Attribute value, int64_t least) {
   return number && *number >= least && *number <= std::numeric_limits<int32_t>::max();
 }
 
-/// What the value should have been; empty if it is that.
+/// What the value should have been; empty if it is right.
 StringRef wantedInstead(Member kind, Attribute value) {
   constexpr int64_t any = std::numeric_limits<int32_t>::min();
   auto string = dyn_cast<StringAttr>(value);

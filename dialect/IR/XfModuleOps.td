@@ -40,7 +40,7 @@ def Xf_ParameterOp : Xf_Op<"parameter", [Xf_InModule, Symbol]> {
 def Xf_ParamOp : Xf_Op<"param", [Xf_InExpression, Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "The value of a parameter or weight, at given indices";
   let description = [{
-    An index is a constant, or what the layer of a stack (`xf.repeat`) is.
+    An index is a constant or the layer index of a stack (`xf.repeat`).
 
     ```mlir
     %second = arith.constant 1 : index

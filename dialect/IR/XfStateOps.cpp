@@ -19,7 +19,7 @@ LogicalResult StateOp::verify() {
   return success();
 }
 
-/// `numbers` (what it is: `what`) has one i32 for each row of dimension `axis` of `type`.
+/// `numbers`, which messages call `what`, has one i32 for each row of dimension `axis` of `type`.
 static LogicalResult verifyRowNumbers(Operation *op, StringRef what, Value numbers, RankedTensorType type, unsigned axis) {
   auto given = typeOf(numbers);
   if (given.getRank() == 1 && given.getElementType().isInteger(32) && axis < type.getRank() && sameDim(given, 0, type, axis))
@@ -35,7 +35,7 @@ static FailureOr<StateOp> findState(Operation *op, SymbolTableCollection &symbol
   return state;
 }
 
-/// `type` is the state's; `isPart`: its sizes may be others.
+/// `type` is the state's; `isPart`: its sizes may differ.
 static LogicalResult checkType(Operation *op, StateOp state, Type type, bool isPart = false) {
   // The state itself may not have been verified yet.
   auto tensor = cast<RankedTensorType>(type), kept = dyn_cast<RankedTensorType>(state.getType());

@@ -28,11 +28,11 @@ def Xf_StateOp : Xf_Op<"state", [Xf_InModule, Symbol]> {
 def Xf_AppendOp : Xf_Op<"append", [Xf_InBody, Xf_StateAccessInterface, DeclareOpInterfaceMethods<SymbolUserOpInterface>, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "Writes new positions into a state and gives all positions";
   let description = [{
-    x holds the new positions along `axis`; row b's stand behind its past[b] ones. The result is the state with dimension
-    `axis` up to the longest row; positions behind a row's own last one are undefined.
+    x holds the new positions along `axis`; row b's follow its past[b] earlier ones. The result is the state with dimension
+    `axis` up to the longest row; positions after a row's own last one are undefined.
 
     With `by_reader` a single new position is written by the attention that reads the result as its keys or values, just before it
-    does: the cache lines around it are then needed anyway.
+    reads them: it needs the cache lines around the position anyway.
 
     ```mlir
     %all = xf.append %k to @keys[%layer] axis 2 past %past : tensor<?x8x?x8xf32, #xf.dims<"B", "", "N", "">>, tensor<?xi32, #xf.dims<"B">> -> tensor<?x8x?x8xf32, #xf.dims<"B", "", "T", "">>
@@ -42,8 +42,8 @@ def Xf_AppendOp : Xf_Op<"append", [Xf_InBody, Xf_StateAccessInterface, DeclareOp
   let results = (outs Xf_Tensor:$result);
   let assemblyFormat = "$x `to` $name `[` $layer `]` `axis` $axis `past` $past (`by_reader` $by_reader^)? attr-dict `:` type($x) `,` type($past) `->` type($result)";
   let extraClassDeclaration = [{
-    /// Whether the result has one reader, an attention that can write a single new position itself: it reads the positions by as many
-    /// heads, for queries at the new positions, from a state in the layout of keys or values.
+    /// Whether the result has one reader, an attention that can write a single new position itself: it has as many query heads as
+    /// key heads, its queries are the new positions, and it reads the state as keys or values in that layout.
     bool canBeByReader();
   }];
   let hasVerifier = 1;
@@ -52,8 +52,8 @@ def Xf_AppendOp : Xf_Op<"append", [Xf_InBody, Xf_StateAccessInterface, DeclareOp
 def Xf_StoreOp : Xf_Op<"store", [Xf_InBody, Xf_StateAccessInterface, DeclareOpInterfaceMethods<SymbolUserOpInterface>, MemoryEffects<[MemWrite]>]> {
   let summary = "Writes a sentence's value into its slot of a state";
   let description = [{
-    With `spans` (see `xf.spread`), x is [1, H, P, d], which holds all sentences behind each other, and the state is of keys or values.
-    With `padding`, x has rank 2, and the sentence's positions behind x's last are set to it up to the state's bound:
+    With `spans` (see `xf.spread`), x is [1, H, P, d], which holds all sentences back to back, and the state is of keys or values.
+    With `padding`, x has rank 2, and the sentence's positions after x's last one are set to that value up to the state's bound:
     sentences may then be stored without padding them to one length.
 
     ```mlir

@@ -62,8 +62,8 @@ typedef struct xf_abi_context {
   const int64_t *dims;           /* current value of each dimension, by index in the table */
   void *const *io;               /* the entry's inputs, then its outputs: dense, row-major */
   const uint8_t *weights;        /* start of the weights range */
-  const xf_abi_state_place *states; /* by index in the table: zeros at first, then what searches left of states of the same data type */
-  const int64_t *capacities;     /* what the states have room for of each dimension, by index in the table */
+  const xf_abi_state_place *states; /* by index in the table; they hold zeros at first, then what searches left of states of the same data type */
+  const int64_t *capacities;     /* the states' capacity for each dimension, by index in the table */
   uint8_t *workspace;            /* shared by the threads of a call */
   uint8_t *scratch;              /* this thread's own */
   const void *const *kernels;    /* kernel addresses of the chosen instruction set */
@@ -78,9 +78,9 @@ typedef struct xf_abi_context {
 
 /* An entry's plan: runs on every thread of the call with its own context. */
 typedef void (*xf_abi_entry_fn)(const xf_abi_context *);
-/* A kernel: `views` holds its operands, then its results, and of a product the weights of the next one. It does its thread's
- * share. `number` is its place in the context's table: what stands there may be one function for all, which has another device run
- * the kernel. */
+/* A kernel: `views` holds its operands, then its results, and for a product the weights of the next one. It does its thread's
+ * share. `number` is its index in the context's table, whose entries may all be one function that has another device run the
+ * kernel. */
 typedef void (*xf_abi_kernel_fn)(const xf_abi_context *, const xf_abi_view *views, int64_t number);
 
 /* --- The image ------------------------------------------------------------------------------ */
@@ -109,8 +109,8 @@ static inline uint64_t xf_abi_dtype_bytes(uint32_t dtype) {
   return dtype == XF_ABI_I1 || dtype == XF_ABI_I8 ? 1 : dtype == XF_ABI_BF16 || dtype == XF_ABI_F16 ? 2 : 4;
 }
 
-/* Instruction sets, ascending: a CPU that has one has those before it, but that CPUs with AVX-512 may lack AVX-VNNI, and have no
- * use for it. */
+/* Instruction sets, ascending: a CPU that has one has those before it, except that CPUs with AVX-512 may lack AVX-VNNI, and have
+ * no use for it. */
 enum xf_abi_isa {
   XF_ABI_BASELINE = 0, /* x86-64-v2 */
   XF_ABI_AVX2 = 1,     /* x86-64-v3: AVX2, FMA, BMI2, F16C */
@@ -156,8 +156,8 @@ enum xf_abi_entry_kind {
  * and "xf.slots" i32[B]: which sentence row b belongs to.
  *
  * A PACKED entry has the inputs and outputs of its FULL or BEGIN entry, but what has rows [B, S, ..] there has rows [1, P, ..],
- * P tokens in all. The tokens themselves are given twice: as they are there, where what stands behind a sentence is the padding
- * token, and packed as "xf.tokens" i32[1, P]. "xf.positions" i32[P] has the position of each in its sentence, "xf.spans" i32[B, 2]
+ * P tokens in all. The tokens themselves are given twice: as they are there, with the padding token behind each sentence, and
+ * packed as "xf.tokens" i32[1, P]. "xf.positions" i32[P] has the position of each in its sentence, "xf.spans" i32[B, 2]
  * the first token and the number of tokens of each sentence; none is longer than S. The twin of a prediction with types
  * has them packed behind these, as "xf.types" i32[1, P].
  *
@@ -185,7 +185,7 @@ typedef struct xf_abi_kernels {
  * by number; kernel `number` runs in stages 0, 1, ..., and each stage by the first of its launches whose limit holds. The
  * function's parameters are the array of views itself, by value. A launch has
  *   constant * ceil(product over factors of ceil(size / divisor of the factor) / divisor)
- * blocks, where a size is views[factor.view].size[factor.dim]; none of them: nothing is launched. */
+ * blocks, where a size is views[factor.view].size[factor.dim]; if that is 0, nothing is launched. */
 typedef struct xf_abi_gpu_factor {
   uint32_t view, dim;
   uint32_t divisor;
@@ -203,22 +203,22 @@ typedef struct xf_abi_gpu_launch {
   uint32_t most_blocks; /* taken while it has at most so many; 0: always */
   xf_abi_gpu_factor factor[XF_ABI_MAX_RANK];
 } xf_abi_gpu_launch;
-/* Of a kernel: the parameters of a launch have at most 4 KiB. */
+/* The most views of a kernel: the parameters of a launch have at most 4 KiB. */
 #define XF_ABI_MAX_GPU_VIEWS 39
 typedef struct xf_abi_gpu_kernel {
   uint32_t views;
   uint32_t launches;
   uint64_t first_launch;
 } xf_abi_gpu_kernel;
-/* What one launch does in the place of two kernels, where a plan calls `product` next after `row`, its view 0 [rows, columns] is the view `view` of
- * `row`, of rank `rank`, with the leading dimensions as one, and the launch's limit holds. Its views are those of `product`, which it counts its
- * blocks by, then those of `row`. */
+/* One launch in place of two kernels, where a plan calls `product` right after `row`, view 0 [rows, columns] of `product` is view `view` of
+ * `row`, of rank `rank`, with the leading dimensions as one, and the launch's limit holds. Its views are those of `product`, by which its
+ * blocks are counted, then those of `row`. */
 typedef struct xf_abi_gpu_pair {
   uint32_t row, product; /* kernels */
   uint32_t view, rank;
   xf_abi_gpu_launch launch;
 } xf_abi_gpu_pair;
-/* Beside the kernels that plans call there are some that searches call:
+/* Besides the kernels that plans call there are some that searches call:
  * move_rows(state, moves): state is of bytes, has size [layers, outer, unit_positions, bytes of a unit], strides of [a layer, an
  *   outer index, a row] and starts with row 0; of each row (from, to, positions) of moves, i32 [moves, 3], the units that hold
  *   these positions are copied. What one move writes no other reads.
@@ -226,28 +226,28 @@ typedef struct xf_abi_gpu_pair {
  *   G sentences with K beams, at most XF_ABI_ADVANCED_BEAMS, from one step of R rows to the next. Of each sentence it reads
  *     values, chosen, norms, options: what the step gives of its rows and was told (xf_abi_generate),
  *     sums f64[G, K]: of the open beams' logarithms of probabilities,
- *     sentences i32[G, XF_ABI_SENTENCE_WORDS + K]: the words of xf_abi_sentence, and the row of each beam; beams that do not come
- *       to be open, where beams go on apart, may have another's,
+ *     sentences i32[G, XF_ABI_SENTENCE_WORDS + K]: the words of xf_abi_sentence, and the row of each beam; where beams go on apart,
+ *       those that will not be open may have another's,
  *     ends i32[W]: bit v mod 32 of word v div 32 is set where token v ends a result,
  *   and of a sentence that is not done it writes
  *     sums and sentences as they are after the step,
  *     tokens, past, classes i32[R]: what the next step is told of the sentence's rows, unless the sentence is done now,
  *     moves i32[G * K, 3]: for move_rows; where a sentence is done, of a row to itself,
- *     pair_sums f64[G, 2K], decided i32[G, 2 + 5K]: how many of the best pairs there are, whether a number of its rows is none,
+ *     pair_sums f64[G, 2K], decided i32[G, 2 + 5K]: how many of the best pairs there are, whether a norm of its rows is NaN,
  *       the new row of each beam, and the pairs' beams and tokens.
  *   Which pairs these are, and what becomes of them, is said in runtime/core/beam.h.
- * apply_rules(logits, tokens, past, read, rules): what runtime/core/logit_rules.h says becomes of the logits f32[R, V] of a step that has read
- *   tokens i32[R] at the positions past i32[R]. The kernel notes them in read i32[R, T], which holds what was read before: a token, or
- *   -1 - token where an earlier position of the row has it, too. rules are an f64, the penalty, and an i64, how long what is not repeated
- *   is, or 0.
- * choose_logits(logits, forbidden, classes, options, values, tokens, norms, parts): of the logits f32[R, V] what `choose` gives
+ * apply_rules(logits, tokens, past, read, rules): applies the rules of runtime/core/logit_rules.h to the logits f32[R, V] of a step that has
+ *   read tokens i32[R] at the positions past i32[R]. The kernel notes them in read i32[R, T], which holds what was read before: a token, or
+ *   -1 - token where an earlier position of the row has it, too. rules are an f64, the repetition penalty, and an i64, the length of the
+ *   n-grams that are not to be repeated, or 0.
+ * choose_logits(logits, forbidden, classes, options, values, tokens, norms, parts): computes from the logits f32[R, V] what `choose` gives
  *   (xf_abi_generate), K being XF_ABI_MOST_CHOSEN; parts f32[R, choose_parts] is memory for what lies between its stages.
- * take_logits(logits, forbidden, classes, tokens, values): of each row its logit of the token that tokens i32[R] says, values f32[R]; -inf where
+ * take_logits(logits, forbidden, classes, tokens, values): values f32[R] become each row's logit of its token in tokens i32[R], -inf where
  *   the row may not choose it.
  * draw(logits, forbidden, classes, values, tokens, norms, sentences, draws, how): draws a token for each open beam of sentences, which are as
- *   advance has them. draws u64[G, K] is what a sentence's random numbers are made of, the same for its K beams. how is an f64, the temperature, an
- *   f64, the share, an i64: of how many best tokens it draws, which values, tokens and norms are what choose_logits has found of, or 0, if it
- *   draws of all, and an f64: how far logits may be from the largest, or -inf. What it has drawn takes the place of the row's first value and
+ *   advance has them. draws u64[G, K] is what a sentence's random numbers are made from, the same for its K beams. how is an f64, the temperature,
+ *   an f64, the share, an i64, from how many of the best tokens it draws, which choose_logits has left in values, tokens and norms, or 0 if it
+ *   draws from all, and an f64, how far logits may be from the largest, or -inf. What it has drawn takes the place of the row's first value and
  *   token. runtime/core/row_sample.h says how. */
 #define XF_ABI_ADVANCED_BEAMS 32
 #define XF_ABI_MOST_CHOSEN 64 /* 2 * XF_ABI_ADVANCED_BEAMS */
@@ -279,9 +279,9 @@ typedef struct xf_abi_gpu {
   uint64_t choose_parts;
 } xf_abi_gpu;
 
-/* A state, kept between steps: of each layer rows of one shape, in row-major order without gaps. A size is what there is room for
- * of a dimension (xf_abi_context.capacities), or constant, and rounded up to a multiple. Moving row a to row b copies the
- * positions in use, along the axis of positions as many together as its multiple says: their elements may be mixed. */
+/* A state, kept between steps: rows of one shape for each layer, in row-major order without gaps. A size is a dimension's capacity
+ * (xf_abi_context.capacities) or a constant, rounded up to a multiple. Moving row a to row b copies the positions in use, along the
+ * axis of positions in units of its multiple: the elements of a unit may be interleaved. */
 typedef struct xf_abi_state {
   xf_abi_range name;
   uint64_t layers;
@@ -425,9 +425,9 @@ typedef struct xf_abi_image {
   xf_abi_predict predict;
 } xf_abi_image;
 
-/* Of what an image has in front of its weights, which are too large to be read when it is opened: `size` bytes, a multiple of 8,
- * without `checksum` itself. An FNV-1a hash of 64-bit words, whose upper half is folded into the lower one: else a change of a word's last byte
- * would stay in the hash's, where two of them often cancel each other out. A change of one word, of however many bits, changes it. */
+/* The checksum of what an image has in front of its weights, which are too large to be read when it is opened: `size` bytes, a multiple of 8,
+ * without `checksum` itself. An FNV-1a hash of 64-bit words, whose upper half is folded into the lower one: otherwise a change of a word's last
+ * byte would stay in the hash's last byte, where two of them often cancel each other out. A change of one word, of however many bits, changes it. */
 static inline uint64_t xf_abi_checksum(const void *image, uint64_t size) {
   uint64_t hash = 0xcbf29ce484222325u;
   for (uint64_t at = 0; at < size; at += 8)

@@ -1,13 +1,13 @@
-// e^x of f64 for x <= 0, of which the host and the GPU's code must have the same bits (compare xf_log.h). It is within 1 ulp.
+// e^x of f64 for x <= 0, for which the host and the GPU's code must have the same bits (compare xf_log.h). It is within 1 ulp.
 #ifndef XF_EXP_H
 #define XF_EXP_H
 
 #include <bit>
 #include <cstdint>
 
-// shifted = x * XF_EXP_LOG2E + XF_EXP_SHIFT rounds x / ln 2 to an integer, which its low bits are, too. Then
-//   e^x = 2^n * xf_exp_of_parts(x, n), n = shifted - XF_EXP_SHIFT,
-// where the bits of shifted, shifted by 52, are added to those of the power. Below XF_EXP_LEAST it counts as 0.
+// shifted = x * kXfExpLog2e + kXfExpShift rounds x / ln 2 to an integer, which its low bits are, too. Then
+//   e^x = 2^n * xf_exp_of_parts(x, n), n = shifted - kXfExpShift,
+// where the bits of shifted, shifted by 52, are added to those of the power. Below kXfExpLeast it counts as 0.
 inline constexpr double kXfExpLog2e = 1.44269504088896338700, kXfExpShift = 0x1.8p52, kXfExpLeast = -708.0;
 
 // Real has +, -, * and / of f64, each rounded; `number` makes one of a double. As FreeBSD's e_exp.c.
@@ -28,7 +28,7 @@ inline double xf_exp(double x) {
   return std::bit_cast<double>(std::bit_cast<int64_t>(power) + (std::bit_cast<int64_t>(shifted) << 52));
 }
 
-// The same of f32, within 2 ulp: shifted = x * XF_SHORT_EXP_LOG2E + XF_SHORT_EXP_SHIFT, whose bits are shifted by 23. Real may be a vector, which
+// The same for f32, within 2 ulp: shifted = x * kXfShortExpLog2e + kXfShortExpShift, whose bits are shifted by 23. Real may be a vector, which
 // crosses no function's boundary.
 inline constexpr float kXfShortExpLog2e = 1.44269504088896341f, kXfShortExpShift = 0x1.8p23f, kXfShortExpLeast = -87.0f;
 

@@ -1,4 +1,4 @@
-// The natural logarithm of f64, of which the host and the GPU's code must have the same bits: the order of operations, for the
+// The natural logarithm of f64, for which the host and the GPU's code must have the same bits: one order of operations, for the
 // runtime's doubles as for values that the compiler emits. It is within 1 ulp.
 #ifndef XF_LOG_H
 #define XF_LOG_H
@@ -7,7 +7,7 @@
 #include <cstdint>
 
 // A normal number x > 0 is fraction * 2^exponent with sqrt(1/2) <= fraction < sqrt(2), by integer operations on its bits:
-//   exponent = (bits - XF_LOG_SQRT_HALF) >> 52 (arithmetic), fraction's bits = bits - (exponent << 52).
+//   exponent = (bits - kXfLogSqrtHalf) >> 52 (arithmetic), fraction's bits = bits - (exponent << 52).
 inline constexpr int64_t kXfLogSqrtHalf = 0x3fe6a09e667f3bcd;
 
 // Real has +, -, * and / of f64, each rounded; `number` makes one of a double. As FreeBSD's e_log.c.

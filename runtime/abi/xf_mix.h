@@ -1,4 +1,4 @@
-// Random numbers as functions of what they are for, of which the host and the GPU's code must have the same: SplitMix64's mixing function (Steele
+// Random numbers as functions of what they are for, the same on the host and in the GPU's code: SplitMix64's mixing function (Steele
 // et al. 2014).
 #ifndef XF_MIX_H
 #define XF_MIX_H
@@ -13,7 +13,7 @@ template <typename Word, typename Number> Word xf_mix(Word seed, Word value, Num
   return z ^ (z >> 31);
 }
 
-// A mixed word's bits above these are a number below 2^53, which this makes one in [0, 1).
+// A mixed word shifted right by the first is an integer below 2^53, which the second scales to [0, 1).
 inline constexpr int kXfUniformShift = 11;
 inline constexpr double kXfUniformUnit = 0x1p-53;
 

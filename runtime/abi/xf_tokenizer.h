@@ -1,10 +1,10 @@
-/* The table that the compiler makes of a tokenizer.json, and the runtime cuts text with as it lies in the image: nothing is built when
- * it is opened. It stands where an image has subwords (xf_abi.h), at a multiple of 8, told apart from SentencePiece models by its
+/* The table that the compiler makes from a tokenizer.json, and that the runtime cuts text with as it lies in the image: nothing is built
+ * when it is opened. It stands where an image has subwords (xf_abi.h), at a multiple of 8, told apart from SentencePiece models by its
  * first bytes.
  *
- * Text becomes tokens so: added tokens that stand in it as they are are taken out; what is left is normalised by the `steps`, one after
- * the other; added tokens that stand in normalised text are taken out; what is left is split into words by the pattern, which are cut into
- * tokens,
+ * Text becomes tokens as follows: added tokens that are found in the text as it is are taken out; the rest is normalised by the `steps`, one
+ * after the other; added tokens that are found in normalised text are taken out; the rest is split into words by the pattern, which are cut
+ * into tokens,
  *   XF_TOKENIZER_BYTE_BPE:  a word's bytes are merged, the pair of the lowest rank first and of equal ones the leftmost,
  *   XF_TOKENIZER_WORDPIECE: each token is the longest that the rest of the word begins with, and those behind the first begin with
  *                           `continuing`. A word without such tokens is unknown,
@@ -55,14 +55,14 @@ enum xf_tokenizer_flag {
   XF_TOKENIZER_DROPS_FIRST = 256   /* U+2581 is nothing in a result's first token */
 };
 
-/* How text is split into words: the regular expressions of the models that brought them up, or at white space, which is in no word then. */
+/* How text is split into words: by the regular expressions of the models that introduced them, or at white space, which is in no word then. */
 enum xf_tokenizer_pattern {
-  XF_TOKENIZER_NO_PATTERN = 0, /* it is not */
+  XF_TOKENIZER_NO_PATTERN = 0, /* it is not split */
   XF_TOKENIZER_GPT2 = 1,
   XF_TOKENIZER_LLAMA3 = 2,     /* numbers have up to three digits; cl100k's is the same */
   XF_TOKENIZER_QWEN2 = 3,      /* each digit is a word */
   XF_TOKENIZER_BERT = 4,       /* at white space, and on both sides of punctuation */
-  XF_TOKENIZER_RUNS = 5,       /* at white space, and between what words are made of and what they are not */
+  XF_TOKENIZER_RUNS = 5,       /* at white space, and between characters of XF_TOKENIZER_WORD and others */
   XF_TOKENIZER_BLANKS = 6      /* at white space */
 };
 
@@ -86,7 +86,7 @@ enum xf_tokenizer_step {
  * rule of the fewest code points that it begins with; where there is none, and in longer ones, each code point becomes what its mapping says. */
 #define XF_TOKENIZER_LONG_CLUSTER 6
 
-/* Of code points. */
+/* The classes of a code point, as bits. */
 enum xf_tokenizer_class {
   XF_TOKENIZER_LETTER = 1,       /* category L */
   XF_TOKENIZER_NUMBER = 2,       /* category N */
@@ -99,7 +99,7 @@ enum xf_tokenizer_class {
   XF_TOKENIZER_MARK = 256
 };
 
-/* Of code points, too: how they make grapheme clusters (Unicode's annex 29). */
+/* How a code point makes grapheme clusters (Unicode's annex 29). */
 enum xf_tokenizer_cluster {
   XF_TOKENIZER_OTHER = 0,
   XF_TOKENIZER_CR = 1,

@@ -8,7 +8,7 @@ namespace xf::rt {
 void beam_search::plan(arena_plan &plan, int64_t beams, int64_t length) {
   nodes_at_ = plan.add(beams * length, sizeof(beam_node));
   open_at_ = plan.add(beams, sizeof(open_beam));
-  // Below K before a step, to which K that end may come; or at the last K that stay open.
+  // Fewer than K before a step, in which K may end, or, in the last one, K stay open.
   finished_at_ = plan.add(2 * beams, sizeof(hypothesis));
   pairs_at_ = plan.add(2 * beams * beams, sizeof(beam_pair));
 }

@@ -4,7 +4,7 @@
 // At each step the 2K best pairs by summed log p are taken (ties: lower beam, then lower token). Of the K best
 // those that end the sentence finish, and the next best take their places. The search stops at K finished
 // hypotheses, without the open ones; at the greatest length the open ones count as finished. A hypothesis of n tokens, the end
-// token included, scores sum / n^alpha. Where results are drawn, or alternatives, each of K
+// token included, scores sum / n^alpha. Where results are drawn, or are alternatives, each of K
 // beams goes on with a token of its own.
 #ifndef RUNTIME_CORE_BEAM_H
 #define RUNTIME_CORE_BEAM_H
@@ -70,8 +70,8 @@ public:
 
   void start(int32_t beams, int32_t max_length, const end_tokens &ends);
 
-  // Takes the best tokens of every open beam b: 2K candidates best[b], of one beam 1, or fewer where there are no more, as rows[b] says.
-  // Returns false when the sentence is done.
+  // Takes the best tokens of every open beam b: best[b] has 2K candidates (with one beam 1), or fewer where there are no more; rows[b]
+  // says how many. Returns false when the sentence is done.
   bool advance(const row_summary *const *rows, const candidate *const *best);
   // The same where each open beam goes on with its own candidates, whatever those of others: K at the first step, then one each.
   bool follow(const row_summary *const *rows, const candidate *const *drawn);
@@ -88,8 +88,8 @@ public:
   const end_tokens &ends() const { return ends_; }
   int32_t finished() const { return finished_count_; }
 
-  // Scores and sorts the finished hypotheses, best first; returns how many there are. `before`: tokens that count beside their own. `more`: null, or what is added to each one's score,
-  // in the order in which finished() has them before.
+  // Scores and sorts the finished hypotheses, best first; returns how many there are. `before`: tokens that count besides their own.
+  // `more`: null, or what is added to each one's score, in the order of finished() before the call.
   int32_t rank(double alpha, int32_t before = 0, const double *more = nullptr);
   const hypothesis &finished(int32_t i) const { return finished_[i]; }
   // Writes the hypothesis' length tokens.

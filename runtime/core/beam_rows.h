@@ -20,7 +20,7 @@ namespace xf::rt {
 // The beams of a slot after a step.
 struct slot_beams {
   int32_t count = 0;               // 0: the slot is free
-  const open_beam *grown = nullptr; // whose parents are the beams before it; null: each is where it was
+  const open_beam *grown = nullptr; // their parents are the beams before the step; null: each is its own
   int64_t positions = 0;           // that the rows hold
 };
 
@@ -32,7 +32,7 @@ public:
 
   // What rows hold is unknown now.
   void forget() { history_.forget(); }
-  // No slot has any.
+  // No slot has rows now.
   void clear() { count_ = 0; }
   // Gives the next row to the one beam of a slot.
   void open(int32_t slot);

@@ -54,7 +54,7 @@ bool read_quota(const std::string &path, long long &quota, long long &period) {
   return std::sscanf(text, "%lld %lld", &quota, &period) >= 1;
 }
 
-// CPUs by quota of the control group at `path` and its parents; `limit` where none is set. The nearest number: with 1.1 CPUs two threads do
+// CPUs by quota of the control group at `path` and its parents; `limit` where none is set. Rounded to the nearest: with 1.1 CPUs two threads do
 // what one does, but both are stopped until each period ends, and one call in twenty takes three times as long.
 int limit_by_quota(std::string path, const std::string &root, bool unified, int limit) {
   while (true) {

@@ -22,7 +22,7 @@ struct isa_support {
 };
 isa_support detect_isa();
 
-// Of each xf_abi_isa.
+// The names of the instruction sets, by xf_abi_isa.
 std::span<const char *const> isa_names();
 const char *isa_name(int isa);
 

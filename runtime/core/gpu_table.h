@@ -41,12 +41,12 @@ struct gpu_table {
 
 gpu_table read_gpu_table(const image_reader &reader, const xf_abi_image &image);
 
-// How many blocks the launch has for these views; 0 where a size is 0. Throws where they or what they share are so many that kernels
-// do not count so far.
+// How many blocks the launch has for these views; 0 where a size is 0. Throws where they, or what they share, are more than kernels
+// can count.
 uint32_t blocks_of(const xf_abi_gpu_launch &launch, const xf_abi_view *views);
 // The launch to take for these views.
 const gpu_launch &choose_launch(const gpu_stage &stage, const xf_abi_view *views);
-// The pair of these kernels, called one after the other with these views; null where there is none, or it does not do for them.
+// The pair of these kernels, called one after the other with these views; null where there is none, or it does not apply to them.
 const gpu_pair *find_pair(const gpu_table &table, size_t row, const xf_abi_view *row_views, size_t product, const xf_abi_view *product_views);
 
 } // namespace xf::rt

@@ -19,19 +19,19 @@ class group_calls {
 public:
   group_calls(session &owner, const sentence_pack &pack) : session_(owner), pack_(pack) {}
 
-  // Of each group the entries are called in this order. `io`: the entry's inputs, then its outputs, with room for all groups. What one gives and
-  // the next one takes is nobody else's: on a device it stays there.
+  // The entries that are called for each group, in this order. `io`: the entry's inputs, then its outputs, with room for all groups. What one
+  // gives and the next one takes nobody else reads: on a device it stays there.
   void add(const entry_info &entry, std::vector<void *> io);
   // The first `count` sentences of the grouping, as these calls take them; `pads`: they may be padded.
   sentence_groups split(grouping &sentences, int64_t count, bool pads) const;
 
-  // Sentences [begin, end) of the groups are called, behind those in front.
+  // Sentences [begin, end), behind those in `front`.
   struct group {
     pack_front front;
     int32_t begin, end;
   };
-  // lay_out writes a group's inputs and dimensions, of several at the same time where threads work alone; `done` is called behind its calls,
-  // before what they wrote is written again. `dims` has all dimensions of the entries that lay_out does not set.
+  // lay_out writes a group's inputs and dimensions, those of several at the same time where threads work alone; `done` is called after the
+  // group's calls, before what they wrote is overwritten. `dims` has all dimensions of the entries that lay_out does not set.
   void run(const sentence_groups &groups, int64_t *dims, function_ref<void(const group &, int64_t *dims)> lay_out,
            function_ref<void(const group &)> done) const;
 

@@ -9,7 +9,7 @@ namespace xf::rt {
 // at 100 to 250 GFLOP/s against four bytes at 15 to 35 GB/s. Narrower types speed up both alike. More threads speed up
 // the arithmetic more than memory.
 static double weight_tokens(int threads) { return 8.0 + 8.0 * threads; }
-// What a call costs beside: kernels too short to be efficient, threads that wait for each other.
+// What a call costs besides: kernels too short to be efficient, threads that wait for each other.
 static double call_tokens(int threads) { return 1.0 + threads; }
 // From 32 tokens on a thread's products are as fast as they get. With 128, what one layer's kernels hand to each other is a part of
 // a second-level cache of 512 KB to 1 MB (a row of 2048 f32 is 8 KB); with 1024 it is not, and encoders are 2 to 8 % slower.
@@ -20,7 +20,7 @@ constexpr int64_t kDeviceTokens = 2048;
 int64_t most_tokens(int threads, bool on_device) { return on_device ? kDeviceTokens : kThreadTokens * threads; }
 
 double call_cost(int64_t tokens, int threads) {
-  // Of groupings with as many calls, the most even one.
+  // Prefers the most even one of groupings with as many calls.
   double uneven = 1e-6 * static_cast<double>(tokens) * static_cast<double>(tokens);
   return std::max(static_cast<double>(tokens), weight_tokens(threads)) + call_tokens(threads) + uneven;
 }

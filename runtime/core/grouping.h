@@ -25,15 +25,15 @@ int64_t most_tokens(int threads, bool on_device);
 // Tokens that each thread must get to work alone.
 constexpr int64_t kApartTokens = 32;
 
-// How sentences of different lengths share a call: not at all, padded to the longest, or behind each other; and then, threads may each
-// have some of their own.
+// How sentences of different lengths share a call: not at all, padded to the longest, or packed back to back; `apart`: packed, and
+// threads may each have groups of their own.
 enum class sharing { equal, padded, packed, apart };
 
 struct sentence_groups {
-  // Of each sentence its place among the lengths, and its length: those of a group behind each other, longest first.
+  // Each sentence's place among the lengths, and its length: those of a group follow each other, longest first.
   std::span<const int32_t> sentences, lengths;
   std::span<const int32_t> ends;    // of the groups, ascending
-  std::span<const int32_t> threads; // of each thread that works alone the end of its groups, ascending; empty: all share each call
+  std::span<const int32_t> threads; // the end of each thread's groups, ascending, where threads work alone; empty: all share each call
 
   int32_t begin(size_t group) const { return group == 0 ? 0 : ends[group - 1]; }
 };

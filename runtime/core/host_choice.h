@@ -30,10 +30,10 @@ public:
   host_choice(session &owner, const model &m, const search_slots &slots, const search_step &step, row_choices &choices, arena_plan &plan);
   void bind(const arena &memory);
 
-  // Of each row whose sentence is due the candidates, from the logits of its last position.
+  // Finds the candidates of each row whose sentence is due, from the logits of its last position.
   void choose(const search_options &options);
-  // Where results are given: the decoder reads them as it reads a prompt, several positions at once, and each position's logits say what the token behind it
-  // is worth. Position n of row r has the choices of row r * positions + n: its token alone, or none where the model rules out all.
+  // Where results are given: the decoder reads them as it reads a prompt, several positions at once, and each position's logits score the
+  // token behind it. Position n of row r has the choices of row r * positions + n: its token alone, or none where the model rules out all.
   void score(const search_options &options);
 
 private:

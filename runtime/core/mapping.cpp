@@ -77,7 +77,7 @@ mapping::mapping(const std::string &path) : name_(path) {
     if (data == MAP_FAILED)
       fail(status::io, "%s: cannot map: %s", path.c_str(), std::strerror(errno));
     // What is not in the page cache yet comes there in huge pages, where the kernel knows how: weights are read again and again,
-    // and by many small ones far slower. Only advice.
+    // far more slowly through many small pages. Only advice.
     madvise(data, range.size, MADV_HUGEPAGE);
     data_ = static_cast<const uint8_t *>(data);
     size_ = range.size;
@@ -143,7 +143,7 @@ const uint8_t *mapping::copy_code(uint64_t offset, uint64_t size) {
   return static_cast<const uint8_t *>(copy);
 }
 
-// A name from the memory map, which writes a newline otherwise.
+// A name from the memory map, which writes newlines as \012.
 static std::string with_newlines(std::string name) {
   constexpr std::string_view kNewline = "\\012";
   for (size_t at = 0; (at = name.find(kNewline, at)) != std::string::npos; ++at)
@@ -178,7 +178,7 @@ std::string file_of_address(const void *address) {
     if (!found.empty())
       return found;
   }
-  // Without the map: of the program itself, dladdr has but the name that it was called by.
+  // Without the map: dladdr knows the program itself only by the name that it was called by.
   Dl_info info, program;
   if (dladdr(address, &info) && info.dli_fname) {
     bool own = dladdr(reinterpret_cast<const void *>(getauxval(AT_PHDR)), &program) && program.dli_fbase == info.dli_fbase;

@@ -83,7 +83,7 @@ kernel_table read_kernels(const image_reader &reader, const xf_abi_kernels &kern
   return result;
 }
 
-// Adds the state's bytes at the model's limits to `total`; later sums are of smaller sizes.
+// Adds the state's bytes at the model's limits to `total`; later sums are of smaller sizes, and cannot overflow.
 void check_state(const image_reader &reader, const xf_abi_state &state, const std::vector<dim_info> &dims,
                  const xf_abi_generate &generate, uint64_t &total) {
   const char *what = "a state has an absurd shape";
@@ -105,7 +105,7 @@ void check_state(const image_reader &reader, const xf_abi_state &state, const st
                    what);
     times(xf_abi_state_size(&state, axis, capacities.data()));
   }
-  // The search takes moved rows to have room for its longest result.
+  // The search assumes that rows which are moved have room for its longest result.
   if (!state.per_sentence && state.positions >= 0)
     reader.require(state.size[state.positions] == -(int64_t{generate.target_dim} + 1), what);
   reader.require(generate.batch >= 0 && generate.beam >= 0, what);
@@ -219,7 +219,7 @@ model::model(std::unique_ptr<mapping> image) : image_(std::move(image)) {
        reader.table<xf_abi_parameter>(header_.parameters, "the table of parameters"))
     parameters_.push_back(read_parameter(reader, parameter, segments, header_.weights.size));
   check_roles(*this);
-  // Last, so that what is wrong has been named if it could be.
+  // Last, so that whatever else is wrong is named first.
   reader.require(xf_abi_checksum(image_->data(), header_.weights.offset) == header_.checksum, "its checksum is another");
   code_ = image_->map_code(header_.code.offset, header_.code.size);
 }

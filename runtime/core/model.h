@@ -17,7 +17,7 @@
 
 namespace xf::rt {
 
-// Whether what a model that generates is given are prompts, which it continues.
+// Whether a model that generates is given prompts, which it continues.
 inline bool takes_prompts(const xf_abi_generate &g) { return g.present && g.encode < 0 && g.begin < 0; }
 
 struct dim_info {
@@ -90,7 +90,7 @@ public:
   // Bytes of a tensor for these dimension values.
   uint64_t bytes(const tensor_info &tensor, const int64_t *dims) const;
   std::string shape_text(const tensor_info &tensor) const;
-  // That end results beside the first.
+  // The tokens that end results besides the first.
   std::span<const int32_t> more_ends() const { return {header_.generate.more_ends, header_.generate.more_ends_count}; }
 
 private:

@@ -18,7 +18,7 @@ namespace xf::rt {
 
 class session;
 
-// How many of a sentence's tokens are of the first of two texts: as far as the first that stand between two of them, these included, or all.
+// How many of a sentence's tokens are of the first of two texts: those up to the first tokens that stand between texts, these included, or all.
 int64_t first_text(const xf_abi_text &text, std::span<const int32_t> ids);
 
 struct predict_layout {
@@ -52,7 +52,7 @@ public:
 
 private:
   const char *refuse(std::span<const int32_t> ids);
-  // Of sentences that wait in the window.
+  // Predicts sentences that wait in the window.
   void predict_groups(const sentence_groups &groups, predict_sink &sink);
 
   const model &model_;

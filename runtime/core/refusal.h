@@ -15,14 +15,14 @@ public:
   const char *too_few_tokens(int64_t count, int64_t least);
   // `what`: "it", or a part of it.
   const char *too_long(const char *what, int64_t count, int64_t most);
-  // Of the first token that is not below `bound` (0: all are); null if there is none.
+  // Names the first token that is negative or not below `bound` (0: all are below); null if there is none.
   const char *unknown_token(std::span<const int32_t> ids, int64_t bound, const char *where = "");
 
 private:
   char text_[160];
 };
 
-// What says whether a sentence is not refused: refuse(sentence) says why it is, and the sink is told.
+// Tells of a sentence whether it is not refused: refuse(sentence) says why it is, and the sink is told.
 template <typename Refuse, typename Sink> auto accepting(Refuse refuse, Sink &sink) {
   return [refuse, &sink](int64_t sentence) {
     const char *problem = refuse(sentence);

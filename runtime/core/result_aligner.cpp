@@ -11,12 +11,12 @@ namespace xf::rt {
 
 namespace {
 
-// What nobody looks at at all counts as this much, so that scores stay finite.
+// A token that is not looked at at all counts as covered by this much, so that scores stay finite.
 constexpr double kLeastCovered = 1e-10;
 
 } // namespace
 
-// Its tensors are encode's, of one sentence.
+// The entry's tensors are encode's, of one sentence.
 align_layout::align_layout(const model &m, const source_layout &source, arena_plan &plan) {
   const xf_abi_generate &g = m.header().generate;
   if (g.align < 0)

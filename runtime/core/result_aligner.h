@@ -18,7 +18,7 @@ struct hypothesis;
 struct slot;
 struct source_layout;
 
-// What the entry's arguments are beside tensors of the source: the target's tokens, and its result.
+// What the entry's arguments are besides tensors of the source: the target's tokens, and its result.
 constexpr int kAlignedArgument = -1, kWeightsArgument = -2;
 
 struct align_layout {
@@ -27,7 +27,7 @@ struct align_layout {
   const entry_info *entry = nullptr; // of one sentence and one result; null: the model does not say
   std::vector<int> arguments;        // indices into the source's tensors, or one of the above
   int64_t least = 1, least_source = 1; // results or target tokens that it needs; source positions
-  bool apart = true;      // whether a sentence of several can be taken out of its tensors, as their rows
+  bool apart = true;      // whether one of several sentences can be taken out of the source's tensors, as their rows
   uint64_t read = 0;      // int32_t[target + 1]: what the decoder reads for a result, and behind it the result's last token
   uint64_t weights = 0;   // float[target][source]
 };
@@ -39,9 +39,9 @@ public:
 
   // Results of this sentence follow.
   void start(int64_t sentence);
-  // Of a result of the slot's sentence; valid until the next one.
+  // The alignment of a result of the slot's sentence; valid until the next one.
   alignment align(const slot &s, const hypothesis &h);
-  // What the sentence's tokens that are no padding have of it: the sum of log min(1, what all of the result look at one).
+  // How well a result covers the sentence's tokens that are no padding: the sum of log min(1, how much all its tokens look at one).
   double coverage(int64_t sentence, const alignment &found) const;
 
 private:

@@ -40,7 +40,7 @@ private:
     return true;
   }
 
-  // What fills a batch can be looked up as the tokens can, in each of the entries (-1: none) that take them. `types`: the input that has
+  // The padding token can be looked up as other tokens can, in each of the entries (-1: none) that take them. `types`: the input that has
   // their types, or -1.
   void check_pad(std::initializer_list<int32_t> entries, int32_t pad, int32_t types = -1) const {
     const tensor_info *tokens = nullptr;

@@ -13,14 +13,14 @@
 
 namespace xf::rt {
 
-// Of a row with so many candidates, from its xf.norms (xf_abi.h); `sums`: whether these have a sum.
+// The summary of a row with `count` candidates, from its xf.norms (xf_abi.h); `sums`: whether these have a sum.
 inline row_summary summary_of(int32_t count, const float *norms, bool sums) {
   return {count, !std::isnan(norms[0]), sums ? static_cast<double>(norms[0]) + xf_log(static_cast<double>(norms[1])) : 0.0};
 }
 
 class row_choices {
 public:
-  // Twice as many of each row as a sentence has `beams`.
+  // For twice as many candidates of each row as a sentence has `beams`.
   row_choices(arena_plan &plan, int64_t rows, int64_t beams)
       : beams_(beams), candidates_at_(plan.add(rows * 2 * beams, sizeof(candidate))), summaries_at_(plan.add(rows, sizeof(row_summary))),
         summaries_of_(static_cast<size_t>(beams)), candidates_of_(static_cast<size_t>(beams)) {}
@@ -32,7 +32,7 @@ public:
   row_summary &summary(int64_t row) { return summaries_[row]; }
   candidate *candidates(int64_t row) { return candidates_ + row * 2 * beams_; }
 
-  // Those of a sentence's beams, as beam_search takes them; valid until the next call.
+  // The choices of a sentence's beams, as beam_search takes them; valid until the next call.
   struct of_beams {
     const row_summary *const *summaries;
     const candidate *const *candidates;

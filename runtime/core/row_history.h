@@ -9,7 +9,7 @@
 
 namespace xf::rt {
 
-// Of each row and position that a step has written, a number that no other has; copies take it along.
+// Each position of a row that a step has written gets a number that no other has; copies take it along.
 class row_history {
 public:
   row_history(arena_plan &plan, int64_t rows, int64_t positions);

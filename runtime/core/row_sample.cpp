@@ -16,7 +16,7 @@ namespace xf::rt {
 namespace {
 
 constexpr int64_t kBlock = 512; // columns whose weights are added up together
-constexpr int kSteps = 1024;    // of logits, from the largest candidate's to the least one's
+constexpr int kSteps = 1024;    // that logits are divided into, from the largest candidate's to the least one's
 
 // Best first, ties to the lower token.
 bool is_better(const candidate &x, const candidate &y) { return x.logit != y.logit ? x.logit > y.logit : x.token < y.token; }
@@ -61,7 +61,7 @@ private:
   XF_INLINE f32 weight(f32 v) const { return exp_negative<Set>((v - top_) * scale_); }
   XF_INLINE double weight(const candidate &c) const { return xf_exp((static_cast<double>(c.logit) - top_) / how_.temperature); }
   XF_INLINE bool is_near(float logit) const { return logit - top_ >= least_distance_; }
-  // The weight of those that are near, and 0 of others.
+  // The weights of logits that are near the largest, 0 for others.
   XF_INLINE f32 near_weight(f32 v) const {
     using u32 = typename Set::u32;
     const typename Set::i32 are_near = v - top_ >= least_distance_;
@@ -101,7 +101,7 @@ private:
     return best_;
   }
 
-  // A logit that each of the `top_k` best reaches: so many blocks have one that does.
+  // A logit that each of the `top_k` best reaches: as many blocks have one that does.
   XF_INLINE float least_of_best() const {
     constexpr int64_t kFew = 64;
     int32_t blocks = 0;
@@ -116,7 +116,7 @@ private:
   // among the fewest that have the share p.
   XF_INLINE float least_of_share() const {
     double weight = (1.0 - how_.top_p) / static_cast<double>(size_) * weight_of_all<false>();
-    return static_cast<float>(top_ + (std::log(weight) - 0.01) * how_.temperature); // less by more than roundings
+    return static_cast<float>(top_ + (std::log(weight) - 0.01) * how_.temperature); // lowered by more than rounding errors
   }
   XF_INLINE void collect(float least) {
     count_ = 0;
@@ -144,8 +144,8 @@ private:
     return best_[drawn];
   }
 
-  // Candidates may be most of a large vocabulary: the weight of each step of logits says in which one a running sum of weights, best first,
-  // reaches something, and only that one's candidates are put in order.
+  // Candidates may be most of a large vocabulary. So weights are added up by steps of logits: these sums say in which step a running sum of
+  // weights, best first, passes a goal, and only that step's candidates are sorted.
   XF_INLINE void weigh_steps() {
     float least = top_;
     for (int64_t i = 0; i < count_; ++i)
@@ -176,13 +176,13 @@ private:
       sum += weight;
     return sum;
   }
-  // Leaves of the candidates those that are near.
+  // Keeps the candidates that are near.
   XF_INLINE void leave_near() {
     count_ = std::partition(best_, best_ + count_, [&](const candidate &c) { return is_near(c.logit); }) - best_;
     weigh_steps();
   }
 
-  // Leaves of the candidates, best first, the fewest that have the share `top_p` of `all`, or all of them. Returns their weight.
+  // Keeps the fewest candidates, best first, that have the share `top_p` of `all`, or all of them. Returns their weight.
   XF_INLINE double keep_share(double all) {
     double goal = how_.top_p * all, sum = 0;
     int step = 0;

@@ -9,7 +9,7 @@
 
 namespace xf::rt {
 
-// Of all tokens the `top_k` best; of these the fewest, best first, that have together at least the share `top_p` of their
+// Which tokens are drawn from: the `top_k` best; of these the fewest, best first, that have together at least the share `top_p` of their
 // probability (Holtzman et al. 2020, "The curious case of neural text degeneration"); and of these only those that are at least `min_p`
 // times as probable as the best (Nguyen et al. 2024, "Turning up the heat"). Probabilities are proportional to e^(logit / temperature).
 struct sampling {
@@ -18,7 +18,7 @@ struct sampling {
   double top_p = 1.0;
   double min_p = 0.0;
 
-  // How far a token's logit may be from the best one's, which is at least 0, below it: what min_p leaves, by one subtraction of f32.
+  // What a token's logit minus the best one's, one subtraction of f32, is at least for min_p to keep it: 0 or less.
   float least_distance() const;
 };
 

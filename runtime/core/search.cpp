@@ -171,8 +171,8 @@ int64_t searcher::positions() const {
   return positions;
 }
 
-// How many tokens of a sentence a step may read at once. There is room for the logits of as many rows as a search may have, at one position each,
-// where another step chooses as a rule.
+// How many tokens of a sentence a step may read at once. Where another step chooses as a rule, there is room for the logits of as many rows as a
+// search may have, at one position each.
 int64_t searcher::readable(const slot &s) const {
   int64_t left = s.prefix_length - s.prefix_used;
   if (!options_->has_targets())
@@ -191,7 +191,7 @@ void searcher::step() {
       end_step(number, !s.failed && s.beams.take(pairs.data(), static_cast<int32_t>(pairs.size())));
     });
   } else if (layout_.step.chooses && !(host_chooses() && slots_.any_due())) {
-    // So it is, too, where no row is to choose anything: the vocabulary is left out.
+    // Also where no row has to choose anything: the vocabulary is left out then.
     step_.choose(choices_);
     advance();
   } else if (options_->has_targets()) {
@@ -205,7 +205,7 @@ void searcher::step() {
   move_rows(session_, slots_.regroup(ahead));
 }
 
-// What the tokens that are given are worth at the positions that the step reads.
+// Scores the tokens that are given, at the positions that the step reads.
 void searcher::score() {
   if (device_choice_) {
     device_choice_->score(step_.dims(), step_.io(/*of_logits=*/true), step_.positions(), slots_, *options_, choices_);
@@ -230,8 +230,8 @@ void searcher::advance() {
   });
 }
 
-// Each goes on with one token, but for the first step, where all begin: not with tokens that nothing is written of, whose results would
-// read as others do.
+// Each alternative goes on with one token. In the first step all begin, but not with tokens that are not written: their results would read
+// as others do.
 void searcher::keep_alternatives(const beam_search &beams, int32_t row) {
   bool begins = beams.produced() == 0;
   int32_t wanted = begins ? options_->beam : 1, kept = 0;

@@ -1,8 +1,8 @@
 // Search: sentences in, hypotheses out. Sentences are taken in windows, longest first; those of a batch step
 // together, one row of the step entry for each open beam, and waiting sentences take the slots of finished ones.
 //
-// The searcher says what happens when; what it is made of has a class each: sentences enter through the source, are searched in slots, by steps, of which
-// rows have choices, and leave as results.
+// The searcher says what happens when; its parts have a class each: sentences enter through the source, are searched in slots, by steps
+// whose rows have choices, and leave as results.
 #ifndef RUNTIME_CORE_SEARCH_H
 #define RUNTIME_CORE_SEARCH_H
 
@@ -48,7 +48,7 @@ private:
   // `batch`: sentences at once; 0: as many as are worth it.
   void start_call(const search_options &options, search_sink &sink, int64_t batch);
   int64_t default_batch() const;
-  // What the decoder of a sentence whose tokens these are is given behind its start token.
+  // What a sentence's decoder is given behind its start token; `ids` are the sentence's tokens.
   std::span<const int32_t> given(int64_t sentence, std::span<const int32_t> ids) const {
     return source_.has_tokens() ? options_->prefix_of(sentence) : ids;
   }

@@ -27,7 +27,7 @@ void search_check::options(const search_options &o) const {
   if (o.min_length > 0 && o.max_length > 0 && o.min_length > o.max_length)
     fail(status::invalid_argument, "the minimum length %d is above the maximum length %d", o.min_length,
          o.max_length);
-  // Beyond, powers of lengths may leave the range of numbers.
+  // Beyond these, powers of lengths may overflow.
   if (!(o.length_penalty >= -20.0 && o.length_penalty <= 20.0))
     fail(status::invalid_argument, "the length penalty must be between -20 and 20, not %g", o.length_penalty);
   if (o.allowed && (source.tokens < 0 || o.allowed->target() != layout_.step.vocabulary))

@@ -1,4 +1,4 @@
-// What a search is asked for beside its sentences.
+// What a search is asked for besides its sentences.
 #ifndef RUNTIME_CORE_SEARCH_OPTIONS_H
 #define RUNTIME_CORE_SEARCH_OPTIONS_H
 
@@ -23,7 +23,7 @@ struct search_options {
   double coverage_penalty = 0.0; // added to a score for each source token: this times log min(1, what the result's tokens look at it in all)
   std::span<const int32_t> suppress;
   const shortlist *allowed = nullptr; // what sentences may be translated with; null: everything
-  std::span<const int32_t> ends;      // tokens that end a result, beside the model's
+  std::span<const int32_t> ends;      // tokens that end a result, besides the model's
   double repetition_penalty = 1.0;    // logit_rules.h
   int32_t no_repeat_ngram = 0;        // 0: anything may be repeated
   bool samples = false;               // `beam` results are drawn instead of searched for
@@ -34,7 +34,7 @@ struct search_options {
   std::span<const int32_t> prefix;
   token_rows prefixes;
   bool prefix_counts = false; // in the length that a score is divided by
-  // Of each sentence the result, which is not searched for but scored.
+  // Each sentence's result, which is then not searched for but scored.
   token_rows targets;
   // Told of each token of a search with one beam as soon as it is chosen.
   void (*on_token)(void *context, int64_t sentence, int32_t token) = nullptr;
@@ -50,11 +50,11 @@ struct search_options {
   bool has_targets() const { return targets.offsets != nullptr; }
   // Whether tokens are chosen from whole rows of logits.
   bool wants_logits() const { return samples || has_targets() || changes_logits(); }
-  // Whether by what a row has read.
+  // Whether logits are changed by what a row has read.
   bool changes_logits() const { return repetition_penalty != 1.0 || no_repeat_ngram > 0; }
   bool aligns() const { return alignments || coverage_penalty != 0.0; }
   bool wants_scores() const { return scores || beam > 1 || has_targets(); }
-  // Candidates that are asked of every row. What ends leaves its place to the next best, and the only alternative leaves its own to what follows the
+  // How many candidates are asked of every row. A beam that ends leaves its place to the next best; a single alternative may have to pass over the
   // start token and padding.
   int32_t candidates() const { return beam > 1 ? 2 * beam : alternatives ? 3 : 1; }
   // Whether each of several results goes on by itself, whatever the others are worth.

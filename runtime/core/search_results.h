@@ -17,7 +17,7 @@ public:
   search_results(session &owner, const model &m, const search_layout &layout, search_source &source);
   void bind(const arena &memory);
 
-  // Of a slot's sentence; `ends`: the tokens that end a result.
+  // Tells the results of a slot's sentence; `ends`: the tokens that end a result.
   void tell(slot &s, const search_options &options, const end_tokens &ends, search_sink &sink);
 
 private:

@@ -21,9 +21,9 @@ struct slot {
   int64_t sentence = -1; // -1: free
   int64_t past = 0;      // positions in the states
   int32_t min_length = 0;
-  // Tokens that are read before any is chosen, of which so many are given before the result: all, but for a result that is scored.
+  // Tokens that are read before any is chosen; `given` of them come before the result: all, unless a result is scored.
   int32_t prefix_length = 0, prefix_used = 0, given = 0;
-  uint64_t draws = 0; // what its random numbers are made of
+  uint64_t draws = 0; // what its random numbers are made from
   bool due = false;   // the last step gave logits to choose from
   bool failed = false;
   int32_t *prefix = nullptr; // the start token first
@@ -32,8 +32,8 @@ struct slot {
   bool is_free() const { return sentence < 0; }
   bool may_end() const { return beams.produced() >= min_length; }
   void give(int32_t token) { prefix[prefix_length++] = token; }
-  // Of the last positions that were read, of which this is one: which token of a result that is scored it says the worth of; negative: one that is
-  // given before the result.
+  // Which token of a scored result the logits at `position`, one of the last `positions` that were read, score; negative: a token that is given
+  // before the result.
   int64_t scored(int64_t position, int64_t positions) const { return prefix_used - positions + position + 1 - given; }
 };
 
@@ -48,7 +48,7 @@ public:
   // `forbidden` is memory for all token_classes, of `words` words each.
   void bind(const arena &memory, uint32_t *forbidden, int64_t words);
 
-  // All are free, of which a search takes `count` at most. The last one may have stopped in the middle.
+  // Frees all slots, of which this search takes `count` at most. The last search may have stopped in the middle.
   void start(int32_t count, std::span<const int32_t> suppressed, const shortlist *allowed, const end_tokens &ends);
   // Takes a free slot, and the next row.
   slot &open(int32_t number, int64_t sentence, std::span<const int32_t> source);
@@ -71,19 +71,19 @@ public:
   std::span<const int32_t> rows_of(int32_t number) const { return {rows_.of(number), static_cast<size_t>(at(number).beams.open())}; }
   // A device has moved the rows of a slot itself.
   void set_rows(int32_t number, std::span<const int32_t> rows);
-  // The token that a row reads next but `ahead`; only what is given is known ahead.
+  // The token that a row reads `ahead` positions after its next one; only given tokens are known ahead.
   int32_t next_token(int32_t row, int64_t ahead) const;
   // All tokens that the decoder has read for a row, its start token first: written to `tokens`.
   std::span<const int32_t> tokens_read(int32_t row, int32_t *tokens) const;
   // A step reads so many positions of each row.
   void read(int64_t positions);
-  // Finds rows for the beams, dense again, and returns the moves of their states. `have_moved`: they are those after the step, not those of
-  // their parents.
+  // Finds rows for the beams, dense again, and returns the moves of their states. `have_moved`: their rows are those after the step already,
+  // not those of their parents.
   std::span<const row_move> regroup(bool have_moved);
 
   // What a row may choose now.
   int32_t class_of(int32_t row) const;
-  // Of results that are given: what a row says the worth of at one of the last `positions` positions that it has read, if anything.
+  // Where results are given: the token that a row scores at one of the last `positions` positions that it has read, if any.
   std::optional<scored_target> target_of(int32_t row, int64_t position, int64_t positions, const token_rows &targets) const;
   const token_classes &classes() const { return classes_; }
 
@@ -97,7 +97,7 @@ private:
   std::vector<slot> slots_;
   beam_rows rows_;
   token_classes classes_;
-  std::vector<slot_beams> after_; // a step
+  std::vector<slot_beams> after_; // of each slot, after a step
   int64_t prefix_capacity_;
   uint64_t prefixes_at_;
   int32_t count_ = 0, taken_ = 0;

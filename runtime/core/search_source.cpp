@@ -56,7 +56,7 @@ int64_t search_source::joining(int64_t free, bool fresh) {
   // The first sentence of a window is its longest.
   if (fresh)
     length_ = window.length(0);
-  // At their own lengths all may; without other sentences to keep company, any shorter one may come along.
+  // Where sentences keep their own lengths, all may start; where no others are searched, any shorter one may join.
   bool any = !has_tokens() || g_.ragged_source || (fresh && g_.pad >= 0);
   int64_t count = 0;
   while (count < std::min(free, window.waiting()) && (any || may_join(window.length(count))))
@@ -122,7 +122,7 @@ int32_t search_source::given_id(int64_t sentence, int64_t position) const {
 std::span<const int32_t> search_source::given_ids(int64_t sentence) {
   if (!has_tokens())
     return {};
-  // The place of tokens that are not given is free.
+  // The memory for tokens that the caller does not give is free.
   auto *copy = static_cast<int32_t *>(own_[layout_.tokens]);
   for (int64_t i = 0; i < given_length(); ++i)
     copy[i] = given_id(sentence, i);

@@ -21,7 +21,7 @@ public:
   search_source(session &owner, const model &m, source_layout &layout);
   void bind(const arena &memory);
 
-  // Whether tokens fill an input of it.
+  // Whether tokens fill one of its inputs.
   bool has_tokens() const { return layout_.tokens >= 0; }
 
   // The sentences that wait; none does where the caller gives them all at once.
@@ -44,19 +44,19 @@ public:
   // Sentence i of them starts in slot i.
   void start_given();
 
-  // The dimensions of a step of the sentences in the slots, but for its rows and positions.
+  // Sets the dimensions of a step of the sentences in the slots, but for its rows and positions.
   void set_dims(int64_t *dims) const;
 
-  // Takes a sentence that is done apart from the others; `dims` are its own. Those of a window are encoded again, as others have taken the place of their
-  // tensors since.
+  // Takes a sentence that is done apart from the others; `dims` are its own. One of a window is encoded again, as others have taken the
+  // place of its tensors since.
   void take_apart(int64_t sentence, int64_t *dims);
-  // What a tensor has of that sentence, whose own dimensions these are.
+  // That sentence's part of a tensor; `dims` are its own.
   void *tensor_of(int64_t sentence, int tensor, const int64_t *dims) const;
   bool is_padding(int64_t sentence, int64_t position) const;
 
   // The width of the encoder's rows.
   int64_t encoding_width() const;
-  // Tells those rows of each sentence that `accepts`.
+  // Tells `sink` the encoder's rows of each sentence that `accepts` holds for.
   void encode(const token_rows &rows, function_ref<bool(int64_t sentence)> accepts, predict_sink &sink);
 
 private:

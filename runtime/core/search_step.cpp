@@ -72,7 +72,7 @@ void search_step::set_longest(int64_t longest) {
   dims_[g_.target_dim] = longest;
 }
 
-// How many candidates of each row, whether its normaliser, and of which tokens.
+// Asks for candidates of each row: how many, from which tokens, and whether with its normaliser.
 void search_step::ask(const search_slots &slots, const search_options &options) {
   // Steps that follow each other on a device have tensors of one size.
   int32_t classes = session_.executor() ? slots.classes().count(slots.count()) : 1;

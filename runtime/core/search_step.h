@@ -27,12 +27,12 @@ public:
   // Positions of each row.
   int64_t positions() const { return positions_; }
   const int64_t *dims() const { return dims_.data(); }
-  // Of the entry that chooses, if there is one, or of the one that gives logits.
+  // The arguments of the entry that chooses, if there is one, or of the one that gives logits.
   void *const *io(bool of_logits) const { return of_logits ? plain_io_.data() : io_.data(); }
 
-  // All rows of the slots read so many of their next tokens; the slots are moved on.
+  // Prepares a step in which all rows of the slots read their next `positions` tokens; the slots are moved on.
   void prepare(search_slots &slots, const search_source &source, const search_options &options, int64_t positions);
-  // Each row is to have one candidate, behind prepare().
+  // After prepare(): asks for one candidate of each row.
   void want_one();
   // The most positions that a row holds after the step.
   void set_longest(int64_t longest);

@@ -12,8 +12,8 @@
 
 namespace xf::rt {
 
-// What lies in front of a call's sentences, where calls of the same time are laid out behind each other: so many sentences and tokens, and
-// in padded tensors each sentence's tokens are so many.
+// What lies in front of a call's sentences, where calls of the same time are laid out behind each other: how many sentences and tokens, and
+// in padded tensors `longest` tokens for each sentence.
 struct pack_front {
   int64_t sentences = 0, tokens = 0, longest = 0;
 };
@@ -27,7 +27,7 @@ public:
   // Null where there is none.
   const entry_info *entry() const { return entry_; }
 
-  // Lays out `count` sentences, of which ids(b) gives the tokens, and what they count of dimensions. `lengths` are descending;
+  // Lays out `count` sentences, of which ids(b) gives the tokens, and sets the dimensions that they determine. `lengths` are descending;
   // behind a sentence's own tokens is padding. `padded` is the entries' input [B, S], or [S, B], from the call's first sentence on.
   template <typename F>
   void lay_out(const pack_front &front, int64_t count, const int32_t *lengths, int32_t pad, int32_t *padded, int64_t *dims, F ids) const {
@@ -46,7 +46,7 @@ public:
       tokens += lengths[b];
     }
   }
-  // Where an entry that gives a row for each token has those of sentence b of a call: the first, and how far it is to the next.
+  // Where a result with a row for each token has those of sentence b of a call: the first, and how far it is to the next.
   int64_t first_row(const pack_front &front, int64_t b, int64_t longest) const {
     return entry_ ? front.tokens + spans_[2 * (front.sentences + b)] : sequence_first_ ? b : b * longest;
   }

@@ -23,10 +23,10 @@ public:
 
   // There are no rows, and none waits.
   void clear() { rows_ = nullptr, count_ = next_ = 0; }
-  // Of the rows from `first` on as many as a window has are looked at: those that `accepts` wait now, and no others. Returns where the next
-  // window begins.
+  // Looks at a window of the rows from `first` on: those that `accepts` holds for wait now, and no others. Returns where the next window
+  // begins.
   int64_t start(const token_rows &rows, int64_t first, function_ref<bool(int64_t sentence)> accepts);
-  // Those that `accepts` of all rows, in batches: calls f(count) for the `count` of them, at most `most`, that wait in front.
+  // Takes all rows that `accepts` holds for in batches: calls f(count) for the first `count` of them, at most `most`, that wait.
   template <typename F> void for_batches(const token_rows &rows, int64_t most, function_ref<bool(int64_t sentence)> accepts, F f) {
     for (int64_t next = 0; next < rows.count;) {
       next = start(rows, next, accepts);

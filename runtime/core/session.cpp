@@ -61,7 +61,7 @@ memory_bound memory_of(const model &m) {
     search_layout layout(m, search);
   if (header.predict.present)
     predict_layout layout(m, search);
-  search.add(0, 1); // what follows begins with a line
+  search.add(0, 1); // what follows begins at a cache line
   uint64_t scratch = scratch_stride(m) + (header.generate.present ? choice_scratch(m).bytes : 0);
   return {header.weights.size, whole_pages(state_layout(m).bytes), workspace_stride(m), scratch, search.bytes(), works_apart(m)};
 }
@@ -126,7 +126,7 @@ void session::make_room(const state_room &room) {
   if (executor_)
     return;
   wanted_states_.lay_out(*model_, room);
-  // What is there will do unless it spreads over far more memory.
+  // A layout with room enough is kept unless it spreads over far more memory.
   if (states_.room.covers(room) && states_.bytes / 2 <= wanted_states_.bytes)
     return;
   std::swap(states_, wanted_states_);
@@ -146,7 +146,7 @@ void session::call(const entry_info &entry, const int64_t *dims, void *const *io
   pool_.run([&](int thread) { plan_of(entry)(&contexts_[thread].context); });
 }
 
-// Whether rows are what is outermost in all tensors that have them, and are enough for all threads.
+// Whether rows are the outermost dimension of all tensors that have them, and enough for all threads.
 bool session::can_split(const entry_info &entry, const int64_t *dims) const {
   int rows = model_->header().generate.batch_dim;
   if (dims[rows] < int64_t(rows_apart_) * pool_.size())

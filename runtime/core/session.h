@@ -25,7 +25,7 @@ struct session_options {
   int isa = -1;    // -1: the best
   device_kind device = device_kind::best;
   thread_source source;
-  // Of a search's steps: rows that each thread must get to work alone, and rows that it then takes at once (see session::step). With more,
+  // In a search's steps: rows that each thread must get to work alone, and rows that it then takes at once (see session::step). With more,
   // what kernels hand to each other leaves the second-level cache (compare grouping.cpp).
   int rows_apart = 16, rows_at_once = 128;
 };
@@ -46,7 +46,7 @@ memory_bound memory_of(const model &m);
 // Calls of one thread alone, while others do the same: each with a workspace of its own, and without waiting for the others.
 class lone_caller {
 public:
-  // By number in the model's table: of the calls, and for the caller to find with what is in front of a call's part of a tensor.
+  // Dimensions by number in the model's table: those of the calls, and those of what is in front of a call's part of a tensor, for the caller.
   int64_t *dims() { return dims_; }
   int64_t *front() { return front_; }
   // `io`: inputs, then outputs, of which offset(tensor) says how many bytes are in front of the call's part. `first_row`: of a STEP, which

@@ -34,7 +34,7 @@ struct state_layout {
   // For the model's limits.
   explicit state_layout(const model &m);
   // Again for another room within the limits; allocates nothing. What lies there need not be cleared: each data type has a range
-  // of its own, so what an earlier search left are numbers, as plans may read them of positions that they have not written.
+  // of its own, so an earlier search left valid numbers, which plans may read at positions that they have not written.
   void lay_out(const model &m, const state_room &wanted);
 
   state_room room;

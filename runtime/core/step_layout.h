@@ -10,11 +10,11 @@
 
 namespace xf::rt {
 
-// Positions of prompts that one call of the step takes: of each row so many, and more of few rows, up to so many of all together, as
-// products of 32 tokens read their weights too often.
+// Positions of prompts that one call of the step takes: kPromptChunk of each row, and of few rows more, up to kPromptTokens of all together,
+// as products of 32 tokens read their weights too often.
 constexpr int64_t kPromptChunk = 32, kPromptTokens = 256;
 
-// Places of what a step that chooses takes and gives beside the plain step's arguments, among its inputs and outputs.
+// Places of what a step that chooses takes and gives besides the plain step's arguments, among its inputs and outputs.
 struct choice_places {
   int forbidden, classes, options, values, tokens, norms;
 };

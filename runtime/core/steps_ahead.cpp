@@ -14,7 +14,7 @@ bool steps_ahead::serves(const search_options &options) const {
   if (options.beam > XF_ABI_ADVANCED_BEAMS)
     return false;
   bool all = true;
-  // A sentence begins with one beam, and with few tokens to choose from may keep few. Those that go on apart do so once they are there.
+  // A sentence begins with one beam, and with few tokens to choose from may keep few. Beams that go on apart do so from the second step on.
   slots_.for_each([&](int32_t, const slot &s) {
     bool is_open = (s.beams.open() == options.beam && !options.alternatives) || (options.apart() && s.beams.produced() > 0);
     all &= s.prefix_length - s.prefix_used <= 1 && is_open;

@@ -13,10 +13,10 @@ namespace xf::rt {
 
 class thread_places {
 public:
-  // Binds each worker to a CPU of its own, which is not the calling thread's, if this may use just as many CPUs as there are threads:
-  // these and itself. Otherwise the kernel has the choice.
+  // Binds each worker to a CPU of its own, other than the calling thread's, if that thread may use exactly as many CPUs as there are
+  // threads: the workers and itself. Otherwise the kernel has the choice.
   void take(std::span<std::thread> workers);
-  // For the calling thread, which is on a CPU that the kernel chose: a worker that is bound to it gets the one where the caller was.
+  // Makes room for the calling thread on the CPU that the kernel chose for it: a worker bound to that CPU gets the one where the caller was.
   void make_room(std::span<std::thread> workers);
 
 private:

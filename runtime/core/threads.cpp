@@ -21,8 +21,8 @@ long futex(std::atomic<uint32_t> *word, int operation, uint32_t value) {
                  nullptr, 0);
 }
 
-// While it lives, threads that start leave the process's signals to the program's own. What a thread does wrong stays its own, and
-// profilers see all threads.
+// While it lives, threads that start leave the process's signals to the program's own threads. Signals of a thread's faults stay its
+// own, and profilers see all threads.
 class hidden_signals {
 public:
   hidden_signals() {
@@ -141,7 +141,7 @@ void thread_pool::barrier() {
     all.arrived.store(0, std::memory_order_relaxed);
     all.phase.advance();
   } else if (all.phase.wait(phase, spinning_) && pthread_equal(pthread_self(), caller_)) {
-    all.places.make_room(all.workers); // it may have been woken where the last one is
+    all.places.make_room(all.workers); // the caller may have been woken on the CPU of the thread that arrived last
   }
 }
 

@@ -102,7 +102,7 @@ private:
   const thread_source source_;
   job function_ = nullptr;
   void *argument_ = nullptr;
-  std::unique_ptr<crew> crew_; // of this process, but behind a fork(), until the next job
+  std::unique_ptr<crew> crew_; // of this process, except after a fork() until the next job
   pthread_t caller_{}; // while a job runs
 };
 

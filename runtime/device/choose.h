@@ -12,7 +12,7 @@ namespace xf::rt {
 
 enum class device_kind { best = 0, cpu = 1, cuda = 2, emulator = 3 };
 
-// Of each kind.
+// The names of the kinds.
 std::span<const char *const> device_names();
 
 // The device of that kind for the model, null for the CPU. The best is a GPU where there is one that can run it and the model has code

@@ -1,4 +1,4 @@
-// A device beside the CPU: memory of its own, and copies and kernels that it works off in the order in which they are asked for.
+// A device besides the CPU: memory of its own, and copies and kernels that it works off in the order in which they are asked for.
 #ifndef RUNTIME_DEVICE_DEVICE_H
 #define RUNTIME_DEVICE_DEVICE_H
 
@@ -23,8 +23,8 @@ public:
     virtual ~program() = default;
     virtual uint8_t *weights() const = 0;
   };
-  // Takes a module's text, and memory for weights. Where devices share programs, another device of the kind may use it, and when
-  // this one is gone, too; else it must not outlive the device.
+  // Loads a module's text, and takes memory for weights. Where devices share programs, another device of the kind may use the program,
+  // even when this one is gone; else it must not outlive the device.
   virtual std::shared_ptr<program> load(std::string_view ptx, const std::vector<std::string> &functions, uint64_t weight_bytes) = 0;
   virtual bool shares_programs() const = 0;
   // Function `number` of the launches that follow is functions[number] of that program, which the device keeps.
@@ -41,8 +41,8 @@ public:
   virtual void release_host(uint8_t *memory) = 0;
 
   // These return at once. Until they have been waited for, memory of the host that they read must not be changed, and what
-  // they write is not there. What goes wrong with a kernel may be thrown by any later function. There
-  // may be no bytes.
+  // they write is not there. What goes wrong with a kernel may be thrown by any later function. `bytes`
+  // may be 0.
   virtual void upload(uint8_t *to, const void *from, uint64_t bytes) = 0;
   virtual void download(void *to, const uint8_t *from, uint64_t bytes) = 0;
   // Sets bytes to 0.

@@ -166,7 +166,7 @@ candidate_places device_search::candidates() const {
   return {output(at.values), output(at.tokens), output(at.norms), input(at.options), input(at.classes), layout_.most};
 }
 
-// As the host would, it decides, moves rows of states, and sets what the next step is told.
+// Lets the device decide as the host would, move rows of states, and set what the next step is told.
 void device_search::advance() {
   int64_t moves = sentences_ * beams_;
   candidate_places found = candidates();

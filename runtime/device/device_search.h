@@ -22,7 +22,7 @@ struct step_layout;
 // have been moved already. Lasts until the next step is started.
 struct device_decision {
   std::span<const beam_pair> pairs;
-  bool failed; // there are numbers that are none
+  bool failed; // a logit is +inf or NaN
   const int32_t *rows;
 };
 
@@ -34,19 +34,19 @@ public:
   // Takes memory for the model's limits.
   device_search(device_executor &executor, const step_layout &layout, logit_choice &logits);
 
-  // Begins with a step whose arguments these are, of the entry that chooses or, `by_logits`, of the one that gives logits. Sentences are those of
-  // the slots that are taken, whose rows are all there are, of each as many as beams are asked for (at most XF_ABI_ADVANCED_BEAMS), or are left
-  // where they go on apart. `io` must not be changed before the last step that is started has been finished.
+  // Begins with a step whose arguments these are, of the entry that chooses or, `by_logits`, of the one that gives logits. The sentences are those
+  // of the slots that are taken. There are no rows but theirs, for each as many as beams are asked for (at most XF_ABI_ADVANCED_BEAMS), or as are
+  // left where beams go on apart. `io` must not be changed before the last step that is started has been finished.
   void begin(const int64_t *dims, void *const *io, bool by_logits, const search_slots &slots, const search_options &options);
-  // The next step, `dims` of which differ in nothing that arguments have. At most kAhead are under way.
+  // Starts the next step, whose `dims` give the arguments the same sizes. At most kAhead are under way.
   void start(const int64_t *dims);
   // Waits for the oldest step that has been started.
   void finish();
-  // Of that step.
+  // What that step has decided of a sentence.
   device_decision decision(size_t sentence);
 
 private:
-  // What lies where in the memory for a search, of which the last two are what the host is told.
+  // The layout of the memory for a search, of which the last two parts are what the host is told.
   struct places {
     places(int64_t sentences, int64_t beams, int64_t end_words);
     int64_t words, decided_words; // of a sentence

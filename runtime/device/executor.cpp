@@ -53,7 +53,7 @@ device_executor::device_executor(std::shared_ptr<const model> m, std::unique_ptr
   state_memory_ = {*device_, states_.bytes};
   write_places(states_, state_memory_.get(), state_places_);
   workspace_ = {*device_, header.workspace_bytes};
-  // Masked keys behind a sentence's last position are read before they are written: as on the CPU they are finite.
+  // Masked keys behind a sentence's last position are read before they are written, and must be finite, as on the CPU.
   device_->clear(state_memory_.get(), states_.bytes);
   device_->wait(device_->mark());
   kernels_.assign(model_->gpu().kernels.size(), reinterpret_cast<const void *>(static_cast<xf_abi_kernel_fn>(&launch)));
@@ -134,8 +134,8 @@ device_executor::call_places device_executor::place(const entry_info &entry, con
   return places;
 }
 
-// Memory for arguments grows with the largest call, that for copies with the largest that is copied as one. Nothing is known any
-// more of what lies elsewhere now, nor of anything where there is no memory.
+// Memory for arguments grows with the largest call, that for copies with the largest that is copied as one. Inputs that lie elsewhere
+// now are not known to be on the device any more, and none is where memory cannot be had.
 void device_executor::reserve(call_places places) {
   if (places == places_)
     return;

@@ -46,14 +46,14 @@ public:
   // Copies, in all states that move with search rows, the rows' first positions.
   void move_rows(std::span<const row_move> moves);
 
-  // What calls are made of, for steps that follow each other without the host, each as a part of ask(). These return before it is done.
+  // The parts of calls, for steps that follow each other without the host, each inside ask(). They return before the device is done.
   device &where() { return *device_; }
   const model &get_model() const { return *model_; }
   // Inputs must not be changed before the device has been waited for.
   void upload(const entry_info &entry, const int64_t *dims, void *const *io);
-  // On what lies in the device's memory; the sizes of tensors are those of the upload.
+  // Runs the entry on what lies in the device's memory; the sizes of tensors are those of the upload.
   void run(const entry_info &entry, const int64_t *dims);
-  // Where a tensor of the upload lies, inputs first; and that the device itself changes an input.
+  // Where a tensor of the upload lies, inputs first; forget() says that the device itself changes an input.
   uint8_t *tensor(size_t number) const { return apart(number) ? apart(number) : io_memory_.get() + places_.begin[number]; }
   void forget(size_t input) { known_[input] = false; }
   // `moves` is on the device: i32 [count, 3].
@@ -68,14 +68,14 @@ private:
     uint64_t outputs = 0, end = 0; // where outputs begin, and all
     bool operator==(const call_places &) const = default;
   };
-  // An output that stays on the device for the next call, and the host's memory that it has there; null: none does.
+  // Memory for an output that stays on the device for the next call, and the output's address on the host; null: none stays there now.
   struct handed_output {
     const void *host = nullptr;
     device_memory memory;
   };
 
   static void launch(const xf_abi_context *context, const xf_abi_view *views, int64_t number);
-  // A kernel that a plan calls. One that the next may be launched with is held back until that is known.
+  // Launches a kernel that a plan calls. One that may be launched together with the next is held back until that is known.
   void launch_called(size_t number, const xf_abi_view *views);
   void launch_held();
   void launch(const gpu_launch &chosen, std::span<const xf_abi_view> views);

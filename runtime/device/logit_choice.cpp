@@ -15,7 +15,7 @@ namespace {
 
 // Positions that are moved together.
 constexpr int64_t kTogether = 4;
-// What draws are told.
+// The elements of `how`, which draws are told (xf_abi.h).
 constexpr int64_t kDrawWords = 4;
 
 } // namespace
@@ -58,7 +58,7 @@ void logit_choice::reserve(uint32_t uses, int64_t rows, const search_slots &slot
   staging_.grow(executor_.where(), at_.values);
 }
 
-// All that the host says.
+// Uploads all that the host writes.
 void logit_choice::upload(const search_slots &slots) {
   std::memcpy(staged(at_.forbidden), slots.classes().forbidden(0), static_cast<size_t>(classes_ * layout_.words) * sizeof(uint32_t));
   executor_.where().upload(memory_.get(), staging_.get(), at_.norms);
@@ -96,7 +96,7 @@ void logit_choice::write_draws(const search_slots &slots, const search_options &
   slots.for_each([draws = staged<uint64_t>(at_.draws)](int32_t, const slot &s) mutable { *draws++ = s.draws; });
 }
 
-// All that the row has read, tokens that it had read before marked.
+// Writes all tokens that the row has read, repeated ones marked.
 void logit_choice::write_read_tokens(const search_slots &slots, int32_t row) {
   int32_t *tokens = staged(at_.read) + row * positions_;
   std::span<const int32_t> read = slots.tokens_read(row, tokens);
@@ -177,7 +177,7 @@ void logit_choice::move_rows(const uint8_t *moves, int64_t count) {
   executor_.launch(executor_.get_model().gpu().move_rows, views);
 }
 
-// Of a position among those that a step has read: its row of logits.
+// The row of logits of a position among those that a step has read.
 int64_t logit_choice::place_of(int64_t row, int64_t position, int64_t positions) const {
   return executor_.get_model().header().generate.sequence_first ? position * (rows_ / positions) + row : row * positions + position;
 }

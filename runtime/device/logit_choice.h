@@ -18,8 +18,7 @@ struct sampling;
 struct search_options;
 struct step_layout;
 
-// Where on a device a step's candidates are, as xf_abi_generate says of a step that chooses: those of a row are `most` elements from the last
-// row's.
+// Where on a device a step's candidates are, as xf_abi_generate says of a step that chooses; rows are `most` elements apart.
 struct candidate_places {
   uint8_t *values, *tokens, *norms, *options, *classes;
   int64_t most;
@@ -32,28 +31,28 @@ public:
   // Whether a device can draw so: from few tokens, or from all.
   bool can_draw(const sampling &how) const;
 
-  // Begins with what the rows may choose, and what they have read. As what follows, it is a part of the executor's ask(), and nothing that was
-  // asked for before may still be under way.
+  // Begins with what the rows may choose, and what they have read. Like choose() and move_rows(), it is called inside the executor's ask();
+  // nothing that was asked for before may still be under way.
   void begin(const search_slots &slots, const search_options &options);
   // Behind a step: the candidates of its rows, or what is drawn for them; `sentences` as advance has it (xf_abi.h).
   void choose(const xf_abi_view &sentences, int64_t beams);
-  // What is noted of rows goes where their states go; `moves` as device_executor::move_rows has it.
+  // Moves what is noted of rows to where their states go; `moves` as device_executor::move_rows has it.
   void move_rows(const uint8_t *moves, int64_t count);
 
   candidate_places candidates() const;
-  // What launches depend on beside the step.
+  // What launches depend on besides the step.
   std::array<int64_t, 3> kind() const { return {reinterpret_cast<int64_t>(memory_.get()), classes_, static_cast<int64_t>(use_)}; }
 
-  // Runs a step of the entry that gives logits, whose arguments these are and which reads so many positions of each row of results that are given:
-  // what each of their tokens is worth there.
+  // Scores results that are given: runs a step of the entry that gives logits, whose arguments these are and which reads `positions` positions
+  // of each row, and writes the logit of each of their tokens and the row's summary to `choices`.
   void score(const int64_t *dims, void *const *io, int64_t positions, const search_slots &slots, const search_options &options, row_choices &choices);
 
 private:
   struct places {
     places(const logit_choice &choice);
-    // The host says what these are,
+    // Written by the host,
     uint64_t rules, how, options, classes, targets, draws, forbidden, read;
-    // and the device these.
+    // and by the device.
     uint64_t norms, logits, values, tokens, parts, end;
   };
   enum use : uint32_t { kChanges = 1, kDraws = 2, kScores = 4 };

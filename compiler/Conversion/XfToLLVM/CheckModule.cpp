@@ -1,7 +1,7 @@
 // What conversion to code takes for granted, checked on the whole module: IR may have been written by hand, or damaged.
 //
-// Verifiers look at one op. Here is what only all of them together can break: names in the module's attributes that stand for
-// nothing (CheckRoles.cpp), views that are none, operands that are not packed as kernels read them, layers that are not there.
+// Verifiers look at one op. These checks find what is wrong only between ops: names in the module's attributes that stand for
+// nothing (CheckRoles.cpp), views that are none, operands that are not packed as kernels read them, layers that do not exist.
 #include "compiler/Conversion/XfToLLVM/CheckModule.h"
 
 #include "compiler/Target/KernelOperands.h"
@@ -79,7 +79,7 @@ private:
     return success();
   }
 
-  /// What a file calls things by: a loader takes no other names.
+  /// Checks the names that a file stores: a loader refuses others.
   LogicalResult checkNames() {
     SmallVector<std::pair<Operation *, StringRef>> names;
     if (auto own = module->getAttrOfType<StringAttr>(kNameAttr))
@@ -103,7 +103,7 @@ private:
     return success();
   }
 
-  /// All layers of what is stored, in bytes that 64 bits can count.
+  /// Checks that 64 bits can count the bytes of all layers of a weight or a parameter.
   LogicalResult checkLayers(Operation *op) {
     double count = 1;
     RankedTensorType type;
@@ -125,7 +125,7 @@ private:
   }
 
   /// The largest value of an index: a constant, a layer of a stack or a weight, or what is computed from them; nullopt if it
-  /// is none, or may be negative.
+  /// is none of these, or may be negative.
   std::optional<int64_t> largest(Value index) {
     if (auto known = largestOf.find(index); known != largestOf.end())
       return known->second;
@@ -225,7 +225,7 @@ private:
         return failure();
       }
     }
-    // What a block gives is written where it is wanted.
+    // Kernels write a block's results to where they are wanted.
     SmallPtrSet<Value, 4> seen;
     Operation *terminator = block.getTerminator();
     for (Value value : terminator->getOperands())
@@ -241,7 +241,7 @@ private:
     return checkBlock(repeat.getBody().front());
   }
 
-  /// What reads a state with slots finds its rows by them only if it knows of them.
+  /// Checks that a reader of a state with slots knows of them: otherwise it cannot find its rows.
   LogicalResult checkRowsOfState(Operation *op, Value value) {
     Operation *producer = value.getDefiningOp();
     bool isView = isa_and_nonnull<RearrangeOp, SliceOp>(producer);
@@ -270,7 +270,7 @@ private:
     if (auto slice = dyn_cast<SliceOp>(op))
       return checkSlice(slice);
     if (isa<RearrangeOp>(op))
-      return success(); // its readers are asked whether it is a view
+      return success(); // checkView() looks at it with its readers
     if (!isa<ContractOp, ChooseOp, RowOp, AttendOp, PackOp, SpreadOp, AppendOp, StoreOp, LoadOp, PositionsOp, ScanOp, ScanStepOp, ConcatOp>(op))
       return op->emitError("is no op of kernel IR");
     if (failed(checkState(op)) || failed(checkCaptures(op)))
@@ -287,7 +287,7 @@ private:
     return success();
   }
 
-  /// In which orders `op` reads `value`.
+  /// The layouts in which `op` can read `value`.
   SmallVector<Layout, 2> layoutsOf(Operation *op, Value value) {
     if (auto attend = dyn_cast<AttendOp>(op); attend && value == attend.getK())
       return {Layout::keys};
@@ -312,7 +312,7 @@ private:
     return success();
   }
 
-  /// The layer of the state that an op names.
+  /// Checks the layers of the states that an op names, and that an append by its reader is possible.
   LogicalResult checkState(Operation *op) {
     auto check = [&](StringRef name, Value layer) {
       return checkIndex(op, layer, module.lookupSymbol<StateOp>(name).getLayers());

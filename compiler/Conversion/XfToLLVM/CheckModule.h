@@ -1,4 +1,4 @@
-// The form of kernel IR, beyond what verifiers see.
+// Checks the form of kernel IR, beyond what verifiers see.
 #ifndef XF_COMPILER_CONVERSION_XFTOLLVM_CHECKMODULE_H
 #define XF_COMPILER_CONVERSION_XFTOLLVM_CHECKMODULE_H
 
@@ -6,8 +6,8 @@
 
 namespace xf {
 
-/// Whether the module, which must have been verified, is kernel IR that code can be made of. Errors say what is wrong at the
-/// op that is at fault.
+/// Whether the module, which must have been verified, is kernel IR that can be converted to code. Errors are reported at the op
+/// that is at fault.
 llvm::LogicalResult checkModule(mlir::ModuleOp module);
 
 /// The part of it that looks at xf.generate and xf.predict.

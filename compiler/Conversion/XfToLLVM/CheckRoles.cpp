@@ -1,4 +1,4 @@
-// That the names in the module's attributes stand for something: entries, their arguments and results, dimensions with bounds.
+// Checks that names in the module's attributes stand for something: entries, their arguments and results, dimensions with bounds.
 #include "compiler/Conversion/XfToLLVM/CheckModule.h"
 
 #include "dialect/IR/ModuleRoles.h"
@@ -16,7 +16,7 @@ public:
   LogicalResult run() { return success(succeeded(checkGenerate()) && succeeded(checkPredict())); }
 
 private:
-  /// Each of these members, where it is there, names an entry.
+  /// Checks that these members, if they are there, name entries.
   LogicalResult checkEntries(const ModuleRoles &roles, ArrayRef<StringRef> members) {
     for (StringRef member : members)
       if (roles.has(member) && !roles.entry(member))
@@ -31,7 +31,7 @@ private:
     return success();
   }
 
-  /// The dimensions that members name, if they are there, have bounds.
+  /// Checks that the dimensions that these members name, if they are there, have bounds.
   LogicalResult checkDimensions(const ModuleRoles &roles, ArrayRef<StringRef> members) {
     for (StringRef member : members)
       if (roles.has(member) && !roles.bound(member))

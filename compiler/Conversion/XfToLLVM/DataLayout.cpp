@@ -11,7 +11,7 @@ namespace xf {
 
 static constexpr int64_t kAlignment = 64;
 
-/// The innermost axis of a row's tensor along which a search appends positions, or none. Packed rows have it behind their heads.
+/// The innermost axis of a row's tensor along which a search appends positions, or none. Packed rows have it after their heads.
 static std::optional<unsigned> positionsAxis(StateOp state) {
   auto type = state.getTensorType();
   ModuleRoles generate(state->getParentOfType<ModuleOp>(), kGenerateAttr);

@@ -1,8 +1,8 @@
-// The plan of an entry: code that every thread runs, straight-line but for the loops over layers and what several new positions need.
+// The plan of an entry: code that every thread runs, straight-line but for the loops over layers and appends of several positions.
 //
 // For each kernel op it describes operands and results as strided views, calls the kernel through the context's table,
 // and waits for the other threads. Rearranges and slices cost nothing: they are strides. A stack of layers is a loop
-// that carries pointers: a layer reads its input where the layer before has written it, and writes to the other of two places.
+// that carries pointers: a layer reads its input where the previous layer has written it, and writes to the other of two places.
 #include "compiler/Conversion/XfToLLVM/CheckModule.h"
 #include "compiler/Conversion/XfToLLVM/KernelTable.h"
 #include "compiler/Conversion/XfToLLVM/MemoryPlan.h"
@@ -26,8 +26,8 @@ struct KernelView {
   SmallVector<Monomial> sizes, strides;
 };
 
-/// The function with which plans wait for the call's other threads, if there are any: a branch behind each kernel instead, in a plan of
-/// hundreds, would be lowered in memory that grows with their square.
+/// The function with which plans wait for the call's other threads, if there are any. Lowering a branch after each kernel instead, in a plan of
+/// hundreds, would take memory that grows with the square of their number.
 LLVM::LLVMFuncOp getWait(ModuleOp code, const DataLayout &layout, Location loc) {
   constexpr StringLiteral name = "xf.wait";
   if (auto known = code.lookupSymbol<LLVM::LLVMFuncOp>(name))
@@ -119,7 +119,7 @@ private:
     return success();
   }
 
-  /// What is appended, unless it is the one position that its reader will append.
+  /// Appends, unless there is just one position, which the append's reader will write.
   LogicalResult emitAppendOfSeveral(AppendOp append) {
     Value positions = plan.evaluate(sizeOf(cast<RankedTensorType>(append.getX().getType()), append.getAxis()));
     Value several = LLVM::ICmpOp::create(builder, append.getLoc(), LLVM::ICmpPredicate::ne, positions, plan.constant(1));
@@ -129,7 +129,7 @@ private:
     return emitKernel(append);
   }
 
-  /// Where each slot begins in this call.
+  /// Computes where each slot begins in this call.
   void placeSlots() {
     SmallVector<Value> ends;
     for (const Slot &slot : memory.slots) {
@@ -184,7 +184,7 @@ private:
     return success();
   }
 
-  /// Where the first row of the call is kept, or the first sentence.
+  /// Where the layer of a state keeps the first row of the call, or the first sentence.
   Value statePointer(StringRef name, Value layer) {
     auto op = root.lookupSymbol<StateOp>(name);
     int64_t place = std::distance(plan.layout.states.begin(), llvm::find(plan.layout.states, op.getOperation())) * sizeof(xf_abi_state_place);
@@ -223,7 +223,7 @@ private:
     return result;
   }
 
-  /// Leading dimensions of `value` as one.
+  /// The view of `value` with its leading dimensions collapsed into one.
   KernelView collapsed(Value value) {
     auto type = cast<RankedTensorType>(value.getType());
     KernelView view = viewOfValue(value);
@@ -320,13 +320,13 @@ private:
 
 } // namespace
 
-/// Where what is wrong with all of the module is: at its first entry.
+/// The location for errors that concern the whole module: its first entry.
 static Location whereOf(ModuleOp module) {
   auto entries = module.getOps<EntryOp>();
   return entries.empty() ? module.getLoc() : (*entries.begin()).getLoc();
 }
 
-/// Sizes at the dimensions' limits can be computed in 64 bits, and be had.
+/// Checks that sizes at the dimensions' limits can be computed in 64 bits, and that memory can be that large.
 static LogicalResult checkSizes(ModuleOp module) {
   Location whole = whereOf(module);
   auto isTooLarge = [&](RankedTensorType type, int64_t layers) {
@@ -366,7 +366,7 @@ static LogicalResult checkSizes(ModuleOp module) {
   return failure(walked.wasInterrupted());
 }
 
-/// The kernels of a model that is searched which no plan calls.
+/// Emits the kernels that searches of a model call, and no plan.
 static void emitSearchKernels(ModuleOp module, CodeModule &result) {
   auto functions = *result.gpuModule->getOps<mlir::gpu::GPUModuleOp>().begin();
   result.gpuMoveRows = gpu::emitMoveRows(functions, "move_rows");

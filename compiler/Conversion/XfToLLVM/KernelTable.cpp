@@ -19,7 +19,7 @@ static Layout layoutOf(Value value, ModuleOp root) {
   return Layout::plain;
 }
 
-/// `type` without what is known of the dimensions that are rows; as it is if others have no known size.
+/// `type` with unknown sizes of the dimensions that are rows; unchanged if others are dynamic.
 static RankedTensorType forgetRows(RankedTensorType type, function_ref<bool(int64_t)> isRows) {
   SmallVector<int64_t> shape(type.getShape());
   for (int64_t d = 0; d < type.getRank(); ++d) {
@@ -31,8 +31,8 @@ static RankedTensorType forgetRows(RankedTensorType type, function_ref<bool(int6
   return RankedTensorType::get(shape, type.getElementType());
 }
 
-/// Kernels of products and of rows take from their views how many rows there are, and in which dimensions: makes `copy`, which nobody
-/// executes, the same for all. Its operands become `arguments`.
+/// Kernels of products and row ops get the number and the dimensions of rows from their views: makes `copy`, which is never executed,
+/// the same for all of these. Its operands become `arguments`.
 static void forgetRows(Operation *copy, Block &arguments) {
   auto maps = copy->getAttrOfType<ArrayAttr>("maps");
   auto typeOf = [](Value value) { return cast<RankedTensorType>(value.getType()); };
@@ -59,7 +59,7 @@ static std::string fingerprint(Operation *op, const codegen::KernelAccess &acces
   llvm::MapVector<Value, unsigned> number;
   for (auto &operand : operands) {
     number.insert({operand.value, number.size()});
-    if (!llvm::is_contained(op->getOperands(), operand.value)) // of others the op says it
+    if (!llvm::is_contained(op->getOperands(), operand.value)) // the op's text has the types of others
       os << operand.value.getType();
     os << stringifyLayout(layoutOf(operand.value, root)) << operand.isCompanion << ';';
   }
@@ -95,7 +95,7 @@ static std::string fingerprint(Operation *op, const codegen::KernelAccess &acces
       if (auto found = number.find(operand); found != number.end())
         os << '#' << found->second;
       else if (!op->isAncestor(operand.getParentBlock()->getParentOp()) && matchPattern(operand, m_Constant(&constant)))
-        os << '=' << constant; // of those outside, the text has the names only
+        os << '=' << constant; // the text has only the names of values outside
     }
   });
   return text;

@@ -21,7 +21,7 @@ public:
     unsigned number;
     codegen::KernelAccess access;
   };
-  /// Adds what GPUs need to do both in one launch, if it is new and they can.
+  /// Adds a launch with which GPUs compute both at once, if it is new and possible.
   void addPair(const ProloguePair &pair, const Known &row, const Known &product);
 
 private:

@@ -1,5 +1,5 @@
-// Liveness over the ops in order (a value that a stack of layers reads from outside lives as long as the stack), then
-// the largest first into the lowest place that no live neighbour overlaps.
+// Computes liveness over the ops in order (a value that a stack of layers reads from outside lives as long as the stack), then
+// puts values, the largest first, into the lowest place that overlaps no value that lives at the same time.
 #include "compiler/Conversion/XfToLLVM/MemoryPlan.h"
 
 using namespace mlir;
@@ -30,7 +30,7 @@ public:
     entry.walk([&](Operation *op) {
       if (auto repeat = dyn_cast<RepeatOp>(op))
         plan.carried[op].resize(repeat.getInits().size());
-      else if (begin.contains(op) && !isa<RearrangeOp, SliceOp, ParamOp, AppendOp, LoadOp>(op)) // a kernel keeps what it computes inside
+      else if (begin.contains(op) && !isa<RearrangeOp, SliceOp, ParamOp, AppendOp, LoadOp>(op)) // values inside a kernel have no place
         for (Value result : op->getResults())
           if (auto type = dyn_cast<RankedTensorType>(result.getType()); type && !isElsewhere(result))
             plan.values[result];
@@ -71,7 +71,7 @@ private:
     return ::xf::rootElements(value, module) * Monomial{elementBytes(cast<RankedTensorType>(value.getType()).getElementType())};
   }
 
-  /// Values that are not in the workspace, or in a stack's own places.
+  /// Whether the value is not in the workspace, or is in the slots of a stack's carried value.
   bool isElsewhere(Value value) {
     for (OpOperand &use : value.getUses()) {
       if (isa<ReturnOp>(use.getOwner()))
@@ -84,10 +84,10 @@ private:
     return false;
   }
 
-  /// What the row op reads and writes lives as long as the product.
+  /// Keeps what the row op reads and writes alive until the product ends.
   void keepFor(const ProloguePair &pair) {
     int64_t from = begin.lookup(pair.row), to = end.lookup(pair.product);
-    // The next layer's product: as long as the layers.
+    // If the product is in the next layer: as long as all layers.
     if (begin.lookup(pair.product) < from) {
       Operation *layers = pair.row->getParentOp();
       while (!layers->isProperAncestor(pair.product))
@@ -166,7 +166,7 @@ private:
     }
   }
 
-  /// Keeps what is above what.
+  /// Numbers the slots from the lowest on, and lists for each those below it that live at the same time.
   void order() {
     llvm::stable_sort(requests, [](const Request &a, const Request &b) { return a.offset < b.offset; });
     for (const auto &[i, request] : llvm::enumerate(requests)) {
@@ -184,7 +184,7 @@ private:
   MemoryPlan plan;
   DenseMap<Operation *, int64_t> begin, end;
   SmallVector<Request> requests;
-  DenseMap<Value, std::pair<int64_t, int64_t>> kept; // from when and until when, whatever their uses say
+  DenseMap<Value, std::pair<int64_t, int64_t>> kept; // the first and the last moment at which a place is needed
 };
 
 } // namespace

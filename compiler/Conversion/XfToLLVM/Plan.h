@@ -26,14 +26,14 @@ struct CodeModule {
   /// With the target cuda: a gpu.module with the kernels, and how each is launched.
   mlir::OwningOpRef<mlir::ModuleOp> gpuModule;
   std::vector<gpu::Kernel> gpuKernels;
-  /// Kernels that one launch does together where rows are few.
+  /// Kernels that one launch computes together where rows are few.
   struct GpuPair {
     unsigned row, product; // their numbers
     unsigned view, rank;   // of the tensor that `row` makes and `product` multiplies: its number among the views of `row`
     gpu::Launch launch;
   };
   std::vector<GpuPair> gpuPairs;
-  /// Of models that are searched.
+  /// Kernels for searches, of modules with xf.generate.
   gpu::Kernel gpuMoveRows, gpuAdvance, gpuApplyRules, gpuChooseLogits, gpuTakeLogits, gpuDraw;
   int64_t gpuChooseParts = 0; // elements of a row of what gpuChooseLogits keeps between its stages
   int64_t workspaceBytes = 0; // the largest

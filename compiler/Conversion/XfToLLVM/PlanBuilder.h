@@ -32,7 +32,7 @@ public:
   mlir::Value contextField(size_t offset) { return load(ptr(), context, offset); }
   /// The value of a monomial for this call's dimensions.
   mlir::Value evaluate(const Monomial &monomial);
-  /// Loads each dimension once; must be called where the code that uses them is dominated.
+  /// Loads each dimension once, at a point that must dominate the code that uses them.
   void loadDims();
 
   mlir::OpBuilder &builder;

@@ -17,7 +17,7 @@ void findNext(Operation *op, SmallVectorImpl<Operation *> &next) {
     if (auto repeat = dyn_cast<RepeatOp>(op))
       return findNext(&repeat.getBody().front().front(), next);
     if (isa<YieldOp>(op)) {
-      // Another layer, or what is behind the last one.
+      // Another layer, or what follows the last one.
       Operation *repeat = op->getParentOp();
       if (!isa<RepeatOp>(repeat) || llvm::is_contained(next, repeat))
         return;
@@ -34,7 +34,7 @@ void findNext(Operation *op, SmallVectorImpl<Operation *> &next) {
   }
 }
 
-/// Whether `value` may be `wanted`, which layers hand on.
+/// Whether `value` may be `wanted`, which layers may have carried there.
 bool mayBe(Value value, Value wanted, llvm::SmallPtrSetImpl<void *> &seen) {
   if (value == wanted)
     return true;
@@ -64,8 +64,8 @@ bool mayBe(Value value, Value wanted) {
 
 } // namespace
 
-/// Whether `product`, a layer's first kernel, writes where `row`, in the layer before, may still read: the place of that layer's input,
-/// or of what it has made of it.
+/// Whether `product`, a layer's first kernel, writes where `row`, in the previous layer, may still read: the place of that layer's input, or
+/// of the previous layer's result of `product`.
 static bool writesInput(RowOp row, ContractOp product) {
   bool isBehind = product->getBlock() == row->getBlock() && row->isBeforeInBlock(product);
   auto isYield = [](Operation *user) { return isa<YieldOp>(user); };

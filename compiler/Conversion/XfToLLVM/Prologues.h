@@ -9,8 +9,8 @@ namespace xf {
 /// Whether a plan calls a kernel for `op`, which is no stack of layers; else it is strides, a pointer or an index.
 bool hasKernel(mlir::Operation *op);
 
-/// `product` multiplies result `result` of `row`, the kernel before it, or a layer's first product what the layer before has made last. It reads
-/// nothing else of `row`.
+/// `product` multiplies result `result` of `row`, the kernel before it, which may be the previous layer's last where `product` is a layer's first.
+/// It reads nothing else of `row`.
 struct ProloguePair {
   mlir::xf::RowOp row;
   unsigned result;

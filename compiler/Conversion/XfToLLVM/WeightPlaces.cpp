@@ -8,10 +8,10 @@ using namespace mlir::xf;
 
 namespace xf {
 
-/// Servers' cores share one of 16 to 64 MB among them.
+/// Servers' cores share 16 to 64 MB.
 static constexpr int64_t kLastLevelCacheBytes = 32 << 20;
 
-/// What is read of the weights of a product, or of a choice among its results, which looks at few of them behind a screen.
+/// The weights that a product reads, or a choice among its results, which with a screen reads mostly that.
 static Value readWeight(Operation *op) {
   if (auto contract = dyn_cast<ContractOp>(op))
     return contract.getWeight();

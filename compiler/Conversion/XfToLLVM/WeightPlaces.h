@@ -6,16 +6,16 @@
 
 namespace xf {
 
-/// Whether a call's products read more weights than a last-level cache holds: none are there any more when the next call needs them.
+/// Whether a call's products read more weights than a last-level cache holds: it holds none of them any more when the next call needs them.
 bool weightsStream(mlir::xf::EntryOp entry);
 
 class WeightPlaces {
 public:
   WeightPlaces(PlanBuilder &plan, mlir::ModuleOp root) : plan(plan), root(root) {}
 
-  /// Loads where the weights begin; must be called where the code that uses them is dominated.
+  /// Loads where the weights begin, at a point that must dominate the code that uses them.
   void loadStart();
-  /// From here on `layer` is the number of the stack's layer.
+  /// From here on `layer` is the index of the stack's layer.
   void setLayer(mlir::xf::RepeatOp stack, mlir::Value layer) { layers[stack.getLayer()] = layer; }
 
   mlir::Value indexValue(mlir::Value index);
@@ -25,7 +25,7 @@ public:
   struct Panels {
     mlir::Value first, count, bytes;
   };
-  /// What the next product behind `op` reads, as its kernel walks over it; behind a layer's last product, that of the next layer.
+  /// The panels of the next product after `op`, in the order in which its kernel reads them; after a layer's last product, that of the next layer.
   std::optional<Panels> panelsBehind(mlir::Operation *op);
 
 private:

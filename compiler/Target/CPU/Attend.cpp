@@ -1,6 +1,6 @@
 // The kernel of xf.attend. A task is a few query rows of one head of one sentence: products with the keys into a strip
 // of scratch that stays in L1 or L2, softmax in place, product with the values. Where a row has one query only, as in
-// a decoder's step, a task is a few heads' query instead, or a head's queries of a sentence's beams, which share its keys and values.
+// a decoder's step, a task is the query of a few heads instead, or a head's queries of a sentence's beams, which share keys and values.
 // Threads take contiguous ranges of tasks.
 #include "compiler/Target/CPU/AttendBlock.h"
 #include "compiler/Target/CPU/HeadCopy.h"
@@ -41,8 +41,8 @@ void AttendTasks::emit() {
   b.ifElse(b.equal(b.size(q, 2), b.i64(1)), step, positions);
 }
 
-/// Rows of one sentence, a tile at most, are a block for each head. Threads take all rows of some heads, and so read different keys and
-/// values.
+/// A block is one head's queries of rows of the same sentence, a tile at most. Threads take all rows of some heads, and so read different
+/// keys and values.
 void AttendTasks::emitBeams() {
   Value rows = b.size(q, 0);
   auto [begin, end] = b.share(b.mul(rows, b.i64(heads)));
@@ -59,7 +59,7 @@ void AttendTasks::emitBeams() {
     Value isSame = b.equal(sentenceAt(task), sentenceAt(b.min(next, last)));
     Value goesOn = b.both(b.both(isInside, isSame), b.less(count, b.i64(tileRows)));
     auto emitRows = [&] {
-      // Of what follows one row will do, to know what it reads.
+      // One row of the next block is enough to know what it reads.
       Block block = blockOf(start, count), after = blockOf(b.min(next, last), b.i64(1));
       emitBlock(block, &after);
       return next;
@@ -80,7 +80,7 @@ void AttendTasks::emitPositions() {
     block.batch = b.div(head, heads);
     block.head = b.rem(head, heads);
     findStates(block);
-    if (together == 1) // else a single query is taken by heads
+    if (together == 1) // else emitHeads takes single queries
       b.ifThen(b.equal(queries, b.i64(1)), [&] { appendOne(block); });
     emitBlock(block, nullptr);
   });
@@ -107,8 +107,8 @@ void AttendTasks::emitHeads() {
   });
 }
 
-/// Sentences of different lengths. Tasks are in the order of heads, so that threads get parts of the same sentences, and one behind the other
-/// those with the same keys and values.
+/// Sentences of different lengths. Tasks are ordered by heads first, so that threads get parts of the same sentences, and tasks with the same
+/// keys and values follow each other.
 void AttendTasks::emitSpans() {
   Value sentences = b.size(*spans, 0), blocks = b.ceilDiv(b.size(k, 2), tileRows);
   auto [first, end] = b.share(b.mul(b.mul(sentences, blocks), heads));

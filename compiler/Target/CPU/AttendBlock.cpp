@@ -13,7 +13,7 @@ namespace xf::cpu {
 
 static int64_t roundUp(int64_t n) { return llvm::alignTo(n, kLanes); }
 
-/// Of a block: a tile's rows, or heads.
+/// The most rows of a block: a tile's, or heads.
 static int64_t mostRows(int64_t tileRows) { return std::max(tileRows, kMostHeads); }
 
 static int64_t largestSize(Value tensor, unsigned d, ModuleOp root) {
@@ -29,7 +29,7 @@ bool mayShareStates(AttendOp op) {
 AttendScratch::AttendScratch(AttendOp op, ModuleOp root, int64_t tileRows)
     : sorted(mayShareStates(op) ? largestSize(op.getQ(), 0, root) : 0) {
   int64_t rows = mostRows(tileRows);
-  // Rows off powers of two, which would share cache sets.
+  // A row length off powers of two, with which rows would share cache sets.
   stripRow = roundUp(largestSize(op.getK(), 2, root)) + kLanes;
   contextRow = roundUp(typeOf(op.getV()).getDimSize(3));
   queryRow = roundUp(typeOf(op.getQ()).getDimSize(3));
@@ -40,7 +40,7 @@ AttendScratch::AttendScratch(AttendOp op, ModuleOp root, int64_t tileRows)
   total = words + (suitsWords(op) ? AttendWords::Scratch(op).total : 0);
 }
 
-/// What `isa` multiplies.
+/// The factors that `isa` multiplies.
 static Factor factorOf(Isa isa, AttendOp op) {
   Type element = typeOf(op.getQ()).getElementType();
   return attendsByWords(isa, op) ? Factor::i16 : factorOf(element, element);
@@ -141,7 +141,7 @@ void AttendBlocks::emitBlock(Block block, const Block *next) {
   seen.begin = findBegin(block, seen.end);
   multiplyKeys(block, next, seen);
   Value panels = b.ceilDiv(op.getProbabilities() ? keyCount : seen.end, kLanes);
-  // A bit for each row.
+  // A bit for each row, set if it has no key.
   Value lacking = b.accumulate(b.i64(0), block.rows, 1, b.i64(0), [&](Value row, Value carried) {
     Value hasKeys = emitSoftmax(block, row, seen, panels);
     Value bit = b.create<arith::ShLIOp>(b.i64(1), row);
@@ -158,7 +158,7 @@ void AttendBlocks::emitBlock(Block block, const Block *next) {
   });
 }
 
-/// Makes probabilities or exponentials of a row's products, in all of `panels` panels of keys. Returns whether it has any key.
+/// Turns a row's products into probabilities or exponentials, in all of `panels` panels of keys. Returns whether it has any key.
 Value AttendBlocks::emitSoftmax(const Block &block, Value row, const Keys &seen, Value panels) {
   Value end = hasEnds(block) ? b.load(b.i64Type(), b.at(ends, row, b.i64Type())) : seen.end;
   if (scores.hasBegins())
@@ -194,7 +194,7 @@ static Value bytesBetween(CodeBuilder &b, Value from, Value to) {
   return b.sub(number(to), number(from));
 }
 
-/// Makes a product ask meanwhile for panels as deep as its own, which begin at `start`.
+/// Makes a product prefetch meanwhile panels as deep as its own, which begin at `start`.
 static void fetchMeanwhile(CodeBuilder &b, ProductOperands &operands, Value start) {
   operands.ahead = start, operands.aheadPanel = b.mul(operands.depth, kLineBytes), operands.aheadStep = b.i64(kLineBytes);
 }
@@ -292,7 +292,7 @@ Value AttendBlocks::valuesOf(const Block &block, Value row) {
   return b.at(block.values, b.mul(b.div(row, b.i64(ratio)), b.stride(v, 1)), element);
 }
 
-/// Brings the context to where the result has it, times the reciprocals that are left.
+/// Copies the context to the result, times the reciprocals of the rows' sums if these are still to be applied.
 void AttendBlocks::storeContext(const Block &block, const Context &context) {
   Type f32 = b.getF32Type(), result = typeOf(op.getOutput()).getElementType();
   b.loop(b.i64(0), context.rows, 1, [&](Value row) {
@@ -312,7 +312,8 @@ void AttendBlocks::storeContext(const Block &block, const Context &context) {
   });
 }
 
-/// Adds the last of an odd number of keys: what shares its word may be anything, infinities, too, of another sentence or of padding.
+/// Adds the last of an odd number of keys by itself: the value in the other half of its word is another sentence's or padding, and may be
+/// anything, infinite, too.
 void AttendBlocks::addHalfWord(const Block &block, const Context &context, Value last) {
   FactorArithmetic arithmetic(b, factor);
   Type f32 = b.getF32Type();
@@ -339,7 +340,7 @@ void AttendBlocks::storeProbabilities(const Block &block, Value row) {
   });
 }
 
-/// A row that the mask leaves no key: the same for all keys.
+/// A row to which the mask leaves no key: all keys get the same probability.
 void AttendBlocks::emitRowWithoutKeys(const Block &block, Value row) {
   Value probability = scores.rowWithoutKeys(keyCount);
   Type stored = words ? b.getF32Type() : element;

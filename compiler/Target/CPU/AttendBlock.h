@@ -3,8 +3,8 @@
 // An element of the context is one chain of multiply-adds over ascending keys, and masked keys have probability 0, so
 // that neither the rows beside it nor keys before its own first or behind its own end change its bits.
 //
-// With factors of bf16 the strip holds exponentials, and the context is divided by their sum when it is stored. Where these are multiplied
-// as words, so are they (AttendWords).
+// With factors of bf16 the strip holds exponentials, and the context is divided by their sum when it is stored. Where bf16 is multiplied as
+// words, the exponentials are words, too (AttendWords).
 #ifndef XF_COMPILER_TARGET_CPU_ATTENDBLOCK_H
 #define XF_COMPILER_TARGET_CPU_ATTENDBLOCK_H
 
@@ -20,7 +20,7 @@ namespace xf::cpu {
 /// Whether several rows may have the same keys and values: those of states that are only read.
 bool mayShareStates(mlir::xf::AttendOp op);
 
-/// Where a thread's scratch holds what: offsets in floats, row lengths in elements. Rows of bf16 have room for floats.
+/// The layout of a thread's scratch: offsets in floats, row lengths in elements. Rows of bf16 have room for floats.
 struct AttendScratch {
   AttendScratch(mlir::xf::AttendOp op, mlir::ModuleOp root, int64_t tileRows);
   int64_t sorted; // the most rows that are to be sorted by their sentences
@@ -32,19 +32,19 @@ struct AttendBlocks {
 
   AttendBlocks(KernelBuilder &b, mlir::xf::AttendOp op, const KernelRequest &request);
 
-  /// What a block's queries are: one head's from position `first` on; or, of rows with one query, a few heads' from `head` on, or one
-  /// head's of a few rows, which are from place `batch` on in the order of sentences and have the same keys and values.
+  /// The queries of a block: one head's from position `first` on; or, where rows have one query, those of a few heads from `head` on, or
+  /// one head's of a few rows with the same keys and values, which follow place `batch` in the order of sentences.
   enum class Queries { ofPositions, ofHeads, ofBeams };
   struct Block {
     Queries kind;
     Value batch = {}, head = {}, first = {}, rows = {}; // i64
     Value keys = {}, values = {};                       // addresses of the (first) head's
   };
-  /// Sets where the block's keys and values are.
+  /// Sets the addresses of the block's keys and values.
   void findStates(Block &block);
-  /// Where a row's keys or values are.
+  /// The index of a row's keys or values in their tensor: the row, or its sentence's slot.
   Value stateRow(Value tensor, Value row);
-  /// Computes a block. `next` is what the thread does behind it, or null where that is not to be fetched.
+  /// Computes a block. `next` is the thread's next block, whose keys and values are prefetched meanwhile, or null.
   void emitBlock(Block block, const Block *next);
 
   KernelBuilder &b;
@@ -64,22 +64,22 @@ struct AttendBlocks {
   int64_t together; // heads in a block where there is one query
   Value keyCount;
   Value start;       // with spans: the first position of the block's sentence
-  Value ends;        // where the rows' ends of keys are kept, if they differ
-  Value reciprocals; // where those of their sums are, if they have not been used yet
+  Value ends;        // address of the rows' ends of keys, if they differ
+  Value reciprocals; // address of those of the rows' sums, if the context is still to be multiplied by them
   std::optional<AttendWords> words;
-  Value queryScales; // with words: where the rows' scales are
+  Value queryScales; // with words: address of the rows' scales
 
 private:
   Value headStart(unsigned view, Value tensor, const Block &block);
   Value findEnds(const Block &block);
   void copyQueries(const Block &block, Value target);
-  /// Of the keys that some of a block's queries may see the first, rounded down to a multiple of 16, and the end.
+  /// The keys that some of a block's queries may see: the first, rounded down to a multiple of 16, and the end.
   struct Keys {
     Value begin, end;
   };
   Value findBegin(const Block &block, Value end);
   void takeWords(Block &block);
-  /// `next`: the block behind it, of which as much is fetched meanwhile, line by line (a burst of requests would wait for itself); or null.
+  /// `next`: the following block, of which as much is prefetched meanwhile, line by line (a burst of requests would wait for itself); or null.
   void multiplyKeys(const Block &block, const Block *next, const Keys &seen);
   void multiplyValues(const Block &block, const Block *next, std::optional<Value> onlyRow, const Keys &seen);
   /// Rows of a block, and where their context is computed.
@@ -97,10 +97,10 @@ private:
   Query query(const Block &block, Value row);
   /// Whether the block's rows see different numbers of keys.
   bool hasEnds(const Block &block) { return scores.hasEnds() || block.kind == Queries::ofBeams; }
-  /// A row of a tensor of `type`, of which view `view` is.
+  /// The address of a block's row in view `view`, whose elements are `type`.
   Value rowAddress(unsigned view, mlir::Type type, const Block &block, Value row);
   Value strip(Value row) { return b.at(b.scratch(), b.mul(row, layout.stripRow), b.getF32Type()); }
-  /// Of the strip's rows, in elements of factors.
+  /// The stride of the strip's rows, in elements of factors.
   int64_t stripStride() { return layout.stripRow * group; }
   Value reciprocal(Value row) { return b.at(reciprocals, row, b.getF32Type()); }
   Value queryScale(Value row) { return b.at(queryScales, row, b.getF32Type()); }

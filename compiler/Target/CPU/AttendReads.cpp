@@ -1,7 +1,7 @@
 // Reads of tensors inside mask and bias regions.
 //
-// A region is evaluated for 16 keys whether or not it would read there for each (a choice may guard a read), so reads
-// stay inside the tensor, whatever their indices. Neighbouring elements along the keys are one vector load.
+// A region is evaluated for 16 keys at once, even where a select would guard the read of some, so indices are clamped to
+// the tensor. Neighbouring elements along the keys are one vector load.
 #include "compiler/Target/CPU/AttendScores.h"
 
 using namespace mlir;
@@ -9,7 +9,7 @@ using namespace mlir::xf;
 
 namespace xf::cpu {
 
-/// Where index `d` of a read, the same for all lanes, leads to: elements from the tensor's start.
+/// The offset in elements that index `d` of a read, the same for all lanes, adds to the tensor's start.
 Value AttendScores::uniformOffset(AtOp at, unsigned d, Value emitted) {
   unsigned view = request.viewOf(at.getTensor());
   if (!op.isWithin(at, d))
@@ -19,7 +19,7 @@ Value AttendScores::uniformOffset(AtOp at, unsigned d, Value emitted) {
   return b.mul(emitted, b.stride(view, d));
 }
 
-/// Where a read begins, by the indices that are the same for all lanes; `varying` gets the numbers of the others.
+/// The address of a read by the indices that are the same for all lanes; `varying` gets the numbers of the others.
 Value AttendScores::addressOf(RegionVectorizer &region, AtOp at, SmallVector<unsigned> &varying) {
   Value start = b.i64(0);
   for (auto [d, index] : llvm::enumerate(at.getIndices())) {
@@ -39,7 +39,7 @@ Value AttendScores::lanesOf(RegionVectorizer &region, AtOp at, unsigned d) {
   return b.create<arith::MaxSIOp>(index, b.splat(b.create<arith::ConstantOp>(b.getI32IntegerAttr(0))));
 }
 
-/// The index of a read that differs from key to key, if it is the only one and leads to so few elements that two registers hold them.
+/// The index of a read that differs from key to key, if it is the only one and ranges over so few elements that two registers hold them.
 static std::optional<unsigned> indexOfSmallTable(AtOp at, Value key) {
   auto type = cast<RankedTensorType>(at.getTensor().getType());
   std::optional<unsigned> found;
@@ -52,7 +52,7 @@ static std::optional<unsigned> indexOfSmallTable(AtOp at, Value key) {
   return found;
 }
 
-/// Loads, for the row at hand, the small tables that a region reads, as those of relative positions: an instruction then finds the
+/// Loads, for the current row, the small tables that a region reads, as those of relative positions: one instruction then looks up the
 /// elements of 16 keys.
 void AttendScores::loadTables(RegionVectorizer &scope, Region &region) {
   if (region.empty() || !hasAvx512(b.isa()))
@@ -78,7 +78,7 @@ void AttendScores::loadTables(RegionVectorizer &scope, Region &region) {
   });
 }
 
-/// A read of a small table, of which the row at hand has `table`.
+/// A read of a small table, which has been loaded for the current row.
 Value AttendScores::readTable(RegionVectorizer &region, AtOp at, const SmallTable &table) {
   ArrayRef<Value> parts = table.parts;
   StringRef name = parts.size() == 1 ? "llvm.x86.avx512.permvar.sf.512" : "llvm.x86.avx512.vpermi2var.ps.512";
@@ -96,7 +96,7 @@ bool AttendScores::readsNeighbours(AtOp at, ArrayRef<unsigned> varying) {
 
 /// Each lane's element by itself.
 Value AttendScores::gather(RegionVectorizer &region, AtOp at, Value base, ArrayRef<unsigned> varying) {
-  // Booleans are bytes until they are together.
+  // Booleans are gathered as bytes.
   Type element = at.getResult().getType(), stored = element.isInteger(1) ? b.getI8Type() : element;
   unsigned view = request.viewOf(at.getTensor());
   SmallVector<Value> lanes;
@@ -129,7 +129,7 @@ Value AttendScores::read(RegionVectorizer &region, AtOp at) {
   RankedTensorType type = typeOf(at.getTensor());
   unsigned last = varying.front();
   auto key = dyn_cast<BlockArgument>(at.getIndices().back());
-  // The tensor has a place for each key.
+  // The tensor has an element for each key.
   if (key && sameDim(type, last, typeOf(op.getK()), 2))
     return b.loadVector(element, b.at(base, chunkStart, element), chunkCount);
   Value first = b.toI64(b.create<vector::ExtractOp>(region.emit(at.getIndices().back()), 0));

@@ -111,7 +111,7 @@ AttendScores::Regions AttendScores::regionsFor(const Query &query) {
   return regions;
 }
 
-/// The scores of 16 keys from their products, those that are not allowed at their fill.
+/// The scores of 16 keys from their products; those of masked keys are the fill.
 Value AttendScores::score(Regions regions, Value products, Value scale, Value offset) {
   Value scores = b.create<arith::MulFOp>(products, scale);
   if (!op.getScore().empty()) {
@@ -169,8 +169,8 @@ Value AttendScores::storeScores(const Products &products, const Regions &regions
   return reduceLanes(b, ReduceKind::max, largest);
 }
 
-/// Puts exponentials of scores, less `shift`, in their place, and returns their sum. The scores are what is stored, or if `scale` is not null
-/// products times that.
+/// Replaces scores by the exponentials of what they exceed `shift` by, and returns their sum. The scores are stored in the row, or, if `scale`
+/// is not null, they are the row's products times `scale`.
 Value AttendScores::storeExponentials(const Products &products, Value shift, Value scale) {
   Type f32 = b.getF32Type();
   Value sums = accumulateChunks(b, products.begin, products.end, b.splatF32(0), [&](Value offset, Value count, Value before) {
@@ -213,7 +213,7 @@ AttendScores::Row AttendScores::emit(const Products &products, Value width, cons
   return {any, reciprocal};
 }
 
-/// Divides by the sum, unless that is left, and clears what lies behind the row's keys.
+/// Divides by the sum, unless that is left for later, and zeroes what lies behind the row's keys.
 void AttendScores::finish(const Products &products, Value width, Value reciprocal) {
   Type f32 = b.getF32Type();
   Value used = b.mul(b.ceilDiv(products.end, kLanes), kLanes);

@@ -25,13 +25,13 @@ public:
   bool hasEnds() { return !exactFill && !(mask.ends.empty() && mask.rowTerms.empty()); }
   /// How many of the first keys `query` may see.
   mlir::Value end(const Query &query, mlir::Value keys);
-  /// Whether some queries may see nothing of the first keys. Probabilities that are stored have a place for each key.
+  /// Whether some queries see none of the first keys, which are then skipped unless probabilities of all keys are stored.
   bool hasBegins() { return !exactFill && !mask.begins.empty() && !op.getProbabilities(); }
   /// The first key that `query` may see.
   mlir::Value begin(const Query &query);
-  /// Of the first `keys` keys those up to the last one that any query of the sentence may see: behind it is padding.
+  /// How many of the first `keys` keys lie up to the last one that any query of the sentence may see: behind it is padding.
   mlir::Value keysOfSentence(mlir::Value batch, mlir::Value keys);
-  /// What all probabilities of a row without keys are (mayLackKeys): 0 where masked scores are -inf.
+  /// The probability of each key in a row without keys (mayLackKeys): NaN without a mask, 0 where masked scores are -inf, else 1 / keys.
   mlir::Value rowWithoutKeys(mlir::Value keys);
 
   /// The query's scale, an f32, and the address of the keys' scales.
@@ -47,9 +47,9 @@ public:
     mlir::Value any;        // i1: whether there was any key
     mlir::Value reciprocal; // of the sum of exponentials
   };
-  /// Makes probabilities of products in their place; where factors are bf16 exponentials, as bf16 from the row's start on, whose sum is left for
-  /// later. The elements behind them up to `width`, a multiple of 16, become 0. Of products with scales exponentials stay f32; what is behind
-  /// them is left.
+  /// Turns products into probabilities in place; with factors of bf16 into exponentials, stored as bf16 from the row's start on, whose sum is
+  /// left for later. The elements behind them up to `width`, a multiple of 16, become 0. Exponentials of products with scales stay f32, and
+  /// the elements behind them as they are.
   Row emit(const Products &products, mlir::Value width, const Query &query);
 
 private:
@@ -57,7 +57,7 @@ private:
   void emitUniform(RegionVectorizer &scope, mlir::Value value, mlir::ValueRange varying);
   void emitUniform(RegionVectorizer &scope, mlir::Value value, mlir::ValueRange varying, llvm::DenseSet<mlir::Value> &seen);
   // Reads of tensors in the regions (AttendReads.cpp).
-  /// What a read may find along the only one of its indices that differs from key to key, 16 elements a vector.
+  /// The elements that a read may find along its only index that differs from key to key, 16 a vector.
   struct SmallTable {
     unsigned index;
     llvm::SmallVector<mlir::Value> parts;
@@ -72,7 +72,7 @@ private:
   void loadTables(RegionVectorizer &scope, mlir::Region &region);
 
   mlir::Value allowed(RegionVectorizer masks, llvm::ArrayRef<mlir::Value> terms, mlir::Value offset);
-  /// The op's regions, with what they say of a query alone.
+  /// The op's regions, their parts that depend on the query alone emitted.
   struct Regions {
     RegionVectorizer masks, biases, functions;
   };
@@ -89,7 +89,7 @@ private:
   mlir::xf::AttendOp op;
   const KernelRequest &request;
   AttendMask mask;
-  bool exactFill, isNarrow; // of bf16
+  bool exactFill, isNarrow; // isNarrow: factors of bf16
   // Of the chunk that is being emitted: its first key and how many it has (null: 16).
   mlir::Value chunkStart, chunkCount;
   llvm::DenseMap<mlir::Operation *, SmallTable> tables; // of the row that is being emitted

@@ -11,7 +11,7 @@ using namespace mlir::xf;
 
 namespace xf::cpu {
 
-/// Beyond, a sum's share for each of so many keys would be coarser than bf16, and the words would outgrow caches.
+/// With more keys, the share of each in a row's sum of words would be coarser than bf16, and the words would outgrow caches.
 static constexpr int64_t kMostKeys = 4096;
 
 /// Bits of a value's word without its sign, and what a row's words of exponentials add up to at most, but for their rounding: together less
@@ -19,7 +19,7 @@ static constexpr int64_t kMostKeys = 4096;
 static constexpr int64_t kValueBits = 11, kExponentialSum = (1 << 20) - 4 * kMostKeys;
 static_assert((kExponentialSum + kMostKeys) << kValueBits < std::numeric_limits<int32_t>::max());
 
-/// Of the keys in a sentence of largest size.
+/// The most keys that a sentence can have.
 static std::optional<int64_t> largestCount(AttendOp op) {
   RankedTensorType type = typeOf(op.getK());
   return type.isDynamicDim(2) ? getBound(op->getParentOfType<ModuleOp>(), getDimName(type, 2)) : type.getDimSize(2);
@@ -48,15 +48,15 @@ AttendWords::AttendWords(KernelBuilder &b, AttendOp op, Value start)
   b.store(b.i64(-1), taken);
 }
 
-/// The bits of what bf16 (in the lower 16 bits of `words`) would be without signs: greater numbers have greater bits, and those that are not
-/// finite the greatest.
+/// The bits of bf16 values (in the lower 16 bits of `words`) without their signs: they are ordered as the magnitudes are, and greatest where
+/// these are not finite.
 Value AttendWords::magnitudes(Value words) { return b.create<arith::AndIOp>(words, integer(words, 0x7fff)); }
 
-/// The power of two that makes integers below 2^bits of numbers up to `magnitude` (i32), and its inverse.
+/// The power of two by which values up to `magnitude` (the bits of a bf16, i32) are divided to become integers below 2^bits, and its inverse.
 AttendWords::Scale AttendWords::scaleOf(Value magnitude, int64_t bits) {
   Value exponent = b.create<arith::ShRUIOp>(magnitude, integer(magnitude, 7));
   Value isFinite = b.create<arith::CmpIOp>(arith::CmpIPredicate::slt, exponent, integer(magnitude, 255));
-  // So that the scale is no denormal.
+  // So that the scale is not denormal.
   exponent = b.create<arith::MaxSIOp>(exponent, integer(magnitude, bits));
   auto power = [&](Value biased) { return b.create<arith::ShLIOp>(biased, integer(magnitude, 23)).getResult(); };
   Value scale = power(b.create<arith::SubIOp>(exponent, integer(magnitude, bits - 1)));
@@ -66,7 +66,7 @@ AttendWords::Scale AttendWords::scaleOf(Value magnitude, int64_t bits) {
   return {b.create<arith::BitcastOp>(f32, scale), b.create<arith::BitcastOp>(f32, inverse)};
 }
 
-/// Products, rounded to integers, in the lower 16 bits of i32.
+/// `numbers` times `factor`, rounded to integers, in the lower 16 bits of i32.
 Value AttendWords::scaled(Value numbers, Value factor) {
   return b.create<arith::BitcastOp>(b.vectorOf(b.getI32Type()), multiplyAndRound(b, numbers, factor));
 }
@@ -89,7 +89,7 @@ void AttendWords::take(Value head, Value keyStart, Value valueStart, Value count
   });
 }
 
-/// Of 16 keys at a time, each a lane.
+/// 16 keys at a time, each a lane.
 void AttendWords::takeKeys(Value from, Value count) {
   Type word = b.getI32Type();
   Value zero = b.splat(b.create<arith::ConstantOp>(b.getI32IntegerAttr(0)));
@@ -108,7 +108,8 @@ void AttendWords::takeKeys(Value from, Value count) {
   });
 }
 
-/// Of two values at a time, whose elements alternate. One more than there are may be anything: its words meet zeros.
+/// Two values at a time, whose elements alternate. After an odd number, the other half of the last pair may be anything: it is multiplied by
+/// zeros.
 void AttendWords::takeValues(Value from, Value count) {
   Type word = b.getI32Type();
   Value zero = b.splat(b.create<arith::ConstantOp>(b.getI32IntegerAttr(0)));
@@ -159,7 +160,7 @@ Value AttendWords::takeExponentials(Value row, Value begin, Value end, Value wid
     Value numbers = weights(offset, count);
     return {combine(b, ReduceKind::max, numbers, carried[0]), combine(b, ReduceKind::sum, numbers, carried[1])};
   });
-  // What 1 of a word stands for: so much that neither the largest word nor their sum is too large, and not nothing where there are no keys.
+  // What a word's 1 stands for: enough that neither the largest word nor the words' sum is too large, and not 0 where there are no keys.
   auto share = [&](ReduceKind kind, Value vector, double limit) -> Value {
     return b.create<arith::MulFOp>(reduceLanes(b, kind, vector), b.f32(1 / limit));
   };

@@ -12,33 +12,33 @@
 
 namespace xf::cpu {
 
-/// Whether `op` may be multiplied so, and has so few keys that it is good.
+/// Whether `op` may multiply words, and has few enough keys for them.
 bool suitsWords(mlir::xf::AttendOp op);
-/// Whether `isa` does.
+/// Whether kernels for `isa` do.
 bool attendsByWords(Isa isa, mlir::xf::AttendOp op);
 
 class AttendWords {
 public:
   using Value = mlir::Value;
 
-  /// Where keys, values and scales are, in floats from the start on.
+  /// Offsets of keys, values and scales from the start, in floats. Keys are at 0.
   struct Scratch {
     explicit Scratch(mlir::xf::AttendOp op);
     int64_t values, keyScales, valueScales, total;
   };
   AttendWords(KernelBuilder &b, mlir::xf::AttendOp op, Value start);
 
-  /// Makes words of a head's `count` keys and values, in the layouts that they have, unless they are those of the call before: `head` is a
-  /// number of its own for each.
+  /// Converts a head's `count` keys and values to words, in the layouts that they have, unless they are those of the previous call; `head`
+  /// identifies them.
   void take(Value head, Value keys, Value values, Value count);
   Value keys() { return start; }
   Value values() { return place(scratch.values); }
   Value keyScales() { return place(scratch.keyScales); }
 
-  /// Makes words of a query in place, and returns its scale.
+  /// Converts a query to words in place, and returns its scale.
   Value takeQuery(Value row);
-  /// Makes words, in place, of a row of exponentials of f32 of the keys from `begin`, a multiple of 16, to `end`, each times its value's
-  /// scale; zeros behind them up to `width`, a multiple of 16. Returns what to multiply their products with the values by.
+  /// Converts a row of f32 exponentials, each times its value's scale, to words in place: those of the keys from `begin`, a multiple of 16,
+  /// to `end`, with zeros behind them up to `width`, a multiple of 16. Returns the scale of their products with the values.
   Value takeExponentials(Value row, Value begin, Value end, Value width);
 
 private:

@@ -13,10 +13,10 @@ using namespace mlir;
 
 namespace xf::cpu {
 
-/// Groups of which all rows are widened at a time: they stay in the first-level cache while panels are walked over.
+/// How many groups of all rows are widened at a time: they stay in the first-level cache while panels are walked over.
 static constexpr int64_t kWideGroups = 128;
 
-/// What panels consist of.
+/// The type of a panel's elements.
 static Type panelElement(Builder &b, Factor factor) {
   switch (factor) {
   case Factor::f32:
@@ -52,12 +52,12 @@ private:
     Value goesOn; // whether there is one in front of it
   };
 
-  /// Makes a part's rows f32, with a zero behind an odd number of elements as in the panels, then multiplies it, and so on.
+  /// Part by part, widens rows to f32, with a zero behind an odd number of elements as in the panels, and multiplies them.
   void widened() {
     int64_t stride = kWideGroups * group + kLanes; // off powers of two, which would share cache sets
     Value buffer = b.stack(b.getF32Type(), tileRows * stride);
     Value elements = b.add(b.mul(operands.depth, group), kind.tail), groups = b.add(operands.depth, kind.tail ? 1 : 0);
-    // Of no groups at all the sums are zeros.
+    // Without any groups the sums are zeros.
     b.loop(b.i64(0), b.max(groups, b.i64(1)), kWideGroups, [&](Value first) {
       Value count = b.min(b.i64(kWideGroups), b.sub(groups, first));
       Value from = b.mul(first, group), length = b.min(b.i64(kWideGroups * group), b.sub(elements, from));
@@ -89,7 +89,7 @@ private:
   /// Walks over the panels, as many at once as suit the number of rows, then the rest by halves.
   void columns(const Part &part, int64_t rows) {
     int64_t width = panelsFor(b.isa(), rows, kind);
-    if (kind.pitch > 1) // there are no more
+    if (kind.pitch > 1) // which is the number of panels
       width = std::min<int64_t>(width, llvm::bit_floor(static_cast<uint64_t>(kind.pitch)));
     Value panels = operands.panels, whole = b.sub(panels, b.rem(panels, b.i64(width)));
     b.loop(b.i64(0), whole, width, [&](Value first) { call(part, rows, width, first); });
@@ -148,13 +148,14 @@ int64_t largestTileRows(Operation *op, Factor factor) {
   return rows;
 }
 
-/// Blocks of rows that share what is ahead. Memory is asked so slowly that it keeps up, with the arithmetic of all to do so behind it.
+/// The most blocks of rows that share the prefetches of the next panels: spread over the arithmetic of so many, they are slow enough for
+/// memory to keep up.
 static constexpr int64_t kMostShares = 16;
 
 void shareAhead(CodeBuilder &b, ProductOperands &operands, const PanelsAhead &next, Value turn, Value turns) {
   Value shares = b.min(turns, b.i64(kMostShares)), step = b.div(b.add(shares, next.stepBytes - 1), shares), run = b.mul(step, operands.depth);
   Value isBusy = b.both(b.less(turn, shares), next.isNeeded);
-  // A run for each panel; where there is one of all lines, these are parts of it.
+  // A block prefetches a run of each panel; of contiguous panels a single run, as long as these together.
   Value share = b.create<arith::SelectOp>(next.isApart, run, b.mul(run, next.panels));
   operands.ahead = b.create<arith::SelectOp>(isBusy, b.at(next.start, b.mul(share, turn), b.getI8Type()), operands.b);
   operands.aheadPanel = b.create<arith::SelectOp>(next.isApart, next.panelBytes, run);

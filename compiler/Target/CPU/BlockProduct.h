@@ -9,8 +9,8 @@
 
 namespace xf::cpu {
 
-/// The function that does with its operands (ProductOperands.h) what they say, for 1 <= rows <= largestTile(isa, kind.factor).rows and any number
-/// of panels. Defined in `module` on first use; kernels share it.
+/// The function that computes the product that its operands describe (ProductOperands.h), for 1 <= rows <= largestTile(isa, kind.factor).rows
+/// and any number of panels. Defined in `module` on first use; kernels share it.
 mlir::LLVM::LLVMFuncOp getBlockProduct(mlir::ModuleOp module, Isa isa, const PanelKind &kind);
 
 /// A weight [N, K] as its product with x reads it: panels of 16 columns, along K in groups of four bytes.
@@ -31,19 +31,19 @@ struct WeightPanels {
 /// Rows of the largest tile of `factor` that any kernel of `op` uses.
 int64_t largestTileRows(mlir::Operation *op, Factor factor);
 
-/// Panels that are needed next, with as many lines as those that are multiplied meanwhile.
+/// Panels that are needed next, to be prefetched meanwhile; they have as many lines as those that are multiplied.
 struct PanelsAhead {
   mlir::Value start, panels, isNeeded;
   /// Whether they are parts of panels, `panelBytes` apart. Otherwise they lie behind each other.
   mlir::Value isApart, panelBytes;
-  /// Bytes of a panel for each position of the product meanwhile.
+  /// Bytes of a panel to prefetch for each position of the current product.
   int64_t stepBytes = kLineBytes;
 };
-/// Makes block `turn` of `turns` blocks of rows ask for its share of them.
+/// Makes block `turn` of `turns` blocks of rows prefetch its share of them.
 void shareAhead(CodeBuilder &b, ProductOperands &operands, const PanelsAhead &next, mlir::Value turn, mlir::Value turns);
 /// Calls the block product of `kind`.
 void callBlockProduct(CodeBuilder &b, const ProductOperands &operands, const PanelKind &kind);
-/// The same where other blocks of rows may take the panels, too, but for if `isOnly`: those find them in a cache, wherever they come from.
+/// The same where, unless `isOnly`, other blocks of rows multiply these panels, too: those find them in a cache, wherever they come from.
 void callBlockProduct(CodeBuilder &b, const ProductOperands &operands, const PanelKind &kind, mlir::Value isOnly);
 
 } // namespace xf::cpu

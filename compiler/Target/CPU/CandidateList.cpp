@@ -36,8 +36,8 @@ Value worstOf(CodeBuilder &b, const CandidateList &list) {
   return b.load(b.getF32Type(), b.at(list.values, b.sub(list.wanted, 1), b.getF32Type()));
 }
 
-/// `void(ptr values, ptr tokens, i64 wanted, f32 logit, i32 token)`: from the last place on, each takes what stands before it
-/// if the logit is better than that, else the logit if it is better than its own.
+/// `void(ptr values, ptr tokens, i64 wanted, f32 logit, i32 token)`: from the last place on, each takes the candidate before it
+/// if the offered one is better than that, else the offered one if it is better than its own.
 static LLVM::LLVMFuncOp getInsertion(ModuleOp module, Isa isa) {
   std::string name = ("xf.insert." + isaName(isa)).str();
   loadCodeDialects(module.getContext());

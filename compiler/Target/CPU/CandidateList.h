@@ -12,7 +12,7 @@ struct CandidateList {
   mlir::Value values, tokens, wanted;
 };
 
-/// Frees `count` places, at least the list's own.
+/// Empties the first `count` places, at least the `wanted` ones.
 void clearList(CodeBuilder &b, const CandidateList &list, mlir::Value count);
 /// The logit that another must exceed to get in; one that equals it gets in if its token is lower.
 mlir::Value worstOf(CodeBuilder &b, const CandidateList &list);

@@ -26,7 +26,7 @@ int64_t chooseScratchBytes(ChooseOp op) {
   return bytes;
 }
 
-/// What logits are found by where nobody asks for sums, and where somebody does.
+/// The screens that are used where nobody asks for sums, and where somebody does.
 struct Screens {
   std::optional<ChooseScreen> ofBest, ofSums;
 };
@@ -39,10 +39,10 @@ static Screens findScreens(ChooseState &state) {
     return ChooseScreen(b, op, factor, firstRow, b.stride(state.keptView, 0));
   };
   Screens screens;
-  // Elsewhere products of bytes take as long as others.
+  // Without VNNI products of bytes take as long as others.
   if (!op.getScreen().empty() && hasVnni(b.isa()))
     screens.ofBest.emplace(screen(Factor::i8));
-  // Sums of f32 are the same everywhere, and so are products of words. Bytes do beside bf16, which differs anyway.
+  // Sums of f32 are the same on all instruction sets, and so are products of words. For bf16, which differs anyway, bytes are enough.
   if (!op.getWords().empty())
     screens.ofSums.emplace(screen(Factor::i16));
   else if (screens.ofBest && state.logits.factors().weight.factor == Factor::bf16)

@@ -10,8 +10,8 @@ using mlir::xf::ReduceKind;
 
 namespace xf::cpu {
 
-// A block's exponentials are not shifted by its maximum if this is at most so far from 0: their sum is a normal number then, and it is made
-// in the pass that makes the logits.
+// If a block's maximum is at most this far from 0, its exponentials are not shifted by it: their sum is a normal number anyway, and can be
+// made in the pass that makes the logits.
 static constexpr double kNear = 60;
 
 static constexpr int64_t kTogether = 8; // rows whose lanes are reduced at once
@@ -55,21 +55,21 @@ void ChooseAll::look(Filter only) {
   forBlocks([&] { forTiles(logits.factors(), lookAtTile); }, skip);
 }
 
-/// Leaves a row's logits where the products were, and their maximum and the sum of their exponentials in 16 lanes.
+/// Stores a row's logits in place of the products, and keeps 16 lanes of their maximum and of the sum of their exponentials.
 void ChooseAll::addPowers(Value row, Value place) {
   auto seen = lookAtRow(row, place, b.splatF32(0), [&](Value x, Value sum) { return b.create<arith::AddFOp>(sum, powerOf(x)); });
   b.storeVector(seen[0], lanesOf(ReduceKind::max, place));
   b.storeVector(seen[1], lanesOf(ReduceKind::sum, place));
 }
 
-/// The same without a sum. It stands for one whether the maximum is a number.
+/// The same without exponentials: the sum is 0, or NaN if a logit is NaN or +inf.
 void ChooseAll::findMaximum(Value row, Value place) {
   auto seen = lookAtRow(row, place, noLane(), [&](Value x, Value odd) { return b.either(odd, isOdd(x)); });
   b.store(reduceLanes(b, ReduceKind::max, seen[0]), reducedOf(ReduceKind::max, place));
   b.store(unlessOdd(b.f32(0), seen[1]), reducedOf(ReduceKind::sum, place));
 }
 
-/// Returns the logits' maximum in 16 lanes, and what `see` makes of them.
+/// Stores the logits, and returns 16 lanes of their maximum and of what `see` accumulates from `start` on.
 SmallVector<Value> ChooseAll::lookAtRow(Value row, Value place, Value start, llvm::function_ref<Value(Value, Value)> see) {
   ChooseLogits::Row own = logits.rowAt(row);
   return logits.forPanels({b.splat(noLogit()), start}, [&](Value panel, Value lanes, ValueRange carried) {
@@ -80,7 +80,7 @@ SmallVector<Value> ChooseAll::lookAtRow(Value row, Value place, Value start, llv
   });
 }
 
-/// Lanes of rows behind the last one, or of such as nobody wanted, are any.
+/// Reduces the lanes of all rows. Rows after the last one, and rows that were filtered out, hold arbitrary values, which nobody reads.
 void ChooseAll::reduceRows(Value count) {
   for (ReduceKind kind : {ReduceKind::max, ReduceKind::sum})
     b.loop(b.i64(0), count, kTogether, [&](Value first) {
@@ -88,7 +88,7 @@ void ChooseAll::reduceRows(Value count) {
     });
 }
 
-/// Keeps a row's maximum and sum, and offers its logits.
+/// Stores a row's maximum and sum where the join finds them, and offers its logits to the list of the best.
 void ChooseAll::settle(Value row, Value place) {
   Value largest = b.load(f32(), reducedOf(ReduceKind::max, place)), sum = b.load(f32(), reducedOf(ReduceKind::sum, place));
   Value isNear = compare(arith::CmpFPredicate::OLE, b.create<math::AbsFOp>(largest), b.f32(kNear));
@@ -101,7 +101,7 @@ void ChooseAll::settle(Value row, Value place) {
   offerBlock(row, place, b.chooseOne(isKnown, keep, [&] { return lookAgain(row, place); }));
 }
 
-/// Of logits that are far from 0, or no numbers.
+/// The maximum and sum of logits that are far from 0, NaN or +inf. Returns the maximum, which is NaN for the latter two.
 Value ChooseAll::lookAgain(Value row, Value place) {
   auto logitsAt = [&](Value panel) { return b.loadVector(f32(), logits.sumsOf(place, panel)); };
   Value odd = b.accumulate(b.i64(0), logits.panelCount(), 1, noLane(),
@@ -118,7 +118,7 @@ Value ChooseAll::lookAgain(Value row, Value place) {
   return largest;
 }
 
-/// What the exponentials of a block are shifted by, from its maximum; -inf where there is none.
+/// By how much a block's exponentials are shifted, given its maximum; -inf if no column may be chosen.
 Value ChooseAll::offsetOf(Value largest) {
   Value isNear = compare(arith::CmpFPredicate::OLE, b.create<math::AbsFOp>(largest), constantLike(b, kNear, largest));
   return b.create<arith::SelectOp>(isNear, constantLike(b, 0, largest), largest);
@@ -126,7 +126,7 @@ Value ChooseAll::offsetOf(Value largest) {
 
 void ChooseAll::offerBlock(Value row, Value place, Value largest) {
   CandidateList list = listOf(row, part);
-  // Where the maximum is no number, some logits may be.
+  // Where the maximum is NaN, some logits may still be numbers.
   b.ifThen(compare(arith::CmpFPredicate::UGT, largest, worstOf(b, list)), [&] {
     b.loop(b.i64(0), logits.panelCount(), 1, [&](Value panel) { offerPanel(panel, logits.sumsOf(place, panel), list, Order::ascending); });
   });

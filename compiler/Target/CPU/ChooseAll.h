@@ -15,7 +15,7 @@ public:
   /// Looks at the thread's columns of its rows: keeps their blocks' maxima, the sums of their exponentials if there are to be sums, and a
   /// list of the best.
   void look(Filter only = nullptr);
-  /// Makes a row's results of what all threads have kept.
+  /// Computes a row's results from what all threads have kept.
   void join(Value row);
 
   static int64_t scratchBytes(mlir::xf::ChooseOp op);

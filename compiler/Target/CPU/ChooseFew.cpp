@@ -5,7 +5,7 @@ using mlir::xf::ReduceKind;
 
 namespace xf::cpu {
 
-/// Beyond one panel of so many, rows one by one cost about as much as all together.
+/// If more than one panel of so many is needed, computing rows one by one costs about as much as computing all logits.
 static constexpr int64_t kFewPanels = 16;
 
 Value ChooseFew::look() {
@@ -16,7 +16,7 @@ Value ChooseFew::look() {
   auto boundTile = [&](Value first, Value count) { forRows(first, count, [&](Value row, Value place) { bound(row, place); }); };
   forBlocks([&] { forTiles(screen.factors(), boundTile); }, skip);
 
-  // The list holds what a row reaches in any case: a panel that does not is of no use.
+  // The list then holds logits that the row reaches in any case: panels whose bounds do not reach its worst are of no use.
   Value count = b.accumulate(rowBegin, rowEnd, 1, b.i64(0), [&](Value row, Value carried) {
     clearRow(row);
     lookAtPanel(row, panelOfHighestBound(row), Order::any);

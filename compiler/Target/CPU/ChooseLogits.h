@@ -14,7 +14,7 @@ struct ChooseFactors {
   mlir::Value x, rowStride; // row 0, and elements from one row to the next
 };
 
-/// The block at hand, ChooseOp::kBlock columns or what is left of them. Its products come to scratch, row after row.
+/// The current block, ChooseOp::kBlock columns or what is left of them. Its products go to scratch, row after row.
 class ChooseLogits {
 public:
   using Value = mlir::Value;
@@ -27,7 +27,7 @@ public:
   const ChooseFactors &factors() const { return factors_; }
   Value rowCount() const { return rows_; }
 
-  /// Goes to block `number`; behind `end` there is none that the thread needs.
+  /// Goes to block `number`; from `end` on there is none that the thread needs.
   void begin(Value number, Value end);
   /// The same, but only to multiply single panels.
   void goTo(Value number) { number_ = number; }
@@ -41,13 +41,13 @@ public:
   /// Multiplies `rowCount` rows (a tile at most) with the panels that are needed. It is the thread's turn number `turn` of `turns`
   /// with this block.
   void multiply(const ChooseFactors &factors, Value firstRow, Value rowCount, Value turn, Value turns);
-  /// Multiplies one row with `count` of two panels of the weight, by the op's own factors, wherever these are. Their products come to
-  /// the first places.
+  /// Multiplies one row with the weight's panel `first` and, if `count` is 2, `second`, by the op's own factors. Their products go to the
+  /// places of panels 0 and 1.
   void multiplyPanels(Value row, Value first, Value second, Value count);
 
   /// Where row `i` of the last product has panel `panel`.
   Value sumsOf(Value i, Value panel) { return b.at(b.scratch(), b.add(b.mul(i, mlir::xf::ChooseOp::kBlock), b.mul(panel, kLanes)), b.getI32Type()); }
-  /// A row, and where its bits of the block's forbidden columns are.
+  /// A row, and the address of its bits for the block's forbidden columns.
   struct Row {
     Value number, forbidden;
   };

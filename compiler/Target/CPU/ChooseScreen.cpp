@@ -20,7 +20,7 @@ static constexpr int64_t kZeroPoint = 128;
 static constexpr double kLeast = 0x1p-30, kMost = 0x1p50;
 /// Makes up for the roundings of the bounds themselves.
 static constexpr double kMargin = 1.001;
-/// Products that are too small for f32 count as 0; more than all of a row's.
+/// Products that underflow in f32 count as 0; this is more than all of a row's together.
 static constexpr double kTiny = 1e-30;
 
 /// The operands of `op` that are quantised to `factor`.
@@ -65,7 +65,7 @@ ChooseScreen::Source ChooseScreen::measure(const ChooseFactors &exact, Value row
   auto holds = [&](arith::CmpFPredicate predicate, Value x, double y) { return b.create<arith::CmpFOp>(predicate, x, b.f32(y)); };
   Source source{exact, row};
   source.hasBounds = b.both(holds(arith::CmpFPredicate::OGT, largest, kLeast), holds(arith::CmpFPredicate::OLT, largest, kMost));
-  // An element that is no number makes `squares` none.
+  // An element that is NaN makes `squares` NaN.
   source.hasBounds = b.both(source.hasBounds, holds(arith::CmpFPredicate::ORD, squares, 0));
   source.length = b.create<math::SqrtOp>(squares);
   source.reach = scaleOf(ifBounded(source, largest, b.f32(1)), ifBounded(source, source.length, b.f32(1)));
@@ -91,8 +91,8 @@ Value ChooseScreen::storeNumbers(const Source &source) {
     b.storeVector(b.create<arith::TruncIOp>(b.vectorOf(element), number), b.at(source.numbers, offset, element), lanes);
     return SmallVector<Value>{fusedMultiplyAdd(b, x, whole, carried[0]), square(b, whole, carried[1])};
   });
-  // Of all multiples of the numbers the nearest to the row: what is lost is orthogonal to it. Likely columns lie in the row's direction,
-  // and an error there would be one that they have in common.
+  // The multiple of the integers that is nearest to the row: the error is orthogonal to it. Likely columns lie in the row's direction,
+  // and an error in that direction would be common to them all.
   Value nearest = b.create<arith::DivFOp>(reduceLanes(b, ReduceKind::sum, products[0]), reduceLanes(b, ReduceKind::sum, products[1]));
   return ifBounded(source, nearest, source.reach);
 }

@@ -1,4 +1,4 @@
-// What the kernels' parts of xf.choose share: the thread's part of the work, and where a row keeps what was seen of it.
+// What the parts of xf.choose's kernel share: the thread's part of the work, and where a row keeps what was seen of it.
 #ifndef XF_COMPILER_TARGET_CPU_CHOOSESTATE_H
 #define XF_COMPILER_TARGET_CPU_CHOOSESTATE_H
 
@@ -25,28 +25,28 @@ struct ChooseState {
   Value rowBegin, rowEnd, blockBegin, blockEnd, part, parts; // this thread's share, and in how many parts columns are split
   Value panelBegin, panelEnd;                                // the blocks' panels
 
-  /// Calls `body` for each of the thread's blocks, and for those that nobody may choose from `skip`.
+  /// Calls `body` for each of the thread's blocks, or `skip`, for each row, where nobody may choose from the block.
   void forBlocks(llvm::function_ref<void()> body, llvm::function_ref<void(Value row)> skip);
-  /// Multiplies the block's panels with a tile of rows after the other, and calls `body` for each tile's rows.
+  /// Multiplies one tile of rows after the other with the block's panels, and calls `body` for each tile.
   void forTiles(const ChooseFactors &factors, llvm::function_ref<void(Value first, Value count)> body);
-  /// Calls `body` for `count` rows from `first` on, with a row's number and its place among them. Where it ends in a reduction, a long chain,
-  /// the next row begins meanwhile: what needs the result is a loop of its own.
+  /// Calls `body` with the number of each of `count` rows from `first` on, and its place among them. A body that ends in a reduction, a long
+  /// dependency chain, overlaps with the next row's; what needs the result belongs into a loop of its own.
   void forRows(Value first, Value count, llvm::function_ref<void(Value row, Value place)> body);
-  /// Stores at `target` what the vectors of all eight panels of a block are reduced to.
+  /// Reduces eight vectors, such as those of a block's panels, and stores the results at `target`.
   void reduceTogether(mlir::xf::ReduceKind kind, Value target, llvm::function_ref<Value(Value panel)> vectorOf);
   /// The same of a block that may have fewer: `vectorOf` gets a panel's number in the block and its lanes (ChooseLogits::forPanels), and
   /// changes what is carried, `placeOf` a panel's number among all.
   llvm::SmallVector<Value> reducePanels(mlir::xf::ReduceKind kind, llvm::function_ref<Value(Value panel)> placeOf, mlir::ValueRange carried,
                                         llvm::function_ref<Value(Value panel, Value lanes, llvm::SmallVector<Value> &carried)> vectorOf);
 
-  /// In which order panels are offered: one that only equals the worst of the list is of no use behind all lower ones.
+  /// In which order panels are offered. In ascending order, a logit that only equals the worst of the list is of no use.
   enum class Order { ascending, any };
   /// Offers the logits of a panel of the block, which are at `start`.
   void offerPanel(Value panel, Value start, const CandidateList &list, Order order);
   /// Offers a panel of a row's logits, whose products are at `place` among those of two panels (ChooseLogits::multiplyPanels), and returns
-  /// them; `largest` is where the largest one is kept that is known.
+  /// them; `largest` is where the largest known logit is kept.
   Value takePanel(Value row, Value panel, Value place, Order order, Value largest);
-  /// Makes the result of a row's lists, the first `lists` of them.
+  /// Joins the first `lists` lists of a row to its result.
   void joinLists(Value row, Value lists);
 
   int64_t panelCount() const { return logits.factors().weight.panels; }
@@ -64,17 +64,17 @@ struct ChooseState {
   Value compare(mlir::arith::CmpFPredicate predicate, Value x, Value y) { return b.create<mlir::arith::CmpFOp>(predicate, x, y); }
   Value anyLane(Value mask) { return b.less(b.i64(0), bitsOf(b, mask)); }
   Value noLane() { return b.splat(b.create<mlir::arith::ConstantIntOp>(b.getI1Type(), 0)); }
-  /// exp(x), to as many bits as logits have.
+  /// exp(x), as accurate as the logits are.
   Value powerOf(Value x) {
     Factor factor = logits.factors().weight.factor;
     return factor == Factor::bf16 || factor == Factor::i8 ? shortBoundedExp(b, x) : boundedExp(b, x);
   }
   Value difference(Value x, Value y) { return b.create<mlir::arith::SubFOp>(x, y); }
-  /// A logit that makes the largest of them no number: +inf, or none itself.
+  /// Whether a logit makes the largest count as NaN: it is +inf or NaN.
   Value isOdd(Value x) {
     return compare(mlir::arith::CmpFPredicate::UGT, x, b.splatF32(std::numeric_limits<float>::max()));
   }
-  /// There is no bound at all where one is no number.
+  /// The bounds, +inf where one is NaN: nothing is known there.
   Value boundOrNone(Value bounds) {
     return b.create<mlir::arith::SelectOp>(isOdd(bounds), b.splatF32(std::numeric_limits<double>::infinity()), bounds);
   }

@@ -8,7 +8,8 @@ using mlir::xf::ReduceKind;
 
 namespace xf::cpu {
 
-/// A row's panels are computed one by one up to one of so many, but so many in any case. Beyond them all rows together cost less.
+/// A row's panels are computed one by one up to one in kFewPanels, and up to kAlwaysFew in any case. Beyond that, all logits of all such
+/// rows together cost less.
 static constexpr int64_t kFewPanels = 32, kAlwaysFew = 32;
 
 int64_t ChooseSums::tooMany() const { return std::max(panelCount() / kFewPanels, kAlwaysFew); }
@@ -43,8 +44,8 @@ void ChooseSums::look() {
   forBlocks([&] { forTiles(screen.factors(), lookAtTile); }, skip);
 }
 
-/// Leaves the logits' estimates where the products were, the panels' bounds, and where a block has its maximum the greatest
-/// distance between the two.
+/// Stores the logits' estimates in place of the products, the panels' bounds, and in place of the block's maximum the greatest
+/// distance between a logit's estimate and its bound.
 void ChooseSums::estimate(Value row, Value place) {
   ChooseLogits::Row own = logits.rowAt(row);
   ChooseScreen::Row ofScreen = screen.rowAt(row);
@@ -94,7 +95,7 @@ void ChooseSums::settle(Value row) {
   b.store(b.f32(0), totalOf(row));
   b.store(b.i64(0), screen.countAt(row));
 
-  // What groups of panels have stands where blocks' maxima and sums do.
+  // The rankings keep their groups' maxima and sums in the places of the blocks'.
   Value numbers = screen.boundAt(row, b.i64(0)), maxima = maximumAt(row, b.i64(0));
   PanelRanking byBound(b, numbers, panelCount(), noLogit(), maxima);
   byBound.rank();
@@ -151,7 +152,7 @@ void ChooseSums::addRareColumns(Value row) {
   Value shift = b.splat(shiftOf(b.load(f32(), normsOf(row)))), none = b.splatF32(0);
   Value sum = b.accumulate(b.i64(0), b.i64(panelCount()), kLanes, none, [&](Value first, Value carried) {
     Value bounds = b.loadVector(f32(), screen.boundAt(row, first)), most = powerOf(difference(bounds, shift));
-    // What has no bound has no sum, and there is none behind the last panel.
+    // A panel without a bound has no sum, and there is no panel behind the last one.
     Value isThere = b.both(compare(arith::CmpFPredicate::OGT, bounds, b.splat(noLogit())),
                            b.firstLanes(b.min(b.i64(kLanes), b.sub(b.i64(panelCount()), first))));
     Value powers = b.create<arith::MulFOp>(b.loadVector(f32(), screen.powersAt(row, first)), most);

@@ -1,4 +1,4 @@
-// xf.choose with sums, to which columns that are rare contribute their estimates.
+// xf.choose with sums, to which improbable columns contribute estimates.
 #ifndef XF_COMPILER_TARGET_CPU_CHOOSESUMS_H
 #define XF_COMPILER_TARGET_CPU_CHOOSESUMS_H
 
@@ -8,11 +8,11 @@
 namespace xf::cpu {
 
 /// Products of few bits estimate and bound the logits. A sum of exponentials loses little by errors of its many small terms, as long as
-/// these have nothing to do with each other: if term n has the share p_n of the sum and its logit an error of standard deviation e, then
-/// the sum's is e √(Σ p_n²), relative to it. So a row's logits are computed that may be among the best, and behind them the panels that
-/// weigh most, until what the others lose is small enough. A panel weighs its sum times its greatest term, which is not less than the sum
-/// of its terms' squares. Errors are estimated from their bounds: by Cauchy and Schwarz the error of a product is |e| |w| at most,
-/// and of vectors whose directions have nothing to do with each other a √k-th of that.
+/// these are independent: if term n has the share p_n of the sum and its logit an error of standard deviation e, then the sum's is
+/// e √(Σ p_n²), relative to it. So the logits of a row that may be among the best are computed, and after them the panels that weigh
+/// most, until the error of the others is small enough. A panel's weight is its sum times its greatest term, which is not less than the
+/// sum of its terms' squares. Errors are estimated from their bounds: by Cauchy and Schwarz the error of a product is |e| |w| at most,
+/// and 1/√k of that for vectors of independent directions.
 class ChooseSums : ChooseState {
 public:
   ChooseSums(const ChooseState &state, const ChooseScreen &screen) : ChooseState(state), screen(screen), all(state) {}
@@ -27,9 +27,9 @@ private:
   Value errorOf(Value row);
 
   void settle(Value row);
-  /// Panels that are not computed one by one any more.
+  /// So many panels are not computed one by one any more.
   int64_t tooMany() const;
-  /// Calls `body` while `next` names a panel, by its number in `ranking`, and the row's panels are few.
+  /// Calls `body` while `next` names a panel, by its value in `ranking`, and the row's panels are few.
   using Next = llvm::function_ref<std::pair<Value, Value>()>;
   using Body = llvm::function_ref<void(Value panel, Value place)>;
   void whileFew(Value row, PanelRanking &ranking, Next next, Body body);

@@ -30,7 +30,7 @@ inline llvm::SmallVector<mlir::Value> forChunks(CodeBuilder &b, mlir::Value leng
   return forChunks(b, b.i64(0), length, carried, body);
 }
 
-/// The same with one value, `start` in the beginning, of which `body` gets what it was and returns what it is.
+/// The same with one carried value, first `start`, of which `body` takes the old one and returns the new one.
 inline mlir::Value accumulateChunks(CodeBuilder &b, mlir::Value begin, mlir::Value end, mlir::Value start,
                                     llvm::function_ref<mlir::Value(mlir::Value first, mlir::Value count, mlir::Value before)> body) {
   return forChunks(b, begin, end, start, [&](mlir::Value first, mlir::Value count, mlir::ValueRange carried) {

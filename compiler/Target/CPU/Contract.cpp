@@ -62,7 +62,7 @@ private:
   struct Part {
     Value begin, end;
   };
-  /// Blocks of panels that are walked over for a part, then for the next one.
+  /// Blocks of panels that are multiplied by one part of the depth, then by the next one.
   struct Section {
     Value firstPanel, end;
   };
@@ -72,7 +72,7 @@ private:
     Part part;
     Value firstPanel, panelCount, nextPanel;
     Value firstRow, rowCount;
-    Value number; // of the chunk's blocks of rows, which take these panels one after the other
+    Value number; // of the block of rows in the chunk, whose blocks take these panels one after the other
   };
   /// Sums of a block of rows, row after row.
   struct Sums {
@@ -95,19 +95,19 @@ private:
   /// Rows of block `number` of the chunk: the first one, and how many there are.
   std::pair<Value, Value> rowsOfBlock(Value number);
   Value addressOfRow(Value row, const Part &part);
-  /// The turn's product, of panels as they are or of what they have been made.
+  /// The turn's product, with the panels as they are or with widened copies.
   void multiplyOriginals(const Turn &turn, ProductOperands operands, Value isPart);
   void multiplyCopies(const Turn &turn, ProductOperands operands, Value isPart);
   /// Where the turn's sums are to be: in scratch, or in the result itself.
   Sums placeOfSums(const Turn &turn);
-  /// Makes the turn's product ask meanwhile for what follows: the section's next panels, its next part, the next section, or what is behind the last
-  /// one. For each line that is multiplied it asks for `stepBytes`.
+  /// Makes the turn's product prefetch meanwhile what follows: the section's next panels, its next part, the next section, or what is behind the
+  /// last one. For each line that is multiplied it prefetches `stepBytes`.
   void fetchMeanwhile(const Turn &turn, Value isPart, int64_t stepBytes, ProductOperands &operands);
   void epilogue(const Sums &sums, Value firstPanel, Value panelCount);
   /// The epilogue of `count` panels from `column` on; of a single one, `lanes` columns exist (null: all).
   void epiloguePanels(const Sums &sums, Value column, int64_t count, Value lanes);
-  /// Panels whose epilogue is applied row by row: as many as registers hold what belongs to the columns of. Rows of the result, and of
-  /// what is added to it, lie far apart: a line of each at a time is what the processor's prefetching does not find.
+  /// How many panels' epilogues are applied together, row by row: as many as registers hold the column operands of. Rows of the result,
+  /// and of what is added to it, lie far apart: hardware prefetching does not find them where one line of each is read at a time.
   int64_t panelsAtOnce() { return hasAvx512(b.isa()) ? 4 : 1; }
   int64_t panelBytes() { return weight.depth * kLineBytes; }
   Value copiedRows() { return b.atByte(b.scratch(), blocking.sumsBytes); }
@@ -134,8 +134,8 @@ private:
   Value rowBegin, rowEnd, panelBegin, panelEnd; // this thread's share
   Value chunkBegin, chunkRows, blocks;          // the chunk's first row, how many there are, and blocks of them
   Value isCopied;                               // whether its rows are interleaved; null: never
-  Value following, followingPanels;             // of the product behind this one: what this thread begins with
-  Value behind, isFollowed;                     // what is read behind a chunk's last panels, and whether there is anything
+  Value following, followingPanels;             // of the next product's weight: this thread's first panel, and how many there are in all
+  Value behind, isFollowed;                     // address of what is read behind a chunk's last panels, and whether there is anything
   Value behindBytes;                            // of a panel there
 };
 

@@ -7,8 +7,8 @@
 
 namespace xf::cpu {
 
-/// Weights that are walked over for a chunk of rows before the next ones are. They, those that are asked for meanwhile and the rows are to take
-/// about half of a second-level cache of 1 MB, whose lines whatever else passes through it takes, too.
+/// The most weights that a chunk of rows is multiplied by before the next ones. They, those that are prefetched meanwhile and the rows are to
+/// take about half of a second-level cache of 1 MB, since other data passes through it, too.
 static constexpr int64_t kBlockBytes = 128 << 10;
 static constexpr int64_t kMaxBlockPanels = 8;
 /// Longer parts of rows, in lines of a panel, are too much for the second-level cache.
@@ -28,11 +28,11 @@ static int64_t panelsOf(int64_t lines) {
 
 ContractBlocking::ContractBlocking(Isa isa, const WeightPanels &weight) : tileRows(largestTile(isa, weight.factor).rows) {
   int64_t group = mlir::xf::panelGroup(weight.type);
-  // Of long rows with an odd number of elements there are no parts.
+  // Long rows with an odd number of elements are not split into parts.
   widens = widensRows(isa, weight.factor) && takesInterleaved(isa, tileRows, Factor::f32) && (weight.tail == 0 || weight.depth * group <= kMostLines);
   int64_t groupLines = widens ? group : 1, lines = weight.depth * groupLines;
   bool isLong = lines > kMostLines && weight.tail == 0 && weight.factor != Factor::i8_weights;
-  // Longer rows of f32 would not stay in the second-level cache; those whose starts share a set of the first level have room behind them anyway.
+  // Longer rows of f32 would not stay in the second-level cache; those whose starts would share a set of the first level are padded anyway.
   copiesRows = widens || (takesInterleaved(isa, tileRows, weight.factor) && !isLong && weight.panels >= kInterleavedPanels);
   leastBlocks = widens ? kWidenedBlocks : 2;
   leastPanels = widens ? 0 : kInterleavedPanels;

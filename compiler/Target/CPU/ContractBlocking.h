@@ -1,4 +1,4 @@
-// What of its rows and weights a product has in the caches at a time.
+// Which of its rows and weights a product keeps in the caches at a time.
 #ifndef XF_COMPILER_TARGET_CPU_CONTRACTBLOCKING_H
 #define XF_COMPILER_TARGET_CPU_CONTRACTBLOCKING_H
 
@@ -7,7 +7,7 @@
 namespace xf::cpu {
 
 /// A thread's rows are taken in chunks, which stay in the second-level cache. A chunk's blocks of rows (at most a tile's, which the first level has
-/// room for) take the same block of panels one after the other, then the next one. Where rows are long, blocks of panels are parts of them.
+/// room for) are multiplied by the same block of panels one after the other, then by the next. Where rows are long, so is a part of k at a time.
 struct ContractBlocking {
   ContractBlocking(Isa isa, const WeightPanels &weight);
 
@@ -19,18 +19,18 @@ struct ContractBlocking {
   bool copiesRows;
   /// Whether these chunks are multiplied as f32: each block of panels is widened for them, too (WidenedPanels.h).
   bool widens;
-  /// Parts of k that chunks of several blocks are multiplied by.
+  /// The parts of k in which chunks of several blocks are multiplied.
   int64_t parts;
   /// Panels of a block, as they are or widened.
   int64_t blockPanels, widenedPanels;
   /// Panels whose sums wait for the next part, where there are several.
   int64_t sectionPanels;
-  /// Blocks of rows and panels of a thread's from which on chunks are copied.
+  /// The fewest blocks of rows in a chunk, and panels of a thread, for which chunks are copied.
   int64_t leastBlocks, leastPanels;
 
-  /// Lines of a panel in a part, as they are multiplied: of copied rows as many elements.
+  /// Lines of a panel in a part, as they are multiplied: copied rows have as many elements.
   int64_t partLines;
-  /// Bytes of a panel, as it is stored, that make a part at most.
+  /// The most bytes of a panel, as it is stored, in a part.
   int64_t mostPartBytes;
   /// Elements from one row's sums to the next one's.
   int64_t sumsStride;

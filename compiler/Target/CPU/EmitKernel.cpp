@@ -10,7 +10,7 @@ using namespace mlir::xf;
 
 namespace xf::cpu {
 
-/// Says of `op`, if it has tensors of f16, that there are no kernels for them: the baseline lacks the instructions.
+/// Refuses tensors of f16: the baseline lacks the instructions for them.
 static LogicalResult checkTypes(Operation *op, ArrayRef<KernelOperand> operands) {
   SmallVector<Type> types(op->getResultTypes());
   for (const KernelOperand &operand : operands)
@@ -47,12 +47,12 @@ LogicalResult emitKernel(ModuleOp module, StringRef name, Operation *op, const K
   return emitted;
 }
 
-/// Those for the factors that the kernel multiplies.
+/// The instruction sets that have kernels of their own for the factors that `op` multiplies.
 static SmallVector<Isa> factorIsas(Operation *op) {
   SmallVector<Isa> isas{Isa::baseline, Isa::avx2, Isa::avx512};
   if (!isa<ContractOp, ChooseOp, AttendOp>(op))
     return isas;
-  // All have the factors first.
+  // Their first operands are the factors.
   auto elementOf = [&](unsigned i) { return typeOf(op->getOperand(i)).getElementType(); };
   Factor factor = factorOf(elementOf(0), elementOf(1));
   auto choose = dyn_cast<ChooseOp>(op);

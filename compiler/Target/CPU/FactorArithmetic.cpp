@@ -50,7 +50,7 @@ FactorArithmetic::Parts FactorArithmetic::loadRow(Value address, int64_t count) 
     return {b.splat(b.load(f32, address)), b.splat(b.load(f32, b.at(address, 1, f32)))};
   }
   Value words = loadWord(address, count);
-  // Loaded into all lanes at once: what is done in front of that in scalars would have to be moved to the vector registers.
+  // Broadcast before anything else: what is computed in scalars first would have to be moved to the vector registers.
   Value lanes = b.splat(words);
   if (isNative() || factor == Factor::i16)
     return {lanes};

@@ -11,17 +11,17 @@ namespace xf::cpu {
 /// row's word with a panel's 16 words and adds the 16 groups' products to 16 sums.
 ///
 /// Bytes: sums are exact, so any order gives the same bits. VNNI has the step as one instruction. Elsewhere bytes become
-/// 16-bit numbers, even ones and odd ones apart, whose products are added in pairs; no intermediate can overflow. So are those of i16,
-/// as long as rows are short enough (QuantizeOp).
+/// 16-bit integers, even ones and odd ones apart, whose products are added in pairs; no intermediate can overflow. Products of i16 are
+/// added in pairs, too, and do not overflow as long as rows are short enough (QuantizeOp).
 /// bf16: a chain of f32 multiply-adds, k ascending, where the processor has nothing better: a bf16 is the upper half of an
-/// f32. Taking words apart takes the units that multiply; of rows that meet many panels it is done once, in memory. BF16 instructions
-/// round in an order of their own, which is the same for all tiles.
+/// f32. Splitting words takes the units that multiply; rows that many panels are multiplied by are therefore widened once, in memory.
+/// BF16 instructions round in an order of their own, which is the same for all tiles.
 class FactorArithmetic {
 public:
   /// `factor`: f32, bf16, i8 or i16; `wideRows`: whether rows of bf16 lie as f32 in memory.
   FactorArithmetic(CodeBuilder &b, Factor factor, bool wideRows = false);
 
-  /// Of rows and panels in memory.
+  /// The type of elements of rows and panels in memory.
   mlir::Type element() const { return element_; }
   mlir::Type rowElement() const { return wideRows ? mlir::Type(b.getF32Type()) : element_; }
   /// Elements in a word.

@@ -74,7 +74,7 @@ private:
       });
     });
   }
-  /// Of a position that is the first in its words.
+  /// The address of a position that is the first in its words.
   Value valuesAt(Value position, Value column) {
     return b.at(b.at(target, b.mul(position, b.stride(to.view, 2)), element), b.mul(column, group), element);
   }

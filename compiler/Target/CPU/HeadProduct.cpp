@@ -8,7 +8,7 @@ using namespace mlir;
 
 namespace xf::cpu {
 
-/// Sums, each a vector's chain of multiply-adds, to have at once: as many as leave registers for what they add up.
+/// How many sums, each a vector's chain of dependent multiply-adds, to have at once: as many as leave registers for their operands.
 static int64_t chains(Isa isa) { return byRegisters(isa, 2, 4, 8); }
 
 int64_t headsTogether(Isa isa, int64_t heads, int64_t ratio, int64_t width) {

@@ -24,7 +24,7 @@ struct HeadProduct {
   mlir::Value c;
   int64_t cStride;
   mlir::Value depth, panels;
-  mlir::Value ahead = {}; // bytes from each line that is read to one that the second-level cache is asked for meanwhile; null: to none
+  mlir::Value ahead = {}; // bytes from each line that is read to one that is prefetched into the second-level cache; null: to none
 };
 void emitHeadProduct(CodeBuilder &b, const HeadProduct &product);
 

@@ -30,7 +30,7 @@ static std::array<Value, kRows> transposed(CodeBuilder &b, ArrayRef<Value> rows)
     for (int64_t odd : {0, 1})
       results[2 * half + odd] = unpacked(b, upper, lower, 2, odd);
   }
-  // Else LLVM makes their parts one by one.
+  // Otherwise LLVM computes their parts one by one.
   for (Value &result : results)
     result = b.unknown(result);
   return results;

@@ -28,7 +28,7 @@ public:
     mlir::Type element;
     mlir::Value start, stride;
   };
-  /// Makes the first `rows` of them, of `length` elements (at most `depth`), block `block`, with zeros behind an odd length. AVX-512 only.
+  /// Copies the first `rows` of them, of `length` elements (at most `depth`), to block `block`, with zeros behind an odd length. AVX-512 only.
   void copy(CodeBuilder &b, const Source &source, mlir::Value rows, mlir::Value length, mlir::Value start, mlir::Value block) const;
 
 private:

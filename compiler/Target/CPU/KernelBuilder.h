@@ -46,7 +46,7 @@ public:
   void waitForOthers();
 
 private:
-  /// Of what an argument points to.
+  /// A field of what an argument points to.
   Value field(Value argument, int64_t offset, Type type);
   Value viewField(unsigned view, int64_t offset, Type type) { return field(views(), view * sizeof(xf_abi_view) + offset, type); }
 

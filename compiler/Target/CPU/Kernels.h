@@ -1,8 +1,8 @@
 // The CPU back end's interface: kernels from kernel ops (Object.h: objects from modules of them).
 //
 // A kernel is an xf_abi_kernel_fn. `views` holds what kernelOperands() lists, then the op's results (for append and store: the layer's
-// state). It does its thread's share of the work. That of xf.contract has one more view: the weight that is multiplied next, so that it can
-// be fetched; data is its first panel, size[0] the number of panels (0: none is known), stride[0] the bytes of one.
+// state). It does its thread's share of the work. The kernel of xf.contract has one more view: the weight that is multiplied next, to be
+// prefetched; data is its first panel, size[0] the number of panels (0: none is known), stride[0] the bytes of one.
 #ifndef XF_COMPILER_TARGET_CPU_KERNELS_H
 #define XF_COMPILER_TARGET_CPU_KERNELS_H
 

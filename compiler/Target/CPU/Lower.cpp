@@ -31,7 +31,7 @@ namespace xf::cpu {
 
 static constexpr llvm::StringLiteral kTriple = "x86_64-unknown-linux-gnu";
 
-/// Of one conversion for all dialects each operation is asked once; of the dialects' own passes each asks all.
+/// One conversion for all dialects visits each operation once; the dialects' own passes would each visit all.
 static LogicalResult convertToLLVMDialect(ModuleOp module) {
   MLIRContext &context = *module.getContext();
   PassManager passes(&context, ModuleOp::getOperationName());
@@ -88,10 +88,10 @@ std::unique_ptr<llvm::TargetMachine> makeTargetMachine(std::string &error) {
       triple, "x86-64-v2", "", options, llvm::Reloc::PIC_, llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
 }
 
-/// With the latter a product of words stays one instruction: elsewhere LLVM makes two of it, for the sake of latency.
+/// With fast-dpwssd a product of words stays one instruction: otherwise LLVM makes two of it, for the sake of latency.
 static constexpr llvm::StringRef kVnni512 = ",+avx512vnni,+fast-dpwssd", kVnni256 = "+avxvnni,+fast-dpwssd";
 
-/// Makes each function for its instruction set.
+/// Gives each function the attributes of its instruction set.
 static void setAttributes(llvm::Module &module) {
   for (llvm::Function &function : module) {
     if (function.isDeclaration())

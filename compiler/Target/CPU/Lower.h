@@ -23,7 +23,7 @@ std::unique_ptr<llvm::TargetMachine> makeTargetMachine(std::string &error);
 /// LLVM IR of what lowerToLLVMDialect made, each function with its instruction set's attributes; not optimised.
 std::unique_ptr<llvm::Module> translateToLLVM(mlir::ModuleOp module, llvm::LLVMContext &context, llvm::TargetMachine &machine, std::string &error);
 
-/// LLVM's simplifications, and what LLVM would do wrong.
+/// Runs LLVM's simplifications, then rewrites what LLVM would compile wrongly.
 void optimizeKernels(llvm::Module &module, llvm::TargetMachine &machine);
 
 /// All three for a copy of `module`.

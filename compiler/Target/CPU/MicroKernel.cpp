@@ -43,8 +43,8 @@ private:
     return b.at(row, i % panels * kLanes, factors.sumType());
   }
 
-  /// Passes of the loop over k that are written out. Small tiles save jumps and address updates; in large ones they cost
-  /// nothing, and more passes would only tempt LLVM to load rows early and spill them.
+  /// By how much the loop over k is unrolled. Small tiles save jumps and address updates; in large ones these cost
+  /// nothing, and unrolling would only tempt LLVM to load rows early and spill them.
   int64_t unrolling() { return rows * panels < 8 ? 4 : asksSeldom(b.isa(), rows, kind) ? 2 : 1; }
 
   /// What the sums begin with: zeros, or if the product goes on, what is stored.
@@ -94,8 +94,8 @@ private:
     }
   }
 
-  /// Whether panels' lines are used up faster than the first-level cache has the next ones by itself: of f32 in AVX2 a line lasts for six
-  /// cycles, of two panels in AVX-512 for twelve, but with the lines of as many rows beside it as take all of that cache.
+  /// Whether panels' lines are used up faster than hardware prefetching brings the next ones to the first-level cache: of f32 in AVX2 a line
+  /// lasts for six cycles, of two panels in AVX-512 for twelve, but beside the lines of as many rows as take all of that cache.
   bool readsPanelsFast() {
     if (ahead.fetchesBehind())
       return false;
@@ -188,7 +188,7 @@ LLVM::LLVMFuncOp getMicroKernel(ModuleOp module, Isa isa, const PanelKind &wante
   loadCodeDialects(module.getContext());
   CodeBuilder b(module, name, productTypes(module.getContext(), ProductFunction::microKernel), isa, module.getLoc());
   ProductOperands operands = productArguments(b, ProductFunction::microKernel);
-  // Seen from outside, LLVM does not make it another one for the arguments of its only caller, which a measurement would then be of.
+  // As it is visible outside, LLVM does not specialise it for the arguments of its only caller, which a benchmark would then measure.
   b.function().setVisibility_(LLVM::Visibility::Hidden);
   b.function().setNoInline(true);
   for (Value apart : {operands.a, operands.b, operands.c})

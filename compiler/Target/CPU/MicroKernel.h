@@ -7,26 +7,25 @@
 
 namespace xf::cpu {
 
-/// The function that does with its operands (ProductOperands.h) what they say, for `rows` rows and `panels` panels. Where rows are widened, A is
-/// of f32, whole groups.
-/// Declared and defined in `module` on first use.
+/// The function that computes the product that its operands describe (ProductOperands.h), for `rows` rows and `panels` panels. Where rows are
+/// widened, A is of f32, whole groups. Defined in `module` on first use.
 mlir::LLVM::LLVMFuncOp getMicroKernel(mlir::ModuleOp module, Isa isa, const PanelKind &kind, int64_t rows, int64_t panels);
 
 /// What names of products' functions begin with.
 std::string productName(const PanelKind &kind);
 
-/// Asks a cache for what is multiplied next, in the loop over k of a micro-kernel, which it is made in front of: for what its caller says,
-/// or a few rows for their own next panels (asksForOwnPanels); otherwise for nothing where the tile has too few rows.
+/// Prefetches what is multiplied next, in the loop over k of a micro-kernel, before which it is constructed: what the caller says, or, of
+/// a few rows, their own next panels (asksForOwnPanels); otherwise nothing where the tile has too few rows.
 ///
-/// It asks for a run of lines for each panel that it reads. A first-level cache has room for so few misses (24 on
-/// Zen 4) that with all of them waiting for memory it would reach half of memory's speed; runs set off the second level's own
+/// It prefetches a run of lines for each panel that is read. A first-level cache has room for so few misses (24 on
+/// Zen 4) that with all of them waiting for memory it would reach half of memory's speed; runs trigger the second level's own
 /// prefetching, which has room for more.
 class AheadFetcher {
 public:
   AheadFetcher(CodeBuilder &b, const ProductOperands &operands, const PanelKind &kind, int64_t rows, int64_t panels);
-  /// What belongs to position k.
+  /// Prefetches what belongs to position k.
   void fetch(mlir::Value k);
-  /// Of a panel that streams, what stands behind the line at `address` by as much as memory takes; else nothing.
+  /// If panels stream, prefetches the lines so far behind the one at `address` that memory delivers them in time; else nothing.
   void fetchBehind(mlir::Value address);
   bool fetchesBehind() const { return streams; }
 

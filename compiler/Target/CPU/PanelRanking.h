@@ -16,8 +16,8 @@ mlir::Value bitsOf(CodeBuilder &b, mlir::Value lanes);
 mlir::Value placeOf(CodeBuilder &b, mlir::Value number, mlir::Value begin, mlir::Value end,
                     llvm::function_ref<mlir::Value(mlir::Value first)> numbersFrom);
 
-/// `count` numbers (f32) of panels. Of each 16 the maximum is kept, and if `sums` is not null the sum, so that to find the greatest,
-/// and to take it out, takes a 16th of their number.
+/// `count` numbers (f32) of panels. The maximum of each 16 is kept, and if `sums` is not null the sum, so that finding the greatest,
+/// and taking it out, looks at a 16th of them.
 class PanelRanking {
 public:
   using Value = mlir::Value;

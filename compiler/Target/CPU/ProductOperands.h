@@ -9,15 +9,15 @@ namespace xf::cpu {
 /// C[m, n] = Σ_k A[m, k] * B[k, n] for m < rows, n < 16 * panels, k ascending from 0. Strides are in elements; C's last one is 1, and
 /// A's where its rows are not interleaved.
 struct ProductOperands {
-  mlir::Value rows;           // a micro-kernel does not take them: it is made for so many
+  mlir::Value rows;           // not taken by a micro-kernel, which is made for a fixed number
   mlir::Value a, lda;         // row 0, and from one row to the next
   mlir::Value step = {};      // of A, from one k to the next, where rows may be interleaved (Tiles.h); null: 1
   mlir::Value b, panelStride; // panel 0, and from one panel to the next
   mlir::Value c, ldc;         // row 0, and from one row to the next
-  mlir::Value depth;          // whole groups of k; the kind of panels knows of a tail behind them
+  mlir::Value depth;          // whole groups of k; PanelKind has the tail behind them
   mlir::Value panels;         // as `rows`
-  /// What is needed next: for each panel and each group k the second-level cache is asked for the line ahead + panel * aheadPanel + k *
-  /// aheadStep (bytes), or where a panel streams, the first-level cache for what stands behind that. Null: nothing is.
+  /// What is needed next: for each panel and each group k the line ahead + panel * aheadPanel + k * aheadStep (bytes) is prefetched into the
+  /// second-level cache (the first, where asksSeldom). Panels that stream prefetch their own next lines instead. Null: nothing is.
   mlir::Value ahead = {}, aheadPanel = {}, aheadStep = {};
   mlir::Value goesOn = {}; // i1: whether C's sums are added to (not with i8_weights); null: no
 };

@@ -2,7 +2,7 @@
 // of 16 elements at a time.
 //
 // A sum over a row is one chain of additions, each of which waits for the one before, and the next pass waits for the sum. Some rows are
-// therefore walked over together: while one waits, the others are worked at.
+// therefore walked over together: while one waits, the others go on.
 //
 // Sums are the same on every instruction set and for every way to split the rows: element i belongs to lane i mod 16,
 // lanes outside the row count as the identity, and one tree combines the lanes.
@@ -54,11 +54,11 @@ private:
   Memory memoryOf(unsigned view, Value tensor, ArrayRef<int64_t> map, ArrayRef<Value> indices);
   Memory scratchMemory(unsigned number);
   Memory tableMemory(EmbedOp embed);
-  /// Of the row behind that with `indices`.
+  /// The indices of the row behind that with `indices`.
   SmallVector<Value> nextIndices(ArrayRef<Value> indices);
-  /// Finds the places of the row with `indices`.
+  /// Finds the addresses of the row with `indices`.
   void beginRow(ArrayRef<Value> indices);
-  /// Computes what has been begun.
+  /// Computes the rows that have been begun.
   void emitRows();
   void emitStatistics(unsigned level);
   void emitPass(unsigned pass);
@@ -213,7 +213,7 @@ void RowEmitter::emitRows() {
         b.store(done.numbers.lookup(value), done.outputs[i].address);
 }
 
-/// What can be known of the rows once the passes below `level` are done.
+/// Computes the rows' scalars that can be known once the passes below `level` are done.
 void RowEmitter::emitStatistics(unsigned level) {
   for (current = 0; current < rows.size(); ++current)
     schedule.emitNumbers(b, level, row().numbers, [&](EmbedOp embed) { return (row().tableRows[embed] = tableMemory(embed)).address; });

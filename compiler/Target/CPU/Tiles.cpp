@@ -10,7 +10,7 @@ Factor factorOf(mlir::Type x, mlir::Type weight) {
   return weight.isInteger(16) ? Factor::i16 : weight.isBF16() ? Factor::bf16 : Factor::f32;
 }
 
-/// Whether `isa` multiplies what the product's loop has in registers in one instruction; words are in two where it must be.
+/// Whether `isa` multiplies what the product's loop has in registers in one instruction, or in two for words without VNNI.
 static bool isNative(Isa isa, Factor factor) {
   return factor == Factor::f32 || factor == Factor::i8_weights || factor == Factor::i16 || (factor == Factor::i8 && hasVnni(isa)) ||
          (factor == Factor::bf16 && isa == Isa::avx512_bf16);
@@ -27,10 +27,10 @@ Isa productIsa(Isa isa, Factor factor) {
 bool widensRows(Isa isa, Factor factor) { return factor == Factor::bf16 && !isNative(isa, factor); }
 
 Tile largestTile(Isa isa, Factor factor) {
-  // What columns are made of needs registers, too.
+  // The words that columns are widened from need registers, too.
   if (widensRows(isa, factor) || factor == Factor::i8_weights)
     return byRegisters<Tile>(isa, {2, 1}, {5, 1}, {12, 2});
-  // Two registers a column and a row, of which each has the half of a group.
+  // A column and a row take two registers each, each with half of a group.
   if (!isNative(isa, factor))
     return byRegisters<Tile>(isa, {1, 1}, {4, 1}, {10, 2});
   // Sums take 12 of 16 registers (4 or 2 a panel's row), or 24 of 32.
@@ -43,12 +43,12 @@ bool takesInterleaved(Isa isa, int64_t rows, Factor factor) {
 }
 
 bool asksSeldom(Isa isa, int64_t rows, const PanelKind &kind) {
-  // What the loop of the largest tiles consists of beside its multiply-adds fills the front ends of Intel's Cascade Lake.
+  // What the loop of the largest tiles consists of besides its multiply-adds fills the front end of Intel's Cascade Lake.
   return kind.isShared && hasAvx512(isa) && isNative(isa, kind.factor) && kind.factor != Factor::i8_weights && rows + 1 >= largestTile(isa, kind.factor).rows;
 }
 
 int64_t fetchingRows(Isa isa, Factor factor) {
-  // What several rows read next, the processor's own prefetching takes a while to find. Widening bytes takes a few rows as long as memory does.
+  // Hardware prefetching takes a while to find what several rows read next. With few rows, widening bytes takes as long as memory does.
   if (!hasAvx512(isa))
     return 4;
   return factor == Factor::i8_weights ? 5 : 2;
@@ -61,8 +61,8 @@ bool streamsPanels(Isa isa, int64_t rows, const PanelKind &kind) {
 }
 
 bool asksForOwnPanels(Isa isa, int64_t rows, const PanelKind &kind) {
-  // Bytes that are widened take so many instructions a line that a few dozen lines fill the processor's window, which asks memory for too
-  // little; and panels that are read at once are as many runs of lines. (bf16 as f32 gains nothing.)
+  // Bytes that are widened take so many instructions a line that a few dozen lines fill the out-of-order window, too few to keep memory
+  // busy; and panels that are read at once are as many runs of lines. (bf16 as f32 gains nothing.)
   if (kind.pitch > 1)
     return false;
   return kind.factor == Factor::i8_weights ? rows < fetchingRows(isa, kind.factor) : kind.factor == Factor::i8 && !isNative(isa, kind.factor) && rows <= 3;

@@ -1,4 +1,4 @@
-// What products multiply, and how much of it at a time suits an instruction set: kinds of panels, and tiles of rows and panels.
+// What products multiply, and how much of it at a time suits an instruction set: types of factors, kinds of panels, tiles of rows and panels.
 #ifndef XF_COMPILER_TARGET_CPU_TILES_H
 #define XF_COMPILER_TARGET_CPU_TILES_H
 
@@ -21,7 +21,7 @@ struct PanelKind {
   int64_t tail = 0;  // elements (< g) behind the whole groups of k
   int64_t pitch = 1; // panels from one group to the next; if more than 1, so many panels lie side by side: B[k/g][n/16][n%16][k%g]
   bool streams = false; // panels come from memory, not from a cache; of pitch 1
-  bool isShared = false; // several blocks of rows take the panels, each of which asks for a part of what comes next
+  bool isShared = false; // several blocks of rows take the panels, each of which prefetches a part of what comes next
 };
 
 /// The largest tile (rows x panels) that stays in registers.
@@ -31,16 +31,16 @@ struct Tile {
 Tile largestTile(Isa isa, Factor factor = Factor::f32);
 /// Whether `isa` multiplies `factor` as f32, from rows that are made f32 before a block's products begin.
 bool widensRows(Isa isa, Factor factor);
-/// Whether the products of `rows` rows may be of rows that lie between each other (InterleavedRows.h).
+/// Whether the products of `rows` rows may read interleaved rows (InterleavedRows.h).
 bool takesInterleaved(Isa isa, int64_t rows, Factor factor);
-/// Whether `rows` rows ask for what comes next at every second position only.
+/// Whether `rows` rows prefetch what comes next at every second position only.
 bool asksSeldom(Isa isa, int64_t rows, const PanelKind &kind);
-/// Rows from which micro-kernels fetch what comes next themselves: the arithmetic then takes long enough to hide memory behind
+/// The fewest rows for which micro-kernels prefetch what comes next: the arithmetic then takes long enough to hide memory behind
 /// it. With fewer, whose panels are in a cache unless they stream, there is nothing to gain.
 int64_t fetchingRows(Isa isa, Factor factor);
 /// Whether `rows` rows take panels that come from memory one by one, as a single run of lines, which memory gives fastest.
 bool streamsPanels(Isa isa, int64_t rows, const PanelKind &kind);
-/// Whether `rows` rows ask memory for the panels behind those that they read, in a single run of lines.
+/// Whether `rows` rows prefetch the panels behind those that they read, in a single run of lines.
 bool asksForOwnPanels(Isa isa, int64_t rows, const PanelKind &kind);
 /// Panels to take at once for `rows` rows, so that enough independent chains hide the instruction's latency.
 int64_t panelsFor(Isa isa, int64_t rows, const PanelKind &kind);

@@ -1,8 +1,8 @@
 // What a search does between two steps, for all sentences: which beams go on, where their rows lie, and what the next step is
 // told. It decides as runtime/core/beam.cpp does, by the same operations in the same order.
 //
-// A block takes a sentence. Its threads find each pair's place among all by counting those before it; then one decides, as the
-// decisions follow from each other and are few; then a thread a beam finds the beam's row and says what comes next.
+// A block takes a sentence. Its threads find each pair's place among all by counting those before it; then one thread decides, as
+// the decisions depend on each other and are few; then a thread for each beam finds the beam's row and writes the next step's inputs.
 #include "compiler/Target/GPU/DeviceNumber.h"
 #include "runtime/abi/xf_log.h"
 
@@ -59,7 +59,7 @@ private:
   Value own(View view, Value i, Type type) { return b.at(b.data(view), b.add(b.mul(sentence, b.stride(view, 0)), i), type); }
   Value wordOf(int64_t i) { return b.toI64(b.load(i32, own(sentences, b.i64(i), i32))); }
   void setWord(int64_t i, Value value) { b.store(b.narrow(value), own(sentences, b.i64(i), i32)); }
-  // Of the view's rows, which are the step's.
+  // Elements of the rows of a view that has one for each row of the step.
   Value at(View view, Value row, Value i, Type type) { return b.at(b.data(view), b.add(b.mul(row, b.stride(view, 0)), i), type); }
 
   void forBeams(function_ref<void(Value)> body) { b.ifThen(b.less(b.thread(), beams), [&] { body(b.thread()); }); }
@@ -87,7 +87,7 @@ private:
   Value pairs, apart; // how many there are, and whether beams go on by themselves
 };
 
-/// Of a positive f64.
+/// The natural logarithm of a positive f64.
 Value Advance::logOf(Value x) {
   Value bits = b.create<arith::BitcastOp>(i64, x);
   Value exponent = b.create<arith::ShRSIOp>(b.sub(bits, kXfLogSqrtHalf), b.i64(52));
@@ -96,7 +96,7 @@ Value Advance::logOf(Value x) {
   return xf_log_of_parts(Real(b, fraction), power, [&](double number) { return Real(b, real(number)); }).value;
 }
 
-/// The pairs in the order in which the step gives them, and the places for what follows.
+/// Reads the pairs in the order in which the step gives them, and initialises what is computed from them.
 void Advance::readPairs() {
   Value wanted = optionWord(0), withSums = b.less(b.i64(0), optionWord(1));
   pairs = b.mul(wordOf(XF_ABI_OPEN), wanted);
@@ -131,7 +131,7 @@ void Advance::readPairs() {
 void Advance::sortPairs() {
   b.loop(b.thread(), pairs, kThreads, [&](Value i) {
     Value sum = get(unsortedSums, i, f64), key = get(unsortedKeys, i), exists = b.less(b.i64(-1), key);
-    Value isEnd = b.hasBit(b.data(endBits), select(exists, tokenOf(key), b.i64(0))); // under way while places are counted
+    Value isEnd = b.hasBit(b.data(endBits), select(exists, tokenOf(key), b.i64(0))); // read while places are counted
     Value place = b.loop(b.i64(0), pairs, 1, {b.i64(0)}, [&](Value j, ValueRange before) {
       Value otherSum = get(unsortedSums, j, f64), otherKey = get(unsortedKeys, j);
       // Where beams go on apart their order stays.
@@ -193,7 +193,7 @@ void Advance::decide() {
   b.store(b.narrow(failed), own(decided, b.i64(1), i32));
 }
 
-/// The first of the beams that grow from one keeps its row.
+/// Of the beams that grow from the same beam, the first keeps its row.
 void Advance::findKept(Value beam) {
   Value parent = get(parents, beam);
   auto found = b.loop(b.i64(0), beams, 1, {b.i64(0), b.i64(0)}, [&](Value other, ValueRange before) {
@@ -223,7 +223,7 @@ void Advance::placeBeam(Value beam) {
     b.store(b.narrow(move[i]), at(moves, b.add(b.mul(sentence, beams), beam), b.i64(i), i32));
   b.store(b.narrow(row), own(decided, b.add(beam, 2), i32));
   b.store(b.narrow(row), own(sentences, b.add(beam, XF_ABI_SENTENCE_WORDS), i32));
-  // A sentence that is done writes where it has written, whatever else is computed meanwhile; so do beams that are not open.
+  // The rows of a sentence that is done, and of beams that are not open, keep their positions: later steps write there again.
   b.ifThen(b.both(isOpen, goesOn), [&] {
     b.store(b.narrow(get(chosenTokens, beam)), at(tokens, row, zero, i32));
     b.store(b.narrow(held), at(past, row, zero, i32));

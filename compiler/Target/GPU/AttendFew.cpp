@@ -43,7 +43,7 @@ void WideAttendFew::stageQuery() {
   b.barrier();
 }
 
-/// Of the query with several keys, each a chain over the width.
+/// The products of the query with several keys, each a chain over the width.
 SmallVector<Value> WideAttendFew::products(ArrayRef<Value> columns) {
   int64_t unroll = width % 8 == 0 ? 8 : width % 4 == 0 ? 4 : 1;
   return b.loop(b.i64(0), b.i64(width), unroll, SmallVector<Value>(columns.size(), b.f32(0)), [&](Value c, ValueRange carried) {
@@ -97,7 +97,7 @@ void WideAttendFew::emitContext(Value first, ArrayRef<Value>) {
     for (int64_t u = 0; u < kKeysAtOnce; u += 4)
       llvm::append_range(weights, b.loadMany(b.at(own, b.add(start, u), f32), 4));
     for (int64_t u = 0; u < kKeysAtOnce; ++u) {
-      // Behind the last key there are powers, 0, but perhaps no values.
+      // Past the last key the powers are 0, but there may be no values.
       Value key = b.min(b.add(b.add(first, start), u), b.sub(end, 1));
       for (auto [column, sum] : llvm::zip(columns, next)) {
         Value value = loadValue(values, key, b.min(column, b.i64(valueWidth - 1)));
@@ -237,7 +237,7 @@ FailureOr<int64_t> emitAttendFew(AttendOp op, const KernelRequest &request, Stri
   auto keys = cast<RankedTensorType>(op.getK().getType());
   int64_t most = keys.isDynamicDim(2) ? getBound(request.root, getDimName(keys, 2)).value_or(1) : keys.getDimSize(2);
   int64_t warps = std::min<int64_t>(most <= 1024 ? 4 : most <= 4096 ? 8 : 16, mostWarps);
-  // What the warps leave each other, beside the query, is in shared memory.
+  // Shared memory holds the query, and what the warps leave for each other.
   int64_t width = cast<RankedTensorType>(op.getQ().getType()).getDimSize(3);
   int64_t valueWidth = cast<RankedTensorType>(op.getV().getType()).getDimSize(3);
   auto fits = [&] { return (warps * (valueWidth + kTileKeys + 2) + width) * 4 <= kSharedBytes; };
@@ -248,7 +248,7 @@ FailureOr<int64_t> emitAttendFew(AttendOp op, const KernelRequest &request, Stri
                                      << kSharedBytes << " bytes";
   GpuBuilder b = request.start(name, warps * kWarp, op.getLoc());
   bool isTensor = !cast<RankedTensorType>(op.getQ().getType()).getElementType().isF32();
-  // ptxas would else rather have more blocks than the registers that a tile under way takes, and with narrow heads of 16 bits spill.
+  // Otherwise ptxas would favour more blocks over the registers of a tile under way, and with narrow heads of 16 bits spill.
   if (!isTensor || width <= 32)
     b.setBlocksTogether(std::max<int64_t>((isTensor ? 512 : 256) / (warps * kWarp), 1));
   if (isTensor)

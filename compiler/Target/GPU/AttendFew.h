@@ -19,8 +19,8 @@ public:
   void emit();
 
 protected:
-  /// What a warp finds in a tile: its softmax, which lane 0 must know, and words that emitContext gets (none where the tile
-  /// does not exist: zeros).
+  /// What a warp finds in a tile: its softmax, which lane 0 must have, and words for emitContext (zeros where the tile does
+  /// not exist).
   struct Tile {
     Softmax softmax;
     llvm::SmallVector<Value> words;
@@ -38,7 +38,7 @@ protected:
 
   int64_t warps, threads;
   Value position;   // of the query
-  Value begin, end; // of its keys, the first of a tile's
+  Value begin, end; // of its keys; `begin` is the first key of a tile
   Value keys, values;
 
 private:
@@ -46,7 +46,7 @@ private:
   llvm::SmallVector<Value> joinTiles(Value found, mlir::ValueRange before);
   void storeContext(llvm::ArrayRef<Value> found, const Softmax &all);
 
-  Value contexts, mosts, sums; // shared: of each warp what came of its tile
+  Value contexts, mosts, sums; // shared: each warp's results for its tile
 };
 
 /// The kernel of 16-bit factors.

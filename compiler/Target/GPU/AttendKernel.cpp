@@ -52,7 +52,7 @@ AttendKernel::Joined AttendKernel::join(const Softmax &before, const Softmax &ti
   return joined;
 }
 
-/// A tile without an allowed key changes nothing, not even the sign of a zero: it may lie behind the row's end.
+/// A tile without an allowed key, which may lie past the row's end, changes nothing, not even the sign of a zero.
 Value AttendKernel::joinContext(Value before, Value weightBefore, Value tile, Value weightTile) {
   Value joined = codegen::fusedMultiplyAdd(b, tile, weightTile, b.create<arith::MulFOp>(before, weightBefore));
   Value none = b.create<arith::CmpFOp>(arith::CmpFPredicate::OEQ, weightTile, b.f32(0));
@@ -141,8 +141,8 @@ LogicalResult emitAttend(AttendOp op, const KernelRequest &request, Kernel &kern
     kernel.launches.push_back({many, kAttendThreads, {{spans, 0, 1}, {k, 2, rows}}, 1, heads * slices, std::nullopt});
     return success();
   }
-  // Where there are queries enough to keep the GPU busy, a warp has one of its own: most have fewer keys than several warps take at a time. What
-  // wide heads leave it would not fit its registers.
+  // Where there are enough queries to keep the GPU busy, each has a single warp: most have fewer keys than several warps take at a time. The
+  // context of wide heads would not fit one warp's registers.
   constexpr int64_t kFewBlocks = 256, kWidest = 128;
   auto addFew = [&](StringRef name, int64_t mostWarps, int64_t mostBlocks) -> LogicalResult {
     FailureOr<int64_t> threads = emitAttendFew(op, request, name, mostWarps);

@@ -1,8 +1,8 @@
 // What the kernels of xf.attend share: scores, addresses, and how tiles of keys are joined.
 //
-// A row's keys are taken in tiles of kTileKeys, by their positions alone. Of each tile come its largest score, the sum of its
-// powers exp(score - largest) and the context that these give; tiles are joined in ascending order. Which kernel does
-// it, how many warps share the tiles, and what other rows there are change none of a row's operations.
+// A row's keys are taken in tiles of kTileKeys, by their positions alone. Each tile yields its largest score, the sum of its
+// exponentials exp(score - largest), here called powers, and the context that they weigh; tiles are joined in ascending order. Which
+// kernel does it, how many warps share the tiles, and what other rows there are change none of a row's operations.
 #ifndef XF_COMPILER_TARGET_GPU_ATTENDKERNEL_H
 #define XF_COMPILER_TARGET_GPU_ATTENDKERNEL_H
 
@@ -24,9 +24,9 @@ public:
 
   /// How many of the first `keys` keys the query may see.
   mlir::Value end(mlir::Value keys);
-  /// The first key of the first tile of which the query may see some. Probabilities that are stored have a place for each key: 0.
+  /// The first key of the first tile of which the query may see some; 0 if probabilities are stored, which all keys have.
   mlir::Value beginOfTiles();
-  /// Of the first `keys` keys those up to the last one that any query of the sentence may see: what is behind it may be padding, or
+  /// How many of the first `keys` keys lie up to the last one that any query of the sentence may see: those after it may be padding, or
   /// of the sentence before. All lanes of a warp find it together.
   mlir::Value keysOfSentence(mlir::Value keys);
   /// The score of key `key`, which exists; -inf if it is not allowed.
@@ -61,33 +61,33 @@ struct AttendKernel {
   /// The sum of powers that `lanes` lanes hold, lane i those of keys i, i + lanes, … of a tile: (i, i + 32) first, then the tree
   /// over distances 16, 8, 4, 2, 1.
   Value sumOfTile(llvm::ArrayRef<Value> powers, int64_t lanes);
-  /// Joins a tile with those before it: also how their contexts are to be weighed.
+  /// Joins a tile with those before it; `before` and `tile` are the weights of their contexts.
   struct Joined {
     Softmax all;
     Value before, tile;
   };
   Joined join(const Softmax &before, const Softmax &tile);
   Value joinContext(Value before, Value weightBefore, Value tile, Value weightTile);
-  /// What makes probabilities of powers.
+  /// The factor that turns powers into probabilities.
   Value factorOf(const Softmax &all);
 
   /// Whether a query may have no key at all; then all keys have the same probability, 0 where masked scores are -inf.
   bool mayLackKeys() { return codegen::mayLackKeys(op); }
   Value probabilityWithoutKeys();
-  /// Makes a probability of the score that lies in its place; of a key from `end` on there is none. `any`: isAny(all).
+  /// Replaces a stored score by its probability; keys from `end` on have no score. `any`: isAny(all).
   void storeProbability(Value position, Value key, Value end, const Softmax &all, Value factor, Value any);
   /// A column of the context of a row without keys.
   Value contextWithoutKeys(Value values, Value column);
 
-  // With spans, the queries of a batch are those of all sentences, behind each other; keys and values have rows for each as ever.
+  // With spans, the queries of a batch are those of all sentences, one after the other; keys and values still have a row for each.
   /// How many sentences there are, and how many queries each has at most.
   Value sentences() { return spans ? b.size(*spans, 0) : b.size(q, 0); }
   Value mostQueries() { return spans ? b.size(k, 2) : b.size(q, 2); }
   /// Sets `batch`, the sentence's keys and its queries.
   void takeSentence(Value number);
-  /// AttendScore's of the block's sentence.
+  /// AttendScore::keysOfSentence() for the block's sentence.
   Value keysOfSentence() { return AttendScore(b, op, request, batch, head, b.i64(0)).keysOfSentence(keyCount); }
-  /// The least of what a warp's lanes have.
+  /// The least `begin` of a warp's lanes.
   Value firstOf(Value begin);
   /// The panels of keys or values of the block's head.
   Value headStart(unsigned view, Value tensor);
@@ -113,17 +113,17 @@ struct AttendKernel {
   Value start;             // with spans: where its queries begin
 };
 
-/// Adds function `name`, for few queries: a block computes one of a head, its warps, at most `mostWarps`, each a tile at a time. Returns a
-/// block's threads.
+/// Adds function `name`, for few queries: a block computes one query of one head; its warps, at most `mostWarps`, take a tile each at a time.
+/// Returns the threads of a block.
 mlir::FailureOr<int64_t> emitAttendFew(mlir::xf::AttendOp op, const KernelRequest &request, llvm::StringRef name, int64_t mostWarps);
-/// For many: a block of kAttendThreads computes kAttendRows of a head.
+/// For many queries: a block of kAttendThreads threads computes kAttendRows queries of a head.
 void emitAttendMany(GpuBuilder b, mlir::xf::AttendOp op, const KernelRequest &request);
 inline constexpr int64_t kAttendThreads = 128, kAttendRows = 32;
 
 /// The same with factors of 16 bits: a block computes kTensorRows queries of a head, and some columns of the context.
 void emitTensorAttendMany(GpuBuilder b, mlir::xf::AttendOp op, const KernelRequest &request);
 inline constexpr int64_t kTensorRows = 64;
-/// These columns: as many as leave registers for keys, which are so wide.
+/// The columns of such a block: as many as leave registers for keys of this width.
 inline int64_t tensorColumns(int64_t width) { return width <= 96 ? 128 : 64; }
 
 } // namespace xf::gpu

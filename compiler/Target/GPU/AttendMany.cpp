@@ -1,6 +1,6 @@
 // Attention for many queries: a block computes 32 of one head, and walks over the keys tile by tile. Both products of a tile are
-// tiles of matrix products, 4 x 4 elements a thread from parts in shared memory: queries with keys, powers with values, of
-// which 16 columns at a time are read. Between them 16 lanes take a row of scores at a time.
+// tiles of matrix products, 4 x 4 elements a thread from parts in shared memory: queries with keys, and powers with values, of
+// which 64 columns at a time are read. Between the two, 16 lanes take a row of scores at a time.
 //
 // In shared memory an operand's rows run along k, so that a thread reads its 4 at once: [k][rows] and [k][columns].
 #include "compiler/Target/VectorMath.h"
@@ -16,9 +16,9 @@ namespace {
 
 constexpr int64_t kPanel = codegen::kLanes, kRows = kAttendRows, kOwn = 4, kColumns = kTileKeys, kPanels = kColumns / kPanel;
 constexpr int64_t kPart = 32, kUnroll = 8; // of k: in shared memory at once, and in a piece of straight code
-// A multiple of 16 bytes, and off the banks' period; two rows of half the banks each.
+// Multiples of 16 bytes: one is off the banks' period, the other puts neighbouring rows in different halves of the banks.
 constexpr int64_t kRowStride = kRows + 4, kColumnStride = kColumns + 16;
-// Queries that are wider come to shared memory in parts, for each tile of keys anew.
+// Wider queries come to shared memory in parts, again for each tile of keys.
 constexpr int64_t kWidestQuery = 128;
 constexpr int64_t kGroups = kAttendThreads / kPanel; // of lanes that take a row
 static_assert(kRows * kColumns == kAttendThreads * kOwn * kOwn);
@@ -58,7 +58,7 @@ private:
   Value operandX, operandW, scores, ends, mosts, sums, weightsBefore, weightsTile;
 };
 
-/// Every warp finds them, a lane a row's.
+/// Finds the rows' ends and the block's range of keys: every warp does, a lane for each row.
 void AttendMany::findEnds() {
   static_assert(kRows == kWarp);
   AttendScore score(b, op, request, batch, head, existing(b.lane()));
@@ -79,8 +79,8 @@ void AttendMany::stageQueries(Value firstK, int64_t count) {
   });
 }
 
-/// Brings rows firstK … firstK + count - 1 of four panels, rows being `step` apart; with `end`, those from there on do not exist
-/// and are zeros.
+/// Brings rows firstK … firstK + count - 1 of four panels, `step` apart, to operandW; with `end`, rows from there on do not exist
+/// and become zeros.
 void AttendMany::stagePanels(function_ref<Value(int64_t panel)> start, Value step, Value firstK, int64_t count, Value end) {
   constexpr int64_t kQuad = 4, kQuads = kPanel / kQuad;
   Value number = b.thread(), row = b.div(number, b.i64(kQuads)), lane = b.mul(b.rem(number, b.i64(kQuads)), kQuad);
@@ -154,7 +154,7 @@ void AttendMany::storeScores(Value firstKey) {
   }
 }
 
-/// Makes powers of products, and joins the rows' softmax with the tile's.
+/// Turns products into powers, and joins the rows' softmax with the tile's.
 void AttendMany::emitPowers(Value firstKey) {
   Value lane = b.rem(b.thread(), b.i64(kPanel));
   forRows([&](Value row) {
@@ -239,7 +239,7 @@ void AttendMany::storeContext(ArrayRef<Value> contexts) {
   }
 }
 
-/// From the scores, which lie in their places: a lane reads what it has written.
+/// From the scores, which lie where the probabilities go: a lane reads what it has written.
 void AttendMany::storeProbabilities() {
   forRows([&](Value row) {
     Softmax all = softmaxOf(row);

@@ -19,7 +19,7 @@ codegen::RegionVectorizer AttendScore::scope(Region &region) {
   return result;
 }
 
-/// Reads stay inside the tensor, whatever their indices: a choice may guard them.
+/// Reads stay inside the tensor, whatever their indices are: a select may discard what they read.
 Value AttendScore::read(codegen::RegionVectorizer &region, AtOp at) {
   unsigned view = request.viewOf(at.getTensor());
   Value offset = b.i64(0);
@@ -63,7 +63,7 @@ Value AttendScore::keysOfSentence(Value keys) {
     Value end = b.create<arith::SelectOp>(allowed, b.narrow(b.add(key, 1)), b.i32(0));
     return b.toI64(b.reduceOver(ReduceKind::max, end, kWarp));
   };
-  // From the last ones back: there is padding to pass by, and no more.
+  // From the end backwards: only padding has to be passed.
   Type i64 = b.getI64Type();
   auto search = b.create<scf::WhileOp>(TypeRange{i64, i64}, ValueRange{b.ceilDiv(keys, kWarp), b.i64(0)});
   OpBuilder::InsertionGuard guard(b);

@@ -42,7 +42,7 @@ TensorTile::TensorTile(AttendKernel &kernel, Value keys, Value values, Value fir
   }
 }
 
-/// The query's elements 2t and 2t + 1 behind `column`; zeros where there are none.
+/// The query's elements column + 2t and column + 2t + 1; zeros where there are none.
 Value TensorTile::queryWord(int64_t half, int64_t column) {
   Value first = b.add(b.mul(inGroup, 2), column), inside = b.min(first, b.i64(a.width - 2));
   auto load = [&](int64_t i) { return b.load(a.factorType, a.element(a.q, rows[half].position, b.add(inside, i), a.factorType)); };
@@ -61,7 +61,7 @@ SmallVector<Value> TensorTile::readQueries(int64_t step) {
   return llvm::to_vector(ArrayRef(queries).slice((step - sharedSteps()) * kQueryWords, kQueryWords));
 }
 
-/// The lane's words of a panel of keys, of a step over the width: those of k 2t and of k 2t + 8, of keys 2g and 2g + 1.
+/// The lane's words of a panel of keys for a step over the width: at k 2t and then at k 2t + 8, those of keys 2g and 2g + 1.
 SmallVector<Value> TensorTile::readKeys(Value panel, int64_t step) {
   Value column = b.at(keys, b.add(b.mul(panel, a.width * kPanel), b.mul(group, 4)), a.factorType);
   SmallVector<Value> all;
@@ -76,7 +76,7 @@ SmallVector<Value> TensorTile::readKeys(Value panel, int64_t step) {
   return all;
 }
 
-/// Products of queries and keys: of each panel and half the lane's four keys.
+/// Products of queries and keys: for each panel and half, the lane's four keys.
 SmallVector<Value> TensorTile::products(Value first) {
   // What is behind the last panel is not read.
   Value lastPanel = b.div(b.sub(lastEnd, 1), b.i64(kPanel)), firstPanel = b.div(first, b.i64(kPanel));
@@ -90,7 +90,7 @@ SmallVector<Value> TensorTile::products(Value first) {
       for (int64_t panel = 0; panel < kPanels; ++panel)
         multiply(words, readKeys(panelAt(panel), step), sums[panel]);
     }
-    b.meetWarp(); // ptxas moves no later read in front of it, and so spills nothing
+    b.meetWarp(); // ptxas moves no later read before this, and so spills nothing
   } else {
     SmallVector<SmallVector<Value>> read;
     for (int64_t panel = 0; panel < kPanels; ++panel) {
@@ -145,7 +145,7 @@ SmallVector<Value> TensorTile::readValues(Value first, int64_t column) {
     for (int64_t pair = 0; pair < kOwn; pair += 2) {
       Value key = b.add(b.add(first, panel * kPanel + pair), b.mul(inGroup, kOwn));
       Value row = b.at(values, b.mul(b.min(key, even), b.stride(a.v, 2)), a.factorType);
-      // Behind the last key may lie anything, also in the word of which it is the lower half.
+      // Anything may lie after the last key, even in the upper half of its word.
       Value mask = zeroUnless(b, b.less(key, lastEnd), b.create<arith::SelectOp>(b.less(key, last), whole, lower));
       for (Value one : b.loadMany(b.at(row, b.add(b.mul(group, 4), 2 * column), a.factorType), 2, word))
         all.push_back(b.create<arith::AndIOp>(one, mask));
@@ -200,7 +200,7 @@ private:
     auto powers = tile->multiplyKeys(first);
     return {powers.softmax[0], powers.words};
   }
-  // Columns whose reads are under way together are stored together, behind their products: by some lanes alone, which parts them.
+  // Columns that are read together are stored together, after their products. Only some lanes store, and the warp diverges there.
   void emitContext(Value first, ArrayRef<Value> words) override {
     constexpr int64_t kColumnsUnderWay = 64;
     for (int64_t start = 0; start < valueWidth; start += kColumnsUnderWay) {
@@ -233,7 +233,7 @@ public:
   void emit() {
     constexpr int64_t kRows = kTensorRows / (kAttendThreads / kWarp);
     static_assert(kRows == 16);
-    // Where ptxas wants more blocks than these, it spills.
+    // For more blocks than these ptxas would spill.
     b.setBlocksTogether(2);
     Value blocks = b.divide(b.add(mostQueries(), kTensorRows - 1), b.i64(kTensorRows));
     int64_t slices = llvm::divideCeil(valueWidth, tensorColumns(width));
@@ -241,7 +241,7 @@ public:
     takeSentence(task[0]);
     head = task[1];
     Value firstRow = b.inHalf(b.add(b.mul(task[2], kTensorRows), b.mul(b.warp(), kRows)));
-    // The slice's columns. The last slice computes some that are another's, rather than fewer.
+    // The slice's columns. The last slice also computes columns of the one before it, rather than fewer.
     Value slice = b.inHalf(b.mul(task[3], tensorColumns(width)));
     b.ifThen(b.less(firstRow, queries), [&] { emitRows(firstRow, slice); });
     b.finish();

@@ -4,7 +4,7 @@ using namespace mlir;
 
 namespace xf::gpu {
 
-/// A byte, made unsigned, in the lowest place of the f32 2^23: two instructions, where conversions are slow.
+/// Each byte, made unsigned, becomes the lowest byte of the f32 2^23: two instructions, where conversions are slow.
 SmallVector<Value> widenBytes(GpuBuilder &b, Value word) {
   constexpr int64_t kExponent = 0x4b000000; // of 2^23
   Type i32 = b.getI32Type();

@@ -1,5 +1,5 @@
-// Weights of bytes beside rows of f32: in panels [N/16][K/4][16][4], so that a word is four k of a column. They become f32 in
-// registers, and their products are summed as those of f32 weights are; what a byte is worth is the epilogue's business.
+// Weights of bytes that multiply rows of f32: in panels [N/16][K/4][16][4], so that a word is four k of a column. They become f32 in
+// registers, and their products are summed as those of f32 weights are; the epilogue applies their scales.
 #ifndef XF_COMPILER_TARGET_GPU_BYTEWEIGHTS_H
 #define XF_COMPILER_TARGET_GPU_BYTEWEIGHTS_H
 

@@ -15,7 +15,7 @@ Value keyOf(GpuBuilder &b, Value logit) {
   Type i32 = b.getI32Type();
   Value number = select(b, compare(b, arith::CmpFPredicate::OGT, logit, noLogit(b)), logit, noLogit(b));
   Value bits = b.create<arith::BitcastOp>(i32, number);
-  // A sign and a size: the size, negated where there is a sign.
+  // The bits are a sign and a magnitude; the key is the magnitude, negated if the sign is set.
   Value negated = b.create<arith::SubIOp>(b.i32(std::numeric_limits<int32_t>::min()), bits);
   Value isNegative = b.create<arith::CmpIOp>(arith::CmpIPredicate::slt, bits, b.i32(0));
   return select(b, isNegative, negated, bits);
@@ -26,7 +26,7 @@ Value noKey(GpuBuilder &b) { return b.i32(-llvm::bit_cast<int32_t>(std::numeric_
 Best bestOfWarp(GpuBuilder &b, Value key) {
   auto isEqual = [&](Value x, Value y) { return b.create<arith::CmpIOp>(arith::CmpIPredicate::eq, x, y); };
   Value own = b.create<arith::ShLIOp>(b.i32(1), b.narrow(b.lane())), upToOwn = b.create<arith::OrIOp>(own, b.create<arith::SubIOp>(own, b.i32(1)));
-  // A ballot takes less than a second comparison would, of the columns.
+  // A ballot costs less than a second reduction, of the columns.
   Value greatest = b.greatestOfWarp(key), holders = b.ballot(isEqual(key, greatest));
   // Whether the lane is the lowest of them: written so, it is one instruction.
   Value others = b.create<arith::AndIOp>(b.create<arith::XOrIOp>(holders, own), upToOwn);

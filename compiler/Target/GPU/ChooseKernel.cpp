@@ -1,8 +1,8 @@
 // The kernels of xf.choose: logits stay in shared memory and registers.
 //
-// The first one computes some rows of 128 columns, whose exponentials are one sum (ChooseOp::kBlock), as the kernels of
-// xf.contract compute them: in f32, also with weights of bytes, by multiply-adds, in 16 bits on tensor cores. What is found in them
-// (ChooseRows.cpp) the second one (ChooseMerge.cpp) joins with what other blocks have found. Few rows, as of one sentence, get smaller tiles.
+// A block of the first one computes some rows of 128 columns, whose exponentials are one sum (ChooseOp::kBlock), as the kernels of
+// xf.contract do: in f32, also with weights of bytes, by multiply-adds, in 16 bits on tensor cores. What blocks find in them
+// (ChooseRows.cpp), the second one joins (ChooseMerge.cpp). Few rows, as of one sentence, get smaller tiles.
 #include "compiler/Target/GPU/ChooseKernel.h"
 
 #include "compiler/Target/GPU/ByteWeights.h"
@@ -21,7 +21,7 @@ namespace {
 
 using enum ChooseOperands::View;
 constexpr int64_t kLanes = codegen::kLanes, kPanels = ChooseOp::kBlock / kLanes, kWords = ChooseOp::kBlock / 32;
-// Weights are read once for as many rows as a tile has; what a thread reads of shared memory is the less for an element the more it has of them.
+// Weights are read once for all rows of a tile; the more elements a thread has, the less it reads of shared memory for each of them.
 constexpr TileShape kFew{4, ChooseOp::kBlock, 4, 1, 16, 4}, kSome{32, ChooseOp::kBlock, 8, 4, 16, 4}, kMany{64, ChooseOp::kBlock, 8, 8, 8, 3};
 static_assert(kFew.isPossible() && kSome.isPossible() && kMany.isPossible());
 constexpr int64_t kFewRows = 8;
@@ -48,12 +48,12 @@ protected:
   virtual void multiply() = 0;
   int64_t foundBytes() const { return rows * ChooseTile::foundPerRow(views.most); }
   Value panelIsNeeded(Value panel);
-  /// The logit of the block's column `own`, with the word that holds its bit.
+  /// The logit of the block's column `own`, whose bit is in `word`.
   Value logit(Value product, Value word, Value row, Value own);
-  /// Rows behind the last one are computed as the last one, and not stored.
+  /// The last row is computed in place of rows after it, which are not stored.
   Value existing(Value row) { return b.min(row, b.sub(views.rows, 1)); }
   Value rowStride() { return b.stride(rowsView, 1 - axis); }
-  /// Of x, at the last position.
+  /// Where row 0 of x is, at the last position.
   Value firstX() {
     return b.at(b.data(rowsView), b.mul(last, b.stride(rowsView, axis)), factor);
   }
@@ -125,7 +125,7 @@ void ChooseBlock::emit() {
   b.finish();
 }
 
-/// While few rows are computed the GPU has nothing else to read than the weights of the columns.
+/// Few rows leave the GPU nothing else to read than the weights of the columns.
 void ChooseBlock::prefetchWeights() {
   constexpr int64_t kMost = 64 << 10; // of a block: all of them would be more than the cache holds
   int64_t words = llvm::divideCeil(depth * cast<RankedTensorType>(op.getWeight().getType()).getElementTypeBitWidth(), 32);
@@ -135,7 +135,7 @@ void ChooseBlock::prefetchWeights() {
   b.prefetch(b.at(b.data(weightView), start, b.getI8Type()), std::min(own, kMost), threads);
 }
 
-/// Each warp finds out for itself, a lane a row or more.
+/// Finds the barred columns: each warp by itself, a lane for a row or more.
 void ChooseBlock::findBarred() {
   Type i32 = b.getI32Type();
   int64_t lanes = std::min(rows, kWarp);
@@ -167,7 +167,7 @@ Value ChooseBlock::panelIsNeeded(Value panel) {
   return b.both(wanted, exists);
 }
 
-/// Nobody may choose any of the columns.
+/// The block's results if no row may choose any of its columns.
 void ChooseBlock::skip() {
   Value row = b.add(firstRow, b.thread());
   Value exists = b.both(b.less(b.thread(), b.i64(rows)), b.less(row, views.rows));
@@ -215,8 +215,8 @@ Value ChooseBlock::logit(Value product, Value word, Value row, Value own) {
   return select(b, allowed, region.emit(body.getTerminator()->getOperand(0)), noLogit(b));
 }
 
-/// Makes logits of the products, -inf where the row may not choose. Neighbouring threads have neighbouring columns of a row, a warp those of a
-/// word; a thread's rows are some apart, and each lane reads the word of one of them for its warp.
+/// Turns the products into logits, -inf where the row may not choose. Neighbouring threads have neighbouring columns of a row, a warp those of
+/// one word; a thread's rows are `apart` apart, and each lane reads the word of one of them for its warp.
 void ChooseBlock::applyRegion() {
   Type f32 = b.getF32Type(), i32 = b.getI32Type();
   static_assert(ChooseOp::kBlock / kWords == kWarp);
@@ -248,7 +248,7 @@ void TensorChoose::multiplyFew(const TensorOperands &operands) {
   stride = ChooseOp::kBlock + 4;
   logits = b.shared(f32, rows * stride);
   found = b.shared(b.getI8Type(), foundBytes());
-  b.setBlocksTogether(2); // for as many registers as the chains' reads take
+  b.setBlocksTogether(2); // leaves registers for the chains' reads
   auto chain = [&] {
     return FewRowsProduct(b, operands).multiply(firstRow, b.add(b.mul(number, kPanels), b.warp()));
   };

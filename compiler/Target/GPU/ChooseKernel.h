@@ -1,4 +1,4 @@
-// What the two kernels of xf.choose share: its views, the places where the first leaves for the second what it has found, and how a warp
+// What the two kernels of xf.choose share: its views, the places where the first leaves its results for the second, and how a warp
 // finds the best of its lanes' candidates.
 #ifndef XF_COMPILER_TARGET_GPU_CHOOSEKERNEL_H
 #define XF_COMPILER_TARGET_GPU_CHOOSEKERNEL_H
@@ -24,10 +24,10 @@ struct Candidate {
 };
 Candidate noCandidate(GpuBuilder &b);
 
-/// A logit as an i32 of the same order, which a warp compares in one instruction. Zeros of both signs are equal; what is no number is never
-/// chosen, and counts as -inf.
+/// A logit as an i32 of the same order, which a warp compares in one instruction. Zeros of both signs are equal; NaN is never chosen, and
+/// counts as -inf.
 mlir::Value keyOf(GpuBuilder &b, mlir::Value logit);
-/// That of no candidate.
+/// The key of no candidate.
 mlir::Value noKey(GpuBuilder &b);
 /// The greatest of the lanes' keys, and whether the lane is the one that has it: the lowest lane of equal ones.
 struct Best {
@@ -40,9 +40,9 @@ mlir::Value shiftOf(GpuBuilder &b, mlir::Value largest);
 /// Stores `largest`, or NaN where the i32 `isOdd` is not 0.
 void storeLargest(GpuBuilder &b, mlir::Value largest, mlir::Value isOdd, mlir::Value address);
 
-/// What a kernel that chooses has as its views, and how much it chooses from.
+/// The views of a kernel that chooses, the columns that it chooses from, and the most candidates that it may have to find.
 struct ChooseShape {
-  unsigned rowsView, rowsDim; // whose size is that of rows
+  unsigned rowsView, rowsDim; // whose size is the number of rows
   unsigned forbiddenView, classesView, optionsView;
   unsigned result; // the first of the views of values, tokens, norms and parts
   int64_t columns, most;
@@ -56,7 +56,7 @@ ChooseShape shapeOf(mlir::xf::ChooseOp op, const KernelRequest &request);
 class ChooseViews {
 public:
   ChooseViews(GpuBuilder &b, const ChooseShape &shape);
-  /// Finds out what is wanted: behind awaitLaunches().
+  /// Reads what is wanted, after awaitLaunches().
   void readOptions();
 
   mlir::Value rows;   // how many there are
@@ -72,12 +72,12 @@ public:
   mlir::Value maximumAt(mlir::Value row, mlir::Value block);
   mlir::Value sumAt(mlir::Value row, mlir::Value block);
   void store(const Candidate &candidate, mlir::Value row, mlir::Value block, mlir::Value place);
-  // Or by a candidate's place among all elements of the row's lists.
+  // The same by a candidate's place among all elements of the row's lists.
   mlir::Value listBegin(mlir::Value block) { return b.mul(block, 2 * most); }
   mlir::Value loadLogit(mlir::Value row, mlir::Value place);
   Candidate load(mlir::Value row, mlir::Value place);
 
-  /// Stores a place of the results.
+  /// Stores a candidate at `place` of the row's results.
   void storeResult(const Candidate &candidate, mlir::Value row, mlir::Value place);
 
 private:
@@ -102,7 +102,7 @@ struct ChooseTile {
 /// Finds each row's maximum, sum and candidates, and leaves them for the second kernel. All threads must take part, and see the logits.
 void emitChooseRows(GpuBuilder &b, ChooseViews &views, const ChooseTile &tile);
 
-/// The second kernel, whose block is a row: joins what the first one's blocks have found of it.
+/// The second kernel: a block joins what the first one's blocks have found of a row.
 void emitChooseMerge(GpuBuilder b, const ChooseShape &shape);
 /// Warps of its blocks that take lists; another one joins the norms.
 inline constexpr int64_t kListWarps = 4, kMergeThreads = (kListWarps + 1) * kWarp;

@@ -1,10 +1,9 @@
 // Joins the blocks of a row: sums are added in the CPU's order, and the best candidates are taken off the blocks' lists.
 //
-// Each of four warps takes the best off a quarter of the lists, one by one, of which a thread has some, with their heads in registers:
-// such a step is an exchange, and a read of the list's next candidate, which mostly came to the first cache with its head. To have all
-// lists in shared memory would spare that read, but they are as many as there are blocks. Then the place of each warp's candidate is
-// the number of those before it, which threads count side by side: no step waits for another warp. A fifth warp joins the
-// norms meanwhile.
+// Each of four warps takes the best candidates off a quarter of the lists, one by one; a thread has some of these lists, with their heads
+// in registers. A step is an exchange, and a read of the list's next candidate, which mostly came to the L1 cache with its head. Lists in
+// shared memory would spare that read, but they are as many as there are blocks. Then the place of each candidate is the number of those
+// before it, which threads count independently: no step waits for another warp. Meanwhile a fifth warp joins the norms.
 #include "compiler/Target/GPU/ChooseKernel.h"
 #include "compiler/Target/VectorMath.h"
 
@@ -18,7 +17,7 @@ namespace {
 
 constexpr int64_t kLanes = codegen::kLanes, kCandidateBytes = 8; // a key and a place
 
-/// Fewer take from more lists where what all of them take would not fit.
+/// Fewer warps, with more lists each, where the candidates of all would not fit.
 int64_t listWarpsFor(int64_t most) { return kListWarps * most * kCandidateBytes <= kSharedBytes ? kListWarps : kListWarps / 2; }
 
 class ChooseMerge {
@@ -26,7 +25,7 @@ public:
   ChooseMerge(GpuBuilder &b, const ChooseShape &shape)
       : b(b), i32(b.getI32Type()), views(b, shape), listWarps(listWarpsFor(views.most)), ownLists(llvm::divideCeil(views.blocks, listThreads())),
         row(b.block()) {
-    b.setBlocksTogether(6); // for as many registers as reads of norms take
+    b.setBlocksTogether(6); // leaves registers for the reads of norms
     views.readOptions();
     keys = b.shared(i32, listWarps * views.most);
     places = b.shared(i32, listWarps * views.most);
@@ -53,7 +52,7 @@ private:
   ChooseViews views;
   int64_t listWarps, ownLists; // a thread's
   Value row;
-  /// Of what the warps have taken, in the order of their lists and then of taking: so equal keys are in the order of their columns. Shared.
+  /// Of the candidates that the warps have taken, by warp and then by step, so that equal keys are in the order of their columns. Shared.
   Value keys, places;
 };
 
@@ -127,7 +126,7 @@ void ChooseMerge::storeBest() {
          [&](Value place) { views.storeResult(noCandidate(b), row, place); });
 }
 
-/// 16 lanes have every 16th block, and read so many of them at once that they wait for memory once or twice.
+/// Each of 16 lanes has every 16th block, and reads so many of them at once that it waits for memory once or twice.
 void ChooseMerge::joinNorms() {
   Type f32 = b.getF32Type();
   int64_t rounds = llvm::divideCeil(views.blocks, kLanes), together = std::min<int64_t>(rounds, 16);

@@ -1,9 +1,9 @@
 // What the first kernel of xf.choose finds in a tile's rows of 128 logits, each warp in some rows at a time.
 //
-// A row's maximum and its sum in the CPU's order are 16 lanes' work, so that a warp has two rows of them. Its candidates are a whole
-// warp's: a lane has four neighbouring columns, and their keys in descending order. The warp's greatest head is the next candidate,
+// 16 lanes find a row's maximum, and its sum in the CPU's order, so that a warp does two rows at once. A whole warp finds its
+// candidates: a lane has four neighbouring columns, and their keys in descending order. The warp's greatest head is the next candidate,
 // of equal ones that of the lowest lane, which is that of the lowest column; its lane notes the column and goes on to its next key. These
-// steps follow from each other, and each takes longer than its instructions: rows of a warp take theirs at the same time.
+// steps depend on each other, and each has a latency beyond its instructions: a warp interleaves the steps of its rows.
 #include "compiler/Target/GPU/ChooseKernel.h"
 #include "compiler/Target/VectorMath.h"
 
@@ -14,7 +14,7 @@ namespace xf::gpu {
 namespace {
 
 constexpr int64_t kLanes = codegen::kLanes, kPanels = ChooseOp::kBlock / kLanes;
-/// Of a lane that looks for candidates.
+/// Columns of a lane that looks for candidates.
 constexpr int64_t kColumns = ChooseOp::kBlock / kWarp;
 static_assert(kColumns == 4, "a lane's columns are the bytes of a word");
 
@@ -41,8 +41,8 @@ public:
   }
 
 private:
-  /// The keys of a row that a lane has left, descending, and the columns they are of, a byte each from the lowest on. They are counted from 1
-  /// on, as behind them there are zeros.
+  /// The remaining keys of a lane in a row, descending, and their columns, a byte each from the lowest on. Columns are counted from 1, as
+  /// zeros follow them.
   struct Own {
     SmallVector<Value> keys;
     Value columns;
@@ -122,7 +122,7 @@ Value ChooseRows::prmt(Value bytes, int64_t selector) {
   return b.create<LLVM::CallIntrinsicOp>(i32, b.getStringAttr("llvm.nvvm.prmt"), operands).getResults();
 }
 
-/// Key `first` and the next one change places if that is greater: equal ones stay in the order of their columns.
+/// Swaps key `first` and the next one if the latter is greater: equal ones stay in the order of their columns.
 void ChooseRows::sortNeighbours(Own &own, int64_t first) {
   constexpr int64_t kSwapped[] = {0x3201, 0x3120, 0x2310};
   Value &x = own.keys[first], &y = own.keys[first + 1];
@@ -133,7 +133,7 @@ void ChooseRows::sortNeighbours(Own &own, int64_t first) {
   x = greater;
 }
 
-/// Notes the columns of the warp's rows' candidates. Those behind the last candidate are of logits that are none, or no columns.
+/// Notes the columns of the candidates of the warp's rows. Those after the last candidate are columns of -inf, or none.
 void ChooseRows::findCandidates(Value own) {
   SmallVector<Value> locals;
   SmallVector<Own> rows;
@@ -157,7 +157,7 @@ void ChooseRows::findCandidates(Value own) {
       row = {llvm::to_vector(ofRow.take_front(kColumns)), ofRow.back()};
     }
   };
-  // Of one candidate nobody asks for a second key.
+  // If one candidate is wanted, a lane's second key is never used.
   auto sortRest = [&] {
     for (Own &row : rows)
       for (int64_t first : {2, 1, 2})

@@ -1,4 +1,4 @@
-// What becomes of a product's sums: the op's region with its extra operands, and the result's places.
+// The epilogue of a product: applies the op's region, with its extra operands, to the sums and stores the results.
 #ifndef XF_COMPILER_TARGET_GPU_CONTRACTEPILOGUE_H
 #define XF_COMPILER_TARGET_GPU_CONTRACTEPILOGUE_H
 
@@ -13,13 +13,13 @@ public:
       : b(b), op(op), access(request.access), result(request.resultView()) {}
 
   mlir::Value exists(mlir::Value row, mlir::Value column);
-  /// Reads what the region needs for the element beside its sum; if there is no such element, for another one. Apart from `store`, so that
-  /// these reads can be under way with others.
+  /// Reads what the region needs for the element besides its sum; if there is no such element, for another one. Separate from `store`, so
+  /// that these reads can be under way with others.
   codegen::RegionVectorizer read(mlir::Value row, mlir::Value column);
   /// Applies the region to the sum and writes the element, which must exist.
   void store(codegen::RegionVectorizer region, mlir::Value sum, mlir::Value row, mlir::Value column);
 
-  /// Sums in shared memory, [rows][stride], of which neighbouring threads take neighbouring columns: what they read and write lies together.
+  /// Sums in shared memory, [rows][stride], of which neighbouring threads take neighbouring columns: their global reads and writes coalesce.
   struct Tile {
     mlir::Value sums;
     int64_t rows, columns, stride;

@@ -1,7 +1,7 @@
 // Kernels that bring a tensor into another physical order or make positions: a thread moves one element.
 //
-// Keys lie as [T/16][d/g][16][g], values as [T/g][e][g] with rows of whole vectors, as on the CPU. What is behind the last position of a block of keys
-// is not written: kernels read only keys that there are.
+// Keys lie as [T/16][d/g][16][g], values as [T/g][e][g] with rows of whole vectors, as on the CPU. Places after the last position in a block of keys
+// are not written: kernels read only keys that exist.
 #include "compiler/Target/GPU/KernelEmitters.h"
 
 using namespace mlir;
@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kThreads = 256, kPanel = codegen::kLanes;
 
-/// Threads for the elements of view `view`, which has `rank` dimensions.
+/// Adds a launch with a thread for each element of view `view`, which has `rank` dimensions.
 void addLaunch(Kernel &kernel, StringRef function, unsigned view, unsigned rank) {
   Launch launch{function.str(), kThreads, {}, kThreads, 1, std::nullopt};
   for (unsigned d = 0; d < rank; ++d)
@@ -47,7 +47,7 @@ Value addressIn(GpuBuilder &b, Layout layout, unsigned view, ArrayRef<Value> ind
     return plainAddress(b, view, indices, element);
   Value position = indices[2], column = indices[3];
   Value offset = b.add(b.mul(indices[0], b.stride(view, 0)), b.mul(indices[1], b.stride(view, 1)));
-  // Elements of 16 bits are two in a word: of a key, and of the values of two positions.
+  // A word has two elements of 16 bits: of one key, or of the values of two positions.
   int64_t group = panelGroup(element);
   auto inWord = [&](Value number) { return group == 1 ? b.i64(0) : b.rem(number, b.i64(group)); };
   if (layout == Layout::keys) {
@@ -64,7 +64,7 @@ Value addressIn(GpuBuilder &b, Layout layout, unsigned view, ArrayRef<Value> ind
 
 namespace {
 
-/// Where an element goes whose indices in the source are known.
+/// The indices in the target of an element with these indices in the source.
 using Target = function_ref<SmallVector<Value>(GpuBuilder &, ArrayRef<Value>)>;
 
 /// Copies the tensor of operand 0 to the result's view.
@@ -134,7 +134,7 @@ LogicalResult emitSpread(SpreadOp op, const KernelRequest &request, Kernel &kern
   return success();
 }
 
-/// Stores sentences that lie behind each other in [1, H, P, d]. A block takes some positions of a head, and first finds whose they are.
+/// Stores sentences that follow each other in [1, H, P, d]. A block takes some positions of a head, and first finds their sentences.
 static LogicalResult emitSpansStore(StoreOp op, Layout layout, const KernelRequest &request, Kernel &kernel) {
   constexpr int64_t kPositions = 16;
   auto type = cast<RankedTensorType>(op.getX().getType());

@@ -1,4 +1,4 @@
-// Numbers of a kernel, for arithmetic that the runtime's headers state for the host and for kernels (xf_log.h, xf_exp.h, xf_mix.h).
+// A kernel's values with operators, for arithmetic that the runtime's headers state for the host and for kernels (xf_log.h, xf_exp.h, xf_mix.h).
 #ifndef XF_COMPILER_TARGET_GPU_DEVICENUMBER_H
 #define XF_COMPILER_TARGET_GPU_DEVICENUMBER_H
 
@@ -6,7 +6,7 @@
 
 namespace xf::gpu {
 
-/// Of f32 or f64.
+/// An f32 or f64.
 struct Real {
   GpuBuilder &b;
   mlir::Value value;
@@ -19,7 +19,7 @@ struct Real {
   Real operator/(const Real &y) const { return {b, b.create<mlir::arith::DivFOp>(value, y.value)}; }
 };
 
-/// Of 64 bits.
+/// An i64.
 struct Word {
   GpuBuilder &b;
   mlir::Value value;

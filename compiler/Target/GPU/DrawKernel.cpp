@@ -1,7 +1,7 @@
 // Draws the tokens of a search's rows from their logits: as runtime/core/row_sample.cpp does, by the same operations in the same order.
 //
-// A block draws for a beam. It draws either from the row's best tokens, which choose_logits has found, or from all; then it adds up the weights of 512
-// columns at a time, finds the columns where the running sum passes what was drawn, and among these the token.
+// A block draws for a beam, either from the row's best tokens, which choose_logits has found, or from all. To draw from all it adds up the weights of
+// 512 columns at a time, finds the 512 at which the running sum passes what was drawn, and among these the token.
 #include "compiler/Target/GPU/ChooseKernel.h"
 #include "compiler/Target/GPU/DeviceNumber.h"
 #include "runtime/abi/xf_exp.h"
@@ -31,7 +31,7 @@ public:
     auto wordOf = [&](Value i) { return b.toI64(b.load(i32, b.at(b.data(sentences), b.add(b.mul(sentence, b.stride(sentences, 0)), i), i32))); };
     row = wordOf(b.add(beam, XF_ABI_SENTENCE_WORDS));
     top = b.load(f32, at(norms, row, b.i64(0), f32));
-    // Where there is nothing to choose from, or what is no number, nothing is drawn.
+    // Nothing is drawn where there is nothing to choose from, or the maximum is NaN.
     Value isOpen = b.both(b.less(beam, wordOf(b.i64(XF_ABI_OPEN))), compare(b, arith::CmpFPredicate::OGT, top, noLogit(b)));
     b.ifThen(isOpen, [&] {
       temperature = b.load(f64, b.data(how));
@@ -100,7 +100,7 @@ Value Draw::shortPower(Value x) {
   return select(b, compare(b, arith::CmpFPredicate::OGT, x, b.f32(kXfShortExpLeast)), b.create<arith::BitcastOp>(f32, sum), b.f32(0));
 }
 
-/// Of a single token.
+/// The weight of a single token.
 Value Draw::weightOf(Value logit) {
   auto wide = [&](Value x) { return real(b.create<arith::ExtFOp>(f64, x)); };
   return power(((wide(logit) - wide(top)) / real(temperature)).value);
@@ -113,7 +113,7 @@ Value Draw::logitOf(Value column) {
   return select(b, isFree, b.load(f32, at(logits, row, existing, f32)), noLogit(b));
 }
 
-/// Of the `count` best.
+/// Draws from the `count` best.
 void Draw::drawOfFew(Value count) {
   Value weights = b.shared(f64, XF_ABI_MOST_CHOSEN);
   b.ifThen(b.less(b.thread(), count), [&] {
@@ -143,7 +143,7 @@ void Draw::drawOfFew(Value count) {
 void Draw::drawOfAll() {
   Value sums = b.shared(f32, blocks), weights = b.shared(f64, kBlock), place = b.shared(i64, 1), goal = b.shared(f64, 1);
   constexpr int64_t kGroups = kThreads / kLanes;
-  // All lanes of a warp add up, whether or not there is a block.
+  // All lanes of a warp take part in sums, whether or not their blocks exist.
   b.loop(b.i64(0), b.i64(blocks), kGroups, [&](Value first) {
     Value block = b.add(first, b.div(b.thread(), kLanes)), sum = sumOfBlock(block);
     Value stores = b.both(b.equal(b.rem(b.thread(), kLanes), b.i64(0)), b.less(block, b.i64(blocks)));
@@ -161,7 +161,7 @@ void Draw::drawOfAll() {
   onOneThread([&] { findToken(weights, first, get(goal, b.i64(0), f64)); });
 }
 
-/// The sum of a block's weights: 16 lanes have every 16th column.
+/// The sum of a block's weights: each of 16 lanes has every 16th column.
 Value Draw::sumOfBlock(Value block) {
   Value scale = b.create<arith::TruncFOp>(f32, (real(constant(1)) / real(temperature)).value);
   Value begin = b.add(b.mul(block, kBlock), b.rem(b.thread(), kLanes));
@@ -173,7 +173,7 @@ Value Draw::sumOfBlock(Value block) {
   return b.reduceOver(mlir::xf::ReduceKind::sum, sum, kLanes);
 }
 
-/// Where the running sum of the blocks' sums passes the share of all that was drawn, and what is left of that there.
+/// Finds the block at which the running sum of the blocks' sums passes the drawn share of the total, and what is left of that share there.
 void Draw::findBlock(Value sums, Value place, Value goal) {
   auto sumAt = [&](Value i) { return real(b.create<arith::ExtFOp>(f64, get(sums, i, f32))); };
   Value all = b.accumulate(b.i64(0), b.i64(blocks), 1, constant(0), [&](Value i, Value before) { return (real(before) + sumAt(i)).value; });
@@ -186,7 +186,7 @@ void Draw::findBlock(Value sums, Value place, Value goal) {
   b.store(found[1], place);
 }
 
-/// What rounding leaves over belongs to the last token that has any weight; should the block have none, to the best one, which is there already.
+/// What rounding leaves over belongs to the last token that has any weight; if the block has none, to the best one, which is stored already.
 void Draw::findToken(Value weights, Value first, Value goal) {
   Value found = b.loop(b.i64(0), b.i64(kBlock), 1, {goal, b.i64(-1)}, [&](Value i, ValueRange before) {
     Value weight = get(weights, i, f64), isLeft = atLeast(before[0], constant(0));

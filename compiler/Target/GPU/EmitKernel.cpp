@@ -36,7 +36,7 @@ xf_abi_gpu_launch toAbi(const Launch &launch) {
   return out;
 }
 
-/// Types and operands that kernels have no code for yet; `op` is told so.
+/// Refuses types and operands that kernels have no code for yet, with an error at `op`.
 static LogicalResult checkOperands(Operation *op, ArrayRef<codegen::KernelOperand> operands) {
   auto check = [&](Type type) -> LogicalResult {
     Type element = cast<RankedTensorType>(type).getElementType();

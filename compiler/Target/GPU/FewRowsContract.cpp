@@ -1,6 +1,6 @@
-// Few rows in f32, as in a decoder's step: a block computes a panel's columns of 4 rows, a thread an element. What that costs is to read the
-// weights, of f32 or of bytes. They come to shared memory by asynchronous copies of 16 bytes, some parts ahead: as much is under way as memory
-// needs to be busy, whatever registers there are.
+// Few rows in f32, as in a decoder's step: a block computes a panel's columns of 4 rows, a thread an element. Its cost is reading the
+// weights, of f32 or of bytes. They come to shared memory by asynchronous copies of 16 bytes, some parts ahead: enough are under way to keep
+// memory busy, however few registers there are.
 //
 // A panel is a sequence of lines of 16 words, one for each column; a word is one k of f32, or four of bytes.
 #include "compiler/Target/GPU/FewRowsContract.h"
@@ -23,7 +23,7 @@ constexpr int64_t kPanel = codegen::kLanes, kRows = kFewRowsTile, kThreads = kFe
 static_assert(kThreads == kRows * kPanel);
 // A part is what is copied at once, a chunk what one copy moves.
 constexpr int64_t kPartLines = 64, kLineBytes = 4 * kPanel, kPartBytes = kPartLines * kLineBytes, kChunk = 16, kStages = 7;
-// Of x as many k are in shared memory; the threads of two rows, a warp, read at different banks. A thread has as many reads under way.
+// The k of x in shared memory; the stride of its rows, two of which a warp reads from different banks; and a thread's reads of x under way.
 constexpr int64_t kMostX = 1024, kRowStride = kMostX + 4, kReads = 32;
 // k that are multiplied together, and how many of these are written out.
 constexpr int64_t kQuad = 4, kUnroll = 8;
@@ -73,8 +73,8 @@ void FewRows::fill(Value part) {
   }
 }
 
-/// Copies x[firstRow … + 3, firstK …] to shared memory. Rows and columns behind the last ones are the last ones: nobody stores what
-/// comes of these rows, or reads these columns.
+/// Copies x[firstRow … + 3, firstK …] to shared memory. The last row and column stand for those after them: nobody stores results
+/// of such rows, or reads such columns.
 void FewRows::stageX(Value firstK) {
   int64_t steps = llvm::divideCeil(std::min(depth, kMostX), kThreads);
   for (int64_t first = 0; first < steps; first += kReads / kRows) {
@@ -125,11 +125,11 @@ void FewRows::emit(const Prologue *prologue) {
   firstRow = b.mul(b.divide(b.block(), b.i64(panels)), kRows);
   panel = b.remainder(b.block(), b.i64(panels));
   ownRow = b.div(b.thread(), b.i64(kPanel)), ownColumn = b.rem(b.thread(), b.i64(kPanel));
-  // Else ptxas would have as many blocks as there can be, and read one after the other.
+  // Otherwise ptxas would spare registers for as many blocks as possible, and read one element after the other.
   b.setBlocksTogether(prologue ? 2 : 4);
   weights = b.shared(b.getI8Type(), kStages * kPartBytes);
   sharedX = b.shared(f32, kRows * kRowStride);
-  // A group of copies for each part, and an empty one where there is no part, so that numbers tell what has arrived.
+  // A group of copies for each part, and an empty one where there is no part, so that the number of open groups tells what has arrived.
   for (int64_t part = 0; part < kStages - 1; ++part) {
     if (part < parts)
       fill(b.i64(part));

@@ -6,8 +6,8 @@
 
 namespace xf::gpu {
 
-/// The most rows that a product of any type with so many columns leaves to its kernel for few. The kernel for many has 64 x 64 elements a
-/// block: with few columns its blocks would be too few for a GPU's processors (132 of an H100), and each takes long.
+/// The most rows for which a product of any type with so many columns uses its kernel for few. Those for many have larger blocks: with few
+/// columns these would be too few for a GPU's processors (132 of an H100), and each takes long.
 inline int64_t mostFewRows(int64_t columns) { return columns <= 1024 ? 64 : 16; }
 /// Rows and threads of a block, whose columns are a panel's.
 inline constexpr int64_t kFewRowsTile = 4, kFewRowsThreads = 64;

@@ -26,7 +26,7 @@ OwningOpRef<ModuleOp> makeKernelModule(MLIRContext *context) {
   return module;
 }
 
-// The instruction set stands for what arithmetic there is: fused multiply-add, as AVX2 has it.
+// The instruction set tells the available arithmetic: like AVX2, a GPU has fused multiply-add.
 GpuBuilder::GpuBuilder(mlir::gpu::GPUModuleOp module, StringRef name, unsigned views, int64_t threads, Location location)
     : CodeBuilder(module->getParentOfType<ModuleOp>(), codegen::Isa::avx2, location), kernels(module) {
   setInsertionPointToEnd(module.getBody());
@@ -40,7 +40,7 @@ GpuBuilder::GpuBuilder(mlir::gpu::GPUModuleOp module, StringRef name, unsigned v
   kernel->setAttr(mlir::gpu::GPUDialect::getKernelFuncAttrName(), getUnitAttr());
   kernel.setKnownBlockSizeAttr(getDenseI32ArrayAttr({static_cast<int32_t>(threads), 1, 1}));
   setInsertionPointToStart(&kernel.getBody().front());
-  // The launch behind this one starts as soon as there is room for it, and waits for this one's end where it needs what comes of it.
+  // The next launch starts as soon as there is room for it, and waits for the end of this one where it needs its results.
   assembly(XF_PTX_MARK "griddepcontrol.launch_dependents;");
   launchesAwaited = assembly(XF_PTX_MARK "griddepcontrol.wait;");
 }

@@ -1,6 +1,6 @@
 // What GPU kernels are written with: a function of a gpu.module, its views, threads, barriers and shared memory.
 //
-// Beside that it is the builder of the CPU kernels, used with scalars only: a thread computes one element at a time, so
+// Otherwise it is the builder of the CPU kernels, used with scalars only: a thread computes one element at a time, so
 // regions and mathematical functions are emitted by the same code for both targets, and give the same bits.
 #ifndef XF_COMPILER_TARGET_GPU_GPUBUILDER_H
 #define XF_COMPILER_TARGET_GPU_GPUBUILDER_H
@@ -22,7 +22,7 @@ public:
              mlir::Location location);
   /// Ends it.
   void finish() { create<mlir::gpu::ReturnOp>(); }
-  /// Says that so many blocks are to share a multiprocessor: what registers they leave each other are the kernel's to use.
+  /// Sets how many blocks are to share a multiprocessor: the kernel may use the registers that this leaves for each.
   void setBlocksTogether(int64_t blocks);
 
   /// What follows counts views from this one on.
@@ -34,20 +34,20 @@ public:
 
   /// The block's number, i64.
   Value block();
-  /// The thread's number in its block, i64, and what it is in its warp.
+  /// The thread's number in its block, i64, its lane in its warp, and the warp.
   Value thread();
   Value lane() { return rem(thread(), i64(kWarp)); }
   Value warp() { return div(thread(), i64(kWarp)); }
   /// Waits for all threads of the block; what they wrote to shared memory is there afterwards.
   void barrier();
-  /// Waits for all lanes of the warp, which a branch may have parted: before an instruction that they execute as one.
+  /// Waits for all lanes of the warp, which may have diverged: before an instruction that they execute as one.
   void meetWarp();
-  /// Waits for the launches before, whose results are there from here on; else that is the first thing that a kernel does. Before it weights alone
-  /// may be read, and nothing written. Once in a function, where all threads come by.
+  /// Waits here for the preceding launches, whose results may be read from here on; otherwise a kernel waits at its start. Before it, only
+  /// weights may be read, and nothing written. At most once in a function, where all threads pass.
   void awaitLaunches();
-  /// Asks for `bytes` of global memory from `start` on to come to the GPU's second cache, with all of the block's `threads`.
+  /// Prefetches `bytes` of global memory from `start` on to the GPU's L2 cache, with all of the block's `threads`.
   void prefetch(Value start, int64_t bytes, int64_t threads);
-  /// Keeps what has been read before from being read later, where it is needed: LLVM saves registers so, and several waits for memory take
+  /// Keeps the reads so far from moving to the uses of their values: LLVM moves them to save registers, and several waits for memory take
   /// the place of one. No instruction.
   void holdReads();
   /// The value of the lane whose number differs in the bit `distance`. All lanes of the warp must take part.
@@ -65,25 +65,25 @@ public:
 
   /// Shared memory of the block for `count` elements, aligned to 16 bytes; nothing is known of its contents.
   Value shared(Type element, int64_t count);
-  /// Whether bit number mod 32 of the i32 that is number div 32 from `words` on is set: an i1.
+  /// Whether bit `number` of the i32 words from `words` on is set: an i1.
   Value hasBit(Value words, Value number);
-  /// `count` neighbouring f32 or, if said, elements of another type of 32 bits, whose address is a multiple of their size.
+  /// `count` consecutive f32, or elements of another 32-bit type, from an address that is a multiple of their common size.
   llvm::SmallVector<Value> loadMany(Value address, int64_t count, Type element = nullptr);
   void storeMany(llvm::ArrayRef<Value> values, Value address);
 
-  /// A loop whose body is as long as it is meant to be: neither LLVM nor ptxas unrolls it further, for which registers may lack.
+  /// A loop that neither LLVM nor ptxas unrolls any further, for which registers may be lacking.
   static constexpr llvm::StringLiteral kLoopAnnotation = "llvm.loop_annotation";
   llvm::SmallVector<Value> writtenOutLoop(Value from, Value to, int64_t step, mlir::ValueRange carried, CarryingBody body);
 
-  // Of numbers that are not negative and below 2^31.
-  /// The same number, of which the compiler knows that half is zeros: they take no register.
+  // For numbers that are not negative and below 2^31.
+  /// The same number, whose upper half the compiler knows to be zeros: it takes no register.
   Value inHalf(Value number);
   /// As i32.
   Value narrow(Value number);
-  // Division is far cheaper than that of i64.
+  // Far cheaper than division of i64.
   Value divide(Value a, Value b);
   Value remainder(Value a, Value b);
-  /// `number` taken apart into indices below `sizes`, the last one running fastest; the first one is not bounded.
+  /// `number` split into indices below `sizes`, the last one running fastest; the first one is not bounded.
   llvm::SmallVector<Value> split(Value number, llvm::ArrayRef<Value> sizes);
 
 private:

@@ -50,21 +50,21 @@ struct Kernel {
 mlir::FailureOr<Kernel> emitKernel(mlir::gpu::GPUModuleOp module, llvm::StringRef name, mlir::Operation *op,
                                    const codegen::KernelAccess &access, mlir::ModuleOp root);
 
-/// Adds the function `name` that does for few rows what the kernel of `row` does and then that of `product`, which multiplies its result `result`:
-/// each block makes the rows that it multiplies. Its views are those of `product`, then those of `row`. No launch where there can be none. What
-/// it reads as `row` must lie apart from what it writes as either.
+/// Adds the function `name` that for few rows does the work of `row` and then of `product`, which multiplies result `result` of `row`: each block
+/// computes the rows that it multiplies. Its views are those of `product`, then those of `row`. No launch where that is not possible. What `row`
+/// reads must not overlap what either writes.
 std::optional<Launch> emitWithPrologue(mlir::gpu::GPUModuleOp module, llvm::StringRef name, mlir::xf::ContractOp product,
                                        const codegen::KernelAccess &access, mlir::xf::RowOp row, const codegen::KernelAccess &rowAccess, unsigned result,
                                        mlir::ModuleOp root);
 
-/// Adds the function `name` of a kernel that searches call beside the model's: what they do is said in xf_abi.h.
+/// Adds the function `name` of a kernel that searches call besides the model's; xf_abi.h says what they do.
 Kernel emitMoveRows(mlir::gpu::GPUModuleOp module, llvm::StringRef name);
 Kernel emitAdvance(mlir::gpu::GPUModuleOp module, llvm::StringRef name);
 Kernel emitApplyRules(mlir::gpu::GPUModuleOp module, llvm::StringRef name);
-/// Of `columns` logits, and NAME_merge.
+/// For `columns` logits; adds NAME_merge, too.
 Kernel emitChooseLogits(mlir::gpu::GPUModuleOp module, llvm::StringRef name, int64_t columns, int64_t most);
 Kernel emitTakeLogits(mlir::gpu::GPUModuleOp module, llvm::StringRef name);
-/// Of `columns` logits.
+/// For `columns` logits.
 Kernel emitDraw(mlir::gpu::GPUModuleOp module, llvm::StringRef name, int64_t columns);
 
 /// A module that holds one empty gpu.module.
@@ -74,7 +74,7 @@ mlir::OwningOpRef<mlir::ModuleOp> makeKernelModule(mlir::MLIRContext *context);
 inline constexpr int kComputeCapability = 80;
 /// Lowers a copy of `module` to PTX. On failure `error` says why.
 mlir::FailureOr<std::string> emitPtx(mlir::ModuleOp module, std::string &error);
-/// What is left of that for LLVM alone: it may be done beside other work.
+/// The rest of emitPtx(), which needs LLVM alone and may run beside other work.
 using PtxWriter = std::function<mlir::FailureOr<std::string>(std::string &error)>;
 mlir::FailureOr<PtxWriter> preparePtx(mlir::ModuleOp module, std::string &error);
 

@@ -19,12 +19,12 @@ struct KernelRequest : codegen::KernelRequest {
 };
 
 mlir::LogicalResult emitContract(mlir::xf::ContractOp op, const KernelRequest &request, Kernel &kernel);
-/// The function for few rows that computes a row op along (Prologue.h), if there can be one.
+/// The function for few rows that computes a row op, too (Prologue.h), if there can be one.
 struct Prologue;
 std::optional<Launch> emitContractWith(const Prologue &prologue, mlir::xf::ContractOp op, const KernelRequest &request);
 std::optional<Launch> emitTensorContractWith(const Prologue &prologue, mlir::xf::ContractOp op, const KernelRequest &request);
 mlir::LogicalResult emitChoose(mlir::xf::ChooseOp op, const KernelRequest &request, Kernel &kernel);
-/// Of factors of 16 bits, on tensor cores.
+/// For factors of 16 bits, on tensor cores.
 mlir::LogicalResult emitTensorContract(mlir::xf::ContractOp op, const KernelRequest &request, Kernel &kernel);
 mlir::LogicalResult emitRow(mlir::xf::RowOp op, const KernelRequest &request, Kernel &kernel);
 mlir::LogicalResult emitAttend(mlir::xf::AttendOp op, const KernelRequest &request, Kernel &kernel);
@@ -42,7 +42,7 @@ mlir::Value loadIndex(GpuBuilder &b, unsigned view, mlir::Value row);
 /// The first position and the length of sentence `number`, of the i32 view `view` [B, 2], as i64.
 std::pair<mlir::Value, mlir::Value> loadSpan(GpuBuilder &b, unsigned view, mlir::Value number);
 
-/// The address of an element of view `view`: with layout `plain` of any strided tensor, else of one [B, H, T, width] in an order of attention.
+/// The address of an element of view `view`: with layout `plain` of any strided tensor, else of [B, H, T, width] as attention reads it.
 mlir::Value addressIn(GpuBuilder &b, mlir::xf::Layout layout, unsigned view, llvm::ArrayRef<mlir::Value> indices, mlir::Type element,
                       int64_t width);
 

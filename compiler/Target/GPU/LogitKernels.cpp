@@ -1,5 +1,5 @@
-// Choosing from rows of logits that a step has stored, for searches that change them before: the rules of runtime/core/logit_rules.h, and what
-// xf.choose does behind its product.
+// Choosing from rows of logits that a step has stored, for searches that change them first: the rules of runtime/core/logit_rules.h, and what
+// xf.choose does after its product.
 #include "compiler/Target/GPU/ChooseKernel.h"
 
 #include "mlir/IR/Builders.h"
@@ -27,7 +27,7 @@ public:
     Value penalises = b.create<arith::CmpFOp>(arith::CmpFPredicate::ONE, penalty, b.create<arith::ConstantOp>(b.getF64FloatAttr(1)));
     b.ifThen(penalises, [&] {
       forPositions(b.i64(0), [&](Value position) {
-        // A token that was read before has its logit changed at its first place.
+        // Each token that has been read changes its logit once, at its first position.
         Value word = wordAt(position), isNewest = b.equal(position, last);
         Value isFirst = select(b, isNewest, b.isNot(isKnown), b.less(b.i64(-1), word));
         b.ifThen(b.both(isFirst, isLogit(word)), [&] { penalise(logitOf(word), penalty); });
@@ -40,9 +40,9 @@ public:
 private:
   Value addressOf(Value position) { return b.at(b.data(read), b.add(b.mul(row, b.stride(read, 0)), position), i32); }
   Value logitOf(Value token) { return b.at(b.data(logits), b.add(b.mul(row, b.stride(logits, 0)), token), f32); }
-  /// Decoders may read tokens that have none.
+  /// Whether the token has a logit; decoders may read tokens without one.
   Value isLogit(Value token) { return b.both(b.less(b.i64(-1), token), b.less(token, b.size(logits, 1))); }
-  /// What is noted of a position, and the token that was read there.
+  /// The word that is noted for a position, and the token that was read there.
   Value wordAt(Value position) {
     return b.chooseOne(b.equal(position, last), [&] { return newest; }, [&] { return b.toI64(b.load(i32, addressOf(position))); });
   }
@@ -86,7 +86,7 @@ void Rules::penalise(Value address, Value penalty) {
   b.store(b.create<arith::TruncFOp>(f32, changed), address);
 }
 
-/// Whether the `given` tokens in front of `position` are those in front of `end`.
+/// Whether the `given` tokens before `position` equal those before `end`.
 Value Rules::isRepeated(Value position, Value end, Value given) {
   return b.loop(b.i64(0), given, 1, {b.isNot(b.no())}, [&](Value i, ValueRange before) {
     auto token = [&](Value behind) { return tokenAt(b.add(b.sub(behind, given), i)); };
@@ -94,13 +94,13 @@ Value Rules::isRepeated(Value position, Value end, Value given) {
   })[0];
 }
 
-/// No token is to follow the `given` last ones that has followed them before.
+/// Forbids all tokens that have followed the `given` last ones before.
 void Rules::forbidRepeated(Value given) {
   Value end = b.add(last, 1);
   forPositions(given, [&](Value position) {
     Value token = tokenAt(position);
     b.ifThen(b.both(isLogit(token), isRepeated(position, end, given)), [&] {
-      // Of several places with that token the first one is it.
+      // Of several such positions with that token, the first one stores.
       Value others = b.loop(given, position, 1, {b.no()}, [&](Value other, ValueRange before) {
         Value isSame = b.both(b.equal(tokenAt(other), token), isRepeated(other, end, given));
         return SmallVector<Value>{b.either(before[0], isSame)};

@@ -14,7 +14,7 @@ void emitPrologue(GpuBuilder &b, const Prologue &prologue, int64_t threads, Valu
   RowOp row = prologue.row;
   RowEmitter emitter(b, row, prologue.request);
   Type element = cast<RankedTensorType>(row.getResult(prologue.result).getType()).getElementType();
-  // A group of lanes for each row; with fewer groups than rows they take some rounds, of more groups some have nothing to do.
+  // A group of lanes for each row; with fewer groups than rows they take several rounds, with more some are idle.
   int64_t groups = threads / RowEmitter::kLanes;
   Value group = b.div(b.thread(), b.i64(RowEmitter::kLanes));
   for (int64_t first = 0; first < target.rows; first += groups) {

@@ -1,5 +1,5 @@
-// A row op that the kernel of a product computes along where rows are few: each block makes the rows that it multiplies by itself, while its
-// weights are on their way, where a launch of its own would take as long as the product.
+// A row op that the kernel of a product computes itself where rows are few: each block makes the rows that it multiplies while its weights are
+// on their way. A launch for the row op alone would take as long as the product.
 #ifndef XF_COMPILER_TARGET_GPU_PROLOGUE_H
 #define XF_COMPILER_TARGET_GPU_PROLOGUE_H
 
@@ -7,7 +7,7 @@
 
 namespace xf::gpu {
 
-/// The op's views are behind the product's, which multiplies result `result`.
+/// The op's views follow those of the product, which multiplies result `result`.
 struct Prologue {
   mlir::xf::RowOp row;
   const KernelRequest &request;
@@ -25,8 +25,8 @@ struct SharedRows {
   int64_t rows, stride;
 };
 
-/// Emits the op's rows `firstRow` … with all of a block's `threads`, and leaves the result's in shared memory, where they are behind a barrier;
-/// rows behind the last one are the last one. Where `stores` holds, all results go to memory, too: one block for each row has to do that.
+/// Computes the op's rows from `firstRow` on with all of a block's `threads`, and leaves those of the result in shared memory, visible after a
+/// barrier; the last row stands for rows after it. Where `stores` holds, all results go to memory, too: one block for each row has to do that.
 void emitPrologue(GpuBuilder &b, const Prologue &prologue, int64_t threads, mlir::Value firstRow, mlir::Value stores,
                   const SharedRows &target);
 

@@ -1,7 +1,7 @@
 // From kernels in the gpu dialect to PTX.
 //
-// No library takes part: what mathematical functions have no instruction are polynomials by now, and those that have one
-// become LLVM's intrinsics here, before the conversion to NVVM makes calls of NVIDIA's device library of them.
+// No library takes part: mathematical functions without an instruction are polynomials by now, and those that have one
+// become LLVM's intrinsics here, before the conversion to NVVM would turn them into calls of NVIDIA's device library.
 #include "compiler/Support/OnAllCores.h"
 #include "compiler/Target/ExpandMath.h"
 #include "compiler/Target/GPU/GpuBuilder.h"
@@ -51,7 +51,7 @@ static StringRef intrinsicOf(Operation *op) {
       .Default("");
 }
 
-/// NaN, infinity and finiteness are comparisons.
+/// Turns tests for NaN, infinity and finiteness into comparisons.
 static Value classify(OpBuilder &builder, Operation *op) {
   Location loc = op->getLoc();
   Value x = op->getOperand(0);
@@ -98,7 +98,7 @@ static LogicalResult lowerMath(ModuleOp module, std::string &error) {
 }
 
 static LogicalResult lowerToNVVM(ModuleOp module, std::string &error) {
-  // The conversion to NVVM takes along the dialects that say how they become LLVM's.
+  // The conversion to NVVM also converts the dialects that register how they become LLVM's.
   DialectRegistry registry;
   arith::registerConvertArithToLLVMInterface(registry);
   cf::registerConvertControlFlowToLLVMInterface(registry);
@@ -124,7 +124,7 @@ static LogicalResult lowerToNVVM(ModuleOp module, std::string &error) {
       error = "lowering to NVVM failed";
     return failure();
   }
-  // The conversions carry what is said of a loop along, but not to where the translation to LLVM looks for it.
+  // The conversions keep a loop's annotation, but not where the translation to LLVM looks for it.
   module.walk([](LLVM::BrOp branch) {
     if (auto annotation = branch->getAttrOfType<LLVM::LoopAnnotationAttr>(GpuBuilder::kLoopAnnotation))
       branch.setLoopAnnotationAttr(annotation);
@@ -204,7 +204,7 @@ struct Translations {
 
 } // namespace
 
-/// LLVM IR of `kernels`, lowered ones; null on failure.
+/// LLVM IR of the lowered `kernels`; null on failure.
 static std::unique_ptr<llvm::Module> translate(ModuleOp kernels, llvm::LLVMContext &context, llvm::TargetMachine &machine) {
   std::unique_ptr<llvm::Module> code = translateModuleToLLVMIR(kernels, context, "xfc");
   if (!code)

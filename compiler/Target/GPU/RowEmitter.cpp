@@ -8,9 +8,9 @@ using namespace mlir::xf;
 
 namespace xf::gpu {
 
-/// Of rows that are not written out: as many elements of a lane are on their way together.
+/// The elements of a lane that are under way together in rows that are not written out.
 static constexpr int64_t kAtOnce = 8;
-/// Of rows that are written out: as many elements of a lane are all read before anything is computed.
+/// The most elements of a lane that are all read before anything is computed, in rows that are written out.
 static constexpr int64_t kMostReads = 128;
 
 static Type elementOf(Value value) { return typeOf(value).getElementType(); }
@@ -50,7 +50,7 @@ void RowEmitter::findLength() {
     consider(argument, request.viewOf(op.getInputs()[i]), typeOf(op.getInputs()[i]).getRank() - 1);
   for (auto [i, value] : llvm::enumerate(body.getTerminator()->getOperands()))
     consider(value, request.resultView() + i, leading());
-  // Embeddings that only a statistic is taken of; their length is static.
+  // Embeddings that only statistics read; their length is static.
   for (auto embed : body.getOps<EmbedOp>())
     consider(embed.getResult(), 0, 0);
 }
@@ -94,7 +94,7 @@ Value RowEmitter::rows() {
   return rows;
 }
 
-/// Finds the row's places, and reads what is one number of it.
+/// Finds where the row lies in each tensor, and reads its scalars.
 void RowEmitter::takeRow(Value row) {
   inputs.clear(), outputs.clear(), numbers.clear(), tableRows.clear();
   for (auto &known : elements)
@@ -162,12 +162,12 @@ void RowEmitter::storeMade() {
   store(made, exists);
 }
 
-/// What can be known of the row once the passes below `level` are done.
+/// Computes the row's scalars that are known once the passes below `level` are done.
 void RowEmitter::emitStatistics(unsigned level) {
   schedule.emitNumbers(b, level, numbers, [&](EmbedOp embed) { return (tableRows[embed] = tablePlace(embed)).address; });
 }
 
-/// The current element in a pass: what its reductions are then.
+/// Computes the current element in a pass; returns the running reductions with it.
 SmallVector<Value> RowEmitter::emitElement(unsigned number, ValueRange running) {
   SmallVector<Value> next;
   for (auto [reduce, sum] : llvm::zip(schedule.reductions(number), running))
@@ -190,10 +190,10 @@ void RowEmitter::emitPass(unsigned number) {
   if (writtenOut) {
     forOwn([&] { running = emitElement(number, running); });
     if (readsAll)
-      b.meetWarp(); // else LLVM and ptxas bring the reads to where they are needed, behind the branch
+      b.meetWarp(); // otherwise LLVM and ptxas move the reads to their uses, past the branch
     storeMade();
   } else {
-    // Several elements of a lane are computed before the first is stored: reads do not pass stores, which might be of what they read.
+    // Several elements of a lane are computed before the first is stored: compilers move no read across a store that may alias it.
     auto emitSome = [&](Value from, ValueRange carried, int64_t count) {
       SmallVector<Value> next(carried);
       for (int64_t i = 0; i < count; ++i) {

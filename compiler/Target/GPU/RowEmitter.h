@@ -2,7 +2,7 @@
 // taking the elements i, i + 16, …: each lane holds the partial sum that the dialect says, and exchanges between lanes are the tree.
 //
 // A row of known, moderate length is written out: its elements stay in registers from pass to pass, and are read at once, where a loop
-// would wait for memory again and again. Of other rows what the CPU keeps in scratch between passes is computed again: arithmetic is cheap.
+// would wait for memory again and again. For other rows, what the CPU keeps in scratch between passes is recomputed: arithmetic is cheap.
 #ifndef XF_COMPILER_TARGET_GPU_ROWEMITTER_H
 #define XF_COMPILER_TARGET_GPU_ROWEMITTER_H
 
@@ -25,12 +25,12 @@ public:
   static bool canBeWrittenOut(mlir::xf::RowOp op);
   /// How many rows there are.
   Value rows();
-  /// Where one of the results' rows goes, beside its own place: consecutive elements.
+  /// Where a row of one result goes in addition to its own place: consecutive elements.
   struct Copy {
     unsigned result;
     Value address;
   };
-  /// Computes row `row`; of one behind the last, which the last one stands for, and where `stores` (null: always) does not hold no result is stored.
+  /// Computes row `row`, or the last one in its place if there is no such row; results are stored if it exists and `stores` (null: always) holds.
   /// The 16 neighbouring lanes of a group have the same row, and all lanes of a warp must take part. A copy is made by the lanes for which
   /// `copies` (null: all) holds.
   void emit(Value row, Value stores = nullptr, std::optional<Copy> copy = std::nullopt, Value copies = nullptr);
@@ -46,7 +46,7 @@ private:
 
   unsigned leading() { return llvm::cast<mlir::RankedTensorType>(op.getResult(0).getType()).getRank() - 1; }
   void findLength();
-  /// Of a row that is written out: for each of the lane's elements.
+  /// Calls `body` for each of the lane's elements of a row that is written out.
   void forOwn(llvm::function_ref<void()> body) {
     for (current = 0; current < writtenOut; ++current) {
       offset = b.add(lane, current * kLanes);
@@ -78,8 +78,8 @@ private:
   std::optional<Copy> copy;
   llvm::SmallVector<Place> inputs, outputs;
   llvm::DenseMap<mlir::Operation *, Place> tableRows;
-  llvm::DenseMap<Value, Value> numbers; // values that are one number
-  // Of its element, and of others if it is written out.
+  llvm::DenseMap<Value, Value> numbers; // the row's scalars
+  // Of its current element, and of others if it is written out.
   int64_t current = 0;
   Value offset;
   llvm::SmallVector<llvm::DenseMap<Value, Value>> elements{1};

@@ -10,7 +10,7 @@ static constexpr int64_t kThreads = 128, kRows = kThreads / RowEmitter::kLanes;
 
 LogicalResult emitRow(RowOp op, const KernelRequest &request, Kernel &kernel) {
   GpuBuilder b = request.start(request.name, kThreads, op.getLoc());
-  // The registers that rows take which are written out: ptxas would rather have more blocks.
+  // Leaves the registers that written-out rows need: ptxas would favour more blocks.
   if (RowEmitter::canBeWrittenOut(op))
     b.setBlocksTogether(2);
   RowEmitter(b, op, request).emit(b.add(b.mul(b.block(), kRows), b.div(b.thread(), b.i64(RowEmitter::kLanes))));

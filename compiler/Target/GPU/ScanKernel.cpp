@@ -1,5 +1,5 @@
-// The kernels of xf.scan and xf.scan_step: a thread walks along the axis with one element, its states in registers. Where a state is what
-// the position before has given, whatever came before that (a shift), each position has a thread of its own, which computes the one before.
+// The kernels of xf.scan and xf.scan_step: a thread walks along the axis with one element, its states in registers. Where states depend on
+// the previous position alone (a shift), each position has a thread of its own, which also computes the previous one.
 #include "compiler/Target/AttendMask.h"
 #include "compiler/Target/GPU/KernelEmitters.h"
 #include "compiler/Target/RegionVectorizer.h"
@@ -76,7 +76,7 @@ SmallVector<Value> emitPosition(GpuBuilder &b, const Scan &scan, unsigned result
   return yields;
 }
 
-/// The state before the first position: its start, or what a row's past has left of it.
+/// The state before the first position: its initial value, or what a row's past has left.
 Value firstState(GpuBuilder &b, const Scan &scan, unsigned i, unsigned stateView, ArrayRef<Value> indices) {
   Value fresh = b.f32(scan.init[i]);
   if (!scan.past)

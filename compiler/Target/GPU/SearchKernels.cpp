@@ -7,8 +7,8 @@ using namespace mlir;
 
 namespace xf::gpu {
 
-// A warp copies a row of a layer's outer index; most rows stay where they are. A lane reads so many elements before it writes the first: what a
-// move writes no move of the same list reads.
+// A warp copies a row of one outer index of a layer; most rows stay where they are. A lane reads kAtOnce elements before it writes the first: no
+// move reads what a move of the same list writes.
 static constexpr int64_t kWarps = 4, kThreads = kWarps * kWarp, kAtOnce = 4;
 
 Kernel emitMoveRows(mlir::gpu::GPUModuleOp module, StringRef name) {

@@ -35,7 +35,7 @@ private:
 void TensorContract::emitFew(const Prologue *prologue) {
   int64_t panels = llvm::divideCeil(operands.columns, kPanelColumns), threads = FewRowsProduct::warpsFor(operands.depth) * kWarp;
   Value firstRow = b.mul(b.divide(b.block(), b.i64(panels)), kTileRows), panel = b.remainder(b.block(), b.i64(panels));
-  // Else ptxas would have as many blocks as there can be, and read what a product waits for one after the other.
+  // Otherwise ptxas would spare registers for as many blocks as possible, and read a product's operands one after the other.
   b.setBlocksTogether(std::max<int64_t>((prologue ? 256 : 512) / threads, 1));
   // What the epilogue reads is under way with what the product reads.
   SmallVector<Value> rows, columns;

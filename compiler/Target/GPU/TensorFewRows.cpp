@@ -1,10 +1,10 @@
-// Few rows, as in a decoder's step: a panel's columns of 8 rows, all from global memory. What that costs is to wait for memory, so a
-// warp has all reads of a chain under way at once, and a block's warps those of all chains.
+// Few rows, as in a decoder's step: a panel's columns of 8 rows, all from global memory. Its cost is waiting for memory, so a warp has
+// all reads of a chain under way at once, and a block's warps those of all chains.
 //
 // The weights are always the operand with 16 rows, a panel's 16 columns, and 8 rows of x the other one. So the memory's
 // layout is the registers' layout: a word of a panel, (k pair, column), is a word of A, and a word of a row of x is a word
-// of B. Each element is made of the same chains of the same instruction for one row as for thousands: its bits depend neither on the other
-// rows nor on the kernel.
+// of B. Each element is the sum of the same chains of the same instruction for one row as for thousands: its bits depend neither on the
+// other rows nor on the kernel.
 //
 // Which column is which row of A is free. Here rows g and g + 8 are columns 2g and 2g + 1: a lane then reads both at once.
 #include "compiler/Target/GPU/TensorProduct.h"
@@ -46,8 +46,8 @@ SmallVector<Value> FewRowsProduct::readWeights(Value k) {
 
 SmallVector<Value> FewRowsProduct::readX(Value k, bool isAligned) { return {xWord(k, isAligned), xWord(b.add(k, 8), isAligned)}; }
 
-/// The step that `depth` ends in, from `k` on: what is behind it is zero. Without branches: all lanes of a warp must come to
-/// a multiplication together, and LLVM does not know that. What is not needed is read from the last place there is.
+/// The step that `depth` ends in, from `k` on, with zeros past the depth. Without branches: all lanes of a warp must come to
+/// a multiplication together, and LLVM does not know that. Where there is nothing to read, the last place is read.
 FewRowsProduct::Step FewRowsProduct::readLast(Value k) {
   Step step;
   Value ownFirst = b.mul(inGroup, 2);
@@ -128,7 +128,7 @@ SmallVector<Value> FewRowsProduct::multiply(Value firstRow, Value panel) {
 
 int64_t FewRowsProduct::warpsFor(int64_t depth) { return std::min<int64_t>(llvm::divideCeil(depth, kChainDepth), 16); }
 
-/// Leaves the warp's chain where the block's others find it.
+/// Leaves the warp's chain in shared memory for the block's other warps.
 void FewRowsProduct::share(ValueRange products, Value shared) {
   for (auto [i, product] : llvm::enumerate(products)) {
     Value element = b.add(b.mul(rowOf(b, i), kPanelColumns), columnOf(b, i));
@@ -142,7 +142,7 @@ SmallVector<Value> FewRowsProduct::addShared(Value shared, int64_t count, ValueR
   int64_t threads = warpsFor(depth) * kWarp;
   SmallVector<Value> added = llvm::to_vector(sums);
   for (size_t i = 0; i < added.size(); ++i) {
-    // Threads behind the last element take others' along.
+    // Threads past the last element add up others' elements again.
     Value element = b.rem(b.add(b.thread(), i * threads), b.i64(kElements));
     for (int64_t warp = 0; warp < count; ++warp)
       added[i] = b.create<arith::AddFOp>(added[i], b.load(f32, b.at(shared, b.add(element, warp * kElements), f32)));
@@ -157,7 +157,7 @@ SmallVector<Value> FewRowsProduct::multiplyBehind(Value panel, function_ref<Row(
   SmallVector<SmallVector<Value>> words;
   for (int64_t step = 0; step < steps; ++step)
     words.push_back(readWeights(b.add(firstK, step * kStepDepth)));
-  b.meetWarp(); // neither LLVM nor ptxas brings a read behind this
+  b.meetWarp(); // neither LLVM nor ptxas moves a read past this
   Row row = findRow();
   x = b.at(row.start, b.mul(inGroup, 2), factor);
   auto chain = [&](bool isAligned) {

@@ -1,13 +1,13 @@
 // Products of 16-bit factors with many rows.
 //
-// Parts of 32 k of both operands pass through shared memory in a ring of stages, which asynchronous copies fill some parts ahead. A warp has read
-// what a step takes before it multiplies the step before: the barrier that shows what has arrived, and frees the stage that is filled
-// next, stands between the two steps of a part, where the products of the first one are under way.
+// Parts of 32 k of both operands pass through shared memory in a ring of stages, which asynchronous copies fill some parts ahead. A warp reads
+// the operands of a step before it multiplies the previous one: the barrier that shows what has arrived, and frees the stage that is filled
+// next, stands between the two steps of a part, while the products of the first one are under way.
 //
-// A panel's pair is 64 bytes, so pairs t and t + 2 share their banks; in every other two pairs the halves of the panel change places, and the 16
-// lanes that read 8 bytes at a time (half of the columns, four pairs) meet 16 different places.
+// A panel's pair is 64 bytes, so pairs t and t + 2 share their banks. In every other two pairs the halves of the panel are therefore swapped, and
+// the 16 lanes that read 8 bytes at a time (half of the columns, four pairs) read from 16 different places.
 //
-// The sums go to shared memory, so that who needs them can take whole rows, with the code of few elements.
+// The sums go to shared memory, so that callers can take whole rows, with code for few elements.
 #include "compiler/Target/GPU/TensorTiles.h"
 
 using namespace mlir;
@@ -15,7 +15,7 @@ using namespace mlir;
 namespace xf::gpu {
 
 int64_t ManyRowsProduct::stageBytes() const { return shape.panels * kPanelBytes + shape.rows * kRowBytes; }
-/// As many stages as there is room for: where they divide a chain's parts, their places are constants.
+/// As many stages as there is room for, up to a chain's parts: where they divide these, a stage's place is a constant.
 int64_t ManyRowsProduct::stages() const { return std::min(kChainParts, kSharedBytes / stageBytes()); }
 
 int64_t ManyRowsProduct::sharedRows(Shape shape) {
@@ -28,7 +28,7 @@ Value ManyRowsProduct::stage(Value firstPart, int64_t part) {
   return atByte(shared, b.mul(number, stageBytes()));
 }
 
-/// What the thread copies of the weights of each part.
+/// Finds the chunks of the weights of each part that the thread copies.
 void ManyRowsProduct::findChunks() {
   constexpr int64_t kQuads = kPairBytes / kChunk, kPerPanel = kPartDepth / 2 * kQuads;
   for (int64_t first = 0; first < shape.panels * kPerPanel; first += shape.threads()) {
@@ -60,7 +60,7 @@ ManyRowsProduct::Step ManyRowsProduct::read(Value stage, int64_t step) {
   return words;
 }
 
-/// The chain over `count` parts from `firstPart` on, whose first step has been read, as is the step behind it in the end.
+/// The chain over `count` parts from `firstPart` on. `next` is its first step, already read, and finally the step after it.
 SmallVector<Value> ManyRowsProduct::chain(Value firstPart, int64_t count, Step &next) {
   SmallVector<Value> sums = zeros();
   auto multiply = [&](const Step &step) { sums = multiplyStep(step.weights, step.rows, sums); };
@@ -77,7 +77,7 @@ SmallVector<Value> ManyRowsProduct::chain(Value firstPart, int64_t count, Step &
     multiply(next);
     awaitCopies(b, ahead - 1);
     b.barrier();
-    // Behind the last part there is an old one, or none.
+    // After the last part there is an old one, or none.
     if (part + 1 < count || count == kChainParts)
       next = read(stage(firstPart, part + 1), 0);
     multiply(second);
@@ -86,7 +86,7 @@ SmallVector<Value> ManyRowsProduct::chain(Value firstPart, int64_t count, Step &
 }
 
 SmallVector<Value> ManyRowsProduct::addChains() {
-  // A group of copies for each part, and an empty one where there is no part, so that numbers tell what has arrived.
+  // A group of copies for each part, and an empty one where there is no part, so that the number of open groups tells what has arrived.
   int64_t ahead = stages() - 1;
   for (int64_t part = 0; part < ahead; ++part) {
     if (part < parts())
@@ -119,7 +119,7 @@ SmallVector<Value> ManyRowsProduct::addChains() {
   return sums;
 }
 
-/// The same, one part after the other, of rows that cannot be copied.
+/// The same for rows that cannot be copied in chunks, one part after the other.
 SmallVector<Value> ManyRowsProduct::addChainsOfGathered() {
   Value target = stage(b.i64(0), 0);
   closeCopies(b);

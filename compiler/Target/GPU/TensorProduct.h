@@ -1,9 +1,8 @@
-// Products of 16-bit factors on tensor cores, for few rows and for many, up to where their sums are there: what becomes of these
-// is said by those that have a use for them.
+// Products of 16-bit factors on tensor cores, for few rows and for many, up to their sums: callers decide what becomes of these.
 //
-// A sum is made of chains of multiplications over kChainDepth ascending k each, from +0, which are added in ascending order to +0; behind
-// the last k there are zeros. The chains of an element depend on nothing but the depth, so several warps can work on one where rows are few:
-// alone, a warp would wait for memory once for each few steps.
+// A sum consists of chains of multiplications over kChainDepth ascending k each, from +0, which are added in ascending order to +0; zeros
+// follow the last k. The chains of an element depend on nothing but the depth, so several warps can work on one where rows are few: alone, a
+// warp would wait for memory every few steps.
 #ifndef XF_COMPILER_TARGET_GPU_TENSORPRODUCT_H
 #define XF_COMPILER_TARGET_GPU_TENSORPRODUCT_H
 
@@ -13,7 +12,7 @@
 
 namespace xf::gpu {
 
-/// The k of one multiplication of tiles, the rows of x in it, and the columns of a panel: an A of its own.
+/// The k of one multiplication of tiles, the rows of x in it, and the columns of a panel, which are one A.
 inline constexpr int64_t kStepDepth = 16, kTileRows = 8, kPanelColumns = codegen::kLanes;
 /// The k that are brought to shared memory together, and those of a chain.
 inline constexpr int64_t kPartDepth = 32, kChainDepth = 128;
@@ -33,7 +32,7 @@ public:
 
   /// Whether all rows of x start at multiples of `bytes`. The same for all threads.
   Value rowsAligned(int64_t bytes);
-  /// The address of row `row`; those behind the last one are the last one: what comes of them is nobody's.
+  /// The address of row `row`, or of the last one if there is no such row: nobody uses its results.
   Value xRow(Value row) {
     return b.at(operands.x, b.mul(b.min(row, b.sub(operands.rows, 1)), operands.rowStride), factor);
   }
@@ -41,7 +40,7 @@ public:
 protected:
   llvm::SmallVector<Value> addTo(mlir::ValueRange sums, mlir::ValueRange chains);
   int64_t chains() const { return llvm::divideCeil(depth, kChainDepth); }
-  /// The address of panel `panel`, of which the last one is the last.
+  /// The address of panel `panel`, or of the last one if there is no such panel.
   Value panelAt(Value panel) {
     return b.at(operands.weights, b.mul(b.min(panel, b.i64(panels - 1)), pairs * 2 * kPanelColumns), factor);
   }
@@ -70,9 +69,9 @@ public:
   static constexpr int64_t kElements = kTileRows * kPanelColumns;
   static int64_t warpsFor(int64_t depth);
   llvm::SmallVector<Value> multiplyTogether(Value firstRow, Value panel);
-  /// The same where the weights are on their way while `findRow` waits for the launches before, or has all threads make rows in shared memory
-  /// and ends with a barrier. It gives the start of the lane's row, the block's `lane / 4`, and whether its pairs are aligned (null: they are). The
-  /// depth is one for which canReadAhead(): each warp has one chain, and none a shorter one than the others.
+  /// The same, with the weights on their way while `findRow` waits for the preceding launches, or makes rows in shared memory with all threads
+  /// and ends with a barrier. It returns the start of the lane's row, the block's row `lane / 4`, and whether its pairs are aligned (null: they
+  /// are). canReadAhead(depth) must hold: each warp has one chain, all of the same length.
   struct Row {
     Value start, isAligned;
   };

@@ -1,25 +1,25 @@
-// Products of 16-bit factors with some rows, too few for blocks of many: a block has 32 columns of 32 rows, and a warp of it a chain, as with few
-// rows, so that there are enough blocks, and all of a chain is under way at once.
+// Products of 16-bit factors with some rows, too few for blocks of many: a block has 32 columns of 32 rows, and each of its warps a chain, as with
+// few rows, so that there are enough blocks, and all of a chain is under way at once.
 //
-// The weights of a chain are a warp's own, and go to its registers. Rows of x go to its own part of shared memory, from where a matrix load takes
-// them: from memory a lane would have 4 bytes at a time. Where a warp has several chains the next one's parts are asked for as
-// soon as there is room for them.
+// Only one warp uses the weights of a chain: they go to its registers. Rows of x go to its own part of shared memory, from where a matrix load
+// reads them: from global memory a lane would read 4 bytes at a time. Where a warp has several chains, copies of the next one's parts start
+// as soon as there is room for them.
 //
-// Chains are joined in ascending order in shared memory. Rows of it are 128 bytes, and the 16 bytes of columns 4q … of row r lie at place
-// q ^ (r mod 8, even): 16 lanes that write pairs of columns, of four rows that are two apart, meet no other's banks.
+// Chains are joined in ascending order in shared memory. Its rows are 128 bytes, and the 16 bytes of columns 4q … of row r lie at place
+// q ^ (r mod 8, rounded down to even): 16 lanes that write pairs of columns of four rows, two apart, write to different banks.
 #include "compiler/Target/GPU/TensorTiles.h"
 
 using namespace mlir;
 
 namespace xf::gpu {
 
-/// The chain of the warp; behind the last one there is the last one again, which nobody takes.
+/// The warp's chain; past the last one it is the last one again, which nobody uses.
 Value SomeRowsProduct::chainOf(Value round) {
   Value chain = b.add(b.mul(round, warpsFor(depth)), b.warp());
   return chains() % warpsFor(depth) ? b.min(chain, b.i64(chains() - 1)) : chain;
 }
 
-/// Starts to bring `count` parts of a chain's rows from `part` on to where the warp has the same parts of all its chains, each as a group.
+/// Starts to copy `count` parts of a chain's rows, from `part` on, each as a group; the warp's chains share the places of their parts.
 void SomeRowsProduct::fill(Value round, int64_t part, int64_t count) {
   Value first = b.mul(chainOf(round), kChainParts);
   auto forParts = [&](function_ref<void(Value, Value)> bring) {
@@ -33,7 +33,7 @@ void SomeRowsProduct::fill(Value round, int64_t part, int64_t count) {
   b.ifElse(canCopy, [&] { forParts(copy); }, [&] { forParts(gather); });
 }
 
-/// The lane's words of a part: of each step two panels', four each.
+/// The lane's words of a part: for each step four of each of two panels.
 SmallVector<Value> SomeRowsProduct::readWeights(Value round, int64_t part) {
   SmallVector<Value> words;
   Value firstPair = b.mul(chainOf(round), kChainDepth / 2);
@@ -79,7 +79,7 @@ SmallVector<Value> SomeRowsProduct::multiplyChain(Value round, bool isFirst) {
   return sums;
 }
 
-/// Where the sum of an element is that `warp` has computed.
+/// The address of the sum that `warp` has computed for an element.
 Value SomeRowsProduct::sumPlace(Value warp, Value row, Value column) {
   Value quad = b.create<arith::XOrIOp>(b.div(column, b.i64(4)), b.mul(b.div(b.rem(row, b.i64(8)), b.i64(2)), 2));
   Value place = b.add(b.mul(b.add(b.mul(warp, kRows), row), kWarpColumns), b.add(b.mul(quad, 4), b.rem(column, b.i64(4))));
@@ -92,7 +92,7 @@ SmallVector<Value> SomeRowsProduct::join(ValueRange chain, int64_t count, ValueR
   b.barrier();
   SmallVector<Value> sums = llvm::to_vector(totals);
   for (auto [i, sum] : llvm::enumerate(sums)) {
-    // Rows behind the last one are the last one.
+    // The last row stands for rows after it.
     Value row = b.min(rowOf(i), b.i64(kRows - 1));
     for (int64_t warp = 0; warp < count; ++warp)
       sum = b.create<arith::AddFOp>(sum, b.load(b.getF32Type(), sumPlace(b.i64(warp), row, b.lane())));
@@ -111,7 +111,7 @@ SmallVector<Value> SomeRowsProduct::multiply(Value firstRow, Value firstPanel, f
     ownPanels.push_back(atByte(panelAt(b.add(firstPanel, panel)), b.add(b.mul(inGroup, kPairBytes), b.mul(group, 8))));
   for (int64_t part = 0; part < chainParts(); ++part)
     w.push_back(readWeights(b.i64(0), part));
-  b.meetWarp(); // neither LLVM nor ptxas brings a read behind this
+  b.meetWarp(); // neither LLVM nor ptxas moves a read past this
   startRows();
   fill(b.i64(0), 0, chainParts());
   readOthers();

@@ -1,6 +1,6 @@
-// Tensor cores multiply faster than operands come to them from the GPU's second cache: a tile of r rows and c columns reads r + c elements of each k
-// for r c products, so large ones read least. But there may be too few of them for all of a GPU's processors, and a large one takes long alone. What is
-// chosen for a number of rows changes no bit.
+// Tensor cores multiply faster than operands come to them from the GPU's L2 cache: for each k, a tile of r rows and c columns reads r + c elements
+// for r c products, so large tiles read least. But there may be too few of them for all of a GPU's processors, and a large one takes long alone.
+// The choice for a number of rows changes no bit.
 #include "compiler/Target/GPU/TensorTileChoice.h"
 #include "compiler/Target/GPU/TileRanges.h"
 
@@ -9,7 +9,7 @@
 namespace xf::gpu {
 namespace {
 
-// Of an H100; bytes and products of a cycle.
+// Of an H100; bytes and products per cycle.
 constexpr int64_t kProcessors = 132, kCacheBytes = 3500, kProcessorBytes = 50, kProcessorProducts = 1100;
 
 /// A tile and the cycles that it takes for 16 k, alone on a multiprocessor (measured).
@@ -26,7 +26,7 @@ constexpr std::array<Candidate, 4> kCandidates{{
     {ManyRowsProduct::Shape{128, 8, 64}, 660},
 }};
 
-/// Cycles for 16 k: of the second cache, or of the processor that has most to do.
+/// Cycles for 16 k: of the L2 cache, or of the processor that has most to do.
 int64_t cost(const Candidate &candidate, int64_t rows, int64_t columns) {
   int64_t blocks = llvm::divideCeil(rows, candidate.rows()) * llvm::divideCeil(columns, candidate.columns());
   int64_t together = llvm::divideCeil(blocks, kProcessors), bytes = 32 * (candidate.rows() + candidate.columns());

@@ -13,7 +13,7 @@ struct TensorTileRange {
   std::optional<int64_t> most;                 // rows; none: however many there are
 };
 
-/// The tiles of a product with so many columns, for ascending numbers of rows of more than `fewest`; the last one is for all that are more.
+/// The tiles of a product with so many columns, for ascending ranges of rows above `fewest`; the last range has no end.
 llvm::SmallVector<TensorTileRange> tensorTilesFor(int64_t columns, int64_t fewest);
 
 } // namespace xf::gpu

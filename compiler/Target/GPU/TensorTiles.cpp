@@ -1,4 +1,4 @@
-// Rows of x in shared memory, and what a warp makes of them.
+// Rows of x in shared memory, and how a warp multiplies them.
 //
 // A part of a row is 64 bytes, four chunks of 8 k. Rows follow each other without gaps, and chunk c of row r lies at place c ^ (r / 2 mod 4): the
 // 8 rows whose chunks a matrix load reads at once start at 8 different multiples of 16 bytes modulo 128, and so do the 8 chunks that are
@@ -39,8 +39,8 @@ void TiledProduct::copyRows(Value target, Value firstRow, int64_t count, Value p
   }
 }
 
-/// Without branches: all lanes of a warp must come to the multiplications that follow together, and LLVM does not know that. What is not needed is read
-/// from the row's last place.
+/// Without branches: all lanes of a warp must come to the multiplications that follow together, and LLVM does not know that. Past the row's end its
+/// last element is read.
 void TiledProduct::gatherRows(Value target, Value firstRow, int64_t count, Value part, Value thread, int64_t threads) {
   constexpr int64_t kRowWords = kRowBytes / 4, kChunkWords = kChunk / 4;
   b.writtenOutLoop(b.i64(0), b.i64(count * kRowWords), threads, thread, [&](Value, ValueRange number) -> SmallVector<Value> {

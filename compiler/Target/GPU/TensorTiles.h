@@ -25,16 +25,16 @@ protected:
 
   /// Finds out what the lane reads, and whether x can be copied.
   void findLane();
-  /// Starts to copy a part of `count` rows to `target`, with `threads` threads of which this one is `thread`. Where the depth is a multiple of `divisor`
-  /// no part is asked for that ends behind it; else zeros are there.
+  /// Starts to copy a part of `count` rows to `target`, with `threads` threads of which this one is `thread`. If the depth is a multiple of
+  /// `divisor`, the part must not extend past it; otherwise zeros follow the last k.
   void copyRows(Value target, Value firstRow, int64_t count, Value part, Value thread, int64_t threads, int64_t divisor = kPartDepth);
-  /// Brings it there where rows start anywhere: element by element, in few registers, as that is rare.
+  /// The same for rows that start anywhere: element by element, in few registers, as that is rare.
   void gatherRows(Value target, Value firstRow, int64_t count, Value part, Value thread, int64_t threads);
   /// The lane's words of `tiles` tiles of a part's rows for step `step` of it, two each.
   llvm::SmallVector<Value> readRows(Value start, int64_t tiles, int64_t step);
-  /// The chain's sums, [panel][tile][4], with the products of a step: `weights` are the words of two panels, four each.
+  /// The chain's sums, [panel][tile][4], plus the products of a step: `weights` are the words of two panels, four each.
   llvm::SmallVector<Value> multiplyStep(mlir::ValueRange weights, mlir::ValueRange rows, mlir::ValueRange sums);
-  /// Calls `store` with the sums of two neighbouring columns, the row's and the first column's numbers in the warp's tile.
+  /// Calls `store` with the sums of two neighbouring columns at a time, their row and the first column, both in the warp's tile.
   void forPairs(mlir::ValueRange sums, llvm::function_ref<void(llvm::ArrayRef<Value> pair, Value row, Value column)> store);
 
   Value group, inGroup; // the lane's g and t
@@ -54,7 +54,7 @@ public:
 
   static constexpr int64_t kRows = 32;
   static int64_t warpsFor(int64_t depth) { return std::min<int64_t>(llvm::divideCeil(depth, kChainDepth), 4); }
-  /// Of a multiprocessor: a chain's weights, and the next one's, take more registers than ptxas would give.
+  /// Blocks of a multiprocessor: a chain's weights, and the next one's, take more registers than ptxas would give.
   static int64_t blocksTogether(int64_t depth) { return (depth > kChainDepth * warpsFor(depth) ? 8 : 12) / warpsFor(depth); }
 
   /// The thread's sums, of which `i` is of row rowOf(i) and column `lane`; those behind the last row are nobody's. All threads must take part. Calls
@@ -73,7 +73,7 @@ private:
   llvm::SmallVector<Value> join(mlir::ValueRange chain, int64_t count, mlir::ValueRange totals);
   int64_t rounds() const { return llvm::divideCeil(chains(), warpsFor(depth)); }
   int64_t chainParts() const { return std::min(parts(), kChainParts); }
-  int64_t chainDepth() const { return chainParts() * kPartDepth; } // with what is behind the end
+  int64_t chainDepth() const { return chainParts() * kPartDepth; } // including what is past the end
 
   Value firstRow, ownRows, sumsStart;
   llvm::SmallVector<Value, 2> ownPanels;         // where the lane's words are
@@ -95,11 +95,11 @@ public:
   /// The sums stay in registers. All threads must take part. Panels that are not needed are not read, and their sums +0. Calls `startRows` while the
   /// first weights are on their way: before it nothing else has been read.
   void multiply(Value firstRow, Value firstPanel, llvm::function_ref<void()> startRows, llvm::function_ref<Value(Value panel)> isNeeded = nullptr);
-  /// Leaves those of rows `first` … of the block in shared memory, sharedRows() of them at a time: f32 [row][column], counted from row `first` and
-  /// the first panel. All threads must take part, and have read what was there; behind a barrier there is what others have computed.
+  /// Leaves the sums of the block's sharedRows() rows from `first` on in shared memory: f32 [row][column], counted from row `first` and the first
+  /// panel. All threads must take part, and have read what was there; after a barrier they see what others have computed.
   Value share(int64_t first);
   static int64_t sharedRows(Shape shape);
-  /// What there is where they are.
+  /// The size of that shared memory.
   int64_t sharedBytes() const { return std::max(stages() * stageBytes(), sharedRows(shape) * shape.stride() * 4); }
 
 private:
@@ -127,7 +127,7 @@ private:
   Value ownRow, ownPanel; // of the warp, in the block
   Value ownWeights;       // the lane's place in a stage
   struct Chunk {
-    Value from, place, pair, reads; // of part 0, in a stage, in a part; null: always
+    Value from, place, pair, reads; // address in part 0, place in a stage, pair in a part; whether it is read (null: always)
   };
   llvm::SmallVector<Chunk> chunks; // of weights, the thread's
   llvm::SmallVector<Value> sums;

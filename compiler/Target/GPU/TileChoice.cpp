@@ -1,5 +1,5 @@
 // A large tile takes the least time for an element, but there may be too few of them for all of a GPU's processors, or so many that the last ones
-// run alone. What is chosen for a number of rows changes no bit.
+// run alone. The choice for a number of rows changes no bit.
 #include "compiler/Target/GPU/TileChoice.h"
 #include "compiler/Target/GPU/TileRanges.h"
 
@@ -24,7 +24,7 @@ constexpr std::array<Candidate, 4> kCandidates{{
 static_assert(kCandidates[0].shape.isPossible() && kCandidates[1].shape.isPossible() && kCandidates[2].shape.isPossible() &&
               kCandidates[3].shape.isPossible());
 
-/// Of the processor that has most to do.
+/// The cycles of the processor that has most to do.
 int64_t cost(const Candidate &candidate, int64_t rows, int64_t columns) {
   int64_t blocks = llvm::divideCeil(rows, candidate.shape.rows) * llvm::divideCeil(columns, candidate.shape.columns);
   return std::max<int64_t>(candidate.alone, llvm::divideCeil(blocks, kProcessors) * candidate.beside);
@@ -34,7 +34,7 @@ int64_t cost(const Candidate &candidate, int64_t rows, int64_t columns) {
 
 llvm::SmallVector<TileRange> tilesFor(int64_t columns, int64_t fewest) {
   auto costOf = [&](const Candidate &candidate, int64_t rows) { return cost(candidate, rows, columns); };
-  // Another tile is worth a tenth of the time at least.
+  // A change of tiles must save a tenth of the time at least.
   auto isWorth = [&](const Candidate &found, const Candidate &chosen, int64_t rows) { return 10 * costOf(chosen, rows) > 11 * costOf(found, rows); };
   llvm::SmallVector<TileRange> ranges;
   for (auto [tile, most] : rangesOfRows(kCandidates, fewest, kCandidates.back().shape.rows, costOf, isWorth))

@@ -2,11 +2,11 @@
 // has arrived and frees the stage that is filled next. Weights of bytes are widened on their way: their words are read to registers one part
 // before they are stored.
 //
-// What a thread multiplies is read from shared memory ahead, too, also from part to part: four k of each of its rows while it multiplies the four
-// before, a k of its columns while it multiplies the k before. With few rows a processor has one warp alone, and nothing else to do while that waits.
+// A thread also reads its operands ahead from shared memory, even across parts: four k of each of its rows while it multiplies the previous four,
+// one k of its columns while it multiplies the previous one. With few rows a processor has a single warp, and nothing else to do while that waits.
 //
-// A warp's 32 x 16 bytes take the two passes that they must at least: the hardware takes half a warp at once if lanes that differ in bit 0, or all that
-// differ in bit 1, read the same place. Rows of threads are told apart by the bits 0 and 4 of the lane, columns by 1, 2 and 3.
+// A warp's 32 x 16 bytes take two passes, the least possible: the hardware takes half a warp at once if lanes that differ in bit 0, or all that
+// differ in bit 1, read the same place. Rows of threads differ in bits 0 and 4 of the lane, columns in bits 1, 2 and 3.
 #include "compiler/Target/GPU/TileProduct.h"
 
 #include "compiler/Target/GPU/ByteWeights.h"
@@ -86,7 +86,7 @@ void TileProduct::placeThread() {
   ownColumn = b.add(column, b.mul(b.rem(b.warp(), b.i64(warps)), shape.warpColumns()));
 }
 
-/// The place of a panel, counted from the tile's first.
+/// The address of a panel, counted from the tile's first.
 Value TileProduct::panelAt(Value panel) {
   int64_t lines = operands.ofBytes ? llvm::divideCeil(depth, kWordDepth) : depth;
   panel = b.add(firstPanel, panel);
@@ -95,7 +95,7 @@ Value TileProduct::panelAt(Value panel) {
   return atByte(operands.weights, b.mul(panel, lines * kLineBytes));
 }
 
-/// What differs from one of a thread's sources to the next one is added as a constant, which takes no register.
+/// The distance from one of a thread's sources to the next is added as a constant, which takes no register.
 void TileProduct::findWeights() {
   for (int64_t first = 0; first < shape.part * shape.columns / kQuad; first += shape.threads()) {
     Value panel, k, inLine;
@@ -105,7 +105,7 @@ void TileProduct::findWeights() {
       panel = b.div(column, b.i64(kPanel)), inLine = b.mul(b.rem(column, b.i64(kPanel)), 4);
       k = b.mul(b.div(number, b.i64(shape.columns)), kWordDepth);
     } else {
-      // Eight have a k of two panels, so that they write to all banks at once; of a panel a warp reads 256 bytes.
+      // Eight threads have one k of two panels, so that they write to all banks at once; a warp reads 256 bytes of a panel.
       constexpr int64_t kPerPanel = kPanel / kQuad;
       Value line = b.div(b.thread(), b.i64(2 * kPerPanel));
       int64_t moreLines = first / (2 * kPerPanel);
@@ -144,7 +144,7 @@ void TileProduct::copyWeights(Value part, Value target) {
   }
 }
 
-/// The thread's words of a part. Behind the last one, which nobody multiplies, the last one is read again.
+/// The thread's words of a part. Past the last k, which nobody multiplies, the last word is read again.
 SmallVector<Value> TileProduct::readWords(Value part) {
   Type word = b.getI32Type();
   int64_t groups = llvm::divideCeil(depth, kWordDepth);
@@ -184,7 +184,7 @@ void TileProduct::fillX(Value part, Value target) {
       copyAsync(b, to, from, bytes);
     });
   };
-  // What is behind the last k is read from there: nobody multiplies it.
+  // Past the last k, that one's element is read again: nobody multiplies it.
   auto gather = [&] {
     forSources([&](Value to, Value from, Value left) {
       SmallVector<Value> elements;
@@ -196,7 +196,7 @@ void TileProduct::fillX(Value part, Value target) {
   b.ifElse(copiesX, copy, gather);
 }
 
-/// A group of copies for each part, and an empty one where there is no part, so that numbers tell what has arrived.
+/// A group of copies for each part, and an empty one where there is no part, so that the number of open groups tells what has arrived.
 void TileProduct::fillFirst() {
   int64_t ahead = shape.stages() - 1, existing = std::min(ahead, parts);
   SmallVector<SmallVector<Value>> first;
@@ -243,12 +243,12 @@ void TileProduct::loadColumns(Value stage, int64_t k) {
     llvm::append_range(w, b.loadMany(b.at(start, k * shape.columns + group * kWarp, f32), shape.together()));
 }
 
-/// Adds the products of a part's first `count` k. Behind a whole part what is multiplied next is the next part's; behind the last one it is what its
-/// stage happens to hold.
+/// Adds the products of a part's first `count` k. After a whole part, the operands that have been read ahead are the next part's, or what its stage
+/// happens to hold if there is none.
 void TileProduct::multiply(Value part, int64_t count) {
   bool isWhole = count == shape.part;
   Value own = current, next;
-  if (isWhole) // also where there is no next part one that has been filled
+  if (isWhole) // a stage that has been filled, even if there is no next part
     next = stage(parts < shape.stages() ? b.min(b.add(part, 1), b.i64(parts - 1)) : b.add(part, 1));
   SmallVector<Value> xNow, wNow;
   for (int64_t k = 0; k < count; ++k) {

@@ -1,4 +1,4 @@
-// A block's tile of a matrix product in f32, up to where its sums are there: what becomes of these is said by those that have a use for them.
+// A block's tile of a matrix product in f32, up to its sums: callers decide what becomes of these.
 #ifndef XF_COMPILER_TARGET_GPU_TILEPRODUCT_H
 #define XF_COMPILER_TARGET_GPU_TILEPRODUCT_H
 
@@ -6,8 +6,8 @@
 
 namespace xf::gpu {
 
-/// A thread owns `ownRows` x `ownColumns` elements of a tile, a warp those of 4 rows of threads and 8 columns of them, but of 32 threads beside
-/// each other where a thread has no four columns. Operands come to shared memory in parts of `part` columns of k.
+/// A thread owns `ownRows` x `ownColumns` elements of a tile. A warp is 4 rows of 8 threads, or one row of 32 if `ownColumns` is no multiple
+/// of 4. Operands come to shared memory in parts of `part` k.
 struct TileShape {
   int64_t rows, columns, ownRows, ownColumns, part;
   int64_t blocks; // of a multiprocessor, which share its registers
@@ -20,10 +20,10 @@ struct TileShape {
   constexpr int64_t groups() const { return ownColumns / together(); }
   constexpr int64_t warpRows() const { return laneRows() * ownRows; }
   constexpr int64_t warpColumns() const { return laneColumns() * ownColumns; }
-  /// Of the sums in shared memory: two rows of 16 lanes share no bank.
+  /// Of the sums in shared memory: two rows that 16 lanes each access share no bank.
   constexpr int64_t stride() const { return columns + codegen::kLanes; }
 
-  // Of shared memory: rows of x are apart so that two of them share no bank.
+  // Of shared memory: the gap between rows of x keeps two of them from sharing a bank.
   constexpr int64_t strideOfX() const { return part + 4; }
   constexpr int64_t stageBytes() const { return 4 * (rows * strideOfX() + part * columns); }
   constexpr int64_t sumsBytes() const { return 4 * rows * stride(); }
@@ -41,15 +41,14 @@ struct TileOperands {
   bool ofBytes;                   // the weights (ByteWeights.h)
   mlir::Value x, rowStride, rows; // where row 0 is, elements from row to row, and how many there are
   mlir::Value weights;            // panels [depth][16], of bytes [depth / 4][16][4]
-  /// Whether anybody wants a panel, counted from the tile's first; those of others are not read, and nobody says what their sums are. Null: all
-  /// are wanted.
+  /// Whether a panel, counted from the tile's first, is needed; others are not read, and their sums are undefined. Null: all are needed.
   llvm::function_ref<mlir::Value(mlir::Value panel)> isNeeded = nullptr;
   /// Called by all threads when the first weights are on their way, before x is read.
   llvm::function_ref<void()> beforeX = nullptr;
 };
 
-/// The tile's sums in shared memory, [rows][stride()], which the block's threads see behind a barrier: chains of fused multiply-adds over ascending k
-/// from +0, as in xf.contract. All threads of the block must take part. Rows and panels behind the last one are the last one.
+/// The tile's sums in shared memory, [rows][stride()], which the block's threads see after a barrier: chains of fused multiply-adds over ascending k
+/// from +0, as in xf.contract. All threads of the block must take part. The last row and panel stand for those after them.
 mlir::Value multiplyTile(GpuBuilder &b, const TileShape &shape, const TileOperands &operands, mlir::Value firstRow, mlir::Value firstPanel);
 
 } // namespace xf::gpu

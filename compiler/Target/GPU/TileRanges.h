@@ -15,11 +15,11 @@ template <typename Candidate> struct RowRange {
   std::optional<int64_t> most; // rows; none: however many there are
 };
 
-/// The candidates of the least `cost(candidate, rows)`, for ascending numbers of rows of more than `fewest`, which end at multiples of `step`; the last one
-/// is for all that are more. Another one is taken where `isWorth(found, chosen, rows)`.
+/// The candidates of the least `cost(candidate, rows)` for ascending ranges of rows above `fewest`, which end at multiples of `step`; the last
+/// range has no end. A new range begins where `isWorth(found, chosen, rows)` holds for the cheapest candidate and the current one.
 template <typename Candidates, typename Cost, typename IsWorth>
 auto rangesOfRows(const Candidates &candidates, int64_t fewest, int64_t step, Cost cost, IsWorth isWorth) {
-  constexpr int64_t kMostRows = 8192; // behind so many there is nothing to win
+  constexpr int64_t kMostRows = 8192; // beyond these there is nothing to gain
   llvm::SmallVector<RowRange<typename Candidates::value_type>> ranges;
   for (int64_t rows = llvm::alignTo(fewest + 1, step); rows <= kMostRows; rows += step) {
     const auto *found = llvm::min_element(candidates, [&](const auto &a, const auto &b) { return cost(a, rows) < cost(b, rows); });

@@ -21,7 +21,7 @@ const char *explain(const driver &d, result r) {
   const char *text = nullptr;
   return d.error_text(r, &text) == 0 && text ? text : "an unknown error";
 }
-// `otherwise`: what an error means that is none of memory.
+// `otherwise`: the status of an error other than a lack of memory.
 status status_of(result r, status otherwise) { return r == kOutOfMemory ? status::out_of_memory : otherwise; }
 void cuda_check(const driver &d, result r, const char *what, status otherwise = status::internal) {
   if (r != 0)
@@ -46,9 +46,9 @@ private:
   context context_ = nullptr;
 };
 
-// What the driver is asked for is asked for in the GPU's context. Sessions may be used by one thread now and by another then,
-// and a program that uses CUDA itself finds its own context afterwards. Where it captures a stream of its own, nothing here is part
-// of that: without saying so, reserving memory would fail, and spoil what it captures.
+// The driver is called in the GPU's context. Sessions may be used by one thread now and by another then, and a program that uses CUDA
+// itself finds its own context afterwards. Where it captures a stream of its own, nothing here is part of that: in the default mode,
+// reserving memory would fail, and spoil what it captures.
 enum anyway { kAnyway }; // part of clearing up, perhaps after an error
 class entered {
 public:
@@ -136,7 +136,7 @@ private:
     int options[] = {kErrorLog, kErrorLogBytes};
     void *values[] = {log.data(), reinterpret_cast<void *>(log.size())};
     if (result r = d.module_load(&module_, text.c_str(), 2, options, values)) {
-      // Code that no driver would take is a fault, which the CPU in its place must not hide.
+      // Code that no driver would take is a fault, which falling back to the CPU must not hide.
       bool isUnable = r == kNoBinary || r == kNoCompiler || r == kUnknownPtxVersion || r == kCompilerOff;
       fail(status_of(r, isUnable ? status::unsupported : status::internal), "the driver cannot take the model's code for the GPU: %s %s", explain(d, r),
            log.c_str());
@@ -302,7 +302,7 @@ public:
     check(driver_.graph_launch(static_cast<const recorded_graph &>(recorded).program, stream_), "starting a graph of kernels");
   }
 
-  // Marks share events: one that has been recorded anew since is later than the mark, and waiting for it long enough.
+  // Marks share events: one that has been recorded anew since is later than the mark, and waiting for it is enough.
   uint64_t mark() override {
     entered inside(*gpu_);
     ++marks_;

@@ -39,7 +39,7 @@ struct kernel_node {
   void **parameters, **extra;
 };
 
-// CUgraphEdgeData: what of one kernel another one waits for.
+// CUgraphEdgeData: which part of a kernel another one waits for.
 struct graph_edge {
   unsigned char from_port, to_port, type, reserved[5];
 };

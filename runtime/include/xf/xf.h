@@ -9,12 +9,12 @@
  * input makes the library crash or print.
  *
  * Threads. A model may be used by any number of threads at once. A session serves one call at a time; create
- * a session for each thread that needs one. xf_message() is the calling thread's own. Behind a fork() that came while no
- * call ran, parent and child each have the session; in the child it starts its threads anew. A session on a GPU it may only free.
- * Where a session has a thread for each CPU that the creating thread may use, those that it starts are bound to one each, and make
- * room where they find the calling one, which is not bound.
+ * a session for each thread that needs one. xf_message() is the calling thread's own. After a fork() while no call runs,
+ * parent and child each have the session; in the child it starts its threads anew. A session on a GPU the child may only free.
+ * Where a session has a thread for each CPU that the creating thread may use, those that it starts are bound to one each. The calling
+ * thread is not bound: one that is bound to the CPU that it runs on moves to another.
  *
- * Functions of the caller's that are called (run_threads, on_token) return: neither an exception nor longjmp() may leave them.
+ * Functions that the caller gives (run_threads, on_token) must return: neither an exception nor longjmp() may leave them.
  *
  * Structs that begin with `size` must be given by their initialiser function, which takes sizeof(the struct) as the caller knows
  * it, or with size = sizeof(the struct); fields that a later version adds are then left alone.
@@ -57,8 +57,7 @@ enum xf_isa {
   XF_ISA_AVX512_BF16 = 5  /* in bf16 and int8 models only; BEST is another where its products are slow (Intel from Sapphire Rapids on) */
 };
 /* BEST: a GPU where there is one and the model has code for it that its driver takes, else the CPU; a GPU that has too little memory is an
- * error. EMULATOR runs the GPU's code on the CPU,
- * slowly, and finds what is wrong with it. */
+ * error. EMULATOR runs the GPU's code on the CPU, slowly, and finds what is wrong with it. */
 enum xf_device { XF_DEVICE_BEST = 0, XF_DEVICE_CPU = 1, XF_DEVICE_CUDA = 2, XF_DEVICE_EMULATOR = 3 };
 #define XF_MAX_RANK 6
 
@@ -288,7 +287,7 @@ typedef struct xf_hypotheses {
  * +infinity or NaN, or all that may be chosen -infinity (which is a probability of 0). */
 XF_API xf_status xf_generate(xf_session *session, const int32_t *ids, const int64_t *offsets, int64_t count,
                              const xf_generate_options *options, const xf_hypotheses *results);
-/* One batch of sentences given as the model's own source inputs (tokens with padding, masks, features). Of what is wrong with `inputs`
+/* One batch of sentences given as the model's own source inputs (tokens with padding, masks, features). If anything is wrong with `inputs`
  * themselves, unknown tokens included, the call fails as a whole; a sentence that has nothing but padding, or a prefix or target that
  * cannot be read, fails alone, as in xf_generate. */
 XF_API xf_status xf_generate_from(xf_session *session, const xf_tensor *inputs, int32_t input_count,
