@@ -41,7 +41,7 @@ class GenerateOptions(ctypes.Structure):
                 ("prefix_count", ctypes.c_int64), ("prefix_offsets", ctypes.c_void_p), ("on_token", ctypes.c_void_p),
                 ("token_context", ctypes.c_void_p), ("targets", ctypes.c_void_p), ("target_offsets", ctypes.c_void_p),
                 ("line_targets", ctypes.c_int32), ("alternatives", ctypes.c_int32), ("coverage_penalty", ctypes.c_double),
-                ("line_alignments", ctypes.c_int32), ("prefix_counts", ctypes.c_int32), ("min_p", ctypes.c_double)]
+                ("line_alignments", ctypes.c_int32), ("prefix_counts", ctypes.c_int32), ("min_p", ctypes.c_double), ("early_stopping", ctypes.c_int32)]
 
 
 class EncodingInfo(ctypes.Structure):

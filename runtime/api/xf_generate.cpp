@@ -48,6 +48,7 @@ search_options options_of(const xf_generate_options *given, int64_t sentences, b
   result.alternatives = o.alternatives != 0;
   result.coverage_penalty = o.coverage_penalty;
   result.prefix_counts = o.prefix_counts != 0;
+  result.early_stopping = o.early_stopping != 0;
   result.alignments = of_lines && o.line_alignments != 0;
   require(o.target_offsets || !o.targets, "the targets' offsets are null");
   if (o.target_offsets) {
@@ -113,7 +114,7 @@ private:
 void xf_generate_options_init(xf_generate_options *options, size_t size) {
   xf_generate_options defaults = {};
   defaults.size = size;
-  defaults.beam = defaults.n_best = defaults.scores = 1;
+  defaults.beam = defaults.n_best = defaults.scores = defaults.early_stopping = 1;
   defaults.min_length = defaults.max_length = -1;
   defaults.length_penalty = defaults.repetition_penalty = defaults.temperature = defaults.top_p = 1.0;
   init_struct(options, size, defaults);

@@ -20,10 +20,11 @@ void beam_search::bind(const arena &memory) {
   pairs_ = memory.as<beam_pair>(pairs_at_);
 }
 
-void beam_search::start(int32_t beams, int32_t max_length, const end_tokens &ends) {
+void beam_search::start(int32_t beams, int32_t max_length, const end_tokens &ends, const beam_scoring &scoring) {
   beams_ = beams;
   max_length_ = max_length;
   ends_ = ends;
+  scoring_ = scoring;
   open_ = 1;
   step_ = 0;
   finished_count_ = 0;
@@ -31,8 +32,28 @@ void beam_search::start(int32_t beams, int32_t max_length, const end_tokens &end
 }
 
 void beam_search::finish(double sum, int32_t length, int32_t step, int32_t beam, int32_t end) {
-  finished_[finished_count_++] = {sum, 0.0, length, step, beam, end};
+  finished_[finished_count_++] = {sum, score(sum, length), length, step, beam, end};
 }
+
+double beam_search::score(double sum, int32_t length) const {
+  length += scoring_.before;
+  return scoring_.alpha == 0.0 ? sum : sum / (scoring_.alpha == 1.0 ? length : std::pow(length, scoring_.alpha));
+}
+
+// A stable insertion sort: hypotheses that score the same stay in the order in which they finished.
+void beam_search::sort_finished() {
+  for (int32_t i = 1; i < finished_count_; ++i)
+    for (int32_t j = i; j > 0 && finished_[j - 1].score < finished_[j].score; --j)
+      std::swap(finished_[j - 1], finished_[j]);
+}
+
+void beam_search::keep_best() {
+  sort_finished();
+  finished_count_ = std::min(finished_count_, beams_);
+}
+
+// Whether the best open beam, which is the first, scores more than the worst of K finished hypotheses.
+bool beam_search::may_improve() const { return score(now_[0].sum, step_) > finished_[beams_ - 1].score; }
 
 // All candidates of all open beams as pairs; returns how many there are.
 int32_t beam_search::gather(const row_summary *const *rows, const candidate *const *best) {
@@ -74,27 +95,24 @@ bool beam_search::take(const beam_pair *pairs, int32_t count) {
   // One beam that ends has nothing to take its place.
   open_ = next;
   ++step_;
-  if (finished_count_ < beams_ && step_ < max_length_)
+  bool is_late = !scoring_.stops_early && open_ > 0;
+  if (is_late)
+    keep_best();
+  bool goes_on = finished_count_ < beams_ || (is_late && may_improve());
+  if (goes_on && step_ < max_length_)
     return open_ > 0;
   // Open ones count at the greatest length only, and only where the search has not stopped anyway.
-  if (finished_count_ < beams_)
+  if (goes_on)
     for (int32_t b = 0; b < open_; ++b)
       finish(now_[b].sum, step_, step_ - 1, b, -1);
   open_ = 0;
   return false;
 }
 
-int32_t beam_search::rank(double alpha, int32_t before, const double *more) {
-  for (int32_t i = 0; i < finished_count_; ++i) {
-    hypothesis &h = finished_[i];
-    int32_t length = h.length + before;
-    h.score = alpha == 0.0 ? h.sum : h.sum / (alpha == 1.0 ? length : std::pow(length, alpha));
-    h.score += more ? more[i] : 0.0;
-  }
-  // A stable insertion sort: hypotheses that score the same stay in the order in which they finished.
-  for (int32_t i = 1; i < finished_count_; ++i)
-    for (int32_t j = i; j > 0 && finished_[j - 1].score < finished_[j].score; --j)
-      std::swap(finished_[j - 1], finished_[j]);
+int32_t beam_search::rank(const double *more) {
+  for (int32_t i = 0; more && i < finished_count_; ++i)
+    finished_[i].score += more[i];
+  sort_finished();
   return finished_count_;
 }
 

@@ -3,8 +3,8 @@
 //
 // At each step the 2K best pairs by summed log p are taken (ties: lower beam, then lower token). Of the K best
 // those that end the sentence finish, and the next best take their places. The search stops at K finished
-// hypotheses, without the open ones; at the greatest length the open ones count as finished. A hypothesis of n tokens, the end
-// token included, scores sum / n^alpha. Where results are drawn, or are alternatives, each of K
+// hypotheses, without the open ones, or goes on while these may become better (beam_scoring); at the greatest length the open ones count
+// as finished. A hypothesis of n tokens, the end token included, scores sum / n^alpha. Where results are drawn, or are alternatives, each of K
 // beams goes on with a token of its own.
 #ifndef RUNTIME_CORE_BEAM_H
 #define RUNTIME_CORE_BEAM_H
@@ -38,7 +38,7 @@ struct beam_pair {
 
 struct hypothesis {
   double sum;
-  double score;   // set by rank()
+  double score;   // sum / length^alpha, and what rank() adds to it
   int32_t length; // tokens, the end token included
   int32_t step;   // of its last node; -1: none
   int32_t beam;   // of its last node
@@ -62,13 +62,21 @@ struct end_tokens {
   }
 };
 
+struct beam_scoring {
+  double alpha = 1.0;
+  int32_t before = 0; // tokens that count in a length besides a hypothesis' own
+  // Otherwise a search with K finished hypotheses goes on while the best open beam, at its present length, scores more than the worst of the
+  // K best (transformers' early_stopping=False): a heuristic, as a longer beam may score more than that if alpha is above 0.
+  bool stops_early = true;
+};
+
 class beam_search {
 public:
   // Memory for at most `beams` beams and `length` tokens.
   void plan(arena_plan &plan, int64_t beams, int64_t length);
   void bind(const arena &memory);
 
-  void start(int32_t beams, int32_t max_length, const end_tokens &ends);
+  void start(int32_t beams, int32_t max_length, const end_tokens &ends, const beam_scoring &scoring = {});
 
   // Takes the best tokens of every open beam b: best[b] has 2K candidates (with one beam 1), or fewer where there are no more; rows[b]
   // says how many. Returns false when the sentence is done.
@@ -88,9 +96,9 @@ public:
   const end_tokens &ends() const { return ends_; }
   int32_t finished() const { return finished_count_; }
 
-  // Scores and sorts the finished hypotheses, best first; returns how many there are. `before`: tokens that count besides their own.
-  // `more`: null, or what is added to each one's score, in the order of finished() before the call.
-  int32_t rank(double alpha, int32_t before = 0, const double *more = nullptr);
+  // Sorts the finished hypotheses by their scores, best first; returns how many there are. `more`: null, or what is added to each one's
+  // score, in the order of finished() before the call.
+  int32_t rank(const double *more = nullptr);
   const hypothesis &finished(int32_t i) const { return finished_[i]; }
   // Writes the hypothesis' length tokens.
   void tokens_of(const hypothesis &h, int32_t *tokens) const;
@@ -100,6 +108,10 @@ public:
 private:
   int32_t gather(const row_summary *const *rows, const candidate *const *best);
   void finish(double sum, int32_t length, int32_t step, int32_t beam, int32_t end);
+  void sort_finished();
+  void keep_best();
+  double score(double sum, int32_t length) const;
+  bool may_improve() const;
   void write_path(int32_t step, int32_t beam, int32_t *tokens) const;
   beam_node *node(int32_t step, int32_t beam) const { return nodes_ + int64_t(step) * beams_ + beam; }
 
@@ -110,6 +122,7 @@ private:
   beam_pair *pairs_ = nullptr;
   int32_t beams_ = 1, max_length_ = 0;
   end_tokens ends_;
+  beam_scoring scoring_;
   int32_t open_ = 0, step_ = 0, finished_count_ = 0, last_token_ = -1;
 };
 

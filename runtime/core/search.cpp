@@ -161,7 +161,8 @@ void searcher::open_slot(int32_t number, int64_t sentence, std::span<const int32
       s.give(id);
     ends = {};
   }
-  s.beams.start(options_->beam, static_cast<int32_t>(length), ends);
+  int32_t before = options_->prefix_counts ? s.given - 1 : 0; // without the start token
+  s.beams.start(options_->beam, static_cast<int32_t>(length), ends, {options_->length_penalty, before, options_->early_stopping});
 }
 
 // How many positions all rows read at once: prompts several.

@@ -67,7 +67,7 @@ void search_check::options(const search_options &o) const {
   if (o.alternatives && layout_.beam == 1)
     fail(status::limit, "alternatives need a model that is compiled for 2 beams or more"); // a step for one gives two candidates
   bool chooses = o.beam > 1 || o.samples || o.allowed || !o.suppress.empty() || !o.ends.empty() || o.min_length >= 0 || o.max_length >= 0 ||
-                 o.repetition_penalty != 1.0 || o.no_repeat_ngram > 0 || o.on_token;
+                 !o.early_stopping || o.repetition_penalty != 1.0 || o.no_repeat_ngram > 0 || o.on_token;
   if ((o.has_targets() || o.line_targets) && chooses)
     fail(status::invalid_argument, "results that are given are scored as they are: beams, samples, lengths, repetitions, what may be chosen and streams mean nothing there");
 }

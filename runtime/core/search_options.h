@@ -15,6 +15,7 @@ struct search_options {
   int32_t beam = 1;
   int32_t best = 1; // hypotheses wanted of each sentence
   double length_penalty = 1.0;
+  bool early_stopping = true; // beam_scoring
   int32_t min_length = -1; // -1: the model's
   int32_t max_length = -1;
   int32_t batch = 0; // sentences at once; 0: as many as are worth it (xf.h)

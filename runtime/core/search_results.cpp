@@ -23,8 +23,7 @@ void search_results::tell(slot &s, const search_options &options, const end_toke
   bool covers = options.coverage_penalty != 0.0;
   if (covers && !measure_coverage(s, options.coverage_penalty))
     return sink.sentence_failed(s.sentence, "the model gave alignments that are not numbers");
-  int32_t before = options.prefix_counts ? s.given - 1 : 0; // without the start token
-  int32_t found = std::min(s.beams.rank(options.length_penalty, before, covers ? coverage_.data() : nullptr), options.best);
+  int32_t found = std::min(s.beams.rank(covers ? coverage_.data() : nullptr), options.best);
   if (found == 0)
     sink.sentence_failed(s.sentence, "no token is left that may be chosen");
   for (int32_t i = 0; i < found; ++i) {

@@ -77,6 +77,7 @@ std::vector<option> table(run_options &o) {
        }},
       {"--length-penalty", true, true,
        [=](std::string_view v) { search->length_penalty = number<double>("--length-penalty", v); }},
+      {"--no-early-stopping", false, true, [=](std::string_view) { search->early_stopping = false; }},
       {"--min-length", true, true, [=](std::string_view v) { search->min_length = count("--min-length", v, 0); }},
       {"--max-length", true, true, [=](std::string_view v) { search->max_length = count("--max-length", v, 1); }},
       {"--suppress", true, true, [&o](std::string_view v) { ids("--suppress", v, o.suppress); }},
@@ -286,6 +287,7 @@ std::string help_text(const char *program, const model &m) {
     append(text,
            "  --score              lines are text<TAB>result: print the score of each result, to which the end is added\n"
            "  --length-penalty A   score = (sum of log p) / (tokens, the end included)^A (default 1)\n"
+           "  --no-early-stopping  with K results, search on while the best beam scores more, as long as it is, than the worst of them\n"
            "  --min-length N       at least N tokens before the end (default %d)\n"
            "  --max-length N       at most N tokens (at most %lld)\n"
            "  --suppress ID,...    never choose these tokens\n"

@@ -8,12 +8,20 @@ from session import Session
 checks = Checks()
 paths = sorted([*MODELS.glob("bart/*/beams.json"), *MODELS.glob("t5/*/beams.json")])
 checks.that(len(paths) == 7, f"other models than there should be: {paths}")
+different = 0
 for path in paths:
     folder, family, want = path.parent, path.parent.parent, load(path)
     compile_model(family / f"{family.name}.xf", WORK / folder.name, "--config", folder / "config.json", "--weights", golden_weights(folder))
     lines = "".join(" ".join(map(str, source)) + "\n" for source in want["sources"])
-    got = run(WORK / folder.name, "--beam", 4, "--max-length", 12, stdin=lines)[1].splitlines()
-    checks.that(got == [" ".join(map(str, result)) for result in want["results"]], f"{folder.name}: {got}, not {want['results']}")
+    searches = {"results": []}
+    if "end" in want:
+        searches["early"] = ["--end", want["end"]]
+        searches["late"] = [*searches["early"], "--no-early-stopping"]
+    for name, options in searches.items():
+        got = run(WORK / folder.name, "--beam", 4, "--max-length", 12, *options, stdin=lines)[1].splitlines()
+        checks.that(got == [" ".join(map(str, result)) for result in want[name]], f"{folder.name}, {name}: {got}, not {want[name]}")
+    different += want.get("late") != want.get("early")
+checks.that(different > 2, "searches that stop early and late find the same")
 
 STEPS, BEAM, START, END = 12, 4, 2, 1
 folder, whisper = MODELS / "whisper" / "tiny", WORK / "whisper"

@@ -6,6 +6,7 @@
 
 Needs torch, transformers and safetensors.
 """
+import collections
 import json
 import pathlib
 import sys
@@ -67,15 +68,25 @@ def greedy(model, **source):
 
 
 def beams(model):
-    """Sources one by one, and the tokens before the end of the best of 4 beams; a search ends when 4 results have."""
+    """Sources one by one, and the tokens before the end of the best of 4 beams; a search ends when 4 results have. With `end`, another token that ends
+    results, "early" and "late" are what such searches find, and those that go on while a beam may become better."""
     config, generator = model.config, torch.Generator().manual_seed(3)
-    sources, results = [], []
-    for _ in range(8):
-        ids = torch.randint(4, 60, (1, int(torch.randint(3, 30, (1,), generator=generator))), generator=generator)
-        tokens = model.generate(ids, num_beams=4, early_stopping=True, max_new_tokens=STEPS, do_sample=False, forced_eos_token_id=None, use_cache=False)[0, 1:].tolist()
-        sources.append(ids[0].tolist())
-        results.append(tokens[:tokens.index(config.eos_token_id)] if config.eos_token_id in tokens else tokens)
-    return {"sources": sources, "results": results}
+    sources = [torch.randint(4, 60, (1, int(torch.randint(3, 30, (1,), generator=generator))), generator=generator) for _ in range(8)]
+
+    def search(ends, early):
+        results = []
+        for ids in sources:
+            tokens = model.generate(ids, num_beams=4, early_stopping=early, max_new_tokens=STEPS, do_sample=False, eos_token_id=ends, forced_eos_token_id=None,
+                                    use_cache=False)[0, 1:].tolist()
+            results.append(tokens[:next((i for i, token in enumerate(tokens) if token in ends), len(tokens))])
+        return results
+
+    results = search([config.eos_token_id], True)
+    found = {"sources": [ids[0].tolist() for ids in sources], "results": results}
+    if config.model_type != "m2m_100":  # whose positions do not count the padding that then comes
+        end = collections.Counter(sum(results, [])).most_common(1)[0][0]
+        found.update(end=end, early=search([config.eos_token_id, end], True), late=search([config.eos_token_id, end], False))
+    return found
 
 
 def fill(parameters):

@@ -23,6 +23,7 @@ struct search {
   std::set<int32_t> ends; // beside `end`
   double repetition_penalty = 1.0;
   size_t no_repeat_ngram = 0;
+  bool early_stopping = true;
 
   bool is_end(int32_t token) const { return token == end || ends.count(token); }
 };
@@ -78,8 +79,10 @@ inline std::vector<found> run(const tokens *source, const tokens &prefix, const 
   };
   std::vector<open> beams = {{{}, 0.0}};
   std::vector<found> done;
-  auto finish = [&](const tokens &ids, double sum) {
-    done.push_back({ids, sum / std::pow(static_cast<double>(ids.size() + o.counted), o.alpha)});
+  auto score = [&](const open &b) { return b.sum / std::pow(static_cast<double>(b.ids.size() + o.counted), o.alpha); };
+  auto suffices = [&] {
+    auto matters = [&](const found &f) { return o.early_stopping || beams.empty() || f.score > score(beams[0]) - 1e-9; };
+    return std::count_if(done.begin(), done.end(), matters) >= o.beam;
   };
   for (int step = 1; !beams.empty(); ++step) {
     std::vector<pair> pairs;
@@ -107,17 +110,19 @@ inline std::vector<found> run(const tokens *source, const tokens &prefix, const 
       ids.push_back(pairs[i].token);
       if (o.is_end(pairs[i].token)) {
         if (i < static_cast<size_t>(o.beam))
-          finish(ids, pairs[i].sum);
+          done.push_back({ids, score({ids, pairs[i].sum})});
       } else if (next.size() < static_cast<size_t>(o.beam)) {
         next.push_back({ids, pairs[i].sum});
       }
     }
     beams = next;
-    if (step == o.max_length && done.size() < static_cast<size_t>(o.beam))
-      for (const open &b : beams)
-        finish(b.ids, b.sum);
-    if (step == o.max_length || done.size() >= static_cast<size_t>(o.beam))
+    if (suffices())
       break;
+    if (step == o.max_length) {
+      for (const open &b : beams)
+        done.push_back({b.ids, score(b)});
+      break;
+    }
   }
   std::stable_sort(done.begin(), done.end(), [](const found &x, const found &y) { return x.score > y.score + 1e-9; });
   if (done.size() > static_cast<size_t>(o.best))

@@ -95,6 +95,30 @@ TEST_P(search_options, go_on_from_prefixes) {
     }
 }
 
+TEST_P(search_options, go_on_while_beams_may_become_better) {
+  size_t different = 0;
+  for (sample::kind kind : {sample::kind::translator, sample::kind::sequence_first}) {
+    machine m(plain(kind), 2);
+    std::vector<tokens> sources = random_sources(19, 40);
+    for (double alpha : {0.5, 1.0, 2.0}) {
+      xf_generate_options options = defaults(3);
+      options.n_best = 3, options.length_penalty = alpha;
+      outcome early = generate(m.session, sources, options);
+      options.early_stopping = 0;
+      outcome got = generate(m.session, sources, options);
+      ASSERT_EQ(got.status, XF_OK) << xf_message();
+      sample::search o;
+      o.beam = o.best = 3, o.alpha = alpha, o.early_stopping = false;
+      for (size_t i = 0; i < sources.size(); ++i) {
+        o.max_length = longest(sources[i], 1);
+        expect_same(got.sentences[i], sample::run(&sources[i], {SAMPLE_START}, o), i);
+        different += got.sentences[i].size() != early.sentences[i].size() || got.sentences[i][0].ids != early.sentences[i][0].ids;
+      }
+    }
+  }
+  EXPECT_GT(different, 0u);
+}
+
 TEST_P(search_options, count_prefixes_by_their_offsets_alone) {
   machine m(plain());
   const std::vector<int32_t> prefix = {6, 7};

@@ -259,9 +259,12 @@ typedef struct xf_generate_options {
   /* 1: the n of length_penalty counts the prefix, but for a start token, as other programs count tokens that they force on a result's begin */
   int32_t prefix_counts;
   double min_p; /* 0 to 1: of `sample` */
+  /* 1: a search with beams ends when `beam` results have ended. 0: it then goes on while its best open beam, at its present length, scores more
+   * than the worst of the `beam` best results, as transformers does unless early_stopping is set there. */
+  int32_t early_stopping;
 } xf_generate_options;
 /* The defaults: xf_generate_options_init(&options, sizeof(options)). beam, n_best, scores, length_penalty, repetition_penalty,
- * temperature and top_p are 1, min_length and max_length -1, all others 0 and null. No more than `size` bytes are written. */
+ * temperature, top_p and early_stopping are 1, min_length and max_length -1, all others 0 and null. No more than `size` bytes are written. */
 XF_API void xf_generate_options_init(xf_generate_options *options, size_t size);
 
 /* Where results go, in the caller's memory; best first. */
