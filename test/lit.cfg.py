@@ -9,5 +9,5 @@ config.suffixes = [".mlir", ".xf"]
 config.excludes = ["models", "Inputs"]
 config.test_source_root = os.path.dirname(__file__)
 config.environment["PATH"] = os.pathsep.join([config.xf_tools, config.llvm_tools, os.environ["PATH"]])
-# Variables that are set behind one label are not those behind the next; global ones have a $ in front.
+# Variables that are set after one label are undefined after the next; names of global ones begin with $.
 config.environment["FILECHECK_OPTS"] = "-enable-var-scope"

@@ -7,11 +7,11 @@ ISA = {"baseline": 0, "avx2": 1, "avx2_vnni": 2, "avx512": 3, "avx512_vnni": 4, 
 
 
 IMAGE_RANGES = {"code": 48, "weights": 64}  # as xf_abi.h asserts of xf_abi_image
-IMAGE_HEAD = 80  # so many bytes hold these
+IMAGE_HEAD = 80  # as many bytes hold these ranges
 
 
 def image_range(image, part, at=0):
-    """Where a part of the model file whose first bytes are image[at:] begins, in bytes behind these, and its size."""
+    """The offset and the size of a part of the model file whose first bytes are image[at:]."""
     return struct.unpack_from("<2Q", image, at + IMAGE_RANGES[part])
 
 

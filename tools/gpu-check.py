@@ -61,7 +61,7 @@ class Session:
         return result
 
     def run(self, entry, values):
-        """values: name -> (shape, list); gives the outputs the same way, or None if an input is missing."""
+        """values: name -> (shape, list); returns the outputs the same way, or None if an input is missing."""
         lib, name = self.lib, self.lib.xf_entry_name(self.model, entry)
         inputs = self.tensors(entry, lib.xf_input_count, lib.xf_input_info)
         if any(t.name.decode() not in values for t in inputs):
@@ -123,7 +123,7 @@ DRIVER_FOLDERS = ("/usr/local/nvidia/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/
 
 
 def open_driver():
-    """The driver's library; processes that follow find it too."""
+    """The driver's library; child processes find it, too."""
     try:
         return c.CDLL("libcuda.so.1")
     except OSError as missing:
@@ -136,8 +136,8 @@ def open_driver():
 
 
 def probe():
-    """What there is to be said of the driver and its first GPU: a line of text, what copying reads and writes of its memory, in bytes a
-    second, and whether launches are recorded. Without the parts that a driver lacks."""
+    """Prints what the driver and its first GPU are like, a line of JSON each: a text, the bytes a second that copying reads and writes of its
+    memory, and whether launches are recorded. Leaves out what a driver lacks."""
     cuda, said = open_driver(), []
 
     def ask(name, *arguments):
@@ -194,7 +194,7 @@ def bytes_of_step(sizes, weight_bytes, sentences, beam, source, past):
 
 
 def write_frame(path):
-    """Of a model with random weights what is in front of them: a thousandth, for carrying."""
+    """Writes the part of a model with random weights that comes before them: a thousandth, to carry elsewhere."""
     with open(path, "rb") as model:
         header = model.read(IMAGE_HEAD)
         offset, _ = image_range(header, "weights")  # which come last
@@ -203,11 +203,11 @@ def write_frame(path):
 
 
 def fill_frame(path):
-    """The model, with random weights that are as good as any: numbers from 0.015 to 0.06, with a sign, as bf16 and as f32."""
+    """Writes the model, with random weights that are as good as any: numbers from 0.015 to 0.06, with a sign, as bf16 and as f32."""
     frame = open(path + ".frame", "rb").read()
     _, size = image_range(frame, "weights")
     generator = random.Random(1)
-    # An odd number, so that no two rows of a matrix are the same.
+    # An odd number of elements, so that no two rows of a matrix are the same.
     block = array.array("H", (generator.randrange(0x3c80, 0x3d75) | generator.randrange(2) << 15 for _ in range((1 << 19) - 33))).tobytes()
     with open(path + ".part", "wb") as model:
         model.write(frame)
@@ -243,7 +243,7 @@ def check_model(library, path, options):
 
 
 def run_apart(arguments, seconds, take):
-    """Runs this script with other arguments, gives `take` what its lines say, and returns what went wrong or an empty text."""
+    """Runs this script with other arguments, calls `take` with the JSON of each line, and returns what went wrong or an empty text."""
     with tempfile.TemporaryFile("w+") as errors:
         with subprocess.Popen([sys.executable, os.path.abspath(__file__), *arguments], stdout=subprocess.PIPE, stderr=errors, text=True) as child:
             late = threading.Event()
@@ -326,7 +326,7 @@ def check(options):
 
 
 def decoder_times(session, name, sizes, bandwidth, quick):
-    """Steps alone: what longer results take more than shorter ones. Their bytes are counted with the keys that a row has on average."""
+    """Times of steps alone: what longer results take more than shorter ones. Bytes are counted for the average number of a row's keys."""
     source, short, long = 32, 8, 12 if quick else 40
     weight_bytes = 2 if name.endswith("16") else 4
     plain = ((1, 1), (4, 2)) if quick else ((1, 1), (1, 32), (1, 128), (4, 1), (4, 32), (4, 128))
@@ -358,7 +358,7 @@ def words_of(path, quick):
 
 
 def company(session, name, sentences):
-    """Sentences alone and together: few rows and many are other kernels, which give the same bits."""
+    """Compares sentences alone and together: few rows and many run other kernels, whose results must have the same bits."""
     alone, together = [], []
     results = [session.generate(sentences, 4, batch, scores=scores) for batch, scores in ((1, alone), (8, together))]
     same = sum(a == b for a, b in zip(zip(results[0], alone), zip(results[1], together)))
@@ -366,7 +366,7 @@ def company(session, name, sentences):
 
 
 def search(lib, session, path, sentences, quick):
-    """Words through the search, compared with the CPU's results."""
+    """Searches for words, and compares the results with the CPU's."""
     cpu = Session(lib, path + ".xfm", "cpu")
     # In one session, some with as many rows as others.
     cases = [(*case, "", {}) for case in ((1, 1), (1, 4), (4, 1), (2, 2), (1, 8), (4, 8))] + [(1, 8, *FEW_SAMPLES)]

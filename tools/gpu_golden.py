@@ -1,4 +1,4 @@
-"""Golden numbers: what a session's entries give, and its greedy search, beside what a file holds. The standard library alone."""
+"""Golden numbers: compares results of a session's entries, and its greedy search, with a file. The standard library alone."""
 import array
 import json
 import math
@@ -22,7 +22,7 @@ def read_safetensors(path):
 
 
 def distance(got, wanted):
-    """Norm-wise; where one is not finite both must be the same."""
+    """The norm-wise error; infinite if a number is not finite and the other is not the same."""
     top = bottom = 0.0
     if len(got) != len(wanted):
         return math.inf
@@ -40,14 +40,14 @@ def table_of(tensor):
 
 
 def finds_greedy(session, wanted, sources):
-    """Whether the search finds the file's tokens: of each sentence a start token, the result, and padding."""
+    """Whether the search finds the file's tokens: for each sentence a start token, the result, and padding."""
     results = session.generate(sources, 1, len(sources), min_length=0, max_length=len(wanted[0]) - 1)
     return all(row[1:len(tokens) + 1] == tokens and len(set(row[len(tokens) + 1:])) <= 1 for row, tokens in zip(wanted, results))
 
 
 def compare(session, path, searches):
-    """The largest error of what entries give; what was compared, in words; what went wrong, in words; and the milliseconds that a run of all
-    entries took. Whether greedy searches are compared, the caller says: in types of fewer bits they may go other ways."""
+    """Returns the largest error of entries' results; what was compared, in words; what went wrong, in words; and the milliseconds that a run of
+    all entries took. `searches`: whether greedy searches are compared, which may go other ways in types of fewer bits."""
     file = read_safetensors(path)
     values = {name[3:]: t for name, t in file.items() if name.startswith("in.")}
     wanted = {name[4:]: t for name, t in file.items() if name.startswith("out.")}

@@ -46,7 +46,7 @@ def record(cuda, ask):
     size = c.c_size_t(8)
     extra = (c.c_void_p * 5)(PARAMETER_POINTER, c.addressof(memory), PARAMETER_SIZE, c.addressof(size), None)
 
-    # As a step is, before the next one of its sizes is recorded.
+    # A plain launch, as of a step before the next one of its sizes is recorded.
     ask("cuLaunchKernel", function, 1, 1, 1, 1, 1, 1, 0, stream, None, extra)
     ask("cuGraphCreate", c.byref(graph), 0)
     kernel = KernelNode(function, (c.c_uint * 7)(1, 1, 1, 1, 1, 1, 0), None, c.addressof(extra))

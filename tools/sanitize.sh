@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the runtime, what reads files, and the interpreter with sanitizers, and runs their tests and those of bad input.
 #   tools/sanitize.sh [address,undefined | thread]
-# Beside a finished build (build/, or the folder in XF_BUILD), whose compiler makes the programs that the sanitized runtime runs.
+# Needs a finished build (build/, or the folder in XF_BUILD), whose compiler makes the programs that the sanitized runtime runs.
 set -euo pipefail
 source_dir=$(cd "$(dirname "$0")/.." && pwd)
 build_dir=${XF_BUILD:-$source_dir/build}
@@ -20,7 +20,7 @@ cmake -G Ninja -S "$source_dir" -B "$sanitized" -DCMAKE_BUILD_TYPE=RelWithDebInf
   -DCMAKE_C_FLAGS_RELWITHDEBINFO=-O1 -DXF_SANITIZE="$sanitizers" >&2
 cmake --build "$sanitized" -- "${targets[@]}" >&2
 
-# Containers and pools of memory cross the border to LLVM's code, which does not mark what of them is in use.
+# Containers and pools of memory cross the border to LLVM's code, which does not mark the parts of them that are in use.
 export ASAN_OPTIONS=detect_container_overflow=0:allow_user_poisoning=0:detect_stack_use_after_return=0 UBSAN_OPTIONS=print_stacktrace=1
 ctest --test-dir "$sanitized" --output-on-failure -R "$tests" --no-tests=error
 if [ "$sanitizers" != thread ]; then
@@ -30,7 +30,7 @@ fi
 cp "$build_dir/bin/xfc" "$sanitized/bin/xfc"
 export XF_BIN=$sanitized/bin XF_SOURCE=$source_dir
 checks=(mutations g2p)
-# It needs xf-run, which is not built where LLVM's threads would be watched, too.
+# bad_input needs xf-run, which is not built with the thread sanitizer: that would watch LLVM's threads, too.
 [ "$sanitizers" = thread ] || checks+=(bad_input)
 for test in "${checks[@]}"; do
   echo "e2e.$test with $sanitizers" >&2

@@ -31,7 +31,7 @@ double bytesOf(Value value, const Sizes &sizes) {
   return countElements(type, sizes) * double(elementBytes(type.getElementType()));
 }
 
-/// What a region computes for each element.
+/// Counts the operations of a region for each element.
 double countArithmetic(Region &region) {
   double count = 0;
   region.walk([&](Operation *op) { count += isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) && !isa<arith::ConstantOp>(op); });
@@ -45,7 +45,7 @@ double lengthOfRow(RankedTensorType type, const Sizes &sizes) {
 
 double countRows(Value value, const Sizes &sizes) { return countElements(typeOf(value), sizes) / lengthOfRow(typeOf(value), sizes); }
 
-/// Row ops are written for one row.
+/// Counts a row op for all rows; its body is written for one.
 double rowOperations(RowOp row, const Sizes &sizes) {
   double count = 0;
   row->walk([&](Operation *op) {
@@ -57,7 +57,7 @@ double rowOperations(RowOp row, const Sizes &sizes) {
   return count * countRows(row->getResult(0), sizes);
 }
 
-/// Of a table that rows are looked up in only these are read.
+/// The bytes of the rows that are looked up in a table: only these are read.
 double lookedUp(RowOp row, Value table, const Sizes &sizes) {
   double bytes = 0;
   row->walk([&](EmbedOp embed) {
@@ -80,7 +80,7 @@ Cost costOf(Operation *op, const Sizes &sizes) {
     double looked = row ? lookedUp(row, operand.value, sizes) : 0;
     (isParameter ? cost.weightBytes : cost.otherBytes) += looked > 0 ? looked : bytesOf(operand.value, sizes);
   }
-  // The result of an append is the whole state, of which it writes what it is given; a store has none.
+  // The result of an append is the whole state, of which it writes only its operand; a store has no result.
   if (isa<AppendOp, StoreOp>(op))
     cost.otherBytes += bytesOf(op->getOperand(0), sizes);
   else
@@ -92,7 +92,7 @@ Cost costOf(Operation *op, const Sizes &sizes) {
                       countArithmetic(contract->getRegion(0)) * countElements(typeOf(contract->getResult(0)), sizes);
   } else if (auto choose = dyn_cast<ChooseOp>(op)) {
     cost.operations = product(choose.getX(), choose.getWeight());
-    if (!choose.getScreen().empty()) // of the weights themselves only a few rows are read, of words, which are for sums, none
+    if (!choose.getScreen().empty()) // only a few rows of the weights themselves are read, and no words, which are for sums
       cost.weightBytes -= bytesOf(choose.getWeight(), sizes);
     for (Value words : choose.getWords())
       cost.weightBytes -= bytesOf(words, sizes);

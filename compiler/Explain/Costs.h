@@ -1,4 +1,4 @@
-// What a kernel has to do at least, from its op alone.
+// The least that a kernel has to do, from its op alone.
 #ifndef XF_COMPILER_EXPLAIN_COSTS_H
 #define XF_COMPILER_EXPLAIN_COSTS_H
 
@@ -23,7 +23,7 @@ struct Cost {
 /// How many elements a tensor has at these sizes; dimensions that are not listed count 1.
 double countElements(mlir::RankedTensorType type, const Sizes &sizes);
 
-/// Of one call. Attention counts all pairs of positions, whatever its mask leaves out.
+/// The cost of one call. Attention counts all pairs of positions, even those that its mask hides.
 Cost costOf(mlir::Operation *kernelOp, const Sizes &sizes);
 
 } // namespace xf

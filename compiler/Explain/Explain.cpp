@@ -61,7 +61,7 @@ private:
     }
   }
 
-  /// It computes nothing, but puts its first operand elsewhere.
+  /// Whether an op computes nothing, but puts its first operand elsewhere.
   static bool isCopy(Operation *op) { return isa<AppendOp, StoreOp, PackOp, SpreadOp>(op); }
 
   /// The layers whose input a copy copies; null if it copies something else.
@@ -77,7 +77,7 @@ private:
     return isa<ReduceOp, EmbedOp, AtOp>(op);
   }
 
-  /// Several new positions are not explained: attention writes a single one.
+  /// Whether an op is called for a single new position, the case that is explained: then attention writes what its append would.
   static bool isCalled(Operation *op) {
     auto append = dyn_cast<AppendOp>(op);
     return !append || !append.getByReader();
@@ -95,7 +95,7 @@ private:
     SmallVector<FileLineColLoc> main = source.places(mainLocation(op));
     for (FileLineColLoc place : main)
       line.text += (line.text.empty() ? "" : ", ") + source.expression(place);
-    if (op->getNumOperands() && (isCopy(op) || line.text.empty())) { // what loops hand on has no words of its own
+    if (op->getNumOperands() && (isCopy(op) || line.text.empty())) { // what loops pass on has no text of its own
       if (op->getOperand(0).getDefiningOp<RepeatOp>())
         line.text = "what the last layer gives";
       else if (givenToLayer(op))
@@ -114,7 +114,7 @@ private:
     return line;
   }
 
-  /// The expressions that a kernel computes beside the main ones, without those that are seen as parts of others.
+  /// Adds the expressions that a kernel computes besides the main ones, without those that are shown as parts of others.
   void addFused(Operation *op, ArrayRef<FileLineColLoc> main, ExplainedLine &line) const {
     SmallVector<FileLineColLoc> all(main);
     op->walk([&](Operation *inner) {
@@ -134,7 +134,7 @@ private:
     }
   }
 
-  /// Blocks of the library have one place for all that they compute: their members' names tell kernels apart.
+  /// All kernels of a library's block have the same place: adds the names of members, which tell them apart.
   void nameMembers(Operation *op, ExplainedLine &line) const {
     auto contract = dyn_cast<ContractOp>(op);
     if (!contract)
@@ -190,7 +190,7 @@ private:
     return found;
   }
 
-  /// Types that a kernel's results are made in for products, beside the expressions of the model.
+  /// Adds the conversions of a kernel's results to types of products, which the model's expressions do not have.
   static void addConversions(Operation *op, ExplainedLine &line) {
     bool toBytes = isa<RowOp>(op) && llvm::any_of(op->getResultTypes(), [](Type type) {
       return cast<RankedTensorType>(type).getElementType().isInteger(8);
@@ -210,7 +210,7 @@ private:
   llvm::DenseMap<Operation *, unsigned> kernels;
 };
 
-/// The entries that matter to who runs the model, with what they are for.
+/// The entries that running the model calls, and what they are for.
 std::vector<std::pair<EntryOp, std::string>> chooseEntries(ModuleOp module) {
   std::vector<std::pair<EntryOp, std::string>> chosen;
   auto add = [&](const ModuleRoles &roles, StringRef role, StringRef text) {
@@ -233,7 +233,7 @@ std::vector<std::pair<EntryOp, std::string>> chooseEntries(ModuleOp module) {
   return chosen;
 }
 
-/// The dimensions of what callers of the description's entries give and get.
+/// The dimensions of the inputs and results of the description's entries.
 std::vector<std::string> findDims(ModuleOp module) {
   std::vector<std::string> dims;
   for (auto entry : module.getOps<EntryOp>())
@@ -261,7 +261,7 @@ llvm::Expected<Sizes> findSizes(ModuleOp module, ArrayRef<std::string> dims, con
     auto bound = getBound(module, dim);
     if (!bound || !llvm::is_contained(dims, dim))
       return makeError("--at {}: the model has no such dimension", name);
-    // The batch's limit is that of rows, of which a sentence has one for each beam.
+    // The batch's bound limits rows, of which a sentence has one for each beam.
     int64_t limit = dim == batch ? std::max<int64_t>(1, *bound / roles.beams()) : *bound;
     if (size > limit)
       return makeError("--at {}={}: its limit is {}", name, size, limit);

@@ -1,5 +1,5 @@
-// What became of a model, in the words of its description: the kernels that an entry calls, what each was fused from, why those that could
-// be thought to go together stay apart, and what each costs.
+// What became of a model, in the words of its description: the kernels that an entry calls, what each was fused from, why those that one
+// would expect to be fused stay apart, and what each costs.
 #ifndef XF_COMPILER_EXPLAIN_EXPLANATION_H
 #define XF_COMPILER_EXPLAIN_EXPLANATION_H
 
@@ -21,19 +21,19 @@ struct ExplainedLine {
   bool isStack = false;
   std::string kind;                // "product", "row", "attention", ...
   std::string text;                // the expression that it computes, or the stack's statement
-  std::string place;               // of that: "model.xf:12"
+  std::string place;               // where it stands: "model.xf:12"
   std::vector<std::string> fused;  // expressions that are computed along with it
-  std::string apart;               // why it is a kernel of its own where one could expect that it is not
-  std::string path;                // of the weights that it reads, or is between: "encoder.layers.self_attn"
+  std::string apart;               // why it is a kernel of its own, where one would expect that it is not
+  std::string path;                // of the member whose weights it reads, or its neighbours do: "encoder.layers.self_attn"
   unsigned kernel = 0;             // its number in the file
   Cost cost;                       // of all calls
   double nanoseconds = 0;          // of all calls, where they have been measured
-  /// On a GPU, where launches have been counted: so many, each of so many blocks of so many threads.
+  /// On a GPU, where launches have been counted: `times` launches of `blocks` blocks of `threads` threads.
   struct Launch {
     int64_t times, blocks, threads;
   };
   std::vector<Launch> launches;
-  bool isLaunchedWithNext = false; // what computes the next line computes this one, too
+  bool isLaunchedWithNext = false; // the launch that computes the next line computes this one, too
 };
 
 struct ExplainedEntry {
@@ -49,15 +49,15 @@ struct ExplainedEntry {
 
 struct Explanation {
   std::string model;
-  std::vector<std::string> dims; // whose sizes are told
+  std::vector<std::string> dims; // whose sizes are printed
   std::vector<ExplainedEntry> entries;
 };
 
 /// Sizes by a dimension's name, or by batch, source or target; of several for one dimension the last counts.
 using WantedSizes = std::vector<std::pair<std::string, int64_t>>;
 
-/// Of the entries that a search or a prediction calls, or of all. Sizes that are not wanted are 1 for the batch and at most 25. Fails with a
-/// message where a dimension is not known or a size beyond its limit.
+/// Explains the entries that a search or a prediction calls, or all. Sizes that are not given are 1 for the batch, and at most 25 for others.
+/// Fails with a message where a dimension is not known or a size beyond its limit.
 llvm::Expected<Explanation> explain(mlir::ModuleOp kernelIR, const CodeModule &code, const SourceText &source, const WantedSizes &wanted);
 
 /// `machine` says where times have been measured; empty: they have not.

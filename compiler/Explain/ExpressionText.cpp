@@ -32,7 +32,7 @@ Binding bindingOf(const Expr &expr) {
   }
 }
 
-/// In parentheses if it binds less tightly than where it stands.
+/// The expression's text, in parentheses if it binds less tightly than `least`.
 std::string inside(const Expr &expr, Binding least) {
   std::string text = textOf(expr);
   return bindingOf(expr) < least ? "(" + text + ")" : text;
@@ -52,7 +52,7 @@ std::string join(llvm::ArrayRef<std::string> parts) {
   return text;
 }
 
-/// What stands in brackets or between words, unless it is long.
+/// Parts that stand in brackets or between keywords; "..." if they are long.
 std::string listed(llvm::ArrayRef<std::string> parts) {
   constexpr size_t kLongest = 22;
   std::string text = join(parts);

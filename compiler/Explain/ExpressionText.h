@@ -8,10 +8,10 @@
 
 namespace xf {
 
-/// As its author could have written it. Long arguments become "...", and of a scan only the head is there.
+/// The expression as its author could have written it. Long arguments become "...", and a scan has only its head.
 std::string textOf(const frontend::Expr &expr);
 
-/// The expressions that `expr` is made of; those in a scan's statements are not among them.
+/// Visits the parts of `expr`, except those in a scan's statements.
 void forEachPart(const frontend::Expr &expr, llvm::function_ref<void(const frontend::Expr &)> visit);
 
 } // namespace xf

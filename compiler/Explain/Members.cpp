@@ -86,7 +86,7 @@ std::string memberOf(Operation *op, ModuleOp module) {
       paths.push_back(std::move(*path));
   if (paths.empty())
     return "";
-  // Rows behind a single product are not the product's.
+  // A row op beside a single product is not in the product's member, but in the one around it.
   if (paths.size() == 1 && isa<RowOp>(op))
     return StringRef(paths[0]).contains('.') ? StringRef(paths[0]).rsplit('.').first.str() : "";
   std::string around = paths[0];

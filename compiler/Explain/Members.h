@@ -1,4 +1,4 @@
-// Who in an entry makes what a kernel reads, who reads what it makes, and which member of the model that belongs to.
+// The producers of a kernel's operands, the users of its results, and the member of the model that it belongs to.
 #ifndef XF_COMPILER_EXPLAIN_MEMBERS_H
 #define XF_COMPILER_EXPLAIN_MEMBERS_H
 
@@ -10,12 +10,12 @@
 
 namespace xf {
 
-/// The kernel op that computes what a value shows, behind rearrangements and copies; null if that is none.
+/// The kernel op that computes a value, seen through rearrangements and copies; null if there is none.
 mlir::Operation *producerOf(mlir::Value value);
-/// The ops of the value's block that read it, behind the same.
+/// The ops of the value's block that read it, seen through the same.
 void collectUsers(mlir::Value value, llvm::SetVector<mlir::Operation *> &users);
 
-/// The paths of the members whose parameters `value` is made of, if it is one; of no members where the model reads none.
+/// The paths of the members whose parameters `value`, a parameter or weight, is made of; none for other values, and for tables without a path.
 llvm::SmallVector<llvm::StringRef> membersOf(mlir::Value value, mlir::ModuleOp module);
 
 /// The path of the member whose weights a kernel reads, "encoder.layers.self_attn", or of the one around several; where it reads none, that of the

@@ -9,7 +9,7 @@
 namespace xf {
 namespace {
 
-/// A number with three digits, as columns of numbers have it.
+/// A number with three digits, for columns of numbers.
 std::string digits(double value) {
   char text[32];
   const char *format = value >= 100 || value == 0 ? "%.0f" : value >= 10 ? "%.1f" : value >= 1 ? "%.2f" : value >= 0.001 ? "%.3f" : "%.0e";
@@ -24,7 +24,7 @@ std::string percent(double part, double whole) {
   return text;
 }
 
-/// A number with the greatest of three units that leaves it above 1.
+/// A number with the greatest of three units in which it is not below 1.
 std::string withUnit(double value, std::array<const char *, 3> units) {
   size_t unit = value >= 1 ? 0 : value >= 1e-3 ? 1 : 2;
   return digits(value * std::pow(1e3, double(unit))) + units[unit];
@@ -66,7 +66,7 @@ private:
 
   size_t widthOfNumbers() const { return (timed ? 49 : 18) + (launched ? kWidthOfLaunches + 2 : 0); }
 
-  /// "6 of 32 x 128", several of a kernel in several stages.
+  /// "6 of 32 x 128", several for a kernel in several stages.
   static std::string launchesOf(const ExplainedLine &line) {
     std::string text = line.isLaunchedWithNext ? "with the next" : "";
     for (const auto &[times, blocks, threads] : line.launches)
@@ -111,7 +111,7 @@ private:
     return llvm::find(reasons, reason) - reasons.begin() + 1;
   }
 
-  /// What members take, with what is in them.
+  /// Prints what members take, together with the members inside them.
   void printMembers() {
     std::vector<Member> members;
     double all = 0, none = 0;

@@ -9,7 +9,7 @@ using namespace mlir::xf;
 namespace xf {
 namespace {
 
-/// What can be said of what a row op reads.
+/// Where the inputs of a row op come from.
 struct RowSources {
   explicit RowSources(RowOp row) {
     for (Value input : row.getInputs()) {
@@ -25,7 +25,7 @@ struct RowSources {
     }
   }
 
-  Operation *maker = nullptr; // the first that is no row op and computes
+  Operation *maker = nullptr; // the first op that computes and is no row op
   SmallVector<RowOp> others;
   bool isOfLayer = false, isOfLayers = false; // something comes from the layer before, or out of a loop
 };
@@ -34,7 +34,7 @@ template <typename Inner> bool holds(RowOp row) {
   return row->walk([](Inner) { return WalkResult::interrupt(); }).wasInterrupted();
 }
 
-/// The dimensions that it runs over.
+/// The dimensions of the rows that it runs over.
 SmallVector<std::pair<int64_t, StringRef>> rowsOf(RowOp row) {
   auto type = typeOf(row->getResult(0));
   SmallVector<std::pair<int64_t, StringRef>> rows;
@@ -45,7 +45,7 @@ SmallVector<std::pair<int64_t, StringRef>> rowsOf(RowOp row) {
 
 std::string tooMany() { return "together they would read more than " + std::to_string(kMostFusedInputs) + " tensors, the most for a kernel"; }
 
-/// Behind a product, attention or a scan.
+/// Why a row op that follows a product, attention or a scan is apart.
 std::string whyBehind(Operation *maker, RowOp row) {
   auto product = dyn_cast<ContractOp>(maker);
   std::string name = product ? "the product before it" : isa<AttendOp>(maker) ? "attention" : "the scan before it";
@@ -62,7 +62,7 @@ std::string whyBehind(Operation *maker, RowOp row) {
   return "it reads tensors of other shapes than " + name + " gives";
 }
 
-/// Behind rows that are no part of it.
+/// Why a row op that follows other row ops is apart from them.
 std::string whyBehindRows(ArrayRef<RowOp> others, RowOp row) {
   size_t inputs = row.getInputs().size();
   for (RowOp other : others) {

@@ -1,4 +1,4 @@
-// Why kernels stay apart where one could expect that they are one.
+// Why kernels stay apart where one would expect that they are one.
 #ifndef XF_COMPILER_EXPLAIN_REASONS_H
 #define XF_COMPILER_EXPLAIN_REASONS_H
 

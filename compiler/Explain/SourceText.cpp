@@ -14,7 +14,7 @@ using namespace mlir;
 namespace xf {
 using namespace frontend;
 
-/// A file's expressions and loops, by where they stand.
+/// A file's expressions and loops, by their places.
 class SourceText::File {
 public:
   File(StringRef name, StringRef text) {
@@ -41,7 +41,7 @@ private:
     return found == nodes.end() ? nullptr : found->second;
   }
 
-  /// Of expressions at one place, as f and f(x), the outermost counts; several values are no expression.
+  /// Of expressions at the same place, as f and f(x), the outermost counts; a tuple is not added.
   void add(const Expr &expr) {
     if (expr.kind != ExprKind::Tuple)
       expressions.try_emplace(placeOf(expr.loc), &expr);
@@ -92,7 +92,7 @@ private:
 
   Sources sources;
   frontend::File syntax;
-  std::deque<Expr> names; // of what is declared
+  std::deque<Expr> names; // of declared variables and parameters
   std::map<Place, const Expr *> expressions;
   std::map<Place, const Stmt *> loops;
 };
@@ -100,7 +100,7 @@ private:
 SourceText::SourceText(StringRef fileName, StringRef text) { files[fileName] = std::make_unique<File>(fileName, text); }
 SourceText::~SourceText() = default;
 
-/// Without anything for the library's.
+/// The file of a place; empty for the library's.
 const SourceText::File &SourceText::fileOf(FileLineColLoc place) const {
   StringRef name = place.getFilename().getValue();
   std::unique_ptr<File> &file = files[name];

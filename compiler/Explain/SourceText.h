@@ -14,12 +14,12 @@ namespace xf {
 
 class SourceText {
 public:
-  /// `text` is that of the file that locations name `fileName`. Others are read when they are asked for.
+  /// `text` is that of the file that locations name `fileName`. Others are read when they are needed.
   SourceText(llvm::StringRef fileName, llvm::StringRef text);
   ~SourceText();
 
-  /// The places that `location` stands for, in its order: one, or those of ops that were made one. Those of the library, and where neither an
-  /// expression nor a loop stands, are left out.
+  /// The places that `location` stands for, in its order: one, or those of ops that were fused. Places in the library, and those of neither an
+  /// expression nor a loop, are left out.
   llvm::SmallVector<mlir::FileLineColLoc> places(mlir::Location location) const;
   /// The expression at a place, on one line. Long arguments become "...".
   std::string expression(mlir::FileLineColLoc place) const;

@@ -33,7 +33,7 @@ struct Param {
   std::string name;
   std::optional<TypeExpr> type;
   ExprPtr value; // its default
-  std::vector<std::string> configPaths; // of a block's: where configurations may have it, the first that is there; none: by its name
+  std::vector<std::string> configPaths; // of a block's: where a configuration may have it, the first path found counts; none: its name
   ExprPtr below; // of a table's index: `i < d`
 };
 
@@ -62,7 +62,7 @@ enum class ExprKind {
 struct Expr {
   ExprKind kind;
   Loc loc;
-  unsigned depth = 1; // of the tree below
+  unsigned depth = 1; // of the tree from here on
   std::string text;
   int64_t integer = 0;
   double number = 0;
@@ -105,7 +105,7 @@ struct Function {
 
 enum class ItemKind { Weight, Member, Method, If, Directive };
 
-/// What stands in a block.
+/// A declaration, condition or directive in a block.
 struct Item {
   ItemKind kind;
   Loc loc;

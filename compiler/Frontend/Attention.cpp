@@ -36,7 +36,7 @@ public:
 private:
   mlir::Type type() { return part == kMasks ? e.builder.getI1Type() : mlir::Type(e.builder.getF32Type()); }
 
-  /// [.., Q, K], aligned at the end: [Q, K], [B, Q, K] or [B, H, Q, K].
+  /// Reads an element of [Q, K], [B, Q, K] or [B, H, Q, K]; a dimension of size 1 is broadcast.
   mlir::Value readTensor(const Tensor &tensor) {
     auto type = tensor.type();
     if (part == kMasks && type.getElementType().isF32()) {
@@ -145,7 +145,7 @@ private:
     return true;
   }
 
-  /// Queries, keys and values that are the same for all sentences are repeated for each.
+  /// Repeats queries, keys and values that are the same for all sentences for each of them.
   void shareBatch() {
     DimSize batch = {1, ""};
     auto see = [&](mlir::Value tensor) {
@@ -204,7 +204,7 @@ private:
     return known.has_value();
   }
 
-  /// An input without a shape that serves as a mask is none; an additive tensor is a bias.
+  /// Adds an argument to the masks or the biases: a tensor of f32 is a bias. An input whose shape is not known yet counts as no mask.
   bool sortTerm(Parameter at) {
     Value value = e.force(args[at].value, args[at].loc);
     if (isPoison(value))
@@ -221,7 +221,7 @@ private:
     return true;
   }
 
-  /// A function of the score, and of positions if it wants them.
+  /// Takes `score`: a function of the score, which may read positions, too.
   bool readScore() {
     Value value = e.force(args[kScore].value, args[kScore].loc);
     if (holds<None>(value) || isPoison(value))
@@ -245,7 +245,7 @@ private:
     return Tensor{e.builder.create(state)->getResult(0)};
   }
 
-  /// The body of all masks, of all biases, or of the score.
+  /// Writes the body that computes all masks, all biases, or the score.
   bool writeTerms(mlir::Region &region, Part part) {
     if (terms[part].empty())
       return true;

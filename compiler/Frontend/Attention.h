@@ -1,4 +1,4 @@
-// attend(…) and the functions of positions in it: its score, masks and biases, which may be tensors and joined, too.
+// attend(…) with its masks, biases and score: functions of positions. Masks and biases may also be tensors, and masks joined.
 #ifndef XF_COMPILER_FRONTEND_ATTENTION_H
 #define XF_COMPILER_FRONTEND_ATTENTION_H
 
@@ -10,14 +10,14 @@ namespace xf::frontend {
 
 Value attend(Evaluator &e, Args &args, Loc loc);
 
-/// Attentions whose probabilities are asked for.
+/// Attentions whose probabilities the description uses.
 class Probabilities {
 public:
   /// The same attention's context and probabilities; nothing if `context` is no attention's.
   std::optional<std::pair<mlir::Value, mlir::Value>> of(mlir::Value context, mlir::OpBuilder &builder);
-  /// Those in a body that is given up are none.
+  /// Forgets the attentions in a body that is discarded.
   void forget(mlir::Region &body);
-  /// When nothing more is built: attentions with probabilities take the place of those without.
+  /// Replaces attentions by their twins with probabilities; to be called when nothing more is built.
   void settle();
 
 private:

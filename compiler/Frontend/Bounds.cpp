@@ -1,4 +1,4 @@
-// The bounds of all dimensions: what --limit says, what the description does, and what position tables allow.
+// The bounds of all dimensions: from --limit, else from the description, else from position tables.
 #include "compiler/Frontend/Evaluator.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -49,7 +49,7 @@ void Bounds::limitTo(llvm::StringRef dim, int64_t rows, Loc table) {
 
 int64_t Bounds::of(llvm::StringRef dim) const {
   bool isBatch = batch.empty() ? dim == "B" : dim == batch;
-  std::optional<int64_t> limit; // of several the last counts
+  std::optional<int64_t> limit; // the last one counts
   for (auto &[name, value] : e.options.limits)
     if (name == dim || (name == "batch" && isBatch) || (name == "source" && dim == source) || (name == "target" && dim == target))
       limit = value;
@@ -93,7 +93,7 @@ void Bounds::checkLimits(const std::set<std::string> &inputDims) {
   }
 }
 
-/// A position table that the dimension indexes must have rows enough.
+/// Checks that a position table that the dimension indexes has enough rows.
 void Bounds::checkTableRows(llvm::StringRef dim, int64_t bound) {
   auto it = dims.find(dim.str());
   if (it == dims.end() || !it->second.table || bound <= *it->second.table)

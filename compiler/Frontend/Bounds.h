@@ -14,12 +14,12 @@ public:
 
   /// Takes the bounds that a model's entries declare (`S <= 80`), before any entry is built: tables take their length from them.
   void declare(const Instance &model);
-  /// The dimension's positions are looked up in a table, which has so many rows for them.
+  /// Notes that the dimension's positions are looked up in a table, which has `rows` rows for them.
   void limitTo(llvm::StringRef dim, int64_t rows, Loc table);
   int64_t of(llvm::StringRef dim) const;
   /// Notes where the dimension's bound comes from, if the model declares one.
   void noteDeclared(llvm::StringRef dim) const;
-  /// Checks what is said of these dimensions, and writes the module's attribute.
+  /// Checks the limits of these dimensions, and writes their bounds as the module's attribute.
   void write(const std::set<std::string> &inputDims);
 
   std::string batch, source, target; // the dimensions of these roles, which directives give

@@ -7,7 +7,7 @@ using namespace xf::frontend;
 
 namespace {
 
-/// The tensors among the positional arguments; the named one may be `axis`, unless that is null.
+/// Collects the positional arguments, which must be tensors. The only named argument is `axis`, unless that is null.
 bool tensors(Evaluator &e, Args &args, Loc loc, llvm::StringRef name, llvm::SmallVectorImpl<mlir::Value> &values, int64_t *axis) {
   for (CallArg &arg : args) {
     if (axis && arg.name == "axis") {
@@ -31,8 +31,8 @@ bool tensors(Evaluator &e, Args &args, Loc loc, llvm::StringRef name, llvm::Smal
   return !values.empty();
 }
 
-/// Takes axes that `pattern` has on its right side only, alone, out of `sizes`: in the pattern they become 1. Gives their places in the result.
-/// A pattern that is none is left to whoever reports it.
+/// Finds axes that stand alone and on the right side of `pattern` only. Removes them from `sizes`, replaces them by 1 in the pattern, and
+/// returns their dimensions in the result. An invalid pattern is left as it is: it is reported later.
 std::vector<std::pair<unsigned, DimSize>> takeNewAxes(std::string &pattern, std::vector<std::pair<std::string, DimSize>> &sizes, mlir::Location at) {
   auto [left, right] = llvm::StringRef(pattern).split("->");
   auto parseSide = [&](llvm::StringRef side) {
@@ -63,7 +63,7 @@ std::vector<std::pair<unsigned, DimSize>> takeNewAxes(std::string &pattern, std:
   return added;
 }
 
-/// An axis that the tensor lacks repeats it.
+/// The tensor is repeated along axes that it lacks.
 Value runRearrange(Evaluator &e, Args &args, Loc loc) {
   if (args.size() < 2 || !holds<std::string>(args[1].value) || !args[0].name.empty() || !args[1].name.empty())
     return e.poison(loc, "rearrange needs a tensor and a pattern such as \"B T (h k) -> B h T k\"");

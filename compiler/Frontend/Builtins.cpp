@@ -1,4 +1,4 @@
-// Built-in functions: what the library cannot say in the language itself.
+// Built-in functions: what the library cannot express in the language itself.
 #include "compiler/Frontend/Evaluator.h"
 
 #include <fmt/format.h>

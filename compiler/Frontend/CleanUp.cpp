@@ -16,7 +16,7 @@ bool eraseUnused(mlir::ModuleOp module) {
   return changed;
 }
 
-/// What is carried from layer to layer stays.
+/// Drops unread results, except those that are carried from layer to layer.
 bool dropUnreadResults(mlir::xf::RepeatOp op) {
   unsigned kept = op.getInits().size();
   llvm::SmallVector<unsigned> used;

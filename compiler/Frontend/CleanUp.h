@@ -5,7 +5,7 @@
 
 namespace xf::frontend {
 
-/// Operations without effect and uses go, and so do the results of repeats that nobody reads.
+/// Removes operations without effects and uses, and results of repeats that nothing reads.
 void cleanUp(mlir::ModuleOp module);
 
 } // namespace xf::frontend

@@ -51,7 +51,7 @@ private:
     return true;
   }
 
-  /// A dimension that is known at run time only as an integer tensor of one element.
+  /// The size of a dimension that is known at run time only, as an integer tensor of one element.
   Value sizeOf(const DimName &dim) {
     DimSize size, one;
     size.name = dim.name;
@@ -62,7 +62,7 @@ private:
     return e.unary("int", Tensor{last}, loc);
   }
 
-  /// Code where the builder is, in a body of scalar code.
+  /// Writes code at the builder's insertion point, in a body of scalar code.
   Value writeScalar() {
     llvm::SmallVector<Operand> elements;
     for (const Value &value : values)
@@ -89,7 +89,7 @@ private:
     return Tensor{e.builder.create(state)->getResult(0)};
   }
 
-  /// The element that the block yields; null after an error.
+  /// Writes the map's body, and returns the element that it yields; null after an error.
   mlir::Value writeBody(mlir::Block &block) {
     llvm::SmallVector<Operand> elements;
     for (const Value &value : values)
@@ -163,7 +163,7 @@ Value Evaluator::binary(llvm::StringRef op, const Value &left, const Value &righ
 }
 
 namespace {
-/// A function of an integer that stays one; nothing if it does not.
+/// Folds a function of an integer whose result is an integer; nothing for other functions.
 std::optional<Value> foldInteger(llvm::StringRef op, int64_t integer) {
   if (op == "-" && integer != INT64_MIN)
     return -integer;
@@ -174,7 +174,7 @@ std::optional<Value> foldInteger(llvm::StringRef op, int64_t integer) {
   return std::nullopt;
 }
 
-/// A function of any number or boolean.
+/// Folds a function of any number or boolean.
 Value foldNumber(Evaluator &e, llvm::StringRef op, const Value &operand, Loc loc) {
   double x = toDouble(operand);
   if (op == "int") {

@@ -75,7 +75,7 @@ Value Entries::addInput(const std::string &name, mlir::RankedTensorType type, Lo
   return Tensor{body->addArgument(type, e.sources.toMlir(e.builder.getContext(), loc))};
 }
 
-/// Gives a parameter of an entry its argument; its dimensions are free unless the model knows them.
+/// Binds a parameter of an entry to an input, whose dimensions are free unless the model knows them.
 bool Entries::bindParam(const Param &param, const ScopePtr &scope) {
   auto type = param.type ? declaredType(*param.type, scope) : typeFromEarlier(param, scope);
   if (!type)
@@ -84,7 +84,7 @@ bool Entries::bindParam(const Param &param, const ScopePtr &scope) {
   return true;
 }
 
-/// Begins an entry: what is built from now on stands in its body, and the scope that it gives is that of its inputs.
+/// Begins an entry, in whose body operations are built from now on. The scope that is returned is that of its inputs.
 std::pair<mlir::xf::EntryOp, ScopePtr> Entries::open(const InstanceRef &self, llvm::StringRef name, Loc loc) {
   e.builder.setInsertionPointToEnd(e.module->getBody());
   auto entry = mlir::xf::EntryOp::create(e.builder, e.at(loc), name, e.builder.getFunctionType({}, {}), {}, {});
@@ -96,11 +96,11 @@ std::pair<mlir::xf::EntryOp, ScopePtr> Entries::open(const InstanceRef &self, ll
   return {entry, scope};
 }
 
-/// The results of an entry with their names; none where its body gave an error.
+/// The results of an entry with their names; none after an error in its body.
 Entries::Results Entries::resultsOf(const Function &function, const std::optional<Value> &returned, const ScopePtr &scope) {
   if (returned && isPoison(*returned))
     return {};
-  // Without a return the results are the variables of their names.
+  // Without a return, results are the variables that have their names.
   ScopePtr from = scope;
   if (returned) {
     from = std::make_shared<Scope>();
@@ -153,7 +153,7 @@ void Entries::build(const InstanceRef &model, const Function &function) {
   built.push_back(std::move(info));
 }
 
-/// Kernels walk over as many dimensions; the first tensor with more is shown.
+/// Checks that no tensor has more dimensions than kernels can iterate over; reports the first that has.
 bool Entries::checkRanks(mlir::xf::EntryOp entry) {
   auto check = [&](mlir::Value value) {
     auto type = llvm::dyn_cast<mlir::RankedTensorType>(value.getType());

@@ -13,7 +13,7 @@ public:
   explicit Entries(Evaluator &e) : e(e) {}
 
   void build(const InstanceRef &model, const Function &function);
-  /// A block by itself: `apply` becomes the entry "apply". What `..` stands for is batch and positions, [B, S].
+  /// A block by itself: `apply` becomes the entry "apply". `..` stands for batch and positions, [B, S].
   void buildBlock(const InstanceRef &block);
   /// An input without a declared shape takes that of the first parameter it is given to.
   bool bindLazy(LazyInput &input, const TypeExpr &type, const ScopePtr &scope, Loc loc);
@@ -43,10 +43,10 @@ private:
 
   Evaluator &e;
   std::vector<Entry> built;
-  // Of the one that is being built.
+  // The entry that is being built.
   mlir::Block *body = nullptr;
   std::vector<std::string> inputNames;
-  std::vector<DimSize> leading; // what `..` is in the inputs of a block that is compiled by itself
+  std::vector<DimSize> leading; // what `..` stands for in the inputs of a block that is compiled by itself
   std::vector<std::unique_ptr<LazyInput>> lazyInputs;
 };
 

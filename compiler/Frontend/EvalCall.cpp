@@ -119,7 +119,7 @@ struct Formal {
 };
 } // namespace
 
-/// The argument of each parameter, which has its name or else its place; null where none is given. Nothing after an error.
+/// The argument of each parameter, by name or by position; null where none is given. Nothing after an error.
 static std::optional<std::vector<const CallArg *>> matchArguments(llvm::ArrayRef<Formal> formals, const Args &args, const std::string &function,
                                                                   Loc loc, llvm::function_ref<void(Loc, const std::string &)> fail) {
   std::vector<const CallArg *> matched(formals.size());
@@ -188,7 +188,7 @@ static bool refuse(Evaluator &e, const Param &param, const Value &value, Loc loc
   return false;
 }
 
-/// A parameter that is declared as a tensor, whose shape may bind names.
+/// Binds a parameter that is declared as a tensor, whose shape may bind the names of dimensions.
 static bool bindTensor(Evaluator &e, const Param &param, Value &value, const ScopePtr &local, Loc loc) {
   const TypeExpr &type = *param.type;
   mlir::Type element = e.elementType(type, false);

@@ -40,7 +40,7 @@ std::optional<Binding> Evaluator::lookup(const Scope *scope, llvm::StringRef nam
   return std::nullopt;
 }
 
-/// Masks and tables without parameters need no call: `causal`.
+/// Calls masks, biases and tables without parameters, which are written without parentheses: `causal`.
 Value Evaluator::autoApply(Value value, Loc loc) {
   const Function *function = nullptr;
   if (auto *closure = getIf<std::shared_ptr<Closure>>(value))

@@ -18,7 +18,7 @@ void xf::frontend::collectAssigned(const std::vector<Stmt> &body, std::vector<Ta
   }
 }
 
-/// Element `index` of a list; the running index of a repeat for lists of equal elements only.
+/// Element `index` of a list. The running index of a repeat is for lists of equal elements only.
 Value Evaluator::elementAt(const List &list, Index index) {
   if (!list.element)
     return list.elements[std::get<int64_t>(index)];
@@ -37,7 +37,7 @@ Value Evaluator::elementAt(const List &list, Index index) {
 }
 
 namespace {
-/// A loop over equal layers: its body is run once, with the layer's index as a value, and becomes an xf.repeat.
+/// A loop over equal layers: its body is evaluated once for all, with the layer's index as a value, and becomes an xf.repeat.
 class RepeatWriter {
 public:
   RepeatWriter(Evaluator &e, const Stmt &stmt, const List &list, const ScopePtr &scope)
@@ -64,7 +64,7 @@ public:
   }
 
 private:
-  /// What lives before the loop and is assigned in it is carried from layer to layer.
+  /// Finds what is carried from layer to layer: tensors that exist before the loop and are assigned in it.
   bool findCarried() {
     for (const Target &target : assigned) {
       auto it = before.find(target.name);
@@ -98,7 +98,8 @@ private:
     return e.diagnostics.getErrorCount() == errorsBefore;
   }
 
-  /// Numbers that the body makes tensors of are tensors from the start on, of the shape that they get: `sum = 0`. The body is run again with them.
+  /// Turns numbers that the body replaces by tensors (`sum = 0`) into tensors of that shape, which are carried. True if there are any: the body
+  /// must be evaluated again with them.
   bool startAgain() {
     size_t known = carried.size();
     for (const Target &target : assigned) {
@@ -122,7 +123,7 @@ private:
     return true;
   }
 
-  /// A number as an element of a tensor; null if it is none.
+  /// A number as an element of a tensor; null if it cannot be one.
   mlir::TypedAttr asElement(const Value &value, mlir::Type type) {
     auto *whole = getIf<int64_t>(value);
     if (type.isF32() && (whole || holds<double>(value)))
@@ -149,7 +150,7 @@ private:
     }
   }
 
-  /// A value that the body sets, and that is not carried: the last layer's tensor, or a constant, which is every layer's.
+  /// Keeps a value that the body sets and that is not carried: the last layer's tensor, or a constant, the same in every layer.
   void leave(const Target &target, const Binding &binding) {
     if (auto it = scope->names.find(target.name); it != scope->names.end()) {
       if (printValue(it->second.value) == printValue(binding.value) || isPoison(binding.value))
@@ -196,7 +197,7 @@ private:
   const ScopePtr &scope;
   mlir::Location loc;
   std::vector<Target> assigned, carried;
-  llvm::SmallVector<mlir::Value> inits;         // of what is carried
+  llvm::SmallVector<mlir::Value> inits;         // of `carried`
   llvm::StringMap<Binding> before, after;       // the scope around the body
   mlir::Region region;
   mlir::Block *body = &region.emplaceBlock();

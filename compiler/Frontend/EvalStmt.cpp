@@ -39,7 +39,7 @@ std::optional<Value> Evaluator::exec(const std::vector<Stmt> &body, const ScopeP
   return std::nullopt;
 }
 
-/// After an error in the head of a statement: what its body would set is unknown, and so is the result if it returns.
+/// After an error in the head of a statement: poisons what its body would set, and the result if it would return one.
 std::optional<Value> Evaluator::poisonAssigned(const Stmt &stmt, const ScopePtr &scope) {
   std::vector<Target> assigned;
   bool returns = false;
@@ -66,7 +66,7 @@ void Evaluator::assign(const std::vector<Target> &targets, Value value, const Sc
     for (int64_t i = 0; i < (*list)->size() && i <= static_cast<int64_t>(targets.size()); ++i)
       elements.push_back(elementAt(**list, i));
   } else if (auto *tensor = getIf<Tensor>(value); tensor && targets.size() == 2) {
-    // `x, p = attend(…)`: the probabilities come if they are asked for.
+    // `x, p = attend(…)`: a second name gets the probabilities.
     if (auto both = probabilities.of(tensor->value, builder))
       elements = {Tensor{both->first}, Tensor{both->second}};
   }

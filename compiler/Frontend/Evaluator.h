@@ -1,5 +1,5 @@
 // The evaluator: runs a description with symbolic tensors. Compile-time values are computed, methods are executed, and
-// whatever concerns tensors becomes xf operations at the builder's place. Errors are reported and give Poison.
+// whatever concerns tensors becomes xf operations at the builder's insertion point. Errors are reported and give Poison.
 #ifndef XF_COMPILER_FRONTEND_EVALUATOR_H
 #define XF_COMPILER_FRONTEND_EVALUATOR_H
 
@@ -19,10 +19,10 @@
 
 namespace xf::frontend {
 
-/// A function that the library cannot say in the language itself.
+/// A function that the library cannot express in the language itself.
 struct Builtin {
   llvm::StringRef name;
-  /// An argument for each parameter, in order; none for one that is not given. Without parameters: all arguments as they are.
+  /// Takes an argument for each parameter, in order: None for one that is not given. Without parameters: all arguments as they are.
   std::function<Value(Evaluator &, Args &, Loc)> run;
   std::vector<llvm::StringRef> required = {}, optional = {};
 };
@@ -65,7 +65,7 @@ public:
   std::optional<int64_t> asInt(const Value &value, Loc loc, llvm::StringRef what);
   std::optional<double> asNumber(const Value &value, Loc loc, llvm::StringRef what);
   std::optional<bool> asBool(const Value &value, Loc loc, llvm::StringRef what);
-  /// Loads weights and tables; null (with an error) if it is no tensor.
+  /// Loads weights and tables; null (with an error) if the value is no tensor.
   mlir::Value asTensor(const Value &value, Loc loc, llvm::StringRef what);
   Value force(const Value &value, Loc loc);
 
@@ -117,7 +117,7 @@ private:
                      Loc declared);
   std::optional<Value> execFor(const Stmt &stmt, const ScopePtr &scope);
 
-  std::vector<ScopePtr> scopes; // those that functions refer to; cleared in the end, as they may form circles
+  std::vector<ScopePtr> scopes; // those that functions refer to; cleared in the end, as they may form cycles
 };
 
 /// Counts nesting; `tooDeep` ends recursion before the stack does.

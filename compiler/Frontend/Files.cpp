@@ -10,7 +10,7 @@
 
 using namespace xf::frontend;
 
-/// More are no description. Each byte may be a token, which takes a hundred.
+/// No description needs more. Each byte may be a token, which takes a hundred bytes.
 static constexpr size_t maxFiles = 1000, maxBytes = 4 << 20;
 
 /// Appends what `part` declares.

@@ -14,9 +14,9 @@ public:
 
   File readLibrary();
   File readDescription(llvm::StringRef name, llvm::StringRef text);
-  /// What the description imports and what that does, each file once, as one.
+  /// The files that the description imports, directly or by others, each once, as one file.
   File readImports(llvm::StringRef name, const File &description);
-  /// The paths of these.
+  /// The paths of the files that were imported.
   const std::vector<std::string> &imported() const { return paths; }
 
 private:

@@ -67,7 +67,7 @@ std::optional<double> foldDouble(llvm::StringRef op, double a, double b) {
     return a * b;
   if (op == "/")
     return a / b;
-  if (op == "%") { // exact, and of an infinite b, too
+  if (op == "%") { // exact, also for an infinite b
     double rest = std::fmod(a, b);
     return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
   }
@@ -82,7 +82,7 @@ std::optional<double> foldDouble(llvm::StringRef op, double a, double b) {
   return std::nullopt;
 }
 
-/// Whether values are the same, of a kind that is no number; nothing for other kinds.
+/// Compares two values that are no numbers: None, strings or names of dimensions; nothing for other kinds.
 std::optional<bool> areEqual(const Value &left, const Value &right) {
   if (holds<None>(left) || holds<None>(right))
     return holds<None>(left) && holds<None>(right);

@@ -5,7 +5,7 @@
 
 namespace xf::frontend {
 
-/// What an operator makes of two values that are known when compiling; nothing if it is for others. An error is reported and sets `failed`.
+/// Applies an operator to two values that are known when compiling; nothing if they are of other kinds. An error is reported and sets `failed`.
 std::optional<Value> fold(Messages &messages, llvm::StringRef op, const Value &left, const Value &right, Loc loc, bool &failed);
 
 } // namespace xf::frontend

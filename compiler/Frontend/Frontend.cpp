@@ -58,11 +58,11 @@ mlir::OwningOpRef<mlir::ModuleOp> Evaluator::run(const File &library, const File
   module = mlir::ModuleOp::create(builder.getUnknownLoc());
   ScopePtr base = fileScope(library, nullptr), imported = fileScope(imports, base), scope = fileScope(file, imported);
   llvm::scope_exit leave([&] {
-    // Functions refer to their scopes and scopes to functions: break the circles.
+    // Functions refer to their scopes and scopes to functions: break the cycles.
     for (const ScopePtr &each : scopes)
       each->names.clear();
   });
-  // One of an imported file, or a block of the library by itself, unless the description has one of that name.
+  // The chosen model or block may be one of an imported file or of the library, unless the description has one of that name.
   const File *from = &file;
   for (auto [other, names] : {std::pair{&imports, imported}, {&library, base}}) {
     auto isNamed = [&](auto &block) { return block->name == options.model; };
@@ -116,7 +116,7 @@ mlir::OwningOpRef<mlir::ModuleOp> xf::compileDescription(mlir::MLIRContext &cont
   if (diagnostics.getErrorCount() > 0)
     return {};
 
-  // Messages of the dialect's helpers and verifiers come at the same places and in the same form.
+  // Messages of the dialect's helpers and verifiers are printed in the same form, with places in the description.
   mlir::ScopedDiagnosticHandler handler(&context, [&](mlir::Diagnostic &diagnostic) {
     Loc loc = sources.fromMlir(diagnostic.getLocation());
     if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error)

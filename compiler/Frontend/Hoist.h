@@ -1,4 +1,4 @@
-// Regions of attentions and scans hold scalar code only: whatever makes tensors moves in front of them.
+// Regions of attentions and scans hold scalar code only: operations that make tensors are moved before them.
 #ifndef XF_COMPILER_FRONTEND_HOIST_H
 #define XF_COMPILER_FRONTEND_HOIST_H
 
@@ -7,8 +7,8 @@
 
 namespace xf::frontend {
 
-/// Moves the operations of `body` that give tensors, and the constants that they take, to the builder's place. They cannot
-/// depend on the body's scalars: no operation makes a tensor from those.
+/// Moves the operations of `body` that make tensors, and the constants that they take, to the builder's insertion point. They
+/// cannot depend on the body's scalars: no operation makes a tensor from those.
 inline void hoistTensors(mlir::Block &body, mlir::OpBuilder &builder) {
   auto move = [&](mlir::Operation *op) { op->moveBefore(builder.getInsertionBlock(), builder.getInsertionPoint()); };
   for (mlir::Operation &op : llvm::make_early_inc_range(body)) {

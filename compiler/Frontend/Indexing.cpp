@@ -52,7 +52,7 @@ private:
     } else if (!scalar->range && dim.isDynamic()) {
       return fail(loc, fmt::format("a computed index needs a dimension of known size, and {} is known at run time only", dim.name));
     } else if (scalar->range && *scalar->range != dim && scalar->range->size != 1) {
-      // A position runs over one dimension and reads along no other.
+      // A position over one dimension cannot index another.
       e.error(loc, fmt::format("this position runs over {}, but dimension {} of {} is {}{}", scalar->range->str(), d + 1, mlir::xf::describeShape(type),
                                dim.str(), dim.isDynamic() ? "" : "; a computed index, as i + 0, may go beyond and is held inside"));
       e.noteValue(x, "the tensor");
@@ -97,7 +97,7 @@ private:
 
   const Expr &partAt(size_t i) const { return *expr.operands[i + 1]; }
 
-  /// Evaluates what is no range. A result if an index that stands alone is all: a look-up, or a scan's position.
+  /// Evaluates the parts that are no ranges. Returns a result where a single index is all there is: a look-up, or a scan's position.
   std::optional<Value> evalParts() {
     for (size_t i = 0; i < values.size(); ++i) {
       const Expr &part = partAt(i);
@@ -133,7 +133,7 @@ private:
     return false;
   }
 
-  /// Takes the ranges out of x. Numbers are ranges of one whose dimension is dropped in the end.
+  /// Slices x by the ranges. A number is a range of one element, whose dimension is dropped in the end.
   bool cut() {
     int64_t axis = 0;
     for (size_t i = 0; i < values.size(); ++i, ++axis) {
@@ -151,7 +151,7 @@ private:
     return true;
   }
 
-  /// Negative numbers count from the end.
+  /// Whether a number can be counted from where it says: negative ones count from the end, which must be known.
   bool isInReach(int64_t number, const DimSize &dim, Loc loc) {
     if (number >= 0 || !dim.isDynamic())
       return true;
@@ -234,7 +234,7 @@ private:
   std::vector<bool> dropped;
 };
 
-/// The one index of something with `size` elements, which are counted from the end if it is negative.
+/// The single index into `size` elements; a negative one counts from the end.
 std::optional<int64_t> listIndex(Evaluator &e, int64_t size, const Expr &expr, const ScopePtr &scope) {
   if (expr.operands.size() != 2 || isRange(*expr.operands[1]))
     return e.error(expr.loc, "a list takes one index"), std::nullopt;

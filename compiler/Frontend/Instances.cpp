@@ -9,7 +9,7 @@ std::string joined(const std::string &path, const std::string &name) {
   return path.empty() ? name : name.empty() ? path : path + "." + name;
 }
 
-/// A path as descriptions write it: {i} stands for the number of whatever layer.
+/// A path as descriptions write it: with {i} for the number of any layer.
 std::string written(std::string path) {
   for (size_t at = path.find('{'); at != std::string::npos; at = path.find('{', at + 1))
     path.replace(at, path.find('}', at) + 1 - at, "{i}");
@@ -34,7 +34,7 @@ Instance *Instances::make(const Spec &spec, std::string path, std::string symbol
     e.error(spec.loc, "the model has too many members");
     return nullptr;
   }
-  e.depth += 20; // a block in a block needs more of the stack than an expression
+  e.depth += 20; // a nested block needs more of the stack than an expression
   instances.push_back(std::make_unique<Instance>());
   Instance &instance = *instances.back();
   instance.block = spec.block;
@@ -51,7 +51,7 @@ Instance *Instances::make(const Spec &spec, std::string path, std::string symbol
   return &instance;
 }
 
-/// Whether a block has no member, method or parameter of that name yet; else an error.
+/// Whether a block has no member, method or parameter of that name yet; reports an error otherwise.
 bool Instances::isNew(const Instance &instance, const std::string &name, Loc loc) {
   Loc first;
   std::string what = "the first one";
@@ -150,7 +150,7 @@ const Parameter *Instances::makeParameter(const std::string &name, const std::st
     return nullptr;
   }
   if (auto it = parameters.find(path); it != parameters.end()) {
-    // The same name again is the same weight.
+    // The same path means the same weight.
     if (it->second->type == type && llvm::ArrayRef(it->second->counts) == counts)
       return it->second.get();
     e.error(loc, "parameter '" + written(path) + "' of shape " + mlir::xf::describeShape(type) + " has another shape elsewhere");
@@ -189,7 +189,7 @@ void Instances::addMember(Instance &instance, const Item &item, const Target &ta
   instance.members[target.name] = binding;
 }
 
-/// Gives a described block, or list of blocks, its place.
+/// Makes the instances of a block, or of a list of blocks, that a member describes.
 Value Instances::makeMember(Instance &owner, const Value &value, const std::string &path, const std::string &symbol,
                             const Indices &indices, Loc loc) {
   auto list = getIf<std::shared_ptr<List>>(value);
@@ -215,7 +215,7 @@ Value Instances::makeMember(Instance &owner, const Value &value, const std::stri
     std::vector<int64_t> counts = owner.counts;
     std::string hole = fmt::format("{{{}}}", counts.size());
     counts.push_back(result->count);
-    // Inside, the layer's index is still open.
+    // Inside, the layer's index is not known yet.
     Indices inner = indices;
     inner.push_back(int64_t(0));
     auto *spec = getIf<std::shared_ptr<Spec>>(*(*list)->element);

@@ -14,7 +14,7 @@ public:
 
   /// The model itself, or a block that is compiled alone; null after an error.
   Instance *makeModel(const Spec &spec) { return make(spec, "", "", {}, {}); }
-  /// A symbol that no parameter has: `name`, or that with a number behind the separator.
+  /// A symbol that no parameter has: `name`, or `name` with the separator and a number after it.
   std::string newSymbol(const std::string &name, llvm::StringRef separator);
 
 private:

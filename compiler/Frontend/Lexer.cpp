@@ -84,7 +84,7 @@ private:
     return pos >= text.size() || llvm::isAlnum(peek()) || peek() == '_' || peek() == '"' || !punctuation().empty();
   }
 
-  /// Over characters that no token has, and the blanks behind them; after too many to the end.
+  /// Skips characters that no token has, and the blanks after them; after too many errors, all of the rest.
   void skipStrangers() {
     char c = peek();
     bool ascii = static_cast<unsigned char>(c) < 0x80 && llvm::isPrint(c);
@@ -145,7 +145,7 @@ private:
     advance();
   }
 
-  /// The longest at the place; empty if there is none.
+  /// The longest punctuation that starts here; empty if there is none.
   llvm::StringRef punctuation() const {
     static constexpr llvm::StringLiteral all[] = {"->", "==", "!=", "<=", ">=", "..", "(", ")", "[", "]", "{", "}", ",", ":", ";",
                                                   "=",  "<",  ">",  "+",  "-",  "*",  "/", "%", "^", "@", ".", "&", "|", "!"};

@@ -1,4 +1,4 @@
-// Masks and biases as values: functions of positions, and masks joined by & | !. What they compute is written where an attention uses them.
+// Masks and biases as values: functions of positions, and masks joined by & | !. Their code is written where an attention uses them.
 #ifndef XF_COMPILER_FRONTEND_MASKS_H
 #define XF_COMPILER_FRONTEND_MASKS_H
 
@@ -10,7 +10,7 @@ class Messages;
 
 /// A function of positions as a mask or bias.
 Value asTerm(Messages &messages, const Value &value, bool isBias, Loc loc);
-/// What operands, of which one at least is no tensor, give together.
+/// The mask that joins operands, of which at least one is no tensor.
 Value joinMasks(Evaluator &e, Term::Kind kind, llvm::ArrayRef<Value> operands, Loc loc);
 
 } // namespace xf::frontend

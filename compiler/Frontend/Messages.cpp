@@ -19,7 +19,7 @@ void Messages::error(Loc loc, const std::string &message) {
   diagnostics.error(shown, message);
   if (sources.isLibrary(loc) && !sources.isLibrary(shown))
     diagnostics.note(loc, "in the library, here");
-  std::set<Loc> told{shown}; // a function that calls itself is called from few places
+  std::set<Loc> told{shown}; // the calls of a recursive function come from few places
   for (const Call &call : llvm::reverse(calls))
     if (call.isInside && call.place.isValid() && !sources.isLibrary(call.place) && told.insert(call.place).second)
       diagnostics.note(call.place, "called from here");
@@ -31,7 +31,7 @@ void Messages::note(Loc loc, const std::string &message) {
 }
 
 void Messages::noteValue(mlir::Value value, llvm::StringRef what) {
-  // A weight's turning says less than its declaration.
+  // The declaration of a transposed weight says more than where it is transposed.
   if (auto turned = value.getDefiningOp<mlir::xf::RearrangeOp>(); turned && mlir::xf::dependsOnParametersOnly(value))
     value = turned.getX();
   note(locOf(value), (what + " " + mlir::xf::describeShape(llvm::cast<mlir::RankedTensorType>(value.getType())) + " comes from here").str());

@@ -12,17 +12,17 @@ public:
   Messages(mlir::MLIRContext &context, Sources &sources, Diagnostics &diagnostics)
       : sources(sources), diagnostics(diagnostics), context(context) {}
 
-  /// What runs of the description for the sake of another place in it.
+  /// A part of the description that is evaluated because another place in it calls it.
   struct Call {
     Loc place;
-    bool isInside = true; // no longer in its arguments, which stand at the place
+    bool isInside = true; // its body is evaluated, no longer its arguments, which stand at the place
   };
 
-  /// An error inside the library is shown at the description's call of it. Notes say where the other calls are that led to it.
+  /// An error inside the library is shown at the description's call of it. Notes show the other calls that led to it.
   void error(Loc loc, const std::string &message);
   void note(Loc loc, const std::string &message);
   Value poison(Loc loc, const std::string &message) { return error(loc, message), Poison{}; }
-  /// Says where the shape of `value` comes from; `what` is what it is called in the error before.
+  /// Says where the shape of `value` comes from; `what` names the value as the error before does.
   void noteValue(mlir::Value value, llvm::StringRef what);
 
   /// The place in the description that `loc` was reached from.

@@ -28,7 +28,8 @@ Value parseText(llvm::StringRef text) {
 /// What Python writes in JSON for numbers that are not finite.
 constexpr std::pair<llvm::StringLiteral, double> notFinite[] = {{"NaN", NAN}, {"Infinity", INFINITY}, {"-Infinity", -INFINITY}};
 
-/// What stands for such a word while JSON is read: as long as it is, so that errors name the right places, and a text that no configuration has.
+/// The string that replaces such a word while JSON is parsed: of the same length, so that errors name the right places, and found in no
+/// configuration.
 std::string standIn(llvm::StringRef word) { return std::string(word.size() - 2, '\x7f'); }
 
 /// Reads JSON as Python writes it.
@@ -60,10 +61,10 @@ std::string alternatives(llvm::ArrayRef<std::string> paths) {
 struct GivenOption {
   Value value;
   std::string origin; // for messages
-  bool isNull = false; // of JSON: none, or no value at all where the parameter's type has no none
+  bool isNull = false; // null in JSON: none, or no value at all where the parameter has a type
 };
 
-/// What --config and --set say of the parameters of a block; the latter counts.
+/// What --config and --set say of the parameters of a block; --set takes precedence.
 class GivenOptions {
 public:
   GivenOptions(Evaluator &e, const Block &block) : e(e), block(block) {}
@@ -149,7 +150,7 @@ private:
       e.verboseNotes.push_back(fmt::format("{}: there is no {}: '{}' has its default", e.options.configName, alternatives(paths), param.name));
   }
 
-  /// The member of that name, or, of a name with dots, the member of a member; null where there is none.
+  /// The member of that name, or, for a name with dots, a member of a member; null if there is none.
   static const nlohmann::json *at(const nlohmann::json &json, llvm::StringRef path) {
     auto member = [](const nlohmann::json &object, llvm::StringRef name) -> const nlohmann::json * {
       auto found = object.is_object() ? object.find(name.str()) : object.end();
@@ -170,7 +171,7 @@ private:
     return false;
   }
 
-  /// Members of the configuration that are no parameters; of an object that has some, those of it that are none.
+  /// Notes a member of the configuration that is no parameter; for an object with members that are parameters, its others.
   void noteUnread(const std::string &path, const nlohmann::json &value) {
     bool isPart = false;
     for (const Param &param : block.params)
@@ -190,7 +191,7 @@ private:
                                         : "is no parameter of '" + block.name + "'"));
   }
 
-  /// Goes to where training frameworks keep the parameters.
+  /// Goes to the object in which training frameworks keep the parameters.
   static void unwrap(nlohmann::json &json) {
     if (json.is_object() && json.contains("config") && json["config"].is_object())
       json = json["config"];
@@ -199,11 +200,11 @@ private:
     auto own = json["hyper_parameters"];
     json.erase("hyper_parameters");
     for (auto &[key, value] : own.items())
-      json.emplace(key, value); // what stands beside them counts first
+      json.emplace(key, value); // what stands beside them takes precedence
   }
 
-  /// What an object inside the configuration alone gives is not taken, as it may be another thing's; but silence would be a
-  /// default instead of the model's number.
+  /// Values that only an object inside the configuration has are not taken, as they may belong to something else. But they are noted, as
+  /// otherwise a default would silently replace the model's number.
   void noteNested(const std::string &outer, const nlohmann::json &object) {
     for (auto &[key, value] : object.items())
       if (const Param *param = findParam(key);
@@ -269,7 +270,7 @@ bool wantsCallable(Evaluator &e, const Param &param, const ScopePtr &scope) {
   return holds<std::shared_ptr<Closure>>(usual) || holds<const Builtin *>(usual) || holds<BlockRef>(usual);
 }
 
-/// A string names a function or block where the parameter wants one.
+/// The value for a parameter; where it wants a function or block, a string names one.
 Value givenValue(Evaluator &e, const Param &param, const Value &value, const ScopePtr &scope) {
   auto *text = getIf<std::string>(value);
   if (!text || !wantsCallable(e, param, scope))
@@ -281,7 +282,7 @@ Value givenValue(Evaluator &e, const Param &param, const Value &value, const Sco
   return Poison{};
 }
 
-/// Configurations write whole numbers as 8.0, too, and a list of one as what it holds.
+/// The value with the parameter's type: configurations also write whole numbers as 8.0, and a list of one element as that element.
 Value asDeclared(Evaluator &e, const Param &param, const Value &value, const ScopePtr &scope) {
   if (param.type && param.type->name == "list" && !holds<std::shared_ptr<List>>(value)) {
     auto list = std::make_shared<List>();

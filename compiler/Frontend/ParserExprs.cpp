@@ -62,7 +62,7 @@ bool Parser::isLambda() const {
   return isName(i) && is(")", i + 1) && is("->", i + 2);
 }
 
-/// One name stands for one parameter.
+/// Reports a second parameter of the same name.
 void Parser::checkTwice(const std::vector<Param> &params, const Param &param) {
   auto first = llvm::find_if(params, [&](const Param &other) { return other.name == param.name; });
   if (first == params.end())
@@ -168,7 +168,7 @@ ExprPtr Parser::parseUnary() {
   return operands.back() ? make(ExprKind::Unary, op.loc, std::move(operands), op.text) : nullptr;
 }
 
-/// What follows an operator that binds to the right.
+/// Parses what follows an operator that binds to the right.
 ExprPtr Parser::parseOperand() {
   llvm::scope_exit leave([&] { --nesting; });
   if (++nesting > kMaxDepth) {

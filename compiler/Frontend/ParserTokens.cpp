@@ -1,4 +1,4 @@
-// What the next tokens are, and where to go on behind those that are wrong.
+// Tests of the next tokens, and recovery after errors.
 #include "compiler/Frontend/Parser.h"
 
 using namespace xf::frontend;

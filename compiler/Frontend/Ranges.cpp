@@ -15,7 +15,7 @@ unsigned widthOf(Value value) {
   return element.isIndex() ? IndexType::kInternalStorageBitWidth : element.getIntOrFloatBitWidth();
 }
 
-/// Each value is looked at once: an expression may name one many times. What is made in too many steps may be anything.
+/// Computes the range of each value once, as an expression may use it many times. A value that takes too many steps may be anything.
 class Ranges {
 public:
   ConstantIntRanges of(Value value) {
@@ -41,7 +41,7 @@ private:
     if (auto argument = dyn_cast<BlockArgument>(value)) {
       if (auto map = dyn_cast_or_null<mlir::xf::MapOp>(argument.getOwner()->getParentOp()))
         return of(map.getInputs()[argument.getArgNumber()]);
-      // The positions of a mask, bias or table. What an unfinished map takes may be anything.
+      // Indices are the positions of a mask, bias or table. The inputs of an unfinished map may be anything.
       return value.getType().isIndex() ? positions(value, 0) : anything;
     }
     Operation *op = value.getDefiningOp();

@@ -1,4 +1,4 @@
-// Which values an integer may have: whether an index stays inside what it indexes.
+// The values that an integer may have: whether an index stays inside what it indexes.
 #ifndef XF_COMPILER_FRONTEND_RANGES_H
 #define XF_COMPILER_FRONTEND_RANGES_H
 

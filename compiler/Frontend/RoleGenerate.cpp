@@ -38,7 +38,7 @@ private:
     Loc loc;
   };
 
-  // What the directive says.
+  // Reads the directive's arguments.
 
   bool readArguments() {
     size_t positional = 0;
@@ -54,7 +54,7 @@ private:
         return false;
     }
     for (std::string needed : {"decode", "start", "end"}) {
-      bool isPrompt = needed == "start" && !names.count("encode"); // which may do without a start token
+      bool isPrompt = needed == "start" && !names.count("encode"); // a model without an encoder may do without a start token
       if (!isPrompt && !names.count(needed) && !has(needed))
         return fail(call.loc, "generate needs '" + needed + "'");
     }
@@ -113,8 +113,8 @@ private:
     return true;
   }
 
-  /// Two lengths give the line, and others show whether it is one: short lengths, where roundings show, and long ones,
-  /// where least and greatest values do.
+  /// Two lengths determine the line, and others test whether it is one: short lengths, where rounding shows, and long ones,
+  /// where minima and maxima do.
   std::optional<Line> findLine(const Argument &argument) {
     auto none = maxLengthAt(0, argument), one = none ? maxLengthAt(1, argument) : std::nullopt;
     if (!one)
@@ -134,7 +134,7 @@ private:
     return std::nullopt;
   }
 
-  /// What the expression gives for a source of that length.
+  /// The value of the expression for a source of that length.
   std::optional<int64_t> maxLengthAt(int64_t length, const Argument &argument) {
     auto local = std::make_shared<Scope>();
     local->parent = scope;
@@ -142,7 +142,7 @@ private:
     return e.asInt(e.eval(*argument.value, local), argument.value->loc, "max_length");
   }
 
-  // What the entries have for it.
+  // Finds the entries, and their tensors that a search needs.
 
   bool findEntries() {
     decode = e.entries.find(names["decode"].text, names["decode"].loc);
@@ -185,7 +185,7 @@ private:
     return found ? encode.getArgumentTypes()[*found] : mlir::Type();
   }
 
-  /// The encoder's first token input; without one, its first input that has the target's batch and another dimension in front.
+  /// The encoder's first token input; without one, its first input whose two leading dimensions are the target's batch and another one.
   mlir::RankedTensorType findSource() {
     auto inputs = encode.getFunctionType().getInputs();
     auto hasPositions = [&](mlir::Type type) {
@@ -212,7 +212,7 @@ private:
     return fail(call.loc, "source " + describeShape(source) + " and target " + describeShape(target) + " of generate need the same batch dimension");
   }
 
-  /// The decoder's result of that name; without one it is that called logits, else the first.
+  /// Finds the decoder's result that the directive names; without a name, the one called logits, else the first.
   bool findLogits() {
     using namespace mlir::xf;
     bool named = names.count("logits");
@@ -230,8 +230,8 @@ private:
     return checkTokens(rows.getDimSize(2));
   }
 
-  /// The entry that says how much each target token looks at each source token: of what the encoder takes and gives, and of the
-  /// target's tokens as the decoder takes them.
+  /// Checks the entry that says how much each target token looks at each source token. Its inputs are inputs and results of the
+  /// encoder, and the target's tokens as the decoder takes them.
   bool checkAlign() {
     using namespace mlir::xf;
     if (!align)
@@ -270,7 +270,7 @@ private:
     return found ? encode.getResultTypes()[*found] : encoderInput(name);
   }
 
-  /// Tokens that are chosen have logits. What tables the entries look tokens up in shows when they are compiled.
+  /// Checks that the start and end tokens have logits. The tables in which entries look tokens up are known only when these are compiled.
   bool checkTokens(int64_t vocabulary) {
     bool good = true;
     auto check = [&](const std::string &name, mlir::Attribute value) {
@@ -287,7 +287,7 @@ private:
     return good;
   }
 
-  // What the module's attribute says.
+  // Writes the module's attribute.
 
   void addRoles() {
     if (encode) {
@@ -320,7 +320,7 @@ private:
   mlir::xf::EntryOp encode, decode, align;
   unsigned tokens = 0, logits = 0; // an input and a result of `decode`
   mlir::RankedTensorType source, target; // of the tokens; `source` is null without an encoder
-  unsigned batch = 0; // the dimension of both
+  unsigned batch = 0; // the batch dimension of both
 };
 
 } // namespace

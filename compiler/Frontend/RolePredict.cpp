@@ -86,7 +86,7 @@ private:
     return true;
   }
 
-  /// Which dimension of the tokens is the batch, the result may say.
+  /// Checks the result's shape, which may tell which dimension of the tokens is the batch.
   bool checkRows() {
     using namespace mlir::xf;
     bool perSentence = rows.getRank() == 2;
@@ -95,7 +95,7 @@ private:
     e.bounds.source = getDimName(tokens, sequenceFirst ? 0 : 1).str();
     bool fits = perSentence ? getDimName(rows, 0) == e.bounds.batch
                             : rows.getRank() == 3 && sameDim(rows, 0, tokens, 0) && sameDim(rows, 1, tokens, 1);
-    // A row is as wide for every line.
+    // Rows have the same width for every line.
     if (!fits || rows.isDynamicDim(rows.getRank() - 1) || !rows.getElementType().isF32())
       return fail(resultLoc, "predict needs a result [B, V] or [B, S, V] of numbers, V known when compiling, not " + describeShape(rows));
     return true;

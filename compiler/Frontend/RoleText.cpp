@@ -35,7 +35,7 @@ private:
     return fail(argument.loc, "text has no parameter '" + key + "' (source, target, prefix, suffix, between, unknown, lowercase)");
   }
 
-  /// What a token of a line is.
+  /// Reads what the tokens of a line are.
   bool readUnit(const Argument &argument) {
     auto unit = nameOf(argument);
     if (!unit || (*unit != "characters" && *unit != "words" && *unit != "subwords" && *unit != "ids"))

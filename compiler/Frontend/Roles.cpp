@@ -1,4 +1,4 @@
-// What a program does with its entries: the directives of the model that is compiled.
+// The directives of the model that is compiled: what a program does with its entries.
 #include "compiler/Frontend/Roles.h"
 
 #include <fmt/format.h>

@@ -24,13 +24,13 @@ protected:
   bool fail(Loc loc, const std::string &message) { return e.error(loc, message), false; }
 
   Value valueOf(const Argument &argument) { return e.eval(*argument.value, scope); }
-  /// The name that an argument is, as `encode` in generate(encode, decode).
+  /// The name that an argument consists of, as `encode` in generate(encode, decode).
   static std::optional<std::string> nameOf(const Argument &argument);
   /// An argument that is a name, or an error; `what` is "'encode' of generate".
   std::optional<std::string> needName(const Argument &argument, const std::string &what);
-  /// A number from 0 to the largest of 32 bits.
+  /// A number from 0 to INT32_MAX; nothing with an error.
   std::optional<int64_t> asNumber(const Value &value, Loc loc, const std::string &what);
-  /// An argument that is a token id or a length, as a member `key`, or none; false with an error.
+  /// Adds an argument that is a token id or a length as the member `key`, or nothing if it is none; false with an error.
   bool addNumber(const Argument &argument, llvm::StringRef key, const std::string &what);
 
   bool has(llvm::StringRef key) const {
@@ -41,7 +41,7 @@ protected:
   void addInteger(llvm::StringRef key, int64_t value) { add(key, builder.getI64IntegerAttr(value)); }
   void addString(llvm::StringRef key, llvm::StringRef value) { add(key, builder.getStringAttr(value)); }
   void addEntry(llvm::StringRef key, mlir::xf::EntryOp entry) { add(key, mlir::FlatSymbolRefAttr::get(entry.getSymNameAttr())); }
-  /// The module's attribute, and where its members come from.
+  /// Writes the module's attribute, and where its members come from.
   void write(llvm::StringRef attribute);
   /// Where the argument of that name stands.
   Loc placeOf(llvm::StringRef name) const;

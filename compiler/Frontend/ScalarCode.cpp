@@ -37,7 +37,7 @@ const RealFunction *xf::frontend::findRealFunction(llvm::StringRef name) {
   return found == functions.end() ? nullptr : found;
 }
 
-/// The type in which operands meet: the real type if `real` or if one of them is a real number.
+/// The type that operands are converted to: the real type if `real` or if one of them is a real number.
 mlir::Type ScalarCode::commonType(llvm::ArrayRef<Operand> operands, bool real) const {
   mlir::Type widest;
   auto rank = [](mlir::Type type) { return type.isInteger(1) ? 0 : type.isIndex() ? 2 : llvm::isa<mlir::FloatType>(type) ? 3 : 1; };
@@ -55,8 +55,8 @@ mlir::Type ScalarCode::commonType(llvm::ArrayRef<Operand> operands, bool real) c
   return widest.isInteger(1) && number ? mlir::Type(mlir::IntegerType::get(realType.getContext(), 32)) : widest;
 }
 
-/// The integer of an f32 value: what 32 bits do not hold becomes the least or the largest of them, and what is no number the
-/// least. Processors would each make something of their own of it.
+/// Converts an f32 value to an integer: values beyond 32 bits become the least or the largest integer, NaN the least. Otherwise
+/// results would differ from processor to processor.
 static mlir::Value toInteger(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value) {
   auto within = [&](arith::CmpFPredicate predicate, mlir::Value bound) { return arith::CmpFOp::create(builder, loc, predicate, value, bound); };
   mlir::Value least = arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(-0x1p31f));
@@ -82,7 +82,7 @@ mlir::Value ScalarCode::convert(Operand operand, mlir::Type type, Loc loc) {
     if (toFloat)
       return arith::ConstantOp::create(builder, l, type, builder.getFloatAttr(type, number));
     int64_t integer = std::holds_alternative<int64_t>(operand) ? std::get<int64_t>(operand) : static_cast<int64_t>(number);
-    bool isPosition = type.isIndex() && !realType.isF64(); // in tables it has more
+    bool isPosition = type.isIndex() && !realType.isF64(); // in tables indices have 64 bits
     if ((isPosition || type.isInteger(32)) && integer != static_cast<int32_t>(integer)) {
       messages.error(loc, fmt::format("{} does not fit a {}'s 32 bits", integer, isPosition ? "position" : "token"));
       return {};
@@ -188,7 +188,7 @@ mlir::Value ScalarCode::binary(llvm::StringRef op, Operand left, Operand right, 
   return {};
 }
 
-/// What is left of a division that rounds down: it has the divisor's sign, as when compiling. The operations of `arith` leave the
+/// The remainder of a division that rounds down: it has the divisor's sign, as when folded. The operations of `arith` give it the
 /// dividend's.
 mlir::Value ScalarCode::remainder(mlir::Value a, mlir::Value b, Loc loc) {
   mlir::Location l = messages.at(loc);
@@ -199,7 +199,7 @@ mlir::Value ScalarCode::remainder(mlir::Value a, mlir::Value b, Loc loc) {
   mlir::Value rest = truncated(a);
   if (!real && isNatural(a) && isNatural(b))
     return rest;
-  // Twice by a small constant shows that the result is below it.
+  // A second remainder by a small constant lets range analysis see that the result is below it.
   llvm::APInt divisor;
   if (!real && mlir::matchPattern(b, mlir::m_ConstantInt(&divisor)) && divisor.sgt(0) && divisor.sle(1 << 30))
     return truncated(binary("+", rest, b, loc));

@@ -20,13 +20,13 @@ struct RealFunction {
   double (*value)(double);                                               // of a number, when compiling
   mlir::Value (*create)(mlir::OpBuilder &, mlir::Location, mlir::Value); // its operation
 };
-/// All that the language has; what can be said with them is the library's.
+/// All that the language has; the library defines those that can be expressed with them.
 llvm::ArrayRef<RealFunction> realFunctions();
 /// The one of that name, or null.
 const RealFunction *findRealFunction(llvm::StringRef name);
 
-/// Writes operations on elements at the builder's place. Positions are `index`, tokens i32, numbers `realType`; mixed operands meet in the
-/// wider kind. An error is reported and gives null, which is no operand for others.
+/// Writes operations on elements at the builder's insertion point. Positions are `index`, tokens i32, numbers `realType`; mixed operands are
+/// converted to the wider kind. An error is reported and gives null, which must not become an operand.
 class ScalarCode {
 public:
   ScalarCode(mlir::OpBuilder &builder, Messages &messages) : realType(builder.getF32Type()), builder(builder), messages(messages) {}

@@ -86,7 +86,7 @@ private:
     return result;
   }
 
-  /// Ends the body: it gives the states' next values, then the results.
+  /// Ends the body, which yields the states' next values, then the results.
   bool yield(const Value &result) {
     std::vector<Value> values;
     for (const Target &state : states)
@@ -122,7 +122,7 @@ private:
     return true;
   }
 
-  /// An element-wise operation over all inputs that gives one of them has their common shape.
+  /// Gives an input the common shape: by an element-wise operation over all inputs, which returns this one.
   Value spread(mlir::Value input) {
     std::vector<Value> operands = {Tensor{input}};
     for (mlir::Value other : scan.inputs)

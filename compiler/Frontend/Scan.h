@@ -15,13 +15,13 @@ struct ScanBody {
   std::vector<mlir::Value> inputs;
   std::vector<mlir::BlockArgument> arguments; // their elements
 
-  /// The element of a tensor at the scan's position; a tensor without the scan's dimension is the same at each.
+  /// The element of a tensor at the scan's position; a tensor without the scan's dimension has the same element at all positions.
   Value read(Messages &messages, mlir::Value tensor, Loc loc, bool indexed);
 };
 
 Value scan(Evaluator &e, const Expr &expr, const ScopePtr &scope);
 enum class Shift { delay, advance };
-/// x shifted by one position: at each stands what was before it and zeros at the first, or what was behind it and zeros at the last.
+/// x shifted by one position. delay: each position gets what was before it, the first zeros; advance: what was after it, the last zeros.
 Value shift(Evaluator &e, mlir::Value x, const DimSize &dim, Shift direction, Loc loc);
 
 } // namespace xf::frontend

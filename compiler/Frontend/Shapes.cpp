@@ -22,7 +22,7 @@ mlir::Type Evaluator::elementType(const TypeExpr &type, bool weight) {
   return {};
 }
 
-/// A dimension that the surroundings know. Nothing if its names are unknown or it has been reported.
+/// The size of a dimension that the scope knows; nothing after an error, which unknown names are, too.
 std::optional<DimSize> Evaluator::evalDim(const Expr &expr, const ScopePtr &scope) {
   Value value = eval(expr, scope);
   if (isPoison(value))
@@ -40,7 +40,7 @@ std::optional<DimSize> Evaluator::evalDim(const Expr &expr, const ScopePtr &scop
 }
 
 namespace {
-/// Checks a tensor's shape against a type, whose unknown names it gives values.
+/// Checks a tensor's shape against a type, and binds the type's unknown names.
 class ShapeBinder {
 public:
   ShapeBinder(Evaluator &e, mlir::RankedTensorType actual, const ScopePtr &scope, const std::string &what, Loc loc)
@@ -91,7 +91,7 @@ private:
       return wanted.has_value();
     bool named = size.kind == ExprKind::Name;
     std::string text = named && size.text != wanted->str() ? size.text + " = " + wanted->str() : wanted->str(), found = dims[d].str();
-    // The block's dimension and the entry's, which have one name.
+    // The block's dimension and the entry's have the same name.
     if (named && size.text == found) {
       text = size.text + " of " + blockName() + " = " + wanted->str();
       found = "the entry's " + found;

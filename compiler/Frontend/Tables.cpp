@@ -5,7 +5,7 @@
 
 using namespace xf::frontend;
 
-/// The sizes of its indices. A first one without a bound is as long as its uses need, and 1 for now.
+/// The sizes of a table's indices. A first index without a bound gets the size that its uses need, and 1 for now.
 std::optional<std::vector<DimSize>> Tables::shapeOf(const Function &function, const ScopePtr &scope) {
   std::vector<DimSize> shape;
   for (auto [i, index] : llvm::enumerate(function.indices)) {
@@ -27,7 +27,7 @@ std::optional<std::vector<DimSize>> Tables::shapeOf(const Function &function, co
   return shape;
 }
 
-/// The table's tensor. One without a declared length is for `open`, which gets its parameter.
+/// The table's tensor. A table without a declared length is an error unless there is `open`, which is set to its parameter.
 Value Tables::load(const TableUse &table, Loc loc, Parameter **open) {
   const Function &function = *table.function;
   if (!e.inBody || e.scalars.realType.isF64())

@@ -99,7 +99,7 @@ Value TensorCode::rearrange(mlir::Value x, const std::string &pattern, llvm::Arr
 }
 
 Value TensorCode::positions(const DimSize &dim, int64_t first, Loc loc) {
-  // The last one is a number of 32 bits, too.
+  // The last position must fit 32 bits, too.
   if (first < -kFarthestPosition || first > kFarthestPosition)
     return messages.poison(loc, fmt::format("positions cannot begin at {}", first));
   return Tensor{mlir::xf::PositionsOp::create(builder, messages.at(loc), tensorOf(dim, builder.getI32Type()), mlir::Value(), first)};
@@ -125,7 +125,7 @@ Value TensorCode::concat(llvm::ArrayRef<mlir::Value> inputs, int64_t axis, Loc l
   if (axis < -rank || axis >= rank)
     return messages.poison(loc, fmt::format("{} has no axis {}", mlir::xf::describeShape(first), axis));
   axis += axis < 0 ? rank : 0;
-  // Of dimensions that are not joined, those of size 1 are as large as the others', as in maths.
+  // Dimensions that are not joined are broadcast from size 1, as in element-wise operations.
   std::vector<DimSize> shape = dimsOf(first);
   for (mlir::Value input : inputs)
     for (int64_t d = 0; d < rank; ++d)

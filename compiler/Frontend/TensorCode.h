@@ -8,7 +8,7 @@
 
 namespace xf::frontend {
 
-/// Writes operations at the builder's place. What does not fit is reported, with where its shape comes from, and gives Poison.
+/// Writes operations at the builder's insertion point. Shapes that do not fit are reported, with where they come from, and give Poison.
 class TensorCode {
 public:
   TensorCode(mlir::OpBuilder &builder, Messages &messages) : builder(builder), messages(messages) {}
@@ -22,7 +22,7 @@ public:
   Value rearrange(mlir::Value x, const std::string &pattern, llvm::ArrayRef<std::pair<std::string, int64_t>> sizes, Loc loc);
   /// The vector first, first + 1, ….
   Value positions(const DimSize &dim, int64_t first, Loc loc);
-  /// `size` elements of dimension `axis`, which has them: start, start + step, ….
+  /// `size` elements of dimension `axis`: start, start + step, …. The dimension must have them.
   Value slice(mlir::Value x, unsigned axis, int64_t start, int64_t size, int64_t step, Loc loc);
   /// A negative axis counts from the end.
   Value concat(llvm::ArrayRef<mlir::Value> inputs, int64_t axis, Loc loc);

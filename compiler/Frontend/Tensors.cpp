@@ -36,7 +36,7 @@ Value Evaluator::embed(mlir::Value table, mlir::Value ids, Loc loc, bool limits)
       return poison(loc, fmt::format("{} positions from {} on are looked up, but the table has {} rows", it.getDimSize(0), offset, rows));
     }
   } else if (!isInput(ids) && !staysBelow(ids, rows)) {
-    // Calls check their inputs, but what is computed from them may be anything.
+    // Calls check tokens that are inputs, but values that are computed from them may be anything.
     llvm::SaveAndRestore noScan(currentScan, static_cast<ScanBody *>(nullptr));
     Value inside = binary("min", binary("max", Tensor{ids}, int64_t(0), loc), rows - 1, loc);
     if (isPoison(inside))

@@ -6,7 +6,7 @@
 
 using namespace xf::frontend;
 
-/// A whole one as 4.0, which is no integer.
+/// A whole number is written as 4.0, to tell it from an integer.
 static std::string describeReal(double number) {
   std::string text = fmt::format("{}", number);
   bool looksWhole = text.find_first_not_of("-0123456789") == std::string::npos;
@@ -46,7 +46,7 @@ std::string xf::frontend::describe(const Value &value) {
 }
 
 namespace {
-/// Values that compare by what they are print as that, all others as where they are: two places may hold equal ones.
+/// Prints values that compare by content as that content, and all others as their addresses, as equal ones may lie at two.
 struct Printer {
   template <typename T> std::string operator()(const T &value) { return describe(value); }
   std::string operator()(double d) { return fmt::format("{:a}", d); }
@@ -67,7 +67,7 @@ struct Printer {
     return fmt::format("{}/{}/{}", place(closure->function), place(closure->lambda), place(closure->scope.get()));
   }
   std::string operator()(const std::shared_ptr<Term> &term) {
-    // A mask without parameters is made anew wherever its name stands.
+    // A mask without parameters is created again at each use of its name.
     bool isNamed = term->function && term->function->params.empty();
     return isNamed ? place(term->function) + place(term->scope->parent.get()) : place(term.get());
   }

@@ -38,7 +38,7 @@ struct DimSize {
   std::string str() const { return isDynamic() ? name : std::to_string(size); }
 };
 
-/// The value of something wrong that has been reported: errors about it would only repeat the first one.
+/// The value of an expression whose error has been reported: further errors about it would only repeat the first one.
 struct Poison {};
 struct None {};
 /// The running position of a scan: `f[t]`.
@@ -67,7 +67,7 @@ struct Parameter {
   std::vector<int64_t> counts;
   mlir::Operation *op = nullptr;
   Loc loc;
-  /// Of a table without a declared length: the dimensions whose positions read it, with their offsets.
+  /// For a table without a declared length: the dimensions whose positions index it, with their offsets.
   std::vector<std::pair<DimSize, int64_t>> uses;
 };
 struct WeightRef {
@@ -111,9 +111,9 @@ struct Closure {
   const std::vector<Param> &params() const { return lambda ? lambda->params : function->params; }
   std::string name() const { return lambda ? "the function" : "'" + function->name + "'"; }
 };
-/// A mask or bias: a function of positions, or masks joined by & | !.
-/// Values inside each other are walked through and given up one inside the other.
+/// Nested lists and masks are walked through, and destroyed, by recursion.
 constexpr unsigned kMaxDepth = 1000;
+/// A mask or bias: a function of positions, or masks joined by & | !.
 struct Term {
   enum Kind { Leaf, And, Or, Not } kind = Leaf;
   bool isBias = false;
@@ -139,7 +139,7 @@ struct TableUse {
   ScopePtr scope;
   std::string key; // equal for equal tables
 };
-/// An input of a synthesised entry whose shape its first use decides.
+/// An input of a block that is compiled by itself, whose shape its first use decides.
 struct LazyInput {
   std::string name;
   Loc loc;

@@ -1,4 +1,4 @@
-// A regular file that is read at any place, never mapped: what becomes of it meanwhile shall end with a message.
+// A regular file that is read at any position, never mapped: if it changes meanwhile, that must end with a message.
 #ifndef XF_COMPILER_IMPORT_BYTEFILE_H
 #define XF_COMPILER_IMPORT_BYTEFILE_H
 
@@ -21,9 +21,9 @@ public:
   ~ByteFile();
 
   llvm::StringRef getPath() const { return path; }
-  /// Bytes that it had when it was opened.
+  /// Its size in bytes when it was opened.
   uint64_t getSize() const { return size; }
-  /// Bytes [first, first + out.size()), which must not reach behind its size. May be called from several threads.
+  /// Bytes [first, first + out.size()), which must not reach beyond its size. May be called from several threads.
   llvm::Error read(uint64_t first, llvm::MutableArrayRef<char> out) const;
 
 private:
@@ -31,7 +31,7 @@ private:
 
   std::string path;
   uint64_t size;
-  llvm::ArrayRef<char> memory; // where it is no file
+  llvm::ArrayRef<char> memory; // of ofMemory()
   int descriptor = -1;
 };
 

@@ -38,7 +38,7 @@ static llvm::Expected<Index> readIndex(const std::string &path) {
   return index;
 }
 
-/// The files that it names, each once.
+/// The files that an index names, each once.
 static std::set<std::string> shardsOf(const Index &index) {
   std::set<std::string> shards;
   for (const auto &[tensor, shard] : index)
@@ -109,7 +109,7 @@ llvm::Error Checkpoint::add(std::unique_ptr<TensorFile> file, llvm::function_ref
     }
     auto [known, isNew] = tensors.try_emplace(tensor.name, Entry{file.get(), &tensor});
     auto [other, same] = known->second;
-    // What cannot be read may be in each of them: a note on the files, say.
+    // Tensors that cannot be read may be in several files: a note on the files, say.
     if (!isNew && (tensor.problem.empty() || same->problem.empty()))
       return makeError("tensor '{}' is in {} and in {}", tensor.name, other->getPath().str(), file->getPath().str());
   }
@@ -119,13 +119,13 @@ llvm::Error Checkpoint::add(std::unique_ptr<TensorFile> file, llvm::function_ref
 
 Checkpoint::Entry Checkpoint::find(llvm::StringRef name) const { return tensors.lookup(name); }
 
-/// What messages call the files.
+/// The files' name in messages.
 std::string Checkpoint::describe() const {
   std::string first = files.empty() ? "no file" : files.front()->getPath().str();
   return files.size() < 2 ? first : fmt::format("{} and {} more", first, files.size() - 1);
 }
 
-/// What stands before all the missing names in the files: a part of the model was stored by itself, or within another; empty if nothing.
+/// The prefix with which the files have all missing names, because the model was stored as a part of another; empty if there is none.
 std::string Checkpoint::commonPrefix(llvm::ArrayRef<std::string> missing) const {
   for (const auto &file : files)
     for (const TensorInfo &tensor : file->getTensors()) {
@@ -158,7 +158,7 @@ static bool shapeFits(ParameterOp parameter, llvm::ArrayRef<int64_t> stored) {
   return have.size() == row.size() + 1 && have[0] >= wanted[0] && std::equal(row.begin(), row.end(), have.begin() + 1);
 }
 
-/// What is wrong with the tensor of that name, null where there is none, but for its values; empty if nothing.
+/// What is wrong with a parameter's tensor, null if it is missing, except for its values; empty if nothing.
 static std::string describeMisfit(ParameterOp parameter, const std::string &path, const TensorInfo *tensor) {
   std::string wanted = formatShape(parameter.getTensorType().getShape().vec());
   if (!tensor)
@@ -196,7 +196,7 @@ static std::string checkValues(const TensorFile &file, ParameterOp parameter, co
     int64_t rest = flat;
     for (int d = index.size() - 1; d >= 0; rest /= tensor.shape[d--])
       index[d] = rest % tensor.shape[d];
-    // A value of the file's may be finite, but not in the type that it is needed in.
+    // A value may be finite in the file, but not in the type that the model needs.
     float value = part[flat - first];
     const char *as = !parameter.getTensorType().getElementType().isF32() ? " (in the parameter's declared type)"
                      : tensor.dtype == DType::F64 && std::isinf(value)    ? " (as f32)"
@@ -209,7 +209,7 @@ static std::string checkValues(const TensorFile &file, ParameterOp parameter, co
 
 llvm::Error Checkpoint::check(mlir::ModuleOp module, llvm::ArrayRef<std::string> ignore) const {
   llvm::StringSet<> used, told;
-  std::vector<std::pair<ParameterOp, Entry>> uses; // of each tensor the first one
+  std::vector<std::pair<ParameterOp, Entry>> uses; // the first one of each tensor
   std::vector<std::string> missing, problems;
   for (auto parameter : module.getOps<ParameterOp>())
     forEachIndices(parameter, [&](llvm::ArrayRef<int64_t> indices) {
@@ -233,7 +233,7 @@ llvm::Error Checkpoint::check(mlir::ModuleOp module, llvm::ArrayRef<std::string>
                      describe(), missing.size(), prefix, prefix, missing.front());
   if (llvm::Error error = findUnused(used, ignore, problems))
     return error;
-  // Values take the longest by far: they are looked at when all else is right.
+  // Checking values takes by far the longest: it comes when all else is right.
   if (problems.empty())
     for (auto [parameter, entry] : uses)
       if (std::string problem = checkValues(*entry.file, parameter, *entry.tensor); !problem.empty())
@@ -245,7 +245,7 @@ llvm::Error Checkpoint::findUnused(const llvm::StringSet<> &used, llvm::ArrayRef
   std::vector<llvm::GlobPattern> patterns;
   std::deque<std::string> texts; // which patterns refer to
   for (const std::string &text : ignore) {
-    // Of what patterns know, names have all but these two: 'ema[0].w' is itself.
+    // Only * and ? are special: names contain the other characters that patterns know, and 'ema[0].w' stands for itself.
     std::string &escaped = texts.emplace_back();
     for (char c : text)
       escaped += llvm::StringRef("[]{}\\").contains(c) ? std::string("\\") + c : std::string(1, c);
@@ -255,7 +255,7 @@ llvm::Error Checkpoint::findUnused(const llvm::StringSet<> &used, llvm::ArrayRef
     patterns.push_back(std::move(*pattern));
   }
   for (const auto &file : files) {
-    llvm::StringSet<> known; // of tensors that are used, by another name as well
+    llvm::StringSet<> known; // the identities of tensors that are used, which may have other names as well
     for (const TensorInfo &tensor : file->getTensors())
       if (used.contains(tensor.name) && !tensor.identity.empty())
         known.insert(tensor.identity);

@@ -16,7 +16,7 @@ llvm::Expected<std::vector<std::string>> listShards(llvm::ArrayRef<std::string> 
 
 class Checkpoint : public ParameterSource {
 public:
-  /// Opens files, an index's as well, and checks that their tensors are the module's: none missing, unreadable, of another shape, in two
+  /// Opens files, also those of an index, and checks that their tensors are the module's: none missing, unreadable, of another shape, in two
   /// files (unless an index says which counts), or unused (unless its name matches one of the patterns in `ignore`, with * and ?); then that
   /// their values are finite. The error lists the problems.
   static llvm::Expected<std::unique_ptr<Checkpoint>> open(llvm::ArrayRef<std::string> paths, mlir::ModuleOp module,
@@ -34,7 +34,7 @@ private:
     const TensorFile *file = nullptr;
     const TensorInfo *tensor = nullptr;
   };
-  /// Those of its tensors that count are the checkpoint's.
+  /// Adds a file; its tensors that `counts` accepts become the checkpoint's.
   llvm::Error add(std::unique_ptr<TensorFile> file, llvm::function_ref<bool(llvm::StringRef name)> counts);
   llvm::Error check(mlir::ModuleOp module, llvm::ArrayRef<std::string> ignore) const;
   llvm::Error findUnused(const llvm::StringSet<> &used, llvm::ArrayRef<std::string> ignore, std::vector<std::string> &problems) const;

@@ -14,7 +14,7 @@ llvm::Expected<Tensor> xf::convertInput(Tensor tensor, const Engine::Port &port)
   tensor.shape.insert(tensor.shape.begin(), lacking, 1);
   if (tensor.kind == port.kind)
     return tensor;
-  // Files have no one way to store booleans.
+  // There is no single way in which files store booleans.
   if (port.kind == Tensor::Kind::Bool) {
     if (tensor.kind == Tensor::Kind::Float)
       tensor.ints.assign(tensor.floats.size(), 0);
@@ -35,7 +35,7 @@ static void dropLeading(Tensor &tensor, int64_t count) {
     tensor.shape.erase(tensor.shape.begin());
 }
 
-/// Runs one entry on what `find` has for each of its inputs.
+/// Runs one entry on the tensors that `find` returns for its inputs.
 static llvm::Expected<TensorMap> runEntry(Engine &engine, const Engine::Entry &entry, llvm::function_ref<Tensor *(const std::string &)> find) {
   TensorMap inputs;
   std::vector<std::pair<const std::string *, int64_t>> lent; // names and ranks
@@ -66,7 +66,7 @@ static llvm::Expected<TensorMap> runEntry(Engine &engine, const Engine::Entry &e
 
 llvm::Expected<int> xf::runEntries(Engine &engine, TensorMap &given, llvm::StringRef only,
                                    llvm::function_ref<void(const Engine::Entry &, const std::string &, Tensor)> take) {
-  TensorMap fed; // results
+  TensorMap fed; // results that are inputs of further entries
   auto find = [&](const std::string &name) -> Tensor * {
     for (TensorMap *values : {&given, &fed})
       if (auto value = values->find(name); value != values->end())
@@ -89,7 +89,7 @@ llvm::Expected<int> xf::runEntries(Engine &engine, TensorMap &given, llvm::Strin
       return !done[entry.index()] && llvm::any_of(entry.value().inputs, [&](const Engine::Port &port) { return port.name == name; });
     });
   };
-  // After each run the first entry in the model's order goes on, so that the order depends on the data alone.
+  // After each run, starts again at the model's first entry, so that the order depends on the data alone.
   for (size_t i = 0; i < entries.size(); ++i) {
     bool ready = llvm::all_of(entries[i].inputs, [&](const Engine::Port &p) { return find(p.name); });
     if (done[i] || !ready)

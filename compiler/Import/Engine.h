@@ -1,4 +1,4 @@
-// Something that runs a model's entries, whoever it is: an interpreter, a compiled program.
+// What runs a model's entries: an interpreter or a compiled program.
 #ifndef XF_COMPILER_IMPORT_ENGINE_H
 #define XF_COMPILER_IMPORT_ENGINE_H
 
@@ -28,17 +28,17 @@ public:
   /// Runs an entry on exactly its inputs.
   virtual llvm::Expected<TensorMap> run(llvm::StringRef entry, const TensorMap &inputs) = 0;
   /// `rows` greedy searches of exactly `length` tokens, the start token first; pad follows the end token. `inputs` holds
-  /// all that the file gives. Result: integers [rows, length].
+  /// all inputs in the file. Result: integers [rows, length].
   virtual llvm::Expected<Tensor> greedy(const TensorMap &inputs, int64_t rows, int64_t length) = 0;
 };
 
-/// `tensor` as an input of the given kind and rank: integers may serve as booleans, and dimensions that it lacks in front have
-/// size 1. An error names what does not fit.
+/// `tensor` as an input of the given kind and rank: numbers may serve as booleans, and missing leading dimensions get size 1. An
+/// error names what does not fit.
 llvm::Expected<Tensor> convertInput(Tensor tensor, const Engine::Port &port);
 
 /// Runs the entries whose inputs are there (only the one named, if any is), each once, in the order that the data allow, and
 /// hands every result to `take`. A result feeds the inputs of its name unless `given` has it. Where inputs lacked leading
-/// dimensions, results lose as many. The answer is how many entries ran. What is given may be large: it is lent to the engine, and is back behind
+/// dimensions, results lose as many. Returns how many entries ran. Given tensors may be large: they are lent to the engine, and are back after
 /// the last run, unless there is an error.
 llvm::Expected<int> runEntries(Engine &engine, TensorMap &given, llvm::StringRef only,
                                llvm::function_ref<void(const Engine::Entry &entry, const std::string &name, Tensor result)> take);

@@ -31,7 +31,7 @@ std::string GoldenReport::format() const {
 static void compareFloats(GoldenResult &result, const std::vector<double> &got, const std::vector<double> &want,
                           const GoldenOptions &options) {
   double difference = 0, norm = 0;
-  int64_t odd = -1; // a value that is not finite on one side only
+  int64_t odd = -1; // the first element where a value that is not finite differs
   for (size_t i = 0; i < want.size(); ++i) {
     double a = got[i], b = want[i];
     if (!std::isfinite(a) || !std::isfinite(b)) {
@@ -81,7 +81,7 @@ GoldenResult xf::compareTensors(llvm::StringRef name, const Tensor &got, const T
 }
 
 namespace {
-/// One comparison, and what of the file has been used.
+/// One comparison, and which of the file's tensors have been used.
 struct Run {
   Engine &engine;
   const TensorMap &wanted; // out.NAME
@@ -101,7 +101,7 @@ struct Run {
       options.results->insert_or_assign(name, std::move(tensor));
   }
 
-  /// Behind all else: what is given goes to the engine.
+  /// To be called last: moves the given tensors to the engine.
   llvm::Error runGreedy(const Tensor &want) {
     if (want.shape.size() != 2 || want.size() == 0 || want.kind == Tensor::Kind::Float)
       return makeError("out.greedy must hold integers [rows, length], not shape {}", formatShape(want.shape));

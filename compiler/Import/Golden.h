@@ -1,4 +1,4 @@
-// Comparing a model with golden numbers, whoever runs it: an interpreter, a compiled program.
+// Comparing a model with golden numbers, whatever runs it: an interpreter or a compiled program.
 #ifndef XF_COMPILER_IMPORT_GOLDEN_H
 #define XF_COMPILER_IMPORT_GOLDEN_H
 
@@ -24,7 +24,7 @@ struct GoldenResult {
 
 struct GoldenReport {
   std::vector<GoldenResult> tensors;
-  std::vector<std::string> problems; // beside the tensors': inputs not consumed, outputs not produced
+  std::vector<std::string> problems; // besides the tensors': inputs not consumed, outputs not produced
   bool passed() const;
   /// One line a tensor, then the problems.
   std::string format() const;
@@ -33,12 +33,12 @@ struct GoldenReport {
 /// Compares `got` with `want`. NaN agrees with NaN only, an infinity with itself only.
 GoldenResult compareTensors(llvm::StringRef name, const Tensor &got, const Tensor &want, const GoldenOptions &options);
 
-/// Runs every entry that can run and compares what it gives. `file` holds in.NAME and out.NAME. A result feeds the
+/// Runs every entry that can run and compares its results. `file` holds in.NAME and out.NAME. A result feeds the
 /// inputs of its name unless the file has in.NAME; out.greedy asks for a search. Everything in the file must be used.
-/// An error is a failure of the engine itself; what merely differs is in the report.
+/// An error is a failure of the engine itself; differences are in the report.
 llvm::Expected<GoldenReport> runGolden(Engine &engine, TensorMap file, const GoldenOptions &options = {});
 
-/// Reads a file of golden numbers, and does the above.
+/// The same for a file of golden numbers.
 llvm::Expected<GoldenReport> runGolden(Engine &engine, llvm::StringRef path, const GoldenOptions &options = {});
 
 } // namespace xf

@@ -1,4 +1,4 @@
-// JSON files that nobody vouches for.
+// Untrusted JSON files.
 #ifndef XF_COMPILER_IMPORT_JSON_H
 #define XF_COMPILER_IMPORT_JSON_H
 
@@ -11,9 +11,9 @@
 
 namespace xf {
 
-/// The object that a text is. An error does not name the file: "is no JSON object", and where it stops being one.
+/// Parses a text that is an object. An error does not name the file: "is no JSON object", and where it stops being one.
 llvm::Expected<nlohmann::json> parseJsonObject(llvm::StringRef text);
-/// The same of a file, which the error names. A pipe is an error, and is not waited for.
+/// The same for a file, which the error names. A pipe is an error, and is not waited for.
 llvm::Expected<nlohmann::json> readJsonObject(const std::string &path);
 
 } // namespace xf

@@ -10,7 +10,7 @@ using namespace xf;
 
 namespace {
 
-/// Reads what a header needs of Python's literals. Blanks may stand before anything.
+/// Reads the kinds of Python's literals that headers have. Blanks may precede anything.
 class Scanner {
 public:
   explicit Scanner(llvm::StringRef text) : rest(text) {}
@@ -67,7 +67,7 @@ struct TypeRow {
   const char *text;
   DType type;
 };
-// NumPy does not know bfloat16: arrays of ml_dtypes, where JAX has it from, are saved as two bytes of no type.
+// NumPy has no bfloat16: arrays of ml_dtypes, whose type JAX uses, are saved as two bytes without a type.
 constexpr TypeRow types[] = {{"|b1", DType::Bool}, {"|u1", DType::U8},  {"|i1", DType::I8},  {"<i2", DType::I16},  {"<u2", DType::U16},
                              {"<i4", DType::I32},  {"<u4", DType::U32}, {"<i8", DType::I64}, {"<u8", DType::U64},  {"<f2", DType::F16},
                              {"<f4", DType::F32},  {"<f8", DType::F64}, {"<V2", DType::BF16}, {"|V2", DType::BF16}};
@@ -85,7 +85,7 @@ llvm::Expected<DType> parseType(llvm::StringRef text) {
 
 llvm::Error malformed() { return makeError("has a .npy header that does not describe an array"); }
 
-/// The dict's three values.
+/// Parses the dict, which has three values.
 llvm::Error parseDict(llvm::StringRef text, NpyHeader &header) {
   Scanner scanner(text);
   std::optional<llvm::StringRef> type;

@@ -9,15 +9,15 @@ namespace xf {
 struct NpyHeader {
   DType dtype = DType::U8;
   std::optional<std::vector<int64_t>> shape;
-  bool byColumns = false; // not by rows, and this makes a difference
-  size_t size = 0;        // of all that stands before the numbers
+  bool byColumns = false; // instead of by rows, where this makes a difference
+  size_t size = 0;        // of all that precedes the numbers
 };
 
 /// Longer headers are refused. NumPy's own have 128 bytes, but for arrays with fields.
 constexpr size_t maxNpyHeader = 4096;
 
-/// From the first maxNpyHeader bytes of an array, or all if it has fewer. An error is what follows on "tensor 'NAME' "; with one
-/// there is a shape in `header` nonetheless, if it was understood.
+/// Parses the first maxNpyHeader bytes of an array, or all if it has fewer. An error continues "tensor 'NAME' "; even then
+/// `header` has the shape, if it was understood.
 llvm::Error parseNpyHeader(llvm::ArrayRef<char> bytes, NpyHeader &header);
 
 } // namespace xf

@@ -19,7 +19,7 @@ llvm::Expected<std::unique_ptr<NpzFile>> NpzFile::open(std::unique_ptr<ZipArchiv
   return file;
 }
 
-/// Takes a member's header, of which `bytes` are the beginning, and compares it with the member's size.
+/// Parses the header of a member that begins with `bytes`, and compares it with the member's size.
 static llvm::Error parseHeader(llvm::ArrayRef<char> bytes, uint64_t memberSize, NpyHeader &header) {
   if (llvm::Error error = parseNpyHeader(bytes, header))
     return error;

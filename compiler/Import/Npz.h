@@ -10,8 +10,8 @@ class ZipArchive;
 
 class NpzFile : public TensorFile {
 public:
-  /// Headers are checked; what they promise is checked when numbers are read. A member that is no array of numbers is a tensor
-  /// with a problem.
+  /// Headers are checked at once, whether members keep their promises when numbers are read. A member that is no array of numbers
+  /// is a tensor with a problem.
   static llvm::Expected<std::unique_ptr<NpzFile>> open(std::unique_ptr<ZipArchive> archive);
   ~NpzFile() override;
 

@@ -1,4 +1,4 @@
-// Which kind of file it is: its bytes say so, not its name.
+// A file's bytes tell its kind, not its name.
 #include "compiler/Import/Error.h"
 #include "compiler/Import/Npz.h"
 #include "compiler/Import/Safetensors.h"

@@ -14,14 +14,14 @@ using Values = std::vector<const PickleValue *>;
 
 const PickleValue *PickleValue::find(llvm::StringRef key) const {
   if (is(Kind::dictionary))
-    for (size_t i = items.size(); i >= 2; i -= 2) // of several the last one counts, as in Python
+    for (size_t i = items.size(); i >= 2; i -= 2) // the last of equal keys counts, as in Python
       if (items[i - 2]->isText(key))
         return items[i - 1];
   return nullptr;
 }
 
-/// A tensor takes some 16 values and 45 instructions. A value takes about 100 bytes, and any other instruction 16 to 40: few bytes of an archive
-/// may be many instructions.
+/// A tensor takes some 16 values and 45 instructions. A value takes about 100 bytes, and any other instruction 16 to 40: a small archive may
+/// have many instructions.
 static constexpr size_t kMostValues = 1 << 22, kMostInstructions = 1 << 23;
 
 namespace xf {
@@ -39,7 +39,7 @@ private:
   bool fillContainer(unsigned char opcode);
   bool makeObject(unsigned char opcode);
 
-  /// What is wrong, if nothing was before. The instruction goes on with harmless values, and is the last one.
+  /// Notes a problem, if it is the first. The instruction goes on with harmless values, and is the last one.
   void fail(std::string text) {
     if (problem.empty())
       problem = std::move(text);
@@ -64,7 +64,7 @@ private:
   PickleValue *top();
   PickleValue *pop();
   Values popItems(unsigned count);
-  /// What lies above the last mark, which goes with it.
+  /// Pops the last mark, and all above it, which is returned.
   Values popToMark();
   void remember(uint64_t number) { memory[number] = top(); }
   void recall(uint64_t number);
@@ -317,7 +317,7 @@ bool PickleMachine::fillContainer(unsigned char opcode) {
     fail("gives a dictionary a key without a value");
   else if (container->is(*kind))
     container->items.insert(container->items.end(), items.begin(), items.end());
-  else if (!container->is(Kind::call)) // which may return a container of some class
+  else if (!container->is(Kind::call)) // a call may return a container of some class
     fail("adds elements to what has none");
   return true;
 }
@@ -345,7 +345,7 @@ bool PickleMachine::makeObject(unsigned char opcode) {
     pushCall(items[0], items[1]);
     return true;
   }
-  case 'b': // BUILD: the object's attributes, of which none is asked for
+  case 'b': // BUILD: the object's attributes, none of which is used
     pop();
     top();
     return true;

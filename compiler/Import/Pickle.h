@@ -22,8 +22,8 @@ struct PickleValue {
   int64_t integer = 0;   // of an integer; 0 or 1 of a boolean
   llvm::StringRef text;  // of a text or bytes; the bytes of a big integer, the lowest first; a name's module
   llvm::StringRef inner; // a name within its module
-  /// Of a tuple or a list its elements; of a dictionary keys and values in turn; of a call the function and a tuple of arguments; of a
-  /// reference what it refers to. A list may hold itself, and so may a dictionary; all others hold what was made before them.
+  /// The elements of a tuple or list; a dictionary's keys and values in turn; a call's function and tuple of arguments; the value that a
+  /// reference refers to. A list may hold itself, and so may a dictionary; all others hold only what was made before them.
   std::vector<const PickleValue *> items;
 
   bool is(Kind other) const { return kind == other; }
@@ -33,7 +33,7 @@ struct PickleValue {
   const PickleValue *find(llvm::StringRef key) const;
 };
 
-/// Values point to one another: a copy's would point to another's.
+/// Values point to one another: those of a copy would point to the original's.
 class Pickle {
 public:
   Pickle(Pickle &&) = default;
@@ -42,9 +42,9 @@ public:
   static llvm::Expected<Pickle> parse(llvm::ArrayRef<char> bytes);
 
   const PickleValue &getRoot() const { return *root; }
-  /// All values that it makes.
+  /// All values that the pickle makes.
   const std::deque<PickleValue> &getValues() const { return values; }
-  /// Bytes that it takes.
+  /// Its length in bytes.
   size_t size() const { return length; }
 
 private:

@@ -70,7 +70,7 @@ struct Dimension {
 };
 using Dimensions = llvm::SmallVector<Dimension>;
 
-/// Those of a tensor's rows, the furthest elements first; neighbours that are one in both orders are one. A size of 1 is none.
+/// A tensor's dimensions, outermost first. Neighbours that are contiguous in both orders are joined; dimensions of size 1 are left out.
 Dimensions findDimensions(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> strides) {
   Dimensions dimensions;
   for (auto [size, from, to] : llvm::zip_equal(shape, strides, rowStrides(shape))) {
@@ -83,7 +83,7 @@ Dimensions findDimensions(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t>
   return dimensions;
 }
 
-/// Elements in the file from the first one to the last.
+/// The number of elements in the file from the first one to the last.
 int64_t spanOf(llvm::ArrayRef<Dimension> dimensions) {
   int64_t span = 1;
   for (const Dimension &d : dimensions)
@@ -93,7 +93,7 @@ int64_t spanOf(llvm::ArrayRef<Dimension> dimensions) {
 
 template <typename T>
 void moveToRows(Dimensions others, const char *source, char *rows) {
-  // In tiles of two dimensions: neighbours of the one lie next to each other in the rows, of the other in the file.
+  // Moves tiles of two dimensions: the innermost one in the rows, and the innermost one in the file.
   auto takeLeast = [&](int64_t Dimension::*stride) {
     if (others.empty())
       return Dimension{1, 0, 0};
@@ -130,7 +130,7 @@ public:
 
   llvm::Error run(Dimensions dimensions) {
     llvm::stable_sort(dimensions, [](const Dimension &a, const Dimension &b) { return a.from > b.from; });
-    // Where one of them goes on among the elements of another, as no view of a tensor does, all is read at once: no part of a file twice.
+    // If the elements of two dimensions interleave, as in no view of a tensor, all is read at once, so that no part of the file is read twice.
     for (size_t d = 0; d < dimensions.size(); ++d)
       if (dimensions[d].from < spanOf(llvm::ArrayRef(dimensions).drop_front(d + 1)))
         return readStrip(dimensions, 0, 0);
@@ -139,19 +139,19 @@ public:
 
 private:
   static constexpr int64_t stripBytes = 8 << 20;
-  /// Reading again costs as much as so many bytes.
+  /// A further read costs as much as reading this many bytes.
   static constexpr int64_t readingBytes = 4 << 10;
 
   int64_t bytesOf(int64_t elements) const { return elements * int64_t(elementSize); }
   static bool isRun(llvm::ArrayRef<Dimension> d) { return d.empty() || (d.size() == 1 && d[0].from == 1 && d[0].to == 1); }
 
-  /// What begins at elements `from` of the file and `to` of the rows.
+  /// Reads the part that begins at elements `from` of the file and `to` of the rows.
   llvm::Error readParts(llvm::ArrayRef<Dimension> dimensions, int64_t from, int64_t to) {
     if (isRun(dimensions))
       return read(bytesOf(from), {rows + bytesOf(to), size_t(bytesOf(spanOf(dimensions)))});
     Dimension outer = dimensions.front();
     llvm::ArrayRef<Dimension> inner = dimensions.drop_front();
-    int64_t span = spanOf(inner), together = 0; // of the outer one, as many as a strip has
+    int64_t span = spanOf(inner), together = 0; // how many of the outer dimension a strip has
     if (bytesOf(span) <= stripBytes && bytesOf(outer.from - span) <= readingBytes && !(isRun(inner) && bytesOf(span) >= readingBytes))
       together = std::max<int64_t>(1, (stripBytes - bytesOf(span)) / bytesOf(outer.from) + 1);
     for (int64_t done = 0, some = 1; done < outer.size; done += some) {
@@ -165,7 +165,7 @@ private:
     return llvm::Error::success();
   }
 
-  /// The same, with all that lies between.
+  /// The same by a single read, with all that lies between.
   llvm::Error readStrip(const Dimensions &dimensions, int64_t from, int64_t to) {
     uint64_t size = bytesOf(spanOf(dimensions));
     char *source = strip.get(size), *there = rows + bytesOf(to);
@@ -199,7 +199,7 @@ private:
 
 llvm::Error RowOrder::collect(const TensorInfo &tensor, Read read) {
   collected = nullptr;
-  // Memory that is not written to is none: an archive may promise more than it holds.
+  // Memory that is not written to takes none: an archive may promise more than it holds.
   char *there = rows.get(tensor.end - tensor.begin);
   if (!there)
     return makeError("tensor '{}' needs {} bytes of memory, more than there are", tensor.name, tensor.end - tensor.begin);
@@ -223,7 +223,7 @@ void RowOrder::release(const TensorInfo &tensor) {
   if (collected != &tensor)
     return;
   collected = nullptr;
-  // A little stays for the next one, which would take a page fault for each page of its own.
+  // A little is kept for the next tensor: new memory would take a page fault for each page.
   constexpr uint64_t most = 64 << 20;
   for (Scratch *scratch : {&rows, &strip})
     if (scratch->getCapacity() > most)

@@ -15,21 +15,21 @@ namespace xf {
 
 struct TensorInfo;
 
-/// From one element to the next along each dimension, in elements.
+/// The distance from one element to the next along each dimension, in elements.
 using Strides = std::vector<int64_t>;
 
-// Those of a tensor that has elements; without any, its dimensions may be larger than any memory.
+// For a tensor that has elements; without any, its dimensions may be larger than any memory.
 Strides rowStrides(llvm::ArrayRef<int64_t> shape);
 Strides columnStrides(llvm::ArrayRef<int64_t> shape);
-/// Whether elements lie as rowStrides says; along a dimension of size 1 there is nothing to say.
+/// Whether elements lie as rowStrides says; the stride of a dimension of size 1 does not matter.
 bool liesByRows(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> strides);
-/// Elements from the first one to the last, both included; nothing if a stride is negative or no memory has as many.
+/// The number of elements from the first one to the last, both included; nothing if a stride is negative or no memory has as many.
 std::optional<int64_t> countSpan(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> strides);
 
-/// Bytes that take memory where they are written to only, and that the next user may have.
+/// Bytes that take memory only where they are written to, and that the next user may reuse.
 class Scratch {
 public:
-  /// So many; null if there is no memory for them.
+  /// `size` bytes; null if there is no memory for them.
   char *get(uint64_t size);
   const char *data() const { return bytes; }
   void release();
@@ -45,8 +45,8 @@ private:
   uint64_t capacity = 0;
 };
 
-/// Such a tensor, if it has elements, is asked for in pieces by rows: the one read last stays in memory, in that order, until it is released.
-/// Of what lies between its elements no more is read than is worth while, and a few megabytes are in memory.
+/// Reads pieces, in the order of rows, of such tensors, which must have elements. The tensor read last stays in memory, in that order, until
+/// it is released. Bytes between its elements are read only where this is worth while, and a few megabytes at a time.
 class RowOrder {
 public:
   using Read = llvm::function_ref<llvm::Error(uint64_t first, llvm::MutableArrayRef<char> out)>;

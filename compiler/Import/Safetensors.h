@@ -1,7 +1,7 @@
 // Safetensors files: a fully checked reader, and a writer.
 //
 // A file is 8 bytes header length, a JSON header (name -> dtype, shape, data_offsets) and the data. Nothing in it is
-// believed before it is checked, so a damaged file gives a sentence and never a wild read.
+// trusted before it is checked, so a damaged file gives an error and never a wild read.
 #ifndef XF_COMPILER_IMPORT_SAFETENSORS_H
 #define XF_COMPILER_IMPORT_SAFETENSORS_H
 

@@ -1,4 +1,4 @@
-// Reading of a safetensors header as its words come: as a tree of values it would take seventy times its memory before it could be judged.
+// Reads a safetensors header while it is parsed: as a tree of values it would take seventy times its memory before it could be checked.
 #include "compiler/Import/SafetensorsHeader.h"
 
 #include "compiler/Import/Error.h"
@@ -80,7 +80,7 @@ private:
     return true;
   }
 
-  /// A value that is none of those which are expected there.
+  /// Takes a value that is none of those expected here.
   bool takeOther() {
     if (depth == 0)
       return fail("its header is no JSON object");
@@ -107,7 +107,7 @@ private:
     return !isThere || fail("tensor '{}' has its {} twice", name, word);
   }
 
-  /// Takes the tensor, of which all has been read.
+  /// Adds the tensor, which has been read completely.
   bool finish() {
     if (!dtype || !shape || !offsets || offsets->size() != 2)
       return failIncomplete();
@@ -137,9 +137,9 @@ private:
   uint64_t dataSize;
   int depth = 0; // 1: among tensors, 2: among a tensor's members, 3: in one of these
   llvm::StringSet<> names;
-  // Of the tensor that is read.
+  // The tensor that is being read.
   std::string name;
-  bool isMetadata = false; // it is none, but what programs note of the file
+  bool isMetadata = false; // it is no tensor, but notes of programs about the file
   Member member = Member::other;
   std::optional<std::string> dtype;
   std::optional<std::vector<int64_t>> shape;

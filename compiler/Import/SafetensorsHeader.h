@@ -6,7 +6,7 @@
 
 namespace xf {
 
-/// A file with `dataSize` bytes of data has these tensors, in any order; their places among each other are not checked. An error does not name
+/// The tensors of a file with `dataSize` bytes of data, in any order; overlaps and gaps are not checked. An error does not name
 /// the file.
 llvm::Expected<std::vector<TensorInfo>> parseSafetensorsHeader(llvm::ArrayRef<char> text, uint64_t dataSize);
 

@@ -155,7 +155,7 @@ llvm::Expected<Tensor> TensorFile::read(const TensorInfo &tensor) const {
   result.shape = tensor.shape;
   if (!isFloat(tensor.dtype))
     result.kind = tensor.dtype == DType::Bool ? Tensor::Kind::Bool : Tensor::Kind::Int;
-  // Of an archive it grows as bytes come: there may be fewer than promised.
+  // For an archive it grows as bytes arrive: there may be fewer than promised.
   if (!readsInOrder() && isFloat(tensor.dtype))
     result.floats.reserve(tensor.count());
   else if (!readsInOrder())

@@ -22,21 +22,21 @@ std::optional<DType> findDType(llvm::StringRef name);
 size_t dtypeSize(DType type);
 bool isFloat(DType type);
 
-/// As many as NumPy and PyTorch know: what has more is damage, of which many tensors may share a copy that is small in its file.
+/// As many as NumPy and PyTorch allow. More are damage: many tensors may share one long shape, which takes little in the file.
 constexpr size_t kMostDimensions = 64;
 
-/// Bytes that a tensor takes; nothing if no memory has as many.
+/// The size of a tensor in bytes; nothing if no memory has as many.
 std::optional<uint64_t> byteSize(DType type, llvm::ArrayRef<int64_t> shape);
 
-/// A tensor of a file: where its bytes are. What cannot be read is listed as well: a model may not need it.
+/// A tensor of a file: where its bytes are. Tensors that cannot be read are listed as well: a model may not need them.
 struct TensorInfo {
   std::string name;
   DType dtype = DType::U8;
   std::vector<int64_t> shape;
   uint64_t begin = 0, end = 0; // of its bytes within its storage, as many as its elements need
-  std::string problem;         // why it cannot be read, as follows on "tensor 'NAME' "; empty: it can be
+  std::string problem;         // why it cannot be read, to continue "tensor 'NAME' "; empty: it can be
   bool shapeKnown = true;      // always, where there is no problem
-  std::string identity = {};   // tensors of one file for which this is the same are one in memory; empty: it is one by itself
+  std::string identity = {};   // the same for tensors of the file that share all of their memory; empty: it shares none
   size_t storage = 0;          // a part of its file, by the format's number
   Strides strides = {};        // if it has elements that do not lie row by row there, from `begin` on
   int64_t count() const { return (end - begin) / dtypeSize(dtype); }
@@ -51,12 +51,12 @@ public:
   llvm::ArrayRef<TensorInfo> getTensors() const { return tensors; }
   const TensorInfo *find(llvm::StringRef name) const;
 
-  /// Elements [first, first + out.size()) of a float tensor, widened to f32 (F64 is rounded). Pieces are best read one behind
-  /// the other. May be called from several threads.
+  /// Elements [first, first + out.size()) of a float tensor, widened to f32 (F64 is rounded). Pieces are best read in order.
+  /// May be called from several threads.
   llvm::Error readFloats(const TensorInfo &tensor, int64_t first, llvm::MutableArrayRef<float> out) const;
   /// The whole tensor, whatever its type.
   llvm::Expected<Tensor> read(const TensorInfo &tensor) const;
-  /// Says that the tensor is not needed now: what was made to read it shall not stay in memory, if it is much.
+  /// Says that the tensor is not needed for now: frees what was kept to read it, if it is much.
   void release(const TensorInfo &tensor) const { rowOrder.release(tensor); }
   /// As ParameterSource's.
   virtual bool readsInOrder() const { return false; }
@@ -64,9 +64,9 @@ public:
 protected:
   explicit TensorFile(std::string path) : path(std::move(path)) {}
 
-  /// Adds one behind the others; false if there is one of that name.
+  /// Appends a tensor; false if there is one of that name.
   bool add(TensorInfo tensor);
-  /// Bytes [first, first + out.size()) of a storage; with its last ones it may say that the others were damaged.
+  /// Bytes [first, first + out.size()) of a storage; reading the last ones may report that the others were damaged.
   virtual llvm::Error readStorage(size_t storage, uint64_t first, llvm::MutableArrayRef<char> out) const = 0;
 
   std::string path;

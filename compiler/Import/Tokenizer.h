@@ -11,11 +11,11 @@ namespace xf {
 
 struct Tokenizer {
   std::string table;
-  int64_t tokens = 0; // the greatest id and one
+  int64_t tokens = 0; // the greatest id + 1
 };
 
-/// Reads the contents of `file`, whose name errors begin with. What a program would not do as the file says is an error, but for what the
-/// description says instead: the post-processor, truncation and padding.
+/// Reads the contents of `file`, whose name errors begin with. What a program would not do as the file says is an error, except for what
+/// the description says instead: the post-processor, truncation and padding.
 llvm::Expected<Tokenizer> readTokenizer(llvm::StringRef file, llvm::StringRef contents);
 
 } // namespace xf

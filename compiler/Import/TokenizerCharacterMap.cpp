@@ -1,5 +1,5 @@
-// The table of characters of a SentencePiece model, which files have as text: a double-array trie (darts-clone's format) from what is replaced to
-// where in a list of strings its replacement stands.
+// The table of characters of a SentencePiece model, which files have as text: a double-array trie (darts-clone's format) that maps what is
+// replaced to the position of its replacement in a list of strings.
 #include "compiler/Import/TokenizerNormalizer.h"
 #include "compiler/Import/TokenizerUnicode.h"
 
@@ -35,7 +35,7 @@ private:
   }
   static uint32_t offset(uint32_t unit) { return (unit >> 10) << ((unit & (1u << 9)) >> 6); }
 
-  /// What goes on with `key`; children of the node lie at `base`, each at its byte. Of a damaged trie there may be no end.
+  /// Adds all rules that begin with `key`; the node's children lie at `base`, each xor its byte. A damaged trie may have no end.
   bool walk(uint32_t base) {
     if (key.size() > longest)
       return false;
@@ -62,7 +62,7 @@ private:
     llvm::StringRef to = strings.slice(place, end);
     if (place >= strings.size() || end == llvm::StringRef::npos || !isUtf8(key) || !isUtf8(to))
       return false;
-    // Parts of a trie may be one in the file, as may replacements: it can be small, whatever it stands for.
+    // The file may share parts of a trie, and replacements: it can be small, however much it stands for.
     if (to.size() > mostBytes)
       return fail("makes more characters of some than programs do");
     if (step.mappings.size() + step.rules.size() == mostRules)
@@ -70,7 +70,7 @@ private:
     std::vector<uint32_t> from = pointsOf(key);
     if (from.size() == 1)
       step.mappings[from[0]] = pointsOf(to);
-    else if (key.size() < XF_TOKENIZER_LONG_CLUSTER) // others are never looked for
+    else if (key.size() < XF_TOKENIZER_LONG_CLUSTER) // longer ones are never looked up
       step.rules[from] = pointsOf(to);
     return true;
   }

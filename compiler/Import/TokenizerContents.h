@@ -41,21 +41,21 @@ struct TokenizerContents {
   std::vector<bool> isPresent;                          // of these; others are gaps. A name may be empty: no text is cut into that token
   size_t count = 0;                                     // of those that are present
   std::vector<bool> isSpecial;
-  bool fallsBackToBytes = false; // what has no token is the tokens <0x00> to <0xFF>
+  bool fallsBackToBytes = false; // text without a token becomes the tokens <0x00> to <0xFF>
   std::vector<double> scores;    // by id, of the vocabulary
   std::vector<xf_tokenizer_merge> merges;
   std::vector<AddedToken> added;
   std::vector<NormalizerStep> steps;
 };
 
-/// The vocabulary and the merges, then tokens beside them.
+/// Reads the vocabulary and the merges, then the tokens besides these.
 void readModel(TokenizerJson &reader, const nlohmann::json &file, TokenizerContents &contents);
 void readAddedTokens(TokenizerJson &reader, const nlohmann::json &file, TokenizerContents &contents);
-/// How normalised text is split, and how tokens become text, for the model and the normalizer that have been read.
+/// Reads how normalised text is split, and how tokens become text, for the model and the normalizer that have been read.
 void readStages(TokenizerJson &reader, const nlohmann::json &file, TokenizerContents &contents);
 
-/// The bytes that a token of byte-level BPE stands for: each character of its name is one; a name that has others is itself, and `isText`
-/// then false: no text is cut into it.
+/// The bytes that a token of byte-level BPE stands for: each character of its name is one. A name with other characters stands for itself,
+/// and `isText` is false then: no text is cut into it.
 std::string bytesOfName(llvm::StringRef name, bool &isText);
 
 /// Whether a token is called <0x00> to <0xFF>, and stands for that byte.

@@ -6,7 +6,7 @@ using nlohmann::json;
 
 namespace xf {
 
-/// Ids above this are damage: the table has a place for each.
+/// Ids above this are damage: the table has an entry for each id.
 static constexpr int64_t greatestId = (int64_t(1) << 22) - 1;
 
 std::string inQuotes(llvm::StringRef text) {
@@ -48,7 +48,7 @@ int64_t TokenizerJson::number(const json &object, llvm::StringRef member, llvm::
   const json *value = find(object, member);
   if (!value && otherwise)
     return *otherwise;
-  // Numbers that are not negative are unsigned ones.
+  // The JSON library keeps numbers that are not negative as unsigned ones.
   const uint64_t *number = value ? value->get_ptr<const uint64_t *>() : nullptr;
   if (number && *number <= uint64_t(most))
     return int64_t(*number);

@@ -1,4 +1,4 @@
-// Members of a JSON file that nobody vouches for. The first thing that is wrong is kept, and what is read from then on is no matter.
+// Members of an untrusted JSON file. The first problem is kept, and what is read after it does not matter.
 #ifndef XF_COMPILER_IMPORT_TOKENIZERJSON_H
 #define XF_COMPILER_IMPORT_TOKENIZERJSON_H
 
@@ -25,29 +25,29 @@ public:
   bool isGood() const { return problem.empty(); }
   const std::string &getProblem() const { return problem; }
 
-  /// A member of `object`, which messages call `where`; null if it lacks it, or has null.
+  /// A member of `object`; null if it is missing, or null.
   static const json *find(const json &object, llvm::StringRef member);
-  /// The same, of a type. A member that is missing is `otherwise`, or wrong without that.
+  /// The same, of a type. A missing member is `otherwise`, or an error without that. Messages call the object `where`.
   bool flag(const json &object, llvm::StringRef member, llvm::StringRef where, std::optional<bool> otherwise = std::nullopt);
   std::string text(const json &object, llvm::StringRef member, llvm::StringRef where, std::optional<std::string> otherwise = std::nullopt);
   int64_t number(const json &object, llvm::StringRef member, llvm::StringRef where, int64_t most, std::optional<int64_t> otherwise = std::nullopt);
-  /// A list or an object; an empty one where it is none.
+  /// A list or an object; an empty one if the member is none.
   const json &list(const json &object, llvm::StringRef member, llvm::StringRef where);
   const json &object(const json &object, llvm::StringRef member, llvm::StringRef where);
-  /// The number of a token that `value` is, or 0.
+  /// The id of a token that `value` is; 0 if it is none.
   uint32_t id(const json &value, llvm::StringRef where);
 
-  /// Members that are none of these would change what is read.
+  /// Refuses members that are not among `known`, as they would change the meaning of what is read.
   void checkMembers(const json &object, llvm::StringRef where, llvm::ArrayRef<llvm::StringRef> known);
 
 private:
-  /// A member of the type that `otherwise` has, or that.
+  /// A member of the type that `otherwise` has, or `otherwise`.
   const json &alike(const json &object, llvm::StringRef member, llvm::StringRef where, const json &otherwise, llvm::StringRef type);
 
   std::string problem;
 };
 
-/// Words of a file as a message shows them.
+/// Text from a file as messages quote it.
 std::string inQuotes(llvm::StringRef text);
 
 } // namespace xf

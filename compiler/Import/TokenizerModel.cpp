@@ -10,8 +10,8 @@ using nlohmann::json;
 namespace xf {
 namespace {
 
-/// What the library reads a number as, so that sums are the same bits: it takes the digits for an integer, and divides or multiplies that by a power
-/// of ten, which is not always the nearest. Files have as few digits as tell the number.
+/// The number that the library reads, so that sums have the same bits: it takes the digits as an integer, and divides or multiplies that by a power
+/// of ten, which does not always give the nearest number. Files have the fewest digits that tell the number.
 double scoreOf(double number) {
   char text[32];
   auto written = std::to_chars(std::begin(text), std::end(text), std::abs(number), std::chars_format::scientific);
@@ -35,7 +35,7 @@ public:
 
   void read() {
     std::string type = reader.text(model, "type", where, "");
-    if (type.empty()) // files of old have none
+    if (type.empty()) // old files have none
       type = model.contains("merges") ? "BPE" : model.contains("max_input_chars_per_word") ? "WordPiece" : "";
     if (type == "BPE")
       readBpe();
@@ -121,7 +121,7 @@ private:
     auto found = contents.vocabulary.find(unknown);
     if (found != contents.vocabulary.end())
       contents.unknown = int32_t(found->second);
-    else if (!unknown.empty() || contents.kind != XF_TOKENIZER_BYTE_BPE) // Whisper's files have one without a name, which may be none
+    else if (!unknown.empty() || contents.kind != XF_TOKENIZER_BYTE_BPE) // Whisper's files have one with an empty name, which need not exist
       reader.refuse("'unk_token' of the model, {}, is not in its vocabulary", inQuotes(unknown));
   }
 
@@ -156,7 +156,7 @@ private:
   TokenizerContents &contents;
 };
 
-/// `seen`: those that were read before.
+/// `seen`: the added tokens that were read before.
 void readAddedToken(TokenizerJson &reader, const json &entry, std::set<std::string> &seen, TokenizerContents &contents) {
   AddedToken token;
   token.content = reader.text(entry, "content", "an added token");
@@ -176,7 +176,7 @@ void readAddedToken(TokenizerJson &reader, const json &entry, std::set<std::stri
   auto found = contents.vocabulary.find(token.content);
   if (found != contents.vocabulary.end() && found->second != token.id)
     reader.refuse("{} has the id {}, but {} in the vocabulary", where, token.id, found->second);
-  // The library counts tokens, whatever the file says, and whatever ids the vocabulary leaves out.
+  // The library gives new tokens the number of tokens before them as their ids, whatever the file says, and whatever ids the vocabulary leaves out.
   if (found == contents.vocabulary.end() && token.id != contents.count)
     reader.refuse("{} has the id {}, but {} is the number of tokens before it", where, token.id, contents.count);
   if (!reader.isGood())

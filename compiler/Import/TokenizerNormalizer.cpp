@@ -1,4 +1,4 @@
-// What a tokenizer.json's normalizer says, as steps; and text that is normalised by these, as programs do it.
+// The steps of a tokenizer.json's normalizer, and normalising text by these as programs do.
 #include "compiler/Import/TokenizerNormalizer.h"
 #include "compiler/Import/TokenizerUnicode.h"
 
@@ -14,7 +14,7 @@ namespace {
 
 using Mappings = std::map<uint32_t, CodePoints>;
 
-/// Of all code points but Hangul syllables, which programs compute.
+/// The mappings of all code points but Hangul syllables, which programs compute.
 Mappings mappingsBy(llvm::function_ref<CodePoints(uint32_t)> become) {
   Mappings mappings;
   forCodePoints([&](uint32_t point) {
@@ -34,7 +34,7 @@ const Mappings &decomposing(bool isCompatible) {
   return isCompatible ? compatible : canonical;
 }
 
-/// The normaliser of SentencePiece's authors for translation: controls go, and what is a blank in some way is one.
+/// The normaliser of SentencePiece's authors for translation: it removes controls, and replaces all kinds of blanks by a blank.
 Mappings cleaning() {
   Mappings mappings;
   for (auto [first, last] : {std::pair(1, 8), {11, 11}, {14, 31}, {0x7f, 0x7f}, {0x8f, 0x8f}, {0x9f, 0x9f}})
@@ -103,7 +103,7 @@ private:
     steps.back().rules.emplace(pointsOf(from), pointsOf(to));
   }
 
-  /// Those without settings.
+  /// Reads a normalizer without settings.
   void readPlain(llvm::StringRef type, llvm::StringRef where) {
     if (type == "Lowercase") {
       steps.push_back({XF_TOKENIZER_MAP, lowering()});
@@ -126,7 +126,7 @@ private:
       add(XF_TOKENIZER_CLEAN);
     if (reader.flag(stage, "handle_chinese_chars", where))
       add(XF_TOKENIZER_SPACE_CJK);
-    // Where nothing is said of accents, small letters have none.
+    // By default, accents are stripped if letters are lowered.
     if (reader.flag(stage, "strip_accents", where, lowers)) {
       readPlain("NFD", where);
       add(XF_TOKENIZER_STRIP_NONSPACING);
@@ -275,7 +275,7 @@ std::string normalised(llvm::StringRef text, llvm::ArrayRef<NormalizerStep> step
 uint32_t growthOf(llvm::ArrayRef<NormalizerStep> steps) {
   double growth = 1;
   for (const NormalizerStep &step : steps) {
-    // A Hangul syllable has three parts; a Chinese character two blanks.
+    // A Hangul syllable becomes three parts; a Chinese character gets two blanks.
     double most = step.step == XF_TOKENIZER_DECOMPOSE ? 3 : step.step == XF_TOKENIZER_SPACE_CJK ? 5. / 3 : 1;
     auto see = [&](llvm::ArrayRef<uint32_t> from, llvm::ArrayRef<uint32_t> to) {
       most = std::max(most, double(textOf(to).size()) / double(textOf(from).size()));

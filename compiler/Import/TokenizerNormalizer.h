@@ -23,10 +23,10 @@ struct NormalizerStep {
   std::map<CodePoints, CodePoints> rules = {};
 };
 
-/// What a file's normalizer says, if it has one.
+/// The steps of a file's normalizer, if it has one.
 std::vector<NormalizerStep> readNormalizer(TokenizerJson &reader, const nlohmann::json &file);
 
-/// The mappings and rules of a table of a SentencePiece model (Precompiled); what is wrong with it, or null.
+/// Reads the mappings and rules of a table of a SentencePiece model (Precompiled); returns what is wrong with it, or null.
 const char *readCharacterMap(llvm::StringRef base64, NormalizerStep &step);
 
 /// Text after these steps, as a program normalises it.

@@ -1,4 +1,4 @@
-// What a tokenizer.json does with normalised text before its model does, and with tokens behind it: its pre-tokenizer and decoder.
+// What a tokenizer.json does with normalised text before its model, and with tokens after it: its pre-tokenizer and decoder.
 #include "compiler/Import/TokenizerContents.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -8,14 +8,14 @@ using nlohmann::json;
 namespace xf {
 namespace {
 
-/// Regular expressions are known by what they say.
+/// Regular expressions are recognised by their text.
 constexpr std::pair<llvm::StringLiteral, xf_tokenizer_pattern> patterns[] = {
     {R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)", XF_TOKENIZER_GPT2},
     {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)", XF_TOKENIZER_LLAMA3},
     {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)", XF_TOKENIZER_QWEN2},
 };
 
-/// What splits text at white space.
+/// Pre-tokenizers that split text at white space.
 constexpr std::pair<llvm::StringLiteral, xf_tokenizer_pattern> splitters[] = {
     {"BertPreTokenizer", XF_TOKENIZER_BERT}, {"Whitespace", XF_TOKENIZER_RUNS}, {"WhitespaceSplit", XF_TOKENIZER_BLANKS}};
 
@@ -78,7 +78,7 @@ private:
       reader.refuse("'add_prefix_space' of the pre-tokenizer 'ByteLevel' is not supported behind a 'Split'");
   }
 
-  /// Whether it splits text itself.
+  /// Whether the stage splits text by a pattern of its own.
   bool readByteLevel(const json &stage, llvm::StringRef where) {
     reader.checkMembers(stage, where, {"type", "add_prefix_space", "trim_offsets", "use_regex"});
     contents.flags |= reader.flag(stage, "add_prefix_space", where) ? XF_TOKENIZER_ADDS_SPACE : 0;
@@ -88,7 +88,7 @@ private:
   void readSplit(const json &stage) {
     std::string where = named("pre-tokenizer", "Split");
     reader.checkMembers(stage, where, {"type", "pattern", "behavior", "invert"});
-    // What a pattern matches is a word, and it leaves nothing out.
+    // Each match of a pattern is a word, and no text is left out.
     std::string behavior = reader.text(stage, "behavior", where);
     bool inverts = reader.flag(stage, "invert", where);
     if (!(behavior == "Isolated" && !inverts) && !(behavior == "Removed" && inverts))
@@ -124,7 +124,7 @@ private:
     }
   }
 
-  /// Blanks become pieces' own, which words begin with.
+  /// Blanks become the character that pieces have for them, with which words begin.
   void readMetaspace(const json &stage, const std::string &where) {
     if (contents.flags & XF_TOKENIZER_ESCAPES)
       reader.refuse("{} is not supported behind another", where);
@@ -148,7 +148,7 @@ private:
     return scheme;
   }
 
-  /// Whether what stands first in normalised text is what stood first in the line, as the library keeps count of it.
+  /// Whether normalised text begins with what the line began with, as the library keeps track of it.
   bool keepsBeginning() {
     bool findsNormalised = llvm::any_of(contents.added, [](const AddedToken &token) { return token.isNormalised && !token.isSpecial; });
     if (contents.pattern != XF_TOKENIZER_NO_PATTERN || (findsNormalised && !contents.steps.empty()))
@@ -165,7 +165,7 @@ private:
       case XF_TOKENIZER_REPLACE_RUNS: // text that begins with a blank is given none
         isReplaced = true;
         return isBlank(step.rules.begin()->second);
-      case XF_TOKENIZER_PREPEND: // before what has been replaced it stands for nothing of the line
+      case XF_TOKENIZER_PREPEND: // before a replacement it stands for nothing of the line
         return !isReplaced;
       case XF_TOKENIZER_MAP:
         return llvm::all_of(step.mappings, [](const auto &mapping) { return !mapping.second.empty(); });
@@ -176,7 +176,7 @@ private:
   }
   static bool isBlank(const CodePoints &points) { return points.size() == 1 && (points[0] == ' ' || points[0] == 0x2581); }
 
-  /// Gemma's, which has nothing to do: there are no blanks by then.
+  /// Gemma's split, which has nothing to do: no blanks are left.
   void readBlankSplit(const json &stage, const std::string &where) {
     reader.checkMembers(stage, where, {"type", "pattern", "behavior", "invert"});
     const json &pattern = reader.object(stage, "pattern", where);
@@ -206,7 +206,7 @@ private:
     }
   }
 
-  /// Blanks are put back, bytes become characters, and blanks that begin all are stripped.
+  /// Reads decoders that put blanks back, make characters of bytes, and strip blanks at the beginning.
   void readDecoders(const json &stage, const std::string &where) {
     constexpr llvm::StringLiteral order[] = {"Replace", "ByteFallback", "Fuse", "Strip"};
     reader.checkMembers(stage, where, {"type", "decoders"});
@@ -216,7 +216,7 @@ private:
     for (const json &part : reader.list(stage, "decoders", where)) {
       std::string type = typeOf(part, "the decoder"), name = named("decoder", type);
       const auto *place = std::find(next, std::end(order), type);
-      // What is not replaced at first, or stripped of each token, would be another text.
+      // Replacing not first, or stripping each token, would give another text.
       if (place == std::end(order) || (next == std::begin(order) && type != "Replace") || (type == "Strip" && !isFused))
         return reader.refuse("{} is not supported there in a 'Sequence': 'Replace', 'ByteFallback', 'Fuse' and 'Strip' are, in this order", name);
       next = place + 1;

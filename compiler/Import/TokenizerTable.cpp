@@ -58,7 +58,7 @@ private:
     return place;
   }
 
-  /// A hash table of elements, number + 1 each, that is a third empty or more.
+  /// A hash table of elements' numbers, each + 1, of which at least a third is empty.
   static std::vector<uint32_t> slotsFor(llvm::ArrayRef<std::pair<uint32_t, uint32_t>> hashes) {
     std::vector<uint32_t> slots(llvm::PowerOf2Ceil(hashes.size() + hashes.size() / 2 + 1));
     for (auto [hash, number] : hashes) {
@@ -74,7 +74,7 @@ private:
     std::vector<uint32_t> begins;
     std::vector<uint8_t> flags;
     std::vector<std::pair<uint32_t, uint32_t>> hashes;
-    // Results have what is found in text, which is normalised.
+    // Results have added tokens as they are found in text, normalised.
     std::vector<std::string> names = contents.names;
     for (const AddedToken &token : contents.added)
       if (token.isNormalised)
@@ -87,7 +87,7 @@ private:
       texts += bytes;
       flags.push_back((contents.isPresent[id] ? XF_TOKENIZER_PRESENT : 0) | (contents.isSpecial[id] ? XF_TOKENIZER_SPECIAL : 0) |
                       (isByteName(names[id]) ? XF_TOKENIZER_BYTE : 0));
-      // What text is cut into, and what is found in normalised text, would have to be told apart.
+      // The token that text is cut into, and the one that is found in normalised text, would have to be told apart.
       if (names[id] != name && !contents.isSpecial[id] && contents.vocabulary.count(name) && changesEnds())
         reader.refuse("the added token {}, which is one of the model's, is another when it is normalised", inQuotes(name));
       if (names[id] != name || name.empty() || !isText || !contents.vocabulary.count(name))
@@ -111,10 +111,10 @@ private:
     head.slots = put(slotsFor(hashes));
   }
 
-  /// Whether what stands in normalised text may be changed when it is normalised by itself.
+  /// Whether normalising a part of the text by itself may give another result than in the text.
   bool changesEnds() const { return llvm::any_of(contents.steps, [](const NormalizerStep &step) { return step.step >= XF_TOKENIZER_PREPEND; }); }
 
-  /// The tokens that stand for bytes which have no others.
+  /// Adds the tokens for bytes that have no others.
   void putBytes() {
     for (int byte = 0; contents.fallsBackToBytes && byte < 256; ++byte) {
       auto found = contents.vocabulary.find(fmt::format("<0x{:02X}>", byte));
@@ -124,7 +124,7 @@ private:
   }
 
   void putMerges() {
-    // Of merges of the same tokens the last counts.
+    // Of several merges of the same tokens the last counts.
     llvm::DenseMap<std::pair<uint32_t, uint32_t>, size_t> last;
     for (auto [rank, merge] : llvm::enumerate(contents.merges))
       last[{merge.left, merge.right}] = rank;
@@ -158,7 +158,7 @@ private:
     head.normalised = putSorted(normalised);
   }
 
-  /// Which of tokens that are found by the same text is meant, versions of the library do not agree on.
+  /// Refuses tokens that are found by the same text: versions of the library do not agree which is meant.
   xf_tokenizer_list putSorted(std::vector<std::pair<std::string, const AddedToken *>> &tokens) {
     llvm::stable_sort(tokens, llvm::less_first());
     auto same = std::adjacent_find(tokens.begin(), tokens.end(), [](auto &left, auto &right) { return left.first == right.first; });

@@ -12,7 +12,7 @@
 namespace xf {
 namespace {
 
-/// ICU's tables for a form are part of its libraries, so that there is no file that could be missing: memory alone can.
+/// ICU's tables for a form are part of its libraries, so that no file can be missing, only memory.
 const icu::Normalizer2 &form(NormalForm which) {
   UErrorCode code = U_ZERO_ERROR;
   const icu::Normalizer2 *found = which == NormalForm::C   ? icu::Normalizer2::getNFCInstance(code)
@@ -37,24 +37,24 @@ icu::UnicodeString stringOf(llvm::ArrayRef<uint32_t> points) {
   return text;
 }
 
-/// The library that wrote the files knows categories, where BERT's stages ask for them, as Unicode 8 had them, and marks as Unicode 9 had:
-/// what is newer has none.
+/// The library that wrote the files has the categories that BERT's stages use as they were in Unicode 8, and marks as in Unicode 9: newer
+/// code points have none.
 bool isOld(uint32_t point, int version) {
   UVersionInfo age;
   u_charAge(UChar32(point), age);
   return age[0] >= 1 && age[0] <= version;
 }
 
-/// The library decomposes and orders what Unicode 9 had.
+/// The library decomposes and orders only code points of Unicode 9.
 bool isDecomposed(uint32_t point) { return isOld(point, 9); }
 
-/// Some have got other categories since: signs of Indic scripts, of Canadian syllabics, Hanunoo, Mongolian and Javanese.
+/// Code points whose categories have changed since: signs of Indic scripts, of Canadian syllabics, Hanunoo, Mongolian and Javanese.
 bool wasPunctuation(uint32_t point) { return point == 0x166d || point == 0x111c9; }
 bool wasMark(uint32_t point) { return point == 0x1cf2 || point == 0x1cf3; }
 bool wasNonspacing(uint32_t point) { return point == 0x1734; }
 bool wasNotNonspacing(uint32_t point) { return point == 0x1885 || point == 0x1886 || point == 0xa9bd || wasPunctuation(point); }
 
-/// As the authors of BERT had them, and the library: the last but one block ends too late there, and the next begins too late.
+/// The blocks as the authors of BERT, and the library, have them: in the library the last but one begins too late, at 0x2b920, not 0x2b820.
 bool isCjk(uint32_t point) {
   constexpr std::pair<uint32_t, uint32_t> blocks[] = {{0x3400, 0x4dbf},   {0x4e00, 0x9fff},   {0xf900, 0xfaff},  {0x20000, 0x2a6df},
                                                       {0x2a700, 0x2b81f}, {0x2b920, 0x2ceaf}, {0x2f800, 0x2fa1f}};

@@ -1,4 +1,4 @@
-// What tokenizers need to know of Unicode, from ICU: programs have it in their tables.
+// What tokenizers need to know about Unicode, from ICU: programs have it in their tables.
 #ifndef XF_COMPILER_IMPORT_TOKENIZERUNICODE_H
 #define XF_COMPILER_IMPORT_TOKENIZERUNICODE_H
 
@@ -20,10 +20,10 @@ void forCodePoints(llvm::function_ref<void(uint32_t)> see);
 uint16_t classesOf(uint32_t point);
 uint8_t combiningClassOf(uint32_t point);
 uint8_t clusterClassOf(uint32_t point);
-/// What a code point becomes (in NFKD if `isCompatible`, else in NFD); empty where it stays.
+/// What a code point becomes (in NFKD if `isCompatible`, else in NFD); empty if it stays the same.
 std::vector<uint32_t> decompositionOf(uint32_t point, bool isCompatible);
 std::vector<uint32_t> lowerOf(uint32_t point);
-/// The code points that a code point is composed of; false where it is not.
+/// The two code points that a code point is composed of; false if it is not.
 bool isComposed(uint32_t point, uint32_t &left, uint32_t &right);
 bool isHangulSyllable(uint32_t point);
 

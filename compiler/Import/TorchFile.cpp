@@ -8,10 +8,10 @@
 using namespace xf;
 using Kind = PickleValue::Kind;
 
-/// More than any pickle of names and shapes needs. What it makes is limited by Pickle.
+/// More bytes than any pickle of names and shapes needs. Pickle limits what it makes.
 static constexpr uint64_t kMostPickle = 32 << 20;
 
-/// With which numbers a file of several pickles begins; 0x1950a86a20f9469cfc6c, the lowest byte first.
+/// The numbers with which a file of several pickles begins; the first is 0x1950a86a20f9469cfc6c, the lowest byte first.
 static constexpr llvm::StringRef kMagic("\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19", 10);
 static constexpr int64_t kVersion = 1001;
 

@@ -1,8 +1,8 @@
 // What torch.save writes: a pickle of a state dictionary, and the storages that its tensors are parts of.
 //
 // Since PyTorch 1.6 a file is a zip archive: NAME/data.pkl is the pickle, NAME/data/KEY a storage. Before, pickles followed one another (a magic
-// number, a version, facts about the machine, the dictionary, the storages' keys), and behind them the storages with their sizes. In the
-// pickle a tensor is a call of torch._utils._rebuild_tensor_v2 with a reference to its storage, a place there, a shape and strides; of
+// number, a version, facts about the machine, the dictionary, the storages' keys), and after them the storages with their sizes. In the
+// pickle a tensor is a call of torch._utils._rebuild_tensor_v2 with a reference to its storage, an offset there, a shape and strides; of
 // all functions only this one and its relatives mean something here, and none is called (Pickle.h).
 #ifndef XF_COMPILER_IMPORT_TORCHFILE_H
 #define XF_COMPILER_IMPORT_TORCHFILE_H
@@ -26,7 +26,7 @@ public:
 private:
   explicit TorchFile(llvm::StringRef path) : TensorFile(path.str()) {}
 
-  /// A storage's number: of the archive's member, or among `begins`.
+  /// `number`: of the archive's member, or an index in `begins`.
   struct Storage {
     size_t number = 0;
     uint64_t size = 0; // in bytes
@@ -34,14 +34,14 @@ private:
   using Storages = llvm::StringMap<Storage>; // by key
   llvm::Error readArchive(size_t pickle);
   llvm::Error readPickles();
-  /// Storages behind the pickles, the first one at `begin`.
+  /// Finds the storages after the pickles, the first one at `begin`.
   llvm::Expected<Storages> listStorages(const Pickle &dictionary, const PickleValue &keys, uint64_t begin);
   llvm::Error addTensors(const PickleValue &root, const Storages &storages);
   llvm::Error readStorage(size_t storage, uint64_t first, llvm::MutableArrayRef<char> out) const override;
 
   std::unique_ptr<ZipArchive> archive; // or
   std::unique_ptr<ByteFile> bytes;
-  std::vector<uint64_t> begins; // of storages there
+  std::vector<uint64_t> begins; // where storages begin in `bytes`
 };
 
 } // namespace xf

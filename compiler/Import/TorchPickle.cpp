@@ -23,7 +23,7 @@ constexpr TypeRow types[] = {
     {"UntypedStorage", "", 1, {}},
 };
 
-/// Where a checkpoint that holds more than a state dictionary has it, most usual first.
+/// The keys of the state dictionary in checkpoints that hold more, the most usual first.
 constexpr const char *stateKeys[] = {"state_dict", "model_state_dict", "model", "module"};
 } // namespace
 
@@ -46,7 +46,7 @@ static std::optional<std::vector<int64_t>> naturalNumbers(const PickleValue &val
 }
 
 std::optional<TorchStorage> xf::findTorchStorage(const PickleValue &value) {
-  // ('storage', torch.FloatStorage, key, device, elements), and of several pickles a part of another storage, if it is one.
+  // ('storage', torch.FloatStorage, key, device, elements), and in a file of several pickles the part of another storage that it is, if any.
   if (!value.is(Kind::reference) || !value.items[0]->is(Kind::tuple))
     return std::nullopt;
   llvm::ArrayRef<const PickleValue *> items = value.items[0]->items;
@@ -57,14 +57,14 @@ std::optional<TorchStorage> xf::findTorchStorage(const PickleValue &value) {
   storage.key = items[2]->text;
   storage.typeName = fullName(*items[1]);
   for (const TypeRow &row : types)
-    if (items[1]->inner == row.storage) { // the module is torch, of untyped ones torch.storage
+    if (items[1]->inner == row.storage) { // the module is torch, for untyped ones torch.storage
       storage.dtype = row.type;
       storage.elementSize = row.size;
     }
   return storage;
 }
 
-/// What else is said of a tensor: bits that negate or conjugate its elements, which the storage holds without. Nothing must be.
+/// Checks that there is no metadata: bits that negate or conjugate a tensor's elements, which the storage holds unchanged.
 static std::string checkMetadata(const PickleValue &metadata) {
   if (metadata.is(Kind::none) || (metadata.is(Kind::dictionary) && metadata.items.empty()))
     return {};
@@ -90,7 +90,7 @@ static TorchTensor rebuildTensor(llvm::StringRef function, llvm::ArrayRef<const 
   tensor.shape = *shape;
   tensor.shapeKnown = true;
   tensor.strides = *strides;
-  size_t metadata = 6; // behind the shape, strides, gradient and hooks
+  size_t metadata = 6; // after the shape, strides, gradient and hooks
   if (function == "_rebuild_tensor_v3") { // the type stands there, and the storage has none
     metadata = 7;
     storage->dtype = std::nullopt;
@@ -146,7 +146,7 @@ static bool hasTensors(const PickleValue &dictionary) {
 }
 
 llvm::Expected<const PickleValue *> xf::findStateDictionary(const PickleValue &root) {
-  // What has one beside other things may have a tensor among these, as a loss.
+  // A checkpoint with other things beside the dictionary may have a tensor among these, such as a loss.
   for (const char *key : stateKeys)
     if (const PickleValue *inner = root.find(key); inner && hasTensors(*inner))
       return inner;

@@ -1,4 +1,4 @@
-// What the pickles of torch.save say of tensors.
+// What the pickles of torch.save say about tensors.
 #ifndef XF_COMPILER_IMPORT_TORCHPICKLE_H
 #define XF_COMPILER_IMPORT_TORCHPICKLE_H
 
@@ -17,20 +17,21 @@ struct TorchTensor {
   bool shapeKnown = false;
 };
 
-/// What a value says of a tensor; nothing if it is none.
+/// The tensor that a value describes; nothing if it is none.
 std::optional<TorchTensor> findTorchTensor(const PickleValue &value);
 
-/// The dictionary of tensors by their names: the value itself, or what programs that train keep beside other things. An error does not name the file.
+/// The dictionary of tensors by name: the value itself, or a member of it, where training programs keep other things, too. An error does not
+/// name the file.
 llvm::Expected<const PickleValue *> findStateDictionary(const PickleValue &root);
 
 /// A storage, as a reference names it.
 struct TorchStorage {
   llvm::StringRef key;
   std::string typeName;       // torch.FloatStorage
-  std::optional<DType> dtype; // nothing where no tensor can have it here
+  std::optional<DType> dtype; // nothing if tensors of the type cannot be read
   uint64_t elementSize = 0;   // in bytes; 0 where it is not known
 };
-/// What a value says of a storage; nothing if it is none.
+/// The storage that a value describes; nothing if it is none.
 std::optional<TorchStorage> findTorchStorage(const PickleValue &value);
 
 } // namespace xf

@@ -26,7 +26,7 @@ llvm::Expected<std::string> readVocabularyJson(const std::string &path, const st
     tokens[place] = &token;
   }
   std::string lines;
-  // A line's end may be that of DOS: a token that ends in half of one has a whole one behind it.
+  // Lines may end as in DOS, with \r\n: a token that ends with the first half is followed by a whole one.
   for (const std::string *token : tokens)
     lines += *token + (token->ends_with('\r') ? "\r\n" : "\n");
   return lines;

@@ -19,7 +19,7 @@ namespace fs = llvm::sys::fs;
 
 namespace xf {
 
-// LLVM's temporary files do not do: of a path it takes each % for a letter to choose, those of the folders' names included.
+// LLVM's temporary files do not do: they replace each % of a path by some letter, also in the folders' names.
 TemporaryFile::TemporaryFile(StringRef before, StringRef behind, std::error_code &code) : name((before + "XXXXXX" + behind).str()) {
   opened = mkostemps(name.data(), static_cast<int>(behind.size()), O_CLOEXEC);
   if (opened < 0) {
@@ -41,7 +41,7 @@ TemporaryFile::~TemporaryFile() {
 
 std::error_code TemporaryFile::keep(StringRef path) {
   std::error_code code = fs::rename(name, path);
-  // What something is mounted on, as a container's files may be, keeps its place: it gets the contents.
+  // A mount point, as a container's files may be, cannot be replaced: it gets the contents.
   if (code == std::errc::device_or_resource_busy)
     return fs::copy_file(name, path);
   if (!code) {
@@ -51,8 +51,8 @@ std::error_code TemporaryFile::keep(StringRef path) {
   return code;
 }
 
-/// Bytes of a write. The page cache keeps what one write brings in pieces as large, and a program that maps the file takes a
-/// page fault a piece: the 230 MB of a model in f32 cost 25 ms when they were written by 4 KiB, and 2 ms so.
+/// The size of a write. The page cache keeps the bytes of one write in pieces as large, and a program that maps the file takes a
+/// page fault for each piece: the 230 MB of a model in f32 cost 25 ms if written by 4 KiB, and 2 ms by this.
 static constexpr size_t pagesAtOnce = size_t(4) << 20;
 
 static Error describe(StringRef path, std::error_code code) { return makeError("{}: {}", path.str(), code.message()); }
@@ -63,7 +63,7 @@ static Error fill(int descriptor, StringRef path, Writer write) {
   out.SetBufferSize(pagesAtOnce);
   Error error = write(out);
   out.flush();
-  if (out.has_error()) { // whose consequence another error may be
+  if (out.has_error()) { // another error may be its consequence
     consumeError(std::move(error));
     error = describe(path, out.error());
   }
@@ -73,7 +73,7 @@ static Error fill(int descriptor, StringRef path, Writer write) {
 
 Error writeStdout(Writer write) { return fill(STDOUT_FILENO, "standard output", write); }
 
-/// What is no file is written, not replaced.
+/// Writes to what is no file, without replacing it.
 static Error writeDevice(StringRef path, Writer write) {
   int descriptor;
   if (auto code = fs::openFileForWrite(path, descriptor, fs::CD_OpenExisting))
@@ -84,8 +84,7 @@ static Error writeDevice(StringRef path, Writer write) {
   return error;
 }
 
-/// The file that is written where `path` is asked for: what a link names, be it there already or not. Empty where there is something else than a
-/// file (a device, a pipe).
+/// The file to write for `path`: for a link what it names, whether that exists or not. Empty for what is no file (a device, a pipe).
 static Expected<std::string> targetOf(StringRef path) {
   fs::file_status status;
   std::error_code missing = fs::status(path, status);
@@ -106,7 +105,7 @@ static Expected<std::string> targetOf(StringRef path) {
   return target.str().str();
 }
 
-/// "" is where the program runs.
+/// The folder of `path`; "." if it names none.
 static StringRef folderOf(StringRef path) {
   StringRef folder = sys::path::parent_path(path);
   return folder.empty() ? "." : folder;
@@ -126,7 +125,7 @@ Error writeFile(StringRef path, bool executable, Writer write) {
     return target.takeError();
   if (target->empty())
     return writeDevice(path, write);
-  // A temporary file beside the target: what is half-written never has the target's name. Its own is short, whatever the target's.
+  // A temporary file beside the target: half-written contents never have the target's name. Its own is short, however long the target's.
   std::error_code code;
   SmallString<128> beside(folderOf(*target));
   sys::path::append(beside, ".xf-");

@@ -16,14 +16,14 @@ class raw_fd_ostream;
 namespace xf {
 
 using Writer = llvm::function_ref<llvm::Error(llvm::raw_fd_ostream &)>;
-/// Calls `write` with a stream to the file at `path`. A file appears whole or not at all; what is none (a device, a pipe), or is mounted
-/// there, is written as it is.
+/// Calls `write` with a stream to the file at `path`. A file appears whole or not at all; what is none (a device, a pipe), or is a mount
+/// point, is written in place.
 llvm::Error writeFile(llvm::StringRef path, bool executable, Writer write);
 llvm::Error writeStdout(Writer write);
-/// What of writing a file there is bound to fail: that it is a folder, or lies in none that can be written in.
+/// An error that writing a file there is bound to have: it is a folder, or lies in none that can be written in.
 llvm::Error checkWritable(llvm::StringRef path);
 
-/// A new file whose name no other has: `before`, some letters, and `behind`. It goes when it is let go, or when a signal ends the program.
+/// A new file whose name no other has: `before`, some letters, and `behind`. It is removed by the destructor, or when a signal ends the program.
 class TemporaryFile {
 public:
   TemporaryFile(llvm::StringRef before, llvm::StringRef behind, std::error_code &code);
@@ -33,7 +33,7 @@ public:
 
   const std::string &path() const { return name; }
   int descriptor() const { return opened; }
-  /// What is in it is from now on at `path`, in the same folder; a file there is replaced.
+  /// Renames it to `path`, in the same folder, for good; a file there is replaced.
   std::error_code keep(llvm::StringRef path);
 
 private:

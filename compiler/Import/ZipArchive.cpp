@@ -11,7 +11,7 @@ void ZipArchive::Close::operator()(zip *archive) const { zip_discard(archive); }
 void ZipArchive::Close::operator()(zip_file *file) const { zip_fclose(file); }
 
 namespace {
-/// libzip's own words for what went wrong.
+/// An error of libzip, and its own text for it.
 struct ZipError {
   zip_error_t value;
   ZipError() { zip_error_init(&value); }

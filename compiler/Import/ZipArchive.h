@@ -1,4 +1,4 @@
-// Zip archives, read by libzip: members in pieces, one behind the other, so that no member is in memory as a whole.
+// Zip archives, read by libzip: members in pieces, in order, so that no member is in memory as a whole.
 #ifndef XF_COMPILER_IMPORT_ZIPARCHIVE_H
 #define XF_COMPILER_IMPORT_ZIPARCHIVE_H
 
@@ -32,7 +32,7 @@ public:
 
   llvm::StringRef getPath() const { return path; }
   llvm::ArrayRef<ZipMember> getMembers() const { return members; }
-  /// Bytes [first, first + out.size()) of a member, from where the last call ended if that is before them. What ends at the
+  /// Bytes [first, first + out.size()) of a member, read from where the last call ended if that is before them. A read up to the
   /// member's end is an error if its checksum is wrong. May be called from several threads.
   llvm::Error read(size_t member, uint64_t first, llvm::MutableArrayRef<char> out);
 
@@ -45,14 +45,14 @@ private:
   ZipArchive() = default;
   llvm::Error list();
   llvm::Error seek(size_t member, uint64_t place);
-  /// As many bytes as there are, at most `size`.
+  /// Reads at most `size` bytes, and returns how many there were.
   llvm::Expected<size_t> readSome(char *out, size_t size);
 
   std::string path;
   std::unique_ptr<zip, Close> archive;
   std::vector<ZipMember> members;
   std::mutex mutex;
-  std::unique_ptr<zip_file, Close> file; // of the member read last, and where it stands
+  std::unique_ptr<zip_file, Close> file; // of the member read last, and the position in it
   size_t current = 0;
   uint64_t position = 0;
 };

@@ -48,7 +48,7 @@ void widenBatch(ModuleOp module) {
   setBound(module, generate.name("batch"), rows);
 }
 
-/// What the module has passed; empty for model IR.
+/// The phase that the module has passed; empty for model IR.
 StringRef phaseOf(ModuleOp module) {
   auto name = module->getAttrOfType<StringAttr>(kPhaseAttr);
   return name ? name.getValue() : "";
@@ -117,9 +117,9 @@ private:
       auto text = options.emit == Emit::llvm ? cpu::emitLLVM(*codeModule.module, why) : cpu::emitAssembly(*codeModule.module, why);
       return failed(text) ? makeError("{}", why) : writeText(options.output, *text);
     }
-    if (codeModule.kernels.empty()) // no file without any can be opened
+    if (codeModule.kernels.empty()) // a file without kernels cannot be opened
       return makeError("no entry computes anything");
-    // LLVM writes PTX beside the code for CPUs.
+    // LLVM writes PTX in a thread beside the code for CPUs.
     std::string ptxProblem;
     std::future<FailureOr<std::string>> writing;
     if (codeModule.gpuModule) {
@@ -145,7 +145,7 @@ private:
     return writeArtefact(contents, *source, carrier, carrier == Carrier::library ? options.library : options.runner, options.output);
   }
 
-  /// The model IR that the file stores says which weights the type rounds: the reference computes with the same ones.
+  /// Lets the model IR that the file stores say which weights the type rounds, so that the reference computes with the same ones.
   llvm::Error roundWeights(std::string &ir) {
     if (options.type == FactorType::f32)
       return llvm::Error::success();

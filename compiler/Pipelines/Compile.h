@@ -25,11 +25,11 @@ struct CompileOptions {
   std::string dumpPhases; // a folder; empty: none
   Vocabulary source, target;
   std::string runner, library;                    // the prebuilt program and library
-  /// Shown kernel IR and the code that it became, before anything is written; what it gives is what compile() gives.
+  /// Called with kernel IR and its code before anything is written; compile() returns its error.
   std::function<llvm::Error(mlir::ModuleOp, const CodeModule &)> inspect;
 };
 
-/// What can be said of options without weights. compile() says it as well.
+/// Checks what needs no weights. compile() does so as well.
 llvm::Error checkOptions(mlir::ModuleOp module, const CompileOptions &options);
 
 /// Compiles `module`: model IR, or IR with a derived step or kernel IR if its phase says so. `source` may be null for kinds that are text

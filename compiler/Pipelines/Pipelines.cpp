@@ -9,7 +9,7 @@ using namespace mlir;
 
 namespace xf {
 
-/// As passes call it.
+/// The type's name in options of passes.
 static llvm::StringRef nameOf(FactorType type) {
   switch (type) {
   case FactorType::f32:
@@ -40,7 +40,7 @@ void buildStepPipeline(OpPassManager &passes) {
   // Shared subexpressions first: q, k and v of one norm are then one value for the proof and for the state.
   addCleanup(passes);
   passes.addPass(createXfCheckSentences());
-  // Before the step: its queries' positions are then no longer the region's argument.
+  // Before the step is derived, in which queries' positions are no longer the region's argument.
   passes.addPass(createXfTabulateBiases());
   passes.addPass(createXfDeriveStep());
   // The step drops results that a search does not use.
@@ -51,22 +51,22 @@ void buildStepPipeline(OpPassManager &passes) {
 
 static void addKernelPasses(OpPassManager &passes, StringRef type, bool forCpu) {
   bool narrowAttention = llvm::is_contained({"bf16", "f16", "int8"}, type);
-  // Behind the step: what is a state there is proved op by op, each where it stands.
+  // After the step, whose derivation proves what is a state op by op, each where it stands.
   passes.addPass(createXfHoistInvariants());
   // Before linears are merged: a bias is still the keys' alone.
   if (narrowAttention)
     passes.addPass(createXfDropKeyBias());
-  // Before maps are fused: a linear with a map behind it is left to its epilogue, and chains are still apart.
+  // Chains of maps become one op each, which a linear can take as its epilogue.
   passes.addPass(createXfFuseMaps());
   // Needs fused maps, to see which linears have an epilogue of their own.
   passes.addPass(createXfMergeLinears());
   if (type != "f32") {
-    // Linears are as many as they are to be; what this adds is fused by the same passes as what the model says.
+    // The number of linears is final; what this adds is fused by the same passes as the model's own ops.
     passes.addPass(createXfQuantizeLinears({type.str()}));
-    // Behind it, as it finds contexts that are rounded for the next product.
+    // After it, as this finds contexts that are rounded for the next product.
     if (narrowAttention)
       passes.addPass(createXfNarrowAttention({type == "f16" ? "f16" : "bf16"}));
-    // Copies in the types of products are there, and not yet parts of rows.
+    // Copies in the types of products exist, and are not yet parts of rows.
     passes.addPass(createXfRotateLayers());
     passes.addPass(createXfFuseMaps());
   }
@@ -76,18 +76,18 @@ static void addKernelPasses(OpPassManager &passes, StringRef type, bool forCpu) 
   // Dead maps and shared rows would otherwise become kernels.
   addCleanup(passes);
   passes.addPass(createXfPackAttention());
-  // Contracts and rows are final: what they read of parameters can be named.
+  // Contracts and rows are final: what they read that depends only on parameters can be named.
   passes.addPass(createXfHoistWeights());
   addCleanup(passes);
-  // Copies depend on who reads a view, so all readers must be there.
+  // Copies depend on the readers of a view, so all readers must exist.
   passes.addPass(createXfMaterializeViews());
-  // Behind all others, so that the copy of the step uses the very kernels of the step.
+  // After those before it, so that the copy of the step uses the step's own kernels.
   passes.addPass(createXfChooseTokens());
   if (forCpu)
     passes.addPass(createXfScreenTokens());
   // Twins are made of the entries' final ops.
   passes.addPass(createXfPackSentences());
-  // Copies of the step are there, and layouts of states are known.
+  // Copies of the step exist, and layouts of states are known.
   passes.addPass(createXfAppendByReader());
   // Last: any cleanup would move them out again.
   passes.addPass(createXfSinkConstants());
@@ -99,7 +99,7 @@ void registerPipelines() {
   registerXfPasses();
   PassPipelineRegistration<>("xf-step-pipeline", "derive the decoder's step", buildStepPipeline);
   struct KernelOptions : PassPipelineOptions<KernelOptions> {
-    // What is none of these, xf-quantize-linears says.
+    // xf-quantize-linears reports other types.
     Option<std::string> type{*this, "type", llvm::cl::desc("What products with weights multiply: f32, bf16, f16, int8 or int8-weights"), llvm::cl::init("f32")};
   };
   PassPipelineRegistration<KernelOptions>("xf-kernel-pipeline", "fuse model IR into kernel IR",

@@ -9,7 +9,7 @@ namespace xf {
 /// What products of activations and parameters multiply.
 enum class FactorType { f32, bf16, f16, int8, int8Weights };
 
-/// Model IR to model IR whose products still compute in f32, with the weights that `type` makes of its weights.
+/// Model IR to model IR whose products still compute in f32, but with weights rounded as `type` rounds them.
 void buildRoundingPipeline(mlir::OpPassManager &passes, FactorType type);
 /// Model IR to model IR with the derived step.
 void buildStepPipeline(mlir::OpPassManager &passes);

@@ -5,8 +5,8 @@
 
 namespace xf {
 
-/// Runs a region for all keys of one query, of which `scores`, if given, are its last argument; `take` gets the first key's index, the frame
-/// and the lanes.
+/// Runs a region for all keys of one query, some at a time; `scores`, if given, are its last argument. `take` gets the index of the first of
+/// these keys, the frame and the lanes.
 template <typename T>
 llvm::Error Machine<T>::runPositions(Compiled &compiled, int64_t b, int64_t h, int64_t i, int64_t keys, const std::vector<T> *scores,
                                      llvm::function_ref<void(int64_t, const ScalarFrame &, int)> take) {
@@ -35,7 +35,7 @@ static T dot(const T *a, const T *b, int64_t n) {
   return sum;
 }
 
-/// `value` as an element of this type keeps it.
+/// `value` rounded to this element type.
 template <typename T>
 static T rounded(T value, mlir::Type element) {
   if (element.isBF16())
@@ -43,7 +43,7 @@ static T rounded(T value, mlir::Type element) {
   return element.isF16() ? static_cast<T>(roundToF16(static_cast<float>(value))) : value;
 }
 
-/// A softmax's exponentials, rounded as factors of this type, in place; returns the sum of those that are not rounded. Where a mask leaves a
+/// Replaces scores by a softmax's exponentials, rounded to the type of factors; returns the sum of the unrounded ones. Where a mask leaves a
 /// row no key, equal finite fills give equal ones; scores that are all -inf give 0 where keys may be hidden (`mayBeEmpty`), else NaN.
 template <typename T>
 static T exponentials(std::vector<T> &row, mlir::Type factor, bool mayBeEmpty) {
@@ -66,7 +66,7 @@ namespace {
 template <typename T>
 class Query {
 public:
-  /// `spans`: of sentences behind each other, or null.
+  /// `spans`: of packed sentences, or null.
   Query(mlir::xf::AttendOp op, const Array<T> &q, const Array<T> &k, const Array<T> &v, const Array<T> *spans)
       : q(q), k(k), v(v), spans(spans), scale(static_cast<T>(op.getScale().convertToDouble())), factor(elementOf(op.getV())),
         result(elementOf(op.getOutput())), mayBeEmpty(op.mayHideAllKeys()) {}
@@ -77,8 +77,8 @@ public:
       scores[j] = scale * dot(&q.floats[rowOf(b, h, i) * depth], &k.floats[(from + j) * depth], depth);
   }
 
-  /// The mean of the values, weighed by the softmax of the scores, which become probabilities. Narrow ones stay as they are
-  /// when they are rounded: the result is divided by their sum instead.
+  /// The mean of the values, weighted by the softmax of the scores, which become probabilities. Rounded exponentials are not
+  /// divided by their sum: the result is instead.
   void attend(int64_t b, int64_t h, int64_t i, std::vector<T> &scores, Array<T> &output) const {
     int64_t keys = scores.size(), width = v.shape[3], from = firstKey(b, h);
     bool isNarrow = !factor.isF32();
@@ -87,7 +87,7 @@ public:
       for (T &probability : scores)
         probability /= sum;
     T *context = output.floats.data() + rowOf(b, h, i) * width;
-    // What no score allows at the end, as padding, is not read: there may be no numbers.
+    // Values at the end whose weight is 0, as of padding, are not read: they may be no numbers.
     while (keys > 0 && scores[keys - 1] == 0)
       --keys;
     for (int64_t j = 0; j < keys; ++j)
@@ -97,14 +97,14 @@ public:
       context[e] = rounded(context[e] / sum, result);
   }
 
-  /// The number of a query in all.
+  /// The index of a query among all.
   int64_t rowOf(int64_t b, int64_t h, int64_t i) const {
     return spans ? h * q.shape[2] + spans->ints[2 * b] + i : (b * q.shape[1] + h) * q.shape[2] + i;
   }
 
 private:
   static mlir::Type elementOf(mlir::Value value) { return llvm::cast<mlir::RankedTensorType>(value.getType()).getElementType(); }
-  /// The number of the first key of the head's group in all.
+  /// The index of the first key of the head's group among all keys.
   int64_t firstKey(int64_t b, int64_t h) const { return (b * k.shape[1] + h / (q.shape[1] / k.shape[1])) * k.shape[2]; }
 
   const Array<T> &q, &k, &v, *spans;

@@ -1,4 +1,4 @@
-// The vocabulary reduction, as its definition says it: all logits, then what is best among them.
+// The vocabulary reduction, as it is defined: all logits, then the best ones.
 #include "compiler/Reference/Machine.h"
 
 #include <cmath>
@@ -73,7 +73,7 @@ llvm::Error Machine<T>::exec(mlir::xf::ChooseOp op) {
     choices.choose(row, llvm::MutableArrayRef<T>(logits.floats.data() + last * columns, columns),
                    forbidden.ints.data() + classes[row] * forbidden.shape[1], std::min(options[0], most));
   }
-  // A name of its own: zip would keep a list that it is given, but not what is in it.
+  // Named, as zip would keep a temporary list, but not its elements.
   const Ref<T> results[] = {choices.values, choices.tokens, choices.norms, choices.parts};
   for (auto [value, array] : llvm::zip(op.getResults(), results))
     if (llvm::Error error = define(value, array))

@@ -5,7 +5,7 @@
 
 namespace xf {
 
-/// Widened parameters that are kept: enough for small models, a bound for large ones.
+/// The bytes of widened parameters that are kept: enough for small models, a bound for large ones.
 static constexpr int64_t maxParameterBytes = int64_t(256) << 20;
 
 template <typename T>
@@ -92,7 +92,7 @@ llvm::Expected<Ref<T>> Machine<T>::evaluate(mlir::xf::WeightOp weight, int64_t l
 template <typename T>
 llvm::Expected<Ref<T>> Machine<T>::evaluateAlone(mlir::xf::WeightOp weight, int64_t layer) {
   auto result = evaluate(weight, layer);
-  // What was kept for the regions of an entry would only take memory here.
+  // What is kept for an entry would only take memory here.
   parameters.clear();
   parameterBytes = 0;
   dims.clear();

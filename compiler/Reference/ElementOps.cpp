@@ -57,10 +57,10 @@ llvm::Error Machine<T>::applyMap(mlir::xf::MapOp op, llvm::ArrayRef<const Array<
   return apply(op.getBody().front(), inputs, maps, results.pointers.front()->shape, results.pointers, precision);
 }
 
-/// An f32 value for results that jump (see Scalar.h): computed in f32 as far back as maps alone compute it, rounded before.
+/// An f32 value on which results that jump depend (see Scalar.h): computed in f32 as far back as only maps compute it, from rounded values.
 template <typename T>
 llvm::Expected<Ref<T>> Machine<T>::rounded(mlir::Value value, int depth) {
-  constexpr int maxDepth = 64; // of the stack
+  constexpr int maxDepth = 64; // of the recursion
   if (auto it = roundedValues.find(value); it != roundedValues.end())
     return it->second;
   auto op = value.getDefiningOp<mlir::xf::MapOp>();
@@ -113,7 +113,7 @@ llvm::Error Machine<T>::exec(mlir::xf::MapOp op) {
   return define(op->getResults(), *results);
 }
 
-/// Of whole numbers, of 32 bits.
+/// Reduces integers of 32 bits.
 static int64_t reduceRow(mlir::xf::ReduceKind kind, const int64_t *row, int64_t n) {
   if (kind == mlir::xf::ReduceKind::max)
     return *std::max_element(row, row + n);
@@ -153,7 +153,7 @@ llvm::Error Machine<T>::exec(mlir::xf::ReduceOp op) {
   return define(op.getResult(), std::move(result));
 }
 
-/// One row after the other through the body, which is a block of ordinary ops on rank-1 tensors.
+/// Runs the body, a block of ordinary ops on rank-1 tensors, for one row after the other.
 template <typename T>
 llvm::Error Machine<T>::exec(mlir::xf::RowOp op) {
   auto results = makeResults(op->getResults());
@@ -198,7 +198,7 @@ llvm::Error Machine<T>::exec(mlir::xf::RowOp op) {
   return define(op->getResults(), *results);
 }
 
-/// The recurrence along `axis`. Each state holds one value for each element beside the axis, outer before inner.
+/// The recurrence along `axis`. Each state holds a value for each element of the other dimensions, outer before inner.
 template <typename T>
 llvm::Error Machine<T>::scan(mlir::Block &body, llvm::ArrayRef<const Array<T> *> inputs, int64_t axis, bool isReversed,
                              llvm::MutableArrayRef<std::vector<T>> states, llvm::ArrayRef<Array<T> *> results) {

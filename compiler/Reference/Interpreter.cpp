@@ -1,4 +1,4 @@
-// The interpreter's front: precision chosen, entries looked up.
+// The interpreter's interface: chooses the precision and looks up entries.
 #include "compiler/Reference/Interpreter.h"
 
 #include "compiler/Reference/Machine.h"

@@ -22,7 +22,7 @@ public:
     Tensor tensor;
     bool sentences = false;
     std::vector<std::vector<int64_t>> extents; // sentences: the shape that each slot was stored with
-    std::optional<int64_t> padding;            // sentences: what is behind a sentence's last position
+    std::optional<int64_t> padding;            // sentences: the value after a sentence's last position
   };
   /// By state and layer.
   std::map<std::pair<std::string, int64_t>, Slot> slots;
@@ -40,7 +40,7 @@ public:
 
   /// Greedy search by the module's `xf.generate`, running decode over the whole prefix at each step: `rows` sequences of
   /// exactly `length` tokens, the start token first. No token is suppressed, ties go to the lowest id, and the end token is
-  /// followed by pad. `inputs` holds what encode and decode need beside each other's results. Result: [rows, length].
+  /// followed by pad. `inputs` holds what encode and decode need besides each other's results. Result: [rows, length].
   llvm::Expected<Tensor> greedy(const TensorMap &inputs, int64_t rows, int64_t length);
 
   /// The constant tensor of a weight for a layer: copies are exact, arithmetic is in f64 and rounded once. `out` has

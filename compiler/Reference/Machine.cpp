@@ -74,7 +74,7 @@ llvm::Error Machine<T>::define(mlir::Value value, Ref<T> array) {
     }
   }
   values[value] = std::move(array);
-  roundedValues.erase(value); // a layer's, or a row's, before
+  roundedValues.erase(value); // of the previous layer or row
   return llvm::Error::success();
 }
 
@@ -139,7 +139,7 @@ template <typename T>
 llvm::Expected<int64_t> Machine<T>::scalar(mlir::Value value) {
   if (auto it = scalars.find(value); it != scalars.end())
     return it->second;
-  // A constant may stand outside what runs: folding moves those of a weight's region to the module.
+  // A constant may stand outside the block that runs: folding moves those of a weight's region to the module.
   llvm::APInt constant;
   if (mlir::matchPattern(value, mlir::m_ConstantInt(&constant)))
     return constant.getSExtValue();

@@ -143,7 +143,7 @@ private:
   // ShapeOps.cpp
   /// An error unless all spans lie within `tokens` tokens, and none is longer than `longest`.
   static llvm::Error checkSpans(const Array<T> &spans, int64_t tokens, int64_t longest);
-  /// Sentences' rows of `longest` positions, from `x` with all of them behind each other along `axis`, as xf.spread has it.
+  /// Sentences' rows of `longest` positions, from `x` with all sentences packed along `axis`, as xf.spread does it.
   llvm::Expected<std::shared_ptr<Array<T>>> spread(const Array<T> &x, const Array<T> &spans, unsigned axis, int64_t longest);
   llvm::Error exec(mlir::xf::PositionsOp op);
   llvm::Error exec(mlir::xf::RearrangeOp op);
@@ -174,7 +174,7 @@ private:
   int64_t parameterBytes = 0;
   std::unique_ptr<Machine<double>> exact; // Machine<float>: evaluates weights
 
-  // Of the current run.
+  // State of the current run.
   struct Binding {
     int64_t size;
     std::string user;

@@ -1,10 +1,10 @@
-// Matrix products, look-ups and what they read in fewer bits.
+// Matrix products, look-ups, and quantising what they read.
 #include "compiler/Reference/Machine.h"
 #include "compiler/Reference/QuantizedRow.h"
 
 namespace xf {
 
-/// The exact sums of an unsigned and a signed factor.
+/// Exact sums of products of an unsigned and a signed factor.
 template <typename T>
 static void multiplyBytes(const Array<T> &x, const Array<T> &weight, Array<T> &result) {
   int64_t columns = weight.shape[0], depth = weight.shape[1];
@@ -50,7 +50,7 @@ void Machine<T>::multiply(const Array<T> &x, const Array<T> &weight, Array<T> &r
   }
 }
 
-/// In f32, whatever the machine's precision: the op's results are what is packed.
+/// In f32, whatever the machine's precision: the results must be those that are packed.
 template <typename T>
 llvm::Error Machine<T>::exec(mlir::xf::QuantizeOp op) {
   const Array<T> &x = get(op.getX());
@@ -66,7 +66,7 @@ llvm::Error Machine<T>::exec(mlir::xf::QuantizeOp op) {
   auto scales = std::make_shared<Array<T>>(llvm::ArrayRef<int64_t>{rows}, true);
   auto sums = std::make_shared<Array<T>>(llvm::ArrayRef<int64_t>{rows}, false);
   auto lengths = std::make_shared<Array<T>>(llvm::ArrayRef<int64_t>{op.isBounded() ? rows : 0}, true), errors = std::make_shared<Array<T>>(*lengths);
-  // A weight that is packed is one of the results, and there is one for each: what nobody uses is not computed.
+  // Each packed weight is one of the results, and has an op of its own: unused results are not computed.
   auto isUsed = [&](unsigned fromLast) { return op.isBounded() && !op->getResult(op->getNumResults() - fromLast).use_empty(); };
   bool hasLengths = isUsed(3), hasErrors = isUsed(2), hasMean = isUsed(1);
   auto mean = std::make_shared<Array<T>>(llvm::ArrayRef<int64_t>{depth}, true);

@@ -1,4 +1,4 @@
-// What `xf.quantize` makes of a row, in f32 whatever the row's precision: the interpreter asks for a matrix's, packing for some rows at a time.
+// `xf.quantize` for a row, in f32 whatever the row's precision: the interpreter uses it for a matrix, packing for some rows at a time.
 #ifndef XF_COMPILER_REFERENCE_QUANTIZEDROW_H
 #define XF_COMPILER_REFERENCE_QUANTIZEDROW_H
 
@@ -22,7 +22,7 @@ float lengthOf(size_t count, F number) {
   return std::nextafter(static_cast<float>(std::sqrt(squares)), INFINITY);
 }
 
-/// A row in whole numbers: bytes, or words.
+/// A row as integers: bytes, or words.
 template <typename T>
 class QuantizedRow {
 public:
@@ -36,7 +36,7 @@ public:
       reciprocal = std::min<float>(mlir::xf::QuantizeOp::kLargestWord / largest, mlir::xf::QuantizeOp::kLongestRow / length());
       scale = 1 / reciprocal;
     }
-    // Numbers of this size have no bits behind the point: adding it rounds as std::nearbyint does, which would be a call for each element.
+    // Numbers of this size have no bits after the point: adding it rounds as std::nearbyint does, which would be a call for each element.
     constexpr float whole = 0x1.8p23f;
     for (size_t k = 0; k < row.size(); ++k)
       elements[k] = (static_cast<float>(row[k]) * reciprocal + whole) - whole;
@@ -55,7 +55,7 @@ public:
       knownLength = lengthOf(row.size(), [&](size_t k) { return double(row[k]); });
     return *knownLength;
   }
-  /// The length of what its elements lack, infinite for a long row.
+  /// The length of the row's rounding errors, infinite for a long row.
   float error() {
     if (length() > 0x1p50f)
       return INFINITY;
@@ -63,7 +63,7 @@ public:
   }
 
 private:
-  /// The largest of 16 chains, which processors follow side by side.
+  /// The largest of 16 chains, which processors compute side by side.
   static float largestMagnitude(llvm::ArrayRef<T> row) {
     float largest[16] = {};
     for (size_t k = 0; k < row.size(); ++k)

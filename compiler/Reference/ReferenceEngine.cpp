@@ -1,4 +1,4 @@
-// What the entries of a module look like from outside.
+// The signatures of a module's entries.
 #include "compiler/Reference/ReferenceEngine.h"
 
 namespace xf {

@@ -2,11 +2,11 @@
 //
 // A region is compiled once into a list of instructions on two register files, floats (double) and integers (int64_t).
 // It then runs over many elements at a time, one register holding `lanes` values, so that walking the instructions
-// costs nothing beside the arithmetic.
+// costs nothing compared to the arithmetic.
 //
 // Where a result jumps (conversions to integers, floor, remainders), f64 would answer another question than the one that
 // is asked: a description's numbers are f32, and `log(x) / log(16) * 8` reaches 2 in f32, but stays below it in f64,
-// because log(16) has been rounded. What jumps takes operands that f32 arithmetic has computed, therefore, in
+// because log(16) has been rounded. Therefore, ops that jump take operands that f32 arithmetic has computed, in
 // Precision::F64, too. Everything else, and f32 values that are also used otherwise, keep their f64 precision.
 #ifndef XF_COMPILER_REFERENCE_SCALAR_H
 #define XF_COMPILER_REFERENCE_SCALAR_H
@@ -44,7 +44,7 @@ struct ScalarInst {
   int operands[3] = {0, 0, 0};
   unsigned bits = 64;      // width of an integer result, or of a conversion's operand
   bool f32 = false;        // the result is rounded in Precision::F32
-  float (*round)(float) = nullptr; // of a result that is rounded in any case: that is what the op is for
+  float (*round)(float) = nullptr; // rounds the result in either precision, as the op is there to round
   int tensor = 0;          // xf.at: which tensor
   std::vector<int> indices; // xf.at: integer registers
 };
@@ -63,7 +63,7 @@ public:
   static llvm::Expected<ScalarProgram> compile(mlir::Operation *op);
 
   llvm::ArrayRef<Reg> getResults() const { return results; }
-  /// The arguments, by number, on which results that jump depend: such a result is right if they are f32 arithmetic's.
+  /// The indices of the arguments on which results that jump depend: such a result is right if f32 arithmetic computed them.
   llvm::ArrayRef<unsigned> getRoundedArgs() const { return roundedArgs; }
   /// Scalars from outside the region (a layer's index), bound before a run.
   llvm::ArrayRef<mlir::Value> getCaptures() const { return captures; }

@@ -26,8 +26,8 @@ static bool jumps(mlir::Operation *op) {
                    mlir::math::TruncOp>(op);
 }
 
-/// Whether a whole number is as good as any for an op: it rounds to the nearest, which is quantisation. Nothing before it is
-/// made f32, so that the same comes out however passes have cut the code into regions.
+/// Whether an op rounds to the nearest integer, which is quantisation, where a neighbour is as good. Nothing before it is
+/// computed in f32, so that results are the same however passes have cut the code into regions.
 static bool isNearest(mlir::Operation *op) { return llvm::isa<mlir::math::RoundOp, mlir::math::RoundEvenOp>(op); }
 
 /// The f32 values of a block on which results that jump depend.
@@ -46,7 +46,7 @@ static float asF32(float value) { return value; }
 struct ScalarCompiler {
   ScalarProgram program;
   llvm::DenseMap<mlir::Value, ScalarProgram::Reg> regs;
-  llvm::DenseMap<mlir::Value, ScalarProgram::Reg> roundedRegs; // the same values, computed in f32; none where that is the same
+  llvm::DenseMap<mlir::Value, ScalarProgram::Reg> roundedRegs; // the same values, computed in f32; none where this changes nothing
 
   ScalarProgram::Reg define(mlir::Value value) {
     bool isFloat = isFloatValue(value);
@@ -87,13 +87,13 @@ struct ScalarCompiler {
     return llvm::Error::success();
   }
 
-  /// As `use`, for the value that f32 arithmetic gives.
+  /// As `use`, for the value that f32 arithmetic computes.
   llvm::Expected<ScalarProgram::Reg> useRounded(mlir::Value value) {
     auto it = roundedRegs.find(value);
     return it == roundedRegs.end() ? use(value) : it->second;
   }
 
-  /// Gives an argument its rounded value beside the one that it has.
+  /// Adds a rounded value for an argument, beside its own.
   void roundArg(mlir::BlockArgument arg) {
     ScalarInst inst;
     inst.kernel = findCopyKernel();
@@ -105,7 +105,7 @@ struct ScalarCompiler {
     program.insts.push_back(std::move(inst));
   }
 
-  /// `rounded`: a second instruction for what is there already, in f32.
+  /// `rounded`: adds a second instruction, which computes the same in f32.
   llvm::Error compile(mlir::Operation *op, bool rounded = false) {
     if (rounded && (op->hasTrait<mlir::OpTrait::ConstantLike>() || jumps(op) || isNearest(op)))
       return llvm::Error::success(); // f32 in any case

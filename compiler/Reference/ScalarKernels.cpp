@@ -63,7 +63,7 @@ int64_t wrap(int64_t value, unsigned bits) {
 uint64_t zeroExtend(int64_t value, unsigned bits) { return bits >= 64 ? value : uint64_t(value) & ((uint64_t(1) << bits) - 1); }
 int64_t signExtend(int64_t value, unsigned bits) { return bits == 1 ? -(value & 1) : value; }
 
-/// Integer arithmetic, defined for every operand: what wraps, wraps; dividing by zero gives zero.
+/// Integer arithmetic, defined for every operand: overflow wraps, and dividing by zero gives zero.
 template <auto F>
 void i_ii(ScalarFrame &s, const ScalarInst &inst) {
   int64_t *r = s.ints(inst.result);
@@ -154,7 +154,7 @@ double maximum(double a, double b) {
 }
 double minimum(double a, double b) { return -maximum(-a, -b); }
 bool unordered(double a, double b) { return std::isnan(a) || std::isnan(b); }
-/// As the hardware's conversions, but total.
+/// Converts like hardware, but every value is defined.
 int64_t toInt(double a) { return std::isnan(a) ? 0 : a >= 0x1p63 ? INT64_MAX : a <= -0x1p63 ? INT64_MIN : int64_t(a); }
 double integerPower(double a, int64_t n) {
   double result = 1;

@@ -11,7 +11,7 @@ float roundToBF16(float value) {
   if ((bits & 0x7f800000) != 0x7f800000)
     bits += 0x7fff + (bits >> 16 & 1); // to nearest, ties to even
   else if (bits & 0x7fffff)
-    bits |= 0x400000; // still not a number when the low bits are gone
+    bits |= 0x400000; // still NaN without the low bits
   return llvm::bit_cast<float>(bits & 0xffff0000);
 }
 

@@ -145,7 +145,7 @@ llvm::Error Machine<T>::exec(mlir::xf::LoadOp op) {
   for (unsigned d = 1; d < shape.size(); ++d) {
     if (!type.isDynamicDim(d))
       continue;
-    // As long as the longest of the sentences, unless something else has said so already.
+    // As long as the longest of the sentences, unless the dimension's size is known already.
     shape[d] = 0;
     for (int64_t s : slots.ints)
       shape[d] = std::max(shape[d], slot.extents[s][d]);
@@ -160,7 +160,7 @@ llvm::Error Machine<T>::exec(mlir::xf::LoadOp op) {
   Odometer at(shape, {strides});
   for (int64_t i = 0, n = result->size(); i < n; ++i, at.next()) {
     int64_t b = at.getIndex()[0];
-    // What is stored behind a sentence's own end is as if it had been padded.
+    // Positions after a sentence's own end read as if it had been padded.
     if (slot.padding && shape.size() == 2 && at.getIndex()[1] >= slot.extents[slots.ints[b]][1])
       result->ints[i] = *slot.padding;
     else

@@ -11,10 +11,10 @@ using namespace mlir::xf;
 namespace xf {
 namespace {
 
-/// Columns that are turned over at a time: a line of the memory that they go to.
+/// Rows of a parameter that are transposed at a time: their elements fill a cache line of each row that is written.
 constexpr int64_t kTurnedAtOnce = 16;
 
-/// The elements behind each other for each number along the first dimension.
+/// The number of elements of a row, all dimensions but the first.
 int64_t widthOf(Value value) { return ShapedType::getNumElements(typeOf(value).getShape().drop_front()); }
 
 std::optional<Rearrangement> parse(RearrangeOp op) {
@@ -22,7 +22,7 @@ std::optional<Rearrangement> parse(RearrangeOp op) {
   return succeeded(pattern) ? std::optional(*pattern) : std::nullopt;
 }
 
-/// Whether what is rearranged has the same elements behind each other, and along the first dimension the same ones.
+/// Whether a rearrangement keeps the order of elements, and the first dimension as it is.
 bool keepsRows(RearrangeOp op) {
   auto pattern = parse(op);
   auto order = [](ArrayRef<SmallVector<unsigned>> groups) {
@@ -57,7 +57,7 @@ bool areRows(Value rows) {
   });
 }
 
-/// The expression of one layer.
+/// Reads the expression of one layer.
 class Reader {
 public:
   Reader(int64_t layer, const SymbolTable &symbols, ParameterSource &source) : layer(layer), symbols(symbols), source(source) {}
@@ -76,7 +76,7 @@ public:
   }
 
 private:
-  /// Not by its name, which would have to be made known to the context: threads share that.
+  /// Looked up by an attribute: a string would have to be interned in the context, which threads share.
   ParameterOp parameterOf(ParamOp param) { return cast<ParameterOp>(symbols.lookup(param.getNameAttr().getAttr())); }
   SmallVector<int64_t> indicesOf(ParamOp param) {
     return llvm::map_to_vector(param.getIndices(), [&](Value index) { return indexAt(index, layer); });
@@ -150,7 +150,7 @@ bool WeightRows::hasColumns() const {
 
 std::optional<WeightRows> findRows(WeightOp weight) {
   WeightRows found{weight.getBody().front().getTerminator()->getOperand(0)};
-  // A column of scales is a matrix.
+  // Scales may have been rearranged to a column, which is a matrix.
   while (auto rearrange = found.rows.getDefiningOp<RearrangeOp>()) {
     if (!keepsRows(rearrange))
       break;

@@ -4,7 +4,7 @@
 
 using llvm::StringRef;
 
-/// Where the string ends that `text` begins with, or the line, which no string goes beyond.
+/// The length of the string that `text` begins with, which ends with its line at the latest.
 static size_t stringLength(StringRef text) {
   for (size_t at = 1; at < text.size(); ++at)
     if (text[at] == '"')

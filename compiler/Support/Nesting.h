@@ -1,4 +1,4 @@
-// Brackets within brackets: whoever reads a text that nobody vouches for follows them one inside the other, and may run out of stack.
+// Nested brackets: readers of an untrusted text recurse into them, and may run out of stack.
 #ifndef XF_COMPILER_SUPPORT_NESTING_H
 #define XF_COMPILER_SUPPORT_NESTING_H
 
@@ -13,7 +13,7 @@ struct TextPlace {
   unsigned line, column;
 };
 
-/// Where a text, JSON or IR, opens a bracket within `most` others; nothing where it never does. Those of strings and comments are none.
+/// Where a text, JSON or IR, opens a bracket within `most` others; nothing where it never does. Brackets in strings and comments do not count.
 std::optional<TextPlace> findDeepNesting(llvm::StringRef text, unsigned most);
 
 } // namespace xf

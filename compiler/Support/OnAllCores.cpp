@@ -18,7 +18,7 @@ void onAllCores(size_t most, llvm::function_ref<void()> work) {
   try {
     while (others.size() + 1 < count)
       others.emplace_back(work);
-  } catch (const std::system_error &) { // those that there are do it
+  } catch (const std::system_error &) { // the threads that there are do it
   }
   work();
   for (std::thread &other : others)

@@ -5,7 +5,7 @@
 using nlohmann::json;
 
 llvm::Expected<json> xf::parseJson(llvm::StringRef text) try {
-  // Copying a value takes the stack for all lists and objects that stand within each other, and each of them takes memory beyond its bytes.
+  // Copying a value recurses into nested lists and objects, each of which also takes more memory than its bytes.
   constexpr unsigned most = 100;
   if (auto place = findDeepNesting(text, most))
     return llvm::createStringError("parse error at line " + llvm::Twine(place->line) + ", column " + llvm::Twine(place->column) + ": more than " +
@@ -16,7 +16,7 @@ llvm::Expected<json> xf::parseJson(llvm::StringRef text) try {
 }
 
 std::string xf::describeProblem(const json::exception &problem) {
-  // Behind the exception's name, which stands in brackets. The last word of the text may be all of it.
+  // What follows the exception's name in brackets. It quotes the last token that was read, which may be all of the text.
   constexpr size_t most = 200;
   llvm::StringRef text = llvm::StringRef(problem.what()).split(']').second.ltrim();
   if (text.size() <= most)

@@ -1,4 +1,4 @@
-// JSON texts that nobody vouches for.
+// Untrusted JSON texts.
 #ifndef XF_COMPILER_SUPPORT_PARSEJSON_H
 #define XF_COMPILER_SUPPORT_PARSEJSON_H
 
@@ -11,10 +11,10 @@
 
 namespace xf {
 
-/// What a text says. Otherwise what is wrong with it: "parse error at line 2, column 17: syntax error while parsing object - …".
+/// Parses a text. An error says what is wrong with it: "parse error at line 2, column 17: syntax error while parsing object - …".
 llvm::Expected<nlohmann::json> parseJson(llvm::StringRef text);
 
-/// The same of a text that is parsed by other means. The last word of it is shown as far as a line has it.
+/// The same for a text that is parsed by other means. Cut off where it is too long for a line.
 std::string describeProblem(const nlohmann::json::exception &problem);
 
 } // namespace xf

@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-// xf.h stands alone, so what it shares with the ABI and the runtime is said twice, and compared here.
+// xf.h stands alone, so constants that it shares with the ABI and the runtime are defined twice, and compared here.
 static_assert(XF_MAX_RANK == XF_ABI_MAX_RANK);
 static_assert(int(XF_F32) == XF_ABI_F32 && int(XF_I32) == XF_ABI_I32 && int(XF_I1) == XF_ABI_I1);
 static_assert(int(XF_ISA_BASELINE) == XF_ABI_BASELINE && int(XF_ISA_AVX512_BF16) == XF_ABI_AVX512_BF16);
@@ -29,7 +29,7 @@ static_assert(XF_INTERNAL == xf_status(xf::rt::status::internal));
 
 namespace xf::rt {
 
-// What cuts lines of text, or of ids: made when the first ones come, as vocabularies take long to read. A model has one, as all its sessions do.
+// The codecs for lines of text and of ids, made when they are first needed, as vocabularies take long to read. A model shares them with its sessions.
 class text_codecs {
 public:
   explicit text_codecs(std::shared_ptr<const model> m) : model_(std::move(m)) {}
@@ -53,7 +53,7 @@ struct xf_model {
   std::shared_ptr<const xf::rt::model> impl;
   std::shared_ptr<xf::rt::text_codecs> codecs;
   std::vector<int> entries; // those that are called by name
-  xf::rt::entry_info source; // what a search takes
+  xf::rt::entry_info source; // the inputs of a search
 };
 
 struct xf_session {
@@ -87,18 +87,18 @@ inline void require(bool condition, const char *what) {
     fail(status::invalid_argument, "%s", what);
 }
 
-// `what`: whose constants these are.
+// `what` names the constants in the message.
 inline void require_choice(const char *what, int value, int least, int most) {
   if (value < least || value > most)
     fail(status::invalid_argument, "there is no %s %d: they have the numbers %d to %d", what, value, least, most);
 }
 
-// Structs that begin with `size`, of callers that were built with this version's header, an older or a newer one. FIRST_SIZE
-// is what the first version had, up to its last field: fields of later versions stand behind it, and a caller may lack them.
+// For structs that begin with `size`, of callers that were built with this version's header, an older or a newer one. XF_FIRST_SIZE
+// is the size in the first version, up to its last field: fields of later versions come after it, and a caller may lack them.
 #define XF_FIRST_SIZE(type, last) (offsetof(type, last) + sizeof(type::last))
 constexpr size_t kLargestSize = 4096; // more is a size that was not set
 
-// Whatever the version, a struct's size is a multiple of its alignment: another might end within a field, of a pointer in its middle.
+// In every version a struct's size is a multiple of its alignment: another size might end within a field, in the middle of a pointer.
 template <typename T> void require_size(const T *given, size_t first_size, const char *what) {
   require(given && given->size >= first_size && given->size <= kLargestSize && given->size % alignof(T) == 0, what);
 }
@@ -109,13 +109,13 @@ template <typename T> void init_struct(T *to, size_t size, const T &values) {
   std::memset(static_cast<void *>(to), 0, size);
   std::memcpy(static_cast<void *>(to), &values, std::min(size, sizeof(T)));
 }
-// What the caller gives; fields that it lacks are as in `otherwise`.
+// The caller's struct; fields that it lacks are as in `otherwise`.
 template <typename T> T read_struct(const T *given, const T &otherwise) {
   T result = otherwise;
   std::memcpy(static_cast<void *>(&result), given, std::min(given->size, sizeof(T)));
   return result;
 }
-// Gives the caller the fields that it has, and leaves alone those that are not known here, and its size.
+// Writes the fields that the caller has, but its size; fields that are not known here stay as they are.
 template <typename T> void write_struct(T *to, T values) {
   values.size = to->size;
   std::memcpy(static_cast<void *>(to), &values, std::min(to->size, sizeof(T)));
@@ -152,7 +152,7 @@ private:
   std::string message_;
 };
 
-// Arguments as the runtime takes them. `role`: what they are, "inputs".
+// Arguments as the runtime takes them. `role` names them in messages: "inputs".
 struct arguments {
   arguments(const char *role, const xf_tensor *tensors, int32_t count) {
     if (count < 0 || count > XF_ABI_MAX_ARGUMENTS)

@@ -40,14 +40,14 @@ xf_status wrap(std::shared_ptr<const model> opened, xf_model **result) {
   return XF_OK;
 }
 
-// What this code is in. Its functions may be called by names that another library of a process has, too; its address is
-// its own.
+// The file that this code is in, found by an address: another library of the process may have functions of the same
+// names.
 std::string own_file() { return file_of_address(reinterpret_cast<const void *>(&wrap)); }
 
 // This file, the program, and the libraries that the process has loaded.
 std::vector<std::string> loaded_files() {
   std::vector<std::string> files = {own_file(), "/proc/self/exe"};
-  // The C library is unwound by other code than this library has in it, so nothing may be thrown through it.
+  // Nothing may be thrown through the C library, which other code unwinds than that in this library.
   auto add = [](struct dl_phdr_info *info, size_t, void *list) {
     try {
       if (info->dlpi_name && info->dlpi_name[0] != '\0')
@@ -62,7 +62,7 @@ std::vector<std::string> loaded_files() {
   return files;
 }
 
-// The model that is attached to the file; null where there is none that could be used.
+// The model that is attached to the file; null if there is none that can be used.
 std::shared_ptr<const model> model_of(const std::string &file) {
   try {
     return open_model(file);
@@ -130,7 +130,7 @@ xf_status xf_open_linked(const char *name, xf_model **result) {
     for (const std::string &file : loaded_files())
       if (std::shared_ptr<const model> found = model_of(file); found && found->name() == name)
         return wrap(std::move(found), result);
-    std::shared_ptr<const model> own = open_model(own_file()); // damaged, or of another version: that is what is wrong
+    std::shared_ptr<const model> own = open_model(own_file()); // throws if it is damaged, or of another version
     fail(status::invalid_argument, "no library with model '%s' is loaded; this one has '%s'", name, own->name().c_str());
   });
 }

@@ -7,7 +7,7 @@ using namespace xf::rt;
 
 namespace {
 
-// What a session encodes with: a prediction's rows, or the encoder's of a search.
+// The rows that a session encodes to: a prediction's, or those of a search's encoder.
 xf_encoding_info info_of(session &s) {
   xf_encoding_info info{};
   if (s.prediction()) {

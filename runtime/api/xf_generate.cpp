@@ -17,7 +17,7 @@ struct xf_lines {
 
 namespace {
 
-// `of_lines`: the fields that are of xf_process_lines count.
+// `of_lines`: whether the fields that are for xf_process_lines count.
 search_options options_of(const xf_generate_options *given, int64_t sentences, bool of_lines = false) {
   xf_generate_options o;
   xf_generate_options_init(&o, sizeof(o));

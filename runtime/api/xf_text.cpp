@@ -16,7 +16,7 @@ const text_codec &codec_of(const xf_model &m, bool source) {
   return codec;
 }
 
-// Throws where one of them is none of the results' ids, which go up to `last`.
+// Throws if one of `ids` cannot be in a result, whose ids go up to `last`.
 void check_results(std::span<const int32_t> ids, int64_t last) {
   for (int32_t id : ids)
     if (id < 0 || id > last)
@@ -30,7 +30,7 @@ void append_tokens(const xf_model &m, std::span<const int32_t> ids, bool more, s
   if (!more)
     return codec.decode(ids, text);
   codec.decode_settled(ids, text);
-  // A character may come in several tokens: what half of one is written as is no text yet.
+  // A character may come in several tokens: the replacement for half of one is no text yet.
   while (text.ends_with(kReplacement))
     text.resize(text.size() - kReplacement.size());
 }

@@ -1,4 +1,4 @@
-// Reads and writes that a signal interrupts, or that whoever shares the file has made non-blocking.
+// For reads and writes that a signal interrupts, or that another process which shares the file has made non-blocking.
 #ifndef RUNTIME_RUNNER_AGAIN_H
 #define RUNTIME_RUNNER_AGAIN_H
 

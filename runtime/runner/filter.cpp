@@ -19,7 +19,7 @@ using clock = std::chrono::steady_clock;
 
 constexpr const char *kTooLong = "it is longer than a mebibyte";
 
-// A line on standard error, where that is a terminal and standard output is not, once work takes seconds.
+// A line of progress, every half a second, on standard error, if that is a terminal and standard output is not.
 class progress {
 public:
   progress() : shown_(isatty(STDERR_FILENO) && !isatty(STDOUT_FILENO)), begin_(clock::now()), last_(begin_) {}
@@ -70,7 +70,7 @@ static void tell_cut_lines(const char *program, const line_engine &engine, const
                  codec.most());
 }
 
-// Lines one after the other, each result as it comes.
+// Runs lines one after the other, and writes each result as it comes.
 static bool run_stream(const char *program, line_engine &engine, const search_options &search, line_reader &reader, output &out) {
   bool good = true;
   std::vector<input_line> lines;

@@ -13,7 +13,7 @@ namespace xf::rt {
 
 namespace {
 
-constexpr size_t kNameWidth = 31; // of what stands before a line's notes
+constexpr size_t kNameWidth = 31; // of the columns before a line's notes
 
 // "source", "target" or the dimension's own name, and what it is rounded up to.
 std::string name_of(const model &m, int64_t dim, int64_t multiple) {

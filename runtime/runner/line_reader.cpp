@@ -15,7 +15,7 @@
 
 namespace xf::rt {
 
-// What may stand around a line and is no part of it.
+// Bytes that may stand around a line and are no part of it: the byte order mark and a carriage return.
 constexpr size_t kMostAround = kByteOrderMark.size() + 1;
 
 line_reader::line_reader(const std::string &path)
@@ -99,7 +99,7 @@ void line_reader::read(size_t most, std::vector<input_line> &lines) {
       started_ = false;
     }
   }
-  // The lines before it are there, and are answered first.
+  // Lines that were read before the error are answered first.
   if (problem_ && lines.empty())
     fail(status::io, "%s: %s", name_.c_str(), std::strerror(problem_));
 }

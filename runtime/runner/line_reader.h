@@ -1,4 +1,4 @@
-// Lines of a file or pipe, with what is available now told from what must be waited for: a person at a
+// Lines of a file or pipe. Those that are available are not held back by waiting for more, so that a person at a
 // terminal, or a slow program before the pipe, gets an answer to every line at once.
 #ifndef RUNTIME_RUNNER_LINE_READER_H
 #define RUNTIME_RUNNER_LINE_READER_H
@@ -9,9 +9,9 @@
 
 namespace xf::rt {
 
-// Bytes of a line; the rest of a longer one is skipped.
+// The most bytes of a line; the rest of a longer one is skipped.
 constexpr size_t kLongestLine = size_t(1) << 20;
-// Bytes of the lines that are read at a time, but for the last of them.
+// The most bytes of the lines that are read at a time, not counting the last of them.
 constexpr size_t kLinesText = size_t(1) << 20;
 
 struct input_line {
@@ -27,8 +27,8 @@ public:
   line_reader(const line_reader &) = delete;
   line_reader &operator=(const line_reader &) = delete;
 
-  // The next lines: waits for one, then takes those that are there, `most` at most, and kLinesText bytes. None at the end. Throws where the
-  // file cannot be read on.
+  // Reads the next lines: waits for one, then takes those that are available, at most `most`, until they have kLinesText bytes. None at the end.
+  // Throws if the file cannot be read on.
   void read(size_t most, std::vector<input_line> &lines);
 
   int64_t consumed() const { return consumed_; }
@@ -43,7 +43,7 @@ private:
   std::string name_;
   int file_;
   bool ended_ = false;
-  int problem_ = 0; // with which it ended, an errno
+  int problem_ = 0; // the errno with which reading ended, if it did
   int64_t size_ = -1, consumed_ = 0;
   std::vector<char> buffer_;
   size_t begin_ = 0, end_ = 0;

@@ -47,7 +47,7 @@ void ids(std::string_view option, std::string_view text, std::vector<int32_t> &l
   }
 }
 
-// The number of the name.
+// The index of the name.
 int choice(std::string_view option, std::string_view text, std::span<const char *const> names) {
   auto found = std::find(names.begin(), names.end(), text);
   if (found != names.end())
@@ -62,7 +62,7 @@ int choice(std::string_view option, std::string_view text, std::span<const char 
 struct option {
   const char *name;
   bool takes_value;
-  bool for_search; // means nothing to a model that predicts, but --scores and --n-best to one that predicts labels
+  bool for_search; // not for a model that predicts, except --scores and --n-best for one that predicts labels
   std::function<void(std::string_view)> apply;
 };
 
@@ -123,13 +123,13 @@ std::vector<option> table(run_options &o) {
 
 } // namespace
 
-// Whether results that are given are scored by it, too.
+// Whether the option also applies where given results are scored.
 static bool decides_scores(std::string_view name) {
   constexpr std::string_view options[] = {"--score", "--length-penalty", "--coverage-penalty", "--prefix", "--count-prefix"};
   return std::ranges::find(options, name) != std::end(options);
 }
 
-// Throws where the option, which says something of a search, says nothing of this model's predictions.
+// Throws if an option for searches means nothing to this model's predictions.
 static void check_predicts(const model &m, const char *option) {
   bool several = std::string_view(option) == "--n-best", of_labels = several || std::string_view(option) == "--scores";
   if (!of_labels || !m.header().predict.present)
@@ -229,7 +229,7 @@ static std::string help_without_lines(const char *program, const std::string &pr
   return text;
 }
 
-// What is there for predictions alone: scores, and what JSON looks like.
+// Options that only predictions have, and what their JSON looks like.
 static void append_predictions(std::string &text, const model &m) {
   if (!m.header().predict.present)
     return;

@@ -19,7 +19,7 @@ struct run_options {
   bool ids = false;
   bool numbered = false; // line-number<TAB>score<TAB>text
   bool json = false;
-  bool only_scores = false; // of what stands on the lines
+  bool only_scores = false; // prints the scores of results that the lines hold
   bool stream = false;
   bool limits = false;
   bool help = false;

@@ -23,7 +23,7 @@ private:
   std::string buffer_;
 };
 
-// The bytes of the character that begins there, if it is one that text on one line cannot have: a control character (newlines and tabs
+// The length of the character that begins at `at`, if text on one line cannot have it: a control character (newlines and tabs
 // among them) or one of Unicode's line separators, at which some readers break lines, too. Else 0.
 size_t breaking_length(std::string_view text, size_t at);
 

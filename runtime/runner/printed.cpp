@@ -13,7 +13,7 @@ namespace xf::rt {
 namespace {
 
 void append_number(std::string &text, const char *format, double value) {
-  // Nobody knows how long: of a score with an odd length penalty it may be hundreds of digits.
+  // It may be of any length: a score with an odd length penalty may have hundreds of digits.
   size_t before = text.size();
   text.resize(before + static_cast<size_t>(std::snprintf(nullptr, 0, format, value)));
   std::snprintf(text.data() + before, text.size() - before + 1, format, value);
@@ -27,7 +27,7 @@ void append_json_score(std::string &text, double value) {
     text += "null";
 }
 
-// As many digits as the number is read back from.
+// With as many digits as it takes to read the same number back.
 void append_json_value(std::string &text, float value) {
   char number[32];
   if (std::isfinite(value))
@@ -52,7 +52,7 @@ template <typename T, typename F> void append_list(std::string &text, std::span<
   text += "]";
 }
 
-// Of each token that looks at one of the line: that one's number and its own.
+// For each token that looks at one of the line: that one's index and its own.
 std::string links(const std::vector<int32_t> &aligned, const char *before, const char *between, const char *behind, const char *separator) {
   std::string text;
   for (size_t i = 0; i < aligned.size(); ++i)
@@ -112,7 +112,7 @@ void append_predicted(std::string &text, const line_rows &rows, const text_codec
   text += "}";
 }
 
-// The form of results with scores: line-number<TAB>score<TAB>label, of a label for each token line-number<TAB>score score...<TAB>label label...
+// The form of results with scores: line-number<TAB>score<TAB>label, or with a label for each token line-number<TAB>score score...<TAB>label label...
 std::string numbered_labels(int64_t number, const line_rows &rows, const text_codec &codec) {
   std::string text, labels;
   for (size_t i = 0; i < rows.labels.size(); ++i) {

@@ -11,12 +11,12 @@
 
 namespace xf::rt {
 
-// Of the line of this number.
+// What is printed for the line of this number.
 std::string as_json(int64_t number, const line_result &result, const run_options &options, const text_codec &codec);
 std::string as_text(int64_t number, const line_result &result, const run_options &options, const text_codec &codec);
 
-// Pieces of text may be characters which would make several lines of one, or begin a column. `keeps_tabs`: a prediction has a tab where its
-// line has one between two texts.
+// Replaces characters that would break the line or begin a column, which pieces of text may be, by blanks. `keeps_tabs`: a prediction has a
+// tab where its line has one between two texts.
 std::string on_one_line(std::string_view text, bool keeps_tabs = false);
 
 } // namespace xf::rt

@@ -1,4 +1,4 @@
-// Tokens that were added to a tokenizer: what stands in text as they do is taken out before the rest is split into words.
+// Tokens that were added to a tokenizer: where text contains one, it is taken out before the rest is split into words.
 #ifndef RUNTIME_TEXT_ADDED_TOKENS_H
 #define RUNTIME_TEXT_ADDED_TOKENS_H
 
@@ -25,7 +25,7 @@ public:
     return found && found->text.size == name.size() ? found : nullptr;
   }
 
-  // Calls see_text(text) and see_token(id) for what the text is made of, in its order: the first token that begins, the longest of those.
+  // Calls see_text(text) and see_token(id) for the parts of a text, in order: the token that begins first is taken, and of several the longest.
   template <typename SeeText, typename SeeToken> void split(std::string_view text, SeeText see_text, SeeToken see_token) const {
     size_t done = 0;
     for (size_t at = 0; at < text.size();) {
@@ -39,7 +39,7 @@ public:
       bool inside = ((unicode_.classes_before(text, begin) | unicode_.classes_at(text, end)) & XF_TOKENIZER_WORD) != 0;
       if ((token->flags & XF_TOKENIZER_SHADOW) || ((token->flags & XF_TOKENIZER_SINGLE_WORD) && inside))
         continue;
-      // What the one before has taken as its blanks is a token all the same, but for one that strips blanks on its left, too.
+      // A token within blanks that the one before has stripped is found all the same, unless it strips blanks on its left, too.
       if (token->flags & XF_TOKENIZER_STRIPS_LEFT) {
         while (begin > done && (unicode_.classes_before(text, begin) & XF_TOKENIZER_SPACE))
           begin = unicode_text::before(text, begin);
@@ -59,12 +59,12 @@ public:
   }
 
 private:
-  // Of tokens in the order of their texts: those that go on as the text does lie together, and are fewer with every byte.
+  // Tokens are in the order of their texts: those that match the text so far lie together, and get fewer with every byte.
   const xf_tokenizer_added *longest(std::string_view text) const {
     const xf_tokenizer_added *found = nullptr;
     auto begin = tokens_.begin(), end = tokens_.end();
     for (size_t at = 0; at < text.size() && begin != end;) {
-      // One that ends here stands before those that go on.
+      // A token that ends here comes before those that go on.
       auto byte_of = [&](const xf_tokenizer_added &token) { return token.text.size > at ? static_cast<uint8_t>(table_.text(token.text)[at]) : -1; };
       int byte = static_cast<uint8_t>(text[at]);
       begin = std::partition_point(begin, end, [&](const xf_tokenizer_added &token) { return byte_of(token) < byte; });

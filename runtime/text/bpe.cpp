@@ -24,13 +24,13 @@ void bpe::cut(std::string_view word) {
       tokens_.add(s.id);
 }
 
-// A byte or character that has no token is those of its bytes, or unknown, or nothing where no token stands for that either.
+// A byte or character without a token becomes the tokens of its bytes, else the unknown token, or nothing where there is none.
 void bpe::begin(std::string_view word) {
   symbols_.clear();
   symbols_.reserve(word.size());
   agenda_.reserve(2 * word.size());
   const bool bytes = table_.head().kind == XF_TOKENIZER_BYTE_BPE, fuses = table_.has(XF_TOKENIZER_FUSES_UNKNOWN);
-  bool behind_unknown = false; // which is not added yet: as in the library, tokens of bytes overtake it
+  bool behind_unknown = false; // the unknown token is not added yet: as in the library, tokens of bytes overtake it
   for (size_t at = 0, length; at < word.size(); at += length) {
     length = bytes ? 1 : unicode_text::point_at(word, at).size;
     std::string_view part = word.substr(at, length);
@@ -57,7 +57,7 @@ void bpe::add(int32_t id) {
     symbols_.push_back({id, number - 1, number + 1});
 }
 
-// Both stand next to each other.
+// `left` and `right` are neighbours.
 void bpe::offer(int32_t left, int32_t right) {
   if (left < 0 || right < 0)
     return;
@@ -83,7 +83,7 @@ void bpe::apply(const pair &top) {
 }
 
 uint64_t bpe::memory(uint64_t word) {
-  // A byte of it is a symbol, and two pairs at most wait for each; large blocks are whole pages.
+  // Each byte may be a symbol, and have at most two pairs in the agenda; large blocks are whole pages.
   return word * (sizeof(symbol) + 2 * sizeof(pair) + 1);
 }
 

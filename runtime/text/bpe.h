@@ -7,7 +7,7 @@
 
 namespace xf::rt {
 
-// Merges neighbours, the pair of the lowest rank first and of equal ones the leftmost: in time that grows little more than the word does.
+// Merges neighbours, the pair of the lowest rank first and of equal ones the leftmost. Its time grows little faster than the word.
 class bpe : public word_cutter {
 public:
   using word_cutter::word_cutter;

@@ -32,7 +32,7 @@ void check_utf8(std::string_view line) {
     fail(status::invalid_argument, "byte %zu is not UTF-8", wrong + 1);
 }
 
-// Whether texts are equal, which those that are stored once are without being read.
+// Whether texts are equal. Two views of one stored text are not read.
 bool same(std::string_view left, std::string_view right) { return (left.data() == right.data() && left.size() == right.size()) || left == right; }
 
 bool have_same_tokens(const model &m) {
@@ -85,7 +85,7 @@ text_side::text_side(const model &m, bool source, bool ids, const text_side *oth
 text_codec::text_codec(const model &m, bool ids)
     : ids_(ids), text_(m.header().text), generate_(m.header().generate), source_(m, true, ids), target_(m, false, ids, &source_) {}
 
-// `unknown`: the token for what has none, or -1.
+// `unknown`: the token for text without one, or -1.
 size_t text_codec::append(std::string_view line, const text_side &side, int32_t unknown, std::vector<int32_t> &tokens) const {
   auto lookup = [&](std::string_view token) {
     int32_t id = side.words->find(token);
@@ -139,7 +139,7 @@ bool text_codec::encode(std::string_view line, std::vector<int32_t> &tokens, boo
     if (is_long && !cuts && count > tokens.size() - begin)
       refuse_tokens(count + around, most());
     if (is_long && cuts) {
-      // Where even one of each text are too many, the model refuses the line.
+      // Where even one token of each text is too many, the model refuses the line.
       std::tie(first, second) = kept_of(first, second, std::max(most(), around + (is_pair ? 2 : 1)) - around);
       tokens.erase(tokens.begin() + static_cast<ptrdiff_t>(begin + first), tokens.begin() + static_cast<ptrdiff_t>(middle));
       tokens.resize(begin + first + second);
@@ -147,7 +147,7 @@ bool text_codec::encode(std::string_view line, std::vector<int32_t> &tokens, boo
     if (is_pair)
       tokens.insert(tokens.begin() + static_cast<ptrdiff_t>(begin + first), text_.between, text_.between + between());
     tokens.insert(tokens.end(), text_.suffix, text_.suffix + suffix());
-    // Where the second text begins is told by what stands before it.
+    // The beginning of the second text is found by the tokens before it.
     std::span<const int32_t> all = std::span(tokens).subspan(before);
     auto found = static_cast<size_t>(first_text(text_, all));
     if (between() && found < all.size() && found < prefix() + first + between())

@@ -25,9 +25,9 @@ struct text_side {
   const char *name; // "source" or "target"
   uint32_t split;
   size_t most; // tokens of a line of subwords
-  std::shared_ptr<const vocabulary> words;   // of both sides where they have the same tokens
-  std::shared_ptr<const tokenizer> subwords; // which know where the words are; null: it is not split into such
-  bool ids;                                  // it is not text
+  std::shared_ptr<const vocabulary> words;   // shared by both sides if they have the same tokens
+  std::shared_ptr<const tokenizer> subwords; // may refer to `words`; null: the text is not split into subwords
+  bool ids;                                  // lines are ids, not text
 };
 
 class text_codec {
@@ -35,7 +35,7 @@ public:
   // `ids`: lines are ids whatever the image says.
   text_codec(const model &m, bool ids);
 
-  // What a line's tokens need room for, but for lines of subwords that have more of these than bytes.
+  // How many tokens a line may need room for; only a line with more subwords than bytes needs more.
   size_t room(std::string_view line) const {
     return room(source_, line, between() ? 2 : 1) + prefix() + between() + suffix();
   }
@@ -46,18 +46,18 @@ public:
   // The same between the two texts of a line with a tab; 0: a line is one text, and a tab is a blank.
   size_t between() const { return source_.ids ? 0 : text_.between_count; }
 
-  // The tokens of a line that are possible, those put around it included.
+  // The most tokens that a line may have, including those put around it.
   size_t most() const { return static_cast<size_t>(takes_prompts(generate_) ? generate_.target : generate_.source); }
 
-  // Appends the line's tokens, of one text or two. Throws what is wrong with it; nothing is appended then. `cuts`: of a line that has more
-  // than are possible, its text's last tokens are left out, of two texts those of the longer one. Returns whether some were.
+  // Appends the line's tokens, of one text or two. Throws what is wrong with it; nothing is appended then. `cuts`: of a line with more than
+  // most() tokens, its text's last tokens are left out, of two texts those of the longer one. Returns whether some were.
   bool encode(std::string_view line, std::vector<int32_t> &tokens, bool cuts = false) const;
-  // Appends the tokens of a text in the target's language, which may be empty; as encode(), but nothing is put around them. Of subwords,
-  // words that stand for one token which no text is cut into (control pieces, say) are that token.
+  // Appends the tokens of a text in the target's language, which may be empty; as encode(), but nothing is put around them. With subwords,
+  // a word that is the name of a token which no text is cut into (a control piece, say) becomes that token.
   void encode_target(std::string_view line, std::vector<int32_t> &tokens) const;
   // Appends the text of the tokens, special ones left out where they are not ids.
   void decode(std::span<const int32_t> tokens, std::string &text) const;
-  // The same of the first tokens, of which there may be more: what those could change is left out (tokenizer::settled).
+  // The same for the first tokens of a result: text that further tokens could change is left out (tokenizer::settled).
   void decode_settled(std::span<const int32_t> tokens, std::string &text) const;
   // Whether lines of a side are text, not ids.
   bool is_text(bool source) const { return !(source ? source_ : target_).ids; }
@@ -78,7 +78,7 @@ private:
   size_t append_text(std::string_view text, const char *when_empty, std::vector<int32_t> &tokens) const;
   std::vector<int32_t> written(std::span<const int32_t> tokens) const;
 
-  const bool ids_; // asked for, whatever the model
+  const bool ids_; // wanted, whatever the model has
   const xf_abi_text &text_;
   const xf_abi_generate &generate_;
   text_side source_, target_;

@@ -30,7 +30,7 @@ public:
       if (!codec.is_written(tokens[i]))
         continue;
       const float *row = found.weights + static_cast<int64_t>(i) * found.columns;
-      int64_t most = -1; // of what is no number, none
+      int64_t most = -1; // if no weight is a number
       for (int64_t column = 0; column < found.columns; ++column)
         if (row[column] > (most < 0 ? -std::numeric_limits<float>::infinity() : row[most]))
           most = column;
@@ -96,7 +96,7 @@ private:
     rows.by_token = by_token();
     rows.first = own.is_pair() ? own.end - own.first : -1;
     rows.count = own.end - own.first + own.last - own.second;
-    // Room for no more than there is: many lines' results wait for each other.
+    // Reserves no more than is needed: the results of many lines are kept at once.
     auto numbers = static_cast<size_t>(rows.count * (labels_ ? options_.best : width));
     if (labels_) {
       rows.labels.reserve(numbers);
@@ -208,7 +208,7 @@ void line_engine::run(const std::vector<std::string_view> &lines, const search_o
   own.line_targets &= session_.search() != nullptr;
   ids_.clear();
   behind_ids_.clear();
-  // Room for all tokens that there may be, which is not touched: growing would hold them twice.
+  // Reserves memory for all tokens that there may be, of which only the used part is touched: growing would hold tokens twice.
   size_t room = 0, behind_room = 0;
   for (std::string_view line : lines) {
     room += codec_.room(line);

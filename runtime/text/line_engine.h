@@ -16,14 +16,14 @@ namespace xf::rt {
 struct line_hypothesis {
   std::string text;
   double score = 0;
-  // Where alignments are asked for, of each token that the text is made of: which of the line's own tokens it looks at most, or -1
-  // where that is one which the text settings put around it.
+  // Where alignments are wanted, for each token of the text: which of the line's own tokens it looks at most, or -1 if that is one
+  // that the text settings put around the line.
   std::vector<int32_t> aligned;
 };
 
 struct line_result {
   std::vector<line_hypothesis> best; // empty for a bad line
-  line_rows rows;                    // of a prediction, where they are asked for; then it has no text
+  line_rows rows;                    // of a prediction, where they are wanted; then it has no text
   std::string error;
 };
 
@@ -34,8 +34,8 @@ public:
 
   // The tokens of a prefix for all lines. Throws what is wrong with it.
   std::vector<int32_t> encode_prefix(std::string_view text) const;
-  // Hands the text of one line's result on in pieces, as its tokens are chosen: options.beam is 1. Returns what is wrong with the line,
-  // or nothing.
+  // Calls `write` with the text of one line's result in pieces, as its tokens are chosen: options.beam is 1. Returns what is wrong with
+  // the line, or nothing.
   std::string stream(std::string_view line, const search_options &options, const std::function<void(std::string_view)> &write);
 
   // Fills results[i] for each line. A model that predicts has one result a line, and no score.
@@ -49,14 +49,14 @@ private:
   class line_search_sink;
   class line_predict_sink;
 
-  // Appends the line's tokens, and those of what stands behind its tab: nothing, its prefix or its target.
+  // Appends the line's tokens, and those of its prefix or target after a tab, if it has one.
   void encode(std::string_view line, const search_options &options);
 
   session &session_;
   text_codec &codec_;
   std::vector<int32_t> ids_, behind_ids_;
   std::vector<int64_t> offsets_, behind_offsets_;
-  std::vector<int64_t> line_of_; // of each sentence
+  std::vector<int64_t> line_of_; // by sentence
   int64_t cut_lines_ = 0;
 };
 

@@ -9,9 +9,9 @@ namespace xf::rt {
 
 namespace {
 
-// The structs of a line and of a result, a message, and what malloc adds.
+// Bytes of a line's and of a result's structs, with a message and what malloc adds.
 constexpr uint64_t kLine = 512, kResult = 128;
-// A token of a vocabulary: its place in a list and in a hash table, both of which may have just grown.
+// Bytes of a vocabulary's token: its entries in a list and in a hash table, both of which may have just grown.
 constexpr uint64_t kToken = 128;
 // "-1.23457e-05", and the blank between two numbers.
 constexpr uint64_t kNumber = 13;
@@ -30,7 +30,7 @@ uint64_t longest_token(const text_side &side) {
   return longest + 1;
 }
 
-// What the tokens take, and a text at a time that is cut into them.
+// Bytes of the tokens, and of one text while it is cut into them.
 uint64_t token_bytes(const text_side &side, uint64_t longest) {
   return side.words->size() * kToken + (side.subwords ? side.subwords->memory(longest) : 0);
 }
@@ -46,7 +46,7 @@ uint64_t result_bytes(const model &m, const text_side &side) {
   return rows * (m.header().predict.labels ? longest_token(side) : static_cast<uint64_t>(layout.width) * kNumber);
 }
 
-// The labels that may be asked for of a line, the most likely ones of its only row.
+// How many labels of a line may be wanted, the most likely ones of its only row.
 uint64_t choices_of(const model &m) {
   arena_plan plan;
   predict_layout layout(m, plan);
@@ -61,7 +61,7 @@ uint64_t bytes_of_lines(const model &m, uint64_t count, uint64_t text, uint64_t 
     return 0;
   text_side source(m, true, false), target(m, false, false, &source);
   uint64_t results = g.present ? g.beam : 1;
-  // A string that has grown has up to twice its text's room. A byte is a token at most, beside those put around a line.
+  // A string that has grown takes up to twice its text's bytes. A byte is at most a token, besides those put around a line.
   uint64_t one = results * (2 * result_bytes(m, target) + kResult) + kLine + sizeof(int32_t) * 3 * XF_ABI_MAX_AFFIX;
   // Choices are sorted, and keep the room that all of them take; they are texts when they are printed.
   uint64_t choices = g.present ? 0 : choices_of(m);

@@ -1,5 +1,5 @@
-// What lines take beside the session: vocabularies, and their text, tokens and results, which wait for each other as longer
-// lines are run first.
+// The memory that lines take besides the session: vocabularies, and the texts, tokens and results of lines, which are kept
+// together as longer lines are run first.
 #ifndef RUNTIME_TEXT_LINE_MEMORY_H
 #define RUNTIME_TEXT_LINE_MEMORY_H
 
@@ -9,8 +9,8 @@
 
 namespace xf::rt {
 
-// Bytes that `count` lines at once, of `text` bytes together and at most `longest` each, take at most in a line_engine and with who
-// gives and prints them.
+// The most bytes that `count` lines at once, of `text` bytes together and at most `longest` each, take in a line_engine and in the code
+// that reads and prints them.
 uint64_t bytes_of_lines(const model &m, uint64_t count, uint64_t text, uint64_t longest);
 
 } // namespace xf::rt

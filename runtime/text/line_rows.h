@@ -1,4 +1,4 @@
-// What a model predicts of a line, for those who want its numbers and labels themselves instead of a text.
+// What a model predicts for a line, as numbers and labels instead of text.
 #ifndef RUNTIME_TEXT_LINE_ROWS_H
 #define RUNTIME_TEXT_LINE_ROWS_H
 
@@ -13,8 +13,8 @@ struct line_rows {
   bool by_token = false;
   int64_t count = 0;
   int64_t first = -1;         // how many of them are of the first of two texts; -1: the line is one text
-  std::vector<float> values;   // of a model without labels: the rows behind each other
-  std::vector<int32_t> labels; // of one with labels: each row's most likely; of an only row the most likely ones, the best first
+  std::vector<float> values;   // of a model without labels: one row after the other
+  std::vector<int32_t> labels; // of one with labels: each row's most likely one; of a single row the most likely ones, best first
   std::vector<double> scores;  // their probabilities
 };
 

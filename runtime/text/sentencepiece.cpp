@@ -34,7 +34,7 @@ void sentencepiece::decode(std::span<const int32_t> ids, std::string &text) cons
     if (piece >= 0 && static_cast<size_t>(piece) < model_.size())
       pieces.push_back(model_.piece(piece));
     else if (number < words_.size())
-      pieces.push_back({words_.token(number)}); // one that the vocabulary has beside the model's pieces
+      pieces.push_back({words_.token(number)}); // one that the vocabulary has besides the model's pieces
     else
       pieces.push_back(model_.piece(model_.unknown()));
   }
@@ -56,7 +56,7 @@ size_t sentencepiece::longest() const {
 }
 
 uint64_t sentencepiece::memory(uint64_t) const {
-  // Of a piece: its place in a list and in a hash table, both of which may have just grown, and in lists in the order of texts.
+  // Bytes of a piece: its entries in a list and in a hash table, both of which may have just grown, and in sorted lists.
   constexpr uint64_t kPiece = 256;
   return model_.size() * kPiece + kLongestNormalised * kBytesOfCutting;
 }

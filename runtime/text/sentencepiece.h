@@ -1,4 +1,4 @@
-// The tokenizer of a SentencePiece model, whose pieces are the tokens, or those lines of a vocabulary that they stand in.
+// The tokenizer of a SentencePiece model. Its tokens are the model's pieces, or the lines of a vocabulary that hold these.
 #ifndef RUNTIME_TEXT_SENTENCEPIECE_H
 #define RUNTIME_TEXT_SENTENCEPIECE_H
 
@@ -14,7 +14,7 @@ public:
   size_t encode(std::string_view text, size_t most, int32_t unknown, std::vector<int32_t> &ids) const override;
   void decode(std::span<const int32_t> ids, std::string &text) const override;
   int32_t find(std::string_view name) const override { return words_.empty() ? model_.find_any(name) : words_.find(name); }
-  // A control piece, or a token that the vocabulary has beside the pieces.
+  // A control piece, or a token that the vocabulary has besides the pieces.
   int32_t find_marker(std::string_view word) const override;
   bool is_special(int32_t) const override { return false; }
   size_t longest() const override;

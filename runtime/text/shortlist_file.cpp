@@ -28,7 +28,7 @@ std::string read_text(const std::string &path) {
   return text;
 }
 
-// Source tokens that the model knows: as many as its embedding has rows, or its vocabulary lines.
+// The number of source tokens that the model knows: its embedding's rows, or its vocabulary's lines.
 int64_t source_size(const model &m, const vocabulary &words) {
   const xf_abi_generate &g = m.header().generate;
   int64_t size = static_cast<int64_t>(words.size());

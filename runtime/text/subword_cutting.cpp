@@ -15,7 +15,7 @@ size_t character_length(std::string_view text) {
 // The most probable sequence of pieces (Viterbi), where a piece's score is the logarithm of its probability (Kudo 2018, "Subword
 // regularization"). Sums are rounded to f32 as the library rounds them.
 void cut_unigram(const subword_model &model, std::string_view text, std::vector<subword> &pieces) {
-  struct node { // what ends here
+  struct node { // the best sequence that ends here
     int32_t id = -1;
     float score = 0;
     size_t begin = std::string_view::npos;
@@ -102,7 +102,7 @@ private:
     bool operator<(const pair &other) const { return score < other.score || (score == other.score && left > other.left); }
   };
 
-  // Both stand next to each other.
+  // The texts are adjacent in memory.
   static std::string_view join(std::string_view left, std::string_view right) { return {left.data(), left.size() + right.size()}; }
 
   void offer(int32_t left, int32_t right) {
@@ -117,7 +117,7 @@ private:
       made_of_.emplace(both, first.size());
   }
 
-  // Pieces that are there for merging only are what they were made of.
+  // Unused pieces serve merging only: they are split into what they were made of.
   void give(std::string_view text, std::vector<subword> &pieces) const {
     std::vector<std::string_view> open = {text};
     while (!open.empty()) {
@@ -145,7 +145,7 @@ private:
 void cut_bpe(const subword_model &model, std::string_view text, std::vector<subword> &pieces) { merger(model, text).run(pieces); }
 
 void cut_words(const subword_model &model, std::string_view text, std::vector<subword> &pieces) {
-  // A word begins with a blank, even where the normaliser puts blanks behind words.
+  // A word begins with a blank, even where the normaliser puts blanks after words.
   while (!text.empty()) {
     std::string_view word = text.substr(0, text.find(kSpacePiece, 1));
     pieces.push_back({word, model.id_of(word)});

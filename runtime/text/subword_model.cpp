@@ -123,7 +123,7 @@ void subword_model::index_pieces() {
   }
 }
 
-// Texts are looked at only where their heads are alike.
+// Sorts by texts, which are compared only where their heads are equal.
 void subword_model::sort(std::vector<sorted_piece> &pieces) const {
   for (sorted_piece &each : pieces) {
     std::string_view text = piece(each.id).text;

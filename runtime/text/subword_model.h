@@ -30,7 +30,7 @@ public:
 
   size_t size() const { return pieces_.size(); }
   const subword_piece &piece(int32_t id) const { return pieces_[static_cast<size_t>(id)]; }
-  // The piece that segmentation may give (normal, user-defined or unused), or -1.
+  // The piece with that text if text may be cut into it (a normal, user-defined or unused one), or -1.
   int32_t find(std::string_view text) const { return find(pieces_by_text_, text); }
   // The same, but the unknown piece where there is none.
   int32_t id_of(std::string_view text) const {
@@ -44,7 +44,7 @@ public:
   int32_t byte_piece(uint8_t byte) const { return bytes_[byte]; }
   // Calls see(length, id) for each piece that find() knows and the text begins with, shortest first. For unigram models only.
   template <typename See> void for_prefixes(std::string_view text, See see) const { walk(sorted_, text, see); }
-  // The longest user-defined piece that the text begins with, in bytes; 0 where there is none.
+  // The length of the longest user-defined piece that the text begins with; 0 if there is none.
   size_t match_user_defined(std::string_view text) const {
     size_t longest = 0;
     walk(sorted_user_defined_, text, [&](size_t length, int32_t) { longest = length; });
@@ -60,16 +60,16 @@ public:
   bool adds_space = true, removes_spaces = true, escapes_spaces = true;
 
 private:
-  // A piece in the order of texts, with the first bytes of its text, the first one highest: those behind its end are 0.
+  // A piece in a list sorted by texts, with the first bytes of its text, the first one highest: those after its end are 0.
   struct sorted_piece {
     uint64_t head;
     int32_t id;
   };
-  // Of pieces in the order of their texts: those that go on as the text does lie together, and are fewer with every byte.
+  // Pieces are in the order of their texts: those that match the text so far lie together, and get fewer with every byte.
   template <typename See> void walk(const std::vector<sorted_piece> &sorted, std::string_view text, See see) const {
     auto begin = sorted.begin(), end = sorted.end();
     for (size_t at = 0; at < text.size() && begin != end;) {
-      // A piece that ends here stands before those that go on.
+      // A piece that ends here comes before those that go on.
       auto byte_of = [&](const sorted_piece &each) {
         int known = at < sizeof(each.head) ? static_cast<uint8_t>(each.head >> (56 - 8 * at)) : 0;
         std::string_view all = piece(each.id).text;

@@ -1,5 +1,5 @@
-// Normalisation by a table of a SentencePiece model: a double-array trie (darts-clone's format) from what is replaced to where in a list of
-// strings its replacement stands.
+// Normalisation by a table of a SentencePiece model: a double-array trie (darts-clone's format) that maps what is replaced to the position
+// of its replacement in a list of strings.
 #include "runtime/core/error.h"
 #include "runtime/text/subwords.h"
 #include "runtime/text/utf8.h"
@@ -29,7 +29,7 @@ public:
 
   bool empty() const { return units_.empty(); }
 
-  // The longest string of the trie that the text begins with, and its replacement; 0 where there is none.
+  // The length of the longest string of the trie that the text begins with, and its replacement; 0 if there is none.
   size_t match(std::string_view text, std::string_view &replacement) const {
     size_t length = 0;
     uint32_t at = 0, found = 0, unit = unit_at(at);

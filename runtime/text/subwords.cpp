@@ -45,7 +45,7 @@ size_t encode_subwords(const subword_model &model, std::string_view text, size_t
 
 namespace {
 
-// Texts end with a zero byte, so they hold none.
+// Appends bytes as text, and replaces those that are not UTF-8. Texts end with a zero byte, so they hold none.
 void append_bytes(std::string &bytes, std::string &text) {
   for (size_t at = 0; at < bytes.size();) {
     size_t length = bytes[at] ? utf8_length(bytes, at) : 0;
@@ -77,7 +77,7 @@ void decode_subwords(const subword_model &model, std::span<const subword_piece> 
       decoded += model.unknown_surface;
       continue;
     }
-    // The blank that was put in front of the text.
+    // Drops the blank that was put before the text.
     std::string_view rest = piece.text;
     if (at_begin && (model.adds_space || model.removes_spaces) && rest.starts_with(kSpacePiece)) {
       rest.remove_prefix(kSpacePiece.size());

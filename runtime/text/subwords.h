@@ -12,11 +12,11 @@
 
 namespace xf::rt {
 
-// A normalised text has this many bytes at most, and cutting it takes so much memory for each of them.
+// The most bytes of a normalised text, and how much memory cutting it takes for each of them.
 inline constexpr size_t kLongestNormalised = 1 << 16;
 inline constexpr uint64_t kBytesOfCutting = 128;
 
-// Unicode's normalisation as the model has it, and blanks as pieces have them. Throws where the result is too long, or the model's
+// Normalises Unicode as the model does, and writes blanks as pieces have them. Throws if the result is too long, or the model's
 // table is damaged.
 void normalise(const subword_model &model, std::string_view text, std::string &normalised);
 
@@ -24,7 +24,7 @@ struct subword {
   std::string_view text;
   int32_t id;
 };
-// Cuts normalised text into pieces; what is in none is unknown.
+// Cut normalised text into pieces; what is in none is unknown.
 void cut_unigram(const subword_model &model, std::string_view text, std::vector<subword> &pieces);
 void cut_bpe(const subword_model &model, std::string_view text, std::vector<subword> &pieces);
 void cut_words(const subword_model &model, std::string_view text, std::vector<subword> &pieces);
@@ -35,7 +35,7 @@ size_t encode_subwords(const subword_model &model, std::string_view text, size_t
 // Appends the text that pieces stand for.
 void decode_subwords(const subword_model &model, std::span<const subword_piece> pieces, std::string &text);
 
-// The bytes of the character that a text begins with, which is not empty.
+// The length of the character that a text begins with, which is not empty.
 size_t character_length(std::string_view text);
 
 } // namespace xf::rt

@@ -14,7 +14,8 @@ void replace_all(std::string &text, std::string_view from, std::string_view to) 
     text.replace(at, from.size(), to);
 }
 
-// Appends bytes as text: what is not UTF-8 is replaced, the beginning of a character as one. Texts end with a zero byte, so they hold none.
+// Appends bytes as text: what is not UTF-8 is replaced, the beginning of a character by one replacement. Texts end with a zero byte, so they
+// hold none.
 void append_text(std::string_view bytes, std::string &text) {
   while (!bytes.empty()) {
     size_t length = bytes.front() ? utf8_length(bytes, 0) : 0;
@@ -23,7 +24,7 @@ void append_text(std::string_view bytes, std::string &text) {
   }
 }
 
-// The byte that a token of that name is.
+// The byte that a token of that name stands for.
 char byte_of(std::string_view name) {
   unsigned value = 0;
   std::from_chars(name.data() + 3, name.data() + 5, value, 16);
@@ -80,9 +81,9 @@ void table_tokenizer::decode_parts(std::span<const int32_t> ids, std::string &by
 }
 
 void table_tokenizer::decode_pieces(std::span<const int32_t> ids, std::string &bytes) const {
-  std::string run, piece; // tokens of bytes that follow each other
+  std::string run, piece; // run: of consecutive tokens that are bytes
   auto end_run = [&] {
-    // They are text together, or none of them is.
+    // The bytes of a run are text together, or none of them is.
     bool good = find_invalid_utf8(run) == std::string_view::npos;
     for (char byte : run)
       if (good)
@@ -111,7 +112,7 @@ void table_tokenizer::decode_pieces(std::span<const int32_t> ids, std::string &b
 std::span<const int32_t> table_tokenizer::settled(std::span<const int32_t> ids) const {
   if (!table_.has(XF_TOKENIZER_WRITES_BYTES))
     return ids;
-  // What the latest bytes are depends on those that follow them, with tokens between them that are no text.
+  // What the last bytes become depends on bytes that follow, even with tokens between that are no text.
   auto unsettled = [&](int32_t id) { return !table_.has_token(id) || table_.is_byte(id) || table_.is_special(id); };
   while (!ids.empty() && unsettled(ids.back()))
     ids = ids.first(ids.size() - 1);

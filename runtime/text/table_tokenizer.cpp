@@ -6,7 +6,7 @@ namespace xf::rt {
 
 namespace {
 
-// What a name of byte-level BPE stands for; nothing where it has other characters.
+// The bytes that a name of byte-level BPE stands for; empty if it has other characters.
 std::string bytes_of_name(std::string_view name) {
   std::string bytes;
   for (code_point point; (point = unicode_text::point_at(name, 0)).size > 0; name.remove_prefix(point.size)) {
@@ -49,8 +49,8 @@ int32_t table_tokenizer::find_marker(std::string_view word) const {
 }
 
 uint64_t table_tokenizer::memory(uint64_t length) const {
-  // While text is normalised: of a byte, its code point and, in a list that may have just grown, what that becomes; then its text, in one
-  // that may have just grown, too. A word may be all of it, and its blanks pieces of three bytes.
+  // For each byte while text is normalised: its code point and, in a list that may have just grown, what that becomes; then its text, in a
+  // string that may have just grown, too. A word may be the whole text, and its blanks become pieces of three bytes.
   constexpr uint64_t kBytesOfByte = 4 + 3 * 4 + 3;
   uint64_t normalised = table_.steps.empty() ? length : length * table_.head().growth + text_normaliser::kPrepended;
   bool escapes = table_.has(XF_TOKENIZER_ESCAPES), copies = escapes || table_.has(XF_TOKENIZER_ADDS_SPACE);

@@ -23,7 +23,7 @@ public:
   int32_t find(std::string_view name) const override;
   int32_t find_marker(std::string_view word) const override;
   bool is_special(int32_t id) const override { return table_.is_special(id); }
-  // With the blank before it. Bytes that are no text are written as three.
+  // Including the blank before it. A byte that is no text is written as three.
   size_t longest() const override { return 3 * table_.longest() + 1; }
   uint64_t memory(uint64_t length) const override;
 

@@ -1,5 +1,5 @@
-// Finds the numbers of texts that lie in a list: a table of slots, where a text is in the first free one from that on which its hash names.
-// Programs with large vocabularies fill it when they start, which takes half as long as with the standard library's, and end with it.
+// Finds the indices of texts in a list: a hash table with open addressing, where a text is in the first free slot from that of its hash on.
+// Programs with large vocabularies fill one when they start, which takes half as long as the standard library's, and destroy it when they end.
 #ifndef RUNTIME_TEXT_TEXT_INDEX_H
 #define RUNTIME_TEXT_TEXT_INDEX_H
 
@@ -13,10 +13,10 @@ namespace xf::rt {
 
 class text_index {
 public:
-  // Of `most` texts.
+  // For at most `most` texts.
   explicit text_index(size_t most = 0) : slots_(std::bit_ceil(2 * most + 1)) {}
 
-  // Whether the text is new: one that is there keeps its number. `text_of` gives a number's text.
+  // Adds a text; false if it is there already, and keeps its number. `text_of` returns a number's text.
   template <typename TextOf> bool add(std::string_view text, int32_t number, TextOf text_of) {
     uint32_t hash = hash_of(text);
     slot &place = slots_[place_of(text, hash, text_of)];

@@ -98,7 +98,7 @@ bool text_normaliser::append_mapped(const xf_tokenizer_stage &stage, uint32_t po
 }
 
 const xf_tokenizer_rule *text_normaliser::shortest_rule(const xf_tokenizer_stage &stage, std::span<const uint32_t> text) const {
-  // What the text begins with stands before it, the fewest code points first; others may stand between them.
+  // Rules are sorted. Those that the text begins with come before it, the shortest first, but others may be between them.
   std::span<const xf_tokenizer_rule> rules = table_.rules(stage);
   for (size_t count = 2; count <= text.size(); ++count) {
     std::span<const uint32_t> beginning = text.first(count);

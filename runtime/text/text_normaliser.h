@@ -14,13 +14,13 @@ namespace xf::rt {
 
 class text_normaliser {
 public:
-  // Bytes of normalised text beside those that `growth` of the table counts.
+  // Bytes of normalised text besides those that `growth` of the table counts.
   static constexpr size_t kPrepended = 16;
 
   text_normaliser(const tokenizer_table &table, const unicode_text &unicode) : table_(table), unicode_(unicode) {}
 
-  // The text, normalised; a view of it where nothing changes, else of `room`. Throws where it grows more than the table says: no sound
-  // table's does.
+  // The normalised text: a view of `text` if nothing changes, else of `room`. Throws if it grows more than the table says, which none with
+  // a sound table does.
   std::string_view normalise(std::string_view text, std::string &room) const;
 
 private:
@@ -41,9 +41,9 @@ private:
   void space_cjk(points &text) const;
   bool is_space(uint32_t point) const { return (unicode_.classes(point) & XF_TOKENIZER_SPACE) != 0; }
 
-  // What a code point becomes; false where it stays.
+  // Appends what a code point becomes; false if it stays the same.
   bool append_mapped(const xf_tokenizer_stage &stage, uint32_t point, points &to) const;
-  // The rule for the fewest code points that these begin with, or null.
+  // The rule for the shortest beginning of `text`, or null.
   const xf_tokenizer_rule *shortest_rule(const xf_tokenizer_stage &stage, std::span<const uint32_t> text) const;
   std::span<const uint32_t> points_of(uint32_t first, uint32_t count) const { return table_.points.subspan(first, count); }
 

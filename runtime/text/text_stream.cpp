@@ -14,7 +14,7 @@ void text_stream::take(int32_t token) {
   if (text.size() > shown_)
     write(std::string_view(text).substr(shown_));
   shown_ = text.size();
-  // What a token is depends on whether there is text before it, and on no more of that. So the latest tokens that are some will do.
+  // A token's text depends only on whether there is text before it. So it is enough to keep the latest tokens that are text.
   decode_(std::span(window_).subspan(before_), latest);
   if (latest.empty())
     return;

@@ -1,4 +1,4 @@
-// The text of tokens that come one by one, handed on in pieces as soon as it is known.
+// The text of tokens that come one by one, written in pieces as soon as it is known.
 #ifndef RUNTIME_TEXT_TEXT_STREAM_H
 #define RUNTIME_TEXT_TEXT_STREAM_H
 

@@ -61,7 +61,7 @@ public:
     return unicode_.classes(first_) & kWord ? unicode_.skip(text_, at_, kWord) : without(kSpace | kWord, at_);
   }
 
-  // Where code points of none of these classes end.
+  // The end of the run of code points that are in none of these classes.
   size_t without(uint16_t classes, size_t at) const {
     for (code_point next; (next = point(at)).size > 0 && !(unicode_.classes(next) & classes); at += next.size)
       ;
@@ -71,7 +71,7 @@ public:
 private:
   code_point point(size_t at) const { return unicode_text::point_at(text_, at); }
 
-  // The end of 's and the like; 0 where there is none. In small letters only, unless case is ignored: so is that of the long s.
+  // The end of 's and the like; 0 if there is none. In small letters only, unless case is ignored, when the long s counts as an s, too.
   size_t contraction(bool ignores_case) const {
     if (first_.value != '\'')
       return 0;
@@ -154,7 +154,7 @@ text_words::range text_words::next(std::string_view text, size_t at) const {
     end = scan.run();
   else if (pattern == XF_TOKENIZER_BLANKS)
     end = scan.without(kSpace, at);
-  // Classes that are damaged may leave a code point to nothing.
+  // With damaged classes nothing may match: then a code point is a word.
   return {at, std::max(end, at + unicode_text::point_at(text, at).size)};
 }
 

@@ -1,5 +1,5 @@
-// Text split into the words that are cut into tokens: as the regular expressions of well-known models split it, each of which is written out as
-// a function that says how far the next word goes; and blanks of words as pieces have them.
+// Splits text into the words that are cut into tokens, as the regular expressions of well-known models do, each of which is written out as a
+// function that returns the end of the next word; and writes blanks of words as pieces have them.
 #ifndef RUNTIME_TEXT_TEXT_WORDS_H
 #define RUNTIME_TEXT_TEXT_WORDS_H
 
@@ -16,7 +16,7 @@ class text_words {
 public:
   text_words(const tokenizer_table &table, const unicode_text &unicode) : table_(table), unicode_(unicode) {}
 
-  // Calls see(word) for each word of a text, whose beginning is that of all text if `is_first`.
+  // Calls see(word) for each word of a text. `is_first`: the whole text begins with it.
   template <typename See> void split(std::string_view text, bool is_first, See see) const {
     const bool adds = table_.has(XF_TOKENIZER_ADDS_SPACE) && (is_first || !table_.has(XF_TOKENIZER_ADDS_ONCE));
     const bool escapes = table_.has(XF_TOKENIZER_ESCAPES);

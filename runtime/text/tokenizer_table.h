@@ -31,20 +31,20 @@ public:
   bool has_token(int32_t id) const { return (flags(id) & XF_TOKENIZER_PRESENT) != 0; }
   bool is_special(int32_t id) const { return (flags(id) & XF_TOKENIZER_SPECIAL) != 0; }
   bool is_byte(int32_t id) const { return (flags(id) & XF_TOKENIZER_BYTE) != 0; }
-  // Of a token that words are cut into.
+  // The score of a token that words are cut into.
   double score(int32_t id) const { return scores_[static_cast<size_t>(id)]; }
   size_t longest() const { return longest_; }
 
-  // The token that words are cut into with that text, or -1.
+  // The token of that text that words are cut into, or -1.
   int32_t find(std::string_view text) const;
-  // The same of a text in two parts, whose bytes' hash is given.
+  // The same for a text in two parts, given the hash of its bytes.
   int32_t find(uint32_t hash, std::string_view left, std::string_view right) const;
-  // What two tokens merge into, or null; merges lie in the order of their ranks.
+  // The merge of two tokens, or null; merges are in the order of their ranks.
   const xf_tokenizer_merge *find_merge(uint32_t left, uint32_t right) const;
   const xf_tokenizer_merge *merges() const { return merges_.data(); }
 
   std::span<const xf_tokenizer_added> names, added, normalised;
-  // Of a step of the normaliser.
+  // The mappings and rules of a step of the normaliser.
   std::span<const xf_tokenizer_mapping> mappings(const xf_tokenizer_stage &stage) const { return at<xf_tokenizer_mapping>(stage.mappings); }
   std::span<const xf_tokenizer_rule> rules(const xf_tokenizer_stage &stage) const { return at<xf_tokenizer_rule>(stage.rules); }
 
@@ -57,7 +57,7 @@ private:
   template <typename T> std::span<const T> at(const xf_tokenizer_list &list) const {
     return {reinterpret_cast<const T *>(file_.data() + list.offset), list.count};
   }
-  // The same of a list that is not checked yet.
+  // The same for a list that is yet to be checked.
   template <typename T> std::span<const T> list(const xf_tokenizer_list &list, const char *what) const;
   uint8_t flags(int32_t id) const { return static_cast<size_t>(id) < size() ? token_flags_[static_cast<size_t>(id)] : 0; }
   void check_head() const;

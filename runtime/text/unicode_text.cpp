@@ -39,7 +39,7 @@ size_t unicode_text::skip(std::string_view text, size_t at, uint16_t wanted) con
 const xf_tokenizer_run &unicode_text::find_run(uint32_t point) const {
   auto behind = std::upper_bound(table_.runs.begin(), table_.runs.end(), point,
                                  [](uint32_t value, const xf_tokenizer_run &run) { return value < run.first; });
-  return behind[-1]; // the first is of 0
+  return behind[-1]; // the first run begins at 0
 }
 
 } // namespace xf::rt

@@ -20,7 +20,7 @@ public:
 
   explicit unicode_text(const tokenizer_table &table);
 
-  // The code point that stands there; bytes that are none are kReplacement's, one at a time.
+  // The code point at `at`; bytes that are none count as kReplacement, one at a time.
   static code_point point_at(std::string_view text, size_t at);
   // Where the code point that ends at `at`, which is not 0, begins.
   static size_t before(std::string_view text, size_t at);
@@ -28,9 +28,9 @@ public:
   uint16_t classes(code_point point) const { return point.size == 0 ? 0 : classes(point.value); }
   uint16_t classes(uint32_t point) const { return run_of(point).classes; }
   uint16_t classes_at(std::string_view text, size_t at) const { return classes(point_at(text, at)); }
-  // Those of the code point that ends there; none at the beginning.
+  // Those of the code point that ends at `at`; none at the beginning.
   uint16_t classes_before(std::string_view text, size_t at) const { return at == 0 ? 0 : classes_at(text, before(text, at)); }
-  // Where the code points of a class from `at` on end.
+  // The end of the run of code points in these classes from `at` on.
   size_t skip(std::string_view text, size_t at, uint16_t classes) const;
   // What is known of a code point.
   const xf_tokenizer_run &run_of(uint32_t point) const { return point < kAscii ? ascii_[point] : find_run(point); }

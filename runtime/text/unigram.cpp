@@ -13,7 +13,7 @@ void unigram::cut(std::string_view word) {
   path_.clear();
   for (size_t end = word.size(); end > 0; end = ends_[end].begin)
     path_.push_back(end);
-  size_t known = 0; // what lies behind it and before the next token is unknown
+  size_t known = 0; // text between it and the next token is unknown
   auto give_unknown = [&](size_t end) {
     if (end > known)
       add_unknown(word.substr(known, end - known));
@@ -54,7 +54,7 @@ size_t unigram::extend(std::string_view word, size_t begin) {
 }
 
 void unigram::add_unknown(std::string_view text) {
-  // Together they may be a token, whose score is too small.
+  // The text may be a token, whose score is too small.
   if (int32_t id = table_.find(text); id >= 0)
     tokens_.add(id);
   else if (has_bytes(text))

@@ -15,7 +15,7 @@ public:
 
 private:
   static constexpr size_t kNowhere = SIZE_MAX;
-  // The best that ends at a byte.
+  // The best sequence that ends at a byte.
   struct node {
     double score = 0;
     size_t begin = kNowhere;
@@ -23,7 +23,7 @@ private:
   };
 
   void offer(size_t begin, size_t end, int32_t id, double score);
-  // Finds what begins there, which is a character at least.
+  // Offers the tokens that begin at `begin`, or the unknown one for its character. Returns the end of that character.
   size_t extend(std::string_view word, size_t begin);
   void add_unknown(std::string_view text);
 

@@ -20,9 +20,9 @@ inline constexpr std::string_view kReplacement = "\xef\xbf\xbd";
 
 // The number of bytes of the code point that starts at `at`, or 0 where there is none.
 size_t utf8_length(std::string_view text, size_t at);
-// The code point that starts there and has so many bytes.
+// The code point that starts at `at` and has `length` bytes.
 uint32_t utf8_point(std::string_view text, size_t at, size_t length);
-// The bytes of a text that does not begin with a code point which are the beginning of one; 1 where they are not.
+// How many bytes a text, which does not begin with a code point, has of the beginning of one; 1 if they are no such beginning.
 size_t broken_length(std::string_view text);
 // The position of the first byte that is not UTF-8, or npos.
 size_t find_invalid_utf8(std::string_view text);

@@ -27,7 +27,7 @@ private:
   text_index ids_;
 };
 
-// Takes the first line from a text that is not empty: without its end, which may be that of DOS.
+// Takes the first line from a text that is not empty, and returns it without its end, which may be that of DOS.
 std::string_view take_line(std::string_view &text);
 // A token as a message shows it.
 std::string shown(std::string_view token);

@@ -12,7 +12,7 @@
 
 namespace xf::rt {
 
-// Where the tokens of one text go: the first `most`. Those behind them are counted.
+// Takes the tokens of one text: keeps the first `most`, and counts all.
 class token_sink {
 public:
   token_sink(std::vector<int32_t> &ids, size_t most) : ids_(ids), most_(most) {}
@@ -29,7 +29,7 @@ private:
   size_t count_ = 0;
 };
 
-// Of the words of one text. Their tokens go to the sink, `unknown` for what has none.
+// Cuts the words of one text. Their tokens go to the sink, `unknown` for what has none.
 class word_cutter {
 public:
   word_cutter(const tokenizer_table &table, int32_t unknown, token_sink &tokens) : table_(table), unknown_(unknown), tokens_(tokens) {}
@@ -46,9 +46,9 @@ protected:
   token_sink &tokens_;
 };
 
-// That of the table's kind.
+// The cutter for the table's kind.
 std::unique_ptr<word_cutter> make_word_cutter(const tokenizer_table &table, int32_t unknown, token_sink &tokens);
-// Bytes that it takes for a word of so many.
+// Bytes that it takes for a word of `word` bytes.
 uint64_t memory_of_cutting(const tokenizer_table &table, uint64_t word);
 
 } // namespace xf::rt

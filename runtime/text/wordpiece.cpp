@@ -40,7 +40,7 @@ void wordpiece::cut(std::string_view word) {
 
 // The longest piece that a text begins with, and its bytes; -1 where there is none.
 std::pair<int32_t, size_t> wordpiece::longest(std::string_view text, bool continues) {
-  // Hashes of what the text begins with, each one character longer.
+  // Hashes of the text's beginnings, each one character longer.
   ends_.clear();
   uint32_t hash = continues ? continuing_hash_ : XF_TOKENIZER_HASH_START;
   for (size_t at = 0; at < text.size() && at <= table_.longest();) {
@@ -58,7 +58,7 @@ std::pair<int32_t, size_t> wordpiece::longest(std::string_view text, bool contin
 }
 
 uint64_t wordpiece::memory(const tokenizer_table &table, uint64_t word) {
-  // Of a word's characters at most a piece each, and how far each of them goes, in lists that may have just grown.
+  // At most a piece and a beginning for each character of a word, in lists that may have just grown.
   constexpr uint64_t kCharacter = 3 * (sizeof(int32_t) + sizeof(std::pair<size_t, uint32_t>));
   return std::min<uint64_t>(word, table.head().most_characters) * kCharacter;
 }

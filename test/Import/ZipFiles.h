@@ -1,4 +1,4 @@
-// Zip archives for tests of what is read from them.
+// Zip archives for tests of their readers.
 #ifndef XF_TEST_IMPORT_ZIPFILES_H
 #define XF_TEST_IMPORT_ZIPFILES_H
 
@@ -13,7 +13,7 @@ namespace xf {
 
 using Members = std::vector<std::pair<std::string, std::string>>;
 
-/// An archive as libzip writes it, but for `change`.
+/// An archive as libzip writes it after `change`.
 inline std::string makeZip(const Members &members, int method = ZIP_CM_STORE, std::function<void(zip_t *)> change = {}) {
   zip_source_t *memory = zip_source_buffer_create(nullptr, 0, 0, nullptr);
   zip_source_keep(memory); // the archive frees it once

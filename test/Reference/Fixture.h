@@ -31,12 +31,12 @@ struct InterpreterTest : testing::Test, Modules {
   GivenParameters parameters;
   mlir::OwningOpRef<mlir::ModuleOp> module;
 
-  /// Parses `text`, in which !X abbreviates nothing: plain IR.
+  /// Parses `text`, plain IR without type aliases.
   void load(const std::string &text) {
     module = parse(text);
     ASSERT_TRUE(module);
   }
-  /// A module with one entry @run: `signature` from its arguments on, and its body.
+  /// Loads a module with one entry @run of these arguments, results and body, after the text `before`.
   void loadEntry(const std::string &arguments, const std::string &results, const std::string &body, const std::string &before = "") {
     load(before + "\nxf.entry @run(" + arguments + ") -> (" + results + ") {\n" + body + "\n}\n");
   }

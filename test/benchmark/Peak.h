@@ -52,14 +52,14 @@ inline void multiplyAddPairs256() {
                  "xmm13");
 }
 
-/// Products that an instruction adds up, twice, in all chains and rounds.
+/// The operations of all chains and rounds: two for each of the products that an instruction adds up.
 constexpr double operationsOf(int products) { return 2.0 * products * kPeakChains * kPeakRounds; }
 inline constexpr Peak kMultiplyAdd256{multiplyAdd256, operationsOf(8)}, kMultiplyAdd512{multiplyAdd512, operationsOf(16)},
     kMultiplyAddBF16{multiplyAddBF16, operationsOf(32)}, kMultiplyAddWords{multiplyAddWords, operationsOf(32)},
     kMultiplyAddBytes{multiplyAddBytes, operationsOf(64)}, kMultiplyAddBytes256{multiplyAddBytes256, operationsOf(32)},
     kMultiplyAddPairs256{multiplyAddPairs256, operationsOf(16)};
 
-/// Reads a word of each line of `words` words, from `Places` places at a time.
+/// Reads a word of each cache line of `words` words, from `Places` places in turn.
 template <size_t Places> uint64_t readLines(const uint64_t *memory, size_t words) {
   // Places that are a multiple of 4096 bytes apart would share a set of the first-level cache.
   constexpr size_t kApart = 5 * 8;

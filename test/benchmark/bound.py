@@ -25,7 +25,7 @@ SOURCE = TARGET = 25
 BEAMS = 4
 SENTENCES = 512
 BATCH_TOKENS = 2048
-# What most logits are multiplied as.
+# The type in which most logits are multiplied, by search and by the model's type.
 LOGITS = {"greedy": dict(f32="int8", bf16="int8", int8="int8"), "beam": dict(f32="words", bf16="int8", int8="int8")}
 
 
@@ -73,7 +73,7 @@ def least_seconds(model, precision, workload, case, peak):
         return part(model.encoder, lengths.sum(), 2 * model.layers * model.width * (lengths ** 2).sum())
 
     def search(kind, sources, results):
-        """Of sentences with so many tokens, and so many of their results."""
+        """`sources`, `results`: the numbers of tokens of sentences, and of their results."""
         total = encoder(sources) + part(model.cross, sources.sum())
         for step in range(int(results.max())):
             going = sources[results > step]

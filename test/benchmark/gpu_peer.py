@@ -23,7 +23,7 @@ import statistics
 import sys
 import time
 
-# torch.compile imports Python's own `profile`, not the one beside this file.
+# torch.compile needs Python's own `profile`, not the one beside this file.
 sys.path[:] = [folder for folder in sys.path if os.path.abspath(folder) != os.path.dirname(os.path.abspath(__file__))]
 import torch  # noqa: E402
 import torch.nn.functional as F  # noqa: E402
@@ -118,7 +118,7 @@ class Transformer(nn.Module):
 
 
 class Search:
-    """A search of `batch` sentences. What changes from step to step is in tensors that keep their places."""
+    """A search of `batch` sentences. What changes from step to step is in tensors that keep their addresses."""
 
     def __init__(self, model, sizes, beam, batch, source, mode, compile_mode):
         self.model, self.beam, self.batch = model, beam, batch
@@ -128,7 +128,7 @@ class Search:
         integers, numbers = dict(dtype=torch.long, device=self.device), dict(dtype=weight.dtype, device=self.device)
         self.position, self.tokens = torch.zeros(1, **integers), torch.zeros(rows, **integers)
         self.out = torch.zeros(rows, self.length, **integers)
-        # Beams' caches are copied from one to the other in the parents' order: step after step there and back.
+        # Beams' caches are copied from one to the other in the parents' order, and back in the next step.
         self.caches = [torch.zeros(layers * rows, 2, sizes["heads"], self.length, head, **numbers) for _ in range(2 if beam > 1 else 1)]
         self.source_keys = [torch.zeros(2, batch, sizes["heads"], source, head, **numbers) for _ in range(layers)]
         self.source_mask = torch.zeros(batch, 1, 1, source, **numbers)
@@ -210,7 +210,7 @@ def step_time(model, sizes, beam, batch, mode, compile_mode):
 
 
 def product_time(m, n, k, dtype):
-    """In turn with weights that together are more than the GPU's caches hold, as a model's are."""
+    """Products take turns with weights that together are more than the GPU's caches hold, as a model's are."""
     x = torch.randn(m, k, device="cuda", dtype=dtype)
     weights = [torch.randn(n, k, device="cuda", dtype=dtype) for _ in range(int(CACHE_BYTES // (n * k * dtype.itemsize)) + 1)]
     calls = max(20, len(weights))
@@ -225,7 +225,7 @@ def product_time(m, n, k, dtype):
             F.linear(x, weights[i % len(weights)])
     times = []
     for _ in range(7):
-        graph.replay()  # while it runs, what is timed is launched
+        graph.replay()  # while it runs, the timed work is launched
         events[0].record()
         graph.replay()
         events[1].record()
@@ -251,14 +251,14 @@ def plain_search(model, ids, beam, length):
 
 
 def check(beam, mode, options):
-    """The number of different tokens in results that are all as they should be."""
+    """Checks that all results are as they should be; says how many different tokens they have."""
     length, source, batch = 12, 8, 5
-    torch.manual_seed(4)  # whose results have many different tokens; drawn on the CPU, so that all devices have the same
+    torch.manual_seed(4)  # its results have many different tokens; weights are drawn on the CPU, so that all devices have the same
     model = Transformer(SMALL, length).to(options.device)
     sentences = [[3 + (7 * i + 11 * j) % 47 for j in range(source - i)] for i in range(batch)]
     padded = [s + [PADDING] * (source - len(s)) for s in sentences]
     search = Search(model, SMALL, beam, batch, source, mode, options.compile_mode)
-    search.run(padded[::-1], length)  # whose traces must not be seen
+    search.run(padded[::-1], length)  # must leave no traces
     got = search.run(padded, length)
     wanted = [plain_search(model, torch.tensor([s], device=options.device), beam, length) for s in sentences]
     if got != wanted:
@@ -267,11 +267,11 @@ def check(beam, mode, options):
 
 
 def attempt(title, measure):
-    """A line of what `measure` returns, or of why it does not; then its memory is free for others. Returns whether it failed."""
+    """Prints what `measure` returns, or why it fails, and frees its memory. Returns whether it failed."""
     failed = False
     try:
         line = measure()
-    except Exception as problem:  # whatever it is, the cases that follow may do well
+    except Exception as problem:  # whatever it is, the cases that follow may succeed
         failed, line = True, f"failed: {type(problem).__name__}: {(str(problem).strip().splitlines() or [''])[0]}"
     print(f"{title}: {line}", flush=True)
     gc.collect()

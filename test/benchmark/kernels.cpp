@@ -3,10 +3,10 @@
 //
 //   xf-kernel-benchmark [--benchmark_filter='f32/avx512/.*/M=(1|64)/'] [other options of Google Benchmark]
 //
-// A row's product, its peak and its memory are measured in turn, so that what else the machine does meets all three.
+// A row's product, its peak and its memory are measured in turn, so that other load on the machine affects all three.
 // Time is the mean; the counters take the best of each: %peak is the share of the peak of multiplications and additions,
-// %mem the share of the speed with which memory can be read that the weights, which do not stay in a cache between two
-// calls, are read with. What is timed was compared with plain loops before; a product that is wrong ends the program.
+// %mem the speed at which the weights, which do not stay in a cache between two calls, are read, as a share of that at which
+// memory can be. Products are compared with plain loops before they are timed; one that is wrong ends the program.
 #include "test/Target/CPU/FactorData.h"
 #include "test/benchmark/Peak.h"
 
@@ -26,7 +26,7 @@ using namespace xf::benchmark;
 namespace {
 
 constexpr int kRounds = 9;
-/// What a call of a product takes at least, so that the clock does not matter.
+/// What the calls of a measurement take at least, so that the clock does not matter.
 constexpr double kSeconds = 0.004;
 
 double secondsOf(llvm::function_ref<void()> work) {
@@ -59,7 +59,7 @@ std::vector<Kind> kindsOfMachine() {
 
 int64_t bytesOf(const std::string &type) { return type == "i8" ? 1 : type == "bf16" ? 2 : 4; }
 
-/// Elements from row to row, as the compiler places what kernels hand each other: not a multiple of 4096 bytes, which
+/// Elements from row to row, as the compiler chooses it for tensors between kernels: not a multiple of 4096 bytes, which
 /// would have all rows share a set of the first-level cache.
 int64_t pitchOf(int64_t width, int64_t bytes) { return width * bytes % 4096 == 0 ? width + 64 / bytes : width; }
 
@@ -72,8 +72,8 @@ void fillWithNumbers(uint64_t *words, size_t count) {
   }
 }
 
-/// Such numbers, in huge pages as a model's weights are: by small ones, a product that reads them takes some 15 % longer, and
-/// other ways to fetch them win.
+/// Such numbers, in huge pages as a model's weights are: in small ones, a product that reads them takes some 15 % longer, and
+/// other ways to prefetch them win.
 class Weights {
 public:
   explicit Weights(size_t bytes) : bytes(llvm::alignTo(bytes, kHugePage) + kHugePage) {
@@ -152,7 +152,7 @@ public:
     return seconds / count;
   }
 
-  /// Bytes a second that the weights can be read with, by a loop that does nothing else, from one place or from eight.
+  /// Bytes a second that a loop which does nothing else reads of the weights, from one place or from eight in turn.
   double readingSpeed() {
     // The other half each time: no cache has it any more.
     size_t half = weights.size() / 2;
@@ -173,7 +173,7 @@ private:
     return kind.factor == Factor::i8 ? xAt<uint8_t>(row, k) : xAt<float>(row, k);
   }
 
-  /// Panels are of 16 columns, of which groups of elements stand side by side; they fill 4 bytes.
+  /// Panels have 16 columns, whose groups of elements, each of 4 bytes, lie side by side.
   template <typename T> T packedAt(int64_t copy, int64_t column, int64_t k) {
     constexpr int64_t kGroup = 4 / sizeof(T);
     auto *panels = reinterpret_cast<const T *>(weights.data() + copy * (weightBytes / 8));
@@ -185,7 +185,7 @@ private:
     return kind.factor == Factor::f32 ? packedAt<float>(copy, column, k) : packedAt<int8_t>(copy, column, k);
   }
 
-  /// The last one is the next call's weights.
+  /// The last operand is the next call's weights.
   std::vector<xf_abi_view> operands(int64_t copy) {
     int64_t panels = llvm::divideCeil(columns, 16);
     return {view(x.data(), {rows, depth}, {pitchOf(depth, xBytes), 1}),
@@ -209,7 +209,7 @@ private:
   int64_t reads = 0;
 };
 
-/// The product in Google Benchmark's time, the limits and the shares of them as counters.
+/// Reports the product as Google Benchmark's time, the limits and the shares of them as counters.
 void measure(benchmark::State &state, llvm::StringRef name, const Kind &kind, int64_t rows, int64_t columns, int64_t depth) {
   Product product(kind, rows, columns, depth);
   product.check(name);

@@ -15,7 +15,7 @@ TYPES = ("f32", "bf16", "int8", "int8-weights")
 
 
 def edits(a, b):
-    """The fewest insertions, deletions and replacements that make b of a."""
+    """The fewest insertions, deletions and replacements that turn a into b."""
     row = list(range(len(b) + 1))
     for i, x in enumerate(a, 1):
         last, row[0] = row[0], i
@@ -25,7 +25,7 @@ def edits(a, b):
 
 
 def error_rates(answers, right):
-    """Of words, and of phones against the nearest pronunciation."""
+    """The error rates of words, and of phones against the nearest pronunciation."""
     words = errors = phones = 0
     for answer, wanted in zip(answers, right, strict=True):
         words += answer not in wanted
@@ -36,7 +36,7 @@ def error_rates(answers, right):
 
 
 def difference(answers, right):
-    """The share of whole answers that are others, and edits for each token of the right ones."""
+    """The share of whole answers that differ, and edits for each token of the right ones."""
     whole = sum(a != r for a, r in zip(answers, right, strict=True))
     return whole / len(right), sum(map(edits, answers, right)) / sum(map(len, right))
 

@@ -22,7 +22,7 @@ import xf
 PEER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "peer.py")
 TYPES = ("f32", "bf16", "int8")
 THREADS = (1, 2)
-# Engines by type: those that have it.
+# The engines that have each type.
 PEERS = {"f32": "ct2,ort,openvino", "bf16": "openvino", "int8": "ct2,ort"}
 START_PEERS = ("ct2", "ort", "openvino")
 START_SENTENCES = 32
@@ -53,7 +53,7 @@ class Harness:
                  "--peers", PEERS[precision], "--rounds", self.rounds, "--json", self.result(name))
 
     def start(self, name, precision):
-        """The harness's records of the others, and one of the same form for xfc."""
+        """Writes the harness's records of the others, and one of the same form for xfc."""
         records = [start_of_program(os.path.join(self.data, "base"), precision)]
         with tempfile.TemporaryDirectory() as folder:
             theirs = os.path.join(folder, "start.json")
@@ -72,7 +72,7 @@ class Harness:
 
 
 def start_of_program(model, precision):
-    """Of a compiled program, with as many tokens of source and result as the harness's sentences have."""
+    """The record of a compiled program, with as many tokens of source and result as the harness's sentences have."""
     with open(os.path.join(model, "config.json"), encoding="utf-8") as file:
         cfg = json.load(file)
     lines = [" ".join(str(3 + (997 * (bound.SOURCE * i + k)) % (cfg["vocab"] - 3)) for k in range(bound.SOURCE))
@@ -89,7 +89,7 @@ def start_of_program(model, precision):
 
 
 def parts(harness):
-    """What measures a part, by its name."""
+    """The functions that measure parts, by the parts' names."""
     named = {"peaks": harness.peaks}
     for config, workloads in (("base", "enc,greedy,beam"), ("minilm", "enc")):
         for threads in THREADS:
@@ -106,7 +106,7 @@ def parts(harness):
 
 
 def measure(harness, patterns):
-    """Measures the parts that any of the patterns (as of file names) is for."""
+    """Measures the parts whose names match any of the patterns (as of file names)."""
     named = parts(harness)
     for pattern in patterns:
         if not fnmatch.filter(named, pattern):

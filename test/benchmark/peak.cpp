@@ -55,10 +55,10 @@ double leastSeconds(int threads, const std::function<void(int)> &work) {
   return std::chrono::duration<double>(least).count();
 }
 
-/// The fastest way to read: from one place, or from eight.
+/// Bytes a second by the fastest way to read: from one place, or from eight in turn.
 double readingSpeed(int threads) {
   std::vector<std::vector<uint64_t>> memory(threads, std::vector<uint64_t>(kWords, 1));
-  std::vector<uint64_t> sums(threads * 8); // a line for each thread
+  std::vector<uint64_t> sums(threads * 8); // a cache line for each thread
   double least = leastSeconds(threads, [&](int i) { sums[i * 8] = readLines<1>(memory[i].data(), kWords); });
   least = std::min(least, leastSeconds(threads, [&](int i) { sums[i * 8] = readLines<8>(memory[i].data(), kWords); }));
   return double(threads) * kWords * 8 / least;
@@ -75,7 +75,7 @@ int main(int argc, char **argv) {
   auto peak = [&](const Peak &of) { return threads * of.operations / leastSeconds(threads, [&](int) { of.run(); }); };
   bool wide = __builtin_cpu_supports("avx512f");
   double f32 = peak(wide ? kMultiplyAdd512 : kMultiplyAdd256);
-  // Some multiply bf16 faster as f32.
+  // Some CPUs multiply bf16 faster as f32.
   double bf16 = __builtin_cpu_supports("avx512bf16") ? std::max(f32, peak(kMultiplyAddBF16)) : f32;
   bool vnni = __builtin_cpu_supports("avx512vnni");
   double words = peak(vnni ? kMultiplyAddWords : kMultiplyAddPairs256);

@@ -45,7 +45,7 @@ class Running:
 
 def measure_start(program, line, options=(), repeat=5, processor_time=False):
     """Seconds: (exec to the first answer, the same answer of a running program), the medians of some processes. Processor time
-    is the same on a machine that has other work."""
+    does not depend on other work of the machine."""
     firsts, warms = [], []
     for i in range(repeat + 1):
         begin = 0 if processor_time else time.perf_counter()

@@ -37,9 +37,9 @@ LISTS = (("base, f32", "base", "f32"), ("base, int8", "base", "int8"),
          ("student (6 + 2 layers, width 256), f32", "student", "f32"), ("student (6 + 2 layers, width 256), int8", "student", "int8"))
 ENGINES = (("xfc", "xfc"), ("CTranslate2", "ct2"), ("ONNX Runtime", "ort"), ("OpenVINO", "openvino"))
 
-# What the harness's check may find beside PyTorch in f32, by type: the largest error of outputs that are normed, wrong ones being some units
-# off, and the least share of the same tokens. Random weights' tokens are nearly as probable as others, and what follows one of these is
-# another result: with fewer bits a sentence alone says nothing, from FEW on these are half of what was measured.
+# What the harness's check may find against PyTorch in f32, by type: the largest error of outputs that are normed, where wrong ones are some
+# units off, and the least share of equal tokens. With random weights, tokens are nearly as probable as others, and after one of these the
+# whole result is another: in fewer bits a single sentence says nothing; for FEW and more, shares are half of what was measured.
 CHECKS = {"f32": (1e-3, 1), "bf16": (0.3, 0.3), "int8": (1, 0.18)}
 FEW = 8
 
@@ -62,14 +62,14 @@ def ms(value):
 
 
 def mark(row, unchecked=" (unchecked)"):
-    """What is to be said of a time whose results are not the reference's, or were not compared."""
+    """What marks a time whose results are not the reference's, or were not compared."""
     error, agreement = row.get("max_abs_err"), row.get("token_agreement")
     if error is None and agreement is None:
         return unchecked
     largest, least = CHECKS[row["precision"]]
     if least < 1 and row["case"].isdigit() and int(row["case"]) < FEW:
         least = 0
-    # A NaN is neither.
+    # Both comparisons are false for NaN.
     right = (error is None or error <= largest) and (agreement is None or agreement >= least)
     return "" if right else " (wrong!)"
 
@@ -86,7 +86,8 @@ def markdown(head, rows):
 
 
 def limits(folder, config, threads):
-    """How many times as fast as a row's other engine bound.py lets any program be on this machine, as a cell; none where its peaks are not known."""
+    """The function from a row to a cell: how many times as fast as the row's other engine any program can be on this machine, by bound.py;
+    empty if the machine's peaks are not known."""
     path, peaks = os.path.join(folder, "peaks.json"), {}
     if os.path.exists(path):
         with open(path, encoding="utf-8") as file:
@@ -114,7 +115,7 @@ def with_limits(folder, config, threads):
 
 
 def lists(folder):
-    """That the harness compares none of their results is not said of each."""
+    """Lists of sentences, which are not marked as unchecked: the harness compares none of their results."""
     rows = []
     for title, config, precision in LISTS:
         results, cells = compared(folder, f"{config}-real-{precision}-2"), [title]

@@ -1,7 +1,7 @@
 """Each op's documented example is parsed, verified and read back by xf-opt.
 
-Examples that stand inside an entry are wrapped in one whose arguments are the values that they use: tensors take
-the types behind the example's colon in order, what stands in brackets is an index.
+Examples of ops inside entries are wrapped in an entry whose arguments are the values that they use: tensors have the types after the
+example's colon, in order, and values in brackets are indices.
 """
 import os
 import pathlib
@@ -11,7 +11,7 @@ import sys
 
 SOURCE, BIN = pathlib.Path(os.environ["XF_SOURCE"]), pathlib.Path(os.environ["XF_BIN"])
 MODULE_OPS = ("parameter", "entry", "state", "weight")
-# A state that the example of a recurrence refers to; the other symbols are those of other examples.
+# A state that the example of a recurrence refers to; the examples of module ops define the other symbols.
 PRELUDE = 'xf.state @s : tensor<?x8xf32, #xf.dims<"B", "">> layers 6\n'
 
 
@@ -33,7 +33,7 @@ def wrap(example):
             if name not in defined:
                 arguments.setdefault(name, "index")
         names = [n for n in re.findall(r"%\w+", re.sub(r"\[[^\]]*%[^\]]*\]", "", operands)) if n not in defined]
-        # An op whose regions stand in the middle has its types behind them.
+        # An op with regions in the middle has its types after them.
         for name, kind in zip(names, types_of(line[len(body):] or example.partition("\n} : ")[2])):
             arguments.setdefault(name, kind)
     block = ", ".join(f'{name}: {kind} {{xf.name = "{name}"}}' for name, kind in arguments.items())
@@ -58,7 +58,7 @@ for path in sorted((SOURCE / "dialect" / "IR").glob("*.td")):
         lines = "\n".join(line.strip() for line in example.group(1).splitlines())
         if name in MODULE_OPS:
             modules.append(lines)
-        elif name not in ("return", "yield"):  # they stand in the others' examples
+        elif name not in ("return", "yield"):  # they are in the others' examples
             bodies.append((name, wrap_in_mask(lines) if name == "at" else wrap(lines)))
 
 failed = 0

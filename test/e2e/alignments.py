@@ -1,4 +1,4 @@
-"""Alignments of results with their sources: those of the model's own entry when it is called by name, in any company, and as text.
+"""Alignments of results with their sources: a search has those of the model's own entry, called by name, in any batch, and prints them.
 
 alignments.py [DEVICE]: on a device, the same links as on the CPU.
 """
@@ -16,7 +16,7 @@ lines = "".join(word + "\n" for word in words)
 
 
 def covered_scores(session, sentences, turned):
-    """Scores with a coverage penalty, of sentences as rows of tokens, and padded as the model's own input."""
+    """Scores with a coverage penalty: of sentences as rows of tokens, and of the same, padded, as the model's own input."""
     alone, longest = session.generate(sentences, coverage_penalty=0.7), max(map(len, sentences))
     padded = [sentence + [0] * (longest - len(sentence)) for sentence in sentences]
     shape = [longest, len(sentences)] if turned else [len(sentences), longest]
@@ -26,13 +26,13 @@ def covered_scores(session, sentences, turned):
 
 
 def aligned(session, sentences, batch, width):
-    """(tokens, rows of weights) of three results of each sentence."""
+    """For each sentence, three results as (tokens, rows of weights)."""
     found = session.generate(sentences, width=width, beam=3, n_best=3, batch=batch)
     return [[(result.tokens, result.weights) for result in results] for results in found]
 
 
 def confirm(title, path, sentences, start, width, sequence_first=False):
-    """What a search says is what the entry gives, bit for bit, whatever else is searched for at the same time."""
+    """A search's weights are the entry's, bit for bit, whatever else is in the batch."""
     found = aligned(Session(path, 1), sentences, 1, width)
     for threads, batch in ((1, 0), (2, 0), (3, 2)):
         checks.that(aligned(Session(path, threads), sentences, batch, width) == found,
@@ -67,7 +67,7 @@ for kind in ("f32", "bf16", "int8"):
     program = kept_g2p(kind)
     letters = (MODELS / "g2p" / "source.vocab").read_text(encoding="utf-8").splitlines()
     confirm(f"g2p {kind}", program, [[letters.index(letter) for letter in word] + [2] for word in words], 1, 16)
-    # The letters that are heard; a silent one has no link.
+    # Letters that are heard have links; silent ones have none.
     text = dict(zip(words, run(program, "--alignments", stdin=lines)[1].splitlines()))
     checks.that(text["knight"] == "N AY1 T\t1-0 2-1 5-2", f"{kind}: {text['knight']}")
     checks.that(text["hello"] == "HH EH1 L OW0\t0-0 1-1 2-2 4-3", f"{kind}: {text['hello']}")
@@ -78,11 +78,11 @@ for kind in ("f32", "bf16", "int8"):
         links = " ".join(f"{s}-{t}" for s, t in json.loads(answer)["results"][0]["alignment"])
         checks.that(f"{json.loads(answer)['results'][0]['text']}\t{links}" == text[line], f"{kind}: {answer}")
 
-# A result that leaves out a part of its source is worth less.
+# A result that leaves out a part of its source scores less.
 plain, covered = (run(program, "--n-best", 4, *how, stdin=lines)[1].splitlines() for how in ([], ["--coverage-penalty", 1]))
 checks.that(all(float(b.split("\t")[1]) < float(a.split("\t")[1]) for a, b in zip(plain[::4], covered[::4])), "coverage adds to scores")
 
-# Sources and targets that are [positions, batch].
+# Sources and targets of layout [positions, batch].
 DEPTH = 16
 turned = WORK / "turned.xf"
 turned.write_text("""model Turned(d = 16) {
@@ -98,7 +98,7 @@ compile_model(turned, WORK / "turned", "--random-weights", 5)
 confirm("sequence first", WORK / "turned", [[3 + (7 * i + j * j) % 27 for j in range(i + 1)] for i in range(9)], 1, 10, sequence_first=True)
 
 
-# Tokens may be [positions, batch] where what is made of them is not. Two tokens look at no more than a part of their source each.
+# Tokens may be [positions, batch] where the tensors computed from them are not. With two tokens, a result leaves out parts of its source.
 mixed = WORK / "mixed.xf"
 mixed.write_text("""model Mixed(d = 16) {
   source, target: Embedding(30, d)

@@ -1,4 +1,4 @@
-"""Kinds of output, and what happens when one is damaged or cannot be written."""
+"""Kinds of output, and the errors for ones that are damaged or cannot be written."""
 import ctypes
 import os
 import shutil
@@ -26,7 +26,7 @@ nm = shutil.which("llvm-nm-22") or "/usr/lib/llvm-22/bin/llvm-nm"
 _, undefined, _ = run(nm, "--undefined-only", WORK / "seed3.o")
 checks.that(undefined.strip() == "", f"undefined symbols: {undefined}")
 
-# Its header tells how large the inputs of its entries may be; what only the compiler names is not told.
+# Its header states how large the inputs of its entries may be, but no dimensions that only the compiler names.
 sizes = [line for line in (WORK / "seed3.h").read_text().splitlines() if "Largest sizes" in line]
 checks.that(sizes == [" * Largest sizes: B 32 (sentences of 4 beams: 8), S 80, T 80."], f"the header says {sizes}")
 
@@ -41,7 +41,7 @@ compile_model(WORK / "model.mlir", WORK / "kernel.mlir", "--emit=fused")
 compile_model(WORK / "kernel.mlir", WORK / "resumed", "--weights", seed / "weights.safetensors", "--emit=model")
 run(BIN / "xf-run", WORK / "resumed", *golden)
 
-# The text of both is read back as it was written, and the pipelines run on their own.
+# The IR of both phases round-trips, and the pipelines run on their own.
 for name in ("model.mlir", "kernel.mlir"):
     run(BIN / "xf-opt", WORK / name, "--verify-roundtrip", "-o", WORK / "again.mlir")
 run(BIN / "xf-opt", WORK / "model.mlir", "--pass-pipeline=builtin.module(xf-step-pipeline,xf-kernel-pipeline)", "-o", WORK / "again.mlir")
@@ -52,7 +52,7 @@ model = ctypes.c_void_p()
 checks.that(library.xf_open_self(ctypes.byref(model)) == 0, "the library does not find its model")
 library.xf_model_free(model)
 
-# Damaged files give a sentence.
+# Damaged files are reported.
 whole = (WORK / "model").read_bytes()
 for length in (0, 7, 100, 4096, len(whole) // 2, len(whole) - 1):
     (WORK / "cut").write_bytes(whole[:length])

@@ -1,4 +1,4 @@
-"""Lines that cannot be translated: an empty line on standard output, a message with the number, the rest goes on."""
+"""Bad lines, options and files. A line that cannot be translated gives an empty line and a message with its number; the others are translated."""
 import os
 import signal
 import stat
@@ -34,7 +34,7 @@ for command, words in ((("xfc", "--type", "fp8"), "--type option: 'fp8' is none 
                        (("xfc", "--config", "", "-o", "out"), "--config option: is empty"),
                        (("xfc", "--weights", "", "-o", "out"), "--weights option: is empty"),
                        (("xfc", "--ignore", "words", "-o", "out"), "--ignore is for the tensors of --weights"),
-                       # Said before anything is read.
+                       # Reported before anything is read.
                        (("xfc", "-o", "-"), "only text goes to standard output"),
                        (("xfc", "-o", "/nonexistent/out"), "/nonexistent/out: No such file or directory"),
                        (("xf-run", "--golden", "io", "--outputs", "/nonexistent/out"), "/nonexistent/out: No such file or directory")):
@@ -75,7 +75,7 @@ for source, target, words in (("long", g2p / "target.vocab", "34 lines"), (g2p /
                                    WORK / source, "--target-vocab", WORK / target, ok=False)
     checks.that(status == 1 and words in err, f"vocabularies {source}, {target}: status {status}, {err}")
 
-# Brackets within brackets take neither all the stack nor much memory.
+# Deeply nested brackets exhaust neither the stack nor memory.
 for opening, closing, column in (("[", "]", 100), ('{"a":', "}", 496), ("[", "", 100)):
     (WORK / "deep.json").write_text('{"config":\n' + opening * 300_000 + closing * 300_000 + "}")
     for options in (("--random-weights", 1, "--config"), ("--config", g2p / "config.json", "--weights"),
@@ -96,7 +96,7 @@ status, _, err = compile_model(WORK / "deep.xf", "-", "--emit=xf", ok=False)
 words = "deep.xf is too large for a description: it has more than 4 MiB"
 checks.that(status == 1 and words in err, f"a large description: status {status}, {err[:300]}")
 
-# What is no text, in the description and in a file that it imports.
+# Bytes that are no text, in the description and in a file that it imports.
 (WORK / "bytes.xf").write_bytes("// ä\n  é".encode() + b"\xff")
 (WORK / "zero.xf").write_bytes(b"model M() {\n\0}\n")
 (WORK / "imports.xf").write_text('import "bytes.xf"\n')
@@ -105,7 +105,7 @@ for name, words in (("bytes", ("bytes.xf:2:4: error: what stands here is no UTF-
     done = subprocess.run([BIN / "xfc", WORK / f"{name}.xf", "-o", WORK / "out"], capture_output=True)
     checks.that(done.returncode == 1 and all(part in done.stderr.decode() for part in words), f"{name}: {done.returncode} {done.stderr}")
 
-# The mark that some editors put before UTF-8 belongs neither to a description nor to the first token.
+# The byte order mark that some editors put before UTF-8 belongs neither to a description nor to the first token.
 MARK, TAGGER = b"\xef\xbb\xbf", b"""model M() {
   e: Embedding(3, 3)
   entry tag(tokens: token[B, S]) -> logits = e(tokens)
@@ -131,7 +131,7 @@ for entry, words in (((), "no entry can run on these inputs: 'tag' needs 'tokens
     status, _, err = run(BIN / "xf-run", WORK / "tagger", "--inputs", WORK / "other.safetensors", "--outputs", WORK / "results", *entry, ok=False)
     checks.that(status == 1 and words in err, f"other inputs, {entry}: {status} {err}")
 
-# What is no file is written, never replaced.
+# Devices and links are written to, never replaced.
 small = [seed / "seed2.xf", "--config", seed / "config.json", "--weights", seed / "weights.safetensors", "--emit=model"]
 for output, words in (("/dev/full", "No space left"), (WORK, "folder"), ("-", "standard output"), ("/nonexistent/out", "No such file")):
     status, out, err = run(BIN / "xfc", *small, "-o", output, ok=False)
@@ -156,7 +156,7 @@ for limits in (("B=1073741824", "Q=1073741824"), ("B=2147483647", "Q=2147483647"
 status, _, err = compile_model(g2p / "g2p.xf", WORK / "out", "--random-weights", 1, "--limit", "batch=1000000000", ok=False)
 checks.that(status == 1 and "--limit" in err, f"a billion sentences: {status} {err}")
 
-# What is read is not written over, under any name.
+# An input is not overwritten, under any name.
 def same(path):
     return path.read_bytes() == (seed / "weights.safetensors").read_bytes()
 
@@ -169,7 +169,7 @@ for output, kind in ((weights, "model"), (WORK / "linked", "model"), (WORK / "we
     checks.that(status == 1 and ("overwritten" in err or "header" in err), f"-o {output}: status {status}, {err}")
     checks.that(same(weights), f"-o {output}: the weights were overwritten")
 
-# Tokens that the description names, and that there are not.
+# Tokens that the description names, but that do not exist.
 words = (g2p / "g2p.xf").read_text()
 for old, new in (("start = 1", "start = 73"), ("end = 2", "end = 73"), ("pad = 0", "pad = 33"), ("suffix = [2]", "suffix = [2, 33]"),
                  ("unknown = 3", "unknown = 33"), ("suffix = [2]", "suffix = [2, 2, 2, 2, 2, 2, 2, 2, 2]")):
@@ -202,7 +202,7 @@ for directive, options, words in (
     status, _, err = compile_model(WORK / "search.xf", WORK / "out", "--random-weights", 1, *options, ok=False)
     checks.that(status == (1 if words else 0) and words in err, f"{directive}: status {status}, {err}")
 
-# Vocabularies that nothing would be read or written with.
+# Vocabularies that would not be used.
 (WORK / "words").write_text("a\nb\nc\n")
 TEXT, IDS = "text(source = words, target = words)", "text(prefix = [1])"
 GENERATE, PREDICT = "generate(encode, decode, start = 1, end = 2, pad = 0)", "predict(encode, memory, pad = 0)"
@@ -219,7 +219,7 @@ for directives, side, words in (
     checks.that(status == (1 if words else 0) and words in err and (not words or f"the {side} vocabulary would not be used" in err),
                 f"--{side}-vocab with {directives}: status {status}, {err}")
 
-# Sentences shorter than what the model reads of each: where the step reads it, and where the prediction does.
+# Sentences shorter than the part that the model reads of each, in a step and in a prediction.
 READS = """model M() {
   source: Embedding(7, 4)
   target: Embedding(9, 4)
@@ -244,7 +244,7 @@ for command in ((BIN / "xfc", *small, "-o", WORK / "limited"),
     checks.that(done.returncode == 1 and "limited: File too large" in done.stderr, f"limited: {done.returncode} {done.stderr[-300:]}")
     checks.that(not list(WORK.glob("limited*")), "something is left of a file that could not be written")
 
-# What is interrupted leaves nothing behind, here in a folder whose name LLVM would take for a pattern.
+# An interrupted xfc leaves no files, here in a folder whose name LLVM would take for a pattern.
 folder = WORK / "100%"
 folder.mkdir()
 explaining = subprocess.Popen([str(word) for word in (BIN / "xfc", "explain", *small[:3])], env=os.environ | {"TMPDIR": str(folder)},
@@ -256,20 +256,20 @@ explaining.send_signal(signal.SIGINT)
 checks.that(explaining.wait() == -signal.SIGINT, f"interrupted: {explaining.returncode}")
 checks.that(not any(folder.iterdir()), f"left of what was interrupted: {list(folder.iterdir())}")
 
-# Weights that memory has no room for: of one that is computed no part is packed before the whole is there.
+# Weights that do not fit into memory: a weight that is computed is packed only once it is complete.
 (WORK / "wide.xf").write_text("model M() {\n  param w: f32[64, 20000000]\n  entry run(x: f32[B, 64]) -> y = rowsum(x @ (2 * w))\n}\n")
 done = subprocess.run(["sh", "-c", 'ulimit -v 2000000; exec "$@"', "sh", str(BIN / "xfc"), str(WORK / "wide.xf"), "--random-weights", "1", "-o", str(WORK / "wide")],
                       capture_output=True, text=True)
 checks.that(done.returncode == 1 and done.stderr == "error: out of memory\n", f"no memory: {done.returncode} {done.stderr[-300:]}")
 checks.that([path.name for path in WORK.glob("wide*")] == ["wide.xf"], "something is left of a file that could not be written")
 
-# Sources of nothing but padding, and tokens that there are not.
+# Sources of nothing but padding, and tokens that do not exist.
 done = subprocess.run([program, "--ids"], input="0 0 0\n5 6 2\n33\n-1\n2 99999999999999999999\n", capture_output=True, text=True)
 rows = done.stdout.split("\n")
 checks.that(done.returncode == 1 and len(rows) == 6 and rows[1] and not any(rows[0:1] + rows[2:]), f"ids: {done.returncode}, {rows}")
 checks.that("line 1" in done.stderr and "padding" in done.stderr and "line 3" in done.stderr, f"ids: {done.stderr}")
 
-# Greedy tokens of another shape than the source's: only the start is asked for, nothing is, or rows are missing or too many.
+# Greedy tokens whose shape does not match the source's: only the start token, no tokens, too few rows or too many.
 compile_model(MODELS / "seed3/seed3.xf", WORK / "seed3", "--config", MODELS / "seed3/config.json", "--random-weights", 1, "--emit=model")
 source = {"in.src": read_safetensors(MODELS / "seed3/io.safetensors")["in.src"]}
 for shape, words in (([3, 1], "0 differ"), ([3, 0], "[3, 0]"), ([1, 70], "1 rows, but there are 3"), ([9, 6], "9 rows, but there are 3"), ([0, 6], "[0, 6]")):
@@ -277,7 +277,7 @@ for shape, words in (([3, 1], "0 differ"), ([3, 0], "[3, 0]"), ([1, 70], "1 rows
     status, out, err = run(BIN / "xf-run", WORK / "seed3", "--golden", WORK / "greedy", ok=False)
     checks.that(status == (0 if shape == [3, 1] else 1) and words in out + err, f"out.greedy {shape}: status {status}, {out}{err}")
 
-# Descriptions that ask for too much are refused at once, wherever what they ask for would be held or walked through.
+# Descriptions that demand too much are refused at once, whether it would be stored or evaluated.
 LOOPED = "model M() {\n  entry run(x: f32[B, T, 8]) -> y {\n    y = x\n    z = 1\n    m = causal\n%s\n%s  }\n}\n"
 for body, use, words in (("for k in range(20000) { m = m & causal }", "y = attend(split(y, 2), split(y, 2), split(y, 2), m)", ":6:35: error: masks are joined too often"),
                          ("for k in range(20000) { m = !m }", "y = attend(split(y, 2), split(y, 2), split(y, 2), m)", "error: masks are joined too often"),
@@ -288,7 +288,7 @@ for body, use, words in (("for k in range(20000) { m = m & causal }", "y = atten
     (WORK / "big.xf").write_text(LOOPED % ("    " + body if len(body) < 100 else body, use + "\n"))
     status, _, err = compile_model(WORK / "big.xf", "-", "--emit=xf", ok=False)
     checks.that(status == 1 and words in err and len(err) < 100000, f"{body[:60]}: status {status}, {err[:300]}")
-# What shares its parts is looked at once a part, not once a way to it.
+# A part that expressions share is analysed once, not once for each path to it.
 doubled = "src"
 for _ in range(40):
     doubled = f"twice({doubled})"

@@ -1,4 +1,4 @@
-"""The programs of test/benchmark, run once on models that are tiny: what they compute is the interpreter's, what they print is what is read from it.
+"""The programs of test/benchmark, run once on tiny models: results are the interpreter's, and what they print has the expected form.
 
 benchmarks.py profile: profile.py alone, which needs perf.
 """
@@ -25,18 +25,18 @@ from peer import Peer  # noqa: E402
 
 checks = Checks()
 COMMON = dict(d_model=64, heads=4, ffn=96, norm="post", seed=1, pad=0, eos=1, unk=2, start=0)
-# As the harness writes them, with settings that the model has no use for.
+# As the harness writes them, with settings that the model does not use.
 TRANSLATES = dict(COMMON, name="base", kind="enc-dec", enc_layers=2, dec_layers=2, vocab=150, activation="relu", positions="sinusoidal",
                   embed_scale=True, embed_norm=False, eps=1e-5)
 ENCODES = dict(COMMON, name="minilm", kind="encoder", enc_layers=2, dec_layers=0, vocab=120, activation="gelu", positions="learned", max_positions=64,
                embed_scale=False, embed_norm=True, eps=1e-12)
-# How far numbers may be from the interpreter's, whose activations are not rounded.
+# How far results may be from the interpreter's, which does not round activations.
 ERRORS = {"f32": 1e-5, "bf16": 0.015, "int8": 0.04}
 STEPS, BEAMS = 5, 4
 
 
 def shapes_of(cfg):
-    """Of the weights in the harness's layout."""
+    """The shapes of the weights in the harness's layout."""
     d, ffn = cfg["d_model"], cfg["ffn"]
     shapes = {"shared.weight": [cfg["vocab"], d]}
 
@@ -64,8 +64,8 @@ def shapes_of(cfg):
 
 
 def write_model(cfg):
-    """A folder as the harness has one for each model. Plain random decoders repeat one token for ever, which hides errors: here their
-    feed-forwards are loud, and add no constant."""
+    """Writes a folder like the harness's for a model. Decoders with plain random weights repeat one token for ever, which hides errors: these have
+    feed-forwards with large weights, which add no constant."""
     folder, rng, tensors = WORK / cfg["name"], np.random.default_rng(3), {}
     for name, shape in shapes_of(cfg).items():
         if len(shape) == 1:
@@ -83,7 +83,7 @@ def write_model(cfg):
 
 
 def sources(cfg, lengths):
-    """Ids and lengths as the harness gives them: padded on the right, each with the end token."""
+    """Ids and lengths as the harness passes them: padded on the right, each sentence with the end token."""
     rng = np.random.default_rng(7)
     ids = np.full((len(lengths), max(lengths)), cfg["pad"], np.int64)
     for row, n in zip(ids, lengths):
@@ -93,7 +93,7 @@ def sources(cfg, lengths):
 
 
 def interpreted(model, entry, output, **inputs):
-    """What xf-run's interpreter makes of arrays."""
+    """An output of xf-run's interpreter for these arrays."""
     tensors = {name: ("F32" if a.dtype == np.float32 else "I32", list(a.shape), a.tobytes()) for name, a in inputs.items()}
     write_safetensors(WORK / "in.safetensors", tensors)
     run(BIN / "xf-run", model, "--reference", "--entry", entry, "--inputs", WORK / "in.safetensors", "--outputs", WORK / "out.safetensors")
@@ -102,14 +102,14 @@ def interpreted(model, entry, output, **inputs):
 
 
 class Interpreter:
-    """The plainest search, for one sentence at a time: all tokens through the interpreter at each step."""
+    """The simplest search, for one sentence: each step runs the interpreter on all tokens."""
 
     def __init__(self, model, cfg, sentence):
         self.model, self.eos, self.src = model, cfg["eos"], sentence[None].astype(np.int32)
         self.memory = interpreted(model, "encode", "memory", src=self.src)
 
     def logits(self, rows):
-        """Behind each row of tokens. The end is never chosen, as the engine is asked."""
+        """The logits after each row of tokens. The end token is never chosen, as in the benchmark."""
         tgt = np.array(rows, np.int32)
         logits = interpreted(self.model, "decode", "logits", tgt=tgt, memory=self.memory.repeat(len(rows), 0), src=self.src.repeat(len(rows), 0))
         logits = logits[:, -1].astype(np.float64)
@@ -162,8 +162,8 @@ def confirm_starts(folder):
 
 
 def confirm_bound(cfg):
-    """Where arithmetic costs nothing, a search takes as long as its weights' bytes: all that are read in each step, the logits of a greedy
-    one as bytes and of beams as words. The list's longest sentence has 60 tokens; its 7 batches' longest have 190 together."""
+    """If arithmetic costs nothing, a search takes as long as reading its weights. Each step reads them all, those of the logits as bytes in a greedy
+    search and as words with beams. The list's longest sentence has 60 tokens; the longest of its 7 batches have 190 together."""
     sizes = {name: math.prod(shape) for name, shape in shapes_of(cfg).items() if len(shape) == 2}
     cross = sum(size for name, size in sizes.items() if re.search(r"cross_attn\.[kv]_proj", name))
     encoder = sum(size for name, size in sizes.items() if name.startswith("encoder."))
@@ -196,7 +196,7 @@ def confirm_profile(folder):
     limits = " ".join(f"--limit={name}={value}" for name, value in measure.xf.LIMITS.items())
     _, out, _ = run(sys.executable, FOLDER / "profile.py", "--config", folder / "config.json", "--model", model, "--greedy", 8, "--seconds", 0.5,
                     f"--xfc-options={limits}")
-    # Most of the time goes to kernels, which have the compiler's names; what stands behind other names is a file.
+    # Kernels, which have the compiler's names, take most of the time; other names are followed by a file.
     shares = {name: float(share) for share, name in re.findall(r"^ *([\d.]+) %  (.*)$", out, re.M)}
     ours = sum(share for name, share in shares.items() if not name.endswith(")"))
     checks.that(ours > 10, f"profile.py: {ours} % in generated functions\n{out}")
@@ -214,7 +214,7 @@ for precision in Peer.PRECISIONS:
     confirm_searches(folder, TRANSLATES, precision)
 confirm_starts(folder)
 confirm_bound(TRANSLATES)
-# One type of the encoder says enough of its configuration.
+# One type is enough to test the encoder's configuration.
 folder = write_model(ENCODES)
 measure.xf.compile_model(str(folder), "bf16", Peer.files(str(folder), "bf16")[0], emit="model")
 confirm_encoder(folder, ENCODES, "bf16")

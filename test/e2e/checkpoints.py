@@ -1,4 +1,4 @@
-"""What checkpoints may hold: stored position tables or none, F16 and BF16, tensors to ignore; and what they may not."""
+"""Contents of checkpoints that are accepted (position tables or none, F16 and BF16, tensors to ignore) and refused."""
 import math
 import struct
 
@@ -21,7 +21,7 @@ def table(rows, columns=64):
     return struct.pack(f"<{len(values)}f", *values)
 
 
-# A position table that the checkpoint has is used: the right one gives the golden numbers, whatever its form, zeros do not.
+# A position table in the checkpoint is used: the right one gives the golden numbers, whatever its shape; zeros do not.
 paths = ("encoder.pe.pe", "decoder.pe.pe")
 for shape in ([80, 64], [1, 80, 64], [80, 1, 64], [1, 100, 64]):
     rows = max(shape)
@@ -35,7 +35,7 @@ for reference in ([], ["--reference"]):
 
 
 def rounded(kind):
-    """The weights in that type, and in f32 the same values."""
+    """The weights rounded to that type, stored in it and in f32."""
     narrow, wide = {}, {}
     for name, (_, shape, data) in weights.items():
         values = struct.unpack(f"<{len(data) // 4}f", data)
@@ -63,7 +63,7 @@ for kind in ("F16", "BF16"):
     compile_with(wide)
     checks.that(got == outputs(), f"{kind}: other bits than the same values in F32")
 
-# What does not fit is listed, all of it.
+# All tensors that do not fit are listed.
 name = "decoder.layers.0.ff.linear_1.weight"
 broken = dict(weights)
 del broken["out.bias"]
@@ -80,12 +80,12 @@ extra = weights | {"optimizer.step": ("F32", [], bytes(4)), "optimizer.lr": ("I6
 checks.that(compile_with(extra, "--ignore", "optimizer.lr", ok=False)[0] == 1, "a tensor that is not used is not refused")
 compile_with(extra, "--ignore", "optimizer.*")
 run(BIN / "xf-run", WORK / "model", *golden)
-# A type that is not known is no matter where it is not used.
+# An unknown type does not matter where it is not used.
 compile_with(weights | {"scale": ("F8_E4M3", [3], bytes(3))}, "--ignore", "scale")
 run(BIN / "xf-run", WORK / "model", *golden)
 status, _, err = compile_with(weights | {"out.bias": ("C64", *weights["out.bias"][1:])}, ok=False)
 checks.that(status == 1 and "tensor 'out.bias' has the unknown dtype 'C64'" in err, f"an unknown dtype: {status}, {err}")
-# A parameter of PyTorch that is a number.
+# A scalar parameter of PyTorch.
 (WORK / "scaled.xf").write_text('import "part.xf"\nmodel Scaled(d = 4) {\n  param s: f32[1]\n  entry run(x: f32[B, d]) -> y = scaled(x, s)\n}\n')
 (WORK / "part.xf").write_text("scaled(x, s) = x * s\n")
 write_safetensors(WORK / "number", {"s": ("F32", [], struct.pack("<f", 2.5))})
@@ -94,7 +94,7 @@ write_safetensors(WORK / "x", {"in.x": ("F32", [1, 4], struct.pack("<4f", 1, 2, 
 run(BIN / "xf-run", WORK / "scaled", "--inputs", WORK / "x", "--outputs", WORK / "y")
 checks.that(read_safetensors(WORK / "y")["y"][2] == struct.pack("<4f", 2.5, 5, 7.5, 10), "a number is read wrongly")
 
-# What is read is not written over.
+# Inputs are not overwritten.
 for output, command in (("part.xf", [BIN / "xfc", WORK / "scaled.xf", "--weights", WORK / "number", "-o"]), ("number", [BIN / "xfc", WORK / "scaled.xf", "--weights", WORK / "number", "-o"]),
                         ("x", [BIN / "xf-run", WORK / "scaled", "--inputs", WORK / "x", "--outputs"])):
     before = (WORK / output).read_bytes()

@@ -1,7 +1,7 @@
 """What the end-to-end tests share. Only the standard library is needed.
 
 Environment, all optional: XF_BIN is the folder of the built programs (build/bin), XF_SOURCE the repository, XF_SHARED a folder with
-models that the repository does not ship. A test that needs what is not there ends with status 77: skipped.
+models that the repository does not ship. A test that lacks something it needs ends with status 77: skipped.
 """
 import atexit
 import json
@@ -20,8 +20,8 @@ BIN = pathlib.Path(os.environ.get("XF_BIN") or SOURCE / "build" / "bin")
 MODELS = SOURCE / "test" / "models"
 sys.path += [str(MODELS), str(SOURCE / "tools")]
 SHARED = pathlib.Path(os.environ.get("XF_SHARED") or SOURCE.parent / "shared")
-# What factors of fewer bits may change in small models with random weights, norm-wise: activations are rounded to 8 or 7 bits, too, of which the
-# interpreter knows nothing. (With int8-weights they stay f32, and so does what is computed.)
+# The norm-wise error that factors of fewer bits may cause in small models with random weights: activations are rounded to 8 or 7 bits, too, which
+# the interpreter does not do. (With int8-weights, activations and arithmetic stay f32.)
 ROUNDED = {"bf16": 0.03, "int8": 0.1}
 WORK = pathlib.Path(tempfile.mkdtemp(prefix="xf-e2e-"))
 atexit.register(shutil.rmtree, WORK, ignore_errors=True)
@@ -48,7 +48,7 @@ def shared_model(name):
 
 
 def available_isas(kind="f32"):
-    """The instruction sets that this machine has, of those that models of type `kind` have kernels for."""
+    """The instruction sets of this machine that models of type `kind` have kernels for."""
     flags = set(next(l for l in open("/proc/cpuinfo") if l.startswith("flags")).split())
     isas = ["baseline"]
     if {"avx2", "fma", "bmi2", "f16c"} <= flags:
@@ -65,7 +65,7 @@ def available_isas(kind="f32"):
 
 
 def run(*command, stdin=None, ok=True):
-    """Runs a program; gives (status, stdout, stderr). With ok a failure ends the test."""
+    """Runs a program and returns (status, stdout, stderr). With ok, a failure ends the test."""
     done = subprocess.run([str(c) for c in command], input=stdin, capture_output=True, text=True)
     if ok and done.returncode != 0:
         print("failed:", " ".join(str(c) for c in command))
@@ -79,7 +79,7 @@ def compile_model(description, output, *options, ok=True):
 
 
 def compile_seed2(*weights, options=(), ok=True):
-    """The bytes of seed2's bare model file with the weights of these files; what run() gives where it may fail."""
+    """Compiles seed2 with the weights of these files. Returns the bytes of its bare model file or, without ok, run()'s result."""
     folder = MODELS / "seed2"
     given = [word for file in weights for word in ("--weights", file)]
     done = compile_model(folder / "seed2.xf", WORK / "model", "--config", folder / "config.json", *given, "--emit=model", *options, ok=ok)
@@ -94,12 +94,12 @@ def compile_g2p(output, *options):
 
 
 def kept_g2p(kind="f32", target="cpu"):
-    """The program of a type and target, compiled once for all tests of a build. None may change the file."""
+    """The g2p program of a type and target, compiled once for all tests of a build. No test may change the file."""
     kept = BIN.parent / "test" / "kept" / f"g2p-{kind}-{target}"
     sources = [BIN / "xfc", BIN / "xf-runner", *(MODELS / "g2p").iterdir()]
     if not kept.exists() or kept.stat().st_mtime <= max(source.stat().st_mtime for source in sources):
         kept.parent.mkdir(parents=True, exist_ok=True)
-        # Two tests may find it missing at once: what has the name is whole.
+        # Two tests may find it missing at once, so that only a complete file gets the name.
         compile_g2p(kept.with_name(f"{kept.name}.{os.getpid()}"), "--type", kind, "--target", target).replace(kept)
     return kept
 
@@ -110,7 +110,7 @@ def load(path):
 
 
 def golden_weights(folder):
-    """The weights of a folder with golden numbers: a file there, or made of the names and shapes that it lists."""
+    """The file of weights for a folder's golden numbers: the folder's own, or one that is made from the names and shapes that it lists."""
     folder = pathlib.Path(folder)
     if not (folder / "weights.json").exists():
         return folder / "weights.safetensors"
@@ -143,25 +143,25 @@ FORMATS = {"F32": "f", "F64": "d", "I64": "q", "I32": "i"}
 
 
 def packed(kind, shape, values):
-    """A tensor as read_safetensors() gives it."""
+    """A tensor as read_safetensors() returns it."""
     return kind, list(shape), struct.pack(f"<{len(values)}{FORMATS[kind]}", *values)
 
 
 def unpacked(tensor):
-    """Its numbers."""
+    """The values of a tensor as read_safetensors() returns it."""
     kind, shape, content = tensor
     return struct.unpack(f"<{math.prod(shape)}{FORMATS[kind]}", content)
 
 
 def results(model, inputs, *options, ok=False):
-    """What xf-run makes of tensors, as read_safetensors() gives it; its message where it fails, or with ok the end of the test."""
+    """xf-run's outputs for these inputs, as read_safetensors() returns them. If it fails, returns its message or, with ok, ends the test."""
     write_safetensors(WORK / "in.safetensors", inputs)
     status, _, err = run(BIN / "xf-run", model, "--inputs", WORK / "in.safetensors", "--outputs", WORK / "out.safetensors", *options, ok=ok)
     return err if status else read_safetensors(WORK / "out.safetensors")
 
 
 def distance(a, b):
-    """Of two tensors as read_safetensors() gives them: norm-wise, NaN agreeing with NaN only."""
+    """The norm-wise distance of two tensors as read_safetensors() returns them; NaN agrees with NaN only."""
     if a[:2] != b[:2]:
         return float("inf")
     if a[0] != "F32":
@@ -174,7 +174,7 @@ def distance(a, b):
 
 
 def searched(program, lines, *options):
-    """Of each line, (score, text) of each result."""
+    """For each line, (score, text) of each result."""
     found = [[] for _ in lines]
     for line in run(program, "--scores", *options, stdin="".join(line + "\n" for line in lines))[1].splitlines():
         number, score, text = line.split("\t")
@@ -183,25 +183,25 @@ def searched(program, lines, *options):
 
 
 def alike(got, want):
-    """Whether searches have found the same; sums of exponentials, and divisions on a device, may differ in the last digit that is printed."""
+    """Whether searches have the same results; sums of exponentials, and divisions on a device, may change the last digit that is printed."""
     texts = [[[text for _, text in line] for line in side] for side in (got, want)]
     return texts[0] == texts[1] and all(abs(x[0] - y[0]) < 3e-6 for a, b in zip(got, want) for x, y in zip(a, b))
 
 
 def log_probabilities(row):
-    """Of a row of logits."""
+    """The log probabilities of a row of logits."""
     largest = max(row)
     normaliser = largest + math.log(sum(math.exp(logit - largest) for logit in row))
     return [logit - normaliser for logit in row]
 
 
 def beam_search(logits_of, sentences, beam, longest, end):
-    """Searches of so many sentences, side by side. It shares nothing with the runtime's but the rule: of the 2 * `beam` most probable ways to go
-    on, those that end among the first `beam` are results, and the first `beam` others go on; it stops at `beam` results, and at the greatest
-    length what goes on counts as one, too. A result of n tokens, the end token included, scores the sum of its log p divided by n.
+    """Searches `sentences` sentences together. It shares only the rule with the runtime's search: of the 2 * `beam` most probable
+    continuations, those that end among the first `beam` are results, and the first `beam` others go on; a search stops at `beam` results, and at the
+    greatest length those that go on are results, too. A result of n tokens, the end token included, scores the sum of its log p divided by n.
 
-    logits_of([(sentence, tokens), ...]) gives the row of logits behind each. Returns for each sentence its `beam` best results, (score, tokens), and
-    how near the nearest decision was: rounding may decide otherwise where that is next to nothing.
+    logits_of([(sentence, tokens), ...]) returns the row of logits after each. Returns for each sentence its `beam` best results, (score, tokens), and
+    the smallest margin of a decision: if that is tiny, rounding may decide otherwise.
     """
     going, found, nearest = [[(0.0, [])] for _ in range(sentences)], [[] for _ in range(sentences)], [math.inf] * sentences
     for length in range(1, longest + 1):
@@ -211,7 +211,7 @@ def beam_search(logits_of, sentences, beam, longest, end):
             ways.sort(key=lambda way: -way[0])
             ends = [way[1][-1] == end for way in ways]
             others = [way for way, ended in zip(ways, ends) if not ended]
-            # Whether a way is among the first `beam`, where it ends; and which are the last to go on.
+            # The margins by which continuations that end are, or are not, among the first `beam`.
             edges = [way[0] - ways[beam][0] if place < beam else ways[beam - 1][0] - way[0] for place, way in enumerate(ways) if ends[place]]
             nearest[s] = min([nearest[s], *edges])
             found[s] += [way for way, ended in zip(ways[:beam], ends) if ended]
@@ -228,7 +228,7 @@ def beam_search(logits_of, sentences, beam, longest, end):
 
 
 def write_npz(path, tensors, compression=zipfile.ZIP_STORED, fortran_order=False):
-    """tensors: name -> (dtype, shape, bytes), in a file as numpy.savez and numpy.savez_compressed write it; types may be NumPy's own, too."""
+    """Writes tensors, name -> (dtype, shape, bytes), as numpy.savez and numpy.savez_compressed do; dtypes may be NumPy's own, too."""
     types = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<V2", "I64": "<i8", "I32": "<i4", "BOOL": "|b1"}
     with zipfile.ZipFile(path, "w", compression) as archive:
         for name, (dtype, shape, content) in tensors.items():
@@ -239,7 +239,7 @@ def write_npz(path, tensors, compression=zipfile.ZIP_STORED, fortran_order=False
 
 
 class Checks:
-    """Counts what fails, and says it."""
+    """Counts and reports failures."""
 
     def __init__(self):
         self.failed = 0

@@ -1,7 +1,7 @@
 """Damaged IR of every phase, in xfc and xf-opt: no crash, no hang, and a message where it is refused.
 
-damaged_ir.py [SEED [COUNT [CODE]]]: what is damaged, and how, follows from the seed alone. COUNT texts are made of each phase; CODE of those
-that are still kernel IR become code, which takes longest.
+damaged_ir.py [SEED [COUNT [CODE]]]: all damage follows from the seed. COUNT texts are made of each phase; CODE of the texts that are still valid
+kernel IR are compiled to code, which takes longest.
 """
 import random
 import re
@@ -17,7 +17,7 @@ tried = refused = 0
 
 
 def attempt(what, command):
-    """Runs a command on damaged IR; gives whether it took it."""
+    """Runs a command on damaged IR; returns whether it accepted it."""
     global tried, refused
     tried += 1
     try:
@@ -35,7 +35,7 @@ def attempt(what, command):
 
 
 def pick(pattern, text):
-    """One of the places where the pattern matches; None if there is none."""
+    """A random match of the pattern; None if there is none."""
     found = list(re.finditer(pattern, text))
     return rng.choice(found) if found else None
 
@@ -56,7 +56,7 @@ def move_line(text):
 
 
 def swap(pattern):
-    """Two matches of one line change places."""
+    """Swaps two matches in one line."""
     def change(text):
         line = pick(r"(?m)^.*" + pattern + ".*" + pattern + ".*$", text)
         if not line:
@@ -68,7 +68,7 @@ def swap(pattern):
 
 
 def replace(pattern, others, everywhere=False):
-    """A match becomes one of `others`, or another match of the text; everywhere, so that what verifies one op may agree."""
+    """Replaces a match by one of `others` or by another match of the text; everywhere, if asked, so that verifiers of single ops may pass."""
     def change(text):
         found = pick(pattern, text)
         if not found:
@@ -79,7 +79,7 @@ def replace(pattern, others, everywhere=False):
 
 
 def empty_region(text):
-    """What stands between two braces goes, or all but its last line."""
+    """Deletes the lines between two braces, or all but the last one."""
     line = pick(r"(?m)^( *).*\{\n", text)
     end = re.compile(rf"(?m)^{line.group(1)}\}}").search(text, line.end())
     inside = text[line.end():end.start()].splitlines(True) if end else []
@@ -90,7 +90,7 @@ NUMBERS = ["0", "1", "2", "3", "-1", "16", "1000000007", "9223372036854775807", 
 DIMS = r'#xf\.dims<[^>]*>'
 KINDS = [
     drop_line, move_line, empty_region, swap(r"%\w+"), swap(r"tensor<[^>]*>"), swap(r"\[[^\]]*\]"), swap(r'@[\w.]+'),
-    replace(r"(?<![\w.#%])-?\d+(?![\w.])", NUMBERS),                                # indices, axes, numbers of attributes
+    replace(r"(?<![\w.#%])-?\d+(?![\w.])", NUMBERS),                                # indices, axes, values of attributes
     replace(r"(?<=[x<])\d+(?=x)", NUMBERS + ["?"]), replace(r"(?<=[x<])\d+(?=x)", NUMBERS[1:4], True), # sizes
     replace(r"\b(f32|i32|i1|f64|index|i64)\b", ["f16", "bf16", "i8", "i32", "f32", "i1", "index", "i0", "complex<f32>"]),
     replace(r"xf32\b", ["xf16", "xbf16", "xi8", "xf64", "xindex"], True),
@@ -117,7 +117,7 @@ for phase, whole in texts.items():
         damaged = WORK / "damaged.mlir"
         damaged.write_text(text)
         what = f"{phase} {seed} {number}"
-        # Both read the same and run the same passes: each half goes to one of them.
+        # Both tools read the same IR and run the same passes: each gets half of the texts.
         if number % 2 and phase != "3-kernel":
             attempt(what, [BIN / "xf-opt", damaged, *pipelines[phase], "-o", WORK / "out"])
         elif attempt(what, [BIN / "xfc", damaged, "--emit=fused", "-o", WORK / "out"]) and phase == "3-kernel" and text != whole and most_code > 0:

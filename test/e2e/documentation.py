@@ -1,13 +1,13 @@
-"""The examples on the repository's pages: commands are run and print what the page says, and descriptions are compiled.
+"""The examples on the repository's pages: commands are run and must print what the page says, and descriptions are compiled.
 
-A block stands between fences, or four blanks in. How it begins says what it is:
-- a command (COMMAND). One shell runs those of all pages, README.md's first, behind each heading in the page's folder. What a command prints stands in
-  the lines behind it ("…" where some are left out), or its comment begins with it;
-- a description (DESCRIPTION). The commands of the block behind it compile it, or else it is compiled by itself;
+A block is fenced, or indented by four blanks. Its beginning tells what it is:
+- a command (COMMAND). One shell runs those of all pages, README.md's first; after each heading it is in the page's folder. A command's output is in
+  the lines after it ("…" where some are left out), or at the beginning of its comment;
+- a description (DESCRIPTION). The commands of the next block compile it, or else it is compiled by itself;
 - an error (ERROR) that xfc reports of a file;
-- calls of the C API, which stand in Inputs/program.c;
-- or it is what the first command of the block before it prints.
-What is none of these, or cannot be run here, is in NOT_RUN.
+- calls of the C API, which Inputs/program.c includes;
+- anything else is the output of the first command of the block before it.
+Blocks of other kinds, and those that cannot be run here, are in NOT_RUN.
 """
 import json
 import math
@@ -25,7 +25,7 @@ from tokenizer_tools import added, byte_level, saved
 COMMAND = re.compile(r"(cd|cc|echo|export|xfc|xf-run|\./\S+|tools/\S+)( |$)")
 DESCRIPTION = re.compile(r"(block|model|mask|bias|table) \w+\(|\w+\(\w+\) = |//")
 ERROR = re.compile(r"(\w+\.xf):\d+:\d+: error: ")
-# By words in a block.
+# Words in a block, and why it is not run.
 NOT_RUN = {
     "──Frontend──▶": "a drawing",
     "XF_LIT:FILEPATH": "the tests themselves",
@@ -34,7 +34,7 @@ NOT_RUN = {
     "python3 reference.py": "needs PyTorch",
     "frames = mel.transpose": "needs a spectrogram",
 }
-# What a block finds in its folder, by words in it.
+# Words in a block, and the files that are copied to its folder.
 INPUTS = SOURCE / "test" / "e2e" / "Inputs"
 FILES = {
     "./classify --n-best": [WORK / "classify", WORK / "tag", WORK / "embed"],
@@ -51,7 +51,7 @@ FILES = {
     "xfc bert.xf": [MODELS / "bert" / "bert" / "config.json", WORK / "tokenizer.json"],
     "xfc whisper.xf": [MODELS / "whisper" / "tiny" / "config.json"],
 }
-# What commands print where the page does not show it; of models with random weights anything.
+# The output of commands whose page does not show it; models with random weights may print anything.
 UNSHOWN = {
     r"echo hello \| \./g2p( --device emulator)?": "HH EH1 L OW0",
     r"echo transformer \| \./g2p": "T R AE0 N S F AO1 R M ER0",
@@ -59,7 +59,7 @@ UNSHOWN = {
     r"xf-run \S+ --golden \S+": r"(.*  ok\n?)+",
     r'echo ".*" \| \./translate --beam 4|echo .* \| \./stories .*|\./summarise .*|echo .* \| \./embed --truncate|echo .* \| \./continue .*': ".*",
 }
-# What stands for something else in commands: words that are left out, and checkpoints that are not shipped. A C program is run, too.
+# Replacements in commands, for words that are left out and checkpoints that are not shipped. A C program is run, too.
 STANDS_FOR = {
     "…": "--source-vocab source.vocab --target-vocab target.vocab",
     "PREFIX": str(WORK / "prefix"),
@@ -77,14 +77,14 @@ ROOT = WORK / "xfc"
 
 
 def find(table, fits):
-    """What a table has for the first key that fits."""
+    """A table's value for the first key that fits."""
     key = next(filter(fits, table), None)
     used.add(key)
     return table.get(key)
 
 
 class Step:
-    """A command, the lines behind it, and the status that it ends with."""
+    """A command, the lines after it, and its expected status."""
 
     def __init__(self, command, shown=(), status=0):
         self.command, self.shown, self.status, self.run = command, list(shown), status, command
@@ -105,7 +105,7 @@ class Step:
 
 
 def plain(line):
-    """A line without the times and rates that explain measures."""
+    """A line without the times and rates that xfc explain measures."""
     line = re.sub(r"[\d.]+ (ms|us|billion/s|GB/s)", r"# \1", line.rstrip())
     return re.sub(r"^ *[\d.]+% +\S+ +(\S+ +\S+) +\S+ +\S+  ", r"\1  ", line) + "\n"
 
@@ -152,7 +152,7 @@ def steps_of(name, page):
 
 
 def logits(likeliest, *others):
-    """Numbers whose softmax these are. The first is next to 0, and makes up for what rounding takes from the others."""
+    """Logits with these probabilities. The first one is corrected for the rounding of the others to f32."""
     others = [struct.unpack("f", struct.pack("f", math.log(p / likeliest)))[0] for p in others]
     return [math.log(likeliest / (1 - likeliest)) + math.log(sum(map(math.exp, others))), *others]
 
@@ -172,7 +172,7 @@ def write_pieces(name):
 
 
 def compile_predictor(name, rows, labels="", **settings):
-    """A program that gives the words "a" and "line" these rows."""
+    """Compiles a program that predicts these rows for the words "a" and "line"."""
     write_lines("words", ["a", "line"])
     write_lines("labels", labels)
     d = len(rows[0])
@@ -181,7 +181,7 @@ def compile_predictor(name, rows, labels="", **settings):
                   "--source-vocab", WORK / "words", *(["--target-vocab", WORK / "labels"] if labels else []))
 
 
-# The folders that pages speak of. The scripts that install and build have done so.
+# The folders that pages mention. The scripts that install and build do nothing here.
 for folder in ("test/models", "tools"):
     shutil.copytree(SOURCE / folder, ROOT / folder)
 for script in ("build", "sanitize", "setup", "test"):

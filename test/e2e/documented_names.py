@@ -1,5 +1,5 @@
-"""What pages name is there: options in a program's help, files, links, the library's functions; and g2p's programs have about the size that README.md
-gives."""
+"""Names on pages exist: options in a program's help, files, links, the library's functions. g2p's programs have about the size that README.md
+states."""
 import re
 
 from common import BIN, Checks, MODELS, SOURCE, WORK, compile_model, kept_g2p, run
@@ -10,7 +10,7 @@ folder = MODELS / "tagger"
 compile_model(folder / "tagger.xf", WORK / "tagger", "--config", folder / "config.json", "--weights", folder / "weights.safetensors")
 helped = "".join(run(program, "--help")[1] for program in (BIN / "xfc", BIN / "xf-run", kept_g2p(), WORK / "tagger"))
 OPTIONS = {*re.findall(r"--[a-z][\w-]*", helped), "--install", "--filter", "--gtest_filter"}  # cmake's, lit's, GoogleTest's
-# Files that are not the repository's: made by a command, and a benchmark harness's.
+# Files that are not in the repository: made by a command, or part of a benchmark harness.
 FILES = {"g2p.h", "compare.py", "run_peers.py"}.union(file.name for folder in FOLDERS for file in folder.rglob("*"))
 
 

@@ -1,4 +1,4 @@
-"""xfc explain: its counts add up, its times are those of the kernels that the compiled plans call, for every model, type and target."""
+"""xfc explain: for every model, type and target, its counts add up, and so do its times, those of the kernels that the compiled plans call."""
 import re
 
 from common import BIN, Checks, MODELS, run
@@ -7,7 +7,7 @@ checks = Checks()
 
 
 def explained(description, *options):
-    """Of each entry: its summary, and a list of (operations, megabytes, what)."""
+    """For each entry, a list of (operations, megabytes, what, share of the time), the total first; and for each, the shares of members."""
     text = run(BIN / "xfc", "explain", description, *options)[1]
     timed = "measured on" in text.splitlines()[0]
     entries, members, launches = {}, {}, {}
@@ -56,7 +56,7 @@ for options in (["--type", "bf16"], ["--type", "int8", "--at", "batch=4"], ["--t
                 ["--target", "cpu,cuda", "--weights", MODELS / "g2p" / "weights.safetensors"]):
     explained(*g2p, *options)
 
-# 12 positions through 4 layers of width 192 with 768 in the middle: q, k, v and out, up and down.
+# 2 sentences of 12 positions through 4 layers of width 192, or 768 between up and down: q, k, v, out, up and down.
 entries, members = explained(*g2p, "--at", "source=12", "--at", "batch=2")
 d, hidden, layers, positions = 192, 768, 4, 24
 products = sum(operations for operations, _, what, _ in entries["encode"] if what.startswith("product"))

@@ -1,8 +1,7 @@
 """Types of fewer bits: every model with golden numbers, in bf16, int8 and int8-weights, on every instruction set and with 1 to 3 threads.
 
-The distance to PyTorch's f32 numbers is bounded by what the types can keep in models as narrow as these; threads change no bit,
-and in int8, whose sums are exact, nor does the choice between AVX2, AVX-512 and VNNI. With int8-weights AVX2 and AVX-512 agree
-on every bit, as in f32.
+The distance to PyTorch's f32 numbers is bounded by the types' precision in models as narrow as these. Threads change no bit, and in int8, whose sums
+are exact, neither does the choice between AVX2, AVX-512 and VNNI. With int8-weights AVX2 and AVX-512 agree on every bit, as in f32.
 """
 
 import random
@@ -22,7 +21,7 @@ for kind, allowed in TOLERANCE.items():
         compile_model(MODELS / description, model, "--config", data / "config.json", "--weights", data / "weights.safetensors",
                       "--emit=model", "--type", kind)
         bits = {}
-        # The parameters that a file of fewer bits gives back are those that it computes with.
+        # The parameters that the interpreter reads back from a file of fewer bits are those that its kernels compute with.
         for options in [("--reference=f32",)] + [("--isa", isa, "--threads", threads) for isa in isas_of(model, kind) for threads in (1, 2, 3)]:
             title = f"{data.name}, {kind}, {' '.join(map(str, options))}"
             got = confirm_golden(checks, title, model, folder, allowed, *options)
@@ -42,8 +41,8 @@ for kind in TOLERANCE:
         for batch in (1, 3):
             checks.that(run(program, *options, "--batch", batch, stdin=lines)[1] == together, f"g2p, {kind}, {isa}: batches of {batch} differ")
 
-# A bias of the keys costs no bits, however large it is: neither where they are some columns of a product nor where several attentions
-# read them.
+# A bias of keys costs no precision, however large it is: neither if the keys are some columns of a product nor if several attentions read
+# them.
 d, rng = 32, random.Random(4)
 pack = lambda numbers: struct.pack(f"<{len(numbers)}f", *numbers)  # noqa: E731
 biases = [0.0] * d + [rng.gauss(0, 100) for _ in range(d)] + [0.0] * d
@@ -73,7 +72,7 @@ for name in ("Columns", "Several"):
         off = distance(results(WORK / "x", rows)["y"], results(WORK / "x", rows, "--reference")["y"])
         checks.that(off < 0.02, f"{name}, {kind}: {off:.2e} off by the bias of keys")
 
-# What bf16 rounds to infinity.
+# A weight that bf16 rounds to infinity.
 large = {"w.weight": ("F32", [8, 8], pack([1.0] * 63 + [3.4e38])), "w.bias": ("F32", [8], pack([0.0] * 8))}
 write_safetensors(WORK / "large", large)
 (WORK / "large.xf").write_text("model Large(d = 8) {\n  w: Linear(d, d)\n  entry run(x: f32[B, d]) -> y = w(x)\n}\n")

@@ -1,4 +1,4 @@
-"""What the tests of types of fewer bits share: models with golden numbers, and that results are near these."""
+"""What the tests of types of fewer bits share: models with golden numbers, and a check that results are near these."""
 from common import MODELS, distance, read_safetensors, results
 
 # Descriptions, and the folders of their golden numbers.
@@ -7,7 +7,7 @@ GOLDENS = [("seed0/seed0.xf", "seed0"), ("seed1/seed1.xf", "seed1/postnorm"), ("
 
 
 def confirm_golden(checks, title, model, folder, allowed, *options):
-    """Runs a model on the inputs of a folder's golden numbers; gives its results, of which the f32 ones must be near."""
+    """Runs a model on the inputs of a folder's golden numbers, checks that f32 results are near those, and returns all results."""
     io = read_safetensors(MODELS / folder / "io.safetensors")
     wanted = {key.removeprefix("out."): tensor for key, tensor in io.items() if key.startswith("out.")}
     got = results(model, {key: tensor for key, tensor in io.items() if key.startswith("in.")}, *options, ok=True)

@@ -1,4 +1,4 @@
-"""Searches of models whose encoder takes features, no tokens: the tokens that a greedy search by hand finds, calling the entries by name.
+"""Searches of models whose encoder takes features, not tokens, find the tokens of a greedy search that calls the entries by name.
 
 features.py [DEVICE]: on a device, the same tokens as on the CPU.
 """
@@ -40,7 +40,7 @@ def compiled(name, *options):
 
 
 def search(session, sentences, beam=1):
-    """The best result of each sentence, which are padded to one length."""
+    """The best result of each sentence; sentences are padded to one length."""
     longest = max(map(len, sentences))
     frames = [x for s in sentences for i in range(longest) for x in (s[i] if i < len(s) else [7.0] * WIDTH)]
     valid = [i < len(s) for s in sentences for i in range(longest)]

@@ -1,4 +1,4 @@
-"""The language's functions of one number, and the library's, are what their names say: of tensors, on each device, and of numbers when compiling."""
+"""The language's and the library's functions of one number compute what their names say, for tensors on each device and for constants."""
 import math
 import re
 import struct
@@ -38,7 +38,7 @@ POSITIVE = {"log": math.log, "log1p": math.log1p, "sqrt": math.sqrt, "rsqrt": la
 VALUES = [-9.0, -3.25, -1.0, -0.375, -0.001, 0.0, 0.001, 0.5, 1.0, 2.75, 7.5]
 
 names = {**FUNCTIONS, **POSITIVE}
-library = (SOURCE / "compiler/Frontend/Library/math.xf").read_text().split("\nmean(")[0]  # row statistics stand behind that
+library = (SOURCE / "compiler/Frontend/Library/math.xf").read_text().split("\nmean(")[0]  # row statistics follow
 for name in re.findall(r"^(\w+)\(x", library, re.MULTILINE):
     checks.that(name in names, f"'{name}' of the library is not compared with anything")
 described = set(re.findall(r"\w+", (SOURCE / "compiler/Frontend/LANGUAGE.md").read_text()))

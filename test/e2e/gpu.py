@@ -1,7 +1,9 @@
-"""Models compiled for GPUs: their code runs in the emulator, which checks it, and through the CUDA driver's interface.
+"""Models compiled for GPUs: their code runs in the emulator, which checks it, and through the interface of a fake CUDA driver.
 
-gpu.py golden DESCRIPTION FOLDER: golden numbers; gpu.py devices: what is said where a device is missing, and sessions that
-share a model (gpu.py share FILE --device DEVICE is a part of it, and so is gpu.py refused FILE); gpu.py check: searches that follow each other in a session, by tools/gpu-check.py.
+gpu.py golden DESCRIPTION FOLDER: golden numbers.
+gpu.py devices: messages where a device is missing, searches, and sessions that share a model (it calls gpu.py share FILE --device DEVICE and
+gpu.py refused FILE).
+gpu.py check: tools/gpu-check.py.
 """
 import os
 import random
@@ -16,7 +18,7 @@ OLD = BIN.parent / "lib" / "fake-cuda-old"  # a driver from before CUDA graphs
 
 
 def with_driver(folder=FAKE, **settings):
-    """The environment of a machine whose NVIDIA driver is the fake one; the processes that follow have it."""
+    """Sets up the environment of a machine with the fake NVIDIA driver, for processes started later."""
     for name in [n for n in os.environ if n.startswith("FAKE_CUDA_")]:
         del os.environ[name]
     os.environ["LD_LIBRARY_PATH"] = str(folder)
@@ -39,7 +41,7 @@ def golden(description, folder):
 
 
 def confirm_beams(program, lines="3 4 5\n6 7 8\n9 5 4\n", device="emulator", options=("--min-length", 3, "--max-length", 5)):
-    """Beams that take each other's rows, masks of earlier tokens included: the CPU's tokens and scores."""
+    """Beams that take over each other's rows, masks of earlier tokens included, have the CPU's tokens and scores."""
     options = ["--beam", 3, "--n-best", 3, "--scores", *options]
     want, got = ([line.split("\t") for line in run(program, *options, "--device", name, stdin=lines)[1].splitlines()]
                  for name in ("cpu", device))
@@ -48,7 +50,7 @@ def confirm_beams(program, lines="3 4 5\n6 7 8\n9 5 4\n", device="emulator", opt
 
 
 def counts_of(program, *options, stdin, **driver):
-    """What the driver was asked to do, and the output."""
+    """Counts of the driver's calls, and the output."""
     counts = WORK / "counts"
     with_driver(FAKE_CUDA_COUNTS=counts, **driver)
     _, out, _ = run(program, *options, "--device", "cuda", stdin=stdin)
@@ -57,7 +59,7 @@ def counts_of(program, *options, stdin, **driver):
 
 
 def confirm_steps_ahead(program):
-    """Steps that are started ahead of the host: the CPU's results, whatever ends when."""
+    """Steps that are started ahead of the host have the CPU's results, whenever sentences end."""
     words = "".join(word + "\n" for word in ("a", "knight", "of", "formers", "by", "go", "it"))
     vocabulary = range(len(open(MODELS / "g2p" / "target.vocab", encoding="utf-8").read().splitlines()))
     everything, nearly = (",".join(str(token) for token in vocabulary if token not in kept) for kept in ((), (2, 20, 22)))
@@ -70,22 +72,22 @@ def confirm_steps_ahead(program):
                     ["--sample", "--batch", 3], ["--sample", "--n-best", 3, "--top-k", 5, "--top-p", 0.9, "--batch", 3], ["--sample", "--top-p", 0.8],
                     ["--alternatives", 4, "--batch", 3, "--repetition-penalty", 1.2]):
         both = (run(program, *options, "--device", device, stdin=words, ok=False) for device in ("cpu", "cuda"))
-        # Without scores, whose last bits may differ.
+        # Scores are left out, as their last bits may differ.
         want, got = ((status, [line.split("\t")[-1] for line in out.splitlines()], err) for status, out, err in both)
         checks.that(got == want, f"{options}: {got} on the GPU, {want} on the CPU")
 
-    # No words: what they may become is so uncertain that beams change places all the time.
+    # Sources that are no words: their results are so uncertain that beams change places all the time.
     random.seed(3)
     confirm_beams(program, "".join(" ".join(str(random.randrange(4, 29)) for _ in range(random.randrange(5, 10))) + "\n" for _ in range(6)),
                   "cuda", ("--ids", "--batch", 4))
-    # A device that does all at once: what the host has not read by then is lost.
+    # A device that does everything at once: results that the host has not read by then are lost.
     with_driver(FAKE_CUDA_EAGER=1)
     confirm_beams(program, "4 5 6\n9 8 7 6 5\n11 12\n", "cuda", ("--ids", "--batch", 2))
     with_driver()
 
 
 def confirm_counts(kind):
-    """Of a search's steps little is copied, and most are started ahead of the host."""
+    """A search's steps copy little, and most are started ahead of the host."""
     program, ids = WORK / kind, "5 6 7 8 9 10 11 12 13\n"
     small_bench(program, "--type", kind, target="cuda")
     for beam, more in ((1, ()), (4, ()), (1, ("--end", "27,28,30,31,32,33,34,35,36")), (1, ("--repetition-penalty", 1.3)),
@@ -95,12 +97,12 @@ def confirm_counts(kind):
         done, out = counts_of(program, *search, stdin=ids)
         tokens = max(len(line.split("\t")[-1].split()) for line in out.splitlines())
         checks.that(tokens >= 7, f"{kind}: {out}")
-        # Two calls for the source and at most one for the first step; then a step sends nothing, and says what it has decided.
+        # The source takes two calls and the first step at most one; later steps upload nothing and download their decisions.
         checks.that(done["uploads"] <= 8 and done["downloads"] <= tokens + 4, f"copies for {tokens} tokens, beam {beam}: {done}")
         checks.that(done["downloaded"] < 1024 * done["downloads"] + 65536 and done["ahead"] >= tokens - 3, f"{tokens} tokens, beam {beam}: {done}")
-        # The first step of its sizes is launched, the second one recorded, and all from then on are replayed.
+        # The first step of its sizes is launched, the second one recorded, and all later ones are replayed.
         checks.that(done["graphs"] == 1 and done["replays"] >= tokens - 3, f"{tokens} tokens, beam {beam}: {done}")
-        # Kernels of a GPU of compute capability 9.0 start before those before them have ended.
+        # On a GPU of compute capability 9.0, kernels start before earlier ones have ended.
         early, same = counts_of(program, *search, stdin=ids, FAKE_CUDA_CAPABILITY=90)
         checks.that(same == out and early["graphs"] == 1 and early["early"] > 0 and done["early"] == 0, f"early starts, beam {beam}: {same} {early}")
         if kind != "f32":
@@ -111,12 +113,12 @@ def confirm_counts(kind):
 
 
 def small_bench(output, *options, target="cpu,cuda"):
-    """The benchmarks' model, as small as possible: results are at most as long as sources."""
+    """Compiles the benchmarks' model, as small as possible: results are at most as long as sources."""
     compile_model(MODELS / "bench" / "bench.xf", output, "--random-weights", 1, "--target", target, *options, *SMALL_BENCH)
 
 
 def confirm_lengths():
-    """A sentence at its greatest length does not keep the others from going on."""
+    """A sentence at its greatest length does not stop the others."""
     program = WORK / "small"
     small_bench(program)
 
@@ -130,7 +132,7 @@ def confirm_lengths():
         checks.that(got == want and [len(line.split()) for line in got.splitlines()] == [5] + [14] * 7, f"beam {beam}: {got} on the GPU, {want} on the CPU")
         done, _ = counts_of(program, *options, stdin=lines)
         checks.that(done["graphs"] == 1 and done["uploads"] <= 6, f"beam {beam}: {done}")
-    # Batches whose longest sentences are equal have the same steps, whatever the other lengths: one is launched, one recorded.
+    # Batches whose longest sentences are equally long have the same steps: one is launched, one recorded.
     options = ("--beam", 2, "--min-length", 9, "--max-length", 9, "--batch", 4)
     batches = lines_of([14, 14, 14, 14, 14, 9, 8, 7])
     done, got = counts_of(program, *options, stdin=batches)
@@ -147,7 +149,7 @@ def confirm_lengths():
 
 
 def confirm_logits():
-    """Steps that give logits, from which the search's own kernels choose."""
+    """Steps that return logits, from which the search's own kernels choose."""
     program, lines = WORK / "centred", "5 6 7\n8 9 10 11\n3 3\n20 30 12 13 17\n"
     compile_model(SOURCE / "test" / "e2e" / "centred.xf", program, "--random-weights", 3, "--target", "cpu,cuda")
     for options in ((), ("--batch", 2), ("--beam", 3, "--n-best", 2), ("--batch", 2, "--beam", 2, "--no-repeat-ngram", 2, "--min-length", 4)):
@@ -157,7 +159,7 @@ def confirm_logits():
 
 
 def confirm_launches():
-    """What products with few rows compute along is no launch: in a step of one layer the look-up of the token and two norms."""
+    """Ops that products with few rows compute along are no launches: in a step of one layer, the token's look-up and two norms."""
     program = WORK / "steps"
     for kind in ("f32", "bf16", "int8-weights"):
         small_bench(program, "--type", kind, "--limit", "batch=72")
@@ -172,7 +174,7 @@ def confirm_launches():
 
 
 def share_program(path, device):
-    """Sessions of one model: the second finds code and weights on the GPU, which stay when the first one ends."""
+    """Sessions of one model: the second finds code and weights on the GPU, and they stay when the first session ends."""
     from session import Session, ctypes, library
     encoded = lambda session: session.entry("encode", {"src": (ctypes.c_int32, [1, 4], [5, 6, 7, 2])}, [1, 4, 192], "memory")
     first = Session(path, 1, device)
@@ -189,7 +191,7 @@ def share_program(path, device):
 
 
 def refuse_launches(path):
-    """A kernel for which there is no memory: those before it are under way, and do not meet what the next call copies."""
+    """A launch fails for lack of memory: the kernels before it are still running, and must not read what the next call copies."""
     from session import Session, ctypes
     session = Session(path, 1, "cuda")
 
@@ -276,7 +278,7 @@ def devices():
     says(both, None, "out of memory")
     with_driver(FAKE_CUDA_COMPILER=2)
     says(both, None, "the driver cannot take the model's code")
-    # Drivers that can run no model: the CPU does.
+    # With drivers that can run no model, the CPU does.
     for driver, problem in (({"FAKE_CUDA_COMPILER": 0}, "the driver cannot take the model's code"), ({"FAKE_CUDA_START": 803}, "starting the NVIDIA driver")):
         with_driver(**driver)
         says(both, "cuda", problem)
@@ -309,7 +311,7 @@ def check():
         checks.that(says in out, f"{driver}\n{out}{err}")
     with_driver()
 
-    # What goes wrong with one model is said, and the others are checked.
+    # A failure of one model is reported, and the others are checked.
     (folder / "g2p.xfm").unlink()
     (folder / "abroken.xfm").write_bytes(b"no model")
     status, out, err = gpu_check(*options, folder)

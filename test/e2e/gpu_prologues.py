@@ -1,5 +1,5 @@
-"""Products that compute the row op before them along where rows are few: the bits of each row are those that it has among many rows, where both
-are kernels of their own, and in f32 the CPU's."""
+"""With few rows, a product's kernel also computes the row op before it. Each row has the same bits as among many rows, where both are separate
+kernels, and in f32 and int8-weights the CPU's."""
 import random
 import struct
 
@@ -17,7 +17,7 @@ DESCRIPTION = """model Prologue(d: int, n: int) {
   }
 }
 """
-# Widths of less than a chain of 128, of several, and such as are no multiple of 16 lanes, or longer than what registers hold.
+# Widths of less than a chain of 128 and of several chains, and ones that are no multiple of 16 lanes or exceed the registers.
 WIDTHS = ((32, 48), (256, 768), (40, 1040))
 
 checks = Checks()
@@ -43,7 +43,7 @@ for d, n in WIDTHS:
             for name, data in outputs(3, "cpu").items():
                 checks.that(data == many[name][:len(data)], f"{kind}, {d} and {n} wide: {name} differs from the CPU's")
 
-# Layers of one product: the next layer's must not be launched with the norm that reads what it writes.
+# Layers of one product: the next layer's product must not be launched together with the norm that reads what it writes.
 description.write_text("""block Layer() {
   w: Linear(64, 64)
   n: LayerNorm(64)

@@ -1,4 +1,4 @@
-"""tools/gpu-check.sh --prepare, and the check of some of what it leaves, in the emulator: a number that is off or missing is said."""
+"""tools/gpu-check.sh --prepare, and the check of the models with golden numbers in the emulator, which reports numbers that are off or missing."""
 import shutil
 import sys
 
@@ -15,7 +15,7 @@ checks.that(sorted(file.name for file in prepared.iterdir()) == wanted, f"other 
 
 
 def check(name, change=None):
-    """The line of a model; `change` makes other golden numbers of those that there are."""
+    """The check's line for a model, with golden numbers that `change` has changed."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     for ending in ("xfm", "io.safetensors"):

@@ -1,7 +1,7 @@
 """Types of fewer bits on GPUs, in the emulator: models with golden numbers, and searches.
 
-The distance to PyTorch's f32 numbers is bounded by what the types keep in models as narrow as these. The bits of a search depend
-neither on the batch nor on the other words in it.
+The distance to PyTorch's f32 numbers is bounded by the types' precision in models as narrow as these. The bits of a search do not depend on
+the batch or the other words in it.
 """
 
 import struct
@@ -22,7 +22,7 @@ for kind, allowed in TOLERANCE.items():
         model, data = WORK / "model", MODELS / folder
         compile_model(MODELS / description, model, "--config", data / "config.json", "--weights", data / "weights.safetensors",
                       "--emit=model", "--type", kind, "--target", "cuda")
-        # The parameters that a file of fewer bits gives back are those that it computes with.
+        # The parameters that the interpreter reads back from a file of fewer bits are those that its kernels compute with.
         for options in (("--reference=f32",), ("--device", "emulator")):
             confirm_golden(checks, f"{data.name}, {kind}, {' '.join(options)}", model, folder, allowed, *options)
 
@@ -32,7 +32,7 @@ for kind in TOLERANCE:
     program = kept_g2p(kind, "cuda")
     options = ["--beam", 3, "--scores", "--device", "emulator"]
     together = run(program, *options, stdin=lines)[1]
-    # Three hypotheses of 6 words are more rows than the kernels for few rows take, of one word fewer.
+    # Three hypotheses of 6 words have more rows than the kernels for few rows take, those of one word fewer.
     for batch in (1, 4):
         checks.that(run(program, *options, "--batch", batch, stdin=lines)[1] == together, f"g2p, {kind}: batches of {batch} differ")
     exact = run(kept_g2p(), "--beam", 3, stdin=lines)[1].splitlines()
@@ -51,7 +51,7 @@ for kind, target, wanted in (("int8", "cuda", "--type int8 is for the CPU"), ("f
                              ("f16", "cpu,cuda", "--type f16 is for GPUs")):
     status, _, err = compile_model(MODELS / "g2p" / "g2p.xf", WORK / "x", "--random-weights", 1, "--type", kind, "--target", target, ok=False)
     checks.that(status != 0 and wanted in err, f"{kind} for {target}: {err}")
-# Beyond f16's range a weight is no number; 70000 is one in bf16.
+# A weight beyond f16's range is refused; bf16 can hold 70000.
 description, weights = WORK / "wide.xf", WORK / "wide.safetensors"
 description.write_text("""model Wide(vocab: int, d: int) {
   embed: Embedding(vocab, d)
@@ -66,7 +66,7 @@ for kind in TOLERANCE:
     status, _, err = compile_model(description, WORK / "x", "--set", "vocab=8", "--set", "d=8", "--weights", weights, "--emit=model", "--type", kind,
                                    "--target", "cuda", ok=False)
     checks.that(status == 0 if kind != "f16" else "beyond the largest number of f16" in err, f"a weight of 70000 in {kind}: {status} {err}")
-# A launch takes so many parameters and no more: what would read more is several kernels.
+# A launch has a limited number of parameters: ops that would read more tensors become several kernels.
 for count in (29, 30, 31, 32, 38, 40, 200):
     names = [f"x{i}" for i in range(count)]
     description.write_text(f"model Many() {{\n  entry run({', '.join(name + ': f32[B, 8]' for name in names)}) -> y = {' + '.join(names)}\n}}\n")

@@ -1,49 +1,49 @@
-"""Who includes whom: paths are from the root, and go one way, which MAY states. Tools stand on the compiler and the runtime, the compiler on the
-dialect and of the runtime on its ABI only, the runtime on itself; nothing stands on tests."""
+"""Includes: paths are from the root, and go in one direction, which MAY states. Tools depend on the compiler and the runtime, the compiler on the
+dialect and of the runtime on its ABI only, the runtime on itself; nothing depends on tests."""
 import pathlib
 import re
 
 from common import Checks, SOURCE
 
 ABI, IR = "runtime/abi", "dialect/IR"
-# Of each folder: those whose files its own may include, beside each other. A folder that lies in another one has a rule of its own; in tools
-# and the runtime all that lies in them has one.
+# For each folder, those whose files its own may include in addition to each other. A nested folder has its own rule, except in tools and
+# the runtime, where one rule is for all folders.
 MAY = {
     IR: (),
     ABI: (),
     "compiler/Support": (),
-    # What makes model IR knows nothing of what becomes of it, and passes and kernels nothing of descriptions or of where weights come from.
+    # Folders that make model IR know nothing of its later use, and passes and kernels nothing of descriptions or the sources of weights.
     "compiler/Frontend": (IR, ABI, "compiler/Support"),
     "compiler/Import": (IR, ABI, "compiler/Support"),
     "compiler/Reference": (IR, "compiler/Import"),
     "compiler/Transforms": (IR, ABI),
-    # What targets share stands on none of them, and no target on another.
+    # Code that targets share depends on none of them, and no target on another.
     "compiler/Target": (IR, ABI),
     "compiler/Target/CPU": (IR, ABI, "compiler/Support", "compiler/Target"),
     "compiler/Target/GPU": (IR, ABI, "compiler/Support", "compiler/Target"),
     # Plans call kernels, and place what kernels read.
     "compiler/Conversion/XfToLLVM": (IR, ABI, "compiler/Transforms", "compiler/Target", "compiler/Target/CPU", "compiler/Target/GPU"),
-    # A file is made of plans, of weights from checkpoints, and of what the interpreter computes from these when it packs them.
+    # A file holds plans, weights from checkpoints, and weights that the interpreter computes from these for packing.
     "compiler/Target/Link": (IR, ABI, "compiler/Support", "compiler/Import", "compiler/Reference", "compiler/Transforms", "compiler/Target",
                              "compiler/Target/CPU", "compiler/Conversion/XfToLLVM"),
-    # What became of a description is told in its own words.
+    # Explanations use the description's own words.
     "compiler/Explain": (IR, "compiler/Frontend", "compiler/Import", "compiler/Transforms", "compiler/Target", "compiler/Conversion/XfToLLVM"),
     "compiler/Pipelines": (IR, "compiler/Import", "compiler/Transforms", "compiler/Conversion/XfToLLVM", "compiler/Target/Link"),
     "tools": (IR, ABI, "runtime", "compiler/Support", "compiler/Frontend", "compiler/Import", "compiler/Reference", "compiler/Explain",
               "compiler/Pipelines", "compiler/Target/Link"),
     "runtime": (ABI,),
 }
-# Against the direction: (file, what it includes).
+# Includes against the direction: (file, included file).
 EXCEPTIONS = {
-    # What a description computes a parameter's table from is computed as the interpreter does it, which takes its parameters from there.
+    # A parameter's table is computed with the interpreter's arithmetic, while the interpreter takes its parameters from this source.
     ("compiler/Import/ParameterSource.cpp", "compiler/Reference/Scalar.h"),
 }
-# A file that one includes by a path that is not from the root would be found beside it.
+# Other paths that are allowed. (A compiler would find a file next to the including one by a path that is not from the root, too.)
 FOREIGN = ("mlir/", "llvm/")
 
 
 def folder_of(path):
-    """The innermost folder that has a rule; None where that of a file has none."""
+    """The innermost folder with a rule; None if that is neither the file's own nor tools or runtime."""
     folders = [folder.as_posix() for folder in pathlib.PurePosixPath(path).parents]
     found = next((folder for folder in folders if folder in MAY), None)
     return found if found in (folders[0], "tools", "runtime") else None

@@ -1,4 +1,4 @@
-"""What is installed works on its own: the tools compile, and objects and libraries link into a C program."""
+"""The installed files work on their own: the tools compile, and objects and libraries link into a C program."""
 import os
 import struct
 
@@ -23,7 +23,7 @@ def compile_installed(name, output, *options):
 program = compile_installed("g2p", WORK / "program")
 checks.that(run(program, stdin="hello\n")[1] == "HH EH1 L OW0\n", "the installed compiler's program")
 
-# An object holds everything, needs nothing, and two of them go into one program.
+# An object is self-contained, and two of them link into one program.
 objects = [compile_installed(name, WORK / f"{name}.o", "--emit=obj") for name in ("seed3", "g2p")]
 for path in objects:
     names = run("readelf", "--syms", "--wide", path)[1]
@@ -43,10 +43,10 @@ for kind, libs in libraries.items():
     run("cc", *strict, SOURCE / "test/e2e/embed.c", *objects, *include, *libs, "-o", WORK / kind)
     got = run(WORK / kind)[1].splitlines()
     checks.that(got == want, f"{kind}: {got[:3]} …, expected {want[:3]} …")
-# The weights are not copied: they stand in the program as they stand in the object, read-only.
+# The weights are not copied: the program holds them as the object does, read-only.
 sections = run("readelf", "--sections", "--wide", WORK / "static")[1]
 checks.that(".lrodata" in sections, f"the images are not in read-only data:\n{sections}")
-# C++ takes the header too.
+# C++ can include the header, too.
 (WORK / "header.cpp").write_text('#include "seed3.h"\n')
 run("c++", "-std=c++20", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", WORK / "header.cpp", *include)
 
@@ -90,7 +90,7 @@ int main(void) {
 run("cc", *strict, WORK / "two.c", *include, "-L", WORK, "-Wl,--no-as-needed", "-lg2p", "-lseed3", f"-Wl,-rpath,{WORK}", "-o", WORK / "two")
 got = run(WORK / "two")[1]
 checks.that(got == "G2P Seed3\nno library with model 'None' is loaded; this one has 'G2P'\n", f"a program with two libraries: {got}")
-# The first of them offers its functions to all that is loaded later.
+# The first library's functions are visible to all libraries that are loaded later.
 names = run("python3", "-c", f"""import ctypes
 for path, mode in (("{WORK}/libg2p.so", ctypes.RTLD_GLOBAL), ("{WORK}/libseed3.so", ctypes.RTLD_LOCAL)):
     library, model = ctypes.CDLL(path, mode), ctypes.c_void_p()

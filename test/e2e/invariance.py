@@ -14,7 +14,7 @@ made = {("g2p", "f32"): kept_g2p()}
 
 
 def compiled(title, description, folder, kind="f32"):
-    """The model's file, which is compiled once."""
+    """The model's file; it is compiled once."""
     if (title, kind) not in made:
         config = ["--config", folder / "config.json"] if (folder / "config.json").exists() else []
         made[title, kind] = WORK / f"{title}-{kind}"
@@ -26,7 +26,7 @@ def compiled(title, description, folder, kind="f32"):
 
 
 def encode(model, entry, name, sentences, length, sequence_first, isa, threads):
-    """The bytes of each sentence's own positions, for a batch that is padded to `length`."""
+    """The bytes at each sentence's own positions, from a batch that is padded to `length`."""
     rows = [s + [0] * (length - len(s)) for s in sentences]
     if sequence_first:
         shape, flat = [length, len(rows)], [row[i] for i in range(length) for row in rows]
@@ -38,7 +38,7 @@ def encode(model, entry, name, sentences, length, sequence_first, isa, threads):
         parts = b""
         for _, shape, data in found.values():
             if len(shape) != 3:
-                continue  # attention probabilities have the padding in their shape
+                continue  # the shape of attention probabilities depends on the padding
             element = len(data) // (length * len(rows))
             for i in range(len(sentence)):
                 at = (i * len(rows) + number) if sequence_first else (number * length + i)
@@ -68,11 +68,11 @@ for title, (description, folder, entry, name, sequence_first) in encoders.items(
         padded = encode(model, entry, name, sentences[:1], longest, sequence_first, isa, 2)
         checks.that(padded == want[:1], f"{title}, {isa}: padding alone changes bits")
 
-# --- Lists of sentences: the runtime groups them as it likes, behind each other or padded. ---
+# --- Lists of sentences: the runtime groups them as it likes, packed or padded. ---
 
 
 def encode_list(model, sentences, isa, threads):
-    """The bytes of each sentence's rows, in a session of its own."""
+    """The bytes of each sentence's rows, computed in a new session."""
     session = Session(None, threads, model=model, isa=isa)
     rows = session.encode(sentences)
     session.free()
@@ -104,7 +104,7 @@ for title, (description, folder, kinds) in listed.items():
 
 
 def search(model, sentences, isa, threads, beam, batch):
-    """For each sentence its results, in a session of its own: tokens, and the bytes of scores."""
+    """For each sentence its results, (tokens, the score's bytes), found in a new session."""
     session = Session(None, threads, model=model, isa=isa)
     found = session.generate(sentences, capacity=24, beam=beam, n_best=beam, batch=batch, max_length=24)
     session.free()
@@ -117,7 +117,7 @@ spelled = [[letters[c] for c in word if c in letters] + [2] for word in words]
 isas = {kind: available_isas(kind) for kind in ("f32", "bf16", "int8")}
 searches = {
     "g2p": (made["g2p", "f32"], isas["f32"], spelled),
-    # Where bf16 has no instructions that are worth it, words have.
+    # Instruction sets without fast instructions for bf16 multiply words instead.
     "g2p-bf16": (made["g2p", "bf16"], isas["bf16"][-2:], spelled),
     "g2p-int8": (made["g2p", "int8"], [isa for isa in isas["int8"] if isa not in isas["f32"]] or isas["f32"][-1:], spelled),
     "seed3": (made["seed3", "f32"], isas["f32"], [[rand % 140 + 3 for rand in range(n, 17 * n, n)][:n] for n in range(1, 12)]),
@@ -134,13 +134,13 @@ for title, (path, isas_of_type, batchful) in searches.items():
                     checks.that(a == b, f"{title}, {isa}, {threads} threads, batch {batch}, beam {beam}: sentence {number} has other bits than alone")
     library.xf_model_free(model)
 
-# --- Whoever makes a session or calls it may round down, and may have denormals flushed to zero and read as zero. ---
+# --- The thread that makes a session or calls it may round down, flush denormals to zero and read them as zero. ---
 libm, DOWN, FLUSH = ctypes.CDLL("libm.so.6"), 0x400, 0x8040  # DOWN as fenv.h has it for x86, FLUSH as MXCSR
 
 
 @contextlib.contextmanager
 def calling(rounding, flags):
-    """The floating-point setting of this thread; on x86-64 the last word of fenv_t is MXCSR."""
+    """Sets this thread's floating-point environment; on x86-64 the last word of fenv_t is MXCSR."""
     before, changed = (ctypes.create_string_buffer(32) for _ in range(2))
     libm.fegetenv(before)
     checks.that(libm.fesetround(rounding) == 0 and libm.fegetenv(changed) == 0, "the caller's rounding cannot be set")
@@ -165,7 +165,7 @@ compile_model(WORK / "tiny.xf", WORK / "tiny", "--random-weights", 5)
 session = Session(WORK / "tiny", 1)
 plain, tiny = (session.entry(name, {"src": (ctypes.c_int32, [1, 3], [5, 6, 7])}, [1, 3, 16], output)
                for name, output in (("plain", "rows"), ("encode", "memory")))
-# Denormals have fewer bits: what has been one is not what it was, and not zero either.
+# Denormals have fewer bits: values that have been denormal have changed, but are not zero.
 checks.that(all(tiny) and any(abs(a - b) > 1e-6 * abs(b) for a, b in zip(tiny, plain)), f"no denormals: {tiny} of {plain}")
 session.free()
 rising = [[3 + (5 * i + k) % 27 for k in range(i + 1)] for i in range(6)]
@@ -179,7 +179,7 @@ for title, path, sentences in (("g2p", made["g2p", "f32"], spelled[:6]), ("denor
             checks.that(answers[0] == answers[-1], f"{title}, {threads} threads: other bits for a caller with {setting}")
     library.xf_model_free(model)
 
-# --- The program prints the same, whatever it is told about threads and batches. ---
+# --- The program prints the same with any options for threads and batches. ---
 lines = "".join(word + "\n" for word in words)
 want = run(made["g2p", "f32"], "--beam", 4, "--n-best", 4, "--threads", 1, stdin=lines)[1]
 for options in (["--threads", 2], ["--threads", 3], ["--batch", 1], ["--batch", 3, "--threads", 3]):

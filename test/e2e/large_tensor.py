@@ -8,7 +8,7 @@ import zipfile
 from common import BIN, Checks, WORK, run
 
 rows, columns = 65536, 1024
-# Rows are looked up, multiplied with, and some of them twice.
+# All rows are looked up and multiplied with, some of them twice.
 (WORK / "large.xf").write_text(f"""model Large() {{
   table: Embedding({rows}, {columns})
   entry tag(tokens: token[B, S <= 8]) -> logits = table(tokens) @ concat(table.weight[0:1000], table.weight, axis = 0).T
@@ -20,7 +20,7 @@ for model, name, shape in (("large", "table.weight", [rows, columns]), ("turned"
     header = json.dumps({name: {"dtype": "F32", "shape": shape, "data_offsets": [0, size]}}).encode()
     with open(WORK / f"{model}.safetensors", "wb") as file:
         file.write(struct.pack("<Q", len(header)) + header)
-        os.truncate(file.fileno(), 8 + len(header) + size)  # zeros that take no disk
+        os.truncate(file.fileno(), 8 + len(header) + size)  # zeros that occupy no disk
 npy = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({rows}, {columns})}}".encode()
 with zipfile.ZipFile(WORK / "large.npz", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
     with archive.open("table.weight.npy", "w") as member:
@@ -32,7 +32,7 @@ checks = Checks()
 for weights, kinds in (("large.safetensors", ("f32", "bf16", "int8", "int8-weights")), ("large.npz", ("int8",)), ("turned.safetensors", ("f32", "int8"))):
     for kind in kinds:
         run(BIN / "xfc", WORK / f"{weights.split('.')[0]}.xf", "--weights", WORK / weights, "--type", kind, "--emit=model", "-o", "/dev/null")
-        peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10  # of all so far
+        peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10  # the maximum of all runs so far
         print(f"{weights}, {kind}: {peak >> 20} MB")
         checks.that(peak < size, f"{weights}, {kind}: {peak} bytes of memory, for a tensor of {size}")
 checks.end()

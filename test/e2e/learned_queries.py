@@ -1,5 +1,5 @@
-"""Queries that are the same for all sentences, rows that are repeated for each, sums over layers and statistics over positions: what the interpreter
-says, what the same says in other words, the same bits alone, and searches that agree with the logits of whole results.
+"""Queries that are the same for all sentences, rows that are repeated for each, sums over layers and statistics over positions: results are the
+interpreter's, those of equivalent descriptions, and the same bits for a sentence alone; searches agree with the logits of whole results.
 """
 import random
 import struct
@@ -122,7 +122,7 @@ def compiled(name, text, *options):
 
 
 def padding_cut(tensor, row, length, padded):
-    """The row of a result, of one that has a row or a column for each position as far as the sentence goes."""
+    """A row of a result without the sentence's padding, in results with an axis of positions."""
     _, shape, content = tensor
     values = struct.unpack(f"<{len(content) // 4}f", content)
     size = len(values) // shape[0]
@@ -137,7 +137,7 @@ def padding_cut(tensor, row, length, padded):
 
 
 def check(name, text, same=None):
-    """`same`: other words for it."""
+    """`same`: an equivalent description."""
     program, sentences = compiled(name, text), [[rng.randrange(1, 50) for _ in range(n)] for n in (17, 9, 2)]
     inputs = {"ids": tokens(*sentences)}
     want = results(program, inputs, "--reference")

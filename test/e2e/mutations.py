@@ -1,6 +1,6 @@
 """Damaged inputs of every kind: descriptions, configs, checkpoints, compiled files, lines. No crash, no hang, and a message.
 
-mutations.py [SEED]: what is damaged, and how, follows from the seed alone.
+mutations.py [SEED]: all damage follows from the seed.
 """
 import os
 import random
@@ -17,7 +17,7 @@ tried = refused = 0
 
 
 def attempt(what, command, stdin=b"", statuses=(0, 1, 2)):
-    """Runs a command; whatever it is given, it ends by itself, and says what is wrong when something is."""
+    """Runs a command, which must end by itself and report failures with a message."""
     global tried, refused
     tried += 1
     try:
@@ -31,7 +31,7 @@ def attempt(what, command, stdin=b"", statuses=(0, 1, 2)):
 
 
 def damage(data):
-    """A few bytes deleted, repeated, overwritten or cut off."""
+    """The data with a few bytes deleted, repeated, overwritten, inserted or cut off."""
     data = bytearray(data)
     for _ in range(rng.randint(1, 3)):
         at, length = rng.randrange(len(data) + 1), rng.randint(1, 12)
@@ -49,7 +49,7 @@ def damage(data):
     return bytes(data)
 
 
-# Descriptions: damaged bytes, and tokens that change places.
+# Descriptions: damaged bytes, and words that change places.
 for number in range(40):
     name = rng.choice(["seed0", "seed2", "seed3", "seed4"])
     text = (MODELS / name / f"{name}.xf").read_bytes()
@@ -77,8 +77,8 @@ for number in range(24):
     attempt(f"checkpoint {number}", [BIN / "xfc", folder / "seed2.xf", "--config", folder / "config.json", "--weights", WORK / "damaged.safetensors",
                                      "--emit=model", "-o", WORK / "out"])
 
-# Compiled programs, cut short anywhere, with another value in their header's ranges and tables, or with a bit flipped in front of
-# the weights, which must be noticed.
+# Compiled programs: cut short anywhere or with a bit flipped before the weights, which must be noticed, with another value in their header's
+# ranges and tables, or with another trailer.
 program = kept_g2p()
 whole = program.read_bytes()
 _, image, size = struct.unpack("<8sQQ", whole[-24:])
@@ -101,7 +101,7 @@ for number in range(200):
     os.chmod(WORK / "damaged", 0o755)
     attempt(f"program {number}", [WORK / "damaged", "--threads", "1"], b"hello\n", statuses=(1, 2) if number % 4 < 2 else (0, 1, 2))
 
-# Lines: a result or an empty line for each, whatever stands in it.
+# Lines: each gives a result or an empty line, whatever it holds.
 lines = [rng.randbytes(rng.randrange(40)).replace(b"\n", b"") for _ in range(150)]
 lines += ["".join(chr(rng.choice([rng.randrange(32, 127), rng.randrange(160, 0xd000), 0x1f600])) for _ in range(rng.randrange(300))).encode() for _ in range(50)]
 for options in ([], ["--ids"], ["--beam", "3"], ["--json"]):

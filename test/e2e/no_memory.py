@@ -1,4 +1,4 @@
-"""Where there is no memory the C API says so, keeps nothing, and is right the next time."""
+"""When memory runs out, the C API reports it, frees all that it has taken, and works the next time."""
 from common import BIN, Checks, MODELS, SMALL_BENCH, SOURCE, WORK, compile_model, run
 from session import DEVICES
 

@@ -1,4 +1,4 @@
-"""A program finds its model where there is no /proc, too, and where its name alone does not say where it is. Needs the right to change the root."""
+"""A program finds its model without /proc, too, even if it is called by its name alone. Needs the right to change the root."""
 import os
 import re
 import shutil

@@ -1,10 +1,10 @@
-"""Infinities and NaN of one sentence stay its own: others have the results that they have alone, in a batch, where they are padded,
-and in a slot that such a sentence has left."""
+"""Infinities and NaN of one sentence do not affect others: these have the same results as alone, in a batch, if they are padded, and in a
+slot that such a sentence has left."""
 from common import Checks, WORK, compile_model, run
 
 checks = Checks()
 
-# Token 5 makes NaN, which attention keeps as keys and values.
+# Token 5 divides by zero: attention's keys and values become NaN.
 SEARCHED = """block At(d: int) {
   q, k, v, o: Linear(d, d)
   apply(x: f32[B, T, d], y: f32[B, S, d], mask) = o(merge(attend(split(q(x), 2), split(k(y), 2), split(v(y), 2), mask)))
@@ -26,8 +26,8 @@ model M(d = 16) {
   generate(encode, decode, start = 1, end = 2, pad = 0, max_length = 6)
 }
 """
-# A query sees keys from its own position on: in a padded batch, padding sees none, and becomes NaN. What `delay` reads keeps
-# sentences from being encoded behind each other.
+# A query sees keys from its own position on: in a padded batch, padding sees none, and becomes NaN. `delay` keeps sentences from being
+# packed.
 TAGGED = """mask from_here(i, j) = j >= i
 block L(d: int) {
   q, k, v, o: Linear(d, d)

@@ -10,7 +10,7 @@ weights = read_safetensors(folder / "weights.safetensors")
 
 
 def shortened(kind):
-    """The weights in that type; what does not fit is cut off."""
+    """The weights in that type, rounded to F16 or truncated to BF16."""
     def data(content):
         if kind == "F16":
             return struct.pack(f"<{len(content) // 4}e", *struct.unpack(f"<{len(content) // 4}f", content))
@@ -28,7 +28,7 @@ for kind in ("F16", "BF16"):
     checks.that(compile_seed2(WORK / "weights.npz") == compile_seed2(WORK / "weights.safetensors"), f"{kind}: another file than from safetensors")
 
 
-# Matrices by columns, as NumPy stores transposed ones.
+# Matrices in column-major order, as NumPy stores transposed ones.
 def by_columns(kind, shape, content):
     rows, columns = shape if len(shape) == 2 else (1, 1)
     size = len(content) // (rows * columns)
@@ -51,7 +51,7 @@ checks.that(compile_seed2(*files) == want, "three files: another file than from 
 status, _, err = compile_seed2(*files, WORK / "stored.npz", ok=False)
 checks.that(status == 1 and "0.npz" in err and "stored.npz" in err, f"a tensor in two files: {err}")
 
-# What is wrong is listed as it is with safetensors, damage included.
+# Errors, damage included, are listed as with safetensors.
 bias = "feed_forward.ffn.0.bias"
 wrong = weights | {"optimizer.step": ("I64", [], bytes(8)), bias: ("I32", *weights[bias][1:])}
 write_npz(WORK / "wrong.npz", wrong, zipfile.ZIP_DEFLATED)
@@ -67,7 +67,7 @@ status, _, err = compile_seed2(WORK / "damaged.npz", ok=False)
 checks.that(status == 1 and f"member '{largest.filename}': CRC error" in err, f"a damaged file: {err}")
 
 
-# Members that are no tensors are refused only where they are needed, or not ignored; folders are nothing.
+# Members that are no tensors are refused only if they are needed, or not ignored; folders are skipped.
 def add_members(path, *names):
     with zipfile.ZipFile(path, "a") as archive:
         for name in names:

@@ -1,5 +1,5 @@
-"""Infinities, NaN of any bits, zeros and numbers of both signs: functions, maxima and attention make of them what the reference makes,
-on every instruction set and on the GPU's emulator. So do reads of tables at places that are computed, but turn out to be a number."""
+"""Infinities, NaN with any bits, zeros and numbers of both signs: functions, maxima and attention have the reference's results on every
+instruction set and in the GPU emulator. So have reads of tables at computed indices that turn out to be constant."""
 import struct
 
 from common import WORK, Checks, available_isas, compile_model, results
@@ -43,7 +43,7 @@ ATTENTION = """model M(d = 8) {
   }
 }
 """
-# Processors make the first NaN, GPUs the second.
+# The first NaN is the one that CPUs generate, the second that of GPUs.
 ODD = [struct.pack("<I", bits) for bits in (0xFFC00000, 0x7FFFFFFF, 0x7FC00001)] + [struct.pack("<f", x) for x in (INF, -INF)]
 PLAIN = [struct.pack("<f", x) for x in (0.0, 1.0, -1.0, 2.0, -2.5, 0.3, 1e-3, -7.0, 60.0, 1e-40)]
 
@@ -81,20 +81,20 @@ def compare(name, text, inputs, isas=available_isas()):
 every = ODD + PLAIN
 rows = []
 for i in range(len(every)):
-    # One odd number at any place of a row of plain ones, and rows of anything.
+    # Rows of plain numbers with one odd number at each position, and rows of a mixture.
     rows.append([every[i] if place == i % 8 else PLAIN[(i + place) % len(PLAIN)] for place in range(8)])
     rows.append([every[(i * 5 + 3 * place) % len(every)] for place in range(8)])
 exponents = [[every[(i * 3 + 5 * place) % len(every)] for place in range(8)] for i in range(len(rows))]
 compare("elements", ELEMENTS, {"in.x": tensor((len(rows), 8), sum(rows, [])), "in.y": tensor((len(rows), 8), sum(exponents, []))})
 
-# Quotients of more bits than an f32 or an integer has. Without fused operations f64 has too few for these angles.
+# Quotients with more bits than an f32 or an integer has. Without fused operations f64 has too few bits for these angles.
 large = [1e10, -1e10, 3.4028235e38, 5e9, -6.1e12, 8.8e15, 16777216.0, 7.0]
 small = [3.0, 7.0, 1e-45, -0.1, 1e-30, 3.0, -1e-7, INF]
 compare("waves", WAVES, {"in.x": ("F32", [2, 8], struct.pack("<16f", *large[:2], 1.0, *large[3:], *small[:2], 0.5, *small[3:7], 0.0)),
                          "in.y": ("F32", [2, 8], struct.pack("<16f", *small, *large[:2], 1e-45, *large[3:]))},
         [isa for isa in available_isas() if isa != "baseline"])
 
-# In a sentence each, one element is NaN: of a query, a key, a value, whether that key is hidden or not.
+# In each sentence one element is NaN: of a query, a key or a value, whether that key is hidden or not.
 sentences, length = 3 * len(ODD[:3]) * 2, 5
 kinds = {name: [PLAIN[(7 * i + len(name)) % 7] for i in range(sentences * length * 8)] for name in ("q", "kk", "vvv")}
 keep = b""
@@ -102,7 +102,7 @@ for number in range(sentences):
     place = (number % 5) * 8 + number % 8
     kinds[("q", "kk", "vvv")[number % 3]][number * length * 8 + place] = ODD[number // 3 % 3]
     keep += bytes(int(key % 2 == 0 or number < sentences // 2) for key in range(length))
-# A hidden key that is NaN is not read, where the reference multiplies it by zero: its sentence would differ.
+# Hidden keys and values must not be NaN here: kernels do not read them, but the reference multiplies them by zero.
 for number in range(sentences // 2, sentences):
     for key in range(1, length, 2):
         for name in ("kk", "vvv"):
@@ -112,7 +112,7 @@ inputs = {f"in.{name[0]}": tensor((sentences, length, 8), content) for name, con
 inputs["in.keep"] = ("BOOL", [sentences, length], keep)
 compare("attention", ATTENTION, inputs)
 
-# Outside of a table stands its last element, or its first one.
+# Reads beyond the end of a table return its last element, reads before its beginning the first one.
 PLACES = """model M(d = 8) {
   param w: f32[4]
   entry run(x: f32[B, T, d]) -> a, b, c, e {
@@ -130,7 +130,8 @@ for options in [("--isa", isa) for isa in available_isas()] + [("--device", "emu
     got = results(WORK / "places", {"in.x": tensor((2, 5, 8), [PLAIN[(3 * i) % 7] for i in range(80)])}, *options)
     checks.that(not isinstance(got, str) and got["a"] == got["b"] != got["c"] == got["e"], f"{options}: places outside of a table are not its ends")
 
-# A query that sees no key gives 0, in a window behind a sentence's end as where nothing is left, or by fill the mean of the values.
+# The result of a query that sees no key is 0, both in a window after a sentence's end and with all keys hidden; with fill it is the mean of the
+# values.
 compare("nothing seen", """model M(d = 8) {
   entry run(q: f32[B, T, d], keep: bool[B, T]) -> near, none, mean {
     near = merge(attend(split(q, 2), split(q, 2), split(q, 2), window(1, 1) & keys(keep)))
@@ -141,7 +142,7 @@ compare("nothing seen", """model M(d = 8) {
 """, {"in.q": tensor((3, 20, 8), [PLAIN[(7 * i) % 9] for i in range(480)]),
       "in.keep": ("BOOL", [3, 20], bytes([1] * 20 + [1] * 3 + [0] * 37))})
 
-# What depends on weights only is computed when compiling: also booleans, more than 32 of them, and integers that no f32 is.
+# Values that depend on weights only are computed at compile time: also booleans, more than 32 of them, and integers that f32 cannot represent.
 compare("constants", """model M(d = 40) {
   param m: f32[d]
   entry run(t: token[B, d]) -> kept, saturated, large {
@@ -152,7 +153,7 @@ compare("constants", """model M(d = 40) {
 }
 """, {"in.t": ("I64", [1, 40], struct.pack("<40q", *range(40)))})
 
-# Bytes hold no such number, but a row's scale does.
+# Bytes cannot hold NaN or infinity, but a row's scale can.
 (WORK / "linear.xf").write_text("model M(d = 8) {\n  l: Linear(d, d)\n  entry run(x: f32[B, d]) -> y = l(x)\n}\n")
 compile_model(WORK / "linear.xf", WORK / "linear", "--random-weights", 1, "--type", "int8", "--emit=model")
 rows = [PLAIN[1:9], [ODD[1]] + PLAIN[2:9], PLAIN[1:8] + [ODD[0]], [ODD[3]] + PLAIN[2:9]]

@@ -9,6 +9,6 @@ PAGES = {page.relative_to(SOURCE).as_posix(): page.read_text(encoding="utf-8")
 
 
 def blocks_of(page):
-    """A page's blocks of code, which stand between fences or four blanks in, as lists of lines, and its headings, as empty ones."""
+    """A page's blocks of code, fenced or indented by four blanks, as lists of lines, and its headings, as empty lists."""
     for fenced, indented in re.findall(r"^#+ [^\n]*|^```\w*\n(.*?)^```|(?<=\n\n)((?: {4}[^\n]*\n)+)", page, re.M | re.S):
         yield [line[4:] for line in indented.splitlines()] if indented else fenced.splitlines()

@@ -1,4 +1,4 @@
-"""Lines of two texts: what programs print is what the entry gives when it is called by name with the tokens and types of one pair, in any company.
+"""Lines of two texts: programs print the results of the entry, called by name with the tokens and types of one pair, in any batch.
 
 pairs.py [DEVICE]: on a device, to the digits that numbers are printed with.
 """
@@ -72,7 +72,7 @@ def tokens_of(a, b, between):
 
 
 def alone(session, entry, a, b, between):
-    """The entry's logits as rows of numbers: of the pair, or of its own tokens, those of the first text and those of the second."""
+    """The entry's logits in lists of rows: of the pair, or of the tokens of the first text and of the second."""
     tokens, types = tokens_of(a, b, between)
     rows = 1 if entry == "pool" else len(tokens)
     shape = [1, 3] if entry == "pool" else [1, len(tokens), 3]
@@ -102,7 +102,7 @@ for entry, kind, between, options in (("pool", "f32", [3], PADDED), ("pool", "in
     for how in ([], ["--batch", 1], ["--threads", 3]):
         got = run(program, *how, stdin=lines)[1].splitlines()
         checks.that(got == want, f"{entry} {kind} {between} {options} {how}: {[(g, w) for g, w in zip(got, want) if g != w][:1]}")
-    # Ids that stand for a pair have the same types.
+    # A line of the pair's ids gets the same types.
     ids = "".join(" ".join(map(str, tokens_of(a, b, between)[0])) + "\n" for a, b in pairs)
     if entry == "pool":
         checks.that(run(program, "--ids", stdin=ids)[1].splitlines() == want, f"{kind} {between}: other numbers of ids")

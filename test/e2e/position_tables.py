@@ -1,4 +1,4 @@
-"""The library's position tables, of odd widths and the least ones too, are those of the programs that have them."""
+"""The library's position tables, of odd and the smallest widths, too, are those of the programs that introduced them."""
 import math
 import struct
 

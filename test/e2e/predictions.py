@@ -1,4 +1,4 @@
-"""What programs print of predictions: numbers that are read back exactly, labels with their probabilities, and lines that are cut."""
+"""Predictions as programs print them: numbers that are read back exactly, labels with their probabilities, and lines that are truncated."""
 import ctypes
 import json
 import math
@@ -21,7 +21,7 @@ labels.write_text("\n".join(LABELS) + "\n", encoding="utf-8")
 
 
 def compiled(name, *options, **changes):
-    """A model of test/models with other words in its description."""
+    """Compiles a model of test/models with changes to its description, each (old, new)."""
     folder = MODELS / name
     text = (folder / f"{name}.xf").read_text(encoding="utf-8").replace('import "..', f'import "{os.path.relpath(MODELS, WORK)}')
     for old, new in changes.values():
@@ -58,7 +58,7 @@ AROUND = ("text(source = words, target = words, unknown = 1)", "text(source = wo
 NUMBERS = ("labels = true, ", "")
 lines = [" ".join(rng.choice(WORDS[4:]) for _ in range(rng.randrange(1, 30))) for _ in range(30)]
 
-# The numbers of an entry, to the last bit.
+# The values of an entry, to the last bit.
 program = compiled("tagger", around=AROUND, numbers=NUMBERS)
 session = Session(program, 1)
 rows = []
@@ -84,7 +84,7 @@ for number, (wanted, found, names, text) in enumerate(zip(rows, answers(program,
     checks.that(" ".join(found[0]["labels"]) == names, f"labels {number}: {found}, as text {names}")
     checks.that(text == f"{number}\t{' '.join(f'{score:.6f}' for score in found[0]['scores'])}\t{names}", f"labels {number}: {text}")
 
-# A label for a line: the softmax of the numbers that the same entry gives.
+# A label for a line: the softmax of the values that the same entry returns.
 values = [found[0]["values"] for found in answers(compiled("classifier", around=AROUND, numbers=NUMBERS), lines)]
 program = compiled("classifier", "--target-vocab", labels, around=AROUND)
 for row, found, one in zip(values, answers(program, lines, "--n-best", 7), answers(program, lines)):
@@ -96,7 +96,7 @@ checks.that(best == "".join(f"1\t{r['score']:.6f}\t{r['label']}\n" for r in answ
 status, _, errors = run(program, "--n-best", 8, stdin="", ok=False)
 checks.that(status == 2 and "the number of labels must be between 1 and 7, not 8" in errors, errors)
 
-# Lines of more than 40 tokens, two of them put around the text.
+# Lines of more than 40 tokens, including the two that are put around the text.
 long, cut = " ".join(WORDS[4:54]), " ".join(WORDS[4:42])
 status, answer, errors = run(program, stdin=f"{long}\n{cut}\n", ok=False)
 checks.that(status == 1 and answer.startswith("\n") and "line 1: it has 52 tokens; at most 40 are possible" in errors, errors)
@@ -105,7 +105,7 @@ first, *others = (line.split("\t", 1)[1] for line in answer.splitlines())
 checks.that(others == [first, first] and errors.endswith(": 2 lines were cut to 40 tokens\n"), f"{answer} {errors}")
 checks.that(run(program, "--truncate", stdin=f"{cut}\n")[2] == "", "a line that is not cut is told of")
 
-# Rows of the two texts of a line, and numbers that JSON does not have.
+# Rows of the two texts of a line, and numbers that JSON cannot represent.
 pair = WORK / "pair.xf"
 pair.write_text("""model Odd(vocab = 90, d = 3) {
   words: Embedding(vocab, d)
@@ -125,7 +125,7 @@ status, answer, errors = run(program, "--truncate", "--json", stdin="w1 w2\tw1 w
 found = [json.loads(line)["results"][0] for line in answer.splitlines()]
 checks.that([(one["first"], len(one["values"])) for one in found] == [(2, 9), (5, 9)] and "2 lines were cut" in errors, f"{answer} {errors}")
 
-# A search's source is cut, too.
+# A search's source is truncated, too.
 program = compile_g2p(WORK / "g2p")
 most = next(int(line.split()[1]) for line in run(program, "--limits")[1].splitlines() if line.startswith("  source "))
 word = "abcdefghij" * most

@@ -1,5 +1,5 @@
-"""Seed 3 at its printed size: 64 + 64 layers, 478 million parameters. Compile time, memory and code stay small, and
-five greedy steps are the reference interpreter's."""
+"""Seed 3 at its printed size: 64 + 64 layers, 478 million parameters. Compile time, memory and code stay small, and five greedy steps choose
+the reference interpreter's tokens."""
 import resource
 import shutil
 import struct

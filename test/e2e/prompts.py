@@ -1,4 +1,4 @@
-"""Models without a source continue prompts: with a start token, which a prompt gets if it does not begin with it, or without one."""
+"""Models without a source continue prompts. If the model has a start token, a prompt that does not begin with it gets it."""
 from common import Checks, WORK, compile_model, run
 
 DESCRIPTION = """block Layer(d: int) {
@@ -45,7 +45,7 @@ for options in ((), ("--beam", 3, "--n-best", 2), ("--min-length", 2)):
         checks.that(continued(several, prompt, options=options) == continued(none, prompt, options=(*options, "--end", "7,9")), f"several ends {options} {prompt}")
 description.write_text(DESCRIPTION.replace("T <= 12", "T <= 300").replace("%s", "").replace("%e", "2"))
 compile_model(description, WORK / "long", "--random-weights", 4)
-long = [" ".join(str(3 + (k * k + row) % 17) for k in range(200 + row)) for row in range(8)]  # a few are read in larger pieces than many
+long = [" ".join(str(3 + (k * k + row) % 17) for k in range(200 + row)) for row in range(8)]  # few prompts are read in larger pieces than many
 unnumbered = lambda text: [line.split("\t")[1:] for line in text.splitlines()]
 together = unnumbered(continued(WORK / "long", *long, options=("--beam", 2)))
 for threads in (1, 2):

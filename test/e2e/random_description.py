@@ -1,6 +1,6 @@
-"""Descriptions that nobody wrote: random expressions of the language, of sensible size and well conditioned.
+"""Random descriptions: expressions of the language, of sensible size and well conditioned.
 
-Comparisons, whole numbers and what else jumps reads inputs only: there a rounding error decides nothing.
+Comparisons, conversions to integers and other discontinuous operations read inputs only, so that rounding errors decide nothing.
 """
 import random
 
@@ -12,9 +12,9 @@ BINARY = ("{} + {}", "{} - {}", "{} * {}", "{} / (1 + abs({}))", "min({}, {})", 
 
 
 class Body:
-    """Statements over x [B, own, width], ids and keep [B, own], perhaps y [B, other, …] and z [B, own].
+    """Random statements on x [B, own, width], ids and keep [B, own], perhaps y [B, other, …] and z [B, own].
 
-    `causal`: no position of `own` sees a later one. `padded`: the dimension whose positions are real where `mark` holds; no other is seen.
+    `causal`: no position of `own` sees a later one. `padded`: a dimension with padding where `mark` is false, which no position sees.
     """
 
     def __init__(self, rng, own="S", other="T", causal=False, padded=None, mark=None):
@@ -49,7 +49,7 @@ class Body:
     def known(self, shape):
         return [name for name, its in self.values if its == shape]
 
-    # Expressions. Each has the shape that is asked for.
+    # Expressions of a given shape.
 
     def number(self, shape, depth):
         known = self.known(shape)
@@ -69,14 +69,14 @@ class Body:
         return self.rng.choice(makers)(shape, depth - 1)
 
     def leaf(self, shape, depth):
-        """Of two dimensions, made of an input."""
+        """An expression of two dimensions, made from an input."""
         if shape == (BATCH, self.own):
             return self.rng.choice(["x[.., 0]", f"x[.., {self.width - 1}]"] + (["z"] if "z" in self.inputs else []))
-        row = "y" if self.causal else "x"  # a step has no position of its own sequence by itself
+        row = "y" if self.causal else "x"  # a step cannot read a single position of its own sequence
         return f"{self.member(f'Linear({self.inputs[row][1][-1]}, {shape[1]})')}({row}[:, 0])"
 
     def operand(self, shape, depth):
-        """Of this shape or one that is broadcast to it."""
+        """An expression of this shape or one that is broadcast to it."""
         kind = self.rng.randrange(8)
         if kind == 0:
             return f"{self.rng.uniform(-2, 2):.3f}"
@@ -115,7 +115,7 @@ class Body:
         return self.rng.choice(["keep", "!keep", "ids > 7", "ids % 3 == 1", "keep & ids != 2", "keep | ids == 4", "x[.., 1] <= x[.., 2]"])
 
     def token(self):
-        """Between 0 and 29."""
+        """Tokens between 0 and 29."""
         return self.rng.choice(["ids", "ids % 5", "(ids * 3 + 1) % 30", "max(ids - 3, 0)", "div(ids, 2)", "where(keep, ids, 1)", f"(ids + positions({self.own})) % 30", "int(abs(x[.., 0]) * 4) % 30"])
 
     def rows(self, shape, depth):
@@ -138,7 +138,7 @@ class Body:
         return f"({x} @ {self.param(width, shape[-1])})" if self.rng.random() < 0.5 else f"({x} @ {self.param(shape[-1], width)}.T)"
 
     def source(self, shape, depth):
-        """A tensor of another width, which at the latest is made of an input."""
+        """An expression of any width; at depth 0, if no value has the shape, it is made from an input."""
         if depth > 0 or self.known(shape):
             return self.number(shape, depth)
         name, (_, its) = ("x", self.inputs["x"]) if shape[1] == self.own else ("y", self.inputs["y"])
@@ -179,7 +179,7 @@ class Body:
         return f"merge(attend({result}))"
 
     def queries(self, shape, depth):
-        """Sometimes the same for all sentences."""
+        """Queries, sometimes the same for all sentences."""
         if self.rng.random() < 0.85:
             return self.source(shape, depth)
         places = f"sinusoid({shape[2]})[positions({shape[1]})]"
@@ -188,7 +188,7 @@ class Body:
         return f"rearrange({places}, \"s d -> 1 s d\")"
 
     def summary(self, rows, length, heads, width, depth):
-        """What a few learned queries find, [B, rows, heads * width]."""
+        """The context of a few learned queries, [B, rows, heads * width]."""
         name, whole = self.name("r"), heads * width
         learned = self.param(rows, whole)
         q = self.rng.choice([f"rearrange({learned}, \"m d -> 1 m d\")", f"rearrange({learned}, \"m d -> B m d\", B = size(x, 0))"])
@@ -313,7 +313,7 @@ class Body:
 
 
 class Description:
-    """`text`, `inputs` (name -> kind and shape) and `outputs` of a model with one entry."""
+    """A model with one entry: its `text`, `inputs` (name -> kind and shape) and `outputs` (name -> shape)."""
 
     def __init__(self, number):
         rng = random.Random(number)
@@ -332,14 +332,14 @@ class Description:
 
 
 class Search:
-    """`text` of a model that searches, of 30 tokens: encode(src) -> memory, decode(tgt, memory, src) -> logits, or one that `continues` prompts,
+    """The `text` of a model of 30 tokens that searches: encode(src) -> memory and decode(tgt, memory, src) -> logits or, if it `continues` prompts,
     decode(tgt) -> logits.
     """
 
     def __init__(self, number):
         rng = random.Random(number)
         self.continues = rng.random() < 0.3
-        # Padded sentences are searched together whatever their lengths.
+        # With padding, sentences of different lengths are searched together.
         padded = not self.continues and rng.random() < 0.5
         encoder = Body(rng, padded="S" if padded else None, mark="keep")
         decoder = Body(rng, "T", "S", causal=True, padded="S" if padded else None, mark="real")

@@ -1,7 +1,7 @@
-"""Random models with random sizes: compiled code against the reference interpreter, on all instruction sets and the emulated GPU;
-and random encoder-decoders: what a search makes of the derived step against the whole decoder's logits.
+"""Random models with random sizes: compiled code against the reference interpreter, on all instruction sets and the emulated GPU; and random models
+that search: results of searches with the derived step against the whole decoder's logits.
 
-random_models.py [FIRST [COUNT]]: a model and its inputs follow from a number alone, which a failure names.
+random_models.py [FIRST [COUNT]]: a model and its inputs follow from a number, which failures name.
 """
 import collections
 import math
@@ -42,8 +42,8 @@ def row_of(tensor, number):
 
 
 def as_reference(title, got, want, rough, kind):
-    """As near to the interpreter's results as the type can be asked to be. In f32, and where only weights have fewer bits, which the interpreter
-    rounds, too, `rough` says how near that is: its own results in f32. Where they are far off, too, the model says nothing, which is no success.
+    """Checks that `got` is as near to the interpreter's results as the type allows. In f32, and if only weights have fewer bits, which the
+    interpreter rounds, too, its own results in f32, `rough`, show how near that is. A model whose `rough` is far off tests nothing, and fails.
     """
     compared[kind] += 1
     for name, value in want.items():
@@ -73,7 +73,7 @@ def check(number):
             checks.that(False, f"{title}, {isa}, {threads} threads: {got}")
             continue
         as_reference(f"{title}, {isa}, {threads} threads", got, want, rough, kind)
-        # The number of threads changes no bit, nor does AVX-512 against AVX2 (in bf16 its own instructions do).
+        # Threads change no bit, nor does AVX-512 compared with AVX2 (in bf16, AVX-512's own instructions do).
         same = "fma" if isa in ("avx2", "avx512") else isa
         checks.that(previous.setdefault(same, got) == got, f"{title}, {isa}, {threads} threads: other bits")
     alone_as_together(title, compiled, sizes["B"], inputs, got, "cpu")
@@ -85,7 +85,7 @@ def check(number):
 
 
 def alone_as_together(title, compiled, batch, inputs, together, device):
-    """Who else is in the batch changes no bit."""
+    """Other rows in the batch change no bit."""
     if isinstance(together, str):
         return checks.that(False, f"{title}, {device}: {together}")
     for b in range(batch):
@@ -98,7 +98,7 @@ def alone_as_together(title, compiled, batch, inputs, together, device):
 
 
 def search(number):
-    """Scores are those of the reference's logits, tokens the largest; how many search together decides nothing."""
+    """Scores and greedy tokens follow from the reference's logits; the number of sentences in a search changes nothing."""
     global models_searched
     rng = random.Random(number)
     model = Search(number)
@@ -109,7 +109,7 @@ def search(number):
         return checks.that(False, f"{title}: {err[-1500:]}")
     sources = [[rng.randrange(1, 30) for _ in range(rng.choice([1, 2, 5, 5, 17]))] for _ in range(5)]
     longest = rng.choice([3, 9, 20])
-    # Threads work together on the source of a few, on sentences of their own where there are more.
+    # With few sentences, threads work together on their sources; with more, each works on its own sentences.
     crowd = sources + [[rng.randrange(1, 30) for _ in range(rng.choice([1, 2, 5, 9, 17]))] for _ in range(30)]
     for beam in (1, 3):
         def found(*options, of=sources):
@@ -135,12 +135,12 @@ def search(number):
 
 
 def read_first(model, source):
-    """What the decoder reads before its result. A prompt that begins with the start token does not get another one."""
+    """The tokens that the decoder reads before its result. A prompt that begins with the start token does not get another one."""
     return [1] if not model.continues else source if source[0] == 1 else [1, *source]
 
 
 def logits_of(title, compiled, model, rows):
-    """By the interpreter: of (source, tokens that the decoder reads), all of the same lengths, the last tokens' logits."""
+    """The interpreter's logits of the last tokens of rows (source, tokens that the decoder reads), all of the same lengths."""
     reads = {"tgt": packed("I64", [len(rows), len(rows[0][1])], [token for _, read in rows for token in read])}
     if not model.continues:
         reads["src"] = packed("I64", [len(rows), len(rows[0][0])], [token for source, _ in rows for token in source])
@@ -153,7 +153,7 @@ def logits_of(title, compiled, model, rows):
 
 
 def confirm_beams(title, compiled, model, sources, longest, beam=3):
-    """All results of all beams are those of another search, over the interpreter's logits; of as many sources as have the same length."""
+    """All results of all beams are those of another search on the interpreter's logits; for the sources of the most frequent length."""
     global beams_searched
     lengths = [len(read_first(model, source)) if model.continues else len(source) for source in sources]
     few = [source for source, length in zip(sources, lengths) if length == max(lengths, key=lengths.count)]
@@ -173,7 +173,7 @@ def confirm_beams(title, compiled, model, sources, longest, beam=3):
 
 
 def score_as_given(title, compiled, source, given, ids, score, longest, beam, device):
-    """`given`: what the decoder reads before `ids`."""
+    """Checks a result's score, and the tokens of a greedy one. `given`: what the decoder reads before `ids`."""
     ids = ids + [2] * (len(ids) < longest)
     read = {"tgt": packed("I64", [1, len(given) + len(ids) - 1], [*given, *ids[:-1]])}
     if source:

@@ -1,6 +1,6 @@
-"""The reference interpreter computes with the weights that a type rounds, and with those only: compiled programs agree with it.
+"""The reference interpreter rounds the weights that a type rounds, and nothing else: compiled programs agree with it.
 
-Inputs are such that the type rounds none: whole numbers whose rows reach 127.
+No type rounds the inputs: they are integers, and each row's largest is 127.
 """
 import random
 
@@ -16,7 +16,7 @@ write_safetensors(WORK / "in", inputs)
 
 
 def golden(model, *options):
-    """What the program gives, as golden numbers for others."""
+    """Runs the program, and writes its results as golden numbers for other runs."""
     out = results(model, inputs, *options, ok=True)
     write_safetensors(WORK / "io", {f"in.{n}": t for n, t in inputs.items()} | {f"out.{n}": t for n, t in out.items()})
     return out
@@ -32,14 +32,14 @@ for kind in ("f32", "bf16", "int8", "int8-weights"):
 for name in numbers["f32"]:
     checks.that(numbers["f32"][name] != numbers["bf16"][name], f"{name} is not rounded")
 
-# Golden numbers are compared, and what was computed is written, too.
+# --outputs writes the results that are compared with golden numbers.
 status, out, _ = run(BIN / "xf-run", WORK / "model", "--golden", WORK / "io", "--outputs", WORK / "again")
 checks.that(read_safetensors(WORK / "again") == numbers["int8-weights"], "--golden with --outputs writes something else")
 for options in (["--inputs", WORK / "in"], ["--entry", "run"]):
     status, _, err = run(BIN / "xf-run", WORK / "model", "--golden", WORK / "io", *options, ok=False)
     checks.that(status == 1 and "--inputs" in err, f"--golden with {options[0]}: {status} {err}")
 
-# Whole numbers of what 32 bits do not hold, and where f32 and f64 differ: the same for all.
+# Conversions to integers of values beyond 32 bits, and of values where f32 and f64 differ, are the same everywhere.
 (WORK / "steps.xf").write_text("""model Steps() {
   e: Embedding(9, 4)
   entry run(x: f32[B, T]) -> n, bucket, whole, row {
@@ -61,8 +61,8 @@ for options in (["--reference"], ["--reference=f32"], ["--device", "emulator"], 
     status, text, err = run(BIN / "xf-run", WORK / "model", "--golden", WORK / "io", *options, ok=False)
     checks.that(status == 0, f"steps, {options}:\n{text}{err}")
 
-# Minus infinity that a bias chooses hides keys as a mask does: a query without any has 0. A slice that a slice makes longer than its dimension
-# is refused by all.
+# A bias of minus infinity hides keys as a mask does: the result of a query without keys is 0. A slice beyond its dimension is refused
+# everywhere, even if only a part of it that exists is used.
 (WORK / "hidden.xf").write_text("""model Hidden() {
   param scores: f32[4]
   entry run(x: f32[B, T, 4]) -> seen, first {

@@ -1,5 +1,5 @@
-"""What is the same for all sentences is repeated for each: a token that is joined to them, keys and values that they all look at. Also in
-a decoder, whose steps do the same."""
+"""Tensors that are the same for all sentences are repeated for each: a token that is joined to them, and keys and values of attention, also in
+a decoder's steps."""
 import math
 import random
 

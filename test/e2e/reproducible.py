@@ -1,5 +1,5 @@
-"""The same inputs give the same file, byte for byte: nothing that the compiler decides depends on where memory happens to lie,
-which differs from process to process."""
+"""The same inputs give the same file, byte for byte: no decision of the compiler depends on memory addresses, which differ from process to
+process."""
 from common import Checks, WORK, compile_g2p
 
 checks = Checks()

@@ -1,7 +1,6 @@
-"""A search over a large vocabulary computes few logits. A greedy one without scores has the tokens of one with them, on every
-instruction set, with any batch and number of threads, and those of the reference interpreter. Scores are those that the results have
-when all logits are computed; in f32 they are the same to the bit on all instruction sets, and in all types with any
-batch and number of threads."""
+"""A search over a large vocabulary computes few logits. A greedy search without scores has the same tokens as one with scores, on every instruction
+set, with any batch and number of threads, and as the reference interpreter. Scores are nearly those of a search that computes all logits. With any
+batch and number of threads they are the same to the bit, in f32 also on all instruction sets with fused operations."""
 import json
 import random
 
@@ -27,13 +26,13 @@ def compiled(name, *options):
 
 
 def tokens(program, *options):
-    """Without what --scores prints before them."""
+    """The tokens of each line, without what --scores prints before them."""
     out = run(program, "--ids", "--max-length", STEPS, *options, stdin=lines)[1]
     return [line.split("\t")[-1] for line in out.splitlines()]
 
 
 def reference(model, want, kind):
-    """Whether the interpreter, in the precision of `kind`, agrees."""
+    """Checks that the interpreter agrees; `kind` is its option for the precision."""
     ids = [s + [0] * (12 - len(s)) for s in sentences]
     rows = [[0] + [int(t) for t in row.split()] for row in want]
     rows = [(row + [END])[:STEPS + 1] + [0] * (STEPS - len(row)) for row in rows]
@@ -60,8 +59,8 @@ for kind in ("f32", "bf16"):
 
 
 def confirm_scores(program, isas, most):
-    """Scores of beams: the same in any company and on all of these instruction sets, and about those of all logits, as a search for results without
-    repetitions needs them."""
+    """Scores of beams are the same in any batch and on all of these instruction sets, and near those of a search that computes all logits, as
+    --no-repeat-ngram requires."""
     search = ["--ids", "--max-length", STEPS, "--beam", 4, "--n-best", 3]
     found = run(program, *search, *isas[0], stdin=lines)[1]
     for isa in isas:
@@ -78,7 +77,7 @@ confirm_scores(WORK / "f32", [["--isa", isa] for isa in available_isas() if isa 
 for isa in [[]] + [["--isa", isa] for isa in available_isas("bf16")]:
     confirm_scores(WORK / "bf16", [isa], 3e-3)
 
-# In narrow rows what a row's rounding loses points the way that likely columns do, unless it is taken out.
+# In narrow rows, a row's rounding error has the direction of likely columns, unless that part is removed.
 (WORK / "narrow.xf").write_text("""model Narrow(vocab = 5003, d = 16) {
   source: Embedding(40, d)
   e: Embedding(vocab, d)

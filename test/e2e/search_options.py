@@ -1,5 +1,5 @@
-"""What searches may be asked for beside beams: prefixes, no repetitions, samples, alternatives, tokens that end results; and scores of
-results that are given.
+"""Options of searches other than beams: prefixes, no repetitions, samples, alternatives, tokens that end results; and scores of given
+results.
 
 search_options.py [DEVICE]: on a device, fewer sentences and the same results as on the CPU.
 """
@@ -33,7 +33,7 @@ def confirm_stream(title, program, lines, *options):
 
 
 def confirm_scores(title, program, lines, *options):
-    """What a search has found gets the same score again."""
+    """--score gives results the scores that the search gave them."""
     for how in ([], ["--length-penalty", "0"], ["--prefix", "AH0 K"]):
         for search in (["--beam", "3", "--n-best", "2"], ["--alternatives", "3"]):
             found = [(line, *result) for line, side in zip(lines, searched(program, lines, *search, *how, *options)) for result in side]
@@ -43,8 +43,8 @@ def confirm_scores(title, program, lines, *options):
 
 
 def confirm_counted_prefix(title, program, lines, prefix, *options):
-    """A score is the sum of the result's log p, which a length penalty of 0 gives, divided by (n + prefix)^alpha; n counts the end token. The way
-    that a search goes does not depend on it, so that of all of its results only the order may change."""
+    """A score is the sum of the result's log p, its score with a length penalty of 0, divided by (n + prefix)^alpha; n includes the end token. The
+    search itself does not depend on alpha, so that only the order of all its results may change."""
     count, most = len(prefix.split()), 24
     search = ["--prefix", prefix, "--beam", "4", "--n-best", "4", "--max-length", most, *options]
     sums = [{text: score for score, text in line} for line in searched(program, lines, *search, "--length-penalty", "0")]
@@ -55,7 +55,7 @@ def confirm_counted_prefix(title, program, lines, prefix, *options):
                 same = [(score, text) for score, text in found if text in known]
                 lengths = [len(text.split()) + (len(text.split()) < most) + (count if counted else 0) for _, text in same]
                 wanted = [known[text] / length ** alpha for (_, text), length in zip(same, lengths)]
-                # Of more than 4 that have ended, other ones may be the best 4.
+                # If more than 4 have ended, others may be the best 4.
                 off = [abs(score - want) / max(1, 1 / length ** alpha) for (score, _), want, length in zip(same, wanted, lengths)]
                 checks.that(len(same) > 1 and max(off) < 2e-6,
                             f"{title}, length penalty {alpha}, {counted}: {line} gives {found}, not {wanted}")
@@ -78,7 +78,7 @@ def confirm(title, program, lines, prefix, more=()):
         checks.that(alike(whole, plain), f"{title} {search}: whole rows of logits give other results than the step that chooses")
     for options in ([], ["--sample", "--seed", "3"], ["--end", "5,9"], ["--prefix", prefix]):
         confirm_stream(title, program, lines, *options, *more)
-    # What follows the beginning of an answer is the rest of it, and then what the greatest length had cut off.
+    # Continuing the beginning of an answer gives the rest of it, and then the tokens that the greatest length had cut off.
     answers = [line[0][1].split() for line in searched(program, lines, "--max-length", "12", *more)]
     cuts = [rng.randrange(len(answer) + 1) for answer in answers]
     beginnings = [line + "\t" + " ".join(answer[:cut]) for line, answer, cut in zip(lines, answers, cuts)]
@@ -102,7 +102,7 @@ for kind in ("f32",) if DEVICE else ("f32", "bf16", "int8"):
     confirm_scores(f"g2p {kind}", program, *([words[:2], "--device", DEVICE] if DEVICE else [words[:16]]))
     confirm(f"g2p {kind}", program, words[:16], "AH0 K")
 
-# A vocabulary of which a greedy search without scores screens its logits.
+# A vocabulary that is large enough for a greedy search without scores to screen logits.
 bench = WORK / "bench"
 compile_model(MODELS / "bench" / "bench.xf", bench, "--target", TARGET, "--random-weights", 4, "--limit=batch=8", "--limit=target=24",
               *sets(d_model=32, heads=2, ffn=48, enc_layers=1, dec_layers=2, vocab=5000))
@@ -131,7 +131,7 @@ for options in (["--repetition-penalty", "5"], ["--no-repeat-ngram", "1"]):
     there = searched(WORK / "wide", few, "--prefix", "45 50 190 199 60 65", *options, "--device", "cpu")
     checks.that(alike(alone, there), f"{options}: {alone}, but {there} on the CPU")
 
-# Behind token 4 every token has a logit of -inf, behind token 5 token 3 alone.
+# After token 4 all tokens have a logit of -inf, after token 5 only token 3.
 barred = WORK / "barred.xf"
 barred.write_text("""model Barred(v = 6) {
   e: Embedding(v, v)
@@ -167,7 +167,7 @@ def without_scores(*options):
 
 
 checks.that(without_scores() == without_scores("--no-repeat-ngram", "1000"), "whole rows of logits give other results than a screen")
-# A token that ends results ends them where it comes, and is not printed.
+# A token that ends results is not printed.
 answer = searched(bench, lines[:1], "--ids")[0][0][1].split()
 checks.that(searched(bench, lines[:1], "--ids", "--end", answer[3])[0][0][1].split() == answer[:answer.index(answer[3])], "a token that ends results")
 

@@ -22,7 +22,7 @@ def tensor(name, kind, shape, data):
 
 
 def tensors(inputs):
-    """name -> (ctypes type, shape, values), as the C API takes them; and what holds the values, which must live as long."""
+    """Inputs, name -> (ctypes type, shape, values), as the C API takes them, and the arrays of their values, which must live as long."""
     kept = {name: (kind * len(values))(*values) for name, (kind, _, values) in inputs.items()}
     return (capi.Tensor * len(inputs))(*(tensor(name, inputs[name][0], inputs[name][1], data) for name, data in kept.items())), kept
 
@@ -34,7 +34,7 @@ def rows_of(sentences):
     return (ctypes.c_int32 * len(flat))(*flat), (ctypes.c_int64 * len(offsets))(*offsets)
 
 
-# `weights`: a row for each token, of how much it looks at each of its source's; empty where none were asked for.
+# `weights`: for each token, a row with the weights of its source's tokens; empty if none were requested.
 Result = collections.namedtuple("Result", "tokens score weights")
 TokenFunction = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32)
 
@@ -47,19 +47,19 @@ def opened(path):
 
 class Session:
     def __init__(self, path, threads, device="cpu", model=None, isa=None):
-        """Of the model that is open, if one is given."""
+        """Makes a session of `model`, if that is given, or else of the file at `path`."""
         self.model, self.handle, self.is_owner = model or opened(path), ctypes.c_void_p(), not model
         options = capi.SessionOptions(ctypes.sizeof(capi.SessionOptions), threads, capi.ISA[isa] if isa else -1, DEVICES[device])
         call("xf_session_create", self.model, ctypes.byref(options), ctypes.byref(self.handle))
 
     def free(self):
-        """The model, too, if it is this session's."""
+        """Frees the session, and the model if the session opened it."""
         library.xf_session_free(self.handle)
         if self.is_owner:
             library.xf_model_free(self.model)
 
     def entry(self, name, inputs, shape, output):
-        """The entry's only result, as a flat list; inputs: name -> (ctypes type, shape, values)."""
+        """Runs an entry and returns its only result as a flat list. inputs: name -> (ctypes type, shape, values)."""
         given, _kept = tensors(inputs)
         data = (ctypes.c_float * math.prod(shape))()
         results = (capi.Tensor * 1)(tensor(output, ctypes.c_float, shape, data))
@@ -77,13 +77,13 @@ class Session:
         return [bytes(rows)[sum(sizes[:i]):sum(sizes[:i + 1])] for i in range(len(sentences))]
 
     def generate(self, sentences, capacity=64, width=0, **settings):
-        """Of each sentence its results, best first. settings: fields of xf_generate_options, and `prefixes`, of each sentence one; width: how much
-        of a sentence alignments tell of."""
+        """For each sentence its results, best first. settings: fields of xf_generate_options, and `prefixes`, one for each sentence; width: the
+        source positions in alignments."""
         ids, offsets = rows_of(sentences)
         return self.search("xf_generate", [ids, offsets, ctypes.c_int64(len(sentences))], len(sentences), capacity, width, settings)
 
     def generate_from(self, inputs, sentences, capacity=64, width=0, **settings):
-        """The same of so many sentences, given as the model's own inputs: name -> (ctypes type, shape, values)."""
+        """Like generate(), for `sentences` sentences that are passed as the model's own inputs: name -> (ctypes type, shape, values)."""
         given, _kept = tensors(inputs)
         return self.search("xf_generate_from", [given, len(inputs)], sentences, capacity, width, settings)
 
@@ -109,14 +109,14 @@ class Session:
         return [[result(place) for place in range(s * best, (s + 1) * best) if lengths[place] >= 0] for s in range(sentences)]
 
     def ids_of(self, text, side=SOURCE):
-        """What a text becomes."""
+        """The ids of a text."""
         text, count = text.encode(), ctypes.c_int64()
         ids = (ctypes.c_int32 * (4 * len(text) + 20))()
         call("xf_text_to_ids", self.model, side, text, ctypes.c_int64(len(text)), ids, ctypes.c_int64(len(ids)), ctypes.byref(count))
         return ids[:count.value]
 
     def text_of(self, ids, more=False):
-        """The text of a result, or of its first ids."""
+        """The text of a result or, with `more`, of its first ids."""
         given, length = (ctypes.c_int32 * len(ids))(*ids), ctypes.c_int64()
         room = [self.model, given, ctypes.c_int64(len(ids)), int(more)]
         call("xf_ids_to_text", *room, None, ctypes.c_int64(0), ctypes.byref(length))
@@ -126,7 +126,7 @@ class Session:
 
 
 def isas_of(path, kind):
-    """The instruction sets to test a model on. One that is made for some products of its type is none where it has no such products."""
+    """The instruction sets to test a model on. Those for some products of its type are left out if the model has no such products."""
     model, isas = opened(path), []
     for isa in available_isas(kind):
         try:

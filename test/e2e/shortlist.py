@@ -1,4 +1,4 @@
-"""Shortlists: a full one changes nothing, a narrow one is what suppressing all other tokens gives, whatever the batch.
+"""Shortlists: a full one changes nothing; a narrow one gives the same results as suppressing all other tokens, whatever the batch.
 
 shortlist.py [DEVICE]: on a device, fewer sentences and the same results as on the CPU.
 """
@@ -16,7 +16,7 @@ SEARCHES = ([], ["--beam", "4", "--n-best", "4"])
 
 
 def write_table(lists, always, name=str, encoding="utf-8"):
-    """lists: source token -> target tokens; `name` gives a target token's text."""
+    """lists: source token -> target tokens; `name` returns a target token's text."""
     with open(table, "w", encoding=encoding) as file:
         file.write("\t" + " ".join(map(name, always)) + "\n\n")
         for source, targets in lists.items():
@@ -26,7 +26,7 @@ def write_table(lists, always, name=str, encoding="utf-8"):
 
 
 def confirm_device(title, program, lines, sources, vocabulary, options, name=str):
-    """As confirm(), but that the device gives what the CPU gives."""
+    """Like confirm(), but checks that the device has the CPU's results."""
     lines, sources = lines[:4], sources[:4]
     lists = {token: rng.sample(range(3, vocabulary), 4) for line in sources for token in line}
     write_table(lists, rng.sample(range(3, vocabulary), 3), name)
@@ -41,7 +41,7 @@ def confirm(title, program, lines, sources, vocabulary, end, options, name=str):
     if DEVICE:
         return confirm_device(title, program, lines, sources, vocabulary, options, name)
     tokens = sorted({token for line in sources for token in line})
-    write_table({}, range(vocabulary), name, encoding="utf-8-sig")  # with the mark that some editors put before UTF-8
+    write_table({}, range(vocabulary), name, encoding="utf-8-sig")  # with a byte order mark
     for search in SEARCHES:
         full = searched(program, lines, *options, *search, "--shortlist", table)
         checks.that(full == searched(program, lines, *options, *search), f"{title} {search}: a full list changes results")
@@ -73,7 +73,7 @@ g2p = kept_g2p(target=TARGET)
 end = phonemes.index("</s>")
 confirm("g2p", g2p, words, [list(word) for word in words], len(phonemes), end, [], lambda v: phonemes[v])
 
-# A vocabulary of many panels, most of which nobody needs.
+# A vocabulary of many panels, most of which are not needed.
 bench = WORK / "bench"
 compile_model(MODELS / "bench" / "bench.xf", bench, "--target", TARGET, "--random-weights", 4, "--limit=batch=8", "--limit=target=24",
               *sets(d_model=32, heads=2, ffn=48, enc_layers=1, dec_layers=2, vocab=1500))

@@ -8,9 +8,9 @@ from common import Checks, MODELS, SOURCE, WORK, compile_g2p, compile_model, set
 sys.path.insert(0, str(SOURCE / "test" / "benchmark"))
 import start  # noqa: E402
 
-# What start-up may take of the processor, with room for a busy machine; on a quiet one it is below 20 ms.
+# The processor time that start-up may take, with room for a busy machine; on an idle one it is below 20 ms.
 MOST_SECONDS = 0.1
-# The program's own pages, libc's and its buffers.
+# Pages of the program itself, of libc and of its buffers.
 OTHER_MIB = 5
 checks = Checks()
 
@@ -39,7 +39,7 @@ words = [text.split("\t")[0] for text in open(MODELS / "g2p" / "test.tsv", encod
 for search in ([], ["--beam", 4]):
     confirm("g2p " + " ".join(map(str, search)), g2p, "constitution", words, [*search, "--threads", 2])
 
-# Lists: predictions that are numbers take more than their tokens, and lines that are too long are read as others are.
+# Lists: predictions that are numbers take more memory than their tokens, and lines that are too long are read as others are.
 numbers = WORK / "numbers"
 settings = {"kind": "encoder", "d_model": 256, "heads": 4, "ffn": 256, "enc_layers": 1, "dec_layers": 0, "vocab": 1000}
 compile_model(MODELS / "bench" / "bench.xf", numbers, "--random-weights", 3, "--limit=batch=4", "--limit=source=64",
@@ -70,8 +70,8 @@ compile_model(MODELS / "bench" / "bench.xf", base, "--random-weights", 3, "--lim
 ids = " ".join(str(5 + 997 * i % 31000) for i in range(25))
 for beams in (1, 4):
     taken = confirm(f"base with {beams} beams", base, ids, [ids] * 4, ["--beam", beams, "--max-length", 25, "--ids", "--threads", 1])
-    # However large the limits are, only what a call needs is touched: keys and values of 6 layers in f32, 25 positions
-    # of each sentence and each row, of which keys take as much as 32.
+    # However large the limits are, only memory that a call needs is touched: keys and values of 6 layers in f32 at 25 positions of each
+    # sentence and each row, for which keys take as much as for 32.
     needed = 4 * (1 + beams) * (32 + 25) * 512 * 4 * 6 / 2**20
     checks.that(taken <= needed + OTHER_MIB, f"base with {beams} beams: {taken:.1f} MiB beside the file, {needed:.1f} are needed")
 

@@ -1,4 +1,4 @@
-"""A weight that the checkpoint has as [in, out] is in the file once, as one that it has as [out, in], and is read back from there."""
+"""A weight that is [in, out] in the checkpoint is stored once in the file, like one that is [out, in], and is read back from there."""
 import random
 
 from common import Checks, WORK, compile_model, packed, results, unpacked, write_safetensors

@@ -1,4 +1,4 @@
-"""Programs whose text is cut into subwords: as with SentencePiece's own tools around their token ids, with models of every kind.
+"""Programs that cut text into subwords print the same as with SentencePiece's own tools around their token ids, for models of every kind.
 
 Needs spm_train, spm_encode and spm_decode (Debian: sentencepiece).
 """
@@ -65,7 +65,7 @@ for source, target in zip(KINDS, [*list(KINDS)[3:], *list(KINDS)[:3]]):
     sizes = [f"--set={side}_vocab={len((WORK / (name + '.vocab')).read_text(encoding='utf-8').splitlines())}"
              for side, name in (("source", source), ("target", target))]
     program = compiled("program", "--source-spm", models[source], "--target-spm", models[target], *sizes)
-    # Control characters become blanks here, but not there; those below a blank would break lines there.
+    # The programs replace control characters by blanks; the tools do not, and those below a blank would break the tools' lines.
     controls = ",".join(str(i) for i, line in enumerate((WORK / (target + ".vocab")).read_text(encoding="utf-8").splitlines())
                         if line.startswith(("<0x0", "<0x1")))
     limits = ["--max-length", 20, *(["--suppress", controls] if controls else [])]
@@ -79,7 +79,7 @@ for source, target in zip(KINDS, [*list(KINDS)[3:], *list(KINDS)[:3]]):
     wrong = [line for line, a, b in zip(lines, got.splitlines(), want.splitlines()) if a != b]
     checks.that(len(got.splitlines()) == len(lines) and not wrong, f"{source} to {target}: {len(wrong)} lines differ, such as {wrong[:3]} {errors[:300]}")
 
-# Tokens in another order, as a model that was trained with another program has them: ids are lines of the vocabulary.
+# Tokens in another order, as in models that were trained with another program: ids are lines of the vocabulary.
 pieces = [line.split("\t")[0] for line in (WORK / "unigram.vocab").read_text(encoding="utf-8").splitlines()]
 order = list(range(3, len(pieces)))
 rng.shuffle(order)
@@ -95,13 +95,13 @@ got, answers = (run(program, *options, "--max-length", 20, stdin=given, ok=False
 back = "".join(" ".join(tokens[int(i)] for i in line.split() if tokens[int(i)] not in ("<s>", "</s>")) + "\n" for line in answers)
 want = run("spm_decode", f"--model={models['unigram']}", "--input_format=piece", stdin=back)[1].splitlines()
 checks.that(got == want, f"tokens in another order: {[pair for pair in zip(got, want) if pair[0] != pair[1]][:3]}")
-# What the decoder is given is text, too.
+# Prefixes are text, too.
 first = run(program, "--prefix", "the kernel", "--max-length", 9, stdin=lines[0] + "\n")[1]
 prefix = run("spm_encode", f"--model={models['unigram']}", "--output_format=id", stdin="the kernel\n")[1].split()
 same = run(program, "--ids", "--prefix", " ".join(str(place[pieces[int(i)]]) for i in prefix), "--max-length", 9, stdin=ids.splitlines()[0] + "\n")[1]
 back = " ".join(tokens[int(i)] for i in same.split())
 checks.that(first == run("spm_decode", f"--model={models['unigram']}", "--input_format=piece", stdin=back + "\n")[1], f"a prefix of subwords: {first}")
-# Words that no text is cut into are the tokens that they stand for.
+# In prefixes, the names of control tokens stand for these tokens.
 program = compiled("program", "--source-spm", models["bpe"], "--target-spm", models["unigram-folded"], "--set=target_vocab=450")
 pieces = [line.split("\t")[0] for line in (WORK / "unigram-folded.vocab").read_text(encoding="utf-8").splitlines()]
 cut = run("spm_encode", f"--model={models['unigram-folded']}", "--output_format=id", stdin="the kernel\n")[1].strip()
@@ -110,7 +110,7 @@ for prefix, ids in (("<de>", f"{pieces.index('<de>')}"), ("<de> the kernel", f"{
     got = run(program, "--prefix", prefix, "--max-length", 9, stdin=lines[0] + "\n")[1]
     answer = run(program, "--ids", "--prefix", ids, "--max-length", 9, stdin=source)[1]
     checks.that(got == run("spm_decode", f"--model={models['unigram-folded']}", "--input_format=id", stdin=answer)[1], f"the prefix {prefix}: {got}")
-# A line in is a line out, whatever bytes its pieces stand for; and tables may name pieces.
+# Each line gives one line, whatever bytes its pieces stand for; shortlists may name pieces.
 program = compiled("program", "--source-spm", models["bpe"], "--target-spm", models["unigram-bytes"], "--set=target_vocab=450")
 pieces = [line.split("\t")[0] for line in (WORK / "unigram-bytes.vocab").read_text(encoding="utf-8").splitlines()]
 for byte in ("<0x0A>", "<0x09>", "<0x00>"):

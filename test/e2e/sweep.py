@@ -1,4 +1,4 @@
-"""Other sizes, odd ones, pad tokens anywhere, single blocks, given masks: compiled code against the reference interpreter.
+"""Other sizes, including odd ones, pad tokens anywhere, single blocks, masks as inputs: compiled code against the reference interpreter.
 
 sweep.py [SEED]: the inputs are random; the seed is printed, so that a failure can be repeated.
 """
@@ -25,12 +25,12 @@ def floats(*shape):
 
 
 def booleans(*shape):
-    # The last dimension keeps its first element, so that no row is without any key.
+    # The first element of the last dimension is true, so that each row has a key.
     return "BOOL", list(shape), bytes(1 if i % shape[-1] == 0 else rng.randrange(2) for i in range(math.prod(shape)))
 
 
 def compare(title, description, options, inputs):
-    """In f32 and in one of the other types."""
+    """Compares in f32 and in one of the other types."""
     number, kind = rng.randrange(1000), rng.choice(list(ROUNDED))
     want = compare_type(title, description, ["--random-weights", number, *options], inputs)
     if want:
@@ -38,7 +38,7 @@ def compare(title, description, options, inputs):
 
 
 def compare_type(title, description, options, inputs, want=None, kind="f32"):
-    """With the reference interpreter's results `want`, by default of this program, which it returns."""
+    """Compares with the reference interpreter's results `want`, by default those for this program, and returns them."""
     global compared
     model, wide = WORK / "model", ROUNDED.get(kind)
     status, _, err = compile_model(description, model, "--emit=model", "--type", kind, *options, ok=False)
@@ -62,7 +62,7 @@ def compare_type(title, description, options, inputs, want=None, kind="f32"):
                 error, allowed = distance(got[name], value), wide or max(1e-5, 4 * distance(rough[name], value))
                 checks.that(wide or allowed < 0.01, f"{title}: the interpreter in f32 says nothing of {name}")
                 checks.that(error <= allowed, f"{title}, {isa}, {threads} threads: {name} is {error:.2e} off (allowed {allowed:.2e})")
-            # The number of threads changes no bit, nor does AVX-512 against AVX2 (in other types their own instructions may).
+            # Threads change no bit, nor does AVX-512 compared with AVX2 (in other types their own instructions may).
             same = "fma" if isa in ("avx2", "avx512") else isa
             checks.that(previous.setdefault(same, got) == got, f"{title}, {isa}, {threads} threads: other bits")
     return want
@@ -83,7 +83,7 @@ for d, h, f, n, s, t in ((16, 4, 24, 1, 5, 3), (20, 2, 50, 3, 19, 21)):
     for norm in ("true", "false"):
         compare(f"seed1 {d}/{h} {norm}", MODELS / "seed1/seed1.xf",
                 sets(vocab=30, d_model=d, h=h, layers=n, d_ff=f, norm_first=norm, activation="gelu"), first)
-# Single blocks, by themselves.
+# Single blocks.
 compare("Norm", MODELS / "seed3/seed3.xf", ["--model", "Norm", *sets(d=19)], {"x": floats(2, 5, 19)})
 compare("FeedForward", MODELS / "seed3/seed3.xf", ["--model", "FeedForward", *sets(d=12, d_ff=40)], {"x": floats(2, 5, 12)})
 compare("Attention", MODELS / "seed3/seed3.xf", ["--model", "Attention", *sets(d=24, heads=3)],
@@ -97,7 +97,7 @@ for shared in ("true", "false"):
             {"src": tokens((7, 2), 30, False), "tgt": tokens((5, 2), 30, False)})
 for shared in ("true", "false"):
     compare(f"nested shared={shared}", SOURCE / "test/e2e/nested.xf", sets(vocab=20, d=16, heads=2, shared=shared), {"tokens": tokens((2, 9), 20, False)})
-# Causal by a bias of minus infinity as by a mask, in the full decoder and in a search.
+# A bias of minus infinity and a mask hide later positions alike, in the full decoder and in a search.
 found = []
 for masked in ("true", "false"):
     options = sets(vocab=20, d=16, heads=2, masked=masked)
@@ -106,7 +106,7 @@ for masked in ("true", "false"):
     lines = searched(WORK / "biased", ["1 5 7 3", "1", "1 9 9 9 4 4"], "--max-length", 30)
     found.append([(ids, round(score, 4)) for (score, ids), in lines])
 checks.that(found[0] == found[1] and len(found[0]) == 3, f"a bias that hides: {found[1]}, a mask: {found[0]}")
-# Functions of the score: whole sequences, and what a search makes of the step that is derived from them.
+# Functions of the score: in the full decoder, and in a search, which uses the derived step.
 capped = {"src": tokens((3, 9), 40, True), "tgt": tokens((3, 7), 40, False)}
 compare("capped", SOURCE / "test/e2e/capped.xf", [], capped)
 for kind, device, near in (("f32", "cpu", 2e-5), ("f32", "emulator", 2e-5), ("bf16", "cpu", 0.03), ("bf16", "emulator", 0.03), ("int8", "cpu", 0.1)):
@@ -122,11 +122,11 @@ for kind, device, near in (("f32", "cpu", 2e-5), ("f32", "emulator", 2e-5), ("bf
         logits = unpacked(results(WORK / "capped", read, "--reference")["logits"])
         sums = sum(log_probabilities(logits[40 * t:40 * t + 40])[token] for t, token in enumerate(ids))
         checks.that(abs(sums / len(ids) - score) < near, f"capped, {kind} on {device}: {ids} scores {score}, not {sums / len(ids)}")
-# Rows of a block without a batch.
+# A block's rows without a batch.
 compare("Norm, one row", MODELS / "seed3/seed3.xf", ["--model", "Norm", *sets(d=19)], {"x": floats(7, 19)})
 compare("stories", MODELS / "stories260k/stories260k.xf",
         sets(dim=24, hidden_dim=37, n_layers=2, n_heads=6, n_kv_heads=2, vocab_size=40, max_seq_len=64), {"tokens": tokens((2, 9), 40, False)})
-# Whole numbers of any sign, and zero; as many as leave a part of the last vector.
+# Integers of any sign, and zero, in numbers that leave the last vector partly filled.
 for s in (1, 5, 16, 45):
     some = [rng.choice([0, 1, -1, 3, -3, 7, rng.randrange(-100, 100), -2**31, 2**31 - 1]) for _ in range(4 * s)]
     some = [packed("I64", [2, s], part) for part in (some[:2 * s], some[2 * s:])]

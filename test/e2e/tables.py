@@ -1,4 +1,4 @@
-"""test/benchmark/table.py: what it asks of a harness, and the tables that it makes of the results."""
+"""test/benchmark/table.py: its calls of a harness, and the tables that it makes from the results."""
 import json
 import sys
 
@@ -14,7 +14,7 @@ except ImportError as problem:
 checks = Checks()
 results = WORK / "results"
 
-# A harness that notes how it is called; its engines take as many milliseconds as the calls have words.
+# A harness that checks how it is called, and writes fixed results.
 harness, data = WORK / "harness", WORK / "data"
 harness.mkdir()
 (data / "minilm").mkdir(parents=True)
@@ -36,7 +36,7 @@ checks.that([line.split(":")[0] for line in out.splitlines()] == ["minilm-bf16-1
 status, _, err = run(sys.executable, script, "measure", *place, "--parts", "nothing", ok=False)
 checks.that(status == 1 and "no part is called 'nothing'" in err, f"an unknown part: {status} {err}")
 
-# At these peaks the products of 32 tokens take 9 ms and attention 1; reading the weights takes less.
+# At these peaks the products of 32 tokens take 9 ms and attention 1 ms; reading the weights takes less.
 operations = 2 * 6 * (4 * 384**2 + 2 * 384 * 1536) * 32
 attention = 2 * 2 * 6 * 384 * 32**2
 peak = {"threads": 1, "int8": operations / 0.009, "bf16": attention / 0.001, "f32": 1e9, "memory": 1e12}
@@ -45,7 +45,7 @@ peak = {"threads": 1, "int8": operations / 0.009, "bf16": attention / 0.001, "f3
 (results / "base-f32-2.json").write_text(json.dumps([
     dict(workload="beam", case="1", precision="f32", ours_ms=1.25, peer_ms=2.5, ratio=2.0, token_agreement=0.5),
     dict(workload="greedy", case="32", precision="f32", ours_ms=99.6, peer_ms=100.0, ratio=1.004, token_agreement=1.0)]))
-# Types of fewer bits have results of their own, within bounds.
+# Results of types of fewer bits may differ, within bounds.
 found = dict(ours_ms=5.0, peer_ms=10.0, ratio=2.0)
 for kind, error, fits, agreement in (("bf16", 0.31, 0.29, 0.35), ("int8", 1.1, 0.9, 0.2)):
     (results / f"base-{kind}-2.json").write_text(json.dumps([
@@ -76,7 +76,7 @@ for row in ("| encoder 1x32 | | | | | 5.0 (wrong!) | 10 | 2.00 | | 5.0 (wrong!) 
     checks.that(row in tables["base 2"], f"no {row} in {tables['base 2']}")
 checks.that("| xfc | | | | 51 ms | 63 | 127 |" in tables["start"] and "| CTranslate2 | | | | 385 ms | 127 | |" in tables["start"], tables["start"])
 checks.that("| base, int8 | 2.50 | 5.00 | 2.00 | | 2.00 (wrong!) | 5.00 | 2.50 | |" in tables["lists"], tables["lists"])
-# Where arithmetic costs nothing, reading the weights of the list's 60 steps is what bounds it: here 2.5 s.
+# If arithmetic costs nothing, reading the weights for the list's 60 steps takes longest: here 2.5 s.
 square, ffn = 512 * 512, 2 * 512 * 2048
 weights = 6 * (4 * square + ffn) + 6 * 2 * square + 60 * (6 * (6 * square + ffn) + 32000 * 512)
 with open(results / "peaks.json", "a", encoding="utf-8") as file:

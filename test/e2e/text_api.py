@@ -1,4 +1,4 @@
-"""Text to ids and back by the C API: with xf_generate between, what programs print of the same lines; and results as they come."""
+"""Text to ids and back by the C API, with xf_generate in between, gives what programs print for the same lines; and results as they come."""
 import ctypes
 
 from common import MODELS, WORK, Checks, compile_model, kept_g2p, load, run
@@ -9,7 +9,7 @@ checks = Checks()
 
 
 def generated(session, ids, **settings):
-    """The ids of a sentence's result, and the text that was known as each of them came."""
+    """The ids of a sentence's result, and the text that was known after each of them."""
     came, shown = [], [""]
 
     def take(_, __, token):
@@ -32,7 +32,7 @@ def check(program, line, want, changed=str, **settings):
 
 
 programs = {}
-# Characters to words, in small letters, with an end token.
+# Characters to words, in lower case, with an end token.
 items = load(MODELS / "g2p" / "expected.json")["items"]
 for item in items[:100]:
     if item["greedy"]["closest_decision"] >= 1e-4:
@@ -43,7 +43,7 @@ ids = g2p.ids_of(target, TARGET)
 checks.that(len(ids) == 3 and g2p.text_of(ids) == target, f"{target} is {ids}, which is {g2p.text_of(ids)}")
 checks.that(len(g2p.ids_of("knight")) == 7 and g2p.ids_of("KNIGHT")[-1] == 2, f"knight is {g2p.ids_of('knight')}")
 
-# Bytes to bytes: what is drawn is full of half characters.
+# Bytes to bytes: samples are full of incomplete characters.
 tokens = ["<s>", "<pad>", "</s>", *byte_names().values(), "Ã¤", "Ġab", "ab"]
 file = {"version": "1.0", "truncation": None, "padding": None, "normalizer": None, "pre_tokenizer": byte_level(), "decoder": byte_level(),
         "post_processor": None, "added_tokens": [added(i, tokens[i], special=True) for i in range(3)],
@@ -61,7 +61,7 @@ for option in ([], ["--stream"]):
         pieces = check(program, line, want, lambda text: text.translate(controls), sample=1, temperature=2, max_length=30, seed=7)
         checks.that(pieces > 5, f"{line!r} comes in {pieces} pieces")
 
-# Models of ids have no text.
+# Models of ids refuse text.
 folder = MODELS / "classifier"
 compile_model(folder / "classifier.xf", WORK / "classifier", "--config", folder / "config.json", "--weights", folder / "weights.safetensors")
 for use in (lambda session: session.ids_of("a"), lambda session: session.text_of([1])):

@@ -1,8 +1,8 @@
-"""Programs whose text is cut as a tokenizer.json says: with the ids and the text that the library which wrote it gives.
+"""Programs that cut text as a tokenizer.json says have the ids and the text of the library that wrote it.
 
-Small tokenizers that are written here are tested, and trained ones with what the library once made of some lines (tokenizer_json.golden.gz);
-where Python has the package `tokenizers`, 0.23 or newer, others are trained and compared on many lines. (Before, an added token that is
-normalised was written as it was given.)
+Small tokenizers that are written here are tested, and trained ones on results that the library once had (tokenizer_json.golden.gz). Where Python
+has the package `tokenizers`, 0.23 or newer, others are trained and compared on many lines. (Older versions wrote an added token that is normalised as
+it was given.)
 """
 import json
 import sys
@@ -25,7 +25,7 @@ def split_by(pattern):
     return {"type": "Sequence", "pretokenizers": [split, byte_level(use_regex=False)]}
 
 
-# "ab" is merged before "bc", and "abc" of both; Ġ stands for a blank.
+# "ab" is merged before "bc", and "abc" is made from "ab" and "c"; Ġ stands for a blank.
 MERGES = ["a b", "b c", "ab c", "Ġ abc", "1 2", "12 3", "Ġ Ġ", "' s", "Ã ¤", "! !"]
 BPE_TOKENS = ["<s>", "<pad>", "</s>", "<de>", *byte_names().values(), *[merge.replace(" ", "") for merge in MERGES], "abd"]
 BPE = {
@@ -70,18 +70,18 @@ GOLDEN = [
     (changed(WORDPIECE, normalizer=None), {"CAFE cafe": "[UNK] cafe", "中文": "[UNK]"}),
 ]
 check_golden(GOLDEN)
-# What both sides have is stored once.
+# A table that both sides use is stored once.
 sizes = {"bpe": len(BPE_TOKENS) + 3, "wordpiece": len(WORDS) + 1}
 paths = {"bpe": saved(BPE, "bpe.json"), "wordpiece": saved(WORDPIECE, "wordpiece.json")}
 stored = {(source, target): translator(paths[source], sizes[source], paths[target], sizes[target]).read_bytes().count(b"XFTOKEN\0")
           for source, target in (("bpe", "bpe"), ("wordpiece", "bpe"))}
 checks.that(stored["bpe", "bpe"] + 1 == stored["wordpiece", "bpe"], f"tables in a file: {stored}")
-# Halves of characters, too, as they come.
+# Results of incomplete characters, too, at once and as they come.
 program = translator(paths["wordpiece"], sizes["wordpiece"], paths["bpe"], sizes["bpe"])
 for token, want in (("Ġabc", " abc" * 4), ("Ã¤", "ä" * 4), ("Ã", "\ufffd" * 4), ("â", "\ufffd" * 4), ("<sep>", "<sep>" * 4), ("Ā", "\ufffd" * 4),
                     ("Ċ", " " * 4), ("<de>", "")):
     check_written(program, sizes["bpe"], len(BPE_TOKENS) if token == "<sep>" else BPE_TOKENS.index(token), want, "aff")
-# A prefix is cut as text is, but for the words that are special tokens.
+# A prefix is cut like text, except that special tokens' names stand for them.
 source = " ".join(str(WORDS.index(token)) for token in ("un", "##aff")) + "\n"
 for prefix, ids in (("abc", "abc"), ("<de>", "<de>"), ("<de>  abc", "<de> Ġ Ġabc"), ("abc <s>", "abc Ġ <s>")):
     numbers = " ".join(str(BPE_TOKENS.index(token)) for token in ids.split())
@@ -91,7 +91,7 @@ for prefix, ids in (("abc", "abc"), ("<de>", "<de>"), ("<de>  abc", "<de> Ġ Ġa
 table = written("table", "\tĠabc <sep>\n")
 got = run(program, "--shortlist", table, "--max-length", 3, stdin="aff\n")[1].replace(" abc", "").replace("<sep>", "").strip()
 checks.that(got == "", f"a table of names: {got!r}")
-# Blanks before punctuation go, and before what goes on with a word.
+# Blanks are removed before punctuation and before parts that continue a word.
 program = translator(paths["bpe"], sizes["bpe"], paths["wordpiece"], sizes["wordpiece"])
 for token, want in ((".", "...."), ("##a", "##aaaa"), ("able", "able able able able"), ("[UNK]", ""), ("中", "中 中 中 中")):
     check_written(program, sizes["wordpiece"], WORDS.index(token), want, "abc")

@@ -1,7 +1,7 @@
-"""Programs whose text is cut into pieces or words as a tokenizer.json says: Unigram models, BPE of characters with bytes for the others, and
-words, in the pipelines that T5, XLM-R, ALBERT, Llama, Mistral and Gemma have. As with the library which wrote the file.
+"""Programs that cut text into pieces or words as a tokenizer.json says: Unigram models, BPE of characters with a fallback to bytes, and words, in the
+pipelines of T5, XLM-R, ALBERT, Llama, Mistral and Gemma. They have the ids and the text of the library that wrote the file.
 
-Small tokenizers that are written here are tested, and trained ones with what the library once made of some lines; where Python has the package
+Small tokenizers that are written here are tested, and trained ones on results that the library once had. Where Python has the package
 `tokenizers`, 0.23 or newer, others are trained and compared on many lines.
 """
 import base64
@@ -18,7 +18,7 @@ if Tokenizer:
 
 # --- Stages ------------------------------------------------------------------------------------------------------------------------
 def character_map(rules):
-    """The table of a SentencePiece model that replaces what the rules say: a double-array trie, each node of which has 256 units here."""
+    """The normalisation table of a SentencePiece model for these rules: a double-array trie, here with 256 units for each node."""
     units, strings, places = [0] * 256, b"", {}
     for text, by in rules.items():
         places[text.encode()] = len(strings)
@@ -50,7 +50,7 @@ def metaspace(scheme, split=True):
     return {"type": "Metaspace", "replacement": "▁", "prepend_scheme": scheme, "split": split}
 
 
-# Of clusters: "e\u0301" is é, what has a fraction or a sign becomes it alone, controls go.
+# Rules for grapheme clusters. A short one that begins with a rule's text becomes its replacement alone.
 RULES = {"e\u0301": "é", "ﬁ": "fi", "½": "1/2", "\u3000": " ", "\t": " ", "\x01": "", "\u00a0": " ", "Ａ": "A", "①": "1", "n\u0303\u0301": "x"}
 PRECOMPILED = {"type": "Precompiled", "precompiled_charsmap": character_map(RULES)}
 STRIP = {"type": "Strip", "strip_left": False, "strip_right": True}
@@ -115,7 +115,7 @@ GOLDEN = [
     (changed(WORD_LEVEL, pre_tokenizer={"type": "BertPreTokenizer"}), {"don't ?!": "don ' t <unk> !"}),
 ]
 check_golden(GOLDEN)
-# Blanks that begin all are stripped, and bytes are characters together, or none of them is.
+# A text's first blank is removed. Bytes in a row are written as characters or, if they are not UTF-8, each as a replacement character.
 source, sizes = saved(WORD_LEVEL, "words.json"), {"words": len(WORDS) + 1, "llama": len(CHARACTERS) + 1, "unigram": len(PIECES) + 1}
 program = translator(source, sizes["words"], saved(LLAMA, "llama.json"), sizes["llama"])
 for token, want in (("▁ab", "ab ab ab ab"), ("▁▁", " " * 7), ("<0x41>", "AAAA"), ("<0xC3>", "\ufffd" * 4), ("<unk>", ""), ("!", "!!!!")):
@@ -140,7 +140,7 @@ FOO = [AddedToken("foo", single_word=True, normalized=False), AddedToken("bar ba
 
 
 def trained(model, trainer, splitter, tokens=(), **stages):
-    """A file with these stages, whose model was trained on words that are split so."""
+    """A tokenizer.json with these stages, whose model was trained on words that `splitter` splits."""
     tokenizer = Tokenizer(model)
     tokenizer.pre_tokenizer = splitter
     tokenizer.train_from_iterator(CORPUS, trainer)

@@ -1,7 +1,7 @@
-"""Programs with tokenizers, for the tests that compare these with the library which writes tokenizer.json.
+"""Programs with tokenizers, for the tests that compare these with the library that writes tokenizer.json.
 
-`Tokenizer` is that library's, or None where Python lacks the package `tokenizers`, or has one before 0.23: until then, an added token that is
-normalised was written as it was given.
+`Tokenizer` is that library's, or None if Python lacks the package `tokenizers` or has one before 0.23: older versions wrote an added token that is
+normalised as it was given.
 """
 import copy
 import gzip
@@ -22,7 +22,7 @@ else:
     Tokenizer = Tokenizer if tuple(map(int, __version__.split(".")[:2])) >= (0, 23) else None
 checks = Checks()
 rng = random.Random(7)
-# A prediction for each token: its row of a table, which holds the row's number.
+# Predicts each token's id: the token's row of a table, which holds the row's index.
 NUMBERS = """model Numbers(vocab = 600) {
   table: Embedding(vocab, 1)
   entry number(src: token[B, S <= 700]) -> ids = table(src)
@@ -43,7 +43,7 @@ TRANSLATE = """model Translate(source_vocab = 600, target_vocab = 600, d = 32) {
   generate(encode, decode, start = 0, end = 2)
 }
 """
-# What cuts text and writes it, and little else.
+# A model for cutting and writing text, with little else.
 ECHO = """model Echo(vocab = 600) {
   table: Embedding(vocab, 1)
   entry decode(tgt: token[B, T <= 300]) -> logits = table(tgt) @ table.weight.T
@@ -64,7 +64,7 @@ def as_lines(lines):
 
 
 def ids_of(tokenizer, vocab, lines):
-    """What a program cuts each line into; nothing of lines that are errors."""
+    """The ids that a program cuts each line into; none for lines with errors."""
     weights = WORK / "numbers.safetensors"
     write_safetensors(weights, {"table.weight": ("F32", [vocab, 1], struct.pack(f"<{vocab}f", *range(vocab)))})
     program = WORK / "numbers"
@@ -86,7 +86,7 @@ def added(id, content, **flags):
 
 
 def changed(file, **changes):
-    """The file with other members; `model__vocab` is the vocabulary of the model."""
+    """The file with some members changed; `model__vocab` is the member `vocab` of `model`."""
     file = copy.deepcopy(file)
     for place, value in changes.items():
         *outer, last = place.split("__")
@@ -109,7 +109,7 @@ def tokens_of(file):
 
 
 def library_of(file):
-    """The library's tokenizer, which cuts no text into special tokens: models that would have names for them that are in no text."""
+    """The library's tokenizer, changed so that no text is cut into special tokens: models that would do so get names for them that are in no text."""
     file = changed(file, post_processor=None)
     model = file["model"]
     if model["type"] in ("Unigram", "WordLevel"):
@@ -127,7 +127,7 @@ def library_of(file):
 
 
 def byte_names():
-    """What bytes are called: those that are printed by themselves, the others by the characters from U+0100 on."""
+    """The names of bytes: printable ones are their own, the others have characters from U+0100 on."""
     printed = [*range(0x21, 0x7f), *range(0xa1, 0xad), *range(0xae, 0x100)]
     others = [byte for byte in range(256) if byte not in printed]
     return {**{byte: chr(byte) for byte in printed}, **{byte: chr(256 + i) for i, byte in enumerate(others)}}
@@ -139,7 +139,7 @@ def byte_level(**changes):
 
 # --- Checks ------------------------------------------------------------------------------------------------------------------------
 def check_golden(golden):
-    """Files, and what lines are cut into: the names of the tokens."""
+    """golden: pairs of a file, and for each text the names of the tokens that it is cut into."""
     for number, (file, cases) in enumerate(golden):
         tokens = tokens_of(file)
         got = ids_of(saved(file), max(tokens.values()) + 1, cases)
@@ -155,7 +155,7 @@ def check_golden(golden):
 
 
 def check_written(program, vocab, token, want, line):
-    """Results that are made of one token, as the others are never chosen, at once and as they come."""
+    """Checks the text, at once and as it comes, of results that consist of one token, as all others are suppressed."""
     others = ",".join(str(i) for i in range(vocab) if i != token)
     for options in ([], ["--stream"]):
         got = run(program, "--suppress", others, "--max-length", 4, *options, stdin=line + "\n")[1]
@@ -176,7 +176,7 @@ CORPUS = [line for file in sorted(SOURCE.rglob("*.md")) if "build" not in file.p
 
 
 def strange_lines(parts):
-    """The corpus, random Unicode, and lines made of parts."""
+    """The corpus, random Unicode, and lines made of `parts`."""
     blocks = ((0x20, 0x7f), (0xa0, 0x250), (0x300, 0x460), (0x590, 0x650), (0x900, 0x980), (0xe00, 0xe60), (0x1e00, 0x2070), (0x20a0, 0x20c0),
               (0x2100, 0x2200), (0x3000, 0x3100), (0x4e00, 0x4e40), (0xac00, 0xac80), (0xf900, 0xf940), (0xfb00, 0xfb50), (0xff00, 0xff60),
               (0x1f600, 0x1f640), (0x20000, 0x20010))
@@ -194,7 +194,7 @@ def kept_place(name):
 
 
 def keep_trained(name, files, lines):
-    """Writes what check_kept() reads: files, some of the lines with the library's ids, and ids that are drawn with the library's text."""
+    """Writes the file that check_kept() reads: tokenizers, some of the lines with the library's ids, and random ids with the library's text."""
     kept, some = {}, rng.sample([line for line in lines if 20 < len(line) < 60], 60)
     for kind, file in files.items():
         library = library_of(file)
@@ -206,8 +206,8 @@ def keep_trained(name, files, lines):
 
 
 def check_kept(name):
-    """What the library has made of its trained files, on machines that lack it, too. Where Python has it, `XF_BIN=… XF_SOURCE=… python3
-    test/e2e/NAME.py keep` makes the file anew."""
+    """Compares with results that the library had for trained tokenizers, on machines that lack it, too. Where Python has it,
+    `XF_BIN=… XF_SOURCE=… python3 test/e2e/NAME.py keep` makes the file anew."""
     with gzip.open(kept_place(name), "rt", encoding="utf-8") as file:
         kept = json.load(file)
     for kind, has in kept["kinds"].items():
@@ -223,7 +223,7 @@ def check_kept(name):
 
 
 def check_all_trained(name, files, lines):
-    """Files by their names, as the library has trained them just now."""
+    """Checks, or keeps, tokenizers that the library has just trained. files: name -> file."""
     if sys.argv[1:] == ["keep"]:
         keep_trained(name, files, lines)
     else:
@@ -231,7 +231,7 @@ def check_all_trained(name, files, lines):
 
 
 def check_trained(files, lines):
-    """Files by their names: programs cut lines as the library does, and write what results of one are in the text of another as it does."""
+    """files: name -> file. Programs cut lines with one tokenizer, and write results with another, as the library does."""
     kinds = {name: library_of(file) for name, file in files.items()}
     paths = {name: saved(file, f"{name}.json") for name, file in files.items()}
     vocabs = {name: tokenizer.get_vocab_size() for name, tokenizer in kinds.items()}
@@ -242,7 +242,7 @@ def check_trained(files, lines):
         wrong = [line for (line, ids), found in zip(cut.items(), got) if ids != found]
         print(f"{name}: {len(cut) - len(wrong)} of {len(cut)} lines have the library's ids")
         checks.that(len(got) == len(cut) and not wrong, f"{name}: {len(got)} lines of {len(cut)}, {len(wrong)} differ, such as {wrong[:3]}")
-    # Texts of results that are drawn, so that they hold many tokens.
+    # Texts of results that are sampled, so that they hold many different tokens.
     controls = dict.fromkeys([*range(1, 0x20), *range(0x7f, 0xa0), 0x2028, 0x2029], " ") | {0: "\ufffd"}
     for source, target in zip(kinds, [*list(kinds)[3:], *list(kinds)[:3]]):
         program = translator(paths[source], vocabs[source], paths[target], vocabs[target])

@@ -1,5 +1,5 @@
-"""Weights in files as torch.save writes them make the same compiled file as in safetensors. They are written here without PyTorch: what its
-pickles name are stand-ins, of modules that are made up."""
+"""Weights in files as torch.save writes them make the same compiled file as in safetensors. They are written here without PyTorch: the functions
+that its pickles name are stand-ins in made-up modules."""
 import collections
 import io
 import json
@@ -21,7 +21,7 @@ SIZES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8, "I32": 4, "BOOL": 1}
 
 
 def named(module, name):
-    """A function that pickles call it."""
+    """A stand-in function that pickles refer to by this name."""
     def stand_in(*_):
         raise AssertionError("is never called")
     stand_in.__module__, stand_in.__qualname__ = module, name
@@ -39,7 +39,7 @@ class Storage:
 
 
 class Reduced:
-    """An object that a call makes."""
+    """An object that is pickled as a call."""
 
     def __init__(self, function, *arguments):
         self.made_by = function, arguments
@@ -64,7 +64,7 @@ class Pickler(pickle.Pickler):
 
 
 def save(path, value, old=False):
-    """What torch.save(value, path) writes, before version 1.6 if `old`."""
+    """Writes what torch.save(value, path) writes, before version 1.6 if `old`."""
     file = io.BytesIO()
     pickler = Pickler(file, old)
     pickler.dump(value)
@@ -92,7 +92,7 @@ def tensor(kind, shape, content):
 
 
 def turned(kind, shape, content):
-    """The same tensor, whose storage has it by columns, behind a number of its own."""
+    """The same tensor in column-major order, after an extra element in its storage."""
     if len(shape) != 2:
         return tensor(kind, shape, content)
     size = SIZES[kind]
@@ -121,7 +121,7 @@ checks.that(compile_seed2(WORK / "pytorch_model.bin.index.json") == want, "of an
 write_safetensors(WORK / "part.safetensors", {name: weights[name] for name in parts[1]})
 checks.that(compile_seed2(WORK / "part-0.bin", WORK / "part.safetensors") == want, "of two kinds: another file than from safetensors")
 
-# A tensor of two names is used by either; what is nobody's is listed, and so is what does not fit.
+# A tensor with two names may be used by either. Unused tensors are listed, and so are those that do not fit.
 first = names[0]
 save(WORK / "tied.pt", {**state, "tied": state[first]})
 checks.that(compile_seed2(WORK / "tied.pt") == want, "a tied tensor: another file than from safetensors")
@@ -140,7 +140,7 @@ path.write_bytes(damaged)
 status, _, err = compile_seed2(path, ok=False)
 checks.that(status == 1 and "cannot be read" in err and "CRC" in err, f"a damaged number: {err}")
 
-# Golden numbers are tensors as others.
+# Golden numbers may be in such files, too.
 compile_seed2(WORK / "state-new.pt")
 save(WORK / "io.pt", {name: tensor(*numbers) for name, numbers in read_safetensors(folder / "io.safetensors").items()})
 run(BIN / "xf-run", WORK / "model", "--golden", WORK / "io.pt")

@@ -1,5 +1,5 @@
-"""Searches with beams find what those of Hugging Face's transformers find: BART's and T5's relatives, small models of each kind. Of Whisper there are
-its greedy tokens: prefixes of them are gone on with as they do, and beams find what another search finds over the interpreter's logits."""
+"""Searches with beams find the results of Hugging Face's transformers for small models of BART's and T5's families. For Whisper there are greedy
+tokens: a search continues their prefixes in the same way, and beams find the results of another search on the interpreter's logits."""
 import ctypes
 
 from common import Checks, MODELS, WORK, beam_search, compile_model, golden_weights, load, packed, read_safetensors, results, run, unpacked
@@ -47,7 +47,7 @@ prefixes, longest, sure = [[54, 38], [7, 9], [34, 50]], 7, 0
 
 
 def logits_of(ways):
-    """By the interpreter, of the last token of each way."""
+    """The interpreter's logits of the last token of each way."""
     read = [[START, *prefixes[s], *tokens] for s, tokens in ways]
     given = {"frames": (kind, [len(ways), *shape[1:]], b"".join(content[s * size:(s + 1) * size] for s, _ in ways)),
              "tgt": packed("I64", [len(read), len(read[0])], sum(read, []))}

@@ -1,4 +1,4 @@
-"""Weights that are the same wherever they are made, from names and shapes alone. Only the standard library is needed."""
+"""Weights that follow from names and shapes alone, and are the same on every machine. Only the standard library is needed."""
 import json
 import math
 import random
@@ -6,7 +6,7 @@ import struct
 
 
 def seeded_weights(shapes):
-    """name -> its floats, row by row: norms around 1, small embeddings and large matrices, so that searches find more than the token before."""
+    """name -> its floats, row by row: norms around 1, small embeddings and large matrices, so that searches do not just repeat a token."""
     weights = {}
     for name, shape in shapes.items():
         rng, count = random.Random(name), math.prod(shape)
@@ -17,7 +17,7 @@ def seeded_weights(shapes):
 
 
 def write_seeded_weights(shapes_path, path):
-    """Makes a safetensors file of what a JSON object of names and shapes lists."""
+    """Writes a safetensors file with the weights whose names and shapes a JSON object lists."""
     with open(shapes_path, encoding="utf-8") as file:
         shapes = json.load(file)
     header, data = {}, b""

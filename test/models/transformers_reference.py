@@ -36,7 +36,7 @@ CASES = {
     "t5/flan": ("T5ForConditionalGeneration", "T5Config", {**T5, "feed_forward_proj": "gated-gelu", "tie_word_embeddings": False}),
 }
 BERT = dict(vocab_size=120, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48, max_position_embeddings=44)
-SENTENCES = {  # and how a sentence is made of its tokens
+SENTENCES = {  # and how a sentence is made from its tokens
     "bert/bert": ("BertModel", "BertConfig", BERT, {}),
     "bert/xlm_roberta": ("XLMRobertaModel", "XLMRobertaConfig", {**BERT, "type_vocab_size": 1, "pad_token_id": 1}, {"mean": False}),
 }
@@ -53,7 +53,7 @@ STEPS = 12
 
 
 def greedy(model, **source):
-    """All tokens again for each step; sentences that have ended are padded."""
+    """Greedy search that computes all tokens again for each step; sentences that have ended are padded."""
     config = model.config
     tokens = torch.full((3, 1), config.decoder_start_token_id)
     ended = torch.zeros(3, dtype=torch.bool)
@@ -68,8 +68,8 @@ def greedy(model, **source):
 
 
 def beams(model):
-    """Sources one by one, and the tokens before the end of the best of 4 beams; a search ends when 4 results have. With `end`, another token that ends
-    results, "early" and "late" are what such searches find, and those that go on while a beam may become better."""
+    """For each source, searched alone, the tokens before the end of the best of 4 beams; a search stops when 4 results have ended. "early" and "late" are
+    the same with another token `end` that ends results, and by searches that go on while a beam may become better."""
     config, generator = model.config, torch.Generator().manual_seed(3)
     sources = [torch.randint(4, 60, (1, int(torch.randint(3, 30, (1,), generator=generator))), generator=generator) for _ in range(8)]
 
@@ -90,7 +90,7 @@ def beams(model):
 
 
 def fill(parameters):
-    """Gives them seeded weights, and returns their shapes."""
+    """Sets seeded weights, and returns their shapes."""
     shapes = {key: list(value.shape) for key, value in parameters.items()}
     for key, values in seeded_weights(shapes).items():
         parameters[key].copy_(torch.tensor(values).reshape(shapes[key]))
@@ -146,18 +146,18 @@ def write(name):
     model_class, config_class, settings = CASES[name]
     config = getattr(transformers, config_class)(**settings)
     model = getattr(transformers, model_class)(config).eval()
-    # What a saved checkpoint has: nothing twice, no tables that are computed.
+    # As in a saved checkpoint: no tensor twice, and no computed tables.
     kept = model.state_dict()
     computed = ("embed_positions.weight",) if config.model_type in ("marian", "m2m_100") else ()
     kept = {key: value for key, value in kept.items() if not key.endswith(("encoder.embed_tokens.weight", *computed)) and
             not (key.endswith("decoder.embed_tokens.weight") and config.model_type != "whisper") and
             not (key in ("lm_head.weight", "proj_out.weight") and config.tie_word_embeddings)}
-    if config.model_type == "pegasus":  # as its table, so that it must be taken from there
+    if config.model_type == "pegasus":  # a table of positions that can only come from the checkpoint
         kept["model.encoder.embed_positions.weight"].mul_(0.5)
     shapes = fill(kept)
     generator = torch.Generator().manual_seed(7)
     if config.model_type == "whisper":
-        # As the description has them: two frames a position.
+        # As in the description: two frames a position.
         frames = torch.randn(3, config.num_mel_bins, 2 * config.max_source_positions, generator=generator)
         beside = frames.transpose(1, 2).reshape(len(frames), config.max_source_positions, -1)
         source, given = dict(input_features=frames), {"in.frames": beside}
@@ -170,7 +170,7 @@ def write(name):
         logits = model(**source, decoder_input_ids=target).logits
         tokens = greedy(model, **source)
     print(name, tokens.tolist())
-    if config.model_type == "whisper":  # the head that the description takes where nothing else is said
+    if config.model_type == "whisper":  # the head that the description uses by default
         model.set_attn_implementation("eager")
         with torch.no_grad():
             looks = model(**source, decoder_input_ids=target, output_attentions=True).cross_attentions

@@ -1,11 +1,11 @@
-// Counts what the process asks of malloc, operator new and mmap.
+// Counts the process's calls of malloc, operator new and mmap.
 #ifndef TEST_RUNTIME_ALLOCATIONS_H
 #define TEST_RUNTIME_ALLOCATIONS_H
 
-// Sanitizers bring an allocator of their own: then nothing is counted.
+// Nothing is counted with sanitizers, which have their own allocator.
 bool xf_test_counts_allocations();
 long xf_test_allocations();
-// The most bytes of malloc's that were in use at once since the last call, beyond those that are in use now.
+// The most bytes from malloc in use at once since the previous call of this function, minus those in use now.
 long xf_test_peak();
 
 #endif

@@ -1,4 +1,4 @@
-// PTX written by hand, and what becomes of it in the emulator.
+// Runs PTX written by hand in the emulator.
 #ifndef XF_TEST_RUNTIME_EMULATED_PTX_H
 #define XF_TEST_RUNTIME_EMULATED_PTX_H
 
@@ -12,8 +12,8 @@
 
 namespace xf::rt {
 
-// A kernel `k(in, out)` around a body; %rd1 and %rd2 are the parameters, %r1 the thread, %rd3 the address of out's
-// element of the thread, %rd4 that of in's.
+// A kernel `k(in, out)` with this body; %rd1 and %rd2 are the parameters, %r1 is the thread, and %rd3 and %rd4 are the addresses of the thread's
+// elements of out and in.
 inline std::string around(const std::string &body, const std::string &declarations = "") {
   return ".version 7.0\n.target sm_80\n.address_size 64\n.shared .align 16 .b8 buffer[512];\n" + declarations +
          ".visible .entry k(\n\t.param .u64 .ptr .global .align 1 k_param_0,\n\t.param .u64 k_param_1\n)\n.maxntid 128, 1, 1\n{\n"

@@ -21,7 +21,7 @@ struct ran {
   int status;
 };
 
-// Runs a shell command; standard error comes with standard output.
+// Runs a shell command; `out` is its standard output and standard error.
 inline ran shell(const std::string &command) {
   ran result;
   FILE *pipe = popen(("exec 2>&1; " + command).c_str(), "r");

@@ -14,7 +14,7 @@
 
 namespace sample {
 
-// Bytes that start at a page, as an image must in memory.
+// Bytes that start at a page boundary, as an image must in memory.
 class aligned_bytes {
 public:
   explicit aligned_bytes(const std::vector<uint8_t> &bytes)
@@ -40,10 +40,10 @@ enum class kind {
 
 struct options {
   kind model = kind::translator;
-  bool chooses = false; // has a step that ends in choosing tokens
-  bool aligns = false;  // says how results are aligned with their source
-  bool labels = false;  // the pooler's numbers are those of labels
-  bool packed = false;  // the pooler has a twin for sentences behind each other
+  bool chooses = false; // its step chooses tokens itself
+  bool aligns = false;  // has an entry that aligns results with their source
+  bool labels = false;  // the pooler's numbers are logits of labels
+  bool packed = false;  // the pooler has a second entry for packed sentences
   bool pairs = false;   // the pooler takes lines of two texts, with SAMPLE_BETWEEN between them
   int32_t pad = 0; // -1: the model has no padding token
   int32_t end = 2;
@@ -51,18 +51,18 @@ struct options {
   int32_t unknown = 3;
   bool vocabulary = true;
   std::string_view subwords; // of both sides
-  bool features = false; // the source is made of numbers; the code takes them as tokens nevertheless
+  bool features = false; // the source is declared as numbers, though the code reads tokens
   bool suffix = false; // the source ends with the end token
   int64_t least_source = 0, least_batch = 0; // sizes of the source
   int64_t source_bound = 30; // 0: any token
-  int64_t begin_bound = -1; // of the source where begin takes it, too; -1: it does not
+  int64_t begin_bound = -1; // the bound of begin's source, if begin reads it; -1: it does not
   int32_t max_length_per_source = 2, max_length_base = 3, min_length = 0;
 };
 
 constexpr int64_t kBatch = 4, kBeam = 4, kSource = 12, kTarget = 40, kSourceBound = options().source_bound, kClasses = 9;
 
 std::vector<uint8_t> build(const options &o);
-// Makes the checksum right again.
+// Recomputes the checksum.
 void seal(std::vector<uint8_t> &image);
 // A program or library: the ELF file, padding, the image, the trailer.
 std::vector<uint8_t> attach(std::vector<uint8_t> carrier, const std::vector<uint8_t> &image);

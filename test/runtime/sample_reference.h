@@ -1,5 +1,5 @@
-// The sample model and the search as one would write them on paper: hypotheses are lists of tokens, every
-// score is computed afresh. Slow and obvious.
+// The sample model and the search as one would write them on paper, slow and obvious: hypotheses are lists of tokens, and every score is
+// computed from scratch.
 #ifndef TEST_RUNTIME_SAMPLE_REFERENCE_H
 #define TEST_RUNTIME_SAMPLE_REFERENCE_H
 
@@ -18,9 +18,9 @@ using tokens = std::vector<int32_t>;
 struct search {
   int beam = 1, best = 1, min_length = 0, max_length = 0, end = SAMPLE_END;
   double alpha = 1.0;
-  size_t counted = 0; // tokens in front of a result that count in its length
+  size_t counted = 0; // tokens before a result that count in its length
   std::set<int32_t> suppress;
-  std::set<int32_t> ends; // beside `end`
+  std::set<int32_t> ends; // in addition to `end`
   double repetition_penalty = 1.0;
   size_t no_repeat_ngram = 0;
   bool early_stopping = true;
@@ -33,7 +33,7 @@ struct found {
   double score;
 };
 
-// The tokens that would be the last of `length` tokens which stand in `read` already.
+// The tokens after `read` that would end a sequence of `length` tokens that `read` already contains.
 inline std::set<int32_t> repeated(const tokens &read, size_t length) {
   std::set<int32_t> found;
   for (size_t end = length; length > 0 && end <= read.size(); ++end)
@@ -100,7 +100,7 @@ inline std::vector<found> run(const tokens *source, const tokens &prefix, const 
         if (std::isfinite(p[v]))
           pairs.push_back({beams[b].sum + p[v], b, v});
     }
-    // Equal scores differ by rounding only: sums of the same numbers in another order.
+    // Scores that should be equal differ by rounding, as the same numbers are added in another order.
     std::stable_sort(pairs.begin(), pairs.end(), [](const pair &x, const pair &y) { return x.sum > y.sum + 1e-9; });
     if (pairs.size() > static_cast<size_t>(2 * o.beam))
       pairs.resize(2 * o.beam);

@@ -28,7 +28,7 @@ public:
     EXPECT_EQ(xf_open_memory(image_.data(), image_.size(), &model), XF_OK) << xf_message();
     EXPECT_EQ(xf_session_create(model, &options, &session), XF_OK) << xf_message();
   }
-  // Threads that work apart on however few rows, two at once.
+  // A session whose threads each work on rows of their own, two at a time, however few rows there are.
   static std::unique_ptr<machine> apart(const sample::options &o, int threads) {
     auto m = std::make_unique<machine>(o, threads);
     xf_session_free(m->session);
@@ -47,7 +47,7 @@ private:
   sample::aligned_bytes image_;
 };
 
-// With a step that gives logits, and with one that chooses.
+// Tests with a step that returns logits, and with one that chooses tokens.
 class both_steps : public testing::TestWithParam<bool> {
 protected:
   static sample::options plain(sample::kind kind = sample::kind::translator) {
@@ -110,7 +110,7 @@ inline outcome generate(xf_session *session, const std::vector<tokens> &sources,
   return collect(out, lengths, scores, 64, options.n_best, status);
 }
 
-// The same of sources of one length that the caller lays out as the model's input.
+// Like generate(), for sources of one length that are passed as the model's input.
 inline outcome generate_from(xf_session *session, const std::vector<tokens> &sources, const xf_generate_options &options, const char *name = "src") {
   rows laid_out(sources);
   xf_tensor input = {name, XF_I32, 2, {static_cast<int64_t>(sources.size()), static_cast<int64_t>(sources[0].size())}, laid_out.ids.data()};
@@ -122,7 +122,7 @@ inline outcome generate_from(xf_session *session, const std::vector<tokens> &sou
   return collect(out, lengths, scores, 64, options.n_best, status);
 }
 
-// As many results as beams.
+// Default options, with as many results as beams.
 inline xf_generate_options defaults(int32_t beam = 1) {
   xf_generate_options o;
   xf_generate_options_init(&o, sizeof(o));
@@ -130,7 +130,7 @@ inline xf_generate_options defaults(int32_t beam = 1) {
   return o;
 }
 
-// What is said of a sentence that is searched with options that change(options) spoils.
+// The error message of a search with default options that change(options) makes invalid.
 template <typename Change> std::string message_of(xf_session *session, xf_status status, Change change) {
   xf_generate_options options = defaults();
   change(options);
@@ -151,7 +151,7 @@ inline std::vector<tokens> random_sources(unsigned seed, int count, bool pads = 
   return sources;
 }
 
-// Tokens of the target's that are not special.
+// Random target tokens that are not special.
 inline tokens random_target(std::mt19937 &random, size_t length) {
   tokens ids(length);
   for (int32_t &id : ids)
@@ -159,7 +159,7 @@ inline tokens random_target(std::mt19937 &random, size_t length) {
   return ids;
 }
 
-// What the decoder reads of a prompt: the start token comes first, if it is not there.
+// The tokens that the decoder reads for a prompt: the start token is added if the prompt does not begin with it.
 inline tokens with_start(tokens prompt) {
   if (prompt.empty() || prompt[0] != SAMPLE_START)
     prompt.insert(prompt.begin(), SAMPLE_START);

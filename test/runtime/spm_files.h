@@ -11,7 +11,7 @@
 
 namespace spm {
 
-// Protocol buffers, as far as models need them.
+// The protocol buffer encodings that models need.
 inline std::string varint(uint64_t value) {
   std::string bytes;
   for (; value >= 128; value >>= 7)
@@ -33,7 +33,7 @@ struct made {
   float score = 0;
   xf::rt::piece_type type = xf::rt::piece_type::normal;
 };
-// Its pieces follow <unk> and <s>.
+// A model of <unk>, <s> and `pieces`.
 inline std::string model_of(std::vector<made> pieces, xf::rt::subword_kind kind, const std::string &trainer = "",
                             const std::string &normalizer = "") {
   std::string model;

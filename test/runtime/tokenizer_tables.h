@@ -18,7 +18,7 @@ namespace tokenizers {
 
 using ids = std::vector<int32_t>;
 
-// A table of a few tokens, with as much of Unicode as the tests need.
+// A table of a few tokens, with the Unicode properties that the tests need.
 struct made {
   xf_tokenizer head{};
   std::vector<std::string> tokens; // by id
@@ -28,7 +28,7 @@ struct made {
     std::string text;
     uint32_t id, flags;
   };
-  std::map<std::string, added_token> added, normalised; // by what is found
+  std::map<std::string, added_token> added, normalised; // by the text that is found
   struct step {
     uint32_t kind;
     std::map<uint32_t, std::vector<uint32_t>> mappings = {};
@@ -39,7 +39,7 @@ struct made {
   std::vector<double> scores;
   std::string continuing, joined;
 
-  // At a multiple of 8, where an image would have it.
+  // The table's bytes, aligned to 8 as in an image.
   std::vector<uint64_t> build() {
     std::string texts;
     file_.assign(sizeof(xf_tokenizer), '\0');
@@ -133,7 +133,7 @@ private:
     }
     return table;
   }
-  // Of ASCII, ä, combining diaeresis and a Chinese character.
+  // The properties of ASCII, Ä, ä, the combining diaeresis and a Chinese character.
   static std::vector<xf_tokenizer_run> runs() {
     const uint16_t letter = XF_TOKENIZER_LETTER | XF_TOKENIZER_WORD, number = XF_TOKENIZER_NUMBER | XF_TOKENIZER_WORD;
     const uint16_t mark = XF_TOKENIZER_MARK | XF_TOKENIZER_NONSPACING | XF_TOKENIZER_WORD;
@@ -164,7 +164,7 @@ private:
   std::string file_;
 };
 
-// A few merges: 0 <s>, then the bytes of "abcd 1!" and of ä.
+// BPE with a few merges. Token 0 is <s>; the bytes of "abcd 1!" and of ä follow.
 inline made bpe() {
   made m;
   m.head.kind = XF_TOKENIZER_BYTE_BPE;
@@ -202,7 +202,7 @@ inline made wordpiece() {
 
 inline const std::string kBlank = "\xe2\x96\x81";
 
-// As Llama's: characters are merged, and those without a token are bytes.
+// Like Llama's: characters are merged, and those without a token become bytes.
 inline made characters() {
   made m;
   m.head.kind = XF_TOKENIZER_BPE;
@@ -220,7 +220,7 @@ inline made characters() {
   return m;
 }
 
-// As T5's: blanks are taken for those of pieces behind the normaliser.
+// Like T5's: after the normaliser, blanks become U+2581, as in pieces.
 inline made unigrams() {
   made m;
   m.head.kind = XF_TOKENIZER_UNIGRAM;

@@ -65,7 +65,7 @@ target_include_directories(XfMLIR SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS} ${MLIR_I
 target_compile_definitions(XfMLIR INTERFACE ${XF_LLVM_DEFINITIONS})
 target_link_libraries(XfMLIR INTERFACE MLIR LLVM)
 
-# Whose precompiled headers a directory's targets use.
+# The target whose precompiled headers a directory's targets use.
 set(XF_PRECOMPILED XfDialect)
 
 # Settings of what uses MLIR: xf_use_mlir(NAME).
@@ -75,14 +75,14 @@ function(xf_use_mlir name)
   target_link_libraries(${name} PUBLIC XfMLIR fmt::fmt)
   target_include_directories(${name} PUBLIC "${PROJECT_SOURCE_DIR}" "${PROJECT_BINARY_DIR}")
   add_dependencies(${name} XfDialectIncGen)
-  # They are compiled with the options of a library.
+  # The headers are compiled with the options of a library.
   if(NOT name STREQUAL XF_PRECOMPILED)
     target_compile_options(${name} PRIVATE -fPIC)
     target_precompile_headers(${name} REUSE_FROM ${XF_PRECOMPILED})
   endif()
 endfunction()
 
-# Warnings about what is ours: xf_warn(NAME).
+# Warnings for our own code: xf_warn(NAME).
 function(xf_warn name)
   target_compile_options(${name} PRIVATE -Wall -Wextra -Wno-unused-parameter)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")

@@ -1,4 +1,4 @@
-// Command lines of our own beside libLLVM's.
+// Helpers for command lines of our own, which libLLVM adds options to.
 #ifndef XF_TOOLS_COMMON_COMMANDLINE_H
 #define XF_TOOLS_COMMON_COMMANDLINE_H
 
@@ -17,7 +17,7 @@ inline void removeForeignOptions() {
     option->removeArgument();
 }
 
-/// Where a value is none of the words that there are, LLVM's own parser does not say which these are.
+/// A parser that lists the possible words if a value is none of them, which LLVM's own does not.
 template <typename T> class ChoiceParser : public llvm::cl::parser<T> {
 public:
   using llvm::cl::parser<T>::parser;
@@ -37,7 +37,7 @@ public:
 /// An option that is one of some words, cl::values(…).
 template <typename T> using Choice = llvm::cl::opt<T, /*ExternalStorage=*/false, ChoiceParser<T>>;
 
-/// An empty text is a variable of a shell that was meant to hold one: it would count as an option that is not given.
+/// Refuses an empty text, as of a shell's variable that was meant to hold one: it would count as an option that is not given.
 class TextParser : public llvm::cl::parser<std::string> {
 public:
   using llvm::cl::parser<std::string>::parser;

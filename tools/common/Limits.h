@@ -1,4 +1,4 @@
-// What our tools do when the system gives them no more.
+// What our tools do when they reach the system's limits.
 #ifndef XF_TOOLS_COMMON_LIMITS_H
 #define XF_TOOLS_COMMON_LIMITS_H
 
@@ -11,8 +11,8 @@
 
 namespace xf {
 
-/// No memory: an error and status 1, without what was written so far, where LLVM would report a crash of its own. The limit of a file's
-/// size is an error of writing like any other. After InitLLVM.
+/// Without memory, a tool ends with an error and status 1, and removes what it has written, where LLVM would report a crash. The limit of a
+/// file's size becomes an error of writing like any other. To be called after InitLLVM.
 inline void failAtLimits() {
   llvm::install_bad_alloc_error_handler([](void *, const char *, bool) {
     constexpr char message[] = "error: out of memory\n";

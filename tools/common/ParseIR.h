@@ -1,4 +1,4 @@
-// IR as text that nobody vouches for.
+// Parsing of untrusted IR.
 #ifndef XF_TOOLS_COMMON_PARSEIR_H
 #define XF_TOOLS_COMMON_PARSEIR_H
 
@@ -11,9 +11,9 @@
 
 namespace xf {
 
-/// The module that `text`, of the file `name`, is; null, with a message, if it is none.
+/// Parses `text`, of the file `name`; null, with a message, if it is no module.
 inline mlir::OwningOpRef<mlir::ModuleOp> parseIR(llvm::StringRef text, mlir::MLIRContext &context, llvm::StringRef name) {
-  // MLIR follows what stands within each other one inside the other when it parses, verifies and prints it.
+  // MLIR recurses into nested brackets when it parses, verifies and prints.
   constexpr unsigned most = 500;
   auto place = mlir::isBytecode(llvm::MemoryBufferRef(text, name)) ? std::nullopt : findDeepNesting(text, most);
   if (!place)

@@ -13,8 +13,8 @@
 
 namespace {
 
-/// Reads standard input with tabs in place of the carriage returns inside of texts, "\r": to the dialects both are white space, but the
-/// library finds no place behind one that ends no line, and follows a null pointer. `escaped`: whether a backslash stood last.
+/// Reads standard input, replacing carriage returns inside of texts, "\r", by tabs. To the dialects both are white space, but the library
+/// finds no position after one that ends no line, and follows a null pointer. `escaped`: whether the last character was a backslash.
 ssize_t readInput(void *escaped, char *buffer, size_t size) {
   ssize_t count;
   do

@@ -164,7 +164,7 @@ llvm::Expected<Tensor> CompiledEngine::greedy(const TensorMap &values, int64_t r
   options.max_length = steps;
   if (steps == 0)
     return Tensor::ofInts({rows, length}, std::vector<int64_t>(rows, search.start));
-  // The source says how many sentences there are: no more than its largest size.
+  // The source says how many sentences there are: no more than its largest dimension.
   constexpr int32_t none = -2;
   int64_t most = rows;
   for (const auto &[name, tensor] : values)

@@ -31,7 +31,7 @@ llvm::Error ImageParameters::read(ParameterOp parameter, llvm::ArrayRef<int64_t>
     int64_t from = segment.row * columns, to = (segment.row + segment.rows) * columns;
     for (int64_t i = std::max(first, from); i < std::min(end, to); ++i) {
       int64_t r = (i - from) / columns, c = (i - from) % columns;
-      // Of the packed matrix.
+      // The position in the packed matrix.
       uint64_t row = segment.weight_row + (isTransposed ? c : r), k = isTransposed ? r : c;
       uint64_t at = segment.layout == XF_ABI_PLAIN
                         ? row * columns + k

@@ -54,7 +54,7 @@ int fail(llvm::Error error) {
   return 1;
 }
 
-/// The interpreter on what a compiled file stores.
+/// The interpreter for the IR and the weights that a compiled file stores.
 struct StoredReference {
   std::unique_ptr<mlir::MLIRContext> context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
@@ -104,7 +104,7 @@ llvm::Error runOnInputs(xf::Engine &engine, const Options &options) {
   return xf::writeSafetensors(options.outputs, results);
 }
 
-/// Whether the options go together, and results can be written.
+/// Checks that the options go together, and that results can be written.
 llvm::Error checkOptions(const Options &options) {
   bool compares = !options.golden.empty();
   if (compares == !options.inputs.empty() || (!compares && options.outputs.empty()))

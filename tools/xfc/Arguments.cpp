@@ -39,7 +39,7 @@ void Arguments::fill(const rt::tensor_info &tensor) {
   const xf_abi_generate &search = model.header().generate;
   // The step's last position is the target's last one.
   int64_t past = search.present && search.target_dim >= 0 ? dims[search.target_dim] - dims[search.new_dim] : 0;
-  // Small tokens are special as a rule, and one of them may be padding.
+  // Tokens with small ids are special as a rule, and one of them may be padding.
   int64_t bound = tensor.bound > 0 ? tensor.bound : 100, least = bound > 8 ? 4 : 0;
   for (uint64_t i = 0; i < count; ++i) {
     random = random * 6364136223846793005u + 1442695040888963407u;

@@ -1,4 +1,4 @@
-// What an entry is called with to see what its plan does: sizes that are asked for, and contents that mean nothing.
+// What an entry is called with to see what its plan does: tensors of the wanted sizes, with contents that mean nothing.
 #ifndef XF_TOOLS_XFC_ARGUMENTS_H
 #define XF_TOOLS_XFC_ARGUMENTS_H
 
@@ -7,7 +7,7 @@
 
 namespace xf {
 
-/// The entry of an opened file that is explained. Throws where it reads more than the sizes have: beyond their ends, then.
+/// The entry of an opened file that is explained. Throws if it needs larger sizes than these: it would read beyond its arguments.
 const rt::entry_info &entryOf(const rt::model &model, const ExplainedEntry &explained);
 
 /// An entry's arguments, with contents that every model takes.

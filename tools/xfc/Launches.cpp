@@ -20,7 +20,7 @@ struct NotedProgram : rt::device::program {
   uint8_t *at;
 };
 
-/// Its addresses are only counted, never read.
+/// A device that only notes launches. Its memory has addresses, but no contents.
 class NotingDevice : public rt::device {
 public:
   explicit NotingDevice(std::vector<NotedLaunch> &launches) : launches(launches) {}
@@ -56,7 +56,7 @@ private:
   uint64_t next = kAlignment;
 };
 
-/// What a function does: a stage of a kernel, or of two kernels that are launched together the second's.
+/// What a function does: a stage of a kernel; for two kernels that are launched together, the second one's.
 struct Work {
   size_t kernel, stage;
   bool withRow; // and the kernel before it
@@ -83,10 +83,10 @@ void add(ExplainedLine &line, const NotedLaunch &noted) {
   line.launches.push_back({1, noted.blocks, noted.threads});
 }
 
-/// Launches come in the order of the calls; a call without any had nothing to do.
+/// Assigns launches, which are in the order of the calls, to lines; a call without any had nothing to do.
 void assign(const std::vector<NotedLaunch> &launches, const std::vector<Work> &work, ExplainedEntry &explained) {
   const std::vector<unsigned> &order = explained.order;
-  size_t call = 0, stages = 0; // of the call that have been launched
+  size_t call = 0, stages = 0; // stages: of the call, launched so far
   for (const NotedLaunch &noted : launches) {
     const Work &done = work[noted.function];
     if (stages > 0 && (done.stage < stages || done.withRow))

@@ -1,4 +1,4 @@
-// The launches that kernels are on a GPU, counted without one.
+// Counts the launches of kernels on a GPU, without one.
 #ifndef XF_TOOLS_XFC_LAUNCHES_H
 #define XF_TOOLS_XFC_LAUNCHES_H
 

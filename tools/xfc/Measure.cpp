@@ -15,7 +15,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// What stands in front of the kernels that plans call: it notes how long each call takes. One session at a time.
+/// Takes the place of the kernels that plans call: calls them, and notes how long each call takes. One session at a time.
 class Stopwatch {
 public:
   struct Lap {
@@ -28,7 +28,7 @@ public:
     std::fill(table.begin(), table.end(), reinterpret_cast<const void *>(&call));
   }
 
-  // Before a plan that calls so many kernels.
+  // To be called before a plan that calls `calls` kernels.
   void begin(size_t calls) {
     laps.clear();
     laps.reserve(calls);
@@ -82,7 +82,7 @@ void measureEntry(rt::session &session, Stopwatch &watch, const rt::entry_info &
   }
 }
 
-/// Rows and sentences as many as there are, and states that lie as a search of these sizes lays them out.
+/// Makes room for as many rows and sentences as there are, with states as a search of these sizes lays them out.
 void makeRoom(rt::session &session, const Sizes &sizes) {
   const rt::model &model = session.get_model();
   if (!model.header().generate.present)

@@ -18,7 +18,7 @@ llvm::Error readFile(const std::string &path, std::string &contents) {
   return llvm::Error::success();
 }
 
-/// A vocabulary that is given holds something.
+/// Reads a vocabulary, which must not be empty.
 static llvm::Error readTokens(const std::string &path, Vocabulary &vocabulary) {
   std::string &contents = vocabulary.tokens;
   if (llvm::Error error = readFile(path, contents))
@@ -34,7 +34,7 @@ static llvm::Error readTokens(const std::string &path, Vocabulary &vocabulary) {
   return contents.empty() ? makeError("{}: the vocabulary is empty", path) : llvm::Error::success();
 }
 
-/// A SentencePiece model that is given is one.
+/// Reads a SentencePiece model, and checks that it is one.
 static llvm::Error readSpm(const std::string &path, Vocabulary &vocabulary) {
   if (llvm::Error error = readFile(path, vocabulary.subwords))
     return error;

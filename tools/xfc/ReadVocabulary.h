@@ -11,7 +11,7 @@ namespace xf {
 /// The contents of a file ("-": of standard input), or an error that names it.
 llvm::Error readFile(const std::string &path, std::string &contents);
 
-/// What the options of a side name; empty: it is not given.
+/// The files that the options of a side name; empty: not given.
 struct VocabularyFiles {
   std::string side, tokens, spm, tokenizer;
 };

@@ -80,13 +80,13 @@ int fail(llvm::StringRef message) {
   return 1;
 }
 
-/// The same in a function that says whether to go on.
+/// The same for functions that return whether to go on.
 bool refuse(llvm::StringRef message) {
   fail(message);
   return false;
 }
 
-/// The contents of a file that is given, or an error that names it.
+/// Reads a file, if one is given; an error names it.
 bool readGiven(const std::string &path, std::string &contents) {
   llvm::Error error = path.empty() ? llvm::Error::success() : xf::readFile(path, contents);
   return !error || refuse(llvm::toString(std::move(error)));
@@ -100,7 +100,7 @@ bool splitAssignment(llvm::StringRef text, llvm::StringRef option, std::pair<std
   return true;
 }
 
-/// NAME=N of an option; N is positive.
+/// Parses NAME=N of an option; N must be positive.
 bool splitSize(llvm::StringRef text, llvm::StringRef option, std::pair<std::string, int64_t> &out) {
   std::pair<std::string, std::string> parts;
   if (!splitAssignment(text, option, parts))
@@ -125,7 +125,7 @@ bool collect(const Options &options, xf::FrontendOptions &frontend) {
   return readGiven(options.config, frontend.configJson);
 }
 
-/// What one side's options name.
+/// Reads the files that one side's options name.
 bool readVocabulary(const xf::VocabularyFiles &files, xf::Vocabulary &vocabulary) {
   auto read = xf::readVocabulary(files);
   if (!read)
@@ -134,7 +134,7 @@ bool readVocabulary(const xf::VocabularyFiles &files, xf::Vocabulary &vocabulary
   return true;
 }
 
-/// The devices of a list with commas.
+/// Parses a list of devices, separated by commas.
 bool parseTargets(const std::string &list, xf::Targets &targets) {
   targets = {false, false};
   llvm::SmallVector<llvm::StringRef> names;
@@ -152,7 +152,7 @@ bool isText(xf::Emit emit) {
          emit == xf::Emit::ptx;
 }
 
-/// Whether what will be written can be, and is none of the files that are read (the options', and `others`): said before anything is computed.
+/// Checks, before anything is computed, that the outputs can be written, and are none of the files that are read (the options', and `others`).
 bool fitsOutput(const Options &options, llvm::ArrayRef<std::string> others) {
   if (options.output.empty() || options.output == "-")
     return true;
@@ -178,7 +178,7 @@ bool fitsOutput(const Options &options, llvm::ArrayRef<std::string> others) {
   return true;
 }
 
-/// Whether a compilation is resumed.
+/// Whether the input is IR, from which a compilation is resumed.
 bool isIR(const Options &options) { return llvm::sys::path::extension(options.input) == ".mlir"; }
 
 /// The devices that code is made for; PTX is for one kind only.
@@ -192,7 +192,7 @@ bool chooseTargets(const Options &options, xf::Targets &targets) {
   return targets.cuda || refuse("--emit=ptx is for --target cuda");
 }
 
-/// Options that say what a description is compiled to say nothing of IR, which is past that.
+/// Refuses options for descriptions if the input is IR, which they cannot change any more.
 bool fitsInput(const Options &options) {
   if (!isIR(options))
     return true;
@@ -203,7 +203,7 @@ bool fitsInput(const Options &options) {
   return true;
 }
 
-/// Says so if the IR is the code that kernel IR became: only kernel IR says what weights and entries there are.
+/// Refuses IR that is the code that kernel IR became: only kernel IR says what weights and entries there are.
 mlir::LogicalResult refuseCode(mlir::ModuleOp module) {
   for (mlir::Operation &op : *module.getBody())
     if (llvm::is_contained({"llvm", "gpu"}, op.getName().getDialectNamespace()))
@@ -232,7 +232,7 @@ bool findWeights(const Options &options, std::vector<std::string> &files) {
   return true;
 }
 
-/// Opens what gives the parameters their values; null where nothing does, which is enough for text.
+/// Opens the source of the parameters' values; null if there is none, which is enough for text.
 bool openWeights(const Options &options, mlir::ModuleOp module, bool needed, std::unique_ptr<xf::ParameterSource> &source) {
   auto listOf = [](const xf::Texts &words) { return std::vector<std::string>(words.begin(), words.end()); };
   std::vector<std::string> weights = listOf(options.weights);
@@ -276,7 +276,7 @@ int runExplain(const Options &options, mlir::ModuleOp module, std::unique_ptr<xf
   return 0;
 }
 
-/// Options that `explain` needs or does not know, and those that it alone does.
+/// Checks the options that a command needs, or does not have.
 bool fitsCommand(const Options &options, bool explains) {
   if (!explains && options.output.empty())
     return refuse("-o says which file to write");
@@ -291,7 +291,7 @@ bool fitsCommand(const Options &options, bool explains) {
   return !explains || !isIR(options) || refuse("explain is for descriptions (.xf), whose words it uses");
 }
 
-/// From the options to the written file; the exit status.
+/// Runs the command; returns the exit status.
 int run(const Options &options, bool explains, const char *program, mlir::MLIRContext &context) {
   xf::FrontendOptions frontend;
   xf::CompileOptions compile;

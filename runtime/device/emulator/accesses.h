@@ -1,5 +1,5 @@
 // Which thread of a launch has read or written which word of global memory. Blocks of a launch run in any order and together, so
-// what one of them writes no other may read or write; and in a block that is so between two barriers.
+// what one of them writes no other may read or write; the same holds for threads of a block between two barriers.
 #ifndef RUNTIME_DEVICE_EMULATOR_ACCESSES_H
 #define RUNTIME_DEVICE_EMULATOR_ACCESSES_H
 
@@ -18,8 +18,8 @@ public:
   void begin_block() { block_ = ++moment_; }
   void pass_barrier() { ++moment_; }
 
-  // Throw a fault where other threads have accessed the bytes, one of them writing, with nothing between; `has_awaited`: the launches before,
-  // which may still write what they write.
+  // Throw a fault if another thread has accessed the bytes with no barrier between, and one of the two writes. `has_awaited`: the thread has
+  // waited for the launches before, which may still be writing otherwise.
   void read(uint64_t address, uint32_t bytes, uint32_t thread, bool has_awaited) {
     for_places(address, bytes, [&](place &p) {
       // Where several threads have read since the last barrier, none may have written.
@@ -29,7 +29,7 @@ public:
   }
   void write(uint64_t address, uint32_t bytes, uint32_t thread);
 
-  // Of memory that is allocated anew. What has been beside it in a page is forgotten, too.
+  // Forgets accesses to memory that is newly allocated, and to what was beside it in a page.
   void forget(uint64_t address, uint64_t bytes);
 
 private:
@@ -40,13 +40,13 @@ private:
     uint32_t written = 0, read = 0;
     uint16_t writer = 0, reader = 0;
   };
-  // Its places are words, and bytes as soon as one of them is accessed in part: others may have the rest.
+  // A page's places are words, or bytes as soon as a word is accessed in part: other threads may access the rest.
   struct page {
-    uint32_t shift = 2; // of a place's bytes
+    uint32_t shift = 2; // a place has 1 << shift bytes
     std::vector<place> places = std::vector<place>(kPageBytes / kWord);
     void split();
   };
-  // Pages that have been found lately, by the end of their number.
+  // Pages that have been found lately, by the low bits of their number.
   struct recent_page {
     uint64_t number = ~uint64_t(0);
     page *found = nullptr;

@@ -29,10 +29,10 @@ std::optional<type> find_type(std::string_view name) {
 
 int bits_of(type t) { return t == type::pred ? 1 : 8 * size_of(t); }
 
-// 4 or 8: what a register of so many bits takes in each lane.
+// The bytes that a register of `bits` bits takes in each lane: 4 or 8.
 int lane_bytes(int bits) { return bits == 64 ? 8 : 4; }
 
-// Integers (also negative and hexadecimal, and with the U of unsigned ones) and floats as their bits; nullopt: it is no number.
+// The bits of an integer (also negative or hexadecimal, or with the U of unsigned ones) or a float; nullopt if it is no number.
 std::optional<uint64_t> parse_number(std::string_view text) {
   if (text.size() > 1 && text.ends_with('U'))
     text.remove_suffix(1);
@@ -65,7 +65,7 @@ program parse_ptx(std::string_view text) {
   program result;
   for (const function_text &f : module.functions)
     result.functions[f.name] = decoder(f, module.shared).run();
-  // Launches of such a module start before those before them have ended: all of them, whatever function they are of.
+  // If any function overlaps launches before it, launches of all functions of the module may do so.
   auto overlaps = [](const auto &f) { return f.second.overlaps; };
   if (std::any_of(result.functions.begin(), result.functions.end(), overlaps))
     for (const auto &[name, f] : result.functions)

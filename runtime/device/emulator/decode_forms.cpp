@@ -19,9 +19,9 @@ constexpr type_set kSets[] = {{"BITS", "b16|b32|b64"},
                               {"NUMBER", "s8|s16|s32|s64|u8|u16|u32|u64"},
                               {"FLOAT", "f32|f64"}};
 
-// A name's parts, of each the alternatives. Nothing else is known: `ftz`, `sat`, `nc`, `relaxed` and the like make other instructions.
-// What adds or multiplies floats says how it rounds: without that ptxas may fuse two into one. Approximations are not what another GPU gives,
-// bit for bit; only ex2 has nothing else. Of 16 bits floats have conversions and products of matrices, no arithmetic.
+// The parts of names, with the alternatives for each. Nothing else is known: `ftz`, `sat`, `nc`, `relaxed` and the like make other
+// instructions. Additions and multiplications of floats say how they round: without that ptxas may fuse two into one. Approximations differ
+// from GPU to GPU; only ex2 has no other form. Floats of 16 bits have conversions and products of matrices, but no arithmetic.
 constexpr std::string_view kForms[] = {
     "add|sub|div|rem|min|max.INTEGER",
     "add|sub|mul|div|sqrt|rcp|fma.rn.FLOAT",
@@ -76,7 +76,7 @@ constexpr std::string_view kForms[] = {
     "prefetch.global.L2",
     "griddepcontrol.launch_dependents|wait"};
 
-// The text up to `end`, which goes with it.
+// Takes the text up to `end`, and `end` itself.
 std::string_view next(std::string_view &text, char end) {
   size_t length = std::min(text.find(end), text.size());
   std::string_view first = text.substr(0, length);

@@ -88,7 +88,7 @@ void decoder::decode_convert(const statement &s, instruction &i) {
   i.op = op::convert;
   i.type = last_type(s, 1);
   i.from = last_type(s);
-  // The lower part of a wider register is a whole number. A result fills 32 bits or 64, so that a smaller one may have a register of 32.
+  // An integer may be the lower part of a wider register. A result fills 32 or 64 bits, so a smaller one may have a register of 32.
   bool is_whole = !is_float(i.from) && !is_half(i.from);
   i.target[0] = target(s, s.operands[0], i.type, 32);
   i.source[0] = source(s, s.operands[1], i.from, is_whole ? 64 : 0);
@@ -167,7 +167,7 @@ void decoder::decode_memory(const statement &s, instruction &i) {
   }
   bool shared = s.has("shared");
   i.op = loads ? (shared ? op::load_shared : op::load_global) : (shared ? op::store_shared : op::store_global);
-  // Where values go is a store's target.
+  // A store's address is its target.
   int32_t row = address(s, place, i.immediate);
   if (loads)
     i.source[0] = row;

@@ -1,5 +1,5 @@
-// Whether every register has a value where it is read, on each way there. On a GPU one without a value holds what another kernel has
-// left, and here what the emulator happens to have put there.
+// Checks that every register has a value where it is read, on each path there. On a GPU one without a value holds what another
+// kernel has left, and here what the emulator happens to have put there.
 #include "runtime/core/error.h"
 #include "runtime/device/emulator/decode.h"
 
@@ -10,7 +10,7 @@ namespace xf::rt::emulator {
 
 namespace {
 
-// By their rows.
+// Which registers have a value, by their rows.
 using registers = std::vector<bool>;
 
 bool reads_targets(const instruction &i) {
@@ -24,7 +24,7 @@ template <typename F> void for_reads(const instruction &i, F f) {
     std::for_each(std::begin(i.target), std::end(i.target), f);
 }
 
-// A write with a guard counts as one: what reads it may have the same guard.
+// A write with a guard counts as a write: the reads may have the same guard.
 void add_writes(const instruction &i, registers &known) {
   if (!reads_targets(i))
     for (int32_t row : i.target)
@@ -45,7 +45,7 @@ void decoder::check_registers() const {
     if (row >= 0)
       first[static_cast<size_t>(row)] = true;
 
-  // Of each block of code that can be reached, what has a value at its begin: less and less, as ways to it are found.
+  // For each basic block that can be reached, which registers have a value at its beginning: fewer and fewer, as paths to it are found.
   std::set<size_t> begins{0};
   for (size_t n = 0; n < code.size(); ++n) {
     if (code[n].op == op::branch)

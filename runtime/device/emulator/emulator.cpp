@@ -12,7 +12,7 @@ namespace xf::rt {
 
 namespace emulator {
 
-// All warps up to a barrier, in order, then up to the next one.
+// Runs all warps up to a barrier, in order, then up to the next one.
 static void run_block(const function &code, uint32_t block, std::vector<warp> &warps, shared_memory &shared, global_accesses &accesses) {
   shared.clear();
   accesses.begin_block();
@@ -36,7 +36,7 @@ static void run_block(const function &code, uint32_t block, std::vector<warp> &w
   }
 }
 
-// What every GPU takes, without asking for more.
+// The limits of every GPU, unless more is asked for.
 constexpr uint32_t kMostThreads = 1024, kMostSharedBytes = 48 << 10;
 constexpr size_t kMostParameterBytes = 4096;
 
@@ -82,7 +82,7 @@ struct loaded_program final : device::program {
   device_memory weights_memory;
 };
 
-// What is asked for is done when it is waited for, and no sooner: as late as a device may be.
+// Work is done when it is waited for, and no sooner: as late as a device may do it.
 class emulator_device final : public device {
 public:
   const char *name() const override { return "emulator"; }
@@ -149,7 +149,7 @@ public:
       try {
         next();
       } catch (...) {
-        // What follows would work on what has gone wrong.
+        // Work that follows would use wrong results.
         done_ += queue_.size();
         queue_.clear();
         throw;
@@ -165,7 +165,7 @@ private:
     } catch (...) {
     }
   }
-  // Where the host has them.
+  // Where the host has these bytes.
   uint8_t *place(const uint8_t *memory, uint64_t bytes) const {
     try {
       return memory_.check_range(reinterpret_cast<uint64_t>(memory), bytes, "goes");
@@ -182,7 +182,7 @@ private:
   std::deque<std::function<void()>> queue_;
   uint64_t done_ = 0;
   std::unique_ptr<launches> recording_;
-  std::shared_ptr<const loaded_program> program_; // gives memory back
+  std::shared_ptr<const loaded_program> program_; // last: it gives memory back
 };
 
 } // namespace

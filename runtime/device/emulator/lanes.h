@@ -25,7 +25,7 @@ template <typename T> stored_t<T> stored(T value) {
     return static_cast<stored_t<T>>(value);
 }
 
-// What is no number has one pattern of bits in f32, whatever it comes from.
+// All NaNs of f32 have one pattern of bits, whatever they come from.
 template <typename T> T canonical(T x) {
   if constexpr (std::is_same_v<T, float>)
     return x == x ? x : std::bit_cast<float>(0x7fffffffu);
@@ -42,7 +42,7 @@ template <typename F> void for_lanes(uint32_t mask, F f) {
       f(std::countr_zero(rest));
 }
 
-// `f` gives lane's result as it is stored.
+// `f` returns a lane's result as it is stored.
 template <typename R, typename F> void warp::each(const instruction &i, F f) {
   R *to = row<R>(i.target[0]);
   if (mask_ == ~0u) {

@@ -83,7 +83,7 @@ void shared_memory::check_variable(uint64_t address, uint32_t bytes, const char 
   last_ = own;
 }
 
-// Units are no larger than what is touched.
+// Makes units no larger than the bytes that are touched.
 void shared_memory::keep_apart(uint32_t bytes) {
   auto shift = static_cast<uint32_t>(std::countr_zero(bytes));
   std::vector<unit> smaller(bytes_.size() >> shift);

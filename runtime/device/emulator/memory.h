@@ -1,4 +1,4 @@
-// The memories that kernels reach, and what is checked of every access.
+// The memories that kernels reach, and the checks of every access.
 #ifndef RUNTIME_DEVICE_EMULATOR_MEMORY_H
 #define RUNTIME_DEVICE_EMULATOR_MEMORY_H
 
@@ -14,21 +14,21 @@
 
 namespace xf::rt::emulator {
 
-// What is wrong with an access, without where it happened.
+// What is wrong with an access, but not where it happened.
 struct fault {
   std::string what;
 };
 
-// Global memory: blocks with nothing allowed between them. Its addresses are not the host's: whoever follows one outside of kernels and
-// copies crashes, as on a machine with a GPU.
+// Global memory: blocks with nothing allowed between them. Its addresses are not the host's: code that dereferences one outside of kernels
+// and copies crashes, as on a machine with a GPU.
 class global_memory {
 public:
   // Filled with a pattern that is a NaN as a float and far out of range as an index.
   uint8_t *allocate(uint64_t bytes);
   void release(const void *block);
-  // Lets kernels use memory of the host's that somebody else owns.
+  // Lets kernels use memory of the host that something else owns.
   void adopt(uint64_t begin, uint64_t end) { blocks_[begin] = {nullptr, begin, end, 0}; }
-  // Where the host has these bytes, a power of two of them. Throws a fault unless all lie in one block, at a multiple of their number.
+  // Where the host has these bytes, whose number is a power of two. Throws a fault unless they lie in one block, at a multiple of that number.
   uint8_t *check(uint64_t address, uint64_t bytes, const char *verb) const;
   // The same for bytes anywhere; null if there are none.
   uint8_t *check_range(uint64_t address, uint64_t bytes, const char *verb) const;
@@ -49,16 +49,16 @@ private:
 // A block's shared memory. Between two barriers no thread may read what another writes, nor write what another reads
 // or writes; and nobody may read what nobody has written.
 //
-// A thread's asynchronous copies are written when it has waited for them: nobody may touch their places between, and other
-// threads must come behind a barrier thereafter.
+// A thread's asynchronous copies are written when it has waited for them. Until then nobody may touch their targets, and other
+// threads only after a barrier that follows.
 class shared_memory {
 public:
-  // Of these variables, in the order of their places.
+  // With these variables, in the order of their addresses.
   explicit shared_memory(std::vector<shared_place> variables);
   // For the next block.
   void clear();
   void pass_barrier() { ++interval_; }
-  // Of a power of two of bytes.
+  // `bytes` is a power of two.
   const uint8_t *read(uint64_t address, uint32_t bytes, uint32_t thread) {
     for (unit &u : reach(address, bytes, "reads"))
       if (u.reading != reading(kMany)) // else nobody may have written since threads have read it
@@ -69,7 +69,7 @@ public:
 
   // Where the bytes of a thread's new copy go.
   uint8_t *start_copy(uint64_t address, uint32_t bytes, uint32_t thread);
-  // The thread's copies since the last call are a group.
+  // Makes the thread's copies since the last call a group.
   void close_copies(uint32_t thread);
   // The thread's groups but the newest `open` ones have arrived; with open < 0 all its copies have.
   void await_copies(uint32_t thread, int64_t open);
@@ -82,7 +82,7 @@ private:
     uint16_t writer = 0;
     bool arriving = false; // a copy of `writer` is under way
   };
-  // By a thread or kMany in this interval.
+  // The mark of a read in this interval, by a thread or kMany.
   uint64_t reading(uint32_t reader) const { return uint64_t(interval_) << 16 | reader; }
   bool is_read(const unit &u) const { return u.reading >> 16 == interval_; }
   struct copy {
@@ -112,7 +112,7 @@ private:
   std::vector<shared_place> variables_;
   shared_place last_{}; // the variable that has been reached
   std::vector<uint8_t> bytes_;
-  uint32_t unit_shift_ = 2; // what is kept apart: words, until less is touched
+  uint32_t unit_shift_ = 2; // a unit has 1 << unit_shift_ bytes: a word, until less is touched
   std::vector<unit> units_;
   std::vector<thread_copies> copies_; // by thread
   uint32_t interval_ = 1, first_interval_ = 1;

@@ -31,7 +31,7 @@ enum class rounding : uint8_t { none, nearest, zero, down, up };
 enum class shuffle_mode : uint8_t { exchange, up, down, index };
 enum class reduction : uint8_t { least, greatest };
 
-// Whether lanes give each other values, and wait for those that take part.
+// Whether lanes exchange values, and wait for those that take part.
 inline bool is_exchange(op o) { return o == op::shuffle || o == op::reduce_lanes || o == op::ballot; }
 
 // Registers are numbered by where their 32 lanes lie: in rows of 32 x 4 bytes; 64-bit registers take two.
@@ -59,7 +59,7 @@ struct constant {
   uint64_t value;
 };
 
-// Where a variable lies in shared memory. On a GPU they lie next to each other, in any order; here nothing is between them.
+// Where a variable lies in shared memory. On a GPU they lie next to each other, in any order; here with gaps that nothing may access.
 struct shared_place {
   uint64_t begin, end;
 };
@@ -72,7 +72,7 @@ struct function {
   int32_t thread_row = -1, block_row = -1, threads_row = -1, blocks_row = -1, lane_row = -1; // special registers
   uint32_t threads = 0;      // the most a block may have; 0: not said
   uint32_t shared_bytes = 0; // on a GPU
-  bool overlaps = false;     // launches before it, as all functions of its module do
+  bool overlaps = false;     // may run while launches before it do, and so may all functions of its module
   bool awaits_launches = false;
   std::vector<shared_place> shared;
   uint32_t parameter_bytes = 0;

@@ -45,7 +45,7 @@ std::vector<std::string> split_operands(std::string_view text) {
 
 namespace {
 
-// Characters with the lines that they are in; comments are skipped, but for what the GPU that is emulated reads (xf_ptx.h).
+// Reads characters, and counts lines. Comments are skipped, except instructions for later GPUs, which the emulator has (xf_ptx.h).
 class reader {
 public:
   explicit reader(std::string_view text) : text_(text) {}
@@ -164,7 +164,7 @@ shared_variable read_shared(std::string_view text, int line) {
 
 void read_body(reader &in, function_text &function, module_text &module) {
   in.take('{');
-  // Blocks inside have registers of their own, whose names LLVM takes for nothing else.
+  // Inner blocks have registers of their own, whose names LLVM uses for nothing else.
   for (int depth = 0; depth > 0 || in.peek() != '}';) {
     if (in.at_end())
       reject(in.line(), "a function does not end");

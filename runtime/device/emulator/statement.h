@@ -41,7 +41,7 @@ struct module_text {
 module_text split_ptx(std::string_view text);
 
 std::string_view trim(std::string_view text);
-// At commas outside of brackets.
+// Splits at commas outside of brackets.
 std::vector<std::string> split_operands(std::string_view text);
 
 } // namespace xf::rt::emulator

@@ -1,4 +1,4 @@
-// The control of a warp: which lanes execute what, and how they part and meet.
+// The control of a warp: which lanes execute what, and how they diverge and reconverge.
 #include "runtime/device/emulator/lanes.h"
 
 #include <algorithm>
@@ -66,7 +66,7 @@ void warp::park() {
   regroup();
 }
 
-// Chooses the lanes that stand first, of those that do not wait for others.
+// Chooses the lanes at the first place in the code, among those that do not wait for others.
 void warp::regroup() {
   place_ = meeting_ = std::numeric_limits<int64_t>::max();
   uint32_t going = live_ & ~parked_;

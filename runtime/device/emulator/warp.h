@@ -1,8 +1,8 @@
 // A warp: 32 threads that execute a function's instructions together.
 //
-// Of the threads' places in the code the first one is executed, by all threads that stand there: what diverges
-// behind a branch comes together again where the paths meet, since later code waits for earlier code; and threads that come
-// to a barrier or an exchange wait for the others of their warp.
+// The first of the threads' places in the code is executed, by all threads that are there: threads that diverge at a
+// branch come together again where the paths meet, since later code waits for earlier code; and threads that come to a
+// barrier or an exchange wait for the others of their warp.
 #ifndef RUNTIME_DEVICE_EMULATOR_WARP_H
 #define RUNTIME_DEVICE_EMULATOR_WARP_H
 
@@ -29,7 +29,7 @@ public:
   enum class stop { barrier, end };
   // Runs up to the next barrier or the end. Throws faults.
   stop run(shared_memory &shared);
-  // Of what is being executed: for messages.
+  // The line and thread that are being executed, for messages.
   int line() const { return line_; }
   uint32_t thread() const { return first_thread_ + static_cast<uint32_t>(lane_); }
 
@@ -71,7 +71,7 @@ private:
   void branch(const instruction &i);
   void leave();
   void regroup();
-  // Lanes that have yet to come to the instruction at which the active ones stand; makes these wait for them.
+  // Lanes that have yet to come to the instruction at which the active ones are. park() makes these wait for them.
   uint32_t missing(const instruction &i);
   void park();
   [[noreturn]] void fail_meeting(int lane, op where);
@@ -83,11 +83,11 @@ private:
   shared_memory *shared_ = nullptr;
   uint32_t block_ = 0;
   uint32_t live_ = 0;    // lanes that have not ended
-  uint32_t active_ = 0;  // lanes that stand at place_
+  uint32_t active_ = 0;  // lanes that are at place_
   uint32_t parked_ = 0;  // lanes that wait for others at a barrier or an exchange
-  uint32_t mask_ = 0;    // those of them whose guard holds for the instruction
+  uint32_t mask_ = 0;    // active lanes whose guard holds for the instruction
   uint32_t awaited_ = 0; // lanes that have waited for the launches before
-  bool parted_ = false;  // whether a branch has parted them, and nothing has made them wait for each other since
+  bool parted_ = false;  // whether a branch has parted the lanes, and nothing has made them wait for each other since
   int64_t place_ = 0;
   int64_t meeting_ = 0;  // the first place at which other lanes wait
   int64_t places_[kLanes] = {};

@@ -8,11 +8,11 @@ namespace xf::rt::emulator {
 
 namespace {
 
-// A zero is greater than the negative one.
+// Zero is greater than negative zero.
 template <typename T> T lesser(T x, T y) { return x == y ? (std::signbit(x) ? x : y) : canonical(std::fmin(x, y)); }
 template <typename T> T greater(T x, T y) { return x == y ? (std::signbit(x) ? y : x) : canonical(std::fmax(x, y)); }
 
-// One rounding, which x86 has an instruction for on all machines but old ones.
+// Rounds once, for which all but old x86 machines have an instruction.
 template <typename T>
 __attribute__((target("avx2,fma"))) void fma_quickly(T *to, const T *a, const T *b, const T *c) {
   T result[kLanes];
@@ -35,7 +35,7 @@ template <> struct wider<uint64_t> { using type = unsigned __int128; };
 template <> struct wider<int64_t> { using type = __int128; };
 template <typename T> using wider_t = typename wider<T>::type;
 
-// `count` bits from `first` on; above them, and where `from` has no more, the last bit's copies if T has a sign.
+// `count` bits from `first` on; above them, and where `from` has no more, copies of the last bit if T is signed.
 template <typename T> T field_of(std::make_unsigned_t<T> from, uint32_t first, uint32_t count) {
   using U = std::make_unsigned_t<T>;
   uint32_t width = 8 * sizeof(T);

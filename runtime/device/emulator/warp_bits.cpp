@@ -1,4 +1,4 @@
-// What moves and rearranges bits.
+// Instructions that move and rearrange bits.
 #include "runtime/device/emulator/lanes.h"
 
 #include <algorithm>

@@ -29,7 +29,7 @@ template <typename From, typename To> void warp::convert_to(const instruction &i
     if constexpr (std::is_floating_point_v<From> && std::is_floating_point_v<To>) {
       return stored<To>(how == rounding::none || changes_type ? static_cast<To>(x) : static_cast<To>(rounded(x)));
     } else if constexpr (std::is_floating_point_v<From>) {
-      // Out of range: the nearest there is; NaN: 0, but the highest bit where either has 64.
+      // Out of range: the nearest value; NaN: 0, but the highest bit where either type has 64 bits.
       auto whole = rounded(x);
       constexpr To kLowest = std::numeric_limits<To>::lowest(), kHighest = std::numeric_limits<To>::max();
       if (whole != whole)
@@ -99,7 +99,7 @@ void warp::convert(const instruction &i) {
   case type::f16:
     return widen(i);
   case type::bf16:
-    return; // there is none
+    return; // there is no such conversion
   case type::u8:
   case type::b8:
     return convert_from<uint8_t>(i);

@@ -1,4 +1,4 @@
-// What lanes of a warp tell each other.
+// Instructions by which lanes of a warp exchange values.
 #include "runtime/device/emulator/lanes.h"
 
 #include <algorithm>
@@ -52,7 +52,7 @@ void warp::shuffle(const instruction &i) {
   }
 }
 
-// Gives the lanes that name each other what `combine` makes of them; all of those must be there.
+// Gives the lanes that name each other the result of `combine` for them; all of them must take part.
 template <typename F> void warp::combine_lanes(const instruction &i, F combine) {
   for (uint32_t rest = mask_; rest;) {
     int lane = std::countr_zero(rest);
@@ -74,7 +74,7 @@ template <typename F> void warp::combine_lanes(const instruction &i, F combine) 
 
 void warp::reduce_lanes(const instruction &i) {
   const uint32_t *values = row<uint32_t>(i.source[0]);
-  // Signed numbers in the order of unsigned ones.
+  // Flipping the sign bit puts signed numbers in the order of unsigned ones.
   uint32_t sign = i.type == type::s32 ? 1u << 31 : 0;
   bool least = static_cast<reduction>(i.mode) == reduction::least;
   combine_lanes(i, [=](uint32_t named) {

@@ -1,4 +1,4 @@
-// What a warp does with matrices that its lanes hold together. Lane 4 g + t has group g and place t.
+// Instructions on matrices that the lanes of a warp hold together. Lane 4 g + t has group g and place t.
 #include "runtime/device/emulator/halves.h"
 #include "runtime/device/emulator/lanes.h"
 

@@ -5,7 +5,7 @@
 
 namespace xf::rt::emulator {
 
-// What lies at `from` to the targets; a number with a sign fills all of its register.
+// Loads what lies at `from` into the targets; signed numbers are extended to the whole register.
 template <typename T> void warp::take(const instruction &i, const uint8_t *const *from) {
   auto fill = [&]<typename R>(int n, R *to) {
     for_lanes(mask_, [&](int lane) {

@@ -1,4 +1,4 @@
-// Attentions as modules, with masks, biases and functions of scores of all kinds; what they read, and what they are to give.
+// Attentions as modules, with masks, biases and functions of scores of all kinds; their inputs, and the expected results.
 #ifndef XF_TEST_TARGET_CPU_ATTENDDATA_H
 #define XF_TEST_TARGET_CPU_ATTENDDATA_H
 
@@ -9,8 +9,8 @@ namespace xf::cpu::test {
 inline constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// What a mask or bias computes, as text and as a function. The tensors are tokens t [B, K], past p [B], given g
-/// [B, Q, K] (i1), additive a [B, Q, K], a table r [81] of relative positions, and tables m [4, 20] and n [12, 4] that registers hold.
+/// The tensors that masks and biases read: tokens t [B, K], past p [B], given g [B, Q, K] (i1), additive a [B, Q, K], a table r [81] of
+/// relative positions, and tables m [4, 20] and n [12, 4] that registers hold.
 struct Tensors {
   std::vector<int32_t> tokens, past;
   std::vector<uint8_t> given;
@@ -49,7 +49,7 @@ inline const Region kRecent{"recent",
                             "%first = arith.subi %own, %three : index\n%near = arith.cmpi slt, %first, %j : index\n"
                             "%ok = arith.andi %past, %near : i1\nxf.yield %ok : i1\n",
                             [](const Tensors &t, int64_t b, int64_t, int64_t i, int64_t j) { return j <= t.past[b] + i && j > t.past[b] + i - 3; }, "p"};
-// Both bounds count, each for some queries, of which the last ones see nothing; nor does one in between. Even ones do not see key 3.
+// Each of the two bounds decides for some queries. The last queries see no key, and neither does query 5; even ones do not see key 3.
 inline const Region kBounds{"bounds",
                             "%one = arith.constant 1 : index\n%next = arith.addi %i, %one : index\n%past = arith.cmpi slt, %j, %next : index\n"
                             "%twenty = arith.constant 20 : index\n%rest = arith.subi %twenty, %i : index\n%few = arith.cmpi sgt, %rest, %j : index\n"
@@ -81,14 +81,14 @@ inline const Region kTables{"tables",
                             },
                             "mn"};
 
-/// What a function of the score does, with h, i, j and the score.
+/// A function of the score: its text, and its value at h, i, j and a score.
 struct Function {
   const char *text = "";
   double (*at)(int64_t, int64_t, int64_t, double) = nullptr;
 };
 inline const Function kIdentity, kCap{"%c = arith.constant 2.0 : f32\n%x = arith.divf %s, %c : f32\n%u = math.tanh %x : f32\n%y = arith.mulf %u, %c : f32\nxf.yield %y : f32\n",
                                       [](int64_t, int64_t, int64_t, double s) { return 2 * std::tanh(s / 2); }};
-// Parts that depend on the query, on the key and on neither, and one that is no number for some scores, masked ones among them.
+// One part depends on the head and query only. Another depends on query and key, and is NaN for some scores, masked ones among them.
 inline const Function kRoots{"%h1 = arith.addi %h, %i : index\n%h2 = arith.index_cast %h1 : index to i32\n%h3 = arith.sitofp %h2 : i32 to f32\n"
                              "%h4 = math.exp %h3 : f32\n%h5 = arith.divf %h3, %h4 : f32\n%d = arith.subi %i, %j : index\n%d1 = arith.index_cast %d : index to i32\n"
                              "%d2 = arith.sitofp %d1 : i32 to f32\n%root = math.sqrt %d2 : f32\n%m = arith.mulf %s, %h5 : f32\n%y = arith.subf %m, %root : f32\nxf.yield %y : f32\n",
@@ -99,9 +99,9 @@ struct Case {
   Region mask, bias;
   double fill;
   bool probabilities, slots;
-  bool narrow = false, narrowContext = false; // of bf16
+  bool narrow = false, narrowContext = false; // whether factors and context are bf16
   Function score = kIdentity;
-  bool words = false; // whether it may be multiplied so
+  bool words = false; // whether factors may be multiplied as words
 };
 
 inline void PrintTo(const Case &c, std::ostream *out) {
@@ -146,7 +146,7 @@ inline std::string text(const Case &c) {
   return s;
 }
 
-inline constexpr int64_t kRoom = 80; // positions that the packed tensors have room for
+inline constexpr int64_t kRoom = 80; // capacity of the packed tensors, in positions
 
 struct Problem {
   Problem(const Case &c, int64_t batch, int64_t queries, int64_t keys) : c(c), batch(batch) {
@@ -201,7 +201,7 @@ struct Problem {
     int64_t g = c.narrow ? 2 : 1;
     return (j / g * ((c.valueWidth + 15) / 16 * 16) + x) * g + j % g;
   }
-  /// Makes NaN of the values at positions begin … end - 1 of a head.
+  /// Overwrites a head's values at positions begin … end - 1 with NaN.
   void loseValues(int64_t head, int64_t begin, int64_t end) {
     int64_t row = (c.valueWidth + 15) / 16 * 16;
     for (int64_t j = begin; j < end; ++j)
@@ -221,7 +221,7 @@ struct Problem {
     }
   };
 
-  /// Sentences [from, to) alone; contexts are [B, Q, H, e], probabilities [B, H, Q, K].
+  /// Runs the kernel on sentences [from, to) only; contexts are [B, Q, H, e], probabilities [B, H, Q, K].
   Output run(const Kernel &kernel, int threads, int64_t from = 0, int64_t to = -1) {
     to = to < 0 ? batch : to;
     int64_t n = to - from, panels = (c.valueWidth + 15) / 16, Q = t.queries, K = t.keys;
@@ -270,7 +270,7 @@ struct Problem {
     return o;
   }
 
-  /// `byWords`: whether factors were words, and exponentials not rounded to bf16.
+  /// Compares with f64; `byWords`: factors were words, and exponentials were not rounded to bf16.
   void check(const Output &o, const std::string &what, bool byWords = false) {
     int64_t Q = t.queries, K = t.keys;
     for (int64_t b = 0; b < batch; ++b)

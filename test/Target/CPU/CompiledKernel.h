@@ -1,4 +1,4 @@
-// A compiled kernel: its code, mapped, with products that other kernels have compiled already, and its calls, thread by thread.
+// A compiled kernel: its mapped code, which calls products that were compiled for earlier kernels, and its calls, thread by thread.
 #ifndef XF_TEST_TARGET_CPU_COMPILEDKERNEL_H
 #define XF_TEST_TARGET_CPU_COMPILEDKERNEL_H
 
@@ -20,7 +20,7 @@
 
 namespace xf::cpu::test {
 
-/// Code, mapped readable and executable. Where it lies is not known when it is linked.
+/// Code, mapped readable and executable at an address that is not known when it is linked.
 class MappedCode {
 public:
   explicit MappedCode(const Code &code) : size(code.bytes.size() + 1) {
@@ -41,8 +41,8 @@ private:
   void *memory;
 };
 
-/// Micro-kernels, which are most of the code of kernels with products, and the same ones in many of them: what one kernel has compiled,
-/// the next ones call.
+/// Micro-kernels that kernels share: they are most of the code of kernels with products, and many kernels have the same ones. Each is compiled
+/// for the first kernel that needs it; later kernels call it.
 class SharedProducts {
 public:
   static SharedProducts &instance() {
@@ -50,11 +50,11 @@ public:
     return products;
   }
 
-  /// Makes those of `module` that are known jump to where they are.
+  /// Replaces the bodies of the products of `module` that are compiled already by calls of their code.
   void reuse(mlir::ModuleOp module) {
     for (auto function : module.getOps<mlir::LLVM::LLVMFuncOp>()) {
       llvm::StringRef name = function.getSymName();
-      // LLVM may make one that only the module sees another one.
+      // LLVM may change an internal function, for example specialise it.
       if (!name.starts_with("xf.product.") || function.getLinkage() == mlir::LLVM::Linkage::Internal)
         continue;
       std::string text;
@@ -67,7 +67,7 @@ public:
     }
   }
 
-  /// Keeps those that `code` has compiled.
+  /// Records the products in `code`, which is mapped at `mapped`.
   void keep(const std::shared_ptr<MappedCode> &mapped, const Code &code) {
     for (const auto &symbol : code.symbols) {
       auto known = products.find(symbol.getKey());
@@ -106,14 +106,14 @@ public:
   Kernel(std::shared_ptr<MappedCode> code, uint64_t offset, int64_t scratchBytes)
       : mapped(std::move(code)), scratchBytes(scratchBytes), function(mapped->at<xf_abi_kernel_fn>(offset)) {}
 
-  /// The threads run one after the other, each with scratch memory of its own, full of NaN.
+  /// Runs the threads one after the other, each with its own scratch memory, filled with NaN.
   void operator()(const std::vector<xf_abi_view> &views, int threads = 1) const {
     for (int thread = 0; thread < threads; ++thread)
       run(views, thread, threads, nullptr);
   }
 
-  /// One call after the other, on one thread, with nothing between them that a measurement would see. Views of products include
-  /// that of the following product's weights.
+  /// Makes the calls one after the other on one thread, with nothing between them that a measurement would include. Views of products must
+  /// include that of the following product's weights.
   void inTurn(llvm::ArrayRef<std::vector<xf_abi_view>> calls) const {
     Scratch scratch(scratchBytes);
     xf_abi_context context = contextOf(scratch, 0, 1, nullptr);
@@ -121,7 +121,7 @@ public:
       function(&context, views.data(), 0);
   }
 
-  /// The threads run at the same time, for kernels in which they wait for each other.
+  /// Runs the threads at the same time, for kernels in which they wait for each other.
   void together(const std::vector<xf_abi_view> &views, int threads) const {
     std::barrier<> all(threads);
     std::vector<std::thread> others;
@@ -133,7 +133,7 @@ public:
   }
 
 private:
-  /// A thread's memory, aligned, full of NaN and with room behind it.
+  /// A thread's scratch memory, aligned and filled with NaN, and some memory after it.
   struct Scratch {
     explicit Scratch(int64_t bytes) : memory(bytes / 4 + 64, std::numeric_limits<float>::quiet_NaN()) {}
     uintptr_t start() const { return (reinterpret_cast<uintptr_t>(memory.data()) + 63) / 64 * 64; }

@@ -1,4 +1,4 @@
-// What the tests of products share: how near an element must be, and what may not change its bits.
+// What the tests of products share: the error that an element may have, and checks that its bits do not depend on threads or other rows.
 #ifndef XF_TEST_TARGET_CPU_CONTRACTCHECK_H
 #define XF_TEST_TARGET_CPU_CONTRACTCHECK_H
 
@@ -8,9 +8,9 @@ namespace xf::cpu::test {
 
 /// A sum of products, and how far a chain of f32 multiply-adds may be from it.
 ///
-/// Each step rounds the partial sum s that it makes, by u |s| at most (u = 2^-24); at worst that is u Σ|s| in all. But roundings are
-/// random, of a standard deviation of u |s| / √3 at most, and add up to u √(Σs² / 3). Three times u √(Σs²) is five of these. Instruction
-/// sets have chains of other orders, whose partial sums are about as large.
+/// Each step rounds its partial sum s by at most u |s| (u = 2^-24), in the worst case by u Σ|s| in all. But rounding errors are random, with a
+/// standard deviation of at most u |s| / √3 each and u √(Σs² / 3) in all; 3 u √(Σs²) is five of these. Instruction sets add in other orders,
+/// with partial sums of about the same size.
 class ProductSum {
 public:
   void add(double product) {
@@ -18,14 +18,14 @@ public:
     squares += sum * sum;
   }
   double value() const { return sum; }
-  /// With so many roundings behind the sum, each of no more than |sum| + `more`.
+  /// The error allowed if `roundings` more roundings follow the sum, each of a value of at most |sum| + `more`.
   double allowed(int roundings = 0, double more = 0) const { return 0x1p-24 * (3 * std::sqrt(squares) + roundings * (std::fabs(sum) + more)); }
 
 private:
   double sum = 0, squares = 0;
 };
 
-/// What `write` puts into so many floats; it must write nothing behind them.
+/// The `count` floats that `write` writes; it must write nothing after them.
 template <typename Write> std::vector<float> written(int64_t count, Write write) {
   std::vector<float> y(count + 16, -77.0f);
   write(y.data());
@@ -35,7 +35,7 @@ template <typename Write> std::vector<float> written(int64_t count, Write write)
   return y;
 }
 
-/// `y` is what `kernel` gives with one thread: more threads, the kernel for weights that stream, and the rows before a row change no bit.
+/// `y` is the result of `kernel` with one thread. More threads, the kernel for streamed weights and the rows before a row change no bit.
 template <typename Problem>
 void expectInvariant(Problem &problem, const Kernel &kernel, const Kernel &streaming, const std::vector<float> &y, const std::string &where) {
   for (int threads : {2, 3, 7})

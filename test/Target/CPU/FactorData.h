@@ -1,4 +1,4 @@
-// What products of each type multiply, from random numbers, and their names in a test's module.
+// The factors of products of each type, made of random numbers, and modules that multiply them.
 #ifndef XF_TEST_TARGET_CPU_FACTORDATA_H
 #define XF_TEST_TARGET_CPU_FACTORDATA_H
 
@@ -28,8 +28,8 @@ inline FactorTypes typesOf(Factor factor) {
   return {};
 }
 
-/// A module with one product, whose operands are the entry's arguments and a quantised weight: x, then the scales of x's rows
-/// and of the columns, and of bytes the sums of the columns.
+/// A module with one product of the entry's first argument, x, and a weight in the factor's type. The other arguments are scales of x's rows
+/// and of the columns, and the columns' sums, which only products of bytes use.
 inline std::string factorContractText(int64_t columns, int64_t depth, Factor factor) {
   std::string n = std::to_string(columns), k = std::to_string(depth);
   FactorTypes types = typesOf(factor);
@@ -72,10 +72,10 @@ inline uint16_t toBF16(float value) {
 }
 inline float toFloat(uint16_t bits) { return llvm::bit_cast<float>(uint32_t(bits) << 16); }
 
-/// Factors as they stand in memory, beside the numbers that they mean: of bytes the whole numbers, of x less 128.
+/// Factors as stored in memory, and their values as floats. Bytes have integer values; those of x are stored with 128 added.
 class Factors {
 public:
-  /// x [rows, depth], weight [columns, depth], of numbers between -1 and 1.
+  /// x [rows, depth] and weight [columns, depth] have values between -1 and 1.
   Factors(Factor factor, std::vector<float> x, std::vector<float> weight, int64_t columns, int64_t depth)
       : x(std::move(x)), weight(std::move(weight)), sums(columns), factor(factor) {
     for (float &value : this->x) {
@@ -103,7 +103,7 @@ public:
     packedBytes = packGroups(weightBytes, columns, depth, 4);
   }
 
-  /// Where x's element `i` is stored.
+  /// The address of x's element `i`.
   void *xAt(int64_t i) {
     if (factor == Factor::bf16)
       return shorts.data() + i;

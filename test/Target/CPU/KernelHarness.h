@@ -27,7 +27,7 @@ namespace xf::cpu::test {
 
 #ifdef XF_TEST_GPU_KERNELS
 using xf::gpu::test::Kernel;
-/// Stands for the GPU, whose kernels take the place of the CPU's.
+/// A stand-in for the GPU, whose kernels replace the CPU's.
 inline std::vector<Isa> machineIsas() { return {Isa::avx2}; }
 inline std::vector<Isa> runnableIsas(mlir::Operation *) { return machineIsas(); }
 inline bool takesWords(Isa, mlir::Operation *) { return false; }
@@ -45,20 +45,20 @@ inline std::vector<Isa> machineIsas() {
 
 inline bool hasAvxVnni() { return machineIsas().back() >= Isa::avx2 && __builtin_cpu_supports("avxvnni"); }
 
-/// Whether this machine can run an instruction set, also one made for some products.
+/// Whether this machine can run an instruction set, general or for some products only.
 inline bool machineHas(Isa isa) {
   bool general = machineIsas().back() == Isa::avx512, vnni = __builtin_cpu_supports("avx512vnni");
   if (isa == Isa::avx512_vnni)
     return general && vnni;
   if (isa == Isa::avx512_bf16)
     return general && vnni && __builtin_cpu_supports("avx512bf16");
-  // Where AVX-VNNI is lacking, AVX-512 VNNI has its instructions, too, of other encodings.
+  // AVX-512 VNNI has AVX-VNNI's instructions, too, in other encodings.
   if (isa == Isa::avx2_vnni)
     return hasAvxVnni() || (general && vnni);
   return isa <= machineIsas().back();
 }
 
-/// Those that have a kernel of their own for `op` and that this machine can run.
+/// The instruction sets that have their own kernel for `op` and that this machine can run.
 inline std::vector<Isa> runnableIsas(mlir::Operation *op) {
   std::vector<Isa> isas;
   for (Isa isa : kernelIsas(op))
@@ -67,7 +67,7 @@ inline std::vector<Isa> runnableIsas(mlir::Operation *op) {
   return isas;
 }
 
-/// Whether attention `op` is multiplied in words.
+/// Whether attention `op` multiplies words.
 inline bool takesWords(Isa isa, mlir::Operation *op) { return attendsByWords(isa, mlir::cast<mlir::xf::AttendOp>(op)); }
 #endif // XF_TEST_GPU_KERNELS
 
@@ -96,7 +96,7 @@ public:
 #ifdef XF_TEST_GPU_KERNELS
   Kernel compile(mlir::Operation *op, Isa, KernelAccess access) { return Kernel(op, access, *root); }
 #else
-  /// With micro-kernels of other kernels, unless it `isAlone`.
+  /// Compiles a kernel of `op`, which shares micro-kernels with earlier kernels unless it `isAlone`.
   Kernel compile(mlir::Operation *op, Isa isa, KernelAccess access, bool isAlone = false) {
     std::string error;
     std::string name = ("kernel." + isaName(isa)).str();
@@ -116,7 +116,7 @@ public:
     return Kernel(mapped, code->symbols.lookup(name), kernelScratchBytes(op, *root));
   }
 
-  /// emitObjects, but that the functions' LLVM IR becomes instructions of AVX-512 VNNI.
+  /// Like emitObjects, but compiles all functions for AVX-512 VNNI.
   static mlir::FailureOr<std::vector<Object>> emitForAvx512(mlir::ModuleOp module, std::string &error) {
     std::unique_ptr<llvm::TargetMachine> machine = makeTargetMachine(error);
     llvm::LLVMContext context;
@@ -152,7 +152,7 @@ public:
 /// A view; without strides it is dense.
 inline xf_abi_view view(void *data, std::vector<int64_t> sizes, std::vector<int64_t> strides = {}) {
   xf_abi_view result;
-  std::memset(&result, 0x5a, sizeof(result)); // what lies behind the rank is nobody's business
+  std::memset(&result, 0x5a, sizeof(result)); // no kernel may read sizes and strides beyond the rank
   result.data = data;
   int64_t dense = 1;
   for (size_t i = sizes.size(); i-- > 0; dense *= sizes[i]) {
@@ -166,7 +166,7 @@ xf_abi_view view(std::vector<T> &data, std::vector<int64_t> sizes, std::vector<i
   return view(data.data(), std::move(sizes), std::move(strides));
 }
 
-/// Numbers between -1 and 1, the same for every run.
+/// Numbers between -1 and 1, the same in every run.
 inline std::vector<float> randomNumbers(size_t count, uint32_t seed = 1) {
   std::mt19937 generator(seed);
   std::vector<float> numbers(count);

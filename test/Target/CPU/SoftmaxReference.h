@@ -1,4 +1,4 @@
-// What attention gives for one query, in f64.
+// Attention's results for one query, in f64.
 #ifndef XF_TEST_TARGET_CPU_SOFTMAXREFERENCE_H
 #define XF_TEST_TARGET_CPU_SOFTMAXREFERENCE_H
 
@@ -12,7 +12,7 @@ struct SoftmaxReference {
     double most = -std::numeric_limits<double>::infinity();
     for (double x : exponentials)
       most = std::max(most, x);
-    // A mask that leaves no key leaves zeros.
+    // If the mask hides all keys, probabilities are 0.
     bool none = most == -std::numeric_limits<double>::infinity();
     for (double &x : exponentials)
       sum += (x = none ? 0 : std::exp(x - most));
@@ -20,7 +20,7 @@ struct SoftmaxReference {
   }
   double probability(int64_t key) const { return exponentials[key] / sum; }
 
-  /// Element of the context, from that of a key's value; `rounds`: exponentials are bf16.
+  /// An element of the context. value(j) is that element of key j's value; `rounds`: exponentials are rounded to bf16.
   double context(bool rounds, llvm::function_ref<double(int64_t)> value) const {
     double all = 0;
     for (size_t j = 0; j < exponentials.size(); ++j)
@@ -38,7 +38,7 @@ struct SoftmaxReference {
   double sum = 0;
 };
 
-/// Exponentials of bf16 may be rounded the other way, and so may a context of bf16.
+/// Allows for exponentials in bf16, and for a context in bf16, that are rounded the other way.
 inline double allowedError(bool narrow, bool narrowContext) { return narrowContext ? 6e-3 : narrow ? 1e-3 : 3e-6; }
 
 } // namespace xf::cpu::test

@@ -1,4 +1,4 @@
-// Sentences behind each other, with tokens of no sentence between them, and numbers that are f32 or bf16.
+// Packed sentences, with tokens of no sentence between them, and values in f32 or bf16.
 #ifndef XF_TEST_TARGET_CPU_SPANDATA_H
 #define XF_TEST_TARGET_CPU_SPANDATA_H
 
@@ -6,7 +6,7 @@
 
 namespace xf::cpu::test {
 
-/// Where sentences of some lengths lie: the last one first, with `gap` tokens before each and behind all.
+/// The spans of packed sentences of given lengths: the last sentence comes first, with kGap tokens before each sentence and after all.
 struct Sentences {
   explicit Sentences(std::vector<int64_t> lengths, int64_t step = 1) : lengths(lengths), firsts(lengths.size()), step(step) {
     for (size_t b = lengths.size(); b-- > 0;) {
@@ -31,15 +31,15 @@ struct Sentences {
   static constexpr int64_t kGap = 2;
   std::vector<int64_t> lengths, firsts;
   int64_t step, tokens = 0, longest = 0;
-  std::vector<int32_t> spans; // i32 [B, 2], numbers `step` apart
+  std::vector<int32_t> spans; // i32 [B, 2], with elements `step` apart
 };
 
-/// The batches that kernels are tested with.
+/// The batches that kernels are tested on.
 inline std::vector<Sentences> sentenceBatches() {
   return {Sentences({17, 1, 0, 33, 15, 16}), Sentences({0, 33, 17, 0}, /*step=*/3), Sentences({1}), Sentences({0, 0}), Sentences({16, 16})};
 }
 
-/// Numbers as they stand in memory.
+/// Values in f32 or bf16, as stored in memory.
 struct Numbers {
   Numbers(bool narrow, size_t count, float value) : narrow(narrow), shorts(narrow ? count : 0, toBF16(value)), floats(narrow ? 0 : count, value) {}
   void set(int64_t i, float value) {
@@ -51,7 +51,7 @@ struct Numbers {
   float get(int64_t i) const { return narrow ? toFloat(shorts[i]) : floats[i]; }
   void *at(int64_t i) { return narrow ? static_cast<void *>(shorts.data() + i) : floats.data() + i; }
   size_t size() const { return narrow ? shorts.size() : floats.size(); }
-  /// The first number whose bits differ, or -1.
+  /// The index of the first value whose bits differ, or -1.
   int64_t difference(const Numbers &other) const {
     for (size_t i = 0; i < size(); ++i)
       if (narrow ? shorts[i] != other.shorts[i] : llvm::bit_cast<uint32_t>(floats[i]) != llvm::bit_cast<uint32_t>(other.floats[i]))

@@ -9,13 +9,13 @@ namespace xf::cpu::test {
 inline const char *const kSlots = "tensor<?xi32, #xf.dims<\"B\">>", *const kSpans = "tensor<?x2xi32, #xf.dims<\"B\", \"\">>";
 inline std::string moduleOf(const std::string &text) { return "module attributes {xf.bounds = {B = 8 : i64, S = 64 : i64, P = 320 : i64}} {\n" + text + "}\n"; }
 
-/// Elements of a token are `step` apart, of which `knownStep` is known when compiling.
+/// A token's elements are `step` apart; kernels are compiled for `knownStep`.
 struct SpanCase {
   bool keys, narrow; // bf16
   int64_t width, step, knownStep;
 };
 
-/// Sentences that are copied to the keys or values of attention.
+/// Copies sentences to keys or values of attention.
 class SpanHeads : public testing::TestWithParam<SpanCase> {
 protected:
   std::string type(bool all) const {
@@ -34,7 +34,7 @@ protected:
                     (spans ? std::string(", ") + kSpans : "") + "\nxf.return\n}\n");
   }
 
-  /// Tokens as projections leave them: [P, 2, D], with elements `step` apart, and something else behind each token.
+  /// Tokens as projections write them: [P, 2, D], with elements `step` apart and other data after each token.
   int64_t tokenRow() const { return kHeads * c.width * c.step + 3; }
   Numbers tokens(const Sentences &s) const {
     Numbers all(c.narrow, s.tokens * tokenRow(), std::numeric_limits<float>::quiet_NaN());
@@ -47,7 +47,7 @@ protected:
     return view(all.at(first * tokenRow()), {1, kHeads, count, c.width}, {int64_t(1) << 40, c.width * c.step, tokenRow(), c.step});
   }
 
-  int64_t columns() const { return c.keys ? c.width : (c.width + 15) / 16 * 16; } // that are written
+  int64_t columns() const { return c.keys ? c.width : (c.width + 15) / 16 * 16; } // including padding
   int64_t headStride() const { return kRoom * columns(); }
   xf_abi_view rowsOf(Numbers &packed, int64_t row, int64_t rows, int64_t longest) const {
     return view(packed.at(row * kHeads * headStride()), {rows, kHeads, longest, c.width}, {kHeads * headStride(), headStride(), columns(), 1});
@@ -60,7 +60,7 @@ protected:
   }
   Numbers nothing() const { return Numbers(c.narrow, 8 * kHeads * headStride() + 32, kUntouched); }
 
-  /// Sentence b in row rows[b], with zeros for what else is written: up to position end(length) and column `width`.
+  /// The expected memory: sentence b in row rows[b], followed by zeros up to position end(length) and column `width`.
   Numbers laidOut(const Sentences &s, const std::vector<int32_t> &rows, const Numbers &x, llvm::function_ref<int64_t(int64_t)> end, int64_t width) const {
     Numbers packed = nothing();
     for (int64_t b = 0; b < s.count(); ++b)

@@ -1,4 +1,4 @@
-// A GPU kernel that is called as the CPU's are: compiled to PTX, and run by the emulator on the test's own memory.
+// A GPU kernel with the interface of the tests' CPU kernels: it is compiled to PTX, and the emulator runs it on the test's own memory.
 #ifndef XF_TEST_TARGET_GPU_EMULATEDKERNEL_H
 #define XF_TEST_TARGET_GPU_EMULATEDKERNEL_H
 
@@ -28,11 +28,11 @@ public:
     table.views = kernel->views;
   }
 
-  /// Memory from the first address up to the second.
+  /// Memory from the first address up to, but not including, the second.
   using Range = std::pair<const void *, const void *>;
 
-  /// A launch has as many blocks as it needs, whatever `threads`. More views than the kernel has are left alone, and those that
-  /// the test does not give lie nowhere. With `ranges`, these are all the memory that there is.
+  /// Runs the kernel's launches, which choose their numbers of blocks: `threads` is ignored. Views beyond the kernel's are ignored, and those that
+  /// the test does not pass are null. `ranges`, if there are any, are all the memory that the kernel may access.
   void operator()(std::vector<xf_abi_view> views, int threads = 1, const std::vector<Range> &ranges = {}) const {
     views.resize(std::max<size_t>(views.size(), table.views));
     rt::emulator::global_memory memory;
@@ -48,12 +48,12 @@ public:
     }
   }
 
-  /// The function that views of these sizes are given to first.
+  /// The function of the first launch for views of these sizes.
   const std::string &functionFor(const std::vector<xf_abi_view> &views) const {
     return functions[rt::choose_launch(table.stages.front(), views.data()).function];
   }
 
-  /// For kernels whose threads wait for each other on a CPU: on a GPU their stages follow each other.
+  /// For kernels whose threads wait for each other on a CPU. On a GPU they have a launch for each stage.
   void together(const std::vector<xf_abi_view> &views, int threads) const { (*this)(views, threads); }
 
 private:
