@@ -32,6 +32,7 @@ struct Param {
   Loc loc;
   std::string name;
   std::optional<TypeExpr> type;
+  ExprPtr choices; // of a block's: the values that it may have; null: any
   ExprPtr value; // its default
   std::vector<std::string> configPaths; // of a block's: where a configuration may have it, the first path found counts; none: its name
   ExprPtr below; // of a table's index: `i < d`

@@ -1,5 +1,6 @@
 // Calls: arguments to parameters, functions, methods, blocks.
 #include "compiler/Frontend/Evaluator.h"
+#include "compiler/Frontend/Fold.h"
 
 #include "llvm/Support/SaveAndRestore.h"
 #include "llvm/ADT/ScopeExit.h"
@@ -214,8 +215,30 @@ static bool bindTensor(Evaluator &e, const Param &param, Value &value, const Sco
   return false;
 }
 
-/// Checks a value against its parameter's type, binding the type's new dimensions.
+/// Checks that a value is one of those that its parameter may have.
+static bool checkChoice(Evaluator &e, const Param &param, const Value &value, const ScopePtr &local, Loc loc) {
+  Value choices = e.eval(*param.choices, local);
+  if (isPoison(choices))
+    return false;
+  auto *list = getIf<std::shared_ptr<List>>(choices);
+  if (!list || (*list)->elements.empty())
+    return e.error(param.choices->loc, "'in' needs a list of values, not " + describe(choices)), false;
+  std::string wanted;
+  for (const Value &choice : (*list)->elements) {
+    bool failed = false;
+    auto equal = fold(e, "==", value, choice, loc, failed);
+    if (equal && std::get<bool>(*equal))
+      return true;
+    auto *text = getIf<std::string>(choice);
+    wanted += (wanted.empty() ? "" : &choice == &(*list)->elements.back() ? " or " : ", ") + (text ? '"' + *text + '"' : describe(choice));
+  }
+  return refuse(e, param, value, loc, wanted);
+}
+
+/// Checks a value against its parameter's choices and type, binding the type's new dimensions.
 bool Evaluator::bindParam(const Param &param, Value &value, const ScopePtr &local, Loc loc) {
+  if (param.choices && !checkChoice(*this, param, value, local, loc))
+    return false;
   if (!param.type)
     return true;
   const TypeExpr &type = *param.type;

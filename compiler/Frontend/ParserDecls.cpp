@@ -219,6 +219,8 @@ bool Parser::parseParams(std::vector<Param> &params, llvm::StringRef close, bool
     param.name = name.name;
     if (accept(":") && !parseType(param.type.emplace()))
       return false;
+    if (ofBlock && acceptKeyword("in") && !(param.choices = parseExpr()))
+      return false;
     if (close == "]" && accept("<") && !(param.below = parseExpr()))
       return false;
     if (accept("=") && !(param.value = parseExpr()))

@@ -195,6 +195,8 @@ for directive, options, words in (
     ("generate(encode, decode, start = 1, end = 100, pad = 0)", [], "'end' of generate is 100"),
     ("generate(encode, decode, start = 1, end = 2, pad = 7)", [], "search.xf:7:54: error: 'pad' of generate is 7, but the model has 7 source tokens"),
     ("predict(encode, memory, pad = 1000000)", [], "search.xf:7:33: error: 'pad' of predict is 1000000"),
+    ("predict(encode, memory, pad = 2); text(source = words, suffix = [3, 2])", [],
+     "search.xf:7:67: error: 'suffix' of text has the padding 2, which the model does not look at"),
     ("generate(encode, decode, start = 1, end = 2)", ["--set", "rows=8"], "9 tokens can be chosen, but the table that looks them up has 8 rows"),
     ("generate(encode, decode, start = 8, end = 2, pad = 6)", [], ""),
 ):

@@ -24,15 +24,16 @@ T5 = dict(vocab_size=61, d_model=32, d_kv=6, d_ff=48, num_layers=2, num_heads=4,
 CASES = {
     "bart/bart": ("BartForConditionalGeneration", "BartConfig", BART),
     "bart/mbart": ("MBartForConditionalGeneration", "MBartConfig", {**BART, "scale_embedding": True}),
-    "bart/m2m100": ("M2M100ForConditionalGeneration", "M2M100Config", {**BART, "scale_embedding": True}),
+    "bart/m2m100": ("M2M100ForConditionalGeneration", "M2M100Config", {**BART, "scale_embedding": True, "pad_token_id": 3}),
     "bart/pegasus": ("PegasusForConditionalGeneration", "PegasusConfig", {**BART, "scale_embedding": True, **PADDED_FIRST}),
-    "bart/marian": ("MarianMTModel", "MarianConfig", {**BART, "d_model": 40, "scale_embedding": True, "activation_function": "swish", "pad_token_id": 60,
-                                                      "eos_token_id": 0, "decoder_start_token_id": 60, "bad_words_ids": [[60]]}),
+    "bart/marian": ("MarianMTModel", "MarianConfig", {**BART, "d_model": 45, "encoder_attention_heads": 5, "decoder_attention_heads": 3,
+                                                      "scale_embedding": True, "activation_function": "swish", "pad_token_id": 60,
+                                                      "eos_token_id": 0, "decoder_start_token_id": 60}),
     "whisper/tiny": ("WhisperForConditionalGeneration", "WhisperConfig",
                      dict(vocab_size=61, num_mel_bins=6, d_model=32, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4,
                           decoder_attention_heads=2, encoder_ffn_dim=48, decoder_ffn_dim=40, max_source_positions=30, max_target_positions=24,
                           decoder_start_token_id=2, pad_token_id=1, bos_token_id=0, eos_token_id=1, suppress_tokens=None, begin_suppress_tokens=None)),
-    "t5/t5": ("T5ForConditionalGeneration", "T5Config", T5),
+    "t5/t5": ("T5ForConditionalGeneration", "T5Config", {**T5, "relative_attention_num_buckets": 30, "relative_attention_max_distance": 100}),
     "t5/flan": ("T5ForConditionalGeneration", "T5Config", {**T5, "feed_forward_proj": "gated-gelu", "tie_word_embeddings": False}),
 }
 BERT = dict(vocab_size=120, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48, max_position_embeddings=44)
@@ -59,7 +60,7 @@ def greedy(model, **source):
     ended = torch.zeros(3, dtype=torch.bool)
     for _ in range(STEPS):
         logits = model(**source, decoder_input_ids=tokens, use_cache=False).logits[:, -1]
-        for word in getattr(config, "bad_words_ids", None) or []:
+        for word in model.generation_config.bad_words_ids or []:
             logits[:, word] = -torch.inf
         following = logits.argmax(-1).masked_fill(ended, config.pad_token_id)
         ended |= following == config.eos_token_id
@@ -146,6 +147,7 @@ def write(name):
     model_class, config_class, settings = CASES[name]
     config = getattr(transformers, config_class)(**settings)
     model = getattr(transformers, model_class)(config).eval()
+    model.generation_config.bad_words_ids = [[config.pad_token_id]] if config.model_type == "marian" else None
     # As in a saved checkpoint: no tensor twice, and no computed tables.
     kept = model.state_dict()
     computed = ("embed_positions.weight",) if config.model_type in ("marian", "m2m_100") else ()

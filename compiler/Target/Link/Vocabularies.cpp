@@ -90,10 +90,16 @@ public:
           refuse(directive, key, entry) << "'" << key << "' of " << name << " is " << id << ", but the model has " << most << " " << which << " tokens";
   }
 
-  void checkAffixes(EntryOp entry, const ModuleRoles &text) {
-    for (StringRef key : {"prefix", "between", "suffix"})
-      if (size_t count = text.numbers(key).size(); entry && count > XF_ABI_MAX_AFFIX)
-        refuse(text, key, entry) << "'" << key << "' of text has " << count << " tokens; at most " << XF_ABI_MAX_AFFIX << " are possible";
+  /// What goes around a text: the padding is hidden from the model, wherever it stands.
+  void checkAffixes(EntryOp entry, const ModuleRoles &text, const ModuleRoles &searched) {
+    for (StringRef key : {"prefix", "between", "suffix"}) {
+      SmallVector<int64_t> affix = text.numbers(key);
+      if (entry && affix.size() > XF_ABI_MAX_AFFIX)
+        refuse(text, key, entry) << "'" << key << "' of text has " << affix.size() << " tokens; at most " << XF_ABI_MAX_AFFIX << " are possible";
+      for (int64_t pad : searched.numbers("pad"))
+        if (entry && is_contained(affix, pad))
+          refuse(text, key, entry) << "'" << key << "' of text has the padding " << pad << ", which the model does not look at";
+    }
   }
 
   /// Two texts are for predictions, which can look up the types of both.
@@ -165,7 +171,7 @@ llvm::Error checkVocabularies(ModuleOp module, const Vocabulary &source, const V
   named.check(writes, generate, "generate", {"start", "end", "more_ends"}, targets, "target");
   named.check(reads, generate ? generate : predict, generate ? "generate" : "predict", {"pad"}, sources, "source");
   named.check(reads, text, "text", {"prefix", "between", "suffix", "unknown"}, sources, "source");
-  named.checkAffixes(reads, text);
+  named.checkAffixes(reads, text, generate ? generate : predict);
   named.checkPairs(reads, text, predict);
   if (generate)
     named.checkStep(writes, generate.name("tokens"), targets);
