@@ -36,6 +36,7 @@ llvm::Expected<Tokenizer> readTokenizer(llvm::StringRef file, llvm::StringRef te
   if (!reader.isGood())
     return makeError("{}: {}", file.str(), reader.getProblem());
   tokenizer.tokens = int64_t(contents.names.size());
+  tokenizer.affixes = readAffixes(members);
   return tokenizer;
 }
 

@@ -4,6 +4,7 @@
 
 #include "compiler/Import/TokenizerJson.h"
 #include "compiler/Import/TokenizerNormalizer.h"
+#include "compiler/Support/TokenAffixes.h"
 #include "runtime/abi/xf_tokenizer.h"
 
 #include <algorithm>
@@ -53,6 +54,9 @@ void readModel(TokenizerJson &reader, const nlohmann::json &file, TokenizerConte
 void readAddedTokens(TokenizerJson &reader, const nlohmann::json &file, TokenizerContents &contents);
 /// Reads how normalised text is split, and how tokens become text, for the model and the normalizer that have been read.
 void readStages(TokenizerJson &reader, const nlohmann::json &file, TokenizerContents &contents);
+
+/// Reads which tokens the post-processor puts around a text; none if there is no post-processor, or if its kind is not known.
+std::optional<TokenAffixes> readAffixes(const nlohmann::json &file);
 
 /// The bytes that a token of byte-level BPE stands for: each character of its name is one. A name with other characters stands for itself,
 /// and `isText` is false then: no text is cut into it.

@@ -119,6 +119,33 @@ TEST(Tokenizer, mayBeOfBytesOrCharacters) {
   EXPECT_EQ(headOf(special).of_byte[0x41], -1);
 }
 
+/// What a file with this post-processor puts around a text; "?" if that is not known.
+std::string affixes(const json &processor) {
+  json file = bpe();
+  file["post_processor"] = processor;
+  auto read = llvm::cantFail(readTokenizer("t.json", file.dump())).affixes;
+  return read ? json(read->before).dump() + json(read->after).dump() : "?";
+}
+
+TEST(Tokenizer, tellsWhatGoesAroundAText) {
+  auto special = [](const char *name) -> json { return {{"SpecialToken", {{"id", name}, {"type_id", 0}}}}; };
+  json text = {{"Sequence", {{"id", "A"}, {"type_id", 0}}}}, tokens = {{"<s>", {{"id", "<s>"}, {"ids", {0}}, {"tokens", {"<s>"}}}},
+                                                                      {"end", {{"id", "end"}, {"ids", {4, 2}}, {"tokens", {"<sep>", "b"}}}}};
+  json around = {{"type", "TemplateProcessing"}, {"single", {special("<s>"), text, special("end")}}, {"pair", json::array()}, {"special_tokens", tokens}};
+  json bytes = {{"type", "ByteLevel"}}, roberta = {{"type", "RobertaProcessing"}, {"sep", {"</s>", 2}}, {"cls", {"<s>", 1}}};
+  EXPECT_EQ(affixes(around), "[0][4,2]");
+  EXPECT_EQ(affixes(roberta), "[1][2]");
+  EXPECT_EQ(affixes(bytes), "[][]");
+  EXPECT_EQ(affixes({{"type", "Sequence"}, {"processors", {bytes, around, roberta}}}), "[1,0][4,2,2]");
+  around["single"] = {text};
+  EXPECT_EQ(affixes(around), "[][]");
+  for (const char *broken : {"null", "7", "{}", R"({"type": "Other"})", R"({"type": "TemplateProcessing", "single": "$A"})", R"({"type": 3})",
+                             R"({"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "x"}}, {"Sequence": {}}]})",
+                             R"({"type": "TemplateProcessing", "single": [7, null]})", R"({"type": "BertProcessing", "cls": ["x"]})",
+                             R"({"type": "Sequence", "processors": [{"type": "ByteLevel"}, 3]})", R"({"type": "Sequence", "processors": 3})"})
+    EXPECT_EQ(affixes(json::parse(broken)), "?") << broken;
+}
+
 TEST(Tokenizer, mayHaveMergesOfEitherForm) {
   EXPECT_EQ(message(bpe(), "/model/merges", json::array({json::array({"a", "b"})})), "");
   EXPECT_EQ(message(bpe(), "/model/merges", {"#version: 0.2", "a b"}), "");

@@ -7,8 +7,8 @@ it was given.)
 import json
 import sys
 
-from common import MODELS, WORK, run
-from tokenizer_tools import (CORPUS, TRANSLATE, Tokenizer, added, byte_level, byte_names, changed, check_all_trained, check_golden, check_kept,
+from common import MODELS, WORK, compile_model, run
+from tokenizer_tools import (CORPUS, NUMBERS, TRANSLATE, Tokenizer, added, byte_level, byte_names, changed, check_all_trained, check_golden, check_kept,
                              check_written, checks, refused, refused_file, saved, strange_lines, translator, written)
 
 if Tokenizer:
@@ -111,6 +111,23 @@ refused("it is no JSON object", "--source-tokenizer", spm)
 refused_file("the normalizer 'ByteLevel' is not supported", changed(BPE, normalizer={"type": "ByteLevel"}))
 refused_file("the model 'Other' is not supported (only 'BPE', 'Unigram', 'WordPiece' and 'WordLevel' are)", changed(BPE, model={"type": "Other"}))
 refused_file("the tokens 'abc' and 'abd' have the same id 270", changed(BPE, model__vocab={**BPE["model"]["vocab"], "abc": 270}))
+
+# --- What goes around a text: a note, where the description says otherwise ---------------------------------------------------------
+AROUND = saved(changed(BPE, post_processor={"type": "RobertaProcessing", "cls": ["<s>", 0], "sep": ["</s>", 2]}), "around.json")
+PROMPT = """model Prompt(vocab = 600, start = 0) {
+  table: Embedding(vocab, 4)
+  entry decode(tokens: token[B, T <= 20]) -> logits = table(tokens) @ table.weight.T
+  generate(decode = decode, start = start, end = 2)
+  text(source = subwords, target = subwords, suffix = [2])
+}
+"""
+for description, options, ids in ((NUMBERS, [], "[] and []"), (NUMBERS.replace("subwords", "subwords, prefix = [0]"), [], "[0] and []"),
+                                  (NUMBERS.replace("subwords", "subwords, prefix = [0], suffix = [2]"), [], None),
+                                  (PROMPT, ["--target-tokenizer", AROUND], None),
+                                  (PROMPT, ["--target-tokenizer", AROUND, "--set", "start=1"], "[1] and [2]")):
+    _, _, err = compile_model(written("around.xf", description), WORK / "around", "--random-weights", 1, "--source-tokenizer", AROUND, *options)
+    want = f"xfc: note: {AROUND} puts the tokens [0] before and [2] after a text; the description's are {ids}\n" if ids else ""
+    checks.that(err == want, f"around a text: {err!r}, not {want!r}")
 
 # --- Trained -----------------------------------------------------------------------------------------------------------------------
 if sys.argv[1:] != ["keep"]:

@@ -56,6 +56,7 @@ static llvm::Error readTokenizerTable(const std::string &path, Vocabulary &vocab
   vocabulary.subwords = std::move(tokenizer->table);
   vocabulary.pieces = tokenizer->tokens;
   vocabulary.isTable = true;
+  vocabulary.affixes = std::move(tokenizer->affixes);
   return llvm::Error::success();
 }
 

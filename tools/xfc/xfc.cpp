@@ -319,6 +319,8 @@ int run(const Options &options, bool explains, const char *program, mlir::MLIRCo
   // Before weights are read, which may take long.
   if (auto error = xf::checkOptions(*module, compile))
     return fail(llvm::toString(std::move(error)));
+  if (std::string difference = xf::compareAffixes(*module, compile.source); !difference.empty())
+    llvm::errs() << "xfc: note: " << options.sourceTokenizer << " " << difference << "\n";
   std::unique_ptr<xf::ParameterSource> source;
   if (!openWeights(options, *module, !isText(options.emit) && !explains, source))
     return 1;

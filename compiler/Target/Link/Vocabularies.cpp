@@ -7,6 +7,8 @@
 
 #include "llvm/Support/JSON.h"
 
+#include <fmt/ranges.h>
+
 using namespace mlir;
 using namespace mlir::xf;
 
@@ -189,6 +191,23 @@ llvm::Error checkVocabularies(ModuleOp module, const Vocabulary &source, const V
   if (llvm::Error error = check("source", source, sources))
     return error;
   return check("target", target, targets);
+}
+
+static std::string list(ArrayRef<int64_t> ids) { return fmt::format("[{}]", fmt::join(ids, ", ")); }
+
+std::string compareAffixes(ModuleOp module, const Vocabulary &source) {
+  ModuleRoles generate(module, kGenerateAttr), text(module, kTextAttr);
+  if (!source.affixes || (source.affixes->before.empty() && source.affixes->after.empty()))
+    return "";
+  SmallVector<int64_t> before, after = text.numbers("suffix");
+  if (generate && !generate.has("encode")) // a prompt, which the start token precedes
+    before = generate.numbers("start");
+  llvm::append_range(before, text.numbers("prefix"));
+  const TokenAffixes &file = *source.affixes;
+  if (ArrayRef(before) == ArrayRef(file.before) && ArrayRef(after) == ArrayRef(file.after))
+    return "";
+  return fmt::format("puts the tokens {} before and {} after a text; the description's are {} and {}", list(file.before), list(file.after), list(before),
+                     list(after));
 }
 
 } // namespace xf
