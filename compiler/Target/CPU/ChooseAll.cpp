@@ -57,7 +57,7 @@ void ChooseAll::look(Filter only) {
 
 /// Stores a row's logits in place of the products, and keeps 16 lanes of their maximum and of the sum of their exponentials.
 void ChooseAll::addPowers(Value row, Value place) {
-  auto seen = lookAtRow(row, place, b.splatF32(0), [&](Value x, Value sum) { return b.create<arith::AddFOp>(sum, powerOf(x)); });
+  auto seen = lookAtRow(row, place, b.splatF32(0), [&](Value x, Value sum) { return b.create<arith::AddFOp>(sum, boundedExp(b, x)); });
   b.storeVector(seen[0], lanesOf(ReduceKind::max, place));
   b.storeVector(seen[1], lanesOf(ReduceKind::sum, place));
 }
@@ -111,7 +111,7 @@ Value ChooseAll::lookAgain(Value row, Value place) {
   b.ifThen(sums, [&] {
     Value shift = b.splat(shiftOf(offsetOf(largest)));
     Value sum = b.accumulate(b.i64(0), logits.panelCount(), 1, b.splatF32(0), [&](Value panel, Value carried) {
-      return b.create<arith::AddFOp>(carried, powerOf(difference(logitsAt(panel), shift)));
+      return b.create<arith::AddFOp>(carried, boundedExp(b, difference(logitsAt(panel), shift)));
     });
     b.store(reduceLanes(b, ReduceKind::sum, sum), sumAt(row, logits.number()));
   });
@@ -153,7 +153,7 @@ void ChooseAll::joinNorms(Value row) {
   b.ifThen(sums, [&] {
     Value shift = b.splat(shiftOf(largest));
     Value sum = accumulateChunks(b, b.i64(blocks), b.splatF32(0), [&](Value i, Value lanes, Value carried) {
-      Value factor = powerOf(difference(offsetOf(load(i, lanes)), shift));
+      Value factor = boundedExp(b, difference(offsetOf(load(i, lanes)), shift));
       return fusedMultiplyAdd(b, b.loadVector(f32(), b.at(powers, i, f32()), lanes), factor, carried);
     });
     b.store(reduceLanes(b, ReduceKind::sum, sum), totalOf(row));

@@ -64,11 +64,6 @@ struct ChooseState {
   Value compare(mlir::arith::CmpFPredicate predicate, Value x, Value y) { return b.create<mlir::arith::CmpFOp>(predicate, x, y); }
   Value anyLane(Value mask) { return b.less(b.i64(0), bitsOf(b, mask)); }
   Value noLane() { return b.splat(b.create<mlir::arith::ConstantIntOp>(b.getI1Type(), 0)); }
-  /// exp(x), as accurate as the logits are.
-  Value powerOf(Value x) {
-    Factor factor = logits.factors().weight.factor;
-    return factor == Factor::bf16 || factor == Factor::i8 ? shortBoundedExp(b, x) : boundedExp(b, x);
-  }
   Value difference(Value x, Value y) { return b.create<mlir::arith::SubFOp>(x, y); }
   /// Whether a logit makes the largest count as NaN: it is +inf or NaN.
   Value isOdd(Value x) {

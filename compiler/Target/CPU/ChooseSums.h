@@ -25,6 +25,8 @@ private:
   void estimate(Value row, Value place);
   void addEstimates(Value row, Value place);
   Value errorOf(Value row);
+  /// exp(x), as accurate as the sum.
+  Value powerOf(Value x) { return logits.factors().weight.factor == Factor::bf16 ? shortBoundedExp(b, x) : boundedExp(b, x); }
 
   void settle(Value row);
   /// So many panels are not computed one by one any more.
