@@ -91,8 +91,7 @@ void ChooseAll::reduceRows(Value count) {
 /// Stores a row's maximum and sum where the join finds them, and offers its logits to the list of the best.
 void ChooseAll::settle(Value row, Value place) {
   Value largest = b.load(f32(), reducedOf(ReduceKind::max, place)), sum = b.load(f32(), reducedOf(ReduceKind::sum, place));
-  Value isNear = compare(arith::CmpFPredicate::OLE, b.create<math::AbsFOp>(largest), b.f32(kNear));
-  Value isKnown = b.both(isNear, compare(arith::CmpFPredicate::ORD, sum, sum));
+  Value isKnown = b.both(isNear(largest), compare(arith::CmpFPredicate::ORD, sum, sum));
   auto keep = [&] {
     b.store(largest, maximumAt(row, logits.number()));
     b.store(sum, sumAt(row, logits.number()));
@@ -118,11 +117,12 @@ Value ChooseAll::lookAgain(Value row, Value place) {
   return largest;
 }
 
-/// By how much a block's exponentials are shifted, given its maximum; -inf if no column may be chosen.
-Value ChooseAll::offsetOf(Value largest) {
-  Value isNear = compare(arith::CmpFPredicate::OLE, b.create<math::AbsFOp>(largest), constantLike(b, kNear, largest));
-  return b.create<arith::SelectOp>(isNear, constantLike(b, 0, largest), largest);
+Value ChooseAll::isNear(Value largest) {
+  return compare(arith::CmpFPredicate::OLE, b.create<math::AbsFOp>(largest), constantLike(b, kNear, largest));
 }
+
+/// By how much a block's exponentials are shifted, given its maximum; -inf if no column may be chosen.
+Value ChooseAll::offsetOf(Value largest) { return b.create<arith::SelectOp>(isNear(largest), constantLike(b, 0, largest), largest); }
 
 void ChooseAll::offerBlock(Value row, Value place, Value largest) {
   CandidateList list = listOf(row, part);

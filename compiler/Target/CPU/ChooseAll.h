@@ -29,6 +29,7 @@ private:
   Value lookAgain(Value row, Value place);
   void offerBlock(Value row, Value place, Value largest);
   void joinNorms(Value row);
+  Value isNear(Value largest);
   Value offsetOf(Value largest);
 
   // Behind a tile's logits in scratch: the maximum and the sum in each of 16 lanes of a row, and what the lanes are reduced to.

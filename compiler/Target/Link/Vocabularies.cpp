@@ -94,12 +94,14 @@ public:
 
   /// What goes around a text: the padding is hidden from the model, wherever it stands.
   void checkAffixes(EntryOp entry, const ModuleRoles &text, const ModuleRoles &searched) {
+    if (!entry)
+      return;
     for (StringRef key : {"prefix", "between", "suffix"}) {
       SmallVector<int64_t> affix = text.numbers(key);
-      if (entry && affix.size() > XF_ABI_MAX_AFFIX)
+      if (affix.size() > XF_ABI_MAX_AFFIX)
         refuse(text, key, entry) << "'" << key << "' of text has " << affix.size() << " tokens; at most " << XF_ABI_MAX_AFFIX << " are possible";
       for (int64_t pad : searched.numbers("pad"))
-        if (entry && is_contained(affix, pad))
+        if (is_contained(affix, pad))
           refuse(text, key, entry) << "'" << key << "' of text has the padding " << pad << ", which the model does not look at";
     }
   }
