@@ -65,11 +65,11 @@ def refused(folder, changes, words):
     checks.that(status == 1 and words in err, f"{folder} with {changes}: {status}, {err}")
 
 
-refused("bart/bart", dict(model_type="mvp"), "'model_type' must be \"bart\", \"mbart\", \"pegasus\", \"marian\" or \"m2m_100\"")
+refused("bart/bart", dict(model_type="mvp"), "'model_type' must be \"bart\", \"mbart\", \"pegasus\", \"marian\", \"m2m_100\", \"blenderbot\" or \"plbart\"")
 refused("bart/bart", dict(tie_word_embeddings=False), "'tie_word_embeddings' must be true, not false")
 refused("bart/marian", dict(share_encoder_decoder_embeddings=False), "'share_encoder_decoder_embeddings' must be true, not false")
 refused("t5/t5", dict(model_type="umt5"), "'model_type' must be \"t5\" or \"mt5\"")
-refused("t5/t5", dict(feed_forward_proj="gelu"), "the value comes from 'feed_forward_proj' of")
+refused("t5/t5", dict(feed_forward_proj="gelu"), "'feed_forward_proj' must be \"relu\", \"gated-gelu\" or \"gated-silu\"")
 refused("whisper/tiny", dict(tie_word_embeddings=False), "'tie_word_embeddings' must be true, not false")
 refused("llama/llama", dict(model_type="gemma"), "'model_type' must be")
 refused("llama/qwen2", dict(use_sliding_window=True), "'use_sliding_window' must be false, not true")

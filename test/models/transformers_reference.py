@@ -26,6 +26,8 @@ CASES = {
     "bart/mbart": ("MBartForConditionalGeneration", "MBartConfig", {**BART, "scale_embedding": True}),
     "bart/m2m100": ("M2M100ForConditionalGeneration", "M2M100Config", {**BART, "scale_embedding": True, "pad_token_id": 3}),
     "bart/pegasus": ("PegasusForConditionalGeneration", "PegasusConfig", {**BART, "scale_embedding": True, **PADDED_FIRST}),
+    "bart/blenderbot": ("BlenderbotForConditionalGeneration", "BlenderbotConfig", {**BART, **PADDED_FIRST}),
+    "bart/plbart": ("PLBartForConditionalGeneration", "PLBartConfig", BART),
     "bart/marian": ("MarianMTModel", "MarianConfig", {**BART, "d_model": 45, "encoder_attention_heads": 5, "decoder_attention_heads": 3,
                                                       "scale_embedding": True, "activation_function": "swish", "pad_token_id": 60,
                                                       "eos_token_id": 0, "decoder_start_token_id": 60}),
@@ -39,7 +41,7 @@ CASES = {
 BERT = dict(vocab_size=120, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48, max_position_embeddings=44)
 SENTENCES = {  # and how a sentence is made from its tokens
     "bert/bert": ("BertModel", "BertConfig", BERT, {}),
-    "bert/xlm_roberta": ("XLMRobertaModel", "XLMRobertaConfig", {**BERT, "type_vocab_size": 1, "pad_token_id": 1}, {"mean": False}),
+    "bert/xlm_roberta": ("XLMRobertaModel", "XLMRobertaConfig", {**BERT, "type_vocab_size": 1, "pad_token_id": 1}, {"mean_pooling": False}),
 }
 LLAMA = dict(vocab_size=61, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, intermediate_size=48,
              bos_token_id=1, eos_token_id=2)
@@ -128,7 +130,7 @@ def write_sentences(name):
     keep = ids != config.pad_token_id
     with torch.no_grad():
         x = model(input_ids=ids, attention_mask=keep).last_hidden_state
-    pooled = (x * keep[..., None]).sum(1) / keep.sum(1, keepdim=True) if pooling.get("mean", True) else x[:, 0]
+    pooled = (x * keep[..., None]).sum(1) / keep.sum(1, keepdim=True) if pooling.get("mean_pooling", True) else x[:, 0]
     write_files(name, config, shapes, {"in.tokens": whole(ids), "out.embedding": torch.nn.functional.normalize(pooled)}, pooling)
 
 
