@@ -42,6 +42,9 @@ BERT = dict(vocab_size=120, hidden_size=32, num_hidden_layers=2, num_attention_h
 SENTENCES = {  # and how a sentence is made from its tokens
     "bert/bert": ("BertModel", "BertConfig", BERT, {}),
     "bert/xlm_roberta": ("XLMRobertaModel", "XLMRobertaConfig", {**BERT, "type_vocab_size": 1, "pad_token_id": 1}, {"mean_pooling": False}),
+    "bert/mpnet": ("MPNetModel", "MPNetConfig", BERT, {}),
+    "bert/distilbert": ("DistilBertModel", "DistilBertConfig",
+                        dict(vocab_size=120, dim=32, n_layers=2, n_heads=4, hidden_dim=48, max_position_embeddings=44), {}),
 }
 LLAMA = dict(vocab_size=61, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, intermediate_size=48,
              bos_token_id=1, eos_token_id=2)
@@ -124,8 +127,8 @@ def padded_sources(lengths, pad, generator):
 def write_sentences(name):
     model_class, config_class, settings, pooling = SENTENCES[name]
     config = getattr(transformers, config_class)(**settings)
-    model = getattr(transformers, model_class)(config, add_pooling_layer=False).eval()
-    shapes = fill(model.state_dict())
+    model = getattr(transformers, model_class)(config).eval()
+    shapes = fill({key: value for key, value in model.state_dict().items() if not key.startswith("pooler.")})
     ids = padded_sources([40, 17, 3], config.pad_token_id, torch.Generator().manual_seed(7))
     keep = ids != config.pad_token_id
     with torch.no_grad():
