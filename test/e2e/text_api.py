@@ -43,6 +43,16 @@ ids = g2p.ids_of(target, TARGET)
 checks.that(len(ids) == 3 and g2p.text_of(ids) == target, f"{target} is {ids}, which is {g2p.text_of(ids)}")
 checks.that(len(g2p.ids_of("knight")) == 7 and g2p.ids_of("KNIGHT")[-1] == 2, f"knight is {g2p.ids_of('knight')}")
 
+# ByT5's tokens are a text's bytes, behind three special ones.
+folder = MODELS / "t5"
+byt5 = folder / "byt5-tokenizer.json"
+compile_model(folder / "t5.xf", WORK / "byt5", "--config", folder / "t5" / "config.json", "--set", "vocab=384", "--random-weights", 1,
+              "--source-tokenizer", byt5, "--target-tokenizer", byt5)
+session = Session(WORK / "byt5", 1)
+for text in ("abc", " Grüße,\t Äpfel  ", "日本語 x\u0301", bytes(range(1, 128)).decode()):
+    ids = session.ids_of(text)
+    checks.that(ids == [byte + 3 for byte in text.encode()] + [1] and session.text_of(ids) == text, f"{text!r}: {ids}, {session.text_of(ids)!r}")
+
 # Bytes to bytes: samples are full of incomplete characters.
 tokens = ["<s>", "<pad>", "</s>", *byte_names().values(), "Ã¤", "Ġab", "ab"]
 file = {"version": "1.0", "truncation": None, "padding": None, "normalizer": None, "pre_tokenizer": byte_level(), "decoder": byte_level(),

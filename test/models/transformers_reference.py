@@ -37,6 +37,7 @@ CASES = {
                           decoder_start_token_id=2, pad_token_id=1, bos_token_id=0, eos_token_id=1, suppress_tokens=None, begin_suppress_tokens=None)),
     "t5/t5": ("T5ForConditionalGeneration", "T5Config", {**T5, "relative_attention_num_buckets": 30, "relative_attention_max_distance": 100}),
     "t5/flan": ("T5ForConditionalGeneration", "T5Config", {**T5, "feed_forward_proj": "gated-gelu", "tie_word_embeddings": False}),
+    "t5/umt5": ("UMT5ForConditionalGeneration", "UMT5Config", T5),
 }
 BERT = dict(vocab_size=120, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48, max_position_embeddings=44)
 SENTENCES = {  # and how a sentence is made from its tokens
