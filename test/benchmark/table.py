@@ -143,6 +143,17 @@ def starts(folder):
     return markdown(head, rows)
 
 
+def families(folder):
+    """What families.py has measured: all models and cases in their order there."""
+    results = {(row["model"], row["case"], row["precision"]): row for row in read(folder, "families")}
+    rows = []
+    for model, case in dict.fromkeys(key[:2] for key in results):
+        found = [results.get((model, case, precision)) for precision in ("f32", "int8")]
+        cells = [[ms(row["ours_ms"]), ms(row["peer_ms"]), f"{row['ratio']:.2f}"] if row else [""] * 3 for row in found]
+        rows.append([f"{model}, {case}", *cells[0], *cells[1]])
+    return markdown(["", "f32", "CTranslate2", "ratio", "int8", "CTranslate2", "ratio"], rows)
+
+
 def summary(folder):
     rows = []
     for title, *key in SUMMARY_ROWS:
@@ -151,7 +162,7 @@ def summary(folder):
     return markdown(["base, 2 threads: ms (times the fastest other)", *measure.TYPES], rows)
 
 
-TABLES = {"lists": lists, "start": starts, "summary": summary,
+TABLES = {"lists": lists, "start": starts, "families": families, "summary": summary,
           **{f"{config} {threads}": functools.partial(with_limits, config=config, threads=threads)
              for config in ("base", "minilm") for threads in measure.THREADS}}
 

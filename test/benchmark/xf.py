@@ -83,16 +83,24 @@ class Session:
         """Returns (run, tokens, lengths): run() searches and fills the arrays; best hypotheses only."""
         ids = np.concatenate(sentences).astype(np.int32)
         offsets = np.concatenate([[0], np.cumsum([len(s) for s in sentences])]).astype(np.int64)
-        count = len(sentences)
+        source = [ctypes.c_void_p(ids.ctypes.data), ctypes.c_void_p(offsets.ctypes.data), ctypes.c_int64(len(sentences))]
+        return self.search("xf_generate", source, len(sentences), beam, max_length, capacity, suppress, batch, keep=(ids, offsets))
+
+    def generate_from(self, inputs, beam, max_length, suppress=(), prefix=()):
+        """The same for one batch of sentences given as the model's own inputs, named arrays, with a prefix that all results have."""
+        given, count = (Tensor * len(inputs))(*[tensor(n, a) for n, a in inputs.items()]), len(next(iter(inputs.values())))
+        return self.search("xf_generate_from", [given, len(inputs)], count, beam, max_length, max_length, suppress, prefix=prefix, keep=inputs)
+
+    def search(self, function, source, count, beam, max_length, capacity, suppress, batch=0, prefix=(), keep=()):
         tokens, lengths = np.zeros((count, capacity), np.int32), np.zeros(count, np.int32)
-        banned = np.array(suppress, np.int32)
+        banned, forced = np.array(suppress, np.int32), np.array(prefix, np.int32)
         options = GenerateOptions()
         self.lib.xf_generate_options_init(ctypes.byref(options), ctypes.c_size_t(ctypes.sizeof(options)))
         options.beam, options.n_best, options.max_length, options.batch, options.scores = beam, 1, max_length, batch, int(beam > 1)
         options.suppress, options.suppress_count = banned.ctypes.data, len(banned)
+        options.prefix, options.prefix_count = forced.ctypes.data, len(forced)
         results = Hypotheses(ctypes.sizeof(Hypotheses), tokens.ctypes.data, capacity, lengths.ctypes.data, None)
 
-        def run(keep=(ids, offsets, banned, tokens, lengths)):
-            self.check(self.lib.xf_generate(self.session, ctypes.c_void_p(ids.ctypes.data), ctypes.c_void_p(offsets.ctypes.data),
-                                            ctypes.c_int64(count), ctypes.byref(options), ctypes.byref(results)))
+        def run(keep=(keep, banned, forced, tokens, lengths)):
+            self.check(getattr(self.lib, function)(self.session, *source, ctypes.byref(options), ctypes.byref(results)))
         return run, tokens, lengths
