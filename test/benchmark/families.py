@@ -32,7 +32,8 @@ MARIAN = dict(vocab_size=58101, d_model=512, encoder_layers=6, decoder_layers=6,
               encoder_ffn_dim=2048, decoder_ffn_dim=2048, activation_function="swish", max_position_embeddings=512, scale_embedding=True,
               pad_token_id=58100, eos_token_id=0, decoder_start_token_id=58100)
 BART = dict(vocab_size=50265, d_model=768, encoder_layers=6, decoder_layers=6, encoder_attention_heads=12, decoder_attention_heads=12,
-            encoder_ffn_dim=3072, decoder_ffn_dim=3072, decoder_start_token_id=END)
+            encoder_ffn_dim=3072, decoder_ffn_dim=3072, decoder_start_token_id=END,
+            normalize_before=False, normalize_embedding=True)  # which only CTranslate2 reads
 FLAN = dict(vocab_size=32128, d_model=768, d_kv=64, d_ff=2048, num_layers=12, num_heads=12, feed_forward_proj="gated-gelu",
             decoder_start_token_id=0)
 NLLB = dict(vocab_size=256206, d_model=1024, encoder_layers=12, decoder_layers=12, encoder_attention_heads=16, decoder_attention_heads=16,
@@ -95,7 +96,7 @@ class Translation:
 
     def __init__(self, config, sentences):
         rng = np.random.default_rng(1)
-        self.end = config["eos_token_id"]
+        self.end, self.pad = config["eos_token_id"], config["pad_token_id"]
         self.sources = [rng.integers(4, config["vocab_size"] - 4, SOURCE_TOKENS) for _ in range(sentences)]
 
     def ours(self, session, beams):
@@ -113,7 +114,7 @@ class Translation:
 
         def run():
             results = engine.translate_batch(words, beam_size=beams, max_decoding_length=TARGET_TOKENS, suppress_sequences=[[word(self.end)]])
-            return [[int(text[1:]) for text in result.hypotheses[0]] for result in results]
+            return [[self.pad if text == "<pad>" else int(text[1:]) for text in result.hypotheses[0]] for result in results]
         return run
 
 
@@ -175,15 +176,14 @@ def main():
     ap.add_argument("--threads", type=int, default=2)
     ap.add_argument("--rounds", type=int, default=5)
     a = ap.parse_args()
-    path, records = a.results / "families.json", []
+    path = a.results / "families.json"
+    records = json.loads(path.read_text()) if path.exists() else []
     for name in a.models:
         prepare(name, a.data / name)
-        for precision in TYPES:
-            for record in measure(name, a.data / name, precision, a.threads, a.rounds):
-                print(json.dumps(record), flush=True)
-                records.append(record)
-    kept = json.loads(path.read_text()) if path.exists() else []
-    path.write_text(json.dumps([record for record in kept if record["model"] not in a.models] + records, indent=1))
+        measured = [record for precision in TYPES for record in measure(name, a.data / name, precision, a.threads, a.rounds)]
+        print(*measured, sep="\n", flush=True)
+        records = [record for record in records if record["model"] != name] + measured
+        path.write_text(json.dumps(sorted(records, key=lambda record: list(MODELS).index(record["model"])), indent=1))
 
 
 if __name__ == "__main__":
