@@ -170,7 +170,7 @@ def write(name):
         beside = frames.transpose(1, 2).reshape(len(frames), config.max_source_positions, -1)
         source, given = dict(input_features=frames), {"in.frames": beside}
     else:
-        ids = padded_sources([150, 90, 7] if config.model_type == "t5" else [40, 17, 3], config.pad_token_id, generator)
+        ids = padded_sources([150, 90, 7] if config.model_type in ("t5", "umt5") else [40, 17, 3], config.pad_token_id, generator)
         source, given = dict(input_ids=ids, attention_mask=ids != config.pad_token_id), {"in.src": whole(ids)}
     target = torch.randint(4, 60, (3, 40), generator=generator)[:, :20]
     target[:, 0] = config.decoder_start_token_id
