@@ -14,7 +14,7 @@ namespace xf {
 
 using namespace mlir;
 using namespace mlir::xf;
-using ::xf::step::Need;
+using ::xf::step::BackwardSlice;
 
 namespace {
 
@@ -58,9 +58,9 @@ bool Sentences::readsOthers(Region &region) const {
     auto at = dyn_cast<AtOp>(op);
     if (!at)
       return llvm::is_contained(op.getOperands(), sentence);
-    SmallVector<int64_t, 1> own = axes(at.getTensor());
+    SmallVector<int64_t, 1> sentenceAxes = axes(at.getTensor());
     return llvm::any_of(llvm::enumerate(at.getIndices()), [&](auto index) {
-      return llvm::is_contained(own, int64_t(index.index())) != (index.value() == sentence);
+      return llvm::is_contained(sentenceAxes, int64_t(index.index())) != (index.value() == sentence);
     });
   });
 }
@@ -93,20 +93,20 @@ StringRef Sentences::problem(Operation *op) const {
 }
 
 LogicalResult Sentences::check(EntryOp entry, ArrayRef<Value> results, StringRef user) const {
-  Need need;
+  BackwardSlice needed;
   for (Value result : results)
-    need.add(result);
+    needed.add(result);
   LogicalResult result = success();
-  llvm::DenseSet<Value> spoilt; // results of ops that were reported or depend on those
+  llvm::DenseSet<Value> tainted; // results of ops that were reported or depend on those
   entry.getBody().front().walk([&](Operation *op) {
-    if (isa<RepeatOp>(op) || llvm::none_of(op->getResults(), [&](Value value) { return need.has(value); }))
+    if (isa<RepeatOp>(op) || llvm::none_of(op->getResults(), [&](Value value) { return needed.has(value); }))
       return; // a stack's results are checked in its body
-    bool isConsequence = llvm::any_of(valuesRead(op), [&](Value value) { return spoilt.contains(value); });
+    bool isConsequence = llvm::any_of(valuesRead(op), [&](Value value) { return tainted.contains(value); });
     StringRef found = isConsequence ? "" : problem(op);
     if (!found.empty())
       result = op->emitError() << found << ", so @" << entry.getSymName() << " cannot serve " << user << ": its results would depend on the batch";
     if (isConsequence || !found.empty())
-      spoilt.insert(op->result_begin(), op->result_end());
+      tainted.insert(op->result_begin(), op->result_end());
   });
   return result;
 }
@@ -116,22 +116,22 @@ namespace {
 struct CheckSentences : impl::XfCheckSentencesBase<CheckSentences> {
   void runOnOperation() override {
     ModuleRoles generate(getOperation(), kGenerateAttr), predict(getOperation(), kPredictAttr);
-    bool areApart = true;
+    bool areIndependent = true;
     for (const char *member : {"encode", "decode", "align"})
-      areApart &= isApart(generate, member, member == StringRef("decode") ? "logits" : "", "a search");
-    if (!(areApart & isApart(predict, "entry", "result", "predictions")))
+      areIndependent &= isIndependent(generate, member, member == StringRef("decode") ? "logits" : "", "a search");
+    if (!(areIndependent & isIndependent(predict, "entry", "result", "predictions")))
       signalPassFailure();
   }
 
 private:
   /// Checks the result that the member `result` names, or all results if there is none.
-  static bool isApart(const ModuleRoles &roles, StringRef member, StringRef result, StringRef user) {
+  static bool isIndependent(const ModuleRoles &roles, StringRef member, StringRef result, StringRef user) {
     EntryOp entry = roles.entry(member);
     if (!entry || !roles.has("batch"))
       return true;
     auto results = llvm::to_vector(entry.getBody().front().getTerminator()->getOperands());
-    if (std::optional<unsigned> place = entry.findResult(roles.name(result)))
-      results = {results[*place]};
+    if (std::optional<unsigned> resultIndex = entry.findResult(roles.name(result)))
+      results = {results[*resultIndex]};
     return succeeded(Sentences(roles.name("batch")).check(entry, results, user));
   }
 };

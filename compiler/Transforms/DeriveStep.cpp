@@ -28,12 +28,12 @@ static FailureOr<Roles> findRoles(ModuleOp module, const ModuleRoles &generate) 
 
   EntryOp entry = roles.decode;
   StringRef tokensName = generate.name("tokens"), logitsName = generate.name("logits");
-  std::optional<unsigned> tokensPlace = entry.findArg(tokensName), logitsPlace = entry.findResult(logitsName);
-  if (!tokensPlace)
+  std::optional<unsigned> tokensIndex = entry.findArg(tokensName), logitsIndex = entry.findResult(logitsName);
+  if (!tokensIndex)
     return entry.emitError("has no argument '") << tokensName << "', the tokens of a search";
-  if (!logitsPlace)
+  if (!logitsIndex)
     return entry.emitError("has no result '") << logitsName << "', the logits of a search";
-  roles.tokens = *tokensPlace, roles.logits = *logitsPlace;
+  roles.tokens = *tokensIndex, roles.logits = *logitsIndex;
   auto tokens = dyn_cast<RankedTensorType>(entry.getArgumentTypes()[roles.tokens]);
   if (!tokens)
     return entry.emitError("its tokens '") << tokensName << "' are no tensor";
@@ -48,10 +48,10 @@ static FailureOr<Roles> findRoles(ModuleOp module, const ModuleRoles &generate) 
 }
 
 /// Reports each op that looks ahead and that the logits depend on, with the path from it to them.
-static bool reportLookAheads(Roles &roles, const Causality &causality, const Need &need) {
+static bool reportLookAheads(Roles &roles, const Causality &causality, const BackwardSlice &needed) {
   llvm::SmallPtrSet<Operation *, 4> reported;
   bool any = false;
-  for (Value value : need.all()) {
+  for (Value value : needed.all()) {
     const LookAhead *reason = causality.reason(value);
     if (!reason || (value.getDefiningOp() && !reported.insert(value.getDefiningOp()).second))
       continue;
@@ -62,7 +62,7 @@ static bool reportLookAheads(Roles &roles, const Causality &causality, const Nee
       error.attachNote(loc) << text;
     Location last = value.getLoc();
     unsigned shown = 0;
-    for (Value user : need.pathFrom(value)) {
+    for (Value user : needed.pathFrom(value)) {
       if (user.getLoc() == last || shown == 3)
         continue;
       last = user.getLoc();
@@ -75,11 +75,11 @@ static bool reportLookAheads(Roles &roles, const Causality &causality, const Nee
 }
 
 /// A value stored for a sentence needs the batch dimension, by which rows find their sentence.
-static LogicalResult checkSentences(Roles &roles, const Causality &causality, const Need &need) {
+static LogicalResult checkSentences(Roles &roles, const Causality &causality, const BackwardSlice &needed) {
   LogicalResult result = success();
-  for (Value value : need.all()) {
+  for (Value value : needed.all()) {
     auto type = dyn_cast<RankedTensorType>(value.getType());
-    if (causality.get(value) != Along::sentence || (type && llvm::count(getDimNames(type), roles.batch) == 1))
+    if (causality.get(value) != Dependence::sentence || (type && llvm::count(getDimNames(type), roles.batch) == 1))
       continue;
     result = mlir::emitError(value.getLoc())
              << "the step of @" << roles.decode.getSymName() << " needs this value of the sentence, but "
@@ -95,7 +95,7 @@ static void hoist(EntryOp decode, const Causality &causality) {
     for (Operation &op : llvm::make_early_inc_range(repeat.getBody().front().without_terminator())) {
       llvm::SetVector<Value> read = valuesRead(&op);
       auto isOutside = [&](Value value) { return !repeat.getBody().isAncestor(value.getParentRegion()); };
-      auto followsArguments = [&](Value value) { return causality.get(value) != Along::fixed; };
+      auto followsArguments = [&](Value value) { return causality.get(value) != Dependence::fixed; };
       if (isPure(&op) && llvm::all_of(read, isOutside) && llvm::any_of(read, followsArguments))
         op.moveBefore(repeat);
     }
@@ -109,18 +109,18 @@ static LogicalResult derive(ModuleOp module, ModuleRoles generate) {
   Causality causality(*roles);
   hoist(roles->decode, causality);
   Value logits = roles->decode.getBody().front().getTerminator()->getOperand(roles->logits);
-  Need need(&causality);
-  need.add(logits);
-  if (reportLookAheads(*roles, causality, need))
+  BackwardSlice needed(&causality);
+  needed.add(logits);
+  if (reportLookAheads(*roles, causality, needed))
     return failure();
-  if (!growsAlong(causality.get(logits)))
+  if (!isPerPosition(causality.get(logits)))
     return roles->decode.emitError("its result '")
            << roles->decode.getResultName(roles->logits) << "' does not depend on the target's tokens";
-  if (failed(checkSentences(*roles, causality, need)))
+  if (failed(checkSentences(*roles, causality, needed)))
     return failure();
 
   SmallVector<Stored> stored;
-  auto step = writeStep(*roles, causality, need, stored);
+  auto step = writeStep(*roles, causality, needed, stored);
   if (failed(step))
     return failure();
   if (!stored.empty())

@@ -25,8 +25,8 @@ class Causality : public CausalityQuery {
 public:
   explicit Causality(Roles &roles);
 
-  Along get(Value value) const override;
-  Along whole(Operation *op, LookAhead reason) override;
+  Dependence get(Value value) const override;
+  Dependence whole(Operation *op, LookAhead reason) override;
   /// Why the value itself looks ahead; null if it doesn't, or only because an operand does.
   const LookAhead *reason(Value value) const;
 
@@ -34,15 +34,15 @@ private:
   void visit(Block &block);
   void visit(RepeatOp repeat);
 
-  llvm::DenseMap<Value, Along> along;
+  llvm::DenseMap<Value, Dependence> dependences;
   llvm::DenseMap<Value, LookAhead> reasons;
 };
 
 /// The values that some roots are computed from, and the loops that must run for it.
-class Need {
+class BackwardSlice {
 public:
   /// With `causality`, what holds for a sentence is not followed further: it is loaded.
-  explicit Need(const Causality *causality = nullptr) : causality(causality) {}
+  explicit BackwardSlice(const Causality *causality = nullptr) : causality(causality) {}
 
   void add(Value root);
   bool has(Value value) const { return values.contains(value); }
@@ -88,7 +88,7 @@ struct StackCopy {
 LogicalResult copyStack(OpBuilder &builder, RepeatOp stack, const StackCopy &writer);
 
 /// Writes the states and the step entry behind decode; `stored` receives the values that begin stores for it.
-FailureOr<EntryOp> writeStep(Roles &roles, const Causality &causality, const Need &need,
+FailureOr<EntryOp> writeStep(Roles &roles, const Causality &causality, const BackwardSlice &needed,
                              SmallVectorImpl<Stored> &stored);
 /// Writes the begin entry in front of the step.
 EntryOp writeBegin(Roles &roles, EntryOp step, ArrayRef<Stored> stored);

@@ -15,25 +15,25 @@ Causality::Causality(Roles &roles) {
   EntryOp decode = roles.decode;
   for (BlockArgument argument : decode.getBody().getArguments()) {
     bool tokens = argument.getArgNumber() == roles.tokens, grows = axis(argument).has_value();
-    along[argument] = tokens ? Along::position : grows ? Along::whole : Along::sentence;
-    if (along[argument] == Along::whole)
+    dependences[argument] = tokens ? Dependence::position : grows ? Dependence::whole : Dependence::sentence;
+    if (dependences[argument] == Dependence::whole)
       reasons[argument] = {"argument '" + decode.getArgName(argument.getArgNumber()).str() +
                            "' is given for all target positions, but a search knows only the tokens"};
   }
   visit(decode.getBody().front());
 }
 
-Along Causality::get(Value value) const { return along.lookup_or(value, Along::fixed); }
+Dependence Causality::get(Value value) const { return dependences.lookup_or(value, Dependence::fixed); }
 
-Along Causality::whole(Operation *op, LookAhead reason) {
+Dependence Causality::whole(Operation *op, LookAhead reason) {
   for (Value result : op->getResults())
     reasons[result] = reason;
-  return Along::whole;
+  return Dependence::whole;
 }
 
 const LookAhead *Causality::reason(Value value) const {
   auto found = reasons.find(value);
-  return found == reasons.end() || get(value) != Along::whole ? nullptr : &found->second;
+  return found == reasons.end() || get(value) != Dependence::whole ? nullptr : &found->second;
 }
 
 void Causality::visit(Block &block) {
@@ -43,14 +43,14 @@ void Causality::visit(Block &block) {
       continue;
     }
     auto causal = dyn_cast<CausalOpInterface>(op);
-    Along all = causal ? causal.getAlong(*this) : join(&op);
-    if (!causal && growsAlong(all))
+    Dependence all = causal ? causal.getDependence(*this) : join(&op);
+    if (!causal && isPerPosition(all))
       all = whole(&op, {"nothing says how '" + op.getName().getStringRef().str() + "' follows the target positions"});
     for (Value result : op.getResults()) {
       auto count = countDims(result, target);
       // A value that is repeated for all target positions is known at each of them.
-      along[result] = count > 0 ? std::max(all, Along::position) : all;
-      if (!growsAlong(get(result)))
+      dependences[result] = count > 0 ? std::max(all, Dependence::position) : all;
+      if (!isPerPosition(get(result)))
         continue;
       StringRef problem;
       if (count > 1)
@@ -59,7 +59,7 @@ void Causality::visit(Block &block) {
         problem = "this value mixes all target positions";
       else
         continue;
-      along[result] = Along::whole;
+      dependences[result] = Dependence::whole;
       reasons[result] = {problem.str()};
     }
   }
@@ -68,39 +68,39 @@ void Causality::visit(Block &block) {
 void Causality::visit(RepeatOp repeat) {
   auto yielded = repeat.getBody().front().getTerminator()->getOperands();
   for (auto [argument, init] : llvm::zip(repeat.getCarried(), repeat.getInits()))
-    along[argument] = std::max(get(argument), get(init));
+    dependences[argument] = std::max(get(argument), get(init));
   for (bool changed = true; changed;) {
     visit(repeat.getBody().front());
     changed = false;
     for (auto [argument, value] : llvm::zip(repeat.getCarried(), yielded))
       if (get(value) > get(argument)) {
-        along[argument] = get(value);
+        dependences[argument] = get(value);
         changed = true;
       }
   }
   for (auto [result, value] : llvm::zip(repeat.getResults(), yielded))
-    along[result] = get(value);
+    dependences[result] = get(value);
   for (auto [result, argument] : llvm::zip(repeat.getResults(), repeat.getCarried()))
-    along[result] = get(argument);
+    dependences[result] = get(argument);
 }
 
-bool Need::has(Operation *op) const { return loops.contains(op) || llvm::any_of(op->getResults(), [&](Value v) { return has(v); }); }
+bool BackwardSlice::has(Operation *op) const { return loops.contains(op) || llvm::any_of(op->getResults(), [&](Value v) { return has(v); }); }
 
-void Need::add(Value root) {
+void BackwardSlice::add(Value root) {
   demand(root, {});
   while (!worklist.empty())
     follow(worklist.pop_back_val());
 }
 
-void Need::demand(Value value, Value user) {
+void BackwardSlice::demand(Value value, Value user) {
   if (!values.insert(value))
     return;
   users[value] = user;
   worklist.push_back(value);
 }
 
-void Need::follow(Value value) {
-  if (causality && causality->get(value) == Along::sentence)
+void BackwardSlice::follow(Value value) {
+  if (causality && causality->get(value) == Dependence::sentence)
     return;
   for (Operation *op = value.getParentBlock()->getParentOp(); op; op = op->getParentOp())
     if (isa<RepeatOp>(op))
@@ -127,7 +127,7 @@ void Need::follow(Value value) {
     demand(read, value);
 }
 
-SmallVector<Value> Need::pathFrom(Value value) const {
+SmallVector<Value> BackwardSlice::pathFrom(Value value) const {
   SmallVector<Value> path;
   while ((value = users.lookup(value)))
     path.push_back(value);

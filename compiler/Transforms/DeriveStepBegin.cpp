@@ -7,7 +7,7 @@ class BeginWriter {
 public:
   BeginWriter(Roles &roles, ArrayRef<Stored> stored) : roles(roles), stored(stored), builder(roles.decode.getContext()) {
     for (const Stored &each : stored)
-      need.add(each.value);
+      needed.add(each.value);
   }
 
   EntryOp write(EntryOp step);
@@ -19,7 +19,7 @@ private:
 
   Roles &roles;
   ArrayRef<Stored> stored;
-  Need need;
+  BackwardSlice needed;
   OpBuilder builder;
   IRMapping mapping;
   Value slots;
@@ -38,7 +38,7 @@ void BeginWriter::writeBlock(Block &from, Value layer) {
   for (BlockArgument argument : from.getArguments())
     store(argument, layer);
   for (Operation &op : from.without_terminator()) {
-    if (!need.has(&op))
+    if (!needed.has(&op))
       continue;
     if (auto repeat = dyn_cast<RepeatOp>(op))
       writeRepeat(repeat, layer);
@@ -54,7 +54,7 @@ void BeginWriter::writeRepeat(RepeatOp repeat, Value outer) {
     writeBlock(from, layerIndex(builder, repeat, mapping.lookup(repeat.getLayer()), outer));
     return success();
   };
-  (void)copyStack(builder, repeat, {[&](Value value) { return need.has(value); }, [](Type type) { return type; },
+  (void)copyStack(builder, repeat, {[&](Value value) { return needed.has(value); }, [](Type type) { return type; },
                                     [&](Value value) { return mapping.lookup(value); },
                                     [&](Value value, Value copy) { mapping.map(value, copy); }, writeBody});
 }
@@ -66,7 +66,7 @@ EntryOp BeginWriter::write(EntryOp step) {
   SmallVector<StringRef> names;
   SmallVector<BlockArgument> arguments;
   for (BlockArgument argument : from.getArguments())
-    if (need.has(argument)) {
+    if (needed.has(argument)) {
       arguments.push_back(argument);
       types.push_back(argument.getType());
       names.push_back(decode.getArgName(argument.getArgNumber()));

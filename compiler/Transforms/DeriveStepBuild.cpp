@@ -81,8 +81,8 @@ LogicalResult copyStack(OpBuilder &builder, RepeatOp stack, const StackCopy &wri
 namespace {
 class StepWriter : public StepBuilder {
 public:
-  StepWriter(Roles &roles, const Causality &causality, const Need &need, SmallVectorImpl<Stored> &stored)
-      : StepBuilder(roles.decode.getContext()), roles(roles), causality(causality), need(need), stored(stored),
+  StepWriter(Roles &roles, const Causality &causality, const BackwardSlice &needed, SmallVectorImpl<Stored> &stored)
+      : StepBuilder(roles.decode.getContext()), roles(roles), causality(causality), needed(needed), stored(stored),
         symbols(roles.decode->getParentOp()) {
     batch = roles.batch;
     target = roles.target;
@@ -94,8 +94,8 @@ public:
   Value now(Value value, StateRole role) override;
   Value history(Value value, StateRole role) override;
   void bind(Value value, Value now) override { values[value] = now; }
-  bool isNeeded(Value value) const override { return need.has(value); }
-  Along get(Value value) const override { return causality.get(value); }
+  bool isNeeded(Value value) const override { return needed.has(value); }
+  Dependence get(Value value) const override { return causality.get(value); }
   std::pair<FlatSymbolRefAttr, Value> addState(Operation *op, RankedTensorType type, StringRef purpose) override {
     StateOp state = createState(op->getLoc(), op->getBlock(), type, purpose, false);
     return {FlatSymbolRefAttr::get(state), layers.lookup(op->getBlock())};
@@ -107,11 +107,11 @@ private:
   StateOp createState(Location loc, Block *block, RankedTensorType type, StringRef purpose, bool sentences);
   /// Moves the insertion point to where a block's loads and appends go: before its own ops, behind those that are there already.
   void setToPrologue(Block *from);
-  bool isKept(Value value) const { return need.has(value) && get(value) != Along::sentence; }
+  bool isKept(Value value) const { return needed.has(value) && get(value) != Dependence::sentence; }
 
   Roles &roles;
   const Causality &causality;
-  const Need &need;
+  const BackwardSlice &needed;
   SmallVectorImpl<Stored> &stored;
   EntryOp entry;
   SymbolTable symbols;
@@ -138,7 +138,7 @@ StateOp StepWriter::createState(Location loc, Block *block, RankedTensorType typ
 void StepWriter::setToPrologue(Block *from) { builder.setInsertionPointAfter(prologues.lookup(from)); }
 
 Value StepWriter::now(Value value, StateRole role) {
-  if (get(value) != Along::sentence)
+  if (get(value) != Dependence::sentence)
     return values.lookup(value);
   Value &load = loads[{value, unsigned(role)}];
   if (load)
@@ -193,7 +193,7 @@ LogicalResult StepWriter::writeBlock(Block &from) {
     if (auto repeat = dyn_cast<RepeatOp>(op)) {
       if (failed(writeRepeat(repeat)))
         return failure();
-    } else if (llvm::any_of(op.getResults(), [&](Value v) { return growsAlong(get(v)); })) {
+    } else if (llvm::any_of(op.getResults(), [&](Value v) { return isPerPosition(get(v)); })) {
       if (failed(cast<CausalOpInterface>(op).buildStep(*this)))
         return failure();
     } else {
@@ -253,9 +253,9 @@ FailureOr<EntryOp> StepWriter::write() {
 }
 } // namespace
 
-FailureOr<EntryOp> writeStep(Roles &roles, const Causality &causality, const Need &need,
+FailureOr<EntryOp> writeStep(Roles &roles, const Causality &causality, const BackwardSlice &needed,
                              SmallVectorImpl<Stored> &stored) {
-  return StepWriter(roles, causality, need, stored).write();
+  return StepWriter(roles, causality, needed, stored).write();
 }
 
 } // namespace xf::step

@@ -16,14 +16,14 @@ struct Affine {
 
 /// Kernels compute in 32 bits: with larger factors the sum may overflow at large positions.
 std::optional<Affine> ifExact(Affine sum) {
-  constexpr int64_t kLargestFactor = 32, kLargestConstant = 1 << 29; // positions are below 2^24
-  auto isWithin = [](int64_t number, int64_t largest) { return -largest <= number && number <= largest; };
-  bool isExact = isWithin(sum.query, kLargestFactor) && isWithin(sum.key, kLargestFactor) && isWithin(sum.constant, kLargestConstant);
+  constexpr int64_t kMaxFactor = 32, kMaxConstant = 1 << 29; // positions are below 2^24
+  auto isWithin = [](int64_t value, int64_t max) { return -max <= value && value <= max; };
+  bool isExact = isWithin(sum.query, kMaxFactor) && isWithin(sum.key, kMaxFactor) && isWithin(sum.constant, kMaxConstant);
   return isExact ? std::optional(sum) : std::nullopt;
 }
 
-/// `value` as an exact affine sum, if it is one of at most `room` operations.
-std::optional<Affine> affine(Value value, Block &body, int64_t &room) {
+/// `value` as an exact affine sum, if it is one of at most `budget` operations.
+std::optional<Affine> affine(Value value, Block &body, int64_t &budget) {
   if (value == body.getArgument(2))
     return Affine{1, 0, 0};
   if (value == body.getArgument(3))
@@ -32,15 +32,15 @@ std::optional<Affine> affine(Value value, Block &body, int64_t &room) {
   if (matchPattern(value, m_ConstantInt(&constant)))
     return ifExact({0, 0, constant.getSExtValue()});
   Operation *op = value.getDefiningOp();
-  if (!isa_and_nonnull<arith::AddIOp, arith::SubIOp, arith::MulIOp, arith::IndexCastOp, arith::ExtSIOp, arith::TruncIOp>(op) || room-- <= 0)
+  if (!isa_and_nonnull<arith::AddIOp, arith::SubIOp, arith::MulIOp, arith::IndexCastOp, arith::ExtSIOp, arith::TruncIOp>(op) || budget-- <= 0)
     return std::nullopt;
   // A narrower integer may not hold a position.
   if (!value.getType().isIndex() && value.getType().getIntOrFloatBitWidth() < 32)
     return std::nullopt;
-  auto a = affine(op->getOperand(0), body, room);
+  auto a = affine(op->getOperand(0), body, budget);
   if (!a || op->getNumOperands() == 1)
     return a;
-  auto b = affine(op->getOperand(1), body, room);
+  auto b = affine(op->getOperand(1), body, budget);
   if (!b)
     return std::nullopt;
   if (isa<arith::AddIOp>(op))
@@ -55,8 +55,8 @@ std::optional<Affine> affine(Value value, Block &body, int64_t &room) {
 }
 
 std::optional<Affine> affine(Value value, Block &body) {
-  int64_t room = 32; // an operand that is used many times is visited as often
-  return affine(value, body, room);
+  int64_t budget = 32; // an operand that is used many times is visited as often
+  return affine(value, body, budget);
 }
 
 /// Whether `lhs - rhs < bound` (lhs and rhs being a comparison's operands) implies j <= i.
@@ -72,8 +72,8 @@ bool comparisonOrdersKeys(arith::CmpIOp cmp, bool negated, Block &body) {
     return false;
   auto predicate = negated ? arith::invertPredicate(cmp.getPredicate()) : cmp.getPredicate();
   // Positions are never negative: sums without subtraction compare the same when unsigned.
-  auto natural = [](Affine a) { return a.query >= 0 && a.key >= 0 && a.constant >= 0; };
-  bool unsignedFits = natural(*lhs) && natural(*rhs);
+  auto isNonNegative = [](Affine a) { return a.query >= 0 && a.key >= 0 && a.constant >= 0; };
+  bool canCompareUnsigned = isNonNegative(*lhs) && isNonNegative(*rhs);
   switch (predicate) {
   case arith::CmpIPredicate::eq:
     return ordersKeys(*lhs, *rhs, 1) || ordersKeys(*rhs, *lhs, 1);
@@ -86,26 +86,26 @@ bool comparisonOrdersKeys(arith::CmpIOp cmp, bool negated, Block &body) {
   case arith::CmpIPredicate::sge:
     return ordersKeys(*rhs, *lhs, 1);
   case arith::CmpIPredicate::ult:
-    return unsignedFits && ordersKeys(*lhs, *rhs, 0);
+    return canCompareUnsigned && ordersKeys(*lhs, *rhs, 0);
   case arith::CmpIPredicate::ule:
-    return unsignedFits && ordersKeys(*lhs, *rhs, 1);
+    return canCompareUnsigned && ordersKeys(*lhs, *rhs, 1);
   case arith::CmpIPredicate::ugt:
-    return unsignedFits && ordersKeys(*rhs, *lhs, 0);
+    return canCompareUnsigned && ordersKeys(*rhs, *lhs, 0);
   case arith::CmpIPredicate::uge:
-    return unsignedFits && ordersKeys(*rhs, *lhs, 1);
+    return canCompareUnsigned && ordersKeys(*rhs, *lhs, 1);
   case arith::CmpIPredicate::ne:
     return false;
   }
   return false;
 }
 
-/// Whether `value` being true (false when negated) implies j <= i, looking at `room` conditions at most.
-bool ordersKeys(Value value, bool negated, Block &body, int64_t &room) {
+/// Whether `value` being true (false when negated) implies j <= i, looking at `budget` conditions at most.
+bool ordersKeys(Value value, bool negated, Block &body, int64_t &budget) {
   APInt constant;
   if (matchPattern(value, m_ConstantInt(&constant)))
     return constant.isZero() != negated;
   Operation *op = value.getDefiningOp();
-  auto of = [&](unsigned i, bool negate) { return room-- > 0 && ordersKeys(op->getOperand(i), negate, body, room); };
+  auto of = [&](unsigned i, bool negate) { return budget-- > 0 && ordersKeys(op->getOperand(i), negate, body, budget); };
   if (auto cmp = dyn_cast_or_null<arith::CmpIOp>(op))
     return comparisonOrdersKeys(cmp, negated, body);
   if (isa_and_nonnull<arith::AndIOp>(op))
@@ -137,16 +137,16 @@ static Read positionRead(AtOp at, unsigned axis, bool keysAreTarget, Block &body
   return Read::ahead;
 }
 
-Along AttendOp::getAlong(CausalityQuery &query) {
-  Along along = query.join(*this);
-  if (!growsAlong(along))
-    return along;
-  bool keysAreTarget = growsAlong(query.get(getK())) || growsAlong(query.get(getV()));
+Dependence AttendOp::getDependence(CausalityQuery &query) {
+  Dependence dependence = query.join(*this);
+  if (!isPerPosition(dependence))
+    return dependence;
+  bool keysAreTarget = isPerPosition(query.get(getK())) || isPerPosition(query.get(getV()));
   LookAhead reason{"this attention mixes target positions with its batch, heads or width"};
   for (Value value : {getQ(), getK(), getV()})
-    if (growsAlong(query.get(value)) && query.axis(value) != 2u)
+    if (isPerPosition(query.get(value)) && query.axis(value) != 2u)
       return query.whole(*this, reason);
-  if (!growsAlong(query.get(getQ()))) {
+  if (!isPerPosition(query.get(getQ()))) {
     reason.what = "this attention reads all target positions, but its queries are none";
     return query.whole(*this, reason);
   }
@@ -158,8 +158,8 @@ Along AttendOp::getAlong(CausalityQuery &query) {
       return query.whole(*this, reason);
     }
     Value allowed = getMask().front().getTerminator()->getOperand(0);
-    int64_t room = 1000;
-    if (!ordersKeys(allowed, false, getMask().front(), room)) {
+    int64_t budget = 1000;
+    if (!ordersKeys(allowed, false, getMask().front(), budget)) {
       reason.notes.emplace_back(allowed.getLoc(), "the mask lets position i read position j > i: nothing in it implies j <= i");
       return query.whole(*this, reason);
     }
@@ -170,13 +170,13 @@ Along AttendOp::getAlong(CausalityQuery &query) {
   }
   for (Region *region : {&getMask(), &getBias(), &getScore()})
     for (auto at : region->getOps<AtOp>())
-      if (auto axis = query.axis(at.getTensor()); axis && growsAlong(query.get(at.getTensor())))
+      if (auto axis = query.axis(at.getTensor()); axis && isPerPosition(query.get(at.getTensor())))
         if (positionRead(at, *axis, keysAreTarget, region->front()) == Read::ahead) {
           reason = {"a mask, bias or score of this attention reads a target position that may be a later one", {}};
           reason.notes.emplace_back(at.getLoc(), "read here, neither at position i nor at key position j nor at a fixed distance before");
           return query.whole(*this, reason);
         }
-  return keysAreTarget ? Along::prefix : along;
+  return keysAreTarget ? Dependence::prefix : dependence;
 }
 
 /// Clones a region for the step, whose query i is at position past + i of its row.
@@ -187,7 +187,7 @@ static void buildRegion(StepBuilder &step, Region &from, Region &to, bool keysAr
   // First what the region reads from outside: this may add ops to the step's body.
   IRMapping mapping;
   llvm::DenseMap<Operation *, Value> tensors;
-  auto isRead = [&](AtOp at) { return step.axis(at.getTensor().getType()) && growsAlong(step.get(at.getTensor())); };
+  auto isRead = [&](AtOp at) { return step.axis(at.getTensor().getType()) && isPerPosition(step.get(at.getTensor())); };
   for (Operation &op : body)
     if (auto at = dyn_cast<AtOp>(op); at && isRead(at)) {
       bool here = positionRead(at, *step.axis(at.getTensor().getType()), keysAreTarget, body) == Read::here;
@@ -233,7 +233,7 @@ LogicalResult AttendOp::buildStep(StepBuilder &step) {
     if (step.isPerRow(value.getType()))
       return emitError("the step cannot be derived from attention without a batch: ")
              << describeShape(cast<RankedTensorType>(value.getType()));
-  bool keysAreTarget = growsAlong(step.get(getK())) || growsAlong(step.get(getV()));
+  bool keysAreTarget = isPerPosition(step.get(getK())) || isPerPosition(step.get(getV()));
   auto keys = [&](Value value, StateRole role) { return keysAreTarget ? step.history(value, role) : step.now(value, role); };
   Value q = step.now(getQ()), k = keys(getK(), StateRole::keys), v = keys(getV(), StateRole::values);
   Value probabilities = getProbabilities();

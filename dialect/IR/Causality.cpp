@@ -20,11 +20,11 @@ std::optional<unsigned> CausalityQuery::axis(Value value) const { return findDim
 std::optional<unsigned> StepBuilder::axis(Type type) const { return findDim(type, target); }
 bool StepBuilder::isPerRow(Type type) const { return axis(type) && !findDim(type, batch); }
 
-Along CausalityQuery::join(Operation *op) const {
-  Along along = Along::fixed;
+Dependence CausalityQuery::join(Operation *op) const {
+  Dependence dependence = Dependence::fixed;
   for (Value value : valuesRead(op))
-    along = std::max(along, get(value));
-  return along;
+    dependence = std::max(dependence, get(value));
+  return dependence;
 }
 
 RankedTensorType StepBuilder::stepType(Type type) const {
@@ -56,9 +56,9 @@ Operation *StepBuilder::clone(Operation *op) {
   return copy;
 }
 
-Along PositionsOp::getAlong(CausalityQuery &query) {
+Dependence PositionsOp::getDependence(CausalityQuery &query) {
   // The positions of any other sequence are the same for all sentences.
-  return query.axis(getResult()) ? Along::position : query.join(*this);
+  return query.axis(getResult()) ? Dependence::position : query.join(*this);
 }
 
 LogicalResult PositionsOp::buildStep(StepBuilder &step) {
@@ -82,7 +82,7 @@ LogicalResult MapOp::buildStep(StepBuilder &step) {
   return success();
 }
 
-Along ReduceOp::getAlong(CausalityQuery &query) {
+Dependence ReduceOp::getDependence(CausalityQuery &query) {
   auto axis = query.axis(getX());
   if (!axis || *axis + 1 != cast<RankedTensorType>(getX().getType()).getRank())
     return query.join(*this);
@@ -91,7 +91,7 @@ Along ReduceOp::getAlong(CausalityQuery &query) {
   return query.whole(*this, {isCount ? "this takes the number of target positions" : "this row statistic runs over all target positions"});
 }
 
-Along SliceOp::getAlong(CausalityQuery &query) {
+Dependence SliceOp::getDependence(CausalityQuery &query) {
   if (query.axis(getX()) != std::optional<unsigned>(getAxis()))
     return query.join(*this);
   return query.whole(*this, {"this slice takes fixed positions of the target"});
@@ -120,12 +120,12 @@ LogicalResult RearrangeOp::buildStep(StepBuilder &step) {
   return success();
 }
 
-Along ScanOp::getAlong(CausalityQuery &query) {
-  Along along = query.join(*this);
+Dependence ScanOp::getDependence(CausalityQuery &query) {
+  Dependence dependence = query.join(*this);
   bool alongTarget = query.axis(getResult(0)) == std::optional<unsigned>(getAxis());
-  if (!growsAlong(along) || !alongTarget)
-    return along;
-  return getReverse() ? query.whole(*this, {"this scan begins at the last of the target positions"}) : Along::prefix;
+  if (!isPerPosition(dependence) || !alongTarget)
+    return dependence;
+  return getReverse() ? query.whole(*this, {"this scan begins at the last of the target positions"}) : Dependence::prefix;
 }
 
 LogicalResult ScanOp::buildStep(StepBuilder &step) {

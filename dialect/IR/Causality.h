@@ -11,7 +11,7 @@
 namespace mlir::xf {
 
 /// How a value depends on the target, ascending: a value computed from others is at least the greatest of theirs.
-enum class Along : uint8_t {
+enum class Dependence : uint8_t {
   fixed,    // on parameters only
   sentence, // on what holds for the whole sentence
   position, // element t on position t
@@ -20,7 +20,7 @@ enum class Along : uint8_t {
 };
 
 /// Whether a value has one element for each target position and is known without the later ones.
-inline bool growsAlong(Along along) { return along == Along::position || along == Along::prefix; }
+inline bool isPerPosition(Dependence dependence) { return dependence == Dependence::position || dependence == Dependence::prefix; }
 
 /// Why an op's results depend on later positions, for the message.
 struct LookAhead {
@@ -32,11 +32,11 @@ class CausalityQuery {
 public:
   virtual ~CausalityQuery() = default;
 
-  virtual Along get(Value value) const = 0;
-  /// Keeps the reason, and gives Along::whole.
-  virtual Along whole(Operation *op, LookAhead reason) = 0;
+  virtual Dependence get(Value value) const = 0;
+  /// Keeps the reason, and gives Dependence::whole.
+  virtual Dependence whole(Operation *op, LookAhead reason) = 0;
   /// The greatest of what the op reads, captured values included.
-  Along join(Operation *op) const;
+  Dependence join(Operation *op) const;
   /// The dimension of `value` that is the target's, if it has one.
   std::optional<unsigned> axis(Value value) const;
 
@@ -59,7 +59,7 @@ public:
   virtual void bind(Value value, Value now) = 0;
   /// Whether the logits need it.
   virtual bool isNeeded(Value value) const = 0;
-  virtual Along get(Value value) const = 0;
+  virtual Dependence get(Value value) const = 0;
   /// A new state of search rows for what `op` keeps: its name, and the index of the op's layer in it.
   virtual std::pair<FlatSymbolRefAttr, Value> addState(Operation *op, RankedTensorType type, StringRef purpose) = 0;
 

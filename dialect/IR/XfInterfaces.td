@@ -12,7 +12,7 @@ def Xf_CausalOpInterface : OpInterface<"CausalOpInterface"> {
   }];
   let methods = [
     InterfaceMethod<"How the results depend on target positions, given how the operands do.",
-                    "::mlir::xf::Along", "getAlong", (ins "::mlir::xf::CausalityQuery &":$query), "",
+                    "::mlir::xf::Dependence", "getDependence", (ins "::mlir::xf::CausalityQuery &":$query), "",
                     [{ return query.join($_op); }]>,
     InterfaceMethod<"Builds the op over new positions and binds its results.",
                     "::llvm::LogicalResult", "buildStep", (ins "::mlir::xf::StepBuilder &":$step), "",
@@ -27,7 +27,7 @@ def Xf_StateAccessInterface : OpInterface<"StateAccess"> {
   }];
   let methods = [
     InterfaceMethod<"The name of the state.", "::llvm::StringRef", "getStateName", (ins), "", [{ return $_op.getName(); }]>,
-    InterfaceMethod<"The number of the layer.", "::mlir::Value", "getLayer">
+    InterfaceMethod<"The index of the layer.", "::mlir::Value", "getLayer">
   ];
 }
 

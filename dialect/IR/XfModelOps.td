@@ -7,7 +7,7 @@ include "dialect/IR/XfModuleOps.td"
 
 def Xf_IndexMaps : TypedArrayAttrBase<DenseI64ArrayAttr, "for each operand, for each of its dimensions, the result's dimension that it follows, or -1 (size 1, broadcast)">;
 
-def Xf_PositionsOp : Xf_Op<"positions", [Xf_InBody, Pure, DeclareOpInterfaceMethods<Xf_CausalOpInterface, ["getAlong", "buildStep"]>]> {
+def Xf_PositionsOp : Xf_Op<"positions", [Xf_InBody, Pure, DeclareOpInterfaceMethods<Xf_CausalOpInterface, ["getDependence", "buildStep"]>]> {
   let summary = "The positions of a sequence";
   let description = [{
     0, 1, … plus `offset`, along the result's only dimension. With `from`, each row's positions continue after its
@@ -116,7 +116,7 @@ def Xf_MapOp : Xf_Op<"map", [Xf_InRow, Pure, DeclareOpInterfaceMethods<Xf_Causal
   }];
 }
 
-def Xf_ReduceOp : Xf_Op<"reduce", [Xf_InRow, Pure, DeclareOpInterfaceMethods<Xf_CausalOpInterface, ["getAlong"]>]> {
+def Xf_ReduceOp : Xf_Op<"reduce", [Xf_InRow, Pure, DeclareOpInterfaceMethods<Xf_CausalOpInterface, ["getDependence"]>]> {
   let summary = "Sum or maximum of each row";
   let description = [{
     Over the last dimension, which stays with size 1. Element i belongs to partial i mod 16; the 16 partials
@@ -132,7 +132,7 @@ def Xf_ReduceOp : Xf_Op<"reduce", [Xf_InRow, Pure, DeclareOpInterfaceMethods<Xf_
   let hasVerifier = 1;
 }
 
-def Xf_AttendOp : Xf_Op<"attend", [Xf_InBody, Pure, DeclareOpInterfaceMethods<Xf_CausalOpInterface, ["getAlong", "buildStep"]>]> {
+def Xf_AttendOp : Xf_Op<"attend", [Xf_InBody, Pure, DeclareOpInterfaceMethods<Xf_CausalOpInterface, ["getDependence", "buildStep"]>]> {
   let summary = "Scaled dot-product attention with score, mask and bias as functions of positions";
   let description = [{
     q [B, H, Q, d], k [B, G, K, d], v [B, G, K, e], G divides H; query head h reads key/value head h div (H/G).
@@ -209,7 +209,7 @@ def Xf_RearrangeOp : Xf_Op<"rearrange", [Xf_InExpression, Pure, DeclareOpInterfa
   let hasFolder = 1;
 }
 
-def Xf_SliceOp : Xf_Op<"slice", [Xf_InExpression, Pure, DeclareOpInterfaceMethods<Xf_CausalOpInterface, ["getAlong", "buildStep"]>]> {
+def Xf_SliceOp : Xf_Op<"slice", [Xf_InExpression, Pure, DeclareOpInterfaceMethods<Xf_CausalOpInterface, ["getDependence", "buildStep"]>]> {
   let summary = "A range of one dimension";
   let description = [{
     result[.., i, ..] = x[.., start + i * step, ..] along `axis`; the result's size there is static.
@@ -250,7 +250,7 @@ def Xf_ConcatOp : Xf_Op<"concat", [Xf_InExpression, Pure, DeclareOpInterfaceMeth
   let hasFolder = 1;
 }
 
-def Xf_ScanOp : Xf_Op<"scan", [Xf_InBody, Pure, DeclareOpInterfaceMethods<Xf_CausalOpInterface, ["getAlong", "buildStep"]>, SingleBlock]> {
+def Xf_ScanOp : Xf_Op<"scan", [Xf_InBody, Pure, DeclareOpInterfaceMethods<Xf_CausalOpInterface, ["getDependence", "buildStep"]>, SingleBlock]> {
   let summary = "An element-wise recurrence along one dimension";
   let description = [{
     All inputs and the results have the same shape. For each position along `axis`, ascending or in `reverse`, the region takes
