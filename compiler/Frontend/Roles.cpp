@@ -53,7 +53,7 @@ void Directive::write(llvm::StringRef attribute) {
   mlir::xf::ModuleRoles roles(*e.module, attribute);
   for (const Argument &argument : call.arguments)
     if (!argument.name.empty())
-      roles.setPlace(argument.name, e.at(argument.value->loc));
+      roles.setLoc(argument.name, e.at(argument.value->loc));
 }
 
 Loc Directive::placeOf(llvm::StringRef name) const {

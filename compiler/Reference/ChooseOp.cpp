@@ -9,17 +9,18 @@ namespace {
 /// The results of an op, a row at a time.
 template <typename T>
 struct Choices {
-  Choices(int64_t rows, int64_t most, int64_t parts)
-      : most(most), values(make(rows, most, true)), tokens(make(rows, most, false)), norms(make(rows, 2, true)), parts(make(rows, parts, true)) {}
+  Choices(int64_t rows, int64_t maxChosen, int64_t parts)
+      : maxChosen(maxChosen), values(make(rows, maxChosen, true)), tokens(make(rows, maxChosen, false)), norms(make(rows, 2, true)),
+        parts(make(rows, parts, true)) {}
 
   /// Takes the `wanted` best of a row's logits. Columns whose bits are set in `forbidden` become -infinity first.
   void choose(int64_t row, llvm::MutableArrayRef<T> logits, const int64_t *forbidden, int64_t wanted) {
-    bool odd = false;
+    bool nonFinite = false;
     std::vector<int64_t> order;
     for (int64_t n = 0, columns = logits.size(); n < columns; ++n) {
       if (forbidden[n / 32] >> (n % 32) & 1)
         logits[n] = -T(INFINITY);
-      odd |= !(logits[n] <= std::numeric_limits<float>::max());
+      nonFinite |= !(logits[n] <= std::numeric_limits<float>::max());
       if (logits[n] > -T(INFINITY))
         order.push_back(n);
     }
@@ -27,12 +28,12 @@ struct Choices {
     T largest = order.empty() ? -T(INFINITY) : logits[order.front()], sum = 0;
     for (int64_t n : order)
       sum += std::exp(logits[n] - largest);
-    norms->floats[2 * row] = odd ? T(NAN) : largest;
+    norms->floats[2 * row] = nonFinite ? T(NAN) : largest;
     norms->floats[2 * row + 1] = sum;
-    for (int64_t i = 0; i < most; ++i) {
+    for (int64_t i = 0; i < maxChosen; ++i) {
       bool there = i < wanted && i < static_cast<int64_t>(order.size());
-      values->floats[row * most + i] = there ? logits[order[i]] : -T(INFINITY);
-      tokens->ints[row * most + i] = there ? order[i] : -1;
+      values->floats[row * maxChosen + i] = there ? logits[order[i]] : -T(INFINITY);
+      tokens->ints[row * maxChosen + i] = there ? order[i] : -1;
     }
   }
 
@@ -40,7 +41,7 @@ struct Choices {
     return std::make_shared<Array<T>>(llvm::ArrayRef<int64_t>{rows, width}, isFloat);
   }
 
-  int64_t most;
+  int64_t maxChosen;
   std::shared_ptr<Array<T>> values, tokens, norms, parts;
 };
 } // namespace
@@ -64,14 +65,14 @@ llvm::Error Machine<T>::exec(mlir::xf::ChooseOp op) {
 
   const Array<T> &forbidden = get(op.getForbidden());
   const std::vector<int64_t> &classes = get(op.getClasses()).ints, &options = get(op.getOptions()).ints;
-  int64_t most = op.getMost();
-  Choices<T> choices(rows, most, op.getPartsWidth());
+  int64_t maxChosen = op.getMaxChosen();
+  Choices<T> choices(rows, maxChosen, op.getPartsWidth());
   for (int64_t row = 0; row < rows; ++row) {
     if (classes[row] < 0 || classes[row] >= forbidden.shape[0])
       return makeError("there is no class {} of forbidden columns", classes[row]);
     int64_t last = axis == 1 ? row * positions + positions - 1 : (positions - 1) * rows + row;
     choices.choose(row, llvm::MutableArrayRef<T>(logits.floats.data() + last * columns, columns),
-                   forbidden.ints.data() + classes[row] * forbidden.shape[1], std::min(options[0], most));
+                   forbidden.ints.data() + classes[row] * forbidden.shape[1], std::min(options[0], maxChosen));
   }
   // Named, as zip would keep a temporary list, but not its elements.
   const Ref<T> results[] = {choices.values, choices.tokens, choices.norms, choices.parts};

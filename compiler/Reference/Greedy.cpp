@@ -12,10 +12,10 @@ llvm::Expected<Tensor> Interpreter::greedy(const TensorMap &inputs, int64_t rows
   llvm::StringRef decode = roles.name("decode"), tokens = roles.name("tokens"), logitsName = roles.name("logits");
   if (decode.empty() || tokens.empty() || logitsName.empty())
     return makeError("the model's xf.generate lacks decode, tokens or logits");
-  llvm::SmallVector<int64_t> ends = roles.numbers("more_ends");
-  if (auto end = roles.number("end"))
+  llvm::SmallVector<int64_t> ends = roles.integers("more_ends");
+  if (auto end = roles.integer("end"))
     ends.push_back(*end);
-  int64_t pad = roles.number("pad").value_or(roles.number("end").value_or(-1)), start = roles.number("start").value_or(0);
+  int64_t pad = roles.integer("pad").value_or(roles.integer("end").value_or(-1)), start = roles.integer("start").value_or(0);
   bool sequenceFirst = roles.has("sequence_first");
 
   TensorMap values = inputs;

@@ -65,31 +65,31 @@ llvm::Error Machine<T>::exec(mlir::xf::QuantizeOp op) {
   auto elements = std::make_shared<Array<T>>(x.shape, false);
   auto scales = std::make_shared<Array<T>>(llvm::ArrayRef<int64_t>{rows}, true);
   auto sums = std::make_shared<Array<T>>(llvm::ArrayRef<int64_t>{rows}, false);
-  auto lengths = std::make_shared<Array<T>>(llvm::ArrayRef<int64_t>{op.isBounded() ? rows : 0}, true), errors = std::make_shared<Array<T>>(*lengths);
+  auto norms = std::make_shared<Array<T>>(llvm::ArrayRef<int64_t>{op.isBounded() ? rows : 0}, true), errors = std::make_shared<Array<T>>(*norms);
   // Each packed weight is one of the results, and has an op of its own: unused results are not computed.
   auto isUsed = [&](unsigned fromLast) { return op.isBounded() && !op->getResult(op->getNumResults() - fromLast).use_empty(); };
-  bool hasLengths = isUsed(3), hasErrors = isUsed(2), hasMean = isUsed(1);
+  bool hasNorms = isUsed(3), hasErrors = isUsed(2), hasMean = isUsed(1);
   auto mean = std::make_shared<Array<T>>(llvm::ArrayRef<int64_t>{depth}, true);
   MeanRow all(depth);
   for (int64_t n = 0; n < rows; ++n) {
     llvm::ArrayRef<T> values(x.floats.data() + n * depth, depth);
-    QuantizedRow row(values, op.isToWords());
+    QuantizedRow row(values, op.isToInt16());
     scales->floats[n] = row.getScale();
     llvm::copy(row.getElements(), elements->ints.begin() + n * depth);
     sums->ints[n] = row.sum();
-    if (hasLengths)
-      lengths->floats[n] = row.length();
+    if (hasNorms)
+      norms->floats[n] = row.norm();
     if (hasErrors)
-      errors->floats[n] = row.error();
+      errors->floats[n] = row.errorNorm();
     if (hasMean)
       all.add(values);
   }
   for (int64_t k = 0; hasMean && k < depth; ++k)
     mean->floats[k] = all.element(k);
   llvm::SmallVector<Ref<T>> results{elements, scales};
-  if (!op.isToWords())
+  if (!op.isToInt16())
     results.push_back(sums);
-  results.append({lengths, errors, mean});
+  results.append({norms, errors, mean});
   for (auto [value, array] : llvm::zip_first(op->getResults(), results))
     if (llvm::Error error = define(value, array))
       return error;

@@ -11,35 +11,35 @@
 
 namespace xf {
 
-/// The Euclidean length of `count` numbers, rounded up.
+/// The Euclidean norm of `count` elements, rounded up.
 template <typename F>
-float lengthOf(size_t count, F number) {
+float euclideanNorm(size_t count, F element) {
   double squares = 0;
   for (size_t k = 0; k < count; ++k) {
-    double x = number(k);
+    double x = element(k);
     squares += x * x;
   }
   return std::nextafter(static_cast<float>(std::sqrt(squares)), INFINITY);
 }
 
-/// A row as integers: bytes, or words.
+/// A row as integers: int8, or int16.
 template <typename T>
 class QuantizedRow {
 public:
-  QuantizedRow(llvm::ArrayRef<T> row, bool toWords) : row(row), elements(row.size()) {
+  QuantizedRow(llvm::ArrayRef<T> row, bool toInt16) : row(row), elements(row.size()) {
     float largest = largestMagnitude(row);
     if (largest <= 0x1p-100f)
       return; // it counts as zeros
     float reciprocal = 127.0f / largest;
     scale = largest * static_cast<float>(1 / 127.0);
-    if (toWords) {
-      reciprocal = std::min<float>(mlir::xf::QuantizeOp::kLargestWord / largest, mlir::xf::QuantizeOp::kLongestRow / length());
+    if (toInt16) {
+      reciprocal = std::min<float>(mlir::xf::QuantizeOp::kMaxInt16 / largest, mlir::xf::QuantizeOp::kMaxRowNorm / norm());
       scale = 1 / reciprocal;
     }
     // Numbers of this size have no bits after the point: adding it rounds as std::nearbyint does, which would be a call for each element.
-    constexpr float whole = 0x1.8p23f;
+    constexpr float roundingMagic = 0x1.8p23f;
     for (size_t k = 0; k < row.size(); ++k)
-      elements[k] = (static_cast<float>(row[k]) * reciprocal + whole) - whole;
+      elements[k] = (static_cast<float>(row[k]) * reciprocal + roundingMagic) - roundingMagic;
   }
 
   float getScale() const { return scale; }
@@ -50,16 +50,16 @@ public:
       sum += static_cast<int64_t>(element);
     return sum;
   }
-  float length() {
-    if (!knownLength)
-      knownLength = lengthOf(row.size(), [&](size_t k) { return double(row[k]); });
-    return *knownLength;
+  float norm() {
+    if (!cachedNorm)
+      cachedNorm = euclideanNorm(row.size(), [&](size_t k) { return double(row[k]); });
+    return *cachedNorm;
   }
-  /// The length of the row's rounding errors, infinite for a long row.
-  float error() {
-    if (length() > 0x1p50f)
+  /// The norm of the row's rounding errors, infinite for a row of large norm.
+  float errorNorm() {
+    if (norm() > 0x1p50f)
       return INFINITY;
-    return lengthOf(row.size(), [&](size_t k) { return double(row[k]) - double(scale) * double(elements[k]); });
+    return euclideanNorm(row.size(), [&](size_t k) { return double(row[k]) - double(scale) * double(elements[k]); });
   }
 
 private:
@@ -74,7 +74,7 @@ private:
   llvm::ArrayRef<T> row;
   std::vector<float> elements;
   float scale = 0;
-  std::optional<float> knownLength;
+  std::optional<float> cachedNorm;
 };
 
 /// The mean of rows.

@@ -46,7 +46,7 @@ private:
       EntryOp entry = roles.entry(role);
       if (!entry)
         continue;
-      EntryOp twin = ::xf::pack::packEntry(module, entry, {batch, source, name}, roles.number("pad").value_or(-1) >= 0, roles.name("types"));
+      EntryOp twin = ::xf::pack::packEntry(module, entry, {batch, source, name}, roles.integer("pad").value_or(-1) >= 0, roles.name("types"));
       if (!twin) {
         for (auto &other : twins)
           other.second.erase();

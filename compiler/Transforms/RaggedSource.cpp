@@ -29,26 +29,26 @@ Attribute constantOf(Value value) {
 
 /// What a body gives for these arguments; null if that is not a constant.
 Attribute evaluate(Block &body, ArrayRef<Attribute> arguments, Value result) {
-  llvm::DenseMap<Value, Attribute> known;
+  llvm::DenseMap<Value, Attribute> elements;
   for (auto [argument, value] : llvm::zip(body.getArguments(), arguments))
-    known[argument] = value;
+    elements[argument] = value;
   for (Operation &op : body.without_terminator()) {
     SmallVector<Attribute> operands;
     for (Value operand : op.getOperands())
-      operands.push_back(known.contains(operand) ? known.lookup(operand) : constantOf(operand));
+      operands.push_back(elements.contains(operand) ? elements.lookup(operand) : constantOf(operand));
     SmallVector<OpFoldResult> folded;
     if (op.getNumResults() != 1 || failed(op.fold(operands, folded)) || folded.size() != 1)
       return {};
     auto value = dyn_cast<Attribute>(folded.front());
-    known[op.getResult(0)] = value ? value : known.lookup(cast<Value>(folded.front()));
+    elements[op.getResult(0)] = value ? value : elements.lookup(cast<Value>(folded.front()));
   }
-  return known.contains(result) ? known.lookup(result) : constantOf(result);
+  return elements.contains(result) ? elements.lookup(result) : constantOf(result);
 }
 
 class RaggedSourceFinder {
 public:
   RaggedSourceFinder(ModuleOp module, const ModuleRoles &generate)
-      : module(module), begin(generate.entry("begin")), step(generate.entry("step")), pad(generate.number("pad")), source(generate.name("source")) {}
+      : module(module), begin(generate.entry("begin")), step(generate.entry("step")), pad(generate.integer("pad")), source(generate.name("source")) {}
 
   bool run() {
     if (!begin || !step || source.empty() || !pad)
@@ -81,7 +81,7 @@ private:
 
   /// The element of `value` where the tokens are padding; null if that depends on anything else.
   Attribute paddingOf(Value value) {
-    return remembered(value, [&] { return findPaddingOf(value); });
+    return memoized(value, [&] { return findPaddingOf(value); });
   }
 
   Attribute findPaddingOf(Value value) {
@@ -130,7 +130,7 @@ private:
 
   /// What a mask's value is where key j is padding; null if that depends on anything else.
   Attribute atPadding(Value term, Block &mask) {
-    return remembered(term, [&] { return findAtPadding(term, mask); });
+    return memoized(term, [&] { return findAtPadding(term, mask); });
   }
 
   Attribute findAtPadding(Value term, Block &mask) {
@@ -153,7 +153,7 @@ private:
   }
 
   /// Memoises `find` for a value, which several others may depend on.
-  Attribute remembered(Value value, llvm::function_ref<Attribute()> find) {
+  Attribute memoized(Value value, llvm::function_ref<Attribute()> find) {
     if (auto known = elementsAtPadding.find(value); known != elementsAtPadding.end())
       return known->second;
     Attribute element = find();

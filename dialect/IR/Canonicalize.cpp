@@ -73,9 +73,9 @@ struct SliceOfConcat : OpRewritePattern<SliceOp> {
   }
 };
 
-bool isConstant(Value value, double wanted) {
+bool isConstant(Value value, double expected) {
   FloatAttr constant;
-  return matchPattern(value, m_Constant(&constant)) && constant.getValueAsDouble() == wanted;
+  return matchPattern(value, m_Constant(&constant)) && constant.getValueAsDouble() == expected;
 }
 constexpr double kHidden = -std::numeric_limits<double>::infinity();
 

@@ -19,17 +19,17 @@ StringRef ModuleRoles::name(StringRef member) const {
   return string ? string.getValue() : StringRef();
 }
 
-std::optional<int64_t> ModuleRoles::number(StringRef member) const {
+std::optional<int64_t> ModuleRoles::integer(StringRef member) const {
   auto value = members ? members.getAs<IntegerAttr>(member) : IntegerAttr();
   return value ? std::optional(value.getInt()) : std::nullopt;
 }
 
-SmallVector<int64_t> ModuleRoles::numbers(StringRef member) const {
+SmallVector<int64_t> ModuleRoles::integers(StringRef member) const {
   SmallVector<int64_t> result;
   if (auto list = members ? members.getAs<ArrayAttr>(member) : ArrayAttr())
     for (auto each : list.getAsRange<IntegerAttr>())
       result.push_back(each.getInt());
-  else if (auto one = number(member))
+  else if (auto one = integer(member))
     result.push_back(*one);
   return result;
 }
@@ -39,23 +39,23 @@ std::optional<int64_t> ModuleRoles::bound(StringRef member) const {
   return dimension.empty() ? std::nullopt : getBound(module, dimension);
 }
 
-// Attributes have no locations: members' places are parts of the module's, by names like "xf.text.prefix".
-StringAttr ModuleRoles::placeName(StringRef member) const { return StringAttr::get(module->getContext(), attribute + "." + member); }
+// Attributes have no locations: members' are parts of the module's, by names like "xf.text.prefix".
+StringAttr ModuleRoles::locName(StringRef member) const { return StringAttr::get(module->getContext(), attribute + "." + member); }
 
-Location ModuleRoles::placeOf(StringRef member, Location otherwise) const {
-  Location place = otherwise;
-  module->getLoc()->walk([&, name = placeName(member)](Location part) {
+Location ModuleRoles::locOf(StringRef member, Location otherwise) const {
+  Location loc = otherwise;
+  module->getLoc()->walk([&, name = locName(member)](Location part) {
     auto named = dyn_cast<NameLoc>(part);
     if (!named || named.getName() != name)
       return WalkResult::advance();
-    place = named.getChildLoc();
+    loc = named.getChildLoc();
     return WalkResult::interrupt();
   });
-  return place;
+  return loc;
 }
 
-void ModuleRoles::setPlace(StringRef member, Location place) {
-  module->setLoc(FusedLoc::get(module->getContext(), {module->getLoc(), NameLoc::get(placeName(member), place)}));
+void ModuleRoles::setLoc(StringRef member, Location loc) {
+  module->setLoc(FusedLoc::get(module->getContext(), {module->getLoc(), NameLoc::get(locName(member), loc)}));
 }
 
 void ModuleRoles::set(StringRef member, Attribute value) {

@@ -20,23 +20,23 @@ public:
   EntryOp entry(StringRef member) const;
   /// What `member` names: an entry, an argument, a result or a dimension. Empty if it is not there.
   StringRef name(StringRef member) const;
-  std::optional<int64_t> number(StringRef member) const;
-  /// The numbers of a list, or of a member that is one number.
-  SmallVector<int64_t> numbers(StringRef member) const;
+  std::optional<int64_t> integer(StringRef member) const;
+  /// The integers of a list, or of a member that is one integer.
+  SmallVector<int64_t> integers(StringRef member) const;
   /// The largest value of the dimension that `member` names.
   std::optional<int64_t> bound(StringRef member) const;
   /// How many rows a search has for a sentence: its beams, or one.
-  int64_t beams() const { return std::max<int64_t>(1, number("beam").value_or(1)); }
+  int64_t beams() const { return std::max<int64_t>(1, integer("beam").value_or(1)); }
 
   /// Sets a member, here and in the module.
   void set(StringRef member, Attribute value);
 
-  /// The place in the description that sets `member`; `otherwise` if there is none, as for IR that was read from text.
-  Location placeOf(StringRef member, Location otherwise) const;
-  void setPlace(StringRef member, Location place);
+  /// The location in the description that sets `member`; `otherwise` if there is none, as for IR that was read from text.
+  Location locOf(StringRef member, Location otherwise) const;
+  void setLoc(StringRef member, Location loc);
 
 private:
-  StringAttr placeName(StringRef member) const;
+  StringAttr locName(StringRef member) const;
 
   ModuleOp module;
   StringRef attribute;

@@ -86,7 +86,7 @@ inline int64_t panelDepth(Type factor, int64_t depth) { return llvm::alignTo(dep
 /// `type` with dimension i replaced.
 RankedTensorType withDim(RankedTensorType type, unsigned i, int64_t size, StringRef name);
 
-/// An einops pattern, parsed: each side is a list of groups of axis numbers; `1` is an empty group.
+/// An einops pattern, parsed: each side is a list of groups of axis indices; `1` is an empty group.
 struct Rearrangement {
   SmallVector<std::string> axes;
   SmallVector<SmallVector<unsigned>> in, out;

@@ -26,9 +26,9 @@ LogicalResult WeightOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (!getScales())
     return success();
   auto scales = dyn_cast_or_null<WeightOp>(symbols.lookupNearestSymbolFrom(*this, getScalesAttr()));
-  auto wanted = RankedTensorType::get(cast<RankedTensorType>(getType()).getDimSize(0), Float32Type::get(getContext()));
-  if (!scales || scales.getType() != wanted || scales.getLayers() != getLayers() || scales.getLayout() != Layout::plain)
-    return emitOpError("its scales ") << getScalesAttr() << " must be a plain weight " << wanted << " of as many layers";
+  auto expected = RankedTensorType::get(cast<RankedTensorType>(getType()).getDimSize(0), Float32Type::get(getContext()));
+  if (!scales || scales.getType() != expected || scales.getLayers() != getLayers() || scales.getLayout() != Layout::plain)
+    return emitOpError("its scales ") << getScalesAttr() << " must be a plain weight " << expected << " of as many layers";
   return success();
 }
 
@@ -90,9 +90,9 @@ bool ChooseOp::isMonotone() {
 }
 
 int64_t ChooseOp::getPartsWidth() {
-  int64_t parts = countParts(getColumns(), getMost());
-  bool withWords = !getWords().empty();
-  return getScreen().empty() && !withWords ? parts : parts + countScreened(getColumns(), typeOf(getWeight()).getDimSize(1), withWords);
+  int64_t parts = countParts(getColumns(), getMaxChosen());
+  bool withInt16 = !getWords().empty();
+  return getScreen().empty() && !withInt16 ? parts : parts + countScreened(getColumns(), typeOf(getWeight()).getDimSize(1), withInt16);
 }
 
 LogicalResult ChooseOp::verify() {
@@ -110,8 +110,8 @@ LogicalResult ChooseOp::verify() {
            type.getShape().drop_front() == columns && type.getElementType() == element;
   };
   Type f32 = Float32Type::get(getContext()), i32 = IntegerType::get(getContext(), 32);
-  int64_t most = typeOf(getValues()).getRank() == 2 ? typeOf(getValues()).getDimSize(1) : 0;
-  if (most < 1 || !isOf(getValues(), {most}, f32) || !isOf(getTokens(), {most}, i32) || !isOf(getNorms(), {2}, f32) ||
+  int64_t maxChosen = typeOf(getValues()).getRank() == 2 ? typeOf(getValues()).getDimSize(1) : 0;
+  if (maxChosen < 1 || !isOf(getValues(), {maxChosen}, f32) || !isOf(getTokens(), {maxChosen}, i32) || !isOf(getNorms(), {2}, f32) ||
       !isOf(getParts(), {getPartsWidth()}, f32))
     return emitOpError("results ") << describeShape(typeOf(getValues())) << ", " << describeShape(typeOf(getTokens())) << ", "
                                    << describeShape(typeOf(getNorms())) << ", " << describeShape(typeOf(getParts()))
@@ -127,8 +127,8 @@ LogicalResult ChooseOp::verify() {
   Type screen[] = {withElement(weight, IntegerType::get(getContext(), 8)), ofColumns(f32), ofColumns(i32), ofColumns(f32), ofColumns(f32), mean};
   if (!getScreen().empty() && (getScreen().getTypes() != TypeRange(screen) || !isScreenable(weight)))
     return emitOpError("has no screen of ") << getScreen().getTypes() << " for " << weight;
-  Type words[] = {withElement(weight, IntegerType::get(getContext(), 16)), ofColumns(f32), ofColumns(f32), ofColumns(f32), mean};
-  if (!getWords().empty() && (getWords().getTypes() != TypeRange(words) || !isScreenable(weight)))
+  Type int16Types[] = {withElement(weight, IntegerType::get(getContext(), 16)), ofColumns(f32), ofColumns(f32), ofColumns(f32), mean};
+  if (!getWords().empty() && (getWords().getTypes() != TypeRange(int16Types) || !isScreenable(weight)))
     return emitOpError("has no words of ") << getWords().getTypes() << " for " << weight;
   SmallVector<Type> args{productElement(x.getElementType())};
   llvm::append_range(args, elementTypes(getExtras().getTypes()));
@@ -139,10 +139,10 @@ LogicalResult ChooseOp::verify() {
   return success();
 }
 
-/// The type of one row of `type` in a row op: its last dimension if `whole`, else one element.
-static RankedTensorType rowType(RankedTensorType type, bool whole) {
-  int64_t size = whole ? type.getShape().back() : 1;
-  return makeTensor({size}, {whole ? getDimName(type, type.getRank() - 1) : StringRef()}, type.getElementType());
+/// The type of one row of `type` in a row op: its last dimension if `isFullRow`, else one element.
+static RankedTensorType rowType(RankedTensorType type, bool isFullRow) {
+  int64_t size = isFullRow ? type.getShape().back() : 1;
+  return makeTensor({size}, {isFullRow ? getDimName(type, type.getRank() - 1) : StringRef()}, type.getElementType());
 }
 
 /// A row kernel's block holds what can be computed in passes over rows of one length.

@@ -74,7 +74,7 @@ def Xf_ChooseOp : Xf_Op<"choose", [Xf_InBody, Pure, SingleBlock, AttrSizedOperan
     acc grows.
 
     Nor do `words`, the results of `xf.quantize` of the weight to i16, change `values`, `tokens` and m. But in s a kernel may take the
-    smallest terms from products of fewer bits: of words, or of bytes where x is bf16. Their errors are independent, and enough columns,
+    smallest terms from products of fewer bits: of int16, or of int8 where x is bf16. Their errors are independent, and enough columns,
     those with the largest terms, are computed in full for the sum's error to have a standard deviation of at most kLostOfSums (with bf16
     kLostOfSumsBF16) of the sum. Which ones depends on the row alone.
 
@@ -110,25 +110,25 @@ def Xf_ChooseOp : Xf_Op<"choose", [Xf_InBody, Pure, SingleBlock, AttrSizedOperan
       return (element.isF32() || element.isBF16()) && depth % 4 == 0 && depth <= (1 << 15);
     }
     /// The most columns that can be chosen.
-    int64_t getMost() { return llvm::cast<RankedTensorType>(getValues().getType()).getDimSize(1); }
+    int64_t getMaxChosen() { return llvm::cast<RankedTensorType>(getValues().getType()).getDimSize(1); }
 
     /// Columns whose exponentials are summed before others are.
     static constexpr int64_t kBlock = 128;
     /// Threads of a CPU that can share a row.
-    static constexpr int64_t kLists = 32;
+    static constexpr int64_t kMaxThreads = 32;
     static int64_t countBlocks(int64_t columns) { return (columns + kBlock - 1) / kBlock; }
     /// Words of a row of `forbidden`: those of whole blocks.
     static int64_t countWords(int64_t columns) { return countBlocks(columns) * kBlock / 32; }
     /// Elements of a row of `parts`: each block's maximum and sum, and a list for each of those that share the row,
     /// which are threads on a CPU and blocks on a GPU.
-    static int64_t countParts(int64_t columns, int64_t most) {
+    static int64_t countParts(int64_t columns, int64_t maxChosen) {
       int64_t blocks = countBlocks(columns);
-      return 2 * ((blocks + 15) / 16 * 16) + 2 * std::max(kLists, blocks) * most;
+      return 2 * ((blocks + 15) / 16 * 16) + 2 * std::max(kMaxThreads, blocks) * maxChosen;
     }
     /// Elements that follow these with a screen: a bound and a sum for each panel of 16 columns, 16 values for the row as a whole,
-    /// and its `depth` bytes or words.
-    static int64_t countScreened(int64_t columns, int64_t depth, bool withWords) {
-      return (columns + 255) / 256 * 32 + 16 + (depth * (withWords ? 2 : 1) + 63) / 64 * 16;
+    /// and its `depth` elements of int8 or int16.
+    static int64_t countScreened(int64_t columns, int64_t depth, bool withInt16) {
+      return (columns + 255) / 256 * 32 + 16 + (depth * (withInt16 ? 2 : 1) + 63) / 64 * 16;
     }
     static constexpr double kLostOfSums = 0x1p-17, kLostOfSumsBF16 = 0x1p-10;
     /// Elements of a row of `parts` of this op.

@@ -158,7 +158,7 @@ LogicalResult QuantizeOp::verify() {
   SmallVector<Type> types{withElement(x, isF16 ? Type(builder.getF16Type()) : Type(builder.getBF16Type()))};
   auto ofRows = [&](Type type) { return RankedTensorType::get(x.getDimSize(0), type); };
   Type f32 = builder.getF32Type();
-  if (isToWords())
+  if (isToInt16())
     types = {withElement(x, builder.getI16Type()), ofRows(f32)};
   else if (!isNarrowed)
     types = {withElement(x, builder.getI8Type()), ofRows(f32), ofRows(builder.getI32Type())};

@@ -82,9 +82,9 @@ def Xf_QuantizeOp : Xf_Op<"quantize", [Xf_InExpression, Pure]> {
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// Of rows of i16.
-    static constexpr double kLargestWord = 32767, kLongestRow = 46000;
+    static constexpr double kMaxInt16 = 32767, kMaxRowNorm = 46000;
     bool isBounded() { return getNumResults() > 3; }
-    bool isToWords() { return getNumResults() > 0 && llvm::cast<RankedTensorType>(getResult(0).getType()).getElementType().isInteger(16); }
+    bool isToInt16() { return getNumResults() > 0 && llvm::cast<RankedTensorType>(getResult(0).getType()).getElementType().isInteger(16); }
   }];
 }
 
@@ -137,7 +137,7 @@ def Xf_AttendOp : Xf_Op<"attend", [Xf_InBody, Pure, DeclareOpInterfaceMethods<Xf
   let description = [{
     q [B, H, Q, d], k [B, G, K, d], v [B, G, K, e], G divides H; query head h reads key/value head h div (H/G).
     s(b,h,i,j) = score(b,h,i,j, scale * Σ q k) + bias(b,h,i,j); where mask(b,h,i,j) is false it becomes `fill`; softmax of s
-    over j; context = Σ_j p v. Results: context [B, H, Q, e] and, if asked for, the probabilities [B, H, Q, K].
+    over j; context = Σ_j p v. Results: context [B, H, Q, e] and, if requested, the probabilities [B, H, Q, K].
     The regions take (b, h, i, j) as index values, the score's region an f32 after them, and may read tensors with `xf.at`. A row without any
     allowed key gives what PyTorch's scaled_dot_product_attention gives: the mean over all K keys with a finite fill, 0 with -inf.
 

@@ -7,7 +7,7 @@ using namespace mlir::xf;
 
 namespace {
 /// What a member of an attribute may be.
-enum class Member { entry, name, number, numbers, positive, flag, split };
+enum class Member { entry, name, integer, integers, positive, flag, split };
 
 struct MemberRule {
   StringRef name;
@@ -18,32 +18,32 @@ constexpr MemberRule kGenerateMembers[] = {
     {"encode", Member::entry},     {"decode", Member::entry},          {"begin", Member::entry},
     {"step", Member::entry},       {"choose", Member::entry},          {"align", Member::entry},           {"tokens", Member::name},
     {"logits", Member::name},      {"batch", Member::name},            {"source", Member::name},
-    {"target", Member::name},      {"new", Member::name},              {"start", Member::number},
-    {"end", Member::number},       {"more_ends", Member::numbers},     {"pad", Member::number},            {"min_length", Member::number},
-    {"beam", Member::positive},    {"max_length_base", Member::number}, {"max_length_per_source", Member::number},
+    {"target", Member::name},      {"new", Member::name},              {"start", Member::integer},
+    {"end", Member::integer},       {"more_ends", Member::integers},     {"pad", Member::integer},            {"min_length", Member::integer},
+    {"beam", Member::positive},    {"max_length_base", Member::integer}, {"max_length_per_source", Member::integer},
     {"sequence_first", Member::flag}, {"ragged_source", Member::flag},
     {"packed_encode", Member::entry}, {"packed_begin", Member::entry}};
-constexpr MemberRule kTextMembers[] = {{"source", Member::split},   {"target", Member::split},   {"prefix", Member::numbers},
-                                       {"suffix", Member::numbers}, {"between", Member::numbers}, {"unknown", Member::number},
+constexpr MemberRule kTextMembers[] = {{"source", Member::split},   {"target", Member::split},   {"prefix", Member::integers},
+                                       {"suffix", Member::integers}, {"between", Member::integers}, {"unknown", Member::integer},
                                        {"lowercase", Member::flag}};
 constexpr MemberRule kPredictMembers[] = {{"entry", Member::entry}, {"packed", Member::entry}, {"result", Member::name}, {"labels", Member::flag},
-                                          {"pad", Member::number},  {"batch", Member::name},  {"source", Member::name},
+                                          {"pad", Member::integer},  {"batch", Member::name},  {"source", Member::name},
                                           {"sequence_first", Member::flag}, {"types", Member::name}};
 
 /// The value of an i64; nullopt if it is something else.
-std::optional<int64_t> numberOf(Attribute value) {
-  auto number = dyn_cast<IntegerAttr>(value);
-  return number && number.getType().isSignlessInteger(64) ? std::optional<int64_t>(number.getInt()) : std::nullopt;
+std::optional<int64_t> integerOf(Attribute value) {
+  auto integer = dyn_cast<IntegerAttr>(value);
+  return integer && integer.getType().isSignlessInteger(64) ? std::optional<int64_t>(integer.getInt()) : std::nullopt;
 }
 
 /// Tokens, lengths and beams are kept in 32 bits.
-bool isNumber(Attribute value, int64_t least) {
-  auto number = numberOf(value);
-  return number && *number >= least && *number <= std::numeric_limits<int32_t>::max();
+bool isInt32(Attribute value, int64_t min) {
+  auto integer = integerOf(value);
+  return integer && *integer >= min && *integer <= std::numeric_limits<int32_t>::max();
 }
 
 /// What the value should have been; empty if it is right.
-StringRef wantedInstead(Member kind, Attribute value) {
+StringRef expectedValue(Member kind, Attribute value) {
   constexpr int64_t any = std::numeric_limits<int32_t>::min();
   auto string = dyn_cast<StringAttr>(value);
   auto list = dyn_cast<ArrayAttr>(value);
@@ -52,12 +52,12 @@ StringRef wantedInstead(Member kind, Attribute value) {
     return isa<FlatSymbolRefAttr>(value) ? "" : "the symbol of an entry";
   case Member::name:
     return string && !string.empty() ? "" : "a name";
-  case Member::number:
-    return isNumber(value, any) ? "" : "an i64 that fits in 32 bits";
+  case Member::integer:
+    return isInt32(value, any) ? "" : "an i64 that fits in 32 bits";
   case Member::positive:
-    return isNumber(value, 1) ? "" : "a positive i64 that fits in 32 bits";
-  case Member::numbers:
-    return list && llvm::all_of(list, [](Attribute each) { return isNumber(each, any); }) ? "" : "a list of i64 that fit in 32 bits";
+    return isInt32(value, 1) ? "" : "a positive i64 that fits in 32 bits";
+  case Member::integers:
+    return list && llvm::all_of(list, [](Attribute each) { return isInt32(each, any); }) ? "" : "a list of i64 that fit in 32 bits";
   case Member::flag:
     return isa<UnitAttr>(value) ? "" : "a unit attribute";
   case Member::split:
@@ -74,8 +74,8 @@ LogicalResult verifyMembers(Operation *op, NamedAttribute attribute, ArrayRef<Me
     auto *rule = llvm::find_if(rules, [&](const MemberRule &rule) { return rule.name == member.getName(); });
     if (rule == rules.end())
       return op->emitOpError() << attribute.getName() << " has no member '" << member.getName().getValue() << "'";
-    if (StringRef wanted = wantedInstead(rule->kind, member.getValue()); !wanted.empty())
-      return op->emitOpError("needs ") << wanted << " as '" << member.getName().getValue() << "' of " << attribute.getName();
+    if (StringRef expected = expectedValue(rule->kind, member.getValue()); !expected.empty())
+      return op->emitOpError("needs ") << expected << " as '" << member.getName().getValue() << "' of " << attribute.getName();
   }
   return success();
 }
@@ -85,7 +85,7 @@ LogicalResult verifyBounds(Operation *op, Attribute value) {
   if (!bounds)
     return op->emitOpError("needs a dictionary as ") << kBoundsAttr;
   for (NamedAttribute bound : bounds)
-    if (auto number = numberOf(bound.getValue()); !number || *number < 1)
+    if (auto integer = integerOf(bound.getValue()); !integer || *integer < 1)
       return op->emitOpError("needs a positive i64 as the bound of dimension '") << bound.getName().getValue() << "'";
   return success();
 }

@@ -11,7 +11,7 @@ using namespace mlir;
 using namespace mlir::xf;
 
 /// More tensors of one name than any stack of layers has.
-static constexpr int64_t kMostTensors = 1 << 20;
+static constexpr int64_t kMaxTensors = 1 << 20;
 
 LogicalResult ParameterOp::verify() {
   auto type = dyn_cast<RankedTensorType>(getType());
@@ -19,8 +19,8 @@ LogicalResult ParameterOp::verify() {
     return emitOpError("needs a static tensor of floats, not ") << getType();
   int64_t tensors = 1;
   for (int64_t count : getCounts()) {
-    if (count < 1 || count > kMostTensors / tensors)
-      return emitOpError("counts must be positive, their product at most ") << kMostTensors;
+    if (count < 1 || count > kMaxTensors / tensors)
+      return emitOpError("counts must be positive, their product at most ") << kMaxTensors;
     tensors *= count;
   }
   if (!isTable())
@@ -53,7 +53,7 @@ LogicalResult ParamOp::verifySymbolUses(SymbolTableCollection &symbols) {
   }
   if (indices != getIndices().size())
     return emitOpError("needs ") << indices << " indices for " << getNameAttr();
-  // Weights are computed when compiling. A weight's own layers are numbered across stacks, and its region splits that number.
+  // Weights are computed when compiling. A weight's own layers are numbered across stacks, and its region splits that index.
   bool isComputed = isa<WeightOp>(target) || (*this)->getParentOfType<WeightOp>();
   for (Value index : getIndices()) {
     auto argument = dyn_cast<BlockArgument>(index);

@@ -19,12 +19,12 @@ LogicalResult StateOp::verify() {
   return success();
 }
 
-/// `numbers`, which messages call `what`, has one i32 for each row of dimension `axis` of `type`.
-static LogicalResult verifyRowNumbers(Operation *op, StringRef what, Value numbers, RankedTensorType type, unsigned axis) {
-  auto given = typeOf(numbers);
-  if (given.getRank() == 1 && given.getElementType().isInteger(32) && axis < type.getRank() && sameDim(given, 0, type, axis))
+/// `integers`, which messages call `what`, has one i32 for each row of dimension `axis` of `type`.
+static LogicalResult verifyRowIntegers(Operation *op, StringRef what, Value integers, RankedTensorType type, unsigned axis) {
+  auto actual = typeOf(integers);
+  if (actual.getRank() == 1 && actual.getElementType().isInteger(32) && axis < type.getRank() && sameDim(actual, 0, type, axis))
     return success();
-  return op->emitOpError("needs ") << what << " as one i32 for each row of " << describeShape(type) << ", not " << given;
+  return op->emitOpError("needs ") << what << " as one i32 for each row of " << describeShape(type) << ", not " << actual;
 }
 
 /// The state that `op` names, or an error.
@@ -38,15 +38,15 @@ static FailureOr<StateOp> findState(Operation *op, SymbolTableCollection &symbol
 /// `type` is the state's; `isPart`: its sizes may differ.
 static LogicalResult checkType(Operation *op, StateOp state, Type type, bool isPart = false) {
   // The state itself may not have been verified yet.
-  auto tensor = cast<RankedTensorType>(type), kept = dyn_cast<RankedTensorType>(state.getType());
-  if (!kept)
+  auto tensor = cast<RankedTensorType>(type), stateType = dyn_cast<RankedTensorType>(state.getType());
+  if (!stateType)
     return op->emitOpError("refers to a state that is no tensor");
-  if (tensor.getRank() != kept.getRank())
-    return op->emitOpError("has another rank than its state ") << kept;
-  if (tensor.getElementType() != kept.getElementType())
-    return op->emitOpError("has elements of ") << tensor.getElementType() << ", unlike its state " << kept;
-  if (tensor != kept && !isPart)
-    return op->emitOpError("has the shape ") << describeShape(tensor) << ", unlike its state " << kept;
+  if (tensor.getRank() != stateType.getRank())
+    return op->emitOpError("has another rank than its state ") << stateType;
+  if (tensor.getElementType() != stateType.getElementType())
+    return op->emitOpError("has elements of ") << tensor.getElementType() << ", unlike its state " << stateType;
+  if (tensor != stateType && !isPart)
+    return op->emitOpError("has the shape ") << describeShape(tensor) << ", unlike its state " << stateType;
   return success();
 }
 
@@ -69,7 +69,7 @@ LogicalResult AppendOp::verify() {
   if (x.getRank() != all.getRank() ||
       withElement(withDim(x, axis, ShapedType::kDynamic, getDimName(all, axis)), all.getElementType()) != all)
     return emitOpError("appends ") << describeShape(x) << " along dimension " << axis << " to " << describeShape(all);
-  return verifyRowNumbers(*this, "past", getPast(), x, 0);
+  return verifyRowIntegers(*this, "past", getPast(), x, 0);
 }
 
 bool AppendOp::canBeByReader() {
@@ -103,7 +103,7 @@ LogicalResult StoreOp::verifySymbolUses(SymbolTableCollection &symbols) {
 }
 
 LogicalResult StoreOp::verify() {
-  if (failed(verifyRowNumbers(*this, "slots", getSlots(), typeOf(getSpans() ? getSpans() : getX()), 0)))
+  if (failed(verifyRowIntegers(*this, "slots", getSlots(), typeOf(getSpans() ? getSpans() : getX()), 0)))
     return failure();
   if (!getPadding())
     return success();
@@ -126,12 +126,12 @@ LogicalResult LoadOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return checkType(*this, *state, getResult().getType());
 }
 
-LogicalResult LoadOp::verify() { return verifyRowNumbers(*this, "slots", getSlots(), typeOf(getResult()), 0); }
+LogicalResult LoadOp::verify() { return verifyRowIntegers(*this, "slots", getSlots(), typeOf(getResult()), 0); }
 
 LogicalResult ScanStepOp::verify() {
   if (failed(verifyScanBody(*this, getBody(), getInputs(), getAxis(), getInit().size())))
     return failure();
-  return verifyRowNumbers(*this, "past", getPast(), typeOf(getResult(0)), getAxis() == 0 ? 1 : 0);
+  return verifyRowIntegers(*this, "past", getPast(), typeOf(getResult(0)), getAxis() == 0 ? 1 : 0);
 }
 
 LogicalResult ScanStepOp::verifySymbolUses(SymbolTableCollection &symbols) {
@@ -143,13 +143,13 @@ LogicalResult ScanStepOp::verifySymbolUses(SymbolTableCollection &symbols) {
   SmallVector<StringRef> names = getDimNames(type);
   sizes.erase(sizes.begin() + getAxis());
   names.erase(names.begin() + getAxis());
-  auto wanted = makeTensor(sizes, names, Float32Type::get(getContext()));
+  auto expected = makeTensor(sizes, names, Float32Type::get(getContext()));
   for (auto name : getStates().getAsRange<FlatSymbolRefAttr>()) {
     auto state = findState(*this, symbols, name);
     if (failed(state))
       return failure();
-    if (state->getSentences() || state->getLayout() != Layout::plain || state->getType() != wanted)
-      return emitOpError("needs states of search rows ") << wanted << ", not " << name << " of " << state->getType();
+    if (state->getSentences() || state->getLayout() != Layout::plain || state->getType() != expected)
+      return emitOpError("needs states of search rows ") << expected << ", not " << name << " of " << state->getType();
   }
   return success();
 }

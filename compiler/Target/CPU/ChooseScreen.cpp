@@ -50,7 +50,7 @@ Value ChooseScreen::scaleOf(Value largest, Value length) {
   if (isBytes())
     return times(largest, 1 / 127.0);
   // Rounded up, so that no sum leaves 32 bits.
-  return maximum(b, times(largest, 1.0001 / QuantizeOp::kLargestWord), times(length, 1 / QuantizeOp::kLongestRow));
+  return maximum(b, times(largest, 1.0001 / QuantizeOp::kMaxInt16), times(length, 1 / QuantizeOp::kMaxRowNorm));
 }
 
 static Value square(CodeBuilder &b, Value x, Value sum) { return fusedMultiplyAdd(b, x, x, sum); }

@@ -12,7 +12,7 @@ namespace xf::cpu {
 
 ChooseState::ChooseState(KernelBuilder &b, ChooseOp op, const KernelRequest &request)
     : b(b), op(op), valuesView(request.resultView()), tokensView(valuesView + 1), normsView(valuesView + 2), keptView(valuesView + 3),
-      blocks(ChooseOp::countBlocks(op.getColumns())), paddedBlocks(llvm::alignTo(blocks, kLanes)), most(op.getMost()), logits(b, op, request),
+      blocks(ChooseOp::countBlocks(op.getColumns())), paddedBlocks(llvm::alignTo(blocks, kLanes)), most(op.getMaxChosen()), logits(b, op, request),
       rows(logits.rowCount()) {
   Type i32 = b.getI32Type();
   wanted = b.min(b.toI64(b.load(i32, b.data(ChooseLogits::optionsView))), b.i64(most));
@@ -21,7 +21,7 @@ ChooseState::ChooseState(KernelBuilder &b, ChooseOp op, const KernelRequest &req
 }
 
 void ChooseState::splitWork() {
-  KernelBuilder::Grid grid = b.grid(rows, std::min(blocks, ChooseOp::kLists));
+  KernelBuilder::Grid grid = b.grid(rows, std::min(blocks, ChooseOp::kMaxThreads));
   rowBegin = grid.rowBegin, rowEnd = grid.rowEnd;
   part = grid.column, parts = grid.columns;
   std::tie(blockBegin, blockEnd) = b.part(b.i64(blocks), part, parts);

@@ -45,7 +45,7 @@ void storeLargest(GpuBuilder &b, Value largest, Value isOdd, Value address) {
 ChooseShape shapeOf(ChooseOp op, const KernelRequest &request) {
   using enum ChooseOperands::View;
   unsigned rowsDim = 1 - op.getAxis();
-  return {rowsView, rowsDim, forbiddenView, classesView, optionsView, request.resultView(), op.getColumns(), op.getMost()};
+  return {rowsView, rowsDim, forbiddenView, classesView, optionsView, request.resultView(), op.getColumns(), op.getMaxChosen()};
 }
 
 ChooseViews::ChooseViews(GpuBuilder &b, const ChooseShape &shape)

@@ -223,7 +223,7 @@ private:
   }
 
   static int32_t number(const ModuleRoles &roles, StringRef member, int32_t otherwise) {
-    return static_cast<int32_t>(roles.number(member).value_or(otherwise));
+    return static_cast<int32_t>(roles.integer(member).value_or(otherwise));
   }
   int32_t entryNumber(const ModuleRoles &roles, StringRef member) {
     auto found = entryNumbers.find(roles.name(member));
@@ -255,7 +255,7 @@ private:
         g.new_dim = dimNumber(getDimName(tokens, d));
     g.start = number(roles, "start", -1);
     g.end = number(roles, "end", -1);
-    SmallVector<int64_t> moreEnds = roles.numbers("more_ends");
+    SmallVector<int64_t> moreEnds = roles.integers("more_ends");
     moreEnds.truncate(std::min<size_t>(moreEnds.size(), XF_ABI_MAX_ENDS - 1));
     llvm::copy(moreEnds, g.more_ends);
     g.more_ends_count = moreEnds.size();
@@ -279,7 +279,7 @@ private:
     return text == "characters" ? XF_ABI_CHARACTERS : text == "words" ? XF_ABI_WORDS : text == "subwords" ? XF_ABI_SUBWORDS : XF_ABI_IDS;
   }
   static uint32_t affix(const ModuleRoles &roles, StringRef member, int32_t (&out)[XF_ABI_MAX_AFFIX]) {
-    SmallVector<int64_t> ids = roles.numbers(member);
+    SmallVector<int64_t> ids = roles.integers(member);
     ids.truncate(std::min<size_t>(ids.size(), XF_ABI_MAX_AFFIX));
     llvm::copy(ids, out);
     return ids.size();

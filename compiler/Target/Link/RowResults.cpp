@@ -8,7 +8,7 @@ using namespace mlir::xf;
 namespace xf {
 
 RowResults::RowResults(QuantizeOp quantize, int64_t layers)
-    : layers(layers), height(typeOf(quantize.getX()).getDimSize(0)), depth(typeOf(quantize.getX()).getDimSize(1)), toWords(quantize.isToWords()) {}
+    : layers(layers), height(typeOf(quantize.getX()).getDimSize(0)), depth(typeOf(quantize.getX()).getDimSize(1)), toWords(quantize.isToInt16()) {}
 
 void RowResults::keep(unsigned result) {
   Kind kind = kindOf(result);
@@ -28,8 +28,8 @@ void RowResults::quantize(llvm::ArrayRef<float> rows, int64_t layer, int64_t fir
     };
     note(scales, [&] { return row.getScale(); });
     note(sums, [&] { return llvm::bit_cast<float>(static_cast<int32_t>(row.sum())); });
-    note(lengths, [&] { return row.length(); });
-    note(errors, [&] { return row.error(); });
+    note(lengths, [&] { return row.norm(); });
+    note(errors, [&] { return row.errorNorm(); });
   }
 }
 

@@ -87,7 +87,7 @@ public:
   /// `directive` names the tokens `keys`, of the `most` that `entry` has to do with (0: not known).
   void check(EntryOp entry, const ModuleRoles &directive, StringRef name, ArrayRef<StringRef> keys, int64_t most, StringRef which) {
     for (StringRef key : keys)
-      for (int64_t id : directive.numbers(key))
+      for (int64_t id : directive.integers(key))
         if (entry && most > 0 && id >= most)
           refuse(directive, key, entry) << "'" << key << "' of " << name << " is " << id << ", but the model has " << most << " " << which << " tokens";
   }
@@ -97,10 +97,10 @@ public:
     if (!entry)
       return;
     for (StringRef key : {"prefix", "between", "suffix"}) {
-      SmallVector<int64_t> affix = text.numbers(key);
+      SmallVector<int64_t> affix = text.integers(key);
       if (affix.size() > XF_ABI_MAX_AFFIX)
         refuse(text, key, entry) << "'" << key << "' of text has " << affix.size() << " tokens; at most " << XF_ABI_MAX_AFFIX << " are possible";
-      for (int64_t pad : searched.numbers("pad"))
+      for (int64_t pad : searched.integers("pad"))
         if (is_contained(affix, pad))
           refuse(text, key, entry) << "'" << key << "' of text has the padding " << pad << ", which the model does not look at";
     }
@@ -108,7 +108,7 @@ public:
 
   /// Two texts are for predictions, which can look up the types of both.
   void checkPairs(EntryOp entry, const ModuleRoles &text, const ModuleRoles &predict) {
-    SmallVector<int64_t> prefix = text.numbers("prefix"), between = text.numbers("between");
+    SmallVector<int64_t> prefix = text.integers("prefix"), between = text.integers("between");
     StringRef types = predict.name("types");
     bool pairs = !between.empty(), typed = !types.empty();
     if (entry && pairs && !predict)
@@ -149,7 +149,7 @@ private:
   }
   InFlightDiagnostic refuse(EntryOp entry) { return refuse(entry.getLoc()); }
   /// At the directive's argument `key`, where that is known.
-  InFlightDiagnostic refuse(const ModuleRoles &directive, StringRef key, EntryOp entry) { return refuse(directive.placeOf(key, entry.getLoc())); }
+  InFlightDiagnostic refuse(const ModuleRoles &directive, StringRef key, EntryOp entry) { return refuse(directive.locOf(key, entry.getLoc())); }
   InFlightDiagnostic refuse(Location place) {
     good = false;
     return emitError(place);
@@ -201,10 +201,10 @@ std::string compareAffixes(ModuleOp module, const Vocabulary &source) {
   ModuleRoles generate(module, kGenerateAttr), text(module, kTextAttr);
   if (!source.affixes || (source.affixes->before.empty() && source.affixes->after.empty()))
     return "";
-  SmallVector<int64_t> before, after = text.numbers("suffix");
+  SmallVector<int64_t> before, after = text.integers("suffix");
   if (generate && !generate.has("encode")) // a prompt, which the start token precedes
-    before = generate.numbers("start");
-  llvm::append_range(before, text.numbers("prefix"));
+    before = generate.integers("start");
+  llvm::append_range(before, text.integers("prefix"));
   const TokenAffixes &file = *source.affixes;
   if (ArrayRef(before) == ArrayRef(file.before) && ArrayRef(after) == ArrayRef(file.after))
     return "";
