@@ -18,7 +18,7 @@ Monomial Monomial::operator*(const Monomial &other) const {
   return product;
 }
 
-int64_t Monomial::most(ModuleOp module) const {
+int64_t Monomial::upperBound(ModuleOp module) const {
   int64_t product = coefficient;
   for (const Extent &extent : extents)
     product *= llvm::alignTo(getBound(module, extent.dim).value_or(1), extent.multiple);

@@ -29,7 +29,7 @@ struct Monomial {
   bool operator==(const Monomial &) const = default;
   Monomial operator*(const Monomial &other) const;
   /// Its value at the dimensions' bounds.
-  int64_t most(mlir::ModuleOp module) const;
+  int64_t upperBound(mlir::ModuleOp module) const;
 };
 
 /// Size of dimension i of `type`.

@@ -51,9 +51,9 @@ private:
     auto tensor = dyn_cast<RankedTensorType>(type);
     if (!tensor)
       return success();
-    // Words of 16 bits are weights, and nothing else.
-    bool areWords = tensor.getElementType().isInteger(16) && isa<WeightOp, ParamOp, QuantizeOp>(op);
-    if (!isStored(tensor.getElementType()) && !areWords)
+    // 16-bit integers are weights, and nothing else.
+    bool isInt16 = tensor.getElementType().isInteger(16) && isa<WeightOp, ParamOp, QuantizeOp>(op);
+    if (!isStored(tensor.getElementType()) && !isInt16)
       return op->emitError("no kernel is for tensors of ") << tensor.getElementType();
     if (tensor.getRank() > XF_ABI_MAX_RANK)
       return op->emitError("tensors of more than ") << XF_ABI_MAX_RANK << " dimensions are not supported";
@@ -82,8 +82,8 @@ private:
   /// Checks the names that a file stores: a loader refuses others.
   LogicalResult checkNames() {
     SmallVector<std::pair<Operation *, StringRef>> names;
-    if (auto own = module->getAttrOfType<StringAttr>(kNameAttr))
-      names.push_back({module, own.getValue()});
+    if (auto moduleName = module->getAttrOfType<StringAttr>(kNameAttr))
+      names.push_back({module, moduleName.getValue()});
     if (auto bounds = module->getAttrOfType<DictionaryAttr>(kBoundsAttr))
       for (auto bound : bounds)
         names.push_back({module, bound.getName()});
@@ -262,8 +262,8 @@ private:
   }
 
   LogicalResult checkOp(Operation *op) {
-    bool isNumber = op->hasTrait<OpTrait::ConstantLike>() || isa<arith::AddIOp, arith::MulIOp>(op);
-    if (isNumber && !isa<ShapedType>(op->getResult(0).getType()))
+    bool isScalar = op->hasTrait<OpTrait::ConstantLike>() || isa<arith::AddIOp, arith::MulIOp>(op);
+    if (isScalar && !isa<ShapedType>(op->getResult(0).getType()))
       return success();
     if (auto param = dyn_cast<ParamOp>(op))
       return checkParam(param);
@@ -307,7 +307,7 @@ private:
 
   LogicalResult checkSlice(SliceOp slice) {
     auto x = typeOf(slice.getX());
-    if (!slice.isWithin(sizeOf(x, slice.getAxis()).most(module)))
+    if (!slice.isWithin(sizeOf(x, slice.getAxis()).upperBound(module)))
       return slice.emitError("reads behind the bound of dimension ") << slice.getAxis() << " of " << describeShape(x);
     return success();
   }

@@ -50,8 +50,8 @@ private:
       return failure();
     EntryOp step = generate.entry("step");
     StringRef tokens = generate.name("tokens"), batch = generate.name("batch"), logits = generate.name("logits");
-    auto place = step.findArg(tokens);
-    auto type = place ? dyn_cast<RankedTensorType>(step.getArgumentTypes()[*place]) : RankedTensorType();
+    auto argIndex = step.findArg(tokens);
+    auto type = argIndex ? dyn_cast<RankedTensorType>(step.getArgumentTypes()[*argIndex]) : RankedTensorType();
     if (!type || type.getRank() != 2 || !llvm::is_contained(getDimNames(type), batch))
       return step.emitError("has no argument '") << tokens << "' of rank 2 with dimension '" << batch << "', the tokens of a search";
     if (!step.findResult(logits))

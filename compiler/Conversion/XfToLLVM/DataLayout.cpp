@@ -51,7 +51,7 @@ xf_abi_state describeState(StateOp state, const DataLayout &layout) {
 
 DataLayout layOutData(ModuleOp module) {
   DataLayout layout;
-  auto placeWeight = [&](Operation *op, int64_t size, int64_t layers) {
+  auto allocateWeight = [&](Operation *op, int64_t size, int64_t layers) {
     int64_t stride = llvm::alignTo(size, kAlignment);
     layout.weights[op] = {layout.weightBytes, stride, layers};
     layout.weightBytes += stride * layers;
@@ -71,25 +71,25 @@ DataLayout layOutData(ModuleOp module) {
       continue;
     if (auto weight = dyn_cast<WeightOp>(op)) {
       RankedTensorType type = weight.getTensorType();
-      placeWeight(&op, elementsOf(type, weight.getLayout()).most(module) * elementBytes(type.getElementType()), weight.getLayers());
+      allocateWeight(&op, elementsOf(type, weight.getLayout()).upperBound(module) * elementBytes(type.getElementType()), weight.getLayers());
     } else if (auto parameter = dyn_cast<ParameterOp>(op)) {
       int64_t layers = 1;
       for (int64_t count : parameter.getCounts())
         layers *= count;
-      placeWeight(&op, parameter.getTensorType().getNumElements() * 4, layers);
+      allocateWeight(&op, parameter.getTensorType().getNumElements() * 4, layers);
     }
   }
-  SmallVector<int64_t> most;
+  SmallVector<int64_t> dimBounds;
   if (auto bounds = module->getAttrOfType<DictionaryAttr>(kBoundsAttr))
     for (auto [i, bound] : llvm::enumerate(bounds)) {
       layout.dims[bound.getName().getValue()] = i;
-      most.push_back(cast<IntegerAttr>(bound.getValue()).getInt());
+      dimBounds.push_back(cast<IntegerAttr>(bound.getValue()).getInt());
     }
   for (auto state : module.getOps<StateOp>()) {
     layout.states.insert(state);
     xf_abi_state described = describeState(state, layout);
-    int64_t rows = sizeOf(state.getTensorType(), 0).most(module);
-    layout.stateBytes += state.getLayers() * llvm::alignTo(rows * xf_abi_state_row_bytes(&described, most.data()), kAlignment);
+    int64_t rows = sizeOf(state.getTensorType(), 0).upperBound(module);
+    layout.stateBytes += state.getLayers() * llvm::alignTo(rows * xf_abi_state_row_bytes(&described, dimBounds.data()), kAlignment);
   }
   return layout;
 }

@@ -20,10 +20,10 @@ struct DataLayout {
   /// Weights, and parameters that kernels read as they are, in the order of the weights range.
   llvm::MapVector<mlir::Operation *, Placement> weights;
   int64_t weightBytes = 0;
-  /// States, by number; and how many bytes they take at the dimensions' bounds.
+  /// States, by index; and how many bytes they take at the dimensions' bounds.
   llvm::SetVector<mlir::Operation *> states;
   int64_t stateBytes = 0;
-  /// Numbers of the dimensions, as `xf.bounds` lists them.
+  /// Indices of the dimensions, in the order of `xf.bounds`.
   llvm::StringMap<unsigned> dims;
 };
 

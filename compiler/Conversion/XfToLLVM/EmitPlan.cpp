@@ -2,13 +2,13 @@
 //
 // For each kernel op it describes operands and results as strided views, calls the kernel through the context's table,
 // and waits for the other threads. Rearranges and slices cost nothing: they are strides. A stack of layers is a loop
-// that carries pointers: a layer reads its input where the previous layer has written it, and writes to the other of two places.
+// that carries pointers: a layer reads its input where the previous layer has written it, and writes to the other of two buffers.
 #include "compiler/Conversion/XfToLLVM/CheckModule.h"
 #include "compiler/Conversion/XfToLLVM/KernelTable.h"
 #include "compiler/Conversion/XfToLLVM/MemoryPlan.h"
 #include "compiler/Conversion/XfToLLVM/Plan.h"
 #include "compiler/Conversion/XfToLLVM/PlanBuilder.h"
-#include "compiler/Conversion/XfToLLVM/WeightPlaces.h"
+#include "compiler/Conversion/XfToLLVM/WeightPointers.h"
 #include "dialect/IR/ModuleRoles.h"
 #include "runtime/abi/xf_abi.h"
 
@@ -30,8 +30,8 @@ struct KernelView {
 /// hundreds, would take memory that grows with the square of their number.
 LLVM::LLVMFuncOp getWait(ModuleOp code, const DataLayout &layout, Location loc) {
   constexpr StringLiteral name = "xf.wait";
-  if (auto known = code.lookupSymbol<LLVM::LLVMFuncOp>(name))
-    return known;
+  if (auto existing = code.lookupSymbol<LLVM::LLVMFuncOp>(name))
+    return existing;
   OpBuilder builder = OpBuilder::atBlockEnd(code.getBody());
   PlanBuilder plan(builder, loc, Value(), layout);
   auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(builder.getContext()), {plan.ptr()});
@@ -41,8 +41,8 @@ LLVM::LLVMFuncOp getWait(ModuleOp code, const DataLayout &layout, Location loc) 
   builder.setInsertionPointToStart(start);
   Value threads = plan.load(builder.getI32Type(), plan.context, offsetof(xf_abi_context, threads));
   Value one = LLVM::ConstantOp::create(builder, loc, builder.getI32Type(), builder.getI32IntegerAttr(1));
-  Value areMany = LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::sgt, threads, one);
-  LLVM::CondBrOp::create(builder, loc, areMany, wait, end);
+  Value isMultithreaded = LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::sgt, threads, one);
+  LLVM::CondBrOp::create(builder, loc, isMultithreaded, wait, end);
   builder.setInsertionPointToStart(wait);
   LLVM::CallOp::create(builder, loc, type, ValueRange{plan.contextField(offsetof(xf_abi_context, barrier)), plan.context});
   LLVM::BrOp::create(builder, loc, end);
@@ -68,11 +68,11 @@ public:
     plan.context = body->getArgument(0);
     plan.loadDims();
     io = plan.contextField(offsetof(xf_abi_context, io));
-    weights.loadStart();
+    weights.loadBase();
     states = plan.contextField(offsetof(xf_abi_context, states));
     workspace = plan.contextField(offsetof(xf_abi_context, workspace));
     table = plan.contextField(offsetof(xf_abi_context, kernels));
-    placeSlots();
+    locateSlots();
     firstRow = plan.load(builder.getI64Type(), plan.context, offsetof(xf_abi_context, first_row));
     views = LLVM::AllocaOp::create(builder, entry.getLoc(), plan.ptr(), builder.getI8Type(), plan.constant(viewBytes()), 8);
 
@@ -85,22 +85,22 @@ public:
       return failure();
     LLVM::ReturnOp::create(builder, entry.getLoc(), ValueRange());
     for (const ProloguePair &pair : pairs)
-      kernels.addPair(pair, known.at(pair.row), known.at(pair.product));
+      kernels.addPair(pair, emitted.at(pair.row), emitted.at(pair.product));
     return success();
   }
 
   int64_t workspaceBytes() const { return memory.bytes; }
-  EntryCalls takeCalls() { return std::move(called); }
+  EntryCalls takeCalls() { return std::move(calls); }
 
 private:
   /// Room for the views of any one kernel.
   int64_t viewBytes() {
-    size_t most = 1;
+    size_t maxViews = 1;
     entry.walk([&](Operation *op) {
       if (!isa<EntryOp>(op))
-        most = std::max<size_t>(most, codegen::kernelOperands(op).size() + op->getNumResults() + 4);
+        maxViews = std::max<size_t>(maxViews, codegen::kernelOperands(op).size() + op->getNumResults() + 4);
     });
-    return most * sizeof(xf_abi_view);
+    return maxViews * sizeof(xf_abi_view);
   }
 
   LogicalResult emitBlock(Block &block) {
@@ -130,7 +130,7 @@ private:
   }
 
   /// Computes where each slot begins in this call.
-  void placeSlots() {
+  void locateSlots() {
     SmallVector<Value> ends;
     for (const Slot &slot : memory.slots) {
       Value offset;
@@ -148,7 +148,7 @@ private:
     size_t carried = repeat.getInits().size();
     Block &body = repeat.getBody().front();
     auto *yield = body.getTerminator();
-    // Values that only the last layer's run leaves behind have one place, known before the loop.
+    // Values that only the last layer's run leaves behind have one buffer, known before the loop.
     for (size_t i = carried; i < repeat.getNumResults(); ++i)
       pointers[repeat.getResult(i)] = rootPointer(yield->getOperand(i));
     SmallVector<Value> state;
@@ -171,7 +171,7 @@ private:
       }
       if (failed(emitBlock(body)))
         return failure();
-      // input <- written, written <- the other place, the other place <- written
+      // input <- written, written <- the other buffer, the other buffer <- written
       SmallVector<Value> next;
       for (size_t part : {1, 2, 1})
         for (size_t i = 0; i < carried; ++i)
@@ -187,10 +187,10 @@ private:
   /// Where the layer of a state keeps the first row of the call, or the first sentence.
   Value statePointer(StringRef name, Value layer) {
     auto op = root.lookupSymbol<StateOp>(name);
-    int64_t place = std::distance(plan.layout.states.begin(), llvm::find(plan.layout.states, op.getOperation())) * sizeof(xf_abi_state_place);
-    Value start = plan.load(plan.ptr(), states, place + offsetof(xf_abi_state_place, data));
+    int64_t offset = std::distance(plan.layout.states.begin(), llvm::find(plan.layout.states, op.getOperation())) * sizeof(xf_abi_state_place);
+    Value start = plan.load(plan.ptr(), states, offset + offsetof(xf_abi_state_place, data));
     auto forward = [&](Value count, size_t stride) {
-      start = plan.advance(start, plan.mul(count, plan.load(builder.getI64Type(), states, place + stride)));
+      start = plan.advance(start, plan.mul(count, plan.load(builder.getI64Type(), states, offset + stride)));
     };
     if (op.getLayers() > 1)
       forward(weights.indexValue(layer), offsetof(xf_abi_state_place, layer_stride));
@@ -201,8 +201,8 @@ private:
 
   /// Where the buffer that `value` is the root of starts.
   Value rootPointer(Value value) {
-    if (Value known = pointers.lookup(value))
-      return known;
+    if (Value pointer = pointers.lookup(value))
+      return pointer;
     Operation *op = value.getDefiningOp();
     if (auto param = dyn_cast<ParamOp>(op))
       return weights.pointer(param);
@@ -263,22 +263,22 @@ private:
     codegen::KernelAccess access;
     access.weightsStream = streams && isa<ContractOp, ChooseOp>(op);
     for (const KernelView &view : list) {
-      bool known = !view.strides.empty() && view.strides.back().isConstant();
-      access.lastStride.push_back(view.strides.empty() ? 1 : known ? view.strides.back().coefficient : ShapedType::kDynamic);
+      bool isStatic = !view.strides.empty() && view.strides.back().isConstant();
+      access.lastStride.push_back(view.strides.empty() ? 1 : isStatic ? view.strides.back().coefficient : ShapedType::kDynamic);
     }
-    auto number = kernels.get(op, access);
-    if (failed(number))
+    auto index = kernels.get(op, access);
+    if (failed(index))
       return failure();
-    known.try_emplace(op, KernelTable::Known{*number, access});
-    called.push_back({op, *number});
+    emitted.try_emplace(op, KernelTable::EmittedKernel{*index, access});
+    calls.push_back({op, *index});
     for (auto [i, view] : llvm::enumerate(list))
       storeView(view, i * sizeof(xf_abi_view));
     if (isa<ContractOp>(op))
       storeFollowingWeights(op, list.size() * sizeof(xf_abi_view));
-    Value kernel = plan.load(plan.ptr(), table, 8 * *number);
+    Value kernel = plan.load(plan.ptr(), table, 8 * *index);
     auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(builder.getContext()),
                                             {plan.ptr(), plan.ptr(), builder.getI64Type()});
-    LLVM::CallOp::create(builder, op->getLoc(), type, ValueRange{kernel, plan.context, views, plan.constant(*number)});
+    LLVM::CallOp::create(builder, op->getLoc(), type, ValueRange{kernel, plan.context, views, plan.constant(*index)});
     LLVM::CallOp::create(builder, op->getLoc(), wait, ValueRange{plan.context});
     return success();
   }
@@ -293,7 +293,7 @@ private:
 
   /// The view of panels, whose stride is in bytes, that a product's kernel gets last.
   void storeFollowingWeights(Operation *product, int64_t offset) {
-    auto panels = weights.panelsBehind(product);
+    auto panels = weights.nextPanels(product);
     plan.store(panels ? panels->count : plan.constant(0), views, offset + offsetof(xf_abi_view, size));
     if (!panels)
       return;
@@ -309,26 +309,26 @@ private:
   LLVM::LLVMFuncOp wait;
   OpBuilder builder;
   PlanBuilder plan;
-  WeightPlaces weights;
+  WeightPointers weights;
   bool streams; // the weights, from memory
   Value io, states, workspace, table, views, firstRow;
-  SmallVector<Value> slots;        // by number: where they begin
-  DenseMap<Operation *, KernelTable::Known> known;
-  EntryCalls called;
+  SmallVector<Value> slots;        // by index: where they begin
+  DenseMap<Operation *, KernelTable::EmittedKernel> emitted;
+  EntryCalls calls;
   DenseMap<Value, Value> pointers; // of roots that are not simply in the workspace
 };
 
 } // namespace
 
 /// The location for errors that concern the whole module: its first entry.
-static Location whereOf(ModuleOp module) {
+static Location moduleLoc(ModuleOp module) {
   auto entries = module.getOps<EntryOp>();
   return entries.empty() ? module.getLoc() : (*entries.begin()).getLoc();
 }
 
 /// Checks that sizes at the dimensions' limits can be computed in 64 bits, and that memory can be that large.
 static LogicalResult checkSizes(ModuleOp module) {
-  Location whole = whereOf(module);
+  Location loc = moduleLoc(module);
   auto isTooLarge = [&](RankedTensorType type, int64_t layers) {
     if (!type.getElementType().isIntOrFloat())
       return false; // checkModule() refuses it
@@ -344,12 +344,12 @@ static LogicalResult checkSizes(ModuleOp module) {
   if (auto bounds = module->getAttrOfType<DictionaryAttr>(kBoundsAttr))
     for (auto bound : bounds)
       if (cast<IntegerAttr>(bound.getValue()).getInt() > XF_ABI_LARGEST_SIZE)
-        return emitError(whole, "dimension " + bound.getName().getValue() + " is too large with all beams; lower its limit (--limit)");
+        return emitError(loc, "dimension " + bound.getName().getValue() + " is too large with all beams; lower its limit (--limit)");
   for (StringRef attribute : {kGenerateAttr, kPredictAttr}) {
     ModuleRoles roles(module, attribute);
     for (StringRef role : {"batch", "source", "target"})
       if (roles.bound(role).value_or(0) > XF_ABI_LARGEST_LIMIT)
-        return emitError(whole, "dimension " + roles.name(role) + " is too large for a search or predictions; lower the limit of " + role + " (--limit)");
+        return emitError(loc, "dimension " + roles.name(role) + " is too large for a search or predictions; lower the limit of " + role + " (--limit)");
   }
   WalkResult walked = module.walk([&](Operation *op) {
     if (auto state = dyn_cast<StateOp>(op); state && isTooLarge(state.getTensorType(), state.getLayers()))
@@ -402,7 +402,7 @@ FailureOr<CodeModule> convertToCode(ModuleOp module, Targets targets) {
     result.workspaceBytes = std::max(result.workspaceBytes, emitter.workspaceBytes());
   }
   if (uint64_t(std::max(result.workspaceBytes, result.layout.stateBytes)) > XF_ABI_LARGEST_BYTES)
-    return emitError(whereOf(module), "the tensors together are larger than any memory; lower the limits of their dimensions (--limit)"), failure();
+    return emitError(moduleLoc(module), "the tensors together are larger than any memory; lower the limits of their dimensions (--limit)"), failure();
   if (targets.cuda && module->hasAttr(kGenerateAttr))
     emitSearchKernels(module, result);
   return result;

@@ -56,9 +56,9 @@ static std::string fingerprint(Operation *op, const codegen::KernelAccess &acces
   std::string text;
   llvm::raw_string_ostream os(text);
   auto operands = codegen::kernelOperands(op);
-  llvm::MapVector<Value, unsigned> number;
+  llvm::MapVector<Value, unsigned> operandIndices;
   for (auto &operand : operands) {
-    number.insert({operand.value, number.size()});
+    operandIndices.insert({operand.value, operandIndices.size()});
     if (!llvm::is_contained(op->getOperands(), operand.value)) // the op's text has the types of others
       os << operand.value.getType();
     os << stringifyLayout(layoutOf(operand.value, root)) << operand.isCompanion << ';';
@@ -92,7 +92,7 @@ static std::string fingerprint(Operation *op, const codegen::KernelAccess &acces
   op->walk([&](Operation *inner) {
     for (Value operand : inner->getOperands()) {
       Attribute constant;
-      if (auto found = number.find(operand); found != number.end())
+      if (auto found = operandIndices.find(operand); found != operandIndices.end())
         os << '#' << found->second;
       else if (!op->isAncestor(operand.getParentBlock()->getParentOp()) && matchPattern(operand, m_Constant(&constant)))
         os << '=' << constant; // the text has only the names of values outside
@@ -119,23 +119,23 @@ LogicalResult KernelTable::emit(StringRef name, Operation *op, const codegen::Ke
 }
 
 FailureOr<unsigned> KernelTable::get(Operation *op, const codegen::KernelAccess &access) {
-  auto [found, isNew] = numbers.try_emplace(fingerprint(op, access, root), code.kernels.size());
+  auto [found, isNew] = indices.try_emplace(fingerprint(op, access, root), code.kernels.size());
   if (!isNew)
     return found->second;
-  unsigned number = found->second;
-  code.kernels.push_back("k" + std::to_string(number) + "_" + op->getName().stripDialect().str());
+  unsigned index = found->second;
+  code.kernels.push_back("k" + std::to_string(index) + "_" + op->getName().stripDialect().str());
   if (failed(emit(code.kernels.back(), op, access)))
     return failure();
-  return number;
+  return index;
 }
 
-void KernelTable::addPair(const ProloguePair &pair, const Known &row, const Known &product) {
-  if (!pairs.insert({row.number, product.number, pair.result}).second)
+void KernelTable::addPair(const ProloguePair &pair, const EmittedKernel &row, const EmittedKernel &product) {
+  if (!pairs.insert({row.index, product.index, pair.result}).second)
     return;
   auto kernels = *code.gpuModule->getOps<mlir::gpu::GPUModuleOp>().begin();
-  std::string name = code.kernels[product.number] + "_after_" + code.kernels[row.number];
+  std::string name = code.kernels[product.index] + "_after_" + code.kernels[row.index];
   if (auto launch = gpu::emitWithPrologue(kernels, name, pair.product, product.access, pair.row, row.access, pair.result, root))
-    code.gpuPairs.push_back({row.number, product.number, static_cast<unsigned>(codegen::kernelOperands(pair.row).size()) + pair.result,
+    code.gpuPairs.push_back({row.index, product.index, static_cast<unsigned>(codegen::kernelOperands(pair.row).size()) + pair.result,
                              static_cast<unsigned>(cast<RankedTensorType>(ContractOp(pair.product).getX().getType()).getRank()), std::move(*launch)});
 }
 

@@ -13,24 +13,24 @@ public:
   KernelTable(CodeModule &code, mlir::ModuleOp root) : code(code), root(root) {}
 
   bool isForGpus() const { return code.targets.cuda; }
-  /// The number of the kernel for `op` with views as `access` says; emits it if it is new.
+  /// The index of the kernel for `op` with views as `access` says; emits it if it is new.
   mlir::FailureOr<unsigned> get(mlir::Operation *op, const codegen::KernelAccess &access);
 
-  /// A kernel's number, and the access with which it was asked for.
-  struct Known {
-    unsigned number;
+  /// A kernel's index, and the access with which it was requested.
+  struct EmittedKernel {
+    unsigned index;
     codegen::KernelAccess access;
   };
   /// Adds a launch with which GPUs compute both at once, if it is new and possible.
-  void addPair(const ProloguePair &pair, const Known &row, const Known &product);
+  void addPair(const ProloguePair &pair, const EmittedKernel &row, const EmittedKernel &product);
 
 private:
   mlir::LogicalResult emit(llvm::StringRef name, mlir::Operation *op, const codegen::KernelAccess &access);
 
   CodeModule &code;
   mlir::ModuleOp root;
-  llvm::StringMap<unsigned> numbers;
-  llvm::DenseSet<std::tuple<unsigned, unsigned, unsigned>> pairs; // that have been asked for
+  llvm::StringMap<unsigned> indices;
+  llvm::DenseSet<std::tuple<unsigned, unsigned, unsigned>> pairs; // that have been requested
 };
 
 } // namespace xf

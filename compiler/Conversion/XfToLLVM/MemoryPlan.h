@@ -1,4 +1,4 @@
-// Where kernel results live: one workspace, whose places are reused when their values are dead.
+// Where kernel results live: one workspace, whose memory is reused when values are dead.
 #ifndef XF_COMPILER_CONVERSION_XFTOLLVM_MEMORYPLAN_H
 #define XF_COMPILER_CONVERSION_XFTOLLVM_MEMORYPLAN_H
 
@@ -13,7 +13,7 @@ namespace xf {
 /// each other whatever its sizes are.
 struct Slot {
   Monomial bytes;
-  llvm::SmallVector<unsigned> below; // numbers of slots
+  llvm::SmallVector<unsigned> below; // indices of slots
 };
 inline constexpr int64_t kSlotAlignment = 64;
 

@@ -12,14 +12,14 @@ struct Targets {
   bool cpu = true, cuda = false;
 };
 
-/// Kernel ops that an entry's plan calls, and the numbers of their kernels.
+/// Kernel ops that an entry's plan calls, and the indices of their kernels.
 using EntryCalls = std::vector<std::pair<mlir::Operation *, unsigned>>;
 
 struct CodeModule {
   Targets targets;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   DataLayout layout;
-  std::vector<std::string> kernels; // names without the instruction set's suffix, by number
+  std::vector<std::string> kernels; // names without the instruction set's suffix, by index
   std::vector<std::string> plans;   // names of the entries' plans, in the entries' order
   std::vector<EntryCalls> calls;    // of each plan
   std::vector<int64_t> workspaces;  // of each plan, in bytes
@@ -28,8 +28,8 @@ struct CodeModule {
   std::vector<gpu::Kernel> gpuKernels;
   /// Kernels that one launch computes together where rows are few.
   struct GpuPair {
-    unsigned row, product; // their numbers
-    unsigned view, rank;   // of the tensor that `row` makes and `product` multiplies: its number among the views of `row`
+    unsigned row, product; // their indices
+    unsigned view, rank;   // of the tensor that `row` makes and `product` multiplies: its index among the views of `row`
     gpu::Launch launch;
   };
   std::vector<GpuPair> gpuPairs;

@@ -34,10 +34,10 @@ void PlanBuilder::store(Value value, Value base, int64_t bytes) {
 }
 
 void PlanBuilder::loadDims() {
-  Value sizes = contextField(offsetof(xf_abi_context, dims)), room = contextField(offsetof(xf_abi_context, capacities));
+  Value sizes = contextField(offsetof(xf_abi_context, dims)), maxSizes = contextField(offsetof(xf_abi_context, capacities));
   for (const auto &dim : layout.dims) {
     dims[dim.getKey()] = load(builder.getI64Type(), sizes, 8 * dim.getValue());
-    capacities[dim.getKey()] = load(builder.getI64Type(), room, 8 * dim.getValue());
+    capacities[dim.getKey()] = load(builder.getI64Type(), maxSizes, 8 * dim.getValue());
   }
 }
 

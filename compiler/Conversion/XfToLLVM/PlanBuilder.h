@@ -12,7 +12,7 @@ namespace xf {
 
 class PlanBuilder {
 public:
-  /// `context` is the plan's xf_abi_context pointer; code is emitted at the builder's place.
+  /// `context` is the plan's xf_abi_context pointer; code is emitted at the builder's insertion point.
   PlanBuilder(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value context, const DataLayout &layout)
       : builder(builder), loc(loc), context(context), layout(layout) {}
 

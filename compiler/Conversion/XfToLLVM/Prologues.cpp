@@ -34,9 +34,9 @@ void findNext(Operation *op, SmallVectorImpl<Operation *> &next) {
   }
 }
 
-/// Whether `value` may be `wanted`, which layers may have carried there.
-bool mayBe(Value value, Value wanted, llvm::SmallPtrSetImpl<void *> &seen) {
-  if (value == wanted)
+/// Whether `value` may be `other`, which layers may have carried there.
+bool mayAlias(Value value, Value other, llvm::SmallPtrSetImpl<void *> &seen) {
+  if (value == other)
     return true;
   if (!seen.insert(value.getAsOpaquePointer()).second)
     return false;
@@ -46,31 +46,31 @@ bool mayBe(Value value, Value wanted, llvm::SmallPtrSetImpl<void *> &seen) {
       return false;
     for (auto [i, carried] : llvm::enumerate(repeat.getCarried()))
       if (carried == argument)
-        return mayBe(repeat.getInits()[i], wanted, seen) || mayBe(argument.getOwner()->getTerminator()->getOperand(i), wanted, seen);
+        return mayAlias(repeat.getInits()[i], other, seen) || mayAlias(argument.getOwner()->getTerminator()->getOperand(i), other, seen);
     return false;
   }
   if (auto repeat = value.getDefiningOp<RepeatOp>())
-    return mayBe(repeat.getBody().front().getTerminator()->getOperand(cast<OpResult>(value).getResultNumber()), wanted, seen);
+    return mayAlias(repeat.getBody().front().getTerminator()->getOperand(cast<OpResult>(value).getResultNumber()), other, seen);
   // A part or another order of it.
   if (isa_and_nonnull<RearrangeOp, SliceOp>(value.getDefiningOp()))
-    return mayBe(value.getDefiningOp()->getOperand(0), wanted, seen);
+    return mayAlias(value.getDefiningOp()->getOperand(0), other, seen);
   return false;
 }
 
-bool mayBe(Value value, Value wanted) {
+bool mayAlias(Value value, Value other) {
   llvm::SmallPtrSet<void *, 8> seen;
-  return mayBe(value, wanted, seen);
+  return mayAlias(value, other, seen);
 }
 
 } // namespace
 
-/// Whether `product`, a layer's first kernel, writes where `row`, in the previous layer, may still read: the place of that layer's input, or
+/// Whether `product`, a layer's first kernel, writes where `row`, in the previous layer, may still read: the buffer of that layer's input, or
 /// of the previous layer's result of `product`.
 static bool writesInput(RowOp row, ContractOp product) {
-  bool isBehind = product->getBlock() == row->getBlock() && row->isBeforeInBlock(product);
+  bool isAfter = product->getBlock() == row->getBlock() && row->isBeforeInBlock(product);
   auto isYield = [](Operation *user) { return isa<YieldOp>(user); };
-  auto isResult = [&](Value operand) { return mayBe(operand, product.getResult()); };
-  return !isBehind && (llvm::any_of(product->getUsers(), isYield) || llvm::any_of(row->getOperands(), isResult));
+  auto isResult = [&](Value operand) { return mayAlias(operand, product.getResult()); };
+  return !isAfter && (llvm::any_of(product->getUsers(), isYield) || llvm::any_of(row->getOperands(), isResult));
 }
 
 SmallVector<ProloguePair> findPrologues(EntryOp entry) {
@@ -83,9 +83,9 @@ SmallVector<ProloguePair> findPrologues(EntryOp entry) {
       if (!product || writesInput(row, product))
         continue;
       for (OpResult result : row->getResults()) {
-        auto isRead = [&](Value extra) { return llvm::any_of(row->getResults(), [&](Value any) { return mayBe(extra, any); }); };
+        auto isRead = [&](Value extra) { return llvm::any_of(row->getResults(), [&](Value any) { return mayAlias(extra, any); }); };
         auto type = cast<RankedTensorType>(result.getType());
-        if (type.getRank() > 1 && product.getX().getType() == type && mayBe(product.getX(), result) && llvm::none_of(product.getExtras(), isRead))
+        if (type.getRank() > 1 && product.getX().getType() == type && mayAlias(product.getX(), result) && llvm::none_of(product.getExtras(), isRead))
           pairs.push_back({row, result.getResultNumber(), product});
       }
     }

@@ -57,7 +57,7 @@ struct Model {
     EXPECT_TRUE(module);
     for (auto weight : module->getOps<WeightOp>()) {
       auto type = weight.getTensorType();
-      int64_t bytes = elementsOf(type, weight.getLayout()).most(*module) * type.getElementTypeBitWidth() / 8;
+      int64_t bytes = elementsOf(type, weight.getLayout()).upperBound(*module) * type.getElementTypeBitWidth() / 8;
       Placement place{layout.weightBytes, static_cast<int64_t>(llvm::alignTo(bytes, 64)), static_cast<int64_t>(weight.getLayers())};
       layout.weights[weight] = place;
       layout.weightBytes += place.stride * place.layers;

@@ -1,4 +1,4 @@
-#include "compiler/Conversion/XfToLLVM/WeightPlaces.h"
+#include "compiler/Conversion/XfToLLVM/WeightPointers.h"
 
 #include "compiler/Conversion/XfToLLVM/MemoryPlan.h"
 #include "compiler/Target/CPU/BlockProduct.h"
@@ -26,47 +26,47 @@ bool weightsStream(EntryOp entry) {
     if (!weight)
       return;
     auto type = cast<RankedTensorType>(weight.getType());
-    int64_t own = type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+    int64_t weightBytes = type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
     for (auto stack = op->getParentOfType<RepeatOp>(); stack; stack = stack->getParentOfType<RepeatOp>())
-      own *= stack.getCount();
-    bytes += own;
+      weightBytes *= stack.getCount();
+    bytes += weightBytes;
   });
   return bytes > kLastLevelCacheBytes;
 }
 
-void WeightPlaces::loadStart() { start = plan.contextField(offsetof(xf_abi_context, weights)); }
+void WeightPointers::loadBase() { base = plan.contextField(offsetof(xf_abi_context, weights)); }
 
-Value WeightPlaces::indexValue(Value index) {
-  DenseMap<Value, Value> known; // where the code is now
+Value WeightPointers::indexValue(Value index) {
+  DenseMap<Value, Value> computed; // where the code is now
   auto find = [&](auto &&self, Value value) -> Value {
     Operation *op = value.getDefiningOp();
     if (!op)
       return layers.lookup(value);
     if (auto constant = dyn_cast<arith::ConstantIndexOp>(op))
       return plan.constant(constant.value());
-    if (Value there = known.lookup(value))
-      return there;
-    // The number of a layer in nested stacks.
+    if (Value known = computed.lookup(value))
+      return known;
+    // The flat index of a layer in nested stacks.
     Value a = self(self, op->getOperand(0)), b = self(self, op->getOperand(1));
-    return known[value] = isa<arith::AddIOp>(op) ? plan.add(a, b) : plan.mul(a, b);
+    return computed[value] = isa<arith::AddIOp>(op) ? plan.add(a, b) : plan.mul(a, b);
   };
   return find(find, index);
 }
 
-Value WeightPlaces::pointer(ParamOp param) {
+Value WeightPointers::pointer(ParamOp param) {
   Operation *symbol = root.lookupSymbol(param.getNameAttr());
   auto parameter = dyn_cast<ParameterOp>(symbol);
-  const Placement &place = plan.layout.weights.find(symbol)->second;
-  Value number;
+  const Placement &placement = plan.layout.weights.find(symbol)->second;
+  Value flatIndex;
   for (auto [i, index] : llvm::enumerate(param.getIndices())) {
     Value one = indexValue(index);
-    number = number ? plan.add(plan.mul(number, plan.constant(parameter.getCounts()[i])), one) : one;
+    flatIndex = flatIndex ? plan.add(plan.mul(flatIndex, plan.constant(parameter.getCounts()[i])), one) : one;
   }
-  Value first = plan.advance(start, place.offset);
-  return number ? plan.advance(first, plan.mul(number, plan.constant(place.stride))) : first;
+  Value first = plan.advance(base, placement.offset);
+  return flatIndex ? plan.advance(first, plan.mul(flatIndex, plan.constant(placement.stride))) : first;
 }
 
-std::optional<WeightPlaces::Panels> WeightPlaces::panelsOf(Type rowType, Value weight) {
+std::optional<WeightPointers::Panels> WeightPointers::panelsOf(Type rowType, Value weight) {
   auto param = weight.getDefiningOp<ParamOp>();
   if (!param)
     return std::nullopt;
@@ -74,7 +74,7 @@ std::optional<WeightPlaces::Panels> WeightPlaces::panelsOf(Type rowType, Value w
   return Panels{pointer(param), plan.constant(panels.panels), plan.constant(panels.panelElements * elementBytes(panels.type))};
 }
 
-std::optional<WeightPlaces::Panels> WeightPlaces::firstPanels(iterator_range<Block::iterator> ops) {
+std::optional<WeightPointers::Panels> WeightPointers::firstPanels(iterator_range<Block::iterator> ops) {
   auto elementOf = [](Value x) { return cast<RankedTensorType>(x.getType()).getElementType(); };
   for (Operation &op : ops) {
     if (auto contract = dyn_cast<ContractOp>(op))
@@ -89,7 +89,7 @@ std::optional<WeightPlaces::Panels> WeightPlaces::firstPanels(iterator_range<Blo
   return std::nullopt;
 }
 
-std::optional<WeightPlaces::Panels> WeightPlaces::firstPanels(RepeatOp stack, Value layer) {
+std::optional<WeightPointers::Panels> WeightPointers::firstPanels(RepeatOp stack, Value layer) {
   Value before = layers.lookup(stack.getLayer());
   setLayer(stack, layer);
   auto panels = firstPanels(stack.getBody().front().without_terminator());
@@ -97,21 +97,21 @@ std::optional<WeightPlaces::Panels> WeightPlaces::firstPanels(RepeatOp stack, Va
   return panels;
 }
 
-std::optional<WeightPlaces::Panels> WeightPlaces::panelsBehind(Operation *op) {
+std::optional<WeightPointers::Panels> WeightPointers::nextPanels(Operation *op) {
   if (auto panels = firstPanels(llvm::make_range(std::next(op->getIterator()), op->getBlock()->end())))
     return panels;
   auto stack = dyn_cast<RepeatOp>(op->getParentOp());
   if (!stack)
     return std::nullopt;
   Value next = plan.add(layers.lookup(stack.getLayer()), plan.constant(1));
-  auto inside = firstPanels(stack, next), behind = panelsBehind(stack);
+  auto inside = firstPanels(stack, next), after = nextPanels(stack);
   if (!inside)
-    return behind;
+    return after;
   Value isLast = LLVM::ICmpOp::create(plan.builder, plan.loc, LLVM::ICmpPredicate::eq, next, plan.constant(stack.getCount()));
-  if (!behind)
-    behind = Panels{inside->first, plan.constant(0), inside->bytes};
+  if (!after)
+    after = Panels{inside->first, plan.constant(0), inside->bytes};
   auto select = [&](Value there, Value here) { return LLVM::SelectOp::create(plan.builder, plan.loc, isLast, there, here); };
-  return Panels{select(behind->first, inside->first), select(behind->count, inside->count), select(behind->bytes, inside->bytes)};
+  return Panels{select(after->first, inside->first), select(after->count, inside->count), select(after->bytes, inside->bytes)};
 }
 
 } // namespace xf

@@ -1,6 +1,6 @@
 // In a plan: which layer of a stack is at work, where its weights are, and which are multiplied next.
-#ifndef XF_COMPILER_CONVERSION_XFTOLLVM_WEIGHTPLACES_H
-#define XF_COMPILER_CONVERSION_XFTOLLVM_WEIGHTPLACES_H
+#ifndef XF_COMPILER_CONVERSION_XFTOLLVM_WEIGHTPOINTERS_H
+#define XF_COMPILER_CONVERSION_XFTOLLVM_WEIGHTPOINTERS_H
 
 #include "compiler/Conversion/XfToLLVM/PlanBuilder.h"
 
@@ -9,12 +9,12 @@ namespace xf {
 /// Whether a call's products read more weights than a last-level cache holds: it holds none of them any more when the next call needs them.
 bool weightsStream(mlir::xf::EntryOp entry);
 
-class WeightPlaces {
+class WeightPointers {
 public:
-  WeightPlaces(PlanBuilder &plan, mlir::ModuleOp root) : plan(plan), root(root) {}
+  WeightPointers(PlanBuilder &plan, mlir::ModuleOp root) : plan(plan), root(root) {}
 
   /// Loads where the weights begin, at a point that must dominate the code that uses them.
-  void loadStart();
+  void loadBase();
   /// From here on `layer` is the index of the stack's layer.
   void setLayer(mlir::xf::RepeatOp stack, mlir::Value layer) { layers[stack.getLayer()] = layer; }
 
@@ -26,7 +26,7 @@ public:
     mlir::Value first, count, bytes;
   };
   /// The panels of the next product after `op`, in the order in which its kernel reads them; after a layer's last product, that of the next layer.
-  std::optional<Panels> panelsBehind(mlir::Operation *op);
+  std::optional<Panels> nextPanels(mlir::Operation *op);
 
 private:
   std::optional<Panels> firstPanels(llvm::iterator_range<mlir::Block::iterator> ops);
@@ -35,10 +35,10 @@ private:
 
   PlanBuilder &plan;
   mlir::ModuleOp root;
-  mlir::Value start;
-  llvm::DenseMap<mlir::Value, mlir::Value> layers; // numbers of stacks' layers
+  mlir::Value base;
+  llvm::DenseMap<mlir::Value, mlir::Value> layers; // indices of stacks' layers
 };
 
 } // namespace xf
 
-#endif // XF_COMPILER_CONVERSION_XFTOLLVM_WEIGHTPLACES_H
+#endif // XF_COMPILER_CONVERSION_XFTOLLVM_WEIGHTPOINTERS_H
