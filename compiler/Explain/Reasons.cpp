@@ -43,7 +43,7 @@ SmallVector<std::pair<int64_t, StringRef>> rowsOf(RowOp row) {
   return rows;
 }
 
-std::string tooMany() { return "together they would read more than " + std::to_string(kMostFusedInputs) + " tensors, the most for a kernel"; }
+std::string tooMany() { return "together they would read more than " + std::to_string(kMaxFusedInputs) + " tensors, the most for a kernel"; }
 
 /// Why a row op that follows a product, attention or a scan is apart.
 std::string whyBehind(Operation *maker, RowOp row) {
@@ -57,7 +57,7 @@ std::string whyBehind(Operation *maker, RowOp row) {
   collectUsers(product.getResult(), users);
   if (users.size() > 1)
     return "others, too, read what " + name + " gives";
-  if (row.getInputs().size() + product.getExtras().size() > kMostFusedInputs)
+  if (row.getInputs().size() + product.getExtras().size() > kMaxFusedInputs)
     return tooMany();
   return "it reads tensors of other shapes than " + name + " gives";
 }
@@ -70,7 +70,7 @@ std::string whyBehindRows(ArrayRef<RowOp> others, RowOp row) {
       return "it runs over other rows than those that make what it reads";
     inputs += other.getInputs().size();
   }
-  return inputs > kMostFusedInputs ? tooMany() : "what it reads is needed by others before";
+  return inputs > kMaxFusedInputs ? tooMany() : "what it reads is needed by others before";
 }
 
 std::string whyApart(RowOp row) {

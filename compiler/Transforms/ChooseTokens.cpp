@@ -61,14 +61,14 @@ private:
     auto x = cast<RankedTensorType>(product.getX().getType());
     int64_t columns = cast<RankedTensorType>(product.getWeight().getType()).getDimSize(0);
     // A beam that ends leaves its place to the next best.
-    int64_t most = 2 * generate.beams();
+    int64_t maxChosen = 2 * generate.beams();
     StringRef batch = getDimName(x, 1 - axis);
     std::string classes = addClasses();
     Type f32 = builder.getF32Type(), i32 = builder.getI32Type();
     auto rows = [&](int64_t width, Type element) { return makeTensor({ShapedType::kDynamic, width}, {batch, ""}, element); };
     Type added[] = {makeTensor({ShapedType::kDynamic, ChooseOp::countWords(columns)}, {classes, ""}, i32),
                     makeTensor({ShapedType::kDynamic}, {batch}, i32), RankedTensorType::get({2}, i32)};
-    Type results[] = {rows(most, f32), rows(most, i32), rows(2, f32)};
+    Type results[] = {rows(maxChosen, f32), rows(maxChosen, i32), rows(2, f32)};
 
     SmallVector<Type> inputs(step.getArgumentTypes());
     SmallVector<StringRef> names;
@@ -85,15 +85,16 @@ private:
     IRMapping mapping;
     step.getBody().cloneInto(&entry.getBody(), mapping);
     Block &body = entry.getBody().front();
-    SmallVector<Value> given;
+    SmallVector<Value> newArgs;
     for (Type type : added)
-      given.push_back(body.addArgument(type, step.getLoc()));
+      newArgs.push_back(body.addArgument(type, step.getLoc()));
 
     auto copy = cast<ContractOp>(mapping.lookup(product.getResult()).getDefiningOp());
     builder.setInsertionPoint(copy);
     auto choose = ChooseOp::create(builder, copy.getLoc(), results[0], results[1], results[2],
-                                   rows(ChooseOp::countParts(columns, most), f32), copy.getX(), copy.getWeight(), given[0],
-                                   given[1], given[2], copy.getExtras(), /*screen=*/ValueRange(), /*words=*/ValueRange(), axis, copy.getMaps());
+                                   rows(ChooseOp::countParts(columns, maxChosen), f32), copy.getX(), copy.getWeight(), newArgs[0],
+                                   newArgs[1], newArgs[2], copy.getExtras(), /*screen=*/ValueRange(), /*words=*/ValueRange(), axis,
+                                   copy.getMaps());
     choose.getBody().takeBody(copy.getBody());
     auto terminator = cast<ReturnOp>(body.getTerminator());
     builder.setInsertionPoint(terminator);

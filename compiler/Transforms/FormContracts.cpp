@@ -35,10 +35,10 @@ void formContract(LinearOp linear) {
   auto type = cast<RankedTensorType>(map ? map->getResult(0).getType() : linear.getResult().getType());
   ::xf::MappedInputs extras;
   unsigned bias = linear.getBias() ? extras.add(linear.getBias(), {type.getRank() - 1}) : 0;
-  SmallVector<int> numbers; // for each operand of the map: the index of its extra, or -1 for the product
+  SmallVector<int> extraIndices; // for each operand of the map: the index of its extra, or -1 for the product
   if (map)
     for (auto [i, input] : llvm::enumerate(map.getInputs()))
-      numbers.push_back(input == linear.getResult() ? -1 : int(extras.add(input, map.getMap(i))));
+      extraIndices.push_back(input == linear.getResult() ? -1 : int(extras.add(input, map.getMap(i))));
   // The contract has the linear's location; the map's ops keep their own.
   auto contract = ContractOp::create(builder, linear.getLoc(), type, linear.getX(), linear.getWeight(),
                                      extras.values(), extras.maps(builder));
@@ -52,7 +52,7 @@ void formContract(LinearOp linear) {
     acc = arith::AddFOp::create(builder, linear.getLoc(), acc, block.getArgument(1 + bias));
   SmallVector<Value> results{acc};
   if (map)
-    results = ::xf::inlineBody(builder, map.getBody(), llvm::map_to_vector(numbers, [&](int n) -> Value {
+    results = ::xf::inlineBody(builder, map.getBody(), llvm::map_to_vector(extraIndices, [&](int n) -> Value {
                                return n < 0 ? acc : block.getArgument(1 + n);
                              }));
   YieldOp::create(builder, contract.getLoc(), results);

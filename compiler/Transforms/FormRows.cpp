@@ -49,22 +49,22 @@ SmallVector<unsigned> rowOperands(Operation *op) {
 struct Group {
   llvm::SmallSetVector<Operation *, 8> members;
   SmallVector<StringRef> names; // of the leading dimensions
-  SmallVector<int64_t> lead;
+  SmallVector<int64_t> leadingSizes;
   int64_t length = 1; // of the rows; 1 as long as only statistics are known
   StringRef lengthName;
 
   bool fits(RankedTensorType rows) const {
-    if (rows.getRank() != static_cast<int64_t>(lead.size()) + 1)
+    if (rows.getRank() != static_cast<int64_t>(leadingSizes.size()) + 1)
       return false;
-    for (unsigned d = 0; d < lead.size(); ++d)
-      if (lead[d] != rows.getDimSize(d) || names[d] != getDimName(rows, d))
+    for (unsigned d = 0; d < leadingSizes.size(); ++d)
+      if (leadingSizes[d] != rows.getDimSize(d) || names[d] != getDimName(rows, d))
         return false;
     int64_t last = rows.getShape().back();
-    return last == 1 || length == 1 || (last == length && lengthName == getDimName(rows, lead.size()));
+    return last == 1 || length == 1 || (last == length && lengthName == getDimName(rows, leadingSizes.size()));
   }
   void add(Operation *op) {
     auto rows = rowsOf(op);
-    lead.assign(rows.getShape().begin(), rows.getShape().end() - 1);
+    leadingSizes.assign(rows.getShape().begin(), rows.getShape().end() - 1);
     names = getDimNames(rows);
     if (rows.getShape().back() != 1) {
       length = rows.getShape().back();
@@ -91,11 +91,11 @@ struct Group {
   /// Whether member `op` sees the row of `value`, which another member makes, as a whole.
   bool sees(Operation *op, unsigned operand, Value value) const {
     auto map = readMap(op, operand);
-    int64_t rank = lead.size() + 1;
+    int64_t rank = leadingSizes.size() + 1;
     if (static_cast<int64_t>(map.size()) != rank)
       return false;
     for (int64_t d = 0; d < rank; ++d)
-      if (map[d] != d && !(typeOf(value).getDimSize(d) == 1 && map[d] == -1 && (d == rank - 1 || lead[d] == 1)))
+      if (map[d] != d && !(typeOf(value).getDimSize(d) == 1 && map[d] == -1 && (d == rank - 1 || leadingSizes[d] == 1)))
         return false;
     return true;
   }
@@ -105,7 +105,7 @@ struct Group {
 class RowWriter {
 public:
   explicit RowWriter(const Group &group)
-      : group(group), members(group.members.begin(), group.members.end()), lastDim(group.lead.size()), last(group.last()), builder(last) {
+      : group(group), members(group.members.begin(), group.members.end()), lastDim(group.leadingSizes.size()), last(group.last()), builder(last) {
     llvm::sort(members, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
   }
 
@@ -145,7 +145,7 @@ private:
     if (rowsOf(op).getShape().back() == 1 && group.length != 1)
       std::replace(map.begin(), map.end(), lastDim, int64_t(-1));
     auto [moved, rowMap] = rowsLast(value, map);
-    inputNumber[{op, i}] = inputs.add(moved, rowMap);
+    inputIndex[{op, i}] = inputs.add(moved, rowMap);
   }
 
   /// The members' results that are read outside.
@@ -195,8 +195,8 @@ private:
     return {moved, newMap};
   }
 
-  RankedTensorType rowType(Type element, bool whole) {
-    return makeTensor({whole ? group.length : 1}, {whole ? group.lengthName : StringRef()}, element);
+  RankedTensorType rowType(Type element, bool isFullRow) {
+    return makeTensor({isFullRow ? group.length : 1}, {isFullRow ? group.lengthName : StringRef()}, element);
   }
 
   void openBody(RowOp row) {
@@ -213,12 +213,12 @@ private:
     SmallVector<Value> args;
     for (unsigned i : rowOperands(op))
       args.push_back(rowOperand(op, i));
-    bool whole = typeOf(op->getResult(0)).getShape().back() != 1;
+    bool isFullRow = typeOf(op->getResult(0)).getShape().back() != 1;
     SmallVector<Type> types = llvm::map_to_vector(op->getResultTypes(), [&](Type t) -> Type {
-      return rowType(cast<RankedTensorType>(t).getElementType(), whole);
+      return rowType(cast<RankedTensorType>(t).getElementType(), isFullRow);
     });
     if (auto map = dyn_cast<MapOp>(op)) {
-      rows.map(op->getResults(), copyMap(map, types, args, whole)->getResults());
+      rows.map(op->getResults(), copyMap(map, types, args, isFullRow)->getResults());
     } else if (auto reduce = dyn_cast<ReduceOp>(op)) {
       rows.map(op->getResult(0), ReduceOp::create(builder, op->getLoc(), types[0], reduce.getKindAttr(), args[0]).getResult());
     } else {
@@ -228,10 +228,10 @@ private:
 
   /// A row that another member made, one from outside, or one that is looked up here.
   Value rowOperand(Operation *op, unsigned i) {
-    auto number = inputNumber.find({op, i});
-    if (number == inputNumber.end())
+    auto index = inputIndex.find({op, i});
+    if (index == inputIndex.end())
       return rows.lookup(op->getOperand(i));
-    Value input = body->getArgument(number->second);
+    Value input = body->getArgument(index->second);
     EmbedOp lookup = broadcastLookup(op, i);
     if (!lookup)
       return input;
@@ -239,10 +239,10 @@ private:
     return EmbedOp::create(builder, lookup.getLoc(), rowType(looked.getElementType(), looked.getShape().back() != 1), lookup.getTable(), input);
   }
 
-  MapOp copyMap(MapOp map, TypeRange types, ArrayRef<Value> args, bool whole) {
+  MapOp copyMap(MapOp map, TypeRange types, ArrayRef<Value> args, bool isFullRow) {
     SmallVector<Attribute> maps;
     for (Value arg : args)
-      maps.push_back(builder.getDenseI64ArrayAttr({whole && typeOf(arg).getDimSize(0) == 1 ? -1 : 0}));
+      maps.push_back(builder.getDenseI64ArrayAttr({isFullRow && typeOf(arg).getDimSize(0) == 1 ? -1 : 0}));
     auto copied = MapOp::create(builder, map.getLoc(), types, args, builder.getArrayAttr(maps));
     IRMapping region;
     map.getBody().cloneInto(&copied.getBody(), region);
@@ -255,7 +255,7 @@ private:
   Operation *last;
   OpBuilder builder; // at `last`
   ::xf::MappedInputs inputs;
-  DenseMap<std::pair<Operation *, unsigned>, unsigned> inputNumber; // of members' operands from outside
+  DenseMap<std::pair<Operation *, unsigned>, unsigned> inputIndex; // of members' operands from outside
   SmallVector<Value> outside;
   Block *body = nullptr;
   IRMapping rows; // the members' results as rows
@@ -268,7 +268,7 @@ public:
   void run() {
     for (Operation &op : block)
       if (isRowOp(&op))
-        place(&op);
+        assignGroup(&op);
     // Users first: a look-up that they repeat inside is then dead when its own group is written.
     llvm::erase_if(groups, [](auto &group) { return group->members.empty(); });
     llvm::sort(groups, [](auto &a, auto &b) { return b->last()->isBeforeInBlock(a->last()); });
@@ -293,19 +293,19 @@ private:
     return found == owner.end() ? nullptr : found->second;
   }
 
-  /// Whether `op`, as a member of `group`, would see each row that it reads from `makers` as a whole.
-  static bool seesRows(const Group &group, const Group &makers, Operation *op) {
+  /// Whether `op`, as a member of `group`, would see each row that it reads from `producers` as a whole.
+  static bool seesRows(const Group &group, const Group &producers, Operation *op) {
     return llvm::all_of(rowOperands(op), [&](unsigned i) {
       Operation *def = op->getOperand(i).getDefiningOp();
-      return !def || !makers.members.contains(def) || group.sees(op, i, op->getOperand(i));
+      return !def || !producers.members.contains(def) || group.sees(op, i, op->getOperand(i));
     });
   }
 
   bool canJoin(const Group &group, Operation *op) {
-    return group.fits(rowsOf(op)) && canMoveTo(group, op) && seesRows(group, group, op) && group.reads({op}) <= ::xf::kMostFusedInputs;
+    return group.fits(rowsOf(op)) && canMoveTo(group, op) && seesRows(group, group, op) && group.reads({op}) <= ::xf::kMaxFusedInputs;
   }
 
-  void place(Operation *op) {
+  void assignGroup(Operation *op) {
     for (unsigned i : rowOperands(op)) {
       Operation *def = op->getOperand(i).getDefiningOp();
       Group *group = def ? groupOf(def) : nullptr;
@@ -331,7 +331,7 @@ private:
       if (!other || other == &group)
         continue;
       bool fits = llvm::all_of(other->members, [&](Operation *m) { return group.fits(rowsOf(m)); });
-      if (!fits || !seesRows(group, *other, op) || !canMoveTo(*other, op) || group.reads(other->members.getArrayRef()) > ::xf::kMostFusedInputs)
+      if (!fits || !seesRows(group, *other, op) || !canMoveTo(*other, op) || group.reads(other->members.getArrayRef()) > ::xf::kMaxFusedInputs)
         continue;
       for (Operation *member : other->members) {
         group.add(member);

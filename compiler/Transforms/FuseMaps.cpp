@@ -18,18 +18,18 @@ using namespace mlir::xf;
 namespace {
 
 /// The most operations of a fused map, more than any sensible one has: a map becomes code as a whole.
-constexpr size_t kMostOperations = 2000;
+constexpr size_t kMaxOperations = 2000;
 
 /// A map and the producers that move into it: nobody else uses them, and they are read element by element, so that nothing is computed
 /// twice. They move all at once: if they moved one by one, each move would copy what has moved before.
 class Fusion {
 public:
   explicit Fusion(MapOp root) : root(root) {
-    take(root);
+    add(root);
     for (size_t i = 0; i < members.size(); ++i) // which grow
       for (OpOperand &use : members[i]->getOpOperands())
-        if (auto producer = use.get().getDefiningOp<MapOp>(); producer && canTake(producer) && isLastUse(use))
-          take(producer);
+        if (auto producer = use.get().getDefiningOp<MapOp>(); producer && canFuse(producer) && isLastUse(use))
+          add(producer);
   }
 
   /// Users before producers.
@@ -52,12 +52,12 @@ public:
 private:
   static size_t countOperations(MapOp map) { return map.getBody().front().getOperations().size(); }
 
-  bool canTake(MapOp producer) {
-    return producer->getNumResults() == 1 && producer->getBlock() == root->getBlock() && operations + countOperations(producer) <= kMostOperations &&
-           reads + producer.getNumOperands() <= ::xf::kMostFusedInputs + 1;
+  bool canFuse(MapOp producer) {
+    return producer->getNumResults() == 1 && producer->getBlock() == root->getBlock() && operations + countOperations(producer) <= kMaxOperations &&
+           reads + producer.getNumOperands() <= ::xf::kMaxFusedInputs + 1;
   }
 
-  void take(MapOp map) {
+  void add(MapOp map) {
     members.insert(map);
     operations += countOperations(map);
     reads += map.getNumOperands() - (map == root ? 0 : 1);
@@ -86,9 +86,9 @@ private:
   }
 
   Value element(OpBuilder &builder, MapOp producer, ArrayRef<int64_t> dims) {
-    auto &known = computed[producer];
-    for (auto &[knownDims, value] : known)
-      if (ArrayRef<int64_t>(knownDims) == dims)
+    auto &memo = computed[producer];
+    for (auto &[memoDims, value] : memo)
+      if (ArrayRef<int64_t>(memoDims) == dims)
         return value;
     Value value = inlined(builder, producer, dims)[0];
     computed[producer].emplace_back(dims, value);
@@ -96,10 +96,10 @@ private:
   }
 
   Value argument(Value input, ArrayRef<int64_t> dims) {
-    unsigned number = inputs.add(input, dims);
-    if (number == body->getNumArguments())
+    unsigned index = inputs.add(input, dims);
+    if (index == body->getNumArguments())
       body->addArgument(cast<RankedTensorType>(input.getType()).getElementType(), input.getLoc());
-    return body->getArgument(number);
+    return body->getArgument(index);
   }
 
   MapOp root;

@@ -44,26 +44,26 @@ Value indexConstant(OpBuilder &builder, Location loc, int64_t value) {
 }
 
 /// The flat index of the current layer over all nested stacks; the innermost stack's runs fastest.
-Value numberLayers(OpBuilder &builder, Location loc, ArrayRef<RepeatOp> stacks) {
-  Value number;
+Value linearizeLayer(OpBuilder &builder, Location loc, ArrayRef<RepeatOp> stacks) {
+  Value index;
   for (RepeatOp repeat : stacks) {
-    if (number)
-      number = arith::MulIOp::create(builder, loc, number, indexConstant(builder, loc, repeat.getCount()));
-    number = number ? arith::AddIOp::create(builder, loc, number, repeat.getLayer()).getResult() : Value(repeat.getLayer());
+    if (index)
+      index = arith::MulIOp::create(builder, loc, index, indexConstant(builder, loc, repeat.getCount()));
+    index = index ? arith::AddIOp::create(builder, loc, index, repeat.getLayer()).getResult() : Value(repeat.getLayer());
   }
-  return number;
+  return index;
 }
 
 /// The inverse: each stack's own layer from that index.
-void splitNumber(OpBuilder &builder, Location loc, Value number, ArrayRef<RepeatOp> stacks, IRMapping &mapping) {
+void delinearizeLayer(OpBuilder &builder, Location loc, Value index, ArrayRef<RepeatOp> stacks, IRMapping &mapping) {
   for (RepeatOp repeat : llvm::reverse(stacks)) {
     if (repeat == stacks.front()) {
-      mapping.map(repeat.getLayer(), number);
+      mapping.map(repeat.getLayer(), index);
       return;
     }
     Value count = indexConstant(builder, loc, repeat.getCount());
-    mapping.map(repeat.getLayer(), arith::RemUIOp::create(builder, loc, number, count).getResult());
-    number = arith::DivUIOp::create(builder, loc, number, count);
+    mapping.map(repeat.getLayer(), arith::RemUIOp::create(builder, loc, index, count).getResult());
+    index = arith::DivUIOp::create(builder, loc, index, count);
   }
 }
 
@@ -125,9 +125,9 @@ private:
     if (!stacks.empty())
       return false;
     WeightOp candidate = build(table, stacks, Layout::panels);
-    bool known = weights.contains(print(candidate));
+    bool isKnown = weights.contains(print(candidate));
     candidate->erase();
-    return known;
+    return isKnown;
   }
 
   LogicalResult hoist(Operation *op, OpOperand &operand, Layout layout) {
@@ -142,7 +142,7 @@ private:
       weight.setScalesAttr(FlatSymbolRefAttr::get(name(quantize->getResult(1), stacks, Layout::plain)));
     OpBuilder builder(outsideOfKernels(op));
     auto ref = ParamOp::create(builder, value.getLoc(), value.getType(), weight.getSymName(),
-                               weight.getLayers() > 1 ? ValueRange(numberLayers(builder, value.getLoc(), stacks)) : ValueRange());
+                               weight.getLayers() > 1 ? ValueRange(linearizeLayer(builder, value.getLoc(), stacks)) : ValueRange());
     operand.set(ref);
     return success();
   }
@@ -150,15 +150,15 @@ private:
   /// The weight that computes `value`, named at its first use.
   WeightOp name(Value value, ArrayRef<RepeatOp> stacks, Layout layout) {
     WeightOp weight = build(value, stacks, layout);
-    WeightOp &known = weights[print(weight)];
-    if (known) {
+    WeightOp &existing = weights[print(weight)];
+    if (existing) {
       weight->erase();
     } else {
       weight.setSymName(("w." + firstParameter(value)).str());
       symbols.insert(weight, entryPoint()); // makes the name unique
-      known = weight;
+      existing = weight;
     }
-    return known;
+    return existing;
   }
 
   /// A weight that is not in the module yet.
@@ -170,7 +170,7 @@ private:
     body.addArgument(builder.getIndexType(), value.getLoc());
     builder.setInsertionPointToStart(&body);
     IRMapping mapping;
-    splitNumber(builder, value.getLoc(), body.getArgument(0), stacks, mapping);
+    delinearizeLayer(builder, value.getLoc(), body.getArgument(0), stacks, mapping);
     YieldOp::create(builder, value.getLoc(), ::xf::cloneParameterExpression(builder, value, mapping));
     return weight;
   }

@@ -10,12 +10,12 @@
 namespace xf {
 
 /// The most tensors that a fused op reads: a GPU kernel has XF_ABI_MAX_GPU_VIEWS, the factors and results of a product among them.
-constexpr size_t kMostFusedInputs = 30;
+constexpr size_t kMaxFusedInputs = 30;
 
 /// Operands and their maps, without repetitions: what a merged op reads.
 class MappedInputs {
 public:
-  /// The number of `value` read through `map`, added if it is new.
+  /// The index of `value` read through `map`, added if it is new.
   unsigned add(mlir::Value value, llvm::ArrayRef<int64_t> map);
   llvm::ArrayRef<mlir::Value> values() const { return operands; }
   mlir::ArrayAttr maps(mlir::Builder &builder) const;
@@ -52,7 +52,7 @@ bool fitsEpilogue(llvm::ArrayRef<int64_t> map, int64_t rank);
 llvm::SmallVector<int64_t> composeMaps(llvm::ArrayRef<int64_t> inner, llvm::ArrayRef<int64_t> outer);
 /// Clones the body of a single-block region with `args` for its arguments; gives the yielded values.
 llvm::SmallVector<mlir::Value> inlineBody(mlir::OpBuilder &builder, mlir::Region &body, mlir::ValueRange args);
-/// Clones what computes `value`, which depends on parameters only, at the builder's place.
+/// Clones what computes `value`, which depends on parameters only, at the builder's insertion point.
 mlir::Value cloneParameterExpression(mlir::OpBuilder &builder, mlir::Value value, mlir::IRMapping &mapping);
 
 } // namespace xf

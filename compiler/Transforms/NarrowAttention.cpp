@@ -6,7 +6,7 @@
 //
 // Rounding changes scores by little compared with what tells keys apart, if their bias is no part of them (xf-drop-key-bias).
 //
-// Where many queries share keys and values, kernels may turn these into words: not those of states, nor in a decoder, whose step gives the same bits.
+// Where many queries share keys and values, kernels may turn these into int16: not those of states, nor in a decoder, whose step gives the same bits.
 #include "compiler/Transforms/MapUtils.h"
 #include "compiler/Transforms/Passes.h"
 #include "dialect/IR/ModuleRoles.h"
@@ -61,7 +61,7 @@ private:
   void choose() {
     llvm::SetVector<Operation *> candidates;
     module.walk([&](AttendOp op) {
-      // Two elements of a key share a word.
+      // Two elements of a key share a 32-bit word.
       if (!op.getProbabilities() && typeOf(op.getQ()).getElementType().isF32() && typeOf(op.getQ()).getDimSize(3) % 2 == 0)
         candidates.insert(op);
     });
@@ -125,8 +125,8 @@ private:
   Value narrow(Value value) {
     if (typeOf(value).getElementType() == element)
       return value;
-    if (Value known = rounded.lookup(value))
-      return known;
+    if (Value existing = rounded.lookup(value))
+      return existing;
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointAfterValue(value);
     Operation *view = value.getDefiningOp();

@@ -44,10 +44,10 @@ private:
       if (dims.hasSource(type) && !isRows)
         return {};
       if (isRows && isInteger && cast<RankedTensorType>(type).getRank() == 2) {
-        std::optional<unsigned> &place = !typesName.empty() && entry.getArgName(i) == typesName ? tokenTypes : tokens;
-        if (place)
+        std::optional<unsigned> &argIndex = !typesName.empty() && entry.getArgName(i) == typesName ? tokenTypes : tokens;
+        if (argIndex)
           return {}; // the caller has the tokens of one source only
-        place = i;
+        argIndex = i;
       } else if (isRows && isInteger) {
         return {};
       }
@@ -68,7 +68,7 @@ private:
     SmallVector<Type> results;
     SmallVector<StringRef> resultNames;
     for (auto [i, type] : llvm::enumerate(entry.getResultTypes())) {
-      results.push_back(ownType(type));
+      results.push_back(versionType(type));
       resultNames.push_back(entry.getResultName(i));
     }
     builder.setInsertionPointAfter(entry);
@@ -77,12 +77,12 @@ private:
     SymbolTable(module).insert(twin);
     Block *body = twin.addBody();
     for (auto [i, argument] : llvm::enumerate(entry.getBody().getArguments())) {
-      Value own = body->getArgument(i);
-      bool isPacked = own.getType() != argument.getType();
+      Value copy = body->getArgument(i);
+      bool isPacked = copy.getType() != argument.getType();
       if (!isPacked)
-        padded[argument] = own;
+        padded[argument] = copy;
       if (isPacked || !dims.hasSource(argument.getType()))
-        packed[argument] = own;
+        packed[argument] = copy;
     }
     unsigned count = entry.getArgumentTypes().size();
     packed[entry.getBody().getArgument(*tokens)] = body->getArgument(count);
@@ -112,9 +112,9 @@ private:
       }
     if (auto store = dyn_cast<StoreOp>(op); store && packStore(store))
       return true;
-    auto ofPositions = dyn_cast<PositionsOp>(op);
-    if (ofPositions && !ofPositions.getPast() && ofPositions.getOffset() == 0 && dims.hasSource(ofPositions.getResult().getType()))
-      packed[ofPositions.getResult()] = positions;
+    auto positionsOp = dyn_cast<PositionsOp>(op);
+    if (positionsOp && !positionsOp.getPast() && positionsOp.getOffset() == 0 && dims.hasSource(positionsOp.getResult().getType()))
+      packed[positionsOp.getResult()] = positions;
     else if (clonePacked(op) && !isa_and_nonnull<IntegerType>(elementOf(op)))
       return true;
     // Integers are cheap, and masks need them padded.
@@ -123,28 +123,28 @@ private:
 
   static Type elementOf(Operation *op) { return op->getNumResults() ? getElementTypeOrSelf(op->getResult(0).getType()) : Type(); }
   /// The version of a value that stacks carry and entries return: packed if it has source positions, else padded.
-  Type ownType(Type type) { return dims.hasSource(type) ? dims.packed(type) : type; }
-  Value ownVersion(Value value) { return dims.hasSource(value.getType()) ? packed.lookup(value) : padded.lookup(value); }
+  Type versionType(Type type) { return dims.hasSource(type) ? dims.packed(type) : type; }
+  Value versionOf(Value value) { return dims.hasSource(value.getType()) ? packed.lookup(value) : padded.lookup(value); }
   /// These versions of all values; false if one value lacks it.
-  bool ownVersions(ValueRange values, SmallVectorImpl<Value> &own) {
+  bool versionsOf(ValueRange values, SmallVectorImpl<Value> &versions) {
     for (Value value : values)
-      own.push_back(ownVersion(value));
-    return !llvm::is_contained(own, Value());
+      versions.push_back(versionOf(value));
+    return !llvm::is_contained(versions, Value());
   }
 
   bool packAttend(AttendOp attend) {
     auto q = cast<RankedTensorType>(attend.getQ().getType()), k = cast<RankedTensorType>(attend.getK().getType());
     Value query = packed.lookup(attend.getQ()), keys = padded.lookup(attend.getK()), values = padded.lookup(attend.getV());
-    bool isOwn = getDimName(q, 0) == dims.batch && getDimName(q, 2) == dims.source && getDimName(k, 0) == dims.batch &&
-                 getDimName(k, 2) == dims.source;
-    if (!query || !keys || !values || !isOwn || attend.getProbabilities())
+    bool isSelfAttention = getDimName(q, 0) == dims.batch && getDimName(q, 2) == dims.source && getDimName(k, 0) == dims.batch &&
+                           getDimName(k, 2) == dims.source;
+    if (!query || !keys || !values || !isSelfAttention || attend.getProbabilities())
       return false;
     IRMapping mapping;
     for (Value value : valuesRead(attend)) {
-      Value own = value == attend.getQ() ? query : getPadded(value);
-      if (!own)
+      Value version = value == attend.getQ() ? query : getPadded(value);
+      if (!version)
         return false;
-      mapping.map(value, own);
+      mapping.map(value, version);
     }
     auto twin = cast<AttendOp>(builder.clone(*attend, mapping));
     twin.getSpansMutable().assign(spans);
@@ -164,27 +164,27 @@ private:
 
   bool packRepeat(RepeatOp repeat) {
     SmallVector<Value> inits, yielded;
-    if (!ownVersions(repeat.getInits(), inits))
+    if (!versionsOf(repeat.getInits(), inits))
       return false;
-    auto types = llvm::map_to_vector(repeat.getResultTypes(), [&](Type type) { return ownType(type); });
+    auto types = llvm::map_to_vector(repeat.getResultTypes(), [&](Type type) { return versionType(type); });
     auto twin = RepeatOp::create(builder, repeat.getLoc(), types, repeat.getCount(), inits);
     Block &body = twin.getBody().emplaceBlock();
-    note(repeat.getLayer(), body.addArgument(builder.getIndexType(), repeat.getLoc()));
+    registerVersion(repeat.getLayer(), body.addArgument(builder.getIndexType(), repeat.getLoc()));
     for (auto [old, init] : llvm::zip(repeat.getCarried(), inits))
-      note(old, body.addArgument(init.getType(), repeat.getLoc()));
+      registerVersion(old, body.addArgument(init.getType(), repeat.getLoc()));
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(&body);
     Operation *yield = repeat.getBody().front().getTerminator();
-    if (!packBlock(repeat.getBody().front()) || !ownVersions(yield->getOperands(), yielded))
+    if (!packBlock(repeat.getBody().front()) || !versionsOf(yield->getOperands(), yielded))
       return false;
     YieldOp::create(builder, yield->getLoc(), yielded);
     for (auto [old, result] : llvm::zip(repeat.getResults(), twin.getResults()))
-      note(old, result);
+      registerVersion(old, result);
     return true;
   }
 
   /// Registers the only version of a value: the packed one if it has source positions, else both.
-  void note(Value old, Value value) {
+  void registerVersion(Value old, Value value) {
     packed[old] = value;
     if (!dims.hasSource(old.getType()))
       padded[old] = value;
@@ -193,7 +193,7 @@ private:
   bool packReturn(EntryOp twin) {
     Operation *terminator = entry.getBody().front().getTerminator();
     SmallVector<Value> results;
-    if (!ownVersions(terminator->getOperands(), results))
+    if (!versionsOf(terminator->getOperands(), results))
       return false;
     builder.setInsertionPointToEnd(&twin.getBody().front());
     ReturnOp::create(builder, terminator->getLoc(), results);

@@ -88,7 +88,7 @@ def XfNarrowAttention : Pass<"xf-narrow-attention", "::mlir::ModuleOp"> {
   let description = [{
     Queries, keys and values are rounded where they are made, and states that attention alone reads keep them rounded. If
     all readers of a context round it, attention gives it rounded. Attention that gives its probabilities, has heads of odd
-    width, or reads states that others read, too, stays f32. Attention of bf16 outside of decoders may multiply in words.
+    width, or reads states that others read, too, stays f32. Attention of bf16 outside of decoders may multiply in int16.
   }];
   let options = [Option<"type", "type", "std::string", "\"bf16\"", "bf16 or f16">];
 }
@@ -155,7 +155,7 @@ def XfScreenTokens : Pass<"xf-screen-tokens", "::mlir::ModuleOp"> {
     which its kernel may leave out what cannot be chosen, and for f32 the `words` by which it may estimate the share of improbable
     columns in the sums. Small vocabularies would not gain by it.
   }];
-  let options = [Option<"leastColumns", "least-columns", "int64_t", "4096", "The smallest vocabulary that is screened">];
+  let options = [Option<"minColumns", "least-columns", "int64_t", "4096", "The smallest vocabulary that is screened">];
 }
 
 def XfPackSentences : Pass<"xf-pack-sentences", "::mlir::ModuleOp"> {

@@ -28,7 +28,7 @@ namespace {
 
 /// Added to quantised activations to make them unsigned.
 constexpr int64_t kZeroPoint = 128;
-constexpr double kLargest = 127;
+constexpr double kMaxInt8 = 127;
 /// A row whose maximum is below it counts as zeros, as in `xf.quantize`: its scale's reciprocal would not be finite.
 constexpr double kTiny = 0x1p-100;
 
@@ -86,11 +86,11 @@ private:
       operands.push_back(&linear.getWeightMutable());
     for (EmbedOp embed : embeds)
       operands.push_back(&embed.getTableMutable());
-    llvm::DenseSet<OpOperand *> known(operands.begin(), operands.end());
+    llvm::DenseSet<OpOperand *> weightOperands(operands.begin(), operands.end());
     llvm::StringSet<> readOtherwise;
     module.walk([&](ParamOp param) {
       for (OpOperand &use : param->getUses())
-        if (!known.contains(&use))
+        if (!weightOperands.contains(&use))
           readOtherwise.insert(param.getName());
     });
     for (OpOperand *operand : operands) {
@@ -119,8 +119,8 @@ private:
     Type f32 = b.getF32Type();
     if (!isInt8)
       return arith::ExtFOp::create(b, loc, f32, args[0]);
-    Value whole = arith::ExtSIOp::create(b, loc, b.getI32Type(), args[0]);
-    return arith::MulFOp::create(b, loc, arith::SIToFPOp::create(b, loc, f32, whole), args[1]);
+    Value integer = arith::ExtSIOp::create(b, loc, b.getI32Type(), args[0]);
+    return arith::MulFOp::create(b, loc, arith::SIToFPOp::create(b, loc, f32, integer), args[1]);
   }
 
   struct Activation {
@@ -141,8 +141,8 @@ private:
       return found->second;
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointAfterValue(x);
-    Activation made = isInt8 ? toInt8(x) : Activation{::xf::roundElements(builder, x, element), {}};
-    return activations[x] = made;
+    Activation result = isInt8 ? toInt8(x) : Activation{::xf::roundElements(builder, x, element), {}};
+    return activations[x] = result;
   }
 
   Activation toInt8(Value x) {
@@ -160,8 +160,8 @@ private:
     MapOp scales = ofRow.create({one, one}, [&](OpBuilder &b, ValueRange args) {
       Value zero = constant(b, loc, 0.0);
       Value isZero = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLE, args[0], constant(b, loc, kTiny));
-      Value scale = arith::MulFOp::create(b, loc, args[0], constant(b, loc, 1 / kLargest));
-      Value reciprocal = arith::DivFOp::create(b, loc, constant(b, loc, kLargest), args[0]);
+      Value scale = arith::MulFOp::create(b, loc, args[0], constant(b, loc, 1 / kMaxInt8));
+      Value reciprocal = arith::DivFOp::create(b, loc, constant(b, loc, kMaxInt8), args[0]);
       return SmallVector<Value>{arith::SelectOp::create(b, loc, isZero, zero, scale),
                                 arith::SelectOp::create(b, loc, isZero, zero, reciprocal)};
     });
@@ -171,8 +171,8 @@ private:
     Type i32 = builder.getI32Type(), i8 = builder.getI8Type();
     MapOp quantized = elements.create({withElement(type, i8)}, [&](OpBuilder &b, ValueRange args) {
       Value rounded = math::RoundEvenOp::create(b, loc, arith::MulFOp::create(b, loc, args[0], args[1]));
-      Value whole = arith::FPToSIOp::create(b, loc, i32, rounded);
-      Value shifted = arith::AddIOp::create(b, loc, whole, constant(b, loc, kZeroPoint, i32));
+      Value integer = arith::FPToSIOp::create(b, loc, i32, rounded);
+      Value shifted = arith::AddIOp::create(b, loc, integer, constant(b, loc, kZeroPoint, i32));
       return SmallVector<Value>{arith::TruncIOp::create(b, loc, i8, shifted)};
     });
     return {quantized->getResult(0), scales->getResult(0)};
@@ -211,8 +211,8 @@ private:
     if (linear.getBias())
       map.add(linear.getBias(), {rank - 1});
     MapOp result = map.create({type}, [&](OpBuilder &b, ValueRange args) {
-      Value surplus = arith::MulIOp::create(b, loc, args[3], constant(b, loc, kZeroPoint, i32));
-      Value exact = arith::SubIOp::create(b, loc, args[0], surplus);
+      Value zeroPointTerm = arith::MulIOp::create(b, loc, args[3], constant(b, loc, kZeroPoint, i32));
+      Value exact = arith::SubIOp::create(b, loc, args[0], zeroPointTerm);
       Value scale = arith::MulFOp::create(b, loc, args[1], args[2]);
       Value y = arith::MulFOp::create(b, loc, arith::SIToFPOp::create(b, loc, f32, exact), scale);
       if (linear.getBias())

@@ -21,7 +21,7 @@ namespace {
 
 /// The ops of a body that depend on one carried value alone.
 struct Derived {
-  unsigned carried; // its number
+  unsigned carried; // its index
   llvm::SetVector<Operation *> ops;
   SmallVector<Value> used; // results of theirs that others read
 
@@ -105,21 +105,21 @@ private:
     SmallVector<Value> yielded = llvm::to_vector(yield->getOperands());
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPoint(yield);
-    unsigned place = repeat.getInits().size();
+    unsigned position = repeat.getInits().size();
     for (const Derived &derived : all)
       for (Value value : derived.cloneOf(builder, carriedValue(derived), yielded[derived.carried]))
-        yielded.insert(yielded.begin() + place++, value);
+        yielded.insert(yielded.begin() + position++, value);
     yield->setOperands(yielded);
   }
 
   void rebuild(ArrayRef<Value> inits) {
     unsigned before = repeat.getInits().size(), added = inits.size() - before;
-    auto made = RepeatOp::create(builder, repeat.getLoc(), body().getTerminator()->getOperandTypes(), repeat.getCountAttr(), inits);
-    made.getBody().takeBody(repeat.getBody());
+    auto rotated = RepeatOp::create(builder, repeat.getLoc(), body().getTerminator()->getOperandTypes(), repeat.getCountAttr(), inits);
+    rotated.getBody().takeBody(repeat.getBody());
     for (unsigned i = 0; i < repeat->getNumResults(); ++i)
-      repeat->getResult(i).replaceAllUsesWith(made->getResult(i < before ? i : i + added));
+      repeat->getResult(i).replaceAllUsesWith(rotated->getResult(i < before ? i : i + added));
     repeat->erase();
-    repeat = made;
+    repeat = rotated;
   }
 
   /// Replaces ops behind the loop that compute the same from its result by `made`, which the last layer has computed.

@@ -22,13 +22,13 @@ namespace {
 
 class Screener {
 public:
-  Screener(ModuleOp module, int64_t leastColumns) : module(module), symbols(module), leastColumns(leastColumns) {}
+  Screener(ModuleOp module, int64_t minColumns) : module(module), symbols(module), minColumns(minColumns) {}
 
   void run() {
     SmallVector<ChooseOp> choices;
     module.walk([&](ChooseOp op) { choices.push_back(op); });
     for (ChooseOp choice : choices)
-      if (WeightOp weight = weightOf(choice); weight && isWorthIt(choice))
+      if (WeightOp weight = weightOf(choice); weight && isProfitable(choice))
         screen(choice, weight);
   }
 
@@ -40,9 +40,9 @@ private:
     return weight && weight.getLayers() == 1 ? weight : WeightOp();
   }
 
-  bool isWorthIt(ChooseOp choice) {
+  bool isProfitable(ChooseOp choice) {
     auto type = cast<RankedTensorType>(choice.getWeight().getType());
-    return choice.getScreen().empty() && type.getDimSize(0) >= leastColumns && ChooseOp::isScreenable(type) && choice.isMonotone();
+    return choice.getScreen().empty() && type.getDimSize(0) >= minColumns && ChooseOp::isScreenable(type) && choice.isMonotone();
   }
 
   void screen(ChooseOp choice, WeightOp weight) {
@@ -67,37 +67,37 @@ private:
     auto screen = quantized(types, {"bytes", "scales", "sums", "lengths", "errors", "mean"});
     choice.getScreenMutable().assign(screen);
     if (type.getElementType().isF32()) {
-      Type words[] = {RankedTensorType::get(type.getShape(), builder.getI16Type()), ofColumns(f32), ofColumns(f32), ofColumns(f32), mean};
-      auto copy = quantized(words, {"words", "word_scales", "word_lengths", "word_errors", "word_mean"});
+      Type int16Types[] = {RankedTensorType::get(type.getShape(), builder.getI16Type()), ofColumns(f32), ofColumns(f32), ofColumns(f32), mean};
+      auto copy = quantized(int16Types, {"words", "word_scales", "word_lengths", "word_errors", "word_mean"});
       choice.getWordsMutable().assign(copy);
     }
     choice.getParts().setType(withDim(cast<RankedTensorType>(choice.getParts().getType()), 1, choice.getPartsWidth(), ""));
   }
 
-  /// Result `number` of the quantised `weight`, not yet in the module.
-  WeightOp makeWeight(WeightOp weight, ArrayRef<Type> types, unsigned number, StringRef name) {
+  /// Result `resultIndex` of the quantised `weight`, not yet in the module.
+  WeightOp makeWeight(WeightOp weight, ArrayRef<Type> types, unsigned resultIndex, StringRef name) {
     OpBuilder builder(weight->getContext());
-    Layout layout = number == 0 ? Layout::panels : Layout::plain;
-    auto part = WeightOp::create(builder, weight.getLoc(), (weight.getSymName() + "." + name).str(), types[number], /*layers=*/1, layout,
+    Layout layout = resultIndex == 0 ? Layout::panels : Layout::plain;
+    auto part = WeightOp::create(builder, weight.getLoc(), (weight.getSymName() + "." + name).str(), types[resultIndex], /*layers=*/1, layout,
                                  /*scales=*/FlatSymbolRefAttr());
     IRMapping mapping;
     weight.getBody().cloneInto(&part.getBody(), mapping);
     auto yield = cast<YieldOp>(part.getBody().front().getTerminator());
     builder.setInsertionPoint(yield);
     auto quantized = QuantizeOp::create(builder, weight.getLoc(), types, yield.getOperand(0));
-    yield->setOperand(0, quantized->getResult(number));
+    yield->setOperand(0, quantized->getResult(resultIndex));
     return part;
   }
 
   ModuleOp module;
   SymbolTable symbols;
-  int64_t leastColumns;
+  int64_t minColumns;
 };
 
 struct ScreenTokens : ::xf::impl::XfScreenTokensBase<ScreenTokens> {
   using XfScreenTokensBase::XfScreenTokensBase;
 
-  void runOnOperation() override { Screener(getOperation(), leastColumns).run(); }
+  void runOnOperation() override { Screener(getOperation(), minColumns).run(); }
 };
 
 } // namespace
