@@ -58,7 +58,7 @@ double rowOperations(RowOp row, const Sizes &sizes) {
 }
 
 /// The bytes of the rows that are looked up in a table: only these are read.
-double lookedUp(RowOp row, Value table, const Sizes &sizes) {
+double lookupBytes(RowOp row, Value table, const Sizes &sizes) {
   double bytes = 0;
   row->walk([&](EmbedOp embed) {
     if (embed.getTable() == table)
@@ -77,8 +77,8 @@ Cost costOf(Operation *op, const Sizes &sizes) {
       continue;
     bool isParameter = operand.value.getDefiningOp<ParamOp>() != nullptr;
     auto row = dyn_cast<RowOp>(op);
-    double looked = row ? lookedUp(row, operand.value, sizes) : 0;
-    (isParameter ? cost.weightBytes : cost.otherBytes) += looked > 0 ? looked : bytesOf(operand.value, sizes);
+    double lookup = row ? lookupBytes(row, operand.value, sizes) : 0;
+    (isParameter ? cost.weightBytes : cost.otherBytes) += lookup > 0 ? lookup : bytesOf(operand.value, sizes);
   }
   // The result of an append is the whole state, of which it writes only its operand; a store has no result.
   if (isa<AppendOp, StoreOp>(op))
@@ -92,10 +92,10 @@ Cost costOf(Operation *op, const Sizes &sizes) {
                       countArithmetic(contract->getRegion(0)) * countElements(typeOf(contract->getResult(0)), sizes);
   } else if (auto choose = dyn_cast<ChooseOp>(op)) {
     cost.operations = product(choose.getX(), choose.getWeight());
-    if (!choose.getScreen().empty()) // only a few rows of the weights themselves are read, and no words, which are for sums
+    if (!choose.getScreen().empty()) // only a few rows of the weights themselves are read, and no int16 copy, which is for sums
       cost.weightBytes -= bytesOf(choose.getWeight(), sizes);
-    for (Value words : choose.getWords())
-      cost.weightBytes -= bytesOf(words, sizes);
+    for (Value int16Copy : choose.getWords())
+      cost.weightBytes -= bytesOf(int16Copy, sizes);
   } else if (auto attend = dyn_cast<AttendOp>(op)) {
     auto q = typeOf(attend.getQ()), k = typeOf(attend.getK()), v = typeOf(attend.getV());
     double width = double(q.getShape().back());

@@ -45,9 +45,9 @@ private:
       if (auto repeat = dyn_cast<RepeatOp>(op)) {
         ExplainedLine line;
         line.depth = depth, line.times = repeat.getCount(), line.isStack = true;
-        if (auto places = source.places(op.getLoc()); !places.empty()) {
-          line.text = source.loop(places.front());
-          line.place = SourceText::name(places.front());
+        if (auto locations = source.locations(op.getLoc()); !locations.empty()) {
+          line.text = source.loop(locations.front());
+          line.location = SourceText::format(locations.front());
         }
         result.lines.push_back(std::move(line));
         std::vector<unsigned> once;
@@ -88,13 +88,13 @@ private:
     line.depth = depth, line.times = times, line.kernel = kernel;
     line.kind = kindOf(op);
     line.path = memberOf(op, root);
-    line.apart = whyApart(op);
+    line.notFused = whyNotFused(op);
     line.cost = costOf(op, result.sizes);
     line.cost.operations *= times, line.cost.weightBytes *= times, line.cost.otherBytes *= times;
 
-    SmallVector<FileLineColLoc> main = source.places(mainLocation(op));
-    for (FileLineColLoc place : main)
-      line.text += (line.text.empty() ? "" : ", ") + source.expression(place);
+    SmallVector<FileLineColLoc> main = source.locations(mainLocation(op));
+    for (FileLineColLoc loc : main)
+      line.text += (line.text.empty() ? "" : ", ") + source.expression(loc);
     if (op->getNumOperands() && (isCopy(op) || line.text.empty())) { // what loops pass on has no text of its own
       if (op->getOperand(0).getDefiningOp<RepeatOp>())
         line.text = "what the last layer gives";
@@ -104,7 +104,7 @@ private:
     if (line.text.empty()) // a block of the library by itself
       line.text = line.path;
     if (!main.empty())
-      line.place = SourceText::name(main.front());
+      line.location = SourceText::format(main.front());
     addFused(op, main, line);
     nameMembers(op, line);
     addConversions(op, line);
@@ -120,21 +120,21 @@ private:
     op->walk([&](Operation *inner) {
       if (!isOfModel(inner))
         return;
-      for (FileLineColLoc place : source.places(inner->getLoc()))
-        if (!llvm::is_contained(all, place))
-          all.push_back(place);
+      for (FileLineColLoc loc : source.locations(inner->getLoc()))
+        if (!llvm::is_contained(all, loc))
+          all.push_back(loc);
     });
-    for (FileLineColLoc place : ArrayRef(all).drop_front(main.size())) {
-      std::string text = source.expression(place);
-      bool isTold = llvm::any_of(all, [&](FileLineColLoc whole) {
-        return source.contains(whole, place) && StringRef(source.expression(whole)).contains(text);
+    for (FileLineColLoc loc : ArrayRef(all).drop_front(main.size())) {
+      std::string text = source.expression(loc);
+      bool isShown = llvm::any_of(all, [&](FileLineColLoc whole) {
+        return source.contains(whole, loc) && StringRef(source.expression(whole)).contains(text);
       });
-      if (!isTold && text != line.text && !llvm::is_contained(line.fused, text))
+      if (!isShown && text != line.text && !llvm::is_contained(line.fused, text))
         line.fused.push_back(text);
     }
   }
 
-  /// All kernels of a library's block have the same place: adds the names of members, which tell them apart.
+  /// All kernels of a library's block have the same location: adds the names of members, which tell them apart.
   void nameMembers(Operation *op, ExplainedLine &line) const {
     auto contract = dyn_cast<ContractOp>(op);
     if (!contract)
@@ -245,7 +245,7 @@ std::vector<std::string> findDims(ModuleOp module) {
   return dims;
 }
 
-llvm::Expected<Sizes> findSizes(ModuleOp module, ArrayRef<std::string> dims, const WantedSizes &wanted) {
+llvm::Expected<Sizes> findSizes(ModuleOp module, ArrayRef<std::string> dims, const RequestedSizes &requested) {
   ModuleRoles roles(module, module->hasAttr(kGenerateAttr) ? kGenerateAttr : kPredictAttr);
   StringRef batch = roles ? roles.name("batch") : "B";
   Sizes sizes;
@@ -254,7 +254,7 @@ llvm::Expected<Sizes> findSizes(ModuleOp module, ArrayRef<std::string> dims, con
     bool isOne = bound.getName() == batch || bound.getName() == roles.name("new");
     sizes[bound.getName()] = isOne ? 1 : std::min<int64_t>(cast<IntegerAttr>(bound.getValue()).getInt(), 25);
   }
-  for (const auto &[name, size] : wanted) {
+  for (const auto &[name, size] : requested) {
     StringRef dim = name == "batch" ? batch : name == "source" || name == "target" ? roles.name(name) : StringRef(name);
     if (dim.empty())
       dim = name;
@@ -272,10 +272,10 @@ llvm::Expected<Sizes> findSizes(ModuleOp module, ArrayRef<std::string> dims, con
 
 } // namespace
 
-llvm::Expected<Explanation> explain(ModuleOp module, const CodeModule &code, const SourceText &source, const WantedSizes &wanted) {
+llvm::Expected<Explanation> explain(ModuleOp module, const CodeModule &code, const SourceText &source, const RequestedSizes &requested) {
   Explanation result;
   result.dims = findDims(module);
-  auto sizes = findSizes(module, result.dims, wanted);
+  auto sizes = findSizes(module, result.dims, requested);
   if (!sizes)
     return sizes.takeError();
   if (auto name = module->getAttrOfType<StringAttr>(kNameAttr))

@@ -21,11 +21,11 @@ struct ExplainedLine {
   bool isStack = false;
   std::string kind;                // "product", "row", "attention", ...
   std::string text;                // the expression that it computes, or the stack's statement
-  std::string place;               // where it stands: "model.xf:12"
+  std::string location;            // where it stands: "model.xf:12"
   std::vector<std::string> fused;  // expressions that are computed along with it
-  std::string apart;               // why it is a kernel of its own, where one would expect that it is not
+  std::string notFused;            // why it is a kernel of its own, where one would expect that it is not
   std::string path;                // of the member whose weights it reads, or its neighbours do: "encoder.layers.self_attn"
-  unsigned kernel = 0;             // its number in the file
+  unsigned kernel = 0;             // its index in the file
   Cost cost;                       // of all calls
   double nanoseconds = 0;          // of all calls, where they have been measured
   /// On a GPU, where launches have been counted: `times` launches of `blocks` blocks of `threads` threads.
@@ -54,11 +54,11 @@ struct Explanation {
 };
 
 /// Sizes by a dimension's name, or by batch, source or target; of several for one dimension the last counts.
-using WantedSizes = std::vector<std::pair<std::string, int64_t>>;
+using RequestedSizes = std::vector<std::pair<std::string, int64_t>>;
 
 /// Explains the entries that a search or a prediction calls, or all. Sizes that are not given are 1 for the batch, and at most 25 for others.
 /// Fails with a message where a dimension is not known or a size beyond its limit.
-llvm::Expected<Explanation> explain(mlir::ModuleOp kernelIR, const CodeModule &code, const SourceText &source, const WantedSizes &wanted);
+llvm::Expected<Explanation> explain(mlir::ModuleOp kernelIR, const CodeModule &code, const SourceText &source, const RequestedSizes &requested);
 
 /// `machine` says where times have been measured; empty: they have not.
 void print(const Explanation &explanation, llvm::StringRef machine, llvm::raw_ostream &os);

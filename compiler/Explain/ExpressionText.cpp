@@ -9,20 +9,20 @@ namespace xf {
 namespace {
 
 /// How tightly expressions bind, the loosest first.
-enum Binding { conditional, either, both, comparison, sum, product, sign, power, postfix };
+enum Precedence { conditional, logicalOr, logicalAnd, comparison, sum, product, unary, power, postfix };
 
-Binding bindingOf(const Expr &expr) {
+Precedence precedenceOf(const Expr &expr) {
   switch (expr.kind) {
   case ExprKind::Binary:
-    return llvm::StringSwitch<Binding>(expr.text)
-        .Case("|", either)
-        .Case("&", both)
+    return llvm::StringSwitch<Precedence>(expr.text)
+        .Case("|", logicalOr)
+        .Case("&", logicalAnd)
         .Cases({"+", "-"}, sum)
         .Cases({"*", "/", "%", "@"}, product)
         .Case("^", power)
         .Default(comparison);
   case ExprKind::Unary:
-    return sign;
+    return unary;
   case ExprKind::If:
   case ExprKind::Lambda:
   case ExprKind::Scan:
@@ -32,17 +32,17 @@ Binding bindingOf(const Expr &expr) {
   }
 }
 
-/// The expression's text, in parentheses if it binds less tightly than `least`.
-std::string inside(const Expr &expr, Binding least) {
+/// The expression's text, in parentheses if it binds less tightly than `minPrecedence`.
+std::string parenthesized(const Expr &expr, Precedence minPrecedence) {
   std::string text = textOf(expr);
-  return bindingOf(expr) < least ? "(" + text + ")" : text;
+  return precedenceOf(expr) < minPrecedence ? "(" + text + ")" : text;
 }
 
 std::string binaryText(const Expr &expr) {
-  Binding own = bindingOf(expr);
-  Binding left = own == power ? postfix : own == comparison ? sum : own;
-  Binding right = own == power ? sign : Binding(own + 1);
-  return inside(*expr.operands[0], left) + " " + expr.text + " " + inside(*expr.operands[1], right);
+  Precedence precedence = precedenceOf(expr);
+  Precedence left = precedence == power ? postfix : precedence == comparison ? sum : precedence;
+  Precedence right = precedence == power ? unary : Precedence(precedence + 1);
+  return parenthesized(*expr.operands[0], left) + " " + expr.text + " " + parenthesized(*expr.operands[1], right);
 }
 
 std::string join(llvm::ArrayRef<std::string> parts) {
@@ -54,9 +54,9 @@ std::string join(llvm::ArrayRef<std::string> parts) {
 
 /// Parts that stand in brackets or between keywords; "..." if they are long.
 std::string listed(llvm::ArrayRef<std::string> parts) {
-  constexpr size_t kLongest = 22;
+  constexpr size_t kMaxLength = 22;
   std::string text = join(parts);
-  return text.size() <= kLongest ? text : "...";
+  return text.size() <= kMaxLength ? text : "...";
 }
 
 std::vector<std::string> texts(llvm::ArrayRef<ExprPtr> expressions) {
@@ -70,12 +70,12 @@ std::string callText(const Expr &expr) {
   std::vector<std::string> arguments;
   for (const Argument &argument : expr.arguments)
     arguments.push_back((argument.name.empty() ? "" : argument.name + " = ") + textOf(*argument.value));
-  return inside(*expr.operands[0], postfix) + "(" + listed(arguments) + ")";
+  return parenthesized(*expr.operands[0], postfix) + "(" + listed(arguments) + ")";
 }
 
 /// start:stop:step, each of which may be missing.
 std::string sliceText(const Expr &expr) {
-  std::string text, colon = llvm::any_of(expr.operands, [](const ExprPtr &part) { return part && bindingOf(*part) < postfix; }) ? " : " : ":";
+  std::string text, colon = llvm::any_of(expr.operands, [](const ExprPtr &part) { return part && precedenceOf(*part) < postfix; }) ? " : " : ":";
   for (auto [i, part] : llvm::enumerate(expr.operands))
     if (i < 2 || part)
       text += (i ? colon : "") + (part ? textOf(*part) : "");
@@ -101,15 +101,15 @@ std::string textOf(const Expr &expr) {
   case ExprKind::String:
     return '"' + expr.text + '"';
   case ExprKind::Unary:
-    return expr.text + inside(*operands[0], sign);
+    return expr.text + parenthesized(*operands[0], unary);
   case ExprKind::Binary:
     return binaryText(expr);
   case ExprKind::Member:
-    return inside(*operands[0], postfix) + "." + expr.text;
+    return parenthesized(*operands[0], postfix) + "." + expr.text;
   case ExprKind::Call:
     return callText(expr);
   case ExprKind::Index:
-    return inside(*operands[0], postfix) + "[" + listed(texts(operands.drop_front())) + "]";
+    return parenthesized(*operands[0], postfix) + "[" + listed(texts(operands.drop_front())) + "]";
   case ExprKind::Slice:
     return sliceText(expr);
   case ExprKind::Ellipsis:

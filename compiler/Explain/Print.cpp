@@ -77,8 +77,8 @@ private:
   void printStack(const ExplainedLine &line) {
     os << std::string(widthOfNumbers() + 2 * line.depth, ' ');
     os << (line.times == 1 ? "once" : std::to_string(line.times) + " times") << " " << line.text;
-    if (!line.place.empty())
-      os << "   " << line.place;
+    if (!line.location.empty())
+      os << "   " << line.location;
     os << "\n";
   }
 
@@ -93,19 +93,19 @@ private:
     if (launched)
       os << column(launchesOf(line), kWidthOfLaunches) << "  ";
     os << std::string(2 * line.depth, ' ') << line.kind << "  " << line.text;
-    constexpr size_t kMost = 6;
-    for (auto [i, part] : llvm::enumerate(llvm::ArrayRef(line.fused).take_front(kMost)))
+    constexpr size_t kMaxFused = 6;
+    for (auto [i, part] : llvm::enumerate(llvm::ArrayRef(line.fused).take_front(kMaxFused)))
       os << (i ? ", " : "  with  ") << part;
-    if (line.fused.size() > kMost)
-      os << " and " << line.fused.size() - kMost << " more";
-    if (!line.place.empty())
-      os << "   " << line.place;
-    if (!line.apart.empty())
-      os << " [" << numberOf(line.apart) << "]";
+    if (line.fused.size() > kMaxFused)
+      os << " and " << line.fused.size() - kMaxFused << " more";
+    if (!line.location.empty())
+      os << "   " << line.location;
+    if (!line.notFused.empty())
+      os << " [" << footnoteOf(line.notFused) << "]";
     os << "\n";
   }
 
-  size_t numberOf(const std::string &reason) {
+  size_t footnoteOf(const std::string &reason) {
     if (!llvm::is_contained(reasons, reason))
       reasons.push_back(reason);
     return llvm::find(reasons, reason) - reasons.begin() + 1;
@@ -137,10 +137,10 @@ private:
 
   void printInside(llvm::StringRef parent, const std::vector<Member> &members, double all, unsigned depth) {
     for (const auto &[path, value] : members) {
-      llvm::StringRef own = path;
-      if (!own.consume_front(parent) || own.empty() || (!parent.empty() && !own.consume_front(".")) || own.contains('.'))
+      llvm::StringRef name = path;
+      if (!name.consume_front(parent) || name.empty() || (!parent.empty() && !name.consume_front(".")) || name.contains('.'))
         continue;
-      os << column(percent(value, all), 8) << "%  " << std::string(2 * depth, ' ') << own << "\n";
+      os << column(percent(value, all), 8) << "%  " << std::string(2 * depth, ' ') << name << "\n";
       printInside(path, members, all, depth + 1);
     }
   }

@@ -15,19 +15,19 @@ struct RowSources {
     for (Value input : row.getInputs()) {
       Operation *from = producerOf(input);
       if (!from)
-        isOfLayer |= isa<RepeatOp>(input.getParentBlock()->getParentOp());
+        readsPreviousLayer |= isa<RepeatOp>(input.getParentBlock()->getParentOp());
       else if (isa<RepeatOp>(from))
-        isOfLayers = true;
-      else if (from->getBlock() == row->getBlock() && isa<ContractOp, AttendOp, ScanOp, ScanStepOp>(from) && !maker)
-        maker = from;
+        readsLoop = true;
+      else if (from->getBlock() == row->getBlock() && isa<ContractOp, AttendOp, ScanOp, ScanStepOp>(from) && !producer)
+        producer = from;
       else if (auto rows = dyn_cast<RowOp>(from); rows && from->getBlock() == row->getBlock())
         others.push_back(rows);
     }
   }
 
-  Operation *maker = nullptr; // the first op that computes and is no row op
+  Operation *producer = nullptr; // the first op that computes and is no row op
   SmallVector<RowOp> others;
-  bool isOfLayer = false, isOfLayers = false; // something comes from the layer before, or out of a loop
+  bool readsPreviousLayer = false, readsLoop = false; // something comes from the layer before, or out of a loop
 };
 
 template <typename Inner> bool holds(RowOp row) {
@@ -46,9 +46,9 @@ SmallVector<std::pair<int64_t, StringRef>> rowsOf(RowOp row) {
 std::string tooMany() { return "together they would read more than " + std::to_string(kMaxFusedInputs) + " tensors, the most for a kernel"; }
 
 /// Why a row op that follows a product, attention or a scan is apart.
-std::string whyBehind(Operation *maker, RowOp row) {
-  auto product = dyn_cast<ContractOp>(maker);
-  std::string name = product ? "the product before it" : isa<AttendOp>(maker) ? "attention" : "the scan before it";
+std::string whyNotFusedWith(Operation *producer, RowOp row) {
+  auto product = dyn_cast<ContractOp>(producer);
+  std::string name = product ? "the product before it" : isa<AttendOp>(producer) ? "attention" : "the scan before it";
   if (holds<ReduceOp>(row))
     return "it needs whole rows, of which " + name + " makes parts";
   if (!product)
@@ -63,7 +63,7 @@ std::string whyBehind(Operation *maker, RowOp row) {
 }
 
 /// Why a row op that follows other row ops is apart from them.
-std::string whyBehindRows(ArrayRef<RowOp> others, RowOp row) {
+std::string whyNotFusedWithRows(ArrayRef<RowOp> others, RowOp row) {
   size_t inputs = row.getInputs().size();
   for (RowOp other : others) {
     if (rowsOf(other) != rowsOf(row) || llvm::none_of(row.getInputs(), [&](Value input) { return input.getDefiningOp() == other; }))
@@ -73,22 +73,22 @@ std::string whyBehindRows(ArrayRef<RowOp> others, RowOp row) {
   return inputs > kMaxFusedInputs ? tooMany() : "what it reads is needed by others before";
 }
 
-std::string whyApart(RowOp row) {
+std::string whyNotFused(RowOp row) {
   RowSources sources(row);
-  if (sources.maker)
-    return whyBehind(sources.maker, row);
+  if (sources.producer)
+    return whyNotFusedWith(sources.producer, row);
   if (!sources.others.empty())
-    return whyBehindRows(sources.others, row);
-  if (sources.isOfLayers)
+    return whyNotFusedWithRows(sources.others, row);
+  if (sources.readsLoop)
     return "what it reads comes out of the layers, which are a loop";
-  if (sources.isOfLayer)
+  if (sources.readsPreviousLayer)
     return "what it reads comes from the layer before";
   return holds<EmbedOp>(row) ? "" : "nothing is computed before it that it could be a part of";
 }
 
 } // namespace
 
-std::string whyApart(Operation *op) {
+std::string whyNotFused(Operation *op) {
   if (auto pack = dyn_cast<PackOp>(op); pack && pack.getLayout() == Layout::plain)
     return llvm::all_of(op->getUsers(), [](Operation *user) { return isa<YieldOp, ReturnOp, RepeatOp>(user); })
                ? "it is to lie elsewhere than where it is computed"
@@ -100,7 +100,7 @@ std::string whyApart(Operation *op) {
   if (isa<ConcatOp>(op))
     return "no strides show the parts as one tensor";
   auto row = dyn_cast<RowOp>(op);
-  return row ? whyApart(row) : "";
+  return row ? whyNotFused(row) : "";
 }
 
 } // namespace xf

@@ -9,7 +9,7 @@
 namespace xf {
 
 /// Why a kernel op is not a part of the one before it; empty where nobody expects that it is.
-std::string whyApart(mlir::Operation *kernelOp);
+std::string whyNotFused(mlir::Operation *kernelOp);
 
 } // namespace xf
 

@@ -14,7 +14,7 @@ using namespace mlir;
 namespace xf {
 using namespace frontend;
 
-/// A file's expressions and loops, by their places.
+/// A file's expressions and loops, by their positions.
 class SourceText::File {
 public:
   File(StringRef name, StringRef text) {
@@ -29,26 +29,26 @@ public:
       add(*constant.value);
   }
 
-  const Expr *expressionAt(FileLineColLoc place) const { return at(expressions, place); }
-  const Stmt *loopAt(FileLineColLoc place) const { return at(loops, place); }
+  const Expr *expressionAt(FileLineColLoc loc) const { return at(expressions, loc); }
+  const Stmt *loopAt(FileLineColLoc loc) const { return at(loops, loc); }
 
 private:
-  using Place = std::pair<unsigned, unsigned>; // line and column
-  static Place placeOf(Loc loc) { return {loc.line, loc.column}; }
+  using Position = std::pair<unsigned, unsigned>; // line and column
+  static Position positionOf(Loc loc) { return {loc.line, loc.column}; }
 
-  template <typename Node> static const Node *at(const std::map<Place, const Node *> &nodes, FileLineColLoc place) {
-    auto found = nodes.find({place.getLine(), place.getColumn()});
+  template <typename Node> static const Node *at(const std::map<Position, const Node *> &nodes, FileLineColLoc loc) {
+    auto found = nodes.find({loc.getLine(), loc.getColumn()});
     return found == nodes.end() ? nullptr : found->second;
   }
 
-  /// Of expressions at the same place, as f and f(x), the outermost counts; a tuple is not added.
+  /// Of expressions at the same position, as f and f(x), the outermost counts; a tuple is not added.
   void add(const Expr &expr) {
     if (expr.kind != ExprKind::Tuple)
-      expressions.try_emplace(placeOf(expr.loc), &expr);
+      expressions.try_emplace(positionOf(expr.loc), &expr);
     // A pattern stands for the call that it is an argument of.
     for (const Argument &argument : expr.arguments)
       if (argument.value->kind == ExprKind::String)
-        expressions.try_emplace(placeOf(argument.value->loc), &expr);
+        expressions.try_emplace(positionOf(argument.value->loc), &expr);
     forEachPart(expr, [&](const Expr &part) { add(part); });
     add(expr.body);
   }
@@ -56,7 +56,7 @@ private:
   void add(const std::vector<Stmt> &statements) {
     for (const Stmt &statement : statements) {
       if (statement.kind == StmtKind::For)
-        loops.try_emplace(placeOf(statement.loc), &statement);
+        loops.try_emplace(positionOf(statement.loc), &statement);
       for (const Target &target : statement.targets)
         addName(target.loc, target.name);
       if (statement.value)
@@ -93,16 +93,16 @@ private:
   Sources sources;
   frontend::File syntax;
   std::deque<Expr> names; // of declared variables and parameters
-  std::map<Place, const Expr *> expressions;
-  std::map<Place, const Stmt *> loops;
+  std::map<Position, const Expr *> expressions;
+  std::map<Position, const Stmt *> loops;
 };
 
 SourceText::SourceText(StringRef fileName, StringRef text) { files[fileName] = std::make_unique<File>(fileName, text); }
 SourceText::~SourceText() = default;
 
-/// The file of a place; empty for the library's.
-const SourceText::File &SourceText::fileOf(FileLineColLoc place) const {
-  StringRef name = place.getFilename().getValue();
+/// The file of a location; empty for the library's.
+const SourceText::File &SourceText::fileOf(FileLineColLoc loc) const {
+  StringRef name = loc.getFilename().getValue();
   std::unique_ptr<File> &file = files[name];
   if (!file) {
     auto buffer = llvm::MemoryBuffer::getFile(name);
@@ -111,21 +111,21 @@ const SourceText::File &SourceText::fileOf(FileLineColLoc place) const {
   return *file;
 }
 
-llvm::SmallVector<FileLineColLoc> SourceText::places(Location location) const {
+llvm::SmallVector<FileLineColLoc> SourceText::locations(Location location) const {
   SmallVector<FileLineColLoc> found;
-  if (auto several = dyn_cast<FusedLoc>(location)) {
-    for (Location part : several.getLocations())
-      for (FileLineColLoc place : places(part))
-        if (!llvm::is_contained(found, place))
-          found.push_back(place);
-  } else if (auto place = dyn_cast<FileLineColLoc>(location); place && (fileOf(place).expressionAt(place) || fileOf(place).loopAt(place))) {
-    found.push_back(place);
+  if (auto fused = dyn_cast<FusedLoc>(location)) {
+    for (Location part : fused.getLocations())
+      for (FileLineColLoc loc : locations(part))
+        if (!llvm::is_contained(found, loc))
+          found.push_back(loc);
+  } else if (auto loc = dyn_cast<FileLineColLoc>(location); loc && (fileOf(loc).expressionAt(loc) || fileOf(loc).loopAt(loc))) {
+    found.push_back(loc);
   }
   return found;
 }
 
-std::string SourceText::expression(FileLineColLoc place) const {
-  const Expr *expr = fileOf(place).expressionAt(place);
+std::string SourceText::expression(FileLineColLoc loc) const {
+  const Expr *expr = fileOf(loc).expressionAt(loc);
   return expr ? textOf(*expr) : "";
 }
 
@@ -142,8 +142,8 @@ bool SourceText::contains(FileLineColLoc outer, FileLineColLoc inner) const {
   return whole && part && isPart(*whole, part);
 }
 
-std::string SourceText::loop(FileLineColLoc place) const {
-  const Stmt *loop = fileOf(place).loopAt(place);
+std::string SourceText::loop(FileLineColLoc loc) const {
+  const Stmt *loop = fileOf(loc).loopAt(loc);
   if (!loop)
     return "";
   std::string names;
@@ -152,8 +152,8 @@ std::string SourceText::loop(FileLineColLoc place) const {
   return "for " + names + " in " + textOf(*loop->value);
 }
 
-std::string SourceText::name(FileLineColLoc place) {
-  return (llvm::sys::path::filename(place.getFilename().getValue()) + ":" + llvm::Twine(place.getLine())).str();
+std::string SourceText::format(FileLineColLoc loc) {
+  return (llvm::sys::path::filename(loc.getFilename().getValue()) + ":" + llvm::Twine(loc.getLine())).str();
 }
 
 } // namespace xf

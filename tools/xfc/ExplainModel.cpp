@@ -10,7 +10,7 @@
 namespace xf {
 
 llvm::Error explainModel(mlir::ModuleOp module, ParameterSource &parameters, const CompileOptions &options, const SourceText &source,
-                         const WantedSizes &sizes) {
+                         const RequestedSizes &sizes) {
   llvm::SmallString<128> prefix;
   llvm::sys::path::system_temp_directory(/*ErasedOnReboot=*/true, prefix);
   llvm::sys::path::append(prefix, "xfc-explain-");

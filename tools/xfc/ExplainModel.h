@@ -10,7 +10,7 @@ namespace xf {
 /// Compiles model IR as `options` say, to a temporary file, measures it if it has code for CPUs, and writes the explanation to
 /// options.output ('-': standard output).
 llvm::Error explainModel(mlir::ModuleOp module, ParameterSource &parameters, const CompileOptions &options, const SourceText &source,
-                         const WantedSizes &sizes);
+                         const RequestedSizes &sizes);
 
 } // namespace xf
 

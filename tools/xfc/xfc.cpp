@@ -234,7 +234,7 @@ bool findWeights(const Options &options, std::vector<std::string> &files) {
 
 /// Opens the source of the parameters' values; null if there is none, which is enough for text.
 bool openWeights(const Options &options, mlir::ModuleOp module, bool needed, std::unique_ptr<xf::ParameterSource> &source) {
-  auto listOf = [](const xf::Texts &words) { return std::vector<std::string>(words.begin(), words.end()); };
+  auto listOf = [](const xf::Texts &texts) { return std::vector<std::string>(texts.begin(), texts.end()); };
   std::vector<std::string> weights = listOf(options.weights);
   bool isRandom = options.random.getNumOccurrences();
   if (!weights.empty() && isRandom)
@@ -265,7 +265,7 @@ void findCarriers(const char *program, xf::CompileOptions &compile) {
 /// Weights do not change what is explained: where none are given, any will do.
 int runExplain(const Options &options, mlir::ModuleOp module, std::unique_ptr<xf::ParameterSource> source, llvm::StringRef text,
                const xf::CompileOptions &compile) {
-  xf::WantedSizes sizes;
+  xf::RequestedSizes sizes;
   for (const std::string &at : options.at)
     if (!splitSize(at, "at", sizes.emplace_back()))
       return 1;
@@ -306,7 +306,7 @@ int run(const Options &options, bool explains, const char *program, mlir::MLIRCo
   llvm::SourceMgr sources;
   sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBuffer(text, options.input), {});
   mlir::SourceMgrDiagnosticHandler handler(sources, &context);
-  context.printOpOnDiagnostic(isIR(options)); // a description's author has the place, and knows no operations
+  context.printOpOnDiagnostic(isIR(options)); // a description's author has the location, and knows no operations
   auto module = readModule(options, text, frontend, context);
   if (!module)
     return 1;
