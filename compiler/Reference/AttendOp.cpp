@@ -5,11 +5,11 @@
 
 namespace xf {
 
-/// Runs a region for all keys of one query, some at a time; `scores`, if given, are its last argument. `take` gets the index of the first of
+/// Runs a region for all keys of one query, some at a time; `scores`, if given, are its last argument. `consume` gets the index of the first of
 /// these keys, the frame and the lanes.
 template <typename T>
 llvm::Error Machine<T>::runPositions(Compiled &compiled, int64_t b, int64_t h, int64_t i, int64_t keys, const std::vector<T> *scores,
-                                     llvm::function_ref<void(int64_t, const ScalarFrame &, int)> take) {
+                                     llvm::function_ref<void(int64_t, const ScalarFrame &, int)> consume) {
   ScalarFrame &frame = compiled.frame;
   for (int64_t first = 0; first < keys; first += ScalarFrame::maxLanes) {
     int lanes = std::min<int64_t>(ScalarFrame::maxLanes, keys - first);
@@ -22,7 +22,7 @@ llvm::Error Machine<T>::runPositions(Compiled &compiled, int64_t b, int64_t h, i
       std::copy_n(scores->begin() + first, lanes, frame.floatArg(4));
     if (llvm::Error error = frame.run(lanes))
       return error;
-    take(first, frame, lanes);
+    consume(first, frame, lanes);
   }
   return llvm::Error::success();
 }

@@ -74,7 +74,7 @@ llvm::Expected<Ref<T>> Machine<T>::evaluate(mlir::xf::WeightOp weight, int64_t l
       if (!value)
         return value.takeError();
       auto result = std::make_shared<Array<T>>(weight.getTensorType().getShape(), (*value)->isFloat);
-      llvm::transform((*value)->floats, result->floats.begin(), [](double number) { return static_cast<float>(number); });
+      llvm::transform((*value)->floats, result->floats.begin(), [](double value) { return static_cast<float>(value); });
       result->ints = (*value)->ints;
       return Ref<T>(std::move(result));
     }

@@ -18,10 +18,10 @@ llvm::Error Machine<T>::apply(mlir::Block &body, llvm::ArrayRef<const Array<T> *
   ScalarFrame &frame = (*region)->frame;
   std::vector<llvm::SmallVector<int64_t>> strides;
   for (auto [input, map] : llvm::zip(inputs, maps)) {
-    llvm::SmallVector<int64_t> own = stridesOf(input->shape), stride(shape.size(), 0);
+    llvm::SmallVector<int64_t> inputStrides = stridesOf(input->shape), stride(shape.size(), 0);
     for (auto [d, target] : llvm::enumerate(map))
       if (target >= 0)
-        stride[target] += own[d];
+        stride[target] += inputStrides[d];
     strides.push_back(std::move(stride));
   }
   int64_t total = 1;
@@ -57,7 +57,7 @@ llvm::Error Machine<T>::applyMap(mlir::xf::MapOp op, llvm::ArrayRef<const Array<
   return apply(op.getBody().front(), inputs, maps, results.pointers.front()->shape, results.pointers, precision);
 }
 
-/// An f32 value on which results that jump depend (see Scalar.h): computed in f32 as far back as only maps compute it, from rounded values.
+/// An f32 value on which discontinuous results depend (see Scalar.h): computed in f32 as far back as only maps compute it, from rounded values.
 template <typename T>
 llvm::Expected<Ref<T>> Machine<T>::rounded(mlir::Value value, int depth) {
   constexpr int maxDepth = 64; // of the recursion
@@ -169,10 +169,10 @@ llvm::Error Machine<T>::exec(mlir::xf::RowOp op) {
   std::vector<llvm::SmallVector<int64_t>> strides;
   for (auto [i, value] : llvm::enumerate(op.getInputs())) {
     inputs.push_back(values.find(value)->second);
-    llvm::SmallVector<int64_t> own = stridesOf(inputs.back()->shape), stride(rows.size(), 0);
+    llvm::SmallVector<int64_t> inputStrides = stridesOf(inputs.back()->shape), stride(rows.size(), 0);
     for (auto [d, target] : llvm::enumerate(op.getMap(i)))
       if (target >= 0 && target < last)
-        stride[target] += own[d];
+        stride[target] += inputStrides[d];
     strides.push_back(std::move(stride));
   }
   mlir::Block &body = op.getBody().front();

@@ -138,13 +138,13 @@ private:
   // AttendOp.cpp
   llvm::Error exec(mlir::xf::AttendOp op);
   llvm::Error runPositions(Compiled &compiled, int64_t b, int64_t h, int64_t i, int64_t keys, const std::vector<T> *scores,
-                           llvm::function_ref<void(int64_t, const ScalarFrame &, int)> take);
+                           llvm::function_ref<void(int64_t, const ScalarFrame &, int)> consume);
 
   // ShapeOps.cpp
-  /// An error unless all spans lie within `tokens` tokens, and none is longer than `longest`.
-  static llvm::Error checkSpans(const Array<T> &spans, int64_t tokens, int64_t longest);
-  /// Sentences' rows of `longest` positions, from `x` with all sentences packed along `axis`, as xf.spread does it.
-  llvm::Expected<std::shared_ptr<Array<T>>> spread(const Array<T> &x, const Array<T> &spans, unsigned axis, int64_t longest);
+  /// An error unless all spans lie within `tokens` tokens, and none is longer than `maxLength`.
+  static llvm::Error checkSpans(const Array<T> &spans, int64_t tokens, int64_t maxLength);
+  /// Sentences' rows of `maxLength` positions, from `x` with all sentences packed along `axis`, as xf.spread does it.
+  llvm::Expected<std::shared_ptr<Array<T>>> spread(const Array<T> &x, const Array<T> &spans, unsigned axis, int64_t maxLength);
   llvm::Error exec(mlir::xf::PositionsOp op);
   llvm::Error exec(mlir::xf::RearrangeOp op);
   llvm::Error exec(mlir::xf::SliceOp op);

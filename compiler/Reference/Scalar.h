@@ -4,9 +4,9 @@
 // It then runs over many elements at a time, one register holding `lanes` values, so that walking the instructions
 // costs nothing compared to the arithmetic.
 //
-// Where a result jumps (conversions to integers, floor, remainders), f64 would answer another question than the one that
+// Where a result is discontinuous (conversions to integers, floor, remainders), f64 would answer another question than the one that
 // is asked: a description's numbers are f32, and `log(x) / log(16) * 8` reaches 2 in f32, but stays below it in f64,
-// because log(16) has been rounded. Therefore, ops that jump take operands that f32 arithmetic has computed, in
+// because log(16) has been rounded. Therefore, such ops take operands that f32 arithmetic has computed, in
 // Precision::F64, too. Everything else, and f32 values that are also used otherwise, keep their f64 precision.
 #ifndef XF_COMPILER_REFERENCE_SCALAR_H
 #define XF_COMPILER_REFERENCE_SCALAR_H
@@ -51,10 +51,10 @@ struct ScalarInst {
 
 class ScalarProgram {
 public:
-  /// A register: its file and number.
+  /// A register: its file and index.
   struct Reg {
     bool isFloat;
-    int number;
+    int index;
   };
 
   /// Arguments are the block's, results what its terminator yields.
@@ -63,7 +63,7 @@ public:
   static llvm::Expected<ScalarProgram> compile(mlir::Operation *op);
 
   llvm::ArrayRef<Reg> getResults() const { return results; }
-  /// The indices of the arguments on which results that jump depend: such a result is right if f32 arithmetic computed them.
+  /// The indices of the arguments on which discontinuous results depend: such a result is right if f32 arithmetic computed them.
   llvm::ArrayRef<unsigned> getRoundedArgs() const { return roundedArgs; }
   /// Scalars from outside the region (a layer's index), bound before a run.
   llvm::ArrayRef<mlir::Value> getCaptures() const { return captures; }
@@ -91,10 +91,10 @@ public:
 
   double *floats(int reg) { return floatFile.data() + reg * maxLanes; }
   int64_t *ints(int reg) { return intFile.data() + reg * maxLanes; }
-  double *floatArg(unsigned i) { return floats(program.args[i].number); }
-  int64_t *intArg(unsigned i) { return ints(program.args[i].number); }
-  const double *floatResult(unsigned i) const { return floatFile.data() + program.results[i].number * maxLanes; }
-  const int64_t *intResult(unsigned i) const { return intFile.data() + program.results[i].number * maxLanes; }
+  double *floatArg(unsigned i) { return floats(program.args[i].index); }
+  int64_t *intArg(unsigned i) { return ints(program.args[i].index); }
+  const double *floatResult(unsigned i) const { return floatFile.data() + program.results[i].index * maxLanes; }
+  const int64_t *intResult(unsigned i) const { return intFile.data() + program.results[i].index * maxLanes; }
   void bindCapture(unsigned i, int64_t value);
   void bindTensor(unsigned i, TensorView view) { views[i] = view; }
 
@@ -105,7 +105,7 @@ public:
   const Precision precision;
   int lanes = 0;
   std::vector<TensorView> views;
-  bool outside = false; // an xf.at read outside its tensor
+  bool outOfBounds = false; // an xf.at read outside its tensor
 
 private:
   std::vector<double> floatFile;

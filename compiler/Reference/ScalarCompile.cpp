@@ -13,14 +13,14 @@ static bool isScalar(mlir::Type type) { return type.isF32() || type.isF64() || t
 
 static unsigned widthOf(mlir::Type type) { return llvm::isa<mlir::IndexType>(type) ? 64 : type.getIntOrFloatBitWidth(); }
 
-static std::string spell(mlir::Type type) {
+static std::string typeToString(mlir::Type type) {
   std::string text;
   llvm::raw_string_ostream(text) << type;
   return text;
 }
 
-/// Whether an op's result jumps where its operands are f32 values.
-static bool jumps(mlir::Operation *op) {
+/// Whether an op's result is discontinuous where its operands are f32 values.
+static bool isDiscontinuous(mlir::Operation *op) {
   return op->getNumOperands() && op->getOperand(0).getType().isF32() &&
          llvm::isa<mlir::arith::FPToSIOp, mlir::arith::FPToUIOp, mlir::arith::RemFOp, mlir::math::FloorOp, mlir::math::CeilOp,
                    mlir::math::TruncOp>(op);
@@ -30,11 +30,11 @@ static bool jumps(mlir::Operation *op) {
 /// computed in f32, so that results are the same however passes have cut the code into regions.
 static bool isNearest(mlir::Operation *op) { return llvm::isa<mlir::math::RoundOp, mlir::math::RoundEvenOp>(op); }
 
-/// The f32 values of a block on which results that jump depend.
+/// The f32 values of a block on which discontinuous results depend.
 static llvm::DenseSet<mlir::Value> findRounded(mlir::Block &block) {
   llvm::DenseSet<mlir::Value> rounded;
   for (mlir::Operation &op : llvm::reverse(block.without_terminator()))
-    if (jumps(&op) || (!isNearest(&op) && llvm::any_of(op.getResults(), [&](mlir::Value result) { return rounded.contains(result); })))
+    if (isDiscontinuous(&op) || (!isNearest(&op) && llvm::any_of(op.getResults(), [&](mlir::Value result) { return rounded.contains(result); })))
       for (mlir::Value operand : op.getOperands())
         if (operand.getType().isF32())
           rounded.insert(operand);
@@ -65,7 +65,7 @@ struct ScalarCompiler {
       return regs[value];
     }
     if (!value.getType().isIntOrIndex())
-      return makeError("a scalar region cannot take a {} from outside", spell(value.getType()));
+      return makeError("a scalar region cannot take a {} from outside", typeToString(value.getType()));
     auto reg = define(value);
     program.captures.push_back(value);
     program.captureRegs.push_back(reg);
@@ -78,10 +78,10 @@ struct ScalarCompiler {
       return makeError("the constant {} has no value", op->getName().getStringRef().str());
     auto reg = define(op->getResult(0));
     if (auto value = llvm::dyn_cast<mlir::FloatAttr>(attr))
-      program.floatConstants.push_back({reg.number, value.getValueAsDouble()});
+      program.floatConstants.push_back({reg.index, value.getValueAsDouble()});
     else if (auto value = llvm::dyn_cast<mlir::IntegerAttr>(attr))
       program.intConstants.push_back(
-          {reg.number, value.getType().isInteger(1) ? value.getValue().getZExtValue() : value.getValue().getSExtValue()});
+          {reg.index, value.getType().isInteger(1) ? value.getValue().getZExtValue() : value.getValue().getSExtValue()});
     else
       return makeError("the constant {} is no scalar", op->getName().getStringRef().str());
     return llvm::Error::success();
@@ -97,7 +97,7 @@ struct ScalarCompiler {
   void roundArg(mlir::BlockArgument arg) {
     ScalarInst inst;
     inst.kernel = findCopyKernel();
-    inst.operands[0] = regs[arg].number;
+    inst.operands[0] = regs[arg].index;
     inst.round = asF32;
     inst.result = program.floatRegs++;
     roundedRegs[arg] = {true, inst.result};
@@ -107,9 +107,9 @@ struct ScalarCompiler {
 
   /// `rounded`: adds a second instruction, which computes the same in f32.
   llvm::Error compile(mlir::Operation *op, bool rounded = false) {
-    if (rounded && (op->hasTrait<mlir::OpTrait::ConstantLike>() || jumps(op) || isNearest(op)))
+    if (rounded && (op->hasTrait<mlir::OpTrait::ConstantLike>() || isDiscontinuous(op) || isNearest(op)))
       return llvm::Error::success(); // f32 in any case
-    bool takesRounded = rounded || jumps(op);
+    bool takesRounded = rounded || isDiscontinuous(op);
     if (op->hasTrait<mlir::OpTrait::ConstantLike>())
       return constant(op);
     ScalarInst inst;
@@ -118,22 +118,22 @@ struct ScalarCompiler {
       return makeError("a scalar region cannot hold {}", op->getName().getStringRef().str());
     auto operands = op->getOperands();
     if (auto at = llvm::dyn_cast<mlir::xf::AtOp>(op)) {
-      auto known = llvm::find(program.tensors, mlir::Value(at.getTensor()));
-      inst.tensor = known - program.tensors.begin();
+      auto existing = llvm::find(program.tensors, mlir::Value(at.getTensor()));
+      inst.tensor = existing - program.tensors.begin();
       if (inst.tensor == static_cast<int>(program.tensors.size()))
         program.tensors.push_back(at.getTensor());
       operands = at.getIndices();
     }
     for (auto [i, operand] : llvm::enumerate(operands)) {
       if (!isScalar(operand.getType()))
-        return makeError("a scalar region cannot compute on {}", spell(operand.getType()));
+        return makeError("a scalar region cannot compute on {}", typeToString(operand.getType()));
       auto reg = takesRounded ? useRounded(operand) : use(operand);
       if (!reg)
         return reg.takeError();
       if (llvm::isa<mlir::xf::AtOp>(op))
-        inst.indices.push_back(reg->number);
+        inst.indices.push_back(reg->index);
       else
-        inst.operands[i] = reg->number;
+        inst.operands[i] = reg->index;
     }
     mlir::Type type = op->getResult(0).getType();
     // Comparisons give i1 and need their operands' width, as conversions from integers do.
@@ -147,7 +147,7 @@ struct ScalarCompiler {
       inst.result = program.floatRegs++;
       roundedRegs[op->getResult(0)] = {true, inst.result};
     } else {
-      inst.result = define(op->getResult(0)).number;
+      inst.result = define(op->getResult(0)).index;
     }
     program.insts.push_back(std::move(inst));
     return llvm::Error::success();
@@ -168,7 +168,7 @@ llvm::Expected<ScalarProgram> ScalarProgram::compile(mlir::Block &block) {
   ScalarCompiler compiler;
   for (mlir::Value arg : block.getArguments()) {
     if (!isScalar(arg.getType()))
-      return makeError("a scalar region cannot take {}", spell(arg.getType()));
+      return makeError("a scalar region cannot take {}", typeToString(arg.getType()));
     compiler.program.args.push_back(compiler.define(arg));
   }
   llvm::DenseSet<mlir::Value> rounded = findRounded(block);
@@ -192,8 +192,8 @@ llvm::Expected<ScalarProgram> ScalarProgram::compile(mlir::Operation *op) {
   for (mlir::Value operand : op->getOperands()) {
     if (!isScalar(operand.getType()))
       return makeError("{} cannot be interpreted", op->getName().getStringRef().str());
-    auto known = compiler.regs.find(operand);
-    compiler.program.args.push_back(known == compiler.regs.end() ? compiler.define(operand) : known->second);
+    auto existing = compiler.regs.find(operand);
+    compiler.program.args.push_back(existing == compiler.regs.end() ? compiler.define(operand) : existing->second);
   }
   if (llvm::Error error = compiler.compile(op))
     return error;

@@ -133,17 +133,17 @@ void at(ScalarFrame &s, const ScalarInst &inst) {
   const TensorView &view = s.views[inst.tensor];
   for (int l = 0; l < s.lanes; ++l) {
     int64_t offset = 0;
-    bool inside = true;
+    bool inBounds = true;
     for (auto [d, reg] : llvm::enumerate(inst.indices)) {
       int64_t index = s.ints(reg)[l];
-      inside &= index >= 0 && index < view.shape[d];
+      inBounds &= index >= 0 && index < view.shape[d];
       offset = offset * view.shape[d] + index;
     }
-    s.outside |= !inside;
+    s.outOfBounds |= !inBounds;
     if (view.ints)
-      s.ints(inst.result)[l] = inside ? view.ints[offset] : 0;
+      s.ints(inst.result)[l] = inBounds ? view.ints[offset] : 0;
     else
-      s.floats(inst.result)[l] = !inside ? 0 : view.f64 ? view.f64[offset] : view.f32[offset];
+      s.floats(inst.result)[l] = !inBounds ? 0 : view.f64 ? view.f64[offset] : view.f32[offset];
   }
 }
 

@@ -26,11 +26,11 @@ ScalarFrame::ScalarFrame(const ScalarProgram &program, Precision precision)
     std::fill_n(ints(reg), maxLanes, value);
 }
 
-void ScalarFrame::bindCapture(unsigned i, int64_t value) { std::fill_n(ints(program.captureRegs[i].number), maxLanes, value); }
+void ScalarFrame::bindCapture(unsigned i, int64_t value) { std::fill_n(ints(program.captureRegs[i].index), maxLanes, value); }
 
 llvm::Error ScalarFrame::run(int count) {
   lanes = count;
-  outside = false;
+  outOfBounds = false;
   for (const ScalarInst &inst : program.insts) {
     inst.kernel(*this, inst);
     if (inst.f32 && precision == Precision::F32)
@@ -40,7 +40,7 @@ llvm::Error ScalarFrame::run(int count) {
       for (int l = 0; l < lanes; ++l)
         floats(inst.result)[l] = inst.round(static_cast<float>(floats(inst.result)[l]));
   }
-  if (outside)
+  if (outOfBounds)
     return makeError("a region reads outside its tensor");
   return llvm::Error::success();
 }

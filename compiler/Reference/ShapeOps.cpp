@@ -16,22 +16,22 @@ llvm::Error Machine<T>::exec(mlir::xf::PositionsOp op) {
 }
 
 template <typename T>
-llvm::Error Machine<T>::checkSpans(const Array<T> &spans, int64_t tokens, int64_t longest) {
+llvm::Error Machine<T>::checkSpans(const Array<T> &spans, int64_t tokens, int64_t maxLength) {
   for (int64_t b = 0; b < spans.shape[0]; ++b) {
     int64_t first = spans.ints[2 * b], length = spans.ints[2 * b + 1];
-    if (first < 0 || length < 0 || length > longest || first > tokens - length)
-      return makeError("sentence {} has {} positions from {} on, of {} in all and {} at most", b, length, first, tokens, longest);
+    if (first < 0 || length < 0 || length > maxLength || first > tokens - length)
+      return makeError("sentence {} has {} positions from {} on, of {} in all and {} at most", b, length, first, tokens, maxLength);
   }
   return llvm::Error::success();
 }
 
 template <typename T>
-llvm::Expected<std::shared_ptr<Array<T>>> Machine<T>::spread(const Array<T> &x, const Array<T> &spans, unsigned axis, int64_t longest) {
-  if (llvm::Error error = checkSpans(spans, x.shape[axis], longest))
+llvm::Expected<std::shared_ptr<Array<T>>> Machine<T>::spread(const Array<T> &x, const Array<T> &spans, unsigned axis, int64_t maxLength) {
+  if (llvm::Error error = checkSpans(spans, x.shape[axis], maxLength))
     return std::move(error);
   llvm::SmallVector<int64_t> shape(x.shape);
   shape[0] = spans.shape[0];
-  shape[axis] = longest;
+  shape[axis] = maxLength;
   auto result = std::make_shared<Array<T>>(shape, x.isFloat);
   llvm::SmallVector<int64_t> strides = stridesOf(x.shape);
   int64_t step = strides[axis];
@@ -70,9 +70,9 @@ llvm::Error Machine<T>::exec(mlir::xf::RearrangeOp op) {
   if (mlir::failed(pattern->bind(type, op.getSizes(), sizes, names, emitError)))
     return makeError("the pattern '{}' does not fit the shape {}", op.getPattern().str(),
                      formatShape({x.shape.begin(), x.shape.end()}));
-  llvm::SmallVector<int64_t> own = stridesOf(x.shape), axisStrides(sizes.size());
+  llvm::SmallVector<int64_t> inputStrides = stridesOf(x.shape), axisStrides(sizes.size());
   for (auto [d, group] : llvm::enumerate(pattern->in)) {
-    int64_t stride = own[d];
+    int64_t stride = inputStrides[d];
     for (unsigned axis : llvm::reverse(group)) {
       axisStrides[axis] = stride;
       stride *= sizes[axis];

@@ -8,24 +8,24 @@ namespace xf {
 /// Grows `tensor` to at least `shape` in each dimension; new elements are zero.
 static void grow(Tensor &tensor, Tensor::Kind kind, llvm::ArrayRef<int64_t> shape) {
   bool isFloat = kind == Tensor::Kind::Float;
-  std::vector<int64_t> wanted(shape);
+  std::vector<int64_t> newShape(shape);
   if (tensor.shape.size() == shape.size())
-    for (auto [size, old] : llvm::zip(wanted, tensor.shape))
+    for (auto [size, old] : llvm::zip(newShape, tensor.shape))
       size = std::max(size, old);
-  if (wanted == tensor.shape)
+  if (newShape == tensor.shape)
     return;
-  Tensor bigger{kind, wanted, {}, {}};
-  isFloat ? bigger.floats.resize(bigger.size()) : bigger.ints.resize(bigger.size());
+  Tensor grown{kind, newShape, {}, {}};
+  isFloat ? grown.floats.resize(grown.size()) : grown.ints.resize(grown.size());
   if (tensor.shape.size() == shape.size()) {
-    Odometer at(tensor.shape, {stridesOf(wanted)});
+    Odometer at(tensor.shape, {stridesOf(newShape)});
     for (int64_t i = 0, n = tensor.size(); i < n; ++i, at.next()) {
       if (isFloat)
-        bigger.floats[at.offset(0)] = tensor.floats[i];
+        grown.floats[at.offset(0)] = tensor.floats[i];
       else
-        bigger.ints[at.offset(0)] = tensor.ints[i];
+        grown.ints[at.offset(0)] = tensor.ints[i];
     }
   }
-  tensor = std::move(bigger);
+  tensor = std::move(grown);
 }
 
 static Tensor::Kind kindOf(mlir::Type type) {
@@ -68,11 +68,11 @@ llvm::Error Machine<T>::exec(mlir::xf::AppendOp op) {
     return slot.takeError();
   const Array<T> &x = get(op.getX()), &past = get(op.getPast());
   Tensor &tensor = (*slot)->tensor;
-  int64_t axis = op.getAxis(), longest = 0;
+  int64_t axis = op.getAxis(), maxPast = 0;
   for (int64_t count : past.ints)
-    longest = std::max(longest, count);
+    maxPast = std::max(maxPast, count);
   llvm::SmallVector<int64_t> shape(x.shape);
-  shape[axis] += longest;
+  shape[axis] += maxPast;
   grow(tensor, kindOf(op.getX().getType()), shape);
   llvm::SmallVector<int64_t> strides = stridesOf(tensor.shape);
   Odometer at(x.shape, {strides});
@@ -97,10 +97,10 @@ llvm::Error Machine<T>::exec(mlir::xf::StoreOp op) {
   Ref<T> rows = values.find(op.getX())->second;
   const Array<T> &slots = get(op.getSlots()), *spans = op.getSpans() ? &get(op.getSpans()) : nullptr;
   if (spans) {
-    int64_t longest = 0;
+    int64_t maxLength = 0;
     for (int64_t b = 0; b < spans->shape[0]; ++b)
-      longest = std::max(longest, spans->ints[2 * b + 1]);
-    auto all = spread(*rows, *spans, 2, longest);
+      maxLength = std::max(maxLength, spans->ints[2 * b + 1]);
+    auto all = spread(*rows, *spans, 2, maxLength);
     if (!all)
       return all.takeError();
     rows = std::move(*all);

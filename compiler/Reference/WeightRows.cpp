@@ -12,7 +12,7 @@ namespace xf {
 namespace {
 
 /// Rows of a parameter that are transposed at a time: their elements fill a cache line of each row that is written.
-constexpr int64_t kTurnedAtOnce = 16;
+constexpr int64_t kTransposeBlock = 16;
 
 /// The number of elements of a row, all dimensions but the first.
 int64_t widthOf(Value value) { return ShapedType::getNumElements(typeOf(value).getShape().drop_front()); }
@@ -104,15 +104,15 @@ private:
     ParameterOp parameter = parameterOf(param);
     SmallVector<int64_t> indices = indicesOf(param);
     int64_t height = typeOf(param.getResult()).getDimSize(0), width = typeOf(param.getResult()).getDimSize(1), columns = height ? out.size() / height : 0;
-    std::vector<float> lines(kTurnedAtOnce * columns);
-    for (int64_t k = 0; k < height; k += kTurnedAtOnce) {
-      int64_t some = std::min(kTurnedAtOnce, height - k);
-      for (int64_t i = 0; i < some; ++i)
-        if (auto error = source.read(parameter, indices, (k + i) * width + first, MutableArrayRef(lines).slice(i * columns, columns)))
+    std::vector<float> block(kTransposeBlock * columns);
+    for (int64_t k = 0; k < height; k += kTransposeBlock) {
+      int64_t blockRows = std::min(kTransposeBlock, height - k);
+      for (int64_t i = 0; i < blockRows; ++i)
+        if (auto error = source.read(parameter, indices, (k + i) * width + first, MutableArrayRef(block).slice(i * columns, columns)))
           return error;
       for (int64_t n = 0; n < columns; ++n)
-        for (int64_t i = 0; i < some; ++i)
-          out[n * height + k + i] = lines[i * columns + n];
+        for (int64_t i = 0; i < blockRows; ++i)
+          out[n * height + k + i] = block[i * columns + n];
     }
     return llvm::Error::success();
   }
@@ -166,7 +166,7 @@ llvm::Error readRows(Value rows, int64_t layer, const SymbolTable &symbols, Para
 }
 
 int64_t indexAt(Value index, int64_t layer) {
-  DenseMap<Value, int64_t> known;
+  DenseMap<Value, int64_t> memo;
   auto find = [&](auto &&self, Value value) -> int64_t {
     APInt constant;
     if (matchPattern(value, m_ConstantInt(&constant)))
@@ -174,10 +174,10 @@ int64_t indexAt(Value index, int64_t layer) {
     Operation *op = value.getDefiningOp();
     if (!op)
       return layer;
-    if (auto there = known.find(value); there != known.end())
-      return there->second;
+    if (auto found = memo.find(value); found != memo.end())
+      return found->second;
     int64_t a = self(self, op->getOperand(0)), b = self(self, op->getOperand(1));
-    return known[value] = isa<arith::DivUIOp>(op) ? a / b : a % b;
+    return memo[value] = isa<arith::DivUIOp>(op) ? a / b : a % b;
   };
   return find(find, index);
 }

@@ -12,7 +12,7 @@ struct WeightRows {
   mlir::xf::QuantizeOp quantize = nullptr; // what makes integers of them, if anything does
   unsigned result = 0;                     // which of its results the weight holds
 
-  /// Whether `rows` has columns of parameters, which are read from places apart.
+  /// Whether `rows` has columns of parameters, which are not contiguous.
   bool hasColumns() const;
 };
 
@@ -27,7 +27,7 @@ llvm::Error readRows(mlir::Value rows, int64_t layer, const mlir::SymbolTable &s
 /// Whether a matrix is transposed.
 bool isTransposition(mlir::xf::RearrangeOp op);
 
-/// The value of an index in a weight's region for this layer, whose number nested stacks split into their own.
+/// The value of an index in a weight's region for this layer, whose flat index nested stacks split into their own.
 int64_t indexAt(mlir::Value index, int64_t layer);
 
 } // namespace xf
