@@ -66,22 +66,22 @@ class Session:
         inputs = self.tensors(entry, lib.xf_input_count, lib.xf_input_info)
         if any(t.name.decode() not in values for t in inputs):
             return None
-        kept, given = [], (Tensor * max(len(inputs), 1))()
-        for t, info in zip(given, inputs):
-            shape, numbers = values[info.name.decode()]
-            data = array.array({F32: "f", I32: "i", I1: "b"}[info.dtype], [bool(x) for x in numbers] if info.dtype == I1 else numbers)
+        kept, arguments = [], (Tensor * max(len(inputs), 1))()
+        for t, info in zip(arguments, inputs):
+            shape, elements = values[info.name.decode()]
+            data = array.array({F32: "f", I32: "i", I1: "b"}[info.dtype], [bool(x) for x in elements] if info.dtype == I1 else elements)
             kept.append(data)
             t.name, t.dtype, t.rank, t.data = info.name, info.dtype, len(shape), data.buffer_info()[0]
             t.shape[:len(shape)] = shape
-        wanted = (Tensor * lib.xf_output_count(self.model, entry))()
-        self.check(lib.xf_output_shapes(self.handle, name, given, len(inputs), wanted, len(wanted)))
-        for t in wanted:
+        outputs = (Tensor * lib.xf_output_count(self.model, entry))()
+        self.check(lib.xf_output_shapes(self.handle, name, arguments, len(inputs), outputs, len(outputs)))
+        for t in outputs:
             size = math.prod(t.shape[:t.rank])
             data = array.array({F32: "f", I32: "i", I1: "b"}[t.dtype], bytes(max(size, 1) * (1 if t.dtype == I1 else 4)))
             kept.append(data)
             t.data = data.buffer_info()[0]
-        self.check(lib.xf_run(self.handle, name, given, len(inputs), wanted, len(wanted)))
-        return {t.name.decode(): (list(t.shape[:t.rank]), kept[len(inputs) + i].tolist()) for i, t in enumerate(wanted)}
+        self.check(lib.xf_run(self.handle, name, arguments, len(inputs), outputs, len(outputs)))
+        return {t.name.decode(): (list(t.shape[:t.rank]), kept[len(inputs) + i].tolist()) for i, t in enumerate(outputs)}
 
     def generate(self, sentences, beam, batch, length=None, scores=None, **more):
         """The best results' tokens; all of `length`, if it is given. Scores are appended to `scores`. `more`: other options, by their names."""
@@ -138,48 +138,48 @@ def open_driver():
 def probe():
     """Prints what the driver and its first GPU are like, a line of JSON each: a text, the bytes a second that copying reads and writes of its
     memory, and whether launches are recorded. Leaves out what a driver lacks."""
-    cuda, said = open_driver(), []
+    cuda, facts = open_driver(), []
 
-    def ask(name, *arguments):
+    def call_driver(name, *arguments):
         status = getattr(cuda, name)(*arguments)
         if status:
             text = c.c_char_p()
             cuda.cuGetErrorString(status, c.byref(text))
             raise Problem(f"{name}: {status}, {(text.value or b'an unknown error').decode()}")
 
-    ask("cuInit", 0)
+    call_driver("cuInit", 0)
     try:
         version, name, bits = c.c_int(), c.create_string_buffer(128), [c.c_int(), c.c_int()]
-        ask("cuDeviceGetName", name, 128, 0)
-        said.append(name.value.decode())
+        call_driver("cuDeviceGetName", name, 128, 0)
+        facts.append(name.value.decode())
         for attribute, value in zip((75, 76), bits):
-            ask("cuDeviceGetAttribute", c.byref(value), attribute, 0)
-        said.append(f"compute capability {bits[0].value}.{bits[1].value}")
-        ask("cuDriverGetVersion", c.byref(version))
-        said.append(f"CUDA {version.value // 1000}.{version.value % 1000 // 10}")
+            call_driver("cuDeviceGetAttribute", c.byref(value), attribute, 0)
+        facts.append(f"compute capability {bits[0].value}.{bits[1].value}")
+        call_driver("cuDriverGetVersion", c.byref(version))
+        facts.append(f"CUDA {version.value // 1000}.{version.value % 1000 // 10}")
         with open("/proc/driver/nvidia/version", encoding="utf-8") as file:
-            said.append(file.readline().strip())
+            facts.append(file.readline().strip())
     except (OSError, AttributeError):
         pass
-    print(json.dumps({"text": ", ".join(said)}), flush=True)
+    print(json.dumps({"text": ", ".join(facts)}), flush=True)
     try:
         cuda.cuMemcpyDtoDAsync_v2.argtypes = [c.c_uint64, c.c_uint64, c.c_size_t, c.c_void_p]
         context, memory, bytes_each, copies = c.c_void_p(), [c.c_uint64(), c.c_uint64()], 1 << 30, 10
-        ask("cuDevicePrimaryCtxRetain", c.byref(context), 0)
-        ask("cuCtxSetCurrent", context)
+        call_driver("cuDevicePrimaryCtxRetain", c.byref(context), 0)
+        call_driver("cuCtxSetCurrent", context)
         for m in memory:
-            ask("cuMemAlloc_v2", c.byref(m), c.c_size_t(bytes_each))
+            call_driver("cuMemAlloc_v2", c.byref(m), c.c_size_t(bytes_each))
         to, source = (m.value for m in memory)
         for timed in (False, True):
             begin = time.perf_counter()
             for _ in range(copies):
-                ask("cuMemcpyDtoDAsync_v2", to, source, bytes_each, None)
-            ask("cuCtxSynchronize")
+                call_driver("cuMemcpyDtoDAsync_v2", to, source, bytes_each, None)
+            call_driver("cuCtxSynchronize")
         print(json.dumps({"bandwidth": 2 * copies * bytes_each / (time.perf_counter() - begin)}), flush=True)
     except (AttributeError, Problem):
         pass
     try:  # comes last: a driver that refuses goes on capturing
-        graphs = gpu_graphs.record(cuda, ask)
+        graphs = gpu_graphs.record(cuda, call_driver)
     except (AttributeError, Problem) as problem:
         graphs = f"launches are not recorded: {problem}"
     print(json.dumps({"graphs": graphs}), flush=True)
@@ -221,7 +221,7 @@ def check_model(library, path, options):
     lib, name = load_library(library), os.path.basename(path)
     session = Session(lib, path + ".xfm", options.device)
 
-    def tell(*row):
+    def print_row(*row):
         print(json.dumps({"row": row, "device": session.device}), flush=True)
 
     if os.path.exists(path + ".io.safetensors"):
@@ -229,33 +229,33 @@ def check_model(library, path, options):
         for _ in range(1 if options.quick else 2):  # the first run may wait for the driver's compiler
             worst, what, wrong, ms = gpu_golden.compare(session, path + ".io.safetensors", kind not in TOLERANCE)
         ok = not wrong and worst <= TOLERANCE.get(kind, 1e-5)
-        tell(name, what, ", ".join([f"error {worst:.1e}", *wrong]), f"{ms:.2f} ms", ok)
+        print_row(name, what, ", ".join([f"error {worst:.1e}", *wrong]), f"{ms:.2f} ms", ok)
     if os.path.exists(path + ".source.vocab"):
         sentences = words_of(path, options.quick)
         if name.rpartition("-")[2] not in TOLERANCE:  # whose searches may go other ways than the CPU's
             for row in search(lib, session, path, sentences, options.quick):
-                tell(*row)
-        tell(*company(session, name, sentences))
+                print_row(*row)
+        print_row(*compare_batches(session, name, sentences))
     if os.path.exists(path + ".sizes.json"):
         for row in decoder_times(session, name, json.load(open(path + ".sizes.json", encoding="utf-8")), options.bandwidth, options.quick):
-            tell(*row)
+            print_row(*row)
     session.close()
 
 
-def run_apart(arguments, seconds, take):
-    """Runs this script with other arguments, calls `take` with the JSON of each line, and returns what went wrong or an empty text."""
+def run_subprocess(arguments, seconds, on_line):
+    """Runs this script with other arguments, calls `on_line` with the JSON of each line, and returns what went wrong or an empty text."""
     with tempfile.TemporaryFile("w+") as errors:
         with subprocess.Popen([sys.executable, os.path.abspath(__file__), *arguments], stdout=subprocess.PIPE, stderr=errors, text=True) as child:
-            late = threading.Event()
-            end = threading.Timer(seconds, lambda: (late.set(), child.kill()))
+            timed_out = threading.Event()
+            end = threading.Timer(seconds, lambda: (timed_out.set(), child.kill()))
             end.start()
             try:
                 for line in child.stdout:
-                    take(json.loads(line))
+                    on_line(json.loads(line))
             finally:
                 end.cancel()
         errors.seek(0)
-        if late.is_set():
+        if timed_out.is_set():
             return f"has not ended after {seconds} s"
         if child.returncode < 0:
             return f"was ended by signal {-child.returncode}"
@@ -295,11 +295,11 @@ def check(options):
     if options.device == "cuda":
         open_driver()
 
-        def learn(said):
+        def on_fact(fact):
             nonlocal bandwidth, device, graphs
-            device, graphs, bandwidth = said.get("text", device), said.get("graphs", graphs), said.get("bandwidth", bandwidth)
+            device, graphs, bandwidth = fact.get("text", device), fact.get("graphs", graphs), fact.get("bandwidth", bandwidth)
 
-        if why := run_apart(["--probe"], 120, learn):
+        if why := run_subprocess(["--probe"], 120, on_fact):
             raise Problem(f"the GPU cannot be used: {why}")
     print(f"device: {device}" + (f", memory copied at {bandwidth / 1e9:.0f} GB/s" if bandwidth else "") + (f", {graphs}" if graphs else ""),
           flush=True)
@@ -319,7 +319,7 @@ def check(options):
         if os.path.exists(frame) and not (os.path.exists(model) and os.path.getmtime(model) >= os.path.getmtime(frame)):
             fill_frame(path)
         rows = []
-        why = run_apart(shared + ["--model", path], options.seconds, lambda said: rows.append(said["row"]) or show(*said["row"]))
+        why = run_subprocess(shared + ["--model", path], options.seconds, lambda line: rows.append(line["row"]) or show(*line["row"]))
         if why or not rows:
             show(os.path.basename(path), "", why or "nothing was checked", "", False)
     sys.exit(1 if failed else 0)
@@ -357,7 +357,7 @@ def words_of(path, quick):
     return [[vocabulary[letter] for letter in word] for word in words]
 
 
-def company(session, name, sentences):
+def compare_batches(session, name, sentences):
     """Compares sentences alone and together: few rows and many run other kernels, whose results must have the same bits."""
     alone, together = [], []
     results = [session.generate(sentences, 4, batch, scores=scores) for batch, scores in ((1, alone), (8, together))]
@@ -373,14 +373,14 @@ def search(lib, session, path, sentences, quick):
     if not quick:
         cases += [(4, 8, *NO_REPEATS), (1, 8, *SAMPLES)]
     for beam, batch, how, more in cases:
-        wanted = cpu.generate(sentences, beam, batch, **more)
+        expected = cpu.generate(sentences, beam, batch, **more)
         if not quick:
             session.generate(sentences, beam, batch, **more)
         begin = time.perf_counter()
-        got = session.generate(sentences, beam, batch, **more)
+        actual = session.generate(sentences, beam, batch, **more)
         ms = (time.perf_counter() - begin) * 1e3
-        same = sum(a == b for a, b in zip(got, wanted))
-        steps = sum(map(len, got))
+        same = sum(a == b for a, b in zip(actual, expected))
+        steps = sum(map(len, actual))
         yield (os.path.basename(path), f"beam {beam}, batch {batch}{how}", f"{same}/{len(sentences)} as on the CPU", f"{ms / steps:.3f} ms/token",
                same == len(sentences))
     cpu.close()

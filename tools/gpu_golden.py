@@ -21,12 +21,12 @@ def read_safetensors(path):
     return result
 
 
-def distance(got, wanted):
+def distance(actual, expected):
     """The norm-wise error; infinite if a number is not finite and the other is not the same."""
     top = bottom = 0.0
-    if len(got) != len(wanted):
+    if len(actual) != len(expected):
         return math.inf
-    for x, y in zip(got, wanted):
+    for x, y in zip(actual, expected):
         if math.isfinite(x) and math.isfinite(y):
             top, bottom = top + (x - y) ** 2, bottom + y * y
         elif not (x == y or (math.isnan(x) and math.isnan(y))):
@@ -35,14 +35,14 @@ def distance(got, wanted):
 
 
 def table_of(tensor):
-    (rows, width), numbers = tensor
-    return [numbers[i * width:(i + 1) * width] for i in range(rows)]
+    (rows, width), elements = tensor
+    return [elements[i * width:(i + 1) * width] for i in range(rows)]
 
 
-def finds_greedy(session, wanted, sources):
+def finds_greedy(session, expected, sources):
     """Whether the search finds the file's tokens: for each sentence a start token, the result, and padding."""
-    results = session.generate(sources, 1, len(sources), min_length=0, max_length=len(wanted[0]) - 1)
-    return all(row[1:len(tokens) + 1] == tokens and len(set(row[len(tokens) + 1:])) <= 1 for row, tokens in zip(wanted, results))
+    results = session.generate(sources, 1, len(sources), min_length=0, max_length=len(expected[0]) - 1)
+    return all(row[1:len(tokens) + 1] == tokens and len(set(row[len(tokens) + 1:])) <= 1 for row, tokens in zip(expected, results))
 
 
 def compare(session, path, searches):
@@ -50,8 +50,8 @@ def compare(session, path, searches):
     all entries took. `searches`: whether greedy searches are compared, which may go other ways in types of fewer bits."""
     file = read_safetensors(path)
     values = {name[3:]: t for name, t in file.items() if name.startswith("in.")}
-    wanted = {name[4:]: t for name, t in file.items() if name.startswith("out.")}
-    greedy = wanted.pop("greedy", None)
+    expected = {name[4:]: t for name, t in file.items() if name.startswith("out.")}
+    greedy = expected.pop("greedy", None)
     worst, compared, seconds, wrong = 0.0, set(), 0.0, []
     for entry in range(session.lib.xf_entry_count(session.model)):
         begin = time.perf_counter()
@@ -59,18 +59,18 @@ def compare(session, path, searches):
         seconds += time.perf_counter() - begin
         for name, t in (results or {}).items():
             values.setdefault(name, t)
-            if name in wanted:
-                worst = max(worst, distance(t[1], wanted[name][1]))
+            if name in expected:
+                worst = max(worst, distance(t[1], expected[name][1]))
                 compared.add(name)
-    words = f"{len(compared)} outputs"
-    if missing := sorted(set(wanted) - compared):
+    summary = f"{len(compared)} outputs"
+    if missing := sorted(set(expected) - compared):
         wrong.append(f"no entry gives {', '.join(missing)}")
-    if not wanted:
+    if not expected:
         wrong.append("nothing to compare")
     if greedy and searches:
-        words += ", greedy"
+        summary += ", greedy"
         if not finds_greedy(session, table_of(greedy), table_of(file["in.src"])):
             wrong.append("greedy tokens differ")
     elif greedy:
-        words += ", greedy left out"
-    return worst, words, wrong, seconds * 1e3
+        summary += ", greedy left out"
+    return worst, summary, wrong, seconds * 1e3

@@ -29,34 +29,34 @@ class KernelNode(c.Structure):
     _fields_ = [("function", c.c_void_p), ("sizes", c.c_uint * 7), ("parameters", c.c_void_p), ("extra", c.c_void_p)]
 
 
-def record(cuda, ask):
-    """Records two launches, replays them twice, and says what became of it. `ask(NAME, ...)` calls the driver and raises what fails."""
+def record(cuda, call_driver):
+    """Records two launches, replays them twice, and says what became of it. `call_driver(NAME, ...)` calls the driver and raises what fails."""
     if not hasattr(cuda, "cuGraphInstantiateWithFlags"):
         return "the driver has no graphs of launches"
     context, module, function, stream = c.c_void_p(), c.c_void_p(), c.c_void_p(), c.c_void_p()
-    graph, program, memory, number = c.c_void_p(), c.c_void_p(), c.c_uint64(), c.c_int32(-1)
-    ask("cuDevicePrimaryCtxRetain", c.byref(context), 0)
-    ask("cuCtxPushCurrent_v2", context)
-    ask("cuThreadExchangeStreamCaptureMode", c.byref(c.c_int(RELAXED_CAPTURES)))
-    ask("cuStreamCreate", c.byref(stream), STREAM_OF_ITS_OWN)
-    ask("cuModuleLoadDataEx", c.byref(module), PTX, 0, None, None)
-    ask("cuModuleGetFunction", c.byref(function), module, b"count")
-    ask("cuMemAlloc_v2", c.byref(memory), c.c_size_t(4))
-    ask("cuMemsetD8Async", memory, c.c_ubyte(0), c.c_size_t(4), stream)
+    graph, program, memory, counter = c.c_void_p(), c.c_void_p(), c.c_uint64(), c.c_int32(-1)
+    call_driver("cuDevicePrimaryCtxRetain", c.byref(context), 0)
+    call_driver("cuCtxPushCurrent_v2", context)
+    call_driver("cuThreadExchangeStreamCaptureMode", c.byref(c.c_int(RELAXED_CAPTURES)))
+    call_driver("cuStreamCreate", c.byref(stream), STREAM_OF_ITS_OWN)
+    call_driver("cuModuleLoadDataEx", c.byref(module), PTX, 0, None, None)
+    call_driver("cuModuleGetFunction", c.byref(function), module, b"count")
+    call_driver("cuMemAlloc_v2", c.byref(memory), c.c_size_t(4))
+    call_driver("cuMemsetD8Async", memory, c.c_ubyte(0), c.c_size_t(4), stream)
     size = c.c_size_t(8)
     extra = (c.c_void_p * 5)(PARAMETER_POINTER, c.addressof(memory), PARAMETER_SIZE, c.addressof(size), None)
 
     # A plain launch, as of a step before the next one of its sizes is recorded.
-    ask("cuLaunchKernel", function, 1, 1, 1, 1, 1, 1, 0, stream, None, extra)
-    ask("cuGraphCreate", c.byref(graph), 0)
+    call_driver("cuLaunchKernel", function, 1, 1, 1, 1, 1, 1, 0, stream, None, extra)
+    call_driver("cuGraphCreate", c.byref(graph), 0)
     kernel = KernelNode(function, (c.c_uint * 7)(1, 1, 1, 1, 1, 1, 0), None, c.addressof(extra))
     first, second = c.c_void_p(), c.c_void_p()
-    ask("cuGraphAddKernelNode", c.byref(first), graph, None, c.c_size_t(0), c.byref(kernel))
-    ask("cuGraphAddKernelNode", c.byref(second), graph, c.byref(first), c.c_size_t(1), c.byref(kernel))
-    ask("cuGraphInstantiateWithFlags", c.byref(program), graph, c.c_uint64(0))
-    ask("cuGraphDestroy", graph)
+    call_driver("cuGraphAddKernelNode", c.byref(first), graph, None, c.c_size_t(0), c.byref(kernel))
+    call_driver("cuGraphAddKernelNode", c.byref(second), graph, c.byref(first), c.c_size_t(1), c.byref(kernel))
+    call_driver("cuGraphInstantiateWithFlags", c.byref(program), graph, c.c_uint64(0))
+    call_driver("cuGraphDestroy", graph)
     for _ in range(2):
-        ask("cuGraphLaunch", program, stream)
-    ask("cuMemcpyDtoHAsync_v2", c.byref(number), memory, c.c_size_t(4), stream)
-    ask("cuStreamSynchronize", stream)
-    return "launches are recorded" if number.value == 5 else f"launches are recorded wrongly: {number.value} of 5 are done"
+        call_driver("cuGraphLaunch", program, stream)
+    call_driver("cuMemcpyDtoHAsync_v2", c.byref(counter), memory, c.c_size_t(4), stream)
+    call_driver("cuStreamSynchronize", stream)
+    return "launches are recorded" if counter.value == 5 else f"launches are recorded wrongly: {counter.value} of 5 are done"

@@ -16,7 +16,7 @@ static size_t stringLength(StringRef text) {
   return text.size();
 }
 
-std::optional<xf::TextPlace> xf::findDeepNesting(StringRef text, unsigned most) {
+std::optional<xf::TextPosition> xf::findDeepNesting(StringRef text, unsigned maxDepth) {
   unsigned depth = 0;
   for (size_t at = 0; at < text.size(); ++at) {
     StringRef rest = text.drop_front(at);
@@ -27,9 +27,9 @@ std::optional<xf::TextPlace> xf::findDeepNesting(StringRef text, unsigned most) 
     } else if (rest.starts_with("->") || rest.starts_with(">=") || rest.starts_with("<=")) {
       ++at; // no brackets
     } else if (StringRef("([{<").contains(rest.front())) {
-      if (++depth > most) {
+      if (++depth > maxDepth) {
         StringRef before = text.take_front(at);
-        return TextPlace{static_cast<unsigned>(before.count('\n') + 1), static_cast<unsigned>(at - (before.rfind('\n') + 1) + 1)};
+        return TextPosition{static_cast<unsigned>(before.count('\n') + 1), static_cast<unsigned>(at - (before.rfind('\n') + 1) + 1)};
       }
     } else if (StringRef(")]}>").contains(rest.front()) && depth > 0) {
       --depth;

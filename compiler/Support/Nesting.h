@@ -8,13 +8,13 @@
 
 namespace xf {
 
-/// A place in a text, from 1 on. Columns are bytes.
-struct TextPlace {
+/// A position in a text, from 1 on. Columns are bytes.
+struct TextPosition {
   unsigned line, column;
 };
 
-/// Where a text, JSON or IR, opens a bracket within `most` others; nothing where it never does. Brackets in strings and comments do not count.
-std::optional<TextPlace> findDeepNesting(llvm::StringRef text, unsigned most);
+/// Where a text, JSON or IR, opens a bracket within `maxDepth` others; nothing where it never does. Brackets in strings and comments do not count.
+std::optional<TextPosition> findDeepNesting(llvm::StringRef text, unsigned maxDepth);
 
 } // namespace xf
 

@@ -12,8 +12,8 @@
 
 namespace xf {
 
-void onAllCores(size_t most, llvm::function_ref<void()> work) {
-  size_t count = std::min<size_t>(most, llvm::hardware_concurrency().compute_thread_count());
+void onAllCores(size_t maxThreads, llvm::function_ref<void()> work) {
+  size_t count = std::min<size_t>(maxThreads, llvm::hardware_concurrency().compute_thread_count());
   std::vector<std::thread> others;
   try {
     while (others.size() + 1 < count)

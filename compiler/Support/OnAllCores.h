@@ -9,11 +9,11 @@
 
 namespace xf {
 
-/// Runs `work` in this thread and in others beside it, one a core and `most` in all; fewer where the system gives no more. Returns when all
+/// Runs `work` in this thread and in others beside it, one a core and `maxThreads` in all; fewer where the system gives no more. Returns when all
 /// have returned.
-void onAllCores(size_t most, llvm::function_ref<void()> work);
+void onAllCores(size_t maxThreads, llvm::function_ref<void()> work);
 
-/// Calls `work` with the number of each piece, of these sizes, on all cores: the largest first, so that none is left for one core alone at the end.
+/// Calls `work` with the index of each piece, of these sizes, on all cores: the largest first, so that none is left for one core alone at the end.
 void onAllCores(llvm::ArrayRef<size_t> sizes, llvm::function_ref<void(size_t piece)> work);
 
 } // namespace xf

@@ -22,15 +22,15 @@ template <typename T> class ChoiceParser : public llvm::cl::parser<T> {
 public:
   using llvm::cl::parser<T>::parser;
 
-  bool parse(llvm::cl::Option &option, llvm::StringRef name, llvm::StringRef word, T &value) {
+  bool parse(llvm::cl::Option &option, llvm::StringRef name, llvm::StringRef arg, T &value) {
     unsigned count = this->getNumOptions();
-    if (this->findOption(word) < count)
-      return llvm::cl::parser<T>::parse(option, name, word, value);
-    std::string words;
+    if (this->findOption(arg) < count)
+      return llvm::cl::parser<T>::parse(option, name, arg, value);
+    std::string choices;
     for (unsigned i = 0; i < count; ++i)
       if (llvm::StringRef each = this->getOption(i); !each.empty())
-        words += (words.empty() ? "" : ", ") + each.str();
-    return option.error("'" + word + "' is none of " + words);
+        choices += (choices.empty() ? "" : ", ") + each.str();
+    return option.error("'" + arg + "' is none of " + choices);
   }
 };
 

@@ -166,11 +166,11 @@ llvm::Expected<Tensor> CompiledEngine::greedy(const TensorMap &values, int64_t r
     return Tensor::ofInts({rows, length}, std::vector<int64_t>(rows, search.start));
   // The source says how many sentences there are: no more than its largest dimension.
   constexpr int32_t none = -2;
-  int64_t most = rows;
+  int64_t maxRows = rows;
   for (const auto &[name, tensor] : values)
     for (int64_t size : tensor.shape)
-      most = std::max(most, size);
-  std::vector<int32_t> tokens(most * steps), lengths(most, none);
+      maxRows = std::max(maxRows, size);
+  std::vector<int32_t> tokens(maxRows * steps), lengths(maxRows, none);
   xf_hypotheses results{};
   results.size = sizeof(results);
   results.tokens = tokens.data();
@@ -199,7 +199,7 @@ llvm::Expected<Tensor> CompiledEngine::greedy(const TensorMap &values, int64_t r
   }
   if (status != XF_OK)
     return lastError();
-  if (int64_t found = most - std::count(lengths.begin(), lengths.end(), none); found != rows)
+  if (int64_t found = maxRows - std::count(lengths.begin(), lengths.end(), none); found != rows)
     return makeError("out.greedy has {} rows, but there are {} sentences", rows, found);
   std::vector<int64_t> out(rows * length, search.pad >= 0 ? search.pad : search.end);
   for (int64_t r = 0; r < rows; ++r) {

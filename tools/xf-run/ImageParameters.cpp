@@ -33,18 +33,18 @@ llvm::Error ImageParameters::read(ParameterOp parameter, llvm::ArrayRef<int64_t>
       int64_t r = (i - from) / columns, c = (i - from) % columns;
       // The position in the packed matrix.
       uint64_t row = segment.weight_row + (isTransposed ? c : r), k = isTransposed ? r : c;
-      uint64_t at = segment.layout == XF_ABI_PLAIN
-                        ? row * columns + k
-                        : (row / XF_ABI_PANEL * depth + k / group * group) * XF_ABI_PANEL + row % XF_ABI_PANEL * group + k % group;
+      uint64_t offset = segment.layout == XF_ABI_PLAIN
+                            ? row * columns + k
+                            : (row / XF_ABI_PANEL * depth + k / group * group) * XF_ABI_PANEL + row % XF_ABI_PANEL * group + k % group;
       float &value = out[i - first];
       if (segment.dtype == XF_ABI_I8)
-        value = scales[row] * static_cast<int8_t>(packed[at]);
+        value = scales[row] * static_cast<int8_t>(packed[offset]);
       else if (segment.dtype == XF_ABI_BF16)
-        value = llvm::bit_cast<float>(uint32_t(reinterpret_cast<const uint16_t *>(packed)[at]) << 16);
+        value = llvm::bit_cast<float>(uint32_t(reinterpret_cast<const uint16_t *>(packed)[offset]) << 16);
       else if (segment.dtype == XF_ABI_F16)
-        value = static_cast<float>(reinterpret_cast<const _Float16 *>(packed)[at]);
+        value = static_cast<float>(reinterpret_cast<const _Float16 *>(packed)[offset]);
       else
-        value = reinterpret_cast<const float *>(packed)[at];
+        value = reinterpret_cast<const float *>(packed)[offset];
     }
   }
   return llvm::Error::success();

@@ -15,7 +15,7 @@ class Arguments {
 public:
   Arguments(const rt::model &model, const rt::entry_info &entry, const Sizes &sizes);
 
-  std::vector<int64_t> dims;    // by number
+  std::vector<int64_t> dims;    // by index
   std::vector<void *> pointers; // inputs, then outputs
 
 private:

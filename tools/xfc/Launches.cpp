@@ -8,26 +8,26 @@
 namespace xf {
 namespace {
 
-struct NotedLaunch {
+struct TracedLaunch {
   size_t function;
   uint32_t blocks, threads;
 };
 
-struct NotedProgram : rt::device::program {
-  explicit NotedProgram(uint8_t *weights) : at(weights) {}
+struct TracedProgram : rt::device::program {
+  explicit TracedProgram(uint8_t *weights) : at(weights) {}
   uint8_t *weights() const override { return at; }
 
   uint8_t *at;
 };
 
-/// A device that only notes launches. Its memory has addresses, but no contents.
-class NotingDevice : public rt::device {
+/// A device that only traces launches. Its memory has addresses, but no contents.
+class TracingDevice : public rt::device {
 public:
-  explicit NotingDevice(std::vector<NotedLaunch> &launches) : launches(launches) {}
+  explicit TracingDevice(std::vector<TracedLaunch> &launches) : launches(launches) {}
 
   const char *name() const override { return "none"; }
   std::shared_ptr<program> load(std::string_view, const std::vector<std::string> &, uint64_t weightBytes) override {
-    return std::make_shared<NotedProgram>(allocate(weightBytes));
+    return std::make_shared<TracedProgram>(allocate(weightBytes));
   }
   bool shares_programs() const override { return false; }
   void use(std::shared_ptr<const program>) override {}
@@ -52,7 +52,7 @@ public:
 private:
   static constexpr uint64_t kAlignment = 256;
 
-  std::vector<NotedLaunch> &launches;
+  std::vector<TracedLaunch> &launches;
   uint64_t next = kAlignment;
 };
 
@@ -74,28 +74,28 @@ std::vector<Work> workOf(const rt::gpu_table &table) {
 }
 
 /// Adds a launch to those of a line: equal ones are counted.
-void add(ExplainedLine &line, const NotedLaunch &noted) {
-  for (ExplainedLine::Launch &known : line.launches)
-    if (known.blocks == noted.blocks && known.threads == noted.threads) {
-      ++known.times;
+void add(ExplainedLine &line, const TracedLaunch &launch) {
+  for (ExplainedLine::Launch &existing : line.launches)
+    if (existing.blocks == launch.blocks && existing.threads == launch.threads) {
+      ++existing.times;
       return;
     }
-  line.launches.push_back({1, noted.blocks, noted.threads});
+  line.launches.push_back({1, launch.blocks, launch.threads});
 }
 
 /// Assigns launches, which are in the order of the calls, to lines; a call without any had nothing to do.
-void assign(const std::vector<NotedLaunch> &launches, const std::vector<Work> &work, ExplainedEntry &explained) {
+void assign(const std::vector<TracedLaunch> &launches, const std::vector<Work> &work, ExplainedEntry &explained) {
   const std::vector<unsigned> &order = explained.order;
   size_t call = 0, stages = 0; // stages: of the call, launched so far
-  for (const NotedLaunch &noted : launches) {
-    const Work &done = work[noted.function];
+  for (const TracedLaunch &launch : launches) {
+    const Work &done = work[launch.function];
     if (stages > 0 && (done.stage < stages || done.withRow))
       ++call, stages = 0;
     while (call < order.size() && explained.lines[order[call]].kernel != done.kernel)
       ++call, stages = 0;
     if (call == order.size())
       rt::fail(rt::status::internal, "the plan of '%s' launches other kernels than its explanation lists", explained.name.c_str());
-    add(explained.lines[order[call]], noted);
+    add(explained.lines[order[call]], launch);
     if (done.withRow && call > 0)
       explained.lines[order[call - 1]].isLaunchedWithNext = true;
     stages = done.stage + 1;
@@ -107,8 +107,8 @@ void assign(const std::vector<NotedLaunch> &launches, const std::vector<Work> &w
 llvm::Error countLaunches(const std::string &modelFile, Explanation &explanation) {
   try {
     std::shared_ptr<const rt::model> model = rt::open_model(modelFile);
-    std::vector<NotedLaunch> launches;
-    rt::device_executor executor(model, std::make_unique<NotingDevice>(launches));
+    std::vector<TracedLaunch> launches;
+    rt::device_executor executor(model, std::make_unique<TracingDevice>(launches));
     std::vector<Work> work = workOf(model->gpu());
     for (ExplainedEntry &explained : explanation.entries) {
       const rt::entry_info &entry = entryOf(*model, explained);

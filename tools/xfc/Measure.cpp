@@ -16,26 +16,26 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 /// Takes the place of the kernels that plans call: calls them, and notes how long each call takes. One session at a time.
-class Stopwatch {
+class KernelProfiler {
 public:
-  struct Lap {
+  struct Sample {
     int64_t kernel;
     double nanoseconds;
   };
 
-  explicit Stopwatch(std::span<const void *> table) : kernels(table.begin(), table.end()) {
+  explicit KernelProfiler(std::span<const void *> table) : kernels(table.begin(), table.end()) {
     running = this;
     std::fill(table.begin(), table.end(), reinterpret_cast<const void *>(&call));
   }
 
   // To be called before a plan that calls `calls` kernels.
   void begin(size_t calls) {
-    laps.clear();
-    laps.reserve(calls);
+    samples.clear();
+    samples.reserve(calls);
     this->calls = 0;
   }
 
-  std::vector<Lap> laps;
+  std::vector<Sample> samples;
   size_t calls = 0;
 
 private:
@@ -44,12 +44,12 @@ private:
     reinterpret_cast<xf_abi_kernel_fn>(const_cast<void *>(running->kernels[static_cast<size_t>(kernel)]))(context, views, kernel);
     double time = std::chrono::duration<double, std::nano>(Clock::now() - begin).count();
     ++running->calls;
-    if (running->laps.size() < running->laps.capacity()) // nothing may be thrown through a plan
-      running->laps.push_back({kernel, time});
+    if (running->samples.size() < running->samples.capacity()) // nothing may be thrown through a plan
+      running->samples.push_back({kernel, time});
   }
 
   std::vector<const void *> kernels;
-  static inline Stopwatch *running;
+  static inline KernelProfiler *running;
 };
 
 double median(std::vector<double> &values) {
@@ -58,22 +58,22 @@ double median(std::vector<double> &values) {
   return *middle;
 }
 
-void measureEntry(rt::session &session, Stopwatch &watch, const rt::entry_info &entry, ExplainedEntry &explained) {
-  constexpr auto kEnough = std::chrono::milliseconds(250);
-  constexpr size_t kLeast = 7, kMost = 300;
+void measureEntry(rt::session &session, KernelProfiler &profiler, const rt::entry_info &entry, ExplainedEntry &explained) {
+  constexpr auto kTimeBudget = std::chrono::milliseconds(250);
+  constexpr size_t kMinRuns = 7, kMaxRuns = 300;
   Arguments arguments(session.get_model(), entry, explained.sizes);
   std::vector<std::vector<double>> times(explained.order.size());
   auto begin = Clock::now();
-  for (size_t run = 0; run < kLeast || (run < kMost && Clock::now() - begin < kEnough); ++run) {
-    watch.begin(explained.order.size());
+  for (size_t run = 0; run < kMinRuns || (run < kMaxRuns && Clock::now() - begin < kTimeBudget); ++run) {
+    profiler.begin(explained.order.size());
     session.call(entry, arguments.dims.data(), arguments.pointers.data());
-    bool asExplained = watch.calls == explained.order.size();
+    bool asExplained = profiler.calls == explained.order.size();
     for (size_t i = 0; asExplained && i < times.size(); ++i)
-      asExplained = watch.laps[i].kernel == explained.lines[explained.order[i]].kernel;
+      asExplained = profiler.samples[i].kernel == explained.lines[explained.order[i]].kernel;
     if (!asExplained)
       rt::fail(rt::status::internal, "the plan of '%s' calls other kernels than its explanation lists", entry.name.c_str());
     for (size_t i = 0; run >= 2 && i < times.size(); ++i) // memory is not warm at first
-      times[i].push_back(watch.laps[i].nanoseconds);
+      times[i].push_back(profiler.samples[i].nanoseconds);
   }
   for (size_t i = 0; i < times.size(); ++i) {
     double time = median(times[i]);
@@ -103,10 +103,10 @@ llvm::Expected<std::string> measure(const std::string &modelFile, Explanation &e
     options.threads = 1;
     options.device = rt::device_kind::cpu;
     rt::session session(rt::open_model(modelFile), options);
-    Stopwatch watch(session.kernels());
+    KernelProfiler profiler(session.kernels());
     for (ExplainedEntry &explained : explanation.entries) {
       makeRoom(session, explained.sizes);
-      measureEntry(session, watch, entryOf(session.get_model(), explained), explained);
+      measureEntry(session, profiler, entryOf(session.get_model(), explained), explained);
     }
     return (llvm::sys::getHostCPUName() + ", " + rt::isa_name(session.isa()) + ", 1 thread").str();
   } catch (const std::exception &problem) {
