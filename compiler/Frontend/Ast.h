@@ -66,7 +66,7 @@ struct Expr {
   unsigned depth = 1; // of the tree from here on
   std::string text;
   int64_t integer = 0;
-  double number = 0;
+  double real = 0;
   bool isReversed = false; // a scan
   std::vector<ExprPtr> operands;
   std::vector<Argument> arguments;

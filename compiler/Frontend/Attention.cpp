@@ -15,13 +15,13 @@ namespace {
 constexpr llvm::StringLiteral kPositions[] = {"b", "h", "i", "j", "s"};
 
 /// The regions of an attention.
-enum Part : unsigned { kMasks, kBiases, kScores, kParts };
-constexpr llvm::StringLiteral kPartNames[] = {"mask", "bias", "score"};
+enum RegionKind : unsigned { kMasks, kBiases, kScores, kRegionCount };
+constexpr llvm::StringLiteral kRegionNames[] = {"mask", "bias", "score"};
 
 /// Writes the value of a mask, a bias or a score at the positions (b, h, i, j), and of the score s so far, as code in a region of the attention.
 class TermWriter {
 public:
-  TermWriter(Evaluator &e, llvm::ArrayRef<Scalar> positions, Part part, Loc loc) : e(e), positions(positions), part(part), loc(loc) {}
+  TermWriter(Evaluator &e, llvm::ArrayRef<Scalar> positions, RegionKind kind, Loc loc) : e(e), positions(positions), kind(kind), loc(loc) {}
 
   /// Null after an error.
   mlir::Value write(const Value &value) {
@@ -34,32 +34,32 @@ public:
   }
 
 private:
-  mlir::Type type() { return part == kMasks ? e.builder.getI1Type() : mlir::Type(e.builder.getF32Type()); }
+  mlir::Type type() { return kind == kMasks ? e.builder.getI1Type() : mlir::Type(e.builder.getF32Type()); }
 
   /// Reads an element of [Q, K], [B, Q, K] or [B, H, Q, K]; a dimension of size 1 is broadcast.
   mlir::Value readTensor(const Tensor &tensor) {
     auto type = tensor.type();
-    if (part == kMasks && type.getElementType().isF32()) {
+    if (kind == kMasks && type.getElementType().isF32()) {
       e.error(loc, "'&', '|' and '!' join masks, not numbers; " + describe(Tensor{tensor.value}) + " is a bias");
       e.noteValue(tensor.value, "the tensor");
       return {};
     }
     int64_t rank = type.getRank();
-    llvm::SmallVector<unsigned> which = {2, 3};
+    llvm::SmallVector<unsigned> axes = {2, 3};
     if (rank >= 3)
-      which.insert(which.begin(), 0);
+      axes.insert(axes.begin(), 0);
     if (rank == 4)
-      which.insert(which.begin() + 1, 1);
+      axes.insert(axes.begin() + 1, 1);
     bool fits = rank >= 2 && rank <= 4;
     llvm::SmallVector<mlir::Value> indices;
     for (int64_t d = 0; fits && d < rank; ++d) {
       DimSize dim = dimOf(type, d);
-      const Scalar &position = positions[which[d]];
+      const Scalar &position = positions[axes[d]];
       fits = dim.size == 1 || dim == *position.range;
       indices.push_back(dim.size == 1 ? e.scalars.convert(int64_t(0), e.builder.getIndexType(), loc) : position.value);
     }
     if (!fits) {
-      e.error(loc, fmt::format("the {} {} does not fit the attention's [{}, {}, {}, {}]", kPartNames[part].str(), mlir::xf::describeShape(type),
+      e.error(loc, fmt::format("the {} {} does not fit the attention's [{}, {}, {}, {}]", kRegionNames[kind].str(), mlir::xf::describeShape(type),
                                positions[0].range->str(), positions[1].range->str(), positions[2].range->str(), positions[3].range->str()));
       e.noteValue(tensor.value, "the shape");
       return {};
@@ -81,19 +81,19 @@ private:
   }
 
   mlir::Value callFunction(const Term &term) {
-    bool standsHere = term.lambda && term.loc == loc;
-    e.calls.push_back({loc, /*isInside=*/!standsHere});
+    bool isInline = term.lambda && term.loc == loc;
+    e.calls.push_back({loc, /*isInside=*/!isInline});
     llvm::scope_exit leave([&] { e.calls.pop_back(); });
     auto local = std::make_shared<Scope>();
     local->parent = term.scope;
     for (const Param &param : *term.indices) {
-      size_t at = llvm::find(kPositions, param.name) - kPositions;
-      if (at >= positions.size()) {
-        e.error(param.loc, "'" + param.name + "' is no position of a " + kPartNames[part].str() + "; they are b (batch), h (head), i (query) and j (key)" +
-                               (part == kScores ? "; the score itself is s, as in (s) -> " + term.name + "(s)" : ""));
+      size_t index = llvm::find(kPositions, param.name) - kPositions;
+      if (index >= positions.size()) {
+        e.error(param.loc, "'" + param.name + "' is no position of a " + kRegionNames[kind].str() + "; they are b (batch), h (head), i (query) and j (key)" +
+                               (kind == kScores ? "; the score itself is s, as in (s) -> " + term.name + "(s)" : ""));
         return {};
       }
-      local->set(param.name, positions[at], param.loc);
+      local->set(param.name, positions[index], param.loc);
     }
     Value result = term.lambda           ? e.eval(*term.lambda->operands[0], local)
                    : term.function->expr ? e.eval(*term.function->expr, local)
@@ -102,8 +102,8 @@ private:
       return {};
     auto operand = operandOf(result);
     bool boolean = holds<bool>(result) || (holds<Scalar>(result) && std::get<Scalar>(result).value.getType().isInteger(1));
-    if (!operand || (part == kMasks && !boolean)) {
-      e.error(term.loc, term.name + " must give " + (part == kMasks ? "true or false" : "a number") + " for each position, not " + describe(result));
+    if (!operand || (kind == kMasks && !boolean)) {
+      e.error(term.loc, term.name + " must give " + (kind == kMasks ? "true or false" : "a number") + " for each position, not " + describe(result));
       return {};
     }
     return e.scalars.convert(*operand, type(), loc);
@@ -111,7 +111,7 @@ private:
 
   Evaluator &e;
   llvm::ArrayRef<Scalar> positions;
-  Part part;
+  RegionKind kind;
   Loc loc;
 };
 
@@ -121,9 +121,9 @@ public:
   AttendWriter(Evaluator &e, const Args &args, Loc loc) : e(e), args(args), loc(loc) {}
 
   Value run() {
-    if (!readTensors() || !readNumber(kScale, scale) || !readNumber(kFill, fill) || !sortTerm(kMask) || !sortTerm(kBias) || !readScore())
+    if (!readTensors() || !readConstant(kScale, scale) || !readConstant(kFill, fill) || !classifyTerm(kMask) || !classifyTerm(kBias) || !readScore())
       return Poison{};
-    shareBatch();
+    broadcastBatch();
     return checkShapes() ? build() : Poison{};
   }
 
@@ -146,18 +146,18 @@ private:
   }
 
   /// Repeats queries, keys and values that are the same for all sentences for each of them.
-  void shareBatch() {
+  void broadcastBatch() {
     DimSize batch = {1, ""};
-    auto see = [&](mlir::Value tensor) {
+    auto update = [&](mlir::Value tensor) {
       if (batch.size == 1)
         batch = dimOf(typeOf(tensor), 0);
     };
-    llvm::for_each(qkv, see);
-    for (Part part : {kMasks, kBiases})
-      for (const Value &term : terms[part])
+    llvm::for_each(qkv, update);
+    for (RegionKind kind : {kMasks, kBiases})
+      for (const Value &term : terms[kind])
         forEachTensor(term, [&](mlir::Value tensor) {
           if (typeOf(tensor).getRank() > 2)
-            see(tensor);
+            update(tensor);
         });
     for (unsigned i : {kQ, kK, kV})
       if (dimOf(type(i), 0).size == 1 && batch.size != 1)
@@ -175,20 +175,20 @@ private:
   bool checkShapes() {
     auto q = type(kQ), k = type(kK), v = type(kV);
     if (!mlir::xf::sameDim(q, 0, k, 0))
-      return differ(kQ, kK, "batch");
+      return mismatch(kQ, kK, "batch");
     if (!mlir::xf::sameDim(q, 3, k, 3))
-      return differ(kQ, kK, "width");
+      return mismatch(kQ, kK, "width");
     if (!mlir::xf::sameDim(k, 0, v, 0) || !mlir::xf::sameDim(k, 1, v, 1) || !mlir::xf::sameDim(k, 2, v, 2))
-      return differ(kK, kV, "batch, heads or positions");
+      return mismatch(kK, kV, "batch, heads or positions");
     if (q.isDynamicDim(1) || k.isDynamicDim(1) || q.getDimSize(1) % k.getDimSize(1) != 0)
-      return differ(kQ, kK, "heads");
+      return mismatch(kQ, kK, "heads");
     if (!q.isDynamicDim(3) && !v.isDynamicDim(3))
       return true;
     e.error(args[kQ].loc, "the width of attend's queries and values must be known when compiling");
     return false;
   }
 
-  bool differ(unsigned a, unsigned b, llvm::StringRef what) {
+  bool mismatch(unsigned a, unsigned b, llvm::StringRef what) {
     e.error(args[b].loc, fmt::format("{} {} and {} {} of attend differ in their {}", args[a].name, mlir::xf::describeShape(type(a)), args[b].name,
                                      mlir::xf::describeShape(type(b)), what.str()));
     e.noteValue(qkv[a], args[a].name);
@@ -196,24 +196,24 @@ private:
     return false;
   }
 
-  bool readNumber(Parameter at, double &number) {
-    if (holds<None>(args[at].value))
+  bool readConstant(Parameter parameter, double &value) {
+    if (holds<None>(args[parameter].value))
       return true;
-    auto known = e.asNumber(args[at].value, args[at].loc, "'" + args[at].name + "'");
-    number = known.value_or(number);
-    return known.has_value();
+    auto constant = e.asDouble(args[parameter].value, args[parameter].loc, "'" + args[parameter].name + "'");
+    value = constant.value_or(value);
+    return constant.has_value();
   }
 
   /// Adds an argument to the masks or the biases: a tensor of f32 is a bias. An input whose shape is not known yet counts as no mask.
-  bool sortTerm(Parameter at) {
-    Value value = e.force(args[at].value, args[at].loc);
+  bool classifyTerm(Parameter parameter) {
+    Value value = e.force(args[parameter].value, args[parameter].loc);
     if (isPoison(value))
       return false;
     if (holds<None>(value) || holds<LazyInput *>(value))
       return true;
     auto *tensor = getIf<Tensor>(value);
     if (!tensor)
-      value = asTerm(e, value, at == kBias, args[at].loc);
+      value = asTerm(e, value, parameter == kBias, args[parameter].loc);
     if (isPoison(value))
       return false;
     bool additive = tensor ? tensor->type().getElementType().isF32() : (*getIf<std::shared_ptr<Term>>(value))->isBias;
@@ -239,25 +239,25 @@ private:
     mlir::Type context = mlir::xf::withDim(type(kQ), 3, type(kV).getDimSize(3), "");
     mlir::xf::AttendOp::build(e.builder, state, context, mlir::Type(), qkv[kQ], qkv[kK], qkv[kV], /*spans=*/mlir::Value(),
                               e.builder.getF64FloatAttr(scale), e.builder.getF64FloatAttr(fill));
-    for (Part part : {kMasks, kBiases, kScores})
-      if (!writeTerms(*state.regions[part], part))
+    for (RegionKind kind : {kMasks, kBiases, kScores})
+      if (!writeTerms(*state.regions[kind], kind))
         return Poison{};
     return Tensor{e.builder.create(state)->getResult(0)};
   }
 
   /// Writes the body that computes all masks, all biases, or the score.
-  bool writeTerms(mlir::Region &region, Part part) {
-    if (terms[part].empty())
+  bool writeTerms(mlir::Region &region, RegionKind kind) {
+    if (terms[kind].empty())
       return true;
     DimSize ranges[] = {dimOf(type(kQ), 0), dimOf(type(kQ), 1), dimOf(type(kQ), 2), dimOf(type(kK), 2)};
     mlir::Block &block = region.emplaceBlock();
     llvm::SmallVector<Scalar> positions;
     for (const DimSize &range : ranges)
       positions.push_back({block.addArgument(e.builder.getIndexType(), e.at(loc)), range});
-    if (part == kScores)
+    if (kind == kScores)
       positions.push_back({block.addArgument(e.builder.getF32Type(), e.at(loc)), std::nullopt});
     constexpr Parameter parameters[] = {kMask, kBias, kScore};
-    if (!writeTotal(block, terms[part], TermWriter(e, positions, part, args[parameters[part]].loc), part == kBiases ? "+" : "&"))
+    if (!writeTotal(block, terms[kind], TermWriter(e, positions, kind, args[parameters[kind]].loc), kind == kBiases ? "+" : "&"))
       return false;
     hoistTensors(block, e.builder);
     return true;
@@ -284,7 +284,7 @@ private:
   Loc loc;
   mlir::Value qkv[3];
   double scale = 0, fill = -INFINITY;
-  std::vector<Value> terms[kParts];
+  std::vector<Value> terms[kRegionCount];
 };
 } // namespace
 
@@ -294,32 +294,32 @@ std::optional<std::pair<mlir::Value, mlir::Value>> Probabilities::of(mlir::Value
   auto op = context.getDefiningOp<mlir::xf::AttendOp>();
   if (!op)
     return std::nullopt;
-  for (auto &[old, twin] : twins)
+  for (auto &[old, replacement] : replacements)
     if (old == op)
-      op = twin;
+      op = replacement;
   if (!op.getProbabilities()) {
     auto q = typeOf(op.getQ()), k = typeOf(op.getK());
     mlir::Type type = mlir::xf::withDim(q, 3, k.getDimSize(2), mlir::xf::getDimName(k, 2));
     mlir::OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPoint(op);
-    auto twin = mlir::xf::AttendOp::create(builder, op.getLoc(), context.getType(), type, op.getQ(), op.getK(), op.getV(),
-                                           op.getSpans(), op.getScaleAttr(), op.getFillAttr());
-    twin.getMask().takeBody(op.getMask());
-    twin.getBias().takeBody(op.getBias());
-    twin.getScore().takeBody(op.getScore());
-    twins.push_back({op, twin});
-    op = twin;
+    auto replacement = mlir::xf::AttendOp::create(builder, op.getLoc(), context.getType(), type, op.getQ(), op.getK(), op.getV(),
+                                                  op.getSpans(), op.getScaleAttr(), op.getFillAttr());
+    replacement.getMask().takeBody(op.getMask());
+    replacement.getBias().takeBody(op.getBias());
+    replacement.getScore().takeBody(op.getScore());
+    replacements.push_back({op, replacement});
+    op = replacement;
   }
   return std::pair<mlir::Value, mlir::Value>{op.getOutput(), op.getProbabilities()};
 }
 
 void Probabilities::forget(mlir::Region &body) {
-  llvm::erase_if(twins, [&](auto &twin) { return body.isAncestor(twin.first->getParentRegion()); });
+  llvm::erase_if(replacements, [&](auto &replacement) { return body.isAncestor(replacement.first->getParentRegion()); });
 }
 
-void Probabilities::settle() {
-  for (auto &[old, twin] : twins) {
-    old.getOutput().replaceAllUsesWith(twin.getOutput());
+void Probabilities::replaceAll() {
+  for (auto &[old, replacement] : replacements) {
+    old.getOutput().replaceAllUsesWith(replacement.getOutput());
     old.erase();
   }
 }

@@ -17,11 +17,11 @@ public:
   std::optional<std::pair<mlir::Value, mlir::Value>> of(mlir::Value context, mlir::OpBuilder &builder);
   /// Forgets the attentions in a body that is discarded.
   void forget(mlir::Region &body);
-  /// Replaces attentions by their twins with probabilities; to be called when nothing more is built.
-  void settle();
+  /// Replaces attentions by the same ones with probabilities; to be called when nothing more is built.
+  void replaceAll();
 
 private:
-  std::vector<std::pair<mlir::xf::AttendOp, mlir::xf::AttendOp>> twins; // values that scopes hold refer to the first of each
+  std::vector<std::pair<mlir::xf::AttendOp, mlir::xf::AttendOp>> replacements; // values that scopes hold refer to the first of each
 };
 
 } // namespace xf::frontend

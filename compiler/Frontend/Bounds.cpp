@@ -30,21 +30,21 @@ void Bounds::declareDim(const DimExpr &dim, const ScopePtr &scope) {
     return;
   if (*bound < 1 || *bound > INT32_MAX)
     return e.error(dim.bound->loc, fmt::format("a dimension's bound cannot be {}", *bound));
-  Dim &known = dims[dim.size->text];
-  if (known.declared && *known.declared != *bound) {
+  Dim &info = dims[dim.size->text];
+  if (info.declared && *info.declared != *bound) {
     e.error(dim.loc, fmt::format("'{}' has the bound {} here", dim.size->text, *bound));
-    e.note(known.loc, fmt::format("but {} here", *known.declared));
+    e.note(info.loc, fmt::format("but {} here", *info.declared));
   }
-  known.declared = *bound;
-  known.loc = dim.loc;
+  info.declared = *bound;
+  info.loc = dim.loc;
 }
 
 void Bounds::limitTo(llvm::StringRef dim, int64_t rows, Loc table) {
-  Dim &known = dims[dim.str()];
-  if (known.table && rows >= *known.table)
+  Dim &info = dims[dim.str()];
+  if (info.table && rows >= *info.table)
     return;
-  known.table = rows;
-  known.tableLoc = table;
+  info.table = rows;
+  info.tableLoc = table;
 }
 
 int64_t Bounds::of(llvm::StringRef dim) const {
@@ -77,17 +77,17 @@ void Bounds::write(const std::set<std::string> &inputDims) {
 }
 
 void Bounds::checkLimits(const std::set<std::string> &inputDims) {
-  llvm::SmallVector<std::string> known(inputDims.begin(), inputDims.end());
+  llvm::SmallVector<std::string> validNames(inputDims.begin(), inputDims.end());
   if (inputDims.contains(batch.empty() ? "B" : batch))
-    known.push_back("batch");
+    validNames.push_back("batch");
   if (!target.empty())
-    known.push_back("beam");
+    validNames.push_back("beam");
   for (auto [role, dim] : {std::pair("source", &source), {"target", &target}})
     if (!dim->empty())
-      known.push_back(role);
+      validNames.push_back(role);
   for (auto &[name, value] : e.options.limits) {
-    if (!llvm::is_contained(known, name))
-      e.error({}, "--limit " + name + ": the model has no dimension '" + name + "' (it has " + llvm::join(known, ", ") + ")");
+    if (!llvm::is_contained(validNames, name))
+      e.error({}, "--limit " + name + ": the model has no dimension '" + name + "' (it has " + llvm::join(validNames, ", ") + ")");
     else if (value < 1 || value > INT32_MAX)
       e.error({}, fmt::format("--limit {}={}: a limit must be between 1 and {}", name, value, INT32_MAX));
   }
@@ -98,8 +98,8 @@ void Bounds::checkTableRows(llvm::StringRef dim, int64_t bound) {
   auto it = dims.find(dim.str());
   if (it == dims.end() || !it->second.table || bound <= *it->second.table)
     return;
-  const Dim &known = it->second;
-  e.error(known.declared == bound ? known.loc : Loc{},
-          fmt::format("'{}' may be up to {}, but the position table has {} rows for it", dim.str(), bound, *known.table));
-  e.note(known.tableLoc, "the table is declared here");
+  const Dim &info = it->second;
+  e.error(info.declared == bound ? info.loc : Loc{},
+          fmt::format("'{}' may be up to {}, but the position table has {} rows for it", dim.str(), bound, *info.table));
+  e.note(info.tableLoc, "the table is declared here");
 }

@@ -11,10 +11,10 @@ namespace {
 bool tensors(Evaluator &e, Args &args, Loc loc, llvm::StringRef name, llvm::SmallVectorImpl<mlir::Value> &values, int64_t *axis) {
   for (CallArg &arg : args) {
     if (axis && arg.name == "axis") {
-      auto known = e.asInt(arg.value, arg.loc, "the axis");
-      if (!known)
+      auto constant = e.asInt(arg.value, arg.loc, "the axis");
+      if (!constant)
         return false;
-      *axis = *known;
+      *axis = *constant;
       continue;
     }
     if (!arg.name.empty()) {
@@ -33,28 +33,29 @@ bool tensors(Evaluator &e, Args &args, Loc loc, llvm::StringRef name, llvm::Smal
 
 /// Finds axes that stand alone and on the right side of `pattern` only. Removes them from `sizes`, replaces them by 1 in the pattern, and
 /// returns their dimensions in the result. An invalid pattern is left as it is: it is reported later.
-std::vector<std::pair<unsigned, DimSize>> takeNewAxes(std::string &pattern, std::vector<std::pair<std::string, DimSize>> &sizes, mlir::Location at) {
+std::vector<std::pair<unsigned, DimSize>> extractNewAxes(std::string &pattern, std::vector<std::pair<std::string, DimSize>> &sizes,
+                                                         mlir::Location at) {
   auto [left, right] = llvm::StringRef(pattern).split("->");
   auto parseSide = [&](llvm::StringRef side) {
-    auto silent = [&] {
+    auto silentError = [&] {
       auto error = mlir::emitError(at);
       error.abandon();
       return error;
     };
-    return mlir::xf::Rearrangement::parse((side + "->" + side).str(), silent);
+    return mlir::xf::Rearrangement::parse((side + "->" + side).str(), silentError);
   };
   auto from = parseSide(left), to = parseSide(right);
   std::vector<std::pair<unsigned, DimSize>> added;
   if (failed(from) || failed(to))
     return added;
   std::vector<std::string> dims;
-  for (auto [place, group] : llvm::enumerate(to->in)) {
+  for (auto [dim, group] : llvm::enumerate(to->in)) {
     auto names = llvm::map_to_vector(group, [&](unsigned axis) { return to->axes[axis]; });
     dims.push_back(names.size() == 1 ? names[0] : names.empty() ? "1" : fmt::format("({})", fmt::join(names, " ")));
     auto size = llvm::find_if(sizes, [&](auto &each) { return each.first == dims.back(); });
     if (size == sizes.end() || llvm::is_contained(from->axes, dims.back()))
       continue;
-    added.push_back({place, size->second});
+    added.push_back({dim, size->second});
     sizes.erase(size);
     dims.back() = "1";
   }
@@ -84,17 +85,17 @@ Value runRearrange(Evaluator &e, Args &args, Loc loc) {
     sizes.push_back({args[i].name, {*size, ""}});
   }
   std::string pattern = std::get<std::string>(args[1].value);
-  auto added = takeNewAxes(pattern, sizes, e.at(args[1].loc));
-  std::vector<std::pair<std::string, int64_t>> numbers;
+  auto added = extractNewAxes(pattern, sizes, e.at(args[1].loc));
+  std::vector<std::pair<std::string, int64_t>> staticSizes;
   for (auto &[name, size] : sizes) {
     if (size.isDynamic())
       return e.poison(loc, "the size of axis '" + name + "' must be known when compiling, but " + size.name + " is known at run time only");
-    numbers.push_back({name, size.size});
+    staticSizes.push_back({name, size.size});
   }
-  Value result = e.tensors.rearrange(x, pattern, numbers, args[1].loc);
-  for (auto &[place, size] : added)
+  Value result = e.tensors.rearrange(x, pattern, staticSizes, args[1].loc);
+  for (auto &[dim, size] : added)
     if (auto *tensor = getIf<Tensor>(result))
-      result = Tensor{e.tensors.expand(tensor->value, place, size, loc)};
+      result = Tensor{e.tensors.expand(tensor->value, dim, size, loc)};
   return result;
 }
 
@@ -158,7 +159,7 @@ Value runConcat(Evaluator &e, Args &args, Loc loc) {
 }
 
 /// Whether elements of both can lie side by side: dimensions are equal, or one of them is of size 1.
-bool fit(mlir::RankedTensorType a, mlir::RankedTensorType b) {
+bool canBroadcast(mlir::RankedTensorType a, mlir::RankedTensorType b) {
   if (a.getRank() != b.getRank() || a.getElementType() != b.getElementType())
     return false;
   return llvm::all_of(llvm::seq<int64_t>(a.getRank()), [&](int64_t d) {
@@ -177,7 +178,7 @@ Value runInterleave(Evaluator &e, Args &args, Loc loc) {
   if (rank == 0)
     return e.poison(loc, "interleave needs tensors with a dimension");
   for (mlir::Value value : values)
-    if (!fit(typeOf(first), typeOf(value))) {
+    if (!canBroadcast(typeOf(first), typeOf(value))) {
       e.error(loc, mlir::xf::describeShape(typeOf(first)) + " and " + mlir::xf::describeShape(typeOf(value)) + " cannot be interleaved");
       e.noteValue(first, "the first");
       e.noteValue(value, "the other");

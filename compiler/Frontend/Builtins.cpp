@@ -8,15 +8,15 @@ using namespace xf::frontend;
 namespace {
 
 Value runWhere(Evaluator &e, Args &args, Loc loc) {
-  if (auto *known = getIf<bool>(args[0].value))
-    return args[*known ? 1 : 2].value;
+  if (auto *condition = getIf<bool>(args[0].value))
+    return args[*condition ? 1 : 2].value;
   return e.elementwise({args[0].value, args[1].value, args[2].value}, loc, "where",
                        [&](llvm::ArrayRef<Operand> x) { return e.scalars.select(x[0], x[1], x[2], loc); });
 }
 
 Value runEven(Evaluator &e, Args &args, Loc loc) {
-  Value rest = e.binary("%", args[0].value, int64_t(2), loc);
-  return isPoison(rest) ? rest : e.binary("==", rest, int64_t(0), loc);
+  Value remainder = e.binary("%", args[0].value, int64_t(2), loc);
+  return isPoison(remainder) ? remainder : e.binary("==", remainder, int64_t(0), loc);
 }
 
 Value runPositions(Evaluator &e, Args &args, Loc loc) {
@@ -77,7 +77,7 @@ Value runRange(Evaluator &e, Args &args, Loc loc) {
   int64_t begin = holds<None>(args[1].value) ? 0 : *first;
   if (begin < -1'000'000 || *second > 1'000'000)
     return e.poison(loc, "the range is too long");
-  if (*second > begin && !e.spend(loc, *second - begin))
+  if (*second > begin && !e.countSteps(loc, *second - begin))
     return Poison{};
   auto list = std::make_shared<List>();
   for (int64_t i = begin; i < *second; ++i)
@@ -106,7 +106,7 @@ Value runZip(Evaluator &e, Args &args, Loc loc) {
     zipped->indexed = true;
     return zipped;
   }
-  if (size > 0 && !e.spend(loc, size))
+  if (size > 0 && !e.countSteps(loc, size))
     return Poison{};
   for (int64_t i = 0; i < size; ++i) {
     auto row = std::make_shared<Tuple>();

@@ -18,10 +18,10 @@ bool eraseUnused(mlir::ModuleOp module) {
 
 /// Drops unread results, except those that are carried from layer to layer.
 bool dropUnreadResults(mlir::xf::RepeatOp op) {
-  unsigned kept = op.getInits().size();
+  unsigned numCarried = op.getInits().size();
   llvm::SmallVector<unsigned> used;
   for (unsigned i = 0; i < op.getNumResults(); ++i)
-    if (i < kept || !op.getResult(i).use_empty())
+    if (i < numCarried || !op.getResult(i).use_empty())
       used.push_back(i);
   if (used.size() == op.getNumResults())
     return false;
@@ -34,9 +34,9 @@ bool dropUnreadResults(mlir::xf::RepeatOp op) {
   mlir::OperationState state(op.getLoc(), mlir::xf::RepeatOp::getOperationName());
   mlir::xf::RepeatOp::build(builder, state, mlir::ValueRange(values).getTypes(), op.getCount(), op.getInits());
   state.regions[0]->takeBody(op.getBody());
-  mlir::Operation *twin = builder.create(state);
+  mlir::Operation *replacement = builder.create(state);
   for (auto [i, old] : llvm::enumerate(used))
-    op.getResult(old).replaceAllUsesWith(twin->getResult(i));
+    op.getResult(old).replaceAllUsesWith(replacement->getResult(i));
   op.erase();
   return true;
 }

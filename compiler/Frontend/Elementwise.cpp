@@ -187,7 +187,7 @@ Value foldNumber(Evaluator &e, llvm::StringRef op, const Value &operand, Loc loc
   const RealFunction *function = findRealFunction(op);
   if (!function)
     return e.poison(loc, "'" + op.str() + "' is not defined for " + describe(operand));
-  double value = function->value(x);
+  double value = function->evaluate(x);
   bool isPole = value == -INFINITY && std::isfinite(x); // log(0)
   return isPole || std::isnan(value) != std::isnan(x) ? e.poison(loc, fmt::format("{}({}) is not a number", op.str(), x)) : Value(value);
 }

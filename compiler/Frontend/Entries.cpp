@@ -18,8 +18,8 @@ std::optional<DimSize> entryDim(Evaluator &e, const DimExpr &dim, const ScopePtr
   if (dim.size->kind != ExprKind::Name)
     return e.evalDim(*dim.size, scope);
   const std::string &name = dim.size->text;
-  auto known = e.lookup(scope.get(), name);
-  if (known && (holds<int64_t>(known->value) || holds<DimName>(known->value)))
+  auto binding = e.lookup(scope.get(), name);
+  if (binding && (holds<int64_t>(binding->value) || holds<DimName>(binding->value)))
     return e.evalDim(*dim.size, scope);
   scope->set(name, DimName{name}, dim.loc);
   return DimSize{mlir::ShapedType::kDynamic, name};
@@ -255,10 +255,10 @@ bool Entries::bindLazy(LazyInput &input, const TypeExpr &type, const ScopePtr &s
           shape.insert(shape.end(), leading.begin(), leading.end());
         continue;
       }
-      std::optional<Binding> known;
+      std::optional<Binding> binding;
       if (dim.size->kind == ExprKind::Name)
-        known = e.lookup(scope.get(), dim.size->text);
-      bool isFree = dim.size->kind == ExprKind::Name && (!known || (!holds<int64_t>(known->value) && !holds<DimName>(known->value)));
+        binding = e.lookup(scope.get(), dim.size->text);
+      bool isFree = dim.size->kind == ExprKind::Name && (!binding || (!holds<int64_t>(binding->value) && !holds<DimName>(binding->value)));
       auto size = isFree ? DimSize{mlir::ShapedType::kDynamic, dim.size->text} : e.evalDim(*dim.size, scope);
       if (!size)
         return false;

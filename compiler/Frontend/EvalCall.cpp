@@ -182,9 +182,9 @@ bool Evaluator::bindArguments(const std::vector<Param> &params, Args &args, cons
   return good;
 }
 
-static bool refuse(Evaluator &e, const Param &param, const Value &value, Loc loc, const std::string &wanted) {
+static bool refuse(Evaluator &e, const Param &param, const Value &value, Loc loc, const std::string &expected) {
   std::string what = "'" + param.name + "'";
-  e.error(loc, what + " must be " + wanted + ", not " + describe(value));
+  e.error(loc, what + " must be " + expected + ", not " + describe(value));
   e.note(param.loc, what + " is declared here");
   return false;
 }
@@ -223,16 +223,16 @@ static bool checkChoice(Evaluator &e, const Param &param, const Value &value, co
   auto *list = getIf<std::shared_ptr<List>>(choices);
   if (!list || (*list)->elements.empty())
     return e.error(param.choices->loc, "'in' needs a list of values, not " + describe(choices)), false;
-  std::string wanted;
+  std::string expected;
   for (const Value &choice : (*list)->elements) {
     bool failed = false;
     auto equal = fold(e, "==", value, choice, loc, failed);
     if (equal && std::get<bool>(*equal))
       return true;
     auto *text = getIf<std::string>(choice);
-    wanted += (wanted.empty() ? "" : &choice == &(*list)->elements.back() ? " or " : ", ") + (text ? '"' + *text + '"' : describe(choice));
+    expected += (expected.empty() ? "" : &choice == &(*list)->elements.back() ? " or " : ", ") + (text ? '"' + *text + '"' : describe(choice));
   }
-  return refuse(e, param, value, loc, wanted);
+  return refuse(e, param, value, loc, expected);
 }
 
 /// Checks a value against its parameter's choices and type, binding the type's new dimensions.
@@ -244,7 +244,7 @@ bool Evaluator::bindParam(const Param &param, Value &value, const ScopePtr &loca
   const TypeExpr &type = *param.type;
   if (type.hasShape)
     return bindTensor(*this, param, value, local, loc);
-  auto wrong = [&](const std::string &wanted) { return refuse(*this, param, value, loc, wanted); };
+  auto wrong = [&](const std::string &expected) { return refuse(*this, param, value, loc, expected); };
   if (type.name == "int")
     return holds<int64_t>(value) || wrong(holds<double>(value) ? "an integer (divisions must be exact)" : "an integer");
   if (type.name == "float") {

@@ -20,7 +20,7 @@ std::optional<Binding> Evaluator::lookup(const Scope *scope, llvm::StringRef nam
     Instance &instance = *scope->self->instance;
     if (auto it = instance.members.find(name); it != instance.members.end()) {
       Binding binding = it->second;
-      if (binding.isOwn)
+      if (binding.needsRebase)
         binding.value = rebase(binding.value, scope->self->indices);
       return binding;
     }
@@ -56,11 +56,11 @@ Value Evaluator::eval(const Expr &expr, const ScopePtr &scope) {
   DepthGuard guard(*this);
   if (guard.tooDeep())
     return poison(expr.loc, "calls are too deeply nested; does a function or block use itself?");
-  return spend(expr.loc) ? evalUncounted(expr, scope) : Value(Poison{});
+  return countSteps(expr.loc) ? evalUncounted(expr, scope) : Value(Poison{});
 }
 
 /// False once the evaluation has taken too many steps: a few lines can ask for years.
-bool Evaluator::spend(Loc loc, uint64_t count) {
+bool Evaluator::countSteps(Loc loc, uint64_t count) {
   bool isNew = steps < kMaxSteps;
   steps += count;
   if (isNew && steps >= kMaxSteps)
@@ -73,7 +73,7 @@ Value Evaluator::evalUncounted(const Expr &expr, const ScopePtr &scope) {
   case ExprKind::Integer:
     return expr.integer;
   case ExprKind::Float:
-    return expr.number;
+    return expr.real;
   case ExprKind::String:
     return expr.text;
   case ExprKind::Name: {
@@ -161,17 +161,17 @@ Value Evaluator::evalMember(const Expr &expr, const ScopePtr &scope) {
 Value Evaluator::evalIf(const Expr &expr, const ScopePtr &scope) {
   Value condition = eval(*expr.operands[0], scope);
   if (auto *scalar = getIf<Scalar>(condition)) {
-    Value yes = eval(*expr.operands[1], scope), no = eval(*expr.operands[2], scope);
-    if (isPoison(yes) || isPoison(no))
+    Value trueValue = eval(*expr.operands[1], scope), falseValue = eval(*expr.operands[2], scope);
+    if (isPoison(trueValue) || isPoison(falseValue))
       return Poison{};
-    auto a = operandOf(yes), b = operandOf(no);
+    auto a = operandOf(trueValue), b = operandOf(falseValue);
     if (!a || !b)
-      return poison(expr.loc, "both branches must be elements, not " + describe(a ? no : yes));
+      return poison(expr.loc, "both branches must be elements, not " + describe(a ? falseValue : trueValue));
     mlir::Value result = scalars.select(scalar->value, *a, *b, expr.loc);
     return result ? Value(Scalar{result, {}}) : Value(Poison{});
   }
-  auto known = asBool(condition, expr.operands[0]->loc, "the condition");
-  return known ? eval(*expr.operands[*known ? 1 : 2], scope) : Value(Poison{});
+  auto isTrue = asBool(condition, expr.operands[0]->loc, "the condition");
+  return isTrue ? eval(*expr.operands[*isTrue ? 1 : 2], scope) : Value(Poison{});
 }
 
 Value Evaluator::evalList(const Expr &expr, const ScopePtr &scope) {
@@ -208,7 +208,7 @@ Value Evaluator::evalList(const Expr &expr, const ScopePtr &scope) {
     }
     if (*count + list->elements.size() > kMaxElements)
       return poison(expr.loc, "the list has too many elements");
-    if (!spend(expr.loc, *count))
+    if (!countSteps(expr.loc, *count))
       return Poison{};
     list->elements.insert(list->elements.end(), *count, value);
   }

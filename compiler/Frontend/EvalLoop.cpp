@@ -56,7 +56,7 @@ public:
     yieldCarried();
     for (const Target &target : assigned)
       if (!llvm::is_contained(results, target.name) && after.count(target.name))
-        leave(target, after[target.name]);
+        keepVariable(target, after[target.name]);
     if (good)
       build();
     else
@@ -101,7 +101,7 @@ private:
   /// Turns numbers that the body replaces by tensors (`sum = 0`) into tensors of that shape, which are carried. True if there are any: the body
   /// must be evaluated again with them.
   bool startAgain() {
-    size_t known = carried.size();
+    size_t carriedBefore = carried.size();
     for (const Target &target : assigned) {
       auto start = before.find(target.name);
       if (start == before.end() || llvm::any_of(carried, [&](const Target &t) { return t.name == target.name; }))
@@ -109,12 +109,12 @@ private:
       auto *end = getIf<Tensor>(after[target.name].value);
       if (!end)
         continue;
-      if (mlir::TypedAttr number = asElement(start->second.value, end->type().getElementType())) {
+      if (mlir::TypedAttr element = asElement(start->second.value, end->type().getElementType())) {
         carried.push_back(target);
-        inits.push_back(e.tensors.fill(end->type(), number, start->second.loc));
+        inits.push_back(e.tensors.fill(end->type(), element, start->second.loc));
       }
     }
-    if (carried.size() == known)
+    if (carried.size() == carriedBefore)
       return false;
     e.probabilities.forget(region);
     region.dropAllReferences();
@@ -125,11 +125,11 @@ private:
 
   /// A number as an element of a tensor; null if it cannot be one.
   mlir::TypedAttr asElement(const Value &value, mlir::Type type) {
-    auto *whole = getIf<int64_t>(value);
-    if (type.isF32() && (whole || holds<double>(value)))
+    auto *integer = getIf<int64_t>(value);
+    if (type.isF32() && (integer || holds<double>(value)))
       return e.builder.getF32FloatAttr(static_cast<float>(toDouble(value)));
-    if (type.isInteger(32) && whole && llvm::isInt<32>(*whole))
-      return e.builder.getI32IntegerAttr(static_cast<int32_t>(*whole));
+    if (type.isInteger(32) && integer && llvm::isInt<32>(*integer))
+      return e.builder.getI32IntegerAttr(static_cast<int32_t>(*integer));
     if (type.isInteger(1) && holds<bool>(value))
       return e.builder.getBoolAttr(std::get<bool>(value));
     return {};
@@ -151,7 +151,7 @@ private:
   }
 
   /// Keeps a value that the body sets and that is not carried: the last layer's tensor, or a constant, the same in every layer.
-  void leave(const Target &target, const Binding &binding) {
+  void keepVariable(const Target &target, const Binding &binding) {
     if (auto it = scope->names.find(target.name); it != scope->names.end()) {
       if (printValue(it->second.value) == printValue(binding.value) || isPoison(binding.value))
         return;
@@ -224,7 +224,7 @@ std::optional<Value> Evaluator::execFor(const Stmt &stmt, const ScopePtr &scope)
     return std::nullopt;
   }
   for (const Value &element : (*list)->elements) {
-    if (diagnostics.isFull() || !spend(stmt.loc))
+    if (diagnostics.reachedErrorLimit() || !countSteps(stmt.loc))
       return Poison{};
     assign(stmt.targets, element, scope, stmt.loc);
     if (auto result = exec(stmt.body, scope))

@@ -7,7 +7,7 @@ using namespace xf::frontend;
 
 std::optional<Value> Evaluator::exec(const std::vector<Stmt> &body, const ScopePtr &scope) {
   for (const Stmt &stmt : body) {
-    if (diagnostics.isFull())
+    if (diagnostics.reachedErrorLimit())
       return Poison{};
     switch (stmt.kind) {
     case StmtKind::Assign:

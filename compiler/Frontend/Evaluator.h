@@ -43,7 +43,7 @@ public:
   // Expressions (EvalExpr.cpp).
   Value eval(const Expr &expr, const ScopePtr &scope);
   std::optional<Binding> lookup(const Scope *scope, llvm::StringRef name);
-  bool spend(Loc loc, uint64_t count = 1);
+  bool countSteps(Loc loc, uint64_t count = 1);
 
   // Calls (EvalCall.cpp).
   Value call(const Value &callee, Args args, Loc loc);
@@ -63,7 +63,7 @@ public:
   std::optional<DimSize> evalDim(const Expr &expr, const ScopePtr &scope);
   mlir::Type elementType(const TypeExpr &type, bool weight);
   std::optional<int64_t> asInt(const Value &value, Loc loc, llvm::StringRef what);
-  std::optional<double> asNumber(const Value &value, Loc loc, llvm::StringRef what);
+  std::optional<double> asDouble(const Value &value, Loc loc, llvm::StringRef what);
   std::optional<bool> asBool(const Value &value, Loc loc, llvm::StringRef what);
   /// Loads weights and tables; null (with an error) if the value is no tensor.
   mlir::Value asTensor(const Value &value, Loc loc, llvm::StringRef what);

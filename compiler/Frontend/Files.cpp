@@ -37,12 +37,12 @@ File FileReader::parse(llvm::StringRef name, llvm::StringRef text, Loc importedA
   text.consume_front("\xEF\xBB\xBF"); // the mark that some editors put before UTF-8
   size_t end = text.size();
   llvm::json::isUTF8(text, &end);
-  llvm::StringRef good = text.take_front(std::min(end, text.find('\0')));
-  uint32_t id = sources.add(name.str(), good.str(), false);
-  if (good.size() < text.size()) {
-    auto characters = llvm::count_if(good.substr(good.rfind('\n') + 1), [](char c) { return (c & 0xC0) != 0x80; });
-    Loc wrong{id, static_cast<uint32_t>(good.count('\n') + 1), static_cast<uint32_t>(characters + 1)};
-    diagnostics.error(wrong, "what stands here is no UTF-8 text");
+  llvm::StringRef valid = text.take_front(std::min(end, text.find('\0')));
+  uint32_t id = sources.add(name.str(), valid.str(), false);
+  if (valid.size() < text.size()) {
+    auto characters = llvm::count_if(valid.substr(valid.rfind('\n') + 1), [](char c) { return (c & 0xC0) != 0x80; });
+    Loc invalid{id, static_cast<uint32_t>(valid.count('\n') + 1), static_cast<uint32_t>(characters + 1)};
+    diagnostics.error(invalid, "what stands here is no UTF-8 text");
     if (importedAt.isValid())
       diagnostics.note(importedAt, "it is imported here");
     return {};
@@ -53,9 +53,9 @@ File FileReader::parse(llvm::StringRef name, llvm::StringRef text, Loc importedA
 File FileReader::readDescription(llvm::StringRef name, llvm::StringRef text) { return parse(name, text, {}); }
 
 File FileReader::readImports(llvm::StringRef name, const File &description) {
-  llvm::sys::fs::UniqueID own;
-  if ((hasOwn = !llvm::sys::fs::getUniqueID(name, own)))
-    known.push_back(own);
+  llvm::sys::fs::UniqueID id;
+  if ((descriptionIsFile = !llvm::sys::fs::getUniqueID(name, id)))
+    visited.push_back(id);
   File all;
   import(name, description, all);
   return all;
@@ -67,14 +67,14 @@ void FileReader::import(llvm::StringRef importer, const File &file, File &all) {
     llvm::sys::path::append(path, each.path);
     llvm::sys::fs::UniqueID id;
     std::error_code problem = llvm::sys::fs::getUniqueID(path, id);
-    auto place = llvm::find(known, id);
-    if (!problem && hasOwn && place == known.begin()) {
+    auto found = llvm::find(visited, id);
+    if (!problem && descriptionIsFile && found == visited.begin()) {
       diagnostics.error(each.loc, ("'" + path + "' is the description itself, which nothing else can import").str());
       continue;
     }
-    if (!problem && place != known.end())
+    if (!problem && found != visited.end())
       continue;
-    if (known.size() == maxFiles) {
+    if (visited.size() == maxFiles) {
       diagnostics.error(each.loc, "more than " + std::to_string(maxFiles) + " files are imported");
       return;
     }
@@ -85,7 +85,7 @@ void FileReader::import(llvm::StringRef importer, const File &file, File &all) {
       diagnostics.error(each.loc, ("'" + path + "' cannot be imported: " + reason).str());
       continue;
     }
-    known.push_back(id);
+    visited.push_back(id);
     paths.push_back(path.str().str());
     File part = parse(path, (*buffer)->getBuffer(), each.loc);
     import(path, part, all);

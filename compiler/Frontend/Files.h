@@ -25,8 +25,8 @@ private:
 
   Sources &sources;
   Diagnostics &diagnostics;
-  std::vector<llvm::sys::fs::UniqueID> known; // the description's own first, if it is a file
-  bool hasOwn = false;
+  std::vector<llvm::sys::fs::UniqueID> visited; // the description's own first, if it is a file
+  bool descriptionIsFile = false;
   std::vector<std::string> paths;
 };
 

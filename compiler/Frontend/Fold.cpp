@@ -68,8 +68,8 @@ std::optional<double> foldDouble(llvm::StringRef op, double a, double b) {
   if (op == "/")
     return a / b;
   if (op == "%") { // exact, also for an infinite b
-    double rest = std::fmod(a, b);
-    return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+    double remainder = std::fmod(a, b);
+    return remainder != 0 && (remainder < 0) != (b < 0) ? remainder + b : remainder;
   }
   if (op == "div")
     return std::floor(a / b);

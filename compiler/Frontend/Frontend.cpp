@@ -93,11 +93,11 @@ mlir::OwningOpRef<mlir::ModuleOp> Evaluator::run(const File &library, const File
   }
   if (diagnostics.getErrorCount() == 0) {
     bounds.write(entries.inputDims());
-    tables.sizeOpen(bounds);
+    tables.inferLengths(bounds);
   }
   if (diagnostics.getErrorCount() > 0)
     return {};
-  probabilities.settle();
+  probabilities.replaceAll();
   cleanUp(*module);
   return std::move(module);
 }
@@ -116,7 +116,7 @@ mlir::OwningOpRef<mlir::ModuleOp> xf::compileDescription(mlir::MLIRContext &cont
   if (diagnostics.getErrorCount() > 0)
     return {};
 
-  // Messages of the dialect's helpers and verifiers are printed in the same form, with places in the description.
+  // Messages of the dialect's helpers and verifiers are printed in the same form, with locations in the description.
   mlir::ScopedDiagnosticHandler handler(&context, [&](mlir::Diagnostic &diagnostic) {
     Loc loc = sources.fromMlir(diagnostic.getLocation());
     if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error)

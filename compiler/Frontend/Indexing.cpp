@@ -8,7 +8,7 @@ using namespace xf::frontend;
 
 namespace {
 
-bool isRange(const Expr &part) { return part.kind == ExprKind::Slice || part.kind == ExprKind::Ellipsis; }
+bool isRange(const Expr &subscript) { return subscript.kind == ExprKind::Slice || subscript.kind == ExprKind::Ellipsis; }
 
 /// keep[b, j] in a mask, x[t] in a scan: one element, as scalar code.
 class ElementReader {
@@ -24,18 +24,18 @@ public:
       e.noteValue(x, "the tensor");
       return Poison{};
     }
-    llvm::SmallVector<mlir::Value> places;
+    llvm::SmallVector<mlir::Value> positions;
     for (unsigned d = 0; d < indices.size(); ++d) {
-      places.push_back(placeAlong(d));
-      if (!places.back())
+      positions.push_back(positionAlong(d));
+      if (!positions.back())
         return Poison{};
     }
-    return Scalar{mlir::xf::AtOp::create(e.builder, e.at(expr.loc), type.getElementType(), x, places), {}};
+    return Scalar{mlir::xf::AtOp::create(e.builder, e.at(expr.loc), type.getElementType(), x, positions), {}};
   }
 
 private:
   /// Null after an error.
-  mlir::Value placeAlong(unsigned d) {
+  mlir::Value positionAlong(unsigned d) {
     const Value &value = indices[d];
     Loc loc = expr.operands[d + 1]->loc;
     DimSize dim = dimOf(type, d);
@@ -58,11 +58,11 @@ private:
       e.noteValue(x, "the tensor");
       return {};
     }
-    mlir::Value place = e.scalars.convert(*operand, e.builder.getIndexType(), loc);
+    mlir::Value position = e.scalars.convert(*operand, e.builder.getIndexType(), loc);
     bool isComputed = scalar && !scalar->range && dim.size != 1;
-    if (place && isComputed && !staysBelow(place, dim.size))
-      place = e.scalars.binary("min", e.scalars.binary("max", place, int64_t(0), loc), dim.size - 1, loc);
-    return place;
+    if (position && isComputed && !isInBounds(position, dim.size))
+      position = e.scalars.binary("min", e.scalars.binary("max", position, int64_t(0), loc), dim.size - 1, loc);
+    return position;
   }
 
   mlir::Value fail(Loc loc, const std::string &message) { return e.error(loc, message), mlir::Value(); }
@@ -74,18 +74,18 @@ private:
   const Expr &expr;
 };
 
-/// x[…] with a tensor x: a look-up of rows, an element in a mask or scan, or ranges and numbers.
+/// x[…] with a tensor x: a look-up of rows, an element in a mask or scan, or ranges and indices.
 class TensorIndex {
 public:
   TensorIndex(Evaluator &e, mlir::Value x, const Expr &expr, const ScopePtr &scope)
       : e(e), x(x), expr(expr), scope(scope), values(expr.operands.size() - 1), rank(typeOf(x).getRank()), dropped(rank) {}
 
   Value run() {
-    if (auto whole = evalParts())
-      return *whole;
+    if (auto result = evalSubscripts())
+      return *result;
     if (llvm::any_of(values, holds<Scalar>))
       return ElementReader(e, x, values, expr).run();
-    return checkRank() && cut() ? dropDims() : Value(Poison{});
+    return checkRank() && sliceRanges() ? dropDims() : Value(Poison{});
   }
 
 private:
@@ -95,103 +95,104 @@ private:
     bool all = false;
   };
 
-  const Expr &partAt(size_t i) const { return *expr.operands[i + 1]; }
+  const Expr &subscriptAt(size_t i) const { return *expr.operands[i + 1]; }
 
-  /// Evaluates the parts that are no ranges. Returns a result where a single index is all there is: a look-up, or a scan's position.
-  std::optional<Value> evalParts() {
+  /// Evaluates the subscripts that are no ranges. Returns a result where a single index is all there is: a look-up, or a scan's position.
+  std::optional<Value> evalSubscripts() {
     for (size_t i = 0; i < values.size(); ++i) {
-      const Expr &part = partAt(i);
-      if (part.kind == ExprKind::Slice)
+      const Expr &subscript = subscriptAt(i);
+      if (subscript.kind == ExprKind::Slice)
         continue;
-      if (part.kind == ExprKind::Ellipsis) {
+      if (subscript.kind == ExprKind::Ellipsis) {
         if (std::exchange(hasEllipsis, true))
-          return e.poison(part.loc, "'..' stands once in an index");
+          return e.poison(subscript.loc, "'..' stands once in an index");
         continue;
       }
-      values[i] = e.force(e.eval(part, scope), part.loc);
+      values[i] = e.force(e.eval(subscript, scope), subscript.loc);
       if (isPoison(values[i]))
         return Poison{};
       if (auto *tensor = getIf<Tensor>(values[i])) {
         if (values.size() == 1 && tensor->type().getElementType().isInteger(32))
           return e.embed(x, tensor->value, expr.loc);
-        return e.poison(part.loc, "a tensor as an index must hold whole numbers (tokens, positions, what int(…) gives) and stand alone; sizes and what "
-                                  "is computed from them are such tensors where they are known at run time only");
+        return e.poison(subscript.loc, "a tensor as an index must hold whole numbers (tokens, positions, what int(…) gives) and stand alone; sizes and "
+                                       "what is computed from them are such tensors where they are known at run time only");
       }
       if (holds<ScanPosition>(values[i]) && values.size() == 1)
-        return e.currentScan ? e.currentScan->read(e, x, expr.loc, /*indexed=*/true) : e.poison(part.loc, "the scan's position is used outside of its scan");
+        return e.currentScan ? e.currentScan->read(e, x, expr.loc, /*indexed=*/true)
+                             : e.poison(subscript.loc, "the scan's position is used outside of its scan");
     }
     return std::nullopt;
   }
 
-  int64_t countGiven() const { return static_cast<int64_t>(values.size()) - hasEllipsis; }
+  int64_t countIndices() const { return static_cast<int64_t>(values.size()) - hasEllipsis; }
 
   bool checkRank() {
-    if (countGiven() <= rank)
+    if (countIndices() <= rank)
       return true;
-    e.error(expr.loc, fmt::format("{} indices for {}", countGiven(), describe(Tensor{x})));
+    e.error(expr.loc, fmt::format("{} indices for {}", countIndices(), describe(Tensor{x})));
     e.noteValue(x, "the tensor");
     return false;
   }
 
-  /// Slices x by the ranges. A number is a range of one element, whose dimension is dropped in the end.
-  bool cut() {
+  /// Slices x by the ranges. An index is a range of one element, whose dimension is dropped in the end.
+  bool sliceRanges() {
     int64_t axis = 0;
     for (size_t i = 0; i < values.size(); ++i, ++axis) {
-      const Expr &part = partAt(i);
-      if (part.kind == ExprKind::Ellipsis) {
-        axis += rank - countGiven() - 1;
+      const Expr &subscript = subscriptAt(i);
+      if (subscript.kind == ExprKind::Ellipsis) {
+        axis += rank - countIndices() - 1;
         continue;
       }
-      dropped[axis] = part.kind != ExprKind::Slice;
+      dropped[axis] = subscript.kind != ExprKind::Slice;
       DimSize dim = dimOf(typeOf(x), axis);
-      auto range = dropped[axis] ? numberAsRange(values[i], dim, part.loc) : evalRange(part, dim);
-      if (!range || (!range->all && !take(*range, axis, dim, part.loc)))
+      auto range = dropped[axis] ? indexAsRange(values[i], dim, subscript.loc) : evalRange(subscript, dim);
+      if (!range || (!range->all && !sliceAxis(*range, axis, dim, subscript.loc)))
         return false;
     }
     return true;
   }
 
-  /// Whether a number can be counted from where it says: negative ones count from the end, which must be known.
-  bool isInReach(int64_t number, const DimSize &dim, Loc loc) {
-    if (number >= 0 || !dim.isDynamic())
+  /// Whether an index can be counted from where it says: negative ones count from the end, which must be known.
+  bool isInReach(int64_t index, const DimSize &dim, Loc loc) {
+    if (index >= 0 || !dim.isDynamic())
       return true;
     e.error(loc, fmt::format("counting from the end needs a dimension of known size, and {} is known at run time only", dim.name));
     return false;
   }
 
-  std::optional<Range> numberAsRange(const Value &value, const DimSize &dim, Loc loc) {
-    auto number = e.asInt(value, loc, "the index");
-    if (!number)
+  std::optional<Range> indexAsRange(const Value &value, const DimSize &dim, Loc loc) {
+    auto index = e.asInt(value, loc, "the index");
+    if (!index)
       return std::nullopt;
-    if (!isInReach(*number, dim, loc))
+    if (!isInReach(*index, dim, loc))
       return std::nullopt;
-    int64_t start = *number < 0 ? *number + dim.size : *number;
+    int64_t start = *index < 0 ? *index + dim.size : *index;
     return Range{start, start == INT64_MAX ? start : start + 1};
   }
 
-  std::optional<Range> evalRange(const Expr &part, const DimSize &dim) {
+  std::optional<Range> evalRange(const Expr &subscript, const DimSize &dim) {
     Range range{0, dim.size};
-    int64_t *places[] = {&range.start, &range.stop, &range.step};
+    int64_t *bounds[] = {&range.start, &range.stop, &range.step};
     for (unsigned i = 0; i < 3; ++i) {
-      if (!part.operands[i])
+      if (!subscript.operands[i])
         continue;
-      auto value = e.asInt(e.eval(*part.operands[i], scope), part.operands[i]->loc, "the bound of a range");
+      auto value = e.asInt(e.eval(*subscript.operands[i], scope), subscript.operands[i]->loc, "the bound of a range");
       if (!value)
         return std::nullopt;
-      bool fromEnd = places[i] != &range.step && *value < 0;
-      if (fromEnd && !isInReach(*value, dim, part.operands[i]->loc))
+      bool fromEnd = bounds[i] != &range.step && *value < 0;
+      if (fromEnd && !isInReach(*value, dim, subscript.operands[i]->loc))
         return std::nullopt;
-      *places[i] = fromEnd ? *value + dim.size : *value;
+      *bounds[i] = fromEnd ? *value + dim.size : *value;
     }
-    range.all = llvm::none_of(part.operands, [](const ExprPtr &bound) { return bound != nullptr; });
-    if (!range.all && dim.isDynamic() && !part.operands[1]) {
-      e.error(part.loc, "the range needs an end that is a number: its rest cannot be counted, as " + dim.name + " is known at run time only");
+    range.all = llvm::none_of(subscript.operands, [](const ExprPtr &bound) { return bound != nullptr; });
+    if (!range.all && dim.isDynamic() && !subscript.operands[1]) {
+      e.error(subscript.loc, "the range needs an end that is a number: its rest cannot be counted, as " + dim.name + " is known at run time only");
       return std::nullopt;
     }
     return range;
   }
 
-  bool take(const Range &range, int64_t axis, const DimSize &dim, Loc loc) {
+  bool sliceAxis(const Range &range, int64_t axis, const DimSize &dim, Loc loc) {
     auto [start, stop, step, all] = range;
     if (step < 1)
       return e.error(loc, fmt::format("a range goes forwards: its step cannot be {}", step)), false;
@@ -202,8 +203,8 @@ private:
       return false;
     }
     int64_t size = (stop - start - 1) / step + 1;
-    Value taken = e.tensors.slice(x, axis, start, size, size == 1 ? 1 : step, expr.loc);
-    x = std::get<Tensor>(taken).value;
+    Value sliced = e.tensors.slice(x, axis, start, size, size == 1 ? 1 : step, expr.loc);
+    x = std::get<Tensor>(sliced).value;
     return true;
   }
 
@@ -228,7 +229,7 @@ private:
   mlir::Value x;
   const Expr &expr;
   const ScopePtr &scope;
-  std::vector<Value> values; // of the parts that are no ranges
+  std::vector<Value> values; // of the subscripts that are no ranges
   bool hasEllipsis = false;
   int64_t rank;
   std::vector<bool> dropped;
@@ -255,13 +256,13 @@ Value Evaluator::index(const Expr &expr, const ScopePtr &scope) {
     auto i = listIndex(*this, (*list)->size(), expr, scope);
     return i ? elementAt(**list, *i) : Value(Poison{});
   }
-  if (auto *several = getIf<std::shared_ptr<Tuple>>(object)) {
-    auto i = listIndex(*this, static_cast<int64_t>((*several)->elements.size()), expr, scope);
-    return i ? (*several)->elements[*i] : Value(Poison{});
+  if (auto *tuple = getIf<std::shared_ptr<Tuple>>(object)) {
+    auto i = listIndex(*this, static_cast<int64_t>((*tuple)->elements.size()), expr, scope);
+    return i ? (*tuple)->elements[*i] : Value(Poison{});
   }
   if (auto *table = getIf<std::shared_ptr<TableUse>>(object); table && expr.operands.size() == 2) {
-    const Expr &part = *expr.operands[1];
-    Value ids = isRange(part) ? Value(None{}) : force(eval(part, scope), part.loc);
+    const Expr &subscript = *expr.operands[1];
+    Value ids = isRange(subscript) ? Value(None{}) : force(eval(subscript, scope), subscript.loc);
     if (isPoison(ids))
       return ids;
     if (auto *tensor = getIf<Tensor>(ids))

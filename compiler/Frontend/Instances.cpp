@@ -9,10 +9,10 @@ std::string joined(const std::string &path, const std::string &name) {
   return path.empty() ? name : name.empty() ? path : path + "." + name;
 }
 
-/// A path as descriptions write it: with {i} for the number of any layer.
+/// A path as descriptions write it: with {i} for the index of any layer.
 std::string written(std::string path) {
-  for (size_t at = path.find('{'); at != std::string::npos; at = path.find('{', at + 1))
-    path.replace(at, path.find('}', at) + 1 - at, "{i}");
+  for (size_t pos = path.find('{'); pos != std::string::npos; pos = path.find('{', pos + 1))
+    path.replace(pos, path.find('}', pos) + 1 - pos, "{i}");
   return path;
 }
 } // namespace
@@ -70,7 +70,7 @@ bool Instances::isNew(const Instance &instance, const std::string &name, Loc loc
 
 void Instances::addItems(Instance &instance, const std::vector<Item> &items, const ScopePtr &scope, const Indices &indices) {
   for (const Item &item : items) {
-    if (e.diagnostics.isFull())
+    if (e.diagnostics.reachedErrorLimit())
       return;
     switch (item.kind) {
     case ItemKind::Method: {
@@ -178,9 +178,9 @@ void Instances::addMember(Instance &instance, const Item &item, const Target &ta
   auto *list = getIf<std::shared_ptr<List>>(value);
   if (foreign || (list && (*list)->element && !(*list)->indexed)) {
     binding.value = value; // another block's member under a name of its own
-    binding.isOwn = false;
+    binding.needsRebase = false;
   } else if (!isPoison(value)) {
-    // Symbols are paths without the layers' numbers.
+    // Symbols are paths without the layers' indices.
     std::string symbol = name;
     if (size_t brace = symbol.find("{i}"); brace != std::string::npos)
       symbol = target.name;
@@ -202,8 +202,8 @@ Value Instances::makeMember(Instance &owner, const Value &value, const std::stri
   }
   if (!list)
     return e.poison(loc, "a member must be a block such as Linear(d, d) or a list of blocks, not " + describe(value));
-  auto numbered = [&](const std::string &number) {
-    return brace == std::string::npos ? path + "." + number : path.substr(0, brace) + number + path.substr(brace + 3);
+  auto pathOf = [&](const std::string &index) {
+    return brace == std::string::npos ? path + "." + index : path.substr(0, brace) + index + path.substr(brace + 3);
   };
   auto result = std::make_shared<List>();
   if ((*list)->element) {
@@ -213,7 +213,7 @@ Value Instances::makeMember(Instance &owner, const Value &value, const std::stri
     if (result->count == 0)
       return result;
     std::vector<int64_t> counts = owner.counts;
-    std::string hole = fmt::format("{{{}}}", counts.size());
+    std::string placeholder = fmt::format("{{{}}}", counts.size());
     counts.push_back(result->count);
     // Inside, the layer's index is not known yet.
     Indices inner = indices;
@@ -221,7 +221,7 @@ Value Instances::makeMember(Instance &owner, const Value &value, const std::stri
     auto *spec = getIf<std::shared_ptr<Spec>>(*(*list)->element);
     if (!spec)
       return e.poison(loc, "a list member holds blocks, not " + describe(*(*list)->element));
-    Instance *instance = make(**spec, numbered(hole), symbol, counts, inner);
+    Instance *instance = make(**spec, pathOf(placeholder), symbol, counts, inner);
     if (!instance)
       return Poison{};
     result->element = InstanceRef{instance, indices};
@@ -238,7 +238,7 @@ Value Instances::makeMember(Instance &owner, const Value &value, const std::stri
     auto *spec = getIf<std::shared_ptr<Spec>>(block);
     if (!spec)
       return e.poison(loc, "a list member holds blocks, not " + describe(element));
-    Instance *instance = make(**spec, numbered(std::to_string(i)), fmt::format("{}.{}", symbol, i), owner.counts, indices);
+    Instance *instance = make(**spec, pathOf(std::to_string(i)), fmt::format("{}.{}", symbol, i), owner.counts, indices);
     if (!instance)
       return Poison{};
     result->elements.push_back(InstanceRef{instance, indices});

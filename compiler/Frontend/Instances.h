@@ -1,4 +1,4 @@
-// The blocks of a model: each becomes an instance with a place in it. Members get their paths, weights become xf.parameter.
+// The blocks of a model: each becomes an instance with a path in it. Members get their paths, weights become xf.parameter.
 #ifndef XF_COMPILER_FRONTEND_INSTANCES_H
 #define XF_COMPILER_FRONTEND_INSTANCES_H
 

@@ -9,7 +9,7 @@
 using namespace xf::frontend;
 
 namespace {
-constexpr size_t kMaxName = 1000;
+constexpr size_t kMaxNameLength = 1000;
 
 class Lexer {
 public:
@@ -55,7 +55,7 @@ private:
     newline = pos == 0;
     skipBlanks();
     while (!startsToken())
-      skipStrangers();
+      skipInvalidCharacters();
     Token token;
     token.loc = here();
     token.startsLine = newline;
@@ -65,17 +65,17 @@ private:
     if (llvm::isAlpha(c) || c == '_') {
       token.kind = TokenKind::Name;
       while (llvm::isAlnum(peek()) || peek() == '_')
-        take(token);
-      if (token.text.size() > kMaxName)
-        diagnostics.error(token.loc, "a name has at most " + std::to_string(kMaxName) + " characters");
+        consume(token);
+      if (token.text.size() > kMaxNameLength)
+        diagnostics.error(token.loc, "a name has at most " + std::to_string(kMaxNameLength) + " characters");
     } else if (llvm::isDigit(c)) {
-      number(token);
+      lexNumber(token);
     } else if (c == '"') {
-      string(token);
+      lexString(token);
     } else {
       token.kind = TokenKind::Punctuation;
       for (size_t end = pos + punctuation().size(); pos < end;)
-        take(token);
+        consume(token);
     }
     return token;
   }
@@ -85,60 +85,60 @@ private:
   }
 
   /// Skips characters that no token has, and the blanks after them; after too many errors, all of the rest.
-  void skipStrangers() {
+  void skipInvalidCharacters() {
     char c = peek();
     bool ascii = static_cast<unsigned char>(c) < 0x80 && llvm::isPrint(c);
     diagnostics.error(here(), ascii ? std::string("unexpected '") + c + "'" : "only comments and strings hold other characters than ASCII");
     do
       advance();
     while (pos < text.size() && (static_cast<unsigned char>(peek()) >= 0x80 || peek() == '\0'));
-    if (diagnostics.isFull())
+    if (diagnostics.reachedErrorLimit())
       pos = text.size();
     skipBlanks();
   }
 
-  void take(Token &token) {
+  void consume(Token &token) {
     token.text += peek();
     advance();
   }
 
-  void number(Token &token) {
+  void lexNumber(Token &token) {
     token.kind = TokenKind::Integer;
     while (llvm::isDigit(peek()))
-      take(token);
+      consume(token);
     // "1.5" is a number, but "0..n" a range and "x.1" nothing.
     if (peek() == '.' && llvm::isDigit(peek(1))) {
       token.kind = TokenKind::Float;
-      take(token);
+      consume(token);
       while (llvm::isDigit(peek()))
-        take(token);
+        consume(token);
     }
     size_t exponent = (peek(1) == '-' || peek(1) == '+') ? 2 : 1;
     if ((peek() == 'e' || peek() == 'E') && llvm::isDigit(peek(exponent))) {
       token.kind = TokenKind::Float;
       for (size_t i = 0; i < exponent; ++i)
-        take(token);
+        consume(token);
       while (llvm::isDigit(peek()))
-        take(token);
+        consume(token);
     }
     if (llvm::isAlpha(peek()) || peek() == '_') {
       diagnostics.error(token.loc, "a name cannot start with a digit");
       while (llvm::isAlnum(peek()) || peek() == '_')
         advance();
     }
-    token.number = std::strtod(token.text.c_str(), nullptr);
-    if (token.kind == TokenKind::Float ? !std::isfinite(token.number)
+    token.real = std::strtod(token.text.c_str(), nullptr);
+    if (token.kind == TokenKind::Float ? !std::isfinite(token.real)
                                        : llvm::StringRef(token.text).getAsInteger(10, token.integer))
       diagnostics.error(token.loc, "number " + token.text.substr(0, 40) + " is too large");
   }
 
-  void string(Token &token) {
+  void lexString(Token &token) {
     token.kind = TokenKind::String;
     advance();
     while (pos < text.size() && peek() != '"' && peek() != '\n') {
       if (peek() == '\\' && (peek(1) == '"' || peek(1) == '\\'))
         advance();
-      take(token);
+      consume(token);
     }
     if (peek() != '"')
       return diagnostics.error(token.loc, "string without its closing '\"'");

@@ -13,7 +13,7 @@ struct Token {
   Loc loc;
   std::string text;        // the name, the punctuation, or the string's value
   int64_t integer = 0;
-  double number = 0;
+  double real = 0;
   bool startsLine = false; // a line break stands before it
 };
 

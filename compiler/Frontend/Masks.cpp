@@ -13,10 +13,10 @@ Value xf::frontend::asTerm(Messages &messages, const Value &value, bool isBias, 
   }
   const Function *function = (*closure)->function;
   if (function && (function->kind == FunctionKind::Mask || function->kind == FunctionKind::Bias)) {
-    std::string wanted;
+    std::string parameters;
     for (const Param &param : function->params)
-      wanted += (wanted.empty() ? "" : ", ") + param.name;
-    messages.error(loc, (*closure)->name() + " is given without its arguments: " + function->name + "(" + wanted + ") is wanted");
+      parameters += (parameters.empty() ? "" : ", ") + param.name;
+    messages.error(loc, (*closure)->name() + " is given without its arguments: " + function->name + "(" + parameters + ") is wanted");
     messages.note(function->loc, (*closure)->name() + " is declared here");
     return Poison{};
   }

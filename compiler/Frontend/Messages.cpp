@@ -9,8 +9,8 @@ Loc Messages::userLoc(Loc loc) const {
   if (loc.isValid() && !sources.isLibrary(loc))
     return loc;
   for (const Call &call : llvm::reverse(calls))
-    if (call.place.isValid() && !sources.isLibrary(call.place))
-      return call.place;
+    if (call.loc.isValid() && !sources.isLibrary(call.loc))
+      return call.loc;
   return loc;
 }
 
@@ -19,10 +19,10 @@ void Messages::error(Loc loc, const std::string &message) {
   diagnostics.error(shown, message);
   if (sources.isLibrary(loc) && !sources.isLibrary(shown))
     diagnostics.note(loc, "in the library, here");
-  std::set<Loc> told{shown}; // the calls of a recursive function come from few places
+  std::set<Loc> noted{shown}; // the calls of a recursive function come from few locations
   for (const Call &call : llvm::reverse(calls))
-    if (call.isInside && call.place.isValid() && !sources.isLibrary(call.place) && told.insert(call.place).second)
-      diagnostics.note(call.place, "called from here");
+    if (call.isInside && call.loc.isValid() && !sources.isLibrary(call.loc) && noted.insert(call.loc).second)
+      diagnostics.note(call.loc, "called from here");
 }
 
 void Messages::note(Loc loc, const std::string &message) {
@@ -32,7 +32,7 @@ void Messages::note(Loc loc, const std::string &message) {
 
 void Messages::noteValue(mlir::Value value, llvm::StringRef what) {
   // The declaration of a transposed weight says more than where it is transposed.
-  if (auto turned = value.getDefiningOp<mlir::xf::RearrangeOp>(); turned && mlir::xf::dependsOnParametersOnly(value))
-    value = turned.getX();
+  if (auto transposeOp = value.getDefiningOp<mlir::xf::RearrangeOp>(); transposeOp && mlir::xf::dependsOnParametersOnly(value))
+    value = transposeOp.getX();
   note(locOf(value), (what + " " + mlir::xf::describeShape(llvm::cast<mlir::RankedTensorType>(value.getType())) + " comes from here").str());
 }

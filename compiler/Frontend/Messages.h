@@ -1,4 +1,4 @@
-// Errors and notes of an evaluation, at the places that a reader of the description can change.
+// Errors and notes of an evaluation, at the locations that a reader of the description can change.
 #ifndef XF_COMPILER_FRONTEND_MESSAGES_H
 #define XF_COMPILER_FRONTEND_MESSAGES_H
 
@@ -14,8 +14,8 @@ public:
 
   /// A part of the description that is evaluated because another place in it calls it.
   struct Call {
-    Loc place;
-    bool isInside = true; // its body is evaluated, no longer its arguments, which stand at the place
+    Loc loc;
+    bool isInside = true; // its body is evaluated, no longer its arguments, which stand at `loc`
   };
 
   /// An error inside the library is shown at the description's call of it. Notes show the other calls that led to it.
@@ -25,7 +25,7 @@ public:
   /// Says where the shape of `value` comes from; `what` names the value as the error before does.
   void noteValue(mlir::Value value, llvm::StringRef what);
 
-  /// The place in the description that `loc` was reached from.
+  /// The location in the description that `loc` was reached from.
   Loc userLoc(Loc loc) const;
   Loc locOf(mlir::Value value) const { return sources.fromMlir(value.getLoc()); }
   mlir::Location at(Loc loc) const { return sources.toMlir(&context, userLoc(loc)); }

@@ -13,38 +13,38 @@ namespace {
 /// Text as a value: a number, a boolean, else a string.
 Value parseText(llvm::StringRef text) {
   int64_t integer = 0;
-  double number = 0;
+  double real = 0;
   if (text == "true" || text == "false")
     return text == "true";
   if (text == "none")
     return None{};
   if (!text.getAsInteger(10, integer))
     return integer;
-  if (!text.getAsDouble(number))
-    return number;
+  if (!text.getAsDouble(real))
+    return real;
   return text.str();
 }
 
 /// What Python writes in JSON for numbers that are not finite.
-constexpr std::pair<llvm::StringLiteral, double> notFinite[] = {{"NaN", NAN}, {"Infinity", INFINITY}, {"-Infinity", -INFINITY}};
+constexpr std::pair<llvm::StringLiteral, double> nonFinite[] = {{"NaN", NAN}, {"Infinity", INFINITY}, {"-Infinity", -INFINITY}};
 
-/// The string that replaces such a word while JSON is parsed: of the same length, so that errors name the right places, and found in no
+/// The string that replaces such a literal while JSON is parsed: of the same length, so that errors name the right positions, and found in no
 /// configuration.
-std::string standIn(llvm::StringRef word) { return std::string(word.size() - 2, '\x7f'); }
+std::string placeholder(llvm::StringRef literal) { return std::string(literal.size() - 2, '\x7f'); }
 
 /// Reads JSON as Python writes it.
 llvm::Expected<nlohmann::json> parseConfig(std::string text) {
   bool inString = false;
-  for (size_t at = 0; at < text.size(); ++at) {
-    if (inString && text[at] == '\\')
-      ++at;
-    else if (text[at] == '"')
+  for (size_t pos = 0; pos < text.size(); ++pos) {
+    if (inString && text[pos] == '\\')
+      ++pos;
+    else if (text[pos] == '"')
       inString = !inString;
     else if (!inString)
-      for (auto [word, value] : notFinite)
-        if (llvm::StringRef(text).drop_front(at).starts_with(word)) {
-          text.replace(at, word.size(), '"' + standIn(word) + '"');
-          at += word.size() - 1;
+      for (auto [literal, value] : nonFinite)
+        if (llvm::StringRef(text).drop_front(pos).starts_with(literal)) {
+          text.replace(pos, literal.size(), '"' + placeholder(literal) + '"');
+          pos += literal.size() - 1;
         }
   }
   return xf::parseJson(text);
@@ -197,14 +197,14 @@ private:
       json = json["config"];
     if (!json.is_object() || !json.contains("hyper_parameters") || !json["hyper_parameters"].is_object())
       return;
-    auto own = json["hyper_parameters"];
+    auto members = json["hyper_parameters"];
     json.erase("hyper_parameters");
-    for (auto &[key, value] : own.items())
+    for (auto &[key, value] : members.items())
       json.emplace(key, value); // what stands beside them takes precedence
   }
 
   /// Values that only an object inside the configuration has are not taken, as they may belong to something else. But they are noted, as
-  /// otherwise a default would silently replace the model's number.
+  /// otherwise a default would silently replace the model's value.
   void noteNested(const std::string &outer, const nlohmann::json &object) {
     for (auto &[key, value] : object.items())
       if (const Param *param = findParam(key);
@@ -237,8 +237,8 @@ private:
       return Value(json.get<int64_t>());
     if (json.is_number())
       return Value(json.get<double>());
-    for (auto [word, value] : notFinite)
-      if (json == standIn(word))
+    for (auto [literal, value] : nonFinite)
+      if (json == placeholder(literal))
         return Value(value);
     if (json.is_string())
       return Value(json.get<std::string>());
@@ -266,8 +266,8 @@ private:
 bool wantsCallable(Evaluator &e, const Param &param, const ScopePtr &scope) {
   if (param.type || !param.value)
     return param.type && (param.type->name == "function" || param.type->name == "block");
-  Value usual = e.eval(*param.value, scope);
-  return holds<std::shared_ptr<Closure>>(usual) || holds<const Builtin *>(usual) || holds<BlockRef>(usual);
+  Value defaultValue = e.eval(*param.value, scope);
+  return holds<std::shared_ptr<Closure>>(defaultValue) || holds<const Builtin *>(defaultValue) || holds<BlockRef>(defaultValue);
 }
 
 /// The value for a parameter; where it wants a function or block, a string names one.
@@ -289,11 +289,11 @@ Value asDeclared(Evaluator &e, const Param &param, const Value &value, const Sco
     list->elements.push_back(value);
     return list;
   }
-  auto *number = getIf<double>(value);
-  if (!number || *number != std::trunc(*number) || std::abs(*number) > 0x1p53)
+  auto *real = getIf<double>(value);
+  if (!real || *real != std::trunc(*real) || std::abs(*real) > 0x1p53)
     return value;
   bool isInteger = param.type ? param.type->name == "int" : param.value && holds<int64_t>(e.eval(*param.value, scope));
-  return isInteger ? Value(static_cast<int64_t>(*number)) : value;
+  return isInteger ? Value(static_cast<int64_t>(*real)) : value;
 }
 
 Value missingValue(Evaluator &e, const Param &param, const Block &block) {

@@ -22,7 +22,7 @@ private:
   bool parseConditionalItems(Item &item, bool isModel);
   bool parseFunction(Function &function);
   bool parseParams(std::vector<Param> &params, llvm::StringRef close, bool ofBlock = false);
-  void checkTwice(const std::vector<Param> &params, const Param &param);
+  void checkDuplicate(const std::vector<Param> &params, const Param &param);
   bool parseType(TypeExpr &type);
   bool parsePath(std::optional<std::string> &path);
   bool parseTargets(std::vector<Target> &targets);
@@ -53,13 +53,13 @@ private:
   bool is(llvm::StringRef text, size_t ahead = 0) const;
   bool isKeyword(llvm::StringRef text, size_t ahead = 0) const;
   bool isName(size_t ahead = 0) const { return peek(ahead).kind == TokenKind::Name; }
-  Token take() { return tokens[pos < tokens.size() - 1 ? pos++ : pos]; }
+  Token consume() { return tokens[pos < tokens.size() - 1 ? pos++ : pos]; }
   bool accept(llvm::StringRef text);
   bool acceptKeyword(llvm::StringRef text);
   bool expect(llvm::StringRef text, llvm::StringRef where);
   bool expectName(Target &target, llvm::StringRef what);
   bool error(const Token &token, const std::string &message);
-  bool unexpected(llvm::StringRef wanted);
+  bool unexpected(llvm::StringRef expected);
   /// Whether an expression may go on with the next token: inside parentheses always, else on the same line only.
   bool continues() const { return parens > 0 || !peek().startsLine; }
   /// Skips to where the next statement, member or declaration seems to begin.

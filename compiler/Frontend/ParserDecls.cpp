@@ -7,7 +7,7 @@ using namespace xf::frontend;
 
 File Parser::parseFile() {
   File file;
-  while (peek().kind != TokenKind::End && !diagnostics.isFull()) {
+  while (peek().kind != TokenKind::End && !diagnostics.reachedErrorLimit()) {
     size_t start = pos;
     if (!parseDeclaration(file))
       recover(start, true);
@@ -26,14 +26,14 @@ bool Parser::parseDeclaration(File &file) {
     return good;
   }
   if (isKeyword("import") && peek(1).kind == TokenKind::String) {
-    take();
-    Token path = take();
+    consume();
+    Token path = consume();
     file.imports.push_back({path.loc, path.text});
     return endStatement();
   }
   if (isName() && is("=", 1)) {
-    Token name = take();
-    take();
+    Token name = consume();
+    consume();
     Constant constant{name.loc, name.text, parseExpr()};
     if (!constant.value || !endStatement())
       return false;
@@ -51,8 +51,8 @@ bool Parser::parseDeclaration(File &file) {
 }
 
 bool Parser::parseBlock(Block &block) {
-  block.isModel = take().text == "model";
-  Token name = take();
+  block.isModel = consume().text == "model";
+  Token name = consume();
   block.loc = name.loc;
   if (!is("(") && !is("{"))
     return unexpected("'(' and the parameters of '" + name.text + "'");
@@ -70,7 +70,7 @@ bool Parser::parseItems(std::vector<Item> &items, bool isModel) {
   if (++nesting > 100)
     return error(peek(), "blocks are too deeply nested");
   while (!is("}")) {
-    if (peek().kind == TokenKind::End || diagnostics.isFull())
+    if (peek().kind == TokenKind::End || diagnostics.reachedErrorLimit())
       return unexpected("'}' at the end of the members");
     if (accept(";"))
       continue;
@@ -84,7 +84,7 @@ bool Parser::parseItems(std::vector<Item> &items, bool isModel) {
     recover(start, false);
     nesting = depth;
   }
-  take();
+  consume();
   return true;
 }
 
@@ -107,14 +107,14 @@ bool Parser::parseItem(Item &item, bool isModel) {
   }
   item.kind = ItemKind::Member;
   if (isKeyword("param") && isName(1)) {
-    take();
+    consume();
     item.kind = ItemKind::Weight;
   }
   if (!parseTargets(item.names))
     return false;
   if (!is(":"))
     return unexpected("':' and what '" + item.names.back().name + "' is");
-  take();
+  consume();
   if (item.kind == ItemKind::Weight) {
     if (!parseType(item.type))
       return false;
@@ -125,7 +125,7 @@ bool Parser::parseItem(Item &item, bool isModel) {
 }
 
 bool Parser::parseConditionalItems(Item &item, bool isModel) {
-  take();
+  consume();
   item.kind = ItemKind::If;
   item.value = parseExpr();
   if (!item.value || !parseItems(item.items, isModel))
@@ -147,12 +147,12 @@ bool Parser::parsePath(std::optional<std::string> &path) {
     return true;
   if (peek().kind != TokenKind::String)
     return unexpected("a string with the name in the checkpoint");
-  Token name = take();
+  Token name = consume();
   path = name.text;
   for (size_t open = name.text.find('{'); open != std::string::npos; open = name.text.find('{', open + 1)) {
-    std::string mark = name.text.substr(open, name.text.find('}', open) - open + 1);
-    if (mark != "{i}")
-      return error(name, "the name \"" + name.text + "\" has '" + mark + "'; '{i}' alone stands for a number");
+    std::string placeholder = name.text.substr(open, name.text.find('}', open) - open + 1);
+    if (placeholder != "{i}")
+      return error(name, "the name \"" + name.text + "\" has '" + placeholder + "'; '{i}' alone stands for a number");
   }
   return true;
 }
@@ -169,13 +169,13 @@ bool Parser::parseTargets(std::vector<Target> &targets) {
 /// `name(params) = expr`, `name(params) { … }`; `mask` and `bias` with a second list, `table` with indices in brackets.
 bool Parser::parseFunction(Function &function) {
   if (!is("(", 1)) {
-    std::string kind = take().text;
+    std::string kind = consume().text;
     function.kind = kind == "table"  ? FunctionKind::Table
                     : kind == "mask" ? FunctionKind::Mask
                     : kind == "bias" ? FunctionKind::Bias
                                      : FunctionKind::Entry;
   }
-  Token name = take();
+  Token name = consume();
   function.loc = name.loc;
   function.name = name.text;
   if (accept("(") && !parseParams(function.params, ")"))
@@ -184,14 +184,14 @@ bool Parser::parseFunction(Function &function) {
     if (!expect("[", "and the indices of the table") || !parseParams(function.indices, "]"))
       return false;
     for (const Param &index : function.indices)
-      checkTwice(function.params, index);
+      checkDuplicate(function.params, index);
   } else if (function.kind == FunctionKind::Mask || function.kind == FunctionKind::Bias) {
     // `mask causal(b, i, j) = …` has positions only.
     if (accept("(")) {
       if (!parseParams(function.indices, ")"))
         return false;
       for (const Param &index : function.indices)
-        checkTwice(function.params, index);
+        checkDuplicate(function.params, index);
     } else {
       std::swap(function.params, function.indices);
     }
@@ -229,12 +229,12 @@ bool Parser::parseParams(std::vector<Param> &params, llvm::StringRef close, bool
       do {
         if (peek().kind != TokenKind::String)
           return unexpected("a string with the name in configurations");
-        Token path = take();
+        Token path = consume();
         if (("." + path.text + ".").find("..") != std::string::npos)
           return error(path, "the name \"" + path.text + "\" has an empty part");
         param.configPaths.push_back(path.text);
       } while (acceptKeyword("or"));
-    checkTwice(params, param);
+    checkDuplicate(params, param);
     params.push_back(std::move(param));
     if (!accept(","))
       break;
@@ -276,7 +276,7 @@ bool Parser::parseStatements(std::vector<Stmt> &body) {
   if (++nesting > 100)
     return error(peek(), "statements are too deeply nested");
   while (!is("}")) {
-    if (peek().kind == TokenKind::End || diagnostics.isFull())
+    if (peek().kind == TokenKind::End || diagnostics.reachedErrorLimit())
       return unexpected("'}' at the end of the statements");
     if (accept(";"))
       continue;
@@ -290,7 +290,7 @@ bool Parser::parseStatements(std::vector<Stmt> &body) {
     recover(start, false);
     nesting = depth;
   }
-  take();
+  consume();
   return true;
 }
 
@@ -298,7 +298,7 @@ bool Parser::parseStatement(Stmt &stmt) {
   stmt.loc = peek().loc;
   bool assigns = is("=", 1) || is(",", 1);
   if (!assigns && isKeyword("if")) {
-    take();
+    consume();
     stmt.kind = StmtKind::If;
     stmt.value = parseExpr();
     if (!stmt.value || !parseStatements(stmt.body))
@@ -314,7 +314,7 @@ bool Parser::parseStatement(Stmt &stmt) {
     return parseStatement(stmt.otherwise.back());
   }
   if (!assigns && isKeyword("for")) {
-    take();
+    consume();
     stmt.kind = StmtKind::For;
     if (!parseTargets(stmt.targets))
       return false;
@@ -324,13 +324,13 @@ bool Parser::parseStatement(Stmt &stmt) {
     return stmt.value && parseStatements(stmt.body);
   }
   if (!assigns && (isKeyword("return") || isKeyword("yield"))) {
-    stmt.kind = take().text == "return" ? StmtKind::Return : StmtKind::Yield;
+    stmt.kind = consume().text == "return" ? StmtKind::Return : StmtKind::Yield;
     stmt.value = parseExprList();
     return stmt.value != nullptr;
   }
   stmt.kind = StmtKind::Assign;
   if (isKeyword("state") && isName(1)) {
-    take();
+    consume();
     stmt.kind = StmtKind::State;
   }
   if (!isName())

@@ -63,7 +63,7 @@ bool Parser::isLambda() const {
 }
 
 /// Reports a second parameter of the same name.
-void Parser::checkTwice(const std::vector<Param> &params, const Param &param) {
+void Parser::checkDuplicate(const std::vector<Param> &params, const Param &param) {
   auto first = llvm::find_if(params, [&](const Param &other) { return other.name == param.name; });
   if (first == params.end())
     return;
@@ -74,15 +74,15 @@ void Parser::checkTwice(const std::vector<Param> &params, const Param &param) {
 ExprPtr Parser::parseLambda() {
   Loc loc = peek().loc;
   std::vector<Param> params;
-  bool many = accept("(");
+  bool parenthesized = accept("(");
   do {
-    Token name = take();
+    Token name = consume();
     Param param;
     param.loc = name.loc;
     param.name = name.text;
-    checkTwice(params, param);
+    checkDuplicate(params, param);
     params.push_back(std::move(param));
-  } while (many && accept(","));
+  } while (parenthesized && accept(","));
   accept(")");
   accept("->");
   ExprPtr body = parseExpr();
@@ -97,7 +97,7 @@ ExprPtr Parser::parseLambda() {
 }
 
 ExprPtr Parser::parseIf() {
-  Loc loc = take().loc;
+  Loc loc = consume().loc;
   std::vector<ExprPtr> operands;
   for (llvm::StringRef keyword : {"then", "else", ""}) {
     operands.push_back(parseExpr());
@@ -112,8 +112,8 @@ ExprPtr Parser::parseIf() {
 }
 
 ExprPtr Parser::parseScan() {
-  Loc loc = take().loc;
-  Token position = take();
+  Loc loc = consume().loc;
+  Token position = consume();
   if (!acceptKeyword("along")) {
     unexpected("'along' and the dimension of the scan");
     return nullptr;
@@ -139,7 +139,7 @@ ExprPtr Parser::parseBinary(unsigned level) {
     Token op = peek();
     if (op.kind != TokenKind::Punctuation || !llvm::is_contained(levels[level], op.text))
       break;
-    take();
+    consume();
     ExprPtr right = parseBinary(level + 1);
     if (!right)
       return nullptr;
@@ -162,7 +162,7 @@ ExprPtr Parser::parseUnary() {
     return parseExpr();
   if (!is("-") && !is("!"))
     return parsePower();
-  Token op = take();
+  Token op = consume();
   std::vector<ExprPtr> operands;
   operands.push_back(parseOperand());
   return operands.back() ? make(ExprKind::Unary, op.loc, std::move(operands), op.text) : nullptr;
@@ -182,7 +182,7 @@ ExprPtr Parser::parsePower() {
   ExprPtr base = parsePostfix();
   if (!base || !continues() || !is("^"))
     return base;
-  Loc loc = take().loc;
+  Loc loc = consume().loc;
   std::vector<ExprPtr> operands;
   operands.push_back(std::move(base));
   operands.push_back(parseOperand());
@@ -201,14 +201,14 @@ ExprPtr Parser::parsePostfix() {
       if (!expr || !(call ? parseArguments(*expr) : parseSubscripts(*expr)))
         return nullptr;
     } else if (is(".")) {
-      loc = take().loc;
+      loc = consume().loc;
       if (!isName()) {
         unexpected("the name of a member");
         return nullptr;
       }
       std::vector<ExprPtr> operands;
       operands.push_back(std::move(expr));
-      expr = make(ExprKind::Member, loc, std::move(operands), take().text);
+      expr = make(ExprKind::Member, loc, std::move(operands), consume().text);
     } else {
       break;
     }
@@ -217,15 +217,15 @@ ExprPtr Parser::parsePostfix() {
 }
 
 bool Parser::parseArguments(Expr &call) {
-  take();
+  consume();
   ++parens;
   llvm::scope_exit leave([&] { --parens; });
   while (!is(")")) {
     Argument argument;
     argument.loc = peek().loc;
     if (isName() && is("=", 1)) {
-      argument.name = take().text;
-      take();
+      argument.name = consume().text;
+      consume();
     }
     argument.value = parseExpr();
     if (!argument.value)
@@ -239,7 +239,7 @@ bool Parser::parseArguments(Expr &call) {
 }
 
 bool Parser::parseSubscripts(Expr &index) {
-  take();
+  consume();
   ++parens;
   llvm::scope_exit leave([&] { --parens; });
   do {
@@ -280,16 +280,16 @@ ExprPtr Parser::parsePrimary() {
   switch (token.kind) {
   case TokenKind::Integer:
   case TokenKind::Float: {
-    take();
+    consume();
     ExprPtr expr = make(token.kind == TokenKind::Integer ? ExprKind::Integer : ExprKind::Float, token.loc, {}, token.text);
     expr->integer = token.integer;
-    expr->number = token.number;
+    expr->real = token.real;
     return expr;
   }
   case TokenKind::String:
-    return make(ExprKind::String, token.loc, {}, take().text);
+    return make(ExprKind::String, token.loc, {}, consume().text);
   case TokenKind::Name:
-    return make(ExprKind::Name, token.loc, {}, take().text);
+    return make(ExprKind::Name, token.loc, {}, consume().text);
   default:
     break;
   }
@@ -298,7 +298,7 @@ ExprPtr Parser::parsePrimary() {
     unexpected("an expression");
     return nullptr;
   }
-  take();
+  consume();
   ++parens;
   llvm::scope_exit leave([&] { --parens; });
   std::vector<ExprPtr> all;

@@ -12,14 +12,14 @@ bool Parser::isKeyword(llvm::StringRef text, size_t ahead) const { return isName
 bool Parser::accept(llvm::StringRef text) {
   if (!is(text))
     return false;
-  take();
+  consume();
   return true;
 }
 
 bool Parser::acceptKeyword(llvm::StringRef text) {
   if (!isKeyword(text))
     return false;
-  take();
+  consume();
   return true;
 }
 
@@ -28,12 +28,12 @@ bool Parser::error(const Token &token, const std::string &message) {
   return false;
 }
 
-bool Parser::unexpected(llvm::StringRef wanted) {
+bool Parser::unexpected(llvm::StringRef expected) {
   const Token &token = peek();
   std::string found = token.kind == TokenKind::End      ? "the end of the file"
                       : token.kind == TokenKind::String ? "a string"
                                                         : "'" + token.text.substr(0, 40) + "'";
-  return error(token, "expected " + wanted.str() + ", found " + found);
+  return error(token, "expected " + expected.str() + ", found " + found);
 }
 
 bool Parser::expect(llvm::StringRef text, llvm::StringRef where) {
@@ -43,7 +43,7 @@ bool Parser::expect(llvm::StringRef text, llvm::StringRef where) {
 bool Parser::expectName(Target &target, llvm::StringRef what) {
   if (!isName())
     return unexpected(what);
-  Token token = take();
+  Token token = consume();
   target = {token.loc, token.text};
   return true;
 }
@@ -51,7 +51,7 @@ bool Parser::expectName(Target &target, llvm::StringRef what) {
 void Parser::recover(size_t start, bool topLevel) {
   pos = std::max(pos, start);
   if (pos == start)
-    take();
+    consume();
   parens = 0;
   nesting = 0;
   int braces = 0, others = 0;
@@ -60,7 +60,7 @@ void Parser::recover(size_t start, bool topLevel) {
     braces += (text == "{") - (text == "}");
     others += (text == "(" || text == "[") - (text == ")" || text == "]");
   }
-  for (; peek().kind != TokenKind::End; take()) {
+  for (; peek().kind != TokenKind::End; consume()) {
     const Token &token = peek();
     bool begins = token.startsLine && braces <= 0 &&
                   (others <= 0 || token.loc.column <= tokens[start].loc.column);

@@ -19,14 +19,14 @@ unsigned widthOf(Value value) {
 class Ranges {
 public:
   ConstantIntRanges of(Value value) {
-    if (auto found = known.find(value); found != known.end())
+    if (auto found = cache.find(value); found != cache.end())
       return found->second;
     if (depth == 100)
       return ConstantIntRanges::maxRange(widthOf(value));
     ++depth;
     ConstantIntRanges range = compute(value);
     --depth;
-    known.try_emplace(value, range);
+    cache.try_emplace(value, range);
     return range;
   }
 
@@ -47,8 +47,8 @@ private:
     Operation *op = value.getDefiningOp();
     if (auto map = dyn_cast<mlir::xf::MapOp>(op))
       return of(map.getBody().front().getTerminator()->getOperand(cast<OpResult>(value).getResultNumber()));
-    if (auto numbers = dyn_cast<mlir::xf::PositionsOp>(op))
-      return positions(value, numbers.getOffset());
+    if (auto positionsOp = dyn_cast<mlir::xf::PositionsOp>(op))
+      return positions(value, positionsOp.getOffset());
     if (isa<mlir::xf::RearrangeOp, mlir::xf::SliceOp>(op))
       return of(op->getOperand(0));
     auto inferable = dyn_cast<InferIntRangeInterface>(op);
@@ -65,17 +65,17 @@ private:
     return result;
   }
 
-  DenseMap<Value, ConstantIntRanges> known;
+  DenseMap<Value, ConstantIntRanges> cache;
   unsigned depth = 0;
 };
 
 } // namespace
 
-bool staysBelow(Value index, int64_t size) {
+bool isInBounds(Value index, int64_t size) {
   ConstantIntRanges range = Ranges().of(index);
   return range.smin().isNonNegative() && range.smax().slt(size);
 }
 
-bool isNatural(Value index) { return Ranges().of(index).smin().isNonNegative(); }
+bool isNonNegative(Value index) { return Ranges().of(index).smin().isNonNegative(); }
 
 } // namespace xf::frontend

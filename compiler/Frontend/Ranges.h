@@ -8,10 +8,10 @@ namespace xf::frontend {
 
 /// Whether `index`, an element or all elements of a tensor, is in 0 … size - 1 whatever the model is given. Tokens may be anything;
 /// positions count from 0.
-bool staysBelow(mlir::Value index, int64_t size);
+bool isInBounds(mlir::Value index, int64_t size);
 
 /// Whether it is never negative.
-bool isNatural(mlir::Value index);
+bool isNonNegative(mlir::Value index);
 
 } // namespace xf::frontend
 

@@ -7,7 +7,7 @@
 using namespace xf::frontend;
 
 namespace {
-constexpr int64_t kDefaultBeam = 4, kLargestBeam = 1024;
+constexpr int64_t kDefaultBeam = 4, kMaxBeam = 1024;
 
 mlir::RankedTensorType typeOf(mlir::Type type) { return llvm::cast<mlir::RankedTensorType>(type); }
 
@@ -74,7 +74,7 @@ private:
     if (key == "end")
       return readEnds(argument);
     if (key == "start" || key == "pad" || key == "min_length")
-      return addNumber(argument, key, what);
+      return addIntegerArgument(argument, key, what);
     return fail(argument.loc, "generate has no parameter '" + key + "' (encode, decode, align, tokens, logits, start, end, pad, min_length, max_length)");
   }
 
@@ -88,7 +88,7 @@ private:
       return fail(loc, fmt::format("'end' of generate is a token, or a list of 1 to {}, not of {}", XF_ABI_MAX_ENDS, ends.size()));
     llvm::SmallVector<mlir::Attribute> more;
     for (const auto &[i, end] : llvm::enumerate(ends)) {
-      auto id = asNumber(end, loc, "'end' of generate");
+      auto id = asNonNegative(end, loc, "'end' of generate");
       if (!id)
         return false;
       if (i == 0)
@@ -105,9 +105,9 @@ private:
     auto line = findLine(argument);
     if (!line)
       return false;
-    for (int64_t number : {line->base, line->slope})
-      if (number > INT32_MAX)
-        return fail(argument.value->loc, fmt::format("max_length cannot have {} in it; the largest is {}", number, INT32_MAX));
+    for (int64_t coefficient : {line->base, line->slope})
+      if (coefficient > INT32_MAX)
+        return fail(argument.value->loc, fmt::format("max_length cannot have {} in it; the largest is {}", coefficient, INT32_MAX));
     addInteger("max_length_base", line->base);
     addInteger("max_length_per_source", line->slope);
     return true;
@@ -116,17 +116,18 @@ private:
   /// Two lengths determine the line, and others test whether it is one: short lengths, where rounding shows, and long ones,
   /// where minima and maxima do.
   std::optional<Line> findLine(const Argument &argument) {
-    auto none = maxLengthAt(0, argument), one = none ? maxLengthAt(1, argument) : std::nullopt;
-    if (!one)
+    auto atZero = maxLengthAt(0, argument), atOne = atZero ? maxLengthAt(1, argument) : std::nullopt;
+    if (!atOne)
       return std::nullopt;
-    Line line{*none};
-    bool isLine = !__builtin_sub_overflow(*one, line.base, &line.slope) && line.base >= 0 && line.slope >= 0 && (line.slope > 0 || line.base > 0);
+    Line line{*atZero};
+    bool isLine = !__builtin_sub_overflow(*atOne, line.base, &line.slope) && line.base >= 0 && line.slope >= 0 && (line.slope > 0 || line.base > 0);
     for (int64_t length = 2; isLine && length <= 1 << 20; length < 64 ? ++length : length *= 2) {
       auto value = maxLengthAt(length, argument);
       if (!value)
         return std::nullopt;
-      int64_t wanted = 0;
-      isLine = !__builtin_mul_overflow(line.slope, length, &wanted) && !__builtin_add_overflow(wanted, line.base, &wanted) && *value == wanted;
+      int64_t expected = 0;
+      isLine = !__builtin_mul_overflow(line.slope, length, &expected) && !__builtin_add_overflow(expected, line.base, &expected) &&
+               *value == expected;
     }
     if (isLine)
       return line;
@@ -245,13 +246,13 @@ private:
     for (unsigned i = 0; i < inputs.size(); ++i) {
       bool isTarget = align.getArgName(i) == decode.getArgName(tokens);
       reads |= isTarget;
-      mlir::Type known = isTarget ? mlir::Type(target) : encoderTensor(align.getArgName(i));
-      if (!known)
+      mlir::Type expected = isTarget ? mlir::Type(target) : encoderTensor(align.getArgName(i));
+      if (!expected)
         return fail(loc, "the input '" + align.getArgName(i).str() + "' of " + name + " is neither the target's tokens, '" + decode.getArgName(tokens).str() +
                              "', nor the encoder's");
-      if (known != inputs[i])
+      if (expected != inputs[i])
         return fail(loc, "the input '" + align.getArgName(i).str() + "' of " + name + " is " + describeShape(typeOf(inputs[i])) + ", but " +
-                             describeShape(typeOf(known)) + " elsewhere");
+                             describeShape(typeOf(expected)) + " elsewhere");
     }
     if (!reads)
       return fail(loc, name + " does not take the target's tokens, '" + decode.getArgName(tokens).str() + "'");
@@ -275,7 +276,7 @@ private:
     bool good = true;
     auto check = [&](const std::string &name, mlir::Attribute value) {
       if (int64_t id = llvm::cast<mlir::IntegerAttr>(value).getInt(); id >= vocabulary)
-        good = fail(placeOf(name), fmt::format("'{}' of generate is {}, but the model has {} target tokens", name, id, vocabulary));
+        good = fail(argumentLoc(name), fmt::format("'{}' of generate is {}, but the model has {} target tokens", name, id, vocabulary));
     };
     for (mlir::NamedAttribute member : members) {
       if (member.getName() == "start" || member.getName() == "end")
@@ -310,8 +311,8 @@ private:
     for (auto &[name, value] : e.options.limits)
       if (name == "beam")
         beam = value;
-    if (beam < 1 || beam > kLargestBeam)
-      return fail({}, fmt::format("--limit beam={}: a beam has 1 to {} hypotheses", beam, kLargestBeam));
+    if (beam < 1 || beam > kMaxBeam)
+      return fail({}, fmt::format("--limit beam={}: a beam has 1 to {} hypotheses", beam, kMaxBeam));
     addInteger("beam", beam);
     return true;
   }

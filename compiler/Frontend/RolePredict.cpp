@@ -47,13 +47,13 @@ private:
       return true;
     }
     if (key == "labels") {
-      auto known = e.asBool(valueOf(argument), argument.value->loc, what);
-      if (known && *known)
+      auto flag = e.asBool(valueOf(argument), argument.value->loc, what);
+      if (flag && *flag)
         addFlag(key);
       return true;
     }
     if (key == "pad")
-      return addNumber(argument, key, what);
+      return addIntegerArgument(argument, key, what);
     return fail(argument.loc, "predict has no parameter '" + key + "' (entry, result, labels, types, pad)");
   }
 

@@ -25,10 +25,10 @@ private:
     if (key == "prefix" || key == "suffix" || key == "between")
       return readIds(argument, what);
     if (key == "unknown")
-      return addNumber(argument, key, what);
+      return addIntegerArgument(argument, key, what);
     if (key == "lowercase") {
-      auto known = e.asBool(valueOf(argument), argument.value->loc, what);
-      if (known && *known)
+      auto flag = e.asBool(valueOf(argument), argument.value->loc, what);
+      if (flag && *flag)
         addFlag(key);
       return true;
     }
@@ -53,10 +53,10 @@ private:
       return fail(argument.value->loc, what + " is a list of ids, such as [2]");
     llvm::SmallVector<mlir::Attribute> ids;
     for (const Value &element : (*list)->elements) {
-      auto known = asNumber(element, argument.value->loc, what);
-      if (!known)
+      auto id = asNonNegative(element, argument.value->loc, what);
+      if (!id)
         return false;
-      ids.push_back(builder.getI64IntegerAttr(*known));
+      ids.push_back(builder.getI64IntegerAttr(*id));
     }
     add(argument.name, builder.getArrayAttr(ids));
     return true;

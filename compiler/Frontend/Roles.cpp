@@ -41,11 +41,11 @@ std::optional<std::string> Directive::needName(const Argument &argument, const s
   return name;
 }
 
-std::optional<int64_t> Directive::asNumber(const Value &value, Loc loc, const std::string &what) {
-  auto number = e.asInt(value, loc, what);
-  if (number && (*number < 0 || *number > INT32_MAX))
-    return fail(loc, fmt::format("{} cannot be {}", what, *number)), std::nullopt;
-  return number;
+std::optional<int64_t> Directive::asNonNegative(const Value &value, Loc loc, const std::string &what) {
+  auto integer = e.asInt(value, loc, what);
+  if (integer && (*integer < 0 || *integer > INT32_MAX))
+    return fail(loc, fmt::format("{} cannot be {}", what, *integer)), std::nullopt;
+  return integer;
 }
 
 void Directive::write(llvm::StringRef attribute) {
@@ -56,17 +56,17 @@ void Directive::write(llvm::StringRef attribute) {
       roles.setLoc(argument.name, e.at(argument.value->loc));
 }
 
-Loc Directive::placeOf(llvm::StringRef name) const {
+Loc Directive::argumentLoc(llvm::StringRef name) const {
   auto found = llvm::find_if(call.arguments, [&](const Argument &argument) { return argument.name == name; });
   return found == call.arguments.end() ? call.loc : found->value->loc;
 }
 
-bool Directive::addNumber(const Argument &argument, llvm::StringRef key, const std::string &what) {
+bool Directive::addIntegerArgument(const Argument &argument, llvm::StringRef key, const std::string &what) {
   Value value = valueOf(argument);
   if (holds<None>(value)) // as if it were not given
     return true;
-  auto number = asNumber(value, argument.value->loc, what);
-  if (number)
-    addInteger(key, *number);
-  return number.has_value();
+  auto integer = asNonNegative(value, argument.value->loc, what);
+  if (integer)
+    addInteger(key, *integer);
+  return integer.has_value();
 }

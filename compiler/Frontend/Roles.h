@@ -28,10 +28,10 @@ protected:
   static std::optional<std::string> nameOf(const Argument &argument);
   /// An argument that is a name, or an error; `what` is "'encode' of generate".
   std::optional<std::string> needName(const Argument &argument, const std::string &what);
-  /// A number from 0 to INT32_MAX; nothing with an error.
-  std::optional<int64_t> asNumber(const Value &value, Loc loc, const std::string &what);
+  /// An integer from 0 to INT32_MAX; nothing with an error.
+  std::optional<int64_t> asNonNegative(const Value &value, Loc loc, const std::string &what);
   /// Adds an argument that is a token id or a length as the member `key`, or nothing if it is none; false with an error.
-  bool addNumber(const Argument &argument, llvm::StringRef key, const std::string &what);
+  bool addIntegerArgument(const Argument &argument, llvm::StringRef key, const std::string &what);
 
   bool has(llvm::StringRef key) const {
     return llvm::any_of(members, [&](mlir::NamedAttribute member) { return member.getName() == key; });
@@ -44,7 +44,7 @@ protected:
   /// Writes the module's attribute, and where its members come from.
   void write(llvm::StringRef attribute);
   /// Where the argument of that name stands.
-  Loc placeOf(llvm::StringRef name) const;
+  Loc argumentLoc(llvm::StringRef name) const;
 
   Evaluator &e;
   const Expr &call;

@@ -41,10 +41,10 @@ const RealFunction *xf::frontend::findRealFunction(llvm::StringRef name) {
 mlir::Type ScalarCode::commonType(llvm::ArrayRef<Operand> operands, bool real) const {
   mlir::Type widest;
   auto rank = [](mlir::Type type) { return type.isInteger(1) ? 0 : type.isIndex() ? 2 : llvm::isa<mlir::FloatType>(type) ? 3 : 1; };
-  bool number = false;
+  bool hasInteger = false;
   for (const Operand &operand : operands) {
     real |= std::holds_alternative<double>(operand);
-    number |= std::holds_alternative<int64_t>(operand);
+    hasInteger |= std::holds_alternative<int64_t>(operand);
     if (auto *value = std::get_if<mlir::Value>(&operand); value && (!widest || rank(value->getType()) > rank(widest)))
       widest = value->getType();
   }
@@ -52,26 +52,26 @@ mlir::Type ScalarCode::commonType(llvm::ArrayRef<Operand> operands, bool real) c
     return widest;
   if (real || !widest)
     return realType;
-  return widest.isInteger(1) && number ? mlir::Type(mlir::IntegerType::get(realType.getContext(), 32)) : widest;
+  return widest.isInteger(1) && hasInteger ? mlir::Type(mlir::IntegerType::get(realType.getContext(), 32)) : widest;
 }
 
 /// Converts an f32 value to an integer: values beyond 32 bits become the least or the largest integer, NaN the least. Otherwise
 /// results would differ from processor to processor.
 static mlir::Value toInteger(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value) {
   auto within = [&](arith::CmpFPredicate predicate, mlir::Value bound) { return arith::CmpFOp::create(builder, loc, predicate, value, bound); };
-  mlir::Value least = arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(-0x1p31f));
-  mlir::Value most = arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(0x1p31f));
-  mlir::Value largest = arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(INT32_MAX));
-  value = arith::SelectOp::create(builder, loc, within(arith::CmpFPredicate::OGE, least), value, least);
+  mlir::Value lowerBound = arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(-0x1p31f));
+  mlir::Value upperBound = arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(0x1p31f));
+  mlir::Value maxInteger = arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(INT32_MAX));
+  value = arith::SelectOp::create(builder, loc, within(arith::CmpFPredicate::OGE, lowerBound), value, lowerBound);
   mlir::Value integer = arith::FPToSIOp::create(builder, loc, builder.getI32Type(), value);
-  return arith::SelectOp::create(builder, loc, within(arith::CmpFPredicate::OLT, most), integer, largest);
+  return arith::SelectOp::create(builder, loc, within(arith::CmpFPredicate::OLT, upperBound), integer, maxInteger);
 }
 
 mlir::Value ScalarCode::convert(Operand operand, mlir::Type type, Loc loc) {
   mlir::Location l = messages.at(loc);
   bool toFloat = llvm::isa<mlir::FloatType>(type);
   if (!std::holds_alternative<mlir::Value>(operand)) {
-    double number = std::visit(
+    double constant = std::visit(
         [](auto v) {
           if constexpr (std::is_same_v<decltype(v), mlir::Value>)
             return 0.0;
@@ -80,8 +80,8 @@ mlir::Value ScalarCode::convert(Operand operand, mlir::Type type, Loc loc) {
         },
         operand);
     if (toFloat)
-      return arith::ConstantOp::create(builder, l, type, builder.getFloatAttr(type, number));
-    int64_t integer = std::holds_alternative<int64_t>(operand) ? std::get<int64_t>(operand) : static_cast<int64_t>(number);
+      return arith::ConstantOp::create(builder, l, type, builder.getFloatAttr(type, constant));
+    int64_t integer = std::holds_alternative<int64_t>(operand) ? std::get<int64_t>(operand) : static_cast<int64_t>(constant);
     bool isPosition = type.isIndex() && !realType.isF64(); // in tables indices have 64 bits
     if ((isPosition || type.isInteger(32)) && integer != static_cast<int32_t>(integer)) {
       messages.error(loc, fmt::format("{} does not fit a {}'s 32 bits", integer, isPosition ? "position" : "token"));
@@ -161,7 +161,7 @@ mlir::Value emitComparison(mlir::OpBuilder &builder, mlir::Location loc, llvm::S
 
 mlir::Value ScalarCode::binary(llvm::StringRef op, Operand left, Operand right, Loc loc) {
   bool logical = op == "&" || op == "|";
-  if (auto *power = std::get_if<int64_t>(&right); power && *power == 2 && op == "^") {
+  if (auto *exponent = std::get_if<int64_t>(&right); exponent && *exponent == 2 && op == "^") {
     mlir::Value x = convert(left, commonType({left}, false), loc);
     return binary("*", x, x, loc);
   }
@@ -196,16 +196,16 @@ mlir::Value ScalarCode::remainder(mlir::Value a, mlir::Value b, Loc loc) {
   auto truncated = [&](mlir::Value x) {
     return real ? arith::RemFOp::create(builder, l, x, b).getResult() : arith::RemSIOp::create(builder, l, x, b).getResult();
   };
-  mlir::Value rest = truncated(a);
-  if (!real && isNatural(a) && isNatural(b))
-    return rest;
+  mlir::Value result = truncated(a);
+  if (!real && isNonNegative(a) && isNonNegative(b))
+    return result;
   // A second remainder by a small constant lets range analysis see that the result is below it.
   llvm::APInt divisor;
   if (!real && mlir::matchPattern(b, mlir::m_ConstantInt(&divisor)) && divisor.sgt(0) && divisor.sle(1 << 30))
-    return truncated(binary("+", rest, b, loc));
-  mlir::Value wrongSign = binary("!=", binary("<", rest, int64_t(0), loc), binary("<", b, int64_t(0), loc), loc);
-  mlir::Value isWrong = binary("&", binary("!=", rest, int64_t(0), loc), wrongSign, loc);
-  return select(isWrong, binary("+", rest, b, loc), rest, loc);
+    return truncated(binary("+", result, b, loc));
+  mlir::Value wrongSign = binary("!=", binary("<", result, int64_t(0), loc), binary("<", b, int64_t(0), loc), loc);
+  mlir::Value isWrong = binary("&", binary("!=", result, int64_t(0), loc), wrongSign, loc);
+  return select(isWrong, binary("+", result, b, loc), result, loc);
 }
 
 mlir::Value ScalarCode::unary(llvm::StringRef op, Operand operand, Loc loc) {
@@ -238,16 +238,16 @@ mlir::Value ScalarCode::unary(llvm::StringRef op, Operand operand, Loc loc) {
   return {};
 }
 
-mlir::Value ScalarCode::select(Operand condition, Operand yes, Operand no, Loc loc) {
-  auto *known = std::get_if<mlir::Value>(&condition);
-  if (!known || !known->getType().isInteger(1)) {
+mlir::Value ScalarCode::select(Operand condition, Operand trueValue, Operand falseValue, Loc loc) {
+  auto *conditionValue = std::get_if<mlir::Value>(&condition);
+  if (!conditionValue || !conditionValue->getType().isInteger(1)) {
     messages.error(loc, "the condition must be a boolean");
     return {};
   }
-  bool booleans = std::holds_alternative<bool>(yes) && std::holds_alternative<bool>(no);
-  mlir::Type type = booleans ? mlir::Type(builder.getI1Type()) : commonType({yes, no}, false);
-  mlir::Value a = convert(yes, type, loc), b = convert(no, type, loc);
+  bool booleans = std::holds_alternative<bool>(trueValue) && std::holds_alternative<bool>(falseValue);
+  mlir::Type type = booleans ? mlir::Type(builder.getI1Type()) : commonType({trueValue, falseValue}, false);
+  mlir::Value a = convert(trueValue, type, loc), b = convert(falseValue, type, loc);
   if (!a || !b)
     return {};
-  return arith::SelectOp::create(builder, messages.at(loc), *known, a, b);
+  return arith::SelectOp::create(builder, messages.at(loc), *conditionValue, a, b);
 }

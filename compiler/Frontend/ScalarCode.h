@@ -17,7 +17,7 @@ std::optional<Operand> operandOf(const Value &value);
 /// A function of a real number.
 struct RealFunction {
   llvm::StringRef name;
-  double (*value)(double);                                               // of a number, when compiling
+  double (*evaluate)(double);                                            // of a number, when compiling
   mlir::Value (*create)(mlir::OpBuilder &, mlir::Location, mlir::Value); // its operation
 };
 /// All that the language has; the library defines those that can be expressed with them.
@@ -35,7 +35,7 @@ public:
   mlir::Value binary(llvm::StringRef op, Operand left, Operand right, Loc loc);
   /// `-`, `!` or a function of one number by its name.
   mlir::Value unary(llvm::StringRef op, Operand operand, Loc loc);
-  mlir::Value select(Operand condition, Operand yes, Operand no, Loc loc);
+  mlir::Value select(Operand condition, Operand trueValue, Operand falseValue, Loc loc);
   mlir::Value convert(Operand operand, mlir::Type type, Loc loc);
 
   mlir::Type realType; // f64 in tables, else f32

@@ -36,7 +36,7 @@ public:
     auto axis = findAxis(*shape, scan.dim);
     if (!axis)
       return e.poison(expr.loc, "nothing in the scan runs along " + scan.dim.str());
-    if (!spreadInputs(*shape))
+    if (!broadcastInputs(*shape))
       return Poison{};
     return build(*shape, *axis);
   }
@@ -47,12 +47,12 @@ private:
     for (const Stmt &stmt : expr.body) {
       if (stmt.kind != StmtKind::State)
         continue;
-      auto start = e.asNumber(e.eval(*stmt.value, scope), stmt.value->loc, "the start of a state");
-      if (!start)
+      auto init = e.asDouble(e.eval(*stmt.value, scope), stmt.value->loc, "the start of a state");
+      if (!init)
         return false;
       for (const Target &target : stmt.targets) {
         states.push_back(target);
-        starts.push_back(*start);
+        inits.push_back(*init);
         local->set(target.name, Scalar{scan.block->addArgument(e.builder.getF32Type(), e.at(stmt.loc)), {}}, target.loc);
       }
     }
@@ -109,13 +109,13 @@ private:
   }
 
   /// Gives all inputs the common shape.
-  bool spreadInputs(llvm::ArrayRef<DimSize> shape) {
+  bool broadcastInputs(llvm::ArrayRef<DimSize> shape) {
     for (mlir::Value input : scan.inputs) {
       if (llvm::ArrayRef(dimsOf(typeOf(input))) != shape) {
-        Value wide = spread(input);
-        if (isPoison(wide))
+        Value broadcasted = broadcastInput(input);
+        if (isPoison(broadcasted))
           return false;
-        input = std::get<Tensor>(wide).value;
+        input = std::get<Tensor>(broadcasted).value;
       }
       inputs.push_back(input);
     }
@@ -123,7 +123,7 @@ private:
   }
 
   /// Gives an input the common shape: by an element-wise operation over all inputs, which returns this one.
-  Value spread(mlir::Value input) {
+  Value broadcastInput(mlir::Value input) {
     std::vector<Value> operands = {Tensor{input}};
     for (mlir::Value other : scan.inputs)
       operands.push_back(Tensor{other});
@@ -134,13 +134,13 @@ private:
     size_t count = scan.block->getTerminator()->getNumOperands() - states.size();
     mlir::OperationState op(e.at(expr.loc), mlir::xf::ScanOp::getOperationName());
     llvm::SmallVector<mlir::Type> types(count, tensorOf(shape, e.builder.getF32Type()));
-    mlir::xf::ScanOp::build(e.builder, op, types, inputs, axis, starts, expr.isReversed);
+    mlir::xf::ScanOp::build(e.builder, op, types, inputs, axis, inits, expr.isReversed);
     op.regions[0]->takeBody(region);
-    mlir::Operation *made = e.builder.create(op);
+    mlir::Operation *scanOp = e.builder.create(op);
     if (count == 1)
-      return Tensor{made->getResult(0)};
+      return Tensor{scanOp->getResult(0)};
     auto results = std::make_shared<Tuple>();
-    for (mlir::Value value : made->getResults())
+    for (mlir::Value value : scanOp->getResults())
       results->elements.push_back(Tensor{value});
     return results;
   }
@@ -152,16 +152,16 @@ private:
   mlir::Region region;
   ScanBody scan;
   std::vector<Target> states;
-  std::vector<double> starts; // of the states
+  std::vector<double> inits; // of the states
   llvm::SmallVector<mlir::Value> inputs; // of the operation
 };
 } // namespace
 
 Value ScanBody::read(Messages &messages, mlir::Value tensor, Loc loc, bool indexed) {
-  bool follows = findAxis(dimsOf(typeOf(tensor)), dim).has_value();
-  if (follows != indexed) {
-    messages.error(loc, follows ? "inside the scan this tensor needs the position as its index"
-                                : mlir::xf::describeShape(typeOf(tensor)) + " does not run along " + dim.str());
+  bool runsAlong = findAxis(dimsOf(typeOf(tensor)), dim).has_value();
+  if (runsAlong != indexed) {
+    messages.error(loc, runsAlong ? "inside the scan this tensor needs the position as its index"
+                                  : mlir::xf::describeShape(typeOf(tensor)) + " does not run along " + dim.str());
     messages.noteValue(tensor, "the tensor");
     return Poison{};
   }
@@ -192,11 +192,11 @@ Value xf::frontend::shift(Evaluator &e, mlir::Value x, const DimSize &dim, Shift
   mlir::xf::ScanOp::build(e.builder, op, mlir::TypeRange(type), mlir::ValueRange(x), *axis, llvm::ArrayRef<double>(0.0),
                           /*reverse=*/direction == Shift::advance);
   mlir::Block &block = op.regions[0]->emplaceBlock();
-  mlir::Value last = block.addArgument(e.builder.getF32Type(), e.at(loc)), now = block.addArgument(e.builder.getF32Type(), e.at(loc));
+  mlir::Value previous = block.addArgument(e.builder.getF32Type(), e.at(loc)), current = block.addArgument(e.builder.getF32Type(), e.at(loc));
   {
     mlir::OpBuilder::InsertionGuard guard(e.builder);
     e.builder.setInsertionPointToEnd(&block);
-    mlir::xf::YieldOp::create(e.builder, e.at(loc), mlir::ValueRange{now, last});
+    mlir::xf::YieldOp::create(e.builder, e.at(loc), mlir::ValueRange{current, previous});
   }
   return Tensor{e.builder.create(op)->getResult(0)};
 }

@@ -80,20 +80,20 @@ private:
 
   bool bindDim(const Expr &size, size_t d) {
     if (size.kind == ExprKind::Name) {
-      auto known = e.lookup(scope.get(), size.text);
-      if (!known || (!holds<int64_t>(known->value) && !holds<DimName>(known->value))) {
+      auto binding = e.lookup(scope.get(), size.text);
+      if (!binding || (!holds<int64_t>(binding->value) && !holds<DimName>(binding->value))) {
         scope->set(size.text, dimValue(dims[d]), loc);
         return true;
       }
     }
-    auto wanted = e.evalDim(size, scope);
-    if (!wanted || *wanted == dims[d])
-      return wanted.has_value();
+    auto expected = e.evalDim(size, scope);
+    if (!expected || *expected == dims[d])
+      return expected.has_value();
     bool named = size.kind == ExprKind::Name;
-    std::string text = named && size.text != wanted->str() ? size.text + " = " + wanted->str() : wanted->str(), found = dims[d].str();
+    std::string text = named && size.text != expected->str() ? size.text + " = " + expected->str() : expected->str(), found = dims[d].str();
     // The block's dimension and the entry's have the same name.
     if (named && size.text == found) {
-      text = size.text + " of " + blockName() + " = " + wanted->str();
+      text = size.text + " of " + blockName() + " = " + expected->str();
       found = "the entry's " + found;
     }
     fail(fmt::format("{} has shape {}, but its dimension {} must be {}, not {}", what, shape, d + 1, text, found));
@@ -135,7 +135,7 @@ std::optional<int64_t> Evaluator::asInt(const Value &value, Loc loc, llvm::Strin
   return std::nullopt;
 }
 
-std::optional<double> Evaluator::asNumber(const Value &value, Loc loc, llvm::StringRef what) {
+std::optional<double> Evaluator::asDouble(const Value &value, Loc loc, llvm::StringRef what) {
   if (holds<int64_t>(value) || holds<double>(value))
     return toDouble(value);
   if (!isPoison(value))
@@ -166,15 +166,16 @@ Value Evaluator::force(const Value &value, Loc loc) {
   const Parameter &parameter = *weight->parameter;
   llvm::SmallVector<mlir::Value> indices;
   for (const Index &index : weight->indices) {
-    if (auto *known = std::get_if<int64_t>(&index))
-      indices.push_back(mlir::arith::ConstantIndexOp::create(builder, at(loc), *known));
+    if (auto *constant = std::get_if<int64_t>(&index))
+      indices.push_back(mlir::arith::ConstantIndexOp::create(builder, at(loc), *constant));
     else
       indices.push_back(std::get<mlir::Value>(index));
   }
   auto type = mlir::xf::withElement(parameter.type, builder.getF32Type());
-  // The parameter's own place says more about its shape than that of its use.
-  mlir::Location place = parameter.loc.isValid() && !sources.isLibrary(parameter.loc) ? sources.toMlir(builder.getContext(), parameter.loc) : at(loc);
-  return Tensor{mlir::xf::ParamOp::create(builder, place, type, parameter.symbol, indices)};
+  // The parameter's own location says more about its shape than that of its use.
+  mlir::Location paramLoc =
+      parameter.loc.isValid() && !sources.isLibrary(parameter.loc) ? sources.toMlir(builder.getContext(), parameter.loc) : at(loc);
+  return Tensor{mlir::xf::ParamOp::create(builder, paramLoc, type, parameter.symbol, indices)};
 }
 
 mlir::Value Evaluator::asTensor(const Value &value, Loc loc, llvm::StringRef what) {

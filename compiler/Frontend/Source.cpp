@@ -1,4 +1,4 @@
-// Places and messages. See Source.h.
+// Locations and messages. See Source.h.
 #include "compiler/Frontend/Source.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
@@ -30,10 +30,10 @@ mlir::Location Sources::toMlir(mlir::MLIRContext *context, Loc loc) const {
 }
 
 Loc Sources::fromMlir(mlir::Location location) const {
-  if (auto place = location->findInstanceOf<mlir::FileLineColLoc>())
+  if (auto fileLoc = location->findInstanceOf<mlir::FileLineColLoc>())
     for (auto [i, file] : llvm::enumerate(files))
-      if (place.getFilename().getValue() == file.name)
-        return Loc{static_cast<uint32_t>(i), place.getLine(), place.getColumn()};
+      if (fileLoc.getFilename().getValue() == file.name)
+        return Loc{static_cast<uint32_t>(i), fileLoc.getLine(), fileLoc.getColumn()};
   return {};
 }
 

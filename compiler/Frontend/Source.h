@@ -1,4 +1,4 @@
-// Source files, places in them, and the printing of errors: the line itself, a caret, notes.
+// Source files, locations in them, and the printing of errors: the line itself, a caret, notes.
 #ifndef XF_COMPILER_FRONTEND_SOURCE_H
 #define XF_COMPILER_FRONTEND_SOURCE_H
 
@@ -13,7 +13,7 @@
 
 namespace xf::frontend {
 
-/// A place in a source file; line 0 means nowhere. Columns count characters from 1.
+/// A location in a source file; line 0 means nowhere. Columns count characters from 1.
 struct Loc {
   uint32_t file = 0, line = 0, column = 0;
   bool isValid() const { return line != 0; }
@@ -33,7 +33,7 @@ public:
   /// The text of the line that `loc` is in.
   llvm::StringRef line(Loc loc) const;
   mlir::Location toMlir(mlir::MLIRContext *context, Loc loc) const;
-  /// The place of an operation that was made for a source expression.
+  /// The location of an operation that was made for a source expression.
   Loc fromMlir(mlir::Location location) const;
 
 private:
@@ -45,7 +45,7 @@ private:
   std::vector<File> files;
 };
 
-/// Prints errors as they are found. The same error at the same place is printed once.
+/// Prints errors as they are found. The same error at the same location is printed once.
 class Diagnostics {
 public:
   Diagnostics(const Sources &sources, llvm::raw_ostream &os) : sources(sources), os(os) {}
@@ -54,7 +54,7 @@ public:
   void note(Loc loc, const std::string &message);
   unsigned getErrorCount() const { return errors; }
   /// Enough has been said: the evaluation should stop.
-  bool isFull() const { return errors >= 50; }
+  bool reachedErrorLimit() const { return errors >= 50; }
 
 private:
   void print(Loc loc, const char *kind, const std::string &message);

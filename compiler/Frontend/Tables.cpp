@@ -27,8 +27,8 @@ std::optional<std::vector<DimSize>> Tables::shapeOf(const Function &function, co
   return shape;
 }
 
-/// The table's tensor. A table without a declared length is an error unless there is `open`, which is set to its parameter.
-Value Tables::load(const TableUse &table, Loc loc, Parameter **open) {
+/// The table's tensor. A table without a declared length is an error unless there is `unsized`, which is set to its parameter.
+Value Tables::load(const TableUse &table, Loc loc, Parameter **unsized) {
   const Function &function = *table.function;
   if (!e.inBody || e.scalars.realType.isF64())
     return e.poison(loc, "the table '" + function.name + "' is used outside of a method");
@@ -37,8 +37,8 @@ Value Tables::load(const TableUse &table, Loc loc, Parameter **open) {
   auto shape = shapeOf(function, local);
   if (!shape)
     return Poison{};
-  bool isOpen = !function.indices.empty() && !function.indices.front().below;
-  if (isOpen && !open) {
+  bool isUnsized = !function.indices.empty() && !function.indices.front().below;
+  if (isUnsized && !unsized) {
     e.error(loc, "the table '" + function.name + "' has no length; index it with positions(…), or bound its first index");
     e.note(function.loc, "'" + function.name + "' is declared here");
     return Poison{};
@@ -59,8 +59,8 @@ Value Tables::load(const TableUse &table, Loc loc, Parameter **open) {
   }
   if (!parameter->op)
     return Poison{}; // its error has been reported
-  if (open)
-    *open = isOpen ? parameter.get() : nullptr;
+  if (unsized)
+    *unsized = isUnsized ? parameter.get() : nullptr;
   return e.force(WeightRef{parameter.get(), parameter->counts.empty() ? Indices() : self->indices}, loc);
 }
 
@@ -69,7 +69,7 @@ bool Tables::fill(Parameter &parameter, const TableUse &table, const ScopePtr &s
   double elements = 1;
   for (const DimSize &dim : shape)
     elements *= static_cast<double>(dim.size);
-  if (elements > kMostElements)
+  if (elements > kMaxElements)
     return e.error(function.loc, fmt::format("table '{}' would have {:.3g} elements", function.name, elements)), false;
   mlir::OpBuilder::InsertionGuard guard(e.builder);
   llvm::SaveAndRestore real(e.scalars.realType, mlir::Type(e.builder.getF64Type()));
@@ -107,21 +107,21 @@ bool Tables::fill(Parameter &parameter, const TableUse &table, const ScopePtr &s
 }
 
 Value Tables::index(const TableUse &table, mlir::Value ids, Loc loc) {
-  Parameter *open = nullptr;
-  Value value = load(table, loc, &open);
+  Parameter *unsized = nullptr;
+  Value value = load(table, loc, &unsized);
   if (isPoison(value))
     return value;
-  if (open) {
+  if (unsized) {
     auto positions = ids.getDefiningOp<mlir::xf::PositionsOp>();
     int64_t offset = positions ? static_cast<int64_t>(positions.getOffset()) : -1;
     if (offset < 0)
       return e.poison(loc, "the table '" + table.function->name + "' has no length, so only positions(…) can index it; bound its first index");
-    open->uses.push_back({dimOf(positions.getType(), 0), offset});
+    unsized->uses.push_back({dimOf(positions.getType(), 0), offset});
   }
-  return e.embed(std::get<Tensor>(value).value, ids, loc, !open);
+  return e.embed(std::get<Tensor>(value).value, ids, loc, !unsized);
 }
 
-void Tables::sizeOpen(const Bounds &bounds) {
+void Tables::inferLengths(const Bounds &bounds) {
   for (auto &[key, table] : tables) {
     if (table->uses.empty())
       continue;
@@ -129,9 +129,9 @@ void Tables::sizeOpen(const Bounds &bounds) {
     for (auto &[dim, offset] : table->uses)
       rows = std::max(rows, (dim.isDynamic() ? bounds.of(dim.name) : dim.size) + offset);
     auto type = mlir::xf::withDim(table->type, 0, rows, "");
-    if (static_cast<double>(rows) * static_cast<double>(type.getNumElements() / rows) > kMostElements) {
+    if (static_cast<double>(rows) * static_cast<double>(type.getNumElements() / rows) > kMaxElements) {
       e.error(table->loc, fmt::format("the table would have {} rows, more than {:.0f} numbers in all: the positions that read it need a smaller bound", rows,
-                                      kMostElements));
+                                      kMaxElements));
       for (auto &[dim, offset] : table->uses)
         bounds.noteDeclared(dim.name);
       continue;

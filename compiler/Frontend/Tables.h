@@ -17,12 +17,12 @@ public:
   /// Rows of a table: position(d)[positions(T)]
   Value index(const TableUse &table, mlir::Value ids, Loc loc);
   /// Tables without a declared length get the rows that their uses need.
-  void sizeOpen(const Bounds &bounds);
+  void inferLengths(const Bounds &bounds);
 
 private:
-  static constexpr double kMostElements = 1e9;
+  static constexpr double kMaxElements = 1e9;
 
-  Value load(const TableUse &table, Loc loc, Parameter **open);
+  Value load(const TableUse &table, Loc loc, Parameter **unsized);
   std::optional<std::vector<DimSize>> shapeOf(const Function &function, const ScopePtr &scope);
   bool fill(Parameter &parameter, const TableUse &table, const ScopePtr &scope, llvm::ArrayRef<DimSize> shape, Loc loc);
 

@@ -5,7 +5,7 @@
 
 using namespace xf::frontend;
 
-static constexpr int64_t kFarthestPosition = int64_t(1) << 30;
+static constexpr int64_t kMaxPosition = int64_t(1) << 30;
 static constexpr llvm::StringLiteral kTransposed = "a b -> b a";
 
 /// As a description writes it: token[B, S].
@@ -56,15 +56,15 @@ Value TensorCode::product(mlir::Value x, mlir::Value weight, Loc loc) {
     return Poison{};
   }
   // x @ W.T reads W as it is.
-  if (auto turned = weight.getDefiningOp<mlir::xf::RearrangeOp>(); turned && turned.getPattern() == kTransposed) {
-    weight = turned.getX();
-    if (turned->use_empty())
-      turned->erase();
+  if (auto transposeOp = weight.getDefiningOp<mlir::xf::RearrangeOp>(); transposeOp && transposeOp.getPattern() == kTransposed) {
+    weight = transposeOp.getX();
+    if (transposeOp->use_empty())
+      transposeOp->erase();
   } else {
-    Value turnedBack = transpose(weight, loc);
-    if (isPoison(turnedBack))
-      return turnedBack;
-    weight = std::get<Tensor>(turnedBack).value;
+    Value transposed = transpose(weight, loc);
+    if (isPoison(transposed))
+      return transposed;
+    weight = std::get<Tensor>(transposed).value;
   }
   return linear(x, weight, {}, loc);
 }
@@ -100,7 +100,7 @@ Value TensorCode::rearrange(mlir::Value x, const std::string &pattern, llvm::Arr
 
 Value TensorCode::positions(const DimSize &dim, int64_t first, Loc loc) {
   // The last position must fit 32 bits, too.
-  if (first < -kFarthestPosition || first > kFarthestPosition)
+  if (first < -kMaxPosition || first > kMaxPosition)
     return messages.poison(loc, fmt::format("positions cannot begin at {}", first));
   return Tensor{mlir::xf::PositionsOp::create(builder, messages.at(loc), tensorOf(dim, builder.getI32Type()), mlir::Value(), first)};
 }
@@ -113,15 +113,15 @@ Value TensorCode::slice(mlir::Value x, unsigned axis, int64_t start, int64_t siz
 Value TensorCode::concat(llvm::ArrayRef<mlir::Value> inputs, int64_t axis, Loc loc) {
   auto first = typeOf(inputs.front());
   int64_t rank = first.getRank(), total = 0;
-  auto differ = [&](mlir::Value input, const std::string &why) {
-    messages.error(loc, fmt::format("{} and {} cannot be joined along axis {}: {}", typeText(first), typeText(typeOf(input)), axis, why));
+  auto mismatch = [&](mlir::Value input, const std::string &reason) {
+    messages.error(loc, fmt::format("{} and {} cannot be joined along axis {}: {}", typeText(first), typeText(typeOf(input)), axis, reason));
     messages.noteValue(inputs.front(), "the first");
     messages.noteValue(input, "the other");
     return Poison{};
   };
   for (mlir::Value input : inputs)
     if (typeOf(input).getRank() != rank)
-      return differ(input, "they have different numbers of dimensions");
+      return mismatch(input, "they have different numbers of dimensions");
   if (axis < -rank || axis >= rank)
     return messages.poison(loc, fmt::format("{} has no axis {}", mlir::xf::describeShape(first), axis));
   axis += axis < 0 ? rank : 0;
@@ -135,18 +135,18 @@ Value TensorCode::concat(llvm::ArrayRef<mlir::Value> inputs, int64_t axis, Loc l
   for (mlir::Value input : inputs) {
     auto type = typeOf(input);
     if (type.isDynamicDim(axis))
-      return differ(input, dimOf(type, axis).str() + " is known at run time only");
+      return mismatch(input, dimOf(type, axis).str() + " is known at run time only");
     mlir::Value part = input;
     for (int64_t d = 0; d < rank; ++d) {
       DimSize dim = dimOf(type, d);
       if (d == axis || dim == shape[d])
         continue;
       if (dim.size != 1)
-        return differ(input, fmt::format("dimension {} is {} and {}", d + 1, shape[d].str(), dim.str()));
+        return mismatch(input, fmt::format("dimension {} is {} and {}", d + 1, shape[d].str(), dim.str()));
       part = expand(part, d, shape[d], loc);
     }
     if (type.getElementType() != first.getElementType())
-      return differ(input, "their elements are of different types");
+      return mismatch(input, "their elements are of different types");
     parts.push_back(part);
     total += type.getDimSize(axis);
   }
@@ -168,13 +168,13 @@ mlir::Value TensorCode::expand(mlir::Value x, unsigned axis, const DimSize &dim,
   return builder.create(state)->getResult(0);
 }
 
-mlir::Value TensorCode::fill(mlir::RankedTensorType type, mlir::TypedAttr number, Loc loc) {
+mlir::Value TensorCode::fill(mlir::RankedTensorType type, mlir::TypedAttr value, Loc loc) {
   mlir::Location at = messages.at(loc);
   mlir::OperationState state(at, mlir::xf::MapOp::getOperationName());
   mlir::xf::MapOp::build(builder, state, type, mlir::ValueRange(), builder.getArrayAttr({}));
   mlir::OpBuilder inside(builder.getContext());
   inside.setInsertionPointToEnd(&state.regions[0]->emplaceBlock());
-  mlir::xf::YieldOp::create(inside, at, mlir::arith::ConstantOp::create(inside, at, number).getResult());
+  mlir::xf::YieldOp::create(inside, at, mlir::arith::ConstantOp::create(inside, at, value).getResult());
   return builder.create(state)->getResult(0);
 }
 
@@ -188,18 +188,18 @@ std::optional<std::vector<DimSize>> TensorCode::broadcast(llvm::ArrayRef<mlir::V
       owner.insert(owner.begin(), value);
     }
     for (size_t i = 0; i < dims.size(); ++i) {
-      size_t at = result.size() - dims.size() + i;
-      if (result[at] == dims[i] || dims[i].size == 1)
+      size_t axis = result.size() - dims.size() + i;
+      if (result[axis] == dims[i] || dims[i].size == 1)
         continue;
-      if (result[at].size == 1) {
-        result[at] = dims[i];
-        owner[at] = value;
+      if (result[axis].size == 1) {
+        result[axis] = dims[i];
+        owner[axis] = value;
         continue;
       }
-      auto left = llvm::cast<mlir::RankedTensorType>(owner[at].getType());
+      auto left = llvm::cast<mlir::RankedTensorType>(owner[axis].getType());
       messages.error(loc, fmt::format("shapes {} and {} do not fit: {} is not {}", mlir::xf::describeShape(left), describeDims(dims),
-                             result[at].str(), dims[i].str()));
-      messages.noteValue(owner[at], "the shape");
+                             result[axis].str(), dims[i].str()));
+      messages.noteValue(owner[axis], "the shape");
       messages.noteValue(value, "the shape");
       return std::nullopt;
     }

@@ -28,8 +28,8 @@ public:
   Value concat(llvm::ArrayRef<mlir::Value> inputs, int64_t axis, Loc loc);
   /// `x`, whose dimension `axis` has size 1, repeated along it.
   mlir::Value expand(mlir::Value x, unsigned axis, const DimSize &dim, Loc loc);
-  /// A tensor of that type, all of whose elements are `number`.
-  mlir::Value fill(mlir::RankedTensorType type, mlir::TypedAttr number, Loc loc);
+  /// A tensor of that type, all of whose elements are `value`.
+  mlir::Value fill(mlir::RankedTensorType type, mlir::TypedAttr value, Loc loc);
   /// The common shape of operands, aligned at their last dimensions as in NumPy.
   std::optional<std::vector<DimSize>> broadcast(llvm::ArrayRef<mlir::Value> values, Loc loc);
 

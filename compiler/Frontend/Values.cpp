@@ -7,8 +7,8 @@
 using namespace xf::frontend;
 
 /// A whole number is written as 4.0, to tell it from an integer.
-static std::string describeReal(double number) {
-  std::string text = fmt::format("{}", number);
+static std::string describeReal(double value) {
+  std::string text = fmt::format("{}", value);
   bool looksWhole = text.find_first_not_of("-0123456789") == std::string::npos;
   return "the number " + text + (looksWhole ? ".0" : "");
 }
@@ -51,31 +51,31 @@ struct Printer {
   template <typename T> std::string operator()(const T &value) { return describe(value); }
   std::string operator()(double d) { return fmt::format("{:a}", d); }
   std::string operator()(const DimName &dim) { return dim.name; }
-  std::string operator()(const Tensor &tensor) { return place(tensor.value.getAsOpaquePointer()); }
-  std::string operator()(const Scalar &scalar) { return place(scalar.value.getAsOpaquePointer()); }
-  std::string operator()(const WeightRef &weight) { return place(weight.parameter) + print(weight.indices); }
-  std::string operator()(const InstanceRef &member) { return place(member.instance) + print(member.indices); }
-  std::string operator()(const BoundMethod &method) { return (*this)(method.self) + place(method.method); }
-  std::string operator()(const BlockRef &block) { return place(block.block); }
-  std::string operator()(const Builtin *builtin) { return place(builtin); }
-  std::string operator()(LazyInput *input) { return place(input); }
+  std::string operator()(const Tensor &tensor) { return address(tensor.value.getAsOpaquePointer()); }
+  std::string operator()(const Scalar &scalar) { return address(scalar.value.getAsOpaquePointer()); }
+  std::string operator()(const WeightRef &weight) { return address(weight.parameter) + print(weight.indices); }
+  std::string operator()(const InstanceRef &member) { return address(member.instance) + print(member.indices); }
+  std::string operator()(const BoundMethod &method) { return (*this)(method.self) + address(method.method); }
+  std::string operator()(const BlockRef &block) { return address(block.block); }
+  std::string operator()(const Builtin *builtin) { return address(builtin); }
+  std::string operator()(LazyInput *input) { return address(input); }
   std::string operator()(const std::shared_ptr<List> &list) {
     return list->element ? fmt::format("[{}*{}]", printValue(*list->element), list->count) : print(list->elements);
   }
   std::string operator()(const std::shared_ptr<Tuple> &tuple) { return print(tuple->elements); }
   std::string operator()(const std::shared_ptr<Closure> &closure) {
-    return fmt::format("{}/{}/{}", place(closure->function), place(closure->lambda), place(closure->scope.get()));
+    return fmt::format("{}/{}/{}", address(closure->function), address(closure->lambda), address(closure->scope.get()));
   }
   std::string operator()(const std::shared_ptr<Term> &term) {
     // A mask without parameters is created again at each use of its name.
     bool isNamed = term->function && term->function->params.empty();
-    return isNamed ? place(term->function) + place(term->scope->parent.get()) : place(term.get());
+    return isNamed ? address(term->function) + address(term->scope->parent.get()) : address(term.get());
   }
-  std::string operator()(const std::shared_ptr<Spec> &spec) { return place(spec.get()); }
+  std::string operator()(const std::shared_ptr<Spec> &spec) { return address(spec.get()); }
   std::string operator()(const std::shared_ptr<TableUse> &table) { return table->key; }
 
 private:
-  static std::string place(const void *at) { return fmt::format("{}", at); }
+  static std::string address(const void *at) { return fmt::format("{}", at); }
   std::string print(const std::vector<Value> &values) {
     std::string text = "[";
     for (const Value &value : values)
@@ -85,8 +85,8 @@ private:
   std::string print(const Indices &indices) {
     std::string text;
     for (const Index &index : indices) {
-      auto *known = std::get_if<int64_t>(&index);
-      text += known ? fmt::format(".{}", *known) : "." + place(std::get<mlir::Value>(index).getAsOpaquePointer());
+      auto *constant = std::get_if<int64_t>(&index);
+      text += constant ? fmt::format(".{}", *constant) : "." + address(std::get<mlir::Value>(index).getAsOpaquePointer());
     }
     return text;
   }

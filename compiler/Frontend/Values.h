@@ -157,10 +157,10 @@ using Args = std::vector<CallArg>;
 struct Binding {
   Value value;
   Loc loc;
-  bool isOwn = false; // a member that follows its block's layer index
+  bool needsRebase = false; // a member that follows its block's layer index
 };
 
-/// A block with a place in the model.
+/// A block with a path in the model.
 struct Instance {
   const Block *block = nullptr;
   ScopePtr scope; // of the block's file

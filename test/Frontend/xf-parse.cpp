@@ -20,14 +20,14 @@ static std::string mutate(const std::string &text, std::mt19937 &random) {
   std::string changed = text;
   auto at = [&](size_t end) { return end == 0 ? 0 : random() % end; };
   for (unsigned i = 0, count = 1 + random() % 4; i < count; ++i) {
-    size_t place = at(changed.size()), size = std::min<size_t>(changed.size() - place, 1 + at(12));
-    std::string piece = changed.substr(place, size);
+    size_t pos = at(changed.size()), size = std::min<size_t>(changed.size() - pos, 1 + at(12));
+    std::string piece = changed.substr(pos, size);
     switch (random() % 5) {
-    case 0: changed.erase(place, size); break;
-    case 1: changed.insert(place, piece); break;
+    case 0: changed.erase(pos, size); break;
+    case 1: changed.insert(pos, piece); break;
     case 2: changed.insert(at(changed.size()), piece); break;
-    case 3: changed.replace(place, size, tokens[at(std::size(tokens))]); break;
-    default: changed.insert(place, tokens[at(std::size(tokens))]); break;
+    case 3: changed.replace(pos, size, tokens[at(std::size(tokens))]); break;
+    default: changed.insert(pos, tokens[at(std::size(tokens))]); break;
     }
   }
   return changed;
