@@ -71,11 +71,11 @@ std::optional<TokenAffixes> readAffixes(const json &file) {
     return std::nullopt;
   TokenAffixes affixes;
   for (const json &inner : *all) { // each puts its tokens around those of the ones before it
-    std::optional<TokenAffixes> own = readProcessor(inner);
-    if (!own)
+    std::optional<TokenAffixes> innerAffixes = readProcessor(inner);
+    if (!innerAffixes)
       return std::nullopt;
-    affixes.before.insert(affixes.before.begin(), own->before.begin(), own->before.end());
-    affixes.after.insert(affixes.after.end(), own->after.begin(), own->after.end());
+    affixes.before.insert(affixes.before.begin(), innerAffixes->before.begin(), innerAffixes->before.end());
+    affixes.after.insert(affixes.after.end(), innerAffixes->after.begin(), innerAffixes->after.end());
   }
   return affixes;
 }

@@ -28,50 +28,50 @@ public:
   }
 
 private:
-  std::optional<uint32_t> unitAt(uint32_t number) const {
-    if (number >= units.size() / 4)
+  std::optional<uint32_t> unitAt(uint32_t index) const {
+    if (index >= units.size() / 4)
       return std::nullopt;
-    return llvm::support::endian::read32le(units.data() + size_t(number) * 4);
+    return llvm::support::endian::read32le(units.data() + size_t(index) * 4);
   }
   static uint32_t offset(uint32_t unit) { return (unit >> 10) << ((unit & (1u << 9)) >> 6); }
 
   /// Adds all rules that begin with `key`; the node's children lie at `base`, each xor its byte. A damaged trie may have no end.
   bool walk(uint32_t base) {
-    if (key.size() > longest)
+    if (key.size() > maxKeyLength)
       return false;
     for (uint32_t byte = 1; byte < 256; ++byte) {
-      uint32_t at = base ^ byte;
-      std::optional<uint32_t> unit = unitAt(at);
+      uint32_t index = base ^ byte;
+      std::optional<uint32_t> unit = unitAt(index);
       if (!unit || (*unit & 0x800000ffu) != byte)
         continue;
-      if (++visited > most)
+      if (++visited > maxNodes)
         return false;
       key += char(byte);
-      uint32_t below = at ^ offset(*unit);
-      if ((*unit >> 8 & 1) && !add(unitAt(below).value_or(UINT32_MAX) & 0x7fffffffu))
+      uint32_t child = index ^ offset(*unit);
+      if ((*unit >> 8 & 1) && !add(unitAt(child).value_or(UINT32_MAX) & 0x7fffffffu))
         return false;
-      if (!walk(below))
+      if (!walk(child))
         return false;
       key.pop_back();
     }
     return true;
   }
 
-  bool add(uint32_t place) {
-    size_t end = strings.find('\0', place);
-    llvm::StringRef to = strings.slice(place, end);
-    if (place >= strings.size() || end == llvm::StringRef::npos || !isUtf8(key) || !isUtf8(to))
+  bool add(uint32_t begin) {
+    size_t end = strings.find('\0', begin);
+    llvm::StringRef to = strings.slice(begin, end);
+    if (begin >= strings.size() || end == llvm::StringRef::npos || !isUtf8(key) || !isUtf8(to))
       return false;
     // The file may share parts of a trie, and replacements: it can be small, however much it stands for.
-    if (to.size() > mostBytes)
+    if (to.size() > maxBytes)
       return fail("makes more characters of some than programs do");
-    if (step.mappings.size() + step.rules.size() == mostRules)
+    if (step.mappings.size() + step.rules.size() == maxRules)
       return fail("has more rules than make sense");
-    std::vector<uint32_t> from = pointsOf(key);
+    std::vector<uint32_t> from = decodeUtf8(key);
     if (from.size() == 1)
-      step.mappings[from[0]] = pointsOf(to);
+      step.mappings[from[0]] = decodeUtf8(to);
     else if (key.size() < XF_TOKENIZER_LONG_CLUSTER) // longer ones are never looked up
-      step.rules[from] = pointsOf(to);
+      step.rules[from] = decodeUtf8(to);
     return true;
   }
 
@@ -86,7 +86,7 @@ private:
   }
 
   // Those of SentencePiece's authors have 225,276 rules in 262,841 nodes.
-  static constexpr size_t longest = 64, most = 1 << 20, mostRules = 1 << 19, mostBytes = 4 * XF_TOKENIZER_MOST_POINTS;
+  static constexpr size_t maxKeyLength = 64, maxNodes = 1 << 20, maxRules = 1 << 19, maxBytes = 4 * XF_TOKENIZER_MOST_POINTS;
   NormalizerStep &step;
   llvm::StringRef units, strings;
   std::string key;

@@ -34,7 +34,7 @@ struct TokenizerContents {
 
   xf_tokenizer_kind kind = XF_TOKENIZER_BYTE_BPE;
   xf_tokenizer_decoder decoder = XF_TOKENIZER_JOINS_BYTES;
-  uint32_t flags = 0, pattern = XF_TOKENIZER_NO_PATTERN, mostCharacters = 0, dropped = 0;
+  uint32_t flags = 0, pattern = XF_TOKENIZER_NO_PATTERN, maxCharacters = 0, dropped = 0;
   int32_t unknown = -1;
   std::string continuing, joined;
   std::unordered_map<std::string, uint32_t> vocabulary; // of the model
@@ -42,7 +42,7 @@ struct TokenizerContents {
   std::vector<bool> isPresent;                          // of these; others are gaps. A name may be empty: no text is cut into that token
   size_t count = 0;                                     // of those that are present
   std::vector<bool> isSpecial;
-  bool fallsBackToBytes = false; // text without a token becomes the tokens <0x00> to <0xFF>
+  bool byteFallback = false; // text without a token becomes the tokens <0x00> to <0xFF>
   std::vector<double> scores;    // by id, of the vocabulary
   std::vector<xf_tokenizer_merge> merges;
   std::vector<AddedToken> added;

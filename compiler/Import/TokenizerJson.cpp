@@ -7,13 +7,13 @@ using nlohmann::json;
 namespace xf {
 
 /// Ids above this are damage: the table has an entry for each id.
-static constexpr int64_t greatestId = (int64_t(1) << 22) - 1;
+static constexpr int64_t maxId = (int64_t(1) << 22) - 1;
 
 std::string inQuotes(llvm::StringRef text) {
-  constexpr size_t most = 60;
-  if (text.size() <= most)
+  constexpr size_t maxLength = 60;
+  if (text.size() <= maxLength)
     return "'" + text.str() + "'";
-  size_t end = most;
+  size_t end = maxLength;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80)
     --end;
   return "'" + text.take_front(end).str() + "…'";
@@ -26,65 +26,66 @@ const json *TokenizerJson::find(const json &object, llvm::StringRef member) {
   return found == object.end() || found->is_null() ? nullptr : &*found;
 }
 
-bool TokenizerJson::flag(const json &object, llvm::StringRef member, llvm::StringRef where, std::optional<bool> otherwise) {
+bool TokenizerJson::flag(const json &object, llvm::StringRef member, llvm::StringRef where, std::optional<bool> defaultValue) {
   const json *value = find(object, member);
   if (value && value->is_boolean())
     return *value->get_ptr<const bool *>();
-  if (value || !otherwise)
+  if (value || !defaultValue)
     refuse("'{}' of {} is neither true nor false", member.str(), where.str());
-  return otherwise.value_or(false);
+  return defaultValue.value_or(false);
 }
 
-std::string TokenizerJson::text(const json &object, llvm::StringRef member, llvm::StringRef where, std::optional<std::string> otherwise) {
+std::string TokenizerJson::text(const json &object, llvm::StringRef member, llvm::StringRef where, std::optional<std::string> defaultValue) {
   const json *value = find(object, member);
   if (value && value->is_string())
     return *value->get_ptr<const std::string *>();
-  if (value || !otherwise)
+  if (value || !defaultValue)
     refuse("'{}' of {} is no text", member.str(), where.str());
-  return otherwise.value_or("");
+  return defaultValue.value_or("");
 }
 
-int64_t TokenizerJson::number(const json &object, llvm::StringRef member, llvm::StringRef where, int64_t most, std::optional<int64_t> otherwise) {
+int64_t TokenizerJson::integer(const json &object, llvm::StringRef member, llvm::StringRef where, int64_t max, std::optional<int64_t> defaultValue) {
   const json *value = find(object, member);
-  if (!value && otherwise)
-    return *otherwise;
+  if (!value && defaultValue)
+    return *defaultValue;
   // The JSON library keeps numbers that are not negative as unsigned ones.
-  const uint64_t *number = value ? value->get_ptr<const uint64_t *>() : nullptr;
-  if (number && *number <= uint64_t(most))
-    return int64_t(*number);
-  refuse("'{}' of {} is no number from 0 to {}", member.str(), where.str(), most);
+  const uint64_t *unsignedValue = value ? value->get_ptr<const uint64_t *>() : nullptr;
+  if (unsignedValue && *unsignedValue <= uint64_t(max))
+    return int64_t(*unsignedValue);
+  refuse("'{}' of {} is no number from 0 to {}", member.str(), where.str(), max);
   return 0;
 }
 
-const json &TokenizerJson::alike(const json &object, llvm::StringRef member, llvm::StringRef where, const json &otherwise, llvm::StringRef type) {
+const json &TokenizerJson::memberOfType(const json &object, llvm::StringRef member, llvm::StringRef where, const json &defaultValue,
+                                        llvm::StringRef type) {
   const json *value = find(object, member);
-  if (value && value->type() == otherwise.type())
+  if (value && value->type() == defaultValue.type())
     return *value;
   refuse("'{}' of {} is no {}", member.str(), where.str(), type.str());
-  return otherwise;
+  return defaultValue;
 }
 
 const json &TokenizerJson::list(const json &object, llvm::StringRef member, llvm::StringRef where) {
   static const json empty = json::array();
-  return alike(object, member, where, empty, "list");
+  return memberOfType(object, member, where, empty, "list");
 }
 
 const json &TokenizerJson::object(const json &object, llvm::StringRef member, llvm::StringRef where) {
   static const json empty = json::object();
-  return alike(object, member, where, empty, "object");
+  return memberOfType(object, member, where, empty, "object");
 }
 
 uint32_t TokenizerJson::id(const json &value, llvm::StringRef where) {
-  const uint64_t *number = value.get_ptr<const uint64_t *>();
-  if (number && *number <= uint64_t(greatestId))
-    return uint32_t(*number);
-  refuse("the id of {} is no number from 0 to {}", where.str(), greatestId);
+  const uint64_t *unsignedValue = value.get_ptr<const uint64_t *>();
+  if (unsignedValue && *unsignedValue <= uint64_t(maxId))
+    return uint32_t(*unsignedValue);
+  refuse("the id of {} is no number from 0 to {}", where.str(), maxId);
   return 0;
 }
 
-void TokenizerJson::checkMembers(const json &object, llvm::StringRef where, llvm::ArrayRef<llvm::StringRef> known) {
+void TokenizerJson::checkMembers(const json &object, llvm::StringRef where, llvm::ArrayRef<llvm::StringRef> allowed) {
   for (const auto &[name, value] : object.items())
-    if (!llvm::is_contained(known, llvm::StringRef(name)) && !value.is_null())
+    if (!llvm::is_contained(allowed, llvm::StringRef(name)) && !value.is_null())
       refuse("{} has a member {} that is not known", where.str(), inQuotes(name));
 }
 

@@ -27,22 +27,22 @@ public:
 
   /// A member of `object`; null if it is missing, or null.
   static const json *find(const json &object, llvm::StringRef member);
-  /// The same, of a type. A missing member is `otherwise`, or an error without that. Messages call the object `where`.
-  bool flag(const json &object, llvm::StringRef member, llvm::StringRef where, std::optional<bool> otherwise = std::nullopt);
-  std::string text(const json &object, llvm::StringRef member, llvm::StringRef where, std::optional<std::string> otherwise = std::nullopt);
-  int64_t number(const json &object, llvm::StringRef member, llvm::StringRef where, int64_t most, std::optional<int64_t> otherwise = std::nullopt);
+  /// The same, of a type. A missing member is `defaultValue`, or an error without that. Messages call the object `where`.
+  bool flag(const json &object, llvm::StringRef member, llvm::StringRef where, std::optional<bool> defaultValue = std::nullopt);
+  std::string text(const json &object, llvm::StringRef member, llvm::StringRef where, std::optional<std::string> defaultValue = std::nullopt);
+  int64_t integer(const json &object, llvm::StringRef member, llvm::StringRef where, int64_t max, std::optional<int64_t> defaultValue = std::nullopt);
   /// A list or an object; an empty one if the member is none.
   const json &list(const json &object, llvm::StringRef member, llvm::StringRef where);
   const json &object(const json &object, llvm::StringRef member, llvm::StringRef where);
   /// The id of a token that `value` is; 0 if it is none.
   uint32_t id(const json &value, llvm::StringRef where);
 
-  /// Refuses members that are not among `known`, as they would change the meaning of what is read.
-  void checkMembers(const json &object, llvm::StringRef where, llvm::ArrayRef<llvm::StringRef> known);
+  /// Refuses members that are not among `allowed`, as they would change the meaning of what is read.
+  void checkMembers(const json &object, llvm::StringRef where, llvm::ArrayRef<llvm::StringRef> allowed);
 
 private:
-  /// A member of the type that `otherwise` has, or `otherwise`.
-  const json &alike(const json &object, llvm::StringRef member, llvm::StringRef where, const json &otherwise, llvm::StringRef type);
+  /// A member of the type that `defaultValue` has, or `defaultValue`.
+  const json &memberOfType(const json &object, llvm::StringRef member, llvm::StringRef where, const json &defaultValue, llvm::StringRef type);
 
   std::string problem;
 };

@@ -12,21 +12,21 @@ namespace {
 
 /// The number that the library reads, so that sums have the same bits: it takes the digits as an integer, and divides or multiplies that by a power
 /// of ten, which does not always give the nearest number. Files have the fewest digits that tell the number.
-double scoreOf(double number) {
+double scoreOf(double value) {
   char text[32];
-  auto written = std::to_chars(std::begin(text), std::end(text), std::abs(number), std::chars_format::scientific);
-  auto [mantissa, power] = llvm::StringRef(text, size_t(written.ptr - text)).split('e');
+  auto written = std::to_chars(std::begin(text), std::end(text), std::abs(value), std::chars_format::scientific);
+  auto [mantissa, exponentText] = llvm::StringRef(text, size_t(written.ptr - text)).split('e');
   std::string digits = mantissa.str();
   digits.erase(std::remove(digits.begin(), digits.end(), '.'), digits.end());
   uint64_t integer = 0;
   int exponent = 0;
-  power.consume_front("+");
-  if (llvm::StringRef(digits).getAsInteger(10, integer) || power.getAsInteger(10, exponent))
-    return number;
+  exponentText.consume_front("+");
+  if (llvm::StringRef(digits).getAsInteger(10, integer) || exponentText.getAsInteger(10, exponent))
+    return value;
   exponent -= int(digits.size()) - 1;
   double scale = std::strtod(fmt::format("1e{}", std::abs(exponent)).c_str(), nullptr);
   double score = exponent < 0 ? double(integer) / scale : double(integer) * scale;
-  return std::copysign(score, number);
+  return std::copysign(score, value);
 }
 
 class Model {
@@ -44,7 +44,7 @@ public:
     else if (type == "Unigram")
       readUnigram();
     else if (type == "WordLevel")
-      readWords();
+      readWordLevel();
     else
       reader.refuse("the model {} is not supported (only 'BPE', 'Unigram', 'WordPiece' and 'WordLevel' are)", inQuotes(type));
   }
@@ -59,7 +59,7 @@ private:
     for (const char *member : {"continuing_subword_prefix", "end_of_word_suffix"})
       if (!reader.text(model, member, where, "").empty())
         reader.refuse("'{}' of the model is not supported", member);
-    contents.fallsBackToBytes = reader.flag(model, "byte_fallback", where, false);
+    contents.byteFallback = reader.flag(model, "byte_fallback", where, false);
     contents.flags |= reader.flag(model, "fuse_unk", where, false) ? XF_TOKENIZER_FUSES_UNKNOWN : 0;
     contents.flags |= reader.flag(model, "ignore_merges", where, false) ? XF_TOKENIZER_WHOLE_WORDS : 0;
     readVocabulary();
@@ -72,12 +72,12 @@ private:
     reader.checkMembers(model, where, {"type", "vocab", "unk_token", "continuing_subword_prefix", "max_input_chars_per_word"});
     contents.kind = XF_TOKENIZER_WORDPIECE;
     contents.continuing = reader.text(model, "continuing_subword_prefix", where, "##");
-    contents.mostCharacters = reader.number(model, "max_input_chars_per_word", where, 1 << 16, 100);
+    contents.maxCharacters = reader.integer(model, "max_input_chars_per_word", where, 1 << 16, 100);
     readVocabulary();
     readUnknown(true);
   }
 
-  void readWords() {
+  void readWordLevel() {
     reader.checkMembers(model, where, {"type", "vocab", "unk_token"});
     contents.kind = XF_TOKENIZER_WORDS;
     readVocabulary();
@@ -88,7 +88,7 @@ private:
   void readUnigram() {
     reader.checkMembers(model, where, {"type", "vocab", "unk_id", "byte_fallback"});
     contents.kind = XF_TOKENIZER_UNIGRAM;
-    contents.fallsBackToBytes = reader.flag(model, "byte_fallback", where, false);
+    contents.byteFallback = reader.flag(model, "byte_fallback", where, false);
     for (const json &entry : reader.list(model, "vocab", where)) {
       auto id = uint32_t(contents.scores.size());
       if (!entry.is_array() || entry.size() != 2 || !entry[0].is_string() || !entry[1].is_number())
@@ -100,7 +100,7 @@ private:
       contents.scores.push_back(scoreOf(entry[1].get<double>()));
     }
     if (!contents.scores.empty())
-      contents.unknown = int32_t(reader.number(model, "unk_id", where, int64_t(contents.scores.size()) - 1));
+      contents.unknown = int32_t(reader.integer(model, "unk_id", where, int64_t(contents.scores.size()) - 1));
   }
 
   void readVocabulary() {

@@ -15,27 +15,27 @@ namespace {
 using Mappings = std::map<uint32_t, CodePoints>;
 
 /// The mappings of all code points but Hangul syllables, which programs compute.
-Mappings mappingsBy(llvm::function_ref<CodePoints(uint32_t)> become) {
+Mappings makeMappings(llvm::function_ref<CodePoints(uint32_t)> transform) {
   Mappings mappings;
   forCodePoints([&](uint32_t point) {
-    if (CodePoints to = become(point); !to.empty() && !isHangulSyllable(point))
+    if (CodePoints to = transform(point); !to.empty() && !isHangulSyllable(point))
       mappings.emplace(point, std::move(to));
   });
   return mappings;
 }
 
-const Mappings &lowering() {
-  static const Mappings mappings = mappingsBy(lowerOf);
+const Mappings &lowercaseMappings() {
+  static const Mappings mappings = makeMappings(lowercaseOf);
   return mappings;
 }
-const Mappings &decomposing(bool isCompatible) {
-  static const Mappings canonical = mappingsBy([](uint32_t point) { return decompositionOf(point, false); });
-  static const Mappings compatible = mappingsBy([](uint32_t point) { return decompositionOf(point, true); });
+const Mappings &decompositionMappings(bool isCompatible) {
+  static const Mappings canonical = makeMappings([](uint32_t point) { return decompositionOf(point, false); });
+  static const Mappings compatible = makeMappings([](uint32_t point) { return decompositionOf(point, true); });
   return isCompatible ? compatible : canonical;
 }
 
 /// The normaliser of SentencePiece's authors for translation: it removes controls, and replaces all kinds of blanks by a blank.
-Mappings cleaning() {
+Mappings cleanupMappings() {
   Mappings mappings;
   for (auto [first, last] : {std::pair(1, 8), {11, 11}, {14, 31}, {0x7f, 0x7f}, {0x8f, 0x8f}, {0x9f, 0x9f}})
     for (int point = first; point <= last; ++point)
@@ -53,44 +53,44 @@ public:
 
   void read(const json &stage, int depth) {
     std::string type = reader.text(stage, "type", "the normalizer"), where = "the normalizer " + inQuotes(type);
-    std::vector<llvm::StringRef> known = {"type"};
+    std::vector<llvm::StringRef> allowed = {"type"};
     if (type == "Sequence") {
-      known.push_back("normalizers");
+      allowed.push_back("normalizers");
       if (depth > 4)
         return reader.refuse("normalizers stand within each other too deeply");
       for (const json &part : reader.list(stage, "normalizers", where))
         read(part, depth + 1);
     } else if (type == "BertNormalizer") {
-      known.insert(known.end(), {"clean_text", "handle_chinese_chars", "strip_accents", "lowercase"});
+      allowed.insert(allowed.end(), {"clean_text", "handle_chinese_chars", "strip_accents", "lowercase"});
       readBert(stage, where);
     } else if (type == "Precompiled") {
-      known.push_back("precompiled_charsmap");
+      allowed.push_back("precompiled_charsmap");
       add(XF_TOKENIZER_MAP_CLUSTERS);
       if (const char *problem = readCharacterMap(reader.text(stage, "precompiled_charsmap", where), steps.back()))
         reader.refuse("'precompiled_charsmap' of {} {}", where, problem);
     } else if (type == "Replace") {
-      known.insert(known.end(), {"pattern", "content"});
+      allowed.insert(allowed.end(), {"pattern", "content"});
       readReplace(stage, where);
     } else if (type == "Prepend") {
-      known.push_back("prepend");
+      allowed.push_back("prepend");
       addRule(XF_TOKENIZER_PREPEND, "", reader.text(stage, "prepend", where));
     } else if (type == "Strip") {
-      known.insert(known.end(), {"strip_left", "strip_right"});
+      allowed.insert(allowed.end(), {"strip_left", "strip_right"});
       for (auto [member, step] : {std::pair("strip_left", XF_TOKENIZER_STRIP_LEFT), {"strip_right", XF_TOKENIZER_STRIP_RIGHT}})
         if (reader.flag(stage, member, where))
           add(step);
     } else {
       readPlain(type, where);
     }
-    reader.checkMembers(stage, where, known);
+    reader.checkMembers(stage, where, allowed);
     if (steps.size() > 32)
       reader.refuse("there are more normalizers than make sense");
   }
 
-  std::vector<NormalizerStep> take() {
+  std::vector<NormalizerStep> finish() {
     size_t prepended = 0;
     for (const NormalizerStep &step : steps)
-      prepended += step.step == XF_TOKENIZER_PREPEND ? textOf(step.rules.begin()->second).size() : 0;
+      prepended += step.step == XF_TOKENIZER_PREPEND ? encodeUtf8(step.rules.begin()->second).size() : 0;
     if (prepended > 16)
       reader.refuse("'prepend' of the normalizer 'Prepend' is too long");
     return std::move(steps);
@@ -100,17 +100,17 @@ private:
   void add(xf_tokenizer_step step) { steps.push_back({step}); }
   void addRule(xf_tokenizer_step step, llvm::StringRef from, llvm::StringRef to) {
     add(step);
-    steps.back().rules.emplace(pointsOf(from), pointsOf(to));
+    steps.back().rules.emplace(decodeUtf8(from), decodeUtf8(to));
   }
 
   /// Reads a normalizer without settings.
   void readPlain(llvm::StringRef type, llvm::StringRef where) {
     if (type == "Lowercase") {
-      steps.push_back({XF_TOKENIZER_MAP, lowering()});
+      steps.push_back({XF_TOKENIZER_MAP, lowercaseMappings()});
     } else if (type == "Nmt") {
-      steps.push_back({XF_TOKENIZER_MAP, cleaning()});
+      steps.push_back({XF_TOKENIZER_MAP, cleanupMappings()});
     } else if (type == "NFD" || type == "NFC" || type == "NFKD" || type == "NFKC") {
-      steps.push_back({XF_TOKENIZER_DECOMPOSE, decomposing(type.contains('K'))});
+      steps.push_back({XF_TOKENIZER_DECOMPOSE, decompositionMappings(type.contains('K'))});
       if (type.ends_with("C"))
         add(XF_TOKENIZER_COMPOSE);
     } else if (type == "StripAccents") {
@@ -157,7 +157,7 @@ private:
 /// The code points of a text, as one step after the other changes them.
 class NormalizedText {
 public:
-  explicit NormalizedText(llvm::StringRef text) : points(pointsOf(text)) {}
+  explicit NormalizedText(llvm::StringRef text) : points(decodeUtf8(text)) {}
 
   void apply(const NormalizerStep &step) {
     switch (step.step) {
@@ -191,7 +191,7 @@ public:
       return replace(step);
     }
   }
-  std::string text() const { return textOf(points); }
+  std::string text() const { return encodeUtf8(points); }
 
 private:
   static bool isSpace(uint32_t point) { return classesOf(point) & XF_TOKENIZER_SPACE; }
@@ -202,25 +202,25 @@ private:
   void remove(uint32_t classes) {
     llvm::erase_if(points, [&](uint32_t point) { return (classesOf(point) & classes) != 0; });
   }
-  void rewrite(llvm::function_ref<CodePoints(uint32_t)> become) {
+  void rewrite(llvm::function_ref<CodePoints(uint32_t)> transform) {
     CodePoints rewritten;
     for (uint32_t point : points)
-      llvm::append_range(rewritten, become(point));
+      llvm::append_range(rewritten, transform(point));
     points = std::move(rewritten);
   }
 
   void mapClusters(const NormalizerStep &step) {
     CodePoints rewritten;
-    for (size_t at = 0, end; at < points.size(); at = end) {
+    for (size_t pos = 0, end; pos < points.size(); pos = end) {
       uint32_t state = 0;
-      for (end = at; end < points.size() && (xf_tokenizer_joins(&state, clusterClassOf(points[end])) || end == at); ++end)
+      for (end = pos; end < points.size() && (xf_tokenizer_joins(&state, clusterClassOf(points[end])) || end == pos); ++end)
         ;
-      llvm::append_range(rewritten, mappedCluster(step, llvm::ArrayRef(points).slice(at, end - at)));
+      llvm::append_range(rewritten, mappedCluster(step, llvm::ArrayRef(points).slice(pos, end - pos)));
     }
     points = std::move(rewritten);
   }
   static CodePoints mappedCluster(const NormalizerStep &step, llvm::ArrayRef<uint32_t> cluster) {
-    if (cluster.size() > 1 && textOf(cluster).size() < XF_TOKENIZER_LONG_CLUSTER) {
+    if (cluster.size() > 1 && encodeUtf8(cluster).size() < XF_TOKENIZER_LONG_CLUSTER) {
       if (step.mappings.count(cluster[0]))
         return mapped(step, cluster[0]);
       for (size_t count = 2; count <= cluster.size(); ++count)
@@ -241,14 +241,14 @@ private:
       return;
     }
     CodePoints rewritten;
-    auto isFrom = [&](size_t at) { return llvm::ArrayRef(points).drop_front(at).take_front(from.size()) == llvm::ArrayRef(from); };
-    for (size_t at = 0; at < points.size();) {
-      size_t end = at;
-      while (isFrom(end) && (end == at || step.step == XF_TOKENIZER_REPLACE_RUNS))
+    auto matchesAt = [&](size_t pos) { return llvm::ArrayRef(points).drop_front(pos).take_front(from.size()) == llvm::ArrayRef(from); };
+    for (size_t pos = 0; pos < points.size();) {
+      size_t end = pos;
+      while (matchesAt(end) && (end == pos || step.step == XF_TOKENIZER_REPLACE_RUNS))
         end += from.size();
-      bool isMatch = end > at && (step.step == XF_TOKENIZER_REPLACE || end - at > from.size());
-      llvm::append_range(rewritten, isMatch ? to : CodePoints{points[at]});
-      at = isMatch ? end : at + 1;
+      bool isMatch = end > pos && (step.step == XF_TOKENIZER_REPLACE || end - pos > from.size());
+      llvm::append_range(rewritten, isMatch ? to : CodePoints{points[pos]});
+      pos = isMatch ? end : pos + 1;
     }
     points = std::move(rewritten);
   }
@@ -262,7 +262,7 @@ std::vector<NormalizerStep> readNormalizer(TokenizerJson &reader, const json &fi
   Normalizer normalizer(reader);
   if (const json *stage = reader.find(file, "normalizer"))
     normalizer.read(*stage, 0);
-  return normalizer.take();
+  return normalizer.finish();
 }
 
 std::string normalised(llvm::StringRef text, llvm::ArrayRef<NormalizerStep> steps) {
@@ -272,20 +272,20 @@ std::string normalised(llvm::StringRef text, llvm::ArrayRef<NormalizerStep> step
   return result.text();
 }
 
-uint32_t growthOf(llvm::ArrayRef<NormalizerStep> steps) {
+uint32_t maxGrowth(llvm::ArrayRef<NormalizerStep> steps) {
   double growth = 1;
   for (const NormalizerStep &step : steps) {
     // A Hangul syllable becomes three parts; a Chinese character gets two blanks.
-    double most = step.step == XF_TOKENIZER_DECOMPOSE ? 3 : step.step == XF_TOKENIZER_SPACE_CJK ? 5. / 3 : 1;
-    auto see = [&](llvm::ArrayRef<uint32_t> from, llvm::ArrayRef<uint32_t> to) {
-      most = std::max(most, double(textOf(to).size()) / double(textOf(from).size()));
+    double stepGrowth = step.step == XF_TOKENIZER_DECOMPOSE ? 3 : step.step == XF_TOKENIZER_SPACE_CJK ? 5. / 3 : 1;
+    auto update = [&](llvm::ArrayRef<uint32_t> from, llvm::ArrayRef<uint32_t> to) {
+      stepGrowth = std::max(stepGrowth, double(encodeUtf8(to).size()) / double(encodeUtf8(from).size()));
     };
     for (const auto &[from, to] : step.mappings)
-      see(from, to);
+      update(from, to);
     for (const auto &[from, to] : step.rules)
       if (step.step != XF_TOKENIZER_PREPEND)
-        see(from, to);
-    growth *= most;
+        update(from, to);
+    growth *= stepGrowth;
   }
   return uint32_t(std::ceil(std::min(growth, 1e6)));
 }

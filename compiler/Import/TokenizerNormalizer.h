@@ -32,7 +32,7 @@ const char *readCharacterMap(llvm::StringRef base64, NormalizerStep &step);
 /// Text after these steps, as a program normalises it.
 std::string normalised(llvm::StringRef text, llvm::ArrayRef<NormalizerStep> steps);
 /// The most bytes that a byte of text becomes.
-uint32_t growthOf(llvm::ArrayRef<NormalizerStep> steps);
+uint32_t maxGrowth(llvm::ArrayRef<NormalizerStep> steps);
 
 } // namespace xf
 

@@ -16,7 +16,7 @@ constexpr std::pair<llvm::StringLiteral, xf_tokenizer_pattern> patterns[] = {
 };
 
 /// Pre-tokenizers that split text at white space.
-constexpr std::pair<llvm::StringLiteral, xf_tokenizer_pattern> splitters[] = {
+constexpr std::pair<llvm::StringLiteral, xf_tokenizer_pattern> whitespacePreTokenizers[] = {
     {"BertPreTokenizer", XF_TOKENIZER_BERT}, {"Whitespace", XF_TOKENIZER_RUNS}, {"WhitespaceSplit", XF_TOKENIZER_BLANKS}};
 
 class Stages {
@@ -24,14 +24,14 @@ public:
   Stages(TokenizerJson &reader, const json &file, TokenizerContents &contents) : reader(reader), file(file), contents(contents) {}
 
   void read() {
-    const json *splitter = reader.find(file, "pre_tokenizer"), *decoder = reader.find(file, "decoder");
+    const json *preTokenizer = reader.find(file, "pre_tokenizer"), *decoder = reader.find(file, "decoder");
     if (contents.kind == XF_TOKENIZER_BYTE_BPE) {
-      if (splitter && isByteLevel(*splitter))
-        return readByteLevelStages(*splitter, decoder);
+      if (preTokenizer && isByteLevel(*preTokenizer))
+        return readByteLevelStages(*preTokenizer, decoder);
       contents.kind = XF_TOKENIZER_BPE; // of characters
     }
-    if (splitter)
-      readSplitter(*splitter, false);
+    if (preTokenizer)
+      readPreTokenizer(*preTokenizer, false);
     if (decoder)
       readDecoder(*decoder);
     else
@@ -48,9 +48,9 @@ private:
     return isOne(stage) || (stage.contains("pretokenizers") && llvm::any_of(reader.list(stage, "pretokenizers", "the pre-tokenizer"), isOne));
   }
 
-  void readByteLevelStages(const json &splitter, const json *decoder) {
-    readByteSplitter(splitter);
-    if (contents.fallsBackToBytes)
+  void readByteLevelStages(const json &preTokenizer, const json *decoder) {
+    readByteLevelPreTokenizer(preTokenizer);
+    if (contents.byteFallback)
       reader.refuse("'byte_fallback' of the model is not supported with the pre-tokenizer 'ByteLevel'");
     if (!decoder)
       return reader.refuse("'decoder' is missing: with the pre-tokenizer 'ByteLevel' it is 'ByteLevel'");
@@ -61,7 +61,7 @@ private:
     contents.decoder = XF_TOKENIZER_JOINS_BYTES;
   }
 
-  void readByteSplitter(const json &stage) {
+  void readByteLevelPreTokenizer(const json &stage) {
     std::string type = typeOf(stage, "the pre-tokenizer"), where = named("pre-tokenizer", type);
     if (type == "ByteLevel") {
       contents.pattern = readByteLevel(stage, where) ? XF_TOKENIZER_GPT2 : XF_TOKENIZER_NO_PATTERN;
@@ -96,25 +96,25 @@ private:
     const json &pattern = reader.object(stage, "pattern", where);
     reader.checkMembers(pattern, "'pattern' of " + where, {"Regex"});
     std::string text = reader.text(pattern, "Regex", "'pattern' of " + where);
-    for (const auto &[known, number] : patterns)
-      if (text == known)
-        contents.pattern = number;
+    for (const auto &[regex, id] : patterns)
+      if (text == regex)
+        contents.pattern = id;
     if (contents.pattern == XF_TOKENIZER_NO_PATTERN)
       reader.refuse("the pattern {} of the pre-tokenizer 'Split' is not supported: those of GPT-2, Llama 3 and Qwen2 are", inQuotes(text));
   }
 
-  void readSplitter(const json &stage, bool isPart) {
+  void readPreTokenizer(const json &stage, bool isPart) {
     std::string type = typeOf(stage, "the pre-tokenizer"), where = named("pre-tokenizer", type);
-    auto pattern = llvm::find_if(splitters, [&](const auto &each) { return type == each.first; });
+    auto pattern = llvm::find_if(whitespacePreTokenizers, [&](const auto &each) { return type == each.first; });
     if (type == "Sequence" && !isPart) {
       reader.checkMembers(stage, where, {"type", "pretokenizers"});
       for (const json &part : reader.list(stage, "pretokenizers", where))
-        readSplitter(part, true);
+        readPreTokenizer(part, true);
     } else if (type == "Metaspace") {
       readMetaspace(stage, where);
     } else if (type == "Split") {
       readBlankSplit(stage, where);
-    } else if (pattern == std::end(splitters)) {
+    } else if (pattern == std::end(whitespacePreTokenizers)) {
       reader.refuse("{} is not supported: 'BertPreTokenizer', 'Whitespace', 'WhitespaceSplit' and 'Metaspace' are", where);
     } else {
       reader.checkMembers(stage, where, {"type"});
@@ -215,11 +215,11 @@ private:
     bool isFused = false;
     for (const json &part : reader.list(stage, "decoders", where)) {
       std::string type = typeOf(part, "the decoder"), name = named("decoder", type);
-      const auto *place = std::find(next, std::end(order), type);
+      const auto *found = std::find(next, std::end(order), type);
       // Replacing not first, or stripping each token, would give another text.
-      if (place == std::end(order) || (next == std::begin(order) && type != "Replace") || (type == "Strip" && !isFused))
+      if (found == std::end(order) || (next == std::begin(order) && type != "Replace") || (type == "Strip" && !isFused))
         return reader.refuse("{} is not supported there in a 'Sequence': 'Replace', 'ByteFallback', 'Fuse' and 'Strip' are, in this order", name);
-      next = place + 1;
+      next = found + 1;
       isFused |= type == "Fuse";
       readDecoderPart(part, type, name);
     }
@@ -234,9 +234,9 @@ private:
         reader.refuse("{} is supported of '{}' by ' ' only", where, space.str());
     } else if (type == "Strip") {
       reader.checkMembers(part, where, {"type", "content", "start", "stop"});
-      if (reader.text(part, "content", where) != " " || reader.number(part, "stop", where, 1 << 16) != 0)
+      if (reader.text(part, "content", where) != " " || reader.integer(part, "stop", where, 1 << 16) != 0)
         reader.refuse("{} is supported of blanks at the beginning only", where);
-      contents.dropped = uint32_t(reader.number(part, "start", where, 1 << 16));
+      contents.dropped = uint32_t(reader.integer(part, "start", where, 1 << 16));
     } else {
       reader.checkMembers(part, where, {"type"});
       contents.flags |= type == "ByteFallback" ? XF_TOKENIZER_WRITES_BYTES : 0;

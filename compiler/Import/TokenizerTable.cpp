@@ -22,8 +22,8 @@ public:
     head.flags = contents.flags;
     head.pattern = contents.pattern;
     head.unknown = contents.unknown;
-    head.most_characters = contents.mostCharacters;
-    head.growth = growthOf(contents.steps);
+    head.most_characters = contents.maxCharacters;
+    head.growth = maxGrowth(contents.steps);
     head.dropped = contents.dropped;
     if (head.growth > XF_TOKENIZER_MOST_GROWTH)
       reader.refuse("text would grow too long when it is normalised");
@@ -52,26 +52,26 @@ private:
   xf_tokenizer_list put(const std::vector<T> &elements) {
     return put(llvm::ArrayRef<T>(elements));
   }
-  xf_tokenizer_text text(llvm::StringRef words) {
-    xf_tokenizer_text place{uint32_t(texts.size()), uint32_t(words.size())};
-    texts += words;
-    return place;
+  xf_tokenizer_text text(llvm::StringRef string) {
+    xf_tokenizer_text span{uint32_t(texts.size()), uint32_t(string.size())};
+    texts += string;
+    return span;
   }
 
-  /// A hash table of elements' numbers, each + 1, of which at least a third is empty.
+  /// A hash table of elements' indices, each + 1, of which at least a third is empty.
   static std::vector<uint32_t> slotsFor(llvm::ArrayRef<std::pair<uint32_t, uint32_t>> hashes) {
     std::vector<uint32_t> slots(llvm::PowerOf2Ceil(hashes.size() + hashes.size() / 2 + 1));
-    for (auto [hash, number] : hashes) {
-      size_t at = hash & (slots.size() - 1);
-      while (slots[at])
-        at = (at + 1) & (slots.size() - 1);
-      slots[at] = number + 1;
+    for (auto [hash, index] : hashes) {
+      size_t slot = hash & (slots.size() - 1);
+      while (slots[slot])
+        slot = (slot + 1) & (slots.size() - 1);
+      slots[slot] = index + 1;
     }
     return slots;
   }
 
   void putTokens() {
-    std::vector<uint32_t> begins;
+    std::vector<uint32_t> offsets;
     std::vector<uint8_t> flags;
     std::vector<std::pair<uint32_t, uint32_t>> hashes;
     // Results have added tokens as they are found in text, normalised.
@@ -83,7 +83,7 @@ private:
     for (auto [id, name] : llvm::enumerate(contents.names)) {
       bool isText = true, isBpe = contents.kind == XF_TOKENIZER_BYTE_BPE;
       std::string bytes = isBpe ? bytesOfName(names[id], isText) : names[id];
-      begins.push_back(uint32_t(texts.size()));
+      offsets.push_back(uint32_t(texts.size()));
       texts += bytes;
       flags.push_back((contents.isPresent[id] ? XF_TOKENIZER_PRESENT : 0) | (contents.isSpecial[id] ? XF_TOKENIZER_SPECIAL : 0) |
                       (isByteName(names[id]) ? XF_TOKENIZER_BYTE : 0));
@@ -101,8 +101,8 @@ private:
       uint32_t hash = xf_tokenizer_hash_bytes(XF_TOKENIZER_HASH_START, bytes.data(), bytes.size());
       hashes.emplace_back(xf_tokenizer_hash_end(hash), uint32_t(id));
     }
-    begins.push_back(uint32_t(texts.size()));
-    head.texts = put(begins);
+    offsets.push_back(uint32_t(texts.size()));
+    head.texts = put(offsets);
     head.token_flags = put(flags);
     putBytes();
     head.scores = put(contents.scores);
@@ -116,7 +116,7 @@ private:
 
   /// Adds the tokens for bytes that have no others.
   void putBytes() {
-    for (int byte = 0; contents.fallsBackToBytes && byte < 256; ++byte) {
+    for (int byte = 0; contents.byteFallback && byte < 256; ++byte) {
       auto found = contents.vocabulary.find(fmt::format("<0x{:02X}>", byte));
       if (found != contents.vocabulary.end() && !contents.isSpecial[found->second])
         head.of_byte[byte] = int32_t(found->second);
@@ -193,19 +193,19 @@ private:
   void putSteps() {
     std::vector<uint32_t> points;
     std::vector<xf_tokenizer_stage> stages;
-    auto place = [&](llvm::ArrayRef<uint32_t> of) {
-      if (of.size() > XF_TOKENIZER_MOST_POINTS)
-        reader.refuse("the normalizer makes {} characters of one", of.size());
-      llvm::append_range(points, of);
-      return uint32_t(points.size() - of.size());
+    auto append = [&](llvm::ArrayRef<uint32_t> codePoints) {
+      if (codePoints.size() > XF_TOKENIZER_MOST_POINTS)
+        reader.refuse("the normalizer makes {} characters of one", codePoints.size());
+      llvm::append_range(points, codePoints);
+      return uint32_t(points.size() - codePoints.size());
     };
     for (const NormalizerStep &step : contents.steps) {
       std::vector<xf_tokenizer_mapping> mappings;
       std::vector<xf_tokenizer_rule> rules;
       for (const auto &[from, to] : step.mappings)
-        mappings.push_back({from, place(to), uint32_t(to.size())});
+        mappings.push_back({from, append(to), uint32_t(to.size())});
       for (const auto &[from, to] : step.rules)
-        rules.push_back({place(from), uint32_t(from.size()), place(to), uint32_t(to.size())});
+        rules.push_back({append(from), uint32_t(from.size()), append(to), uint32_t(to.size())});
       stages.push_back({uint32_t(step.step), put(mappings), put(rules)});
     }
     head.steps = put(stages);

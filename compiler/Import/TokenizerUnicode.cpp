@@ -23,10 +23,10 @@ const icu::Normalizer2 &form(NormalForm which) {
   return *found;
 }
 
-std::vector<uint32_t> pointsOf(const icu::UnicodeString &text) {
+std::vector<uint32_t> codePointsOf(const icu::UnicodeString &text) {
   std::vector<uint32_t> points;
-  for (int32_t at = 0; at < text.length(); at = text.moveIndex32(at, 1))
-    points.push_back(uint32_t(text.char32At(at)));
+  for (int32_t index = 0; index < text.length(); index = text.moveIndex32(index, 1))
+    points.push_back(uint32_t(text.char32At(index)));
   return points;
 }
 
@@ -39,14 +39,14 @@ icu::UnicodeString stringOf(llvm::ArrayRef<uint32_t> points) {
 
 /// The library that wrote the files has the categories that BERT's stages use as they were in Unicode 8, and marks as in Unicode 9: newer
 /// code points have none.
-bool isOld(uint32_t point, int version) {
+bool isAssignedIn(uint32_t point, int version) {
   UVersionInfo age;
   u_charAge(UChar32(point), age);
   return age[0] >= 1 && age[0] <= version;
 }
 
 /// The library decomposes and orders only code points of Unicode 9.
-bool isDecomposed(uint32_t point) { return isOld(point, 9); }
+bool isDecomposed(uint32_t point) { return isAssignedIn(point, 9); }
 
 /// Code points whose categories have changed since: signs of Indic scripts, of Canadian syllabics, Hanunoo, Mongolian and Javanese.
 bool wasPunctuation(uint32_t point) { return point == 0x166d || point == 0x111c9; }
@@ -80,16 +80,16 @@ bool isConjunctLinker(uint32_t point) {
 
 } // namespace
 
-void forCodePoints(llvm::function_ref<void(uint32_t)> see) {
+void forCodePoints(llvm::function_ref<void(uint32_t)> visit) {
   for (uint32_t point = 0; point < 0x110000; ++point)
     if (point < 0xd800 || point >= 0xe000)
-      see(point);
+      visit(point);
 }
 
 uint16_t classesOf(uint32_t point) {
   auto c = UChar32(point);
   uint32_t category = U_GET_GC_MASK(c);
-  bool isOldPoint = isOld(point, 8), isBlank = point == '\t' || point == '\n' || point == '\r';
+  bool isAssigned = isAssignedIn(point, 8), isBlank = point == '\t' || point == '\n' || point == '\r';
   uint32_t classes = 0;
   auto set = [&](uint32_t flag, bool is) { classes |= is ? flag : 0; };
   set(XF_TOKENIZER_LETTER, category & U_GC_L_MASK);
@@ -97,11 +97,11 @@ uint16_t classesOf(uint32_t point) {
   set(XF_TOKENIZER_SPACE, u_hasBinaryProperty(c, UCHAR_WHITE_SPACE));
   set(XF_TOKENIZER_WORD, u_hasBinaryProperty(c, UCHAR_ALPHABETIC) || u_hasBinaryProperty(c, UCHAR_JOIN_CONTROL) ||
                              (category & (U_GC_M_MASK | U_GC_ND_MASK | U_GC_PC_MASK)));
-  set(XF_TOKENIZER_PUNCTUATION, isAsciiPunctuation(point) || wasPunctuation(point) || ((category & U_GC_P_MASK) && isOldPoint));
-  set(XF_TOKENIZER_CONTROL, point == 0 || point == 0xfffd || (!isBlank && isOldPoint && (category & (U_GC_CC_MASK | U_GC_CF_MASK | U_GC_CO_MASK))));
+  set(XF_TOKENIZER_PUNCTUATION, isAsciiPunctuation(point) || wasPunctuation(point) || ((category & U_GC_P_MASK) && isAssigned));
+  set(XF_TOKENIZER_CONTROL, point == 0 || point == 0xfffd || (!isBlank && isAssigned && (category & (U_GC_CC_MASK | U_GC_CF_MASK | U_GC_CO_MASK))));
   set(XF_TOKENIZER_CJK, isCjk(point));
-  set(XF_TOKENIZER_NONSPACING, wasNonspacing(point) || ((category & U_GC_MN_MASK) && isOldPoint && !wasNotNonspacing(point)));
-  set(XF_TOKENIZER_MARK, wasMark(point) || ((category & U_GC_M_MASK) && isOld(point, 9) && !wasPunctuation(point)));
+  set(XF_TOKENIZER_NONSPACING, wasNonspacing(point) || ((category & U_GC_MN_MASK) && isAssigned && !wasNotNonspacing(point)));
+  set(XF_TOKENIZER_MARK, wasMark(point) || ((category & U_GC_M_MASK) && isAssignedIn(point, 9) && !wasPunctuation(point)));
   return uint16_t(classes);
 }
 
@@ -146,12 +146,12 @@ uint8_t clusterClassOf(uint32_t point) {
 std::vector<uint32_t> decompositionOf(uint32_t point, bool isCompatible) {
   icu::UnicodeString text;
   const icu::Normalizer2 &decomposing = form(isCompatible ? NormalForm::KD : NormalForm::D);
-  return isDecomposed(point) && decomposing.getDecomposition(UChar32(point), text) ? pointsOf(text) : std::vector<uint32_t>();
+  return isDecomposed(point) && decomposing.getDecomposition(UChar32(point), text) ? codePointsOf(text) : std::vector<uint32_t>();
 }
 
-std::vector<uint32_t> lowerOf(uint32_t point) {
+std::vector<uint32_t> lowercaseOf(uint32_t point) {
   icu::UnicodeString text((UChar32(point)));
-  std::vector<uint32_t> lowered = pointsOf(text.toLower(icu::Locale::getRoot()));
+  std::vector<uint32_t> lowered = codePointsOf(text.toLower(icu::Locale::getRoot()));
   return lowered == std::vector<uint32_t>{point} ? std::vector<uint32_t>() : lowered;
 }
 
@@ -159,7 +159,7 @@ bool isComposed(uint32_t point, uint32_t &left, uint32_t &right) {
   icu::UnicodeString text;
   if (!isDecomposed(point) || !form(NormalForm::C).getRawDecomposition(UChar32(point), text))
     return false;
-  std::vector<uint32_t> parts = pointsOf(text);
+  std::vector<uint32_t> parts = codePointsOf(text);
   if (parts.size() != 2 || form(NormalForm::C).composePair(UChar32(parts[0]), UChar32(parts[1])) != UChar32(point))
     return false;
   left = parts[0];
@@ -171,14 +171,14 @@ bool isHangulSyllable(uint32_t point) { return point >= 0xac00 && point < 0xac00
 
 std::vector<uint32_t> normalForm(llvm::ArrayRef<uint32_t> points, NormalForm which) {
   UErrorCode code = U_ZERO_ERROR;
-  return pointsOf(form(which).normalize(stringOf(points), code));
+  return codePointsOf(form(which).normalize(stringOf(points), code));
 }
 
-std::vector<uint32_t> pointsOf(llvm::StringRef text) {
-  return pointsOf(icu::UnicodeString::fromUTF8(icu::StringPiece(text.data(), int32_t(text.size()))));
+std::vector<uint32_t> decodeUtf8(llvm::StringRef text) {
+  return codePointsOf(icu::UnicodeString::fromUTF8(icu::StringPiece(text.data(), int32_t(text.size()))));
 }
 
-std::string textOf(llvm::ArrayRef<uint32_t> points) {
+std::string encodeUtf8(llvm::ArrayRef<uint32_t> points) {
   std::string text;
   stringOf(points).toUTF8String(text);
   return text;

@@ -13,8 +13,8 @@
 
 namespace xf {
 
-/// Calls see(point) for each code point.
-void forCodePoints(llvm::function_ref<void(uint32_t)> see);
+/// Calls visit(point) for each code point.
+void forCodePoints(llvm::function_ref<void(uint32_t)> visit);
 
 /// The classes of a code point (xf_tokenizer_class), its canonical combining class, and how it makes clusters (xf_tokenizer_cluster).
 uint16_t classesOf(uint32_t point);
@@ -22,7 +22,7 @@ uint8_t combiningClassOf(uint32_t point);
 uint8_t clusterClassOf(uint32_t point);
 /// What a code point becomes (in NFKD if `isCompatible`, else in NFD); empty if it stays the same.
 std::vector<uint32_t> decompositionOf(uint32_t point, bool isCompatible);
-std::vector<uint32_t> lowerOf(uint32_t point);
+std::vector<uint32_t> lowercaseOf(uint32_t point);
 /// The two code points that a code point is composed of; false if it is not.
 bool isComposed(uint32_t point, uint32_t &left, uint32_t &right);
 bool isHangulSyllable(uint32_t point);
@@ -31,8 +31,8 @@ enum class NormalForm { C, D, KD };
 std::vector<uint32_t> normalForm(llvm::ArrayRef<uint32_t> points, NormalForm which);
 
 /// The code points of UTF-8, and back.
-std::vector<uint32_t> pointsOf(llvm::StringRef text);
-std::string textOf(llvm::ArrayRef<uint32_t> points);
+std::vector<uint32_t> decodeUtf8(llvm::StringRef text);
+std::string encodeUtf8(llvm::ArrayRef<uint32_t> points);
 
 } // namespace xf
 

@@ -12,18 +12,18 @@ llvm::Expected<std::string> readVocabularyJson(const std::string &path, const st
   if (!json)
     return makeError("{}: {}", path, llvm::toString(json.takeError()));
   std::vector<const std::string *> tokens(json->size());
-  for (auto &[token, number] : json->items()) {
-    auto complain = [&](const char *problem) { return makeError("{}: token '{}' {}", path, token, problem); };
-    if (!number.is_number_unsigned())
-      return complain("has no number");
+  for (auto &[token, id] : json->items()) {
+    auto fail = [&](const char *problem) { return makeError("{}: token '{}' {}", path, token, problem); };
+    if (!id.is_number_unsigned())
+      return fail("has no number");
     if (token.find('\n') != std::string::npos)
-      return complain("holds a line break");
-    auto place = number.get<uint64_t>();
-    if (place >= tokens.size())
-      return makeError("{}: token '{}' has the number {}, but there are {} tokens", path, token, place, tokens.size());
-    if (tokens[place])
-      return makeError("{}: tokens '{}' and '{}' have the same number, {}", path, *tokens[place], token, place);
-    tokens[place] = &token;
+      return fail("holds a line break");
+    auto index = id.get<uint64_t>();
+    if (index >= tokens.size())
+      return makeError("{}: token '{}' has the number {}, but there are {} tokens", path, token, index, tokens.size());
+    if (tokens[index])
+      return makeError("{}: tokens '{}' and '{}' have the same number, {}", path, *tokens[index], token, index);
+    tokens[index] = &token;
   }
   std::string lines;
   // Lines may end as in DOS, with \r\n: a token that ends with the first half is followed by a whole one.

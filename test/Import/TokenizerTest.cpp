@@ -73,8 +73,8 @@ std::string message(const std::string &text) {
   return read ? "" : llvm::toString(read.takeError());
 }
 /// With a member replaced.
-std::string message(json file, const char *place, json value) {
-  file[json::json_pointer(place)] = std::move(value);
+std::string message(json file, const char *pointer, json value) {
+  file[json::json_pointer(pointer)] = std::move(value);
   return message(file.dump());
 }
 
@@ -396,7 +396,7 @@ TEST(Tokenizer, knowsClusters) {
 }
 
 TEST(Tokenizer, knowsUnicode) {
-  EXPECT_EQ(lowerOf(0x130), (std::vector<uint32_t>{'i', 0x307}));
+  EXPECT_EQ(lowercaseOf(0x130), (std::vector<uint32_t>{'i', 0x307}));
   EXPECT_EQ(classesOf(' '), XF_TOKENIZER_SPACE);
   EXPECT_EQ(classesOf('$') & XF_TOKENIZER_PUNCTUATION, XF_TOKENIZER_PUNCTUATION);
   EXPECT_EQ(combiningClassOf(0x301), 230);
