@@ -101,14 +101,14 @@ llvm::Expected<std::unique_ptr<Checkpoint>> Checkpoint::bind(std::unique_ptr<Ten
   return checkpoint;
 }
 
-llvm::Error Checkpoint::add(std::unique_ptr<TensorFile> file, llvm::function_ref<bool(llvm::StringRef name)> counts) {
+llvm::Error Checkpoint::add(std::unique_ptr<TensorFile> file, llvm::function_ref<bool(llvm::StringRef name)> accepts) {
   for (const TensorInfo &tensor : file->getTensors()) {
-    if (!counts(tensor.name)) {
-      stale.insert(&tensor);
+    if (!accepts(tensor.name)) {
+      superseded.insert(&tensor);
       continue;
     }
-    auto [known, isNew] = tensors.try_emplace(tensor.name, Entry{file.get(), &tensor});
-    auto [other, same] = known->second;
+    auto [it, isNew] = tensors.try_emplace(tensor.name, Entry{file.get(), &tensor});
+    auto [other, same] = it->second;
     // Tensors that cannot be read may be in several files: a note on the files, say.
     if (!isNew && (tensor.problem.empty() || same->problem.empty()))
       return makeError("tensor '{}' is in {} and in {}", tensor.name, other->getPath().str(), file->getPath().str());
@@ -146,29 +146,29 @@ static std::vector<int64_t> withoutOnes(llvm::ArrayRef<int64_t> shape) {
 /// A stored table may have more rows than are needed, and dimensions of size 1 anywhere; row-major order makes the
 /// needed part its beginning. Other parameters have exactly the declared shape.
 static bool shapeFits(ParameterOp parameter, llvm::ArrayRef<int64_t> stored) {
-  llvm::ArrayRef<int64_t> wanted = parameter.getTensorType().getShape();
+  llvm::ArrayRef<int64_t> expected = parameter.getTensorType().getShape();
   // PyTorch has parameters that are a number; here one has at least a dimension.
-  if (stored == wanted || (stored.empty() && wanted == llvm::ArrayRef<int64_t>{1}))
+  if (stored == expected || (stored.empty() && expected == llvm::ArrayRef<int64_t>{1}))
     return true;
-  if (!parameter.isTable() || wanted.empty())
+  if (!parameter.isTable() || expected.empty())
     return false;
-  std::vector<int64_t> have = withoutOnes(stored), row = withoutOnes(wanted.drop_front());
-  if (have == withoutOnes(wanted))
+  std::vector<int64_t> actual = withoutOnes(stored), row = withoutOnes(expected.drop_front());
+  if (actual == withoutOnes(expected))
     return true;
-  return have.size() == row.size() + 1 && have[0] >= wanted[0] && std::equal(row.begin(), row.end(), have.begin() + 1);
+  return actual.size() == row.size() + 1 && actual[0] >= expected[0] && std::equal(row.begin(), row.end(), actual.begin() + 1);
 }
 
 /// What is wrong with a parameter's tensor, null if it is missing, except for its values; empty if nothing.
-static std::string describeMisfit(ParameterOp parameter, const std::string &path, const TensorInfo *tensor) {
-  std::string wanted = formatShape(parameter.getTensorType().getShape().vec());
+static std::string describeMismatch(ParameterOp parameter, const std::string &path, const TensorInfo *tensor) {
+  std::string expected = formatShape(parameter.getTensorType().getShape().vec());
   if (!tensor)
-    return parameter.isTable() ? "" : fmt::format("tensor '{}' of shape {} is missing", path, wanted);
+    return parameter.isTable() ? "" : fmt::format("tensor '{}' of shape {} is missing", path, expected);
   bool fits = !tensor->shapeKnown || shapeFits(parameter, tensor->shape);
   if (!tensor->problem.empty())
     return fmt::format("tensor '{}' {}", path, tensor->problem) +
-           (fits ? "" : fmt::format(" (and has shape {}, but the model needs {})", formatShape(tensor->shape), wanted));
+           (fits ? "" : fmt::format(" (and has shape {}, but the model needs {})", formatShape(tensor->shape), expected));
   if (!fits)
-    return fmt::format("tensor '{}' has shape {}, but the model needs {}", path, formatShape(tensor->shape), wanted);
+    return fmt::format("tensor '{}' has shape {}, but the model needs {}", path, formatShape(tensor->shape), expected);
   if (!isFloat(tensor->dtype))
     return fmt::format("tensor '{}' has dtype {}, but the model needs F64, F32, F16 or BF16", path, dtypeName(tensor->dtype).str());
   return {};
@@ -186,29 +186,29 @@ static std::string checkValues(const TensorFile &file, ParameterOp parameter, co
       break;
     }
     roundToDeclared(parameter, part);
-    bool bad = false;
+    bool hasNonFinite = false;
     for (float value : part)
-      bad |= !std::isfinite(value);
-    if (!bad)
+      hasNonFinite |= !std::isfinite(value);
+    if (!hasNonFinite)
       continue;
-    int64_t flat = first + (llvm::find_if(part, [](float v) { return !std::isfinite(v); }) - part.begin());
+    int64_t linearIndex = first + (llvm::find_if(part, [](float v) { return !std::isfinite(v); }) - part.begin());
     std::vector<int64_t> index(tensor.shape.size());
-    int64_t rest = flat;
-    for (int d = index.size() - 1; d >= 0; rest /= tensor.shape[d--])
-      index[d] = rest % tensor.shape[d];
+    int64_t remaining = linearIndex;
+    for (int d = index.size() - 1; d >= 0; remaining /= tensor.shape[d--])
+      index[d] = remaining % tensor.shape[d];
     // A value may be finite in the file, but not in the type that the model needs.
-    float value = part[flat - first];
-    const char *as = !parameter.getTensorType().getElementType().isF32() ? " (in the parameter's declared type)"
+    float value = part[linearIndex - first];
+    const char *typeNote = !parameter.getTensorType().getElementType().isF32() ? " (in the parameter's declared type)"
                      : tensor.dtype == DType::F64 && std::isinf(value)    ? " (as f32)"
                                                                           : "";
-    problem = fmt::format("tensor '{}' holds {} at {}{}", tensor.name, value, formatShape(index), as);
+    problem = fmt::format("tensor '{}' holds {} at {}{}", tensor.name, value, formatShape(index), typeNote);
   }
   file.release(tensor);
   return problem;
 }
 
 llvm::Error Checkpoint::check(mlir::ModuleOp module, llvm::ArrayRef<std::string> ignore) const {
-  llvm::StringSet<> used, told;
+  llvm::StringSet<> used, reported;
   std::vector<std::pair<ParameterOp, Entry>> uses; // the first one of each tensor
   std::vector<std::string> missing, problems;
   for (auto parameter : module.getOps<ParameterOp>())
@@ -218,10 +218,10 @@ llvm::Error Checkpoint::check(mlir::ModuleOp module, llvm::ArrayRef<std::string>
       std::string path = expandPath(parameter, indices);
       bool isFirst = used.insert(path).second;
       Entry entry = find(path);
-      std::string problem = describeMisfit(parameter, path, entry.tensor);
+      std::string problem = describeMismatch(parameter, path, entry.tensor);
       if (problem.empty() && entry.tensor && isFirst)
         uses.emplace_back(parameter, entry);
-      if (problem.empty() || !told.insert(problem).second)
+      if (problem.empty() || !reported.insert(problem).second)
         return;
       problems.push_back(problem);
       if (!entry.tensor)
@@ -255,12 +255,12 @@ llvm::Error Checkpoint::findUnused(const llvm::StringSet<> &used, llvm::ArrayRef
     patterns.push_back(std::move(*pattern));
   }
   for (const auto &file : files) {
-    llvm::StringSet<> known; // the identities of tensors that are used, which may have other names as well
+    llvm::StringSet<> usedIdentities; // the identities of tensors that are used, which may have other names as well
     for (const TensorInfo &tensor : file->getTensors())
       if (used.contains(tensor.name) && !tensor.identity.empty())
-        known.insert(tensor.identity);
+        usedIdentities.insert(tensor.identity);
     for (const TensorInfo &tensor : file->getTensors())
-      if (!used.contains(tensor.name) && !known.contains(tensor.identity) && !stale.contains(&tensor) &&
+      if (!used.contains(tensor.name) && !usedIdentities.contains(tensor.identity) && !superseded.contains(&tensor) &&
           llvm::none_of(patterns, [&](auto &p) { return p.match(tensor.name); }))
         problems.push_back(fmt::format("tensor '{}'{} is not used by the model (--ignore '{}' accepts it)", tensor.name,
                                        tensor.shapeKnown ? " of shape " + formatShape(tensor.shape) : "", tensor.name));
@@ -269,13 +269,13 @@ llvm::Error Checkpoint::findUnused(const llvm::StringSet<> &used, llvm::ArrayRef
 }
 
 llvm::Error Checkpoint::describeProblems(std::vector<std::string> problems) const {
-  constexpr size_t most = 20; // enough to see what is wrong: a model of another family would fill screens
+  constexpr size_t maxListed = 20; // enough to see what is wrong: a model of another family would fill screens
   if (problems.empty())
     return llvm::Error::success();
   size_t count = problems.size();
-  if (count > most) {
-    problems.resize(most);
-    problems.push_back(fmt::format("and {} more", count - most));
+  if (count > maxListed) {
+    problems.resize(maxListed);
+    problems.push_back(fmt::format("and {} more", count - maxListed));
   }
   return makeError("{}: {} tensor{} not fit the model:\n  {}", describe(), count, count == 1 ? " does" : "s do", fmt::join(problems, "\n  "));
 }

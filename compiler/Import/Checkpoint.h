@@ -34,8 +34,8 @@ private:
     const TensorFile *file = nullptr;
     const TensorInfo *tensor = nullptr;
   };
-  /// Adds a file; its tensors that `counts` accepts become the checkpoint's.
-  llvm::Error add(std::unique_ptr<TensorFile> file, llvm::function_ref<bool(llvm::StringRef name)> counts);
+  /// Adds a file; its tensors that `accepts` returns true for become the checkpoint's.
+  llvm::Error add(std::unique_ptr<TensorFile> file, llvm::function_ref<bool(llvm::StringRef name)> accepts);
   llvm::Error check(mlir::ModuleOp module, llvm::ArrayRef<std::string> ignore) const;
   llvm::Error findUnused(const llvm::StringSet<> &used, llvm::ArrayRef<std::string> ignore, std::vector<std::string> &problems) const;
   llvm::Error describeProblems(std::vector<std::string> problems) const;
@@ -46,7 +46,7 @@ private:
 
   std::vector<std::unique_ptr<TensorFile>> files;
   llvm::StringMap<Entry> tensors;           // by name
-  llvm::DenseSet<const TensorInfo *> stale; // others, for which an index has another file
+  llvm::DenseSet<const TensorInfo *> superseded; // others, for which an index has another file
 };
 
 } // namespace xf

@@ -8,10 +8,10 @@
 using namespace xf;
 
 llvm::Expected<Tensor> xf::convertInput(Tensor tensor, const Engine::Port &port) {
-  int64_t lacking = port.rank - static_cast<int64_t>(tensor.shape.size());
-  if (lacking < 0)
+  int64_t missing = port.rank - static_cast<int64_t>(tensor.shape.size());
+  if (missing < 0)
     return makeError("input '{}' has shape {}, but needs {} dimensions", port.name, formatShape(tensor.shape), port.rank);
-  tensor.shape.insert(tensor.shape.begin(), lacking, 1);
+  tensor.shape.insert(tensor.shape.begin(), missing, 1);
   if (tensor.kind == port.kind)
     return tensor;
   // There is no single way in which files store booleans.
@@ -39,7 +39,7 @@ static void dropLeading(Tensor &tensor, int64_t count) {
 static llvm::Expected<TensorMap> runEntry(Engine &engine, const Engine::Entry &entry, llvm::function_ref<Tensor *(const std::string &)> find) {
   TensorMap inputs;
   std::vector<std::pair<const std::string *, int64_t>> lent; // names and ranks
-  int64_t lacking = 0;
+  int64_t missing = 0;
   for (const Engine::Port &port : entry.inputs) {
     Tensor &value = *find(port.name);
     int64_t rank = value.shape.size();
@@ -47,7 +47,7 @@ static llvm::Expected<TensorMap> runEntry(Engine &engine, const Engine::Entry &e
     auto input = convertInput(isCopy ? Tensor(value) : std::move(value), port);
     if (!input)
       return makeError("entry '{}': {}", entry.name, llvm::toString(input.takeError()));
-    lacking = std::max(lacking, port.rank - rank);
+    missing = std::max(missing, port.rank - rank);
     inputs.emplace(port.name, std::move(*input));
     if (!isCopy)
       lent.emplace_back(&port.name, rank);
@@ -60,15 +60,15 @@ static llvm::Expected<TensorMap> runEntry(Engine &engine, const Engine::Entry &e
   }
   if (results)
     for (auto &[name, tensor] : *results)
-      dropLeading(tensor, lacking);
+      dropLeading(tensor, missing);
   return results;
 }
 
 llvm::Expected<int> xf::runEntries(Engine &engine, TensorMap &given, llvm::StringRef only,
-                                   llvm::function_ref<void(const Engine::Entry &, const std::string &, Tensor)> take) {
-  TensorMap fed; // results that are inputs of further entries
+                                   llvm::function_ref<void(const Engine::Entry &, const std::string &, Tensor)> onResult) {
+  TensorMap intermediates; // results that are inputs of further entries
   auto find = [&](const std::string &name) -> Tensor * {
-    for (TensorMap *values : {&given, &fed})
+    for (TensorMap *values : {&given, &intermediates})
       if (auto value = values->find(name); value != values->end())
         return &value->second;
     return nullptr;
@@ -82,7 +82,7 @@ llvm::Expected<int> xf::runEntries(Engine &engine, TensorMap &given, llvm::Strin
       if (!given.contains(port.name))
         return makeError("the entry '{}' needs the input '{}'", only.str(), port.name);
   }
-  int ran = 0;
+  int count = 0;
   std::vector<bool> done(entries.size());
   auto isNeeded = [&](const std::string &name) {
     return llvm::any_of(llvm::enumerate(entries), [&](const auto &entry) {
@@ -100,16 +100,16 @@ llvm::Expected<int> xf::runEntries(Engine &engine, TensorMap &given, llvm::Strin
       return results.takeError();
     for (auto &[name, tensor] : *results) {
       if (!given.contains(name) && isNeeded(name))
-        fed.insert_or_assign(name, tensor);
-      take(entries[i], name, std::move(tensor));
+        intermediates.insert_or_assign(name, tensor);
+      onResult(entries[i], name, std::move(tensor));
     }
-    ++ran;
+    ++count;
     i = -1;
   }
-  return ran;
+  return count;
 }
 
-std::string xf::lackingInputs(Engine &engine, const TensorMap &given) {
+std::string xf::missingInputs(Engine &engine, const TensorMap &given) {
   std::string text;
   for (const Engine::Entry &entry : engine.entries())
     for (const Engine::Port &port : entry.inputs)

@@ -37,13 +37,13 @@ public:
 llvm::Expected<Tensor> convertInput(Tensor tensor, const Engine::Port &port);
 
 /// Runs the entries whose inputs are there (only the one named, if any is), each once, in the order that the data allow, and
-/// hands every result to `take`. A result feeds the inputs of its name unless `given` has it. Where inputs lacked leading
+/// hands every result to `onResult`. A result feeds the inputs of its name unless `given` has it. Where inputs lacked leading
 /// dimensions, results lose as many. Returns how many entries ran. Given tensors may be large: they are lent to the engine, and are back after
 /// the last run, unless there is an error.
 llvm::Expected<int> runEntries(Engine &engine, TensorMap &given, llvm::StringRef only,
-                               llvm::function_ref<void(const Engine::Entry &entry, const std::string &name, Tensor result)> take);
-/// Which inputs entries lack: "'encode' needs 'src', 'decode' needs 'tgt'".
-std::string lackingInputs(Engine &engine, const TensorMap &given);
+                               llvm::function_ref<void(const Engine::Entry &entry, const std::string &name, Tensor result)> onResult);
+/// Which inputs of entries are missing: "'encode' needs 'src', 'decode' needs 'tgt'".
+std::string missingInputs(Engine &engine, const TensorMap &given);
 
 } // namespace xf
 

@@ -19,8 +19,8 @@ std::string GoldenReport::format() const {
   std::string text;
   for (const GoldenResult &r : tensors) {
     text += fmt::format("{:<24} {:<12} ", r.name, r.entry);
-    text += r.exact ? fmt::format("{} differ", r.differing)
-                    : fmt::format("max abs {:.3e}  norm-wise {:.3e}", r.largest, r.relative);
+    text += r.exact ? fmt::format("{} differ", r.mismatches)
+                    : fmt::format("max abs {:.3e}  norm-wise {:.3e}", r.maxError, r.relativeError);
     text += r.problem.empty() ? "  ok\n" : fmt::format("  FAILED: {}\n", r.problem);
   }
   for (const std::string &problem : problems)
@@ -31,23 +31,23 @@ std::string GoldenReport::format() const {
 static void compareFloats(GoldenResult &result, const std::vector<double> &got, const std::vector<double> &want,
                           const GoldenOptions &options) {
   double difference = 0, norm = 0;
-  int64_t odd = -1; // the first element where a value that is not finite differs
+  int64_t firstNonFinite = -1; // where a value that is not finite differs
   for (size_t i = 0; i < want.size(); ++i) {
     double a = got[i], b = want[i];
     if (!std::isfinite(a) || !std::isfinite(b)) {
       bool same = std::isnan(a) ? std::isnan(b) : a == b;
-      if (!same && odd < 0)
-        odd = i;
+      if (!same && firstNonFinite < 0)
+        firstNonFinite = i;
       continue;
     }
-    result.largest = std::max(result.largest, std::fabs(a - b));
+    result.maxError = std::max(result.maxError, std::fabs(a - b));
     difference += (a - b) * (a - b);
     norm += b * b;
   }
-  result.relative = difference == 0 ? 0 : std::sqrt(difference / norm);
-  if (odd >= 0)
-    result.problem = fmt::format("element {} is {}, but {} is expected", odd, got[odd], want[odd]);
-  else if (!(result.relative <= options.rtol))
+  result.relativeError = difference == 0 ? 0 : std::sqrt(difference / norm);
+  if (firstNonFinite >= 0)
+    result.problem = fmt::format("element {} is {}, but {} is expected", firstNonFinite, got[firstNonFinite], want[firstNonFinite]);
+  else if (!(result.relativeError <= options.rtol))
     result.problem = fmt::format("past the tolerance of {:g}", options.rtol);
 }
 
@@ -74,7 +74,7 @@ GoldenResult xf::compareTensors(llvm::StringRef name, const Tensor &got, const T
   for (size_t i = 0; i < want.ints.size(); ++i) {
     if (got.ints[i] == want.ints[i])
       continue;
-    if (result.differing++ == 0)
+    if (result.mismatches++ == 0)
       result.problem = fmt::format("element {} is {}, but {} is expected", i, got.ints[i], want.ints[i]);
   }
   return result;
@@ -84,14 +84,14 @@ namespace {
 /// One comparison, and which of the file's tensors have been used.
 struct Run {
   Engine &engine;
-  const TensorMap &wanted; // out.NAME
+  const TensorMap &expected; // out.NAME
   TensorMap &given;        // without "in."
   const GoldenOptions &options;
   GoldenReport report;
   std::set<std::string> consumed, produced;
 
-  void take(const std::string &entry, const std::string &name, Tensor tensor) {
-    if (auto want = wanted.find("out." + name); want != wanted.end()) {
+  void addResult(const std::string &entry, const std::string &name, Tensor tensor) {
+    if (auto want = expected.find("out." + name); want != expected.end()) {
       GoldenResult result = compareTensors(name, tensor, want->second, options);
       result.entry = entry;
       report.tensors.push_back(std::move(result));
@@ -117,7 +117,7 @@ struct Run {
     auto tokens = engine.greedy(inputs, want.shape[0], want.shape[1]);
     if (!tokens)
       return makeError("greedy search: {}", llvm::toString(tokens.takeError()));
-    take("greedy", "greedy", std::move(*tokens));
+    addResult("greedy", "greedy", std::move(*tokens));
     return llvm::Error::success();
   }
 };
@@ -140,7 +140,7 @@ llvm::Expected<GoldenReport> xf::runGolden(Engine &engine, TensorMap file, const
   auto count = runEntries(engine, given, "", [&](const Engine::Entry &entry, const std::string &name, Tensor tensor) {
     for (const Engine::Port &port : entry.inputs)
       run.consumed.insert(port.name);
-    run.take(entry.name, name, std::move(tensor));
+    run.addResult(entry.name, name, std::move(tensor));
   });
   if (!count)
     return count.takeError();

@@ -15,11 +15,11 @@ struct GoldenOptions {
 struct GoldenResult {
   std::string name;  // without "out."
   std::string entry; // what produced it
-  bool exact = false;          // integers: compared one by one
-  double largest = 0;          // largest absolute error
-  double relative = 0;         // ‖a − b‖₂ / ‖b‖₂
-  int64_t differing = 0;       // integers that differ
-  std::string problem;         // why it fails; empty if it passes
+  bool exact = false;       // integers: compared one by one
+  double maxError = 0;      // largest absolute error
+  double relativeError = 0; // ‖a − b‖₂ / ‖b‖₂
+  int64_t mismatches = 0;   // integers that differ
+  std::string problem;      // why it fails; empty if it passes
 };
 
 struct GoldenReport {

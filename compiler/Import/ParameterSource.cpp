@@ -11,9 +11,9 @@ namespace xf {
 std::string expandPath(mlir::xf::ParameterOp parameter, llvm::ArrayRef<int64_t> indices) {
   std::string path = parameter.getPath().value_or("").str();
   for (auto [i, index] : llvm::enumerate(indices)) {
-    std::string mark = fmt::format("{{{}}}", i), value = std::to_string(index);
-    for (size_t at = path.find(mark); at != std::string::npos; at = path.find(mark, at + value.size()))
-      path.replace(at, mark.size(), value);
+    std::string placeholder = fmt::format("{{{}}}", i), value = std::to_string(index);
+    for (size_t pos = path.find(placeholder); pos != std::string::npos; pos = path.find(placeholder, pos + value.size()))
+      path.replace(pos, placeholder.size(), value);
   }
   return path;
 }
@@ -58,9 +58,9 @@ llvm::Error evaluateTable(mlir::xf::ParameterOp table, int64_t first, llvm::Muta
   for (size_t done = 0; done < out.size(); done += ScalarFrame::maxLanes) {
     int lanes = std::min<size_t>(ScalarFrame::maxLanes, out.size() - done);
     for (int l = 0; l < lanes; ++l) {
-      int64_t rest = first + done + l;
-      for (int d = shape.size() - 1; d >= 0; rest /= shape[d--])
-        frame.intArg(d)[l] = rest % shape[d];
+      int64_t linearIndex = first + done + l;
+      for (int d = shape.size() - 1; d >= 0; linearIndex /= shape[d--])
+        frame.intArg(d)[l] = linearIndex % shape[d];
     }
     if (llvm::Error error = frame.run(lanes))
       return makeError("table @{}: {}", table.getSymName().str(), llvm::toString(std::move(error)));

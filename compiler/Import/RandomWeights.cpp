@@ -23,7 +23,7 @@ static uint64_t hash(llvm::StringRef text) {
   return h;
 }
 
-static bool isFactor(llvm::StringRef path) {
+static bool isScale(llvm::StringRef path) {
   llvm::StringRef last = path.substr(path.rfind('.') + 1);
   return llvm::any_of(llvm::ArrayRef<llvm::StringRef>{"weight", "alpha", "gamma", "scale"},
                       [&](llvm::StringRef end) { return last.ends_with(end); });
@@ -35,17 +35,17 @@ llvm::Error RandomWeights::read(mlir::xf::ParameterOp parameter, llvm::ArrayRef<
     return evaluateTable(parameter, first, out);
   std::string path = expandPath(parameter, indices);
   llvm::ArrayRef<int64_t> shape = parameter.getTensorType().getShape();
-  double centre = 0, width = 0.1;
+  double mean = 0, bound = 0.1;
   if (shape.size() >= 2)
-    width = std::sqrt(6.0 / (shape[shape.size() - 1] + shape[shape.size() - 2]));
-  else if (isFactor(path))
-    centre = 1;
+    bound = std::sqrt(6.0 / (shape[shape.size() - 1] + shape[shape.size() - 2]));
+  else if (isScale(path))
+    mean = 1;
   uint64_t state = hash(path);
   state = next(state) ^ seed;
   state = next(state) + first * step;
   for (float &value : out) {
     double unit = (next(state) >> 11) * 0x1p-53; // [0, 1)
-    value = static_cast<float>(centre + width * (2 * unit - 1));
+    value = static_cast<float>(mean + bound * (2 * unit - 1));
   }
   roundToDeclared(parameter, out);
   return llvm::Error::success();

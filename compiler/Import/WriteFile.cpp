@@ -20,9 +20,9 @@ namespace fs = llvm::sys::fs;
 namespace xf {
 
 // LLVM's temporary files do not do: they replace each % of a path by some letter, also in the folders' names.
-TemporaryFile::TemporaryFile(StringRef before, StringRef behind, std::error_code &code) : name((before + "XXXXXX" + behind).str()) {
-  opened = mkostemps(name.data(), static_cast<int>(behind.size()), O_CLOEXEC);
-  if (opened < 0) {
+TemporaryFile::TemporaryFile(StringRef prefix, StringRef suffix, std::error_code &code) : name((prefix + "XXXXXX" + suffix).str()) {
+  fd = mkostemps(name.data(), static_cast<int>(suffix.size()), O_CLOEXEC);
+  if (fd < 0) {
     code = std::error_code(errno, std::generic_category());
     name.clear();
   } else {
@@ -31,8 +31,8 @@ TemporaryFile::TemporaryFile(StringRef before, StringRef behind, std::error_code
 }
 
 TemporaryFile::~TemporaryFile() {
-  if (opened >= 0)
-    close(opened);
+  if (fd >= 0)
+    close(fd);
   if (name.empty())
     return;
   fs::remove(name);
@@ -53,14 +53,14 @@ std::error_code TemporaryFile::keep(StringRef path) {
 
 /// The size of a write. The page cache keeps the bytes of one write in pieces as large, and a program that maps the file takes a
 /// page fault for each piece: the 230 MB of a model in f32 cost 25 ms if written by 4 KiB, and 2 ms by this.
-static constexpr size_t pagesAtOnce = size_t(4) << 20;
+static constexpr size_t writeBufferSize = size_t(4) << 20;
 
 static Error describe(StringRef path, std::error_code code) { return makeError("{}: {}", path.str(), code.message()); }
 
 /// Lets `write` fill an open file, and adds what went wrong with the file itself.
 static Error fill(int descriptor, StringRef path, Writer write) {
   raw_fd_ostream out(descriptor, /*shouldClose=*/false);
-  out.SetBufferSize(pagesAtOnce);
+  out.SetBufferSize(writeBufferSize);
   Error error = write(out);
   out.flush();
   if (out.has_error()) { // another error may be its consequence
@@ -85,7 +85,7 @@ static Error writeDevice(StringRef path, Writer write) {
 }
 
 /// The file to write for `path`: for a link what it names, whether that exists or not. Empty for what is no file (a device, a pipe).
-static Expected<std::string> targetOf(StringRef path) {
+static Expected<std::string> resolveTarget(StringRef path) {
   fs::file_status status;
   std::error_code missing = fs::status(path, status);
   if (missing && missing != std::errc::no_such_file_or_directory)
@@ -100,7 +100,7 @@ static Expected<std::string> targetOf(StringRef path) {
       return describe(path, code);
   } else if (std::error_code code; std::filesystem::is_symlink(path.str(), code)) {
     std::filesystem::path link(path.str()), named = std::filesystem::read_symlink(link, code);
-    return code ? Expected<std::string>(describe(path, code)) : targetOf((link.parent_path() / named).string());
+    return code ? Expected<std::string>(describe(path, code)) : resolveTarget((link.parent_path() / named).string());
   }
   return target.str().str();
 }
@@ -112,7 +112,7 @@ static StringRef folderOf(StringRef path) {
 }
 
 Error checkWritable(StringRef path) {
-  auto target = targetOf(path);
+  auto target = resolveTarget(path);
   if (!target)
     return target.takeError();
   std::error_code code = fs::access(target->empty() ? path : folderOf(*target), fs::AccessMode::Write);
@@ -120,16 +120,16 @@ Error checkWritable(StringRef path) {
 }
 
 Error writeFile(StringRef path, bool executable, Writer write) {
-  auto target = targetOf(path);
+  auto target = resolveTarget(path);
   if (!target)
     return target.takeError();
   if (target->empty())
     return writeDevice(path, write);
   // A temporary file beside the target: half-written contents never have the target's name. Its own is short, however long the target's.
   std::error_code code;
-  SmallString<128> beside(folderOf(*target));
-  sys::path::append(beside, ".xf-");
-  TemporaryFile file(beside, ".tmp", code);
+  SmallString<128> temporaryPrefix(folderOf(*target));
+  sys::path::append(temporaryPrefix, ".xf-");
+  TemporaryFile file(temporaryPrefix, ".tmp", code);
   if (code)
     return describe(path, code);
   if (Error error = fill(file.descriptor(), path, write))

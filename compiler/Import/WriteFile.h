@@ -23,22 +23,22 @@ llvm::Error writeStdout(Writer write);
 /// An error that writing a file there is bound to have: it is a folder, or lies in none that can be written in.
 llvm::Error checkWritable(llvm::StringRef path);
 
-/// A new file whose name no other has: `before`, some letters, and `behind`. It is removed by the destructor, or when a signal ends the program.
+/// A new file whose name no other has: `prefix`, some letters, and `suffix`. It is removed by the destructor, or when a signal ends the program.
 class TemporaryFile {
 public:
-  TemporaryFile(llvm::StringRef before, llvm::StringRef behind, std::error_code &code);
+  TemporaryFile(llvm::StringRef prefix, llvm::StringRef suffix, std::error_code &code);
   ~TemporaryFile();
   TemporaryFile(const TemporaryFile &) = delete;
   TemporaryFile &operator=(const TemporaryFile &) = delete;
 
   const std::string &path() const { return name; }
-  int descriptor() const { return opened; }
+  int descriptor() const { return fd; }
   /// Renames it to `path`, in the same folder, for good; a file there is replaced.
   std::error_code keep(llvm::StringRef path);
 
 private:
   std::string name; // empty: it is not there, or not temporary any more
-  int opened = -1;
+  int fd = -1;
 };
 
 } // namespace xf

@@ -70,17 +70,17 @@ llvm::Expected<size_t> ZipArchive::readSome(char *out, size_t size) {
   return got;
 }
 
-llvm::Error ZipArchive::seek(size_t member, uint64_t place) {
-  if (!file || current != member || position > place) {
+llvm::Error ZipArchive::seek(size_t member, uint64_t offset) {
+  if (!file || current != member || position > offset) {
     file.reset(zip_fopen_index(archive.get(), member, 0));
     if (!file)
       return makeError("{}: member '{}': {}", path, members[member].name, zip_strerror(archive.get()));
     current = member;
     position = 0;
   }
-  std::vector<char> skipped(std::min<uint64_t>(place - position, 1 << 16));
-  while (position < place) {
-    auto got = readSome(skipped.data(), std::min<uint64_t>(place - position, skipped.size()));
+  std::vector<char> skipped(std::min<uint64_t>(offset - position, 1 << 16));
+  while (position < offset) {
+    auto got = readSome(skipped.data(), std::min<uint64_t>(offset - position, skipped.size()));
     if (!got)
       return got.takeError();
     if (*got == 0)
@@ -104,8 +104,8 @@ llvm::Error ZipArchive::read(size_t member, uint64_t first, llvm::MutableArrayRe
   if (end < members[member].size)
     return llvm::Error::success();
   // libzip compares the checksum when it finds the end.
-  char behind;
-  auto got = readSome(&behind, 1);
+  char extra;
+  auto got = readSome(&extra, 1);
   if (!got)
     return got.takeError();
   if (*got != 0)

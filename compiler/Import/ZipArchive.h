@@ -44,7 +44,7 @@ private:
   static llvm::Expected<std::unique_ptr<ZipArchive>> open(llvm::StringRef path, zip_source *source);
   ZipArchive() = default;
   llvm::Error list();
-  llvm::Error seek(size_t member, uint64_t place);
+  llvm::Error seek(size_t member, uint64_t offset);
   /// Reads at most `size` bytes, and returns how many there were.
   llvm::Expected<size_t> readSome(char *out, size_t size);
 

@@ -139,8 +139,8 @@ TEST(Golden, ComparesNormWise) {
   GoldenOptions options;
   GoldenResult close = compareTensors("x", floats({3, 4.00001}), floats({3, 4}), options);
   EXPECT_EQ(close.problem, "");
-  EXPECT_NEAR(close.largest, 1e-5, 1e-9);
-  EXPECT_NEAR(close.relative, 2e-6, 1e-9);
+  EXPECT_NEAR(close.maxError, 1e-5, 1e-9);
+  EXPECT_NEAR(close.relativeError, 2e-6, 1e-9);
   EXPECT_HAS(compareTensors("x", floats({3, 4.001}), floats({3, 4}), options).problem, "tolerance");
   EXPECT_EQ(compareTensors("x", floats({0, 0}), floats({0, 0}), options).problem, "");
   EXPECT_HAS(compareTensors("x", floats({0, 1}), floats({0, 0}), options).problem, "tolerance");

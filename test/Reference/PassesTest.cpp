@@ -136,7 +136,7 @@ private:
     options.rtol = allowed;
     GoldenResult result = compareTensors(name, got, want, options);
     if (!result.problem.empty())
-      problems += name + ": " + result.problem + " (" + std::to_string(result.relative) + ")\n";
+      problems += name + ": " + result.problem + " (" + std::to_string(result.relativeError) + ")\n";
   }
 
   mlir::ModuleOp module;

@@ -100,7 +100,7 @@ llvm::Error runOnInputs(xf::Engine &engine, const Options &options) {
   if (!count)
     return xf::makeError("{}: {}", options.inputs.getValue(), llvm::toString(count.takeError()));
   if (*count == 0)
-    return xf::makeError("{}: no entry can run on these inputs: {}", options.inputs.getValue(), xf::lackingInputs(engine, values));
+    return xf::makeError("{}: no entry can run on these inputs: {}", options.inputs.getValue(), xf::missingInputs(engine, values));
   return xf::writeSafetensors(options.outputs, results);
 }
 
