@@ -19,42 +19,42 @@ public:
     rest = rest.ltrim();
     return rest.starts_with(llvm::StringRef(&c, 1));
   }
-  bool take(char c) {
+  bool consume(char c) {
     bool found = next(c);
     rest = rest.drop_front(found);
     return found;
   }
   bool atEnd() { return rest.ltrim().empty(); }
 
-  std::optional<llvm::StringRef> takeString() {
+  std::optional<llvm::StringRef> consumeString() {
     char quote = next('"') ? '"' : '\'';
-    if (!take(quote))
+    if (!consume(quote))
       return std::nullopt;
-    auto [text, behind] = rest.split(quote);
+    auto [text, remaining] = rest.split(quote);
     if (text.size() == rest.size()) // not closed
       return std::nullopt;
-    rest = behind;
+    rest = remaining;
     return text;
   }
-  std::optional<bool> takeBool() {
+  std::optional<bool> consumeBool() {
     rest = rest.ltrim();
     if (rest.consume_front("True"))
       return true;
     return rest.consume_front("False") ? std::optional(false) : std::nullopt;
   }
   /// (), (3,), (3, 4), (3, 4,); (3) is a number in brackets.
-  std::optional<std::vector<int64_t>> takeShape() {
+  std::optional<std::vector<int64_t>> consumeShape() {
     std::vector<int64_t> shape;
     bool comma = true;
-    if (!take('('))
+    if (!consume('('))
       return std::nullopt;
-    while (!take(')')) {
+    while (!consume(')')) {
       int64_t dim;
       rest = rest.ltrim();
-      if (!comma || shape.size() == kMostDimensions || rest.empty() || !llvm::isDigit(rest.front()) || rest.consumeInteger(10, dim))
+      if (!comma || shape.size() == kMaxDimensions || rest.empty() || !llvm::isDigit(rest.front()) || rest.consumeInteger(10, dim))
         return std::nullopt;
       shape.push_back(dim);
-      comma = take(',');
+      comma = consume(',');
     }
     return comma || shape.size() > 1 ? std::optional(std::move(shape)) : std::nullopt;
   }
@@ -91,30 +91,30 @@ llvm::Error parseDict(llvm::StringRef text, NpyHeader &header) {
   std::optional<llvm::StringRef> type;
   std::optional<bool> isFortran;
   std::optional<std::vector<int64_t>> shape;
-  if (!scanner.take('{'))
+  if (!scanner.consume('{'))
     return malformed();
-  for (bool comma = true; !scanner.take('}'); comma = scanner.take(',')) {
-    auto key = comma ? scanner.takeString() : std::nullopt;
-    if (!key || !scanner.take(':'))
+  for (bool comma = true; !scanner.consume('}'); comma = scanner.consume(',')) {
+    auto key = comma ? scanner.consumeString() : std::nullopt;
+    if (!key || !scanner.consume(':'))
       return malformed();
-    bool known = false;
+    bool isValid = false;
     if (*key == "descr" && !type) {
       if (scanner.next('['))
         return makeError("has fields (a structured dtype); save each as an array");
-      known = (type = scanner.takeString()).has_value();
+      isValid = (type = scanner.consumeString()).has_value();
     } else if (*key == "fortran_order" && !isFortran) {
-      known = (isFortran = scanner.takeBool()).has_value();
+      isValid = (isFortran = scanner.consumeBool()).has_value();
     } else if (*key == "shape" && !shape) {
-      known = (shape = scanner.takeShape()).has_value();
+      isValid = (shape = scanner.consumeShape()).has_value();
     }
-    if (!known)
+    if (!isValid)
       return malformed();
   }
   if (!scanner.atEnd() || !type || !isFortran || !shape)
     return malformed();
   // With at most one dimension beyond 1, or no elements, both orders are the same.
   bool ordersDiffer = llvm::count_if(*shape, [](int64_t d) { return d > 1; }) > 1 && !llvm::is_contained(*shape, 0);
-  header.byColumns = *isFortran && ordersDiffer;
+  header.isColumnMajor = *isFortran && ordersDiffer;
   header.shape = std::move(shape);
   auto dtype = parseType(*type);
   if (!dtype)
@@ -133,12 +133,12 @@ llvm::Error xf::parseNpyHeader(llvm::ArrayRef<char> bytes, NpyHeader &header) {
   if (major < 1 || major > 3 || minor != 0)
     return makeError("has version {}.{} of the .npy format; 1.0, 2.0 and 3.0 are known", major, minor);
   text = text.drop_front(2);
-  size_t field = major == 1 ? 2 : 4;
+  size_t lengthSize = major == 1 ? 2 : 4;
   uint64_t length = 0;
-  if (text.size() >= field)
+  if (text.size() >= lengthSize)
     length = major == 1 ? llvm::support::endian::read16le(text.data()) : llvm::support::endian::read32le(text.data());
-  if (text.size() < field || text.size() - field < length)
+  if (text.size() < lengthSize || text.size() - lengthSize < length)
     return makeError("has a .npy header of {} bytes, which is cut short, or longer than an array of numbers needs", length);
-  header.size = bytes.size() - text.size() + field + length;
-  return parseDict(text.substr(field, length), header);
+  header.size = bytes.size() - text.size() + lengthSize + length;
+  return parseDict(text.substr(lengthSize, length), header);
 }

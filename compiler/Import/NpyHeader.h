@@ -9,8 +9,8 @@ namespace xf {
 struct NpyHeader {
   DType dtype = DType::U8;
   std::optional<std::vector<int64_t>> shape;
-  bool byColumns = false; // instead of by rows, where this makes a difference
-  size_t size = 0;        // of all that precedes the numbers
+  bool isColumnMajor = false; // instead of row-major, where this makes a difference
+  size_t size = 0;            // of all that precedes the numbers
 };
 
 /// Longer headers are refused. NumPy's own have 128 bytes, but for arrays with fields.

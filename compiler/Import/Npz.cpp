@@ -55,8 +55,8 @@ llvm::Error NpzFile::readHeaders() {
       tensor.begin = header.size;
       tensor.end = member.size;
       tensor.storage = i;
-      if (header.byColumns)
-        tensor.strides = columnStrides(tensor.shape);
+      if (header.isColumnMajor)
+        tensor.strides = columnMajorStrides(tensor.shape);
     }
     if (!add(std::move(tensor)))
       return makeError("{}: tensor '{}' is there twice", path, name.str());

@@ -20,11 +20,11 @@ llvm::Expected<std::unique_ptr<TensorFile>> xf::openTensorFile(llvm::StringRef p
   auto bytes = ByteFile::open(name);
   if (!bytes)
     return bytes.takeError();
-  char beginning[9] = {};
-  llvm::MutableArrayRef<char> there(beginning, std::min<uint64_t>(sizeof(beginning), (*bytes)->getSize()));
-  if (llvm::Error error = (*bytes)->read(0, there))
+  char buffer[9] = {};
+  llvm::MutableArrayRef<char> prefix(buffer, std::min<uint64_t>(sizeof(buffer), (*bytes)->getSize()));
+  if (llvm::Error error = (*bytes)->read(0, prefix))
     return error;
-  llvm::StringRef magic(there.data(), there.size());
+  llvm::StringRef magic(prefix.data(), prefix.size());
   if (magic.starts_with("PK\3\4") || magic.starts_with("PK\5\6"))
     return openArchive(name);
   if (magic.starts_with("\x93NUMPY"))

@@ -22,7 +22,7 @@ const PickleValue *PickleValue::find(llvm::StringRef key) const {
 
 /// A tensor takes some 16 values and 45 instructions. A value takes about 100 bytes, and any other instruction 16 to 40: a small archive may
 /// have many instructions.
-static constexpr size_t kMostValues = 1 << 22, kMostInstructions = 1 << 23;
+static constexpr size_t kMaxValues = 1 << 22, kMaxInstructions = 1 << 23;
 
 namespace xf {
 
@@ -45,20 +45,20 @@ private:
       problem = std::move(text);
   }
 
-  llvm::StringRef take(uint64_t count);
-  llvm::StringRef takeLine();
+  llvm::StringRef read(uint64_t count);
+  llvm::StringRef readLine();
   template <typename T>
-  T takeNumber() {
-    llvm::StringRef text = take(sizeof(T));
+  T readInt() {
+    llvm::StringRef text = read(sizeof(T));
     return text.empty() ? T() : llvm::support::endian::read<T, llvm::endianness::little>(text.data());
   }
 
   PickleValue *push(Kind kind);
-  void pushText(uint64_t length) { push(Kind::text)->text = take(length); }
+  void pushText(uint64_t length) { push(Kind::text)->text = read(length); }
   void pushInteger(Kind kind, int64_t integer) { push(kind)->integer = integer; }
   void pushLong(uint64_t length);
   void pushItems(Kind kind, Values items) { push(kind)->items = std::move(items); }
-  void pushName(llvm::StringRef module, llvm::StringRef name);
+  void pushGlobal(llvm::StringRef module, llvm::StringRef name);
   void pushCall(const PickleValue *function, const PickleValue *arguments);
 
   PickleValue *top();
@@ -66,20 +66,20 @@ private:
   Values popItems(unsigned count);
   /// Pops the last mark, and all above it, which is returned.
   Values popToMark();
-  void remember(uint64_t number) { memory[number] = top(); }
-  void recall(uint64_t number);
+  void putMemo(uint64_t index) { memo[index] = top(); }
+  void getMemo(uint64_t index);
 
   llvm::ArrayRef<char> bytes;
   size_t position = 0;
   std::string problem;
   Pickle result;
   std::vector<PickleValue *> stack; // null: a mark
-  llvm::DenseMap<uint64_t, PickleValue *> memory;
+  llvm::DenseMap<uint64_t, PickleValue *> memo;
 };
 
 } // namespace xf
 
-llvm::StringRef PickleMachine::take(uint64_t count) {
+llvm::StringRef PickleMachine::read(uint64_t count) {
   if (count > bytes.size() - position) {
     fail("ends in the middle (is the file cut short?)");
     return {};
@@ -89,15 +89,15 @@ llvm::StringRef PickleMachine::take(uint64_t count) {
   return text;
 }
 
-llvm::StringRef PickleMachine::takeLine() {
+llvm::StringRef PickleMachine::readLine() {
   size_t length = llvm::StringRef(bytes.data() + position, bytes.size() - position).find('\n');
-  llvm::StringRef line = take(length == llvm::StringRef::npos ? UINT64_MAX : length);
-  take(1);
+  llvm::StringRef line = read(length == llvm::StringRef::npos ? UINT64_MAX : length);
+  read(1);
   return line;
 }
 
 PickleValue *PickleMachine::push(Kind kind) {
-  if (result.values.size() == kMostValues)
+  if (result.values.size() == kMaxValues)
     fail("makes more values than any of names and shapes");
   result.values.emplace_back().kind = kind;
   stack.push_back(&result.values.back());
@@ -105,9 +105,9 @@ PickleValue *PickleMachine::push(Kind kind) {
 }
 
 void PickleMachine::pushLong(uint64_t length) {
-  llvm::StringRef digits = take(length);
+  llvm::StringRef digits = read(length);
   if (digits.size() > sizeof(int64_t)) {
-    push(Kind::big)->text = digits;
+    push(Kind::bigInteger)->text = digits;
     return;
   }
   uint64_t integer = !digits.empty() && (digits.back() & 0x80) ? UINT64_MAX : 0; // two's complement, as short as it can be
@@ -116,16 +116,16 @@ void PickleMachine::pushLong(uint64_t length) {
   pushInteger(Kind::integer, static_cast<int64_t>(integer));
 }
 
-void PickleMachine::pushName(llvm::StringRef module, llvm::StringRef name) {
-  PickleValue *value = push(Kind::name);
+void PickleMachine::pushGlobal(llvm::StringRef module, llvm::StringRef name) {
+  PickleValue *value = push(Kind::global);
   value->text = module;
-  value->inner = name;
+  value->qualname = name;
 }
 
 void PickleMachine::pushCall(const PickleValue *function, const PickleValue *arguments) {
   if (!arguments->is(Kind::tuple))
     fail("calls a function with what is no tuple");
-  if (function->isName("collections", "OrderedDict") && arguments->items.empty())
+  if (function->isGlobal("collections", "OrderedDict") && arguments->items.empty())
     push(Kind::dictionary);
   else
     pushItems(Kind::call, {function, arguments});
@@ -162,10 +162,10 @@ Values PickleMachine::popToMark() {
   return items;
 }
 
-void PickleMachine::recall(uint64_t number) {
-  auto it = memory.find(number);
-  if (it == memory.end())
-    return fail(fmt::format("asks for object {}, which there is not", number));
+void PickleMachine::getMemo(uint64_t index) {
+  auto it = memo.find(index);
+  if (it == memo.end())
+    return fail(fmt::format("asks for object {}, which there is not", index));
   stack.push_back(it->second);
 }
 
@@ -179,38 +179,38 @@ bool PickleMachine::pushConstant(unsigned char opcode) {
     pushInteger(Kind::boolean, opcode == 0x88);
     return true;
   case 'J': // BININT
-    pushInteger(Kind::integer, takeNumber<int32_t>());
+    pushInteger(Kind::integer, readInt<int32_t>());
     return true;
   case 'K': // BININT1
-    pushInteger(Kind::integer, takeNumber<uint8_t>());
+    pushInteger(Kind::integer, readInt<uint8_t>());
     return true;
   case 'M': // BININT2
-    pushInteger(Kind::integer, takeNumber<uint16_t>());
+    pushInteger(Kind::integer, readInt<uint16_t>());
     return true;
   case 0x8a: // LONG1
-    pushLong(takeNumber<uint8_t>());
+    pushLong(readInt<uint8_t>());
     return true;
   case 0x8b: // LONG4
-    pushLong(takeNumber<uint32_t>());
+    pushLong(readInt<uint32_t>());
     return true;
   case 'G': // BINFLOAT
-    take(8);
+    read(8);
     push(Kind::real);
     return true;
   case 'U':  // SHORT_BINSTRING
   case 'C':  // SHORT_BINBYTES
   case 0x8c: // SHORT_BINUNICODE
-    pushText(takeNumber<uint8_t>());
+    pushText(readInt<uint8_t>());
     return true;
   case 'T': // BINSTRING
   case 'B': // BINBYTES
   case 'X': // BINUNICODE
-    pushText(takeNumber<uint32_t>());
+    pushText(readInt<uint32_t>());
     return true;
   case 0x8d: // BINUNICODE8
   case 0x8e: // BINBYTES8
   case 0x96: // BYTEARRAY8
-    pushText(takeNumber<uint64_t>());
+    pushText(readInt<uint64_t>());
     return true;
   default:
     return false;
@@ -235,25 +235,25 @@ bool PickleMachine::changeStack(unsigned char opcode) {
     stack.push_back(top());
     return true;
   case 'q': // BINPUT
-    remember(takeNumber<uint8_t>());
+    putMemo(readInt<uint8_t>());
     return true;
   case 'r': // LONG_BINPUT
-    remember(takeNumber<uint32_t>());
+    putMemo(readInt<uint32_t>());
     return true;
   case 0x94: // MEMOIZE
-    remember(memory.size());
+    putMemo(memo.size());
     return true;
   case 'h': // BINGET
-    recall(takeNumber<uint8_t>());
+    getMemo(readInt<uint8_t>());
     return true;
   case 'j': // LONG_BINGET
-    recall(takeNumber<uint32_t>());
+    getMemo(readInt<uint32_t>());
     return true;
   case 0x80: // PROTO
-    take(1);
+    read(1);
     return true;
   case 0x95: // FRAME
-    take(8);
+    read(8);
     return true;
   default:
     return false;
@@ -325,13 +325,13 @@ bool PickleMachine::fillContainer(unsigned char opcode) {
 bool PickleMachine::makeObject(unsigned char opcode) {
   switch (opcode) {
   case 'c': { // GLOBAL
-    llvm::StringRef module = takeLine();
-    pushName(module, takeLine());
+    llvm::StringRef module = readLine();
+    pushGlobal(module, readLine());
     return true;
   }
   case 0x93: { // STACK_GLOBAL
     Values items = popItems(2);
-    pushName(items[0]->text, items[1]->text);
+    pushGlobal(items[0]->text, items[1]->text);
     return true;
   }
   case 'R':    // REDUCE
@@ -350,7 +350,7 @@ bool PickleMachine::makeObject(unsigned char opcode) {
     top();
     return true;
   case 'Q': // BINPERSID
-    pushItems(Kind::reference, popItems(1));
+    pushItems(Kind::persistentId, popItems(1));
     return true;
   default:
     return false;
@@ -359,10 +359,10 @@ bool PickleMachine::makeObject(unsigned char opcode) {
 
 llvm::Expected<Pickle> PickleMachine::run() {
   for (size_t executed = 0; problem.empty(); ++executed) {
-    if (executed == kMostInstructions)
+    if (executed == kMaxInstructions)
       fail("has more instructions than any of names and shapes");
     size_t begin = position;
-    auto opcode = takeNumber<unsigned char>();
+    auto opcode = readInt<unsigned char>();
     if (opcode == '.' && problem.empty()) { // STOP
       result.root = pop();
       result.length = position;

@@ -16,18 +16,19 @@
 namespace xf {
 
 struct PickleValue {
-  /// `big` is an integer of more than 64 bits. A `reference` is an object that is stored elsewhere. Sets count as lists.
-  enum class Kind { none, boolean, integer, big, real, text, tuple, list, dictionary, name, call, reference };
+  /// A `bigInteger` has more than 64 bits. A `global` is a class or function by its name, a `persistentId` an object that is stored elsewhere.
+  /// Sets count as lists.
+  enum class Kind { none, boolean, integer, bigInteger, real, text, tuple, list, dictionary, global, call, persistentId };
   Kind kind = Kind::none;
-  int64_t integer = 0;   // of an integer; 0 or 1 of a boolean
-  llvm::StringRef text;  // of a text or bytes; the bytes of a big integer, the lowest first; a name's module
-  llvm::StringRef inner; // a name within its module
+  int64_t integer = 0;      // of an integer; 0 or 1 of a boolean
+  llvm::StringRef text;     // of a text or bytes; the bytes of a big integer, the lowest first; a global's module
+  llvm::StringRef qualname; // a global's name within its module
   /// The elements of a tuple or list; a dictionary's keys and values in turn; a call's function and tuple of arguments; the value that a
-  /// reference refers to. A list may hold itself, and so may a dictionary; all others hold only what was made before them.
+  /// persistent id consists of. A list may hold itself, and so may a dictionary; all others hold only what was made before them.
   std::vector<const PickleValue *> items;
 
   bool is(Kind other) const { return kind == other; }
-  bool isName(llvm::StringRef module, llvm::StringRef name) const { return is(Kind::name) && text == module && inner == name; }
+  bool isGlobal(llvm::StringRef module, llvm::StringRef name) const { return is(Kind::global) && text == module && qualname == name; }
   bool isText(llvm::StringRef other) const { return is(Kind::text) && text == other; }
   /// The value of that key in a dictionary; null if there is none.
   const PickleValue *find(llvm::StringRef key) const;

@@ -18,33 +18,33 @@ public:
   std::vector<TensorInfo> tensors;
   std::string problem;
 
-  bool null() override { return takeOther(); }
-  bool boolean(bool) override { return takeOther(); }
-  bool number_integer(number_integer_t) override { return takeOther(); } // a negative one
-  bool number_float(number_float_t, const string_t &) override { return takeOther(); }
-  bool binary(binary_t &) override { return takeOther(); }
-  bool number_unsigned(number_unsigned_t number) override {
+  bool null() override { return handleOther(); }
+  bool boolean(bool) override { return handleOther(); }
+  bool number_integer(number_integer_t) override { return handleOther(); } // a negative one
+  bool number_float(number_float_t, const string_t &) override { return handleOther(); }
+  bool binary(binary_t &) override { return handleOther(); }
+  bool number_unsigned(number_unsigned_t value) override {
     if (depth < 3 || member == Member::other)
-      return takeOther();
+      return handleOther();
     if (member == Member::offsets)
-      return offsets->size() < 2 ? (offsets->push_back(number), true) : failIncomplete();
-    if (number > uint64_t(INT64_MAX))
+      return offsets->size() < 2 ? (offsets->push_back(value), true) : failIncomplete();
+    if (value > uint64_t(INT64_MAX))
       return failDimension();
-    if (shape->size() == kMostDimensions)
-      return fail("tensor '{}' has more than {} dimensions", name, kMostDimensions);
-    shape->push_back(int64_t(number));
+    if (shape->size() == kMaxDimensions)
+      return fail("tensor '{}' has more than {} dimensions", name, kMaxDimensions);
+    shape->push_back(int64_t(value));
     return true;
   }
   bool string(string_t &text) override {
     if (depth != 2 || member != Member::dtype)
-      return takeOther();
+      return handleOther();
     dtype = text;
     return true;
   }
 
   bool start_object(size_t) override {
     if (depth > 0 && !isMetadata && !(depth == 1 || member == Member::other))
-      return takeOther();
+      return handleOther();
     return enter();
   }
   bool start_array(size_t) override {
@@ -53,12 +53,12 @@ public:
     else if (depth == 2 && member == Member::offsets)
       offsets.emplace();
     else if (!isMetadata && !(depth > 1 && member == Member::other))
-      return takeOther();
+      return handleOther();
     return enter();
   }
-  bool end_object() override { return leave() && (depth != 1 || isMetadata || finish()); }
+  bool end_object() override { return leave() && (depth != 1 || isMetadata || finishTensor()); }
   bool end_array() override { return leave(); }
-  bool key(string_t &word) override { return depth == 1 ? begin(word) : depth != 2 || isMetadata || choose(word); }
+  bool key(string_t &text) override { return depth == 1 ? beginTensor(text) : depth != 2 || isMetadata || selectMember(text); }
   bool parse_error(size_t, const std::string &, const json::exception &error) override {
     return fail("its header is no JSON object: {}", describeProblem(error));
   }
@@ -80,8 +80,8 @@ private:
     return true;
   }
 
-  /// Takes a value that is none of those expected here.
-  bool takeOther() {
+  /// Handles a value that is none of those expected here.
+  bool handleOther() {
     if (depth == 0)
       return fail("its header is no JSON object");
     if (isMetadata || (depth > 1 && member == Member::other))
@@ -93,22 +93,22 @@ private:
     return member == Member::shape ? failDimension() : fail("tensor '{}' has data_offsets that are not natural numbers", name);
   }
 
-  bool begin(const std::string &word) {
-    name = word;
+  bool beginTensor(const std::string &key) {
+    name = key;
     isMetadata = name == "__metadata__";
     member = Member::other;
     dtype.reset(), shape.reset(), offsets.reset();
     return names.insert(name).second || fail("tensor '{}' is there twice", name);
   }
 
-  bool choose(const std::string &word) {
-    member = word == "dtype" ? Member::dtype : word == "shape" ? Member::shape : word == "data_offsets" ? Member::offsets : Member::other;
-    bool isThere = (member == Member::dtype && dtype) || (member == Member::shape && shape) || (member == Member::offsets && offsets);
-    return !isThere || fail("tensor '{}' has its {} twice", name, word);
+  bool selectMember(const std::string &key) {
+    member = key == "dtype" ? Member::dtype : key == "shape" ? Member::shape : key == "data_offsets" ? Member::offsets : Member::other;
+    bool isDuplicate = (member == Member::dtype && dtype) || (member == Member::shape && shape) || (member == Member::offsets && offsets);
+    return !isDuplicate || fail("tensor '{}' has its {} twice", name, key);
   }
 
   /// Adds the tensor, which has been read completely.
-  bool finish() {
+  bool finishTensor() {
     if (!dtype || !shape || !offsets || offsets->size() != 2)
       return failIncomplete();
     TensorInfo info;

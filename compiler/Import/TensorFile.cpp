@@ -23,7 +23,7 @@ constexpr DTypeRow dtypes[] = {
     {DType::BF16, "BF16", 2}, {DType::F32, "F32", 4}, {DType::F64, "F64", 8}};
 
 /// Elements that are converted at a time.
-constexpr int64_t pieceElements = 1 << 14;
+constexpr int64_t chunkElements = 1 << 14;
 
 float widenF16(uint16_t bits) {
   uint32_t sign = uint32_t(bits & 0x8000) << 16, exponent = (bits >> 10) & 31, mantissa = bits & 1023;
@@ -119,20 +119,20 @@ llvm::Error TensorFile::checkReadable(const TensorInfo &tensor) const {
 llvm::Error TensorFile::readBytes(const TensorInfo &tensor, uint64_t first, llvm::MutableArrayRef<char> out) const {
   auto read = [&](uint64_t from, llvm::MutableArrayRef<char> bytes) { return readStorage(tensor.storage, tensor.begin + from, bytes); };
   // Where there are no elements, there is no order.
-  return tensor.strides.empty() || out.empty() ? read(first, out) : rowOrder.read(tensor, read, first, out);
+  return tensor.strides.empty() || out.empty() ? read(first, out) : rowMajorReader.read(tensor, read, first, out);
 }
 
-llvm::Error TensorFile::readPieces(const TensorInfo &tensor, int64_t first, int64_t count,
-                                   llvm::function_ref<void(const char *elements, int64_t count)> take) const {
+llvm::Error TensorFile::readChunks(const TensorInfo &tensor, int64_t first, int64_t count,
+                                   llvm::function_ref<void(const char *elements, int64_t count)> visit) const {
   size_t size = dtypeSize(tensor.dtype);
-  std::vector<char> piece(std::min(count, pieceElements) * size);
+  std::vector<char> chunk(std::min(count, chunkElements) * size);
   int64_t done = 0;
   do { // once for a tensor without elements, too: it may be damaged
-    int64_t some = std::min(count - done, pieceElements);
-    if (llvm::Error error = readBytes(tensor, (first + done) * size, {piece.data(), some * size}))
+    int64_t chunkCount = std::min(count - done, chunkElements);
+    if (llvm::Error error = readBytes(tensor, (first + done) * size, {chunk.data(), chunkCount * size}))
       return error;
-    take(piece.data(), some);
-    done += some;
+    visit(chunk.data(), chunkCount);
+    done += chunkCount;
   } while (done < count);
   return llvm::Error::success();
 }
@@ -142,7 +142,7 @@ llvm::Error TensorFile::readFloats(const TensorInfo &tensor, int64_t first, llvm
     return error;
   if (tensor.dtype == DType::F32)
     return readBytes(tensor, first * sizeof(float), {reinterpret_cast<char *>(out.data()), out.size() * sizeof(float)});
-  return readPieces(tensor, first, out.size(), [&, to = out.data()](const char *elements, int64_t count) mutable {
+  return readChunks(tensor, first, out.size(), [&, to = out.data()](const char *elements, int64_t count) mutable {
     for (int64_t i = 0; i < count; ++i)
       *to++ = static_cast<float>(loadFloat(tensor.dtype, elements, i));
   });
@@ -160,7 +160,7 @@ llvm::Expected<Tensor> TensorFile::read(const TensorInfo &tensor) const {
     result.floats.reserve(tensor.count());
   else if (!readsInOrder())
     result.ints.reserve(tensor.count());
-  llvm::Error error = readPieces(tensor, 0, tensor.count(), [&](const char *elements, int64_t count) {
+  llvm::Error error = readChunks(tensor, 0, tensor.count(), [&](const char *elements, int64_t count) {
     for (int64_t i = 0; i < count; ++i)
       if (isFloat(tensor.dtype))
         result.floats.push_back(loadFloat(tensor.dtype, elements, i));

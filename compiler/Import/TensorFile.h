@@ -2,7 +2,7 @@
 #ifndef XF_COMPILER_IMPORT_TENSORFILE_H
 #define XF_COMPILER_IMPORT_TENSORFILE_H
 
-#include "compiler/Import/RowOrder.h"
+#include "compiler/Import/RowMajorReader.h"
 #include "compiler/Import/Tensor.h"
 
 #include "llvm/ADT/StringMap.h"
@@ -23,7 +23,7 @@ size_t dtypeSize(DType type);
 bool isFloat(DType type);
 
 /// As many as NumPy and PyTorch allow. More are damage: many tensors may share one long shape, which takes little in the file.
-constexpr size_t kMostDimensions = 64;
+constexpr size_t kMaxDimensions = 64;
 
 /// The size of a tensor in bytes; nothing if no memory has as many.
 std::optional<uint64_t> byteSize(DType type, llvm::ArrayRef<int64_t> shape);
@@ -37,8 +37,8 @@ struct TensorInfo {
   std::string problem;         // why it cannot be read, to continue "tensor 'NAME' "; empty: it can be
   bool shapeKnown = true;      // always, where there is no problem
   std::string identity = {};   // the same for tensors of the file that share all of their memory; empty: it shares none
-  size_t storage = 0;          // a part of its file, by the format's number
-  Strides strides = {};        // if it has elements that do not lie row by row there, from `begin` on
+  size_t storage = 0;          // a part of its file, by the format's index
+  Strides strides = {};        // if it has elements that are not row-major there, from `begin` on
   int64_t count() const { return (end - begin) / dtypeSize(dtype); }
 };
 
@@ -57,7 +57,7 @@ public:
   /// The whole tensor, whatever its type.
   llvm::Expected<Tensor> read(const TensorInfo &tensor) const;
   /// Says that the tensor is not needed for now: frees what was kept to read it, if it is much.
-  void release(const TensorInfo &tensor) const { rowOrder.release(tensor); }
+  void release(const TensorInfo &tensor) const { rowMajorReader.release(tensor); }
   /// As ParameterSource's.
   virtual bool readsInOrder() const { return false; }
 
@@ -76,12 +76,12 @@ private:
   /// Bytes [first, first + out.size()) of a tensor's rows.
   llvm::Error readBytes(const TensorInfo &tensor, uint64_t first, llvm::MutableArrayRef<char> out) const;
   /// Hands over elements [first, first + count), some at a time.
-  llvm::Error readPieces(const TensorInfo &tensor, int64_t first, int64_t count,
-                         llvm::function_ref<void(const char *elements, int64_t count)> take) const;
+  llvm::Error readChunks(const TensorInfo &tensor, int64_t first, int64_t count,
+                         llvm::function_ref<void(const char *elements, int64_t count)> visit) const;
 
   std::vector<TensorInfo> tensors;
   llvm::StringMap<unsigned> index;
-  mutable RowOrder rowOrder; // of those that do not lie row by row
+  mutable RowMajorReader rowMajorReader; // of those that are not row-major
 };
 
 /// Opens a safetensors or .npz file, or one that torch.save wrote: its first bytes say which.

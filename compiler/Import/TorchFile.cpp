@@ -9,7 +9,7 @@ using namespace xf;
 using Kind = PickleValue::Kind;
 
 /// More bytes than any pickle of names and shapes needs. Pickle limits what it makes.
-static constexpr uint64_t kMostPickle = 32 << 20;
+static constexpr uint64_t kMaxPickleSize = 32 << 20;
 
 /// The numbers with which a file of several pickles begins; the first is 0x1950a86a20f9469cfc6c, the lowest byte first.
 static constexpr llvm::StringRef kMagic("\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19", 10);
@@ -47,7 +47,7 @@ static llvm::Expected<Pickle> parsePickle(const std::string &path, llvm::ArrayRe
 
 llvm::Error TorchFile::readArchive(size_t pickle) {
   llvm::ArrayRef<ZipMember> members = archive->getMembers();
-  if (members[pickle].size > kMostPickle)
+  if (members[pickle].size > kMaxPickleSize)
     return makeError("{}: its pickle of {} bytes is too large", path, members[pickle].size);
   std::vector<char> text(members[pickle].size);
   if (llvm::Error error = archive->read(pickle, 0, text))
@@ -68,7 +68,7 @@ llvm::Error TorchFile::readArchive(size_t pickle) {
 }
 
 llvm::Error TorchFile::readPickles() {
-  std::vector<char> text(std::min(bytes->getSize(), kMostPickle));
+  std::vector<char> text(std::min(bytes->getSize(), kMaxPickleSize));
   if (llvm::Error error = bytes->read(0, text))
     return error;
   // The magic number, the version, the machine, the dictionary, the storages' keys.
@@ -80,7 +80,7 @@ llvm::Error TorchFile::readPickles() {
       return pickle.takeError();
     begin += pickle->size();
     const PickleValue &value = pickle->getRoot();
-    if ((i == 0 && !(value.is(Kind::big) && value.text == kMagic)) || (i == 1 && !(value.is(Kind::integer) && value.integer == kVersion)))
+    if ((i == 0 && !(value.is(Kind::bigInteger) && value.text == kMagic)) || (i == 1 && !(value.is(Kind::integer) && value.integer == kVersion)))
       return makeError("{}: is a pickle, but not one of torch.save, whose tensors are read; save them with safetensors.torch.save_file", path);
     if (const PickleValue *isLittle = i == 2 ? value.find("little_endian") : nullptr; isLittle && isLittle->is(Kind::boolean) && !isLittle->integer)
       return makeError("{}: its numbers have their highest byte first", path);
@@ -94,14 +94,14 @@ llvm::Error TorchFile::readPickles() {
 }
 
 llvm::Expected<TorchFile::Storages> TorchFile::listStorages(const Pickle &dictionary, const PickleValue &keys, uint64_t begin) {
-  llvm::StringMap<TorchStorage> known;
+  llvm::StringMap<TorchStorage> storagesByKey;
   for (const PickleValue &value : dictionary.getValues())
     if (auto storage = findTorchStorage(value))
-      known.try_emplace(storage->key, *storage);
+      storagesByKey.try_emplace(storage->key, *storage);
   Storages storages;
   for (const PickleValue *key : keys.items) {
-    auto it = key->is(Kind::text) ? known.find(key->text) : known.end();
-    if (it == known.end())
+    auto it = key->is(Kind::text) ? storagesByKey.find(key->text) : storagesByKey.end();
+    if (it == storagesByKey.end())
       return makeError("{}: its storage '{}' belongs to no tensor", path, key->text.str());
     uint64_t elementSize = it->second.elementSize;
     if (elementSize == 0)
@@ -115,15 +115,15 @@ llvm::Expected<TorchFile::Storages> TorchFile::listStorages(const Pickle &dictio
     if (!isThere || elements > (bytes->getSize() - begin - sizeof(count)) / elementSize)
       return makeError("{}: ends in the middle of storage '{}' (is it cut short?)", path, key->text.str());
     begin += sizeof(count);
-    storages.try_emplace(key->text, Storage{begins.size(), elements * elementSize});
-    begins.push_back(begin);
+    storages.try_emplace(key->text, Storage{storageOffsets.size(), elements * elementSize});
+    storageOffsets.push_back(begin);
     begin += elements * elementSize;
   }
   return storages;
 }
 
-/// What is wrong with a tensor's place; empty if nothing.
-static std::string checkPlace(const TorchTensor &tensor, std::optional<uint64_t> storageSize) {
+/// What is wrong with a tensor's layout; empty if nothing.
+static std::string checkLayout(const TorchTensor &tensor, std::optional<uint64_t> storageSize) {
   std::string shape = formatShape(tensor.shape);
   auto size = byteSize(tensor.dtype, tensor.shape);
   auto span = countSpan(tensor.shape, tensor.strides);
@@ -135,9 +135,9 @@ static std::string checkPlace(const TorchTensor &tensor, std::optional<uint64_t>
   if (!storageSize)
     return fmt::format("is a part of storage '{}', which is not there", tensor.key.str());
   uint64_t elements = *storageSize / elementSize;
-  if (uint64_t(tensor.first) > elements || uint64_t(*span) > elements - tensor.first)
+  if (uint64_t(tensor.storageOffset) > elements || uint64_t(*span) > elements - tensor.storageOffset)
     return fmt::format("of dtype {} and shape {} needs {} elements from {} on, but its storage holds {}", dtypeName(tensor.dtype).str(), shape, *span,
-                       tensor.first, elements);
+                       tensor.storageOffset, elements);
   return {};
 }
 
@@ -154,7 +154,7 @@ llvm::Error TorchFile::addTensors(const PickleValue &root, const Storages &stora
     auto storage = storages.find(tensor->key);
     bool isThere = storage != storages.end();
     if (tensor->problem.empty())
-      tensor->problem = checkPlace(*tensor, isThere ? std::optional(storage->second.size) : std::nullopt);
+      tensor->problem = checkLayout(*tensor, isThere ? std::optional(storage->second.size) : std::nullopt);
     TensorInfo &info = found.emplace_back();
     info.name = items[0]->text.str();
     info.problem = tensor->problem;
@@ -163,12 +163,12 @@ llvm::Error TorchFile::addTensors(const PickleValue &root, const Storages &stora
     if (!info.problem.empty())
       continue;
     info.dtype = tensor->dtype;
-    info.begin = tensor->first * dtypeSize(info.dtype);
+    info.begin = tensor->storageOffset * dtypeSize(info.dtype);
     info.end = info.begin + *byteSize(info.dtype, info.shape);
-    info.identity = fmt::format("{} {} {} {} {}", tensor->key.str(), tensor->first, static_cast<int>(info.dtype), formatShape(info.shape),
+    info.identity = fmt::format("{} {} {} {} {}", tensor->key.str(), tensor->storageOffset, static_cast<int>(info.dtype), formatShape(info.shape),
                                 formatShape(tensor->strides));
-    info.storage = storage->second.number;
-    if (info.begin != info.end && !liesByRows(info.shape, tensor->strides))
+    info.storage = storage->second.index;
+    if (info.begin != info.end && !isRowMajor(info.shape, tensor->strides))
       info.strides = tensor->strides;
   }
   llvm::sort(found, [](const auto &a, const auto &b) {
@@ -183,5 +183,5 @@ llvm::Error TorchFile::addTensors(const PickleValue &root, const Storages &stora
 }
 
 llvm::Error TorchFile::readStorage(size_t storage, uint64_t first, llvm::MutableArrayRef<char> out) const {
-  return archive ? archive->read(storage, first, out) : bytes->read(begins[storage] + first, out);
+  return archive ? archive->read(storage, first, out) : bytes->read(storageOffsets[storage] + first, out);
 }

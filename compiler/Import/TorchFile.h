@@ -2,7 +2,7 @@
 //
 // Since PyTorch 1.6 a file is a zip archive: NAME/data.pkl is the pickle, NAME/data/KEY a storage. Before, pickles followed one another (a magic
 // number, a version, facts about the machine, the dictionary, the storages' keys), and after them the storages with their sizes. In the
-// pickle a tensor is a call of torch._utils._rebuild_tensor_v2 with a reference to its storage, an offset there, a shape and strides; of
+// pickle a tensor is a call of torch._utils._rebuild_tensor_v2 with the persistent id of its storage, an offset there, a shape and strides; of
 // all functions only this one and its relatives mean something here, and none is called (Pickle.h).
 #ifndef XF_COMPILER_IMPORT_TORCHFILE_H
 #define XF_COMPILER_IMPORT_TORCHFILE_H
@@ -26,9 +26,9 @@ public:
 private:
   explicit TorchFile(llvm::StringRef path) : TensorFile(path.str()) {}
 
-  /// `number`: of the archive's member, or an index in `begins`.
+  /// `index`: of the archive's member, or in `storageOffsets`.
   struct Storage {
-    size_t number = 0;
+    size_t index = 0;
     uint64_t size = 0; // in bytes
   };
   using Storages = llvm::StringMap<Storage>; // by key
@@ -41,7 +41,7 @@ private:
 
   std::unique_ptr<ZipArchive> archive; // or
   std::unique_ptr<ByteFile> bytes;
-  std::vector<uint64_t> begins; // where storages begin in `bytes`
+  std::vector<uint64_t> storageOffsets; // where storages begin in `bytes`
 };
 
 } // namespace xf

@@ -27,37 +27,37 @@ constexpr TypeRow types[] = {
 constexpr const char *stateKeys[] = {"state_dict", "model_state_dict", "model", "module"};
 } // namespace
 
-static std::string fullName(const PickleValue &name) { return (name.text + "." + name.inner).str(); }
+static std::string qualifiedName(const PickleValue &name) { return (name.text + "." + name.qualname).str(); }
 
 /// Natural numbers of a tuple, or of the call of torch.Size with one.
 static std::optional<std::vector<int64_t>> naturalNumbers(const PickleValue &value) {
   const PickleValue *tuple = &value;
-  if (value.is(Kind::call) && value.items[0]->isName("torch", "Size") && value.items[1]->items.size() == 1)
+  if (value.is(Kind::call) && value.items[0]->isGlobal("torch", "Size") && value.items[1]->items.size() == 1)
     tuple = value.items[1]->items[0];
-  if ((!tuple->is(Kind::tuple) && !tuple->is(Kind::list)) || tuple->items.size() > kMostDimensions)
+  if ((!tuple->is(Kind::tuple) && !tuple->is(Kind::list)) || tuple->items.size() > kMaxDimensions)
     return std::nullopt;
-  std::vector<int64_t> numbers;
+  std::vector<int64_t> values;
   for (const PickleValue *item : tuple->items) {
     if (!item->is(Kind::integer) || item->integer < 0)
       return std::nullopt;
-    numbers.push_back(item->integer);
+    values.push_back(item->integer);
   }
-  return numbers;
+  return values;
 }
 
 std::optional<TorchStorage> xf::findTorchStorage(const PickleValue &value) {
   // ('storage', torch.FloatStorage, key, device, elements), and in a file of several pickles the part of another storage that it is, if any.
-  if (!value.is(Kind::reference) || !value.items[0]->is(Kind::tuple))
+  if (!value.is(Kind::persistentId) || !value.items[0]->is(Kind::tuple))
     return std::nullopt;
   llvm::ArrayRef<const PickleValue *> items = value.items[0]->items;
-  if (items.size() < 5 || !items[0]->isText("storage") || !items[1]->is(Kind::name) || !items[2]->is(Kind::text) ||
+  if (items.size() < 5 || !items[0]->isText("storage") || !items[1]->is(Kind::global) || !items[2]->is(Kind::text) ||
       (items.size() > 5 && !items[5]->is(Kind::none)))
     return std::nullopt;
   TorchStorage storage;
   storage.key = items[2]->text;
-  storage.typeName = fullName(*items[1]);
+  storage.typeName = qualifiedName(*items[1]);
   for (const TypeRow &row : types)
-    if (items[1]->inner == row.storage) { // the module is torch, for untyped ones torch.storage
+    if (items[1]->qualname == row.storage) { // the module is torch, for untyped ones torch.storage
       storage.dtype = row.type;
       storage.elementSize = row.size;
     }
@@ -86,7 +86,7 @@ static TorchTensor rebuildTensor(llvm::StringRef function, llvm::ArrayRef<const 
     return tensor;
   }
   tensor.key = storage->key;
-  tensor.first = arguments[1]->integer;
+  tensor.storageOffset = arguments[1]->integer;
   tensor.shape = *shape;
   tensor.shapeKnown = true;
   tensor.strides = *strides;
@@ -94,10 +94,10 @@ static TorchTensor rebuildTensor(llvm::StringRef function, llvm::ArrayRef<const 
   if (function == "_rebuild_tensor_v3") { // the type stands there, and the storage has none
     metadata = 7;
     storage->dtype = std::nullopt;
-    if (arguments.size() > 6 && arguments[6]->is(Kind::name)) {
-      storage->typeName = fullName(*arguments[6]);
+    if (arguments.size() > 6 && arguments[6]->is(Kind::global)) {
+      storage->typeName = qualifiedName(*arguments[6]);
       for (const TypeRow &row : types)
-        if (arguments[6]->isName("torch", row.name))
+        if (arguments[6]->isGlobal("torch", row.name))
           storage->dtype = row.type;
     }
   }
@@ -114,12 +114,12 @@ std::optional<TorchTensor> xf::findTorchTensor(const PickleValue &value) {
   const PickleValue *call = &value;
   // A parameter is a call with its tensor, and a tensor of a class derived from torch.Tensor with the function that makes it. Only tuples are
   // followed, which hold what was made before them: this ends.
-  while (call->is(Kind::call) && call->items[0]->is(Kind::name)) {
-    llvm::StringRef module = call->items[0]->text, function = call->items[0]->inner;
+  while (call->is(Kind::call) && call->items[0]->is(Kind::global)) {
+    llvm::StringRef module = call->items[0]->text, function = call->items[0]->qualname;
     llvm::ArrayRef<const PickleValue *> arguments = call->items[1]->items;
     bool isOfClass = module == "torch._tensor" && function == "_rebuild_from_type_v2";
-    if (isOfClass && arguments.size() >= 3 && arguments[0]->is(Kind::name) && arguments[2]->is(Kind::tuple)) {
-      module = arguments[0]->text, function = arguments[0]->inner;
+    if (isOfClass && arguments.size() >= 3 && arguments[0]->is(Kind::global) && arguments[2]->is(Kind::tuple)) {
+      module = arguments[0]->text, function = arguments[0]->qualname;
       arguments = arguments[2]->items;
     }
     if (module != "torch._utils" || !function.starts_with("_rebuild_"))
@@ -153,12 +153,12 @@ llvm::Expected<const PickleValue *> xf::findStateDictionary(const PickleValue &r
   if (hasTensors(root))
     return &root;
   if (root.is(Kind::call) && !findTorchTensor(root)) {
-    // Before PyTorch 1.6 a class of modules was a reference: ('module', class, file, source).
+    // Before PyTorch 1.6 a class of modules was a persistent id: ('module', class, file, source).
     const PickleValue *type = root.items[0];
-    if (type->is(Kind::reference) && type->items[0]->items.size() > 1)
+    if (type->is(Kind::persistentId) && type->items[0]->items.size() > 1)
       type = type->items[0]->items[1];
-    if (type->is(Kind::name))
-      return makeError("holds an object of {}, which only the program that defines it can read; save its state_dict()", fullName(*type));
+    if (type->is(Kind::global))
+      return makeError("holds an object of {}, which only the program that defines it can read; save its state_dict()", qualifiedName(*type));
   }
   return makeError("holds no tensors by name, as a state dictionary does, nor has it one as '{}'", fmt::join(stateKeys, "', '"));
 }

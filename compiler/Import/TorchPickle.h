@@ -11,7 +11,7 @@ namespace xf {
 struct TorchTensor {
   llvm::StringRef key; // the storage's
   DType dtype = DType::U8;
-  int64_t first = 0; // element of the storage
+  int64_t storageOffset = 0; // in elements
   std::vector<int64_t> shape, strides;
   std::string problem; // as TensorInfo's; then nothing else but the shape is known
   bool shapeKnown = false;
@@ -24,7 +24,7 @@ std::optional<TorchTensor> findTorchTensor(const PickleValue &value);
 /// name the file.
 llvm::Expected<const PickleValue *> findStateDictionary(const PickleValue &root);
 
-/// A storage, as a reference names it.
+/// A storage, as a persistent id names it.
 struct TorchStorage {
   llvm::StringRef key;
   std::string typeName;       // torch.FloatStorage

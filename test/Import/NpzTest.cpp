@@ -251,13 +251,13 @@ TEST(Npz, ListsWhatCannotBeRead) {
 
 /// Element by element, from the definition of the order.
 template <typename T>
-std::string byColumns(const std::vector<int64_t> &shape, const std::vector<T> &rows) {
+std::string columnMajor(const std::vector<int64_t> &shape, const std::vector<T> &rows) {
   std::vector<T> columns(rows.size());
   for (size_t i = 0; i < rows.size(); ++i) {
-    size_t place = 0, rest = i, size = rows.size();
+    size_t index = 0, rest = i, size = rows.size();
     for (int d = shape.size() - 1; d >= 0; rest /= shape[d--])
-      place += rest % shape[d] * (size /= shape[d]);
-    columns[place] = rows[i];
+      index += rest % shape[d] * (size /= shape[d]);
+    columns[index] = rows[i];
   }
   return bytesOf(columns);
 }
@@ -273,7 +273,7 @@ void expectTransposed(const char *type, const std::vector<int64_t> &shape, int m
   SCOPED_TRACE(testing::Message() << type << " " << formatShape(shape));
   std::vector<T> values(std::accumulate(shape.begin(), shape.end(), int64_t(1), std::multiplies<>()));
   std::iota(values.begin(), values.end(), T(0));
-  std::string bytes = makeZip({{"a.npy", makeFortran(type, shape, byColumns(shape, values))}}, method);
+  std::string bytes = makeZip({{"a.npy", makeFortran(type, shape, columnMajor(shape, values))}}, method);
   auto file = open(bytes);
   ASSERT_TRUE(bool(file)) << llvm::toString(file.takeError());
   auto tensor = (*file)->read((*file)->getTensors()[0]);
@@ -283,7 +283,7 @@ void expectTransposed(const char *type, const std::vector<int64_t> &shape, int m
 }
 
 TEST_P(NpzMethods, ReadsColumnsAsRows) {
-  EXPECT_EQ(byColumns<uint8_t>({2, 3}, {1, 2, 3, 4, 5, 6}), "\1\4\2\5\3\6");
+  EXPECT_EQ(columnMajor<uint8_t>({2, 3}, {1, 2, 3, 4, 5, 6}), "\1\4\2\5\3\6");
   for (const std::vector<int64_t> &shape : std::vector<std::vector<int64_t>>{
            {2, 3}, {33, 70}, {64, 32}, {1, 5, 4}, {5, 1, 4}, {5, 4, 1}, {3, 4, 5}, {2, 3, 4, 5}, {40, 2, 1, 3, 2, 35}, {2, 2, 2, 2, 2, 2, 2}, {7}, {}, {3, 0, 2}}) {
     expectTransposed<uint8_t>("|u1", shape, GetParam());
@@ -308,8 +308,8 @@ TEST_P(NpzMethods, ReadsPiecesOfColumns) {
   std::vector<double> doubles(floats.begin(), floats.end());
   for (double &d : doubles)
     d /= 2;
-  std::string bytes = makeZip({{"a.npy", makeFortran("<f4", {1000, 100}, byColumns({1000, 100}, floats))},
-                               {"b.npy", makeFortran("<f8", {10, 100, 100}, byColumns({10, 100, 100}, doubles))}},
+  std::string bytes = makeZip({{"a.npy", makeFortran("<f4", {1000, 100}, columnMajor({1000, 100}, floats))},
+                               {"b.npy", makeFortran("<f8", {10, 100, 100}, columnMajor({10, 100, 100}, doubles))}},
                               GetParam());
   auto file = open(bytes);
   ASSERT_TRUE(bool(file)) << llvm::toString(file.takeError());

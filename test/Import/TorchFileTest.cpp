@@ -18,7 +18,7 @@ std::string little(T value) {
 }
 std::string number(int32_t value) { return "J" + little(value); }
 std::string text(const std::string &value) { return "X" + little(uint32_t(value.size())) + value; }
-std::string name(const std::string &module, const std::string &inner) { return "c" + module + "\n" + inner + "\n"; }
+std::string name(const std::string &module, const std::string &qualname) { return "c" + module + "\n" + qualname + "\n"; }
 std::string tuple(const std::string &items) { return "(" + items + "t"; }
 std::string numbers(const std::vector<int> &values) {
   std::string items;
@@ -226,11 +226,11 @@ TEST(TorchFile, SaysWhyATensorCannotBeRead) {
     EXPECT_EQ(with(dictionary(""), type), "");
     EXPECT_EQ(with(none, type), "");
   }
-  for (const std::string &odd : {rebuilt(""), rebuilt(six + number(0) + numbers({2, 3})), rebuilt(six + number(-1) + numbers({6}) + numbers({1})),
+  for (const std::string &bad : {rebuilt(""), rebuilt(six + number(0) + numbers({2, 3})), rebuilt(six + number(-1) + numbers({6}) + numbers({1})),
                                  rebuilt(six + number(0) + numbers({6}) + numbers({1, 1})), rebuilt(six + number(0) + numbers({-6}) + numbers({1})),
                                  tensor(six, 0, std::vector<int>(65, 1), std::vector<int>(65, 1)), rebuilt(none + number(0) + numbers({6}) + numbers({1})),
                                  rebuilt(number(1) + "Q" + number(0) + numbers({6}) + numbers({1}))})
-    EXPECT_HAS(problem(odd), "tensor 'w' is not described as PyTorch describes tensors");
+    EXPECT_HAS(problem(bad), "tensor 'w' is not described as PyTorch describes tensors");
 }
 
 TEST(TorchFile, SaysWhatIsWrongWithAFile) {

@@ -1,4 +1,4 @@
-// Tensors that do not lie by rows: whatever their strides, they are read right, little at a time, and no more of the file than it takes.
+// Tensors that are not row-major: whatever their strides, they are read right, little at a time, and no more of the file than it takes.
 #include "compiler/Import/TensorFile.h"
 
 #include <cstring>
@@ -23,15 +23,15 @@ public:
       ascends &= first >= end;
       end = first + bytes.size();
       total += bytes.size();
-      most = std::max<uint64_t>(most, bytes.size());
+      max = std::max<uint64_t>(max, bytes.size());
       for (size_t i = 0; i < bytes.size(); ++i)
         bytes[i] = byteAt(first + i);
       return llvm::Error::success();
     };
     size_t half = out.size() / 2;
-    EXPECT_EQ(llvm::toString(order.read(tensor, read, half, llvm::MutableArrayRef(out).drop_front(half))), "");
-    EXPECT_EQ(llvm::toString(order.read(tensor, read, 0, llvm::MutableArrayRef(out).take_front(half))), "");
-    order.release(tensor);
+    EXPECT_EQ(llvm::toString(reader.read(tensor, read, half, llvm::MutableArrayRef(out).drop_front(half))), "");
+    EXPECT_EQ(llvm::toString(reader.read(tensor, read, 0, llvm::MutableArrayRef(out).take_front(half))), "");
+    reader.release(tensor);
     return out;
   }
   /// The same by its definition.
@@ -49,15 +49,15 @@ public:
   }
 
   bool ascends = true;
-  uint64_t end = 0, total = 0, most = 0; // bytes
+  uint64_t end = 0, total = 0, max = 0; // bytes
 
 private:
-  static char byteAt(uint64_t place) { return char((place * 0x9e3779b97f4a7c15) >> 56); }
+  static char byteAt(uint64_t offset) { return char((offset * 0x9e3779b97f4a7c15) >> 56); }
   DType type;
-  RowOrder order;
+  RowMajorReader reader;
 };
 
-TEST(RowOrder, ReadsAnyStrides) {
+TEST(RowMajorReader, ReadsAnyStrides) {
   std::minstd_rand random(1);
   for (int repeat = 0; repeat < 3000; ++repeat) {
     std::vector<int64_t> shape(random() % 5);
@@ -81,36 +81,36 @@ TEST(RowOrder, ReadsAnyStrides) {
   }
 }
 
-TEST(RowOrder, TurnsInStrips) {
+TEST(RowMajorReader, TurnsInStrips) {
   for (auto [rows, columns] : {std::pair(3000, 1000), {3, 1'000'000}, {1'000'000, 3}, {1'500'000, 2}}) {
     Elements elements(DType::I64);
     std::vector<int64_t> shape{rows, columns};
-    ASSERT_EQ(elements.read(shape, columnStrides(shape)), elements.expected(shape, columnStrides(shape)));
+    ASSERT_EQ(elements.read(shape, columnMajorStrides(shape)), elements.expected(shape, columnMajorStrides(shape)));
     EXPECT_TRUE(elements.ascends);
     EXPECT_EQ(elements.total, uint64_t(rows) * columns * 8);
-    EXPECT_LE(elements.most, 8u << 20);
+    EXPECT_LE(elements.max, 8u << 20);
   }
 }
 
-TEST(RowOrder, LeavesOutWhatIsBetween) {
-  Elements narrow(DType::F32), wide(DType::F32), turned(DType::F32), dense(DType::F32);
+TEST(RowMajorReader, LeavesOutWhatIsBetween) {
+  Elements narrow(DType::F32), wide(DType::F32), transposed(DType::F32), dense(DType::F32);
   EXPECT_EQ(narrow.read({4, 4}, {150'000'000, 1}), narrow.expected({4, 4}, {150'000'000, 1}));
   EXPECT_EQ(narrow.total, 64u);
   EXPECT_EQ(wide.read({100, 2000}, {3000, 1}), wide.expected({100, 2000}, {3000, 1}));
   EXPECT_EQ(wide.total, 800'000u);
-  EXPECT_EQ(turned.read({4, 4}, {1, 150'000'000}), turned.expected({4, 4}, {1, 150'000'000}));
-  EXPECT_EQ(turned.total, 64u);
+  EXPECT_EQ(transposed.read({4, 4}, {1, 150'000'000}), transposed.expected({4, 4}, {1, 150'000'000}));
+  EXPECT_EQ(transposed.total, 64u);
   // Short runs that lie near each other are read together.
   EXPECT_EQ(dense.read({100'000, 2}, {3, 1}), dense.expected({100'000, 2}, {3, 1}));
-  EXPECT_EQ(dense.most, dense.total);
+  EXPECT_EQ(dense.max, dense.total);
 }
 
-TEST(RowOrder, SaysThatMemoryIsShort) {
-  RowOrder order;
+TEST(RowMajorReader, SaysThatMemoryIsShort) {
+  RowMajorReader reader;
   TensorInfo tensor{"w", DType::I64, {1 << 30, 1 << 29}, 0, uint64_t(1) << 62};
-  tensor.strides = columnStrides(tensor.shape);
+  tensor.strides = columnMajorStrides(tensor.shape);
   auto read = [](uint64_t, llvm::MutableArrayRef<char>) { return llvm::Error::success(); };
-  EXPECT_EQ(llvm::toString(order.read(tensor, read, 0, {})), "tensor 'w' needs 4611686018427387904 bytes of memory, more than there are");
+  EXPECT_EQ(llvm::toString(reader.read(tensor, read, 0, {})), "tensor 'w' needs 4611686018427387904 bytes of memory, more than there are");
 }
 
 } // namespace

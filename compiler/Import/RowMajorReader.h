@@ -1,6 +1,6 @@
-// Tensors whose elements do not lie row by row in their file: stored by columns, or parts of larger ones.
-#ifndef XF_COMPILER_IMPORT_ROWORDER_H
-#define XF_COMPILER_IMPORT_ROWORDER_H
+// Tensors whose elements are not row-major in their file: stored column-major, or parts of larger ones.
+#ifndef XF_COMPILER_IMPORT_ROWMAJORREADER_H
+#define XF_COMPILER_IMPORT_ROWMAJORREADER_H
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
@@ -19,10 +19,10 @@ struct TensorInfo;
 using Strides = std::vector<int64_t>;
 
 // For a tensor that has elements; without any, its dimensions may be larger than any memory.
-Strides rowStrides(llvm::ArrayRef<int64_t> shape);
-Strides columnStrides(llvm::ArrayRef<int64_t> shape);
-/// Whether elements lie as rowStrides says; the stride of a dimension of size 1 does not matter.
-bool liesByRows(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> strides);
+Strides rowMajorStrides(llvm::ArrayRef<int64_t> shape);
+Strides columnMajorStrides(llvm::ArrayRef<int64_t> shape);
+/// Whether elements lie as rowMajorStrides says; the stride of a dimension of size 1 does not matter.
+bool isRowMajor(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> strides);
 /// The number of elements from the first one to the last, both included; nothing if a stride is negative or no memory has as many.
 std::optional<int64_t> countSpan(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> strides);
 
@@ -45,9 +45,9 @@ private:
   uint64_t capacity = 0;
 };
 
-/// Reads pieces, in the order of rows, of such tensors, which must have elements. The tensor read last stays in memory, in that order, until
+/// Reads pieces, in row-major order, of such tensors, which must have elements. The tensor read last stays in memory, in that order, until
 /// it is released. Bytes between its elements are read only where this is worth while, and a few megabytes at a time.
-class RowOrder {
+class RowMajorReader {
 public:
   using Read = llvm::function_ref<llvm::Error(uint64_t first, llvm::MutableArrayRef<char> out)>;
   /// Bytes [first, first + out.size()) of the tensor's rows. Its elements lie as its strides say in what `read` reads, which reaches as far as
@@ -65,4 +65,4 @@ private:
 
 } // namespace xf
 
-#endif // XF_COMPILER_IMPORT_ROWORDER_H
+#endif // XF_COMPILER_IMPORT_ROWMAJORREADER_H
