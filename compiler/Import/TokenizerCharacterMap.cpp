@@ -86,7 +86,7 @@ private:
   }
 
   // Those of SentencePiece's authors have 225,276 rules in 262,841 nodes.
-  static constexpr size_t maxKeyLength = 64, maxNodes = 1 << 20, maxRules = 1 << 19, maxBytes = 4 * XF_TOKENIZER_MOST_POINTS;
+  static constexpr size_t maxKeyLength = 64, maxNodes = 1 << 20, maxRules = 1 << 19, maxBytes = 4 * XF_TOKENIZER_MAX_POINTS;
   NormalizerStep &step;
   llvm::StringRef units, strings;
   std::string key;

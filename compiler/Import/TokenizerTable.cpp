@@ -22,10 +22,10 @@ public:
     head.flags = contents.flags;
     head.pattern = contents.pattern;
     head.unknown = contents.unknown;
-    head.most_characters = contents.maxCharacters;
+    head.max_characters = contents.maxCharacters;
     head.growth = maxGrowth(contents.steps);
     head.dropped = contents.dropped;
-    if (head.growth > XF_TOKENIZER_MOST_GROWTH)
+    if (head.growth > XF_TOKENIZER_MAX_GROWTH)
       reader.refuse("text would grow too long when it is normalised");
     head.continuing = text(contents.continuing);
     head.joined = text(contents.joined);
@@ -194,7 +194,7 @@ private:
     std::vector<uint32_t> points;
     std::vector<xf_tokenizer_stage> stages;
     auto append = [&](llvm::ArrayRef<uint32_t> codePoints) {
-      if (codePoints.size() > XF_TOKENIZER_MOST_POINTS)
+      if (codePoints.size() > XF_TOKENIZER_MAX_POINTS)
         reader.refuse("the normalizer makes {} characters of one", codePoints.size());
       llvm::append_range(points, codePoints);
       return uint32_t(points.size() - codePoints.size());

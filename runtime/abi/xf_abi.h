@@ -28,12 +28,12 @@ extern "C" {
 #define XF_ABI_VERSION 22u
 #define XF_ABI_PAGE 4096u
 #define XF_ABI_MAX_RANK 6
-#define XF_ABI_LONGEST_NAME 4096u /* bytes of a name, none of them 0 */
+#define XF_ABI_MAX_NAME 4096u /* bytes of a name, none of them 0 */
 /* The greatest size of a dimension, limit of a search, and number of bytes of a memory: larger ones are damage, and sums of
  * products below them cannot overflow. */
-#define XF_ABI_LARGEST_SIZE (INT64_C(1) << 31)
-#define XF_ABI_LARGEST_LIMIT (INT64_C(1) << 24)
-#define XF_ABI_LARGEST_BYTES (UINT64_C(1) << 46)
+#define XF_ABI_MAX_SIZE (INT64_C(1) << 31)
+#define XF_ABI_MAX_LIMIT (INT64_C(1) << 24)
+#define XF_ABI_MAX_BYTES (UINT64_C(1) << 46)
 /* The most inputs, and the most outputs, of an entry. */
 #define XF_ABI_MAX_ARGUMENTS 256
 /* Width of a weight panel and of a block of keys, in columns. */
@@ -50,10 +50,10 @@ typedef struct xf_abi_view {
 } xf_abi_view;
 
 /* Where a state lies: row r of layer l starts at data + l * layer_stride + r * row_stride, in bytes. */
-typedef struct xf_abi_state_place {
+typedef struct xf_abi_state_view {
   uint8_t *data;
   uint64_t layer_stride, row_stride;
-} xf_abi_state_place;
+} xf_abi_state_view;
 
 /* What one thread passes to an entry's plan, and the plan to its kernels. Everything but
  * `scratch` and `thread` is the same for all threads of a call. A step of many rows may be several calls at the same time,
@@ -62,7 +62,7 @@ typedef struct xf_abi_context {
   const int64_t *dims;           /* current value of each dimension, by index in the table */
   void *const *io;               /* the entry's inputs, then its outputs: dense, row-major */
   const uint8_t *weights;        /* start of the weights range */
-  const xf_abi_state_place *states; /* by index in the table; they hold zeros at first, then what searches left of states of the same data type */
+  const xf_abi_state_view *states; /* by index in the table; they hold zeros at first, then what searches left of states of the same data type */
   const int64_t *capacities;     /* the states' capacity for each dimension, by index in the table */
   uint8_t *workspace;            /* shared by the threads of a call */
   uint8_t *scratch;              /* this thread's own */
@@ -79,9 +79,9 @@ typedef struct xf_abi_context {
 /* An entry's plan: runs on every thread of the call with its own context. */
 typedef void (*xf_abi_entry_fn)(const xf_abi_context *);
 /* A kernel: `views` holds its operands, then its results, and for a product the weights of the next one. It does its thread's
- * share. `number` is its index in the context's table, whose entries may all be one function that has another device run the
+ * share. `index` is that in the context's table, whose entries may all be one function that has another device run the
  * kernel. */
-typedef void (*xf_abi_kernel_fn)(const xf_abi_context *, const xf_abi_view *views, int64_t number);
+typedef void (*xf_abi_kernel_fn)(const xf_abi_context *, const xf_abi_view *views, int64_t index);
 
 /* --- The image ------------------------------------------------------------------------------ */
 
@@ -131,14 +131,14 @@ typedef struct xf_abi_tensor {
   xf_abi_range name;
   uint32_t dtype;
   uint32_t rank;
-  /* A size when >= 0, else dimension number -(dim + 1). */
+  /* A size when >= 0, else dimension index -(dim + 1). */
   int64_t dim[XF_ABI_MAX_RANK];
   /* Of an i32 input: the runtime refuses values outside 0 <= v < bound before the code sees them (rows of
    * the embedding table that it indexes); 0: any value will do. */
   int64_t bound;
   /* Of an input: the runtime refuses smaller sizes of named dimensions (the code reads positions up to here); 0 and 1: any
    * size will do. */
-  int64_t least[XF_ABI_MAX_RANK];
+  int64_t min_size[XF_ABI_MAX_RANK];
 } xf_abi_tensor;
 
 enum xf_abi_entry_kind {
@@ -182,7 +182,7 @@ typedef struct xf_abi_kernels {
 } xf_abi_kernels;
 
 /* Kernels for GPUs. A plan is the same for all devices: it describes views, of device memory here, and calls kernels
- * by number; kernel `number` runs in stages 0, 1, ..., and each stage by the first of its launches whose limit holds. The
+ * by index; kernel `index` runs in stages 0, 1, ..., and each stage by the first of its launches whose limit holds. The
  * function's parameters are the array of views itself, by value. A launch has
  *   constant * ceil(product over factors of ceil(size / divisor of the factor) / divisor)
  * blocks, where a size is views[factor.view].size[factor.dim]; if that is 0, nothing is launched. */
@@ -200,7 +200,7 @@ typedef struct xf_abi_gpu_launch {
   uint32_t limit_view, limit_dim;
   int64_t limit;  /* taken while that size is at most this; negative: always */
   uint32_t stage; /* a kernel's launches are in the order of their stages */
-  uint32_t most_blocks; /* taken while it has at most so many; 0: always */
+  uint32_t max_blocks; /* taken while it has at most so many; 0: always */
   xf_abi_gpu_factor factor[XF_ABI_MAX_RANK];
 } xf_abi_gpu_launch;
 /* The most views of a kernel: the parameters of a launch have at most 4 KiB. */
@@ -223,10 +223,10 @@ typedef struct xf_abi_gpu_pair {
  *   outer index, a row] and starts with row 0; of each row (from, to, positions) of moves, i32 [moves, 3], the units that hold
  *   these positions are copied. What one move writes no other reads.
  * advance(values, chosen, norms, options, sums, sentences, tokens, past, classes, moves, pair_sums, decided, ends): takes a search of
- *   G sentences with K beams, at most XF_ABI_ADVANCED_BEAMS, from one step of R rows to the next. Of each sentence it reads
+ *   G sentences with K beams, at most XF_ABI_MAX_ADVANCED_BEAMS, from one step of R rows to the next. Of each sentence it reads
  *     values, chosen, norms, options: what the step gives of its rows and was told (xf_abi_generate),
  *     sums f64[G, K]: of the open beams' logarithms of probabilities,
- *     sentences i32[G, XF_ABI_SENTENCE_WORDS + K]: the words of xf_abi_sentence, and the row of each beam; where beams go on apart,
+ *     sentences i32[G, XF_ABI_SENTENCE_WORDS + K]: the words of xf_abi_sentence, and the row of each beam; where beams go on independently,
  *       those that will not be open may have another's,
  *     ends i32[W]: bit v mod 32 of word v div 32 is set where token v ends a result,
  *   and of a sentence that is not done it writes
@@ -241,7 +241,7 @@ typedef struct xf_abi_gpu_pair {
  *   -1 - token where an earlier position of the row has it, too. rules are an f64, the repetition penalty, and an i64, the length of the
  *   n-grams that are not to be repeated, or 0.
  * choose_logits(logits, forbidden, classes, options, values, tokens, norms, parts): computes from the logits f32[R, V] what `choose` gives
- *   (xf_abi_generate), K being XF_ABI_MOST_CHOSEN; parts f32[R, choose_parts] is memory for what lies between its stages.
+ *   (xf_abi_generate), K being XF_ABI_MAX_CHOSEN; parts f32[R, choose_parts] is memory for what lies between its stages.
  * take_logits(logits, forbidden, classes, tokens, values): values f32[R] become each row's logit of its token in tokens i32[R], -inf where
  *   the row may not choose it.
  * draw(logits, forbidden, classes, values, tokens, norms, sentences, draws, how): draws a token for each open beam of sentences, which are as
@@ -249,8 +249,8 @@ typedef struct xf_abi_gpu_pair {
  *   an f64, the share, an i64, from how many of the best tokens it draws, which choose_logits has left in values, tokens and norms, or 0 if it
  *   draws from all, and an f64, how far logits may be from the largest, or -inf. What it has drawn takes the place of the row's first value and
  *   token. runtime/core/row_sample.h says how. */
-#define XF_ABI_ADVANCED_BEAMS 32
-#define XF_ABI_MOST_CHOSEN 64 /* 2 * XF_ABI_ADVANCED_BEAMS */
+#define XF_ABI_MAX_ADVANCED_BEAMS 32
+#define XF_ABI_MAX_CHOSEN 64 /* 2 * XF_ABI_MAX_ADVANCED_BEAMS */
 enum xf_abi_sentence {
   XF_ABI_OPEN = 0,       /* beams */
   XF_ABI_PRODUCED = 1,   /* tokens */
@@ -260,7 +260,7 @@ enum xf_abi_sentence {
   XF_ABI_CLASS = 5,      /* of rows that may choose the end; the next one is of those that may not */
   XF_ABI_POSITIONS = 6,  /* that the rows hold after the step */
   XF_ABI_DONE = 7,
-  XF_ABI_APART = 8,      /* 1: each open beam goes on with its own candidate, of which there is one */
+  XF_ABI_INDEPENDENT = 8,      /* 1: each open beam goes on with its own candidate, of which there is one */
   XF_ABI_SENTENCE_WORDS
 };
 typedef struct xf_abi_gpu {
@@ -289,7 +289,7 @@ typedef struct xf_abi_state {
   uint32_t dtype;
   uint32_t rank;          /* of a row */
   int32_t positions;      /* the axis of the target's positions; -1: a row moves as a whole (scans) */
-  int64_t size[XF_ABI_MAX_RANK];     /* >= 0, else dimension number -(size + 1) */
+  int64_t size[XF_ABI_MAX_RANK];     /* >= 0, else dimension index -(size + 1) */
   int64_t multiple[XF_ABI_MAX_RANK]; /* powers of two */
 } xf_abi_state;
 
@@ -331,7 +331,7 @@ typedef struct xf_abi_parameter {
   uint64_t segments;
 } xf_abi_parameter;
 
-/* How entries serve a search; entry numbers are -1 where there is none.
+/* How entries serve a search; entry indices are -1 where there is none.
  *
  * `choose` is a STEP entry that does as `step` does, but gives of each row's last position what a search needs in place of
  * the logits. Its inputs are those of `step` in the same order, and behind them
@@ -356,7 +356,7 @@ typedef struct xf_abi_generate {
   int32_t more_ends[XF_ABI_MAX_ENDS - 1]; /* tokens that end a result beside `end` */
   uint32_t more_ends_count;
   int32_t sequence_first;
-  int32_t batch_dim;      /* numbers in the dims table */
+  int32_t batch_dim;      /* indices in the dims table */
   int32_t source_dim;
   int32_t target_dim;
   int32_t new_dim;        /* N of the step entry */
@@ -389,7 +389,7 @@ typedef struct xf_abi_predict {
   int32_t present;
   int32_t entry;
   int32_t output;  /* of that entry */
-  int32_t labels;  /* 1: the index of each row's largest value (by name with a target vocabulary); 0: numbers */
+  int32_t labels;  /* 1: the index of each row's largest value (by name with a target vocabulary); 0: values */
   int32_t pad;
   int32_t packed;  /* the entry's twin, or -1 */
   int32_t types;   /* the input that is not the tokens: 0 as far as the first `between` of them, 1 behind it; -1: there is none */

@@ -5,11 +5,11 @@
 
 #include <cstdint>
 
-// Word has ^, *, + and >> (which brings in zeros) of 64 bits; `number` makes one of a uint64_t.
-template <typename Word, typename Number> Word xf_mix(Word seed, Word value, Number number) {
-  Word z = (seed ^ value * number(0xd1342543de82ef95u)) + number(0x9e3779b97f4a7c15u);
-  z = (z ^ (z >> 30)) * number(0xbf58476d1ce4e5b9u);
-  z = (z ^ (z >> 27)) * number(0x94d049bb133111ebu);
+// Word has ^, *, + and >> (which brings in zeros) of 64 bits; `constant` makes one of a uint64_t.
+template <typename Word, typename Constant> Word xf_mix(Word seed, Word value, Constant constant) {
+  Word z = (seed ^ value * constant(0xd1342543de82ef95u)) + constant(0x9e3779b97f4a7c15u);
+  z = (z ^ (z >> 30)) * constant(0xbf58476d1ce4e5b9u);
+  z = (z ^ (z >> 27)) * constant(0x94d049bb133111ebu);
   return z ^ (z >> 31);
 }
 

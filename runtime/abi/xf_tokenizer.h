@@ -134,8 +134,8 @@ enum xf_tokenizer_added_flag {
 };
 
 /* The most code points that one becomes, and the most `growth`. */
-#define XF_TOKENIZER_MOST_POINTS 32u
-#define XF_TOKENIZER_MOST_GROWTH 256u
+#define XF_TOKENIZER_MAX_POINTS 32u
+#define XF_TOKENIZER_MAX_GROWTH 256u
 
 /* `count` elements from `offset` on. */
 typedef struct xf_tokenizer_list {
@@ -188,7 +188,7 @@ typedef struct xf_tokenizer {
   char magic[8];
   uint32_t kind, decoder, flags, pattern;
   int32_t unknown;                /* the token of what has none, or -1 */
-  uint32_t most_characters;       /* of a word of XF_TOKENIZER_WORDPIECE: longer ones are unknown */
+  uint32_t max_characters;       /* of a word of XF_TOKENIZER_WORDPIECE: longer ones are unknown */
   uint32_t growth;                /* a byte of text becomes at most so many bytes of normalised text */
   uint32_t dropped;               /* the most blanks at a result's beginning that are left out */
   double unknown_score;

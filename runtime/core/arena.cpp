@@ -12,10 +12,10 @@ namespace xf::rt {
 
 uint64_t arena_plan::add(uint64_t count, uint64_t size, uint64_t alignment) {
   uint64_t offset = (bytes_ + alignment - 1) / alignment * alignment;
-  if (size != 0 && count > XF_ABI_LARGEST_BYTES / size)
+  if (size != 0 && count > XF_ABI_MAX_BYTES / size)
     fail(status::out_of_memory, "the model's limits ask for more memory than a process can address");
   bytes_ = offset + count * size;
-  if (bytes_ > XF_ABI_LARGEST_BYTES)
+  if (bytes_ > XF_ABI_MAX_BYTES)
     fail(status::out_of_memory, "the model's limits ask for more memory than a process can address");
   return offset;
 }

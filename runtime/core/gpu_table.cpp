@@ -9,7 +9,7 @@ namespace xf::rt {
 
 namespace {
 
-bool takes_all_sizes(const gpu_stage &stage) { return stage.back().how.limit < 0 && stage.back().how.most_blocks == 0; }
+bool takes_all_sizes(const gpu_stage &stage) { return stage.back().how.limit < 0 && stage.back().how.max_blocks == 0; }
 
 // Whether a launch is of the kernel's last stage so far or begins the next one.
 bool stage_follows(const gpu_kernel &kernel, const xf_abi_gpu_launch &launch) {
@@ -58,7 +58,7 @@ gpu_pair read_pair(const image_reader &reader, const xf_abi_gpu_pair &pair, gpu_
 }
 
 bool holds(const xf_abi_gpu_launch &how, const xf_abi_view *views) {
-  return (how.limit < 0 || views[how.limit_view].size[how.limit_dim] <= how.limit) && (how.most_blocks == 0 || blocks_of(how, views) <= how.most_blocks);
+  return (how.limit < 0 || views[how.limit_view].size[how.limit_dim] <= how.limit) && (how.max_blocks == 0 || blocks_of(how, views) <= how.max_blocks);
 }
 
 // Whether `x`, of rows, is `made` with its leading dimensions as one.
@@ -97,7 +97,7 @@ gpu_table read_gpu_table(const image_reader &reader, const xf_abi_image &image) 
     result.choose_logits = read(gpu.choose_logits, 8, "the kernel that chooses from logits");
     result.take_logits = read(gpu.take_logits, 5, "the kernel that takes logits");
     result.draw = read(gpu.draw, 9, "the kernel that draws tokens");
-    bool right = gpu.choose_parts >= 1 && gpu.choose_parts <= XF_ABI_LARGEST_SIZE;
+    bool right = gpu.choose_parts >= 1 && gpu.choose_parts <= XF_ABI_MAX_SIZE;
     reader.require(right, "what lies between the stages of a search's kernel has an impossible size");
   }
   return result;

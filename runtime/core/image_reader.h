@@ -41,10 +41,10 @@ public:
     return result;
   }
 
-  // A name: 1 to XF_ABI_LONGEST_NAME bytes, none of them 0.
+  // A name: 1 to XF_ABI_MAX_NAME bytes, none of them 0.
   std::string name(const xf_abi_range &range, const std::string &what) const {
     check_range(range, "the name of " + what);
-    require(range.size >= 1 && range.size <= XF_ABI_LONGEST_NAME, "the name of " + what + " has an absurd length");
+    require(range.size >= 1 && range.size <= XF_ABI_MAX_NAME, "the name of " + what + " has an absurd length");
     std::string result(reinterpret_cast<const char *>(image_.data() + range.offset), range.size);
     require(result.find('\0') == std::string::npos, "the name of " + what + " holds a zero byte");
     return result;

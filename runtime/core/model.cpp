@@ -31,7 +31,7 @@ void check_header(const image_reader &reader, const xf_abi_image &header, const 
   reader.check_range(header.target_subwords, "the target's subwords");
   reader.require(header.code.offset % XF_ABI_PAGE == 0, "the code is not page aligned");
   reader.require(header.weights.offset % XF_ABI_PAGE == 0, "the weights are not page aligned");
-  reader.require(header.workspace_bytes <= XF_ABI_LARGEST_BYTES && header.scratch_bytes <= XF_ABI_LARGEST_BYTES,
+  reader.require(header.workspace_bytes <= XF_ABI_MAX_BYTES && header.scratch_bytes <= XF_ABI_MAX_BYTES,
                  "the memory plan has an absurd size");
 }
 
@@ -43,14 +43,14 @@ tensor_info read_tensor(const image_reader &reader, const xf_abi_tensor &tensor,
   reader.require(tensor.rank <= XF_ABI_MAX_RANK, what + " has an absurd rank");
   result.dtype = static_cast<xf_abi_dtype>(tensor.dtype);
   result.bound = tensor.bound;
-  reader.require(tensor.bound >= 0 && tensor.bound <= XF_ABI_LARGEST_SIZE, what + " has an absurd bound");
+  reader.require(tensor.bound >= 0 && tensor.bound <= XF_ABI_MAX_SIZE, what + " has an absurd bound");
   for (uint32_t axis = 0; axis < tensor.rank; ++axis) {
     int64_t dim = tensor.dim[axis];
-    reader.require(dim >= 0 ? dim <= XF_ABI_LARGEST_SIZE : dim >= -static_cast<int64_t>(dims),
+    reader.require(dim >= 0 ? dim <= XF_ABI_MAX_SIZE : dim >= -static_cast<int64_t>(dims),
                    what + " has an impossible size");
     result.dim.push_back(dim);
-    reader.require(tensor.least[axis] >= 0 && tensor.least[axis] <= XF_ABI_LARGEST_SIZE, what + " has an impossible size");
-    result.least.push_back(std::max<int64_t>(tensor.least[axis], 1));
+    reader.require(tensor.min_size[axis] >= 0 && tensor.min_size[axis] <= XF_ABI_MAX_SIZE, what + " has an impossible size");
+    result.least.push_back(std::max<int64_t>(tensor.min_size[axis], 1));
   }
   return result;
 }
@@ -92,7 +92,7 @@ void check_state(const image_reader &reader, const xf_abi_state &state, const st
                  what);
   uint64_t bytes = xf_abi_dtype_bytes(state.dtype);
   auto times = [&](uint64_t factor) {
-    reader.require(factor == 0 || bytes <= XF_ABI_LARGEST_BYTES / factor, what);
+    reader.require(factor == 0 || bytes <= XF_ABI_MAX_BYTES / factor, what);
     bytes *= factor;
   };
   std::vector<int64_t> capacities;
@@ -100,7 +100,7 @@ void check_state(const image_reader &reader, const xf_abi_state &state, const st
     capacities.push_back(dim.max);
   for (uint32_t axis = 0; axis < state.rank; ++axis) {
     int64_t size = state.size[axis], multiple = state.multiple[axis];
-    reader.require((size >= 0 ? size <= XF_ABI_LARGEST_SIZE : size >= -static_cast<int64_t>(dims.size())) && multiple >= 1 &&
+    reader.require((size >= 0 ? size <= XF_ABI_MAX_SIZE : size >= -static_cast<int64_t>(dims.size())) && multiple >= 1 &&
                        multiple <= XF_ABI_PAGE && (multiple & (multiple - 1)) == 0,
                    what);
     times(xf_abi_state_size(&state, axis, capacities.data()));
@@ -113,7 +113,7 @@ void check_state(const image_reader &reader, const xf_abi_state &state, const st
   times(state.per_sentence ? 1 : static_cast<uint64_t>(generate.beam));
   times(state.layers);
   total += bytes;
-  reader.require(total <= XF_ABI_LARGEST_BYTES, what);
+  reader.require(total <= XF_ABI_MAX_BYTES, what);
 }
 
 void check_segment(const image_reader &reader, const xf_abi_segment &segment, const parameter_info &parameter,
@@ -134,7 +134,7 @@ void check_segment(const image_reader &reader, const xf_abi_segment &segment, co
   uint64_t limit = (weight_bytes - segment.weight_offset) / bytes;
   uint64_t group = segment.layout != XF_ABI_PLAIN ? 4 / bytes : 1;
   uint64_t width = depth > limit ? depth : (depth + group - 1) / group * group;
-  uint64_t row_limit = width == 0 ? XF_ABI_LARGEST_BYTES : limit / width;
+  uint64_t row_limit = width == 0 ? XF_ABI_MAX_BYTES : limit / width;
   bool right = segment.row <= rows && segment.rows <= rows - segment.row && segment.weight_row <= row_limit &&
                read <= row_limit - segment.weight_row && (!is_transposed || (segment.row == 0 && segment.rows == rows));
   if (right && segment.layout != XF_ABI_PLAIN)
@@ -153,8 +153,8 @@ parameter_info read_parameter(const image_reader &reader, const xf_abi_parameter
   uint64_t elements = 1;
   for (uint32_t axis = 0; axis < parameter.rank; ++axis) {
     int64_t size = parameter.size[axis];
-    reader.require(size >= 0 && size <= XF_ABI_LARGEST_SIZE &&
-                       (size == 0 || elements <= XF_ABI_LARGEST_BYTES / static_cast<uint64_t>(size)),
+    reader.require(size >= 0 && size <= XF_ABI_MAX_SIZE &&
+                       (size == 0 || elements <= XF_ABI_MAX_BYTES / static_cast<uint64_t>(size)),
                    "parameter '" + result.path + "' has an absurd size");
     elements *= static_cast<uint64_t>(size);
     result.size.push_back(size);
@@ -177,7 +177,7 @@ model::model(std::unique_ptr<mapping> image) : image_(std::move(image)) {
   check_header(reader, header_, *image_);
   name_ = reader.name(header_.name, "the model");
   const xf_abi_generate &generate = header_.generate;
-  auto check_limit = [&](int64_t limit, const char *what) { reader.require(limit >= 1 && limit <= XF_ABI_LARGEST_LIMIT, what); };
+  auto check_limit = [&](int64_t limit, const char *what) { reader.require(limit >= 1 && limit <= XF_ABI_MAX_LIMIT, what); };
   if (generate.present) { // a model without a source needs no limit for it
     for (int64_t limit : {generate.batch, generate.beam, generate.source_dim < 0 ? 1 : generate.source, generate.target})
       check_limit(limit, "the limits of the search are impossible");
@@ -189,7 +189,7 @@ model::model(std::unique_ptr<mapping> image) : image_(std::move(image)) {
 
   for (const xf_abi_dim &dim : reader.table<xf_abi_dim>(header_.dims, "the table of dimensions")) {
     std::string name = reader.name(dim.name, "a dimension");
-    reader.require(dim.max >= 1 && dim.max <= XF_ABI_LARGEST_SIZE, "dimension '" + name + "' has an impossible limit");
+    reader.require(dim.max >= 1 && dim.max <= XF_ABI_MAX_SIZE, "dimension '" + name + "' has an impossible limit");
     dims_.push_back({name, dim.max});
   }
   std::vector<tensor_info> tensors;
@@ -258,7 +258,7 @@ uint64_t model::bytes(const tensor_info &tensor, const int64_t *dims) const {
   for (size_t axis = 0; axis < tensor.dim.size(); ++axis) {
     int dimension = tensor.dimension(axis);
     auto size = static_cast<uint64_t>(dimension < 0 ? tensor.dim[axis] : dims[dimension]);
-    if (size != 0 && count > XF_ABI_LARGEST_BYTES / size)
+    if (size != 0 && count > XF_ABI_MAX_BYTES / size)
       fail(status::limit, "tensor '%s' is too large", tensor.name.c_str());
     count *= size;
   }

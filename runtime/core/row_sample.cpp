@@ -40,7 +40,7 @@ public:
       std::nth_element(best_, best_ + how_.top_k, best_ + count_, is_better);
       count_ = how_.top_k;
     }
-    if (some && how_.top_k <= XF_ABI_MOST_CHOSEN)
+    if (some && how_.top_k <= XF_ABI_MAX_CHOSEN)
       return draw_of_few(uniform);
     weigh_steps();
     double all = some ? weight_of_steps() : weight_of_all<false>();
@@ -130,7 +130,7 @@ private:
   // As a device does it with the candidates that it finds anyway.
   XF_INLINE candidate draw_of_few(double uniform) const {
     std::sort(best_, best_ + count_, is_better);
-    std::array<double, XF_ABI_MOST_CHOSEN> weights;
+    std::array<double, XF_ABI_MAX_CHOSEN> weights;
     double all = 0, kept = 0;
     for (int64_t i = 0; i < count_; ++i)
       all += weights[static_cast<size_t>(i)] = weight(best_[i]);

@@ -38,7 +38,7 @@ template <typename Set> XF_INLINE typename Set::f32 exp_negative(typename Set::f
   const f32 shifted = x * kXfShortExpLog2e + kXfShortExpShift;
   const f32 p = xf_short_exp_of_parts(x, shifted - kXfShortExpShift, [](float number) __attribute__((always_inline)) { return number; });
   const u32 bits = (u32)p + ((u32)shifted << 23);
-  const typename Set::i32 counts = x > kXfShortExpLeast;
+  const typename Set::i32 counts = x > kXfShortExpMin;
   return (f32)(bits & (u32)counts);
 }
 

@@ -135,7 +135,7 @@ private:
   arena arena_;
   uint64_t state_memory_ = 0, workspace_ = 0;
   state_layout states_, wanted_states_;
-  std::vector<xf_abi_state_place> state_places_;
+  std::vector<xf_abi_state_view> state_places_;
   std::vector<const void *> addresses_;
   std::vector<thread_context> contexts_;
   int rows_apart_, rows_at_once_;

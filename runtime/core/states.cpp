@@ -69,7 +69,7 @@ void state_layout::lay_out(const model &m, const state_room &wanted) {
   bytes = std::reduce(ends_.begin(), ends_.end()) - std::reduce(starts_.begin(), starts_.end());
 }
 
-void write_places(const state_layout &layout, uint8_t *base, std::vector<xf_abi_state_place> &result) {
+void write_places(const state_layout &layout, uint8_t *base, std::vector<xf_abi_state_view> &result) {
   result.clear();
   for (const state_place &place : layout.places)
     result.push_back({base + place.offset, place.layer_stride, place.row_stride});

@@ -46,7 +46,7 @@ private:
 };
 
 // A layout as plans know it, of states that begin at `base`; allocates nothing if `result` is one already.
-void write_places(const state_layout &layout, uint8_t *base, std::vector<xf_abi_state_place> &result);
+void write_places(const state_layout &layout, uint8_t *base, std::vector<xf_abi_state_view> &result);
 
 } // namespace xf::rt
 

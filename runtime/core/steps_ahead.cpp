@@ -12,7 +12,7 @@ bool steps_ahead::serves(const search_options &options) const {
   if (options.has_targets() || options.aligns() || (options.samples && !logits_.can_draw(options.sample)))
     return false;
   // The device stops at as many finished hypotheses as beams.
-  if (options.beam > XF_ABI_ADVANCED_BEAMS || !options.early_stopping)
+  if (options.beam > XF_ABI_MAX_ADVANCED_BEAMS || !options.early_stopping)
     return false;
   bool all = true;
   // A sentence begins with one beam, and with few tokens to choose from may keep few. Beams that go on apart do so from the second step on.

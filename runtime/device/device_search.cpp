@@ -34,7 +34,7 @@ device_search::places::places(int64_t sentences, int64_t beams, int64_t end_word
 device_search::device_search(device_executor &executor, const step_layout &layout, logit_choice &logits)
     : executor_(executor), layout_(layout), logits_(logits) {
   const xf_abi_generate &limits = executor.get_model().header().generate;
-  slot_ = places(limits.batch, std::min<int64_t>(limits.beam, XF_ABI_ADVANCED_BEAMS), layout.words).end;
+  slot_ = places(limits.batch, std::min<int64_t>(limits.beam, XF_ABI_MAX_ADVANCED_BEAMS), layout.words).end;
   memory_ = {executor.where(), slot_};
   staging_ = {executor.where(), (1 + kAhead) * slot_};
   pairs_.resize(2 * limits.beam);
@@ -80,7 +80,7 @@ void device_search::upload_sentences(const search_slots &slots, bool apart) {
     words[XF_ABI_CLASS] = slots.classes().of(number, /*may_end=*/true);
     words[XF_ABI_POSITIONS] = static_cast<int32_t>(s.past);
     words[XF_ABI_DONE] = 0;
-    words[XF_ABI_APART] = apart;
+    words[XF_ABI_INDEPENDENT] = apart;
     sums += beams_;
     words += at_.words;
   });

@@ -35,7 +35,7 @@ public:
   device_search(device_executor &executor, const step_layout &layout, logit_choice &logits);
 
   // Begins with a step whose arguments these are, of the entry that chooses or, `by_logits`, of the one that gives logits. The sentences are those
-  // of the slots that are taken. There are no rows but theirs, for each as many as beams are asked for (at most XF_ABI_ADVANCED_BEAMS), or as are
+  // of the slots that are taken. There are no rows but theirs, for each as many as beams are asked for (at most XF_ABI_MAX_ADVANCED_BEAMS), or as are
   // left where beams go on apart. `io` must not be changed before the last step that is started has been finished.
   void begin(const int64_t *dims, void *const *io, bool by_logits, const search_slots &slots, const search_options &options);
   // Starts the next step, whose `dims` give the arguments the same sizes. At most kAhead are under way.

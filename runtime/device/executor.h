@@ -94,7 +94,7 @@ private:
   const uint8_t *weights_; // of the program that the device keeps
   device_memory state_memory_, workspace_, io_memory_, moves_;
   state_layout states_; // for the model's limits
-  std::vector<xf_abi_state_place> state_places_;
+  std::vector<xf_abi_state_view> state_places_;
   host_memory staging_, staged_moves_;
   call_places places_;            // of the last call
   std::vector<bool> known_;       // inputs that are on the device as they were copied

@@ -34,8 +34,8 @@ logit_choice::places::places(const logit_choice &c) {
   read = add(changed * c.positions_, sizeof(int32_t));
   norms = add(c.rows_ * 2, sizeof(float));
   logits = add(scored, sizeof(float));
-  values = add(c.rows_ * XF_ABI_MOST_CHOSEN, sizeof(float));
-  tokens = add(c.rows_ * XF_ABI_MOST_CHOSEN, sizeof(int32_t));
+  values = add(c.rows_ * XF_ABI_MAX_CHOSEN, sizeof(float));
+  tokens = add(c.rows_ * XF_ABI_MAX_CHOSEN, sizeof(int32_t));
   parts = add(c.rows_ * c.parts_, sizeof(float));
   end = plan.bytes();
 }
@@ -47,7 +47,7 @@ logit_choice::logit_choice(device_executor &executor, const step_layout &layout)
 
 bool logit_choice::draws_of_all(const sampling &how) const { return how.top_k == 0 || how.top_k >= layout_.vocabulary; }
 
-bool logit_choice::can_draw(const sampling &how) const { return draws_of_all(how) ? how.top_p >= 1.0 : how.top_k <= XF_ABI_MOST_CHOSEN; }
+bool logit_choice::can_draw(const sampling &how) const { return draws_of_all(how) ? how.top_p >= 1.0 : how.top_k <= XF_ABI_MAX_CHOSEN; }
 
 void logit_choice::reserve(uint32_t uses, int64_t rows, const search_slots &slots) {
   use_ = uses;
@@ -116,7 +116,7 @@ void logit_choice::write_read_tokens(const search_slots &slots, int32_t row) {
 candidate_places logit_choice::candidates() const {
   uint8_t *memory = memory_.get();
   return {memory + at_.values,  memory + at_.tokens,  memory + at_.norms, memory + at_.options + 2 * sizeof(int32_t),
-          memory + at_.classes, XF_ABI_MOST_CHOSEN};
+          memory + at_.classes, XF_ABI_MAX_CHOSEN};
 }
 
 // A tensor of `width` elements of each row.
@@ -145,8 +145,8 @@ void logit_choice::choose(const xf_abi_view &sentences, int64_t beams) {
     const xf_abi_view views[] = {logits(),
                                  forbidden(),
                                  own(at_.classes),
-                                 own(at_.values, XF_ABI_MOST_CHOSEN),
-                                 own(at_.tokens, XF_ABI_MOST_CHOSEN),
+                                 own(at_.values, XF_ABI_MAX_CHOSEN),
+                                 own(at_.tokens, XF_ABI_MAX_CHOSEN),
                                  own(at_.norms, 2),
                                  sentences,
                                  make_view(memory + at_.draws, {sentences.size[0], beams}, {1, 0}),
@@ -161,8 +161,8 @@ void logit_choice::find_candidates() {
                                forbidden(),
                                own(at_.classes),
                                make_view(memory + at_.options, {2}, {1}),
-                               own(at_.values, XF_ABI_MOST_CHOSEN),
-                               own(at_.tokens, XF_ABI_MOST_CHOSEN),
+                               own(at_.values, XF_ABI_MAX_CHOSEN),
+                               own(at_.tokens, XF_ABI_MAX_CHOSEN),
                                own(at_.norms, 2),
                                own(at_.parts, parts_)};
   executor_.launch(executor_.get_model().gpu().choose_logits, views);

@@ -58,7 +58,7 @@ void tokenizer_table::check_head() const {
   require(h.kind >= XF_TOKENIZER_BYTE_BPE && h.kind <= XF_TOKENIZER_WORDS, "kind is unknown");
   require(h.decoder >= XF_TOKENIZER_JOINS_BYTES && h.decoder <= XF_TOKENIZER_JOINS_PIECES, "decoder is unknown");
   require(h.pattern <= XF_TOKENIZER_BLANKS, "pattern is unknown");
-  require(h.growth >= 1 && h.growth <= XF_TOKENIZER_MOST_GROWTH, "text grows too long");
+  require(h.growth >= 1 && h.growth <= XF_TOKENIZER_MAX_GROWTH, "text grows too long");
   auto tokens = static_cast<int64_t>(size());
   require(tokens <= INT32_MAX && texts_.size() == size() + 1, "tokens have no texts");
   require(h.unknown < tokens && h.unknown >= (is_bpe ? -1 : 0), "unknown token is none");
@@ -126,7 +126,7 @@ void tokenizer_table::check_stage(const xf_tokenizer_stage &stage) const {
 
 void tokenizer_table::check_points(uint32_t first, uint32_t count) const {
   // No code point becomes more than a few: text grows by no more than memory is planned for.
-  require(count <= XF_TOKENIZER_MOST_POINTS && first <= points.size() && count <= points.size() - first, "code points are past its end");
+  require(count <= XF_TOKENIZER_MAX_POINTS && first <= points.size() && count <= points.size() - first, "code points are past its end");
 }
 
 int32_t tokenizer_table::find(std::string_view text) const {

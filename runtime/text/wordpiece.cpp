@@ -25,7 +25,7 @@ wordpiece::wordpiece(const tokenizer_table &table, int32_t unknown, token_sink &
 
 void wordpiece::cut(std::string_view word) {
   ids_.clear();
-  if (characters(word) > table_.head().most_characters)
+  if (characters(word) > table_.head().max_characters)
     return tokens_.add(unknown_);
   for (size_t at = 0; at < word.size();) {
     auto [id, length] = longest(word.substr(at), at > 0);
@@ -60,7 +60,7 @@ std::pair<int32_t, size_t> wordpiece::longest(std::string_view text, bool contin
 uint64_t wordpiece::memory(const tokenizer_table &table, uint64_t word) {
   // At most a piece and a beginning for each character of a word, in lists that may have just grown.
   constexpr uint64_t kCharacter = 3 * (sizeof(int32_t) + sizeof(std::pair<size_t, uint32_t>));
-  return std::min<uint64_t>(word, table.head().most_characters) * kCharacter;
+  return std::min<uint64_t>(word, table.head().max_characters) * kCharacter;
 }
 
 } // namespace xf::rt

@@ -65,7 +65,7 @@ struct Call {
 struct Setting {
   std::vector<int64_t> dims;
   std::vector<void *> io;
-  std::vector<xf_abi_state_place> states;
+  std::vector<xf_abi_state_view> states;
   const uint8_t *weights = nullptr;
 };
 
@@ -160,7 +160,7 @@ struct StepMemory {
   Setting setting(const CodeModule &code, int64_t positions) {
     std::vector<int64_t> dims(code.layout.dims.size(), 2);
     dims[code.layout.dims.lookup("N")] = positions;
-    xf_abi_state_place place = {};
+    xf_abi_state_view place = {};
     place.data = reinterpret_cast<uint8_t *>(state.data());
     return {dims, {given.data(), past.data(), result.data()}, {place, place}};
   }

@@ -193,7 +193,7 @@ TEST(loader, says_what_is_wrong) {
   };
   std::string shape = "image in memory: damaged: a state has an absurd shape";
   EXPECT_EQ(with_state([](auto &) {}), "");
-  EXPECT_EQ(with_state([](auto &s) { s.size[0] = XF_ABI_LARGEST_SIZE, s.layers = uint64_t(1) << 32; }), shape);
+  EXPECT_EQ(with_state([](auto &s) { s.size[0] = XF_ABI_MAX_SIZE, s.layers = uint64_t(1) << 32; }), shape);
   EXPECT_EQ(with_state([](auto &s) { s.size[0] = -6; }), shape);
   EXPECT_EQ(with_state([](auto &s) { s.size[1] = 5; }), shape) << "moves need room for all positions";
   EXPECT_EQ(with_state([](auto &s) { s.multiple[1] = 3; }), shape);

@@ -26,7 +26,7 @@ SAMPLE_INLINE void arrive(const xf_abi_context *c) {
     c->barrier(c);
 }
 SAMPLE_INLINE void *state_row(const xf_abi_context *c, int state, int64_t layer, int64_t row) {
-  const xf_abi_state_place *place = &c->states[state];
+  const xf_abi_state_view *place = &c->states[state];
   return place->data + (uint64_t)layer * place->layer_stride + (uint64_t)row * place->row_stride;
 }
 SAMPLE_INLINE int32_t *seen_at(const xf_abi_context *c, int64_t layer, int64_t row, int64_t outer, int64_t position) {

@@ -59,8 +59,8 @@ public:
     add_entry("which", XF_ABI_ENTRY_FULL, code_offset(sample_which), {tensor("x", XF_ABI_I32, {dim(B)})},
               {tensor("isa", XF_ABI_I32, {dim(B)})});
     xf_abi_tensor src = tensor("src", o_.features ? XF_ABI_F32 : XF_ABI_I32, {outer, inner}, o_.features ? 0 : o_.source_bound);
-    src.least[first ? 1 : 0] = o_.least_batch;
-    src.least[first ? 0 : 1] = o_.least_source;
+    src.min_size[first ? 1 : 0] = o_.least_batch;
+    src.min_size[first ? 0 : 1] = o_.least_source;
     if (o_.model == kind::tagger) {
       predict(add_entry("tag", XF_ABI_ENTRY_FULL, code_offset(sample_tag), {src},
                         {tensor("labels", XF_ABI_F32, {dim(B), dim(S), SAMPLE_LABELS})}),

@@ -189,7 +189,7 @@ inline made wordpiece() {
   m.head.growth = 3;
   m.head.pattern = XF_TOKENIZER_BERT;
   m.head.flags = XF_TOKENIZER_CLEANS_UP;
-  m.head.most_characters = 8;
+  m.head.max_characters = 8;
   m.tokens = {"[UNK]", "[SEP]", "un", "##aff", "##able", "##a", "aff", ".", "a\xcc\x88", "\xe4\xb8\xad", "ab"};
   m.special = {0, 1};
   m.continuing = m.joined = "##";

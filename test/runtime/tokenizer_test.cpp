@@ -207,7 +207,7 @@ TEST(tokenizer, takes_the_memory_that_it_says) {
   if (!xf_test_counts_allocations())
     GTEST_SKIP() << "allocations are not counted";
   for (made m : {bpe(), wordpiece(), characters(), unigrams()}) {
-    m.head.most_characters = 1 << 20;
+    m.head.max_characters = 1 << 20;
     auto table = m.build();
     auto opened = open(table);
     for (size_t size : {1u, 1000u, 65536u, 100000u, 131072u, 150000u, 262145u})

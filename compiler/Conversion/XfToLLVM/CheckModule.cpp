@@ -97,9 +97,9 @@ private:
         names.push_back({entry, entry.getResultName(i)});
     }
     for (auto [op, name] : names)
-      if (name.empty() || name.size() > XF_ABI_LONGEST_NAME || name.contains('\0'))
+      if (name.empty() || name.size() > XF_ABI_MAX_NAME || name.contains('\0'))
         return op->emitError("a name of ") << name.size() << " bytes" << (name.contains('\0') ? ", one of them 0," : "") << " cannot be stored: names have 1 to "
-                                           << XF_ABI_LONGEST_NAME << " bytes, none of them 0";
+                                           << XF_ABI_MAX_NAME << " bytes, none of them 0";
     return success();
   }
 
@@ -119,7 +119,7 @@ private:
     }
     for (int64_t size : type.getShape())
       count *= size;
-    if (count * 4 <= XF_ABI_LARGEST_BYTES)
+    if (count * 4 <= XF_ABI_MAX_BYTES)
       return success();
     return op->emitError("tensors of shape ") << describeShape(type) << " for all layers are larger than any memory";
   }

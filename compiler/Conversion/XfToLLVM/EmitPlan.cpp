@@ -187,15 +187,15 @@ private:
   /// Where the layer of a state keeps the first row of the call, or the first sentence.
   Value statePointer(StringRef name, Value layer) {
     auto op = root.lookupSymbol<StateOp>(name);
-    int64_t offset = std::distance(plan.layout.states.begin(), llvm::find(plan.layout.states, op.getOperation())) * sizeof(xf_abi_state_place);
-    Value start = plan.load(plan.ptr(), states, offset + offsetof(xf_abi_state_place, data));
+    int64_t offset = std::distance(plan.layout.states.begin(), llvm::find(plan.layout.states, op.getOperation())) * sizeof(xf_abi_state_view);
+    Value start = plan.load(plan.ptr(), states, offset + offsetof(xf_abi_state_view, data));
     auto forward = [&](Value count, size_t stride) {
       start = plan.advance(start, plan.mul(count, plan.load(builder.getI64Type(), states, offset + stride)));
     };
     if (op.getLayers() > 1)
-      forward(weights.indexValue(layer), offsetof(xf_abi_state_place, layer_stride));
+      forward(weights.indexValue(layer), offsetof(xf_abi_state_view, layer_stride));
     if (!op.getSentences())
-      forward(firstRow, offsetof(xf_abi_state_place, row_stride));
+      forward(firstRow, offsetof(xf_abi_state_view, row_stride));
     return start;
   }
 
@@ -335,7 +335,7 @@ static LogicalResult checkSizes(ModuleOp module) {
     double bytes = double(layers) * elementBytes(type.getElementType());
     for (int64_t d = 0; d < type.getRank(); ++d)
       bytes *= type.isDynamicDim(d) ? getBound(module, getDimName(type, d)).value_or(1) : type.getDimSize(d);
-    return bytes > XF_ABI_LARGEST_BYTES;
+    return bytes > XF_ABI_MAX_BYTES;
   };
   auto refuse = [](Operation *op, RankedTensorType type) {
     emitError(op->getLoc(), "a tensor of shape " + describeShape(type) + " is larger than any memory; lower the limits of its dimensions (--limit)");
@@ -343,12 +343,12 @@ static LogicalResult checkSizes(ModuleOp module) {
   };
   if (auto bounds = module->getAttrOfType<DictionaryAttr>(kBoundsAttr))
     for (auto bound : bounds)
-      if (cast<IntegerAttr>(bound.getValue()).getInt() > XF_ABI_LARGEST_SIZE)
+      if (cast<IntegerAttr>(bound.getValue()).getInt() > XF_ABI_MAX_SIZE)
         return emitError(loc, "dimension " + bound.getName().getValue() + " is too large with all beams; lower its limit (--limit)");
   for (StringRef attribute : {kGenerateAttr, kPredictAttr}) {
     ModuleRoles roles(module, attribute);
     for (StringRef role : {"batch", "source", "target"})
-      if (roles.bound(role).value_or(0) > XF_ABI_LARGEST_LIMIT)
+      if (roles.bound(role).value_or(0) > XF_ABI_MAX_LIMIT)
         return emitError(loc, "dimension " + roles.name(role) + " is too large for a search or predictions; lower the limit of " + role + " (--limit)");
   }
   WalkResult walked = module.walk([&](Operation *op) {
@@ -375,8 +375,8 @@ static void emitSearchKernels(ModuleOp module, CodeModule &result) {
   ModuleRoles generate(module, kGenerateAttr);
   EntryOp step = generate.entry("step");
   int64_t columns = cast<RankedTensorType>(step.getResultTypes()[*step.findResult(generate.name("logits"))]).getDimSize(2);
-  result.gpuChooseLogits = gpu::emitChooseLogits(functions, "choose_logits", columns, XF_ABI_MOST_CHOSEN);
-  result.gpuChooseParts = ChooseOp::countParts(columns, XF_ABI_MOST_CHOSEN);
+  result.gpuChooseLogits = gpu::emitChooseLogits(functions, "choose_logits", columns, XF_ABI_MAX_CHOSEN);
+  result.gpuChooseParts = ChooseOp::countParts(columns, XF_ABI_MAX_CHOSEN);
   result.gpuTakeLogits = gpu::emitTakeLogits(functions, "take_logits");
   result.gpuDraw = gpu::emitDraw(functions, "draw", columns);
 }
@@ -401,7 +401,7 @@ FailureOr<CodeModule> convertToCode(ModuleOp module, Targets targets) {
     result.workspaces.push_back(emitter.workspaceBytes());
     result.workspaceBytes = std::max(result.workspaceBytes, emitter.workspaceBytes());
   }
-  if (uint64_t(std::max(result.workspaceBytes, result.layout.stateBytes)) > XF_ABI_LARGEST_BYTES)
+  if (uint64_t(std::max(result.workspaceBytes, result.layout.stateBytes)) > XF_ABI_MAX_BYTES)
     return emitError(moduleLoc(module), "the tensors together are larger than any memory; lower the limits of their dimensions (--limit)"), failure();
   if (targets.cuda && module->hasAttr(kGenerateAttr))
     emitSearchKernels(module, result);

@@ -13,7 +13,7 @@ using namespace mlir;
 namespace xf::gpu {
 namespace {
 
-constexpr int64_t kThreads = 128, kMostBeams = XF_ABI_ADVANCED_BEAMS, kMostPairs = 2 * kMostBeams * kMostBeams;
+constexpr int64_t kThreads = 128, kMostBeams = XF_ABI_MAX_ADVANCED_BEAMS, kMostPairs = 2 * kMostBeams * kMostBeams;
 
 class Advance {
 public:
@@ -100,7 +100,7 @@ Value Advance::logOf(Value x) {
 void Advance::readPairs() {
   Value wanted = optionWord(0), withSums = b.less(b.i64(0), optionWord(1));
   pairs = b.mul(wordOf(XF_ABI_OPEN), wanted);
-  apart = b.less(b.i64(0), wordOf(XF_ABI_APART));
+  apart = b.less(b.i64(0), wordOf(XF_ABI_INDEPENDENT));
   b.loop(b.thread(), b.mul(beams, 2), kThreads, [&](Value i) {
     put(real(0), sortedSums, i);
     put(b.i64(-1), sortedKeys, i);

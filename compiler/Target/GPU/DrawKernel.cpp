@@ -87,7 +87,7 @@ Value Draw::power(Value x) {
   Real part = xf_exp_of_parts(real(x), shifted - number(kXfExpShift), number);
   auto bits = [&](const Real &x) { return b.create<arith::BitcastOp>(i64, x.value); };
   Value result = b.create<arith::BitcastOp>(f64, b.add(bits(part), b.create<arith::ShLIOp>(bits(shifted), b.i64(52))));
-  return select(b, atLeast(x, constant(kXfExpLeast)), result, constant(0));
+  return select(b, atLeast(x, constant(kXfExpMin)), result, constant(0));
 }
 
 /// e^x of f32.
@@ -97,7 +97,7 @@ Value Draw::shortPower(Value x) {
   Real part = xf_short_exp_of_parts(real(x), shifted - number(kXfShortExpShift), number);
   auto bits = [&](const Real &x) { return b.create<arith::BitcastOp>(i32, x.value); };
   Value sum = b.create<arith::AddIOp>(bits(part), b.create<arith::ShLIOp>(bits(shifted), b.i32(23)));
-  return select(b, compare(b, arith::CmpFPredicate::OGT, x, b.f32(kXfShortExpLeast)), b.create<arith::BitcastOp>(f32, sum), b.f32(0));
+  return select(b, compare(b, arith::CmpFPredicate::OGT, x, b.f32(kXfShortExpMin)), b.create<arith::BitcastOp>(f32, sum), b.f32(0));
 }
 
 /// The weight of a single token.
@@ -115,7 +115,7 @@ Value Draw::logitOf(Value column) {
 
 /// Draws from the `count` best.
 void Draw::drawOfFew(Value count) {
-  Value weights = b.shared(f64, XF_ABI_MOST_CHOSEN);
+  Value weights = b.shared(f64, XF_ABI_MAX_CHOSEN);
   b.ifThen(b.less(b.thread(), count), [&] {
     Value exists = b.less(b.i64(-1), b.toI64(b.load(i32, at(tokens, row, b.thread(), i32))));
     Value weight = weightOf(b.load(f32, at(values, row, b.thread(), f32)));

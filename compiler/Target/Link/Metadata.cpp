@@ -130,7 +130,7 @@ private:
         tensors.back().bound = tokenBound(entry, a);
         auto shape = cast<RankedTensorType>(type);
         for (int64_t d = 0; d < shape.getRank(); ++d)
-          tensors.back().least[d] = shape.isDynamicDim(d) ? least.lookup(getDimName(shape, d)) : 0;
+          tensors.back().min_size[d] = shape.isDynamicDim(d) ? least.lookup(getDimName(shape, d)) : 0;
       }
       for (auto [r, type] : llvm::enumerate(entry.getResultTypes()))
         tensors.push_back(tensor(entry.getResultName(r), type));

@@ -117,7 +117,7 @@ private:
     for (int32_t g = 0; g < s.sentences; ++g) {
       EXPECT_TRUE(hosts[g].follow(&summaries, &best));
       int32_t *words = &sentences[g * width()];
-      words[XF_ABI_APART] = words[XF_ABI_PRODUCED] = 1;
+      words[XF_ABI_INDEPENDENT] = words[XF_ABI_PRODUCED] = 1;
       words[XF_ABI_OPEN] = s.beams;
       words[XF_ABI_POSITIONS] = 2;
       for (int32_t b = 0; b < s.beams; ++b) {

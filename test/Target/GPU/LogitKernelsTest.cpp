@@ -211,7 +211,7 @@ TEST(LogitKernels, ChooseFromLogits) {
 /// Draws of sentences' beams, whose rows lie anywhere, of which some are not open.
 void confirmDraws(SearchKernel &choose, SearchKernel &draw, const rt::sampling &how, int64_t columns, bool ties, unsigned seed) {
   SCOPED_TRACE(testing::Message() << columns << " columns, k " << how.top_k << ", p " << how.top_p << ", min p " << how.min_p << ", seed " << seed);
-  constexpr int32_t kSentences = 3, kBeams = 4, kRows = kSentences * kBeams, kMost = XF_ABI_MOST_CHOSEN, kWidth = XF_ABI_SENTENCE_WORDS + kBeams;
+  constexpr int32_t kSentences = 3, kBeams = 4, kRows = kSentences * kBeams, kMost = XF_ABI_MAX_CHOSEN, kWidth = XF_ABI_SENTENCE_WORDS + kBeams;
   std::mt19937_64 random(seed);
   int64_t words = mlir::xf::ChooseOp::countWords(columns), partWords = mlir::xf::ChooseOp::countParts(columns, kMost);
   bool all = how.top_k == 0 || how.top_k >= columns;
@@ -275,7 +275,7 @@ void confirmDraws(SearchKernel &choose, SearchKernel &draw, const rt::sampling &
 TEST(LogitKernels, DrawAsTheHost) {
   unsigned seed = 0;
   for (int64_t columns : {1, 70, 513, 2500}) {
-    SearchKernel choose([&](mlir::gpu::GPUModuleOp module) { return gpu::emitChooseLogits(module, "choose", columns, XF_ABI_MOST_CHOSEN); });
+    SearchKernel choose([&](mlir::gpu::GPUModuleOp module) { return gpu::emitChooseLogits(module, "choose", columns, XF_ABI_MAX_CHOSEN); });
     SearchKernel draw([&](mlir::gpu::GPUModuleOp module) { return gpu::emitDraw(module, "draw", columns); });
     for (const rt::sampling &how :
          {rt::sampling{1, 0, 1}, {0.3, 0, 1}, {100, 0, 1}, {1, 1, 1}, {1.5, 64, 1}, {0.7, 20, 0.6}, {0.01, 9, 0.9}, {3, 40, 0.95},
