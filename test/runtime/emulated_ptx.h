@@ -47,10 +47,10 @@ inline std::string problem_of(const std::string &ptx, uint32_t threads, size_t e
 }
 
 inline std::vector<float> ramp(size_t count) {
-  std::vector<float> numbers(count);
+  std::vector<float> values(count);
   for (size_t i = 0; i < count; ++i)
-    numbers[i] = static_cast<float>(i) + 1;
-  return numbers;
+    values[i] = static_cast<float>(i) + 1;
+  return values;
 }
 
 #define EXPECT_HAS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)

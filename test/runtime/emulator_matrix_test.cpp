@@ -9,7 +9,7 @@ using namespace xf::rt;
 namespace {
 
 // Each thread's 16 bytes of `in` go to its 16 bytes of shared memory; %rd5 and %rd6 are their addresses.
-const std::string kPlaces = "\tmov.b64 %rd7, buffer;\n\tmad.wide.u32 %rd6, %r1, 16, %rd7;\n\tmad.wide.u32 %rd5, %r1, 16, %rd1;\n";
+const std::string kAddresses = "\tmov.b64 %rd7, buffer;\n\tmad.wide.u32 %rd6, %r1, 16, %rd7;\n\tmad.wide.u32 %rd5, %r1, 16, %rd1;\n";
 const std::string kCopy = "\tcp.async.cg.shared.global [%rd6], [%rd5], 16;\n";
 const std::string kClose = "\tcp.async.commit_group;\n", kBarrier = "\tbar.sync 0;\n";
 std::string await(int open) { return "\tcp.async.wait_group " + std::to_string(open) + ";\n"; }
@@ -19,32 +19,32 @@ const std::string kReadNeighbour = "\txor.b32 %r3, %r1, 1;\n\tmad.wide.u32 %rd8,
 const std::string kReadOwn = "\tld.shared.b32 %r4, [%rd6];\n\tst.global.b32 [%rd3], %r4;\n";
 
 TEST(EmulatorCopies, ArriveBehindAWaitAndABarrier) {
-  auto out = run(around(kPlaces + kCopy + kClose + await(0) + kBarrier + kReadNeighbour), ramp(128), 32);
+  auto out = run(around(kAddresses + kCopy + kClose + await(0) + kBarrier + kReadNeighbour), ramp(128), 32);
   for (size_t i = 0; i < out.size(); ++i)
     EXPECT_EQ(out[i], static_cast<float>(4 * (i ^ 1) + 1));
-  EXPECT_EQ(problem_of(around(kPlaces + kCopy + "\tcp.async.wait_all;\n" + kReadOwn), 16), "");
+  EXPECT_EQ(problem_of(around(kAddresses + kCopy + "\tcp.async.wait_all;\n" + kReadOwn), 16), "");
 }
 
 TEST(EmulatorCopies, AreNotThereBeforeTheWait) {
   const char *wanted = "reads shared memory at 0, where a copy of thread 0 arrives that has not been waited for";
-  EXPECT_HAS(problem_of(around(kPlaces + kCopy + kReadOwn), 16), wanted);
-  EXPECT_HAS(problem_of(around(kPlaces + kCopy + kClose + kReadOwn), 16), wanted);
-  EXPECT_HAS(problem_of(around(kPlaces + kCopy + kClose + kBarrier + kReadNeighbour), 16), "has not been waited for");
+  EXPECT_HAS(problem_of(around(kAddresses + kCopy + kReadOwn), 16), wanted);
+  EXPECT_HAS(problem_of(around(kAddresses + kCopy + kClose + kReadOwn), 16), wanted);
+  EXPECT_HAS(problem_of(around(kAddresses + kCopy + kClose + kBarrier + kReadNeighbour), 16), "has not been waited for");
   // A wait for groups does not see what is in none.
-  EXPECT_HAS(problem_of(around(kPlaces + kCopy + await(0) + kReadOwn), 16), wanted);
+  EXPECT_HAS(problem_of(around(kAddresses + kCopy + await(0) + kReadOwn), 16), wanted);
   // The newest group may be under way; the one before is not.
-  EXPECT_HAS(problem_of(around(kPlaces + kCopy + kClose + await(1) + kReadOwn), 16), wanted);
-  EXPECT_EQ(problem_of(around(kPlaces + kCopy + kClose + kClose + await(1) + kReadOwn), 16), "");
-  EXPECT_HAS(problem_of(around(kPlaces + kCopy + "\tst.shared.b32 [%rd6], %r1;\n"), 16), "writes shared memory at 0, where a copy");
-  EXPECT_HAS(problem_of(around(kPlaces + kCopy + kCopy), 16), "writes shared memory at 0, where a copy");
+  EXPECT_HAS(problem_of(around(kAddresses + kCopy + kClose + await(1) + kReadOwn), 16), wanted);
+  EXPECT_EQ(problem_of(around(kAddresses + kCopy + kClose + kClose + await(1) + kReadOwn), 16), "");
+  EXPECT_HAS(problem_of(around(kAddresses + kCopy + "\tst.shared.b32 [%rd6], %r1;\n"), 16), "writes shared memory at 0, where a copy");
+  EXPECT_HAS(problem_of(around(kAddresses + kCopy + kCopy), 16), "writes shared memory at 0, where a copy");
 }
 
 TEST(EmulatorCopies, NeedABarrierForOtherThreads) {
-  EXPECT_HAS(problem_of(around(kPlaces + kCopy + kClose + await(0) + kReadNeighbour), 16), "has written with no barrier between");
+  EXPECT_HAS(problem_of(around(kAddresses + kCopy + kClose + await(0) + kReadNeighbour), 16), "has written with no barrier between");
   // A barrier before the wait is none behind it.
-  EXPECT_HAS(problem_of(around(kPlaces + kCopy + kClose + kBarrier + await(0) + kReadNeighbour), 16), "has written with no barrier between");
+  EXPECT_HAS(problem_of(around(kAddresses + kCopy + kClose + kBarrier + await(0) + kReadNeighbour), 16), "has written with no barrier between");
   // Nor may a copy start to where others have just read.
-  std::string reads = kPlaces + kCopy + kClose + await(0) + kBarrier + kReadNeighbour;
+  std::string reads = kAddresses + kCopy + kClose + await(0) + kBarrier + kReadNeighbour;
   EXPECT_HAS(problem_of(around(reads + kCopy), 16), "has read with no barrier between");
   EXPECT_EQ(problem_of(around(reads + kBarrier + kCopy), 16), "");
 }
@@ -52,33 +52,33 @@ TEST(EmulatorCopies, NeedABarrierForOtherThreads) {
 TEST(EmulatorCopies, FillWithZeros) {
   std::string part = "\tcp.async.cg.shared.global [%rd6], [%rd5], 16, %r5;\n";
   std::string words = "\tld.shared.v4.b32 {%r6, %r7, %r8, %r9}, [%rd6];\n\tst.global.v4.b32 [%rd2], {%r6, %r7, %r8, %r9};\n";
-  auto out = run(around(kPlaces + "\tmov.b32 %r5, 8;\n" + part + kClose + await(0) + words), {1, 2}, 1, 4);
+  auto out = run(around(kAddresses + "\tmov.b32 %r5, 8;\n" + part + kClose + await(0) + words), {1, 2}, 1, 4);
   EXPECT_EQ(out, (std::vector<float>{1, 2, 0, 0}));
-  EXPECT_HAS(problem_of(around(kPlaces + "\tmov.b32 %r5, 17;\n" + part), 1), "copies more bytes than it has room for");
+  EXPECT_HAS(problem_of(around(kAddresses + "\tmov.b32 %r5, 17;\n" + part), 1), "copies more bytes than it has room for");
 }
 
 TEST(EmulatorCopies, CheckTheirPlaces) {
-  EXPECT_HAS(problem_of(around(kPlaces + kCopy), 32, 64), "copies outside of memory");
-  EXPECT_HAS(problem_of(around(kPlaces + "\tcp.async.cg.shared.global [%rd6], [%rd5+4], 16;\n"), 1), "no multiple of the copy's size");
-  EXPECT_HAS(problem_of(around(kPlaces + "\tcp.async.cg.shared.global [%rd6+8], [%rd5], 16;\n"), 1), "no multiple of it");
-  EXPECT_HAS(problem_of(around(kPlaces + "\tcp.async.cg.shared.global [%rd6+512], [%rd5], 16;\n"), 1), "outside of its 512 bytes");
-  EXPECT_HAS(problem_of(around(kPlaces + "\tcp.async.cg.shared.global [%rd6], [%rd5], 8;\n"), 1), "does not understand PTX line");
+  EXPECT_HAS(problem_of(around(kAddresses + kCopy), 32, 64), "copies outside of memory");
+  EXPECT_HAS(problem_of(around(kAddresses + "\tcp.async.cg.shared.global [%rd6], [%rd5+4], 16;\n"), 1), "no multiple of the copy's size");
+  EXPECT_HAS(problem_of(around(kAddresses + "\tcp.async.cg.shared.global [%rd6+8], [%rd5], 16;\n"), 1), "no multiple of it");
+  EXPECT_HAS(problem_of(around(kAddresses + "\tcp.async.cg.shared.global [%rd6+512], [%rd5], 16;\n"), 1), "outside of its 512 bytes");
+  EXPECT_HAS(problem_of(around(kAddresses + "\tcp.async.cg.shared.global [%rd6], [%rd5], 8;\n"), 1), "does not understand PTX line");
 }
 
 // 8 rows of 16 bytes, four matrices one behind the other; lane l gives row l.
 const std::string kLoadMatrices = "\tldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r10, %r11, %r12, %r13}, [%rd6];\n";
 
 TEST(EmulatorMatrices, AreLoadedByRows) {
-  std::string fill = kPlaces + kCopy + kClose + await(0) + kBarrier;
+  std::string fill = kAddresses + kCopy + kClose + await(0) + kBarrier;
   for (int matrix = 0; matrix < 4; ++matrix) {
     auto out = run(around(fill + kLoadMatrices + "\tst.global.b32 [%rd3], %r1" + std::to_string(matrix) + ";\n"), ramp(128), 32);
     for (size_t lane = 0; lane < 32; ++lane)
       EXPECT_EQ(out[lane], static_cast<float>(32 * matrix + lane + 1));
   }
   std::string load = kLoadMatrices;
-  EXPECT_HAS(problem_of(around(kPlaces + kCopy + kClose + await(0) + kLoadMatrices), 32, 128), "has written with no barrier between");
-  EXPECT_HAS(problem_of(around(kPlaces + kCopy + kClose + kBarrier + kLoadMatrices), 32, 128), "has not been waited for");
-  EXPECT_HAS(problem_of(around(kPlaces + kLoadMatrices), 32, 128), "nobody has written");
+  EXPECT_HAS(problem_of(around(kAddresses + kCopy + kClose + await(0) + kLoadMatrices), 32, 128), "has written with no barrier between");
+  EXPECT_HAS(problem_of(around(kAddresses + kCopy + kClose + kBarrier + kLoadMatrices), 32, 128), "has not been waited for");
+  EXPECT_HAS(problem_of(around(kAddresses + kLoadMatrices), 32, 128), "nobody has written");
   load.replace(load.find("[%rd6]"), 6, "[%rd6+4]");
   EXPECT_HAS(problem_of(around(fill + load), 32, 128), "at an address that is no multiple of 16");
   EXPECT_HAS(problem_of(around(fill + "\tsetp.eq.u32 %p1, %r1, 7;\n\t@%p1 bra $L1;\n" + kLoadMatrices + "$L1:\n"), 32, 128),

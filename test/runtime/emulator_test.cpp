@@ -130,18 +130,18 @@ TEST(Emulator, LanesTellAll) {
     std::memcpy(bits.data(), out.data(), out.size() * 4);
     return bits;
   };
-  std::vector<float> numbers = ramp(32);
-  numbers[7] = -1, numbers[9] = 0; // -1 is a negative integer, and a large unsigned one
+  std::vector<float> values = ramp(32);
+  values[7] = -1, values[9] = 0; // -1 is a negative integer, and a large unsigned one
   auto all = [](uint32_t word) { return std::vector<uint32_t>(32, word); };
-  EXPECT_EQ(words("\tredux.sync.max.s32 %r5, %r2, -1;\n", numbers), all(0x42000000));
-  EXPECT_EQ(words("\tredux.sync.max.u32 %r5, %r2, -1;\n", numbers), all(0xbf800000));
-  EXPECT_EQ(words("\tredux.sync.min.s32 %r5, %r2, -1;\n", numbers), all(0xbf800000));
-  EXPECT_EQ(words("\tredux.sync.min.u32 %r5, %r2, -1;\n", numbers), all(0));
-  EXPECT_EQ(words("\tredux.sync.max.s32 %r2, %r2, -1;\n\tmov.b32 %r5, %r2;\n", numbers), all(0x42000000));
-  EXPECT_EQ(words("\tsetp.lt.s32 %p1, %r2, 1;\n\tvote.sync.ballot.b32 %r5, %p1, -1;\n", numbers), all(1u << 7 | 1u << 9));
+  EXPECT_EQ(words("\tredux.sync.max.s32 %r5, %r2, -1;\n", values), all(0x42000000));
+  EXPECT_EQ(words("\tredux.sync.max.u32 %r5, %r2, -1;\n", values), all(0xbf800000));
+  EXPECT_EQ(words("\tredux.sync.min.s32 %r5, %r2, -1;\n", values), all(0xbf800000));
+  EXPECT_EQ(words("\tredux.sync.min.u32 %r5, %r2, -1;\n", values), all(0));
+  EXPECT_EQ(words("\tredux.sync.max.s32 %r2, %r2, -1;\n\tmov.b32 %r5, %r2;\n", values), all(0x42000000));
+  EXPECT_EQ(words("\tsetp.lt.s32 %p1, %r2, 1;\n\tvote.sync.ballot.b32 %r5, %p1, -1;\n", values), all(1u << 7 | 1u << 9));
   // Halves of a warp that have parted, each by itself.
   auto halves = words("\tsetp.lt.u32 %p1, %r1, 16;\n\t@%p1 bra $L1;\n\tredux.sync.max.u32 %r5, %r1, 0xffff0000;\n\tbra.uni $L2;\n"
-                      "$L1:\n\tredux.sync.max.u32 %r5, %r1, 0xffff;\n$L2:\n", numbers);
+                      "$L1:\n\tredux.sync.max.u32 %r5, %r1, 0xffff;\n$L2:\n", values);
   EXPECT_EQ(halves[15], 15u);
   EXPECT_EQ(halves[16], 31u);
 }
@@ -312,9 +312,9 @@ TEST(Emulator, IntegersOfNoNumber) {
   auto bits = [](const std::string &conversion) {
     auto out = run(around("\tmov.b32 %r5, 0f7FC00000;\n\tmov.b64 %rd8, 0d7FF8000000000000;\n\t" + conversion +
                           ";\n\tst.global.b64 [%rd2], %rd9;\n"), {0}, 1, 2);
-    uint64_t number;
-    std::memcpy(&number, out.data(), sizeof(number));
-    return number;
+    uint64_t value;
+    std::memcpy(&value, out.data(), sizeof(value));
+    return value;
   };
   const std::string widen = ";\n\tcvt.s64.s32 %rd9, %r6", widenUnsigned = ";\n\tcvt.u64.u32 %rd9, %r6";
   EXPECT_EQ(bits("cvt.rzi.s32.f32 %r6, %r5" + widen), 0u);
@@ -327,11 +327,11 @@ TEST(Emulator, IntegersOfNoNumber) {
 }
 
 TEST(Emulator, LoadsThatWiden) {
-  // Thread t reads the 32-bit number -t - 1 into 64 bits, and stores the upper half, then the lower one.
+  // Thread t reads the 32-bit value -t - 1 into 64 bits, and stores the upper half, then the lower one.
   std::vector<float> in(4);
   for (int32_t t = 0; t < 4; ++t) {
-    int32_t number = -t - 1;
-    std::memcpy(&in[t], &number, 4);
+    int32_t value = -t - 1;
+    std::memcpy(&in[t], &value, 4);
   }
   for (auto [half, wanted] : {std::pair{32, -1}, {0, -4}}) {
     auto out = run(around("\tld.global.s32 %rd5, [%rd4];\n\tshr.u64 %rd6, %rd5, " + std::to_string(half) +

@@ -5,10 +5,10 @@
 namespace xf::rt::emulator {
 
 void global_accesses::page::split() {
-  std::vector<place> bytes;
-  for (const place &word : places)
+  std::vector<cell> bytes;
+  for (const cell &word : cells)
     bytes.insert(bytes.end(), kWord, word);
-  places = std::move(bytes);
+  cells = std::move(bytes);
   shift = 0;
 }
 
@@ -19,38 +19,38 @@ global_accesses::page &global_accesses::find_page(uint64_t number) {
   return *found;
 }
 
-void global_accesses::check_writer(const place &p, uint32_t thread, const char *verb) const {
-  if (p.written < launch_)
+void global_accesses::check_writer(const cell &c, uint32_t thread, const char *verb) const {
+  if (c.written < launch_)
     return;
-  if (p.written < block_)
+  if (c.written < block_)
     throw fault{std::string(verb) + " memory that another block of the launch has written"};
-  if (p.written == moment_ && p.writer != thread)
-    throw fault{std::string(verb) + " memory that thread " + std::to_string(p.writer) + " has written with no barrier between"};
+  if (c.written == epoch_ && c.writer != thread)
+    throw fault{std::string(verb) + " memory that thread " + std::to_string(c.writer) + " has written with no barrier between"};
 }
 
-void global_accesses::read_place(place &p, uint32_t thread, bool has_awaited) {
-  if (!has_awaited && p.written)
+void global_accesses::read_cell(cell &c, uint32_t thread, bool has_awaited) {
+  if (!has_awaited && c.written)
     throw fault{"reads memory that a launch before has written, and has not waited for it"};
-  check_writer(p, thread, "reads");
-  bool again = p.read >= launch_;
-  if (again && (p.reader == kOtherBlocks || p.read < block_))
-    p.reader = kOtherBlocks;
+  check_writer(c, thread, "reads");
+  bool again = c.read >= launch_;
+  if (again && (c.reader == kOtherBlocks || c.read < block_))
+    c.reader = kOtherBlocks;
   else
-    p.reader = again && p.read == moment_ && p.reader != thread ? kSeveral : static_cast<uint16_t>(thread);
-  p.read = moment_;
+    c.reader = again && c.read == epoch_ && c.reader != thread ? kSeveral : static_cast<uint16_t>(thread);
+  c.read = epoch_;
 }
 
 void global_accesses::write(uint64_t address, uint32_t bytes, uint32_t thread) {
-  for_places(address, bytes, [&](place &p) {
-    check_writer(p, thread, "writes");
-    if (p.read >= launch_) {
-      if (p.read < block_ || p.reader == kOtherBlocks)
+  for_cells(address, bytes, [&](cell &c) {
+    check_writer(c, thread, "writes");
+    if (c.read >= launch_) {
+      if (c.read < block_ || c.reader == kOtherBlocks)
         throw fault{"writes memory that another block of the launch has read"};
-      if (p.read == moment_ && p.reader != thread)
+      if (c.read == epoch_ && c.reader != thread)
         throw fault{"writes memory that another thread has read with no barrier between"};
     }
-    p.writer = static_cast<uint16_t>(thread);
-    p.written = moment_;
+    c.writer = static_cast<uint16_t>(thread);
+    c.written = epoch_;
   });
 }
 

@@ -14,17 +14,17 @@ namespace xf::rt::emulator {
 
 class global_accesses {
 public:
-  void begin_launch() { launch_ = ++moment_; }
-  void begin_block() { block_ = ++moment_; }
-  void pass_barrier() { ++moment_; }
+  void begin_launch() { launch_ = ++epoch_; }
+  void begin_block() { block_ = ++epoch_; }
+  void pass_barrier() { ++epoch_; }
 
   // Throw a fault if another thread has accessed the bytes with no barrier between, and one of the two writes. `has_awaited`: the thread has
   // waited for the launches before, which may still be writing otherwise.
   void read(uint64_t address, uint32_t bytes, uint32_t thread, bool has_awaited) {
-    for_places(address, bytes, [&](place &p) {
+    for_cells(address, bytes, [&](cell &c) {
       // Where several threads have read since the last barrier, none may have written.
-      if (p.read != moment_ || p.reader < kOtherBlocks || !has_awaited)
-        read_place(p, thread, has_awaited);
+      if (c.read != epoch_ || c.reader < kOtherBlocks || !has_awaited)
+        read_cell(c, thread, has_awaited);
     });
   }
   void write(uint64_t address, uint32_t bytes, uint32_t thread);
@@ -35,15 +35,15 @@ public:
 private:
   static constexpr uint64_t kWord = 4, kPageBytes = 4096;
   static constexpr uint16_t kSeveral = 0xffff, kOtherBlocks = 0xfffe; // instead of a thread
-  // The last writer and reader. Moments count barriers, blocks and launches, so that older ones need not be cleared.
-  struct place {
+  // The last writer and reader. Epochs count barriers, blocks and launches, so that older ones need not be cleared.
+  struct cell {
     uint32_t written = 0, read = 0;
     uint16_t writer = 0, reader = 0;
   };
-  // A page's places are words, or bytes as soon as a word is accessed in part: other threads may access the rest.
+  // A page's cells are words, or bytes as soon as a word is accessed in part: other threads may access the rest.
   struct page {
-    uint32_t shift = 2; // a place has 1 << shift bytes
-    std::vector<place> places = std::vector<place>(kPageBytes / kWord);
+    uint32_t shift = 2; // a cell has 1 << shift bytes
+    std::vector<cell> cells = std::vector<cell>(kPageBytes / kWord);
     void split();
   };
   // Pages that have been found lately, by the low bits of their number.
@@ -59,23 +59,23 @@ private:
     return *recent.found;
   }
   page &find_page(uint64_t number);
-  template <typename F> void for_places(uint64_t address, uint32_t bytes, F f) {
+  template <typename F> void for_cells(uint64_t address, uint32_t bytes, F f) {
     for (uint64_t end = address + bytes; address < end;) {
-      page &own = page_of(address);
+      page &current = page_of(address);
       uint64_t first = address % kPageBytes, count = std::min(kPageBytes - first, end - address);
-      if (own.shift != 0 && (first % kWord || count % kWord))
-        own.split();
-      for (uint64_t n = first >> own.shift; n < (first + count) >> own.shift; ++n)
-        f(own.places[n]);
+      if (current.shift != 0 && (first % kWord || count % kWord))
+        current.split();
+      for (uint64_t n = first >> current.shift; n < (first + count) >> current.shift; ++n)
+        f(current.cells[n]);
       address += count;
     }
   }
-  void read_place(place &p, uint32_t thread, bool has_awaited);
-  void check_writer(const place &p, uint32_t thread, const char *verb) const;
+  void read_cell(cell &c, uint32_t thread, bool has_awaited);
+  void check_writer(const cell &c, uint32_t thread, const char *verb) const;
 
   std::unordered_map<uint64_t, std::unique_ptr<page>> pages_;
   std::array<recent_page, 256> recent_;
-  uint32_t moment_ = 0, launch_ = 0, block_ = 0;
+  uint32_t epoch_ = 0, launch_ = 0, block_ = 0;
 };
 
 } // namespace xf::rt::emulator

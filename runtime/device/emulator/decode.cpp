@@ -21,9 +21,9 @@ constexpr type_name kTypes[] = {
     {"bf16", type::bf16, 2}, {"f32", type::f32, 4}, {"f64", type::f64, 8}};
 
 std::optional<type> find_type(std::string_view name) {
-  for (const type_name &known : kTypes)
-    if (name == known.name)
-      return known.t;
+  for (const type_name &entry : kTypes)
+    if (name == entry.name)
+      return entry.t;
   return std::nullopt;
 }
 
@@ -33,7 +33,7 @@ int bits_of(type t) { return t == type::pred ? 1 : 8 * size_of(t); }
 int lane_bytes(int bits) { return bits == 64 ? 8 : 4; }
 
 // The bits of an integer (also negative or hexadecimal, or with the U of unsigned ones) or a float; nullopt if it is no number.
-std::optional<uint64_t> parse_number(std::string_view text) {
+std::optional<uint64_t> parse_literal(std::string_view text) {
   if (text.size() > 1 && text.ends_with('U'))
     text.remove_suffix(1);
   std::string word(text);
@@ -53,9 +53,9 @@ std::optional<uint64_t> parse_number(std::string_view text) {
 } // namespace
 
 int size_of(type t) {
-  for (const type_name &known : kTypes)
-    if (known.t == t)
-      return known.bytes;
+  for (const type_name &entry : kTypes)
+    if (entry.t == t)
+      return entry.bytes;
   return 0;
 }
 bool is_float(type t) { return t == type::f32 || t == type::f64; }
@@ -78,12 +78,12 @@ function decoder::run() {
   result_.name = text_.name;
   result_.threads = text_.threads;
   result_.parameter_bytes = static_cast<uint32_t>(8 * text_.parameters.size());
-  int64_t number = 0;
+  int64_t index = 0;
   for (const statement &s : text_.body) {
     if (!s.label.empty())
-      labels_[s.label] = number;
+      labels_[s.label] = index;
     else if (!s.opcode[0].starts_with('.'))
-      ++number;
+      ++index;
   }
   for (const statement &s : text_.body)
     if (s.label.empty())
@@ -136,8 +136,8 @@ int32_t decoder::special(std::string_view name) {
 }
 
 int32_t decoder::any_register(const statement &s, std::string_view text) {
-  if (auto known = registers_.find(text); known != registers_.end())
-    return known->second;
+  if (auto found = registers_.find(text); found != registers_.end())
+    return found->second;
   size_t digits = text.find_first_of("0123456789");
   auto prefix = prefixes_.find(text.substr(0, digits));
   if (prefix == prefixes_.end() || text.find_first_not_of("0123456789", digits) != std::string_view::npos)
@@ -169,13 +169,13 @@ int32_t decoder::constant_row(int bytes, uint64_t value) {
 }
 
 int64_t decoder::shared_address(std::string_view name) {
-  if (auto known = shared_offsets_.find(name); known != shared_offsets_.end())
-    return known->second;
+  if (auto found = shared_offsets_.find(name); found != shared_offsets_.end())
+    return found->second;
   for (const shared_variable &variable : shared_)
     if (variable.name == name) {
       auto aligned = [&](uint64_t offset) { return (offset + variable.alignment - 1) / variable.alignment * variable.alignment; };
-      constexpr uint64_t kApart = 256;
-      uint64_t begin = result_.shared.empty() ? 0 : aligned(result_.shared.back().end + kApart);
+      constexpr uint64_t kGap = 256;
+      uint64_t begin = result_.shared.empty() ? 0 : aligned(result_.shared.back().end + kGap);
       result_.shared.push_back({begin, begin + variable.bytes});
       result_.shared_bytes = static_cast<uint32_t>(aligned(result_.shared_bytes)) + variable.bytes;
       return shared_offsets_[std::string(name)] = static_cast<int64_t>(begin);
@@ -191,15 +191,15 @@ int32_t decoder::source(const statement &s, std::string_view text, type t, int w
   int bytes = lane_bytes(bits_of(t));
   if (int64_t offset = shared_address(text); offset >= 0)
     return constant_row(bytes, static_cast<uint64_t>(offset));
-  auto number = static_cast<uint64_t>(immediate(s, text));
-  return constant_row(bytes, t == type::pred ? number != 0 : number);
+  auto value = static_cast<uint64_t>(immediate(s, text));
+  return constant_row(bytes, t == type::pred ? value != 0 : value);
 }
 
 int64_t decoder::immediate(const statement &s, std::string_view text) {
-  auto number = parse_number(text);
-  if (!number)
+  auto value = parse_literal(text);
+  if (!value)
     reject(s.line, s.text);
-  return static_cast<int64_t>(*number);
+  return static_cast<int64_t>(*value);
 }
 
 int32_t decoder::address(const statement &s, std::string_view text, int64_t &offset) {

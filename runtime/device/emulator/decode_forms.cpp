@@ -87,7 +87,7 @@ std::string_view next(std::string_view &text, char end) {
 bool is_one_of(std::string_view part, std::string_view choices) {
   while (!choices.empty()) {
     std::string_view choice = next(choices, '|');
-    auto set = std::find_if(std::begin(kSets), std::end(kSets), [&](const type_set &known) { return choice == known.name; });
+    auto set = std::find_if(std::begin(kSets), std::end(kSets), [&](const type_set &set) { return choice == set.name; });
     if (set != std::end(kSets) ? is_one_of(part, set->types) : part == choice)
       return true;
   }

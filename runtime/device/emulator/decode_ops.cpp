@@ -32,9 +32,9 @@ bool is_half(type t) { return t == type::f16 || t == type::bf16; }
 
 bool decoder::decode_operation(const statement &s, instruction &i) {
   const std::string &name = s.opcode[0];
-  for (const operation &known : kOperations)
-    if (name == known.name) {
-      set(s, i, known.op, last_type(s), known.operands);
+  for (const operation &entry : kOperations)
+    if (name == entry.name) {
+      set(s, i, entry.op, last_type(s), entry.operands);
       return true;
     }
   if (name == "mul") {
@@ -61,9 +61,9 @@ void decoder::decode_compare(const statement &s, instruction &i) {
   // The unsigned comparisons' older names.
   static constexpr std::pair<std::string_view, std::string_view> kAliases[] = {{"lo", "lt"}, {"ls", "le"}, {"hi", "gt"}, {"hs", "ge"}};
   std::string_view name = s.opcode[1];
-  for (auto [alias, known] : kAliases)
+  for (auto [alias, standard_name] : kAliases)
     if (name == alias)
-      name = known;
+      name = standard_name;
   set(s, i, op::compare, last_type(s), "ptt");
   i.mode = static_cast<uint8_t>(std::find(std::begin(kNames), std::end(kNames), name) - std::begin(kNames));
 }
@@ -132,7 +132,7 @@ void decoder::decode_memory(const statement &s, instruction &i) {
   if (s.operands.size() != 2)
     reject(s.line, s.text);
   i.type = last_type(s);
-  const std::string &place = s.operands[loads ? 1 : 0], &values = s.operands[loads ? 0 : 1];
+  const std::string &memory = s.operands[loads ? 1 : 0], &values = s.operands[loads ? 0 : 1];
   std::vector<std::string> list{values};
   if (s.has("v2") || s.has("v4"))
     list = elements(s, values, s.has("v2") ? 2 : 4);
@@ -151,7 +151,7 @@ void decoder::decode_memory(const statement &s, instruction &i) {
   }
   i.widens = loads && is_wider(i.target[0], i.type);
   if (s.has("param")) {
-    std::string_view name = std::string_view(place).substr(1, place.size() - 2);
+    std::string_view name = std::string_view(memory).substr(1, memory.size() - 2);
     size_t plus = name.find('+');
     for (size_t n = 0; n < text_.parameters.size(); ++n)
       if (text_.parameters[n] == trim(name.substr(0, plus))) {
@@ -168,7 +168,7 @@ void decoder::decode_memory(const statement &s, instruction &i) {
   bool shared = s.has("shared");
   i.op = loads ? (shared ? op::load_shared : op::load_global) : (shared ? op::store_shared : op::store_global);
   // A store's address is its target.
-  int32_t row = address(s, place, i.immediate);
+  int32_t row = address(s, memory, i.immediate);
   if (loads)
     i.source[0] = row;
   else
@@ -238,7 +238,7 @@ bool decoder::decode_exchange(const statement &s, instruction &i) {
   // target, value, members
   if (name == "redux") {
     set(s, i, op::reduce_lanes, last_type(s), "ttn");
-    i.mode = static_cast<uint8_t>(s.has("min") ? reduction::least : reduction::greatest);
+    i.mode = static_cast<uint8_t>(s.has("min") ? reduction::min : reduction::max);
     return true;
   }
   if (name == "vote") {

@@ -25,11 +25,11 @@ template <typename F> void for_reads(const instruction &i, F f) {
 }
 
 // A write with a guard counts as a write: the reads may have the same guard.
-void add_writes(const instruction &i, registers &known) {
+void add_writes(const instruction &i, registers &defined) {
   if (!reads_targets(i))
     for (int32_t row : i.target)
       if (row >= 0)
-        known[static_cast<size_t>(row)] = true;
+        defined[static_cast<size_t>(row)] = true;
 }
 
 bool ends_block(const instruction &i) { return i.op == op::branch || i.op == op::exit; }
@@ -53,25 +53,25 @@ void decoder::check_registers() const {
     if (ends_block(code[n]))
       begins.insert(n + 1);
   }
-  std::map<size_t, registers> known{{0, first}};
-  std::set<size_t> waiting{0};
+  std::map<size_t, registers> defined{{0, first}};
+  std::set<size_t> worklist{0};
   auto reach = [&](size_t begin, const registers &with) {
-    auto [found, is_new] = known.try_emplace(begin, with);
+    auto [found, is_new] = defined.try_emplace(begin, with);
     bool changes = is_new;
     for (size_t row = 0; row < with.size(); ++row)
       if (found->second[row] && !with[row])
         found->second[row] = false, changes = true;
     if (changes)
-      waiting.insert(begin);
+      worklist.insert(begin);
   };
   auto end_of = [&](size_t begin) {
     auto next = begins.upper_bound(begin);
     return next == begins.end() ? code.size() : std::min(*next, code.size());
   };
-  while (!waiting.empty()) {
-    size_t begin = *waiting.begin(), end = end_of(begin);
-    waiting.erase(waiting.begin());
-    registers now = known[begin];
+  while (!worklist.empty()) {
+    size_t begin = *worklist.begin(), end = end_of(begin);
+    worklist.erase(worklist.begin());
+    registers now = defined[begin];
     for (size_t n = begin; n < end; ++n)
       add_writes(code[n], now);
     const instruction &last = code[end - 1];
@@ -81,12 +81,12 @@ void decoder::check_registers() const {
       reach(end, now);
   }
 
-  for (auto &[begin, now] : known)
+  for (auto &[begin, now] : defined)
     for (size_t n = begin; n < end_of(begin); ++n) {
       for_reads(code[n], [&, &now = now](int32_t row) {
         if (row < 0 || now[static_cast<size_t>(row)])
           return;
-        auto name = std::find_if(registers_.begin(), registers_.end(), [&](const auto &known) { return known.second == row; });
+        auto name = std::find_if(registers_.begin(), registers_.end(), [&](const auto &entry) { return entry.second == row; });
         fail(status::unsupported, "kernel %s, PTX line %d: %s may be read before it is written", result_.name.c_str(), code[n].line,
              name->first.c_str());
       });

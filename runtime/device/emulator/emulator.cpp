@@ -37,15 +37,15 @@ static void run_block(const function &code, uint32_t block, std::vector<warp> &w
 }
 
 // The limits of every GPU, unless more is asked for.
-constexpr uint32_t kMostThreads = 1024, kMostSharedBytes = 48 << 10;
-constexpr size_t kMostParameterBytes = 4096;
+constexpr uint32_t kMaxThreads = 1024, kMaxSharedBytes = 48 << 10;
+constexpr size_t kMaxParameterBytes = 4096;
 
 void run_kernel(const function &code, global_memory &memory, const kernel_call &call) {
   if (call.bytes != code.parameter_bytes)
     fail(status::internal, "%s takes %u bytes of parameters, not %zu", code.name.c_str(), code.parameter_bytes, call.bytes);
   if (code.threads && call.threads > code.threads)
     fail(status::internal, "%s is made for blocks of at most %u threads, not %u", code.name.c_str(), code.threads, call.threads);
-  if (call.blocks == 0 || call.threads == 0 || call.threads > kMostThreads || call.bytes > kMostParameterBytes || code.shared_bytes > kMostSharedBytes)
+  if (call.blocks == 0 || call.threads == 0 || call.threads > kMaxThreads || call.bytes > kMaxParameterBytes || code.shared_bytes > kMaxSharedBytes)
     fail(status::internal, "%s cannot be launched: %u blocks of %u threads, %zu bytes of parameters, %u of shared memory",
          code.name.c_str(), call.blocks, call.threads, call.bytes, code.shared_bytes);
   launch_state state{&code, &memory, static_cast<const uint8_t *>(call.parameters), call.blocks, call.threads};
@@ -96,34 +96,34 @@ public:
 
   uint8_t *allocate(uint64_t bytes) override { return memory_.allocate(bytes); }
   void release(uint8_t *memory) override {
-    settle();
+    drain();
     memory_.release(memory);
   }
   uint8_t *allocate_host(uint64_t bytes) override { return new uint8_t[bytes]; }
   void release_host(uint8_t *memory) override {
-    settle();
+    drain();
     delete[] memory;
   }
 
   void upload(uint8_t *to, const void *from, uint64_t bytes) override {
     if (bytes == 0)
       return;
-    queue_.push_back([=, this] { std::memcpy(place(to, bytes), from, bytes); });
+    queue_.push_back([=, this] { std::memcpy(host_address(to, bytes), from, bytes); });
   }
   void download(void *to, const uint8_t *from, uint64_t bytes) override {
     if (bytes == 0)
       return;
-    queue_.push_back([=, this] { std::memcpy(to, place(from, bytes), bytes); });
+    queue_.push_back([=, this] { std::memcpy(to, host_address(from, bytes), bytes); });
   }
   void clear(uint8_t *memory, uint64_t bytes) override {
     if (bytes == 0)
       return;
-    queue_.push_back([=, this] { std::memset(place(memory, bytes), 0, bytes); });
+    queue_.push_back([=, this] { std::memset(host_address(memory, bytes), 0, bytes); });
   }
-  void launch(size_t number, uint32_t blocks, uint32_t threads, const void *parameters, size_t bytes) override {
+  void launch(size_t function, uint32_t blocks, uint32_t threads, const void *parameters, size_t bytes) override {
     const auto *begin = static_cast<const uint64_t *>(parameters);
     std::vector<uint64_t> copy(begin, begin + bytes / sizeof(uint64_t));
-    auto work = [=, this, copy = std::move(copy)] { run_kernel(*program_->functions[number], memory_, {copy.data(), bytes, blocks, threads}); };
+    auto work = [=, this, copy = std::move(copy)] { run_kernel(*program_->functions[function], memory_, {copy.data(), bytes, blocks, threads}); };
     if (recording_)
       recording_->launches.push_back(std::move(work));
     else
@@ -159,14 +159,14 @@ public:
 
 private:
   // Part of clearing up, perhaps after an error.
-  void settle() noexcept {
+  void drain() noexcept {
     try {
       wait(mark());
     } catch (...) {
     }
   }
   // Where the host has these bytes.
-  uint8_t *place(const uint8_t *memory, uint64_t bytes) const {
+  uint8_t *host_address(const uint8_t *memory, uint64_t bytes) const {
     try {
       return memory_.check_range(reinterpret_cast<uint64_t>(memory), bytes, "goes");
     } catch (const fault &f) {

@@ -55,16 +55,16 @@ uint8_t *global_memory::check_range(uint64_t address, uint64_t bytes, const char
   return reinterpret_cast<uint8_t *>(address - last_->distance);
 }
 
-shared_memory::shared_memory(std::vector<shared_place> variables)
+shared_memory::shared_memory(std::vector<shared_range> variables)
     : variables_(std::move(variables)), bytes_(variables_.empty() ? 0 : (variables_.back().end + 15) / 16 * 16), units_(bytes_.size() >> unit_shift_) {}
 
 void shared_memory::clear() {
-  for (thread_copies &own : copies_) {
-    for (const copy &c : own.under_way)
+  for (thread_copies &copies : copies_) {
+    for (const copy &c : copies.in_flight)
       for (unit &u : units_of(c))
         u.arriving = false;
-    own.under_way.clear();
-    own.groups = 0;
+    copies.in_flight.clear();
+    copies.groups = 0;
   }
   first_interval_ = ++interval_;
 }
@@ -73,18 +73,18 @@ void shared_memory::check_variable(uint64_t address, uint32_t bytes, const char 
   if (address & (bytes - 1))
     raise("%s %u bytes of shared memory at %llu, which is no multiple of it", verb, bytes,
           static_cast<unsigned long long>(address));
-  auto after = std::upper_bound(variables_.begin(), variables_.end(), address, [](uint64_t a, const shared_place &v) { return a < v.begin; });
+  auto after = std::upper_bound(variables_.begin(), variables_.end(), address, [](uint64_t a, const shared_range &v) { return a < v.begin; });
   if (after == variables_.begin())
     raise("%s shared memory, of which the kernel has none", verb);
-  const shared_place &own = *std::prev(after);
-  if (address > own.end || bytes > own.end - address)
-    raise("%s shared memory at %lld, outside of its %llu bytes", verb, static_cast<long long>(address - own.begin),
-          static_cast<unsigned long long>(own.end - own.begin));
-  last_ = own;
+  const shared_range &variable = *std::prev(after);
+  if (address > variable.end || bytes > variable.end - address)
+    raise("%s shared memory at %lld, outside of its %llu bytes", verb, static_cast<long long>(address - variable.begin),
+          static_cast<unsigned long long>(variable.end - variable.begin));
+  last_ = variable;
 }
 
 // Makes units no larger than the bytes that are touched.
-void shared_memory::keep_apart(uint32_t bytes) {
+void shared_memory::split_units(uint32_t bytes) {
   auto shift = static_cast<uint32_t>(std::countr_zero(bytes));
   std::vector<unit> smaller(bytes_.size() >> shift);
   for (size_t u = 0; u < smaller.size(); ++u)
@@ -93,14 +93,14 @@ void shared_memory::keep_apart(uint32_t bytes) {
 }
 
 void shared_memory::refuse(const unit &what, uint32_t thread, const char *verb) const {
-  auto place = static_cast<unsigned long long>(&what - units_.data()) << unit_shift_;
+  auto address = static_cast<unsigned long long>(&what - units_.data()) << unit_shift_;
   if (what.arriving)
-    raise("%s shared memory at %llu, where a copy of thread %u arrives that has not been waited for", verb, place, what.writer);
+    raise("%s shared memory at %llu, where a copy of thread %u arrives that has not been waited for", verb, address, what.writer);
   if (what.write_interval < first_interval_)
-    raise("%s shared memory at %llu, which nobody has written", verb, place);
+    raise("%s shared memory at %llu, which nobody has written", verb, address);
   if (what.write_interval == interval_ && what.writer != thread)
-    raise("%s shared memory at %llu, which thread %u has written with no barrier between", verb, place, what.writer);
-  raise("%s shared memory at %llu, which %s has read with no barrier between", verb, place,
+    raise("%s shared memory at %llu, which thread %u has written with no barrier between", verb, address, what.writer);
+  raise("%s shared memory at %llu, which %s has read with no barrier between", verb, address,
         what.reading == reading(kMany) ? "more than one thread" : "another thread");
 }
 
@@ -128,9 +128,9 @@ shared_memory::thread_copies &shared_memory::copies_of(uint32_t thread) {
 
 uint8_t *shared_memory::start_copy(uint64_t address, uint32_t bytes, uint32_t thread) {
   uint8_t *to = write(address, bytes, thread);
-  thread_copies &own = copies_of(thread);
-  own.under_way.push_back({address, bytes, own.groups});
-  for (unit &u : units_of(own.under_way.back()))
+  thread_copies &copies = copies_of(thread);
+  copies.in_flight.push_back({address, bytes, copies.groups});
+  for (unit &u : units_of(copies.in_flight.back()))
     u.arriving = true;
   return to;
 }
@@ -138,9 +138,9 @@ uint8_t *shared_memory::start_copy(uint64_t address, uint32_t bytes, uint32_t th
 void shared_memory::close_copies(uint32_t thread) { ++copies_of(thread).groups; }
 
 void shared_memory::await_copies(uint32_t thread, int64_t open) {
-  thread_copies &own = copies_of(thread);
-  std::erase_if(own.under_way, [&](const copy &c) {
-    if (open >= 0 && c.group + open >= own.groups)
+  thread_copies &copies = copies_of(thread);
+  std::erase_if(copies.in_flight, [&](const copy &c) {
+    if (open >= 0 && c.group + open >= copies.groups)
       return false;
     for (unit &u : units_of(c)) {
       u.arriving = false;

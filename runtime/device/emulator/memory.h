@@ -54,7 +54,7 @@ private:
 class shared_memory {
 public:
   // With these variables, in the order of their addresses.
-  explicit shared_memory(std::vector<shared_place> variables);
+  explicit shared_memory(std::vector<shared_range> variables);
   // For the next block.
   void clear();
   void pass_barrier() { ++interval_; }
@@ -91,7 +91,7 @@ private:
     int64_t group;
   };
   struct thread_copies {
-    std::vector<copy> under_way;
+    std::vector<copy> in_flight;
     int64_t groups = 0; // closed ones
   };
   // The units of these bytes, which have to lie in one variable.
@@ -99,18 +99,18 @@ private:
     if (address & (bytes - 1) || address < last_.begin || address >= last_.end || bytes > last_.end - address)
       check_variable(address, bytes, verb);
     if (bytes >> unit_shift_ == 0)
-      keep_apart(bytes);
+      split_units(bytes);
     return {units_.data() + (address >> unit_shift_), bytes >> unit_shift_};
   }
   void read_unit(unit &u, uint32_t thread);
   [[noreturn]] void refuse(const unit &what, uint32_t thread, const char *verb) const;
   void check_variable(uint64_t address, uint32_t bytes, const char *verb);
-  void keep_apart(uint32_t bytes);
+  void split_units(uint32_t bytes);
   std::span<unit> units_of(const copy &c) { return {units_.data() + (c.address >> unit_shift_), c.bytes >> unit_shift_}; }
   thread_copies &copies_of(uint32_t thread);
 
-  std::vector<shared_place> variables_;
-  shared_place last_{}; // the variable that has been reached
+  std::vector<shared_range> variables_;
+  shared_range last_{}; // the variable that has been reached
   std::vector<uint8_t> bytes_;
   uint32_t unit_shift_ = 2; // a unit has 1 << unit_shift_ bytes: a word, until less is touched
   std::vector<unit> units_;

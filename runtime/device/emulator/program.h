@@ -29,7 +29,7 @@ enum class op : uint8_t {
 enum class comparison : uint8_t { eq, ne, lt, le, gt, ge, equ, neu, ltu, leu, gtu, geu, num, nan };
 enum class rounding : uint8_t { none, nearest, zero, down, up };
 enum class shuffle_mode : uint8_t { exchange, up, down, index };
-enum class reduction : uint8_t { least, greatest };
+enum class reduction : uint8_t { min, max };
 
 // Whether lanes exchange values, and wait for those that take part.
 inline bool is_exchange(op o) { return o == op::shuffle || o == op::reduce_lanes || o == op::ballot; }
@@ -60,7 +60,7 @@ struct constant {
 };
 
 // Where a variable lies in shared memory. On a GPU they lie next to each other, in any order; here with gaps that nothing may access.
-struct shared_place {
+struct shared_range {
   uint64_t begin, end;
 };
 
@@ -74,7 +74,7 @@ struct function {
   uint32_t shared_bytes = 0; // on a GPU
   bool overlaps = false;     // may run while launches before it do, and so may all functions of its module
   bool awaits_launches = false;
-  std::vector<shared_place> shared;
+  std::vector<shared_range> shared;
   uint32_t parameter_bytes = 0;
 };
 

@@ -59,13 +59,13 @@ public:
     skip_space();
     return at_ < text_.size() ? text_[at_] : '\0';
   }
-  void take(char c) {
+  void expect(char c) {
     if (peek() != c)
       reject(line_, std::string("expected '") + c + "'");
     ++at_;
   }
   // Up to one of the characters, which stays. Two colons are part of a name, as in `shared::cta`.
-  std::string until(std::string_view ends) {
+  std::string read_until(std::string_view ends) {
     std::string result;
     while (at_ < text_.size()) {
       if (skip_comment())
@@ -78,7 +78,7 @@ public:
     }
     return std::string(trim(result));
   }
-  std::string word() {
+  std::string read_word() {
     skip_space();
     std::string result;
     while (at_ < text_.size() && !std::isspace(static_cast<unsigned char>(text_[at_])) &&
@@ -147,66 +147,66 @@ statement make_statement(std::string_view text, int line) {
 // `.align 16 .b8 name[bytes]`, or one number: `.align 8 .u64 name`.
 shared_variable read_shared(std::string_view text, int line) {
   shared_variable variable{"", 4, 0};
-  std::string words(text);
-  if (size_t at = words.find(".align"); at != std::string::npos)
-    variable.alignment = static_cast<unsigned>(std::strtoul(words.c_str() + at + 6, nullptr, 10));
-  size_t type = words.rfind('.'), name = words.find(' ', type), open = words.find('[');
+  std::string declaration(text);
+  if (size_t at = declaration.find(".align"); at != std::string::npos)
+    variable.alignment = static_cast<unsigned>(std::strtoul(declaration.c_str() + at + 6, nullptr, 10));
+  size_t type = declaration.rfind('.'), name = declaration.find(' ', type), open = declaration.find('[');
   bool is_array = open != std::string::npos;
   unsigned bits = 0;
   if (type != std::string::npos && name != std::string::npos)
-    bits = static_cast<unsigned>(std::strtoul(words.c_str() + type + 2, nullptr, 10));
+    bits = static_cast<unsigned>(std::strtoul(declaration.c_str() + type + 2, nullptr, 10));
   if (bits == 0 || bits % 8 != 0 || bits > 64 || (is_array && bits != 8) || variable.alignment == 0)
     reject(line, "shared memory that is neither an array of bytes nor a number");
   variable.name = trim(text.substr(name, is_array ? open - name : std::string_view::npos));
-  variable.bytes = is_array ? static_cast<unsigned>(std::strtoul(words.c_str() + open + 1, nullptr, 10)) : bits / 8;
+  variable.bytes = is_array ? static_cast<unsigned>(std::strtoul(declaration.c_str() + open + 1, nullptr, 10)) : bits / 8;
   return variable;
 }
 
 void read_body(reader &in, function_text &function, module_text &module) {
-  in.take('{');
+  in.expect('{');
   // Inner blocks have registers of their own, whose names LLVM uses for nothing else.
   for (int depth = 0; depth > 0 || in.peek() != '}';) {
     if (in.at_end())
       reject(in.line(), "a function does not end");
     if (char c = in.peek(); c == '{' || c == '}') {
-      in.take(c);
+      in.expect(c);
       depth += c == '{' ? 1 : -1;
       continue;
     }
     int line = in.line();
     // A label ends with a colon; braces belong to operands.
-    std::string text = in.until(";:");
+    std::string text = in.read_until(";:");
     if (in.peek() == ':') {
-      in.take(':');
+      in.expect(':');
       statement label;
       label.label = text;
       label.line = line;
       function.body.push_back(label);
     } else {
-      in.take(';');
+      in.expect(';');
       if (text.starts_with(".shared"))
         module.shared.push_back(read_shared(text, line));
       else
         function.body.push_back(make_statement(text, line));
     }
   }
-  in.take('}');
+  in.expect('}');
 }
 
 void read_function(reader &in, module_text &module) {
   function_text function;
-  function.name = in.word();
+  function.name = in.read_word();
   if (in.peek() == '(') {
-    in.take('(');
-    for (const std::string &parameter : split_operands(in.until(")"))) {
+    in.expect('(');
+    for (const std::string &parameter : split_operands(in.read_until(")"))) {
       size_t space = parameter.find_last_of(" \t");
       if (parameter.find("64") == std::string::npos || space == std::string::npos)
         reject(in.line(), "a parameter that does not take 8 bytes: " + parameter);
       function.parameters.push_back(parameter.substr(space + 1));
     }
-    in.take(')');
+    in.expect(')');
   }
-  std::string directives = in.until("{");
+  std::string directives = in.read_until("{");
   if (directives.find(".reqntid") != std::string::npos)
     reject(in.line(), "blocks of exactly so many threads: " + directives);
   constexpr std::string_view kLimit = ".maxntid";
@@ -223,16 +223,16 @@ module_text split_ptx(std::string_view text) {
   reader in(text);
   while (!in.at_end()) {
     int line = in.line();
-    std::string word = in.word();
+    std::string word = in.read_word();
     if (word == ".version" || word == ".target" || word == ".address_size")
-      in.until("\n");
+      in.read_until("\n");
     else if (word == ".visible" || word == ".weak")
       continue;
     else if (word == ".entry")
       read_function(in, module);
     else if (word == ".shared") {
-      module.shared.push_back(read_shared(in.until(";"), line));
-      in.take(';');
+      module.shared.push_back(read_shared(in.read_until(";"), line));
+      in.expect(';');
     } else
       reject(line, word.empty() ? "nothing that starts a declaration" : word);
   }

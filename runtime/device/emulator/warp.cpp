@@ -17,15 +17,15 @@ warp::warp(const launch_state &launch, uint32_t first_thread) : launch_(launch),
     }
 }
 
-void warp::fill(int32_t number, uint32_t (*value)(const warp &, int)) {
-  if (number < 0)
+void warp::fill(int32_t register_row, uint32_t (*value)(const warp &, int)) {
+  if (register_row < 0)
     return;
   for (int lane = 0; lane < kLanes; ++lane)
-    row<uint32_t>(number)[lane] = value(*this, lane);
+    row<uint32_t>(register_row)[lane] = value(*this, lane);
 }
 
-void warp::start(uint32_t number) {
-  block_ = number;
+void warp::start(uint32_t block) {
+  block_ = block;
   const function &code = *launch_.code;
   fill(code.thread_row, [](const warp &w, int lane) { return w.first_thread_ + static_cast<uint32_t>(lane); });
   fill(code.lane_row, [](const warp &, int lane) { return static_cast<uint32_t>(lane); });
@@ -34,11 +34,11 @@ void warp::start(uint32_t number) {
   fill(code.blocks_row, [](const warp &w, int) { return w.launch_.blocks; });
   uint32_t threads = std::min<uint32_t>(kLanes, launch_.threads - first_thread_);
   live_ = active_ = threads == kLanes ? ~0u : (1u << threads) - 1;
-  place_ = 0;
+  pc_ = 0;
   parked_ = 0;
-  parted_ = false;
+  diverged_ = false;
   awaited_ = code.awaits_launches ? 0 : ~0u;
-  meeting_ = std::numeric_limits<int64_t>::max();
+  reconvergence_pc_ = std::numeric_limits<int64_t>::max();
 }
 
 void warp::fail_lane(int lane, const std::string &what) {
@@ -46,7 +46,7 @@ void warp::fail_lane(int lane, const std::string &what) {
   throw fault{what};
 }
 
-void warp::fail_meeting(int lane, op where) {
+void warp::fail_missing(int lane, op where) {
   fail_lane(lane, is_exchange(where)     ? "does not take part in an exchange of its warp"
                   : where == op::barrier ? "does not come to a barrier at which other threads of its warp wait"
                                          : "does not come to a barrier of its warp");
@@ -61,28 +61,28 @@ uint32_t warp::missing(const instruction &i) {
 }
 
 void warp::park() {
-  for_lanes(active_, [&](int lane) { places_[lane] = mask_ >> lane & 1 ? place_ - 1 : place_; });
+  for_lanes(active_, [&](int lane) { lane_pcs_[lane] = mask_ >> lane & 1 ? pc_ - 1 : pc_; });
   parked_ |= mask_;
-  regroup();
+  reconverge();
 }
 
 // Chooses the lanes at the first place in the code, among those that do not wait for others.
-void warp::regroup() {
-  place_ = meeting_ = std::numeric_limits<int64_t>::max();
+void warp::reconverge() {
+  pc_ = reconvergence_pc_ = std::numeric_limits<int64_t>::max();
   uint32_t going = live_ & ~parked_;
   if (!going) {
     // All wait, at different places: the last lane is missed by the first.
     int first = std::countr_zero(live_), last = 31 - std::countl_zero(live_);
-    for_lanes(live_, [&](int lane) { last = places_[lane] != places_[first] ? lane : last; });
-    fail_meeting(last, launch_.code->code[places_[first]].op);
+    for_lanes(live_, [&](int lane) { last = lane_pcs_[lane] != lane_pcs_[first] ? lane : last; });
+    fail_missing(last, launch_.code->code[lane_pcs_[first]].op);
   }
-  for_lanes(going, [&](int lane) { place_ = std::min(place_, places_[lane]); });
+  for_lanes(going, [&](int lane) { pc_ = std::min(pc_, lane_pcs_[lane]); });
   active_ = 0;
   for_lanes(live_, [&](int lane) {
-    if (places_[lane] == place_)
+    if (lane_pcs_[lane] == pc_)
       active_ |= 1u << lane;
     else
-      meeting_ = std::min(meeting_, places_[lane] >= place_ ? places_[lane] : std::numeric_limits<int64_t>::max());
+      reconvergence_pc_ = std::min(reconvergence_pc_, lane_pcs_[lane] >= pc_ ? lane_pcs_[lane] : std::numeric_limits<int64_t>::max());
   });
   parked_ &= ~active_;
 }
@@ -91,34 +91,34 @@ void warp::branch(const instruction &i) {
   if (mask_ == 0)
     return;
   if (mask_ == active_ && active_ == live_) {
-    place_ = i.immediate;
+    pc_ = i.immediate;
     return;
   }
-  for_lanes(active_, [&](int lane) { places_[lane] = mask_ >> lane & 1 ? i.immediate : place_; });
-  parted_ = true;
-  regroup();
+  for_lanes(active_, [&](int lane) { lane_pcs_[lane] = mask_ >> lane & 1 ? i.immediate : pc_; });
+  diverged_ = true;
+  reconverge();
 }
 
 void warp::leave() {
   if (uint32_t early = mask_ & ~awaited_)
     fail_lane(std::countr_zero(early), "ends without having waited for the launches before");
   if (mask_ && parked_)
-    fail_meeting(std::countr_zero(mask_), launch_.code->code[places_[std::countr_zero(parked_)]].op);
+    fail_missing(std::countr_zero(mask_), launch_.code->code[lane_pcs_[std::countr_zero(parked_)]].op);
   live_ &= ~mask_;
-  for_lanes(active_ & ~mask_, [&](int lane) { places_[lane] = place_; });
+  for_lanes(active_ & ~mask_, [&](int lane) { lane_pcs_[lane] = pc_; });
   if (live_)
-    regroup();
+    reconverge();
 }
 
 warp::stop warp::run(shared_memory &shared) {
   shared_ = &shared;
   const instruction *code = launch_.code->code.data();
   while (live_) {
-    if (place_ == meeting_) {
-      for_lanes(active_, [&](int lane) { places_[lane] = place_; });
-      regroup();
+    if (pc_ == reconvergence_pc_) {
+      for_lanes(active_, [&](int lane) { lane_pcs_[lane] = pc_; });
+      reconverge();
     }
-    const instruction &i = code[place_++];
+    const instruction &i = code[pc_++];
     line_ = i.line;
     mask_ = active_;
     if (i.guard >= 0) {
@@ -145,7 +145,7 @@ warp::stop warp::run(shared_memory &shared) {
         break;
       }
       if (mask_ == live_)
-        parted_ = false;
+        diverged_ = false;
       if (i.op == op::barrier && mask_)
         return stop::barrier;
       if (is_exchange(i.op) && mask_)

@@ -23,8 +23,8 @@ class warp {
 public:
   // Threads first_thread … of the launch's blocks.
   warp(const launch_state &launch, uint32_t first_thread);
-  // Puts the warp at the start of block `number`.
-  void start(uint32_t number);
+  // Puts the warp at the start of this block.
+  void start(uint32_t block);
 
   enum class stop { barrier, end };
   // Runs up to the next barrier or the end. Throws faults.
@@ -34,7 +34,7 @@ public:
   uint32_t thread() const { return first_thread_ + static_cast<uint32_t>(lane_); }
 
 private:
-  template <typename T> T *row(int32_t number) { return reinterpret_cast<T *>(registers_.data() + number * kLanes); }
+  template <typename T> T *row(int32_t index) { return reinterpret_cast<T *>(registers_.data() + index * kLanes); }
   template <typename R, typename F> void each(const instruction &i, F f);
   void fill(int32_t row, uint32_t (*value)(const warp &, int));
 
@@ -55,8 +55,8 @@ private:
   void permute(const instruction &i);
   void logic(const instruction &i);
   void load(const instruction &i);
-  void find_places(const instruction &i, const uint8_t **from);
-  template <typename T> void take(const instruction &i, const uint8_t *const *from);
+  void find_sources(const instruction &i, const uint8_t **from);
+  template <typename T> void load_lanes(const instruction &i, const uint8_t *const *from);
   void store(const instruction &i);
   void start_copy(const instruction &i);
   bool has_awaited() const { return awaited_ >> lane_ & 1; }
@@ -70,11 +70,11 @@ private:
   uint32_t members(const instruction &i, int lane);
   void branch(const instruction &i);
   void leave();
-  void regroup();
+  void reconverge();
   // Lanes that have yet to come to the instruction at which the active ones are. park() makes these wait for them.
   uint32_t missing(const instruction &i);
   void park();
-  [[noreturn]] void fail_meeting(int lane, op where);
+  [[noreturn]] void fail_missing(int lane, op where);
   [[noreturn]] void fail_lane(int lane, const std::string &what);
 
   const launch_state launch_;
@@ -82,15 +82,15 @@ private:
   std::vector<uint32_t> registers_;
   shared_memory *shared_ = nullptr;
   uint32_t block_ = 0;
-  uint32_t live_ = 0;    // lanes that have not ended
-  uint32_t active_ = 0;  // lanes that are at place_
-  uint32_t parked_ = 0;  // lanes that wait for others at a barrier or an exchange
-  uint32_t mask_ = 0;    // active lanes whose guard holds for the instruction
-  uint32_t awaited_ = 0; // lanes that have waited for the launches before
-  bool parted_ = false;  // whether a branch has parted the lanes, and nothing has made them wait for each other since
-  int64_t place_ = 0;
-  int64_t meeting_ = 0;  // the first place at which other lanes wait
-  int64_t places_[kLanes] = {};
+  uint32_t live_ = 0;     // lanes that have not ended
+  uint32_t active_ = 0;   // lanes that are at pc_
+  uint32_t parked_ = 0;   // lanes that wait for others at a barrier or an exchange
+  uint32_t mask_ = 0;     // active lanes whose guard holds for the instruction
+  uint32_t awaited_ = 0;  // lanes that have waited for the launches before
+  bool diverged_ = false; // whether a branch has parted the lanes, and nothing has made them wait for each other since
+  int64_t pc_ = 0;
+  int64_t reconvergence_pc_ = 0; // the first place at which other lanes wait
+  int64_t lane_pcs_[kLanes] = {};
   int line_ = 0, lane_ = 0;
 };
 

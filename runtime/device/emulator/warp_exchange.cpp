@@ -76,12 +76,12 @@ void warp::reduce_lanes(const instruction &i) {
   const uint32_t *values = row<uint32_t>(i.source[0]);
   // Flipping the sign bit puts signed numbers in the order of unsigned ones.
   uint32_t sign = i.type == type::s32 ? 1u << 31 : 0;
-  bool least = static_cast<reduction>(i.mode) == reduction::least;
+  bool is_min = static_cast<reduction>(i.mode) == reduction::min;
   combine_lanes(i, [=](uint32_t named) {
-    uint32_t result = least ? ~0u : 0;
+    uint32_t result = is_min ? ~0u : 0;
     for (int lane = 0; lane < kLanes; ++lane)
       if (named >> lane & 1)
-        result = least ? std::min(result, values[lane] ^ sign) : std::max(result, values[lane] ^ sign);
+        result = is_min ? std::min(result, values[lane] ^ sign) : std::max(result, values[lane] ^ sign);
     return result ^ sign;
   });
 }

@@ -1,4 +1,4 @@
-// Instructions on matrices that the lanes of a warp hold together. Lane 4 g + t has group g and place t.
+// Instructions on matrices that the lanes of a warp hold together. Lane 4 g + t is thread t of group g.
 #include "runtime/device/emulator/halves.h"
 #include "runtime/device/emulator/lanes.h"
 
@@ -7,7 +7,7 @@ namespace xf::rt::emulator {
 void warp::need_whole_warp(const char *what) {
   if (mask_ != ~0u)
     fail_lane(std::countr_one(mask_), what);
-  if (parted_)
+  if (diverged_)
     fail_lane(0, "comes to what its warp does as one behind a branch that has parted it, with nothing that makes it wait for the others");
 }
 
@@ -58,10 +58,10 @@ void warp::multiply(const instruction &i) {
   auto widened = i.type == type::bf16 ? from_bf16 : from_f16;
   factors f;
   for (int lane = 0; lane < kLanes; ++lane) {
-    int group = lane / 4, place = lane % 4;
+    int group = lane / 4, thread_in_group = lane % 4;
     auto word = [&](int source) { return row<uint32_t>(i.source[source])[lane]; };
     for (int half = 0; half < 2; ++half) {
-      int k = 2 * place + half, shift = 16 * half;
+      int k = 2 * thread_in_group + half, shift = 16 * half;
       for (int n = 0; n < 4; ++n)
         f.a[group + n % 2 * 8][k + n / 2 * 8] = widened(word(n) >> shift & 0xffff);
       for (int n = 0; n < 2; ++n)

@@ -6,7 +6,7 @@
 namespace xf::rt::emulator {
 
 // Loads what lies at `from` into the targets; signed numbers are extended to the whole register.
-template <typename T> void warp::take(const instruction &i, const uint8_t *const *from) {
+template <typename T> void warp::load_lanes(const instruction &i, const uint8_t *const *from) {
   auto fill = [&]<typename R>(int n, R *to) {
     for_lanes(mask_, [&](int lane) {
       T value;
@@ -22,7 +22,7 @@ template <typename T> void warp::take(const instruction &i, const uint8_t *const
 }
 
 // Where each lane reads.
-void warp::find_places(const instruction &i, const uint8_t **from) {
+void warp::find_sources(const instruction &i, const uint8_t **from) {
   auto all = static_cast<uint32_t>(size_of(i.type) * i.count);
   const uint64_t *addresses = row<uint64_t>(i.source[0]);
   for_lanes(mask_, [&](int lane) {
@@ -42,24 +42,24 @@ void warp::load(const instruction &i) {
   if (i.op == op::load_param)
     std::fill_n(from, kLanes, launch_.parameters + i.immediate);
   else
-    find_places(i, from);
+    find_sources(i, from);
   switch (i.type) {
   case type::s8:
-    return take<int8_t>(i, from);
+    return load_lanes<int8_t>(i, from);
   case type::s16:
-    return take<int16_t>(i, from);
+    return load_lanes<int16_t>(i, from);
   case type::s32:
-    return take<int32_t>(i, from);
+    return load_lanes<int32_t>(i, from);
   default:
     switch (size_of(i.type)) {
     case 1:
-      return take<uint8_t>(i, from);
+      return load_lanes<uint8_t>(i, from);
     case 2:
-      return take<uint16_t>(i, from);
+      return load_lanes<uint16_t>(i, from);
     case 4:
-      return take<uint32_t>(i, from);
+      return load_lanes<uint32_t>(i, from);
     default:
-      return take<uint64_t>(i, from);
+      return load_lanes<uint64_t>(i, from);
     }
   }
 }
