@@ -62,7 +62,7 @@ EXPECT_SAME(graph_create, cuGraphCreate);
 EXPECT_SAME(graph_add_kernel, cuGraphAddKernelNode);
 EXPECT_SAME(graph_launch, cuGraphLaunch);
 EXPECT_SAME(graph_destroy, cuGraphDestroy);
-EXPECT_SAME(graph_program_destroy, cuGraphExecDestroy);
+EXPECT_SAME(graph_exec_destroy, cuGraphExecDestroy);
 #if CUDA_VERSION >= 13000 // where the name has come to mean this one
 TEST(CudaHeader, HasTheSameEdges) {
   using ours = xf::rt::cuda::graph_edge;

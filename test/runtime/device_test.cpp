@@ -25,12 +25,12 @@ protected:
   void SetUp() override {
     where = std::string_view(GetParam()) == "cuda" ? make_cuda(80) : make_emulator();
     where->use(where->load(twice_and_one(), {"k"}, 0));
-    numbers = {*where, kThreads * sizeof(float)};
+    buffer = {*where, kThreads * sizeof(float)};
     staging = {*where, kThreads * sizeof(float)};
   }
   void put(float value) {
     std::fill_n(host(), kThreads, value);
-    where->upload(numbers.get(), staging.get(), numbers.bytes());
+    where->upload(buffer.get(), staging.get(), buffer.bytes());
     where->wait(where->mark());
   }
   void launch(uint8_t *memory) {
@@ -38,9 +38,9 @@ protected:
     where->launch(0, 1, kThreads, parameters, sizeof(parameters));
     parameters[0] = parameters[1] = 0; // they have been copied
   }
-  void launch() { launch(numbers.get()); }
+  void launch() { launch(buffer.get()); }
   float get() {
-    where->download(staging.get(), numbers.get(), numbers.bytes());
+    where->download(staging.get(), buffer.get(), buffer.bytes());
     where->wait(where->mark());
     for (uint32_t t = 1; t < kThreads; ++t)
       EXPECT_EQ(host()[t], host()[0]);
@@ -49,7 +49,7 @@ protected:
   float *host() { return reinterpret_cast<float *>(staging.get()); }
 
   std::unique_ptr<device> where;
-  device_memory numbers;
+  device_memory buffer;
   host_memory staging;
 };
 
@@ -58,7 +58,7 @@ TEST_P(Device, WorksInOrder) {
   launch();
   launch();
   EXPECT_EQ(get(), 7);
-  where->clear(numbers.get(), numbers.bytes());
+  where->clear(buffer.get(), buffer.bytes());
   launch();
   EXPECT_EQ(get(), 1);
 }
@@ -66,24 +66,24 @@ TEST_P(Device, WorksInOrder) {
 // As of a model without states.
 TEST_P(Device, NoBytesAreNoWork) {
   put(1);
-  where->clear(numbers.get(), 0);
-  where->upload(numbers.get(), staging.get(), 0);
-  where->download(staging.get(), numbers.get(), 0);
+  where->clear(buffer.get(), 0);
+  where->upload(buffer.get(), staging.get(), 0);
+  where->download(staging.get(), buffer.get(), 0);
   EXPECT_EQ(get(), 1);
 }
 
 // Nobody but its kernels can follow a device's address.
 TEST_P(Device, MemoryIsNotTheHosts) {
   put(1);
-  EXPECT_DEATH(*static_cast<volatile uint8_t *>(numbers.get()) = 0, "");
-  EXPECT_DEATH(EXPECT_EQ(*static_cast<volatile uint8_t *>(numbers.get()), 0), "");
+  EXPECT_DEATH(*static_cast<volatile uint8_t *>(buffer.get()) = 0, "");
+  EXPECT_DEATH(EXPECT_EQ(*static_cast<volatile uint8_t *>(buffer.get()), 0), "");
   EXPECT_EQ(get(), 1);
 }
 
 TEST_P(Device, MarksAreInOrder) {
   put(0);
   launch();
-  where->download(staging.get(), numbers.get(), numbers.bytes());
+  where->download(staging.get(), buffer.get(), buffer.bytes());
   uint64_t first = where->mark();
   for (int i = 0; i < 40; ++i) {
     launch();
@@ -98,9 +98,9 @@ TEST_P(Device, MarksAreInOrder) {
 TEST_P(Device, ReleasingTheHostsMemoryWaits) {
   host_memory own(*where, 64 << 20); // so much that none of it stays when it is given back
   std::fill_n(reinterpret_cast<float *>(own.get()), kThreads, 3.0f);
-  where->upload(numbers.get(), own.get(), numbers.bytes());
+  where->upload(buffer.get(), own.get(), buffer.bytes());
   launch();
-  where->download(own.get(), numbers.get(), numbers.bytes());
+  where->download(own.get(), buffer.get(), buffer.bytes());
   own = {};
   where->wait(where->mark());
   EXPECT_EQ(get(), 7);
@@ -149,7 +149,7 @@ TEST_P(Device, RecordingsAreApart) {
 TEST_P(Device, SaysWhatWentWrongInARecording) {
   if (!where->begin_recording())
     GTEST_SKIP() << "the device does not record";
-  launch(numbers.get() + numbers.bytes());
+  launch(buffer.get() + buffer.bytes());
   auto recorded = where->end_recording();
   where->replay(*recorded);
   EXPECT_THROW(where->wait(where->mark()), error);

@@ -112,8 +112,8 @@ result work_until(uint64_t end) {
   return broken;
 }
 result work_off() { return work_until(done + work.size()); }
-void ask(task asked) {
-  work.push_back(std::move(asked));
+void enqueue(task next) {
+  work.push_back(std::move(next));
   if (setting("FAKE_CUDA_EAGER", 0) == 1)
     work_off();
 }
@@ -234,7 +234,7 @@ FAKE cuMemsetD8Async(address to, unsigned char value, size_t bytes, void *) {
   REFUSE_UNLESS_ALLOWED;
   if (!holds(to, bytes))
     return kInvalid;
-  ask([=] { return std::memset(pointer(to, bytes), value, bytes), kOk; });
+  enqueue([=] { return std::memset(pointer(to, bytes), value, bytes), kOk; });
   return kOk;
 }
 FAKE cuMemAllocHost_v2(void **out, size_t bytes) {
@@ -260,10 +260,10 @@ FAKE cuMemcpyHtoDAsync_v2(address to, const void *from, size_t bytes, void *) {
   if (is_pinned(from)) {
     ++counts.uploads;
     counts.uploaded += static_cast<long>(bytes);
-    ask([=] { return std::memcpy(pointer(to, bytes), from, bytes), kOk; });
+    enqueue([=] { return std::memcpy(pointer(to, bytes), from, bytes), kOk; });
   } else {
     std::vector<char> copy(static_cast<const char *>(from), static_cast<const char *>(from) + bytes);
-    ask([to, copy = std::move(copy)] { return std::memcpy(pointer(to, copy.size()), copy.data(), copy.size()), kOk; });
+    enqueue([to, copy = std::move(copy)] { return std::memcpy(pointer(to, copy.size()), copy.data(), copy.size()), kOk; });
   }
   return kOk;
 }
@@ -271,7 +271,7 @@ FAKE cuMemcpyDtoHAsync_v2(void *to, address from, size_t bytes, void *) {
   REFUSE_UNLESS_ALLOWED;
   if (!holds(from, bytes))
     return kInvalid;
-  ask([=] { return std::memcpy(to, pointer(from, bytes), bytes), kOk; });
+  enqueue([=] { return std::memcpy(to, pointer(from, bytes), bytes), kOk; });
   if (!is_pinned(to))
     return work_off();
   ++counts.downloads;
@@ -360,7 +360,7 @@ FAKE cuLaunchKernel(cuda::function function, unsigned x, unsigned y, unsigned z,
     return kInvalid;
   if (++counts.launches == setting("FAKE_CUDA_REFUSES", 0))
     return cuda::kOutOfMemory;
-  ask(std::move(kernel));
+  enqueue(std::move(kernel));
   return kOk;
 }
 FAKE cuThreadExchangeStreamCaptureMode(int *mode) {
@@ -410,7 +410,7 @@ FAKE cuGraphLaunch(const graph *launched, void *) {
   REFUSE_UNLESS_ALLOWED;
   ++counts.replays;
   for (const task &kernel : launched->kernels)
-    ask(kernel);
+    enqueue(kernel);
   return kOk;
 }
 FAKE cuGraphDestroy(graph *g) {

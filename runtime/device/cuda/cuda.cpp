@@ -31,34 +31,34 @@ void cuda_check(const driver &d, result r, const char *what, status otherwise = 
 // The GPU's primary context, as long as it is wanted.
 class primary_context {
 public:
-  primary_context(const driver &d, device_number number) : driver_(d), number_(number) {
-    cuda_check(driver_, driver_.context_retain(&context_, number_), "opening the GPU");
+  primary_context(const driver &d, device_handle gpu) : driver_(d), device_(gpu) {
+    cuda_check(driver_, driver_.context_retain(&context_, device_), "opening the GPU");
   }
   primary_context(const primary_context &) = delete;
-  ~primary_context() { driver_.context_release(number_); }
+  ~primary_context() { driver_.context_release(device_); }
 
   const driver &api() const { return driver_; }
   context get() const { return context_; }
 
 private:
   const driver &driver_;
-  device_number number_;
+  device_handle device_;
   context context_ = nullptr;
 };
 
 // The driver is called in the GPU's context. Sessions may be used by one thread now and by another then, and a program that uses CUDA
 // itself finds its own context afterwards. Where it captures a stream of its own, nothing here is part of that: in the default mode,
 // reserving memory would fail, and spoil what it captures.
-enum anyway { kAnyway }; // part of clearing up, perhaps after an error
-class entered {
+enum no_throw { kNoThrow }; // part of clearing up, perhaps after an error
+class context_scope {
 public:
-  explicit entered(const primary_context &c) : entered(c, kAnyway) { cuda_check(driver_, problem_, "entering the GPU's context"); }
-  entered(const primary_context &c, anyway) : driver_(c.api()), problem_(driver_.context_push(c.get())) {
+  explicit context_scope(const primary_context &c) : context_scope(c, kNoThrow) { cuda_check(driver_, problem_, "entering the GPU's context"); }
+  context_scope(const primary_context &c, no_throw) : driver_(c.api()), problem_(driver_.context_push(c.get())) {
     if (problem_ == 0)
       exchange_mode();
   }
-  entered(const entered &) = delete;
-  ~entered() {
+  context_scope(const context_scope &) = delete;
+  ~context_scope() {
     if (problem_)
       return;
     exchange_mode();
@@ -78,10 +78,10 @@ private:
   int mode_ = kRelaxedCaptures; // the thread's own, once they are exchanged
 };
 
-address number(const uint8_t *memory) { return reinterpret_cast<address>(memory); }
+address address_of(const uint8_t *memory) { return reinterpret_cast<address>(memory); }
 
 uint8_t *reserve(const primary_context &gpu, const char *name, uint64_t bytes) {
-  entered inside(gpu);
+  context_scope scope(gpu);
   const driver &d = gpu.api();
   address memory = 0;
   result r = d.memory_allocate(&memory, bytes);
@@ -98,15 +98,15 @@ uint8_t *reserve(const primary_context &gpu, const char *name, uint64_t bytes) {
 // The text with what only later GPUs have.
 std::string with_marked(std::string_view ptx) {
   std::string text(ptx);
-  auto replace = [&](size_t place, std::string_view from, std::string_view to) {
-    if (place != text.npos)
-      text.replace(place, from.size(), to);
+  auto replace = [&](size_t position, std::string_view from, std::string_view to) {
+    if (position != text.npos)
+      text.replace(position, from.size(), to);
   };
   constexpr std::string_view kMark = XF_PTX_MARK, kVersion = ".version " XF_PTX_VERSION, kTarget = ".target " XF_PTX_TARGET;
   replace(text.find(kVersion), kVersion, ".version " XF_PTX_MARKED_VERSION);
   replace(text.find(kTarget), kTarget, ".target " XF_PTX_MARKED_TARGET);
-  for (size_t place = 0; (place = text.find(kMark, place)) != text.npos;)
-    replace(place, kMark, std::string(kMark.size(), ' '));
+  for (size_t position = 0; (position = text.find(kMark, position)) != text.npos;)
+    replace(position, kMark, std::string(kMark.size(), ' '));
   return text;
 }
 
@@ -126,20 +126,20 @@ public:
   ~cuda_program() override { close(); }
 
   uint8_t *weights() const override { return weights_; }
-  cuda::function function(size_t number) const { return functions_[number]; }
+  cuda::function function(size_t index) const { return functions_[index]; }
 
 private:
   void load(const std::string &text, const std::vector<std::string> &names) {
-    entered inside(*gpu_);
+    context_scope scope(*gpu_);
     const driver &d = gpu_->api();
     std::string log(8192, '\0');
     int options[] = {kErrorLog, kErrorLogBytes};
     void *values[] = {log.data(), reinterpret_cast<void *>(log.size())};
     if (result r = d.module_load(&module_, text.c_str(), 2, options, values)) {
       // Code that no driver would take is a fault, which falling back to the CPU must not hide.
-      bool isUnable = r == kNoBinary || r == kNoCompiler || r == kUnknownPtxVersion || r == kCompilerOff;
-      fail(status_of(r, isUnable ? status::unsupported : status::internal), "the driver cannot take the model's code for the GPU: %s %s", explain(d, r),
-           log.c_str());
+      bool is_unable = r == kNoBinary || r == kNoCompiler || r == kUnknownPtxVersion || r == kCompilerOff;
+      fail(status_of(r, is_unable ? status::unsupported : status::internal), "the driver cannot take the model's code for the GPU: %s %s",
+           explain(d, r), log.c_str());
     }
     for (const std::string &name : names) {
       functions_.emplace_back();
@@ -148,11 +148,11 @@ private:
   }
 
   void close() {
-    entered inside(*gpu_, kAnyway);
-    if (!inside)
+    context_scope scope(*gpu_, kNoThrow);
+    if (!scope)
       return;
     if (weights_)
-      gpu_->api().memory_free(number(weights_));
+      gpu_->api().memory_free(address_of(weights_));
     if (module_)
       gpu_->api().module_unload(module_);
   }
@@ -164,7 +164,7 @@ private:
 };
 
 // The GPU that models run on, or why there is none.
-device_number open_gpu(const driver &d) {
+device_handle open_gpu(const driver &d) {
   int count = 0;
   result started = d.init(0);
   if (started == 0)
@@ -174,27 +174,27 @@ device_number open_gpu(const driver &d) {
     cuda_check(d, started, "starting the NVIDIA driver", status::unsupported);
   if (count == 0)
     fail(status::unsupported, "the NVIDIA driver finds no GPU");
-  device_number number = 0;
-  cuda_check(d, d.device_get(&number, 0), "opening the GPU");
-  return number;
+  device_handle gpu = 0;
+  cuda_check(d, d.device_get(&gpu, 0), "opening the GPU");
+  return gpu;
 }
 
 class cuda_device final : public device {
 public:
   explicit cuda_device(int capability) : driver_(open_driver()) {
-    device_number number = open_gpu(driver_);
-    driver_.device_name(name_, sizeof(name_), number);
+    device_handle gpu = open_gpu(driver_);
+    driver_.device_name(name_, sizeof(name_), gpu);
     int major = 0, minor = 0;
-    check(driver_.device_attribute(&major, kCapabilityMajor, number), "asking for the GPU's compute capability");
-    check(driver_.device_attribute(&minor, kCapabilityMinor, number), "asking for the GPU's compute capability");
-    check(driver_.device_attribute(&multiprocessors_, kMultiprocessors, number), "asking for the GPU's multiprocessors");
+    check(driver_.device_attribute(&major, kCapabilityMajor, gpu), "asking for the GPU's compute capability");
+    check(driver_.device_attribute(&minor, kCapabilityMinor, gpu), "asking for the GPU's compute capability");
+    check(driver_.device_attribute(&multiprocessors_, kMultiprocessors, gpu), "asking for the GPU's multiprocessors");
     capability_ = 10 * major + minor;
     if (capability_ < capability)
       fail(status::unsupported, "the GPU %s is too old: it has compute capability %d.%d; the model's code needs %d.%d", name_,
            major, minor, capability / 10, capability % 10);
-    gpu_ = std::make_shared<const primary_context>(driver_, number);
+    gpu_ = std::make_shared<const primary_context>(driver_, gpu);
     try {
-      entered inside(*gpu_);
+      context_scope scope(*gpu_);
       check(driver_.stream_create(&stream_, kStreamOfItsOwn), "opening the GPU");
       for (event &e : events_)
         check(driver_.event_create(&e, kEventWithoutTime), "opening the GPU");
@@ -217,15 +217,15 @@ public:
   uint8_t *allocate(uint64_t bytes) override { return reserve(*gpu_, name_, bytes); }
 
   void release(uint8_t *memory) override {
-    entered inside(*gpu_, kAnyway);
-    if (!inside)
+    context_scope scope(*gpu_, kNoThrow);
+    if (!scope)
       return;
     driver_.stream_wait(stream_);
-    driver_.memory_free(number(memory));
+    driver_.memory_free(address_of(memory));
   }
 
   uint8_t *allocate_host(uint64_t bytes) override {
-    entered inside(*gpu_);
+    context_scope scope(*gpu_);
     void *memory = nullptr;
     if (result r = driver_.host_allocate(&memory, bytes))
       fail(status_of(r, status::internal), "reserving %.1f MiB of memory for the GPU's copies: %s", mebibytes(bytes), explain(driver_, r));
@@ -233,8 +233,8 @@ public:
   }
 
   void release_host(uint8_t *memory) override {
-    entered inside(*gpu_, kAnyway);
-    if (!inside)
+    context_scope scope(*gpu_, kNoThrow);
+    if (!scope)
       return;
     driver_.stream_wait(stream_);
     driver_.host_free(memory);
@@ -244,27 +244,27 @@ public:
   void upload(uint8_t *to, const void *from, uint64_t bytes) override {
     if (bytes == 0)
       return;
-    entered inside(*gpu_);
-    check(driver_.copy_in(number(to), from, bytes, stream_), "copying to the GPU");
+    context_scope scope(*gpu_);
+    check(driver_.copy_in(address_of(to), from, bytes, stream_), "copying to the GPU");
   }
 
   void download(void *to, const uint8_t *from, uint64_t bytes) override {
     if (bytes == 0)
       return;
-    entered inside(*gpu_);
-    check(driver_.copy_out(to, number(from), bytes, stream_), "copying from the GPU");
+    context_scope scope(*gpu_);
+    check(driver_.copy_out(to, address_of(from), bytes, stream_), "copying from the GPU");
   }
 
   void clear(uint8_t *memory, uint64_t bytes) override {
     if (bytes == 0)
       return;
-    entered inside(*gpu_);
-    check(driver_.memory_set(number(memory), 0, bytes, stream_), "clearing memory of the GPU");
+    context_scope scope(*gpu_);
+    check(driver_.memory_set(address_of(memory), 0, bytes, stream_), "clearing memory of the GPU");
   }
 
   void launch(size_t function, uint32_t blocks, uint32_t threads, const void *parameters, size_t bytes) override {
     void *extra[] = {kParameterPointer, const_cast<void *>(parameters), kParameterSize, &bytes, kParameterEnd};
-    entered inside(*gpu_);
+    context_scope scope(*gpu_);
     if (!graph_) {
       check(driver_.launch(program_->function(function), blocks, 1, 1, threads, 1, 1, 0, stream_, nullptr, extra), "starting a kernel");
       return;
@@ -282,29 +282,29 @@ public:
   // A graph is made of its launches, each behind the one before. Captured from the stream it would be spoilt by what other threads of
   // the program ask of the GPU meanwhile, and they would be told of errors.
   bool begin_recording() override {
-    entered inside(*gpu_);
+    context_scope scope(*gpu_);
     last_ = nullptr;
     return driver_.has_graphs() && driver_.graph_create(&graph_, 0) == 0;
   }
 
   // A driver that cannot make a graph of these launches is no error: they can be asked for one by one.
   std::unique_ptr<recording> end_recording() override {
-    entered inside(*gpu_);
+    context_scope scope(*gpu_);
     graph made = std::exchange(graph_, nullptr);
-    graph_program program = nullptr;
-    bool is_made = driver_.graph_instantiate(&program, made, 0) == 0;
+    graph_exec exec = nullptr;
+    bool is_made = driver_.graph_instantiate(&exec, made, 0) == 0;
     driver_.graph_destroy(made);
-    return is_made ? std::make_unique<recorded_graph>(*this, program) : nullptr;
+    return is_made ? std::make_unique<recorded_graph>(*this, exec) : nullptr;
   }
 
   void replay(const recording &recorded) override {
-    entered inside(*gpu_);
-    check(driver_.graph_launch(static_cast<const recorded_graph &>(recorded).program, stream_), "starting a graph of kernels");
+    context_scope scope(*gpu_);
+    check(driver_.graph_launch(static_cast<const recorded_graph &>(recorded).exec, stream_), "starting a graph of kernels");
   }
 
   // Marks share events: one that has been recorded anew since is later than the mark, and waiting for it is enough.
   uint64_t mark() override {
-    entered inside(*gpu_);
+    context_scope scope(*gpu_);
     ++marks_;
     check(driver_.event_record(events_[marks_ % kEvents], stream_), "marking a place in the GPU's work");
     return marks_;
@@ -313,7 +313,7 @@ public:
   void wait(uint64_t mark) override {
     if (mark <= passed_)
       return;
-    entered inside(*gpu_);
+    context_scope scope(*gpu_);
     check(driver_.event_wait(events_[mark % kEvents]), "running the model on the GPU");
     passed_ = mark;
   }
@@ -322,20 +322,20 @@ private:
   static constexpr size_t kEvents = 8;
 
   struct recorded_graph final : recording {
-    recorded_graph(cuda_device &d, graph_program p) : owner(d), program(p) {}
+    recorded_graph(cuda_device &d, graph_exec e) : owner(d), exec(e) {}
     ~recorded_graph() override {
-      entered inside(*owner.gpu_, kAnyway);
-      if (!inside)
+      context_scope scope(*owner.gpu_, kNoThrow);
+      if (!scope)
         return;
       owner.driver_.stream_wait(owner.stream_); // it may be under way
-      owner.driver_.graph_program_destroy(program);
+      owner.driver_.graph_exec_destroy(exec);
     }
     cuda_device &owner;
-    graph_program program;
+    graph_exec exec;
   };
 
   void close() {
-    if (entered inside(*gpu_, kAnyway); inside) {
+    if (context_scope scope(*gpu_, kNoThrow); scope) {
       if (graph_)
         driver_.graph_destroy(graph_);
       if (stream_)

@@ -56,7 +56,7 @@ const driver &open_driver() {
     look_for(d.graph_instantiate, "cuGraphInstantiateWithFlags");
     look_for(d.graph_launch, "cuGraphLaunch");
     look_for(d.graph_destroy, "cuGraphDestroy");
-    look_for(d.graph_program_destroy, "cuGraphExecDestroy");
+    look_for(d.graph_exec_destroy, "cuGraphExecDestroy");
     return d;
   }();
   return opened;

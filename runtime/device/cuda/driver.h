@@ -9,7 +9,7 @@
 namespace xf::rt::cuda {
 
 using result = int; // 0: success
-using device_number = int;
+using device_handle = int;
 using address = unsigned long long;
 using context = struct context_handle *;
 using module = struct module_handle *;
@@ -18,7 +18,7 @@ using stream = struct stream_handle *;
 using event = struct event_handle *;
 using graph = struct graph_handle *;
 using graph_node = struct graph_node_handle *;
-using graph_program = struct graph_program_handle *; // CUgraphExec
+using graph_exec = struct graph_exec_handle *; // CUgraphExec
 
 constexpr int kMultiprocessors = 16, kCapabilityMajor = 75, kCapabilityMinor = 76; // CUdevice_attribute
 constexpr int kOutOfMemory = 2, kNoDevice = 100;            // CUresult
@@ -50,11 +50,11 @@ struct driver {
   result (*init)(unsigned flags);
   result (*error_text)(result, const char **);
   result (*device_count)(int *);
-  result (*device_get)(device_number *, int ordinal);
-  result (*device_name)(char *, int bytes, device_number);
-  result (*device_attribute)(int *, int attribute, device_number);
-  result (*context_retain)(context *, device_number);
-  result (*context_release)(device_number);
+  result (*device_get)(device_handle *, int ordinal);
+  result (*device_name)(char *, int bytes, device_handle);
+  result (*device_attribute)(int *, int attribute, device_handle);
+  result (*context_retain)(context *, device_handle);
+  result (*context_release)(device_handle);
   result (*context_push)(context);
   result (*context_pop)(context *);
   result (*memory_info)(size_t *free, size_t *total);
@@ -82,14 +82,14 @@ struct driver {
   // Null in drivers from before CUDA 11.4.
   result (*graph_create)(graph *, unsigned flags);
   result (*graph_add_kernel)(graph_node *, graph, const graph_node *before, size_t count, const kernel_node *);
-  result (*graph_instantiate)(graph_program *, graph, unsigned long long flags);
-  result (*graph_launch)(graph_program, stream);
+  result (*graph_instantiate)(graph_exec *, graph, unsigned long long flags);
+  result (*graph_launch)(graph_exec, stream);
   result (*graph_destroy)(graph);
-  result (*graph_program_destroy)(graph_program);
+  result (*graph_exec_destroy)(graph_exec);
   // Null in drivers from before CUDA 12.3.
   result (*graph_add_edges)(graph, const graph_node *from, const graph_node *to, const graph_edge *, size_t count);
   bool has_graphs() const {
-    return graph_create && graph_add_kernel && graph_instantiate && graph_launch && graph_destroy && graph_program_destroy;
+    return graph_create && graph_add_kernel && graph_instantiate && graph_launch && graph_destroy && graph_exec_destroy;
   }
 };
 
