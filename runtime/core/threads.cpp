@@ -23,17 +23,17 @@ long futex(std::atomic<uint32_t> *word, int operation, uint32_t value) {
 
 // While it lives, threads that start leave the process's signals to the program's own threads. Signals of a thread's faults stay its
 // own, and profilers see all threads.
-class hidden_signals {
+class blocked_signals {
 public:
-  hidden_signals() {
-    sigset_t hidden;
-    sigfillset(&hidden);
-    for (int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGPROF})
-      sigdelset(&hidden, own);
-    pthread_sigmask(SIG_BLOCK, &hidden, &before_);
+  blocked_signals() {
+    sigset_t blocked;
+    sigfillset(&blocked);
+    for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGPROF})
+      sigdelset(&blocked, signal);
+    pthread_sigmask(SIG_BLOCK, &blocked, &before_);
   }
-  ~hidden_signals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  hidden_signals(const hidden_signals &) = delete;
+  ~blocked_signals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  blocked_signals(const blocked_signals &) = delete;
 
 private:
   sigset_t before_;
@@ -70,18 +70,18 @@ bool event_count::wait(uint32_t old, std::chrono::microseconds spinning) {
 }
 
 thread_pool::thread_pool(int threads, int cpus, thread_source source)
-    : threads_(threads), spinning_(threads <= cpus ? kSpinning : kSpinning.zero()), source_(source), crew_(start()) {}
+    : threads_(threads), spinning_(threads <= cpus ? kSpinning : kSpinning.zero()), source_(source), team_(start()) {}
 
-std::unique_ptr<thread_pool::crew> thread_pool::start() {
-  auto made = std::make_unique<crew>(getpid());
+std::unique_ptr<thread_pool::worker_team> thread_pool::start() {
+  auto made = std::make_unique<worker_team>(getpid());
   if (source_.run)
     return made;
-  const hidden_signals hidden;
+  const blocked_signals blocked;
   try {
     made->workers.reserve(threads_ - 1);
     for (int thread = 1; thread < threads_; ++thread)
-      made->workers.emplace_back([this, &own = *made, thread] { work(own, thread); });
-    made->places.take(made->workers);
+      made->workers.emplace_back([this, &team = *made, thread] { work(team, thread); });
+    made->affinity.bind(made->workers);
   } catch (const std::exception &) { // no memory, or no thread
     made->dismiss();
     fail(status::out_of_memory, "cannot start %d threads", threads_);
@@ -89,7 +89,7 @@ std::unique_ptr<thread_pool::crew> thread_pool::start() {
   return made;
 }
 
-void thread_pool::crew::dismiss() {
+void thread_pool::worker_team::dismiss() {
   stop = true;
   started.advance();
   for (std::thread &worker : workers)
@@ -98,13 +98,13 @@ void thread_pool::crew::dismiss() {
 
 // Behind a fork() the workers are not in this process, and their handles may be other threads' by now: they are neither waited for nor
 // given back.
-bool thread_pool::has_lost_crew() const { return !crew_->workers.empty() && getpid() != crew_->process; }
+bool thread_pool::has_lost_team() const { return !team_->workers.empty() && getpid() != team_->process; }
 
 thread_pool::~thread_pool() {
-  if (has_lost_crew())
-    crew_.release();
+  if (has_lost_team())
+    team_.release();
   else
-    crew_->dismiss();
+    team_->dismiss();
 }
 
 void thread_pool::run(job function, void *argument) {
@@ -118,30 +118,30 @@ void thread_pool::run(job function, void *argument) {
     source_.run(source_.context, threads_, [](void *pool, int32_t thread) { static_cast<thread_pool *>(pool)->run_task(thread); }, this);
     return;
   }
-  if (has_lost_crew()) {
-    std::unique_ptr<crew> own = start();
-    crew_.release();
-    crew_ = std::move(own);
+  if (has_lost_team()) {
+    std::unique_ptr<worker_team> team = start();
+    team_.release();
+    team_ = std::move(team);
   }
   caller_ = pthread_self();
-  crew_->places.make_room(crew_->workers);
-  crew_->running.store(threads_ - 1, std::memory_order_relaxed);
-  uint32_t finished = crew_->finished.value();
-  crew_->started.advance();
+  team_->affinity.follow_caller(team_->workers);
+  team_->running.store(threads_ - 1, std::memory_order_relaxed);
+  uint32_t finished = team_->finished.value();
+  team_->started.advance();
   function(argument, 0);
-  crew_->finished.wait(finished, spinning_);
+  team_->finished.wait(finished, spinning_);
 }
 
 void thread_pool::barrier() {
   if (threads_ == 1)
     return;
-  crew &all = *crew_;
-  uint32_t phase = all.phase.value();
-  if (all.arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) {
-    all.arrived.store(0, std::memory_order_relaxed);
-    all.phase.advance();
-  } else if (all.phase.wait(phase, spinning_) && pthread_equal(pthread_self(), caller_)) {
-    all.places.make_room(all.workers); // the caller may have been woken on the CPU of the thread that arrived last
+  worker_team &team = *team_;
+  uint32_t phase = team.phase.value();
+  if (team.arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) {
+    team.arrived.store(0, std::memory_order_relaxed);
+    team.phase.advance();
+  } else if (team.phase.wait(phase, spinning_) && pthread_equal(pthread_self(), caller_)) {
+    team.affinity.follow_caller(team.workers); // the caller may have been woken on the CPU of the thread that arrived last
   }
 }
 
@@ -150,17 +150,17 @@ void thread_pool::run_task(int thread) {
   function_(argument_, thread);
 }
 
-void thread_pool::work(crew &own, int thread) {
+void thread_pool::work(worker_team &team, int thread) {
   fp_scope control_word;
   uint32_t seen = 0;
   while (true) {
-    own.started.wait(seen, spinning_);
+    team.started.wait(seen, spinning_);
     ++seen;
-    if (own.stop)
+    if (team.stop)
       return;
     function_(argument_, thread);
-    if (own.running.fetch_sub(1, std::memory_order_acq_rel) == 1)
-      own.finished.advance();
+    if (team.running.fetch_sub(1, std::memory_order_acq_rel) == 1)
+      team.finished.advance();
   }
 }
 

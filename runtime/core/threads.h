@@ -3,7 +3,7 @@
 #ifndef RUNTIME_CORE_THREADS_H
 #define RUNTIME_CORE_THREADS_H
 
-#include "runtime/core/thread_places.h"
+#include "runtime/core/thread_affinity.h"
 
 #include <atomic>
 #include <chrono>
@@ -77,8 +77,8 @@ public:
 
 private:
   // The threads of one process, and what they and the caller wait on.
-  struct crew {
-    explicit crew(pid_t process) : process(process) {}
+  struct worker_team {
+    explicit worker_team(pid_t process) : process(process) {}
     void dismiss();
 
     const pid_t process;
@@ -89,12 +89,12 @@ private:
     alignas(64) std::atomic<int> running{0};
     std::atomic<bool> stop{false};
     std::vector<std::thread> workers;
-    thread_places places;
+    thread_affinity affinity;
   };
 
-  std::unique_ptr<crew> start();
-  bool has_lost_crew() const;
-  void work(crew &own, int thread);
+  std::unique_ptr<worker_team> start();
+  bool has_lost_team() const;
+  void work(worker_team &team, int thread);
   void run_task(int thread); // on a thread of the source's
 
   const int threads_;
@@ -102,7 +102,7 @@ private:
   const thread_source source_;
   job function_ = nullptr;
   void *argument_ = nullptr;
-  std::unique_ptr<crew> crew_; // of this process, except after a fork() until the next job
+  std::unique_ptr<worker_team> team_; // of this process, except after a fork() until the next job
   pthread_t caller_{}; // while a job runs
 };
 
