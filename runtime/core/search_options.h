@@ -43,7 +43,7 @@ struct search_options {
   bool line_prefixes = false; // of lines: what stands behind a tab is the line's prefix
   bool line_targets = false;  // ... its target
   bool predicted_rows = false; // of predictions: they are rows of numbers or labels (line_rows.h), not text
-  bool cuts_lines = false;     // of a line with more tokens than are possible, the last are left out
+  bool truncates_lines = false; // of a line with more tokens than are possible, the last are left out
 
   std::span<const int32_t> prefix_of(int64_t sentence) const { return prefixes.offsets ? prefixes.row(sentence) : prefix; }
   bool has_tabs() const { return line_prefixes || line_targets; }

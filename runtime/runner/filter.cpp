@@ -64,17 +64,17 @@ static std::vector<int32_t> prefix_of(const line_engine &engine, const run_optio
   }
 }
 
-static void tell_cut_lines(const char *program, const line_engine &engine, const text_codec &codec) {
-  if (int64_t count = engine.cut_lines(); count > 0)
+static void report_truncated_lines(const char *program, const line_engine &engine, const text_codec &codec) {
+  if (int64_t count = engine.truncated_lines(); count > 0)
     std::fprintf(stderr, "%s: %lld line%s cut to %zu tokens\n", program, static_cast<long long>(count), count == 1 ? " was" : "s were",
-                 codec.most());
+                 codec.max_tokens());
 }
 
 // Runs lines one after the other, and writes each result as it comes.
 static bool run_stream(const char *program, line_engine &engine, const search_options &search, line_reader &reader, output &out) {
   bool good = true;
   std::vector<input_line> lines;
-  for (int64_t number = 1;; ++number) {
+  for (int64_t line_number = 1;; ++line_number) {
     reader.read(1, lines);
     if (lines.empty())
       return good;
@@ -87,7 +87,7 @@ static bool run_stream(const char *program, line_engine &engine, const search_op
     out.flush();
     if (!problem.empty()) {
       good = false;
-      std::fprintf(stderr, "%s: line %lld: %s\n", program, static_cast<long long>(number), problem.c_str());
+      std::fprintf(stderr, "%s: line %lld: %s\n", program, static_cast<long long>(line_number), problem.c_str());
     }
   }
 }
@@ -102,19 +102,19 @@ bool run_filter(const char *program, session &s, const run_options &options) {
     s.search()->check(search);
   else
     s.prediction()->check(search.batch);
-  if (search.cuts_lines && !codec.is_text(true))
+  if (search.truncates_lines && !codec.is_text(true))
     fail(status::invalid_argument, "--truncate cuts text: of token ids nobody knows which are the text's");
   line_reader reader(options.file);
   output out;
   if (options.stream) {
     bool good = run_stream(program, engine, search, reader, out);
     out.close();
-    tell_cut_lines(program, engine, codec);
+    report_truncated_lines(program, engine, codec);
     return good;
   }
   progress shown;
   bool good = true;
-  int64_t number = 0;
+  int64_t line_number = 0;
   int64_t batch = options.search.batch ? options.search.batch : s.get_model().header().generate.batch;
   std::vector<input_line> lines;
   std::vector<std::string_view> texts;
@@ -128,23 +128,23 @@ bool run_filter(const char *program, session &s, const run_options &options) {
       texts.push_back(line.too_long ? std::string_view() : line.text);
     engine.run(texts, search, results);
     for (size_t i = 0; i < lines.size(); ++i) {
-      ++number;
+      ++line_number;
       line_result &result = results[i];
       if (lines[i].too_long)
         result.error = kTooLong;
       if (!result.error.empty()) {
         good = false;
         shown.clear();
-        std::fprintf(stderr, "%s: line %lld: %s\n", program, static_cast<long long>(number), result.error.c_str());
+        std::fprintf(stderr, "%s: line %lld: %s\n", program, static_cast<long long>(line_number), result.error.c_str());
       }
-      out.write(options.json ? as_json(number, result, options, codec) : as_text(number, result, options, codec));
+      out.write(options.json ? as_json(line_number, result, options, codec) : as_text(line_number, result, options, codec));
     }
     out.flush();
-    shown.update(number, reader);
+    shown.update(line_number, reader);
   }
   out.close();
   shown.clear();
-  tell_cut_lines(program, engine, codec);
+  report_truncated_lines(program, engine, codec);
   return good;
 }
 

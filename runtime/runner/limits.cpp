@@ -72,7 +72,7 @@ std::string limits_text(const model &m, int threads) {
   row("scratch", memory.scratch * static_cast<uint64_t>(threads), shares(memory.scratch));
   row("search", memory.search);
   int64_t count = g.batch * kWindowBatches;
-  uint64_t lines = bytes_of_lines(m, count, kLinesText + kLongestLine, kLongestLine);
+  uint64_t lines = bytes_of_lines(m, count, kMaxReadBytes + kMaxLineBytes, kMaxLineBytes);
   row("lines", lines, "up to " + std::to_string(count) + " at a time, their tokens and results, and vocabularies");
   row("total", memory.total(threads) + lines);
   return text;

@@ -1,7 +1,7 @@
 #include "runtime/runner/line_reader.h"
 
 #include "runtime/core/error.h"
-#include "runtime/runner/again.h"
+#include "runtime/runner/retry.h"
 #include "runtime/text/utf8.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace xf::rt {
 
 // Bytes that may stand around a line and are no part of it: the byte order mark and a carriage return.
-constexpr size_t kMostAround = kByteOrderMark.size() + 1;
+constexpr size_t kMaxAround = kByteOrderMark.size() + 1;
 
 line_reader::line_reader(const std::string &path)
     : name_(path == "-" ? "standard input" : path),
@@ -41,7 +41,7 @@ bool line_reader::available() const {
 bool line_reader::fill() {
   while (true) {
     ssize_t n = ::read(file_, buffer_.data(), buffer_.size());
-    if (n < 0 && is_worth_another_try(file_, POLLIN))
+    if (n < 0 && should_retry(file_, POLLIN))
       continue;
     problem_ = n < 0 ? errno : 0;
     begin_ = 0;
@@ -58,7 +58,7 @@ bool line_reader::take_line(input_line &line) {
   const char *from = buffer_.data() + begin_;
   auto *newline = static_cast<const char *>(std::memchr(from, '\n', end_ - begin_));
   size_t length = newline ? static_cast<size_t>(newline - from) : end_ - begin_;
-  size_t room = kLongestLine + kMostAround - partial_.text.size();
+  size_t room = kMaxLineBytes + kMaxAround - partial_.text.size();
   partial_.text.append(from, std::min(length, room));
   partial_.too_long |= length > room;
   begin_ += length + (newline ? 1 : 0);
@@ -75,17 +75,17 @@ void line_reader::end_line(input_line &line) {
   is_first_ = false;
   if (!partial_.text.empty() && partial_.text.back() == '\r')
     partial_.text.pop_back();
-  partial_.too_long |= partial_.text.size() > kLongestLine;
+  partial_.too_long |= partial_.text.size() > kMaxLineBytes;
   std::swap(line, partial_);
   partial_.text.clear();
   partial_.too_long = false;
 }
 
-void line_reader::read(size_t most, std::vector<input_line> &lines) {
+void line_reader::read(size_t max_lines, std::vector<input_line> &lines) {
   lines.clear();
   input_line line;
   size_t text = 0;
-  while (lines.size() < most && text < kLinesText) {
+  while (lines.size() < max_lines && text < kMaxReadBytes) {
     if (take_line(line)) {
       text += line.text.size();
       lines.push_back(std::move(line));

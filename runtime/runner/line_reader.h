@@ -10,9 +10,9 @@
 namespace xf::rt {
 
 // The most bytes of a line; the rest of a longer one is skipped.
-constexpr size_t kLongestLine = size_t(1) << 20;
+constexpr size_t kMaxLineBytes = size_t(1) << 20;
 // The most bytes of the lines that are read at a time, not counting the last of them.
-constexpr size_t kLinesText = size_t(1) << 20;
+constexpr size_t kMaxReadBytes = size_t(1) << 20;
 
 struct input_line {
   std::string text;
@@ -27,9 +27,9 @@ public:
   line_reader(const line_reader &) = delete;
   line_reader &operator=(const line_reader &) = delete;
 
-  // Reads the next lines: waits for one, then takes those that are available, at most `most`, until they have kLinesText bytes. None at the end.
-  // Throws if the file cannot be read on.
-  void read(size_t most, std::vector<input_line> &lines);
+  // Reads the next lines: waits for one, then takes those that are available, at most `max_lines`, until they have kMaxReadBytes bytes. None at
+  // the end. Throws if the file cannot be read on.
+  void read(size_t max_lines, std::vector<input_line> &lines);
 
   int64_t consumed() const { return consumed_; }
   int64_t size() const { return size_; } // of a regular file, else -1

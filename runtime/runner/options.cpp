@@ -18,7 +18,7 @@ namespace xf::rt {
 
 namespace {
 
-template <typename T> T number(std::string_view option, std::string_view text) {
+template <typename T> T parse_number(std::string_view option, std::string_view text) {
   T value{};
   auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (problem == std::errc::result_out_of_range && end == text.data() + text.size())
@@ -30,25 +30,25 @@ template <typename T> T number(std::string_view option, std::string_view text) {
   return value;
 }
 
-int32_t count(std::string_view option, std::string_view text, int32_t least) {
-  auto value = number<int32_t>(option, text);
-  if (value < least)
+int32_t parse_count(std::string_view option, std::string_view text, int32_t min_value) {
+  auto value = parse_number<int32_t>(option, text);
+  if (value < min_value)
     fail(status::invalid_argument, "%.*s must be at least %d, not %d", static_cast<int>(option.size()),
-         option.data(), least, value);
+         option.data(), min_value, value);
   return value;
 }
 
-void ids(std::string_view option, std::string_view text, std::vector<int32_t> &list) {
+void parse_ids(std::string_view option, std::string_view text, std::vector<int32_t> &list) {
   for (bool more = true; more;) {
     size_t comma = text.find(',');
-    list.push_back(number<int32_t>(option, text.substr(0, comma)));
+    list.push_back(parse_number<int32_t>(option, text.substr(0, comma)));
     more = comma != std::string_view::npos;
     text.remove_prefix(more ? comma + 1 : 0);
   }
 }
 
 // The index of the name.
-int choice(std::string_view option, std::string_view text, std::span<const char *const> names) {
+int parse_choice(std::string_view option, std::string_view text, std::span<const char *const> names) {
   auto found = std::find(names.begin(), names.end(), text);
   if (found != names.end())
     return static_cast<int>(found - names.begin());
@@ -69,52 +69,52 @@ struct option {
 std::vector<option> table(run_options &o) {
   auto search = &o.search;
   return {
-      {"--beam", true, true, [=](std::string_view v) { search->beam = count("--beam", v, 1); }},
+      {"--beam", true, true, [=](std::string_view v) { search->beam = parse_count("--beam", v, 1); }},
       {"--n-best", true, true,
        [search, &o](std::string_view v) {
-         search->best = count("--n-best", v, 1);
+         search->best = parse_count("--n-best", v, 1);
          o.numbered = true;
        }},
       {"--length-penalty", true, true,
-       [=](std::string_view v) { search->length_penalty = number<double>("--length-penalty", v); }},
+       [=](std::string_view v) { search->length_penalty = parse_number<double>("--length-penalty", v); }},
       {"--no-early-stopping", false, true, [=](std::string_view) { search->early_stopping = false; }},
-      {"--min-length", true, true, [=](std::string_view v) { search->min_length = count("--min-length", v, 0); }},
-      {"--max-length", true, true, [=](std::string_view v) { search->max_length = count("--max-length", v, 1); }},
-      {"--suppress", true, true, [&o](std::string_view v) { ids("--suppress", v, o.suppress); }},
-      {"--end", true, true, [&o](std::string_view v) { ids("--end", v, o.ends); }},
+      {"--min-length", true, true, [=](std::string_view v) { search->min_length = parse_count("--min-length", v, 0); }},
+      {"--max-length", true, true, [=](std::string_view v) { search->max_length = parse_count("--max-length", v, 1); }},
+      {"--suppress", true, true, [&o](std::string_view v) { parse_ids("--suppress", v, o.suppress); }},
+      {"--end", true, true, [&o](std::string_view v) { parse_ids("--end", v, o.ends); }},
       {"--shortlist", true, true, [&o](std::string_view v) { o.shortlist = v; }},
       {"--prefix", true, true, [&o](std::string_view v) { o.prefix = v; }},
       {"--prefixes", false, true, [=](std::string_view) { search->line_prefixes = true; }},
       {"--count-prefix", false, true, [=](std::string_view) { search->prefix_counts = true; }},
       {"--repetition-penalty", true, true,
-       [=](std::string_view v) { search->repetition_penalty = number<double>("--repetition-penalty", v); }},
+       [=](std::string_view v) { search->repetition_penalty = parse_number<double>("--repetition-penalty", v); }},
       {"--no-repeat-ngram", true, true,
-       [=](std::string_view v) { search->no_repeat_ngram = count("--no-repeat-ngram", v, 1); }},
+       [=](std::string_view v) { search->no_repeat_ngram = parse_count("--no-repeat-ngram", v, 1); }},
       {"--sample", false, true, [=](std::string_view) { search->samples = true; }},
-      {"--temperature", true, true, [=](std::string_view v) { search->sample.temperature = number<double>("--temperature", v); }},
-      {"--top-k", true, true, [=](std::string_view v) { search->sample.top_k = count("--top-k", v, 1); }},
-      {"--top-p", true, true, [=](std::string_view v) { search->sample.top_p = number<double>("--top-p", v); }},
-      {"--min-p", true, true, [=](std::string_view v) { search->sample.min_p = number<double>("--min-p", v); }},
-      {"--seed", true, true, [=](std::string_view v) { search->seed = number<uint64_t>("--seed", v); }},
+      {"--temperature", true, true, [=](std::string_view v) { search->sample.temperature = parse_number<double>("--temperature", v); }},
+      {"--top-k", true, true, [=](std::string_view v) { search->sample.top_k = parse_count("--top-k", v, 1); }},
+      {"--top-p", true, true, [=](std::string_view v) { search->sample.top_p = parse_number<double>("--top-p", v); }},
+      {"--min-p", true, true, [=](std::string_view v) { search->sample.min_p = parse_number<double>("--min-p", v); }},
+      {"--seed", true, true, [=](std::string_view v) { search->seed = parse_number<uint64_t>("--seed", v); }},
       {"--alternatives", true, true,
        [search, &o](std::string_view v) {
-         search->best = count("--alternatives", v, 1);
+         search->best = parse_count("--alternatives", v, 1);
          search->alternatives = o.numbered = true;
        }},
       {"--alignments", false, true, [=](std::string_view) { search->alignments = true; }},
       {"--coverage-penalty", true, true,
-       [=](std::string_view v) { search->coverage_penalty = number<double>("--coverage-penalty", v); }},
+       [=](std::string_view v) { search->coverage_penalty = parse_number<double>("--coverage-penalty", v); }},
       {"--score", false, true, [search, &o](std::string_view) { search->line_targets = o.only_scores = true; }},
       {"--scores", false, true, [&o](std::string_view) { o.numbered = true; }},
       {"--ids", false, false, [&o](std::string_view) { o.ids = true; }},
-      {"--truncate", false, false, [=](std::string_view) { search->cuts_lines = true; }},
+      {"--truncate", false, false, [=](std::string_view) { search->truncates_lines = true; }},
       {"--stream", false, true, [&o](std::string_view) { o.stream = true; }},
       {"--json", false, false, [&o](std::string_view) { o.json = true; }},
-      {"--threads", true, false, [&o](std::string_view v) { o.session.threads = count("--threads", v, 1); }},
-      {"--batch", true, false, [=](std::string_view v) { search->batch = count("--batch", v, 1); }},
-      {"--isa", true, false, [&o](std::string_view v) { o.session.isa = choice("--isa", v, isa_names()); }},
+      {"--threads", true, false, [&o](std::string_view v) { o.session.threads = parse_count("--threads", v, 1); }},
+      {"--batch", true, false, [=](std::string_view v) { search->batch = parse_count("--batch", v, 1); }},
+      {"--isa", true, false, [&o](std::string_view v) { o.session.isa = parse_choice("--isa", v, isa_names()); }},
       {"--device", true, false,
-       [&o](std::string_view v) { o.session.device = static_cast<device_kind>(choice("--device", v, device_names())); }},
+       [&o](std::string_view v) { o.session.device = static_cast<device_kind>(parse_choice("--device", v, device_names())); }},
       {"--limits", false, false, [&o](std::string_view) { o.limits = true; }},
       {"--help", false, false, [&o](std::string_view) { o.help = true; }},
       {"--version", false, false, [&o](std::string_view) { o.version = true; }},
@@ -204,7 +204,7 @@ void parse_options(int argc, char **argv, const model &m, run_options &o) {
     fail(status::invalid_argument, "--score prints the scores of what stands behind the lines' tabs, alone: not with %s", not_scored);
   if (o.search.alternatives && counted)
     fail(status::invalid_argument, "--alternatives says how many results there are: not with %s", counted);
-  if (o.search.cuts_lines && takes_prompts(m.header().generate))
+  if (o.search.truncates_lines && takes_prompts(m.header().generate))
     fail(status::invalid_argument, "--truncate: this model goes on from its lines' ends, which would be cut");
   if (o.predicts && o.search.best > 1) {
     arena_plan plan;
@@ -271,7 +271,7 @@ std::string help_text(const char *program, const model &m) {
   else
     append(text, "Reads FILE (standard input without one) and prints a prediction for each line, in order.\n");
   append(text, "A line that cannot be read, or has more than %zu bytes, gives an empty line and a message; the exit status is then 1.\n"
-               "It is 2 if the options are wrong, and 1 if this file or machine cannot do what they ask for.\n\n", kLongestLine);
+               "It is 2 if the options are wrong, and 1 if this file or machine cannot do what they ask for.\n\n", kMaxLineBytes);
   if (g.present) {
     append(text,
            "  --beam K             search with K beams (default 1: greedy; at most %lld)\n"

@@ -1,7 +1,7 @@
 #include "runtime/runner/output.h"
 
 #include "runtime/core/error.h"
-#include "runtime/runner/again.h"
+#include "runtime/runner/retry.h"
 #include "runtime/text/utf8.h"
 
 #include <cerrno>
@@ -16,7 +16,7 @@ void output::flush() {
   size_t done = 0;
   while (done < buffer_.size()) {
     ssize_t n = ::write(STDOUT_FILENO, buffer_.data() + done, buffer_.size() - done);
-    if (n < 0 && is_worth_another_try(STDOUT_FILENO, POLLOUT))
+    if (n < 0 && should_retry(STDOUT_FILENO, POLLOUT))
       continue;
     if (n < 0) {
       int problem = errno;

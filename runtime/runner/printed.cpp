@@ -29,9 +29,9 @@ void append_json_score(std::string &text, double value) {
 
 // With as many digits as it takes to read the same number back.
 void append_json_value(std::string &text, float value) {
-  char number[32];
+  char buffer[32];
   if (std::isfinite(value))
-    text.append(number, std::to_chars(number, number + sizeof(number), value).ptr);
+    text.append(buffer, std::to_chars(buffer, buffer + sizeof(buffer), value).ptr);
   else
     text += "null";
 }
@@ -113,12 +113,12 @@ void append_predicted(std::string &text, const line_rows &rows, const text_codec
 }
 
 // The form of results with scores: line-number<TAB>score<TAB>label, or with a label for each token line-number<TAB>score score...<TAB>label label...
-std::string numbered_labels(int64_t number, const line_rows &rows, const text_codec &codec) {
+std::string numbered_labels(int64_t line_number, const line_rows &rows, const text_codec &codec) {
   std::string text, labels;
   for (size_t i = 0; i < rows.labels.size(); ++i) {
     bool begins = i == 0 || !rows.by_token;
     if (begins)
-      text += std::to_string(number) + "\t";
+      text += std::to_string(line_number) + "\t";
     append_number(text, begins ? "%.6f" : " %.6f", rows.scores[i]);
     labels += begins ? "\t" : static_cast<int64_t>(i) == rows.first ? "\t" : " ";
     labels += on_one_line(label_of(codec, rows.labels[i]));
@@ -142,8 +142,8 @@ std::string on_one_line(std::string_view text, bool keeps_tabs) {
   return line;
 }
 
-std::string as_json(int64_t number, const line_result &result, const run_options &options, const text_codec &codec) {
-  std::string text = "{\"line\": " + std::to_string(number);
+std::string as_json(int64_t line_number, const line_result &result, const run_options &options, const text_codec &codec) {
+  std::string text = "{\"line\": " + std::to_string(line_number);
   if (!result.error.empty())
     return text + ", \"error\": " + json_string(result.error) + "}\n";
   text += ", \"results\": [";
@@ -154,11 +154,11 @@ std::string as_json(int64_t number, const line_result &result, const run_options
   return text + "]}\n";
 }
 
-std::string as_text(int64_t number, const line_result &result, const run_options &options, const text_codec &codec) {
+std::string as_text(int64_t line_number, const line_result &result, const run_options &options, const text_codec &codec) {
   if (result.best.empty())
     return "\n";
   if (options.search.predicted_rows)
-    return numbered_labels(number, result.rows, codec);
+    return numbered_labels(line_number, result.rows, codec);
   std::string text;
   if (options.only_scores) {
     append_number(text, "%.6f\n", result.best[0].score);
@@ -171,7 +171,7 @@ std::string as_text(int64_t number, const line_result &result, const run_options
   if (!options.numbered)
     return line(result.best[0]);
   for (const line_hypothesis &hypothesis : result.best) {
-    text += std::to_string(number);
+    text += std::to_string(line_number);
     append_number(text, "\t%.6f\t", hypothesis.score);
     text += line(hypothesis);
   }

@@ -12,8 +12,8 @@
 namespace xf::rt {
 
 // What is printed for the line of this number.
-std::string as_json(int64_t number, const line_result &result, const run_options &options, const text_codec &codec);
-std::string as_text(int64_t number, const line_result &result, const run_options &options, const text_codec &codec);
+std::string as_json(int64_t line_number, const line_result &result, const run_options &options, const text_codec &codec);
+std::string as_text(int64_t line_number, const line_result &result, const run_options &options, const text_codec &codec);
 
 // Replaces characters that would break the line or begin a column, which pieces of text may be, by blanks. `keeps_tabs`: a prediction has a
 // tab where its line has one between two texts.

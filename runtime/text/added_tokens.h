@@ -25,8 +25,8 @@ public:
     return found && found->text.size == name.size() ? found : nullptr;
   }
 
-  // Calls see_text(text) and see_token(id) for the parts of a text, in order: the token that begins first is taken, and of several the longest.
-  template <typename SeeText, typename SeeToken> void split(std::string_view text, SeeText see_text, SeeToken see_token) const {
+  // Calls visit_text(text) and visit_token(id) for the parts of a text, in order: the token that begins first is taken, and of several the longest.
+  template <typename VisitText, typename VisitToken> void split(std::string_view text, VisitText visit_text, VisitToken visit_token) const {
     size_t done = 0;
     for (size_t at = 0; at < text.size();) {
       const xf_tokenizer_added *token = begins_[static_cast<uint8_t>(text[at])] ? longest(text.substr(at)) : nullptr;
@@ -50,12 +50,12 @@ public:
       if (begin >= end)
         continue;
       if (begin > done)
-        see_text(text.substr(done, begin - done));
-      see_token(static_cast<int32_t>(token->id));
+        visit_text(text.substr(done, begin - done));
+      visit_token(static_cast<int32_t>(token->id));
       done = end;
     }
     if (done < text.size())
-      see_text(text.substr(done));
+      visit_text(text.substr(done));
   }
 
 private:

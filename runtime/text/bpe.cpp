@@ -6,7 +6,7 @@
 
 namespace xf::rt {
 
-void bpe::cut(std::string_view word) {
+void bpe::tokenize(std::string_view word) {
   int32_t whole = table_.has(XF_TOKENIZER_WHOLE_WORDS) ? table_.find(word) : -1;
   if (whole >= 0)
     return tokens_.add(whole);
@@ -30,7 +30,7 @@ void bpe::begin(std::string_view word) {
   symbols_.reserve(word.size());
   agenda_.reserve(2 * word.size());
   const bool bytes = table_.head().kind == XF_TOKENIZER_BYTE_BPE, fuses = table_.has(XF_TOKENIZER_FUSES_UNKNOWN);
-  bool behind_unknown = false; // the unknown token is not added yet: as in the library, tokens of bytes overtake it
+  bool after_unknown = false; // the unknown token is not added yet: as in the library, tokens of bytes overtake it
   for (size_t at = 0, length; at < word.size(); at += length) {
     length = bytes ? 1 : unicode_text::point_at(word, at).size;
     std::string_view part = word.substr(at, length);
@@ -40,21 +40,21 @@ void bpe::begin(std::string_view word) {
         add(byte_token(byte));
       continue;
     }
-    if (behind_unknown && (id >= 0 || !fuses))
+    if (after_unknown && (id >= 0 || !fuses))
       add(unknown_);
-    behind_unknown = id < 0;
+    after_unknown = id < 0;
     add(id);
   }
-  if (behind_unknown)
+  if (after_unknown)
     add(unknown_);
   if (!symbols_.empty())
     symbols_.back().next = -1;
 }
 
 void bpe::add(int32_t id) {
-  auto number = static_cast<int32_t>(symbols_.size());
+  auto index = static_cast<int32_t>(symbols_.size());
   if (id >= 0)
-    symbols_.push_back({id, number - 1, number + 1});
+    symbols_.push_back({id, index - 1, index + 1});
 }
 
 // `left` and `right` are neighbours.

@@ -3,15 +3,15 @@
 #ifndef RUNTIME_TEXT_BPE_H
 #define RUNTIME_TEXT_BPE_H
 
-#include "runtime/text/word_cutter.h"
+#include "runtime/text/word_tokenizer.h"
 
 namespace xf::rt {
 
 // Merges neighbours, the pair of the lowest rank first and of equal ones the leftmost. Its time grows little faster than the word.
-class bpe : public word_cutter {
+class bpe : public word_tokenizer {
 public:
-  using word_cutter::word_cutter;
-  void cut(std::string_view word) override;
+  using word_tokenizer::word_tokenizer;
+  void tokenize(std::string_view word) override;
   static uint64_t memory(uint64_t word);
 
 private:

@@ -48,27 +48,27 @@ int32_t parse_id(std::string_view word) {
   return id;
 }
 
-[[noreturn]] void refuse_tokens(size_t count, size_t most) {
+[[noreturn]] void refuse_tokens(size_t count, size_t max_tokens) {
   refusal why;
-  fail(status::invalid_argument, "%s", why.too_long("it", static_cast<int64_t>(count), static_cast<int64_t>(most)));
+  fail(status::invalid_argument, "%s", why.too_long("it", static_cast<int64_t>(count), static_cast<int64_t>(max_tokens)));
 }
 
-// How many tokens of two texts are kept, where they have more than `most` together: the longer one is cut down to the shorter one's, then
+// How many tokens of two texts are kept, where they have more than `max_tokens` together: the longer one is cut down to the shorter one's, then
 // both of them alike.
-std::pair<size_t, size_t> kept_of(size_t first, size_t second, size_t most) {
-  size_t less = std::min({first, second, most / 2});
-  return first < second ? std::pair(less, most - less) : std::pair(most - less, less);
+std::pair<size_t, size_t> kept_of(size_t first, size_t second, size_t max_tokens) {
+  size_t less = std::min({first, second, max_tokens / 2});
+  return first < second ? std::pair(less, max_tokens - less) : std::pair(max_tokens - less, less);
 }
 
 } // namespace
 
 text_side::text_side(const model &m, bool source, bool ids, const text_side *other)
     : name(source ? "source" : "target"), split(source ? m.header().text.source_split : m.header().text.target_split),
-      most(static_cast<size_t>(std::max(m.header().generate.source, m.header().generate.target))) {
+      max_tokens(static_cast<size_t>(std::max(m.header().generate.source, m.header().generate.target))) {
   bool alike = other && have_same_tokens(m);
-  words = alike ? other->words : std::make_shared<const vocabulary>(m.text(source ? m.header().source_vocabulary : m.header().target_vocabulary));
+  vocab = alike ? other->vocab : std::make_shared<const vocabulary>(m.text(source ? m.header().source_vocabulary : m.header().target_vocabulary));
   std::string_view bytes = m.text(source ? m.header().source_subwords : m.header().target_subwords);
-  this->ids = ids || split == XF_ABI_IDS || (split == XF_ABI_SUBWORDS ? bytes.empty() : words->empty());
+  this->ids = ids || split == XF_ABI_IDS || (split == XF_ABI_SUBWORDS ? bytes.empty() : vocab->empty());
   if (this->ids || split != XF_ABI_SUBWORDS)
     return;
   if (alike && other->subwords) {
@@ -76,7 +76,7 @@ text_side::text_side(const model &m, bool source, bool ids, const text_side *oth
     return;
   }
   try {
-    subwords = open_tokenizer(bytes, *words, name);
+    subwords = open_tokenizer(bytes, *vocab, name);
   } catch (const error &problem) {
     fail(status::bad_image, "%s: damaged: the %s's subwords: %s", m.file_name().c_str(), name, problem.what());
   }
@@ -88,7 +88,7 @@ text_codec::text_codec(const model &m, bool ids)
 // `unknown`: the token for text without one, or -1.
 size_t text_codec::append(std::string_view line, const text_side &side, int32_t unknown, std::vector<int32_t> &tokens) const {
   auto lookup = [&](std::string_view token) {
-    int32_t id = side.words->find(token);
+    int32_t id = side.vocab->find(token);
     if (id < 0)
       id = unknown;
     if (id < 0)
@@ -96,7 +96,7 @@ size_t text_codec::append(std::string_view line, const text_side &side, int32_t 
     return id;
   };
   if (side.subwords)
-    return side.subwords->encode(line, side.most, unknown, tokens);
+    return side.subwords->encode(line, side.max_tokens, unknown, tokens);
   size_t at = 0, before = tokens.size();
   if (side.ids) {
     for (std::string_view word = next_word(line, at); !word.empty(); word = next_word(line, at))
@@ -120,7 +120,7 @@ size_t text_codec::append_text(std::string_view text, const char *when_empty, st
   return count;
 }
 
-bool text_codec::encode(std::string_view line, std::vector<int32_t> &tokens, bool cuts) const {
+bool text_codec::encode(std::string_view line, std::vector<int32_t> &tokens, bool truncates) const {
   size_t before = tokens.size();
   std::string lowered;
   try {
@@ -135,12 +135,12 @@ bool text_codec::encode(std::string_view line, std::vector<int32_t> &tokens, boo
     size_t begin = tokens.size(), first = append_text(line.substr(0, tab), is_pair ? "its first text is empty" : "it is empty", tokens);
     size_t middle = tokens.size(), second = is_pair ? append_text(line.substr(tab + 1), "its second text is empty", tokens) : 0;
     size_t around = prefix() + suffix() + (is_pair ? between() : 0), count = first + second;
-    bool is_long = count + around > most();
-    if (is_long && !cuts && count > tokens.size() - begin)
-      refuse_tokens(count + around, most());
-    if (is_long && cuts) {
+    bool is_long = count + around > max_tokens();
+    if (is_long && !truncates && count > tokens.size() - begin)
+      refuse_tokens(count + around, max_tokens());
+    if (is_long && truncates) {
       // Where even one token of each text is too many, the model refuses the line.
-      std::tie(first, second) = kept_of(first, second, std::max(most(), around + (is_pair ? 2 : 1)) - around);
+      std::tie(first, second) = kept_of(first, second, std::max(max_tokens(), around + (is_pair ? 2 : 1)) - around);
       tokens.erase(tokens.begin() + static_cast<ptrdiff_t>(begin + first), tokens.begin() + static_cast<ptrdiff_t>(middle));
       tokens.resize(begin + first + second);
     }
@@ -152,7 +152,7 @@ bool text_codec::encode(std::string_view line, std::vector<int32_t> &tokens, boo
     auto found = static_cast<size_t>(first_text(text_, all));
     if (between() && found < all.size() && found < prefix() + first + between())
       fail(status::invalid_argument, "it has a token in it that stands between two texts");
-    return is_long && cuts;
+    return is_long && truncates;
   } catch (...) {
     tokens.resize(before);
     throw;
@@ -171,8 +171,8 @@ void text_codec::encode_target(std::string_view line, std::vector<int32_t> &toke
         begin = at;
       }
     count += append(line.substr(begin), target_, -1, tokens);
-    if (target_.subwords && count > target_.most)
-      refuse_tokens(count, target_.most);
+    if (target_.subwords && count > target_.max_tokens)
+      refuse_tokens(count, target_.max_tokens);
   } catch (...) {
     tokens.resize(before);
     throw;
@@ -216,16 +216,16 @@ void text_codec::decode(std::span<const int32_t> tokens, std::string &text) cons
     first = false;
     if (target_.ids)
       text += std::to_string(token);
-    else if (static_cast<size_t>(token) < target_.words->size())
-      text += target_.words->token(static_cast<size_t>(token));
+    else if (static_cast<size_t>(token) < target_.vocab->size())
+      text += target_.vocab->token(static_cast<size_t>(token));
     else
       text += "<unk>"; // a row of the table that the vocabulary has no line for
   }
 }
 
 void text_codec::append_label(int64_t label, std::string &text) const {
-  if (!ids_ && static_cast<size_t>(label) < target_.words->size())
-    text += target_.words->token(static_cast<size_t>(label));
+  if (!ids_ && static_cast<size_t>(label) < target_.vocab->size())
+    text += target_.vocab->token(static_cast<size_t>(label));
   else
     text += std::to_string(label);
 }

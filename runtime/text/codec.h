@@ -24,9 +24,9 @@ struct text_side {
 
   const char *name; // "source" or "target"
   uint32_t split;
-  size_t most; // tokens of a line of subwords
-  std::shared_ptr<const vocabulary> words;   // shared by both sides if they have the same tokens
-  std::shared_ptr<const tokenizer> subwords; // may refer to `words`; null: the text is not split into subwords
+  size_t max_tokens; // tokens of a line of subwords
+  std::shared_ptr<const vocabulary> vocab;   // shared by both sides if they have the same tokens
+  std::shared_ptr<const tokenizer> subwords; // may refer to `vocab`; null: the text is not split into subwords
   bool ids;                                  // lines are ids, not text
 };
 
@@ -47,11 +47,11 @@ public:
   size_t between() const { return source_.ids ? 0 : text_.between_count; }
 
   // The most tokens that a line may have, including those put around it.
-  size_t most() const { return static_cast<size_t>(takes_prompts(generate_) ? generate_.target : generate_.source); }
+  size_t max_tokens() const { return static_cast<size_t>(takes_prompts(generate_) ? generate_.target : generate_.source); }
 
-  // Appends the line's tokens, of one text or two. Throws what is wrong with it; nothing is appended then. `cuts`: of a line with more than
-  // most() tokens, its text's last tokens are left out, of two texts those of the longer one. Returns whether some were.
-  bool encode(std::string_view line, std::vector<int32_t> &tokens, bool cuts = false) const;
+  // Appends the line's tokens, of one text or two. Throws what is wrong with it; nothing is appended then. `truncates`: of a line with more than
+  // max_tokens() tokens, its text's last tokens are left out, of two texts those of the longer one. Returns whether some were.
+  bool encode(std::string_view line, std::vector<int32_t> &tokens, bool truncates = false) const;
   // Appends the tokens of a text in the target's language, which may be empty; as encode(), but nothing is put around them. With subwords,
   // a word that is the name of a token which no text is cut into (a control piece, say) becomes that token.
   void encode_target(std::string_view line, std::vector<int32_t> &tokens) const;
@@ -68,10 +68,10 @@ public:
 
 private:
   static size_t room(const text_side &side, std::string_view line, size_t texts) {
-    return side.subwords ? std::min(line.size(), side.most * texts) : line.size();
+    return side.subwords ? std::min(line.size(), side.max_tokens * texts) : line.size();
   }
   // Whether both sides have the same tokens.
-  bool shared() const { return source_.words == target_.words; }
+  bool shared() const { return source_.vocab == target_.vocab; }
   bool special(int32_t token) const;
   // Both return how many tokens there are, of which those of subwords are appended up to the side's most.
   size_t append(std::string_view line, const text_side &side, int32_t unknown, std::vector<int32_t> &tokens) const;

@@ -30,12 +30,12 @@ public:
       if (!codec.is_written(tokens[i]))
         continue;
       const float *row = found.weights + static_cast<int64_t>(i) * found.columns;
-      int64_t most = -1; // if no weight is a number
+      int64_t best = -1; // if no weight is a number
       for (int64_t column = 0; column < found.columns; ++column)
-        if (row[column] > (most < 0 ? -std::numeric_limits<float>::infinity() : row[most]))
-          most = column;
-      bool own = most >= before && most < found.columns - behind;
-      aligned.push_back(own ? static_cast<int32_t>(most - before) : -1);
+        if (row[column] > (best < 0 ? -std::numeric_limits<float>::infinity() : row[best]))
+          best = column;
+      bool is_source = best >= before && best < found.columns - behind;
+      aligned.push_back(is_source ? static_cast<int32_t>(best - before) : -1);
     }
   }
   void sentence_failed(int64_t sentence, const char *message) override {
@@ -59,7 +59,7 @@ public:
     std::string &text = result.best.emplace_back().text;
     const parts own = parts_of(sentence, rows);
     if (options_.predicted_rows)
-      return take(own, values, stride, width, result.rows);
+      return append_rows_of(own, values, stride, width, result.rows);
     auto append_rows = [&](int64_t first, int64_t last) {
       for (int64_t row = first; row < last; ++row)
         append_row(values + row * stride, width, text);
@@ -92,19 +92,19 @@ private:
   }
   bool by_token() const { return engine_.session_.prediction()->layout().by_token; }
 
-  void take(const parts &own, const float *values, int64_t stride, int64_t width, line_rows &rows) const {
+  void append_rows_of(const parts &own, const float *values, int64_t stride, int64_t width, line_rows &rows) const {
     rows.by_token = by_token();
     rows.first = own.is_pair() ? own.end - own.first : -1;
     rows.count = own.end - own.first + own.last - own.second;
     // Reserves no more than is needed: the results of many lines are kept at once.
-    auto numbers = static_cast<size_t>(rows.count * (labels_ ? options_.best : width));
+    auto count = static_cast<size_t>(rows.count * (labels_ ? options_.best : width));
     if (labels_) {
-      rows.labels.reserve(numbers);
-      rows.scores.reserve(numbers);
+      rows.labels.reserve(count);
+      rows.scores.reserve(count);
     } else {
-      rows.values.reserve(numbers);
+      rows.values.reserve(count);
     }
-    auto take_rows = [&](int64_t first, int64_t last) {
+    auto append_part = [&](int64_t first, int64_t last) {
       for (int64_t row = first; row < last; ++row) {
         std::span<const float> one(values + row * stride, static_cast<size_t>(width));
         if (labels_)
@@ -113,8 +113,8 @@ private:
           rows.values.insert(rows.values.end(), one.begin(), one.end());
       }
     };
-    take_rows(own.first, own.end);
-    take_rows(own.second, own.last);
+    append_part(own.first, own.end);
+    append_part(own.second, own.last);
   }
   static bool has_nan(const float *values, int64_t rows, int64_t stride, int64_t width) {
     for (int64_t row = 0; row < rows; ++row)
@@ -129,11 +129,11 @@ private:
       engine_.codec_.append_label(std::max_element(values, values + width) - values, text);
       return;
     }
-    char number[32]; // written alike whatever the program's locale
+    char buffer[32]; // written alike whatever the program's locale
     for (int64_t i = 0; i < width; ++i) {
-      char *end = std::to_chars(number, number + sizeof(number), values[i], std::chars_format::general, 6).ptr;
+      char *end = std::to_chars(buffer, buffer + sizeof(buffer), values[i], std::chars_format::general, 6).ptr;
       append_blank(text);
-      text.append(number, end);
+      text.append(buffer, end);
     }
   }
 
@@ -156,26 +156,26 @@ std::vector<int32_t> line_engine::encode_prefix(std::string_view text) const {
 }
 
 void line_engine::encode(std::string_view line, const search_options &options) {
-  size_t tab = options.has_tabs() ? line.find('\t') : std::string_view::npos, before = behind_ids_.size();
+  size_t tab = options.has_tabs() ? line.find('\t') : std::string_view::npos, before = after_tab_ids_.size();
   if (options.line_targets && tab == std::string_view::npos)
     fail(status::invalid_argument, "it has no tab, behind which its target would stand");
   if (options.line_targets && line.find('\t', tab + 1) != std::string_view::npos)
     fail(status::invalid_argument, "it has more than one tab: what its target is, is not clear");
   if (tab != std::string_view::npos) {
     try {
-      codec_.encode_target(line.substr(tab + 1), behind_ids_);
+      codec_.encode_target(line.substr(tab + 1), after_tab_ids_);
     } catch (const error &problem) {
       fail(problem.code, "its %s: %s", options.line_targets ? "target" : "prefix", problem.what());
     }
   }
   try {
-    cut_lines_ += codec_.encode(line.substr(0, tab), ids_, options.cuts_lines);
+    truncated_lines_ += codec_.encode(line.substr(0, tab), ids_, options.truncates_lines);
   } catch (...) {
-    behind_ids_.resize(before);
+    after_tab_ids_.resize(before);
     throw;
   }
   if (options.line_targets)
-    behind_ids_.push_back(session_.get_model().header().generate.end);
+    after_tab_ids_.push_back(session_.get_model().header().generate.end);
 }
 
 std::string line_engine::stream(std::string_view line, const search_options &options, const std::function<void(std::string_view)> &write) {
@@ -186,15 +186,15 @@ std::string line_engine::stream(std::string_view line, const search_options &opt
   const model &m = session_.get_model();
   streamed result{{[&](std::span<const int32_t> tokens, std::string &text) { codec_.decode_settled(tokens, text); }, write},
                   {m.header().generate.end, m.more_ends(), options.ends}};
-  search_options own = options;
-  own.on_token = [](void *context, int64_t, int32_t token) {
-    auto &taking = *static_cast<streamed *>(context);
-    if (!taking.ends.contains(token))
-      taking.text.take(token);
+  search_options line_options = options;
+  line_options.on_token = [](void *context, int64_t, int32_t token) {
+    auto &receiver = *static_cast<streamed *>(context);
+    if (!receiver.ends.contains(token))
+      receiver.text.push(token);
   };
-  own.token_context = &result;
+  line_options.token_context = &result;
   std::vector<line_result> results;
-  run({line}, own, results);
+  run({line}, line_options, results);
   if (!results[0].best.empty())
     result.text.end(results[0].best[0].text);
   return results[0].error;
@@ -203,30 +203,30 @@ std::string line_engine::stream(std::string_view line, const search_options &opt
 void line_engine::run(const std::vector<std::string_view> &lines, const search_options &options,
                       std::vector<line_result> &results) {
   results.resize(lines.size());
-  search_options own = options;
-  own.line_prefixes &= session_.search() != nullptr;
-  own.line_targets &= session_.search() != nullptr;
+  search_options line_options = options;
+  line_options.line_prefixes &= session_.search() != nullptr;
+  line_options.line_targets &= session_.search() != nullptr;
   ids_.clear();
-  behind_ids_.clear();
+  after_tab_ids_.clear();
   // Reserves memory for all tokens that there may be, of which only the used part is touched: growing would hold tokens twice.
-  size_t room = 0, behind_room = 0;
+  size_t room = 0, after_tab_room = 0;
   for (std::string_view line : lines) {
     room += codec_.room(line);
-    behind_room += own.has_tabs() ? codec_.target_room(line) + 1 : 0;
+    after_tab_room += line_options.has_tabs() ? codec_.target_room(line) + 1 : 0;
   }
   ids_.reserve(room);
-  behind_ids_.reserve(behind_room);
+  after_tab_ids_.reserve(after_tab_room);
   offsets_.assign(1, 0);
-  behind_offsets_.assign(1, 0);
+  after_tab_offsets_.assign(1, 0);
   line_of_.clear();
   for (size_t line = 0; line < lines.size(); ++line) {
     results[line].best.clear();
     results[line].error.clear();
     results[line].rows = {};
     try {
-      encode(lines[line], own);
+      encode(lines[line], line_options);
       offsets_.push_back(static_cast<int64_t>(ids_.size()));
-      behind_offsets_.push_back(static_cast<int64_t>(behind_ids_.size()));
+      after_tab_offsets_.push_back(static_cast<int64_t>(after_tab_ids_.size()));
       line_of_.push_back(static_cast<int64_t>(line));
     } catch (const error &problem) {
       results[line].error = problem.what();
@@ -234,13 +234,13 @@ void line_engine::run(const std::vector<std::string_view> &lines, const search_o
   }
   token_rows rows{ids_.data(), offsets_.data(), static_cast<int64_t>(line_of_.size())};
   if (session_.search()) {
-    token_rows behind{behind_ids_.data(), behind_offsets_.data(), rows.count};
-    if (own.line_prefixes)
-      own.prefixes = behind;
-    if (own.line_targets)
-      own.targets = behind;
+    token_rows after_tab{after_tab_ids_.data(), after_tab_offsets_.data(), rows.count};
+    if (line_options.line_prefixes)
+      line_options.prefixes = after_tab;
+    if (line_options.line_targets)
+      line_options.targets = after_tab;
     line_search_sink sink(*this, results);
-    session_.search()->generate(rows, own, sink);
+    session_.search()->generate(rows, line_options, sink);
   } else {
     line_predict_sink sink(*this, options, results);
     session_.prediction()->predict(rows, options.batch, sink);

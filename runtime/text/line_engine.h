@@ -42,8 +42,8 @@ public:
   void run(const std::vector<std::string_view> &lines, const search_options &options,
            std::vector<line_result> &results);
 
-  // How many lines have been cut (search_options::cuts_lines).
-  int64_t cut_lines() const { return cut_lines_; }
+  // How many lines have been cut (search_options::truncates_lines).
+  int64_t truncated_lines() const { return truncated_lines_; }
 
 private:
   class line_search_sink;
@@ -54,10 +54,10 @@ private:
 
   session &session_;
   text_codec &codec_;
-  std::vector<int32_t> ids_, behind_ids_;
-  std::vector<int64_t> offsets_, behind_offsets_;
+  std::vector<int32_t> ids_, after_tab_ids_;
+  std::vector<int64_t> offsets_, after_tab_offsets_;
   std::vector<int64_t> line_of_; // by sentence
-  int64_t cut_lines_ = 0;
+  int64_t truncated_lines_ = 0;
 };
 
 } // namespace xf::rt

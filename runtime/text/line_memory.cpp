@@ -23,8 +23,8 @@ constexpr uint64_t kEscaped = 6;
 // The longest token's text and a blank.
 uint64_t longest_token(const text_side &side) {
   size_t longest = kUnnamed;
-  for (size_t id = 0; id < side.words->size(); ++id)
-    longest = std::max(longest, side.words->token(id).size());
+  for (size_t id = 0; id < side.vocab->size(); ++id)
+    longest = std::max(longest, side.vocab->token(id).size());
   if (side.subwords)
     longest = std::max(longest, side.subwords->longest());
   return longest + 1;
@@ -32,7 +32,7 @@ uint64_t longest_token(const text_side &side) {
 
 // Bytes of the tokens, and of one text while it is cut into them.
 uint64_t token_bytes(const text_side &side, uint64_t longest) {
-  return side.words->size() * kToken + (side.subwords ? side.subwords->memory(longest) : 0);
+  return side.vocab->size() * kToken + (side.subwords ? side.subwords->memory(longest) : 0);
 }
 
 // A result's text.
@@ -69,9 +69,9 @@ uint64_t bytes_of_lines(const model &m, uint64_t count, uint64_t text, uint64_t 
   // One line's results are copied as they are printed.
   uint64_t given = 2 * text + 2 * longest; // one line in small letters
   uint64_t texts = m.header().text.between_count ? 2 : 1;
-  given += sizeof(int32_t) * (source.subwords ? count * texts * source.most : text);
-  given += sizeof(int32_t) * (target.subwords ? count * target.most : text); // a prefix on each line
-  bool alike = target.words == source.words && target.subwords == source.subwords; // and there once
+  given += sizeof(int32_t) * (source.subwords ? count * texts * source.max_tokens : text);
+  given += sizeof(int32_t) * (target.subwords ? count * target.max_tokens : text); // a prefix on each line
+  bool alike = target.vocab == source.vocab && target.subwords == source.subwords; // and there once
   return token_bytes(source, longest) + (alike ? 0 : token_bytes(target, longest)) + given + (count + kEscaped) * one +
          kEscaped * choices * (2 * longest_token(target) + kResult);
 }

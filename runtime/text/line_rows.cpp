@@ -10,9 +10,9 @@ void append_likeliest(std::span<const float> row, int64_t best, line_rows &rows)
   if (row.empty())
     return;
   auto likeliest = std::max_element(row.begin(), row.end());
-  auto greatest = static_cast<double>(*likeliest);
+  auto max = static_cast<double>(*likeliest);
   // Also where the greatest is infinite, and the difference no number.
-  auto weight = [greatest](float value) { return static_cast<double>(value) == greatest ? 1.0 : std::exp(static_cast<double>(value) - greatest); };
+  auto weight = [max](float value) { return static_cast<double>(value) == max ? 1.0 : std::exp(static_cast<double>(value) - max); };
   double sum = 0;
   for (float value : row)
     sum += weight(value);

@@ -1,4 +1,4 @@
-// What a model predicts for a line, as numbers and labels instead of text.
+// What a model predicts for a line, as values and labels instead of text.
 #ifndef RUNTIME_TEXT_LINE_ROWS_H
 #define RUNTIME_TEXT_LINE_ROWS_H
 

@@ -23,7 +23,7 @@ public:
     field_ = static_cast<uint32_t>(key >> 3);
     wire_ = key & 7;
     if (wire_ == 0)
-      number_ = varint();
+      integer_ = varint();
     else if (wire_ == 1)
       take(8);
     else if (wire_ == 2)
@@ -37,8 +37,8 @@ public:
 
   uint32_t field() const { return field_; }
   // The field's value, of the type that the caller expects.
-  uint64_t number() const { return wire_ == 0 ? number_ : (damaged(), 0); }
-  bool flag() const { return number() != 0; }
+  uint64_t integer() const { return wire_ == 0 ? integer_ : (damaged(), 0); }
+  bool flag() const { return integer() != 0; }
   std::string_view bytes() const { return wire_ == 2 ? bytes_ : (damaged(), bytes_); }
   float real() const {
     uint32_t bits;
@@ -72,7 +72,7 @@ private:
   }
 
   std::string_view rest_, bytes_;
-  uint64_t number_ = 0, wire_ = 0;
+  uint64_t integer_ = 0, wire_ = 0;
   uint32_t field_ = 0;
 };
 

@@ -9,11 +9,11 @@ namespace xf::rt {
 
 class sentencepiece : public tokenizer {
 public:
-  sentencepiece(std::string_view bytes, const vocabulary &words, const char *side) : model_(bytes), words_(words), side_(side) {}
+  sentencepiece(std::string_view bytes, const vocabulary &vocab, const char *side) : model_(bytes), vocabulary_(vocab), side_(side) {}
 
-  size_t encode(std::string_view text, size_t most, int32_t unknown, std::vector<int32_t> &ids) const override;
+  size_t encode(std::string_view text, size_t max_tokens, int32_t unknown, std::vector<int32_t> &ids) const override;
   void decode(std::span<const int32_t> ids, std::string &text) const override;
-  int32_t find(std::string_view name) const override { return words_.empty() ? model_.find_any(name) : words_.find(name); }
+  int32_t find(std::string_view name) const override { return vocabulary_.empty() ? model_.find_any(name) : vocabulary_.find(name); }
   // A control piece, or a token that the vocabulary has besides the pieces.
   int32_t find_marker(std::string_view word) const override;
   bool is_special(int32_t) const override { return false; }
@@ -22,7 +22,7 @@ public:
 
 private:
   subword_model model_;
-  const vocabulary &words_;
+  const vocabulary &vocabulary_;
   const char *side_;
 };
 

@@ -29,9 +29,9 @@ std::string read_text(const std::string &path) {
 }
 
 // The number of source tokens that the model knows: its embedding's rows, or its vocabulary's lines.
-int64_t source_size(const model &m, const vocabulary &words) {
+int64_t source_size(const model &m, const vocabulary &vocab) {
   const xf_abi_generate &g = m.header().generate;
-  int64_t size = static_cast<int64_t>(words.size());
+  int64_t size = static_cast<int64_t>(vocab.size());
   for (int32_t entry : {g.encode, g.begin})
     if (entry >= 0)
       for (const tensor_info &input : m.entries()[static_cast<size_t>(entry)].inputs)
@@ -43,7 +43,7 @@ int64_t source_size(const model &m, const vocabulary &words) {
 class table_reader {
 public:
   table_reader(const model &m, const std::string &path, bool ids)
-      : path_(path), source_(m, true, ids), target_(m, false, ids, &source_), source_size_(source_size(m, *source_.words)),
+      : path_(path), source_(m, true, ids), target_(m, false, ids, &source_), source_size_(source_size(m, *source_.vocab)),
         target_size_(m.entries()[static_cast<size_t>(m.header().generate.step)].outputs[static_cast<size_t>(m.header().generate.logits_output)].dim[2]) {}
 
   std::unique_ptr<shortlist> read() {
@@ -53,7 +53,7 @@ public:
       rest.remove_prefix(kByteOrderMark.size());
     while (!rest.empty()) {
       std::string_view line = take_line(rest);
-      ++number_;
+      ++line_number_;
       if (!line.empty())
         add(line);
     }
@@ -66,7 +66,7 @@ private:
   void add(std::string_view line) {
     size_t tab = line.find('\t');
     if (tab == std::string_view::npos)
-      fail(status::invalid_argument, "%s:%lld: no tab stands between the source token and its targets", path_.c_str(), number_);
+      fail(status::invalid_argument, "%s:%lld: no tab stands between the source token and its targets", path_.c_str(), line_number_);
     int32_t source = tab == 0 ? -1 : token(line.substr(0, tab), source_, source_size_);
     line.remove_prefix(tab + 1);
     while (!line.empty()) {
@@ -84,10 +84,10 @@ private:
       if (problem != std::errc() || end != word.data() + word.size())
         id = -1;
     } else {
-      id = side.subwords ? side.subwords->find(word) : side.words->find(word);
+      id = side.subwords ? side.subwords->find(word) : side.vocab->find(word);
     }
     if (id < 0 || id >= size)
-      fail(status::invalid_argument, "%s:%lld: the model has no %s token '%s'", path_.c_str(), number_, side.name, shown(word).c_str());
+      fail(status::invalid_argument, "%s:%lld: the model has no %s token '%s'", path_.c_str(), line_number_, side.name, shown(word).c_str());
     return id;
   }
 
@@ -95,7 +95,7 @@ private:
   text_side source_, target_;
   int64_t source_size_, target_size_;
   std::vector<shortlist::pair> pairs_;
-  long long number_ = 0;
+  long long line_number_ = 0;
 };
 
 } // namespace

@@ -34,9 +34,9 @@ subword_model::subword_model(std::string_view bytes) {
     } else if (model.field() == kTrainer) {
       for (protobuf_reader trainer(model.bytes()); trainer.next();) {
         if (trainer.field() == kModelType) {
-          if (trainer.number() < 1 || trainer.number() > 4)
+          if (trainer.integer() < 1 || trainer.integer() > 4)
             fail(status::unsupported, "its kind is none of unigram, bpe, word and char");
-          kind = static_cast<subword_kind>(trainer.number());
+          kind = static_cast<subword_kind>(trainer.integer());
         } else if (trainer.field() == kSpaceIsSuffix) {
           space_is_suffix = trainer.flag();
         } else if (trainer.field() == kByteFallback) {
@@ -73,7 +73,7 @@ void subword_model::read_piece(std::string_view bytes) {
     else if (fields.field() == kScore)
       piece.score = fields.real();
     else if (fields.field() == kType)
-      piece.type = fields.number() >= 1 && fields.number() <= 6 ? static_cast<piece_type>(fields.number()) : piece_type::normal;
+      piece.type = fields.integer() >= 1 && fields.integer() <= 6 ? static_cast<piece_type>(fields.integer()) : piece_type::normal;
   }
   if (piece.text.empty() || find_invalid_utf8(piece.text) != std::string_view::npos || !std::isfinite(piece.score))
     fail(status::invalid_argument, "its piece %zu is empty, no UTF-8, or without a score", pieces_.size());
@@ -84,7 +84,7 @@ void subword_model::read_piece(std::string_view bytes) {
 
 void subword_model::index_pieces() {
   // The greatest score starts just above 0, as it does in the library: scores are logarithms.
-  least_score_ = FLT_MAX, greatest_score_ = FLT_MIN;
+  min_score_ = FLT_MAX, max_score_ = FLT_MIN;
   auto reserved_count = static_cast<size_t>(std::count_if(pieces_.begin(), pieces_.end(), is_reserved));
   pieces_by_text_ = text_index(pieces_.size() - reserved_count), reserved_ = text_index(reserved_count);
   for (size_t i = 0; i < pieces_.size(); ++i) {
@@ -95,8 +95,8 @@ void subword_model::index_pieces() {
     if (kind == subword_kind::unigram && !is_reserved(piece))
       sorted_.push_back({0, id});
     if (piece.type == piece_type::normal) {
-      least_score_ = std::min(least_score_, piece.score);
-      greatest_score_ = std::max(greatest_score_, piece.score);
+      min_score_ = std::min(min_score_, piece.score);
+      max_score_ = std::max(max_score_, piece.score);
     } else if (piece.type == piece_type::user_defined) {
       sorted_user_defined_.push_back({0, id});
     } else if (piece.type == piece_type::unknown) {

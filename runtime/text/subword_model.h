@@ -42,16 +42,16 @@ public:
   int32_t unknown() const { return unknown_; }
   // The piece that stands for a byte, or the unknown one.
   int32_t byte_piece(uint8_t byte) const { return bytes_[byte]; }
-  // Calls see(length, id) for each piece that find() knows and the text begins with, shortest first. For unigram models only.
-  template <typename See> void for_prefixes(std::string_view text, See see) const { walk(sorted_, text, see); }
+  // Calls visit(length, id) for each piece that find() knows and the text begins with, shortest first. For unigram models only.
+  template <typename Visit> void for_prefixes(std::string_view text, Visit visit) const { walk(sorted_, text, visit); }
   // The length of the longest user-defined piece that the text begins with; 0 if there is none.
   size_t match_user_defined(std::string_view text) const {
     size_t longest = 0;
     walk(sorted_user_defined_, text, [&](size_t length, int32_t) { longest = length; });
     return longest;
   }
-  float least_score() const { return least_score_; }
-  float greatest_score() const { return greatest_score_; }
+  float min_score() const { return min_score_; }
+  float max_score() const { return max_score_; }
 
   subword_kind kind = subword_kind::unigram;
   bool byte_fallback = false, space_is_suffix = false;
@@ -66,7 +66,7 @@ private:
     int32_t id;
   };
   // Pieces are in the order of their texts: those that match the text so far lie together, and get fewer with every byte.
-  template <typename See> void walk(const std::vector<sorted_piece> &sorted, std::string_view text, See see) const {
+  template <typename Visit> void walk(const std::vector<sorted_piece> &sorted, std::string_view text, Visit visit) const {
     auto begin = sorted.begin(), end = sorted.end();
     for (size_t at = 0; at < text.size() && begin != end;) {
       // A piece that ends here comes before those that go on.
@@ -80,7 +80,7 @@ private:
       end = std::partition_point(begin, end, [&](const sorted_piece &each) { return byte_of(each) == byte; });
       ++at;
       if (begin != end && piece(begin->id).text.size() == at)
-        see(at, begin->id);
+        visit(at, begin->id);
     }
   }
   int32_t find(const text_index &index, std::string_view text) const {
@@ -95,7 +95,7 @@ private:
   std::vector<sorted_piece> sorted_, sorted_user_defined_;
   int32_t unknown_ = -1;
   int32_t bytes_[256];
-  float least_score_, greatest_score_;
+  float min_score_, max_score_;
 };
 
 } // namespace xf::rt

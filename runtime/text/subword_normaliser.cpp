@@ -57,11 +57,11 @@ public:
 private:
   [[noreturn]] static void damaged() { fail(status::invalid_argument, "the SentencePiece model's table of characters is damaged"); }
   static uint32_t offset(uint32_t unit) { return (unit >> 10) << ((unit & (1u << 9)) >> 6); }
-  uint32_t unit_at(uint32_t number) const {
-    if (number >= units_.size() / 4)
+  uint32_t unit_at(uint32_t index) const {
+    if (index >= units_.size() / 4)
       damaged();
     uint32_t unit;
-    std::memcpy(&unit, units_.data() + size_t(number) * 4, 4);
+    std::memcpy(&unit, units_.data() + size_t(index) * 4, 4);
     return unit;
   }
 
@@ -101,13 +101,13 @@ void normalise(const subword_model &model, std::string_view text, std::string &n
     return;
   if (model.adds_space && !model.space_is_suffix)
     normalised += space;
-  bool behind_space = model.removes_spaces;
+  bool after_space = model.removes_spaces;
   while (!text.empty()) {
     replaced part = next(model, map, text);
     text.remove_prefix(part.length);
-    if (normalised.size() + part.by.size() * space.size() > kLongestNormalised)
-      fail(status::invalid_argument, "it has more than %zu bytes when it is normalised", kLongestNormalised);
-    while (behind_space && part.by.starts_with(' '))
+    if (normalised.size() + part.by.size() * space.size() > kMaxNormalisedBytes)
+      fail(status::invalid_argument, "it has more than %zu bytes when it is normalised", kMaxNormalisedBytes);
+    while (after_space && part.by.starts_with(' '))
       part.by.remove_prefix(1);
     for (char c : part.by)
       if (c == ' ')
@@ -115,8 +115,8 @@ void normalise(const subword_model &model, std::string_view text, std::string &n
       else
         normalised += c;
     if (!part.by.empty())
-      behind_space = part.by.ends_with(' ');
-    behind_space &= model.removes_spaces;
+      after_space = part.by.ends_with(' ');
+    after_space &= model.removes_spaces;
   }
   while (model.removes_spaces && normalised.ends_with(space))
     normalised.resize(normalised.size() - space.size());

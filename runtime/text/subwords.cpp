@@ -6,39 +6,39 @@
 
 namespace xf::rt {
 
-size_t encode_subwords(const subword_model &model, std::string_view text, size_t most, std::vector<int32_t> &ids) {
+size_t encode_subwords(const subword_model &model, std::string_view text, size_t max_pieces, std::vector<int32_t> &ids) {
   std::string normalised;
   normalise(model, text, normalised);
   std::vector<subword> pieces;
   switch (model.kind) {
   case subword_kind::unigram:
-    cut_unigram(model, normalised, pieces);
+    tokenize_unigram(model, normalised, pieces);
     break;
   case subword_kind::bpe:
-    cut_bpe(model, normalised, pieces);
+    tokenize_bpe(model, normalised, pieces);
     break;
   case subword_kind::word:
-    cut_words(model, normalised, pieces);
+    tokenize_words(model, normalised, pieces);
     break;
   case subword_kind::character:
-    cut_characters(model, normalised, pieces);
+    tokenize_characters(model, normalised, pieces);
     break;
   }
   size_t count = 0;
   auto append = [&](int32_t id) {
-    if (count++ < most)
+    if (count++ < max_pieces)
       ids.push_back(id);
   };
-  bool behind_unknown = false;
+  bool after_unknown = false;
   for (const subword &piece : pieces) {
     bool unknown = piece.id == model.unknown();
     if (unknown && model.byte_fallback) {
       for (char c : piece.text)
         append(model.byte_piece(static_cast<uint8_t>(c)));
-    } else if (!unknown || !behind_unknown) {
+    } else if (!unknown || !after_unknown) {
       append(piece.id); // unknown pieces that follow each other are one
     }
-    behind_unknown = unknown;
+    after_unknown = unknown;
   }
   return count;
 }

@@ -33,10 +33,10 @@ char byte_of(std::string_view name) {
 
 } // namespace
 
-template <typename See> void table_tokenizer::for_written(std::span<const int32_t> ids, See see) const {
+template <typename Visit> void table_tokenizer::for_written(std::span<const int32_t> ids, Visit visit) const {
   for (int32_t id : ids)
     if (!table_.is_special(id) && table_.has_token(id))
-      see(id);
+      visit(id);
 }
 
 void table_tokenizer::decode(std::span<const int32_t> ids, std::string &text) const {

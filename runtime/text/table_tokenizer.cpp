@@ -1,6 +1,6 @@
 #include "runtime/text/table_tokenizer.h"
 
-#include "runtime/text/word_cutter.h"
+#include "runtime/text/word_tokenizer.h"
 
 namespace xf::rt {
 
@@ -20,20 +20,20 @@ std::string bytes_of_name(std::string_view name) {
 
 } // namespace
 
-size_t table_tokenizer::encode(std::string_view text, size_t most, int32_t unknown, std::vector<int32_t> &ids) const {
-  token_sink tokens(ids, most);
-  std::unique_ptr<word_cutter> cutter = make_word_cutter(table_, unknown < 0 ? table_.head().unknown : unknown, tokens);
-  std::string room;
+size_t table_tokenizer::encode(std::string_view text, size_t max_tokens, int32_t unknown, std::vector<int32_t> &ids) const {
+  token_sink tokens(ids, max_tokens);
+  std::unique_ptr<word_tokenizer> word_model = make_word_tokenizer(table_, unknown < 0 ? table_.head().unknown : unknown, tokens);
+  std::string buffer;
   auto add = [&](int32_t id) { tokens.add(id); };
-  auto cut = [&](std::string_view word) { cutter->cut(word); };
-  auto cut_text = [&](std::string_view part) {
-    std::string_view normalised = normaliser_.normalise(part, room);
-    auto cut_normalised = [&](std::string_view rest) {
-      words_.split(rest, part.data() == text.data() && rest.data() == normalised.data(), cut);
+  auto tokenize = [&](std::string_view word) { word_model->tokenize(word); };
+  auto tokenize_text = [&](std::string_view part) {
+    std::string_view normalised = normaliser_.normalise(part, buffer);
+    auto tokenize_normalised = [&](std::string_view rest) {
+      pre_tokenizer_.split(rest, part.data() == text.data() && rest.data() == normalised.data(), tokenize);
     };
-    normalised_.split(normalised, cut_normalised, add);
+    normalised_.split(normalised, tokenize_normalised, add);
   };
-  added_.split(text, cut_text, add);
+  added_.split(text, tokenize_text, add);
   return tokens.count();
 }
 
@@ -55,7 +55,7 @@ uint64_t table_tokenizer::memory(uint64_t length) const {
   uint64_t normalised = table_.steps.empty() ? length : length * table_.head().growth + text_normaliser::kPrepended;
   bool escapes = table_.has(XF_TOKENIZER_ESCAPES), copies = escapes || table_.has(XF_TOKENIZER_ADDS_SPACE);
   uint64_t word = escapes ? 3 * normalised + kSpacePiece.size() : normalised + 1;
-  return sizeof(*this) + (table_.steps.empty() ? 0 : normalised * kBytesOfByte) + (copies ? 3 * word : 0) + memory_of_cutting(table_, word);
+  return sizeof(*this) + (table_.steps.empty() ? 0 : normalised * kBytesOfByte) + (copies ? 3 * word : 0) + memory_of_tokenizing(table_, word);
 }
 
 } // namespace xf::rt

@@ -3,8 +3,8 @@
 #define RUNTIME_TEXT_TABLE_TOKENIZER_H
 
 #include "runtime/text/added_tokens.h"
+#include "runtime/text/pre_tokenizer.h"
 #include "runtime/text/text_normaliser.h"
-#include "runtime/text/text_words.h"
 #include "runtime/text/tokenizer.h"
 #include "runtime/text/tokenizer_table.h"
 #include "runtime/text/unicode_text.h"
@@ -14,10 +14,10 @@ namespace xf::rt {
 class table_tokenizer : public tokenizer {
 public:
   explicit table_tokenizer(std::string_view bytes)
-      : table_(bytes), unicode_(table_), normaliser_(table_, unicode_), words_(table_, unicode_), added_(table_, unicode_, table_.added),
+      : table_(bytes), unicode_(table_), normaliser_(table_, unicode_), pre_tokenizer_(table_, unicode_), added_(table_, unicode_, table_.added),
         normalised_(table_, unicode_, table_.normalised), names_(table_, unicode_, table_.names) {}
 
-  size_t encode(std::string_view text, size_t most, int32_t unknown, std::vector<int32_t> &ids) const override;
+  size_t encode(std::string_view text, size_t max_tokens, int32_t unknown, std::vector<int32_t> &ids) const override;
   void decode(std::span<const int32_t> ids, std::string &text) const override;
   std::span<const int32_t> settled(std::span<const int32_t> ids) const override;
   int32_t find(std::string_view name) const override;
@@ -28,15 +28,15 @@ public:
   uint64_t memory(uint64_t length) const override;
 
 private:
-  // Calls see(id) for each token whose text is written.
-  template <typename See> void for_written(std::span<const int32_t> ids, See see) const;
+  // Calls visit(id) for each token whose text is written.
+  template <typename Visit> void for_written(std::span<const int32_t> ids, Visit visit) const;
   void decode_parts(std::span<const int32_t> ids, std::string &bytes) const;
   void decode_pieces(std::span<const int32_t> ids, std::string &bytes) const;
 
   const tokenizer_table table_;
   const unicode_text unicode_;
   const text_normaliser normaliser_;
-  const text_words words_;
+  const pre_tokenizer pre_tokenizer_;
   const added_tokens added_, normalised_, names_;
 };
 

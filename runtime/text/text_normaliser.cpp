@@ -21,7 +21,7 @@ bool begins_with(std::span<const uint32_t> text, std::span<const uint32_t> begin
 
 } // namespace
 
-std::string_view text_normaliser::normalise(std::string_view text, std::string &room) const {
+std::string_view text_normaliser::normalise(std::string_view text, std::string &buffer) const {
   // Composing and decomposing leave ASCII alone, which most text is.
   bool ascii = std::all_of(text.begin(), text.end(), [](char c) { return static_cast<uint8_t>(c) < unicode_text::kAscii; });
   auto changes = [&](const xf_tokenizer_stage &stage) {
@@ -31,18 +31,18 @@ std::string_view text_normaliser::normalise(std::string_view text, std::string &
     return text;
   points work;
   work.reserve(text.size());
-  const size_t most = table_.head().growth * text.size() + kPrepended;
+  const size_t max_size = table_.head().growth * text.size() + kPrepended;
   for (code_point point; (point = unicode_text::point_at(text, 0)).size > 0; text.remove_prefix(point.size))
     work.push_back(point.value);
   for (const xf_tokenizer_stage &stage : table_.steps) {
     apply(stage, work);
-    if (work.size() > most)
+    if (work.size() > max_size)
       fail(status::invalid_argument, "it grows too long when it is normalised");
   }
-  room.clear();
+  buffer.clear();
   for (uint32_t point : work)
-    append_utf8(point, room);
-  return room;
+    append_utf8(point, buffer);
+  return buffer;
 }
 
 void text_normaliser::apply(const xf_tokenizer_stage &stage, points &text) const {
@@ -185,11 +185,11 @@ void text_normaliser::space_cjk(points &text) const {
 
 void text_normaliser::decompose(const xf_tokenizer_stage &stage, points &text) const {
   rewrite(text, [&](uint32_t point, points &to) {
-    if (uint32_t number = point - kSyllables; number < kSyllableCount) {
-      to.push_back(kLeading + number / (kVowelCount * kTrailingCount));
-      to.push_back(kVowels + number % (kVowelCount * kTrailingCount) / kTrailingCount);
-      if (number % kTrailingCount)
-        to.push_back(kTrailing + number % kTrailingCount);
+    if (uint32_t syllable_index = point - kSyllables; syllable_index < kSyllableCount) {
+      to.push_back(kLeading + syllable_index / (kVowelCount * kTrailingCount));
+      to.push_back(kVowels + syllable_index % (kVowelCount * kTrailingCount) / kTrailingCount);
+      if (syllable_index % kTrailingCount)
+        to.push_back(kTrailing + syllable_index % kTrailingCount);
     } else if (!append_mapped(stage, point, to)) {
       to.push_back(point);
     }

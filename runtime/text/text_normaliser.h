@@ -19,9 +19,9 @@ public:
 
   text_normaliser(const tokenizer_table &table, const unicode_text &unicode) : table_(table), unicode_(unicode) {}
 
-  // The normalised text: a view of `text` if nothing changes, else of `room`. Throws if it grows more than the table says, which none with
+  // The normalised text: a view of `text` if nothing changes, else of `buffer`. Throws if it grows more than the table says, which none with
   // a sound table does.
-  std::string_view normalise(std::string_view text, std::string &room) const;
+  std::string_view normalise(std::string_view text, std::string &buffer) const;
 
 private:
   using points = std::vector<uint32_t>;

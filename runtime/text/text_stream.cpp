@@ -4,7 +4,7 @@
 
 namespace xf::rt {
 
-void text_stream::take(int32_t token) {
+void text_stream::push(int32_t token) {
   window_.push_back(token);
   std::string text, latest;
   decode_(window_, text);

@@ -19,7 +19,7 @@ public:
   using writer = std::function<void(std::string_view)>;
   text_stream(decoder decode, writer write) : decode_(std::move(decode)), write_(std::move(write)) {}
 
-  void take(int32_t token);
+  void push(int32_t token);
   // `text`: that of all tokens.
   void end(std::string_view text);
 

@@ -17,9 +17,9 @@ class tokenizer {
 public:
   virtual ~tokenizer() = default;
 
-  // Appends the ids of a text's first `most` tokens, and returns how many tokens it has. `unknown`: the token for what has none, or -1: the
+  // Appends the ids of a text's first `max_tokens` tokens, and returns how many tokens it has. `unknown`: the token for what has none, or -1: the
   // tokenizer's own. Throws what is wrong with the text.
-  virtual size_t encode(std::string_view text, size_t most, int32_t unknown, std::vector<int32_t> &ids) const = 0;
+  virtual size_t encode(std::string_view text, size_t max_tokens, int32_t unknown, std::vector<int32_t> &ids) const = 0;
   // Appends the text that tokens stand for.
   virtual void decode(std::span<const int32_t> ids, std::string &text) const = 0;
   // As many of the first tokens as have a text that further tokens do not change, except for kReplacement at its end, which may be half a
@@ -37,9 +37,9 @@ public:
   virtual uint64_t memory(uint64_t length) const = 0;
 };
 
-// Opens the tokenizer that a side's subwords are. The bytes outlive it, as do `words`, the model's tokens if there are any; `side` is the
+// Opens the tokenizer that a side's subwords are. The bytes outlive it, as do `vocab`, the model's tokens if there are any; `side` is the
 // side's name. Throws what is wrong with the bytes.
-std::unique_ptr<const tokenizer> open_tokenizer(std::string_view bytes, const vocabulary &words, const char *side);
+std::unique_ptr<const tokenizer> open_tokenizer(std::string_view bytes, const vocabulary &vocab, const char *side);
 
 } // namespace xf::rt
 

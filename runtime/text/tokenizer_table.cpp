@@ -75,10 +75,10 @@ void tokenizer_table::check_tokens() {
   }
   require(!bad && texts_.back() <= bytes_.size(), "texts overlap");
   longest_ = longest;
-  uint32_t greatest = 0;
+  uint32_t max = 0;
   for (const xf_tokenizer_merge &merge : merges_)
-    greatest = std::max({greatest, merge.left, merge.right, merge.merged});
-  require(merges_.empty() || greatest < size(), "merges are of no tokens");
+    max = std::max({max, merge.left, merge.right, merge.merged});
+  require(merges_.empty() || max < size(), "merges are of no tokens");
   check_slots(slots_, size(), "tokens cannot be found");
   if (head_->kind == XF_TOKENIZER_UNIGRAM)
     require(std::all_of(slots_.begin(), slots_.end(), [&](uint32_t slot) { return slot <= scores_.size(); }), "tokens have no scores");
@@ -86,12 +86,12 @@ void tokenizer_table::check_tokens() {
 }
 
 void tokenizer_table::check_slots(std::span<const uint32_t> slots, size_t elements, const char *what) const {
-  uint32_t greatest = 0, least = UINT32_MAX;
+  uint32_t max = 0, min = UINT32_MAX;
   for (uint32_t slot : slots) {
-    greatest = std::max(greatest, slot);
-    least = std::min(least, slot);
+    max = std::max(max, slot);
+    min = std::min(min, slot);
   }
-  require(std::has_single_bit(slots.size()) && greatest <= elements && least == 0, what);
+  require(std::has_single_bit(slots.size()) && max <= elements && min == 0, what);
 }
 
 void tokenizer_table::check_added(std::span<const xf_tokenizer_added> tokens) const {

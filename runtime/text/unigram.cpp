@@ -6,7 +6,7 @@
 
 namespace xf::rt {
 
-void unigram::cut(std::string_view word) {
+void unigram::tokenize(std::string_view word) {
   ends_.assign(word.size() + 1, {});
   for (size_t begin = 0; begin < word.size();)
     begin = extend(word, begin);

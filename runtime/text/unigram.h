@@ -3,14 +3,14 @@
 #ifndef RUNTIME_TEXT_UNIGRAM_H
 #define RUNTIME_TEXT_UNIGRAM_H
 
-#include "runtime/text/word_cutter.h"
+#include "runtime/text/word_tokenizer.h"
 
 namespace xf::rt {
 
-class unigram : public word_cutter {
+class unigram : public word_tokenizer {
 public:
-  using word_cutter::word_cutter;
-  void cut(std::string_view word) override;
+  using word_tokenizer::word_tokenizer;
+  void tokenize(std::string_view word) override;
   static uint64_t memory(uint64_t word);
 
 private:

@@ -1,4 +1,4 @@
-// The tokens of a vocabulary by their numbers, and back.
+// The tokens of a vocabulary by their ids, and back.
 #ifndef RUNTIME_TEXT_VOCABULARY_H
 #define RUNTIME_TEXT_VOCABULARY_H
 

@@ -20,10 +20,10 @@ size_t characters(std::string_view word) {
 } // namespace
 
 wordpiece::wordpiece(const tokenizer_table &table, int32_t unknown, token_sink &tokens)
-    : word_cutter(table, unknown, tokens), continuing_(table.text(table.head().continuing)),
+    : word_tokenizer(table, unknown, tokens), continuing_(table.text(table.head().continuing)),
       continuing_hash_(hash_of(XF_TOKENIZER_HASH_START, continuing_)) {}
 
-void wordpiece::cut(std::string_view word) {
+void wordpiece::tokenize(std::string_view word) {
   ids_.clear();
   if (characters(word) > table_.head().max_characters)
     return tokens_.add(unknown_);

@@ -2,16 +2,16 @@
 #ifndef RUNTIME_TEXT_WORDPIECE_H
 #define RUNTIME_TEXT_WORDPIECE_H
 
-#include "runtime/text/word_cutter.h"
+#include "runtime/text/word_tokenizer.h"
 
 #include <utility>
 
 namespace xf::rt {
 
-class wordpiece : public word_cutter {
+class wordpiece : public word_tokenizer {
 public:
   wordpiece(const tokenizer_table &table, int32_t unknown, token_sink &tokens);
-  void cut(std::string_view word) override;
+  void tokenize(std::string_view word) override;
   static uint64_t memory(const tokenizer_table &table, uint64_t word);
 
 private:

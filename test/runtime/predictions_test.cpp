@@ -24,7 +24,7 @@ protected:
   }
   std::string said(const std::string &message) const { return program.substr(program.rfind('/') + 1) + ": " + message + "\n"; }
   // What printf makes of a probability: e^-`below` / `sum`.
-  static std::string number(const char *format, double below, double sum) {
+  static std::string format_score(const char *format, double below, double sum) {
     char text[32];
     std::snprintf(text, sizeof(text), format, std::exp(-below) / sum);
     return text;
@@ -52,7 +52,7 @@ TEST_F(predictions, have_scores_of_labels) {
   make(o);
   // Of 1.5, 3 and 4.5.
   double sum = 1 + std::exp(-1.5) + std::exp(-3.0);
-  auto text = [&](const char *format, double below) { return number(format, below, sum); };
+  auto text = [&](const char *format, double below) { return format_score(format, below, sum); };
   std::string first = "2\t" + text("%.6f", 0) + "\t</s>\n", second = "2\t" + text("%.6f", 1.5) + "\t<s>\n";
   EXPECT_EQ(with("\\nc\\n", "2> /dev/null").out, "\n</s>\n");
   EXPECT_EQ(with("\\nc\\n", "--scores 2> /dev/null").out, "\n" + first);
@@ -78,7 +78,7 @@ TEST_F(predictions, have_scores_of_labels_of_tokens) {
   make(o);
   // Each token's values are 0, -0.25, ... -1 in some order.
   double sum = 1 + std::exp(-0.25) + std::exp(-0.5) + std::exp(-0.75) + std::exp(-1.0);
-  std::string score = number("%.6f", 0, sum), digits = number("%.9g", 0, sum), labels = with("a b\\n", "").out;
+  std::string score = format_score("%.6f", 0, sum), digits = format_score("%.9g", 0, sum), labels = with("a b\\n", "").out;
   ASSERT_EQ(labels, "<s> <pad>\n");
   EXPECT_EQ(with("a b\\nb\\n", "--scores").out, "1\t" + score + " " + score + "\t" + labels + "2\t" + score + "\t" + with("b\\n", "").out);
   EXPECT_EQ(with("a b\\n", "--json").out,

@@ -18,7 +18,7 @@ inline std::string varint(uint64_t value) {
     bytes += static_cast<char>(value | 128);
   return bytes + static_cast<char>(value);
 }
-inline std::string number(unsigned field, uint64_t value) { return varint(field << 3) + varint(value); }
+inline std::string integer(unsigned field, uint64_t value) { return varint(field << 3) + varint(value); }
 inline std::string bytes(unsigned field, const std::string &value) { return varint(field << 3 | 2) + varint(value.size()) + value; }
 inline std::string real(unsigned field, float value) {
   auto bits = std::bit_cast<uint32_t>(value);
@@ -39,8 +39,8 @@ inline std::string model_of(std::vector<made> pieces, xf::rt::subword_kind kind,
   std::string model;
   pieces.insert(pieces.begin(), {{"<unk>", 0, xf::rt::piece_type::unknown}, {"<s>", 0, xf::rt::piece_type::control}});
   for (const made &piece : pieces)
-    model += bytes(1, bytes(1, piece.text) + real(2, piece.score) + number(3, static_cast<uint64_t>(piece.type)));
-  return model + bytes(2, number(3, static_cast<uint64_t>(kind)) + trainer) + bytes(3, normalizer);
+    model += bytes(1, bytes(1, piece.text) + real(2, piece.score) + integer(3, static_cast<uint64_t>(piece.type)));
+  return model + bytes(2, integer(3, static_cast<uint64_t>(kind)) + trainer) + bytes(3, normalizer);
 }
 
 } // namespace spm

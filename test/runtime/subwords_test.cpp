@@ -19,10 +19,10 @@ namespace {
 using namespace xf::rt;
 using namespace spm;
 
-std::vector<int32_t> encode(const std::string &file, std::string_view text, size_t most = 1000) {
+std::vector<int32_t> encode(const std::string &file, std::string_view text, size_t max_pieces = 1000) {
   subword_model model(file);
   std::vector<int32_t> ids;
-  encode_subwords(model, text, most, ids);
+  encode_subwords(model, text, max_pieces, ids);
   return ids;
 }
 std::string decode(const std::string &file, const std::vector<int32_t> &ids) {
@@ -90,19 +90,19 @@ TEST(subwords, of_words_and_characters) {
 // Control and byte pieces are never cut from text, whatever it says.
 TEST(subwords, of_reserved_pieces_are_text) {
   std::vector<made> pieces = {{"a"}, {"@", 0, piece_type::control}, {"<0x40>", 0, piece_type::byte}};
-  std::string plain = number(3, 0); // no blank in front
+  std::string plain = integer(3, 0); // no blank in front
   for (subword_kind kind : {subword_kind::unigram, subword_kind::bpe, subword_kind::character})
     EXPECT_EQ(encode(model_of(pieces, kind, "", plain), "a@a"), (ids{2, 0, 2}));
   for (std::string_view text : {"@", "<s>", "<0x40>"})
     EXPECT_EQ(encode(model_of(pieces, subword_kind::word, "", plain), text), (ids{0})) << text;
-  EXPECT_EQ(encode(model_of(pieces, subword_kind::character, number(35, 1), plain), "@"), (ids{4})) << "by its byte";
+  EXPECT_EQ(encode(model_of(pieces, subword_kind::character, integer(35, 1), plain), "@"), (ids{4})) << "by its byte";
 }
 
 TEST(subwords, stand_for_bytes_where_there_is_nothing_else) {
   std::vector<made> pieces = {{kBlank}};
   for (const char *byte : {"<0xC3>", "<0xA4>", "<0x78>"})
     pieces.push_back({byte, 0, piece_type::byte});
-  std::string model = model_of(pieces, subword_kind::unigram, number(35, 1));
+  std::string model = model_of(pieces, subword_kind::unigram, integer(35, 1));
   EXPECT_EQ(encode(model, "x\xc3\xa4"), (ids{2, 5, 3, 4}));
   EXPECT_EQ(decode(model, {2, 5, 3, 4}), "x\xc3\xa4");
   EXPECT_EQ(decode(model, {3, 5}), "\xef\xbf\xbdx"); // half a character
@@ -128,7 +128,7 @@ TEST(subwords, are_of_text_that_is_normalised_first) {
 }
 
 TEST(subwords, keep_blanks_if_the_model_does) {
-  std::string keeps = number(3, 0) + number(4, 0);
+  std::string keeps = integer(3, 0) + integer(4, 0);
   std::string model = model_of({{kBlank}, {"a"}}, subword_kind::unigram, "", keeps);
   EXPECT_EQ(encode(model, " a  a "), (ids{2, 3, 2, 2, 3, 2}));
   EXPECT_EQ(decode(model, {2, 3, 2, 2, 3, 2}), " a  a ");
@@ -140,15 +140,15 @@ TEST(subwords, text_comes_in_pieces) {
   for (const char *byte : {"<0xC3>", "<0xA4>", "<0x78>"})
     pieces.push_back({byte, 0, piece_type::byte});
   std::mt19937 random(1);
-  for (const std::string &blanks : {number(3, 1) + number(4, 1), number(3, 1) + number(4, 0), number(3, 0) + number(4, 0)}) {
-    const std::string file = model_of(pieces, subword_kind::unigram, number(35, 1), blanks);
+  for (const std::string &blanks : {integer(3, 1) + integer(4, 1), integer(3, 1) + integer(4, 0), integer(3, 0) + integer(4, 0)}) {
+    const std::string file = model_of(pieces, subword_kind::unigram, integer(35, 1), blanks);
     auto decode_tokens = [&](std::span<const int32_t> tokens, std::string &text) { text += decode(file, {tokens.begin(), tokens.end()}); };
     for (int round = 0; round < 1000; ++round) {
       std::string got;
       text_stream stream(decode_tokens, [&](std::string_view piece) { got += piece; });
       ids tokens(random() % 12);
       for (int32_t &token : tokens)
-        stream.take(token = static_cast<int32_t>(random() % (pieces.size() + 2)));
+        stream.push(token = static_cast<int32_t>(random() % (pieces.size() + 2)));
       std::string want = decode(file, tokens);
       stream.end(want);
       ASSERT_EQ(got, want) << round;
@@ -165,24 +165,24 @@ TEST(subwords, that_both_sides_have_are_read_once) {
   text_side source(*m, true, false), target(*m, false, false, &source);
   EXPECT_NE(source.subwords, nullptr);
   EXPECT_EQ(target.subwords, source.subwords);
-  EXPECT_EQ(target.words, source.words);
+  EXPECT_EQ(target.vocab, source.vocab);
 }
 
 TEST(subwords, are_as_many_as_are_possible) {
-  std::string file = model_of(kPieces, subword_kind::unigram), words = "ab";
+  std::string file = model_of(kPieces, subword_kind::unigram), text = "ab";
   sample::options o;
   o.model = sample::kind::tagger, o.split = XF_ABI_SUBWORDS, o.vocabulary = false, o.suffix = true, o.subwords = file;
   sample::aligned_bytes image(sample::build(o));
   std::shared_ptr<const model> m = open_model(image.data(), image.size());
   text_codec codec(*m, false);
   for (int i = 1; i < 100; ++i)
-    words += " ab";
+    text += " ab";
   ids tokens, wanted(sample::kSource - 1, 2);
   wanted.push_back(SAMPLE_END);
-  EXPECT_TRUE(codec.encode(words, tokens, true));
+  EXPECT_TRUE(codec.encode(text, tokens, true));
   EXPECT_EQ(tokens, wanted);
   try {
-    codec.encode(words, tokens);
+    codec.encode(text, tokens);
     ADD_FAILURE() << "a line of 100 pieces is taken";
   } catch (const error &problem) {
     EXPECT_STREQ(problem.what(), "it has 101 tokens; at most 12 are possible");
@@ -203,10 +203,11 @@ TEST(subwords, are_refused_where_a_model_is_damaged) {
   EXPECT_EQ(message(model_of({}, static_cast<subword_kind>(5))), "its kind is none of unigram, bpe, word and char");
   std::string map = bytes(2, std::string("\x08\0\0\0\0\0\0\0\0\0\0\0x", 13));
   EXPECT_THROW(encode(model_of({{"a"}}, subword_kind::unigram, "", map), "a"), error);
-  EXPECT_THROW(encode(model_of(kPieces, subword_kind::unigram), std::string(kLongestNormalised + 1, 'a')), error);
+  EXPECT_THROW(encode(model_of(kPieces, subword_kind::unigram), std::string(kMaxNormalisedBytes + 1, 'a')), error);
 
   // A bit, or some bytes, of a sound one.
-  std::string sound = model_of(kPieces, subword_kind::unigram, number(35, 1), bytes(2, std::string("\x04\0\0\0\0\0\0\0", 8) + std::string("x\0", 2)));
+  std::string sound = model_of(kPieces, subword_kind::unigram, integer(35, 1),
+                               bytes(2, std::string("\x04\0\0\0\0\0\0\0", 8) + std::string("x\0", 2)));
   std::mt19937 random(1);
   for (int i = 0; i < 5000; ++i) {
     std::string file = sound;

@@ -59,8 +59,8 @@ std::vector<std::string> piece_files() {
   for (const char *byte : {"<0xC3>", "<0xA4>", "<0x78>"})
     pieces.push_back({byte, 0, xf::rt::piece_type::byte});
   std::vector<std::string> files;
-  for (const std::string &blanks : {number(3, 1) + number(4, 1), number(3, 1) + number(4, 0), number(3, 0) + number(4, 0)})
-    files.push_back(model_of(pieces, xf::rt::subword_kind::unigram, number(35, 1), blanks));
+  for (const std::string &blanks : {integer(3, 1) + integer(4, 1), integer(3, 1) + integer(4, 0), integer(3, 0) + integer(4, 0)})
+    files.push_back(model_of(pieces, xf::rt::subword_kind::unigram, integer(35, 1), blanks));
   return files;
 }
 
@@ -153,7 +153,7 @@ TEST(text_api, half_a_character_waits_for_the_other) {
 
 // As it is used: inside on_token.
 TEST(text_api, tells_results_as_they_come) {
-  struct told {
+  struct received {
     const xf_model *model;
     tokens ids;
     std::string text;
@@ -161,10 +161,10 @@ TEST(text_api, tells_results_as_they_come) {
   for_all_kinds([](const sample::options &o) {
     machine m(o);
     for (const tokens &source : random_sources(3, 20)) {
-      told so_far{m.model, {}, ""};
+      received so_far{m.model, {}, ""};
       xf_generate_options options = defaults();
       options.on_token = [](void *context, int64_t, int32_t token) {
-        auto &to = *static_cast<told *>(context);
+        auto &to = *static_cast<received *>(context);
         to.ids.push_back(token);
         std::string text = to_text(to.model, to.ids, true);
         EXPECT_TRUE(text.starts_with(to.text));

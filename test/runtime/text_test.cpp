@@ -76,7 +76,7 @@ TEST_F(text, is_cut_where_it_has_more_tokens_than_are_possible) {
   o.model = sample::kind::pooler;
   o.pairs = o.suffix = true;
   const text_codec &codec = open(o);
-  ASSERT_EQ(codec.most(), 12u);
+  ASSERT_EQ(codec.max_tokens(), 12u);
   auto cut = [&](std::string_view line, bool wanted) {
     ids tokens;
     EXPECT_EQ(codec.encode(line, tokens, true), wanted) << line;
@@ -91,7 +91,7 @@ TEST_F(text, is_cut_where_it_has_more_tokens_than_are_possible) {
   EXPECT_EQ(cut("a a a a a c c\tb b b b b c c c c", true), (ids{4, 4, 4, 4, 4, tab, 5, 5, 5, 5, 5, end})) << "both are";
   EXPECT_EQ(encode("a a a a a a a a a a a a a").size(), 14u) << "not if nobody asks for it";
   o.pairs = false;
-  EXPECT_EQ(open(o).most(), 12u);
+  EXPECT_EQ(open(o).max_tokens(), 12u);
 }
 
 TEST_F(text, words) {
@@ -126,10 +126,10 @@ TEST_F(text, unknown_tokens_are_an_error_without_a_token_for_them) {
 }
 
 TEST_F(text, plain_ids) {
-  for (bool asked : {false, true}) {
+  for (bool requested : {false, true}) {
     sample::options o;
-    o.vocabulary = asked;
-    open(o, asked);
+    o.vocabulary = requested;
+    open(o, requested);
     EXPECT_EQ(encode(" 12 0\t7"), (ids{12, 0, 7}));
     EXPECT_EQ(message(""), "it is empty");
     EXPECT_EQ(message("5 x"), "'x' is not a token id");
@@ -143,7 +143,7 @@ TEST(text_index, finds_each_texts_first_number) {
   std::vector<std::string> texts(5000);
   for (size_t i = 1; i < texts.size(); ++i)
     texts[i] = std::to_string(i % 4000) + (i % 2 ? "" : std::string(1, '\0'));
-  auto text_of = [&](int32_t number) { return std::string_view(texts[static_cast<size_t>(number)]); };
+  auto text_of = [&](int32_t index) { return std::string_view(texts[static_cast<size_t>(index)]); };
   EXPECT_EQ(text_index().find("", text_of), -1);
   text_index index(texts.size());
   for (size_t i = 0; i < texts.size(); ++i)

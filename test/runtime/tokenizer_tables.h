@@ -98,7 +98,7 @@ private:
   void put_steps() {
     std::vector<uint32_t> points;
     std::vector<xf_tokenizer_stage> stages;
-    auto place = [&](const std::vector<uint32_t> &of) {
+    auto offset_of = [&](const std::vector<uint32_t> &of) {
       points.insert(points.end(), of.begin(), of.end());
       return static_cast<uint32_t>(points.size() - of.size());
     };
@@ -107,9 +107,9 @@ private:
       std::vector<xf_tokenizer_mapping> mappings;
       std::vector<xf_tokenizer_rule> rules;
       for (const auto &[from, to] : each.mappings)
-        mappings.push_back({from, place(to), size(to)});
+        mappings.push_back({from, offset_of(to), size(to)});
       for (const auto &[from, to] : each.rules)
-        rules.push_back({place(from), size(from), place(to), size(to)});
+        rules.push_back({offset_of(from), size(from), offset_of(to), size(to)});
       stages.push_back({each.kind, put(mappings), put(rules)});
     }
     head.steps = put(stages);
@@ -123,13 +123,13 @@ private:
   }
   static std::vector<uint32_t> slots(const std::vector<uint32_t> &hashes, const ids &without) {
     std::vector<uint32_t> table(64);
-    for (uint32_t number = 0; number < hashes.size(); ++number) {
-      if (std::find(without.begin(), without.end(), number) != without.end())
+    for (uint32_t index = 0; index < hashes.size(); ++index) {
+      if (std::find(without.begin(), without.end(), index) != without.end())
         continue;
-      uint32_t at = hashes[number] % 64;
+      uint32_t at = hashes[index] % 64;
       while (table[at])
         at = (at + 1) % 64;
-      table[at] = number + 1;
+      table[at] = index + 1;
     }
     return table;
   }
@@ -253,10 +253,10 @@ inline std::unique_ptr<const xf::rt::tokenizer> open(const std::vector<uint64_t>
   static const xf::rt::vocabulary none("");
   return xf::rt::open_tokenizer(bytes_of(table), none, "source");
 }
-inline ids encode(made m, std::string_view text, size_t most = 1000, int32_t unknown = -1) {
+inline ids encode(made m, std::string_view text, size_t max_tokens = 1000, int32_t unknown = -1) {
   auto table = m.build();
   ids found;
-  open(table)->encode(text, most, unknown, found);
+  open(table)->encode(text, max_tokens, unknown, found);
   return found;
 }
 inline std::string decode(made m, const ids &tokens) {

@@ -94,7 +94,7 @@ TEST(tokenizer, text_comes_in_pieces) {
       text_stream stream(decode, [&](std::string_view piece) { got += piece; });
       ids tokens(random() % 12);
       for (int32_t &token : tokens)
-        stream.take(token = static_cast<int32_t>(random() % m.tokens.size()));
+        stream.push(token = static_cast<int32_t>(random() % m.tokens.size()));
       opened->decode(tokens, want);
       stream.end(want);
       ASSERT_EQ(got, want) << round;
@@ -112,7 +112,7 @@ TEST(tokenizer, pieces_of_text_need_no_more_memory_as_it_grows) {
                      [&](std::string_view piece) { written += piece.size(); });
   xf_test_peak();
   for (int i = 0; i < 5000; ++i)
-    stream.take(12 + i % 3);
+    stream.push(12 + i % 3);
   EXPECT_GT(written, 10000u);
   EXPECT_LT(xf_test_peak(), 1000);
 }
@@ -191,13 +191,13 @@ std::string long_word(size_t size) {
 TEST(tokenizer, takes_little_longer_for_long_words) {
   made m = bpe();
   auto seconds = [&](size_t size) {
-    double least = 1e9;
+    double min = 1e9;
     for (int run = 0; run < 3; ++run) {
       auto begin = std::chrono::steady_clock::now();
       EXPECT_EQ(encode(m, long_word(size), size).size(), size - size / 3 + 1); // of each b but the first, with the a before it
-      least = std::min(least, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+      min = std::min(min, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
     }
-    return least;
+    return min;
   };
   // In quadratic time 16 times as long a word would take 256 times as long.
   EXPECT_LT(seconds(3 << 16), 100 * seconds(3 << 12));
@@ -271,9 +271,9 @@ TEST(tokenizer, survives_damage) {
     for (int i = 0; i < 20000; ++i) {
       auto table = whole;
       auto *bytes = reinterpret_cast<uint8_t *>(table.data());
-      size_t most = i % 2 ? sizeof(xf_tokenizer) : table.size() * 8;
+      size_t limit = i % 2 ? sizeof(xf_tokenizer) : table.size() * 8;
       for (int changes = 0; changes <= i % 3; ++changes)
-        bytes[8 + random() % (most - 8)] = static_cast<uint8_t>(i % 5 ? random() % 24 : random());
+        bytes[8 + random() % (limit - 8)] = static_cast<uint8_t>(i % 5 ? random() % 24 : random());
       try {
         auto found = open(table);
         ids tokens;

@@ -1,4 +1,4 @@
-#include "runtime/text/word_cutter.h"
+#include "runtime/text/word_tokenizer.h"
 
 #include "runtime/text/bpe.h"
 #include "runtime/text/unigram.h"
@@ -11,10 +11,10 @@ namespace xf::rt {
 namespace {
 
 // Words are tokens, or unknown.
-class whole_words : public word_cutter {
+class whole_words : public word_tokenizer {
 public:
-  using word_cutter::word_cutter;
-  void cut(std::string_view word) override {
+  using word_tokenizer::word_tokenizer;
+  void tokenize(std::string_view word) override {
     int32_t id = table_.find(word);
     tokens_.add(id >= 0 ? id : unknown_);
   }
@@ -22,11 +22,11 @@ public:
 
 } // namespace
 
-bool word_cutter::has_bytes(std::string_view text) const {
+bool word_tokenizer::has_bytes(std::string_view text) const {
   return std::all_of(text.begin(), text.end(), [this](char byte) { return byte_token(byte) >= 0; });
 }
 
-std::unique_ptr<word_cutter> make_word_cutter(const tokenizer_table &table, int32_t unknown, token_sink &tokens) {
+std::unique_ptr<word_tokenizer> make_word_tokenizer(const tokenizer_table &table, int32_t unknown, token_sink &tokens) {
   switch (table.head().kind) {
   case XF_TOKENIZER_WORDPIECE:
     return std::make_unique<wordpiece>(table, unknown, tokens);
@@ -39,7 +39,7 @@ std::unique_ptr<word_cutter> make_word_cutter(const tokenizer_table &table, int3
   }
 }
 
-uint64_t memory_of_cutting(const tokenizer_table &table, uint64_t word) {
+uint64_t memory_of_tokenizing(const tokenizer_table &table, uint64_t word) {
   switch (table.head().kind) {
   case XF_TOKENIZER_WORDPIECE:
     return wordpiece::memory(table, word);

@@ -1,6 +1,6 @@
 // How a word is cut into the tokens of a table.
-#ifndef RUNTIME_TEXT_WORD_CUTTER_H
-#define RUNTIME_TEXT_WORD_CUTTER_H
+#ifndef RUNTIME_TEXT_WORD_TOKENIZER_H
+#define RUNTIME_TEXT_WORD_TOKENIZER_H
 
 #include "runtime/text/tokenizer.h"
 #include "runtime/text/tokenizer_table.h"
@@ -12,29 +12,29 @@
 
 namespace xf::rt {
 
-// Takes the tokens of one text: keeps the first `most`, and counts all.
+// Takes the tokens of one text: keeps the first `max_tokens`, and counts all.
 class token_sink {
 public:
-  token_sink(std::vector<int32_t> &ids, size_t most) : ids_(ids), most_(most) {}
+  token_sink(std::vector<int32_t> &ids, size_t max_tokens) : ids_(ids), max_tokens_(max_tokens) {}
 
   void add(int32_t id) {
-    if (count_++ < most_)
+    if (count_++ < max_tokens_)
       ids_.push_back(id);
   }
   size_t count() const { return count_; }
 
 private:
   std::vector<int32_t> &ids_;
-  const size_t most_;
+  const size_t max_tokens_;
   size_t count_ = 0;
 };
 
 // Cuts the words of one text. Their tokens go to the sink, `unknown` for what has none.
-class word_cutter {
+class word_tokenizer {
 public:
-  word_cutter(const tokenizer_table &table, int32_t unknown, token_sink &tokens) : table_(table), unknown_(unknown), tokens_(tokens) {}
-  virtual ~word_cutter() = default;
-  virtual void cut(std::string_view word) = 0;
+  word_tokenizer(const tokenizer_table &table, int32_t unknown, token_sink &tokens) : table_(table), unknown_(unknown), tokens_(tokens) {}
+  virtual ~word_tokenizer() = default;
+  virtual void tokenize(std::string_view word) = 0;
 
 protected:
   // Whether each byte of a text has a token.
@@ -46,10 +46,10 @@ protected:
   token_sink &tokens_;
 };
 
-// The cutter for the table's kind.
-std::unique_ptr<word_cutter> make_word_cutter(const tokenizer_table &table, int32_t unknown, token_sink &tokens);
+// The tokenizer for the table's kind.
+std::unique_ptr<word_tokenizer> make_word_tokenizer(const tokenizer_table &table, int32_t unknown, token_sink &tokens);
 // Bytes that it takes for a word of `word` bytes.
-uint64_t memory_of_cutting(const tokenizer_table &table, uint64_t word);
+uint64_t memory_of_tokenizing(const tokenizer_table &table, uint64_t word);
 
 } // namespace xf::rt
 

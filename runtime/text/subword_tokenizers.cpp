@@ -14,14 +14,14 @@ size_t character_length(std::string_view text) {
 
 // The most probable sequence of pieces (Viterbi), where a piece's score is the logarithm of its probability (Kudo 2018, "Subword
 // regularization"). Sums are rounded to f32 as the library rounds them.
-void cut_unigram(const subword_model &model, std::string_view text, std::vector<subword> &pieces) {
+void tokenize_unigram(const subword_model &model, std::string_view text, std::vector<subword> &pieces) {
   struct node { // the best sequence that ends here
     int32_t id = -1;
     float score = 0;
     size_t begin = std::string_view::npos;
   };
   constexpr float kUnknownPenalty = 10.0f;
-  const float unknown_score = model.least_score() - kUnknownPenalty;
+  const float unknown_score = model.min_score() - kUnknownPenalty;
   std::vector<node> ends(text.size() + 1);
   auto offer = [&](size_t begin, size_t length, int32_t id, double sum) {
     node &end = ends[begin + length];
@@ -38,7 +38,7 @@ void cut_unigram(const subword_model &model, std::string_view text, std::vector<
         return;
       // User-defined pieces are always taken.
       bool sure = piece.type == piece_type::user_defined;
-      double score = sure ? static_cast<double>(static_cast<float>(size) * model.greatest_score()) - 0.1 : static_cast<double>(piece.score);
+      double score = sure ? static_cast<double>(static_cast<float>(size) * model.max_score()) - 0.1 : static_cast<double>(piece.score);
       offer(begin, size, id, score + static_cast<double>(before));
       has_character |= size == length;
     });
@@ -60,8 +60,8 @@ public:
   merger(const subword_model &model, std::string_view text) : model_(model) {
     for (size_t at = 0; at < text.size();) {
       size_t fixed = model.match_user_defined(text.substr(at)), length = fixed ? fixed : character_length(text.substr(at));
-      auto number = static_cast<int32_t>(symbols_.size());
-      symbols_.push_back({text.substr(at, length), number - 1, number + 1, fixed > 0});
+      auto index = static_cast<int32_t>(symbols_.size());
+      symbols_.push_back({text.substr(at, length), index - 1, index + 1, fixed > 0});
       at += length;
     }
     if (!symbols_.empty())
@@ -142,9 +142,9 @@ private:
 
 } // namespace
 
-void cut_bpe(const subword_model &model, std::string_view text, std::vector<subword> &pieces) { merger(model, text).run(pieces); }
+void tokenize_bpe(const subword_model &model, std::string_view text, std::vector<subword> &pieces) { merger(model, text).run(pieces); }
 
-void cut_words(const subword_model &model, std::string_view text, std::vector<subword> &pieces) {
+void tokenize_words(const subword_model &model, std::string_view text, std::vector<subword> &pieces) {
   // A word begins with a blank, even where the normaliser puts blanks after words.
   while (!text.empty()) {
     std::string_view word = text.substr(0, text.find(kSpacePiece, 1));
@@ -153,7 +153,7 @@ void cut_words(const subword_model &model, std::string_view text, std::vector<su
   }
 }
 
-void cut_characters(const subword_model &model, std::string_view text, std::vector<subword> &pieces) {
+void tokenize_characters(const subword_model &model, std::string_view text, std::vector<subword> &pieces) {
   for (size_t at = 0, length; at < text.size(); at += length) {
     size_t fixed = model.match_user_defined(text.substr(at));
     length = fixed ? fixed : character_length(text.substr(at));

@@ -1,6 +1,6 @@
 // For reads and writes that a signal interrupts, or that another process which shares the file has made non-blocking.
-#ifndef RUNTIME_RUNNER_AGAIN_H
-#define RUNTIME_RUNNER_AGAIN_H
+#ifndef RUNTIME_RUNNER_RETRY_H
+#define RUNTIME_RUNNER_RETRY_H
 
 #include <cerrno>
 
@@ -9,7 +9,7 @@
 namespace xf::rt {
 
 // Whether the call on `file` that has just failed is to be made again, by errno; returns when it can be.
-inline bool is_worth_another_try(int file, short event) {
+inline bool should_retry(int file, short event) {
   if (errno == EINTR)
     return true;
   if (errno != EAGAIN && errno != EWOULDBLOCK)

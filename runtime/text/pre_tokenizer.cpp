@@ -1,4 +1,4 @@
-#include "runtime/text/text_words.h"
+#include "runtime/text/pre_tokenizer.h"
 
 #include <initializer_list>
 
@@ -19,12 +19,12 @@ public:
   size_t gpt2() const {
     if (size_t end = contraction(false))
       return end;
-    size_t behind_blank = at_ + (first_.value == ' ');
-    uint16_t classes = unicode_.classes_at(text_, behind_blank);
+    size_t after_blank = at_ + (first_.value == ' ');
+    uint16_t classes = unicode_.classes_at(text_, after_blank);
     for (uint16_t wanted : {kLetter, kNumber})
       if (classes & wanted)
-        return unicode_.skip(text_, behind_blank, wanted);
-    if (size_t end = others(behind_blank); end > behind_blank)
+        return unicode_.skip(text_, after_blank, wanted);
+    if (size_t end = others(after_blank); end > after_blank)
       return end;
     return blanks();
   }
@@ -40,8 +40,8 @@ public:
       return end;
     if (classes & kNumber)
       return numbers(digits);
-    size_t behind_blank = at_ + (first_.value == ' ');
-    if (size_t end = others(behind_blank); end > behind_blank) {
+    size_t after_blank = at_ + (first_.value == ' ');
+    if (size_t end = others(after_blank); end > after_blank) {
       while (end < text_.size() && breaks_line(static_cast<uint8_t>(text_[end])))
         ++end;
       return end;
@@ -134,7 +134,7 @@ private:
 
 } // namespace
 
-text_words::range text_words::next(std::string_view text, size_t at) const {
+pre_tokenizer::range pre_tokenizer::next(std::string_view text, size_t at) const {
   const uint32_t pattern = table_.head().pattern;
   if (pattern >= XF_TOKENIZER_BERT)
     at = unicode_.skip(text, at, kSpace);
@@ -158,16 +158,16 @@ text_words::range text_words::next(std::string_view text, size_t at) const {
   return {at, std::max(end, at + unicode_text::point_at(text, at).size)};
 }
 
-std::string_view text_words::escape(std::string_view word, bool adds, std::string &room) {
-  room.clear();
+std::string_view pre_tokenizer::escape(std::string_view word, bool adds, std::string &buffer) {
+  buffer.clear();
   if (adds && !word.empty() && !word.starts_with(' ') && !word.starts_with(kSpacePiece))
-    room += kSpacePiece;
+    buffer += kSpacePiece;
   for (char c : word)
     if (c == ' ')
-      room += kSpacePiece;
+      buffer += kSpacePiece;
     else
-      room += c;
-  return room;
+      buffer += c;
+  return buffer;
 }
 
 } // namespace xf::rt
